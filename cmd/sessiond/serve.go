@@ -197,7 +197,7 @@ func (a *app) greet(cfg *config.Config, address, socket string, noAuth bool) {
 	}
 	line("database", cfg.DB)
 	if noAuth {
-		line("token", "not needed (--no-auth)")
+		line("token", "not needed (--no-auth): every program and user of this host may read and change all conversations")
 	} else if address != "" {
 		line("token", cfg.TokenFile)
 	}

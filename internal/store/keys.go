@@ -30,12 +30,8 @@ func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next
 	if f.Since != nil {
 		c.add("s.active_at >= ?", *f.Since)
 	}
-	if f.Query != "" {
-		like := "%" + escapeLike(f.Query) + "%"
-		c.add(`(s.key LIKE ? ESCAPE '\' OR k.label LIKE ? ESCAPE '\' OR s.title LIKE ? ESCAPE '\' OR s.id LIKE ? ESCAPE '\'
-			OR json_extract(s.metadata, '$.displayName') LIKE ? ESCAPE '\' OR json_extract(s.metadata, '$.subject') LIKE ? ESCAPE '\'
-			OR json_extract(s.metadata, '$.label') LIKE ? ESCAPE '\')`, like, like, like, like, like, like, like)
-	}
+	c.contains(f.Query, "s.key", "k.label", "s.title", "s.id",
+		"json_extract(s.metadata, '$.displayName')", "json_extract(s.metadata, '$.subject')", "json_extract(s.metadata, '$.label')")
 	clauses, args, err := c.page(p)
 	if err != nil {
 		return nil, "", err

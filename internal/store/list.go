@@ -102,16 +102,39 @@ func listQuery(f Filter, p Page) (query string, args []any, err error) {
 type conditions struct {
 	where []string
 	args  []any
+	err   error // of an invalid one
 }
 
 func (c *conditions) add(cond string, args ...any) {
 	c.where, c.args = append(c.where, cond), append(c.args, args...)
 }
 
+// maxQueryBytes is the longest text that lists look for; LIKE fails on much longer ones.
+const maxQueryBytes = 1000
+
+// contains asks that one of the columns contains a text; "": anything.
+func (c *conditions) contains(text string, columns ...string) {
+	if text == "" {
+		return
+	}
+	if len(text) > maxQueryBytes {
+		c.err = session.Errorf(session.Invalid, "q has %d bytes, at most %d are searched for", len(text), maxQueryBytes).At("q", "too long")
+		return
+	}
+	likes, args := make([]string, len(columns)), make([]any, len(columns))
+	for i, column := range columns {
+		likes[i], args[i] = column+` LIKE ? ESCAPE '\'`, "%"+escapeLike(text)+"%"
+	}
+	c.add("("+strings.Join(likes, " OR ")+")", args...)
+}
+
 // page returns the clauses that end the statement of a list: its conditions, those of the page, and
-// the order by when sessions were active. One more is read than the page has. Codes: Invalid (cursor).
+// the order by when sessions were active. One more is read than the page has. Codes: Invalid (cursor, q).
 func (c conditions) page(p Page) (clauses string, args []any, err error) {
 	cmp, dir := p.order()
+	if c.err != nil {
+		return "", nil, c.err
+	}
 	at, id, err := p.after()
 	if at != "" {
 		c.add("(s.active_at, s.id) "+cmp+" (?, ?)", at, id)
@@ -145,10 +168,7 @@ func (f Filter) conditions() (c conditions) {
 			add("s."+eq.column+" = ?", eq.value)
 		}
 	}
-	if f.Query != "" {
-		like := "%" + escapeLike(f.Query) + "%"
-		add(`(s.title LIKE ? ESCAPE '\' OR s.id LIKE ? ESCAPE '\' OR s.source_id LIKE ? ESCAPE '\')`, like, like, like)
-	}
+	c.contains(f.Query, "s.title", "s.id", "s.source_id")
 	if f.Since != nil {
 		add("s.active_at >= ?", *f.Since)
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"sessiond/internal/session"
@@ -32,10 +33,14 @@ func requestOf(ctx context.Context) *request {
 	return &request{}
 }
 
-// bodyError returns an error if the connection broke within the body. Codes: Malformed.
+// bodyError returns an error if the body could not be read. Codes: Malformed (the connection broke), Busy
+// (other bodies are too large).
 func (r *request) bodyError() error {
-	if r.body == nil || r.body.failed == nil {
+	switch {
+	case r.body == nil || r.body.failed == nil:
 		return nil
+	case errors.Is(r.body.failed, errManyBodies):
+		return errManyBodies
 	}
 	return session.Errorf(session.Malformed, "the body is incomplete: the connection broke")
 }
@@ -45,10 +50,22 @@ func (r *request) bodyError() error {
 type brokenBody struct {
 	io.ReadCloser
 	failed error
+
+	inFlight *atomic.Int64 // bytes of all bodies that are being read or handled
+	read     int64         // of them this body's
 }
+
+// maxInFlight bounds the bytes of all bodies at once: an append holds some copies of its own.
+const maxInFlight = 64 << 20
+
+var errManyBodies = session.Errorf(session.Busy, "other requests with large bodies are being handled; nothing was stored, try again soon")
 
 func (b *brokenBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	if b.inFlight.Add(int64(n)) > maxInFlight {
+		err = errManyBodies
+	}
 	var timeout net.Error
 	if err == nil || errors.Is(err, io.EOF) || errors.As(err, &timeout) && timeout.Timeout() {
 		return n, err
@@ -84,7 +101,7 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 func (s *Server) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		req := &request{id: newRequestID(), route: r.Method + " " + r.URL.Path, body: &brokenBody{ReadCloser: r.Body}}
+		req := &request{id: newRequestID(), route: r.Method + " " + r.URL.Path, body: &brokenBody{ReadCloser: r.Body, inFlight: &s.inFlight}}
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
 		r.Body = req.body
 		a := &answer{ResponseWriter: w}
@@ -92,6 +109,7 @@ func (s *Server) around(next http.Handler) http.Handler {
 		a.Header().Set("X-Content-Type-Options", "nosniff")
 		a.Header().Set("Cache-Control", "no-store")
 		defer func() {
+			s.inFlight.Add(-req.body.read)
 			if v := recover(); v != nil {
 				s.panicked(a, r, req, v)
 			}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -55,7 +56,7 @@ type Deps struct {
 	// Run accepts work that outlives its request, and owns it until it ends; false: the queue is
 	// full. nil: the work runs within the request.
 	Run func(work func(context.Context)) bool
-	// BackupDir is the folder of backups for requests that name no file.
+	// BackupDir is the folder of backups.
 	BackupDir string
 	Now       func() time.Time // nil: time.Now
 	// Stopping is closed when the daemon begins to stop; it ends streams. nil: never.
@@ -76,6 +77,8 @@ type Server struct {
 	log     zerolog.Logger
 	metrics *metrics
 	openAPI func() []byte // rendered on the first request
+
+	inFlight atomic.Int64 // bytes of the bodies of all requests
 }
 
 // New returns the handler of all routes, without a guard.

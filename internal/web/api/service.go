@@ -37,7 +37,7 @@ func (s *Server) version(context.Context, *struct{}) (*output[Version], error) {
 }
 
 type backupBody struct {
-	Path name `json:"path,omitempty" doc:"An absolute path that does not exist; default: a new file in the backup folder, which is never deleted automatically"`
+	Path name `json:"path,omitempty" doc:"The name of a new file in the backup folder; default: one with the time. It is never deleted automatically"`
 }
 
 type backupInput struct {
@@ -56,16 +56,15 @@ func (s *Server) backup(ctx context.Context, in *backupInput) (*output[backupVie
 	at := session.At(s.Now())
 	path := string(in.value.Path)
 	switch {
-	case path == "" && s.BackupDir == "":
-		return nil, session.Errorf(session.Invalid, "path is missing, and no backup folder is configured: send an absolute path").At("path", "missing")
 	case path == "":
-		if err := os.MkdirAll(s.BackupDir, 0o700); err != nil {
-			return nil, session.Errorf(session.Forbidden, "cannot create the backup folder: %w", err)
-		}
-		path = filepath.Join(s.BackupDir, backupName(in.IdempotencyKey, at))
-	case !filepath.IsAbs(path):
-		return nil, session.Errorf(session.Invalid, "path must be absolute: the daemon runs in another folder").At("path", "must be absolute")
+		path = backupName(in.IdempotencyKey, at)
+	case path != filepath.Base(path) || path[0] == '.':
+		return nil, session.Errorf(session.Invalid, "path must be a file's name in the backup folder; `sessiond backup PATH` writes elsewhere").At("path", "must be a file's name")
 	}
+	if err := os.MkdirAll(s.BackupDir, 0o700); err != nil {
+		return nil, session.Errorf(session.Forbidden, "cannot create the backup folder: %w", err)
+	}
+	path = filepath.Join(s.BackupDir, path)
 	size, err := s.Store.Backup(ctx, path)
 	if session.CodeOf(err) == session.Conflict && in.value.Path == "" && in.IdempotencyKey != "" {
 		info, statErr := os.Stat(path) // by the first attempt of this request

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -99,17 +98,14 @@ func TestBackup(t *testing.T) {
 	if made, _ := os.ReadDir(folder); len(made) != 2 || first.text("path") != again.text("path") {
 		t.Errorf("%d backups after a repeated request, want 2", len(made))
 	}
-	path := filepath.Join(t.TempDir(), "mine.db")
-	body := testkit.Must(json.Marshal(map[string]string{"path": path}))(t)
-	k.want(201, k.do("POST", "/v1/backups", body))
-	k.want(409, k.do("POST", "/v1/backups", body))
-	k.want(422, k.do("POST", "/v1/backups", `{"path":"here.db"}`))
-	k.want(422, k.do("POST", "/v1/backups", `{"path":"/tmp/a\u0000b"}`))
-}
-
-func TestBackupWithoutAFolderNeedsAPath(t *testing.T) {
-	k := newKit(t, nil)
-	k.want(422, k.do("POST", "/v1/backups", nil))
+	k.want(201, k.do("POST", "/v1/backups", `{"path":"mine.db"}`))
+	k.want(409, k.do("POST", "/v1/backups", `{"path":"mine.db"}`))
+	for _, path := range []string{"/tmp/mine.db", "../mine.db", "a/b.db", "..", ".", ".hidden.db", `a\u0000b`} {
+		k.want(422, k.do("POST", "/v1/backups", `{"path":"`+path+`"}`))
+	}
+	if made, _ := os.ReadDir(folder); len(made) != 3 {
+		t.Errorf("%d files in the folder, want 3", len(made))
+	}
 }
 
 func TestServiceRoutes(t *testing.T) {

@@ -1,17 +1,22 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/web/api"
 )
@@ -305,6 +310,36 @@ func TestABodyThatBreaksOffStoresNothing(t *testing.T) {
 	}
 }
 
+// Bodies that arrive at once have a budget. Beyond it a request is to be sent again, and what it held is
+// free when it ends.
+func TestLargeBodiesAtOnceAreBounded(t *testing.T) {
+	k := newKit(t, nil)
+	path := "/v1/sessions/" + k.session(nil) + "/messages"
+	small := func(want int) {
+		t.Helper()
+		r := k.want(want, k.do("POST", path, `{"messages":[{"role":"user","content":"`+strings.Repeat("x", 4<<20)+`"}]}`))
+		if want == 503 && r.Header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+	}
+	var wg sync.WaitGroup
+	var held []*io.PipeWriter
+	for range 2 {
+		body, in := io.Pipe()
+		held = append(held, in)
+		wg.Go(func() {
+			k.handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, body))
+		})
+		testkit.Must(in.Write(bytes.Repeat([]byte(" "), 31<<20)))(t)
+	}
+	small(503)
+	for _, in := range held {
+		testkit.Check(t, in.CloseWithError(io.ErrUnexpectedEOF))
+	}
+	wg.Wait()
+	small(201)
+}
+
 // slow is a body that never comes: the connection's deadline passes.
 type slow struct{}
 
@@ -368,5 +403,54 @@ func TestTheLogHoldsNoContent(t *testing.T) {
 	k.do("GET", "/v1/search?q=hidden-words", nil, header{"Authorization": "Bearer hidden-token"})
 	if log := k.log.String(); strings.Contains(log, "hidden") || !strings.Contains(log, "/v1/search") {
 		t.Errorf("%s", log)
+	}
+}
+
+// No parameter makes the daemon fail or work for long: each text of each query is tried with what is too
+// long, too much, or no text.
+func TestOddParametersOfEveryRoute(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	k.say(id, "user", "hello")
+	var spec struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct {
+				Name   string `json:"name"`
+				In     string `json:"in"`
+				Schema struct {
+					Type any `json:"type"`
+				} `json:"schema"`
+			} `json:"parameters"`
+		} `json:"paths"`
+	}
+	testkit.Check(t, json.Unmarshal([]byte(k.do("GET", "/openapi.json", nil).raw), &spec))
+	odd := []string{
+		strings.Repeat("x", 60_000), strings.Repeat("word ", 10_000), strings.Repeat(`"`, 5000), strings.Repeat("(", 5000), "a\x00b", "\xff\xfe", "-1", "1e400",
+		"9999-99-99", "\u202e\x1b[31m", "'; DROP TABLE messages; --", `{"a":`, strings.Repeat("%", 3000) + "_", "../../etc/passwd",
+	}
+	tried := 0
+	for path, methods := range spec.Paths {
+		op, ok := methods["get"]
+		if !ok || strings.Contains(path, "/events") {
+			continue // a stream does not end
+		}
+		route := strings.NewReplacer("{id}", id, "{seq}", "1").Replace(path)
+		names := []string{"metadata.a", "metadata." + strings.Repeat("k", 60_000)}
+		for _, p := range op.Parameters {
+			if p.In == "query" {
+				names = append(names, p.Name)
+			}
+		}
+		for _, name := range names {
+			for _, value := range odd {
+				tried++
+				if r := k.do("GET", route+"?"+url.QueryEscape(name)+"="+url.QueryEscape(value), nil); r.StatusCode >= 500 {
+					t.Errorf("%s?%.40s=%.40q: %d %.200s", path, name, value, r.StatusCode, r.raw)
+				}
+			}
+		}
+	}
+	if tried < 500 {
+		t.Errorf("only %d requests", tried)
 	}
 }

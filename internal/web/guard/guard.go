@@ -5,6 +5,7 @@ package guard
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -64,11 +65,15 @@ func (g *Guard) check(r *http.Request) error {
 		return session.Errorf(session.Forbidden,
 			"the Host header is not a name of this daemon: use localhost or its address, or add the name to `hosts` in config.yaml")
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && !g.ownOrigin(origin) {
-		return session.Errorf(session.Forbidden, "the Origin header is another site, which may not call this daemon")
+	if origin := r.Header.Get("Origin"); origin != "" && !g.ownOrigin(origin, r.Host) {
+		return session.Errorf(session.Forbidden, "the Origin header is not this daemon's own: pages of other sites and ports may not call it")
 	}
-	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
-		return session.Errorf(session.Forbidden, "a page of another site made the request, which may not call this daemon")
+	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" { // another port is the same site
+		return session.Errorf(session.Forbidden, "a page of another site or port made the request, which may not call this daemon")
+	}
+	if g.noAuth && r.ContentLength != 0 && !isJSON(r.Header.Get("Content-Type")) {
+		// A browser sends other types to foreign sites without asking them first.
+		return session.Errorf(session.Forbidden, "without a token (--no-auth) a body needs the header `Content-Type: application/json`")
 	}
 	if g.noAuth || (g.open != nil && g.open(r)) {
 		return nil
@@ -97,18 +102,25 @@ func (g *Guard) ours(host string) bool {
 	return slices.Contains(g.hosts, host)
 }
 
-// ownOrigin is stricter than ours: a page on another address is another site, so it accepts only
-// loopback and the configured names.
-func (g *Guard) ownOrigin(origin string) bool {
+// ownOrigin reports whether an origin is the daemon's: the host and port of the request, by http, or by
+// https where a proxy gives it a configured name.
+func (g *Guard) ownOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") {
+	if err != nil || !strings.EqualFold(withoutPort(u.Host, u.Scheme), withoutPort(host, u.Scheme)) {
 		return false
 	}
-	host := strings.ToLower(u.Hostname())
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.IsLoopback()
-	}
-	return host != "" && g.ours(host)
+	return u.Scheme == "http" || u.Scheme == "https" && slices.Contains(g.hosts, hostname(host))
+}
+
+// withoutPort returns a host without the port that its scheme implies.
+func withoutPort(host, scheme string) string {
+	port := map[string]string{"http": ":80", "https": ":443"}[scheme]
+	return strings.TrimSuffix(host, port)
+}
+
+func isJSON(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (media == "application/json" || media == "application/merge-patch+json")
 }
 
 // hostname returns a Host without port and brackets.

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -43,7 +44,14 @@ func TestWhoMayPass(t *testing.T) {
 		{"foreign host", strict, "/", "evil.example:7433", map[string]string{"Authorization": "Bearer " + token}, 403},
 		{"host that begins like ours", strict, "/", "localhost.evil.example", map[string]string{"Authorization": "Bearer " + token}, 403},
 		{"no host", strict, "/", "", map[string]string{"Authorization": "Bearer " + token}, 403},
-		{"own origin", strict, "/", "localhost", map[string]string{"Authorization": "Bearer " + token, "Origin": "http://localhost:7433"}, 204},
+		{"own origin", strict, "/", "localhost:7433", map[string]string{"Authorization": "Bearer " + token, "Origin": "http://localhost:7433"}, 204},
+		{"own origin, implied port", strict, "/", "localhost", map[string]string{"Authorization": "Bearer " + token, "Origin": "http://localhost:80"}, 204},
+		{"own origin behind a proxy", strict, "/", "box.example", map[string]string{"Authorization": "Bearer " + token, "Origin": "https://Box.example"}, 204},
+		{"https where no proxy is configured", strict, "/", "localhost:7433", map[string]string{"Authorization": "Bearer " + token, "Origin": "https://localhost:7433"}, 403},
+		{"another port", free, "/", "localhost:7433", map[string]string{"Origin": "http://localhost:3000"}, 403},
+		{"another name of this host", free, "/", "localhost:7433", map[string]string{"Origin": "http://127.0.0.1:7433"}, 403},
+		{"a page on another port", free, "/", "localhost:7433", map[string]string{"Sec-Fetch-Site": "same-site"}, 403},
+		{"the own page", free, "/", "localhost:7433", map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost:7433"}, 204},
 		{"foreign origin", strict, "/", "localhost", map[string]string{"Authorization": "Bearer " + token, "Origin": "https://evil.example"}, 403},
 		{"opaque origin", strict, "/", "localhost", map[string]string{"Authorization": "Bearer " + token, "Origin": "null"}, 403},
 		{"origin on another address", strict, "/", "localhost", map[string]string{"Authorization": "Bearer " + token, "Origin": "http://192.0.2.1"}, 403},
@@ -68,6 +76,23 @@ func TestWhoMayPass(t *testing.T) {
 				t.Error("401 without WWW-Authenticate")
 			}
 		})
+	}
+}
+
+func TestBodiesWithoutATokenAreJSON(t *testing.T) {
+	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	for kind, want := range map[string]int{"": 403, "text/plain": 403, "application/x-www-form-urlencoded": 403, "application/json; charset=utf-8": 204, "application/merge-patch+json": 204} {
+		for noAuth, want := range map[bool]int{true: want, false: 204} {
+			r := httptest.NewRequest(http.MethodPost, "/v1/sessions", strings.NewReader("{}"))
+			r.Host = "localhost"
+			r.Header.Set("Content-Type", kind)
+			r.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			guard.New(guard.Options{Token: token, NoAuth: noAuth}).TCP(ok).ServeHTTP(w, r)
+			if w.Code != want {
+				t.Errorf("%q, no token needed %t: %d, not %d", kind, noAuth, w.Code, want)
+			}
+		}
 	}
 }
 
