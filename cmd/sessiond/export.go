@@ -185,12 +185,12 @@ func (e *exporting) write(ctx context.Context, out io.Writer, ids []session.ID) 
 
 func (e *exporting) toOutput(ctx context.Context, ids []session.ID) error {
 	if !e.outTTY {
-		return e.write(ctx, e.out, ids)
+		return e.write(ctx, raw(e.out), ids)
 	}
 	if e.format == export.HTML {
 		return usagef("HTML is not readable on a terminal: write it to a file with -o FILE.html")
 	}
-	out := bufio.NewWriter(&safeWriter{to: e.out})
+	out := bufio.NewWriter(&safeWriter{to: raw(e.out)})
 	return errors.Join(e.write(ctx, out, ids), out.Flush())
 }
 

@@ -30,7 +30,7 @@ func (a *app) bar(what string, most int64, bytes bool) *importBar {
 		around = 27 + len("importing claude-code")
 		rate   = len("(100.0 MB/s) ")
 	)
-	bar := progressbar.NewOptions64(most, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(what),
+	bar := progressbar.NewOptions64(most, progressbar.OptionSetWriter(raw(a.err)), progressbar.OptionSetDescription(what),
 		progressbar.OptionShowBytes(bytes && width >= around+rate+10), progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetWidth(max(3, min(30, width-around-rate))), progressbar.OptionThrottle(100*time.Millisecond))
 	return &importBar{ProgressBar: bar, app: a}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -17,7 +19,7 @@ import (
 )
 
 // printJSON writes v for programs: indented, without HTML escaping, with a newline.
-func (a *app) printJSON(v any) error { return writeJSON(a.out, v) }
+func (a *app) printJSON(v any) error { return writeJSON(raw(a.out), v) }
 
 func writeJSON(out io.Writer, v any) error {
 	var b bytes.Buffer
@@ -56,6 +58,58 @@ func escapeC1(b []byte) []byte {
 const beginsC1 = 0xc2
 
 func isC1(r rune) bool { return r >= 0x7f && r < 0xa0 }
+
+// cleanWriter removes from all output what acts on a terminal: what was said, and names of models and
+// files, can hold it. On a terminal the colours that sessiond itself uses pass.
+type cleanWriter struct {
+	to    io.Writer
+	color bool
+	torn  []byte // the beginning of a character that the last write ended in
+}
+
+func (w *cleanWriter) Write(b []byte) (int, error) {
+	all := append(w.torn, b...)
+	whole := all[:len(all)-tornLength(all)]
+	w.torn = slices.Clone(all[len(whole):])
+	var out strings.Builder
+	text := string(whole)
+	if w.color {
+		for at := ownColors.FindStringIndex(text); at != nil; at = ownColors.FindStringIndex(text) {
+			out.WriteString(transcript.Clean(text[:at[0]]) + text[at[0]:at[1]])
+			text = text[at[1]:]
+		}
+	}
+	out.WriteString(transcript.Clean(text))
+	if _, err := io.WriteString(w.to, out.String()); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// raw returns what a cleanWriter writes to: for JSON and exports, which escape what they must, and for
+// what moves the cursor.
+func raw(w io.Writer) io.Writer {
+	if c, ok := w.(*cleanWriter); ok {
+		return c.to
+	}
+	return w
+}
+
+// ownColors are bold, faint and the colours of text. None hides text.
+var ownColors = regexp.MustCompile(`\x1b\[(0|1|2|(1;)?3[1-6])m`)
+
+// tornLength returns how many bytes at the end of b begin a character without ending it.
+func tornLength(b []byte) int {
+	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
+		if tail := b[len(b)-n:]; utf8.RuneStart(tail[0]) {
+			if utf8.FullRune(tail) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
 
 // columns is the terminal's width, or 0 for no limit.
 func (a *app) columns() int {

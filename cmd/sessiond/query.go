@@ -127,13 +127,7 @@ func (a *app) printCSV(res analytics.Result) error {
 		return err
 	}
 	for _, r := range res.Rows {
-		record := cells(r, "")
-		for i := range record {
-			if a.outTTY {
-				record[i] = printable(record[i])
-			}
-		}
-		if err := w.Write(record); err != nil {
+		if err := w.Write(cells(r, "")); err != nil {
 			return err
 		}
 	}

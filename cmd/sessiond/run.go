@@ -36,6 +36,7 @@ func run(ctx context.Context, args []string, e *env) int {
 	a := &app{env: e}
 	root := a.root()
 	root.SetArgs(args)
+	a.out, a.err = &cleanWriter{to: a.out, color: a.outTTY}, &cleanWriter{to: a.err, color: a.errTTY}
 	root.SetIn(e.in)
 	root.SetOut(e.out)
 	root.SetErr(e.err)

@@ -271,7 +271,7 @@ func (a *app) page(print func(io.Writer) error, off bool) error {
 	if err := cmd.Start(); err != nil {
 		return print(a.out)
 	}
-	err = print(to)
+	err = print(&cleanWriter{to: to, color: true})
 	if errors.Is(err, syscall.EPIPE) { // the user quit the pager
 		err = nil
 	}
