@@ -40,6 +40,7 @@ func (a *app) printChecks(checks []store.Check) error {
 			return err
 		}
 	} else {
+		advice := ""
 		for _, c := range checks {
 			mark := "ok  "
 			if !c.OK {
@@ -47,8 +48,9 @@ func (a *app) printChecks(checks []store.Check) error {
 			}
 			indent := strings.Repeat(" ", 22)
 			fmt.Fprintf(a.out, "%s %-16s %s\n", mark, c.Name, a.fit(printable(c.Detail), indent))
-			if c.Advice != "" && !c.OK {
+			if c.Advice != advice && !c.OK { // several checks in a row often have the same
 				fmt.Fprintln(a.out, indent+a.fit(c.Advice, indent))
+				advice = c.Advice
 			}
 		}
 	}

@@ -81,25 +81,47 @@ func (a *app) export(ctx context.Context, s *store.Store, names []string, f expo
 	if (toOutput || !toFolder) && len(e.ids) > 1 && !e.format.Many() {
 		return usagef("a file of format %s holds one session, and these are %s: -o DIR/ writes one file per session", e.format, humanize.Comma(int64(len(e.ids))))
 	}
-	ids := e.ids
-	if e.all && e.format.Many() {
-		ids = nil // everything, also the data of no session
+	to := func() error {
+		ids := e.ids
+		if e.all && e.format.Many() {
+			ids = nil // everything, also the data of no session
+		}
+		switch {
+		case toOutput:
+			return e.toOutput(ctx, ids)
+		case toFolder:
+			return e.toFolder(ctx, path)
+		case !isFolder(filepath.Dir(path)):
+			return session.Errorf(session.NotFound, "the folder of %s does not exist: create it first", path)
+		}
+		return e.toFile(ctx, path, ids)
 	}
-	var err error
-	switch {
-	case toOutput:
-		err = e.toOutput(ctx, ids)
-	case toFolder:
-		err = e.toFolder(ctx, path)
-	case !isFolder(filepath.Dir(path)):
-		err = session.Errorf(session.NotFound, "the folder of %s does not exist: create it first", path)
-	default:
-		err = e.toFile(ctx, path, ids)
+	err := to()
+	if store.IsDamage(err) && !toOutput && e.leaveOutDamaged(ctx) {
+		err = errors.Join(to(), quietError{err})
 	}
-	if err != nil {
+	var quiet quietError
+	if err != nil && !errors.As(err, &quiet) {
 		return err
 	}
-	return e.report(toOutput)
+	return errors.Join(err, e.report(toOutput))
+}
+
+// leaveOutDamaged takes the sessions that cannot be read out of the export, and names them.
+func (e *exporting) leaveOutDamaged(ctx context.Context) bool {
+	damaged, err := e.store.DamagedSessions(ctx)
+	if err != nil || len(damaged) == 0 {
+		return false
+	}
+	e.all = false
+	e.ids = slices.DeleteFunc(e.ids, func(id session.ID) bool {
+		out := slices.Contains(damaged, id)
+		if out {
+			e.warn("%s is left out: the database is damaged where it lies; `sessiond doctor` says more", id)
+		}
+		return out
+	})
+	return true
 }
 
 // exporting is one run of the command.
@@ -200,7 +222,11 @@ func (e *exporting) toFolder(ctx context.Context, dir string) error {
 		return session.Errorf(session.Invalid, "cannot create the folder %s: %w", dir, err)
 	}
 	for _, id := range e.ids {
-		if err := e.toFile(ctx, filepath.Join(dir, string(id)+e.format.Extension()), []session.ID{id}); err != nil {
+		path := filepath.Join(dir, string(id)+e.format.Extension())
+		if slices.Contains(e.files, path) {
+			continue // written before damage was met
+		}
+		if err := e.toFile(ctx, path, []session.ID{id}); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +13,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"sessiond/db/migrations"
+	"sessiond/internal/session"
 )
 
 // Check is one thing that doctor looked at.
@@ -95,31 +99,169 @@ func rollupCheck(some, sums, recount string) string {
 		UNION SELECT day || ' ' || source || ' ' || model FROM (` + recount + ` EXCEPT ` + kept + `) LIMIT 5`
 }
 
+const advice = "stop sessiond and restore the newest backup, or save what can be read: `sessiond export -o DIR/` leaves out the sessions that cannot, `sqlite3 FILE .recover` reads around damaged pages"
+
 // Doctor looks at the whole file and recounts what is counted. It changes nothing. quick
-// leaves out the check of every page, which reads all of the file.
+// leaves out the check of every page, which reads all of the file. What cannot be read fails its own
+// check and no other.
 func (s *Store) Doctor(ctx context.Context, quick bool) ([]Check, error) {
 	checks := make([]Check, 0, 16)
-	name, pages := "integrity", `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' LIMIT 5`
-	if quick {
-		name, pages = "quick integrity", `SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok' LIMIT 5`
+	pages := s.checkPages(ctx, quick)
+	checks = append(checks, pages)
+	if !pages.OK {
+		checks = append(checks, s.checkReadable(ctx))
 	}
-	all := []struct{ name, what, query, advice string }{
-		{name, "SQLite finds no fault in the file", pages, "stop sessiond and restore the newest backup; `sqlite3 FILE .recover` saves what it can of this one"},
-		{"foreign keys", "every reference leads somewhere", `SELECT "table" || ' row ' || rowid FROM pragma_foreign_key_check LIMIT 5`, "restore a backup"},
-	}
-	for _, c := range append(all, counterChecks()...) {
-		check, err := s.check(ctx, c.name, c.what, c.query, c.advice)
-		if err != nil {
-			return checks, err
-		}
-		checks = append(checks, check)
+	checks = append(checks, s.check(ctx, "foreign keys", "every reference leads somewhere", `SELECT "table" || ' row ' || rowid FROM pragma_foreign_key_check LIMIT 5`, "restore a backup"))
+	for _, c := range counterChecks() {
+		checks = append(checks, s.check(ctx, c.name, c.what, c.query, c.advice))
 	}
 	check, err := s.checkSchema(ctx)
-	if err != nil || quick {
-		return append(checks, check), err
+	checks = append(checks, failed(check, "schema", err))
+	if !quick {
+		check, err = s.checkBlobs(ctx)
+		checks = append(checks, failed(check, "blob contents", err))
 	}
-	contents, err := s.checkBlobs(ctx)
-	return append(checks, check, contents), err
+	for _, l := range LooseModes(s.path) {
+		checks = append(checks, Check{Name: "modes", Detail: l.String() + ": other users of this host can read or change it", Advice: fmt.Sprintf("chmod %o %s; the next start of sessiond does it", l.Want, l.Path)})
+	}
+	return checks, ctx.Err()
+}
+
+// checkPages asks SQLite for faults in the file, and names the tables and indexes that they are in.
+func (s *Store) checkPages(ctx context.Context, quick bool) Check {
+	name, query := "integrity", `PRAGMA integrity_check(20)`
+	if quick {
+		name, query = "quick integrity", `PRAGMA quick_check(20)`
+	}
+	var faults []string
+	err := s.reports.SelectContext(ctx, &faults, query)
+	roots := map[string]string{} // names of tables and indexes by their first page
+	var trees []struct {
+		Rootpage   int64
+		Type, Name string
+	}
+	_ = s.reports.SelectContext(ctx, &trees, `SELECT rootpage, type, name FROM sqlite_schema WHERE rootpage > 0`) // then pages have no names
+	for _, t := range trees {
+		roots[fmt.Sprint(t.Rootpage)] = t.Type + " " + t.Name
+	}
+	named := make([]string, 0, len(faults))
+	for _, fault := range faults {
+		for line := range strings.Lines(fault) {
+			if line = strings.TrimSpace(line); line != "ok" && !strings.HasPrefix(line, "***") {
+				named = append(named, treeNumber.ReplaceAllStringFunc(line, func(tree string) string {
+					return cmp.Or(roots[strings.TrimPrefix(tree, "Tree ")], tree)
+				}))
+			}
+		}
+	}
+	check := failed(verdict(name, "SQLite finds no fault in the file", named, advice), name, err)
+	s.readFailed(err)
+	return check
+}
+
+var treeNumber = regexp.MustCompile(`Tree \d+`)
+
+// checkReadable names the sessions of which something cannot be read.
+func (s *Store) checkReadable(ctx context.Context) Check {
+	const name, what = "sessions", "every session can be read"
+	damaged, err := s.DamagedSessions(ctx)
+	faults := make([]string, len(damaged))
+	for i, id := range damaged {
+		faults[i] = string(id)
+	}
+	check := verdict(name, what, faults, advice)
+	if n := len(faults); n > 5 {
+		check.Detail += fmt.Sprintf(" and %d more", n-5)
+	}
+	return failed(check, name, err)
+}
+
+// DamagedSessions returns the sessions of which a page cannot be read: their own row, a message or a
+// part. It reads every row, by ranges of ids.
+func (s *Store) DamagedSessions(ctx context.Context) ([]session.ID, error) {
+	found := map[session.ID]bool{}
+	var last int64
+	if err := s.reports.GetContext(ctx, &last, `SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'messages'`); err != nil {
+		last = 1 << 40 // the table of sequences is damaged, too: SQLite ends soon where there are no rows
+	}
+	var gone [][2]int64
+	for _, table := range []struct {
+		query string
+		shift int64 // of a message's id
+	}{
+		{`SELECT * FROM messages NOT INDEXED WHERE id BETWEEN ? AND ?`, 0},
+		{`SELECT * FROM parts NOT INDEXED WHERE id BETWEEN ? AND ?`, 10},
+	} {
+		if err := s.unreadable(ctx, table.query, table.shift, 1, last, &gone); err != nil {
+			return nil, err
+		}
+	}
+	for _, span := range gone {
+		var ids []session.ID
+		if err := s.reports.SelectContext(ctx, &ids, `SELECT DISTINCT session_id FROM messages INDEXED BY sqlite_autoindex_messages_1 WHERE id BETWEEN ? AND ?`, span[0], span[1]); err != nil {
+			return nil, fmt.Errorf("messages %d to %d cannot be read, and the index does not say whose they are: %w", span[0], span[1], err)
+		}
+		for _, id := range ids {
+			found[id] = true
+		}
+	}
+	var ids []session.ID
+	if err := s.reports.SelectContext(ctx, &ids, `SELECT DISTINCT session_id FROM messages INDEXED BY sqlite_autoindex_messages_1`); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if err := s.drain(ctx, `SELECT * FROM sessions WHERE id = ?`, id); IsDamage(err) {
+			found[id] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// unreadable adds the spans of messages in from..to of which query cannot read the rows. It halves a span
+// until it is one message.
+func (s *Store) unreadable(ctx context.Context, query string, shift, from, to int64, gone *[][2]int64) error {
+	err := s.drain(ctx, query, from<<shift, (to+1)<<shift-1)
+	if !IsDamage(err) || from > to {
+		return err
+	}
+	if from == to {
+		if n := len(*gone); n > 0 && (*gone)[n-1][1] == from-1 {
+			(*gone)[n-1][1] = from
+		} else {
+			*gone = append(*gone, [2]int64{from, from})
+		}
+		return nil
+	}
+	half := from + (to-from)/2
+	if err := s.unreadable(ctx, query, shift, from, half, gone); err != nil {
+		return err
+	}
+	return s.unreadable(ctx, query, shift, half+1, to, gone)
+}
+
+// drain reads all rows of a query.
+func (s *Store) drain(ctx context.Context, query string, args ...any) error {
+	rows, err := s.reports.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	for rows.Next() {  //nolint:revive // reading is the test
+	}
+	return rows.Err()
+}
+
+// failed is a check, or one that says why it could not be made.
+func failed(check Check, name string, err error) Check {
+	if err == nil {
+		return check
+	}
+	if check.OK {
+		check.Detail = ""
+	}
+	check.Name, check.OK, check.Advice = name, false, advice
+	check.Detail = strings.TrimPrefix(check.Detail+"; it could not be checked to its end: "+err.Error(), "; ")
+	return check
 }
 
 // checkSchema compares the tables, indexes, triggers and views with those of a new database:
@@ -185,17 +327,17 @@ func (s *Store) checkBlobs(ctx context.Context) (Check, error) {
 	return verdict("blob contents", "every blob is what its hash says", faults, "restore a backup"), nil
 }
 
-func (s *Store) check(ctx context.Context, name, what, query, advice string) (Check, error) {
+func (s *Store) check(ctx context.Context, name, what, query, advice string) Check {
 	var faults []string
 	if err := s.reports.SelectContext(ctx, &faults, query); err != nil {
-		return Check{}, fmt.Errorf("check %s: %w", name, err)
+		return failed(Check{}, name, err)
 	}
-	return verdict(name, what, faults, advice), nil
+	return verdict(name, what, faults, advice)
 }
 
 func verdict(name, what string, faults []string, advice string) Check {
 	if len(faults) == 0 {
 		return Check{Name: name, OK: true, Detail: what}
 	}
-	return Check{Name: name, Detail: "not true that " + what + "; among them: " + strings.Join(faults[:min(5, len(faults))], ", "), Advice: advice}
+	return Check{Name: name, Detail: "false: " + what + "; it fails at: " + strings.Join(faults[:min(5, len(faults))], ", "), Advice: advice}
 }

@@ -2,11 +2,13 @@ package store
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
@@ -83,25 +85,67 @@ func TestDoctorFindsEachKindOfDamage(t *testing.T) {
 	}
 }
 
-func TestDoctorFindsADamagedPage(t *testing.T) {
-	ctx := context.Background()
-	s := openTest(t)
-	sess := mustCreate(t, s, NewSession{})
-	for i := range 50 {
-		mustAppend(t, s, sess.ID, says(session.User, fmt.Sprint("message ", i, strings.Repeat("x", 500))))
-	}
-	root := count(t, s, `SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_messages_1'`)
-	size := count(t, s, `PRAGMA page_size`)
-	s.Close()
-	f := testkit.Must(os.OpenFile(s.File(), os.O_WRONLY, 0))(t)
-	testkit.Must(f.WriteAt(bytes.Repeat([]byte{0xff}, 200), (root-1)*size+100))(t)
-	f.Close()
-	again := testkit.Must(Open(ctx, s.File(), s.opt))(t)
-	defer again.Close()
-	for _, quick := range []bool{false, true} {
-		checks, err := again.Doctor(ctx, quick)
-		if err == nil && checks[0].OK {
-			t.Errorf("quick=%v: all is well", quick)
-		}
+// damage overwrites a page of a closed database, from 1.
+func damage(t *testing.T, path string, page, size int64) {
+	t.Helper()
+	f := testkit.Must(os.OpenFile(path, os.O_WRONLY, 0))(t)
+	testkit.Must(f.WriteAt(bytes.Repeat([]byte{0xff}, int(size)), (page-1)*size))(t)
+	testkit.Check(t, f.Close())
+}
+
+// Doctor ends at no damaged page, names the table or index and the sessions, and the store reads what it
+// can and takes no more writes.
+func TestDoctorReadsAroundADamagedPage(t *testing.T) {
+	for name, page := range map[string]string{
+		"an index":    `SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_messages_1'`,
+		"a message":   `SELECT MAX(pageno) FROM dbstat WHERE name = 'messages' AND pagetype = 'leaf'`,
+		"a part":      `SELECT MIN(pageno) FROM dbstat WHERE name = 'parts' AND pagetype = 'leaf'`,
+		"a roll-up":   `SELECT rootpage FROM sqlite_schema WHERE name = 'daily_usage'`,
+		"the sources": `SELECT rootpage FROM sqlite_schema WHERE name = 'imports'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openTest(t)
+			var ids []session.ID
+			for range 3 {
+				sess := mustCreate(t, s, NewSession{})
+				ids = append(ids, sess.ID)
+				for i := range 30 {
+					mustAppend(t, s, sess.ID, says(session.User, fmt.Sprint("message ", i, strings.Repeat("x", 500))))
+				}
+			}
+			at, size := count(t, s, page), count(t, s, `PRAGMA page_size`)
+			s.Close()
+			damage(t, s.File(), at, size)
+			var log bytes.Buffer
+			opt := s.opt
+			opt.Log = zerolog.New(&log)
+			again := testkit.Must(Open(t.Context(), s.File(), opt))(t)
+			defer again.Close()
+			for _, quick := range []bool{false, true} {
+				checks := testkit.Must(again.Doctor(t.Context(), quick))(t)
+				if checks[0].OK || len(checks) < 15 || !strings.Contains(checks[0].Detail, "page") {
+					t.Errorf("quick %t: %d checks, %+v", quick, len(checks), checks[0])
+				}
+				table := map[string]string{"an index": "sqlite_autoindex_messages_1", "a message": "table messages", "a part": "table parts", "a roll-up": "table daily_usage", "the sources": "table imports"}[name]
+				if !strings.Contains(checks[0].Detail, table) {
+					t.Errorf("quick %t: %s is not named: %s", quick, table, checks[0].Detail)
+				}
+			}
+			damaged, err := again.DamagedSessions(t.Context())
+			want := map[string][]session.ID{"a message": ids[2:], "a part": ids[:1]}[name]
+			if name != "an index" && (err != nil || !slices.Equal(damaged, want)) {
+				t.Errorf("damaged are %v, %v, not %v", damaged, err, want)
+			}
+			_, err = again.Append(t.Context(), Append{Session: ids[1], Messages: []session.Message{says(session.User, "more")}})
+			wants(t, err, session.Unavailable, "is damaged")
+			if h := again.Health(); h.State != StateDamaged || strings.Count(log.String(), "\n") != 1 {
+				t.Errorf("%+v, log %s", h, &log)
+			}
+			if name != "an index" {
+				if got := testkit.Must(again.Session(t.Context(), ids[1]))(t); got.MessageCount != 30 {
+					t.Errorf("%+v", got)
+				}
+			}
+		})
 	}
 }

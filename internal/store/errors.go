@@ -84,7 +84,7 @@ func openError(path string, besideLog bool, err error) error {
 		if besideLog { // SQLite writes a log into whatever lies beside it, also into a copy that was put there
 			return session.Errorf(session.Invalid, "%s is damaged. If it is a backup that was just put here, remove %[1]s-wal and %[1]s-shm, which belong to the file before it, and put the backup here again; else restore one: %w", path, err)
 		}
-		return session.Errorf(session.Invalid, "%s is damaged; run `sessiond doctor`, or restore a backup: %w", path, err)
+		return session.Errorf(session.Invalid, "%s is damaged; run `sessiond doctor`, and if that cannot open it either, restore a backup: %w", path, err)
 	case code == sqlite3.SQLITE_READONLY, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_PERM, errors.Is(err, fs.ErrPermission):
 		return session.Errorf(session.Forbidden, "%s cannot be opened by this user: check the permissions of the file and its folder, and whether the disk is mounted read-only: %w", path, err)
 	case errors.Is(err, fs.ErrNotExist):

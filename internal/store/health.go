@@ -20,6 +20,7 @@ const (
 	StateOK         State = "ok"
 	StateFull       State = "full"       // the disk or the database has no room
 	StateUnwritable State = "unwritable" // the file system refuses writes: read-only, over a quota, failing
+	StateDamaged    State = "damaged"    // a page of the database cannot be read; until the next start
 	StateMoved      State = "moved"      // a file of the database was moved, replaced or deleted while it is open
 )
 
@@ -34,6 +35,9 @@ type Health struct {
 func (s *Store) Health() Health {
 	if s.writer == nil {
 		return Health{State: StateOK}
+	}
+	if damage := s.writer.damage.Load(); damage != nil {
+		return Health{StateDamaged, *damage}
 	}
 	if err := s.writer.checkFiles(); err != nil {
 		return Health{StateMoved, err}
@@ -58,6 +62,31 @@ func (s *Store) Probe(ctx context.Context) error {
 		return nil
 	}
 	return s.writer.do(ctx, func(*tx) error { return nil })
+}
+
+// readFailed is told each error of a reading statement.
+func (s *Store) readFailed(err error) {
+	if s.writer != nil {
+		s.writer.noteDamage(err)
+	}
+}
+
+// noteDamage refuses all further writes if err says that a page of the database is damaged: what is
+// written on may be lost with it, and may destroy what could still be read.
+func (w *writer) noteDamage(err error) {
+	if !IsDamage(err) {
+		return
+	}
+	var refusal error = session.Errorf(session.Unavailable, "%s is damaged; sessiond stores nothing more in it, and reads what it can. Stop sessiond, then run `sessiond doctor`: %w", w.path, err)
+	if w.damage.CompareAndSwap(nil, &refusal) {
+		w.opt.Log.Error().Str("state", string(StateDamaged)).Err(refusal).Msg("the database accepts no writes")
+	}
+}
+
+// IsDamage reports whether err says that a page of the database cannot be read.
+func IsDamage(err error) bool {
+	code := sqliteCode(err) & 0xff
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 
 // settle records the outcome of a transaction that the store answers for, and logs a change of
@@ -178,8 +207,11 @@ func (w *writer) release() {
 	}
 }
 
-// ready checks that the files are where they were opened, before anything is done with them.
+// ready checks that the files are whole and where they were opened, before anything is done with them.
 func (w *writer) ready() error {
+	if damage := w.damage.Load(); damage != nil {
+		return *damage
+	}
 	err := w.checkFiles()
 	if err == nil {
 		w.release()

@@ -62,7 +62,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		opt.Zone = time.Local
 	}
 	s := &Store{path: path, opt: opt, prepared: map[string]*sqlx.Stmt{}}
-	s.statements.stmt = s.readerStmt
+	s.statements = statements{stmt: s.readerStmt, failed: s.readFailed}
 	log, err := os.Stat(path + "-wal")
 	besideLog := err == nil && log.Size() > 0 // afterwards it may be gone
 	if opt.ReadOnly {

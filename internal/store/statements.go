@@ -25,10 +25,20 @@ type statements struct {
 	// bound is written +?: with a plain ? SQLite plans for its value, and so prepares the statement
 	// anew at every use.
 	stmt func(ctx context.Context, query string) (st *sqlx.Stmt, done func(), err error)
+	// failed is told each error; nil: nobody.
+	failed func(error)
 }
 
 // rows calls use for every row, while it holds the connection. errEnough ends it early.
 func (s statements) rows(ctx context.Context, use func(*sqlx.Rows) error, query string, args ...any) error {
+	err := s.each(ctx, use, query, args)
+	if err != nil && s.failed != nil {
+		s.failed(err)
+	}
+	return err
+}
+
+func (s statements) each(ctx context.Context, use func(*sqlx.Rows) error, query string, args []any) error {
 	st, done, err := s.stmt(ctx, query)
 	if err != nil {
 		return err

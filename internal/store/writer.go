@@ -36,6 +36,7 @@ type writer struct {
 
 	opened  atomic.Bool // Open is done
 	health  atomic.Pointer[Health]
+	damage  atomic.Pointer[error]        // what writes are answered since a page could not be read
 	files   atomic.Pointer[[]openedFile] // nil: the log is not in use yet
 	rescued bool                         // since the files were moved
 	holds   bool                         // the write lock, while they are
@@ -95,7 +96,7 @@ func (w *writer) newTx() *tx {
 		st, err := w.stmt(ctx, query)
 		return st, func() {}, err
 	}
-	return &tx{statements: statements{stmt}, w: w, ctx: context.Background(), opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}}
+	return &tx{statements: statements{stmt: stmt}, w: w, ctx: context.Background(), opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}}
 }
 
 func startWriter(db *sql.DB, path string, opt Options) (*writer, error) {
@@ -222,7 +223,9 @@ func (w *writer) run(batch []*job) {
 				j.giveUp(err)
 			} else if j.begin() {
 				t := w.newTx()
-				j.answer <- t.guarded(j.fn)
+				err := t.guarded(j.fn)
+				w.noteDamage(err)
+				j.answer <- err
 			}
 			continue
 		}
@@ -239,6 +242,7 @@ func (w *writer) run(batch []*job) {
 func (w *writer) transact(batch []*job) (again []*job) {
 	ctx := context.Background()
 	if err := w.begin(ctx); err != nil {
+		w.noteDamage(err)
 		w.settle(err)
 		for _, j := range batch {
 			j.giveUp(err)
@@ -276,6 +280,7 @@ func (w *writer) transact(batch []*job) (again []*job) {
 	}
 	if err != nil {
 		_ = w.exec1(ctx, `ROLLBACK`)
+		w.noteDamage(err)
 		w.settle(err)
 		fail(fmt.Errorf("commit: %w", err))
 		return nil
@@ -340,6 +345,11 @@ func (w *writer) attempt(ctx context.Context, j *job, savepoint bool) (dead erro
 	t := w.newTx()
 	j.err = t.guarded(j.fn)
 	j.usage = t.usage
+	if IsDamage(j.err) { // nothing that shares its transaction is stored either
+		w.noteDamage(j.err)
+		j.err = *w.damage.Load()
+		return j.err
+	}
 	if !savepoint {
 		return j.err
 	}
