@@ -14,15 +14,15 @@ import (
 
 // Query is a named query.
 type Query struct {
-	Name        string  `json:"name"`
-	Description string  `json:"description"` // the question it answers
-	Params      []Param `json:"params"`
-	SQL         string  `json:"sql"` // as in the file, comments included
+	Name        string  `json:"name" doc:"The query's name"`
+	Description string  `json:"description" doc:"The question that it answers"`
+	Params      []Param `json:"params" doc:"Its parameters"`
+	SQL         string  `json:"sql" doc:"Its SQL"`
 }
 
 // Param is an optional parameter of a named query.
 type Param struct {
-	Name        string `json:"name"`
+	Name        string `json:"name" doc:"The parameter's name"`
 	Description string `json:"description"` // meaning and default
 }
 

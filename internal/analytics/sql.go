@@ -18,9 +18,9 @@ import (
 // Result is a table. A value is an int64, a float64, a string, a []byte (a blob) or nil. An infinite
 // number is a string, because JSON has none.
 type Result struct {
-	Columns   []string `json:"columns"`
-	Rows      [][]any  `json:"rows"`
-	Truncated bool     `json:"truncated"` // the limits cut it off
+	Columns   []string `json:"columns" doc:"Names of the columns"`
+	Rows      [][]any  `json:"rows" doc:"The rows; each has one value for each column"`
+	Truncated bool     `json:"truncated" doc:"Rows are missing: a limit was reached"`
 }
 
 // SQL runs one reading statement of a caller. Its parameters are NULL, as in sqlite3. Codes: Invalid

@@ -27,41 +27,41 @@ type Stats struct {
 	Messages      int64           `json:"messages"`
 	Prompts       int64           `json:"prompts"` // messages of a person
 	Calls         int64           `json:"calls"`
-	Tokens        Tokens          `json:"tokens"`
+	Tokens        Tokens          `json:"tokens" doc:"Tokens as providers reported them"`
 	CostUSD       *float64        `json:"cost_usd"`
 	UnpricedCalls int64           `json:"unpriced_calls"`
-	Compactions   CompactionStats `json:"compactions"`
-	ByDay         []Bucket        `json:"by_day"`    // oldest first
-	ByModel       []Bucket        `json:"by_model"`  // dearest first
-	BySource      []Bucket        `json:"by_source"` // most messages first
+	Compactions   CompactionStats `json:"compactions" doc:"Compactions and what they saved"`
+	ByDay         []Bucket        `json:"by_day" doc:"Sums by day, oldest first"`
+	ByModel       []Bucket        `json:"by_model" doc:"Sums by model, highest cost first"`
+	BySource      []Bucket        `json:"by_source" doc:"Sums by program, most messages first"`
 }
 
 // Tokens are the tokens of calls by kind. Input excludes cache, output includes reasoning.
 type Tokens struct {
-	Input      int64 `json:"input"`
-	CacheRead  int64 `json:"cache_read"`
-	CacheWrite int64 `json:"cache_write"`
-	Output     int64 `json:"output"`
+	Input      int64 `json:"input" doc:"Input tokens without cached tokens"`
+	CacheRead  int64 `json:"cache_read" doc:"Input tokens read from the provider's cache"`
+	CacheWrite int64 `json:"cache_write" doc:"Input tokens written to the provider's cache"`
+	Output     int64 `json:"output" doc:"Output tokens including reasoning"`
 }
 
 // CompactionStats are the sums over finished compactions.
 type CompactionStats struct {
-	Count       int64    `json:"count"`
-	TokensSaved int64    `json:"tokens_saved"` // from contexts, at the moment of each
-	CostUSD     *float64 `json:"cost_usd"`     // of their summaries, also of the failed ones
+	Count       int64    `json:"count" doc:"Compactions that took effect"`
+	TokensSaved int64    `json:"tokens_saved" doc:"Reference tokens removed from contexts"`
+	CostUSD     *float64 `json:"cost_usd" doc:"US dollars of their summaries, also of failed ones; null: no price is known"`
 }
 
 // Bucket is the sums of one day, model or source; the other two fields are empty. Sessions and messages
 // belong to no model.
 type Bucket struct {
-	Day           string         `json:"day,omitempty"`
-	Model         string         `json:"model,omitempty"`
-	Source        session.Source `json:"source,omitempty"`
+	Day           string         `json:"day,omitempty" doc:"Local day, YYYY-MM-DD; only in by_day"`
+	Model         string         `json:"model,omitempty" doc:"The model's id; only in by_model"`
+	Source        session.Source `json:"source,omitempty" doc:"The program; only in by_source"`
 	Sessions      int64          `json:"sessions"`
 	Messages      int64          `json:"messages"`
 	Prompts       int64          `json:"prompts"`
 	Calls         int64          `json:"calls"`
-	Tokens        Tokens         `json:"tokens"`
+	Tokens        Tokens         `json:"tokens" doc:"Tokens as providers reported them"`
 	CostUSD       *float64       `json:"cost_usd"`
 	UnpricedCalls int64          `json:"unpriced_calls"`
 }

@@ -29,11 +29,11 @@ const (
 // Provenance says where an item of a context comes from. Message is the index in the context's
 // messages, -1 for system text and tools.
 type Provenance struct {
-	Message    int                  `json:"message"`
-	Kind       string               `json:"kind"`
+	Message    int                  `json:"message" doc:"Index in the context's messages, from 0; -1: system text or tools"`
+	Kind       string               `json:"kind" doc:"system, tools, initial, pinned, summary, turn_start, last_person, replacement, words, message, closed_call, recall, volatile, lead"`
 	Sources    []session.MessageRef `json:"sources,omitempty"`
-	Compaction string               `json:"compaction,omitempty"`
-	Tokens     int64                `json:"tokens"`
+	Compaction string               `json:"compaction,omitempty" doc:"Of a summary: its compaction, like cmp_12"`
+	Tokens     int64                `json:"tokens" doc:"Size in tokens of the model"`
 }
 
 // Material is all that a context is made of. Messages are those of the path from the overlay's

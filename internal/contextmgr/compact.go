@@ -29,16 +29,16 @@ type Preview struct {
 	Strategy     session.Strategy    `json:"strategy"`
 	Through      *session.MessageRef `json:"through,omitempty"`
 	FirstKept    *session.MessageRef `json:"first_kept,omitempty"`
-	TurnStart    *session.MessageRef `json:"turn_start,omitempty"` // of a split turn: shown again
-	Hidden       int                 `json:"hidden_messages"`
-	HiddenTokens int64               `json:"hidden_tokens"`
-	Kept         int                 `json:"kept_messages"`
-	KeptTokens   int64               `json:"kept_tokens"`
-	TokensBefore int64               `json:"tokens_before"`
-	TokensAfter  int64               `json:"tokens_after"`
+	TurnStart    *session.MessageRef `json:"turn_start,omitempty" doc:"Of a split turn: its first message, which contexts show again"`
+	Hidden       int                 `json:"hidden_messages" doc:"Number of messages to hide"`
+	HiddenTokens int64               `json:"hidden_tokens" doc:"Size of the messages to hide, in tokens of the model"`
+	Kept         int                 `json:"kept_messages" doc:"Number of messages to keep"`
+	KeptTokens   int64               `json:"kept_tokens" doc:"Size of the kept messages, in tokens of the model"`
+	TokensBefore int64               `json:"tokens_before" doc:"Size of the context before it, in tokens of the model"`
+	TokensAfter  int64               `json:"tokens_after" doc:"Size of the context after it, in tokens of the model"`
 	CostNanoUSD  *int64              `json:"-"` // of a model's summary; nil: unknown
-	CostUSD      *float64            `json:"cost_usd"`
-	NoGain       string              `json:"no_gain,omitempty"` // why nothing is done
+	CostUSD      *float64            `json:"cost_usd" doc:"Estimated cost of a model's summary, in US dollars; null: unknown"`
+	NoGain       string              `json:"no_gain,omitempty" doc:"Why there is nothing to compact"`
 }
 
 // Begun is a compaction that has a record: finished, or running until Finish.

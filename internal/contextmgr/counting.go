@@ -16,13 +16,13 @@ const (
 
 // Tokens is the size of a context and its limits.
 type Tokens struct {
-	Total     int64  `json:"total"`
-	Window    int64  `json:"window"`
-	Threshold int64  `json:"threshold"`
-	Reserve   int64  `json:"reserve"`
-	Method    string `json:"method"`
-	Error     int64  `json:"error"` // two standard errors of Total
-	Estimate  int64  `json:"-"`     // everything by sessiond's own counter, whatever Method says
+	Total     int64  `json:"total" doc:"Size of the context, in tokens of the model"`
+	Window    int64  `json:"window" doc:"The model's window, in tokens"`
+	Threshold int64  `json:"threshold" doc:"Compaction begins above this size"`
+	Reserve   int64  `json:"reserve" doc:"Tokens kept free for the reply"`
+	Method    string `json:"method" doc:"anchor (a provider's report, plus an estimate of later messages) or estimate"`
+	Error     int64  `json:"error" doc:"Two standard errors of total, in tokens"`
+	Estimate  int64  `json:"-"` // everything by sessiond's own counter, whatever Method says
 
 	anchor *Anchor // the report that Total starts from; nil: none
 	excess float64 // provider's count per own count, of a context that was cut to fit; 0: none
@@ -52,36 +52,36 @@ const (
 // Counting explains tokens.total: how it was counted, from which report, and its error. Sizes are in
 // tokens of the model.
 type Counting struct {
-	Method    string   `json:"method"`    // anchor or estimate
-	Anchor    *Anchor  `json:"anchor"`    // the report that the count starts from; null: none
-	Estimated int64    `json:"estimated"` // the part of the total that no provider counted
-	Error     int64    `json:"error"`     // two standard errors of the total: 6 % of the estimate, less once the scale is learned
-	Low       int64    `json:"low"`       // total − error
-	High      int64    `json:"high"`      // total + error: compaction goes by it
-	Family    string   `json:"family"`    // of tokenizers, whose weights count
-	Scale     float64  `json:"scale"`     // of the model, learned from reports; 1: nothing is learned
-	Estimate  int64    `json:"estimate"`  // everything by sessiond's own counter, whatever was reported
-	Excess    float64  `json:"excess"`    // of a context that was cut to fit: total is estimate times this; 1: not cut
-	Overhead  Overhead `json:"overhead"`
+	Method    string   `json:"method" doc:"anchor or estimate"`
+	Anchor    *Anchor  `json:"anchor" doc:"The provider's report that the count starts from; null: none"`
+	Estimated int64    `json:"estimated" doc:"The part of the total that no provider counted, in tokens"`
+	Error     int64    `json:"error" doc:"Two standard errors of the total, in tokens"`
+	Low       int64    `json:"low" doc:"total − error"`
+	High      int64    `json:"high" doc:"total + error: compaction goes by it"`
+	Family    string   `json:"family" doc:"Tokenizer family of the model"`
+	Scale     float64  `json:"scale" doc:"Factor of the model, learned from reports; 1: nothing is learned"`
+	Estimate  int64    `json:"estimate" doc:"sessiond's own count of everything, in tokens"`
+	Excess    float64  `json:"excess" doc:"Above 1 if parts were cut to fit: total is estimate times this"`
+	Overhead  Overhead `json:"overhead" doc:"Size of tools and framing"`
 }
 
 // Anchor is a provider's report that a count starts from.
 type Anchor struct {
-	Context  string             `json:"context_id,omitempty"` // of the call
-	Message  session.MessageRef `json:"message"`              // the reply
+	Context  string             `json:"context_id,omitempty" doc:"The context of the reported call, like ctx_12"`
+	Message  session.MessageRef `json:"message" doc:"The reply of the reported call"`
 	Model    string             `json:"model,omitempty"`
-	At       session.Time       `json:"at"`
-	Input    int64              `json:"input_tokens"` // cache included
-	Output   int64              `json:"output_tokens"`
-	Tokens   int64              `json:"tokens"`         // input and output: the context with the reply
-	Since    int64              `json:"tokens_since"`   // estimate of the messages after it
-	Messages int                `json:"messages_since"` // their number
+	At       session.Time       `json:"at" doc:"Time of the reply"`
+	Input    int64              `json:"input_tokens" doc:"Reported input, cached tokens included"`
+	Output   int64              `json:"output_tokens" doc:"Reported output"`
+	Tokens   int64              `json:"tokens" doc:"Reported input and output together"`
+	Since    int64              `json:"tokens_since" doc:"Estimate of later messages, in tokens"`
+	Messages int                `json:"messages_since" doc:"Number of later messages"`
 }
 
 // Overhead is the size of tool definitions and of the provider's framing.
 type Overhead struct {
-	Tokens int64  `json:"tokens"`
-	Method string `json:"method"` // none, counted, given, kept, learned
+	Tokens int64  `json:"tokens" doc:"Tokens outside the messages"`
+	Method string `json:"method" doc:"none, counted (from tools), given (overhead_tokens), kept (from the turn before) or learned (from reports)"`
 }
 
 // report is a provider's count, with sessiond's own count of the same context (0: unknown).

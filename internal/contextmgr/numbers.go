@@ -18,22 +18,22 @@ const StrategyAsk session.Strategy = "ask"
 // Settings are the numbers that one place sets. A nil field is not set there, and the next place
 // decides. Sizes are in tokens of the model.
 type Settings struct {
-	Preset             *string           `json:"preset,omitempty"`
-	Fraction           *float64          `json:"fraction,omitempty"` // 0…1; 0 and 1: off
-	ReserveTokens      *int64            `json:"reserve_tokens,omitempty"`
-	ReserveFloor       *int64            `json:"reserve_floor,omitempty"` // 0: none
-	KeepRecentTokens   *int64            `json:"keep_recent_tokens,omitempty"`
-	KeepRecentMessages *int64            `json:"keep_recent_messages,omitempty"`
-	SummaryMaxTokens   *int64            `json:"summary_max_tokens,omitempty"`
-	PruneProtect       *int64            `json:"prune_protect,omitempty"`
-	PruneMinimum       *int64            `json:"prune_minimum,omitempty"` // 0: nothing is pruned
-	ProtectedTools     *[]string         `json:"protected_tools,omitempty"`
-	PartMaxTokens      *int64            `json:"part_max_tokens,omitempty"`
-	RecallTokens       *int64            `json:"recall_tokens,omitempty"` // for each message of a person; 0: no recall
-	RecallMS           *int64            `json:"recall_ms,omitempty"`     // milliseconds after which a recall stops
-	CacheSlots         *int64            `json:"cache_slots,omitempty"`   // marks for the provider's cache, 0…4
-	Strategy           *session.Strategy `json:"strategy,omitempty"`
-	Instructions       *string           `json:"instructions,omitempty"` // what each summary must keep
+	Preset             *string           `json:"preset,omitempty" doc:"A named set of numbers; a number set beside it wins. Default balanced"`
+	Fraction           *float64          `json:"fraction,omitempty" doc:"Compact above this part of the window, 0 to 1; 0 and 1: no automatic compaction. Default 0.8"`
+	ReserveTokens      *int64            `json:"reserve_tokens,omitempty" doc:"Tokens to keep free for the reply; default 16384"`
+	ReserveFloor       *int64            `json:"reserve_floor,omitempty" doc:"Smallest reserve, in tokens; 0: none. Default 20000"`
+	KeepRecentTokens   *int64            `json:"keep_recent_tokens,omitempty" doc:"Tokens to keep verbatim; default: a twentieth of the threshold, at least 20000"`
+	KeepRecentMessages *int64            `json:"keep_recent_messages,omitempty" doc:"Messages to keep verbatim; default 5"`
+	SummaryMaxTokens   *int64            `json:"summary_max_tokens,omitempty" doc:"Longest summary, in tokens; default: by the window, at most 8000"`
+	PruneProtect       *int64            `json:"prune_protect,omitempty" doc:"The newest tool outputs, of so many tokens, are not pruned; default 40000"`
+	PruneMinimum       *int64            `json:"prune_minimum,omitempty" doc:"Prune only if it saves so many tokens; 0: never. Default 20000"`
+	ProtectedTools     *[]string         `json:"protected_tools,omitempty" doc:"Tools whose output is never pruned; default [\"skill\"]"`
+	PartMaxTokens      *int64            `json:"part_max_tokens,omitempty" doc:"A larger part is sent as head, marker and tail; default: a quarter of the window, at most 50000"`
+	RecallTokens       *int64            `json:"recall_tokens,omitempty" doc:"Tokens to recall for each message of a person; 0: no recall. Default: at most 1000"`
+	RecallMS           *int64            `json:"recall_ms,omitempty" doc:"Milliseconds after which a recall stops"`
+	CacheSlots         *int64            `json:"cache_slots,omitempty" doc:"Marks for the provider's cache, 0 to 4"`
+	Strategy           *session.Strategy `json:"strategy,omitempty" doc:"summarize (the default), truncate, clear, or ask: the caller chooses"`
+	Instructions       *string           `json:"instructions,omitempty" doc:"What each summary must keep; at most 8000 bytes"`
 }
 
 // ParseSettings parses the settings that a session, a request or a file holds as JSON. It ignores
@@ -126,9 +126,9 @@ type Layer struct {
 
 // Setting is a number in force, with the place that set it.
 type Setting struct {
-	Name   string `json:"name"`
-	Value  any    `json:"value"`
-	Source string `json:"source"`
+	Name   string `json:"name" doc:"The setting's name"`
+	Value  any    `json:"value" doc:"The value in force"`
+	Source string `json:"source" doc:"Who set it: request, session, file, model, preset NAME, default"`
 }
 
 // Numbers are the resolved numbers for one model. Sizes are in tokens of the model.

@@ -45,41 +45,41 @@ type TurnInput struct {
 
 // View is a context with everything that callers want to know of it.
 type View struct {
-	ID       string            `json:"context_id,omitempty"` // of a committed one
-	Messages []session.Message `json:"-"`                    // nil while calls are pending
+	ID       string            `json:"context_id,omitempty" doc:"Name it as context_id in the record of the call made with this context. Missing: the context was only read, or calls are pending"`
+	Messages []session.Message `json:"-"` // nil while calls are pending
 	System   string            `json:"-"`
 	Model    string            `json:"model"`
 	Dialect  string            `json:"-"`
 	Info     session.ModelInfo `json:"-"`
 	Borders  []int             `json:"-"` // messages that get a cache mark; SystemBorder: the system text
 
-	Tokens      Tokens       `json:"tokens"`
-	Prefix      Prefix       `json:"prefix"`
-	Compaction  *ViewOverlay `json:"compaction"`
-	Pending     []string     `json:"pending_calls"`
-	Provenance  []Provenance `json:"provenance"`
-	Adjustments []string     `json:"adjustments"`
-	Losses      []string     `json:"losses"`
-	Directives  []Directive  `json:"directives"`
-	Warnings    []string     `json:"warnings"`
-	Settings    []Setting    `json:"settings,omitempty"` // with explain
-	Counting    *Counting    `json:"counting,omitempty"` // with explain
+	Tokens      Tokens       `json:"tokens" doc:"Size of the context and the limits of the model"`
+	Prefix      Prefix       `json:"prefix" doc:"How much of the context before it extends"`
+	Compaction  *ViewOverlay `json:"compaction" doc:"The compaction in effect; null: none"`
+	Pending     []string     `json:"pending_calls" doc:"Ids of tool calls without a result: append their results first, or take the turn with close_calls"`
+	Provenance  []Provenance `json:"provenance" doc:"Source of each item"`
+	Adjustments []string     `json:"adjustments" doc:"Changes that the provider's rules required"`
+	Losses      []string     `json:"losses" doc:"Content that was left out or shortened"`
+	Directives  []Directive  `json:"directives" doc:"Requests to the caller"`
+	Warnings    []string     `json:"warnings" doc:"Warnings, for people"`
+	Settings    []Setting    `json:"settings,omitempty" doc:"With explain: each setting, with its source"`
+	Counting    *Counting    `json:"counting,omitempty" doc:"With explain: how tokens were counted"`
 }
 
 // ViewOverlay is the overlay of a context.
 type ViewOverlay struct {
-	ID       string           `json:"id,omitempty"`
+	ID       string           `json:"id,omitempty" doc:"The compaction's id, like cmp_12; missing: it exists only in this answer"`
 	Strategy session.Strategy `json:"strategy"`
-	Status   session.Status   `json:"status"` // done, staged (used to answer a read) or ephemeral
+	Status   session.Status   `json:"status" doc:"done, staged (ready, used for a reading request) or ephemeral (only in this answer)"`
 }
 
 // Directive asks the agent for something.
 type Directive struct {
-	Type         string             `json:"type"` // memory_flush, continue, compaction_choice
-	Prompt       string             `json:"prompt,omitempty"`
-	SystemPrompt string             `json:"system_prompt,omitempty"`
-	Choices      []session.Strategy `json:"choices,omitempty"`
-	Generation   string             `json:"generation,omitempty"` // of a memory flush: the effective overlay; "" before the first
+	Type         string             `json:"type" doc:"memory_flush (run the prompt, so that the agent saves its memory), continue, or compaction_choice (compact with one of choices)"`
+	Prompt       string             `json:"prompt,omitempty" doc:"Text for the model, in the user's role"`
+	SystemPrompt string             `json:"system_prompt,omitempty" doc:"System text for that run"`
+	Choices      []session.Strategy `json:"choices,omitempty" doc:"Of compaction_choice: the strategies"`
+	Generation   string             `json:"generation,omitempty" doc:"Of memory_flush: send it back with the acknowledgement"`
 }
 
 // view describes the context. saved is its record, nil for one that was only read.

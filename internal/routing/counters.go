@@ -54,10 +54,10 @@ func (c *Counters) Compacted(after *int64) {
 
 // Fullness is the part of the counters that lists show; nil is unknown.
 type Fullness struct {
-	TotalTokens     *int64 `json:"total_tokens"`
-	Window          int64  `json:"window"`
-	PercentUsed     *int64 `json:"percent_used"`
-	RemainingTokens *int64 `json:"remaining_tokens"`
+	TotalTokens     *int64 `json:"total_tokens" doc:"Size of the last call's prompt, in tokens of the model; null: unknown"`
+	Window          int64  `json:"window" doc:"The model's window, in tokens"`
+	PercentUsed     *int64 `json:"percent_used" doc:"total_tokens in percent of the window; null: unknown"`
+	RemainingTokens *int64 `json:"remaining_tokens" doc:"Tokens left in the window; null: unknown"`
 }
 
 const mostPercent = 999

@@ -50,12 +50,12 @@ type Query struct {
 // Hit is a found message.
 type Hit struct {
 	SessionID session.ID         `json:"session_id"`
-	MessageID session.MessageRef `json:"message_id"`
+	MessageID session.MessageRef `json:"message_id" doc:"The message that was found, like 20260211_001.42"`
 	Seq       int64              `json:"seq"`
 	Role      session.Role       `json:"role"`
-	Snippet   string             `json:"snippet"`
-	Score     float64            `json:"score"` // higher is better; comparable within one result only
-	CreatedAt session.Time       `json:"created_at"`
+	Snippet   string             `json:"snippet" doc:"Text around the words that were found"`
+	Score     float64            `json:"score" doc:"Rank: higher is better; comparable only within one answer"`
+	CreatedAt session.Time       `json:"created_at" doc:"Time of the message, RFC 3339 in UTC"`
 	Before    []session.Message  `json:"before,omitempty"` // oldest first
 	After     []session.Message  `json:"after,omitempty"`
 

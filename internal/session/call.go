@@ -32,22 +32,22 @@ type Call struct {
 	Error        string  `db:"error" json:"error,omitempty"`
 	Provider     string  `db:"provider" json:"provider"`
 	Model        string  `db:"model" json:"model"`
-	Source       Source  `db:"source" json:"source,omitempty"`
+	Source       Source  `db:"source" json:"source,omitempty" doc:"The program that made the call"`
 	ExternalID   string  `db:"external_id" json:"-"`
 	Directory    string  `db:"directory" json:"directory,omitempty"`
-	Day          string  `db:"day" json:"day,omitempty"`
+	Day          string  `db:"day" json:"day,omitempty" doc:"Local day of the call, YYYY-MM-DD"`
 
 	InputTokens      int64    `db:"input_tokens" json:"input_tokens"` // excluding cache
 	CacheReadTokens  int64    `db:"cache_read_tokens" json:"cache_read_tokens"`
 	CacheWriteTokens int64    `db:"cache_write_tokens" json:"cache_write_tokens"`
-	CacheWrite1h     int64    `db:"cache_write_1h_tokens" json:"cache_write_1h_tokens,omitempty"` // of CacheWriteTokens: kept for an hour
-	OutputTokens     int64    `db:"output_tokens" json:"output_tokens"`                           // including reasoning
+	CacheWrite1h     int64    `db:"cache_write_1h_tokens" json:"cache_write_1h_tokens,omitempty" doc:"The part of cache_write_tokens that stays in the cache for an hour"`
+	OutputTokens     int64    `db:"output_tokens" json:"output_tokens"` // including reasoning
 	ReasoningTokens  int64    `db:"reasoning_tokens" json:"reasoning_tokens"`
 	CostNanoUSD      *int64   `db:"cost_nanousd" json:"-"` // nil: unknown, which is not free
 	CostUSD          *float64 `db:"cost_usd" json:"cost_usd"`
-	PriceSource      string   `db:"price_source" json:"price_source,omitempty"` // reported, catalogue, override
+	PriceSource      string   `db:"price_source" json:"price_source,omitempty" doc:"reported (by the provider or the program), catalogue, override (your own prices)"`
 	LatencyMS        *int64   `db:"latency_ms" json:"latency_ms,omitempty"`
-	CreatedAt        Time     `db:"created_at" json:"created_at"`
+	CreatedAt        Time     `db:"created_at" json:"created_at" doc:"Time of the call, RFC 3339 in UTC"`
 	Metadata         JSON     `db:"metadata" json:"metadata,omitempty"`
 
 	Sum  bool         `db:"-" json:"-"` // the numbers of several requests: the length of no prompt is known

@@ -49,14 +49,14 @@ const (
 // that the prefix is hidden). It changes no message.
 type Compaction struct {
 	RowID      int64    `db:"id" json:"-"`
-	ID         string   `db:"-" json:"id"` // cmp_12
+	ID         string   `db:"-" json:"id" doc:"The compaction's id, like cmp_12; empty in a dry run"`
 	SessionID  ID       `db:"session_id" json:"session_id"`
 	PreviousID *int64   `db:"previous_id" json:"-"` // the effective overlay at its creation
-	Previous   string   `db:"-" json:"previous,omitempty"`
+	Previous   string   `db:"-" json:"previous,omitempty" doc:"The compaction that was in effect before it"`
 	Strategy   Strategy `db:"strategy" json:"strategy"`
-	Trigger    Trigger  `db:"trigger" json:"trigger"`
-	Status     Status   `db:"status" json:"status"`
-	Reason     string   `db:"reason" json:"reason,omitempty"` // why it was skipped or failed
+	Trigger    Trigger  `db:"trigger" json:"trigger" doc:"threshold, overflow, manual, import"`
+	Status     Status   `db:"status" json:"status" doc:"running, staged (ready, not in effect yet), done, failed, skipped"`
+	Reason     string   `db:"reason" json:"reason,omitempty" doc:"Why it failed or was skipped"`
 
 	ThroughID   *int64      `db:"through_id" json:"-"` // the last represented message
 	Through     *MessageRef `db:"through" json:"through,omitempty"`
@@ -64,23 +64,23 @@ type Compaction struct {
 	FirstKept   *MessageRef `db:"first_kept" json:"first_kept,omitempty"`
 
 	HiddenTokens  int64  `db:"hidden_tokens" json:"hidden_tokens"` // path_tokens of the last represented message
-	SummaryTokens int64  `db:"summary_tokens" json:"summary_tokens"`
-	SpanSummary   string `db:"span_summary" json:"span_summary,omitempty"`
-	Summary       string `db:"summary" json:"summary,omitempty"`
-	PrefixSummary string `db:"prefix_summary" json:"prefix_summary,omitempty"`
-	Replacement   JSON   `db:"replacement" json:"replacement,omitempty"`
-	Details       JSON   `db:"details" json:"details,omitempty"` // CompactionDetails
+	SummaryTokens int64  `db:"summary_tokens" json:"summary_tokens" doc:"Size of the summary, in reference tokens"`
+	SpanSummary   string `db:"span_summary" json:"span_summary,omitempty" doc:"Summary of the newly hidden messages alone"`
+	Summary       string `db:"summary" json:"summary,omitempty" doc:"The summary that contexts show"`
+	PrefixSummary string `db:"prefix_summary" json:"prefix_summary,omitempty" doc:"Summary of the hidden beginning of a split turn"`
+	Replacement   JSON   `db:"replacement" json:"replacement,omitempty" doc:"Messages that stand in place of the hidden ones, of an imported compaction"`
+	Details       JSON   `db:"details" json:"details,omitempty" doc:"Read and modified files, pruned outputs and other details of how it was made"`
 
 	TokensBefore int64  `db:"tokens_before" json:"tokens_before"` // the context before and after
 	TokensAfter  int64  `db:"tokens_after" json:"tokens_after"`
-	MessageCount int64  `db:"message_count" json:"message_count"` // messages newly represented
-	Provider     string `db:"provider" json:"provider,omitempty"`
-	Model        string `db:"model" json:"model,omitempty"`
-	DurationMS   int64  `db:"duration_ms" json:"duration_ms"`
+	MessageCount int64  `db:"message_count" json:"message_count" doc:"Number of newly hidden messages"`
+	Provider     string `db:"provider" json:"provider,omitempty" doc:"Provider of the summary's model; missing: no model was used"`
+	Model        string `db:"model" json:"model,omitempty" doc:"Model of the summary; missing: no model was used"`
+	DurationMS   int64  `db:"duration_ms" json:"duration_ms" doc:"Milliseconds it took"`
 	CreatedAt    Time   `db:"created_at" json:"created_at"`
-	ActivatedAt  *Time  `db:"activated_at" json:"activated_at,omitempty"`
+	ActivatedAt  *Time  `db:"activated_at" json:"activated_at,omitempty" doc:"Time it took effect; missing: never"`
 	Undone       bool   `db:"undone" json:"undone,omitempty"` // in the session of the query
-	UndoneAt     *Time  `db:"-" json:"undone_at,omitempty"`
+	UndoneAt     *Time  `db:"-" json:"undone_at,omitempty" doc:"Time of the undo"`
 
 	Idem *Idempotency `db:"-" json:"-"` // of the request; nil: none
 }

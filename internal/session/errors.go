@@ -38,8 +38,8 @@ type Error struct {
 // FieldError is the error of one field of an input. Path has dots, and indexes in brackets:
 // messages[3].parts[0].text.
 type FieldError struct {
-	Path    string `json:"path"`
-	Message string `json:"message"`
+	Path    string `json:"path" doc:"The field or parameter, like call.usage"`
+	Message string `json:"message" doc:"What is wrong with it"`
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -12,7 +12,7 @@ const (
 type Flush struct {
 	SessionID    ID     `db:"session_id" json:"-"`
 	CompactionID int64  `db:"compaction_id" json:"-"` // the effective overlay at the request; 0: none
-	Generation   string `db:"-" json:"generation"`    // its name, "" before the first overlay
+	Generation   string `db:"-" json:"generation" doc:"The compaction in effect at the request, like cmp_12; \"\": none"`
 	At           Time   `db:"at" json:"at"`
-	Outcome      string `db:"outcome" json:"outcome"`
+	Outcome      string `db:"outcome" json:"outcome" doc:"asked, ok or failed"`
 }

@@ -2,18 +2,18 @@ package session
 
 // Link is the link of a session to its parent.
 type Link struct {
-	Session ID          `db:"session_id" json:"session_id"`
-	Kind    string      `db:"parent_kind" json:"kind"` // fork or child
+	Session ID          `db:"session_id" json:"session_id" doc:"The fork or child"`
+	Kind    string      `db:"parent_kind" json:"kind" doc:"fork or child"`
 	Parent  ID          `db:"parent_id" json:"parent_id"`
-	Message *MessageRef `db:"message" json:"message_id,omitempty"` // of a fork: the last message that it shares; of a child: the one whose call started it
-	Call    string      `db:"call_id" json:"call_id,omitempty"`    // of a child: that call
-	Title   string      `db:"title" json:"title,omitempty"`
+	Message *MessageRef `db:"message" json:"message_id,omitempty" doc:"Of a fork: the last message that it shares. Of a child: the message whose call started it"`
+	Call    string      `db:"call_id" json:"call_id,omitempty" doc:"Of a child: the id of that call"`
+	Title   string      `db:"title" json:"title,omitempty" doc:"Title of the fork or child, for people"`
 }
 
 // Rollup is the sum over a session and its children at any depth. Each session counts only its own
 // messages and calls.
 type Rollup struct {
-	Children         int64    `db:"children" json:"children"` // sessions below it, at any depth
+	Children         int64    `db:"children" json:"children" doc:"Sessions below it, at any depth"`
 	MessageCount     int64    `db:"message_count" json:"message_count"`
 	TotalTokens      int64    `db:"total_tokens" json:"total_tokens"`
 	InputTokens      int64    `db:"input_tokens" json:"input_tokens"` // excluding cache

@@ -74,32 +74,32 @@ type Message struct {
 	RowID     int64       `db:"id" json:"-"`
 	SessionID ID          `db:"session_id" json:"-"`
 	Seq       int64       `db:"seq" json:"seq"`
-	ID        MessageRef  `db:"-" json:"id"`
+	ID        MessageRef  `db:"-" json:"id" doc:"The message's id: its session and its seq, like 20260211_001.42"`
 	ParentID  *int64      `db:"parent_id" json:"-"`
 	Parent    *MessageRef `db:"-" json:"parent"`
 	Depth     int64       `db:"depth" json:"-"` // messages on its path before it
 
-	Kind   Kind   `db:"kind" json:"kind"`
+	Kind   Kind   `db:"kind" json:"kind" doc:"message, bash (a command that the person ran), custom_message, custom, branch_summary, marker (a change of the model or the title), unknown (kept as it came)"`
 	Role   Role   `db:"role" json:"role"`
 	Origin Origin `db:"origin" json:"origin"`
 	Finish Finish `db:"finish" json:"finish,omitempty"`
-	Author string `db:"author" json:"author,omitempty"` // the speaker's name on the wire
+	Author string `db:"author" json:"author,omitempty" doc:"The speaker's name in the provider's form"`
 
 	Tokens     int64 `db:"tokens" json:"tokens"` // by the frozen reference counter
 	PathTokens int64 `db:"path_tokens" json:"-"` // sum over its path, with itself, of the messages in the context
-	InContext  bool  `db:"in_context" json:"in_context"`
-	Display    bool  `db:"display" json:"display"`
+	InContext  bool  `db:"in_context" json:"in_context" doc:"Contexts contain it"`
+	Display    bool  `db:"display" json:"display" doc:"It is shown to people"`
 
-	Provider   string `db:"provider" json:"provider,omitempty"`
-	Model      string `db:"model" json:"model,omitempty"`
-	Dialect    string `db:"dialect" json:"dialect,omitempty"` // the wire form of its origin
+	Provider   string `db:"provider" json:"provider,omitempty" doc:"Of a reply: the model's provider"`
+	Model      string `db:"model" json:"model,omitempty" doc:"Of a reply: the model's id"`
+	Dialect    string `db:"dialect" json:"dialect,omitempty" doc:"The form it came in: openai.chat, openai.responses, anthropic, gemini, native"`
 	ExternalID string `db:"external_id" json:"external_id,omitempty"`
 	Day        string `db:"day" json:"day"`
 	CreatedAt  Time   `db:"created_at" json:"created_at"`
 	Metadata   JSON   `db:"metadata" json:"metadata,omitempty"`
 	Extra      JSON   `db:"extra" json:"-"` // fields of the wire form without a column
 
-	Parts []Part `db:"-" json:"parts"`
+	Parts []Part `db:"-" json:"parts" doc:"Its content, in order"`
 }
 
 // Text returns the message's text parts, joined by line breaks.

@@ -29,17 +29,17 @@ type Part struct {
 	RowID      int64    `db:"id" json:"-"` // message_id << 10 | idx
 	MessageID  int64    `db:"message_id" json:"-"`
 	Idx        int64    `db:"idx" json:"-"`
-	Kind       PartKind `db:"kind" json:"kind"`
+	Kind       PartKind `db:"kind" json:"kind" doc:"text, reasoning, tool_call, tool_result, image, audio, file, refusal, data"`
 	Text       string   `db:"text" json:"text,omitempty"`
 	ToolName   string   `db:"tool_name" json:"tool_name,omitempty"`
-	CallID     string   `db:"call_id" json:"call_id,omitempty"`
-	CallPartID *int64   `db:"call_part_id" json:"-"`                    // of a result: the call it answers
-	Arguments  string   `db:"arguments" json:"arguments,omitempty"`     // of a call: its bytes, unchanged
-	IsError    *bool    `db:"is_error" json:"is_error,omitempty"`       // of a result
-	DurationMS *int64   `db:"duration_ms" json:"duration_ms,omitempty"` // of a result, milliseconds
-	BlobSHA    *string  `db:"blob" json:"blob,omitempty"`               // hex sha-256
+	CallID     string   `db:"call_id" json:"call_id,omitempty" doc:"Of a tool call and its result: the call's id"`
+	CallPartID *int64   `db:"call_part_id" json:"-"` // of a result: the call it answers
+	Arguments  string   `db:"arguments" json:"arguments,omitempty" doc:"Of a tool call: the arguments as the model wrote them, usually JSON"`
+	IsError    *bool    `db:"is_error" json:"is_error,omitempty" doc:"Of a tool result: the tool failed; missing: unknown"`
+	DurationMS *int64   `db:"duration_ms" json:"duration_ms,omitempty" doc:"Of a tool result: milliseconds that the tool took"`
+	BlobSHA    *string  `db:"blob" json:"blob,omitempty" doc:"SHA-256, in hex, of a text or of bytes over 64 KiB"`
 	Tokens     int64    `db:"tokens" json:"tokens"`
-	Extra      JSON     `db:"extra" json:"extra,omitempty"`
+	Extra      JSON     `db:"extra" json:"extra,omitempty" doc:"Fields of the provider's form that have no field of their own here"`
 
 	// Blob is the large text or the bytes of BlobSHA, if they were read or will be stored. The store
 	// moves a Text over BlobThreshold here.

@@ -22,11 +22,11 @@ type FileFilter struct {
 // trash are not among them.
 type FileSession struct {
 	Session session.Session        `json:"session"`
-	Ops     map[session.FileOp]int `json:"ops"` // messages that did it
-	Files   []string               `json:"files"`
-	More    int                    `json:"more_files,omitempty"` // besides those in files
-	First   FileTouch              `json:"first"`
-	Last    FileTouch              `json:"last"`
+	Ops     map[session.FileOp]int `json:"ops" doc:"Number of messages for each operation: read, write, edit, delete"`
+	Files   []string               `json:"files" doc:"The files that it read or changed"`
+	More    int                    `json:"more_files,omitempty" doc:"Number of further files, which files does not name"`
+	First   FileTouch              `json:"first" doc:"The first operation"`
+	Last    FileTouch              `json:"last" doc:"The last operation"`
 
 	files       map[string]bool
 	first, last touchRow
@@ -35,7 +35,7 @@ type FileSession struct {
 // FileTouch is one message that read or changed a file.
 type FileTouch struct {
 	Message session.MessageRef `json:"message_id"`
-	Op      session.FileOp     `json:"op"`
+	Op      session.FileOp     `json:"op" doc:"read, write, edit or delete"`
 	Path    string             `json:"path"`
 	At      session.Time       `json:"at"`
 }

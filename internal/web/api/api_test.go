@@ -210,7 +210,7 @@ func manager(st *store.Store) *contextmgr.Manager {
 	return contextmgr.New(st, contextmgr.Config{
 		Digest: summarize.NewExtractive(tokens.Reference().Text),
 		Models: func(id string) (session.ModelInfo, bool) {
-			return session.ModelInfo{ID: id, Window: 128_000, Family: string(tokens.O200k)}, id == "known"
+			return session.ModelInfo{ID: id, Window: 128_000, Family: string(tokens.O200k)}, id == "known" || id == "gpt-4o"
 		},
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 		Reference: string(tokens.O200k),

@@ -27,17 +27,17 @@ type callBody struct {
 	Purpose          session.Purpose `json:"purpose,omitempty" enum:"chat,summary,title,branch_summary,tool,other"`
 	Status           string          `json:"status,omitempty" enum:"ok,failed"`
 	Error            text            `json:"error,omitempty"`
-	ContextID        string          `json:"context_id,omitempty" doc:"The context that the call was made with"`
-	InputTokens      int64           `json:"input_tokens,omitempty" doc:"Without cached tokens"`
+	ContextID        string          `json:"context_id,omitempty" doc:"The context that the call was made with, like ctx_12"`
+	InputTokens      int64           `json:"input_tokens,omitempty" doc:"Input tokens without cached tokens"`
 	CacheReadTokens  int64           `json:"cache_read_tokens,omitempty"`
 	CacheWriteTokens int64           `json:"cache_write_tokens,omitempty"`
-	CacheWrite1h     int64           `json:"cache_write_1h_tokens,omitempty" doc:"Of cache_write_tokens: kept in the cache for an hour"`
-	OutputTokens     int64           `json:"output_tokens,omitempty" doc:"Including reasoning"`
+	CacheWrite1h     int64           `json:"cache_write_1h_tokens,omitempty" doc:"The part of cache_write_tokens that stays in the cache for an hour"`
+	OutputTokens     int64           `json:"output_tokens,omitempty" doc:"Output tokens including reasoning"`
 	ReasoningTokens  int64           `json:"reasoning_tokens,omitempty"`
 	LatencyMS        *int64          `json:"latency_ms,omitempty"`
-	CostUSD          *float64        `json:"cost_usd,omitempty" doc:"What the provider charged; default: by the catalogue's price"`
-	Usage            json.RawMessage `json:"usage,omitempty" doc:"The provider's own usage object, instead of the numbers"`
-	ExternalID       name            `json:"external_id,omitempty" doc:"Identifies the call: a call with a known id is not counted twice"`
+	CostUSD          *float64        `json:"cost_usd,omitempty" doc:"Cost in US dollars, as the provider charged it; default: by the catalogue's price"`
+	Usage            json.RawMessage `json:"usage,omitempty" doc:"The usage object of the provider's reply, as it is, instead of the numbers"`
+	ExternalID       name            `json:"external_id,omitempty" doc:"The caller's id of the call; a call with the same id is counted once"`
 	CreatedAt        *moment         `json:"created_at,omitempty"`
 	Metadata         object          `json:"metadata,omitempty"`
 }
@@ -138,7 +138,7 @@ func (s *Server) linkContext(ctx context.Context, id session.ID, given string, c
 		call.ContextID = &n
 		return nil
 	case session.Invalid, session.NotFound:
-		return session.Errorf(session.Invalid, "context_id names no context of this session: a turn answers it as context.id, like ctx_12").
+		return session.Errorf(session.Invalid, "context_id names no context of this session: a turn answers it as context.context_id, like ctx_12").
 			At("context_id", "no context of this session")
 	}
 	return err
@@ -177,8 +177,8 @@ func (s *Server) addCall(ctx context.Context, in *addCallInput) (*output[session
 
 type listCallsInput struct {
 	InSession
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000"`
-	Cursor string `query:"cursor"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"Items per answer; default 50"`
+	Cursor string `query:"cursor" doc:"next_cursor of the previous answer"`
 }
 
 func (s *Server) listCalls(ctx context.Context, in *listCallsInput) (*listOutput[session.Call], error) {

@@ -13,39 +13,39 @@ import (
 )
 
 type compactBody struct {
-	Strategy         session.Strategy `json:"strategy,omitempty" enum:"summarize,truncate,clear" doc:"Default: by the settings"`
-	Trigger          session.Trigger  `json:"trigger,omitempty" enum:"manual,overflow" doc:"overflow: the provider rejected the context as too large"`
+	Strategy         session.Strategy `json:"strategy,omitempty" enum:"summarize,truncate,clear" doc:"summarize, truncate (a prefix is hidden) or clear (everything is hidden); default: by the settings"`
+	Trigger          session.Trigger  `json:"trigger,omitempty" enum:"manual,overflow" doc:"manual (the default), or overflow: the provider rejected the context as too large"`
 	ContextID        string           `json:"context_id,omitempty" doc:"Of an overflow: the rejected context"`
-	ReportedTokens   *int64           `json:"reported_tokens,omitempty" doc:"Of an overflow: the provider's count"`
-	ReportedWindow   *int64           `json:"reported_window,omitempty" doc:"Of an overflow: the model's true window"`
+	ReportedTokens   *int64           `json:"reported_tokens,omitempty" doc:"Of an overflow: the context's size as the provider counted it, in tokens"`
+	ReportedWindow   *int64           `json:"reported_window,omitempty" doc:"Of an overflow: the model's window as the provider stated it, in tokens"`
 	Instructions     text             `json:"instructions,omitempty" doc:"What the summary must mention"`
 	Summary          text             `json:"summary,omitempty" doc:"A summary that the caller made"`
-	KeepRecentTokens *int64           `json:"keep_recent_tokens,omitempty" doc:"Minimum of tokens to keep verbatim"`
+	KeepRecentTokens *int64           `json:"keep_recent_tokens,omitempty" doc:"Keep at least so many tokens verbatim; default: by the settings"`
 	DryRun           bool             `json:"dry_run,omitempty" doc:"Answer with the plan and write nothing"`
 	Model            name             `json:"model,omitempty"`
 	Window           *int64           `json:"window,omitempty"`
 	MaxOutput        int64            `json:"max_output,omitempty"`
-	Settings         object           `json:"settings,omitempty" doc:"Settings of the context manager for this compaction"`
+	Settings         settings         `json:"settings,omitempty" doc:"Settings of the context manager for this compaction"`
 }
 
 // compactedView is a compaction with its plan. The record of a dry run has no id and no status.
 type compactedView struct {
 	session.Compaction
-	DryRun bool               `json:"dry_run,omitempty"`
-	Plan   contextmgr.Preview `json:"plan"`
+	DryRun bool               `json:"dry_run,omitempty" doc:"This is a plan; nothing was written"`
+	Plan   contextmgr.Preview `json:"plan" doc:"What the compaction hides and keeps"`
 }
 
 type compactInput struct {
 	InSession
 	Keyed
 	body[compactBody]
-	Prefer string `header:"Prefer" doc:"respond-async: answer 202 at once with the running record, and compact in the background"`
+	Prefer string `header:"Prefer" doc:"respond-async: answer 202 at once, and compact in the background"`
 }
 
 type compactOutput struct {
 	Status            int
-	Location          string `header:"Location"`
-	PreferenceApplied string `header:"Preference-Applied"`
+	Location          string `header:"Location" doc:"Path of the new object"`
+	PreferenceApplied string `header:"Preference-Applied" doc:"respond-async, if the work runs in the background"`
 	Body              compactedView
 }
 
@@ -178,7 +178,7 @@ func (s *Server) listCompactions(ctx context.Context, in *listCompactionsInput) 
 // InCompaction is the part of an input that names a compaction in the path.
 type InCompaction struct {
 	InSession
-	CID string `path:"cid" example:"cmp_12"`
+	CID string `path:"cid" doc:"The compaction's id" example:"cmp_12"`
 
 	rowID int64
 }
@@ -207,12 +207,12 @@ type changeCompactionInput struct {
 // shiftedSession is a session after an undo or a redo.
 type shiftedSession struct {
 	session.Session
-	Warnings []string `json:"warnings,omitempty" doc:"The context passes the window: the next turn compacts again"`
+	Warnings []string `json:"warnings,omitempty" doc:"The context is larger than the window: the next turn compacts again"`
 }
 
 // shiftedOutput is a shifted session with its revision as ETag.
 type shiftedOutput struct {
-	ETag string `header:"ETag"`
+	ETag string `header:"ETag" doc:"The revision, for If-Match"`
 	Body shiftedSession
 }
 
@@ -268,7 +268,7 @@ func (s *Server) redoCompaction(ctx context.Context, in *changeCompactionInput) 
 type sourcesInput struct {
 	InCompaction
 	Paged
-	Dialect string `query:"dialect" doc:"Answer in this provider's form"`
+	Dialect string `query:"dialect" doc:"Answer in this provider's form: openai.chat, openai.responses, anthropic, gemini; default: sessiond's own"`
 }
 
 func (s *Server) compactionSources(ctx context.Context, in *sourcesInput) (*listOutput[messageItem], error) {

@@ -32,12 +32,12 @@ type Contexts interface {
 // null while calls are pending.
 type ContextView struct {
 	contextmgr.View
-	Dialect string       `json:"dialect"`
-	Request session.JSON `json:"request"`
+	Dialect string       `json:"dialect" doc:"The provider's form of request"`
+	Request session.JSON `json:"request" doc:"The fields that go into the provider's request, beside model and tools; null while calls are pending"`
 
 	// ThinkingLevel is off if the provider would reject thinking in this request; else it is omitted
 	// and the caller chooses.
-	ThinkingLevel string `json:"thinking_level,omitempty" enum:"off"`
+	ThinkingLevel string `json:"thinking_level,omitempty" enum:"off" doc:"off: the provider would reject this request with thinking on. Missing: choose freely"`
 }
 
 // Render encodes a context in its dialect. Codes: Invalid.
@@ -77,9 +77,9 @@ func emptyNotNil[T any](s []T) []T {
 
 type getContextInput struct {
 	InSession
-	Model     string `query:"model" doc:"Default: the session's"`
-	Dialect   string `query:"dialect" doc:"The last turn's without it, else openai.chat"`
-	Window    int64  `query:"window" minimum:"1" doc:"Tokens; default: the session's or the catalogue's"`
+	Model     string `query:"model" doc:"The model's id; default: the session's"`
+	Dialect   string `query:"dialect" doc:"The provider's form of the context: openai.chat, openai.responses, anthropic, gemini; default: that of the last turn, else openai.chat"`
+	Window    int64  `query:"window" minimum:"1" doc:"The model's window, in tokens; default: the session's, else the catalogue's"`
 	MaxOutput int64  `query:"max_output" minimum:"0" doc:"Tokens to reserve for the reply"`
 	Explain   bool   `query:"explain" doc:"Explain where each number comes from and how tokens are counted"`
 }

@@ -20,7 +20,7 @@ import (
 
 type eventsInput struct {
 	LastEventID string     `header:"Last-Event-ID" doc:"The id of the last event seen: the stream continues after it"`
-	After       string     `query:"after" doc:"The same as a parameter; 0: from the oldest event kept. Default: the stream begins now"`
+	After       string     `query:"after" doc:"The same as Last-Event-ID; 0: from the oldest stored event. Default: the stream begins now"`
 	Session     session.ID `query:"session" doc:"Only events of this session"`
 }
 

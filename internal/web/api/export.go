@@ -16,8 +16,8 @@ import (
 
 type exportInput struct {
 	InSession
-	Format string `query:"format" doc:"jsonl (the default) holds everything, with the sessions that a fork shares messages with; md and html are for reading; openai is one line of messages; pi and goose are files of those programs"`
-	Redact bool   `query:"redact" doc:"Mask what looks like a secret"`
+	Format string `query:"format" doc:"jsonl (the default): everything, for an import; md, html: for people; openai: one line of messages; pi, goose: a file of that program"`
+	Redact bool   `query:"redact" doc:"Mask well-known secret patterns"`
 }
 
 // exportPatience is how long one write of an export may take.

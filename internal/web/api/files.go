@@ -12,7 +12,7 @@ import (
 
 type filesInput struct {
 	Paged
-	Path string `query:"path" required:"true" doc:"Absolute path of a file, or of a folder with everything below it. A file that a tool reached through a symbolic link has the name of the link"`
+	Path string `query:"path" required:"true" doc:"Absolute path of a file, or of a folder with everything below it. Symbolic links are not resolved"`
 	Op   string `query:"op" enum:"read,changed,write,edit,delete" doc:"Only sessions with this operation; changed: write, edit and delete"`
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 type flushBody struct {
-	Generation *name  `json:"generation,omitempty" doc:"The generation of the directive; default: the latest request"`
+	Generation *name  `json:"generation,omitempty" doc:"generation of the directive; default: that of the newest request"`
 	Outcome    string `json:"outcome,omitempty" enum:"ok,failed" doc:"ok (the default), or failed: a later turn requests it again"`
 }
 

@@ -13,7 +13,7 @@ import (
 // InSession is the part of an input that names a session in the path. It and the other parts
 // are exported because the framework skips unexported fields.
 type InSession struct {
-	ID session.ID `path:"id" example:"20260211_001"`
+	ID session.ID `path:"id" doc:"The session's id" example:"20260211_001"`
 }
 
 // parsePath parses the id. Codes: NotFound, because no session has an id of another form.
@@ -26,7 +26,7 @@ func (in *InSession) parsePath() (err error) {
 
 // Keyed is the part of a write's input that makes a retry safe.
 type Keyed struct {
-	IdempotencyKey string `header:"Idempotency-Key" doc:"A retry with the same key and body gets the same answer and writes nothing"`
+	IdempotencyKey string `header:"Idempotency-Key" doc:"A key of the caller's choice, at most 255 bytes. A retry with the same key and body gets the same answer and writes nothing; keys are kept for 7 days"`
 
 	idem *store.Idempotency // nil without a key
 }
@@ -48,7 +48,7 @@ func (in *Keyed) parseKey(ctx context.Context, body []byte) error {
 
 // Conditional is the part of a write's input that requires a revision.
 type Conditional struct {
-	IfMatch string `header:"If-Match" doc:"The ETag that was read; another revision answers 412"`
+	IfMatch string `header:"If-Match" doc:"The ETag of an earlier answer: if the revision has changed, the answer is 412"`
 
 	ifRevision *int64 // nil: any
 }
@@ -102,7 +102,7 @@ func parse(ctx context.Context, in any) error {
 type Paged struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"Items per answer; default 50"`
 	Cursor string `query:"cursor" doc:"next_cursor of the previous answer"`
-	Order  string `query:"order" enum:"asc,desc"`
+	Order  string `query:"order" enum:"asc,desc" doc:"asc or desc; default: the order that the summary names"`
 }
 
 func (in *Paged) page(ascending bool) store.Page {
@@ -117,7 +117,7 @@ const defaultLimit = 50
 // List is one page of a list.
 type List[T any] struct {
 	Data       []T     `json:"data"`
-	NextCursor *string `json:"next_cursor" doc:"null at the end"`
+	NextCursor *string `json:"next_cursor" doc:"Send it as cursor to get the next page; null: this is the last page"`
 }
 
 // ListOf returns a page of a list; next is the cursor of the next page, "" at the end.

@@ -15,18 +15,18 @@ import (
 type KeyView struct {
 	Key         string           `json:"key"`
 	Label       string           `json:"label,omitempty" doc:"A person's name for the key; unique"`
-	Kind        string           `json:"kind" enum:"direct,group,global,unknown"`
-	DisplayName *string          `json:"display_name"`
-	Title       string           `json:"title"`
-	SessionID   session.ID       `json:"session_id" doc:"The current generation"`
+	Kind        string           `json:"kind" enum:"direct,group,global,unknown" doc:"Kind of conversation"`
+	DisplayName *string          `json:"display_name" doc:"A name for people, from the connector; null: none"`
+	Title       string           `json:"title" doc:"Title of the row, for people"`
+	SessionID   session.ID       `json:"session_id" doc:"The current session of the key"`
 	Generation  int64            `json:"generation"`
-	Messages    int64            `json:"message_count"`
+	Messages    int64            `json:"message_count" doc:"Messages of the current session"`
 	Model       string           `json:"model,omitempty"`
-	StartedAt   session.Time     `json:"started_at"`
-	ActiveAt    session.Time     `json:"active_at"`
+	StartedAt   session.Time     `json:"started_at" doc:"Time the current session began"`
+	ActiveAt    session.Time     `json:"active_at" doc:"Time of the last message in a turn that a person began"`
 	InboundAt   *session.Time    `json:"inbound_at"`
 	Stale       bool             `json:"stale" doc:"The next message begins a new session"`
-	Context     routing.Fullness `json:"context" doc:"As the model last reported it; null: unknown"`
+	Context     routing.Fullness `json:"context" doc:"How full the window is, by the last report"`
 }
 
 // Keys returns the rows of a list of keys; now decides whether they are stale. It writes nothing.
@@ -118,7 +118,7 @@ type listKeysInput struct {
 	Paged
 	Query         string `query:"q" doc:"Part of the key, the label, a name, the title or the session's id"`
 	ActiveMinutes int64  `query:"active_minutes" minimum:"1" maximum:"52704000" doc:"Only keys active in the last so many minutes"`
-	All           bool   `query:"all" doc:"Also the keys global and unknown"`
+	All           bool   `query:"all" doc:"List the keys global and unknown, too"`
 }
 
 func (s *Server) listKeys(ctx context.Context, in *listKeysInput) (*listOutput[KeyView], error) {
@@ -145,24 +145,24 @@ func (s *Server) windowOf(model string) int64 {
 // InKey is the part of an input that names a key by the path, percent-encoded where it holds
 // a slash.
 type InKey struct {
-	Key string `path:"key" example:"agent:main:main"`
+	Key string `path:"key" doc:"The routing key; a short form like main is accepted" example:"agent:main:main"`
 }
 
 type keyGenerations struct {
 	Key        string            `json:"key"`
-	Label      string            `json:"label,omitempty"`
-	Type       routing.Type      `json:"type" enum:"dm,group,thread"`
-	Source     routing.Source    `json:"source" enum:"chat,cron,hook,subagent,acp"`
+	Label      string            `json:"label,omitempty" doc:"A person's name for the key; unique"`
+	Type       routing.Type      `json:"type" enum:"dm,group,thread" doc:"Kind of conversation"`
+	Source     routing.Source    `json:"source" enum:"chat,cron,hook,subagent,acp" doc:"What the key stands for"`
 	ParentKey  *string           `json:"parent_key" doc:"Of a thread: the conversation above it"`
-	Policy     policyView        `json:"policy"`
-	Data       []session.Session `json:"data" doc:"The generations, newest first"`
-	NextCursor *string           `json:"next_cursor" doc:"null at the end"`
+	Policy     policyView        `json:"policy" doc:"When the key begins a new session"`
+	Data       []session.Session `json:"data" doc:"The sessions of the key, newest first"`
+	NextCursor *string           `json:"next_cursor" doc:"Send it as cursor to get the next page; null: this is the last page"`
 }
 
 type policyView struct {
-	Mode        routing.Mode `json:"mode" enum:"daily,idle,both,off"`
-	AtHour      int          `json:"at_hour" doc:"Local; counts in mode daily and both"`
-	IdleMinutes *int         `json:"idle_minutes" doc:"null: no idle window"`
+	Mode        routing.Mode `json:"mode" enum:"daily,idle,both,off" doc:"daily (at at_hour), idle (after idle_minutes), both, off"`
+	AtHour      int          `json:"at_hour" doc:"Local hour of the daily reset, 0 to 23, in mode daily and both"`
+	IdleMinutes *int         `json:"idle_minutes" doc:"Minutes without a message after which a new session begins; null: no idle rule"`
 }
 
 type getKeyInput struct {

@@ -2,11 +2,13 @@ package api
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
@@ -26,6 +28,17 @@ func (o *object) UnmarshalJSON(raw []byte) error {
 	}
 	*o = append(object(nil), raw...)
 	return nil
+}
+
+// settings is an object of the context manager's settings.
+type settings object
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *settings) UnmarshalJSON(raw []byte) error { return (*object)(s).UnmarshalJSON(raw) }
+
+// Schema implements huma.SchemaProvider.
+func (settings) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[contextmgr.Settings](), true, "Settings")
 }
 
 // Schema implements huma.SchemaProvider.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,20 +20,20 @@ import (
 const maxMessages = 10_000
 
 type appendBody struct {
-	Messages   []json.RawMessage `json:"messages" doc:"In any dialect that this version reads: {role, content}, {role, parts} or a provider's form"`
-	Dialect    string            `json:"dialect,omitempty" doc:"Default: detected"`
-	ExpectHead messageArg        `json:"expect_head,omitzero" doc:"The expected head; null: the session must be empty"`
-	Parent     messageArg        `json:"parent,omitzero" doc:"Append after this message and move the head there"`
+	Messages   []json.RawMessage `json:"messages" doc:"The messages to append: {role, content}, or a provider's form, such as its reply, or sessiond's own {role, parts}"`
+	Dialect    string            `json:"dialect,omitempty" doc:"Form of the messages: openai.chat, openai.responses, anthropic, gemini, native; default: detected"`
+	ExpectHead messageArg        `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
+	Parent     messageArg        `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
 	Call       *callBody         `json:"call,omitempty" doc:"The model call behind the last reply"`
 }
 
 // appendedView is what was stored.
 type appendedView struct {
-	Messages      []storedView        `json:"messages"`
+	Messages      []storedView        `json:"messages" doc:"The stored messages, without their content"`
 	Head          *session.MessageRef `json:"head"`
 	Revision      int64               `json:"revision"`
 	ContextTokens int64               `json:"context_tokens"`
-	Warnings      []string            `json:"warnings,omitempty" doc:"What was changed on storing, and why"`
+	Warnings      []string            `json:"warnings,omitempty" doc:"What was changed before storing, and why"`
 }
 
 // storedView is a stored message without its content.
@@ -44,7 +45,7 @@ type storedView struct {
 	Tokens     int64               `json:"tokens"`
 	ExternalID string              `json:"external_id,omitempty"`
 	CreatedAt  session.Time        `json:"created_at"`
-	Deliver    *string             `json:"deliver,omitempty" doc:"Of a reply with the silent token NO_REPLY: the text to send to the person; \"\": nothing"`
+	Deliver    *string             `json:"deliver,omitempty" doc:"Of a reply that contains the token NO_REPLY: the text to send to the person; \"\": send nothing"`
 }
 
 type appendInput struct {
@@ -164,7 +165,7 @@ func (s *Server) withHead(ctx context.Context, id session.ID, err error, expecte
 // messageView is a stored message with its text in one piece.
 type messageView struct {
 	session.Message
-	Content string `json:"content" doc:"Its text. In a list the part whose text this is does not repeat it"`
+	Content string `json:"content" doc:"All its text. In a list, a part whose text this is has no text of its own"`
 }
 
 // messageItem is a message in our form or in a provider's.
@@ -189,7 +190,7 @@ func (m messageItem) MarshalJSON() ([]byte, error) {
 func (messageItem) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Description: "A message; with ?dialect= in the provider's form",
-		AnyOf:       []*huma.Schema{huma.SchemaFromType(r, schemaType(messageView{})), {Type: huma.TypeObject, AdditionalProperties: true}},
+		AnyOf:       []*huma.Schema{r.Schema(reflect.TypeFor[messageView](), true, "Message"), {Type: huma.TypeObject, AdditionalProperties: true}},
 	}
 }
 
@@ -240,10 +241,10 @@ func (v *messageView) dropRepeated() {
 type listMessagesInput struct {
 	InSession
 	Paged
-	After   string `query:"after" doc:"Only messages after this one on the path: a seq of this session, or an id (S.n) of the part that a fork shares"`
-	Before  string `query:"before" doc:"Only messages before this one, named like after"`
-	Path    string `query:"path" enum:"head,all" doc:"head (the default): the path to the head, of a fork with the part that it shares; all: every message of this session, branches too"`
-	Dialect string `query:"dialect" doc:"Answer in this provider's form"`
+	After   string `query:"after" doc:"Only messages after this one: a seq of this session, or an id like 20260211_001.42"`
+	Before  string `query:"before" doc:"Only messages before this one, named as in after"`
+	Path    string `query:"path" enum:"head,all" doc:"head (the default): the path to the head, including messages that a fork shares; all: every message of this session, on all branches"`
+	Dialect string `query:"dialect" doc:"Answer in this provider's form: openai.chat, openai.responses, anthropic, gemini; default: sessiond's own"`
 }
 
 // bound parses after, before or a cursor: a seq of the session, or any message of its path.
@@ -326,7 +327,7 @@ func (in *InMessage) parsePath() error {
 
 type getMessageInput struct {
 	InMessage
-	Dialect string `query:"dialect" doc:"Answer in this provider's form"`
+	Dialect string `query:"dialect" doc:"Answer in this provider's form: openai.chat, openai.responses, anthropic, gemini; default: sessiond's own"`
 }
 
 func (s *Server) getMessage(ctx context.Context, in *getMessageInput) (*output[messageItem], error) {

@@ -47,6 +47,7 @@ func document(api huma.API) []byte {
 		panic(fmt.Sprintf("render OpenAPI: %v", err))
 	}
 	correct(doc)
+	describe(doc, words())
 	components, _ := doc["components"].(map[string]any)
 	named, _ := components["schemas"].(map[string]any)
 	for name, schema := range named {
@@ -63,6 +64,73 @@ func document(api huma.API) []byte {
 	}
 	return []byte(b.String())
 }
+
+// describe sets the description of each field that has none, and the type of fields that are raw JSON.
+func describe(v any, words map[string]string) {
+	switch x := v.(type) {
+	case map[string]any:
+		properties, _ := x["properties"].(map[string]any)
+		for name, p := range properties {
+			if field, ok := p.(map[string]any); ok {
+				if words[name] != "" && field["description"] == nil {
+					field["description"] = words[name]
+				}
+				setType(name, field)
+			}
+		}
+		for _, child := range x {
+			describe(child, words)
+		}
+	case []any:
+		for _, child := range x {
+			describe(child, words)
+		}
+	}
+}
+
+// setType sets the type of a field that is raw JSON in Go. The answer of explain has an array of settings.
+func setType(name string, field map[string]any) {
+	switch name { // null is an answer, too
+	case "context", "compaction", "anchor":
+		if ref := field["$ref"]; ref != nil {
+			delete(field, "$ref")
+			field["anyOf"] = []any{map[string]any{"$ref": ref}, map[string]any{"type": "null"}}
+		}
+	case "boundary", "idle_expires_at", "inbound_at":
+		field["type"] = []any{"string", "null"}
+	}
+	for _, key := range []string{"type", "$ref", "anyOf", "oneOf"} {
+		if field[key] != nil {
+			return
+		}
+	}
+	switch name {
+	case "settings":
+		field["$ref"] = schemaPrefix + "Settings"
+	case "metadata", "details", "extra":
+		field["type"], field["additionalProperties"] = "object", true
+	case "request":
+		field["anyOf"] = []any{
+			requestShape("openai.chat", "messages", ""), requestShape("openai.responses", "input", "instructions"),
+			requestShape("anthropic", "messages", "system"), requestShape("gemini", "contents", "systemInstruction"),
+			map[string]any{"type": "null"},
+		}
+	}
+}
+
+// requestShape is the schema of a context's request in a dialect: its list of messages, and the field
+// of the system text, "" for none.
+func requestShape(dialect, messages, system string) map[string]any {
+	properties := map[string]any{messages: map[string]any{
+		"type": "array", "items": map[string]any{"type": "object", "additionalProperties": true}, "description": "The conversation, in the provider's form",
+	}}
+	if system != "" {
+		properties[system] = map[string]any{"description": "The system text, in the provider's form"}
+	}
+	return map[string]any{"title": dialect, "type": "object", "properties": properties, "required": []string{messages}}
+}
+
+const schemaPrefix = "#/components/schemas/"
 
 // correct removes "or null" from every array: the framework adds it, but no answer has a null array.
 func correct(v any) {

@@ -51,7 +51,7 @@ func TestOpenAPIDescribesProblems(t *testing.T) {
 			}
 		}
 	}
-	for _, word := range []string{"ErrorModel", "ErrorDetail", "http://", "byte-string"} {
+	for _, word := range []string{"ErrorModel", "ErrorDetail", "$schema", "byte-string"} {
 		if strings.Contains(doc.raw, word) {
 			t.Errorf("the document speaks of %q", word)
 		}

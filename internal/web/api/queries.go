@@ -17,7 +17,7 @@ func (s *Server) listQueries(context.Context, *struct{}) (*listOutput[analytics.
 }
 
 type runQueryInput struct {
-	Name string `path:"name"`
+	Name string `path:"name" doc:"The query's name, as GET /v1/queries lists it"`
 
 	query url.Values
 }
@@ -39,7 +39,7 @@ func (s *Server) runQuery(ctx context.Context, in *runQueryInput) (*output[analy
 
 type sqlBody struct {
 	SQL  text `json:"sql" doc:"One statement that only reads"`
-	Rows int  `json:"rows,omitempty" doc:"Rows at most; default 1,000"`
+	Rows int  `json:"rows,omitempty" doc:"Largest number of rows; default 1000"`
 }
 
 type sqlInput struct {
@@ -57,11 +57,11 @@ func (s *Server) runSQL(ctx context.Context, in *sqlInput) (*output[analytics.Re
 }
 
 type usageInput struct {
-	GroupBy []string `query:"group_by" enum:"day,model,source,project,purpose" doc:"The sums to return: by day, model, source; default: all"`
+	GroupBy []string `query:"group_by" enum:"day,model,source,project,purpose" doc:"The sums to return: day, model, source; default: all three"`
 	Since   string   `query:"since" doc:"The first day, YYYY-MM-DD"`
 	Until   string   `query:"until" doc:"The last day, YYYY-MM-DD"`
-	Source  string   `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp"`
-	Project string   `query:"project"`
+	Source  string   `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
+	Project string   `query:"project" doc:"Only sessions of this project: its folder"`
 }
 
 func (s *Server) getUsage(ctx context.Context, in *usageInput) (*output[analytics.Stats], error) {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -41,8 +42,18 @@ func limit(n int64) option { return func(op *huma.Operation) { op.MaxBodyBytes =
 // about sets the description.
 func about(text string) option { return func(op *huma.Operation) { op.Description = text } }
 
-// anyQuery accepts query parameters that the input does not declare; its resolver checks them.
-func anyQuery(op *huma.Operation) { op.RejectUnknownQueryParameters = false }
+// anyQuery accepts query parameters that the input does not declare; its resolver checks them. OpenAPI
+// has them as the members of one object.
+func anyQuery(name, description string) option {
+	return func(op *huma.Operation) {
+		explode := true
+		op.RejectUnknownQueryParameters = false
+		op.Parameters = append(op.Parameters, &huma.Param{
+			Name: name, In: "query", Description: description, Style: "form", Explode: &explode,
+			Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: &huma.Schema{Type: huma.TypeString}},
+		})
+	}
+}
 
 // handle builds a line of the route table.
 func handle[I, O any](method, path string, handler func(context.Context, *I) (*O, error), summary string, opts ...option) route {
@@ -63,12 +74,13 @@ func register[I, O any](s *Server, api huma.API, op huma.Operation, handler func
 	if op.Responses == nil {
 		op.Responses = map[string]*huma.Response{}
 	}
-	op.Responses["default"] = &huma.Response{
-		Description: "A problem, by its code",
-		Content: map[string]*huma.MediaType{problem.MediaType: {
-			Schema: registry.Schema(reflect.TypeFor[problem.Problem](), true, "Problem"),
-		}},
+	if Open(&http.Request{Method: op.Method, URL: &url.URL{Path: op.Path}}) {
+		op.Security = []map[string][]string{{}} // no token
 	}
+	for _, refusal := range refusals(op, new(I)) {
+		op.Responses[strconv.Itoa(refusal)] = &huma.Response{Ref: responsePrefix + strconv.Itoa(refusal)}
+	}
+	op.Responses["default"] = &huma.Response{Ref: responsePrefix + "default"}
 	input, hasBody := any(new(I)).(withBody)
 	if hasBody {
 		op.RequestBody = &huma.RequestBody{}
@@ -88,6 +100,54 @@ func register[I, O any](s *Server, api huma.API, op huma.Operation, handler func
 		op.RequestBody.Required = false
 		op.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: input.schema(registry)}}
 	}
+	showExample(&op)
+}
+
+// refusals returns the 4xx statuses that an operation can answer, by its input. Each operation answers
+// 422 to an unknown query parameter. The default answer is for the others.
+func refusals(op huma.Operation, input any) []int {
+	statuses := []int{http.StatusForbidden, http.StatusUnprocessableEntity}
+	if op.Security == nil {
+		statuses = append(statuses, http.StatusUnauthorized)
+	}
+	if _, ok := input.(withBody); ok {
+		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge)
+	}
+	if strings.Contains(op.Path, "{") {
+		statuses = append(statuses, http.StatusNotFound)
+	}
+	if op.Method != http.MethodGet {
+		statuses = append(statuses, http.StatusConflict)
+	}
+	if _, ok := input.(interface{ parseRevision() error }); ok {
+		statuses = append(statuses, http.StatusPreconditionFailed)
+	}
+	return statuses
+}
+
+const responsePrefix = "#/components/responses/"
+
+// problems returns the answers that operations share: one for each 4xx status, and one for the others.
+func problems() map[string]*huma.Response {
+	content := map[string]*huma.MediaType{problem.MediaType: {
+		Schema:  &huma.Schema{Ref: schemaPrefix + "Problem"},
+		Example: problem.New(session.Invalid, "dialect: contexts are not available in this dialect"),
+	}}
+	responses := map[string]*huma.Response{}
+	for name, description := range map[string]string{
+		"400":     "The body is not valid JSON (malformed)",
+		"401":     "The token is missing or wrong (unauthorized)",
+		"403":     "The token does not allow this, or the Host or Origin is foreign (forbidden)",
+		"404":     "The path names nothing that exists (not_found)",
+		"409":     "The state does not allow this: the head is another one, or two writes met (conflict, compaction_required)",
+		"412":     "The revision is not that of If-Match or If-None-Match (precondition_failed)",
+		"413":     "The body or a part of it is too large (too_large)",
+		"422":     "A field or a parameter is invalid; errors names it (invalid, does_not_fit)",
+		"default": "Any other problem; code names its kind",
+	} {
+		responses[name] = &huma.Response{Description: description, Content: content}
+	}
+	return responses
 }
 
 // problem turns an error into an answer. The text of an internal error goes only to the log.
@@ -150,7 +210,7 @@ func operationID(method, path string) string {
 	return strings.Join(words, "-")
 }
 
-// tag groups routes in the documentation by the last noun of their path.
+// tag groups routes in the documentation, mostly by the last noun of their path.
 func tag(path string) string {
 	if !strings.HasPrefix(path, "/v1/") {
 		return "service"
@@ -162,8 +222,20 @@ func tag(path string) string {
 		}
 	}
 	switch noun {
-	case "untrash":
+	case "untrash", "export":
 		return "sessions"
+	case "turns", "context", "flushes":
+		return "contexts"
+	case "route":
+		return "keys"
+	case "files":
+		return "search"
+	case "sql":
+		return "queries"
+	case "calls":
+		return "usage"
+	case "backups":
+		return "service"
 	case "redo", "sources":
 		return "compactions"
 	case "pin", "label":
@@ -172,6 +244,24 @@ func tag(path string) string {
 		return "trees"
 	}
 	return noun
+}
+
+// tags describes the groups of routes.
+func tags() []*huma.Tag {
+	return []*huma.Tag{
+		{Name: "sessions", Description: "A session is one conversation: create, list, change, export, archive and delete it."},
+		{Name: "contexts", Description: "A turn appends messages and answers with the next context for the model."},
+		{Name: "messages", Description: "Append and read messages; pin and label them. A message never changes."},
+		{Name: "compactions", Description: "A compaction replaces the old part of a context by a summary. The messages stay; undo and redo are possible."},
+		{Name: "trees", Description: "A session is a tree of messages: move its head, fork it, list its branches."},
+		{Name: "states", Description: "Named JSON documents of a session, such as a list of todos."},
+		{Name: "keys", Description: "A routing key names a conversation of a chat program; a reset begins its next session."},
+		{Name: "search", Description: "Find messages by words, and sessions by the files that they touched."},
+		{Name: "usage", Description: "Model calls, with their tokens and costs."},
+		{Name: "queries", Description: "Named SQL queries, and SQL of your own. Both only read."},
+		{Name: "events", Description: "A stream of all changes."},
+		{Name: "service", Description: "Health, version and backups of the daemon."},
+	}
 }
 
 // schemaType returns the type that describes a value in OpenAPI: raw JSON is any value.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -18,26 +20,26 @@ import (
 
 type routeBody struct {
 	Key      name `json:"key,omitempty" doc:"A routing key; default: built from the fields below"`
-	Agent    name `json:"agent,omitempty" doc:"The agent; default: the configured one"`
-	Channel  name `json:"channel,omitempty" doc:"telegram, discord …"`
-	Account  name `json:"account,omitempty"`
-	ChatType name `json:"chat_type,omitempty" doc:"direct (the default), group, channel, room"`
+	Agent    name `json:"agent,omitempty" doc:"The agent's name; default: the configured one"`
+	Channel  name `json:"channel,omitempty" doc:"The chat program, like telegram or discord"`
+	Account  name `json:"account,omitempty" doc:"The account of the channel that received the message; default: the only one"`
+	ChatType name `json:"chat_type,omitempty" doc:"Kind of conversation: direct (the default), group, channel, room"`
 	Peer     name `json:"peer,omitempty" doc:"The id of the group or person; default for a direct message: the sender"`
-	Topic    name `json:"topic,omitempty" doc:"A forum topic"`
-	Thread   name `json:"thread,omitempty" doc:"A thread of the conversation"`
+	Topic    name `json:"topic,omitempty" doc:"Id of a forum topic"`
+	Thread   name `json:"thread,omitempty" doc:"Id of a thread in the conversation"`
 	Job      name `json:"job,omitempty" doc:"A scheduled job's id"`
-	Hook     hook `json:"hook,omitzero" doc:"A webhook: its key, or true for a new key each time"`
-	From     name `json:"from,omitempty" doc:"Instead of all these: the origin in the form of older connectors (group:ID)"`
+	Hook     hook `json:"hook,omitzero" doc:"Key of a webhook; true: a new key for each request"`
+	From     name `json:"from,omitempty" doc:"Instead of these fields: the origin as older connectors write it, like group:ID"`
 
 	Text       text   `json:"text,omitempty" doc:"The person's text, without any wrapper"`
-	Sender     name   `json:"sender,omitempty"`
-	Authorized *bool  `json:"authorized,omitempty" doc:"Whether the sender may reset; default: routing.commanders decides"`
+	Sender     name   `json:"sender,omitempty" doc:"The id of the person who sent the message"`
+	Authorized *bool  `json:"authorized,omitempty" doc:"The sender may reset the session; default: by routing.commanders in the configuration"`
 	At         moment `json:"at,omitzero" doc:"Time of arrival; default: now"`
 	Timezone   name   `json:"timezone,omitempty" doc:"Time zone of the daily boundary; default: the configured one"`
 	Event      string `json:"event,omitempty" enum:"message,system,run,reset,failed" doc:"message (the default); system: a heartbeat, which neither resets nor refreshes; run: a job or webhook starts, always in a new session (the default of their keys); reset: a program requests a new session; failed: a run ended in error"`
 	Error      text   `json:"error,omitempty" doc:"Of event failed: the provider's error text"`
-	Running    *bool  `json:"running,omitempty" doc:"Whether a turn is running; default: derived from the last message"`
-	Metadata   object `json:"metadata,omitempty" doc:"What the connector knows (subject, displayName …), merged into the session's metadata; an empty value erases nothing"`
+	Running    *bool  `json:"running,omitempty" doc:"A turn is running; default: derived from the last message"`
+	Metadata   object `json:"metadata,omitempty" doc:"Fields that the connector knows, like subject and displayName; merged into the session's metadata. Empty values change nothing"`
 }
 
 // hook is a webhook's own key, or true.
@@ -59,10 +61,15 @@ func (h *hook) UnmarshalJSON(raw []byte) error {
 	return h.key.UnmarshalJSON(raw)
 }
 
+// Schema implements huma.SchemaProvider.
+func (hook) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeBoolean}}}
+}
+
 // routeView says which session to use, and why.
 type routeView struct {
 	Key        string          `json:"key"`
-	SessionID  session.ID      `json:"session_id"`
+	SessionID  session.ID      `json:"session_id" doc:"The session to use"`
 	Generation int64           `json:"generation"`
 	Created    bool            `json:"created" doc:"This request made the session"`
 	Reason     *string         `json:"reason" enum:"daily,idle,command,rpc,run,overflow,role_order,corrupt" doc:"Why the previous session ended; null: no session ended"`
@@ -71,19 +78,19 @@ type routeView struct {
 	Text       string          `json:"text" doc:"The text for the model, without a reset command"`
 	Greet      bool            `json:"greet" doc:"A reset without further text: the agent may greet"`
 	Model      *string         `json:"model" doc:"provider/model for the next run; null: the agent chooses"`
-	Type       routing.Type    `json:"type" enum:"dm,group,thread"`
-	Source     routing.Source  `json:"source" enum:"chat,cron,hook,subagent,acp"`
+	Type       routing.Type    `json:"type" enum:"dm,group,thread" doc:"Kind of conversation"`
+	Source     routing.Source  `json:"source" enum:"chat,cron,hook,subagent,acp" doc:"What the key stands for"`
 	ParentKey  *string         `json:"parent_key" doc:"Of a thread: the conversation above it"`
 	Failure    *string         `json:"failure" enum:"overflow,compaction_failure,role_order,corrupt,other" doc:"Of event failed: what the error means"`
-	Freshness  freshnessView   `json:"freshness"`
-	Session    session.Session `json:"session"`
+	Freshness  freshnessView   `json:"freshness" doc:"Whether the session is out of date, and when it will be"`
+	Session    session.Session `json:"session" doc:"The session to use"`
 }
 
 // freshnessView says why the previous session is stale or not.
 type freshnessView struct {
 	Stale         bool          `json:"stale" doc:"The next message begins a new session"`
 	Boundary      *session.Time `json:"boundary" doc:"The daily boundary in force; null: no daily rule"`
-	IdleExpiresAt *session.Time `json:"idle_expires_at" doc:"null: no idle rule"`
+	IdleExpiresAt *session.Time `json:"idle_expires_at" doc:"Time at which the session becomes stale; null: no idle rule"`
 }
 
 type routeInput struct {

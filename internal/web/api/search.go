@@ -9,30 +9,30 @@ import (
 )
 
 type searchInput struct {
-	Query   string `query:"q" required:"true" doc:"Words, \"phrases\", beginnings*, -words"`
+	Query   string `query:"q" required:"true" doc:"Words that a message must contain: word, \"a phrase\", begin* for beginnings, -word to exclude"`
 	Session string `query:"session" doc:"Only in this session"`
-	Key     string `query:"key"`
-	Source  string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp"`
-	Project string `query:"project"`
-	Role    string `query:"role" enum:"system,user,assistant,tool"`
-	Since   string `query:"since" doc:"At or after this time or day"`
-	Until   string `query:"until" doc:"Before this time or day"`
-	Order   string `query:"order" enum:"rank,newest"`
-	Limit   int    `query:"limit" minimum:"1" maximum:"200" doc:"Default 20"`
-	Expand  int    `query:"expand" minimum:"0" maximum:"20" doc:"Neighbours on each side of a hit"`
+	Key     string `query:"key" doc:"Only sessions of this routing key"`
+	Source  string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
+	Project string `query:"project" doc:"Only sessions of this project: its folder"`
+	Role    string `query:"role" enum:"system,user,assistant,tool" doc:"Only messages of this role"`
+	Since   string `query:"since" doc:"Only messages at or after this time (RFC 3339) or day (YYYY-MM-DD)"`
+	Until   string `query:"until" doc:"Only messages before this time or day"`
+	Order   string `query:"order" enum:"rank,newest" doc:"rank (the default): best first; newest: newest first"`
+	Limit   int    `query:"limit" minimum:"1" maximum:"200" doc:"Hits per answer; default 20"`
+	Expand  int    `query:"expand" minimum:"0" maximum:"20" doc:"Messages to return before and after each hit; default 0"`
 }
 
 // hitView is a message that was found, its neighbours as the API gives messages.
 type hitView struct {
 	search.Hit
-	Before []messageItem `json:"before,omitempty"`
-	After  []messageItem `json:"after,omitempty"`
+	Before []messageItem `json:"before,omitempty" doc:"With expand: the messages before it, oldest first"`
+	After  []messageItem `json:"after,omitempty" doc:"With expand: the messages after it, oldest first"`
 }
 
 type searchView struct {
-	Hits    []hitView `json:"hits"`
-	Pending int       `json:"pending" doc:"Messages not indexed yet, which were scanned"`
-	Partial bool      `json:"partial,omitempty" doc:"More messages are not indexed than were scanned"`
+	Hits    []hitView `json:"hits" doc:"The messages that were found"`
+	Pending int       `json:"pending" doc:"Messages that are not in the index yet; they were searched without it"`
+	Partial bool      `json:"partial,omitempty" doc:"The index is behind, and some messages were not searched"`
 }
 
 func (s *Server) search(ctx context.Context, in *searchInput) (*output[searchView], error) {

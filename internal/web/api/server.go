@@ -65,9 +65,9 @@ type Deps struct {
 
 // Version says what is running.
 type Version struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit,omitempty"`
-	Go      string `json:"go"`
+	Version string `json:"version" doc:"Version of the program"`
+	Commit  string `json:"commit,omitempty" doc:"Commit that it was built from"`
+	Go      string `json:"go" doc:"Version of Go that built it"`
 	Schema  int64  `json:"schema,omitempty" doc:"The newest migration of this program"`
 }
 
@@ -114,9 +114,10 @@ func Open(r *http.Request) bool {
 // config of the framework: our JSON, our problems, none of its own routes.
 func (s *Server) config() huma.Config {
 	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
-	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
+	registry := huma.NewMapRegistry(schemaPrefix, schemaName)
 	registry.RegisterTypeAlias(reflect.TypeFor[session.Time](), reflect.TypeFor[time.Time]())
 	registry.RegisterTypeAlias(reflect.TypeFor[session.JSON](), reflect.TypeFor[any]())
+	registry.Schema(reflect.TypeFor[problem.Problem](), true, "Problem")
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -127,9 +128,15 @@ func (s *Server) config() huma.Config {
 			},
 			Components: &huma.Components{
 				Schemas:         registry,
+				Responses:       problems(),
 				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer", Description: "The token that `sessiond token` prints; not needed on the Unix socket"}},
 			},
 			Security: []map[string][]string{{"token": {}}},
+			Tags:     tags(),
+			Servers: []*huma.Server{{
+				URL: "http://{address}", Description: "The daemon; `listen` in its configuration sets the address",
+				Variables: map[string]*huma.ServerVariable{"address": {Default: "127.0.0.1:7433", Description: "Host and port"}},
+			}},
 		},
 		Formats:       map[string]huma.Format{"application/json": format, "json": format},
 		DefaultFormat: "application/json",

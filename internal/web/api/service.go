@@ -11,7 +11,7 @@ import (
 )
 
 type healthView struct {
-	Status string `json:"status" enum:"ok"`
+	Status string `json:"status" enum:"ok" doc:"ok"`
 }
 
 // healthz answers if the process runs.
@@ -37,7 +37,7 @@ func (s *Server) version(context.Context, *struct{}) (*output[Version], error) {
 }
 
 type backupBody struct {
-	Path name `json:"path,omitempty" doc:"The name of a new file in the backup folder; default: one with the time. It is never deleted automatically"`
+	Path name `json:"path,omitempty" doc:"Name of a new file in the backup folder; default: a name with the time. sessiond does not delete it"`
 }
 
 type backupInput struct {
@@ -46,8 +46,8 @@ type backupInput struct {
 }
 
 type backupView struct {
-	Path      string       `json:"path"`
-	Bytes     int64        `json:"bytes"`
+	Path      string       `json:"path" doc:"The backup's absolute path"`
+	Bytes     int64        `json:"bytes" doc:"Size in bytes"`
 	CreatedAt session.Time `json:"created_at"`
 }
 

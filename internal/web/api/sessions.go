@@ -18,8 +18,8 @@ import (
 
 // sessionOutput is a session with its revision as ETag.
 type sessionOutput struct {
-	ETag     string `header:"ETag"`
-	Location string `header:"Location"`
+	ETag     string `header:"ETag" doc:"The revision, for If-Match"`
+	Location string `header:"Location" doc:"Path of the new object"`
 	Body     session.Session
 }
 
@@ -48,18 +48,18 @@ func etag(revision int64) string { return strconv.Quote(strconv.FormatInt(revisi
 type newSessionBody struct {
 	Title      name       `json:"title,omitempty"`
 	Key        name       `json:"key,omitempty" doc:"A routing key: this session becomes its next generation"`
-	Kind       string     `json:"kind,omitempty" enum:"chat,subagent,cron,hook,other"`
+	Kind       string     `json:"kind,omitempty" enum:"chat,subagent,cron,hook,other" doc:"Kind of session; default chat, of a child subagent"`
 	Directory  name       `json:"directory,omitempty"`
 	GitBranch  name       `json:"git_branch,omitempty"`
 	Provider   name       `json:"provider,omitempty"`
 	Model      name       `json:"model,omitempty"`
-	Window     *int64     `json:"window,omitempty" minimum:"1" doc:"Tokens; default: the catalogue's"`
+	Window     *int64     `json:"window,omitempty" minimum:"1" doc:"The model's window, in tokens; default: the catalogue's"`
 	ParentID   session.ID `json:"parent_id,omitempty" doc:"The session that starts this one"`
-	ParentKind string     `json:"parent_kind,omitempty" enum:"child" doc:"POST /v1/sessions/{id}/fork makes a fork"`
+	ParentKind string     `json:"parent_kind,omitempty" enum:"child" doc:"child (the default with parent_id); POST /v1/sessions/{id}/fork makes a fork"`
 	Started    messageArg `json:"parent_message,omitzero" doc:"The parent's message whose call starts this session: a seq of the parent, or an id"`
-	Call       name       `json:"parent_call,omitempty" doc:"The id of that call"`
+	Call       name       `json:"parent_call,omitempty" doc:"The id of the tool call that starts this session"`
 	Draft      bool       `json:"draft,omitempty" doc:"Hidden from lists until its first reply"`
-	Settings   object     `json:"settings,omitempty" doc:"Settings of the context manager that override the configuration"`
+	Settings   settings   `json:"settings,omitempty" doc:"Settings of the context manager that override the configuration"`
 	Metadata   object     `json:"metadata,omitempty"`
 }
 
@@ -117,15 +117,15 @@ func checkSettings(raw session.JSON) error {
 type listSessionsInput struct {
 	Paged
 	Query     string `query:"q" doc:"Part of the title, the id or the id in the source program"`
-	Source    string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp"`
-	Key       string `query:"key"`
-	Model     string `query:"model"`
-	Directory string `query:"directory"`
-	Project   string `query:"project"`
+	Source    string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
+	Key       string `query:"key" doc:"Only sessions of this routing key"`
+	Model     string `query:"model" doc:"Only sessions of this model"`
+	Directory string `query:"directory" doc:"Only sessions of this working directory"`
+	Project   string `query:"project" doc:"Only sessions of this project: its folder"`
 	ParentID  string `query:"parent_id" doc:"Forks and children of this session"`
-	Kind      string `query:"parent_kind" enum:"fork,child" doc:"Only sessions of this relation to their parent"`
-	Since     string `query:"since" doc:"Active at or after this time or day"`
-	Until     string `query:"until" doc:"Active before this time or day"`
+	Kind      string `query:"parent_kind" enum:"fork,child" doc:"Only forks, or only children"`
+	Since     string `query:"since" doc:"Only sessions active at or after this time (RFC 3339) or day (YYYY-MM-DD)"`
+	Until     string `query:"until" doc:"Only sessions active before this time or day"`
 	Archived  bool   `query:"archived" doc:"List archived sessions instead"`
 	Trash     bool   `query:"trash" doc:"List the trash instead"`
 
@@ -183,12 +183,12 @@ type readSessionInput struct {
 // sessionDetail is a session with what hangs together with it.
 type sessionDetail struct {
 	session.Session
-	Link   *session.Link   `json:"link,omitempty" doc:"Its relation to its parent"`
-	Rollup *session.Rollup `json:"rollup,omitempty"`
+	Link   *session.Link   `json:"link,omitempty" doc:"How it hangs on its parent; missing: no parent"`
+	Rollup *session.Rollup `json:"rollup,omitempty" doc:"With rollup: sums of the session and its descendants"`
 }
 
 type sessionDetailOutput struct {
-	ETag string `header:"ETag"`
+	ETag string `header:"ETag" doc:"The revision, for If-Match"`
 	Body sessionDetail
 }
 
@@ -212,13 +212,13 @@ func (s *Server) readSession(ctx context.Context, in *readSessionInput) (*sessio
 }
 
 type sessionPatchBody struct {
-	Title    change[name]   `json:"title,omitempty"`
-	Metadata change[object] `json:"metadata,omitempty" doc:"Merged into the stored object; null empties it"`
-	Settings change[object] `json:"settings,omitempty" doc:"Merged into the stored object; null empties it"`
-	Provider change[name]   `json:"provider,omitempty"`
-	Model    change[name]   `json:"model,omitempty"`
-	Window   change[int64]  `json:"window,omitempty" doc:"null: the catalogue's"`
-	Archived change[bool]   `json:"archived,omitempty"`
+	Title    change[name]     `json:"title,omitempty" doc:"Title, for people; null removes it"`
+	Metadata change[object]   `json:"metadata,omitempty" doc:"Merged into the stored object; null empties it"`
+	Settings change[settings] `json:"settings,omitempty" doc:"Merged into the stored object; null empties it"`
+	Provider change[name]     `json:"provider,omitempty" doc:"The model's provider; null removes it"`
+	Model    change[name]     `json:"model,omitempty" doc:"The model's id; null removes it"`
+	Window   change[int64]    `json:"window,omitempty" doc:"The model's window, in tokens; null: the catalogue's"`
+	Archived change[bool]     `json:"archived,omitempty" doc:"true: hide it from lists; false: list it again"`
 }
 
 type patchSessionInput struct {
@@ -303,13 +303,13 @@ type deleteSessionInput struct {
 	InSession
 	Keyed
 	Conditional
-	Purge bool `query:"purge" doc:"Delete for good instead: its text and every recall, title and overlay made from it. Usage numbers stay, forks keep their path"`
-	Scrub bool `query:"scrub" doc:"With purge: rewrite the files so that no byte of it is left, then answer. Appends wait meanwhile"`
+	Purge bool `query:"purge" doc:"Delete for good: its messages, and titles, recalls and summaries made from them. Usage numbers stay, and forks keep the messages that they share"`
+	Scrub bool `query:"scrub" doc:"With purge: also rewrite the files, so that no byte of it is left. Writes of others wait meanwhile"`
 }
 
 // deletedOutput is the session in the trash, or what a purge did.
 type deletedOutput struct {
-	ETag string `header:"ETag"`
+	ETag string `header:"ETag" doc:"The revision, for If-Match"`
 	Body any
 }
 

@@ -18,7 +18,7 @@ import (
 // InState is the part of an input that names a document of a session by the path.
 type InState struct {
 	InSession
-	Name string `path:"name" example:"todos"`
+	Name string `path:"name" doc:"The document's name" example:"todos"`
 }
 
 // parsePath parses the session's id and the document's name. Codes: NotFound, Invalid.
@@ -71,8 +71,8 @@ func (in *StateConditional) parseRevision() error {
 
 // stateOutput is a document with its revision as ETag.
 type stateOutput struct {
-	ETag         string `header:"ETag"`
-	LastModified string `header:"Last-Modified"`
+	ETag         string `header:"ETag" doc:"The revision, for If-Match"`
+	LastModified string `header:"Last-Modified" doc:"Time of the last change"`
 	Body         session.JSON
 }
 

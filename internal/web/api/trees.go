@@ -9,9 +9,9 @@ import (
 )
 
 type forkBody struct {
-	At     messageArg `json:"at,omitzero" doc:"The last message that the fork shares: a seq of this session, or the id of any message on its tree; default: the head"`
-	Title  *name      `json:"title,omitempty" doc:"Default: this session's title and the fork's number"`
-	States []string   `json:"states,omitempty" doc:"Documents to copy as they are now; default: none"`
+	At     messageArg `json:"at,omitzero" doc:"The last message that the fork shares: a seq of this session, or the id of any message of its tree; default: the head"`
+	Title  *name      `json:"title,omitempty" doc:"Title, for people; default: this session's title and the fork's number"`
+	States []string   `json:"states,omitempty" doc:"Names of the documents to copy; default: none"`
 }
 
 type forkInput struct {
@@ -44,7 +44,7 @@ type headInput struct {
 
 type headOutput struct {
 	Status int
-	ETag   string `header:"ETag"`
+	ETag   string `header:"ETag" doc:"The revision, for If-Match"`
 	Body   session.Session
 }
 
@@ -101,12 +101,12 @@ type treeInput struct {
 type treeView struct {
 	List[session.Segment]
 	Head     *session.MessageRef `json:"head"`
-	Segments int                 `json:"segments" doc:"Of the whole tree"`
-	Leaves   int                 `json:"leaves" doc:"Ends of branches in the whole tree"`
+	Segments int                 `json:"segments" doc:"Segments in the whole tree"`
+	Leaves   int                 `json:"leaves" doc:"Number of branches in the whole tree"`
 }
 
 type treeOutput struct {
-	ETag string `header:"ETag"`
+	ETag string `header:"ETag" doc:"The revision, for If-Match"`
 	Body treeView
 }
 

@@ -16,32 +16,32 @@ import (
 type turnBody struct {
 	Messages   []json.RawMessage `json:"messages,omitempty" doc:"Messages to append; none: only build the context"`
 	Call       *callBody         `json:"call,omitempty" doc:"The model call behind the last reply"`
-	ExpectHead messageArg        `json:"expect_head,omitzero" doc:"The expected head; null: the session must be empty"`
-	Parent     messageArg        `json:"parent,omitzero" doc:"Append after this message and move the head there"`
+	ExpectHead messageArg        `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
+	Parent     messageArg        `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
 
-	Dialect        string          `json:"dialect,omitempty" doc:"Dialect of the context; default: the last turn's, else openai.chat"`
+	Dialect        string          `json:"dialect,omitempty" doc:"The provider's form of the context: openai.chat, openai.responses, anthropic, gemini; default: that of the last turn, else openai.chat"`
 	Model          name            `json:"model,omitempty"`
-	Window         *int64          `json:"window,omitempty" doc:"Tokens; default: the session's or the catalogue's"`
+	Window         *int64          `json:"window,omitempty" doc:"The model's window, in tokens; default: the session's, else the catalogue's"`
 	MaxOutput      int64           `json:"max_output,omitempty" doc:"Tokens to reserve for the reply"`
-	System         *text           `json:"system,omitempty" doc:"The caller's system text; it replaces the stored one, and without it the stored one stays"`
-	Initial        initialArg      `json:"initial,omitzero" doc:"The caller's blocks before the conversation: a text or parts; stored like system"`
-	Volatile       text            `json:"volatile,omitempty" doc:"Text that changes from turn to turn (date, state); it is frozen with the newest message"`
-	Tools          json.RawMessage `json:"tools,omitempty" doc:"The tool schemas sent to the provider, for the token count"`
-	OverheadTokens *int64          `json:"overhead_tokens,omitempty" doc:"Tokens outside the messages, instead of tools"`
-	CloseCalls     bool            `json:"close_calls,omitempty" doc:"Close tool calls without a result with an error result"`
-	Settings       object          `json:"settings,omitempty" doc:"Settings of the context manager for this context"`
+	System         *text           `json:"system,omitempty" doc:"The system text. It is stored: a later turn without system uses it again; \"\" removes it"`
+	Initial        initialArg      `json:"initial,omitzero" doc:"The caller's text or parts that stand before the conversation; stored like system"`
+	Volatile       text            `json:"volatile,omitempty" doc:"Text that changes from turn to turn, like the date. It is added to the newest message and stays there, so that the provider's cache stays valid"`
+	Tools          json.RawMessage `json:"tools,omitempty" doc:"The tool schemas that the caller sends to the provider: they are counted, not returned"`
+	OverheadTokens *int64          `json:"overhead_tokens,omitempty" doc:"Tokens outside the messages, if the caller counted them; instead of tools"`
+	CloseCalls     bool            `json:"close_calls,omitempty" doc:"Answer tool calls that have no result with an error result, so that the context can be sent"`
+	Settings       settings        `json:"settings,omitempty" doc:"Settings of the context manager for this context"`
 
 	WorkspaceAccess string `json:"workspace_access,omitempty" enum:"rw,ro,none" doc:"The agent's access to its files; only with rw (the default) a turn requests a memory flush"`
 	Heartbeat       bool   `json:"heartbeat,omitempty" doc:"An automatic turn: it requests no memory flush"`
-	CLIBackend      bool   `json:"cli_backend,omitempty" doc:"A command-line back end with a context of its own runs the turn: it requests no memory flush"`
+	CLIBackend      bool   `json:"cli_backend,omitempty" doc:"A program with a context of its own runs the turn: it requests no memory flush"`
 
 	Explain bool `json:"explain,omitempty" doc:"Explain where each number comes from and how tokens are counted"`
 }
 
 // turnView is the result of a turn. The append is stored even if the context fails.
 type turnView struct {
-	Appended *appendedView    `json:"appended"`
-	Context  *ContextView     `json:"context"`
+	Appended *appendedView    `json:"appended" doc:"What was stored"`
+	Context  *ContextView     `json:"context" doc:"The next context; null: problem says why"`
 	Problem  *problem.Problem `json:"problem,omitempty" doc:"Why there is no context"`
 }
 

@@ -168,6 +168,9 @@ func (c *change[T]) UnmarshalJSON(raw []byte) error {
 // Schema implements huma.SchemaProvider.
 func (c change[T]) Schema(r huma.Registry) *huma.Schema {
 	s := *huma.SchemaFromType(r, schemaType(c.value))
+	if s.Ref != "" {
+		return &huma.Schema{AnyOf: []*huma.Schema{&s, {Type: "null"}}}
+	}
 	s.Nullable = s.Type != ""
 	return &s
 }

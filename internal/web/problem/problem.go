@@ -22,11 +22,11 @@ const retryAfter = 1
 
 // Problem is the body of every error answer.
 type Problem struct {
-	Type      string               `json:"type" doc:"urn:sessiond:problem: and the code"`
-	Title     string               `json:"title"`
-	Status    int                  `json:"status"`
+	Type      string               `json:"type" doc:"urn:sessiond:problem: followed by the code"`
+	Title     string               `json:"title" doc:"The kind of problem; the same for each occurrence"`
+	Status    int                  `json:"status" doc:"The HTTP status"`
 	Detail    string               `json:"detail" doc:"What happened, why, and what to do"`
-	Code      session.Code         `json:"code"`
+	Code      session.Code         `json:"code" doc:"malformed, unauthorized, forbidden, not_found, conflict, compaction_required, precondition_failed, too_large, invalid, does_not_fit, internal, busy, storage_full, unavailable"`
 	Errors    []session.FieldError `json:"errors,omitempty" doc:"The invalid fields"`
 	Head      *session.MessageRef  `json:"head,omitempty" doc:"Of a stale expect_head: the current head"`
 	RequestID string               `json:"request_id,omitempty" doc:"Of an internal error: the id of its log entry"`
