@@ -73,7 +73,7 @@ func TestDoctorFindsEachKindOfDamage(t *testing.T) {
 			for _, check := range testkit.Must(s.Doctor(t.Context(), false))(t) {
 				if !check.OK {
 					found[check.Name] = true
-					if check.Advice == "" || !strings.Contains(check.Detail, "among them: ") {
+					if check.Advice == "" || !strings.Contains(check.Detail, "it fails at: ") {
 						t.Errorf("%+v leads nowhere", check)
 					}
 				}
