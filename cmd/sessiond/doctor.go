@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/store"
@@ -13,30 +14,77 @@ import (
 
 func (a *app) doctorCommand() *cobra.Command {
 	var quick bool
+	var recover string
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the database file and recount its counters",
-		RunE: a.onStore(func(ctx context.Context, s *store.Store, _ []string) error {
-			checks, err := s.Doctor(ctx, quick)
-			if err != nil {
-				return err
+		Long: `Check the database file and recount its counters. Changes nothing.
+
+With --recover OUT, copy what can be read of a damaged database into the new file OUT, say what
+could not be read, and check OUT. Stop the daemon first. To go on with OUT, put it in the place of
+the database, and remove the files of the old one that end in -wal and -shm.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			if recover != "" {
+				return a.recover(ctx, a.absolute(recover))
 			}
-			return a.printChecks(checks)
-		}),
+			return a.read(ctx, func(s *store.Store) error {
+				checks, err := s.Doctor(ctx, quick)
+				if err != nil {
+					return err
+				}
+				return a.printChecks(checks, nil)
+			})
+		},
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "skip the check of each page of the file")
+	cmd.Flags().StringVar(&recover, "recover", "", "copy what can be read into the new file `OUT`")
+	cmd.MarkFlagsMutuallyExclusive("quick", "recover")
 	return cmd
 }
 
-func (a *app) printChecks(checks []store.Check) error {
+func (a *app) recover(ctx context.Context, out string) error {
+	cfg, err := a.load(nil)
+	if err != nil {
+		return err
+	}
+	tables, err := store.Recover(ctx, cfg.DB, out, store.Options{})
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		if a.flags.json {
+			break
+		}
+		if t.Rows > 0 || len(t.Lost) > 0 {
+			fmt.Fprintf(a.out, "%-16s %s rows copied\n", t.Table, humanize.Comma(t.Rows))
+		}
+		for _, lost := range t.Lost {
+			fmt.Fprintf(a.out, "%-16s LOST: %s\n", "", lost)
+		}
+	}
+	s, err := store.Open(ctx, out, store.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	checks, err := s.Doctor(ctx, false)
+	if err := errors.Join(err, s.Close()); err != nil {
+		return err
+	}
+	return a.printChecks(checks, tables)
+}
+
+// printChecks prints what doctor found; tables are what was recovered before.
+func (a *app) printChecks(checks []store.Check, tables []store.Recovered) error {
 	ok := true
 	for _, c := range checks {
 		ok = ok && c.OK
 	}
 	if a.flags.json {
 		if err := a.printJSON(struct {
-			OK     bool          `json:"ok"`
-			Checks []store.Check `json:"checks"`
-		}{ok, checks}); err != nil {
+			OK        bool              `json:"ok"`
+			Checks    []store.Check     `json:"checks"`
+			Recovered []store.Recovered `json:"recovered,omitempty"`
+		}{ok, checks, tables}); err != nil {
 			return err
 		}
 	} else {

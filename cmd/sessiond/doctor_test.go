@@ -60,5 +60,13 @@ func TestExportLeavesOutWhatCannotBeRead(t *testing.T) {
 	if code != exitFailed || !strings.Contains(out, "table parts") || !strings.Contains(out, string(ids[0])) || strings.Contains(out, string(ids[1])) {
 		t.Errorf("doctor: exit %d: %s", code, out)
 	}
-	t.Log(out)
+	saved := filepath.Join(dir, "saved.db")
+	out, code = sessiond("doctor", "--recover", saved)
+	if code != 0 || !strings.Contains(out, "LOST: rows ") || strings.Contains(out, "BAD") {
+		t.Errorf("doctor --recover: exit %d: %s", code, out)
+	}
+	path = saved
+	if out, code := sessiond("export", "-o", filepath.Join(dir, "saved.jsonl")); code != 0 || !strings.Contains(out, "3 sessions, 90 messages") {
+		t.Errorf("exit %d: %s", code, out)
+	}
 }

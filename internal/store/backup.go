@@ -21,59 +21,79 @@ import (
 // and on disk when Backup returns. Codes: Conflict (out exists), NotFound
 // (its folder), Forbidden.
 func (s *Store) Backup(ctx context.Context, out string) (size int64, err error) {
-	out, err = filepath.Abs(out)
+	err = writeNew(out, func(tmp string) error {
+		if err := s.copyInto(ctx, tmp); err != nil {
+			return backupError(out, err)
+		}
+		return checkCopy(ctx, tmp)
+	})
 	if err != nil {
 		return 0, err
-	}
-	if _, err := os.Lstat(out); err == nil {
-		return 0, session.Errorf(session.Conflict, "%s exists: a backup never overwrites; name another file", out)
-	}
-	dir := filepath.Dir(out)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return 0, session.Errorf(session.NotFound, "there is no folder %s; nothing was written", dir)
-	}
-	if err := RemoveLeftCopies(dir); err != nil {
-		return 0, err
-	}
-	// VACUUM INTO wants a file that is not there or is empty; an empty one of ours has the
-	// right permissions from its first byte on.
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(out)+".*"+unfinished)
-	if err != nil {
-		return 0, backupError(out, err)
-	}
-	inUse := flock.New(tmp.Name())
-	if err := inUse.RLock(); err != nil {
-		return 0, backupError(out, err)
-	}
-	defer inUse.Unlock()                     //nolint:errcheck // it only keeps RemoveLeftCopies away
-	defer os.Remove(tmp.Name())              //nolint:errcheck // it has its own name by then
-	defer os.Remove(tmp.Name() + "-journal") //nolint:errcheck // there only when the copy was cut short
-	if err := tmp.Close(); err != nil {
-		return 0, err
-	}
-	if err := s.copyInto(ctx, tmp.Name()); err != nil {
-		return 0, backupError(out, err)
-	}
-	if err := checkCopy(ctx, tmp.Name()); err != nil {
-		return 0, err
-	}
-	if err := syncFile(tmp.Name()); err != nil {
-		return 0, err
-	}
-	// Link refuses an existing name, where a rename would overwrite it.
-	if err := os.Link(tmp.Name(), out); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return 0, session.Errorf(session.Conflict, "%s exists: a backup never overwrites; name another file", out)
-		}
-		if err := os.Rename(tmp.Name(), out); err != nil { // a file system without hard links
-			return 0, backupError(out, err)
-		}
 	}
 	info, err := os.Stat(out)
 	if err != nil {
 		return 0, err
 	}
-	return info.Size(), syncFolder(dir)
+	return info.Size(), nil
+}
+
+// writeNew has write fill a hidden file, and gives it the name out, which must not exist, once all of it
+// is on disk.
+func writeNew(out string, write func(tmp string) error) error {
+	out, err := filepath.Abs(out)
+	if err != nil {
+		return err
+	}
+	exists := session.Errorf(session.Conflict, "%s exists: sessiond never overwrites a file; name another", out)
+	if _, err := os.Lstat(out); err == nil {
+		return exists
+	}
+	dir := filepath.Dir(out)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return session.Errorf(session.NotFound, "there is no folder %s; nothing was written", dir)
+	}
+	if err := RemoveLeftCopies(dir); err != nil {
+		return err
+	}
+	// VACUUM INTO wants a file that is not there or is empty; an empty one of ours has the
+	// right permissions from its first byte on.
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(out)+".*"+unfinished)
+	if err != nil {
+		return backupError(out, err)
+	}
+	inUse := flock.New(tmp.Name())
+	if err := inUse.RLock(); err != nil {
+		return backupError(out, err)
+	}
+	defer inUse.Unlock()         //nolint:errcheck // it only keeps RemoveLeftCopies away
+	defer removeCopy(tmp.Name()) //nolint:errcheck // it has its own name by then
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	if err := write(tmp.Name()); err != nil {
+		return err
+	}
+	if err := syncFile(tmp.Name()); err != nil {
+		return err
+	}
+	// Link refuses an existing name, where a rename would overwrite it.
+	if err := os.Link(tmp.Name(), out); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return exists
+		}
+		if err := os.Rename(tmp.Name(), out); err != nil { // a file system without hard links
+			return backupError(out, err)
+		}
+	}
+	return syncFolder(dir)
+}
+
+// removeCopy removes an unfinished copy, and what SQLite left beside one that was cut short.
+func removeCopy(path string) error {
+	for _, end := range []string{"-journal", "-wal", "-shm"} {
+		os.Remove(path + end) //nolint:errcheck // seldom there
+	}
+	return os.Remove(path)
 }
 
 // unfinished ends the name of a copy that is being written.
@@ -107,8 +127,7 @@ func removeLeftCopy(path string) error {
 	if free, err := lock.TryLock(); err != nil || !free {
 		return err
 	}
-	os.Remove(path + "-journal") //nolint:errcheck // seldom there
-	return os.Remove(path)
+	return removeCopy(path)
 }
 
 func (s *Store) copyInto(ctx context.Context, path string) error {

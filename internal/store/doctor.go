@@ -99,7 +99,7 @@ func rollupCheck(some, sums, recount string) string {
 		UNION SELECT day || ' ' || source || ' ' || model FROM (` + recount + ` EXCEPT ` + kept + `) LIMIT 5`
 }
 
-const advice = "stop sessiond and restore the newest backup, or save what can be read: `sessiond export -o DIR/` leaves out the sessions that cannot, `sqlite3 FILE .recover` reads around damaged pages"
+const advice = "stop sessiond; then restore the newest backup, or copy what can be read with `sessiond doctor --recover OUT`"
 
 // Doctor looks at the whole file and recounts what is counted. It changes nothing. quick
 // leaves out the check of every page, which reads all of the file. What cannot be read fails its own
