@@ -60,9 +60,15 @@ func TestExportLeavesOutWhatCannotBeRead(t *testing.T) {
 	if code != exitFailed || !strings.Contains(out, "table parts") || !strings.Contains(out, string(ids[0])) || strings.Contains(out, string(ids[1])) {
 		t.Errorf("doctor: exit %d: %s", code, out)
 	}
+	for _, args := range [][]string{{"show", string(ids[0])}, {"show", string(ids[0]), "--json"}} {
+		out, code := sessiond(args...)
+		if code != exitFailed || !strings.Contains(out, "29 word") {
+			t.Errorf("%v ends before the last message: exit %d: %s", args, code, out)
+		}
+	}
 	saved := filepath.Join(dir, "saved.db")
 	out, code = sessiond("doctor", "--recover", saved)
-	if code != 0 || !strings.Contains(out, "LOST: rows ") || strings.Contains(out, "BAD") {
+	if code != 0 || !strings.Contains(out, "LOST: something of messages ") || strings.Contains(out, "BAD") {
 		t.Errorf("doctor --recover: exit %d: %s", code, out)
 	}
 	path = saved

@@ -97,7 +97,11 @@ func (a *app) export(ctx context.Context, s *store.Store, names []string, f expo
 		return e.toFile(ctx, path, ids)
 	}
 	err := to()
-	if store.IsDamage(err) && !toOutput && e.leaveOutDamaged(ctx) {
+	switch {
+	case !store.IsDamage(err):
+	case toOutput:
+		return fmt.Errorf("%w; with -o FILE the sessions that cannot be read are left out", err)
+	case e.leaveOutDamaged(ctx):
 		err = errors.Join(to(), quietError{err})
 	}
 	var quiet quietError

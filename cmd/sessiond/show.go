@@ -84,13 +84,13 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 		return err
 	}
 	if a.flags.json {
-		msgs, err := readSpans(ctx, s, spans)
-		if err != nil {
-			return err
+		msgs, damage := readSpans(ctx, s, spans)
+		if damage != nil && !store.IsDamage(damage) {
+			return damage
 		}
-		return a.printJSON(map[string]any{
+		return errors.Join(damage, a.printJSON(map[string]any{
 			"session": sess, "messages": api.ListOf(msgs, "").Data, "compactions": api.ListOf(compactions, "").Data, "links": api.ListOf(links, "").Data,
-		})
+		}))
 	}
 	heading, err := a.family(ctx, s, sess, links)
 	if err != nil {
@@ -182,25 +182,48 @@ func ownOf(spans []store.Span, id session.ID) (n int64) {
 
 // showSpans writes ranges of messages and reads a few at a time.
 func showSpans(ctx context.Context, s *store.Store, spans []store.Span, items *transcript.Stream, out transcript.Writer) error {
-	for _, sp := range spans {
-		if err := s.EachInRange(ctx, sp.Session, sp.From, sp.To, items.Message); err != nil {
-			return err
-		}
+	err := eachReadable(ctx, s, spans, items.Message)
+	if err != nil && !store.IsDamage(err) {
+		return err
 	}
-	return errors.Join(items.Close(), out.Close())
+	return errors.Join(items.Close(), out.Close(), err)
 }
 
 // readSpans reads whole ranges of messages.
 func readSpans(ctx context.Context, s *store.Store, spans []store.Span) (msgs []session.Message, err error) {
+	err = eachReadable(ctx, s, spans, func(m *session.Message) error {
+		msgs = append(msgs, *m)
+		return nil
+	})
+	return msgs, err
+}
+
+// eachReadable calls fn with the messages of spans. Where the database is damaged it goes on behind the
+// messages that cannot be read, and its error names them.
+func eachReadable(ctx context.Context, s *store.Store, spans []store.Span, fn func(*session.Message) error) error {
+	var damage error
+	var lost []string
 	for _, sp := range spans {
-		if err := s.EachInRange(ctx, sp.Session, sp.From, sp.To, func(m *session.Message) error {
-			msgs = append(msgs, *m)
-			return nil
-		}); err != nil {
-			return nil, err
+		next := sp.From
+		err := s.EachInRange(ctx, sp.Session, sp.From, sp.To, func(m *session.Message) error {
+			next = m.Seq + 1
+			return fn(m)
+		})
+		for ; store.IsDamage(err) && next <= sp.To; next++ {
+			if one := s.EachInRange(ctx, sp.Session, next, next, fn); store.IsDamage(one) {
+				lost, damage = append(lost, session.MessageRef{Session: sp.Session, Seq: next}.String()), one
+			} else if one != nil {
+				return one
+			}
+		}
+		if err != nil && !store.IsDamage(err) {
+			return err
 		}
 	}
-	return msgs, nil
+	if damage == nil {
+		return nil
+	}
+	return fmt.Errorf("the database is damaged, and these messages cannot be read: %s; `sessiond doctor` says what to do: %w", strings.Join(lost, " "), damage)
 }
 
 // mostLinks limits the forks and children that are mentioned.

@@ -278,8 +278,12 @@ func (r *recovery) nameLost() error {
 	r.names = map[int64]session.MessageRef{}
 	for i := range r.tables {
 		t := &r.tables[i]
-		if t.Table == "messages" && len(t.spans) > 0 {
-			r.nameMessages(t)
+		switch {
+		case len(t.spans) == 0:
+		case t.Table == "messages":
+			r.nameMessages(t, "messages", 0, `damaged.messages INDEXED BY sqlite_autoindex_messages_1`)
+		case t.Table == "parts":
+			r.nameMessages(t, "something of messages", 10, `main.messages`)
 		}
 		for _, s := range t.spans {
 			what := fmt.Sprintf("rows %d to %d", s[0], s[1])
@@ -295,23 +299,29 @@ func (r *recovery) nameLost() error {
 	return nil
 }
 
-func (r *recovery) nameMessages(t *Recovered) {
-	rows, err := r.readRows(`SELECT id, session_id, seq FROM damaged.messages INDEXED BY sqlite_autoindex_messages_1 ORDER BY session_id, seq`)
+// nameMessages names the messages whose row, or one of whose rows in parts, is lost. shift makes a row's
+// id a message's.
+func (r *recovery) nameMessages(t *Recovered, what string, shift int, source string) {
+	rows, err := r.readRows(`SELECT id, session_id, seq FROM ` + source + ` ORDER BY session_id, seq`)
 	var first, last session.MessageRef
 	tell := func() {
-		if first.Session != "" {
-			t.Lost = append(t.Lost, fmt.Sprintf("messages %s to %s", first, last))
+		if first == last && first.Seq > 0 {
+			t.Lost = append(t.Lost, fmt.Sprintf("%s %s", what, first))
+		} else if first.Seq > 0 {
+			t.Lost = append(t.Lost, fmt.Sprintf("%s %s to %d", what, first, last.Seq))
 		}
 	}
 	for _, row := range rows {
 		id, _ := row[0].(int64)
 		name, _ := row[1].(string)
 		seq, _ := row[2].(int64)
-		if !slices.ContainsFunc(t.spans, func(s [2]int64) bool { return s[0] <= id && id <= s[1] }) {
+		if !slices.ContainsFunc(t.spans, func(s [2]int64) bool { return s[0]>>shift <= id && id <= s[1]>>shift }) {
 			continue
 		}
 		ref := session.MessageRef{Session: session.ID(name), Seq: seq}
-		r.names[id] = ref
+		if shift == 0 {
+			r.names[id] = ref
+		}
 		if last.Session != ref.Session || last.Seq != seq-1 {
 			tell()
 			first = ref
