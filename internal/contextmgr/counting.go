@@ -149,6 +149,13 @@ func (r *report) coversLess(now int64) bool {
 // leaves room for the error of sessiond's count.
 func isTooSmall(reported, counted int64) bool { return counted > 3*reported+256 }
 
+// isTooLarge reports whether a provider's count of a request and its reply is beyond the window that held
+// them, and far beyond sessiond's own count of everything: such a report sums up several requests. The
+// window alone says nothing, since a model may have a larger one than is known.
+func isTooLarge(reported, counted, window int64) bool {
+	return reported > window && reported > 3*counted
+}
+
 // textOf returns the tokens of the text before an item. Providers count media by other rules, and
 // may not be sent reasoning again.
 func (s *snapshot) textOf(d *Draft, before int) int64 {
@@ -208,9 +215,15 @@ func (s *snapshot) count(d *Draft, last *report) Tokens {
 	if last.estimate > 0 {
 		counted = min(counted, last.estimate) // of parts that were left out there
 	}
-	if input := inputTokens(last.Call); isTooSmall(input, counted) {
-		warning := fmt.Sprintf("the provider reported %d tokens for a request with about %d tokens of text: the report stays in the ledger and does not count here", input, counted)
-		if !slices.Contains(s.warnings, warning) {
+	warning := ""
+	switch input := inputTokens(last.Call); {
+	case isTooSmall(input, counted):
+		warning = fmt.Sprintf("the provider reported %d tokens for a request with about %d tokens of text", input, counted)
+	case isTooLarge(reported, d.Total, n.Window):
+		warning = fmt.Sprintf("the provider reported %d tokens, more than the window of %d, for about %d tokens", reported, n.Window, d.Total)
+	}
+	if warning != "" {
+		if warning += ": the report stays in the ledger and does not count here"; !slices.Contains(s.warnings, warning) {
 			s.warnings = append(s.warnings, warning)
 		}
 		return t

@@ -66,6 +66,30 @@ func TestReportBelowTheTextIsNotUsed(t *testing.T) {
 	}
 }
 
+func TestSumOfSeveralRequestsIsNotUsed(t *testing.T) {
+	r := newRig(t, 20000)
+	r.talk(10, 150)
+	v := r.turn(TurnInput{})
+	r.report(v, "Done.", 600_000, 20)
+	got := r.turn(TurnInput{})
+	said := slices.IndexFunc(got.Warnings, func(w string) bool { return strings.Contains(w, "the provider reported 600020 tokens") })
+	if got.Compaction != nil || got.Tokens.Method != MethodEstimate || got.Tokens.Total > 2*v.Tokens.Total || said < 0 {
+		t.Errorf("600,000 reported tokens count for %d: %+v %q", v.Tokens.Total, got.Tokens, got.Warnings)
+	}
+
+	for name, tc := range map[string]struct{ exchanges, reported int }{
+		"large tools":                        {10, 15_000},
+		"a window that is larger than known": {40, 25_000},
+	} {
+		r := newRig(t, 20_000)
+		r.talk(tc.exchanges, 150)
+		r.report(r.read(Budget{}), "Done.", int64(tc.reported), 20)
+		if got := r.read(Budget{}); got.Compaction == nil {
+			t.Errorf("%s: a report of %d was not believed: %+v", name, tc.reported, got.Tokens)
+		}
+	}
+}
+
 func TestReportAnchorsTheCount(t *testing.T) {
 	r := newRig(t, 20000)
 	r.talk(10, 150)
