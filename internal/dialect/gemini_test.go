@@ -176,6 +176,22 @@ func TestWhatGeminiGaveIsSentElsewhere(t *testing.T) {
 	}
 }
 
+// A call of a tool without parameters has no arguments. Servers that parse them refuse an empty string.
+func TestCallWithoutArgumentsIsSentAsAnEmptyObject(t *testing.T) {
+	for from, call := range map[string]string{
+		dialect.Gemini:     `{"role":"model","parts":[{"functionCall":{"name":"now"}}]}`,
+		dialect.OpenAIChat: `{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"now","arguments":""}}]}`,
+	} {
+		decoded := testkit.Must(dialect.Decode(from, list(t, "["+call+"]")))(t)
+		for _, to := range []string{dialect.OpenAIChat, dialect.OpenAIResponses} {
+			sent := testkit.Must(dialect.Send(to, dialect.Request{Messages: dialecttest.Stored(t, decoded.Messages)}))(t)
+			if !strings.Contains(string(sent.Request), `"arguments":"{}"`) {
+				t.Errorf("%s to %s: %s", from, to, sent.Request)
+			}
+		}
+	}
+}
+
 // Gemini's responses need no ids. Each comes in a request of its own, and finds its call by
 // its tool's name and its place, whatever form the context is then sent in.
 func TestResponsesWithoutIDsInLaterAppends(t *testing.T) {

@@ -260,10 +260,14 @@ func (s *sender) call(p *wire.Part, first bool) jsontext.Value {
 	if len(p.Extra) > 0 && json.Unmarshal(p.Extra, &x) == nil && x.Type == typeCustom {
 		kind, arguments = typeCustom, "input"
 	}
+	given := p.Arguments
+	if kind == typeFunction {
+		given = cmp.Or(given, "{}") // servers that parse the arguments refuse an empty string
+	}
 	id := legalCallID(s.ids.Call(s.CountCall(p, "call_made_")))
 	s.Open = append(s.Open, wire.OpenCall{ID: p.CallID, Name: p.ToolName, SentID: id})
 	name := s.LoseName("tool's name", p.ToolName, callid.LegalName(p.ToolName, maxName))
-	return wire.Encode("id", id, "type", kind, kind, wire.Encode("name", name, arguments, p.Arguments), "extra_content", s.signature(p, first))
+	return wire.Encode("id", id, "type", kind, kind, wire.Encode("name", name, arguments, given), "extra_content", s.signature(p, first))
 }
 
 // legalCallID shortens an id: some programs join two into one that is too long.

@@ -73,7 +73,7 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 		},
 		{
 			name: "pictures of results follow all results", in: `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":""}},{"id":"b","type":"function","function":{"name":"f","arguments":""}}]},{"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"one"},{"type":"image_url","image_url":{"url":"https://x/1.png"}}]},{"role":"tool","tool_call_id":"b","content":"two"},{"role":"assistant","content":"done"}]`,
-			want: `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":""}},{"id":"b","type":"function","function":{"name":"f","arguments":""}}]},{"role":"tool","tool_call_id":"a","content":"one"},{"role":"tool","tool_call_id":"b","content":"two"},{"role":"user","content":[{"type":"text","text":"Attached to the result of call a:"},{"type":"image_url","image_url":{"url":"https://x/1.png"}}]},{"role":"assistant","content":"done"}]`,
+			want: `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"one"},{"role":"tool","tool_call_id":"b","content":"two"},{"role":"user","content":[{"type":"text","text":"Attached to the result of call a:"},{"type":"image_url","image_url":{"url":"https://x/1.png"}}]},{"role":"assistant","content":"done"}]`,
 		},
 		{
 			name: "a text of half a pair is sent as it reads", in: `[{"role":"user","content":"cut \ud83d"}]`, want: `[{"role":"user","content":"cut �"}]`,

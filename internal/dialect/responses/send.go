@@ -481,7 +481,7 @@ func (s *sender) call(u *unit) {
 
 // function returns the call of a function and opens it.
 func (s *sender) function(p *wire.Part, arguments string) wire.Object {
-	return wire.Fields("type", itemFunctionCall, "call_id", s.opened(p, itemFunctionCall), "name", s.name(p.ToolName), "arguments", arguments)
+	return wire.Fields("type", itemFunctionCall, "call_id", s.opened(p, itemFunctionCall), "name", s.name(p.ToolName), "arguments", cmp.Or(arguments, "{}"))
 }
 
 // builtIn returns the call of a tool that the API knows and the caller runs.
