@@ -168,7 +168,7 @@ func wipe(ctx context.Context, tx *sql.Tx) error {
 	for _, statement := range []string{
 		`INSERT INTO words (words) VALUES ('delete-all')`,
 		`DELETE FROM docs`,
-		`UPDATE state SET mark = 0 WHERE id = 1`,
+		`UPDATE state SET mark = 0, docs = 0, words = 0`,
 	} {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
 			return err
@@ -179,9 +179,9 @@ func wipe(ctx context.Context, tx *sql.Tx) error {
 
 // entry is the row of a message in the index.
 type entry struct {
-	message           *session.Message
-	text, stems, tags string
-	words             int
+	message *session.Message
+	norm    normalized
+	tags    string
 }
 
 // entriesOf returns the entries of the messages with searchable text.
@@ -202,8 +202,7 @@ func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]e
 			}
 			sessions[m.SessionID] = s
 		}
-		n := normalize(text, true)
-		entries = append(entries, entry{m, n.text, n.stems, tagsOf(m, &s), n.words})
+		entries = append(entries, entry{m, normalize(text, true), tagsOf(m, &s)})
 	}
 	return entries, nil
 }
@@ -267,21 +266,24 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 		return err
 	}
 	defer func() { _ = doc.Close() }()
-	words, err := tx.PrepareContext(ctx, `INSERT INTO words (rowid, text, stems, tags) VALUES (?, ?, ?, ?)`)
+	words, err := tx.PrepareContext(ctx, `INSERT INTO words (rowid, stems, inflected, tags) VALUES (?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = words.Close() }()
+	total := 0
 	for _, e := range entries {
 		docid, err := insertDoc(ctx, doc, last, &e)
 		if err != nil {
 			return fmt.Errorf("message %d: %w", e.message.RowID, err)
 		}
-		if _, err := words.ExecContext(ctx, docid, e.text, e.stems, e.tags); err != nil {
+		if _, err := words.ExecContext(ctx, docid, e.norm.stems, e.norm.inflected, e.tags); err != nil {
 			return fmt.Errorf("message %d: %w", e.message.RowID, err)
 		}
+		total += e.norm.words
 	}
-	return nil
+	_, err = tx.ExecContext(ctx, `UPDATE state SET docs = docs + ?, words = words + ?`, len(entries), total)
+	return err
 }
 
 // insertDoc inserts a message's row and returns its docid: the first one of its time, which is nearly
@@ -289,7 +291,7 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry) (docid int64, err error) {
 	docid = millis(e.message.CreatedAt) << docBits
 	for {
-		res, err := doc.ExecContext(ctx, docid, e.message.RowID, string(e.message.SessionID), e.message.Seq, e.words)
+		res, err := doc.ExecContext(ctx, docid, e.message.RowID, string(e.message.SessionID), e.message.Seq, e.norm.words)
 		if err != nil {
 			return 0, err
 		}

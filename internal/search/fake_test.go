@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -115,6 +116,16 @@ func (f *fakeStore) InTrash(_ context.Context, ids []session.ID) (map[session.ID
 		}
 	}
 	return trashed, nil
+}
+
+func (f *fakeStore) SessionsNamed(_ context.Context, texts []string) (found []session.Session, err error) {
+	for _, s := range f.sessions {
+		name := strings.ToLower(s.Title + " " + s.Project + " " + s.GitBranch)
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(name, text) }) {
+			found = append(found, s)
+		}
+	}
+	return found, nil
 }
 
 func (f *fakeStore) Heir(_ context.Context, ref session.MessageRef) (session.Session, error) {

@@ -31,13 +31,16 @@ func (ix *Index) deleteRows(ctx context.Context, rows []int64) error {
 	}
 	defer func() { _ = tx.Rollback() }()
 	for _, row := range rows {
-		var docid int64
-		err := tx.QueryRowContext(ctx, `DELETE FROM docs WHERE message_id = ? RETURNING docid`, row).Scan(&docid)
+		var docid, n int64
+		err := tx.QueryRowContext(ctx, `DELETE FROM docs WHERE message_id = ? RETURNING docid, words`, row).Scan(&docid, &n)
 		if errors.Is(err, sql.ErrNoRows) {
 			continue
 		}
 		if err == nil {
 			_, err = tx.ExecContext(ctx, `DELETE FROM words WHERE rowid = ?`, docid)
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `UPDATE state SET docs = docs - 1, words = words - ?`, n)
 		}
 		if err != nil {
 			return fmt.Errorf("row %d: %w", row, err)

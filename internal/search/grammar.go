@@ -2,6 +2,7 @@ package search
 
 import (
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,9 +15,10 @@ const maxTerms = 32
 
 // term is a word, a phrase or a prefix of a query.
 type term struct {
-	text   string // normalized
-	raw    string // as written
-	stem   string // "" when it is no single English word, or stands in quotes
+	raw    string     // as written
+	norm   normalized // its tokens
+	word   bool       // one word or name outside of quotes: its other forms match, too
+	quoted bool
 	prefix bool
 	not    bool
 }
@@ -73,6 +75,15 @@ func (f *filters) addFilter(word string) bool {
 	return true
 }
 
+// content returns the wanted terms that say what is looked for: all but stop words, unless there are no others.
+func (p *parsed) content() []term {
+	wanted, _ := p.wanted()
+	if some := slices.DeleteFunc(slices.Clone(wanted), term.stops); len(some) > 0 {
+		return some
+	}
+	return wanted
+}
+
 // wanted returns the terms that a hit contains, and the excluded ones.
 func (p *parsed) wanted() (wanted, excluded []term) {
 	for _, t := range p.terms {
@@ -122,11 +133,9 @@ func (f field) term() (term, bool) {
 	if n.text == "" {
 		return term{}, false
 	}
-	t := term{text: n.text, raw: rawTerm(f.text), not: f.not}
+	t := term{raw: rawTerm(f.text), norm: n, not: f.not, quoted: f.quoted}
 	t.prefix = n.open || (!f.quoted && strings.HasSuffix(f.text, "*"))
-	if n.words == 1 && !t.prefix && !f.quoted {
-		t.stem = stem(strings.ToLower(n.text))
-	}
+	t.word = !t.prefix && !f.quoted
 	return t, true
 }
 
@@ -139,18 +148,35 @@ func rawTerm(s string) string {
 	return s
 }
 
-// match returns the term in FTS5's language. A word also matches every word with its stem: these are
-// in the column stems, unless they are their own stem.
+// match returns the term in FTS5's language. Words and phrases match by their stems; hasExactly checks
+// what stands in quotes afterwards. A name like getUserName also matches its words, one after the other.
 func (t term) match() string {
-	exact := quote(t.text)
+	stems, several := strings.Fields(t.norm.stems), t.norm.words > 1
+	name := isOneWord(t.raw) && identifierParts(t.raw) != nil
 	switch {
+	case t.prefix && (name || !several): // also of the words that have another stem
+		return "{stems inflected} : " + quote(strings.Fields(t.norm.text)[0]) + " *"
 	case t.prefix:
-		return exact + " *"
-	case t.stem == "", t.stem == strings.ToLower(t.text):
-		return exact
+		return "stems : " + quote(t.norm.text) + " *"
+	case t.word && name:
+		return "(stems : " + quote(stems[0]) + " OR stems : " + quote(strings.Join(stems[1:], " ")) + ")"
 	}
-	return "(" + exact + " OR " + quote(t.stem) + ")"
+	return "stems : " + quote(t.norm.stems)
 }
+
+func isOneWord(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return !isWord(r) })
+}
+
+// stops tells whether the term only says how a question is put.
+func (t term) stops() bool { return t.word && isStopWord(strings.ToLower(t.norm.text)) }
+
+// within reports whether a text has the words of a quoted term as written, in any case.
+func (t term) within(text string) bool {
+	return strings.Contains(" "+folded(normalize(text, true).text)+" ", " "+folded(t.norm.text)+" ")
+}
+
+func folded(s string) string { return strings.Map(fold, s) }
 
 // quote returns s as an FTS5 string, without special meanings.
 func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

@@ -26,6 +26,9 @@ type Source interface {
 	Session(ctx context.Context, id session.ID) (session.Session, error)
 	// InTrash reports for each existing session whether it is in the trash.
 	InTrash(ctx context.Context, ids []session.ID) (map[session.ID]bool, error)
+	// SessionsNamed returns the sessions whose title, project or branch has one of the texts in it, in small
+	// letters; the newest if there are very many.
+	SessionsNamed(ctx context.Context, texts []string) ([]session.Session, error)
 	// Heir returns a fork that shares a message whose own session was purged. Codes: NotFound.
 	Heir(ctx context.Context, ref session.MessageRef) (session.Session, error)
 	// SharedPath returns the path that a fork shares, as runs from a first to a last message; none

@@ -217,19 +217,20 @@ func recallTermsOf(text string) []term {
 			continue
 		}
 		seen[lower] = true
-		words = append(words, weighted{word, lower, term{text: word}.weight() * float64(length)})
+		words = append(words, weighted{word, lower, weight(word) * float64(length)})
 	}
 	slices.SortStableFunc(words, func(a, b weighted) int { return cmp.Compare(b.weight, a.weight) })
 	var terms []term
 	for _, w := range words[:min(len(words), recallTerms)] {
-		terms = append(terms, term{text: w.word, raw: w.word, stem: stem(w.lower)})
+		t, _ := field{text: w.word}.term()
+		terms = append(terms, t)
 	}
 	return terms
 }
 
 // weight returns nameWeight for names and numbers, which have a digit or a capital inside; else 1.
-func (t term) weight() float64 {
-	for i, r := range t.text {
+func weight(word string) float64 {
+	for i, r := range word {
 		if unicode.IsDigit(r) || i > 0 && unicode.IsUpper(r) {
 			return nameWeight
 		}
@@ -258,7 +259,7 @@ func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []te
 	}
 	var postings []posting
 	for _, t := range terms {
-		p := posting{docs: make([][]int64, len(places)), weight: t.weight()}
+		p := posting{docs: make([][]int64, len(places)), weight: weight(t.raw)}
 		for i, place := range places {
 			docs, count, err := readPosting(timed, place, searches[i], t.match()+within)
 			if err != nil && !r.outOfTime(ctx, timed, err) {

@@ -24,10 +24,6 @@ const (
 	defaultLimit = 20
 	maxLimit     = 200
 	maxExpand    = 20
-
-	// Ranking compares this many of the newest matches, so that a query of common words takes no
-	// longer in a larger history.
-	rankedDepth = 5000
 )
 
 // Query selects messages. Text is in the grammar of parse; filters of the Query override those in the
@@ -43,7 +39,8 @@ type Query struct {
 	Since   *session.Time
 	Until   *session.Time
 	Order   Order
-	Limit   int
+	Group   Group
+	Limit   int // of hits, or of sessions
 	Expand  int // neighbours on each side
 }
 
@@ -65,9 +62,10 @@ type Hit struct {
 // Result is the result of a search. Pending is the number of messages that are not yet in the index.
 // The search read them, or, if Partial, only the newest of them.
 type Result struct {
-	Hits    []Hit `json:"hits"`
-	Pending int   `json:"pending"`
-	Partial bool  `json:"partial,omitempty"`
+	Hits     []Hit        `json:"hits,omitzero"`
+	Sessions []SessionHit `json:"sessions,omitzero"` // instead of hits, with GroupSession
+	Pending  int          `json:"pending"`
+	Partial  bool         `json:"partial,omitempty"`
 }
 
 // Search finds messages. It leaves out sessions in the trash. With OrderRank, messages with all words
@@ -93,7 +91,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	run := run{ix: ix, query: q, parsed: p, seen: map[int64]bool{}, trashed: map[session.ID]bool{}, hits: []Hit{}}
+	run := run{ix: ix, query: q, parsed: p, seen: map[int64]bool{}, trashed: map[session.ID]bool{}, hits: []Hit{}, rarity: map[string]float64{}}
 	if err := run.loadSharedPath(ctx); err != nil {
 		return Result{}, err
 	}
@@ -114,7 +112,7 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 	if err := run.find(ctx); err != nil {
 		return Result{}, err
 	}
-	return Result{Hits: run.hits, Pending: ix.tail.pending(mark), Partial: ix.tail.base > mark}, nil
+	return Result{Hits: run.hits, Sessions: run.sessions, Pending: ix.tail.pending(mark), Partial: ix.tail.base > mark}, nil
 }
 
 // check fills in the defaults and parses the text. Codes: Invalid.
@@ -131,6 +129,13 @@ func (q *Query) check() (parsed, error) {
 	case OrderRank, OrderNewest:
 	default:
 		return p, session.Errorf(session.Invalid, "order %q is unknown; use rank or newest", q.Order).At("order", "is rank or newest")
+	}
+	switch q.Group {
+	case "":
+		q.Group = GroupMessage
+	case GroupMessage, GroupSession:
+	default:
+		return p, session.Errorf(session.Invalid, "group %q is unknown; use message or session", q.Group).At("group", "is message or session")
 	}
 	if q.Limit == 0 {
 		q.Limit = defaultLimit
@@ -166,6 +171,8 @@ type run struct {
 	shared   [][2]session.MessageRef // of a searched fork: the path before its own messages
 	sharedIn []string                // the sessions with that path
 	hits     []Hit
+	sessions []SessionHit
+	rarity   map[string]float64 // by term: BM25's weight of a word
 }
 
 // loadSharedPath widens the search of a fork to the path that it shares with other sessions.
@@ -205,47 +212,34 @@ type doc struct {
 
 func (d doc) ref() session.MessageRef { return session.MessageRef{Session: d.session, Seq: d.seq} }
 
-func (r *run) find(ctx context.Context) error {
-	wanted, _ := r.parsed.wanted()
-	if err := r.collect(ctx, r.expression("AND")); err != nil {
-		return err
+func (r *run) find(ctx context.Context) (err error) {
+	content := r.parsed.content()
+	steps, match := []string{joinTerms(content, "AND"), joinTerms(content, "OR")}, r.matchNewest
+	if r.query.Order == OrderRank {
+		match = r.matchBest
+		if steps, err = r.bestExpressions(ctx); err != nil {
+			return err
+		}
 	}
-	enough := len(r.hits) == r.query.Limit || (r.query.Order == OrderNewest && len(r.hits) > 0)
-	if enough || len(wanted) == 1 {
-		return nil
+	if r.query.Group == GroupSession {
+		return r.findSessions(ctx, steps, match)
 	}
-	return r.collect(ctx, r.expression("OR"))
-}
-
-func (r *run) expression(operator string) string {
-	wanted, excluded := r.parsed.wanted()
-	e := r.parsed.filters.match(r.sharedIn) + "(" + joinTerms(wanted, operator) + ")"
-	if len(excluded) > 0 {
-		e = "(" + e + ") NOT (" + joinTerms(excluded, "OR") + ")"
+	for _, step := range steps {
+		if err := r.collect(ctx, step, match); err != nil || len(r.hits) == r.query.Limit || r.query.Order == OrderNewest && len(r.hits) > 0 {
+			return err
+		}
 	}
-	return e
+	return nil
 }
 
 // collect adds hits until there are enough. It drops rows of sessions in the trash, so it may read
 // several times, each time more rows.
-func (r *run) collect(ctx context.Context, expression string) error {
+func (r *run) collect(ctx context.Context, terms string, match matcher) error {
 	for limit := r.query.Limit + len(r.hits) + 4; ; limit *= 4 {
-		var docs []doc
-		full := false
-		for _, place := range r.places {
-			some, err := r.match(ctx, place, expression, limit)
-			if err != nil {
-				return err
-			}
-			full = full || len(some) == limit
-			docs = append(docs, some...)
+		docs, full, err := match(ctx, r.expression(terms), limit)
+		if err != nil {
+			return err
 		}
-		slices.SortStableFunc(docs, func(a, b doc) int {
-			if r.query.Order == OrderRank && a.score != b.score {
-				return cmp.Compare(b.score, a.score)
-			}
-			return cmp.Compare(b.docid, a.docid)
-		})
 		for len(docs) > 0 && len(r.hits) < r.query.Limit {
 			n := min(len(docs), r.query.Limit-len(r.hits))
 			if err := r.addHits(ctx, docs[:n]); err != nil {
@@ -259,6 +253,9 @@ func (r *run) collect(ctx context.Context, expression string) error {
 	}
 }
 
+// matcher returns up to limit matching rows in the order of the hits; full says that there may be more.
+type matcher func(ctx context.Context, expression string, limit int) (docs []doc, full bool, err error)
+
 // Newest first needs no sorting: FTS5 reads its lists backwards and stops at the limit. The plus keeps
 // SQLite from preparing the statement again for the value of the limit.
 const newestFirst = `
@@ -266,20 +263,18 @@ const newestFirst = `
 	FROM (SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?) w
 	CROSS JOIN docs d ON d.docid = w.rowid`
 
-const bestFirst = `
-	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, -w.score
-	FROM (SELECT rowid, score FROM (
-	          SELECT rowid, bm25(words, 1.0, 0.6, 0.0) AS score
-	          FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?)
-	      ORDER BY score, rowid DESC LIMIT +?) w
-	CROSS JOIN docs d ON d.docid = w.rowid`
-
-func (r *run) match(ctx context.Context, place queryer, expression string, limit int) ([]doc, error) {
+func (r *run) matchNewest(ctx context.Context, expression string, limit int) (docs []doc, full bool, err error) {
 	from, to := r.query.docRange()
-	if r.query.Order == OrderNewest {
-		return readDocs(ctx, place, newestFirst, expression, from, to, limit)
+	for _, place := range r.places {
+		some, err := readDocs(ctx, place, newestFirst, expression, from, to, limit)
+		if err != nil {
+			return nil, false, err
+		}
+		full = full || len(some) == limit
+		docs = append(docs, some...)
 	}
-	return readDocs(ctx, place, bestFirst, expression, from, to, rankedDepth, limit)
+	slices.SortStableFunc(docs, func(a, b doc) int { return cmp.Compare(b.docid, a.docid) })
+	return docs, full, nil
 }
 
 func readDocs(ctx context.Context, place queryer, query string, args ...any) ([]doc, error) {
@@ -358,11 +353,15 @@ func (r *run) addHit(ctx context.Context, d doc, m *session.Message) error {
 		return err
 	}
 	wanted, _ := r.parsed.wanted()
+	text := searchableText(m)
+	if slices.ContainsFunc(wanted, func(t term) bool { return t.quoted && !t.within(text) }) {
+		return nil // another form of the word that stands in quotes
+	}
 	hit := Hit{
 		SessionID: shownBy, MessageID: m.ID, Seq: m.Seq,
 		Role: m.Role, CreatedAt: m.CreatedAt, Score: math.Round(d.score*1e4) / 1e4,
 	}
-	hit.Snippet, hit.Marks = snippet(searchableText(m), wanted)
+	hit.Snippet, hit.Marks = snippet(text, r.parsed.content())
 	if r.query.Expand > 0 {
 		if hit.Before, hit.After, err = r.ix.neighbours(ctx, m, r.query.Expand); err != nil {
 			return err

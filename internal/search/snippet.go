@@ -97,7 +97,7 @@ func findTerms(text []rune, terms []term) []span {
 				for !isCJK(p[len(p)-1]) && end < len(text) && isWord(text[end]) {
 					end++
 				}
-				if t.prefix || t.stem != "" || end == i+len(p) {
+				if t.prefix || end == i+len(p) || t.word && t.hasStemOf(string(text[i:end])) {
 					found = append(found, span{i, end, n})
 				}
 				i = end - 1
@@ -120,17 +120,20 @@ func startsInside(text []rune, i int) bool {
 	return i > 0 && isWord(text[i]) && isWord(text[i-1])
 }
 
-// patterns returns the folded texts to find for a term. A stem matches at the beginning of a word.
+// patterns returns the folded texts to find for a term: that of a word is how its other forms begin.
 func (t term) patterns() []string {
-	raw := strings.Map(fold, t.raw)
-	if t.stem != "" && strings.HasPrefix(raw, t.stem) {
-		return []string{t.stem}
+	raw := folded(t.raw)
+	if cut, ok := strings.CutSuffix(t.norm.stems, "i"); t.word && ok && len(cut) > 1 && strings.HasPrefix(raw, cut) { // happi, of happy
+		return []string{cut}
 	}
-	if t.stem != "" && t.stem != raw {
-		return []string{raw, t.stem}
+	if t.word && strings.HasPrefix(raw, t.norm.stems) {
+		return []string{t.norm.stems}
 	}
 	return []string{raw}
 }
+
+// hasStemOf tells whether a word is another form of the term.
+func (t term) hasStemOf(word string) bool { return stem(word) == t.norm.stems }
 
 // bestWindow returns the first character of the snippet with the most different terms.
 func bestWindow(matches []span) int {

@@ -1,55 +1,21 @@
 package search
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/kljensen/snowball/english"
+)
 
 // longestStemmed is the limit, in bytes, of a word that is stemmed.
 const longestStemmed = 24
 
-// stem cuts the endings of an English word in lower case: prices, priced and pricing become pric.
-// Stems are only compared with stems, in a column of their own; phrases and prefixes see the words as
-// written. Words with other characters than a–z stay unchanged.
+// stem returns the stem of an English word in lower case, by Porter's second algorithm: indexes and
+// indexing become index. Words with other characters than a–z are their own stems.
 func stem(w string) string {
-	if len(w) < 4 || len(w) > longestStemmed || !isLowerASCII(w) {
+	if len(w) < 3 || len(w) > longestStemmed || !isLowerASCII(w) {
 		return w
 	}
-	w = cutPlural(w)
-	if cut, ok := cutVerb(w); ok {
-		w = cut
-	}
-	if cut, ok := strings.CutSuffix(w, "ly"); ok && len(cut) > 3 {
-		w = cut
-	}
-	if cut, ok := strings.CutSuffix(w, "e"); ok && len(cut) > 2 {
-		w = cut
-	}
-	return w
-}
-
-func cutPlural(w string) string {
-	switch {
-	case strings.HasSuffix(w, "ies") && len(w) > 4:
-		return w[:len(w)-3] + "y"
-	case strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "xes"), strings.HasSuffix(w, "ches"), strings.HasSuffix(w, "shes"):
-		return w[:len(w)-2]
-	case strings.HasSuffix(w, "ss"), strings.HasSuffix(w, "us"), strings.HasSuffix(w, "is"):
-		return w
-	}
-	return strings.TrimSuffix(w, "s")
-}
-
-// cutVerb cuts -ing and -ed if a syllable remains, and the letter that they doubled.
-func cutVerb(w string) (string, bool) {
-	for _, ending := range []string{"ing", "ed"} {
-		cut, ok := strings.CutSuffix(w, ending)
-		if !ok || len(cut) < 3 || !strings.ContainsAny(cut, "aeiouy") || strings.HasSuffix(w, "eed") {
-			continue
-		}
-		if n := len(cut); n > 3 && cut[n-1] == cut[n-2] && !strings.ContainsRune("lsz", rune(cut[n-1])) {
-			cut = cut[:n-1]
-		}
-		return cut, true
-	}
-	return w, false
+	return english.Stem(w, true)
 }
 
 func isLowerASCII(w string) bool {
@@ -60,3 +26,27 @@ func isLowerASCII(w string) bool {
 	}
 	return true
 }
+
+// isStopWord tells whether a word says how a question is put, not what it is about. Nearly every message
+// has some of them.
+func isStopWord(lower string) bool { return stopWords[lower] }
+
+var stopWords = func() map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(`
+		a an the this that these those
+		i me my mine myself we us our ours ourselves you your yours yourself he him his himself she her hers herself
+		it its itself they them their theirs themselves one someone anyone something anything everything
+		am is are was were be been being do does did doing done have has had having
+		can could will would shall should may might must
+		not no nor and or but if then than so because as until while of at by for with about against between into
+		through during before after above below to from up down in out on off over under again further once
+		here there when where why how what which who whom whose whether
+		all any both each few more most other some such only own same too very just also
+		s t d ll m re ve don didn doesn isn wasn weren won wouldn shouldn couldn hasn haven hadn aren ain
+		tell show find say says said mention mentioned talk talked discuss discussed please
+		get got many much kind thing things`) {
+		set[w] = true
+	}
+	return set
+}()

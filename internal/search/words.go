@@ -1,6 +1,7 @@
 package search
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,6 +18,10 @@ const (
 	maxWord  = 256 // bytes
 	keptWord = 64  // bytes
 
+	// An identifier is split into its words up to this length, and into at most this many.
+	longestName = 40 // bytes
+	mostParts   = 6
+
 	// maxText is the limit of the indexed text of one message.
 	maxText = 8 << 20 // bytes
 
@@ -25,22 +30,24 @@ const (
 	tagMark = '\uE000'
 )
 
-// normalized is text prepared for FTS5, for indexing and for queries.
+// normalized is text prepared for FTS5, for indexing and for queries, as tokens separated by spaces.
 type normalized struct {
-	text  string // for the column text, or for a quoted phrase
-	stems string // of its English words, if they differ from the word, separated by spaces
-	words int    // approximate number of tokens
-	open  bool   // it ends in a single CJK character, which is only the beginning of a token
+	text      string // the words as written
+	stems     string // the stem of each word
+	inflected string // the words that are not their own stem, in lower case
+	words     int    // number of tokens
+	open      bool   // it ends in a single CJK character, which is only the beginning of a token
 }
 
 // normalize prepares text: runs of Chinese, Japanese and Korean become overlapping pairs, a possessive
-// 's is dropped, $129 becomes "$129 129" so that it is found with and without its sign, and control
-// and private-use characters become spaces. The last character of a CJK run is also a token of its
-// own, so that a token begins at each character and a single one is found as a prefix. whole says
-// that s is a whole text, not a phrase of a query.
+// 's is dropped, $129 becomes "$129 129" so that it is found with and without its sign, getUserName is
+// followed by its parts, and control and private-use characters become spaces. The last character of a
+// CJK run is also a token of its own, so that a token begins at each character and a single one is found
+// as a prefix. whole says that s is a whole text, not a phrase of a query.
 func normalize(s string, whole bool) normalized {
 	var n normalizer
-	n.out.Grow(len(s) + len(s)/8)
+	n.text.Grow(len(s) + len(s)/8)
+	n.stems.Grow(len(s))
 	if len(s) > maxText {
 		s = s[:maxText]
 	}
@@ -50,15 +57,15 @@ func normalize(s string, whole bool) normalized {
 	n.endWord()
 	open := !whole && len(n.pairs) == 1
 	n.endPairs(!whole)
-	return normalized{text: n.out.String(), stems: n.stems.String(), words: n.words, open: open}
+	return normalized{text: n.text.String(), stems: n.stems.String(), inflected: n.inflected.String(), words: n.words, open: open}
 }
 
 type normalizer struct {
-	out   strings.Builder
 	word  []byte // the current word
 	pairs []rune // the current CJK run
-	stems strings.Builder
-	words int
+
+	text, stems, inflected strings.Builder
+	words                  int
 }
 
 // step consumes the beginning of s and returns its length.
@@ -93,11 +100,16 @@ func (n *normalizer) step(s string) int {
 }
 
 func (n *normalizer) writeToken(token string) {
-	if n.out.Len() > 0 {
-		n.out.WriteByte(' ')
-	}
-	n.out.WriteString(token)
+	write(&n.text, token)
+	write(&n.stems, token)
 	n.words++
+}
+
+func write(to *strings.Builder, token string) {
+	if to.Len() > 0 {
+		to.WriteByte(' ')
+	}
+	to.WriteString(token)
 }
 
 func (n *normalizer) endWord() {
@@ -109,16 +121,58 @@ func (n *normalizer) endWord() {
 	if len(w) > maxWord {
 		w = strings.ToValidUTF8(w[:keptWord], "")
 	}
-	n.writeToken(w)
-	if len(w) <= longestStemmed {
-		lower := strings.ToLower(w)
-		if cut := stem(lower); cut != lower {
-			if n.stems.Len() > 0 {
-				n.stems.WriteByte(' ')
-			}
-			n.stems.WriteString(cut)
+	n.writeWord(w)
+	for _, part := range identifierParts(w) {
+		n.writeWord(part)
+	}
+}
+
+func (n *normalizer) writeWord(w string) {
+	lower := folded(w)
+	cut := stem(lower)
+	write(&n.text, w)
+	write(&n.stems, cut)
+	if cut != lower {
+		write(&n.inflected, lower)
+	}
+	n.words++
+}
+
+// identifierParts returns the words within a name such as getUserName, HTTPServer or sha256sum; none for
+// a plain word, and for what has too many borders to be a name (base64), or single letters between them.
+func identifierParts(w string) []string {
+	if len(w) < 4 || len(w) > longestName {
+		return nil
+	}
+	var parts []string
+	from := 0
+	for i := 1; i < len(w); i++ {
+		before, here := class(w[i-1]), class(w[i])
+		border := before != here && !(before == 'A' && here == 'a')
+		if before == 'A' && here == 'A' && i+1 < len(w) && class(w[i+1]) == 'a' { // the S of HTTPServer
+			border = true
+		}
+		if border {
+			parts = append(parts, w[from:i])
+			from = i
 		}
 	}
+	parts = append(parts, w[from:])
+	if n := len(parts); n == 1 || n > mostParts || slices.ContainsFunc(parts, func(p string) bool { return len(p) < 2 }) {
+		return nil
+	}
+	return parts
+}
+
+// class returns a for small letters and all that is not ASCII, A for capitals, 0 for digits.
+func class(c byte) byte {
+	switch {
+	case 'A' <= c && c <= 'Z':
+		return 'A'
+	case '0' <= c && c <= '9':
+		return '0'
+	}
+	return 'a'
 }
 
 // endPairs writes the CJK run. At the end of a phrase it leaves out the last character, because the

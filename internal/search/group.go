@@ -1,0 +1,169 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// Group says what a result lists.
+type Group string
+
+// The groups.
+const (
+	GroupMessage Group = "message"
+	GroupSession Group = "session" // sessions, by their best messages together
+)
+
+const (
+	mostPassages = 3 // of a session
+	groupedDocs  = 400
+
+	// A session's score is that of its best message, and this share of what the next ones have: a
+	// conversation about something comes back to it.
+	nextPassage = 0.3
+	// A word in a title counts as in a short message, in the names of project and branch half of that: many
+	// sessions share them.
+	titleWeight   = 1.0
+	projectWeight = 0.5
+)
+
+// SessionHit is a found session.
+type SessionHit struct {
+	SessionID session.ID     `json:"session_id"`
+	Title     string         `json:"title"`
+	Source    session.Source `json:"source" doc:"The program that it comes from"`
+	Project   string         `json:"project"`
+	ActiveAt  session.Time   `json:"active_at"`
+	Score     float64        `json:"score" doc:"Rank: higher is better; comparable only within one answer"`
+	Passages  []Hit          `json:"passages" doc:"Its best messages, up to three; none if only its title was found"`
+}
+
+// grouped is a session before it is read.
+type grouped struct {
+	id    session.ID
+	score float64
+	docs  []doc // best first
+}
+
+func (r *run) findSessions(ctx context.Context, steps []string, match matcher) error {
+	var docs []doc
+	var groups []grouped
+	for _, step := range steps {
+		some, _, err := match(ctx, r.expression(step), max(groupedDocs, 4*r.query.Limit))
+		if err != nil {
+			return err
+		}
+		docs = append(docs, some...)
+		groups = groupDocs(docs, r.within)
+		if len(groups) >= r.query.Limit || r.query.Order == OrderNewest && len(groups) > 0 {
+			break
+		}
+	}
+	if r.query.Order == OrderRank {
+		var err error
+		if groups, err = r.addTitles(ctx, groups); err != nil {
+			return err
+		}
+		slices.SortStableFunc(groups, func(a, b grouped) int { return cmp.Compare(b.score, a.score) })
+	}
+	r.sessions = []SessionHit{}
+	limit := r.query.Limit
+	for _, g := range groups {
+		if len(r.sessions) == limit {
+			break
+		}
+		r.hits, r.query.Limit = nil, mostPassages
+		if err := r.addHits(ctx, g.docs[:min(len(g.docs), mostPassages)]); err != nil {
+			return err
+		}
+		id := g.id
+		switch {
+		case len(r.hits) > 0:
+			id = r.hits[0].SessionID
+		case len(g.docs) > 0:
+			continue // in the trash, or gone
+		}
+		s, err := r.ix.src.Session(ctx, id)
+		if session.CodeOf(err) == session.NotFound || s.DeletedAt != nil {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r.sessions = append(r.sessions, SessionHit{
+			SessionID: s.ID, Title: s.Title, Source: s.Source, Project: s.Project, ActiveAt: s.ActiveAt,
+			Score: math.Round(g.score*1e4) / 1e4, Passages: append([]Hit{}, r.hits...),
+		})
+	}
+	r.hits = nil
+	return nil
+}
+
+// groupDocs groups rows by session, in the order in which sessions appear.
+func groupDocs(docs []doc, within func(doc) bool) (groups []grouped) {
+	at := map[session.ID]int{}
+	seen := map[int64]bool{}
+	for _, d := range docs {
+		if seen[d.rowID] || !within(d) {
+			continue
+		}
+		seen[d.rowID] = true
+		i, ok := at[d.session]
+		if !ok {
+			i = len(groups)
+			at[d.session] = i
+			groups = append(groups, grouped{id: d.session})
+		}
+		g := &groups[i]
+		g.score += d.score * math.Pow(nextPassage, float64(len(g.docs)))
+		g.docs = append(g.docs, d)
+	}
+	return groups
+}
+
+// addTitles adds to the scores of sessions whose title, project or branch has words of the query, and adds those
+// that are found by their titles alone, unless the search is narrowed.
+func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error) {
+	content := r.parsed.content()
+	var texts []string
+	for _, t := range content {
+		texts = append(texts, t.patterns()...)
+	}
+	named, err := r.ix.src.SessionsNamed(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	_, excluded := r.parsed.wanted()
+	narrowed := r.parsed.filters != (filters{}) || r.query.Since != nil || r.query.Until != nil || len(excluded) > 0
+	for _, s := range named {
+		title, project := tokensOf(s.Title), tokensOf(s.Project+" "+s.GitBranch)
+		if s.TitleSource == "first_message" {
+			title = "" // that message has its words
+		}
+		score, inTitle := 0.0, 0
+		for _, t := range content {
+			switch stems := " " + folded(t.norm.stems) + " "; {
+			case strings.Contains(title, stems):
+				score += titleWeight * r.rarity[t.raw]
+				inTitle++
+			case strings.Contains(project, stems):
+				score += projectWeight * r.rarity[t.raw]
+			}
+		}
+		i := slices.IndexFunc(groups, func(g grouped) bool { return g.id == s.ID })
+		switch {
+		case i >= 0:
+			groups[i].score += score
+		case inTitle > 0 && !narrowed:
+			groups = append(groups, grouped{id: s.ID, score: score})
+		}
+	}
+	return groups, nil
+}
+
+func tokensOf(text string) string { return " " + folded(normalize(text, true).stems) + " " }

@@ -1,0 +1,179 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// How messages are ranked. docs/performance.md has what each is worth on real questions.
+const (
+	// BM25's k1: how much more it counts that a word is said again. Little: one message is about one
+	// thing, and a tool's output repeats everything.
+	saturation = 0.6
+	// BM25's b: how much a long message is held back. Less than the usual 0.75, because a long answer is
+	// as often the one that is wanted.
+	lengthShare = 0.4
+	// A message also gets a share of the scores of the messages beside it, and of those beside them:
+	// people ask for what a talk was about, and the words of that lie in several messages.
+	nextShare   = 0.3
+	secondShare = 0.15
+	// The length of a message, in words, that is neither held back nor preferred: one of a chat. Measured against
+	// the mean of agents' histories, which tools' outputs make long, all that people say would count as short.
+	usual = 30.0
+)
+
+const (
+	// Ranking compares as many messages as have the rarest words, up to this, so that a query with common
+	// words takes no longer in a larger history.
+	rankedDepth = 5000
+	// Of so few words people expect all in a hit; a question's words are clues. Messages with all of a few come first.
+	fewWords = 3
+	// As many of the best are ranked with their neighbours.
+	bestDocs = 400
+)
+
+// builtinB is b of FTS5's bm25(). Its k1 is 1.2; the weight 2 of a column makes it 0.6.
+const builtinB = 0.75
+
+const bestFirst = `
+	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, -w.score
+	FROM (SELECT rowid, score FROM (
+	          SELECT rowid, bm25(words, 2.0, 2.0, 0.0) AS score
+	          FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?)
+	      ORDER BY score, rowid DESC LIMIT +?) w
+	CROSS JOIN docs d ON d.docid = w.rowid`
+
+// bestExpressions returns what selects the messages to rank, in the order in which it is tried. The rarest
+// words select, never the age alone; common ones only add to the scores.
+func (r *run) bestExpressions(ctx context.Context) ([]string, error) {
+	terms, counts, err := r.byRarity(ctx, r.parsed.content())
+	if err != nil || len(terms) == 0 {
+		return nil, err
+	}
+	rare, sum := 1, counts[0]
+	for ; rare < len(terms) && sum+counts[rare] <= rankedDepth; rare++ {
+		sum += counts[rare]
+	}
+	var steps []string
+	some, all := joinTerms(terms[:rare], "OR"), joinTerms(terms, "OR")
+	few := len(terms) <= fewWords && r.query.Group == GroupMessage
+	eachCommon := rare < len(terms) && sum >= rankedDepth // all together may not be
+	if len(terms) > 1 && (few || eachCommon) {
+		steps = append(steps, joinTerms(terms, "AND"))
+	}
+	if rare < len(terms) { // the words that select stand twice, so the others do, too
+		common := joinTerms(terms[rare:], "OR")
+		steps = append(steps, "("+some+") AND ("+some+" OR "+common+" OR "+common+")")
+	}
+	return append(steps, all), nil
+}
+
+// byRarity returns the terms that any message has, the rarest first, with the numbers of messages that have them,
+// counted up to rankedDepth. The others are named in the result.
+func (r *run) byRarity(ctx context.Context, terms []term) (sorted []term, counts []int, err error) {
+	from, to := r.query.docRange()
+	type counted struct {
+		term
+		n int
+	}
+	var all []counted
+	for _, t := range terms {
+		n := 0
+		for _, place := range r.places {
+			var some int
+			if err := place.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? LIMIT +?)`,
+				r.expression(t.match()), from, to, rankedDepth).Scan(&some); err != nil {
+				return nil, nil, err
+			}
+			n += some
+		}
+		if n > 0 {
+			all = append(all, counted{t, n})
+		}
+	}
+	var docs float64
+	for _, place := range r.places {
+		var n float64
+		if err := place.QueryRowContext(ctx, `SELECT docs FROM state`).Scan(&n); err != nil {
+			return nil, nil, err
+		}
+		docs += n
+	}
+	for _, t := range terms {
+		r.rarity[t.raw] = math.Log1p(docs)
+	}
+	for _, c := range all {
+		r.rarity[c.raw] = math.Log(1 + (math.Max(docs-float64(c.n), 0)+0.5)/(float64(c.n)+0.5))
+	}
+	slices.SortStableFunc(all, func(a, b counted) int { return cmp.Compare(a.n, b.n) })
+	for _, c := range all {
+		sorted, counts = append(sorted, c.term), append(counts, c.n)
+	}
+	return sorted, counts, nil
+}
+
+func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs []doc, full bool, err error) {
+	from, to := r.query.docRange()
+	limit = max(limit, bestDocs)
+	for _, place := range r.places {
+		some, err := readDocs(ctx, place, bestFirst, expression, from, to, rankedDepth, limit)
+		if err != nil {
+			return nil, false, err
+		}
+		var n, words float64
+		if err := place.QueryRowContext(ctx, `SELECT docs, words FROM state`).Scan(&n, &words); err != nil {
+			return nil, false, err
+		}
+		adjustLength(some, words/math.Max(n, 1))
+		full = full || len(some) == limit
+		docs = append(docs, some...)
+	}
+	shareScores(docs)
+	slices.SortStableFunc(docs, func(a, b doc) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.docid, a.docid))
+	})
+	return docs, full, nil
+}
+
+// adjustLength replaces the b of FTS5 by lengthShare, exactly for a word that a message has once.
+func adjustLength(docs []doc, mean float64) {
+	for i := range docs {
+		n := float64(docs[i].words)
+		builtin := 1 + saturation*(1-builtinB+builtinB*n/math.Max(mean, 1))
+		docs[i].score *= builtin / (1 + saturation*(1-lengthShare+lengthShare*n/usual))
+	}
+}
+
+func shareScores(docs []doc) {
+	scores := make(map[session.MessageRef]float64, len(docs))
+	for _, d := range docs {
+		scores[d.ref()] = d.score
+	}
+	for i, d := range docs {
+		at := func(distance int64) float64 {
+			return scores[session.MessageRef{Session: d.session, Seq: d.seq + distance}]
+		}
+		docs[i].score += nextShare*(at(-1)+at(1)) + secondShare*(at(-2)+at(2))
+	}
+}
+
+// expression narrows an expression to the filters, without the excluded words.
+func (r *run) expression(terms string) string {
+	wanted, excluded := r.parsed.wanted()
+	var must []string
+	for _, t := range wanted {
+		if t.quoted {
+			must = append(must, t.match()+" AND ")
+		}
+	}
+	e := r.parsed.filters.match(r.sharedIn) + strings.Join(must, "") + "(" + terms + ")"
+	if len(excluded) > 0 {
+		e = "(" + e + ") NOT (" + joinTerms(excluded, "OR") + ")"
+	}
+	return e
+}

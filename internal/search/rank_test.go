@@ -1,0 +1,142 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"sessiond/internal/session"
+	"sessiond/internal/testkit"
+)
+
+// The rarest words choose what is ranked, so that newer messages with the common ones hide nothing.
+func TestOldMessagesAreFoundBehindManyNewer(t *testing.T) {
+	store := newFakeStore()
+	store.add(first, session.User, "the zeppelin lands at the harbour tomorrow")
+	for i := range rankedDepth + 500 {
+		store.add(second, session.User, fmt.Sprint("tomorrow the ship leaves the harbour ", i))
+	}
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	for _, q := range []string{"When does the zeppelin land tomorrow at the harbour?", "harbour zeppelin"} {
+		if got := search(t, ix, Query{Text: q, Limit: 5}).Hits; len(got) != 5 || got[0].SessionID != first {
+			t.Errorf("%s: %+v", q, got)
+		}
+	}
+}
+
+func TestAWordOfAQuestionIsNoClue(t *testing.T) {
+	store := newFakeStore()
+	for range 30 {
+		store.add(first, session.User, "what did you do and where were you when it was so")
+	}
+	store.add(first, session.User, "a kite")
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	if got := search(t, ix, Query{Text: "What was that about the kite, and where?"}).Hits; len(got) != 1 || got[0].Snippet != "a kite" {
+		t.Errorf("%+v", got)
+	}
+	if got := search(t, ix, Query{Text: "where were you"}).Hits; len(got) == 0 {
+		t.Error("words of questions alone find nothing")
+	}
+}
+
+// Neighbours share their scores: of two equal messages the one within the talk about it comes first.
+func TestNeighboursShareTheirScores(t *testing.T) {
+	store := newFakeStore()
+	store.add(first, session.User, "the sails are mended")
+	store.add(first, session.User, "nothing to do with it")
+	store.add(second, session.User, "which harbour is it")
+	store.add(second, session.User, "the sails are mended")
+	store.add(second, session.User, "so we leave the harbour")
+	for range 20 {
+		store.add(third, session.User, "filler about nothing")
+	}
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	got := names(search(t, ix, Query{Text: "mended sails near a harbour yesterday evening"}))
+	if len(got) != 4 || got[0] != "2" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestSessionsAreRankedByTheirMessagesTogether(t *testing.T) {
+	store := newFakeStore()
+	store.add(first, session.User, "we talk about kites")
+	for range 5 {
+		store.add(first, session.Assistant, "other words here")
+	}
+	for range 4 {
+		store.add(second, session.User, "we talk about kites")
+		store.add(second, session.Assistant, "a long answer about wind")
+		store.add(second, session.Assistant, "other words here")
+	}
+	store.add(third, session.User, "nothing of it")
+	store.add("20260212_009", session.User, "nothing at all")
+	store.change(third, func(s *session.Session) { s.Title, s.TitleSource = "Kites over the sea", "given" })
+	store.change("20260212_009", func(s *session.Session) { s.Title, s.TitleSource = "Kites in the trash", "given"; now := session.At(began); s.DeletedAt = &now })
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	r := search(t, ix, Query{Text: "kite", Group: GroupSession})
+	var got []string
+	for _, s := range r.Sessions {
+		got = append(got, fmt.Sprint(s.SessionID, " ", s.Title, " ", len(s.Passages)))
+	}
+	want := []string{string(second) + "  3", string(third) + " Kites over the sea 0", string(first) + "  1"}
+	slices.Sort(want[1:])
+	slices.Sort(got[1:])
+	if !slices.Equal(got, want) || r.Hits != nil {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if r := search(t, ix, Query{Text: "kite", Group: GroupSession, Role: session.Assistant}); len(r.Sessions) != 0 {
+		t.Errorf("a role narrows the search, but %+v", r.Sessions)
+	}
+	if r := search(t, ix, Query{Text: "kite", Group: GroupSession, Order: OrderNewest, Limit: 1}); len(r.Sessions) != 1 || r.Sessions[0].SessionID != second {
+		t.Errorf("newest: %+v", r.Sessions)
+	}
+	_, err := ix.Search(t.Context(), Query{Text: "kite", Group: "author"})
+	testkit.Check(t, wantsInvalid(err))
+}
+
+func wantsInvalid(err error) error {
+	if session.CodeOf(err) != session.Invalid {
+		return fmt.Errorf("want Invalid, got %w", err)
+	}
+	return nil
+}
+
+// Words within names are found, and names whole.
+func TestPartsOfNamesAreFound(t *testing.T) {
+	store := newFakeStore()
+	store.add(first, session.Assistant, "func getUserName() reads internal/user_store.go by HTTPServer with sha256sum")
+	for range 20 {
+		store.add(second, session.User, "get the name of a user, he said")
+	}
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	for _, q := range []string{"getUserName", "getusername", `"getUserName"`, "HTTPServer", "server", "sha256", "user_store", "user_store.go", "internal/user_store.go", "getUser*"} {
+		if got := search(t, ix, Query{Text: q, Limit: 3}).Hits; len(got) == 0 || got[0].SessionID != first {
+			t.Errorf("%s: %+v", q, got)
+		}
+	}
+}
+
+// What stands in quotes is found as written.
+func TestQuotesFindNoOtherForms(t *testing.T) {
+	store := newFakeStore()
+	for _, text := range []string{"indexing the file", "the file indexed", "an index, a file", "Indexing files"} {
+		store.add(first, session.User, text)
+	}
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	for q, want := range map[string]string{`"indexing"`: "1 4", `"file indexed"`: "2", `index`: "1 2 3 4", `"index" file`: "3", `-indexed "file"`: ""} {
+		got := names(search(t, ix, Query{Text: q}))
+		slices.Sort(got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: found %v, want %s", q, got, want)
+		}
+	}
+}
+
+const third session.ID = "20260211_003"
