@@ -182,19 +182,8 @@ func (a *app) moment(flag, s string) (*session.Time, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", time.RFC3339} {
-		if t, err := time.ParseInLocation(layout, s, cfg.Zone()); err == nil {
-			at := session.At(t)
-			return &at, nil
-		}
-	}
-	var n int
-	var unit string
-	if _, err := fmt.Sscanf(s, "%d%s", &n, &unit); err == nil && n >= 0 {
-		if d, ok := map[string]time.Duration{"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour}[unit]; ok {
-			at := session.At(a.now().Add(-time.Duration(n) * d))
-			return &at, nil
-		}
+	if at, ok := session.ParseMoment(s, a.now().In(cfg.Zone())); ok {
+		return &at, nil
 	}
 	return nil, usagef("%s %q is not a time: write a day (2026-02-11), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)", flag, s)
 }

@@ -245,6 +245,13 @@ func total(shown, widths []int) (sum int) {
 }
 
 // dim makes text faint, with colours.
+func (a *app) bold(s string) string {
+	if !a.color() {
+		return s
+	}
+	return text.Bold.Sprint(s)
+}
+
 func (a *app) dim(s string) string {
 	if !a.color() {
 		return s

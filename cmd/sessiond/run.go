@@ -35,7 +35,7 @@ type quietError struct{ error }
 func run(ctx context.Context, args []string, e *env) int {
 	a := &app{env: e}
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(excludedLast(args))
 	a.out, a.err = &cleanWriter{to: a.out, color: a.outTTY}, &cleanWriter{to: a.err, color: a.errTTY}
 	root.SetIn(e.in)
 	root.SetOut(e.out)

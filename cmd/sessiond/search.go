@@ -1,10 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
@@ -16,16 +21,17 @@ import (
 type searchFlags struct {
 	session, key, source, project, role, since, until, order string
 	limit, expand                                            int64
+	messages                                                 bool
 }
 
 func (a *app) searchCommand() *cobra.Command {
 	var f searchFlags
 	cmd := &cobra.Command{
 		Use: "search TEXT", Short: "Search the messages of all sessions", Args: arguments(1, unlimited),
-		Long: "Searches the messages of every program. A hit contains all words of TEXT. \"…\" finds exact\n" +
-			"words, word* finds words with this beginning, -word excludes a word. Of a text over\n" +
-			"8 MiB only the first 8 MiB are searched.",
-		Example: "  sessiond search migration plan\n  sessiond search '\"exact words\" -draft' --since 30d --newest",
+		Long: "Searches the messages of every program, and lists the sessions in which the words are, best first. Up to\n" +
+			"three words are found together first. Of a text over 8 MiB only the first 8 MiB are searched.\n\n" +
+			search.Grammar,
+		Example: "  sessiond search what did we decide about the schema\n  sessiond search '\"exact words\"' -draft tool:bash --since 30d\n  sessiond search migration plan --messages --newest",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), wiring{readOnly: true}, func(s *services) error {
 				return a.search(cmd.Context(), s, strings.Join(args, " "), f)
@@ -42,8 +48,9 @@ func (a *app) searchCommand() *cobra.Command {
 	fl.StringVar(&f.since, "since", "", "only since this `TIME`: 2026-02-11, 7d, 12h")
 	fl.StringVar(&f.until, "until", "", "only before this `TIME`")
 	wordFlag(cmd, &f.order, "order", "rank (default) or newest", string(search.OrderRank), string(search.OrderNewest))
-	numberFlag(fl, &f.limit, "limit", "n", 1, "maximum number of hits (default 20)")
+	numberFlag(fl, &f.limit, "limit", "n", 1, "maximum number of messages, or of sessions (default 20, 10)")
 	numberFlag(fl, &f.expand, "expand", "", 0, "show this many messages before and after each hit")
+	fl.BoolVar(&f.messages, "messages", false, "list messages instead of sessions")
 	newest := fl.Bool("newest", false, "the same as --order newest")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if *newest {
@@ -53,10 +60,37 @@ func (a *app) searchCommand() *cobra.Command {
 	return cmd
 }
 
+// excludedLast moves the -words of a search behind --, where they are no flags.
+func excludedLast(args []string) []string {
+	var kept, excluded []string
+	for i, arg := range args {
+		switch {
+		case !slices.Contains(kept, "search") || len(arg) < 3 || arg[0] != '-' || arg[1] == '-' || shorthandLimit.MatchString(arg):
+			kept = append(kept, arg)
+		default:
+			excluded = append(excluded, arg)
+		}
+		if arg == "--" {
+			kept = append(kept, args[i+1:]...)
+			break
+		}
+	}
+	if !slices.Contains(kept, "--") && len(excluded) > 0 {
+		kept = append(kept, "--")
+	}
+	return append(kept, excluded...)
+}
+
+var shorthandLimit = regexp.MustCompile(`^-n=?[0-9]+$`)
+
 func (a *app) search(ctx context.Context, s *services, words string, f searchFlags) error {
 	q := search.Query{
 		Text: words, Key: f.key, Source: session.Source(f.source), Project: f.project, Role: session.Role(f.role),
-		Order: search.Order(f.order), Limit: int(f.limit), Expand: int(f.expand),
+		Order: search.Order(f.order), Limit: int(f.limit), Expand: int(f.expand), Now: a.now().In(s.store.Zone()),
+	}
+	if !a.flags.json && !f.messages && f.expand == 0 && f.session == "" {
+		q.Group = search.GroupSession
+		q.Limit = cmp.Or(q.Limit, 10)
 	}
 	var err error
 	if q.Key, err = a.key(q.Key); err != nil {
@@ -78,21 +112,77 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 		return err
 	}
 	if a.flags.json {
-		if res.Hits == nil {
-			res.Hits = []search.Hit{}
-		}
 		return a.printJSON(res)
 	}
-	return a.printHits(ctx, s, res)
+	if err := a.printSessionHits(s, res.Sessions); err != nil {
+		return err
+	}
+	if err := a.printHits(ctx, s, res.Hits); err != nil {
+		return err
+	}
+	return a.explainSearch(ctx, s, &res)
+}
+
+// explainSearch says what was not found, and why.
+func (a *app) explainSearch(ctx context.Context, s *services, res *search.Result) error {
+	for _, m := range res.Missing {
+		switch {
+		case m.Searched:
+			a.warn("no searched message has `%s`; searched for `%s` instead", m.Word, m.DidYouMean)
+		case m.DidYouMean != "":
+			a.warn("no searched message has `%s`; what was found is without it. Did you mean `%s`?", m.Word, m.DidYouMean)
+		default:
+			a.warn("no searched message has `%s`; what was found is without it", m.Word)
+		}
+	}
+	if len(res.Elsewhere) > 0 {
+		a.warn("with these filters nothing is found; with others: %s", strings.Join(res.Elsewhere, " "))
+	}
+	if len(res.Hits)+len(res.Sessions) == 0 {
+		if last, err := s.store.LastMessageID(ctx); err != nil {
+			return err
+		} else if last == 0 {
+			fmt.Fprintln(a.out, "Nothing is stored yet. `sessiond import` reads the histories of the agents on this host.")
+			return nil
+		}
+		fmt.Fprintln(a.out, "Nothing found. Fewer words find more; word* finds beginnings.")
+	}
+	if reason := s.index.Reason(); reason != "" {
+		a.warn("searched without the index: %s", reason)
+	}
+	if res.Partial {
+		a.warn("not everything was searched: the search index is behind; the daemon or the next append updates it")
+	}
+	return nil
+}
+
+// printSessionHits prints sessions with their best passages.
+func (a *app) printSessionHits(s *services, found []search.SessionHit) error {
+	for _, h := range found {
+		facts := []string{string(h.SessionID), string(h.Source)}
+		if h.Project != "" {
+			facts = append(facts, filepath.Base(h.Project))
+		}
+		facts = append(facts, humanize.RelTime(h.ActiveAt.Time, a.now(), "ago", "from now"))
+		head := strings.Join(facts, " · ")
+		room := 80
+		if w := a.columns(); w > 0 {
+			room = min(room, max(20, w-len(head)-4))
+		}
+		title := transcript.OneLine(h.Title, room)
+		fmt.Fprintf(a.out, "%s  %s\n", a.bold(cmp.Or(title, "(no title)")), a.dim(head))
+		for _, p := range h.Passages {
+			fmt.Fprintf(a.out, "  %s\n", a.dim(fmt.Sprintf("%d %s", p.Seq, p.Role)))
+			fmt.Fprintln(a.out, a.indented(a.highlight(p)))
+		}
+	}
+	return nil
 }
 
 // printHits prints the place of each hit and the text around the words.
-func (a *app) printHits(ctx context.Context, s *services, res search.Result) error {
-	if len(res.Hits) == 0 {
-		fmt.Fprintln(a.out, "Nothing found. Fewer words find more; word* finds beginnings; \"…\" finds exact words.")
-	}
+func (a *app) printHits(ctx context.Context, s *services, hits []search.Hit) error {
 	titles := map[session.ID]string{}
-	for _, h := range res.Hits {
+	for _, h := range hits {
 		title, ok := titles[h.SessionID]
 		if !ok {
 			sess, err := s.store.Session(ctx, h.SessionID)
@@ -116,12 +206,6 @@ func (a *app) printHits(ctx context.Context, s *services, res search.Result) err
 		for i := range h.After {
 			a.printNeighbour(&h.After[i])
 		}
-	}
-	if reason := s.index.Reason(); reason != "" {
-		a.warn("searched without the index: %s", reason)
-	}
-	if res.Partial {
-		a.warn("not everything was searched: the search index is behind; the daemon or the next append updates it")
 	}
 	return nil
 }

@@ -239,7 +239,9 @@ func (p *plain) name() string { return "plain FTS5" }
 
 func (p *plain) find(column, q, dialogue string, n int) (ids []string) {
 	var quoted []string
-	for _, w := range strings.FieldsFunc(q, func(r rune) bool { return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r > 127) }) {
+	for _, w := range strings.FieldsFunc(q, func(r rune) bool {
+		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r > 127)
+	}) {
 		quoted = append(quoted, `"`+w+`"`)
 	}
 	rows := testkit.Must(p.db.Query(`SELECT `+column+` FROM said WHERE said MATCH ? AND (? = '' OR dialogue = ?) ORDER BY bm25(said) LIMIT 200`,

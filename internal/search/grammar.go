@@ -2,6 +2,7 @@ package search
 
 import (
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,18 +28,41 @@ type term struct {
 type parsed struct {
 	terms []term
 	filters
+	before, after string // times, as written
 }
 
 // filters narrow a search to messages with these facts; "" is any.
-type filters struct{ role, source, session, key, project string }
+type filters struct{ role, origin, source, session, key, project, path, tool string }
 
-// parse parses the words, "phrases", prefixes* and -exclusions of a query, and its filters such as
-// role:user, also for source, session, key and project. Everything else is words: no text is an
-// error, so that people can paste any text.
+// field returns the filter of a name in a query; nil: there is none.
+func (f *filters) field(name string) *string {
+	return map[string]*string{
+		"role": &f.role, "origin": &f.origin, "source": &f.source, "session": &f.session, "key": &f.key,
+		"project": &f.project, "path": &f.path, "tool": &f.tool,
+	}[name]
+}
+
+// Grammar describes queries for help texts, a line for each form.
+const Grammar = `word           a word and its other forms: index, indexes, indexing
+"as written"   these words, as they are written
+begin*         words with this beginning
+-word          not this word
+role:user      of this role: system, user, assistant, tool
+origin:person  made by: person, model, tool, program
+source:pi      of this program
+project:NAME   of this project: its folder, or the last name of it
+session:ID     of this session
+key:KEY        of this routing key
+path:FILE      that name this file
+tool:NAME      that call this tool, or are its result
+after:TIME     not before 2026-02-11, or the last 7d; also before:TIME`
+
+// parse parses the words, "phrases", prefixes* and -exclusions of a query, and its filters. Everything else is
+// words: no text is an error, so that people can paste any text.
 func parse(text string) parsed {
 	var p parsed
 	for _, w := range fields(text) {
-		if !w.quoted && p.addFilter(w.text) {
+		if !w.quoted && !w.not && p.addFilter(w.text) {
 			continue
 		}
 		if t, ok := w.term(); ok && len(p.terms) < maxTerms {
@@ -48,31 +72,47 @@ func parse(text string) parsed {
 	return p
 }
 
-func (f *filters) addFilter(word string) bool {
+func (p *parsed) addFilter(word string) bool {
 	name, value, ok := strings.Cut(word, ":")
-	if !ok || value == "" {
+	if !ok || value == "" || strings.HasPrefix(value, "//") { // of a URL
 		return false
 	}
+	to := p.field(name)
 	switch name {
-	case "role":
-		switch session.Role(value) {
-		case session.System, session.User, session.Assistant, session.Tool:
-			f.role = value
-			return true
-		}
-		return false
-	case "source":
-		f.source = value
-	case "session":
-		f.session = value
-	case "key":
-		f.key = value
-	case "project":
-		f.project = value
-	default:
-		return false
+	case "before":
+		to = &p.before
+	case "after":
+		to = &p.after
 	}
-	return true
+	if to != nil {
+		*to = value
+	}
+	return to != nil
+}
+
+var sources = func() (names []string) {
+	for _, s := range session.Sources {
+		names = append(names, string(s))
+	}
+	return names
+}()
+
+// check rejects values that no message can have. Codes: Invalid.
+func (f filters) check() error {
+	for _, c := range []struct {
+		name, value string
+		known       []string
+	}{
+		{"role", f.role, []string{"system", "user", "assistant", "tool"}},
+		{"origin", f.origin, []string{"person", "model", "tool", "program"}},
+		{"source", f.source, sources},
+	} {
+		if c.value != "" && !slices.Contains(c.known, c.value) {
+			return session.Errorf(session.Invalid, "%s:%s finds nothing: %s is one of %s; to search for the text, put it in quotes", c.name, c.value, c.name, strings.Join(c.known, ", ")).
+				At("q", "%s is one of %s", c.name, strings.Join(c.known, ", "))
+		}
+	}
+	return nil
 }
 
 // content returns the wanted terms that say what is looked for: all but stop words, unless there are no others.
@@ -193,9 +233,11 @@ func joinTerms(terms []term, operator string) string {
 const (
 	tagSession = 's'
 	tagRole    = 'r'
+	tagOrigin  = 'g'
 	tagSource  = 'o'
 	tagKey     = 'k'
-	tagProject = 'p'
+	tagProject = 'p' // the folder, and its last name
+	tagTool    = 't'
 )
 
 // tag returns the token of a fact. It hashes the value, which FTS5 would split.
@@ -210,9 +252,9 @@ func tag(kind rune, value string) string {
 func (f filters) match(shared []string) string {
 	var b strings.Builder
 	if len(shared) > 0 {
-		any := []string{quote(tag(tagSession, f.session))}
+		any := []string{"tags : " + quote(tag(tagSession, f.session))}
 		for _, id := range shared {
-			any = append(any, quote(tag(tagSession, id)))
+			any = append(any, "tags : "+quote(tag(tagSession, id)))
 		}
 		b.WriteString("(" + strings.Join(any, " OR ") + ") AND ")
 		f.session = ""
@@ -220,22 +262,42 @@ func (f filters) match(shared []string) string {
 	for _, fact := range []struct {
 		kind  rune
 		value string
-	}{{tagSession, f.session}, {tagRole, f.role}, {tagSource, f.source}, {tagKey, f.key}, {tagProject, f.project}} {
+	}{
+		{tagSession, f.session},
+		{tagRole, f.role},
+		{tagOrigin, f.origin},
+		{tagSource, f.source},
+		{tagKey, f.key},
+		{tagProject, f.project},
+		{tagTool, strings.ToLower(f.tool)},
+	} {
 		if fact.value != "" {
-			b.WriteString(quote(tag(fact.kind, fact.value)) + " AND ")
+			b.WriteString("tags : " + quote(tag(fact.kind, fact.value)) + " AND ")
 		}
+	}
+	if path, ok := (field{text: f.path, quoted: true}).term(); ok {
+		b.WriteString(path.match() + " AND ")
 	}
 	return b.String()
 }
 
 // tagsOf returns the tags of a message. Their facts never change.
 func tagsOf(m *session.Message, s *session.Session) string {
-	tags := []string{tag(tagSession, string(m.SessionID)), tag(tagRole, string(m.Role)), tag(tagSource, string(s.Source))}
-	if s.Key != "" {
-		tags = append(tags, tag(tagKey, s.Key))
+	facts := map[string]bool{}
+	add := func(kind rune, value string) {
+		if value != "" {
+			facts[tag(kind, value)] = true
+		}
 	}
-	if s.Project != "" {
-		tags = append(tags, tag(tagProject, s.Project))
+	add(tagSession, string(m.SessionID))
+	add(tagRole, string(m.Role))
+	add(tagOrigin, string(m.Origin))
+	add(tagSource, string(s.Source))
+	add(tagKey, s.Key)
+	add(tagProject, s.Project)
+	add(tagProject, s.Project[strings.LastIndexByte(s.Project, '/')+1:])
+	for i := range m.Parts {
+		add(tagTool, strings.ToLower(m.Parts[i].ToolName))
 	}
-	return strings.Join(tags, " ")
+	return strings.Join(slices.Sorted(maps.Keys(facts)), " ")
 }

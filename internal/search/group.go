@@ -37,7 +37,7 @@ type SessionHit struct {
 	SessionID session.ID     `json:"session_id"`
 	Title     string         `json:"title"`
 	Source    session.Source `json:"source" doc:"The program that it comes from"`
-	Project   string         `json:"project"`
+	Project   string         `json:"project" doc:"Its folder"`
 	ActiveAt  session.Time   `json:"active_at"`
 	Score     float64        `json:"score" doc:"Rank: higher is better; comparable only within one answer"`
 	Passages  []Hit          `json:"passages" doc:"Its best messages, up to three; none if only its title was found"`

@@ -94,6 +94,8 @@ func (r *run) byRarity(ctx context.Context, terms []term) (sorted []term, counts
 		}
 		if n > 0 {
 			all = append(all, counted{t, n})
+		} else if t.word {
+			r.missing = append(r.missing, Missing{Word: t.raw})
 		}
 	}
 	var docs float64
@@ -134,6 +136,7 @@ func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs
 		docs = append(docs, some...)
 	}
 	shareScores(docs)
+	preferNamedTime(docs, r.query.Text, r.query.Now)
 	slices.SortStableFunc(docs, func(a, b doc) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.docid, a.docid))
 	})

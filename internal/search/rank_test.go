@@ -75,7 +75,11 @@ func TestSessionsAreRankedByTheirMessagesTogether(t *testing.T) {
 	store.add(third, session.User, "nothing of it")
 	store.add("20260212_009", session.User, "nothing at all")
 	store.change(third, func(s *session.Session) { s.Title, s.TitleSource = "Kites over the sea", "given" })
-	store.change("20260212_009", func(s *session.Session) { s.Title, s.TitleSource = "Kites in the trash", "given"; now := session.At(began); s.DeletedAt = &now })
+	store.change("20260212_009", func(s *session.Session) {
+		s.Title, s.TitleSource = "Kites in the trash", "given"
+		now := session.At(began)
+		s.DeletedAt = &now
+	})
 	ix := openIndex(t, store)
 	catchUp(t, ix)
 	r := search(t, ix, Query{Text: "kite", Group: GroupSession})

@@ -141,7 +141,7 @@ func zipf(n int) *fakeStore {
 }
 
 func BenchmarkSearch(b *testing.B) {
-	const n = 100_000
+	const n = 1_000_000
 	store := zipf(n)
 	ix := openIndex(b, store)
 	start := time.Now()
@@ -160,6 +160,10 @@ func BenchmarkSearch(b *testing.B) {
 		{"rank/common", Query{Text: "w0"}},
 		{"rank/three common", Query{Text: "w1 w2 w3"}},
 		{"rank/common and rare", Query{Text: "w1 seldom"}},
+		{"rank/question", Query{Text: "What did w900 say about w2000 and w40 when w300 was there?"}},
+		{"rank/session", Query{Text: "w900 w40 w7", Session: all}},
+		{"group/common", Query{Text: "w0", Group: GroupSession}},
+		{"group/question", Query{Text: "What did w900 say about w2000 and w40 when w300 was there?", Group: GroupSession}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"sessiond/internal/session"
 )
@@ -40,8 +41,9 @@ type Query struct {
 	Until   *session.Time
 	Order   Order
 	Group   Group
-	Limit   int // of hits, or of sessions
-	Expand  int // neighbours on each side
+	Limit   int       // of hits, or of sessions
+	Now     time.Time // of ages and days in the text, in the zone of the person; zero: now, UTC
+	Expand  int       // neighbours on each side
 }
 
 // Hit is a found message.
@@ -56,6 +58,8 @@ type Hit struct {
 	Before    []session.Message  `json:"before,omitempty"` // oldest first
 	After     []session.Message  `json:"after,omitempty"`
 
+	message *session.Message
+
 	Marks [][2]int `json:"-"` // byte ranges of Snippet that matched, for highlighting
 }
 
@@ -64,8 +68,12 @@ type Hit struct {
 type Result struct {
 	Hits     []Hit        `json:"hits,omitzero"`
 	Sessions []SessionHit `json:"sessions,omitzero"` // instead of hits, with GroupSession
-	Pending  int          `json:"pending"`
-	Partial  bool         `json:"partial,omitempty"`
+	// Missing are words that no message has; what was found is without them.
+	Missing []Missing `json:"missing,omitempty"`
+	// Elsewhere are filters that would find something, when those of the query find nothing.
+	Elsewhere []string `json:"elsewhere,omitempty"`
+	Pending   int      `json:"pending"`
+	Partial   bool     `json:"partial,omitempty"`
 }
 
 // Search finds messages. It leaves out sessions in the trash. With OrderRank, messages with all words
@@ -112,7 +120,10 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 	if err := run.find(ctx); err != nil {
 		return Result{}, err
 	}
-	return Result{Hits: run.hits, Sessions: run.sessions, Pending: ix.tail.pending(mark), Partial: ix.tail.base > mark}, nil
+	if err := run.explain(ctx); err != nil {
+		return Result{}, err
+	}
+	return Result{Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Elsewhere: run.elsewhere, Pending: ix.tail.pending(mark), Partial: ix.tail.base > mark}, nil
 }
 
 // check fills in the defaults and parses the text. Codes: Invalid.
@@ -149,15 +160,34 @@ func (q *Query) check() (parsed, error) {
 	p.filters = p.with(filters{
 		role: string(q.Role), source: string(q.Source), session: string(q.Session), key: q.Key, project: q.Project,
 	})
-	return p, nil
+	if q.Now.IsZero() {
+		q.Now = time.Now().UTC()
+	}
+	for _, moment := range []struct {
+		name, text string
+		to         **session.Time
+	}{{"after", p.after, &q.Since}, {"before", p.before, &q.Until}} {
+		if moment.text == "" || *moment.to != nil {
+			continue
+		}
+		at, ok := session.ParseMoment(moment.text, q.Now)
+		if !ok {
+			return p, session.Errorf(session.Invalid, "%s:%s is not a time: write a day (2026-02-11), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)", moment.name, moment.text).
+				At("q", "%s is a day, a time or an age", moment.name)
+		}
+		*moment.to = &at
+	}
+	return p, p.filters.check()
 }
 
 // with returns the filters, overridden by those of other.
 func (f filters) with(other filters) filters {
-	return filters{
-		role: cmp.Or(other.role, f.role), source: cmp.Or(other.source, f.source), session: cmp.Or(other.session, f.session),
-		key: cmp.Or(other.key, f.key), project: cmp.Or(other.project, f.project),
+	for _, name := range []string{"role", "source", "session", "key", "project"} {
+		if value := *other.field(name); value != "" {
+			*f.field(name) = value
+		}
 	}
+	return f
 }
 
 // run is the state of one search.
@@ -173,6 +203,9 @@ type run struct {
 	hits     []Hit
 	sessions []SessionHit
 	rarity   map[string]float64 // by term: BM25's weight of a word
+
+	missing   []Missing
+	elsewhere []string
 }
 
 // loadSharedPath widens the search of a fork to the path that it shares with other sessions.
@@ -361,6 +394,7 @@ func (r *run) addHit(ctx context.Context, d doc, m *session.Message) error {
 		SessionID: shownBy, MessageID: m.ID, Seq: m.Seq,
 		Role: m.Role, CreatedAt: m.CreatedAt, Score: math.Round(d.score*1e4) / 1e4,
 	}
+	hit.message = m
 	hit.Snippet, hit.Marks = snippet(text, r.parsed.content())
 	if r.query.Expand > 0 {
 		if hit.Before, hit.After, err = r.ix.neighbours(ctx, m, r.query.Expand); err != nil {

@@ -165,11 +165,18 @@ func TestFiltersNarrowSearches(t *testing.T) {
 		{"session in the text", Query{Text: "needle session:20260211_002"}, 1},
 		{"role", Query{Text: "needle", Role: session.User}, 2},
 		{"role in the text", Query{Text: "role:assistant needle"}, 1},
-		{"a role that is none is a word", Query{Text: "role:needle"}, 0},
+		{"origin in the text", Query{Text: "needle origin:person"}, 0},
+		{"tool", Query{Text: "needle tool:Read"}, 0},
+		{"path", Query{Text: "needle path:internal/a.go"}, 0},
+		{"a URL is words", Query{Text: "source://needle"}, 0},
 		{"source", Query{Text: "needle", Source: session.SourceClaudeCode}, 1},
 		{"key", Query{Text: "needle", Key: "agent:main:main"}, 2},
 		{"another key", Query{Text: "needle", Key: "agent:main"}, 0},
 		{"project", Query{Text: "needle", Project: "/home/me/a-b"}, 2},
+		{"project's last name", Query{Text: "needle project:a-b"}, 2},
+		{"after", Query{Text: "needle after:2026-02-11T10:00:01"}, 2},
+		{"before", Query{Text: "needle before:2026-02-11"}, 0},
+		{"age", Query{Text: "needle after:1h", Now: began.Add(time.Hour + 2*time.Second)}, 1},
 		{"since is inclusive", Query{Text: "needle", Since: at(1)}, 2},
 		{"until is exclusive", Query{Text: "needle", Until: at(1)}, 1},
 		{"all of them", Query{Text: "needle", Session: first, Role: session.Assistant, Since: at(1), Until: at(2)}, 1},
@@ -259,7 +266,7 @@ func TestArgumentsAreFoundByWords(t *testing.T) {
 	ix := openIndex(t, store)
 	catchUp(t, ix)
 	for query, want := range map[string]string{
-		"private": "1", "next": "1", "hello": "1", "4711": "1", "edits path": "1", "a/b.go": "1", "edit": "1", "nnext": "", "shell broken": "2",
+		"private": "1", "next": "1", "hello": "1", "4711": "1", "edits path": "1", "a/b.go": "1", "edit": "1", `"nnext"`: "", "shell broken": "2",
 	} {
 		if got := strings.Join(names(search(t, ix, Query{Text: query, Order: OrderNewest})), " "); got != want {
 			t.Errorf("%s: found %q, want %q", query, got, want)
@@ -278,7 +285,7 @@ func TestResultJSON(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if empty, _ := json.Marshal(search(t, openIndex(t, store), Query{Text: "nothing"})); string(empty) != `{"hits":[],"pending":1}` {
+	if empty, _ := json.Marshal(search(t, openIndex(t, store), Query{Text: "nothing"})); string(empty) != `{"hits":[],"missing":[{"word":"nothing"}],"pending":1}` {
 		t.Errorf("nothing found reads %s", empty)
 	}
 }

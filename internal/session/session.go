@@ -19,6 +19,12 @@ const (
 	SourceOmp        Source = "omp"
 )
 
+// Sources lists them.
+var Sources = []Source{
+	SourceSessiond, SourceGoose, SourceCodex, SourcePi, SourceOpencode, SourceClaudeCode, SourceOpenClaw,
+	SourceGeminiCLI, SourceCopilotCLI, SourceQwenCode, SourceKilo, SourceOmp,
+}
+
 // Kinds of a session's link to its parent_id.
 const (
 	ParentFork  = "fork"  // its path begins in the parent

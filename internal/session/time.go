@@ -24,6 +24,23 @@ func (t Time) SQL() string { return t.UTC().Format(sqlTime) }
 // Day returns the day of t in a zone, as YYYY-MM-DD.
 func (t Time) Day(zone *time.Location) string { return t.In(zone).Format(time.DateOnly) }
 
+// ParseMoment reads what a person writes for a time, in the zone of now: a day (2026-02-11), a time
+// (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w).
+func ParseMoment(s string, now time.Time) (at Time, ok bool) {
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", time.RFC3339} {
+		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
+			return At(t), true
+		}
+	}
+	var n int
+	var unit string
+	if _, err := fmt.Sscanf(s, "%d%s", &n, &unit); err != nil || n < 0 {
+		return Time{}, false
+	}
+	d, ok := map[string]time.Duration{"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour}[unit]
+	return At(now.Add(-time.Duration(n) * d)), ok
+}
+
 // CheckDate refuses a time before 1970 or more than a day after now: the clock or the program that
 // gave it is wrong. field is the time's name in the request. Codes: Invalid.
 func (t Time) CheckDate(field string, now time.Time) error {

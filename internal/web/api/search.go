@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"time"
 	"unicode/utf8"
 
 	"sessiond/internal/search"
@@ -9,7 +10,7 @@ import (
 )
 
 type searchInput struct {
-	Query   string `query:"q" required:"true" doc:"Words that a message must contain: word, \"a phrase\", begin* for beginnings, -word to exclude"`
+	Query   string `query:"q" required:"true" doc:"Words to search for: word, \"as written\", begin* for beginnings, -word to exclude; and filters: role: origin: source: project: session: key: path: tool: after: before:"`
 	Session string `query:"session" doc:"Only in this session"`
 	Key     string `query:"key" doc:"Only sessions of this routing key"`
 	Source  string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
@@ -18,7 +19,8 @@ type searchInput struct {
 	Since   string `query:"since" doc:"Only messages at or after this time (RFC 3339) or day (YYYY-MM-DD)"`
 	Until   string `query:"until" doc:"Only messages before this time or day"`
 	Order   string `query:"order" enum:"rank,newest" doc:"rank (the default): best first; newest: newest first"`
-	Limit   int    `query:"limit" minimum:"1" maximum:"200" doc:"Hits per answer; default 20"`
+	Group   string `query:"group" enum:"message,session" doc:"message (the default): hits are messages; session: sessions, each with up to three of its best messages"`
+	Limit   int    `query:"limit" minimum:"1" maximum:"200" doc:"Hits per answer, or sessions; default 20"`
 	Expand  int    `query:"expand" minimum:"0" maximum:"20" doc:"Messages to return before and after each hit; default 0"`
 }
 
@@ -29,10 +31,19 @@ type hitView struct {
 	After  []messageItem `json:"after,omitempty" doc:"With expand: the messages after it, oldest first"`
 }
 
+// sessionHitView is a session that was found.
+type sessionHitView struct {
+	search.SessionHit
+	Passages []hitView `json:"passages" doc:"Its best messages, up to three; none if only its title was found"`
+}
+
 type searchView struct {
-	Hits    []hitView `json:"hits" doc:"The messages that were found"`
-	Pending int       `json:"pending" doc:"Messages that are not in the index yet; they were searched without it"`
-	Partial bool      `json:"partial,omitempty" doc:"The index is behind, and some messages were not searched"`
+	Hits      []hitView        `json:"hits,omitzero" doc:"The messages that were found"`
+	Sessions  []sessionHitView `json:"sessions,omitzero" doc:"With group=session, instead of hits: the sessions that were found, best first"`
+	Missing   []search.Missing `json:"missing,omitempty" doc:"Words that no message has: what was found is without them"`
+	Elsewhere []string         `json:"elsewhere,omitempty" doc:"When the filters find nothing: filters that would find something"`
+	Pending   int              `json:"pending" doc:"Messages that are not in the index yet; they were searched without it"`
+	Partial   bool             `json:"partial,omitempty" doc:"The index is behind, and some messages were not searched"`
 }
 
 func (s *Server) search(ctx context.Context, in *searchInput) (*output[searchView], error) {
@@ -41,7 +52,8 @@ func (s *Server) search(ctx context.Context, in *searchInput) (*output[searchVie
 	}
 	query := search.Query{
 		Text: in.Query, Session: session.ID(in.Session), Source: session.Source(in.Source), Project: in.Project,
-		Role: session.Role(in.Role), Order: search.Order(in.Order), Limit: in.Limit, Expand: in.Expand,
+		Role: session.Role(in.Role), Order: search.Order(in.Order), Group: search.Group(in.Group), Limit: in.Limit, Expand: in.Expand,
+		Now: time.Now().In(s.Store.Zone()),
 	}
 	var err error
 	if query.Key, err = s.canonical(in.Key); err != nil {
@@ -62,16 +74,35 @@ func (s *Server) search(ctx context.Context, in *searchInput) (*output[searchVie
 	if err != nil {
 		return nil, err
 	}
-	out := searchView{Hits: make([]hitView, len(found.Hits)), Pending: found.Pending, Partial: found.Partial}
-	for i, hit := range found.Hits {
+	out := searchView{Missing: found.Missing, Elsewhere: found.Elsewhere, Pending: found.Pending, Partial: found.Partial}
+	if found.Sessions == nil {
+		if out.Hits, err = viewHits(found.Hits); err != nil {
+			return nil, err
+		}
+		return reply(out, nil)
+	}
+	out.Sessions = make([]sessionHitView, len(found.Sessions))
+	for i, hit := range found.Sessions {
+		out.Sessions[i].SessionHit = hit
+		if out.Sessions[i].Passages, err = viewHits(hit.Passages); err != nil {
+			return nil, err
+		}
+	}
+	return reply(out, nil)
+}
+
+func viewHits(hits []search.Hit) ([]hitView, error) {
+	views := make([]hitView, len(hits))
+	for i, hit := range hits {
 		v := hitView{Hit: hit}
+		var err error
 		if v.Before, err = items("", hit.Before); err != nil {
 			return nil, err
 		}
 		if v.After, err = items("", hit.After); err != nil {
 			return nil, err
 		}
-		out.Hits[i] = v
+		views[i] = v
 	}
-	return reply(out, nil)
+	return views, nil
 }

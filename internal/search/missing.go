@@ -1,0 +1,160 @@
+package search
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// Missing is a word that no searched message has.
+type Missing struct {
+	Word       string `json:"word" doc:"As it was written in the query"`
+	DidYouMean string `json:"did_you_mean,omitempty" doc:"A word that messages have, one letter different"`
+	Searched   bool   `json:"searched,omitempty" doc:"Nothing else was found, so did_you_mean was searched instead"`
+}
+
+const (
+	mostSuggestions = 3 // words of a query; each costs hundreds of lookups
+	leastGuessed    = 4 // letters of a word that a typo can be told in
+)
+
+// explain names the words that no message has. If nothing was found, it searches what was meant instead, and says
+// which filters would find something.
+func (r *run) explain(ctx context.Context) error {
+	found := len(r.hits) > 0 || len(r.sessions) > 0
+	if !found && r.query.Order == OrderNewest { // which counts no words
+		if _, _, err := r.byRarity(ctx, r.parsed.content()); err != nil {
+			return err
+		}
+	}
+	corrected := false
+	for i := range r.missing {
+		m := &r.missing[i]
+		if i >= mostSuggestions {
+			break
+		}
+		var err error
+		if m.DidYouMean, err = r.similar(ctx, strings.ToLower(m.Word)); err != nil {
+			return err
+		}
+		if m.DidYouMean != "" && !found {
+			m.Searched, corrected = true, true
+			for j, t := range r.parsed.terms {
+				if t.raw == m.Word && t.word {
+					r.parsed.terms[j], _ = field{text: m.DidYouMean}.term()
+				}
+			}
+		}
+	}
+	if corrected {
+		missing := r.missing
+		if err := r.find(ctx); err != nil {
+			return err
+		}
+		r.missing = missing
+		found = len(r.hits) > 0 || len(r.sessions) > 0
+	}
+	if found || r.parsed.filters == (filters{}) {
+		return nil
+	}
+	return r.findElsewhere(ctx)
+}
+
+// similar returns the word in most messages among those that a slip of the finger makes this one: a letter too
+// many, too few, another, or two swapped. "": none.
+func (r *run) similar(ctx context.Context, word string) (string, error) {
+	if len(word) < leastGuessed || len(word) > longestStemmed || !isLowerASCII(word) {
+		return "", nil
+	}
+	best, most := "", 0
+	for _, place := range r.places {
+		lookup, err := place.PrepareContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT 1000)`)
+		if err != nil {
+			return "", err
+		}
+		tried := map[string]bool{}
+		for _, w := range slips(word) {
+			n := 0
+			if s := stem(w); tried[s] || isStopWord(w) {
+				continue
+			} else {
+				tried[s] = true
+				if err = lookup.QueryRowContext(ctx, "stems : "+quote(s)).Scan(&n); err != nil {
+					break
+				}
+			}
+			if n > most {
+				best, most = w, n
+			}
+		}
+		if closed := lookup.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return best, nil
+}
+
+// slips returns the words that differ from one by a letter, swapped ones first: the likeliest slip.
+func slips(w string) (found []string) {
+	for i := 1; i < len(w); i++ {
+		found = append(found, w[:i-1]+w[i:i+1]+w[i-1:i]+w[i+1:])
+	}
+	for i := range len(w) {
+		found = append(found, w[:i]+w[i+1:])
+	}
+	for i := range len(w) + 1 {
+		for c := 'a'; c <= 'z'; c++ {
+			found = append(found, w[:i]+string(c)+w[i:])
+			if i < len(w) {
+				found = append(found, w[:i]+string(c)+w[i+1:])
+			}
+		}
+	}
+	return found
+}
+
+const mostElsewhere = 10
+
+// findElsewhere lists filters that would find something, of the kinds that the query has.
+func (r *run) findElsewhere(ctx context.Context) error {
+	other := *r
+	other.parsed.filters = filters{}
+	other.query.Group, other.query.Limit, other.query.Since, other.query.Until = GroupMessage, 50, nil, nil
+	other.hits, other.missing, other.shared, other.sharedIn, other.seen = nil, nil, nil, nil, map[int64]bool{}
+	if err := other.find(ctx); err != nil {
+		return err
+	}
+	given := r.parsed.filters
+	add := func(name, value string) {
+		if *given.field(name) == "" || value == "" || len(r.elsewhere) == mostElsewhere {
+			return
+		}
+		if filter := name + ":" + value; !slices.Contains(r.elsewhere, filter) {
+			r.elsewhere = append(r.elsewhere, filter)
+		}
+	}
+	for _, h := range other.hits {
+		s, err := r.ix.src.Session(ctx, h.SessionID)
+		if err != nil && session.CodeOf(err) != session.NotFound {
+			return err
+		}
+		add("role", string(h.Role))
+		add("origin", string(h.message.Origin))
+		add("session", string(h.SessionID))
+		add("source", string(s.Source))
+		add("project", s.Project)
+		add("key", s.Key)
+		for i := range h.message.Parts {
+			add("tool", h.message.Parts[i].ToolName)
+		}
+	}
+	if len(r.elsewhere) > 0 {
+		r.missing = nil // the words are there, only not in what was searched
+	}
+	return nil
+}
