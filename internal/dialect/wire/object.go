@@ -117,6 +117,29 @@ func (o *Object) Set(key string, value []byte) {
 	o.members = append(o.members, Member{Key: key, Value: value})
 }
 
+// Change sets each field of with to what value returns for its present value, nil if it has none, and the new
+// one; nil drops the field. It finds all fields in one pass, where Set and Drop search for each name.
+func (o *Object) Change(with []Member, value func(was, given jsontext.Value) jsontext.Value) {
+	at := make(map[string]int, len(o.members))
+	for i := range o.members {
+		if !o.members[i].Odd() {
+			at[o.members[i].Key] = i
+		}
+	}
+	for _, m := range with {
+		i, ok := at[m.Key]
+		if m.Odd() || !ok {
+			i = len(o.members)
+			o.members = append(o.members, Member{Key: m.Key, name: m.name})
+			if !m.Odd() {
+				at[m.Key] = i
+			}
+		}
+		o.members[i].Value = value(o.members[i].Value, m.Value)
+	}
+	o.members = slices.DeleteFunc(o.members, func(m Member) bool { return m.Value == nil })
+}
+
 // SetText sets a field to a string.
 func (o *Object) SetText(key, text string) { o.Set(key, Quote(text)) }
 
@@ -284,10 +307,10 @@ func Rest(original, encoded *Object) (rest Object, ok bool) {
 				return rest, false
 			}
 			if missing.Len() > 0 {
-				rest.Set(m.Key, missing.Value())
+				rest.members = append(rest.members, Member{Key: m.Key, Value: missing.Value()})
 			}
 		case i < 0 || !Equal(m.Value, encoded.members[i].Value):
-			rest.Set(m.Key, m.Value)
+			rest.members = append(rest.members, m)
 		}
 	}
 	for _, m := range encoded.members {
@@ -301,21 +324,16 @@ func Rest(original, encoded *Object) (rest Object, ok bool) {
 // Merge puts the fields of another object in, and those of objects in it into those of the
 // same name.
 func (o *Object) Merge(rest *Object) {
-	for _, m := range rest.members {
-		if m.Odd() {
-			o.members = append(o.members, m)
-			continue
+	o.Change(rest.members, func(was, given jsontext.Value) jsontext.Value {
+		into, err := ParseObject("", was)
+		if err != nil || KindOf(given) != '{' {
+			return given
 		}
-		into, err := ParseObject("", o.Get(m.Key))
-		if err != nil || KindOf(m.Value) != '{' {
-			o.Set(m.Key, m.Value)
-			continue
-		}
-		if inner, err := ParseObject("", m.Value); err == nil {
+		if inner, err := ParseObject("", given); err == nil {
 			into.Merge(&inner)
 		}
-		o.Set(m.Key, into.JSON())
-	}
+		return into.Value()
+	})
 }
 
 // Fits rejects an object with a field, or a field of an object in it, that is nested too deep for

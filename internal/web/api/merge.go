@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect/wire"
@@ -82,12 +83,11 @@ func merge(target, patch session.JSON) session.JSON {
 	if err != nil {
 		return target
 	}
-	for _, m := range changes.Members() {
-		if wire.IsNull(m.Value) {
-			into.Drop(m.Key)
-			continue
+	into.Change(changes.Members(), func(was, given jsontext.Value) jsontext.Value {
+		if wire.IsNull(given) {
+			return nil
 		}
-		into.Set(m.Key, json.RawMessage(merge(session.JSON(into.Get(m.Key)), session.JSON(m.Value))))
-	}
+		return jsontext.Value(merge(session.JSON(was), session.JSON(given)))
+	})
 	return session.JSON(into.JSON())
 }
