@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -100,17 +101,19 @@ func removeCopy(path string) error {
 const unfinished = ".sessiond-copy"
 
 // RemoveLeftCopies removes from a folder the unfinished copies of backups that were killed. A backup
-// that runs has its copy locked; it locks one within moments of making it.
+// that runs has its copy locked; it locks one within moments of making it. In a folder such as /tmp other
+// users have copies, too, or something that only has the name of one: these stay.
 func RemoveLeftCopies(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") || !strings.HasSuffix(e.Name(), unfinished) {
+		if !strings.HasPrefix(e.Name(), ".") || !strings.HasSuffix(e.Name(), unfinished) || !e.Type().IsRegular() {
 			continue
 		}
-		if err := removeLeftCopy(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := removeLeftCopy(filepath.Join(dir, e.Name()))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("remove the unfinished copy of an earlier backup: %w", err)
 		}
 	}
@@ -184,6 +187,9 @@ func syncFile(path string) error {
 func backupError(out string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return session.Errorf(session.Forbidden, "%s cannot be written by this user: %w", out, err)
+	}
+	if errors.Is(err, syscall.ENAMETOOLONG) {
+		return session.Errorf(session.Invalid, "the name of %s is too long for its file system: choose a shorter one", out)
 	}
 	return fmt.Errorf("back up to %s: %w", out, storageError(err))
 }

@@ -208,7 +208,8 @@ func TestBackupOfAReadOnlyStore(t *testing.T) {
 	}
 }
 
-// A killed backup leaves its copy; the next one in the folder removes it, but not one that is written.
+// A killed backup leaves its copy; the next one in the folder removes it, but not one that is written, nor
+// a folder or a link with such a name.
 func TestBackupRemovesTheCopyOfAKilledOne(t *testing.T) {
 	s, dir := openTest(t), t.TempDir()
 	long := time.Now().Add(-time.Hour)
@@ -222,9 +223,11 @@ func TestBackupRemovesTheCopyOfAKilledOne(t *testing.T) {
 	lock := flock.New(running)
 	testkit.Check(t, lock.RLock())
 	defer lock.Unlock()
+	folder, link := filepath.Join(dir, ".d.db.4"+unfinished), filepath.Join(dir, ".e.db.5"+unfinished)
+	testkit.Check(t, errors.Join(os.Mkdir(folder, 0o700), os.Symlink(others, link), os.Chtimes(folder, long, long)))
 	testkit.Must(s.Backup(t.Context(), filepath.Join(dir, "c.db")))(t)
-	for path, stays := range map[string]bool{left: false, journal: false, running: true, others: true} {
-		if _, err := os.Stat(path); stays != (err == nil) {
+	for path, stays := range map[string]bool{left: false, journal: false, running: true, others: true, folder: true, link: true} {
+		if _, err := os.Lstat(path); stays != (err == nil) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"sessiond/internal/session"
 )
@@ -58,7 +60,7 @@ func (s *Server) backup(ctx context.Context, in *backupInput) (*output[backupVie
 	switch {
 	case path == "":
 		path = backupName(in.IdempotencyKey, at)
-	case path != filepath.Base(path) || path[0] == '.':
+	case path != filepath.Base(path) || path[0] == '.' || strings.ContainsFunc(path, unicode.IsControl):
 		return nil, session.Errorf(session.Invalid, "path must be a file's name in the backup folder; `sessiond backup PATH` writes elsewhere").At("path", "must be a file's name")
 	}
 	if err := os.MkdirAll(s.BackupDir, 0o700); err != nil {

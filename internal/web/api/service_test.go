@@ -100,7 +100,7 @@ func TestBackup(t *testing.T) {
 	}
 	k.want(201, k.do("POST", "/v1/backups", `{"path":"mine.db"}`))
 	k.want(409, k.do("POST", "/v1/backups", `{"path":"mine.db"}`))
-	for _, path := range []string{"/tmp/mine.db", "../mine.db", "a/b.db", "..", ".", ".hidden.db", `a\u0000b`} {
+	for _, path := range []string{"/tmp/mine.db", "../mine.db", "a/b.db", "..", ".", ".hidden.db", `a\u0000b`, `a\u001bb`, strings.Repeat("x", 250)} {
 		k.want(422, k.do("POST", "/v1/backups", `{"path":"`+path+`"}`))
 	}
 	if made, _ := os.ReadDir(folder); len(made) != 3 {
