@@ -168,6 +168,8 @@ func explainError(ctx context.Context, conn *sql.Conn, s *statement, limits Limi
 		return session.Errorf(session.Invalid, "the query would write, and queries only read; write through the commands or the API")
 	case sqlite3.SQLITE_TOOBIG:
 		return session.Errorf(session.Invalid, "a value or a row of the query is over %d MiB: take a substr of the text, or its length", limits.value>>20)
+	case sqlite3.SQLITE_NOMEM: // so SQLite names a statement of too many instructions
+		return session.Errorf(session.Invalid, "the query is too complex: shorten its lists, or join with the table that holds them")
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return session.Errorf(session.Busy, "the database is busy; try again soon")
 	case sqlite3.SQLITE_MISMATCH:

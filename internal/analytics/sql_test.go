@@ -105,6 +105,7 @@ func TestSQLRejects(t *testing.T) {
 		{"a hundred large values", "SELECT zeroblob(1000000)" + strings.Repeat(", zeroblob(1000000)", 99), "over 1 MiB"},
 		{"too many columns", "SELECT 1" + strings.Repeat(", 1", 100), "too many columns"},
 		{"a long text", "SELECT '" + strings.Repeat("x", 100_000) + "'", "too long"},
+		{"a list of many values", "SELECT 1 IN (1" + strings.Repeat(",1", 40_000) + ")", "too complex"},
 		{"a limit that is no number", "SELECT 1 LIMIT 'x'", "a limit must be a whole number"},
 	}
 	for _, tt := range tests {
