@@ -29,7 +29,7 @@ func LooseModes(database string) []LooseMode {
 		found = append(found, LooseMode{path, info.Mode().Perm(), info.Mode().Perm() &^ surplus})
 	}
 	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
-		add(database+end, 0o077)
+		add(realPath(database)+end, 0o077)
 	}
 	add(filepath.Dir(database), 0o022)
 	return found

@@ -84,7 +84,6 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err := makeFile(s.path); err != nil {
 		return err
 	}
-	TightenModes(s.path, s.opt.Log)
 	// Flocking the folder leaves no lock file behind. Only the start needs it.
 	lock := flock.New(filepath.Dir(s.path), flock.SetFlag(os.O_RDONLY))
 	lockCtx, cancel := context.WithTimeout(ctx, lockPatience)
@@ -107,6 +106,7 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
+	TightenModes(s.path, s.opt.Log) // now that the file is known to be sessiond's
 	s.writer, err = startWriter(s.writeDB, s.path, s.opt)
 	if err != nil {
 		return err

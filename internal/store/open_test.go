@@ -403,6 +403,35 @@ func TestADamagedFileBesideALogNamesTheLog(t *testing.T) {
 	}
 }
 
+func TestRefusedFileKeepsItsMode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notes.txt")
+	testkit.Check(t, errors.Join(os.WriteFile(path, []byte("another program's"), 0o600), os.Chmod(path, 0o644)))
+	if s, err := Open(t.Context(), path, Options{}); err == nil {
+		s.Close()
+		t.Fatal("opened another program's file")
+	}
+	if info := testkit.Must(os.Stat(path))(t); info.Mode().Perm() != 0o644 {
+		t.Errorf("a refused file has mode %04o now", info.Mode().Perm())
+	}
+}
+
+func TestDatabaseMadeThroughALinkIsTheOwnersAlone(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file.db"), filepath.Join(dir, "link.db")
+	testkit.Check(t, os.Symlink(file, link))
+	s := testkit.Must(Open(t.Context(), link, Options{}))(t)
+	defer s.Close()
+	for _, end := range []string{"", "-wal", "-shm"} {
+		if info := testkit.Must(os.Stat(file + end))(t); info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %04o", info.Name(), info.Mode().Perm())
+		}
+	}
+	testkit.Check(t, os.Chmod(file+"-wal", 0o644))
+	if loose := LooseModes(link); len(loose) != 1 {
+		t.Errorf("a log that others can read is reported as %v", loose)
+	}
+}
+
 func TestOpenTightensLooseModes(t *testing.T) {
 	path := openTest(t).File() // open: its log and index are there, too
 	for name, mode := range map[string]os.FileMode{path: 0o644, path + "-wal": 0o644, filepath.Dir(path): 0o777} {
