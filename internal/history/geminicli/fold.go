@@ -219,7 +219,7 @@ func (f *folded) replace(values []jsontext.Value, at place) {
 	f.list = nil
 	for _, v := range values {
 		var m message
-		if history.Unmarshal(v, &m) != nil || f.carries(&m) {
+		if history.Unmarshal(v, &m) != nil || history.DeeperThan(v, history.MaxDepth) || f.carries(&m) {
 			continue
 		}
 		e := f.byKey[m.name()]

@@ -187,3 +187,23 @@ func TestAppendedListBringsItsNewMessages(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// SQLite's JSON has a limit of depth: without this a single message kept the whole session out.
+func TestMessageThatIsNestedTooDeepIsKeptRaw(t *testing.T) {
+	deep := strings.Replace(asked, `"m1"`, `"deep","x":`+strings.Repeat("[", 1200)+strings.Repeat("]", 1200), 1)
+	document := strings.TrimSuffix(header, "}") + `,"messages":[` + asked + "," + deep + "," + again + `]}`
+	for name, lines := range map[string][]string{
+		"session-2026-03-01T10-00-0d9c8b7a.jsonl": {header, asked, deep, `{"$set":{"messages":[` + asked + "," + deep + `]}}`, again},
+		"session-2026-03-01T10-00-0d9c8b7a.json":  {document},
+	} {
+		h := historytest.New(t, quiet())
+		done := h.Import(h.Write(name, lines...))
+		if done.Records.Raw != 1 {
+			t.Fatalf("%s: %+v", name, done)
+		}
+		if got := h.Talk(h.Sessions()[0]); !strings.HasPrefix(got, "user: one") || !strings.HasSuffix(got, "user: two") {
+			t.Errorf("%s: %q", name, got)
+		}
+		h.Examine()
+	}
+}

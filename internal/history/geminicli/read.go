@@ -64,12 +64,16 @@ func readLines(in *history.Intake, h header) error {
 	return f.emit(in)
 }
 
+const tooDeep = "nested too deep"
+
 // line folds one line in.
 func (f *folded) line(in *history.Intake, l *line) {
 	at := place{l.at.At, l.at.Number}
 	switch {
 	case l.broken:
 		f.keep(l.at.Bytes, "not a JSON line of Gemini CLI, or a name occurs twice", at)
+	case l.Set == nil && history.DeeperThan(l.at.Bytes, history.MaxDepth):
+		f.keep(l.at.Bytes, tooDeep, at)
 	case l.Rewind != nil:
 		f.rewind(*l.Rewind)
 		in.Import(1)
@@ -119,6 +123,8 @@ func readDocument(in *history.Intake) error {
 		switch {
 		case history.Unmarshal(raw, &m) != nil:
 			f.keep(raw, "not a message of Gemini CLI", at)
+		case history.DeeperThan(raw, history.MaxDepth):
+			f.keep(raw, tooDeep, at)
 		case i == len(d.Messages)-1 && m.Type == "gemini" && !in.Quiet():
 			in.Wait(0, 1)
 		case f.message(m, at):
