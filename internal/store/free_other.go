@@ -2,6 +2,11 @@
 
 package store
 
-import "errors"
+import (
+	"errors"
+	"io/fs"
+)
 
 func freeBytes(string) (int64, error) { return 0, errors.ErrUnsupported }
+
+func linkCount(fs.FileInfo) int { return 1 }

@@ -107,6 +107,10 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 		return err
 	}
 	TightenModes(s.path, s.opt.Log) // now that the file is known to be sessiond's
+	if info, err := os.Stat(s.path); err == nil && linkCount(info) > 1 {
+		// Each name has its own log and its own locks on it.
+		s.opt.Log.Warn().Msgf("%s has a second name, a hard link: a program that writes to the database by that name damages it, and a copy that is a link changes with it. Remove the other name; `sessiond backup` makes a copy", s.path)
+	}
 	s.writer, err = startWriter(s.writeDB, s.path, s.opt)
 	if err != nil {
 		return err

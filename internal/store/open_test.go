@@ -432,6 +432,24 @@ func TestDatabaseMadeThroughALinkIsTheOwnersAlone(t *testing.T) {
 	}
 }
 
+// Two daemons that open one file by two names have two logs, and destroy it.
+func TestOpenWarnsOfASecondName(t *testing.T) {
+	s := openTest(t)
+	path := s.File()
+	testkit.Check(t, s.Close())
+	for _, links := range []int{0, 1} {
+		if links > 0 {
+			testkit.Check(t, os.Link(path, path+".link"))
+		}
+		var log bytes.Buffer
+		s := testkit.Must(Open(t.Context(), path, Options{Log: zerolog.New(&log)}))(t)
+		testkit.Check(t, s.Close())
+		if said := strings.Contains(log.String(), "hard link"); said != (links > 0) {
+			t.Errorf("%d links: %s", links, log.String())
+		}
+	}
+}
+
 func TestOpenTightensLooseModes(t *testing.T) {
 	path := openTest(t).File() // open: its log and index are there, too
 	for name, mode := range map[string]os.FileMode{path: 0o644, path + "-wal": 0o644, filepath.Dir(path): 0o777} {
