@@ -19,12 +19,12 @@ import (
 const (
 	recallTime  = 5 * time.Millisecond
 	recallHits  = 10
-	recallTerms = 48 // limit of a text's terms
-	recallStep  = 8  // messages of the tail between two checks of the time
-	sampled     = 64 // messages of a term that show whether it is common
+	recallTerms = 12      // limit of a text's terms
+	recallText  = 4 << 10 // bytes of a text that are read: what a person pastes goes on with details
+	recallStep  = 8       // messages of the tail between two checks of the time
 
 	// A word in more messages than this does not distinguish them.
-	commonWord = 2000
+	commonWord = 400
 
 	// In a smaller history, a word is rare when it is in this few messages or in less than a tenth.
 	fewMessages = 10
@@ -82,9 +82,7 @@ func (ix *Index) Recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 func (ix *Index) recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 	r := recall{RecallQuery: q, complete: true, limit: cmp.Or(q.MaxHits, recallHits)}
 	budget := cmp.Or(q.Time, recallTime)
-	r.until = time.Now().Add(budget)
-	timed, cancel := context.WithDeadline(ctx, r.until)
-	defer cancel()
+	r.until, r.ranking = time.Now().Add(budget), budget/4
 	// Reading the tail must leave time for the index.
 	half, cancelHalf := context.WithDeadline(ctx, r.until.Add(-budget/2))
 	defer cancelHalf()
@@ -111,13 +109,14 @@ func (ix *Index) recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 	} else {
 		r.complete = false // a search is reading the tail
 	}
-	return r.find(ctx, timed, places)
+	return r.find(ctx, places)
 }
 
 // recall is the state of one recall.
 type recall struct {
 	RecallQuery
 	until    time.Time
+	ranking  time.Duration // before until
 	limit    int
 	complete bool
 }
@@ -132,8 +131,8 @@ func (r *recall) outOfTime(ctx, timed context.Context, err error) bool {
 	return true
 }
 
-// posting lists the messages with a term: docids by place, newest first, at most commonWord+1. count
-// is their number, an estimate above commonWord.
+// posting lists the messages with a term: docids by place, newest first, at most commonWord+1 of each. count
+// is their number.
 type posting struct {
 	docs   [][]int64
 	count  int64
@@ -143,7 +142,7 @@ type posting struct {
 // rare reports whether the term distinguishes messages in a history of total messages.
 func (p posting) rare(total int64) bool { return p.count <= fewMessages || p.count < total/10 }
 
-func (r *recall) find(ctx, timed context.Context, places []queryer) (Recalled, error) {
+func (r *recall) find(ctx context.Context, places []queryer) (Recalled, error) {
 	total := int64(0)
 	for _, s := range r.Within {
 		total += max(0, s.Through-s.From+1)
@@ -151,7 +150,7 @@ func (r *recall) find(ctx, timed context.Context, places []queryer) (Recalled, e
 	if total == 0 {
 		return Recalled{Complete: r.complete}, nil
 	}
-	postings, err := r.lookUp(ctx, timed, places, recallTermsOf(r.Text))
+	postings, err := r.lookUp(ctx, places, recallTermsOf(r.Text))
 	if err != nil {
 		return Recalled{}, err
 	}
@@ -211,9 +210,12 @@ func recallTermsOf(text string) []term {
 	}
 	seen := map[string]bool{}
 	var words []weighted
+	if len(text) > recallText {
+		text = strings.ToValidUTF8(text[:recallText], "")
+	}
 	for word := range strings.FieldsSeq(normalize(text, false).text) {
 		lower, length := strings.ToLower(word), utf8.RuneCountInString(word)
-		if seen[lower] || length < 2 {
+		if seen[lower] || length < 2 || isStopWord(lower) {
 			continue
 		}
 		seen[lower] = true
@@ -239,13 +241,13 @@ func weight(word string) float64 {
 }
 
 // lookUp returns the messages of each term, until the time runs out.
-func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []term) ([]posting, error) {
+func (r *recall) lookUp(ctx context.Context, places []queryer, terms []term) ([]posting, error) {
 	var tags []string
 	seen := map[session.ID]bool{}
 	for _, s := range r.Within {
 		if !seen[s.Session] {
 			seen[s.Session] = true
-			tags = append(tags, quote(tag(tagSession, string(s.Session))))
+			tags = append(tags, "tags : "+quote(tag(tagSession, string(s.Session))))
 		}
 	}
 	within := " AND (" + strings.Join(tags, " OR ") + ")"
@@ -258,18 +260,23 @@ func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []te
 		defer func() { _ = searches[i].Close() }()
 	}
 	var postings []posting
+	whole := context.WithoutCancel(ctx) // as in beginRead; one lookup is short
 	for _, t := range terms {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if time.Until(r.until) < r.ranking { // what is left ranks them
+			r.complete = false
+			break
+		}
 		p := posting{docs: make([][]int64, len(places)), weight: weight(t.raw)}
-		for i, place := range places {
-			docs, count, err := readPosting(timed, place, searches[i], t.match()+within)
-			if err != nil && !r.outOfTime(ctx, timed, err) {
+		for i := range places {
+			docs, err := readDocIDs(whole, searches[i], t.match()+within, commonWord+1)
+			if err != nil {
 				return nil, err
 			}
-			if err != nil {
-				return postings, nil
-			}
 			p.docs[i] = docs
-			p.count += count
+			p.count += int64(len(docs))
 		}
 		postings = append(postings, p)
 	}
@@ -277,22 +284,6 @@ func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []te
 }
 
 const newestDocs = `SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT +?`
-
-// readPosting reads the docids of a term; only the newest few if these show that there are far too
-// many.
-func readPosting(ctx context.Context, place queryer, search *sql.Stmt, expression string) (docs []int64, count int64, err error) {
-	if docs, err = readDocIDs(ctx, search, expression, sampled); err != nil || len(docs) < sampled {
-		return docs, int64(len(docs)), err
-	}
-	if count, err = estimate(ctx, place, docs); err != nil || count > 2*commonWord {
-		return docs, count, err
-	}
-	if docs, err = readDocIDs(ctx, search, expression, commonWord+1); err != nil || len(docs) <= commonWord {
-		return docs, int64(len(docs)), err
-	}
-	count, err = estimate(ctx, place, docs)
-	return docs, max(count, commonWord+1), err
-}
 
 func readDocIDs(ctx context.Context, search *sql.Stmt, expression string, limit int) ([]int64, error) {
 	rows, err := search.QueryContext(ctx, expression, limit)
@@ -309,24 +300,6 @@ func readDocIDs(ctx context.Context, search *sql.Stmt, expression string, limit 
 		docs = append(docs, docid)
 	}
 	return docs, rows.Err()
-}
-
-// estimate estimates the number of messages with a term by the density of its newest ones in their
-// session.
-func estimate(ctx context.Context, place queryer, docs []int64) (int64, error) {
-	n := int64(len(docs))
-	newest, err := readDocs(ctx, place, oneDoc, docs[0])
-	if err != nil {
-		return 0, err
-	}
-	oldest, err := readDocs(ctx, place, oneDoc, docs[n-1])
-	if err != nil {
-		return 0, err
-	}
-	if len(newest) == 0 || len(oldest) == 0 || newest[0].session != oldest[0].session {
-		return n, nil
-	}
-	return n * max(1, newest[0].seq) / max(1, newest[0].seq-oldest[0].seq), nil
 }
 
 // candidate is a message with some of the terms.
@@ -436,8 +409,6 @@ func readCandidates(ctx context.Context, places []queryer, candidates []candidat
 	}
 	return docs, nil
 }
-
-const oneDoc = `SELECT docid, message_id, session_id, seq, words, 0.0 FROM docs WHERE docid = ?`
 
 func (r *recall) within(d doc) bool {
 	return slices.ContainsFunc(r.Within, func(s Span) bool {

@@ -328,7 +328,6 @@ func TestHotStatementsNeitherScanNorSort(t *testing.T) {
 	}{
 		"newest first": {newestFirst, []any{"needle", 0, 9, 9}},
 		"recall":       {newestDocs, []any{"needle", 9}},
-		"one doc":      {oneDoc, []any{1}},
 		"mark":         {`SELECT mark FROM state WHERE id = 1`, nil},
 		"free docid":   {`SELECT MAX(docid) FROM docs WHERE docid BETWEEN ? AND ?`, []any{1, 2}},
 		"remove":       {`DELETE FROM docs WHERE message_id = ? RETURNING docid`, []any{1}},
