@@ -187,6 +187,7 @@ type entry struct {
 // entriesOf returns the entries of the messages with searchable text.
 func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]entry, error) {
 	sessions := map[session.ID]session.Session{}
+	n := normalizer{stemmed: map[string]string{}}
 	var entries []entry
 	for i := range messages {
 		m := &messages[i]
@@ -202,7 +203,7 @@ func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]e
 			}
 			sessions[m.SessionID] = s
 		}
-		entries = append(entries, entry{m, normalize(text, true), tagsOf(m, &s)})
+		entries = append(entries, entry{m, n.normalize(text, true), tagsOf(m, &s)})
 	}
 	return entries, nil
 }

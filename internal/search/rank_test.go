@@ -144,3 +144,37 @@ func TestQuotesFindNoOtherForms(t *testing.T) {
 }
 
 const third session.ID = "20260211_003"
+
+// Whatever is pasted is searched as words, or refused with what to do.
+func TestOddQueries(t *testing.T) {
+	store := newFakeStore()
+	store.add(first, session.User, "what are you doing with NEAR(a b) and col : x^2 \U0001F980 שלום עולם c")
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	for name, c := range map[string]struct {
+		text string
+		hits int
+		code session.Code
+	}{
+		"syntax as data":   {`NEAR(a b) AND col : x^2 OR {stems} : "`, 1, ""},
+		"unbalanced quote": {`"col x`, 1, ""},
+		"NUL":              {"doing\x00with", 1, ""},
+		"10 kB":            {strings.Repeat("doing ", 1700), 1, ""},
+		"a thousand terms": {strings.Join(strings.Split(strings.Repeat("NEAR", 250), ""), " ") + " col", 0, ""},
+		"stop words alone": {"what are you", 1, ""},
+		"emoji alone":      {"\U0001F980", 0, session.Invalid},
+		"right to left":    {"שלום", 1, ""},
+		"one letter":       {"c", 1, ""},
+		"nothing":          {"", 0, session.Invalid},
+		"exclusion alone":  {"-doing", 0, session.Invalid},
+		"filter alone":     {"role:user", 0, session.Invalid},
+		"not UTF-8":        {"doing\xff", 1, ""},
+	} {
+		for _, group := range []Group{GroupMessage, GroupSession} {
+			r, err := ix.Search(t.Context(), Query{Text: c.text, Group: group})
+			if session.CodeOf(err) != c.code && (err != nil || c.code != "") || len(r.Hits)+len(r.Sessions) != c.hits {
+				t.Errorf("%s, %s: %d hits, %v", name, group, len(r.Hits)+len(r.Sessions), err)
+			}
+		}
+	}
+}

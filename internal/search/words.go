@@ -45,7 +45,12 @@ type normalized struct {
 // CJK run is also a token of its own, so that a token begins at each character and a single one is found
 // as a prefix. whole says that s is a whole text, not a phrase of a query.
 func normalize(s string, whole bool) normalized {
-	var n normalizer
+	return (&normalizer{}).normalize(s, whole)
+}
+
+// normalize may be called again: it remembers the stems of one text for the next.
+func (n *normalizer) normalize(s string, whole bool) normalized {
+	*n = normalizer{stemmed: n.stemmed}
 	n.text.Grow(len(s) + len(s)/8)
 	n.stems.Grow(len(s))
 	if len(s) > maxText {
@@ -66,6 +71,8 @@ type normalizer struct {
 
 	text, stems, inflected strings.Builder
 	words                  int
+
+	stemmed map[string]string // by word; nil: nothing is remembered
 }
 
 // step consumes the beginning of s and returns its length.
@@ -129,7 +136,12 @@ func (n *normalizer) endWord() {
 
 func (n *normalizer) writeWord(w string) {
 	lower := folded(w)
-	cut := stem(lower)
+	cut, known := n.stemmed[lower]
+	if !known {
+		if cut = stem(lower); n.stemmed != nil {
+			n.stemmed[lower] = cut
+		}
+	}
 	write(&n.text, w)
 	write(&n.stems, cut)
 	if cut != lower {
