@@ -158,19 +158,21 @@ func (a *app) explainSearch(ctx context.Context, s *services, res *search.Result
 
 // printSessionHits prints sessions with their best passages.
 func (a *app) printSessionHits(s *services, found []search.SessionHit) error {
-	for _, h := range found {
+	for i, h := range found {
 		facts := []string{string(h.SessionID), string(h.Source)}
 		if h.Project != "" {
 			facts = append(facts, filepath.Base(h.Project))
 		}
 		facts = append(facts, humanize.RelTime(h.ActiveAt.Time, a.now(), "ago", "from now"))
-		head := strings.Join(facts, " · ")
+		if i > 0 {
+			fmt.Fprintln(a.out)
+		}
 		room := 80
 		if w := a.columns(); w > 0 {
-			room = min(room, max(20, w-len(head)-4))
+			room = min(room, w)
 		}
-		title := transcript.OneLine(h.Title, room)
-		fmt.Fprintf(a.out, "%s  %s\n", a.bold(cmp.Or(title, "(no title)")), a.dim(head))
+		fmt.Fprintln(a.out, a.bold(cmp.Or(transcript.OneLine(h.Title, room), "(no title)")))
+		fmt.Fprintln(a.out, a.dim(strings.Join(facts, " · ")))
 		for _, p := range h.Passages {
 			fmt.Fprintf(a.out, "  %s\n", a.dim(fmt.Sprintf("%d %s", p.Seq, p.Role)))
 			fmt.Fprintln(a.out, a.indented(a.highlight(p)))
