@@ -11,7 +11,7 @@ import (
 
 // share is each section's share of the text's budget. The critical context gets what is left.
 var share = [sectionCount]float64{
-	goal: 0.12, constraints: 0.42, done: 0.18, inProgress: 0.08,
+	goal: 0.12, rules: ruleShare, constraints: 0.42, done: 0.18, inProgress: 0.08,
 	blocked: 0.08, decisions: 0.12, next: 0.06, critical: 1,
 }
 
@@ -36,6 +36,7 @@ func (c *composer) compose(old *outline) *outline {
 	c.has, c.alike = map[string]bool{}, map[uint16]int{}
 	c.scores = c.span.scores()
 	fresh := c.candidates(len(old.lines[goal]) == 0)
+	c.addRules(old.lines[rules])
 	c.keepOld(old, fresh)
 	for _, s := range [...]section{goal, constraints, decisions, inProgress, blocked, next, done, critical} {
 		limit := min(int64(share[s]*float64(c.budget)), c.budget-c.tokens)
@@ -50,12 +51,27 @@ func (c *composer) compose(old *outline) *outline {
 	return &c.out
 }
 
+// addRules adds the standing rules, the old ones first, as far as they fit their budget.
+func (c *composer) addRules(old []line) {
+	limit := rulesBudget(c.budget)
+	for i, l := range c.span.standingRules(old) {
+		if n := c.addLine(rules, l.text, limit); n > 0 {
+			limit -= n
+			at := &c.out.lines[rules][len(c.out.lines[rules])-1]
+			at.order = i
+			c.has[nameBehind.ReplaceAllString(l.text, "")] = true // no constraint repeats it
+		} else {
+			c.dropped = append(c.dropped, l)
+		}
+	}
+}
+
 // keepOld copies the lines of the old summary and drops some if they leave too little room for new
 // ones. New next steps and work in progress replace old ones.
 func (c *composer) keepOld(old *outline, fresh [sectionCount][]int) {
 	for s := range sectionCount {
 		for k, l := range old.lines[s] {
-			if c.has[l.text] {
+			if c.has[l.text] || s == rules {
 				continue
 			}
 			if (s == inProgress || s == next) && len(fresh[s]) > 0 {
@@ -184,10 +200,10 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 	firstPerson := -1
 	for k := range sp.sentences {
 		s := &sp.sentences[k]
-		if s.by == byPerson && firstPerson < 0 && len(s.terms) > 2 { // a bare command is no goal
+		if s.by == byPerson && firstPerson < 0 && len(s.terms) > 2 && !isRule(s.text) { // a bare command is no goal, nor is a rule
 			firstPerson = s.msg
 		}
-		if s.duplicate || math.IsInf(c.scores[k], -1) {
+		if s.duplicate || math.IsInf(c.scores[k], -1) || s.by == byPerson && !s.pasted && (isRule(s.text) || ruleForgot.MatchString(s.text)) {
 			continue
 		}
 		switch {

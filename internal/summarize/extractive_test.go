@@ -119,9 +119,9 @@ func TestDigestTakesConstraintsOnlyFromPersons(t *testing.T) {
 		person("Keep functions under 80 lines."),
 		model("Done as you asked."),
 	}})
-	section := between(text, "## Constraints & preferences\n", "\n## ")
+	section := between(text, "## Standing rules\n", "\n## ") + between(text, "## Constraints & preferences\n", "\n## ")
 	if !strings.Contains(section, "Keep functions under 80 lines.") {
-		t.Errorf("the constraint is missing:\n%s", text)
+		t.Errorf("the rule is missing:\n%s", text)
 	}
 	for _, not := range []string{"HEARTBEAT", "obey"} {
 		if strings.Contains(section, not) {
@@ -206,7 +206,7 @@ func TestRunningDigestKeepsConstraintsOverFiveCompactions(t *testing.T) {
 			t.Errorf("%q was lost:\n%s", want, previous)
 		}
 	}
-	if strings.Count(previous, "## Goal") != 1 || strings.Count(previous, "## Index") > 1 {
+	if strings.Count(previous, "## Standing rules") != 1 || strings.Count(previous, "## Index") > 1 {
 		t.Errorf("sections were not merged:\n%s", previous)
 	}
 }
@@ -346,7 +346,7 @@ func TestPastedOutputIsNoConstraint(t *testing.T) {
 		person("rename src/theme.ts to src/palette.ts"), model("Renamed."),
 		person("配色表はここです。\n[theme] mode=256 (TERM=xterm)\n{\"a\":1}\n配色は変えないでください"), model("分かりました。"),
 	}})
-	wishes := between(text, "## Constraints & preferences\n", "\n## ")
+	wishes := between(text, "## Standing rules\n", "\n## ") + between(text, "## Constraints & preferences\n", "\n## ")
 	for _, want := range []string{"that should never happen", "must fall back to the dark one", "rename src/theme.ts to src/palette.ts", "配色は変えないでください"} {
 		if !strings.Contains(wishes, want) {
 			t.Errorf("%q is not among the wishes:\n%s", want, text)

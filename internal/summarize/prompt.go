@@ -48,10 +48,10 @@ func joinPrompt(previous string, spans []string, wishes string, maxTokens int64)
 	var b strings.Builder
 	if previous != "" {
 		name = "update"
-		writeBlock(&b, tagSummary, withoutIndex(previous))
+		writeBlock(&b, tagSummary, withoutKept(previous))
 	}
 	for _, s := range spans {
-		writeBlock(&b, tagMinutes, withoutIndex(s))
+		writeBlock(&b, tagMinutes, withoutKept(s))
 	}
 	return finishPrompt(&b, name, wishes, maxTokens)
 }
@@ -182,10 +182,10 @@ func cutResult(text string, n int) string {
 	return text
 }
 
-// withoutIndex returns a summary without its indexes, which no model writes. A joined summary may
-// have several.
-func withoutIndex(summary string) string {
-	if !strings.Contains(summary, indexHeading) {
+// withoutKept returns a summary without its indexes and standing rules, which no model writes. A joined summary
+// may have several.
+func withoutKept(summary string) string {
+	if !strings.Contains(summary, indexHeading) && !strings.Contains(summary, rules.heading()) {
 		return summary
 	}
 	var b strings.Builder
@@ -193,7 +193,7 @@ func withoutIndex(summary string) string {
 	for line := range strings.Lines(summary) {
 		text := strings.TrimSpace(line)
 		switch {
-		case text == indexHeading:
+		case text == indexHeading, text == rules.heading():
 			in = true
 		case strings.HasPrefix(text, "#") || text == "---":
 			in = false

@@ -12,6 +12,7 @@ type section int
 
 const (
 	goal section = iota
+	rules
 	constraints
 	done
 	inProgress
@@ -26,6 +27,7 @@ const (
 func (s section) heading() string {
 	return [...]string{
 		goal:        "## Goal",
+		rules:       "## Standing rules",
 		constraints: "## Constraints & preferences",
 		done:        "### Done",
 		inProgress:  "### In progress",
@@ -43,8 +45,8 @@ const (
 )
 
 // trimOrder is the order in which sections lose their oldest lines when a summary is too long. Done
-// work can be looked up; a person's wishes cannot be guessed.
-var trimOrder = [...]section{done, inProgress, next, critical, blocked, decisions, constraints, goal}
+// work can be looked up; a person's wishes cannot be guessed, and rules stay until the person takes them back.
+var trimOrder = [...]section{done, inProgress, next, critical, blocked, decisions, constraints, goal, rules}
 
 // line is one point of a summary.
 type line struct {

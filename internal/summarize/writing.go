@@ -22,26 +22,28 @@ func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (ses
 	}
 	w := writing{r: r, ctx: ctx, req: &req, limit: limit, text: limit - int64(float64(limit)*indexShare)}
 	w.out.Provider, w.out.Model = r.Name()
+	sp := scan(req.Messages)
+	old := parseOutline(req.Previous)
+	if len(req.Spans) > 0 {
+		old = merge(req.Spans)
+	}
+	w.spanRules, w.rules = w.rulesSection(sp, nil), w.rulesSection(sp, old.lines[rules])
+	w.text -= r.deps.Count(w.rules)
 	span, err := w.span()
 	if err != nil {
 		return w.out, err
 	}
-	sp := scan(req.Messages)
 	if req.First() {
 		w.out.Text = w.indexed(sp, span, outline{}, true)
 		w.out.Span = w.out.Text
 		return w.out, nil
 	}
 	w.out.Span = w.indexed(sp, span, outline{}, false)
-	old := parseOutline(req.Previous)
 	running, err := w.join(span)
 	if err != nil {
 		if running = w.mergeWithoutModel(err, span); running == "" {
 			return w.out, err
 		}
-	}
-	if len(req.Spans) > 0 {
-		old = merge(req.Spans)
 	}
 	w.out.Text = w.indexed(sp, running, old, true)
 	return w.out, nil
@@ -53,15 +55,31 @@ type writing struct {
 	ctx   context.Context //nolint:containedctx // lives as long as its call
 	req   *session.SummaryRequest
 	limit int64 // of a summary with its index
-	text  int64 // of its text
+	text  int64 // of the model's text
 	out   session.Summary
+
+	rules, spanRules string // the sections of standing rules, which no model writes
+}
+
+// rulesSection returns the section of the standing rules of a span, and of the summary before it; "" without one.
+func (w *writing) rulesSection(sp *span, old []line) string {
+	c := composer{span: sp, count: w.r.deps.Count, has: map[string]bool{}, budget: w.limit}
+	c.addRules(old)
+	return c.out.render()
 }
 
 // indexed appends the index to a text, within the limit.
 func (w *writing) indexed(sp *span, text string, old outline, running bool) string {
 	count := w.r.deps.Count
+	kept := w.spanRules
+	if running {
+		kept = w.rules
+	}
+	if kept != "" {
+		text = kept + "\n\n" + text
+	}
 	var files, index []string
-	room := min(w.limit-w.text, w.limit-count(text)-count("\n\n"+indexHeading+"\n- "))
+	room := min(w.limit-w.text-count(kept), w.limit-count(text)-count("\n\n"+indexHeading+"\n- "))
 	if running {
 		files = fileLines(w.req.ReadFiles, w.req.ModifiedFiles, room/2, count)
 		for _, l := range files {
@@ -114,7 +132,7 @@ func (w *writing) mergeWithoutModel(err error, span string) string {
 		parts = w.req.Spans
 	}
 	o := merge(append(slices.Clip(parts), span))
-	o.index = nil // indexed appends it
+	o.index, o.lines[rules] = nil, nil // indexed adds them
 	w.out.Note = "the running summary was merged without the model, which failed: " + failure.Error()
 	return o.fit(w.text, w.r.deps.Count)
 }

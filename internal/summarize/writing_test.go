@@ -166,7 +166,7 @@ func TestFailedUpdateKeepsSpanSummary(t *testing.T) {
 				req := request()
 				req.Previous = "## Goal\n- Move the archive.\n\n## Next steps\n- Ask for the key.\n\n## Index\n- $11"
 				got := testkit.Must(p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), req))(t)
-				if !strings.HasPrefix(got.Span, goodSummary) || got.Provider != p.name || !strings.Contains(got.Note, "without the model") {
+				if !strings.HasPrefix(got.Span, companyBRules+goodSummary) || got.Provider != p.name || !strings.Contains(got.Note, "without the model") {
 					t.Errorf("by %s, note %q, the span's summary is\n%s", got.Provider, got.Note, got.Span)
 				}
 				for _, want := range []string{"Move the archive.", "Compare the prices of the vendors.", "Ask for the key.", "$11", "$129"} {
