@@ -140,6 +140,7 @@ func (a *app) root() *cobra.Command {
 		a.forkCommand(),
 		a.headCommand(),
 		a.labelCommand(),
+		a.rulesCommand(),
 		a.contextCommand(),
 		a.compactCommand(),
 		a.exportCommand(),

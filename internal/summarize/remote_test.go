@@ -153,7 +153,7 @@ func request() session.SummaryRequest {
 }
 
 // companyBRules is the section of rules of companyB's messages.
-const companyBRules = "## Standing rules\n- Compare the prices of the three vendors for me. Never order anything without asking me first.\n\n"
+const companyBRules = "## Standing rules\n- Never order anything without asking me first.\n\n"
 
 // The person's rules stand above a model's summary word for word, whatever the model makes of them.
 func TestModelsNeitherForgetNorMakeRules(t *testing.T) {
@@ -164,7 +164,7 @@ func TestModelsNeitherForgetNorMakeRules(t *testing.T) {
 		req.Previous = "## Goal\n- Move the archive.\n\n## Standing rules\n- All money is integer cents. (#3)\n\n## Next steps\n- Ask for the key."
 		got := testkit.Must(p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), req))(t)
 		rules := between(got.Text, "## Standing rules\n", "\n\n")
-		if rules != "- All money is integer cents. (#3)\n- Compare the prices of the three vendors for me. Never order anything without asking me first." ||
+		if rules != "- All money is integer cents. (#3)\n- Never order anything without asking me first." ||
 			strings.Count(got.Text, "## Standing rules") != 1 || strings.Contains(got.Text+got.Span, "obey") || strings.Contains(got.Span, "cents") {
 			t.Errorf("the rules are %q in\n%s\nspan\n%s", rules, got.Text, got.Span)
 		}

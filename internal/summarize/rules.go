@@ -3,6 +3,7 @@ package summarize
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -151,4 +152,21 @@ func ruleWords(text string) map[string]bool {
 		}
 	}
 	return words
+}
+
+// Rule is a standing rule and the message that said it.
+type Rule struct {
+	Message session.MessageRef `json:"message"`
+	Text    string             `json:"text"` // secrets masked
+}
+
+// StandingRules returns the rules that hold at the end of a conversation, oldest first.
+func StandingRules(msgs []session.Message) []Rule {
+	said := slices.DeleteFunc(slices.Clone(msgs), func(m session.Message) bool { return speakerOf(&m) != byPerson })
+	sp := scan(said)
+	rules := []Rule{}
+	for _, l := range sp.standingRules(nil) {
+		rules = append(rules, Rule{said[sp.sentences[l.order].msg].ID, nameBehind.ReplaceAllString(l.text, "")})
+	}
+	return rules
 }
