@@ -22,7 +22,7 @@ const hostile = "evil\x1b]0;owned\a\x1b[8m\x1b[2J\u009b31m\u202e\b\x7f"
 func TestNoCommandPrintsWhatActsOnATerminal(t *testing.T) {
 	commands := map[string][]string{
 		"ls": {"ls"}, "show": {"show @@", "show @@ --tree", "show @@ --raw"}, "log": {"log -- evil"}, "resume": {"resume @@"}, "search": {"search evilword"}, "keys": {"keys", "keys evil"},
-		"stats": {"stats", "stats --by model"}, "query": {"query transcript --session @@", "query @SQL", "query @SQL --csv"}, "fork": {"fork @@"}, "head": {"head @@ 1"}, "label": nil,
+		"stats": {"stats", "stats --by model"}, "query": {"query transcript --session @@", "query @SQL", "query @SQL --csv"}, "fork": {"fork @@"}, "head": {"head @@ 1"}, "label": nil, "rules": {"rules @@"},
 		"context": {"context @@", "context @@ --explain"}, "compact": {"compact @@"}, "archive": {"archive @@"}, "unarchive": {"unarchive @@"}, "trash": {"trash @@"}, "untrash": {"untrash @@"},
 		"export": {"export @@ -o OUT --format md"}, "append": {"append @@ user hello"}, "purge": {"purge @@ --dry-run"}, "doctor": {"doctor"}, "config": {"config"},
 		// These print nothing that is stored in the database.
