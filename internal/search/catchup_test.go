@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -333,4 +335,56 @@ func TestSearchDuringCatchUpFindsEachMessageOnce(t *testing.T) {
 		}
 	}
 	wg.Wait()
+}
+
+// brokenStore is a store with pages that cannot be read: those of some messages, or of all that are new.
+type brokenStore struct {
+	*fakeStore
+	damage error
+	rows   []int64
+	from   int64
+}
+
+func (b *brokenStore) MessagesByID(ctx context.Context, ids []int64) ([]session.Message, error) {
+	if slices.ContainsFunc(ids, func(id int64) bool { return slices.Contains(b.rows, id) }) {
+		return nil, b.damage
+	}
+	return b.fakeStore.MessagesByID(ctx, ids)
+}
+
+func (b *brokenStore) MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error) {
+	if b.from > 0 && mark >= b.from {
+		return nil, b.damage
+	}
+	return b.fakeStore.MessagesAfter(ctx, mark, limit)
+}
+
+// Damage of the database costs neither the index nor a search of what can be read.
+func TestDamageOfTheStoreIsNotTheIndexs(t *testing.T) {
+	garbage := filepath.Join(t.TempDir(), "garbage.db")
+	testkit.Check(t, os.WriteFile(garbage, bytes.Repeat([]byte("no database "), 1000), 0o600))
+	other := testkit.Must(sql.Open("sqlite", garbage))(t)
+	defer other.Close()
+	_, damage := other.Exec(`CREATE TABLE t (a)`)
+	if !isDamage(damage) {
+		t.Fatal(damage)
+	}
+	store := &brokenStore{fakeStore: newFakeStore(), damage: damage}
+	for range 3 {
+		store.add(first, session.User, "needle")
+	}
+	ix := testkit.Must(Open(t.Context(), filepath.Join(t.TempDir(), "search.db"), store))(t)
+	defer ix.Close()
+	catchUp(t, ix)
+	store.rows, store.from = []int64{2}, 3
+	store.add(first, session.User, "needle, new")
+	if r := search(t, ix, Query{Text: "needle"}); strings.Join(slices.Sorted(slices.Values(names(r))), " ") != "1 3" || !r.Partial {
+		t.Errorf("found %v, partial %t", names(r), r.Partial)
+	}
+	if _, err := ix.CatchUp(t.Context()); !errors.Is(err, errStoreDamaged) {
+		t.Errorf("catching up: %v", err)
+	}
+	if mark := testkit.Must(ix.Mark(t.Context()))(t); mark != 3 {
+		t.Errorf("the index was built again: its mark is %d", mark)
+	}
 }

@@ -53,7 +53,7 @@ type Index struct {
 // damaged, of another version or of another store. On a full disk it opens what is there read-only
 // until CatchUp can write it.
 func Open(ctx context.Context, path string, src Source) (*Index, error) {
-	ix := &Index{path: path, src: src}
+	ix := &Index{path: path, src: apart{src}}
 	err := ix.openToWrite(ctx)
 	if isFull(err) {
 		if ix, err = OpenReadOnly(ctx, path, src); err == nil {
@@ -83,7 +83,7 @@ func (ix *Index) openToWrite(ctx context.Context) error {
 // OpenReadOnly opens the index at path without writing anything. Without a usable index, searches
 // read the newest part of the store instead, and Reason says why.
 func OpenReadOnly(ctx context.Context, path string, src Source) (*Index, error) {
-	ix := &Index{path: path, src: src}
+	ix := &Index{path: path, src: apart{src}}
 	reader, err := openExisting(ctx, path)
 	if err != nil {
 		ix.reason = err.Error()

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -110,7 +111,9 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 	defer end()
 	ix.tail.mu.Lock()
 	defer ix.tail.mu.Unlock()
-	if err := ix.tail.extend(ctx, ix.src, mark, tailLimit, step); err != nil {
+	err = ix.tail.extend(ctx, ix.src, mark, tailLimit, step)
+	unread := errors.Is(err, errStoreDamaged) // what is indexed is found
+	if err != nil && !unread {
 		return Result{}, fmt.Errorf("read messages that are not yet indexed: %w", err)
 	}
 	run.places = places
@@ -123,7 +126,7 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 	if err := run.explain(ctx); err != nil {
 		return Result{}, err
 	}
-	return Result{Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Elsewhere: run.elsewhere, Pending: ix.tail.pending(mark), Partial: ix.tail.base > mark}, nil
+	return Result{Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Elsewhere: run.elsewhere, Pending: ix.tail.pending(mark), Partial: unread || ix.tail.base > mark}, nil
 }
 
 // check fills in the defaults and parses the text. Codes: Invalid.

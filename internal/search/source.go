@@ -1,0 +1,76 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sessiond/internal/session"
+)
+
+// errStoreDamaged is an error of the store's file: the index is whole, and must not be built again for it.
+var errStoreDamaged = errors.New("the database is damaged; `sessiond doctor` says what to do")
+
+// apart tells damage of the store's file from damage of the index's.
+type apart struct{ src Source }
+
+func tell[T any](v T, err error) (T, error) {
+	if isDamage(err) {
+		err = fmt.Errorf("%w: %v", errStoreDamaged, err) //nolint:errorlint // its code would be taken for the index's
+	}
+	return v, err
+}
+
+func (a apart) MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error) {
+	return tell(a.src.MessagesAfter(ctx, mark, limit))
+}
+
+func (a apart) LastMessageID(ctx context.Context) (int64, error) {
+	return tell(a.src.LastMessageID(ctx))
+}
+
+func (a apart) MessageByID(ctx context.Context, rowID int64) (session.Message, error) {
+	return tell(a.src.MessageByID(ctx, rowID))
+}
+
+// MessagesByID leaves out messages that cannot be read.
+func (a apart) MessagesByID(ctx context.Context, rowIDs []int64) ([]session.Message, error) {
+	all, err := a.src.MessagesByID(ctx, rowIDs)
+	if !isDamage(err) {
+		return all, err
+	}
+	all = nil
+	for _, id := range slices.Sorted(slices.Values(rowIDs)) {
+		some, err := a.src.MessagesByID(ctx, []int64{id})
+		if err != nil && !isDamage(err) {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+func (a apart) Message(ctx context.Context, ref session.MessageRef) (session.Message, error) {
+	return tell(a.src.Message(ctx, ref))
+}
+
+func (a apart) Session(ctx context.Context, id session.ID) (session.Session, error) {
+	return tell(a.src.Session(ctx, id))
+}
+
+func (a apart) InTrash(ctx context.Context, ids []session.ID) (map[session.ID]bool, error) {
+	return tell(a.src.InTrash(ctx, ids))
+}
+
+func (a apart) SessionsNamed(ctx context.Context, texts []string) ([]session.Session, error) {
+	return tell(a.src.SessionsNamed(ctx, texts))
+}
+
+func (a apart) Heir(ctx context.Context, ref session.MessageRef) (session.Session, error) {
+	return tell(a.src.Heir(ctx, ref))
+}
+
+func (a apart) SharedPath(ctx context.Context, id session.ID) ([][2]session.MessageRef, error) {
+	return tell(a.src.SharedPath(ctx, id))
+}
