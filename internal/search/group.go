@@ -20,7 +20,8 @@ const (
 )
 
 const (
-	mostPassages = 3 // of a session
+	mostPassages = 3  // of a session
+	mostTried    = 24 // rows for them: in quotes not every row is a hit
 	groupedDocs  = 400
 
 	// A session's score is that of its best message, and this share of what the next ones have: a
@@ -72,21 +73,29 @@ func (r *run) findSessions(ctx context.Context, steps []string, match matcher) e
 		slices.SortStableFunc(groups, func(a, b grouped) int { return cmp.Compare(b.score, a.score) })
 	}
 	r.sessions = []SessionHit{}
-	limit := r.query.Limit
 	for _, g := range groups {
-		if len(r.sessions) == limit {
+		if len(r.sessions) == r.query.Limit {
 			break
 		}
-		r.hits, r.query.Limit = nil, mostPassages
-		if err := r.addHits(ctx, g.docs[:min(len(g.docs), mostPassages)]); err != nil {
-			return err
+		r.hits = nil
+		for some := range slices.Chunk(g.docs[:min(len(g.docs), mostTried)], mostPassages) {
+			if err := r.addHits(ctx, some); err != nil {
+				return err
+			}
+			if len(r.hits) >= mostPassages {
+				break
+			}
 		}
+		r.hits = r.hits[:min(len(r.hits), mostPassages)]
 		id := g.id
 		switch {
 		case len(r.hits) > 0:
 			id = r.hits[0].SessionID
 		case len(g.docs) > 0:
 			continue // in the trash, or gone
+		}
+		if slices.ContainsFunc(r.sessions, func(s SessionHit) bool { return s.SessionID == id }) {
+			continue // a fork that also shows messages of a purged session
 		}
 		s, err := r.ix.src.Session(ctx, id)
 		if session.CodeOf(err) == session.NotFound || s.DeletedAt != nil {

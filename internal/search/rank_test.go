@@ -129,16 +129,24 @@ func TestPartsOfNamesAreFound(t *testing.T) {
 // What stands in quotes is found as written.
 func TestQuotesFindNoOtherForms(t *testing.T) {
 	store := newFakeStore()
-	for _, text := range []string{"indexing the file", "the file indexed", "an index, a file", "Indexing files"} {
+	for _, text := range []string{"indexing the file", "the file indexed", "an index, a file", "Indexing files", "indexed", "indexes"} {
 		store.add(first, session.User, text)
 	}
 	ix := openIndex(t, store)
 	catchUp(t, ix)
-	for q, want := range map[string]string{`"indexing"`: "1 4", `"file indexed"`: "2", `index`: "1 2 3 4", `"index" file`: "3", `-indexed "file"`: ""} {
+	for q, want := range map[string]string{`"indexing"`: "1 4", `"file indexed"`: "2", `index`: "1 2 3 4 5 6", `"index" file`: "3", `-indexed "file"`: ""} {
 		got := names(search(t, ix, Query{Text: q}))
 		slices.Sort(got)
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: found %v, want %s", q, got, want)
+		}
+		r := search(t, ix, Query{Text: q, Group: GroupSession})
+		n := 0
+		for _, s := range r.Sessions {
+			n += len(s.Passages)
+		}
+		if n != min(mostPassages, len(strings.Fields(want))) {
+			t.Errorf("%s: %d passages of %+v, want of %s", q, n, r.Sessions, want)
 		}
 	}
 }
