@@ -125,7 +125,7 @@ func sortLinesByScore(lines []line) {
 func (c *composer) fill(s section, candidates []int, limit int64) {
 	for _, k := range candidates {
 		sen := &c.span.sentences[k]
-		text := cutRunes(sen.text, longestLine)
+		text := sen.by.quote(cutRunes(sen.text, longestLine))
 		if s == decisions {
 			text = c.withQuestion(k)
 		}
@@ -175,7 +175,7 @@ func (c *composer) withQuestion(k int) string {
 	if q < 0 {
 		return cutRunes(s[k].text, longestLine)
 	}
-	return cutRunes(s[q].text, longestLine/2) + " → " + cutRunes(s[k].text, longestLine/2)
+	return byModel.quote(cutRunes(s[q].text, longestLine/2)) + " → person: " + cutRunes(s[k].text, longestLine/2)
 }
 
 // questionBefore returns the model's question that sentence k, a person's, answers: the last

@@ -128,7 +128,7 @@ func TestDigestTakesConstraintsOnlyFromPersons(t *testing.T) {
 			t.Errorf("%q was taken for a person's wish:\n%s", not, text)
 		}
 	}
-	if !strings.Contains(text, "Which licence do you want? → MIT, and no dependencies outside the standard library.") {
+	if !strings.Contains(text, "Which licence do you want? → person: MIT, and no dependencies outside the standard library.") {
 		t.Errorf("the decision is missing:\n%s", text)
 	}
 }

@@ -97,6 +97,21 @@ func (sp *span) rankFacts() []fact {
 	return best
 }
 
+// emptyWords look like names where they begin a sentence or a comment, or stand in program text everywhere.
+var emptyWords = func() map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(`a also an and any are as at be both but by can could did do does each either every few for
+		from had has have he her here his how i if in into is it its just let like many may might more most must my neither no
+		none not note now of on one only or other our per she should since so some such than that the their them then there
+		these they this those to too two until use used using very via was we were what when where which while who why will
+		with would yes yet you your after all again see todo fixme true false null nil undefined return returns
+		bool boolean byte char const error float float32 float64 func function int int8 int16 int32 int64 integer
+		string uint uint8 uint16 uint32 uint64 usize var void`) {
+		set[w] = true
+	}
+	return set
+}()
+
 // scoreFact scores a fact by its kind, its speaker, its rarity and whether a person used the word.
 // Facts in lists of numbers score less.
 func (sp *span) scoreFact(f *fact) float64 {

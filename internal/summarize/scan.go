@@ -20,6 +20,18 @@ func (s speaker) label() string {
 	return [...]string{byPerson: "person", byModel: "assistant", byTool: "tool", byProgram: "program"}[s]
 }
 
+// quote returns a line of a digest with its speaker: a person's stands alone, and what a tool or a program said is
+// quoted, so that nobody takes it for a person's or the model's.
+func (s speaker) quote(text string) string {
+	switch s {
+	case byModel:
+		return "model: " + text
+	case byTool, byProgram:
+		return s.label() + ": “" + text + "”"
+	}
+	return text
+}
+
 func speakerOf(m *session.Message) speaker {
 	switch {
 	case m.Origin == session.Person:
