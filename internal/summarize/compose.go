@@ -15,6 +15,9 @@ var share = [sectionCount]float64{
 	blocked: 0.08, decisions: 0.12, next: 0.06, critical: 1,
 }
 
+// finding is what a decision or a result scores above narration.
+const finding = 0.8
+
 // longestLine is the limit of a line in bytes.
 const longestLine = 320
 
@@ -173,7 +176,7 @@ func (c *composer) withQuestion(k int) string {
 	s := c.span.sentences
 	q := c.questionBefore(k)
 	if q < 0 {
-		return cutRunes(s[k].text, longestLine)
+		return s[k].by.quote(cutRunes(s[k].text, longestLine))
 	}
 	return byModel.quote(cutRunes(s[q].text, longestLine/2)) + " → person: " + cutRunes(s[k].text, longestLine/2)
 }
@@ -200,10 +203,10 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 	firstPerson := -1
 	for k := range sp.sentences {
 		s := &sp.sentences[k]
-		if s.by == byPerson && firstPerson < 0 && len(s.terms) > 2 && !isRule(s.text) { // a bare command is no goal, nor is a rule
+		if s.by == byPerson && firstPerson < 0 && len(s.terms) > 2 && !s.rule { // a bare command is no goal, nor is a rule
 			firstPerson = s.msg
 		}
-		if s.duplicate || math.IsInf(c.scores[k], -1) || s.by == byPerson && !s.pasted && (isRule(s.text) || ruleForgot.MatchString(s.text)) {
+		if s.duplicate || math.IsInf(c.scores[k], -1) || s.by == byPerson && !s.pasted && (s.rule || ruleForgot.MatchString(s.text)) {
 			continue
 		}
 		switch {
@@ -218,6 +221,8 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 			found[constraints] = append(found[constraints], k)
 		case s.failed && unresolved[s.msg]:
 			found[blocked] = append(found[blocked], k)
+		case s.by == byModel && s.msg != lastModel && s.finding:
+			found[decisions] = append(found[decisions], k)
 		case s.by == byModel && s.msg == lastModel && s.last:
 			if final {
 				found[next] = append(found[next], k)
@@ -312,6 +317,9 @@ func (sp *span) scores() []float64 {
 		}
 		if s.failed {
 			score += 0.4
+		}
+		if s.finding {
+			score += finding
 		}
 		if n < 3 {
 			score--

@@ -104,7 +104,7 @@ func (sp *span) standingRules(old []line) []line {
 			if i := mostAlike(rules, s.text, min(1, len(ruleWords(s.text)))); i >= 0 { // "forget that" alone: the newest
 				remove(i)
 			}
-		case isRule(s.text):
+		case s.rule:
 			if ruleReplaced.MatchString(s.text) {
 				if i := mostAlike(rules, s.text, 2); i >= 0 {
 					remove(i)

@@ -155,3 +155,29 @@ func TestIndexHasNoEmptyWords(t *testing.T) {
 		t.Errorf("the index is %s", index)
 	}
 }
+
+// Decisions of the model and results of tools come ahead of what they narrate.
+func TestFindingsComeBeforeNarration(t *testing.T) {
+	msgs := said("Find out why the import is slow.")
+	reply := func(text string) session.Message {
+		return session.Message{Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, Finish: session.FinishStop, Parts: []session.Part{session.TextPart(text)}}
+	}
+	result := func(text string) session.Message {
+		return session.Message{Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, Parts: []session.Part{{Kind: session.PartToolResult, Text: text}}}
+	}
+	for i := range 60 {
+		msgs = append(msgs, reply(fmt.Sprintf("Now I look at the next file number %d and read through it slowly.", i)), result(fmt.Sprintf("// the file of part %d goes on here and there with words", i)))
+		switch i {
+		case 10:
+			msgs = append(msgs, reply("The root cause is the missing index on the ledger."), result("import_test.go:42: 3 tests failed"))
+		case 20:
+			msgs = append(msgs, reply("I measured it, so I kept the batch at 500 rows."), result("throughput: 18.4 MB/s"))
+		}
+	}
+	_, text := rulesOf(t, "", 500, msgs)
+	for _, want := range []string{"model: The root cause is the missing index", "so I kept the batch at 500 rows", "import_test.go:42: 3 tests failed", "18.4 MB/s"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+}

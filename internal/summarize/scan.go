@@ -65,6 +65,8 @@ type sentence struct {
 	failed    bool   // in the result of a call that failed
 	duplicate bool   // the span contains the same sentence before
 	pasted    bool   // by a person, but more likely pasted output or code
+	rule      bool   // by a person, in the form of a standing rule
+	finding   bool   // a decision of the model, or a result of a tool
 }
 
 // maxTyped is the number of sentences from which on a person's passage may be partly pasted.
@@ -158,6 +160,7 @@ func (sp *span) addPassage(msg int, at passage) {
 			pasted = pasted || !isPlain(text)
 			s.pasted = pasted
 		}
+		s.finding = s.isFinding()
 		sp.countSentence(&s)
 		sp.sentences = append(sp.sentences, s)
 	}
@@ -173,6 +176,9 @@ func (sp *span) addPassage(msg int, at passage) {
 		}
 	} else if end.pasted {
 		end.pasted = !isPlain(end.text) // people comment below what they paste
+	}
+	for k := range added {
+		added[k].rule = at.by == byPerson && !added[k].pasted && isRule(added[k].text)
 	}
 }
 
