@@ -75,15 +75,18 @@ func (r *run) similar(ctx context.Context, word string) (string, error) {
 			return "", err
 		}
 		tried := map[string]bool{}
-		for _, w := range slips(word) {
+		for i, w := range append([]string{word}, slips(word)...) {
 			n := 0
-			if s := stem(w); tried[s] || isStopWord(w) {
+			if s := stem(w); tried[s] || i > 0 && isStopWord(w) {
 				continue
 			} else {
 				tried[s] = true
 				if err = lookup.QueryRowContext(ctx, "stems : "+quote(s)).Scan(&n); err != nil {
 					break
 				}
+			}
+			if i == 0 && n > 0 { // it is no slip: only the filters keep it out
+				return "", lookup.Close()
 			}
 			if n > most {
 				best, most = w, n

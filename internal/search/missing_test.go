@@ -2,6 +2,7 @@ package search
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ func TestMissingWordsAreNamed(t *testing.T) {
 		{"deploymnet", OrderNewest, 3, []Missing{{"deploymnet", "deployment", true}}},
 		{"harbour depoyment", OrderRank, 3, []Missing{{"depoyment", "deployment", false}}},
 		{"Harbuor deployment", OrderRank, 3, []Missing{{"Harbuor", "harbour", false}}},
+		{"deployment project:kites role:assistant", OrderRank, 0, nil},
+		{strings.Repeat("a", 100), OrderRank, 0, []Missing{{Word: strings.Repeat("a", 64) + "…"}}},
 		{"zzz 数据库 0x00", OrderRank, 0, []Missing{{Word: "zzz"}, {Word: "数据库"}, {Word: "0x00"}}},
 	} {
 		for _, group := range []Group{GroupMessage, GroupSession} {
@@ -68,6 +71,9 @@ func TestFiltersThatFindNothingListOthers(t *testing.T) {
 		if !slices.Equal(r.Elsewhere, want) {
 			t.Errorf("%s: %v, want %v", text, r.Elsewhere, want)
 		}
+	}
+	if r := search(t, ix, Query{Text: "harbour after:2027-01-01"}); len(r.Hits) != 0 || len(r.Missing) != 1 || r.Missing[0].DidYouMean != "" {
+		t.Errorf("what only the time keeps out is no slip: %+v", r)
 	}
 	for _, text := range []string{"a source:codexx", "a role:needle", "a origin:me", "a after:sideways", "role:needle"} {
 		if _, err := ix.Search(t.Context(), Query{Text: text}); session.CodeOf(err) != session.Invalid {

@@ -95,7 +95,7 @@ func (r *run) byRarity(ctx context.Context, terms []term) (sorted []term, counts
 		if n > 0 {
 			all = append(all, counted{t, n})
 		} else if t.word {
-			r.missing = append(r.missing, Missing{Word: t.raw})
+			r.missing = append(r.missing, Missing{Word: shortened(t.raw)})
 		}
 	}
 	var docs float64
@@ -117,6 +117,14 @@ func (r *run) byRarity(ctx context.Context, terms []term) (sorted []term, counts
 		sorted, counts = append(sorted, c.term), append(counts, c.n)
 	}
 	return sorted, counts, nil
+}
+
+// shortened cuts a word that somebody pasted, for an answer.
+func shortened(word string) string {
+	if r := []rune(word); len(r) > keptWord {
+		return string(r[:keptWord]) + "…"
+	}
+	return word
 }
 
 func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs []doc, full bool, err error) {
