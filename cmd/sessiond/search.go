@@ -125,20 +125,24 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 
 // explainSearch says what was not found, and why.
 func (a *app) explainSearch(ctx context.Context, s *services, res *search.Result) error {
+	found := len(res.Hits)+len(res.Sessions) > 0
 	for _, m := range res.Missing {
+		text := fmt.Sprintf("no searched message has `%s`", m.Word)
 		switch {
 		case m.Searched:
-			a.warn("no searched message has `%s`; searched for `%s` instead", m.Word, m.DidYouMean)
-		case m.DidYouMean != "":
-			a.warn("no searched message has `%s`; what was found is without it. Did you mean `%s`?", m.Word, m.DidYouMean)
-		default:
-			a.warn("no searched message has `%s`; what was found is without it", m.Word)
+			text += fmt.Sprintf("; searched for `%s` instead", m.DidYouMean)
+		case found:
+			text += "; what was found is without it"
 		}
+		if m.DidYouMean != "" && !m.Searched {
+			text += fmt.Sprintf(". Did you mean `%s`?", m.DidYouMean)
+		}
+		a.warn("%s", text)
 	}
 	if len(res.Elsewhere) > 0 {
 		a.warn("with these filters nothing is found; with others: %s", strings.Join(res.Elsewhere, " "))
 	}
-	if len(res.Hits)+len(res.Sessions) == 0 {
+	if !found {
 		if last, err := s.store.LastMessageID(ctx); err != nil {
 			return err
 		} else if last == 0 {

@@ -71,6 +71,8 @@ func TestQueriesFindWordsAsWritten(t *testing.T) {
 		{"hauser", "5"},
 		{"KÖLN", "5"},
 		{"groß", "5"},
+		{"gross", "5"},
+		{`"groß"`, "5"},
 		{"中文", "6"},
 		{"数据库", "6"},
 		{"据中", ""},

@@ -135,7 +135,7 @@ func (n *normalizer) endWord() {
 }
 
 func (n *normalizer) writeWord(w string) {
-	lower := folded(w)
+	lower := strings.ReplaceAll(folded(w), "ß", "ss") // Straße, STRASSE
 	cut, known := n.stemmed[lower]
 	if !known {
 		if cut = stem(lower); n.stemmed != nil {
