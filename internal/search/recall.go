@@ -19,7 +19,7 @@ import (
 const (
 	recallTime  = 5 * time.Millisecond
 	recallHits  = 10
-	recallTerms = 12      // limit of a text's terms
+	recallTerms = 8       // limit of a text's terms
 	recallText  = 4 << 10 // bytes of a text that are read: what a person pastes goes on with details
 	recallStep  = 8       // messages of the tail between two checks of the time
 
@@ -223,7 +223,15 @@ func recallTermsOf(text string) []term {
 	}
 	slices.SortStableFunc(words, func(a, b weighted) int { return cmp.Compare(b.weight, a.weight) })
 	var terms []term
-	for _, w := range words[:min(len(words), recallTerms)] {
+	room := 2 * recallTerms
+	for _, w := range words {
+		room-- // a pair of CJK characters is half a word
+		if r, _ := utf8.DecodeRuneInString(w.word); !isCJK(r) {
+			room--
+		}
+		if room < 0 {
+			break
+		}
 		t, _ := field{text: w.word}.term()
 		terms = append(terms, t)
 	}
