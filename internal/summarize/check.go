@@ -21,7 +21,7 @@ type answerLimits struct {
 func checkAnswer(text string, limits answerLimits, count func(string) int64) (checked string, kind FailureKind) {
 	text = withoutFence(strings.TrimSpace(text))
 	text, _ = redact.Mask(text)
-	text = withoutKept(text)
+	text = withoutSections(text, indexHeading, rules.heading(), stated.heading()) // no model writes them
 	if text == "" {
 		return "", FailEmpty
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,10 +49,10 @@ func joinPrompt(previous string, spans []string, wishes string, maxTokens int64)
 	var b strings.Builder
 	if previous != "" {
 		name = "update"
-		writeBlock(&b, tagSummary, withoutKept(previous))
+		writeBlock(&b, tagSummary, withoutSections(previous, indexHeading, rules.heading()))
 	}
 	for _, s := range spans {
-		writeBlock(&b, tagMinutes, withoutKept(s))
+		writeBlock(&b, tagMinutes, withoutSections(s, indexHeading, rules.heading()))
 	}
 	return finishPrompt(&b, name, wishes, maxTokens)
 }
@@ -182,18 +183,14 @@ func cutResult(text string, n int) string {
 	return text
 }
 
-// withoutKept returns a summary without its indexes and standing rules, which no model writes. A joined summary
-// may have several.
-func withoutKept(summary string) string {
-	if !strings.Contains(summary, indexHeading) && !strings.Contains(summary, rules.heading()) {
-		return summary
-	}
+// withoutSections returns a summary without the sections of some headings. A joined summary may have several of one.
+func withoutSections(summary string, headings ...string) string {
 	var b strings.Builder
 	in := false
 	for line := range strings.Lines(summary) {
 		text := strings.TrimSpace(line)
 		switch {
-		case text == indexHeading, text == rules.heading():
+		case slices.Contains(headings, text):
 			in = true
 		case strings.HasPrefix(text, "#") || text == "---":
 			in = false

@@ -20,6 +20,7 @@ const (
 	decisions
 	next
 	critical
+	stated
 	sectionCount
 )
 
@@ -35,6 +36,7 @@ func (s section) heading() string {
 		decisions:   "## Key decisions",
 		next:        "## Next steps",
 		critical:    "## Critical context",
+		stated:      "## Also stated",
 	}[s]
 }
 
@@ -46,7 +48,7 @@ const (
 
 // trimOrder is the order in which sections lose their oldest lines when a summary is too long. Done
 // work can be looked up; a person's wishes cannot be guessed, and rules stay until the person takes them back.
-var trimOrder = [...]section{done, inProgress, next, critical, blocked, decisions, constraints, goal, rules}
+var trimOrder = [...]section{done, inProgress, next, critical, stated, blocked, decisions, constraints, goal, rules}
 
 // line is one point of a summary.
 type line struct {

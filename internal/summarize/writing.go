@@ -68,7 +68,7 @@ func (w *writing) rulesSection(sp *span, old []line) string {
 	return c.out.render()
 }
 
-// indexed appends the index to a text, within the limit.
+// indexed adds to a model's text what no model writes, within the limit: the rules, what the model left out, the index.
 func (w *writing) indexed(sp *span, text string, old outline, running bool) string {
 	count := w.r.deps.Count
 	kept := w.spanRules
@@ -78,8 +78,14 @@ func (w *writing) indexed(sp *span, text string, old outline, running bool) stri
 	if kept != "" {
 		text = kept + "\n\n" + text
 	}
+	forIndex := float64(w.limit) * indexShare
+	room := w.limit - count(text)
+	least := min(int64(forIndex*statedOfTheRest), room)
+	if stated := sp.alsoStated(old.lines[stated], text, min(max(room-int64(forIndex), least), int64(statedShare*float64(w.limit))), count); stated != "" {
+		text += "\n\n" + stated
+	}
 	var files, index []string
-	room := min(w.limit-w.text-count(kept), w.limit-count(text)-count("\n\n"+indexHeading+"\n- "))
+	room = min(int64(forIndex), w.limit-count(text)-count("\n\n"+indexHeading+"\n- "))
 	if running {
 		files = fileLines(w.req.ReadFiles, w.req.ModifiedFiles, room/2, count)
 		for _, l := range files {
@@ -132,7 +138,7 @@ func (w *writing) mergeWithoutModel(err error, span string) string {
 		parts = w.req.Spans
 	}
 	o := merge(append(slices.Clip(parts), span))
-	o.index, o.lines[rules] = nil, nil // indexed adds them
+	o.index, o.lines[rules], o.lines[stated] = nil, nil, nil // indexed adds them
 	w.out.Note = "the running summary was merged without the model, which failed: " + failure.Error()
 	return o.fit(w.text, w.r.deps.Count)
 }
