@@ -11,7 +11,7 @@ import (
 
 // share is each section's share of the text's budget. The critical context gets what is left.
 var share = [sectionCount]float64{
-	goal: 0.12, rules: ruleShare, constraints: 0.42, done: 0.18, inProgress: 0.08,
+	goal: 0.12, rules: ruleShare, constraints: 0.3, alsoSaid: 0.25, done: 0.18, inProgress: 0.08,
 	blocked: 0.08, decisions: 0.12, next: 0.06, critical: 1,
 }
 
@@ -41,12 +41,12 @@ func (c *composer) compose(old *outline) *outline {
 	fresh := c.candidates(len(old.lines[goal]) == 0)
 	c.addRules(old.lines[rules])
 	c.keepOld(old, fresh)
-	for _, s := range [...]section{goal, constraints, decisions, inProgress, blocked, next, done, critical} {
+	for _, s := range [...]section{goal, constraints, alsoSaid, decisions, inProgress, blocked, next, done, critical} {
 		limit := min(int64(share[s]*float64(c.budget)), c.budget-c.tokens)
 		c.fill(s, fresh[s], limit)
 	}
 	if c.out.empty() && len(c.span.msgs) > 0 {
-		c.addLine(critical, fmt.Sprintf("%d messages without text.", len(c.span.msgs)), 0)
+		c.addLine(critical, fmt.Sprintf("%d messages that say nothing to keep.", len(c.span.msgs)), 0)
 	}
 	for s := range c.out.lines {
 		slices.SortStableFunc(c.out.lines[s], func(a, b line) int { return cmp.Compare(a.order, b.order) })
@@ -93,7 +93,7 @@ func (c *composer) keepOld(old *outline, fresh [sectionCount][]int) {
 		limit = c.budget * 65 / 100
 	}
 	if c.tokens > limit {
-		for _, s := range [...]section{critical, decisions, constraints} {
+		for _, s := range [...]section{critical, decisions, alsoSaid, constraints} {
 			sortLinesByScore(c.out.lines[s])
 		}
 	}
@@ -200,37 +200,42 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 	sp := c.span
 	unresolved := sp.unresolved()
 	lastPerson, lastModel, final := sp.lastTurn()
-	firstPerson := -1
+	firstPerson, asker := -1, byPerson
+	if !slices.ContainsFunc(sp.sentences, func(s sentence) bool { return s.by == byPerson }) {
+		asker = byProgram // the task of a sub-agent
+	}
 	for k := range sp.sentences {
 		s := &sp.sentences[k]
-		if s.by == byPerson && firstPerson < 0 && len(s.terms) > 2 && !s.rule { // a bare command is no goal, nor is a rule
+		if s.by == asker && firstPerson < 0 && len(s.terms) > 2 && !s.rule { // a bare command is no goal, nor is a rule
 			firstPerson = s.msg
 		}
 		if s.duplicate || math.IsInf(c.scores[k], -1) || s.by == byPerson && !s.pasted && (s.rule || ruleForgot.MatchString(s.text)) {
 			continue
 		}
 		switch {
-		case s.by == byPerson && needGoal && s.msg == firstPerson && s.nth < 2:
+		case s.by == asker && needGoal && s.msg == firstPerson && (s.nth == 0 || s.nth == 1 && !s.pasted):
 			found[goal] = append(found[goal], k)
 			continue
 		case s.by == byPerson && c.questionBefore(k) >= 0:
 			found[decisions] = append(found[decisions], k)
 		case s.by == byPerson && s.msg == lastPerson && !final && s.nth == 0:
 			found[inProgress] = append(found[inProgress], k)
-		case s.by == byPerson && !isQuestion(s.text) && !s.pasted:
+		case s.by == byPerson && !isQuestion(s.text) && !s.pasted && wishForm.MatchString(s.text):
 			found[constraints] = append(found[constraints], k)
+		case s.by == byPerson && !isQuestion(s.text) && !s.pasted && !s.saysNothing():
+			found[alsoSaid] = append(found[alsoSaid], k)
 		case s.failed && unresolved[s.msg]:
 			found[blocked] = append(found[blocked], k)
 		case s.by == byModel && s.msg != lastModel && s.finding:
 			found[decisions] = append(found[decisions], k)
-		case s.by == byModel && s.msg == lastModel && s.last:
-			if final {
-				found[next] = append(found[next], k)
-			} else {
-				found[inProgress] = append(found[inProgress], k)
-			}
-		case s.by == byModel && (s.nth == 0 || s.last) && sp.closes(s.msg):
+		case s.by == byModel && s.msg == lastModel && final && !s.saysNothing() && (isQuestion(s.text) || nextForm.MatchString(s.text)):
+			found[next] = append(found[next], k)
+		case s.by == byModel && s.msg == lastModel && s.last && !final:
+			found[inProgress] = append(found[inProgress], k)
+		case s.by == byModel && (s.nth == 0 || s.last) && sp.closes(s.msg) && !isQuestion(s.text) && !s.saysNothing():
 			found[done] = append(found[done], k)
+		case (s.by == byTool || s.by == byProgram) && !s.isStatement(), s.saysNothing():
+			continue
 		}
 		found[critical] = append(found[critical], k)
 	}

@@ -254,7 +254,7 @@ func TestDigestPrefersTypedTextToPastedText(t *testing.T) {
 
 func TestDigestOfMessagesWithoutText(t *testing.T) {
 	image := session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Person, Parts: []session.Part{{Kind: session.PartImage}}}
-	if text := digest(t, session.SummaryRequest{Messages: []session.Message{image, image}, MaxTokens: 100}); !strings.Contains(text, "2 messages without text.") {
+	if text := digest(t, session.SummaryRequest{Messages: []session.Message{image, image}, MaxTokens: 100}); !strings.Contains(text, "2 messages that say nothing to keep.") {
 		t.Errorf("the digest says %q", text)
 	}
 	if text := digest(t, session.SummaryRequest{MaxTokens: 100}); text != "" {
@@ -346,7 +346,7 @@ func TestPastedOutputIsNoConstraint(t *testing.T) {
 		person("rename src/theme.ts to src/palette.ts"), model("Renamed."),
 		person("配色表はここです。\n[theme] mode=256 (TERM=xterm)\n{\"a\":1}\n配色は変えないでください"), model("分かりました。"),
 	}})
-	wishes := between(text, "## Standing rules\n", "\n## ") + between(text, "## Constraints & preferences\n", "\n## ")
+	wishes := between(text, "## Standing rules\n", "\n## ") + between(text, "## Constraints & preferences\n", "\n## ") + between(text, "## Said by the person\n", "\n## ")
 	for _, want := range []string{"that should never happen", "must fall back to the dark one", "rename src/theme.ts to src/palette.ts", "配色は変えないでください"} {
 		if !strings.Contains(wishes, want) {
 			t.Errorf("%q is not among the wishes:\n%s", want, text)

@@ -89,6 +89,9 @@ func (rd *reader) addFact(s string, from, to int, f form, first bool) {
 		at = from
 	}
 	text := s[at:end]
+	if at > 0 && s[at-1] == '<' && text[0] == '/' { // </body>
+		return
+	}
 	if f.dots > 0 { // without the full stop of a sentence
 		f.dots = strings.Count(text, ".")
 	}
@@ -154,7 +157,7 @@ func classify(text string, f *form, first bool) (kind factKind, ok bool) {
 		rooted := text[0] == '/' || text[0] == '~' || strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../")
 		return factPath, (rooted && f.letters > 3 || f.slashes > 1 || f.dots > 0) && !strings.HasPrefix(text, "//")
 	case f.digits > 0 && (f.money || f.pct):
-		return factAmount, f.letters < 4
+		return factAmount, f.letters < 4 && text[0] != '%' // %-9s is a format
 	case f.digits > 0 && f.letters == 0:
 		if f.dots > 1 {
 			return factVersion, true

@@ -8,8 +8,41 @@ import (
 // What the model decided or found out, and what a tool established, is worth more than what either narrates.
 var (
 	modelFinding = regexp.MustCompile(`(?i)\b(decision:|decided (to|on|against)|root cause|the (cause|reason|culprit|problem|bug) (is|was)|turned out|turns out|i measured|measured at|so i (kept|chose|used|left)|i chose|we (chose|agreed)|the trade-?off|instead of|because|die ursache|der grund|entschieden|根本原因|原因是|决定|原因は|決め|判明)`)
-	toolFinding  = regexp.MustCompile(`(?i)\b(panic|exception|traceback|fatal|fail(ed|ure)?|error)\b.*(:\d+|\d)|:\d+(:\d+)?: |\b\d[\d,.]* (passed|failed|tests?|errors?|warnings?|rows?|matches|files changed|insertions)\b|\b\d[\d.,]* ?(ms|µs|ns|s|mb|gb|kb|mib|gib|%|req/s|ops/s|mb/s)\b`)
+	toolFinding  = regexp.MustCompile(`(?i)\b(panic|exception|traceback|fatal|fail(ed|ure)?|error)\b.*(:\d+|\d)|:\d+:\d+: |\b\d[\d,.]* (passed|failed|tests?|errors?|warnings?|rows?|matches|files changed|insertions)\b|\b\d[\d.,]* ?(ms|µs|ns|s|mb|gb|kb|mib|gib|%|req/s|ops/s|mb/s)\b`)
 )
+
+// Forms of sentences that say where they belong: a person's wish about how things should be, what the model is about
+// to do next, and what it says while it works, which nobody needs afterwards.
+var (
+	wishForm  = regexp.MustCompile(`(?i)\b(should|shouldn['’]t|must|needs? to|has to|have to|don['’]t|do not|never|always|only|prefer|i want|i['’]d like|would like|avoid|keep|without|instead|rather|at (most|least)|no more than|limit|deadline|budget|soll(te|en|ten)?|muss|müssen|nicht|kein\w*|ohne|lieber|höchstens|mindestens)\b|不要|应该|必须|希望|不能|べき|ないで|たい`)
+	nextForm  = regexp.MustCompile(`(?i)\b(next|remaining|remains|still (to|need|needs)|to ?do|left to|follow[- ]up|pending|then i|should i|shall i|would you like|do you want|let me know|which (one|approach|option)|als nächstes|noch offen|soll ich)\b|接下来|下一步|剩下|次に|残り`)
+	narration = regexp.MustCompile(`(?i)^\W*(let me|let['’]s|i['’]ll|i will|i['’]m going to|now,? (i|let)|i (need|want) to (check|look|see|find|read|search|understand)|looking at|i see|i think i|good|great|perfect|okay|ok|sure|hmm|wait|first,? (i|let))\b`)
+	notProse  = regexp.MustCompile(`(?i)^\s*(\d+\s*[→|:]|//|/\*|\*/|<!--|--|@@|diff |index [0-9a-f]|[+\-]\s)|^\S+(:\d+:(\t|[^\s\d]|  )|-\d+-)|\\n|:=|&&|\|\||=>|%[svdqwx]|[{};]\s*$`)
+	licence   = regexp.MustCompile(`(?i)\b(copyright|licen[cs]ed?|warrant(y|ies))\b`)
+	wholeForm = regexp.MustCompile(`^[\p{Lu}\p{Lo}\p{N}].*[.!?。！？]["”)]?$`)
+)
+
+// isStatement tells whether a sentence of a tool or a program may stand as a line: a result, or prose.
+// Program text, comments, licences and arguments of calls may not.
+func (s *sentence) isStatement() bool {
+	if s.finding || s.failed {
+		return true
+	}
+	prose := s.numbers > 0 || len(s.terms) > 5 && wholeForm.MatchString(s.text)
+	return prose && !s.inCall && isPlain(s.text) && !notProse.MatchString(s.text) && !licence.MatchString(s.text)
+}
+
+// saysNothing tells whether nobody needs a sentence afterwards: "Good.", "Let me look at it first.", "Here is the list:".
+func (s *sentence) saysNothing() bool {
+	switch {
+	case s.facts > 0 || s.finding:
+		return false
+	case len(s.terms) < 2:
+		return true
+	}
+	leadsOn := strings.HasSuffix(s.text, ":") || strings.HasSuffix(s.text, ":**")
+	return s.by == byModel && (leadsOn || narration.MatchString(s.text))
+}
 
 // isFinding tells whether a sentence of the model or of a tool holds a decision or a result.
 func (s *sentence) isFinding() bool {
@@ -17,7 +50,7 @@ func (s *sentence) isFinding() bool {
 	case byModel:
 		return modelFinding.MatchString(s.text)
 	case byTool:
-		return strings.ContainsAny(s.text, "0123456789") && toolFinding.MatchString(s.text)
+		return strings.ContainsAny(s.text, "0123456789") && !notProse.MatchString(s.text) && toolFinding.MatchString(s.text)
 	case byPerson, byProgram:
 	}
 	return false

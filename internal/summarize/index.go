@@ -4,12 +4,19 @@ import (
 	"cmp"
 	"math/bits"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // indexShare is the index's share of a summary's budget.
 const indexShare = 0.22
+
+// mostOfALabel is the limit of numbers with the same label: of "ok 2.4s", a hundred times.
+const mostOfALabel = 3
+
+// lineBehind is the line number behind a path in a search's output.
+var lineBehind = regexp.MustCompile(`[:\-]\d+[:\-]?.*$`)
 
 // index returns the facts of the span that the summary lacks: amounts, versions, URLs, identifiers,
 // names, numbers and paths, literally, the best first. A number comes with its label. budget is in
@@ -47,8 +54,19 @@ func (sp *span) index(previous []string, summary string, files []string, budget 
 		addPrevious(budget)
 	}
 	old := len(entries)
-	misses := 0
+	misses, labels, places := 0, map[string]int{}, map[string]bool{}
 	for _, f := range fresh {
+		if f.label != "" {
+			if labels[f.label]++; labels[f.label] > mostOfALabel {
+				continue
+			}
+		}
+		if place := lineBehind.ReplaceAllString(f.text, ""); f.kind == factPath || place != f.text {
+			if places[place] {
+				continue
+			}
+			places[place] = true
+		}
 		entry := f.text
 		if f.label != "" && !strings.Contains(f.label, "·") {
 			entry = f.label + " " + f.text
@@ -123,6 +141,15 @@ func (sp *span) scoreFact(f *fact) float64 {
 	case byModel:
 		score += 0.6
 	case byTool, byProgram:
+		if notProse.MatchString(s.text) {
+			score -= 0.5
+			if f.kind == factName { // a word of program text or of a licence
+				score -= 2
+			}
+		}
+		if licence.MatchString(s.text) {
+			score -= 3
+		}
 	}
 	k := sp.counter(f.term)
 	score -= 0.35 * log2(sp.count[k])

@@ -28,7 +28,7 @@ func rulesBudget(limit int64) int64 {
 
 var (
 	// What lays down a rule whatever else the sentence says.
-	ruleMark = regexp.MustCompile(`(?i)\b(never|always|from now on|going forward|at all times|under no circumstances|no exceptions|as a rule|without asking|unless i (say|ask|tell)|must not|mustn['’]t|we call (it|this|that|them)|in this (repo|repository|project|codebase),? (we|use|all|no|every)|niemals|nie|immer|stets|grundsätzlich|ab (jetzt|sofort)|wir nennen)\b` +
+	ruleMark = regexp.MustCompile(`(?i)\b(never|always|from now on|going forward|at all times|under no circumstances|no exceptions|as a rule|without asking|unless i (say|ask|tell)|(ask|check with|tell|warn) me (first|before|when(ever)?)|must not|mustn['’]t|we call (it|this|that|them)|in this (repo|repository|project|codebase),? (we|use|all|no|every)|frag(e|t)? mich (vorher|zuerst|bevor)|niemals|nie|immer|stets|grundsätzlich|ab (jetzt|sofort)|wir nennen)\b` +
 		`|永远|从不|绝不|必须|务必|禁止|一律|始终|总是|今后|从现在起|我们(称|叫|把)|決して|絶対に|必ず|常に|禁止|今後|と呼(ぶ|び|ん)|べき(だ|で|です)?[。.]?$|こと[。.]?$`)
 	// What lays down a rule when it is said of things in general.
 	ruleForm = regexp.MustCompile(`(?i)^(and |also,? |but |so |oh,? |ok,? |okay,? |please,? |bitte )*` +

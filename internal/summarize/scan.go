@@ -1,6 +1,8 @@
 package summarize
 
 import (
+	"strings"
+
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 )
@@ -49,6 +51,38 @@ type passage struct {
 	text   string
 	by     speaker
 	failed bool // the result of a call that failed
+	pasted bool // by a person, below a heading
+	inCall bool // arguments of a call
+}
+
+// withoutReminders cuts out what a program put into a tool's result.
+func withoutReminders(text string) string {
+	for {
+		before, rest, found := strings.Cut(text, "<system-reminder>")
+		if !found {
+			return text
+		}
+		_, after, _ := strings.Cut(rest, "</system-reminder>")
+		text = before + after
+	}
+}
+
+// splitPasted cuts a person's text before its first Markdown heading: people type none, they paste plans and files.
+func splitPasted(text string, by speaker) (typed, pasted string) {
+	if by != byPerson {
+		return text, ""
+	}
+	for at := 0; at < len(text); {
+		end := strings.IndexByte(text[at:], '\n') + 1
+		if _, heading := parseHeading(text[at : at+max(end, 1)]); heading && end > 0 {
+			return text[:at], text[at:]
+		}
+		if end == 0 {
+			break
+		}
+		at += end
+	}
+	return text, ""
 }
 
 // sentence is one sentence of the span with its features for scoring.
@@ -65,6 +99,7 @@ type sentence struct {
 	failed    bool   // in the result of a call that failed
 	duplicate bool   // the span contains the same sentence before
 	pasted    bool   // by a person, but more likely pasted output or code
+	inCall    bool   // in the arguments of a call
 	rule      bool   // by a person, in the form of a standing rule
 	finding   bool   // a decision of the model, or a result of a tool
 }
@@ -118,11 +153,13 @@ func scan(msgs []session.Message) *span {
 		for k := range m.Parts {
 			switch p := &m.Parts[k]; p.Kind {
 			case session.PartText, session.PartRefusal:
-				sp.addPassage(i, passage{text: p.Content(), by: speakerOf(m)})
+				typed, pasted := splitPasted(p.Content(), speakerOf(m))
+				sp.addPassage(i, passage{text: typed, by: speakerOf(m)})
+				sp.addPassage(i, passage{text: pasted, by: speakerOf(m), pasted: true})
 			case session.PartToolResult:
-				sp.addPassage(i, passage{text: p.Content(), by: byTool, failed: p.IsError != nil && *p.IsError})
+				sp.addPassage(i, passage{text: withoutReminders(p.Content()), by: byTool, failed: p.IsError != nil && *p.IsError})
 			case session.PartToolCall:
-				sp.addPassage(i, passage{text: p.Arguments, by: byTool})
+				sp.addPassage(i, passage{text: p.Arguments, by: byTool, inCall: true})
 			}
 		}
 	}
@@ -145,9 +182,9 @@ func (sp *span) counter(term uint32) uint32 { return term & uint32(len(sp.count)
 func (sp *span) addPassage(msg int, at passage) {
 	text, _ := redact.Mask(at.text)
 	rd := reader{span: sp}
-	first, pasted := len(sp.sentences), false
+	first, pasted := len(sp.sentences), at.pasted
 	for n, text := range splitSentences(text) {
-		s := sentence{text: text, msg: msg, nth: n, by: at.by, failed: at.failed}
+		s := sentence{text: text, msg: msg, nth: n, by: at.by, failed: at.failed, inCall: at.inCall}
 		facts := len(sp.facts)
 		rd.readSentence(&s)
 		s.facts = len(sp.facts) - facts
@@ -160,7 +197,7 @@ func (sp *span) addPassage(msg int, at passage) {
 			pasted = pasted || !isPlain(text)
 			s.pasted = pasted
 		}
-		s.finding = s.isFinding()
+		s.finding = !at.inCall && s.isFinding()
 		sp.countSentence(&s)
 		sp.sentences = append(sp.sentences, s)
 	}
@@ -170,11 +207,11 @@ func (sp *span) addPassage(msg int, at passage) {
 	}
 	end := &added[len(added)-1]
 	end.last = true
-	if at.by == byPerson && len(added) < maxTyped { // typed text with a path or two
+	if at.by == byPerson && len(added) < maxTyped && !at.pasted { // typed text with a path or two
 		for k := range added {
 			added[k].pasted = isWordless(added[k].text)
 		}
-	} else if end.pasted {
+	} else if end.pasted && !at.pasted {
 		end.pasted = !isPlain(end.text) // people comment below what they paste
 	}
 	for k := range added {

@@ -14,6 +14,7 @@ const (
 	goal section = iota
 	rules
 	constraints
+	alsoSaid
 	done
 	inProgress
 	blocked
@@ -30,6 +31,7 @@ func (s section) heading() string {
 		goal:        "## Goal",
 		rules:       "## Standing rules",
 		constraints: "## Constraints & preferences",
+		alsoSaid:    "## Said by the person",
 		done:        "### Done",
 		inProgress:  "### In progress",
 		blocked:     "### Blocked",
@@ -48,7 +50,7 @@ const (
 
 // trimOrder is the order in which sections lose their oldest lines when a summary is too long. Done
 // work can be looked up; a person's wishes cannot be guessed, and rules stay until the person takes them back.
-var trimOrder = [...]section{done, inProgress, next, critical, stated, blocked, decisions, constraints, goal, rules}
+var trimOrder = [...]section{done, inProgress, next, critical, stated, blocked, decisions, alsoSaid, constraints, goal, rules}
 
 // line is one point of a summary.
 type line struct {
