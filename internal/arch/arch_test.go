@@ -20,7 +20,7 @@ var levels = [][]string{
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
 	{"internal/export", "internal/recall"},
-	{"internal/jobs", "internal/web", "internal/config"},
+	{"internal/jobs", "internal/web", "internal/config", "internal/connect"},
 	{"cmd/sessiond", "tools"},
 }
 
@@ -51,6 +51,8 @@ var onlyHere = map[string][]string{
 	"github.com/danielgtaylor/huma":      {"internal/web"},
 	"github.com/spf13/cobra":             {"cmd/sessiond"},
 	"github.com/knadh/koanf":             {"internal/config"},
+	"github.com/tailscale/hujson":        {"internal/connect"},
+	"github.com/pelletier/go-toml":       {"internal/connect"},
 	"github.com/tiktoken-go/tokenizer":   {}, // vocabularies of megabytes: tests and calibration only
 	"modernc.org/sqlite":                 {"internal/store", "internal/search", "internal/analytics", "internal/history", "tools"},
 }

@@ -1,0 +1,510 @@
+package connect
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/tailscale/hujson"
+	"pgregory.net/rapid"
+
+	"sessiond/internal/testkit"
+)
+
+const binary = "/opt/my tools/it's \"here\"/sessiond"
+
+var all = Wanted{Binary: binary, Events: events}
+
+// before are configurations as users have them, by the file's name.
+var before = map[string][]string{
+	".claude.json": {
+		"", "{}", "{}\n", "{\n}\n", `{"numStartups":3}`, "{\n  \"numStartups\": 3,\n  \"mcpServers\": {}\n}",
+		"{\n  \"mcpServers\": {\n    \"github\": {\n      \"type\": \"stdio\",\n      \"command\": \"npx\",\n      \"args\": []\n    }\n  },\n  \"oauthAccount\": {}\n}\n",
+		"{\r\n\t\"mcpServers\": {\r\n\t\t\"a\": {\"command\": \"x\"}\r\n\t}\r\n}\r\n",
+	},
+	"opencode.jsonc": {
+		"// mine\n{\n  \"$schema\": \"https://opencode.ai/config.json\", // the schema\n  /* none yet */\n}\n",
+		"{\n    \"mcp\": {\n        \"docs\": { \"type\": \"remote\", \"url\": \"https://x\" }, // keep\n        // the last one\n    },\n}\n",
+		"{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\"]}} /* end */ }",
+	},
+	"settings.json": {
+		"", "{\n  \"model\": \"opus\",\n  \"permissions\": {\n    \"allow\": [\"Bash(ls:*)\"]\n  }\n}\n",
+		`{
+  "hooks": {
+    "PreCompact": [
+      {
+        "hooks": [
+          { "type": "command", "command": "~/bin/note", "timeout": 5 }
+        ]
+      }
+    ],
+    "SessionStart": [],
+    "Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]
+  }
+}
+`,
+	},
+	"config.toml": {
+		"", "model = \"gpt-5\"", "model = \"gpt-5\"\n",
+		"# mine\nmodel = \"gpt-5\" # best\n\n[mcp_servers.docs]\ncommand = \"npx\"\nargs = [\n  \"-y\", # yes\n]\n\n# trust\n[projects.\"/a b\"]\ntrust_level = \"trusted\"\nnote = \"\"\"\n[mcp_servers.sessiond]\n\"\"\"\n",
+		"[a]\nb = 1\r\n",
+	},
+	"config.yaml": {
+		"", "GOOSE_MODEL: x", "extensions:\n", "extensions: {}\nGOOSE_MODEL: x # y\n", "# mine\nextensions:\n  # first\n  developer:\n    enabled: true\n    type: builtin\n\n# model\nGOOSE_MODEL: x\n",
+		"extensions:\n    memory: {enabled: true}\n",
+	},
+	"SKILL.md": {""},
+}
+
+var forms = map[string]form{
+	".claude.json":   jsonServer{[]string{"mcpServers", serverName}, func(b string) any { return command{b, []string{"mcp"}} }},
+	"opencode.jsonc": jsonServer{[]string{"mcp", serverName}, func(b string) any { return map[string]any{"command": []string{b, "mcp"}} }},
+	"settings.json":  jsonHooks{"claude-code"},
+	"config.toml":    tomlServer{},
+	"config.yaml":    yamlExtension{},
+	"SKILL.md":       whole{opencodeText},
+}
+
+// For each kind of file: connect twice is connect once, a removal gives back the same bytes, and without the
+// backup a removal leaves what others wrote.
+func TestRemovalGivesBackTheSameBytes(t *testing.T) {
+	for name, texts := range before {
+		f := forms[name]
+		for _, text := range texts {
+			old := []byte(text)
+			if text == "" {
+				old = nil
+			}
+			added, err := f.add(old, all)
+			if err != nil {
+				t.Errorf("%s: %v in\n%s", name, err, text)
+				continue
+			}
+			have, found, err := f.find(added)
+			if err != nil || !found || name != "SKILL.md" && have.Binary != binary {
+				t.Errorf("%s: found %v %v %v in\n%s", name, have, found, err, added)
+			}
+			if again := testkit.Must(f.add(added, all))(t); !bytes.Equal(again, added) {
+				t.Errorf("%s: connected twice is\n%s", name, diff.Diff("once", added, "twice", again))
+			}
+			if back := testkit.Must(removed(f, added, old))(t); !bytes.Equal(back, old) || (back == nil) != (old == nil) {
+				t.Errorf("%s: removed is\n%s", name, diff.Diff("before", old, "after", back))
+			}
+			cut := testkit.Must(f.cut(added))(t)
+			if _, found, _ := f.find(cut); found {
+				t.Errorf("%s: still found in\n%s", name, cut)
+			}
+			// Every line of others is still there, but for space, braces and lists that were empty.
+			dense := func(s string) string { return strings.Join(strings.Fields(s), "") }
+			for line := range strings.Lines(text) {
+				line = strings.TrimRight(dense(line), ",{}[]")
+				if !strings.Contains(dense(string(cut)), line) && line != `"mcpServers":` && line != `"SessionStart":` {
+					t.Errorf("%s: %q is lost in\n%s\nfrom\n%s", name, line, cut, added)
+				}
+			}
+			// The place of sessiond changes, and the text says only that.
+			moved := all
+			moved.Binary = "/usr/bin/sessiond"
+			if again := testkit.Must(f.add(added, moved))(t); name != "SKILL.md" {
+				if have, _, err := f.find(again); err != nil || have.Binary != moved.Binary || bytes.Contains(again, []byte("my tools")) {
+					t.Errorf("%s: moved, but %v %v\n%s", name, have, err, again)
+				}
+			}
+		}
+	}
+}
+
+// The texts of each kind of file are as their program's documentation shows them.
+func TestTextIsAsTheProgramReadsIt(t *testing.T) {
+	w := Wanted{Binary: "/usr/bin/sessiond", Events: Events(false, false, false)}
+	for name, c := range map[string]struct{ before, after string }{
+		"opencode.jsonc": {
+			before["opencode.jsonc"][1],
+			"{\n    \"mcp\": {\n        \"docs\": { \"type\": \"remote\", \"url\": \"https://x\" }, // keep\n        // the last one\n        \"sessiond\": {\n            \"command\": [\n                \"/usr/bin/sessiond\",\n                \"mcp\"\n            ]\n        },\n    },\n}\n",
+		},
+		".claude.json": {"{}\n", "{\n  \"mcpServers\": {\n    \"sessiond\": {\n      \"command\": \"/usr/bin/sessiond\",\n      \"args\": [\n        \"mcp\"\n      ]\n    }\n  }\n}\n"},
+		"config.toml":  {"a = 1\n", "a = 1\n\n[mcp_servers.sessiond]\ncommand = \"/usr/bin/sessiond\"\nargs = [\"mcp\"]\n"},
+		"config.yaml": {"extensions:\n  # first\n  developer:\n    enabled: true\n", `extensions:
+  sessiond:
+    enabled: true
+    type: stdio
+    name: sessiond
+    description: Search and read earlier sessions of every agent on this host
+    cmd: "/usr/bin/sessiond"
+    args:
+      - mcp
+    timeout: 300
+  # first
+  developer:
+    enabled: true
+`},
+		"settings.json": {
+			"{\n  \"hooks\": {\n    \"PreCompact\": [{\"hooks\": []}]\n  }\n}\n",
+			`{
+  "hooks": {
+    "PreCompact": [{"hooks": []},
+      {
+        "hooks": [
+          {
+            "type": "command",
+            "command": "/usr/bin/sessiond hook claude-code",
+            "timeout": 10
+          }
+        ]
+      }
+    ],
+    "SessionStart": [
+      {
+        "matcher": "compact",
+        "hooks": [
+          {
+            "type": "command",
+            "command": "/usr/bin/sessiond hook claude-code",
+            "timeout": 10
+          }
+        ]
+      }
+    ],
+    "PostCompact": [
+      {
+        "hooks": [
+          {
+            "type": "command",
+            "command": "/usr/bin/sessiond hook claude-code",
+            "timeout": 10
+          }
+        ]
+      }
+    ],
+    "SessionEnd": [
+      {
+        "hooks": [
+          {
+            "type": "command",
+            "command": "/usr/bin/sessiond hook claude-code",
+            "timeout": 3
+          }
+        ]
+      }
+    ]
+  }
+}
+`,
+		},
+	} {
+		got := testkit.Must(forms[name].add([]byte(c.before), w))(t)
+		if string(got) != c.after {
+			t.Errorf("%s:\n%s", name, diff.Diff("want", []byte(c.after), "got", got))
+		}
+	}
+}
+
+// A file that does not parse is refused with the place; so is one whose form leaves no place for sessiond.
+func TestBrokenFileIsRefusedWithItsPlace(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{".claude.json", "{\n  \"a\": 1\n  \"b\": 2\n}", "line 3, column 3"},
+		{".claude.json", "{\n  name: 1}", "line 2, column 3"},
+		{".claude.json", "[]", "not an object"},
+		{".claude.json", "{\"mcpServers\": []}", "mcpServers is not an object"},
+		{"settings.json", "{\"hooks\": []}", "hooks is not an object"},
+		{"settings.json", "{\"hooks\": {\"PreCompact\": {}}}", "hooks.PreCompact is not a list"},
+		{"config.toml", "a = 1\nb = = 2\n", "line 2, column 5"},
+		{"config.toml", "mcp_servers = {a = {command = \"x\"}}\n", "inline table"},
+		{"config.yaml", "a: 1\nb: [\n", "line "},
+		{"config.yaml", "extensions: [a]\n", "line 1: extensions is not a list of names"},
+		{"SKILL.md", "mine\n", "not sessiond's"},
+	} {
+		if _, err := forms[c.name].add([]byte(c.text), all); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %q: %v, want %s", c.name, c.text, err, c.want)
+		}
+	}
+}
+
+// A later change of someone else stays when sessiond is removed.
+func TestRemovalKeepsLaterChanges(t *testing.T) {
+	for name, change := range map[string][2]string{
+		".claude.json":  {"\"numStartups\": 3", "\"numStartups\": 4"},
+		"settings.json": {"\"model\": \"opus\"", "\"model\": \"sonnet\""},
+		"config.toml":   {"args = [\"mcp\"]\n", "args = [\"mcp\"]\n\n[mcp_servers.sessiond.tools.search]\napproval_mode = \"approve\"\n\n# new\n[tui]\nx = 1\n"},
+		"config.yaml":   {"GOOSE_MODEL: x", "GOOSE_MODEL: z"},
+	} {
+		old := map[string]string{
+			".claude.json": "{\n  \"numStartups\": 3\n}\n", "settings.json": "{\n  \"model\": \"opus\"\n}\n",
+			"config.toml": "a = 1\n", "config.yaml": "extensions:\n  a:\n    enabled: true\nGOOSE_MODEL: x\n",
+		}[name]
+		want := strings.Replace(old, change[0], change[1], 1)
+		if name == "config.toml" {
+			want = old + "\n# new\n[tui]\nx = 1\n"
+		}
+		added := testkit.Must(forms[name].add([]byte(old), all))(t)
+		changed := bytes.Replace(added, []byte(change[0]), []byte(change[1]), 1)
+		got := testkit.Must(removed(forms[name], changed, []byte(old)))(t)
+		if string(got) != want {
+			t.Errorf("%s:\n%s", name, diff.Diff("want", []byte(want), "got", got))
+		}
+	}
+}
+
+// Any object, array or comment around it: connect and a removal without the backup leave the same values, and
+// connect is idempotent.
+func TestAnyJSONSurvives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		space := rapid.SampledFrom([]string{"", " ", "\n", "\n  ", " // c\n", "/* , } */", "\t\r\n"})
+		var value func(depth int) string
+		value = func(depth int) string {
+			kind := rapid.IntRange(0, 3).Draw(t, "kind")
+			if depth > 2 || kind < 2 {
+				return rapid.SampledFrom([]string{"1", "true", `"}{,\" //"`, `"x hook claude-code"`}).Draw(t, "leaf")
+			}
+			open, end := "{", "}"
+			if kind == 3 {
+				open, end = "[", "]"
+			}
+			out := open + space.Draw(t, "s")
+			for n := rapid.IntRange(0, 3).Draw(t, "n"); n > 0; n-- {
+				if kind == 2 {
+					out += `"k` + string(rune('a'+n)) + `":` + space.Draw(t, "s")
+				}
+				out += value(depth+1) + space.Draw(t, "s")
+				if n > 1 || rapid.Bool().Draw(t, "comma") {
+					out += "," + space.Draw(t, "s")
+				}
+			}
+			return out + end
+		}
+		text := "{" + space.Draw(t, "s")
+		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "mcpServers", "hooks"}), 0, 3, rapid.ID).Draw(t, "names") {
+			v := value(0)
+			if name != "a" {
+				v = "{" + space.Draw(t, "s") + `"z":` + v + space.Draw(t, "s") + "}"
+			}
+			text += `"` + name + `":` + v + space.Draw(t, "s") + "," + space.Draw(t, "s")
+		}
+		text += "}"
+		for _, name := range []string{".claude.json", "settings.json"} {
+			f := forms[name]
+			added, err := f.add([]byte(text), all)
+			if err != nil {
+				t.Fatalf("%s: %v in\n%s", name, err, text)
+			}
+			if again, err := f.add(added, all); err != nil || !bytes.Equal(again, added) {
+				t.Fatalf("%s: %v, twice\n%s", name, err, again)
+			}
+			cut, err := f.cut(added)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if back, err := removed(f, added, []byte(text)); err != nil || string(back) != text {
+				t.Fatalf("%s: %v, removed\n%s", name, err, back)
+			}
+			if got, want := values(t, cut), values(t, []byte(text)); got != want {
+				t.Fatalf("%s: %s, want %s\nfrom\n%s\nadded\n%s", name, got, want, text, added)
+			}
+		}
+	})
+}
+
+// values returns the values of a JSON text with sorted names, without comments, and without mcpServers and hooks
+// where they are empty.
+func values(t *rapid.T, text []byte) string {
+	plain, err := hujson.Standardize(text)
+	all := map[string]any{}
+	if err == nil {
+		err = json.Unmarshal(plain, &all)
+	}
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return encode(all, "", "")
+}
+
+// Codex' own hashes of these hooks, as `hooks/list` of its app-server says.
+func TestUntrustedHooksOfCodex(t *testing.T) {
+	f := jsonHooks{"codex"}
+	hooks := testkit.Must(f.add(nil, Wanted{"/opt/x/sessiond", []string{atCompact, "PreCompact", "SessionEnd", beforeEdits}}))(t)
+	trust := func(place, hash string) string {
+		return "[hooks.state.\"/home/ana/.codex/hooks.json:" + place + ":0:0\"]\ntrusted_hash = \"sha256:" + hash + "\"\n"
+	}
+	trusted := trust("pre_compact", "a7268ea19f652239d79a11d443068dcd7b8c81c9449c97711f70cd70f2ab3a5f") +
+		trust("session_start", "9a1c095d7fdaf50f7143eb6622812ee8c30c7c91ecabb72158a1a5e619768798") +
+		trust("session_end", "712fd18f0fa1a7415e3c12e8ee6eb787e083b6f2434a755ac7ee43cd053c7b88") +
+		trust("pre_tool_use", "170debe3b0ed875da6fe4c50c7433f3ecec0f63d025a9589d6b26630c9a2a3b4")
+	for _, c := range []struct{ name, config, want string }{
+		{"all trusted", trusted, ""},
+		{"none", "model = \"x\"\n", "PreCompact PreToolUse SessionEnd SessionStart"},
+		{"one changed since", strings.Replace(trusted, "a7268", "b7268", 1), "PreCompact"},
+	} {
+		got := testkit.Must(f.untrusted(hooks, []byte(c.config)))(t)
+		if said := strings.Join(slices.Sorted(slices.Values(got)), " "); said != c.want {
+			t.Errorf("%s: %q, want %q", c.name, said, c.want)
+		}
+	}
+}
+
+func TestQuotedWordIsReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringMatching(`/[a-z '"\\$\n]*`).Draw(t, "path")
+		if back := unquoteShell(quoteShell(s)); back != s {
+			t.Fatalf("%q became %q", s, back)
+		}
+	})
+}
+
+// home makes a home folder with files, and its host.
+func home(t *testing.T, files map[string]string) (string, Host) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		testkit.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.Check(t, os.WriteFile(path, []byte(text), 0o640))
+	}
+	return dir, Host{func(name string) string { return map[string]string{"HOME": dir}[name] }}
+}
+
+func program(t *testing.T, h Host, name string) Program {
+	t.Helper()
+	for _, p := range h.Programs() {
+		if p.Name == name {
+			return p
+		}
+	}
+	t.Fatalf("no program %s", name)
+	return Program{}
+}
+
+// Each program's folder is byte for byte what it was, after connect and a removal.
+func TestEveryProgramIsAsBefore(t *testing.T) {
+	files := map[string]string{
+		".claude.json": before[".claude.json"][6], ".claude/settings.json": before["settings.json"][2], ".codex/config.toml": before["config.toml"][3],
+		".config/opencode/opencode.jsonc": before["opencode.jsonc"][1], ".pi/agent/settings.json": "{}", ".config/goose/config.yaml": before["config.yaml"][4],
+		".gemini/settings.json": "{\n  // dark\n  \"theme\": \"x\"\n}\n", ".cursor/mcp.json": "{\"mcpServers\": {}}", ".openclaw/openclaw.json": "{\n  \"gateway\": {\"port\": 1},\n}\n",
+	}
+	dir, host := home(t, files)
+	plan := func(remove bool) (changes []Change) {
+		for _, p := range host.Programs() {
+			if !host.Found(p) {
+				t.Errorf("%s is not found", p.Name)
+			}
+			changes = append(changes, testkit.Must(p.Plan(all, remove))(t)...)
+		}
+		return changes
+	}
+	if n := len(plan(true)); n > 0 {
+		t.Errorf("%d changes remove what is not there", n)
+	}
+	for _, c := range plan(false) {
+		testkit.Check(t, c.Write())
+	}
+	for _, p := range host.Programs() {
+		state := testkit.Must(p.State())(t)
+		if len(state.Parts) != len(p.Files) || strings.Contains(state.String(), "not connected") {
+			t.Errorf("%s is %s", p.Name, state)
+		}
+		if want := p.Name == "codex"; want != strings.HasSuffix(state.String(), "hooks pending trust") {
+			t.Errorf("%s is %s", p.Name, state)
+		}
+	}
+	if n := len(plan(false)); n > 0 {
+		t.Errorf("a second connect has %d changes", n)
+	}
+	for name, text := range files {
+		if name != ".pi/agent/settings.json" && string(testkit.Must(os.ReadFile(filepath.Join(dir, name+BackupSuffix)))(t)) != text {
+			t.Errorf("%s: the backup differs", name)
+		}
+	}
+	for _, c := range plan(true) {
+		testkit.Check(t, c.Write())
+	}
+	left := map[string]string{}
+	testkit.Check(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			name := testkit.Must(filepath.Rel(dir, path))(t)
+			left[name] = string(testkit.Must(os.ReadFile(path))(t))
+		}
+		return err
+	}))
+	for name, text := range left {
+		if files[name] != text {
+			t.Errorf("left behind or changed: %s\n%s", name, text)
+		}
+	}
+	if len(left) != len(files) {
+		t.Errorf("%d files are left, want %d", len(left), len(files))
+	}
+}
+
+func TestBackupIsKeptWhileConnected(t *testing.T) {
+	dir, host := home(t, map[string]string{".claude/settings.json": "{}"})
+	p := program(t, host, "claude-code")
+	for _, w := range []Wanted{{binary, Events(false, false, false)}, {binary, events}, {"/elsewhere/sessiond", nil}} {
+		for _, c := range testkit.Must(p.Plan(w, false))(t) {
+			testkit.Check(t, c.Write())
+		}
+	}
+	if got := testkit.Must(os.ReadFile(filepath.Join(dir, ".claude/settings.json"+BackupSuffix)))(t); string(got) != "{}" {
+		t.Errorf("the backup is %s", got)
+	}
+	have, _, _ := jsonHooks{"claude-code"}.find(testkit.Must(os.ReadFile(filepath.Join(dir, ".claude/settings.json")))(t))
+	if len(have.Events) != len(events) || have.Binary != "/elsewhere/sessiond" {
+		t.Errorf("a later connect without the flags took hooks away: %v", have)
+	}
+}
+
+// A symbolic link stays, its target keeps its mode; read-only files, changed files and links to nothing are refused.
+func TestWriteLeavesTheRest(t *testing.T) {
+	dir, host := home(t, map[string]string{"dots/claude.json": "{}", ".claude/settings.json": "{}"})
+	testkit.Check(t, os.Symlink("dots/claude.json", filepath.Join(dir, ".claude.json")))
+	p := program(t, host, "claude-code")
+	changes := testkit.Must(p.Plan(all, false))(t)
+	testkit.Check(t, changes[0].Write())
+	link := testkit.Must(os.Lstat(filepath.Join(dir, ".claude.json")))(t)
+	target := testkit.Must(os.Stat(filepath.Join(dir, "dots/claude.json")))(t)
+	if link.Mode()&os.ModeSymlink == 0 || target.Mode().Perm() != 0o640 || target.Size() < 10 {
+		t.Errorf("the link is %v, its target %v with %d bytes", link.Mode(), target.Mode(), target.Size())
+	}
+	settings := filepath.Join(dir, ".claude/settings.json")
+	testkit.Check(t, os.Chmod(settings, 0o440))
+	if err := changes[1].Write(); err == nil || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("a read-only file: %v", err)
+	}
+	testkit.Check(t, os.Chmod(settings, 0o640))
+	testkit.Check(t, os.WriteFile(settings, []byte(`{"new": 1}`), 0o640))
+	if err := changes[1].Write(); err == nil || !strings.Contains(err.Error(), "changed it meanwhile") {
+		t.Errorf("a changed file: %v", err)
+	}
+	if got := testkit.Must(os.ReadFile(settings))(t); string(got) != `{"new": 1}` || exists(settings+BackupSuffix) {
+		t.Errorf("written over: %s", got)
+	}
+	testkit.Check(t, os.Remove(settings))
+	testkit.Check(t, os.Symlink("nothing", settings))
+	if _, err := p.Plan(all, false); err == nil || !strings.Contains(err.Error(), "link to nothing") {
+		t.Errorf("a link to nothing: %v", err)
+	}
+	unlock := testkit.Must(host.Lock())(t)
+	if _, err := host.Lock(); err == nil {
+		t.Error("two connects at once")
+	}
+	testkit.Check(t, unlock())
+}
+
+func TestEnvironmentMovesFolders(t *testing.T) {
+	env := map[string]string{
+		"HOME": "/home/ana", "XDG_CONFIG_HOME": "/x", "CLAUDE_CONFIG_DIR": "/cc", "CODEX_HOME": "~/co", "PI_CODING_AGENT_DIR": "/pi", "GOOSE_PATH_ROOT": "/g",
+		"GEMINI_CLI_HOME": "/ge", "OPENCLAW_CONFIG_PATH": "/oc/my.json",
+	}
+	want := map[string]string{
+		"claude-code": "/cc/.claude.json", "codex": "/home/ana/co/config.toml", "opencode": "/x/opencode/opencode.json", "pi": "/pi/mcp.json", "goose": "/g/config/config.yaml",
+		"gemini-cli": "/ge/.gemini/settings.json", "cursor": "/home/ana/.cursor/mcp.json", "openclaw": "/oc/my.json",
+	}
+	for _, p := range (Host{func(name string) string { return env[name] }}).Programs() {
+		if got := p.Files[0].Path; got != want[p.Name] {
+			t.Errorf("%s: %s, want %s", p.Name, got, want[p.Name])
+		}
+	}
+}

@@ -1,0 +1,98 @@
+// written by `sessiond connect`; `sessiond connect --remove opencode` deletes this file
+const sessiond = ""
+const events = []
+
+import { spawn } from "node:child_process"
+
+const added = new Map() // by session: the text that its requests carry
+const compacted = new Set() // sessions whose compaction began
+const known = new Set() // sessions that made a request
+
+// hook runs `sessiond hook opencode` on an event and returns the text that it adds to the context.
+function hook(event, fields) {
+  return new Promise((resolve) => {
+    const child = spawn(sessiond, ["hook", "opencode"], { stdio: ["pipe", "pipe", "ignore"], timeout: 10000 })
+    let out = ""
+    child.on("error", () => resolve(""))
+    child.on("close", (code) => resolve(code === 0 ? textOf(out) : ""))
+    child.stdout.on("data", (data) => (out += data))
+    child.stdin.on("error", () => {})
+    child.stdin.end(JSON.stringify({ hook_event_name: event, ...fields }))
+  })
+}
+
+function textOf(out) {
+  try {
+    return JSON.parse(out).hookSpecificOutput?.additionalContext ?? ""
+  } catch {
+    return out.trim()
+  }
+}
+
+// tell runs a chosen hook and keeps its text for the session's next requests.
+async function tell(name, id, fields) {
+  if (!events.includes(name)) return
+  const text = await hook(name.split(":")[0], { session_id: id, cwd: process.cwd(), ...fields })
+  if (text) added.set(id, text)
+}
+
+async function afterCompaction(id, fields) {
+  await tell("PostCompact", id, fields)
+  await tell("SessionStart:compact", id, { source: "compact", ...fields })
+}
+
+async function end(fields) {
+  for (const id of known) await tell("SessionEnd", id, { reason: "other", ...fields })
+}
+
+function isEdit(tool) {
+  return tool === "edit" || tool === "write"
+}
+
+// opencode 1.x
+async function server({ directory }) {
+  const here = { cwd: directory }
+  return {
+    event: async ({ event }) => {
+      const at = event.properties
+      if (event.type === "session.created") await tell("SessionStart:startup", at.info.id, { source: "startup", ...here })
+      if (event.type === "session.compacted") await afterCompaction(at.sessionID, here)
+    },
+    "chat.message": async (input, output) => {
+      known.add(input.sessionID)
+      const prompt = output.parts.map((part) => part.text ?? "").join("\n")
+      await tell("UserPromptSubmit", input.sessionID, { prompt, ...here })
+    },
+    "experimental.session.compacting": async ({ sessionID }) => tell("PreCompact", sessionID, here),
+    "experimental.chat.system.transform": async ({ sessionID }, output) => {
+      if (added.has(sessionID)) output.system.push(added.get(sessionID))
+    },
+    "tool.execute.before": async ({ tool, sessionID }, { args }) => {
+      if (isEdit(tool)) await tell("PreToolUse:Edit|Write", sessionID, { tool_name: tool, tool_input: { file_path: args.filePath }, ...here })
+    },
+    dispose: () => end(here),
+  }
+}
+
+// opencode 2
+async function setup(context) {
+  if (!context.session?.hook) return // an early 2 without hooks of sessions
+  await context.session.hook("prompt", (event) => tell("UserPromptSubmit", event.sessionID, { prompt: event.prompt?.text ?? "" }))
+  await context.session.hook("compaction", async (event) => {
+    compacted.add(event.sessionID)
+    await tell("PreCompact", event.sessionID)
+  })
+  await context.session.hook("context", async (event) => {
+    const id = event.sessionID
+    if (event.kind && event.kind !== "primary") return
+    if (!known.has(id)) {
+      known.add(id)
+      await tell("SessionStart:startup", id, { source: "startup" })
+    }
+    if (compacted.delete(id)) await afterCompaction(id)
+    if (added.has(id)) event.system.push({ type: "text", text: added.get(id) })
+  })
+  return () => end()
+}
+
+export default { id: "sessiond", server, setup }

@@ -1,0 +1,241 @@
+package connect
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// jsonHooks are hooks in the form of Claude Code: hooks.EVENT is a list of groups, each with a matcher and a list
+// of commands. Codex has the same form. A command is the same for every event: the event's name is in the JSON
+// that it reads, and Codex trusts a command by its text.
+type jsonHooks struct{ program string }
+
+// A hook of sessiond in the file, with its place.
+type placed struct {
+	event          string
+	group, handler int
+	matcher        string
+	command        *hujson.Value
+	timeout        int
+}
+
+// A hook is fast or stops: 10 s is far more than it needs, and the end of a session waits 3 s at most in Codex.
+func timeout(event string) int {
+	if event == "SessionEnd" {
+		return 3
+	}
+	return 10
+}
+
+type jsonGroup struct {
+	Matcher string        `json:"matcher,omitempty"`
+	Hooks   []jsonHandler `json:"hooks"`
+}
+
+type jsonHandler struct {
+	Type    string `json:"type"`
+	Command string `json:"command"`
+	Timeout int    `json:"timeout"`
+}
+
+// all returns the hooks of sessiond in a text, in the order of the text.
+func (f jsonHooks) all(text []byte) ([]placed, error) {
+	root, err := parseJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	var found []placed
+	hooks := lookup(root, "hooks")
+	if hooks == nil {
+		return nil, nil
+	}
+	byEvent, _ := hooks.Value.(*hujson.Object)
+	if byEvent == nil {
+		return nil, fmt.Errorf("hooks is not an object")
+	}
+	for _, m := range byEvent.Members {
+		event := m.Name.Value.(hujson.Literal).String()
+		for g := 0; m.Value.Find(fmt.Sprintf("/%d", g)) != nil; g++ {
+			group := m.Value.Find(fmt.Sprintf("/%d", g))
+			for h := 0; group.Find(fmt.Sprintf("/hooks/%d", h)) != nil; h++ {
+				handler := group.Find(fmt.Sprintf("/hooks/%d", h))
+				command := handler.Find("/command")
+				if command == nil || command.Value.Kind() != '"' || !strings.HasSuffix(command.Value.(hujson.Literal).String(), f.suffix()) {
+					continue
+				}
+				p := placed{event: event, group: g, handler: h, command: command}
+				if m := group.Find("/matcher"); m != nil && m.Value.Kind() == '"' {
+					p.matcher = m.Value.(hujson.Literal).String()
+				}
+				if t := handler.Find("/timeout"); t != nil && t.Value.Kind() == '0' {
+					p.timeout = int(t.Value.(hujson.Literal).Int())
+				}
+				found = append(found, p)
+			}
+		}
+	}
+	return found, nil
+}
+
+func (f jsonHooks) suffix() string { return " hook " + f.program }
+
+func (f jsonHooks) find(old []byte) (Wanted, bool, error) {
+	hooks, err := f.all(old)
+	w := Wanted{}
+	for _, h := range hooks {
+		w.Binary = unquoteShell(strings.TrimSuffix(h.command.Value.(hujson.Literal).String(), f.suffix()))
+		w.Events = append(w.Events, strings.TrimSuffix(h.event+":"+h.matcher, ":"))
+	}
+	return Wanted{}.merged(w).with(w.Binary), len(hooks) > 0, err
+}
+
+func (w Wanted) with(binary string) Wanted { w.Binary = binary; return w }
+
+func (f jsonHooks) add(old []byte, w Wanted) ([]byte, error) {
+	hooks, err := f.all(old)
+	if err != nil {
+		return nil, err
+	}
+	text, command := old, quoteShell(w.Binary)+f.suffix()
+	for _, h := range slices.Backward(hooks) { // sessiond is elsewhere now
+		if h.command.Value.(hujson.Literal).String() != command {
+			text = splice(text, h.command.StartOffset, h.command.EndOffset, quoteJSON(command))
+		}
+	}
+	have, _, _ := f.find(old)
+	for _, e := range w.Events {
+		if slices.Contains(have.Events, e) {
+			continue
+		}
+		event, matcher, _ := strings.Cut(e, ":")
+		group := jsonGroup{matcher, []jsonHandler{{"command", command, timeout(event)}}}
+		root, err := parseJSON(text)
+		if err != nil {
+			return nil, err
+		}
+		switch groups := lookup(root, "hooks", event); {
+		case groups == nil:
+			if text, err = put(text, []string{"hooks", event}, []jsonGroup{group}); err != nil {
+				return nil, err
+			}
+		case groups.Value.Kind() != '[':
+			return nil, fmt.Errorf("hooks.%s is not a list", event)
+		default: // behind the user's: Codex trusts a hook by its number in the list
+			text = appendItem(text, root, groups, "", group)
+		}
+	}
+	return text, nil
+}
+
+func (f jsonHooks) cut(old []byte) ([]byte, error) {
+	text := old
+	for {
+		hooks, err := f.all(text)
+		if err != nil || len(hooks) == 0 {
+			return text, err
+		}
+		h := hooks[len(hooks)-1]
+		root, err := parseJSON(text)
+		if err != nil {
+			return nil, err
+		}
+		groups := lookup(root, "hooks", h.event)
+		handlers := groups.Find(fmt.Sprintf("/%d/hooks", h.group))
+		switch {
+		case len(itemsOf(handlers).spans) > 1:
+			text = cutItem(text, handlers, h.handler)
+		case len(itemsOf(groups).spans) > 1:
+			text = cutItem(text, groups, h.group)
+		default:
+			if text, err = cutMember(text, []string{"hooks", h.event}); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// untrusted returns the events whose hooks Codex skips: its user has not trusted them, or they changed since. In
+// config.toml Codex keeps under hooks.state, for the place of each hook, the hash of what was trusted.
+// Source: codex-rs/hooks, discovery.rs; checked with Codex 0.169's hooks/list.
+func (f jsonHooks) untrusted(hooks, config []byte) ([]string, error) {
+	placed, err := f.all(hooks)
+	if err != nil {
+		return nil, err
+	}
+	all, err := parseTOML(config)
+	if err != nil {
+		return nil, err
+	}
+	table, _ := all["hooks"].(map[string]any)
+	states, _ := table["state"].(map[string]any)
+	var events []string
+	for _, h := range placed {
+		place := fmt.Sprintf("hooks.json:%s:%d:%d", snakeCase(h.event), h.group, h.handler)
+		trusted := false
+		for key, state := range states {
+			s, _ := state.(map[string]any)
+			trusted = trusted || strings.HasSuffix(key, place) && s["trusted_hash"] == h.hash()
+		}
+		if !trusted {
+			events = append(events, h.event)
+		}
+	}
+	return events, nil
+}
+
+// hash is Codex's hash of a hook: of its JSON with sorted names.
+func (h placed) hash() string {
+	said := map[string]any{
+		"event_name": snakeCase(h.event),
+		"hooks": []any{map[string]any{
+			"type": "command", "command": h.command.Value.(hujson.Literal).String(), "timeout": h.timeout, "async": false,
+		}},
+	}
+	if h.matcher != "" {
+		said["matcher"] = h.matcher
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(said)
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
+}
+
+func snakeCase(event string) string {
+	var b strings.Builder
+	for i, r := range event {
+		if r >= 'A' && r <= 'Z' {
+			if i > 0 {
+				b.WriteByte('_')
+			}
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// quoteShell quotes a word for a POSIX shell, if need be.
+func quoteShell(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+@%:,", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// unquoteShell is the inverse of quoteShell.
+func unquoteShell(s string) string {
+	if len(s) < 2 || s[0] != '\'' || s[len(s)-1] != '\'' {
+		return s
+	}
+	return strings.ReplaceAll(s[1:len(s)-1], `'\''`, "'")
+}

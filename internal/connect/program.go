@@ -1,0 +1,199 @@
+package connect
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const serverName = "sessiond"
+
+// Host is where the programs are looked for.
+type Host struct {
+	Getenv func(string) string
+}
+
+// Program is an agent program and the files in which it learns of sessiond.
+type Program struct {
+	Name   string // as on sessiond's command line
+	Folder string // with its configuration
+	Files  []File
+	binary string
+}
+
+// Part is what a file is for.
+type Part string
+
+const (
+	MCP   Part = "MCP"
+	Hooks Part = "hooks"
+	Skill Part = "skill"
+)
+
+// File is one file of a program's configuration.
+type File struct {
+	Part Part
+	Path string
+	form form
+}
+
+// command is the common form of an MCP server.
+type command struct {
+	Command string   `json:"command"`
+	Args    []string `json:"args"`
+}
+
+// Programs returns the programs that sessiond knows, each with the folders that the environment gives it.
+// docs/connect.md has the sources.
+func (h Host) Programs() []Program {
+	home := h.Getenv("HOME")
+	under := func(names ...string) string { return filepath.Join(append([]string{home}, names...)...) }
+	moved := func(name, usual string) string { // by an environment variable
+		dir := h.Getenv(name)
+		if rest, ok := strings.CutPrefix(dir, "~"); ok && (rest == "" || rest[0] == '/') {
+			dir = under(rest)
+		}
+		return cmp.Or(dir, usual)
+	}
+	server := func(path string, names ...string) File {
+		return File{MCP, path, jsonServer{append(names, serverName), func(binary string) any { return command{binary, []string{"mcp"}} }}}
+	}
+	skill := func(dir string) File {
+		return File{Skill, filepath.Join(dir, "skills", serverName, "SKILL.md"), whole{skillText}}
+	}
+	config := moved("XDG_CONFIG_HOME", under(".config"))
+
+	claude := moved("CLAUDE_CONFIG_DIR", under(".claude"))
+	claudeServers := filepath.Join(moved("CLAUDE_CONFIG_DIR", home), ".claude.json")
+	if old := filepath.Join(claude, ".config.json"); exists(old) { // of early versions; Claude Code prefers it
+		claudeServers = old
+	}
+	codex := moved("CODEX_HOME", under(".codex"))
+	opencode := filepath.Join(config, "opencode")
+	opencodeServers := filepath.Join(opencode, "opencode.json")
+	if with := opencodeServers + "c"; exists(with) {
+		opencodeServers = with
+	}
+	opencodeEntry := func(binary string) any {
+		return struct {
+			Type    string   `json:"type"`
+			Command []string `json:"command"`
+			Enabled bool     `json:"enabled"`
+		}{"local", []string{binary, "mcp"}, true}
+	}
+	pi := moved("PI_CODING_AGENT_DIR", under(".pi", "agent"))
+	piEntry := func(binary string) any {
+		return struct {
+			command
+			Exposure string `json:"exposure"`
+		}{command{binary, []string{"mcp"}}, "direct"}
+	}
+	goose := filepath.Join(config, "goose")
+	if root := h.Getenv("GOOSE_PATH_ROOT"); filepath.IsAbs(root) {
+		goose = filepath.Join(root, "config")
+	}
+	gemini := filepath.Join(moved("GEMINI_CLI_HOME", home), ".gemini")
+	cursor := under(".cursor")
+	openclaw := moved("OPENCLAW_STATE_DIR", filepath.Join(moved("OPENCLAW_HOME", home), ".openclaw"))
+
+	return []Program{
+		{Name: "claude-code", binary: "claude", Folder: claude, Files: []File{
+			server(claudeServers, "mcpServers"),
+			{Hooks, filepath.Join(claude, "settings.json"), jsonHooks{"claude-code"}},
+			skill(claude),
+		}},
+		{Name: "codex", binary: "codex", Folder: codex, Files: []File{
+			{MCP, filepath.Join(codex, "config.toml"), tomlServer{}},
+			{Hooks, filepath.Join(codex, "hooks.json"), jsonHooks{"codex"}},
+			skill(codex),
+		}},
+		{Name: "opencode", binary: "opencode", Folder: opencode, Files: []File{
+			{MCP, opencodeServers, jsonServer{[]string{"mcp", serverName}, opencodeEntry}},
+			{Hooks, filepath.Join(opencode, "plugins", "sessiond.js"), whole{opencodeText}},
+			skill(opencode),
+		}},
+		{Name: "pi", binary: "pi", Folder: pi, Files: []File{
+			{MCP, filepath.Join(pi, "mcp.json"), jsonServer{[]string{"mcpServers", serverName}, piEntry}},
+			{Hooks, filepath.Join(pi, "extensions", "sessiond.ts"), whole{piText}},
+			skill(pi),
+		}},
+		{Name: "goose", binary: "goose", Folder: goose, Files: []File{{MCP, filepath.Join(goose, "config.yaml"), yamlExtension{}}}},
+		{Name: "gemini-cli", binary: "gemini", Folder: gemini, Files: []File{server(filepath.Join(gemini, "settings.json"), "mcpServers")}},
+		{Name: "cursor", binary: "cursor", Folder: cursor, Files: []File{server(filepath.Join(cursor, "mcp.json"), "mcpServers")}},
+		{Name: "openclaw", binary: "openclaw", Folder: openclaw, Files: []File{
+			server(moved("OPENCLAW_CONFIG_PATH", filepath.Join(openclaw, "openclaw.json")), "mcp", "servers"),
+		}},
+	}
+}
+
+// Found reports whether a program is on this host: its folder, a file of it, or the program itself in PATH.
+func (h Host) Found(p Program) bool {
+	if exists(p.Folder) {
+		return true
+	}
+	for _, f := range p.Files {
+		if exists(f.Path) {
+			return true
+		}
+	}
+	for _, dir := range filepath.SplitList(h.Getenv("PATH")) {
+		if info, err := os.Stat(filepath.Join(dir, p.binary)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// State is how far a program is connected.
+type State struct {
+	Parts   map[Part]bool
+	Pending []string // events whose hooks Codex skips until its user trusts them
+}
+
+// State reads the files of a program.
+func (p Program) State() (State, error) {
+	s := State{Parts: map[Part]bool{}}
+	texts := map[Part][]byte{}
+	for _, f := range p.Files {
+		text, err := read(f.Path)
+		if err == nil {
+			texts[f.Part] = text
+			_, s.Parts[f.Part], err = f.form.find(text)
+		}
+		if err != nil {
+			return s, fileError(f.Path, err)
+		}
+	}
+	if p.Name == "codex" && s.Parts[Hooks] {
+		var err error
+		if s.Pending, err = (jsonHooks{p.Name}).untrusted(texts[Hooks], texts[MCP]); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// String says it in a few words.
+func (s State) String() string {
+	var has []string
+	for _, part := range []Part{MCP, Hooks, Skill} {
+		if s.Parts[part] {
+			has = append(has, string(part))
+		}
+	}
+	switch {
+	case len(has) == 0:
+		return "not connected"
+	case len(s.Pending) > 0:
+		return "connected (" + strings.Join(has, ", ") + "), hooks pending trust"
+	}
+	return "connected (" + strings.Join(has, ", ") + ")"
+}

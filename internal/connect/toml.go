@@ -1,0 +1,145 @@
+package connect
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// tomlServer is an MCP server of Codex: the table [mcp_servers.sessiond], at the end of the file.
+type tomlServer struct{}
+
+const tomlKey = "mcp_servers"
+
+func (tomlServer) find(old []byte) (Wanted, bool, error) {
+	all, err := parseTOML(old)
+	servers, _ := all[tomlKey].(map[string]any)
+	server, found := servers[serverName].(map[string]any)
+	binary, _ := server["command"].(string)
+	return Wanted{Binary: binary}, found, err
+}
+
+func (f tomlServer) add(old []byte, w Wanted) ([]byte, error) {
+	have, found, err := f.find(old)
+	if err != nil || found && have.Binary == w.Binary {
+		return old, err
+	}
+	rest := old
+	if found {
+		if rest, err = f.cut(old); err != nil {
+			return nil, err
+		}
+	}
+	table := fmt.Sprintf("[%s.%s]\ncommand = %s\nargs = [\"mcp\"]\n", tomlKey, serverName, quoteTOML(w.Binary))
+	if len(rest) > 0 && !bytes.HasSuffix(rest, []byte("\n")) {
+		rest = append(bytes.Clone(rest), '\n')
+	}
+	if len(rest) > 0 {
+		table = "\n" + table
+	}
+	out := append(bytes.Clone(rest), table...)
+	if !f.sameElse(old, out, true) {
+		return nil, fmt.Errorf("%s is an inline table; write it as [%s.NAME] tables, or add sessiond by hand:\n%s", tomlKey, tomlKey, table)
+	}
+	return out, nil
+}
+
+func (f tomlServer) cut(old []byte) ([]byte, error) {
+	out := bytes.Clone(old)
+	tables, err := tablesOf(old)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range slices.Backward(tables) {
+		if len(t.name) >= 2 && t.name[0] == tomlKey && t.name[1] == serverName {
+			out = cutLines(out, t.start, t.end)
+		}
+	}
+	if !f.sameElse(old, out, false) {
+		return nil, fmt.Errorf("%s.%s is not a table of its own; remove it by hand", tomlKey, serverName)
+	}
+	return out, nil
+}
+
+// sameElse reports whether a changed text parses, says of sessiond what it should, and all else as before.
+func (f tomlServer) sameElse(old, changed []byte, wanted bool) bool {
+	without := func(text []byte) (map[string]any, bool) {
+		all, err := parseTOML(text)
+		if servers, ok := all[tomlKey].(map[string]any); ok {
+			delete(servers, serverName)
+			if len(servers) == 0 {
+				delete(all, tomlKey)
+			}
+		}
+		return all, err == nil
+	}
+	_, found, _ := f.find(changed)
+	before, _ := without(old)
+	after, ok := without(changed)
+	return ok && found == wanted && reflect.DeepEqual(before, after)
+}
+
+func parseTOML(text []byte) (map[string]any, error) {
+	all := map[string]any{}
+	err := toml.Unmarshal(text, &all)
+	if wrong := (*toml.DecodeError)(nil); errors.As(err, &wrong) {
+		line, column := wrong.Position()
+		err = fmt.Errorf("line %d, column %d: %w", line, column, wrong)
+	}
+	return all, err
+}
+
+// table is a table of a TOML text: its name, and its place up to the next table.
+type table struct {
+	name       []string
+	start, end int
+}
+
+func tablesOf(text []byte) ([]table, error) {
+	var p unstable.Parser
+	p.Reset(text)
+	var tables []table
+	for p.NextExpression() {
+		e := p.Expression()
+		if e.Kind != unstable.Table && e.Kind != unstable.ArrayTable {
+			continue
+		}
+		t := table{start: -1, end: len(text)}
+		for key := e.Key(); key.Next(); {
+			if t.start < 0 {
+				t.start = bytes.LastIndexByte(text[:key.Node().Raw.Offset], '\n') + 1
+			}
+			t.name = append(t.name, string(key.Node().Data))
+		}
+		if len(tables) > 0 {
+			tables[len(tables)-1].end = t.start
+		}
+		tables = append(tables, t)
+	}
+	return tables, p.Error()
+}
+
+// cutLines removes whole lines, and the empty line before them if there is another behind or nothing. The comments
+// and empty lines at their end belong to what follows, and stay.
+func cutLines(text []byte, start, end int) []byte {
+	for end > start {
+		line := bytes.LastIndexByte(text[start:end-1], '\n') + 1 + start
+		if said := strings.TrimSpace(string(text[line:end])); said != "" && said[0] != '#' {
+			break
+		}
+		end = line
+	}
+	if bytes.HasSuffix(text[:start], []byte("\n\n")) && (end == len(text) || text[end] == '\n') {
+		start--
+	}
+	return splice(text, start, end, "")
+}
+
+// quoteTOML quotes a string. TOML's escapes are those of JSON, but DEL needs one, too.
+func quoteTOML(s string) string { return strings.ReplaceAll(quoteJSON(s), "\x7f", `\u007f`) }

@@ -1,0 +1,186 @@
+package connect
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/gofrs/flock"
+
+	"sessiond/internal/session"
+)
+
+// BackupSuffix is what a backup's name ends in.
+const BackupSuffix = ".sessiond-backup"
+
+// Change is a file that is to change. Nil is no file.
+type Change struct {
+	File
+	Old, New []byte
+	remove   bool
+	backup   bool // keep Old beside
+}
+
+// Plan returns how the files of a program change to connect it, or with remove to undo that. It writes nothing.
+func (p Program) Plan(w Wanted, remove bool) ([]Change, error) {
+	var changes []Change
+	for _, f := range p.Files {
+		old, err := read(f.Path)
+		if err != nil {
+			return nil, fileError(f.Path, err)
+		}
+		c := Change{File: f, Old: old, remove: remove}
+		if remove {
+			var backup []byte
+			if backup, err = read(f.Path + BackupSuffix); err == nil {
+				c.New, err = removed(f.form, old, backup)
+			}
+		} else {
+			var found bool
+			if _, found, err = f.form.find(old); err == nil {
+				c.New, err = f.form.add(old, w)
+			}
+			c.backup = old != nil && !found
+		}
+		if err != nil {
+			return nil, fileError(f.Path, err)
+		}
+		if (c.New == nil) != (old == nil) || !bytes.Equal(c.New, old) {
+			changes = append(changes, c)
+		}
+	}
+	return changes, nil
+}
+
+// Lock keeps a second `sessiond connect` of this user out until unlock. It writes no file.
+func (h Host) Lock() (unlock func() error, err error) {
+	lock := flock.New(h.Getenv("HOME"), flock.SetFlag(os.O_RDONLY))
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		err = session.Errorf(session.Conflict, "another `sessiond connect` is writing; try again when it is done")
+	}
+	return lock.Unlock, err
+}
+
+// Write writes the change, unless the file is not what it was when the change was planned. A reader sees the old
+// text or the new one. The file keeps its mode and owner, a symbolic link stays and its target changes.
+func (c Change) Write() error {
+	if err := c.write(); err != nil {
+		return fileError(c.Path, err)
+	}
+	return nil
+}
+
+func (c Change) write() error {
+	target := c.Path
+	info, err := os.Lstat(target)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if target, err = filepath.EvalSymlinks(target); err == nil {
+			info, err = os.Stat(target)
+		}
+	}
+	mode := fs.FileMode(0o600)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && c.Old == nil:
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		info = nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return errors.New("it is not a regular file")
+	case info.Mode()&0o200 == 0:
+		return errors.New("it is read-only; nothing was written. Make it writable or change it by hand")
+	default:
+		mode = info.Mode().Perm()
+	}
+	if err := c.unchanged(); err != nil {
+		return err
+	}
+	if c.backup {
+		if err := replace(c.Path+BackupSuffix, c.Old, mode, info, nil); err != nil {
+			return fmt.Errorf("write the backup: %w", err)
+		}
+	}
+	if c.New == nil {
+		err = os.Remove(target)
+		_ = os.Remove(filepath.Dir(target)) // a folder that this emptied; else it stays
+	} else {
+		err = replace(target, c.New, mode, info, c.unchanged)
+	}
+	if err == nil && c.remove {
+		if err = os.Remove(c.Path + BackupSuffix); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	return err
+}
+
+// unchanged returns an error if the file is not what was read.
+func (c Change) unchanged() error {
+	now, err := read(c.Path)
+	if err == nil && ((now == nil) != (c.Old == nil) || !bytes.Equal(now, c.Old)) {
+		err = session.Errorf(session.Conflict, "another program changed it meanwhile; nothing was written. Run `sessiond connect` again")
+	}
+	return err
+}
+
+// replace writes a file whole or not at all. last is asked before the old file goes.
+func replace(path string, text []byte, mode fs.FileMode, owner fs.FileInfo, last func() error) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".sessiond-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) //nolint:errcheck // gone after the rename
+	_, err = temp.Write(text)
+	err = errors.Join(err, temp.Chmod(mode))
+	if owner != nil {
+		if o, ok := owner.Sys().(*syscall.Stat_t); ok && int(o.Uid) != os.Getuid() {
+			err = errors.Join(err, temp.Chown(int(o.Uid), int(o.Gid)))
+		}
+	}
+	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if last != nil {
+		if err := last(); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(temp.Name(), path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// read returns a file's text, nil if there is none.
+func read(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, errors.New("it is a symbolic link to nothing; make its target or delete it")
+		}
+		return nil, nil
+	case err == nil && text == nil:
+		text = []byte{}
+	}
+	return text, err
+}
+
+func fileError(path string, err error) error {
+	var known *fs.PathError
+	if errors.As(err, &known) && known.Path == path {
+		err = known.Err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}

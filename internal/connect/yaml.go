@@ -1,0 +1,156 @@
+package connect
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// yamlExtension is an MCP server of Goose: extensions.sessiond, the first of the extensions.
+type yamlExtension struct{}
+
+const yamlKey = "extensions"
+
+func (yamlExtension) find(old []byte) (Wanted, bool, error) {
+	all, err := parseYAML(old)
+	extensions, _ := all[yamlKey].(map[string]any)
+	extension, found := extensions[serverName].(map[string]any)
+	binary, _ := extension["cmd"].(string)
+	return Wanted{Binary: binary}, found, err
+}
+
+func (f yamlExtension) add(old []byte, w Wanted) ([]byte, error) {
+	have, found, err := f.find(old)
+	if err != nil || found && have.Binary == w.Binary {
+		return old, err
+	}
+	rest := old
+	if found {
+		if rest, err = f.cut(old); err != nil {
+			return nil, err
+		}
+	}
+	entry := func(indent string) string {
+		lines := []string{
+			serverName + ":", "  enabled: true", "  type: stdio", "  name: " + serverName,
+			"  description: Search and read earlier sessions of every agent on this host",
+			"  cmd: " + quoteTOML(w.Binary), "  args:", "    - mcp", "  timeout: 300",
+		}
+		return indent + strings.Join(lines, "\n"+indent) + "\n"
+	}
+	out, err := f.insert(rest, entry)
+	if err != nil {
+		return nil, err
+	}
+	if !f.sameElse(old, out, true) {
+		return nil, fmt.Errorf("%s has a form that cannot be edited in place; add sessiond by hand:\n%s", yamlKey, entry("  "))
+	}
+	return out, nil
+}
+
+// insert adds the entry behind the line `extensions:`, or that line and the entry at the end.
+func (yamlExtension) insert(text []byte, entry func(indent string) string) ([]byte, error) {
+	name, value, err := yamlMember(text, yamlKey)
+	if err != nil {
+		return nil, err
+	}
+	if name == nil {
+		if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+			text = append(bytes.Clone(text), '\n')
+		}
+		return append(bytes.Clone(text), yamlKey+":\n"+entry("  ")...), nil
+	}
+	next := lineStart(text, name.Line+1)
+	switch {
+	case value.Kind == yaml.MappingNode && value.Style&yaml.FlowStyle == 0 && len(value.Content) > 0:
+		return splice(text, next, next, entry(strings.Repeat(" ", value.Content[0].Column-1))), nil
+	case value.Kind == yaml.MappingNode && len(value.Content) == 0, value.Tag == "!!null": // `extensions: {}` or `extensions:`
+		return splice(text, lineStart(text, name.Line), next, yamlKey+":\n"+entry("  ")), nil
+	}
+	return nil, fmt.Errorf("line %d: %s is not a list of names; add sessiond by hand:\n%s", name.Line, yamlKey, entry("  "))
+}
+
+func (f yamlExtension) cut(old []byte) ([]byte, error) {
+	_, value, err := yamlMember(old, yamlKey)
+	if err != nil {
+		return nil, err
+	}
+	out := old
+	for i := 0; value != nil && i+1 < len(value.Content); i += 2 {
+		if value.Content[i].Value != serverName {
+			continue
+		}
+		last := value.Content[i+1]
+		for len(last.Content) > 0 {
+			last = last.Content[len(last.Content)-1]
+		}
+		out = splice(old, lineStart(old, value.Content[i].Line), lineStart(old, last.Line+1), "")
+		if len(value.Content) == 2 { // no extension is left
+			line := lineStart(old, value.Content[i].Line)
+			out = splice(out, len(bytes.TrimRight(out[:line], " \r\n")), line, " {}\n")
+		}
+	}
+	if !f.sameElse(old, out, false) {
+		return nil, fmt.Errorf("%s.%s cannot be removed in place; remove it by hand", yamlKey, serverName)
+	}
+	return out, nil
+}
+
+// sameElse is tomlServer's, for YAML.
+func (f yamlExtension) sameElse(old, changed []byte, wanted bool) bool {
+	without := func(text []byte) (map[string]any, bool) {
+		all, err := parseYAML(text)
+		extensions, _ := all[yamlKey].(map[string]any)
+		delete(extensions, serverName)
+		if len(extensions) == 0 {
+			delete(all, yamlKey)
+		}
+		return all, err == nil
+	}
+	_, found, _ := f.find(changed)
+	before, _ := without(old)
+	after, ok := without(changed)
+	return ok && found == wanted && (len(before)+len(after) == 0 || reflect.DeepEqual(before, after))
+}
+
+func parseYAML(text []byte) (map[string]any, error) {
+	var all map[string]any
+	if err := yaml.Unmarshal(text, &all); err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: ")) // has the line
+	}
+	return all, nil
+}
+
+// yamlMember returns a member of the root, as nodes that know their lines.
+func yamlMember(text []byte, name string) (key, value *yaml.Node, err error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, nil, err
+	}
+	if len(doc.Content) == 0 {
+		return nil, nil, nil
+	}
+	for in, i := doc.Content[0].Content, 0; i+1 < len(in); i += 2 {
+		if in[i].Value == name {
+			return in[i], in[i+1], nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// lineStart returns the place where a line begins, counted from 1.
+func lineStart(text []byte, line int) int {
+	at := 0
+	for ; line > 1; line-- {
+		n := bytes.IndexByte(text[at:], '\n')
+		if n < 0 {
+			return len(text)
+		}
+		at += n + 1
+	}
+	return at
+}
