@@ -32,7 +32,7 @@ the database, and remove the files of the old one that end in -wal and -shm.`,
 				if err != nil {
 					return err
 				}
-				return a.printChecks(checks, nil)
+				return a.printChecks(append(checks, a.connectionChecks()...), nil)
 			})
 		},
 	}

@@ -18,6 +18,7 @@ type env struct {
 	environ  []string
 	now      func() time.Time
 	dir      string // the working directory
+	program  string // as sessiond was started
 	inTTY    bool   // a user can type
 	outTTY   bool   // a user reads standard output
 	errTTY   bool   // a user reads standard error
@@ -25,7 +26,7 @@ type env struct {
 }
 
 func hostEnv() *env {
-	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ(), now: time.Now}
+	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ(), now: time.Now, program: os.Args[0]}
 	e.dir, _ = os.Getwd() // "" names no session, and `@` says so
 	e.inTTY = term.IsTerminal(int(os.Stdin.Fd()))
 	e.outTTY = term.IsTerminal(int(os.Stdout.Fd()))

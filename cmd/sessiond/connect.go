@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/connect"
+	"sessiond/internal/redact"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+type connectFlags struct{ dryRun, yes, remove, atStart, forPrompts, beforeEdits bool }
+
+func (a *app) connectCommand() *cobra.Command {
+	var names []string
+	for _, p := range a.host().Programs() {
+		names = append(names, p.Name)
+	}
+	var f connectFlags
+	cmd := &cobra.Command{
+		Use: "connect [PROGRAM...]", Short: "Connect the agent programs on this host with sessiond", Args: arguments(0, unlimited),
+		Long: "Adds sessiond to the configuration of PROGRAM, or of all programs found: its MCP server, with which\n" +
+			"a model searches earlier sessions; hooks, which bring back what a compaction lost; and a skill, which\n" +
+			"says when to search. Programs: " + strings.Join(names, ", ") + ".\n" +
+			"It shows the changes and asks first. The rest of each file stays as it is, and a backup is kept beside\n" +
+			"(NAME" + connect.BackupSuffix + "). --remove undoes it.",
+		Example:   "  sessiond connect --dry-run\n  sessiond connect claude-code codex\n  sessiond connect --remove",
+		ValidArgs: names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := exclusive(cmd, "dry-run", "yes"); err != nil {
+				return err
+			}
+			for _, hook := range []string{"at-start", "for-prompts", "before-edits"} {
+				if err := exclusive(cmd, "remove", hook); err != nil {
+					return err
+				}
+			}
+			programs, err := a.programs(args)
+			if err != nil {
+				return err
+			}
+			return a.connect(cmd.Context(), programs, f)
+		},
+	}
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+	fl := cmd.Flags()
+	fl.BoolVar(&f.dryRun, "dry-run", false, "show the changes, write nothing")
+	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	fl.BoolVar(&f.remove, "remove", false, "remove sessiond from the configurations")
+	fl.BoolVar(&f.atStart, "at-start", false, "also a hook when a session starts")
+	fl.BoolVar(&f.forPrompts, "for-prompts", false, "also a hook for each prompt")
+	fl.BoolVar(&f.beforeEdits, "before-edits", false, "also a hook before a file is edited")
+	return cmd
+}
+
+func (a *app) host() connect.Host { return connect.Host{Getenv: a.getenv} }
+
+// programs returns the named programs, or those found on this host.
+func (a *app) programs(names []string) ([]connect.Program, error) {
+	var known []string
+	var chosen []connect.Program
+	for _, p := range a.host().Programs() {
+		known = append(known, p.Name)
+		found := a.host().Found(p)
+		switch named := slices.Contains(names, p.Name); {
+		case named && !found:
+			return nil, session.Errorf(session.NotFound, "%s is not on this host: %s does not exist, and PATH has no such program", p.Name, p.Folder)
+		case named, found && len(names) == 0:
+			chosen = append(chosen, p)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, usagef("unknown program %q; known: %s", name, strings.Join(known, ", "))
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, session.Errorf(session.NotFound, "no agent program is on this host; known: %s", strings.Join(known, ", "))
+	}
+	return chosen, nil
+}
+
+// connection is a program with the changes that connect it.
+type connection struct {
+	Program string   `json:"program"`
+	State   string   `json:"state"`           // before
+	Files   []string `json:"files,omitempty"` // to change
+	Written bool     `json:"written"`
+	Error   string   `json:"error,omitempty"`
+	changes []connect.Change
+}
+
+// connect plans, shows, asks and writes. A program with a broken file is left out, and fails the command at its end.
+func (a *app) connect(ctx context.Context, programs []connect.Program, f connectFlags) error {
+	binary, err := a.self()
+	if err != nil {
+		return err
+	}
+	wanted := connect.Wanted{Binary: binary, Events: connect.Events(f.atStart, f.forPrompts, f.beforeEdits)}
+	var plan []*connection
+	var failed error
+	changes := 0
+	for _, p := range programs {
+		c := &connection{Program: p.Name}
+		state, err := p.State()
+		if err == nil {
+			c.changes, err = p.Plan(wanted, f.remove)
+		}
+		c.State = state.String()
+		if err != nil {
+			c.State, c.Error = "error", err.Error()
+			a.warn("%s: nothing was changed: %s", p.Name, err)
+			failed = quietError{err}
+		}
+		for _, change := range c.changes {
+			c.Files = append(c.Files, change.Path)
+			changes++
+		}
+		plan = append(plan, c)
+	}
+	if a.flags.json {
+		if changes > 0 && f.yes {
+			err = a.writeConnections(plan)
+		}
+		return errors.Join(a.printJSON(map[string]any{"data": plan}), err, failed)
+	}
+	a.printConnections(plan)
+	switch {
+	case changes == 0:
+		if failed == nil {
+			fmt.Fprintln(a.out, "\nThere is nothing to change.")
+		}
+		return failed
+	case f.dryRun:
+		fmt.Fprintln(a.out, "\nNothing was written (--dry-run).")
+		return failed
+	case !f.yes && !a.inTTY:
+		return usagef("nothing was changed: no terminal to ask on; --yes writes without asking")
+	case !f.yes:
+		question := fmt.Sprintf("\nWrite %s? [y/N] ", plural(int64(changes), "change", "changes"))
+		if sure, err := a.ask(ctx, question, false); err != nil || !sure {
+			return errors.Join(err, failed)
+		}
+	}
+	if err := a.writeConnections(plan); err != nil {
+		return err
+	}
+	for _, c := range plan {
+		for _, change := range c.changes {
+			fmt.Fprintf(a.out, "%s: wrote %s\n", c.Program, inOneLine(change.Path))
+		}
+		if hooked := slices.ContainsFunc(c.changes, func(c connect.Change) bool { return c.Part == connect.Hooks }); hooked && c.Program == "codex" && !f.remove {
+			fmt.Fprintln(a.out, "codex: it skips new and changed hooks until you trust them: type /hooks in Codex.")
+		}
+	}
+	if !f.remove {
+		fmt.Fprintln(a.out, "Restart running programs to see the change.")
+	}
+	return failed
+}
+
+func (a *app) writeConnections(plan []*connection) error {
+	unlock, err := a.host().Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock() //nolint:errcheck // ends with the process at the latest
+	for _, c := range plan {
+		for _, change := range c.changes {
+			if err := change.Write(); err != nil {
+				return err
+			}
+		}
+		c.Written = len(c.changes) > 0
+	}
+	return nil
+}
+
+// printConnections prints what is connected, and the changes as a diff. Secrets beside them are masked.
+func (a *app) printConnections(plan []*connection) {
+	var rows [][]string
+	for _, c := range plan {
+		note := plural(int64(len(c.changes)), "file to change", "files to change")
+		if len(c.changes) == 0 {
+			note = ""
+		}
+		rows = append(rows, []string{c.Program, c.State, note})
+	}
+	a.printTable([]column{{name: "program"}, {name: "now", least: 13, grow: true}, {name: "", keep: 1}}, rows)
+	for _, c := range plan {
+		for _, change := range c.changes {
+			oldName, newName := inOneLine(change.Path), inOneLine(change.Path)
+			if change.Old == nil {
+				oldName = os.DevNull
+			}
+			if change.New == nil {
+				newName = os.DevNull
+			}
+			said, _ := redact.Mask(string(diff.Diff(oldName, change.Old, newName, change.New)))
+			_, said, _ = strings.Cut(said, "\n") // `diff OLD NEW`
+			_, _ = io.WriteString(a.out, "\n"+said)
+		}
+	}
+}
+
+// connectionChecks are doctor's lines about the programs on this host. None of them fails the check.
+func (a *app) connectionChecks() []store.Check {
+	var checks []store.Check
+	for _, p := range a.host().Programs() {
+		if !a.host().Found(p) {
+			continue
+		}
+		c := store.Check{Name: p.Name, OK: true}
+		state, err := p.State()
+		if c.Detail = state.String(); err != nil {
+			c.Detail = "cannot be read: " + err.Error()
+		}
+		if len(state.Pending) > 0 {
+			c.Detail += ": type /hooks in Codex"
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+// self returns the absolute path with which sessiond was started. A symbolic link stays one: it outlives an update.
+func (a *app) self() (string, error) {
+	path := a.program
+	if !strings.ContainsRune(path, filepath.Separator) {
+		found, err := exec.LookPath(path)
+		if err != nil {
+			return "", fmt.Errorf("find sessiond itself: %w", err)
+		}
+		path = found
+	}
+	return a.absolute(path), nil
+}
