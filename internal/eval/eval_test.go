@@ -73,7 +73,7 @@ func TestTranscripts(t *testing.T) {
 	}
 	r := openRig(t)
 	sum := tally{}
-	talks := r.importTalks(t, *folder)
+	talks := r.importTalks(t, *folder, leastTalk)
 	for _, talk := range talks {
 		sum.add(r.measure(t, talk))
 	}
@@ -252,8 +252,8 @@ type talk struct {
 // leastTalk is the number of messages of a transcript that can be compacted five times.
 const leastTalk = 40
 
-// importTalks returns the conversations of a folder of transcripts that are long enough.
-func (r *rig) importTalks(t *testing.T, folder string) (talks []talk) {
+// importTalks returns the conversations of a folder of transcripts that have at least so many messages.
+func (r *rig) importTalks(t *testing.T, folder string, least int) (talks []talk) {
 	none := func(string) string { return "" }
 	for name, source := range map[string]history.Source{
 		"pi": pi.New(none), "codex": codex.New(none, time.Now),
@@ -287,7 +287,7 @@ func (r *rig) importTalks(t *testing.T, folder string) (talks []talk) {
 				talk.messages = append(talk.messages, plain)
 			}
 		}
-		if len(talk.messages) >= leastTalk {
+		if len(talk.messages) >= least {
 			talks = append(talks, talk)
 		}
 	}

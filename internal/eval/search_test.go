@@ -1,6 +1,7 @@
 package eval_test
 
 import (
+	"cmp"
 	"database/sql"
 	"flag"
 	"fmt"
@@ -23,7 +24,7 @@ import (
 var (
 	dataDir = flag.String("data", "", "folder of LoCoMo, LongMemEval and REALTALK, as published")
 	newer   = flag.Int("newer", 0, "add this many newer messages about other things")
-	half    = flag.String("half", "held", "of the questions made from transcripts: tune or held")
+	half    = flag.String("half", "", "tune or held; without: held of the questions made from transcripts, both of memory")
 )
 
 // TestSearchData prints how well questions find what answers them, beside plain FTS5.
@@ -33,7 +34,7 @@ func TestSearchData(t *testing.T) {
 		sets = readDatasets(t, *dataDir)
 	}
 	if *folder != "" {
-		sets = append(sets, madeQuestions(t, openRig(t).importTalks(t, *folder), *half))
+		sets = append(sets, madeQuestions(t, openRig(t).importTalks(t, *folder, leastTalk), *half))
 	}
 	if len(sets) == 0 {
 		t.Skip("nothing to search: give -data DIR or -folder DIR")
@@ -264,7 +265,7 @@ func (p *plain) talks(q, dialogue string, n int) []string   { return p.find("tal
 // by words said around them. Stretches of 20 messages are talks. Half of the questions, by their hash,
 // are for tuning.
 func madeQuestions(t testing.TB, talks []talk, half string) dataset {
-	set := dataset{name: "questions made from transcripts, " + half}
+	set := dataset{name: "questions made from transcripts, " + cmp.Or(half, "held")}
 	random := rand.New(rand.NewPCG(3, 4))
 	in := map[string]int{}
 	var chats []chat
