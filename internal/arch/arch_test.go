@@ -19,7 +19,7 @@ var levels = [][]string{
 	{"internal/session", "internal/callid", "db/migrations", "queries"},
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
-	{"internal/export", "internal/recall"},
+	{"internal/export", "internal/recall", "internal/memory"},
 	{"internal/jobs", "internal/web", "internal/config", "internal/connect"},
 	{"cmd/sessiond", "tools"},
 }

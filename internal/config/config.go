@@ -19,6 +19,8 @@ type Config struct {
 	TokenFile string   `koanf:"token_file"` // 0600, created on first start
 	Timezone  string   `koanf:"timezone"`   // for ids, day boundaries and resets
 
+	ExcludeProjects []string `koanf:"exclude_projects"` // folders that no agent is told of, by tools and hooks
+
 	Summarizer Summarizer          `koanf:"summarizer"`
 	Compaction contextmgr.Settings `koanf:"compaction"` // nil is "as the preset says"
 	Reset      Reset               `koanf:"reset"`

@@ -224,7 +224,7 @@ func searchableText(m *session.Message) string {
 		text := ""
 		switch p := &m.Parts[i]; p.Kind {
 		case session.PartText, session.PartRefusal, session.PartToolResult, session.PartReasoning:
-			text = p.Content()
+			text = session.WithoutEcho(p.Content())
 		case session.PartToolCall:
 			text = p.ToolName + " " + argumentWords(p.Arguments)
 		}

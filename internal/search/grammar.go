@@ -281,6 +281,18 @@ func (f filters) match(shared []string) string {
 	return b.String()
 }
 
+// anyProject returns the filter of several projects, followed by AND.
+func anyProject(folders []string) string {
+	if len(folders) == 0 {
+		return ""
+	}
+	tags := make([]string, len(folders))
+	for i, folder := range folders {
+		tags[i] = "tags : " + quote(tag(tagProject, folder))
+	}
+	return "(" + strings.Join(tags, " OR ") + ") AND "
+}
+
 // tagsOf returns the tags of a message. Their facts never change.
 func tagsOf(m *session.Message, s *session.Session) string {
 	facts := map[string]bool{}

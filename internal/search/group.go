@@ -104,6 +104,9 @@ func (r *run) findSessions(ctx context.Context, steps []string, match matcher) e
 		if err != nil {
 			return err
 		}
+		if r.query.Hide != nil && r.query.Hide(&s) {
+			continue
+		}
 		r.sessions = append(r.sessions, SessionHit{
 			SessionID: s.ID, Title: s.Title, Source: s.Source, Project: s.Project, ActiveAt: s.ActiveAt,
 			Score: math.Round(g.score*1e4) / 1e4, Passages: append([]Hit{}, r.hits...),
@@ -148,7 +151,7 @@ func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error
 		return nil, err
 	}
 	_, excluded := r.parsed.wanted()
-	narrowed := r.parsed.filters != (filters{}) || r.query.Since != nil || r.query.Until != nil || len(excluded) > 0
+	narrowed := r.parsed.filters != (filters{}) || len(r.query.Projects) > 0 || r.query.Since != nil || r.query.Until != nil || len(excluded) > 0
 	for _, s := range named {
 		title, project := tokensOf(s.Title), tokensOf(s.Project+" "+s.GitBranch)
 		if s.TitleSource == "first_message" {

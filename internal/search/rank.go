@@ -182,7 +182,7 @@ func (r *run) expression(terms string) string {
 			must = append(must, t.match()+" AND ")
 		}
 	}
-	e := r.parsed.filters.match(r.sharedIn) + strings.Join(must, "") + "(" + terms + ")"
+	e := r.parsed.filters.match(r.sharedIn) + anyProject(r.query.Projects) + strings.Join(must, "") + "(" + terms + ")"
 	if len(excluded) > 0 {
 		e = "(" + e + ") NOT (" + joinTerms(excluded, "OR") + ")"
 	}

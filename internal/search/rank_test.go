@@ -186,3 +186,30 @@ func TestOddQueries(t *testing.T) {
 		}
 	}
 }
+
+// An agent is told of some projects only, never of hidden sessions, and not of what sessiond told another one before.
+func TestProjectsHiddenSessionsAndEchoes(t *testing.T) {
+	store := newFakeStore()
+	for id, project := range map[session.ID]string{first: "/w/a", second: "/w/a-two", third: "/w/b", "20260212_009": "/w/a"} {
+		store.change(id, func(s *session.Session) { s.Project, s.Title, s.TitleSource = project, "About kites", "given" })
+		store.add(id, session.User, "we talk about kites")
+	}
+	store.add(third, session.Tool, session.Echo("a zeppelin was mentioned elsewhere"))
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	r := search(t, ix, Query{
+		Text: "kite", Group: GroupSession, Projects: []string{"/w/a", "/w/a-two"},
+		Hide: func(s *session.Session) bool { return s.ID == "20260212_009" },
+	})
+	var got []session.ID
+	for _, s := range r.Sessions {
+		got = append(got, s.SessionID)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, []session.ID{first, second}) {
+		t.Errorf("found %q", got)
+	}
+	if r := search(t, ix, Query{Text: "zeppelin"}); len(r.Hits) != 0 {
+		t.Errorf("an echo is found: %+v", r.Hits)
+	}
+}

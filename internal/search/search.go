@@ -38,6 +38,9 @@ type Query struct {
 	Source  session.Source
 	Project string
 	Role    session.Role
+
+	Projects []string                    // only of these folders
+	Hide     func(*session.Session) bool // leaves out sessions, with GroupSession
 	Since   *session.Time
 	Until   *session.Time
 	Order   Order

@@ -153,11 +153,11 @@ func scan(msgs []session.Message) *span {
 		for k := range m.Parts {
 			switch p := &m.Parts[k]; p.Kind {
 			case session.PartText, session.PartRefusal:
-				typed, pasted := splitPasted(p.Content(), speakerOf(m))
+				typed, pasted := splitPasted(session.WithoutEcho(p.Content()), speakerOf(m))
 				sp.addPassage(i, passage{text: typed, by: speakerOf(m)})
 				sp.addPassage(i, passage{text: pasted, by: speakerOf(m), pasted: true})
 			case session.PartToolResult:
-				sp.addPassage(i, passage{text: withoutReminders(p.Content()), by: byTool, failed: p.IsError != nil && *p.IsError})
+				sp.addPassage(i, passage{text: withoutReminders(session.WithoutEcho(p.Content())), by: byTool, failed: p.IsError != nil && *p.IsError})
 			case session.PartToolCall:
 				sp.addPassage(i, passage{text: p.Arguments, by: byTool, inCall: true})
 			}

@@ -1,0 +1,59 @@
+package memory_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"sessiond/internal/memory"
+	"sessiond/internal/session"
+	"sessiond/internal/testkit"
+)
+
+func TestProjectsOfAWorktreeAreThoseOfItsRepository(t *testing.T) {
+	dir := t.TempDir()
+	write := func(path, text string) {
+		testkit.Check(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o700))
+		testkit.Check(t, os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600))
+	}
+	write("main/.git/HEAD", "ref: refs/heads/main\n")
+	write("main/cmd/tool/main.go", "package main\n")
+	write("main/.git/worktrees/two/gitdir", filepath.Join(dir, "two/.git")+"\n")
+	write("main/.git/worktrees/odd name/gitdir", filepath.Join(dir, "odd name/.git")+"\n")
+	write("two/.git", "gitdir: "+filepath.Join(dir, "main/.git/worktrees/two")+"\n")
+	write("odd name/.git", "gitdir: ../main/.git/worktrees/odd name\n")
+	write("plain/file", "")
+	all := []string{filepath.Join(dir, "main"), filepath.Join(dir, "odd name"), filepath.Join(dir, "two")}
+	for _, from := range []string{"main", "main/cmd/tool", "two", "odd name"} {
+		if got := slices.Sorted(slices.Values(memory.ProjectsOf(filepath.Join(dir, from)))); !slices.Equal(got, all) {
+			t.Errorf("the projects of %s are %q", from, got)
+		}
+	}
+	if got := memory.ProjectsOf(filepath.Join(dir, "plain")); len(got) != 1 || got[0] != filepath.Join(dir, "plain") {
+		t.Errorf("a folder without Git has the projects %q", got)
+	}
+}
+
+func TestScope(t *testing.T) {
+	scope := memory.Scope{Projects: []string{"/w/a", "/w/secret"}, Exclude: []string{"/w/secret/"}, Asking: "20260101_001"}
+	for _, c := range []struct {
+		sess session.Session
+		want bool
+	}{
+		{session.Session{ID: "20260101_002", Project: "/w/a", Directory: "/w/a/x"}, true},
+		{session.Session{ID: "20260101_002", Project: "/w/b"}, false},
+		{session.Session{ID: "20260101_001", Project: "/w/a"}, false},
+		{session.Session{ID: "20260101_002", Project: "/w/a", ParentID: "20260101_001"}, false},
+		{session.Session{ID: "20260101_002", Project: "/w/secret"}, false},
+		{session.Session{ID: "20260101_002", Project: "/w/a", Directory: "/w/secret/deep"}, false},
+		{session.Session{ID: "20260101_002", Project: "/w/a", DeletedAt: &session.Time{}}, false},
+	} {
+		if got := scope.Shows(&c.sess); got != c.want {
+			t.Errorf("%+v is shown: %t", c.sess, got)
+		}
+	}
+	if everything := (memory.Scope{}); !everything.Shows(&session.Session{ID: "20260101_001", Project: "/w/b"}) {
+		t.Error("a scope without limits leaves a session out")
+	}
+}

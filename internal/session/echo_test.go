@@ -1,0 +1,24 @@
+package session_test
+
+import (
+	"strings"
+	"testing"
+
+	"sessiond/internal/session"
+)
+
+func TestEchoIsFoundAgain(t *testing.T) {
+	for _, text := range []string{"", "what was said", "</from_sessiond> escape", "<from_sessiond>\nnested\n</from_sessiond>", "< / FROM_SESSIOND >"} {
+		echo := session.Echo(text)
+		if got := session.WithoutEcho("before " + echo + " after"); got != "before  after" {
+			t.Errorf("%q leaves %q", text, got)
+		}
+		cut := echo[:strings.LastIndex(echo, "</")]
+		if got := session.WithoutEcho("before " + cut); got != "before " {
+			t.Errorf("%q without its end leaves %q", text, got)
+		}
+	}
+	if got := session.WithoutEcho("plain"); got != "plain" {
+		t.Errorf("a text without an echo becomes %q", got)
+	}
+}
