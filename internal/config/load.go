@@ -90,7 +90,7 @@ func Load(in Input) (*Config, error) {
 func defaults() map[string]any {
 	return map[string]any{
 		"db": "", "listen": "127.0.0.1:7433", "hosts": []string{}, "socket": "", "token_file": "", "timezone": "Local",
-		"exclude_projects": []string{},
+		"exclude_projects":    []string{},
 		"summarizer.provider": "extractive", "summarizer.model": "", "summarizer.base_url": "",
 		"summarizer.api_key_file": "", "summarizer.timeout": "60s",
 		"compaction.preset": "balanced", "compaction.strategy": nil, "compaction.fraction": nil,

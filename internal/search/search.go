@@ -41,13 +41,13 @@ type Query struct {
 
 	Projects []string                    // only of these folders
 	Hide     func(*session.Session) bool // leaves out sessions, with GroupSession
-	Since   *session.Time
-	Until   *session.Time
-	Order   Order
-	Group   Group
-	Limit   int       // of hits, or of sessions
-	Now     time.Time // of ages and days in the text, in the zone of the person; zero: now, UTC
-	Expand  int       // neighbours on each side
+	Since    *session.Time
+	Until    *session.Time
+	Order    Order
+	Group    Group
+	Limit    int       // of hits, or of sessions
+	Now      time.Time // of ages and days in the text, in the zone of the person; zero: now, UTC
+	Expand   int       // neighbours on each side
 }
 
 // Hit is a found message.
