@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ const (
 	mostPassages = 3  // of a session
 	mostTried    = 24 // rows for them: in quotes not every row is a hit
 	groupedDocs  = 400
+	mostRounds   = 10 // of more rows, when these are of too few sessions
 
 	// A session's score is that of its best message, and this share of what the next ones have: a
 	// conversation about something comes back to it.
@@ -55,13 +57,24 @@ func (r *run) findSessions(ctx context.Context, steps []string, match matcher) e
 	var docs []doc
 	var groups []grouped
 	for _, step := range steps {
-		some, _, err := match(ctx, r.expression(step), max(groupedDocs, 4*r.query.Limit))
-		if err != nil {
-			return err
+		found := 0
+		for range mostRounds {
+			some, full, err := match(ctx, r.expression(step), max(groupedDocs, 4*r.query.Limit))
+			if err != nil {
+				return err
+			}
+			docs = append(docs, some...)
+			groups = groupDocs(docs, r.within)
+			if found, err = r.countShown(ctx, groups); err != nil {
+				return err
+			}
+			if !full || found >= r.query.Limit || r.parsed.filters.session != "" {
+				break
+			}
+			r.except = sessionsOf(docs) // a long conversation does not hide the others
 		}
-		docs = append(docs, some...)
-		groups = groupDocs(docs, r.within)
-		if len(groups) >= r.query.Limit || r.query.Order == OrderNewest && len(groups) > 0 {
+		r.except = nil
+		if found >= r.query.Limit || r.query.Order == OrderNewest && found > 0 {
 			break
 		}
 	}
@@ -114,6 +127,37 @@ func (r *run) findSessions(ctx context.Context, steps []string, match matcher) e
 	}
 	r.hits = nil
 	return nil
+}
+
+// countShown returns the number of groups that are not in the trash.
+func (r *run) countShown(ctx context.Context, groups []grouped) (n int, err error) {
+	var unknown []session.ID
+	for _, g := range groups {
+		if _, known := r.trashed[g.id]; !known {
+			unknown = append(unknown, g.id)
+		}
+	}
+	if len(unknown) > 0 {
+		there, err := r.ix.src.InTrash(ctx, unknown)
+		if err != nil {
+			return 0, err
+		}
+		maps.Copy(r.trashed, there)
+	}
+	for _, g := range groups {
+		if !r.trashed[g.id] {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func sessionsOf(docs []doc) []session.ID {
+	ids := map[session.ID]bool{}
+	for _, d := range docs {
+		ids[d.session] = true
+	}
+	return slices.Sorted(maps.Keys(ids))
 }
 
 // groupDocs groups rows by session, in the order in which sessions appear.

@@ -173,7 +173,7 @@ func shareScores(docs []doc) {
 	}
 }
 
-// expression narrows an expression to the filters, without the excluded words.
+// expression narrows an expression to the filters, without the excluded words and sessions.
 func (r *run) expression(terms string) string {
 	wanted, excluded := r.parsed.wanted()
 	var must []string
@@ -183,8 +183,15 @@ func (r *run) expression(terms string) string {
 		}
 	}
 	e := r.parsed.filters.match(r.sharedIn) + anyProject(r.query.Projects) + strings.Join(must, "") + "(" + terms + ")"
-	if len(excluded) > 0 {
-		e = "(" + e + ") NOT (" + joinTerms(excluded, "OR") + ")"
+	var not []string
+	for _, t := range excluded {
+		not = append(not, t.match())
+	}
+	for _, id := range r.except {
+		not = append(not, "tags : "+quote(tag(tagSession, string(id))))
+	}
+	if len(not) > 0 {
+		e = "(" + e + ") NOT (" + strings.Join(not, " OR ") + ")"
 	}
 	return e
 }

@@ -213,3 +213,26 @@ func TestProjectsHiddenSessionsAndEchoes(t *testing.T) {
 		t.Errorf("an echo is found: %+v", r.Hits)
 	}
 }
+
+func TestALongSessionHidesNoOthers(t *testing.T) {
+	const trashed = session.ID("20260211_003")
+	store := newFakeStore()
+	store.add(second, session.User, "needle")
+	for range 2 * groupedDocs {
+		store.add(first, session.User, "needle")
+	}
+	for range groupedDocs {
+		store.add(trashed, session.User, "needle")
+	}
+	store.change(trashed, func(s *session.Session) { s.DeletedAt = &session.Time{Time: began} })
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	for _, order := range []Order{OrderRank, OrderNewest} {
+		for limit := 1; limit <= 2; limit++ {
+			r := search(t, ix, Query{Text: "needle", Group: GroupSession, Order: order, Limit: limit})
+			if len(r.Sessions) != limit {
+				t.Errorf("%s, limit %d: found %d sessions", order, limit, len(r.Sessions))
+			}
+		}
+	}
+}

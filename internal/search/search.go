@@ -204,6 +204,7 @@ type run struct {
 	places   []queryer               // the index, the tail
 	seen     map[int64]bool          // by row id of the message
 	trashed  map[session.ID]bool     // of the existing sessions so far
+	except   []session.ID            // sessions that have enough rows
 	shared   [][2]session.MessageRef // of a searched fork: the path before its own messages
 	sharedIn []string                // the sessions with that path
 	hits     []Hit
