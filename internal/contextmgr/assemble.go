@@ -356,9 +356,7 @@ func overlayName(rowID int64) string {
 }
 
 // escapeTags escapes the tags of the blocks that a context quotes text in.
-func escapeTags(s string) string {
-	return session.EscapeTags(s, "conversation_summary", "pinned_message", "recalled_messages", "branch_summary")
-}
+func escapeTags(s string) string { return session.EscapeBlocks(s) }
 
 // groupFrozen groups frozen rows by message, closed calls apart from texts. Volatile text stands
 // before recalled text.

@@ -2,7 +2,6 @@ package contextmgr
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -41,7 +40,7 @@ const (
 // quoteHits quotes the best passages of the hits within the budget, each with the role that said
 // it. The text is empty if nothing fits.
 func quoteHits(in quoteInput) frozenText {
-	const open, shut = "<recalled_messages>\nFrom what is hidden of this conversation, word for word:\n", "</recalled_messages>"
+	const open, shut = session.QuotesOpen + "From what is hidden of this conversation, word for word:\n", session.QuotesClose
 	var texts []string
 	var rows []int64
 	for i, size := 0, 0; i < len(in.hits) && size < maxHitsBytes; i++ {
@@ -101,7 +100,7 @@ func (q *quoter) quote(i int) string {
 	var b strings.Builder
 	write := func(m *session.Message, text string) {
 		if strings.TrimSpace(text) != "" {
-			fmt.Fprintf(&b, "[%s %s] %s\n", m.ID, m.Role, escapeTags(text))
+			b.WriteString(session.Quote(m.ID, string(m.Role), text))
 		}
 	}
 	writeNeighbours := func(before bool) {

@@ -62,6 +62,22 @@ func EscapeTags(text string, tags ...string) string {
 	return b.String() + text[done:]
 }
 
+// EscapeBlocks escapes the tags of all blocks in which a model is shown quoted text.
+func EscapeBlocks(text string) string {
+	return EscapeTags(text, "conversation_summary", "pinned_message", "recalled_messages", "branch_summary")
+}
+
+// The tags around quoted messages.
+const (
+	QuotesOpen  = "<recalled_messages>\n"
+	QuotesClose = "</recalled_messages>"
+)
+
+// Quote returns a message's text as a model is shown it between QuotesOpen and QuotesClose.
+func Quote(message MessageRef, speaker, text string) string {
+	return "[" + message.String() + " " + speaker + "] " + EscapeBlocks(text) + "\n"
+}
+
 const (
 	branchOpen  = "<branch_summary>\nAnother branch of this conversation was left, and it goes on from here. What happened on that branch:\n\n"
 	branchClose = "\n</branch_summary>"
