@@ -48,6 +48,8 @@ type Query struct {
 	Limit    int       // of hits, or of sessions
 	Now      time.Time // of ages and days in the text, in the zone of the person; zero: now, UTC
 	Expand   int       // neighbours on each side
+
+	Mask func(string) string // masks a message's text before its snippet is cut; may be nil
 }
 
 // Hit is a found message.
@@ -402,6 +404,9 @@ func (r *run) addHit(ctx context.Context, d doc, m *session.Message) error {
 		Role: m.Role, CreatedAt: m.CreatedAt, Score: math.Round(d.score*1e4) / 1e4,
 	}
 	hit.message = m
+	if r.query.Mask != nil {
+		text = r.query.Mask(text)
+	}
 	hit.Snippet, hit.Marks = snippet(text, r.parsed.content())
 	if r.query.Expand > 0 {
 		if hit.Before, hit.After, err = r.ix.neighbours(ctx, m, r.query.Expand); err != nil {

@@ -292,6 +292,18 @@ func TestResultJSON(t *testing.T) {
 	}
 }
 
+// A secret that a snippet would cut in two has no shape any more: the whole text is masked before.
+func TestTextIsMaskedBeforeItsSnippetIsCut(t *testing.T) {
+	store := newFakeStore()
+	store.add(first, session.User, "needle "+strings.Repeat("x ", 100)+strings.Repeat("secret", 200))
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	r := search(t, ix, Query{Text: "needle", Mask: func(s string) string { return strings.ReplaceAll(s, strings.Repeat("secret", 200), "***") }})
+	if len(r.Hits) != 1 || strings.Contains(r.Hits[0].Snippet, "secret") || !strings.Contains(r.Hits[0].Snippet, "needle") {
+		t.Errorf("%+v", r.Hits)
+	}
+}
+
 func TestSnippetShowsTheMatch(t *testing.T) {
 	long := strings.Repeat("lorem ipsum dolor ", 60) + "the price\x1b[31m of CompanyB\nis $129" + strings.Repeat(" sit amet", 60)
 	cases := []struct{ name, text, query, marked string }{
