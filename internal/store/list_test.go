@@ -162,3 +162,27 @@ func TestResolveFindsWhatAPersonMeans(t *testing.T) {
 		}
 	}
 }
+
+// The prompts of a fork begin with those of the path that it shares.
+func TestPromptsAreThoseOfThePathOldestFirst(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	origin := mustCreate(t, s, NewSession{})
+	mustAppend(t, s, origin.ID, says(session.User, "one"), says(session.Assistant, "reply"), says(session.User, "two"), says(session.User, "of the origin alone"))
+	fork := testkit.Must(s.Fork(ctx, Fork{Session: origin.ID, At: ref(origin.ID, 3)}))(t)
+	mustAppend(t, s, fork.ID, says(session.User, "three"))
+	head := *testkit.Must(s.Session(ctx, fork.ID))(t).HeadID
+	for _, c := range []struct {
+		nth, limit int
+		want       []string
+	}{{1, 10, []string{"one", "two", "three"}}, {2, 1, []string{"two"}}, {4, 10, nil}, {0, 1, []string{"one"}}} {
+		msgs, total, err := s.Prompts(ctx, head, c.nth, c.limit)
+		var got []string
+		for _, m := range msgs {
+			got = append(got, m.Text())
+		}
+		if err != nil || total != 3 || !slices.Equal(got, c.want) {
+			t.Errorf("%d, %d: %q of %d, %v, want %q", c.nth, c.limit, got, total, err, c.want)
+		}
+	}
+}

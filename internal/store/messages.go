@@ -268,6 +268,29 @@ type MessagePage struct {
 	AfterRef, BeforeRef *session.MessageRef
 }
 
+// Prompts returns the messages of a person on the path to head, oldest first: how many there are, and
+// those from the nth, counted from 1.
+func (s *Store) Prompts(ctx context.Context, head int64, nth, limit int) (msgs []session.Message, total int, err error) {
+	spans, err := s.Spans(ctx, head)
+	if err != nil {
+		return nil, 0, err
+	}
+	var rows []int64
+	for _, sp := range slices.Backward(spans) {
+		some, err := list[int64](ctx, s, promptsInRange, sp.Session, sp.From, sp.To)
+		if err != nil {
+			return nil, 0, fmt.Errorf("prompts of %s: %w", sp.Session, err)
+		}
+		rows = append(rows, some...)
+	}
+	from := min(max(nth-1, 0), len(rows))
+	msgs, err = s.MessagesByID(ctx, rows[from:min(from+limit, len(rows))])
+	return msgs, len(rows), err
+}
+
+const promptsInRange = `
+	SELECT id FROM messages WHERE session_id = ? AND seq BETWEEN ? AND ? AND origin = 'person' AND kind IN ('message', 'bash') ORDER BY seq`
+
 // pageBytes ends a page of messages early, so that it does not have to fit many large parts.
 const pageBytes = 4 << 20
 

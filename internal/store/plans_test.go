@@ -49,6 +49,9 @@ func useEverything(t *testing.T, s *Store) {
 	if _, _, err := s.FileSessions(ctx, FileFilter{Paths: []string{"/d"}}, Page{}); err != nil {
 		t.Fatal(err)
 	}
+	if _, _, err := s.Prompts(ctx, *at.HeadID, 1, 5); err != nil {
+		t.Fatal(err)
+	}
 	testkit.Must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", true))(t)
 	testkit.Must(s.Pins(ctx, sess.ID))(t)
 	testkit.Must(s.Labels(ctx, sess.ID))(t)

@@ -28,8 +28,11 @@ type FileSession struct {
 	First   FileTouch              `json:"first" doc:"The first operation"`
 	Last    FileTouch              `json:"last" doc:"The last operation"`
 
+	Changes []FileTouch `json:"-"` // the last messages that changed one of them, newest first
+
 	files       map[string]bool
 	first, last touchRow
+	changes     []touchRow
 }
 
 // FileTouch is one message that read or changed a file.
@@ -48,8 +51,11 @@ type touchRow struct {
 	Message int64          `db:"message_id"`
 }
 
-// maxFilesTold bounds the files that are named of one session: a folder may hold many.
-const maxFilesTold = 20
+// Limits of what is told of one session: a folder may hold many files.
+const (
+	maxFilesTold = 20
+	maxChanges   = 3 // of one session, in Changes
+)
 
 // FileSessions lists the sessions that read or changed files, those that did so last first.
 // next is "" at the end. Codes: Invalid (cursor).
@@ -145,6 +151,9 @@ func (one *FileSession) addTouch(t touchRow) {
 	if t.Message < one.first.Message {
 		one.first = t
 	}
+	if t.Op != session.OpRead {
+		one.changes = append(one.changes, t)
+	}
 	if one.files[t.Path] {
 		return
 	}
@@ -160,7 +169,12 @@ func (one *FileSession) addTouch(t touchRow) {
 func (s *Store) placeTouches(ctx context.Context, found map[session.ID]*FileSession) error {
 	rows := make([]int64, 0, 2*len(found))
 	for _, one := range found {
+		slices.SortStableFunc(one.changes, func(a, b touchRow) int { return cmp.Compare(b.Message, a.Message) })
+		one.changes = one.changes[:min(len(one.changes), maxChanges)]
 		rows = append(rows, one.first.Message, one.last.Message)
+		for _, t := range one.changes {
+			rows = append(rows, t.Message)
+		}
 	}
 	places := make(map[int64]FileTouch, len(rows))
 	err := each(ctx, s, func(m *session.Message) error {
@@ -174,6 +188,9 @@ func (s *Store) placeTouches(ctx context.Context, found map[session.ID]*FileSess
 	}
 	for _, one := range found {
 		one.First, one.Last = place(one.first), place(one.last)
+		for _, t := range one.changes {
+			one.Changes = append(one.Changes, place(t))
+		}
 	}
 	return err
 }

@@ -94,6 +94,13 @@ func TestFileSessionsAreThoseThatTouchedAFile(t *testing.T) {
 	if last := first[1].Last; last.Message.Seq != 3 || last.Op != session.OpEdit || first[1].First.Message.Seq != 1 {
 		t.Errorf("%+v", first[1])
 	}
+	var changes []string
+	for _, c := range first[1].Changes {
+		changes = append(changes, fmt.Sprint(c.Op, " ", c.Path, " ", c.Message.Seq))
+	}
+	if got := strings.Join(changes, ", "); got != "edit /p/a.go 3, edit /p/a.go 2" || len(first[0].Changes) != 0 {
+		t.Errorf("changes %s, and of a reader %v", got, first[0].Changes)
+	}
 	_, _, err = s.FileSessions(ctx, FileFilter{Paths: []string{"/"}}, Page{Cursor: "nonsense"})
 	wants(t, err, session.Invalid, "nonsense")
 }
