@@ -36,6 +36,11 @@ func (c *Config) check(origins map[string]string) error {
 	if !filepath.IsAbs(c.Socket) && c.Socket != SocketOff {
 		return fail("socket", "is %q; use an absolute path, or off", c.Socket)
 	}
+	for _, folder := range c.ExcludeProjects {
+		if !filepath.IsAbs(folder) {
+			return fail("exclude_projects", "has %q; use absolute folders, like /home/ana/private", folder)
+		}
+	}
 	for _, choice := range []struct {
 		key, value string
 		allowed    []string

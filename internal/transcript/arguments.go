@@ -36,6 +36,19 @@ func ShortArguments(arguments string, width int) string {
 	return OneLine(strings.Join(parts, " "), width)
 }
 
+// LongArguments returns a call's arguments whole: a field on each line, with strings as their text.
+func LongArguments(arguments string) string {
+	fields, ok := topFields(arguments)
+	if !ok {
+		return arguments
+	}
+	lines := make([]string, len(fields))
+	for i, f := range fields {
+		lines[i] = f.name + ": " + f.value
+	}
+	return strings.Join(lines, "\n")
+}
+
 // subjectIndex returns the index of the field that says what a call is about; -1: none.
 func subjectIndex(fields []namedValue) int {
 	for _, name := range telling {
