@@ -129,6 +129,7 @@ func (a *app) root() *cobra.Command {
 		a.serveCommand(),
 		a.importCommand(),
 		a.connectCommand(),
+		a.mcpCommand(),
 		a.lsCommand(),
 		a.showCommand(),
 		a.logCommand(),

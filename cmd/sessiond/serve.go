@@ -139,7 +139,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		log.Warn().Msg(w)
 	}
 	return web.Serve(ctx, web.Listen{
-		Address: cfg.Listen, Socket: socket, Handler: handler, Log: log,
+		Address: cfg.Listen, Socket: socket, Handler: a.withMCP(handler, s, cfg, log), Log: log,
 		Guard: guard.New(guard.Options{Token: token, NoAuth: noAuth, Hosts: cfg.Hosts, Open: api.Open}),
 		Ready: func(address, socket string) { a.greet(cfg, address, socket, noAuth) },
 	})

@@ -20,6 +20,7 @@ var levels = [][]string{
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
 	{"internal/export", "internal/recall", "internal/memory"},
+	{"internal/mcp"},
 	{"internal/jobs", "internal/web", "internal/config", "internal/connect"},
 	{"cmd/sessiond", "tools"},
 }
@@ -52,6 +53,7 @@ var onlyHere = map[string][]string{
 	"github.com/spf13/cobra":             {"cmd/sessiond"},
 	"github.com/knadh/koanf":             {"internal/config"},
 	"github.com/tailscale/hujson":        {"internal/connect"},
+	"github.com/modelcontextprotocol":    {"internal/mcp"},
 	"github.com/pelletier/go-toml":       {"internal/connect"},
 	"github.com/tiktoken-go/tokenizer":   {}, // vocabularies of megabytes: tests and calibration only
 	"modernc.org/sqlite":                 {"internal/store", "internal/search", "internal/analytics", "internal/history", "tools"},

@@ -1,0 +1,349 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sessiond/internal/redact"
+	"sessiond/internal/search"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/touched"
+	"sessiond/internal/transcript"
+)
+
+const (
+	searchText = `Search what was said and done in earlier sessions of every AI agent on this host: decisions, errors, ` +
+		`commands, files. Use it when the user refers to earlier work, and before you work out again what was worked out. ` +
+		`Returns sessions, best first, with their best passages and the ids of messages, which around reads. Use the rarest ` +
+		`words of the question; fewer words find more. Grammar of query:` + "\n"
+	fileText = `Who read or changed a file or folder: the sessions of every agent that touched it, newest first, with their ` +
+		`last edits. Ask it before a change whose reasons you do not know.`
+	recentText = `The last sessions of this project: title, program, age, and what each was about (its last summary, or its ` +
+		`prompts). Use it to learn what was being worked on.`
+)
+
+// ownSession is an argument of the tools that list sessions.
+type ownSession struct {
+	Own string `json:"own_session,omitempty" jsonschema:"your own session's id, if you know it: the answer leaves it out"`
+}
+
+type searchArgs struct {
+	common
+	ownSession
+	Query  string `json:"query" jsonschema:"words and filters"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"sessions, default 8, at most 30"`
+	Newest bool   `json:"newest,omitempty" jsonschema:"newest first instead of best first"`
+}
+
+func (c *call) search(ctx context.Context, in searchArgs) error {
+	if err := c.leaveOut(ctx, in.Own); err != nil {
+		return err
+	}
+	q := search.Query{
+		Text: in.Query, Group: search.GroupSession, Limit: clamp(in.Limit, 8, 30), Now: c.cfg.Now().In(c.Store.Zone()),
+		Projects: c.Projects, Hide: func(s *session.Session) bool { return !c.Shows(s) }, Mask: mask,
+	}
+	if in.Newest {
+		q.Order = search.OrderNewest
+	}
+	found, err := c.Index.Search(ctx, q)
+	if err != nil {
+		return err
+	}
+	shown, left := 0, 0
+	for i := range found.Sessions {
+		hit := &found.Sessions[i]
+		sess, err := c.Store.Session(ctx, hit.SessionID)
+		if err != nil || !c.Shows(&sess) { // gone meanwhile
+			continue
+		}
+		var passages []string
+		for _, p := range hit.Passages {
+			passages = append(passages, c.quote(p.MessageID, string(p.Role), p.CreatedAt, transcript.Clean(p.Snippet)))
+		}
+		if left > 0 || !c.addSession(c.describe(&sess), passages) {
+			left++
+			continue
+		}
+		shown++
+	}
+	if shown+left == 0 {
+		c.say("Nothing found%s. Fewer or other words find more; word* finds beginnings.", c.where())
+		return nil
+	}
+	order := "best"
+	if in.Newest {
+		order = "newest"
+	}
+	c.say("%d session(s)%s, %s first.", shown, c.where(), order)
+	for _, m := range found.Missing {
+		if len(c.Exclude) == 0 || m.Searched { // else it may be a word of what is private
+			c.note("No message has %q%s.", transcript.OneLine(m.Word, 60), instead(m))
+		}
+	}
+	if left > 0 {
+		c.note("Left out for want of room: %d more sessions; a larger max_tokens or a narrower query shows them.", left)
+	}
+	if found.Partial {
+		c.note("The index is behind: the newest messages may be missing.")
+	}
+	c.note("Read on: around(message: ID%s) or read_session(session: ID%s).", c.alike(), c.alike())
+	return nil
+}
+
+func instead(m search.Missing) string {
+	if m.Searched {
+		return fmt.Sprintf("; searched for %q instead", m.DidYouMean)
+	}
+	return ""
+}
+
+// where names what was looked in.
+func (c *call) where() string {
+	if c.all() {
+		return " in any project"
+	}
+	more := ""
+	if len(c.Projects) > 1 {
+		more = " and its worktrees"
+	}
+	return fmt.Sprintf(" in this project (%s%s; scope: %q is all)", c.Projects[0], more, scopeAll)
+}
+
+// alike returns the arguments that the next call needs as this one did.
+func (c *call) alike() string {
+	switch {
+	case c.given.Project != "":
+		return fmt.Sprintf(", project: %q", c.given.Project)
+	case c.all():
+		return fmt.Sprintf(", scope: %q", scopeAll)
+	}
+	return ""
+}
+
+type fileArgs struct {
+	common
+	Path    string `json:"path" jsonschema:"a file or folder, absolute or in the project; a deleted or moved one by its old path"`
+	Changed bool   `json:"changed,omitempty" jsonschema:"only sessions that changed it, not those that only read it"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"sessions, default 10, at most 50"`
+}
+
+func (c *call) fileHistory(ctx context.Context, in fileArgs) error {
+	if in.Path == "" {
+		return session.Errorf(session.Invalid, "path is empty: pass a file, or . for the project")
+	}
+	filter := store.FileFilter{Paths: c.spellings(in.Path)}
+	if len(filter.Paths) == 0 {
+		return session.Errorf(session.Invalid, "path %q is relative and no project is given: pass an absolute path, or project", in.Path)
+	}
+	if in.Changed {
+		filter.Ops = store.OpsNamed("changed")
+	}
+	all, _, err := c.Store.FileSessions(ctx, filter, store.Page{Limit: 200})
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(f store.FileSession) bool { return !c.Shows(&f.Session) })
+	shown, limit := 0, clamp(in.Limit, 10, 50)
+	for i := range all {
+		if shown == limit {
+			break
+		}
+		f := &all[i]
+		line, edits, err := c.fileSession(ctx, f, filter.Paths)
+		if err != nil {
+			return err
+		}
+		if !c.addSession(line, edits) {
+			break
+		}
+		shown++
+	}
+	switch name := transcript.OneLine(in.Path, 200); {
+	case len(all) == 0:
+		c.say("No session%s touched %s.", c.where(), name)
+		return nil
+	default:
+		c.say("%d session(s) touched %s, the last first%s.", len(all), name, c.where())
+	}
+	if left := len(all) - shown; left > 0 {
+		c.note("Left out: %d earlier sessions; a larger limit or max_tokens shows them.", left)
+	}
+	c.note("Read on: around(message: ID%s), or read_session(session: ID, messages: \"N\"%s) for a whole edit.", c.alike(), c.alike())
+	return nil
+}
+
+// spellings returns the absolute names that a path may have: in each project and worktree.
+func (c *call) spellings(path string) (paths []string) {
+	if filepath.IsAbs(path) {
+		paths = []string{filepath.Clean(path), resolved(path)}
+	}
+	for _, root := range c.Projects {
+		if !filepath.IsAbs(path) {
+			paths = append(paths, filepath.Join(root, path))
+			continue
+		}
+		if rest, err := filepath.Rel(root, filepath.Clean(path)); err == nil && filepath.IsLocal(rest) {
+			for _, other := range c.Projects {
+				paths = append(paths, filepath.Join(other, rest))
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// fileSession describes what a session did to the files, and quotes its last edits.
+func (c *call) fileSession(ctx context.Context, f *store.FileSession, paths []string) (line string, edits []string, err error) {
+	const editTokens = 200
+	var did []string
+	for _, op := range []session.FileOp{session.OpWrite, session.OpEdit, session.OpDelete, session.OpRead} {
+		if n := f.Ops[op]; n > 0 {
+			did = append(did, fmt.Sprintf("%s %d", op, n))
+		}
+	}
+	line = c.describe(&f.Session) + fmt.Sprintf("  %s; last %s in %s", strings.Join(did, ", "), f.Last.Op, f.Last.Message)
+	if !slices.Contains(paths, f.Last.Path) {
+		line += " of " + session.EscapeBlocks(mask(transcript.OneLine(f.Last.Path, 200)))
+	}
+	line += "\n"
+	for _, change := range f.Changes {
+		m, err := c.Store.Message(ctx, change.Message)
+		if session.CodeOf(err) == session.NotFound { // purged meanwhile
+			continue
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		var masker redact.Masker
+		for _, p := range m.Calls() {
+			one := session.Message{SessionID: m.SessionID, RowID: m.RowID, Parts: []session.Part{*p}}
+			if !slices.ContainsFunc(touched.Files(&one, f.Session.Directory), func(t session.TouchedFile) bool { return t.Path == change.Path && t.Op == change.Op }) {
+				continue
+			}
+			masker.Message(&one)
+			arguments := one.Parts[0].Arguments
+			if b := one.Parts[0].Blob; arguments == "" && b != nil {
+				arguments = string(b.Data)
+			}
+			text := transcript.Clean(p.ToolName + " " + transcript.LongArguments(arguments))
+			edits = append(edits, c.quoteWithin(editTokens, m.ID, string(m.Role), m.CreatedAt, text, ""))
+			break
+		}
+	}
+	return line, edits, nil
+}
+
+type recentArgs struct {
+	common
+	ownSession
+	Limit int `json:"limit,omitempty" jsonschema:"sessions, default 5, at most 30"`
+}
+
+func (c *call) recent(ctx context.Context, in recentArgs) error {
+	limit := clamp(in.Limit, 5, 30)
+	if err := c.leaveOut(ctx, in.Own); err != nil {
+		return err
+	}
+	var all []session.Session
+	projects := c.Projects
+	if c.all() {
+		projects = []string{""}
+	}
+	for _, p := range projects {
+		some, err := c.newest(ctx, store.Filter{Project: p}, limit)
+		if err != nil {
+			return err
+		}
+		all = append(all, some...)
+	}
+	slices.SortFunc(all, func(a, b session.Session) int {
+		return cmp.Or(b.ActiveAt.Compare(a.ActiveAt.Time), cmp.Compare(b.ID, a.ID))
+	})
+	all = all[:min(len(all), limit)]
+	if len(all) == 0 {
+		c.say("No sessions%s.", c.where())
+		return nil
+	}
+	shown, share := 0, c.left/int64(len(all))
+	for i := range all {
+		text := c.describe(&all[i])
+		digest, err := c.digest(ctx, &all[i], max(60, share-c.count.Text(text)))
+		if err != nil {
+			return err
+		}
+		if !c.add(text+digest) && !c.add(text) {
+			break
+		}
+		shown++
+	}
+	c.say("The last %d session(s)%s.", shown, c.where())
+	if left := len(all) - shown; left > 0 {
+		c.note("Left out for want of room: %d more; a larger max_tokens shows them.", left)
+	}
+	c.note("Read on: read_session(session: ID%s).", c.alike())
+	return nil
+}
+
+// newest returns the newest sessions with a conversation, but those that another session started.
+func (c *call) newest(ctx context.Context, f store.Filter, limit int) (found []session.Session, err error) {
+	const mostPages = 10
+	page := store.Page{Limit: 100}
+	for range mostPages {
+		some, next, err := c.Store.Sessions(ctx, f, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range some {
+			if s := &some[i]; len(found) < limit && s.MessageCount > 0 && s.ParentKind != session.ParentChild && c.Shows(s) {
+				found = append(found, *s)
+			}
+		}
+		if page.Cursor = next; next == "" || len(found) == limit {
+			break
+		}
+	}
+	return found, nil
+}
+
+// digest says what a session was about: the newest summary of a compaction, else its first prompts and its end.
+func (c *call) digest(ctx context.Context, sess *session.Session, most int64) (string, error) {
+	done, err := c.Store.Compactions(ctx, sess.ID)
+	if err != nil {
+		return "", err
+	}
+	for _, comp := range slices.Backward(done) {
+		if comp.Status == session.StatusDone && strings.TrimSpace(comp.Summary) != "" && comp.Through != nil {
+			return c.quoteWithin(most, *comp.Through, "summary up to here", comp.CreatedAt, transcript.Clean(mask(comp.Summary)), ""), nil
+		}
+	}
+	if sess.HeadID == nil {
+		return "", nil
+	}
+	first, _, err := c.Store.Prompts(ctx, *sess.HeadID, 1, 2)
+	if err != nil {
+		return "", err
+	}
+	last, _, err := c.Store.Messages(ctx, sess.ID, store.MessagePage{Limit: 10, Descending: true})
+	if err != nil {
+		return "", err
+	}
+	if at := slices.IndexFunc(last, func(m session.Message) bool { return m.Role == session.Assistant && m.Text() != "" }); at >= 0 {
+		last[at].Parts = []session.Part{session.TextPart(last[at].Text())}
+		first = append(first, last[at])
+	}
+	items, err := itemsOf(*sess, first)
+	if err != nil {
+		return "", err
+	}
+	text := ""
+	for _, item := range items {
+		text += c.item(item, most/int64(len(items)))
+	}
+	return text, nil
+}

@@ -1,0 +1,134 @@
+package mcp
+
+import (
+	"context"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"sessiond/internal/memory"
+	"sessiond/internal/session"
+)
+
+const (
+	scopeAll  = "all"
+	rootsTime = 2 * time.Second // for a client's answer
+	rootsName = "roots"
+)
+
+// folders returns the folders that a call is about, none for all. Where the client must be asked for them, it
+// returns the question as the call's result.
+func (s *Server) folders(ctx context.Context, req *mcp.CallToolRequest, args common) ([]string, *mcp.CallToolResult, error) {
+	switch {
+	case args.Project != "" && !filepath.IsAbs(args.Project):
+		return nil, nil, session.Errorf(session.Invalid, "project %q is not an absolute folder: pass one like /home/ana/web, or scope: %q", args.Project, scopeAll)
+	case args.Project != "":
+		return []string{args.Project}, nil, nil
+	case args.Scope == scopeAll:
+		return nil, nil, nil
+	case s.cfg.Folder == "":
+		return nil, nil, session.Errorf(session.Invalid, "which project? Pass project: the absolute folder that you work in, or scope: %q", scopeAll)
+	}
+	roots, question := s.clientRoots(ctx, req)
+	if len(roots) == 0 {
+		roots = []string{s.cfg.Folder}
+	}
+	return roots, question, nil
+}
+
+// clientRoots returns the folders that the client works in, if it tells them. It is asked once, and again when they
+// change. Since protocol 2026-07-28 the question is a result, which the client answers by a second call.
+func (s *Server) clientRoots(ctx context.Context, req *mcp.CallToolRequest) ([]string, *mcp.CallToolResult) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	init := req.Session.InitializeParams()
+	if s.asked || init == nil || init.Capabilities == nil || init.Capabilities.RootsV2 == nil { //nolint:staticcheck // clients of today tell them
+		return s.working, nil
+	}
+	told, answered := req.Params.InputResponses[rootsName].(*mcp.ListRootsResult)
+	if !answered && init.ProtocolVersion >= "2026-07-28" {
+		if req.Params.InputResponses == nil {
+			return nil, &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{rootsName: &mcp.ListRootsParams{}}}
+		}
+	} else if !answered {
+		limited, cancel := context.WithTimeout(ctx, rootsTime)
+		defer cancel()
+		told, _ = req.Session.ListRoots(limited, nil) //nolint:staticcheck // without an answer the process's folder counts
+	}
+	if ctx.Err() != nil {
+		return s.working, nil
+	}
+	s.asked, s.working = true, nil
+	if told == nil {
+		return nil, nil
+	}
+	for _, root := range told.Roots {
+		if u, err := url.Parse(root.URI); err == nil && u.Scheme == "file" && filepath.IsAbs(u.Path) {
+			s.working = append(s.working, filepath.Clean(u.Path))
+		}
+	}
+	return s.working, nil
+}
+
+// scope is what a call is told of.
+type scope struct {
+	given common
+	memory.Scope
+}
+
+func (s *Server) scopeOf(folders []string, args common) scope {
+	sc := scope{given: args, Scope: memory.Scope{Exclude: s.cfg.Exclude}}
+	for _, folder := range folders {
+		sc.Projects = append(sc.Projects, memory.ProjectsOf(filepath.Clean(folder))...)
+		sc.Projects = append(sc.Projects, memory.ProjectsOf(resolved(folder))...)
+	}
+	var projects []string // each once, the client's first
+	for _, p := range sc.Projects {
+		if !slices.Contains(projects, p) {
+			projects = append(projects, p)
+		}
+	}
+	sc.Projects = projects
+	return sc
+}
+
+func (sc *scope) all() bool { return len(sc.Projects) == 0 }
+
+// resolved returns a path without symbolic links, if it exists.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
+// session returns a session that may be shown. Codes: NotFound.
+func (c *call) session(ctx context.Context, id session.ID) (session.Session, error) {
+	s, err := c.Store.Session(ctx, id)
+	anywhere := memory.Scope{Exclude: c.Exclude}
+	switch {
+	case err != nil, c.Shows(&s):
+		return s, err
+	case s.DeletedAt != nil:
+		return s, session.Errorf(session.NotFound, "session %s is in the trash", id)
+	case !anywhere.Shows(&s):
+		return s, session.Errorf(session.NotFound, "session %s is private: the user's configuration excludes its project", id)
+	}
+	return s, session.Errorf(session.NotFound, "session %s belongs to another project (%s): pass scope: %q to read it", id, mask(s.Project), scopeAll)
+}
+
+// leaveOut leaves the caller's session out, if it is stored.
+func (c *call) leaveOut(ctx context.Context, own string) error {
+	if own == "" {
+		return nil
+	}
+	id, err := c.Store.Resolve(ctx, own, "")
+	if code := session.CodeOf(err); err != nil && code != session.NotFound && code != session.Invalid {
+		return err
+	}
+	c.Asking = id
+	return nil
+}
