@@ -39,11 +39,6 @@ func (w Wanted) merged(have Wanted) Wanted {
 	return w
 }
 
-// equal reports whether two say the same.
-func (w Wanted) equal(have Wanted) bool {
-	return w.Binary == have.Binary && slices.Equal(w.Events, have.Events)
-}
-
 // form is how one kind of file speaks of sessiond. No file is nil, for old as for what is returned. What others
 // wrote stays as it is, byte for byte.
 type form interface {

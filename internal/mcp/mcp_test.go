@@ -93,7 +93,8 @@ func (k *kit) connect(version string, roots ...string) *mcp.ClientSession {
 	served := testkit.Must(New(k.config).protocol.Connect(k.t.Context(), there, nil))(k.t)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	for _, root := range roots {
-		client.AddRoots(&mcp.Root{URI: "file://" + root}) //nolint:staticcheck // clients of today tell them
+		//lint:ignore SA1019 clients of today tell their folders this way
+		client.AddRoots(&mcp.Root{URI: "file://" + root})
 	}
 	cs := testkit.Must(client.Connect(k.t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: version}))(k.t)
 	k.t.Cleanup(func() {

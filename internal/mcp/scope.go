@@ -45,18 +45,22 @@ func (s *Server) clientRoots(ctx context.Context, req *mcp.CallToolRequest) ([]s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	init := req.Session.InitializeParams()
-	if s.asked || init == nil || init.Capabilities == nil || init.Capabilities.RootsV2 == nil { //nolint:staticcheck // clients of today tell them
+	//lint:ignore SA1019 clients of today tell their folders this way
+	if s.asked || init == nil || init.Capabilities == nil || init.Capabilities.RootsV2 == nil {
 		return s.working, nil
 	}
+	//lint:ignore SA1019 as above
 	told, answered := req.Params.InputResponses[rootsName].(*mcp.ListRootsResult)
 	if !answered && init.ProtocolVersion >= "2026-07-28" {
 		if req.Params.InputResponses == nil {
+			//lint:ignore SA1019 as above
 			return nil, &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{rootsName: &mcp.ListRootsParams{}}}
 		}
 	} else if !answered {
 		limited, cancel := context.WithTimeout(ctx, rootsTime)
 		defer cancel()
-		told, _ = req.Session.ListRoots(limited, nil) //nolint:staticcheck // without an answer the process's folder counts
+		//lint:ignore SA1019 as above; without an answer the process's folder counts
+		told, _ = req.Session.ListRoots(limited, nil)
 	}
 	if ctx.Err() != nil {
 		return s.working, nil

@@ -63,7 +63,8 @@ func New(cfg Config) *Server {
 	s.protocol = mcp.NewServer(&mcp.Implementation{Name: "sessiond", Title: "sessiond: sessions of every agent", Version: cfg.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
-		RootsListChangedHandler: func(context.Context, *mcp.RootsListChangedRequest) { //nolint:staticcheck // clients of today tell them
+		//lint:ignore SA1019 clients of today tell their folders this way
+		RootsListChangedHandler: func(context.Context, *mcp.RootsListChangedRequest) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.asked = false
