@@ -11,7 +11,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// maxTerms is the limit of a query's terms; later ones are ignored.
+// maxTerms is the limit of a query's terms, and of its exclusions; later ones are ignored.
 const maxTerms = 32
 
 // term is a word, a phrase or a prefix of a query.
@@ -28,7 +28,8 @@ type term struct {
 type parsed struct {
 	terms []term
 	filters
-	before, after string // times, as written
+	without       []filters // each with one value, which no hit has
+	before, after string    // times, as written
 }
 
 // filters narrow a search to messages with these facts; "" is any.
@@ -55,6 +56,7 @@ session:ID     of this session
 key:KEY        of this routing key
 path:FILE      that name this file
 tool:NAME      that call this tool, or are its result
+-role:tool     not of this role; the same for all of these
 after:TIME     not before 2026-02-11, or the last 7d; also before:TIME`
 
 // parse parses the words, "phrases", prefixes* and -exclusions of a query, and its filters. Everything else is
@@ -62,20 +64,43 @@ after:TIME     not before 2026-02-11, or the last 7d; also before:TIME`
 func parse(text string) parsed {
 	var p parsed
 	for _, w := range fields(text) {
-		if !w.quoted && !w.not && p.addFilter(w.text) {
+		if !w.quoted && p.addFilter(w) {
 			continue
 		}
-		if t, ok := w.term(); ok && len(p.terms) < maxTerms {
+		if t, ok := w.term(); ok && p.hasRoomFor(t) {
 			p.terms = append(p.terms, t)
 		}
 	}
 	return p
 }
 
-func (p *parsed) addFilter(word string) bool {
-	name, value, ok := strings.Cut(word, ":")
+// hasRoomFor reports whether a term is new and within the limit.
+func (p *parsed) hasRoomFor(t term) bool {
+	n := 0
+	for _, other := range p.terms {
+		if other.not != t.not {
+			continue
+		}
+		if n++; n == maxTerms || other.norm.stems == t.norm.stems && other.quoted == t.quoted && other.prefix == t.prefix {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *parsed) addFilter(w field) bool {
+	name, value, ok := strings.Cut(w.text, ":")
 	if !ok || value == "" || strings.HasPrefix(value, "//") { // of a URL
 		return false
+	}
+	if w.not {
+		var f filters
+		to := f.field(name)
+		if to != nil && len(p.without) < maxTerms {
+			*to = value
+			p.without = append(p.without, f)
+		}
+		return to != nil
 	}
 	to := p.field(name)
 	switch name {
@@ -163,9 +188,20 @@ func fields(text string) []field {
 				end = len(text)
 			}
 			f.text, text = text[:end], text[end:]
+			if rest, ok := strings.CutPrefix(text, `"`); ok && isFilterName(f.text) { // project:"my folder"
+				var value string
+				value, text, _ = strings.Cut(rest, `"`)
+				f.text += value
+			}
 		}
 		found = append(found, f)
 	}
+}
+
+// isFilterName reports whether s is the name of a filter and a colon.
+func isFilterName(s string) bool {
+	name, ok := strings.CutSuffix(s, ":")
+	return ok && (new(filters).field(name) != nil || name == "before" || name == "after")
 }
 
 func (f field) term() (term, bool) {
@@ -259,6 +295,14 @@ func (f filters) match(shared []string) string {
 		b.WriteString("(" + strings.Join(any, " OR ") + ") AND ")
 		f.session = ""
 	}
+	for _, e := range f.expressions() {
+		b.WriteString(e + " AND ")
+	}
+	return b.String()
+}
+
+// expressions returns the filters in FTS5's language.
+func (f filters) expressions() (all []string) {
 	for _, fact := range []struct {
 		kind  rune
 		value string
@@ -268,17 +312,25 @@ func (f filters) match(shared []string) string {
 		{tagOrigin, f.origin},
 		{tagSource, f.source},
 		{tagKey, f.key},
-		{tagProject, f.project},
+		{tagProject, withoutSlash(f.project)},
 		{tagTool, strings.ToLower(f.tool)},
 	} {
 		if fact.value != "" {
-			b.WriteString("tags : " + quote(tag(fact.kind, fact.value)) + " AND ")
+			all = append(all, "tags : "+quote(tag(fact.kind, fact.value)))
 		}
 	}
 	if path, ok := (field{text: f.path, quoted: true}).term(); ok {
-		b.WriteString(path.match() + " AND ")
+		all = append(all, path.match())
 	}
-	return b.String()
+	return all
+}
+
+// withoutSlash removes the last slash of a folder, which shells complete.
+func withoutSlash(folder string) string {
+	if len(folder) > 1 {
+		return strings.TrimSuffix(folder, "/")
+	}
+	return folder
 }
 
 // anyProject returns the filter of several projects, followed by AND.

@@ -187,6 +187,9 @@ func (r *run) expression(terms string) string {
 	for _, t := range excluded {
 		not = append(not, t.match())
 	}
+	for _, f := range r.parsed.without {
+		not = append(not, f.expressions()...)
+	}
 	for _, id := range r.except {
 		not = append(not, "tags : "+quote(tag(tagSession, string(id))))
 	}

@@ -185,7 +185,12 @@ func (q *Query) check() (parsed, error) {
 		}
 		*moment.to = &at
 	}
-	return p, p.filters.check()
+	for _, f := range append([]filters{p.filters}, p.without...) {
+		if err := f.check(); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
 }
 
 // with returns the filters, overridden by those of other.

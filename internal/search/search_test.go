@@ -173,6 +173,15 @@ func TestFiltersNarrowSearches(t *testing.T) {
 		{"a URL is words", Query{Text: "source://needle"}, 0},
 		{"source", Query{Text: "needle", Source: session.SourceClaudeCode}, 1},
 		{"key", Query{Text: "needle", Key: "agent:main:main"}, 2},
+		{"not the session", Query{Text: "needle -session:20260211_002"}, 2},
+		{"not the role", Query{Text: "needle -role:assistant"}, 2},
+		{"neither role", Query{Text: "needle -role:assistant -role:user"}, 0},
+		{"not the words of a path", Query{Text: "needle -path:1b"}, 2},
+		{"a value in quotes", Query{Text: `needle project:"/home/me/a-b"`}, 2},
+		{"a time in quotes", Query{Text: `needle after:"2026-02-11T10:00:01"`}, 2},
+		{"a folder with its slash", Query{Text: "needle", Project: "/home/me/a-b/"}, 2},
+		{"not more than the exclusions", Query{Text: "needle -session:20260211_002 " + manyWords(100)}, 2},
+		{"an exclusion behind many words", Query{Text: "needle " + manyWords(100) + " -1"}, 2},
 		{"another key", Query{Text: "needle", Key: "agent:main"}, 0},
 		{"project", Query{Text: "needle", Project: "/home/me/a-b"}, 2},
 		{"project's last name", Query{Text: "needle project:a-b"}, 2},
@@ -459,9 +468,20 @@ func TestQueryTerms(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.query, got, c.want)
 		}
 	}
-	if p := parse(strings.Repeat("word ", 100)); len(p.terms) != maxTerms {
+	if p := parse(manyWords(100)); len(p.terms) != maxTerms {
 		t.Errorf("%d terms of a hundred words, want %d", len(p.terms), maxTerms)
 	}
+	if p := parse(`word words "word" -word wor* word`); len(p.terms) != 4 {
+		t.Errorf("repeated words are other terms: %+v", p.terms)
+	}
+}
+
+func manyWords(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "nowhere%d ", i)
+	}
+	return b.String()
 }
 
 func TestStemsOfWordFamilies(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 type searchInput struct {
-	Query   string `query:"q" required:"true" doc:"Words to search for: word, \"as written\", begin* for beginnings, -word to exclude; and filters: role: origin: source: project: session: key: path: tool: after: before:"`
+	Query   string `query:"q" required:"true" doc:"Words to search for: word, \"as written\", begin* for beginnings, -word to exclude; and filters: role: origin: source: project: session: key: path: tool: (-role: to exclude) after: before:"`
 	Session string `query:"session" doc:"Only in this session"`
 	Key     string `query:"key" doc:"Only sessions of this routing key"`
 	Source  string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
