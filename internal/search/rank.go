@@ -76,28 +76,37 @@ func (r *run) bestExpressions(ctx context.Context) ([]string, error) {
 // byRarity returns the terms that any message has, the rarest first, with the numbers of messages that have them,
 // counted up to rankedDepth. The others are named in the result.
 func (r *run) byRarity(ctx context.Context, terms []term) (sorted []term, counts []int, err error) {
-	from, to := r.query.docRange()
 	type counted struct {
 		term
 		n int
 	}
 	var all []counted
+	var words, phrases []Missing
 	for _, t := range terms {
-		n := 0
-		for _, place := range r.places {
-			var some int
-			if err := place.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? LIMIT +?)`,
-				r.expression(t.match()), from, to, rankedDepth).Scan(&some); err != nil {
+		n, err := r.count(ctx, r.expression(t.match()))
+		if err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case n > 0:
+			all = append(all, counted{t, n})
+		case t.word:
+			words = append(words, Missing{Word: shortened(t.raw)})
+		case t.quoted:
+			if n, err = r.count(ctx, r.parsed.filters.match(r.sharedIn)+t.match()); err != nil {
 				return nil, nil, err
 			}
-			n += some
-		}
-		if n > 0 {
-			all = append(all, counted{t, n})
-		} else if t.word {
-			r.missing = append(r.missing, Missing{Word: shortened(t.raw)})
+			if n == 0 {
+				phrases = append(phrases, Missing{Word: `"` + shortened(t.raw) + `"`})
+			}
+		case t.prefix:
+			words = append(words, Missing{Word: shortened(t.raw) + "*"})
 		}
 	}
+	if len(phrases) > 0 { // without which nothing is found: this says nothing of the words
+		words = phrases
+	}
+	r.missing = append(r.missing, words...)
 	var docs float64
 	for _, place := range r.places {
 		var n float64
@@ -117,6 +126,20 @@ func (r *run) byRarity(ctx context.Context, terms []term) (sorted []term, counts
 		sorted, counts = append(sorted, c.term), append(counts, c.n)
 	}
 	return sorted, counts, nil
+}
+
+// count returns the number of messages that match, up to rankedDepth.
+func (r *run) count(ctx context.Context, expression string) (n int, err error) {
+	from, to := r.query.docRange()
+	for _, place := range r.places {
+		var some int
+		if err := place.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? LIMIT +?)`,
+			expression, from, to, rankedDepth).Scan(&some); err != nil {
+			return 0, err
+		}
+		n += some
+	}
+	return n, nil
 }
 
 // shortened cuts a word that somebody pasted, for an answer.

@@ -321,6 +321,11 @@ func TestSnippetShowsTheMatch(t *testing.T) {
 		{"umlauts", "in Häusern und HAUSERN", "häuser*", "Häusern HAUSERN"},
 		{"Chinese", "我们的数据库支持中文", "中文 数据库", "数据库 中文"},
 		{"no mark in a longer word", "contexts context", `"context"`, "context"},
+		{"a part of a name", long + " and shellCompletionTarget", "completions", "Completion"},
+		{"a name as words", long + " with read file", "readFile", "read file"},
+		{"words as a name", long + " in CheckpointFromTree", `"checkpoint from tree"`, "Checkpoint From Tree"},
+		{"a number and its letters", long + " of PR#60", "PR60", "PR 60"},
+		{"no single letter within words", "aab xaxa", "a1b", ""},
 		{"nothing to mark", "some text", "else", ""},
 	}
 	for _, c := range cases {

@@ -12,6 +12,7 @@ const (
 	snippetLead  = 60      // of them before the first match
 	snippetReach = 1 << 20 // bytes of a message that are searched
 	maxMatches   = 500
+	leastWithin  = 3 // letters of a part of a word that is marked
 )
 
 // span is a match of a term: characters [from, to) of a text.
@@ -25,6 +26,9 @@ func snippet(text string, terms []term) (string, [][2]int) {
 	}
 	shown, folded := oneLine(text)
 	matches := findTerms(folded, terms)
+	if len(matches) == 0 {
+		matches = findParts(shown, folded, terms)
+	}
 	from := bestWindow(matches)
 	to := min(len(shown), from+snippetWidth)
 	if to-from < snippetWidth {
@@ -104,6 +108,36 @@ func findTerms(text []rune, terms []term) []span {
 			}
 		}
 	}
+	return withoutOverlaps(found)
+}
+
+// findParts returns the places of the tokens of the terms, also within words: completion in
+// shellCompletion, read_file in readFile, PR60 in PR#60.
+func findParts(shown, text []rune, terms []term) []span {
+	var found []span
+	tokens := 0
+	for _, t := range terms {
+		for token := range strings.FieldsSeq(t.norm.stems) {
+			p := []rune(folded(token))
+			tokens++
+			for i := 0; i+len(p) <= len(text) && len(found) < maxMatches*tokens; i++ {
+				end := i + len(p)
+				if text[i] != p[0] || !slices.Equal(text[i:end], p) {
+					continue
+				}
+				for end < len(text) && isWord(text[end]) && unicode.IsLower(shown[end]) && len(p) >= leastWithin {
+					end++
+				}
+				if len(p) >= leastWithin || !startsInside(text, i) && (end == len(text) || !isWord(text[end])) {
+					found = append(found, span{i, end, tokens})
+				}
+			}
+		}
+	}
+	return withoutOverlaps(found)
+}
+
+func withoutOverlaps(found []span) []span {
 	slices.SortFunc(found, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
 	end := 0
 	return slices.DeleteFunc(found, func(s span) bool {
