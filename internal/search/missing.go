@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"sessiond/internal/session"
 )
@@ -56,7 +57,7 @@ func (r *run) explain(ctx context.Context) error {
 		r.missing = missing
 		found = len(r.hits) > 0 || len(r.sessions) > 0
 	}
-	if found || r.parsed.filters == (filters{}) {
+	if found {
 		return nil
 	}
 	return r.findElsewhere(ctx)
@@ -123,25 +124,71 @@ func slips(w string) (found []string) {
 
 const mostElsewhere = 10
 
-// findElsewhere lists filters that would find something, of the kinds that the query has.
+// findElsewhere lists filters and times that would find something, of the kinds that the query has: filters
+// within its times, else times with its filters, else both.
 func (r *run) findElsewhere(ctx context.Context) error {
-	other := *r
-	other.parsed.filters = filters{}
-	other.query.Group, other.query.Limit, other.query.Since, other.query.Until = GroupMessage, 50, nil, nil
-	other.hits, other.missing, other.shared, other.sharedIn, other.seen = nil, nil, nil, nil, map[int64]bool{}
-	if err := other.find(ctx); err != nil {
-		return err
+	given, timed := r.parsed.filters, r.query.Since != nil || r.query.Until != nil
+	for _, drop := range []struct{ filters, times bool }{{true, false}, {false, true}, {true, true}} {
+		if drop.filters && given == (filters{}) || drop.times && !timed {
+			continue
+		}
+		other := *r
+		other.query.Group, other.query.Limit = GroupMessage, 50
+		other.hits, other.missing, other.seen = nil, nil, map[int64]bool{}
+		if drop.filters {
+			other.parsed.filters, other.shared, other.sharedIn = filters{}, nil, nil
+		}
+		if drop.times {
+			other.query.Since, other.query.Until = nil, nil
+		}
+		if err := other.find(ctx); err != nil {
+			return err
+		}
+		if drop.times {
+			r.addTimesOf(other.hits)
+		}
+		if drop.filters {
+			if err := r.addFiltersOf(ctx, other.hits); err != nil {
+				return err
+			}
+		}
+		if len(r.elsewhere) > 0 {
+			r.missing = nil // the words are there, only not in what was searched
+			return nil
+		}
 	}
+	return nil
+}
+
+// addTimesOf adds the times that are nearest to those of the query.
+func (r *run) addTimesOf(hits []Hit) {
+	if len(hits) == 0 {
+		return
+	}
+	byTime := func(a, b Hit) int { return a.CreatedAt.Compare(b.CreatedAt.Time) }
+	day := func(h Hit, days int) string {
+		return h.CreatedAt.In(r.query.Now.Location()).AddDate(0, 0, days).Format(time.DateOnly)
+	}
+	if newest := slices.MaxFunc(hits, byTime); r.query.Since != nil && newest.CreatedAt.Before(r.query.Since.Time) {
+		r.elsewhere = append(r.elsewhere, "after:"+day(newest, 0))
+	}
+	if oldest := slices.MinFunc(hits, byTime); r.query.Until != nil && !oldest.CreatedAt.Before(r.query.Until.Time) {
+		r.elsewhere = append(r.elsewhere, "before:"+day(oldest, 1))
+	}
+}
+
+func (r *run) addFiltersOf(ctx context.Context, hits []Hit) error {
 	given := r.parsed.filters
 	add := func(name, value string) {
-		if *given.field(name) == "" || value == "" || len(r.elsewhere) == mostElsewhere {
+		was := withoutSlash(*given.field(name))
+		if was == "" || value == "" || strings.EqualFold(value, was) || strings.HasSuffix(value, "/"+was) || len(r.elsewhere) == mostElsewhere {
 			return
 		}
 		if filter := name + ":" + value; !slices.Contains(r.elsewhere, filter) {
 			r.elsewhere = append(r.elsewhere, filter)
 		}
 	}
-	for _, h := range other.hits {
+	for _, h := range hits {
 		s, err := r.ix.src.Session(ctx, h.SessionID)
 		if err != nil && session.CodeOf(err) != session.NotFound {
 			return err
@@ -155,9 +202,6 @@ func (r *run) findElsewhere(ctx context.Context) error {
 		for i := range h.message.Parts {
 			add("tool", h.message.Parts[i].ToolName)
 		}
-	}
-	if len(r.elsewhere) > 0 {
-		r.missing = nil // the words are there, only not in what was searched
 	}
 	return nil
 }
