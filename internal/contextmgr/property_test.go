@@ -100,8 +100,13 @@ func (l *life) lastPerson() string {
 	return found
 }
 
+// cleared tells whether the overlay in force, or one that it builds on, removed everything.
 func (l *life) cleared() bool {
 	c := testkit.Must(l.store.Effective(l.ctx, l.session()))(l.t)
+	for c != nil && c.Strategy != session.StrategyClear && c.PreviousID != nil {
+		previous := testkit.Must(l.store.Compaction(l.ctx, l.id, *c.PreviousID))(l.t)
+		c = &previous
+	}
 	return c != nil && c.Strategy == session.StrategyClear
 }
 
