@@ -5,10 +5,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"sessiond/internal/session"
+	"sessiond/internal/words"
 )
 
 // A hit may be a tool's output with a whole file, of which a line or two answer the question.
@@ -213,7 +215,8 @@ type passageFinder struct {
 
 // findPassages returns the best passages, best first; of equal ones that of the newer text, which
 // has the larger row.
-func findPassages(texts []string, rows []int64, terms []string) []passage {
+func findPassages(texts []string, rows []int64, asked []string) []passage {
+	terms := withRelated(asked)
 	f := passageFinder{texts: texts, folded: make([]string, len(texts)), words: terms}
 	size := 0
 	for i, text := range texts {
@@ -226,17 +229,21 @@ func findPassages(texts []string, rows []int64, terms []string) []passage {
 	}
 	for k, word := range terms {
 		stem := stemOf(word)
-		stems, words := 0, 0
+		stems, whole := 0, 0
 		for i, text := range f.folded {
 			counts[i][k] = strings.Count(text, stem)
 			stems += counts[i][k]
 			if counts[i][k] > 0 {
-				words += strings.Count(text, word)
+				whole += strings.Count(text, word)
 			}
 		}
 		f.stems = append(f.stems, stem)
-		f.stemWeights = append(f.stemWeights, inflected*rarity(stems, size))
-		f.wordWeights = append(f.wordWeights, rarity(words, size))
+		share := 1.0
+		if k >= len(asked) {
+			share = relatedShare
+		}
+		f.stemWeights = append(f.stemWeights, share*inflected*rarity(stems, size))
+		f.wordWeights = append(f.wordWeights, share*rarity(whole, size))
 	}
 	var all []passage
 	for i := range texts {
@@ -248,6 +255,27 @@ func findPassages(texts []string, rows []int64, terms []string) []passage {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(p passage) bool { return repeats(texts[p.hit][p.from:p.to], seen) })
 }
+
+// relatedShare is the weight of a word that people use for an asked one.
+const relatedShare = 0.5
+
+// mostRelated is the limit of the words that are looked for beside the asked ones.
+const mostRelated = 32
+
+// withRelated returns the terms of a question, and behind them the words that people use for them.
+func withRelated(asked []string) []string {
+	terms := slices.Clone(asked)
+	for _, term := range asked {
+		for _, w := range relatedByStem()[stemOf(term)] {
+			if len(terms) < len(asked)+mostRelated && !slices.ContainsFunc(terms, func(t string) bool { return stemOf(t) == stemOf(w) }) {
+				terms = append(terms, w)
+			}
+		}
+	}
+	return terms
+}
+
+var relatedByStem = sync.OnceValue(func() map[string][]string { return words.RelatedBy(stemOf) })
 
 // repeats reports whether most lines of a passage were seen before, as in a file that is read again
 // and again. It adds its lines to seen.

@@ -134,9 +134,10 @@ func (r *recall) outOfTime(ctx, timed context.Context, err error) bool {
 // posting lists the messages with a term: docids by place, newest first, at most commonWord+1 of each. count
 // is their number.
 type posting struct {
-	docs   [][]int64
-	count  int64
-	weight float64
+	docs    [][]int64
+	count   int64
+	weight  float64
+	related bool // nobody asked for it; it tells nothing of whether the asked words are rare
 }
 
 // rare reports whether the term distinguishes messages in a history of total messages.
@@ -155,7 +156,7 @@ func (r *recall) find(ctx context.Context, places []queryer) (Recalled, error) {
 		return Recalled{}, err
 	}
 	var together map[docAt]bool
-	if !slices.ContainsFunc(postings, func(p posting) bool { return p.rare(total) }) {
+	if !slices.ContainsFunc(postings, func(p posting) bool { return !p.related && p.rare(total) }) {
 		if together = rareTogether(postings, total); len(together) == 0 {
 			return Recalled{Complete: r.complete}, nil
 		}
@@ -177,7 +178,7 @@ type docAt struct {
 // or as many more as it takes until the messages are few. It returns none if even all words together
 // are common, or in no message.
 func rareTogether(postings []posting, total int64) map[docAt]bool {
-	sorted := slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return p.count == 0 || p.count > commonWord })
+	sorted := slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return p.related || p.count == 0 || p.count > commonWord })
 	slices.SortStableFunc(sorted, func(a, b posting) int { return cmp.Compare(a.count, b.count) })
 	held := map[docAt]int{}
 	for n, p := range sorted {
@@ -267,9 +268,23 @@ func (r *recall) lookUp(ctx context.Context, places []queryer, terms []term) ([]
 		}
 		defer func() { _ = searches[i].Close() }()
 	}
+	type lookup struct {
+		match   string
+		weight  float64
+		related bool
+	}
+	var lookups []lookup
+	for _, t := range terms {
+		lookups = append(lookups, lookup{t.match(), weight(t.raw), false})
+	}
+	for _, t := range terms { // when all words as they stand have had their time
+		if match, ok := relatedTo(t); ok {
+			lookups = append(lookups, lookup{match, relatedShare * weight(t.raw), true})
+		}
+	}
 	var postings []posting
 	whole := context.WithoutCancel(ctx) // as in beginRead; one lookup is short
-	for _, t := range terms {
+	for _, l := range lookups {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -277,9 +292,9 @@ func (r *recall) lookUp(ctx context.Context, places []queryer, terms []term) ([]
 			r.complete = false
 			break
 		}
-		p := posting{docs: make([][]int64, len(places)), weight: weight(t.raw)}
+		p := posting{docs: make([][]int64, len(places)), weight: l.weight, related: l.related}
 		for i := range places {
-			docs, err := readDocIDs(whole, searches[i], t.match()+within, commonWord+1)
+			docs, err := readDocIDs(whole, searches[i], l.match+within, commonWord+1)
 			if err != nil {
 				return nil, err
 			}
