@@ -197,7 +197,7 @@ type summaryWriter struct {
 
 // prefixShare is the part of a summary's budget that the beginning of a split turn may take if
 // something came before it.
-const prefixShare = 3
+const prefixShare = 5
 
 // write summarises the finished turns, and apart from them the beginning of a split turn. If a
 // split turn is all that is new, the running summary is carried over as it is, within the budget.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"sessiond/internal/session"
 )
@@ -15,8 +16,15 @@ var share = [sectionCount]float64{
 	blocked: 0.08, decisions: 0.12, next: 0.06, critical: 1,
 }
 
-// finding is what a decision or a result scores above narration.
-const finding = 0.8
+const (
+	finding      = 0.8 // what a decision or a result scores above narration
+	overRequest  = 2   // what a person's statement scores above a request of the moment
+	mostRequests = 3   // the newest of a span
+)
+
+// worth is what a section adds to the scores of its old lines: done work can be looked up, a person's wishes cannot be
+// guessed.
+var worth = [sectionCount]float64{goal: 3, constraints: 1, alsoSaid: 1, decisions: 1, stated: 1, blocked: 0.5}
 
 // longestLine is the limit of a line in bytes.
 const longestLine = 320
@@ -25,6 +33,7 @@ const longestLine = 320
 type composer struct {
 	span    *span
 	count   func(string) int64
+	limit   int64 // tokens of the summary
 	budget  int64 // tokens of the text without the index
 	tokens  int64 // of the lines so far
 	out     outline
@@ -56,7 +65,7 @@ func (c *composer) compose(old *outline) *outline {
 
 // addRules adds the standing rules, the old ones first, as far as they fit their budget.
 func (c *composer) addRules(old []line) {
-	limit := rulesBudget(c.budget)
+	limit := rulesBudget(c.limit)
 	for i, l := range c.span.standingRules(old) {
 		if n := c.addLine(rules, l.text, limit); n > 0 {
 			limit -= n
@@ -90,38 +99,57 @@ func (c *composer) keepOld(old *outline, fresh [sectionCount][]int) {
 	}
 	limit := c.budget - 24 // headings
 	if slices.ContainsFunc(fresh[:], func(ks []int) bool { return len(ks) > 0 }) {
-		limit = c.budget * 65 / 100
+		limit = c.budget * 85 / 100
 	}
 	if c.tokens > limit {
-		for _, s := range [...]section{critical, decisions, alsoSaid, constraints} {
-			sortLinesByScore(c.out.lines[s])
-		}
-	}
-	for c.tokens > limit {
-		l, ok := c.out.dropOldest(true)
-		if !ok {
-			break
-		}
-		c.tokens -= l.tokens
-		c.dropped = append(c.dropped, l)
+		c.dropWorst(limit)
 	}
 }
 
-// sortLinesByScore sorts lines by the best score of their sentences, the lowest first, as if a
-// person had just said them.
-func sortLinesByScore(lines []line) {
-	msgs := make([]session.Message, len(lines))
-	best := make(map[string]float64, len(lines))
-	for i := range lines {
-		msgs[i] = personSaid(lines[i].text)
-		best[lines[i].text] = math.Inf(-1)
+// dropWorst drops the old lines with the lowest scores until limit tokens are left, the oldest first among equals.
+func (c *composer) dropWorst(limit int64) {
+	type place struct {
+		s     section
+		text  string
+		score float64
+	}
+	var places []place
+	var msgs []session.Message
+	for s := range sectionCount {
+		for _, l := range c.out.lines[s] {
+			if s != rules {
+				places = append(places, place{s, l.text, math.Inf(-1)})
+				msgs = append(msgs, saidBy(l.text))
+			}
+		}
 	}
 	sp := scan(msgs)
 	for k, score := range sp.scores() {
-		text := lines[sp.sentences[k].msg].text
-		best[text] = max(best[text], score)
+		p := &places[sp.sentences[k].msg]
+		p.score = max(p.score, score+worth[p.s])
 	}
-	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(best[a.text], best[b.text]) })
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.score, b.score) })
+	for _, p := range places {
+		if c.tokens <= limit {
+			return
+		}
+		lines := c.out.lines[p.s]
+		i := slices.IndexFunc(lines, func(l line) bool { return l.text == p.text })
+		c.tokens -= lines[i].tokens
+		c.dropped = append(c.dropped, lines[i])
+		c.out.lines[p.s] = slices.Delete(lines, i, i+1)
+	}
+}
+
+// saidBy returns the message that a line of a digest quotes.
+func saidBy(text string) session.Message {
+	m := personSaid(text)
+	if said, ok := strings.CutPrefix(text, "model: "); ok {
+		m.Role, m.Origin, m.Parts[0].Text = session.Assistant, session.Model, said
+	} else if said, ok := strings.CutPrefix(text, "tool: “"); ok {
+		m.Role, m.Origin, m.Parts[0].Text = session.Tool, session.ByTool, strings.TrimSuffix(said, "”")
+	}
+	return m
 }
 
 // fill adds the candidates of a section, the best first, within limit tokens.
@@ -200,6 +228,7 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 	sp := c.span
 	unresolved := sp.unresolved()
 	lastPerson, lastModel, final := sp.lastTurn()
+	var asked []int
 	firstPerson, asker := -1, byPerson
 	if !slices.ContainsFunc(sp.sentences, func(s sentence) bool { return s.by == byPerson }) {
 		asker = byProgram // the task of a sub-agent
@@ -220,9 +249,12 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 			found[decisions] = append(found[decisions], k)
 		case s.by == byPerson && s.msg == lastPerson && !final && s.nth == 0:
 			found[inProgress] = append(found[inProgress], k)
-		case s.by == byPerson && !isQuestion(s.text) && !s.pasted && wishForm.MatchString(s.text):
+		case s.by == byPerson && s.request && !s.pasted:
+			asked = append(asked, k)
+			continue
+		case s.by == byPerson && !s.pasted && wishForm.MatchString(s.text):
 			found[constraints] = append(found[constraints], k)
-		case s.by == byPerson && !isQuestion(s.text) && !s.pasted && !s.saysNothing():
+		case s.by == byPerson && !s.pasted && !s.saysNothing():
 			found[alsoSaid] = append(found[alsoSaid], k)
 		case s.failed && unresolved[s.msg]:
 			found[blocked] = append(found[blocked], k)
@@ -239,6 +271,7 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 		}
 		found[critical] = append(found[critical], k)
 	}
+	found[alsoSaid] = append(found[alsoSaid], asked[max(0, len(asked)-mostRequests):]...)
 	for s := range found {
 		if section(s) != goal {
 			found[s] = c.best(found[s], s == int(critical))
@@ -320,11 +353,17 @@ func (sp *span) scores() []float64 {
 		if s.pasted {
 			score -= 2
 		}
+		if s.request {
+			score -= overRequest
+		}
 		if s.failed {
 			score += 0.4
 		}
 		if s.finding {
 			score += finding
+			if s.by == byTool {
+				score += finding
+			}
 		}
 		if n < 3 {
 			score--

@@ -60,7 +60,7 @@ func (e *Extractive) Summarize(ctx context.Context, req session.SummaryRequest) 
 // digest makes one text of a span and the summary before it.
 func (e *Extractive) digest(sp *span, req *session.SummaryRequest, old outline, limit int64) (text string, index []string) {
 	indexBudget := int64(float64(limit) * indexShare)
-	c := composer{span: sp, count: e.count, budget: limit - indexBudget}
+	c := composer{span: sp, count: e.count, limit: limit, budget: limit - indexBudget}
 	o := c.compose(&old)
 	for _, l := range c.dropped { // their facts may still enter the index
 		sp.addPassage(0, passage{text: l.text, by: byProgram})

@@ -7,8 +7,8 @@ import (
 
 // What the model decided or found out, and what a tool established, is worth more than what either narrates.
 var (
-	modelFinding = regexp.MustCompile(`(?i)\b(decision:|decided (to|on|against)|root cause|the (cause|reason|culprit|problem|bug) (is|was)|turned out|turns out|i measured|measured at|so i (kept|chose|used|left)|i chose|we (chose|agreed)|the trade-?off|instead of|because|die ursache|der grund|entschieden|根本原因|原因是|决定|原因は|決め|判明)`)
-	toolFinding  = regexp.MustCompile(`(?i)\b(panic|exception|traceback|fatal|fail(ed|ure)?|error)\b.*(:\d+|\d)|:\d+:\d+: |\b\d[\d,.]* (passed|failed|tests?|errors?|warnings?|rows?|matches|files changed|insertions)\b|\b\d[\d.,]* ?(ms|µs|ns|s|mb|gb|kb|mib|gib|%|req/s|ops/s|mb/s)\b`)
+	modelFinding = regexp.MustCompile(`(?i)\b(decision:|decided (to|on|against)|root cause|the (cause|reason|culprit|problem|bug) (is|was)|turned out|turns out|i measured|measured at|so i (kept|chose|used|left)|i chose|we (chose|agreed)|the trade-?off|instead of|because|i counted|caused by|die ursache|der grund|entschieden|entscheidung|nachgezählt|gemessen|根本原因|原因是|决定|原因は|決め|判明)`)
+	toolFinding  = regexp.MustCompile(`(?i)\b(panic|exception|traceback|fatal|fail(ed|ure)?|errors?|killed|denied|refused|rejected|timed ?out|timeout|unreachable|not found|invalid|out of memory|data race|fehler\w*|ungültig|abgelehnt|zurückgewiesen|fehlgeschlagen)\b|エラー|失敗|不正|错误|失败|:\d+:\d+: |\S\.\w{1,5}:\d+: \S|\d ?%|\b\d[\d,.]* (passed|failed|tests?|errors?|warnings?|rows?|matches|files changed|insertions)\b|\b\d[\d.,]* ?(ms|µs|ns|s|mb|gb|kb|mib|gib|req/s|ops/s|mb/s)\b`)
 )
 
 // Forms of sentences that say where they belong: a person's wish about how things should be, what the model is about
@@ -21,6 +21,20 @@ var (
 	licence   = regexp.MustCompile(`(?i)\b(copyright|licen[cs]ed?|warrant(y|ies))\b`)
 	wholeForm = regexp.MustCompile(`^[\p{Lu}\p{Lo}\p{N}].*[.!?。！？]["”)]?$`)
 )
+
+// requestForm is the form of a request of the moment, which gets done.
+var requestForm = regexp.MustCompile(`(?i)^((and|also|then|now|ok(ay)?|so|please|just|first|next|no|yes|but|hm+|great|good|thanks|go ahead and|let['’]s|lets|i(['’]d| would) like( you)? to|i want you to|(can|could|would|will) (you|we|i)|bitte|jetzt|dann|und|also)[,:;.!]? )*` +
+	`((add|answer|ask|build|bump|call|change|check|clean|commit|compare|complete|continue|convert|copy|count|create|cut|debug|delete|deploy|describe|dig|do|document|draw|explain|export|extract|figure|find|finish|fix|format|generate|get|give|go|have|help|implement|import|improve|insert|install|investigate|list|look|make|mark|merge|move|open|optimi[sz]e|pick|plan|port|print|proceed|profile|pull|push|put|read|rebase|recheck|redo|refactor|reformat|remove|rename|reorder|replace|report|reproduce|rerun|restart|revert|review|rewrite|run|save|search|see|send|set|show|simplify|sketch|sort|split|squash|start|stop|suggest|summari[sz]e|switch|take|tell|test|tidy|trace|translate|try|turn|undo|update|upgrade|verify|wait|walk|wire|wrap|write)\b` +
+	`|(schreib|zeig|mach|prüf|such|lies|nimm|füg|lösch|änder|erklär|fass|erstell|bau|teste|starte|öffne|schau|sieh|leg|stell|gib|korrigier|ergänz|übersetz|sortier|verschieb|benenn|kürz|sammel|rechne)(e|st)?\b|(kannst|könntest|würdest) du\b)` +
+	`|, (dann |und |bitte )?(mach|kürz|schreib|prüf|schau|zeig|find|such)e?\b|, (then |and |please )?(find out|fix|check|look|have a look|make|try|see|do|dig)\b|^(请|帮我|把|给我|看看|检查|修|再)|(ください|くれ|もらえますか|お願いします|てみて|教えて|いただけますか)[。.?？]*$|\b(have a look|take a look|can you|could you|would you)\b`)
+
+// lasting is what outlives a request: how it is to be done.
+var lasting = regexp.MustCompile(`(?i)だけ|必ず|からに|にも|も付け|ないで|\b(nicht|kein\w*|nur|jede\w*|bleib(t|en)?|bevor)\b`)
+
+// isRequest tells whether a person asks for something that is done and over, or asks a question.
+func (s *sentence) isRequest() bool {
+	return s.by == byPerson && !s.rule && (isQuestion(s.text) || requestForm.MatchString(s.text) && !lasting.MatchString(s.text))
+}
 
 // isStatement tells whether a sentence of a tool or a program may stand as a line: a result, or prose.
 // Program text, comments, licences and arguments of calls may not.

@@ -10,7 +10,7 @@ import (
 )
 
 // indexShare is the index's share of a summary's budget.
-const indexShare = 0.22
+const indexShare = 0.15
 
 // mostOfALabel is the limit of numbers with the same label: of "ok 2.4s", a hundred times.
 const mostOfALabel = 3

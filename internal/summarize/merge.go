@@ -1,7 +1,7 @@
 package summarize
 
 // merge joins the summaries of consecutive spans, oldest first. Work in progress and next steps of
-// all but the newest count as done. The goal of the first stays; later goals become constraints.
+// all but the newest count as done. The goal of the first stays; later ones are among what the person also said.
 // Entries of the indexes alternate, the newest span's first, so that each span has its share.
 func merge(spans []string) outline {
 	var all outline
@@ -20,7 +20,7 @@ func merge(spans []string) outline {
 			case i < len(spans)-1 && (s == inProgress || s == next):
 				to = done
 			case s == goal && len(all.lines[goal]) > 0 && i != first:
-				to = constraints
+				to = alsoSaid
 			}
 			for _, l := range o.lines[s] {
 				if !has[l.text] {

@@ -17,7 +17,7 @@ import (
 // Bounds of the section of rules, in tokens: ten short rules fit into the smallest summary, and five
 // thousand pasted lines take no more than a part of the largest.
 const (
-	ruleShare  = 0.25 // of the summary
+	ruleShare  = 0.3 // of the summary of finished turns, a quarter of the whole
 	leastRules = 200
 	mostRules  = 600
 )
@@ -28,16 +28,22 @@ func rulesBudget(limit int64) int64 {
 
 var (
 	// What lays down a rule whatever else the sentence says.
-	ruleMark = regexp.MustCompile(`(?i)\b(never|always|from now on|going forward|at all times|under no circumstances|no exceptions|as a rule|without asking|unless i (say|ask|tell)|(ask|check with|tell|warn) me (first|before|when(ever)?)|must not|mustn['’]t|we call (it|this|that|them)|in this (repo|repository|project|codebase),? (we|use|all|no|every)|frag(e|t)? mich (vorher|zuerst|bevor)|niemals|nie|immer|stets|grundsätzlich|ab (jetzt|sofort)|wir nennen)\b` +
-		`|永远|从不|绝不|必须|务必|禁止|一律|始终|总是|今后|从现在起|我们(称|叫|把)|決して|絶対に|必ず|常に|禁止|今後|と呼(ぶ|び|ん)|べき(だ|で|です)?[。.]?$|こと[。.]?$`)
+	ruleMark = regexp.MustCompile(`(?i)\b(never|always|from now on|going forward|at all times|under no circumstances|no exceptions|as a rule|without asking|unless i (say|ask|tell)|(ask|check with|tell|warn)( me| us)? (first|before|whenever)|you(['’]re| are) not (to|allowed)|(is|are) (not allowed|forbidden|off[- ]limits)|(our|the|my|house) (policy|convention|rule)s?( here)? (is|are|says?)|must not|mustn['’]t|we call (it|this|that|them)|(use|write|prefer) [^.;:]{1,40}, (not|never)|in this (repo|repository|project|codebase),? (we|use|all|no|every)|frag(e|t)? mich (vorher|zuerst|bevor)|niemals|nie|immer|nur (mit|nach|wenn|auf|in)|verboten|nicht erlaubt|(es|grundsätzlich|hier|immer) gilt|bleib(t|en) (so|wie|auf|bei|unter|in)|wir \pL+n( \pL+){0,5} (nicht|nie|nur|kein\w*)|darfst du (nicht|nie|kein\w*)|stets|grundsätzlich|ab (jetzt|sofort)|wir nennen)\b` +
+		`|永远|从不|绝不|必须|务必|禁止|一律|始终|总是|今后|从现在起|我们(称|叫|把)|決して|絶対に|必ず|常に|禁止|今後|と呼(ぶ|び|ん)|ないように|しないで|統一|一定要|都要|统一|べき(だ|で|です)?[。.]?$|こと[。.]?$`)
+	// A condition with what is to be done then, and what there is to be none of.
+	ruleOrder     = regexp.MustCompile(`(?i)^(please,? |bitte )*((don['’]t|do not) (ever )?(touch|push|commit|use|add|install|delete|edit|change|modify|run|create|write|remove|rename|merge|rebase|squash|force|log|print|send|share|publish|deploy|import|mock|skip|disable|hard-?code|guess|invent|assume|translate)|(say|write|use|call|spell|name)\b.*\b(not|never|nicht|nie)|(answer|reply|respond|speak|talk|antworte|sprich|schreib mir)( to)?( me| us| mir)? (in|on|with|briefly|auf|kurz))\b`)
+	ruleForYou    = regexp.MustCompile(`(?i)^(before|after|whenever|when|if|bevor|nachdem|wenn) (you|du|any|anything|each|every|jede\w*) [^,]{3,60}, \pL+`)
+	ifYouLike     = regexp.MustCompile(`(?i)^(if|when|wenn) (you|du) (have|can|could|want|like|think|are|['’]re|get|hast|kannst|willst|magst|bist|fertig|need|see fit)\b`)
+	ruleCondition = regexp.MustCompile(`(?i)^(if|when(ever)?|before|wenn|falls|sobald|bevor) [^,]+, .*\b(don['’]t|do not|never|always|ask|tell me|first|frag|sag|nie|nicht|kein\w*|erst)\b`)
+	ruleNone      = regexp.MustCompile(`(?i)^(no|keine?) [\pL-]+( [\pL-]+){0,3}[.!]?$`)
 	// What lays down a rule when it is said of things in general.
 	ruleForm = regexp.MustCompile(`(?i)^(and |also,? |but |so |oh,? |ok,? |okay,? |please,? |bitte )*` +
-		`(don['’]t|do not|avoid|no|only|prefer|please use|use|keep|stick to|all|every|each|any|we (use|prefer|keep|write|do not|don['’]t|only)|i (prefer|don['’]t want|do not want)|you (must|should|may only|may not)|` +
+		`(don['’]t|do not|avoid|no|only|prefer|please use|use|keep|stick to|all|every|each|any|we (use|prefer|keep|write|do not|don['’]t|only)|i (prefer|like|hate|expect|don['’]t want|do not want)|you (must|should|may only|may not)|` +
 		`kein\w*|nur|verwende\w*|benutze\w*|nutze\w*|alle|jede\w*|wir (benutzen|verwenden|nutzen|schreiben))\b` +
 		`|\bmust\b|\bmuss\b|\bmüssen\b|\bdürfen? (nicht|kein)|不要|别|只(能|用|在)|所有|每(个|次)|请(用|使用)|ないで|だけを?使|使ってください|すべて|全て`)
 	ruleGeneral = regexp.MustCompile(`(?i)\b(any|all|every|each|ever|only|without|unless|outside|except|whenever|before (each|every|you)|instead of|rather than|over|must|has to|have to|are|is|in (this|the|our) (repo|repository|project|codebase)|through|ohne|außer|außerhalb|statt|immer|alle|jede\w*|sind|ist|muss|müssen|nicht|kein\w*|nur|code|commits?|tests?|names?|files?|functions?|dates?|money|errors?|comments?|messages?|branch(es)?)\b|[\p{Han}\p{Hiragana}\p{Katakana}]`)
 	// What is said of the moment, or of how things are.
-	ofTheMoment = regexp.MustCompile(`(?i)^(no|yes|yeah),|^(this|that) \w+ (must|has to|should)\b|\ball (i|you|we|he|she|they|it|that|this)\b|\b(right now|for now|this time|today|at the moment|just now|yet|again|still|already|currently|let['’]s|lets|i think|i guess|i tried|it seems|seems|looks like|passed|passing|passes|pass|green|fails?|failed|failing|broken|done|fixed|works|worked|no (idea|problem|worries|need|wonder|thanks|way)|jetzt (mal|noch)|diesmal|erstmal|gerade|vorerst|heute|you (always|never|are|did|have)|it (always|never)|why|why is|this (file|function|test|error|bug|line|one)|that (file|function|test|error|bug|line|one))\b|这次|现在先|先|目前|今天|已经|今回|まず|とりあえず|今日|いま`)
+	ofTheMoment = regexp.MustCompile(`(?i)^(no|yes|yeah),|^if (yes|no|not|so)\b|(should|must) never happen|^never ?mind\b|^das (muss|ist|war)\b|\b(attached|screenshot|show me|noch nie|hätten?|changes?|luck|clue|rush|hurry|difference|errors?|reply|answer)\b|^(this|that) \w+ (must|has to|should)\b|\ball (i|you|we|he|she|they|it|that|this)\b|\b(right now|for now|this time|today|at the moment|just now|yet|again|still|already|currently|let['’]s|lets|i think|i guess|i tried|it seems|seems|looks like|passed|passing|passes|pass|green|fails?|failed|failing|broken|done|fixed|works|worked|no (idea|problem|worries|need|wonder|thanks|way)|jetzt (mal|noch)|diesmal|erstmal|gerade|vorerst|heute|you (always|never|are|did|have)|it (always|never)|why|why is|this (file|function|test|error|bug|line|one)|that (file|function|test|error|bug|line|one))\b|这次|现在先|先|目前|今天|已经|今回|まず|とりあえず|今日|いま`)
 	// What takes a rule back.
 	ruleForgot   = regexp.MustCompile(`(?i)^(please |ok,? |okay,? )*(forget|ignore|drop|scrap|never mind|nevermind) (about )?(that|this|the|my|what i said|it|rule)\b|\b(vergiss|ignoriere) (das|die regel)|忘(了|掉)(那|这)|忘れて`)
 	ruleReplaced = regexp.MustCompile(`(?i)\b(instead|no longer|not any ?more|stattdessen|nicht mehr)\b|改(用|为)|不再|代わりに|ではなく`)
@@ -55,7 +61,10 @@ func isRule(s string) bool {
 	if fromNowOn := strings.Contains(strings.ToLower(s), "from now on"); !fromNowOn && ofTheMoment.MatchString(s) {
 		return false
 	}
-	return ruleMark.MatchString(s) || ruleForm.MatchString(s) && ruleGeneral.MatchString(s)
+	if ruleForYou.MatchString(s) && !ifYouLike.MatchString(s) || ruleOrder.MatchString(s) {
+		return true
+	}
+	return ruleMark.MatchString(s) || ruleCondition.MatchString(s) || ruleNone.MatchString(s) || ruleForm.MatchString(s) && ruleGeneral.MatchString(s)
 }
 
 // ruleName is what stands behind a rule: the message that said it.

@@ -101,6 +101,7 @@ type sentence struct {
 	pasted    bool   // by a person, but more likely pasted output or code
 	inCall    bool   // in the arguments of a call
 	rule      bool   // by a person, in the form of a standing rule
+	request   bool   // by a person, of the moment
 	finding   bool   // a decision of the model, or a result of a tool
 }
 
@@ -216,6 +217,7 @@ func (sp *span) addPassage(msg int, at passage) {
 	}
 	for k := range added {
 		added[k].rule = at.by == byPerson && !added[k].pasted && isRule(added[k].text)
+		added[k].request = added[k].isRequest()
 	}
 }
 

@@ -63,7 +63,7 @@ type writing struct {
 
 // rulesSection returns the section of the standing rules of a span, and of the summary before it; "" without one.
 func (w *writing) rulesSection(sp *span, old []line) string {
-	c := composer{span: sp, count: w.r.deps.Count, has: map[string]bool{}, budget: w.limit}
+	c := composer{span: sp, count: w.r.deps.Count, has: map[string]bool{}, limit: w.limit, budget: w.limit}
 	c.addRules(old)
 	return c.out.render()
 }

@@ -228,7 +228,7 @@ func TestIndexGroupsFilesUntilTheyFit(t *testing.T) {
 		want string
 	}{
 		"all names":        {20000, "/srv/app/internal/part00/{file000.go, file001.go, "},
-		"some directories": {5000, "/srv/app/internal/part00/ (10 files)"},
+		"some directories": {7000, "/srv/app/internal/part00/ (10 files)"},
 		"those above":      {500, "/srv/app/internal/ (300 files)"},
 	} {
 		t.Run(name, func(t *testing.T) {
