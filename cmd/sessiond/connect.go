@@ -18,6 +18,7 @@ import (
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/transcript"
 )
 
 type connectFlags struct{ dryRun, yes, remove, atStart, forPrompts, beforeEdits bool }
@@ -230,6 +231,9 @@ func (a *app) connectionChecks() []store.Check {
 		}
 		if len(state.Pending) > 0 {
 			c.Detail += ": type /hooks in Codex"
+		}
+		if at, answered := a.lastAnswer(p.Name); answered {
+			c.Detail += ", hook last answered " + transcript.Ago(at, a.now())
 		}
 		checks = append(checks, c)
 	}

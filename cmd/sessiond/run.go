@@ -130,6 +130,7 @@ func (a *app) root() *cobra.Command {
 		a.importCommand(),
 		a.connectCommand(),
 		a.mcpCommand(),
+		a.hookCommand(),
 		a.lsCommand(),
 		a.showCommand(),
 		a.logCommand(),

@@ -382,8 +382,8 @@ func (s share) String() string {
 	return fmt.Sprintf("%s (%s, %s, %s)", of(""), of("person"), of("model"), of("tool"))
 }
 
-// memory is what is left of a conversation at its end.
-type memory struct {
+// remembered is what is left of a conversation at its end.
+type remembered struct {
 	own, other, otherUnrecalled, otherNewest, rules, decoys share
 	compactions, unrecalled                                 int64 // number; of questions that recall nothing
 	contexts, recalled                                      int64 // tokens, of all questions with recall
@@ -392,9 +392,9 @@ type memory struct {
 }
 
 // remember holds a conversation and asks for everything in it.
-func (r *rig) remember(t *testing.T, half string, window int64, turns int) memory {
+func (r *rig) remember(t *testing.T, half string, window int64, turns int) remembered {
 	w, fill := readWorlds(t, half)
-	out := memory{own: share{}, other: share{}, otherUnrecalled: share{}, otherNewest: share{}, rules: share{}, decoys: share{}}
+	out := remembered{own: share{}, other: share{}, otherUnrecalled: share{}, otherNewest: share{}, rules: share{}, decoys: share{}}
 	var questions []func(session.ID)
 	none := int64(0)
 	for i := range w.Facts {
@@ -428,7 +428,7 @@ func (r *rig) remember(t *testing.T, half string, window int64, turns int) memor
 }
 
 // ask asks on a fork of its own, so that no question helps another one, and returns the lines of the context.
-func (m *memory) ask(t *testing.T, r *rig, id session.ID, text string, recallTokens *int64) []spokenLine {
+func (m *remembered) ask(t *testing.T, r *rig, id session.ID, text string, recallTokens *int64) []spokenLine {
 	fork := testkit.Must(r.store.Fork(t.Context(), store.Fork{Session: id}))(t).ID
 	question := newMessage(session.User, session.Person, session.TextPart(text))
 	testkit.Must(r.store.Append(t.Context(), store.Append{Session: fork, Messages: []session.Message{question}}))(t)

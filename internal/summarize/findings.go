@@ -3,6 +3,8 @@ package summarize
 import (
 	"regexp"
 	"strings"
+
+	"sessiond/internal/session"
 )
 
 // What the model decided or found out, and what a tool established, is worth more than what either narrates.
@@ -56,6 +58,22 @@ func (s *sentence) saysNothing() bool {
 	}
 	leadsOn := strings.HasSuffix(s.text, ":") || strings.HasSuffix(s.text, ":**")
 	return s.by == byModel && (leadsOn || narration.MatchString(s.text))
+}
+
+// Findings returns the sentences of a message that tell a decision or a result, if its text names
+// something.
+func Findings(m *session.Message, name string) []string {
+	if !strings.Contains(m.Text(), name) {
+		return nil
+	}
+	var found []string
+	sp := scan([]session.Message{*m})
+	for k := range sp.sentences {
+		if s := &sp.sentences[k]; s.finding && !s.duplicate {
+			found = append(found, s.text)
+		}
+	}
+	return found
 }
 
 // isFinding tells whether a sentence of the model or of a tool holds a decision or a result.

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"sessiond/internal/session"
 )
@@ -13,7 +14,7 @@ import (
 const (
 	lostRules     = 0.5
 	lostDecisions = 0.4
-	lostNumbers   = 0.5 // of what is left
+	lostNumbers   = 0.9 // of what is left; the rest is for files
 )
 
 // toldShare is the share of a sentence's words from which on a sentence of a summary says the same.
@@ -75,7 +76,36 @@ func (sp *span) untoldFindings(t told) []line {
 	slices.SortFunc(found, func(a, b line) int {
 		return cmp.Or(cmp.Compare(scores[b.order], scores[a.order]), cmp.Compare(b.order, a.order))
 	})
-	return found
+	return sp.newestResults(found)
+}
+
+// mostResults is the limit of lines that quote tools: what failed before is mended or failed again since.
+const mostResults = 4
+
+// newestResults drops lines that quote tools but for the newest, of those that are alike one.
+func (sp *span) newestResults(lines []line) []line {
+	var results []int // sentences
+	for _, l := range lines {
+		if l.order >= 0 && sp.sentences[l.order].by == byTool {
+			results = append(results, l.order)
+		}
+	}
+	slices.Sort(results)
+	kept, shapes := map[int]bool{}, map[string]bool{}
+	for _, k := range slices.Backward(results) {
+		if shape := shapeOfResult(sp.sentences[k].text); !shapes[shape] && len(kept) < mostResults {
+			kept[k], shapes[shape] = true, true
+		}
+	}
+	return slices.DeleteFunc(lines, func(l line) bool {
+		return l.order >= 0 && sp.sentences[l.order].by == byTool && !kept[l.order]
+	})
+}
+
+// shapeOfResult returns the words of a result without names and numbers.
+func shapeOfResult(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !strings.ContainsRune("./_-:", r) })
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return strings.ContainsAny(w, "./_-:") }), " ")
 }
 
 // told knows in which sentences of a summary a term occurs.

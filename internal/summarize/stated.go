@@ -22,13 +22,14 @@ func (sp *span) alsoStated(old []line, text string, limit int64, count func(stri
 	for k := range sp.sentences {
 		s := &sp.sentences[k]
 		said := s.by == byPerson && !s.pasted && !s.rule && !isQuestion(s.text)
-		if missing[k] && !s.duplicate && int(sp.alike[s.shape]) <= maxAlike(byPerson) && (said || s.finding || s.by == byModel) {
+		if missing[k] && !s.duplicate && int(sp.alike[s.shape]) <= maxAlike(byPerson) && (said || s.finding || s.by == byModel && !notProse.MatchString(s.text)) {
 			fresh = append(fresh, line{text: s.by.quote(cutRunes(s.text, longestLine)), order: k})
 		}
 	}
 	slices.SortFunc(fresh, func(a, b line) int {
 		return cmp.Or(cmp.Compare(scores[b.order], scores[a.order]), cmp.Compare(b.order, a.order))
 	})
+	fresh = sp.newestResults(fresh)
 	before := make([]session.Message, len(old))
 	for i := range old {
 		before[i] = personSaid(old[i].text)

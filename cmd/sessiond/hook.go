@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/history"
+	"sessiond/internal/memory"
+	"sessiond/internal/tokens"
+)
+
+// Bounds of a hook: an agent waits for it.
+const (
+	hookTime       = 3 * time.Second
+	hookImportTime = time.Second // of the messages since the last import, after a compaction
+	hookInput      = 8 << 20     // bytes
+)
+
+// hookEvent is what a program tells a hook: the form of Claude Code, which Codex and sessiond's plug-ins share.
+type hookEvent struct {
+	Session    string `json:"session_id"`
+	Transcript string `json:"transcript_path"`
+	Directory  string `json:"cwd"`
+	Event      string `json:"hook_event_name"`
+	Source     string `json:"source"` // of SessionStart: startup, resume, clear, compact
+	Prompt     string `json:"prompt"`
+	ToolInput  struct {
+		FilePath string `json:"file_path"`
+		Path     string `json:"path"`
+	} `json:"tool_input"`
+}
+
+// hookAnswer is what a hook adds to the context.
+type hookAnswer struct {
+	Output struct {
+		Event string `json:"hookEventName"`
+		Text  string `json:"additionalContext"`
+	} `json:"hookSpecificOutput"`
+}
+
+func (a *app) hookCommand() *cobra.Command {
+	var explain bool
+	cmd := &cobra.Command{
+		Use: "hook PROGRAM", Short: "Answer a hook of an agent program", Args: cobra.ArbitraryArgs,
+		Long: "Reads the JSON of a hook on standard input and answers in the program's form. `sessiond connect` enters it\n" +
+			"in the configuration of the programs; docs/hooks.md says what it answers to which event. It never fails and\n" +
+			"prints nothing on standard error, whatever happens; --explain says what went wrong.",
+		Example: "  echo '{}' | sessiond hook codex --explain",
+		RunE: func(cmd *cobra.Command, args []string) (_ error) {
+			ctx, cancel := context.WithTimeout(cmd.Context(), hookTime)
+			defer cancel()
+			said := a.err
+			if !explain {
+				a.err = io.Discard
+			}
+			err := a.hook(ctx, args)
+			if err != nil && explain {
+				fmt.Fprintln(said, "sessiond:", err)
+			}
+			return nil
+		},
+	}
+	cmd.FParseErrWhitelist.UnknownFlags = true // of a sessiond that was newer
+	cmd.Flags().BoolVar(&explain, "explain", false, "say on standard error what went wrong")
+	return cmd
+}
+
+// hook answers one event. Its error is told to nobody but a person who asks.
+func (a *app) hook(ctx context.Context, args []string) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("hook: %v", r)
+		}
+	}()
+	if len(args) != 1 {
+		return usagef("name one program")
+	}
+	at := slices.IndexFunc(a.sources(), func(s history.Source) bool { return string(s.Name()) == args[0] })
+	if at < 0 {
+		return usagef("unknown program %q", args[0])
+	}
+	src := a.sources()[at]
+	input, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.in, hookInput+1)) })
+	if err != nil {
+		return fmt.Errorf("read standard input: %w", err)
+	}
+	if len(input) > hookInput {
+		return fmt.Errorf("standard input has more than %d MiB", hookInput>>20)
+	}
+	var e hookEvent
+	if err := json.Unmarshal(input, &e); err != nil {
+		return fmt.Errorf("standard input is no JSON object of a hook: %w", err)
+	}
+	if !filepath.IsAbs(e.Directory) {
+		e.Directory = a.dir
+	}
+	text, err := a.answerHook(ctx, src, &e)
+	if err != nil || text == "" {
+		return err
+	}
+	a.noteAnswer(args[0])
+	var out hookAnswer
+	out.Output.Event, out.Output.Text = e.Event, text
+	b, err := json.Marshal(out)
+	if err == nil {
+		_, err = a.out.Write(append(b, '\n'))
+	}
+	return err
+}
+
+// answerHook returns the text that an event adds to the context; "" for none.
+func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) (text string, err error) {
+	switch e.Event {
+	case "PreCompact", "PostCompact", "SessionEnd":
+		return "", a.importInBackground(src, e.Transcript)
+	case "SessionStart":
+		switch e.Source {
+		case "compact":
+			a.importForHook(ctx, src, e.Transcript)
+		case "startup", "":
+		default:
+			return "", nil
+		}
+	case "UserPromptSubmit", "PreToolUse":
+	default:
+		return "", nil
+	}
+	return text, a.with(ctx, wiring{readOnly: true}, func(s *services) error {
+		cfg, err := a.load(nil)
+		if err != nil {
+			return err
+		}
+		m := memory.Memory{
+			Store: s.store, Index: s.index, Count: tokens.Reference().Text, Now: a.now,
+			Scope: memory.Scope{Projects: memory.ProjectsOf(e.Directory), Exclude: cfg.ExcludeProjects},
+		}
+		asking, err := s.store.SessionBySource(ctx, src.Name(), e.Session)
+		known := err == nil
+		if known {
+			m.Scope.Asking = asking.ID
+		}
+		switch file := e.ToolInput.FilePath + e.ToolInput.Path; {
+		case e.Source == "compact" && known:
+			text, err = m.AfterCompaction(ctx, &asking)
+		case e.Source == "compact":
+			return err
+		case e.Event == "SessionStart":
+			text, err = m.AtStart(ctx)
+		case e.Event == "UserPromptSubmit":
+			text, err = m.ForPrompt(ctx, e.Prompt)
+		case file != "":
+			text, err = m.BeforeEdit(ctx, file)
+		}
+		return err
+	})
+}
+
+// importForHook imports what a program wrote since the last import, as far as the time allows. What fails here fails
+// later where it is told.
+func (a *app) importForHook(ctx context.Context, src history.Source, transcript string) {
+	ctx, cancel := context.WithTimeout(ctx, hookImportTime)
+	defer cancel()
+	s, err := a.open(ctx, wiring{})
+	if err != nil {
+		return
+	}
+	im := history.Importer{Store: s}
+	_, _ = im.Run(ctx, src, transcripts(transcript))
+	_ = s.Close()
+}
+
+func transcripts(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return []string{path}
+}
+
+// importInBackground starts an import that goes on after this process.
+func (a *app) importInBackground(src history.Source, transcript string) error {
+	self, err := a.self()
+	if err != nil {
+		return err
+	}
+	args := append([]string{"import", string(src.Name())}, transcripts(transcript)...)
+	cfg, err := a.load(nil)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, append([]string{"--db", cfg.DB}, args...)...)
+	cmd.Dir, cmd.Env = a.dir, a.environ
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the program may end its children
+	return cmd.Start()
+}
+
+// noteAnswer notes that a program's hook was answered, for doctor.
+func (a *app) noteAnswer(program string) {
+	if cfg, err := a.load(nil); err == nil {
+		_ = os.WriteFile(answeredFile(cfg.DB, program), nil, 0o600)
+	}
+}
+
+// lastAnswer tells when a program's hook was answered last.
+func (a *app) lastAnswer(program string) (at time.Time, answered bool) {
+	cfg, err := a.load(nil)
+	if err != nil {
+		return at, false
+	}
+	info, err := os.Stat(answeredFile(cfg.DB, program))
+	if err != nil {
+		return at, false
+	}
+	return info.ModTime(), true
+}
+
+// answeredFile is the file whose time says when a program was answered last.
+func answeredFile(db, program string) string {
+	return filepath.Join(filepath.Dir(db), ".answered-"+program)
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sessiond/internal/testkit"
+)
+
+// hookHost is a home with a project and a database.
+type hookHost struct {
+	t    *testing.T
+	home string
+}
+
+func newHookHost(t *testing.T) *hookHost {
+	h := &hookHost{t, t.TempDir()}
+	testkit.Check(t, os.MkdirAll(filepath.Join(h.home, "proj"), 0o700))
+	return h
+}
+
+func (h *hookHost) db() string { return filepath.Join(h.home, "sessiond", "sessions.db") }
+
+// run runs a command as a program does.
+func (h *hookHost) run(in string, args ...string) (out, said string) {
+	h.t.Helper()
+	out, said, err := h.try(in, args...)
+	if err != nil {
+		h.t.Errorf("sessiond %q: %v: %s", args, err, said)
+	}
+	return out, said
+}
+
+func (h *hookHost) try(in string, args ...string) (out, said string, err error) {
+	cmd := exec.Command("sessiond", args...)
+	cmd.Dir = filepath.Join(h.home, "proj")
+	cmd.Env = append(os.Environ(), "HOME="+h.home, "XDG_DATA_HOME="+h.home, "XDG_CONFIG_HOME="+filepath.Join(h.home, "config"), "XDG_RUNTIME_DIR=")
+	cmd.Stdin = strings.NewReader(in)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	return stdout.String(), stderr.String(), err
+}
+
+// ask runs a hook and returns what it adds to the context.
+func (h *hookHost) ask(event map[string]any) string {
+	h.t.Helper()
+	event["cwd"] = filepath.Join(h.home, "proj")
+	in := testkit.Must(json.Marshal(event))(h.t)
+	out, said := h.run(string(in), "hook", "claude-code")
+	if said != "" {
+		h.t.Errorf("%s: on standard error: %s", in, said)
+	}
+	if out == "" {
+		return ""
+	}
+	var answer struct {
+		Output struct {
+			Event string `json:"hookEventName"`
+			Text  string `json:"additionalContext"`
+		} `json:"hookSpecificOutput"`
+	}
+	testkit.Check(h.t, json.Unmarshal([]byte(out), &answer))
+	text := answer.Output.Text
+	if answer.Output.Event != event["hook_event_name"] || !strings.HasPrefix(text, "<from_sessiond>") || len(text) > 10_000 {
+		h.t.Errorf("the answer to %s is %s", in, out)
+	}
+	return text
+}
+
+// transcript writes a conversation as Claude Code does. A text of the role summary ends the messages before it.
+func (h *hookHost) transcript(id string, lines ...[2]string) string {
+	var b strings.Builder
+	parent := "null"
+	for i, line := range lines {
+		role, text := line[0], string(testkit.Must(json.Marshal(line[1]))(h.t))
+		at := time.Now().Add(time.Duration(i-len(lines)) * time.Second).UTC().Format("2006-01-02T15:04:05.000Z")
+		head := fmt.Sprintf(`"isSidechain":false,"cwd":%q,"sessionId":%q,"version":"2.1.120","timestamp":%q`, filepath.Join(h.home, "proj"), id, at)
+		uuid := fmt.Sprintf(`"%s-%d"`, id, i)
+		switch role {
+		case "user":
+			fmt.Fprintf(&b, `{"parentUuid":%s,"type":"user","message":{"role":"user","content":%s},"uuid":%s,%s}`+"\n", parent, text, uuid, head)
+		case "assistant":
+			fmt.Fprintf(&b, `{"parentUuid":%s,"type":"assistant","message":{"id":"m%d","type":"message","role":"assistant","model":"claude-opus-4-6","content":[{"type":"text","text":%s}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":7}},"uuid":%s,%s}`+"\n", parent, i, text, uuid, head)
+		case "summary":
+			edge := fmt.Sprintf(`"%s-edge-%d"`, id, i)
+			fmt.Fprintf(&b, `{"type":"system","subtype":"compact_boundary","content":"","parentUuid":null,"logicalParentUuid":%s,"compactMetadata":{"trigger":"auto","preTokens":900},"uuid":%s,%s}`+"\n", parent, edge, head)
+			fmt.Fprintf(&b, `{"parentUuid":%s,"isCompactSummary":true,"type":"user","message":{"role":"user","content":%s},"uuid":%s,%s}`+"\n", edge, text, uuid, head)
+		}
+		parent = uuid
+	}
+	path := filepath.Join(h.home, ".claude", "projects", "-proj", id+".jsonl")
+	testkit.Check(h.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.Check(h.t, os.WriteFile(path, []byte(b.String()), 0o600))
+	return path
+}
+
+var harbour = [][2]string{
+	{"user", "Never add a dependency without asking me. Please fix the berth planner in planner.go."},
+	{"assistant", "The root cause is that the tide table in planner.go rounds to 15 minutes. I decided to keep the heights in millimetres."},
+	{"user", "Good. The harbour master allows at most 34 boats."},
+	{"assistant", "I measured the planner: 412 ms before, 37 ms after."},
+}
+
+const (
+	oneSession     = "0a1b2c3d-0000-4000-8000-000000000001"
+	anotherSession = "0a1b2c3d-0000-4000-8000-000000000002"
+)
+
+func TestHookGivesBackWhatASummaryLost(t *testing.T) {
+	h := newHookHost(t)
+	path := h.transcript(oneSession, append(harbour, [2]string{"summary", "The user wants the berth planner fixed. The planner took 412 ms before and 37 ms after."})...)
+	text := h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": oneSession, "transcript_path": path})
+	for _, want := range []string{"Never add a dependency without asking me.", "34 boats", "millimetres", "(#1)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not given back:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "412") {
+		t.Errorf("what the summary says is repeated:\n%s", text)
+	}
+	// A summary that the program writes later than it asks is not known.
+	path = h.transcript(anotherSession, harbour...)
+	if text = h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": anotherSession, "transcript_path": path}); !strings.Contains(text, "Never add a dependency") {
+		t.Errorf("without a summary: %s", text)
+	}
+	if text = h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "resume", "session_id": oneSession, "transcript_path": path}); text != "" {
+		t.Errorf("a resumed session is told %s", text)
+	}
+	if out, _ := h.run("", "doctor"); !strings.Contains(out, "hook last answered") {
+		t.Errorf("doctor says nothing of the answer:\n%s", out)
+	}
+}
+
+func TestHooksThatAskTell(t *testing.T) {
+	h := newHookHost(t)
+	h.transcript(oneSession, harbour...)
+	h.run("", "import", "claude-code")
+	for name, c := range map[string]struct {
+		event map[string]any
+		want  string // "": nothing
+	}{
+		"start":           {map[string]any{"hook_event_name": "SessionStart", "source": "startup"}, "berth planner"},
+		"prompt":          {map[string]any{"hook_event_name": "UserPromptSubmit", "prompt": "How many boats does the harbour master allow at most?"}, "34 boats"},
+		"another prompt":  {map[string]any{"hook_event_name": "UserPromptSubmit", "prompt": "Write a poem about the autumn leaves"}, ""},
+		"the own session": {map[string]any{"hook_event_name": "UserPromptSubmit", "session_id": oneSession, "prompt": "How many boats does the harbour master allow at most?"}, ""},
+		"edit":            {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": map[string]any{"file_path": "/x/planner.go"}}, "millimetres"},
+		"another file":    {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": map[string]any{"file_path": "/x/kites.go"}}, ""},
+		"no file":         {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": []int{1}}, ""},
+		"unknown":         {map[string]any{"hook_event_name": "Sunrise"}, ""},
+		"unknown session": {map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": "nobody", "transcript_path": filepath.Join(h.home, "gone.jsonl")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &hookHost{t, h.home}
+			if text := h.ask(c.event); (c.want == "") != (text == "") || !strings.Contains(text, c.want) {
+				t.Errorf("told %q, want %q", text, c.want)
+			}
+		})
+	}
+	testkit.Check(t, os.MkdirAll(filepath.Join(h.home, "config", "sessiond"), 0o700))
+	testkit.Check(t, os.WriteFile(filepath.Join(h.home, "config", "sessiond", "config.yaml"), []byte("exclude_projects: ["+filepath.Join(h.home, "proj")+"]\n"), 0o600))
+	if text := h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "startup"}); text != "" {
+		t.Errorf("an excluded project is shown: %s", text)
+	}
+}
+
+// A program that ends or compacts is not delayed: its session is imported behind its back.
+func TestHookImportsInTheBackground(t *testing.T) {
+	h := newHookHost(t)
+	path := h.transcript(oneSession, harbour...)
+	h.ask(map[string]any{"hook_event_name": "SessionEnd", "session_id": oneSession, "transcript_path": path})
+	for out := ""; !strings.Contains(out, "berth planner"); time.Sleep(20 * time.Millisecond) {
+		out, _, _ = h.try("", "query", "--json", "SELECT title FROM sessions WHERE message_count = 4")
+		if t.Context().Err() != nil {
+			t.Fatal("the session was not imported")
+		}
+	}
+}
+
+func TestHookNeverFails(t *testing.T) {
+	h := newHookHost(t)
+	quiet := func(what, in string, args ...string) {
+		t.Helper()
+		if out, said := h.run(in, append([]string{"hook"}, args...)...); out+said != "" {
+			t.Errorf("%s: %q %q", what, out, said)
+		}
+		if _, said := h.run(in, append([]string{"hook", "--explain"}, args...)...); said == "" {
+			t.Errorf("%s: --explain says nothing", what)
+		}
+	}
+	start := `{"hook_event_name":"UserPromptSubmit","prompt":"how many boats are there"}`
+	quiet("no database", start, "claude-code")
+	quiet("no program", start)
+	quiet("two programs", start, "claude-code", "codex")
+	quiet("unknown program", start, "vim")
+	quiet("unknown flag", start, "claude-code", "--frobnicate")
+	for name, in := range map[string]string{"nothing": "", "garbage": "\x00\xff{", "half a line": start[:30], "a list": "[1]", "too much": strings.Repeat(" ", hookInput+2)} {
+		quiet(name, in, "claude-code")
+	}
+	testkit.Check(t, os.MkdirAll(filepath.Dir(h.db()), 0o700))
+	testkit.Check(t, os.WriteFile(h.db(), []byte(strings.Repeat("not a database ", 1000)), 0o600))
+	quiet("a broken database", start, "claude-code")
+	testkit.Check(t, os.MkdirAll(filepath.Join(h.home, "config", "sessiond"), 0o700))
+	testkit.Check(t, os.WriteFile(filepath.Join(h.home, "config", "sessiond", "config.yaml"), []byte("listen: ["), 0o600))
+	quiet("a broken configuration", start, "claude-code")
+}
