@@ -78,7 +78,7 @@ func (r *run) findSessions(ctx context.Context, steps []string, match matcher) e
 			break
 		}
 	}
-	if r.query.Order == OrderRank {
+	if r.query.Order == OrderRank && !r.query.Rare {
 		var err error
 		if groups, err = r.addTitles(ctx, groups); err != nil {
 			return err

@@ -60,6 +60,12 @@ func (r *run) bestExpressions(ctx context.Context) ([]string, error) {
 		sum += counts[rare]
 	}
 	var steps []string
+	if r.query.Rare {
+		if counts[0] >= rankedDepth {
+			return nil, nil
+		}
+		return []string{joinTerms(terms[:rare], "OR")}, nil
+	}
 	some, all := joinTerms(terms[:rare], "OR"), joinTerms(terms, "OR")
 	few := len(terms) <= fewWords && r.query.Group == GroupMessage
 	eachCommon := rare < len(terms) && sum >= rankedDepth // all together may not be

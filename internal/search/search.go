@@ -49,6 +49,8 @@ type Query struct {
 	Now      time.Time // of ages and days in the text, in the zone of the person; zero: now, UTC
 	Expand   int       // neighbours on each side
 
+	Rare bool // rank by words alone that few messages have, not by titles, and explain nothing: quick in any history
+
 	Mask func(string) string // masks a message's text before its snippet is cut; may be nil
 }
 
@@ -128,8 +130,10 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 	if err := run.find(ctx); err != nil {
 		return Result{}, err
 	}
-	if err := run.explain(ctx); err != nil {
-		return Result{}, err
+	if !q.Rare {
+		if err := run.explain(ctx); err != nil {
+			return Result{}, err
+		}
 	}
 	return Result{Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Elsewhere: run.elsewhere, Pending: ix.tail.pending(mark), Partial: unread || ix.tail.base > mark}, nil
 }

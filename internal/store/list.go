@@ -198,17 +198,19 @@ func (s *Store) InTrash(ctx context.Context, ids []session.ID) (map[session.ID]b
 const sessionsInTrash = `
 	SELECT id, deleted_at IS NOT NULL AS trashed FROM sessions WHERE id IN (SELECT value FROM json_each(?)) AND purged_at IS NULL`
 
-// SessionsNamed returns the sessions whose title, project or branch has one of the texts in it, in small
-// letters: the newest active thousand. Of each it reads the names only.
+// SessionsNamed returns the sessions whose title, project or branch has one of the texts in it, in small letters: a
+// thousand of the newest ten thousand. Of each it reads the names only.
 func (s *Store) SessionsNamed(ctx context.Context, texts []string) ([]session.Session, error) {
 	all, err := list[session.Session](ctx, s, sessionsNamedLike, string(session.JSONOf(texts)))
 	return all, wrap(err, "sessions by their names")
 }
 
 const sessionsNamedLike = `
-	SELECT s.id, s.title, s.title_source, s.project, s.git_branch FROM sessions s WHERE deleted_at IS NULL AND purged_at IS NULL
-	AND EXISTS (SELECT 1 FROM json_each(?) t WHERE INSTR(LOWER(s.title || ' ' || s.project || ' ' || s.git_branch), t.value))
-	ORDER BY s.active_at DESC LIMIT 1000`
+	WITH wanted AS MATERIALIZED (SELECT value FROM json_each(?))
+	SELECT s.id, s.title, s.title_source, s.project, s.git_branch
+	FROM (SELECT *, LOWER(title || ' ' || project || ' ' || git_branch) AS names FROM sessions
+	      WHERE deleted_at IS NULL AND purged_at IS NULL ORDER BY active_at DESC LIMIT 10000) s
+	WHERE EXISTS (SELECT 1 FROM wanted t WHERE INSTR(s.names, t.value)) LIMIT 1000`
 
 // Resolve finds the session that a person means by name: an id, its id in the source
 // program, a unique beginning of either (at least 6 characters), or @ (the newest of this
