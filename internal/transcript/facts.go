@@ -43,6 +43,14 @@ func ContextBar(s *session.Session, window int64, width int) string {
 	return Bar(float64(s.ContextTokens)/float64(window), width)
 }
 
+// Percent formats a part of a whole: 37 %, <1 %.
+func Percent(part, whole int64) string {
+	if part > 0 && part*100 < whole {
+		return "<1 %"
+	}
+	return fmt.Sprintf("%d %%", (part*100+whole/2)/max(whole, 1))
+}
+
 // Count formats a number with commas: 45,210.
 func Count(n int64) string { return humanize.Comma(n) }
 

@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -34,50 +35,86 @@ const (
 // NewHTML returns a writer of a self-contained page: it loads nothing, and nothing in it runs. Stored
 // content is only text; images of common formats are embedded.
 func NewHTML(w io.Writer, heading Heading, zone *time.Location) Writer {
-	templates, err := template.New("page").Parse(pageTemplates)
-	p := &page{out: bufio.NewWriter(w), templates: templates, prose: newProse(), clock: clock{zone: zone}, left: maxImages, err: err}
+	p := NewPieces(w, zone)
 	heading = heading.lines()
 	sum := sha256.Sum256([]byte(pageStyle))
 	p.write("head", map[string]any{
 		"Title": heading.Title, "Facts": heading.Facts, "Style": template.CSS(pageStyle),
 		"Policy": "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
 	})
-	return p
+	return wholePage{p}
+}
+
+// wholePage ends a page.
+type wholePage struct{ *Pieces }
+
+// Close implements Writer.
+func (p wholePage) Close() error {
+	p.flushCalls()
+	p.write("tail", "")
+	return p.Pieces.Close()
+}
+
+// Style is the style of the pieces.
+func Style() string { return pageStyle }
+
+// Pieces writes items as pieces of a page. Stored content is only text.
+type Pieces struct {
+	// Cut returns what a compaction offers; may be nil.
+	Cut func(*session.Compaction) template.HTML
+	// Mark returns a class of a message, and what stands beside its number; may be nil.
+	Mark func(session.MessageRef) (class string, note template.HTML)
+	// Sessions is the address before a session's id: lines that name sessions lead there. "": they do not.
+	Sessions string
+	// Own is the session whose messages are named by their numbers alone; "": that of the first message.
+	Own session.ID
+
+	out       *bufio.Writer
+	templates *template.Template
+	prose     goldmark.Markdown
+	clock     clock
+	speaker   string    // of the last message
+	calls     []heldUse // that wait for the next ones
+	left      int       // bytes of images that there is room for
+	err       error     // the first one
+}
+
+// heldUse is a call, or a thought before one, that may stand in one line with others.
+type heldUse struct {
+	anchor, class string
+	use           *ToolUse // nil: a thought
+	thought       string
+}
+
+// NewPieces returns a writer of pieces.
+func NewPieces(w io.Writer, zone *time.Location) *Pieces {
+	templates, err := template.New("page").Parse(pageTemplates)
+	return &Pieces{out: bufio.NewWriter(w), templates: templates, prose: newProse(), clock: clock{zone: zone}, left: maxImages, err: err}
 }
 
 // Item implements Writer.
-func (p *page) Item(item *Item) error {
+func (p *Pieces) Item(item *Item) error {
 	p.item(item)
 	return p.err
 }
 
 // Close implements Writer.
-func (p *page) Close() error {
-	p.write("tail", "")
+func (p *Pieces) Close() error {
+	p.flushCalls()
 	if p.err != nil {
 		return p.err
 	}
 	return p.out.Flush()
 }
 
-type page struct {
-	out       *bufio.Writer
-	templates *template.Template
-	prose     goldmark.Markdown
-	clock     clock
-	own       session.ID // of the first message: others are named with their session
-	left      int        // bytes of images that there is room for
-	err       error      // the first one
-}
-
-func (p *page) write(name string, v any) {
+func (p *Pieces) write(name string, v any) {
 	if p.err == nil {
 		p.err = p.templates.ExecuteTemplate(p.out, name, v)
 	}
 }
 
 // render returns a template's output as a piece of another one.
-func (p *page) render(name string, v any) template.HTML {
+func (p *Pieces) render(name string, v any) template.HTML {
 	var b bytes.Buffer
 	if err := p.templates.ExecuteTemplate(&b, name, v); err != nil && p.err == nil {
 		p.err = err
@@ -85,43 +122,179 @@ func (p *page) render(name string, v any) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // it was escaped by its own template
 }
 
-func (p *page) item(item *Item) {
+func (p *Pieces) item(item *Item) {
+	if item.Kind != ItemMessage {
+		p.flushCalls()
+	}
 	switch item.Kind {
 	case ItemCompaction:
-		p.write("cut", map[string]any{"Line": OneLine(compactionLine(item.Compaction), headingWidth), "Summary": p.drawn(visible(item.Compaction.Summary))})
+		var offers template.HTML
+		if p.Cut != nil {
+			offers = p.Cut(item.Compaction)
+		}
+		p.write("cut", map[string]any{"Line": p.linked(OneLine(compactionLine(item.Compaction), headingWidth)), "Summary": p.drawn(visible(item.Compaction.Summary)), "Offers": offers, "ID": item.Compaction.ID})
+		p.speaker = ""
 	case ItemBranch:
-		p.write("cut", map[string]string{"Line": OneLine(branchLine(item.Branch), headingWidth)})
+		p.write("cut", map[string]any{"Line": p.linked(OneLine(branchLine(item.Branch), headingWidth))})
 	case ItemMarker:
 		if !item.Hidden {
-			p.write("marker", OneLine("· "+markerLine(item), headingWidth))
+			p.write("marker", p.linked(OneLine("· "+markerLine(item), headingWidth)))
 		}
 	default:
 		p.message(item)
 	}
 }
 
-func (p *page) message(item *Item) {
-	if p.own == "" {
-		p.own = item.Ref.Session
+var sessionName = regexp.MustCompile(`\b\d{8}_\d{3,}\b`)
+
+// linked returns a line whose ids of sessions lead to them.
+func (p *Pieces) linked(line string) template.HTML {
+	text := template.HTMLEscapeString(line)
+	if p.Sessions != "" {
+		text = sessionName.ReplaceAllString(text, `<a href="`+p.Sessions+`$0">$0</a>`)
 	}
-	anchor := "m" + strconv.FormatInt(item.Ref.Seq, 10)
-	if item.Ref.Session != p.own {
-		anchor = item.Ref.String()
+	return template.HTML(text) //nolint:gosec // escaped; an id has digits alone
+}
+
+// Given writes what a context has beside messages.
+func (p *Pieces) Given(kind, size, note, text string) {
+	p.flushCalls()
+	p.write("given", map[string]any{"Kind": kind, "Size": size, "Note": note, "Text": p.drawn(visible(text))})
+	p.speaker = ""
+}
+
+// anchor is the name of a message's place.
+func (p *Pieces) anchor(ref session.MessageRef) string {
+	if p.Own == "" {
+		p.Own = ref.Session
 	}
-	class := string(item.Role)
+	if ref.Session != p.Own {
+		return ref.String()
+	}
+	return "m" + strconv.FormatInt(ref.Seq, 10)
+}
+
+// message writes what is said as an article, and hands calls on: those that follow one another stand in one line.
+func (p *Pieces) message(item *Item) {
+	anchor, class := p.anchor(item.Ref), string(item.Role)
 	if item.Origin == session.Program || class == "" {
 		class = string(session.System)
 	}
-	p.write("message", map[string]any{
-		"Class": class, "Anchor": anchor, "Seq": item.Ref.Seq, "Who": speaker(item), "Clock": p.clock.format(item.At), "Stamp": item.At.In(p.clock.zone).Format(time.RFC3339), "Hidden": item.Hidden,
-	})
+	var note template.HTML
+	if p.Mark != nil {
+		var more string
+		if more, note = p.Mark(item.Ref); more != "" {
+			class += " " + more
+		}
+	}
+	open, named := false, false
+	begin := func() {
+		p.flushCalls()
+		who, id := speaker(item), anchor
+		if named {
+			id = ""
+		}
+		p.write("message", map[string]any{
+			"Class": class, "Anchor": id, "To": anchor, "Seq": item.Ref.Seq, "Who": who, "Again": who == p.speaker || named, "Note": note,
+			"Clock": p.clock.format(item.At), "Stamp": item.At.In(p.clock.zone).Format(time.RFC3339), "Hidden": item.Hidden,
+		})
+		open, named, p.speaker = true, true, who
+	}
+	end := func(ended string) {
+		if open {
+			p.write("ended", map[string]any{"Hidden": item.Hidden, "Ended": ended})
+		}
+		open = false
+	}
+	worksOnly := worksOnly(item)
 	for i := range item.Blocks {
+		if b := &item.Blocks[i]; b.Kind == BlockTool && !item.Hidden || b.Kind == BlockReasoning && worksOnly {
+			end("")
+			held := heldUse{class: class, use: b.Tool, thought: b.Text}
+			if !named {
+				held.anchor, named = anchor, true
+			}
+			p.calls = append(p.calls, held)
+			continue
+		}
+		if item.Blocks[i].Kind == BlockText && strings.TrimSpace(item.Blocks[i].Text) == "" {
+			continue
+		}
+		if !open {
+			begin()
+		}
 		p.block(item, &item.Blocks[i])
 	}
-	p.write("ended", map[string]any{"Hidden": item.Hidden, "Ended": finishText(item)})
+	if ended := finishText(item); !named || ended != "" && !open {
+		begin()
+	}
+	end(finishText(item))
 }
 
-func (p *page) block(item *Item, b *Block) {
+// worksOnly tells whether a message says nothing but calls tools.
+func worksOnly(item *Item) bool {
+	calls := 0
+	for i := range item.Blocks {
+		switch b := &item.Blocks[i]; {
+		case b.Kind == BlockTool:
+			calls++
+		case b.Kind != BlockReasoning && strings.TrimSpace(b.Text) != "" || b.Attachment != nil:
+			return false
+		}
+	}
+	return calls > 0 && !item.Hidden
+}
+
+// flushCalls writes the calls that wait: one as it is, several behind a line that counts them.
+func (p *Pieces) flushCalls() {
+	calls := p.calls
+	if p.calls = nil; len(calls) == 0 {
+		return
+	}
+	if len(calls) > 1 {
+		p.write("calls", countCalls(calls))
+	}
+	for _, c := range calls {
+		p.write("call", map[string]any{"Anchor": c.anchor, "Class": c.class})
+		if c.use != nil {
+			p.tool(c.use)
+		} else {
+			p.put(p.reasoning(c.thought))
+		}
+		p.raw("</div>\n")
+	}
+	if len(calls) > 1 {
+		p.raw("</details>\n")
+	}
+}
+
+// countCalls describes calls: 10 calls · 3 files changed · 1 error.
+func countCalls(calls []heldUse) string {
+	failed, files := int64(0), map[string]bool{}
+	used := int64(0)
+	for _, c := range calls {
+		if c.use == nil {
+			continue
+		}
+		used++
+		if c.use.IsError {
+			failed++
+		}
+		if e := editOf(c.use); e != nil {
+			files[e.path] = true
+		}
+	}
+	words := []string{counted(used, "call")}
+	if len(files) > 0 {
+		words = append(words, counted(int64(len(files)), "file")+" changed")
+	}
+	if failed > 0 {
+		words = append(words, counted(failed, "error"))
+	}
+	return strings.Join(words, " · ")
+}
+
+func (p *Pieces) block(item *Item, b *Block) {
 	switch {
 	case b.Kind == BlockTool:
 		p.tool(b.Tool)
@@ -137,15 +310,15 @@ func (p *page) block(item *Item, b *Block) {
 }
 
 // put writes rendered HTML.
-func (p *page) put(done template.HTML) { p.raw(string(done)) }
+func (p *Pieces) put(done template.HTML) { p.raw(string(done)) }
 
-func (p *page) raw(s string) {
+func (p *Pieces) raw(s string) {
 	if p.err == nil {
 		_, p.err = p.out.WriteString(s)
 	}
 }
 
-func (p *page) reasoning(s string) template.HTML {
+func (p *Pieces) reasoning(s string) template.HTML {
 	if s = visible(s); s == "" {
 		return p.render("note", unreadable)
 	}
@@ -154,7 +327,7 @@ func (p *page) reasoning(s string) template.HTML {
 
 // text renders text of models and programs as Markdown. A person's text stays as typed: __init__ is no
 // bold word.
-func (p *page) text(s string, item *Item, refusal bool) template.HTML {
+func (p *Pieces) text(s string, item *Item, refusal bool) template.HTML {
 	s = visible(s)
 	if strings.TrimSpace(s) == "" {
 		return ""
@@ -166,7 +339,7 @@ func (p *page) text(s string, item *Item, refusal bool) template.HTML {
 }
 
 // renderTyped renders prose as it is, and its code blocks as code.
-func (p *page) renderTyped(s string, refusal bool) template.HTML {
+func (p *Pieces) renderTyped(s string, refusal bool) template.HTML {
 	var pieces template.HTML
 	var prose []string
 	flush := func() {
@@ -177,21 +350,21 @@ func (p *page) renderTyped(s string, refusal bool) template.HTML {
 	}
 	lines := strings.Split(s, "\n")
 	for i := 0; i < len(lines); i++ {
-		fence, _ := openingFence(lines[i])
+		fence, info := openingFence(lines[i])
 		end := closingFence(lines, i+1, fence)
 		if end < 0 {
 			prose = append(prose, lines[i])
 			continue
 		}
 		flush()
-		pieces += p.render("code", strings.Join(lines[i+1:end], "\n"))
+		pieces += p.render("code", highlighted(info, strings.Join(lines[i+1:end], "\n")))
 		i = end
 	}
 	flush()
 	return pieces
 }
 
-func (p *page) drawn(s string) template.HTML {
+func (p *Pieces) drawn(s string) template.HTML {
 	if !isProse(s) {
 		return p.renderTyped(s, false)
 	}
@@ -202,21 +375,32 @@ func (p *page) drawn(s string) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // HTML in it was escaped: see newProse
 }
 
-func (p *page) tool(use *ToolUse) {
-	arguments := use.Arguments
-	var indented bytes.Buffer
-	if json.Indent(&indented, []byte(arguments), "", "  ") == nil {
-		arguments = indented.String()
+func (p *Pieces) tool(use *ToolUse) {
+	edit := editOf(use)
+	took := ""
+	if use.DurationMS != nil && *use.DurationMS >= 1000 {
+		took = (time.Duration(*use.DurationMS) * time.Millisecond).Round(100 * time.Millisecond).String()
 	}
 	p.write("tool", map[string]any{
-		"Name": use.toolName(60), "Short": use.shortArguments(100), "Outcome": use.outcome(80), "Failed": use.IsError, "Arguments": visible(arguments),
+		"Name": use.toolName(60), "Short": use.shortArguments(100), "Outcome": use.outcome(80), "Failed": use.IsError, "Took": took,
+		"Open": edit != nil && len(edit.lines) <= openDiff,
 	})
+	if edit != nil {
+		p.write("diff", edit.lines)
+	} else {
+		arguments := use.Arguments
+		var indented bytes.Buffer
+		if json.Indent(&indented, []byte(arguments), "", "  ") == nil {
+			arguments = indented.String()
+		}
+		p.write("arguments", visible(arguments))
+	}
 	p.write("result", visible(use.Result))
 	p.raw("</details>\n")
 }
 
 // attachment embeds a picture, and names everything else.
-func (p *page) attachment(a *Attachment) {
+func (p *Pieces) attachment(a *Attachment) {
 	kind := a.picture()
 	if size := int(a.Size); kind == "" || size > min(maxImage, p.left) {
 		p.write("note", a.String())

@@ -164,13 +164,15 @@ func title(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkSt
 
 func code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
+		language := ""
 		_, _ = w.WriteString(`<pre class="code">`)
 		if fence, ok := node.(*ast.FencedCodeBlock); ok && fence.Info != nil { // a language, mostly
+			language = string(fence.Info.Segment.Value(source))
 			_, _ = w.WriteString(`<span class="note">`)
-			escaped(w, fence.Info.Segment.Value(source))
+			escaped(w, []byte(language))
 			_, _ = w.WriteString("</span>\n")
 		}
-		escaped(w, bytes.TrimRight(lines(node, source), "\n"))
+		_, _ = w.WriteString(string(highlighted(language, string(bytes.TrimRight(lines(node, source), "\n")))))
 		_, _ = w.WriteString("</pre>\n")
 	}
 	return ast.WalkSkipChildren, nil

@@ -24,6 +24,14 @@ func NewStream(sess session.Session, compactions []session.Compaction, yield fun
 	return &Stream{builder: *newBuilder(sess, compactions), yield: yield, most: defaultLimits()}
 }
 
+// GoesOn says that the stream begins in the middle, with a message that continues the one before it.
+func (s *Stream) GoesOn(m *session.Message) {
+	s.begun, s.previous = true, session.Message{SessionID: m.SessionID}
+	if m.ParentID != nil {
+		s.previous.RowID = *m.ParentID
+	}
+}
+
 // Message adds the next message.
 func (s *Stream) Message(m *session.Message) error {
 	s.next(m)
