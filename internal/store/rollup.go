@@ -118,3 +118,31 @@ func (s *Store) CallTotals(ctx context.Context) ([]CallTotal, error) {
 	err := s.reports.SelectContext(ctx, &totals, `SELECT purpose, status, COUNT(*) AS n, COALESCE(SUM(cost_nanousd), 0) AS cost FROM calls GROUP BY purpose, status`)
 	return totals, wrap(err, "count calls")
 }
+
+// ProjectFilter selects the sessions of ProjectTotals.
+type ProjectFilter struct {
+	Since  string // day on which they were active, or later
+	Source session.Source
+	Limit  int
+}
+
+// ProjectTotal sums up the sessions of a project.
+type ProjectTotal struct {
+	Project     string `db:"project"`
+	Sessions    int64  `db:"sessions"`
+	Input       int64  `db:"input"` // cached or not
+	Output      int64  `db:"output"`
+	CostNanoUSD *int64 `db:"cost"`
+	Unpriced    int64  `db:"unpriced"`
+}
+
+// ProjectTotals sums up sessions by their project, sub-agents included, the highest cost first.
+func (s *Store) ProjectTotals(ctx context.Context, f ProjectFilter) ([]ProjectTotal, error) {
+	var totals []ProjectTotal
+	err := s.reports.SelectContext(ctx, &totals, `
+		SELECT project, COUNT(*) AS sessions, SUM(input_tokens + cache_read_tokens + cache_write_tokens) AS input, SUM(output_tokens) AS output,
+		       SUM(cost_nanousd) AS cost, SUM(unpriced_calls) AS unpriced
+		FROM sessions WHERE purged_at IS NULL AND draft = 0 AND active_at >= ? AND (? = '' OR source = ?)
+		GROUP BY project ORDER BY cost DESC, output DESC LIMIT +?`, f.Since, f.Source, f.Source, f.Limit)
+	return totals, wrap(err, "sum up projects")
+}
