@@ -128,6 +128,7 @@ func (a *app) root() *cobra.Command {
 	for _, cmd := range []*cobra.Command{
 		a.serveCommand(),
 		a.importCommand(),
+		a.openCommand(),
 		a.connectCommand(),
 		a.mcpCommand(),
 		a.hookCommand(),

@@ -22,6 +22,7 @@ import (
 	"sessiond/internal/web"
 	"sessiond/internal/web/api"
 	"sessiond/internal/web/guard"
+	"sessiond/internal/web/pages"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -138,10 +139,18 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	for _, w := range cfg.Warnings() {
 		log.Warn().Msg(w)
 	}
+	door := guard.New(guard.Options{Token: token, NoAuth: noAuth, Hosts: cfg.Hosts, Open: api.Open})
+	shown := pages.New(pages.Config{
+		Store: s.store, Search: s.index, Contexts: s.contexts, Reports: analytics.New(s.store.Reader(), s.store.Zone()), Models: s.catalogue.Model,
+		Guard: door, API: handler, Now: a.now, Zone: cfg.Zone(), Log: log,
+	})
+	door.Admit(shown)
 	return web.Serve(ctx, web.Listen{
-		Address: cfg.Listen, Socket: socket, Handler: a.withMCP(handler, s, cfg, log), Log: log,
-		Guard: guard.New(guard.Options{Token: token, NoAuth: noAuth, Hosts: cfg.Hosts, Open: api.Open}),
-		Ready: func(address, socket string) { a.greet(cfg, address, socket, noAuth) },
+		Address: cfg.Listen, Socket: socket, Handler: shown.Before(a.withMCP(handler, s, cfg, log)), Log: log, Guard: door,
+		Ready: func(address, socket string) {
+			shown.SetAddress(address)
+			a.greet(cfg, address, socket, noAuth)
+		},
 	})
 }
 
@@ -191,6 +200,7 @@ func (a *app) greet(cfg *config.Config, address, socket string, noAuth bool) {
 	fmt.Fprintln(a.out, "sessiond is ready. Ctrl-C stops it.")
 	if address != "" {
 		line("http", "http://"+address)
+		line("page", "`sessiond open` opens it in a browser")
 	}
 	if socket != "" {
 		line("socket", socket)

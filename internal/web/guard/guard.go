@@ -23,6 +23,16 @@ type Guard struct {
 	noAuth bool
 	hosts  []string
 	open   func(*http.Request) bool
+	pages  Pages
+
+	browsers *browsers
+}
+
+// Pages are what people open in a browser. There a login's cookie stands for the token.
+type Pages interface {
+	Open(r *http.Request) bool                                    // whether a page needs no login
+	Owns(r *http.Request) bool                                    // whether a request is for a page
+	Refuse(w http.ResponseWriter, r *http.Request, because error) // answers a rejected one
 }
 
 // Options of a Guard.
@@ -35,7 +45,7 @@ type Options struct {
 
 // New returns a Guard. Without a token and without NoAuth it rejects every request on TCP.
 func New(opt Options) *Guard {
-	g := &Guard{noAuth: opt.NoAuth, open: opt.Open}
+	g := &Guard{noAuth: opt.NoAuth, open: opt.Open, browsers: newBrowsers()}
 	if opt.Token != "" {
 		g.token = sha256.Sum256([]byte(opt.Token))
 	}
@@ -45,10 +55,22 @@ func New(opt Options) *Guard {
 	return g
 }
 
+// Admit also admits browsers to pages. It is called before the first request.
+func (g *Guard) Admit(p Pages) { g.pages = p }
+
 // TCP returns a handler that passes accepted requests to next.
 func (g *Guard) TCP(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := g.check(r); err != nil {
+		page := g.pages != nil && g.pages.Owns(r)
+		if page {
+			r.Body = http.MaxBytesReader(w, r.Body, longestForm)
+		}
+		err := g.check(r, page)
+		if err != nil && page {
+			g.pages.Refuse(w, r, err)
+			return
+		}
+		if err != nil {
 			p, _ := problem.Of(err)
 			p.Write(w)
 			return
@@ -60,7 +82,7 @@ func (g *Guard) TCP(next http.Handler) http.Handler {
 // check rejects with code Forbidden or Unauthorized. A page of a foreign site can make a browser
 // on this host call the daemon: by a name that resolves to this host (then Host is foreign), or
 // directly (then Origin or Sec-Fetch-Site is).
-func (g *Guard) check(r *http.Request) error {
+func (g *Guard) check(r *http.Request, page bool) error {
 	if !g.ours(hostname(r.Host)) {
 		return session.Errorf(session.Forbidden,
 			"the Host header is not a name of this daemon: use localhost or its address, or add the name to `hosts` in config.yaml")
@@ -68,26 +90,42 @@ func (g *Guard) check(r *http.Request) error {
 	if origin := r.Header.Get("Origin"); origin != "" && !g.ownOrigin(origin, r.Host) {
 		return session.Errorf(session.Forbidden, "the Origin header is not this daemon's own: pages of other sites and ports may not call it")
 	}
-	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" { // another port is the same site
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	site := r.Header.Get("Sec-Fetch-Site")
+	opened := page && reads && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	if (site == "cross-site" || site == "same-site") && !opened { // another port is the same site
 		return session.Errorf(session.Forbidden, "a page of another site or port made the request, which may not call this daemon")
 	}
-	if g.noAuth && r.ContentLength != 0 && !isJSON(r.Header.Get("Content-Type")) {
+	if g.noAuth && r.ContentLength != 0 && !isJSON(r.Header.Get("Content-Type")) && !page {
 		// A browser sends other types to foreign sites without asking them first.
 		return session.Errorf(session.Forbidden, "without a token (--no-auth) a body needs the header `Content-Type: application/json`")
 	}
-	if g.noAuth || (g.open != nil && g.open(r)) {
+	if g.open != nil && g.open(r) || page && g.pages.Open(r) || g.noAuth && !page {
 		return nil
 	}
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	given = strings.TrimSpace(given)
-	if !strings.EqualFold(scheme, "Bearer") || given == "" {
-		return session.Errorf(session.Unauthorized, "a token is required: send `Authorization: Bearer TOKEN` with the token that `sessiond token` prints")
+	if given = strings.TrimSpace(given); strings.EqualFold(scheme, "Bearer") && given != "" {
+		if !g.isToken(given) && !g.noAuth {
+			return session.Errorf(session.Unauthorized, "the token is wrong: `sessiond token` prints the right one")
+		}
+		return nil
 	}
+	if page && (g.noAuth || g.isLoggedIn(r)) {
+		if reads {
+			return nil
+		}
+		if site != "same-origin" && r.Header.Get("Origin") == "" {
+			return session.Errorf(session.Forbidden, "the request does not say which page made it: it has no Origin header")
+		}
+		return g.checkForm(r)
+	}
+	return session.Errorf(session.Unauthorized, "a token is required: send `Authorization: Bearer TOKEN` with the token that `sessiond token` prints")
+}
+
+// isToken compares with the owner's token.
+func (g *Guard) isToken(given string) bool {
 	sum := sha256.Sum256([]byte(given))
-	if subtle.ConstantTimeCompare(sum[:], g.token[:]) != 1 {
-		return session.Errorf(session.Unauthorized, "the token is wrong: `sessiond token` prints the right one")
-	}
-	return nil
+	return subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
 }
 
 // ours reports whether a host name belongs to this daemon. Every address does: a browser sends as Host

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/config"
+	"sessiond/internal/session"
+	"sessiond/internal/web/guard"
+	"sessiond/internal/web/problem"
+)
+
+func (a *app) openCommand() *cobra.Command {
+	var show bool
+	cmd := &cobra.Command{
+		Use: "open [SESSION]", Short: "Open the page in a browser", Args: arguments(0, 1), ValidArgsFunction: a.completeSession,
+		Long: "Opens the daemon's page in a browser, logged in: all sessions, or SESSION. The link works once, for a\n" +
+			"minute; the login lasts 12 hours.",
+		Example: "  sessiond open\n  sessiond open @\n  sessiond open --print",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to := "/"
+			if len(args) == 1 {
+				if err := a.onSession(cmd.Context(), wiring{readOnly: true}, args[0], func(_ *services, sess session.Session) error {
+					to = "/s/" + string(sess.ID)
+					return nil
+				}); err != nil {
+					return err
+				}
+			}
+			return a.openPage(cmd.Context(), to, show)
+		},
+	}
+	cmd.Flags().BoolVar(&show, "print", false, "print the link instead")
+	return cmd
+}
+
+func (a *app) openPage(ctx context.Context, to string, show bool) error {
+	cfg, err := a.load(nil)
+	if err != nil {
+		return err
+	}
+	link, err := askForLink(ctx, cfg, to)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(map[string]string{"url": link})
+	}
+	if show {
+		_, err := fmt.Fprintln(a.out, link)
+		return err
+	}
+	opener := map[string]string{"darwin": "open", "windows": "explorer"}[runtime.GOOS]
+	cmd := exec.CommandContext(ctx, cmp.Or(opener, "xdg-open"), link) //nolint:gosec // the daemon made the link
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintln(a.out, link)
+		return session.Errorf(session.Unavailable, "no browser could be opened here (%s): open the link above within a minute", cmd.Args[0])
+	}
+	_, err = fmt.Fprintln(a.out, "The page is open in your browser.")
+	return err
+}
+
+// askForLink asks the daemon, by its socket, or else by TCP with the token. Codes: Busy (no daemon answers).
+func askForLink(ctx context.Context, cfg *config.Config, to string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	network, address := "unix", cfg.Socket
+	if cfg.Socket == config.SocketOff || cfg.Socket == "" {
+		network, address = daemonAddress(cfg)
+	}
+	token, _, err := guard.EnsureToken(cfg.TokenFile)
+	if err != nil {
+		return "", err
+	}
+	var dialer net.Dialer
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, network, address)
+	}}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/open?to="+url.QueryEscape(to), nil)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Accept", "application/json")
+	res, err := client.Do(req)
+	if err != nil {
+		return "", session.Errorf(session.Busy, "no daemon answers on %s: `sessiond serve` starts one", address)
+	}
+	defer res.Body.Close()
+	var answer struct {
+		URL string `json:"url"`
+		problem.Problem
+	}
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer.URL == "" {
+		return "", session.Errorf(session.Unavailable, "the daemon on %s gave no link: %s", address, cmp.Or(answer.Detail, res.Status))
+	}
+	return answer.URL, nil
+}

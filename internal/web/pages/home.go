@@ -1,0 +1,247 @@
+package pages
+
+import (
+	"context"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"sessiond/internal/search"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/transcript"
+)
+
+const (
+	homeRows = 60
+	homeHits = 20
+)
+
+// homePage is the list of sessions, or what a search found.
+type homePage struct {
+	Chips  []chip
+	Days   []day
+	Next   string // address of the older sessions
+	Hits   []sessionHit
+	Notes  []string
+	Query  string
+	Empty  bool // nothing is stored yet
+	Search bool
+	All    string // address that also lists sub-agents and automated sessions; "": they are listed
+}
+
+// chip is a filter that is on, and the address without it.
+type chip struct{ Name, Value, Without string }
+
+type day struct {
+	Name string
+	Rows []row
+}
+
+// row is a session in the list.
+type row struct {
+	*session.Session
+	Children int64  // sub-agents, at any depth
+	Below    string // address of their list
+	Context  string // share of the window
+	Cost     string
+	Project  string // its last folder
+
+	InProject, FromSource string // addresses of the list with such a filter
+}
+
+type sessionHit struct {
+	search.SessionHit
+	Found []passage
+}
+
+type passage struct {
+	At      string // address
+	Who     string
+	Snippet template.HTML
+}
+
+// filters of the list, as they stand in the address.
+var homeFilters = []string{"project", "source", "model", "since", "parent", "archived"}
+
+func (p *Pages) home(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	page := homePage{Query: strings.TrimSpace(q.Get("q")), Chips: chips(q)}
+	var err error
+	if page.Query != "" {
+		page.Search = true
+		err = p.search(r.Context(), &page, q)
+	} else {
+		err = p.list(r.Context(), &page, q)
+	}
+	if err != nil {
+		return err
+	}
+	return p.show(w, r, "home", frame{Title: "Sessions", Place: "sessions", Query: page.Query, Body: page})
+}
+
+func chips(q url.Values) (out []chip) {
+	for _, name := range homeFilters {
+		if value := q.Get(name); value != "" {
+			out = append(out, chip{name, value, address("/", q, name, "", "cursor", "")})
+		}
+	}
+	return out
+}
+
+// address returns an address with some parameters changed.
+func address(path string, q url.Values, changes ...string) string {
+	with := url.Values{}
+	for name, values := range q {
+		with[name] = values
+	}
+	for i := 0; i+1 < len(changes); i += 2 {
+		if with.Del(changes[i]); changes[i+1] != "" {
+			with.Set(changes[i], changes[i+1])
+		}
+	}
+	if len(with) == 0 {
+		return path
+	}
+	return path + "?" + with.Encode()
+}
+
+func (p *Pages) list(ctx context.Context, page *homePage, q url.Values) error {
+	filter := store.Filter{
+		Project: q.Get("project"), Source: session.Source(q.Get("source")), Model: q.Get("model"), ParentID: session.ID(q.Get("parent")),
+		Archived: q.Get("archived") != "", People: q.Get("all") == "" && q.Get("parent") == "",
+	}
+	if since := q.Get("since"); since != "" {
+		at, ok := session.ParseMoment(since, p.Now().In(p.Zone))
+		if !ok {
+			return session.Errorf(session.Invalid, "since=%s is not a time: write a day (2026-02-11) or an age (7d)", since)
+		}
+		filter.Since = &at
+	}
+	if filter.People {
+		page.All = address("/", q, "all", "1", "cursor", "")
+	}
+	sessions, next, err := p.Store.Sessions(ctx, filter, store.Page{Limit: homeRows, Cursor: q.Get("cursor")})
+	if err != nil {
+		return err
+	}
+	if next != "" {
+		page.Next = address("/", q, "cursor", next)
+	}
+	ids := make([]session.ID, len(sessions))
+	for i := range sessions {
+		ids[i] = sessions[i].ID
+	}
+	children, err := p.Store.Children(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i := range sessions {
+		s := &sessions[i]
+		r := row{Session: s, Children: children[s.ID], Cost: transcript.Money(s.CostNanoUSD, s.UnpricedCalls), Project: folderOf(s.Project), Below: address("/", url.Values{}, "parent", string(s.ID))}
+		r.InProject, r.FromSource = address("/", q, "project", s.Project, "cursor", ""), address("/", q, "source", string(s.Source), "cursor", "")
+		if window := p.window(s); window > 0 && s.ContextTokens > 0 {
+			r.Context = transcript.Percent(s.ContextTokens, window)
+		}
+		name := p.dayName(s.ActiveAt.Time)
+		if n := len(page.Days); n == 0 || page.Days[n-1].Name != name {
+			page.Days = append(page.Days, day{Name: name})
+		}
+		last := &page.Days[len(page.Days)-1]
+		last.Rows = append(last.Rows, r)
+	}
+	page.Empty = len(sessions) == 0 && len(page.Chips) == 0 && q.Get("cursor") == ""
+	return nil
+}
+
+// window returns a session's window, 0 if it is not known.
+func (p *Pages) window(s *session.Session) int64 {
+	if s.Window != nil {
+		return *s.Window
+	}
+	if p.Models != nil {
+		if m, known := p.Models(s.Model); known {
+			return m.Window
+		}
+	}
+	return 0
+}
+
+// dayName names a day as people do.
+func (p *Pages) dayName(at time.Time) string {
+	now := p.Now().In(p.Zone)
+	at = at.In(p.Zone)
+	switch {
+	case at.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return "Today"
+	case at.Format(time.DateOnly) == now.AddDate(0, 0, -1).Format(time.DateOnly):
+		return "Yesterday"
+	case at.Year() == now.Year():
+		return at.Format("Monday, 2 January")
+	}
+	return at.Format("2 January 2006")
+}
+
+func (p *Pages) search(ctx context.Context, page *homePage, q url.Values) error {
+	found, err := p.Search.Search(ctx, search.Query{
+		Text: page.Query, Group: search.GroupSession, Limit: homeHits, Now: p.Now().In(p.Zone),
+		Project: q.Get("project"), Source: session.Source(q.Get("source")),
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range found.Missing {
+		switch {
+		case m.Searched:
+			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: this is what was found for “"+m.DidYouMean+"”.")
+		case m.DidYouMean != "":
+			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: the results are without it. Did you mean “"+m.DidYouMean+"”?")
+		default:
+			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: the results are without it.")
+		}
+	}
+	if len(found.Elsewhere) > 0 {
+		page.Notes = append(page.Notes, "Nothing was found with these filters. There are results with "+strings.Join(found.Elsewhere, " "))
+	}
+	for _, s := range found.Sessions {
+		hit := sessionHit{SessionHit: s}
+		for i := range s.Passages {
+			h := &s.Passages[i]
+			hit.Found = append(hit.Found, passage{
+				At: messageAddress(s.SessionID, h.MessageID), Who: string(h.Role), Snippet: marked(transcript.Clean(h.Snippet), h.Snippet, h.Marks),
+			})
+		}
+		page.Hits = append(page.Hits, hit)
+	}
+	return nil
+}
+
+// messageAddress is the address of a message in a session's conversation.
+func messageAddress(in session.ID, ref session.MessageRef) string {
+	anchor := ref.String()
+	if ref.Session == in {
+		anchor = "m" + anchor[strings.LastIndexByte(anchor, '.')+1:]
+	}
+	return "/s/" + string(in) + "?at=" + ref.String() + "#" + anchor
+}
+
+// marked returns a snippet with the words that were found in <mark>.
+func marked(clean, snippet string, marks [][2]int) template.HTML {
+	if clean != snippet { // the places are those of the text as it was stored
+		return template.HTML(template.HTMLEscapeString(clean)) //nolint:gosec // escaped
+	}
+	var b strings.Builder
+	end := 0
+	for _, m := range marks {
+		if m[0] < end || m[1] > len(snippet) {
+			continue
+		}
+		b.WriteString(template.HTMLEscapeString(snippet[end:m[0]]))
+		b.WriteString("<mark>" + template.HTMLEscapeString(snippet[m[0]:m[1]]) + "</mark>")
+		end = m[1]
+	}
+	b.WriteString(template.HTMLEscapeString(snippet[end:]))
+	return template.HTML(b.String()) //nolint:gosec // escaped piece by piece
+}

@@ -1,0 +1,260 @@
+// Package pages is what people open in a browser: the sessions, a conversation, what the model sees of it, and
+// usage. Pages are rendered here, with the pieces of transcript; they load nothing from elsewhere, and no stored text
+// can run. guard decides who may see them.
+package pages
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sessiond/internal/analytics"
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/search"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/transcript"
+	"sessiond/internal/web/guard"
+	"sessiond/internal/web/problem"
+)
+
+//go:embed templates static
+var files embed.FS
+
+// Config is what the pages work with. All but Models are needed.
+type Config struct {
+	Store    *store.Store
+	Search   *search.Index
+	Contexts *contextmgr.Manager
+	Reports  *analytics.Reports
+	Models   func(model string) (session.ModelInfo, bool) // for windows; may be nil
+	Guard    *guard.Guard
+	API      http.Handler // whose events the pages follow
+	Now      func() time.Time
+	Zone     *time.Location
+	Log      zerolog.Logger
+}
+
+// Pages answers browsers.
+type Pages struct {
+	Config
+	mux       *http.ServeMux
+	templates *template.Template
+	static    map[string]asset
+	address   atomic.Pointer[string] // host:port of the daemon
+}
+
+// asset is an embedded file. Its address holds a hash of its content, so that a browser keeps it for good.
+type asset struct {
+	content []byte
+	kind    string
+	address string
+}
+
+// policy lets a page load from this daemon alone, and run nothing that stands in it. Images of a conversation are
+// embedded as data.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// New returns the pages.
+func New(cfg Config) *Pages {
+	p := &Pages{Config: cfg, mux: http.NewServeMux(), static: map[string]asset{}}
+	p.loadStatic()
+	p.templates = template.Must(template.New("").Funcs(template.FuncMap{
+		"static": func(name string) string { return p.static[name].address },
+		"count":  transcript.Count,
+		"ago":    func(t session.Time) string { return transcript.Ago(t.Time, p.Now().In(p.Zone)) },
+		"stamp":  func(t session.Time) string { return t.In(p.Zone).Format(time.RFC3339) },
+		"title":  titleOf,
+		"folder": folderOf,
+	}).ParseFS(files, "templates/*.html"))
+	for _, route := range []struct {
+		pattern string
+		answer  func(http.ResponseWriter, *http.Request) error
+	}{
+		{"GET /{$}", p.home},
+		{"GET /s/{id}", p.conversation},
+		{"POST /s/{id}/{action}", p.act},
+		{"GET /usage", p.usage},
+		{"GET /login", p.showLogin},
+		{"POST /login", p.login},
+		{"POST /logout", p.logout},
+		{"POST /open", p.link},
+		{"GET /open/{code}", p.redeem},
+		{"GET /static/{name}", p.serveStatic},
+		{"GET /live", p.live},
+	} {
+		p.mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) {
+			if err := route.answer(w, r); err != nil {
+				p.Refuse(w, r, err)
+			}
+		})
+	}
+	return p
+}
+
+// SetAddress says where the daemon listens, for links.
+func (p *Pages) SetAddress(address string) { p.address.Store(&address) }
+
+// Owns implements guard.Pages.
+func (p *Pages) Owns(r *http.Request) bool {
+	_, pattern := p.mux.Handler(r)
+	return pattern != ""
+}
+
+// Open reports whether a request needs no login.
+func (p *Pages) Open(r *http.Request) bool {
+	return r.URL.Path == "/login" || r.Method == http.MethodGet && (strings.HasPrefix(r.URL.Path, "/static/") || strings.HasPrefix(r.URL.Path, "/open/"))
+}
+
+// Before answers pages, and passes all else to next.
+func (p *Pages) Before(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.Owns(r) {
+			p.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin") // with less, forms would say Origin: null
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	p.mux.ServeHTTP(w, r)
+}
+
+// frame is what every page has around it.
+type frame struct {
+	Title    string
+	Place    string // of the navigation: sessions, usage
+	Form     string // token of the page's forms
+	Query    string // in the search line
+	LoggedIn bool
+	Body     any
+}
+
+// show writes a page, or for htmx the named piece of it alone.
+func (p *Pages) show(w http.ResponseWriter, r *http.Request, name string, f frame) error {
+	f.Form = p.Guard.FormToken(r)
+	_, err := r.Cookie("sessiond")
+	f.LoggedIn = err == nil
+	var b bytes.Buffer
+	if isFragment(r) {
+		err = p.templates.ExecuteTemplate(&b, name+"-piece", f)
+	} else {
+		err = p.page(&b, name, f)
+	}
+	if err != nil {
+		return fmt.Errorf("render %s: %w", name, err)
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Vary", "HX-Request")
+	_, _ = w.Write(b.Bytes())
+	return nil
+}
+
+func (p *Pages) page(b *bytes.Buffer, name string, f frame) error {
+	if err := p.templates.ExecuteTemplate(b, "head", f); err != nil {
+		return err
+	}
+	if err := p.templates.ExecuteTemplate(b, name, f); err != nil {
+		return err
+	}
+	return p.templates.ExecuteTemplate(b, "tail", f)
+}
+
+// isFragment tells whether htmx asks for a part of a page, not a browser for all of it.
+func isFragment(r *http.Request) bool {
+	return r.Header.Get("HX-Request") == "true" && r.Header.Get("HX-History-Restore-Request") != "true"
+}
+
+// Refuse implements guard.Pages: it says what happened and what to do. Whoever is not logged in comes to the door.
+func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, because error) {
+	problem, internal := problem.Of(because)
+	if internal && r.Context().Err() == nil {
+		p.Log.Error().Err(because).Str("path", r.URL.Path).Msg("a page failed")
+	}
+	for name, value := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"} {
+		w.Header().Set(name, value)
+	}
+	if problem.Code == session.Unauthorized && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/open/") && !isFragment(r) {
+		http.Redirect(w, r, "/login?to="+template.URLQueryEscaper(r.URL.RequestURI()), http.StatusSeeOther)
+		return
+	}
+	if strings.Contains(r.Header.Get("Accept"), "application/json") {
+		problem.Write(w)
+		return
+	}
+	var b bytes.Buffer
+	if err := p.page(&b, "error", frame{Title: problem.Title, Body: problem}); err != nil {
+		http.Error(w, problem.Detail, problem.Status)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(problem.Status)
+	_, _ = w.Write(b.Bytes())
+}
+
+func (p *Pages) loadStatic() {
+	add := func(name string, content []byte) {
+		sum := sha256.Sum256(content)
+		kind := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}[path.Ext(name)]
+		p.static[name] = asset{content, kind, "/static/" + name + "?" + hex.EncodeToString(sum[:6])}
+	}
+	entries, _ := fs.ReadDir(files, "static")
+	for _, e := range entries {
+		content, err := files.ReadFile("static/" + e.Name())
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		add(e.Name(), content)
+	}
+	add("pieces.css", []byte(transcript.Style()))
+}
+
+func (p *Pages) serveStatic(w http.ResponseWriter, r *http.Request) error {
+	a, ok := p.static[r.PathValue("name")]
+	if !ok || a.kind == "" {
+		return session.Errorf(session.NotFound, "there is no file %q", r.PathValue("name"))
+	}
+	w.Header().Set("Content-Type", a.kind)
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	_, _ = w.Write(a.content)
+	return nil
+}
+
+// live passes on what happens, as the API tells it.
+func (p *Pages) live(w http.ResponseWriter, r *http.Request) error {
+	told := r.Clone(context.WithoutCancel(r.Context()))
+	told = told.WithContext(r.Context())
+	told.URL.Path, told.RequestURI = "/v1/events", "/v1/events"
+	p.API.ServeHTTP(w, told)
+	return nil
+}
+
+func titleOf(s *session.Session) string {
+	if title := transcript.OneLine(s.Title, 200); title != "" {
+		return title
+	}
+	return "untitled"
+}
+
+func folderOf(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }

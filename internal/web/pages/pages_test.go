@@ -1,0 +1,438 @@
+package pages_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/net/html"
+
+	"sessiond/internal/analytics"
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/search"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/summarize"
+	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/tokens"
+	"sessiond/internal/touched"
+	"sessiond/internal/web/guard"
+	"sessiond/internal/web/pages"
+)
+
+const token = "0123456789abcdef0123456789abcdef"
+
+// kit is a daemon's pages over a real store.
+type kit struct {
+	t      *testing.T
+	store  *store.Store
+	index  *search.Index
+	at     time.Time
+	server *httptest.Server
+	client *http.Client // follows no redirect, keeps cookies
+}
+
+func newKit(t *testing.T) *kit {
+	t.Helper()
+	dir := t.TempDir()
+	k := &kit{t: t, at: time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)}
+	k.store = testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{
+		Now: func() time.Time { k.at = k.at.Add(time.Second); return k.at }, Zone: time.UTC, Measure: tokens.Reference().Measure, Touched: touched.Files,
+	}))(t)
+	t.Cleanup(func() { testkit.Check(t, k.store.Close()) })
+	k.index = testkit.Must(search.Open(t.Context(), filepath.Join(dir, "search.db"), k.store))(t)
+	t.Cleanup(func() { testkit.Check(t, k.index.Close()) })
+	reference := tokens.Reference()
+	models := func(id string) (session.ModelInfo, bool) { return session.ModelInfo{ID: id, Window: 8000}, id == "m" }
+	contexts := contextmgr.New(k.store, contextmgr.Config{
+		Digest: summarize.NewExtractive(reference.Text), Models: models, Reference: string(reference.Family()),
+		Counter: func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
+	})
+	door := guard.New(guard.Options{Token: token})
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "API ", r.URL.Path) })
+	shown := pages.New(pages.Config{
+		Store: k.store, Search: k.index, Contexts: contexts, Reports: analytics.New(k.store.Reader(), time.UTC), Models: models,
+		Guard: door, API: api, Now: func() time.Time { return k.at }, Zone: time.UTC, Log: zerolog.Nop(),
+	})
+	door.Admit(shown)
+	k.server = httptest.NewServer(door.TCP(shown.Before(api)))
+	t.Cleanup(k.server.Close)
+	shown.SetAddress(strings.TrimPrefix(k.server.URL, "http://"))
+	k.client = newBrowser(t)
+	return k
+}
+
+func newBrowser(t *testing.T) *http.Client {
+	return &http.Client{
+		Jar:           testkit.Must(cookiejar.New(nil))(t),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// do sends a request with headers, and returns its status, where it leads, and its body.
+func (k *kit) do(method, path string, form url.Values, header ...string) (status int, to, body string) {
+	k.t.Helper()
+	var in io.Reader
+	if form != nil {
+		in = strings.NewReader(form.Encode())
+	}
+	req := testkit.Must(http.NewRequestWithContext(context.Background(), method, k.server.URL+path, in))(k.t)
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		if req.Header.Set(header[i], header[i+1]); header[i] == "Host" {
+			req.Host = header[i+1]
+		}
+	}
+	res := testkit.Must(k.client.Do(req))(k.t)
+	defer res.Body.Close()
+	return res.StatusCode, res.Header.Get("Location"), string(testkit.Must(io.ReadAll(res.Body))(k.t))
+}
+
+func (k *kit) login() {
+	k.t.Helper()
+	if status, to, body := k.do("POST", "/login", url.Values{"token": {token}, "to": {"/"}}); status != http.StatusSeeOther || to != "/" {
+		k.t.Fatalf("login: %d %s %s", status, to, body)
+	}
+}
+
+// open returns a page.
+func (k *kit) open(path string) string {
+	k.t.Helper()
+	status, to, body := k.do("GET", path, nil)
+	if status != http.StatusOK {
+		k.t.Fatalf("%s: %d %s %s", path, status, to, body)
+	}
+	return body
+}
+
+// post sends a form of a page, and returns the page to which it leads.
+func (k *kit) post(path string, form url.Values) (int, string) {
+	k.t.Helper()
+	_, after, _ := strings.Cut(k.open("/"), `name="form_token" value="`)
+	form.Set("form_token", after[:strings.IndexByte(after, '"')])
+	status, to, body := k.do("POST", path, form, "Sec-Fetch-Site", "same-origin")
+	if status == http.StatusSeeOther {
+		return http.StatusOK, k.open(to)
+	}
+	return status, body
+}
+
+func (k *kit) session(in store.NewSession, said ...string) session.ID {
+	k.t.Helper()
+	in.Model = "m"
+	sess := testkit.Must(k.store.CreateSession(k.t.Context(), in))(k.t)
+	k.say(sess.ID, said...)
+	return sess.ID
+}
+
+// say appends messages of a person and of the model in turn.
+func (k *kit) say(id session.ID, said ...string) {
+	k.t.Helper()
+	var msgs []session.Message
+	for i, text := range said {
+		m := session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true, Display: true, Parts: []session.Part{session.TextPart(text)}}
+		if i%2 == 1 {
+			m.Role, m.Origin, m.Finish = session.Assistant, session.Model, session.FinishStop
+		}
+		msgs = append(msgs, m)
+	}
+	if len(msgs) > 0 {
+		testkit.Must(k.store.Append(k.t.Context(), store.Append{Session: id, Messages: msgs}))(k.t)
+	}
+	testkit.Must(k.index.CatchUp(k.t.Context()))(k.t)
+}
+
+// has checks that a page says all, and returns it.
+func has(t *testing.T, page string, all ...string) string {
+	t.Helper()
+	for _, text := range all {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page lacks %q:\n%.3000s", text, page[strings.Index(page, "<body"):])
+		}
+	}
+	return page
+}
+
+func hasNot(t *testing.T, page string, all ...string) {
+	t.Helper()
+	for _, text := range all {
+		if strings.Contains(page, text) {
+			t.Errorf("the page has %q", text)
+		}
+	}
+}
+
+func TestDoors(t *testing.T) {
+	k := newKit(t)
+	id := k.session(store.NewSession{Title: "Boats"}, "hello")
+	if status, to, _ := k.do("GET", "/s/"+string(id)+"?at=1", nil); status != 303 || to != "/login?to=%2Fs%2F"+string(id)+"%3Fat%3D1" {
+		t.Errorf("whoever is not logged in: %d %s", status, to)
+	}
+	has(t, k.open("/login?to=/usage"), `name="to" value="/usage"`)
+	has(t, k.open("/login?to=//evil.example"), `name="to" value="/"`)
+	if status, _, body := k.do("POST", "/login", url.Values{"token": {"wrong"}}); status != 401 || !strings.Contains(body, "the token is wrong") {
+		t.Errorf("a wrong token: %d %s", status, body)
+	}
+	k.login()
+	cookie := k.client.Jar.Cookies(testkit.Must(url.Parse(k.server.URL))(t))[0]
+	if cookie.Value == token || len(cookie.Value) < 20 {
+		t.Errorf("the cookie is %q", cookie.Value)
+	}
+	page := k.open("/")
+	_, after, _ := strings.Cut(page, `name="form_token" value="`)
+	form := url.Values{"form_token": {after[:strings.IndexByte(after, '"')]}, "message": {"1"}}
+	pin := "/s/" + string(id) + "/pin"
+	for name, c := range map[string]struct {
+		method, path string
+		form         url.Values
+		header       []string
+		want         int
+	}{
+		"a link of the page":               {"GET", "/", nil, []string{"Sec-Fetch-Site", "same-origin"}, 200},
+		"typed":                            {"GET", "/", nil, []string{"Sec-Fetch-Site", "none"}, 200},
+		"a link elsewhere":                 {"GET", "/", nil, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
+		"a frame elsewhere":                {"GET", "/", nil, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
+		"a script on another port":         {"GET", "/", nil, []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "cors"}, 403},
+		"a foreign host":                   {"GET", "/", nil, []string{"Host", "evil.example"}, 403},
+		"a foreign origin":                 {"GET", "/", nil, []string{"Origin", "http://evil.example"}, 403},
+		"the API with the cookie":          {"GET", "/v1/sessions", nil, []string{"Sec-Fetch-Site", "same-origin"}, 401},
+		"SQL with the cookie":              {"POST", "/v1/sql", form, []string{"Sec-Fetch-Site", "same-origin"}, 401},
+		"the API with the token":           {"GET", "/v1/sessions", nil, []string{"Authorization", "Bearer " + token}, 200},
+		"a page with the token":            {"GET", "/usage", nil, []string{"Authorization", "Bearer " + token}, 200},
+		"a page with a wrong token":        {"GET", "/usage", nil, []string{"Authorization", "Bearer x"}, 303},
+		"a form of another page":           {"POST", pin, form, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 403},
+		"a form of nowhere":                {"POST", pin, form, nil, 403},
+		"a form without its token":         {"POST", pin, url.Values{"message": {"1"}}, []string{"Sec-Fetch-Site", "same-origin"}, 403},
+		"a form with its token":            {"POST", pin, form, []string{"Sec-Fetch-Site", "same-origin"}, 303},
+		"a form of the exact origin":       {"POST", pin, form, []string{"Origin", k.server.URL}, 303},
+		"an unknown action":                {"POST", "/s/" + string(id) + "/dance", form, []string{"Origin", k.server.URL}, 404},
+		"events":                           {"GET", "/live", nil, []string{"Sec-Fetch-Site", "same-origin"}, 200},
+		"a path that only begins like one": {"GET", "/usage/x", nil, []string{"Sec-Fetch-Site", "same-origin"}, 401},
+	} {
+		if status, _, body := k.do(c.method, c.path, c.form, c.header...); status != c.want {
+			t.Errorf("%s: %d, want %d: %s", name, status, c.want, body)
+		}
+	}
+	if status, _, _ := k.do("POST", "/logout", form, "Sec-Fetch-Site", "same-origin"); status != 303 {
+		t.Errorf("logout: %d", status)
+	}
+	if status, _, _ := k.do("GET", "/", nil, "Cookie", cookie.Name+"="+cookie.Value); status != 303 {
+		t.Error("the login lives after the logout")
+	}
+}
+
+func TestLinksOpenOnce(t *testing.T) {
+	k := newKit(t)
+	status, _, body := k.do("POST", "/open?to=/usage", nil, "Authorization", "Bearer "+token)
+	_, link, _ := strings.Cut(body, k.server.URL)
+	link, _, _ = strings.Cut(link, `"`)
+	if status != 200 || !strings.HasPrefix(link, "/open/") {
+		t.Fatalf("%d %s", status, body)
+	}
+	link = strings.ReplaceAll(link, `\u0026`, "&")
+	if status, to, _ := k.do("GET", link, nil); status != 303 || to != "/usage" {
+		t.Errorf("the first time: %d %s", status, to)
+	}
+	k.open("/usage")
+	k.client = newBrowser(t)
+	if status, _, body := k.do("GET", link, nil); status != 401 || !strings.Contains(body, "used up or older than a minute") {
+		t.Errorf("the second time: %d %s", status, body)
+	}
+	if status, _, _ := k.do("POST", "/open", nil); status != 401 {
+		t.Errorf("a link for whoever asks: %d", status)
+	}
+}
+
+func TestHome(t *testing.T) {
+	k := newKit(t)
+	k.login()
+	has(t, k.open("/"), "No session is stored yet", "sessiond import")
+	old := session.At(k.at.AddDate(0, 0, -3))
+	k.session(store.NewSession{Title: "Kites in the wind", Project: "/home/me/kites", CreatedAt: &old})
+	boats := k.session(store.NewSession{Title: "Boats <script>alert(1)</script>", Project: "/home/me/boats"}, "how deep is the harbour?", "The harbour is 7 metres deep.")
+	child := k.session(store.NewSession{Title: "A helper of boats", Kind: "subagent", ParentID: boats, ParentKind: session.ParentChild}, "measure the harbour")
+	k.session(store.NewSession{Title: "A nightly run", Kind: "cron"}, "run")
+	home := has(t, k.open("/"), "Today", "Sunday, 8 February", "Boats &lt;script&gt;", "+1", "Kites in the wind", "/?project=%2Fhome%2Fme%2Fboats")
+	hasNot(t, home, "A helper of boats", "A nightly run", "<script>alert")
+	has(t, k.open("/?all=1"), "A helper of boats", "A nightly run")
+	has(t, k.open("/?parent="+string(boats)), string(child))
+	kites := has(t, k.open("/?project=/home/me/kites"), "Kites", "project: /home/me/kites")
+	hasNot(t, kites, "Boats")
+	has(t, k.open("/?project=/nowhere"), "No session matches", "Without project")
+	has(t, k.open("/?q=harbour+deep"), "<mark>harbour</mark>", "/s/"+string(boats)+"?at="+string(boats)+".2#m2")
+	has(t, k.open("/?q=harbur"), "No message has “harbur”", "harbour")
+	fragment := testkit.Must(http.NewRequestWithContext(t.Context(), "GET", k.server.URL+"/?q=harbour", nil))(t)
+	fragment.Header.Set("HX-Request", "true")
+	res := testkit.Must(k.client.Do(fragment))(t)
+	defer res.Body.Close()
+	if piece := string(testkit.Must(io.ReadAll(res.Body))(t)); strings.Contains(piece, "<html") || !strings.Contains(piece, "<mark>") {
+		t.Errorf("the piece is %s", piece)
+	}
+	for path, want := range map[string]int{"/?cursor=broken": 422, "/?since=sideways": 422, "/?q=%22": 422, "/s/20010101_001": 404, "/s/nonsense": 404, "/static/none.js": 404} {
+		if status, _, body := k.do("GET", path, nil); status != want || !strings.Contains(body, "<h1>") || !strings.Contains(body, "All sessions") {
+			t.Errorf("%s: %d %.300s", path, status, body)
+		}
+	}
+}
+
+func TestListGoesOnWhereItEnded(t *testing.T) {
+	k := newKit(t)
+	k.login()
+	for i := range 65 {
+		k.session(store.NewSession{Title: fmt.Sprintf("Talk %d.", i)})
+	}
+	first := has(t, k.open("/"), "Talk 64.", "Talk 5.", "Older sessions")
+	hasNot(t, first, "Talk 4.")
+	_, next, _ := strings.Cut(first, `<p class="more"><a href="`)
+	next, _, _ = strings.Cut(next, `"`)
+	second := has(t, k.open(html.UnescapeString(next)), "Talk 4.", "Talk 0.")
+	hasNot(t, second, "Talk 5.", "Older sessions")
+}
+
+// talkOf returns what 200 turns are made of: long replies, so that a compaction hides something.
+func talkOf(turns int) (said []string) {
+	for i := range turns {
+		said = append(said, fmt.Sprintf("Question %d about the harbour?", i+1), fmt.Sprintf("Answer %d. %s", i+1, strings.Repeat("The tide comes and goes. ", 12)))
+	}
+	return said
+}
+
+func TestConversation(t *testing.T) {
+	k := newKit(t)
+	k.login()
+	id := k.session(store.NewSession{Title: "Harbour", Directory: "/home/me/boats"}, talkOf(100)...)
+	base := "/s/" + string(id)
+	page := has(t, k.open(base), "Question 1 about", `id="m150"`, "Later messages", "1 to 150 of 200", `<li><a href="`+base+`?at=`+string(id)+`.199#m199">Question 100`)
+	hasNot(t, page, `id="m151"`, "Earlier messages")
+	page = has(t, k.open(base+"?at=190"), `id="m190"`, `id="m200"`, "Earlier messages")
+	hasNot(t, page, "Later messages", "a new beginning", "another branch")
+	if piece := k.open(base + "?from=201"); strings.Contains(piece, "<article") {
+		t.Errorf("behind the end stands something: %s", piece)
+	}
+	seen := has(t, k.open(base+"?view=model"), "What the model sees", "summary ", "kept ", "free ", "not seen", `class="given"`)
+	if strings.Count(seen, "gone") < 10 {
+		t.Error("nothing is greyed out")
+	}
+	has(t, k.open(base+"?view=model&plan=1"), "A compaction now would hide", "Compact now")
+	_, done := k.post(base+"/compact", url.Values{})
+	has(t, done, "the context went from")
+	sess := testkit.Must(k.store.Session(t.Context(), id))(t)
+	if sess.CompactionID == nil {
+		t.Fatal("nothing was compacted")
+	}
+	through := testkit.Must(k.store.Compactions(t.Context(), id))(t)[0].Through
+	has(t, k.open(base+"?at="+through.String()), `class="cut"`, "what the model got instead", "Undo")
+	_, undone := k.post(base+"/undo", url.Values{"compaction": {fmt.Sprint(*sess.CompactionID)}})
+	has(t, undone, "is undone: the context has about")
+	has(t, k.open(base+"?at="+through.String()), "Redo")
+	status, body := k.post(base+"/undo", url.Values{"compaction": {"999"}})
+	if status != 404 {
+		t.Errorf("an unknown compaction: %d %s", status, body)
+	}
+	_, pinned := k.post(base+"/pin", url.Values{"message": {"3"}})
+	has(t, pinned, ".3 is pinned")
+	for path, want := range map[string]int{"?at=9999": 404, "?at=x": 422, "?from=0": 422} {
+		if status, _, body := k.do("GET", base+path, nil); status != want {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+}
+
+func TestForksAndChildrenAreLinked(t *testing.T) {
+	k := newKit(t)
+	k.login()
+	id := k.session(store.NewSession{Title: "Harbour"}, talkOf(3)...)
+	fork := testkit.Must(k.store.Fork(t.Context(), store.Fork{Session: id}))(t).ID
+	k.say(fork, "Now in the fork")
+	has(t, k.open("/s/"+string(id)), `forked here: <a href="/s/`+string(fork)+`">`)
+	page := has(t, k.open("/s/"+string(fork)), `forked from <a href="/s/`+string(id)+`">`, "Question 1", "Now in the fork", `id="m1"`)
+	if strings.Count(page, `id="m1"`) != 1 {
+		t.Error("two messages have one anchor")
+	}
+}
+
+// hostile are texts that try to leave their place.
+var hostile = []string{
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `[x](javascript:alert(1)) ![y](data:text/html,<script>)`, `</main></body><iframe src=//evil.example>`,
+	"```html\n<script>alert(1)</script>\n```", `{{.Form}} ${x}`, "\x1b[31m\u202e<b>", `<svg onload=alert(1)>`, `/s/x" onclick="alert(1)`,
+}
+
+func TestNothingStoredRuns(t *testing.T) {
+	k := newKit(t)
+	k.login()
+	all := strings.Join(hostile, " ")
+	id := k.session(store.NewSession{Title: all, Project: "/" + all, Source: "pi", SourceID: all, Directory: "/" + all, GitBranch: all}, hostile...)
+	testkit.Must(k.store.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{
+		{Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, InContext: true, Display: true, Author: all, Model: all, Parts: []session.Part{
+			{Kind: session.PartReasoning, Text: all}, {Kind: session.PartToolCall, ToolName: all, CallID: "c", Arguments: string(session.JSONOf(map[string]string{"file_path": all, "old_string": all, "new_string": "b" + all}))},
+		}},
+		{Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, InContext: true, Display: true, Parts: []session.Part{{Kind: session.PartToolResult, CallID: "c", Text: all}}},
+	}}))(t)
+	testkit.Must(k.index.CatchUp(t.Context()))(t)
+	for _, path := range []string{"/", "/?project=" + url.QueryEscape(all), "/?q=alert&project=" + url.QueryEscape("/"+all), "/?q=" + url.QueryEscape("alert "+all), "/s/" + string(id), "/s/" + string(id) + "?view=model&said=" + url.QueryEscape(all), "/usage", "/usage?source=" + url.QueryEscape(all)} {
+		tokens := html.NewTokenizer(strings.NewReader(k.open(path)))
+		for kind := tokens.Next(); kind != html.ErrorToken; kind = tokens.Next() {
+			tag := tokens.Token()
+			if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
+				continue
+			}
+			switch tag.Data {
+			case "iframe", "object", "embed", "base", "style":
+				t.Errorf("%s: %s", path, tag)
+			}
+			for _, a := range tag.Attr {
+				value := strings.ToLower(strings.TrimSpace(a.Val))
+				switch {
+				case strings.HasPrefix(a.Key, "on"), a.Key == "style", a.Key == "srcdoc":
+					t.Errorf("%s: %s", path, tag)
+				case (a.Key == "src" || a.Key == "href" || a.Key == "action") && !strings.HasPrefix(value, "/") && !strings.HasPrefix(value, "#"):
+					t.Errorf("%s leads away: %s", path, tag)
+				case tag.Data == "script" && a.Key == "src" && !strings.HasPrefix(value, "/static/"):
+					t.Errorf("%s: %s", path, tag)
+				}
+			}
+		}
+	}
+}
+
+func TestUsageIsWhatStatsSays(t *testing.T) {
+	k := newKit(t)
+	k.login()
+	cost := int64(1_250_000_000)
+	id := k.session(store.NewSession{Title: "Boats", Project: "/home/me/boats"})
+	testkit.Must(k.store.AddCall(t.Context(), session.Call{SessionID: id, Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: 4321, OutputTokens: 99, CostNanoUSD: &cost, PriceSource: "reported"}))(t)
+	has(t, k.open("/usage"), "$1.25", "4,321", "boats", "2026-02-11", `<rect x="0"`)
+	has(t, k.open("/usage?since=2027-01-01"), "Usage")
+	if status, _, _ := k.do("GET", "/usage?since=never", nil); status != 422 {
+		t.Errorf("since=never: %d", status)
+	}
+}
+
+func TestFilesAreKeptForGood(t *testing.T) {
+	k := newKit(t)
+	page := k.open("/login")
+	size := len(page)
+	for _, name := range []string{"pieces.css", "pages.css", "pages.js", "htmx.js", "icon.svg"} {
+		_, at, found := strings.Cut(page, `"/static/`+name+"?")
+		if !found {
+			t.Errorf("the page lacks %s", name)
+		}
+		hash, _, _ := strings.Cut(at, `"`)
+		size += len(k.open("/static/" + name + "?" + hash))
+	}
+	if size > 150_000 {
+		t.Errorf("the first page loads %d bytes", size)
+	}
+}

@@ -1,0 +1,173 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/dustin/go-humanize"
+
+	"sessiond/internal/analytics"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/transcript"
+)
+
+// usagePage is what models cost.
+type usagePage struct {
+	analytics.Stats
+	Since, Source, Project string
+	Facts                  []fact
+	Bars                   []bar
+	Top                    string // of the highest bar
+	Tables                 []usageTable
+}
+
+type fact struct{ Name, Value string }
+
+// bar is a day in the plot, whose width and height are in percent.
+type bar struct {
+	Day, Says  string
+	X, W, Y, H float64
+}
+
+type usageTable struct {
+	Name string
+	Rows []usageRow
+}
+
+type usageRow struct {
+	Name, Address, Sessions, Calls, Input, Output, Cost string
+}
+
+const plottedDays = 60
+
+func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	page := usagePage{Since: q.Get("since"), Source: q.Get("source"), Project: q.Get("project")}
+	filter := analytics.Filter{Source: session.Source(page.Source), Project: page.Project}
+	if page.Since != "" {
+		at, ok := session.ParseMoment(page.Since, p.Now().In(p.Zone))
+		if !ok {
+			return session.Errorf(session.Invalid, "since=%.40s is not a day: write 2026-02-11, or an age like 30d", page.Since)
+		}
+		filter.Since = at.Day(p.Zone)
+	}
+	var err error
+	if page.Stats, err = p.Reports.Stats(r.Context(), filter); err != nil {
+		return err
+	}
+	st := &page.Stats
+	page.Facts = []fact{
+		{"cost", costOf(st.CostUSD, st.UnpricedCalls)},
+		{"sessions", humanize.Comma(st.Sessions)},
+		{"prompts", humanize.Comma(st.Prompts)},
+		{"input tokens", humanize.Comma(allInput(st.Tokens))},
+		{"output tokens", humanize.Comma(st.Tokens.Output)},
+		{"saved by compactions", humanize.Comma(st.Compactions.TokensSaved) + " tokens"},
+	}
+	page.plot()
+	days := slices.Clone(st.ByDay)
+	slices.Reverse(days)
+	page.Tables = []usageTable{
+		table("model", st.ByModel, func(b *analytics.Bucket) (string, string) {
+			return cmp.Or(b.Model, "unknown"), address("/", nil, "model", b.Model)
+		}),
+		table("program", st.BySource, func(b *analytics.Bucket) (string, string) {
+			return string(b.Source), address("/usage", q, "source", string(b.Source))
+		}),
+	}
+	projects, err := p.projects(r.Context(), filter)
+	if err != nil {
+		return err
+	}
+	byDay := table("day", days[:min(len(days), plottedDays)], func(b *analytics.Bucket) (string, string) { return b.Day, "" })
+	page.Tables = append([]usageTable{projects}, append(page.Tables, byDay)...)
+	return p.show(w, r, "usage", frame{Title: "Usage", Place: "usage", Body: page})
+}
+
+// plot draws the cost of each day, or its tokens where nothing has a price.
+func (u *usagePage) plot() {
+	days := u.ByDay[max(0, len(u.ByDay)-plottedDays):]
+	value := func(b *analytics.Bucket) float64 {
+		if u.CostUSD == nil {
+			return float64(allInput(b.Tokens) + b.Tokens.Output)
+		}
+		if b.CostUSD == nil {
+			return 0
+		}
+		return *b.CostUSD
+	}
+	top := 0.0
+	for i := range days {
+		top = max(top, value(&days[i]))
+	}
+	if top == 0 {
+		return
+	}
+	u.Top = humanize.SIWithDigits(top, 1, "") + " tokens"
+	if u.CostUSD != nil {
+		u.Top = costOf(&top, 0)
+	}
+	width := 100 / float64(len(days))
+	for i := range days {
+		b := &days[i]
+		h := 96 * value(b) / top
+		u.Bars = append(u.Bars, bar{
+			Day: b.Day, X: float64(i) * width, W: width * 0.8, Y: 100 - h, H: h,
+			Says: b.Day + ": " + cmp.Or(costOf(b.CostUSD, b.UnpricedCalls), "no cost") + ", " + humanize.Comma(allInput(b.Tokens)+b.Tokens.Output) + " tokens",
+		})
+	}
+}
+
+func table(name string, buckets []analytics.Bucket, label func(*analytics.Bucket) (name, to string)) usageTable {
+	t := usageTable{Name: name}
+	for i := range buckets {
+		b := &buckets[i]
+		if b.Calls == 0 && b.Sessions == 0 {
+			continue
+		}
+		named, to := label(b)
+		t.Rows = append(t.Rows, usageRow{
+			Name: named, Address: to, Sessions: dash(b.Sessions), Calls: dash(b.Calls), Input: dash(allInput(b.Tokens)), Output: dash(b.Tokens.Output),
+			Cost: cmp.Or(costOf(b.CostUSD, b.UnpricedCalls), "–"),
+		})
+	}
+	return t
+}
+
+const mostProjects = 20
+
+// projects sums up the projects of the newest sessions.
+func (p *Pages) projects(ctx context.Context, f analytics.Filter) (usageTable, error) {
+	t := usageTable{Name: "project"}
+	totals, err := p.Store.ProjectTotals(ctx, store.ProjectFilter{Since: f.Since, Source: f.Source, Limit: mostProjects})
+	if err != nil {
+		return t, err
+	}
+	for _, total := range totals {
+		t.Rows = append(t.Rows, usageRow{
+			Name: cmp.Or(folderOf(total.Project), "none"), Address: address("/", nil, "project", total.Project), Sessions: dash(total.Sessions),
+			Calls: "", Input: dash(total.Input), Output: dash(total.Output), Cost: cmp.Or(transcript.Money(total.CostNanoUSD, total.Unpriced), "–"),
+		})
+	}
+	return t, nil
+}
+
+func allInput(t analytics.Tokens) int64 { return t.Input + t.CacheRead + t.CacheWrite }
+
+func dash(n int64) string {
+	if n == 0 {
+		return "–"
+	}
+	return humanize.Comma(n)
+}
+
+func costOf(usd *float64, unpriced int64) string {
+	if usd == nil {
+		return transcript.Money(nil, unpriced)
+	}
+	nano := int64(*usd * 1e9)
+	return transcript.Money(&nano, unpriced)
+}
