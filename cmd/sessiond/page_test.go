@@ -73,6 +73,17 @@ func (b *browser) sees(text string) {
 	}
 }
 
+// seesBelow goes to the end of the page until something can be read there: what is above has no height until it is seen.
+func (b *browser) seesBelow(text string) {
+	b.t.Helper()
+	for !strings.Contains(b.text(), text) {
+		b.keys(kb.End)
+		if time.Sleep(50 * time.Millisecond); b.ctx.Err() != nil {
+			b.t.Fatalf("%q is not to be seen at the end of the page:\n%s", text, b.text())
+		}
+	}
+}
+
 func (b *browser) keys(keys string) { b.t.Helper(); b.do(chromedp.KeyEvent(keys)) }
 
 // focus moves the focus by Tab until it is on an element that says a text.
@@ -151,11 +162,9 @@ func TestPageByKeyboard(t *testing.T) {
 
 	b.open(string(id))
 	b.sees("Question 1 about")
-	b.keys(kb.End)
-	b.sees("Answer 60.")
+	b.seesBelow("Answer 60.")
 	say("A message that arrives while one reads")
-	b.keys(kb.End)
-	b.sees("A message that arrives")
+	b.seesBelow("A message that arrives")
 	b.do(chromedp.Navigate(d.url + "/usage"))
 	b.sees("input tokens")
 	b.isAccessible()
