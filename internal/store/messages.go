@@ -275,13 +275,30 @@ func (s *Store) Prompts(ctx context.Context, head int64, nth, limit int) (msgs [
 	if err != nil {
 		return nil, 0, err
 	}
+	slices.Reverse(spans)
+	return s.PromptsIn(ctx, spans, nth, limit)
+}
+
+// PromptsIn is Prompts of ranges of messages, in their order. With a limit of 0 it only counts.
+func (s *Store) PromptsIn(ctx context.Context, spans []Span, nth, limit int) (msgs []session.Message, total int, err error) {
 	var rows []int64
-	for _, sp := range slices.Backward(spans) {
+	for _, sp := range spans {
+		if limit == 0 {
+			n, err := get[int](ctx, s, `SELECT COUNT(*) FROM (`+promptsInRange+`)`, sp.Session, sp.From, sp.To)
+			if err != nil {
+				return nil, 0, fmt.Errorf("prompts of %s: %w", sp.Session, err)
+			}
+			total += n
+			continue
+		}
 		some, err := list[int64](ctx, s, promptsInRange, sp.Session, sp.From, sp.To)
 		if err != nil {
 			return nil, 0, fmt.Errorf("prompts of %s: %w", sp.Session, err)
 		}
 		rows = append(rows, some...)
+	}
+	if limit == 0 {
+		return nil, total, nil
 	}
 	from := min(max(nth-1, 0), len(rows))
 	msgs, err = s.MessagesByID(ctx, rows[from:min(from+limit, len(rows))])

@@ -18,8 +18,10 @@ import (
 const (
 	windowSize  = 150  // messages of a piece of a conversation
 	beforeAsked = 20   // messages before the one that is asked for
-	mostPrompts = 1000 // in the rail
-	promptWidth = 90   // columns
+	mostPrompts = 300  // in the rail
+	railReach   = 5000 // messages before and after the shown ones whose prompts are in the rail
+	mostLinks   = 1000
+	promptWidth = 90 // columns
 )
 
 // talk is a conversation's page.
@@ -92,7 +94,7 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 		t.Newest = address(base, q, "from", strconv.FormatInt(max(1, t.Total-beforeAsked), 10), "at", "", "said", "")
 	}
 	if !isFragment(r) {
-		if err := p.describe(ctx, &sess, &t); err != nil {
+		if err := p.describe(ctx, &sess, &t, path); err != nil {
 			return err
 		}
 	}
@@ -162,7 +164,7 @@ func (p *Pages) renderPieces(ctx context.Context, sess *session.Session, t *talk
 	if err != nil {
 		return err
 	}
-	links, err := p.Store.Hanging(ctx, sess.ID, mostPrompts)
+	links, err := p.Store.Hanging(ctx, sess.ID, mostLinks)
 	if err != nil {
 		return err
 	}
@@ -178,12 +180,8 @@ func (p *Pages) renderPieces(ctx context.Context, sess *session.Session, t *talk
 		items = &interleaved{Writer: items, pieces: pieces, seen: t.Model}
 	}
 	var msgs []session.Message
-	for _, s := range path {
-		lo, hi := max(s.From, s.From+t.From-s.at), min(s.To, s.From+t.To-s.at)
-		if lo > hi {
-			continue
-		}
-		if err := p.Store.EachInRange(ctx, s.Session, lo, hi, func(m *session.Message) error {
+	for _, s := range spansIn(path, t.From, t.To) {
+		if err := p.Store.EachInRange(ctx, s.Session, s.From, s.To, func(m *session.Message) error {
 			msgs = append(msgs, *m)
 			inWindow[m.RowID] = true
 			return nil
@@ -212,18 +210,11 @@ func (p *Pages) renderPieces(ctx context.Context, sess *session.Session, t *talk
 }
 
 // describe fills what stands around the messages.
-func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk) error {
+func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, path []place) error {
 	heading := transcript.HeadingOf(sess, t.Total, p.Zone)
 	t.Facts = heading.Facts
-	if sess.HeadID != nil {
-		prompts, _, err := p.Store.Prompts(ctx, *sess.HeadID, 1, mostPrompts)
-		if err != nil {
-			return err
-		}
-		for i := range prompts {
-			m := &prompts[i]
-			t.Prompts = append(t.Prompts, prompt{i + 1, transcript.OneLine(m.Text(), promptWidth), messageAddress(sess.ID, m.ID)})
-		}
+	if err := p.fillRail(ctx, sess, t, path); err != nil {
+		return err
 	}
 	if own, err := p.Store.Link(ctx, *sess); err != nil {
 		return err
@@ -247,6 +238,39 @@ func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk) er
 	}
 	t.Resume = "sessiond resume " + string(sess.ID)
 	return nil
+}
+
+// fillRail lists the prompts around the messages that are shown.
+func (p *Pages) fillRail(ctx context.Context, sess *session.Session, t *talk, path []place) error {
+	lowest := max(1, t.From-railReach)
+	_, earlier, err := p.Store.PromptsIn(ctx, spansIn(path, 1, lowest-1), 1, 0)
+	if err != nil {
+		return err
+	}
+	_, before, err := p.Store.PromptsIn(ctx, spansIn(path, lowest, t.From-1), 1, 0)
+	if err != nil {
+		return err
+	}
+	skip := max(0, before-mostPrompts/2)
+	prompts, _, err := p.Store.PromptsIn(ctx, spansIn(path, lowest, t.To+railReach), skip+1, mostPrompts)
+	if err != nil {
+		return err
+	}
+	for i := range prompts {
+		m := &prompts[i]
+		t.Prompts = append(t.Prompts, prompt{earlier + skip + i + 1, transcript.OneLine(m.Text(), promptWidth), messageAddress(sess.ID, m.ID)})
+	}
+	return nil
+}
+
+// spansIn returns the ranges of a path between two positions.
+func spansIn(path []place, from, to int64) (spans []store.Span) {
+	for _, s := range path {
+		if lo, hi := max(s.From, s.From+from-s.at), min(s.To, s.From+to-s.at); lo <= hi {
+			spans = append(spans, store.Span{Session: s.Session, From: lo, To: hi})
+		}
+	}
+	return spans
 }
 
 // offers is what can be done with a compaction.
