@@ -98,7 +98,7 @@ func defaults() map[string]any {
 		"compaction.keep_recent_tokens": nil, "compaction.keep_recent_messages": nil,
 		"compaction.summary_max_tokens": nil, "compaction.prune_protect": nil, "compaction.prune_minimum": nil,
 		"compaction.protected_tools": nil, "compaction.part_max_tokens": nil, "compaction.recall_tokens": nil,
-		"compaction.recall_ms": nil, "compaction.cache_slots": nil, "compaction.instructions": nil,
+		"compaction.cache_slots": nil, "compaction.instructions": nil,
 		"reset.mode": "daily", "reset.at_hour": 4, "reset.idle_minutes": 0,
 		"reset.by_type": map[string]any{}, "reset.by_channel": map[string]any{},
 		"routing.agent": "main", "routing.main_key": "main", "routing.scope": "per-sender", "routing.dm_scope": "main",

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"sessiond/internal/session"
 )
@@ -30,7 +29,6 @@ type Settings struct {
 	ProtectedTools     *[]string         `json:"protected_tools,omitempty" doc:"Tools whose output is never pruned; default [\"skill\"]"`
 	PartMaxTokens      *int64            `json:"part_max_tokens,omitempty" doc:"A larger part is sent as head, marker and tail; default: a quarter of the window, at most 50000"`
 	RecallTokens       *int64            `json:"recall_tokens,omitempty" doc:"Tokens to recall for each message of a person; 0: no recall. Default: at most 1000"`
-	RecallMS           *int64            `json:"recall_ms,omitempty" doc:"Milliseconds after which a recall stops"`
 	CacheSlots         *int64            `json:"cache_slots,omitempty" doc:"Marks for the provider's cache, 0 to 4"`
 	Strategy           *session.Strategy `json:"strategy,omitempty" doc:"summarize (the default), truncate, clear, or ask: the caller chooses"`
 	Instructions       *string           `json:"instructions,omitempty" doc:"What each summary must keep; at most 8000 bytes"`
@@ -71,7 +69,6 @@ func (s *Settings) Check() error {
 		{"prune_minimum", s.PruneMinimum},
 		{"part_max_tokens", s.PartMaxTokens},
 		{"recall_tokens", s.RecallTokens},
-		{"recall_ms", s.RecallMS},
 	} {
 		if n.value != nil && (*n.value < 0 || *n.value > maxNumber) {
 			reject(n.name, "is %d and must be between 0 and %d", *n.value, int64(maxNumber))
@@ -151,7 +148,6 @@ type Numbers struct {
 	ShownMax       int64 // of a hidden message that is shown again; independent of the request's max_output
 	RecallMax      int64 // for each message of a person
 	RecallEpoch    int64 // for all messages under one overlay
-	RecallTime     time.Duration
 	CacheSlots     int
 	Strategy       session.Strategy
 	Instructions   string
@@ -217,7 +213,6 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.PartMax = choose(&n, all, "part_max_tokens", func(s *Settings) *int64 { return s.PartMaxTokens }, min(window/4, 50000))
 	n.RecallMax = choose(&n, all, "recall_tokens", func(s *Settings) *int64 { return s.RecallTokens }, min(1000, t/20))
 	n.RecallEpoch = 4 * n.RecallMax
-	n.RecallTime = time.Duration(choose(&n, all, "recall_ms", func(s *Settings) *int64 { return s.RecallMS }, defaultRecallMS)) * time.Millisecond
 	n.CacheSlots = int(choose(&n, all, "cache_slots", func(s *Settings) *int64 { return s.CacheSlots }, defaultCacheSlots))
 	n.Strategy = choose(&n, all, "strategy", func(s *Settings) *session.Strategy { return s.Strategy }, session.StrategySummarize)
 	n.Instructions = choose(&n, all, "instructions", func(s *Settings) *string { return s.Instructions }, "")

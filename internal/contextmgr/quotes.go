@@ -5,12 +5,10 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"sessiond/internal/session"
-	"sessiond/internal/words"
 )
 
 // A hit may be a tool's output with a whole file, of which a line or two answer the question.
@@ -29,9 +27,10 @@ type quoteInput struct {
 type quoter struct {
 	quoteInput
 	texts  []string
-	chosen [][]passage // by hit
-	order  []int       // hits with passages, best first
-	room   int64       // tokens
+	beside map[int][2]string // quotes of the neighbours before and after, by hit
+	chosen [][]passage       // by hit
+	order  []int             // hits with passages, best first
+	room   int64             // tokens
 }
 
 const (
@@ -50,7 +49,7 @@ func quoteHits(in quoteInput) frozenText {
 		rows = append(rows, in.hits[i].Message.RowID)
 		size += len(texts[i])
 	}
-	q := quoter{quoteInput: in, texts: texts, chosen: make([][]passage, len(in.hits)), room: in.budget - in.weigh.Text(open+shut)}
+	q := quoter{quoteInput: in, texts: texts, beside: map[int][2]string{}, chosen: make([][]passage, len(in.hits)), room: in.budget - in.weigh.Text(open+shut)}
 	for _, p := range findPassages(texts, rows, in.terms) {
 		q.addIfRoom(p)
 	}
@@ -98,27 +97,30 @@ func (q *quoter) addIfRoom(p passage) {
 
 // quote returns the chosen passages of a hit, in the order of its text, with its neighbours.
 func (q *quoter) quote(i int) string {
-	hit := &q.hits[i]
-	var b strings.Builder
-	write := func(m *session.Message, text string) {
-		if strings.TrimSpace(text) != "" {
-			b.WriteString(session.Quote(m.ID, string(m.Role), text))
-		}
+	text := quoteOf(&q.hits[i].Message, joinPassages(q.texts[i], q.chosen[i]))
+	if slices.Index(q.order, i) >= hitsWithNeighbours {
+		return text
 	}
-	writeNeighbours := func(before bool) {
-		if slices.Index(q.order, i) >= hitsWithNeighbours {
-			return
-		}
-		for k := range hit.Neighbours {
-			if n := &hit.Neighbours[k]; n.RowID != hit.Message.RowID && (n.RowID < hit.Message.RowID) == before {
-				write(n, excerpt(q.mask(n.Text()), q.terms, neighbourRunes))
+	beside, known := q.beside[i]
+	if !known {
+		for k := range q.hits[i].Neighbours {
+			n, side := &q.hits[i].Neighbours[k], 0
+			if n.RowID > q.hits[i].Message.RowID {
+				side = 1
 			}
+			beside[side] += quoteOf(n, excerpt(q.mask(n.Text()), q.terms, neighbourRunes))
 		}
+		q.beside[i] = beside
 	}
-	writeNeighbours(true)
-	write(&hit.Message, joinPassages(q.texts[i], q.chosen[i]))
-	writeNeighbours(false)
-	return b.String()
+	return beside[0] + text + beside[1]
+}
+
+// quoteOf quotes a text of a message; "" if it is blank.
+func quoteOf(m *session.Message, text string) string {
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	return session.Quote(m.ID, string(m.Role), text)
 }
 
 // joinPassages joins passages in the order of their text, with … for what is left out.
@@ -215,8 +217,7 @@ type passageFinder struct {
 
 // findPassages returns the best passages, best first; of equal ones that of the newer text, which
 // has the larger row.
-func findPassages(texts []string, rows []int64, asked []string) []passage {
-	terms := withRelated(asked)
+func findPassages(texts []string, rows []int64, terms []string) []passage {
 	f := passageFinder{texts: texts, folded: make([]string, len(texts)), words: terms}
 	size := 0
 	for i, text := range texts {
@@ -238,12 +239,8 @@ func findPassages(texts []string, rows []int64, asked []string) []passage {
 			}
 		}
 		f.stems = append(f.stems, stem)
-		share := 1.0
-		if k >= len(asked) {
-			share = relatedShare
-		}
-		f.stemWeights = append(f.stemWeights, share*inflected*rarity(stems, size))
-		f.wordWeights = append(f.wordWeights, share*rarity(whole, size))
+		f.stemWeights = append(f.stemWeights, inflected*rarity(stems, size))
+		f.wordWeights = append(f.wordWeights, rarity(whole, size))
 	}
 	var all []passage
 	for i := range texts {
@@ -255,27 +252,6 @@ func findPassages(texts []string, rows []int64, asked []string) []passage {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(p passage) bool { return repeats(texts[p.hit][p.from:p.to], seen) })
 }
-
-// relatedShare is the weight of a word that people use for an asked one.
-const relatedShare = 0.5
-
-// mostRelated is the limit of the words that are looked for beside the asked ones.
-const mostRelated = 32
-
-// withRelated returns the terms of a question, and behind them the words that people use for them.
-func withRelated(asked []string) []string {
-	terms := slices.Clone(asked)
-	for _, term := range asked {
-		for _, w := range relatedByStem()[stemOf(term)] {
-			if len(terms) < len(asked)+mostRelated && !slices.ContainsFunc(terms, func(t string) bool { return stemOf(t) == stemOf(w) }) {
-				terms = append(terms, w)
-			}
-		}
-	}
-	return terms
-}
-
-var relatedByStem = sync.OnceValue(func() map[string][]string { return words.RelatedBy(stemOf) })
 
 // repeats reports whether most lines of a passage were seen before, as in a file that is read again
 // and again. It adds its lines to seen.

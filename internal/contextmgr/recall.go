@@ -4,16 +4,16 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"sessiond/internal/session"
 )
 
-// Recall finds hidden originals. It stops at the query's time limit and says so with timedOut.
+// Recall finds hidden originals. unread is the number of messages that it did not search, because they are not yet
+// indexed.
 type Recall interface {
-	Recall(ctx context.Context, q RecallQuery) (hits []Hit, timedOut bool, err error)
+	Recall(ctx context.Context, q RecallQuery) (hits []Hit, unread int, err error)
 }
 
 // RecallQuery searches the messages of a path that an overlay hides.
@@ -23,7 +23,6 @@ type RecallQuery struct {
 	Pruned []int64 // rows of kept messages that are partly hidden
 	Text   string
 	Limit  int
-	Budget time.Duration
 }
 
 // Hit is a hidden message that answers a query, with its neighbours. Hits are ordered best first.
@@ -33,13 +32,11 @@ type Hit struct {
 }
 
 const (
-	defaultRecallMS = 5
-
-	maxHits      = 24
+	maxHits      = 12
 	queryReach   = 3  // newest messages of a person that a query may be made of
 	minTerms     = 2  // that a query needs
 	maxTerms     = 24 // of a query
-	maxHitsBytes = 256 << 10
+	maxHitsBytes = 96 << 10
 )
 
 // recall quotes, in the person's newest message, hidden messages that answer it. Pruned outputs
@@ -60,16 +57,16 @@ func (t *turn) recall(ctx context.Context) error {
 		return nil
 	}
 	before := s.Messages[0].RowID
-	hits, timedOut, err := t.m.cfg.Recall.Recall(ctx, RecallQuery{
-		Head: *s.sess.HeadID, Before: before, Text: text, Limit: maxHits + len(shown), Budget: s.numbers.RecallTime,
+	hits, unread, err := t.m.cfg.Recall.Recall(ctx, RecallQuery{
+		Head: *s.sess.HeadID, Before: before, Text: text, Limit: maxHits + len(shown),
 		Pruned: s.partlyHidden(),
 	})
 	if err != nil { // a context without recall is better than none
 		s.warn("recall failed, nothing was recalled: %v", err)
 		return nil
 	}
-	if timedOut {
-		s.warn("recall stopped at its limit of %d ms; older hidden messages were not searched", s.numbers.RecallTime.Milliseconds())
+	if unread > 0 {
+		s.warn("recall did not search %d older messages that are not yet in the index", unread)
 	}
 	hits = slices.DeleteFunc(hits, func(h Hit) bool {
 		return h.Message.RowID >= before && !s.hidesIn(&h.Message) || slices.Contains(shown, h.Message.ID)

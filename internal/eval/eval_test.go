@@ -146,13 +146,11 @@ func (r *rig) measure(t *testing.T, talk talk) tally {
 	return out
 }
 
-// ask appends a question on a branch of its own and looks for the fact in the context. Recall has a
-// minute, so that the figures do not depend on the machine.
+// ask appends a question on a branch of its own and looks for the fact in the context.
 func (r *rig) ask(t *testing.T, id session.ID, head *session.MessageRef, f *fact, question string) (got found) {
 	asked := newMessage(session.User, session.Person, session.TextPart(strings.TrimRight(question, "?？")+"?"))
 	testkit.Must(r.store.Append(t.Context(), store.Append{Session: id, Parent: head, Messages: []session.Message{asked}}))(t)
-	minute := time.Minute.Milliseconds()
-	v := testkit.Must(r.contexts.Assemble(t.Context(), id, contextmgr.Budget{CloseCalls: true, Settings: contextmgr.Settings{RecallMS: &minute}}))(t)
+	v := testkit.Must(r.contexts.Assemble(t.Context(), id, contextmgr.Budget{CloseCalls: true}))(t)
 	summary := slices.IndexFunc(v.Provenance, func(p contextmgr.Provenance) bool { return p.Kind == contextmgr.ItemSummary })
 	if summary >= 0 {
 		summary = v.Provenance[summary].Message

@@ -277,11 +277,10 @@ func (r *rig) converse(t *testing.T, w *world, f *otherWork, window int64, turns
 	return id
 }
 
-// contextOf takes the context of the next call. Recall has a minute, so that the figures do not depend on the machine.
+// contextOf takes the context of the next call.
 func (r *rig) contextOf(t *testing.T, id session.ID, recallTokens *int64) contextmgr.View {
-	minute := time.Minute.Milliseconds()
 	return testkit.Must(r.contexts.Turn(t.Context(), id, contextmgr.TurnInput{Budget: contextmgr.Budget{
-		CloseCalls: true, Settings: contextmgr.Settings{RecallMS: &minute, RecallTokens: recallTokens},
+		CloseCalls: true, Settings: contextmgr.Settings{RecallTokens: recallTokens},
 	}}))(t)
 }
 

@@ -5,7 +5,6 @@ package recall
 import (
 	"context"
 	"slices"
-	"time"
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/search"
@@ -14,9 +13,8 @@ import (
 )
 
 const (
-	hitsWithNeighbours = 4 // best hits: read with one neighbour on each side, even after the time limit
-	enoughHits         = 8 // with so many read, a timeout is not reported
-	batchSize          = 10
+	hitsWithNeighbours = 4        // best hits: read with one neighbour on each side
+	mostBytes          = 96 << 10 // of text: from there on no more hits are read
 )
 
 // Lookup implements contextmgr.Recall.
@@ -25,77 +23,55 @@ type Lookup struct {
 	Store *store.Store
 }
 
-// Recall returns hidden messages, best first. The query's time limit covers the search and the
-// reading; timedOut reports that it left out hits while only few were read.
-func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []contextmgr.Hit, timedOut bool, err error) {
-	deadline := time.Now().Add(q.Budget)
+// Recall returns hidden messages, best first. unread is the number of messages that are not yet indexed and were not
+// searched.
+func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []contextmgr.Hit, unread int, err error) {
 	cancellable := ctx
 	ctx = context.WithoutCancel(ctx) // the driver starts goroutines for each query that can be cancelled
 	path, err := l.Store.Spans(ctx, q.Head)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
 	kept, err := l.Store.MessageByID(ctx, q.Before)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
 	hidden := spansBefore(path, kept.ID)
-	request := search.RecallQuery{Text: q.Text, Within: hidden, MaxHits: q.Limit, Time: q.Budget}
+	request := search.RecallQuery{Text: q.Text, Within: hidden, MaxHits: q.Limit, Newest: q.Before - 1}
 	if len(q.Pruned) > 0 { // these are among the kept messages
-		request.Within = toSearchSpans(path)
+		request.Within, request.Newest = toSearchSpans(path), max(q.Before-1, slices.Max(q.Pruned))
 		request.Allowed = func(row int64) bool { return row < q.Before || slices.Contains(q.Pruned, row) }
 	}
 	found, err := l.Index.Recall(cancellable, request)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
-	best := found.Hits[:min(len(found.Hits), hitsWithNeighbours)]
-	for _, f := range best {
-		hit, err := l.readWithNeighbours(ctx, f, hidden)
+	size := 0
+	for i, f := range found.Hits {
+		near := int64(0)
+		if i < hitsWithNeighbours {
+			near = 1
+		}
+		hit, err := l.read(ctx, f, near, hidden)
 		if err != nil {
-			return nil, false, err
+			return nil, 0, err
 		}
-		if hit.Message.RowID != 0 {
-			hits = append(hits, hit)
+		if hit.Message.RowID == 0 {
+			continue
+		}
+		hits = append(hits, hit)
+		if size += len(hit.Message.Text()); size >= mostBytes {
+			break
 		}
 	}
-	for batch := range slices.Chunk(found.Hits[len(best):], batchSize) {
-		if !time.Now().Before(deadline) {
-			return hits, !found.Complete || len(hits) < enoughHits, nil
-		}
-		more, err := l.read(ctx, batch)
-		if err != nil {
-			return nil, false, err
-		}
-		hits = append(hits, more...)
-	}
-	return hits, !found.Complete, nil
+	return hits, found.Unread, nil
 }
 
-// read reads hits without neighbours, in their order.
-func (l Lookup) read(ctx context.Context, found []search.RecallHit) ([]contextmgr.Hit, error) {
-	rows := make([]int64, len(found))
-	for i, f := range found {
-		rows[i] = f.RowID
-	}
-	msgs, err := l.Store.MessagesByID(ctx, rows)
-	if err != nil {
-		return nil, err
-	}
-	var hits []contextmgr.Hit
-	for _, f := range found {
-		if i := slices.IndexFunc(msgs, func(m session.Message) bool { return m.RowID == f.RowID && m.ID == f.Ref }); i >= 0 {
-			hits = append(hits, contextmgr.Hit{Message: msgs[i]})
-		}
-	}
-	return hits, nil
-}
-
-// readWithNeighbours reads a hit and the hidden messages right before and after it: a price may be
-// in a tool's result, and the thing that it is the price of in the question before.
-func (l Lookup) readWithNeighbours(ctx context.Context, f search.RecallHit, hidden []search.Span) (contextmgr.Hit, error) {
+// read reads a hit and as many hidden messages right before and after it: a price may be in a tool's result, and the
+// thing that it is the price of in the question before.
+func (l Lookup) read(ctx context.Context, f search.RecallHit, beside int64, hidden []search.Span) (contextmgr.Hit, error) {
 	var hit contextmgr.Hit
-	near, err := l.Store.MessagesAround(ctx, f.Ref, 1)
+	near, err := l.Store.MessagesAround(ctx, f.Ref, int(beside))
 	if err != nil {
 		return hit, err
 	}

@@ -16,15 +16,15 @@ import (
 	"sessiond/internal/session"
 )
 
+// Counts alone limit a recall: the same question gets the same answer on a busy machine, and a redo the same bytes.
 const (
-	recallTime  = 5 * time.Millisecond
-	recallHits  = 10
-	recallTerms = 8       // limit of a text's terms
-	recallText  = 4 << 10 // bytes of a text that are read: what a person pastes goes on with details
-	recallStep  = 8       // messages of the tail between two checks of the time
+	recallHits   = 10
+	recallTerms  = 8       // limit of a text's terms
+	recallText   = 4 << 10 // bytes of a text that are read: what a person pastes goes on with details
+	recallChunks = 8       // of candidates that are read, each three times the hits
 
 	// A word in more messages than this does not distinguish them.
-	commonWord = 400
+	commonWord = 200
 
 	// In a smaller history, a word is rare when it is in this few messages or in less than a tenth.
 	fewMessages = 10
@@ -33,6 +33,10 @@ const (
 	nameWeight   = 1.5  // of a name or a number, relative to a plain word
 	lengthWeight = 0.05 // small: a lost detail is often in a tool's long output
 )
+
+// tailPatience is the limit for reading messages that are not yet indexed. A thousand take 0.1 s; only huge ones
+// reach it.
+const tailPatience = 2 * time.Second
 
 // Span is a range of a session's messages, both ends included.
 type Span struct {
@@ -45,15 +49,16 @@ type Span struct {
 type RecallQuery struct {
 	Text    string
 	Within  []Span           // of the hits
+	Newest  int64            // row id of the newest message within; 0: any
 	Allowed func(int64) bool // by row id of the message; nil: all within the spans
 	MaxHits int              // 0: 10
-	Time    time.Duration    // limit; 0: 5 ms
 }
 
-// Recalled is the result of a recall. Complete is false if the time ran out: there may be better hits.
+// Recalled is the result of a recall. Unread is the number of older messages of all sessions that are not yet indexed and
+// were not searched.
 type Recalled struct {
-	Hits     []RecallHit // best first
-	Complete bool
+	Hits   []RecallHit // best first
+	Unread int
 }
 
 // RecallHit names a relevant message.
@@ -65,8 +70,7 @@ type RecallHit struct {
 
 // Recall finds the hidden messages that share the rarest words with a text, for a context that lost
 // them to a summary. It weighs words by their rarity in these sessions, names and numbers more, and
-// slightly prefers short messages. It reads messages that are not yet indexed as far as the time
-// allows.
+// slightly prefers short messages.
 func (ix *Index) Recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 	recalled, err := ix.recall(ctx, q)
 	if isDamage(err) {
@@ -80,13 +84,6 @@ func (ix *Index) Recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 }
 
 func (ix *Index) recall(ctx context.Context, q RecallQuery) (Recalled, error) {
-	r := recall{RecallQuery: q, complete: true, limit: cmp.Or(q.MaxHits, recallHits)}
-	budget := cmp.Or(q.Time, recallTime)
-	r.until, r.ranking = time.Now().Add(budget), budget/4
-	// Reading the tail must leave time for the index.
-	half, cancelHalf := context.WithDeadline(ctx, r.until.Add(-budget/2))
-	defer cancelHalf()
-
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	places, mark, end, err := ix.beginRead(ctx)
@@ -94,78 +91,62 @@ func (ix *Index) recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 		return Recalled{}, err
 	}
 	defer end()
-	if ix.tail.mu.TryLock() {
+	unread := 0
+	if q.Newest == 0 || q.Newest > mark {
+		ix.tail.mu.Lock()
 		defer ix.tail.mu.Unlock()
-		err := ix.tail.extend(half, ix.src, mark, tailLimit, recallStep)
-		if err != nil && !r.outOfTime(ctx, half, err) {
+		timed, cancel := context.WithTimeout(ctx, tailPatience)
+		defer cancel()
+		err := ix.tail.extend(timed, ix.src, mark)
+		if err != nil && (ctx.Err() != nil || timed.Err() == nil || isDamage(err)) {
 			return Recalled{}, fmt.Errorf("read messages that are not yet indexed: %w", err)
 		}
-		if ix.tail.base > mark {
-			r.complete = false
-		}
+		unread = int(ix.tail.base - mark)
 		if ix.tail.n > 0 {
 			places = append(places, ix.tail.db)
 		}
-	} else {
-		r.complete = false // a search is reading the tail
 	}
-	return r.find(ctx, places)
+	r := recall{q, cmp.Or(q.MaxHits, recallHits)}
+	hits, err := r.find(ctx, places)
+	return Recalled{hits, unread}, err
 }
 
 // recall is the state of one recall.
 type recall struct {
 	RecallQuery
-	until    time.Time
-	ranking  time.Duration // before until
-	limit    int
-	complete bool
-}
-
-// outOfTime reports whether err only means that timed is over, and records it. ctx is the caller's own
-// context, whose end is an error.
-func (r *recall) outOfTime(ctx, timed context.Context, err error) bool {
-	if ctx.Err() != nil || timed.Err() == nil || isDamage(err) {
-		return false
-	}
-	r.complete = false
-	return true
+	limit int
 }
 
 // posting lists the messages with a term: docids by place, newest first, at most commonWord+1 of each. count
 // is their number.
 type posting struct {
-	docs    [][]int64
-	count   int64
-	weight  float64
-	related bool // nobody asked for it; it tells nothing of whether the asked words are rare
+	docs   [][]int64
+	count  int64
+	weight float64
 }
 
 // rare reports whether the term distinguishes messages in a history of total messages.
 func (p posting) rare(total int64) bool { return p.count <= fewMessages || p.count < total/10 }
 
-func (r *recall) find(ctx context.Context, places []queryer) (Recalled, error) {
+func (r *recall) find(ctx context.Context, places []queryer) ([]RecallHit, error) {
 	total := int64(0)
 	for _, s := range r.Within {
 		total += max(0, s.Through-s.From+1)
 	}
 	if total == 0 {
-		return Recalled{Complete: r.complete}, nil
+		return nil, nil
 	}
 	postings, err := r.lookUp(ctx, places, recallTermsOf(r.Text))
 	if err != nil {
-		return Recalled{}, err
+		return nil, err
 	}
 	var together map[docAt]bool
-	if !slices.ContainsFunc(postings, func(p posting) bool { return !p.related && p.rare(total) }) {
+	if !slices.ContainsFunc(postings, func(p posting) bool { return p.rare(total) }) {
 		if together = rareTogether(postings, total); len(together) == 0 {
-			return Recalled{Complete: r.complete}, nil
+			return nil, nil
 		}
 	}
-	hits, err := r.rank(ctx, places, postings, together, total)
-	if err != nil {
-		return Recalled{}, err
-	}
-	return Recalled{Hits: hits, Complete: r.complete}, nil
+	return r.rank(ctx, places, postings, together, total)
 }
 
 // docAt is a message in one of the places.
@@ -178,7 +159,7 @@ type docAt struct {
 // or as many more as it takes until the messages are few. It returns none if even all words together
 // are common, or in no message.
 func rareTogether(postings []posting, total int64) map[docAt]bool {
-	sorted := slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return p.related || p.count == 0 || p.count > commonWord })
+	sorted := slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return p.count == 0 || p.count > commonWord })
 	slices.SortStableFunc(sorted, func(a, b posting) int { return cmp.Compare(a.count, b.count) })
 	held := map[docAt]int{}
 	for n, p := range sorted {
@@ -249,7 +230,7 @@ func weight(word string) float64 {
 	return 1
 }
 
-// lookUp returns the messages of each term, until the time runs out.
+// lookUp returns the messages of each term.
 func (r *recall) lookUp(ctx context.Context, places []queryer, terms []term) ([]posting, error) {
 	var tags []string
 	seen := map[session.ID]bool{}
@@ -268,33 +249,15 @@ func (r *recall) lookUp(ctx context.Context, places []queryer, terms []term) ([]
 		}
 		defer func() { _ = searches[i].Close() }()
 	}
-	type lookup struct {
-		match   string
-		weight  float64
-		related bool
-	}
-	var lookups []lookup
-	for _, t := range terms {
-		lookups = append(lookups, lookup{t.match(), weight(t.raw), false})
-	}
-	for _, t := range terms { // when all words as they stand have had their time
-		if match, ok := relatedTo(t); ok {
-			lookups = append(lookups, lookup{match, relatedShare * weight(t.raw), true})
-		}
-	}
 	var postings []posting
 	whole := context.WithoutCancel(ctx) // as in beginRead; one lookup is short
-	for _, l := range lookups {
+	for _, t := range terms {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if time.Until(r.until) < r.ranking { // what is left ranks them
-			r.complete = false
-			break
-		}
-		p := posting{docs: make([][]int64, len(places)), weight: l.weight, related: l.related}
+		p := posting{docs: make([][]int64, len(places)), weight: weight(t.raw)}
 		for i := range places {
-			docs, err := readDocIDs(whole, searches[i], l.match+within, commonWord+1)
+			docs, err := readDocIDs(whole, searches[i], t.match()+within, commonWord+1)
 			if err != nil {
 				return nil, err
 			}
@@ -366,11 +329,10 @@ func (r *recall) rank(ctx context.Context, places []queryer, postings []posting,
 // best reads the best candidates until enough of them are within the spans, and returns the hits.
 func (r *recall) best(ctx context.Context, places []queryer, candidates []candidate) ([]RecallHit, error) {
 	ctx = context.WithoutCancel(ctx) // as in beginRead
-	enough := 6 * r.limit            // more than the limit, because their order still changes
+	enough := 3 * r.limit            // more than the limit, because their order still changes
 	var docs []doc
-	for n, chunk := range slices.Collect(slices.Chunk(candidates, enough)) {
-		if len(docs) >= enough || n > 0 && !time.Now().Before(r.until) {
-			r.complete = r.complete && len(docs) >= r.limit
+	for chunk := range slices.Chunk(candidates[:min(len(candidates), recallChunks*enough)], enough) {
+		if len(docs) >= enough {
 			break
 		}
 		found, err := readCandidates(ctx, places, chunk)

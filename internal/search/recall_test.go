@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -36,8 +38,8 @@ func TestRecallFindsDetailMissingFromSummary(t *testing.T) {
 			if state == "indexed" {
 				catchUp(t, ix)
 			}
-			r := testkit.Must(ix.Recall(t.Context(), RecallQuery{Text: "What was CompanyB's price again?", Within: hidden, Time: time.Minute}))(t)
-			if !r.Complete || len(r.Hits) == 0 {
+			r := testkit.Must(ix.Recall(t.Context(), RecallQuery{Text: "What was CompanyB's price again?", Within: hidden}))(t)
+			if r.Unread != 0 || len(r.Hits) == 0 {
 				t.Fatalf("recalled %+v", r)
 			}
 			found := false
@@ -60,7 +62,7 @@ func TestRecallStaysWithinTheSpans(t *testing.T) {
 	ix := openIndex(t, store)
 	catchUp(t, ix)
 	r, err := ix.Recall(t.Context(), RecallQuery{
-		Text: "zebras and giraffes", Time: time.Minute, MaxHits: 50,
+		Text: "zebras and giraffes", MaxHits: 50,
 		Within:  []Span{{first, 2, 4}, {second, 5, 12}},
 		Allowed: func(row int64) bool { return row != store.messages[4].RowID }, // first.3
 	})
@@ -81,7 +83,7 @@ func TestRecallWithoutRareWordsFindsNothing(t *testing.T) {
 		"common words": "what was said about the plan", "no text": "", "unknown words": "blue elephants dance",
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := testkit.Must(ix.Recall(t.Context(), RecallQuery{Text: text, Within: []Span{{first, 1, 200}}, Time: time.Minute}))(t)
+			r := testkit.Must(ix.Recall(t.Context(), RecallQuery{Text: text, Within: []Span{{first, 1, 200}}}))(t)
 			if len(r.Hits) > 0 {
 				t.Errorf("recalled %+v", r.Hits)
 			}
@@ -89,33 +91,40 @@ func TestRecallWithoutRareWordsFindsNothing(t *testing.T) {
 	}
 }
 
-func TestRecallReportsWhenTimeRunsOut(t *testing.T) {
+// A redo gives the same context, so a recall may depend on nothing but the messages: not on the index's progress.
+func TestRecallIsTheSameIndexedOrNot(t *testing.T) {
+	query := RecallQuery{Text: "the prices of CompanyB in step 17 of the plan", Within: []Span{{first, 1, 200}}, Newest: 200}
 	store := conversation()
 	ix := openIndex(t, store)
-	r, err := ix.Recall(t.Context(), RecallQuery{Text: "prices of CompanyB", Within: []Span{{first, 1, 200}}, Time: time.Nanosecond})
-	if err != nil || r.Complete || len(r.Hits) > 0 {
-		t.Errorf("with no time: %+v, %v; want incomplete and no error", r, err)
+	before := testkit.Must(ix.Recall(t.Context(), query))(t)
+	catchUp(t, ix)
+	store.add(first, session.User, "What about step 17 of the plan?")
+	after := testkit.Must(ix.Recall(t.Context(), query))(t)
+	if diff := cmp.Diff(before, after); diff != "" || len(after.Hits) < 2 {
+		t.Errorf("%d hits; the index makes a difference: %s", len(after.Hits), diff)
+	}
+	if ix.tail.upto > 203 {
+		t.Error("a recall of indexed messages read newer ones")
 	}
 }
 
-func TestRepeatedRecallsReadTheWholeTail(t *testing.T) {
+func TestRecallCountsMessagesThatItDidNotSearch(t *testing.T) {
 	store := conversation()
-	ix := openIndex(t, store)
-	query := RecallQuery{Text: "prices of CompanyB", Within: []Span{{first, 1, 200}}, Time: 20 * time.Millisecond}
-	for range 1000 {
-		r := testkit.Must(ix.Recall(t.Context(), query))(t)
-		if r.Complete && len(r.Hits) > 0 {
-			return
-		}
+	for i := range 2 * tailLimit {
+		store.add(second, session.User, fmt.Sprint("and again ", i))
 	}
-	t.Errorf("after a thousand recalls %d of %d messages are read", ix.tail.n, len(store.messages))
+	ix := openIndex(t, store)
+	r := testkit.Must(ix.Recall(t.Context(), RecallQuery{Text: "prices of CompanyB", Within: []Span{{first, 1, 200}}, Newest: 200}))(t)
+	if want := len(store.messages) - tailLimit; r.Unread != want || len(r.Hits) != 0 {
+		t.Errorf("%d unread, %d hits, want %d and none", r.Unread, len(r.Hits), want)
+	}
 }
 
 func TestRecallReturnsCallersCancellation(t *testing.T) {
 	ix := openIndex(t, conversation())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := ix.Recall(ctx, RecallQuery{Text: "prices of CompanyB", Within: []Span{{first, 1, 200}}, Time: time.Minute})
+	_, err := ix.Recall(ctx, RecallQuery{Text: "prices of CompanyB", Within: []Span{{first, 1, 200}}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the caller's cancellation", err)
 	}
@@ -174,7 +183,7 @@ func BenchmarkSearch(b *testing.B) {
 	b.Run("recall", func(b *testing.B) {
 		for b.Loop() {
 			r, err := ix.Recall(b.Context(), RecallQuery{
-				Text: "w0 w1 w2 w5 w20 w100 w700 w3000 seldom w12000 w31000", Within: []Span{{all, 1, 4000}}, Time: time.Second,
+				Text: "w0 w1 w2 w5 w20 w100 w700 w3000 seldom w12000 w31000", Within: []Span{{all, 1, 4000}},
 			})
 			if err != nil || len(r.Hits) == 0 {
 				b.Fatal(r, err)
@@ -193,7 +202,7 @@ func TestCommonWordsMayBeRareTogether(t *testing.T) {
 	ix := openIndex(t, store)
 	catchUp(t, ix)
 	ask := func(text string) []RecallHit {
-		r := testkit.Must(ix.Recall(t.Context(), RecallQuery{Text: text, Within: []Span{{first, 1, 121}}, Time: time.Minute}))(t)
+		r := testkit.Must(ix.Recall(t.Context(), RecallQuery{Text: text, Within: []Span{{first, 1, 121}}}))(t)
 		return r.Hits
 	}
 	if hits := ask("import user message"); len(hits) != 1 || hits[0].Ref.Seq != 121 {

@@ -118,7 +118,7 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 	defer end()
 	ix.tail.mu.Lock()
 	defer ix.tail.mu.Unlock()
-	err = ix.tail.extend(ctx, ix.src, mark, tailLimit, step)
+	err = ix.tail.extend(ctx, ix.src, mark)
 	unread := errors.Is(err, errStoreDamaged) // what is indexed is found
 	if err != nil && !unread {
 		return Result{}, fmt.Errorf("read messages that are not yet indexed: %w", err)

@@ -43,7 +43,7 @@ func TestSearchOverRealStore(t *testing.T) {
 		testkit.Must(ix.CatchUp(ctx))(t)
 	}
 	recalled := testkit.Must(ix.Recall(ctx, search.RecallQuery{
-		Text: "What was CompanyB's price again?", Within: []search.Span{{Session: made.ID, From: 1, Through: 3}}, Time: time.Minute,
+		Text: "What was CompanyB's price again?", Within: []search.Span{{Session: made.ID, From: 1, Through: 3}},
 	}))(t)
 	if len(recalled.Hits) == 0 || recalled.Hits[0].Ref.Seq != 3 {
 		t.Errorf("recalled %+v, want message 3", recalled)

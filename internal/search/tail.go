@@ -24,17 +24,17 @@ type tail struct {
 func (t *tail) pending(mark int64) int { return t.n + int(t.base-mark) }
 
 // extend adds the store's messages beyond mark to the tail, in steps: a failed step keeps the earlier
-// ones. Of more than limit messages it reads the newest. The caller holds mu.
-func (t *tail) extend(ctx context.Context, src Source, mark int64, limit, step int64) error {
+// ones. Of more than tailLimit messages it reads the newest. The caller holds mu.
+func (t *tail) extend(ctx context.Context, src Source, mark int64) error {
 	// Writes are not cancelled: that would close the connection, and with it the tail.
 	whole := context.WithoutCancel(ctx)
 	last, err := src.LastMessageID(whole)
 	if err != nil {
 		return err
 	}
-	start := max(mark, last-limit)
+	start := max(mark, last-tailLimit)
 	// The window need not move at every search while the index falls further behind.
-	usable := t.base == start || start > mark && mark <= t.base && t.base <= start && last-t.base <= 2*limit
+	usable := t.base == start || start > mark && mark <= t.base && t.base <= start && last-t.base <= 2*tailLimit
 	if !usable || last < t.upto {
 		if err := t.reset(whole); err != nil {
 			return err
@@ -45,7 +45,7 @@ func (t *tail) extend(ctx context.Context, src Source, mark int64, limit, step i
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		messages, err := src.MessagesAfter(ctx, t.upto, int(step))
+		messages, err := src.MessagesAfter(ctx, t.upto, step)
 		if err != nil || len(messages) == 0 {
 			return err
 		}
