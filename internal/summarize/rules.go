@@ -12,7 +12,7 @@ import (
 
 // A standing rule is a sentence in which a person lays down how work is done: "Never add a crate without
 // asking me." It holds until the person takes it back, where a request of the moment is done and over.
-// Rules are told by their form alone, in English, German, Chinese and Japanese.
+// It is told by its form alone, in English, German, Chinese and Japanese.
 
 // Bounds of the section of rules, in tokens: ten short rules fit into the smallest summary, and five
 // thousand pasted lines take no more than a part of the largest.
@@ -26,25 +26,80 @@ func rulesBudget(limit int64) int64 {
 	return min(max(int64(ruleShare*float64(limit)), leastRules), mostRules, limit/2)
 }
 
+// sign is a form that speaks for a standing rule, or, with a negative weight, for the moment.
+type sign struct {
+	weight int
+	form   *regexp.Regexp
+}
+
+// enoughSigns is the sum of weights from which on a sentence is a rule. A sign that needs no other has this weight.
+const enoughSigns = 2
+
+func signOf(weight int, forms ...string) sign {
+	return sign{weight, regexp.MustCompile(`(?i)` + strings.Join(forms, "|"))}
+}
+
+// ruleSigns tell a rule by its form: what it says holds for all of a kind, at any time, for whoever works here.
+// Sentences about the moment name one thing, one event or one feeling.
+var ruleSigns = []sign{
+	// At any time.
+	signOf(2, `\b(never|always|henceforth|going forward|at all times|as a rule|no exceptions|whenever|under no circumstances|(don['’]?t|do not) ever)\b`,
+		`\b(niemals|nie|immer|stets|grundsätzlich|in jedem fall|künftig)\b`,
+		`永远|从不|绝不|务必|一律|始终|总是|从现在起|今后|以后|统一|決して|絶対に|必ず|常に|統一`),
+	// Allowed or not, and by whom.
+	signOf(2, `\b(must not|mustn['’]t|may(?: only| not)|not (to be|allowed|permitted)|forbidden|banned|prohibited|off[- ]limits|frozen|nowhere else|nobody but|no one but)\b`,
+		`\bwithout (asking|my|our|an?|explicit) ?(me|ok|okay|approval|permission|consent|go|review|reason)?\b`,
+		`\b(ask|check with|tell|warn|consult) (me|us)?( first| before\b| whenever)`, `\bget my (ok|okay|approval|permission)\b`, `\bunless i (say|ask|tell)\b`,
+		`\b(verboten|nicht erlaubt|tabu|dürfen? (nicht|nie|kein\w*|nur)|darfst du (nicht|nie|kein\w*|nur)|ohne (meine|unsere|ausdrückliche|rück\w+|ab\w+)|nach (rück|ab)sprache|nur (mit|nach|wenn|über|durch)|bleib(t|en) (so|wie|auf|bei|unter|in|un\w+)|gehör(t|en) (nicht|nur|in)|frag\w* (mich |uns |lieber |immer )*(vorher|zuerst|bevor|nach))\b`,
+		`禁止|不得|不许|不准|未经|没有.{1,6}(同意|允许|批准)|之?前(都|要|必须|先)+(问|跑|运行)|てはいけ|てはならな|てはなりま|許可なく|前に.{0,6}相談`),
+	// This, not that.
+	signOf(2, `, (not|never|don['’]t) [^,;]+$`, `^[^,]*\b(over|instead of|rather than) \pL+[^,]*$`, `, nicht [^,;]+$`, `statt \pL+\.?$`, `[，,]?(而)?不(叫|是|用|写)[^，。]+。?$`, `ではなく`, `と(は)?(呼|言いま)`),
+	// What there is none of, what alone there is, what all of a kind are.
+	signOf(2, `^(please,? )?(no|keine?) [^,;]+$`, `^(all|every|each|any|everything|nothing|only|max(imum)?|min(imum)?|alle|jede\w*|nichts|nur)\b[^,]*? (is|are|has|have|gets?|goes|go|needs?|must|may|can|should|stays?|uses?|ends?|starts?|deploys?|merges?|ist|sind|hat|haben|bekommt|bekommen|muss|müssen|wird|werden)\b`,
+		`^(所有|每(个|次|一)|任何).*(都|要|必须|不|用|是)`, `^(すべて|全て|全部|毎回)`),
+	signOf(1, `\b(all|every|each|any|no|none|only|nothing|everything|at (most|least)|(under|below|over|above|up to|within) [\d~]|max(imum)?|min(imum)?|unless|no more than|outside of|except|anywhere|everywhere|before you|after you)\b`,
+		`\b(alle[nrms]?|jede\w*|kein\w*|nur|nichts|außer\w*|ohne)\b`, `每|所有|任何|只能|只用|不(要|能|可|用|准|超过)|别|都|超过|だけ|のみ|以内|以下|以上|すべて|全て|ないで|ない(こと|ように)`),
+	signOf(2, `\b(at (most|least)|no more than|(be|is|are|stays?|remains?|keep \S+|lines?|functions?|files?) (under|below|over|above)|höchstens|mindestens|maximal) \d`, `\bgilt\b`),
+	// A kind of thing and how it is: "Tests live …", "Commit messages must …", "money is".
+	signOf(2, `^(and |also,? |but |so |oh,? |please,? )*((the|our) )?[\pL_-]+( [\pL_-]+){0,3}s (in \S+ |under \S+ |below \S+ )?(are (to|in|always|never|not to)|need|must|should|go|live|belong|stay|get|come|end|start|explain|follow|have to)\b`,
+		`\b(belongs?|stays?|remains?) (in|into|under|on|at|to|backwards?|in)\b`, `^[\pL-]+ (immer|stets|bitte|nur) (in|auf|als|mit|nach|im)\b`, `\bin (this|the|our) (repo|repository|project|codebase|company|team|house)\b.*\b(we|use|all|no|every|is|are)\b`,
+		`^[^，。这那哪我你您他她先请帮把用再看]{2,8}?(里|中|前|后|时)?(一律|必须|统一|都|要|不(要|能|用|得|许|准|可)|只(能|用)|禁止|用(中|英|日|德)文)`, `^这个(项目|仓库|代码库).*(不|只|用|都)`,
+		`^[^これそあのどな今先]{1,14}?(は|には|では|も)[^。]*?(ください|お願いします|こと|ないで|する|にして|ません|使います|扱います|書きます|します|で)。?$`),
+	// What we do.
+	signOf(2, `^(and |also,? |but |so |here,? |as for [^,]+, |in this [^,]+, |if [^,]+, )*(we|our (users|customers|team|convention|policy|rule|style))( only| never| always)? (use|call|say|write|prefer|keep|target|support|name|put|don['’]t|do not|are called|never|always|only|ship|stick|follow|is|says)\b`,
+		`\bwe call (it|this|that|them)\b`, `\b(schreiben|sagen|nennen|nutzen|verwenden|benutzen|machen|committen) wir\b`, `\bwir (schreiben|sagen|nennen|nutzen|verwenden|benutzen|\pL+n( \pL+){0,5} (nicht|nie|nur|kein\w*))\b`, `我们(称|叫|把|只|不|都|用)`, `うちでは|弊社では|(この|当)プロジェクトでは`),
+	signOf(2, `^i (prefer|like|hate|expect|insist|don['’]t (want|like)|do not (want|like)|never want|want (all|every|each|no|only|[\pL]+ing\b|(american|british|us|uk)))\b`, `^ich (will|möchte) (kein\w*|nur|alle|jede\w*)\b`),
+	// How to do what is done often: a verb of manner, and what it applies to is no one thing.
+	signOf(1, `^(and |also,? |but |so |oh,? |ok,? |okay,? |please,? |bitte )*(please )?(don['’]t|do not|avoid|prefer|use|keep|stick to|write|follow|treat|assume|prefix|indent|name|call|spell|quote|wrap|put|limit|leave|make sure|ensure|answer|reply|respond|speak|verwende\w*|benutze?\w*|nutze\w*|schreib\w*|antworte|halte?|fass)\b`),
+	signOf(1, `^(and |also,? |but |please,? |bitte )*(stick to|treat|assume|prefix|avoid|prefer|indent)\b`),
+	signOf(1, `^(and |also,? |but |please,? |bitte )*(don['’]t|do not|avoid|prefer|use|keep|stick to|write|follow|treat|assume|prefix|indent|name|wrap|put|limit|benutze?\w*|verwende\w*|nutze\w*) (in |on |with |to |only |edit |add |use |push |commit |touch |log |mock |squash |reformat |rename |delete |hardcode |be |write |run )?(an? |new |any )?([\pL_.-]+s\b|english|utc|\pL+ (over|instead|rather|as)\b|[\pL\d_-]+( [\pL\d_-]+)?(,|\.|!| here|$))`),
+	signOf(2, `^(please |bitte )*((don['’]t|do not) (ever )?(touch|push|commit|edit|modify|squash|force|merge into|rebase|mock|hard-?code|guess|invent|assume)\b|(leave|keep) (the )?[\pL/. _-]+ (alone|untouched)|fass\w? .+ (nicht|nie) an|(answer|reply|respond|speak|talk|write to me|antworte|sprich)( to)?( me| mir)?( bitte)?( immer| always)? (in|on|with|briefly|auf|kurz))`,
+		`\b(in|with) your (answers?|repl(y|ies)|commits?|summar(y|ies)|messages)\b`, `\b(style|conventions?|coding standards?|guidelines?|policy)\b[.!]?$`),
+	// Whenever one thing happens, another is done.
+	signOf(2, `^(before|after|whenever|when|if|bevor|nachdem|wenn|falls|sobald) (you|we|du|a|an|any|anything|each|every|ein\w*|jede\w*) [^,]{3,60}, `, `^(when(ever)?|if|wenn|falls) [^,]+, .*\b(don['’]t|do not|never|always|ask|tell me|first|frag|sag|nie|kein\w*|erst)\b`,
+		`\bbefore (you|each|every|any|committing|pushing|merging|adding)\b`, `\b(vor|nach|bei|in|mit) jede[mrs]\b`, `^(修|改|加|提交|写|发布|删).{0,10}(时|前|后|之前|之后)[，]?.{0,4}(要|先|必须)`),
+	// Of how it is called, in small words.
+	signOf(1, `\b(must|has to|have to|should|shall|needs? to|muss|müssen|soll(en)?)\b`, `必须|要|应该|べき`, `\bplease\b.*\b(here|everywhere|in (the )?\pL+)[.!]?$`),
+	signOf(1, `统一|必须|一律|(で|に)統一|こと。?$|べき(だ|で|です)?。?$`),
+
+	// The moment: its words, its feelings, its events.
+	signOf(-3, `\b(now that|right now|for now|now|today|tonight|tomorrow|yesterday|this (time|morning|week|line|one|file|function|test|bug|page|error|commit|class|method|branch)|at the moment|just|yet|again|still|already|currently|meanwhile|monday|friday|minutes|let['’]?s|never ?mind|thanks|sorry|luck|clue|rush|hurry|worry|idea|worries|attached|screenshots?|last (message|commit|one|time)|first (line|one|test)|second (one|approach|line|option)|other one|(one|any|all|some|each|none|both|half) of (them|these|those|it|this|that)|every time (i|we|you|it)|(is|are) too|both|good to)\b`,
+		`\b(jetzt|gerade|heute|morgen|gestern|erst ?mal|vorerst|diesmal|noch (nicht|mal|immer|nie|ein\w*)|immer (noch|wieder)|nochmal|schon|wieder|mal|ahnung|leider|doch|damals|danke)\b`,
+		`(这|那)(个|次|行|里|样|些|是|边)(文件|函数|先|测试|错误)?|今天|昨天|现在|目前|已经|刚|先不|先看|暂时|还是|一下|他们|第[一二三]|最后一|下午|明天|这次`, `これ|それ|あれ|この(関数|ファイル|行|テスト|エラー)|その|あの|今回|今日|今は|いま|まず|とりあえず|まだ|もう一度|最初|さっき|昨日|ここで|なぜ`),
+	// What happened, and how it is.
+	signOf(-4, `\b(was|were|wasn['’]t|weren['’]t|had|did|didn['’]t|has been|have been|went|said|says?|broke|told|meant|changed|tried|worked|works|happened|happens|saw|found|found out|crash(es|ed)?|fail(s|ed|ing)?|pass(es|ed|ing)?|(is|are|all|still|not|line|now) (broken|down|green|red|wrong|done|fixed|missing|fine|slow|needed)|looks?|seems?|reloads?|crashing|shows? up|must have|should have|would have|could have)\b`,
+		`\b(i|he|she|it|they|we|nothing|nobody|which|who) (just )?\pL{2,}ed\b|^you (just )?\pL{2,}ed\b`, `\b(is|are|['’]s|['’]re|am|['’]m) (not )?\pL{2,}ing\b`,
+		`\b(war|waren|wurde\w*|(ich|du|er|sie|es|wir|kunde|das) (hat|hast|habe|haben)|(hat|hast|habe) (ich|du|er|sie|es)|hatten?|hätten?|ging|gab|kam|kaputt|fehl|geht nicht|doppelt|ist gut|da)\b|\b\pL+lief\b`, `了[。！]?$|失败|通过|没问题|(ました|ませんでした|でした|失敗\S*|止まります|ありません[、。]|たいです)。?`),
+	// Who says how it is with one thing, and who narrates.
+	signOf(-3, `^(it|this|that|he|she|they|there|these|those|the (error|page|customer|user|client|build|button|bug|test|docs?|thing|problem|issue)|you (are|have|were|did|always|never|must have)|yes|yeah|ok|right)\b( |,|['’])`, `^(no|yes|yeah|nope|ok|okay|nein|ja),`, `^i(['’]m|['’]ve|['’]ll| am| have| had| think| guess| see| know| don['’]t (know|see|think|understand|get|care)| can['’]?t| was| need| wonder| just)\b`,
+		`\b(that|dass) (i|you|he|she|it|they|we|ich|du|er|sie|es|wir) `, `\ball (i|you|we|he|she|they|it|that|this)\b`, `\b(it|das) (always|never|immer|nie)\b`, `\bdas (muss|ist|war|geht)\b`, `\bif (yes|no|not|so|necessary|possible|needed|you (like|want|think|can|have|could))\b`, `\bwenn du (willst|magst|kannst|fertig|hast|möchtest)\b`),
+	// One thing that is asked for.
+	signOf(-1, `^(please,? |bitte )*(don['’]t |do not )?\pL+ (the|this|that|it|them|him|her|those|these|my|your) `),
+	signOf(-2, `^(and |then |please,? |bitte |also,? |can you |now )*(add|remove|move|rename|update|run|check|search|find|list|look|show|give|explain|fix|split|replace|delete|create|open|undo|stop|try|such\w?|zeig\w?|mach\w?|schau\w?|prüf\w?|benenn\w?|nimm|lass|lies)\b`, `(看看|查|帮我|给我|再|把)`, `(探して|見せて|直して|調べて|見て|教えて)(ください)?`),
+}
+
+// What takes a rule back.
 var (
-	// What lays down a rule whatever else the sentence says.
-	ruleMark = regexp.MustCompile(`(?i)\b(never|always|from now on|going forward|at all times|under no circumstances|no exceptions|as a rule|without asking|unless i (say|ask|tell)|(ask|check with|tell|warn)( me| us)? (first|before|whenever)|you(['’]re| are) not (to|allowed)|(is|are) (not allowed|forbidden|off[- ]limits)|(our|the|my|house) (policy|convention|rule)s?( here)? (is|are|says?)|must not|mustn['’]t|we call (it|this|that|them)|(use|write|prefer) [^.;:]{1,40}, (not|never)|in this (repo|repository|project|codebase),? (we|use|all|no|every)|frag(e|t)? mich (vorher|zuerst|bevor)|niemals|nie|immer|nur (mit|nach|wenn|auf|in)|verboten|nicht erlaubt|(es|grundsätzlich|hier|immer) gilt|bleib(t|en) (so|wie|auf|bei|unter|in)|wir \pL+n( \pL+){0,5} (nicht|nie|nur|kein\w*)|darfst du (nicht|nie|kein\w*)|stets|grundsätzlich|ab (jetzt|sofort)|wir nennen)\b` +
-		`|永远|从不|绝不|必须|务必|禁止|一律|始终|总是|今后|从现在起|我们(称|叫|把)|決して|絶対に|必ず|常に|禁止|今後|と呼(ぶ|び|ん)|ないように|しないで|統一|一定要|都要|统一|べき(だ|で|です)?[。.]?$|こと[。.]?$`)
-	// A condition with what is to be done then, and what there is to be none of.
-	ruleOrder     = regexp.MustCompile(`(?i)^(please,? |bitte )*((don['’]t|do not) (ever )?(touch|push|commit|use|add|install|delete|edit|change|modify|run|create|write|remove|rename|merge|rebase|squash|force|log|print|send|share|publish|deploy|import|mock|skip|disable|hard-?code|guess|invent|assume|translate)|(say|write|use|call|spell|name)\b.*\b(not|never|nicht|nie)|(answer|reply|respond|speak|talk|antworte|sprich|schreib mir)( to)?( me| us| mir)? (in|on|with|briefly|auf|kurz))\b`)
-	ruleForYou    = regexp.MustCompile(`(?i)^(before|after|whenever|when|if|bevor|nachdem|wenn) (you|du|any|anything|each|every|jede\w*) [^,]{3,60}, \pL+`)
-	ifYouLike     = regexp.MustCompile(`(?i)^(if|when|wenn) (you|du) (have|can|could|want|like|think|are|['’]re|get|hast|kannst|willst|magst|bist|fertig|need|see fit)\b`)
-	ruleCondition = regexp.MustCompile(`(?i)^(if|when(ever)?|before|wenn|falls|sobald|bevor) [^,]+, .*\b(don['’]t|do not|never|always|ask|tell me|first|frag|sag|nie|nicht|kein\w*|erst)\b`)
-	ruleNone      = regexp.MustCompile(`(?i)^(no|keine?) [\pL-]+( [\pL-]+){0,3}[.!]?$`)
-	// What lays down a rule when it is said of things in general.
-	ruleForm = regexp.MustCompile(`(?i)^(and |also,? |but |so |oh,? |ok,? |okay,? |please,? |bitte )*` +
-		`(don['’]t|do not|avoid|no|only|prefer|please use|use|keep|stick to|all|every|each|any|we (use|prefer|keep|write|do not|don['’]t|only)|i (prefer|like|hate|expect|don['’]t want|do not want)|you (must|should|may only|may not)|` +
-		`kein\w*|nur|verwende\w*|benutze\w*|nutze\w*|alle|jede\w*|wir (benutzen|verwenden|nutzen|schreiben))\b` +
-		`|\bmust\b|\bmuss\b|\bmüssen\b|\bdürfen? (nicht|kein)|不要|别|只(能|用|在)|所有|每(个|次)|请(用|使用)|ないで|だけを?使|使ってください|すべて|全て`)
-	ruleGeneral = regexp.MustCompile(`(?i)\b(any|all|every|each|ever|only|without|unless|outside|except|whenever|before (each|every|you)|instead of|rather than|over|must|has to|have to|are|is|in (this|the|our) (repo|repository|project|codebase)|through|ohne|außer|außerhalb|statt|immer|alle|jede\w*|sind|ist|muss|müssen|nicht|kein\w*|nur|code|commits?|tests?|names?|files?|functions?|dates?|money|errors?|comments?|messages?|branch(es)?)\b|[\p{Han}\p{Hiragana}\p{Katakana}]`)
-	// What is said of the moment, or of how things are.
-	ofTheMoment = regexp.MustCompile(`(?i)^(no|yes|yeah),|^if (yes|no|not|so)\b|(should|must) never happen|^never ?mind\b|^das (muss|ist|war)\b|\b(attached|screenshot|show me|noch nie|hätten?|changes?|luck|clue|rush|hurry|difference|errors?|reply|answer)\b|^(this|that) \w+ (must|has to|should)\b|\ball (i|you|we|he|she|they|it|that|this)\b|\b(right now|for now|this time|today|at the moment|just now|yet|again|still|already|currently|let['’]s|lets|i think|i guess|i tried|it seems|seems|looks like|passed|passing|passes|pass|green|fails?|failed|failing|broken|done|fixed|works|worked|no (idea|problem|worries|need|wonder|thanks|way)|jetzt (mal|noch)|diesmal|erstmal|gerade|vorerst|heute|you (always|never|are|did|have)|it (always|never)|why|why is|this (file|function|test|error|bug|line|one)|that (file|function|test|error|bug|line|one))\b|这次|现在先|先|目前|今天|已经|今回|まず|とりあえず|今日|いま`)
-	// What takes a rule back.
 	ruleForgot   = regexp.MustCompile(`(?i)^(please |ok,? |okay,? )*(forget|ignore|drop|scrap|never mind|nevermind) (about )?(that|this|the|my|what i said|it|rule)\b|\b(vergiss|ignoriere) (das|die regel)|忘(了|掉)(那|这)|忘れて`)
 	ruleReplaced = regexp.MustCompile(`(?i)\b(instead|no longer|not any ?more|stattdessen|nicht mehr)\b|改(用|为)|不再|代わりに|ではなく`)
 )
@@ -53,18 +108,30 @@ var (
 // a piece of it.
 const longestRule = 250
 
+// fromNowOn begins a rule with a word of the moment.
+var fromNowOn = regexp.MustCompile(`(?i)\bfrom (now|today|here|this point) on\b|\bab (jetzt|sofort|heute)\b|从(现在|今天)起|今日から|これから(は)?`)
+
 // isRule tells whether a sentence of a person is a standing rule.
 func isRule(s string) bool {
 	if len(s) > longestRule || len(s) < 6 || isQuestion(s) || strings.HasSuffix(s, ":") || ruleForgot.MatchString(s) {
 		return false
 	}
-	if fromNowOn := strings.Contains(strings.ToLower(s), "from now on"); !fromNowOn && ofTheMoment.MatchString(s) {
-		return false
+	s = fromNowOn.ReplaceAllString(s, "henceforth")
+	return sumOfSigns(s) >= enoughSigns || slices.ContainsFunc(clauseEnd.Split(s, -1), func(clause string) bool {
+		return len(clause) < len(s) && sumOfSigns(clause) > enoughSigns
+	})
+}
+
+// clauseEnd divides a request from the rule behind it: "rename it, and by the way: exported names always get a comment".
+var clauseEnd = regexp.MustCompile(`(?i)[;:] |, (but|aber) | [-–—] `)
+
+func sumOfSigns(s string) (sum int) {
+	for _, sign := range ruleSigns {
+		if sign.form.MatchString(s) {
+			sum += sign.weight
+		}
 	}
-	if ruleForYou.MatchString(s) && !ifYouLike.MatchString(s) || ruleOrder.MatchString(s) {
-		return true
-	}
-	return ruleMark.MatchString(s) || ruleCondition.MatchString(s) || ruleNone.MatchString(s) || ruleForm.MatchString(s) && ruleGeneral.MatchString(s)
+	return sum
 }
 
 // ruleName is what stands behind a rule: the message that said it.
