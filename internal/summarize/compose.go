@@ -34,7 +34,8 @@ type composer struct {
 	span    *span
 	count   func(string) int64
 	limit   int64 // tokens of the summary
-	budget  int64 // tokens of the text without the index
+	budget  int64 // tokens of the text without the index, for what is not strong
+	room    int64 // tokens of the text without the files of the index
 	tokens  int64 // of the lines so far
 	out     outline
 	has     map[string]bool
@@ -51,8 +52,7 @@ func (c *composer) compose(old *outline) *outline {
 	c.addRules(old.lines[rules])
 	c.keepOld(old, fresh)
 	for _, s := range [...]section{goal, constraints, alsoSaid, decisions, inProgress, blocked, next, done, critical} {
-		limit := min(int64(share[s]*float64(c.budget)), c.budget-c.tokens)
-		c.fill(s, fresh[s], limit)
+		c.fill(s, fresh[s], min(int64(share[s]*float64(c.budget)), c.room-c.tokens))
 	}
 	if c.out.empty() && len(c.span.msgs) > 0 {
 		c.addLine(critical, fmt.Sprintf("%d messages that say nothing to keep.", len(c.span.msgs)), 0)
@@ -97,17 +97,40 @@ func (c *composer) keepOld(old *outline, fresh [sectionCount][]int) {
 			c.out.lines[s] = append(c.out.lines[s], l)
 		}
 	}
-	limit := c.budget - 24 // headings
-	if slices.ContainsFunc(fresh[:], func(ks []int) bool { return len(ks) > 0 }) {
-		limit = c.budget * 85 / 100
-	}
-	if c.tokens > limit {
-		c.dropWorst(limit)
+	if free := headings + c.wanted(fresh); c.tokens > c.budget-free {
+		c.dropWorst(c.budget-free, c.room-free)
 	}
 }
 
-// dropWorst drops the old lines with the lowest scores until limit tokens are left, the oldest first among equals.
-func (c *composer) dropWorst(limit int64) {
+const (
+	headings = 24 // tokens
+
+	// A line with this score takes the place of entries of the index: what a person stated with a name or a number,
+	// a decision, a result of a tool.
+	strong = 5
+
+	// Limits of what new lines get of a full summary, as shares: as much as the strong ones need.
+	leastNew = 0.05
+	mostNew  = 0.25
+)
+
+// wanted returns the tokens that old lines leave to new ones.
+func (c *composer) wanted(fresh [sectionCount][]int) int64 {
+	wanted, counted := int64(0), map[int]bool{}
+	for _, ks := range fresh {
+		for _, k := range ks {
+			if c.scores[k] >= strong && !counted[k] {
+				counted[k] = true
+				wanted += c.count("- " + cutRunes(c.span.sentences[k].text, longestLine) + "\n")
+			}
+		}
+	}
+	return min(max(wanted, int64(leastNew*float64(c.budget))), int64(mostNew*float64(c.budget)))
+}
+
+// dropWorst drops the old lines with the lowest scores, the oldest first among equals, until few tokens are left, or
+// many if the rest is strong.
+func (c *composer) dropWorst(few, many int64) {
 	type place struct {
 		s     section
 		text  string
@@ -130,7 +153,7 @@ func (c *composer) dropWorst(limit int64) {
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.score, b.score) })
 	for _, p := range places {
-		if c.tokens <= limit {
+		if c.tokens <= few || c.tokens <= many && p.score >= strong {
 			return
 		}
 		lines := c.out.lines[p.s]
@@ -163,7 +186,14 @@ func (c *composer) fill(s section, candidates []int, limit int64) {
 		if c.has[text] || c.has[sen.text] || c.alike[sen.shape] >= maxAlike(sen.by) {
 			continue
 		}
-		if n := c.addLine(s, text, limit); n > 0 {
+		most := limit
+		if c.scores[k] < strong {
+			most = min(limit, c.budget-c.tokens)
+		}
+		if most < 8 {
+			continue
+		}
+		if n := c.addLine(s, text, most); n > 0 {
 			limit -= n
 			c.has[sen.text] = true
 			c.alike[sen.shape]++

@@ -60,14 +60,22 @@ func (e *Extractive) Summarize(ctx context.Context, req session.SummaryRequest) 
 // digest makes one text of a span and the summary before it.
 func (e *Extractive) digest(sp *span, req *session.SummaryRequest, old outline, limit int64) (text string, index []string) {
 	indexBudget := int64(float64(limit) * indexShare)
-	c := composer{span: sp, count: e.count, limit: limit, budget: limit - indexBudget}
+	heading := e.count("\n" + indexHeading + "\n- ")
+	files := fileLines(req.ReadFiles, req.ModifiedFiles, (indexBudget-heading)/2, e.count)
+	c := composer{span: sp, count: e.count, limit: limit, budget: limit - indexBudget, room: limit}
+	if len(files) > 0 {
+		c.room -= heading
+	}
+	for _, l := range files {
+		c.room -= e.count(l) + 2
+	}
 	o := c.compose(&old)
 	for _, l := range c.dropped { // their facts may still enter the index
 		sp.addPassage(0, passage{text: l.text, by: byProgram})
 	}
 	written := o.render()
-	room := min(indexBudget, limit-e.count(written)-e.count("\n"+indexHeading+"\n- "))
-	o.files = fileLines(req.ReadFiles, req.ModifiedFiles, room/2, e.count)
+	o.files = files
+	room := min(indexBudget, limit-e.count(written)-heading)
 	for _, l := range o.files {
 		room -= e.count(l) + 2
 	}
