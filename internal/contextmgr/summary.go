@@ -197,7 +197,7 @@ type summaryWriter struct {
 
 // prefixShare is the part of a summary's budget that the beginning of a split turn may take if
 // something came before it.
-const prefixShare = 5
+const prefixShare = 8
 
 // write summarises the finished turns, and apart from them the beginning of a split turn. If a
 // split turn is all that is new, the running summary is carried over as it is, within the budget.
@@ -211,8 +211,8 @@ func (w *summaryWriter) write(ctx context.Context, p *Plan) error {
 	}
 	from, to = p.Prefix()
 	prefix := summarisable(w.s.Messages[from:to])
-	if len(prefix) == 1 { // the message that began the turn is shown again
-		prefix = nil
+	if len(prefix) == 1 { // the message that began the turn is shown again, but not after the next compaction
+		history, prefix = append(history, prefix...), nil
 	}
 	historyLimit := limit
 	if len(prefix) > 0 {

@@ -271,13 +271,16 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 		if s.duplicate || math.IsInf(c.scores[k], -1) || s.by == byPerson && !s.pasted && (s.rule || ruleForgot.MatchString(s.text)) {
 			continue
 		}
-		switch {
-		case s.by == asker && needGoal && s.msg == firstPerson && (s.nth == 0 || s.nth == 1 && !s.pasted):
+		if s.by == asker && needGoal && s.msg == firstPerson && (s.nth == 0 || s.nth == 1 && !s.pasted) {
 			found[goal] = append(found[goal], k)
-			continue
+			if s.by != byPerson || s.request || s.pasted {
+				continue
+			}
+		}
+		switch {
 		case s.by == byPerson && c.questionBefore(k) >= 0:
 			found[decisions] = append(found[decisions], k)
-		case s.by == byPerson && s.msg == lastPerson && !final && s.nth == 0:
+		case s.by == byPerson && s.msg == lastPerson && !final && s.nth == 0 && s.request:
 			found[inProgress] = append(found[inProgress], k)
 		case s.by == byPerson && s.request && !s.pasted:
 			asked = append(asked, k)

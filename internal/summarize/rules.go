@@ -48,7 +48,7 @@ var ruleSigns = []sign{
 		`永远|从不|绝不|务必|一律|始终|总是|从现在起|今后|以后|统一|決して|絶対に|必ず|常に|統一`),
 	// Allowed or not, and by whom.
 	signOf(2, `\b(must not|mustn['’]t|may(?: only| not)|not (to be|allowed|permitted)|forbidden|banned|prohibited|off[- ]limits|frozen|nowhere else|nobody but|no one but)\b`,
-		`\bwithout (asking|my|our|an?|explicit) ?(me|ok|okay|approval|permission|consent|go|review|reason)?\b`,
+		`\bwithout (asking|(my|our|an?|explicit|prior) (\pL+ )?(ok|okay|approval|permission|consent|go|review|reason))\b`,
 		`\b(ask|check with|tell|warn|consult) (me|us)?( first| before\b| whenever)`, `\bget my (ok|okay|approval|permission)\b`, `\bunless i (say|ask|tell)\b`,
 		`\b(verboten|nicht erlaubt|tabu|dürfen? (nicht|nie|kein\w*|nur)|darfst du (nicht|nie|kein\w*|nur)|ohne (meine|unsere|ausdrückliche|rück\w+|ab\w+)|nach (rück|ab)sprache|nur (mit|nach|wenn|über|durch)|bleib(t|en) (so|wie|auf|bei|unter|in|un\w+)|gehör(t|en) (nicht|nur|in)|frag\w* (mich |uns |lieber |immer )*(vorher|zuerst|bevor|nach))\b`,
 		`禁止|不得|不许|不准|未经|没有.{1,6}(同意|允许|批准)|之?前(都|要|必须|先)+(问|跑|运行)|てはいけ|てはならな|てはなりま|許可なく|前に.{0,6}相談`),
@@ -61,7 +61,7 @@ var ruleSigns = []sign{
 		`\b(alle[nrms]?|jede\w*|kein\w*|nur|nichts|außer\w*|ohne)\b`, `每|所有|任何|只能|只用|不(要|能|可|用|准|超过)|别|都|超过|だけ|のみ|以内|以下|以上|すべて|全て|ないで|ない(こと|ように)`),
 	signOf(2, `\b(at (most|least)|no more than|(be|is|are|stays?|remains?|keep \S+|lines?|functions?|files?) (under|below|over|above)|höchstens|mindestens|maximal) \d`, `\bgilt\b`),
 	// A kind of thing and how it is: "Tests live …", "Commit messages must …", "money is".
-	signOf(2, `^(and |also,? |but |so |oh,? |please,? )*((the|our) )?[\pL_-]+( [\pL_-]+){0,3}s (in \S+ |under \S+ |below \S+ )?(are (to|in|always|never|not to)|need|must|should|go|live|belong|stay|get|come|end|start|explain|follow|have to)\b`,
+	signOf(2, `^(and |also,? |but |so |oh,? |please,? )*((the|our) )?[\pL_-]+( [\pL_-]+){0,3}s (in \S+ |under \S+ |below \S+ )?(are (to|in|always|never|not to)|need|must|should|go|live|belong|stay|get \pL+ (in|with|by)|explain|follow|have to)\b`,
 		`\b(belongs?|stays?|remains?) (in|into|under|on|at|to|backwards?|in)\b`, `^[\pL-]+ (immer|stets|bitte|nur) (in|auf|als|mit|nach|im)\b`, `\bin (this|the|our) (repo|repository|project|codebase|company|team|house)\b.*\b(we|use|all|no|every|is|are)\b`,
 		`^[^，。这那哪我你您他她先请帮把用再看]{2,8}?(里|中|前|后|时)?(一律|必须|统一|都|要|不(要|能|用|得|许|准|可)|只(能|用)|禁止|用(中|英|日|德)文)`, `^这个(项目|仓库|代码库).*(不|只|用|都)`,
 		`^[^これそあのどな今先]{1,14}?(は|には|では|も)[^。]*?(ください|お願いします|こと|ないで|する|にして|ません|使います|扱います|書きます|します|で)。?$`),
