@@ -49,7 +49,7 @@ func (c *composer) compose(old *outline) *outline {
 	c.has, c.alike = map[string]bool{}, map[uint16]int{}
 	c.scores = c.span.scores()
 	fresh := c.candidates(len(old.lines[goal]) == 0)
-	c.addRules(old.lines[rules])
+	c.addRules(old)
 	c.keepOld(old, fresh)
 	for _, s := range [...]section{goal, constraints, alsoSaid, decisions, inProgress, blocked, next, done, critical} {
 		c.fill(s, fresh[s], min(int64(share[s]*float64(c.budget)), c.room-c.tokens))
@@ -63,18 +63,32 @@ func (c *composer) compose(old *outline) *outline {
 	return &c.out
 }
 
-// addRules adds the standing rules, the old ones first, as far as they fit their budget.
-func (c *composer) addRules(old []line) {
-	limit := rulesBudget(c.limit)
-	for i, l := range c.span.standingRules(old) {
-		if n := c.addLine(rules, l.text, limit); n > 0 {
-			limit -= n
-			at := &c.out.lines[rules][len(c.out.lines[rules])-1]
-			at.order = i
-			c.has[nameBehind.ReplaceAllString(l.text, "")] = true // no constraint repeats it
-		} else {
-			c.dropped = append(c.dropped, l)
+// addRules adds the standing rules, the old ones first. Those that do not fit their budget are among the person's
+// wishes, with their message, by which the next digest knows them.
+func (c *composer) addRules(old *outline) {
+	known := slices.Clone(old.lines[rules])
+	old.lines[constraints] = slices.DeleteFunc(old.lines[constraints], func(l line) bool {
+		if !nameBehind.MatchString(l.text) {
+			return false
 		}
+		known = append(known, l)
+		return true
+	})
+	in := rules
+	room := map[section]int64{rules: rulesBudget(c.limit), constraints: int64(share[constraints] * float64(c.budget))}
+	for i, l := range c.span.standingRules(known) {
+		n := c.addLine(in, l.text, room[in])
+		if n == 0 && in == rules && room[constraints] > 0 {
+			in = constraints
+			n = c.addLine(in, l.text, room[in])
+		}
+		if n == 0 {
+			c.dropped = append(c.dropped, l)
+			continue
+		}
+		room[in] = max(room[in]-n, 1)
+		c.out.lines[in][len(c.out.lines[in])-1].order = i
+		c.has[nameBehind.ReplaceAllString(l.text, "")] = true // no constraint repeats it
 	}
 }
 
@@ -140,13 +154,13 @@ func (c *composer) dropWorst(few, many int64) {
 	var msgs []session.Message
 	for s := range sectionCount {
 		for _, l := range c.out.lines[s] {
-			if s != rules {
+			if s != rules && !(s == constraints && nameBehind.MatchString(l.text)) {
 				places = append(places, place{s, l.text, math.Inf(-1)})
 				msgs = append(msgs, saidBy(l.text))
 			}
 		}
 	}
-	sp := scan(msgs)
+	sp := scanFor(msgs, false)
 	for k, score := range sp.scores() {
 		p := &places[sp.sentences[k].msg]
 		p.score = max(p.score, score+worth[p.s])

@@ -17,7 +17,7 @@ import (
 // Bounds of the section of rules, in tokens: ten short rules fit into the smallest summary, and five
 // thousand pasted lines take no more than a part of the largest.
 const (
-	ruleShare  = 0.3 // of the summary of finished turns, a quarter of the whole
+	ruleShare  = 0.28 // of the summary of finished turns, a quarter of the whole
 	leastRules = 200
 	mostRules  = 600
 )
@@ -40,37 +40,41 @@ func signOf(weight int, forms ...string) sign {
 }
 
 // ruleSigns tell a rule by its form: what it says holds for all of a kind, at any time, for whoever works here.
-// Sentences about the moment name one thing, one event or one feeling.
+// Sentences about the moment name one thing, one event or one feeling. The signs for a rule come first.
 var ruleSigns = []sign{
 	// At any time.
 	signOf(2, `\b(never|always|henceforth|going forward|at all times|as a rule|no exceptions|whenever|under no circumstances|(don['’]?t|do not) ever)\b`,
 		`\b(niemals|nie|immer|stets|grundsätzlich|in jedem fall|künftig)\b`,
 		`永远|从不|绝不|务必|一律|始终|总是|从现在起|今后|以后|统一|決して|絶対に|必ず|常に|統一`),
 	// Allowed or not, and by whom.
-	signOf(2, `\b(must not|mustn['’]t|may(?: only| not)|not (to be|allowed|permitted)|forbidden|banned|prohibited|off[- ]limits|frozen|nowhere else|nobody but|no one but)\b`,
+	signOf(2, `\b(must not|mustn['’]t|may(?: only| not)|not (to be|allowed|permitted)|forbidden|forbids?|banned|prohibited|hands off|off[- ]limits|frozen|nowhere else|nobody but|no one but)\b`,
 		`\bwithout (asking|(my|our|an?|explicit|prior) (\pL+ )?(ok|okay|approval|permission|consent|go|review|reason))\b`,
 		`\b(ask|check with|tell|warn|consult) (me|us)?( first| before\b| whenever)`, `\bget my (ok|okay|approval|permission)\b`, `\bunless i (say|ask|tell)\b`,
-		`\b(verboten|nicht erlaubt|tabu|dürfen? (nicht|nie|kein\w*|nur)|darfst du (nicht|nie|kein\w*|nur)|ohne (meine|unsere|ausdrückliche|rück\w+|ab\w+)|nach (rück|ab)sprache|nur (mit|nach|wenn|über|durch)|bleib(t|en) (so|wie|auf|bei|unter|in|un\w+)|gehör(t|en) (nicht|nur|in)|frag\w* (mich |uns |lieber |immer )*(vorher|zuerst|bevor|nach))\b`,
-		`禁止|不得|不许|不准|未经|没有.{1,6}(同意|允许|批准)|之?前(都|要|必须|先)+(问|跑|运行)|てはいけ|てはならな|てはなりま|許可なく|前に.{0,6}相談`),
+		`\b(verboten|nicht erlaubt|tabu|finger weg|ohne (mich|uns) zu \pL+|dürfen? (nicht|nie|kein\w*|nur)|darfst du (nicht|nie|kein\w*|nur)|ohne (meine|unsere|ausdrückliche|rück\w+|ab\w+)|nach (rück|ab)sprache|nur (mit|nach|wenn|über|durch)|bleib(t|en) (so|wie|auf|bei|unter|in|un\w+)|gehör(t|en) (nicht|nur|in)|frag\w* (mich |uns |lieber |immer )*(vorher|zuerst|bevor|nach))\b`,
+		`只有.{1,4}(可以|能)|禁止|不得|不许|不准|未经|没有.{1,6}(同意|允许|批准)|之?前(都|要|必须|先)+(问|跑|运行)|てはいけ|てはならな|てはなりま|許可なく|前に.{0,6}相談`),
 	// This, not that.
-	signOf(2, `, (not|never|don['’]t) [^,;]+$`, `^[^,]*\b(over|instead of|rather than) \pL+[^,]*$`, `, nicht [^,;]+$`, `statt \pL+\.?$`, `[，,]?(而)?不(叫|是|用|写)[^，。]+。?$`, `ではなく`, `と(は)?(呼|言いま)`),
+	signOf(2, `, (not|never|no|don['’]t) [^,;]+$`, `^[^,]*\b(over|instead of|rather than) \pL+[^,]*$`, `, nicht [^,;]+$`, `statt \pL+\.?$`, `[，,]?(而)?不(叫|是|用|写)[^，。]+。?$`, `ではなく`, `と(は)?(呼|言いま)`),
 	// What there is none of, what alone there is, what all of a kind are.
 	signOf(2, `^(please,? )?(no|keine?) [^,;]+$`, `^(all|every|each|any|everything|nothing|only|max(imum)?|min(imum)?|alle|jede\w*|nichts|nur)\b[^,]*? (is|are|has|have|gets?|goes|go|needs?|must|may|can|should|stays?|uses?|ends?|starts?|deploys?|merges?|ist|sind|hat|haben|bekommt|bekommen|muss|müssen|wird|werden)\b`,
 		`^(所有|每(个|次|一)|任何).*(都|要|必须|不|用|是)`, `^(すべて|全て|全部|毎回)`),
 	signOf(1, `\b(all|every|each|any|no|none|only|nothing|everything|at (most|least)|(under|below|over|above|up to|within) [\d~]|max(imum)?|min(imum)?|unless|no more than|outside of|except|anywhere|everywhere|before you|after you)\b`,
 		`\b(alle[nrms]?|jede\w*|kein\w*|nur|nichts|außer\w*|ohne)\b`, `每|所有|任何|只能|只用|不(要|能|可|用|准|超过)|别|都|超过|だけ|のみ|以内|以下|以上|すべて|全て|ないで|ない(こと|ように)`),
 	signOf(2, `\b(at (most|least)|no more than|(be|is|are|stays?|remains?|keep \S+|lines?|functions?|files?) (under|below|over|above)|höchstens|mindestens|maximal) \d`, `\bgilt\b`),
+	signOf(2, `\b(one|a single|no more than one) ([\pL-]+ ){1,2}per \pL+`, `^[\pL_-]+ (in|for|as|with) [^,]+, [\pL_-]+ (in|for|as|with) [^,]+$`, `\bfirst, then\b`, `\bbefore (it|they|anything) (is|are|gets?|goes)\b`),
+	signOf(1, `\b(for|per|in|with) (every|each|all|any) `, `^(please )?make (sure|every|all|each)\b`, `^(请)?(别|不要|勿)(用|改|碰|写|加|提交|推|直接)`, `ないで(ください|ね)?。?$`, `(だけ|のみ)(に|で)?(して|使って)`),
 	// A kind of thing and how it is: "Tests live …", "Commit messages must …", "money is".
-	signOf(2, `^(and |also,? |but |so |oh,? |please,? )*((the|our) )?[\pL_-]+( [\pL_-]+){0,3}s (in \S+ |under \S+ |below \S+ )?(are (to|in|always|never|not to)|need|must|should|go|live|belong|stay|get \pL+ (in|with|by)|explain|follow|have to)\b`,
+	signOf(2, `^(and |also,? |but |so |oh,? |please,? )*((the|our) )?[\pL_-]+( [\pL_-]+){0,3}s (in \S+ |under \S+ |below \S+ )?(are (to|in|always|never|not to)|need|must|should|go|live|belong|stay|get \pL+ (in|with|by)|(start|begin|end) with|explain|follow|have to)\b`,
+		`^([\pL_-]+ ){1,3}(is|are) (always |never |only )?\pL+(ed|en) (as|in|with|by|under|to|at|exactly|before|after|through)\b`,
 		`\b(belongs?|stays?|remains?) (in|into|under|on|at|to|backwards?|in)\b`, `^[\pL-]+ (immer|stets|bitte|nur) (in|auf|als|mit|nach|im)\b`, `\bin (this|the|our) (repo|repository|project|codebase|company|team|house)\b.*\b(we|use|all|no|every|is|are)\b`,
 		`^[^，。这那哪我你您他她先请帮把用再看]{2,8}?(里|中|前|后|时)?(一律|必须|统一|都|要|不(要|能|用|得|许|准|可)|只(能|用)|禁止|用(中|英|日|德)文)`, `^这个(项目|仓库|代码库).*(不|只|用|都)`,
-		`^[^これそあのどな今先]{1,14}?(は|には|では|も)[^。]*?(ください|お願いします|こと|ないで|する|にして|ません|使います|扱います|書きます|します|で)。?$`),
+		`^[^これそあのどな今先]{1,14}?(は|には|では|も)[^。]*?(ください|お願いします|こと|ないで|する|にして|ません|使います|扱います|書きます|します|いいです|で)。?$`),
 	// What we do.
 	signOf(2, `^(and |also,? |but |so |here,? |as for [^,]+, |in this [^,]+, |if [^,]+, )*(we|our (users|customers|team|convention|policy|rule|style))( only| never| always)? (use|call|say|write|prefer|keep|target|support|name|put|don['’]t|do not|are called|never|always|only|ship|stick|follow|is|says)\b`,
 		`\bwe call (it|this|that|them)\b`, `\b(schreiben|sagen|nennen|nutzen|verwenden|benutzen|machen|committen) wir\b`, `\bwir (schreiben|sagen|nennen|nutzen|verwenden|benutzen|\pL+n( \pL+){0,5} (nicht|nie|nur|kein\w*))\b`, `我们(称|叫|把|只|不|都|用)`, `うちでは|弊社では|(この|当)プロジェクトでは`),
 	signOf(2, `^i (prefer|like|hate|expect|insist|don['’]t (want|like)|do not (want|like)|never want|want (all|every|each|no|only|[\pL]+ing\b|(american|british|us|uk)))\b`, `^ich (will|möchte) (kein\w*|nur|alle|jede\w*)\b`),
 	// How to do what is done often: a verb of manner, and what it applies to is no one thing.
 	signOf(1, `^(and |also,? |but |so |oh,? |ok,? |okay,? |please,? |bitte )*(please )?(don['’]t|do not|avoid|prefer|use|keep|stick to|write|follow|treat|assume|prefix|indent|name|call|spell|quote|wrap|put|limit|leave|make sure|ensure|answer|reply|respond|speak|verwende\w*|benutze?\w*|nutze\w*|schreib\w*|antworte|halte?|fass)\b`),
+	signOf(1, `^(and |also,? |but |so |oh,? |please,? )*(don['’]?t|do not) `),
 	signOf(1, `^(and |also,? |but |please,? |bitte )*(stick to|treat|assume|prefix|avoid|prefer|indent)\b`),
 	signOf(1, `^(and |also,? |but |please,? |bitte )*(don['’]t|do not|avoid|prefer|use|keep|stick to|write|follow|treat|assume|prefix|indent|name|wrap|put|limit|benutze?\w*|verwende\w*|nutze\w*) (in |on |with |to |only |edit |add |use |push |commit |touch |log |mock |squash |reformat |rename |delete |hardcode |be |write |run )?(an? |new |any )?([\pL_.-]+s\b|english|utc|\pL+ (over|instead|rather|as)\b|[\pL\d_-]+( [\pL\d_-]+)?(,|\.|!| here|$))`),
 	signOf(2, `^(please |bitte )*((don['’]t|do not) (ever )?(touch|push|commit|edit|modify|squash|force|merge into|rebase|mock|hard-?code|guess|invent|assume)\b|(leave|keep) (the )?[\pL/. _-]+ (alone|untouched)|fass\w? .+ (nicht|nie) an|(answer|reply|respond|speak|talk|write to me|antworte|sprich)( to)?( me| mir)?( bitte)?( immer| always)? (in|on|with|briefly|auf|kurz))`,
@@ -83,18 +87,19 @@ var ruleSigns = []sign{
 	signOf(1, `统一|必须|一律|(で|に)統一|こと。?$|べき(だ|で|です)?。?$`),
 
 	// The moment: its words, its feelings, its events.
-	signOf(-3, `\b(now that|right now|for now|now|today|tonight|tomorrow|yesterday|this (time|morning|week|line|one|file|function|test|bug|page|error|commit|class|method|branch)|at the moment|just|yet|again|still|already|currently|meanwhile|monday|friday|minutes|let['’]?s|never ?mind|thanks|sorry|luck|clue|rush|hurry|worry|idea|worries|attached|screenshots?|last (message|commit|one|time)|first (line|one|test)|second (one|approach|line|option)|other one|(one|any|all|some|each|none|both|half) of (them|these|those|it|this|that)|every time (i|we|you|it)|(is|are) too|both|good to)\b`,
+	signOf(-3, `\b(now that|right now|for now|now|today|tonight|tomorrow|yesterday|this (time|morning|week|line|one|file|function|test|bug|page|error|commit|class|method|branch)|at the moment|just|yet|again|still|already|currently|meanwhile|monday|friday|minutes|let['’]?s|never ?mind|thanks|sorry|luck|clue|rush|hurry|worry|idea|worries|attached|screenshots?|last (message|commit|one|time)|first (line|one|test)|second (one|approach|line|option)|other one|(one|any|all|some|each|none|both|half) of (them|these|those|it|this|that)|every time (i|we|you|it)|(is|are) too|both|good to|(your|my) (first|second|last|old|new|other))\b`,
 		`\b(jetzt|gerade|heute|morgen|gestern|erst ?mal|vorerst|diesmal|noch (nicht|mal|immer|nie|ein\w*)|immer (noch|wieder)|nochmal|schon|wieder|mal|ahnung|leider|doch|damals|danke)\b`,
-		`(这|那)(个|次|行|里|样|些|是|边)(文件|函数|先|测试|错误)?|今天|昨天|现在|目前|已经|刚|先不|先看|暂时|还是|一下|他们|第[一二三]|最后一|下午|明天|这次`, `これ|それ|あれ|この(関数|ファイル|行|テスト|エラー)|その|あの|今回|今日|今は|いま|まず|とりあえず|まだ|もう一度|最初|さっき|昨日|ここで|なぜ`),
+		`(这|那)(个|次|行|里|样|些|是|边)(文件|函数|先|测试|错误)?|今天|昨天|现在|目前|已经|刚|先不|先看|暂时|还是|一下|他们|第[一二三](个|次|种|行|条|步|张)|最后一|下午|明天|这次`, `これ|それ|あれ|この(関数|ファイル|行|テスト|エラー)|その|あの|今回|今日|今は|いま(は|すぐ|から)|まず|とりあえず|まだ|もう一度|最初|さっき|昨日|ここで|なぜ`),
 	// What happened, and how it is.
-	signOf(-4, `\b(was|were|wasn['’]t|weren['’]t|had|did|didn['’]t|has been|have been|went|said|says?|broke|told|meant|changed|tried|worked|works|happened|happens|saw|found|found out|crash(es|ed)?|fail(s|ed|ing)?|pass(es|ed|ing)?|(is|are|all|still|not|line|now) (broken|down|green|red|wrong|done|fixed|missing|fine|slow|needed)|looks?|seems?|reloads?|crashing|shows? up|must have|should have|would have|could have)\b`,
+	signOf(-4, `\b(was|were|wasn['’]t|weren['’]t|had|did|didn['’]t|has been|have been|went|said|says?|broke|told|meant|changed|tried|worked|works|happened|happens|saw|found|found out|crash(es|ed)?|fail(s|ed|ing)?|pass(es|ed|ing)?|(is|are|all|still|not|line|now) (broken|down|green|red|wrong|done|fixed|missing|fine|slow|needed)|looks|seems?|reloads?|crashing|shows? up|must have|should have|would have|could have)\b`,
 		`\b(i|he|she|it|they|we|nothing|nobody|which|who) (just )?\pL{2,}ed\b|^you (just )?\pL{2,}ed\b`, `\b(is|are|['’]s|['’]re|am|['’]m) (not )?\pL{2,}ing\b`,
 		`\b(war|waren|wurde\w*|(ich|du|er|sie|es|wir|kunde|das) (hat|hast|habe|haben)|(hat|hast|habe) (ich|du|er|sie|es)|hatten?|hätten?|ging|gab|kam|kaputt|fehl|geht nicht|doppelt|ist gut|da)\b|\b\pL+lief\b`, `了[。！]?$|失败|通过|没问题|(ました|ませんでした|でした|失敗\S*|止まります|ありません[、。]|たいです)。?`),
 	// Who says how it is with one thing, and who narrates.
 	signOf(-3, `^(it|this|that|he|she|they|there|these|those|the (error|page|customer|user|client|build|button|bug|test|docs?|thing|problem|issue)|you (are|have|were|did|always|never|must have)|yes|yeah|ok|right)\b( |,|['’])`, `^(no|yes|yeah|nope|ok|okay|nein|ja),`, `^i(['’]m|['’]ve|['’]ll| am| have| had| think| guess| see| know| don['’]t (know|see|think|understand|get|care)| can['’]?t| was| need| wonder| just)\b`,
 		`\b(that|dass) (i|you|he|she|it|they|we|ich|du|er|sie|es|wir) `, `\ball (i|you|we|he|she|they|it|that|this)\b`, `\b(it|das) (always|never|immer|nie)\b`, `\bdas (muss|ist|war|geht)\b`, `\bif (yes|no|not|so|necessary|possible|needed|you (like|want|think|can|have|could))\b`, `\bwenn du (willst|magst|kannst|fertig|hast|möchtest)\b`),
 	// One thing that is asked for.
-	signOf(-1, `^(please,? |bitte )*(don['’]t |do not )?\pL+ (the|this|that|it|them|him|her|those|these|my|your) `),
+	signOf(-1, `^(please,? |bitte )*(don['’]t |do not )?\pL+ (the|this|that|it|them|him|her|those|these|my|your) `, `\b(it|that|this|them)[.!]?$`, `^(the|my|your|his|her|their) `),
+	signOf(-2, `^(everything|nothing) (is|has|was|in|happens)\b`, `^es (kommt|geht|ist|war|wird|gibt|sieht|steht|läuft)\b`, `が(出|表示|起き|止ま|落ち|崩れ)`),
 	signOf(-2, `^(and |then |please,? |bitte |also,? |can you |now )*(add|remove|move|rename|update|run|check|search|find|list|look|show|give|explain|fix|split|replace|delete|create|open|undo|stop|try|such\w?|zeig\w?|mach\w?|schau\w?|prüf\w?|benenn\w?|nimm|lass|lies)\b`, `(看看|查|帮我|给我|再|把)`, `(探して|見せて|直して|調べて|見て|教えて)(ください)?`),
 }
 
@@ -117,16 +122,20 @@ func isRule(s string) bool {
 		return false
 	}
 	s = fromNowOn.ReplaceAllString(s, "henceforth")
-	return sumOfSigns(s) >= enoughSigns || slices.ContainsFunc(clauseEnd.Split(s, -1), func(clause string) bool {
-		return len(clause) < len(s) && sumOfSigns(clause) > enoughSigns
+	return sumOfSigns(s) >= enoughSigns || slices.ContainsFunc(ruleClause.FindAllStringIndex(s, -1), func(at []int) bool {
+		return sumOfSigns(strings.TrimLeft(s[at[0]:], ",;:-–— ")) >= enoughSigns
 	})
 }
 
-// clauseEnd divides a request from the rule behind it: "rename it, and by the way: exported names always get a comment".
-var clauseEnd = regexp.MustCompile(`(?i)[;:] |, (but|aber) | [-–—] `)
+// ruleClause begins a rule behind something else: "rename it, and by the way: exported names always get a comment".
+var ruleClause = regexp.MustCompile(`(?i)[;:] | [-–—] |, (but |so |and |aber |und )?(never|always|do not|don['’]t|you may|no |only |niemals)`)
 
+// sumOfSigns returns the sum of the weights. It stops before the signs against a rule if those for one are too few.
 func sumOfSigns(s string) (sum int) {
 	for _, sign := range ruleSigns {
+		if sign.weight < 0 && sum < enoughSigns {
+			break
+		}
 		if sign.form.MatchString(s) {
 			sum += sign.weight
 		}
@@ -207,7 +216,7 @@ func mostAlike(rules []line, text string, least int) int {
 		n := 0
 		for w := range ruleWords(withoutName(rules[i].text)) {
 			for said := range words {
-				if strings.HasPrefix(w, said) || strings.HasPrefix(said, w) { // crate, crates
+				if w == said || w[0] > '9' && (strings.HasPrefix(w, said) || strings.HasPrefix(said, w)) { // crate, crates
 					n++
 				}
 			}
@@ -222,8 +231,8 @@ func mostAlike(rules []line, text string, least int) int {
 // ruleWords returns the words that say what a rule is about.
 func ruleWords(text string) map[string]bool {
 	words := map[string]bool{}
-	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
-		if len(w) > 3 && !strings.Contains(" that this rule about forget ignore from instead said what never always must ", " "+w+" ") {
+	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if w[0] <= '9' || len(w) > 3 && !strings.Contains(" that this rule about forget ignore from instead said what never always must ", " "+w+" ") {
 			words[w] = true
 		}
 	}

@@ -117,6 +117,25 @@ func TestRulesHaveTheirBudget(t *testing.T) {
 	}
 }
 
+// Rules beyond their section's budget are among the wishes, and come back into the section when there is room.
+func TestRulesThatDoNotFitAreAmongTheWishes(t *testing.T) {
+	var texts []string
+	for i := range 20 {
+		texts = append(texts, fmt.Sprintf("Never change the module number %d without asking me first.", i))
+	}
+	got, text := rulesOf(t, "", 1000, said(texts...))
+	o := parseOutline(text)
+	if len(got) < 10 || len(got) == 20 || len(got)+len(o.lines[constraints]) != 20 {
+		t.Fatalf("%d rules and %d wishes of 20 rules:\n%s", len(got), len(o.lines[constraints]), text)
+	}
+	for i := range 5 {
+		_, text = rulesOf(t, text, 1000, said(fmt.Sprintf("Forget the rule about the module number %d.", i), "Now look at the parser."))
+	}
+	if again := parseOutline(text); len(again.lines[rules])+len(again.lines[constraints]) != 15 || len(again.lines[rules]) < 10 || !strings.HasSuffix(again.lines[rules][0].text, "(#6)") {
+		t.Errorf("%d rules and %d wishes of the 15 newest rules:\n%s", len(again.lines[rules]), len(again.lines[constraints]), text)
+	}
+}
+
 // What the model and tools said is told apart from what the person said, and is never among rules, wishes or decisions.
 func TestLinesNameTheirSpeaker(t *testing.T) {
 	call := func(text string, failed bool) session.Message {

@@ -105,6 +105,9 @@ type sentence struct {
 	finding   bool   // a decision of the model, or a result of a tool
 }
 
+// mostTyped is the number of sentences of a person's message in which rules are told: nobody types more.
+const mostTyped = 200
+
 // maxTyped is the number of sentences from which on a person's passage may be partly pasted.
 const maxTyped = 3
 
@@ -128,10 +131,15 @@ type span struct {
 	alike     []uint16        // sentences by shape
 	wanted    map[uint32]bool // terms of the instructions
 	seen      map[uint64]bool // keys of sentences
+
+	tellsRules bool
 }
 
 // scan parses the text of the messages. It leaves out reasoning, which is the model's own.
-func scan(msgs []session.Message) *span {
+func scan(msgs []session.Message) *span { return scanFor(msgs, true) }
+
+// scanFor is scan that tells rules or does not, which takes most of the time.
+func scanFor(msgs []session.Message, rules bool) *span {
 	size := 0
 	for i := range msgs {
 		for k := range msgs[i].Parts {
@@ -144,7 +152,7 @@ func scan(msgs []session.Message) *span {
 	}
 	sp := &span{
 		msgs: msgs, count: make([]uint16, counters), asked: make([]bool, counters),
-		alike: make([]uint16, 1<<16), seen: map[uint64]bool{},
+		alike: make([]uint16, 1<<16), seen: map[uint64]bool{}, tellsRules: rules,
 	}
 	for i := range msgs {
 		m := &msgs[i]
@@ -216,7 +224,7 @@ func (sp *span) addPassage(msg int, at passage) {
 		end.pasted = !isPlain(end.text) // people comment below what they paste
 	}
 	for k := range added {
-		added[k].rule = at.by == byPerson && !added[k].pasted && isRule(added[k].text)
+		added[k].rule = sp.tellsRules && at.by == byPerson && k < mostTyped && !added[k].pasted && isRule(added[k].text)
 		added[k].request = added[k].isRequest()
 	}
 }

@@ -27,7 +27,7 @@ func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (ses
 	if len(req.Spans) > 0 {
 		old = merge(req.Spans)
 	}
-	w.spanRules, w.rules = w.rulesSection(sp, nil), w.rulesSection(sp, old.lines[rules])
+	w.spanRules, w.rules = w.rulesSection(sp, &outline{}), w.rulesSection(sp, &old)
 	w.text -= r.deps.Count(w.rules)
 	span, err := w.span()
 	if err != nil {
@@ -62,8 +62,8 @@ type writing struct {
 }
 
 // rulesSection returns the section of the standing rules of a span, and of the summary before it; "" without one.
-func (w *writing) rulesSection(sp *span, old []line) string {
-	c := composer{span: sp, count: w.r.deps.Count, has: map[string]bool{}, limit: w.limit, budget: w.limit}
+func (w *writing) rulesSection(sp *span, old *outline) string {
+	c := composer{span: sp, count: w.r.deps.Count, has: map[string]bool{}, limit: w.limit}
 	c.addRules(old)
 	return c.out.render()
 }
