@@ -303,7 +303,7 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 			found[constraints] = append(found[constraints], k)
 		case s.by == byPerson && !s.pasted && !s.saysNothing():
 			found[alsoSaid] = append(found[alsoSaid], k)
-		case s.failed && unresolved[s.msg]:
+		case s.failed && unresolved[s.msg] && s.isStatement():
 			found[blocked] = append(found[blocked], k)
 		case s.by == byModel && s.msg != lastModel && s.finding:
 			found[decisions] = append(found[decisions], k)
@@ -311,7 +311,7 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 			found[next] = append(found[next], k)
 		case s.by == byModel && s.msg == lastModel && s.last && !final:
 			found[inProgress] = append(found[inProgress], k)
-		case s.by == byModel && (s.nth == 0 || s.last) && sp.closes(s.msg) && !isQuestion(s.text) && !s.saysNothing():
+		case s.by == byModel && (s.nth == 0 || s.last) && sp.closes(s.msg) && !isQuestion(s.text) && !s.saysNothing() && !notProse.MatchString(s.text):
 			found[done] = append(found[done], k)
 		case (s.by == byTool || s.by == byProgram) && !s.isStatement(), s.saysNothing():
 			continue

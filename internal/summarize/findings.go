@@ -19,7 +19,8 @@ var (
 	wishForm  = regexp.MustCompile(`(?i)\b(should|shouldn['’]t|must|needs? to|has to|have to|don['’]t|do not|never|always|only|prefer|i want|i['’]d like|would like|avoid|keep|without|instead|rather|at (most|least)|no more than|limit|deadline|budget|soll(te|en|ten)?|muss|müssen|nicht|kein\w*|ohne|lieber|höchstens|mindestens)\b|不要|应该|必须|希望|不能|べき|ないで|たい`)
 	nextForm  = regexp.MustCompile(`(?i)\b(next|remaining|remains|still (to|need|needs)|to ?do|left to|follow[- ]up|pending|then i|should i|shall i|would you like|do you want|let me know|which (one|approach|option)|als nächstes|noch offen|soll ich)\b|接下来|下一步|剩下|次に|残り`)
 	narration = regexp.MustCompile(`(?i)^\W*(let me|let['’]s|i['’]ll|i will|i['’]m going to|now,? (i|let)|i (need|want) to (check|look|see|find|read|search|understand)|looking at|i see|i think i|good|great|perfect|okay|ok|sure|hmm|wait|first,? (i|let))\b`)
-	notProse  = regexp.MustCompile(`(?i)^\s*(\d+\s*[→|:]|//|/\*|\*/|<!--|--|@@|diff |index [0-9a-f]|[+\-]\s)|^\S+(:\d+:(\t|[^\s\d]|  )|-\d+-)|\\n|:=|&&|\|\||=>|%[svdqwx]|[{};]\s*$`)
+	announced = regexp.MustCompile(`(?i)^\W*(now|first|next|then|also|here|so|and|but)*,? ?(let me|let['’]s|i['’]ll|i will|i['’]m going to|i (also )?need to|now (update|add|check|remove|run|create|resolve|fix|read|look|find|replace))\b`)
+	notProse  = regexp.MustCompile(`(?i)^\s*(\d+\s*[→|:]|[│├└┌─]|//|/\*|\*/|<!--|--|@@|diff |index [0-9a-f]|[+\-]\s)|^\S+(:\d+:(\t|[^\s\d]|  )|-\d+-)|\\n|:=|&&|\|\||=>|%[svdqwx]|[{};]\s*$`)
 	licence   = regexp.MustCompile(`(?i)\b(copyright|licen[cs]ed?|warrant(y|ies))\b`)
 	wholeForm = regexp.MustCompile(`^[\p{Lu}\p{Lo}\p{N}].*[.!?。！？]["”)]?$`)
 )
@@ -41,19 +42,29 @@ func (s *sentence) isRequest() bool {
 // isStatement tells whether a sentence of a tool or a program may stand as a line: a result, or prose.
 // Program text, comments, licences and arguments of calls may not.
 func (s *sentence) isStatement() bool {
-	if s.finding || s.failed {
+	if s.finding {
 		return true
+	}
+	if s.failed {
+		return !notProse.MatchString(s.text)
 	}
 	prose := s.numbers > 0 || len(s.terms) > 5 && wholeForm.MatchString(s.text)
 	return prose && !s.inCall && isPlain(s.text) && !notProse.MatchString(s.text) && !licence.MatchString(s.text)
 }
 
+// shortReply is the number of terms below which a model's sentence without a name or number says nothing: "Much better."
+const shortReply = 5
+
 // saysNothing tells whether nobody needs a sentence afterwards: "Good.", "Let me look at it first.", "Here is the list:".
 func (s *sentence) saysNothing() bool {
 	switch {
-	case s.facts > 0 || s.finding:
+	case s.finding:
 		return false
-	case len(s.terms) < 2:
+	case s.by == byModel && announced.MatchString(s.text): // who needs what it did sees the result
+		return true
+	case s.facts > 0:
+		return false
+	case len(s.terms) < 2 || s.by == byModel && len(s.terms) < shortReply && !isQuestion(s.text):
 		return true
 	}
 	leadsOn := strings.HasSuffix(s.text, ":") || strings.HasSuffix(s.text, ":**")

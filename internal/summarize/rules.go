@@ -61,7 +61,7 @@ var ruleSigns = []sign{
 		`\b(alle[nrms]?|jede\w*|kein\w*|nur|nichts|außer\w*|ohne)\b`, `每|所有|任何|只能|只用|不(要|能|可|用|准|超过)|别|都|超过|だけ|のみ|以内|以下|以上|すべて|全て|ないで|ない(こと|ように)`),
 	signOf(2, `\b(at (most|least)|no more than|(be|is|are|stays?|remains?|keep \S+|lines?|functions?|files?) (under|below|over|above)|höchstens|mindestens|maximal) \d`, `\bgilt\b`),
 	signOf(2, `\b(one|a single|no more than one) ([\pL-]+ ){1,2}per \pL+`, `^[\pL_-]+ (in|for|as|with) [^,]+, [\pL_-]+ (in|for|as|with) [^,]+$`, `\bfirst, then\b`, `\bbefore (it|they|anything) (is|are|gets?|goes)\b`),
-	signOf(1, `\b(for|per|in|with) (every|each|all|any) `, `^(please )?make (sure|every|all|each)\b`, `^(请)?(别|不要|勿)(用|改|碰|写|加|提交|推|直接)`, `ないで(ください|ね)?。?$`, `(だけ|のみ)(に|で)?(して|使って)`),
+	signOf(1, `\b(for|per|in|with) (every|each|all|any) `, `^(please )?make (sure )?(that )?(every|all|each|no)\b`, `^(请)?(别|不要|勿)(用|改|碰|写|加|提交|推|直接)`, `ないで(ください|ね)?。?$`, `(だけ|のみ)(に|で)?(して|使って)`),
 	// A kind of thing and how it is: "Tests live …", "Commit messages must …", "money is".
 	signOf(2, `^(and |also,? |but |so |oh,? |please,? )*((the|our) )?[\pL_-]+( [\pL_-]+){0,3}s (in \S+ |under \S+ |below \S+ )?(are (to|in|always|never|not to)|need|must|should|go|live|belong|stay|get \pL+ (in|with|by)|(start|begin|end) with|explain|follow|have to)\b`,
 		`^([\pL_-]+ ){1,3}(is|are) (always |never |only )?\pL+(ed|en) (as|in|with|by|under|to|at|exactly|before|after|through)\b`,
@@ -99,6 +99,7 @@ var ruleSigns = []sign{
 		`\b(that|dass) (i|you|he|she|it|they|we|ich|du|er|sie|es|wir) `, `\ball (i|you|we|he|she|they|it|that|this)\b`, `\b(it|das) (always|never|immer|nie)\b`, `\bdas (muss|ist|war|geht)\b`, `\bif (yes|no|not|so|necessary|possible|needed|you (like|want|think|can|have|could))\b`, `\bwenn du (willst|magst|kannst|fertig|hast|möchtest)\b`),
 	// One thing that is asked for.
 	signOf(-1, `^(please,? |bitte )*(don['’]t |do not )?\pL+ (the|this|that|it|them|him|her|those|these|my|your) `, `\b(it|that|this|them)[.!]?$`, `^(the|my|your|his|her|their) `),
+	signOf(-3, `\b(those|these|some|could|anything you)\b`, `^(if|when) (you|we|i) (can|want|have|like|see|get|look)\b`, `^(should|needs?|must|looks|seems) `),
 	signOf(-2, `^(everything|nothing) (is|has|was|in|happens)\b`, `^es (kommt|geht|ist|war|wird|gibt|sieht|steht|läuft)\b`, `が(出|表示|起き|止ま|落ち|崩れ)`),
 	signOf(-2, `^(and |then |please,? |bitte |also,? |can you |now )*(add|remove|move|rename|update|run|check|search|find|list|look|show|give|explain|fix|split|replace|delete|create|open|undo|stop|try|such\w?|zeig\w?|mach\w?|schau\w?|prüf\w?|benenn\w?|nimm|lass|lies)\b`, `(看看|查|帮我|给我|再|把)`, `(探して|見せて|直して|調べて|見て|教えて)(ください)?`),
 }
@@ -128,7 +129,7 @@ func isRule(s string) bool {
 }
 
 // ruleClause begins a rule behind something else: "rename it, and by the way: exported names always get a comment".
-var ruleClause = regexp.MustCompile(`(?i)[;:] | [-–—] |, (but |so |and |aber |und )?(never|always|do not|don['’]t|you may|no |only |niemals)`)
+var ruleClause = regexp.MustCompile(`(?i)[;:] | [-–—] |, (but |so |and |aber |und )?(never|always|you may|no |only |niemals)`)
 
 // sumOfSigns returns the sum of the weights. It stops before the signs against a rule if those for one are too few.
 func sumOfSigns(s string) (sum int) {

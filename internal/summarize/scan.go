@@ -190,6 +190,9 @@ func (sp *span) counter(term uint32) uint32 { return term & uint32(len(sp.count)
 // addPassage adds the sentences and facts of a passage of message msg. It masks secrets first.
 func (sp *span) addPassage(msg int, at passage) {
 	text, _ := redact.Mask(at.text)
+	if at.by == byPerson {
+		text = unwrapped(text)
+	}
 	rd := reader{span: sp}
 	first, pasted := len(sp.sentences), at.pasted
 	for n, text := range splitSentences(text) {

@@ -50,6 +50,32 @@ func splitSentences(text string) (sentences []string) {
 	return sentences
 }
 
+// wrappedLine is the length in bytes from which on a line may go on in the next one.
+const wrappedLine = 50
+
+// unwrapped joins the lines of a text that was wrapped: a long one without an end and one that begins in small letters.
+func unwrapped(text string) string {
+	if !strings.Contains(text, "\n") {
+		return text
+	}
+	var b strings.Builder
+	before := ""
+	for i, line := range strings.Split(text, "\n") {
+		last, _ := utf8.DecodeLastRuneInString(before)
+		first, _ := utf8.DecodeRuneInString(line)
+		switch {
+		case i == 0:
+		case len(before) >= wrappedLine && (unicode.IsLower(last) || last == ',') && unicode.IsLower(first):
+			b.WriteByte(' ')
+		default:
+			b.WriteByte('\n')
+		}
+		b.WriteString(line)
+		before = line
+	}
+	return b.String()
+}
+
 // endsSentence reports whether the mark at i ends the sentence that begins at start. The marks of
 // "v1.2", "z. B.", "e.g. this" and "1. first" do not.
 func endsSentence(text string, i, start int) bool {
