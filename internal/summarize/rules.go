@@ -106,9 +106,13 @@ var ruleSigns = []sign{
 
 // What takes a rule back.
 var (
-	ruleForgot   = regexp.MustCompile(`(?i)^(please |ok,? |okay,? )*(forget|ignore|drop|scrap|never mind|nevermind) (about )?(that|this|the|my|what i said|it|rule)\b|\b(vergiss|ignoriere) (das|die regel)|忘(了|掉)(那|这)|忘れて`)
+	ruleForgot   = regexp.MustCompile(`(?i)^(please |ok,? |okay,? )*(forget|ignore|drop|scrap|never mind|nevermind) (about )?(that|this|the|my|what i said|it|rule)\b|\b(vergiss|ignoriere) (das|die regel)|忘(了|掉)(那|这|关于)|(那|这)条规则(取消|作废)|忘れて`)
+	ruleItself   = regexp.MustCompile(`(?i)\b(rules?|regeln?)\b|(那|这)?条?(规则|规定)吧?|さっきの|ルール[はをも]?`)
 	ruleReplaced = regexp.MustCompile(`(?i)\b(instead|no longer|not any ?more|stattdessen|nicht mehr)\b|改(用|为)|不再|代わりに|ではなく`)
 )
+
+// ruleInsteadOf names what a new rule replaces.
+var ruleInsteadOf = regexp.MustCompile(`(?i)\b(?:instead of|rather than|no longer|not any ?more|statt|anstelle von) (.+)`)
 
 // longestRule is the limit of a rule in bytes, below softSentence: a longer sentence is a text that was pasted, or
 // a piece of it.
@@ -187,12 +191,17 @@ func (sp *span) standingRules(old []line) []line {
 		}
 		switch {
 		case ruleForgot.MatchString(s.text):
-			if i := mostAlike(rules, s.text, min(1, len(ruleWords(s.text)))); i >= 0 { // "forget that" alone: the newest
+			about := ruleItself.ReplaceAllString(ruleForgot.ReplaceAllString(s.text, " "), " ")
+			if i := mostAlike(rules, about, min(1, len(ruleWords(about)))); i >= 0 { // "forget that" alone: the newest
 				remove(i)
 			}
 		case s.rule:
 			if ruleReplaced.MatchString(s.text) {
-				if i := mostAlike(rules, s.text, 2); i >= 0 {
+				i := mostAlike(rules, s.text, 2)
+				if of := ruleInsteadOf.FindStringSubmatch(s.text); i < 0 && of != nil && fromNowOn.MatchString(s.text) {
+					i = mostAlike(rules, of[1], max(1, len(ruleWords(of[1]))))
+				}
+				if i >= 0 {
 					remove(i)
 				}
 			}
@@ -229,10 +238,16 @@ func mostAlike(rules []line, text string, least int) int {
 	return best
 }
 
-// ruleWords returns the words that say what a rule is about.
+// ruleWords returns the words that say what a rule is about; of scripts without spaces, pairs of characters.
 func ruleWords(text string) map[string]bool {
 	words := map[string]bool{}
 	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if r := []rune(w); isCJK(r[0]) {
+			for i := range r[1:] {
+				words[string(r[i:i+2])] = true
+			}
+			continue
+		}
 		if w[0] <= '9' || len(w) > 3 && !strings.Contains(" that this rule about forget ignore from instead said what never always must ", " "+w+" ") {
 			words[w] = true
 		}

@@ -2,6 +2,7 @@ package summarize
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,6 +83,23 @@ func TestRulesStayUntilThePersonTakesThemBack(t *testing.T) {
 	}
 	if got, _ = rulesOf(t, text, 2000, said("OK, forget that.")); len(got) != 0 {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestRulesAreTakenBackInFourLanguages(t *testing.T) {
+	for _, c := range []struct{ said, left []string }{
+		{[]string{"Always use pnpm.", "From now on use yarn instead of pnpm."}, []string{"From now on use yarn instead of pnpm. (#2)"}},
+		{[]string{"Always use pnpm.", "Never push to main.", "Forget what I said about pnpm."}, []string{"Never push to main. (#2)"}},
+		{[]string{"提交信息用中文。", "忘了那条规则吧"}, nil},
+		{[]string{"不要直接推到 main。", "提交信息用中文。", "忘掉关于提交信息的规则"}, []string{"不要直接推到 main。 (#1)"}},
+		{[]string{"Kommentare immer auf Deutsch.", "Vergiss das mit den Kommentaren."}, nil},
+		{[]string{"コミットメッセージは必ず英語で。", "さっきのルールは忘れて"}, nil},
+		{[]string{"No trailing spaces.", "Use tabs instead of spaces in all files."}, []string{"No trailing spaces. (#1)", "Use tabs instead of spaces in all files. (#2)"}},
+		{[]string{"Always use tabs.", "Never use tabs."}, []string{"Always use tabs. (#1)", "Never use tabs. (#2)"}},
+	} {
+		if got, _ := rulesOf(t, "", 2000, said(c.said...)); !slices.Equal(got, c.left) {
+			t.Errorf("%q leaves %q", c.said, got)
+		}
 	}
 }
 
