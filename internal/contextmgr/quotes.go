@@ -36,6 +36,7 @@ type quoter struct {
 const (
 	hitsWithNeighbours = 3   // best hits that are quoted with the messages beside them
 	neighbourRunes     = 150 // quoted of a message beside a hit
+	relevantShare      = 0.6 // of the best passage's score: the rest would use up what later questions may recall
 )
 
 // quoteHits quotes the best passages of the hits within the budget, each with the role that said
@@ -50,8 +51,11 @@ func quoteHits(in quoteInput) frozenText {
 		size += len(texts[i])
 	}
 	q := quoter{quoteInput: in, texts: texts, beside: map[int][2]string{}, chosen: make([][]passage, len(in.hits)), room: in.budget - in.weigh.Text(open+shut)}
-	for _, p := range findPassages(texts, rows, in.terms) {
-		q.addIfRoom(p)
+	found := findPassages(texts, rows, in.terms)
+	for _, p := range found {
+		if p.score >= relevantShare*found[0].score {
+			q.addIfRoom(p)
+		}
 	}
 	if len(q.order) == 0 {
 		return frozenText{}

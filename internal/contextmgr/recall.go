@@ -32,11 +32,11 @@ type Hit struct {
 }
 
 const (
-	maxHits      = 12
+	maxHits      = 24
 	queryReach   = 3  // newest messages of a person that a query may be made of
 	minTerms     = 2  // that a query needs
 	maxTerms     = 24 // of a query
-	maxHitsBytes = 96 << 10
+	maxHitsBytes = 128 << 10
 )
 
 // recall quotes, in the person's newest message, hidden messages that answer it. Pruned outputs

@@ -14,7 +14,7 @@ import (
 
 const (
 	hitsWithNeighbours = 4        // best hits: read with one neighbour on each side
-	mostBytes          = 96 << 10 // of text: from there on no more hits are read
+	mostBytes          = 128 << 10 // of text: from there on no more hits are read
 )
 
 // Lookup implements contextmgr.Recall.

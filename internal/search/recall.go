@@ -24,7 +24,7 @@ const (
 	recallChunks = 8       // of candidates that are read, each three times the hits
 
 	// A word in more messages than this does not distinguish them.
-	commonWord = 200
+	commonWord = 400
 
 	// In a smaller history, a word is rare when it is in this few messages or in less than a tenth.
 	fewMessages = 10
