@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	hitsWithNeighbours = 4        // best hits: read with one neighbour on each side
+	hitsWithNeighbours = 4         // best hits: read with one neighbour on each side
 	mostBytes          = 128 << 10 // of text: from there on no more hits are read
 )
 
