@@ -218,3 +218,15 @@ func TestFindingsComeBeforeNarration(t *testing.T) {
 		}
 	}
 }
+
+// The first sentence of a split turn is not lost when it is too long for the goal.
+func TestStatementTooLongForTheGoalIsKept(t *testing.T) {
+	msgs := said("The printer needs the file by Thursday at 10 in the morning, or nothing is sent out before Easter. How far are you?")
+	for range 3 {
+		msgs = append(msgs, session.Message{Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, Parts: []session.Part{{Kind: session.PartToolResult, Text: "1204 rows read in 31 ms"}}})
+	}
+	sum, err := NewExtractive(func(s string) int64 { return int64(len(s)+3) / 4 }).Summarize(t.Context(), session.SummaryRequest{MaxTokens: 120, Messages: msgs, TurnPrefix: true})
+	if err != nil || !strings.Contains(sum.Text, "Thursday at 10") {
+		t.Errorf("%v in\n%s", err, sum.Text)
+	}
+}
