@@ -111,7 +111,12 @@ func (a *app) root() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.overview(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.picks() {
+				return a.pick(cmd.Context(), cmd)
+			}
+			return a.overview(cmd.Context())
+		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2

@@ -125,24 +125,7 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 
 // explainSearch says what was not found, and why.
 func (a *app) explainSearch(ctx context.Context, s *services, res *search.Result) error {
-	found := len(res.Hits)+len(res.Sessions) > 0
-	for _, m := range res.Missing {
-		text := fmt.Sprintf("no searched message has `%s`", m.Word)
-		switch {
-		case m.Searched:
-			text += fmt.Sprintf("; searched for `%s` instead", m.DidYouMean)
-		case found:
-			text += "; what was found is without it"
-		}
-		if m.DidYouMean != "" && !m.Searched {
-			text += fmt.Sprintf(". Did you mean `%s`?", m.DidYouMean)
-		}
-		a.warn("%s", text)
-	}
-	if len(res.Elsewhere) > 0 {
-		a.warn("with these filters nothing is found; with others: %s", strings.Join(res.Elsewhere, " "))
-	}
-	if !found {
+	if len(res.Hits)+len(res.Sessions) == 0 {
 		if last, err := s.store.LastMessageID(ctx); err != nil {
 			return err
 		} else if last == 0 {
@@ -151,13 +134,37 @@ func (a *app) explainSearch(ctx context.Context, s *services, res *search.Result
 		}
 		fmt.Fprintln(a.out, "Nothing found. Fewer words find more; word* finds beginnings.")
 	}
-	if reason := s.index.Reason(); reason != "" {
-		a.warn("searched without the index: %s", reason)
-	}
-	if res.Partial {
-		a.warn("not everything was searched: the search index is behind; the daemon or the next append updates it")
+	for _, note := range searchNotes(res, s.index.Reason()) {
+		a.warn("%s", note)
 	}
 	return nil
+}
+
+// searchNotes say which words no message has, and what was not searched. reason is why the index is not used.
+func searchNotes(res *search.Result, reason string) (notes []string) {
+	for _, m := range res.Missing {
+		text := fmt.Sprintf("no searched message has `%s`", m.Word)
+		switch {
+		case m.Searched:
+			text += fmt.Sprintf("; searched for `%s` instead", m.DidYouMean)
+		case len(res.Hits)+len(res.Sessions) > 0:
+			text += "; what was found is without it"
+		}
+		if m.DidYouMean != "" && !m.Searched {
+			text += fmt.Sprintf(". Did you mean `%s`?", m.DidYouMean)
+		}
+		notes = append(notes, text)
+	}
+	if len(res.Elsewhere) > 0 {
+		notes = append(notes, "with these filters nothing is found; with others: "+strings.Join(res.Elsewhere, " "))
+	}
+	if reason != "" {
+		notes = append(notes, "searched without the index: "+reason)
+	}
+	if res.Partial {
+		notes = append(notes, "not everything was searched: the search index is behind; the daemon or the next append updates it")
+	}
+	return notes
 }
 
 // printSessionHits prints sessions with their best passages.

@@ -146,3 +146,9 @@ func (s *Store) ProjectTotals(ctx context.Context, f ProjectFilter) ([]ProjectTo
 		GROUP BY project ORDER BY cost DESC, output DESC LIMIT +?`, f.Since, f.Source, f.Source, f.Limit)
 	return totals, wrap(err, "sum up projects")
 }
+
+// Sources lists the programs of which anything is stored, those with the most messages first.
+func (s *Store) Sources(ctx context.Context) ([]session.Source, error) {
+	found, err := list[session.Source](ctx, s, `SELECT source FROM daily_usage GROUP BY source ORDER BY SUM(messages) DESC, source`)
+	return found, wrap(err, "list the programs of sessions")
+}
