@@ -134,7 +134,7 @@ func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (
 		return picker.Found{Notes: []string{err.Error()}}, nil
 	}
 	words := strings.Fields(text)
-	if last := words[len(words)-1]; err == nil && len(last) > 1 &&
+	if last := words[len(words)-1]; err == nil && len(last) > 2 &&
 		slices.ContainsFunc(found.Missing, func(m search.Missing) bool { return m.Word == last }) {
 		q.Text = text + "*"
 		if begun, err := d.index.Search(ctx, q); err == nil && len(begun.Sessions) > 0 {
@@ -299,6 +299,9 @@ func (d *pickerData) Export(ctx context.Context, id session.ID, file string) (st
 	surroundings.out, surroundings.err = &said, &said
 	quiet.env = &surroundings
 	err := quiet.export(ctx, d.store, []string{string(id)}, exportFlags{out: file, format: string(formatOf(file))})
+	if session.CodeOf(err) == session.Conflict {
+		err = session.Errorf(session.Conflict, "%s exists: choose another name", file)
+	}
 	return strings.TrimSpace(said.String()), err
 }
 

@@ -3,10 +3,14 @@ package bench_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/creack/pty"
 
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -86,6 +90,113 @@ func fillSessions(tb testing.TB, h *history, n int) {
 	}
 }
 
+// BenchmarkPicker starts `sessiond` on a terminal of 140×40 and types. First screen: from the start of the process to
+// the first row of the list. Key: from a key to the screen that shows it. Move: the same for an arrow, with its
+// preview. Search: from the last key of a word to the result.
 func BenchmarkPicker(b *testing.B) {
-	openSessions(b, sized(*historySize))
+	h, program := openSessions(b, sized(*historySize)), binary(b)
+	testkit.Check(b, h.index.Close()) // the picker finds what a stopped daemon leaves
+	var first, key, move, found []time.Duration
+	for b.Loop() {
+		t := startTerminal(b, program, h.path)
+		first = append(first, t.waits("project-"))
+		t.settle()
+		for _, letter := range knownWord {
+			key = append(key, t.press(string(letter), string(letter)))
+			t.settle()
+		}
+		t.press("\x15", "Type to search") // clears the line
+		t.settle()
+		for range 5 {
+			move = append(move, t.press("\x1b[B", "❯"))
+			t.settle()
+		}
+		t.paste(knownWord)
+		found = append(found, t.waits(" found"))
+		t.end()
+	}
+	b.ReportMetric(0, "ns/op")
+	for _, m := range []struct {
+		name  string
+		times []time.Duration
+	}{{"first", first}, {"key", key}, {"move", move}, {"search", found}} {
+		b.ReportMetric(median(m.times).Seconds()*1e3, m.name+"-ms")
+		b.ReportMetric(percentile(m.times, 95).Seconds()*1e3, m.name+"-p95-ms")
+	}
+}
+
+// terminal is a sessiond on a pseudo terminal.
+type terminal struct {
+	testing.TB
+	cmd    *exec.Cmd
+	file   *os.File
+	output chan []byte
+}
+
+func startTerminal(tb testing.TB, program, db string) *terminal {
+	tb.Helper()
+	t := &terminal{TB: tb, cmd: command(program, db), output: make(chan []byte, 1000)}
+	t.cmd.Env = append(t.cmd.Env, "TERM=xterm-256color")
+	t.file = testkit.Must(pty.StartWithSize(t.cmd, &pty.Winsize{Rows: 40, Cols: 140}))(tb)
+	go func() {
+		defer close(t.output)
+		for {
+			piece := make([]byte, 64<<10)
+			n, err := t.file.Read(piece)
+			if err != nil {
+				return
+			}
+			t.output <- piece[:n]
+		}
+	}()
+	return t
+}
+
+// waits returns how long it takes until the output has a text.
+func (t *terminal) waits(text string) time.Duration {
+	t.Helper()
+	begun, said := time.Now(), ""
+	for !strings.Contains(said, text) {
+		select {
+		case piece, more := <-t.output:
+			if said += string(piece); !more {
+				t.Fatalf("sessiond ended; it wrote %q", said)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("no %q on the screen: %q", text, said)
+		}
+	}
+	return time.Since(begun)
+}
+
+func (t *terminal) press(key, text string) time.Duration {
+	t.Helper()
+	testkit.Must(t.file.WriteString(key))(t)
+	return t.waits(text)
+}
+
+func (t *terminal) paste(text string) {
+	testkit.Must(t.file.WriteString("\x1b[200~" + text + "\x1b[201~"))(t)
+}
+
+// settle reads until nothing is drawn for a while.
+func (t *terminal) settle() {
+	for {
+		select {
+		case _, more := <-t.output:
+			if !more {
+				t.Fatal("sessiond ended")
+			}
+		case <-time.After(150 * time.Millisecond):
+			return
+		}
+	}
+}
+
+func (t *terminal) end() {
+	testkit.Must(t.file.WriteString("\x03"))(t)
+	for range t.output { //nolint:revive // until the process ends
+	}
+	testkit.Check(t, t.cmd.Wait())
+	testkit.Check(t, t.file.Close())
 }

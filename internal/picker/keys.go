@@ -52,9 +52,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	m.said = ""
 	if m.help {
 		m.help = false
-		if name == "esc" || k.Text != "" || name == "f1" || name == "enter" {
-			return nil
-		}
+		return nil
 	}
 	if m.line != nil {
 		return m.answer(k, name)

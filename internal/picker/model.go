@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	pieceRows = 200  // of the list that are read at once
+	pieceRows = 100  // of the list that are read at once
 	mostRows  = 1000 // that are read again when the database changes
 )
 

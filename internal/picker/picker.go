@@ -111,7 +111,7 @@ type Terminal struct {
 
 // Run shows the picker until the person leaves it, and restores the terminal.
 func Run(ctx context.Context, cfg Config, t Terminal) (Choice, error) {
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ)}
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ), tea.WithFPS(120)}
 	if t.NoColor {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}

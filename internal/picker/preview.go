@@ -29,14 +29,16 @@ func (m *Model) previewLines(width, rows int) []string {
 	}
 	width = min(width, widestText)
 	lines := []string{bold.Styled(m.method.Truncate(titleOf(shown.Row), width, "…"))}
-	for i, text := range m.wrap(plain(strings.Join(m.facts(&shown), " · ")), width) {
-		if i < factLines {
-			lines = append(lines, faint.Styled(text))
-		}
+	facts := m.wrap(plain(strings.Join(m.facts(&shown), " · ")), width)
+	if len(facts) > factLines {
+		facts = append(facts[:factLines-1], facts[factLines-1]+" …")
+	}
+	for _, text := range facts {
+		lines = append(lines, faint.Styled(text))
 	}
 	switch {
 	case len(row.Passages) > 0:
-		lines = append(lines, m.passageLines(row.Passages, width)...)
+		lines = append(append(lines, m.passageLines(row.Passages, width)...), faint.Styled("── the end of the conversation ──"))
 	case rows >= promptsFrom:
 		lines = append(lines, m.promptLines(&shown, width, rows/3)...)
 	}
@@ -49,19 +51,26 @@ func (m *Model) facts(p *Preview) (facts []string) {
 			facts = append(facts, fact)
 		}
 	}
+	cost := transcript.Money(p.CostNanoUSD, p.Unpriced)
 	add(true, string(p.ID))
 	add(p.ArchivedAt != nil, "archived")
 	add(true, string(p.Source))
+	add(true, transcript.Ago(p.ActiveAt.Time, m.Now()))
+	add(true, counted(p.MessageCount, "message"))
+	add(p.Children > 0, counted(p.Children, "sub-agent"))
+	add(p.Window > 0 && p.ContextTokens > 0, "context "+transcript.Percent(p.ContextTokens, p.Window))
+	add(cost != "" && cost != "?", cost)
+	add(p.Model != "", p.Model)
 	add(p.Project != "", m.tilde(p.Project))
 	add(p.GitBranch != "", p.GitBranch)
-	add(p.Model != "", p.Model)
-	add(true, transcript.Count(p.MessageCount)+" messages")
-	add(p.Children > 0, fmt.Sprintf("+%d sub-agents", p.Children))
-	add(p.Window > 0 && p.ContextTokens > 0, "context "+transcript.Percent(p.ContextTokens, max(1, p.Window)))
-	cost := transcript.Money(p.CostNanoUSD, p.Unpriced)
-	add(cost != "" && cost != "?", cost)
-	add(true, transcript.Ago(p.ActiveAt.Time, m.Now()))
 	return facts
+}
+
+func counted(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return transcript.Count(n) + " " + noun
 }
 
 // tilde writes the person's own folder as ~.
@@ -100,7 +109,7 @@ const (
 // marksIn returns a passage in one line, with its marks.
 func marksIn(h *search.Hit) string {
 	piece := func(s string) string {
-		return strings.NewReplacer(string(markBegins), "", string(markEnds), "").Replace(plain(s))
+		return strings.NewReplacer(string(markBegins), "", string(markEnds), "").Replace(steady(transcript.Clean(s)))
 	}
 	var b strings.Builder
 	end := 0
@@ -159,7 +168,9 @@ func (m *Model) lastLines(p *Preview, width, rows int) []string {
 	var b bytes.Buffer
 	out := transcript.NewTerminal(&b, transcript.TerminalOptions{Width: width, Color: true, Zone: m.Now().Location()})
 	stream := transcript.NewStream(p.Session, nil, out.Item)
-	stream.GoesOn(&p.Last[0])
+	if p.Last[0].ParentID != nil {
+		stream.GoesOn(&p.Last[0])
+	}
 	for i := range p.Last {
 		_ = stream.Message(&p.Last[i]) // a buffer accepts everything
 	}

@@ -150,11 +150,13 @@ func (m *Model) top1() string {
 	}
 	head := accent.Styled(before) + text
 	state := ""
-	switch {
-	case m.line != nil || m.query() == "":
-	case m.asked != m.wanted || m.running:
+	switch waits := m.asked != m.wanted || m.running; {
+	case m.line != nil:
+	case waits && m.query() != "":
 		state = "searching …"
-	case len(m.found.Rows) > 0:
+	case waits && !m.keep:
+		state = "reading …"
+	case m.query() != "" && len(m.found.Rows) > 0:
 		state = fmt.Sprintf("%d found", len(m.found.Rows))
 	}
 	if gap := m.width - m.method.StringWidth(head) - len([]rune(state)); state != "" && gap > 1 {
@@ -198,10 +200,14 @@ func (m *Model) scopeLine() string {
 }
 
 // columns are those of the list.
-type columns struct{ title, project, source, cost int }
+type columns struct{ title, project, source, cost, age int }
 
 func (m *Model) columns(width int) (c columns) {
-	c.title = width - 2 - 1 - ageColumns
+	c.title = width - 2
+	if width >= 40 {
+		c.age = ageColumns
+		c.title -= c.age + 1
+	}
 	for _, one := range []struct {
 		to           *int
 		width, least int
@@ -261,7 +267,10 @@ func (m *Model) rowLine(r Row, c columns, selected bool) string {
 	if c.cost > 0 {
 		out += " " + faint.Styled(fmt.Sprintf("%*s", c.cost, m.method.Truncate(transcript.Money(r.CostNanoUSD, r.UnpricedCalls), c.cost, "…")))
 	}
-	return out + " " + faint.Styled(fmt.Sprintf("%*s", ageColumns, age(r.ActiveAt.Time, m.Now())))
+	if c.age > 0 {
+		out += " " + faint.Styled(fmt.Sprintf("%*s", c.age, age(r.ActiveAt.Time, m.Now())))
+	}
+	return out
 }
 
 // nothing says why the list is empty.
@@ -319,7 +328,11 @@ func (m *Model) helpLines() []string {
 	for _, k := range append(append([]key{}, moves...), keys...) {
 		lines = append(lines, "  "+bold.Styled(m.fit(k.name, 11))+k.long)
 	}
-	return append(lines, "", faint.Styled("  Any key goes back. `sessiond search --help` explains searches: \"as written\", -word, begin*."))
+	lines = append(lines, "")
+	for _, text := range m.wrap("Any key goes back. A search can have \"exact words\", -word, begin*, after:7d and more; `sessiond search --help` lists all.", m.width-2) {
+		lines = append(lines, "  "+faint.Styled(text))
+	}
+	return lines
 }
 
 // fit pads a line to a width, or cuts it.
@@ -331,7 +344,7 @@ func (m *Model) fit(s string, width int) string {
 func (m *Model) wrap(s string, width int) []string { return transcript.Wrap(s, max(1, width)) }
 
 func titleOf(r Row) string {
-	title := cmp.Or(transcript.OneLine(plain(r.Title), 500), "(no title)")
+	title := cmp.Or(plain(r.Title), "(no title)")
 	if r.StarredAt != nil {
 		title = "★ " + title
 	}
@@ -342,8 +355,8 @@ func lastElement(path string) string {
 	return path[strings.LastIndexAny(path, `/\`)+1:]
 }
 
-// plain removes what acts on a terminal, and makes widths steady.
-func plain(s string) string { return steady(transcript.Clean(s)) }
+// plain returns a text in one line, without what acts on a terminal.
+func plain(s string) string { return strings.Join(strings.Fields(steady(transcript.Clean(s))), " ") }
 
 // steady removes what terminals draw with different widths: joined emoji fall apart, and lose their skin colours and
 // variants.
@@ -368,8 +381,10 @@ func age(t, now time.Time) string {
 	t = t.In(now.Location())
 	day := func(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC) }
 	switch days := int(day(now).Sub(day(t)).Hours() / 24); {
-	case now.Sub(t) < time.Hour && t.Before(now.Add(time.Minute)):
-		return fmt.Sprintf("%d min", max(0, int(now.Sub(t).Minutes())))
+	case now.Sub(t).Abs() < time.Minute:
+		return "now"
+	case now.Sub(t) < time.Hour && t.Before(now):
+		return fmt.Sprintf("%d min", int(now.Sub(t).Minutes()))
 	case days == 0:
 		return t.Format("15:04")
 	case days == 1:
