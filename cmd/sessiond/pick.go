@@ -39,7 +39,7 @@ func (a *app) pick(ctx context.Context, root *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	data := &pickerData{app: a, store: s.store, index: s.index, catalogue: s.catalogue, projects: memory.ProjectsOf(a.dir)}
+	data := newPickerData(a, s)
 	choice, err := picker.Run(ctx, picker.Config{
 		Data: data, Now: func() time.Time { return a.now().In(s.store.Zone()) },
 		Home: a.getenv("HOME"), Project: data.projects[0], Here: a.dir,
@@ -69,6 +69,10 @@ type pickerData struct {
 	index     *search.Index
 	catalogue *usage.Catalogue
 	projects  []string // of the current folder: its repository, with all worktrees
+}
+
+func newPickerData(a *app, s *services) *pickerData {
+	return &pickerData{app: a, store: s.store, index: s.index, catalogue: s.catalogue, projects: memory.ProjectsOf(a.dir)}
 }
 
 func (d *pickerData) List(ctx context.Context, in picker.Scope, cursor string, limit int) (f picker.Found, err error) {

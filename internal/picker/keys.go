@@ -49,7 +49,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	if name == "ctrl+c" {
 		return tea.Quit
 	}
-	m.said = ""
+	m.said, m.queued = "", nil
 	if m.help {
 		m.help = false
 		return nil
@@ -95,9 +95,14 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 		return m.want(0, false)
 	case "f1":
 		m.help = true
-	case "enter":
-		return m.enter()
-	case "ctrl+y", "ctrl+t", "ctrl+r", "ctrl+d", "ctrl+x", "ctrl+o", "ctrl+s":
+	case "enter", "ctrl+y", "ctrl+t", "ctrl+r", "ctrl+d", "ctrl+x", "ctrl+o", "ctrl+s":
+		if m.outdated() {
+			m.queued = &k
+			return m.ask()
+		}
+		if name == "enter" {
+			return m.enter()
+		}
 		if row, any := m.selected(); any {
 			return m.act(name, row)
 		}

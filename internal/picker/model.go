@@ -43,11 +43,12 @@ type Model struct {
 
 	// Every change of the search or the scope is a generation. One request for rows runs at a time: an answer of an
 	// older generation is dropped, and the newest one is asked for.
-	wanted, asked int
-	running       bool
-	keep          bool // stay on the selected session
-	previewing    bool
-	choice        Choice
+	wanted, asked, answered int
+	running                 bool
+	keep                    bool // stay on the selected session
+	previewing              bool
+	queued                  *tea.KeyPressMsg // acts on the first row of the coming answer
+	choice                  Choice
 }
 
 // Messages of the requests.
@@ -177,14 +178,19 @@ func (m *Model) ask() tea.Cmd {
 	}
 }
 
+// outdated reports whether the rows on the screen are not those that the person asked for last.
+func (m *Model) outdated() bool { return !m.keep && m.answered != m.wanted }
+
 func (m *Model) query() string { return strings.TrimSpace(m.input.Value()) }
 
 // receive shows the answer to the newest request.
 func (m *Model) receive(msg foundMsg) tea.Cmd {
 	m.running = false
-	switch {
-	case msg.generation != m.wanted:
+	if msg.generation != m.wanted {
 		return m.ask()
+	}
+	m.answered = m.wanted
+	switch {
 	case msg.err != nil:
 		m.fail(msg.err)
 		if !m.keep {
@@ -196,6 +202,9 @@ func (m *Model) receive(msg foundMsg) tea.Cmd {
 		m.replace(msg.found)
 	default:
 		m.found, m.at, m.top = msg.found, 0, 0
+		if k := m.queued; k != nil {
+			return tea.Batch(m.moved(), m.press(*k))
+		}
 	}
 	return m.moved()
 }

@@ -206,6 +206,14 @@ func TestLongListIsReadInPieces(t *testing.T) {
 	}
 	p.keys("home")
 	p.sees("❯ session 0")
+
+	p = sit(t, filled(many...), 80, 24)
+	p.hold = true
+	p.keys("pgdown", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown") // the next piece is asked for
+	p.seesNot("reading …")
+	p.keys("ctrl+s")
+	p.release()
+	p.sees("Starred: session ")
 }
 
 func TestScopes(t *testing.T) {
@@ -237,6 +245,24 @@ func TestEnterResumes(t *testing.T) {
 	testkit.Equal(t, picker.Choice{Resume: "20261124_006"}, p.model.(picker.Model).Choice())
 	if !p.left {
 		t.Error("did not leave")
+	}
+}
+
+// Who types fast means what the search will find, not what is still on the screen.
+func TestEnterWaitsForTheSearch(t *testing.T) {
+	p := sit(t, filled(titles()...), 80, 24)
+	p.hold = true
+	p.keys("'docs", "enter")
+	p.release()
+	testkit.Equal(t, picker.Choice{Resume: "20261124_002"}, p.model.(picker.Model).Choice())
+
+	p = sit(t, filled(titles()...), 80, 24)
+	p.hold = true
+	p.keys("'docs", "ctrl+d", "'x") // another key takes it back
+	p.release()
+	p.seesNot("Archived")
+	if p.data.rows[0].ArchivedAt != nil {
+		t.Error("archived")
 	}
 }
 

@@ -150,11 +150,11 @@ func (m *Model) top1() string {
 	}
 	head := accent.Styled(before) + text
 	state := ""
-	switch waits := m.asked != m.wanted || m.running; {
+	switch {
 	case m.line != nil:
-	case waits && m.query() != "":
+	case m.outdated() && m.query() != "":
 		state = "searching …"
-	case waits && !m.keep:
+	case m.outdated():
 		state = "reading …"
 	case m.query() != "" && len(m.found.Rows) > 0:
 		state = fmt.Sprintf("%d found", len(m.found.Rows))
@@ -277,7 +277,7 @@ func (m *Model) rowLine(r Row, c columns, selected bool) string {
 func (m *Model) nothing(width int) []string {
 	var text string
 	switch query := m.query(); {
-	case m.asked != m.wanted || m.running:
+	case m.outdated():
 		return nil
 	case m.found.Empty:
 		text = "Nothing is stored yet. Press Enter to import the conversations that your agents have had on this host: `sessiond import` lists them and asks before it begins."
