@@ -90,14 +90,16 @@ func fillSessions(tb testing.TB, h *history, n int) {
 	}
 }
 
-// BenchmarkPicker starts `sessiond` on a terminal of 140×40 and types. First screen: from the start of the process to
-// the first row of the list. Key: from a key to the screen that shows it. Move: the same for an arrow, with its
-// preview. Search: from the last key of a word to the result.
+// BenchmarkPicker starts `sessiond` on a terminal of 140×40 and types. first: from the start of the process to the
+// first row of the list; the baseline is `sessiond version`. key: from a key to the screen that has it. move: the same
+// for an arrow. search: from the last letter of a word to the sessions that were found.
 func BenchmarkPicker(b *testing.B) {
 	h, program := openSessions(b, sized(*historySize)), binary(b)
-	testkit.Check(b, h.index.Close()) // the picker finds what a stopped daemon leaves
-	var first, key, move, found []time.Duration
+	var version, first, key, move, found []time.Duration
 	for b.Loop() {
+		begun := time.Now()
+		testkit.Check(b, run(command(program, h.path, "version")))
+		version = append(version, time.Since(begun))
 		t := startTerminal(b, program, h.path)
 		first = append(first, t.waits("project-"))
 		t.settle()
@@ -111,8 +113,7 @@ func BenchmarkPicker(b *testing.B) {
 			move = append(move, t.press("\x1b[B", "❯"))
 			t.settle()
 		}
-		t.paste(knownWord)
-		found = append(found, t.waits(" found"))
+		found = append(found, t.press("\x1b[200~"+knownWord+"\x1b[201~", " found")) // as pasted
 		t.end()
 	}
 	b.ReportMetric(0, "ns/op")
@@ -123,6 +124,7 @@ func BenchmarkPicker(b *testing.B) {
 		b.ReportMetric(median(m.times).Seconds()*1e3, m.name+"-ms")
 		b.ReportMetric(percentile(m.times, 95).Seconds()*1e3, m.name+"-p95-ms")
 	}
+	b.ReportMetric(median(first).Seconds()/median(version).Seconds(), "first×version")
 }
 
 // terminal is a sessiond on a pseudo terminal.
@@ -173,10 +175,6 @@ func (t *terminal) press(key, text string) time.Duration {
 	t.Helper()
 	testkit.Must(t.file.WriteString(key))(t)
 	return t.waits(text)
-}
-
-func (t *terminal) paste(text string) {
-	testkit.Must(t.file.WriteString("\x1b[200~" + text + "\x1b[201~"))(t)
 }
 
 // settle reads until nothing is drawn for a while.
