@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -40,11 +41,13 @@ func (a *app) pick(ctx context.Context, root *cobra.Command) error {
 		return err
 	}
 	data := newPickerData(a, s)
-	choice, err := picker.Run(ctx, picker.Config{
+	asking, stop := context.WithCancel(ctx)
+	choice, err := picker.Run(asking, picker.Config{
 		Data: data, Now: func() time.Time { return a.now().In(s.store.Zone()) },
 		Home: a.getenv("HOME"), Project: data.projects[0], Here: a.dir,
 		Debounce: 60 * time.Millisecond, Poll: time.Second,
 	}, picker.Terminal{In: a.in, Out: raw(a.out), Environ: a.environ, NoColor: !a.color()})
+	stop() // a search may still run
 	var r resumption
 	if err == nil && choice.Resume != "" {
 		r, err = data.resumption(ctx, choice.Resume)
@@ -76,7 +79,7 @@ func newPickerData(a *app, s *services) *pickerData {
 }
 
 func (d *pickerData) List(ctx context.Context, in picker.Scope, cursor string, limit int) (f picker.Found, err error) {
-	filter := store.Filter{Source: in.Source, Archived: in.Archived, People: !in.SubAgents}
+	filter := store.Filter{Source: in.Source, Starred: in.Starred, Archived: in.Archived, People: !in.SubAgents}
 	switch in.Where {
 	case picker.InProject:
 		filter.Projects = d.projects
@@ -127,7 +130,7 @@ func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (
 		Text: text, Group: search.GroupSession, Limit: pickerHits, Source: in.Source, Now: d.now().In(d.store.Zone()),
 		Hide: func(s *session.Session) bool {
 			return !in.SubAgents && (s.Kind != "chat" || s.ParentKind == session.ParentChild) ||
-				in.Archived != (s.ArchivedAt != nil) || in.Where == picker.Here && s.Directory != d.dir
+				in.Archived != (s.ArchivedAt != nil) || in.Starred && s.StarredAt == nil || in.Where == picker.Here && s.Directory != d.dir
 		},
 	}
 	if in.Where != picker.Everywhere {
@@ -196,31 +199,17 @@ func (d *pickerData) Preview(ctx context.Context, id session.ID) (p picker.Previ
 const (
 	previewMessages = 12
 	previewPrompts  = 20
-	previewReach    = 2000 // messages from the end in which prompts are read
 	previewBytes    = 8 << 10
 )
 
+// prompts returns the newest prompts on the path to head.
 func (d *pickerData) prompts(ctx context.Context, head int64) ([]session.Message, error) {
-	spans, err := d.store.Spans(ctx, head)
+	_, total, err := d.store.Prompts(ctx, head, math.MaxInt32, 1)
 	if err != nil {
 		return nil, err
 	}
-	var near []store.Span // newest first
-	reach := int64(previewReach)
-	for _, s := range spans {
-		s.From = max(s.From, s.To-reach+1)
-		near = append(near, s)
-		if reach -= s.To - s.From + 1; reach <= 0 {
-			break
-		}
-	}
-	slices.Reverse(near)
-	_, total, err := d.store.PromptsIn(ctx, near, 1, 0)
-	if err != nil || total == 0 {
-		return nil, err
-	}
-	prompts, _, err := d.store.PromptsIn(ctx, near, max(1, total-previewPrompts+1), previewPrompts)
-	return prompts, err
+	newest, _, err := d.store.Prompts(ctx, head, max(1, total-previewPrompts+1), previewPrompts)
+	return newest, err
 }
 
 // shorten cuts texts that no preview shows whole.

@@ -124,7 +124,9 @@ func (p *terminal) screen() string { return p.tmux("capture-pane", "-p") }
 // sees waits until a text is on the screen, on one line or wrapped.
 func (p *terminal) sees(text string) {
 	p.Helper()
-	p.waits(text, func() bool { return strings.Contains(strings.Join(strings.Fields(p.screen()), " "), strings.TrimSpace(text)) })
+	p.waits(text, func() bool {
+		return strings.Contains(strings.Join(strings.Fields(p.screen()), " "), strings.TrimSpace(text))
+	})
 }
 
 func (p *terminal) waits(what string, is func() bool) {
@@ -136,8 +138,11 @@ func (p *terminal) waits(what string, is func() bool) {
 	}
 }
 
-func (p *terminal) types(text string)    { p.Helper(); p.tmux("send-keys", "-l", text) }
-func (p *terminal) keys(names ...string) { p.Helper(); p.tmux(append([]string{"send-keys"}, names...)...) }
+func (p *terminal) types(text string) { p.Helper(); p.tmux("send-keys", "-l", text) }
+func (p *terminal) keys(names ...string) {
+	p.Helper()
+	p.tmux(append([]string{"send-keys"}, names...)...)
+}
 
 // Yesterday's conversation about X, in another project, goes on in its program and folder. The program gets the
 // terminal as sessiond found it.
@@ -317,6 +322,7 @@ func TestPickerScopes(t *testing.T) {
 	yes := true
 	h.change(func(s *store.Store) {
 		testkit.Must(s.PatchSession(t.Context(), old, store.SessionPatch{Archived: &yes}))(t)
+		testkit.Must(s.PatchSession(t.Context(), bank, store.SessionPatch{Starred: &yes}))(t)
 	})
 	d := h.data("bank/keys")
 	for _, c := range []struct {
@@ -328,6 +334,7 @@ func TestPickerScopes(t *testing.T) {
 		{picker.Scope{Where: picker.InProject}, []string{"bank", "keys"}},
 		{picker.Scope{Where: picker.Here}, []string{"keys"}},
 		{picker.Scope{Source: session.SourcePi}, []string{"bank"}},
+		{picker.Scope{Starred: true}, []string{"bank"}},
 		{picker.Scope{Archived: true}, []string{"old"}},
 		{picker.Scope{Archived: true, Where: picker.Here}, nil},
 	} {

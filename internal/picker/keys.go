@@ -27,7 +27,7 @@ var keys = []key{
 	{"^X", "export", "write the session to a file"},
 	{"^O", "open", "open the session's page in a browser"},
 	{"^G", "sub-agents", "list sub-agents and automated sessions, too"},
-	{"^V", "archived", "list archived sessions instead"},
+	{"^V", "view", "list starred sessions only, then archived ones instead"},
 }
 
 var moves = []key{
@@ -91,7 +91,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 		m.scope.SubAgents = !m.scope.SubAgents
 		return m.want(0, false)
 	case "ctrl+v":
-		m.scope.Archived = !m.scope.Archived
+		m.scope.Starred, m.scope.Archived = !m.scope.Starred && !m.scope.Archived, m.scope.Starred
 		return m.want(0, false)
 	case "f1":
 		m.help = true
@@ -186,7 +186,7 @@ func (m *Model) act(name string, row Row) tea.Cmd {
 	case "ctrl+d":
 		on := row.ArchivedAt == nil
 		return m.run(id, func(ctx context.Context) doneMsg {
-			said := "Archived: " + titleOf(row) + ". ^V lists archived sessions, ^D there brings one back."
+			said := "Archived: " + titleOf(row) + ". ^V ^V lists archived sessions, ^D there brings one back."
 			if !on {
 				said = "Back in the list: " + titleOf(row)
 			}

@@ -31,6 +31,7 @@ type Scope struct {
 	Where     Where
 	Source    session.Source // "": of every program
 	SubAgents bool           // also sub-agents and automated sessions
+	Starred   bool           // starred sessions only
 	Archived  bool           // archived sessions instead
 }
 

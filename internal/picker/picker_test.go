@@ -219,16 +219,20 @@ func TestLongListIsReadInPieces(t *testing.T) {
 func TestScopes(t *testing.T) {
 	p := sit(t, filled(titles()...), 80, 24)
 	p.sees("everywhere  project parser  folder cmd")
-	p.keys("tab", "tab", "tab", "ctrl+f", "ctrl+f", "ctrl+f", "ctrl+g", "ctrl+v")
+	p.keys("tab", "tab", "tab", "ctrl+f", "ctrl+f", "ctrl+f", "ctrl+g", "ctrl+v", "ctrl+v", "ctrl+v")
 	var scopes []string
 	for _, asked := range p.data.asked[1:] {
 		scopes = append(scopes, strings.TrimSuffix(strings.TrimPrefix(asked, "list {"), `} after ""`))
 	}
 	testkit.Equal(t, []string{
-		"Where:1 Source: SubAgents:false Archived:false", "Where:2 Source: SubAgents:false Archived:false", "Where:0 Source: SubAgents:false Archived:false",
-		"Where:0 Source:claude-code SubAgents:false Archived:false", "Where:0 Source:pi SubAgents:false Archived:false", "Where:0 Source: SubAgents:false Archived:false",
-		"Where:0 Source: SubAgents:true Archived:false", "Where:0 Source: SubAgents:true Archived:true",
+		"Where:1 Source: SubAgents:false Starred:false Archived:false", "Where:2 Source: SubAgents:false Starred:false Archived:false", "Where:0 Source: SubAgents:false Starred:false Archived:false",
+		"Where:0 Source:claude-code SubAgents:false Starred:false Archived:false", "Where:0 Source:pi SubAgents:false Starred:false Archived:false", "Where:0 Source: SubAgents:false Starred:false Archived:false",
+		"Where:0 Source: SubAgents:true Starred:false Archived:false", "Where:0 Source: SubAgents:true Starred:true Archived:false",
+		"Where:0 Source: SubAgents:true Starred:false Archived:true", "Where:0 Source: SubAgents:true Starred:false Archived:false",
 	}, scopes)
+	p.keys("ctrl+v")
+	p.sees("with sub-agents · starred", "No session is starred here")
+	p.keys("ctrl+v")
 	p.sees("with sub-agents · archived", "No session is archived here.")
 }
 
@@ -302,7 +306,7 @@ func TestKeysActOnTheSelectedSession(t *testing.T) {
 	p.keys("ctrl+d")
 	p.sees("Archived: ★ Lists, again")
 	p.sees("❯ 嵌套列表的解析器为什么会失败") // the next one is selected
-	p.keys("ctrl+v", "ctrl+d")
+	p.keys("ctrl+v", "ctrl+v", "ctrl+d")
 	p.sees("Back in the list", "No session is archived here.")
 }
 

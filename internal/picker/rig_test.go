@@ -44,7 +44,7 @@ func (s *shelf) List(_ context.Context, in picker.Scope, cursor string, limit in
 	}
 	var f picker.Found
 	for _, r := range s.rows[at:] {
-		if (r.ArchivedAt != nil) != in.Archived || in.Source != "" && r.Source != in.Source {
+		if (r.ArchivedAt != nil) != in.Archived || in.Starred && r.StarredAt == nil || in.Source != "" && r.Source != in.Source {
 			continue
 		}
 		if len(f.Rows) == limit {

@@ -190,6 +190,7 @@ func (m *Model) scopeLine() string {
 	}{
 		{m.scope.Source != "", string(m.scope.Source)},
 		{m.scope.SubAgents, "with sub-agents"},
+		{m.scope.Starred, "starred"},
 		{m.scope.Archived, "archived"},
 	} {
 		if filter.on {
@@ -283,6 +284,8 @@ func (m *Model) nothing(width int) []string {
 		text = "Nothing is stored yet. Press Enter to import the conversations that your agents have had on this host: `sessiond import` lists them and asks before it begins."
 	case query != "":
 		text = "Nothing found. Fewer words find more; word* finds beginnings."
+	case m.scope.Starred:
+		text = "No session is starred here: ^S stars one."
 	case m.scope.Archived:
 		text = "No session is archived here."
 	default:
