@@ -124,7 +124,7 @@ func (d *pickerData) countChildren(ctx context.Context, rows []picker.Row) error
 }
 
 // Search is `sessiond search`. If no message has the last word, it may be unfinished: words that begin with it are
-// searched.
+// searched. A text that is the id of a session, as commands accept it, finds that session, too.
 func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (f picker.Found, err error) {
 	q := search.Query{
 		Text: text, Group: search.GroupSession, Limit: pickerHits, Source: in.Source, Now: d.now().In(d.store.Zone()),
@@ -151,8 +151,11 @@ func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (
 	if err != nil {
 		return f, err
 	}
-	for i := range found.Sessions {
-		hit := &found.Sessions[i]
+	hits := found.Sessions
+	if id, err := d.store.Resolve(ctx, text, d.dir); err == nil && !slices.ContainsFunc(hits, func(h search.SessionHit) bool { return h.SessionID == id }) {
+		hits = append([]search.SessionHit{{SessionID: id}}, hits...)
+	}
+	for _, hit := range hits {
 		s, err := d.store.Session(ctx, hit.SessionID)
 		if session.CodeOf(err) == session.NotFound {
 			continue

@@ -356,6 +356,8 @@ func TestPickerSearchesWithoutAnIndex(t *testing.T) {
 	found := testkit.Must(d.Search(t.Context(), picker.Scope{}, "zeb"))(t) // of an unfinished word
 	testkit.Equal(t, []string{"Keys"}, titlesOf(found.Rows))
 	testkit.Equal(t, []string{"searched without the index: it does not exist yet"}, found.Notes)
+	named := testkit.Must(d.Search(t.Context(), picker.Scope{Archived: true}, string(id)))(t)
+	testkit.Equal(t, []string{"Keys"}, titlesOf(named.Rows))
 	wrong := testkit.Must(d.Search(t.Context(), picker.Scope{}, "role:king zebra"))(t)
 	if len(wrong.Rows) != 0 || len(wrong.Notes) != 1 || !strings.Contains(wrong.Notes[0], "role is one of") {
 		t.Errorf("a wrong search: %+v", wrong)

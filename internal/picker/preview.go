@@ -29,12 +29,12 @@ func (m *Model) previewLines(width, rows int) []string {
 	}
 	width = min(width, widestText)
 	lines := []string{bold.Styled(m.method.Truncate(titleOf(shown.Row), width, "…"))}
-	facts := m.wrap(plain(strings.Join(m.facts(&shown), " · ")), width)
+	facts := m.wrap(strings.Join(m.facts(&shown), " · "), width)
 	if len(facts) > factLines {
 		facts = append(facts[:factLines-1], facts[factLines-1]+" …")
 	}
 	for _, text := range facts {
-		lines = append(lines, faint.Styled(text))
+		lines = append(lines, faint.Styled(strings.ReplaceAll(text, unbroken, " ")))
 	}
 	switch {
 	case len(row.Passages) > 0:
@@ -45,10 +45,13 @@ func (m *Model) previewLines(width, rows int) []string {
 	return append(lines, m.lastLines(&shown, width, rows-len(lines))...)
 }
 
+// unbroken is a space at which no line ends.
+const unbroken = "\u00a0"
+
 func (m *Model) facts(p *Preview) (facts []string) {
 	add := func(on bool, fact string) {
 		if on {
-			facts = append(facts, fact)
+			facts = append(facts, strings.ReplaceAll(plain(fact), " ", unbroken))
 		}
 	}
 	cost := transcript.Money(p.CostNanoUSD, p.Unpriced)
