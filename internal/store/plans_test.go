@@ -72,7 +72,7 @@ func useEverything(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	for _, p := range []Page{{}, {Ascending: true}, {Cursor: encodeCursor("2030-01-01 00:00:00.000", "20300101_001")}} {
-		for _, f := range []Filter{{}, {Trash: true}, {Archived: true}, {Starred: true}, {People: true}, {Source: session.SourcePi}, {Directory: "/d"}, {Since: &at.CreatedAt}} {
+		for _, f := range []Filter{{}, {Trash: true}, {Archived: true}, {Starred: true}, {People: true}, {Source: session.SourcePi}, {Directory: "/d"}, {Projects: []string{"/d"}}, {Since: &at.CreatedAt}} {
 			if _, _, err := s.Sessions(ctx, f, p); err != nil {
 				t.Fatal(err)
 			}
@@ -258,7 +258,7 @@ func fineToScan(query, detail string) bool {
 		return true
 	case detail == "SCAN CONSTANT ROW", detail == "SCAN s" && query == spansOfPath, detail == "SCAN f" && query == sumOfChildren, detail == "SCAN c" && query == lastReports, strings.HasPrefix(detail, "SCAN h") && query == heirsOf:
 		return true
-	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_active"), strings.HasPrefix(detail, "SCAN sessions USING INDEX sessions_active"):
+	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_active"), strings.HasPrefix(detail, "SCAN s USING INDEX sessions_starred"), strings.HasPrefix(detail, "SCAN sessions USING INDEX sessions_active"):
 		return true // newest first, until the page is full
 	case detail == "SCAN events", detail == "SCAN sqlite_sequence": // by its row ids until a limit; a row per table
 		return true

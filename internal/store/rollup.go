@@ -148,7 +148,7 @@ func (s *Store) ProjectTotals(ctx context.Context, f ProjectFilter) ([]ProjectTo
 }
 
 // Sources lists the programs of which anything is stored, those with the most messages first.
-func (s *Store) Sources(ctx context.Context) ([]session.Source, error) {
-	found, err := list[session.Source](ctx, s, `SELECT source FROM daily_usage GROUP BY source ORDER BY SUM(messages) DESC, source`)
+func (s *Store) Sources(ctx context.Context) (found []session.Source, err error) {
+	err = s.reports.SelectContext(ctx, &found, `SELECT source FROM daily_usage GROUP BY source ORDER BY SUM(messages) DESC, source`)
 	return found, wrap(err, "list the programs of sessions")
 }
