@@ -48,6 +48,7 @@ type Model struct {
 	keep                    bool // stay on the selected session
 	previewing              bool
 	queued                  *tea.KeyPressMsg // acts on the first row of the coming answer
+	begins                  tea.Cmd          // Init
 	choice                  Choice
 }
 
@@ -80,9 +81,13 @@ type (
 	}
 )
 
-// New returns a picker of all sessions. ctx ends its requests.
+// New returns a picker of all sessions, and reads the newest of them, so that the first screen has them. ctx ends its
+// requests.
 func New(ctx context.Context, cfg Config) Model {
-	return Model{Config: cfg, ctx: ctx, input: newInput(""), version: -1, wanted: 1}
+	m := Model{Config: cfg, ctx: ctx, input: newInput(""), version: -1, wanted: 1}
+	first, _ := m.ask()().(foundMsg)
+	m.begins = m.receive(first)
+	return m
 }
 
 func newInput(text string) textinput.Model {
@@ -99,7 +104,7 @@ func newInput(text string) textinput.Model {
 
 // Init implements tea.Model.
 func (m Model) Init() tea.Cmd {
-	return tea.Batch(func() tea.Msg { return dueMsg{1} }, m.look, func() tea.Msg {
+	return tea.Batch(m.begins, m.look, func() tea.Msg {
 		sources, _ := m.Data.Sources(m.ctx) // without them Ctrl-F has no other program to show
 		return sourcesMsg{sources}
 	})
