@@ -153,10 +153,10 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// want begins a generation: another search, another scope, or the same with what is stored now.
+// want begins a generation: another search, another scope, or, to keep the selection, the same as it is now.
 func (m *Model) want(pause time.Duration, keep bool) tea.Cmd {
+	m.keep = keep && !m.outdated()
 	m.wanted++
-	m.keep = keep
 	if generation := m.wanted; pause > 0 {
 		return tea.Tick(pause, func(time.Time) tea.Msg { return dueMsg{generation} })
 	}

@@ -236,6 +236,18 @@ func TestScopes(t *testing.T) {
 	p.sees("with sub-agents · archived", "No session is archived here.")
 }
 
+// A look at the database while a scope is read does not mistake the old list for the new one.
+func TestRefreshKeepsAWantedScope(t *testing.T) {
+	p := sit(t, filled(titles()...), 80, 24)
+	p.hold = true
+	p.keys("down", "down", "ctrl+f") // only of Claude Code, where the selected session is not
+	p.data.version++
+	p.tell(p.model.(picker.Model).Look())
+	p.release()
+	p.sees("❯ Fix the parser: it fails")
+	p.seesNot("any more")
+}
+
 func TestEnterResumes(t *testing.T) {
 	p := sit(t, filled(titles()...), 80, 24)
 	p.data.err = errBroken

@@ -28,6 +28,7 @@ const (
 	ageColumns  = 9
 	nameColumns = 12
 	costColumns = 9
+	mostNotes   = 3  // lines
 	leastTitle  = 40 // columns of a title, before others get room
 )
 
@@ -39,6 +40,7 @@ type layout struct {
 	preview      int      // rows; 0: none
 	previewWidth int      // columns
 	beside       bool     // the preview stands beside the list
+	notes        []string // lines below the list, for what was not found or searched
 	said         []string // lines for what a key did
 	keys         bool     // a line for the keys
 }
@@ -66,6 +68,13 @@ func (m *Model) layout() layout {
 		l.preview, l.previewWidth = rest*9/20, m.width
 		rest -= l.preview + 1 // and a line between
 	}
+	if len(m.found.Rows) > 0 && rest > 4 {
+		for _, note := range m.found.Notes {
+			l.notes = append(l.notes, m.wrap(plain(note), l.listWidth-2)...)
+		}
+		l.notes = l.notes[:min(len(l.notes), mostNotes)]
+		rest -= len(l.notes)
+	}
 	l.list = max(1, rest)
 	return l
 }
@@ -91,7 +100,7 @@ func (m Model) View() tea.View {
 			lines = append(lines, m.fit(at(left, i), l.listWidth)+faint.Styled(" │ ")+at(right, i))
 		}
 	default:
-		lines = append(lines, m.pad(m.listLines(l), l.list)...)
+		lines = append(lines, m.listLines(l)...)
 		if l.preview > 0 {
 			lines = append(lines, faint.Styled(strings.Repeat("─", m.width)))
 			lines = append(lines, m.pad(m.previewLines(l.previewWidth, l.preview), l.preview)...)
@@ -226,21 +235,19 @@ func (m *Model) columns(width int) (c columns) {
 	return c
 }
 
+// listLines are the rows on the screen and the notes below them.
 func (m *Model) listLines(l layout) []string {
 	if len(m.found.Rows) == 0 {
-		return m.nothing(l.listWidth)
+		return m.pad(m.nothing(l.listWidth), l.list)
 	}
 	var lines []string
 	c := m.columns(l.listWidth)
 	for i := m.top; i < min(m.top+l.list, len(m.found.Rows)); i++ {
 		lines = append(lines, m.rowLine(m.found.Rows[i], c, i == m.at))
 	}
-	if free := l.list - len(lines); m.found.Next == "" && len(m.found.Notes) > 0 && free > 1 {
-		for _, note := range m.found.Notes {
-			for _, text := range m.wrap(plain(note), l.listWidth-2) {
-				lines = append(lines, faint.Styled("  "+text))
-			}
-		}
+	lines = m.pad(lines, l.list)
+	for _, note := range l.notes {
+		lines = append(lines, faint.Styled("  "+note))
 	}
 	return lines
 }
