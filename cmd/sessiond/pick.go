@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ func (a *app) pick(ctx context.Context, root *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	debug.SetGCPercent(400) // no collection before the first screen
 	s, err := a.wire(ctx, wiring{readOnly: true})
 	if session.CodeOf(err) == session.NotFound {
 		return a.welcome(cfg.DB)
