@@ -73,7 +73,7 @@ type pickerData struct {
 	store     *store.Store
 	index     *search.Index
 	catalogue *usage.Catalogue
-	projects  []string // of the current folder: its repository, with all worktrees
+	projects  []string // of the current folder: its repository, then the other worktrees, which a search also reads
 }
 
 func newPickerData(a *app, s *services) *pickerData {
@@ -84,7 +84,7 @@ func (d *pickerData) List(ctx context.Context, in picker.Scope, cursor string, l
 	filter := store.Filter{Source: in.Source, Starred: in.Starred, Archived: in.Archived, People: !in.SubAgents}
 	switch in.Where {
 	case picker.InProject:
-		filter.Projects = d.projects
+		filter.Project = d.projects[0]
 	case picker.Here:
 		filter.Directory = d.dir
 	}

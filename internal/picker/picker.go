@@ -22,7 +22,7 @@ type Where int
 // The places, in the order in which Tab visits them.
 const (
 	Everywhere Where = iota
-	InProject        // of the current folder, with its worktrees
+	InProject        // of the current folder
 	Here             // the current folder itself
 )
 

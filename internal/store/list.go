@@ -19,7 +19,6 @@ type Filter struct {
 	Model      string
 	Directory  string
 	Project    string
-	Projects   []string // any of these; none: all
 	ParentID   session.ID
 	ParentKind string        // fork or child; "": both
 	Since      *session.Time // active at or after
@@ -170,9 +169,6 @@ func (f Filter) conditions() (c conditions) {
 		if eq.value != "" {
 			add("s."+eq.column+" = ?", eq.value)
 		}
-	}
-	if len(f.Projects) > 0 {
-		add("s.project IN (SELECT value FROM json_each(?))", string(session.JSONOf(f.Projects)))
 	}
 	c.contains(f.Query, "s.title", "s.id", "s.source_id")
 	if f.Starred {

@@ -79,7 +79,6 @@ func TestFiltersOfTheList(t *testing.T) {
 		{"directory", Filter{Directory: "/d"}, []session.ID{a}},
 		{"model", Filter{Model: "m"}, []session.ID{a}},
 		{"project", Filter{Project: "/p"}, []session.ID{b}},
-		{"projects", Filter{Projects: []string{"/p", "/d"}}, []session.ID{b, a}},
 		{"parent", Filter{ParentID: a}, []session.ID{b}},
 		{"since", Filter{Since: &at}, []session.ID{b}},
 		{"until", Filter{Until: &at}, []session.ID{a}},
