@@ -82,6 +82,7 @@ type Session struct {
 	ActiveAt   Time   `db:"active_at" json:"active_at"`             // last message of a turn that a person began
 	InboundAt  *Time  `db:"inbound_at" json:"inbound_at,omitempty"` // last message of a person
 	ArchivedAt *Time  `db:"archived_at" json:"archived_at,omitempty" doc:"Time it was archived"`
+	StarredAt  *Time  `db:"starred_at" json:"starred_at,omitempty" doc:"Time a person starred it"`
 	DeletedAt  *Time  `db:"deleted_at" json:"deleted_at,omitempty" doc:"Time it was put into the trash"`
 	EndedAt    *Time  `db:"ended_at" json:"ended_at,omitempty" doc:"Time a reset ended it"`
 	EndReason  string `db:"end_reason" json:"end_reason,omitempty" doc:"Why it ended: daily, idle, command, rpc, run, overflow, role_order, corrupt"`

@@ -25,6 +25,7 @@ type Filter struct {
 	Until      *session.Time // active before
 	Archived   bool
 	Trash      bool
+	Starred    bool
 	People     bool              // without sub-agents and automated sessions
 	Metadata   map[string]string // JSON paths under metadata → text
 }
@@ -170,6 +171,9 @@ func (f Filter) conditions() (c conditions) {
 		}
 	}
 	c.contains(f.Query, "s.title", "s.id", "s.source_id")
+	if f.Starred {
+		add("s.starred_at IS NOT NULL")
+	}
 	if f.People {
 		add("s.kind = 'chat' AND s.parent_kind <> 'child'")
 	}

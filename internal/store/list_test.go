@@ -63,6 +63,7 @@ func TestFiltersOfTheList(t *testing.T) {
 	archived, trashed := mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID
 	testkit.Must(s.PatchSession(ctx, archived, SessionPatch{Archived: &yes}))(t)
 	testkit.Must(s.SetTrash(ctx, trashed, true, nil, nil))(t)
+	testkit.Must(s.PatchSession(ctx, a, SessionPatch{Starred: &yes}))(t)
 	at := session.At(now)
 	for _, c := range []struct {
 		name string
@@ -81,6 +82,8 @@ func TestFiltersOfTheList(t *testing.T) {
 		{"parent", Filter{ParentID: a}, []session.ID{b}},
 		{"since", Filter{Since: &at}, []session.ID{b}},
 		{"until", Filter{Until: &at}, []session.ID{a}},
+		{"starred", Filter{Starred: true}, []session.ID{a}},
+		{"people", Filter{People: true}, []session.ID{a}},
 		{"archived", Filter{Archived: true}, []session.ID{archived}},
 		{"trash", Filter{Trash: true}, []session.ID{trashed}},
 		{"metadata", Filter{Metadata: map[string]string{"team": "x", "n": "5"}}, []session.ID{a}},

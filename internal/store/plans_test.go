@@ -72,7 +72,7 @@ func useEverything(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	for _, p := range []Page{{}, {Ascending: true}, {Cursor: encodeCursor("2030-01-01 00:00:00.000", "20300101_001")}} {
-		for _, f := range []Filter{{}, {Trash: true}, {Archived: true}, {Source: session.SourcePi}, {Directory: "/d"}, {Since: &at.CreatedAt}} {
+		for _, f := range []Filter{{}, {Trash: true}, {Archived: true}, {Starred: true}, {People: true}, {Source: session.SourcePi}, {Directory: "/d"}, {Since: &at.CreatedAt}} {
 			if _, _, err := s.Sessions(ctx, f, p); err != nil {
 				t.Fatal(err)
 			}

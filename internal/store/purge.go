@@ -127,7 +127,7 @@ func (t *tx) hide(sess session.Session) error {
 	}
 	if err := t.exec(`UPDATE sessions SET purged_at = ?, deleted_at = COALESCE(deleted_at, ?), updated_at = ?, revision = revision + 1,
 		title = '', title_source = '', key = '', generation = 0, source_id = '', directory = '', project = '', git_branch = '',
-		head_id = NULL, compaction_id = NULL, context_tokens = 0, settings = NULL, metadata = '{}' WHERE id = ?`,
+		head_id = NULL, compaction_id = NULL, context_tokens = 0, starred_at = NULL, settings = NULL, metadata = '{}' WHERE id = ?`,
 		t.now, t.now, t.now, sess.ID); err != nil {
 		return fmt.Errorf("hide session: %w", err)
 	}

@@ -679,12 +679,12 @@ func (r *restorer) finish() error {
 	err := r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
 		project = ?, git_branch = ?, provider = ?, model = ?, window = ?, parent_id = ?, parent_kind = ?, head_id = ?, last_seq = ?,
 		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?, compaction_count = (`+countedCompactions+`),
-		turn_origin = ?, created_at = ?, updated_at = ?, active_at = ?, inbound_at = ?, archived_at = ?, deleted_at = ?, ended_at = ?,
+		turn_origin = ?, created_at = ?, updated_at = ?, active_at = ?, inbound_at = ?, archived_at = ?, starred_at = ?, deleted_at = ?, ended_at = ?,
 		end_reason = ?, metadata = ? WHERE id = ?`,
 		in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
 		in.Project, in.GitBranch, in.Provider, in.Model, in.Window, s.ParentID, s.ParentKind, s.HeadID, s.LastSeq,
 		s.CompactionID, in.Epoch, in.Revision, s.MessageCount, s.TotalTokens, s.ContextTokens, s.ID, s.ID,
-		r.batch.Session.TurnOrigin, in.CreatedAt, in.UpdatedAt, in.ActiveAt, in.InboundAt, in.ArchivedAt, in.DeletedAt, in.EndedAt,
+		r.batch.Session.TurnOrigin, in.CreatedAt, in.UpdatedAt, in.ActiveAt, in.InboundAt, in.ArchivedAt, in.StarredAt, in.DeletedAt, in.EndedAt,
 		in.EndReason, in.Metadata, s.ID)
 	if err != nil {
 		return fmt.Errorf("update session: %w", err)
