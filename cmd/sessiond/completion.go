@@ -36,7 +36,7 @@ func (a *app) completeSession(cmd *cobra.Command, given []string, _ string) ([]s
 	if len(given) == 0 {
 		// Without a database there is nothing to offer; a completion reports no errors.
 		_ = a.read(cmd.Context(), func(s *store.Store) error {
-			sessions, _, err := s.Sessions(cmd.Context(), store.Filter{}, store.Page{Limit: newest})
+			sessions, _, err := s.Sessions(cmd.Context(), store.Filter{People: true}, store.Page{Limit: newest})
 			for _, sess := range sessions {
 				offers = append(offers, cobra.CompletionWithDesc(string(sess.ID), printable(orDash(sess.Title))))
 			}

@@ -152,12 +152,12 @@ func (e *exporting) choose(ctx context.Context, names []string, f lsFlags) error
 		return usagef("SESSION and filters exclude one another: name sessions or filter them")
 	case len(names) > 0:
 		for _, name := range names {
-			id, err := e.store.Resolve(ctx, name, e.dir)
+			sess, err := e.resolve(ctx, e.store, name)
 			if err != nil {
 				return err
 			}
-			if !slices.Contains(e.ids, id) {
-				e.ids = append(e.ids, id)
+			if !slices.Contains(e.ids, sess.ID) {
+				e.ids = append(e.ids, sess.ID)
 			}
 		}
 		return nil

@@ -161,10 +161,11 @@ func (a *app) filter(ctx context.Context, s *store.Store, f lsFlags) (store.Filt
 		if out.ParentID != "" {
 			return out, usagef("--parent, --children and --forks exclude one another")
 		}
-		if out.ParentID, err = s.Resolve(ctx, name, a.dir); err != nil {
+		parent, err := a.resolve(ctx, s, name)
+		if err != nil {
 			return out, err
 		}
-		out.ParentKind = kind
+		out.ParentID, out.ParentKind = parent.ID, kind
 	}
 	if out.Since, err = a.moment("--since", f.since); err != nil {
 		return out, err

@@ -91,6 +91,11 @@ func (a *app) purge(ctx context.Context, s *services, names []string, f purgeFla
 	if err != nil {
 		return err
 	}
+	for _, name := range names { // what deletes needs an id, not words of a title
+		if _, err := s.store.Resolve(ctx, name, a.dir); err != nil {
+			return err
+		}
+	}
 	found, err := a.resolveAll(ctx, s.store, names)
 	if err != nil {
 		return err

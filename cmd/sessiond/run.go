@@ -102,7 +102,9 @@ func (a *app) root() *cobra.Command {
 		Long: "sessiond keeps every conversation of your agents in one SQLite file, searches them,\n" +
 			"and builds contexts that fit the window of each model.\n\n" +
 			"SESSION is an id (20260211_001), the id in the source program, the first 6 or more\n" +
-			"characters of one, or @ for the newest session of the current folder (@2: the one before).",
+			"characters of one, words that only its title has, @ for your newest conversation in this\n" +
+			"project (@2: the one before), or @@ for that of all projects. The id of a message\n" +
+			"(20260211_001.27) means its session, or that message.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {

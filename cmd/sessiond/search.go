@@ -97,9 +97,11 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 		return err
 	}
 	if f.session != "" {
-		if q.Session, err = s.store.Resolve(ctx, f.session, a.dir); err != nil {
+		sess, err := a.resolve(ctx, s.store, f.session)
+		if err != nil {
 			return err
 		}
+		q.Session = sess.ID
 	}
 	if q.Since, err = a.moment("--since", f.since); err != nil {
 		return err

@@ -130,7 +130,7 @@ func (c *call) leaveOut(ctx context.Context, own string) error {
 		return nil
 	}
 	id, err := c.Store.Resolve(ctx, own, "")
-	if code := session.CodeOf(err); err != nil && code != session.NotFound && code != session.Invalid {
+	if code := session.CodeOf(err); err != nil && code != session.NotFound && code != session.Invalid && code != session.Conflict {
 		return err
 	}
 	c.Asking = id

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"sessiond/internal/session"
@@ -244,63 +243,6 @@ const sessionsNamedLike = `
 	FROM (SELECT *, LOWER(title || ' ' || project || ' ' || git_branch) AS names FROM sessions
 	      WHERE deleted_at IS NULL AND purged_at IS NULL ORDER BY active_at DESC LIMIT 10000) s
 	WHERE EXISTS (SELECT 1 FROM wanted t WHERE INSTR(s.names, t.value)) LIMIT 1000`
-
-// Resolve finds the session that a person means by name: an id, its id in the source
-// program, a unique beginning of either (at least 6 characters), or @ (the newest of this
-// folder), @2 and so on. Codes: NotFound, Invalid (ambiguous).
-func (s *Store) Resolve(ctx context.Context, name, directory string) (session.ID, error) {
-	if rest, ok := strings.CutPrefix(name, "@"); ok {
-		return s.resolveNth(ctx, name, rest, directory)
-	}
-	found, err := list[session.ID](ctx, s, sessionsNamed, name, name)
-	if err != nil {
-		return "", fmt.Errorf("find session %q: %w", name, err)
-	}
-	if len(found) == 0 && len(name) >= 6 {
-		if found, err = list[session.ID](ctx, s, sessionsBeginning, name, name+"\U0010FFFF"); err != nil {
-			return "", fmt.Errorf("find session %q: %w", name, err)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return "", session.Errorf(session.NotFound, "there is no session %q: `sessiond ls` lists them, and @ names the newest of this folder", name)
-	case 1:
-		return found[0], nil
-	}
-	names := make([]string, len(found))
-	for i, id := range found {
-		names[i] = string(id)
-	}
-	return "", session.Errorf(session.Invalid, "%q begins several sessions (%s …): write more of it", name, strings.Join(names, ", "))
-}
-
-const sessionsNamed = `
-	SELECT id FROM sessions WHERE id = ? AND purged_at IS NULL UNION SELECT id FROM sessions WHERE source_id = ? AND source_id <> '' LIMIT 2`
-
-// The ends are bytes, not a pattern: an index finds them.
-const sessionsBeginning = `
-	SELECT id FROM sessions WHERE id BETWEEN ?1 AND ?2 AND purged_at IS NULL
-	UNION SELECT id FROM sessions WHERE source_id BETWEEN ?1 AND ?2 AND source_id <> '' LIMIT 4`
-
-func (s *Store) resolveNth(ctx context.Context, name, rest, directory string) (session.ID, error) {
-	n := 1
-	if rest != "" {
-		var err error
-		if n, err = strconv.Atoi(rest); err != nil || n < 1 {
-			return "", session.Errorf(session.Invalid, "%q names no session: @ is the newest of this folder, @2 the one before", name)
-		}
-	}
-	id, err := get[session.ID](ctx, s, nthOfDirectory, directory, n-1)
-	if noRows(err) {
-		return "", session.Errorf(session.NotFound, "no session %s belongs to %s: `sessiond ls` lists all", name, directory)
-	}
-	return id, err
-}
-
-// The newest come first, so this ends early; by itself SQLite would read and sort them all.
-const nthOfDirectory = `
-	SELECT id FROM sessions INDEXED BY sessions_active WHERE directory = ? AND draft = 0 AND deleted_at IS NULL AND archived_at IS NULL
-	ORDER BY active_at DESC, id DESC LIMIT 1 OFFSET ?`
 
 func escapeLike(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)

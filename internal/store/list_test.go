@@ -130,42 +130,6 @@ func TestOnlySessionsThatAreThereAreInTheTrashOrNot(t *testing.T) {
 	}
 }
 
-func TestResolveFindsWhatAPersonMeans(t *testing.T) {
-	ctx := context.Background()
-	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
-	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
-	a := mustCreate(t, s, NewSession{Source: session.SourcePi, SourceID: "abcdef-1", Directory: "/d"}).ID
-	now = now.Add(time.Hour)
-	b := mustCreate(t, s, NewSession{Source: session.SourceCodex, SourceID: "abcdef-2", Directory: "/d"}).ID
-	now = now.Add(time.Hour)
-	mustCreate(t, s, NewSession{Directory: "/d", Draft: true})
-	for _, c := range []struct {
-		name string
-		want session.ID
-		code session.Code
-	}{
-		{string(a), a, ""},
-		{"abcdef-2", b, ""},
-		{"abcdef", "", session.Invalid},
-		{"20260211", "", session.Invalid},
-		{"20260211_002", b, ""},
-		{"abcdef-1x", "", session.NotFound},
-		{"abcde", "", session.NotFound},
-		{"ab%def", "", session.NotFound},
-		{"", "", session.NotFound},
-		{"@", b, ""},
-		{"@2", a, ""},
-		{"@3", "", session.NotFound},
-		{"@0", "", session.Invalid},
-		{"@x", "", session.Invalid},
-	} {
-		got, err := s.Resolve(ctx, c.name, "/d")
-		if got != c.want || session.CodeOf(err) != c.code {
-			t.Errorf("%q is %q, %v", c.name, got, err)
-		}
-	}
-}
-
 // The prompts of a fork begin with those of the path that it shares.
 func TestPromptsAreThoseOfThePathOldestFirst(t *testing.T) {
 	ctx := context.Background()

@@ -78,7 +78,10 @@ func useEverything(t *testing.T, s *Store) {
 			}
 		}
 	}
-	for _, name := range []string{"@", "uuid", "20250501"} {
+	if _, err := s.Resolve(ctx, "@", "/nowhere/d"); session.CodeOf(err) != session.NotFound {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"@", "@@", "uuid", "20250501", session.CompactionName(c.RowID), session.ContextName(1)} {
 		testkit.Must(s.Resolve(ctx, name, "/d"))(t)
 	}
 	useCopies(t, s, sess.ID)
@@ -258,7 +261,7 @@ func fineToScan(query, detail string) bool {
 		return true
 	case detail == "SCAN CONSTANT ROW", detail == "SCAN s" && query == spansOfPath, detail == "SCAN f" && query == sumOfChildren, detail == "SCAN c" && query == lastReports, strings.HasPrefix(detail, "SCAN h") && query == heirsOf:
 		return true
-	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_active"), strings.HasPrefix(detail, "SCAN sessions USING INDEX sessions_active"):
+	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_active"), strings.HasPrefix(detail, "SCAN s USING INDEX sessions_starred"), strings.HasPrefix(detail, "SCAN sessions USING INDEX sessions_active"):
 		return true // newest first, until the page is full
 	case detail == "SCAN events", detail == "SCAN sqlite_sequence": // by its row ids until a limit; a row per table
 		return true
@@ -274,6 +277,8 @@ func fineToScan(query, detail string) bool {
 		return true // the same of keys
 	case query == touchedInSpan: // sorts the files within one message
 		return strings.Contains(detail, "TERM")
+	case query == nearestAbove: // sorts the few folders above one
+		return strings.Contains(detail, "TEMP B-TREE")
 	case query == sessionsNamed, query == sessionsBeginning: // at most four rows, made distinct
 		return strings.Contains(detail, "TEMP B-TREE")
 	}

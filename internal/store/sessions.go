@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"sessiond/internal/session"
@@ -317,21 +315,6 @@ func switchTime(had *session.Time, on bool, now session.Time) *session.Time {
 		return had
 	}
 	return &now
-}
-
-// projectOf gives the git root above a directory, else the directory itself.
-func projectOf(directory string) string {
-	if !filepath.IsAbs(directory) {
-		return directory
-	}
-	for dir := filepath.Clean(directory); ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			return directory
-		}
-	}
 }
 
 func orElse[T ~string](v, otherwise T) T {
