@@ -26,8 +26,8 @@ import (
 type app struct {
 	*env
 	flags struct {
-		db, config    string
-		json, noColor bool
+		db, config             string
+		json, noColor, noPager bool
 	}
 	cfg       *config.Config
 	asCopy    bool                     // of import

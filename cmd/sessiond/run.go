@@ -126,6 +126,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.flags.config, "config", "", "configuration `FILE` (default: sessiond/config.yaml in the configuration folder)")
 	flags.BoolVar(&a.flags.json, "json", false, "print JSON for programs")
 	flags.BoolVar(&a.flags.noColor, "no-color", false, "no colours (NO_COLOR does the same)")
+	flags.BoolVar(&a.flags.noPager, "no-pager", false, "print long output at once, without $SESSIOND_PAGER, $PAGER or less")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	for _, cmd := range []*cobra.Command{
 		a.serveCommand(),

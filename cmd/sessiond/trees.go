@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -178,7 +177,7 @@ func (a *app) label(ctx context.Context, name, message, text string, on bool) er
 }
 
 // showTree draws the whole tree of a session.
-func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session, opt transcript.TerminalOptions, noPager bool) error {
+func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session, opt transcript.TerminalOptions) error {
 	tree, err := s.Tree(ctx, sess.ID, store.TreePage{})
 	if err != nil {
 		return err
@@ -186,8 +185,6 @@ func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session
 	if a.flags.json {
 		return a.printJSON(map[string]any{"session": sess, "segments": api.ListOf(tree.Segments, "").Data, "leaves": tree.Leaves})
 	}
-	return a.page(func(w io.Writer) error {
-		a.showHeading(w, sess, plural(sess.MessageCount, "message", "messages"))
-		return transcript.Tree(w, sess.ID, tree.Segments, opt)
-	}, noPager)
+	a.showHeading(sess, plural(sess.MessageCount, "message", "messages"))
+	return transcript.Tree(a.out, sess.ID, tree.Segments, opt)
 }
