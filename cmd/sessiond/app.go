@@ -119,6 +119,13 @@ func (a *app) onStore(do func(ctx context.Context, s *store.Store, args []string
 	}
 }
 
+// onPagedStore is onStore with the output in a pager.
+func (a *app) onPagedStore(do func(ctx context.Context, s *store.Store, args []string) error) func(*cobra.Command, []string) error {
+	return a.onStore(func(ctx context.Context, s *store.Store, args []string) error {
+		return a.paged(ctx, func() error { return do(ctx, s, args) })
+	})
+}
+
 // onSession runs do on services and the session that the user named.
 func (a *app) onSession(ctx context.Context, w wiring, name string, do func(*services, session.Session) error) error {
 	return a.onMessage(ctx, w, name, func(s *services, sess session.Session, _ *session.MessageRef) error { return do(s, sess) })

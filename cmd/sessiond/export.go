@@ -175,7 +175,8 @@ func (e *exporting) choose(ctx context.Context, names []string, f lsFlags) error
 		}
 		return nil
 	}
-	filter, err := e.filter(ctx, e.store, f)
+	f.all = true // an export folds nothing
+	filter, err := e.filter(ctx, e.store, &f)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,11 @@ func (a *app) overview(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	newest, _, err := s.Sessions(ctx, store.Filter{}, store.Page{Limit: 5})
+	data, _, err := s.Sessions(ctx, store.Filter{People: true}, store.Page{Limit: 5})
+	if err != nil {
+		return err
+	}
+	newest, err := a.listed(ctx, s, data, true)
 	if err != nil {
 		return err
 	}
@@ -39,10 +43,12 @@ func (a *app) overview(ctx context.Context) error {
 	}
 	fmt.Fprintf(a.out, "%s in %s, %s. Database: %s\n\n", plural(st.Messages, "message", "messages"),
 		plural(st.Sessions, "session", "sessions"), money(st.CostUSD, st.UnpricedCalls), cfg.DB)
-	if err := a.printSessions(newest, ""); err != nil {
-		return err
+	if len(newest) > 0 {
+		if err := a.printSessions(newest, ""); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintf(a.out, "\n  %-28s %s\n", "sessiond show "+firstID(newest), "read the newest session")
+	fmt.Fprintf(a.out, "\n  %-28s %s\n", "sessiond show "+firstID(data), "read the newest session")
 	for _, hint := range [][2]string{
 		{"sessiond search WORDS", "search all messages"},
 		{"sessiond stats", humanize.Comma(st.Tokens.Input+st.Tokens.CacheRead+st.Tokens.CacheWrite+st.Tokens.Output) + " tokens, by model and day"},

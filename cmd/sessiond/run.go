@@ -151,6 +151,8 @@ func (a *app) root() *cobra.Command {
 		a.contextCommand(),
 		a.compactCommand(),
 		a.exportCommand(),
+		a.renameCommand(),
+		a.starCommand(),
 		a.archiveCommand(true),
 		a.archiveCommand(false),
 		a.trashCommand(true),

@@ -34,7 +34,7 @@ func (a *app) searchCommand() *cobra.Command {
 		Example: "  sessiond search what did we decide about the schema\n  sessiond search '\"exact words\"' -draft tool:bash --since 30d\n  sessiond search migration plan --messages --newest",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), wiring{readOnly: true}, func(s *services) error {
-				return a.search(cmd.Context(), s, strings.Join(args, " "), f)
+				return a.paged(cmd.Context(), func() error { return a.search(cmd.Context(), s, strings.Join(args, " "), f) })
 			})
 		},
 	}

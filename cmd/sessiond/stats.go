@@ -19,7 +19,7 @@ func (a *app) statsCommand() *cobra.Command {
 		Use: "stats", Short: "Show totals of sessions, tokens, cost and savings by compaction",
 		Long: "Shows totals of sessions, tokens, cost and savings by compaction: over all, by model, by\n" +
 			"program, and for the last 14 days with activity. A cost with + lacks the calls of unknown price.",
-		RunE: a.onStore(func(ctx context.Context, s *store.Store, _ []string) error { return a.stats(ctx, s, f) }),
+		RunE: a.onPagedStore(func(ctx context.Context, s *store.Store, _ []string) error { return a.stats(ctx, s, f) }),
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.source, "source", "", "only this `PROGRAM` (pi, codex, …)")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"sessiond/internal/session"
@@ -18,6 +20,8 @@ type Filter struct {
 	Model      string
 	Directory  string
 	Project    string
+	Among      map[Column][]string // of a column: one of these values
+	Roots      []string            // the directory or the project is one of these folders; nil: any
 	ParentID   session.ID
 	ParentKind string        // fork or child; "": both
 	Since      *session.Time // active at or after
@@ -110,6 +114,34 @@ func (c *conditions) add(cond string, args ...any) {
 	c.where, c.args = append(c.where, cond), append(c.args, args...)
 }
 
+// Column names a text of a session by which people filter.
+type Column int
+
+// The columns of Values and Filter.Among.
+const (
+	ColumnSource Column = iota
+	ColumnModel
+	ColumnDirectory
+	ColumnProject
+)
+
+func (c Column) name() string { return [...]string{"source", "model", "directory", "project"}[c] }
+
+// Value is a text that sessions have in a column.
+type Value struct {
+	Text     string `db:"text"`
+	Sessions int64  `db:"n"` // how many have it, without the trash
+}
+
+// Values returns the different texts of a column, those of the most sessions first. It reads all sessions, on the
+// connections of reports.
+func (s *Store) Values(ctx context.Context, of Column) ([]Value, error) {
+	var values []Value
+	err := s.reports.SelectContext(ctx, &values, `SELECT `+of.name()+` AS text, COUNT(*) AS n FROM sessions
+		WHERE draft = 0 AND deleted_at IS NULL AND purged_at IS NULL AND `+of.name()+` <> '' GROUP BY 1 ORDER BY n DESC, text`)
+	return values, wrap(err, "values of %s", of.name())
+}
+
 // maxQueryBytes is the longest text that lists look for; LIKE fails on much longer ones.
 const maxQueryBytes = 1000
 
@@ -168,6 +200,13 @@ func (f Filter) conditions() (c conditions) {
 		if eq.value != "" {
 			add("s."+eq.column+" = ?", eq.value)
 		}
+	}
+	for _, column := range slices.Sorted(maps.Keys(f.Among)) {
+		add("s."+column.name()+" IN (SELECT value FROM json_each(?))", string(session.JSONOf(f.Among[column])))
+	}
+	if f.Roots != nil {
+		roots := string(session.JSONOf(f.Roots))
+		add("(s.directory IN (SELECT value FROM json_each(?)) OR s.project IN (SELECT value FROM json_each(?)))", roots, roots)
 	}
 	c.contains(f.Query, "s.title", "s.id", "s.source_id")
 	if f.Starred {

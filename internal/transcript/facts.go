@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-
-	"sessiond/internal/session"
 )
 
 // Bar draws a share in width columns with its percentage: ▓▓▓▓▓▓░░░░ 62 %. A share above one fills the
@@ -33,14 +31,6 @@ func Bar(share float64, width int) string {
 		full = 1
 	}
 	return strings.Repeat("▓", full) + strings.Repeat("░", blocks-full) + " " + percent
-}
-
-// ContextBar returns the bar of a session's context in its window, "" without a window.
-func ContextBar(s *session.Session, window int64, width int) string {
-	if window <= 0 {
-		return ""
-	}
-	return Bar(float64(s.ContextTokens)/float64(window), width)
 }
 
 // Percent formats a part of a whole: 37 %, <1 %.

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"sessiond/internal/session"
 )
 
 func TestBar(t *testing.T) {
@@ -27,13 +25,6 @@ func TestBar(t *testing.T) {
 		if got := Bar(c.share, c.width); got != c.want {
 			t.Errorf("Bar(%g, %d) = %q, want %q", c.share, c.width, got, c.want)
 		}
-	}
-	s := session.Session{ContextTokens: 64_000}
-	if got := ContextBar(&s, 128_000, 12); got != "▓▓▓░░░  50 %" {
-		t.Errorf("a context of half a window: %q", got)
-	}
-	if got := ContextBar(&s, 0, 12); got != "" {
-		t.Errorf("without a window: %q", got)
 	}
 }
 
