@@ -89,8 +89,8 @@ func (r *reader) title() string {
 			return title
 		}
 	}
-	if s := r.main.Here; s != nil && r.typed != "" && s.TitleSource == "first_message" && strings.HasPrefix(s.Title, "/") {
-		return history.FirstLine(plain(r.typed)) // better than the command that came before it
+	if s := r.main.Here; s != nil && s.TitleSource == "first_message" && session.IsCommand(s.Title) {
+		return session.TitleOf(plain(r.typed)) // better than the command that came before it
 	}
 	return ""
 }

@@ -230,7 +230,7 @@ func titleOf(text string) string {
 	if _, rest, ok := strings.Cut(text, request); ok {
 		text = rest
 	}
-	return history.FirstLine(plainText(text))
+	return session.TitleOf(plainText(text))
 }
 
 func digestOf(text string) string {

@@ -252,10 +252,11 @@ func (f *folded) title() (title, source string) {
 	}
 	for _, e := range f.all {
 		text := strings.TrimSpace(textOf(&e.message))
-		if e.Type != "user" || text == "" || isContext(&e.message) || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "?") {
+		title := session.TitleOf(history.PlainText(text))
+		if e.Type != "user" || title == "" || isContext(&e.message) || strings.HasPrefix(text, "?") {
 			continue
 		}
-		return history.FirstLine(history.PlainText(text)), "first_message"
+		return title, "first_message"
 	}
 	return "", ""
 }

@@ -65,7 +65,7 @@ func (r *reader) titled() (title, from string) {
 	if title := cmp.Or(r.Title, r.about.name()); title != "" {
 		return title, "source"
 	}
-	if title := history.FirstLine(bare(r.FirstUser)); title != "" {
+	if title := session.TitleOf(bare(r.FirstUser)); title != "" {
 		return title, "first_message"
 	}
 	return "", ""
