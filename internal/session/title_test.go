@@ -11,7 +11,7 @@ func TestTitlesAreWhatThePersonAsked(t *testing.T) {
 		{"a line", "Fix the parser", "Fix the parser"},
 		{"the first line with words", "\n --- \n\n  Fix\tthe   parser \nand more", "Fix the parser"},
 		{"control characters", "\x1b[31mred\x07 text", "[31mred text"},
-		{"cut at a word", strings.Repeat("word ", 30), strings.TrimSpace(strings.Repeat("word ", 15)) + "…"},
+		{"cut at a word", strings.Repeat("word ", 30), strings.TrimSpace(strings.Repeat("word ", 16)) + "…"},
 		{"one long word", strings.Repeat("x", 100), strings.Repeat("x", 79) + "…"},
 		{"a large output", strings.Repeat(" ", 10_000) + strings.Repeat("ä b ", 1<<20), strings.Repeat("ä b ", 19) + "ä b…"},
 		{"wide runes", strings.Repeat("語", 100), strings.Repeat("語", 79) + "…"},
