@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 	if err != nil {
 		return err
 	}
-	opt := transcript.TerminalOptions{Width: a.columns(), Color: a.color(), Raw: f.full, Expand: f.expand, Zone: s.Zone(), Mark: ref}
+	opt := transcript.TerminalOptions{Width: a.columns(), Color: a.color(), Raw: f.full, Expand: f.expand, Zone: s.Zone()}
 	if f.tree {
 		return a.showTree(ctx, s, sess, opt)
 	}
@@ -104,11 +105,14 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 			"session": sess, "messages": api.ListOf(msgs, "").Data, "compactions": api.ListOf(compactions, "").Data, "links": api.ListOf(links, "").Data,
 		}))
 	}
+	opt.Mark = part.named
 	heading, err := a.family(ctx, s, sess, links)
 	if err != nil {
 		return err
 	}
-	a.showHeading(sess, part.extent(&sess, f.all), heading...)
+	if err := a.showHeading(ctx, s, sess, part.extent(&sess, f.all), heading...); err != nil {
+		return err
+	}
 	out := transcript.Mention(transcript.NewTerminal(a.out, opt), links)
 	if err := showSpans(ctx, s, part, transcript.NewStream(sess, compactions, out.Item), out); err != nil || !f.follow {
 		return err
@@ -203,17 +207,22 @@ func (a *app) family(ctx context.Context, s *store.Store, sess session.Session, 
 	return append(facts, fact), nil
 }
 
-func (a *app) showHeading(sess session.Session, extent string, more ...string) {
+func (a *app) showHeading(ctx context.Context, s *store.Store, sess session.Session, extent string, more ...string) error {
+	sizes, err := s.ReportedSizes(ctx, []session.ID{sess.ID})
+	if err != nil {
+		return err
+	}
 	facts := []string{string(sess.ID), string(sess.Source)}
 	for _, fact := range []string{sess.Model, sess.Directory} {
 		if fact != "" {
 			facts = append(facts, fact)
 		}
 	}
-	facts = append(facts, extent, "context "+aboutTokens(sess.ContextTokens))
+	facts = append(facts, extent, "context "+aboutTokens(cmp.Or(sizes[sess.ID], sess.ContextTokens)))
 	facts = append(facts, more...)
 	const long = 400 // columns
-	fmt.Fprintf(a.out, "%s\n%s\n\n", transcript.OneLine(orDash(sess.Title), long), a.dim(a.fit(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " "), "")))
+	_, err = fmt.Fprintf(a.out, "%s\n%s\n\n", transcript.OneLine(orDash(sess.Title), long), a.dim(a.fit(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " "), "")))
+	return err
 }
 
 const (

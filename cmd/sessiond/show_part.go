@@ -18,9 +18,10 @@ import (
 // part is what show prints of a session: ranges of messages, oldest first.
 type part struct {
 	spans  []store.Span
-	chosen bool  // the user chose it
-	before int64 // messages of the path before it
-	path   int64 // messages of the whole path
+	chosen bool                // the user chose it
+	before int64               // messages of the path before it
+	path   int64               // messages of the whole path
+	named  *session.MessageRef // the message to point at
 }
 
 // around is how many messages show prints before and after a named one.
@@ -85,6 +86,17 @@ func neighbourhood(ctx context.Context, s *store.Store, p part, ref session.Mess
 	}
 	p.chosen = true
 	p.cut(max(1, at-around), min(p.path, at+around))
+	for ref.Seq > 1 { // a result is shown with its call
+		m, err := s.Message(ctx, ref)
+		if err != nil {
+			return p, err
+		}
+		if m.Role != session.Tool {
+			break
+		}
+		ref.Seq--
+	}
+	p.named = &ref
 	return p, nil
 }
 
@@ -199,7 +211,9 @@ func (a *app) showPrompts(ctx context.Context, s *store.Store, sess session.Sess
 	if a.flags.json {
 		return a.printJSON(api.ListOf(prompts, ""))
 	}
-	a.showHeading(sess, plural(int64(len(prompts)), "prompt", "prompts"))
+	if err := a.showHeading(ctx, s, sess, plural(int64(len(prompts)), "prompt", "prompts")); err != nil {
+		return err
+	}
 	rows := make([][]string, len(prompts))
 	for i := range prompts {
 		m := &prompts[i]
@@ -231,7 +245,10 @@ func (a *app) showMatches(ctx context.Context, s *store.Store, sess session.Sess
 	if a.flags.json {
 		return a.printJSON(api.ListOf(found, ""))
 	}
-	a.showHeading(sess, fmt.Sprintf("%s of %s", transcript.Count(int64(len(found))), plural(lengthOf(p.spans), "message", "messages")))
+	extent := fmt.Sprintf("%s of %s", transcript.Count(int64(len(found))), plural(lengthOf(p.spans), "message", "messages"))
+	if err := a.showHeading(ctx, s, sess, extent); err != nil {
+		return err
+	}
 	if len(found) == 0 {
 		fmt.Fprintf(a.out, "No message has %s. `sessiond search` finds other forms of words, and other sessions.\n", printable(strings.Join(words, " and ")))
 	}

@@ -185,6 +185,8 @@ func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session
 	if a.flags.json {
 		return a.printJSON(map[string]any{"session": sess, "segments": api.ListOf(tree.Segments, "").Data, "leaves": tree.Leaves})
 	}
-	a.showHeading(sess, plural(sess.MessageCount, "message", "messages"))
+	if err := a.showHeading(ctx, s, sess, plural(sess.MessageCount, "message", "messages")); err != nil {
+		return err
+	}
 	return transcript.Tree(a.out, sess.ID, tree.Segments, opt)
 }
