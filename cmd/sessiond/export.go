@@ -50,6 +50,7 @@ func (a *app) exportCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	f.filterFlags(fl)
+	a.completeFilters(cmd)
 	wordFlag(cmd, &f.format, "format", strings.Join(export.Names(), ", ")+" (default: by the extension of the output, else jsonl)", export.Names()...)
 	fl.StringVarP(&f.out, "output", "o", "", "`FILE`, or FOLDER/ for one file per session (default: standard output)")
 	fl.BoolVar(&f.force, "force", false, "overwrite existing files")

@@ -116,12 +116,12 @@ func (a *app) printFileLog(s *store.Store, paths []string, data []store.FileSess
 		}
 	}
 	cols := []column{
-		{name: "last", keep: 3},
+		{name: "last", keep: 4},
 		{name: "message"},
 		{name: "source", keep: 2},
-		{name: "did"},
+		{name: "did", keep: 3},
 		{name: "files", keep: 1, grow: true, least: 12},
-		{name: "title", grow: true, least: 12},
+		{name: "title", grow: true, least: a.leastTitle(len("20260211_001.100"))},
 	}
 	if !below {
 		cols = slices.Delete(cols, 4, 5)

@@ -55,6 +55,7 @@ func (a *app) lsCommand() *cobra.Command {
 	fl.BoolVar(&f.oldest, "oldest", false, "reverse the order: oldest or smallest first")
 	wordFlag(cmd, &f.sort, "sort", "sort by "+strings.Join(sortWords(), ", ")+"; newest or largest first", sortWords()...)
 	f.pageFlags.add(fl, defaultLimit)
+	a.completeFilters(cmd)
 	return cmd
 }
 
@@ -212,8 +213,14 @@ func (a *app) contextCell(used, window int64) string {
 	return transcript.Bar(float64(used)/float64(window), contextColumns)
 }
 
-// leastTitle is the width of a title for which other columns are dropped.
-const leastTitle = 40
+// leastTitle is the width of a title for which other columns than the first are dropped.
+func (a *app) leastTitle(first int) int {
+	const enough = 40
+	if w := a.columns(); w > 0 {
+		return min(enough, max(4, w-first-2))
+	}
+	return enough
+}
 
 func (a *app) printSessions(data []listedSession, next string) error {
 	catalogue, err := a.catalogue()
@@ -242,7 +249,7 @@ func (a *app) printSessions(data []listedSession, next string) error {
 	}
 	cols := []column{
 		{name: "id"},
-		{name: "title", least: leastTitle, grow: true},
+		{name: "title", grow: true},
 		{name: "", right: true, keep: 7},
 		{name: "source", keep: 3},
 		{name: "project", keep: 4, grow: true, least: 10},
@@ -252,9 +259,7 @@ func (a *app) printSessions(data []listedSession, next string) error {
 		{name: "cost", right: true, keep: 6},
 		{name: "active", keep: 8},
 	}
-	if w := a.columns(); w > 0 { // all else can go
-		cols[1].least = min(leastTitle, max(4, w-len(rows[0][0])-2))
-	}
+	cols[1].least = a.leastTitle(len(rows[0][0]))
 	if !folds {
 		cols = slices.Delete(cols, 2, 3)
 		for i := range rows {
