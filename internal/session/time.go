@@ -2,6 +2,7 @@ package session
 
 import (
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -101,17 +102,27 @@ func (t *Time) Scan(src any) error {
 	if !ok {
 		return fmt.Errorf("a time column contains %T, not text", src)
 	}
-	parsed, err := time.Parse(sqlTime, text)
-	if err != nil { // a manual change, e.g. with datetime('now')
-		parsed, err = time.Parse(time.DateTime, text)
+	var parsed time.Time
+	err := errNoTime
+	if len(text) > len(time.DateOnly) && text[len(time.DateOnly)] == ' ' { // package time is fast for RFC 3339 alone, and a list reads hundreds
+		parsed, err = time.Parse(time.RFC3339Nano, text[:len(time.DateOnly)]+"T"+text[len(time.DateOnly)+1:]+"Z")
+	}
+	if err != nil {
+		return fmt.Errorf("a time column contains %q: %w", clip(text, 40), err)
 	}
 	t.Time = parsed
-	return err
+	return nil
 }
+
+var errNoTime = errors.New("not a time like 2026-02-11 10:00:15.123")
 
 // MarshalJSON implements json.Marshaler.
 func (t Time) MarshalJSON() ([]byte, error) {
-	return []byte(t.UTC().Format(`"` + wireTime + `"`)), nil
+	utc := t.UTC()
+	b := make([]byte, 0, len(wireTime)+2)
+	b = utc.AppendFormat(append(b, '"'), time.RFC3339) // which is fast
+	ms := utc.Nanosecond() / 1e6
+	return append(b[:len(b)-1], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z', '"'), nil
 }
 
 // UnmarshalJSON accepts any RFC 3339 time and keeps its milliseconds.
