@@ -125,6 +125,9 @@ func TestTitlesNameSessions(t *testing.T) {
 	if code != exitConflict || !strings.Contains(errs, "Fix the parser") || !strings.Contains(errs, "Fix the lexer") || len(anyID.FindAllString(errs, -1)) != 2 {
 		t.Errorf("%d: %s", code, errs)
 	}
+	if _, errs, code := sh.try("", "purge", "--yes", "@.1"); code != exitUsage || !strings.Contains(errs, "purge deletes whole sessions") {
+		t.Errorf("a purge takes a message: %d %s", code, errs)
+	}
 	if _, errs, code := sh.try("", "purge", "--yes", "garden plans"); code != exitNotFound {
 		t.Errorf("a purge takes words of a title: %d %s", code, errs)
 	}
