@@ -129,7 +129,7 @@ func TestPagerStartsForLongOutput(t *testing.T) {
 		}
 	}
 	sh.env.environ = append(base[:len(base):len(base)], "PAGER=exit 127")
-	if _, errs, code := sh.try("", "ls"); code != exitFailed || errs == "" {
+	if _, errs, code := sh.try("", "ls"); code != exitFailed || !strings.Contains(errs, "--no-pager") {
 		t.Errorf("a pager that does not exist: %d %q", code, errs)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os/exec"
 	"syscall"
+
+	"sessiond/internal/session"
 )
 
 // defaultPager ends by itself if everything fits on the screen, passes colours, and leaves the text there. Git's is the same.
@@ -38,9 +40,8 @@ func (a *app) paged(ctx context.Context, print func() error) error {
 	if command == "" {
 		return print()
 	}
-	p := &pager{env: a.env, command: command, screen: max(2, a.height) - 1}
 	out, errs := a.out, a.err
-	p.direct = out
+	p := &pager{environ: a.environ, dir: a.dir, command: command, screen: max(2, a.height) - 1, direct: out, errs: raw(errs)}
 	a.out = &cleanWriter{to: p, color: true}
 	if a.errTTY {
 		a.err = a.out
@@ -52,10 +53,12 @@ func (a *app) paged(ctx context.Context, print func() error) error {
 
 // pager holds back its input until that is longer than the screen; then it starts the command and passes everything on.
 type pager struct {
-	*env
 	command string
+	environ []string
+	dir     string
 	screen  int       // lines
-	direct  io.Writer // for what fits, and without a pager
+	direct  io.Writer // for what fits on the screen
+	errs    io.Writer // of the command
 	held    bytes.Buffer
 	lines   int
 	cmd     *exec.Cmd // nil: not started
@@ -79,8 +82,8 @@ func (p *pager) Write(b []byte) (int, error) {
 
 func (p *pager) start() error {
 	cmd := exec.Command("sh", "-c", p.command) //nolint:gosec // the user's own
-	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = raw(p.direct), raw(p.env.err), p.environ, p.dir
-	if p.getenv("LESS") == "" {
+	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = raw(p.direct), p.errs, p.environ, p.dir
+	if (&env{environ: p.environ}).getenv("LESS") == "" {
 		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], "LESS=FRX")
 	}
 	to, err := cmd.StdinPipe()
@@ -102,8 +105,12 @@ func (p *pager) finish(ctx context.Context, err error) error {
 	}
 	failed := errors.Join(p.to.Close(), p.cmd.Wait())
 	var exit *exec.ExitError
-	if errors.As(failed, &exit) && exit.ExitCode() < 126 {
+	switch {
+	case !errors.As(failed, &exit):
+	case exit.ExitCode() < 126:
 		failed = nil // its own affair
+	default: // as the shell says
+		failed = session.Errorf(session.Invalid, "the pager %q cannot run: set SESSIOND_PAGER or PAGER to another one, or use --no-pager", p.command)
 	}
 	return errors.Join(err, failed)
 }
