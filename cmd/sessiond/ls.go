@@ -163,6 +163,16 @@ func (a *app) printNone(ctx context.Context, s *store.Store, filter store.Filter
 		line = "No sessions yet. `sessiond import` imports the histories of your agents; `sessiond append --new user 'hello'` begins a session."
 	default:
 		line = "No session matches " + given + "." + f.hint()
+		if f.nearest == "" && (filter.Since != nil || filter.Until != nil) {
+			filter.Since, filter.Until = nil, nil
+			others, _, err := s.Sessions(ctx, filter, store.Page{Limit: 1})
+			if err != nil {
+				return err
+			}
+			for _, other := range others {
+				line += fmt.Sprintf(" At any time: %s was active last, on %s.", other.ID, other.ActiveAt.Day(s.Zone()))
+			}
+		}
 	}
 	_, err := fmt.Fprintln(a.out, a.fit(line, ""))
 	return err
