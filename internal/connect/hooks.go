@@ -57,7 +57,7 @@ func (f jsonHooks) all(text []byte) ([]placed, error) {
 	}
 	byEvent, _ := hooks.Value.(*hujson.Object)
 	if byEvent == nil {
-		return nil, fmt.Errorf("hooks is not an object")
+		return nil, notA("an object", text, hooks, "hooks")
 	}
 	for _, m := range byEvent.Members {
 		event := m.Name.Value.(hujson.Literal).String()
@@ -125,7 +125,7 @@ func (f jsonHooks) add(old []byte, w Wanted) ([]byte, error) {
 				return nil, err
 			}
 		case groups.Value.Kind() != '[':
-			return nil, fmt.Errorf("hooks.%s is not a list", event)
+			return nil, notA("a list", text, groups, "hooks", event)
 		default: // behind the user's: Codex trusts a hook by its number in the list
 			text = appendItem(text, root, groups, "", group)
 		}

@@ -120,11 +120,12 @@ func (h Host) Programs() []Program {
 			{Hooks, filepath.Join(pi, "extensions", "sessiond.ts"), whole{piText}},
 			skill(pi),
 		}},
-		{Name: "goose", binary: "goose", Folder: goose, Files: []File{{MCP, filepath.Join(goose, "config.yaml"), yamlExtension{}}}},
-		{Name: "gemini-cli", binary: "gemini", Folder: gemini, Files: []File{server(filepath.Join(gemini, "settings.json"), "mcpServers")}},
-		{Name: "cursor", binary: "cursor", Folder: cursor, Files: []File{server(filepath.Join(cursor, "mcp.json"), "mcpServers")}},
+		{Name: "goose", binary: "goose", Folder: goose, Files: []File{{MCP, filepath.Join(goose, "config.yaml"), yamlExtension{}}, skill(goose)}},
+		{Name: "gemini-cli", binary: "gemini", Folder: gemini, Files: []File{server(filepath.Join(gemini, "settings.json"), "mcpServers"), skill(gemini)}},
+		{Name: "cursor", binary: "cursor", Folder: cursor, Files: []File{server(filepath.Join(cursor, "mcp.json"), "mcpServers"), skill(cursor)}},
 		{Name: "openclaw", binary: "openclaw", Folder: openclaw, Files: []File{
 			server(moved("OPENCLAW_CONFIG_PATH", filepath.Join(openclaw, "openclaw.json")), "mcp", "servers"),
+			skill(openclaw),
 		}},
 	}
 }
