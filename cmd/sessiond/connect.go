@@ -266,7 +266,7 @@ func (a *app) connectionChecks() []store.Check {
 			c.Detail += ": type /hooks in Codex"
 		}
 		if at, answered := a.lastAnswer(p.Name); answered {
-			c.Detail += ", hook last answered " + transcript.Ago(at, a.now())
+			c.Detail += ", last answered " + transcript.Ago(at, a.now())
 		}
 		checks = append(checks, c)
 	}

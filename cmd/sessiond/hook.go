@@ -12,11 +12,14 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/history"
 	"sessiond/internal/memory"
+	"sessiond/internal/session"
 	"sessiond/internal/tokens"
+	"sessiond/internal/touched"
 )
 
 // Bounds of a hook: an agent waits for it.
@@ -28,16 +31,25 @@ const (
 
 // hookEvent is what a program tells a hook: the form of Claude Code, which Codex and sessiond's plug-ins share.
 type hookEvent struct {
-	Session    string `json:"session_id"`
-	Transcript string `json:"transcript_path"`
-	Directory  string `json:"cwd"`
-	Event      string `json:"hook_event_name"`
-	Source     string `json:"source"` // of SessionStart: startup, resume, clear, compact
-	Prompt     string `json:"prompt"`
-	ToolInput  struct {
-		FilePath string `json:"file_path"`
-		Path     string `json:"path"`
-	} `json:"tool_input"`
+	Session    string         `json:"session_id"`
+	Transcript string         `json:"transcript_path"`
+	Directory  string         `json:"cwd"`
+	Event      string         `json:"hook_event_name"`
+	Source     string         `json:"source"` // of SessionStart: startup, resume, clear, compact
+	Prompt     string         `json:"prompt"`
+	ToolName   string         `json:"tool_name"`
+	ToolInput  jsontext.Value `json:"tool_input"`
+}
+
+// edited returns the first file that the tool is about to change; "" for none.
+func (e *hookEvent) edited() string {
+	call := session.Message{Parts: []session.Part{{Kind: session.PartToolCall, ToolName: e.ToolName, Arguments: string(e.ToolInput)}}}
+	for _, f := range touched.Files(&call, e.Directory) {
+		if f.Op != session.OpRead {
+			return f.Path
+		}
+	}
+	return ""
 }
 
 // hookAnswer is what a hook adds to the context.
@@ -105,10 +117,13 @@ func (a *app) hook(ctx context.Context, args []string) (err error) {
 		e.Directory = a.dir
 	}
 	text, err := a.answerHook(ctx, src, &e)
-	if err != nil || text == "" {
+	if err != nil {
 		return err
 	}
 	a.noteAnswer(args[0])
+	if text == "" {
+		return nil
+	}
 	var out hookAnswer
 	out.Output.Event, out.Output.Text = e.Event, text
 	b, err := json.Marshal(out)
@@ -142,14 +157,14 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 		}
 		m := memory.Memory{
 			Store: s.store, Index: s.index, Count: tokens.Reference().Text, Now: a.now,
-			Scope: memory.Scope{Projects: memory.ProjectsOf(e.Directory), Exclude: cfg.ExcludeProjects},
+			Scope: memory.NewScope([]string{e.Directory}, cfg.ExcludeProjects),
 		}
 		asking, err := s.store.SessionBySource(ctx, src.Name(), e.Session)
 		known := err == nil
 		if known {
 			m.Scope.Asking = asking.ID
 		}
-		switch file := e.ToolInput.FilePath + e.ToolInput.Path; {
+		switch file := e.edited(); {
 		case e.Source == "compact" && known:
 			text, err = m.AfterCompaction(ctx, &asking)
 		case e.Source == "compact":
@@ -203,14 +218,21 @@ func (a *app) importInBackground(src history.Source, transcript string) error {
 	return cmd.Start()
 }
 
-// noteAnswer notes that a program's hook was answered, for doctor.
+// noteAnswer notes that a program was answered, by a hook or a tool, for doctor.
 func (a *app) noteAnswer(program string) {
 	if cfg, err := a.load(nil); err == nil {
 		_ = os.WriteFile(answeredFile(cfg.DB, program), nil, 0o600)
 	}
 }
 
-// lastAnswer tells when a program's hook was answered last.
+// noteClient is noteAnswer for the client of an MCP server, by the name that it gives: codex-mcp-client, gemini-cli-mcp-client.
+func (a *app) noteClient(client string) {
+	if p, known := a.host().ProgramOf(client); known {
+		a.noteAnswer(p.Name)
+	}
+}
+
+// lastAnswer tells when a program was answered last.
 func (a *app) lastAnswer(program string) (at time.Time, answered bool) {
 	cfg, err := a.load(nil)
 	if err != nil {

@@ -123,18 +123,18 @@ func TestHookGivesBackWhatASummaryLost(t *testing.T) {
 			t.Errorf("%q is not given back:\n%s", want, text)
 		}
 	}
-	if strings.Contains(text, "412") {
+	if strings.Contains(text, "412") || !strings.Contains(text, "its summary does not say") {
 		t.Errorf("what the summary says is repeated:\n%s", text)
 	}
 	// A summary that the program writes later than it asks is not known.
 	path = h.transcript(anotherSession, harbour...)
-	if text = h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": anotherSession, "transcript_path": path}); !strings.Contains(text, "Never add a dependency") {
+	if text = h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": anotherSession, "transcript_path": path}); !strings.Contains(text, "Never add a dependency") || !strings.Contains(text, "34 boats") || !strings.Contains(text, "its summary may say some of it") {
 		t.Errorf("without a summary: %s", text)
 	}
 	if text = h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "resume", "session_id": oneSession, "transcript_path": path}); text != "" {
 		t.Errorf("a resumed session is told %s", text)
 	}
-	if out, _ := h.run("", "doctor"); !strings.Contains(out, "hook last answered") {
+	if out, _ := h.run("", "doctor"); !strings.Contains(out, "last answered") {
 		t.Errorf("doctor says nothing of the answer:\n%s", out)
 	}
 }
@@ -152,6 +152,8 @@ func TestHooksThatAskTell(t *testing.T) {
 		"another prompt":  {map[string]any{"hook_event_name": "UserPromptSubmit", "prompt": "Write a poem about the autumn leaves"}, ""},
 		"the own session": {map[string]any{"hook_event_name": "UserPromptSubmit", "session_id": oneSession, "prompt": "How many boats does the harbour master allow at most?"}, ""},
 		"edit":            {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": map[string]any{"file_path": "/x/planner.go"}}, "millimetres"},
+		"a patch":         {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "apply_patch", "tool_input": map[string]any{"command": "*** Begin Patch\n*** Update File: planner.go\n@@\n-a\n+b\n*** End Patch"}}, "millimetres"},
+		"a read":          {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": map[string]any{"file_path": "/x/planner.go"}}, ""},
 		"another file":    {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": map[string]any{"file_path": "/x/kites.go"}}, ""},
 		"no file":         {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": []int{1}}, ""},
 		"unknown":         {map[string]any{"hook_event_name": "Sunrise"}, ""},

@@ -130,6 +130,16 @@ func (h Host) Programs() []Program {
 	}
 }
 
+// ProgramOf returns the program of an MCP client, whose name begins with the program's.
+func (h Host) ProgramOf(client string) (Program, bool) {
+	for _, p := range h.Programs() {
+		if strings.HasPrefix(strings.ToLower(client), p.binary) {
+			return p, true
+		}
+	}
+	return Program{}, false
+}
+
 // Found reports whether a program is on this host: its folder, a file of it, or the program itself in PATH.
 func (h Host) Found(p Program) bool {
 	if exists(p.Folder) {

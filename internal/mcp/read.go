@@ -217,6 +217,12 @@ func (c *call) outline(ctx context.Context, sess *session.Session, nth int) erro
 	if err != nil {
 		return err
 	}
+	hidden := len(prompts)
+	if prompts, err = c.withoutPrivate(ctx, prompts); err != nil {
+		return err
+	}
+	hidden -= len(prompts)
+	nth += hidden
 	items, err := itemsOf(*sess, prompts)
 	if err != nil {
 		return err

@@ -95,7 +95,9 @@ func (c *collector) addCall(tool, text, directory string) {
 	case "text_editor", "str_replace_editor", "str_replace_based_edit_tool":
 		c.addFile(args.file(), directory, editorOp(args.Command))
 	case "apply_patch", "patch":
-		for _, patch := range []string{args.Input, args.PatchText, args.Patch} {
+		var command string
+		_ = json.Unmarshal(args.Command, &command) // as Codex tells it to a hook
+		for _, patch := range []string{args.Input, args.PatchText, args.Patch, command} {
 			c.addPatch(patch, directory)
 		}
 	case "bash", "shell", "shell_command", "local_shell", "exec", "exec_command":
