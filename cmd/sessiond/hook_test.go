@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,8 +23,26 @@ type hookHost struct {
 
 func newHookHost(t *testing.T) *hookHost {
 	h := &hookHost{t, t.TempDir()}
+	awaitImports(t, h.home)
 	testkit.Check(t, os.MkdirAll(filepath.Join(h.home, "proj"), 0o700))
 	return h
+}
+
+// awaitImports lets the end of a test wait for the imports that hooks started in the background, with a database below a
+// folder, before the folder is removed. Without /proc it does not see them.
+func awaitImports(t *testing.T, folder string) {
+	running := func() bool {
+		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		return slices.ContainsFunc(files, func(file string) bool {
+			args, _ := os.ReadFile(file)
+			return bytes.Contains(args, []byte("\x00import\x00")) && bytes.Contains(args, []byte(folder+"/"))
+		})
+	}
+	t.Cleanup(func() {
+		for running() {
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
 }
 
 func (h *hookHost) db() string { return filepath.Join(h.home, "sessiond", "sessions.db") }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -89,5 +90,27 @@ await plugin.setup({})
 		if got := strings.Count(asked, event); got != n {
 			t.Errorf("%d times %s, want %d:\n%s", got, event, n, asked)
 		}
+	}
+}
+
+// docs/hooks.md names each event of each program.
+func TestDocsNameTheEvents(t *testing.T) {
+	text := string(testkit.Must(os.ReadFile("../../docs/hooks.md"))(t))
+	names := regexp.MustCompile(`event\.type === "([\w.]+)"|"([\w.]+\.[\w.]+)": async|(dispose):|session\.hook\("(\w+)"|pi\.on\("(\w+)"`)
+	found := 0
+	for _, event := range events {
+		name, _, _ := strings.Cut(event, ":")
+		if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	for _, m := range names.FindAllStringSubmatch(opencodeText+piText, -1) {
+		found++
+		if name := strings.Join(m[1:], ""); !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if found != 16 {
+		t.Errorf("%d events of plug-ins, want 16", found)
 	}
 }
