@@ -115,6 +115,9 @@ func (a *app) connect(ctx context.Context, programs []connect.Program, f connect
 	if err != nil {
 		return err
 	}
+	if strings.Contains(binary, "/go-build") && !f.remove {
+		return usagef("`go run` deletes its sessiond (%s) when it ends: `go install ./cmd/sessiond`, then `sessiond connect`", binary)
+	}
 	wanted := connect.Wanted{Binary: binary, Events: connect.Events(f.atStart, f.forPrompts, f.beforeEdits)}
 	plan, failed := a.planConnections(programs, wanted, f.remove)
 	changes := 0
@@ -261,6 +264,9 @@ func (a *app) connectionChecks() []store.Check {
 		state, err := p.State()
 		if c.Detail = state.String(); err != nil {
 			c.Detail = "cannot be read: " + err.Error()
+		}
+		if state.Gone != "" {
+			c.Detail += ", but " + state.Gone + " does not exist: run `sessiond connect` again"
 		}
 		if len(state.Pending) > 0 {
 			c.Detail += ": type /hooks in Codex"

@@ -480,6 +480,21 @@ func TestEveryProgramIsAsBefore(t *testing.T) {
 	}
 }
 
+func TestStateNamesAMissingSessiond(t *testing.T) {
+	dir, host := home(t, map[string]string{".claude/settings.json": "{}", "bin/sessiond": ""})
+	p, at := program(t, host, "claude-code"), filepath.Join(dir, "bin/sessiond")
+	for _, c := range testkit.Must(p.Plan(Wanted{Binary: at, Events: events}, false))(t) {
+		testkit.Check(t, c.Write())
+	}
+	if state := testkit.Must(p.State())(t); state.Gone != "" {
+		t.Errorf("%s is there, but missed", state.Gone)
+	}
+	testkit.Check(t, os.Remove(at))
+	if state := testkit.Must(p.State())(t); state.Gone != at {
+		t.Errorf("the missing sessiond is %q", state.Gone)
+	}
+}
+
 func TestBackupIsKeptWhileConnected(t *testing.T) {
 	dir, host := home(t, map[string]string{".claude/settings.json": "{}"})
 	p := program(t, host, "claude-code")

@@ -167,6 +167,7 @@ func exists(path string) bool {
 type State struct {
 	Parts   map[Part]bool
 	Pending []string // events whose hooks Codex skips until its user trusts them
+	Gone    string   // the path of a sessiond that a file names and that does not exist; "": none
 }
 
 // State reads the files of a program.
@@ -176,8 +177,12 @@ func (p Program) State() (State, error) {
 	for _, f := range p.Files {
 		text, err := read(f.Path)
 		if err == nil {
+			var have Wanted
 			texts[f.Part] = text
-			_, s.Parts[f.Part], err = f.form.find(text)
+			have, s.Parts[f.Part], err = f.form.find(text)
+			if s.Parts[f.Part] && filepath.IsAbs(have.Binary) && !exists(have.Binary) {
+				s.Gone = have.Binary
+			}
 		}
 		if err != nil {
 			return s, fileError(f.Path, err)
