@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -87,13 +88,21 @@ func (a *app) hookCommand() *cobra.Command {
 	return cmd
 }
 
-// hook answers one event. Its error is told to nobody but a person who asks.
-func (a *app) hook(ctx context.Context, args []string) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("hook: %v", r)
-		}
-	}()
+// inTime is await for work that may panic. SQLite waits for another writer longer than a hook may; what is abandoned ends
+// with the process.
+func inTime[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	return await(ctx, func() (value T, err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("hook: %v", r)
+			}
+		}()
+		return do()
+	})
+}
+
+// hook answers one event. Its error is only for a person who asks.
+func (a *app) hook(ctx context.Context, args []string) error {
 	if len(args) != 1 {
 		return usagef("name one program")
 	}
@@ -102,7 +111,7 @@ func (a *app) hook(ctx context.Context, args []string) (err error) {
 		return usagef("unknown program %q", args[0])
 	}
 	src := a.sources()[at]
-	input, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.in, hookInput+1)) })
+	input, err := inTime(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.in, hookInput+1)) })
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
@@ -116,7 +125,7 @@ func (a *app) hook(ctx context.Context, args []string) (err error) {
 	if !filepath.IsAbs(e.Directory) {
 		e.Directory = a.dir
 	}
-	text, err := a.answerHook(ctx, src, &e)
+	text, err := inTime(ctx, func() (string, error) { return a.answerHook(ctx, src, &e) })
 	if err != nil {
 		return err
 	}
@@ -150,7 +159,7 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 	default:
 		return "", nil
 	}
-	return text, a.with(ctx, wiring{readOnly: true}, func(s *services) error {
+	err = a.with(ctx, wiring{readOnly: true}, func(s *services) error {
 		cfg, err := a.load(nil)
 		if err != nil {
 			return err
@@ -178,6 +187,7 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 		}
 		return err
 	})
+	return text, err
 }
 
 // importForHook imports what a program wrote since the last import, as far as the time allows. What fails here fails
@@ -185,13 +195,15 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 func (a *app) importForHook(ctx context.Context, src history.Source, transcript string) {
 	ctx, cancel := context.WithTimeout(ctx, hookImportTime)
 	defer cancel()
-	s, err := a.open(ctx, wiring{})
-	if err != nil {
-		return
-	}
-	im := history.Importer{Store: s}
-	_, _ = im.Run(ctx, src, transcripts(transcript))
-	_ = s.Close()
+	_, _ = inTime(ctx, func() (any, error) {
+		s, err := a.open(ctx, wiring{})
+		if err != nil {
+			return nil, err
+		}
+		im := history.Importer{Store: s}
+		_, err = im.Run(ctx, src, transcripts(transcript))
+		return nil, errors.Join(err, s.Close())
+	})
 }
 
 func transcripts(path string) []string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -203,6 +204,25 @@ func TestHookImportsInTheBackground(t *testing.T) {
 			t.Fatal("the session was not imported")
 		}
 	}
+}
+
+// Another program that writes, and does not end, delays no hook: it answers from what is stored.
+func TestHookDoesNotWaitForAWriter(t *testing.T) {
+	h := newHookHost(t)
+	path := h.transcript(oneSession, harbour...)
+	h.run("", "import", "claude-code")
+	db := testkit.Must(sql.Open("sqlite", h.db()))(t)
+	defer db.Close() //nolint:errcheck // of a test
+	writer := testkit.Must(db.Conn(t.Context()))(t)
+	testkit.Must(writer.ExecContext(t.Context(), "BEGIN IMMEDIATE"))(t)
+	for text := ""; text == ""; { // a busy machine may need more than the hook's time
+		text = h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": oneSession, "transcript_path": path})
+		if text != "" && !strings.Contains(text, "Never add a dependency") {
+			t.Errorf("told %s", text)
+		}
+	}
+	testkit.Must(writer.ExecContext(t.Context(), "ROLLBACK"))(t)
+	testkit.Check(t, writer.Close())
 }
 
 func TestHookNeverFails(t *testing.T) {
