@@ -92,10 +92,9 @@ func (f jsonHooks) find(old []byte) (Wanted, bool, error) {
 		w.Binary = unquoteShell(strings.TrimSuffix(h.command.Value.(hujson.Literal).String(), f.suffix()))
 		w.Events = append(w.Events, strings.TrimSuffix(h.event+":"+h.matcher, ":"))
 	}
-	return Wanted{}.merged(w).with(w.Binary), len(hooks) > 0, err
+	w.Events = Wanted{}.merged(w).Events // in their order, without those of a later version
+	return w, len(hooks) > 0, err
 }
-
-func (w Wanted) with(binary string) Wanted { w.Binary = binary; return w }
 
 func (f jsonHooks) add(old []byte, w Wanted) ([]byte, error) {
 	hooks, err := f.all(old)

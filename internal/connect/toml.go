@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -41,7 +40,7 @@ func (f tomlServer) add(old []byte, w Wanted) ([]byte, error) {
 		table = "\n" + table
 	}
 	out := append(bytes.Clone(rest), table...)
-	if !f.sameElse(old, out, true) {
+	if !sameElse(f, parseTOML, tomlKey, old, out, true) {
 		return nil, fmt.Errorf("%s is an inline table; write it as [%s.NAME] tables, or add sessiond by hand:\n%s", tomlKey, tomlKey, table)
 	}
 	return out, nil
@@ -55,7 +54,7 @@ func (f tomlServer) move(old []byte, w Wanted) ([]byte, error) {
 	}
 	for _, t := range tables {
 		if t.ours() && len(t.name) == 2 && t.command[1] > 0 {
-			if out := splice(old, t.command[0], t.command[1], quoteTOML(w.Binary)); f.sameElse(old, out, true) {
+			if out := splice(old, t.command[0], t.command[1], quoteTOML(w.Binary)); sameElse(f, parseTOML, tomlKey, old, out, true) {
 				return out, nil
 			}
 		}
@@ -79,28 +78,10 @@ func (f tomlServer) cut(old []byte) ([]byte, error) {
 		}
 		out = cutLines(out, tables[i].start, end)
 	}
-	if !f.sameElse(old, out, false) {
+	if !sameElse(f, parseTOML, tomlKey, old, out, false) {
 		return nil, fmt.Errorf("%s.%s is not a table of its own; remove it by hand", tomlKey, serverName)
 	}
 	return out, nil
-}
-
-// sameElse reports whether a changed text parses, says of sessiond what it should, and all else as before.
-func (f tomlServer) sameElse(old, changed []byte, wanted bool) bool {
-	without := func(text []byte) (map[string]any, bool) {
-		all, err := parseTOML(text)
-		if servers, ok := all[tomlKey].(map[string]any); ok {
-			delete(servers, serverName)
-			if len(servers) == 0 {
-				delete(all, tomlKey)
-			}
-		}
-		return all, err == nil
-	}
-	_, found, _ := f.find(changed)
-	before, _ := without(old)
-	after, ok := without(changed)
-	return ok && found == wanted && reflect.DeepEqual(before, after)
 }
 
 func parseTOML(text []byte) (map[string]any, error) {

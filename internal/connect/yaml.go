@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -43,7 +42,7 @@ func (f yamlExtension) add(old []byte, w Wanted) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !f.sameElse(old, out, true) {
+	if !sameElse(f, parseYAML, yamlKey, old, out, true) {
 		return nil, fmt.Errorf("%s has a form that cannot be edited in place; add sessiond by hand:\n%s", yamlKey, entry("  "))
 	}
 	return out, nil
@@ -63,7 +62,7 @@ func (f yamlExtension) move(old []byte, w Wanted) ([]byte, error) {
 		if end > len(old) || string(old[start:end]) != cmd.Value { // quoted: up to the end of the line
 			end = max(start, len(bytes.TrimRight(old[:lineStart(old, cmd.Line+1)], "\r\n")))
 		}
-		if out := splice(old, start, end, quoteTOML(w.Binary)); f.sameElse(old, out, true) {
+		if out := splice(old, start, end, quoteTOML(w.Binary)); sameElse(f, parseYAML, yamlKey, old, out, true) {
 			return out, nil
 		}
 	}
@@ -112,27 +111,10 @@ func (f yamlExtension) cut(old []byte) ([]byte, error) {
 			out = splice(out, len(bytes.TrimRight(out[:line], " \r\n")), line, " {}\n")
 		}
 	}
-	if !f.sameElse(old, out, false) {
+	if !sameElse(f, parseYAML, yamlKey, old, out, false) {
 		return nil, fmt.Errorf("%s.%s cannot be removed in place; remove it by hand", yamlKey, serverName)
 	}
 	return out, nil
-}
-
-// sameElse is tomlServer's, for YAML.
-func (f yamlExtension) sameElse(old, changed []byte, wanted bool) bool {
-	without := func(text []byte) (map[string]any, bool) {
-		all, err := parseYAML(text)
-		extensions, _ := all[yamlKey].(map[string]any)
-		delete(extensions, serverName)
-		if len(extensions) == 0 {
-			delete(all, yamlKey)
-		}
-		return all, err == nil
-	}
-	_, found, _ := f.find(changed)
-	before, _ := without(old)
-	after, ok := without(changed)
-	return ok && found == wanted && (len(before)+len(after) == 0 || reflect.DeepEqual(before, after))
 }
 
 func parseYAML(text []byte) (map[string]any, error) {
