@@ -132,6 +132,7 @@ var harbour = [][2]string{
 const (
 	oneSession     = "0a1b2c3d-0000-4000-8000-000000000001"
 	anotherSession = "0a1b2c3d-0000-4000-8000-000000000002"
+	thirdSession   = "0a1b2c3d-0000-4000-8000-000000000003"
 )
 
 func TestHookGivesBackWhatASummaryLost(t *testing.T) {
@@ -145,6 +146,16 @@ func TestHookGivesBackWhatASummaryLost(t *testing.T) {
 	}
 	if strings.Contains(text, "412") || !strings.Contains(text, "its summary does not say") {
 		t.Errorf("what the summary says is repeated:\n%s", text)
+	}
+	// At a second compaction, of which the summary is not written yet, the first one's does not count.
+	later := append(slices.Clone(harbour), [2]string{"summary", "The user wants the berth planner fixed."})
+	for range 12 {
+		later = append(later, [2]string{"user", "And now?"})
+	}
+	path = h.transcript(thirdSession, append(later, [2]string{"user", "Always ask the pilot first."}, [2]string{"assistant", "I will."})...)
+	text = h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": thirdSession, "transcript_path": path})
+	if !strings.Contains(text, "Never add a dependency") || !strings.Contains(text, "Always ask the pilot first") {
+		t.Errorf("at the second compaction: %s", text)
 	}
 	// A summary that the program writes later than it asks is not known.
 	path = h.transcript(anotherSession, harbour...)

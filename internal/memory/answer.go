@@ -27,7 +27,7 @@ const (
 	editLimit    = 600
 	longestText  = 9000    // bytes
 	mostOriginal = 8 << 20 // bytes of originals that are read, the newest
-	justNow      = 15 * time.Minute
+	writingTime  = 10 * time.Second // in which a program writes what belongs to a compaction
 )
 
 // Memory answers the questions of an agent from the stored sessions.
@@ -40,7 +40,8 @@ type Memory struct {
 }
 
 // AfterCompaction returns what the summary of a program's compaction, just made, lost of a session; "" for nothing. Of a
-// compaction that is not stored yet the summary cannot be read: Claude Code asks before it writes it.
+// compaction that is not stored yet the summary cannot be read: Claude Code asks before it writes it. The newest stored
+// one is an earlier one then, and the conversation went on behind it.
 func (m *Memory) AfterCompaction(ctx context.Context, sess *session.Session) (string, error) {
 	if sess.HeadID == nil {
 		return "", nil
@@ -49,8 +50,12 @@ func (m *Memory) AfterCompaction(ctx context.Context, sess *session.Session) (st
 	if err != nil {
 		return "", err
 	}
+	last, err := m.Store.MessageByID(ctx, *sess.HeadID)
+	if err != nil {
+		return "", err
+	}
 	summary, through := "", *sess.HeadID
-	if made != nil && made.Trigger == session.TriggerImport && m.Now().Sub(made.CreatedAt.Time) < justNow && made.ThroughID != nil {
+	if made != nil && made.Trigger == session.TriggerImport && made.ThroughID != nil && last.CreatedAt.Sub(made.CreatedAt.Time) < writingTime {
 		summary, through = made.Summary, *made.ThroughID
 	}
 	return m.Lost(ctx, sess, through, summary)
