@@ -25,8 +25,8 @@ const (
 	lostLimit    = 2000
 	promptLimit  = 800
 	editLimit    = 600
-	longestText  = 9000    // bytes
-	mostOriginal = 8 << 20 // bytes of originals that are read, the newest
+	longestText  = 9000             // bytes
+	mostOriginal = 8 << 20          // bytes of originals that are read, the newest
 	writingTime  = 10 * time.Second // in which a program writes what belongs to a compaction
 )
 
