@@ -133,7 +133,7 @@ func (h Host) Programs() []Program {
 // ProgramOf returns the program of an MCP client, whose name begins with the program's.
 func (h Host) ProgramOf(client string) (Program, bool) {
 	for _, p := range h.Programs() {
-		if strings.HasPrefix(strings.ToLower(client), p.binary) {
+		if strings.HasPrefix(strings.ToLower(client), p.Name) {
 			return p, true
 		}
 	}
