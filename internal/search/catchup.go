@@ -261,7 +261,7 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 		return err
 	}
 	defer func() { _ = last.Close() }()
-	doc, err := tx.PrepareContext(ctx, `INSERT INTO docs (docid, message_id, session_id, seq, words) VALUES (?, ?, ?, ?, ?)
+	doc, err := tx.PrepareContext(ctx, `INSERT INTO docs (docid, message_id, session_id, seq, words, tool) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (docid) DO NOTHING`)
 	if err != nil {
 		return err
@@ -292,7 +292,7 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry) (docid int64, err error) {
 	docid = millis(e.message.CreatedAt) << docBits
 	for {
-		res, err := doc.ExecContext(ctx, docid, e.message.RowID, string(e.message.SessionID), e.message.Seq, e.norm.words)
+		res, err := doc.ExecContext(ctx, docid, e.message.RowID, string(e.message.SessionID), e.message.Seq, e.norm.words, e.message.Role == session.Tool)
 		if err != nil {
 			return 0, err
 		}

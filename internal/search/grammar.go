@@ -3,6 +3,7 @@ package search
 import (
 	"hash/fnv"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,6 +140,11 @@ func (f filters) check() error {
 	}
 	return nil
 }
+
+var questionForm = regexp.MustCompile(`(?i)^\s*(who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b|[?？]\s*$`)
+
+// asks tells a question from a list of words: a hit need not have all words of a question.
+func asks(text string) bool { return questionForm.MatchString(text) }
 
 // content returns the wanted terms that say what is looked for: all but stop words, unless there are no others.
 func (p *parsed) content() []term {
