@@ -30,7 +30,9 @@ func (a *app) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "search TEXT", Short: "Search the messages of all sessions", Args: arguments(1, unlimited),
 		Long: "Searches the messages of every program, and lists the sessions in which the words are, best first. Up to\n" +
-			"three words are found together first. Of a text over 8 MiB only the first 8 MiB are searched.\n\n" +
+			"three words are found together first. For a question (who, what, …?) --messages also lists messages beside\n" +
+			"the best ones: an answer rarely repeats the question. The first 32 words of a query count, and the first\n" +
+			"8 MiB of a text.\n\n" +
 			search.Grammar,
 		Example: "  sessiond search what did we decide about the schema\n  sessiond search '\"exact words\"' -draft tool:bash --since 30d\n  sessiond search migration plan --messages --newest",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -40,7 +40,7 @@ const schema = `
 		session_id TEXT NOT NULL,
 		seq        INTEGER NOT NULL,
 		words      INTEGER NOT NULL,
-		tool       INTEGER NOT NULL -- 1: the output of a tool
+		tool       INTEGER NOT NULL -- 1: only the call or the output of a tool
 	);
 	CREATE VIRTUAL TABLE words USING fts5(stems, inflected, tags, content = '', contentless_delete = 1, tokenize = '` + tokenizer + `');`
 

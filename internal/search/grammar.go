@@ -185,10 +185,12 @@ func fields(text string) []field {
 		if len(text) > 1 && text[0] == '-' && !strings.HasPrefix(text[1:], "-") && !unicode.IsSpace(rune(text[1])) {
 			f.not, text = true, text[1:]
 		}
-		if rest, ok := strings.CutPrefix(text, `"`); ok {
+		rest, opens := strings.CutPrefix(text, `"`)
+		if opens && (f.not || strings.Contains(rest, `"`)) {
 			f.quoted = true
 			f.text, text, _ = strings.Cut(rest, `"`)
 		} else {
+			text = rest // without a quote that is never closed
 			end := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '"' })
 			if end < 0 {
 				end = len(text)

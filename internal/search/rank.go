@@ -45,7 +45,7 @@ const (
 // builtinB is b of FTS5's bm25(). Its k1 is 1.2; the weight 2 of a column makes it 0.6.
 const builtinB = 0.75
 
-// A tool's output counts 0.7: listings and diffs repeat the words of what was said about them.
+// A tool's call and output count 0.7: listings and diffs repeat the words of what was said about them.
 const bestFirst = `
 	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, -w.score * iif(d.tool, 0.7, 1.0)
 	FROM (SELECT rowid, score FROM (
@@ -178,7 +178,7 @@ func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs
 		full = full || len(some) == limit
 		docs = append(docs, some...)
 	}
-	if r.answersCount() {
+	if r.wantsAnswers() {
 		if docs, err = r.addBeside(ctx, docs); err != nil {
 			return nil, false, err
 		}
@@ -195,9 +195,9 @@ func sortDocs(docs []doc) {
 	})
 }
 
-// answersCount reports whether messages are looked for that need no word of the query: the answers to a question
+// wantsAnswers reports whether messages are looked for that need no word of the query: the answers to a question
 // that asks for nothing of a single message.
-func (r *run) answersCount() bool {
+func (r *run) wantsAnswers() bool {
 	f := r.parsed.filters
 	return r.query.Group == GroupMessage && !r.query.Rare && asks(r.query.Text) && len(r.parsed.without) == 0 &&
 		f.role+f.origin+f.path+f.tool == "" && !slices.ContainsFunc(r.parsed.terms, func(t term) bool { return t.not || t.quoted || t.prefix })
@@ -227,7 +227,7 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 				return nil, fmt.Errorf("read a message beside a found one: %w", err)
 			}
 			docid := millis(m.CreatedAt) << docBits
-			if m.Role != session.Tool && from <= docid && docid <= to && searchableText(&m) != "" {
+			if !saysNothing(&m) && from <= docid && docid <= to && searchableText(&m) != "" {
 				docs = append(docs, doc{docid: docid, rowID: m.RowID, session: m.SessionID, seq: m.Seq})
 			}
 		}
