@@ -125,23 +125,40 @@ func (t *tx) hide(sess session.Session) error {
 	if err := t.renameForks(sess); err != nil {
 		return err
 	}
-	if err := t.exec(`UPDATE sessions SET purged_at = ?, deleted_at = COALESCE(deleted_at, ?), updated_at = ?, revision = revision + 1,
+	if err := t.releaseChildren(sess.ID); err != nil {
+		return err
+	}
+	err := t.moveUsage(sess.ID, func() error {
+		return t.exec(`UPDATE sessions SET purged_at = ?, deleted_at = COALESCE(deleted_at, ?), updated_at = ?, revision = revision + 1,
 		title = '', title_source = '', key = '', generation = 0, source_id = '', directory = '', project = '', git_branch = '',
 		head_id = NULL, compaction_id = NULL, context_tokens = 0, settings = NULL, metadata = '{}' WHERE id = ?`,
-		t.now, t.now, t.now, sess.ID); err != nil {
+			t.now, t.now, t.now, sess.ID)
+	})
+	if err != nil {
 		return fmt.Errorf("hide session: %w", err)
 	}
 	// A key without a session is forgotten with its label: it may be a person's number and name.
 	if err := t.exec(`DELETE FROM keys WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE key = ?1 AND key <> '')`, sess.Key); err != nil {
 		return fmt.Errorf("forget the key: %w", err)
 	}
-	if err := t.execEach([]string{
-		`DELETE FROM links WHERE session_id IN (SELECT id FROM sessions WHERE parent_id = ?1 AND parent_id <> '' AND parent_kind = 'child')`,
-		`UPDATE sessions SET parent_id = '', parent_kind = '' WHERE parent_id = ?1 AND parent_id <> '' AND parent_kind = 'child'`,
-	}, sess.ID); err != nil {
+	return t.exec(`UPDATE store SET unscrubbed_at = COALESCE(unscrubbed_at, ?) WHERE id = 1`, t.now)
+}
+
+// releaseChildren makes a session's sub-agents sessions without a parent, which count for their own projects.
+func (t *tx) releaseChildren(id session.ID) error {
+	children, err := list[session.ID](t.ctx, t, `SELECT id FROM sessions WHERE parent_id = ? AND parent_id <> '' AND parent_kind = 'child'`, id)
+	if err != nil {
 		return fmt.Errorf("children: %w", err)
 	}
-	return t.exec(`UPDATE store SET unscrubbed_at = COALESCE(unscrubbed_at, ?) WHERE id = 1`, t.now)
+	for _, child := range children {
+		err := t.moveUsage(child, func() error {
+			return t.execEach([]string{`DELETE FROM links WHERE session_id = ?`, `UPDATE sessions SET parent_id = '', parent_kind = '' WHERE id = ?`}, child)
+		})
+		if err != nil {
+			return fmt.Errorf("child %s: %w", child, err)
+		}
+	}
+	return nil
 }
 
 // numberOfFork is what a fork's title has more than the one that it was copied from.
@@ -257,7 +274,9 @@ func (t *tx) purgeRuns(id session.ID) (bool, error) {
 
 func (t *tx) deleteMessage(id session.ID, row int64) error {
 	var tokens int64
-	var day, origin, source string
+	var day string
+	var origin session.Origin
+	var source session.Source
 	err := t.row(`SELECT m.tokens, m.day, m.origin, s.source FROM messages m JOIN sessions s ON s.id = m.session_id WHERE m.id = ? AND m.session_id = ?`,
 		[]any{row, id}, &tokens, &day, &origin, &source)
 	if noRows(err) {
@@ -287,14 +306,19 @@ func (t *tx) deleteMessage(id session.ID, row int64) error {
 			return err
 		}
 	}
-	return t.countPurged(day, source, 0, 1, origin == string(session.Person))
+	purged := usageSum{Messages: 1}
+	if origin == session.Person {
+		purged.Prompts = 1
+	}
+	return t.countPurged(day, source, purged)
 }
 
 // countPurged keeps what the roll-up counts explainable after the rows are gone.
-func (t *tx) countPurged(day, source string, sessions, messages int, prompt bool) error {
-	return t.exec(`INSERT INTO purged_days (day, source, sessions, messages, prompts) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (day, source) DO UPDATE SET sessions = sessions + excluded.sessions, messages = messages + excluded.messages, prompts = prompts + excluded.prompts`,
-		day, source, sessions, messages, prompt)
+func (t *tx) countPurged(day string, source session.Source, u usageSum) error {
+	return t.exec(`INSERT INTO purged_days (day, source, sessions, subagents, messages, prompts) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (day, source) DO UPDATE SET sessions = sessions + excluded.sessions, subagents = subagents + excluded.subagents,
+		messages = messages + excluded.messages, prompts = prompts + excluded.prompts`,
+		day, source, u.Sessions, u.Subagents, u.Messages, u.Prompts)
 }
 
 // checkExists refuses what would be written beside a session that was purged meanwhile.
@@ -445,12 +469,13 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 	case again:
 		return []session.ID{id}, nil
 	}
-	var day, source, parentKind string
+	var day, kind, parentKind string
+	var source session.Source
 	var parent session.ID
 	var draft, left bool
-	err = t.row(`SELECT day, source, draft, parent_id, parent_kind, EXISTS (SELECT 1 FROM messages WHERE session_id = s.id)
+	err = t.row(`SELECT day, source, kind, draft, parent_id, parent_kind, EXISTS (SELECT 1 FROM messages WHERE session_id = s.id)
 		OR EXISTS (SELECT 1 FROM compactions WHERE session_id = s.id) OR EXISTS (SELECT 1 FROM frozen WHERE session_id = s.id) FROM sessions s WHERE id = ?`, []any{id},
-		&day, &source, &draft, &parent, &parentKind, &left)
+		&day, &source, &kind, &draft, &parent, &parentKind, &left)
 	if noRows(err) {
 		return nil, nil // another process was here first
 	}
@@ -465,7 +490,11 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 			return nil, err
 		}
 		if !draft {
-			if err := t.countPurged(day, source, 1, 0, false); err != nil {
+			purged := usageSum{Sessions: 1}
+			if kind == session.KindSubagent {
+				purged.Subagents = 1
+			}
+			if err := t.countPurged(day, source, purged); err != nil {
 				return nil, err
 			}
 		}
