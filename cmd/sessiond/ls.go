@@ -201,7 +201,9 @@ func (a *app) printSessions(data []session.Session, next string) error {
 		return err
 	}
 	rows := make([][]string, len(data))
+	var unpriced int64
 	for i, s := range data {
+		unpriced += s.UnpricedCalls
 		var window int64
 		if s.Window != nil {
 			window = *s.Window
@@ -210,7 +212,7 @@ func (a *app) printSessions(data []session.Session, next string) error {
 		}
 		rows[i] = []string{
 			string(s.ID), orDash(s.Title), string(s.Source), orDash(lastElement(s.Project)), orDash(s.Model),
-			fmt.Sprint(s.MessageCount), transcript.ContextBar(&s, window, contextColumns), transcript.Money(s.CostNanoUSD, s.UnpricedCalls),
+			fmt.Sprint(s.MessageCount), transcript.ContextBar(&s, window, contextColumns), transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls),
 			transcript.Ago(s.ActiveAt.Time, a.now().In(a.cfg.Zone())),
 		}
 	}
@@ -225,6 +227,7 @@ func (a *app) printSessions(data []session.Session, next string) error {
 		{name: "cost", right: true, keep: 4},
 		{name: "active"},
 	}, rows)
+	a.explainPlus(unpriced)
 	a.printMore(next)
 	return nil
 }

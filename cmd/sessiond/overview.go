@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/analytics"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/transcript"
 	"sessiond/internal/web/api"
 )
 
@@ -38,14 +39,14 @@ func (a *app) overview(ctx context.Context) error {
 		return a.printJSON(map[string]any{"database": cfg.DB, "stats": st, "newest": api.ListOf(newest, "").Data})
 	}
 	fmt.Fprintf(a.out, "%s in %s, %s. Database: %s\n\n", plural(st.Messages, "message", "messages"),
-		plural(st.Sessions, "session", "sessions"), money(st.CostUSD, st.UnpricedCalls), cfg.DB)
+		plural(st.Sessions, "session", "sessions"), transcript.Money(st.NanoUSD(), st.UnpricedCalls), cfg.DB)
 	if err := a.printSessions(newest, ""); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.out, "\n  %-28s %s\n", "sessiond show "+firstID(newest), "read the newest session")
 	for _, hint := range [][2]string{
 		{"sessiond search WORDS", "search all messages"},
-		{"sessiond stats", humanize.Comma(st.Tokens.Input+st.Tokens.CacheRead+st.Tokens.CacheWrite+st.Tokens.Output) + " tokens, by model and day"},
+		{"sessiond stats", humanize.Comma(st.Tokens.AllInput()+st.Tokens.Output) + " tokens, by model and day"},
 		{"sessiond serve", "run the daemon, for agents over HTTP"},
 		{"sessiond help", "all commands"},
 	} {

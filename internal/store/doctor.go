@@ -78,8 +78,7 @@ func counterChecks() []struct{ name, what, query, advice string } {
 			UNION SELECT session_id, message_id FROM touched_files) m
 			WHERE NOT EXISTS (SELECT 1 FROM messages x WHERE x.id = m.message_id) LIMIT 5`, restore},
 		{"daily usage", "the roll-up sums up the sessions, messages and calls", `WITH kept AS (
-			SELECT day, project, source, model, purpose, ` + usageColumns + ` FROM daily_usage
-			WHERE (` + usageColumns + `) <> (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), recounted AS (` + recountedUsage + `)
+			SELECT day, project, source, model, purpose, ` + usageColumns + ` FROM daily_usage), recounted AS (` + recountedUsage + `)
 			SELECT day || ' ' || project || ' ' || source || ' ' || model FROM (SELECT * FROM kept EXCEPT SELECT * FROM recounted)
 			UNION SELECT day || ' ' || project || ' ' || source || ' ' || model FROM (SELECT * FROM recounted EXCEPT SELECT * FROM kept) LIMIT 5`, restore},
 	}

@@ -81,6 +81,9 @@ func usageOfCall(c *session.Call) *usageSum {
 
 func (t *tx) saveRollup(r rollup) error {
 	for k, u := range r {
+		if *u == (usageSum{}) {
+			continue
+		}
 		if err := t.exec(`INSERT INTO daily_usage (day, project, source, model, purpose, sessions, subagents, messages, prompts, calls,
 			input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, cost_nanousd, unpriced_calls)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -92,6 +95,14 @@ func (t *tx) saveRollup(r rollup) error {
 			unpriced_calls = unpriced_calls + excluded.unpriced_calls`,
 			k.Day, k.Project, k.Source, k.Model, k.Purpose, u.Sessions, u.Subagents, u.Messages, u.Prompts, u.Calls,
 			u.Input, u.CacheRead, u.CacheWrite, u.Output, u.CostNanoUSD, u.Unpriced); err != nil {
+			return fmt.Errorf("roll up %s: %w", k.Day, err)
+		}
+		if min(u.Sessions, u.Messages, u.Calls) >= 0 {
+			continue
+		}
+		// A row that counts nothing any more would still name the project of what was purged.
+		if err := t.exec(`DELETE FROM daily_usage WHERE day = ? AND project = ? AND source = ? AND model = ? AND purpose = ?
+			AND (`+usageColumns+`) = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)`, k.Day, k.Project, k.Source, k.Model, k.Purpose); err != nil {
 			return fmt.Errorf("roll up %s: %w", k.Day, err)
 		}
 	}
