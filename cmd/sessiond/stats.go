@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -207,6 +208,9 @@ func (a *app) printStats(ctx context.Context, reports *analytics.Reports, filter
 	return nil
 }
 
+// unnamed is what an empty value of a dimension means.
+var unnamed = map[analytics.Dimension]string{analytics.ByProject: "(no project)", analytics.ByModel: "(unknown)"}
+
 // columnName is a dimension as people call it.
 func columnName(d analytics.Dimension) string {
 	if d == analytics.BySource {
@@ -240,7 +244,7 @@ func (a *app) printUsage(by []analytics.Dimension, usage []analytics.Bucket) err
 			if d == analytics.ByProject {
 				value = lastElement(value)
 			}
-			rows[i] = append(rows[i], orDash(value))
+			rows[i] = append(rows[i], cmp.Or(value, unnamed[d], "–"))
 		}
 		if talks {
 			rows[i] = append(rows[i], humanize.Comma(b.Sessions-b.Subagents), humanize.Comma(b.Prompts))

@@ -266,7 +266,7 @@ func (s *Store) unmade() error {
 	if !s.opt.ReadOnly {
 		return nil
 	}
-	return session.Errorf(session.NotFound, "%s is empty: `sessiond import` fills it from the histories of the agents on this host", s.path)
+	return session.Errorf(session.NotFound, "%s is empty: `sessiond import` fills it with the histories of your agents, `sessiond serve` begins it", s.path)
 }
 
 func (s *Store) tooOld() error {
