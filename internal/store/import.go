@@ -649,7 +649,7 @@ func (im *importer) fields() error {
 		return nil
 	}
 	im.moved, im.keyed = true, s.Key != was.Key || s.Generation != was.Generation
-	return im.moveUsage(s.ID, func() error {
+	return im.moveUsage(s.ID, nil, func() error {
 		return im.exec(`UPDATE sessions SET directory = ?, project = ?, git_branch = ?, archived_at = ?, key = ?, generation = ?,
 			parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ?, metadata = ? WHERE id = ?`,
 			s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,

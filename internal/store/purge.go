@@ -38,6 +38,10 @@ type PurgeRequest struct {
 // is purged. A session that is being purged already goes on. A repeated request whose purge is
 // done gets no Purge, but how many messages that deleted. Codes: NotFound, PreconditionFailed.
 func (s *Store) BeginPurge(ctx context.Context, in PurgeRequest) (p *Purge, deleted int64, err error) {
+	known, err := s.readMessageUsage(ctx, in.Session)
+	if err != nil {
+		return nil, 0, err
+	}
 	var done *outcome
 	err = s.write(ctx, func(t *tx) error {
 		if running, err := t.purgeRuns(in.Session); err != nil || running {
@@ -46,7 +50,7 @@ func (s *Store) BeginPurge(ctx context.Context, in PurgeRequest) (p *Purge, dele
 		if done, err = t.findOutcome(in.Idem); err != nil || done != nil {
 			return err
 		}
-		return t.beginPurge(in)
+		return t.beginPurge(in, known)
 	})
 	switch {
 	case err != nil:
@@ -58,7 +62,7 @@ func (s *Store) BeginPurge(ctx context.Context, in PurgeRequest) (p *Purge, dele
 	return p, 0, err
 }
 
-func (t *tx) beginPurge(in PurgeRequest) error {
+func (t *tx) beginPurge(in PurgeRequest, known *messageUsage) error {
 	sess, err := readSession(t.ctx, t, in.Session)
 	if err != nil {
 		return err
@@ -66,7 +70,7 @@ func (t *tx) beginPurge(in PurgeRequest) error {
 	if in.IfRevision != nil && *in.IfRevision != sess.Revision {
 		return staleRevision(sess, *in.IfRevision)
 	}
-	if err := t.hide(sess); err != nil || in.Idem == nil {
+	if err := t.hide(sess, known); err != nil || in.Idem == nil {
 		return err
 	}
 	return t.keepOutcome(in.Idem, outcome{SessionID: string(sess.ID), Revision: sess.Revision, Status: 200})
@@ -111,7 +115,7 @@ func (s *Store) ResumePurge(ctx context.Context, id session.ID) (*Purge, error) 
 
 // hide takes a session out of everything that lists or reads, and empties what its row says.
 // Names that were made from it leave its forks, too.
-func (t *tx) hide(sess session.Session) error {
+func (t *tx) hide(sess session.Session, known *messageUsage) error {
 	if err := t.exec(`INSERT INTO purging (session_id, started_at) VALUES (?, ?)`, sess.ID, t.now); err != nil {
 		return err
 	}
@@ -128,7 +132,7 @@ func (t *tx) hide(sess session.Session) error {
 	if err := t.releaseChildren(sess.ID); err != nil {
 		return err
 	}
-	err := t.moveUsage(sess.ID, func() error {
+	err := t.moveUsage(sess.ID, known, func() error {
 		return t.exec(`UPDATE sessions SET purged_at = ?, deleted_at = COALESCE(deleted_at, ?), updated_at = ?, revision = revision + 1,
 		title = '', title_source = '', key = '', generation = 0, source_id = '', directory = '', project = '', git_branch = '',
 		head_id = NULL, compaction_id = NULL, context_tokens = 0, settings = NULL, metadata = '{}' WHERE id = ?`,
@@ -151,7 +155,7 @@ func (t *tx) releaseChildren(id session.ID) error {
 		return fmt.Errorf("children: %w", err)
 	}
 	for _, child := range children {
-		err := t.moveUsage(child, func() error {
+		err := t.moveUsage(child, nil, func() error {
 			return t.execEach([]string{`DELETE FROM links WHERE session_id = ?`, `UPDATE sessions SET parent_id = '', parent_kind = '' WHERE id = ?`}, child)
 		})
 		if err != nil {

@@ -678,7 +678,7 @@ func (r *restorer) finish() error {
 	if err := r.keepOneGenerationOpen(&in); err != nil {
 		return err
 	}
-	err := r.moveUsage(s.ID, func() error {
+	err := r.moveUsage(s.ID, nil, func() error {
 		return r.exec(`UPDATE sessions SET project = ?, parent_id = ?, parent_kind = ? WHERE id = ?`, in.Project, s.ParentID, s.ParentKind, s.ID)
 	})
 	if err != nil {

@@ -156,9 +156,35 @@ func (t *tx) usageProjectOf(id session.ID) (project string, _ error) {
 	return project, nil
 }
 
+// messageUsage is what the messages of a session count for. It is read before a transaction, which the
+// count of many messages would hold up.
+type messageUsage struct {
+	LastSeq int64 `db:"last_seq"`
+	Count   int64 `db:"message_count"`
+	usage   []usageRow
+}
+
+type usageRow struct {
+	usageKey
+	usageSum
+}
+
+// readMessageUsage counts the messages of a session that is about to lose its project.
+func (s *Store) readMessageUsage(ctx context.Context, id session.ID) (*messageUsage, error) {
+	read, err := first[messageUsage](ctx, s, messageExtent, string(id))
+	if err != nil || read == nil {
+		return nil, wrap(err, "messages of %s", id)
+	}
+	err = s.reports.SelectContext(ctx, &read.usage, `WITH counted (id, project) AS (SELECT ?, '') `+messagesOfCounted+groupMessages, string(id))
+	return read, wrap(err, "messages of %s", id)
+}
+
+const messageExtent = `SELECT last_seq, message_count FROM sessions WHERE id = ?`
+
 // moveUsage runs change, which gives a session another project or parent. What the session and its
-// sub-agents count for moves to the project that they have then.
-func (t *tx) moveUsage(id session.ID, change func() error) error {
+// sub-agents count for moves to the project that they have then. known, or nil, is what the session's
+// messages count for; they are counted anew if there are others by now.
+func (t *tx) moveUsage(id session.ID, known *messageUsage, change func() error) error {
 	from, err := t.usageProjectOf(id)
 	if err != nil {
 		return err
@@ -171,38 +197,53 @@ func (t *tx) moveUsage(id session.ID, change func() error) error {
 	if err != nil || to == from {
 		return err
 	}
-	type row struct {
-		usageKey
-		usageSum
-	}
-	err = each(t.ctx, t, func(r *row) error {
+	move := func(r *usageRow) error {
 		r.Project = to
 		t.usage.at(r.usageKey).add(&r.usageSum, 1)
 		r.Project = from
 		t.usage.at(r.usageKey).add(&r.usageSum, -1)
 		return nil
-	}, usageOfFamily, string(id))
-	return wrap(err, "usage of %s", id)
+	}
+	var counted session.ID // whose messages are counted already
+	if known != nil {
+		now, err := get[messageUsage](t.ctx, t, messageExtent, string(id))
+		if err != nil {
+			return fmt.Errorf("usage of %s: %w", id, err)
+		}
+		if now.LastSeq == known.LastSeq && now.Count == known.Count { // messages are immutable
+			counted = id
+			for i := range known.usage {
+				_ = move(&known.usage[i])
+			}
+		}
+	}
+	return wrap(each(t.ctx, t, move, usageOfFamily, string(id), string(counted)), "usage of %s", id)
 }
 
 const usageOfFamily = `
 	WITH RECURSIVE counted (id, project) AS (
-		SELECT ?, ''
+		SELECT ?1, ''
 		UNION ALL SELECT s.id, '' FROM counted p JOIN sessions s ON s.parent_id = p.id AND s.parent_id <> '' AND s.parent_kind = 'child' AND s.purged_at IS NULL)
-	SELECT * FROM (` + usageOfCounted + `)`
+	SELECT * FROM (` + callsOfCounted + ` UNION ALL ` + messagesOfCounted + ` WHERE counted.id <> ?2 ` + groupMessages + `)`
 
-// usageOfCounted is what the sessions of a table counted(id, project) count for.
-const usageOfCounted = `
+// callsOfCounted is what the sessions of a table counted(id, project) and their calls count for.
+const callsOfCounted = `
 	SELECT day, project, source, model, purpose, 0 AS sessions, 0 AS subagents, 0 AS messages, 0 AS prompts, COUNT(*) AS calls,
 	       SUM(input_tokens) AS input_tokens, SUM(cache_read_tokens) AS cache_read_tokens, SUM(cache_write_tokens) AS cache_write_tokens,
 	       SUM(output_tokens) AS output_tokens, COALESCE(SUM(cost_nanousd), 0) AS cost_nanousd, SUM(cost_nanousd IS NULL) AS unpriced_calls
 	FROM counted JOIN calls ON session_id = counted.id AND session_id <> '' GROUP BY day, project, source, model, purpose
 	UNION ALL
 	SELECT day, counted.project, source, '', '', COUNT(*), SUM(kind = 'subagent'), 0, 0, 0, 0, 0, 0, 0, 0, 0
-	FROM counted JOIN sessions s ON s.id = counted.id WHERE draft = 0 GROUP BY day, counted.project, source
-	UNION ALL
-	SELECT m.day, counted.project, s.source, '', '', 0, 0, COUNT(*), SUM(m.origin = 'person'), 0, 0, 0, 0, 0, 0, 0
-	FROM counted JOIN sessions s ON s.id = counted.id JOIN messages m ON m.session_id = counted.id GROUP BY m.day, counted.project, s.source`
+	FROM counted JOIN sessions s ON s.id = counted.id WHERE draft = 0 GROUP BY day, counted.project, source`
+
+// messagesOfCounted is the same for their messages.
+const messagesOfCounted = `
+	SELECT m.day, counted.project, s.source, '' AS model, '' AS purpose, 0 AS sessions, 0 AS subagents, COUNT(*) AS messages,
+	       SUM(m.origin = 'person') AS prompts, 0 AS calls, 0 AS input_tokens,
+	       0 AS cache_read_tokens, 0 AS cache_write_tokens, 0 AS output_tokens, 0 AS cost_nanousd, 0 AS unpriced_calls
+	FROM counted JOIN sessions s ON s.id = counted.id JOIN messages m ON m.session_id = counted.id`
+
+const groupMessages = ` GROUP BY m.day, counted.project, s.source`
 
 const usageColumns = `sessions, subagents, messages, prompts, calls, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, cost_nanousd, unpriced_calls`
 
@@ -213,7 +254,7 @@ const recountedUsage = `
 		UNION ALL SELECT s.id, p.project FROM counted p JOIN sessions s ON s.parent_id = p.id AND s.parent_id <> '' AND s.parent_kind = 'child' AND s.purged_at IS NULL)
 	SELECT day, project, source, model, purpose, SUM(sessions), SUM(subagents), SUM(messages), SUM(prompts), SUM(calls), SUM(input_tokens),
 	       SUM(cache_read_tokens), SUM(cache_write_tokens), SUM(output_tokens), SUM(cost_nanousd), SUM(unpriced_calls)
-	FROM (` + usageOfCounted + `
+	FROM (` + callsOfCounted + ` UNION ALL ` + messagesOfCounted + groupMessages + `
 	UNION ALL
 	SELECT day, '', source, model, purpose, 0, 0, 0, 0, 1, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens,
 	       COALESCE(cost_nanousd, 0), cost_nanousd IS NULL FROM calls WHERE session_id = ''
