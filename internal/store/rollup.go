@@ -290,9 +290,17 @@ type CallTotal struct {
 	CostNanoUSD int64           `db:"cost"` // of the priced ones
 }
 
-// CallTotals counts model calls by purpose and status, as CompactionTotals does compactions.
+// CallTotals counts model calls by purpose and status: the failed ones by their index, the others as what
+// the roll-up has beyond them.
 func (s *Store) CallTotals(ctx context.Context) ([]CallTotal, error) {
 	var totals []CallTotal
-	err := s.reports.SelectContext(ctx, &totals, `SELECT purpose, status, COUNT(*) AS n, COALESCE(SUM(cost_nanousd), 0) AS cost FROM calls GROUP BY purpose, status`)
+	err := s.reports.SelectContext(ctx, &totals, `
+		WITH failed AS MATERIALIZED (
+			SELECT purpose, COUNT(*) AS n, COALESCE(SUM(cost_nanousd), 0) AS cost FROM calls WHERE status = 'failed' GROUP BY purpose),
+		made AS (SELECT purpose, SUM(calls) AS n, SUM(cost_nanousd) AS cost FROM daily_usage WHERE purpose <> '' GROUP BY purpose)
+		SELECT purpose, 'failed' AS status, n, cost FROM failed
+		UNION ALL
+		SELECT m.purpose, 'ok', m.n - COALESCE(f.n, 0), m.cost - COALESCE(f.cost, 0) FROM made m LEFT JOIN failed f ON f.purpose = m.purpose
+		WHERE m.n > COALESCE(f.n, 0)`)
 	return totals, wrap(err, "count calls")
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -197,6 +198,14 @@ func TestCountersAndRollUpsEqualARecount(t *testing.T) {
 				rt.Fatalf("%s: %s", c.Name, c.Detail)
 			}
 		}
+		var want []CallTotal
+		testkit.Check(rt, s.reports.SelectContext(t.Context(), &want, `SELECT purpose, status, COUNT(*) AS n, COALESCE(SUM(cost_nanousd), 0) AS cost
+			FROM calls GROUP BY purpose, status ORDER BY purpose, status`))
+		got := testkit.Must(s.CallTotals(t.Context()))(rt)
+		slices.SortFunc(got, func(a, b CallTotal) int {
+			return strings.Compare(string(a.Purpose)+a.Status, string(b.Purpose)+b.Status)
+		})
+		testkit.Equal(rt, want, got)
 	})
 }
 
@@ -213,6 +222,7 @@ func (c *counting) any() session.ID { return rapid.SampledFrom(c.ids).Draw(c.t, 
 func (c *counting) call() *session.Call {
 	call := session.Call{
 		Model: rapid.SampledFrom([]string{"a", "b"}).Draw(c.t, "model"), ExternalID: rapid.SampledFrom([]string{"", "1", "2"}).Draw(c.t, "external"),
+		Status:      rapid.SampledFrom([]string{session.CallOK, session.CallFailed}).Draw(c.t, "status"),
 		Purpose:     rapid.SampledFrom([]session.Purpose{"", session.PurposeTitle}).Draw(c.t, "purpose"),
 		InputTokens: rapid.Int64Range(0, 9).Draw(c.t, "input"), OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4,
 	}
@@ -327,7 +337,7 @@ func TestMigrationCountsTheUsageByProject(t *testing.T) {
 	testkit.Check(t, s.Close())
 	db := testkit.Must(sql.Open("sqlite", s.path))(t)
 	for _, q := range []string{
-		`DELETE FROM goose_db_version WHERE version_id = 109`, `ALTER TABLE purged_days DROP COLUMN subagents`, `DROP TABLE daily_usage`,
+		`DELETE FROM goose_db_version WHERE version_id = 109`, `DROP INDEX calls_failed`, `ALTER TABLE purged_days DROP COLUMN subagents`, `DROP TABLE daily_usage`,
 		`CREATE TABLE daily_usage (day TEXT, source TEXT, model TEXT, calls INTEGER)`,
 	} {
 		testkit.Must(db.ExecContext(t.Context(), q))(t)

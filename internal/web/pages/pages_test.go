@@ -413,7 +413,13 @@ func TestUsageIsWhatStatsSays(t *testing.T) {
 	cost := int64(1_250_000_000)
 	id := k.session(store.NewSession{Title: "Boats", Project: "/home/me/boats"})
 	testkit.Must(k.store.AddCall(t.Context(), session.Call{SessionID: id, Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: 4321, OutputTokens: 99, CostNanoUSD: &cost, PriceSource: "reported"}))(t)
-	has(t, k.open("/usage"), "$1.25", "4,321", "boats", "2026-02-11", `<rect x="0"`)
+	child := k.session(store.NewSession{Project: "/home/me/elsewhere", ParentID: id, Kind: session.KindSubagent})
+	testkit.Must(k.store.AddCall(t.Context(), session.Call{SessionID: child, Model: "n", InputTokens: 1_000}))(t)
+	page := k.open("/usage")
+	has(t, page, "$1.25 &#43; 1 call without a price", "5,321", "$1.25&#43;", "boats", "2026-02-11", `<rect x="0"`)
+	if strings.Contains(page, "elsewhere") {
+		t.Error("a sub-agent counts for its own project")
+	}
 	has(t, k.open("/usage?since=2027-01-01"), "Usage")
 	if status, _, _ := k.do("GET", "/usage?since=never", nil); status != 422 {
 		t.Errorf("since=never: %d", status)
