@@ -26,10 +26,17 @@ func (a *app) overview(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close() //nolint:errcheck // a reader
-	st, err := analytics.New(s.Reader(), s.Zone()).Stats(ctx, analytics.Filter{})
+	defer s.Close()                              //nolint:errcheck // a reader
+	by := []analytics.Dimension{analytics.ByDay} // the fastest way to the sums
+	if a.flags.json {
+		by = analytics.Dimensions
+	}
+	st, err := analytics.New(s.Reader(), s.Zone()).Stats(ctx, analytics.Filter{}, by...)
 	if err != nil {
 		return err
+	}
+	if st.Sessions == 0 && !a.flags.json {
+		return a.welcome(ctx, cfg.DB)
 	}
 	newest, _, err := s.Sessions(ctx, store.Filter{}, store.Page{Limit: 5})
 	if err != nil {
@@ -72,7 +79,7 @@ func (a *app) welcome(ctx context.Context, db string) error {
 	if a.flags.json {
 		return a.printJSON(map[string]any{"database": db, "stats": nil, "newest": []string{}, "found": append([]past{}, found(pasts)...)})
 	}
-	fmt.Fprintln(a.out, a.fit("sessiond keeps the conversations of every AI agent on this host in one file. There is no file yet; `sessiond import` makes it at "+db+".", ""))
+	fmt.Fprintln(a.out, a.fit("sessiond keeps the conversations of every AI agent on this host in one file. None is here yet: `sessiond import` fills "+db+".", ""))
 	fmt.Fprintln(a.out)
 	a.printFound(pasts)
 	return a.printNext("To begin:", [][2]string{

@@ -34,7 +34,6 @@ func TestHelpPages(t *testing.T) {
 // testdata/messages.txt run one after another, in one home, a minute apart.
 func TestMessages(t *testing.T) {
 	home := t.TempDir()
-	t.Setenv("HOME", home) // histories of programs are looked for there
 	dir := filepath.Join(home, "shop")
 	testkit.Check(t, os.MkdirAll(filepath.Join(dir, ".git"), 0o700))
 	now := time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)
@@ -54,7 +53,7 @@ func TestMessages(t *testing.T) {
 		var out, problems bytes.Buffer
 		code := run(context.Background(), fields(line), &env{
 			in: strings.NewReader(""), out: &out, err: &problems, now: func() time.Time { return now }, dir: dir, program: "sessiond",
-			environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TZ=UTC", "XDG_DATA_HOME=" + home + "/data", "XDG_CONFIG_HOME=" + home + "/config", "XDG_RUNTIME_DIR=" + home, "SESSIOND_TIMEZONE=UTC"},
+			environ: []string{"HOME=" + home, "TZ=UTC", "XDG_DATA_HOME=" + home + "/data", "XDG_CONFIG_HOME=" + home + "/config", "XDG_RUNTIME_DIR=" + home, "SESSIOND_TIMEZONE=UTC"},
 		})
 		fmt.Fprintln(&said, strings.TrimSpace("$ sessiond "+line))
 		said.WriteString(out.String())
