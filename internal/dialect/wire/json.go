@@ -328,15 +328,10 @@ func AppendText(b []byte, s string) []byte {
 }
 
 // Quote writes a string as JSON.
-func Quote(s string) jsontext.Value { return AppendText(make([]byte, 0, sizeOfText(s)), s) }
-
-// sizeOfText estimates the length of a string as JSON: code has many escapes.
-func sizeOfText(s string) int { return len(s) + len(s)/4 + len(`""`) }
+func Quote(s string) jsontext.Value { return AppendText(nil, s) }
 
 // Array writes an array.
-func Array[T ~[]byte](elements []T) jsontext.Value {
-	return appendArray(make([]byte, 0, sizeOfArray(elements)), elements)
-}
+func Array[T ~[]byte](elements []T) jsontext.Value { return appendArray(nil, elements) }
 
 func appendArray[T ~[]byte](b []byte, elements []T) []byte {
 	b = append(b, '[')
@@ -347,14 +342,6 @@ func appendArray[T ~[]byte](b []byte, elements []T) []byte {
 		b = append(b, e...)
 	}
 	return append(b, ']')
-}
-
-func sizeOfArray[T ~[]byte](elements []T) int {
-	size := len(`[]`)
-	for _, e := range elements {
-		size += len(e) + len(`,`)
-	}
-	return size
 }
 
 // Clean writes halves of surrogate pairs as U+FFFD: providers take a request that holds one for
