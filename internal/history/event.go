@@ -66,7 +66,6 @@ const headLines = 256
 func FirstEvent[T any, P eventOf[T]](in *Intake, wanted func(P) bool) (first P, err error) {
 	end := errors.New("end of the search")
 	err = in.Survey(func(l FileLine) error {
-		l.Bytes = bytes.Clone(l.Bytes)
 		p, _ := decodeEvent[T, P](l)
 		if e, _, _, _ := p.Head(); e.Wrong == "" && wanted(p) {
 			first = p

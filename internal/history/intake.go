@@ -9,6 +9,7 @@ import (
 	"hash"
 	"hash/maphash"
 	"io"
+	"iter"
 	"os"
 	"time"
 
@@ -216,8 +217,8 @@ func (in *Intake) Emit(b Batch) error { return in.emit(b) }
 // Unpacked says how many bytes can be read of a file that is compressed.
 func (in *Intake) Unpacked(size int64) { in.length = size }
 
-// Lines reads the file's lines from the first, counting nothing.
-func (in *Intake) Lines() *Lines { return NewLines(in.file, 0, in.length) }
+// Lines yields the lines of the file, and counts nothing.
+func (in *Intake) Lines() iter.Seq2[FileLine, error] { return Lines(in.file, in.length) }
 
 // Import counts records that became a part of the session itself, as a header does.
 func (in *Intake) Import(n int) {

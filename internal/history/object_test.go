@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -176,27 +175,20 @@ func TestLines(t *testing.T) {
 			data = append(append(data, bytes.Repeat([]byte{'x'}, n)...), '\n')
 		}
 		data = append(data, rapid.SampledFrom([]string{"", "tail", strings.Repeat("t", readSize)}).Draw(rt, "tail")...)
-		from := rapid.IntRange(0, len(data)).Draw(rt, "from")
-		lines := NewLines(bytes.NewReader(data), int64(from), int64(len(data)))
 		var got []byte
-		for {
-			line, at, ended, err := lines.Next()
-			if errors.Is(err, io.EOF) {
-				break
+		for line, err := range Lines(bytes.NewReader(data), int64(len(data))) {
+			if err != nil || int(line.At) != len(got) {
+				rt.Fatalf("at %d, %v", line.At, err)
 			}
-			if err != nil || int(at) != from+len(got) {
-				rt.Fatalf("at %d, %v", at, err)
-			}
-			got = append(got, line...)
-			if ended {
+			if got = append(got, line.Bytes...); line.Ended {
 				got = append(got, '\n')
 			}
-			if int(lines.Offset()) != from+len(got) {
-				rt.Fatalf("offset %d", lines.Offset())
+			if int(line.End) != len(got) {
+				rt.Fatalf("end %d", line.End)
 			}
 		}
-		if !bytes.Equal(got, data[from:]) {
-			rt.Fatalf("%d bytes of %d", len(got), len(data)-from)
+		if !bytes.Equal(got, data) {
+			rt.Fatalf("%d bytes of %d", len(got), len(data))
 		}
 	})
 }

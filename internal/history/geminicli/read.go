@@ -16,12 +16,16 @@ import (
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
 	return history.Replay(ctx, session.SourceGeminiCLI, found, cursor, known, s.now, emit, func(in *history.Intake) error {
-		first, _, _, err := in.Lines().Next()
-		if err != nil {
-			return err
+		var first []byte
+		for line, err := range in.Lines() {
+			if err != nil {
+				return err
+			}
+			first = history.Unmarked(line.Bytes)
+			break
 		}
 		var d document
-		switch first = history.Unmarked(first); {
+		switch {
 		case bytes.HasPrefix(first, []byte("[")):
 			return readLog(in)
 		case history.Unmarshal(first, &d) == nil && d.SessionID != "" && d.Messages == nil:

@@ -326,10 +326,9 @@ func firstObject(path string) history.Object {
 		return nil
 	}
 	defer file.Close()
-	line, _, _, err := history.NewLines(file, 0, min(info.Size(), 1<<20)).Next()
-	if err != nil {
-		return nil
+	for line := range history.Lines(file, min(info.Size(), 1<<20)) {
+		o, _ := pi.Parse(line.Bytes)
+		return o
 	}
-	o, _ := pi.Parse(slices.Clone(line))
-	return o
+	return nil
 }

@@ -168,16 +168,11 @@ func (x *databaseReader) archive(name, sum string, packed []byte) (*spool, error
 
 // coldEvents yields the events among the lines of an archive and counts them.
 func coldEvents(text *spool, yield func(seq, made int64, raw []byte) error, early *history.Records) (n int, err error) {
-	lines := history.NewLines(text, 0, text.size)
-	for {
-		line, _, _, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			return n, nil
-		}
+	for line, err := range history.Lines(text, text.size) {
 		if err != nil {
 			return n, err
 		}
-		o, ok := pi.Parse(line)
+		o, ok := pi.Parse(line.Bytes)
 		kind := o.String("kind")
 		event, is := history.Fields(o.Get("row"))
 		seq, numbered := pi.Whole(event.Get("seq"))
@@ -189,10 +184,11 @@ func coldEvents(text *spool, yield func(seq, made int64, raw []byte) error, earl
 			if err := yield(seq, made, []byte(raw)); err != nil {
 				return n, err
 			}
-		case len(bytes.TrimSpace(line)) > 0:
+		case len(bytes.TrimSpace(line.Bytes)) > 0:
 			early.Skip(skipDerived, 1)
 		}
 	}
+	return n, nil
 }
 
 // archives imports the transcripts that were put away whole: earlier generations of a key.
@@ -266,16 +262,15 @@ func (x *databaseReader) archived(a archived) error {
 	}
 	defer text.Close() //nolint:errcheck // it has no name any more
 	t := &transcript{path: path, file: text, rows: []row{}}
-	lines := history.NewLines(text, 0, text.size)
-	for {
-		_, at, _, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for line, err := range history.Lines(text, text.size) {
 		if err != nil {
 			return err
 		}
-		t.rows = append(t.rows, row{at: at, size: int64(lines.Size()), made: a.made})
+		size := line.End - line.At
+		if line.Ended {
+			size--
+		}
+		t.rows = append(t.rows, row{at: line.At, size: size, made: a.made})
 	}
 	x.sessions++
 	return x.run(t, about, history.Records{}, "")
