@@ -213,7 +213,7 @@ func open(path string, raw jsontext.Value) ([]block, error) {
 		if b.Object, err = wire.ParseObject(path, raw); err != nil {
 			return b, err
 		}
-		if b.kind, _ = wire.Text(b.Get("type")); b.kind == "" {
+		if b.kind = b.String("type"); b.kind == "" {
 			err = wire.Errorf(session.Invalid, wire.Join(path, "type"), "must say what the block is, not be %s", wire.Describe(b.Get("type")))
 		}
 		return b, err
@@ -298,7 +298,7 @@ func source(b *block, p *wire.Part) error {
 		return err
 	}
 	p.X.MediaType, p.X.Name = o.Text("media_type"), b.Text("title")
-	switch kind, _ := wire.Text(o.Get("type")); kind {
+	switch o.String("type") {
 	case sourceBase64:
 		wire.AttachBase64(p, o.Get("data"))
 	case sourceText:
@@ -350,8 +350,7 @@ func (d *decoder) serverResult(b *block, p *wire.Part) (err error) {
 	}
 	failed := string(b.Get("is_error")) == "true"
 	if o, err := wire.ParseObject("content", b.Get("content")); err == nil {
-		kind, _ := wire.Text(o.Get("type"))
-		failed = failed || strings.HasSuffix(kind, "_error")
+		failed = failed || strings.HasSuffix(o.String("type"), "_error")
 	}
 	if failed {
 		p.IsError = &failed
@@ -446,7 +445,7 @@ func readable(o *wire.Object) string {
 }
 
 func collect(o *wire.Object, lines *[]string) {
-	if kind, _ := wire.Text(o.Get("type")); kind == "base64" {
+	if kind := o.String("type"); kind == "base64" {
 		return
 	}
 	for _, m := range o.Members() {

@@ -801,8 +801,7 @@ func (r *partReader) inline(p *wire.Part) error {
 		err = r.arguments(&o, path, p)
 	case fieldCodeResult:
 		p.Kind = session.PartToolResult
-		outcome, _ := wire.Text(o.Get("outcome"))
-		failed := outcome != outcomeOK
+		failed := o.String("outcome") != outcomeOK
 		p.IsError = &failed
 		if wire.KindOf(o.Get("output")) == '"' {
 			p.Text, err = r.StringOf(path, "output", o.Get("output"))

@@ -380,9 +380,8 @@ func isAccepted(m *wire.Message, callID string) bool {
 		}
 		isA := func(field string, kind byte) bool { v := o.Get(field); return wire.IsNull(v) || wire.KindOf(v) == kind }
 		isOne := func(field string, words ...string) bool { return slices.Contains(words, o.Text(field)) }
-		id, _ := wire.Text(o.Get("id"))
 		tool, _ := wire.Text(lookup(&o, "toolType"))
-		ok := wire.IsNull(o.Get("id")) || id != ""
+		ok := wire.IsNull(o.Get("id")) || o.String("id") != ""
 		switch p.X.Type {
 		case fieldCode:
 			ok = ok && isOne("language", "PYTHON", "LANGUAGE_UNSPECIFIED") && wire.KindOf(o.Get("code")) == '"'

@@ -77,8 +77,7 @@ func (s *sender) approvals(of *session.Message) error {
 	}
 	for _, p := range m.Parts {
 		if p.Kind == session.PartData && p.X.Type == itemMCPResponse && p.X.Item != nil {
-			id, _ := wire.Text(p.X.Item.Get("approval_request_id"))
-			s.answered[id] = true
+			s.answered[p.X.Item.String("approval_request_id")] = true
 		}
 	}
 	return nil
@@ -385,7 +384,7 @@ func (s *sender) special(u *unit) {
 	case itemMCPTools:
 		fields = []string{"id", "server_label", "tools"}
 	case itemMCPRequest:
-		id, _ := wire.Text(u.item.Get("id"))
+		id := u.item.String("id")
 		if !s.answered[id] || s.requested[id] {
 			s.Lose("a request for an approval that has no answer")
 			return
@@ -438,7 +437,7 @@ func (u *unit) field(name string) jsontext.Value {
 
 // approval writes a person's answer to the request of an MCP server.
 func (s *sender) approval(item *wire.Object) {
-	id, _ := wire.Text(item.Get("approval_request_id"))
+	id := item.String("approval_request_id")
 	approve, reason := item.Get("approve"), item.Get("reason")
 	if !s.requested[id] || wire.KindOf(approve) != 't' && wire.KindOf(approve) != 'f' {
 		s.Lose("an approval of a request that is not here")
@@ -591,7 +590,7 @@ func (s *sender) mcpCall(u *unit, o *wire.Object) bool {
 	if e := u.item.Get("error"); !wire.IsNull(e) {
 		o.Set("error", e)
 	}
-	if request, _ := wire.Text(u.item.Get("approval_request_id")); s.requested[request] {
+	if request := u.item.String("approval_request_id"); s.requested[request] {
 		o.SetText("approval_request_id", request)
 	}
 	return true

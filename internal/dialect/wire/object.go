@@ -89,6 +89,12 @@ func (o *Object) Get(key string) jsontext.Value {
 // Text returns a field that is a string which a column can hold as it is, "" for any other.
 func (o *Object) Text(key string) string { return ExactText(o.Get(key)) }
 
+// String returns a field that is a string as Text reads it, "" for any other.
+func (o *Object) String(key string) string {
+	text, _ := Text(o.Get(key))
+	return text
+}
+
 // Has reports whether there is such a field.
 func (o *Object) Has(key string) bool { return o.index(key) >= 0 }
 

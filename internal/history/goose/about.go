@@ -84,8 +84,7 @@ func aboutRow(r history.Row) about {
 
 // delegatedBy returns the external id of the parent's message that started a sub-agent.
 func (a *about) delegatedBy() string {
-	delegation, _ := history.Fields(a.notes.Get("parent_delegation"))
-	if id := delegation.String("parent_delegate_message_id"); id != "" {
+	if id := a.notes.Inner("parent_delegation").String("parent_delegate_message_id"); id != "" {
 		return id + "#0"
 	}
 	return ""

@@ -90,21 +90,19 @@ func notice(o history.Object) string {
 			return text
 		}
 	}
-	data, _ := history.Fields(o.Get("data"))
-	return data.String("message")
+	return o.Inner("data").String("message")
 }
 
 // forModel reports whether a model sees a text: its audience, if it has one, names it.
 func forModel(o history.Object) bool {
-	annotations, _ := history.Fields(o.Get("annotations"))
-	audience, ok := history.Elements(annotations.Get("audience"))
+	audience, ok := history.Elements(o.Inner("annotations").Get("audience"))
 	return !ok || slices.ContainsFunc(audience, func(who raw) bool { return string(who) == `"assistant"` })
 }
 
 // request turns a call into a part. One that could not be read has an error, and no name.
 func request(rest *history.Taker) session.Part {
 	part := session.Part{Kind: session.PartToolCall, CallID: rest.Text("id")}
-	envelope, _ := history.Fields(rest.Get("toolCall"))
+	envelope := rest.Inner("toolCall")
 	if envelope.String("status") == "error" {
 		failed := true
 		part.IsError, part.Text = &failed, envelope.String("error")
@@ -138,7 +136,7 @@ func keepRest(rest *history.Taker, key string, envelope, value history.Object) {
 func response(rest *history.Taker) []session.Part {
 	rest.Take("type")
 	part := session.Part{Kind: session.PartToolResult, CallID: rest.Text("id")}
-	envelope, _ := history.Fields(rest.Get("toolResult"))
+	envelope := rest.Inner("toolResult")
 	failed := envelope.String("status") == "error"
 	if failed {
 		part.Text = envelope.String("error")
@@ -225,8 +223,7 @@ func attachment(rest *history.Taker) (session.Part, bool) {
 	}
 	from, key := rest, "data"
 	if kind == session.PartFile {
-		inner, _ := history.Fields(rest.Get("resource"))
-		from, key = &history.Taker{Object: inner}, "blob"
+		from, key = &history.Taker{Object: rest.Inner("resource")}, "blob"
 	}
 	data, ok := from.Base64(key)
 	if !ok {

@@ -113,7 +113,7 @@ func aboutFile(o history.Object) about {
 		row = append(row, history.Column{Name: name, Text: text})
 	}
 	a := aboutRow(row)
-	if nested, _ := history.Fields(o.Get("accumulated_usage")); len(nested) > 0 {
+	if nested := o.Inner("accumulated_usage"); len(nested) > 0 {
 		a.balance = usageOf(func(name string) []byte {
 			inNewest := strings.Replace(name, "_tokens", "_input_tokens", 1) // of the cache
 			return []byte(cmp.Or(string(nested.Get(name)), string(nested.Get(inNewest)), row.Get("accumulated_"+name)))

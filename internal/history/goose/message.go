@@ -90,7 +90,7 @@ func setSpeaker(m *session.Message, r *record, author session.Origin) {
 		p := &m.Parts[i]
 		if p.Kind == session.PartData && m.Role == session.Assistant && m.Finish == "" {
 			block, _ := history.Fields(p.Extra)
-			if inner, _ := history.Fields(block.Get("block")); inner.String("type") == blockError {
+			if inner := block.Inner("block"); inner.String("type") == blockError {
 				m.Finish = session.FinishError
 			}
 		}
@@ -111,7 +111,7 @@ func setModel(m *session.Message, metadata history.Object) {
 	if m.Role != session.Assistant {
 		return
 	}
-	inference, _ := history.Fields(metadata.Get("inference"))
+	inference := metadata.Inner("inference")
 	m.Provider, m.Model = inference.String("provider"), cmp.Or(inference.String("resolvedModel"), inference.String("requestedModel"))
 	if string(metadata.Get("outputTokenLimitReached")) == "true" {
 		m.Finish = session.FinishLength

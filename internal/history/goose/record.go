@@ -179,7 +179,7 @@ func metadataOf(metadata []byte) (user, agent bool, u *usage) {
 	if user, agent = string(o.Get("userVisible")) != "false", string(o.Get("agentVisible")) != "false"; o.Get("userVisible") == nil || o.Get("agentVisible") == nil {
 		user, agent = true, true
 	}
-	if usage, _ := history.Fields(o.Get("usage")); len(usage) > 0 {
+	if usage := o.Inner("usage"); len(usage) > 0 {
 		u = usageOfMessage(usage)
 	}
 	return user, agent, u

@@ -234,7 +234,7 @@ func (a *agent) settle() {
 		}
 	}
 	for _, in := range a.indexed {
-		report, _ := history.Fields(in.entry.Get("systemPromptReport"))
+		report := in.entry.Inner("systemPromptReport")
 		file := parseName(baseName(in.entry.String("sessionFile")))
 		for _, sid := range append(pi.Texts(in.entry.Get("usageFamilySessionIds")), sidOf(file.id, file.topic), report.String("sessionId")) {
 			if s := a.sessions[sid]; s != nil && s.key == "" {

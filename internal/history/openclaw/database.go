@@ -160,7 +160,7 @@ func (a *agent) take(ctx context.Context, d *database) error {
 		}
 		err := d.rows(ctx, table, "session_key", func(o history.Object) {
 			key := o.String("session_key")
-			entry, _ := history.Fields(o.Get("entry_json"))
+			entry := o.Inner("entry_json")
 			a.entry(key, entry)
 			id := o.String("current_session_id")
 			if id == "" {

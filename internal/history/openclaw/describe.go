@@ -263,7 +263,7 @@ func (a *agent) parents(s *about, header history.Object) []link {
 		}
 	}
 	e := s.entry
-	fork, _ := history.Fields(e.Get("forkSource"))
+	fork := e.Inner("forkSource")
 	add(session.ParentFork, fork.String("sessionKey"), fork.String("sessionId"))
 	add(session.ParentFork, s.node.String("fork_source_session_key"), s.node.String("fork_source_session_id"))
 	if file := parseName(baseName(header.String("parentSession"))); file.id != "" {

@@ -43,7 +43,7 @@ var fieldNames = map[string]string{"project_id": "projectID", "parent_id": "pare
 
 // aboutObject reads a session as files and exports hold it.
 func aboutObject(o history.Object) about {
-	times, _ := history.Fields(o.Get("time"))
+	times := o.Inner("time")
 	a := about{
 		id: o.String("id"), title: o.String("title"), directory: o.String("directory"), parent: o.String("parentID"),
 		project: o.String("projectID"), forked: o.String("fork_session_id"), records: 1,
@@ -55,8 +55,7 @@ func aboutObject(o history.Object) about {
 	}
 	a.provider, a.model = modelOf(o.Get("model"))
 	if a.directory == "" { // of generation 0
-		path, _ := history.Fields(o.Get("path"))
-		a.directory = path.String("cwd")
+		a.directory = o.Inner("path").String("cwd")
 	}
 	if share, ok := history.Fields(o.Get("share")); ok {
 		a.note("share_url", session.JSONOf(share.String("url")))
@@ -68,7 +67,7 @@ func aboutObject(o history.Object) about {
 		}
 		a.note(name, value)
 	}
-	revert, _ := history.Fields(o.Get("revert"))
+	revert := o.Inner("revert")
 	a.revert = revert.String("messageID")
 	return a
 }

@@ -55,8 +55,7 @@ func (r *reader) summarise(i int) error {
 		}
 		c.Pruned = append(c.Pruned, outputs...)
 	}
-	times, _ := history.Fields(o.Get("time"))
-	if end, ok := history.UnixMilli(times.Get("completed")); ok && end.After(c.CreatedAt.Time) {
+	if end, ok := history.UnixMilli(o.Inner("time").Get("completed")); ok && end.After(c.CreatedAt.Time) {
 		c.DurationMS = end.Sub(c.CreatedAt.Time).Milliseconds()
 	}
 	return r.c.Compact(c)

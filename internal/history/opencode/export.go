@@ -83,7 +83,7 @@ func (e *export) entry(in *history.Document) error {
 		return err
 	}
 	o, err := e.parse(at)
-	data, _ := history.Fields(o.Get("data"))
+	data := o.Inner("data")
 	switch o.String("type") {
 	case "session":
 		a := aboutObject(data)

@@ -121,7 +121,7 @@ type record struct {
 func recordOf(in *message) *record {
 	o := in.data.Object
 	r := &record{id: in.id, records: in.records, why: in.data.why, large: in.large, body: in, load: in.load}
-	times, _ := history.Fields(o.Get("time"))
+	times := o.Inner("time")
 	r.at, _ = history.UnixMilli(times.Get("created"))
 	if r.at.IsZero() {
 		r.at = millis(in.created)
@@ -178,11 +178,10 @@ func (r *record) readPart(p *part) raw {
 	case "file":
 		o = only(o, "type", "mime", "url")
 	case "tool":
-		state, _ := history.Fields(o.Get("state"))
+		state := o.Inner("state")
 		status := state.String("status")
 		r.open = r.open || (status == "streaming" || status == "pending" || status == "running") && !r.failed
-		times, _ := history.Fields(state.Get("time"))
-		if at := history.Count(times.Get("compacted")); at > 0 {
+		if at := history.Count(state.Inner("time").Get("compacted")); at > 0 {
 			r.pruned = append(r.pruned, pruned{at, clean(o.String("callID"))})
 		}
 		o = append(only(o, "type", "callID", "tool"), only(state, "input", "output", "error")...)

@@ -224,7 +224,7 @@ func (e *Entries) Model(leaf int32, isReply func(line, message history.Object) b
 		if err != nil {
 			return "", "", err
 		}
-		message, _ := history.Fields(o.Get("message"))
+		message := o.Inner("message")
 		switch {
 		case o.String("type") == lineModel:
 			return o.String("provider"), o.String("modelId"), nil

@@ -73,8 +73,7 @@ func isLabel(m *session.Message) bool {
 		return false
 	}
 	extra, _ := history.ParseObject(m.Extra)
-	line, _ := history.Fields(extra.Get("line"))
-	return line.String("type") == lineLabel
+	return extra.Inner("line").String("type") == lineLabel
 }
 
 // copied is what a fork keeps of the entries that it shares.

@@ -154,7 +154,7 @@ func (l *Line) Fingerprint() string { return fingerprint(l.Fields, 3) }
 // Copies of an entry in other files have the same, so that its usage counts once.
 func fingerprint(o history.Object, version int) string {
 	if bytes.Contains(o.Get("message"), []byte("hookMessage")) {
-		message, _ := history.Fields(o.Get("message"))
+		message := o.Inner("message")
 		if message.String("role") == "hookMessage" {
 			o = o.With("message", message.With("role", []byte(`"custom"`)).JSON())
 		}
