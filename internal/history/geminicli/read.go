@@ -2,7 +2,6 @@ package geminicli
 
 import (
 	"bytes"
-	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,26 +12,24 @@ import (
 	"sessiond/internal/session"
 )
 
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	return history.Replay(ctx, session.SourceGeminiCLI, found, cursor, known, s.now, emit, func(in *history.Intake) error {
-		var first []byte
-		for line, err := range in.Lines() {
-			if err != nil {
-				return err
-			}
-			first = history.Unmarked(line.Bytes)
-			break
+// read reads a file of any generation, which its first line tells.
+func read(in *history.Intake) error {
+	var first []byte
+	for line, err := range in.Lines() {
+		if err != nil {
+			return err
 		}
-		var d document
-		switch {
-		case bytes.HasPrefix(first, []byte("[")):
-			return readLog(in)
-		case history.Unmarshal(first, &d) == nil && d.SessionID != "" && d.Messages == nil:
-			return readLines(in, d.header)
-		}
-		return readDocument(in)
-	})
+		first = history.Unmarked(line.Bytes)
+		break
+	}
+	var d document
+	switch {
+	case bytes.HasPrefix(first, []byte("[")):
+		return readLog(in)
+	case history.Unmarshal(first, &d) == nil && d.SessionID != "" && d.Messages == nil:
+		return readLines(in, d.header)
+	}
+	return readDocument(in)
 }
 
 // readLines reads a file of generation 2. The last message and what follows it wait while it is a
