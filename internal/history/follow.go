@@ -293,11 +293,11 @@ func (f *Follower) wakeForks(ctx context.Context, s *followed) error {
 	here := map[string]bool{}
 	for path, origin := range s.awaits {
 		if _, looked := here[origin]; !looked {
-			_, err := f.Importer.Store.SessionBySource(ctx, s.Name(), origin)
-			if err != nil && session.CodeOf(err) != session.NotFound {
+			found, err := orNone(f.Importer.Store.SessionBySource(ctx, s.Name(), origin))
+			if err != nil {
 				return err
 			}
-			here[origin] = err == nil
+			here[origin] = found != nil
 		}
 		if _, changed := s.changed[path]; here[origin] && !changed {
 			s.changed[path] = true
