@@ -48,20 +48,3 @@ func PlainText(s string) string {
 	}
 	return strings.ReplaceAll(strings.ToValidUTF8(s, string(utf8.RuneError)), "\x00", string(utf8.RuneError))
 }
-
-// DeeperThan reports whether objects and arrays in valid JSON are nested deeper than depth.
-func DeeperThan(raw []byte, depth int) bool {
-	return bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) > depth && Depth(raw) > depth
-}
-
-// Depth tells how deep the objects and arrays in valid JSON are nested.
-func Depth(raw []byte) int {
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw), lenient, jsontext.AllowDuplicateNames(true))
-	deepest := 0
-	for {
-		if _, err := d.ReadToken(); err != nil {
-			return deepest
-		}
-		deepest = max(deepest, d.StackDepth())
-	}
-}

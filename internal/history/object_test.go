@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"sessiond/internal/dialect/wire"
+
 	"pgregory.net/rapid"
 )
 
@@ -53,7 +55,7 @@ func FuzzObject(f *testing.F) {
 		if !ok {
 			return
 		}
-		if Depth(data) < 1 {
+		if wire.Depth(data) < 1 {
 			t.Error("an object has a depth")
 		}
 		for _, field := range o {
@@ -82,7 +84,7 @@ func TestObjectOfManyEscapes(t *testing.T) {
 	const n = 1 << 20
 	raw := []byte(`{"a":"` + strings.Repeat(`\n\"`, n) + `","b":1}`)
 	o := mustObject(t, raw) // takes minutes if it is quadratic
-	if len(o.String("a")) != 2*n || string(o.Get("b")) != "1" || Depth(raw) != 1 {
+	if len(o.String("a")) != 2*n || string(o.Get("b")) != "1" || wire.Depth(raw) != 1 {
 		t.Errorf("%d bytes, then %s", len(o.String("a")), o.Get("b"))
 	}
 }
@@ -113,7 +115,7 @@ func TestDeepNestingIsInvalid(t *testing.T) {
 	if !Valid(nested(10_000)) || Valid(nested(10_001)) {
 		t.Error("the limit is not 10,000 levels")
 	}
-	if DeeperThan(nested(500), 500) || !DeeperThan(nested(500), 499) || DeeperThan([]byte(`[[],[],[]]`), 2) {
+	if wire.DeeperThan(nested(500), 500) || !wire.DeeperThan(nested(500), 499) || wire.DeeperThan([]byte(`[[],[],[]]`), 2) {
 		t.Error("the depth is wrong")
 	}
 }

@@ -167,11 +167,13 @@ func Depth[T ~[]byte](raw T) int {
 
 // IsLarge reports whether a value belongs in a blob: over session.BlobThreshold or nested
 // deeper than MaxExtraDepth.
-func IsLarge[T ~[]byte](raw T) bool { return len(raw) > session.BlobThreshold || isDeep(raw) }
+func IsLarge[T ~[]byte](raw T) bool {
+	return len(raw) > session.BlobThreshold || DeeperThan(raw, MaxExtraDepth)
+}
 
-// isDeep reports whether a value is nested too deep for an extra column.
-func isDeep[T ~[]byte](raw T) bool {
-	return bytes.Count(raw, []byte{'['})+bytes.Count(raw, []byte{'{'}) > MaxExtraDepth && Depth(raw) > MaxExtraDepth
+// DeeperThan reports whether objects and arrays in valid JSON are nested deeper than depth.
+func DeeperThan[T ~[]byte](raw T, depth int) bool {
+	return bytes.Count(raw, []byte{'['})+bytes.Count(raw, []byte{'{'}) > depth && Depth(raw) > depth
 }
 
 // ParseArray returns the elements of an array. Codes: Malformed, Invalid, TooLarge.
@@ -331,7 +333,7 @@ func AppendText(b []byte, s string) []byte {
 func Quote(s string) jsontext.Value { return AppendText(nil, s) }
 
 // Array writes an array.
-func Array[T ~[]byte](elements []T) jsontext.Value { return appendArray(nil, elements) }
+func Array[T ~[]byte](elements []T) T { return appendArray(nil, elements) }
 
 func appendArray[T ~[]byte](b []byte, elements []T) []byte {
 	b = append(b, '[')

@@ -306,7 +306,7 @@ func (o *Object) Merge(rest *Object) {
 // an extra column. Codes: TooLarge.
 func (o *Object) Fits(path string) error {
 	for _, m := range o.members {
-		if !isDeep(m.Value) {
+		if !DeeperThan(m.Value, MaxExtraDepth) {
 			continue
 		}
 		at := Join(path, m.Key)

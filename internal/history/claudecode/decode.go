@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sessiond/internal/dialect/anthropic"
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -259,7 +260,7 @@ func whole(rows []*row) (message []byte, ok bool) {
 	all := append(history.Object(nil), last.message...)
 	for i := range all {
 		if all[i].Key == "content" {
-			all[i].Raw = history.Array(blocks)
+			all[i].Raw = wire.Array(blocks)
 		}
 	}
 	return all.JSON(), true

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -102,7 +103,7 @@ func (r *reader) describe() {
 		s.Kind = "subagent"
 	}
 	about := r.header.Without("type", "cwd")
-	if history.Depth([]byte(about.JSON())) <= history.MaxDepth {
+	if wire.Depth([]byte(about.JSON())) <= history.MaxDepth {
 		s.Metadata = history.Object{{Key: "codex", Raw: []byte(objectJSON(about))}}.JSON()
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -73,7 +74,7 @@ func (f *folded) line(in *history.Intake, l *line) {
 	switch {
 	case l.broken:
 		f.keep(l.at.Bytes, "not a JSON line of Gemini CLI, or a name occurs twice", at)
-	case l.Set == nil && history.DeeperThan(l.at.Bytes, history.MaxDepth):
+	case l.Set == nil && wire.DeeperThan(l.at.Bytes, history.MaxDepth):
 		f.keep(l.at.Bytes, tooDeep, at)
 	case l.Rewind != nil:
 		f.rewind(*l.Rewind)
@@ -124,7 +125,7 @@ func readDocument(in *history.Intake) error {
 		switch {
 		case history.Unmarshal(raw, &m) != nil:
 			f.keep(raw, "not a message of Gemini CLI", at)
-		case history.DeeperThan(raw, history.MaxDepth):
+		case wire.DeeperThan(raw, history.MaxDepth):
 			f.keep(raw, tooDeep, at)
 		case i == len(d.Messages)-1 && m.Type == "gemini" && !in.Quiet():
 			in.Wait(0, 1)
@@ -213,19 +214,11 @@ func (f *folded) link(in *history.Intake, c *history.Conversation) error {
 	if id == "" || id == f.SessionID {
 		return nil
 	}
-	parent, err := in.Session(id)
-	if err != nil {
+	parent, err := c.LinkOrAwait(id, session.ParentChild)
+	if err != nil || parent == nil {
 		return err
 	}
-	if parent == nil {
-		in.Await(id)
-		return nil
-	}
-	linked, err := c.LinkTo(parent, session.ParentChild, nil)
-	if err != nil || !linked {
-		return err
-	}
-	err = in.Known.Entries(in.Context(), parent.ID, func(m *session.Message) bool {
+	return c.StartedIn(parent.ID, func(m *session.Message) string {
 		for _, p := range m.Calls() {
 			var extra struct {
 				Rest struct {
@@ -233,16 +226,11 @@ func (f *folded) link(in *history.Intake, c *history.Conversation) error {
 				} `json:"rest"`
 			}
 			if history.Unmarshal(p.Extra, &extra) == nil && extra.Rest.Agent == f.SessionID {
-				c.New.Started, c.New.StartedCall = &m.ID, p.CallID
-				return false
+				return p.CallID
 			}
 		}
-		return true
+		return ""
 	})
-	if c.Fields != nil {
-		c.Fields.Started, c.Fields.StartedCall = c.New.Started, c.New.StartedCall
-	}
-	return err
 }
 
 // title is the summary that Gemini CLI wrote, which of a sub-agent is its result; else the first

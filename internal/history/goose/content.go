@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -30,7 +31,7 @@ func partsOf(blocks []raw) []session.Part {
 	for i, block := range blocks {
 		made := partOf(block)
 		if len(parts)+len(made) > session.MaxParts-1 && (i < len(blocks)-1 || len(parts)+len(made) > session.MaxParts) {
-			return append(parts, history.RawPart("blocks", history.Array(blocks[i:])))
+			return append(parts, history.RawPart("blocks", wire.Array(blocks[i:])))
 		}
 		parts = append(parts, made...)
 	}
@@ -209,7 +210,7 @@ func contents(items []raw, callID string) (text string, layout []byte, more []se
 		list = append(list, raw(place.JSON()))
 	}
 	if !plain || len(texts) != 1 || texts[0] == "" {
-		layout = history.Array(list)
+		layout = wire.Array(list)
 	}
 	return strings.Join(texts, "\n"), layout, more
 }

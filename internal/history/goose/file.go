@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -203,7 +204,7 @@ func rowOf(line []byte) *row {
 		return &row{Content: line, broken: "not a JSON object"}
 	case o.Get("role") == nil || o.Get("content") == nil:
 		return &row{Content: line, broken: "no message: it has no role, or no content"}
-	case history.DeeperThan(line, history.MaxDepth):
+	case wire.DeeperThan(line, history.MaxDepth):
 		return &row{Content: line, broken: "nested too deep"}
 	}
 	return &row{MessageID: o.String("id"), Role: o.String("role"), Created: createdOf(o.Get("created")), Content: o.Get("content"), Metadata: o.Get("metadata")}

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -87,7 +88,7 @@ func (r *reader) add(in *row) {
 	if m.why = why; why != "" {
 		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), history.Member("raw", history.Plain(in.Content))})
 	} else {
-		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), {Key: "at", Raw: secondsOf(in.Created)}, {Key: "content", Raw: history.Array(withoutPatches(blocks))}})
+		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), {Key: "at", Raw: secondsOf(in.Created)}, {Key: "content", Raw: wire.Array(withoutPatches(blocks))}})
 		m.says, m.text = r.sayings(blocks)
 	}
 	if r.held += len(in.Content) + len(in.Metadata); r.held <= maxHeld || r.load == nil {
@@ -145,10 +146,10 @@ func blocksOf(in *row) (blocks []raw, why string) {
 	if !json.Valid(content) {
 		return nil, "its content is no JSON"
 	}
-	if history.DeeperThan(content, history.MaxDepth) {
+	if wire.DeeperThan(content, history.MaxDepth) {
 		return nil, "its content is nested too deep"
 	}
-	if text, exact := history.Text(bytes.TrimSpace(content)); exact && json.Valid([]byte(text)) && !history.DeeperThan([]byte(text), history.MaxDepth) {
+	if text, exact := history.Text(bytes.TrimSpace(content)); exact && json.Valid([]byte(text)) && !wire.DeeperThan([]byte(text), history.MaxDepth) {
 		content = []byte(text) // a list inside a string
 	}
 	blocks, ok := history.Elements(content)

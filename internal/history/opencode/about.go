@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -120,7 +121,7 @@ func (a *about) note(name string, value []byte) {
 	case "", "null", `""`, "{}", "[]":
 		return
 	}
-	if len(value) > mostNote || history.DeeperThan(value, history.MaxDepth) {
+	if len(value) > mostNote || wire.DeeperThan(value, history.MaxDepth) {
 		value = session.JSONOf("left out: " + strconv.Itoa(len(value)) + " bytes")
 	}
 	if o, ok := history.Fields(value); ok && name == "revert" {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -105,7 +106,7 @@ func dataURL(text string) ([]byte, bool) {
 		return nil, false
 	}
 	if strings.HasSuffix(head, ";base64") {
-		return history.DecodeBase64([]byte(body))
+		return wire.Base64(body)
 	}
 	plain, err := url.PathUnescape(body)
 	return []byte(plain), err == nil && plain != ""

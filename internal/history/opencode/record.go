@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -45,7 +46,7 @@ func parse(text []byte) body {
 	switch {
 	case !ok:
 		return body{text: text, why: "it is no JSON object"}
-	case history.DeeperThan(text, history.MaxDepth):
+	case wire.DeeperThan(text, history.MaxDepth):
 		return body{text: text, why: "it is nested too deep"}
 	}
 	return body{Object: o, text: text}
@@ -147,7 +148,7 @@ func recordOf(in *message) *record {
 			says = append(says, text)
 		}
 	}
-	r.hash = history.Fingerprint(history.Object{{Key: "says", Raw: history.Array(says)}})
+	r.hash = history.Fingerprint(history.Object{{Key: "says", Raw: wire.Array(says)}})
 	return r
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -171,7 +172,7 @@ func (t *tree) todo(a *about) {
 		return
 	}
 	if list, ok := history.Elements(text); ok && len(list) > 0 {
-		a.note("todos", history.Array(list))
+		a.note("todos", wire.Array(list))
 		a.todos = len(list)
 	}
 }

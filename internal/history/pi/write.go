@@ -11,6 +11,7 @@ import (
 	"io"
 	"strings"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -256,7 +257,7 @@ func (w *writer) blocks(parts []session.Part, reply bool) rawJSON {
 			w.leftOut["parts of kind "+string(p.Kind)]++
 		}
 	}
-	return history.Array(list)
+	return wire.Array(list)
 }
 
 // argumentsOf returns a call's arguments as the object that pi keeps them as.
