@@ -30,8 +30,7 @@ func (im *importer) compaction(in *ImportCompaction) error {
 		return err
 	}
 	if o.ActivatedAt == nil && o.Status == session.StatusDone {
-		at := o.CreatedAt
-		o.ActivatedAt = &at
+		o.ActivatedAt = new(o.CreatedAt)
 	}
 	if o.Status == session.StatusDone {
 		if worth, err := o.chain(); !worth || err != nil {

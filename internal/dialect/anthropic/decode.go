@@ -369,8 +369,7 @@ func (d *decoder) result(b *block) (group, error) {
 	}
 	switch kind := wire.KindOf(b.Get("is_error")); kind {
 	case 't', 'f':
-		failed := kind == 't'
-		p.IsError = &failed
+		p.IsError = new(kind == 't')
 	case 'n':
 	default:
 		return nil, wire.Errorf(session.Invalid, wire.Join(b.path, "is_error"), "must be true or false, not %s", wire.Describe(b.Get("is_error")))

@@ -724,8 +724,7 @@ func (r *partReader) output(o *wire.Object, path string, p *wire.Part) (err erro
 			return err
 		}
 		if failure := object.Get("error"); !wire.IsNull(failure) && !object.Has("output") {
-			failed := true
-			p.IsError = &failed
+			p.IsError = new(true)
 		}
 		if fields := object.Members(); len(fields) == 1 && fields[0].Key != "" && !fields[0].Odd() && len(fields[0].Key) <= maxKey {
 			if text, exact := wire.Text(fields[0].Value); exact {
@@ -801,8 +800,7 @@ func (r *partReader) inline(p *wire.Part) error {
 		err = r.arguments(&o, path, p)
 	case fieldCodeResult:
 		p.Kind = session.PartToolResult
-		failed := o.String("outcome") != outcomeOK
-		p.IsError = &failed
+		p.IsError = new(o.String("outcome") != outcomeOK)
 		if wire.KindOf(o.Get("output")) == '"' {
 			p.Text, err = r.StringOf(path, "output", o.Get("output"))
 		}

@@ -596,8 +596,7 @@ func (d *decoder) output(it *item, kind string) error {
 		p.ToolName = it.String("name") // some programs say it; it stays in the item
 	}
 	if status := it.String("status"); kind == itemApplyPatchOutput && (status == "failed" || status == "completed") {
-		failed := status == "failed"
-		p.IsError = &failed
+		p.IsError = new(status == "failed")
 	}
 	parts := []wire.Part{p}
 	switch kind {

@@ -283,14 +283,12 @@ func result(rec *record, m *session.Message, began map[string]int64) {
 		}
 		code, known, seconds := runOf(p.Content())
 		if known && p.IsError == nil {
-			failed := code != 0
-			p.IsError = &failed
+			p.IsError = new(code != 0)
 		}
 		at, open := began[p.CallID]
 		switch {
 		case seconds >= 0:
-			ms := int64(math.Round(seconds * 1000))
-			p.DurationMS = &ms
+			p.DurationMS = new(int64(math.Round(seconds * 1000)))
 		case open && rec.timed:
 			if ms := rec.at.UnixMilli() - at; ms >= 0 {
 				p.DurationMS = &ms

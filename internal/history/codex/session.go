@@ -63,8 +63,7 @@ func (r *reader) finish() {
 		f.FirstTitle = r.firstTitle()
 	}
 	if strings.Contains(filepath.ToSlash(r.path), "/"+archive+"/") {
-		at := session.At(r.in.Found.ModifiedAt)
-		f.ArchivedAt = &at
+		f.ArchivedAt = new(session.At(r.in.Found.ModifiedAt))
 	}
 }
 

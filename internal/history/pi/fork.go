@@ -106,8 +106,7 @@ func (r *reader) copy(i int32, of history.Place, d *history.Decoded) error {
 	if made, ok := r.made(); ok {
 		r.talk.New.CreatedAt = &made
 	}
-	inherits := r.copies.inherits
-	r.talk.New.Inherits = &inherits
+	r.talk.New.Inherits = new(r.copies.inherits)
 	return nil
 }
 

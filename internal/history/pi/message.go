@@ -130,8 +130,7 @@ func (l *Line) result(message *history.Taker) {
 	m.Role, m.Origin = session.Tool, session.ByTool
 	answer := session.Part{Kind: session.PartToolResult, CallID: message.Text("toolCallId"), ToolName: message.Text("toolName")}
 	if is := string(message.Get("isError")); is == "true" || is == "false" {
-		failed := takeFlag(message, "isError", false)
-		answer.IsError = &failed
+		answer.IsError = new(takeFlag(message, "isError", false))
 	}
 	blocks, shape := contentOf(message.Take("content"))
 	l.shape = shape
