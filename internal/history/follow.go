@@ -46,9 +46,9 @@ type Follower struct {
 	// in its places.
 	Paths func(ctx context.Context, source session.Source) ([]string, error)
 
-	// Done is called with what was imported, or could not be; nil: nobody.
+	// Done is called with what was imported, or could not be. It may be nil.
 	Done func(source session.Source, a Accounting)
-	// Failed is called when the store failed. The follower tries again. nil: nobody.
+	// Failed is called when the store failed. The follower tries again. It may be nil.
 	Failed func(err error)
 
 	// Now and After are the clock; nil: time's.

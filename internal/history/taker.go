@@ -62,7 +62,7 @@ func RawPart(name string, raw []byte) session.Part {
 	return session.Part{Kind: session.PartData, Extra: Object{{Key: name, Raw: raw}}.JSON()}
 }
 
-// Number reads a JSON number, or a number that somebody wrote as text.
+// Number parses a JSON number, or a number in a JSON string.
 func Number(raw []byte) (n float64, ok bool) {
 	if text, is := Text(raw); is {
 		raw = []byte(text)

@@ -298,7 +298,7 @@ func (im *importer) openSession() error {
 	return err
 }
 
-// wasPurged tells whether the session was here and was purged: it does not come back by itself.
+// wasPurged reports whether the session was here and was purged: it does not come back by itself.
 func (im *importer) wasPurged() (purged bool, err error) {
 	purged, err = im.purgedHere()
 	if !purged || err != nil || !im.batch.Purged {

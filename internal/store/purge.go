@@ -271,7 +271,7 @@ func (p *Purge) Delete(ctx context.Context, rows []int64) error {
 	})
 }
 
-// purgeRuns tells whether the purge of a session goes on: another process may have ended it.
+// purgeRuns reports whether the purge of a session goes on: another process may have ended it.
 func (t *tx) purgeRuns(id session.ID) (bool, error) {
 	return t.exists(`SELECT 1 FROM purging WHERE session_id = ?`, id)
 }
@@ -429,7 +429,7 @@ func (p *Purge) forgetEvents(ctx context.Context) error {
 	return nil
 }
 
-// forgetDocuments deletes what stands beside the messages: states, marks, what was frozen into
+// forgetDocuments deletes what belongs to the session beside its messages: states, marks, what was frozen into
 // contexts and no fork inherits (in forks: for messages that are gone), flushes, and where an
 // import stood.
 func (p *Purge) forgetDocuments(ctx context.Context) error {

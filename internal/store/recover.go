@@ -263,7 +263,7 @@ func (r *recovery) readRows(query string) ([][]any, error) {
 	return all, rows.Err()
 }
 
-// isLoss tells whether rows could not be read, or hold what no row of the table may.
+// isLoss reports whether rows could not be read, or hold what no row of the table may.
 func isLoss(err error) bool {
 	switch code := sqliteCode(err); code {
 	case sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ:

@@ -249,8 +249,8 @@ func (r *restorer) open() error {
 	return nil
 }
 
-// isShell tells whether the session was purged where the file was written: what forks share of it is
-// left, without a name, and seen by nobody but them. Where the session is here, whole or as a
+// isShell reports whether the session was purged where the file was written: what forks share of it is
+// left, without a name, and visible only through them. Where the session is here, whole or as a
 // shell, its messages only have to be the file's.
 func (r *restorer) isShell() bool { return r.batch.Session.PurgedAt != nil }
 
@@ -409,7 +409,7 @@ func (r *restorer) conflict(ref session.MessageRef) error {
 	return session.Errorf(session.Conflict, "session %s is here with other content, from message %s on; --as-copy brings the file's in under a new id", ref.Session, ref)
 }
 
-// same tells whether a message of the file is the one that is here, in everything that was said.
+// same reports whether a message of the file is the one that is here, in everything that was said.
 func (r *restorer) same(in, here *session.Message) bool {
 	if in.Seq != here.Seq || (in.Parent == nil) != (here.Parent == nil) || in.Parent != nil && r.here(*in.Parent) != *here.Parent {
 		return false
@@ -503,7 +503,7 @@ func (in *SavedCompaction) restore(r *restorer) error {
 	return nil
 }
 
-// taken tells whether a row stands for a compaction of the file already.
+// taken reports whether a row stands for a compaction of the file already.
 func (r *restorer) taken(row int64) bool {
 	for _, known := range []map[CompactionRef]int64{r.newCompactions, r.batch.Into.compactions} {
 		for _, have := range known {
@@ -828,7 +828,7 @@ func (r *restorer) saveCounts() error {
 		s.HeadID, s.LastSeq, s.MessageCount, s.TotalTokens, s.CompactionID, s.ContextTokens, s.ID)
 }
 
-// equalJSON tells whether two values are written the same but for white space.
+// equalJSON reports whether two values are written the same but for white space.
 func equalJSON(a, b session.JSON) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -126,7 +126,7 @@ func (s *Store) restoreStoreData(ctx context.Context, into *Restoring, d *StoreD
 	var r storeRestorer
 	err := s.write(ctx, func(t *tx) error {
 		r = storeRestorer{tx: t, calls: map[string]int{}, before: into.calls}
-		for _, step := range []func(*StoreData) error{r.purgedSources, r.purgedDays, r.sessionDays, r.calibrations, r.keys, r.callsOfNobody} {
+		for _, step := range []func(*StoreData) error{r.purgedSources, r.purgedDays, r.sessionDays, r.calibrations, r.keys, r.callsWithoutSession} {
 			if err := step(d); err != nil {
 				return err
 			}
@@ -252,9 +252,9 @@ func (r *storeRestorer) keys(d *StoreData) error {
 	return nil
 }
 
-// callsOfNobody inserts the calls that are not here. One without an id of its source is known
+// callsWithoutSession inserts the calls that are not here. One without an id of its source is known
 // by everything that it says: of equal ones as many come in as the file has more.
-func (r *storeRestorer) callsOfNobody(d *StoreData) error {
+func (r *storeRestorer) callsWithoutSession(d *StoreData) error {
 	for i := range d.Calls {
 		c := d.Calls[i].call()
 		if c.ExternalID == "" {

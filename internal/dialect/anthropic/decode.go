@@ -233,7 +233,7 @@ func (d *decoder) spoken(b *block, entry []block, role session.Role) (group, err
 	case b.kind == typeToolUse && role != session.Assistant:
 		return nil, wire.Errorf(session.Invalid, b.path, "is a tool_use in an entry of role %s: only an assistant calls tools", role)
 	case isServerCall(b.kind) && role == session.Assistant && !answered(b, entry):
-		return group{wire.Data(b.raw, wire.Extra{Type: b.kind})}, nil // no call that anybody here must answer
+		return group{wire.Data(b.raw, wire.Extra{Type: b.kind})}, nil // the provider answers it
 	}
 	p, err := d.block(b, role)
 	return group{p}, err

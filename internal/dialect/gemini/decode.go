@@ -415,7 +415,7 @@ func pair(parts []partReader) {
 		}
 		inner, err := wire.ParseObject("", r.Get(r.name))
 		if err != nil {
-			continue // whoever reads the part says so
+			continue // read reports it
 		}
 		id := inner.Text("id")
 		if r.id = id; !isResult {
@@ -761,7 +761,7 @@ func (r *partReader) nested(path string, list jsontext.Value) ([]wire.Part, erro
 			parts[i] = wire.Data(e, wire.Extra{Nested: true, Type: n.field})
 			continue
 		}
-		media, err := n.read(nobody)
+		media, err := n.read(noRole)
 		if err != nil {
 			return nil, err
 		}
@@ -771,8 +771,8 @@ func (r *partReader) nested(path string, list jsontext.Value) ([]wire.Part, erro
 	return parts, nil
 }
 
-// nobody is the role of a part within a response.
-const nobody session.Role = ""
+// noRole is the role of a part within a response.
+const noRole session.Role = ""
 
 // codeTool is the name of the tool by which the provider runs code.
 const codeTool = "code_execution"

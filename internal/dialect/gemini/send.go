@@ -57,7 +57,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 	return wire.Sent{Request: session.JSON(request), Losses: s.Losses()}, nil
 }
 
-// exportOthers returns messages of other forms as contents, with nothing in them that nobody said.
+// exportOthers returns messages of other forms as contents, without the texts that Send makes up.
 func exportOthers(msgs []session.Message) ([]json.RawMessage, error) {
 	s := sender{export: true, ids: callid.New(callid.Strict)}
 	for i := range msgs {

@@ -74,7 +74,7 @@ type message struct {
 	ReasoningContent jsontext.Value `json:"reasoning_content"`
 }
 
-// around is what stands around a reply's message.
+// around is the objects around a reply's message.
 type around struct{ choice, completion *wire.Object }
 
 // entry decodes a message, or a choice or a completion with the message in it.

@@ -8,8 +8,8 @@
 // A tool that the provider runs (a search, an interpreter) is a call and its result in the
 // assistant's message: the caller does not answer it.
 //
-// A whole response object {object:"response", output:[…]} is taken too: what stands around
-// its output is in the message's extra.response.
+// A whole response object {object:"response", output:[…]} is taken too: the fields around
+// its output are in the message's extra.response.
 package responses
 
 import (

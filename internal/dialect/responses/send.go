@@ -576,7 +576,7 @@ func (s *sender) webSearch(u *unit, o *wire.Object) bool {
 	return true
 }
 
-// mcpCall writes the call of an MCP server's tool, which is told by its id.
+// mcpCall writes the call of an MCP server's tool, which its id identifies.
 func (s *sender) mcpCall(u *unit, o *wire.Object) bool {
 	call, result := u.parts[0], u.parts[1]
 	id, label := u.item.Get("id"), u.item.Get("server_label")

@@ -134,7 +134,7 @@ func (s *Sender) LoseFields(o *Object, kind string, known ...string) {
 	}
 }
 
-// cacheMark tells a provider's cache where to keep what it has read: whoever sends places new ones.
+// cacheMark tells a provider's cache where to keep what it has read: Send places new ones.
 const cacheMark = "cache_control"
 
 // LoseName notes that a name is sent as another, which it returns.

@@ -50,7 +50,7 @@ func TestWrongInput(t *testing.T) {
 		error string
 		at    int // line of the first problem
 		talk  string
-		count int // of the session's messages, if it is told
+		count int // of the session's messages, if the test says it
 	}{
 		{name: "empty", error: "the file is empty"},
 		{name: "wrong first lines", lines: []string{`{"hello":"world"}`}, error: "no transcript of Claude Code"},

@@ -156,7 +156,7 @@ func TestUsageIsTheGreatestOfAllRows(t *testing.T) {
 	}
 }
 
-// Most files end without a line feed. A whole row at the end counts once nobody writes any more.
+// Most files end without a line feed. A whole row at the end counts once the file is quiet.
 func TestLastRowWithoutLineFeed(t *testing.T) {
 	h := newHouse(t)
 	h.Source = claudecode.New(historytest.NoEnv, time.Now)

@@ -244,7 +244,7 @@ func (r *reader) user(rec *record, before string) speaker {
 	case witnessed, kind == "" && (!r.witnesses || r.history == paginated): // an aborted turn leaves no witness there
 		r.state.beginTurn(before)
 		r.kept.say(strings.Join(said, "\n"))
-		if r.agent { // the words of whoever started it
+		if r.agent { // the words of the session that started it
 			return speaker{origin: session.Program}
 		}
 		return speaker{origin: session.Person}

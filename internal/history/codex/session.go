@@ -114,7 +114,7 @@ func objectJSON(o history.Object) session.JSON {
 	return o.JSON()
 }
 
-// title is the name that somebody gave the thread: in the rollout, else in the index of names.
+// title is the name that a person gave the thread: in the rollout, else in the index of names.
 func (r *reader) title() string {
 	if r.name != "" {
 		return plainText(r.name)

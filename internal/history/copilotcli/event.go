@@ -7,7 +7,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// event is a line of a session. Its parentId names the line before it, whoever wrote that: the order
+// event is a line of a session. Its parentId names the line before it, also one of another agent: the order
 // of the lines says the same, and it is not kept.
 type event struct {
 	history.Event `json:"-"`

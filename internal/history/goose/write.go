@@ -194,7 +194,7 @@ func (w *writer) message(m *session.Message, hidden bool) json.RawMessage {
 	}.Whole()
 }
 
-// summary writes what stands for the hidden messages, behind them. It has the time of the last
+// summary writes the summary of the hidden messages, behind them. It has the time of the last
 // of them, so that it keeps its place where Goose orders by time.
 func (w *writer) summary() error {
 	last := w.last

@@ -260,7 +260,7 @@ func (a *agent) settle() {
 	}
 }
 
-// opened says why a generation was begun, where it is told: the end of the one before it.
+// opened says why a generation was begun, if the source does: the end of the one before it.
 func (s *about) opened() string {
 	if s.window.String("reason") == "reset" {
 		return "command"

@@ -19,7 +19,7 @@ import (
 )
 
 // The tables in which history lies, in the two layouts that there were. Which one a database
-// has is told by its tables: numbers went up with every change.
+// has follows from its tables: its version numbers went up with every change.
 const (
 	tableEvents   = "transcript_events"
 	tableNodes    = "session_nodes"   // layout 2: a row for each key

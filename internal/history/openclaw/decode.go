@@ -253,7 +253,7 @@ func (r *reader) bill(l *pi.Line, key string) {
 			continue
 		}
 		if c.CostNanoUSD != nil && *c.CostNanoUSD == 0 {
-			c.CostNanoUSD, c.PriceSource = nil, "" // nobody knew the price
+			c.CostNanoUSD, c.PriceSource = nil, "" // the price was not known
 		}
 		usage := message.Inner("usage")
 		total, told := pi.Whole(usage.Get("totalTokens"))

@@ -253,7 +253,7 @@ type link struct {
 	kind, agent, key, sid string
 }
 
-// parents returns the links that are told of a session, the surest first.
+// parents returns the links of a session that the sources give, the surest first.
 func (a *agent) parents(s *about, header history.Object) []link {
 	var links []link
 	add := func(kind, key, id string) {

@@ -17,7 +17,7 @@ import (
 	"sessiond/internal/testkit/historytest"
 )
 
-// What cannot be read is told with file and line, and everything else comes in.
+// Unreadable input is reported with file and line, and everything else is imported.
 func TestOpenClawWrongInput(t *testing.T) {
 	good := []string{header, user("1", "", "one"), user("2", "1", "two")}
 	for _, test := range []struct {

@@ -23,7 +23,7 @@ func (r *reader) summarise(i int) error {
 		request, asked = r.byID[m.answers]
 	}
 	if !asked || request > i || !m.alone && !r.records[request].request {
-		return nil // nobody asked for it, or the request is gone
+		return nil // it has no request, or the request is gone
 	}
 	first := request
 	if at, ok := r.byID[r.records[request].tail]; ok && r.records[request].tail != "" && at < request {

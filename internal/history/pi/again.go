@@ -104,7 +104,7 @@ func (w *writer) messageAgain(o history.Object, m *session.Message, shape string
 			if json.Unmarshal(p.Extra, &at) != nil || at.Output[0] >= at.Output[1] {
 				continue
 			}
-			output := p.Content() // with what stands around it, where that is not known
+			output := p.Content() // with the text around it, if its bounds are not known
 			if !w.Masked && at.Output[1] <= len(output) {
 				output = output[at.Output[0]:at.Output[1]]
 			}

@@ -84,7 +84,7 @@ type copied struct {
 	heads    map[session.ID]map[int64]bool
 }
 
-// copy is told of an entry that lies in an origin.
+// copy is called for each entry that lies in an origin.
 func (r *reader) copy(i int32, of history.Place, d *history.Decoded) error {
 	r.copies.n++
 	for _, c := range d.Compactions {

@@ -60,7 +60,7 @@ type writer struct {
 	out     *bufio.Writer
 	taken   map[string]bool   // ids
 	ids     map[int64]string  // of the last line of each message, by its row
-	renamed map[string]string // ids that do not stay, and what stands for them
+	renamed map[string]string // ids that change, and their new ones
 	written map[string]bool   // ids of lines
 	names   map[string]string // of tools, by the ids of calls
 	places  []place           // of the compactions
