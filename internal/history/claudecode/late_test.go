@@ -148,7 +148,7 @@ func TestRewrittenTranscriptBringsItsTitle(t *testing.T) {
 			if got := h.Session(id).Title; got != test.want {
 				t.Errorf("title %q", got)
 			}
-			h.unchanged(path)
+			h.Unchanged(path)
 		})
 	}
 }

@@ -262,13 +262,7 @@ func TestGooseFilesOfAnyKind(t *testing.T) {
 			if test.texts == "" {
 				return
 			}
-			var talk []session.Message
-			for _, m := range h.Entries(h.Session("20250801_080000").ID) {
-				if m.Kind != session.KindUnknown {
-					talk = append(talk, m)
-				}
-			}
-			if got := historytest.Texts(talk); got != test.texts {
+			if got := h.Said("20250801_080000"); got != test.texts {
 				t.Errorf("%.100q", got)
 			}
 		})

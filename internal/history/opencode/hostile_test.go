@@ -330,13 +330,7 @@ func TestOpencodeExportsOfAnyKind(t *testing.T) {
 			if test.texts == "" {
 				return
 			}
-			var talk []session.Message
-			for _, m := range h.Entries(h.Session("ses_1").ID) {
-				if m.Kind != session.KindUnknown {
-					talk = append(talk, m)
-				}
-			}
-			if got := historytest.Texts(talk); got != test.texts {
+			if got := h.Said("ses_1"); got != test.texts {
 				t.Errorf("%q", got)
 			}
 		})
