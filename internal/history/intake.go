@@ -429,6 +429,22 @@ func (in *Intake) Part(id, mark string) (*Intake, error) {
 	return part, nil
 }
 
+// ReadPart imports a part whose rows were read with err. If the rows are damaged, that is a problem, and
+// the next part can be read.
+func (in *Intake) ReadPart(part *Intake, id string, err error, read func() error) error {
+	if session.CodeOf(SQLiteError(err)) == session.Invalid {
+		in.Problem(0, "session "+id+": "+Reason(err))
+		return nil
+	}
+	if err == nil {
+		err = read()
+	}
+	if err != nil {
+		return err
+	}
+	return in.FinishPart(part)
+}
+
 // FinishPart stores what is left of a part. If something in it waits, it is read again.
 func (in *Intake) FinishPart(part *Intake) error {
 	in.problems = append(in.problems, part.problems...)

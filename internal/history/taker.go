@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
@@ -60,6 +61,18 @@ func MediaKind(mime string) session.PartKind {
 // RawPart holds a value that no other kind of part can, under a name.
 func RawPart(name string, raw []byte) session.Part {
 	return session.Part{Kind: session.PartData, Extra: Object{{Key: name, Raw: raw}}.JSON()}
+}
+
+// ArgumentsOf returns a call's arguments as an object, as the programs keep them; any other text becomes a
+// field of one.
+func ArgumentsOf(p *session.Part) json.RawMessage {
+	if _, ok := ParseObject([]byte(p.Arguments)); ok {
+		return json.RawMessage(p.Arguments)
+	}
+	if p.Arguments == "" {
+		return json.RawMessage("{}")
+	}
+	return Object{Member("arguments", p.Arguments)}.Whole()
 }
 
 // Number parses a JSON number, or a number in a JSON string.

@@ -250,7 +250,7 @@ func (w *writer) blocks(parts []session.Part, reply bool) rawJSON {
 		case p.Kind == session.PartReasoning && reply:
 			add(field("type", "thinking"), field("thinking", p.Content()))
 		case p.Kind == session.PartToolCall && reply:
-			add(field("type", "toolCall"), field("id", p.CallID), field("name", p.ToolName), field("arguments", argumentsOf(p)))
+			add(field("type", "toolCall"), field("id", p.CallID), field("name", p.ToolName), field("arguments", rawJSON(history.ArgumentsOf(p))))
 		case p.Kind == session.PartImage && !reply && p.Blob != nil:
 			add(field("type", "image"), field("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), field("mimeType", p.Blob.MediaType))
 		default:
@@ -258,17 +258,6 @@ func (w *writer) blocks(parts []session.Part, reply bool) rawJSON {
 		}
 	}
 	return wire.Array(list)
-}
-
-// argumentsOf returns a call's arguments as the object that pi keeps them as.
-func argumentsOf(p *session.Part) rawJSON {
-	if _, ok := history.ParseObject([]byte(p.Arguments)); ok {
-		return rawJSON(p.Arguments)
-	}
-	if p.Arguments == "" {
-		return rawJSON("{}")
-	}
-	return rawJSON(session.JSONOf(map[string]string{"arguments": p.Arguments}))
 }
 
 func apiOf(m *session.Message) string {
