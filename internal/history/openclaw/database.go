@@ -1,6 +1,7 @@
 package openclaw
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
@@ -44,24 +47,14 @@ func openDatabase(ctx context.Context, path string) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &database{SQLite: opened, path: path, columns: history.Schema{}}
-	for _, table := range []string{
-		tableEvents, tableNodes, tableWindows, tableSessions, tableEntries, tableCold, tableArchives, tablePending, tableMarks, "schema_meta",
-	} {
-		if d.columns[table], err = d.Columns(ctx, table); err != nil {
-			return nil, history.SQLiteError(err)
-		}
-	}
-	return d, nil
+	d := &database{SQLite: opened, path: path}
+	d.columns, err = d.Schema(ctx, tableEvents, tableNodes, tableWindows, tableSessions, tableEntries, tableCold, tableArchives, tablePending, tableMarks)
+	return d, history.SQLiteError(err)
 }
 
 func (d *database) has(table string, columns ...string) bool {
-	for _, c := range columns {
-		if !slices.Contains(d.columns[table], c) {
-			return false
-		}
-	}
-	return len(d.columns[table]) > 0
+	lacks := func(column string) bool { return !d.columns.Has(table, column) }
+	return len(d.columns[table]) > 0 && !slices.ContainsFunc(columns, lacks)
 }
 
 // windows returns the table that has a row for each session.
@@ -87,19 +80,14 @@ func (d *database) rows(ctx context.Context, table, order string, yield func(his
 	for _, c := range d.columns[table] {
 		list = append(list, `CAST("`+c+`" AS TEXT), typeof("`+c+`")`)
 	}
-	rows, err := d.QueryContext(ctx, `SELECT `+strings.Join(list, ", ")+` FROM "`+table+`" ORDER BY `+order)
-	if err != nil {
-		return history.SQLiteError(err)
-	}
-	defer rows.Close()
 	texts := make([]sql.NullString, 2*len(d.columns[table]))
 	into := make([]any, len(texts))
 	for i := range texts {
 		into[i] = &texts[i]
 	}
-	for rows.Next() {
+	err := d.Each(ctx, func(rows *sqlx.Rows) error {
 		if err := rows.Scan(into...); err != nil {
-			return history.SQLiteError(err)
+			return err
 		}
 		var o history.Object
 		for i, c := range d.columns[table] {
@@ -114,12 +102,13 @@ func (d *database) rows(ctx context.Context, table, order string, yield func(his
 					o = append(o, history.Field{Key: c, Raw: []byte(value)})
 					continue
 				}
-				o = append(o, history.Field{Key: c, Raw: []byte(session.JSONOf(value))})
+				o = append(o, history.Member(c, value))
 			}
 		}
 		yield(o)
-	}
-	return rows.Err()
+		return nil
+	}, `SELECT `+strings.Join(list, ", ")+` FROM "`+table+`" ORDER BY `+order)
+	return history.SQLiteError(err)
 }
 
 // fromDatabase takes what a database says of an agent's keys and sessions.
@@ -145,8 +134,7 @@ func sameFile(a, b string) bool {
 func (a *agent) take(ctx context.Context, d *database) error {
 	if table := d.windows(); table != "" {
 		err := d.rows(ctx, table, "session_id", func(o history.Object) {
-			begun, _ := timeOfColumn(o, "started_at", "created_at")
-			s := a.session(o.String("session_id"), begun)
+			s := a.session(o.String("session_id"), timeOfColumn(o, "started_at", "created_at"))
 			s.window, s.stored = o.Without("session_id"), true
 			s.key = canonicalKey(o.String("session_key"), a.id, o.String("channel"))
 		})
@@ -162,16 +150,8 @@ func (a *agent) take(ctx context.Context, d *database) error {
 			key := o.String("session_key")
 			entry := o.Inner("entry_json")
 			a.entry(key, entry)
-			id := o.String("current_session_id")
-			if id == "" {
-				id = o.String("session_id")
-			}
-			if id == "" {
-				id = entry.String("sessionId")
-			}
-			if id != "" {
-				begun, _ := timeOfColumn(o, "created_at", "updated_at")
-				a.session(id, begun).node = o.Without("session_key", "entry_json")
+			if id := cmp.Or(o.String("current_session_id"), o.String("session_id"), entry.String("sessionId")); id != "" {
+				a.session(id, timeOfColumn(o, "created_at", "updated_at")).node = o.Without("session_key", "entry_json")
 			}
 		})
 		if err != nil {
@@ -185,21 +165,12 @@ func (a *agent) take(ctx context.Context, d *database) error {
 }
 
 func (d *database) keysOfArchives(ctx context.Context, a *agent) error {
-	rows, err := d.QueryContext(ctx, `SELECT session_id, session_key FROM `+tableArchives)
-	if err != nil {
-		return history.SQLiteError(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id, key sql.NullString
-		if err := rows.Scan(&id, &key); err != nil {
-			return history.SQLiteError(err)
+	return history.SQLiteError(d.EachRow(ctx, tableArchives, []string{"session_id", "session_key"}, "", func(r history.Row) error {
+		if s := a.session(r.Get("session_id"), session.Time{}); s.key == "" {
+			s.key = canonicalKey(r.Get("session_key"), a.id, "")
 		}
-		if s := a.session(id.String, session.Time{}); s.key == "" {
-			s.key = canonicalKey(key.String, a.id, "")
-		}
-	}
-	return rows.Err()
+		return nil
+	}))
 }
 
 // readDatabase reads an agent's database: its sessions one after the other, each with a cursor
@@ -318,7 +289,7 @@ func (x *databaseReader) order() (ids []string, err error) {
 		}
 		return 0
 	}
-	slices.SortStableFunc(ids, func(a, b string) int { return int(min(1, max(-1, begun(a)-begun(b)))) })
+	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(begun(a), begun(b)) })
 	return ids, nil
 }
 
@@ -417,13 +388,13 @@ func (x *databaseReader) stamp(id string, about *about) (string, error) {
 }
 
 // timeOfColumn reads the first of some columns that holds milliseconds since 1970.
-func timeOfColumn(o history.Object, columns ...string) (session.Time, bool) {
+func timeOfColumn(o history.Object, columns ...string) session.Time {
 	for _, c := range columns {
 		if at, ok := pi.Time(o.Get(c)); ok {
-			return at, true
+			return at
 		}
 	}
-	return session.Time{}, false
+	return session.Time{}
 }
 
 // coldFile finds an archive of cold storage.

@@ -11,6 +11,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/jmoiron/sqlx"
+
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
@@ -67,20 +69,10 @@ func (x *databaseReader) hot(s *spool, id string, into *[]placed) error {
 	if x.has(tableEvents, "event_zstd", "event_utf8_bytes") {
 		packed = `event_zstd, event_utf8_bytes`
 	}
-	rows, err := x.QueryContext(x.ctx, `SELECT seq, CAST(`+x.columns.Column(tableEvents, "event_json", "NULL")+` AS BLOB), COALESCE(`+x.columns.Column(tableEvents, "created_at", "0")+`, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := x.event(rows, s, id, into); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return x.Each(x.ctx, func(rows *sqlx.Rows) error { return x.event(rows, s, id, into) }, `SELECT seq, CAST(`+x.columns.Column(tableEvents, "event_json", "NULL")+` AS BLOB), COALESCE(`+x.columns.Column(tableEvents, "created_at", "0")+`, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
 }
 
-func (x *databaseReader) event(rows *sql.Rows, s *spool, id string, into *[]placed) error {
+func (x *databaseReader) event(rows *sqlx.Rows, s *spool, id string, into *[]placed) error {
 	var seq, made int64
 	var text, packed sql.RawBytes
 	var length sql.NullInt64
@@ -111,20 +103,8 @@ type placed struct {
 
 // cold yields the events of a session that are in cold storage.
 func (x *databaseReader) cold(id string, yield func(seq, made int64, raw []byte) error, early *history.Records) error {
-	blob := "NULL"
-	if x.has(tableCold, "archive_blob") {
-		blob = "archive_blob"
-	}
-	count := "-1"
-	if x.has(tableCold, "event_count") {
-		count = "event_count"
-	}
-	rows, err := x.QueryContext(x.ctx, `SELECT archive_name, archive_sha256, `+count+`, `+blob+` FROM `+tableCold+` WHERE session_id = ? ORDER BY archive_name`, id)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	column := func(name, or string) string { return x.columns.Column(tableCold, name, or) }
+	return x.Each(x.ctx, func(rows *sqlx.Rows) error {
 		var name, sum sql.NullString
 		var events sql.NullInt64
 		var packed []byte
@@ -135,17 +115,14 @@ func (x *databaseReader) cold(id string, yield func(seq, made int64, raw []byte)
 		text, err := x.archive(name.String, sum.String, packed)
 		if err != nil {
 			x.problem(0, fmt.Sprintf("session %s: cold storage %s: %s; its events are missing", id, name.String, history.Reason(err)))
-			continue
+			return nil
 		}
 		n, err := coldEvents(text, yield, early)
-		if err := errors.Join(err, text.Close()); err != nil {
-			return err
-		}
-		if events.Valid && events.Int64 >= 0 && int64(n) != events.Int64 {
+		if events.Valid && events.Int64 >= 0 && int64(n) != events.Int64 && err == nil {
 			x.problem(0, fmt.Sprintf("session %s: cold storage %s holds %d events where %d were stored", id, name.String, n, events.Int64))
 		}
-	}
-	return rows.Err()
+		return errors.Join(err, text.Close())
+	}, `SELECT archive_name, archive_sha256, `+column("event_count", "-1")+`, `+column("archive_blob", "NULL")+` FROM `+tableCold+` WHERE session_id = ? ORDER BY archive_name`, id)
 }
 
 // archive unpacks what the database or a file beside it holds under a hash.
@@ -194,24 +171,16 @@ func coldEvents(text *spool, yield func(seq, made int64, raw []byte) error, earl
 // archives imports the transcripts that were put away whole: earlier generations of a key.
 func (x *databaseReader) archives() error {
 	column := func(name, or string) string { return x.columns.Column(tableArchives, name, or) }
-	rows, err := x.QueryContext(x.ctx, `SELECT session_id, `+column("encoding", "''")+`, COALESCE(`+column("reason", "''")+`, ''), COALESCE(`+column("session_key", "''")+`, ''), archive_blob,
-		COALESCE(`+column("archive_sha256", "''")+`, ''), COALESCE(`+column("created_at", "0")+`, 0) FROM `+tableArchives+` ORDER BY `+column("created_at", "session_id")+`, session_id`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return x.Each(x.ctx, func(rows *sqlx.Rows) error {
 		var a archived
 		var id sql.NullString
 		if err := rows.Scan(&id, &a.encoding, &a.reason, &a.key, &a.packed, &a.sum, &a.made); err != nil {
 			return err
 		}
 		a.id = id.String
-		if err := x.archived(a); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		return x.archived(a)
+	}, `SELECT session_id, `+column("encoding", "''")+`, COALESCE(`+column("reason", "''")+`, ''), COALESCE(`+column("session_key", "''")+`, ''), archive_blob,
+		COALESCE(`+column("archive_sha256", "''")+`, ''), COALESCE(`+column("created_at", "0")+`, 0) FROM `+tableArchives+` ORDER BY `+column("created_at", "session_id")+`, session_id`)
 }
 
 // archived is a row of the table of archives.
