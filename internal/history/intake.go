@@ -208,6 +208,9 @@ func (in *Intake) SkipAll(reason string, n int) {
 // Count adds records that belong to the thing, beside those of its entries.
 func (in *Intake) Count(records Records) { in.records.Add(records) }
 
+// CountSession counts a session among those that were found, for a reader that needs no Part for it.
+func (in *Intake) CountSession() { in.sessions++ }
+
 // Mark puts a mark of the thing's state into the cursor, as its hash; for one that is no file.
 func (in *Intake) Mark(hash string) { in.cursor.Hash = hash }
 

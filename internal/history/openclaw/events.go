@@ -69,7 +69,7 @@ func (x *databaseReader) hot(s *spool, id string, into *[]placed) error {
 	if x.has(tableEvents, "event_zstd", "event_utf8_bytes") {
 		packed = `event_zstd, event_utf8_bytes`
 	}
-	return x.Each(x.ctx, func(rows *sqlx.Rows) error { return x.event(rows, s, id, into) }, `SELECT seq, CAST(`+x.columns.Column(tableEvents, "event_json", "NULL")+` AS BLOB), COALESCE(`+x.columns.Column(tableEvents, "created_at", "0")+`, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
+	return x.Each(x.in.Context(), func(rows *sqlx.Rows) error { return x.event(rows, s, id, into) }, `SELECT seq, CAST(`+x.columns.Column(tableEvents, "event_json", "NULL")+` AS BLOB), COALESCE(`+x.columns.Column(tableEvents, "created_at", "0")+`, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
 }
 
 func (x *databaseReader) event(rows *sqlx.Rows, s *spool, id string, into *[]placed) error {
@@ -83,7 +83,7 @@ func (x *databaseReader) event(rows *sqlx.Rows, s *spool, id string, into *[]pla
 	if text == nil && packed != nil {
 		var err error
 		if raw, err = unpackBytes(packed, maxEvent); err != nil || length.Valid && int64(len(raw)) != length.Int64 {
-			x.problem(0, fmt.Sprintf("session %s, event %d: its compressed body is damaged; kept raw", id, seq))
+			x.in.Problem(0, fmt.Sprintf("session %s, event %d: its compressed body is damaged; kept raw", id, seq))
 			if raw == nil {
 				raw = fmt.Appendf(nil, "zstd %x", []byte(packed))
 			}
@@ -104,7 +104,7 @@ type placed struct {
 // cold yields the events of a session that are in cold storage.
 func (x *databaseReader) cold(id string, yield func(seq, made int64, raw []byte) error, early *history.Records) error {
 	column := func(name, or string) string { return x.columns.Column(tableCold, name, or) }
-	return x.Each(x.ctx, func(rows *sqlx.Rows) error {
+	return x.Each(x.in.Context(), func(rows *sqlx.Rows) error {
 		var name, sum sql.NullString
 		var events sql.NullInt64
 		var packed []byte
@@ -114,12 +114,12 @@ func (x *databaseReader) cold(id string, yield func(seq, made int64, raw []byte)
 		early.Import(1) // the archive's row
 		text, err := x.archive(name.String, sum.String, packed)
 		if err != nil {
-			x.problem(0, fmt.Sprintf("session %s: cold storage %s: %s; its events are missing", id, name.String, history.Reason(err)))
+			x.in.Problem(0, fmt.Sprintf("session %s: cold storage %s: %s; its events are missing", id, name.String, history.Reason(err)))
 			return nil
 		}
 		n, err := coldEvents(text, yield, early)
 		if events.Valid && events.Int64 >= 0 && int64(n) != events.Int64 && err == nil {
-			x.problem(0, fmt.Sprintf("session %s: cold storage %s holds %d events where %d were stored", id, name.String, n, events.Int64))
+			x.in.Problem(0, fmt.Sprintf("session %s: cold storage %s holds %d events where %d were stored", id, name.String, n, events.Int64))
 		}
 		return errors.Join(err, text.Close())
 	}, `SELECT archive_name, archive_sha256, `+column("event_count", "-1")+`, `+column("archive_blob", "NULL")+` FROM `+tableCold+` WHERE session_id = ? ORDER BY archive_name`, id)
@@ -171,7 +171,7 @@ func coldEvents(text *spool, yield func(seq, made int64, raw []byte) error, earl
 // archives imports the transcripts that were put away whole: earlier generations of a key.
 func (x *databaseReader) archives() error {
 	column := func(name, or string) string { return x.columns.Column(tableArchives, name, or) }
-	return x.Each(x.ctx, func(rows *sqlx.Rows) error {
+	return x.Each(x.in.Context(), func(rows *sqlx.Rows) error {
 		var a archived
 		var id sql.NullString
 		if err := rows.Scan(&id, &a.encoding, &a.reason, &a.key, &a.packed, &a.sum, &a.made); err != nil {
@@ -210,19 +210,19 @@ func (a *archived) text() (*spool, error) {
 
 func (x *databaseReader) archived(a archived) error {
 	if a.reason == "deleted" && kindOf(canonicalKey(a.key, x.agent.id, "")) != "cron" {
-		x.records.Skip(skipDeleted, 1)
+		x.in.Skip(skipDeleted, 1)
 		return nil
 	}
-	path := x.found.Path + "#" + a.id + "@" + a.sum
-	cursor, err := x.known.Cursor(x.ctx, session.SourceOpenClaw, path)
+	path := x.in.Found.Path + "#" + a.id + "@" + a.sum
+	cursor, err := x.in.Known.Cursor(x.in.Context(), session.SourceOpenClaw, path)
 	if err != nil || cursor != nil {
-		x.records.Skip(skipUnchanged, 1)
+		x.in.Skip(skipUnchanged, 1)
 		return err
 	}
 	text, err := a.text()
 	if err != nil {
-		x.problem(0, fmt.Sprintf("the archived transcript of session %s cannot be read: %s", a.id, history.Reason(err)))
-		x.records.Skip("damaged archive", 1)
+		x.in.Problem(0, fmt.Sprintf("the archived transcript of session %s cannot be read: %s", a.id, history.Reason(err)))
+		x.in.Skip("damaged archive", 1)
 		return nil
 	}
 	about := x.agent.sessions[a.id]
@@ -241,6 +241,6 @@ func (x *databaseReader) archived(a archived) error {
 		}
 		t.rows = append(t.rows, row{at: line.At, size: size, made: a.made})
 	}
-	x.sessions++
+	x.in.CountSession()
 	return x.run(t, about, history.Records{}, "")
 }
