@@ -4,6 +4,7 @@
 package touched
 
 import (
+	"cmp"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -63,12 +64,7 @@ type arguments struct {
 }
 
 func (a *arguments) file() string {
-	for _, p := range []string{a.FilePath, a.CamelPath, a.NotebookPath, a.Path} {
-		if p != "" {
-			return p
-		}
-	}
-	return ""
+	return cmp.Or(a.FilePath, a.CamelPath, a.NotebookPath, a.Path)
 }
 
 // addCall adds the files of one tool call.

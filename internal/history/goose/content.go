@@ -1,6 +1,7 @@
 package goose
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,12 +87,7 @@ func partOf(block []byte) []session.Part {
 
 // notice returns the text of a block for people.
 func notice(o history.Object) string {
-	for _, key := range []string{"msg", "message", "prompt"} {
-		if text := o.String(key); text != "" {
-			return text
-		}
-	}
-	return o.Inner("data").String("message")
+	return cmp.Or(o.String("msg"), o.String("message"), o.String("prompt"), o.Inner("data").String("message"))
 }
 
 // forModel reports whether a model sees a text: its audience, if it has one, names it.
