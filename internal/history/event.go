@@ -57,7 +57,7 @@ func decodeEvent[T any, P eventOf[T]](l FileLine) (p P, id string) {
 	case wire.DeeperThan(l.Bytes, MaxDepth):
 		e.Wrong = "nested too deep"
 	}
-	return p, PlainText(id)
+	return p, Plain(id)
 }
 
 // headLines is how many lines FirstEvent searches.

@@ -38,11 +38,9 @@ func Text(raw []byte) (text string, exact bool) {
 	return text, err == nil
 }
 
-// Plain makes bytes that are no valid UTF-8, or hold NUL, storable as text.
-func Plain(b []byte) string { return PlainText(string(b)) }
-
-// PlainText is Plain of a text; most are storable as they are.
-func PlainText(s string) string {
+// Plain makes text that is no valid UTF-8, or holds NUL, storable; most is storable as it is.
+func Plain[T ~string | ~[]byte](text T) string {
+	s := string(text)
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s
 	}

@@ -73,7 +73,7 @@ func (w *row) ofAgent() (agent string, said *row, ok bool) {
 	return agent, said, true
 }
 
-func plain(s string) string { return history.PlainText(s) }
+func plain(s string) string { return history.Plain(s) }
 
 // linked reports whether the row is one of the chain.
 func (w *row) linked() bool {

@@ -48,7 +48,7 @@ func (e *event) message(kind session.Kind, role session.Role, origin session.Ori
 	return e.Message(kind, role, origin, session.SourceCopilotCLI, rest)
 }
 
-func plain(s string) string { return history.PlainText(s) }
+func plain(s string) string { return history.Plain(s) }
 
 // started is the data of session.start.
 type started struct {

@@ -1,6 +1,7 @@
 package geminicli
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -64,7 +65,7 @@ func directoryOf(path, hash string) string {
 	}
 	project = filepath.Dir(project)
 	if root, err := history.ReadFile(filepath.Join(project, ".project_root")); err == nil && len(root) < 1<<12 {
-		return history.Plain([]byte(strings.TrimSpace(string(root))))
+		return history.Plain(bytes.TrimSpace(root))
 	}
 	var known struct {
 		Projects map[string]string `json:"projects"`
@@ -75,7 +76,7 @@ func directoryOf(path, hash string) string {
 	}
 	for folder, name := range known.Projects {
 		if sum := sha256.Sum256([]byte(folder)); name == filepath.Base(project) || hex.EncodeToString(sum[:]) == hash {
-			return history.Plain([]byte(folder))
+			return history.Plain(folder)
 		}
 	}
 	return ""

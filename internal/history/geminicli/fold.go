@@ -95,7 +95,7 @@ func newFolded(h header) *folded {
 	return f
 }
 
-func (m *message) name() string { return m.Type + "/" + history.PlainText(m.ID) }
+func (m *message) name() string { return m.Type + "/" + history.Plain(m.ID) }
 
 func (f *folded) end() *entry {
 	if len(f.list) == 0 {

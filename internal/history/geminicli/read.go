@@ -145,7 +145,7 @@ func (f *folded) emit(in *history.Intake) error {
 	}
 	about := map[string]string{"project_hash": f.ProjectHash}
 	new := history.NewSession{
-		Source: session.SourceGeminiCLI, SourceID: history.PlainText(f.SessionID), Directory: directory, CreatedAt: &created, Provider: "google", Model: f.model(),
+		Source: session.SourceGeminiCLI, SourceID: history.Plain(f.SessionID), Directory: directory, CreatedAt: &created, Provider: "google", Model: f.model(),
 	}
 	new.Title, new.TitleSource = f.title()
 	switch f.Kind {
@@ -201,7 +201,7 @@ func (f *folded) addEntry(in *history.Intake, c *history.Conversation, e *entry,
 func (o *compaction) overlay() history.Compaction {
 	c := history.Compaction{Key: o.summary.key(), ThroughKey: o.through.tail()}
 	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
-	c.Summary, c.CreatedAt = history.PlainText(textOf(&o.summary.message)), o.summary.at
+	c.Summary, c.CreatedAt = history.Plain(textOf(&o.summary.message)), o.summary.at
 	if o.kept != nil {
 		c.FirstKeptKey = o.kept.key()
 	}
@@ -236,7 +236,7 @@ func (f *folded) link(in *history.Intake, c *history.Conversation) error {
 // title is the summary that Gemini CLI wrote, which of a sub-agent is its result; else the first
 // prompt.
 func (f *folded) title() (title, source string) {
-	if title := history.FirstLine(history.PlainText(f.Summary)); title != "" && f.Kind != "subagent" {
+	if title := history.FirstLine(history.Plain(f.Summary)); title != "" && f.Kind != "subagent" {
 		return title, "source"
 	}
 	for _, e := range f.all {
@@ -244,7 +244,7 @@ func (f *folded) title() (title, source string) {
 		if e.Type != "user" || text == "" || isContext(&e.message) || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "?") {
 			continue
 		}
-		return history.FirstLine(history.PlainText(text)), "first_message"
+		return history.FirstLine(history.Plain(text)), "first_message"
 	}
 	return "", ""
 }
@@ -253,7 +253,7 @@ func (f *folded) title() (title, source string) {
 func (f *folded) model() string {
 	for _, e := range slices.Backward(f.list) {
 		if e.Model != "" {
-			return history.PlainText(e.Model)
+			return history.Plain(e.Model)
 		}
 	}
 	return ""

@@ -163,7 +163,7 @@ func (d *database) orphans(there map[string]string) []about {
 	}
 	var found []about
 	for id := range lost {
-		a := about{id: history.Plain([]byte(id)), title: "recovered"}
+		a := about{id: history.Plain(id), title: "recovered"}
 		a.typed("")
 		a.note("recovered", "its row is gone")
 		found = append(found, a)

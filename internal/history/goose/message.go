@@ -123,7 +123,7 @@ func setModel(m *session.Message, metadata history.Object) {
 func verbatim(r *record, in *row) session.Message {
 	m := history.Verbatim(in.Content, r.why)
 	extra, _ := history.Fields(m.Extra)
-	extra = append(extra, history.Member("hash", r.print), history.Member("role", history.PlainText(in.Role)))
+	extra = append(extra, history.Member("hash", r.print), history.Member("role", history.Plain(in.Role)))
 	if len(in.Metadata) > 0 {
 		extra = append(extra, history.Member("metadata_text", history.Plain(in.Metadata)))
 	}

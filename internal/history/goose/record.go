@@ -75,7 +75,7 @@ const maxHeld = 16 << 20
 
 // add remembers a row.
 func (r *reader) add(in *row) {
-	m := record{id: in.ID, line: in.line, offset: in.offset, size: in.size, messageID: history.PlainText(in.MessageID), reply: -1}
+	m := record{id: in.ID, line: in.line, offset: in.offset, size: in.size, messageID: history.Plain(in.MessageID), reply: -1}
 	if in.Role == "user" || in.Role == "assistant" {
 		m.role = in.Role
 	}
@@ -83,7 +83,7 @@ func (r *reader) add(in *row) {
 	m.user, m.agent, m.used = metadataOf(in.Metadata)
 	blocks, why := blocksOf(in)
 	if why == "" && m.role == "" {
-		why = "a message of role " + history.PlainText(in.Role)
+		why = "a message of role " + history.Plain(in.Role)
 	}
 	if m.why = why; why != "" {
 		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), history.Member("raw", history.Plain(in.Content))})

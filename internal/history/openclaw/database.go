@@ -94,7 +94,7 @@ func (d *database) rows(ctx context.Context, table, order string, yield func(his
 		}
 		var o history.Object
 		for i, c := range d.columns[table] {
-			value := history.Plain([]byte(texts[2*i].String))
+			value := history.Plain(texts[2*i].String)
 			switch texts[2*i+1].String {
 			case "integer", "real":
 				if json.Valid([]byte(value)) {

@@ -259,7 +259,7 @@ func timeIn(id string) (uint64, bool) {
 }
 
 // clean returns text that the database can hold.
-func clean(s string) string { return history.PlainText(s) }
+func clean(s string) string { return history.Plain(s) }
 
 // fillTimes returns records without a time that of the one before, and the session its own.
 func fillTimes(a *about, records []*record) {
