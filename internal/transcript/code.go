@@ -29,3 +29,13 @@ func highlighted(language, code string) template.HTML {
 	}
 	return template.HTML(template.HTMLEscapeString(code)) //nolint:gosec // escaped
 }
+
+// languageOf returns the language of a file by its name, "" if it is not known.
+func languageOf(path string) string {
+	if name := path[strings.LastIndexAny(path, `/\`)+1:]; name != "" {
+		if lexer := lexers.Match(name); lexer != nil {
+			return lexer.Config().Name
+		}
+	}
+	return ""
+}
