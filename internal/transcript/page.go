@@ -76,10 +76,10 @@ type Pieces struct {
 	templates *template.Template
 	prose     goldmark.Markdown
 	clock     clock
-	speaker   string    // of the last message
-	calls     []held    // that wait for the next ones
-	left      int       // bytes of images that there is room for
-	err       error     // the first one
+	speaker   string // of the last message
+	calls     []held // that wait for the next ones
+	left      int    // bytes of images that there is room for
+	err       error  // the first one
 }
 
 // NewPieces returns a writer of pieces.
@@ -309,7 +309,8 @@ func (p *Pieces) renderTyped(s string, refusal bool) template.HTML {
 			continue
 		}
 		flush()
-		pieces += p.render("code", highlighted(info, strings.Join(lines[i+1:end], "\n")))
+		code := strings.Join(lines[i+1:end], "\n")
+		pieces += p.render("code", map[string]any{"Code": highlighted(info, code), "Wide": isWide(code)})
 		i = end
 	}
 	flush()

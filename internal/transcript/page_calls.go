@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"html/template"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -174,7 +175,7 @@ func (p *Pieces) arguments(all string) {
 	}
 	p.write("arguments", visible(strings.Join(lines, "\n")))
 	for _, f := range fields {
-		code, language := f.value, languageOf(path)
+		code, language := f.value, strings.TrimPrefix(filepath.Ext(path), ".")
 		switch {
 		case f.name == "command" || f.name == "cmd":
 			language = "bash"

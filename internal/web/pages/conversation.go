@@ -336,7 +336,7 @@ func (p *Pages) addGenerations(ctx context.Context, sess *session.Session, t *ta
 		word      string
 		ascending bool
 	}{{"the session before", false}, {"the session after", true}} {
-		_, next, _, err := p.Store.Generations(ctx, sess.Key, store.Page{Limit: 1, Cursor: string(sess.ID), Ascending: side.ascending})
+		_, next, _, err := p.Store.Generations(ctx, sess.Key, store.Page{Limit: 1, Cursor: store.CursorAfter(sess), Ascending: side.ascending})
 		if err != nil {
 			return err
 		}

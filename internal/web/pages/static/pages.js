@@ -165,21 +165,20 @@
     asking = false;
     if (again) { again = false; append(); }
   }
-  // foldName names a fold by its place in its piece, so that it stays open where the piece is replaced.
-  const piece = (e) => { while (e.parentElement && e.parentElement.id !== 'log') e = e.parentElement; return e; };
-  const foldName = (d) => { const p = piece(d); return ((p.id ? p : $('[id]', p)) || p).id + ' ' + all('details', p).indexOf(d); };
+  // folds names the folds of pieces by their places, so that they stay open where pieces are replaced.
+  const folds = (pieces) => pieces.filter((p) => p.nodeType === 1).flatMap((p, i) =>
+    [...(p.tagName === 'DETAILS' ? [[i + ' itself', p]] : []), ...all('details', p).map((d, n) => [i + ' ' + n, d])]);
+  const piece = (e) => { while (e.parentElement.id !== 'log') e = e.parentElement; return e; };
   function put(log, got) {
     const was = log.dataset.again && document.getElementById(log.dataset.again), first = was && piece(was), old = [];
     if (log.dataset.again && !was) { say('There are new messages.', location.href, true); return; }
     for (let e = first; e; e = e.nextSibling) old.push(e);
-    const opened = new Set(), here = $('.here', log), focus = document.activeElement;
-    for (const d of all('details[open]', log)) if (old.some((e) => e.contains(d))) opened.add(foldName(d));
+    const opened = new Set(folds(old).filter(([, d]) => d.open).map(([name]) => name)), here = $('.here', log), focus = document.activeElement;
     const below = log.getBoundingClientRect().bottom > innerHeight, grown = got.childNodes.length > old.length;
-    const fresh = document.createDocumentFragment();
-    fresh.append(...got.childNodes);
-    for (const d of all('details', fresh)) if (opened.has(foldName(d))) for (let e = d; e; e = e.parentElement) if (e.tagName === 'DETAILS') e.open = true;
+    const fresh = [...got.childNodes];
+    for (const [name, d] of folds(fresh)) if (opened.has(name)) for (let e = d; e; e = e.parentElement) if (e.tagName === 'DETAILS') e.open = true;
     old.forEach((e) => e.remove());
-    log.append(fresh);
+    log.append(...fresh);
     log.dataset.next = got.dataset.next;
     log.dataset.again = got.dataset.again;
     if (got.dataset.live === undefined) delete log.dataset.live; // there is a later part now
@@ -253,7 +252,7 @@
     $('#spoken').textContent = $('.hits') ? n + (n === 1 ? ' conversation' : ' conversations') : '';
   });
   function ready() {
-    all('button[hidden], .copies').forEach((b) => { b.hidden = false; });
+    document.documentElement.classList.add('js');
     keepList();
     unfold();
     railed();
