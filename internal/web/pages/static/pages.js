@@ -73,7 +73,11 @@
   const help = () => { const d = $('#help'); if (!d.open) d.showModal(); };
   document.addEventListener('keydown', (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing) return;
-    if (/^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName)) { if (e.key === 'Escape') e.target.blur(); return; }
+    if (/^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName)) {
+      if (e.key === 'Escape') { e.preventDefault(); e.target.blur(); } // and keeps what was found
+      if (e.key === 'ArrowDown' && e.target.id === 'q' && go('item', 1)) e.preventDefault();
+      return;
+    }
     if ($('#help').open) return;
     const act = keys[e.key];
     if (act && act()) e.preventDefault();
@@ -192,6 +196,7 @@
   }
   const fresh = new Set();
   function happened(e) {
+    if (e.type === 'opened') append();
     const row = $('[data-session="' + CSS.escape(e.session || '') + '"].item');
     if (shown() && e.session === shown()) {
       if (e.type === 'session.purged') say('This session was purged. What you see is no longer stored.', '', true);
@@ -227,10 +232,12 @@
       if (channel) channel.postMessage(e);
     };
     types.forEach((t) => source.addEventListener(t, tell));
+    source.onerror = () => { if (source && source.readyState === EventSource.CLOSED) say('New messages no longer arrive here: the daemon was restarted, or you are logged out.', location.href, true); };
+    source.onopen = () => { append(); if (channel) channel.postMessage({ type: 'opened' }); }; // nobody told of what came before
   }
   function lead() {
     if (document.hidden || source || !$('nav.top')) return;
-    append(); // nobody told of what arrived while the page was hidden
+    append();
     if (!navigator.locks) { listen(); return; }
     navigator.locks.request('sessiond-live', () => new Promise((done) => {
       if (document.hidden || source) { done(); return; }
