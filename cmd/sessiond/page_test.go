@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/samples"
@@ -242,4 +244,67 @@ func (b *browser) top(selector string) (y float64) {
 	b.t.Helper()
 	b.do(chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().top`, selector), &y))
 	return y
+}
+
+// Nothing that is stored runs in a browser or makes it load something, and many tabs share one stream of events: more
+// streams than a browser opens connections would leave the next tab waiting.
+func TestPageIsSafeAndAnswersManyTabs(t *testing.T) {
+	d := startDaemonOn(t, t.TempDir(), "127.0.0.1:0")
+	b := newBrowser(t, d)
+	hostile := []string{
+		`<script>window.ran = 1</script>`, `"><img src=x onerror="window.ran = 1">`, `<svg onload="window.ran = 1"><animate onbegin="window.ran = 1">`,
+		"[a](javascript:window.ran=1) ![b](http://127.0.0.1:9/b.png) ![c](data:image/svg+xml,<svg onload=window.ran=1>) <javascript:window.ran=1>",
+		`<iframe srcdoc="<script>parent.ran = 1</script>"></iframe><base href="http://127.0.0.1:9/"><style>body { display: none }</style>`,
+		`<div hx-get="/logout" hx-trigger="load" hx-on:load="window.ran = 1"></div><form id="q"></form><div id="log"></div>`,
+		"```html\n<script>window.ran = 1</script>\n```", `{{.Form}} ${window.ran = 1}`, "\x1b[31m\u202e\u2028<b>",
+	}
+	all := strings.Join(hostile, " ")
+	var made struct {
+		ID session.ID `json:"id"`
+	}
+	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{"title": all, "directory": "/" + all}, &made))(t)
+	messages := "/v1/sessions/" + string(made.ID) + "/messages"
+	svg := `PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIG9ubG9hZD0icGFyZW50LnJhbj0xIi8+` // <svg xmlns=… onload="parent.ran=1"/>
+	for _, text := range append(hostile, all) {
+		testkit.Must(d.do("POST", messages, map[string]any{"dialect": "anthropic", "messages": []any{
+			map[string]any{"role": "user", "content": []any{
+				map[string]any{"type": "text", "text": text}, map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": "image/svg+xml", "data": svg}},
+				map[string]any{"type": "image", "source": map[string]any{"type": "url", "url": "http://127.0.0.1:9/c.png"}},
+			}},
+			map[string]any{"role": "assistant", "content": []any{
+				map[string]any{"type": "text", "text": text}, map[string]any{"type": "tool_use", "id": "t", "name": "Edit", "input": map[string]any{"file_path": text, "command": text, "old_string": text, "new_string": "b" + text}},
+			}},
+			map[string]any{"role": "user", "content": []any{map[string]any{"type": "tool_result", "tool_use_id": "t", "content": text}}},
+		}}, nil))(t)
+	}
+	testkit.Must(d.do("POST", "/v1/sessions/"+string(made.ID)+"/compactions", map[string]any{"keep_recent_tokens": 1, "summary": all}, nil))(t)
+	b.open()
+	own := "/s/" + string(made.ID)
+	for _, path := range []string{"/", own, own + "?view=model", own + "?view=model&plan=1", own + "#%E0%A4%A", "/?q=" + url.QueryEscape("window ran script"), "/?project=" + url.QueryEscape("/"+all), "/usage", "/s/" + url.PathEscape(all)} {
+		b.do(chromedp.Navigate(d.url + path))
+		b.until(`document.documentElement.classList.contains('js')`)
+		var found string
+		b.do(chromedp.Evaluate(`JSON.stringify({
+			ran: window.ran,
+			links: [...document.querySelectorAll('[href], [src], [action]')].map(e => e.getAttribute('href') || e.getAttribute('src') || e.getAttribute('action')).filter(a => !/^([/#?]|https:|data:image\/(png|jpeg|gif|webp);)/.test(a)),
+			attributes: [...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames()).filter(n => /^on|style|srcdoc/.test(n)),
+			frames: frames.length, loaded: performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith(location.origin) && !n.startsWith('data:'))})`, &found))
+		if want := `{"links":[],"attributes":[],"frames":0,"loaded":[]}`; found != want {
+			t.Errorf("%s: %s", path, found)
+		}
+	}
+	tabs := []*browser{b}
+	b.do(chromedp.Navigate(d.url + own + "?from=1"))
+	for range 8 {
+		ctx, cancel := chromedp.NewContext(b.ctx)
+		t.Cleanup(cancel)
+		tab := &browser{t, ctx, d}
+		tab.do(chromedp.Navigate(d.url + own))
+		tabs = append(tabs, tab)
+	}
+	testkit.Must(d.do("POST", messages, map[string]any{"messages": []any{map[string]string{"role": "user", "content": "to all tabs"}}}, nil))(t)
+	for _, tab := range tabs {
+		tab.sees("to all tabs")
+	}
+	d.stop()
 }
