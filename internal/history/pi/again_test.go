@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -254,6 +255,24 @@ func TestPiTitleFollowsTheFile(t *testing.T) {
 	h.Import(path)
 	if s := h.Session("one"); s.Title != "first line" {
 		t.Errorf("title %q after the name was cleared", s.Title)
+	}
+}
+
+func TestPiCommandIsNoTitle(t *testing.T) {
+	for want, said := range map[string][]string{
+		"/mode":               {"/mode"},
+		"/etc/hosts is wrong": {"/mode", "/model", "/etc/hosts is wrong", "mend it"},
+		"/review the diff":    {"/review the diff", "and mend it"},
+	} {
+		h := newHouse(t)
+		lines := []string{header}
+		for i, text := range said {
+			lines = append(lines, user(strconv.Itoa(i+1), strings.TrimPrefix(strconv.Itoa(i), "0"), text))
+		}
+		h.Import(h.Write("a.jsonl", lines...))
+		if s := h.Session("one"); s.Title != want {
+			t.Errorf("%q: title %q, want %q", said, s.Title, want)
+		}
 	}
 }
 

@@ -208,6 +208,9 @@ func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, because error) {
 		problem.Write(w)
 		return
 	}
+	if problem.Code == session.Unauthorized && r.Method == http.MethodPost {
+		problem.Detail = "you are no longer logged in, and nothing was done: `sessiond open` logs you in again"
+	}
 	var b bytes.Buffer
 	if err := p.page(&b, "error", frame{Title: problem.Title, Body: problem}); err != nil {
 		http.Error(w, problem.Detail, problem.Status)
@@ -264,10 +267,12 @@ func titleOf(s *session.Session) string {
 
 func folderOf(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
 
-// sentence writes an error as a sentence.
+// sentence writes an error as a sentence. A name that it begins with stays as it is.
 func sentence(text string) string {
-	r, size := utf8.DecodeRuneInString(text)
-	text = string(unicode.ToUpper(r)) + text[size:]
+	word, _, _ := strings.Cut(text, " ")
+	if r, size := utf8.DecodeRuneInString(text); strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLower(r) }) < 0 {
+		text = string(unicode.ToUpper(r)) + text[size:]
+	}
 	if text != "" && !strings.HasSuffix(text, ".") {
 		text += "."
 	}
@@ -277,6 +282,8 @@ func sentence(text string) string {
 // hintOf says what to do about an error whose text names nothing to do.
 func hintOf(code session.Code) string {
 	switch code {
+	case session.Unauthorized:
+		return "You can also log in with the token that `sessiond token` prints."
 	case session.NotFound:
 		return "It may have been purged, or the address is not complete. The search finds sessions by their words."
 	case session.Invalid:

@@ -250,6 +250,9 @@ func TestLinksOpenOnce(t *testing.T) {
 	if status, _, body := k.do("GET", link, nil); status != 401 || !strings.Contains(body, "used up or older than a minute") {
 		t.Errorf("the second time: %d %s", status, body)
 	}
+	if status, _, body := k.do("POST", "/s/20260211_001/pin", url.Values{"message": {"1"}}); status != 401 || !strings.Contains(body, "You are no longer logged in, and nothing was done") || !strings.Contains(body, `<a href="/login">`) {
+		t.Errorf("a form after the login: %d %s", status, body)
+	}
 	if status, _, _ := k.do("POST", "/open", nil); status != 401 {
 		t.Errorf("a link for whoever asks: %d", status)
 	}
