@@ -268,7 +268,8 @@ func TestPageIsSafeAndAnswersManyTabs(t *testing.T) {
 	for _, text := range append(hostile, all) {
 		testkit.Must(d.do("POST", messages, map[string]any{"dialect": "anthropic", "messages": []any{
 			map[string]any{"role": "user", "content": []any{
-				map[string]any{"type": "text", "text": text}, map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": "image/svg+xml", "data": svg}},
+				map[string]any{"type": "text", "text": text},
+				map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": "image/svg+xml", "data": svg}},
 				map[string]any{"type": "image", "source": map[string]any{"type": "url", "url": "http://127.0.0.1:9/c.png"}},
 			}},
 			map[string]any{"role": "assistant", "content": []any{
