@@ -238,8 +238,10 @@ func (a *app) printSessions(data []listedSession, next string) error {
 		return err
 	}
 	rows := make([][]string, len(data))
+	var unpriced int64
 	folds := false
 	for i, s := range data {
+		unpriced += s.UnpricedCalls
 		m, _ := catalogue.Model(s.Model)
 		if s.Window != nil {
 			m.Window = *s.Window
@@ -253,7 +255,7 @@ func (a *app) printSessions(data []listedSession, next string) error {
 		}
 		rows[i] = []string{
 			string(s.ID), title, folded, string(s.Source), orDash(lastElement(s.Project)), orDash(s.Model),
-			fmt.Sprint(s.MessageCount), a.contextCell(s.contextTokens, m.Window), transcript.Money(s.CostNanoUSD, s.UnpricedCalls),
+			fmt.Sprint(s.MessageCount), a.contextCell(s.contextTokens, m.Window), transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls),
 			transcript.Ago(s.ActiveAt.Time, a.now().In(a.cfg.Zone())),
 		}
 	}
@@ -277,6 +279,7 @@ func (a *app) printSessions(data []listedSession, next string) error {
 		}
 	}
 	a.printTable(cols, rows)
+	a.explainPlus(unpriced)
 	a.printMore(next)
 	return nil
 }

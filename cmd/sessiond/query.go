@@ -46,6 +46,17 @@ func (a *app) queryCommand() *cobra.Command {
 	return cmd
 }
 
+// parameter is the value of a query's parameter, as it was typed.
+type parameter string
+
+func (p *parameter) String() string { return string(*p) }
+func (p *parameter) Type() string   { return "VALUE" }
+
+func (p *parameter) Set(s string) error {
+	*p = parameter(s)
+	return nil
+}
+
 // isParam marks the flags that are parameters of named queries.
 const isParam = "parameter of a named query"
 
@@ -72,7 +83,7 @@ func addParams(flags *pflag.FlagSet) {
 		if name == "limit" {
 			short, usage = "n", "print at most `N` rows"
 		}
-		flags.StringP(name, short, "", usage)
+		flags.VarP(new(parameter), name, short, usage)
 		flags.Lookup(name).Annotations = map[string][]string{isParam: {}}
 	}
 }

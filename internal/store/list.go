@@ -81,9 +81,11 @@ func endPage[T any](data []T, p Page, sess func(*T) *session.Session) (page []T,
 	if len(data) <= limit {
 		return data, ""
 	}
-	last := sess(&data[limit-1])
-	return data[:limit], encodeCursor(last.ActiveAt.SQL(), string(last.ID))
+	return data[:limit], CursorAfter(sess(&data[limit-1]))
 }
+
+// CursorAfter returns the cursor with which a list goes on after a session.
+func CursorAfter(s *session.Session) string { return encodeCursor(s.ActiveAt.SQL(), string(s.ID)) }
 
 // Sessions lists sessions, newest active first. next is "" at the end. Codes: Invalid (cursor).
 func (s *Store) Sessions(ctx context.Context, f Filter, p Page) (data []session.Session, next string, err error) {

@@ -276,7 +276,7 @@ func (s *Store) unmade() error {
 	if !s.opt.ReadOnly {
 		return nil
 	}
-	return session.Errorf(session.NotFound, "%s is empty: start `sessiond serve`, or import something, to fill it", s.path)
+	return session.Errorf(session.NotFound, "%s is empty: `sessiond import` fills it with the histories of your agents, `sessiond serve` begins it", s.path)
 }
 
 func (s *Store) tooOld() error {

@@ -131,13 +131,14 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 			return session.Session{}, err
 		}
 	}
-	if !in.Draft {
-		t.usage.at(day, source, "").sessions++
-	}
 	if err := t.event(id, EventSessionCreated, 0, nil); err != nil {
 		return session.Session{}, err
 	}
-	return readSession(t.ctx, t, id)
+	made, err := readSession(t.ctx, t, id)
+	if err != nil {
+		return made, err
+	}
+	return made, t.countSession(&made, 1)
 }
 
 // IsGone reports whether name is the id of a session that was here and was purged: its number was

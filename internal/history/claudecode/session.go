@@ -20,18 +20,11 @@ func (r *reader) nameTrunk() string {
 	}
 	switch id := stem(path); {
 	case isAgentFile(path):
-		for _, id := range []string{trunkOf(path), r.id} {
-			if id != "" {
-				return id
-			}
-		}
-		return filepath.Base(filepath.Dir(path))
+		return cmp.Or(trunkOf(path), r.id, filepath.Base(filepath.Dir(path)))
 	case isUUID(id):
 		return strings.ToLower(id)
-	case r.id != "":
-		return r.id
 	default:
-		return id
+		return cmp.Or(r.id, id)
 	}
 }
 

@@ -285,8 +285,7 @@ func (r *reader) firstTime() (session.Time, error) {
 		if err != nil {
 			return created, err
 		}
-		message, _ := history.Fields(o.Get("message"))
-		l := Line{Inner: message, Rest: history.Taker{Object: o}}
+		l := Line{Inner: o.Inner("message"), Rest: history.Taker{Object: o}}
 		if first, ok := l.time(r.Version); ok {
 			created = first
 		}
