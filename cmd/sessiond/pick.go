@@ -37,7 +37,7 @@ func (a *app) pick(ctx context.Context, root *cobra.Command) error {
 	debug.SetGCPercent(400) // no collection before the first screen
 	s, err := a.wire(ctx, wiring{readOnly: true})
 	if session.CodeOf(err) == session.NotFound {
-		return a.welcome(cfg.DB)
+		return a.welcome(ctx, cfg.DB)
 	}
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (d *pickerData) List(ctx context.Context, in picker.Scope, cursor string, l
 	filter := store.Filter{Source: in.Source, Starred: in.Starred, Archived: in.Archived, People: !in.SubAgents}
 	switch in.Where {
 	case picker.InProject:
-		filter.Project = d.projects[0]
+		filter.Roots = store.Roots(d.dir)
 	case picker.Here:
 		filter.Directory = d.dir
 	}

@@ -70,7 +70,7 @@ func quoteHits(in quoteInput) frozenText {
 
 // searchableText returns what was said in a message, and the tools and arguments that it calls.
 func searchableText(m *session.Message) string {
-	text := m.Text()
+	text := session.WithoutEcho(m.Text())
 	for _, p := range m.Calls() {
 		text += "\n" + p.ToolName + " " + p.Arguments
 	}
@@ -111,7 +111,7 @@ func (q *quoter) quote(i int) string {
 		}
 		for k := range hit.Neighbours {
 			if n := &hit.Neighbours[k]; n.RowID != hit.Message.RowID && (n.RowID < hit.Message.RowID) == before {
-				write(n, excerpt(q.mask(n.Text()), q.terms, neighbourRunes))
+				write(n, excerpt(q.mask(session.WithoutEcho(n.Text())), q.terms, neighbourRunes))
 			}
 		}
 	}

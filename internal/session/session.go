@@ -31,6 +31,9 @@ const (
 	ParentChild = "child" // the parent started it: a sub-agent
 )
 
+// KindSubagent is the kind of a session that another one started; the others are chat, cron, hook and other.
+const KindSubagent = "subagent"
+
 // Session is one conversation. Counts are of its own messages; shared messages of a fork count in its
 // parent. Tokens of calls are the provider's, all others the reference counter's.
 type Session struct {

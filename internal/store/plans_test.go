@@ -38,6 +38,8 @@ func useEverything(t *testing.T, s *Store) {
 	testkit.Must(s.MessagesAfter(ctx, 0, 10))(t)
 	testkit.Must(s.MessagesByID(ctx, []int64{1, 2}))(t)
 	testkit.Must(s.InTrash(ctx, []session.ID{sess.ID}))(t)
+	testkit.Must(s.Children(ctx, []session.ID{sess.ID}))(t)
+	testkit.Must(s.ReportedSizes(ctx, []session.ID{sess.ID}))(t)
 	testkit.Must(s.LastMessageID(ctx))(t)
 	large := testkit.Must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("y", 2*pieceSize))}}))(t)
 	testkit.Must(s.Message(ctx, *large.Head))(t)
@@ -78,7 +80,10 @@ func useEverything(t *testing.T, s *Store) {
 			}
 		}
 	}
-	for _, name := range []string{"@", "uuid", "20250501"} {
+	if _, err := s.Resolve(ctx, "@", "/nowhere/d"); session.CodeOf(err) != session.NotFound {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"@", "@@", "uuid", "20250501", session.CompactionName(c.RowID), session.ContextName(1)} {
 		testkit.Must(s.Resolve(ctx, name, "/d"))(t)
 	}
 	useCopies(t, s, sess.ID)
@@ -274,6 +279,12 @@ func fineToScan(query, detail string) bool {
 		return true // the same of keys
 	case query == touchedInSpan: // sorts the files within one message
 		return strings.Contains(detail, "TERM")
+	case query == childCounts: // what is asked for, and its results
+		return detail == "SCAN below" || detail == "SCAN b" || strings.Contains(detail, "TEMP B-TREE")
+	case query == reportedSizes:
+		return strings.HasPrefix(detail, "SCAN wanted VIRTUAL TABLE")
+	case query == nearestAbove: // sorts the few folders above one
+		return strings.Contains(detail, "TEMP B-TREE")
 	case query == sessionsNamed, query == sessionsBeginning: // at most four rows, made distinct
 		return strings.Contains(detail, "TEMP B-TREE")
 	}

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"sessiond/internal/session"
@@ -133,13 +131,14 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 			return session.Session{}, err
 		}
 	}
-	if !in.Draft {
-		t.usage.at(day, source, "").sessions++
-	}
 	if err := t.event(id, EventSessionCreated, 0, nil); err != nil {
 		return session.Session{}, err
 	}
-	return readSession(t.ctx, t, id)
+	made, err := readSession(t.ctx, t, id)
+	if err != nil {
+		return made, err
+	}
+	return made, t.countSession(&made, 1)
 }
 
 // IsGone reports whether name is the id of a session that was here and was purged: its number was
@@ -317,21 +316,6 @@ func switchTime(had *session.Time, on bool, now session.Time) *session.Time {
 		return had
 	}
 	return &now
-}
-
-// projectOf gives the git root above a directory, else the directory itself.
-func projectOf(directory string) string {
-	if !filepath.IsAbs(directory) {
-		return directory
-	}
-	for dir := filepath.Clean(directory); ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			return directory
-		}
-	}
 }
 
 func orElse[T ~string](v, otherwise T) T {
