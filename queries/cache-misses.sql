@@ -1,7 +1,7 @@
 -- Which calls paid again for what the cache held a moment before?
 --
 -- :since   first day that counts (default: the first one)
--- :tokens  only calls that sent at least as many anew (default: 1024)
+-- :tokens  only calls with at least this many uncached input tokens (default: 1024)
 -- :limit   rows, newest first (default: 30)
 WITH chat AS (
     SELECT id, session_id, model, day, created_at, cache_read_tokens,

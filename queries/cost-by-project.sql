@@ -1,13 +1,13 @@
--- What did each project cost this month?
+-- What did each project cost this month, sub-agents included?
 --
 -- :since  first day that counts (default: the first of this month)
 -- :limit  rows (default: 50)
-SELECT CASE WHEN s.id IS NULL THEN '(purged)' ELSE s.project END AS project,
-       COUNT(*) AS calls,
-       ROUND(SUM(c.cost_nanousd) / 1e9, 2) AS usd,
-       SUM(c.cost_nanousd IS NULL) AS unpriced_calls
-FROM calls c LEFT JOIN sessions s ON s.id = c.session_id
-WHERE c.day >= COALESCE(:since, date('now', 'localtime', 'start of month'))
-GROUP BY 1
+SELECT project, SUM(calls) AS calls,
+       CASE WHEN SUM(calls) > SUM(unpriced_calls) THEN ROUND(SUM(cost_nanousd) / 1e9, 2) END AS usd,
+       SUM(unpriced_calls) AS unpriced_calls
+FROM daily_usage
+WHERE day >= COALESCE(:since, date('now', 'localtime', 'start of month'))
+GROUP BY project
+HAVING SUM(calls) > 0
 ORDER BY usd DESC, calls DESC
 LIMIT COALESCE(:limit, 50);

@@ -1,6 +1,6 @@
 -- Which sessions are close to filling their model's window?
 --
--- :percent  at least as full (default: 50)
+-- :percent  at least this full, in percent (default: 50)
 -- :limit    rows (default: 20)
 SELECT s.id, s.title, s.model, s.context_tokens, COALESCE(s.window, m.window) AS window_tokens,
        ROUND(100.0 * s.context_tokens / COALESCE(s.window, m.window), 1) AS percent, s.compaction_count

@@ -1,4 +1,4 @@
--- How far was each source file read?
+-- How far is each imported file read?
 --
 -- :source  only this program (default: all)
 -- :limit   rows, newest first (default: 50)

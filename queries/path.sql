@@ -1,7 +1,7 @@
 -- What does one path hold, from its root to its head?
 --
 -- :session  the session (default: the one that was active last)
--- :seq      the message to walk back from (default: the session's head)
+-- :seq      the seq of the last message of the path (default: the session's head)
 -- :limit    messages, counted back from there (default: all)
 WITH RECURSIVE path (id, parent_id) AS (
     SELECT id, parent_id FROM messages

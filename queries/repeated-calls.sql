@@ -1,6 +1,6 @@
 -- Which tool calls were made again and again with the same arguments in one session?
 --
--- :times  at least as often (default: 3)
+-- :times  repeated at least this often (default: 3)
 -- :limit  rows (default: 30)
 SELECT session_id, tool_name, substr(arguments, 1, 120) AS arguments, COUNT(*) AS times, SUM(is_error) AS errors
 FROM tool_uses

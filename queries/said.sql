@@ -1,6 +1,6 @@
 -- Where did we talk about it? (By a scan, while `sessiond search` has an index.)
 --
--- :text   words that stand in the message just so, in upper or lower case (default: any message)
+-- :text   text that the message contains, in upper or lower case (default: any message)
 -- :since  first day that counts (default: the first one)
 -- :limit  rows, newest first (default: 20)
 SELECT f.session_id, m.seq, f.role, f.timestamp,

@@ -1,7 +1,7 @@
 -- Which sessions carry a value in their metadata?
 --
 -- :name   a key of the metadata, or a JSON path that begins with $ (default: any)
--- :value  its value (default: any)
+-- :value  the value of that key (default: any)
 -- :limit  rows, newest first (default: 30)
 SELECT id, title, active_at, metadata
 FROM sessions

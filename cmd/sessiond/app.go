@@ -26,8 +26,8 @@ import (
 type app struct {
 	*env
 	flags struct {
-		db, config    string
-		json, noColor bool
+		db, config             string
+		json, noColor, noPager bool
 	}
 	cfg       *config.Config
 	asCopy    bool                     // of import
@@ -119,24 +119,27 @@ func (a *app) onStore(do func(ctx context.Context, s *store.Store, args []string
 	}
 }
 
-// onSession runs do on services and the session that the user named.
-func (a *app) onSession(ctx context.Context, w wiring, name string, do func(*services, session.Session) error) error {
-	return a.with(ctx, w, func(s *services) error {
-		sess, err := a.resolve(ctx, s.store, name)
-		if err != nil {
-			return err
-		}
-		return do(s, sess)
+// onPagedStore is onStore with the output in a pager.
+func (a *app) onPagedStore(do func(ctx context.Context, s *store.Store, args []string) error) func(*cobra.Command, []string) error {
+	return a.onStore(func(ctx context.Context, s *store.Store, args []string) error {
+		return a.paged(ctx, func() error { return do(ctx, s, args) })
 	})
 }
 
-// resolve finds the session that the user named.
-func (a *app) resolve(ctx context.Context, s *store.Store, name string) (session.Session, error) {
-	id, err := s.Resolve(ctx, name, a.dir)
-	if err != nil {
-		return session.Session{}, err
-	}
-	return s.Session(ctx, id)
+// onSession runs do on services and the session that the user named.
+func (a *app) onSession(ctx context.Context, w wiring, name string, do func(*services, session.Session) error) error {
+	return a.onMessage(ctx, w, name, func(s *services, sess session.Session, _ *session.MessageRef) error { return do(s, sess) })
+}
+
+// onMessage is onSession with the message that the user named, nil without one.
+func (a *app) onMessage(ctx context.Context, w wiring, name string, do func(*services, session.Session, *session.MessageRef) error) error {
+	return a.with(ctx, w, func(s *services) error {
+		sess, ref, err := a.named(ctx, s.store, name)
+		if err != nil {
+			return err
+		}
+		return do(s, sess, ref)
+	})
 }
 
 // catalogue returns the embedded catalogue of models with the user's overrides.

@@ -91,16 +91,11 @@ func (a *app) append(ctx context.Context, name string, args []string, f appendFl
 			}
 			in.Session = sess.ID
 		}
-		if in.Parent, err = refFlag("--parent", f.parent, in.Session); err != nil {
+		if in.Parent, err = a.namedMessage(ctx, s.store, "--parent", f.parent, in.Session, nil); err != nil {
 			return err
 		}
-		switch ref, err := refFlag("--expect-head", f.expectHead, in.Session); {
-		case f.expectHead == "null":
-			in.ExpectHead = &store.ExpectHead{}
-		case err != nil:
+		if in.ExpectHead, err = a.expectedHead(ctx, s.store, f.expectHead, in.Session); err != nil {
 			return err
-		case ref != nil:
-			in.ExpectHead = &store.ExpectHead{Ref: ref}
 		}
 		done, err := s.store.Append(ctx, in)
 		if err != nil {
@@ -208,19 +203,16 @@ func jsonFault(err error) string {
 	return err.Error()
 }
 
-// refFlag parses a message in a flag: a seq of this session, or SESSION.SEQ.
-func refFlag(flag, value string, own session.ID) (*session.MessageRef, error) {
-	if value == "" || value == "null" {
-		return nil, nil
+// expectedHead parses --expect-head: nil without it, an empty session for null.
+func (a *app) expectedHead(ctx context.Context, s *store.Store, value string, own session.ID) (*store.ExpectHead, error) {
+	if value == "null" {
+		return &store.ExpectHead{}, nil
 	}
-	ref, err := session.ParseRef(value)
-	if err != nil {
-		ref, err = session.ParseRef(string(own) + "." + value)
+	ref, err := a.namedMessage(ctx, s, "--expect-head", value, own, nil)
+	if err != nil || ref == nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, usagef("%s %q names no message: write a seq of the session (42) or a message of its tree (20260211_001.42)", flag, value)
-	}
-	return &ref, nil
+	return &store.ExpectHead{Ref: ref}, nil
 }
 
 func (a *app) printAppended(done store.Appended) error {

@@ -104,8 +104,12 @@ func (f *pageFlags) add(fl *pflag.FlagSet, initially string) {
 	fl.StringVar(&f.cursor, "cursor", "", "continue at this `CURSOR`, the next_cursor of the previous list")
 }
 
-// terminalLimit is the length of a list on a terminal without --limit.
-const terminalLimit = 30
+// The length of a list on a terminal without --limit: in a pager, and without one.
+const (
+	pagedLimit   = 1000
+	screenLimit  = 30
+	defaultLimit = "default: 1,000 in a pager, 30 on a terminal without one, else all"
+)
 
 // readPages reads a list: limit items, or all of them if limit is 0.
 func readPages[T any](limit int, page store.Page, read func(store.Page) ([]T, string, error)) (data []T, next string, err error) {
@@ -123,17 +127,20 @@ func readPages[T any](limit int, page store.Page, read func(store.Page) ([]T, st
 	}
 }
 
-// lengthOfList is --limit, else terminalLimit on a terminal, else 0 for everything.
+// lengthOfList is --limit, else what a terminal or its pager shows, else 0 for everything.
 func (a *app) lengthOfList(f pageFlags) int {
-	if f.limit == 0 && a.outTTY {
-		return terminalLimit
+	switch {
+	case f.limit > 0 || !a.outTTY:
+		return int(f.limit)
+	case a.pagerCommand() != "":
+		return pagedLimit
 	}
-	return int(f.limit)
+	return screenLimit
 }
 
 // printMore says below a list that it continues.
 func (a *app) printMore(next string) {
 	if next != "" {
-		fmt.Fprintln(a.out, a.dim("… and more: --limit shows them"))
+		fmt.Fprintln(a.out, a.dim("… and more: --limit N shows them"))
 	}
 }

@@ -21,9 +21,9 @@ const hostile = "evil\x1b]0;owned\a\x1b[8m\x1b[2J\u009b31m\u202e\b\x7f"
 // command needs a line here.
 func TestNoCommandPrintsWhatActsOnATerminal(t *testing.T) {
 	commands := map[string][]string{
-		"ls": {"ls"}, "show": {"show @@", "show @@ --tree", "show @@ --raw"}, "log": {"log -- evil"}, "resume": {"resume @@"}, "search": {"search evilword"}, "keys": {"keys", "keys evil"},
+		"ls": {"ls", "ls --project nothing"}, "show": {"show @@", "show @@ --tree", "show @@ --full", "show @@ --prompts", "show @@ --grep evil", "show @@.1", "show evil"}, "log": {"log -- evil"}, "resume": {"resume @@"}, "search": {"search evilword"}, "keys": {"keys", "keys evil"},
 		"stats": {"stats", "stats --by model"}, "query": {"query transcript --session @@", "query @SQL", "query @SQL --csv"}, "fork": {"fork @@"}, "head": {"head @@ 1"}, "label": nil, "rules": {"rules @@"},
-		"context": {"context @@", "context @@ --explain"}, "compact": {"compact @@"}, "archive": {"archive @@"}, "unarchive": {"unarchive @@"}, "trash": {"trash @@"}, "untrash": {"untrash @@"},
+		"context": {"context @@", "context @@ --explain"}, "compact": {"compact @@"}, "rename": {"rename @@ TITLE"}, "star": {"star @@"}, "archive": {"archive @@"}, "unarchive": {"unarchive @@"}, "trash": {"trash @@"}, "untrash": {"untrash @@"},
 		"export": {"export @@ -o OUT --format md"}, "append": {"append @@ user hello"}, "purge": {"purge @@ --dry-run"}, "doctor": {"doctor"}, "config": {"config"},
 		// These print nothing that is stored in the database, or, mcp and hook, only as JSON on request.
 		"serve": nil, "import": nil, "open": nil, "connect": nil, "mcp": nil, "hook": nil, "backup": nil, "token": nil, "version": nil, "completion": nil, "help": nil, "healthcheck": nil,
@@ -55,8 +55,10 @@ func TestNoCommandPrintsWhatActsOnATerminal(t *testing.T) {
 				words := strings.Fields(line)
 				for i, word := range words {
 					switch word {
-					case "@@":
-						words[i] = string(sess.ID)
+					case "@@", "@@.1":
+						words[i] = string(sess.ID) + word[2:]
+					case "TITLE":
+						words[i] = hostile + "title"
 					case "@SQL":
 						words[i] = "SELECT title, model, directory FROM sessions"
 					case "OUT":

@@ -103,7 +103,7 @@ func (a *app) compact(ctx context.Context, s *services, sess session.Session, f 
 	}
 	switch {
 	case preview.NoGain != "":
-		fmt.Fprintf(a.out, "Nothing to do: %s.\n", preview.NoGain)
+		fmt.Fprintf(a.out, "%s%s.\n", strings.ToUpper(preview.NoGain[:1]), preview.NoGain[1:])
 	case f.dryRun:
 		a.printPlan(preview)
 	case c.Status != session.StatusDone:

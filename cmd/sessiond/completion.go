@@ -36,7 +36,7 @@ func (a *app) completeSession(cmd *cobra.Command, given []string, _ string) ([]s
 	if len(given) == 0 {
 		// Without a database there is nothing to offer; a completion reports no errors.
 		_ = a.read(cmd.Context(), func(s *store.Store) error {
-			sessions, _, err := s.Sessions(cmd.Context(), store.Filter{}, store.Page{Limit: newest})
+			sessions, _, err := s.Sessions(cmd.Context(), store.Filter{People: true}, store.Page{Limit: newest})
 			for _, sess := range sessions {
 				offers = append(offers, cobra.CompletionWithDesc(string(sess.ID), printable(orDash(sess.Title))))
 			}
@@ -44,6 +44,29 @@ func (a *app) completeSession(cmd *cobra.Command, given []string, _ string) ([]s
 		})
 	}
 	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeFilters completes the filters of sessions by the values that sessions have.
+func (a *app) completeFilters(cmd *cobra.Command) {
+	for flag, column := range map[string]store.Column{
+		"source": store.ColumnSource, "model": store.ColumnModel, "project": store.ColumnProject, "directory": store.ColumnDirectory,
+	} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) (offers []string, _ cobra.ShellCompDirective) {
+			_ = a.read(cmd.Context(), func(s *store.Store) error {
+				values, err := s.Values(cmd.Context(), column)
+				for _, v := range values {
+					offers = append(offers, cobra.CompletionWithDesc(printable(v.Text), plural(v.Sessions, "session", "sessions")))
+				}
+				return err
+			})
+			return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		}) // fails only if the flag is missing
+	}
+	for _, flag := range []string{"parent", "children", "forks"} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return a.completeSession(cmd, nil, typed)
+		})
+	}
 }
 
 // completeQuery offers the named queries.

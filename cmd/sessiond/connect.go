@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,6 +72,9 @@ func (a *app) host() connect.Host { return connect.Host{Getenv: a.getenv} }
 
 // programs returns the named programs, or those found on this host.
 func (a *app) programs(names []string) ([]connect.Program, error) {
+	if !filepath.IsAbs(a.getenv("HOME")) {
+		return nil, session.Errorf(session.Invalid, "HOME is not set: it says where the programs keep their configurations")
+	}
 	var known []string
 	var chosen []connect.Program
 	for _, p := range a.host().Programs() {
@@ -102,6 +106,7 @@ type connection struct {
 	Written bool     `json:"written"`
 	Error   string   `json:"error,omitempty"`
 	changes []connect.Change
+	done    int // of them
 }
 
 // connect plans, shows, asks and writes. A program with a broken file is left out, and fails the command at its end.
@@ -110,33 +115,20 @@ func (a *app) connect(ctx context.Context, programs []connect.Program, f connect
 	if err != nil {
 		return err
 	}
+	if strings.Contains(binary, "/go-build") && !f.remove {
+		return usagef("`go run` deletes its sessiond (%s) when it ends: `go install ./cmd/sessiond`, then `sessiond connect`", binary)
+	}
 	wanted := connect.Wanted{Binary: binary, Events: connect.Events(f.atStart, f.forPrompts, f.beforeEdits)}
-	var plan []*connection
-	var failed error
+	plan, failed := a.planConnections(programs, wanted, f.remove)
 	changes := 0
-	for _, p := range programs {
-		c := &connection{Program: p.Name}
-		state, err := p.State()
-		if err == nil {
-			c.changes, err = p.Plan(wanted, f.remove)
-		}
-		c.State = state.String()
-		if err != nil {
-			c.State, c.Error = "error", err.Error()
-			a.warn("%s: nothing was changed: %s", p.Name, err)
-			failed = quietError{err}
-		}
-		for _, change := range c.changes {
-			c.Files = append(c.Files, change.Path)
-			changes++
-		}
-		plan = append(plan, c)
+	for _, c := range plan {
+		changes += len(c.changes)
 	}
 	if a.flags.json {
 		if changes > 0 && f.yes {
 			err = a.writeConnections(plan)
 		}
-		return errors.Join(a.printJSON(map[string]any{"data": plan}), err, failed)
+		return errors.Join(a.printJSON(map[string]any{"data": plan}), cmp.Or(err, failed))
 	}
 	a.printConnections(plan)
 	switch {
@@ -156,24 +148,57 @@ func (a *app) connect(ctx context.Context, programs []connect.Program, f connect
 			return errors.Join(err, failed)
 		}
 	}
-	if err := a.writeConnections(plan); err != nil {
-		return err
-	}
-	for _, c := range plan {
-		for _, change := range c.changes {
-			fmt.Fprintf(a.out, "%s: wrote %s\n", c.Program, inOneLine(change.Path))
+	err = a.writeConnections(plan)
+	a.printWritten(plan, f.remove)
+	return cmp.Or(err, failed)
+}
+
+// planConnections reads the programs' files. Its error is that of a broken file, and told.
+func (a *app) planConnections(programs []connect.Program, wanted connect.Wanted, remove bool) (plan []*connection, failed error) {
+	for _, p := range programs {
+		c := &connection{Program: p.Name}
+		state, err := p.State()
+		if err == nil {
+			c.changes, err = p.Plan(wanted, remove)
 		}
-		if hooked := slices.ContainsFunc(c.changes, func(c connect.Change) bool { return c.Part == connect.Hooks }); hooked && c.Program == "codex" && !f.remove {
+		c.State = state.String()
+		if err != nil {
+			c.State, c.Error = "error", err.Error()
+			a.warn("%s: nothing was changed: %s", p.Name, err)
+			failed = quietError{err}
+		}
+		for _, change := range c.changes {
+			c.Files = append(c.Files, change.Path)
+		}
+		plan = append(plan, c)
+	}
+	return plan, failed
+}
+
+// printWritten says which files were written, and what is left for the user to do.
+func (a *app) printWritten(plan []*connection, removed bool) {
+	written := false
+	for _, c := range plan {
+		hooked := false
+		for _, change := range c.changes[:c.done] {
+			verb := "wrote"
+			if change.New == nil {
+				verb = "deleted"
+			}
+			fmt.Fprintf(a.out, "%s: %s %s\n", c.Program, verb, inOneLine(change.Path))
+			written, hooked = true, hooked || change.Part == connect.Hooks
+		}
+		if hooked && c.Program == "codex" && !removed {
 			fmt.Fprintln(a.out, "codex: it skips new and changed hooks until you trust them: type /hooks in Codex.")
 		}
 	}
-	if !f.remove {
+	if written && !removed {
 		fmt.Fprintln(a.out, "Restart running programs to see the change.")
 	}
-	return failed
 }
 
-func (a *app) writeConnections(plan []*connection) error {
+// writeConnections writes the changes. A file that cannot be written is told, and stops its program, not the others.
+func (a *app) writeConnections(plan []*connection) (failed error) {
 	unlock, err := a.host().Lock()
 	if err != nil {
 		return err
@@ -182,12 +207,16 @@ func (a *app) writeConnections(plan []*connection) error {
 	for _, c := range plan {
 		for _, change := range c.changes {
 			if err := change.Write(); err != nil {
-				return err
+				c.Error = err.Error()
+				a.warn("%s: %s", c.Program, err)
+				failed = quietError{err}
+				break
 			}
+			c.done++
 		}
-		c.Written = len(c.changes) > 0
+		c.Written = c.done > 0
 	}
-	return nil
+	return failed
 }
 
 // printConnections prints what is connected, and the changes as a diff. Secrets beside them are masked.
@@ -201,8 +230,15 @@ func (a *app) printConnections(plan []*connection) {
 		rows = append(rows, []string{c.Program, c.State, note})
 	}
 	a.printTable([]column{{name: "program"}, {name: "now", least: 13, grow: true}, {name: "", keep: 1}}, rows)
+	shown := map[string]string{} // a new file's path by its text: each program gets the same skill
 	for _, c := range plan {
 		for _, change := range c.changes {
+			if first, again := shown[string(change.New)]; again && change.Old == nil {
+				fmt.Fprintf(a.out, "\n+++ %s\nthe same text as %s\n", inOneLine(change.Path), inOneLine(first))
+				continue
+			} else if change.Old == nil {
+				shown[string(change.New)] = change.Path
+			}
 			oldName, newName := inOneLine(change.Path), inOneLine(change.Path)
 			if change.Old == nil {
 				oldName = os.DevNull
@@ -229,11 +265,14 @@ func (a *app) connectionChecks() []store.Check {
 		if c.Detail = state.String(); err != nil {
 			c.Detail = "cannot be read: " + err.Error()
 		}
+		if state.Gone != "" {
+			c.Detail += ", but " + state.Gone + " does not exist: run `sessiond connect` again"
+		}
 		if len(state.Pending) > 0 {
 			c.Detail += ": type /hooks in Codex"
 		}
 		if at, answered := a.lastAnswer(p.Name); answered {
-			c.Detail += ", hook last answered " + transcript.Ago(at, a.now())
+			c.Detail += ", last answered " + transcript.Ago(at, a.now())
 		}
 		checks = append(checks, c)
 	}

@@ -47,8 +47,7 @@ func startDaemonOn(t *testing.T, dir, listen string) *daemon {
 	socket := filepath.Join(short, "s")
 	d := &daemon{t: t, dir: dir, stderr: &bytes.Buffer{}}
 	d.cmd = exec.Command("sessiond", "serve", "--listen", listen, "--socket", socket)
-	d.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR=", "HOME="+dir,
-		"SESSIOND_COMPACTION_RECALL_MS=60000") // no clock decides what is recalled in a test
+	d.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR=", "HOME="+dir)
 	d.cmd.Stderr = d.stderr
 	out := testkit.Must(d.cmd.StdoutPipe())(t)
 	testkit.Check(t, d.cmd.Start())

@@ -23,6 +23,7 @@ type env struct {
 	outTTY   bool   // a user reads standard output
 	errTTY   bool   // a user reads standard error
 	width    int    // of the terminal, in columns; 0: not a terminal
+	height   int    // of the terminal, in lines; 0: not a terminal
 }
 
 func hostEnv() *env {
@@ -31,8 +32,8 @@ func hostEnv() *env {
 	e.inTTY = term.IsTerminal(int(os.Stdin.Fd()))
 	e.outTTY = term.IsTerminal(int(os.Stdout.Fd()))
 	e.errTTY = term.IsTerminal(int(os.Stderr.Fd()))
-	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 {
-		e.width = w
+	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 {
+		e.width, e.height = w, h
 	}
 	return e
 }
@@ -70,10 +71,16 @@ func await[T any](ctx context.Context, read func() (T, error)) (T, error) {
 }
 
 func (e *env) getenv(name string) string {
+	value, _ := e.lookupEnv(name)
+	return value
+}
+
+// lookupEnv returns a variable and whether it is set.
+func (e *env) lookupEnv(name string) (value string, set bool) {
 	for i := len(e.environ) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(e.environ[i], name+"="); ok {
-			return v
+			return v, true
 		}
 	}
-	return ""
+	return "", false
 }

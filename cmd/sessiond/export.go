@@ -50,6 +50,7 @@ func (a *app) exportCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	f.filterFlags(fl)
+	a.completeFilters(cmd)
 	wordFlag(cmd, &f.format, "format", strings.Join(export.Names(), ", ")+" (default: by the extension of the output, else jsonl)", export.Names()...)
 	fl.StringVarP(&f.out, "output", "o", "", "`FILE`, or FOLDER/ for one file per session (default: standard output)")
 	fl.BoolVar(&f.force, "force", false, "overwrite existing files")
@@ -152,12 +153,12 @@ func (e *exporting) choose(ctx context.Context, names []string, f lsFlags) error
 		return usagef("SESSION and filters exclude one another: name sessions or filter them")
 	case len(names) > 0:
 		for _, name := range names {
-			id, err := e.store.Resolve(ctx, name, e.dir)
+			sess, err := e.resolve(ctx, e.store, name)
 			if err != nil {
 				return err
 			}
-			if !slices.Contains(e.ids, id) {
-				e.ids = append(e.ids, id)
+			if !slices.Contains(e.ids, sess.ID) {
+				e.ids = append(e.ids, sess.ID)
 			}
 		}
 		return nil
@@ -175,7 +176,8 @@ func (e *exporting) choose(ctx context.Context, names []string, f lsFlags) error
 		}
 		return nil
 	}
-	filter, err := e.filter(ctx, e.store, f)
+	f.all = true // an export folds nothing
+	filter, err := e.filter(ctx, e.store, &f)
 	if err != nil {
 		return err
 	}

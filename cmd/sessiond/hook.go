@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,11 +13,14 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/history"
 	"sessiond/internal/memory"
+	"sessiond/internal/session"
 	"sessiond/internal/tokens"
+	"sessiond/internal/touched"
 )
 
 // Bounds of a hook: an agent waits for it.
@@ -28,16 +32,25 @@ const (
 
 // hookEvent is what a program tells a hook: the form of Claude Code, which Codex and sessiond's plug-ins share.
 type hookEvent struct {
-	Session    string `json:"session_id"`
-	Transcript string `json:"transcript_path"`
-	Directory  string `json:"cwd"`
-	Event      string `json:"hook_event_name"`
-	Source     string `json:"source"` // of SessionStart: startup, resume, clear, compact
-	Prompt     string `json:"prompt"`
-	ToolInput  struct {
-		FilePath string `json:"file_path"`
-		Path     string `json:"path"`
-	} `json:"tool_input"`
+	Session    string         `json:"session_id"`
+	Transcript string         `json:"transcript_path"`
+	Directory  string         `json:"cwd"`
+	Event      string         `json:"hook_event_name"`
+	Source     string         `json:"source"` // of SessionStart: startup, resume, clear, compact
+	Prompt     string         `json:"prompt"`
+	ToolName   string         `json:"tool_name"`
+	ToolInput  jsontext.Value `json:"tool_input"`
+}
+
+// edited returns the first file that the tool is about to change; "" for none.
+func (e *hookEvent) edited() string {
+	call := session.Message{Parts: []session.Part{{Kind: session.PartToolCall, ToolName: e.ToolName, Arguments: string(e.ToolInput)}}}
+	for _, f := range touched.Files(&call, e.Directory) {
+		if f.Op != session.OpRead {
+			return f.Path
+		}
+	}
+	return ""
 }
 
 // hookAnswer is what a hook adds to the context.
@@ -75,13 +88,21 @@ func (a *app) hookCommand() *cobra.Command {
 	return cmd
 }
 
-// hook answers one event. Its error is told to nobody but a person who asks.
-func (a *app) hook(ctx context.Context, args []string) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("hook: %v", r)
-		}
-	}()
+// inTime is await for work that may panic. SQLite waits for another writer longer than a hook may; what is abandoned ends
+// with the process.
+func inTime[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	return await(ctx, func() (value T, err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("hook: %v", r)
+			}
+		}()
+		return do()
+	})
+}
+
+// hook answers one event. Its error is only for a person who asks.
+func (a *app) hook(ctx context.Context, args []string) error {
 	if len(args) != 1 {
 		return usagef("name one program")
 	}
@@ -90,7 +111,7 @@ func (a *app) hook(ctx context.Context, args []string) (err error) {
 		return usagef("unknown program %q", args[0])
 	}
 	src := a.sources()[at]
-	input, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.in, hookInput+1)) })
+	input, err := inTime(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.in, hookInput+1)) })
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
@@ -104,11 +125,14 @@ func (a *app) hook(ctx context.Context, args []string) (err error) {
 	if !filepath.IsAbs(e.Directory) {
 		e.Directory = a.dir
 	}
-	text, err := a.answerHook(ctx, src, &e)
-	if err != nil || text == "" {
+	text, err := inTime(ctx, func() (string, error) { return a.answerHook(ctx, src, &e) })
+	if err != nil {
 		return err
 	}
 	a.noteAnswer(args[0])
+	if text == "" {
+		return nil
+	}
 	var out hookAnswer
 	out.Output.Event, out.Output.Text = e.Event, text
 	b, err := json.Marshal(out)
@@ -135,21 +159,21 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 	default:
 		return "", nil
 	}
-	return text, a.with(ctx, wiring{readOnly: true}, func(s *services) error {
+	err = a.with(ctx, wiring{readOnly: true}, func(s *services) error {
 		cfg, err := a.load(nil)
 		if err != nil {
 			return err
 		}
 		m := memory.Memory{
 			Store: s.store, Index: s.index, Count: tokens.Reference().Text, Now: a.now,
-			Scope: memory.Scope{Projects: memory.ProjectsOf(e.Directory), Exclude: cfg.ExcludeProjects},
+			Scope: memory.NewScope([]string{e.Directory}, cfg.ExcludeProjects),
 		}
 		asking, err := s.store.SessionBySource(ctx, src.Name(), e.Session)
 		known := err == nil
 		if known {
 			m.Scope.Asking = asking.ID
 		}
-		switch file := e.ToolInput.FilePath + e.ToolInput.Path; {
+		switch file := e.edited(); {
 		case e.Source == "compact" && known:
 			text, err = m.AfterCompaction(ctx, &asking)
 		case e.Source == "compact":
@@ -163,6 +187,7 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 		}
 		return err
 	})
+	return text, err
 }
 
 // importForHook imports what a program wrote since the last import, as far as the time allows. What fails here fails
@@ -170,13 +195,15 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 func (a *app) importForHook(ctx context.Context, src history.Source, transcript string) {
 	ctx, cancel := context.WithTimeout(ctx, hookImportTime)
 	defer cancel()
-	s, err := a.open(ctx, wiring{})
-	if err != nil {
-		return
-	}
-	im := history.Importer{Store: s}
-	_, _ = im.Run(ctx, src, transcripts(transcript))
-	_ = s.Close()
+	_, _ = inTime(ctx, func() (any, error) {
+		s, err := a.open(ctx, wiring{})
+		if err != nil {
+			return nil, err
+		}
+		im := history.Importer{Store: s}
+		_, err = im.Run(ctx, src, transcripts(transcript))
+		return nil, errors.Join(err, s.Close())
+	})
 }
 
 func transcripts(path string) []string {
@@ -203,14 +230,21 @@ func (a *app) importInBackground(src history.Source, transcript string) error {
 	return cmd.Start()
 }
 
-// noteAnswer notes that a program's hook was answered, for doctor.
+// noteAnswer notes that a program was answered, by a hook or a tool, for doctor.
 func (a *app) noteAnswer(program string) {
 	if cfg, err := a.load(nil); err == nil {
 		_ = os.WriteFile(answeredFile(cfg.DB, program), nil, 0o600)
 	}
 }
 
-// lastAnswer tells when a program's hook was answered last.
+// noteClient is noteAnswer for the client of an MCP server, by the name that it gives: codex-mcp-client, gemini-cli-mcp-client.
+func (a *app) noteClient(client string) {
+	if p, known := a.host().ProgramOf(client); known {
+		a.noteAnswer(p.Name)
+	}
+}
+
+// lastAnswer tells when a program was answered last.
 func (a *app) lastAnswer(program string) (at time.Time, answered bool) {
 	cfg, err := a.load(nil)
 	if err != nil {

@@ -109,14 +109,14 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 	if err != nil {
 		return err
 	}
-	var fresh, found, apart int
+	var fresh, files, apart int
 	var size int64
 	var shut []history.Problem
 	for _, h := range pasts {
-		fresh, found, apart, size = fresh+h.New, found+len(h.found), apart+h.Waiting+h.Refused, size+h.NewBytes
+		fresh, files, apart, size = fresh+h.New, files+len(h.found), apart+h.Waiting+h.Refused, size+h.NewBytes
 		shut = append(shut, h.problems...)
 	}
-	there := slices.DeleteFunc(slices.Clone(pasts), func(h past) bool { return len(h.found) == 0 })
+	there := found(pasts)
 	asks := a.inTTY && a.outTTY && !a.flags.json
 	switch {
 	case yes && (fresh > 0 || a.flags.json):
@@ -124,25 +124,23 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 		if err := a.printJSON(map[string]any{"found": there}); err != nil {
 			return err
 		}
-	case found == 0 && len(shut) > 0:
-	case found == 0:
-		fmt.Fprintln(a.out, "Found no history of a known program on this host. `sessiond import SOURCE PATH` imports from another place.")
+	case files == 0 && len(shut) > 0:
 	default:
-		a.printPasts(there)
+		a.printFound(pasts)
 	}
 	switch {
 	case yes && a.flags.json:
-	case found == 0 && len(shut) > 0:
+	case files == 0 && len(shut) > 0:
 		return failedImport(history.Accounting{Errors: shut})
 	case fresh == 0:
 		switch {
-		case found == 0 || a.flags.json:
+		case files == 0 || a.flags.json:
 		case apart > 0:
 			fmt.Fprintln(a.out, "\nEverything else is already imported.")
 		default:
 			fmt.Fprintln(a.out, "\nEverything is already imported.")
 		}
-		if found == 0 || !watch {
+		if files == 0 || !watch {
 			return nil
 		}
 	case yes:
@@ -183,6 +181,10 @@ func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error
 func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 	defer tuneGC()()
 	return a.with(ctx, wiring{}, func(s *services) error {
+		newest, err := s.store.Newest(ctx)
+		if err != nil {
+			return err
+		}
 		im := history.Importer{Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo, Serving: a.daemonServes(ctx, a.cfg)}
 		var size int64
 		for _, h := range pasts {
@@ -210,7 +212,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		bar.end(failed == nil)
 		behind := a.index(ctx, s, 0)
 		a.stageDigests(ctx, s, long)
-		err := a.printAccounts(accounts)
+		err = a.printAccounts(accounts)
 		if failed == nil && len(pasts) == 1 {
 			a.printNowhere(pasts[0], accounts[0])
 		}
@@ -231,7 +233,25 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		if watch {
 			return a.watchPasts(ctx, s, pasts)
 		}
+		if newest.IsZero() && !a.flags.json {
+			return a.printAfterFirst(ctx, s)
+		}
 		return nil
+	})
+}
+
+// printAfterFirst says what to type after the first import, if it brought a session.
+func (a *app) printAfterFirst(ctx context.Context, s *services) error {
+	newest, err := s.store.Newest(ctx)
+	if err != nil || newest.IsZero() {
+		return err
+	}
+	return a.printNext("What to type next:", [][2]string{
+		{"sessiond", "the newest sessions"},
+		{"sessiond search WORDS", "search all messages"},
+		{"sessiond stats", "tokens and cost, by project, program, model and day"},
+		{"sessiond connect", "let your agents search these sessions, too"},
+		{"sessiond serve", "run the daemon: it imports new messages, and has a page"},
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/dustin/go-humanize"
 
@@ -45,6 +46,11 @@ func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 		}
 	}
 	return pasts, nil
+}
+
+// found returns the programs that have a history.
+func found(pasts []past) []past {
+	return slices.DeleteFunc(slices.Clone(pasts), func(h past) bool { return len(h.found) == 0 })
 }
 
 // printPasts prints the histories, and how much of each is new.

@@ -32,12 +32,12 @@ func (a *app) logCommand() *cobra.Command {
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault // files
 		},
-		RunE: a.onStore(func(ctx context.Context, s *store.Store, args []string) error { return a.fileLog(ctx, s, args, f) }),
+		RunE: a.onPagedStore(func(ctx context.Context, s *store.Store, args []string) error { return a.fileLog(ctx, s, args, f) }),
 	}
 	wordFlag(cmd, &f.op, "op", "only this operation: read, changed (write, edit or delete), write, edit, delete",
 		"read", "changed", string(session.OpWrite), string(session.OpEdit), string(session.OpDelete))
 	fl := cmd.Flags()
-	f.pageFlags.add(fl, "default: 30 on a terminal, else all")
+	f.pageFlags.add(fl, defaultLimit)
 	fl.BoolVar(&f.oldest, "oldest", false, "oldest first")
 	return cmd
 }
@@ -116,12 +116,12 @@ func (a *app) printFileLog(s *store.Store, paths []string, data []store.FileSess
 		}
 	}
 	cols := []column{
-		{name: "last", keep: 3},
+		{name: "last", keep: 4},
 		{name: "message"},
 		{name: "source", keep: 2},
-		{name: "did"},
+		{name: "did", keep: 3},
 		{name: "files", keep: 1, grow: true, least: 12},
-		{name: "title", grow: true, least: 12},
+		{name: "title", grow: true, least: a.leastTitle(len("20260211_001.100"))},
 	}
 	if !below {
 		cols = slices.Delete(cols, 4, 5)

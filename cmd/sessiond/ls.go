@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sessiond/internal/config"
+	"sessiond/internal/contextmgr"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -25,7 +26,9 @@ type lsFlags struct {
 	pageFlags
 	source, key, model, directory, project, query, parent, since, until, sort string
 	children, forks                                                           string
-	archived, trash                                                           bool
+	archived, trash, starred                                                  bool
+	all                                                                       bool   // also sub-agents and automated sessions
+	nearest                                                                   string // what a filter could have been that matches nothing
 	metadata                                                                  map[string]string
 	filters                                                                   []*pflag.Flag // those of filterFlags
 }
@@ -35,9 +38,11 @@ func (a *app) lsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ls [TEXT]", Short: "List sessions, newest active first", Args: arguments(0, 1), Aliases: []string{"list"},
 		Long: "Lists sessions, newest active first. TEXT matches a part of the title, the id, or the id in\n" +
-			"the source program.",
-		Example: "  sessiond ls --since 7d\n  sessiond ls --project ~/src/demo --sort cost\n  sessiond ls parser --source pi",
-		RunE: a.onStore(func(ctx context.Context, s *store.Store, args []string) error {
+			"the source program. Sub-agents are folded under the session that started them (+12), and\n" +
+			"automated sessions are left out; --all lists them, too. The context column is empty where\n" +
+			"neither a provider nor sessiond counted the context.",
+		Example: "  sessiond ls --since yesterday\n  sessiond ls --project demo --sort cost\n  sessiond ls parser --source pi\n  sessiond ls --directory .",
+		RunE: a.onPagedStore(func(ctx context.Context, s *store.Store, args []string) error {
 			if len(args) == 1 {
 				f.query = args[0]
 			}
@@ -46,33 +51,16 @@ func (a *app) lsCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	f.filterFlags(fl)
+	fl.BoolVarP(&f.all, "all", "a", false, "also list sub-agents and automated sessions")
 	fl.BoolVar(&f.oldest, "oldest", false, "reverse the order: oldest or smallest first")
 	wordFlag(cmd, &f.sort, "sort", "sort by "+strings.Join(sortWords(), ", ")+"; newest or largest first", sortWords()...)
-	f.pageFlags.add(fl, "default: 30 on a terminal, else all")
+	f.pageFlags.add(fl, defaultLimit)
+	a.completeFilters(cmd)
 	return cmd
 }
 
-// filterFlags adds the flags that filter sessions, before any other flag.
-func (f *lsFlags) filterFlags(fl *pflag.FlagSet) {
-	fl.StringVar(&f.source, "source", "", "only from this `PROGRAM` (sessiond, pi, …)")
-	fl.StringVar(&f.model, "model", "", "only with this `MODEL`")
-	fl.StringVar(&f.directory, "directory", "", "only in this `FOLDER`")
-	fl.StringVar(&f.project, "project", "", "only in this project `FOLDER`")
-	fl.StringVar(&f.key, "key", "", "only with this routing `KEY`")
-	fl.StringVar(&f.parent, "parent", "", "only forks and children of this `SESSION`")
-	fl.StringVar(&f.children, "children", "", "only sub-agents that this `SESSION` started")
-	fl.StringVar(&f.forks, "forks", "", "only forks of this `SESSION`")
-	fl.StringVar(&f.since, "since", "", "only active since this `TIME`: 2026-02-11, 2026-02-11T10:00, 7d, 12h")
-	fl.StringVar(&f.until, "until", "", "only active before this `TIME`")
-	fl.StringToStringVar(&f.metadata, "metadata", nil, "only with this metadata: `NAME=VALUE`")
-	fl.Lookup("metadata").DefValue = "" // help would print []
-	fl.BoolVar(&f.archived, "archived", false, "list archived sessions instead")
-	fl.BoolVar(&f.trash, "trash", false, "list sessions in the trash instead")
-	fl.VisitAll(func(flag *pflag.Flag) { f.filters = append(f.filters, flag) })
-}
-
 func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
-	filter, err := a.filter(ctx, s, f)
+	filter, err := a.filter(ctx, s, &f)
 	if err != nil {
 		return err
 	}
@@ -99,21 +87,95 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 			data = data[:limit]
 		}
 	}
-	if a.flags.json {
-		return a.printJSON(api.ListOf(data, next))
-	}
-	given := f.given()
-	if len(data) == 0 && given != "" {
-		_, err := fmt.Fprintln(a.out, a.fit("No session matches "+given+"."+f.hint(), ""))
+	rows, err := a.listed(ctx, s, data, filter.People)
+	if err != nil {
 		return err
 	}
-	if err := a.printSessions(data, next); err != nil {
+	if a.flags.json {
+		return a.printJSON(api.ListOf(rows, next))
+	}
+	given := f.given()
+	if len(rows) == 0 {
+		return a.printNone(ctx, s, filter, &f, given)
+	}
+	if err := a.printSessions(rows, next); err != nil {
 		return err
 	}
 	if given == "" && f.cursor == "" {
 		a.tellNewer(ctx, s)
 	}
 	return nil
+}
+
+// listedSession is a session in a list, with what is folded under it.
+type listedSession struct {
+	session.Session
+	SubAgents     int64 `json:"sub_agents,omitempty"` // that it started, at any depth
+	contextTokens int64 // by the last report of a provider, else by the reference counter
+}
+
+// listed adds what a list shows of sessions beside their own fields.
+func (a *app) listed(ctx context.Context, s *store.Store, data []session.Session, folded bool) ([]listedSession, error) {
+	rows := make([]listedSession, len(data))
+	for i := range data {
+		rows[i].Session = data[i]
+	}
+	sizes, err := s.ReportedSizes(ctx, sessionIDs(data))
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		if rows[i].contextTokens = rows[i].ContextTokens; sizes[rows[i].ID] > 0 {
+			rows[i].contextTokens = sizes[rows[i].ID]
+		}
+	}
+	if folded {
+		children, err := s.Children(ctx, sessionIDs(data))
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			rows[i].SubAgents = children[rows[i].ID]
+		}
+	}
+	return rows, nil
+}
+
+// printNone says that nothing matches the filters, and what would.
+func (a *app) printNone(ctx context.Context, s *store.Store, filter store.Filter, f *lsFlags, given string) error {
+	folded := false
+	if filter.People {
+		all := filter
+		all.People = false
+		hidden, _, err := s.Sessions(ctx, all, store.Page{Limit: 1})
+		if err != nil {
+			return err
+		}
+		folded = len(hidden) > 0
+	}
+	var line string
+	switch {
+	case folded && given == "":
+		line = "Only sub-agents and automated sessions are here. --all lists them."
+	case folded:
+		line = "Only sub-agents and automated sessions match " + given + ". --all lists them."
+	case given == "":
+		line = "No sessions yet. `sessiond import` imports the histories of your agents; `sessiond append --new user 'hello'` begins a session."
+	default:
+		line = "No session matches " + given + "." + f.hint()
+		if f.nearest == "" && (filter.Since != nil || filter.Until != nil) {
+			filter.Since, filter.Until = nil, nil
+			others, _, err := s.Sessions(ctx, filter, store.Page{Limit: 1})
+			if err != nil {
+				return err
+			}
+			for _, other := range others {
+				line += fmt.Sprintf(" At any time: %s was active last, on %s.", other.ID, other.ActiveAt.Day(s.Zone()))
+			}
+		}
+	}
+	_, err := fmt.Fprintln(a.out, a.fit(line, ""))
+	return err
 }
 
 func sortWords() []string {
@@ -145,86 +207,79 @@ func sortBy(word string) func(a, b session.Session) int {
 	return nil
 }
 
-func (a *app) filter(ctx context.Context, s *store.Store, f lsFlags) (store.Filter, error) {
-	out := store.Filter{
-		Query: f.query, Source: session.Source(f.source), Key: f.key, Model: f.model, Directory: f.directory, Project: f.project,
-		Archived: f.archived, Trash: f.trash, Metadata: f.metadata,
-	}
-	var err error
-	if out.Key, err = a.key(out.Key); err != nil {
-		return out, err
-	}
-	for kind, name := range map[string]string{"": f.parent, session.ParentChild: f.children, session.ParentFork: f.forks} {
-		if name == "" {
-			continue
-		}
-		if out.ParentID != "" {
-			return out, usagef("--parent, --children and --forks exclude one another")
-		}
-		if out.ParentID, err = s.Resolve(ctx, name, a.dir); err != nil {
-			return out, err
-		}
-		out.ParentKind = kind
-	}
-	if out.Since, err = a.moment("--since", f.since); err != nil {
-		return out, err
-	}
-	out.Until, err = a.moment("--until", f.until)
-	return out, err
-}
-
-// moment parses a time: a day, a day and a time in the configured time zone, RFC 3339, or an age.
-func (a *app) moment(flag, s string) (*session.Time, error) {
-	if s == "" {
-		return nil, nil
-	}
-	cfg, err := a.load(nil)
-	if err != nil {
-		return nil, err
-	}
-	if at, ok := session.ParseMoment(s, a.now().In(cfg.Zone())); ok {
-		return &at, nil
-	}
-	return nil, usagef("%s %q is not a time: write a day (2026-02-11), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)", flag, s)
-}
-
 // contextColumns is the width of the bar of a context and its percentage.
 const contextColumns = 13
 
-func (a *app) printSessions(data []session.Session, next string) error {
-	if len(data) == 0 {
-		_, err := fmt.Fprintln(a.out, a.fit("No sessions yet. `sessiond import` imports the histories of your agents; `sessiond append --new user 'hello'` begins a session.", ""))
-		return err
+// contextCell draws how much of a window a context fills; "" if that is unknown. Above the threshold the next turn gets a
+// summary, and `context` shows the context with it.
+func (a *app) contextCell(used, window int64) string {
+	if used == 0 || window <= 0 {
+		return ""
 	}
+	n, err := contextmgr.Resolve([]contextmgr.Layer{{Source: "file", Settings: a.cfg.Compaction}}, window, 0)
+	if err == nil && !n.Off && used > n.Threshold {
+		return "compacts next"
+	}
+	return transcript.Bar(float64(used)/float64(window), contextColumns)
+}
+
+// leastTitle is the width of a title for which other columns than the first are dropped.
+func (a *app) leastTitle(first int) int {
+	const enough = 40
+	if w := a.columns(); w > 0 {
+		return min(enough, max(4, w-first-2))
+	}
+	return enough
+}
+
+func (a *app) printSessions(data []listedSession, next string) error {
 	catalogue, err := a.catalogue()
 	if err != nil {
 		return err
 	}
 	rows := make([][]string, len(data))
+	var unpriced int64
+	folds := false
 	for i, s := range data {
-		var window int64
+		unpriced += s.UnpricedCalls
+		m, _ := catalogue.Model(s.Model)
 		if s.Window != nil {
-			window = *s.Window
-		} else if m, known := catalogue.Model(s.Model); known {
-			window = m.Window
+			m.Window = *s.Window
+		}
+		title, folded := orDash(s.Title), ""
+		if s.StarredAt != nil {
+			title = "★ " + title
+		}
+		if s.SubAgents > 0 {
+			folds, folded = true, "+"+transcript.Count(s.SubAgents)
 		}
 		rows[i] = []string{
-			string(s.ID), orDash(s.Title), string(s.Source), orDash(lastElement(s.Project)), orDash(s.Model),
-			fmt.Sprint(s.MessageCount), transcript.ContextBar(&s, window, contextColumns), transcript.Money(s.CostNanoUSD, s.UnpricedCalls),
+			string(s.ID), title, folded, string(s.Source), orDash(lastElement(s.Project)), orDash(s.Model),
+			fmt.Sprint(s.MessageCount), a.contextCell(s.contextTokens, m.Window), transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls),
 			transcript.Ago(s.ActiveAt.Time, a.now().In(a.cfg.Zone())),
 		}
 	}
-	a.printTable([]column{
+	cols := []column{
 		{name: "id"},
-		{name: "title", least: 16, grow: true},
+		{name: "title", grow: true},
+		{name: "", right: true, keep: 7},
 		{name: "source", keep: 3},
-		{name: "project", keep: 2},
+		{name: "project", keep: 4, grow: true, least: 10},
 		{name: "model", keep: 1},
-		{name: "messages", right: true, keep: 5},
-		{name: "context", keep: 6},
-		{name: "cost", right: true, keep: 4},
-		{name: "active"},
-	}, rows)
+		{name: "messages", right: true, keep: 2},
+		{name: "context", keep: 5},
+		{name: "cost", right: true, keep: 6},
+		{name: "active", keep: 8},
+	}
+	cols[1].least = a.leastTitle(len(rows[0][0]))
+	if !folds {
+		cols = slices.Delete(cols, 2, 3)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], 2, 3)
+		}
+	}
+	a.printTable(cols, rows)
+	a.explainPlus(unpriced)
 	a.printMore(next)
 	return nil
 }
@@ -261,11 +316,11 @@ func (f *lsFlags) given() string {
 	return printable(strings.Join(words, " "))
 }
 
-// hint names a command that lists the values of a filter that matched nothing.
+// hint says what would match, or names a command that lists it.
 func (f *lsFlags) hint() string {
 	switch {
-	case f.project != "" || f.directory != "":
-		return " `sessiond query projects` lists the projects."
+	case f.nearest != "":
+		return " " + f.nearest + "."
 	case f.key != "":
 		return " `sessiond keys` lists the keys."
 	case f.query != "":

@@ -27,6 +27,8 @@ func (a *app) mcpCommand() *cobra.Command {
 			shared := &sharedServices{app: a}
 			in := a.mcpConfig(cfg, a.log(zerolog.WarnLevel))
 			in.Folder, in.Open = a.dir, shared.open
+			in.Own = a.getenv("CLAUDE_CODE_SESSION_ID") // Claude Code tells its servers
+			in.Answered = a.noteClient
 			return mcp.New(in).ServeStdio(cmd.Context(), a.in, raw(a.out))
 		},
 	}

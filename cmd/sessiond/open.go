@@ -60,14 +60,21 @@ func (a *app) openPage(ctx context.Context, to string, show bool) error {
 		_, err := fmt.Fprintln(a.out, link)
 		return err
 	}
-	opener := map[string]string{"darwin": "open", "windows": "explorer"}[runtime.GOOS]
-	cmd := exec.CommandContext(ctx, cmp.Or(opener, "xdg-open"), link) //nolint:gosec // the daemon made the link
-	if err := cmd.Run(); err != nil {
+	if opener := browse(ctx, link); opener != "" {
 		fmt.Fprintln(a.out, link)
-		return session.Errorf(session.Unavailable, "no browser could be opened here (%s): open the link above within a minute", cmd.Args[0])
+		return session.Errorf(session.Unavailable, "no browser could be opened here (%s): open the link above within a minute", opener)
 	}
 	_, err = fmt.Fprintln(a.out, "The page is open in your browser.")
 	return err
+}
+
+// browse opens a link in a browser. If that fails, it returns the name of the program that failed.
+func browse(ctx context.Context, link string) (failed string) {
+	opener := cmp.Or(map[string]string{"darwin": "open", "windows": "explorer"}[runtime.GOOS], "xdg-open")
+	if exec.CommandContext(ctx, opener, link).Run() != nil { //nolint:gosec // the daemon made the link
+		return opener
+	}
+	return ""
 }
 
 // askForLink asks the daemon, by its socket, or else by TCP with the token. Codes: Busy (no daemon answers).

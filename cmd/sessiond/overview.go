@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/analytics"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/transcript"
 	"sessiond/internal/web/api"
 )
 
@@ -20,38 +21,52 @@ func (a *app) overview(ctx context.Context) error {
 	}
 	s, err := a.open(ctx, wiring{readOnly: true})
 	if session.CodeOf(err) == session.NotFound {
-		return a.welcome(cfg.DB)
+		return a.welcome(ctx, cfg.DB)
 	}
 	if err != nil {
 		return err
 	}
-	defer s.Close() //nolint:errcheck // a reader
-	st, err := analytics.New(s.Reader(), s.Zone()).Stats(ctx, analytics.Filter{})
+	defer s.Close()                              //nolint:errcheck // a reader
+	by := []analytics.Dimension{analytics.ByDay} // the fastest way to the sums
+	if a.flags.json {
+		by = analytics.Dimensions
+	}
+	st, err := analytics.New(s.Reader(), s.Zone()).Stats(ctx, analytics.Filter{}, by...)
 	if err != nil {
 		return err
 	}
-	newest, _, err := s.Sessions(ctx, store.Filter{}, store.Page{Limit: 5})
+	if st.Sessions == 0 && !a.flags.json {
+		return a.welcome(ctx, cfg.DB)
+	}
+	data, _, err := s.Sessions(ctx, store.Filter{People: true}, store.Page{Limit: 5})
+	if err != nil {
+		return err
+	}
+	newest, err := a.listed(ctx, s, data, true)
 	if err != nil {
 		return err
 	}
 	if a.flags.json {
 		return a.printJSON(map[string]any{"database": cfg.DB, "stats": st, "newest": api.ListOf(newest, "").Data})
 	}
-	fmt.Fprintf(a.out, "%s in %s, %s. Database: %s\n\n", plural(st.Messages, "message", "messages"),
-		plural(st.Sessions, "session", "sessions"), money(st.CostUSD, st.UnpricedCalls), cfg.DB)
-	if err := a.printSessions(newest, ""); err != nil {
-		return err
+	sessions := plural(st.Sessions-st.Subagents, "session", "sessions")
+	if st.Subagents > 0 {
+		sessions += " and " + plural(st.Subagents, "sub-agent", "sub-agents")
 	}
-	fmt.Fprintf(a.out, "\n  %-28s %s\n", "sessiond show "+firstID(newest), "read the newest session")
-	for _, hint := range [][2]string{
+	fmt.Fprintf(a.out, "%s in %s, %s. Database: %s\n\n", plural(st.Messages, "message", "messages"), sessions,
+		transcript.Money(st.NanoUSD(), st.UnpricedCalls), cfg.DB)
+	if len(newest) > 0 {
+		if err := a.printSessions(newest, ""); err != nil {
+			return err
+		}
+	}
+	return a.printNext("", [][2]string{
+		{"sessiond show " + firstID(data), "read the newest session"},
 		{"sessiond search WORDS", "search all messages"},
-		{"sessiond stats", humanize.Comma(st.Tokens.Input+st.Tokens.CacheRead+st.Tokens.CacheWrite+st.Tokens.Output) + " tokens, by model and day"},
-		{"sessiond serve", "run the daemon, for agents over HTTP"},
+		{"sessiond stats", humanize.Comma(st.Tokens.AllInput()+st.Tokens.Output) + " tokens, by project, program, model and day"},
+		{"sessiond serve", "run the daemon: the page, HTTP for agents"},
 		{"sessiond help", "all commands"},
-	} {
-		fmt.Fprintf(a.out, "  %-28s %s\n", hint[0], hint[1])
-	}
-	return nil
+	})
 }
 
 func firstID(sessions []session.Session) string {
@@ -61,18 +76,50 @@ func firstID(sessions []session.Session) string {
 	return string(sessions[0].ID)
 }
 
-// welcome is the overview without a database.
-func (a *app) welcome(db string) error {
-	if a.flags.json {
-		return a.printJSON(map[string]any{"database": db, "stats": nil, "newest": []string{}})
+// welcome is the overview of a first start: what is on this host, and what to type next.
+func (a *app) welcome(ctx context.Context, db string) error {
+	pasts, err := a.findPasts(ctx)
+	if err != nil {
+		return err
 	}
-	_, err := fmt.Fprintf(a.out, `sessiond keeps the conversations of every AI agent on this host in one file.
-There is none yet at %s. To begin:
+	if a.flags.json {
+		return a.printJSON(map[string]any{"database": db, "stats": nil, "newest": []string{}, "found": append([]past{}, found(pasts)...)})
+	}
+	fmt.Fprintln(a.out, a.fit("sessiond keeps the conversations of every AI agent on this host in one file. None is here yet: `sessiond import` fills "+db+".", ""))
+	fmt.Fprintln(a.out)
+	a.printFound(pasts)
+	return a.printNext("To begin:", [][2]string{
+		{"sessiond import", "import the histories of your agents; they are only read"},
+		{"sessiond append --new user 'hello'", "begin a session by hand"},
+		{"sessiond serve", "run the daemon: the page, HTTP for agents, new messages of imported histories"},
+		{"sessiond help", "all commands"},
+	})
+}
 
-  sessiond import                     import the histories of your agents
-  sessiond append --new user 'hello'  begin a session by hand
-  sessiond serve                      run the daemon, for agents over HTTP
-  sessiond help                       all commands
-`, db)
-	return err
+// printFound prints the histories on this host, or that there are none.
+func (a *app) printFound(pasts []past) {
+	if there := found(pasts); len(there) > 0 {
+		fmt.Fprintln(a.out, "Histories on this host:")
+		a.printPasts(there)
+		return
+	}
+	fmt.Fprintln(a.out, a.fit("Found no history of a known program in its usual place. `sessiond import SOURCE PATH` imports from another one.", ""))
+}
+
+// printNext prints, below a blank line, commands to type next.
+func (a *app) printNext(heading string, commands [][2]string) error {
+	fmt.Fprintln(a.out)
+	if heading != "" {
+		fmt.Fprintln(a.out, heading)
+	}
+	width := 0
+	for _, c := range commands {
+		width = max(width, len(c[0]))
+	}
+	for _, c := range commands {
+		if _, err := fmt.Fprintf(a.out, "  %-*s  %s\n", width, c[0], c[1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

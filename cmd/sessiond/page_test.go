@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +16,11 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"sessiond/internal/session"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/effort"
+	"sessiond/internal/testkit/samples"
+	"sessiond/internal/testkit/storetest"
 )
 
 // browser is a real one, at the page of a daemon.
@@ -28,15 +35,15 @@ func newBrowser(t *testing.T, d *daemon) *browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("there is no chromium here (Debian's package chromium), so nobody looks at the page")
+		t.Skip("there is no chromium here (Debian's package chromium), so the page is not tested")
 	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900),
 		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithErrorf(t.Logf)) // it logs events that it does not know
 	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancel() })
-	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute) // far more than it needs
+	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute) // the whole test
 	t.Cleanup(cancel)
 	return &browser{t, ctx, d}
 }
@@ -50,7 +57,7 @@ func (b *browser) do(actions ...chromedp.Action) {
 
 // text is what can be read.
 func (b *browser) text() (text string) {
-	_ = chromedp.Run(b.ctx, chromedp.Evaluate(`document.body.innerText`, &text))
+	_ = chromedp.Run(b.ctx, chromedp.Evaluate(`location.href + '\n' + document.body.innerText`, &text))
 	return text
 }
 
@@ -63,25 +70,34 @@ func (b *browser) open(args ...string) {
 	b.do(chromedp.Navigate(strings.TrimSpace(string(out))))
 }
 
-// sees waits until something can be read.
-func (b *browser) sees(text string) {
+// until waits until a condition holds in the page.
+func (b *browser) until(condition string) {
 	b.t.Helper()
-	for !strings.Contains(b.text(), text) { // a page that is left fails to answer
-		if time.Sleep(20 * time.Millisecond); b.ctx.Err() != nil {
-			b.t.Fatalf("%q is not to be seen on the page:\n%s", text, b.text())
+	end := time.Now().Add(time.Minute) // far more than it needs
+	for holds := false; !holds; time.Sleep(20 * time.Millisecond) {
+		_ = chromedp.Run(b.ctx, chromedp.Evaluate(condition, &holds)) // a page that is left fails to answer
+		if time.Now().After(end) {
+			b.t.Fatalf("%s does not come true; the page shows:\n%s", condition, b.text())
 		}
 	}
 }
 
-// seesBelow goes to the end of the page until something can be read there: what is above has no height until it is seen.
-func (b *browser) seesBelow(text string) {
+// arrives waits for a page whose address has a text, until its keys work.
+func (b *browser) arrives(at string) {
 	b.t.Helper()
-	for !strings.Contains(b.text(), text) {
-		b.keys(kb.End)
-		if time.Sleep(50 * time.Millisecond); b.ctx.Err() != nil {
-			b.t.Fatalf("%q is not to be seen at the end of the page:\n%s", text, b.text())
-		}
-	}
+	b.until(fmt.Sprintf(`(location.pathname + location.search).includes(%q) && document.documentElement.classList.contains('js')`, at))
+}
+
+// sees waits until something can be read.
+func (b *browser) sees(text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`document.body.innerText.includes(%q)`, text))
+}
+
+// seesHere waits until something can be read in the window, without scrolling.
+func (b *browser) seesHere(text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`[...document.querySelectorAll('#log *')].some(e => e.innerText && e.innerText.includes(%q) && e.getBoundingClientRect().top >= 0 && e.getBoundingClientRect().bottom <= innerHeight)`, text))
 }
 
 func (b *browser) keys(keys string) { b.t.Helper(); b.do(chromedp.KeyEvent(keys)) }
@@ -112,61 +128,184 @@ func (b *browser) isAccessible() {
 	}
 }
 
-// A person finds a phrase, opens its message, looks at what a compaction hid, undoes it, and sees what arrives, by keys.
+// addSessions adds sessions without messages to a database that is not open, so that lists are long.
+func addSessions(t *testing.T, path string, n int) {
+	t.Helper()
+	db := testkit.Must(sql.Open("sqlite", path))(t)
+	defer db.Close()
+	testkit.Must(db.ExecContext(t.Context(), `
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		INSERT INTO sessions (id, day, title, source, project, created_at, updated_at, active_at)
+		SELECT printf('2020%02d%02d_%06d', i % 12 + 1, i % 28 + 1, i), printf('2020-%02d-%02d', i % 12 + 1, i % 28 + 1), 'Talk ' || i, 'pi', '/home/me/p' || i % 50, at, at, at
+		FROM (SELECT i, strftime('%Y-%m-%d %H:%M:%f', '2020-01-01', i || ' minutes') AS at FROM n)`, n))(t)
+}
+
+// A person finds a phrase among many sessions, opens its message, looks at what a compaction hid and what is recalled,
+// undoes it, and watches what arrives, by keys alone. Real transcripts are among the sessions where there are any.
 func TestPageByKeyboard(t *testing.T) {
-	d := startDaemonOn(t, t.TempDir(), "127.0.0.1:0")
+	dir := t.TempDir()
+	testkit.Check(t, os.MkdirAll(filepath.Join(dir, "sessiond"), 0o700))
+	addSessions(t, storetest.New(t, filepath.Join(dir, "sessiond", "sessions.db")), effort.Runs(100_000))
+	d := startDaemonOn(t, dir, "127.0.0.1:0")
 	b := newBrowser(t, d)
+	real := samples.Find("claude-code/entire-2.1.12-microcompact.jsonl")
+	if real != "" {
+		testkit.Must(d.command("import", "claude-code", real).Output())(t)
+	}
 	id := d.newSession()
-	say := func(texts ...string) {
+	path := "/s/" + string(id)
+	say := func(messages ...any) {
 		t.Helper()
-		var msgs []any
-		for i, text := range texts {
-			msgs = append(msgs, map[string]string{"role": []string{"user", "assistant"}[i%2], "content": text})
-		}
-		testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": msgs}, nil))(t)
+		testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": messages}, nil))(t)
 	}
-	var texts []string
+	text := func(role, content string) any { return map[string]string{"role": role, "content": content} }
+	var talk []any
 	for i := range 60 {
-		texts = append(texts, fmt.Sprintf("Question %d about the boats", i+1), fmt.Sprintf("Answer %d. %s", i+1, strings.Repeat("The tide comes and goes. ", 30)))
+		question, answer := fmt.Sprintf("Question %d about the boats", i+1), fmt.Sprintf("Answer %d. %s", i+1, strings.Repeat("The tide comes and goes. ", 30))
+		if i == 10 {
+			question, answer = "Where does the ferry to Ilva leave?", "The ferry to Ilva leaves from quay seven."
+		}
+		talk = append(talk, text("user", question), text("assistant", answer))
 	}
-	texts[20] = "Where does the ferry to Ilva leave?"
-	say(texts...)
+	say(talk...)
 	testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/compactions", map[string]any{"keep_recent_tokens": 2000}, nil))(t)
+	say(text("user", "Which quay does the ferry to Ilva leave from?"))
 
 	b.open()
-	b.sees("just now")
+	b.arrives("/")
+	b.sees("Question 1 about the boats")
+	b.sees("Older sessions")
 	b.isAccessible()
+	b.keys("?")
+	b.sees("earlier, later part of a conversation")
+	b.keys(kb.Escape)
 	b.keys("/")
-	b.keys("ferry ilva")
-	b.sees("Where does the ferry")
+	b.keys("ferry ilva leaves")
+	b.sees("The ferry to Ilva leaves")
 	b.isAccessible()
-	b.focus("Where does the ferry")
+	b.keys(kb.Escape)
+	b.focus("from quay seven")
 	b.keys(kb.Enter)
-	b.sees("Question 20 about the boats")
-	b.sees("What the model sees")
+
+	b.arrives(path + "?at=")
+	b.seesHere("The ferry to Ilva leaves from quay seven.")
 	b.isAccessible()
 	b.keys("m")
-	b.sees("What would a compaction do now?")
-	b.sees("summary")
-	b.sees("not seen")
+
+	b.arrives(path + "?view=model")
+	b.sees("recalled ")
+	b.sees("summary ")
+	b.sees("not seen by the model")
 	b.isAccessible()
+	b.focus("recall · ")
+	b.keys(kb.Enter)
+	b.sees("leaves from quay seven")
 	b.focus("What would a compaction do now?")
 	b.keys(kb.Enter)
+	b.arrives("plan=1")
 	b.sees("A compaction")
-
-	b.open(string(id))
-	b.sees("What the model sees")
 	b.focus("Undo")
 	b.keys(kb.Enter)
-	b.sees("is undone")
+	b.sees("is undone: the context has about")
+	b.sees("the context would have about")
 
-	b.open(string(id))
-	b.sees("Question 1 about")
-	b.seesBelow("Answer 60.")
-	say("A message that arrives while one reads")
-	b.seesBelow("A message that arrives")
+	b.arrives(path + "?view=model")
+	b.keys("m")
+	b.until(`location.search === '' && document.documentElement.classList.contains('js')`)
+	b.keys("J") // to the second prompt
+	b.seesHere("Question 2 about the boats")
+	before := b.top("#m3")
+	say(map[string]any{"role": "assistant", "content": "I ask the harbour.", "tool_calls": []any{map[string]any{"id": "c", "type": "function", "function": map[string]any{"name": "ask", "arguments": `{"of": "the harbour"}`}}}})
+	b.sees("→ no result")
+	say(map[string]any{"role": "tool", "tool_call_id": "c", "content": "quay eight"}, text("assistant", "It leaves from quay eight today."))
+	b.sees("It leaves from quay eight today.")
+	b.sees("→ quay eight")
+	if after := b.top("#m3"); after != before {
+		t.Errorf("what is read moved from %v to %v", before, after)
+	}
 	b.do(chromedp.Navigate(d.url + "/usage"))
 	b.sees("input tokens")
 	b.isAccessible()
+	if real != "" {
+		b.keys("/")
+		b.keys("manual commit strategy" + kb.Enter)
+		b.arrives("manual+commit+strategy")
+		b.keys("j" + kb.Enter)
+		b.arrives("/s/20260121_001")
+		b.sees("1 hidden message")
+		b.sees("4 calls · 1 error")
+		b.isAccessible()
+	}
+	d.stop()
+}
+
+// top is how far an element is from the top of the window.
+func (b *browser) top(selector string) (y float64) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().top`, selector), &y))
+	return y
+}
+
+// Nothing that is stored runs in a browser or makes it load something, and many tabs share one stream of events: more
+// streams than a browser opens connections would leave the next tab waiting.
+func TestPageIsSafeAndAnswersManyTabs(t *testing.T) {
+	d := startDaemonOn(t, t.TempDir(), "127.0.0.1:0")
+	b := newBrowser(t, d)
+	hostile := []string{
+		`<script>window.ran = 1</script>`, `"><img src=x onerror="window.ran = 1">`, `<svg onload="window.ran = 1"><animate onbegin="window.ran = 1">`,
+		"[a](javascript:window.ran=1) ![b](http://127.0.0.1:9/b.png) ![c](data:image/svg+xml,<svg onload=window.ran=1>) <javascript:window.ran=1>",
+		`<iframe srcdoc="<script>parent.ran = 1</script>"></iframe><base href="http://127.0.0.1:9/"><style>body { display: none }</style>`,
+		`<div hx-get="/logout" hx-trigger="load" hx-on:load="window.ran = 1"></div><form id="q"></form><div id="log"></div>`,
+		"```html\n<script>window.ran = 1</script>\n```", `{{.Form}} ${window.ran = 1}`, "\x1b[31m\u202e\u2028<b>",
+	}
+	all := strings.Join(hostile, " ")
+	var made struct {
+		ID session.ID `json:"id"`
+	}
+	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{"title": all, "directory": "/" + all}, &made))(t)
+	messages := "/v1/sessions/" + string(made.ID) + "/messages"
+	svg := `PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIG9ubG9hZD0icGFyZW50LnJhbj0xIi8+` // <svg xmlns=… onload="parent.ran=1"/>
+	for _, text := range append(hostile, all) {
+		testkit.Must(d.do("POST", messages, map[string]any{"dialect": "anthropic", "messages": []any{
+			map[string]any{"role": "user", "content": []any{
+				map[string]any{"type": "text", "text": text},
+				map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": "image/svg+xml", "data": svg}},
+				map[string]any{"type": "image", "source": map[string]any{"type": "url", "url": "http://127.0.0.1:9/c.png"}},
+			}},
+			map[string]any{"role": "assistant", "content": []any{
+				map[string]any{"type": "text", "text": text}, map[string]any{"type": "tool_use", "id": "t", "name": "Edit", "input": map[string]any{"file_path": text, "command": text, "old_string": text, "new_string": "b" + text}},
+			}},
+			map[string]any{"role": "user", "content": []any{map[string]any{"type": "tool_result", "tool_use_id": "t", "content": text}}},
+		}}, nil))(t)
+	}
+	testkit.Must(d.do("POST", "/v1/sessions/"+string(made.ID)+"/compactions", map[string]any{"keep_recent_tokens": 1, "summary": all}, nil))(t)
+	b.open()
+	own := "/s/" + string(made.ID)
+	for _, path := range []string{"/", own, own + "?view=model", own + "?view=model&plan=1", own + "#%E0%A4%A", "/?q=" + url.QueryEscape("window ran script"), "/?project=" + url.QueryEscape("/"+all), "/usage", "/s/" + url.PathEscape(all)} {
+		b.do(chromedp.Navigate(d.url + path))
+		b.until(`document.documentElement.classList.contains('js')`)
+		var found string
+		b.do(chromedp.Evaluate(`JSON.stringify({
+			ran: window.ran,
+			links: [...document.querySelectorAll('[href], [src], [action]')].map(e => e.getAttribute('href') || e.getAttribute('src') || e.getAttribute('action')).filter(a => !/^([/#?]|https:|data:image\/(png|jpeg|gif|webp);)/.test(a)),
+			attributes: [...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames()).filter(n => /^on|style|srcdoc/.test(n)),
+			frames: frames.length, loaded: performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith(location.origin) && !n.startsWith('data:'))})`, &found))
+		if want := `{"links":[],"attributes":[],"frames":0,"loaded":[]}`; found != want {
+			t.Errorf("%s: %s", path, found)
+		}
+	}
+	tabs := []*browser{b}
+	b.do(chromedp.Navigate(d.url + own + "?from=1"))
+	for range 8 {
+		ctx, cancel := chromedp.NewContext(b.ctx)
+		t.Cleanup(cancel)
+		tab := &browser{t, ctx, d}
+		tab.do(chromedp.Navigate(d.url + own))
+		tabs = append(tabs, tab)
+	}
+	testkit.Must(d.do("POST", messages, map[string]any{"messages": []any{map[string]string{"role": "user", "content": "to all tabs"}}}, nil))(t)
+	for _, tab := range tabs {
+		tab.sees("to all tabs")
+	}
 	d.stop()
 }

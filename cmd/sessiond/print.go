@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -128,6 +127,8 @@ func (a *app) fit(line, indent string) string {
 	return strings.Join(transcript.Wrap(line, width-len(indent)), "\n"+indent)
 }
 
+const columnGap = 2 // spaces between two columns
+
 // column is one column of a table on the terminal.
 type column struct {
 	name  string
@@ -146,13 +147,7 @@ func (a *app) printTable(cols []column, rows [][]string) {
 			cells[i] = append(cells[i], strings.ReplaceAll(printable(cell), "\n", " "))
 		}
 	}
-	widths := make([]int, len(cols))
-	for i, c := range cols {
-		widths[i] = text.StringWidthWithoutEscSequences(c.name)
-		for _, r := range cells {
-			widths[i] = max(widths[i], text.StringWidthWithoutEscSequences(r[i]))
-		}
-	}
+	widths := columnWidths(cols, cells)
 	shown := fitColumns(cols, widths, a.columns())
 	w := table.NewWriter()
 	w.SetOutputMirror(a.out)
@@ -182,6 +177,26 @@ func (a *app) printTable(cols []column, rows [][]string) {
 		w.AppendRow(row)
 	}
 	w.Render()
+}
+
+// naturalWidth is the width of a table that nothing narrows.
+func naturalWidth(cols []column, cells [][]string) (sum int) {
+	for _, w := range columnWidths(cols, cells) {
+		sum += w + columnGap
+	}
+	return sum - columnGap
+}
+
+// columnWidths returns the width that each column needs.
+func columnWidths(cols []column, cells [][]string) []int {
+	widths := make([]int, len(cols))
+	for i, c := range cols {
+		widths[i] = text.StringWidthWithoutEscSequences(c.name)
+		for _, r := range cells {
+			widths[i] = max(widths[i], text.StringWidthWithoutEscSequences(r[i]))
+		}
+	}
+	return widths
 }
 
 // fitColumns chooses the columns to show and narrows the growing ones in widths. If narrowing is not
@@ -237,14 +252,13 @@ func narrow(cols []column, shown, widths []int, most int) bool {
 
 // total is the width of a row of the shown columns.
 func total(shown, widths []int) (sum int) {
-	const gap = 2
 	for _, i := range shown {
-		sum += widths[i] + gap
+		sum += widths[i] + columnGap
 	}
-	return sum - gap // the last column has no gap
+	return sum - columnGap // the last column has no gap
 }
 
-// dim makes text faint, with colours.
+// bold makes text bold, with colours.
 func (a *app) bold(s string) string {
 	if !a.color() {
 		return s
@@ -252,6 +266,7 @@ func (a *app) bold(s string) string {
 	return text.Bold.Sprint(s)
 }
 
+// dim makes text faint, with colours.
 func (a *app) dim(s string) string {
 	if !a.color() {
 		return s
@@ -264,13 +279,4 @@ func plural(n int64, one, many string) string {
 		return "1 " + one
 	}
 	return humanize.Comma(n) + " " + many
-}
-
-// money formats dollars as transcripts do.
-func money(usd *float64, unpriced int64) string {
-	if usd == nil {
-		return transcript.Money(nil, unpriced)
-	}
-	nano := int64(math.Round(*usd * 1e9))
-	return transcript.Money(&nano, unpriced)
 }

@@ -42,9 +42,9 @@ var npmPrograms = []npmProgram{
 		args: []string{"--allowedTools", "mcp__sessiond__search", "-p"},
 	},
 	{
-		name: "codex", pack: "@openai/codex@0.169.0", bin: "codex", // it skips hooks until a person trusts them
+		name: "codex", pack: "@openai/codex@0.169.0", bin: "codex", hooks: true,
 		files: map[string]string{".codex/config.toml": "model = \"fake\"\nmodel_provider = \"fake\"\napproval_policy = \"never\"\n\n[model_providers.fake]\nname = \"fake\"\nbase_url = \"MODEL/v1\"\nwire_api = \"responses\"\n"},
-		args:  []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"},
+		args:  []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"}, // no person trusts the hooks here
 	},
 	{
 		name: "opencode", pack: "opencode-ai@1.18.33", bin: "opencode", hooks: true,
@@ -173,9 +173,11 @@ func TestConnectedPrograms(t *testing.T) {
 	for _, p := range npmPrograms {
 		t.Run(p.name, func(t *testing.T) {
 			dir := t.TempDir()
+			awaitImports(t, dir)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // far more than it needs
 			defer cancel()
 			install := exec.CommandContext(ctx, npm, "install", "--prefix", filepath.Join(dir, "npm"), "--no-audit", "--no-fund", "--silent", p.pack)
+			install.Env = append(os.Environ(), "TMPDIR="+dir)
 			if out, err := install.CombinedOutput(); err != nil {
 				t.Skipf("%s cannot be installed here: %v: %.300s", p.pack, err, out)
 			}
@@ -188,7 +190,7 @@ func TestConnectedPrograms(t *testing.T) {
 				testkit.Check(t, os.MkdirAll(filepath.Dir(filepath.Join(home, path)), 0o700))
 				testkit.Check(t, os.WriteFile(filepath.Join(home, path), []byte(strings.ReplaceAll(text, "MODEL", server.URL)), 0o600))
 			}
-			env := []string{"HOME=" + home, "XDG_DATA_HOME=" + filepath.Join(home, ".local", "share"), "XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "XDG_RUNTIME_DIR=", "PATH=" + filepath.Join(dir, "npm", "node_modules", ".bin") + ":" + os.Getenv("PATH"), "TERM=dumb"}
+			env := []string{"HOME=" + home, "XDG_DATA_HOME=" + filepath.Join(home, ".local", "share"), "XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "XDG_RUNTIME_DIR=", "TMPDIR=" + dir, "PATH=" + filepath.Join(dir, "npm", "node_modules", ".bin") + ":" + os.Getenv("PATH"), "TERM=dumb"}
 			for _, e := range p.env {
 				env = append(env, strings.ReplaceAll(e, "MODEL", server.URL))
 			}

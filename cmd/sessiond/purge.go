@@ -91,6 +91,14 @@ func (a *app) purge(ctx context.Context, s *services, names []string, f purgeFla
 	if err != nil {
 		return err
 	}
+	for _, name := range names { // what deletes needs an id of the session, not words of its title or one of its messages
+		switch named, err := s.store.Named(ctx, name, a.dir); {
+		case err != nil:
+			return err
+		case named.Message != nil:
+			return usagef("%s is a message, and purge deletes whole sessions: name %s", name, named.Session)
+		}
+	}
 	found, err := a.resolveAll(ctx, s.store, names)
 	if err != nil {
 		return err

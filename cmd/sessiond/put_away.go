@@ -10,7 +10,7 @@ import (
 	"sessiond/internal/store"
 )
 
-// away is a command that hides sessions, or shows them again.
+// away is a command that hides, shows or stars sessions.
 type away struct {
 	use, short, long string
 	done             string // printed for each session
@@ -29,7 +29,7 @@ func (a *app) archiveCommand(on bool) *cobra.Command {
 	if !on {
 		w.use, w.short, w.long, w.done = "unarchive SESSION…", "Show archived sessions in the lists again", "", "back in the lists"
 	}
-	return a.putAwayCommand(w)
+	return a.putAwayCommand(&w)
 }
 
 func (a *app) trashCommand(on bool) *cobra.Command {
@@ -44,10 +44,10 @@ func (a *app) trashCommand(on bool) *cobra.Command {
 	if !on {
 		w.use, w.short, w.long, w.done = "untrash SESSION…", "Restore sessions from the trash", "", "out of the trash"
 	}
-	return a.putAwayCommand(w)
+	return a.putAwayCommand(&w)
 }
 
-func (a *app) putAwayCommand(w away) *cobra.Command {
+func (a *app) putAwayCommand(w *away) *cobra.Command {
 	return &cobra.Command{
 		Use: w.use, Short: w.short, Long: w.long, Args: arguments(1, unlimited), ValidArgsFunction: a.completeSession,
 		RunE: func(cmd *cobra.Command, args []string) error {

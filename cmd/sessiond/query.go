@@ -27,7 +27,7 @@ func (a *app) queryCommand() *cobra.Command {
 		Args: arguments(0, 1), ValidArgsFunction: completeQuery,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return a.listQueries()
+				return a.paged(cmd.Context(), a.listQueries)
 			}
 			params := map[string]string{}
 			cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -35,12 +35,26 @@ func (a *app) queryCommand() *cobra.Command {
 					params[f.Name] = f.Value.String()
 				}
 			})
-			return a.read(cmd.Context(), func(s *store.Store) error { return a.query(cmd.Context(), s, args[0], params, asCSV) })
+			ctx := cmd.Context()
+			return a.read(ctx, func(s *store.Store) error {
+				return a.paged(ctx, func() error { return a.query(ctx, s, args[0], params, asCSV) })
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
 	addParams(cmd.Flags())
 	return cmd
+}
+
+// parameter is the value of a query's parameter, as it was typed.
+type parameter string
+
+func (p *parameter) String() string { return string(*p) }
+func (p *parameter) Type() string   { return "VALUE" }
+
+func (p *parameter) Set(s string) error {
+	*p = parameter(s)
+	return nil
 }
 
 // isParam marks the flags that are parameters of named queries.
@@ -69,7 +83,7 @@ func addParams(flags *pflag.FlagSet) {
 		if name == "limit" {
 			short, usage = "n", "print at most `N` rows"
 		}
-		flags.StringP(name, short, "", usage)
+		flags.VarP(new(parameter), name, short, usage)
 		flags.Lookup(name).Annotations = map[string][]string{isParam: {}}
 	}
 }
@@ -106,6 +120,13 @@ func (a *app) query(ctx context.Context, s *store.Store, text string, params map
 		}
 		res, err = reports.SQL(ctx, text, limits)
 	} else {
+		if name, given := params["session"]; given {
+			sess, err := a.resolve(ctx, s, name)
+			if err != nil {
+				return err
+			}
+			params["session"] = string(sess.ID)
+		}
 		res, err = reports.Run(ctx, text, params)
 	}
 	if err != nil {

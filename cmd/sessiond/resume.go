@@ -21,7 +21,7 @@ import (
 func (a *app) resumeCommand() *cobra.Command {
 	var run bool
 	cmd := &cobra.Command{
-		Use: "resume SESSION", Short: "Print the command that continues a session in its program", Args: arguments(1, 1),
+		Use: "resume SESSION", Short: "Print the command that continues a session in its program", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
 		Long: "Prints the shell command that continues SESSION in its own program and folder.\n" +
 			"--exec runs it.",
 		Example: "  sessiond resume @\n  sessiond resume --exec 20260211_001\n  eval \"$(sessiond resume @)\"",

@@ -16,7 +16,7 @@ func (a *app) rulesCommand() *cobra.Command {
 	var drop int64
 	cmd := &cobra.Command{
 		Use: "rules SESSION", Short: "List the standing rules of a conversation, or take one back", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
-		Long: "Lists the sentences in which a person laid down how work is done (never …, always …, must …),\n" +
+		Long: "Lists the sentences in which a person said how the work is to be done (never …, always …, must …),\n" +
 			"with their messages. Compaction keeps them word for word, until the person takes one back:\n" +
 			"\"forget that\", \"from now on X instead\", or --drop, which appends a message that says so.",
 		Example: "  sessiond rules @\n  sessiond rules @ --drop 2",

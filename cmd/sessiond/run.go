@@ -102,7 +102,9 @@ func (a *app) root() *cobra.Command {
 		Long: "sessiond keeps every conversation of your agents in one SQLite file, searches them,\n" +
 			"and builds contexts that fit the window of each model.\n\n" +
 			"SESSION is an id (20260211_001), the id in the source program, the first 6 or more\n" +
-			"characters of one, or @ for the newest session of the current folder (@2: the one before).",
+			"characters of one, words that only its title has, @ for your newest conversation in this\n" +
+			"project (@2: the one before), or @@ for that of all projects. The id of a message\n" +
+			"(20260211_001.27) means its session, or that message.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -111,7 +113,12 @@ func (a *app) root() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.overview(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.picks() {
+				return a.pick(cmd.Context(), cmd)
+			}
+			return a.overview(cmd.Context())
+		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
@@ -124,6 +131,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.flags.config, "config", "", "configuration `FILE` (default: sessiond/config.yaml in the configuration folder)")
 	flags.BoolVar(&a.flags.json, "json", false, "print JSON for programs")
 	flags.BoolVar(&a.flags.noColor, "no-color", false, "no colours (NO_COLOR does the same)")
+	flags.BoolVar(&a.flags.noPager, "no-pager", false, "print long output at once, without $SESSIOND_PAGER, $PAGER or less")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	for _, cmd := range []*cobra.Command{
 		a.serveCommand(),
@@ -148,6 +156,8 @@ func (a *app) root() *cobra.Command {
 		a.contextCommand(),
 		a.compactCommand(),
 		a.exportCommand(),
+		a.renameCommand(),
+		a.starCommand(),
 		a.archiveCommand(true),
 		a.archiveCommand(false),
 		a.trashCommand(true),

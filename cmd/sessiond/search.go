@@ -21,6 +21,7 @@ import (
 type searchFlags struct {
 	session, key, source, project, role, since, until, order string
 	limit, expand                                            int64
+	group                                                    string
 	messages                                                 bool
 }
 
@@ -29,12 +30,14 @@ func (a *app) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "search TEXT", Short: "Search the messages of all sessions", Args: arguments(1, unlimited),
 		Long: "Searches the messages of every program, and lists the sessions in which the words are, best first. Up to\n" +
-			"three words are found together first. Of a text over 8 MiB only the first 8 MiB are searched.\n\n" +
+			"three words are found together first. For a question (who, what, …?) --messages also lists messages beside\n" +
+			"the best ones: an answer rarely repeats the question. The first 32 words of a query count, and the first\n" +
+			"8 MiB of a text.\n\n" +
 			search.Grammar,
 		Example: "  sessiond search what did we decide about the schema\n  sessiond search '\"exact words\"' -draft tool:bash --since 30d\n  sessiond search migration plan --messages --newest",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), wiring{readOnly: true}, func(s *services) error {
-				return a.search(cmd.Context(), s, strings.Join(args, " "), f)
+				return a.paged(cmd.Context(), func() error { return a.search(cmd.Context(), s, strings.Join(args, " "), f) })
 			})
 		},
 	}
@@ -50,11 +53,15 @@ func (a *app) searchCommand() *cobra.Command {
 	wordFlag(cmd, &f.order, "order", "rank (default) or newest", string(search.OrderRank), string(search.OrderNewest))
 	numberFlag(fl, &f.limit, "limit", "n", 1, "maximum number of messages, or of sessions (default 20, 10)")
 	numberFlag(fl, &f.expand, "expand", "", 0, "show this many messages before and after each hit")
-	fl.BoolVar(&f.messages, "messages", false, "list messages instead of sessions")
+	wordFlag(cmd, &f.group, "group", "session (default) or message; with --json, message is the default", string(search.GroupMessage), string(search.GroupSession))
+	fl.BoolVar(&f.messages, "messages", false, "the same as --group message")
 	newest := fl.Bool("newest", false, "the same as --order newest")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if *newest {
 			f.order = string(search.OrderNewest)
+		}
+		if f.messages {
+			f.group = string(search.GroupMessage)
 		}
 	}
 	return cmd
@@ -62,34 +69,41 @@ func (a *app) searchCommand() *cobra.Command {
 
 // excludedLast moves the -words of a search behind --, where they are no flags.
 func excludedLast(args []string) []string {
-	var kept, excluded []string
-	for i, arg := range args {
-		switch {
-		case !slices.Contains(kept, "search") || len(arg) < 3 || arg[0] != '-' || arg[1] == '-' || shorthandLimit.MatchString(arg):
-			kept = append(kept, arg)
-		default:
-			excluded = append(excluded, arg)
+	at := 0
+	for at < len(args) && strings.HasPrefix(args[at], "-") {
+		if at++; args[at-1] == "--db" || args[at-1] == "--config" {
+			at++
 		}
+	}
+	if at >= len(args) || args[at] != "search" {
+		return args
+	}
+	kept, excluded, rest := slices.Clone(args[:at]), []string(nil), []string(nil)
+	for i, arg := range args[at:] {
 		if arg == "--" {
-			kept = append(kept, args[i+1:]...)
+			rest = args[at+i+1:]
 			break
 		}
+		if len(arg) < 2 || arg[0] != '-' || arg[1] == '-' || searchShorthand.MatchString(arg) {
+			kept = append(kept, arg)
+		} else {
+			excluded = append(excluded, arg)
+		}
 	}
-	if !slices.Contains(kept, "--") && len(excluded) > 0 {
-		kept = append(kept, "--")
-	}
-	return append(kept, excluded...)
+	return slices.Concat(kept, []string{"--"}, excluded, rest)
 }
 
-var shorthandLimit = regexp.MustCompile(`^-n=?[0-9]+$`)
+var searchShorthand = regexp.MustCompile(`^-(h|n|n=?[0-9]+)$`)
 
 func (a *app) search(ctx context.Context, s *services, words string, f searchFlags) error {
 	q := search.Query{
 		Text: words, Key: f.key, Source: session.Source(f.source), Project: f.project, Role: session.Role(f.role),
-		Order: search.Order(f.order), Limit: int(f.limit), Expand: int(f.expand), Now: a.now().In(s.store.Zone()),
+		Order: search.Order(f.order), Group: search.Group(f.group), Limit: int(f.limit), Expand: int(f.expand), Now: a.now().In(s.store.Zone()),
 	}
-	if !a.flags.json && !f.messages && f.expand == 0 && f.session == "" {
+	if q.Group == "" && !a.flags.json && f.expand == 0 && f.session == "" {
 		q.Group = search.GroupSession
+	}
+	if q.Group == search.GroupSession {
 		q.Limit = cmp.Or(q.Limit, 10)
 	}
 	var err error
@@ -97,9 +111,11 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 		return err
 	}
 	if f.session != "" {
-		if q.Session, err = s.store.Resolve(ctx, f.session, a.dir); err != nil {
+		sess, err := a.resolve(ctx, s.store, f.session)
+		if err != nil {
 			return err
 		}
+		q.Session = sess.ID
 	}
 	if q.Since, err = a.moment("--since", f.since); err != nil {
 		return err
@@ -114,7 +130,7 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 	if a.flags.json {
 		return a.printJSON(res)
 	}
-	if err := a.printSessionHits(s, res.Sessions); err != nil {
+	if err := a.printSessionHits(ctx, s, res.Sessions); err != nil {
 		return err
 	}
 	if err := a.printHits(ctx, s, res.Hits); err != nil {
@@ -125,43 +141,54 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 
 // explainSearch says what was not found, and why.
 func (a *app) explainSearch(ctx context.Context, s *services, res *search.Result) error {
-	found := len(res.Hits)+len(res.Sessions) > 0
-	for _, m := range res.Missing {
-		text := fmt.Sprintf("no searched message has `%s`", m.Word)
-		switch {
-		case m.Searched:
-			text += fmt.Sprintf("; searched for `%s` instead", m.DidYouMean)
-		case found:
-			text += "; what was found is without it"
-		}
-		if m.DidYouMean != "" && !m.Searched {
-			text += fmt.Sprintf(". Did you mean `%s`?", m.DidYouMean)
-		}
-		a.warn("%s", text)
-	}
-	if len(res.Elsewhere) > 0 {
-		a.warn("with these filters nothing is found; with others: %s", strings.Join(res.Elsewhere, " "))
-	}
-	if !found {
+	if len(res.Hits)+len(res.Sessions) == 0 {
 		if last, err := s.store.LastMessageID(ctx); err != nil {
 			return err
 		} else if last == 0 {
 			fmt.Fprintln(a.out, "Nothing is stored yet. `sessiond import` reads the histories of the agents on this host.")
 			return nil
 		}
-		fmt.Fprintln(a.out, "Nothing found. Fewer words find more; word* finds beginnings.")
+		if len(res.Elsewhere) > 0 {
+			fmt.Fprintln(a.out, "Nothing found with these filters.")
+		} else {
+			fmt.Fprintln(a.out, "Nothing found. Fewer words find more; word* finds beginnings.")
+		}
 	}
-	if reason := s.index.Reason(); reason != "" {
-		a.warn("searched without the index: %s", reason)
-	}
-	if res.Partial {
-		a.warn("not everything was searched: the search index is behind; the daemon or the next append updates it")
+	for _, note := range searchNotes(res, s.index.Reason()) {
+		a.warn("%s", note)
 	}
 	return nil
 }
 
-// printSessionHits prints sessions with their best passages.
-func (a *app) printSessionHits(s *services, found []search.SessionHit) error {
+// searchNotes say which words no message has, and what was not searched. reason is why the index is not used.
+func searchNotes(res *search.Result, reason string) (notes []string) {
+	for _, m := range res.Missing {
+		text := fmt.Sprintf("no searched message has `%s`", m.Word)
+		switch {
+		case m.Searched:
+			text += fmt.Sprintf("; searched for `%s` instead", m.DidYouMean)
+		case len(res.Hits)+len(res.Sessions) > 0:
+			text += "; what was found is without it"
+		}
+		if m.DidYouMean != "" && !m.Searched {
+			text += fmt.Sprintf(". Did you mean `%s`?", m.DidYouMean)
+		}
+		notes = append(notes, text)
+	}
+	if len(res.Elsewhere) > 0 {
+		notes = append(notes, "other filters find something: "+strings.Join(res.Elsewhere, " "))
+	}
+	if reason != "" {
+		notes = append(notes, "searched without the index: "+reason)
+	}
+	if res.Partial {
+		notes = append(notes, "not everything was searched: the search index is behind; the daemon or the next append updates it")
+	}
+	return notes
+}
+
+// printSessionHits prints sessions with their best passages, and what resumes them.
+func (a *app) printSessionHits(ctx context.Context, s *services, found []search.SessionHit) error {
 	for i, h := range found {
 		facts := []string{string(h.SessionID), string(h.Source)}
 		if h.Project != "" {
@@ -178,8 +205,15 @@ func (a *app) printSessionHits(s *services, found []search.SessionHit) error {
 		fmt.Fprintln(a.out, a.bold(cmp.Or(transcript.OneLine(h.Title, room), "(no title)")))
 		fmt.Fprintln(a.out, a.dim(strings.Join(facts, " · ")))
 		for _, p := range h.Passages {
-			fmt.Fprintf(a.out, "  %s\n", a.dim(fmt.Sprintf("%d %s", p.Seq, p.Role)))
+			fmt.Fprintf(a.out, "  %s\n", a.dim(fmt.Sprintf("%s %s", p.MessageID, p.Role)))
 			fmt.Fprintln(a.out, a.indented(a.highlight(p)))
+		}
+		sess, err := s.store.Session(ctx, h.SessionID)
+		if err != nil {
+			return err
+		}
+		if _, err := a.resumption(ctx, s.store, &sess); err == nil {
+			fmt.Fprintln(a.out, a.dim("  sessiond resume --exec "+string(h.SessionID)))
 		}
 	}
 	return nil

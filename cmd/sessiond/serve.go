@@ -150,6 +150,9 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		Ready: func(address, socket string) {
 			shown.SetAddress(address)
 			a.greet(cfg, address, socket, noAuth)
+			if newest.IsZero() {
+				runner.Run(func(ctx context.Context) { a.greetFirst(ctx, log) })
+			}
 		},
 	})
 }
@@ -212,6 +215,22 @@ func (a *app) greet(cfg *config.Config, address, socket string, noAuth bool) {
 		line("token", cfg.TokenFile)
 	}
 	line("summaries", cfg.Summarizer.Provider)
+}
+
+// greetFirst says, once a daemon without sessions is ready, which histories it could have.
+func (a *app) greetFirst(ctx context.Context, log zerolog.Logger) {
+	pasts, err := a.findPasts(ctx)
+	if err != nil {
+		log.Warn().Err(err).Msg("the histories on this host could not be listed")
+		return
+	}
+	fmt.Fprintln(a.out)
+	a.printFound(pasts)
+	_ = a.printNext("To begin:", [][2]string{ // the daemon goes on without a reader
+		{"sessiond import", "import the histories of your agents; then the daemon follows them"},
+		{"sessiond connect", "let your agents search their sessions"},
+		{"sessiond help", "all commands"},
+	})
 }
 
 // daemonLog writes for people on a terminal, JSON elsewhere.

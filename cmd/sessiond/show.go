@@ -1,16 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,58 +18,75 @@ import (
 )
 
 type showFlags struct {
-	seq                               string
-	last                              int64
-	all, raw, expand, follow, noPager bool
-	tree                              bool
+	seq, grep                       string
+	last                            int64
+	all, full, expand, follow, tree bool
+	prompts                         bool
 }
 
 func (a *app) showCommand() *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
-		Use: "show SESSION", Short: "Read a conversation", Args: arguments(1, 1), ValidArgsFunction: a.completeSession, Aliases: []string{"cat"},
+		Use: "show SESSION [SEQS]", Short: "Read a conversation", Args: arguments(1, 2), ValidArgsFunction: a.completeSession, Aliases: []string{"cat"},
 		Long: "Prints the conversation (current branch). Each tool call is one line; a line marks where a\n" +
-			"compaction hides the messages above it from the model.",
-		Example: "  sessiond show @\n  sessiond show 20260211_001 --seq 10-20 --expand\n  sessiond show @ -f",
-		RunE:    a.onStore(func(ctx context.Context, s *store.Store, args []string) error { return a.show(ctx, s, args[0], f) }),
+			"compaction hides the messages above it from the model. SEQS are messages: 27, 120..140,\n" +
+			"120.., ..12. The id of a message (20260211_001.27) shows it with the messages around it.\n" +
+			"A pipe gets the same text as a terminal; --full prints everything.",
+		Example: "  sessiond show @\n  sessiond show @ --prompts\n  sessiond show 20260211_001 120..140 --expand\n  sessiond show @ -n 3\n" +
+			"  sessiond show @ --grep 'lock timeout'\n  sessiond show @ -f",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := exclusive(cmd, "tree", "prompts", "grep", "follow"); err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				if f.seq != "" {
+					return usagef("SEQS and --seq exclude one another")
+				}
+				f.seq = args[1]
+			}
+			return a.read(cmd.Context(), func(s *store.Store) error {
+				if f.follow {
+					return a.show(cmd.Context(), s, args[0], f)
+				}
+				return a.paged(cmd.Context(), func() error { return a.show(cmd.Context(), s, args[0], f) })
+			})
+		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.seq, "seq", "", "only these messages: `SEQS` like 7, 7-12, 7-, -12")
+	fl.StringVar(&f.seq, "seq", "", "only these messages, as SEQS")
+	fl.Lookup("seq").Hidden = true // the argument says the same
 	numberFlag(fl, &f.last, "last", "n", 1, "only the last `N` messages")
+	fl.BoolVar(&f.prompts, "prompts", false, "list what the person asked, with the ids of the messages")
+	fl.StringVar(&f.grep, "grep", "", "list the messages with all these `WORDS`, in any case")
 	fl.BoolVar(&f.all, "all", false, "all messages of the session, also on abandoned branches")
 	fl.BoolVar(&f.tree, "tree", false, "draw the tree of branches instead")
-	fl.BoolVar(&f.raw, "raw", false, "full texts and results, without line wrapping")
 	fl.BoolVarP(&f.expand, "expand", "x", false, "show reasoning, arguments, results and summaries")
+	fl.BoolVar(&f.full, "full", false, "show everything, without line wrapping")
 	fl.BoolVarP(&f.follow, "follow", "f", false, "show the last messages, then new ones as they are appended")
-	fl.BoolVar(&f.noPager, "no-pager", false, "do not use a pager")
 	return cmd
 }
 
 func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags) error {
-	sess, err := a.resolve(ctx, s, name)
+	sess, ref, err := a.named(ctx, s, name)
 	if err != nil {
 		return err
 	}
-	opt := transcript.TerminalOptions{Width: a.columns(), Color: a.color(), Raw: f.raw || !a.outTTY, Expand: f.expand, Zone: s.Zone()}
+	opt := transcript.TerminalOptions{Width: a.columns(), Color: a.color(), Raw: f.full, Expand: f.expand, Zone: s.Zone()}
 	if f.tree {
-		return a.showTree(ctx, s, sess, opt, f.noPager)
-	}
-	from, to, err := seqRange(f.seq)
-	if err != nil {
-		return err
+		return a.showTree(ctx, s, sess, opt)
 	}
 	if f.follow && f.last == 0 && f.seq == "" {
 		f.last = followLast
 	}
-	if f.last > 0 && from == 0 {
-		from = max(1, sess.LastSeq-f.last+1)
-	}
-	spans, err := spansToShow(ctx, s, sess, from, to, f.all)
+	part, err := partToShow(ctx, s, sess, ref, f)
 	if err != nil {
 		return err
 	}
-	if len(spans) == 0 && f.seq != "" {
-		return session.Errorf(session.NotFound, "session %s has no message at --seq %s on its current branch: its last seq is %d, and --all includes abandoned branches", sess.ID, f.seq, sess.LastSeq)
+	switch {
+	case f.prompts:
+		return a.showPrompts(ctx, s, sess, part)
+	case f.grep != "":
+		return a.showMatches(ctx, s, sess, part, f.grep)
 	}
 	compactions, err := s.Compactions(ctx, sess.ID)
 	if err != nil {
@@ -84,7 +97,7 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 		return err
 	}
 	if a.flags.json {
-		msgs, damage := readSpans(ctx, s, spans)
+		msgs, damage := readSpans(ctx, s, part.spans)
 		if damage != nil && !store.IsDamage(damage) {
 			return damage
 		}
@@ -92,97 +105,31 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 			"session": sess, "messages": api.ListOf(msgs, "").Data, "compactions": api.ListOf(compactions, "").Data, "links": api.ListOf(links, "").Data,
 		}))
 	}
+	opt.Mark = part.named
 	heading, err := a.family(ctx, s, sess, links)
 	if err != nil {
 		return err
 	}
-	extent := plural(sess.MessageCount, "message", "messages")
-	if from == 0 && to == 0 && !f.all { // else the user chose the extent
-		extent = transcript.Extent(&sess, ownOf(spans, sess.ID))
+	if err := a.showHeading(ctx, s, sess, part.extent(&sess, f.all), heading...); err != nil {
+		return err
 	}
-	print := func(w io.Writer) error {
-		a.showHeading(w, sess, extent, heading...)
-		out := transcript.Mention(transcript.NewTerminal(w, opt), links)
-		return showSpans(ctx, s, spans, transcript.NewStream(sess, compactions, out.Item), out)
-	}
-	if !f.follow {
-		return a.page(print, f.noPager)
-	}
-	if err := print(a.out); err != nil {
+	out := transcript.Mention(transcript.NewTerminal(a.out, opt), links)
+	if err := showSpans(ctx, s, part, transcript.NewStream(sess, compactions, out.Item), out); err != nil || !f.follow {
 		return err
 	}
 	return a.follow(ctx, s, sess.ID, opt)
 }
 
-// seqRange parses --seq; 0 is open.
-func seqRange(s string) (from, to int64, err error) {
-	if s == "" {
-		return 0, 0, nil
-	}
-	first, last, ranged := strings.Cut(s, "-")
-	if from, err = seqOf(first, ranged); err == nil {
-		to = from
-		if ranged {
-			to, err = seqOf(last, true)
-		}
-	}
-	if err != nil || to != 0 && from > to || s == "-" || first == "0" || ranged && last == "0" {
-		return 0, 0, usagef("--seq %q is not a message (7) or a range (7-12, 7-, -12)", s)
-	}
-	return from, to, nil
-}
-
-func seqOf(s string, open bool) (int64, error) {
-	if s == "" && open {
-		return 0, nil
-	}
-	return strconv.ParseInt(s, 10, 64)
-}
-
-// spansToShow returns the ranges of messages to show, in order. In a fork, from and to count its
-// own messages; 0 is open.
-func spansToShow(ctx context.Context, s *store.Store, sess session.Session, from, to int64, all bool) ([]store.Span, error) {
-	spans := []store.Span{{Session: sess.ID, From: 1, To: sess.LastSeq}}
-	if !all {
-		if sess.HeadID == nil {
-			return nil, nil
-		}
-		var err error
-		if spans, err = s.Spans(ctx, *sess.HeadID); err != nil {
-			return nil, err
-		}
-		slices.Reverse(spans)
-	}
-	var shown []store.Span
-	for _, sp := range spans {
-		switch {
-		case sp.Session == sess.ID:
-			sp.From = max(sp.From, from)
-			if to > 0 {
-				sp.To = min(sp.To, to)
-			}
-		case from > 0:
-			continue
-		}
-		if sp.From <= sp.To {
-			shown = append(shown, sp)
-		}
-	}
-	return shown, nil
-}
-
-func ownOf(spans []store.Span, id session.ID) (n int64) {
-	for _, sp := range spans {
-		if sp.Session == id {
-			n += sp.To - sp.From + 1
-		}
-	}
-	return n
-}
-
 // showSpans writes ranges of messages and reads a few at a time.
-func showSpans(ctx context.Context, s *store.Store, spans []store.Span, items *transcript.Stream, out transcript.Writer) error {
-	err := eachReadable(ctx, s, spans, items.Message)
+func showSpans(ctx context.Context, s *store.Store, p part, items *transcript.Stream, out transcript.Writer) error {
+	inMiddle := p.before > 0
+	err := eachReadable(ctx, s, p.spans, func(m *session.Message) error {
+		if inMiddle {
+			items.GoesOn(m)
+			inMiddle = false
+		}
+		return items.Message(m)
+	})
 	if err != nil && !store.IsDamage(err) {
 		return err
 	}
@@ -260,46 +207,22 @@ func (a *app) family(ctx context.Context, s *store.Store, sess session.Session, 
 	return append(facts, fact), nil
 }
 
-func (a *app) showHeading(w io.Writer, sess session.Session, extent string, more ...string) {
+func (a *app) showHeading(ctx context.Context, s *store.Store, sess session.Session, extent string, more ...string) error {
+	sizes, err := s.ReportedSizes(ctx, []session.ID{sess.ID})
+	if err != nil {
+		return err
+	}
 	facts := []string{string(sess.ID), string(sess.Source)}
 	for _, fact := range []string{sess.Model, sess.Directory} {
 		if fact != "" {
 			facts = append(facts, fact)
 		}
 	}
-	facts = append(facts, extent, "context "+aboutTokens(sess.ContextTokens))
+	facts = append(facts, extent, "context "+aboutTokens(cmp.Or(sizes[sess.ID], sess.ContextTokens)))
 	facts = append(facts, more...)
 	const long = 400 // columns
-	fmt.Fprintf(w, "%s\n%s\n\n", transcript.OneLine(orDash(sess.Title), long), a.dim(a.fit(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " "), "")))
-}
-
-// page prints through the user's pager on a terminal, else directly.
-func (a *app) page(print func(io.Writer) error, off bool) error {
-	pager := a.getenv("PAGER")
-	if pager == "" {
-		pager = "less"
-	}
-	if off || !a.outTTY || pager == "cat" || a.getenv("TERM") == "dumb" {
-		return print(a.out)
-	}
-	cmd := exec.Command("sh", "-c", pager)
-	cmd.Stdout, cmd.Stderr, cmd.Env = os.Stdout, os.Stderr, a.environ
-	if a.getenv("LESS") == "" {
-		cmd.Env = append(cmd.Env, "LESS=FRX")
-	}
-	to, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return print(a.out)
-	}
-	err = print(&cleanWriter{to: to, color: true})
-	if errors.Is(err, syscall.EPIPE) { // the user quit the pager
-		err = nil
-	}
-	_ = to.Close()
-	return errors.Join(err, cmd.Wait())
+	_, err = fmt.Fprintf(a.out, "%s\n%s\n\n", transcript.OneLine(orDash(sess.Title), long), a.dim(a.fit(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " "), "")))
+	return err
 }
 
 const (
@@ -324,7 +247,7 @@ func (a *app) follow(ctx context.Context, s *store.Store, id session.ID, opt tra
 		}
 		now, err := s.Session(ctx, id)
 		if err == nil && now.LastSeq > seen {
-			more := []store.Span{{Session: id, From: seen + 1, To: now.LastSeq}}
+			more := part{spans: []store.Span{{Session: id, From: seen + 1, To: now.LastSeq}}}
 			out := transcript.NewTerminal(a.out, opt)
 			seen, err = now.LastSeq, showSpans(ctx, s, more, transcript.NewStream(sess, nil, out.Item), out)
 		}

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/csv"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -11,56 +16,82 @@ import (
 	"sessiond/internal/analytics"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/transcript"
 )
 
+type statsFlags struct {
+	lsFlags
+	by  []string
+	csv bool
+}
+
 func (a *app) statsCommand() *cobra.Command {
-	var f lsFlags
+	var f statsFlags
 	cmd := &cobra.Command{
-		Use: "stats", Short: "Show totals of sessions, tokens, cost and savings by compaction",
-		Long: "Shows totals of sessions, tokens, cost and savings by compaction: over all, by model, by\n" +
-			"program, and for the last 14 days with activity. A cost with + lacks the calls of unknown price.",
-		RunE: a.onStore(func(ctx context.Context, s *store.Store, _ []string) error { return a.stats(ctx, s, f) }),
+		Use: "stats", Short: "Show tokens, cost and numbers of sessions, by day, project, program and model",
+		Long: "Shows the totals of sessions, tokens and cost, and the same by project, program, model and day, newest day\n" +
+			"first. A sub-agent counts for the project of the session that started it. --by chooses the groups.",
+		Example: "  sessiond stats --since 7d\n  sessiond stats --by project,day --since 30d --csv\n  sessiond stats --by model --project ~/src/shop",
+		RunE:    a.onPagedStore(func(ctx context.Context, s *store.Store, _ []string) error { return a.stats(ctx, s, f) }),
 	}
 	fl := cmd.Flags()
+	fl.StringSliceVar(&f.by, "by", nil, "group by these `COLUMNS`: day, project, program, model, purpose")
+	fl.BoolVar(&f.csv, "csv", false, "print CSV; by day, unless --by says otherwise")
 	fl.StringVar(&f.source, "source", "", "only this `PROGRAM` (pi, codex, …)")
-	fl.StringVar(&f.project, "project", "", "only this project `FOLDER`")
+	fl.StringVar(&f.project, "project", "", "only this project: its `FOLDER`, or the folder's name")
 	fl.StringVar(&f.since, "since", "", "only since this `DAY`: 2026-02-11, 7d")
 	fl.StringVar(&f.until, "until", "", "only before this `DAY`")
 	return cmd
 }
 
-func (a *app) stats(ctx context.Context, s *store.Store, f lsFlags) error {
-	filter, err := a.statsFilter(f)
+func (a *app) stats(ctx context.Context, s *store.Store, f statsFlags) error {
+	by, err := parseDimensions(f.by)
 	if err != nil {
 		return err
 	}
-	st, err := analytics.New(s.Reader(), s.Zone()).Stats(ctx, filter)
+	filter, err := a.statsFilter(f.lsFlags)
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(st)
+	reports := analytics.New(s.Reader(), s.Zone())
+	if filter.Project, err = a.projectNamed(ctx, reports, filter.Project); err != nil {
+		return err
 	}
-	cost := money(st.CostUSD, st.UnpricedCalls)
-	for _, line := range [][2]string{
-		{"sessions", humanize.Comma(st.Sessions)},
-		{"messages", humanize.Comma(st.Messages)},
-		{"input tokens", humanize.Comma(allInput(st.Tokens))},
-		{"  from cache", humanize.Comma(st.Tokens.CacheRead)},
-		{"  into cache", humanize.Comma(st.Tokens.CacheWrite)},
-		{"output tokens", humanize.Comma(st.Tokens.Output)},
-		{"cost", cost},
-		{"compactions", fmt.Sprintf("%s, which saved %s tokens", humanize.Comma(st.Compactions.Count), humanize.Comma(st.Compactions.TokensSaved))},
-	} {
-		if _, err := fmt.Fprintf(a.out, "%-14s %s\n", line[0], line[1]); err != nil {
-			return err
-		}
+	if f.csv && by == nil {
+		by = []analytics.Dimension{analytics.ByDay}
 	}
-	return a.printStatsTables(st)
+	if by == nil {
+		return a.printStats(ctx, reports, filter)
+	}
+	usage, err := reports.Usage(ctx, filter, by...)
+	switch {
+	case err != nil:
+		return err
+	case a.flags.json:
+		return a.printJSON(map[string]any{"by": by, "rows": usage})
+	case f.csv:
+		return a.printUsageCSV(by, usage)
+	}
+	return a.printUsage(by, usage)
 }
 
-// allInput is all input of the models, cached or not.
-func allInput(t analytics.Tokens) int64 { return t.Input + t.CacheRead + t.CacheWrite }
+// parseDimensions parses --by. Codes: Invalid.
+func parseDimensions(names []string) (by []analytics.Dimension, err error) {
+	for _, name := range names {
+		d := analytics.Dimension(strings.ToLower(strings.TrimSpace(name)))
+		if d == "program" {
+			d = analytics.BySource
+		}
+		if !slices.Contains(analytics.Dimensions, d) {
+			return nil, usagef("--by %q is not a column: use day, project, program, model, purpose, or several with commas", name)
+		}
+		if slices.Contains(by, d) {
+			return nil, usagef("--by names %s twice", name)
+		}
+		by = append(by, d)
+	}
+	return by, nil
+}
 
 // statsFilter parses the flags. Statistics count whole days of the configured time zone.
 func (a *app) statsFilter(f lsFlags) (analytics.Filter, error) {
@@ -81,52 +112,232 @@ func (a *app) statsFilter(f lsFlags) (analytics.Filter, error) {
 	return out, nil
 }
 
-// printStatsTables prints the totals by model, by source and by the last days. Sessions and
-// messages have no single model.
-func (a *app) printStatsTables(st analytics.Stats) error {
-	const lastDays = 14
-	days := st.ByDay
-	if len(days) > lastDays {
-		days = days[len(days)-lastDays:]
+// projectNamed returns the folder of the project that a person names: by the folder, or by its last
+// elements. Codes: Invalid (several have the name), NotFound.
+func (a *app) projectNamed(ctx context.Context, reports *analytics.Reports, name string) (string, error) {
+	if name == "" {
+		return "", nil
 	}
-	var models []analytics.Bucket
-	for _, b := range st.ByModel {
-		if b.Calls > 0 {
-			models = append(models, b)
+	usage, err := reports.Usage(ctx, analytics.Filter{}, analytics.ByProject)
+	if err != nil {
+		return "", err
+	}
+	var named, all []string
+	for i := range usage {
+		switch project := usage[i].Project; {
+		case project == name:
+			return name, nil
+		case strings.HasSuffix(project, "/"+strings.Trim(name, "/")):
+			named = append(named, project)
+		case project != "":
+			all = append(all, project)
 		}
 	}
+	switch {
+	case len(named) == 1:
+		return named[0], nil
+	case len(named) > 1:
+		return "", usagef("several projects are named %s; name one by its folder: %s", name, strings.Join(named, ", "))
+	}
+	hint := ""
+	if len(all) > 0 {
+		const most = 5
+		hint = "; there are " + strings.Join(all[:min(len(all), most)], ", ")
+		if len(all) > most {
+			hint += ", …: `sessiond query projects` lists them"
+		}
+	}
+	return "", session.Errorf(session.NotFound, "no session belongs to a project %s%s", name, hint)
+}
+
+// Rows of the tables without --by.
+const (
+	mostProjects = 10
+	mostDays     = 14
+)
+
+// printStats prints the totals, and tables by project, program, model and day.
+func (a *app) printStats(ctx context.Context, reports *analytics.Reports, filter analytics.Filter) error {
+	st, err := reports.Stats(ctx, filter)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(st)
+	}
+	sessions := humanize.Comma(st.Sessions - st.Subagents)
+	if st.Subagents > 0 {
+		sessions += ", and " + plural(st.Subagents, "sub-agent", "sub-agents")
+	}
+	for _, line := range [][2]string{
+		{"sessions", sessions},
+		{"messages", humanize.Comma(st.Messages) + ", " + plural(st.Prompts, "prompt", "prompts") + " among them"},
+		{"input tokens", humanize.Comma(st.Tokens.AllInput())},
+		{"  from cache", humanize.Comma(st.Tokens.CacheRead)},
+		{"  into cache", humanize.Comma(st.Tokens.CacheWrite)},
+		{"output tokens", humanize.Comma(st.Tokens.Output)},
+		{"cost", orDash(transcript.Money(st.NanoUSD(), st.UnpricedCalls))},
+		{"compactions", fmt.Sprintf("%s, which saved %s tokens", humanize.Comma(st.Compactions.Count), humanize.Comma(st.Compactions.TokensSaved))},
+	} {
+		if _, err := fmt.Fprintf(a.out, "%-14s %s\n", line[0], line[1]); err != nil {
+			return err
+		}
+	}
+	slices.Reverse(st.ByDay)
 	for _, t := range []struct {
-		name    string
+		by      analytics.Dimension
 		buckets []analytics.Bucket
-		label   func(analytics.Bucket) string
-		talk    bool // with sessions and messages
+		most    int
 	}{
-		{"model", models, func(b analytics.Bucket) string { return b.Model }, false},
-		{"source", st.BySource, func(b analytics.Bucket) string { return string(b.Source) }, true},
-		{"day", days, func(b analytics.Bucket) string { return b.Day }, true},
+		{analytics.ByProject, st.ByProject, mostProjects},
+		{analytics.BySource, st.BySource, len(st.BySource)},
+		{analytics.ByModel, st.ByModel, len(st.ByModel)},
+		{analytics.ByDay, st.ByDay, mostDays},
 	} {
 		if len(t.buckets) == 0 {
 			continue
 		}
-		cols := []column{{name: t.name, least: 12, grow: true}}
-		if t.talk {
-			cols = append(cols, column{name: "sessions", right: true, keep: 1}, column{name: "messages", right: true, keep: 3})
-		}
-		cols = append(cols, column{name: "calls", right: true, keep: 2}, column{name: "input", right: true, keep: 4},
-			column{name: "output", right: true, keep: 5}, column{name: "cost", right: true})
-		var rows [][]string
-		for _, b := range t.buckets {
-			row := []string{orDash(t.label(b))}
-			if t.talk {
-				row = append(row, humanize.Comma(b.Sessions), humanize.Comma(b.Messages))
-			}
-			rows = append(rows, append(row, humanize.Comma(b.Calls), humanize.Comma(allInput(b.Tokens)),
-				humanize.Comma(b.Tokens.Output), orDash(money(b.CostUSD, b.UnpricedCalls))))
-		}
-		if _, err := fmt.Fprintln(a.out); err != nil {
+		fmt.Fprintln(a.out)
+		if err := a.printUsage([]analytics.Dimension{t.by}, t.buckets[:min(len(t.buckets), t.most)]); err != nil {
 			return err
 		}
-		a.printTable(cols, rows)
+		if more := len(t.buckets) - t.most; more > 0 {
+			fmt.Fprintln(a.out, a.dim(fmt.Sprintf("%d more: --by %s", more, t.by)))
+		}
 	}
 	return nil
+}
+
+// unnamed is what an empty value of a dimension means.
+var unnamed = map[analytics.Dimension]string{analytics.ByProject: "(no project)", analytics.ByModel: "(unknown)"}
+
+// columnName is a dimension as people call it.
+func columnName(d analytics.Dimension) string {
+	if d == analytics.BySource {
+		return "program"
+	}
+	return string(d)
+}
+
+// printUsage prints a table with a row and a bar for each group.
+func (a *app) printUsage(by []analytics.Dimension, usage []analytics.Bucket) error {
+	if len(usage) == 0 {
+		_, err := fmt.Fprintln(a.out, "Nothing was used in this time and by these filters.")
+		return err
+	}
+	cols := make([]column, len(by))
+	for i, d := range by {
+		cols[i] = column{name: columnName(d), least: 12, grow: d != analytics.ByDay}
+	}
+	talks := !slices.Contains(by, analytics.ByModel) && !slices.Contains(by, analytics.ByPurpose) // sessions have no single model
+	if talks {
+		cols = append(cols, column{name: "sessions", right: true, keep: 3}, column{name: "prompts", right: true, keep: 1})
+	}
+	cols = append(cols, column{name: "calls", right: true, keep: 2}, column{name: "input", right: true, keep: 4},
+		column{name: "output", right: true, keep: 5}, column{name: "cost", right: true})
+	rows := make([][]string, len(usage))
+	var unpriced int64
+	for i := range usage {
+		b := &usage[i]
+		for _, d := range by {
+			value := b.Of(d)
+			if d == analytics.ByProject {
+				value = lastElement(value)
+			}
+			rows[i] = append(rows[i], cmp.Or(value, unnamed[d], "–"))
+		}
+		if talks {
+			rows[i] = append(rows[i], humanize.Comma(b.Sessions-b.Subagents), humanize.Comma(b.Prompts))
+		}
+		rows[i] = append(rows[i], humanize.Comma(b.Calls), humanize.Comma(b.Tokens.AllInput()), humanize.Comma(b.Tokens.Output),
+			costCell(&b.Sums))
+		unpriced += b.UnpricedCalls
+	}
+	a.printBars(cols, rows, usage)
+	a.explainPlus(unpriced)
+	return nil
+}
+
+// printBars prints a table with a last column of bars: of the cost, or of all tokens where nothing has a price.
+func (a *app) printBars(cols []column, rows [][]string, usage []analytics.Bucket) {
+	values, top := make([]float64, len(usage)), 0.0
+	for _, inDollars := range []bool{true, false} {
+		for i := range usage {
+			if b := &usage[i]; !inDollars {
+				values[i] = float64(b.Tokens.AllInput() + b.Tokens.Output)
+			} else if b.CostUSD != nil {
+				values[i] = *b.CostUSD
+			}
+			top = max(top, values[i])
+		}
+		if top > 0 {
+			break
+		}
+	}
+	const least, most = 8, 30
+	width := most
+	if a.columns() > 0 {
+		width = max(least, min(most, a.columns()-naturalWidth(cols, rows)-columnGap))
+	}
+	if top > 0 {
+		cols = append(cols, column{name: strings.Repeat(" ", width), keep: 2})
+		for i := range rows {
+			rows[i] = append(rows[i], bar(values[i]/top, width))
+		}
+	}
+	a.printTable(cols, rows)
+}
+
+// bar draws a share of a width in columns, in eighths of one.
+func bar(share float64, width int) string {
+	eighths := int(share*float64(width)*8 + 0.5)
+	if share > 0 {
+		eighths = max(1, eighths)
+	}
+	full := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		full += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return full
+}
+
+// explainPlus says below a table what the + of a cost lacks.
+func (a *app) explainPlus(unpriced int64) {
+	if unpriced > 0 {
+		fmt.Fprintln(a.out, a.dim(a.fit("+ and ?: "+transcript.Unpriced(unpriced), "")))
+	}
+}
+
+func (a *app) printUsageCSV(by []analytics.Dimension, usage []analytics.Bucket) error {
+	var header []string
+	for _, d := range by {
+		header = append(header, string(d))
+	}
+	w := csv.NewWriter(raw(a.out))
+	rows := [][]string{append(header, "sessions", "subagents", "messages", "prompts", "calls", "input_tokens", "cache_read_tokens",
+		"cache_write_tokens", "output_tokens", "cost_usd", "unpriced_calls")}
+	for i := range usage {
+		b := &usage[i]
+		var row []string
+		for _, d := range by {
+			row = append(row, transcript.Clean(b.Of(d)))
+		}
+		for _, n := range []int64{b.Sessions, b.Subagents, b.Messages, b.Prompts, b.Calls, b.Tokens.Input, b.Tokens.CacheRead, b.Tokens.CacheWrite, b.Tokens.Output} {
+			row = append(row, strconv.FormatInt(n, 10))
+		}
+		cost := ""
+		if b.CostUSD != nil {
+			cost = strconv.FormatFloat(*b.CostUSD, 'f', -1, 64)
+		}
+		rows = append(rows, append(row, cost, strconv.FormatInt(b.UnpricedCalls, 10)))
+	}
+	return w.WriteAll(rows)
+}
+
+// costCell is a cost in a column; a dash where no call was made.
+func costCell(s *analytics.Sums) string {
+	if s.Calls == 0 {
+		return "–"
+	}
+	return transcript.ShortMoney(s.NanoUSD(), s.UnpricedCalls)
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,9 +18,10 @@ func (a *app) forkCommand() *cobra.Command {
 	var states []string
 	cmd := &cobra.Command{
 		Use: "fork SESSION", Short: "Fork a session at one of its messages", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
-		Long: "Begins a new session that shares the conversation of SESSION up to its head, or up to the\n" +
-			"message of --at. No message is copied, and SESSION does not change. Prints the new id.",
-		Example: "  sessiond fork @\n  sessiond fork 20260211_001 --at 12 --title 'The other way'",
+		Long: "Begins a new session that shares the conversation of SESSION up to its head, or up to a\n" +
+			"message: --at names it, or SESSION does (20260211_001.12). No message is copied, and SESSION\n" +
+			"does not change. Prints the new id.",
+		Example: "  sessiond fork @\n  sessiond fork 20260211_001.12\n  sessiond fork @ --at 12 --title 'The other way'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := store.Fork{States: states}
 			if cmd.Flags().Changed("title") {
@@ -37,9 +38,9 @@ func (a *app) forkCommand() *cobra.Command {
 }
 
 func (a *app) fork(ctx context.Context, name, at string, in store.Fork) error {
-	return a.onSession(ctx, wiring{}, name, func(s *services, sess session.Session) (err error) {
+	return a.onMessage(ctx, wiring{}, name, func(s *services, sess session.Session, ref *session.MessageRef) (err error) {
 		in.Session = sess.ID
-		if in.At, err = refFlag("--at", at, sess.ID); err != nil {
+		if in.At, err = a.namedMessage(ctx, s.store, "--at", at, sess.ID, ref); err != nil {
 			return err
 		}
 		made, err := s.store.Fork(ctx, in)
@@ -62,29 +63,33 @@ func (a *app) headCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "head SESSION [MESSAGE]", Short: "Continue from another message (the rest stays as a branch)", Args: arguments(1, 2), ValidArgsFunction: a.completeSession,
 		Long: "Moves the head to a message of the session's tree: the next message follows it. MESSAGE\n" +
-			"is a seq (12), an id of the part that a fork shares (20260211_001.12), or `start` for the\n" +
-			"place before the first message. Without MESSAGE it prints the head.",
-		Example: "  sessiond head @ 12\n  sessiond head @ 12 --summarize\n  sessiond show @ --tree",
+			"is a seq (12), an id (20260211_001.12, which also needs no SESSION), or `start` for the place\n" +
+			"before the first message. Without MESSAGE it prints the head.",
+		Example: "  sessiond head @ 12\n  sessiond head 20260211_001.12 --summarize\n  sessiond show @ --tree",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				if summarize {
+			if len(args) == 2 {
+				return a.moveHead(cmd.Context(), args[0], args[1], summarize)
+			}
+			message := false
+			err := a.read(cmd.Context(), func(s *store.Store) error {
+				sess, ref, err := a.named(cmd.Context(), s, args[0])
+				message = ref != nil
+				switch {
+				case err != nil || message:
+					return err
+				case summarize:
 					return usagef("--summarize needs MESSAGE: it summarizes the branch that the head leaves")
 				}
-				return a.read(cmd.Context(), func(s *store.Store) error { return a.showHead(cmd.Context(), s, args[0]) })
+				return a.printHead(sess)
+			})
+			if err == nil && message {
+				return a.moveHead(cmd.Context(), args[0], "", summarize)
 			}
-			return a.moveHead(cmd.Context(), args[0], args[1], summarize)
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&summarize, "summarize", false, "add a short summary of the abandoned branch")
 	return cmd
-}
-
-func (a *app) showHead(ctx context.Context, s *store.Store, name string) error {
-	sess, err := a.resolve(ctx, s, name)
-	if err != nil {
-		return err
-	}
-	return a.printHead(sess)
 }
 
 func (a *app) printHead(sess session.Session) error {
@@ -99,12 +104,16 @@ func (a *app) printHead(sess session.Session) error {
 	return err
 }
 
+// moveHead moves the head to a message; to is "" if name names it.
 func (a *app) moveHead(ctx context.Context, name, to string, summarize bool) error {
-	return a.onSession(ctx, wiring{}, name, func(s *services, sess session.Session) (err error) {
+	return a.onMessage(ctx, wiring{}, name, func(s *services, sess session.Session, ref *session.MessageRef) (err error) {
 		in := store.HeadMove{Session: sess.ID}
 		if to != beforeFirst {
-			if in.To, err = refFlag("MESSAGE", to, sess.ID); err != nil {
+			if in.To, err = a.namedMessage(ctx, s.store, "MESSAGE", to, sess.ID, ref); err != nil {
 				return err
+			}
+			if in.To == nil {
+				return usagef("MESSAGE is empty: name a message, or `start` for the place before the first")
 			}
 		}
 		done, err := s.store.MoveHead(ctx, in)
@@ -117,7 +126,10 @@ func (a *app) moveHead(ctx context.Context, name, to string, summarize bool) err
 		if _, _, err := s.contexts.SummarizeBranch(ctx, sess.ID, *done.From, in.To); err != nil {
 			return err
 		}
-		if err := a.showHead(ctx, s.store, string(sess.ID)); err != nil {
+		if sess, err = s.store.Session(ctx, sess.ID); err != nil {
+			return err
+		}
+		if err := a.printHead(sess); err != nil {
 			return err
 		}
 		a.keepSearchable(ctx, s)
@@ -128,22 +140,23 @@ func (a *app) moveHead(ctx context.Context, name, to string, summarize bool) err
 func (a *app) labelCommand() *cobra.Command {
 	var remove bool
 	cmd := &cobra.Command{
-		Use: "label SESSION MESSAGE [TEXT]", Short: "Label a message, or remove its label", Args: arguments(2, 3), ValidArgsFunction: a.completeSession,
-		Long: "Labels MESSAGE (a seq, or SESSION.SEQ) with TEXT of 1 to 64 characters. `show --tree` and\n" +
-			"named queries show labels.",
+		Use: "label SESSION MESSAGE [TEXT]", Short: "Label a message, or remove its label", Args: arguments(1, 3), ValidArgsFunction: a.completeSession,
+		Long: "Labels MESSAGE with TEXT of 1 to 64 characters. `label 20260211_001.12 TEXT` is the same as\n" +
+			"`label 20260211_001 12 TEXT`. `show --tree` and named queries show labels.",
 		Example: "  sessiond label @ 12 'before the rewrite'\n  sessiond label @ 12 --remove",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if remove == (len(args) == 3) {
-				return usagef("give either the label's text or --remove")
-			}
 			text := ""
-			if !remove {
+			if !remove && len(args) > 1 {
 				var err error
-				if text, err = api.CheckLabel(args[2]); err != nil {
+				if text, err = api.CheckLabel(args[len(args)-1]); err != nil {
 					return err
 				}
+				args = args[:len(args)-1]
 			}
-			return a.label(cmd.Context(), args[0], args[1], text, !remove)
+			if text == "" && !remove || len(args) > 2 {
+				return usagef("give either the label's text or --remove")
+			}
+			return a.label(cmd.Context(), args[0], strings.Join(args[1:], ""), text, !remove)
 		},
 	}
 	cmd.Flags().BoolVar(&remove, "remove", false, "remove the label")
@@ -151,8 +164,8 @@ func (a *app) labelCommand() *cobra.Command {
 }
 
 func (a *app) label(ctx context.Context, name, message, text string, on bool) error {
-	return a.onSession(ctx, wiring{}, name, func(s *services, sess session.Session) error {
-		ref, err := refFlag("MESSAGE", message, sess.ID)
+	return a.onMessage(ctx, wiring{}, name, func(s *services, sess session.Session, ref *session.MessageRef) error {
+		ref, err := a.namedMessage(ctx, s.store, "MESSAGE", message, sess.ID, ref)
 		if err == nil && ref == nil {
 			err = usagef("MESSAGE is empty: name a seq of the session (42) or a message of its tree (20260211_001.42)")
 		}
@@ -164,7 +177,7 @@ func (a *app) label(ctx context.Context, name, message, text string, on bool) er
 }
 
 // showTree draws the whole tree of a session.
-func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session, opt transcript.TerminalOptions, noPager bool) error {
+func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session, opt transcript.TerminalOptions) error {
 	tree, err := s.Tree(ctx, sess.ID, store.TreePage{})
 	if err != nil {
 		return err
@@ -172,8 +185,8 @@ func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session
 	if a.flags.json {
 		return a.printJSON(map[string]any{"session": sess, "segments": api.ListOf(tree.Segments, "").Data, "leaves": tree.Leaves})
 	}
-	return a.page(func(w io.Writer) error {
-		a.showHeading(w, sess, plural(sess.MessageCount, "message", "messages"))
-		return transcript.Tree(w, sess.ID, tree.Segments, opt)
-	}, noPager)
+	if err := a.showHeading(ctx, s, sess, plural(sess.MessageCount, "message", "messages")); err != nil {
+		return err
+	}
+	return transcript.Tree(a.out, sess.ID, tree.Segments, opt)
 }

@@ -5,8 +5,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"sessiond/internal/session"
@@ -19,21 +19,46 @@ type Filter struct {
 	Project      string
 }
 
+// Dimension is a column by which usage is grouped.
+type Dimension string
+
+// Dimensions of usage. A sub-agent belongs to the project of the session that started it.
+const (
+	ByDay     Dimension = "day"
+	ByProject Dimension = "project"
+	BySource  Dimension = "source"
+	ByModel   Dimension = "model"
+	ByPurpose Dimension = "purpose"
+)
+
+// Dimensions lists them.
+var Dimensions = []Dimension{ByDay, ByProject, BySource, ByModel, ByPurpose}
+
 // Stats are the sums over the data of a Filter. Tokens are the providers' numbers from the ledger,
 // except those of compactions, which are the reference counter's. Money is in dollars, null when there
 // are calls and none has a known price.
 type Stats struct {
-	Sessions      int64           `json:"sessions"` // created in the time range
-	Messages      int64           `json:"messages"`
-	Prompts       int64           `json:"prompts"` // messages of a person
-	Calls         int64           `json:"calls"`
-	Tokens        Tokens          `json:"tokens" doc:"Tokens as providers reported them"`
-	CostUSD       *float64        `json:"cost_usd"`
-	UnpricedCalls int64           `json:"unpriced_calls"`
-	Compactions   CompactionStats `json:"compactions" doc:"Compactions and what they saved"`
-	ByDay         []Bucket        `json:"by_day" doc:"Sums by day, oldest first"`
-	ByModel       []Bucket        `json:"by_model" doc:"Sums by model, highest cost first"`
-	BySource      []Bucket        `json:"by_source" doc:"Sums by program, most messages first"`
+	Sums
+	Compactions CompactionStats `json:"compactions" doc:"Compactions and what they saved"`
+	ByDay       []Bucket        `json:"by_day" doc:"Sums by day, oldest first"`
+	ByProject   []Bucket        `json:"by_project" doc:"Sums by project, highest cost first"`
+	BySource    []Bucket        `json:"by_source" doc:"Sums by program, highest cost first"`
+	ByModel     []Bucket        `json:"by_model" doc:"Sums by model, highest cost first"`
+	ByPurpose   []Bucket        `json:"by_purpose" doc:"Sums by purpose of the calls, highest cost first"`
+}
+
+// Sums are what sessions count for.
+type Sums struct {
+	Sessions      int64    `json:"sessions" doc:"Sessions created in the time range, sub-agents included"`
+	Subagents     int64    `json:"subagents" doc:"The sub-agents among the sessions"`
+	Messages      int64    `json:"messages"`
+	Prompts       int64    `json:"prompts" doc:"Messages of a person"`
+	Calls         int64    `json:"calls" doc:"Model calls"`
+	Tokens        Tokens   `json:"tokens" doc:"Tokens as providers reported them"`
+	CostUSD       *float64 `json:"cost_usd" doc:"US dollars of the calls with a price; null: no call has one"`
+	UnpricedCalls int64    `json:"unpriced_calls" doc:"Calls without a known price"`
+
+	nanoUSD int64
 }
 
 // Tokens are the tokens of calls by kind. Input excludes cache, output includes reasoning.
@@ -44,6 +69,9 @@ type Tokens struct {
 	Output     int64 `json:"output" doc:"Output tokens including reasoning"`
 }
 
+// AllInput is all input, cached or not.
+func (t Tokens) AllInput() int64 { return t.Input + t.CacheRead + t.CacheWrite }
+
 // CompactionStats are the sums over finished compactions.
 type CompactionStats struct {
 	Count       int64    `json:"count" doc:"Compactions that took effect"`
@@ -51,56 +79,21 @@ type CompactionStats struct {
 	CostUSD     *float64 `json:"cost_usd" doc:"US dollars of their summaries, also of failed ones; null: no price is known"`
 }
 
-// Bucket is the sums of one day, model or source; the other two fields are empty. Sessions and messages
-// belong to no model.
+// Bucket is the sums of one group. Only the fields by which it is grouped are set. Sessions and messages
+// belong to no model and no purpose.
 type Bucket struct {
-	Day           string         `json:"day,omitempty" doc:"Local day, YYYY-MM-DD; only in by_day"`
-	Model         string         `json:"model,omitempty" doc:"The model's id; only in by_model"`
-	Source        session.Source `json:"source,omitempty" doc:"The program; only in by_source"`
-	Sessions      int64          `json:"sessions"`
-	Messages      int64          `json:"messages"`
-	Prompts       int64          `json:"prompts"`
-	Calls         int64          `json:"calls"`
-	Tokens        Tokens         `json:"tokens" doc:"Tokens as providers reported them"`
-	CostUSD       *float64       `json:"cost_usd"`
-	UnpricedCalls int64          `json:"unpriced_calls"`
+	Day     string          `json:"day,omitempty" doc:"Local day, YYYY-MM-DD; when grouped by day"`
+	Project string          `json:"project,omitempty" doc:"The project's folder; when grouped by project. Left out: none, or the session was purged"`
+	Source  session.Source  `json:"source,omitempty" doc:"The program; when grouped by source"`
+	Model   string          `json:"model,omitempty" doc:"The model's id; when grouped by model"`
+	Purpose session.Purpose `json:"purpose,omitempty" doc:"What calls were made for; when grouped by purpose"`
+	Sums
 }
 
-// usageRow is one row of daily_usage, or the same for a part of the sessions.
-type usageRow struct {
-	day                        string
-	source                     session.Source
-	model                      string
-	sessions, messages         int64
-	prompts, calls             int64
-	tokens                     Tokens
-	costNanoUSD, unpricedCalls int64
+// Of returns the bucket's value in a dimension.
+func (b *Bucket) Of(d Dimension) string {
+	return map[Dimension]string{ByDay: b.Day, ByProject: b.Project, BySource: string(b.Source), ByModel: b.Model, ByPurpose: string(b.Purpose)}[d]
 }
-
-// The roll-up has days, sources and models.
-const usageFromRollUp = `
-	SELECT day, source, model, sessions, messages, prompts, calls, input_tokens, cache_read_tokens,
-	       cache_write_tokens, output_tokens, cost_nanousd, unpriced_calls
-	FROM daily_usage
-	WHERE day BETWEEN :since AND :until AND (:source = '' OR source = :source)`
-
-// For a project the same rows are counted over its sessions.
-const usageOfProject = `
-	WITH chosen AS MATERIALIZED (
-	    SELECT id, day, source FROM sessions
-	    WHERE project = :project AND (:source = '' OR source = :source)
-	)
-	SELECT day, source, '', COUNT(*), 0, 0, 0, 0, 0, 0, 0, 0, 0
-	FROM chosen WHERE day BETWEEN :since AND :until GROUP BY day, source
-	UNION ALL
-	SELECT m.day, s.source, '', 0, COUNT(*), SUM(m.origin = 'person'), 0, 0, 0, 0, 0, 0, 0
-	FROM chosen s JOIN messages m ON m.session_id = s.id
-	WHERE m.day BETWEEN :since AND :until GROUP BY m.day, s.source
-	UNION ALL
-	SELECT c.day, c.source, c.model, 0, 0, 0, COUNT(*), SUM(c.input_tokens), SUM(c.cache_read_tokens),
-	       SUM(c.cache_write_tokens), SUM(c.output_tokens), COALESCE(SUM(c.cost_nanousd), 0), SUM(c.cost_nanousd IS NULL)
-	FROM chosen s JOIN calls c ON c.session_id = s.id AND c.session_id <> ''
-	WHERE c.day BETWEEN :since AND :until GROUP BY c.day, c.source, c.model`
 
 const compactionSums = `
 	SELECT COUNT(*), COALESCE(SUM(c.tokens_before - c.tokens_after), 0)
@@ -110,27 +103,62 @@ const compactionSums = `
 
 const compactionCost = `
 	SELECT COUNT(*), COUNT(c.cost_nanousd), COALESCE(SUM(c.cost_nanousd), 0)
-	FROM calls c LEFT JOIN sessions s ON s.id = c.session_id
+	FROM calls c INDEXED BY calls_compaction LEFT JOIN sessions s ON s.id = c.session_id
 	WHERE c.compaction_id IS NOT NULL AND c.day BETWEEN :since AND :until
 	  AND (:source = '' OR c.source = :source) AND (:project = '' OR s.project = :project)`
 
-// Stats returns the sums over the filter's data, from one snapshot. Codes: Invalid (a day), Busy.
-func (r *Reports) Stats(ctx context.Context, f Filter) (Stats, error) {
-	args, err := r.filterArgs(f)
-	if err != nil {
-		return Stats{}, err
+// Stats returns the sums over the filter's data, from one snapshot: over all, and by each of some
+// dimensions; none: by all. Codes: Invalid (a day), Busy.
+func (r *Reports) Stats(ctx context.Context, f Filter, by ...Dimension) (Stats, error) {
+	if len(by) == 0 {
+		by = Dimensions
 	}
-	var stats Stats
+	stats := Stats{ByDay: []Bucket{}, ByProject: []Bucket{}, BySource: []Bucket{}, ByModel: []Bucket{}, ByPurpose: []Bucket{}}
+	lists := map[Dimension]*[]Bucket{ByDay: &stats.ByDay, ByProject: &stats.ByProject, BySource: &stats.BySource, ByModel: &stats.ByModel, ByPurpose: &stats.ByPurpose}
+	err := r.snapshot(ctx, f, func(ctx context.Context, conn *sql.Conn, args []any) error {
+		for _, d := range by {
+			if lists[d] == nil {
+				return session.Errorf(session.Invalid, "usage has no dimension %q", d)
+			}
+			buckets, all, err := readUsage(ctx, conn, args, d)
+			if err != nil {
+				return err
+			}
+			*lists[d], stats.Sums = buckets, all
+		}
+		return readCompactions(ctx, conn, args, &stats.Compactions)
+	})
+	return stats, err
+}
+
+// Usage returns the sums over the filter's data for each combination of some dimensions, in their order:
+// days oldest first, other values by their cost. At least one dimension is needed. Codes: Invalid (a day, a dimension), Busy.
+func (r *Reports) Usage(ctx context.Context, f Filter, by ...Dimension) (buckets []Bucket, err error) {
+	for _, d := range by {
+		if !slices.Contains(Dimensions, d) {
+			return nil, session.Errorf(session.Invalid, "usage has no dimension %q", d)
+		}
+	}
+	err = r.snapshot(ctx, f, func(ctx context.Context, conn *sql.Conn, args []any) error {
+		buckets, _, err = readUsage(ctx, conn, args, by...)
+		return err
+	})
+	return buckets, err
+}
+
+// snapshot runs f on one snapshot of the database, with the arguments of the filter.
+func (r *Reports) snapshot(ctx context.Context, filter Filter, f func(context.Context, *sql.Conn, []any) error) error {
+	args, err := r.filterArgs(filter)
+	if err != nil {
+		return err
+	}
 	err = r.withConn(ctx, defaultTime, func(ctx context.Context, conn *sql.Conn) error {
-		return inSnapshot(ctx, conn, func() error {
-			stats, err = readStats(ctx, conn, f, args)
-			return err
-		})
+		return inSnapshot(ctx, conn, func() error { return f(ctx, conn, args) })
 	})
 	if err != nil {
-		return Stats{}, fmt.Errorf("stats: %w", err)
+		return fmt.Errorf("stats: %w", err)
 	}
-	return stats, nil
+	return nil
 }
 
 // filterArgs returns the statements' parameters. A day begins and ends in the database's zone.
@@ -174,97 +202,112 @@ func inSnapshot(ctx context.Context, conn *sql.Conn, f func() error) (err error)
 	return f()
 }
 
-func readStats(ctx context.Context, conn *sql.Conn, f Filter, args []any) (Stats, error) {
-	source := usageFromRollUp
-	if f.Project != "" {
-		source = usageOfProject
-	}
-	usage, err := readUsage(ctx, conn, source, args)
-	if err != nil {
-		return Stats{}, err
-	}
-	stats := sumUp(usage)
-	c := &stats.Compactions
+func readCompactions(ctx context.Context, conn *sql.Conn, args []any, c *CompactionStats) error {
 	if err := conn.QueryRowContext(ctx, compactionSums, args...).Scan(&c.Count, &c.TokensSaved); err != nil {
-		return Stats{}, err
+		return err
 	}
 	var calls, priced, nanoUSD int64
 	if err := conn.QueryRowContext(ctx, compactionCost, args...).Scan(&calls, &priced, &nanoUSD); err != nil {
-		return Stats{}, err
+		return err
 	}
 	c.CostUSD = dollars(nanoUSD, calls, calls-priced)
-	return stats, nil
+	return nil
 }
 
-func readUsage(ctx context.Context, conn *sql.Conn, statement string, args []any) ([]usageRow, error) {
-	rows, err := conn.QueryContext(ctx, statement, args...)
+// usageQuery groups the roll-up, which has a row for each day, project, source, model and purpose.
+func usageQuery(by []Dimension) string {
+	columns, groups := make([]string, len(Dimensions)), make([]string, len(by))
+	for i, d := range Dimensions {
+		columns[i] = "''"
+		if slices.Contains(by, d) {
+			columns[i] = string(d)
+		}
+	}
+	for i, d := range by {
+		groups[i] = string(d)
+	}
+	return `SELECT ` + strings.Join(columns, ", ") + `, SUM(sessions), SUM(subagents), SUM(messages), SUM(prompts), SUM(calls), SUM(input_tokens),
+	       SUM(cache_read_tokens), SUM(cache_write_tokens), SUM(output_tokens), SUM(cost_nanousd), SUM(unpriced_calls)
+	FROM daily_usage
+	WHERE day BETWEEN :since AND :until AND (:source = '' OR source = :source) AND (:project = '' OR project = :project)
+	GROUP BY ` + strings.Join(groups, ", ")
+}
+
+// readUsage returns the groups, and the sums over all. Groups without calls have no model.
+func readUsage(ctx context.Context, conn *sql.Conn, args []any, by ...Dimension) (buckets []Bucket, all Sums, err error) {
+	rows, err := conn.QueryContext(ctx, usageQuery(by), args...)
 	if err != nil {
-		return nil, err
+		return nil, all, err
 	}
 	defer rows.Close()
-	var usage []usageRow
+	ofCalls := slices.Contains(by, ByModel) || slices.Contains(by, ByPurpose)
+	buckets = []Bucket{}
 	for rows.Next() {
-		var u usageRow
-		if err := rows.Scan(&u.day, &u.source, &u.model, &u.sessions, &u.messages, &u.prompts, &u.calls, &u.tokens.Input,
-			&u.tokens.CacheRead, &u.tokens.CacheWrite, &u.tokens.Output, &u.costNanoUSD, &u.unpricedCalls); err != nil {
-			return nil, err
+		var b Bucket
+		if err := rows.Scan(&b.Day, &b.Project, &b.Source, &b.Model, &b.Purpose, &b.Sessions, &b.Subagents, &b.Messages, &b.Prompts, &b.Calls,
+			&b.Tokens.Input, &b.Tokens.CacheRead, &b.Tokens.CacheWrite, &b.Tokens.Output, &b.nanoUSD, &b.UnpricedCalls); err != nil {
+			return nil, all, err
 		}
-		usage = append(usage, u)
+		b.CostUSD = dollars(b.nanoUSD, b.Calls, b.UnpricedCalls)
+		all.add(&b.Sums)
+		if b.Calls > 0 || !ofCalls {
+			buckets = append(buckets, b)
+		}
 	}
-	return usage, rows.Err()
+	all.CostUSD = dollars(all.nanoUSD, all.Calls, all.UnpricedCalls)
+	order(buckets, by)
+	return buckets, all, rows.Err()
 }
 
-func sumUp(usage []usageRow) Stats {
-	var all usageRow
-	for i := range usage {
-		all.add(&usage[i])
+// order sorts groups by their dimensions: days oldest first, other values by their cost over all groups, then by calls and messages.
+func order(buckets []Bucket, by []Dimension) {
+	sums := map[Dimension]map[string]*Sums{}
+	for _, d := range by {
+		sums[d] = map[string]*Sums{}
+		for i := range buckets {
+			value := buckets[i].Of(d)
+			if sums[d][value] == nil {
+				sums[d][value] = &Sums{}
+			}
+			sums[d][value].add(&buckets[i].Sums)
+		}
 	}
-	stats := Stats{
-		Sessions: all.sessions, Messages: all.messages, Prompts: all.prompts, Calls: all.calls, Tokens: all.tokens,
-		CostUSD: dollars(all.costNanoUSD, all.calls, all.unpricedCalls), UnpricedCalls: all.unpricedCalls,
-		ByDay:    group(usage, func(u *usageRow) string { return u.day }, func(b *Bucket, u *usageRow) { b.Day = u.day }),
-		ByModel:  group(usage, func(u *usageRow) string { return u.model }, func(b *Bucket, u *usageRow) { b.Model = u.model }),
-		BySource: group(usage, func(u *usageRow) string { return string(u.source) }, func(b *Bucket, u *usageRow) { b.Source = u.source }),
-	}
-	stats.ByModel = slices.DeleteFunc(stats.ByModel, func(b Bucket) bool { return b.Calls == 0 })
-	slices.SortStableFunc(stats.ByModel, func(a, b Bucket) int { return cmp.Compare(costOf(b), costOf(a)) })
-	slices.SortStableFunc(stats.BySource, func(a, b Bucket) int { return cmp.Compare(b.Messages, a.Messages) })
-	return stats
+	slices.SortFunc(buckets, func(a, b Bucket) int {
+		for _, d := range by {
+			valueA, valueB := a.Of(d), b.Of(d)
+			if valueA == valueB {
+				continue
+			}
+			if d == ByDay {
+				return strings.Compare(valueA, valueB)
+			}
+			x, y := sums[d][valueA], sums[d][valueB]
+			return cmp.Or(cmp.Compare(y.nanoUSD, x.nanoUSD), cmp.Compare(y.Calls, x.Calls), cmp.Compare(y.Messages, x.Messages), strings.Compare(valueA, valueB))
+		}
+		return 0
+	})
 }
 
-// group sums the rows with the same key, in the order of the keys.
-func group(usage []usageRow, key func(*usageRow) string, name func(*Bucket, *usageRow)) []Bucket {
-	sums := map[string]*usageRow{}
-	for i := range usage {
-		u := &usage[i]
-		if sums[key(u)] == nil {
-			sums[key(u)] = &usageRow{day: u.day, source: u.source, model: u.model}
-		}
-		sums[key(u)].add(u)
+// NanoUSD is the exact cost in nano-dollars; nil where CostUSD is null.
+func (s *Sums) NanoUSD() *int64 {
+	if s.CostUSD == nil {
+		return nil
 	}
-	buckets := make([]Bucket, len(sums))
-	for i, k := range slices.Sorted(maps.Keys(sums)) {
-		u := sums[k]
-		buckets[i] = Bucket{
-			Sessions: u.sessions, Messages: u.messages, Prompts: u.prompts, Calls: u.calls, Tokens: u.tokens,
-			CostUSD: dollars(u.costNanoUSD, u.calls, u.unpricedCalls), UnpricedCalls: u.unpricedCalls,
-		}
-		name(&buckets[i], u)
-	}
-	return buckets
+	return &s.nanoUSD
 }
 
-func (u *usageRow) add(other *usageRow) {
-	u.sessions += other.sessions
-	u.messages += other.messages
-	u.prompts += other.prompts
-	u.calls += other.calls
-	u.tokens.Input += other.tokens.Input
-	u.tokens.CacheRead += other.tokens.CacheRead
-	u.tokens.CacheWrite += other.tokens.CacheWrite
-	u.tokens.Output += other.tokens.Output
-	u.costNanoUSD += other.costNanoUSD
-	u.unpricedCalls += other.unpricedCalls
+func (s *Sums) add(other *Sums) {
+	s.Sessions += other.Sessions
+	s.Subagents += other.Subagents
+	s.Messages += other.Messages
+	s.Prompts += other.Prompts
+	s.Calls += other.Calls
+	s.Tokens.Input += other.Tokens.Input
+	s.Tokens.CacheRead += other.Tokens.CacheRead
+	s.Tokens.CacheWrite += other.Tokens.CacheWrite
+	s.Tokens.Output += other.Tokens.Output
+	s.nanoUSD += other.nanoUSD
+	s.UnpricedCalls += other.UnpricedCalls
 }
 
 // dollars returns a sum of money, nil when there are calls and none has a price.
@@ -274,11 +317,4 @@ func dollars(nanoUSD, calls, unpriced int64) *float64 {
 	}
 	usd := float64(nanoUSD) / 1e9
 	return &usd
-}
-
-func costOf(b Bucket) float64 {
-	if b.CostUSD == nil {
-		return -1
-	}
-	return *b.CostUSD
 }

@@ -3,11 +3,10 @@ package analytics_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/session"
@@ -44,15 +43,15 @@ func TestStats(t *testing.T) {
 	}
 }
 
-func TestStatsByDayModelAndSource(t *testing.T) {
+func TestStatsByEachDimension(t *testing.T) {
 	s := testkit.Must(reports(t).Stats(t.Context(), analytics.Filter{}))(t)
 	var got []string
-	for _, b := range append(append(s.ByDay, s.ByModel...), s.BySource...) {
+	for _, b := range slices.Concat(s.ByDay, s.ByModel, s.BySource, s.ByProject, s.ByPurpose) {
 		usd := "unknown"
 		if b.CostUSD != nil {
 			usd = fmt.Sprint(*b.CostUSD)
 		}
-		got = append(got, fmt.Sprintf("%s%s%s: %d sessions, %d messages, %d calls, %d in, %s", b.Day, b.Model, b.Source, b.Sessions, b.Messages, b.Calls, b.Tokens.Input, usd))
+		got = append(got, fmt.Sprintf("%s%s%s%s%s: %d sessions, %d messages, %d calls, %d in, %s", b.Day, b.Model, b.Source, b.Project, b.Purpose, b.Sessions, b.Messages, b.Calls, b.Tokens.Input, usd))
 	}
 	want := []string{
 		"2026-02-09: 1 sessions, 4 messages, 2 calls, 1100 in, 2.5",
@@ -64,33 +63,40 @@ func TestStatsByDayModelAndSource(t *testing.T) {
 		"sessiond: 3 sessions, 11 messages, 6 calls, 4400 in, 2.656",
 		"pi: 1 sessions, 4 messages, 2 calls, 300 in, 0.25",
 		"claude-code: 1 sessions, 1 messages, 0 calls, 0 in, 0",
+		"/home/u/shop: 4 sessions, 15 messages, 8 calls, 4700 in, 2.906",
+		"/home/u/site: 1 sessions, 1 messages, 0 calls, 0 in, 0",
+		"chat: 0 sessions, 0 messages, 7 calls, 3900 in, 2.9",
+		"summary: 0 sessions, 0 messages, 1 calls, 800 in, 0.006",
 	}
 	testkit.Equal(t, want, got)
-}
-
-// The roll-up and a recount give the same, so the two ways of Stats are one.
-func TestStatsOfTheOnlyProjectEqualAll(t *testing.T) {
-	path := database(t, "testdata/fixture.sql")
-	db := open(t, path, "rw")
-	testkit.Must(db.ExecContext(t.Context(), `UPDATE sessions SET project = '/all'`))(t)
-	r := analytics.New(open(t, path, "ro"), time.UTC)
-	all := testkit.Must(r.Stats(t.Context(), analytics.Filter{}))(t)
-	project := testkit.Must(r.Stats(t.Context(), analytics.Filter{Project: "/all"}))(t)
-	if diff := cmp.Diff(all, project); diff != "" {
-		t.Errorf("roll-up (-) and recount (+) differ:\n%s", diff)
-	}
 }
 
 func TestStatsAsJSON(t *testing.T) {
 	s := testkit.Must(reports(t).Stats(t.Context(), analytics.Filter{Since: "2026-02-11", Source: session.SourceClaudeCode}))(t)
 	got := testkit.Must(json.Marshal(s))(t)
-	want := `{"sessions":1,"messages":1,"prompts":1,"calls":0,"tokens":{"input":0,"cache_read":0,"cache_write":0,"output":0},` +
-		`"cost_usd":0,"unpriced_calls":0,"compactions":{"count":0,"tokens_saved":0,"cost_usd":0},` +
-		`"by_day":[{"day":"2026-02-11","sessions":1,"messages":1,"prompts":1,"calls":0,"tokens":{"input":0,"cache_read":0,"cache_write":0,"output":0},"cost_usd":0,"unpriced_calls":0}],` +
-		`"by_model":[],` +
-		`"by_source":[{"source":"claude-code","sessions":1,"messages":1,"prompts":1,"calls":0,"tokens":{"input":0,"cache_read":0,"cache_write":0,"output":0},"cost_usd":0,"unpriced_calls":0}]}`
+	sums := `"sessions":1,"subagents":0,"messages":1,"prompts":1,"calls":0,"tokens":{"input":0,"cache_read":0,"cache_write":0,"output":0},"cost_usd":0,"unpriced_calls":0`
+	want := `{` + sums + `,"compactions":{"count":0,"tokens_saved":0,"cost_usd":0},` +
+		`"by_day":[{"day":"2026-02-11",` + sums + `}],"by_project":[{"project":"/home/u/site",` + sums + `}],` +
+		`"by_source":[{"source":"claude-code",` + sums + `}],"by_model":[],"by_purpose":[]}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestUsageByProjectAndDay(t *testing.T) {
+	usage := testkit.Must(reports(t).Usage(t.Context(), analytics.Filter{}, analytics.ByProject, analytics.ByDay))(t)
+	var got []string
+	for _, b := range usage {
+		got = append(got, fmt.Sprintf("%s %s: %d sessions, %d sub-agents, %d calls, %v", b.Project, b.Day, b.Sessions, b.Subagents, b.Calls, *b.CostUSD))
+	}
+	testkit.Equal(t, []string{
+		"/home/u/shop 2026-02-09: 1 sessions, 0 sub-agents, 2 calls, 2.5",
+		"/home/u/shop 2026-02-10: 2 sessions, 1 sub-agents, 5 calls, 0.356",
+		"/home/u/shop 2026-02-11: 1 sessions, 0 sub-agents, 1 calls, 0.05",
+		"/home/u/site 2026-02-11: 1 sessions, 0 sub-agents, 0 calls, 0",
+	}, got)
+	if _, err := reports(t).Usage(t.Context(), analytics.Filter{}, "colour"); session.CodeOf(err) != session.Invalid {
+		t.Errorf("by colour: %v", err)
 	}
 }
 

@@ -19,7 +19,7 @@ var levels = [][]string{
 	{"internal/session", "internal/callid", "db/migrations", "queries"},
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
-	{"internal/export", "internal/recall", "internal/memory"},
+	{"internal/export", "internal/recall", "internal/memory", "internal/picker"},
 	{"internal/mcp"},
 	{"internal/jobs", "internal/web", "internal/config", "internal/connect"},
 	{"cmd/sessiond", "tools"},
@@ -56,6 +56,8 @@ var onlyHere = map[string][]string{
 	"github.com/tailscale/hujson":        {"internal/connect"},
 	"github.com/modelcontextprotocol":    {"internal/mcp"},
 	"github.com/pelletier/go-toml":       {"internal/connect"},
+	"charm.land":                         {"internal/picker"},
+	"github.com/charmbracelet":           {"internal/picker"},
 	"github.com/tiktoken-go/tokenizer":   {}, // vocabularies of megabytes: tests and calibration only
 	"modernc.org/sqlite":                 {"internal/store", "internal/search", "internal/analytics", "internal/history", "tools"},
 }

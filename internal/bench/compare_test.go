@@ -15,6 +15,7 @@ import (
 var (
 	historySize    = flag.Int("messages", 100_000, "messages of the large history")
 	measured       = flag.String("sessiond", "", "sessiond binary to measure; by default it is built")
+	keptFolder     = flag.String("keep", "", "folder in which the database of many sessions is kept for the next run")
 	transcriptSize = flag.Int("large", 300, "MB of the large transcript")
 )
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
+	"sessiond/internal/web/api"
 )
 
 // BenchmarkHTTP appends to a daemon in a process of its own, over kept-alive connections. The
@@ -74,8 +77,8 @@ func (f *floor) shell() *side {
 
 const listed = 50
 
-// BenchmarkList lists the newest 50 of many sessions, in process and by a command from its start to
-// its end. The baselines are the SELECT of the listed columns, `sessiond version` and the sqlite3 shell.
+// BenchmarkList lists the newest 50 of many sessions: in process, by the handler of the API, and by a command from its
+// start to its end. The baselines are the SELECT of the listed columns, `sessiond version` and the sqlite3 shell.
 func BenchmarkList(b *testing.B) {
 	ctx, n := b.Context(), sized(100_000)
 	path := filepath.Join(b.TempDir(), "sessions.db")
@@ -104,7 +107,7 @@ func BenchmarkList(b *testing.B) {
 		directory, project, git_branch, provider, model, window, parent_id, parent_kind, head_id, last_seq,
 		compaction_id, epoch, revision, message_count, total_tokens, context_tokens, compaction_count,
 		input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_nanousd, cost_usd,
-		unpriced_calls, turn_origin, created_at, updated_at, active_at, inbound_at, archived_at, deleted_at,
+		unpriced_calls, turn_origin, created_at, updated_at, active_at, inbound_at, archived_at, starred_at, deleted_at,
 		ended_at, end_reason, metadata FROM sessions
 		WHERE draft = 0 AND deleted_at IS NULL AND archived_at IS NULL ORDER BY active_at DESC, id DESC LIMIT %d`, listed+1)
 
@@ -116,6 +119,18 @@ func BenchmarkList(b *testing.B) {
 				err = fmt.Errorf("%d sessions, not %d", len(data), listed)
 			}
 			return err
+		}}, &side{name: "bare", op: func() error { return bare.read(query) }})
+	})
+	b.Run("over HTTP", func(b *testing.B) { // the handler, without a socket
+		bare := openBare(b, path, readerPragmas())
+		handler := api.New(api.Deps{Store: s})
+		compare(b, 20, &side{op: func() error {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://localhost/v1/sessions?limit=%d", listed), nil)
+			if handler.ServeHTTP(w, r); w.Code != http.StatusOK {
+				return fmt.Errorf("%d: %s", w.Code, w.Body)
+			}
+			return nil
 		}}, &side{name: "bare", op: func() error { return bare.read(query) }})
 	})
 	b.Run("sessiond ls", func(b *testing.B) {

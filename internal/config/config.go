@@ -19,7 +19,7 @@ type Config struct {
 	TokenFile string   `koanf:"token_file"` // 0600, created on first start
 	Timezone  string   `koanf:"timezone"`   // for ids, day boundaries and resets
 
-	ExcludeProjects []string `koanf:"exclude_projects"` // folders that no agent is told of, by tools and hooks
+	ExcludeProjects []string `koanf:"exclude_projects"` // folders that tools and hooks show to no agent
 
 	Summarizer Summarizer          `koanf:"summarizer"`
 	Compaction contextmgr.Settings `koanf:"compaction"` // nil is "as the preset says"

@@ -32,7 +32,7 @@ func nearest(key string, known []string) string {
 	best, bestAt := "", 1<<30
 	for _, candidate := range known {
 		last := candidate[strings.LastIndexByte(candidate, '.')+1:]
-		d := min(distance(key, candidate), distance(key, last)+1)
+		d := min(Distance(key, candidate), Distance(key, last)+1)
 		if d < bestAt {
 			best, bestAt = candidate, d
 		}
@@ -40,8 +40,8 @@ func nearest(key string, known []string) string {
 	return best
 }
 
-// distance returns the Levenshtein distance of two short strings, in bytes.
-func distance(a, b string) int {
+// Distance returns the Levenshtein distance of two short strings, in bytes.
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -1,9 +1,12 @@
 // Package connect writes sessiond into the configurations of the agent programs on this host: its MCP server,
-// its hooks and a skill. How a file changes is a pure function from old to new bytes (form); plan.go and write.go
-// read and write the files.
+// its hooks and a skill. How a file changes is a pure function from old to new bytes (form); write.go reads and
+// writes the files.
 package connect
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // Wanted is what a file is to say of sessiond.
 type Wanted struct {
@@ -11,7 +14,7 @@ type Wanted struct {
 	Events []string // of its hooks, in the order of Events
 }
 
-// Events are the hooks that sessiond can have, with Claude Code's names: a name, and after a colon the matcher.
+// events are the hooks that sessiond can have, with Claude Code's names: a name, and after a colon the matcher.
 // The order is that in which they are written.
 var events = []string{atCompact, "PreCompact", "PostCompact", "SessionEnd", atStart, forPrompts, beforeEdits}
 
@@ -61,4 +64,21 @@ func removed(f form, old, backup []byte) ([]byte, error) {
 		return backup, nil
 	}
 	return f.cut(old)
+}
+
+// sameElse reports whether a changed text parses, has sessiond below the key if it is wanted, and all else as before.
+func sameElse(f form, parse func([]byte) (map[string]any, error), key string, old, changed []byte, wanted bool) bool {
+	without := func(text []byte) (map[string]any, bool) {
+		all, err := parse(text)
+		servers, _ := all[key].(map[string]any)
+		delete(servers, serverName)
+		if len(servers) == 0 {
+			delete(all, key)
+		}
+		return all, err == nil
+	}
+	_, found, _ := f.find(changed)
+	before, _ := without(old)
+	after, ok := without(changed)
+	return ok && found == wanted && (len(before)+len(after) == 0 || reflect.DeepEqual(before, after))
 }

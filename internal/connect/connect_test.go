@@ -210,9 +210,11 @@ func TestBrokenFileIsRefusedWithItsPlace(t *testing.T) {
 		{".claude.json", "{\n  \"a\": 1\n  \"b\": 2\n}", "line 3, column 3"},
 		{".claude.json", "{\n  name: 1}", "line 2, column 3"},
 		{".claude.json", "[]", "not an object"},
-		{".claude.json", "{\"mcpServers\": []}", "mcpServers is not an object"},
-		{"settings.json", "{\"hooks\": []}", "hooks is not an object"},
-		{"settings.json", "{\"hooks\": {\"PreCompact\": {}}}", "hooks.PreCompact is not a list"},
+		{".claude.json", "{\n\"mcpServers\": []}", "line 2: mcpServers is not an object"},
+		{".claude.json", "{\"mcpServers\": null}", "line 1: mcpServers is not an object"},
+		{".claude.json", "{\"mcpServers\": {\n\"sessiond\": {\"url\": \"x\"}}}", "line 2: mcpServers.sessiond has no command"},
+		{"settings.json", "{\"hooks\": []}", "line 1: hooks is not an object"},
+		{"settings.json", "{\n\"hooks\": {\n\"PreCompact\": {}}}", "line 3: hooks.PreCompact is not a list"},
 		{"config.toml", "a = 1\nb = = 2\n", "line 2, column 5"},
 		{"config.toml", "mcp_servers = {a = {command = \"x\"}}\n", "inline table"},
 		{"config.yaml", "a: 1\nb: [\n", "line "},
@@ -346,6 +348,45 @@ func TestUntrustedHooksOfCodex(t *testing.T) {
 	}
 }
 
+// The place of sessiond changes, and a removal takes out what the program added to it; all else stays.
+func TestEntryOfTheUserMoves(t *testing.T) {
+	for _, c := range []struct{ name, before, moved, removed string }{
+		{
+			"config.toml",
+			"# mine\n[mcp_servers.sessiond]\ncommand = \"sessiond\" # by hand\nargs = [\"mcp\"]\nstartup_timeout_sec = 20\n\n[mcp_servers.sessiond.env]\ncommand = \"x\"\n\n[mcp_servers.sessiond.tools.search]\napproval_mode = \"approve\"\n\n# theirs\n[tui]\nx = 1\n",
+			"# mine\n[mcp_servers.sessiond]\ncommand = \"/usr/bin/sessiond\" # by hand\nargs = [\"mcp\"]\nstartup_timeout_sec = 20\n\n[mcp_servers.sessiond.env]\ncommand = \"x\"\n\n[mcp_servers.sessiond.tools.search]\napproval_mode = \"approve\"\n\n# theirs\n[tui]\nx = 1\n",
+			"# mine\n\n# theirs\n[tui]\nx = 1\n",
+		},
+		{
+			"config.toml",
+			"[mcp_servers.sessiond]\ncommand = \"sessiond\"\n\n[mcp_servers.sessiond.env]\nX = \"1\"\n",
+			"[mcp_servers.sessiond]\ncommand = \"/usr/bin/sessiond\"\n\n[mcp_servers.sessiond.env]\nX = \"1\"\n",
+			"",
+		},
+		{
+			"config.yaml",
+			"extensions:\n  sessiond: {enabled: false, type: stdio, cmd: sessiond, args: [mcp]}\n  dev:\n    enabled: true\n",
+			"extensions:\n  sessiond: {enabled: false, type: stdio, cmd: \"/usr/bin/sessiond\", args: [mcp]}\n  dev:\n    enabled: true\n",
+			"extensions:\n  dev:\n    enabled: true\n",
+		},
+		{
+			"config.yaml",
+			"extensions:\n  sessiond:\n    cmd: 'sessiond'\n    timeout: 5\n  dev: {}\n",
+			"extensions:\n  sessiond:\n    cmd: \"/usr/bin/sessiond\"\n    timeout: 5\n  dev: {}\n",
+			"extensions:\n  dev: {}\n",
+		},
+	} {
+		f := forms[c.name]
+		moved := testkit.Must(f.add([]byte(c.before), Wanted{Binary: "/usr/bin/sessiond"}))(t)
+		if string(moved) != c.moved {
+			t.Errorf("%s:\n%s", c.name, diff.Diff("want", []byte(c.moved), "got", moved))
+		}
+		if got := testkit.Must(f.cut(moved))(t); string(got) != c.removed {
+			t.Errorf("%s removed:\n%s", c.name, diff.Diff("want", []byte(c.removed), "got", got))
+		}
+	}
+}
+
 func TestQuotedWordIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringMatching(`/[a-z '"\\$\n]*`).Draw(t, "path")
@@ -436,6 +477,21 @@ func TestEveryProgramIsAsBefore(t *testing.T) {
 	}
 	if len(left) != len(files) {
 		t.Errorf("%d files are left, want %d", len(left), len(files))
+	}
+}
+
+func TestStateNamesAMissingSessiond(t *testing.T) {
+	dir, host := home(t, map[string]string{".claude/settings.json": "{}", "bin/sessiond": ""})
+	p, at := program(t, host, "claude-code"), filepath.Join(dir, "bin/sessiond")
+	for _, c := range testkit.Must(p.Plan(Wanted{Binary: at, Events: events}, false))(t) {
+		testkit.Check(t, c.Write())
+	}
+	if state := testkit.Must(p.State())(t); state.Gone != "" {
+		t.Errorf("%s is there, but missed", state.Gone)
+	}
+	testkit.Check(t, os.Remove(at))
+	if state := testkit.Must(p.State())(t); state.Gone != at {
+		t.Errorf("the missing sessiond is %q", state.Gone)
 	}
 }
 

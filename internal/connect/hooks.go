@@ -57,7 +57,7 @@ func (f jsonHooks) all(text []byte) ([]placed, error) {
 	}
 	byEvent, _ := hooks.Value.(*hujson.Object)
 	if byEvent == nil {
-		return nil, fmt.Errorf("hooks is not an object")
+		return nil, notA("an object", text, hooks, "hooks")
 	}
 	for _, m := range byEvent.Members {
 		event := m.Name.Value.(hujson.Literal).String()
@@ -92,10 +92,9 @@ func (f jsonHooks) find(old []byte) (Wanted, bool, error) {
 		w.Binary = unquoteShell(strings.TrimSuffix(h.command.Value.(hujson.Literal).String(), f.suffix()))
 		w.Events = append(w.Events, strings.TrimSuffix(h.event+":"+h.matcher, ":"))
 	}
-	return Wanted{}.merged(w).with(w.Binary), len(hooks) > 0, err
+	w.Events = Wanted{}.merged(w).Events // in their order, without those of a later version
+	return w, len(hooks) > 0, err
 }
-
-func (w Wanted) with(binary string) Wanted { w.Binary = binary; return w }
 
 func (f jsonHooks) add(old []byte, w Wanted) ([]byte, error) {
 	hooks, err := f.all(old)
@@ -125,7 +124,7 @@ func (f jsonHooks) add(old []byte, w Wanted) ([]byte, error) {
 				return nil, err
 			}
 		case groups.Value.Kind() != '[':
-			return nil, fmt.Errorf("hooks.%s is not a list", event)
+			return nil, notA("a list", text, groups, "hooks", event)
 		default: // behind the user's: Codex trusts a hook by its number in the list
 			text = appendItem(text, root, groups, "", group)
 		}

@@ -56,7 +56,7 @@ func (f jsonServer) add(old []byte, w Wanted) ([]byte, error) {
 	command := commandOf(server)
 	switch {
 	case command == nil:
-		return nil, fmt.Errorf("%s has no command; delete that entry and connect again", strings.Join(f.path, "."))
+		return nil, fmt.Errorf("line %d: %s has no command; delete that entry and connect again", lineOf(old, server.StartOffset), strings.Join(f.path, "."))
 	case command.Value.(hujson.Literal).String() == w.Binary:
 		return old, nil
 	}
@@ -80,6 +80,14 @@ func parseJSON(text []byte) (*hujson.Value, error) {
 	return &root, nil
 }
 
+// notA says where a value is of another kind than expected.
+func notA(kind string, text []byte, v *hujson.Value, path ...string) error {
+	return fmt.Errorf("line %d: %s is not %s", lineOf(text, v.StartOffset), strings.Join(path, "."), kind)
+}
+
+// lineOf returns the line of a place, counted from 1.
+func lineOf(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
+
 // lookup returns a member of a member…, or nil.
 func lookup(v *hujson.Value, path ...string) *hujson.Value {
 	return v.Find("/" + strings.Join(path, "/")) // no name of ours has a / or ~
@@ -101,7 +109,7 @@ func put(text []byte, path []string, value any) ([]byte, error) {
 			break
 		}
 		if next.Value.Kind() != '{' {
-			return nil, fmt.Errorf("%s is not an object", strings.Join(path[:depth+1], "."))
+			return nil, notA("an object", text, next, path[:depth+1]...)
 		}
 		in = next
 	}

@@ -120,13 +120,24 @@ func (h Host) Programs() []Program {
 			{Hooks, filepath.Join(pi, "extensions", "sessiond.ts"), whole{piText}},
 			skill(pi),
 		}},
-		{Name: "goose", binary: "goose", Folder: goose, Files: []File{{MCP, filepath.Join(goose, "config.yaml"), yamlExtension{}}}},
-		{Name: "gemini-cli", binary: "gemini", Folder: gemini, Files: []File{server(filepath.Join(gemini, "settings.json"), "mcpServers")}},
-		{Name: "cursor", binary: "cursor", Folder: cursor, Files: []File{server(filepath.Join(cursor, "mcp.json"), "mcpServers")}},
+		{Name: "goose", binary: "goose", Folder: goose, Files: []File{{MCP, filepath.Join(goose, "config.yaml"), yamlExtension{}}, skill(goose)}},
+		{Name: "gemini-cli", binary: "gemini", Folder: gemini, Files: []File{server(filepath.Join(gemini, "settings.json"), "mcpServers"), skill(gemini)}},
+		{Name: "cursor", binary: "cursor", Folder: cursor, Files: []File{server(filepath.Join(cursor, "mcp.json"), "mcpServers"), skill(cursor)}},
 		{Name: "openclaw", binary: "openclaw", Folder: openclaw, Files: []File{
 			server(moved("OPENCLAW_CONFIG_PATH", filepath.Join(openclaw, "openclaw.json")), "mcp", "servers"),
+			skill(openclaw),
 		}},
 	}
+}
+
+// ProgramOf returns the program of an MCP client, whose name begins with the program's.
+func (h Host) ProgramOf(client string) (Program, bool) {
+	for _, p := range h.Programs() {
+		if strings.HasPrefix(strings.ToLower(client), p.Name) {
+			return p, true
+		}
+	}
+	return Program{}, false
 }
 
 // Found reports whether a program is on this host: its folder, a file of it, or the program itself in PATH.
@@ -156,6 +167,7 @@ func exists(path string) bool {
 type State struct {
 	Parts   map[Part]bool
 	Pending []string // events whose hooks Codex skips until its user trusts them
+	Gone    string   // the path of a sessiond that a file names and that does not exist; "": none
 }
 
 // State reads the files of a program.
@@ -165,8 +177,12 @@ func (p Program) State() (State, error) {
 	for _, f := range p.Files {
 		text, err := read(f.Path)
 		if err == nil {
+			var have Wanted
 			texts[f.Part] = text
-			_, s.Parts[f.Part], err = f.form.find(text)
+			have, s.Parts[f.Part], err = f.form.find(text)
+			if s.Parts[f.Part] && filepath.IsAbs(have.Binary) && !exists(have.Binary) {
+				s.Gone = have.Binary
+			}
 		}
 		if err != nil {
 			return s, fileError(f.Path, err)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -30,12 +28,10 @@ func (f tomlServer) add(old []byte, w Wanted) ([]byte, error) {
 	if err != nil || found && have.Binary == w.Binary {
 		return old, err
 	}
-	rest := old
 	if found {
-		if rest, err = f.cut(old); err != nil {
-			return nil, err
-		}
+		return f.move(old, w)
 	}
+	rest := old
 	table := fmt.Sprintf("[%s.%s]\ncommand = %s\nargs = [\"mcp\"]\n", tomlKey, serverName, quoteTOML(w.Binary))
 	if len(rest) > 0 && !bytes.HasSuffix(rest, []byte("\n")) {
 		rest = append(bytes.Clone(rest), '\n')
@@ -44,10 +40,26 @@ func (f tomlServer) add(old []byte, w Wanted) ([]byte, error) {
 		table = "\n" + table
 	}
 	out := append(bytes.Clone(rest), table...)
-	if !f.sameElse(old, out, true) {
+	if !sameElse(f, parseTOML, tomlKey, old, out, true) {
 		return nil, fmt.Errorf("%s is an inline table; write it as [%s.NAME] tables, or add sessiond by hand:\n%s", tomlKey, tomlKey, table)
 	}
 	return out, nil
+}
+
+// move changes the program of the server. The rest of its tables may be the user's, and stays.
+func (f tomlServer) move(old []byte, w Wanted) ([]byte, error) {
+	tables, err := tablesOf(old)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		if t.ours() && len(t.name) == 2 && t.command[1] > 0 {
+			if out := splice(old, t.command[0], t.command[1], quoteTOML(w.Binary)); sameElse(f, parseTOML, tomlKey, old, out, true) {
+				return out, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%s.%s has no command in a table of its own; delete that entry and connect again", tomlKey, serverName)
 }
 
 func (f tomlServer) cut(old []byte) ([]byte, error) {
@@ -56,33 +68,20 @@ func (f tomlServer) cut(old []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range slices.Backward(tables) {
-		if len(t.name) >= 2 && t.name[0] == tomlKey && t.name[1] == serverName {
-			out = cutLines(out, t.start, t.end)
+	for i := len(tables) - 1; i >= 0; i-- {
+		if !tables[i].ours() {
+			continue
 		}
+		end := tables[i].end
+		for i > 0 && tables[i-1].ours() { // cut with those right before
+			i--
+		}
+		out = cutLines(out, tables[i].start, end)
 	}
-	if !f.sameElse(old, out, false) {
+	if !sameElse(f, parseTOML, tomlKey, old, out, false) {
 		return nil, fmt.Errorf("%s.%s is not a table of its own; remove it by hand", tomlKey, serverName)
 	}
 	return out, nil
-}
-
-// sameElse reports whether a changed text parses, says of sessiond what it should, and all else as before.
-func (f tomlServer) sameElse(old, changed []byte, wanted bool) bool {
-	without := func(text []byte) (map[string]any, bool) {
-		all, err := parseTOML(text)
-		if servers, ok := all[tomlKey].(map[string]any); ok {
-			delete(servers, serverName)
-			if len(servers) == 0 {
-				delete(all, tomlKey)
-			}
-		}
-		return all, err == nil
-	}
-	_, found, _ := f.find(changed)
-	before, _ := without(old)
-	after, ok := without(changed)
-	return ok && found == wanted && reflect.DeepEqual(before, after)
 }
 
 func parseTOML(text []byte) (map[string]any, error) {
@@ -95,10 +94,15 @@ func parseTOML(text []byte) (map[string]any, error) {
 	return all, err
 }
 
-// table is a table of a TOML text: its name, and its place up to the next table.
+// table is a table of a TOML text: its name, its place up to the next table, and the place of the value of `command`.
 type table struct {
 	name       []string
 	start, end int
+	command    [2]int
+}
+
+func (t table) ours() bool {
+	return len(t.name) >= 2 && t.name[0] == tomlKey && t.name[1] == serverName
 }
 
 func tablesOf(text []byte) ([]table, error) {
@@ -107,6 +111,12 @@ func tablesOf(text []byte) ([]table, error) {
 	var tables []table
 	for p.NextExpression() {
 		e := p.Expression()
+		if e.Kind == unstable.KeyValue && len(tables) > 0 {
+			key := e.Key()
+			if raw := e.Value().Raw; key.Next() && key.IsLast() && string(key.Node().Data) == "command" {
+				tables[len(tables)-1].command = [2]int{int(raw.Offset), int(raw.Offset + raw.Length)}
+			}
+		}
 		if e.Kind != unstable.Table && e.Kind != unstable.ArrayTable {
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -28,11 +27,8 @@ func (f yamlExtension) add(old []byte, w Wanted) ([]byte, error) {
 	if err != nil || found && have.Binary == w.Binary {
 		return old, err
 	}
-	rest := old
 	if found {
-		if rest, err = f.cut(old); err != nil {
-			return nil, err
-		}
+		return f.move(old, w)
 	}
 	entry := func(indent string) string {
 		lines := []string{
@@ -42,14 +38,35 @@ func (f yamlExtension) add(old []byte, w Wanted) ([]byte, error) {
 		}
 		return indent + strings.Join(lines, "\n"+indent) + "\n"
 	}
-	out, err := f.insert(rest, entry)
+	out, err := f.insert(old, entry)
 	if err != nil {
 		return nil, err
 	}
-	if !f.sameElse(old, out, true) {
+	if !sameElse(f, parseYAML, yamlKey, old, out, true) {
 		return nil, fmt.Errorf("%s has a form that cannot be edited in place; add sessiond by hand:\n%s", yamlKey, entry("  "))
 	}
 	return out, nil
+}
+
+// move changes the program of the server. The rest of its entry may be the user's, and stays.
+func (f yamlExtension) move(old []byte, w Wanted) ([]byte, error) {
+	var cmd *yaml.Node
+	_, extensions, err := yamlMember(old, yamlKey)
+	if err == nil {
+		_, entry := memberOf(extensions, serverName)
+		_, cmd = memberOf(entry, "cmd")
+	}
+	if cmd != nil {
+		start := lineStart(old, cmd.Line) + cmd.Column - 1
+		end := start + len(cmd.Value)
+		if end > len(old) || string(old[start:end]) != cmd.Value { // quoted: up to the end of the line
+			end = max(start, len(bytes.TrimRight(old[:lineStart(old, cmd.Line+1)], "\r\n")))
+		}
+		if out := splice(old, start, end, quoteTOML(w.Binary)); sameElse(f, parseYAML, yamlKey, old, out, true) {
+			return out, nil
+		}
+	}
+	return nil, fmt.Errorf("%s.%s has no cmd in a line of its own; delete that entry and connect again", yamlKey, serverName)
 }
 
 // insert adds the entry behind the line `extensions:`, or that line and the entry at the end.
@@ -94,27 +111,10 @@ func (f yamlExtension) cut(old []byte) ([]byte, error) {
 			out = splice(out, len(bytes.TrimRight(out[:line], " \r\n")), line, " {}\n")
 		}
 	}
-	if !f.sameElse(old, out, false) {
+	if !sameElse(f, parseYAML, yamlKey, old, out, false) {
 		return nil, fmt.Errorf("%s.%s cannot be removed in place; remove it by hand", yamlKey, serverName)
 	}
 	return out, nil
-}
-
-// sameElse is tomlServer's, for YAML.
-func (f yamlExtension) sameElse(old, changed []byte, wanted bool) bool {
-	without := func(text []byte) (map[string]any, bool) {
-		all, err := parseYAML(text)
-		extensions, _ := all[yamlKey].(map[string]any)
-		delete(extensions, serverName)
-		if len(extensions) == 0 {
-			delete(all, yamlKey)
-		}
-		return all, err == nil
-	}
-	_, found, _ := f.find(changed)
-	before, _ := without(old)
-	after, ok := without(changed)
-	return ok && found == wanted && (len(before)+len(after) == 0 || reflect.DeepEqual(before, after))
 }
 
 func parseYAML(text []byte) (map[string]any, error) {
@@ -134,12 +134,18 @@ func yamlMember(text []byte, name string) (key, value *yaml.Node, err error) {
 	if len(doc.Content) == 0 {
 		return nil, nil, nil
 	}
-	for in, i := doc.Content[0].Content, 0; i+1 < len(in); i += 2 {
-		if in[i].Value == name {
-			return in[i], in[i+1], nil
+	key, value = memberOf(doc.Content[0], name)
+	return key, value, nil
+}
+
+// memberOf returns a member of a mapping, nil if it has none of the name.
+func memberOf(in *yaml.Node, name string) (key, value *yaml.Node) {
+	for i := 0; in != nil && i+1 < len(in.Content); i += 2 {
+		if in.Content[i].Value == name {
+			return in.Content[i], in.Content[i+1]
 		}
 	}
-	return nil, nil, nil
+	return nil, nil
 }
 
 // lineStart returns the place where a line begins, counted from 1.

@@ -73,7 +73,7 @@ func quoteHits(in quoteInput) frozenText {
 
 // searchableText returns what was said in a message, and the tools and arguments that it calls.
 func searchableText(m *session.Message) string {
-	text := m.Text()
+	text := session.WithoutEcho(m.Text())
 	for _, p := range m.Calls() {
 		text += "\n" + p.ToolName + " " + p.Arguments
 	}
@@ -112,7 +112,7 @@ func (q *quoter) quote(i int) string {
 			if n.RowID > q.hits[i].Message.RowID {
 				side = 1
 			}
-			beside[side] += quoteOf(n, excerpt(q.mask(n.Text()), q.terms, neighbourRunes))
+			beside[side] += quoteOf(n, excerpt(q.mask(session.WithoutEcho(n.Text())), q.terms, neighbourRunes))
 		}
 		q.beside[i] = beside
 	}

@@ -304,6 +304,21 @@ func TestRepeatedLineIsQuotedOnce(t *testing.T) {
 	}
 }
 
+// What sessiond put into the conversation is not quoted again, of a hit or beside it.
+func TestEchoIsNotQuoted(t *testing.T) {
+	said := func(seq int64, text string) session.Message {
+		return session.Message{RowID: seq, ID: session.MessageRef{Session: "20260211_001", Seq: seq}, Parts: []session.Part{session.TextPart(text)}}
+	}
+	hit := Hit{
+		Message:    said(1, session.Echo("a zebra wears crowns 4711")+" The zebra wears three crowns."),
+		Neighbours: []session.Message{said(2, "Beside it. "+session.Echo("4712"))},
+	}
+	got := quoteHits(quoteInput{hits: []Hit{hit}, terms: []string{"zebra", "crowns"}, budget: 900, mask: func(s string) string { return s }, weigh: bytesWeigh{}}).Text
+	if strings.Contains(got, "471") || !strings.Contains(got, "three crowns") || !strings.Contains(got, "Beside it") {
+		t.Errorf("quoted is %s", got)
+	}
+}
+
 func TestFoldCaseKeepsBytePositions(t *testing.T) {
 	for _, s := range []string{"", "ABC", "ÄÖÜ İstanbul ẞ K", "混合 Text", "broken \xff\xc3 A", "Ⱥ"} {
 		if got := foldCase(s); len(got) != len(s) {

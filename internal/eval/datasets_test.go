@@ -264,6 +264,9 @@ func parseDate(s string, n int) time.Time {
 
 // role is whose saying it is in a stored talk: the first to speak is the user.
 func (c *chat) role(who string) session.Role {
+	if who == "tool" {
+		return session.Tool
+	}
 	if who == "assistant" || who != "user" && who != c.said[0].who {
 		return session.Assistant
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"sessiond/internal/memory"
@@ -27,33 +28,82 @@ func TestWhatSummariesLost(t *testing.T) {
 	all, _, err := r.store.Sessions(t.Context(), store.Filter{}, store.Page{Limit: 1000})
 	testkit.Check(t, err)
 	m := memory.Memory{Store: r.store, Count: tokens.Reference().Text}
-	told, gone, back, spent, n := map[string]int{}, map[string]int{}, map[string]int{}, int64(0), 0
+	var known, unknown lostCount // to the hook: what the summary says
+	n, planted := 0, share{}
 	for _, sess := range all {
 		for _, c := range testkit.Must(r.store.Compactions(t.Context(), sess.ID))(t) {
 			if c.Trigger != session.TriggerImport || c.ThroughID == nil || c.SessionID != sess.ID {
 				continue
 			}
-			given := testkit.Must(m.Lost(t.Context(), &sess, *c.ThroughID, c.Summary))(t)
 			n++
-			spent += m.Count(given)
-			for _, f := range factsOf(testkit.Must(r.store.Path(t.Context(), *c.ThroughID, 0))(t), sess.Directory) {
-				told[f.kind]++
-				if f.in(c.Summary) {
-					continue
+			hidden := testkit.Must(r.store.Path(t.Context(), *c.ThroughID, 0))(t)
+			facts := factsOf(hidden, sess.Directory)
+			for count, summary := range map[*lostCount]string{&known: c.Summary, &unknown: ""} {
+				given := testkit.Must(m.Lost(t.Context(), &sess, *c.ThroughID, summary))(t)
+				left := count.add(facts, c.Summary, given, m.Count(given))
+				for _, f := range left {
+					if *lost && count == &known {
+						fmt.Printf("%s: %s %s: %q of %q\n", sess.ID, sess.Source, f.kind, f.text, f.asked)
+					}
 				}
-				gone[f.kind]++
-				if f.in(given) {
-					back[f.kind]++
-				} else if *lost {
-					fmt.Printf("%s: %s %s: %q of %q\n", sess.ID, sess.Source, f.kind, f.text, f.asked)
-				}
+			}
+			given := summarize.Lost(plantRules(hidden), c.Summary, nil, 2000, m.Count)
+			for _, rule := range plantedRules {
+				planted.count("", strings.Contains(given, rule))
 			}
 		}
 	}
-	fmt.Printf("%d compactions, %d tokens each\n\n| | told | lost by the summary | given back |\n|---|---|---|---|\n", n, spent/max(1, int64(n)))
+	fmt.Printf("%d compactions; %d tokens each where the hook knows the summary, %d where not\n\n| | told | lost by the summary | given back | given back without knowing the summary |\n|---|---|---|---|---|\n", n, known.tokens/max(1, int64(n)), unknown.tokens/max(1, int64(n)))
 	for _, kind := range []string{kindRule, kindDecision, kindNumber, kindPath} {
-		fmt.Printf("| %s | %d | %d | %d (%.0f %%) |\n", kind, told[kind], gone[kind], back[kind], 100*float64(back[kind])/max(1, float64(gone[kind])))
+		fmt.Printf("| %s | %d | %d | %d (%.0f %%) | %d (%.0f %%) |\n", kind, known.kinds[kind].told, known.kinds[kind].lost,
+			known.kinds[kind].back, known.kinds[kind].share(), unknown.kinds[kind].back, unknown.kinds[kind].share())
 	}
+	fmt.Printf("\nOf %d rules planted in each: %v given back\n", len(plantedRules), planted)
+}
+
+// lostCount counts the facts that summaries lost, and those of them that a hook gave back, by kind.
+type lostCount struct {
+	kinds  map[string]lostFacts
+	tokens int64
+}
+
+type lostFacts struct{ told, lost, back int }
+
+func (l lostFacts) share() float64 { return 100 * float64(l.back) / max(1, float64(l.lost)) }
+
+// add counts the facts of one compaction and returns those that are neither in its summary nor given back.
+func (l *lostCount) add(facts []fact, summary, given string, tokens int64) (left []fact) {
+	if l.kinds == nil {
+		l.kinds = map[string]lostFacts{}
+	}
+	l.tokens += tokens
+	for _, f := range facts {
+		k := l.kinds[f.kind]
+		k.told++
+		switch {
+		case f.in(summary):
+		case f.in(given):
+			k.lost++
+			k.back++
+		default:
+			k.lost++
+			left = append(left, f)
+		}
+		l.kinds[f.kind] = k
+	}
+	return left
+}
+
+// plantRules returns the messages with the planted rules between them, each said by the person in a message of its own.
+func plantRules(msgs []session.Message) (out []session.Message) {
+	for i, rule := range plantedRules {
+		from, to := i*len(msgs)/len(plantedRules), (i+1)*len(msgs)/len(plantedRules)
+		out = append(out, session.Message{
+			Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true, Parts: []session.Part{session.TextPart(rule)},
+		})
+		out = append(out, msgs[from:to]...)
+	}
+	return out
 }
 
 const kindRule = "rules"

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ import (
 var (
 	dataDir = flag.String("data", "", "folder of LoCoMo, LongMemEval and REALTALK, as published")
 	newer   = flag.Int("newer", 0, "add this many newer messages about other things")
-	half    = flag.String("half", "", "tune or held; without: held of the questions made from transcripts, both of memory")
+	half    = flag.String("half", "", "tune or held; without: held of the questions about transcripts, both of memory")
 )
 
 // TestSearchData prints how well questions find what answers them, beside plain FTS5.
@@ -34,7 +35,12 @@ func TestSearchData(t *testing.T) {
 		sets = readDatasets(t, *dataDir)
 	}
 	if *folder != "" {
-		sets = append(sets, madeQuestions(t, openRig(t).importTalks(t, *folder, leastTalk), *half))
+		talks := openRig(t).importTalks(t, *folder, 1)
+		if asked := askedQuestions(t, talks, *half); len(asked.questions) > 0 {
+			sets = append(sets, asked)
+		}
+		long := slices.DeleteFunc(talks, func(talk talk) bool { return len(talk.messages) < leastTalk })
+		sets = append(sets, madeQuestions(t, long, *half))
 	}
 	if len(sets) == 0 {
 		t.Skip("nothing to search: give -data DIR or -folder DIR")
@@ -261,14 +267,8 @@ func (p *plain) find(column, q, dialogue string, n int) (ids []string) {
 func (p *plain) sayings(q, dialogue string, n int) []string { return p.find("id", q, dialogue, n) }
 func (p *plain) talks(q, dialogue string, n int) []string   { return p.find("talk", q, dialogue, n) }
 
-// madeQuestions asks for messages of real transcripts by some of their rarer words, in other forms, and
-// by words said around them. Stretches of 20 messages are talks. Half of the questions, by their hash,
-// are for tuning.
-func madeQuestions(t testing.TB, talks []talk, half string) dataset {
-	set := dataset{name: "questions made from transcripts, " + cmp.Or(half, "held")}
-	random := rand.New(rand.NewPCG(3, 4))
-	in := map[string]int{}
-	var chats []chat
+// chatsOf cuts transcripts into chats of 20 messages.
+func chatsOf(talks []talk) (chats []chat) {
 	for n, talk := range talks {
 		for from := 0; from < len(talk.messages); from += 20 {
 			c := chat{dialogue: fmt.Sprint(n), id: fmt.Sprintf("%d/%d", n, from), at: time.Date(2025, 1, 1, n%24, 0, 0, 0, time.UTC).AddDate(0, 0, n)}
@@ -282,17 +282,59 @@ func madeQuestions(t testing.TB, talks []talk, half string) dataset {
 					continue
 				}
 				c.said = append(c.said, saying{fmt.Sprintf("%s:%d", c.id, i), string(m.Role), text})
-				for w := range maps.Keys(wordsOf(text)) {
-					in[w]++
-				}
 			}
 			if len(c.said) > 0 {
 				chats = append(chats, c)
 			}
 		}
 	}
-	set.chats = chats
-	for _, c := range chats {
+	return chats
+}
+
+// askedQuestions are questions that a person wrote about the sample transcripts, mostly in other words than
+// the answers', each with texts of the messages that answer it. Every second one is for tuning. Questions
+// whose answers are in none of the transcripts are left out.
+func askedQuestions(t testing.TB, talks []talk, half string) dataset {
+	set := dataset{name: "questions asked by a person, " + cmp.Or(half, "held"), chats: chatsOf(talks)}
+	for n, line := range strings.Split(strings.TrimSpace(string(testkit.Must(os.ReadFile("testdata/asked.tsv"))(t))), "\n") {
+		if (n%2 == 0) != (half == "tune") {
+			continue
+		}
+		text, answers, _ := strings.Cut(line, "\t")
+		q := question{text: text}
+		for _, c := range set.chats {
+			for _, s := range c.said {
+				if slices.ContainsFunc(strings.Split(answers, "|"), func(answer string) bool { return strings.Contains(s.text, answer) }) {
+					q.evidence = append(q.evidence, s.id)
+					if !slices.Contains(q.chats, c.id) {
+						q.chats = append(q.chats, c.id)
+					}
+				}
+			}
+		}
+		if len(q.evidence) == 0 {
+			set.skipped++
+			continue
+		}
+		set.questions = append(set.questions, q)
+	}
+	return set
+}
+
+// madeQuestions asks for messages of transcripts by some of their rarer words, in other forms, and by words
+// said around them. Half of the questions, by their hash, are for tuning.
+func madeQuestions(t testing.TB, talks []talk, half string) dataset {
+	set := dataset{name: "questions made from transcripts, " + cmp.Or(half, "held"), chats: chatsOf(talks)}
+	random := rand.New(rand.NewPCG(3, 4))
+	in := map[string]int{}
+	for _, c := range set.chats {
+		for _, s := range c.said {
+			for w := range maps.Keys(wordsOf(s.text)) {
+				in[w]++
+			}
+		}
+	}
+	for _, c := range set.chats {
 		for i, s := range c.said {
 			n := len(strings.Fields(s.text))
 			if n < 8 || n > 120 {

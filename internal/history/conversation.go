@@ -26,7 +26,7 @@ type Conversation struct {
 	// Passes tells of a message of the origin that a copy leaves out: what follows it there follows
 	// the message before it here. nil: none.
 	Passes func(m *session.Message) bool
-	// Silent says why nothing of the session is stored as long as it is set: nobody spoke yet.
+	// Silent says why nothing of the session is stored as long as it is set: no person or model spoke yet.
 	Silent string
 
 	in       *Intake
@@ -61,7 +61,7 @@ type Entry struct {
 	// Same asks that an entry of the origin with this key says the same and follows the same
 	// entry; else the key alone makes it a copy.
 	Same bool
-	// Copied is told that the entry is a copy of one that lies at a place, nil: nobody.
+	// Copied is called when the entry is a copy, with the original's place. It may be nil.
 	Copied func(of Place, d *Decoded)
 }
 

@@ -11,7 +11,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// members returns what stands in a document, as far as deep says by name that it is entered.
+// members returns the members of a document; it enters those that deep names.
 func members(text string, deep ...string) (all []string, err error) {
 	d := history.NewDocument(strings.NewReader(text), int64(len(text)))
 	if _, err := d.Enter(); err != nil {

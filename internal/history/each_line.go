@@ -13,13 +13,6 @@ import (
 	"sessiond/internal/session"
 )
 
-// FileLine is one line of a found file.
-type FileLine struct {
-	Number  int    // from 1
-	At, End int64  // offsets of its first byte, and behind its line feed
-	Bytes   []byte // without the line feed
-}
-
 // Replay reads a found file: read goes through it once, from its beginning, and adds what it finds
 // to the Intake. Codes: Invalid (it is no file, or empty).
 func Replay(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, now func() time.Time, emit func(Batch) error, read func(*Intake) error) ([]Problem, error) {
@@ -38,9 +31,8 @@ func Replay(ctx context.Context, source session.Source, found Found, cursor *Cur
 	return in.Finish()
 }
 
-// EachLine visits each line of the file, and says with At where it is. The visitor may keep the
-// bytes. Lines that hold nothing to visit are counted here: blank ones, those over MaxLine, which
-// are a problem too, and a torn last one.
+// EachLine visits each line of the file, and says with At where it is. Lines that hold nothing to
+// visit are counted here: blank ones, those over MaxLine, which are a problem too, and a torn last one.
 //
 // Lines behind what WaitFrom names wait.
 //
@@ -65,7 +57,6 @@ func (in *Intake) EachLine(visit func(FileLine) error) error {
 		case lineBlank:
 			in.Skip(SkipBlank, 1)
 		default:
-			l.Bytes = bytes.Clone(l.Bytes)
 			return visit(l)
 		}
 		return nil
@@ -73,7 +64,7 @@ func (in *Intake) EachLine(visit func(FileLine) error) error {
 }
 
 // Survey visits the lines that EachLine visits, and one that waits, and counts nothing: for a
-// look ahead. The bytes are good until the next line.
+// look ahead.
 func (in *Intake) Survey(visit func(FileLine) error) error {
 	return in.lines(func(l FileLine, state lineState) error {
 		if state != lineWhole && state != lineWaits {
@@ -103,33 +94,29 @@ const (
 )
 
 func (in *Intake) lines(visit func(FileLine, lineState) error) error {
-	lines := in.Lines()
-	for number := 1; ; number++ {
-		text, at, ended, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for l, err := range in.Lines() {
 		if err != nil {
 			return err
 		}
-		if number%256 == 0 && in.ctx.Err() != nil {
+		if l.Number%256 == 0 && in.ctx.Err() != nil {
 			return in.ctx.Err()
 		}
-		state := in.stateOf(text, lines.TooLarge(), ended)
-		pieces := [][]byte{text}
+		state := in.stateOf(l)
+		pieces := [][]byte{l.Bytes}
 		if state == lineWhole || state == lineWaits {
-			pieces = Objects(text)
+			pieces = Objects(l.Bytes)
 		}
 		for i, piece := range pieces {
-			line := FileLine{Number: number, At: at, End: at + int64(len(piece)), Bytes: piece}
-			if at = line.End; i == len(pieces)-1 {
-				line.End = lines.Offset()
+			line := FileLine{Number: l.Number, At: l.At, End: l.At + int64(len(piece)), Bytes: piece}
+			if l.At = line.End; i == len(pieces)-1 {
+				line.End = l.End
 			}
 			if err := visit(line, state); err != nil {
 				return err
 			}
 		}
 	}
+	return nil
 }
 
 // Objects splits a line that holds several whole JSON objects, as a program writes them that goes
@@ -158,10 +145,11 @@ func isObject(line []byte) bool {
 	return value.Kind() == '{' && value.IsValid(lenient, jsontext.AllowDuplicateNames(true))
 }
 
-func (in *Intake) stateOf(text []byte, tooLarge, ended bool) lineState {
-	if !ended {
+func (in *Intake) stateOf(l FileLine) lineState {
+	tooLarge := l.Bytes == nil
+	if !l.Ended {
 		switch {
-		case tooLarge || !isObject(text) && len(Objects(text)) == 1:
+		case tooLarge || !isObject(l.Bytes) && len(Objects(l.Bytes)) == 1:
 			return lineTorn
 		case !in.Quiet():
 			return lineWaits
@@ -170,7 +158,7 @@ func (in *Intake) stateOf(text []byte, tooLarge, ended bool) lineState {
 	switch {
 	case tooLarge:
 		return lineTooLarge
-	case len(bytes.TrimSpace(Unmarked(text))) == 0:
+	case len(bytes.TrimSpace(Unmarked(l.Bytes))) == 0:
 		return lineBlank
 	}
 	return lineWhole

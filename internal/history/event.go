@@ -12,6 +12,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
 
@@ -53,10 +54,10 @@ func decodeEvent[T any, P eventOf[T]](l FileLine) (p P, id string) {
 	switch {
 	case err != nil || !ok:
 		e.Wrong = "not a JSON object of a known form, or a name occurs twice"
-	case DeeperThan(l.Bytes, MaxDepth):
+	case wire.DeeperThan(l.Bytes, MaxDepth):
 		e.Wrong = "nested too deep"
 	}
-	return p, PlainText(id)
+	return p, Plain(id)
 }
 
 // headLines is how many lines FirstEvent searches.
@@ -66,7 +67,6 @@ const headLines = 256
 func FirstEvent[T any, P eventOf[T]](in *Intake, wanted func(P) bool) (first P, err error) {
 	end := errors.New("end of the search")
 	err = in.Survey(func(l FileLine) error {
-		l.Bytes = bytes.Clone(l.Bytes)
 		p, _ := decodeEvent[T, P](l)
 		if e, _, _, _ := p.Head(); e.Wrong == "" && wanted(p) {
 			first = p

@@ -9,7 +9,7 @@ import (
 )
 
 // Open opens a file for reading, links followed. What is no file is refused before it is
-// opened: a named pipe would wait for somebody to write into it, for ever. The info is of the
+// opened: opening a named pipe blocks until another process writes. The info is of the
 // file that was opened. Codes: Invalid.
 func Open(path string) (*os.File, os.FileInfo, error) {
 	info, err := os.Stat(path)

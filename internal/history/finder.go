@@ -155,11 +155,6 @@ func (f *Finder) SortByName() {
 	})
 }
 
-// SortByTime puts what changed last at the end.
-func (f *Finder) SortByTime() {
-	slices.SortStableFunc(f.Found, func(a, b Found) int { return a.ModifiedAt.Compare(b.ModifiedAt) })
-}
-
 // Problem notes what could not be read.
 func (f *Finder) Problem(path string, err error) {
 	f.Problems = append(f.Problems, Problem{Path: path, Error: Reason(err)})

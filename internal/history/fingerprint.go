@@ -18,11 +18,7 @@ func Fingerprint(o Object, drop ...string) string {
 	o = o.Without(drop...)
 	d := decoders.Get().(*jsontext.Decoder)
 	defer decoders.Put(d)
-	size := 0
-	for _, f := range o {
-		size += len(f.Raw) + 2*len(f.Key) + 16
-	}
-	p := print{out: make([]byte, 0, size)}
+	var p print
 	p.members(func(yield func(key string, value func())) {
 		for _, f := range o {
 			yield(f.Key, func() {
@@ -101,20 +97,14 @@ func (p *print) members(each func(yield func(key string, value func()))) {
 		p.out = append(p.out, ',')
 		all = append(all, member{key, from, len(p.out)})
 	})
-	inOrder := true
-	for i := 1; i < len(all); i++ {
-		inOrder = inOrder && all[i-1].key < all[i].key
-	}
-	if !inOrder {
-		slices.SortStableFunc(all, func(a, b member) int { return strings.Compare(a.key, b.key) })
-		var sorted []byte
-		for i, m := range all {
-			if i+1 == len(all) || all[i+1].key != m.key {
-				sorted = append(sorted, p.out[m.from:m.to]...)
-			}
+	slices.SortStableFunc(all, func(a, b member) int { return strings.Compare(a.key, b.key) })
+	var sorted []byte
+	for i, m := range all {
+		if i+1 == len(all) || all[i+1].key != m.key {
+			sorted = append(sorted, p.out[m.from:m.to]...)
 		}
-		p.out = append(p.out[:begin], sorted...)
 	}
+	p.out = append(p.out[:begin], sorted...)
 	p.out = append(p.out, '}')
 }
 

@@ -46,9 +46,9 @@ type Follower struct {
 	// in its places.
 	Paths func(ctx context.Context, source session.Source) ([]string, error)
 
-	// Done is called with what was imported, or could not be; nil: nobody.
+	// Done is called with what was imported, or could not be. It may be nil.
 	Done func(source session.Source, a Accounting)
-	// Failed is called when the store failed. The follower tries again. nil: nobody.
+	// Failed is called when the store failed. The follower tries again. It may be nil.
 	Failed func(err error)
 
 	// Now and After are the clock; nil: time's.
@@ -293,11 +293,11 @@ func (f *Follower) wakeForks(ctx context.Context, s *followed) error {
 	here := map[string]bool{}
 	for path, origin := range s.awaits {
 		if _, looked := here[origin]; !looked {
-			_, err := f.Importer.Store.SessionBySource(ctx, s.Name(), origin)
-			if err != nil && session.CodeOf(err) != session.NotFound {
+			found, err := orNone(f.Importer.Store.SessionBySource(ctx, s.Name(), origin))
+			if err != nil {
 				return err
 			}
-			here[origin] = err == nil
+			here[origin] = found != nil
 		}
 		if _, changed := s.changed[path]; here[origin] && !changed {
 			s.changed[path] = true

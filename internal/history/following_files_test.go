@@ -25,7 +25,7 @@ func writers() []*writer {
 	return []*writer{writesPi(), writesOpenClaw(), writesClaudeCode(), writesCodex(), writesGoose(), writesOpencode(), writesCopilotCLI(), writesQwenCode(), omp, kilo}
 }
 
-// says is what somebody says who never says the same twice.
+// says returns a text that is different each time.
 func (w *writing) says() string { return fmt.Sprintf("said %d", w.fresh()) }
 
 var words = regexp.MustCompile(`said \d+`)

@@ -58,7 +58,7 @@ type writer struct {
 	change func(w *writing, f *file, at int) // changes a line where it stands; nil: the program never does
 }
 
-// writing is a program at work, with somebody who looks at what it wrote after each step.
+// writing is a program at work; a check follows each step.
 type writing struct {
 	*testing.T
 	*writer

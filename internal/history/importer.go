@@ -32,7 +32,7 @@ type Importer struct {
 	Store Store
 
 	// Serving says that a daemon serves requests from the same database: a pause of 5 ms follows
-	// each commit, so that nobody waits for more than one.
+	// each commit, so that a request waits for one commit at most.
 	Serving bool
 
 	// Price sets the cost of a call from the catalogue where it has none; nil: it stays unknown.
@@ -45,11 +45,11 @@ type Importer struct {
 	Now func() time.Time
 
 	// Changed is called when new messages of a session were committed, with the session as it is then;
-	// nil: nobody.
+	// It may be nil.
 	Changed func(session.Session)
 
 	// Progress is called when a batch is committed, with an estimate of the bytes of the found
-	// thing that it stands for. Together these are the thing's size. nil: nobody.
+	// thing that it stands for. Together these are the thing's size. It may be nil.
 	Progress func(found Found, bytes int64)
 }
 
@@ -97,8 +97,8 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (tot
 	return total, ctx.Err()
 }
 
-// rememberRoots stores the folders that somebody named, or the program's places if nobody named
-// any: what appears there is followed. A file is followed because it was read.
+// rememberRoots stores the folders that the user named, else the program's places: the daemon
+// follows them. A file is followed because it was read.
 func (im *Importer) rememberRoots(ctx context.Context, source Source, roots []string, found []Found) error {
 	named := len(roots) > 0
 	if !named {
@@ -142,7 +142,7 @@ func newReading(im *Importer, source Source, found Found) *reading {
 	return &reading{Importer: im, source: source, found: found, done: newAccounting(source, found.Path)}
 }
 
-// barren reports the roots under which nothing was found: whoever named them expects something.
+// barren reports the named roots under which nothing was found.
 func barren(source Source, roots []string, found []Found, problems []Problem) []Problem {
 	var told []string
 	for _, f := range found {

@@ -271,7 +271,7 @@ func TestImporterPausesAfterEachCommitWhileADaemonServes(t *testing.T) {
 	}
 }
 
-// The source is told at once, and what it emits after a refusal is not stored.
+// The source gets the error at once, and batches that it emits after a refusal are not stored.
 func TestRefusedBatchEndsItsFile(t *testing.T) {
 	const batches = 4
 	for refused := range batches {

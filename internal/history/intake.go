@@ -9,6 +9,7 @@ import (
 	"hash"
 	"hash/maphash"
 	"io"
+	"iter"
 	"os"
 	"time"
 
@@ -207,6 +208,9 @@ func (in *Intake) SkipAll(reason string, n int) {
 // Count adds records that belong to the thing, beside those of its entries.
 func (in *Intake) Count(records Records) { in.records.Add(records) }
 
+// CountSession counts a session among those that were found, for a reader that needs no Part for it.
+func (in *Intake) CountSession() { in.sessions++ }
+
 // Mark puts a mark of the thing's state into the cursor, as its hash; for one that is no file.
 func (in *Intake) Mark(hash string) { in.cursor.Hash = hash }
 
@@ -216,8 +220,8 @@ func (in *Intake) Emit(b Batch) error { return in.emit(b) }
 // Unpacked says how many bytes can be read of a file that is compressed.
 func (in *Intake) Unpacked(size int64) { in.length = size }
 
-// Lines reads the file's lines from the first, counting nothing.
-func (in *Intake) Lines() *Lines { return NewLines(in.file, 0, in.length) }
+// Lines yields the lines of the file, and counts nothing.
+func (in *Intake) Lines() iter.Seq2[FileLine, error] { return Lines(in.file, in.length) }
 
 // Import counts records that became a part of the session itself, as a header does.
 func (in *Intake) Import(n int) {
@@ -426,6 +430,22 @@ func (in *Intake) Part(id, mark string) (*Intake, error) {
 		return in.emit(b)
 	}
 	return part, nil
+}
+
+// ReadPart imports a part whose rows were read with err. If the rows are damaged, that is a problem, and
+// the next part can be read.
+func (in *Intake) ReadPart(part *Intake, id string, err error, read func() error) error {
+	if session.CodeOf(SQLiteError(err)) == session.Invalid {
+		in.Problem(0, "session "+id+": "+Reason(err))
+		return nil
+	}
+	if err == nil {
+		err = read()
+	}
+	if err != nil {
+		return err
+	}
+	return in.FinishPart(part)
 }
 
 // FinishPart stores what is left of a part. If something in it waits, it is read again.

@@ -38,30 +38,11 @@ func Text(raw []byte) (text string, exact bool) {
 	return text, err == nil
 }
 
-// Plain makes bytes that are no valid UTF-8, or hold NUL, storable as text.
-func Plain(b []byte) string { return PlainText(string(b)) }
-
-// PlainText is Plain of a text; most are storable as they are.
-func PlainText(s string) string {
+// Plain makes text that is no valid UTF-8, or holds NUL, storable; most is storable as it is.
+func Plain[T ~string | ~[]byte](text T) string {
+	s := string(text)
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s
 	}
 	return strings.ReplaceAll(strings.ToValidUTF8(s, string(utf8.RuneError)), "\x00", string(utf8.RuneError))
-}
-
-// DeeperThan reports whether objects and arrays in valid JSON are nested deeper than depth.
-func DeeperThan(raw []byte, depth int) bool {
-	return bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) > depth && Depth(raw) > depth
-}
-
-// Depth tells how deep the objects and arrays in valid JSON are nested.
-func Depth(raw []byte) int {
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw), lenient, jsontext.AllowDuplicateNames(true))
-	deepest := 0
-	for {
-		if _, err := d.ReadToken(); err != nil {
-			return deepest
-		}
-		deepest = max(deepest, d.StackDepth())
-	}
 }

@@ -14,13 +14,11 @@ type known struct {
 }
 
 func (k known) Session(ctx context.Context, source session.Source, sourceID string) (*session.Session, error) {
-	found, err := k.store.SessionBySource(ctx, source, sourceID)
-	return orNone(found, err)
+	return orNone(k.store.SessionBySource(ctx, source, sourceID))
 }
 
 func (k known) SessionByID(ctx context.Context, id session.ID) (*session.Session, error) {
-	found, err := k.store.Session(ctx, id)
-	return orNone(found, err)
+	return orNone(k.store.Session(ctx, id))
 }
 
 func orNone(found session.Session, err error) (*session.Session, error) {

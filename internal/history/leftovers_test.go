@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	fmt.Println(p.dir)
-	_, _ = io.Copy(io.Discard, os.Stdin) // until nobody is there any more
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it
 }
 
 // The copies of the dead go, those of the living stay, and so does what is no copy.

@@ -23,20 +23,13 @@ func Unmarked(line []byte) []byte { return bytes.TrimPrefix(line, []byte("\ufeff
 // ParseLine reads a line that is one JSON object, Unmarked. Bytes that are no UTF-8 are replaced
 // for reading; exact says that there were none.
 func ParseLine(line []byte) (o Object, exact, ok bool) {
-	o, _, exact, ok = ParseEnvelope(line, "")
-	return o, exact, ok
-}
-
-// ParseEnvelope is ParseLine for an object that wraps another one under a name: it parses both in
-// one pass. inner is nil where there is no object of that name, or an empty one.
-func ParseEnvelope(line []byte, name string) (o, inner Object, exact, ok bool) {
 	line = Unmarked(line)
 	exact = utf8.Valid(line)
 	if !exact {
 		line = bytes.ToValidUTF8(line, []byte(string(utf8.RuneError)))
 	}
-	o, inner, ok = parseObject(line, name, lenient)
-	return o, inner, exact, ok
+	o, ok = ParseObject(line)
+	return o, exact, ok
 }
 
 // Verbatim keeps a line as text, out of the context, with why it could not be taken apart.

@@ -2,73 +2,56 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
+	"iter"
 )
 
-// Lines reads a file of lines.
-type Lines struct {
-	in     *bufio.Reader
-	buffer []byte
-	offset int64
-	large  bool
-	size   int64
+// FileLine is one line of a file.
+type FileLine struct {
+	Number  int    // from 1
+	At, End int64  // offsets of its first byte, and behind its line feed
+	Ended   bool   // by a line feed
+	Bytes   []byte // without the line feed; nil if the line is over MaxLine
 }
 
-const (
-	readSize   = 64 << 10
-	keepBuffer = 1 << 20 // a line's buffer above this is not kept for the next line
-)
+const readSize = 64 << 10
 
-// NewLines reads the bytes of in from offset up to end.
-func NewLines(in io.ReaderAt, offset, end int64) *Lines {
-	return &Lines{in: bufio.NewReaderSize(io.NewSectionReader(in, offset, end-offset), readSize), offset: offset}
-}
-
-// Next returns the next line without its line feed, the offset of its first byte, and whether
-// the line feed was there. The bytes are good until the next call. Of a line over MaxLine the
-// rest is passed over: TooLarge tells. At the end err is io.EOF.
-func (l *Lines) Next() (line []byte, at int64, ended bool, err error) {
-	if cap(l.buffer) > keepBuffer {
-		l.buffer = nil
+// Lines yields the lines of a file up to an offset.
+func Lines(file io.ReaderAt, end int64) iter.Seq2[FileLine, error] {
+	return func(yield func(FileLine, error) bool) {
+		in := bufio.NewReaderSize(io.NewSectionReader(file, 0, end), readSize)
+		for number, at := 1, int64(0); ; number++ {
+			l := FileLine{Number: number, At: at, End: at}
+			err := l.read(in)
+			if errors.Is(err, io.EOF) {
+				if l.End == at {
+					return
+				}
+				err = nil
+			}
+			if !yield(l, err) || err != nil {
+				return
+			}
+			at = l.End
+		}
 	}
-	l.buffer, l.large, l.size = l.buffer[:0], false, 0
-	at = l.offset
+}
+
+func (l *FileLine) read(in *bufio.Reader) error {
 	for {
-		chunk, err := l.in.ReadSlice('\n')
-		l.offset += int64(len(chunk))
-		l.size += int64(len(chunk))
-		if err == nil && l.size == int64(len(chunk)) {
-			l.size--
-			return chunk[:len(chunk)-1], at, true, nil
+		chunk, err := in.ReadSlice('\n')
+		if l.End += int64(len(chunk)); l.End-l.At > MaxLine+1 {
+			l.Bytes = nil
+		} else {
+			l.Bytes = append(l.Bytes, chunk...)
 		}
-		if l.large = l.size > MaxLine+1; !l.large {
-			l.buffer = append(l.buffer, chunk...)
-		}
-		switch {
-		case err == nil:
-			l.size--
-			if l.large {
-				return nil, at, true, nil
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			if l.Ended = err == nil; l.Ended {
+				l.Bytes = bytes.TrimSuffix(l.Bytes, []byte{'\n'})
 			}
-			return l.buffer[:len(l.buffer)-1], at, true, nil
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF) && l.size > 0:
-			if l.large {
-				return nil, at, false, nil
-			}
-			return l.buffer, at, false, nil
-		default:
-			return nil, at, false, err
+			return err
 		}
 	}
 }
-
-// TooLarge reports whether the line that Next gave last is over MaxLine: its bytes were not read.
-func (l *Lines) TooLarge() bool { return l.large }
-
-// Size returns the size of the line that Next gave last, in bytes.
-func (l *Lines) Size() int { return int(l.size) }
-
-// Offset is the place after the line that Next gave last.
-func (l *Lines) Offset() int64 { return l.offset }

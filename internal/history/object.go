@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
 
@@ -30,76 +31,44 @@ func Member(key string, value any) Field {
 
 // ParseObject reads one JSON object, in UTF-8, that fills raw but for white space. ok is
 // false for anything else, also for one with a name that occurs twice.
-func ParseObject(raw []byte) (o Object, ok bool) {
-	o, _, ok = parseObject(raw, "", lenient)
-	return o, ok
-}
+func ParseObject(raw []byte) (o Object, ok bool) { return parseObject(raw, lenient) }
 
 // Fields is ParseObject for bytes that are known to be valid JSON, as all values in an
 // Object are.
 func Fields(raw []byte) (o Object, ok bool) {
-	o, _, ok = parseObject(raw, "", lenient, jsontext.AllowDuplicateNames(true))
-	return o, ok
+	return parseObject(raw, lenient, jsontext.AllowDuplicateNames(true))
 }
 
-// parseObject parses an object and, in the same pass, the object under the name inside.
-func parseObject(raw []byte, inside string, options ...jsontext.Options) (o, inner Object, ok bool) {
+func parseObject(raw []byte, options ...jsontext.Options) (o Object, ok bool) {
 	d := decoders.Get().(*jsontext.Decoder)
 	defer decoders.Put(d)
 	d.Reset(bytes.NewBuffer(raw), options...)
 	if d.PeekKind() != '{' {
-		return nil, nil, false
+		return nil, false
 	}
-	if o, inner, ok = readMembers(d, raw, inside); !ok {
-		return nil, nil, false
-	}
-	_, err := d.ReadToken()
-	return o, inner, errors.Is(err, io.EOF)
-}
-
-// readMembers parses the object of raw that the decoder is at.
-func readMembers(d *jsontext.Decoder, raw []byte, inside string) (o, inner Object, ok bool) {
-	if _, err := d.ReadToken(); err != nil {
-		return nil, nil, false
-	}
-	o = make(Object, 0, usualFields)
+	_, _ = d.ReadToken()
 	for d.PeekKind() != '}' {
 		name, err := d.ReadValue()
 		if err != nil {
-			return nil, nil, false
+			return nil, false
 		}
 		key, _ := Text(name)
-		if inside != "" && key == inside && d.PeekKind() == '{' {
-			from := int(d.InputOffset())
-			from += bytes.IndexByte(raw[from:], '{')
-			if inner, _, ok = readMembers(d, raw, ""); !ok {
-				return nil, nil, false
-			}
-			end := int(d.InputOffset())
-			o = append(o, Field{Key: key, Raw: json.RawMessage(raw[from:end:end])})
-			continue
-		}
 		value, err := d.ReadValue()
 		if err != nil {
-			return nil, nil, false
+			return nil, false
 		}
 		end := int(d.InputOffset())
 		o = append(o, Field{Key: key, Raw: json.RawMessage(raw[end-len(value) : end : end])})
 	}
 	if _, err := d.ReadToken(); err != nil {
-		return nil, nil, false
+		return nil, false
 	}
-	if len(o) == 0 {
-		o = nil
-	}
-	return o, inner, true
+	_, err := d.ReadToken()
+	return o, errors.Is(err, io.EOF)
 }
 
 // decoders are used again: a transcript has millions of objects.
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
-
-// usualFields is how many fields most objects of a transcript have at most.
-const usualFields = 8
 
 // Elements returns the values of an array in bytes that are known to be valid JSON.
 func Elements(raw []byte) (elements []json.RawMessage, ok bool) {
@@ -147,36 +116,12 @@ func (o Object) Inner(key string) Object {
 
 // Without returns the fields whose names are not among keys.
 func (o Object) Without(keys ...string) Object {
-	if !o.hasOneOf(keys) {
-		return o
-	}
-	rest := make(Object, 0, len(o)-1)
-next:
-	for _, f := range o {
-		for _, key := range keys {
-			if f.Key == key {
-				continue next
-			}
-		}
-		rest = append(rest, f)
-	}
-	return rest
-}
-
-func (o Object) hasOneOf(keys []string) bool {
-	for i := range o {
-		for _, key := range keys {
-			if o[i].Key == key {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.DeleteFunc(slices.Clone(o), func(f Field) bool { return slices.Contains(keys, f.Key) })
 }
 
 // With returns the object with one field more, or with that field's value replaced.
 func (o Object) With(key string, raw []byte) Object {
-	return append(slices.Clip(o.Without(key)), Field{Key: key, Raw: raw})
+	return append(o.Without(key), Field{Key: key, Raw: raw})
 }
 
 // WithRest returns the object with a field for the members of another object, unless it has none.
@@ -192,16 +137,12 @@ func (o Object) JSON() session.JSON {
 	if len(o) == 0 {
 		return nil
 	}
-	size := 2
-	for i := range o {
-		size += len(o[i].Key) + len(o[i].Raw) + 4
-	}
-	b := append(make([]byte, 0, size), '{')
+	b := []byte{'{'}
 	for i := range o {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendName(b, o[i].Key)
+		b = wire.AppendText(b, o[i].Key)
 		b = append(append(b, ':'), o[i].Raw...)
 	}
 	return append(b, '}')
@@ -213,37 +154,4 @@ func (o Object) Whole() json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return json.RawMessage(o.JSON())
-}
-
-// JSONAs returns what JSON writes: raw, of which the object was read, where that is spelled so.
-func (o Object) JSONAs(raw []byte) []byte {
-	size := len(`{}`) - len(`,`)
-	for i := range o {
-		if !isPlainName(o[i].Key) {
-			return o.JSON()
-		}
-		size += len(o[i].Key) + len(o[i].Raw) + len(`"":,`)
-	}
-	if len(o) == 0 || len(raw) != size { // there are escapes, or white space
-		return o.JSON()
-	}
-	return raw
-}
-
-// appendName writes a name as JSON. Most are words, which need no encoder.
-func appendName(b []byte, name string) []byte {
-	if !isPlainName(name) {
-		return append(b, session.JSONOf(name)...)
-	}
-	return append(append(append(b, '"'), name...), '"')
-}
-
-// isPlainName reports whether a name is the same in JSON.
-func isPlainName(name string) bool {
-	for i := range len(name) {
-		if c := name[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
 }

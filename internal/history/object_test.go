@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"sessiond/internal/dialect/wire"
 
 	"pgregory.net/rapid"
 )
@@ -54,7 +55,7 @@ func FuzzObject(f *testing.F) {
 		if !ok {
 			return
 		}
-		if Depth(data) < 1 {
+		if wire.Depth(data) < 1 {
 			t.Error("an object has a depth")
 		}
 		for _, field := range o {
@@ -83,7 +84,7 @@ func TestObjectOfManyEscapes(t *testing.T) {
 	const n = 1 << 20
 	raw := []byte(`{"a":"` + strings.Repeat(`\n\"`, n) + `","b":1}`)
 	o := mustObject(t, raw) // takes minutes if it is quadratic
-	if len(o.String("a")) != 2*n || string(o.Get("b")) != "1" || Depth(raw) != 1 {
+	if len(o.String("a")) != 2*n || string(o.Get("b")) != "1" || wire.Depth(raw) != 1 {
 		t.Errorf("%d bytes, then %s", len(o.String("a")), o.Get("b"))
 	}
 }
@@ -114,7 +115,7 @@ func TestDeepNestingIsInvalid(t *testing.T) {
 	if !Valid(nested(10_000)) || Valid(nested(10_001)) {
 		t.Error("the limit is not 10,000 levels")
 	}
-	if DeeperThan(nested(500), 500) || !DeeperThan(nested(500), 499) || DeeperThan([]byte(`[[],[],[]]`), 2) {
+	if wire.DeeperThan(nested(500), 500) || !wire.DeeperThan(nested(500), 499) || wire.DeeperThan([]byte(`[[],[],[]]`), 2) {
 		t.Error("the depth is wrong")
 	}
 }
@@ -176,27 +177,20 @@ func TestLines(t *testing.T) {
 			data = append(append(data, bytes.Repeat([]byte{'x'}, n)...), '\n')
 		}
 		data = append(data, rapid.SampledFrom([]string{"", "tail", strings.Repeat("t", readSize)}).Draw(rt, "tail")...)
-		from := rapid.IntRange(0, len(data)).Draw(rt, "from")
-		lines := NewLines(bytes.NewReader(data), int64(from), int64(len(data)))
 		var got []byte
-		for {
-			line, at, ended, err := lines.Next()
-			if errors.Is(err, io.EOF) {
-				break
+		for line, err := range Lines(bytes.NewReader(data), int64(len(data))) {
+			if err != nil || int(line.At) != len(got) {
+				rt.Fatalf("at %d, %v", line.At, err)
 			}
-			if err != nil || int(at) != from+len(got) {
-				rt.Fatalf("at %d, %v", at, err)
-			}
-			got = append(got, line...)
-			if ended {
+			if got = append(got, line.Bytes...); line.Ended {
 				got = append(got, '\n')
 			}
-			if int(lines.Offset()) != from+len(got) {
-				rt.Fatalf("offset %d", lines.Offset())
+			if int(line.End) != len(got) {
+				rt.Fatalf("end %d", line.End)
 			}
 		}
-		if !bytes.Equal(got, data[from:]) {
-			rt.Fatalf("%d bytes of %d", len(got), len(data)-from)
+		if !bytes.Equal(got, data) {
+			rt.Fatalf("%d bytes of %d", len(got), len(data))
 		}
 	})
 }

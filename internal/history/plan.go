@@ -57,7 +57,7 @@ func (im *Importer) Plan(ctx context.Context, source Source, found []Found) (p P
 		switch {
 		case cursorOf(cursor) != nil: // at least one has changed
 			n = max(min(first, all-sessionsOf(cursor)), 1)
-		case first == 0 && named && !withFresh: // only copies, which nobody has compared yet
+		case first == 0 && named && !withFresh: // only copies, which no import has compared yet
 			n = 1
 		}
 		for _, id := range ids {

@@ -20,7 +20,7 @@ type Prints struct {
 type Printed struct {
 	Place        // of its first message
 	Last  string // key of its last message
-	Print string // "": nobody knows any more
+	Print string // "": not kept
 
 	taken bool
 }

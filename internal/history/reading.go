@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -94,25 +93,16 @@ func (r *reading) missingOrigin(ctx context.Context, c *Cursor) (string, error) 
 	if origin == "" {
 		return "", nil
 	}
-	_, err := r.Store.SessionBySource(ctx, c.Source, origin)
-	switch {
-	case err == nil:
-		return "", nil
-	case session.CodeOf(err) == session.NotFound:
-		return origin, nil
+	here, err := orNone(r.Store.SessionBySource(ctx, c.Source, origin))
+	if err != nil || here != nil {
+		return "", err
 	}
-	return "", err
+	return origin, nil
 }
 
 // awaitedOrigin returns the source id of the missing session that a cursor names, "" if none.
 func awaitedOrigin(c *Cursor) string {
-	var state struct {
-		Awaits string `json:"awaits"`
-	}
-	if c == nil || !bytes.Contains(c.State, []byte(`"awaits"`)) || json.Unmarshal(c.State, &state) != nil {
-		return ""
-	}
-	return state.Awaits
+	return readCursorState(c).Awaits
 }
 
 // emit commits a batch. The source may reuse the batch's slices afterwards.

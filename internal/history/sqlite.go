@@ -285,7 +285,7 @@ func (s *SQLite) EachRow(ctx context.Context, table string, columns []string, cl
 		var row Row
 		for i, value := range values {
 			if text, ok := value.(string); ok {
-				row = append(row, Column{columns[i], PlainText(text)})
+				row = append(row, Column{columns[i], Plain(text)})
 			}
 		}
 		return visit(row)

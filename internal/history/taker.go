@@ -2,13 +2,13 @@ package history
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
 
@@ -41,17 +41,10 @@ func (t *Taker) Base64(key string) (data []byte, ok bool) {
 	if len(raw) < 3 || raw[0] != '"' || bytes.IndexByte(raw, '\\') >= 0 {
 		return nil, false
 	}
-	if data, ok = DecodeBase64(raw[1 : len(raw)-1]); ok {
+	if data, ok = wire.Base64(string(raw[1 : len(raw)-1])); ok {
 		t.Take(key)
 	}
 	return data, ok
-}
-
-// DecodeBase64 decodes what encodes to the same text again; not nothing.
-func DecodeBase64(encoded []byte) (data []byte, ok bool) {
-	data = make([]byte, base64.StdEncoding.DecodedLen(len(encoded)))
-	n, err := base64.StdEncoding.Strict().Decode(data, encoded)
-	return data[:n], err == nil && n > 0 && base64.StdEncoding.EncodedLen(n) == len(encoded)
 }
 
 // MediaKind returns the kind of part that a media type makes.
@@ -70,19 +63,19 @@ func RawPart(name string, raw []byte) session.Part {
 	return session.Part{Kind: session.PartData, Extra: Object{{Key: name, Raw: raw}}.JSON()}
 }
 
-// Array writes values as a JSON array.
-func Array(values []json.RawMessage) []byte {
-	list := []byte{'['}
-	for i, v := range values {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = append(list, v...)
+// ArgumentsOf returns a call's arguments as an object, as the programs keep them; any other text becomes a
+// field of one.
+func ArgumentsOf(p *session.Part) json.RawMessage {
+	if _, ok := ParseObject([]byte(p.Arguments)); ok {
+		return json.RawMessage(p.Arguments)
 	}
-	return append(list, ']')
+	if p.Arguments == "" {
+		return json.RawMessage("{}")
+	}
+	return Object{Member("arguments", p.Arguments)}.Whole()
 }
 
-// Number reads a JSON number, or a number that somebody wrote as text.
+// Number parses a JSON number, or a number in a JSON string.
 func Number(raw []byte) (n float64, ok bool) {
 	if text, is := Text(raw); is {
 		raw = []byte(text)

@@ -21,12 +21,12 @@ var wrongs = []string{
 	"a name twice", "no end of the last line", "two objects on a line", "an unknown type", "an unknown version", "a newer database", "a corrupt database", "a locked database", "a table missing", "a column missing",
 }
 
-// wrong is one of them: a file, and what is told of it.
+// wrong is one of them: a file, and what the import reports of it.
 type wrong struct {
 	kind string
 	file string // its name; a database's text is SQL
 	text string
-	says string // of the first problem; "": nothing is told
+	says string // of the first problem; "": there is none
 	line int    // of it; 0: the whole file, or a row
 	cut  int    // a database of which only so many bytes are there
 	new  int    // sessions of it that come in all the same; 0: not compared
@@ -159,7 +159,7 @@ func lock(t *testing.T, path string) (unlock func()) {
 	}
 }
 
-// A folder that cannot be read is told, one that leads back to itself ends, and what is found by
+// A folder that cannot be read is reported, one that leads back to itself ends, and what is found by
 // two names is one.
 func TestFoldersOfEveryProgram(t *testing.T) {
 	effort.NotShort(t, "one goroutine reads each file")
@@ -190,7 +190,7 @@ func TestFoldersOfEveryProgram(t *testing.T) {
 }
 
 // Named pipes and folders that have the names of histories are no histories. Who opened such a
-// pipe would wait for ever for somebody to write into it.
+// pipe would block until another process writes.
 func TestPipesOfEveryProgram(t *testing.T) {
 	effort.NotShort(t, "one goroutine reads each file")
 	for _, p := range programs(t) {
@@ -216,7 +216,7 @@ func TestPipesOfEveryProgram(t *testing.T) {
 			if done := h.Import(dir, good); !goodIsThere(h) {
 				t.Errorf("the rest did not go on: %+v", done)
 			}
-			for _, name := range named { // by its name it is told
+			for _, name := range named { // named itself, it is reported
 				if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
 					if done := h.Import(filepath.Join(dir, name)); len(done.Errors) == 0 {
 						t.Errorf("nothing is told of %s", name)

@@ -54,7 +54,7 @@ func TestModelTitleReplacesOnlyTheFirstMessage(t *testing.T) {
 	for _, c := range []struct {
 		name, want, source string
 		err                error
-		before, meanwhile  bool // somebody names the session
+		before, meanwhile  bool // a person names the session
 	}{
 		{name: "named by the model", want: "Prices of CompanyB", source: "model"},
 		{name: "the model fails", want: "What does CompanyB ask for?", source: "first_message", err: errors.New("no answer")},
@@ -75,7 +75,7 @@ func TestModelTitleReplacesOnlyTheFirstMessage(t *testing.T) {
 				model.meanwhile = rename
 			}
 			titles := &Titles{Store: s, Model: model}
-			for range 2 { // a second time asks nobody once there is a title
+			for range 2 { // the second run makes no request once there is a title
 				if err := titles.Title(t.Context(), id); !errors.Is(err, c.err) {
 					t.Fatal(err)
 				}

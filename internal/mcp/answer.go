@@ -16,7 +16,7 @@ const (
 	defaultTokens = 2000
 	leastTokens   = 500
 	mostTokens    = 10_000
-	frameTokens   = 175 // for the tags, the first line and the notes of an answer
+	frameTokens   = 200 // for the tags, the first line and the notes of an answer
 	frameOfQuote  = 45  // for the id, the speaker and the time of a passage, and a note that it is cut
 )
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/memory"
 	"sessiond/internal/redact"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -64,7 +65,9 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 		}
 		var passages []string
 		for _, p := range hit.Passages {
-			passages = append(passages, c.quote(p.MessageID, string(p.Role), p.CreatedAt, transcript.Clean(p.Snippet)))
+			if m, err := c.Store.Message(ctx, p.MessageID); err == nil { // else purged meanwhile
+				passages = append(passages, c.quote(p.MessageID, transcript.SpeakerLabel(&m), p.CreatedAt, transcript.Clean(p.Snippet)))
+			}
 		}
 		if left > 0 || !c.addSession(c.describe(&sess), passages) {
 			left++
@@ -82,7 +85,7 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 	}
 	c.say("%d session(s)%s, %s first.", shown, c.where(), order)
 	for _, m := range found.Missing {
-		if len(c.Exclude) == 0 || m.Searched { // else it may be a word of what is private
+		if len(c.Exclude) == 0 { // else it may be a word of what is private
 			c.note("No message has %q%s.", transcript.OneLine(m.Word, 60), instead(m))
 		}
 	}
@@ -128,6 +131,7 @@ func (c *call) alike() string {
 
 type fileArgs struct {
 	common
+	ownSession
 	Path    string `json:"path" jsonschema:"a file or folder, absolute or in the project; a deleted or moved one by its old path"`
 	Changed bool   `json:"changed,omitempty" jsonschema:"only sessions that changed it, not those that only read it"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"sessions, default 10, at most 50"`
@@ -136,6 +140,9 @@ type fileArgs struct {
 func (c *call) fileHistory(ctx context.Context, in fileArgs) error {
 	if in.Path == "" {
 		return session.Errorf(session.Invalid, "path is empty: pass a file, or . for the project")
+	}
+	if err := c.leaveOut(ctx, in.Own); err != nil {
+		return err
 	}
 	filter := store.FileFilter{Paths: c.spellings(in.Path)}
 	if len(filter.Paths) == 0 {
@@ -181,7 +188,7 @@ func (c *call) fileHistory(ctx context.Context, in fileArgs) error {
 // spellings returns the absolute names that a path may have: in each project and worktree.
 func (c *call) spellings(path string) (paths []string) {
 	if filepath.IsAbs(path) {
-		paths = []string{filepath.Clean(path), resolved(path)}
+		paths = []string{filepath.Clean(path), memory.Resolved(path)}
 	}
 	for _, root := range c.Projects {
 		if !filepath.IsAbs(path) {
@@ -318,6 +325,9 @@ func (c *call) digest(ctx context.Context, sess *session.Session, most int64) (s
 		return "", err
 	}
 	for _, comp := range slices.Backward(done) {
+		if comp.SessionID != sess.ID && len(c.Exclude) > 0 { // of the session that this one was forked from, which may be private
+			continue
+		}
 		if comp.Status == session.StatusDone && strings.TrimSpace(comp.Summary) != "" && comp.Through != nil {
 			return c.quoteWithin(most, *comp.Through, "summary up to here", comp.CreatedAt, transcript.Clean(mask(comp.Summary)), ""), nil
 		}
@@ -330,6 +340,12 @@ func (c *call) digest(ctx context.Context, sess *session.Session, most int64) (s
 		return "", err
 	}
 	last, _, err := c.Store.Messages(ctx, sess.ID, store.MessagePage{Limit: 10, Descending: true})
+	if err != nil {
+		return "", err
+	}
+	if first, err = c.withoutPrivate(ctx, first); err == nil {
+		last, err = c.withoutPrivate(ctx, last)
+	}
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rs/zerolog"
 
+	"sessiond/internal/memory"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -40,7 +42,7 @@ type kit struct {
 
 func newKit(t *testing.T) *kit {
 	t.Helper()
-	dir := resolved(t.TempDir())
+	dir := memory.Resolved(t.TempDir())
 	k := &kit{t: t, folder: filepath.Join(dir, "web")}
 	testkit.Check(t, os.MkdirAll(filepath.Join(k.folder, ".git"), 0o700))
 	ticks := now
@@ -391,6 +393,58 @@ func TestScopeIsTheProjectWithItsWorktrees(t *testing.T) {
 	mustHave(t, ask(t, cs, "recent", args{"own_session": "unknown-one"}), "Tmain")
 }
 
+// Claude Code tells its server the session that it is started for, Codex each call's: that one is left out, and named.
+func TestOwnSessionIsLeftOut(t *testing.T) {
+	k := newKit(t)
+	ids := map[string]session.ID{}
+	for _, name := range []string{"one", "two"} {
+		ids[name] = k.add(k.folder, name, says(session.User, "needle "+name), edits(filepath.Join(k.folder, "x.go"), name))
+	}
+	k.config.Own = "one"
+	cs := k.connect("")
+	for tool, in := range map[string]args{"search": {"query": "needle"}, "recent": {}, "file_history": {"path": "x.go"}} {
+		for own, other := range map[string]string{"one": "two", "two": "one"} {
+			params := &mcp.CallToolParams{Name: tool, Arguments: in}
+			if own == "two" {
+				params.Meta = mcp.Meta{"threadId": own}
+			}
+			text := testkit.Must(cs.CallTool(t.Context(), params))(t).Content[0].(*mcp.TextContent).Text
+			mustHave(t, text, "# session "+string(ids[other]), "Your own session "+string(ids[own])+" is left out")
+			mustLack(t, text, "# session "+string(ids[own]))
+		}
+	}
+	mustHave(t, ask(t, cs, "read_session", args{"session": string(ids["one"])}), "needle one")
+	mustHave(t, ask(t, cs, "search", args{"query": "needle", "own_session": "two"}), "# session "+string(ids["one"])) // the model knows better
+}
+
+// What a program puts into a conversation is not quoted as the user's words.
+func TestSearchNamesTheSpeaker(t *testing.T) {
+	k := newKit(t)
+	injected := says(session.User, "a list with a needle")
+	injected.Origin = session.Program
+	k.add(k.folder, "T", says(session.User, "find the needle"), injected)
+	mustHave(t, ask(t, k.connect(""), "search", args{"query": "needle"}), ".1 user, ", ".2 program, ")
+}
+
+// A fork in another folder keeps the messages of a private session, and does not show them.
+func TestForkOfAPrivateSessionShowsItsOwnMessages(t *testing.T) {
+	k := newKit(t)
+	private := filepath.Join(filepath.Dir(k.folder), "private")
+	k.config.Exclude = []string{private}
+	origin := k.add(private, "Origin", says(session.User, "the hidden plan"), says(session.Assistant, "the hidden answer"))
+	fork := testkit.Must(k.store.CreateSession(t.Context(), store.NewSession{
+		Title: "Fork", Source: "pi", SourceID: "f", Directory: k.folder, Project: k.folder, ParentID: origin, ParentKind: session.ParentFork,
+	}))(t)
+	testkit.Must(k.store.Append(t.Context(), store.Append{Session: fork.ID, Messages: []session.Message{says(session.User, "an open question")}}))(t)
+	cs := k.connect("")
+	for tool, in := range map[string]args{"recent": {}, "read_session": {"session": string(fork.ID)}, "search": {"query": "hidden question"}} {
+		text := ask(t, cs, tool, in)
+		mustHave(t, text, "an open question")
+		mustLack(t, text, "hidden plan", "hidden answer")
+	}
+	mustLack(t, ask(t, cs, "read_session", args{"session": string(fork.ID), "messages": "1-9"}), "hidden plan", "hidden answer")
+}
+
 // A mistake of the caller, and one of sessiond, is an answer in words; the next call works.
 func TestErrorsAreAnswers(t *testing.T) {
 	k := newKit(t)
@@ -556,6 +610,36 @@ func TestEndOfInputEndsTheServer(t *testing.T) {
 	in, _ := io.Pipe()
 	if err := New(k.config).ServeStdio(ctx, in, io.Discard); err != nil {
 		t.Errorf("stopped: %v", err)
+	}
+}
+
+// A line that is no message is answered with an error, and the next ones work.
+func TestLinesThatAreNoMessagesAreRefused(t *testing.T) {
+	k := newKit(t)
+	k.add(k.folder, "T", says(session.User, "needle"))
+	testkit.Must(k.index.CatchUp(t.Context()))(t)
+	answers, out := io.Pipe()
+	in, lines := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- New(k.config).ServeStdio(t.Context(), in, out) }()
+	read := bufio.NewScanner(answers)
+	ask := func(line, want string) {
+		t.Helper()
+		testkit.Must(io.WriteString(lines, line+"\n"))(t)
+		if want != "" && (!read.Scan() || !strings.Contains(read.Text(), want)) {
+			t.Errorf("%.80s is answered %s", line, read.Text())
+		}
+	}
+	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, `"id":1,"result"`)
+	ask(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "")
+	for _, line := range []string{"hello", "}}}", "\x00\xff", `[{"jsonrpc":"2.0","id":5,"method":"ping"}]`, `"x"`, `{"jsonrpc":"2.0","id":[1],"method":"ping"}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0","id":true,"method":"ping"}`, `{"jsonrpc":"2.0","id":6,"meth`} {
+		ask(line, `"error":{"code":-32700`)
+	}
+	ask(" \r", "")
+	ask(`{"jsonrpc":"2.0","id":"a\"b","method":"tools/call","params":{"name":"search","arguments":{"query":"needle"}}}`, "1 session(s)")
+	testkit.Check(t, lines.Close())
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

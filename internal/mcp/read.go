@@ -208,15 +208,21 @@ func parseRange(text string) (from, to int64, err error) {
 
 // outline quotes the beginnings of the session's prompts, from the nth.
 func (c *call) outline(ctx context.Context, sess *session.Session, nth int) error {
-	const most, promptTokens = 500, 90
+	const promptTokens, leastQuote = 90, 20 // a quote with its id, speaker and time has at least so many
 	if sess.HeadID == nil {
 		c.say("The session has no messages.")
 		return nil
 	}
-	prompts, total, err := c.Store.Prompts(ctx, *sess.HeadID, nth, most)
+	prompts, total, err := c.Store.Prompts(ctx, *sess.HeadID, nth, int(c.left/leastQuote))
 	if err != nil {
 		return err
 	}
+	hidden := len(prompts)
+	if prompts, err = c.withoutPrivate(ctx, prompts); err != nil {
+		return err
+	}
+	hidden -= len(prompts)
+	nth += hidden
 	items, err := itemsOf(*sess, prompts)
 	if err != nil {
 		return err

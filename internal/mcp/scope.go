@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"path/filepath"
@@ -84,55 +85,55 @@ type scope struct {
 }
 
 func (s *Server) scopeOf(folders []string, args common) scope {
-	sc := scope{given: args, Scope: memory.Scope{Exclude: s.cfg.Exclude}}
-	for _, folder := range folders {
-		sc.Projects = append(sc.Projects, memory.ProjectsOf(filepath.Clean(folder))...)
-		sc.Projects = append(sc.Projects, memory.ProjectsOf(resolved(folder))...)
-	}
-	var projects []string // each once, the client's first
-	for _, p := range sc.Projects {
-		if !slices.Contains(projects, p) {
-			projects = append(projects, p)
-		}
-	}
-	sc.Projects = projects
-	return sc
+	return scope{given: args, Scope: memory.NewScope(folders, s.cfg.Exclude)}
 }
 
 func (sc *scope) all() bool { return len(sc.Projects) == 0 }
 
-// resolved returns a path without symbolic links, if it exists.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
-}
-
 // session returns a session that may be shown. Codes: NotFound.
 func (c *call) session(ctx context.Context, id session.ID) (session.Session, error) {
 	s, err := c.Store.Session(ctx, id)
-	anywhere := memory.Scope{Exclude: c.Exclude}
 	switch {
 	case err != nil, c.Shows(&s):
 		return s, err
 	case s.DeletedAt != nil:
 		return s, session.Errorf(session.NotFound, "session %s is in the trash", id)
-	case !anywhere.Shows(&s):
+	case c.Excludes(&s):
 		return s, session.Errorf(session.NotFound, "session %s is private: the user's configuration excludes its project", id)
 	}
 	return s, session.Errorf(session.NotFound, "session %s belongs to another project (%s): pass scope: %q to read it", id, mask(s.Project), scopeAll)
 }
 
-// leaveOut leaves the caller's session out, if it is stored.
-func (c *call) leaveOut(ctx context.Context, own string) error {
+// leaveOut leaves the caller's session out, if it is stored: the one that it names, else the one that its program told.
+func (c *call) leaveOut(ctx context.Context, named string) error {
+	own := cmp.Or(named, c.own)
 	if own == "" {
 		return nil
 	}
 	id, err := c.Store.Resolve(ctx, own, "")
-	if code := session.CodeOf(err); err != nil && code != session.NotFound && code != session.Invalid {
+	switch code := session.CodeOf(err); {
+	case err == nil:
+		c.Asking = id
+		c.note("Your own session %s is left out; read_session reads it.", id)
+	case code != session.NotFound && code != session.Invalid && code != session.Conflict:
 		return err
 	}
-	c.Asking = id
 	return nil
+}
+
+// withoutPrivate drops the messages that a fork shares with a session of a private project.
+func (c *call) withoutPrivate(ctx context.Context, msgs []session.Message) ([]session.Message, error) {
+	private := map[session.ID]bool{}
+	for i := range msgs {
+		id := msgs[i].ID.Session
+		if _, known := private[id]; known || len(c.Exclude) == 0 {
+			continue
+		}
+		s, err := c.Store.Session(ctx, id)
+		if err != nil && session.CodeOf(err) != session.NotFound { // purged; the fork keeps its messages
+			return nil, err
+		}
+		private[id] = err == nil && c.Excludes(&s)
+	}
+	return slices.DeleteFunc(msgs, func(m session.Message) bool { return private[m.ID.Session] }), nil
 }

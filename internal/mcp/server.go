@@ -3,6 +3,8 @@
 package mcp
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,14 +24,16 @@ import (
 	"sessiond/internal/store"
 )
 
-// Config of a Server. All fields but Folder and Exclude are needed.
+// Config of a Server. All fields but Folder, Own, Exclude and Answered are needed.
 type Config struct {
-	Open    func(context.Context) (Database, error) // for one call, which closes it
-	Folder  string                                  // where the client works if it names no root; "": each call names its project
-	Exclude []string                                // folders whose sessions are never shown
-	Version string
-	Now     func() time.Time
-	Log     zerolog.Logger
+	Open     func(context.Context) (Database, error) // for one call, which closes it
+	Folder   string                                  // where the client works if it names no root; "": each call names its project
+	Own      string                                  // the client's session, by the id in its program; "": not known
+	Exclude  []string                                // folders whose sessions are never shown
+	Answered func(client string)                     // is told after a call of a client, by its name; may be nil
+	Version  string
+	Now      func() time.Time
+	Log      zerolog.Logger
 }
 
 // Database is an open database with its index.
@@ -57,9 +61,6 @@ const instructions = `sessiond stores the conversations of every AI agent on thi
 // New returns a server with all tools.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg}
-	for _, folder := range cfg.Exclude {
-		s.cfg.Exclude = append(s.cfg.Exclude, resolved(folder))
-	}
 	s.protocol = mcp.NewServer(&mcp.Implementation{Name: "sessiond", Title: "sessiond: sessions of every agent", Version: cfg.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
@@ -102,16 +103,13 @@ const uriPrefix = "session://"
 
 // ServeStdio serves one client, until in ends or ctx does.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	err := s.protocol.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}})
+	to := &replies{out: out}
+	err := s.protocol.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(&requests{in: bufio.NewReader(in), to: to}), Writer: to})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil // the usual ends of a client
 	}
 	return err
 }
-
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
 
 // Handler serves MCP over HTTP, each request by itself. It does not check who calls.
 func (s *Server) Handler() http.Handler {
@@ -127,6 +125,7 @@ type call struct {
 	Database
 	scope
 	answer
+	own string // the caller's session, as its program told
 }
 
 // common are the arguments that every tool has.
@@ -156,12 +155,24 @@ func addTool[In interface{ args() common }](s *Server, name, title, text string,
 		if err != nil || question != nil {
 			return question, nil, err
 		}
-		text, err := s.run(ctx, folders, in.args(), func(c *call) error { return do(c, ctx, in) })
+		text, err := s.run(ctx, folders, in.args(), func(c *call) error {
+			c.own = cmp.Or(threadOf(req), s.cfg.Own)
+			return do(c, ctx, in)
+		})
 		if err != nil {
 			return nil, nil, s.told(name, err)
 		}
+		if init := req.Session.InitializeParams(); s.cfg.Answered != nil && init != nil && init.ClientInfo != nil {
+			s.cfg.Answered(init.ClientInfo.Name)
+		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 	})
+}
+
+// threadOf returns the session from which Codex calls: it says so with each call.
+func threadOf(req *mcp.CallToolRequest) string {
+	id, _ := req.Params.GetMeta()["threadId"].(string)
+	return id
 }
 
 // run opens the database for a call and returns the answer's text.

@@ -20,14 +20,14 @@ import (
 )
 
 // Limits of what a hook puts into a context, in tokens. Claude Code shows only a preview of more than 10,000
-// characters.
+// characters, Codex of more than 2,500 tokens, which it counts as 4 bytes each.
 const (
 	lostLimit    = 2000
 	promptLimit  = 800
 	editLimit    = 600
-	longestText  = 9000    // characters
-	mostOriginal = 8 << 20 // bytes of originals that are read, the newest
-	justNow      = 15 * time.Minute
+	longestText  = 9000             // bytes
+	mostOriginal = 8 << 20          // bytes of originals that are read, the newest
+	writingTime  = 10 * time.Second // in which a program writes what belongs to a compaction
 )
 
 // Memory answers the questions of an agent from the stored sessions.
@@ -39,8 +39,9 @@ type Memory struct {
 	Scope Scope
 }
 
-// AfterCompaction returns what the summary of a program's compaction, just made, lost of a session; "" for nothing. A
-// compaction that is not stored yet, or whose summary cannot be read, loses rules, decisions, results and files.
+// AfterCompaction returns what the summary of a program's compaction, just made, lost of a session; "" for nothing. Of a
+// compaction that is not stored yet the summary cannot be read: Claude Code asks before it writes it. The newest stored
+// one is an earlier one then, and the conversation went on behind it.
 func (m *Memory) AfterCompaction(ctx context.Context, sess *session.Session) (string, error) {
 	if sess.HeadID == nil {
 		return "", nil
@@ -49,8 +50,12 @@ func (m *Memory) AfterCompaction(ctx context.Context, sess *session.Session) (st
 	if err != nil {
 		return "", err
 	}
+	last, err := m.Store.MessageByID(ctx, *sess.HeadID)
+	if err != nil {
+		return "", err
+	}
 	summary, through := "", *sess.HeadID
-	if made != nil && made.Trigger == session.TriggerImport && m.Now().Sub(made.CreatedAt.Time) < justNow && made.ThroughID != nil {
+	if made != nil && made.Trigger == session.TriggerImport && made.ThroughID != nil && last.CreatedAt.Sub(made.CreatedAt.Time) < writingTime {
 		summary, through = made.Summary, *made.ThroughID
 	}
 	return m.Lost(ctx, sess, through, summary)
@@ -63,7 +68,11 @@ func (m *Memory) Lost(ctx context.Context, sess *session.Session, through int64,
 	if err != nil || len(hidden) == 0 {
 		return "", err
 	}
-	head := fmt.Sprintf("From what this session's compaction hid, and its summary does not say. Rules are the user's own words and still hold; the rest is history. (#12) is message 12 of session %s.\n\n", sess.ID)
+	what := "From what this session's compaction hid, and its summary does not say."
+	if summary == "" {
+		what = "From what this session's compaction hid; its summary may say some of it."
+	}
+	head := fmt.Sprintf("%s Rules are the user's own words and still hold; the rest is history. (#12) is message 12 of session %s.\n\n", what, sess.ID)
 	lost := summarize.Lost(hidden, summary, modified(hidden, sess.Directory), lostLimit-m.Count(head)-20, m.Count)
 	if lost == "" {
 		return "", nil
@@ -160,6 +169,10 @@ func (m *Memory) ForPrompt(ctx context.Context, prompt string) (string, error) {
 			if told := matched(p); told < leastTold || float64(told) < leastShare*float64(len(words)) {
 				continue
 			}
+			msg, err := m.Store.Message(ctx, p.MessageID)
+			if err != nil || msg.Role == session.System || msg.Origin == session.Program {
+				continue // deleted meanwhile, or what a program puts into each session: lists of skills, instructions
+			}
 			lines = append(lines, m.passage(p.MessageID, string(p.Role), p.CreatedAt, p.Snippet))
 		}
 	}
@@ -237,8 +250,9 @@ func matched(p *search.Hit) int {
 
 // frame marks a text as sessiond's, within what a program shows whole.
 func frame(text string) string {
-	if runes := []rune(strings.TrimSpace(text)); len(runes) > longestText-100 {
-		text = string(runes[:longestText-100]) + "…"
+	text = strings.TrimSpace(text)
+	if len(text) > longestText-100 {
+		text = strings.ToValidUTF8(text[:longestText-100], "") + "…"
 	}
-	return session.Echo(strings.TrimSpace(text))
+	return session.Echo(text)
 }

@@ -18,12 +18,49 @@ type Scope struct {
 	Asking   session.ID
 }
 
+// NewScope returns the scope of the projects in which folders lie, with their worktrees; without folders that of all
+// projects. Of an excluded repository the worktrees are excluded, too. The folders may be named by symbolic links.
+func NewScope(folders, exclude []string) Scope {
+	s := Scope{Exclude: slices.Clone(exclude)}
+	addTo := func(all *[]string, folders ...string) {
+		for _, folder := range folders {
+			if !slices.Contains(*all, folder) {
+				*all = append(*all, folder)
+			}
+		}
+	}
+	for _, folder := range folders {
+		addTo(&s.Projects, ProjectsOf(filepath.Clean(folder))...)
+		addTo(&s.Projects, ProjectsOf(Resolved(folder))...)
+	}
+	for _, folder := range exclude {
+		folder = Resolved(folder)
+		addTo(&s.Exclude, folder)
+		if projects := ProjectsOf(folder); projects[0] == folder {
+			addTo(&s.Exclude, projects...)
+		}
+	}
+	return s
+}
+
+// Resolved returns a path without symbolic links, if it exists.
+func Resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
 // Shows tells whether a session is in the scope.
 func (s Scope) Shows(sess *session.Session) bool {
-	inside := func(folder string) bool { return isBelow(sess.Project, folder) || isBelow(sess.Directory, folder) }
 	asks := s.Asking != "" && (sess.ID == s.Asking || sess.ParentID == s.Asking) // it knows what it and its sub-agents said
-	return !asks && sess.DeletedAt == nil && !slices.ContainsFunc(s.Exclude, inside) &&
+	return !asks && sess.DeletedAt == nil && !s.Excludes(sess) &&
 		(len(s.Projects) == 0 || slices.Contains(s.Projects, sess.Project))
+}
+
+// Excludes tells whether a session belongs to a project that is never shown.
+func (s Scope) Excludes(sess *session.Session) bool {
+	return slices.ContainsFunc(s.Exclude, func(folder string) bool { return isBelow(sess.Project, folder) || isBelow(sess.Directory, folder) })
 }
 
 func isBelow(path, folder string) bool {

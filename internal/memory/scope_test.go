@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"sessiond/internal/memory"
@@ -32,6 +33,38 @@ func TestProjectsOfAWorktreeAreThoseOfItsRepository(t *testing.T) {
 	}
 	if got := memory.ProjectsOf(filepath.Join(dir, "plain")); len(got) != 1 || got[0] != filepath.Join(dir, "plain") {
 		t.Errorf("a folder without Git has the projects %q", got)
+	}
+}
+
+// A private repository hides its worktrees, and is known by each of its names.
+func TestExcludedProjectHidesItsWorktrees(t *testing.T) {
+	dir := memory.Resolved(t.TempDir())
+	write := func(path, text string) {
+		testkit.Check(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o700))
+		testkit.Check(t, os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600))
+	}
+	write("main/.git/HEAD", "ref: refs/heads/main\n")
+	write("main/secret/x", "")
+	write("main/.git/worktrees/two/gitdir", filepath.Join(dir, "two/.git")+"\n")
+	write("two/.git", "gitdir: "+filepath.Join(dir, "main/.git/worktrees/two")+"\n")
+	testkit.Check(t, os.Symlink("main", filepath.Join(dir, "link")))
+	for _, c := range []struct {
+		excluded string
+		shown    string // of main, main/secret, two
+	}{{"main", ""}, {"link", ""}, {"two", ""}, {"main/secret", "main two"}, {"gone", "main main/secret two"}} {
+		scope, shown := memory.NewScope(nil, []string{filepath.Join(dir, c.excluded)}), []string{}
+		for _, folder := range []string{"main", "main/secret", "two"} {
+			if scope.Shows(&session.Session{ID: "20260101_001", Project: filepath.Join(dir, folder)}) {
+				shown = append(shown, folder)
+			}
+		}
+		if got := strings.Join(shown, " "); got != c.shown {
+			t.Errorf("without %s: %q, want %q", c.excluded, got, c.shown)
+		}
+	}
+	linked := memory.NewScope([]string{filepath.Join(dir, "link")}, nil)
+	if !linked.Shows(&session.Session{ID: "20260101_001", Project: filepath.Join(dir, "two")}) {
+		t.Errorf("by a link: %q", linked.Projects)
 	}
 }
 

@@ -92,8 +92,7 @@ func resolve(mode Mode, idle *int, rules ...Rule) Policy {
 	}
 	p.Mode = mode
 	if p.IdleMinutes == nil && (mode == ModeIdle || mode == ModeBoth) {
-		minutes := defaultIdleMinutes
-		p.IdleMinutes = &minutes
+		p.IdleMinutes = new(defaultIdleMinutes)
 	}
 	return p
 }

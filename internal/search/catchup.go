@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -236,6 +237,13 @@ func searchableText(m *session.Message) string {
 	return strings.Join(texts, "\n")
 }
 
+// saysNothing reports whether a message is only the call or the output of a tool.
+func saysNothing(m *session.Message) bool {
+	return m.Role == session.Tool || !slices.ContainsFunc(m.Parts, func(p session.Part) bool {
+		return p.Kind == session.PartText || p.Kind == session.PartRefusal || p.Kind == session.PartReasoning
+	})
+}
+
 // argumentWords returns the strings and numbers of a call's JSON arguments without escapes: the n of an
 // escaped line break is no part of the next word.
 func argumentWords(arguments string) string {
@@ -261,7 +269,7 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 		return err
 	}
 	defer func() { _ = last.Close() }()
-	doc, err := tx.PrepareContext(ctx, `INSERT INTO docs (docid, message_id, session_id, seq, words) VALUES (?, ?, ?, ?, ?)
+	doc, err := tx.PrepareContext(ctx, `INSERT INTO docs (docid, message_id, session_id, seq, words, tool) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (docid) DO NOTHING`)
 	if err != nil {
 		return err
@@ -292,7 +300,7 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry) (docid int64, err error) {
 	docid = millis(e.message.CreatedAt) << docBits
 	for {
-		res, err := doc.ExecContext(ctx, docid, e.message.RowID, string(e.message.SessionID), e.message.Seq, e.norm.words)
+		res, err := doc.ExecContext(ctx, docid, e.message.RowID, string(e.message.SessionID), e.message.Seq, e.norm.words, saysNothing(e.message))
 		if err != nil {
 			return 0, err
 		}

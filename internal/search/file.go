@@ -19,7 +19,7 @@ import (
 
 // version is PRAGMA user_version of the file. It changes with the tables and with the tokens: an index
 // only fits queries that are split as its text was.
-const version = 4
+const version = 5
 
 // The tables. A docid is created_ms << 12 | n: docids are in the order of time, so that newest-first
 // and since/until are ranges of row ids. docs has the facts about a hit that search needs before it
@@ -39,7 +39,8 @@ const schema = `
 		message_id INTEGER NOT NULL UNIQUE,
 		session_id TEXT NOT NULL,
 		seq        INTEGER NOT NULL,
-		words      INTEGER NOT NULL
+		words      INTEGER NOT NULL,
+		tool       INTEGER NOT NULL -- 1: only the call or the output of a tool
 	);
 	CREATE VIRTUAL TABLE words USING fts5(stems, inflected, tags, content = '', contentless_delete = 1, tokenize = '` + tokenizer + `');`
 

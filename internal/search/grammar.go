@@ -3,6 +3,7 @@ package search
 import (
 	"hash/fnv"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,6 +141,11 @@ func (f filters) check() error {
 	return nil
 }
 
+var questionForm = regexp.MustCompile(`(?i)^\s*(who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b|[?？]\s*$`)
+
+// asks tells a question from a list of words: a hit need not have all words of a question.
+func asks(text string) bool { return questionForm.MatchString(text) }
+
 // content returns the wanted terms that say what is looked for: all but stop words, unless there are no others.
 func (p *parsed) content() []term {
 	wanted, _ := p.wanted()
@@ -179,10 +185,12 @@ func fields(text string) []field {
 		if len(text) > 1 && text[0] == '-' && !strings.HasPrefix(text[1:], "-") && !unicode.IsSpace(rune(text[1])) {
 			f.not, text = true, text[1:]
 		}
-		if rest, ok := strings.CutPrefix(text, `"`); ok {
+		rest, opens := strings.CutPrefix(text, `"`)
+		if opens && (f.not || strings.Contains(rest, `"`)) {
 			f.quoted = true
 			f.text, text, _ = strings.Cut(rest, `"`)
 		} else {
+			text = rest // without a quote that is never closed
 			end := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '"' })
 			if end < 0 {
 				end = len(text)

@@ -65,9 +65,10 @@ func (r *run) findSessions(ctx context.Context, steps []string, match matcher) e
 			}
 			docs = append(docs, some...)
 			groups = groupDocs(docs, r.within)
-			if found, err = r.countShown(ctx, groups); err != nil {
+			if err := r.loadTrashed(ctx, docs); err != nil {
 				return err
 			}
+			found = len(slices.DeleteFunc(slices.Clone(groups), func(g grouped) bool { return r.trashed[g.id] }))
 			if !full || found >= r.query.Limit || r.parsed.filters.session != "" {
 				break
 			}
@@ -127,29 +128,6 @@ func (r *run) findSessions(ctx context.Context, steps []string, match matcher) e
 	}
 	r.hits = nil
 	return nil
-}
-
-// countShown returns the number of groups that are not in the trash.
-func (r *run) countShown(ctx context.Context, groups []grouped) (n int, err error) {
-	var unknown []session.ID
-	for _, g := range groups {
-		if _, known := r.trashed[g.id]; !known {
-			unknown = append(unknown, g.id)
-		}
-	}
-	if len(unknown) > 0 {
-		there, err := r.ix.src.InTrash(ctx, unknown)
-		if err != nil {
-			return 0, err
-		}
-		maps.Copy(r.trashed, there)
-	}
-	for _, g := range groups {
-		if !r.trashed[g.id] {
-			n++
-		}
-	}
-	return n, nil
 }
 
 func sessionsOf(docs []doc) []session.ID {

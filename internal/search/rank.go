@@ -3,6 +3,8 @@ package search
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -22,6 +24,9 @@ const (
 	// people ask for what a talk was about, and the words of that lie in several messages.
 	nextShare   = 0.3
 	secondShare = 0.15
+	// Of a question, also the messages beside this many of the best get such shares: an answer often has no word
+	// of what was asked just before.
+	askedDocs = 20
 	// The length of a message, in words, that is neither held back nor preferred: one of a chat. Measured against
 	// the mean of agents' histories, which tools' outputs make long, all that people say would count as short.
 	usual = 30.0
@@ -40,8 +45,9 @@ const (
 // builtinB is b of FTS5's bm25(). Its k1 is 1.2; the weight 2 of a column makes it 0.6.
 const builtinB = 0.75
 
+// A tool's call and output count 0.7: listings and diffs repeat the words of what was said about them.
 const bestFirst = `
-	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, -w.score
+	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, -w.score * iif(d.tool, 0.7, 1.0)
 	FROM (SELECT rowid, score FROM (
 	          SELECT rowid, bm25(words, 2.0, 2.0, 0.0) AS score
 	          FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?)
@@ -67,7 +73,7 @@ func (r *run) bestExpressions(ctx context.Context) ([]string, error) {
 		return []string{joinTerms(terms[:rare], "OR")}, nil
 	}
 	some, all := joinTerms(terms[:rare], "OR"), joinTerms(terms, "OR")
-	few := len(terms) <= fewWords && r.query.Group == GroupMessage
+	few := len(terms) <= fewWords && r.query.Group == GroupMessage && !asks(r.query.Text)
 	eachCommon := rare < len(terms) && sum >= rankedDepth // all together may not be
 	if len(terms) > 1 && (few || eachCommon) {
 		steps = append(steps, joinTerms(terms, "AND"))
@@ -172,12 +178,61 @@ func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs
 		full = full || len(some) == limit
 		docs = append(docs, some...)
 	}
+	if r.wantsAnswers() {
+		if docs, err = r.addBeside(ctx, docs); err != nil {
+			return nil, false, err
+		}
+	}
 	shareScores(docs)
 	preferNamedTime(docs, r.query.Text, r.query.Now)
+	sortDocs(docs)
+	return docs, full, nil
+}
+
+func sortDocs(docs []doc) {
 	slices.SortStableFunc(docs, func(a, b doc) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.docid, a.docid))
 	})
-	return docs, full, nil
+}
+
+// wantsAnswers reports whether messages are looked for that need no word of the query: the answers to a question
+// that asks for nothing of a single message.
+func (r *run) wantsAnswers() bool {
+	f := r.parsed.filters
+	return r.query.Group == GroupMessage && !r.query.Rare && asks(r.query.Text) && len(r.parsed.without) == 0 &&
+		f.role+f.origin+f.path+f.tool == "" && !slices.ContainsFunc(r.parsed.terms, func(t term) bool { return t.not || t.quoted || t.prefix })
+}
+
+// addBeside adds the messages beside the best ones, without a score of their own.
+func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
+	ctx = context.WithoutCancel(ctx) // as in beginRead
+	from, to := r.query.docRange()
+	sortDocs(docs)
+	known := map[session.MessageRef]bool{}
+	for _, d := range docs {
+		known[d.ref()] = true
+	}
+	for _, d := range docs[:min(len(docs), askedDocs)] {
+		for _, seq := range []int64{d.seq - 1, d.seq + 1} {
+			ref := session.MessageRef{Session: d.session, Seq: seq}
+			if seq < 1 || known[ref] {
+				continue
+			}
+			known[ref] = true
+			m, err := r.ix.src.Message(ctx, ref)
+			if session.CodeOf(err) == session.NotFound || errors.Is(err, errStoreDamaged) {
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("read a message beside a found one: %w", err)
+			}
+			docid := millis(m.CreatedAt) << docBits
+			if !saysNothing(&m) && from <= docid && docid <= to && searchableText(&m) != "" {
+				docs = append(docs, doc{docid: docid, rowID: m.RowID, session: m.SessionID, seq: m.Seq})
+			}
+		}
+	}
+	return docs, nil
 }
 
 // adjustLength replaces the b of FTS5 by lengthShare, exactly for a word that a message has once.

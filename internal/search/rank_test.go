@@ -34,11 +34,56 @@ func TestAWordOfAQuestionIsNoClue(t *testing.T) {
 	store.add(first, session.User, "a kite")
 	ix := openIndex(t, store)
 	catchUp(t, ix)
-	if got := search(t, ix, Query{Text: "What was that about the kite, and where?"}).Hits; len(got) != 1 || got[0].Snippet != "a kite" {
+	if got := search(t, ix, Query{Text: "What was that about the kite, and where?", Role: session.User}).Hits; len(got) != 1 || got[0].Snippet != "a kite" {
 		t.Errorf("%+v", got)
 	}
 	if got := search(t, ix, Query{Text: "where were you"}).Hits; len(got) == 0 {
 		t.Error("words of questions alone find nothing")
+	}
+}
+
+// An answer rarely repeats the words of its question. Only a question finds messages without its words, and only if
+// nothing narrows it to single messages.
+func TestAnswerBesideItsQuestionIsFound(t *testing.T) {
+	store := newFakeStore()
+	store.add(second, session.Tool, "hike hike")
+	store.add(second, session.Assistant, "another hike")
+	store.add(second, session.Tool, "no word of it")
+	for range 20 {
+		store.add(second, session.User, "filler about nothing")
+	}
+	store.add(first, session.User, "Where did you hike, Ben?")
+	answer := store.add(first, session.User, "Up to Raven Ridge")
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	for q, want := range map[string]string{
+		"Where did Ben hike?": "1 2 1 2", "ben hike?": "1 2 1 2", "hike Ben": "1 2 1", "where did ben hike -tool:bash": "1 2 1",
+		"where did ben hike* go": "1 2 1", "where did ben hike role:user": "1", "where did ben hike session:" + string(first): "1 2",
+	} {
+		if got := strings.Join(names(search(t, ix, Query{Text: q})), " "); got != want {
+			t.Errorf("%s: found %s, want %s", q, got, want)
+		}
+	}
+	if r := search(t, ix, Query{Text: "Where did Ben hike?", Until: &answer.CreatedAt}); len(r.Hits) != 3 {
+		t.Errorf("the answer is not before its own time: %+v", r.Hits)
+	}
+}
+
+// The output of a tool has the same words as what was said about it.
+func TestWhatWasSaidIsBeforeToolOutput(t *testing.T) {
+	store := newFakeStore()
+	store.add(first, session.Assistant, "The mainsail is broken, so we use the other one.")
+	store.add(second, session.Tool, "mainsail broken")
+	for range 20 {
+		store.add(third, session.User, "filler about nothing")
+	}
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	for _, group := range []Group{GroupMessage, GroupSession} {
+		r := search(t, ix, Query{Text: "broken mainsail", Group: group})
+		if group == GroupMessage && (len(r.Hits) != 2 || r.Hits[0].SessionID != first) || group == GroupSession && (len(r.Sessions) != 2 || r.Sessions[0].SessionID != first) {
+			t.Errorf("%s: %+v %+v", group, r.Hits, r.Sessions)
+		}
 	}
 }
 

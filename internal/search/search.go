@@ -363,23 +363,15 @@ func (r *run) addHits(ctx context.Context, docs []doc) error {
 	ctx = context.WithoutCancel(ctx) // as in beginRead
 	var fresh []doc
 	var rows []int64
-	var unknown []session.ID
 	for _, d := range docs {
 		if r.seen[d.rowID] || !r.within(d) {
 			continue
 		}
 		r.seen[d.rowID] = true
 		fresh, rows = append(fresh, d), append(rows, d.rowID)
-		if _, known := r.trashed[d.session]; !known && !slices.Contains(unknown, d.session) {
-			unknown = append(unknown, d.session)
-		}
 	}
-	if len(unknown) > 0 {
-		there, err := r.ix.src.InTrash(ctx, unknown)
-		if err != nil {
-			return err
-		}
-		maps.Copy(r.trashed, there)
+	if err := r.loadTrashed(ctx, fresh); err != nil {
+		return err
 	}
 	found, err := r.ix.src.MessagesByID(ctx, rows)
 	if err != nil {
@@ -395,6 +387,20 @@ func (r *run) addHits(ctx context.Context, docs []doc) error {
 		}
 	}
 	return nil
+}
+
+// loadTrashed looks up which of the sessions of rows are in the trash.
+func (r *run) loadTrashed(ctx context.Context, docs []doc) error {
+	unknown := slices.DeleteFunc(sessionsOf(docs), func(id session.ID) bool {
+		_, known := r.trashed[id]
+		return known
+	})
+	if len(unknown) == 0 {
+		return nil
+	}
+	there, err := r.ix.src.InTrash(ctx, unknown)
+	maps.Copy(r.trashed, there)
+	return err
 }
 
 // addHit adds the hit of a row and its message, unless no session shows it.

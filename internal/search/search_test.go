@@ -461,7 +461,9 @@ func TestQueryTerms(t *testing.T) {
 		{`数据库`, `stems : "数据 据库"`},
 		{`数`, `{stems inflected} : "数" *`},
 		{`数据库test`, `stems : "数据 据库 库 test"`},
-		{`he said "unclosed`, `stems : "he" AND stems : "said" AND stems : "unclos"`},
+		{`he said "unclosed quotes`, `stems : "he" AND stems : "said" AND stems : "unclos" AND stems : "quot"`},
+		{`5" screens`, `stems : "5" AND stems : "screen"`},
+		{`screen -"of glass`, `stems : "screen"`},
 		{`Company’s`, `stems : "compani"`},
 		{`a -- b`, `stems : "a" AND stems : "b"`},
 	}

@@ -15,14 +15,21 @@ func Echo(text string) string {
 	return echoOpen + "\n" + EscapeTags(text, echoTag) + "\n" + echoClose
 }
 
-// WithoutEcho returns a text without what sessiond put into it. An echo that somebody cut off ends with the text.
+// WithoutEcho returns a text without what sessiond put into it. An echo that was cut off ends with the text. A line break
+// follows the tag, or its escape in JSON; else the text only speaks of the tag.
 func WithoutEcho(text string) string {
-	for {
-		before, rest, found := strings.Cut(text, echoOpen)
-		if !found {
+	for from := 0; ; {
+		at := strings.Index(text[from:], echoOpen)
+		if at < 0 {
 			return text
 		}
+		at += from
+		rest := text[at+len(echoOpen):]
+		if from = at; rest != "" && !strings.HasPrefix(rest, "\n") && !strings.HasPrefix(rest, `\`) && !strings.HasPrefix(rest, "\r\n") {
+			from += len(echoOpen)
+			continue
+		}
 		_, after, _ := strings.Cut(rest, echoClose)
-		text = before + after
+		text = text[:at] + after
 	}
 }

@@ -18,6 +18,15 @@ func TestEchoIsFoundAgain(t *testing.T) {
 			t.Errorf("%q without its end leaves %q", text, got)
 		}
 	}
+	escaped := strings.ReplaceAll(session.Echo("said \"so\""), "\n", `\n`)
+	if got := session.WithoutEcho(`{"output":"` + escaped + `"}`); got != `{"output":""}` {
+		t.Errorf("in JSON it leaves %s", got)
+	}
+	// A text that speaks of the tag is not one, and what follows it stays.
+	about := "The tag `<from_sessiond>` opens an echo. " + session.Echo("x") + " So much for <from_sessiond>."
+	if got := session.WithoutEcho(about); got != "The tag `<from_sessiond>` opens an echo.  So much for <from_sessiond>." {
+		t.Errorf("about the tag: %q", got)
+	}
 	if got := session.WithoutEcho("plain"); got != "plain" {
 		t.Errorf("a text without an echo becomes %q", got)
 	}

@@ -31,6 +31,9 @@ const (
 	ParentChild = "child" // the parent started it: a sub-agent
 )
 
+// KindSubagent is the kind of a session that another one started; the others are chat, cron, hook and other.
+const KindSubagent = "subagent"
+
 // Session is one conversation. Counts are of its own messages; shared messages of a fork count in its
 // parent. Tokens of calls are the provider's, all others the reference counter's.
 type Session struct {
@@ -82,6 +85,7 @@ type Session struct {
 	ActiveAt   Time   `db:"active_at" json:"active_at"`             // last message of a turn that a person began
 	InboundAt  *Time  `db:"inbound_at" json:"inbound_at,omitempty"` // last message of a person
 	ArchivedAt *Time  `db:"archived_at" json:"archived_at,omitempty" doc:"Time it was archived"`
+	StarredAt  *Time  `db:"starred_at" json:"starred_at,omitempty" doc:"Time a person starred it"`
 	DeletedAt  *Time  `db:"deleted_at" json:"deleted_at,omitempty" doc:"Time it was put into the trash"`
 	EndedAt    *Time  `db:"ended_at" json:"ended_at,omitempty" doc:"Time a reset ended it"`
 	EndReason  string `db:"end_reason" json:"end_reason,omitempty" doc:"Why it ended: daily, idle, command, rpc, run, overflow, role_order, corrupt"`

@@ -2,7 +2,9 @@ package session
 
 import (
 	"database/sql/driver"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -25,20 +27,60 @@ func (t Time) SQL() string { return t.UTC().Format(sqlTime) }
 func (t Time) Day(zone *time.Location) string { return t.In(zone).Format(time.DateOnly) }
 
 // ParseMoment reads what a person writes for a time, in the zone of now: a day (2026-02-11), a time
-// (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w).
+// (2026-02-11T10:00), an age (30m, 12h, 7d, 2w, 3 days ago), or the first moment of a named day (yesterday, monday, last week).
 func ParseMoment(s string, now time.Time) (at Time, ok bool) {
 	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", time.RFC3339} {
 		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
 			return At(t), true
 		}
 	}
+	if day, ok := namedDay(strings.Join(strings.Fields(strings.ToLower(s)), " "), now); ok {
+		return At(day), true
+	}
 	var n int
 	var unit string
 	if _, err := fmt.Sscanf(s, "%d%s", &n, &unit); err != nil || n < 0 {
 		return Time{}, false
 	}
-	d, ok := map[string]time.Duration{"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour}[unit]
+	words := strings.Fields(s)
+	switch {
+	case len(words) == 3 && words[2] == "ago": // 3 days ago
+		unit = strings.TrimSuffix(unit, "s")
+	case len(words) != 1:
+		return Time{}, false
+	}
+	d, ok := map[string]time.Duration{
+		"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour,
+		"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour,
+	}[unit]
 	return At(now.Add(-time.Duration(n) * d)), ok
+}
+
+// namedDay returns the first moment of a day that words name: today, yesterday, the newest monday (mon) that is not after
+// today, the Monday of this or last week, the first of this or last month.
+func namedDay(words string, now time.Time) (time.Time, bool) {
+	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+	since := func(day time.Weekday) int { return int(now.Weekday()-day+7) % 7 }
+	switch words {
+	case "today":
+		return today, true
+	case "yesterday":
+		return today.AddDate(0, 0, -1), true
+	case "this week":
+		return today.AddDate(0, 0, -since(time.Monday)), true
+	case "last week":
+		return today.AddDate(0, 0, -since(time.Monday)-7), true
+	case "this month":
+		return today.AddDate(0, 0, 1-now.Day()), true
+	case "last month":
+		return today.AddDate(0, -1, 1-now.Day()), true
+	}
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		if name := strings.ToLower(day.String()); words == name || words == name[:3] {
+			return today.AddDate(0, 0, -since(day)), true
+		}
+	}
+	return time.Time{}, false
 }
 
 // CheckDate refuses a time before 1970 or more than a day after now: the clock or the program that
@@ -60,17 +102,27 @@ func (t *Time) Scan(src any) error {
 	if !ok {
 		return fmt.Errorf("a time column contains %T, not text", src)
 	}
-	parsed, err := time.Parse(sqlTime, text)
-	if err != nil { // a manual change, e.g. with datetime('now')
-		parsed, err = time.Parse(time.DateTime, text)
+	var parsed time.Time
+	err := errNoTime
+	if len(text) > len(time.DateOnly) && text[len(time.DateOnly)] == ' ' { // package time is fast for RFC 3339 alone, and a list reads hundreds
+		parsed, err = time.Parse(time.RFC3339Nano, text[:len(time.DateOnly)]+"T"+text[len(time.DateOnly)+1:]+"Z")
+	}
+	if err != nil {
+		return fmt.Errorf("a time column contains %q: %w", clip(text, 40), err)
 	}
 	t.Time = parsed
-	return err
+	return nil
 }
+
+var errNoTime = errors.New("not a time like 2026-02-11 10:00:15.123")
 
 // MarshalJSON implements json.Marshaler.
 func (t Time) MarshalJSON() ([]byte, error) {
-	return []byte(t.UTC().Format(`"` + wireTime + `"`)), nil
+	utc := t.UTC()
+	b := make([]byte, 0, len(wireTime)+2)
+	b = utc.AppendFormat(append(b, '"'), time.RFC3339) // which is fast
+	ms := utc.Nanosecond() / 1e6
+	return append(b[:len(b)-1], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z', '"'), nil
 }
 
 // UnmarshalJSON accepts any RFC 3339 time and keeps its milliseconds.

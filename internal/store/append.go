@@ -122,7 +122,9 @@ func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
 		sess.Epoch++
 	}
 	if was.Draft && !sess.Draft {
-		t.usage.at(sess.Day, sess.Source, "").sessions++ // a draft counts from its first reply on
+		if err := t.countSession(&sess, 1); err != nil { // a draft counts from its first reply on
+			return Appended{}, err
+		}
 	}
 	save := t.moveHead
 	if moved || late || in.Call != nil || sess.Title != was.Title || sess.Provider != was.Provider || sess.Model != was.Model || sess.Draft != was.Draft {
@@ -148,7 +150,7 @@ func (t *tx) sessionToExtend(id session.ID) (session.Session, place, error) {
 		seq, depth, path *int64
 	}
 	err := t.row(placeOfSession, []any{string(id)},
-		&s.Day, &s.Source, &s.Directory, &s.Title, &s.TitleSource, &s.Draft, &s.Provider, &s.Model, &s.ParentID, &s.ParentKind,
+		&s.Day, &s.Source, &s.Directory, &s.Project, &s.Kind, &s.Title, &s.TitleSource, &s.Draft, &s.Provider, &s.Model, &s.ParentID, &s.ParentKind,
 		&s.HeadID, &s.LastSeq, &s.CompactionID, &s.Epoch, &s.Revision, &s.MessageCount, &s.TotalTokens, &s.ContextTokens,
 		&s.TurnOrigin, &s.CreatedAt, &s.ActiveAt, &s.InboundAt, &s.DeletedAt, &head.session, &head.seq, &head.depth, &head.path)
 	switch {
@@ -164,7 +166,7 @@ func (t *tx) sessionToExtend(id session.ID) (session.Session, place, error) {
 }
 
 const placeOfSession = `
-	SELECT s.day, s.source, s.directory, s.title, s.title_source, s.draft, s.provider, s.model, s.parent_id, s.parent_kind,
+	SELECT s.day, s.source, s.directory, s.project, s.kind, s.title, s.title_source, s.draft, s.provider, s.model, s.parent_id, s.parent_kind,
 	       s.head_id, s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.total_tokens, s.context_tokens,
 	       s.turn_origin, s.created_at, s.active_at, s.inbound_at, s.deleted_at, h.session_id, h.seq, h.depth, h.path_tokens
 	FROM sessions s LEFT JOIN messages h ON h.id = s.head_id WHERE s.id = ? AND s.purged_at IS NULL`
@@ -281,10 +283,14 @@ func (t *tx) insertRow(sess *session.Session, at place, m *session.Message) erro
 	if err != nil {
 		return fmt.Errorf("insert message: %w", err)
 	}
-	use := t.usage.at(m.Day, sess.Source, "")
-	use.messages++
+	project, err := t.usageProject(sess)
+	if err != nil {
+		return err
+	}
+	use := t.usage.at(usageKey{Day: m.Day, Project: project, Source: sess.Source})
+	use.Messages++
 	if m.Origin == session.Person {
-		use.prompts++
+		use.Prompts++
 	}
 	m.RowID, err = res.LastInsertId()
 	return err

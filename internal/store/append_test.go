@@ -224,20 +224,6 @@ func TestAppendMovesTheSessionsTimesByWhoSpoke(t *testing.T) {
 	}
 }
 
-func TestTitles(t *testing.T) {
-	for _, c := range []struct{ name, text, want string }{
-		{"first line that says something", "\n \t\n  two   words\nmore", "two words"},
-		{"control characters", "a\x1b[31mb", "a [31mb"},
-		{"long", strings.Repeat("ä", 90), strings.Repeat("ä", 79) + "…"},
-		{"nothing", " \n\t", ""},
-		{"of a large output", strings.Repeat(" ", 10_000) + strings.Repeat("ä b ", 1<<20), strings.Repeat("ä b ", 19) + "ä b…"},
-	} {
-		if got := titleFrom(c.text); got != c.want {
-			t.Errorf("%s: %q, not %q", c.name, got, c.want)
-		}
-	}
-}
-
 func TestADraftIsListedAndCountedFromItsFirstReply(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)

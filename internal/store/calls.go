@@ -59,9 +59,7 @@ func (t *tx) addCall(c *session.Call, sess *session.Session) error {
 	if err := t.insertCall(c, sess); err != nil || c.RowID == 0 || sess == nil {
 		return err
 	}
-	sum := usageDelta{}
-	sum.addCall(c)
-	return t.countCalls(sess, &sum)
+	return t.countCalls(sess, usageOfCall(c))
 }
 
 // insertCall inserts a call and counts it in the roll-up. What the call does not say of itself is
@@ -97,7 +95,13 @@ func (t *tx) insertCall(c *session.Call, sess *session.Session) error {
 		usd := float64(*c.CostNanoUSD) / 1e9
 		c.CostUSD = &usd
 	}
-	t.usage.at(c.Day, c.Source, c.Model).addCall(c)
+	project := ""
+	if sess != nil {
+		if project, err = t.usageProject(sess); err != nil {
+			return err
+		}
+	}
+	t.usage.at(keyOfCall(c, project)).add(usageOfCall(c), 1)
 	return nil
 }
 
@@ -132,10 +136,9 @@ func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
 	if c.CostNanoUSD != nil && (known.CostNanoUSD == nil || *known.CostNanoUSD < *c.CostNanoUSD) {
 		now.CostNanoUSD, now.PriceSource = c.CostNanoUSD, c.PriceSource
 	}
-	var more usageDelta
-	more.addCall(&now)
-	more.removeCall(&known)
-	if more == (usageDelta{}) && now.ReasoningTokens == known.ReasoningTokens && now.CacheWrite1h == known.CacheWrite1h {
+	more := *usageOfCall(&now)
+	more.add(usageOfCall(&known), -1)
+	if more == (usageSum{}) && now.ReasoningTokens == known.ReasoningTokens && now.CacheWrite1h == known.CacheWrite1h {
 		return nil
 	}
 	if err := t.exec(`UPDATE calls SET input_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, cache_write_1h_tokens = ?,
@@ -144,7 +147,11 @@ func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
 		now.OutputTokens, now.ReasoningTokens, optional(now.CostNanoUSD), now.PriceSource, known.RowID); err != nil {
 		return fmt.Errorf("raise call: %w", err)
 	}
-	t.usage.at(known.Day, known.Source, known.Model).add(&more)
+	project, err := t.usageProjectOf(known.SessionID)
+	if err != nil {
+		return err
+	}
+	t.usage.at(keyOfCall(&known, project)).add(&more, 1)
 	switch {
 	case known.SessionID == "":
 		return nil
@@ -155,16 +162,16 @@ func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
 }
 
 // countCalls adds the sum of calls to their session, in memory and in its row.
-func (t *tx) countCalls(sess *session.Session, sum *usageDelta) error {
-	sess.InputTokens += sum.input
-	sess.OutputTokens += sum.output
-	sess.CacheReadTokens += sum.cacheRead
-	sess.CacheWriteTokens += sum.cacheWrite
-	sess.UnpricedCalls += sum.unpriced
+func (t *tx) countCalls(sess *session.Session, sum *usageSum) error {
+	sess.InputTokens += sum.Input
+	sess.OutputTokens += sum.Output
+	sess.CacheReadTokens += sum.CacheRead
+	sess.CacheWriteTokens += sum.CacheWrite
+	sess.UnpricedCalls += sum.Unpriced
 	// The sum of a known and an unknown cost is the known one, and of unknown ones unknown.
 	var cost *int64
-	if sum.calls > sum.unpriced || sum.costNanoUSD != 0 {
-		cost = &sum.costNanoUSD
+	if sum.Calls > sum.Unpriced || sum.CostNanoUSD != 0 {
+		cost = &sum.CostNanoUSD
 		all := *cost
 		if sess.CostNanoUSD != nil {
 			all += *sess.CostNanoUSD
@@ -175,7 +182,7 @@ func (t *tx) countCalls(sess *session.Session, sum *usageDelta) error {
 	return wrap(t.exec(`UPDATE sessions SET input_tokens = input_tokens + ?1, output_tokens = output_tokens + ?2,
 		cache_read_tokens = cache_read_tokens + ?3, cache_write_tokens = cache_write_tokens + ?4,
 		cost_nanousd = COALESCE(cost_nanousd + ?5, cost_nanousd, ?5), unpriced_calls = unpriced_calls + ?6 WHERE id = ?7`,
-		sum.input, sum.output, sum.cacheRead, sum.cacheWrite, optional(cost), sum.unpriced, string(sess.ID)), "count calls")
+		sum.Input, sum.Output, sum.CacheRead, sum.CacheWrite, optional(cost), sum.Unpriced, string(sess.ID)), "count calls")
 }
 
 // Calls lists a session's calls, oldest first. Codes: NotFound, Invalid (cursor).
@@ -236,3 +243,32 @@ func (s *Store) Reports(ctx context.Context, id session.ID, most int) ([]session
 		ORDER BY id DESC LIMIT +?`, id, most)
 	return calls, wrap(err, "reports of %s", id)
 }
+
+// ReportedSizes returns the sizes of contexts at the heads of sessions by the newest report of a provider, and the
+// reference tokens of the messages since. It leaves out sessions without one that holds now: of their model, newer than
+// their overlay, and on the path without a branch since.
+func (s *Store) ReportedSizes(ctx context.Context, ids []session.ID) (map[session.ID]int64, error) {
+	type sized struct {
+		ID     session.ID `db:"id"`
+		Tokens int64      `db:"tokens"`
+	}
+	rows, err := list[sized](ctx, s, reportedSizes, string(session.JSONOf(ids)))
+	if err != nil {
+		return nil, wrap(err, "reported sizes of contexts")
+	}
+	found := make(map[session.ID]int64, len(rows))
+	for _, r := range rows {
+		found[r.ID] = r.Tokens
+	}
+	return found, nil
+}
+
+const reportedSizes = `
+	SELECT s.id, c.input_tokens + c.cache_read_tokens + c.cache_write_tokens + c.output_tokens + h.path_tokens - m.path_tokens AS tokens
+	FROM json_each(?) wanted CROSS JOIN sessions s ON s.id = wanted.value CROSS JOIN messages h ON h.id = s.head_id
+	CROSS JOIN calls c ON c.id = (SELECT id FROM calls r WHERE r.session_id = s.id AND r.session_id <> '' AND r.purpose = 'chat' AND r.status = 'ok'
+	    AND r.message_id IS NOT NULL AND r.input_tokens + r.cache_read_tokens + r.cache_write_tokens > 0 ORDER BY r.id DESC LIMIT 1)
+	CROSS JOIN messages m ON m.id = c.message_id
+	WHERE c.model IN ('', s.model) AND m.session_id = s.id AND h.session_id = s.id AND h.seq >= m.seq
+	  AND NOT EXISTS (SELECT 1 FROM messages x WHERE x.session_id = s.id AND x.seq > m.seq AND x.seq <= h.seq AND x.jump = 1)
+	  AND NOT EXISTS (SELECT 1 FROM compactions o WHERE o.id = s.compaction_id AND o.activated_at >= c.created_at)`

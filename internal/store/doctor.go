@@ -77,26 +77,11 @@ func counterChecks() []struct{ name, what, query, advice string } {
 			SELECT m.session_id || ' row ' || m.message_id FROM (SELECT session_id, message_id FROM marks
 			UNION SELECT session_id, message_id FROM touched_files) m
 			WHERE NOT EXISTS (SELECT 1 FROM messages x WHERE x.id = m.message_id) LIMIT 5`, restore},
-		{"daily usage", "the roll-up sums up the calls", rollupCheck("calls", "SUM(calls), SUM(cost_nanousd), SUM(unpriced_calls), SUM(input_tokens), SUM(output_tokens), SUM(cache_read_tokens), SUM(cache_write_tokens)", `
-			SELECT day, source, model, COUNT(*), COALESCE(SUM(cost_nanousd), 0), SUM(cost_nanousd IS NULL), SUM(input_tokens), SUM(output_tokens),
-			       SUM(cache_read_tokens), SUM(cache_write_tokens) FROM calls GROUP BY day, source, model`), restore},
-		{"daily messages", "the roll-up counts the messages and prompts", rollupCheck("messages", "SUM(messages), SUM(prompts)", `
-			SELECT day, source, '' AS model, SUM(messages), SUM(prompts) FROM (
-			SELECT m.day, s.source, 1 AS messages, m.origin = 'person' AS prompts FROM messages m JOIN sessions s ON s.id = m.session_id
-			UNION ALL SELECT day, source, messages, prompts FROM purged_days WHERE messages > 0) GROUP BY day, source`), restore},
-		{"daily sessions", "the roll-up counts the sessions", rollupCheck("sessions", "SUM(sessions)", `
-			SELECT day, source, '' AS model, SUM(sessions) FROM (
-			SELECT day, source, 1 AS sessions FROM sessions WHERE draft = 0
-			UNION ALL SELECT day, source, sessions FROM purged_days WHERE sessions > 0) GROUP BY day, source`), restore},
+		{"daily usage", "the roll-up sums up the sessions, messages and calls", `WITH kept AS (
+			SELECT day, project, source, model, purpose, ` + usageColumns + ` FROM daily_usage), recounted AS (` + recountedUsage + `)
+			SELECT day || ' ' || project || ' ' || source || ' ' || model FROM (SELECT * FROM kept EXCEPT SELECT * FROM recounted)
+			UNION SELECT day || ' ' || project || ' ' || source || ' ' || model FROM (SELECT * FROM recounted EXCEPT SELECT * FROM kept) LIMIT 5`, restore},
 	}
-}
-
-// rollupCheck lists the days on which daily_usage and a recount disagree, in either direction.
-// some is a column that is not 0 where there is anything to count.
-func rollupCheck(some, sums, recount string) string {
-	kept := `SELECT day, source, model, ` + sums + ` FROM daily_usage GROUP BY day, source, model HAVING SUM(` + some + `) <> 0`
-	return `SELECT day || ' ' || source || ' ' || model FROM (` + kept + ` EXCEPT ` + recount + `)
-		UNION SELECT day || ' ' || source || ' ' || model FROM (` + recount + ` EXCEPT ` + kept + `) LIMIT 5`
 }
 
 const advice = "stop sessiond; then restore the newest backup, or copy what can be read with `sessiond doctor --recover OUT`"

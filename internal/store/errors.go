@@ -88,7 +88,7 @@ func openError(path string, besideLog bool, err error) error {
 	case code == sqlite3.SQLITE_READONLY, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_PERM, errors.Is(err, fs.ErrPermission):
 		return session.Errorf(session.Forbidden, "%s cannot be opened by this user: check the permissions of the file and its folder, and whether the disk is mounted read-only: %w", path, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return session.Errorf(session.NotFound, "%s does not exist: start `sessiond serve`, or import something, to make it", path)
+		return session.Errorf(session.NotFound, "%s does not exist yet: `sessiond import` fills it with the histories of your agents, `sessiond serve` begins it", path)
 	}
 	return fmt.Errorf("open %s: %w", path, storageError(err))
 }

@@ -250,7 +250,9 @@ func (im *importer) run() error {
 			im.sess.Epoch++
 		}
 		if draft && !im.sess.Draft {
-			im.usage.at(im.sess.Day, im.sess.Source, "").sessions++
+			if err := im.countSession(&im.sess, 1); err != nil {
+				return err
+			}
 		}
 		if err := im.saveProgress(&im.sess); err != nil {
 			return err
@@ -296,7 +298,7 @@ func (im *importer) openSession() error {
 	return err
 }
 
-// wasPurged tells whether the session was here and was purged: it does not come back by itself.
+// wasPurged reports whether the session was here and was purged: it does not come back by itself.
 func (im *importer) wasPurged() (purged bool, err error) {
 	purged, err = im.purgedHere()
 	if !purged || err != nil || !im.batch.Purged {
@@ -526,7 +528,7 @@ func (im *importer) placeOf(m *ImportMessage) (place, error) {
 
 // calls counts the batch's model calls, each once wherever it was seen before.
 func (im *importer) calls() error {
-	var sum usageDelta
+	var sum usageSum
 	for i := range im.batch.Calls {
 		given := &im.batch.Calls[i]
 		c := &given.Call
@@ -548,7 +550,7 @@ func (im *importer) calls() error {
 			}
 			continue
 		}
-		sum.addCall(c)
+		sum.add(usageOfCall(c), 1)
 		im.res.Calls++
 	}
 	if im.res.Calls == 0 {
@@ -647,10 +649,12 @@ func (im *importer) fields() error {
 		return nil
 	}
 	im.moved, im.keyed = true, s.Key != was.Key || s.Generation != was.Generation
-	return im.exec(`UPDATE sessions SET directory = ?, project = ?, git_branch = ?, archived_at = ?, key = ?, generation = ?,
-		parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ?, metadata = ? WHERE id = ?`,
-		s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,
-		s.ParentID, s.ParentKind, s.EndedAt, s.EndReason, s.Metadata, s.ID)
+	return im.moveUsage(s.ID, nil, func() error {
+		return im.exec(`UPDATE sessions SET directory = ?, project = ?, git_branch = ?, archived_at = ?, key = ?, generation = ?,
+			parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ?, metadata = ? WHERE id = ?`,
+			s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,
+			s.ParentID, s.ParentKind, s.EndedAt, s.EndReason, s.Metadata, s.ID)
+	})
 }
 
 // keepOneGenerationOpen sees to it that a key has one open generation after a session came in under it. Of

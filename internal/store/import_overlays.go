@@ -30,8 +30,7 @@ func (im *importer) compaction(in *ImportCompaction) error {
 		return err
 	}
 	if o.ActivatedAt == nil && o.Status == session.StatusDone {
-		at := o.CreatedAt
-		o.ActivatedAt = &at
+		o.ActivatedAt = new(o.CreatedAt)
 	}
 	if o.Status == session.StatusDone {
 		if worth, err := o.chain(); !worth || err != nil {
@@ -237,7 +236,7 @@ func (o *importedOverlay) piece(want *ImportReplaced) error {
 	return nil
 }
 
-// sizeSummary sizes what stands in a context for what an overlay hides, where its program does
+// sizeSummary sizes what a context holds in the place of hidden messages, if the program does
 // not say it: the summaries, and the messages that it keeps as copies.
 func (o *Options) sizeSummary(c *session.Compaction) {
 	if c.SummaryTokens != 0 || o.Measure == nil {
@@ -292,7 +291,7 @@ func (o *importedOverlay) partsOf(row int64) (session.Message, error) {
 const outputsOfMessage = `
 	SELECT kind, call_id, tokens FROM parts WHERE id BETWEEN ? << 10 AND (? << 10) + 1023 ORDER BY id`
 
-// known tells whether the overlay is here: the session's own, or one that it inherits.
+// known reports whether the overlay is here: the session's own, or one that it inherits.
 func (o *importedOverlay) known() (bool, error) {
 	here, err := o.exists(`SELECT 1 FROM compactions WHERE session_id = ? AND through_id = ? AND created_at = ? AND (status = 'done' OR ? <> 'done')`,
 		o.SessionID, *o.ThroughID, o.CreatedAt, o.Status)

@@ -4,7 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 
 	"sessiond/internal/session"
@@ -19,12 +20,15 @@ type Filter struct {
 	Model      string
 	Directory  string
 	Project    string
+	Among      map[Column][]string // of a column: one of these values
+	Roots      []string            // the directory or the project is one of these folders; nil: any
 	ParentID   session.ID
 	ParentKind string        // fork or child; "": both
 	Since      *session.Time // active at or after
 	Until      *session.Time // active before
 	Archived   bool
 	Trash      bool
+	Starred    bool
 	People     bool              // without sub-agents and automated sessions
 	Metadata   map[string]string // JSON paths under metadata → text
 }
@@ -77,9 +81,11 @@ func endPage[T any](data []T, p Page, sess func(*T) *session.Session) (page []T,
 	if len(data) <= limit {
 		return data, ""
 	}
-	last := sess(&data[limit-1])
-	return data[:limit], encodeCursor(last.ActiveAt.SQL(), string(last.ID))
+	return data[:limit], CursorAfter(sess(&data[limit-1]))
 }
+
+// CursorAfter returns the cursor with which a list goes on after a session.
+func CursorAfter(s *session.Session) string { return encodeCursor(s.ActiveAt.SQL(), string(s.ID)) }
 
 // Sessions lists sessions, newest active first. next is "" at the end. Codes: Invalid (cursor).
 func (s *Store) Sessions(ctx context.Context, f Filter, p Page) (data []session.Session, next string, err error) {
@@ -108,6 +114,34 @@ type conditions struct {
 
 func (c *conditions) add(cond string, args ...any) {
 	c.where, c.args = append(c.where, cond), append(c.args, args...)
+}
+
+// Column names a text of a session by which people filter.
+type Column int
+
+// The columns of Values and Filter.Among.
+const (
+	ColumnSource Column = iota
+	ColumnModel
+	ColumnDirectory
+	ColumnProject
+)
+
+func (c Column) name() string { return [...]string{"source", "model", "directory", "project"}[c] }
+
+// Value is a text that sessions have in a column.
+type Value struct {
+	Text     string `db:"text"`
+	Sessions int64  `db:"n"` // how many have it, without the trash
+}
+
+// Values returns the different texts of a column, those of the most sessions first. It reads all sessions, on the
+// connections of reports.
+func (s *Store) Values(ctx context.Context, of Column) ([]Value, error) {
+	var values []Value
+	err := s.reports.SelectContext(ctx, &values, `SELECT `+of.name()+` AS text, COUNT(*) AS n FROM sessions
+		WHERE draft = 0 AND deleted_at IS NULL AND purged_at IS NULL AND `+of.name()+` <> '' GROUP BY 1 ORDER BY n DESC, text`)
+	return values, wrap(err, "values of %s", of.name())
 }
 
 // maxQueryBytes is the longest text that lists look for; LIKE fails on much longer ones.
@@ -169,7 +203,17 @@ func (f Filter) conditions() (c conditions) {
 			add("s."+eq.column+" = ?", eq.value)
 		}
 	}
+	for _, column := range slices.Sorted(maps.Keys(f.Among)) {
+		add("s."+column.name()+" IN (SELECT value FROM json_each(?))", string(session.JSONOf(f.Among[column])))
+	}
+	if f.Roots != nil {
+		roots := string(session.JSONOf(f.Roots))
+		add("(s.directory IN (SELECT value FROM json_each(?)) OR s.project IN (SELECT value FROM json_each(?)))", roots, roots)
+	}
 	c.contains(f.Query, "s.title", "s.id", "s.source_id")
+	if f.Starred {
+		add("s.starred_at IS NOT NULL")
+	}
 	if f.People {
 		add("s.kind = 'chat' AND s.parent_kind <> 'child'")
 	}
@@ -240,63 +284,6 @@ const sessionsNamedLike = `
 	FROM (SELECT *, LOWER(title || ' ' || project || ' ' || git_branch) AS names FROM sessions
 	      WHERE deleted_at IS NULL AND purged_at IS NULL ORDER BY active_at DESC LIMIT 10000) s
 	WHERE EXISTS (SELECT 1 FROM wanted t WHERE INSTR(s.names, t.value)) LIMIT 1000`
-
-// Resolve finds the session that a person means by name: an id, its id in the source
-// program, a unique beginning of either (at least 6 characters), or @ (the newest of this
-// folder), @2 and so on. Codes: NotFound, Invalid (ambiguous).
-func (s *Store) Resolve(ctx context.Context, name, directory string) (session.ID, error) {
-	if rest, ok := strings.CutPrefix(name, "@"); ok {
-		return s.resolveNth(ctx, name, rest, directory)
-	}
-	found, err := list[session.ID](ctx, s, sessionsNamed, name, name)
-	if err != nil {
-		return "", fmt.Errorf("find session %q: %w", name, err)
-	}
-	if len(found) == 0 && len(name) >= 6 {
-		if found, err = list[session.ID](ctx, s, sessionsBeginning, name, name+"\U0010FFFF"); err != nil {
-			return "", fmt.Errorf("find session %q: %w", name, err)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return "", session.Errorf(session.NotFound, "there is no session %q: `sessiond ls` lists them, and @ names the newest of this folder", name)
-	case 1:
-		return found[0], nil
-	}
-	names := make([]string, len(found))
-	for i, id := range found {
-		names[i] = string(id)
-	}
-	return "", session.Errorf(session.Invalid, "%q begins several sessions (%s …): write more of it", name, strings.Join(names, ", "))
-}
-
-const sessionsNamed = `
-	SELECT id FROM sessions WHERE id = ? AND purged_at IS NULL UNION SELECT id FROM sessions WHERE source_id = ? AND source_id <> '' LIMIT 2`
-
-// The ends are bytes, not a pattern: an index finds them.
-const sessionsBeginning = `
-	SELECT id FROM sessions WHERE id BETWEEN ?1 AND ?2 AND purged_at IS NULL
-	UNION SELECT id FROM sessions WHERE source_id BETWEEN ?1 AND ?2 AND source_id <> '' LIMIT 4`
-
-func (s *Store) resolveNth(ctx context.Context, name, rest, directory string) (session.ID, error) {
-	n := 1
-	if rest != "" {
-		var err error
-		if n, err = strconv.Atoi(rest); err != nil || n < 1 {
-			return "", session.Errorf(session.Invalid, "%q names no session: @ is the newest of this folder, @2 the one before", name)
-		}
-	}
-	id, err := get[session.ID](ctx, s, nthOfDirectory, directory, n-1)
-	if noRows(err) {
-		return "", session.Errorf(session.NotFound, "no session %s belongs to %s: `sessiond ls` lists all", name, directory)
-	}
-	return id, err
-}
-
-// The newest come first, so this ends early; by itself SQLite would read and sort them all.
-const nthOfDirectory = `
-	SELECT id FROM sessions INDEXED BY sessions_active WHERE directory = ? AND draft = 0 AND deleted_at IS NULL AND archived_at IS NULL
-	ORDER BY active_at DESC, id DESC LIMIT 1 OFFSET ?`
 
 func escapeLike(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)

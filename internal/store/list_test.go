@@ -63,6 +63,7 @@ func TestFiltersOfTheList(t *testing.T) {
 	archived, trashed := mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID
 	testkit.Must(s.PatchSession(ctx, archived, SessionPatch{Archived: &yes}))(t)
 	testkit.Must(s.SetTrash(ctx, trashed, true, nil, nil))(t)
+	testkit.Must(s.PatchSession(ctx, a, SessionPatch{Starred: &yes}))(t)
 	at := session.At(now)
 	for _, c := range []struct {
 		name string
@@ -81,6 +82,11 @@ func TestFiltersOfTheList(t *testing.T) {
 		{"parent", Filter{ParentID: a}, []session.ID{b}},
 		{"since", Filter{Since: &at}, []session.ID{b}},
 		{"until", Filter{Until: &at}, []session.ID{a}},
+		{"a project or a directory", Filter{Roots: []string{"/d", "/p"}}, []session.ID{b, a}},
+		{"no folder", Filter{Roots: []string{}}, nil},
+		{"one of several values", Filter{Among: map[Column][]string{ColumnProject: {"/p", "/q"}, ColumnSource: {"sessiond"}}}, []session.ID{b}},
+		{"starred", Filter{Starred: true}, []session.ID{a}},
+		{"people", Filter{People: true}, []session.ID{a}},
 		{"archived", Filter{Archived: true}, []session.ID{archived}},
 		{"trash", Filter{Trash: true}, []session.ID{trashed}},
 		{"metadata", Filter{Metadata: map[string]string{"team": "x", "n": "5"}}, []session.ID{a}},
@@ -124,42 +130,6 @@ func TestOnlySessionsThatAreThereAreInTheTrashOrNot(t *testing.T) {
 	got := testkit.Must(s.InTrash(t.Context(), []session.ID{kept, trashed, purged, "20200101_001"}))(t)
 	if want := map[session.ID]bool{kept: false, trashed: true}; !maps.Equal(got, want) {
 		t.Errorf("%v, not %v", got, want)
-	}
-}
-
-func TestResolveFindsWhatAPersonMeans(t *testing.T) {
-	ctx := context.Background()
-	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
-	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
-	a := mustCreate(t, s, NewSession{Source: session.SourcePi, SourceID: "abcdef-1", Directory: "/d"}).ID
-	now = now.Add(time.Hour)
-	b := mustCreate(t, s, NewSession{Source: session.SourceCodex, SourceID: "abcdef-2", Directory: "/d"}).ID
-	now = now.Add(time.Hour)
-	mustCreate(t, s, NewSession{Directory: "/d", Draft: true})
-	for _, c := range []struct {
-		name string
-		want session.ID
-		code session.Code
-	}{
-		{string(a), a, ""},
-		{"abcdef-2", b, ""},
-		{"abcdef", "", session.Invalid},
-		{"20260211", "", session.Invalid},
-		{"20260211_002", b, ""},
-		{"abcdef-1x", "", session.NotFound},
-		{"abcde", "", session.NotFound},
-		{"ab%def", "", session.NotFound},
-		{"", "", session.NotFound},
-		{"@", b, ""},
-		{"@2", a, ""},
-		{"@3", "", session.NotFound},
-		{"@0", "", session.Invalid},
-		{"@x", "", session.Invalid},
-	} {
-		got, err := s.Resolve(ctx, c.name, "/d")
-		if got != c.want || session.CodeOf(err) != c.code {
-			t.Errorf("%q is %q, %v", c.name, got, err)
-		}
 	}
 }
 

@@ -103,7 +103,8 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 		return err
 	}
 	s.writeDB.SetMaxOpenConns(1)
-	if err := s.migrate(ctx); err != nil {
+	var from int64
+	if from, err = s.migrate(ctx); err != nil {
 		return err
 	}
 	TightenModes(s.path, s.opt.Log) // now that the file is known to be sessiond's
@@ -120,7 +121,13 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 		return err
 	}
 	s.writer.opened.Store(true)
-	return s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)"))
+	if err := s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)")); err != nil {
+		return err
+	}
+	if from > 0 && from < betterTitles {
+		return s.improveTitles(ctx)
+	}
+	return nil
 }
 
 // openReadOnly falls back on immutable=1 where SQLite cannot make its -shm file, which is
@@ -189,34 +196,37 @@ func dsn(path, mode string, pragmas ...string) string {
 	return u.String()
 }
 
-// migrate brings the schema up to date under the caller's lock.
-func (s *Store) migrate(ctx context.Context) error {
+// migrate brings the schema up to date under the caller's lock. from is the version that it had, 0 of a new file.
+func (s *Store) migrate(ctx context.Context) (from int64, err error) {
 	if err := retryBusy(ctx, func() error { return s.checkVersion(ctx, s.writeDB) }); err != nil {
-		return err
+		return 0, err
 	}
 	// A new file is marked first of all, so that one whose making was cut short is known again.
 	// auto_vacuum must come before anything is in it; with every connection it would write.
 	var tables int
 	if err := s.writeDB.QueryRowContext(ctx, `SELECT COUNT(*) FROM sqlite_schema`).Scan(&tables); err != nil {
-		return err
+		return 0, err
 	}
 	if tables == 0 {
 		if _, err := s.writeDB.ExecContext(ctx, fmt.Sprintf(`PRAGMA page_size = %d; PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, pageSize, applicationID)); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	provider, err := goose.NewProvider(goose.DialectSQLite3, s.writeDB, migrations.FS)
 	if err != nil {
-		return fmt.Errorf("read the migrations: %w", err)
+		return 0, fmt.Errorf("read the migrations: %w", err)
+	}
+	if from, err = provider.GetDBVersion(ctx); err != nil {
+		return 0, fmt.Errorf("read the version of the schema: %w", err)
 	}
 	pending, err := provider.HasPending(ctx)
 	if err != nil || !pending {
-		return err
+		return from, err
 	}
 	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate: %w", err)
+		return 0, fmt.Errorf("migrate: %w", err)
 	}
-	return nil
+	return from, nil
 }
 
 // checkVersion refuses a file that is not sessiond's, is of a newer one or from before version
@@ -266,7 +276,7 @@ func (s *Store) unmade() error {
 	if !s.opt.ReadOnly {
 		return nil
 	}
-	return session.Errorf(session.NotFound, "%s is empty: start `sessiond serve`, or import something, to fill it", s.path)
+	return session.Errorf(session.NotFound, "%s is empty: `sessiond import` fills it with the histories of your agents, `sessiond serve` begins it", s.path)
 }
 
 func (s *Store) tooOld() error {

@@ -161,7 +161,7 @@ func TestAnEmptyFileAndOneCutShortBecomeADatabase(t *testing.T) {
 			testkit.Must(db.Exec(c.made))(t) // a start ended here
 			db.Close()
 			_, err := Open(context.Background(), path, Options{ReadOnly: true})
-			wants(t, err, session.NotFound, "is empty: start `sessiond serve`, or import something")
+			wants(t, err, session.NotFound, "is empty: `sessiond import` fills it")
 			s := testkit.Must(Open(context.Background(), path, Options{}))(t)
 			defer s.Close()
 			mustCreate(t, s, NewSession{})

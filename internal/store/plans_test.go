@@ -38,6 +38,8 @@ func useEverything(t *testing.T, s *Store) {
 	testkit.Must(s.MessagesAfter(ctx, 0, 10))(t)
 	testkit.Must(s.MessagesByID(ctx, []int64{1, 2}))(t)
 	testkit.Must(s.InTrash(ctx, []session.ID{sess.ID}))(t)
+	testkit.Must(s.Children(ctx, []session.ID{sess.ID}))(t)
+	testkit.Must(s.ReportedSizes(ctx, []session.ID{sess.ID}))(t)
 	testkit.Must(s.LastMessageID(ctx))(t)
 	large := testkit.Must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("y", 2*pieceSize))}}))(t)
 	testkit.Must(s.Message(ctx, *large.Head))(t)
@@ -72,13 +74,16 @@ func useEverything(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	for _, p := range []Page{{}, {Ascending: true}, {Cursor: encodeCursor("2030-01-01 00:00:00.000", "20300101_001")}} {
-		for _, f := range []Filter{{}, {Trash: true}, {Archived: true}, {Source: session.SourcePi}, {Directory: "/d"}, {Since: &at.CreatedAt}} {
+		for _, f := range []Filter{{}, {Trash: true}, {Archived: true}, {Starred: true}, {People: true}, {Source: session.SourcePi}, {Directory: "/d"}, {Since: &at.CreatedAt}} {
 			if _, _, err := s.Sessions(ctx, f, p); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	for _, name := range []string{"@", "uuid", "20250501"} {
+	if _, err := s.Resolve(ctx, "@", "/nowhere/d"); session.CodeOf(err) != session.NotFound {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"@", "@@", "uuid", "20250501", session.CompactionName(c.RowID), session.ContextName(1)} {
 		testkit.Must(s.Resolve(ctx, name, "/d"))(t)
 	}
 	useCopies(t, s, sess.ID)
@@ -258,7 +263,7 @@ func fineToScan(query, detail string) bool {
 		return true
 	case detail == "SCAN CONSTANT ROW", detail == "SCAN s" && query == spansOfPath, detail == "SCAN f" && query == sumOfChildren, detail == "SCAN c" && query == lastReports, strings.HasPrefix(detail, "SCAN h") && query == heirsOf:
 		return true
-	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_active"), strings.HasPrefix(detail, "SCAN sessions USING INDEX sessions_active"):
+	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_active"), strings.HasPrefix(detail, "SCAN s USING INDEX sessions_starred"), strings.HasPrefix(detail, "SCAN sessions USING INDEX sessions_active"):
 		return true // newest first, until the page is full
 	case detail == "SCAN events", detail == "SCAN sqlite_sequence": // by its row ids until a limit; a row per table
 		return true
@@ -274,6 +279,12 @@ func fineToScan(query, detail string) bool {
 		return true // the same of keys
 	case query == touchedInSpan: // sorts the files within one message
 		return strings.Contains(detail, "TERM")
+	case query == childCounts: // what is asked for, and its results
+		return detail == "SCAN below" || detail == "SCAN b" || strings.Contains(detail, "TEMP B-TREE")
+	case query == reportedSizes:
+		return strings.HasPrefix(detail, "SCAN wanted VIRTUAL TABLE")
+	case query == nearestAbove: // sorts the few folders above one
+		return strings.Contains(detail, "TEMP B-TREE")
 	case query == sessionsNamed, query == sessionsBeginning: // at most four rows, made distinct
 		return strings.Contains(detail, "TEMP B-TREE")
 	}

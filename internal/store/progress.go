@@ -2,7 +2,6 @@ package store
 
 import (
 	"strings"
-	"unicode"
 
 	"sessiond/internal/session"
 )
@@ -24,8 +23,8 @@ func progress(sess *session.Session, m *session.Message, now session.Time) {
 		if sess.InboundAt == nil || sess.InboundAt.Before(at.Time) {
 			sess.InboundAt = &at
 		}
-		if sess.Title == "" && m.Role == session.User {
-			if title := titleOf(m); title != "" {
+		if m.Role == session.User && (sess.Title == "" || sess.TitleSource == "first_message" && session.IsCommand(sess.Title)) {
+			if title := titleOf(m); title != "" && (sess.Title == "" || !session.IsCommand(title)) {
 				sess.Title, sess.TitleSource = title, "first_message"
 			}
 		}
@@ -66,39 +65,21 @@ func (t *tx) saveProgress(sess *session.Session) error {
 		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID), "update session")
 }
 
-// titleOf makes a title of the first text of a message that has one.
+// titleOf makes a title of the first text of a message that has one; else of a command, until something better is said.
 func titleOf(m *session.Message) string {
+	command := ""
 	for i := range m.Parts {
 		switch p := &m.Parts[i]; p.Kind {
 		case session.PartText, session.PartRefusal, session.PartToolResult:
-			if title := titleFrom(p.Content()); title != "" {
+			text := p.Content()
+			if title := session.TitleOf(text); title != "" {
 				return title
+			}
+			if text = strings.TrimSpace(text); command == "" && session.IsCommand(text) {
+				command, _, _ = strings.Cut(text, "\n")
+				command = strings.Join(strings.Fields(command), " ")
 			}
 		}
 	}
-	return ""
+	return session.CutTitle(command)
 }
-
-// titleFrom makes a title of a text: its first line that is not blank, at most 80 runes.
-func titleFrom(text string) string {
-	const most = 80
-	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
-	for line := range strings.Lines(text) {
-		line = strings.TrimLeftFunc(line, blank)
-		if len(line) > enough { // the one line of a large output
-			line = strings.ToValidUTF8(line[:enough], "")
-		}
-		line = strings.Join(strings.FieldsFunc(line, blank), " ")
-		if line == "" {
-			continue
-		}
-		if runes := []rune(line); len(runes) > most {
-			return strings.TrimSpace(string(runes[:most-1])) + "…"
-		}
-		return line
-	}
-	return ""
-}
-
-// enough bytes of a line hold a title, however its words are spaced.
-const enough = 4096

@@ -38,6 +38,10 @@ type PurgeRequest struct {
 // is purged. A session that is being purged already goes on. A repeated request whose purge is
 // done gets no Purge, but how many messages that deleted. Codes: NotFound, PreconditionFailed.
 func (s *Store) BeginPurge(ctx context.Context, in PurgeRequest) (p *Purge, deleted int64, err error) {
+	known, err := s.readMessageUsage(ctx, in.Session)
+	if err != nil {
+		return nil, 0, err
+	}
 	var done *outcome
 	err = s.write(ctx, func(t *tx) error {
 		if running, err := t.purgeRuns(in.Session); err != nil || running {
@@ -46,7 +50,7 @@ func (s *Store) BeginPurge(ctx context.Context, in PurgeRequest) (p *Purge, dele
 		if done, err = t.findOutcome(in.Idem); err != nil || done != nil {
 			return err
 		}
-		return t.beginPurge(in)
+		return t.beginPurge(in, known)
 	})
 	switch {
 	case err != nil:
@@ -58,7 +62,7 @@ func (s *Store) BeginPurge(ctx context.Context, in PurgeRequest) (p *Purge, dele
 	return p, 0, err
 }
 
-func (t *tx) beginPurge(in PurgeRequest) error {
+func (t *tx) beginPurge(in PurgeRequest, known *messageUsage) error {
 	sess, err := readSession(t.ctx, t, in.Session)
 	if err != nil {
 		return err
@@ -66,7 +70,7 @@ func (t *tx) beginPurge(in PurgeRequest) error {
 	if in.IfRevision != nil && *in.IfRevision != sess.Revision {
 		return staleRevision(sess, *in.IfRevision)
 	}
-	if err := t.hide(sess); err != nil || in.Idem == nil {
+	if err := t.hide(sess, known); err != nil || in.Idem == nil {
 		return err
 	}
 	return t.keepOutcome(in.Idem, outcome{SessionID: string(sess.ID), Revision: sess.Revision, Status: 200})
@@ -111,7 +115,7 @@ func (s *Store) ResumePurge(ctx context.Context, id session.ID) (*Purge, error) 
 
 // hide takes a session out of everything that lists or reads, and empties what its row says.
 // Names that were made from it leave its forks, too.
-func (t *tx) hide(sess session.Session) error {
+func (t *tx) hide(sess session.Session, known *messageUsage) error {
 	if err := t.exec(`INSERT INTO purging (session_id, started_at) VALUES (?, ?)`, sess.ID, t.now); err != nil {
 		return err
 	}
@@ -125,23 +129,40 @@ func (t *tx) hide(sess session.Session) error {
 	if err := t.renameForks(sess); err != nil {
 		return err
 	}
-	if err := t.exec(`UPDATE sessions SET purged_at = ?, deleted_at = COALESCE(deleted_at, ?), updated_at = ?, revision = revision + 1,
+	if err := t.releaseChildren(sess.ID); err != nil {
+		return err
+	}
+	err := t.moveUsage(sess.ID, known, func() error {
+		return t.exec(`UPDATE sessions SET purged_at = ?, deleted_at = COALESCE(deleted_at, ?), updated_at = ?, revision = revision + 1,
 		title = '', title_source = '', key = '', generation = 0, source_id = '', directory = '', project = '', git_branch = '',
-		head_id = NULL, compaction_id = NULL, context_tokens = 0, settings = NULL, metadata = '{}' WHERE id = ?`,
-		t.now, t.now, t.now, sess.ID); err != nil {
+		head_id = NULL, compaction_id = NULL, context_tokens = 0, starred_at = NULL, settings = NULL, metadata = '{}' WHERE id = ?`,
+			t.now, t.now, t.now, sess.ID)
+	})
+	if err != nil {
 		return fmt.Errorf("hide session: %w", err)
 	}
 	// A key without a session is forgotten with its label: it may be a person's number and name.
 	if err := t.exec(`DELETE FROM keys WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE key = ?1 AND key <> '')`, sess.Key); err != nil {
 		return fmt.Errorf("forget the key: %w", err)
 	}
-	if err := t.execEach([]string{
-		`DELETE FROM links WHERE session_id IN (SELECT id FROM sessions WHERE parent_id = ?1 AND parent_id <> '' AND parent_kind = 'child')`,
-		`UPDATE sessions SET parent_id = '', parent_kind = '' WHERE parent_id = ?1 AND parent_id <> '' AND parent_kind = 'child'`,
-	}, sess.ID); err != nil {
+	return t.exec(`UPDATE store SET unscrubbed_at = COALESCE(unscrubbed_at, ?) WHERE id = 1`, t.now)
+}
+
+// releaseChildren makes a session's sub-agents sessions without a parent, which count for their own projects.
+func (t *tx) releaseChildren(id session.ID) error {
+	children, err := list[session.ID](t.ctx, t, `SELECT id FROM sessions WHERE parent_id = ? AND parent_id <> '' AND parent_kind = 'child'`, id)
+	if err != nil {
 		return fmt.Errorf("children: %w", err)
 	}
-	return t.exec(`UPDATE store SET unscrubbed_at = COALESCE(unscrubbed_at, ?) WHERE id = 1`, t.now)
+	for _, child := range children {
+		err := t.moveUsage(child, nil, func() error {
+			return t.execEach([]string{`DELETE FROM links WHERE session_id = ?`, `UPDATE sessions SET parent_id = '', parent_kind = '' WHERE id = ?`}, child)
+		})
+		if err != nil {
+			return fmt.Errorf("child %s: %w", child, err)
+		}
+	}
+	return nil
 }
 
 // numberOfFork is what a fork's title has more than the one that it was copied from.
@@ -250,14 +271,16 @@ func (p *Purge) Delete(ctx context.Context, rows []int64) error {
 	})
 }
 
-// purgeRuns tells whether the purge of a session goes on: another process may have ended it.
+// purgeRuns reports whether the purge of a session goes on: another process may have ended it.
 func (t *tx) purgeRuns(id session.ID) (bool, error) {
 	return t.exists(`SELECT 1 FROM purging WHERE session_id = ?`, id)
 }
 
 func (t *tx) deleteMessage(id session.ID, row int64) error {
 	var tokens int64
-	var day, origin, source string
+	var day string
+	var origin session.Origin
+	var source session.Source
 	err := t.row(`SELECT m.tokens, m.day, m.origin, s.source FROM messages m JOIN sessions s ON s.id = m.session_id WHERE m.id = ? AND m.session_id = ?`,
 		[]any{row, id}, &tokens, &day, &origin, &source)
 	if noRows(err) {
@@ -287,14 +310,19 @@ func (t *tx) deleteMessage(id session.ID, row int64) error {
 			return err
 		}
 	}
-	return t.countPurged(day, source, 0, 1, origin == string(session.Person))
+	purged := usageSum{Messages: 1}
+	if origin == session.Person {
+		purged.Prompts = 1
+	}
+	return t.countPurged(day, source, purged)
 }
 
 // countPurged keeps what the roll-up counts explainable after the rows are gone.
-func (t *tx) countPurged(day, source string, sessions, messages int, prompt bool) error {
-	return t.exec(`INSERT INTO purged_days (day, source, sessions, messages, prompts) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (day, source) DO UPDATE SET sessions = sessions + excluded.sessions, messages = messages + excluded.messages, prompts = prompts + excluded.prompts`,
-		day, source, sessions, messages, prompt)
+func (t *tx) countPurged(day string, source session.Source, u usageSum) error {
+	return t.exec(`INSERT INTO purged_days (day, source, sessions, subagents, messages, prompts) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (day, source) DO UPDATE SET sessions = sessions + excluded.sessions, subagents = subagents + excluded.subagents,
+		messages = messages + excluded.messages, prompts = prompts + excluded.prompts`,
+		day, source, u.Sessions, u.Subagents, u.Messages, u.Prompts)
 }
 
 // checkExists refuses what would be written beside a session that was purged meanwhile.
@@ -401,7 +429,7 @@ func (p *Purge) forgetEvents(ctx context.Context) error {
 	return nil
 }
 
-// forgetDocuments deletes what stands beside the messages: states, marks, what was frozen into
+// forgetDocuments deletes what belongs to the session beside its messages: states, marks, what was frozen into
 // contexts and no fork inherits (in forks: for messages that are gone), flushes, and where an
 // import stood.
 func (p *Purge) forgetDocuments(ctx context.Context) error {
@@ -445,12 +473,13 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 	case again:
 		return []session.ID{id}, nil
 	}
-	var day, source, parentKind string
+	var day, kind, parentKind string
+	var source session.Source
 	var parent session.ID
 	var draft, left bool
-	err = t.row(`SELECT day, source, draft, parent_id, parent_kind, EXISTS (SELECT 1 FROM messages WHERE session_id = s.id)
+	err = t.row(`SELECT day, source, kind, draft, parent_id, parent_kind, EXISTS (SELECT 1 FROM messages WHERE session_id = s.id)
 		OR EXISTS (SELECT 1 FROM compactions WHERE session_id = s.id) OR EXISTS (SELECT 1 FROM frozen WHERE session_id = s.id) FROM sessions s WHERE id = ?`, []any{id},
-		&day, &source, &draft, &parent, &parentKind, &left)
+		&day, &source, &kind, &draft, &parent, &parentKind, &left)
 	if noRows(err) {
 		return nil, nil // another process was here first
 	}
@@ -465,7 +494,11 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 			return nil, err
 		}
 		if !draft {
-			if err := t.countPurged(day, source, 1, 0, false); err != nil {
+			purged := usageSum{Sessions: 1}
+			if kind == session.KindSubagent {
+				purged.Subagents = 1
+			}
+			if err := t.countPurged(day, source, purged); err != nil {
 				return nil, err
 			}
 		}

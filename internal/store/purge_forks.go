@@ -70,7 +70,7 @@ func (p *Purge) findHeirs(ctx context.Context) error {
 	return nil
 }
 
-// inheritsOverlay tells whether a fork may be under an overlay of the session that ends at ref.
+// inheritsOverlay reports whether a fork may be under an overlay of the session that ends at ref.
 func (p *Purge) inheritsOverlay(ref session.MessageRef) bool {
 	if ref.Session == p.ID {
 		return p.keep.holds(ref.Seq)
@@ -97,7 +97,7 @@ func (p *Purge) unfrozen(ctx context.Context) ([]int64, error) {
 }
 
 // trimLinks lets forks that were purged themselves, and are kept for others, leave the
-// session where what stays of their path ends: where they left it is needed by nobody.
+// session where what stays of their path ends: where they left it is no longer needed.
 func (p *Purge) trimLinks(t *tx) error {
 	for i := range p.forks {
 		id := p.forks[i].ID

@@ -263,7 +263,7 @@ func (r *recovery) readRows(query string) ([][]any, error) {
 	return all, rows.Err()
 }
 
-// isLoss tells whether rows could not be read, or hold what no row of the table may.
+// isLoss reports whether rows could not be read, or hold what no row of the table may.
 func isLoss(err error) bool {
 	switch code := sqliteCode(err); code {
 	case sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ:
@@ -478,13 +478,8 @@ func (r *recovery) count() error {
 			FROM calls WHERE session_id = sessions.id) WHERE purged_at IS NULL`, `
 		INSERT OR REPLACE INTO session_days SELECT day, MAX(last) FROM (
 			SELECT day, last FROM session_days UNION ALL SELECT SUBSTR(id, 1, 4) || '-' || SUBSTR(id, 5, 2) || '-' || SUBSTR(id, 7, 2), CAST(SUBSTR(id, 10) AS INTEGER) FROM sessions) GROUP BY day`, `
-		INSERT INTO daily_usage (day, source, model, calls, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, cost_nanousd, unpriced_calls, sessions, messages, prompts)
-			SELECT day, source, model, SUM(calls), SUM(i), SUM(cr), SUM(cw), SUM(o), SUM(cost), SUM(unpriced), SUM(sessions), SUM(messages), SUM(prompts) FROM (
-			SELECT day, source, model, 1 AS calls, input_tokens AS i, cache_read_tokens AS cr, cache_write_tokens AS cw, output_tokens AS o,
-				COALESCE(cost_nanousd, 0) AS cost, cost_nanousd IS NULL AS unpriced, 0 AS sessions, 0 AS messages, 0 AS prompts FROM calls
-			UNION ALL SELECT day, source, '', 0, 0, 0, 0, 0, 0, 0, 1, 0, 0 FROM sessions WHERE draft = 0
-			UNION ALL SELECT m.day, s.source, '', 0, 0, 0, 0, 0, 0, 0, 0, 1, m.origin = 'person' FROM messages m JOIN sessions s ON s.id = m.session_id
-			UNION ALL SELECT day, source, '', 0, 0, 0, 0, 0, 0, 0, sessions, messages, prompts FROM purged_days) GROUP BY day, source, model`)
+		INSERT INTO daily_usage (day, project, source, model, purpose, sessions, subagents, messages, prompts, calls, input_tokens,
+			cache_read_tokens, cache_write_tokens, output_tokens, cost_nanousd, unpriced_calls) `+recountedUsage)
 }
 
 func (r *recovery) all(queries ...string) error {

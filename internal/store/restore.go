@@ -249,8 +249,8 @@ func (r *restorer) open() error {
 	return nil
 }
 
-// isShell tells whether the session was purged where the file was written: what forks share of it is
-// left, without a name, and seen by nobody but them. Where the session is here, whole or as a
+// isShell reports whether the session was purged where the file was written: what forks share of it is
+// left, without a name, and visible only through them. Where the session is here, whole or as a
 // shell, its messages only have to be the file's.
 func (r *restorer) isShell() bool { return r.batch.Session.PurgedAt != nil }
 
@@ -278,9 +278,9 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 	} else if err := r.passID(want); err != nil {
 		return err
 	}
-	err = r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, directory, revision, created_at, updated_at, active_at, purged_at)
-		VALUES (?, ?, 1, ?, ?, ?, 0, ?, ?, ?, ?)`,
-		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Directory, in.CreatedAt, r.tx.now, in.CreatedAt, r.batch.Session.PurgedAt)
+	err = r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, directory, project, revision, created_at, updated_at, active_at, purged_at)
+		VALUES (?, ?, 1, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
+		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Directory, in.Project, in.CreatedAt, r.tx.now, in.CreatedAt, r.batch.Session.PurgedAt)
 	if err != nil {
 		return fmt.Errorf("insert session: %w", err)
 	}
@@ -409,7 +409,7 @@ func (r *restorer) conflict(ref session.MessageRef) error {
 	return session.Errorf(session.Conflict, "session %s is here with other content, from message %s on; --as-copy brings the file's in under a new id", ref.Session, ref)
 }
 
-// same tells whether a message of the file is the one that is here, in everything that was said.
+// same reports whether a message of the file is the one that is here, in everything that was said.
 func (r *restorer) same(in, here *session.Message) bool {
 	if in.Seq != here.Seq || (in.Parent == nil) != (here.Parent == nil) || in.Parent != nil && r.here(*in.Parent) != *here.Parent {
 		return false
@@ -503,7 +503,7 @@ func (in *SavedCompaction) restore(r *restorer) error {
 	return nil
 }
 
-// taken tells whether a row stands for a compaction of the file already.
+// taken reports whether a row stands for a compaction of the file already.
 func (r *restorer) taken(row int64) bool {
 	for _, known := range []map[CompactionRef]int64{r.newCompactions, r.batch.Into.compactions} {
 		for _, have := range known {
@@ -666,7 +666,9 @@ func (r *restorer) finish() error {
 	if s.HeadID = r.messageRow("the head", in.Head); r.unknown != nil {
 		return r.unknown
 	}
-	s.ParentID, s.ParentKind, s.CreatedAt = r.hereID(in.ParentID), in.ParentKind, in.CreatedAt
+	s.ParentID, s.ParentKind, s.CreatedAt, s.Project = r.hereID(in.ParentID), in.ParentKind, in.CreatedAt, in.Project
+	was := *s
+	was.Draft = r.draft
 	if err := r.updateOverlay(s); err != nil {
 		return err
 	}
@@ -676,32 +678,37 @@ func (r *restorer) finish() error {
 	if err := r.keepOneGenerationOpen(&in); err != nil {
 		return err
 	}
-	err := r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
-		project = ?, git_branch = ?, provider = ?, model = ?, window = ?, parent_id = ?, parent_kind = ?, head_id = ?, last_seq = ?,
-		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?, compaction_count = (`+countedCompactions+`),
-		turn_origin = ?, created_at = ?, updated_at = ?, active_at = ?, inbound_at = ?, archived_at = ?, deleted_at = ?, ended_at = ?,
-		end_reason = ?, metadata = ? WHERE id = ?`,
-		in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
-		in.Project, in.GitBranch, in.Provider, in.Model, in.Window, s.ParentID, s.ParentKind, s.HeadID, s.LastSeq,
-		s.CompactionID, in.Epoch, in.Revision, s.MessageCount, s.TotalTokens, s.ContextTokens, s.ID, s.ID,
-		r.batch.Session.TurnOrigin, in.CreatedAt, in.UpdatedAt, in.ActiveAt, in.InboundAt, in.ArchivedAt, in.DeletedAt, in.EndedAt,
-		in.EndReason, in.Metadata, s.ID)
+	err := r.moveUsage(s.ID, nil, func() error {
+		return r.exec(`UPDATE sessions SET project = ?, parent_id = ?, parent_kind = ? WHERE id = ?`, in.Project, s.ParentID, s.ParentKind, s.ID)
+	})
 	if err != nil {
 		return fmt.Errorf("update session: %w", err)
 	}
-	switch {
-	case r.draft && !in.Draft:
-		r.usage.at(s.Day, s.Source, "").sessions++
-	case !r.draft && in.Draft:
-		r.usage.at(s.Day, s.Source, "").sessions--
+	err = r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
+		git_branch = ?, provider = ?, model = ?, window = ?, head_id = ?, last_seq = ?,
+		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?, compaction_count = (`+countedCompactions+`),
+		turn_origin = ?, created_at = ?, updated_at = ?, active_at = ?, inbound_at = ?, archived_at = ?, starred_at = ?, deleted_at = ?, ended_at = ?,
+		end_reason = ?, metadata = ? WHERE id = ?`,
+		in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
+		in.GitBranch, in.Provider, in.Model, in.Window, s.HeadID, s.LastSeq,
+		s.CompactionID, in.Epoch, in.Revision, s.MessageCount, s.TotalTokens, s.ContextTokens, s.ID, s.ID,
+		r.batch.Session.TurnOrigin, in.CreatedAt, in.UpdatedAt, in.ActiveAt, in.InboundAt, in.ArchivedAt, in.StarredAt, in.DeletedAt, in.EndedAt,
+		in.EndReason, in.Metadata, s.ID)
+	if err != nil {
+		return fmt.Errorf("update session: %w", err)
 	}
 	if !r.isShell() {
 		if err := r.event(s.ID, EventSessionChanged, 0, nil); err != nil {
 			return err
 		}
 	}
-	r.sess, err = readAncestor(r.ctx, r.tx, s.ID)
-	return err
+	if r.sess, err = readAncestor(r.ctx, r.tx, s.ID); err != nil {
+		return err
+	}
+	if err := r.countSession(&was, -1); err != nil {
+		return err
+	}
+	return r.countSession(&r.sess, 1)
 }
 
 const countedCompactions = `SELECT COUNT(*) FROM compactions c WHERE c.session_id = ? AND c.status = 'done'
@@ -821,7 +828,7 @@ func (r *restorer) saveCounts() error {
 		s.HeadID, s.LastSeq, s.MessageCount, s.TotalTokens, s.CompactionID, s.ContextTokens, s.ID)
 }
 
-// equalJSON tells whether two values are written the same but for white space.
+// equalJSON reports whether two values are written the same but for white space.
 func equalJSON(a, b session.JSON) bool {
 	if bytes.Equal(a, b) {
 		return true

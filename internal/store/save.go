@@ -283,7 +283,7 @@ func NewRow(kind string) (row any, counted string) {
 	return nil, ""
 }
 
-// IsSet tells whether a row belongs to a set, which a restored session replaces at the end.
+// IsSet reports whether a row belongs to a set, which a restored session replaces at the end.
 func IsSet(row any) bool {
 	switch row.(type) {
 	case *SavedUndo, *SavedMark, *SavedState, *SavedFlush:

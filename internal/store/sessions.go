@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"sessiond/internal/session"
@@ -133,13 +131,14 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 			return session.Session{}, err
 		}
 	}
-	if !in.Draft {
-		t.usage.at(day, source, "").sessions++
-	}
 	if err := t.event(id, EventSessionCreated, 0, nil); err != nil {
 		return session.Session{}, err
 	}
-	return readSession(t.ctx, t, id)
+	made, err := readSession(t.ctx, t, id)
+	if err != nil {
+		return made, err
+	}
+	return made, t.countSession(&made, 1)
 }
 
 // IsGone reports whether name is the id of a session that was here and was purged: its number was
@@ -166,7 +165,7 @@ const sessionColumns = `s.id, s.day, s.title, s.title_source, s.kind, s.draft, s
 	s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.total_tokens, s.context_tokens,
 	s.compaction_count, s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.cost_nanousd,
 	s.cost_usd, s.unpriced_calls, s.turn_origin, s.created_at, s.updated_at, s.active_at, s.inbound_at, s.archived_at,
-	s.deleted_at, s.ended_at, s.end_reason, s.metadata,
+	s.starred_at, s.deleted_at, s.ended_at, s.end_reason, s.metadata,
 	h.session_id || '.' || h.seq AS head`
 
 // A session is read with the name of its head.
@@ -224,6 +223,7 @@ type SessionPatch struct {
 	Model      *string
 	Window     **int64 // to nil: back to the catalogue's
 	Archived   *bool
+	Starred    *bool
 	IfRevision *int64
 	Idem       *Idempotency
 }
@@ -266,9 +266,12 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 		if p.Archived != nil {
 			sess.ArchivedAt = switchTime(sess.ArchivedAt, *p.Archived, t.now)
 		}
+		if p.Starred != nil {
+			sess.StarredAt = switchTime(sess.StarredAt, *p.Starred, t.now)
+		}
 		return t.exec(`UPDATE sessions SET title = ?, title_source = ?, metadata = ?, settings = ?, provider = ?,
-			model = ?, window = ?, archived_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
-			sess.Title, sess.TitleSource, sess.Metadata, sess.Settings, sess.Provider, sess.Model, sess.Window, sess.ArchivedAt, t.now, id)
+			model = ?, window = ?, archived_at = ?, starred_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
+			sess.Title, sess.TitleSource, sess.Metadata, sess.Settings, sess.Provider, sess.Model, sess.Window, sess.ArchivedAt, sess.StarredAt, t.now, id)
 	})
 }
 
@@ -313,21 +316,6 @@ func switchTime(had *session.Time, on bool, now session.Time) *session.Time {
 		return had
 	}
 	return &now
-}
-
-// projectOf gives the git root above a directory, else the directory itself.
-func projectOf(directory string) string {
-	if !filepath.IsAbs(directory) {
-		return directory
-	}
-	for dir := filepath.Clean(directory); ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			return directory
-		}
-	}
 }
 
 func orElse[T ~string](v, otherwise T) T {

@@ -32,11 +32,12 @@ type PurgedSource struct {
 
 // PurgedDay is what purged sessions count for in the usage of a day.
 type PurgedDay struct {
-	Day      string         `db:"day" json:"day"`
-	Source   session.Source `db:"source" json:"source"`
-	Sessions int64          `db:"sessions" json:"sessions"`
-	Messages int64          `db:"messages" json:"messages"`
-	Prompts  int64          `db:"prompts" json:"prompts"`
+	Day       string         `db:"day" json:"day"`
+	Source    session.Source `db:"source" json:"source"`
+	Sessions  int64          `db:"sessions" json:"sessions"`
+	Subagents int64          `db:"subagents" json:"subagents,omitempty"` // of the sessions
+	Messages  int64          `db:"messages" json:"messages"`
+	Prompts   int64          `db:"prompts" json:"prompts"`
 }
 
 // SessionDay is the counter of a day whose newest ids are of sessions that are gone.
@@ -68,7 +69,7 @@ func (s *Store) EachStoreData(ctx context.Context, yield func(*StoreData) error)
 	var all StoreData
 	if err := cmp.Or(
 		listInto(ctx, s, &all.PurgedSources, `SELECT source, id_hash, purged_at FROM purged_sources ORDER BY source, id_hash`),
-		listInto(ctx, s, &all.PurgedDays, `SELECT day, source, sessions, messages, prompts FROM purged_days ORDER BY day, source`),
+		listInto(ctx, s, &all.PurgedDays, `SELECT day, source, sessions, subagents, messages, prompts FROM purged_days ORDER BY day, source`),
 		listInto(ctx, s, &all.SessionDays, countersBeyondIDs),
 		listInto(ctx, s, &all.Calibrations, `SELECT model, scale, weight, updated_at FROM calibrations ORDER BY model`),
 		listInto(ctx, s, &all.Keys, `SELECT key, label, updated_at FROM keys ORDER BY key`)); err != nil {
@@ -125,7 +126,7 @@ func (s *Store) restoreStoreData(ctx context.Context, into *Restoring, d *StoreD
 	var r storeRestorer
 	err := s.write(ctx, func(t *tx) error {
 		r = storeRestorer{tx: t, calls: map[string]int{}, before: into.calls}
-		for _, step := range []func(*StoreData) error{r.purgedSources, r.purgedDays, r.sessionDays, r.calibrations, r.keys, r.callsOfNobody} {
+		for _, step := range []func(*StoreData) error{r.purgedSources, r.purgedDays, r.sessionDays, r.calibrations, r.keys, r.callsWithoutSession} {
 			if err := step(d); err != nil {
 				return err
 			}
@@ -190,23 +191,22 @@ func (r *storeRestorer) purgedSources(d *StoreData) error {
 // file's where those are larger: which sessions they stand for is not known any more.
 func (r *storeRestorer) purgedDays(d *StoreData) error {
 	for _, p := range d.PurgedDays {
-		here, err := get[PurgedDay](r.ctx, r, `SELECT day, source, sessions, messages, prompts FROM purged_days WHERE day = ? AND source = ?`, p.Day, p.Source)
+		here, err := get[PurgedDay](r.ctx, r, `SELECT day, source, sessions, subagents, messages, prompts FROM purged_days WHERE day = ? AND source = ?`, p.Day, p.Source)
 		if err != nil && !noRows(err) {
 			return err
 		}
-		sessions, messages, prompts := max(0, p.Sessions-here.Sessions), max(0, p.Messages-here.Messages), max(0, p.Prompts-here.Prompts)
-		if sessions+messages+prompts == 0 {
+		more := usageSum{
+			Sessions: max(0, p.Sessions-here.Sessions), Subagents: max(0, p.Subagents-here.Subagents),
+			Messages: max(0, p.Messages-here.Messages), Prompts: max(0, p.Prompts-here.Prompts),
+		}
+		if more == (usageSum{}) {
 			continue
 		}
-		if err := r.put(`INSERT INTO purged_days (day, source, sessions, messages, prompts) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT (day, source) DO UPDATE SET sessions = sessions + excluded.sessions, messages = messages + excluded.messages, prompts = prompts + excluded.prompts`,
-			p.Day, p.Source, sessions, messages, prompts); err != nil {
+		if err := r.countPurged(p.Day, p.Source, more); err != nil {
 			return err
 		}
-		usage := r.usage.at(p.Day, p.Source, "")
-		usage.sessions += sessions
-		usage.messages += messages
-		usage.prompts += prompts
+		r.changed = true
+		r.usage.at(usageKey{Day: p.Day, Source: p.Source}).add(&more, 1)
 	}
 	return nil
 }
@@ -252,9 +252,9 @@ func (r *storeRestorer) keys(d *StoreData) error {
 	return nil
 }
 
-// callsOfNobody inserts the calls that are not here. One without an id of its source is known
+// callsWithoutSession inserts the calls that are not here. One without an id of its source is known
 // by everything that it says: of equal ones as many come in as the file has more.
-func (r *storeRestorer) callsOfNobody(d *StoreData) error {
+func (r *storeRestorer) callsWithoutSession(d *StoreData) error {
 	for i := range d.Calls {
 		c := d.Calls[i].call()
 		if c.ExternalID == "" {

@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -179,47 +182,174 @@ func TestTheLastReportIsOfThePathAndTheEpoch(t *testing.T) {
 }
 
 func TestCountersAndRollUpsEqualARecount(t *testing.T) {
-	ctx := context.Background()
 	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
 	s := openTest(t, func(o *Options) {
 		o.Now, o.Zone = func() time.Time { return now }, time.FixedZone("west", -7*3600)
 	})
 	rapid.Check(t, func(rt *rapid.T) {
-		var ids []session.ID
-		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
+		c := counting{t: rt, s: s}
+		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(-600, 1500).Draw(rt, "minutes")) * time.Minute)
-			var call *session.Call
-			if rapid.Bool().Draw(rt, "call") {
-				call = &session.Call{
-					Model: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "model"), ExternalID: rapid.SampledFrom([]string{"", "1", "2"}).Draw(rt, "external"),
-					InputTokens: rapid.Int64Range(0, 9).Draw(rt, "input"), OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4,
-				}
-				if rapid.Bool().Draw(rt, "priced") {
-					call.CostNanoUSD = priced(rapid.Int64Range(0, 9).Draw(rt, "cost"))
-				}
-			}
-			var err error
-			switch kind := rapid.IntRange(0, 4).Draw(rt, "step"); {
-			case kind == 0 || len(ids) == 0:
-				var sess session.Session
-				sess, err = s.CreateSession(ctx, NewSession{Draft: rapid.Bool().Draw(rt, "draft"), Source: rapid.SampledFrom([]session.Source{"pi", "goose"}).Draw(rt, "source")})
-				ids = append(ids, sess.ID)
-			case kind == 1 && call != nil:
-				call.SessionID = rapid.SampledFrom(ids).Draw(rt, "session")
-				_, err = s.AddCall(ctx, *call)
-			default:
-				role := rapid.SampledFrom([]session.Role{session.User, session.Assistant, session.Tool}).Draw(rt, "role")
-				_, err = s.Append(ctx, Append{Session: rapid.SampledFrom(ids).Draw(rt, "session"), Messages: []session.Message{says(role, "x"), says(role, "y")}, Call: call})
-			}
-			testkit.Check(rt, err)
+			testkit.Check(rt, c.step(t.Context()))
 		}
-		checks := testkit.Must(s.Doctor(ctx, true))(rt)
+		checks := testkit.Must(s.Doctor(t.Context(), true))(rt)
 		for _, c := range checks {
 			if !c.OK {
 				rt.Fatalf("%s: %s", c.Name, c.Detail)
 			}
 		}
+		var want []CallTotal
+		testkit.Check(rt, s.reports.SelectContext(t.Context(), &want, `SELECT purpose, status, COUNT(*) AS n, COALESCE(SUM(cost_nanousd), 0) AS cost
+			FROM calls GROUP BY purpose, status ORDER BY purpose, status`))
+		got := testkit.Must(s.CallTotals(t.Context()))(rt)
+		slices.SortFunc(got, func(a, b CallTotal) int {
+			return strings.Compare(string(a.Purpose)+a.Status, string(b.Purpose)+b.Status)
+		})
+		testkit.Equal(rt, want, got)
 	})
+}
+
+// counting writes at random what counters and the roll-up count: sessions, sub-agents and forks in several
+// projects, messages, calls, imports that set a folder or a parent later, purges.
+type counting struct {
+	t   *rapid.T
+	s   *Store
+	ids []session.ID
+}
+
+func (c *counting) any() session.ID { return rapid.SampledFrom(c.ids).Draw(c.t, "session") }
+
+func (c *counting) call() *session.Call {
+	call := session.Call{
+		Model: rapid.SampledFrom([]string{"a", "b"}).Draw(c.t, "model"), ExternalID: rapid.SampledFrom([]string{"", "1", "2"}).Draw(c.t, "external"),
+		Status:      rapid.SampledFrom([]string{session.CallOK, session.CallFailed}).Draw(c.t, "status"),
+		Purpose:     rapid.SampledFrom([]session.Purpose{"", session.PurposeTitle}).Draw(c.t, "purpose"),
+		InputTokens: rapid.Int64Range(0, 9).Draw(c.t, "input"), OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4,
+	}
+	if rapid.Bool().Draw(c.t, "priced") {
+		call.CostNanoUSD = priced(rapid.Int64Range(0, 9).Draw(c.t, "cost"))
+	}
+	return &call
+}
+
+func (c *counting) step(ctx context.Context) error {
+	kind := rapid.IntRange(0, 9).Draw(c.t, "step")
+	if len(c.ids) == 0 {
+		kind = 0
+	}
+	switch kind {
+	case 0, 1:
+		in := NewSession{
+			Draft: rapid.Bool().Draw(c.t, "draft"), Source: rapid.SampledFrom([]session.Source{"pi", "goose"}).Draw(c.t, "source"),
+			Directory: rapid.SampledFrom([]string{"", "/a", "/b"}).Draw(c.t, "directory"),
+		}
+		if kind == 1 {
+			in.ParentID, in.Kind = c.any(), session.KindSubagent
+		}
+		sess, err := c.s.CreateSession(ctx, in)
+		c.ids = append(c.ids, sess.ID)
+		return err
+	case 2:
+		sess, err := c.s.Fork(ctx, Fork{Session: c.any()})
+		c.ids = append(c.ids, sess.ID)
+		return err
+	case 3:
+		call := c.call()
+		call.SessionID = c.any()
+		_, err := c.s.AddCall(ctx, *call)
+		return err
+	case 4:
+		_, err := c.s.Import(ctx, ImportBatch{ID: c.any(), Fields: &ImportFields{Directory: "/late"}})
+		return err
+	case 5:
+		_, err := c.s.Import(ctx, ImportBatch{ID: c.any(), Fields: &ImportFields{ParentID: c.any(), ParentKind: session.ParentChild}})
+		if session.CodeOf(err) == session.Invalid {
+			return nil // a cycle
+		}
+		return err
+	case 6:
+		id := c.any()
+		c.ids = slices.DeleteFunc(c.ids, func(other session.ID) bool { return other == id })
+		return c.purge(ctx, id)
+	}
+	role := rapid.SampledFrom([]session.Role{session.User, session.Assistant, session.Tool}).Draw(c.t, "role")
+	in := Append{Session: c.any(), Messages: []session.Message{says(role, "x"), says(role, "y")}}
+	if rapid.Bool().Draw(c.t, "call") {
+		in.Call = c.call()
+	}
+	_, err := c.s.Append(ctx, in)
+	return err
+}
+
+func (c *counting) purge(ctx context.Context, id session.ID) error {
+	p, _, err := c.s.BeginPurge(ctx, PurgeRequest{Session: id})
+	if err != nil {
+		return err
+	}
+	for rows, err := p.Doomed(ctx); len(rows) > 0 || err != nil; rows, err = p.Doomed(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := p.Delete(ctx, rows); err != nil {
+			return err
+		}
+	}
+	_, err = p.Finish(ctx)
+	return err
+}
+
+func TestSubagentsCountForTheProjectOfTheirParent(t *testing.T) {
+	s := openTest(t)
+	projects := func() string {
+		t.Helper()
+		mustBeHealthy(t, s)
+		return testkit.Must(get[string](t.Context(), s, `SELECT group_concat(counted, ' ') FROM (
+			SELECT project || ':' || SUM(sessions) || '/' || SUM(subagents) || '/' || SUM(messages) || '/' || SUM(calls) AS counted FROM daily_usage
+			GROUP BY project HAVING SUM(sessions + messages + calls) > 0 ORDER BY project)`))(t)
+	}
+	parent := mustCreate(t, s, NewSession{Directory: "/shop"})
+	child := mustCreate(t, s, NewSession{ParentID: parent.ID, Directory: "/shop/worktree", Kind: session.KindSubagent})
+	below := mustCreate(t, s, NewSession{ParentID: child.ID, Directory: "/elsewhere", Kind: session.KindSubagent})
+	for _, id := range []session.ID{parent.ID, child.ID, below.ID} {
+		testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "x"), says(session.Assistant, "y")}, Call: &session.Call{Model: "m"}}))(t)
+	}
+	testkit.Equal(t, "/shop:3/2/6/3", projects())
+	purge(t, s, parent.ID)
+	testkit.Equal(t, ":1/0/2/1 /shop/worktree:2/2/4/2", projects())
+	purge(t, s, child.ID)
+	testkit.Equal(t, ":2/1/4/2 /elsewhere:1/1/2/1", projects())
+}
+
+// A file whose roll-up was kept by source and model alone gets the same numbers as one that began with this schema.
+func TestMigrationCountsTheUsageByProject(t *testing.T) {
+	s := openTest(t)
+	rapid.MakeCheck(func(rt *rapid.T) {
+		c := counting{t: rt, s: s}
+		for range 10 {
+			testkit.Check(rt, c.step(t.Context()))
+		}
+	})(t)
+	rows := func(s *Store) (all []string) {
+		return testkit.Must(list[string](t.Context(), s, `SELECT concat_ws(' ', day, project, source, model, purpose, `+usageColumns+`) FROM daily_usage
+			WHERE sessions + messages + calls > 0 AND project <> '' ORDER BY 1`))(t)
+	}
+	want := rows(s)
+	testkit.Check(t, s.Close())
+	db := testkit.Must(sql.Open("sqlite", s.path))(t)
+	for _, q := range []string{
+		`DELETE FROM goose_db_version WHERE version_id = 109`, `DROP INDEX calls_failed`, `ALTER TABLE purged_days DROP COLUMN subagents`, `DROP TABLE daily_usage`,
+		`CREATE TABLE daily_usage (day TEXT, source TEXT, model TEXT, calls INTEGER)`,
+	} {
+		testkit.Must(db.ExecContext(t.Context(), q))(t)
+	}
+	testkit.Check(t, db.Close())
+	s = testkit.Must(Open(t.Context(), s.path, Options{Measure: measure, Zone: time.UTC}))(t)
+	defer s.Close() //nolint:errcheck // a test
+	mustBeHealthy(t, s)
+	testkit.Equal(t, want, rows(s))
+	if len(want) < 3 { // with -short, few steps are made
+		t.Errorf("only %d rows of the roll-up", len(want))
+	}
 }
 
 func TestTheCatalogueIsWrittenOnce(t *testing.T) {

@@ -89,6 +89,8 @@ type tx struct {
 	opt   *Options
 	now   session.Time
 	usage rollup
+	// projects are usageProject of the sub-agents that were looked up.
+	projects map[session.ID]string
 }
 
 func (w *writer) newTx() *tx {
@@ -96,7 +98,7 @@ func (w *writer) newTx() *tx {
 		st, err := w.stmt(ctx, query)
 		return st, func() {}, err
 	}
-	return &tx{statements: statements{stmt: stmt}, w: w, ctx: context.Background(), opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}}
+	return &tx{statements: statements{stmt: stmt}, w: w, ctx: context.Background(), opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}, projects: map[session.ID]string{}}
 }
 
 func startWriter(db *sql.DB, path string, opt Options) (*writer, error) {

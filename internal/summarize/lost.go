@@ -21,8 +21,8 @@ const (
 const toldShare = 0.7
 
 // Lost returns what another program's summary of messages leaves out, within limit tokens: the person's standing rules,
-// decisions and results, sentences with numbers, and modified files; "" for nothing. Without a summary it returns
-// rules, decisions, results and files. Secrets are masked.
+// decisions and results, sentences with numbers, and modified files; "" for nothing. A summary that is not known tells
+// nothing. Secrets are masked.
 func Lost(msgs []session.Message, summary string, modified []string, limit int64, count func(string) int64) string {
 	sp := scan(msgs)
 	told := newTold(summary)
@@ -51,10 +51,8 @@ func Lost(msgs []session.Message, summary string, modified []string, limit int64
 	add(rules, int64(lostRules*float64(limit)), missing)
 	add(decisions, int64(lostDecisions*float64(limit)), sp.untoldFindings(told))
 	text := o.render()
-	if summary != "" {
-		if numbers := sp.alsoStated(nil, summary+"\n"+text, int64(lostNumbers*float64(room)), count); numbers != "" {
-			text = strings.TrimPrefix(text+"\n\n"+numbers, "\n\n")
-		}
+	if numbers := sp.alsoStated(nil, summary+"\n"+text, int64(lostNumbers*float64(room)), count); numbers != "" {
+		text = strings.TrimPrefix(text+"\n\n"+numbers, "\n\n")
 	}
 	unnamed := slices.DeleteFunc(slices.Clone(modified), func(file string) bool { return strings.Contains(summary, path.Base(file)) })
 	if files := fileLines(nil, unnamed, limit-count(text)-8, count); len(files) > 0 {

@@ -32,7 +32,7 @@ func TestWhatASummaryLost(t *testing.T) {
 			t.Errorf("%q is said again:\n%s", told, got)
 		}
 	}
-	if all := summarize.Lost(msgs, "", []string{"bank/import.go"}, 500, count); !strings.Contains(all, "integer cents") || !strings.Contains(all, "by name") || strings.Contains(all, "8443") {
+	if all := summarize.Lost(msgs, "", []string{"bank/import.go"}, 500, count); !strings.Contains(all, "integer cents") || !strings.Contains(all, "by name") || !strings.Contains(all, "8443") {
 		t.Errorf("without a summary it is\n%s", all)
 	}
 	for _, limit := range []int64{0, 10, 60, 200} {

@@ -156,7 +156,7 @@ func paragraph(m *session.Message, p *session.Part) (label, text string) {
 }
 
 func masked(text string) string {
-	text, _ = redact.Mask(strings.TrimSpace(text))
+	text, _ = redact.Mask(strings.TrimSpace(session.WithoutEcho(text)))
 	return text
 }
 

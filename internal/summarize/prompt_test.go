@@ -101,6 +101,16 @@ func TestSerialiseLabelsAndCutsMessages(t *testing.T) {
 	}
 }
 
+// A summary is not made of what sessiond put into the conversation.
+func TestEchoIsNotSerialised(t *testing.T) {
+	said := says(session.User, session.Person, "before "+session.Echo("zebrafish")+" after")
+	result := session.Message{Kind: session.KindMessage, Role: session.Tool, Parts: []session.Part{{Kind: session.PartToolResult, ToolName: "search", Text: session.Echo("zebrafish")}}}
+	got := serialise([]session.Message{said, result})
+	if strings.Contains(got, "zebrafish") || !strings.Contains(got, "before  after") {
+		t.Errorf("it is serialised as %s", got)
+	}
+}
+
 func TestCheckAnswer(t *testing.T) {
 	good := "## Goal\n- Build it.\n\n### Done\n- old\n- new"
 	limits := answerLimits{replaced: 1000, budget: 500}

@@ -4,6 +4,7 @@
 package touched
 
 import (
+	"cmp"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -63,12 +64,7 @@ type arguments struct {
 }
 
 func (a *arguments) file() string {
-	for _, p := range []string{a.FilePath, a.CamelPath, a.NotebookPath, a.Path} {
-		if p != "" {
-			return p
-		}
-	}
-	return ""
+	return cmp.Or(a.FilePath, a.CamelPath, a.NotebookPath, a.Path)
 }
 
 // addCall adds the files of one tool call.
@@ -95,7 +91,9 @@ func (c *collector) addCall(tool, text, directory string) {
 	case "text_editor", "str_replace_editor", "str_replace_based_edit_tool":
 		c.addFile(args.file(), directory, editorOp(args.Command))
 	case "apply_patch", "patch":
-		for _, patch := range []string{args.Input, args.PatchText, args.Patch} {
+		var command string
+		_ = json.Unmarshal(args.Command, &command) // as Codex tells it to a hook
+		for _, patch := range []string{args.Input, args.PatchText, args.Patch, command} {
 			c.addPatch(patch, directory)
 		}
 	case "bash", "shell", "shell_command", "local_shell", "exec", "exec_command":

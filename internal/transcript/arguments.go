@@ -59,8 +59,12 @@ func subjectIndex(fields []namedValue) int {
 	return -1
 }
 
-// shortValueText is OneLine, but shows the end of a path that does not fit.
+// shortValueText is OneLine, but shows the end of a path that does not fit, and counts a long list.
 func shortValueText(value string, width int) string {
+	var list []json.RawMessage
+	if len(value) > width && strings.HasPrefix(value, "[") && json.Unmarshal([]byte(value), &list) == nil {
+		return counted(int64(len(list)), "item")
+	}
 	line := OneLine(value, 1000)
 	if Width(line) <= width || !strings.HasPrefix(line, "/") || strings.Contains(line, " ") {
 		return Truncate(line, width)

@@ -100,7 +100,7 @@ func (b *builder) branch(previous, m *session.Message) {
 
 func (b *builder) message(m *session.Message) {
 	item := Item{
-		Kind: ItemMessage, Ref: m.ID, Label: speakerLabel(m), Role: m.Role, Origin: m.Origin, Author: m.Author, Model: m.Model,
+		Kind: ItemMessage, Ref: m.ID, Label: SpeakerLabel(m), Role: m.Role, Origin: m.Origin, Author: m.Author, Model: m.Model,
 		Finish: m.Finish, At: m.CreatedAt, Tokens: m.Tokens, Hidden: !m.Display,
 	}
 	switch m.Kind {
@@ -208,8 +208,8 @@ func said(kind BlockKind, p *session.Part) Block {
 	return Block{Kind: kind, Text: p.Content()}
 }
 
-// speakerLabel names the speaker.
-func speakerLabel(m *session.Message) string {
+// SpeakerLabel names the speaker.
+func SpeakerLabel(m *session.Message) string {
 	switch m.Kind {
 	case session.KindBash:
 		return "shell"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"html/template"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/chroma/v2"
 	"github.com/alecthomas/chroma/v2/formatters/html"
@@ -18,8 +19,8 @@ var codeFormat = html.New(html.WithClasses(true), html.PreventSurroundingPre(tru
 
 // highlighted returns code with its words in classes, if its language is known, else as text.
 func highlighted(language, code string) template.HTML {
-	name, _, _ := strings.Cut(strings.TrimSpace(language), " ")
-	if lexer := lexers.Get(name); name != "" && lexer != nil && len(code) <= mostCode {
+	name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(language)), " ")
+	if lexer := lexerOf(name); lexer != nil && len(code) <= mostCode {
 		if tokens, err := chroma.Coalesce(lexer).Tokenise(nil, code); err == nil {
 			var b bytes.Buffer
 			if codeFormat.Format(&b, styles.Fallback, tokens) == nil {
@@ -29,3 +30,20 @@ func highlighted(language, code string) template.HTML {
 	}
 	return template.HTML(template.HTMLEscapeString(code)) //nolint:gosec // escaped
 }
+
+// lexerOf returns the lexer of a language, nil if there is none. lexers.Get compares a name that it does not know with
+// the patterns of all file names, for milliseconds.
+func lexerOf(name string) chroma.Lexer {
+	if !languages()[name] {
+		return nil
+	}
+	return lexers.Get(name)
+}
+
+var languages = sync.OnceValue(func() map[string]bool {
+	known := map[string]bool{}
+	for _, name := range lexers.Names(true) {
+		known[strings.ToLower(name)] = true
+	}
+	return known
+})

@@ -56,7 +56,16 @@ func editOf(use *ToolUse) *edit {
 			continue
 		}
 		changed := strings.Split(strings.TrimRight(string(diff.Diff("a", ended(*before), "b", ended(*after))), "\n"), "\n")
-		e.add(changed[min(3, len(changed)):]) // without the names
+		changed = changed[min(3, len(changed)):] // without the names
+		for i, line := range changed {
+			if strings.HasPrefix(line, "@@") { // numbers of lines in the text that was replaced, not in the file
+				changed[i] = "⋯"
+			}
+		}
+		if len(e.lines) == 0 {
+			changed = changed[min(1, len(changed)):]
+		}
+		e.add(changed)
 	}
 	if len(e.lines) == 0 {
 		return nil
@@ -72,7 +81,7 @@ func (e *edit) add(lines []string) {
 			class = "add"
 		case strings.HasPrefix(line, "-"):
 			class = "del"
-		case strings.HasPrefix(line, "@@"), strings.HasPrefix(line, "***"):
+		case strings.HasPrefix(line, "@@"), strings.HasPrefix(line, "***"), line == "⋯":
 			class = "place"
 			if path, ok := strings.CutPrefix(line, "*** Update File: "); ok {
 				e.path = path

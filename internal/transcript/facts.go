@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-
-	"sessiond/internal/session"
 )
 
 // Bar draws a share in width columns with its percentage: ▓▓▓▓▓▓░░░░ 62 %. A share above one fills the
@@ -35,14 +33,6 @@ func Bar(share float64, width int) string {
 	return strings.Repeat("▓", full) + strings.Repeat("░", blocks-full) + " " + percent
 }
 
-// ContextBar returns the bar of a session's context in its window, "" without a window.
-func ContextBar(s *session.Session, window int64, width int) string {
-	if window <= 0 {
-		return ""
-	}
-	return Bar(float64(s.ContextTokens)/float64(window), width)
-}
-
 // Percent formats a part of a whole: 37 %, <1 %.
 func Percent(part, whole int64) string {
 	if part > 0 && part*100 < whole {
@@ -57,31 +47,55 @@ func Count(n int64) string { return humanize.Comma(n) }
 // Size formats a number of bytes: 12 kB, with 1 kB = 1,000 bytes.
 func Size(bytes int64) string { return humanize.Bytes(uint64(max(0, bytes))) }
 
-// Money formats nano-dollars: $0.0042, $1.25, $1,250.00; "?" if unknown. A plus means that unpriced
-// calls are missing.
+// Money formats nano-dollars and how many calls without a known price the sum lacks: $1.25,
+// "$12.10 + 3 calls without a price"; "" without any call.
 func Money(nano *int64, unpriced int64) string {
-	if nano == nil {
-		if unpriced > 0 {
-			return "?"
-		}
-		return ""
-	}
-	dollars := float64(*nano) / 1e9
-	var s string
-	switch {
-	case *nano == 0:
-		s = "$0"
-	case dollars < 0.0001:
-		s = "<$0.0001"
-	case dollars < 0.1:
-		s = fmt.Sprintf("$%.4f", dollars)
-	default:
-		s = "$" + humanize.FormatFloat("#,###.##", dollars)
-	}
+	missing := ""
 	if unpriced > 0 {
-		s += "+"
+		missing = Unpriced(unpriced)
 	}
-	return s
+	switch {
+	case nano == nil:
+		return missing
+	case unpriced > 0:
+		return Dollars(*nano) + " + " + missing
+	}
+	return Dollars(*nano)
+}
+
+// Unpriced names a number of calls without a known price.
+func Unpriced(calls int64) string {
+	if calls == 1 {
+		return "1 call without a price"
+	}
+	return humanize.Comma(calls) + " calls without a price"
+}
+
+// ShortMoney is Money for a column of a table, under which Unpriced explains the sign: "$12.10+", "?".
+func ShortMoney(nano *int64, unpriced int64) string {
+	switch {
+	case nano == nil && unpriced > 0:
+		return "?"
+	case nano == nil:
+		return ""
+	case unpriced > 0:
+		return Dollars(*nano) + "+"
+	}
+	return Dollars(*nano)
+}
+
+// Dollars formats nano-dollars: $0.0042, $1.25, $1,250.00.
+func Dollars(nano int64) string {
+	dollars := float64(nano) / 1e9
+	switch {
+	case nano == 0:
+		return "$0"
+	case dollars < 0.0001:
+		return "<$0.0001"
+	case dollars < 0.1:
+		return fmt.Sprintf("$%.4f", dollars)
+	}
+	return "$" + humanize.FormatFloat("#,###.##", dollars)
 }
 
 // Ago formats how long ago t was, up to a day; then the day and time within a week, else the date, in

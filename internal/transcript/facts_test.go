@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"sessiond/internal/session"
 )
 
 func TestBar(t *testing.T) {
@@ -28,13 +26,6 @@ func TestBar(t *testing.T) {
 			t.Errorf("Bar(%g, %d) = %q, want %q", c.share, c.width, got, c.want)
 		}
 	}
-	s := session.Session{ContextTokens: 64_000}
-	if got := ContextBar(&s, 128_000, 12); got != "▓▓▓░░░  50 %" {
-		t.Errorf("a context of half a window: %q", got)
-	}
-	if got := ContextBar(&s, 0, 12); got != "" {
-		t.Errorf("without a window: %q", got)
-	}
 }
 
 func TestNumbersReadAsPeopleWriteThem(t *testing.T) {
@@ -48,17 +39,22 @@ func TestNumbersReadAsPeopleWriteThem(t *testing.T) {
 		nano     *int64
 		unpriced int64
 		want     string
+		short    string
 	}{
-		{nil, 0, ""},
-		{nil, 3, "?"},
-		{at(int64(0)), 0, "$0"},
-		{at(int64(4_200_000)), 0, "$0.0042"},
-		{at(int64(10)), 0, "<$0.0001"},
-		{at(int64(1_250_000_000)), 0, "$1.25"},
-		{at(int64(1_250_000_000_000)), 2, "$1,250.00+"},
+		{nil, 0, "", ""},
+		{nil, 3, "3 calls without a price", "?"},
+		{at(int64(0)), 0, "$0", "$0"},
+		{at(int64(4_200_000)), 0, "$0.0042", "$0.0042"},
+		{at(int64(10)), 0, "<$0.0001", "<$0.0001"},
+		{at(int64(1_250_000_000)), 0, "$1.25", "$1.25"},
+		{at(int64(12_100_000_000)), 1, "$12.10 + 1 call without a price", "$12.10+"},
+		{at(int64(1_250_000_000_000)), 2000, "$1,250.00 + 2,000 calls without a price", "$1,250.00+"},
 	} {
 		if got := Money(c.nano, c.unpriced); got != c.want {
 			t.Errorf("Money = %q, want %q", got, c.want)
+		}
+		if got := ShortMoney(c.nano, c.unpriced); got != c.short {
+			t.Errorf("ShortMoney = %q, want %q", got, c.short)
 		}
 	}
 }

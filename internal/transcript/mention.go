@@ -6,22 +6,27 @@ import (
 	"sessiond/internal/session"
 )
 
-// Mentions adds a line under each message that started another session, or at which one was forked.
-// Links of other messages are left out.
+// Mentions adds lines under messages: the sessions that a message started, and those that were forked at it.
+// Lines of messages that are not shown are left out.
 type Mentions struct {
 	Writer
-	under map[session.MessageRef][]session.Link
+	under map[session.MessageRef][]string
 }
 
 // Mention returns a writer in front of another one.
 func Mention(to Writer, links []session.Link) *Mentions {
-	m := &Mentions{to, map[session.MessageRef][]session.Link{}}
+	m := &Mentions{to, map[session.MessageRef][]string{}}
 	for _, l := range links {
 		if l.Message != nil {
-			m.under[*l.Message] = append(m.under[*l.Message], l)
+			m.Add(*l.Message, linkLine(l))
 		}
 	}
 	return m
+}
+
+// Add adds a line under a message.
+func (m *Mentions) Add(under session.MessageRef, line string) {
+	m.under[under] = append(m.under[under], line)
 }
 
 // Item implements Writer.
@@ -29,13 +34,22 @@ func (m *Mentions) Item(item *Item) error {
 	if err := m.Writer.Item(item); err != nil || item.Kind != ItemMessage && item.Kind != ItemMarker {
 		return err
 	}
-	for _, l := range m.under[item.Ref] {
-		if err := m.Writer.Item(&Item{
-			Kind: ItemMarker, Ref: item.Ref, Label: string(session.KindMarker), At: item.At,
-			Blocks: []Block{{Kind: BlockText, Text: linkLine(l)}},
-		}); err != nil {
-			return err
+	refs := []session.MessageRef{item.Ref}
+	for i := range item.Blocks { // a result is shown with its call
+		if use := item.Blocks[i].Tool; use != nil && use.Answered() && use.ResultRef != item.Ref {
+			refs = append(refs, use.ResultRef)
 		}
+	}
+	for _, ref := range refs {
+		for _, line := range m.under[ref] {
+			if err := m.Writer.Item(&Item{
+				Kind: ItemMarker, Ref: item.Ref, Label: string(session.KindMarker), At: item.At,
+				Blocks: []Block{{Kind: BlockText, Text: line}},
+			}); err != nil {
+				return err
+			}
+		}
+		delete(m.under, ref)
 	}
 	return nil
 }

@@ -6,8 +6,11 @@ import (
 	"crypto/sha256"
 	_ "embed" // the page's style and templates
 	"encoding/base64"
-	"encoding/json"
 	"html/template"
+	"image"
+	_ "image/gif" // sizes of images
+	_ "image/jpeg"
+	_ "image/png"
 	"io"
 	"net/http"
 	"regexp"
@@ -63,8 +66,8 @@ type Pieces struct {
 	// Cut returns what a compaction offers; may be nil.
 	Cut func(*session.Compaction) template.HTML
 	// Mark returns a class of a message, and what stands beside its number; may be nil.
-	Mark func(session.MessageRef) (class string, note template.HTML)
-	// Sessions is the address before a session's id: lines that name sessions lead there. "": they do not.
+	Mark func(*Item) (class string, note template.HTML)
+	// Sessions is the address before a session's id: lines that name sessions and messages lead there. "": they do not.
 	Sessions string
 	// Own is the session whose messages are named by their numbers alone; "": that of the first message.
 	Own session.ID
@@ -73,17 +76,10 @@ type Pieces struct {
 	templates *template.Template
 	prose     goldmark.Markdown
 	clock     clock
-	speaker   string    // of the last message
-	calls     []heldUse // that wait for the next ones
-	left      int       // bytes of images that there is room for
-	err       error     // the first one
-}
-
-// heldUse is a call, or a thought before one, that may stand in one line with others.
-type heldUse struct {
-	anchor, class string
-	use           *ToolUse // nil: a thought
-	thought       string
+	speaker   string // of the last message
+	calls     []held // that wait for the next ones
+	left      int    // bytes of images that there is room for
+	err       error  // the first one
 }
 
 // NewPieces returns a writer of pieces.
@@ -145,13 +141,19 @@ func (p *Pieces) item(item *Item) {
 	}
 }
 
-var sessionName = regexp.MustCompile(`\b\d{8}_\d{3,}\b`)
+var sessionName = regexp.MustCompile(`\b(\d{8}_\d{3,})(?:\.(\d+))?\b`)
 
-// linked returns a line whose ids of sessions lead to them.
+// linked returns a line whose ids of sessions and messages lead to them.
 func (p *Pieces) linked(line string) template.HTML {
 	text := template.HTMLEscapeString(line)
 	if p.Sessions != "" {
-		text = sessionName.ReplaceAllString(text, `<a href="`+p.Sessions+`$0">$0</a>`)
+		text = sessionName.ReplaceAllStringFunc(text, func(name string) string {
+			to := p.Sessions + name
+			if id, seq, message := strings.Cut(name, "."); message {
+				to = p.Sessions + id + "?at=" + name + "#m" + seq
+			}
+			return `<a href="` + to + `">` + name + `</a>`
+		})
 	}
 	return template.HTML(text) //nolint:gosec // escaped; an id has digits alone
 }
@@ -159,7 +161,7 @@ func (p *Pieces) linked(line string) template.HTML {
 // Given writes what a context has beside messages.
 func (p *Pieces) Given(kind, size, note, text string) {
 	p.flushCalls()
-	p.write("given", map[string]any{"Kind": kind, "Size": size, "Note": note, "Text": p.drawn(visible(text))})
+	p.write("given", map[string]any{"Kind": kind, "Size": size, "Note": p.linked(note), "Text": p.drawn(visible(text))})
 	p.speaker = ""
 }
 
@@ -174,7 +176,8 @@ func (p *Pieces) anchor(ref session.MessageRef) string {
 	return "m" + strconv.FormatInt(ref.Seq, 10)
 }
 
-// message writes what is said as an article, and hands calls on: those that follow one another stand in one line.
+// message writes what is said as an article. It holds calls and hidden messages: those that follow one another are
+// one line.
 func (p *Pieces) message(item *Item) {
 	anchor, class := p.anchor(item.Ref), string(item.Role)
 	if item.Origin == session.Program || class == "" {
@@ -183,47 +186,49 @@ func (p *Pieces) message(item *Item) {
 	var note template.HTML
 	if p.Mark != nil {
 		var more string
-		if more, note = p.Mark(item.Ref); more != "" {
+		if more, note = p.Mark(item); more != "" {
 			class += " " + more
 		}
+	}
+	if item.Hidden {
+		p.calls = append(p.calls, held{anchor: anchor, class: class, hidden: item, note: note})
+		return
 	}
 	open, named := false, false
 	begin := func() {
 		p.flushCalls()
-		who, id := speaker(item), anchor
+		id := anchor
 		if named {
 			id = ""
 		}
-		p.write("message", map[string]any{
-			"Class": class, "Anchor": id, "To": anchor, "Seq": item.Ref.Seq, "Who": who, "Again": who == p.speaker || named, "Note": note,
-			"Clock": p.clock.format(item.At), "Stamp": item.At.In(p.clock.zone).Format(time.RFC3339), "Hidden": item.Hidden,
-		})
-		open, named, p.speaker = true, true, who
+		p.begin(item, id, class, note, named)
+		open, named = true, true
 	}
 	end := func(ended string) {
 		if open {
-			p.write("ended", map[string]any{"Hidden": item.Hidden, "Ended": ended})
+			p.write("ended", ended)
 		}
 		open = false
 	}
 	worksOnly := worksOnly(item)
 	for i := range item.Blocks {
-		if b := &item.Blocks[i]; b.Kind == BlockTool && !item.Hidden || b.Kind == BlockReasoning && worksOnly {
+		b := &item.Blocks[i]
+		if b.Kind == BlockTool || b.Kind == BlockReasoning && worksOnly {
 			end("")
-			held := heldUse{class: class, use: b.Tool, thought: b.Text}
+			h := held{class: class, use: b.Tool, thought: b.Text}
 			if !named {
-				held.anchor, named = anchor, true
+				h.anchor, named = anchor, true
 			}
-			p.calls = append(p.calls, held)
+			p.calls = append(p.calls, h)
 			continue
 		}
-		if item.Blocks[i].Kind == BlockText && strings.TrimSpace(item.Blocks[i].Text) == "" {
+		if b.Kind == BlockText && strings.TrimSpace(b.Text) == "" {
 			continue
 		}
 		if !open {
 			begin()
 		}
-		p.block(item, &item.Blocks[i])
+		p.block(item, b)
 	}
 	if ended := finishText(item); !named || ended != "" && !open {
 		begin()
@@ -231,67 +236,14 @@ func (p *Pieces) message(item *Item) {
 	end(finishText(item))
 }
 
-// worksOnly tells whether a message says nothing but calls tools.
-func worksOnly(item *Item) bool {
-	calls := 0
-	for i := range item.Blocks {
-		switch b := &item.Blocks[i]; {
-		case b.Kind == BlockTool:
-			calls++
-		case b.Kind != BlockReasoning && strings.TrimSpace(b.Text) != "" || b.Attachment != nil:
-			return false
-		}
-	}
-	return calls > 0 && !item.Hidden
-}
-
-// flushCalls writes the calls that wait: one as it is, several behind a line that counts them.
-func (p *Pieces) flushCalls() {
-	calls := p.calls
-	if p.calls = nil; len(calls) == 0 {
-		return
-	}
-	if len(calls) > 1 {
-		p.write("calls", countCalls(calls))
-	}
-	for _, c := range calls {
-		p.write("call", map[string]any{"Anchor": c.anchor, "Class": c.class})
-		if c.use != nil {
-			p.tool(c.use)
-		} else {
-			p.put(p.reasoning(c.thought))
-		}
-		p.raw("</div>\n")
-	}
-	if len(calls) > 1 {
-		p.raw("</details>\n")
-	}
-}
-
-// countCalls describes calls: 10 calls · 3 files changed · 1 error.
-func countCalls(calls []heldUse) string {
-	failed, files := int64(0), map[string]bool{}
-	used := int64(0)
-	for _, c := range calls {
-		if c.use == nil {
-			continue
-		}
-		used++
-		if c.use.IsError {
-			failed++
-		}
-		if e := editOf(c.use); e != nil {
-			files[e.path] = true
-		}
-	}
-	words := []string{counted(used, "call")}
-	if len(files) > 0 {
-		words = append(words, counted(int64(len(files)), "file")+" changed")
-	}
-	if failed > 0 {
-		words = append(words, counted(failed, "error"))
-	}
-	return strings.Join(words, " · ")
+// begin opens an article. A message that goes on after its calls has no name of its own there.
+func (p *Pieces) begin(item *Item, id, class string, note template.HTML, goesOn bool) {
+	who := speaker(item)
+	p.write("message", map[string]any{
+		"Class": class, "Anchor": id, "To": p.anchor(item.Ref), "Seq": item.Ref.Seq, "Who": who, "Again": who == p.speaker || goesOn, "Note": note,
+		"Clock": p.clock.format(item.At), "Stamp": item.At.In(p.clock.zone).Format(time.RFC3339),
+	})
+	p.speaker = who
 }
 
 func (p *Pieces) block(item *Item, b *Block) {
@@ -357,7 +309,8 @@ func (p *Pieces) renderTyped(s string, refusal bool) template.HTML {
 			continue
 		}
 		flush()
-		pieces += p.render("code", highlighted(info, strings.Join(lines[i+1:end], "\n")))
+		code := strings.Join(lines[i+1:end], "\n")
+		pieces += p.render("code", map[string]any{"Code": highlighted(info, code), "Wide": isWide(code)})
 		i = end
 	}
 	flush()
@@ -375,30 +328,6 @@ func (p *Pieces) drawn(s string) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // HTML in it was escaped: see newProse
 }
 
-func (p *Pieces) tool(use *ToolUse) {
-	edit := editOf(use)
-	took := ""
-	if use.DurationMS != nil && *use.DurationMS >= 1000 {
-		took = (time.Duration(*use.DurationMS) * time.Millisecond).Round(100 * time.Millisecond).String()
-	}
-	p.write("tool", map[string]any{
-		"Name": use.toolName(60), "Short": use.shortArguments(100), "Outcome": use.outcome(80), "Failed": use.IsError, "Took": took,
-		"Open": edit != nil && len(edit.lines) <= openDiff,
-	})
-	if edit != nil {
-		p.write("diff", edit.lines)
-	} else {
-		arguments := use.Arguments
-		var indented bytes.Buffer
-		if json.Indent(&indented, []byte(arguments), "", "  ") == nil {
-			arguments = indented.String()
-		}
-		p.write("arguments", visible(arguments))
-	}
-	p.write("result", visible(use.Result))
-	p.raw("</details>\n")
-}
-
 // attachment embeds a picture, and names everything else.
 func (p *Pieces) attachment(a *Attachment) {
 	kind := a.picture()
@@ -409,7 +338,8 @@ func (p *Pieces) attachment(a *Attachment) {
 	p.left -= int(a.Size)
 	p.raw(`<img src="data:` + kind + `;base64,`)
 	p.raw(base64.StdEncoding.EncodeToString(a.Data))
-	p.write("image", a.String())
+	size, _, err := image.DecodeConfig(bytes.NewReader(a.Data)) // so that nothing moves once it is drawn
+	p.write("image", map[string]any{"Name": a.String(), "Width": size.Width, "Height": size.Height, "Known": err == nil})
 }
 
 // picture returns the media type of a picture, told by its first bytes; "" for anything else.

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -63,7 +64,7 @@ func TestNothingStoredLeavesItsPlaceInAPage(t *testing.T) {
 	allowed := map[string][]string{
 		"html": {"lang"}, "head": nil, "meta": {"charset", "name", "content", "http-equiv"}, "title": nil, "style": nil, "body": nil, "header": {"class"},
 		"h1": {"dir"}, "h2": nil, "div": {"class", "dir", "id"}, "span": {"class"}, "main": nil, "section": {"class", "id"}, "footer": nil, "article": {"class", "id"}, "time": {"datetime"},
-		"a": {"href", "title", "rel"}, "details": {"class", "open"}, "summary": {"class"}, "p": {"class"}, "pre": {"class"}, "code": nil, "h3": nil, "h4": nil, "h5": nil, "ul": nil, "ol": {"start"}, "li": nil, "blockquote": nil, "hr": nil, "br": nil, "em": nil, "strong": nil, "img": {"src", "alt", "title"},
+		"a": {"href", "title", "rel"}, "details": {"class", "open"}, "summary": {"class"}, "p": {"class"}, "pre": {"class", "tabindex"}, "code": nil, "h3": nil, "h4": nil, "h5": nil, "ul": nil, "ol": {"start"}, "li": nil, "blockquote": nil, "hr": nil, "br": nil, "em": nil, "strong": nil, "img": {"src", "alt", "title", "width", "height"},
 	}
 	tokens := html.NewTokenizer(&out)
 	count := map[string]int{}
@@ -102,6 +103,43 @@ func TestNothingStoredLeavesItsPlaceInAPage(t *testing.T) {
 	}
 	if !strings.Contains(page, "&lt;script&gt;alert(1)&lt;/script&gt;") {
 		t.Error("what was said is not in the page")
+	}
+}
+
+// Hidden messages and calls that follow one another are one line, and each keeps its place.
+func TestHiddenMessagesAreOneLine(t *testing.T) {
+	var msgs []session.Message
+	add := func(display bool, role session.Role, parts ...session.Part) {
+		at := session.MessageRef{Session: shown, Seq: int64(len(msgs) + 1)}
+		msgs = append(msgs, session.Message{RowID: at.Seq, SessionID: shown, Seq: at.Seq, ID: at, Kind: session.KindMessage, Role: role, Display: display, Parts: parts})
+		if n := len(msgs); n > 1 {
+			msgs[n-1].ParentID = &msgs[n-2].RowID
+		}
+	}
+	call := func(id string) session.Part {
+		return session.Part{Kind: session.PartToolCall, ToolName: "bash", CallID: id, Arguments: `{"command": "ls"}`}
+	}
+	for range 6 {
+		add(false, session.User, session.TextPart("a reminder"))
+	}
+	add(true, session.Assistant, session.TextPart("I look."), call("a"))
+	add(false, session.User, session.TextPart("a reminder"))
+	add(true, session.Assistant, call("b"))
+	add(true, session.Assistant, session.TextPart("Done."), call("c"))
+	add(false, session.User, session.TextPart("a reminder"))
+	var out bytes.Buffer
+	testkit.Check(t, HTML(&out, Heading{}, Build(session.Session{ID: shown}, msgs, nil), time.UTC))
+	var got []string
+	for _, after := range strings.Split(out.String(), "<details class=\"calls\"><summary>")[1:] {
+		got = append(got, after[:strings.IndexByte(after, '<')])
+	}
+	if want := []string{"6 hidden messages", "2 calls · 1 hidden message", "1 hidden message"}; !slices.Equal(got, want) {
+		t.Errorf("the lines are %q, want %q", got, want)
+	}
+	for i := range msgs {
+		if anchor := fmt.Sprintf("id=%q", fmt.Sprint("m", i+1)); strings.Count(out.String(), anchor) != 1 {
+			t.Errorf("%s is there %d times", anchor, strings.Count(out.String(), anchor))
+		}
 	}
 }
 

@@ -164,16 +164,30 @@ func title(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkSt
 
 func code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
-		language := ""
-		_, _ = w.WriteString(`<pre class="code">`)
+		language, text := "", string(bytes.TrimRight(lines(node, source), "\n"))
+		if isWide(text) {
+			_, _ = w.WriteString(`<pre class="code" tabindex="0">`) // so that keys can scroll it
+		} else {
+			_, _ = w.WriteString(`<pre class="code">`)
+		}
 		if fence, ok := node.(*ast.FencedCodeBlock); ok && fence.Info != nil { // a language, mostly
 			language = string(fence.Info.Segment.Value(source))
 			_, _ = w.WriteString(`<span class="note">`)
 			escaped(w, []byte(language))
 			_, _ = w.WriteString("</span>\n")
 		}
-		_, _ = w.WriteString(string(highlighted(language, string(bytes.TrimRight(lines(node, source), "\n")))))
+		_, _ = w.WriteString(string(highlighted(language, text)))
 		_, _ = w.WriteString("</pre>\n")
 	}
 	return ast.WalkSkipChildren, nil
+}
+
+// isWide tells whether a line of code is wider than the page.
+func isWide(code string) bool {
+	for line := range strings.SplitSeq(code, "\n") {
+		if len(line) > 80 || Width(line)+7*strings.Count(line, "\t") > 80 {
+			return true
+		}
+	}
+	return false
 }

@@ -17,11 +17,12 @@ const (
 
 // TerminalOptions configure a transcript in a terminal. The zero value is plain text of 80 columns.
 type TerminalOptions struct {
-	Width  int            // columns; 0: 80
-	Color  bool           // write colours
-	Raw    bool           // texts and results in full and unwrapped, for reading exactly
-	Expand bool           // unfold reasoning, arguments, results, summaries and hidden messages
-	Zone   *time.Location // of times; nil: time.Local
+	Width  int                 // columns; 0: 80
+	Color  bool                // write colours
+	Raw    bool                // texts and results in full and unwrapped, for reading exactly
+	Expand bool                // unfold reasoning, arguments, results, summaries and hidden messages
+	Zone   *time.Location      // of times; nil: time.Local
+	Mark   *session.MessageRef // a message to point at
 }
 
 // NewTerminal returns a writer for a terminal. Control sequences are stripped from every stored text.
@@ -130,14 +131,17 @@ func (t *terminal) message(item *Item) {
 // is shown once.
 func (t *terminal) heading(item *Item) {
 	right := t.clock.format(item.At) + "  #" + strconv.FormatInt(item.Ref.Seq, 10)
-	who := speaker(item)
+	who, bullet := speaker(item), "● "
+	if t.Mark != nil && *t.Mark == item.Ref {
+		bullet = "▶ "
+	}
 	if item.Hidden {
 		who += " · hidden"
 	}
 	width := min(t.Width, maxWidth)
 	who = OneLine(who, max(8, width-Width(right)-4))
 	space := max(2, width-Width(who)-Width(right)-2)
-	t.line(t.style.role(item.Role)("● "+who) + strings.Repeat(" ", space) + t.style.dim(right))
+	t.line(t.style.role(item.Role)(bullet+who) + strings.Repeat(" ", space) + t.style.dim(right))
 }
 
 // text writes a text, indented by two columns. paint colours each line; nil: no colour.

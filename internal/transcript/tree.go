@@ -179,7 +179,7 @@ func (t *treeDrawing) message(prefix string, s *session.Segment, seq int64) {
 func plain(s string) string { return s }
 
 func who(m *session.TreeMessage) string {
-	return speakerLabel(&session.Message{Kind: m.Kind, Role: m.Role, Origin: m.Origin})
+	return SpeakerLabel(&session.Message{Kind: m.Kind, Role: m.Role, Origin: m.Origin})
 }
 
 func saidIn(m *session.TreeMessage) string {

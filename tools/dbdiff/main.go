@@ -50,7 +50,7 @@ var reference = map[string]string{
 // other tables are known by all their columns.
 var identity = map[string][]string{
 	"sessions": {"id"}, "messages": {"id"}, "parts": {"message_id", "idx"}, "blobs": {"sha256"}, "compactions": {"id"},
-	"contexts": {"id"}, "frozen": {"id"}, "blocks": {"hash"}, "daily_usage": {"day", "source", "model"}, "models": {"id"},
+	"contexts": {"id"}, "frozen": {"id"}, "blocks": {"hash"}, "daily_usage": {"day", "project", "source", "model", "purpose"}, "models": {"id"},
 	"prices": {"model", "valid_from"}, "calls": {"source", "external_id", "session_id", "message_id", "purpose", "created_at"},
 	"calibrations": {"model"}, "keys": {"key"}, "links": {"session_id"}, "marks": {"session_id", "message_id", "kind"},
 	"states": {"session_id", "name"}, "flushes": {"session_id", "compaction_id"}, "purged_days": {"day", "source"},

@@ -101,16 +101,16 @@ INSERT INTO calibrations VALUES ('gpt-x', 1.03, 1500, '2026-02-09 09:00:05.000')
 INSERT INTO imports (source, path, session_id, size, offset, updated_at)
 VALUES ('pi', '/home/u/.pi/abc.jsonl', '20260210_001', 5000, 4000, '2026-02-10 12:00:00.000');
 
-INSERT INTO daily_usage (day, source, model, sessions, messages, prompts, calls, input_tokens, cache_read_tokens,
-                         cache_write_tokens, output_tokens, cost_nanousd, unpriced_calls) VALUES
-('2026-02-09', 'sessiond',    '',         1, 4, 1, 0, 0,    0,    0,   0,   0,          0),
-('2026-02-09', 'sessiond',    'gpt-x',    0, 0, 0, 2, 1100, 1500, 500, 90,  2500000000, 0),
-('2026-02-10', 'sessiond',    '',         1, 4, 1, 0, 0,    0,    0,   0,   0,          0),
-('2026-02-10', 'sessiond',    'gpt-x',    0, 0, 0, 1, 400,  0,    0,   20,  100000000,  0),
-('2026-02-10', 'sessiond',    'gpt-y',    0, 0, 0, 1, 2000, 0,    0,   30,  0,          1),
-('2026-02-10', 'sessiond',    'gpt-mini', 0, 0, 0, 1, 800,  0,    0,   100, 6000000,    0),
-('2026-02-10', 'pi',          '',         1, 4, 1, 0, 0,    0,    0,   0,   0,          0),
-('2026-02-10', 'pi',          'gpt-x',    0, 0, 0, 2, 300,  0,    0,   60,  250000000,  0),
-('2026-02-11', 'sessiond',    '',         1, 3, 1, 0, 0,    0,    0,   0,   0,          0),
-('2026-02-11', 'sessiond',    'gpt-x',    0, 0, 0, 1, 100,  400,  0,   10,  50000000,   0),
-('2026-02-11', 'claude-code', '',         1, 1, 1, 0, 0,    0,    0,   0,   0,          0);
+INSERT INTO daily_usage (day, project, source, model, purpose, sessions, subagents, messages, prompts, calls, input_tokens,
+                         cache_read_tokens, cache_write_tokens, output_tokens, cost_nanousd, unpriced_calls) VALUES
+('2026-02-09', '/home/u/shop', 'sessiond',    '',         '',        1, 0, 4, 1, 0, 0,    0,    0,   0,   0,          0),
+('2026-02-09', '/home/u/shop', 'sessiond',    'gpt-x',    'chat',    0, 0, 0, 0, 2, 1100, 1500, 500, 90,  2500000000, 0),
+('2026-02-10', '/home/u/shop', 'sessiond',    '',         '',        1, 1, 4, 1, 0, 0,    0,    0,   0,   0,          0),
+('2026-02-10', '/home/u/shop', 'sessiond',    'gpt-x',    'chat',    0, 0, 0, 0, 1, 400,  0,    0,   20,  100000000,  0),
+('2026-02-10', '/home/u/shop', 'sessiond',    'gpt-y',    'chat',    0, 0, 0, 0, 1, 2000, 0,    0,   30,  0,          1),
+('2026-02-10', '/home/u/shop', 'sessiond',    'gpt-mini', 'summary', 0, 0, 0, 0, 1, 800,  0,    0,   100, 6000000,    0),
+('2026-02-10', '/home/u/shop', 'pi',          '',         '',        1, 0, 4, 1, 0, 0,    0,    0,   0,   0,          0),
+('2026-02-10', '/home/u/shop', 'pi',          'gpt-x',    'chat',    0, 0, 0, 0, 2, 300,  0,    0,   60,  250000000,  0),
+('2026-02-11', '/home/u/shop', 'sessiond',    '',         '',        1, 0, 3, 1, 0, 0,    0,    0,   0,   0,          0),
+('2026-02-11', '/home/u/shop', 'sessiond',    'gpt-x',    'chat',    0, 0, 0, 0, 1, 100,  400,  0,   10,  50000000,   0),
+('2026-02-11', '/home/u/site', 'claude-code', '',         '',        1, 0, 1, 1, 0, 0,    0,    0,   0,   0,          0);

@@ -4,7 +4,7 @@ const events = []
 
 import { spawn } from "node:child_process"
 
-const added = new Map() // by session: the text that its requests carry
+const added = new Map() // by session: the texts that its requests carry, each by its event
 const compacted = new Set() // sessions whose compaction began
 const known = new Set() // sessions that made a request
 
@@ -29,11 +29,16 @@ function textOf(out) {
   }
 }
 
-// tell runs a chosen hook and keeps its text for the session's next requests.
+// tell runs a chosen hook and keeps its text for the session's next requests, in the place of the event's last one.
 async function tell(name, id, fields) {
   if (!events.includes(name)) return
   const text = await hook(name.split(":")[0], { session_id: id, cwd: process.cwd(), ...fields })
-  if (text) added.set(id, text)
+  if (!added.has(id)) added.set(id, new Map())
+  added.get(id).set(name, text)
+}
+
+function textsOf(id) {
+  return [...(added.get(id)?.values() ?? [])].filter(Boolean)
 }
 
 async function afterCompaction(id, fields) {
@@ -41,8 +46,10 @@ async function afterCompaction(id, fields) {
   await tell("SessionStart:compact", id, { source: "compact", ...fields })
 }
 
+// end tells of the last session: the import that follows takes all of them.
 async function end(fields) {
-  for (const id of known) await tell("SessionEnd", id, { reason: "other", ...fields })
+  const id = [...known].at(-1)
+  if (id) await tell("SessionEnd", id, { reason: "other", ...fields })
 }
 
 function isEdit(tool) {
@@ -65,7 +72,7 @@ async function server({ directory }) {
     },
     "experimental.session.compacting": async ({ sessionID }) => tell("PreCompact", sessionID, here),
     "experimental.chat.system.transform": async ({ sessionID }, output) => {
-      if (added.has(sessionID)) output.system.push(added.get(sessionID))
+      output.system.push(...textsOf(sessionID))
     },
     "tool.execute.before": async ({ tool, sessionID }, { args }) => {
       if (isEdit(tool)) await tell("PreToolUse:Edit|Write", sessionID, { tool_name: tool, tool_input: { file_path: args.filePath }, ...here })
@@ -90,7 +97,7 @@ async function setup(context) {
       await tell("SessionStart:startup", id, { source: "startup" })
     }
     if (compacted.delete(id)) await afterCompaction(id)
-    if (added.has(id)) event.system.push({ type: "text", text: added.get(id) })
+    event.system.push(...textsOf(id).map((text) => ({ type: "text", text })))
   })
   return () => end()
 }

@@ -95,15 +95,8 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 }
 
 func TestBytesBecomeBlobs(t *testing.T) {
-	decoded, err := anthropic.Decode(dialecttest.List(t, `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"QUJD"},"title":"a.pdf"},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"ABC"}}]}]`))
-	testkit.Check(t, err)
-	for i, mediaType := range []string{"image/png", "application/pdf", "text/plain"} {
-		p := &decoded.Messages[0].Parts[i]
-		if p.Blob == nil || string(p.Blob.Data) != "ABC" || p.Blob.MediaType != mediaType || wire.MediaOf(p).MediaType != mediaType {
-			t.Errorf("part %d: %+v of %s", i, p.Blob, p.Extra)
-		}
-	}
-	if name := wire.MediaOf(&decoded.Messages[0].Parts[1]).Name; name != "a.pdf" {
+	parts := dialecttest.BytesBecomeBlobs(t, anthropic.Form(), `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"QUJD"},"title":"a.pdf"},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"ABC"}}]}]`, "image/png", "application/pdf", "text/plain")
+	if name := wire.MediaOf(&parts[1]).Name; name != "a.pdf" {
 		t.Errorf("name %q", name)
 	}
 }

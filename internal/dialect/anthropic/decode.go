@@ -213,7 +213,7 @@ func open(path string, raw jsontext.Value) ([]block, error) {
 		if b.Object, err = wire.ParseObject(path, raw); err != nil {
 			return b, err
 		}
-		if b.kind, _ = wire.Text(b.Get("type")); b.kind == "" {
+		if b.kind = b.String("type"); b.kind == "" {
 			err = wire.Errorf(session.Invalid, wire.Join(path, "type"), "must say what the block is, not be %s", wire.Describe(b.Get("type")))
 		}
 		return b, err
@@ -233,7 +233,7 @@ func (d *decoder) spoken(b *block, entry []block, role session.Role) (group, err
 	case b.kind == typeToolUse && role != session.Assistant:
 		return nil, wire.Errorf(session.Invalid, b.path, "is a tool_use in an entry of role %s: only an assistant calls tools", role)
 	case isServerCall(b.kind) && role == session.Assistant && !answered(b, entry):
-		return group{wire.Data(b.raw, wire.Extra{Type: b.kind})}, nil // no call that anybody here must answer
+		return group{wire.Data(b.raw, wire.Extra{Type: b.kind})}, nil // the provider answers it
 	}
 	p, err := d.block(b, role)
 	return group{p}, err
@@ -298,7 +298,7 @@ func source(b *block, p *wire.Part) error {
 		return err
 	}
 	p.X.MediaType, p.X.Name = o.Text("media_type"), b.Text("title")
-	switch kind, _ := wire.Text(o.Get("type")); kind {
+	switch o.String("type") {
 	case sourceBase64:
 		wire.AttachBase64(p, o.Get("data"))
 	case sourceText:
@@ -350,8 +350,7 @@ func (d *decoder) serverResult(b *block, p *wire.Part) (err error) {
 	}
 	failed := string(b.Get("is_error")) == "true"
 	if o, err := wire.ParseObject("content", b.Get("content")); err == nil {
-		kind, _ := wire.Text(o.Get("type"))
-		failed = failed || strings.HasSuffix(kind, "_error")
+		failed = failed || strings.HasSuffix(o.String("type"), "_error")
 	}
 	if failed {
 		p.IsError = &failed
@@ -370,8 +369,7 @@ func (d *decoder) result(b *block) (group, error) {
 	}
 	switch kind := wire.KindOf(b.Get("is_error")); kind {
 	case 't', 'f':
-		failed := kind == 't'
-		p.IsError = &failed
+		p.IsError = new(kind == 't')
 	case 'n':
 	default:
 		return nil, wire.Errorf(session.Invalid, wire.Join(b.path, "is_error"), "must be true or false, not %s", wire.Describe(b.Get("is_error")))
@@ -446,7 +444,7 @@ func readable(o *wire.Object) string {
 }
 
 func collect(o *wire.Object, lines *[]string) {
-	if kind, _ := wire.Text(o.Get("type")); kind == "base64" {
+	if kind := o.String("type"); kind == "base64" {
 		return
 	}
 	for _, m := range o.Members() {

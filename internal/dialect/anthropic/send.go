@@ -308,9 +308,7 @@ func (s *sender) reply(p *wire.Part) {
 	case session.PartData: // a call that the provider runs and whose result is still to come
 		if raw, err := p.JSON(wire.Object{}); err == nil && s.maker && isServerCall(p.X.Type) {
 			if o, err := wire.ParseObject("", raw); err == nil {
-				id, _ := wire.Text(o.Get("id"))
-				name, _ := wire.Text(o.Get("name"))
-				s.serverCall(p.X.Type, id, name, string(o.Get("input")), &o)
+				s.serverCall(p.X.Type, o.String("id"), o.String("name"), string(o.Get("input")), &o)
 				return
 			}
 		}
@@ -514,7 +512,7 @@ func (s *sender) citations(raw []byte) []jsontext.Value {
 	var out []jsontext.Value
 	for _, r := range list {
 		c, err := wire.ParseObject("", r)
-		kind, _ := wire.Text(c.Get("type"))
+		kind := c.String("type")
 		fields := citationFields(kind)
 		if err != nil || fields == nil || !s.maker || slices.ContainsFunc(fields, func(f string) bool { return !c.Has(f) }) {
 			s.Lose("a citation " + wire.Clip(kind))
@@ -562,7 +560,7 @@ func texts(raw []byte) []jsontext.Value {
 	var out []jsontext.Value
 	for _, r := range list {
 		b, err := wire.ParseObject("", r)
-		if text, _ := wire.Text(b.Get("text")); err == nil && strings.TrimSpace(text) != "" {
+		if text := b.String("text"); err == nil && strings.TrimSpace(text) != "" {
 			out = append(out, textBlock(text).raw)
 		}
 	}
@@ -646,7 +644,7 @@ func documentSource(own bool, p *wire.Part) jsontext.Value {
 	}
 	if source, err := wire.ParseObject("", p.X.Rest.Get("source")); err == nil && source.Text("type") == sourceContent {
 		blocks := texts(source.Get("content"))
-		if text, _ := wire.Text(source.Get("content")); strings.TrimSpace(text) != "" {
+		if text := source.String("content"); strings.TrimSpace(text) != "" {
 			blocks = []jsontext.Value{textBlock(text).raw}
 		}
 		if len(blocks) == 0 {
@@ -685,7 +683,7 @@ func bytesSource(mediaType string, data []byte) jsontext.Value {
 // serverCall writes a call of a tool that the provider runs, if its id is one of the
 // provider's.
 func (s *sender) serverCall(kind, id, name, input string, fields *wire.Object) {
-	server, _ := wire.Text(fields.Get("server_name"))
+	server := fields.String("server_name")
 	rest, own := strings.CutPrefix(id, "srvtoolu_")
 	known := kind == typeServerToolUse && own && rest != "" && !strings.Contains(rest, "-") || kind == typeMCPToolUse && server != ""
 	if !known || !callid.Valid(id) || name == "" || s.ids.Taken(id) {
@@ -738,9 +736,8 @@ type caller struct {
 func callerOf(fields *wire.Object) caller {
 	raw := fields.Get("caller")
 	o, err := wire.ParseObject("", raw)
-	id, _ := wire.Text(o.Get("tool_id"))
-	kind, _ := wire.Text(o.Get("type"))
-	if err != nil || id == "" || o.Len() != 2 || !strings.HasPrefix(kind, "code_execution_") {
+	id := o.String("tool_id")
+	if err != nil || id == "" || o.Len() != 2 || !strings.HasPrefix(o.String("type"), "code_execution_") {
 		return caller{}
 	}
 	return caller{id, wire.Clean(raw)}
@@ -752,8 +749,7 @@ func callerOf(fields *wire.Object) caller {
 func serverContent(kind string, raw []byte) jsontext.Value {
 	o, err := wire.ParseObject("", raw)
 	if err == nil {
-		of, _ := wire.Text(o.Get("type"))
-		if slices.Contains(serverContentTypes(kind), of) {
+		if slices.Contains(serverContentTypes(kind), o.String("type")) {
 			return wire.Clean(raw)
 		}
 		return nil
@@ -792,13 +788,13 @@ func hits(raw []byte) jsontext.Value {
 	out := make([]jsontext.Value, 0, len(list))
 	for _, r := range list {
 		hit, err := wire.ParseObject("", r)
-		kind, _ := wire.Text(hit.Get("type"))
+		kind := hit.String("type")
 		if err != nil || kind != "web_search_result" {
 			return nil
 		}
 		o := wire.Fields("type", kind)
 		for _, f := range []string{"url", "title", "encrypted_content"} {
-			text, _ := wire.Text(hit.Get(f))
+			text := hit.String(f)
 			if wire.KindOf(hit.Get(f)) != '"' || text == "" && f != "title" {
 				return nil
 			}

@@ -277,6 +277,10 @@ func TestSendOfWhatWasShortened(t *testing.T) {
 	dialecttest.ExpectSent(t, anthropic.Form(), wire.Request{Messages: decoded.Messages}, `{"messages":[{"role":"user","content":[{"type":"text","text":"cut"},{"type":"text","text":"cut too"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"[left out]"}]}]}`, nil)
 }
 
+func TestAPartWithoutItsBlobIsAnError(t *testing.T) {
+	dialecttest.RefusesMissingBlobs(t, anthropic.Form())
+}
+
 // Half an entry is an entry of its own, where a page ends between the two.
 func TestExportOfHalfAnEntry(t *testing.T) {
 	decoded, err := anthropic.Decode(dialecttest.List(t, `[{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"text","text":"y"}]}]`))

@@ -415,7 +415,7 @@ func pair(parts []partReader) {
 		}
 		inner, err := wire.ParseObject("", r.Get(r.name))
 		if err != nil {
-			continue // whoever reads the part says so
+			continue // read reports it
 		}
 		id := inner.Text("id")
 		if r.id = id; !isResult {
@@ -724,8 +724,7 @@ func (r *partReader) output(o *wire.Object, path string, p *wire.Part) (err erro
 			return err
 		}
 		if failure := object.Get("error"); !wire.IsNull(failure) && !object.Has("output") {
-			failed := true
-			p.IsError = &failed
+			p.IsError = new(true)
 		}
 		if fields := object.Members(); len(fields) == 1 && fields[0].Key != "" && !fields[0].Odd() && len(fields[0].Key) <= maxKey {
 			if text, exact := wire.Text(fields[0].Value); exact {
@@ -762,7 +761,7 @@ func (r *partReader) nested(path string, list jsontext.Value) ([]wire.Part, erro
 			parts[i] = wire.Data(e, wire.Extra{Nested: true, Type: n.field})
 			continue
 		}
-		media, err := n.read(nobody)
+		media, err := n.read(noRole)
 		if err != nil {
 			return nil, err
 		}
@@ -772,8 +771,8 @@ func (r *partReader) nested(path string, list jsontext.Value) ([]wire.Part, erro
 	return parts, nil
 }
 
-// nobody is the role of a part within a response.
-const nobody session.Role = ""
+// noRole is the role of a part within a response.
+const noRole session.Role = ""
 
 // codeTool is the name of the tool by which the provider runs code.
 const codeTool = "code_execution"
@@ -801,9 +800,7 @@ func (r *partReader) inline(p *wire.Part) error {
 		err = r.arguments(&o, path, p)
 	case fieldCodeResult:
 		p.Kind = session.PartToolResult
-		outcome, _ := wire.Text(o.Get("outcome"))
-		failed := outcome != outcomeOK
-		p.IsError = &failed
+		p.IsError = new(o.String("outcome") != outcomeOK)
 		if wire.KindOf(o.Get("output")) == '"' {
 			p.Text, err = r.StringOf(path, "output", o.Get("output"))
 		}

@@ -57,7 +57,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 	return wire.Sent{Request: session.JSON(request), Losses: s.Losses()}, nil
 }
 
-// exportOthers returns messages of other forms as contents, with nothing in them that nobody said.
+// exportOthers returns messages of other forms as contents, without the texts that Send makes up.
 func exportOthers(msgs []session.Message) ([]json.RawMessage, error) {
 	s := sender{export: true, ids: callid.New(callid.Strict)}
 	for i := range msgs {
@@ -380,9 +380,8 @@ func isAccepted(m *wire.Message, callID string) bool {
 		}
 		isA := func(field string, kind byte) bool { v := o.Get(field); return wire.IsNull(v) || wire.KindOf(v) == kind }
 		isOne := func(field string, words ...string) bool { return slices.Contains(words, o.Text(field)) }
-		id, _ := wire.Text(o.Get("id"))
 		tool, _ := wire.Text(lookup(&o, "toolType"))
-		ok := wire.IsNull(o.Get("id")) || id != ""
+		ok := wire.IsNull(o.Get("id")) || o.String("id") != ""
 		switch p.X.Type {
 		case fieldCode:
 			ok = ok && isOne("language", "PYTHON", "LANGUAGE_UNSPECIFIED") && wire.KindOf(o.Get("code")) == '"'

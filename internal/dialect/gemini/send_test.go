@@ -3,7 +3,6 @@ package gemini_test
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 
 	"sessiond/internal/dialect/gemini"
@@ -184,48 +183,7 @@ func TestExportOfWhatAnotherFormGave(t *testing.T) {
 }
 
 func TestAPartWithoutItsBlobIsAnError(t *testing.T) {
-	sha := "abc"
-	for _, form := range []string{gemini.Name, "anthropic"} {
-		for _, role := range []session.Role{session.System, session.User, session.Assistant, session.Tool} {
-			m := message(role, session.Part{Kind: session.PartText, BlobSHA: &sha})
-			m.Dialect = form
-			if _, err := gemini.Export([]session.Message{m}); session.CodeOf(err) != session.Internal {
-				t.Errorf("export of %s, %s: %v", form, role, err)
-			}
-			if _, err := gemini.Send(wire.Request{Messages: []session.Message{m}}); session.CodeOf(err) != session.Internal {
-				t.Errorf("send of %s, %s: %v", form, role, err)
-			}
-		}
-	}
-}
-
-func BenchmarkDecodeExportSend(b *testing.B) {
-	var raw []json.RawMessage
-	for range 50 {
-		raw = append(raw, dialecttest.List(b, `[{"role":"user","parts":[{"text":"Please look at the file again and tell me what it does."}]},
-			{"role":"model","parts":[{"functionCall":{"id":"esrym5y5","name":"read","args":{"path":"/a/b.go"}},"thoughtSignature":"`+strings.Repeat("QUJD", 100)+`"}]},
-			{"role":"user","parts":[{"functionResponse":{"id":"esrym5y5","name":"read","response":{"output":"`+strings.Repeat("func main() {}\\n", 40)+`"}}}]},
-			{"role":"model","parts":[{"text":"It holds main, which does nothing."}]}]`)...)
-	}
-	decoded := testkit.Must(gemini.Decode(raw))(b)
-	b.Run("decode of 200", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			testkit.Must(gemini.Decode(raw))(b)
-		}
-	})
-	b.Run("export of 200", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			testkit.Must(gemini.Export(decoded.Messages))(b)
-		}
-	})
-	b.Run("send of 200", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			testkit.Must(gemini.Send(wire.Request{Messages: decoded.Messages, Model: "gemini-3-pro-preview"}))(b)
-		}
-	})
+	dialecttest.RefusesMissingBlobs(t, gemini.Form())
 }
 
 func models() []string {

@@ -431,7 +431,7 @@ func (f *fields) check(p *session.Part, role session.Role) {
 	}
 }
 
-// known rejects fields that nobody knows, all at once.
+// known rejects unknown fields, all at once.
 func known(path string, rest jsontext.Value, fields string, made ...string) error {
 	var unknown []string
 	o, err := wire.ParseObject(path, rest)

@@ -67,14 +67,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 }
 
 func TestBytesBecomeBlobs(t *testing.T) {
-	decoded, err := openaichat.Decode(dialecttest.List(t, `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}},{"type":"input_audio","input_audio":{"data":"QUJD","format":"mp3"}},{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,QUJD"}}]}]`))
-	testkit.Check(t, err)
-	for i, mediaType := range []string{"image/png", "audio/mpeg", "application/pdf"} {
-		p := decoded.Messages[0].Parts[i]
-		if p.Blob == nil || string(p.Blob.Data) != "ABC" || p.Blob.MediaType != mediaType || p.BlobSHA == nil || *p.BlobSHA != p.Blob.SHA256 {
-			t.Errorf("part %d: %+v, want the bytes ABC of type %s", i, p.Blob, mediaType)
-		}
-	}
+	dialecttest.BytesBecomeBlobs(t, openaichat.Form(), `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}},{"type":"input_audio","input_audio":{"data":"QUJD","format":"mp3"}},{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,QUJD"}}]}]`, "image/png", "audio/mpeg", "application/pdf")
 }
 
 func TestAPlainTextNeedsNoExtra(t *testing.T) {

@@ -74,7 +74,7 @@ type message struct {
 	ReasoningContent jsontext.Value `json:"reasoning_content"`
 }
 
-// around is what stands around a reply's message.
+// around is the objects around a reply's message.
 type around struct{ choice, completion *wire.Object }
 
 // entry decodes a message, or a choice or a completion with the message in it.
@@ -154,11 +154,10 @@ func (d *decoder) message(path string, raw jsontext.Value, o *wire.Object, by ar
 		return err
 	}
 	if m.X.Choice, m.X.Response = by.choice, by.completion; by.choice != nil {
-		reason, _ := wire.Text(by.choice.Get("finish_reason"))
-		m.Finish = finish(reason)
+		m.Finish = finish(by.choice.String("finish_reason"))
 	}
 	if by.completion != nil {
-		m.Model, _ = wire.Text(by.completion.Get("model"))
+		m.Model = by.completion.String("model")
 	}
 	if in.Name != nil && in.Name.S != "" {
 		if m.Author, err = d.Text(path, "name", in.Name); err != nil {
@@ -324,7 +323,7 @@ func (d *decoder) element(path string, raw jsontext.Value) (wire.Part, error) {
 	if err != nil {
 		return p, err
 	}
-	kind, _ := wire.Text(o.Get("type"))
+	kind := o.String("type")
 	inner := o.Get(kind) // the field is named like the type
 	at := wire.Join(path, kind)
 	switch kind {

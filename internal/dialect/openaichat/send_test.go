@@ -1,7 +1,6 @@
 package openaichat_test
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -172,17 +171,7 @@ func TestExportOfWhatAnotherFormGave(t *testing.T) {
 }
 
 func TestAPartWithoutItsBlobIsAnError(t *testing.T) {
-	sha := "abc"
-	for _, form := range []string{openaichat.Name, "anthropic"} {
-		m := message(session.User, session.Part{Kind: session.PartText, BlobSHA: &sha})
-		m.Dialect = form
-		if _, err := openaichat.Export([]session.Message{m}); session.CodeOf(err) != session.Internal {
-			t.Errorf("export of %s: %v", form, err)
-		}
-		if _, err := openaichat.Send(wire.Request{Messages: []session.Message{m}}); session.CodeOf(err) != session.Internal {
-			t.Errorf("send of %s: %v", form, err)
-		}
-	}
+	dialecttest.RefusesMissingBlobs(t, openaichat.Form())
 }
 
 func TestSendOfAnyCaseIsAcceptedWhereItsCallsAreAnswered(t *testing.T) {
@@ -202,29 +191,6 @@ func TestSendOfAnyCaseIsAcceptedWhereItsCallsAreAnswered(t *testing.T) {
 	if checked < 30 {
 		t.Errorf("only %d cases were checked", checked)
 	}
-}
-
-func BenchmarkDecodeExportSend(b *testing.B) {
-	var raw []json.RawMessage
-	for range 50 {
-		raw = append(raw, dialecttest.List(b, `[{"role":"user","content":"Please look at the file again and tell me what it does."},
-			{"role":"assistant","content":null,"tool_calls":[{"id":"call_abcdefgh","type":"function","function":{"name":"read","arguments":"{\"path\":\"/a/b.go\"}"}}],"refusal":null,"annotations":[]},
-			{"role":"tool","tool_call_id":"call_abcdefgh","content":"`+strings.Repeat("func main() {}\\n", 40)+`"},
-			{"role":"assistant","content":"It holds main, which does nothing.","refusal":null,"annotations":[]}]`)...)
-	}
-	decoded := testkit.Must(openaichat.Decode(raw))(b)
-	b.Run("decode of 200", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			testkit.Must(openaichat.Decode(raw))(b)
-		}
-	})
-	b.Run("send of 200", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			testkit.Must(openaichat.Send(wire.Request{Messages: decoded.Messages}))(b)
-		}
-	})
 }
 
 // A tool that a provider ran itself stands with its result in one reply; sent as an open call

@@ -96,14 +96,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 }
 
 func TestBytesBecomeBlobs(t *testing.T) {
-	decoded, err := responses.Decode(dialecttest.List(t, `[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,QUJD"},{"type":"input_audio","input_audio":{"data":"QUJD","format":"mp3"}},{"type":"input_file","filename":"a.pdf","file_data":"QUJD"},{"type":"input_file","filename":"a.txt","file_data":"data:text/plain;base64,QUJD"}]}]`))
-	testkit.Check(t, err)
-	for i, mediaType := range []string{"image/png", "audio/mpeg", "application/pdf", "text/plain"} {
-		p := decoded.Messages[0].Parts[i]
-		if p.Blob == nil || string(p.Blob.Data) != "ABC" || p.Blob.MediaType != mediaType || p.BlobSHA == nil || *p.BlobSHA != p.Blob.SHA256 {
-			t.Errorf("part %d: %+v, want the bytes ABC of type %s", i, p.Blob, mediaType)
-		}
-	}
+	dialecttest.BytesBecomeBlobs(t, responses.Form(), `[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,QUJD"},{"type":"input_audio","input_audio":{"data":"QUJD","format":"mp3"}},{"type":"input_file","filename":"a.pdf","file_data":"QUJD"},{"type":"input_file","filename":"a.txt","file_data":"data:text/plain;base64,QUJD"}]}]`, "image/png", "audio/mpeg", "application/pdf", "text/plain")
 }
 
 func TestAnUnknownItemIsKeptOutOfTheTalk(t *testing.T) {

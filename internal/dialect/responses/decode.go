@@ -8,8 +8,8 @@
 // A tool that the provider runs (a search, an interpreter) is a call and its result in the
 // assistant's message: the caller does not answer it.
 //
-// A whole response object {object:"response", output:[…]} is taken too: what stands around
-// its output is in the message's extra.response.
+// A whole response object {object:"response", output:[…]} is taken too: the fields around
+// its output are in the message's extra.response.
 package responses
 
 import (
@@ -211,7 +211,7 @@ func (d *decoder) response(path string, o *wire.Object) error {
 	d.open = false
 	of := d.Messages[first:]
 	finish(of, o)
-	model, _ := wire.Text(o.Get("model"))
+	model := o.String("model")
 	for i := range of {
 		if of[i].X.Continues = i > 0; of[i].Role == session.Assistant {
 			of[i].Model = model
@@ -230,7 +230,7 @@ func (d *decoder) response(path string, o *wire.Object) error {
 // that of its last message.
 func finish(of []wire.Message, response *wire.Object) {
 	var f session.Finish
-	switch status, _ := wire.Text(response.Get("status")); status {
+	switch response.String("status") {
 	case "completed":
 		f = session.FinishStop
 	case "failed":
@@ -390,7 +390,7 @@ func (d *decoder) message(it *item) error {
 	default:
 		return wire.Errorf(session.Invalid, wire.Join(it.path, "role"), "is %q: it must be one of user, assistant, system, developer", wire.Clip(role))
 	}
-	m.Author, _ = wire.Text(it.Get("name")) // no documented field; it stays in the item
+	m.Author = it.String("name") // no documented field; it stays in the item
 	parts, err := d.content(it, textType(m.Role))
 	if err != nil {
 		return err
@@ -450,7 +450,7 @@ func (d *decoder) element(path string, raw jsontext.Value, texts string) (p wire
 		return p, err
 	}
 	e := item{Object: o, path: path}
-	switch kind, _ := wire.Text(e.Get("type")); kind {
+	switch kind := e.String("type"); kind {
 	case "":
 		return p, wire.Errorf(session.Invalid, wire.Join(path, "type"), "must say what the element is, not be %s", wire.Describe(e.Get("type")))
 	case typeInputText, typeOutputText, typeText, typeSummary, typeReasoning:
@@ -516,7 +516,7 @@ func sound(p *wire.Part, e *item) error {
 	}
 	if data, ok := wire.Base64(inner.Text("data")); ok {
 		p.X.MediaType = "application/octet-stream"
-		if format, _ := wire.Text(inner.Get("format")); format == "mp3" {
+		if format := inner.String("format"); format == "mp3" {
 			p.X.MediaType = "audio/mpeg"
 		} else if format != "" {
 			p.X.MediaType = "audio/" + format
@@ -537,7 +537,7 @@ func (d *decoder) call(it *item, kind string, spec callSpec) error {
 	case itemCustomCall:
 		p.X.Type = typeCustom
 	case itemLocalShellCall:
-		if id, _ := wire.Text(it.Get("id")); id != "" {
+		if id := it.String("id"); id != "" {
 			if d.shells == nil {
 				d.shells = map[string]string{}
 			}
@@ -593,11 +593,10 @@ func (d *decoder) output(it *item, kind string) error {
 		}
 	}
 	if p.ToolName == "" {
-		p.ToolName, _ = wire.Text(it.Get("name")) // some programs say it; it stays in the item
+		p.ToolName = it.String("name") // some programs say it; it stays in the item
 	}
-	if status, _ := wire.Text(it.Get("status")); kind == itemApplyPatchOutput && (status == "failed" || status == "completed") {
-		failed := status == "failed"
-		p.IsError = &failed
+	if status := it.String("status"); kind == itemApplyPatchOutput && (status == "failed" || status == "completed") {
+		p.IsError = new(status == "failed")
 	}
 	parts := []wire.Part{p}
 	switch kind {
@@ -620,10 +619,10 @@ func (d *decoder) output(it *item, kind string) error {
 // its id is that of the call; some take that for the id of the call's item, which may be of an
 // earlier append: then it is matched by name.
 func (d *decoder) shellOf(o *wire.Object) string {
-	if id, _ := wire.Text(o.Get("call_id")); id != "" {
+	if id := o.String("call_id"); id != "" {
 		return id
 	}
-	id, _ := wire.Text(o.Get("id"))
+	id := o.String("id")
 	if call, known := d.shells[id]; known {
 		return call
 	}
@@ -678,7 +677,7 @@ func shellText(raw jsontext.Value) string {
 	for _, c := range commands {
 		if o, err := wire.ParseObject("output", c); err == nil {
 			for _, f := range [...]string{"stdout", "stderr"} {
-				if text, _ := wire.Text(o.Get(f)); text != "" {
+				if text := o.String(f); text != "" {
 					texts = append(texts, text)
 				}
 			}
@@ -703,7 +702,7 @@ func plainText(raw []byte) string {
 // whose text is for reading.
 func (d *decoder) hosted(it *item, kind string, spec callSpec) error {
 	call := wire.Part{Part: session.Part{Kind: session.PartToolCall, ToolName: spec.tool}}
-	call.CallID, _ = wire.Text(it.Get("id"))
+	call.CallID = it.String("id")
 	if call.CallID == "" { // Codex leaves it out; the result must find its call
 		call.CallID = fmt.Sprintf("%s_%d", spec.tool, d.calls())
 	}
@@ -723,7 +722,7 @@ func (d *decoder) hosted(it *item, kind string, spec callSpec) error {
 		parts[1].Text = listText(it.Get("outputs"), "logs")
 	case itemImageCall:
 		mediaType := "image/png"
-		if format, _ := wire.Text(it.Get("output_format")); format != "" {
+		if format := it.String("output_format"); format != "" {
 			mediaType = "image/" + format
 		}
 		image := wire.Part{Part: session.Part{Kind: session.PartImage, CallID: call.CallID}, X: wire.Extra{Field: "result", Media: wire.Media{MediaType: mediaType}}}
@@ -777,7 +776,7 @@ func IsResponse(o *wire.Object) bool {
 	if wire.KindOf(o.Get("output")) != '[' || o.Has("role") {
 		return false
 	}
-	object, _ := wire.Text(o.Get("object"))
+	object := o.String("object")
 	return object == "response" || !o.Has("type") && !o.Has("call_id")
 }
 
@@ -785,13 +784,12 @@ func IsResponse(o *wire.Object) bool {
 // a message may tell where this does not: {role, content} alone is of any form, and a typed
 // reply with a list may be Anthropic's.
 func IsItem(o *wire.Object) bool {
-	kind, _ := wire.Text(o.Get("type"))
+	kind := o.String("type")
 	switch kind {
 	case itemReasoning, itemReference, itemCompaction, itemMCPTools, itemMCPRequest, itemMCPResponse:
 		return true
 	case itemMessage:
-		role, _ := wire.Text(o.Get("role"))
-		return role != "assistant" || wire.KindOf(o.Get("content")) == '"' || o.Has("status") || o.Has("phase")
+		return o.String("role") != "assistant" || wire.KindOf(o.Get("content")) == '"' || o.Has("status") || o.Has("phase")
 	}
 	return strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_output")
 }

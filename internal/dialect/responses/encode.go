@@ -106,7 +106,7 @@ type unit struct {
 
 // kindOf is the type of the item that a part begins.
 func kindOf(item *wire.Object, first *wire.Part) string {
-	kind, _ := wire.Text(item.Get("type"))
+	kind := item.String("type")
 	switch {
 	case kind != "", item.Has("type") && first.Kind == session.PartData:
 		return kind

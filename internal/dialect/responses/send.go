@@ -77,8 +77,7 @@ func (s *sender) approvals(of *session.Message) error {
 	}
 	for _, p := range m.Parts {
 		if p.Kind == session.PartData && p.X.Type == itemMCPResponse && p.X.Item != nil {
-			id, _ := wire.Text(p.X.Item.Get("approval_request_id"))
-			s.answered[id] = true
+			s.answered[p.X.Item.String("approval_request_id")] = true
 		}
 	}
 	return nil
@@ -385,7 +384,7 @@ func (s *sender) special(u *unit) {
 	case itemMCPTools:
 		fields = []string{"id", "server_label", "tools"}
 	case itemMCPRequest:
-		id, _ := wire.Text(u.item.Get("id"))
+		id := u.item.String("id")
 		if !s.answered[id] || s.requested[id] {
 			s.Lose("a request for an approval that has no answer")
 			return
@@ -438,7 +437,7 @@ func (u *unit) field(name string) jsontext.Value {
 
 // approval writes a person's answer to the request of an MCP server.
 func (s *sender) approval(item *wire.Object) {
-	id, _ := wire.Text(item.Get("approval_request_id"))
+	id := item.String("approval_request_id")
 	approve, reason := item.Get("approve"), item.Get("reason")
 	if !s.requested[id] || wire.KindOf(approve) != 't' && wire.KindOf(approve) != 'f' {
 		s.Lose("an approval of a request that is not here")
@@ -577,7 +576,7 @@ func (s *sender) webSearch(u *unit, o *wire.Object) bool {
 	return true
 }
 
-// mcpCall writes the call of an MCP server's tool, which is told by its id.
+// mcpCall writes the call of an MCP server's tool, which its id identifies.
 func (s *sender) mcpCall(u *unit, o *wire.Object) bool {
 	call, result := u.parts[0], u.parts[1]
 	id, label := u.item.Get("id"), u.item.Get("server_label")
@@ -591,7 +590,7 @@ func (s *sender) mcpCall(u *unit, o *wire.Object) bool {
 	if e := u.item.Get("error"); !wire.IsNull(e) {
 		o.Set("error", e)
 	}
-	if request, _ := wire.Text(u.item.Get("approval_request_id")); s.requested[request] {
+	if request := u.item.String("approval_request_id"); s.requested[request] {
 		o.SetText("approval_request_id", request)
 	}
 	return true

@@ -385,17 +385,7 @@ func TestAPartOfAResponseIsExportedByItems(t *testing.T) {
 }
 
 func TestAPartWithoutItsBlobIsAnError(t *testing.T) {
-	sha := "abc"
-	for _, form := range []string{responses.Name, "anthropic"} {
-		m := message(session.User, session.Part{Kind: session.PartText, BlobSHA: &sha})
-		m.Dialect = form
-		if _, err := responses.Export([]session.Message{m}); session.CodeOf(err) != session.Internal {
-			t.Errorf("export of %s: %v", form, err)
-		}
-		if _, err := responses.Send(wire.Request{Messages: []session.Message{m}}); session.CodeOf(err) != session.Internal {
-			t.Errorf("send of %s: %v", form, err)
-		}
-	}
+	dialecttest.RefusesMissingBlobs(t, responses.Form())
 }
 
 func TestAnExtraThatIsNoneIsAnError(t *testing.T) {
@@ -409,37 +399,4 @@ func TestAnExtraThatIsNoneIsAnError(t *testing.T) {
 			t.Errorf("send of %s: %v", extra, err)
 		}
 	}
-}
-
-func BenchmarkDecodeExportSend(b *testing.B) {
-	var raw []json.RawMessage
-	for range 50 {
-		raw = append(raw, dialecttest.List(b, `[{"type":"message","role":"user","content":[{"type":"input_text","text":"Please look at the file again and tell me what it does."}]},
-			{"type":"reasoning","id":"rs_67ccfcdd16748190a91872c75d38539e09e4d4aac714747c","summary":[],"encrypted_content":"`+strings.Repeat("gAAAAAB", 100)+`"},
-			{"type":"function_call","id":"fc_67ccfcdd16748190a91872c75d38539e","call_id":"call_abcdefgh","name":"read","arguments":"{\"path\":\"/a/b.go\"}","status":"completed"},
-			{"type":"function_call_output","call_id":"call_abcdefgh","output":"`+strings.Repeat("func main() {}\\n", 40)+`"},
-			{"type":"message","id":"msg_67ccfcf690a8190a","status":"completed","role":"assistant","content":[{"type":"output_text","text":"It holds main, which does nothing.","annotations":[]}]}]`)...)
-	}
-	decoded := testkit.Must(responses.Decode(raw))(b)
-	if len(decoded.Messages) != 200 {
-		b.Fatalf("%d messages", len(decoded.Messages))
-	}
-	b.Run("decode of 200", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			testkit.Must(responses.Decode(raw))(b)
-		}
-	})
-	b.Run("export of 200", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			testkit.Must(responses.Export(decoded.Messages))(b)
-		}
-	})
-	b.Run("send of 200", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			testkit.Must(responses.Send(wire.Request{Messages: decoded.Messages}))(b)
-		}
-	})
 }

@@ -167,11 +167,13 @@ func Depth[T ~[]byte](raw T) int {
 
 // IsLarge reports whether a value belongs in a blob: over session.BlobThreshold or nested
 // deeper than MaxExtraDepth.
-func IsLarge[T ~[]byte](raw T) bool { return len(raw) > session.BlobThreshold || isDeep(raw) }
+func IsLarge[T ~[]byte](raw T) bool {
+	return len(raw) > session.BlobThreshold || DeeperThan(raw, MaxExtraDepth)
+}
 
-// isDeep reports whether a value is nested too deep for an extra column.
-func isDeep[T ~[]byte](raw T) bool {
-	return bytes.Count(raw, []byte{'['})+bytes.Count(raw, []byte{'{'}) > MaxExtraDepth && Depth(raw) > MaxExtraDepth
+// DeeperThan reports whether objects and arrays in valid JSON are nested deeper than depth.
+func DeeperThan[T ~[]byte](raw T, depth int) bool {
+	return bytes.Count(raw, []byte{'['})+bytes.Count(raw, []byte{'{'}) > depth && Depth(raw) > depth
 }
 
 // ParseArray returns the elements of an array. Codes: Malformed, Invalid, TooLarge.
@@ -328,15 +330,10 @@ func AppendText(b []byte, s string) []byte {
 }
 
 // Quote writes a string as JSON.
-func Quote(s string) jsontext.Value { return AppendText(make([]byte, 0, sizeOfText(s)), s) }
-
-// sizeOfText estimates the length of a string as JSON: code has many escapes.
-func sizeOfText(s string) int { return len(s) + len(s)/4 + len(`""`) }
+func Quote(s string) jsontext.Value { return AppendText(nil, s) }
 
 // Array writes an array.
-func Array[T ~[]byte](elements []T) jsontext.Value {
-	return appendArray(make([]byte, 0, sizeOfArray(elements)), elements)
-}
+func Array[T ~[]byte](elements []T) T { return appendArray(nil, elements) }
 
 func appendArray[T ~[]byte](b []byte, elements []T) []byte {
 	b = append(b, '[')
@@ -347,14 +344,6 @@ func appendArray[T ~[]byte](b []byte, elements []T) []byte {
 		b = append(b, e...)
 	}
 	return append(b, ']')
-}
-
-func sizeOfArray[T ~[]byte](elements []T) int {
-	size := len(`[]`)
-	for _, e := range elements {
-		size += len(e) + len(`,`)
-	}
-	return size
 }
 
 // Clean writes halves of surrogate pairs as U+FFFD: providers take a request that holds one for

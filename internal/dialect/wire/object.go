@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -54,7 +53,8 @@ func (m *members) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 			return err
 		}
 		f := Member{}
-		if f.Key, err = unquoteName(name); err != nil {
+		key, err := jsontext.AppendUnquote(nil, name)
+		if f.Key = string(key); err != nil {
 			f.name = name.Clone()
 		}
 		value, err := dec.ReadValue()
@@ -67,15 +67,6 @@ func (m *members) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	_, err := dec.ReadToken()
 	return err
-}
-
-// unquoteName returns a name as text, and an error if it is no Unicode text.
-func unquoteName(name []byte) (string, error) {
-	if bytes.IndexByte(name, '\\') < 0 {
-		return string(name[1 : len(name)-1]), nil
-	}
-	text, err := jsontext.AppendUnquote(nil, name)
-	return string(text), err
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
@@ -97,6 +88,12 @@ func (o *Object) Get(key string) jsontext.Value {
 
 // Text returns a field that is a string which a column can hold as it is, "" for any other.
 func (o *Object) Text(key string) string { return ExactText(o.Get(key)) }
+
+// String returns a field that is a string as Text reads it, "" for any other.
+func (o *Object) String(key string) string {
+	text, _ := Text(o.Get(key))
+	return text
+}
 
 // Has reports whether there is such a field.
 func (o *Object) Has(key string) bool { return o.index(key) >= 0 }
@@ -147,11 +144,7 @@ func (o *Object) SetText(key, text string) { o.Set(key, Quote(text)) }
 // is, a list becomes an array. A value that is nil or an empty Maybe is left out.
 func (o *Object) Add(pairs ...any) {
 	for i := 0; i < len(pairs); i += 2 {
-		raw, isRaw := pairs[i+1].(jsontext.Value)
-		if !isRaw {
-			raw = appendValue(make([]byte, 0, sizeOf(pairs[i+1])), pairs[i+1])
-		}
-		if len(raw) > 0 {
+		if raw := appendValue(nil, pairs[i+1]); len(raw) > 0 {
 			o.Set(pairs[i].(string), raw)
 		}
 	}
@@ -170,11 +163,7 @@ type Maybe string
 // Encode writes an object of the fields that Add takes. It writes names as they are: they need no
 // escapes.
 func Encode(pairs ...any) jsontext.Value {
-	size := len(`{}`)
-	for i := 0; i < len(pairs); i += 2 {
-		size += len(pairs[i].(string)) + len(`"":,`) + sizeOf(pairs[i+1])
-	}
-	b := append(make([]byte, 0, size), '{')
+	b := []byte{'{'}
 	for i := 0; i < len(pairs); i += 2 {
 		before := len(b)
 		if before > len(`{`) {
@@ -219,25 +208,6 @@ func appendValue(b []byte, value any) []byte {
 	return b
 }
 
-// sizeOf returns about how long a value is as JSON.
-func sizeOf(value any) int {
-	switch v := value.(type) {
-	case string:
-		return sizeOfText(v)
-	case Maybe:
-		return sizeOfText(string(v))
-	case jsontext.Value:
-		return len(v)
-	case json.RawMessage:
-		return len(v)
-	case []jsontext.Value:
-		return sizeOfArray(v)
-	case []json.RawMessage:
-		return sizeOfArray(v)
-	}
-	return len("false")
-}
-
 // SetContent sets a content of a shape: elements are those of an array, text that of a string.
 func (o *Object) SetContent(field, shape string, elements []jsontext.Value, text string) {
 	switch shape {
@@ -264,11 +234,7 @@ func (o Object) Value() jsontext.Value { return jsontext.Value(o.JSON()) }
 
 // JSON writes the object.
 func (o *Object) JSON() json.RawMessage {
-	size := len(`{}`)
-	for i := range o.members {
-		size += len(o.members[i].Key) + len(o.members[i].Value) + len(`"":,`)
-	}
-	b := append(make([]byte, 0, size), '{')
+	b := []byte{'{'}
 	for i := range o.members {
 		m := &o.members[i]
 		if i > 0 {
@@ -340,7 +306,7 @@ func (o *Object) Merge(rest *Object) {
 // an extra column. Codes: TooLarge.
 func (o *Object) Fits(path string) error {
 	for _, m := range o.members {
-		if !isDeep(m.Value) {
+		if !DeeperThan(m.Value, MaxExtraDepth) {
 			continue
 		}
 		at := Join(path, m.Key)

@@ -134,7 +134,7 @@ func (s *Sender) LoseFields(o *Object, kind string, known ...string) {
 	}
 }
 
-// cacheMark tells a provider's cache where to keep what it has read: whoever sends places new ones.
+// cacheMark tells a provider's cache where to keep what it has read: Send places new ones.
 const cacheMark = "cache_control"
 
 // LoseName notes that a name is sent as another, which it returns.
@@ -202,13 +202,9 @@ func (s *Sender) Calls() int { return s.calls }
 // CloseCall removes the call that a result answers: the first of its id; for a result without
 // an id the first of its name, else the first.
 func (s *Sender) CloseCall(p *Part) (call OpenCall, ok bool) {
-	return s.closeCall(p.CallID, p.ToolName)
-}
-
-func (s *Sender) closeCall(id, name string) (call OpenCall, ok bool) {
-	at := slices.IndexFunc(s.Open, func(c OpenCall) bool { return c.ID == id })
-	if id == "" {
-		at = slices.IndexFunc(s.Open, func(c OpenCall) bool { return c.Name == name })
+	at := slices.IndexFunc(s.Open, func(c OpenCall) bool { return c.ID == p.CallID })
+	if p.CallID == "" {
+		at = slices.IndexFunc(s.Open, func(c OpenCall) bool { return c.Name == p.ToolName })
 		if at < 0 && len(s.Open) > 0 {
 			at = 0
 		}
@@ -239,8 +235,7 @@ func AppendTextElement(elements []jsontext.Value, prefix, text string) []jsontex
 	if text == "" {
 		return elements
 	}
-	b := make([]byte, 0, len(prefix)+sizeOfText(text)+len(`}`))
-	return append(elements, append(AppendText(append(b, prefix...), text), '}'))
+	return append(elements, append(AppendText([]byte(prefix), text), '}'))
 }
 
 // ContentOf writes elements as a content: none as "", one text as a string, else an array.

@@ -100,7 +100,7 @@ func TestSubAgentInItsTrunkIsLinkedToItsCall(t *testing.T) {
 			path := h.Write(id+".jsonl", append(begun, test.row, result("3", "2", "t", "done"))...)
 			h.Import(path)
 			h.startedBy(id+test.source, "t")
-			h.unchanged(path)
+			h.Unchanged(path)
 			h.Examine()
 		})
 	}
@@ -194,7 +194,7 @@ func TestForkRepeatsNoSubAgents(t *testing.T) {
 			if n := len(h.Sessions()); n != 3 {
 				t.Errorf("%d sessions: the sub-agent is here again", n)
 			}
-			h.unchanged(forked)
+			h.Unchanged(forked)
 			h.Examine()
 		})
 	}

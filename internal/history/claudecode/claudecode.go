@@ -9,7 +9,6 @@
 package claudecode
 
 import (
-	"context"
 	"path/filepath"
 	"time"
 
@@ -17,46 +16,21 @@ import (
 	"sessiond/internal/session"
 )
 
-// Source is the history.Source of Claude Code.
-type Source struct {
-	homes []string
-	now   func() time.Time
-}
-
 // New makes the source, with Claude Code's usual places from the environment:
-// $CLAUDE_CONFIG_DIR, else ~/.claude and ~/.config/claude. now is the clock; nil: the host's.
-func New(env func(string) string, now func() time.Time) *Source {
-	if now == nil {
-		now = time.Now
-	}
-	s := &Source{now: now}
+// $CLAUDE_CONFIG_DIR, else ~/.claude and ~/.config/claude. The rest of a home holds credentials and
+// copies of files.
+func New(env func(string) string, now func() time.Time) *history.Files {
 	homes := []string{"~/.claude", "~/.config/claude"}
 	if set := env("CLAUDE_CONFIG_DIR"); set != "" {
 		homes = []string{set}
 	}
+	s := &history.Files{Program: session.SourceClaudeCode, Now: now, Search: search, Compare: compare, Replay: read}
 	for _, home := range homes {
 		if home = history.Expand(home, env); home != "" {
-			s.homes = append(s.homes, home)
+			s.Folders = append(s.Folders, filepath.Join(home, projects))
 		}
 	}
 	return s
-}
-
-// Name implements history.Source.
-func (s *Source) Name() session.Source { return session.SourceClaudeCode }
-
-// Places implements history.Source. The rest of a home holds credentials and copies of files.
-func (s *Source) Places() []string {
-	var places []string
-	for _, home := range s.homes {
-		places = append(places, filepath.Join(home, "projects"))
-	}
-	return places
-}
-
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	return history.Replay(ctx, s.Name(), found, cursor, known, s.now, emit, read)
 }
 
 // Reasons to skip that only these transcripts have.

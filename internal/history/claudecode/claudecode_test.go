@@ -3,6 +3,7 @@ package claudecode_test
 import (
 	"testing"
 
+	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/testkit/historytest"
 )
@@ -15,7 +16,7 @@ func newHouse(t *testing.T) *house {
 	return &house{historytest.New(t, quiet())}
 }
 
-func quiet() *claudecode.Source { return claudecode.New(historytest.NoEnv, historytest.Later) }
+func quiet() *history.Files { return claudecode.New(historytest.NoEnv, historytest.Later) }
 
 func sample(t testing.TB, parts ...string) string {
 	t.Helper()

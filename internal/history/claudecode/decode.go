@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sessiond/internal/dialect/anthropic"
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -240,7 +241,7 @@ func (r *reader) reply(rows []*row) ([]session.Message, bool) {
 func whole(rows []*row) (message []byte, ok bool) {
 	last := rows[len(rows)-1]
 	if len(rows) == 1 {
-		return last.message.JSONAs(last.Get("message")), true
+		return last.message.JSON(), true
 	}
 	var blocks []json.RawMessage
 	for _, w := range rows {
@@ -259,7 +260,7 @@ func whole(rows []*row) (message []byte, ok bool) {
 	all := append(history.Object(nil), last.message...)
 	for i := range all {
 		if all[i].Key == "content" {
-			all[i].Raw = history.Array(blocks)
+			all[i].Raw = wire.Array(blocks)
 		}
 	}
 	return all.JSON(), true
@@ -311,7 +312,7 @@ func (r *reader) user(st *stream, w *row, at place) error {
 		r.main.Starts(w.offset, st.New.SourceID, r.main.starters[call], call)
 	}
 	return r.put(st, w, at, decoded{behind: says == saysResult || w.flag("isMeta"), said: func() ([]session.Message, bool) {
-		messages, ok := r.said(w.message.JSONAs(w.Get("message")))
+		messages, ok := r.said(w.message.JSON())
 		for i := range messages {
 			m := &messages[i]
 			if m.Role != session.User {

@@ -2,7 +2,6 @@ package claudecode
 
 import (
 	"cmp"
-	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,22 +13,15 @@ import (
 
 const ending = ".jsonl"
 
-// Find implements history.Source. Of a home it lists the projects, of another folder all *.jsonl
-// files below it, and a single file as it is. A sub-agent's file comes after the sessions. These
-// are sorted by the time of their last change, so that a fork mostly comes after its origin. Find
-// reads file names only.
-func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	var f history.Finder
-	err := f.Roots(ctx, roots, s.Places(), func(root string) {
-		if projects := filepath.Join(root, "projects"); history.IsFolder(projects) {
-			root = projects
-		}
-		f.Folder(root, maxFolders, isTranscriptName)
-	}, f.File)
-	if err != nil {
-		return nil, nil, err
+// projects is the folder of a home that holds transcripts.
+const projects = "projects"
+
+// search lists the projects of a home, and all *.jsonl files below another folder.
+func search(f *history.Finder, folder string) {
+	if inHome := filepath.Join(folder, projects); history.IsFolder(inHome) {
+		folder = inHome
 	}
-	return ordered(f.Found), f.Problems, nil
+	f.Folder(folder, maxFolders, isTranscriptName)
 }
 
 // maxFolders ends a search that began at the wrong place.
@@ -41,18 +33,16 @@ func isTranscriptName(name string) bool {
 	return strings.HasSuffix(name, ending) && name != "history.jsonl"
 }
 
-// ordered sorts sub-agents behind the rest, then by time, then by path.
-func ordered(found []history.Found) []history.Found {
+// compare orders the files of sub-agents after the rest, then by the time of their last change, so that
+// a fork mostly comes after its origin, then by path.
+func compare(a, b history.Found) int {
 	rank := func(f history.Found) int {
 		if isAgentFile(f.Path) {
 			return 1
 		}
 		return 0
 	}
-	slices.SortStableFunc(found, func(a, b history.Found) int {
-		return cmp.Or(rank(a)-rank(b), a.ModifiedAt.Compare(b.ModifiedAt), strings.Compare(a.Path, b.Path))
-	})
-	return found
+	return cmp.Or(rank(a)-rank(b), a.ModifiedAt.Compare(b.ModifiedAt), strings.Compare(a.Path, b.Path))
 }
 
 // isAgentFile reports whether a file is a sub-agent's, or the journal of a run of several.

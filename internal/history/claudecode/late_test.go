@@ -34,7 +34,7 @@ func TestCopyWaitsForItsFirstReply(t *testing.T) {
 	}
 }
 
-// What a person just typed is here at once, though nobody has answered it.
+// A prompt is imported at once, before the model replies.
 func TestPromptIsHereBeforeItsReply(t *testing.T) {
 	h := newHouse(t)
 	h.Source = claudecode.New(historytest.NoEnv, func() time.Time { return time.Date(2026, 2, 8, 5, 0, 30, 0, time.UTC) })
@@ -148,7 +148,7 @@ func TestRewrittenTranscriptBringsItsTitle(t *testing.T) {
 			if got := h.Session(id).Title; got != test.want {
 				t.Errorf("title %q", got)
 			}
-			h.unchanged(path)
+			h.Unchanged(path)
 		})
 	}
 }

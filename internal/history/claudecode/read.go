@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -96,7 +97,7 @@ func (r *reader) line(l history.FileLine) error {
 	switch {
 	case !ok:
 		return r.verbatim(l, "not a JSON object")
-	case history.DeeperThan(l.Bytes, history.MaxDepth):
+	case wire.DeeperThan(l.Bytes, history.MaxDepth):
 		return r.verbatim(l, "nested too deep")
 	}
 	if w.timed {

@@ -28,11 +28,11 @@ type row struct {
 
 // parseRow reads a line. ok is false for one that is no JSON object.
 func parseRow(l history.FileLine) (w *row, ok bool) {
-	o, message, exact, ok := history.ParseEnvelope(l.Bytes, "message")
+	o, exact, ok := history.ParseLine(l.Bytes)
 	if !ok {
 		return nil, false
 	}
-	w = rowOf(o, message)
+	w = rowOf(o)
 	w.number, w.offset, w.end, w.size = l.Number, l.At, l.End, len(l.Bytes)
 	if !exact {
 		w.bytes = l.Bytes
@@ -40,12 +40,12 @@ func parseRow(l history.FileLine) (w *row, ok bool) {
 	return w, true
 }
 
-func rowOf(o, message history.Object) *row {
+func rowOf(o history.Object) *row {
 	w := &row{Object: o, kind: o.String("type"), uuid: plain(o.String("uuid")), parent: plain(o.String("parentUuid"))}
 	w.at, w.timed = history.ParseTime(o.String("timestamp"))
 	w.side = w.flag("isSidechain")
 	if w.kind == typeUser || w.kind == typeAssistant {
-		w.message = message
+		w.message = o.Inner("message")
 	}
 	return w
 }
@@ -64,7 +64,7 @@ func (w *row) ofAgent() (agent string, said *row, ok bool) {
 	if agent = plain(data.String("agentId")); !is || agent == "" || inner.String("uuid") == "" {
 		return "", nil, false
 	}
-	said = rowOf(inner, inner.Inner("message"))
+	said = rowOf(inner)
 	said.number, said.offset, said.end, said.size = w.number, w.offset, w.end, w.size
 	if !said.timed {
 		said.at = w.at
@@ -73,7 +73,7 @@ func (w *row) ofAgent() (agent string, said *row, ok bool) {
 	return agent, said, true
 }
 
-func plain(s string) string { return history.PlainText(s) }
+func plain(s string) string { return history.Plain(s) }
 
 // linked reports whether the row is one of the chain.
 func (w *row) linked() bool {

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/session"
-	"sessiond/internal/testkit/historytest"
 	"sessiond/internal/testkit/samples"
 )
 
@@ -55,7 +54,7 @@ func TestSamplesAddUp(t *testing.T) {
 			if done.Records.Raw != 0 || len(done.Errors) != 0 {
 				t.Errorf("%+v", done)
 			}
-			h.unchanged(sample(t, test.file))
+			h.Unchanged(sample(t, test.file))
 		})
 	}
 }
@@ -83,25 +82,6 @@ func (h *house) count(s session.Session, got *facts) {
 	got.Compactions += int(s.CompactionCount)
 }
 
-// unchanged imports again, with and without the help of size and time, and finds nothing new.
-func (h *house) unchanged(path string) {
-	h.Helper()
-	before := h.Rows()
-	if done := h.Import(path); done.Sessions.New+done.Sessions.Updated != 0 || done.Records.Read != 0 {
-		h.Errorf("a second import gave %+v", done)
-	}
-	copied := filepath.Join(h.TempDir(), filepath.Base(path)) // another path: read from its beginning
-	h.Rewrite(copied)
-	h.Append(copied, historytest.Read(h.T, path))
-	done := h.Import(copied)
-	if done.Sessions.New+done.Sessions.Updated != 0 || done.Records.Imported+done.Records.Raw != 0 {
-		h.Errorf("a copy gave %+v", done)
-	}
-	if after := h.Rows(); after != before {
-		h.Errorf("the copy wrote: %d rows → %d", before, after)
-	}
-}
-
 // The sweep holds one row of every kind and set of fields that was seen: nothing is lost, and
 // nothing stops the import.
 func TestKeySweep(t *testing.T) {
@@ -110,7 +90,7 @@ func TestKeySweep(t *testing.T) {
 	if done.Records.Read != 89 || done.Sessions.New == 0 {
 		t.Errorf("%+v", done)
 	}
-	h.unchanged(sample(t, "agentsessions-key-sweep.jsonl"))
+	h.Unchanged(sample(t, "agentsessions-key-sweep.jsonl"))
 }
 
 func TestWholeFolder(t *testing.T) {

@@ -20,18 +20,11 @@ func (r *reader) nameTrunk() string {
 	}
 	switch id := stem(path); {
 	case isAgentFile(path):
-		for _, id := range []string{trunkOf(path), r.id} {
-			if id != "" {
-				return id
-			}
-		}
-		return filepath.Base(filepath.Dir(path))
+		return cmp.Or(trunkOf(path), r.id, filepath.Base(filepath.Dir(path)))
 	case isUUID(id):
 		return strings.ToLower(id)
-	case r.id != "":
-		return r.id
 	default:
-		return id
+		return cmp.Or(r.id, id)
 	}
 }
 
@@ -79,7 +72,7 @@ func (r *reader) begin() (err error) {
 
 // firstTitle makes a title of the first thing that a person typed, else of the first command.
 func (r *reader) firstTitle() string {
-	return cmp.Or(history.FirstLine(plain(r.typed)), history.FirstLine(plain(r.command)))
+	return cmp.Or(session.TitleOf(plain(r.typed)), history.FirstLine(plain(r.command)))
 }
 
 // stream returns the conversation of a sub-agent in this file.
@@ -124,7 +117,7 @@ func (st *stream) describe(m *session.Message, of *row) {
 	if st.New.Kind != kindAgent || st.New.TitleSource != "" || m.Role != session.User || !m.InContext {
 		return
 	}
-	title := history.FirstLine(m.Text())
+	title := session.TitleOf(m.Text())
 	if title != "" && st.agentType != "" {
 		title = history.FirstLine(st.agentType + ": " + title)
 	}

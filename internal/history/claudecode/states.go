@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -84,13 +85,11 @@ func (r *reader) readTitle(st *stream, w *row) error {
 
 // title is the name that the person gave the session, else the model's.
 func (r *reader) title() string {
-	for _, title := range []string{r.custom, r.given, r.summarised} {
-		if title != "" {
-			return title
-		}
+	if title := cmp.Or(r.custom, r.given, r.summarised); title != "" {
+		return title
 	}
-	if s := r.main.Here; s != nil && r.typed != "" && s.TitleSource == "first_message" && strings.HasPrefix(s.Title, "/") {
-		return history.FirstLine(plain(r.typed)) // better than the command that came before it
+	if s := r.main.Here; s != nil && s.TitleSource == "first_message" && session.IsCommand(s.Title) {
+		return session.TitleOf(plain(r.typed)) // better than the command that came before it
 	}
 	return ""
 }

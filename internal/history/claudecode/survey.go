@@ -110,7 +110,7 @@ func (s *survey) note(w *row) {
 		s.said[s.digest(text)] = true
 		switch says := w.speaker(); {
 		case w.side:
-		case says == saysPerson && s.typed == "":
+		case says == saysPerson && session.TitleOf(plain(s.typed)) == "":
 			s.typed = text
 		case says == saysCommand && s.command == "":
 			s.command = commandOf(text)

@@ -78,7 +78,7 @@ func TestResumedCopyIsAFork(t *testing.T) {
 	if got := h.Talk(fork); got != "user: a\nassistant: b\nuser: otherwise\nassistant: e" {
 		t.Errorf("path\n%s", got)
 	}
-	h.unchanged(path)
+	h.Unchanged(path)
 	h.Append(path, strings.ReplaceAll(user("7", "6", "onward"), id, other)+"\n")
 	if h.Import(path); !strings.HasSuffix(h.Talk(h.Session(other)), "e\nuser: onward") {
 		t.Errorf("path\n%s", h.Talk(h.Session(other)))
@@ -104,7 +104,7 @@ func TestForkWithPointersIsAFork(t *testing.T) {
 	if got := h.Talk(fork); got != "user: a\nassistant: b\nuser: otherwise" {
 		t.Errorf("path\n%s", got)
 	}
-	h.unchanged(path)
+	h.Unchanged(path)
 }
 
 // A reply whose end is not here waits: its rows come together, and its usage is the last one.
@@ -141,7 +141,7 @@ func TestQuietFileIsReadToItsEnd(t *testing.T) {
 	if h.Import(path); h.Talk(h.Session(id)) != "user: a\nassistant: half" || len(h.Calls(h.Session(id).ID)) != 1 {
 		t.Errorf("path\n%s", h.Talk(h.Session(id)))
 	}
-	h.unchanged(path)
+	h.Unchanged(path)
 }
 
 // Rows of one response repeat its usage while it grows; its rows need not be neighbours.
@@ -156,7 +156,7 @@ func TestUsageIsTheGreatestOfAllRows(t *testing.T) {
 	}
 }
 
-// Most files end without a line feed. A whole row at the end counts once nobody writes any more.
+// Most files end without a line feed. A whole row at the end counts once the file is quiet.
 func TestLastRowWithoutLineFeed(t *testing.T) {
 	h := newHouse(t)
 	h.Source = claudecode.New(historytest.NoEnv, time.Now)
@@ -173,7 +173,7 @@ func TestLastRowWithoutLineFeed(t *testing.T) {
 	if done := h.Import(path); done.Records.Read != 1 || !strings.HasSuffix(h.Talk(h.Session(id)), "user: c\nuser: d") {
 		t.Errorf("%+v\n%s", done, h.Talk(h.Session(id)))
 	}
-	h.unchanged(path)
+	h.Unchanged(path)
 }
 
 // A response that was read to its end, since the file was quiet, may go on all the same. Its usage
@@ -191,7 +191,7 @@ func TestReplyThatGoesOnAfterAQuietEnd(t *testing.T) {
 	if calls := h.Calls(s.ID); len(calls) != 1 || calls[0].OutputTokens != 412 || s.OutputTokens != 412 {
 		t.Errorf("%d tokens, %+v", s.OutputTokens, calls)
 	}
-	h.unchanged(path)
+	h.Unchanged(path)
 }
 
 func TestCompactionIsAnOverlay(t *testing.T) {

@@ -13,18 +13,9 @@ import (
 )
 
 func TestPiecesGiveTheWhole(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(samples.Dir(t), "codex", "*.jsonl"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if strings.Contains(file, "key-sweep") {
-			continue // no conversation: its rows name one another in any order
-		}
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			historytest.PiecesGiveTheWhole(t, file, codex.New(historytest.NoEnv, time.Now), quiet())
-		})
-	}
+	historytest.EachConversation(t, "codex", func(t *testing.T, file string) {
+		historytest.PiecesGiveTheWhole(t, file, codex.New(historytest.NoEnv, time.Now), quiet())
+	})
 }
 
 func TestRewrittenFilesBranch(t *testing.T) {

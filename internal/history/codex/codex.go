@@ -38,11 +38,8 @@ type Source struct {
 }
 
 // New makes the source, with Codex' usual place from the environment: $CODEX_HOME, else
-// ~/.codex, and $CODEX_SQLITE_HOME for its mirror. now is the clock; nil: the host's.
+// ~/.codex, and $CODEX_SQLITE_HOME for its mirror.
 func New(env func(string) string, now func() time.Time) *Source {
-	if now == nil {
-		now = time.Now
-	}
 	home := env("CODEX_HOME")
 	if home == "" && env("HOME") != "" {
 		home = env("HOME") + "/.codex"

@@ -3,7 +3,6 @@ package codex
 import (
 	"cmp"
 	"errors"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -345,16 +344,11 @@ func walk(from string, base history.Object, seen map[string]bool) (*state, error
 	}
 	last, bounded := number(base.Get("end_ordinal_exclusive"))
 	var s *state
-	lines := history.NewLines(file, 0, end)
-	for {
-		line, _, _, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			return s, nil
-		}
+	for line, err := range history.Lines(file, end) {
 		if err != nil {
 			return nil, err
 		}
-		for _, object := range history.Objects(line) {
+		for _, object := range history.Objects(line.Bytes) {
 			rec, ok := parseRecord(object)
 			if !ok {
 				continue
@@ -372,6 +366,7 @@ func walk(from string, base history.Object, seen map[string]bool) (*state, error
 			}
 		}
 	}
+	return s, nil
 }
 
 // stateBefore returns the state that a rollout begins with.

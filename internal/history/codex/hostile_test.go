@@ -83,22 +83,8 @@ func TestWrongInput(t *testing.T) {
 			if h.Talk(h.Session("good")) != "user: fine" {
 				t.Error("the rest did not go on")
 			}
-			if test.error != "" {
-				if len(done.Errors) != 1 || !strings.Contains(done.Errors[0].Error, test.error) || done.Errors[0].Path != path {
-					t.Fatalf("%+v", done)
-				}
+			if !h.Reports(done, path, historytest.Wrong{Error: test.error, Raw: test.raw, At: test.at, Skips: test.skips}) {
 				return
-			}
-			if done.Records.Raw != test.raw {
-				t.Errorf("%+v", done)
-			}
-			for reason, n := range test.skips {
-				if done.Records.Skipped[reason] != n {
-					t.Errorf("skipped %v", done.Records.Skipped)
-				}
-			}
-			if test.at > 0 && (len(done.Errors) == 0 || done.Errors[0].Line != test.at || done.Errors[0].Path != path) {
-				t.Errorf("problems %+v", done.Errors)
 			}
 			if got := h.Talk(h.Session("one")); got != test.talk {
 				t.Errorf("path %q", got)

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
 
@@ -19,21 +20,21 @@ func (r *reader) indexed() string {
 		return ""
 	}
 	defer file.Close()
-	lines, title := history.NewLines(file, 0, file.size), ""
-	for {
-		line, _, _, err := lines.Next()
+	title := ""
+	for line, err := range history.Lines(file, file.size) {
 		if err != nil {
 			return title
 		}
-		if !strings.Contains(string(line), r.id) {
+		if !bytes.Contains(line.Bytes, []byte(r.id)) {
 			continue
 		}
-		for _, object := range history.Objects(line) {
+		for _, object := range history.Objects(line.Bytes) {
 			if o, _, ok := history.ParseLine(object); ok && o.String("id") == r.id {
 				title = plainText(strings.TrimSpace(o.String("thread_name")))
 			}
 		}
 	}
+	return title
 }
 
 // readNames reads the index of names: sessions that are here get theirs, where it is the last one.

@@ -244,7 +244,7 @@ func (r *reader) user(rec *record, before string) speaker {
 	case witnessed, kind == "" && (!r.witnesses || r.history == paginated): // an aborted turn leaves no witness there
 		r.state.beginTurn(before)
 		r.kept.say(strings.Join(said, "\n"))
-		if r.agent { // the words of whoever started it
+		if r.agent { // the words of the session that started it
 			return speaker{origin: session.Program}
 		}
 		return speaker{origin: session.Person}
@@ -283,14 +283,12 @@ func result(rec *record, m *session.Message, began map[string]int64) {
 		}
 		code, known, seconds := runOf(p.Content())
 		if known && p.IsError == nil {
-			failed := code != 0
-			p.IsError = &failed
+			p.IsError = new(code != 0)
 		}
 		at, open := began[p.CallID]
 		switch {
 		case seconds >= 0:
-			ms := int64(math.Round(seconds * 1000))
-			p.DurationMS = &ms
+			p.DurationMS = new(int64(math.Round(seconds * 1000)))
 		case open && rec.timed:
 			if ms := rec.at.UnixMilli() - at; ms >= 0 {
 				p.DurationMS = &ms

@@ -127,7 +127,7 @@ func (m *mirrored) rows() (threads []thread, edges []edge, err error) {
 }
 
 // threadsQuery selects what there is of a thread's columns. A title is the first thing that
-// was said, unless somebody named the thread: since one generation the name stands by itself,
+// was said, unless a person named the thread: since one generation the name stands by itself,
 // before it in the title's place.
 func threadsQuery(columns []string) string {
 	has := func(names ...string) bool {

@@ -167,7 +167,7 @@ func TestPlacesOfTheMirror(t *testing.T) {
 	}
 }
 
-// A file with credentials that somebody names is not opened.
+// A file with credentials is not opened, even if it is named as a root.
 func TestCredentialsStayClosed(t *testing.T) {
 	h, home := homeWith(t, "a")
 	path := filepath.Join(home, "auth.json")

@@ -3,6 +3,7 @@ package codex
 import (
 	"cmp"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -59,7 +60,7 @@ func (r *reader) line(l history.FileLine) error {
 	switch {
 	case !ok:
 		return r.verbatim(l, "not a JSON object")
-	case history.DeeperThan(l.Bytes, history.MaxDepth):
+	case wire.DeeperThan(l.Bytes, history.MaxDepth):
 		return r.verbatim(l, "nested too deep")
 	}
 	rec.offset, rec.number = l.At, int32(l.Number)

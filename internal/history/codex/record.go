@@ -26,7 +26,7 @@ type record struct {
 // parseRecord parses a line. Its shape alone tells what it is: newer versions continue files of
 // older ones. ok is false for a line that is no JSON object.
 func parseRecord(line []byte) (r record, ok bool) {
-	o, inner, exact, ok := history.ParseEnvelope(line, "payload")
+	o, exact, ok := history.ParseLine(line)
 	if !ok {
 		return record{}, false
 	}
@@ -42,7 +42,7 @@ func parseRecord(line []byte) (r record, ok bool) {
 	payload := o.Get("payload")
 	switch {
 	case r.kind != "" && len(payload) > 0 && payload[0] == '{':
-		r.payload, r.raw = inner, payload
+		r.payload, r.raw = o.Inner("payload"), payload
 	case o.String("record_type") == typeFiller:
 		r.kind = typeFiller
 	case r.kind == "" && o.String("id") != "" && o.String("timestamp") != "":

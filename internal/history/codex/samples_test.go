@@ -10,7 +10,6 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
-	"sessiond/internal/testkit/historytest"
 	"sessiond/internal/testkit/samples"
 )
 
@@ -102,27 +101,15 @@ func (h *house) count(s session.Session, got *facts) {
 	got.Compactions = int(s.CompactionCount)
 }
 
-// unchanged imports again, with and without the help of size and time, and finds nothing new.
+// unchanged is Unchanged of the rollout of one session, with the one that it goes on from.
 func (h *house) unchanged(path string) {
 	h.Helper()
-	before := h.Rows()
-	if done := h.Import(path); done.Sessions != (history.Sessions{Unchanged: 1}) || done.Records.Read != 0 {
-		h.Errorf("a second import gave %+v", done)
+	var beside []string
+	if strings.Contains(path, "reverted") {
+		beside = []string{sample(h.T, "constructed", "paginated-*")}
 	}
-	copied := filepath.Join(h.TempDir(), filepath.Base(path)) // another path: read from its beginning
-	h.Rewrite(copied)
-	h.Append(copied, historytest.Read(h.T, path))
-	if strings.Contains(path, "reverted") { // it goes on from another file
-		base := sample(h.T, "constructed", "paginated-*")
-		h.Rewrite(filepath.Join(filepath.Dir(copied), filepath.Base(base)))
-		h.Append(filepath.Join(filepath.Dir(copied), filepath.Base(base)), historytest.Read(h.T, base))
-	}
-	done := h.Import(copied)
-	if done.Sessions != (history.Sessions{Unchanged: 1}) || done.Records.Imported+done.Records.Raw != 0 {
-		h.Errorf("a copy gave %+v", done)
-	}
-	if after := h.Rows(); after != before {
-		h.Errorf("the copy wrote: %d rows → %d", before, after)
+	if again, copied := h.Unchanged(path, beside...); again.Unchanged != 1 || copied.Unchanged != 1 {
+		h.Errorf("unchanged: %d of the file, %d of its copy", again.Unchanged, copied.Unchanged)
 	}
 }
 

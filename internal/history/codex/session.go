@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -62,8 +63,7 @@ func (r *reader) finish() {
 		f.FirstTitle = r.firstTitle()
 	}
 	if strings.Contains(filepath.ToSlash(r.path), "/"+archive+"/") {
-		at := session.At(r.in.Found.ModifiedAt)
-		f.ArchivedAt = &at
+		f.ArchivedAt = new(session.At(r.in.Found.ModifiedAt))
 	}
 }
 
@@ -102,7 +102,7 @@ func (r *reader) describe() {
 		s.Kind = "subagent"
 	}
 	about := r.header.Without("type", "cwd")
-	if history.Depth([]byte(about.JSON())) <= history.MaxDepth {
+	if wire.Depth([]byte(about.JSON())) <= history.MaxDepth {
 		s.Metadata = history.Object{{Key: "codex", Raw: []byte(objectJSON(about))}}.JSON()
 	}
 }
@@ -114,7 +114,7 @@ func objectJSON(o history.Object) session.JSON {
 	return o.JSON()
 }
 
-// title is the name that somebody gave the thread: in the rollout, else in the index of names.
+// title is the name that a person gave the thread: in the rollout, else in the index of names.
 func (r *reader) title() string {
 	if r.name != "" {
 		return plainText(r.name)

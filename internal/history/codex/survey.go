@@ -102,7 +102,7 @@ func (s *surveyor) readHeader(r *record, ok bool, at int64, number int) error {
 	case first && !r.isRollout():
 		return session.Errorf(session.Invalid, "no rollout: its first line is no header")
 	case r.kind == typeMeta && r.payload.String("id") != "":
-		s.header, _ = history.ParseObject([]byte(r.payload.JSON())) // a copy: the line's bytes are used again
+		s.header = r.payload
 		s.id, s.history = plainText(r.payload.String("id")), r.payload.String("history_mode")
 		s.stamp, s.headerLine = r.at, number
 	case at > headerScan:
@@ -114,7 +114,7 @@ func (s *surveyor) readHeader(r *record, ok bool, at int64, number int) error {
 // headerScan is how far the header is looked for.
 const headerScan = 1 << 20
 
-func plainText(s string) string { return history.Plain([]byte(s)) }
+func plainText(s string) string { return history.Plain(s) }
 
 func (s *surveyor) here(at int64) mark { return mark{at, s.line} }
 
@@ -230,7 +230,7 @@ func titleOf(text string) string {
 	if _, rest, ok := strings.Cut(text, request); ok {
 		text = rest
 	}
-	return history.FirstLine(plainText(text))
+	return session.TitleOf(plainText(text))
 }
 
 func digestOf(text string) string {

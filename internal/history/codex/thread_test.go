@@ -182,7 +182,7 @@ func TestSubagentIsAChild(t *testing.T) {
 	}
 }
 
-// A fork of a fork finds its beginning in both; whoever comes first.
+// A fork of a fork finds its beginning in both, in any order of import.
 func TestForkOfAFork(t *testing.T) {
 	h := newHouse(t)
 	defer h.Examine()

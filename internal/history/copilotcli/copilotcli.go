@@ -6,7 +6,7 @@
 package copilotcli
 
 import (
-	"context"
+	"cmp"
 	"path/filepath"
 	"regexp"
 	"time"
@@ -17,53 +17,30 @@ import (
 	"sessiond/internal/session"
 )
 
-// Source is Copilot CLI's history.Source.
-type Source struct {
-	home string // ~/.copilot
-	now  func() time.Time
-}
-
 // New makes the source, with Copilot CLI's usual place from the environment: $COPILOT_HOME, in which
-// the program expands no ~, else ~/.copilot.
-func New(env func(string) string, now func() time.Time) *Source {
-	home := env("COPILOT_HOME")
-	if home == "" {
-		home = history.Expand("~/.copilot", env)
+// the program expands no ~, else ~/.copilot. The files beside the sessions may hold tokens and are never
+// opened.
+func New(env func(string) string, now func() time.Time) *history.Files {
+	home := cmp.Or(env("COPILOT_HOME"), history.Expand("~/.copilot", env))
+	return &history.Files{
+		Program: session.SourceCopilotCLI, Folders: history.FolderIn(home, sessions), Now: now,
+		Search: search, Compare: history.ByTime, Replay: read,
 	}
-	return &Source{home: home, now: now}
 }
 
-// Name implements history.Source.
-func (s *Source) Name() session.Source { return session.SourceCopilotCLI }
-
-// Places implements history.Source. The files beside it may hold tokens and are never opened.
-func (s *Source) Places() []string {
-	if !filepath.IsAbs(s.home) {
-		return nil
-	}
-	return []string{filepath.Join(s.home, "session-state")}
-}
+// sessions is the name of the folder of sessions.
+const sessions = "session-state"
 
 // fileName matches the file in a session's folder, and the file of a session of early builds.
 var fileName = regexp.MustCompile(`^(events|[0-9a-f]{8}-[0-9a-f-]{27})\.jsonl$`)
 
-// Find implements history.Source. A root is a home or a folder of sessions. Deeper in a session's
-// folder lie files of the user, whatever their names are.
-func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	var f history.Finder
-	err := f.Roots(ctx, roots, s.Places(), func(root string) {
-		if sessions := filepath.Join(root, "session-state"); history.IsFolder(sessions) {
-			root = sessions
-		}
-		f.Folder(root, 2, fileName.MatchString)
-	}, f.File)
-	f.SortByTime()
-	return f.Found, f.Problems, err
-}
-
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	return history.Replay(ctx, s.Name(), found, cursor, known, s.now, emit, read)
+// search lists the sessions of a home or a folder of sessions. Deeper in a session's folder lie files
+// of the user, whatever their names are.
+func search(f *history.Finder, folder string) {
+	if inHome := filepath.Join(folder, sessions); history.IsFolder(inHome) {
+		folder = inHome
+	}
+	f.Folder(folder, 2, fileName.MatchString)
 }
 
 // Reasons to skip that only these files have.

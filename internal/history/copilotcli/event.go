@@ -7,7 +7,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// event is a line of a session. Its parentId names the line before it, whoever wrote that: the order
+// event is a line of a session. Its parentId names the line before it, also one of another agent: the order
 // of the lines says the same, and it is not kept.
 type event struct {
 	history.Event `json:"-"`
@@ -48,7 +48,7 @@ func (e *event) message(kind session.Kind, role session.Role, origin session.Ori
 	return e.Message(kind, role, origin, session.SourceCopilotCLI, rest)
 }
 
-func plain(s string) string { return history.PlainText(s) }
+func plain(s string) string { return history.Plain(s) }
 
 // started is the data of session.start.
 type started struct {

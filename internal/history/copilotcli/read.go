@@ -127,7 +127,7 @@ func (r *reader) streamOf(e *event) (*stream, error) {
 	created, by := e.Time, r.calls[of]
 	new := history.NewSession{SourceID: r.id + "/" + id, Kind: "subagent", CreatedAt: &created, GitBranch: r.main.New.GitBranch}
 	if by != nil {
-		if new.Title = history.FirstLine(plain(by.prompt())); new.Title != "" {
+		if new.Title = session.TitleOf(plain(by.prompt())); new.Title != "" {
 			new.TitleSource = "first_message"
 		}
 	}

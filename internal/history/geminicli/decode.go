@@ -131,7 +131,7 @@ func (e *entry) decode() (history.Decoded, error) {
 		m.Parts = DecodeParts(e.Content)
 	case "gemini":
 		m.Role, m.Origin = session.Assistant, session.Model
-		m.Provider, m.Model = "google", history.PlainText(e.Model)
+		m.Provider, m.Model = "google", history.Plain(e.Model)
 		m.Parts = append(thoughtsOf(e.Thoughts), DecodeParts(e.Content)...)
 		for _, c := range e.calls {
 			m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: c.ID, ToolName: c.Name, Arguments: string(c.Args), Extra: keepRest("rest", c.Rest)})
@@ -162,7 +162,7 @@ func (e *entry) decode() (history.Decoded, error) {
 	for i := range d.Messages {
 		for j := range d.Messages[i].Parts {
 			p := &d.Messages[i].Parts[j]
-			p.Text, p.CallID, p.ToolName = history.PlainText(p.Text), history.PlainText(p.CallID), history.PlainText(p.ToolName)
+			p.Text, p.CallID, p.ToolName = history.Plain(p.Text), history.Plain(p.CallID), history.Plain(p.ToolName)
 		}
 	}
 	return d, nil
@@ -228,7 +228,7 @@ func decodePart(p part) session.Part {
 		made.Kind, made.CallID, made.ToolName, made.Text = session.PartToolResult, p.Response.ID, p.Response.Name, responseText(p.Response.Response)
 	case p.Inline != nil && len(p.Inline.Data) > 0:
 		made.Kind = history.MediaKind(p.Inline.MimeType)
-		made.Blob = &session.Blob{MediaType: history.PlainText(p.Inline.MimeType), Data: p.Inline.Data, Size: int64(len(p.Inline.Data))}
+		made.Blob = &session.Blob{MediaType: history.Plain(p.Inline.MimeType), Data: p.Inline.Data, Size: int64(len(p.Inline.Data))}
 	default:
 		return history.RawPart("part", p.raw)
 	}
@@ -258,8 +258,8 @@ func (e *entry) usage(directory string) (c history.Call, ok bool) {
 	count := func(key string) int64 { return history.Count(tokens.Get(key)) }
 	input, output, cached, thoughts, tool := count("input"), count("output"), count("cached"), count("thoughts"), count("tool")
 	c.Call = session.Call{
-		Purpose: session.PurposeChat, Status: session.CallOK, Source: session.SourceGeminiCLI, ExternalID: "gemini-cli:" + history.PlainText(e.ID),
-		Provider: "google", Model: history.PlainText(e.Model), Directory: directory, CreatedAt: e.at,
+		Purpose: session.PurposeChat, Status: session.CallOK, Source: session.SourceGeminiCLI, ExternalID: "gemini-cli:" + history.Plain(e.ID),
+		Provider: "google", Model: history.Plain(e.Model), Directory: directory, CreatedAt: e.at,
 		InputTokens: max(0, input-cached) + tool, CacheReadTokens: cached, OutputTokens: output + thoughts, ReasoningTokens: thoughts,
 	}
 	c.MessageKey = e.key()

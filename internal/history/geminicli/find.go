@@ -1,13 +1,12 @@
 package geminicli
 
 import (
+	"bytes"
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -27,19 +26,9 @@ const logName = "logs.json"
 // maxDepth reaches from tmp to a sub-agent: project, chats, session, file.
 const maxDepth = 8
 
-// Find implements history.Source. It lists sessions before the sub-agents that they started,
-// and logs of prompts last. Of a folder only files with the names of sessions and logs are
-// listed; a single file is read whatever its name is.
-func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	var f history.Finder
-	err := f.Roots(ctx, roots, s.Places(), func(root string) { f.Folder(root, maxDepth, isHistory) }, f.File)
-	if err != nil {
-		return nil, nil, err
-	}
-	slices.SortStableFunc(f.Found, func(a, b history.Found) int {
-		return cmp.Or(cmp.Compare(rank(a.Path), rank(b.Path)), strings.Compare(filepath.Base(a.Path), filepath.Base(b.Path)))
-	})
-	return f.Found, f.Problems, nil
+// compare orders sessions before the sub-agents that they started, and logs of prompts last.
+func compare(a, b history.Found) int {
+	return cmp.Or(cmp.Compare(rank(a.Path), rank(b.Path)), strings.Compare(filepath.Base(a.Path), filepath.Base(b.Path)))
 }
 
 func isHistory(name string) bool {
@@ -76,7 +65,7 @@ func directoryOf(path, hash string) string {
 	}
 	project = filepath.Dir(project)
 	if root, err := history.ReadFile(filepath.Join(project, ".project_root")); err == nil && len(root) < 1<<12 {
-		return history.Plain([]byte(strings.TrimSpace(string(root))))
+		return history.Plain(bytes.TrimSpace(root))
 	}
 	var known struct {
 		Projects map[string]string `json:"projects"`
@@ -87,7 +76,7 @@ func directoryOf(path, hash string) string {
 	}
 	for folder, name := range known.Projects {
 		if sum := sha256.Sum256([]byte(folder)); name == filepath.Base(project) || hex.EncodeToString(sum[:]) == hash {
-			return history.Plain([]byte(folder))
+			return history.Plain(folder)
 		}
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -94,7 +95,7 @@ func newFolded(h header) *folded {
 	return f
 }
 
-func (m *message) name() string { return m.Type + "/" + history.PlainText(m.ID) }
+func (m *message) name() string { return m.Type + "/" + history.Plain(m.ID) }
 
 func (f *folded) end() *entry {
 	if len(f.list) == 0 {
@@ -219,7 +220,7 @@ func (f *folded) replace(values []jsontext.Value, at place) {
 	f.list = nil
 	for _, v := range values {
 		var m message
-		if history.Unmarshal(v, &m) != nil || history.DeeperThan(v, history.MaxDepth) || f.carries(&m) {
+		if history.Unmarshal(v, &m) != nil || wire.DeeperThan(v, history.MaxDepth) || f.carries(&m) {
 			continue
 		}
 		e := f.byKey[m.name()]

@@ -8,33 +8,20 @@
 package geminicli
 
 import (
-	"path/filepath"
 	"time"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// Source is Gemini CLI's history.Source.
-type Source struct {
-	home string // ~/.gemini
-	now  func() time.Time
-}
-
-// New makes the source, with Gemini CLI's folder in the home that env names.
-func New(env func(string) string, now func() time.Time) *Source {
-	return &Source{home: history.Expand("~/.gemini", env), now: now}
-}
-
-// Name implements history.Source.
-func (s *Source) Name() session.Source { return session.SourceGeminiCLI }
-
-// Places implements history.Source. Beside them lie credentials, which are never opened.
-func (s *Source) Places() []string {
-	if s.home == "" {
-		return nil
+// New makes the source, with Gemini CLI's folder in the home that env names. Beside its sessions lie
+// credentials, which are never opened.
+func New(env func(string) string, now func() time.Time) *history.Files {
+	return &history.Files{
+		Program: session.SourceGeminiCLI, Folders: history.FolderIn(history.Expand("~/.gemini", env), "tmp"), Now: now,
+		Search:  func(f *history.Finder, folder string) { f.Folder(folder, maxDepth, isHistory) },
+		Compare: compare, Replay: read,
 	}
-	return []string{filepath.Join(s.home, "tmp")}
 }
 
 // Reasons to skip that only these files have.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sessiond/internal/history"
 	"sessiond/internal/history/geminicli"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
@@ -49,7 +50,7 @@ func figuresOf(h *historytest.House, id string) (got figures) {
 	return got
 }
 
-func quiet() *geminicli.Source { return geminicli.New(historytest.NoEnv, historytest.Later) }
+func quiet() *history.Files { return geminicli.New(historytest.NoEnv, historytest.Later) }
 
 func TestSamplesAddUp(t *testing.T) {
 	for _, test := range []struct {

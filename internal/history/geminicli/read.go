@@ -2,33 +2,35 @@ package geminicli
 
 import (
 	"bytes"
-	"context"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	return history.Replay(ctx, session.SourceGeminiCLI, found, cursor, known, s.now, emit, func(in *history.Intake) error {
-		first, _, _, err := in.Lines().Next()
+// read reads a file of any generation, which its first line tells.
+func read(in *history.Intake) error {
+	var first []byte
+	for line, err := range in.Lines() {
 		if err != nil {
 			return err
 		}
-		var d document
-		switch first = history.Unmarked(first); {
-		case bytes.HasPrefix(first, []byte("[")):
-			return readLog(in)
-		case history.Unmarshal(first, &d) == nil && d.SessionID != "" && d.Messages == nil:
-			return readLines(in, d.header)
-		}
-		return readDocument(in)
-	})
+		first = history.Unmarked(line.Bytes)
+		break
+	}
+	var d document
+	switch {
+	case bytes.HasPrefix(first, []byte("[")):
+		return readLog(in)
+	case history.Unmarshal(first, &d) == nil && d.SessionID != "" && d.Messages == nil:
+		return readLines(in, d.header)
+	}
+	return readDocument(in)
 }
 
 // readLines reads a file of generation 2. The last message and what follows it wait while it is a
@@ -72,7 +74,7 @@ func (f *folded) line(in *history.Intake, l *line) {
 	switch {
 	case l.broken:
 		f.keep(l.at.Bytes, "not a JSON line of Gemini CLI, or a name occurs twice", at)
-	case l.Set == nil && history.DeeperThan(l.at.Bytes, history.MaxDepth):
+	case l.Set == nil && wire.DeeperThan(l.at.Bytes, history.MaxDepth):
 		f.keep(l.at.Bytes, tooDeep, at)
 	case l.Rewind != nil:
 		f.rewind(*l.Rewind)
@@ -123,7 +125,7 @@ func readDocument(in *history.Intake) error {
 		switch {
 		case history.Unmarshal(raw, &m) != nil:
 			f.keep(raw, "not a message of Gemini CLI", at)
-		case history.DeeperThan(raw, history.MaxDepth):
+		case wire.DeeperThan(raw, history.MaxDepth):
 			f.keep(raw, tooDeep, at)
 		case i == len(d.Messages)-1 && m.Type == "gemini" && !in.Quiet():
 			in.Wait(0, 1)
@@ -143,7 +145,7 @@ func (f *folded) emit(in *history.Intake) error {
 	}
 	about := map[string]string{"project_hash": f.ProjectHash}
 	new := history.NewSession{
-		Source: session.SourceGeminiCLI, SourceID: history.PlainText(f.SessionID), Directory: directory, CreatedAt: &created, Provider: "google", Model: f.model(),
+		Source: session.SourceGeminiCLI, SourceID: history.Plain(f.SessionID), Directory: directory, CreatedAt: &created, Provider: "google", Model: f.model(),
 	}
 	new.Title, new.TitleSource = f.title()
 	switch f.Kind {
@@ -199,7 +201,7 @@ func (f *folded) addEntry(in *history.Intake, c *history.Conversation, e *entry,
 func (o *compaction) overlay() history.Compaction {
 	c := history.Compaction{Key: o.summary.key(), ThroughKey: o.through.tail()}
 	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
-	c.Summary, c.CreatedAt = history.PlainText(textOf(&o.summary.message)), o.summary.at
+	c.Summary, c.CreatedAt = history.Plain(textOf(&o.summary.message)), o.summary.at
 	if o.kept != nil {
 		c.FirstKeptKey = o.kept.key()
 	}
@@ -212,19 +214,11 @@ func (f *folded) link(in *history.Intake, c *history.Conversation) error {
 	if id == "" || id == f.SessionID {
 		return nil
 	}
-	parent, err := in.Session(id)
-	if err != nil {
+	parent, err := c.LinkOrAwait(id, session.ParentChild)
+	if err != nil || parent == nil {
 		return err
 	}
-	if parent == nil {
-		in.Await(id)
-		return nil
-	}
-	linked, err := c.LinkTo(parent, session.ParentChild, nil)
-	if err != nil || !linked {
-		return err
-	}
-	err = in.Known.Entries(in.Context(), parent.ID, func(m *session.Message) bool {
+	return c.StartedIn(parent.ID, func(m *session.Message) string {
 		for _, p := range m.Calls() {
 			var extra struct {
 				Rest struct {
@@ -232,30 +226,26 @@ func (f *folded) link(in *history.Intake, c *history.Conversation) error {
 				} `json:"rest"`
 			}
 			if history.Unmarshal(p.Extra, &extra) == nil && extra.Rest.Agent == f.SessionID {
-				c.New.Started, c.New.StartedCall = &m.ID, p.CallID
-				return false
+				return p.CallID
 			}
 		}
-		return true
+		return ""
 	})
-	if c.Fields != nil {
-		c.Fields.Started, c.Fields.StartedCall = c.New.Started, c.New.StartedCall
-	}
-	return err
 }
 
 // title is the summary that Gemini CLI wrote, which of a sub-agent is its result; else the first
 // prompt.
 func (f *folded) title() (title, source string) {
-	if title := history.FirstLine(history.PlainText(f.Summary)); title != "" && f.Kind != "subagent" {
+	if title := history.FirstLine(history.Plain(f.Summary)); title != "" && f.Kind != "subagent" {
 		return title, "source"
 	}
 	for _, e := range f.all {
 		text := strings.TrimSpace(textOf(&e.message))
-		if e.Type != "user" || text == "" || isContext(&e.message) || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "?") {
+		title := session.TitleOf(history.Plain(text))
+		if e.Type != "user" || title == "" || isContext(&e.message) || strings.HasPrefix(text, "?") {
 			continue
 		}
-		return history.FirstLine(history.PlainText(text)), "first_message"
+		return title, "first_message"
 	}
 	return "", ""
 }
@@ -264,7 +254,7 @@ func (f *folded) title() (title, source string) {
 func (f *folded) model() string {
 	for _, e := range slices.Backward(f.list) {
 		if e.Model != "" {
-			return history.PlainText(e.Model)
+			return history.Plain(e.Model)
 		}
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -84,8 +85,7 @@ func aboutRow(r history.Row) about {
 
 // delegatedBy returns the external id of the parent's message that started a sub-agent.
 func (a *about) delegatedBy() string {
-	delegation, _ := history.Fields(a.notes.Get("parent_delegation"))
-	if id := delegation.String("parent_delegate_message_id"); id != "" {
+	if id := a.notes.Inner("parent_delegation").String("parent_delegate_message_id"); id != "" {
 		return id + "#0"
 	}
 	return ""
@@ -114,7 +114,7 @@ func (a *about) note(name, value string) {
 
 // noteJSON notes a JSON value, its secrets masked.
 func (a *about) noteJSON(name, value string) {
-	if !json.Valid([]byte(value)) || history.DeeperThan([]byte(value), history.MaxDepth) {
+	if !json.Valid([]byte(value)) || wire.DeeperThan([]byte(value), history.MaxDepth) {
 		return // its secrets cannot be found
 	}
 	masked := mask([]byte(value))
@@ -154,7 +154,7 @@ func mask(value []byte) raw {
 		for i := range elements {
 			elements[i] = mask(elements[i])
 		}
-		return history.Array(elements)
+		return wire.Array(elements)
 	}
 	if text, ok := history.Text(value); ok && strings.Contains(text, "://") {
 		return raw(session.JSONOf(maskAddress(text)))

@@ -1,10 +1,12 @@
 package goose
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -30,7 +32,7 @@ func partsOf(blocks []raw) []session.Part {
 	for i, block := range blocks {
 		made := partOf(block)
 		if len(parts)+len(made) > session.MaxParts-1 && (i < len(blocks)-1 || len(parts)+len(made) > session.MaxParts) {
-			return append(parts, history.RawPart("blocks", history.Array(blocks[i:])))
+			return append(parts, history.RawPart("blocks", wire.Array(blocks[i:])))
 		}
 		parts = append(parts, made...)
 	}
@@ -85,26 +87,19 @@ func partOf(block []byte) []session.Part {
 
 // notice returns the text of a block for people.
 func notice(o history.Object) string {
-	for _, key := range []string{"msg", "message", "prompt"} {
-		if text := o.String(key); text != "" {
-			return text
-		}
-	}
-	data, _ := history.Fields(o.Get("data"))
-	return data.String("message")
+	return cmp.Or(o.String("msg"), o.String("message"), o.String("prompt"), o.Inner("data").String("message"))
 }
 
 // forModel reports whether a model sees a text: its audience, if it has one, names it.
 func forModel(o history.Object) bool {
-	annotations, _ := history.Fields(o.Get("annotations"))
-	audience, ok := history.Elements(annotations.Get("audience"))
+	audience, ok := history.Elements(o.Inner("annotations").Get("audience"))
 	return !ok || slices.ContainsFunc(audience, func(who raw) bool { return string(who) == `"assistant"` })
 }
 
 // request turns a call into a part. One that could not be read has an error, and no name.
 func request(rest *history.Taker) session.Part {
 	part := session.Part{Kind: session.PartToolCall, CallID: rest.Text("id")}
-	envelope, _ := history.Fields(rest.Get("toolCall"))
+	envelope := rest.Inner("toolCall")
 	if envelope.String("status") == "error" {
 		failed := true
 		part.IsError, part.Text = &failed, envelope.String("error")
@@ -138,7 +133,7 @@ func keepRest(rest *history.Taker, key string, envelope, value history.Object) {
 func response(rest *history.Taker) []session.Part {
 	rest.Take("type")
 	part := session.Part{Kind: session.PartToolResult, CallID: rest.Text("id")}
-	envelope, _ := history.Fields(rest.Get("toolResult"))
+	envelope := rest.Inner("toolResult")
 	failed := envelope.String("status") == "error"
 	if failed {
 		part.Text = envelope.String("error")
@@ -211,7 +206,7 @@ func contents(items []raw, callID string) (text string, layout []byte, more []se
 		list = append(list, raw(place.JSON()))
 	}
 	if !plain || len(texts) != 1 || texts[0] == "" {
-		layout = history.Array(list)
+		layout = wire.Array(list)
 	}
 	return strings.Join(texts, "\n"), layout, more
 }
@@ -225,8 +220,7 @@ func attachment(rest *history.Taker) (session.Part, bool) {
 	}
 	from, key := rest, "data"
 	if kind == session.PartFile {
-		inner, _ := history.Fields(rest.Get("resource"))
-		from, key = &history.Taker{Object: inner}, "blob"
+		from, key = &history.Taker{Object: rest.Inner("resource")}, "blob"
 	}
 	data, ok := from.Base64(key)
 	if !ok {

@@ -163,7 +163,7 @@ func (d *database) orphans(there map[string]string) []about {
 	}
 	var found []about
 	for id := range lost {
-		a := about{id: history.Plain([]byte(id)), title: "recovered"}
+		a := about{id: history.Plain(id), title: "recovered"}
 		a.typed("")
 		a.note("recovered", "its row is gone")
 		found = append(found, a)
@@ -195,17 +195,7 @@ func (d *database) session(a about, mark string) error {
 	if err == nil && d.ledger[a.id].Count > 0 {
 		err = d.usage(r)
 	}
-	if err != nil && session.CodeOf(history.SQLiteError(err)) == session.Invalid {
-		d.in.Problem(0, "session "+a.id+": "+history.Reason(err))
-		return nil
-	}
-	if err == nil {
-		err = r.read()
-	}
-	if err != nil {
-		return err
-	}
-	return d.in.FinishPart(part)
+	return d.in.ReadPart(part, a.id, err, r.read)
 }
 
 // origins are the sessions that one may be a copy of: they begin with the same message, and

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -113,7 +114,7 @@ func aboutFile(o history.Object) about {
 		row = append(row, history.Column{Name: name, Text: text})
 	}
 	a := aboutRow(row)
-	if nested, _ := history.Fields(o.Get("accumulated_usage")); len(nested) > 0 {
+	if nested := o.Inner("accumulated_usage"); len(nested) > 0 {
 		a.balance = usageOf(func(name string) []byte {
 			inNewest := strings.Replace(name, "_tokens", "_input_tokens", 1) // of the cache
 			return []byte(cmp.Or(string(nested.Get(name)), string(nested.Get(inNewest)), row.Get("accumulated_"+name)))
@@ -203,7 +204,7 @@ func rowOf(line []byte) *row {
 		return &row{Content: line, broken: "not a JSON object"}
 	case o.Get("role") == nil || o.Get("content") == nil:
 		return &row{Content: line, broken: "no message: it has no role, or no content"}
-	case history.DeeperThan(line, history.MaxDepth):
+	case wire.DeeperThan(line, history.MaxDepth):
 		return &row{Content: line, broken: "nested too deep"}
 	}
 	return &row{MessageID: o.String("id"), Role: o.String("role"), Created: createdOf(o.Get("created")), Content: o.Get("content"), Metadata: o.Get("metadata")}

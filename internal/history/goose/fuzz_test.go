@@ -50,7 +50,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			for i := range m.Parts {
 				p := &m.Parts[i]
-				if p.Extra != nil && !json.Valid(p.Extra) || p.Text != history.Plain([]byte(p.Text)) {
+				if p.Extra != nil && !json.Valid(p.Extra) || p.Text != history.Plain(p.Text) {
 					t.Errorf("%+v", p)
 				}
 			}

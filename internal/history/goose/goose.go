@@ -24,15 +24,12 @@ func New(env func(string) string) *Source {
 		return &Source{places: []string{filepath.Join(root, "data", "sessions")}}
 	}
 	s := &Source{}
-	data := env("XDG_DATA_HOME")
-	if !filepath.IsAbs(data) {
-		data = history.Expand("~/.local/share", env)
-	}
 	add := func(base string, below ...string) {
 		if base != "" {
 			s.places = append(s.places, filepath.Join(append([]string{base}, below...)...))
 		}
 	}
+	data := history.DataHome(env)
 	add(data, "goose", "sessions")
 	add(data, "Block", "goose", "sessions")
 	mac := history.Expand("~/Library/Application Support", env)

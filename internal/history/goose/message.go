@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"unicode/utf8"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -28,7 +29,7 @@ func decodeInto(m *session.Message, r *record, in *row, author session.Origin) {
 	note := func(key, value string) { extra = append(extra, history.Member(key, value)) }
 	if r.marker {
 		m.Kind, m.Origin = session.KindMarker, session.Program
-		p := history.RawPart("blocks", history.Array(blocks))
+		p := history.RawPart("blocks", wire.Array(blocks))
 		p.Text = "Goose's summary, as above"
 		if r.role == "assistant" {
 			p.Text = "Goose told its model to go on"
@@ -90,7 +91,7 @@ func setSpeaker(m *session.Message, r *record, author session.Origin) {
 		p := &m.Parts[i]
 		if p.Kind == session.PartData && m.Role == session.Assistant && m.Finish == "" {
 			block, _ := history.Fields(p.Extra)
-			if inner, _ := history.Fields(block.Get("block")); inner.String("type") == blockError {
+			if inner := block.Inner("block"); inner.String("type") == blockError {
 				m.Finish = session.FinishError
 			}
 		}
@@ -111,7 +112,7 @@ func setModel(m *session.Message, metadata history.Object) {
 	if m.Role != session.Assistant {
 		return
 	}
-	inference, _ := history.Fields(metadata.Get("inference"))
+	inference := metadata.Inner("inference")
 	m.Provider, m.Model = inference.String("provider"), cmp.Or(inference.String("resolvedModel"), inference.String("requestedModel"))
 	if string(metadata.Get("outputTokenLimitReached")) == "true" {
 		m.Finish = session.FinishLength
@@ -122,7 +123,7 @@ func setModel(m *session.Message, metadata history.Object) {
 func verbatim(r *record, in *row) session.Message {
 	m := history.Verbatim(in.Content, r.why)
 	extra, _ := history.Fields(m.Extra)
-	extra = append(extra, history.Member("hash", r.print), history.Member("role", history.PlainText(in.Role)))
+	extra = append(extra, history.Member("hash", r.print), history.Member("role", history.Plain(in.Role)))
 	if len(in.Metadata) > 0 {
 		extra = append(extra, history.Member("metadata_text", history.Plain(in.Metadata)))
 	}

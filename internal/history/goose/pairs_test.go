@@ -58,7 +58,7 @@ func TestGoosePairsAreReplacedByTheirSummaries(t *testing.T) {
 	}
 	claim("at first", all(b, c, d)...)
 
-	// The rows were here already: what stands for them comes later, with their time.
+	// The rows were imported already: their summaries come later, with their time.
 	h.Change(db, summarise("b", 1), summarise("c", 1))
 	h.Import(db)
 	claim("when two are summarised", all([]string{"user: It used b", "user: It used c"}, d)...)

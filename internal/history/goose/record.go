@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -74,7 +75,7 @@ const maxHeld = 16 << 20
 
 // add remembers a row.
 func (r *reader) add(in *row) {
-	m := record{id: in.ID, line: in.line, offset: in.offset, size: in.size, messageID: history.PlainText(in.MessageID), reply: -1}
+	m := record{id: in.ID, line: in.line, offset: in.offset, size: in.size, messageID: history.Plain(in.MessageID), reply: -1}
 	if in.Role == "user" || in.Role == "assistant" {
 		m.role = in.Role
 	}
@@ -82,12 +83,12 @@ func (r *reader) add(in *row) {
 	m.user, m.agent, m.used = metadataOf(in.Metadata)
 	blocks, why := blocksOf(in)
 	if why == "" && m.role == "" {
-		why = "a message of role " + history.PlainText(in.Role)
+		why = "a message of role " + history.Plain(in.Role)
 	}
 	if m.why = why; why != "" {
 		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), history.Member("raw", history.Plain(in.Content))})
 	} else {
-		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), {Key: "at", Raw: secondsOf(in.Created)}, {Key: "content", Raw: history.Array(withoutPatches(blocks))}})
+		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), {Key: "at", Raw: secondsOf(in.Created)}, {Key: "content", Raw: wire.Array(withoutPatches(blocks))}})
 		m.says, m.text = r.sayings(blocks)
 	}
 	if r.held += len(in.Content) + len(in.Metadata); r.held <= maxHeld || r.load == nil {
@@ -145,10 +146,10 @@ func blocksOf(in *row) (blocks []raw, why string) {
 	if !json.Valid(content) {
 		return nil, "its content is no JSON"
 	}
-	if history.DeeperThan(content, history.MaxDepth) {
+	if wire.DeeperThan(content, history.MaxDepth) {
 		return nil, "its content is nested too deep"
 	}
-	if text, exact := history.Text(bytes.TrimSpace(content)); exact && json.Valid([]byte(text)) && !history.DeeperThan([]byte(text), history.MaxDepth) {
+	if text, exact := history.Text(bytes.TrimSpace(content)); exact && json.Valid([]byte(text)) && !wire.DeeperThan([]byte(text), history.MaxDepth) {
 		content = []byte(text) // a list inside a string
 	}
 	blocks, ok := history.Elements(content)
@@ -179,7 +180,7 @@ func metadataOf(metadata []byte) (user, agent bool, u *usage) {
 	if user, agent = string(o.Get("userVisible")) != "false", string(o.Get("agentVisible")) != "false"; o.Get("userVisible") == nil || o.Get("agentVisible") == nil {
 		user, agent = true, true
 	}
-	if usage, _ := history.Fields(o.Get("usage")); len(usage) > 0 {
+	if usage := o.Inner("usage"); len(usage) > 0 {
 		u = usageOfMessage(usage)
 	}
 	return user, agent, u

@@ -49,7 +49,7 @@ func (d *database) messages(r *reader, table, where, of string) error {
 		}
 		if in.Large {
 			r.in.Skip(history.SkipTooLarge, 1)
-			r.in.Problem(0, fmt.Sprintf("%smessage %s, row %d, is over %d MiB; left out", r.called(), history.PlainText(in.MessageID), in.ID, history.MaxLine>>20))
+			r.in.Problem(0, fmt.Sprintf("%smessage %s, row %d, is over %d MiB; left out", r.called(), history.Plain(in.MessageID), in.ID, history.MaxLine>>20))
 			return nil
 		}
 		r.add(in)

@@ -45,22 +45,10 @@ func TestGooseSamplesAddUp(t *testing.T) {
 	}
 }
 
-// dump tells what the store holds, so that nothing can change unseen.
+// dump writes what the store holds.
 func dump(h *house) string {
 	h.Helper()
-	var b strings.Builder
-	for _, id := range []string{"20260314_1", "20260314_2", "20260314_3", "20260314_4", "20250925_143012", "20260101_9", "20250801_080000"} {
-		s, err := h.Store.SessionBySource(h.Context(), session.SourceGoose, id)
-		if err != nil {
-			continue
-		}
-		s.UpdatedAt = session.Time{}
-		fmt.Fprintf(&b, "%s %d calls\n", session.JSONOf(s), len(h.Calls(s.ID)))
-		for _, m := range h.Entries(s.ID) {
-			fmt.Fprintf(&b, "  %s %s\n", m.ExternalID, m.Extra)
-		}
-	}
-	return b.String()
+	return h.Dump("20260314_1", "20260314_2", "20260314_3", "20260314_4", "20250925_143012", "20260101_9", "20250801_080000")
 }
 
 func TestGooseCompactionIsAnOverlay(t *testing.T) {

@@ -173,8 +173,7 @@ func (r *reader) opening(u *usage, source string, at session.Time) (fresh bool, 
 		c.InputTokens, c.OutputTokens = max(0, c.InputTokens-had.InputTokens), max(0, c.OutputTokens-had.OutputTokens)
 		c.CacheReadTokens, c.CacheWriteTokens = max(0, c.CacheReadTokens-had.CacheReadTokens), max(0, c.CacheWriteTokens-had.CacheWriteTokens)
 		if c.CostNanoUSD != nil && had.CostNanoUSD != nil {
-			cost := max(0, *c.CostNanoUSD-*had.CostNanoUSD)
-			c.CostNanoUSD = &cost
+			c.CostNanoUSD = new(max(0, *c.CostNanoUSD-*had.CostNanoUSD))
 		}
 	}
 	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {

@@ -194,7 +194,7 @@ func (w *writer) message(m *session.Message, hidden bool) json.RawMessage {
 	}.Whole()
 }
 
-// summary writes what stands for the hidden messages, behind them. It has the time of the last
+// summary writes the summary of the hidden messages, behind them. It has the time of the last
 // of them, so that it keeps its place where Goose orders by time.
 func (w *writer) summary() error {
 	last := w.last
@@ -260,7 +260,7 @@ func toolCall(p *session.Part) map[string]any {
 		return map[string]any{"status": "error", "error": cmp.Or(p.Content(), "the call names no tool")}
 	}
 	return map[string]any{
-		"status": "success", "value": history.Object{history.Member("name", p.ToolName), history.Member("arguments", argumentsOf(p))}.Whole(),
+		"status": "success", "value": history.Object{history.Member("name", p.ToolName), history.Member("arguments", history.ArgumentsOf(p))}.Whole(),
 	}
 }
 
@@ -272,15 +272,4 @@ func imageBlock(p *session.Part) json.RawMessage {
 	return history.Object{
 		history.Member("type", "image"), history.Member("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), history.Member("mimeType", p.Blob.MediaType),
 	}.Whole()
-}
-
-// argumentsOf returns a call's arguments as an object.
-func argumentsOf(p *session.Part) json.RawMessage {
-	if _, ok := history.ParseObject([]byte(p.Arguments)); ok {
-		return json.RawMessage(p.Arguments)
-	}
-	if p.Arguments == "" {
-		return json.RawMessage("{}")
-	}
-	return json.RawMessage(session.JSONOf(map[string]string{"arguments": p.Arguments}))
 }

@@ -18,17 +18,9 @@ import (
 	"sessiond/internal/testkit/historytest"
 )
 
-const header = `{"type":"session","version":3,"id":"one","timestamp":"2026-01-02T09:00:00.000Z","cwd":"/home/dev"}`
+const header = historytest.PiHeader
 
-// user is a line: what a person typed, as a child of parent ("" for a root).
-func user(id, parent, text string) string {
-	link := "null"
-	if parent != "" {
-		link = string(session.JSONOf(parent))
-	}
-	return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-02T09:01:00.000Z","message":{"role":"user","content":%s,"timestamp":1767344460000}}`,
-		id, link, session.JSONOf(text))
-}
+func user(id, parent, text string) string { return historytest.PiUser(id, parent, text) }
 
 // reply is what a model answered, with usage.
 func reply(id, parent, text string) string {

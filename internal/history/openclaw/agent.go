@@ -234,7 +234,7 @@ func (a *agent) settle() {
 		}
 	}
 	for _, in := range a.indexed {
-		report, _ := history.Fields(in.entry.Get("systemPromptReport"))
+		report := in.entry.Inner("systemPromptReport")
 		file := parseName(baseName(in.entry.String("sessionFile")))
 		for _, sid := range append(pi.Texts(in.entry.Get("usageFamilySessionIds")), sidOf(file.id, file.topic), report.String("sessionId")) {
 			if s := a.sessions[sid]; s != nil && s.key == "" {
@@ -260,7 +260,7 @@ func (a *agent) settle() {
 	}
 }
 
-// opened says why a generation was begun, where it is told: the end of the one before it.
+// opened says why a generation was begun, if the source does: the end of the one before it.
 func (s *about) opened() string {
 	if s.window.String("reason") == "reset" {
 		return "command"
@@ -326,10 +326,9 @@ func firstObject(path string) history.Object {
 		return nil
 	}
 	defer file.Close()
-	line, _, _, err := history.NewLines(file, 0, min(info.Size(), 1<<20)).Next()
-	if err != nil {
-		return nil
+	for line := range history.Lines(file, min(info.Size(), 1<<20)) {
+		o, _ := pi.Parse(line.Bytes)
+		return o
 	}
-	o, _ := pi.Parse(slices.Clone(line))
-	return o
+	return nil
 }

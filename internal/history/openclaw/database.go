@@ -1,6 +1,7 @@
 package openclaw
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -12,14 +13,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jmoiron/sqlx"
+
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 )
 
 // The tables in which history lies, in the two layouts that there were. Which one a database
-// has is told by its tables: numbers went up with every change.
+// has follows from its tables: its version numbers went up with every change.
 const (
 	tableEvents   = "transcript_events"
 	tableNodes    = "session_nodes"   // layout 2: a row for each key
@@ -44,24 +46,18 @@ func openDatabase(ctx context.Context, path string) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &database{SQLite: opened, path: path, columns: history.Schema{}}
-	for _, table := range []string{
-		tableEvents, tableNodes, tableWindows, tableSessions, tableEntries, tableCold, tableArchives, tablePending, tableMarks, "schema_meta",
-	} {
-		if d.columns[table], err = d.Columns(ctx, table); err != nil {
-			return nil, history.SQLiteError(err)
-		}
-	}
-	return d, nil
+	return newDatabase(ctx, path, opened)
+}
+
+func newDatabase(ctx context.Context, path string, opened *history.SQLite) (d *database, err error) {
+	d = &database{SQLite: opened, path: path}
+	d.columns, err = d.Schema(ctx, tableEvents, tableNodes, tableWindows, tableSessions, tableEntries, tableCold, tableArchives, tablePending, tableMarks)
+	return d, history.SQLiteError(err)
 }
 
 func (d *database) has(table string, columns ...string) bool {
-	for _, c := range columns {
-		if !slices.Contains(d.columns[table], c) {
-			return false
-		}
-	}
-	return len(d.columns[table]) > 0
+	lacks := func(column string) bool { return !d.columns.Has(table, column) }
+	return len(d.columns[table]) > 0 && !slices.ContainsFunc(columns, lacks)
 }
 
 // windows returns the table that has a row for each session.
@@ -87,23 +83,18 @@ func (d *database) rows(ctx context.Context, table, order string, yield func(his
 	for _, c := range d.columns[table] {
 		list = append(list, `CAST("`+c+`" AS TEXT), typeof("`+c+`")`)
 	}
-	rows, err := d.QueryContext(ctx, `SELECT `+strings.Join(list, ", ")+` FROM "`+table+`" ORDER BY `+order)
-	if err != nil {
-		return history.SQLiteError(err)
-	}
-	defer rows.Close()
 	texts := make([]sql.NullString, 2*len(d.columns[table]))
 	into := make([]any, len(texts))
 	for i := range texts {
 		into[i] = &texts[i]
 	}
-	for rows.Next() {
+	err := d.Each(ctx, func(rows *sqlx.Rows) error {
 		if err := rows.Scan(into...); err != nil {
-			return history.SQLiteError(err)
+			return err
 		}
 		var o history.Object
 		for i, c := range d.columns[table] {
-			value := history.Plain([]byte(texts[2*i].String))
+			value := history.Plain(texts[2*i].String)
 			switch texts[2*i+1].String {
 			case "integer", "real":
 				if json.Valid([]byte(value)) {
@@ -114,12 +105,13 @@ func (d *database) rows(ctx context.Context, table, order string, yield func(his
 					o = append(o, history.Field{Key: c, Raw: []byte(value)})
 					continue
 				}
-				o = append(o, history.Field{Key: c, Raw: []byte(session.JSONOf(value))})
+				o = append(o, history.Member(c, value))
 			}
 		}
 		yield(o)
-	}
-	return rows.Err()
+		return nil
+	}, `SELECT `+strings.Join(list, ", ")+` FROM "`+table+`" ORDER BY `+order)
+	return history.SQLiteError(err)
 }
 
 // fromDatabase takes what a database says of an agent's keys and sessions.
@@ -145,8 +137,7 @@ func sameFile(a, b string) bool {
 func (a *agent) take(ctx context.Context, d *database) error {
 	if table := d.windows(); table != "" {
 		err := d.rows(ctx, table, "session_id", func(o history.Object) {
-			begun, _ := timeOfColumn(o, "started_at", "created_at")
-			s := a.session(o.String("session_id"), begun)
+			s := a.session(o.String("session_id"), timeOfColumn(o, "started_at", "created_at"))
 			s.window, s.stored = o.Without("session_id"), true
 			s.key = canonicalKey(o.String("session_key"), a.id, o.String("channel"))
 		})
@@ -160,18 +151,10 @@ func (a *agent) take(ctx context.Context, d *database) error {
 		}
 		err := d.rows(ctx, table, "session_key", func(o history.Object) {
 			key := o.String("session_key")
-			entry, _ := history.Fields(o.Get("entry_json"))
+			entry := o.Inner("entry_json")
 			a.entry(key, entry)
-			id := o.String("current_session_id")
-			if id == "" {
-				id = o.String("session_id")
-			}
-			if id == "" {
-				id = entry.String("sessionId")
-			}
-			if id != "" {
-				begun, _ := timeOfColumn(o, "created_at", "updated_at")
-				a.session(id, begun).node = o.Without("session_key", "entry_json")
+			if id := cmp.Or(o.String("current_session_id"), o.String("session_id"), entry.String("sessionId")); id != "" {
+				a.session(id, timeOfColumn(o, "created_at", "updated_at")).node = o.Without("session_key", "entry_json")
 			}
 		})
 		if err != nil {
@@ -185,97 +168,55 @@ func (a *agent) take(ctx context.Context, d *database) error {
 }
 
 func (d *database) keysOfArchives(ctx context.Context, a *agent) error {
-	rows, err := d.QueryContext(ctx, `SELECT session_id, session_key FROM `+tableArchives)
-	if err != nil {
-		return history.SQLiteError(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id, key sql.NullString
-		if err := rows.Scan(&id, &key); err != nil {
-			return history.SQLiteError(err)
+	return history.SQLiteError(d.EachRow(ctx, tableArchives, []string{"session_id", "session_key"}, "", func(r history.Row) error {
+		if s := a.session(r.Get("session_id"), session.Time{}); s.key == "" {
+			s.key = canonicalKey(r.Get("session_key"), a.id, "")
 		}
-		if s := a.session(id.String, session.Time{}); s.key == "" {
-			s.key = canonicalKey(key.String, a.id, "")
-		}
-	}
-	return rows.Err()
+		return nil
+	}))
 }
 
 // readDatabase reads an agent's database: its sessions one after the other, each with a cursor
 // of its own; then the transcripts that it put away; then it accounts for the rest.
 func (s *Source) readDatabase(ctx context.Context, found history.Found, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	d, err := openDatabase(ctx, found.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close() //nolint:errcheck // a reader
-	x := &databaseReader{
-		database: d, source: s, ctx: ctx, known: known, found: found, agent: s.agentFor(ctx, found.Path, d),
-		emit: func(b history.Batch) error {
-			if err := d.Check(); err != nil {
-				return err
-			}
-			return emit(b)
-		},
-	}
-	if !d.has(tableEvents, "session_id", "seq") {
-		x.problem(0, "it holds no conversations")
-		return x.problems, x.finish()
-	}
-	if !d.has(tableEvents, "event_json") && !d.has(tableEvents, "event_zstd", "event_utf8_bytes") {
-		x.problem(0, "it holds no conversations: its table "+tableEvents+" has no column event_json")
-		return x.problems, x.finish()
-	}
-	if d.has(tableCold) && !d.hasCold() {
-		x.problem(0, "its table "+tableCold+" lacks columns and was left out")
-	}
-	if d.windows() == "" {
-		x.problem(0, "unknown layout: its tables are not those that are known; only the transcripts are read")
-	}
-	if err := x.all(); err != nil {
-		return x.problems, history.SQLiteError(err)
-	}
-	return x.problems, x.finish()
+	return history.ReadSQLite(ctx, session.SourceOpenClaw, found, nil, known, history.AlwaysQuiet, emit, func(in *history.Intake, opened *history.SQLite) error {
+		d, err := newDatabase(ctx, found.Path, opened)
+		if err != nil {
+			return err
+		}
+		x := &databaseReader{database: d, source: s, in: in, agent: s.agentFor(ctx, found.Path, d)}
+		return history.SQLiteError(x.read())
+	})
 }
 
 type databaseReader struct {
 	*database
-	source   *Source
-	ctx      context.Context
-	known    history.Known
-	emit     func(history.Batch) error
-	found    history.Found
-	agent    *agent
-	records  history.Records // of what belongs to no session
-	sessions int
-	problems []history.Problem
+	source *Source
+	in     *history.Intake // of what belongs to no session
+	agent  *agent
 }
 
-func (x *databaseReader) problem(line int, why string) {
-	if len(x.problems) < history.MaxProblems {
-		x.problems = append(x.problems, history.Problem{Path: x.found.Path, Line: line, Error: why})
+func (x *databaseReader) read() error {
+	if !x.has(tableEvents, "session_id", "seq") {
+		x.in.Problem(0, "it holds no conversations")
+		return nil
 	}
-}
-
-// finish returns the database's own cursor.
-func (x *databaseReader) finish() error {
-	modified := session.At(x.found.ModifiedAt)
-	return x.emit(history.Batch{
-		ImportBatch: store.ImportBatch{Cursor: &history.Cursor{
-			Source: session.SourceOpenClaw, Path: x.found.Path, Size: x.found.Size, ModifiedAt: &modified,
-		}},
-		Records: x.records, Sessions: x.sessions,
-	})
-}
-
-func (x *databaseReader) all() error {
+	if !x.has(tableEvents, "event_json") && !x.has(tableEvents, "event_zstd", "event_utf8_bytes") {
+		x.in.Problem(0, "it holds no conversations: its table "+tableEvents+" has no column event_json")
+		return nil
+	}
+	if x.has(tableCold) && !x.hasCold() {
+		x.in.Problem(0, "its table "+tableCold+" lacks columns and was left out")
+	}
+	if x.windows() == "" {
+		x.in.Problem(0, "unknown layout: its tables are not those that are known; only the transcripts are read")
+	}
 	ids, err := x.order()
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		x.sessions++
+		x.in.CountSession()
 		if err := x.session(id); err != nil {
 			return err
 		}
@@ -287,10 +228,10 @@ func (x *databaseReader) all() error {
 	}
 	if x.has(tablePending) {
 		var n int
-		if err := x.GetContext(x.ctx, &n, `SELECT COUNT(*) FROM `+tablePending); err != nil {
+		if err := x.GetContext(x.in.Context(), &n, `SELECT COUNT(*) FROM `+tablePending); err != nil {
 			return err
 		}
-		x.records.Skip(skipPending, n)
+		x.in.Skip(skipPending, n)
 	}
 	return nil
 }
@@ -304,7 +245,7 @@ func (x *databaseReader) order() (ids []string, err error) {
 	if table := x.windows(); table != "" {
 		query += ` UNION SELECT session_id FROM ` + table
 	}
-	if err := x.SelectContext(x.ctx, &ids, query); err != nil {
+	if err := x.SelectContext(x.in.Context(), &ids, query); err != nil {
 		return nil, err
 	}
 	for id, s := range x.agent.sessions { // a key whose session has no transcript yet
@@ -318,7 +259,7 @@ func (x *databaseReader) order() (ids []string, err error) {
 		}
 		return 0
 	}
-	slices.SortStableFunc(ids, func(a, b string) int { return int(min(1, max(-1, begun(a)-begun(b)))) })
+	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(begun(a), begun(b)) })
 	return ids, nil
 }
 
@@ -332,17 +273,17 @@ func (x *databaseReader) session(id string) error {
 	if err != nil {
 		return err
 	}
-	path := x.found.Path + "#" + id
-	cursor, err := x.known.Cursor(x.ctx, session.SourceOpenClaw, path)
+	path := x.in.Found.Path + "#" + id
+	cursor, err := x.in.Known.Cursor(x.in.Context(), session.SourceOpenClaw, path)
 	if err != nil {
 		return err
 	}
-	here, err := x.known.Session(x.ctx, session.SourceOpenClaw, x.agent.id+"/"+id)
+	here, err := x.in.Session(x.agent.id + "/" + id)
 	if err != nil {
 		return err
 	}
 	if cursor != nil && here != nil && cursor.Hash == stamp {
-		x.records.Skip(skipUnchanged, 1)
+		x.in.Skip(skipUnchanged, 1)
 		return nil
 	}
 	s, err := newSpool()
@@ -354,7 +295,7 @@ func (x *databaseReader) session(id string) error {
 	var early history.Records
 	if t.rows, err = x.events(s, id, &early); err != nil {
 		if err = history.SQLiteError(err); session.CodeOf(err) == session.Invalid {
-			x.problem(0, "session "+id+": "+history.Reason(err))
+			x.in.Problem(0, "session "+id+": "+history.Reason(err))
 			return nil
 		}
 		return err
@@ -364,13 +305,13 @@ func (x *databaseReader) session(id string) error {
 
 // run imports one transcript of the database. early counts its records that are no lines.
 func (x *databaseReader) run(t *transcript, about *about, early history.Records, stamp string) error {
-	in, err := history.NewIntake(x.ctx, session.SourceOpenClaw, history.Found{Path: t.path}, nil, nil, x.known, history.AlwaysQuiet(), x.emit)
+	in, err := history.NewIntake(x.in.Context(), session.SourceOpenClaw, history.Found{Path: t.path}, nil, nil, x.in.Known, history.AlwaysQuiet(), x.in.Emit)
 	if err != nil {
 		return err
 	}
 	in.Mark(stamp)
 	r := &reader{source: x.source, agent: x.agent, about: about, sid: about.sid, name: fileName{id: about.sid}, text: t}
-	here, err := x.known.Session(x.ctx, session.SourceOpenClaw, x.agent.id+"/"+about.sid)
+	here, err := x.in.Session(x.agent.id + "/" + about.sid)
 	if err != nil {
 		return err
 	}
@@ -386,10 +327,10 @@ func (x *databaseReader) run(t *transcript, about *about, early history.Records,
 		problems, err = in.Finish()
 	}
 	for _, p := range problems {
-		x.problem(p.Line, p.Error)
+		x.in.Problem(p.Line, p.Error)
 	}
 	if session.CodeOf(err) == session.Invalid {
-		x.problem(0, fmt.Sprintf("session %s: %s", about.sid, history.Reason(err)))
+		x.in.Problem(0, fmt.Sprintf("session %s: %s", about.sid, history.Reason(err)))
 		return nil
 	}
 	return err
@@ -399,13 +340,13 @@ func (x *databaseReader) run(t *transcript, about *about, early history.Records,
 // updates first when it writes is asked, and the events are counted: seq is no identity.
 func (x *databaseReader) stamp(id string, about *about) (string, error) {
 	var n, last int64
-	err := x.QueryRowContext(x.ctx, `SELECT COUNT(*), COALESCE(MAX(seq), -1) FROM `+tableEvents+` WHERE session_id = ?`, id).Scan(&n, &last)
+	err := x.QueryRowContext(x.in.Context(), `SELECT COUNT(*), COALESCE(MAX(seq), -1) FROM `+tableEvents+` WHERE session_id = ?`, id).Scan(&n, &last)
 	if err != nil {
 		return "", err
 	}
 	var mark sql.NullString
 	if x.has(tableMarks, "session_id", "generation") {
-		err := x.QueryRowContext(x.ctx, `SELECT CAST(generation AS TEXT) FROM `+tableMarks+` WHERE session_id = ?`, id).Scan(&mark)
+		err := x.QueryRowContext(x.in.Context(), `SELECT CAST(generation AS TEXT) FROM `+tableMarks+` WHERE session_id = ?`, id).Scan(&mark)
 		if err != nil && err != sql.ErrNoRows {
 			return "", err
 		}
@@ -417,17 +358,17 @@ func (x *databaseReader) stamp(id string, about *about) (string, error) {
 }
 
 // timeOfColumn reads the first of some columns that holds milliseconds since 1970.
-func timeOfColumn(o history.Object, columns ...string) (session.Time, bool) {
+func timeOfColumn(o history.Object, columns ...string) session.Time {
 	for _, c := range columns {
 		if at, ok := pi.Time(o.Get(c)); ok {
-			return at, true
+			return at
 		}
 	}
-	return session.Time{}, false
+	return session.Time{}
 }
 
 // coldFile finds an archive of cold storage.
 func (x *databaseReader) coldFile(name string) string {
-	folder := filepath.Join(filepath.Dir(filepath.Dir(x.found.Path)), "sessions", "cold")
+	folder := filepath.Join(filepath.Dir(filepath.Dir(x.in.Found.Path)), "sessions", "cold")
 	return filepath.Join(folder, filepath.Base(name))
 }

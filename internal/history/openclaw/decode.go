@@ -109,8 +109,7 @@ func timeOf(o history.Object, made int64) (session.Time, bool) {
 	if at, ok := pi.Time(o.Get("timestamp")); ok {
 		return at, true
 	}
-	message, _ := history.Fields(o.Get("message"))
-	if at, ok := pi.Time(message.Get("timestamp")); ok {
+	if at, ok := pi.Time(o.Inner("message").Get("timestamp")); ok {
 		return at, true
 	}
 	return session.At(time.UnixMilli(made)), made > 0
@@ -148,7 +147,7 @@ func converse(l *pi.Line) {
 			disown(l, message)
 		}
 	case session.Tool:
-		details, _ := history.Fields(message.Get("details"))
+		details := message.Inner("details")
 		if took, ok := pi.Whole(details.Get("durationMs")); ok && took >= 0 {
 			m.Parts[0].DurationMS = &took
 		} else if took, ok := pi.Whole(details.Get("tookMs")); ok && took >= 0 {
@@ -229,7 +228,7 @@ func disown(l *pi.Line, message history.Object) {
 	if slices.Contains(gateways, provider) && (model == "delivery-mirror" || model == "gateway-injected") || mirrored(l.Fields, message) {
 		m.InContext = false
 	}
-	rest, _ := history.Fields(l.Rest.Get("message"))
+	rest := l.Rest.Inner("message")
 	for _, field := range []string{"provider", "model"} {
 		if raw := message.Get(field); raw != nil {
 			rest = rest.With(field, raw)
@@ -254,9 +253,9 @@ func (r *reader) bill(l *pi.Line, key string) {
 			continue
 		}
 		if c.CostNanoUSD != nil && *c.CostNanoUSD == 0 {
-			c.CostNanoUSD, c.PriceSource = nil, "" // nobody knew the price
+			c.CostNanoUSD, c.PriceSource = nil, "" // the price was not known
 		}
-		usage, _ := history.Fields(message.Get("usage"))
+		usage := message.Inner("usage")
 		total, told := pi.Whole(usage.Get("totalTokens"))
 		input, _ := pi.Whole(usage.Get("input"))
 		if told && c.CacheReadTokens > 0 && c.InputTokens == input && total == c.InputTokens+c.OutputTokens {

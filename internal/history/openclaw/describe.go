@@ -65,7 +65,7 @@ func (r *reader) titled() (title, from string) {
 	if title := cmp.Or(r.Title, r.about.name()); title != "" {
 		return title, "source"
 	}
-	if title := history.FirstLine(bare(r.FirstUser)); title != "" {
+	if title := session.TitleOf(bare(r.FirstUser)); title != "" {
 		return title, "first_message"
 	}
 	return "", ""
@@ -253,7 +253,7 @@ type link struct {
 	kind, agent, key, sid string
 }
 
-// parents returns the links that are told of a session, the surest first.
+// parents returns the links of a session that the sources give, the surest first.
 func (a *agent) parents(s *about, header history.Object) []link {
 	var links []link
 	add := func(kind, key, id string) {
@@ -263,7 +263,7 @@ func (a *agent) parents(s *about, header history.Object) []link {
 		}
 	}
 	e := s.entry
-	fork, _ := history.Fields(e.Get("forkSource"))
+	fork := e.Inner("forkSource")
 	add(session.ParentFork, fork.String("sessionKey"), fork.String("sessionId"))
 	add(session.ParentFork, s.node.String("fork_source_session_key"), s.node.String("fork_source_session_id"))
 	if file := parseName(baseName(header.String("parentSession"))); file.id != "" {

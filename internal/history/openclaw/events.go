@@ -11,6 +11,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/jmoiron/sqlx"
+
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
@@ -67,20 +69,10 @@ func (x *databaseReader) hot(s *spool, id string, into *[]placed) error {
 	if x.has(tableEvents, "event_zstd", "event_utf8_bytes") {
 		packed = `event_zstd, event_utf8_bytes`
 	}
-	rows, err := x.QueryContext(x.ctx, `SELECT seq, CAST(`+x.columns.Column(tableEvents, "event_json", "NULL")+` AS BLOB), COALESCE(`+x.columns.Column(tableEvents, "created_at", "0")+`, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := x.event(rows, s, id, into); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return x.Each(x.in.Context(), func(rows *sqlx.Rows) error { return x.event(rows, s, id, into) }, `SELECT seq, CAST(`+x.columns.Column(tableEvents, "event_json", "NULL")+` AS BLOB), COALESCE(`+x.columns.Column(tableEvents, "created_at", "0")+`, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
 }
 
-func (x *databaseReader) event(rows *sql.Rows, s *spool, id string, into *[]placed) error {
+func (x *databaseReader) event(rows *sqlx.Rows, s *spool, id string, into *[]placed) error {
 	var seq, made int64
 	var text, packed sql.RawBytes
 	var length sql.NullInt64
@@ -91,7 +83,7 @@ func (x *databaseReader) event(rows *sql.Rows, s *spool, id string, into *[]plac
 	if text == nil && packed != nil {
 		var err error
 		if raw, err = unpackBytes(packed, maxEvent); err != nil || length.Valid && int64(len(raw)) != length.Int64 {
-			x.problem(0, fmt.Sprintf("session %s, event %d: its compressed body is damaged; kept raw", id, seq))
+			x.in.Problem(0, fmt.Sprintf("session %s, event %d: its compressed body is damaged; kept raw", id, seq))
 			if raw == nil {
 				raw = fmt.Appendf(nil, "zstd %x", []byte(packed))
 			}
@@ -111,20 +103,8 @@ type placed struct {
 
 // cold yields the events of a session that are in cold storage.
 func (x *databaseReader) cold(id string, yield func(seq, made int64, raw []byte) error, early *history.Records) error {
-	blob := "NULL"
-	if x.has(tableCold, "archive_blob") {
-		blob = "archive_blob"
-	}
-	count := "-1"
-	if x.has(tableCold, "event_count") {
-		count = "event_count"
-	}
-	rows, err := x.QueryContext(x.ctx, `SELECT archive_name, archive_sha256, `+count+`, `+blob+` FROM `+tableCold+` WHERE session_id = ? ORDER BY archive_name`, id)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	column := func(name, or string) string { return x.columns.Column(tableCold, name, or) }
+	return x.Each(x.in.Context(), func(rows *sqlx.Rows) error {
 		var name, sum sql.NullString
 		var events sql.NullInt64
 		var packed []byte
@@ -134,18 +114,15 @@ func (x *databaseReader) cold(id string, yield func(seq, made int64, raw []byte)
 		early.Import(1) // the archive's row
 		text, err := x.archive(name.String, sum.String, packed)
 		if err != nil {
-			x.problem(0, fmt.Sprintf("session %s: cold storage %s: %s; its events are missing", id, name.String, history.Reason(err)))
-			continue
+			x.in.Problem(0, fmt.Sprintf("session %s: cold storage %s: %s; its events are missing", id, name.String, history.Reason(err)))
+			return nil
 		}
 		n, err := coldEvents(text, yield, early)
-		if err := errors.Join(err, text.Close()); err != nil {
-			return err
+		if events.Valid && events.Int64 >= 0 && int64(n) != events.Int64 && err == nil {
+			x.in.Problem(0, fmt.Sprintf("session %s: cold storage %s holds %d events where %d were stored", id, name.String, n, events.Int64))
 		}
-		if events.Valid && events.Int64 >= 0 && int64(n) != events.Int64 {
-			x.problem(0, fmt.Sprintf("session %s: cold storage %s holds %d events where %d were stored", id, name.String, n, events.Int64))
-		}
-	}
-	return rows.Err()
+		return errors.Join(err, text.Close())
+	}, `SELECT archive_name, archive_sha256, `+column("event_count", "-1")+`, `+column("archive_blob", "NULL")+` FROM `+tableCold+` WHERE session_id = ? ORDER BY archive_name`, id)
 }
 
 // archive unpacks what the database or a file beside it holds under a hash.
@@ -168,16 +145,11 @@ func (x *databaseReader) archive(name, sum string, packed []byte) (*spool, error
 
 // coldEvents yields the events among the lines of an archive and counts them.
 func coldEvents(text *spool, yield func(seq, made int64, raw []byte) error, early *history.Records) (n int, err error) {
-	lines := history.NewLines(text, 0, text.size)
-	for {
-		line, _, _, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			return n, nil
-		}
+	for line, err := range history.Lines(text, text.size) {
 		if err != nil {
 			return n, err
 		}
-		o, ok := pi.Parse(line)
+		o, ok := pi.Parse(line.Bytes)
 		kind := o.String("kind")
 		event, is := history.Fields(o.Get("row"))
 		seq, numbered := pi.Whole(event.Get("seq"))
@@ -189,33 +161,26 @@ func coldEvents(text *spool, yield func(seq, made int64, raw []byte) error, earl
 			if err := yield(seq, made, []byte(raw)); err != nil {
 				return n, err
 			}
-		case len(bytes.TrimSpace(line)) > 0:
+		case len(bytes.TrimSpace(line.Bytes)) > 0:
 			early.Skip(skipDerived, 1)
 		}
 	}
+	return n, nil
 }
 
 // archives imports the transcripts that were put away whole: earlier generations of a key.
 func (x *databaseReader) archives() error {
 	column := func(name, or string) string { return x.columns.Column(tableArchives, name, or) }
-	rows, err := x.QueryContext(x.ctx, `SELECT session_id, `+column("encoding", "''")+`, COALESCE(`+column("reason", "''")+`, ''), COALESCE(`+column("session_key", "''")+`, ''), archive_blob,
-		COALESCE(`+column("archive_sha256", "''")+`, ''), COALESCE(`+column("created_at", "0")+`, 0) FROM `+tableArchives+` ORDER BY `+column("created_at", "session_id")+`, session_id`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return x.Each(x.in.Context(), func(rows *sqlx.Rows) error {
 		var a archived
 		var id sql.NullString
 		if err := rows.Scan(&id, &a.encoding, &a.reason, &a.key, &a.packed, &a.sum, &a.made); err != nil {
 			return err
 		}
 		a.id = id.String
-		if err := x.archived(a); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		return x.archived(a)
+	}, `SELECT session_id, `+column("encoding", "''")+`, COALESCE(`+column("reason", "''")+`, ''), COALESCE(`+column("session_key", "''")+`, ''), archive_blob,
+		COALESCE(`+column("archive_sha256", "''")+`, ''), COALESCE(`+column("created_at", "0")+`, 0) FROM `+tableArchives+` ORDER BY `+column("created_at", "session_id")+`, session_id`)
 }
 
 // archived is a row of the table of archives.
@@ -245,19 +210,19 @@ func (a *archived) text() (*spool, error) {
 
 func (x *databaseReader) archived(a archived) error {
 	if a.reason == "deleted" && kindOf(canonicalKey(a.key, x.agent.id, "")) != "cron" {
-		x.records.Skip(skipDeleted, 1)
+		x.in.Skip(skipDeleted, 1)
 		return nil
 	}
-	path := x.found.Path + "#" + a.id + "@" + a.sum
-	cursor, err := x.known.Cursor(x.ctx, session.SourceOpenClaw, path)
+	path := x.in.Found.Path + "#" + a.id + "@" + a.sum
+	cursor, err := x.in.Known.Cursor(x.in.Context(), session.SourceOpenClaw, path)
 	if err != nil || cursor != nil {
-		x.records.Skip(skipUnchanged, 1)
+		x.in.Skip(skipUnchanged, 1)
 		return err
 	}
 	text, err := a.text()
 	if err != nil {
-		x.problem(0, fmt.Sprintf("the archived transcript of session %s cannot be read: %s", a.id, history.Reason(err)))
-		x.records.Skip("damaged archive", 1)
+		x.in.Problem(0, fmt.Sprintf("the archived transcript of session %s cannot be read: %s", a.id, history.Reason(err)))
+		x.in.Skip("damaged archive", 1)
 		return nil
 	}
 	about := x.agent.sessions[a.id]
@@ -266,17 +231,16 @@ func (x *databaseReader) archived(a archived) error {
 	}
 	defer text.Close() //nolint:errcheck // it has no name any more
 	t := &transcript{path: path, file: text, rows: []row{}}
-	lines := history.NewLines(text, 0, text.size)
-	for {
-		_, at, _, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for line, err := range history.Lines(text, text.size) {
 		if err != nil {
 			return err
 		}
-		t.rows = append(t.rows, row{at: at, size: int64(lines.Size()), made: a.made})
+		size := line.End - line.At
+		if line.Ended {
+			size--
+		}
+		t.rows = append(t.rows, row{at: line.At, size: size, made: a.made})
 	}
-	x.sessions++
+	x.in.CountSession()
 	return x.run(t, about, history.Records{}, "")
 }

@@ -137,7 +137,7 @@ func gateway(f *history.Finder, root string) {
 }
 
 // agentFolder takes an agent's transcripts and databases. Nothing else in `agent` is opened:
-// what stands beside the database holds credentials.
+// the files beside the database hold credentials.
 func agentFolder(f *history.Finder, dir string) {
 	if sessions := filepath.Join(dir, "sessions"); history.IsFolder(sessions) {
 		f.Folder(sessions, 1, isHistory)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +16,7 @@ import (
 	"sessiond/internal/testkit/historytest"
 )
 
-// What cannot be read is told with file and line, and everything else comes in.
+// Unreadable input is reported with file and line, and everything else is imported.
 func TestOpenClawWrongInput(t *testing.T) {
 	good := []string{header, user("1", "", "one"), user("2", "1", "two")}
 	for _, test := range []struct {
@@ -269,39 +268,14 @@ func TestOpenClawMemoryIsThatOfABatch(t *testing.T) {
 	h.write(path, text.String())
 	size := text.Len()
 	text.Reset()
-	c := collector{watch: true}
-	testkit.Must(h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit))(t)
-	if c.messages != lines || c.largest > history.MaxBatch {
-		t.Errorf("%d messages, batches of %d", c.messages, c.largest)
+	c := historytest.Collector{Watch: true}
+	testkit.Must(h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.Emit))(t)
+	if c.Messages != lines || c.Largest > history.MaxBatch {
+		t.Errorf("%d messages, batches of %d", c.Messages, c.Largest)
 	}
-	if limit := uint64(24 << 20); c.peak > limit {
-		t.Errorf("%d MB of heap for a file of %d MB", c.peak>>20, size>>20)
+	if limit := uint64(24 << 20); c.Peak > limit {
+		t.Errorf("%d MB of heap for a file of %d MB", c.Peak>>20, size>>20)
 	}
-}
-
-// collector is a reader's other side without a store: it keeps nothing but counts.
-type collector struct {
-	historytest.Nobody
-	messages int
-	bytes    int // of their contents
-	largest  int
-	peak     uint64 // bytes of live heap when a batch came
-	watch    bool
-}
-
-func (c *collector) emit(b history.Batch) error {
-	c.messages += len(b.Messages)
-	c.largest = max(c.largest, len(b.Messages))
-	for i := range b.Messages {
-		c.bytes += history.Size(&b.Messages[i])
-	}
-	if c.watch {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		c.peak = max(c.peak, m.HeapAlloc)
-	}
-	return nil
 }
 
 // FuzzTranscript: whatever a transcript holds, reading ends, the records add up, and every
@@ -317,7 +291,7 @@ func FuzzTranscript(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, name uint8) {
 		path := filepath.Join(dir, names[int(name)%len(names)])
 		testkit.Check(t, os.WriteFile(path, data, 0o600))
-		_, err := openclaw.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path}, nil, &collector{}, historytest.NewChecker(t).Batch)
+		_, err := openclaw.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path}, nil, &historytest.Collector{}, historytest.NewChecker(t).Batch)
 		if err != nil && session.CodeOf(err) != session.Invalid {
 			t.Errorf("%v", err)
 		}

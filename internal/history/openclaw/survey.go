@@ -126,7 +126,7 @@ func (s *survey) begin(o history.Object, raw []byte, line int) error {
 	if s.Version > 4 {
 		s.In.Problem(line, "version "+strconv.Itoa(s.Version)+" is newer than what is known: read as version 4")
 	}
-	s.Header, _ = pi.Parse(bytes.Clone(raw))
+	s.Header, _ = pi.Parse(raw)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -43,7 +44,7 @@ var fieldNames = map[string]string{"project_id": "projectID", "parent_id": "pare
 
 // aboutObject reads a session as files and exports hold it.
 func aboutObject(o history.Object) about {
-	times, _ := history.Fields(o.Get("time"))
+	times := o.Inner("time")
 	a := about{
 		id: o.String("id"), title: o.String("title"), directory: o.String("directory"), parent: o.String("parentID"),
 		project: o.String("projectID"), forked: o.String("fork_session_id"), records: 1,
@@ -55,8 +56,7 @@ func aboutObject(o history.Object) about {
 	}
 	a.provider, a.model = modelOf(o.Get("model"))
 	if a.directory == "" { // of generation 0
-		path, _ := history.Fields(o.Get("path"))
-		a.directory = path.String("cwd")
+		a.directory = o.Inner("path").String("cwd")
 	}
 	if share, ok := history.Fields(o.Get("share")); ok {
 		a.note("share_url", session.JSONOf(share.String("url")))
@@ -68,7 +68,7 @@ func aboutObject(o history.Object) about {
 		}
 		a.note(name, value)
 	}
-	revert, _ := history.Fields(o.Get("revert"))
+	revert := o.Inner("revert")
 	a.revert = revert.String("messageID")
 	return a
 }
@@ -121,7 +121,7 @@ func (a *about) note(name string, value []byte) {
 	case "", "null", `""`, "{}", "[]":
 		return
 	}
-	if len(value) > mostNote || history.DeeperThan(value, history.MaxDepth) {
+	if len(value) > mostNote || wire.DeeperThan(value, history.MaxDepth) {
 		value = session.JSONOf("left out: " + strconv.Itoa(len(value)) + " bytes")
 	}
 	if o, ok := history.Fields(value); ok && name == "revert" {

@@ -23,7 +23,7 @@ func (r *reader) summarise(i int) error {
 		request, asked = r.byID[m.answers]
 	}
 	if !asked || request > i || !m.alone && !r.records[request].request {
-		return nil // nobody asked for it, or the request is gone
+		return nil // it has no request, or the request is gone
 	}
 	first := request
 	if at, ok := r.byID[r.records[request].tail]; ok && r.records[request].tail != "" && at < request {
@@ -55,8 +55,7 @@ func (r *reader) summarise(i int) error {
 		}
 		c.Pruned = append(c.Pruned, outputs...)
 	}
-	times, _ := history.Fields(o.Get("time"))
-	if end, ok := history.UnixMilli(times.Get("completed")); ok && end.After(c.CreatedAt.Time) {
+	if end, ok := history.UnixMilli(o.Inner("time").Get("completed")); ok && end.After(c.CreatedAt.Time) {
 		c.DurationMS = end.Sub(c.CreatedAt.Time).Milliseconds()
 	}
 	return r.c.Compact(c)

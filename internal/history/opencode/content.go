@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -105,7 +106,7 @@ func dataURL(text string) ([]byte, bool) {
 		return nil, false
 	}
 	if strings.HasSuffix(head, ";base64") {
-		return history.DecodeBase64([]byte(body))
+		return wire.Base64(body)
 	}
 	plain, err := url.PathUnescape(body)
 	return []byte(plain), err == nil && plain != ""
@@ -113,8 +114,7 @@ func dataURL(text string) ([]byte, bool) {
 
 // tool turns a call and its result into parts. A call that never ended has no result.
 func (s *segment) tool(rest *history.Taker) {
-	fields, _ := history.Fields(rest.Get("state"))
-	state := history.Taker{Object: fields}
+	state := history.Taker{Object: rest.Inner("state")}
 	call := session.Part{Kind: session.PartToolCall, CallID: rest.Text("callID"), ToolName: rest.Text("tool"), Arguments: string(state.Take("input"))}
 	result := session.Part{Kind: session.PartToolResult, CallID: call.CallID, ToolName: call.ToolName}
 	failed, ended := false, true
@@ -127,7 +127,7 @@ func (s *segment) tool(rest *history.Taker) {
 	case "error":
 		failed = true
 		result.Text = state.Text("error")
-		metadata, _ := history.Fields(state.Get("metadata"))
+		metadata := state.Inner("metadata")
 		if output := metadata.String("output"); output != "" && string(metadata.Get("interrupted")) == "true" {
 			result.Text = output // what there was until then
 		}
@@ -136,7 +136,7 @@ func (s *segment) tool(rest *history.Taker) {
 		ended = false
 	}
 	result.IsError = &failed
-	times, _ := history.Fields(state.Get("time"))
+	times := state.Inner("time")
 	begun, end := history.Count(times.Get("start")), history.Count(times.Get("end"))
 	if took := end - begun; begun > 0 && took >= 0 {
 		result.DurationMS = &took
@@ -155,8 +155,7 @@ func (s *segment) tool(rest *history.Taker) {
 	for i := range attached {
 		attached[i].CallID = call.CallID
 	}
-	metadata, _ := history.Fields(rest.Get("metadata"))
-	if string(metadata.Get("providerExecuted")) == "true" {
+	if string(rest.Inner("metadata").Get("providerExecuted")) == "true" {
 		s.says = append(append(s.says, result), attached...)
 		return
 	}
@@ -205,7 +204,7 @@ func withoutHeaders(failure []byte) []byte {
 	if !ok || data.Get("responseHeaders") == nil {
 		return failure
 	}
-	headers, _ := history.Fields(data.Get("responseHeaders"))
+	headers := data.Inner("responseHeaders")
 	var kept history.Object
 	for _, h := range headers {
 		if name := strings.ToLower(h.Key); strings.Contains(name, "request") && strings.HasSuffix(name, "id") {
@@ -222,8 +221,7 @@ func withoutHeaders(failure []byte) []byte {
 // errorText returns in a line why a reply failed.
 func errorText(failure []byte) string {
 	o, _ := history.Fields(failure)
-	data, _ := history.Fields(o.Get("data"))
-	if text := data.String("message"); text != "" {
+	if text := o.Inner("data").String("message"); text != "" {
 		return fmt.Sprintf("%s: %s", o.String("name"), text)
 	}
 	if text := o.String("message"); text != "" { // of version 2

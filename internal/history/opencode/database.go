@@ -253,17 +253,7 @@ func (d *database) session(a about) error {
 	if err = d.todo(&r.about); err == nil {
 		err = d.messages(r)
 	}
-	if err != nil && session.CodeOf(history.SQLiteError(err)) == session.Invalid {
-		d.in.Problem(0, "session "+a.id+": "+history.Reason(err))
-		return nil
-	}
-	if err == nil {
-		err = r.run()
-	}
-	if err != nil {
-		return err
-	}
-	return d.in.FinishPart(part)
+	return d.in.ReadPart(part, a.id, err, r.run)
 }
 
 // todo notes the session's list of things to do.

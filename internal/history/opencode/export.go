@@ -60,8 +60,7 @@ func (e *export) scan() error {
 			if err != nil || info.why != "" {
 				return errors.Join(err, errors.New("its info is no object"))
 			}
-			a := aboutObject(info.Object)
-			e.about = &a
+			e.about = new(aboutObject(info.Object))
 		case key == "messages":
 			if kind, err := in.Enter(); err != nil || kind != '[' {
 				return errors.Join(err, errors.New("its messages are no list"))
@@ -83,11 +82,10 @@ func (e *export) entry(in *history.Document) error {
 		return err
 	}
 	o, err := e.parse(at)
-	data, _ := history.Fields(o.Get("data"))
+	data := o.Inner("data")
 	switch o.String("type") {
 	case "session":
-		a := aboutObject(data)
-		e.about = &a
+		e.about = new(aboutObject(data))
 	case "part":
 		id := data.String("messageID")
 		e.parts[id] = append(e.parts[id], at)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -151,7 +152,7 @@ func extraOf(r *record, rest history.Object, aside []json.RawMessage) session.JS
 		extra = append(extra, history.Field{Key: "message", Raw: raw(rest.JSON())})
 	}
 	if len(aside) > 0 {
-		extra = append(extra, history.Field{Key: "parts", Raw: history.Array(aside)})
+		extra = append(extra, history.Field{Key: "parts", Raw: wire.Array(aside)})
 	}
 	return extra.JSON()
 }
@@ -172,7 +173,7 @@ func withoutDiffs(summary []byte) []byte {
 			diffs[i] = fields.Without("before", "after", "patch").Whole()
 		}
 	}
-	return o.With("diffs", history.Array(diffs)).JSON()
+	return o.With("diffs", wire.Array(diffs)).JSON()
 }
 
 // endOf returns the time of the last result of a step.
@@ -210,8 +211,8 @@ func verbatim(r *record, in *message) history.Message {
 // usageOf reads what a reply used, or one step of it. Until 1.3 opencode's output held the
 // reasoning, later it does not: the total tells. Rows of version 2, which have a type, have no total.
 func usageOf(o history.Object) session.Call {
-	u, _ := history.Fields(o.Get("tokens"))
-	cache, _ := history.Fields(u.Get("cache"))
+	u := o.Inner("tokens")
+	cache := u.Inner("cache")
 	c := session.Call{
 		InputTokens: history.Count(u.Get("input")), OutputTokens: history.Count(u.Get("output")), ReasoningTokens: history.Count(u.Get("reasoning")),
 		CacheReadTokens: history.Count(cache.Get("read")), CacheWriteTokens: history.Count(cache.Get("write")),
@@ -261,8 +262,7 @@ func callOf(r *record, o history.Object, parts []part) *history.Call {
 	if r.failed {
 		c.Status, c.Error = session.CallFailed, errorText(o.Get("error"))
 	}
-	times, _ := history.Fields(o.Get("time"))
-	if end, ok := history.UnixMilli(times.Get("completed")); ok {
+	if end, ok := history.UnixMilli(o.Inner("time").Get("completed")); ok {
 		if took := end.Sub(r.at.Time).Milliseconds(); took >= 0 {
 			c.LatencyMS = &took
 		}

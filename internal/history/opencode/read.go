@@ -162,14 +162,13 @@ func (r *reader) linkToParent() error {
 		return err
 	}
 	id := []byte(r.about.id)
-	return r.in.Known.Entries(r.in.Context(), parent.ID, func(m *session.Message) bool {
+	return r.c.StartedIn(parent.ID, func(m *session.Message) string {
 		for _, p := range m.Calls() {
 			if bytes.Contains(p.Extra, id) {
-				r.c.New.Started, r.c.New.StartedCall = &m.ID, p.CallID
-				return false
+				return p.CallID
 			}
 		}
-		return true
+		return ""
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -45,7 +46,7 @@ func parse(text []byte) body {
 	switch {
 	case !ok:
 		return body{text: text, why: "it is no JSON object"}
-	case history.DeeperThan(text, history.MaxDepth):
+	case wire.DeeperThan(text, history.MaxDepth):
 		return body{text: text, why: "it is nested too deep"}
 	}
 	return body{Object: o, text: text}
@@ -121,7 +122,7 @@ type record struct {
 func recordOf(in *message) *record {
 	o := in.data.Object
 	r := &record{id: in.id, records: in.records, why: in.data.why, large: in.large, body: in, load: in.load}
-	times, _ := history.Fields(o.Get("time"))
+	times := o.Inner("time")
 	r.at, _ = history.UnixMilli(times.Get("created"))
 	if r.at.IsZero() {
 		r.at = millis(in.created)
@@ -147,7 +148,7 @@ func recordOf(in *message) *record {
 			says = append(says, text)
 		}
 	}
-	r.hash = history.Fingerprint(history.Object{{Key: "says", Raw: history.Array(says)}})
+	r.hash = history.Fingerprint(history.Object{{Key: "says", Raw: wire.Array(says)}})
 	return r
 }
 
@@ -178,11 +179,10 @@ func (r *record) readPart(p *part) raw {
 	case "file":
 		o = only(o, "type", "mime", "url")
 	case "tool":
-		state, _ := history.Fields(o.Get("state"))
+		state := o.Inner("state")
 		status := state.String("status")
 		r.open = r.open || (status == "streaming" || status == "pending" || status == "running") && !r.failed
-		times, _ := history.Fields(state.Get("time"))
-		if at := history.Count(times.Get("compacted")); at > 0 {
+		if at := history.Count(state.Inner("time").Get("compacted")); at > 0 {
 			r.pruned = append(r.pruned, pruned{at, clean(o.String("callID"))})
 		}
 		o = append(only(o, "type", "callID", "tool"), only(state, "input", "output", "error")...)
@@ -259,7 +259,7 @@ func timeIn(id string) (uint64, bool) {
 }
 
 // clean returns text that the database can hold.
-func clean(s string) string { return history.PlainText(s) }
+func clean(s string) string { return history.Plain(s) }
 
 // fillTimes returns records without a time that of the one before, and the session its own.
 func fillTimes(a *about, records []*record) {

@@ -2,7 +2,6 @@ package opencode_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -95,22 +94,10 @@ func TestOpencodeSamplesAddUp(t *testing.T) {
 	}
 }
 
-// dump tells what the store holds, so that nothing can change unseen.
+// dump writes what the store holds.
 func (h *house) dump() string {
 	h.Helper()
-	var b strings.Builder
-	for _, id := range []string{first, child1, second, child2, fork, third} {
-		s, err := h.Store.SessionBySource(h.Context(), session.SourceOpencode, id)
-		if err != nil {
-			continue
-		}
-		s.UpdatedAt = session.Time{}
-		fmt.Fprintf(&b, "%s %d calls\n", session.JSONOf(s), len(h.Calls(s.ID)))
-		for _, m := range h.Entries(s.ID) {
-			fmt.Fprintf(&b, "  %s %s\n", m.ExternalID, m.Extra)
-		}
-	}
-	return b.String()
+	return h.Dump(first, child1, second, child2, fork, third)
 }
 
 // One history, found in all generations, comes in once, in whatever order.

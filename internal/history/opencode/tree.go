@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -171,7 +172,7 @@ func (t *tree) todo(a *about) {
 		return
 	}
 	if list, ok := history.Elements(text); ok && len(list) > 0 {
-		a.note("todos", history.Array(list))
+		a.note("todos", wire.Array(list))
 		a.todos = len(list)
 	}
 }
@@ -250,11 +251,10 @@ func inline(id string, o history.Object) (body, []part) {
 	list, _ := history.Elements(o.Get("parts"))
 	metadata, older := history.Fields(o.Get("metadata"))
 	data := o.Without("parts", "metadata")
-	tools, _ := history.Fields(metadata.Get("tool"))
+	tools := metadata.Inner("tool")
 	if older {
 		data = append(data, metadata.Without("assistant", "tool", "sessionID")...)
-		reply, _ := history.Fields(metadata.Get("assistant"))
-		data = append(data, reply...)
+		data = append(data, metadata.Inner("assistant")...)
 	}
 	var parts []part
 	for i, element := range list {
@@ -278,7 +278,7 @@ func older0(o, tools history.Object) history.Object {
 	if o.String("type") != "tool-invocation" {
 		return o
 	}
-	call, _ := history.Fields(o.Get("toolInvocation"))
+	call := o.Inner("toolInvocation")
 	about, _ := history.Fields(tools.Get(call.String("toolCallId")))
 	status := "pending"
 	switch call.String("state") {

@@ -77,7 +77,7 @@ func (r *row) message() *message {
 		return m
 	}
 	o := m.data.Object
-	times, _ := history.Fields(o.Get("time"))
+	times := o.Inner("time")
 	if times.Get("created") == nil {
 		times = times.With("created", strconv.AppendInt(nil, m.created, 10))
 	}
@@ -202,7 +202,7 @@ func (m *message) content(element raw) {
 		m.add(kind, o)
 		return
 	}
-	state, _ := history.Fields(o.Get("state"))
+	state := o.Inner("state")
 	switch state.String("status") {
 	case "completed":
 		if _, ok := history.Text(state.Get("output")); !ok {
@@ -213,7 +213,7 @@ func (m *message) content(element raw) {
 			state = state.With("error", session.JSONOf(failure.String("message"))).With("failure", state.Get("error"))
 		}
 	}
-	times, _ := history.Fields(o.Get("time"))
+	times := o.Inner("time")
 	when := history.Object{}
 	for _, name := range [][2]string{{"ran", "start"}, {"completed", "end"}, {"pruned", "compacted"}} {
 		if value := times.Get(name[0]); value != nil {

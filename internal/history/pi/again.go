@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -103,7 +104,7 @@ func (w *writer) messageAgain(o history.Object, m *session.Message, shape string
 			if json.Unmarshal(p.Extra, &at) != nil || at.Output[0] >= at.Output[1] {
 				continue
 			}
-			output := p.Content() // with what stands around it, where that is not known
+			output := p.Content() // with the text around it, if its bounds are not known
 			if !w.Masked && at.Output[1] <= len(output) {
 				output = output[at.Output[0]:at.Output[1]]
 			}
@@ -233,7 +234,7 @@ func withContent(o history.Object, parts []session.Part, shape string) history.O
 			list = append(list, raw)
 		}
 	}
-	return append(o, field("content", rawJSON(history.Array(list))))
+	return append(o, field("content", rawJSON(wire.Array(list))))
 }
 
 // blockOf is the reverse of partOf; several blocks come with commas between them.

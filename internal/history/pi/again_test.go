@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,17 +21,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-const header = `{"type":"session","version":3,"id":"one","timestamp":"2026-01-02T09:00:00.000Z","cwd":"/home/dev"}`
+const header = historytest.PiHeader
 
-// user is a line of version 3: what a person typed, as a child of parent ("" for a root).
-func user(id, parent, text string) string {
-	link := "null"
-	if parent != "" {
-		link = string(session.JSONOf(parent))
-	}
-	return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-02T09:01:00.000Z","message":{"role":"user","content":%s,"timestamp":1767344460000}}`,
-		id, link, session.JSONOf(text))
-}
+func user(id, parent, text string) string { return historytest.PiUser(id, parent, text) }
 
 func TestPiAppendedFileAddsOnlyTheNew(t *testing.T) {
 	h := newHouse(t)
@@ -262,6 +255,24 @@ func TestPiTitleFollowsTheFile(t *testing.T) {
 	h.Import(path)
 	if s := h.Session("one"); s.Title != "first line" {
 		t.Errorf("title %q after the name was cleared", s.Title)
+	}
+}
+
+func TestPiCommandIsNoTitle(t *testing.T) {
+	for want, said := range map[string][]string{
+		"/mode":               {"/mode"},
+		"/etc/hosts is wrong": {"/mode", "/model", "/etc/hosts is wrong", "mend it"},
+		"/review the diff":    {"/review the diff", "and mend it"},
+	} {
+		h := newHouse(t)
+		lines := []string{header}
+		for i, text := range said {
+			lines = append(lines, user(strconv.Itoa(i+1), strings.TrimPrefix(strconv.Itoa(i), "0"), text))
+		}
+		h.Import(h.Write("a.jsonl", lines...))
+		if s := h.Session("one"); s.Title != want {
+			t.Errorf("%q: title %q, want %q", said, s.Title, want)
+		}
 	}
 }
 

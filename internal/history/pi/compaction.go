@@ -48,8 +48,7 @@ func Details(record history.Object) session.JSON {
 
 // editOf notes what a context edit changes: the content of the entry with a key, or that it is left out.
 func (l *Line) editOf(target string) {
-	replacement, _ := history.Fields(l.Fields.Get("replacement"))
-	parts, _ := contentOf(replacement.Get("content"))
+	parts, _ := contentOf(l.Fields.Inner("replacement").Get("content"))
 	l.edit = session.JSONOf(map[string]any{"target": target, "parts": withoutBytes(parts)})
 }
 
@@ -103,9 +102,8 @@ func (s *survey) firstCopied(at int32, says []string) (int32, error) {
 		if o.String("type") != lineMessage {
 			continue
 		}
-		message, _ := history.Fields(o.Get("message"))
 		left--
-		if history.Fingerprint(message) != says[left] {
+		if history.Fingerprint(o.Inner("message")) != says[left] {
 			return -1, nil
 		}
 		if left == 0 {

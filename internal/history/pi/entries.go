@@ -25,7 +25,7 @@ type Entries struct {
 
 	Title     string // of the last session_info
 	Named     bool   // a session_info is in the part that is new
-	FirstUser string // beginning of the first text of a user
+	FirstUser string // beginning of the first text of a user that is more than a command
 
 	byID    map[string][]int32 // the entries that have an id, in their order
 	repeats map[string]int     // how often a line without an id occurred
@@ -152,14 +152,21 @@ func (e *Entries) Notice(o history.Object, lineType string, old bool) {
 		e.Title = strings.TrimSpace(o.String("name"))
 		e.Named = e.Named || !old
 	case lineMessage:
-		if e.FirstUser != "" {
+		if e.FirstUser != "" && !isCommand(e.FirstUser) {
 			return
 		}
 		if message, ok := history.Fields(o.Get("message")); ok && message.String("role") == "user" {
 			parts, _ := contentOf(message.Get("content"))
-			e.FirstUser = firstText(parts)
+			if text := firstText(parts); text != "" {
+				e.FirstUser = text
+			}
 		}
 	}
+}
+
+// isCommand tells whether a text is nothing but a command of the program, like /model: no title.
+func isCommand(text string) bool {
+	return strings.HasPrefix(text, "/") && !strings.ContainsAny(text[1:], "/ \n\t")
 }
 
 // firstTextBytes is how much of the first message is remembered, with what a gateway puts before it.
@@ -224,7 +231,7 @@ func (e *Entries) Model(leaf int32, isReply func(line, message history.Object) b
 		if err != nil {
 			return "", "", err
 		}
-		message, _ := history.Fields(o.Get("message"))
+		message := o.Inner("message")
 		switch {
 		case o.String("type") == lineModel:
 			return o.String("provider"), o.String("modelId"), nil

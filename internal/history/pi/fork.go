@@ -73,8 +73,7 @@ func isLabel(m *session.Message) bool {
 		return false
 	}
 	extra, _ := history.ParseObject(m.Extra)
-	line, _ := history.Fields(extra.Get("line"))
-	return line.String("type") == lineLabel
+	return extra.Inner("line").String("type") == lineLabel
 }
 
 // copied is what a fork keeps of the entries that it shares.
@@ -85,7 +84,7 @@ type copied struct {
 	heads    map[session.ID]map[int64]bool
 }
 
-// copy is told of an entry that lies in an origin.
+// copy is called for each entry that lies in an origin.
 func (r *reader) copy(i int32, of history.Place, d *history.Decoded) error {
 	r.copies.n++
 	for _, c := range d.Compactions {
@@ -107,8 +106,7 @@ func (r *reader) copy(i int32, of history.Place, d *history.Decoded) error {
 	if made, ok := r.made(); ok {
 		r.talk.New.CreatedAt = &made
 	}
-	inherits := r.copies.inherits
-	r.talk.New.Inherits = &inherits
+	r.talk.New.Inherits = new(r.copies.inherits)
 	return nil
 }
 

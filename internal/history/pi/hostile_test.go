@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -15,34 +14,6 @@ import (
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/historytest"
 )
-
-// collector is a reader's other side without a store: it keeps nothing but counts.
-type collector struct {
-	historytest.Nobody
-	records  history.Records
-	messages int
-	bytes    int // of their contents
-	largest  int
-	peak     uint64 // bytes of live heap when a batch came
-	watch    bool
-}
-
-func (c *collector) emit(b history.Batch) error {
-	c.records.Read += b.Records.Read
-	c.records.Imported += b.Records.Imported
-	c.messages += len(b.Messages)
-	c.largest = max(c.largest, len(b.Messages))
-	for i := range b.Messages {
-		c.bytes += history.Size(&b.Messages[i])
-	}
-	if c.watch {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		c.peak = max(c.peak, m.HeapAlloc)
-	}
-	return nil
-}
 
 // A file of any length takes the memory of a batch, not of the file.
 func TestPiMemoryIsThatOfABatch(t *testing.T) {
@@ -63,13 +34,13 @@ func TestPiMemoryIsThatOfABatch(t *testing.T) {
 	info := testkit.Must(file.Stat())(t)
 	defer file.Close()
 
-	c := collector{watch: true}
-	testkit.Must(pi.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path, Size: info.Size()}, nil, &c, c.emit))(t)
-	if c.messages != lines || c.records.Read != lines+1 || c.largest > history.MaxBatch {
-		t.Errorf("%d messages, %d records, batches of %d", c.messages, c.records.Read, c.largest)
+	c := historytest.Collector{Watch: true}
+	testkit.Must(pi.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path, Size: info.Size()}, nil, &c, c.Emit))(t)
+	if c.Messages != lines || c.Records.Read != lines+1 || c.Largest > history.MaxBatch {
+		t.Errorf("%d messages, %d records, batches of %d", c.Messages, c.Records.Read, c.Largest)
 	}
-	if limit := uint64(24 << 20); c.peak > limit {
-		t.Errorf("%d MB of heap for a file of %d MB", c.peak>>20, info.Size()>>20)
+	if limit := uint64(24 << 20); c.Peak > limit {
+		t.Errorf("%d MB of heap for a file of %d MB", c.Peak>>20, info.Size()>>20)
 	}
 }
 
@@ -123,10 +94,10 @@ func TestPiHostileLinksEnd(t *testing.T) {
 	}
 	h := newHouse(t)
 	path := h.Write("a.jsonl", append([]string{header}, lines...)...)
-	c := collector{}
-	testkit.Must(h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit))(t)
-	if c.messages != n {
-		t.Errorf("%d messages", c.messages)
+	c := historytest.Collector{}
+	testkit.Must(h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.Emit))(t)
+	if c.Messages != n {
+		t.Errorf("%d messages", c.Messages)
 	}
 }
 

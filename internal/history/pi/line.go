@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"strconv"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -29,14 +30,14 @@ type Line struct {
 // the time of the line before, for one that has none. why says what is wrong with the line, "" if
 // nothing is; then Verbatim keeps it.
 func ParseLine(raw []byte, version int, before session.Time) (l *Line, why string) {
-	o, inner, exact, ok := history.ParseEnvelope(raw, "message")
+	o, exact, ok := history.ParseLine(raw)
 	switch {
 	case !ok:
 		return nil, "not a JSON object"
-	case history.DeeperThan(raw, history.MaxDepth):
+	case wire.DeeperThan(raw, history.MaxDepth):
 		return nil, "nested too deep"
 	}
-	l = &Line{Type: typeOf(o, version), Fields: o, Inner: inner, Rest: history.Taker{Object: o}}
+	l = &Line{Type: typeOf(o, version), Fields: o, Inner: o.Inner("message"), Rest: history.Taker{Object: o}}
 	l.Message = session.Message{Kind: session.KindMarker, Origin: session.Program, Display: true, Dialect: "pi", CreatedAt: before}
 	if at, ok := l.time(version); ok {
 		l.Message.CreatedAt = at
@@ -154,7 +155,7 @@ func (l *Line) Fingerprint() string { return fingerprint(l.Fields, 3) }
 // Copies of an entry in other files have the same, so that its usage counts once.
 func fingerprint(o history.Object, version int) string {
 	if bytes.Contains(o.Get("message"), []byte("hookMessage")) {
-		message, _ := history.Fields(o.Get("message"))
+		message := o.Inner("message")
 		if message.String("role") == "hookMessage" {
 			o = o.With("message", message.With("role", []byte(`"custom"`)).JSON())
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -129,8 +130,7 @@ func (l *Line) result(message *history.Taker) {
 	m.Role, m.Origin = session.Tool, session.ByTool
 	answer := session.Part{Kind: session.PartToolResult, CallID: message.Text("toolCallId"), ToolName: message.Text("toolName")}
 	if is := string(message.Get("isError")); is == "true" || is == "false" {
-		failed := takeFlag(message, "isError", false)
-		answer.IsError = &failed
+		answer.IsError = new(takeFlag(message, "isError", false))
 	}
 	blocks, shape := contentOf(message.Take("content"))
 	l.shape = shape
@@ -156,7 +156,7 @@ func (l *Line) result(message *history.Taker) {
 	m.Parts[0].Text = strings.Join(texts, "\n")
 	plain := len(blocks) == 1 && len(texts) == 1 && texts[0] != "" && blocks[0].Extra == nil
 	if len(layout) > 0 && !plain {
-		m.Parts[0].Extra = history.Object{field("blocks", rawJSON(history.Array(layout)))}.JSON()
+		m.Parts[0].Extra = history.Object{field("blocks", rawJSON(wire.Array(layout)))}.JSON()
 	}
 	message.Take("role")
 	l.bill(message.Get("usage"), session.PurposeTool, "", "")

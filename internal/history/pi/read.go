@@ -262,7 +262,7 @@ func (r *reader) describe() error {
 	s.Metadata = history.Object{{Key: string(r.In.Source()), Raw: objectJSON(about)}}.JSON()
 	if s.Title = r.Title; s.Title != "" {
 		s.TitleSource = "source"
-	} else if s.Title = history.FirstLine(r.FirstUser); s.Title != "" {
+	} else if s.Title = session.TitleOf(r.FirstUser); s.Title != "" {
 		s.TitleSource = "first_message"
 	}
 	if s.Provider, s.Model, err = r.Model(r.leaf(), nil); s.Model == "" {
@@ -285,8 +285,7 @@ func (r *reader) firstTime() (session.Time, error) {
 		if err != nil {
 			return created, err
 		}
-		message, _ := history.Fields(o.Get("message"))
-		l := Line{Inner: message, Rest: history.Taker{Object: o}}
+		l := Line{Inner: o.Inner("message"), Rest: history.Taker{Object: o}}
 		if first, ok := l.time(r.Version); ok {
 			created = first
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // Every field of every line must be found again in the rows: the line is built anew from
-// them and compared, as a JSON value, with what stands in the file.
+// them and compared, as a JSON value, with the file.
 func TestPiRowsHoldEveryField(t *testing.T) {
 	for _, path := range [][]string{
 		{"large-session.jsonl"},

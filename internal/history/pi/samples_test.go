@@ -318,7 +318,7 @@ func TestPiForksAreLinkedToTheirOrigin(t *testing.T) {
 }
 
 // All samples at once: eleven sessions, since the torn file is of the same session as another,
-// and one file that is none. A cycle and a line that is no JSON are told, too.
+// and one file that is none. A cycle and a line that is no JSON are reported, too.
 func TestPiWholeFolder(t *testing.T) {
 	h := newHouse(t)
 	done := h.Import(filepath.Join(samples.Dir(t), "pi"))

@@ -1,7 +1,6 @@
 package pi
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,7 +82,7 @@ func (s *survey) read(l history.FileLine) error {
 	if lineType == lineCustom && s.In.Source() == session.SourceOmp {
 		switch o.String("customType") {
 		case foreignImport:
-			s.foreign, s.origins = s.Len(), bytes.Clone(o.Get("data"))
+			s.foreign, s.origins = s.Len(), o.Get("data")
 		case sessionExit:
 			n.Kind = Side
 		}
@@ -115,7 +114,7 @@ func (s *survey) begin(o history.Object, raw []byte) error {
 		}
 		s.Version = number
 	}
-	s.Header, _ = Parse(bytes.Clone(raw))
+	s.Header, _ = Parse(raw)
 	here, err := s.In.Session(s.Header.String("id"))
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"io"
 	"strings"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -59,7 +60,7 @@ type writer struct {
 	out     *bufio.Writer
 	taken   map[string]bool   // ids
 	ids     map[int64]string  // of the last line of each message, by its row
-	renamed map[string]string // ids that do not stay, and what stands for them
+	renamed map[string]string // ids that change, and their new ones
 	written map[string]bool   // ids of lines
 	names   map[string]string // of tools, by the ids of calls
 	places  []place           // of the compactions
@@ -249,25 +250,14 @@ func (w *writer) blocks(parts []session.Part, reply bool) rawJSON {
 		case p.Kind == session.PartReasoning && reply:
 			add(field("type", "thinking"), field("thinking", p.Content()))
 		case p.Kind == session.PartToolCall && reply:
-			add(field("type", "toolCall"), field("id", p.CallID), field("name", p.ToolName), field("arguments", argumentsOf(p)))
+			add(field("type", "toolCall"), field("id", p.CallID), field("name", p.ToolName), field("arguments", rawJSON(history.ArgumentsOf(p))))
 		case p.Kind == session.PartImage && !reply && p.Blob != nil:
 			add(field("type", "image"), field("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), field("mimeType", p.Blob.MediaType))
 		default:
 			w.leftOut["parts of kind "+string(p.Kind)]++
 		}
 	}
-	return history.Array(list)
-}
-
-// argumentsOf returns a call's arguments as the object that pi keeps them as.
-func argumentsOf(p *session.Part) rawJSON {
-	if _, ok := history.ParseObject([]byte(p.Arguments)); ok {
-		return rawJSON(p.Arguments)
-	}
-	if p.Arguments == "" {
-		return rawJSON("{}")
-	}
-	return rawJSON(session.JSONOf(map[string]string{"arguments": p.Arguments}))
+	return wire.Array(list)
 }
 
 func apiOf(m *session.Message) string {

@@ -10,13 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sessiond/internal/history"
 	"sessiond/internal/history/qwencode"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
-func quiet() *qwencode.Source { return qwencode.New(historytest.NoEnv, historytest.Later) }
+func quiet() *history.Files { return qwencode.New(historytest.NoEnv, historytest.Later) }
 
 // figures are what a file holds, as the samples' README counts them.
 type figures struct {

@@ -84,7 +84,7 @@ type compression struct {
 	} `json:"compressedHistory"` // what the model sees afterwards: a summary, and messages that stayed
 }
 
-func plain(s string) string { return history.PlainText(s) }
+func plain(s string) string { return history.Plain(s) }
 
 // message begins the message of a row.
 func (w *row) message(kind session.Kind, role session.Role, origin session.Origin) session.Message {

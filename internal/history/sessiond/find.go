@@ -10,7 +10,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// Source reads what Writer wrote. It has no usual places: an export is where somebody put it.
+// Source reads what Writer wrote. It has no usual places: an export is where the user put it.
 type Source struct {
 	// AsCopy brings a session that is here with other content in under a new id.
 	AsCopy bool
@@ -48,7 +48,7 @@ func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []h
 func isExport(path string) bool {
 	f, _, err := history.Open(path)
 	if err != nil {
-		return true // and is told of when it is read
+		return true // reading it reports the error
 	}
 	defer f.Close()
 	line, _ := bufio.NewReaderSize(f, 256).ReadSlice('\n')

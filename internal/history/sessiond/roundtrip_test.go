@@ -253,8 +253,8 @@ func (p *past) step(id session.ID) {
 			p.purge(id)
 		}
 	case 11:
-		title, archived, metadata := p.text("title"), rapid.Bool().Draw(p.T, "archived"), session.JSON(`{"user_id":7}`)
-		_, err := p.s.PatchSession(ctx, id, store.SessionPatch{Title: &title, Archived: &archived, Metadata: &metadata})
+		title, archived, starred, metadata := p.text("title"), rapid.Bool().Draw(p.T, "archived"), rapid.Bool().Draw(p.T, "starred"), session.JSON(`{"user_id":7}`)
+		_, err := p.s.PatchSession(ctx, id, store.SessionPatch{Title: &title, Archived: &archived, Starred: &starred, Metadata: &metadata})
 		p.must(err)
 		_, err = p.s.SetTrash(ctx, id, rapid.IntRange(0, 5).Draw(p.T, "trash") == 0, nil, nil)
 		p.must(err)

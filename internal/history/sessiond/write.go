@@ -160,8 +160,7 @@ func (w *Writer) blob(ctx context.Context, p *session.Part) error {
 	w.written[b.SHA256] = true
 	l := store.SavedBlob{Type: store.LineBlob, SHA256: b.SHA256, MediaType: b.MediaType}
 	if b.MediaType == session.TextBlob && utf8.Valid(b.Data) {
-		text := string(b.Data)
-		l.Text = &text
+		l.Text = new(string(b.Data))
 	} else {
 		l.Base64 = b.Data
 	}

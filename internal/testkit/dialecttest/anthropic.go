@@ -15,8 +15,8 @@ import (
 // Rules: the API reference and the types of its SDKs (fields, required ones, enums), the guides
 // to tool use, thinking, citations and files, and what the API answers with 400 beyond them:
 // empty texts, results that are not first, thinking at an end, ids that stand twice. Entries of
-// one role in a row are refused, too: the API joins them, but whoever sends should know what it
-// sends.
+// one role in a row are refused, too: the API joins them, but Send must not rely on
+// that.
 func ValidateAnthropic(raw []byte) error {
 	if bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) && !bytes.Equal(markHalves(raw), raw) {
 		return errors.New("half a surrogate pair: the API takes it for no JSON")

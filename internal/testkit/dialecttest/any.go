@@ -59,8 +59,7 @@ func anyReply(r *rapid.T, turn int) (session.Message, []session.Part) {
 		reply.Parts = append(reply.Parts, call)
 		result := session.Part{Kind: session.PartToolResult, CallID: id, ToolName: call.ToolName, Text: pick(r, "result", "7", "", " ", `{"a":1}`, "{")}
 		if rapid.Bool().Draw(r, "says whether it failed") {
-			failed := rapid.Bool().Draw(r, "failed")
-			result.IsError = &failed
+			result.IsError = new(rapid.Bool().Draw(r, "failed"))
 		}
 		if id != "" && rapid.IntRange(0, 3).Draw(r, "inline") == 0 {
 			reply.Parts = append(reply.Parts, result)

@@ -14,7 +14,7 @@ import (
 // length of a call's id, the alphabet of names, output_text and refusal only in an assistant's
 // message, one output for each call and behind it, nothing that is looked up in its storage (ids
 // of items, references, reasoning without its encrypted content), reasoning followed by what it
-// led to. Only items of MCP servers, which the API takes without storage, are told by their ids.
+// led to. Only items of MCP servers, which the API takes without storage, have ids.
 func ValidateResponses(raw []byte) error {
 	request, err := object(raw, "instructions", "input")
 	if err != nil {

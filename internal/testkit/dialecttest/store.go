@@ -14,7 +14,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // Stored returns messages as a store gives them back: columns and JSON only, long text in blobs.
@@ -129,4 +131,37 @@ func Array(elements []json.RawMessage) []byte {
 		parts[i] = string(e)
 	}
 	return []byte("[" + strings.Join(parts, ",\n ") + "]")
+}
+
+// BytesBecomeBlobs decodes a message whose parts hold the bytes ABC, of these media types, and returns its
+// parts: each must have the bytes as its blob.
+func BytesBecomeBlobs(t *testing.T, form wire.Form, entries string, mediaTypes ...string) []session.Part {
+	t.Helper()
+	decoded, err := form.Decode(List(t, entries))
+	testkit.Check(t, err)
+	parts := decoded.Messages[0].Parts
+	for i, mediaType := range mediaTypes {
+		p := &parts[i]
+		if p.Blob == nil || string(p.Blob.Data) != "ABC" || p.Blob.MediaType != mediaType || p.BlobSHA == nil || *p.BlobSHA != p.Blob.SHA256 || wire.MediaOf(p).MediaType != mediaType {
+			t.Errorf("part %d: %+v of %s, want the bytes ABC of type %s", i, p.Blob, p.Extra, mediaType)
+		}
+	}
+	return parts
+}
+
+// RefusesMissingBlobs claims that a part whose blob was not read with it is an error, in a message of any
+// form and role.
+func RefusesMissingBlobs(t *testing.T, form wire.Form) {
+	t.Helper()
+	for _, dialect := range []string{form.Name, "another"} {
+		for _, role := range []session.Role{session.System, session.User, session.Assistant, session.Tool} {
+			m := session.Message{Kind: session.KindMessage, Role: role, Dialect: dialect, InContext: true, Parts: []session.Part{{Kind: session.PartText, BlobSHA: new("abc")}}}
+			if _, err := form.Export([]session.Message{m}); session.CodeOf(err) != session.Internal {
+				t.Errorf("export of %s, %s: %v", dialect, role, err)
+			}
+			if _, err := form.Send(wire.Request{Messages: []session.Message{m}}); session.CodeOf(err) != session.Internal {
+				t.Errorf("send of %s, %s: %v", dialect, role, err)
+			}
+		}
+	}
 }

@@ -11,7 +11,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// Checker takes the batches of one reading of a file that nobody read before.
+// Checker takes the batches of a first reading of a file.
 type Checker struct {
 	testing.TB
 	keys  map[string]map[string]bool // by session

@@ -29,9 +29,9 @@ import (
 // What is not claimed, since it would be wrong: the followed store may have more. A rewriting leaves what was
 // said before as branches, with its calls, which were made and paid; a file that is gone leaves its session.
 // Names of messages may differ: one that says something else under a name that is taken gets another.
-// A fork that was here before its origin keeps its copies, and the calls are those of whoever came first: so in
+// A fork that was here before its origin keeps its copies, and the calls are those of the first that was imported: so in
 // a family of forks the ledger is compared alone.
-// A call that is known stays with the message that it came with, when that is told otherwise later.
+// A call that is known stays with the message that it came with, when the source changes that later.
 func Followed(fresh, followed *House, told Told) (differences []string) {
 	fresh.Helper()
 	here, forked := map[string]session.Session{}, map[session.ID]bool{}
@@ -119,7 +119,7 @@ func says(path []session.Message) []string {
 	for i := range path {
 		m := &path[i]
 		line := fmt.Sprintf("%s %s %s %s %s in=%v shown=%v", m.Kind, m.Role, m.Origin, m.Finish, m.Model, m.InContext, m.Display)
-		if m.Kind == session.KindMessage { // a state that is told again is the same, whenever that was
+		if m.Kind == session.KindMessage { // a repeated state is the same at any time
 			line += m.CreatedAt.Format(" 15:04:05.000")
 		}
 		for j := range m.Parts {
@@ -145,7 +145,7 @@ func given(h *House, s session.Session) string {
 	return summary + "\n" + strings.Join(says(rest), "\n")
 }
 
-// trails names each message by what it says and what stands before it, up to the root.
+// trails names each message by its text and those of the messages before it, up to the root.
 func trails(h *House) map[string]string {
 	all := map[string]string{}
 	for _, s := range h.Sessions() {

@@ -162,7 +162,7 @@ func hides(overlay *session.Compaction, m *session.Message) bool {
 	return m.RowID <= *overlay.ThroughID
 }
 
-// Talk returns what stands on the path to the head and in the context: role and text.
+// Talk returns role and text of the messages on the path to the head that are in the context.
 func (h *House) Talk(s session.Session) string {
 	h.Helper()
 	var lines []string

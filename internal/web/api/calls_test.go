@@ -39,7 +39,11 @@ func TestUsageIsGrouped(t *testing.T) {
 	if r.text("by_model.0.model") != "priced" || r.text("by_day.0.day") != "2026-02-11" || len(r.at("by_source").([]any)) != 0 {
 		t.Errorf("%s", r.raw)
 	}
-	for _, query := range []string{"group_by=purpose", "group_by=colour", "since=soon", "until=2026-13-01", "source=word"} {
+	r = k.want(200, k.do("GET", "/v1/usage?group_by=project,purpose", nil))
+	if r.text("by_purpose.0.purpose") != "chat" || r.at("by_project.0.calls") != 1.0 || len(r.at("by_model").([]any)) != 0 {
+		t.Errorf("%s", r.raw)
+	}
+	for _, query := range []string{"group_by=colour", "since=soon", "until=2026-13-01", "source=word"} {
 		k.want(422, k.do("GET", "/v1/usage?"+query, nil))
 	}
 }

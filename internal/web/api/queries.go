@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/url"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -57,32 +56,15 @@ func (s *Server) runSQL(ctx context.Context, in *sqlInput) (*output[analytics.Re
 }
 
 type usageInput struct {
-	GroupBy []string `query:"group_by" enum:"day,model,source,project,purpose" doc:"The sums to return: day, model, source; default: all three"`
-	Since   string   `query:"since" doc:"The first day, YYYY-MM-DD"`
-	Until   string   `query:"until" doc:"The last day, YYYY-MM-DD"`
-	Source  string   `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
-	Project string   `query:"project" doc:"Only sessions of this project: its folder"`
+	GroupBy []analytics.Dimension `query:"group_by" enum:"day,model,source,project,purpose" doc:"The sums to return; default: all. A sub-agent counts for the project of the session that started it"`
+	Since   string                `query:"since" doc:"The first day, YYYY-MM-DD"`
+	Until   string                `query:"until" doc:"The last day, YYYY-MM-DD"`
+	Source  string                `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
+	Project string                `query:"project" doc:"Only sessions of this project: its folder"`
 }
 
 func (s *Server) getUsage(ctx context.Context, in *usageInput) (*output[analytics.Stats], error) {
-	for _, group := range in.GroupBy {
-		if group == "project" || group == "purpose" {
-			return nil, session.Errorf(session.Invalid, "group_by=%s is not available: GET /v1/queries/cost-by-%s answers it", group, group).
-				At("group_by", "day, model and source are available")
-		}
-	}
-	stats, err := s.Reports.Stats(ctx, analytics.Filter{
+	return reply(s.Reports.Stats(ctx, analytics.Filter{
 		Since: in.Since, Until: in.Until, Source: session.Source(in.Source), Project: in.Project,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(in.GroupBy) > 0 {
-		for group, buckets := range map[string]*[]analytics.Bucket{"day": &stats.ByDay, "model": &stats.ByModel, "source": &stats.BySource} {
-			if !slices.Contains(in.GroupBy, group) {
-				*buckets = []analytics.Bucket{}
-			}
-		}
-	}
-	return reply(stats, nil)
+	}, in.GroupBy...))
 }

@@ -10,7 +10,7 @@ import (
 )
 
 type searchInput struct {
-	Query   string `query:"q" required:"true" doc:"Words to search for: word, \"as written\", begin* for beginnings, -word to exclude; and filters: role: origin: source: project: session: key: path: tool: (-role: to exclude) after: before:"`
+	Query   string `query:"q" required:"true" doc:"Words to search for: word, \"as written\", begin* for beginnings, -word to exclude; and filters: role: origin: source: project: session: key: path: tool: (-role: to exclude) after: before: (the first 32 words count)"`
 	Session string `query:"session" doc:"Only in this session"`
 	Key     string `query:"key" doc:"Only sessions of this routing key"`
 	Source  string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
@@ -38,7 +38,7 @@ type sessionHitView struct {
 }
 
 type searchView struct {
-	Hits      []hitView        `json:"hits,omitzero" doc:"The messages that were found"`
+	Hits      []hitView        `json:"hits,omitzero" doc:"The messages that were found; for a question (who, what, …?) also messages beside the best ones, which may have none of its words"`
 	Sessions  []sessionHitView `json:"sessions,omitzero" doc:"With group=session, instead of hits: the sessions that were found, best first"`
 	Missing   []search.Missing `json:"missing,omitempty" doc:"Words that no message has: what was found is without them"`
 	Elsewhere []string         `json:"elsewhere,omitempty" doc:"When the filters find nothing: filters that would find something"`

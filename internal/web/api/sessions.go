@@ -126,6 +126,7 @@ type listSessionsInput struct {
 	Kind      string `query:"parent_kind" enum:"fork,child" doc:"Only forks, or only children"`
 	Since     string `query:"since" doc:"Only sessions active at or after this time (RFC 3339) or day (YYYY-MM-DD)"`
 	Until     string `query:"until" doc:"Only sessions active before this time or day"`
+	Starred   bool   `query:"starred" doc:"Only starred sessions"`
 	Archived  bool   `query:"archived" doc:"List archived sessions instead"`
 	Trash     bool   `query:"trash" doc:"List the trash instead"`
 
@@ -138,7 +139,7 @@ const metadataPrefix = "metadata."
 func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
 	u := ctx.URL()
 	in.query = u.Query()
-	known := []string{"limit", "cursor", "order", "q", "source", "key", "model", "directory", "project", "parent_id", "parent_kind", "since", "until", "archived", "trash"}
+	known := []string{"limit", "cursor", "order", "q", "source", "key", "model", "directory", "project", "parent_id", "parent_kind", "since", "until", "starred", "archived", "trash"}
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(in.query)) {
 		if !slices.Contains(known, key) && (!strings.HasPrefix(key, metadataPrefix) || key == metadataPrefix) {
@@ -151,7 +152,7 @@ func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
 func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[session.Session], error) {
 	filter := store.Filter{
 		Query: in.Query, Source: session.Source(in.Source), Model: in.Model, Directory: in.Directory,
-		Project: in.Project, ParentID: session.ID(in.ParentID), ParentKind: in.Kind, Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
+		Project: in.Project, ParentID: session.ID(in.ParentID), ParentKind: in.Kind, Starred: in.Starred, Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
 	}
 	for key, values := range in.query {
 		if path, ok := strings.CutPrefix(key, metadataPrefix); ok {
@@ -219,6 +220,7 @@ type sessionPatchBody struct {
 	Model    change[name]     `json:"model,omitempty" doc:"The model's id; null removes it"`
 	Window   change[int64]    `json:"window,omitempty" doc:"The model's window, in tokens; null: the catalogue's"`
 	Archived change[bool]     `json:"archived,omitempty" doc:"true: hide it from lists; false: list it again"`
+	Starred  change[bool]     `json:"starred,omitempty" doc:"true: star it, so that people find it again; false: remove the star"`
 }
 
 type patchSessionInput struct {
@@ -268,6 +270,9 @@ func (b *sessionPatchBody) onto(now session.Session) (store.SessionPatch, error)
 	}
 	if b.Archived.given {
 		p.Archived = &b.Archived.value
+	}
+	if b.Starred.given {
+		p.Starred = &b.Starred.value
 	}
 	if b.Window.given {
 		var window *int64

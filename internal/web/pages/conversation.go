@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"html/template"
 	"net/http"
@@ -21,6 +22,7 @@ const (
 	mostPrompts = 300  // in the rail
 	railReach   = 5000 // messages before and after the shown ones whose prompts are in the rail
 	mostLinks   = 1000
+	mostFamily  = 50 // sessions that are named above a conversation
 	promptWidth = 90 // columns
 )
 
@@ -30,18 +32,23 @@ type talk struct {
 	Facts    []string
 	Prompts  []prompt
 	Family   []relative
+	Branch   string // the end of the branch that is shown; "": the current one
 	Pieces   template.HTML
 	Earlier  string // addresses of what comes before and after; "": nothing does
 	Later    string
 	Newest   string
 	Total    int64
 	From, To int64  // positions on the path, counted from 1
-	Next     int64  // the position behind the last one
+	Next     int64  // the position from which what arrives is shown
+	Again    string // anchor of the first message whose pieces that replaces; "": none
+	Live     bool
 	Model    *seen  // what the model sees; nil: everything is shown
 	All      string // addresses of the two views
 	Seen     string
 	Resume   string
 	Said     string // what an action did
+
+	own int64 // messages on the path that are the session's own
 }
 
 type prompt struct {
@@ -50,10 +57,10 @@ type prompt struct {
 	At   string
 }
 
-// relative is a session that this one comes from, or that came from it.
-type relative struct{ Word, ID, Title string }
+// relative is a session that this one comes from, or that came from it, or a message of another branch.
+type relative struct{ Word, Address, Title string }
 
-// place is a range of the path to the head, with the position of its first message.
+// place is a range of the path, with the position of its first message.
 type place struct {
 	store.Span
 	at int64
@@ -65,48 +72,67 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t := talk{Session: &sess, Said: q.Get("said")}
-	path, err := p.pathOf(ctx, &sess, &t)
+	t := talk{Session: &sess}
+	path, err := p.pathOf(ctx, &sess, &t, q.Get("branch"))
 	if err != nil {
 		return err
 	}
-	if q.Get("view") == "model" {
+	if q.Get("view") == "model" && t.Branch == "" {
 		if t.Model, err = p.seenBy(ctx, &sess, q.Get("plan") != ""); err != nil {
 			return err
 		}
 	}
-	from, err := p.begin(ctx, q, &t, path)
+	from, branch, err := p.begin(ctx, q, &t, path)
 	if err != nil {
 		return err
 	}
+	base := "/s/" + string(sess.ID)
+	if branch != "" {
+		http.Redirect(w, r, address(base, q, "branch", branch, "view", ""), http.StatusSeeOther)
+		return nil
+	}
 	t.From, t.To = from, min(from+windowSize-1, t.Total)
 	t.Next = max(t.To, t.From-1) + 1
-	if err := p.renderPieces(ctx, &sess, &t, path, r); err != nil {
-		return err
-	}
-	base := "/s/" + string(sess.ID)
-	t.All, t.Seen = address(base, nil), base+"?view=model"
+	t.All, t.Seen = address(base, url.Values{}, "branch", t.Branch), base+"?view=model"
 	if t.From > 1 {
-		t.Earlier = address(base, q, "from", strconv.FormatInt(max(1, t.From-windowSize), 10), "at", "", "said", "")
+		t.Earlier = address(base, q, "from", strconv.FormatInt(max(1, t.From-windowSize), 10), "at", "")
 	}
 	if t.To < t.Total {
-		t.Later = address(base, q, "from", strconv.FormatInt(t.To+1, 10), "at", "", "said", "")
-		t.Newest = address(base, q, "from", strconv.FormatInt(max(1, t.Total-beforeAsked), 10), "at", "", "said", "")
+		t.Later = address(base, q, "from", strconv.FormatInt(t.To+1, 10), "at", "")
+		t.Newest = address(base, q, "from", strconv.FormatInt(max(1, t.Total-beforeAsked), 10), "at", "")
+	}
+	t.Live = t.Later == "" && t.Branch == ""
+	if err := p.renderPieces(ctx, &sess, &t, path, r); err != nil {
+		return err
 	}
 	if !isFragment(r) {
 		if err := p.describe(ctx, &sess, &t, path); err != nil {
 			return err
 		}
+		t.Said = takeSaid(w, r, sess.ID)
 	}
 	return p.show(w, r, "conversation", frame{Title: titleOf(&sess), Body: t})
 }
 
-// pathOf returns the ranges of the path to the head, oldest first, and counts their messages.
-func (p *Pages) pathOf(ctx context.Context, sess *session.Session, t *talk) ([]place, error) {
-	if sess.HeadID == nil {
+// pathOf returns the ranges of the path to the head, or to the end of another branch, oldest first, and counts their
+// messages. Codes: Invalid, NotFound.
+func (p *Pages) pathOf(ctx context.Context, sess *session.Session, t *talk, branch string) ([]place, error) {
+	head := sess.HeadID
+	if branch != "" {
+		ref, err := refIn(sess.ID, branch)
+		if err != nil {
+			return nil, err
+		}
+		end, err := p.Store.TreeMessage(ctx, sess.ID, ref)
+		if err != nil {
+			return nil, err
+		}
+		head, t.Branch = &end.RowID, ref.String()
+	}
+	if head == nil {
 		return nil, nil
 	}
-	spans, err := p.Store.Spans(ctx, *sess.HeadID)
+	spans, err := p.Store.Spans(ctx, *head)
 	if err != nil {
 		return nil, err
 	}
@@ -114,40 +140,49 @@ func (p *Pages) pathOf(ctx context.Context, sess *session.Session, t *talk) ([]p
 	for _, s := range slices.Backward(spans) {
 		path = append(path, place{s, t.Total + 1})
 		t.Total += s.To - s.From + 1
+		if s.Session == sess.ID {
+			t.own += s.To - s.From + 1
+		}
 	}
 	return path, nil
 }
 
-// begin returns the position from which messages are shown. Codes: Invalid.
-func (p *Pages) begin(ctx context.Context, q url.Values, t *talk, path []place) (int64, error) {
+// begin returns the position from which messages are shown. If the address asks for a message of another branch, it
+// returns the end of that branch instead. Codes: Invalid, NotFound.
+func (p *Pages) begin(ctx context.Context, q url.Values, t *talk, path []place) (from int64, branch string, err error) {
 	if from := q.Get("from"); from != "" {
 		n, err := strconv.ParseInt(from, 10, 64)
 		if err != nil || n < 1 {
-			return 0, session.Errorf(session.Invalid, "from=%.40s is not a position in the conversation: it is counted from 1", from)
+			return 0, "", session.Errorf(session.Invalid, "from=%.40s is not a position in the conversation: it is counted from 1", from)
 		}
-		return n, nil // behind the end there is nothing yet
+		return n, "", nil // behind the end there is nothing yet
 	}
 	asked := session.MessageRef{}
 	if at := q.Get("at"); at != "" {
-		var err error
 		if asked, err = refIn(t.ID, at); err != nil {
-			return 0, err
+			return 0, "", err
 		}
 	} else if t.Model != nil {
 		asked = t.Model.firstKept
 	}
 	if asked.Seq == 0 {
-		return 1, nil
+		return 1, "", nil
 	}
+	if at := positionOf(path, asked); at > 0 {
+		return max(1, at-beforeAsked), "", nil
+	}
+	branch, err = p.endOfBranch(ctx, t, asked)
+	return 0, branch, err
+}
+
+// positionOf returns the position of a message on a path, 0 if it is not on it.
+func positionOf(path []place, ref session.MessageRef) int64 {
 	for _, s := range path {
-		if asked.Session == s.Session && s.From <= asked.Seq && asked.Seq <= s.To {
-			return max(1, s.at+asked.Seq-s.From-beforeAsked), nil
+		if ref.Session == s.Session && s.From <= ref.Seq && ref.Seq <= s.To {
+			return s.at + ref.Seq - s.From
 		}
 	}
-	if _, err := p.Store.TreeMessage(ctx, t.ID, asked); err != nil {
-		return 0, err
-	}
-	return 0, session.Errorf(session.NotFound, "message %s lies on another branch of %s: `sessiond show %s --tree` draws them", asked, t.ID, t.ID)
+	return 0
 }
 
 // refIn parses a message's name: 27 is one of the session, 20260112_001.27 of any. Codes: Invalid.
@@ -168,18 +203,18 @@ func (p *Pages) renderPieces(ctx context.Context, sess *session.Session, t *talk
 	if err != nil {
 		return err
 	}
-	inWindow := map[int64]bool{} // rows
 	var b bytes.Buffer
 	pieces := transcript.NewPieces(&b, p.Zone)
 	pieces.Own, pieces.Sessions = sess.ID, "/s/"
 	form := p.Guard.FormToken(r)
-	pieces.Cut = func(c *session.Compaction) template.HTML { return p.offers(sess, c, form) }
-	var items transcript.Writer = transcript.Mention(pieces, links)
-	if t.Model != nil {
-		pieces.Mark = p.mark(t.Model, sess.ID, form)
-		items = &interleaved{Writer: items, pieces: pieces, seen: t.Model}
+	hides := firstHidden(compactions, path)
+	pieces.Cut = func(c *session.Compaction) template.HTML { return p.offers(sess, c, form, hides[c.RowID]) }
+	mentions := transcript.Mention(pieces, links)
+	if err := p.mentionBranches(ctx, mentions, t, path); err != nil {
+		return err
 	}
 	var msgs []session.Message
+	inWindow := map[int64]bool{} // rows
 	for _, s := range spansIn(path, t.From, t.To) {
 		if err := p.Store.EachInRange(ctx, s.Session, s.From, s.To, func(m *session.Message) error {
 			msgs = append(msgs, *m)
@@ -188,6 +223,17 @@ func (p *Pages) renderPieces(ctx context.Context, sess *session.Session, t *talk
 		}); err != nil {
 			return err
 		}
+	}
+	if at := unsettled(msgs); t.Live && at < len(msgs) {
+		t.Next, t.Again = t.From+int64(at), anchorIn(sess.ID, msgs[at].ID)
+	}
+	var items transcript.Writer = mentions
+	if t.Model != nil {
+		if err := p.readPins(ctx, t.Model, sess.ID, msgs); err != nil {
+			return err
+		}
+		pieces.Mark = p.mark(t.Model, sess.ID, form)
+		items = &interleaved{Writer: items, pieces: pieces, seen: t.Model}
 	}
 	compactions = slices.DeleteFunc(compactions, func(c session.Compaction) bool { return c.ThroughID == nil || !inWindow[*c.ThroughID] })
 	stream := transcript.NewStream(*sess, compactions, items.Item)
@@ -209,23 +255,65 @@ func (p *Pages) renderPieces(ctx context.Context, sess *session.Session, t *talk
 	return nil
 }
 
-// describe fills what stands around the messages.
+// unsettled returns the index of the first message whose pieces a later message can change: calls at the end get
+// results, and share a line with the calls that follow them.
+func unsettled(msgs []session.Message) int {
+	at := len(msgs)
+	for i := len(msgs) - 1; i >= 0; i-- {
+		m := &msgs[i]
+		switch {
+		case m.Role == session.Tool: // shown with its call
+		case !m.Display:
+			at = i
+		case len(m.Calls()) > 0 && m.Text() == "":
+			at = i
+		case len(m.Calls()) > 0:
+			return i
+		default:
+			return at
+		}
+	}
+	return at
+}
+
+// firstHidden returns for each compaction the position of the first message that it newly hides.
+func firstHidden(compactions []session.Compaction, path []place) map[int64]int64 {
+	through, first := map[int64]int64{}, map[int64]int64{}
+	for i := range compactions {
+		if c := &compactions[i]; c.Through != nil {
+			through[c.RowID] = positionOf(path, *c.Through)
+		}
+	}
+	for i := range compactions {
+		c := &compactions[i]
+		first[c.RowID] = 1
+		if c.PreviousID != nil {
+			first[c.RowID] = through[*c.PreviousID] + 1
+		}
+	}
+	return first
+}
+
+// describe fills what is around the messages.
 func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, path []place) error {
-	heading := transcript.HeadingOf(sess, t.Total, p.Zone)
-	t.Facts = heading.Facts
+	t.Facts = transcript.HeadingOf(sess, t.own, p.Zone).Facts
+	t.Resume = "sessiond resume " + string(sess.ID)
 	if err := p.fillRail(ctx, sess, t, path); err != nil {
 		return err
 	}
 	if own, err := p.Store.Link(ctx, *sess); err != nil {
 		return err
 	} else if own != nil {
-		word := "started by"
+		word, to := "started by", "/s/"+string(own.Parent)
 		if own.Kind == session.ParentFork {
 			word = "forked from"
 		}
-		t.Family = append(t.Family, relative{word, string(own.Parent), ""})
+		if own.Message != nil {
+			to = messageAddress(own.Parent, *own.Message)
+		}
+		t.Family = append(t.Family, relative{word, to, string(own.Parent)})
 	}
-	links, err := p.Store.Hanging(ctx, sess.ID, 50)
+	links, err := p.Store.Hanging(ctx, sess.ID, mostFamily)
 	if err != nil {
 		return err
 	}
@@ -234,9 +322,28 @@ func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, pa
 		if l.Kind == session.ParentChild {
 			word = "started"
 		}
-		t.Family = append(t.Family, relative{word, string(l.Session), transcript.OneLine(l.Title, promptWidth)})
+		t.Family = append(t.Family, relative{word, "/s/" + string(l.Session), cmp.Or(transcript.OneLine(l.Title, promptWidth), string(l.Session))})
 	}
-	t.Resume = "sessiond resume " + string(sess.ID)
+	return p.addGenerations(ctx, sess, t)
+}
+
+// addGenerations adds the sessions before and after this one at its routing key.
+func (p *Pages) addGenerations(ctx context.Context, sess *session.Session, t *talk) error {
+	if sess.Key == "" {
+		return nil
+	}
+	for _, side := range []struct {
+		word      string
+		ascending bool
+	}{{"the session before", false}, {"the session after", true}} {
+		_, next, _, err := p.Store.Generations(ctx, sess.Key, store.Page{Limit: 1, Cursor: store.CursorAfter(sess), Ascending: side.ascending})
+		if err != nil {
+			return err
+		}
+		for i := range next {
+			t.Family = append(t.Family, relative{side.word, "/s/" + string(next[i].ID), titleOf(&next[i])})
+		}
+	}
 	return nil
 }
 
@@ -258,7 +365,7 @@ func (p *Pages) fillRail(ctx context.Context, sess *session.Session, t *talk, pa
 	}
 	for i := range prompts {
 		m := &prompts[i]
-		t.Prompts = append(t.Prompts, prompt{earlier + skip + i + 1, transcript.OneLine(m.Text(), promptWidth), messageAddress(sess.ID, m.ID)})
+		t.Prompts = append(t.Prompts, prompt{earlier + skip + i + 1, cmp.Or(transcript.OneLine(m.Text(), promptWidth), "(no text)"), messageAddress(sess.ID, m.ID)})
 	}
 	return nil
 }
@@ -273,18 +380,15 @@ func spansIn(path []place, from, to int64) (spans []store.Span) {
 	return spans
 }
 
-// offers is what can be done with a compaction.
-func (p *Pages) offers(sess *session.Session, c *session.Compaction, form string) template.HTML {
+// offers is what can be done with a compaction that hides messages from a position on.
+func (p *Pages) offers(sess *session.Session, c *session.Compaction, form string, hides int64) template.HTML {
 	data := map[string]any{"Session": sess.ID, "ID": c.RowID, "Form": form, "Before": c.TokensBefore, "After": c.TokensAfter}
-	switch {
-	case c.SessionID != sess.ID:
-		return ""
-	case sess.CompactionID != nil && *sess.CompactionID == c.RowID:
-		data["Undo"] = true
-	case c.Undone:
-		data["Redo"] = true
-	default:
-		return ""
+	if c.MessageCount > 0 && c.Strategy != session.StrategyPrune {
+		data["Hides"] = hides
+	}
+	if c.SessionID == sess.ID {
+		data["Undo"] = sess.CompactionID != nil && *sess.CompactionID == c.RowID
+		data["Redo"] = c.Undone
 	}
 	var b strings.Builder
 	if err := p.templates.ExecuteTemplate(&b, "offers", data); err != nil {

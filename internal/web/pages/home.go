@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,11 +30,14 @@ type homePage struct {
 	Query  string
 	Empty  bool // nothing is stored yet
 	Search bool
-	All    string // address that also lists sub-agents and automated sessions; "": they are listed
+	Offers []offer
 }
 
 // chip is a filter that is on, and the address without it.
 type chip struct{ Name, Value, Without string }
+
+// offer is a filter that is not on.
+type offer struct{ Name, Address string }
 
 type day struct {
 	Name string
@@ -63,27 +67,46 @@ type passage struct {
 	Snippet template.HTML
 }
 
-// filters of the list, as they stand in the address.
-var homeFilters = []string{"project", "source", "model", "since", "parent", "archived"}
+// Filters of the list, and of a search, as they are in the address.
+var (
+	homeFilters   = []string{"project", "source", "model", "since", "parent", "archived", "all"}
+	searchFilters = []string{"project", "source", "since"}
+)
 
 func (p *Pages) home(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	page := homePage{Query: strings.TrimSpace(q.Get("q")), Chips: chips(q)}
-	var err error
+	page := homePage{Query: strings.TrimSpace(q.Get("q")), Chips: chips(q, homeFilters)}
+	since, err := p.since(q)
+	if err != nil {
+		return err
+	}
 	if page.Query != "" {
-		page.Search = true
-		err = p.search(r.Context(), &page, q)
+		page.Search, page.Chips = true, chips(q, searchFilters)
+		err = p.search(r.Context(), &page, q, since)
 	} else {
-		err = p.list(r.Context(), &page, q)
+		err = p.list(r.Context(), &page, q, since)
 	}
 	if err != nil {
 		return err
 	}
-	return p.show(w, r, "home", frame{Title: "Sessions", Place: "sessions", Query: page.Query, Body: page})
+	return p.show(w, r, "home", frame{Title: "Sessions", Place: "sessions", Query: page.Query, Keep: chips(q, searchFilters), Body: page})
 }
 
-func chips(q url.Values) (out []chip) {
-	for _, name := range homeFilters {
+// since parses the filter since, nil if there is none. Codes: Invalid.
+func (p *Pages) since(q url.Values) (*session.Time, error) {
+	since := q.Get("since")
+	if since == "" {
+		return nil, nil
+	}
+	at, ok := session.ParseMoment(since, p.Now().In(p.Zone))
+	if !ok {
+		return nil, session.Errorf(session.Invalid, "since=%.40s is not a time: write a day (2026-02-11) or an age (7d)", since)
+	}
+	return &at, nil
+}
+
+func chips(q url.Values, filters []string) (out []chip) {
+	for _, name := range filters {
 		if value := q.Get(name); value != "" {
 			out = append(out, chip{name, value, address("/", q, name, "", "cursor", "")})
 		}
@@ -108,20 +131,16 @@ func address(path string, q url.Values, changes ...string) string {
 	return path + "?" + with.Encode()
 }
 
-func (p *Pages) list(ctx context.Context, page *homePage, q url.Values) error {
+func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *session.Time) error {
 	filter := store.Filter{
 		Project: q.Get("project"), Source: session.Source(q.Get("source")), Model: q.Get("model"), ParentID: session.ID(q.Get("parent")),
-		Archived: q.Get("archived") != "", People: q.Get("all") == "" && q.Get("parent") == "",
+		Archived: q.Get("archived") != "", People: q.Get("all") == "" && q.Get("parent") == "", Since: since,
 	}
-	if since := q.Get("since"); since != "" {
-		at, ok := session.ParseMoment(since, p.Now().In(p.Zone))
-		if !ok {
-			return session.Errorf(session.Invalid, "since=%s is not a time: write a day (2026-02-11) or an age (7d)", since)
-		}
-		filter.Since = &at
+	if since == nil {
+		page.Offers = append(page.Offers, offer{"last 7 days", address("/", q, "since", "7d", "cursor", "")})
 	}
 	if filter.People {
-		page.All = address("/", q, "all", "1", "cursor", "")
+		page.Offers = append(page.Offers, offer{"with sub-agents and automated sessions", address("/", q, "all", "1", "cursor", "")})
 	}
 	sessions, next, err := p.Store.Sessions(ctx, filter, store.Page{Limit: homeRows, Cursor: q.Get("cursor")})
 	if err != nil {
@@ -140,7 +159,7 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values) error {
 	}
 	for i := range sessions {
 		s := &sessions[i]
-		r := row{Session: s, Children: children[s.ID], Cost: transcript.Money(s.CostNanoUSD, s.UnpricedCalls), Project: folderOf(s.Project), Below: address("/", url.Values{}, "parent", string(s.ID))}
+		r := row{Session: s, Children: children[s.ID], Cost: transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls), Project: folderOf(s.Project), Below: address("/", url.Values{}, "parent", string(s.ID))}
 		r.InProject, r.FromSource = address("/", q, "project", s.Project, "cursor", ""), address("/", q, "source", string(s.Source), "cursor", "")
 		if window := p.window(s); window > 0 && s.ContextTokens > 0 {
 			r.Context = transcript.Percent(s.ContextTokens, window)
@@ -184,10 +203,10 @@ func (p *Pages) dayName(at time.Time) string {
 	return at.Format("2 January 2006")
 }
 
-func (p *Pages) search(ctx context.Context, page *homePage, q url.Values) error {
+func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since *session.Time) error {
 	found, err := p.Search.Search(ctx, search.Query{
 		Text: page.Query, Group: search.GroupSession, Limit: homeHits, Now: p.Now().In(p.Zone),
-		Project: q.Get("project"), Source: session.Source(q.Get("source")),
+		Project: q.Get("project"), Source: session.Source(q.Get("source")), Since: since,
 	})
 	if err != nil {
 		return err
@@ -220,11 +239,15 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values) error 
 
 // messageAddress is the address of a message in a session's conversation.
 func messageAddress(in session.ID, ref session.MessageRef) string {
-	anchor := ref.String()
+	return "/s/" + string(in) + "?at=" + ref.String() + "#" + anchorIn(in, ref)
+}
+
+// anchorIn is the name of a message's place in a session's conversation.
+func anchorIn(in session.ID, ref session.MessageRef) string {
 	if ref.Session == in {
-		anchor = "m" + anchor[strings.LastIndexByte(anchor, '.')+1:]
+		return "m" + strconv.FormatInt(ref.Seq, 10)
 	}
-	return "/s/" + string(in) + "?at=" + ref.String() + "#" + anchor
+	return ref.String()
 }
 
 // marked returns a snippet with the words that were found in <mark>.

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
@@ -72,12 +74,14 @@ func New(cfg Config) *Pages {
 	p := &Pages{Config: cfg, mux: http.NewServeMux(), static: map[string]asset{}}
 	p.loadStatic()
 	p.templates = template.Must(template.New("").Funcs(template.FuncMap{
-		"static": func(name string) string { return p.static[name].address },
-		"count":  transcript.Count,
-		"ago":    func(t session.Time) string { return transcript.Ago(t.Time, p.Now().In(p.Zone)) },
-		"stamp":  func(t session.Time) string { return t.In(p.Zone).Format(time.RFC3339) },
-		"title":  titleOf,
-		"folder": folderOf,
+		"static":   func(name string) string { return p.static[name].address },
+		"count":    transcript.Count,
+		"ago":      func(t session.Time) string { return transcript.Ago(t.Time, p.Now().In(p.Zone)) },
+		"stamp":    func(t session.Time) string { return t.In(p.Zone).Format(time.RFC3339) },
+		"title":    titleOf,
+		"sentence": sentence,
+		"hint":     hintOf,
+		"folder":   folderOf,
 	}).ParseFS(files, "templates/*.html"))
 	for _, route := range []struct {
 		pattern string
@@ -147,6 +151,7 @@ type frame struct {
 	Place    string // of the navigation: sessions, usage
 	Form     string // token of the page's forms
 	Query    string // in the search line
+	Keep     []chip // filters that a search keeps
 	LoggedIn bool
 	Body     any
 }
@@ -203,6 +208,9 @@ func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, because error) {
 		problem.Write(w)
 		return
 	}
+	if problem.Code == session.Unauthorized && r.Method == http.MethodPost {
+		problem.Detail = "you are no longer logged in, and nothing was done: `sessiond open` logs you in again"
+	}
 	var b bytes.Buffer
 	if err := p.page(&b, "error", frame{Title: problem.Title, Body: problem}); err != nil {
 		http.Error(w, problem.Detail, problem.Status)
@@ -258,3 +266,32 @@ func titleOf(s *session.Session) string {
 }
 
 func folderOf(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
+
+// sentence writes an error as a sentence. A name that it begins with stays as it is.
+func sentence(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	if r, size := utf8.DecodeRuneInString(text); strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLower(r) }) < 0 {
+		text = string(unicode.ToUpper(r)) + text[size:]
+	}
+	if text != "" && !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}
+
+// hintOf says what to do about an error whose text names nothing to do.
+func hintOf(code session.Code) string {
+	switch code {
+	case session.Unauthorized:
+		return "You can also log in with the token that `sessiond token` prints."
+	case session.NotFound:
+		return "It may have been purged, or the address is not complete. The search finds sessions by their words."
+	case session.Invalid:
+		return "Go back and correct the address or the search."
+	case session.Busy, session.Unavailable:
+		return "Reload the page in a moment."
+	case session.Conflict, session.PreconditionFailed:
+		return "Something changed meanwhile: go back and reload the page."
+	}
+	return ""
+}

@@ -250,6 +250,9 @@ func TestLinksOpenOnce(t *testing.T) {
 	if status, _, body := k.do("GET", link, nil); status != 401 || !strings.Contains(body, "used up or older than a minute") {
 		t.Errorf("the second time: %d %s", status, body)
 	}
+	if status, _, body := k.do("POST", "/s/20260211_001/pin", url.Values{"message": {"1"}}); status != 401 || !strings.Contains(body, "You are no longer logged in, and nothing was done") || !strings.Contains(body, `<a href="/login">`) {
+		t.Errorf("a form after the login: %d %s", status, body)
+	}
 	if status, _, _ := k.do("POST", "/open", nil); status != 401 {
 		t.Errorf("a link for whoever asks: %d", status)
 	}
@@ -266,7 +269,10 @@ func TestHome(t *testing.T) {
 	k.session(store.NewSession{Title: "A nightly run", Kind: "cron"}, "run")
 	home := has(t, k.open("/"), "Today", "Sunday, 8 February", "Boats &lt;script&gt;", "+1", "Kites in the wind", "/?project=%2Fhome%2Fme%2Fboats")
 	hasNot(t, home, "A helper of boats", "A nightly run", "<script>alert")
-	has(t, k.open("/?all=1"), "A helper of boats", "A nightly run")
+	has(t, home, `<a class="offer" href="/?all=1">with sub-agents and automated sessions</a>`)
+	has(t, k.open("/?all=1"), "A helper of boats", "A nightly run", "all: 1")
+	has(t, k.open("/?q=harbour&project=/home/me/boats&since=7d"), `name="project" value="/home/me/boats"`, "project: /home/me/boats", "since: 7d", "<mark>harbour</mark>")
+	hasNot(t, k.open("/?q=harbour&project=/home/me/kites"), "<mark>harbour</mark>")
 	has(t, k.open("/?parent="+string(boats)), string(child))
 	kites := has(t, k.open("/?project=/home/me/kites"), "Kites", "project: /home/me/kites")
 	hasNot(t, kites, "Boats")
@@ -281,7 +287,7 @@ func TestHome(t *testing.T) {
 		t.Errorf("the piece is %s", piece)
 	}
 	for path, want := range map[string]int{"/?cursor=broken": 422, "/?since=sideways": 422, "/?q=%22": 422, "/s/20010101_001": 404, "/s/nonsense": 404, "/static/none.js": 404} {
-		if status, _, body := k.do("GET", path, nil); status != want || !strings.Contains(body, "<h1>") || !strings.Contains(body, "All sessions") {
+		if status, _, body := k.do("GET", path, nil); status != want || !strings.Contains(body, "<h1>") || !strings.Contains(body, "All sessions") || !strings.Contains(body, `<p class="note">`) {
 			t.Errorf("%s: %d %.300s", path, status, body)
 		}
 	}
@@ -321,7 +327,7 @@ func TestConversation(t *testing.T) {
 	if piece := k.open(base + "?from=201"); strings.Contains(piece, "<article") {
 		t.Errorf("behind the end stands something: %s", piece)
 	}
-	seen := has(t, k.open(base+"?view=model"), "What the model sees", "summary ", "kept ", "free ", "not seen", `class="given"`)
+	seen := has(t, k.open(base+"?view=model"), "What the model sees", "summary ", "kept ", "free ", "not seen by the model", `class="given"`, ">pin · ")
 	if strings.Count(seen, "gone") < 10 {
 		t.Error("nothing is greyed out")
 	}
@@ -333,7 +339,7 @@ func TestConversation(t *testing.T) {
 		t.Fatal("nothing was compacted")
 	}
 	through := testkit.Must(k.store.Compactions(t.Context(), id))(t)[0].Through
-	has(t, k.open(base+"?at="+through.String()), `class="cut"`, "what the model got instead", "Undo")
+	has(t, k.open(base+"?at="+through.String()), `class="cut"`, "what the model got", "Undo", `<a href="`+base+`?from=1">read them</a>`)
 	_, undone := k.post(base+"/undo", url.Values{"compaction": {fmt.Sprint(*sess.CompactionID)}})
 	has(t, undone, "is undone: the context has about")
 	has(t, k.open(base+"?at="+through.String()), "Redo")
@@ -342,7 +348,11 @@ func TestConversation(t *testing.T) {
 		t.Errorf("an unknown compaction: %d %s", status, body)
 	}
 	_, pinned := k.post(base+"/pin", url.Values{"message": {"3"}})
-	has(t, pinned, ".3 is pinned")
+	has(t, pinned, ".3 is pinned", "pinned <button")
+	hasNot(t, k.open(base+"?view=model&at=3&said=hello"), "is pinned", `class="said"`)
+	_, unpinned := k.post(base+"/unpin", url.Values{"message": {"3"}})
+	has(t, unpinned, "is no longer pinned")
+	hasNot(t, k.open(base+"?view=model&at=3"), "pinned <button")
 	for path, want := range map[string]int{"?at=9999": 404, "?at=x": 422, "?from=0": 422} {
 		if status, _, body := k.do("GET", base+path, nil); status != want {
 			t.Errorf("%s: %d %s", path, status, body)
@@ -357,10 +367,70 @@ func TestForksAndChildrenAreLinked(t *testing.T) {
 	fork := testkit.Must(k.store.Fork(t.Context(), store.Fork{Session: id}))(t).ID
 	k.say(fork, "Now in the fork")
 	has(t, k.open("/s/"+string(id)), `forked here: <a href="/s/`+string(fork)+`">`)
-	page := has(t, k.open("/s/"+string(fork)), `forked from <a href="/s/`+string(id)+`">`, "Question 1", "Now in the fork", `id="m1"`)
+	page := has(t, k.open("/s/"+string(fork)), `forked from <a href="/s/`+string(id)+`?at=`+string(id)+`.6#m6">`, "Question 1", "Now in the fork", `id="m1"`)
 	if strings.Count(page, `id="m1"`) != 1 {
 		t.Error("two messages have one anchor")
 	}
+}
+
+func TestBranchesAreLinked(t *testing.T) {
+	k := newKit(t)
+	k.login()
+	id := k.session(store.NewSession{Title: "Harbour"}, talkOf(3)...)
+	base, ref := "/s/"+string(id), string(id)+"."
+	testkit.Must(k.store.MoveHead(t.Context(), store.HeadMove{Session: id, To: &session.MessageRef{Session: id, Seq: 2}}))(t)
+	k.say(id, "Another question", "Another answer")
+	page := has(t, k.open(base), "Question 1", "Another answer", `another branch: <a href="`+base+`?at=`+ref+`3#m3">`+ref+`3</a>, user Question 2 about`)
+	hasNot(t, page, "Answer 3")
+	status, to, _ := k.do("GET", base+"?at="+ref+"3", nil)
+	if want := base + "?at=" + ref + "3&branch=" + ref + "6"; status != 303 || to != want {
+		t.Errorf("a message of another branch: %d %s, want %s", status, to, want)
+	}
+	branch := has(t, k.open(to), "Answer 3", "Another branch, to "+ref+"6", `<a href="`+base+`">show the current one</a>`, ref+`7</a>, user Another question`)
+	hasNot(t, branch, "data-live", "Another answer", "What the model sees")
+	has(t, k.open(base+"?branch=4"), "Answer 2")
+	for path, want := range map[string]int{"?branch=99": 404, "?branch=x": 422} {
+		if status, _, body := k.do("GET", base+path, nil); status != want {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+}
+
+func TestSessionsOfAKeyAreLinked(t *testing.T) {
+	k := newKit(t)
+	k.login()
+	first := k.session(store.NewSession{Title: "Monday", Key: "chat:1"}, "hello")
+	second := k.session(store.NewSession{Title: "Tuesday", Key: "chat:1", Generation: 1}, "hello again")
+	has(t, k.open("/s/"+string(first)), `the session after <a href="/s/`+string(second)+`">Tuesday</a>`)
+	has(t, k.open("/s/"+string(second)), `the session before <a href="/s/`+string(first)+`">Monday</a>`)
+}
+
+// What arrives replaces the end that it changes: a call gets its result, and shares a line with the next call.
+func TestEndIsShownAgainWhereItChanges(t *testing.T) {
+	k := newKit(t)
+	k.login()
+	id := k.session(store.NewSession{Title: "Harbour"}, talkOf(2)...)
+	base := "/s/" + string(id)
+	has(t, k.open(base), `data-next="5" data-again="" data-live`)
+	call := func(n string) {
+		testkit.Must(k.store.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{
+			{Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, InContext: true, Display: true, Finish: session.FinishToolCalls, Parts: []session.Part{{Kind: session.PartToolCall, ToolName: "bash", CallID: n, Arguments: `{"command": "sound ` + n + `"}`}}},
+		}}))(t)
+	}
+	result := func(n string) {
+		testkit.Must(k.store.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{
+			{Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, InContext: true, Display: true, Parts: []session.Part{{Kind: session.PartToolResult, CallID: n, Text: "depth " + n}}},
+		}}))(t)
+	}
+	call("one")
+	has(t, k.open(base), `data-next="5" data-again="m5"`, "→ no result")
+	result("one")
+	hasNot(t, has(t, k.open(base+"?from=5"), `data-next="5" data-again="m5"`, `id="m5"`, "→ depth one"), "no result", "its call is not here", `id="m4"`)
+	call("two")
+	has(t, k.open(base+"?from=5"), `data-next="5" data-again="m5"`, "2 calls", "→ depth one", "→ no result")
+	result("two")
+	k.say(id, "Thank you")
+	has(t, k.open(base+"?from=5"), `data-next="10" data-again=""`, "2 calls", "→ depth two", "Thank you")
 }
 
 // hostile are texts that try to leave their place.
@@ -413,7 +483,13 @@ func TestUsageIsWhatStatsSays(t *testing.T) {
 	cost := int64(1_250_000_000)
 	id := k.session(store.NewSession{Title: "Boats", Project: "/home/me/boats"})
 	testkit.Must(k.store.AddCall(t.Context(), session.Call{SessionID: id, Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: 4321, OutputTokens: 99, CostNanoUSD: &cost, PriceSource: "reported"}))(t)
-	has(t, k.open("/usage"), "$1.25", "4,321", "boats", "2026-02-11", `<rect x="0"`)
+	child := k.session(store.NewSession{Project: "/home/me/elsewhere", ParentID: id, Kind: session.KindSubagent})
+	testkit.Must(k.store.AddCall(t.Context(), session.Call{SessionID: child, Model: "n", InputTokens: 1_000}))(t)
+	page := k.open("/usage")
+	has(t, page, "$1.25 &#43; 1 call without a price", "5,321", "$1.25&#43;", "boats", "2026-02-11", `<rect x="0"`)
+	if strings.Contains(page, "elsewhere") {
+		t.Error("a sub-agent counts for its own project")
+	}
 	has(t, k.open("/usage?since=2027-01-01"), "Usage")
 	if status, _, _ := k.do("GET", "/usage?since=never", nil); status != 422 {
 		t.Errorf("since=never: %d", status)

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,7 @@ type seen struct {
 	kept      map[session.MessageRef]bool
 	before    map[session.MessageRef][]given // what stands before a kept message
 	atEnd     []given
+	pinned    map[session.MessageRef]bool // of the messages that are shown
 }
 
 // share is a kind of content in the context, as a part of the bar.
@@ -95,8 +97,13 @@ func (p *Pages) seenBy(ctx context.Context, sess *session.Session, plan bool) (*
 	return s, nil
 }
 
+// fillBar fills the bar. The provider may count more than the items have: its programs add what is not stored.
 func (s *seen) fillBar(sums map[string]int64) {
-	window, x := max(s.Tokens.Window, s.Tokens.Total, 1), 0.0
+	counted := int64(0)
+	for _, tokens := range sums {
+		counted += tokens
+	}
+	window, x := max(s.Tokens.Window, s.Tokens.Total, counted, 1), 0.0
 	add := func(kind string, tokens int64) {
 		if tokens > 0 {
 			w := 100 * float64(tokens) / float64(window)
@@ -111,7 +118,8 @@ func (s *seen) fillBar(sums map[string]int64) {
 		}
 		add(kind.name, sum)
 	}
-	add("free", window-s.Tokens.Total)
+	add("other", s.Tokens.Total-counted)
+	add("free", window-max(s.Tokens.Total, counted))
 }
 
 func kindName(kind string) string { return strings.ReplaceAll(kind, "_", " ") }
@@ -131,17 +139,35 @@ func sourceNote(item contextmgr.Provenance) string {
 	return strings.Join(words, ", ")
 }
 
+// readPins notes which of some messages are pinned.
+func (p *Pages) readPins(ctx context.Context, s *seen, id session.ID, msgs []session.Message) error {
+	pins, err := p.Store.Pins(ctx, id)
+	if err != nil {
+		return err
+	}
+	s.pinned = map[session.MessageRef]bool{}
+	for i := range msgs {
+		if slices.Contains(pins, msgs[i].RowID) {
+			s.pinned[msgs[i].ID] = true
+		}
+	}
+	return nil
+}
+
 // mark greys out what the model does not see, and offers to pin it.
-func (p *Pages) mark(s *seen, id session.ID, form string) func(session.MessageRef) (string, template.HTML) {
-	return func(ref session.MessageRef) (class string, note template.HTML) {
-		if s.kept[ref] {
-			return "", ""
+func (p *Pages) mark(s *seen, id session.ID, form string) func(*transcript.Item) (string, template.HTML) {
+	return func(item *transcript.Item) (class string, note template.HTML) {
+		gone := !s.kept[item.Ref] && !s.pinned[item.Ref]
+		if gone {
+			class = "gone"
 		}
 		var b strings.Builder
-		if err := p.templates.ExecuteTemplate(&b, "gone", map[string]any{"Session": id, "Ref": ref.String(), "Form": form}); err != nil {
-			return "gone", ""
+		if err := p.templates.ExecuteTemplate(&b, "pin", map[string]any{
+			"Session": id, "Ref": item.Ref.String(), "Form": form, "Gone": gone, "Pinned": s.pinned[item.Ref], "Tokens": item.Tokens,
+		}); err != nil {
+			return class, ""
 		}
-		return "gone", template.HTML(b.String()) //nolint:gosec // it was escaped by its own template
+		return class, template.HTML(b.String()) //nolint:gosec // it was escaped by its own template
 	}
 }
 
@@ -197,7 +223,7 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request) error {
 		}
 		if err == nil {
 			_, err = p.Store.SetMark(ctx, id, ref, store.MarkPin, "", on)
-			said, to = ref.String()+" is pinned: every context has it.", messageAddress(id, ref)
+			said, to = ref.String()+" is pinned: every context has it.", to+"&at="+ref.String()+"#"+anchorIn(id, ref)
 			if !on {
 				said = ref.String() + " is no longer pinned."
 			}
@@ -208,15 +234,28 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	u, err := url.Parse(to)
-	if err != nil {
-		return err
-	}
-	q := u.Query()
-	q.Set("said", said)
-	u.RawQuery = q.Encode()
-	http.Redirect(w, r, u.String(), http.StatusSeeOther)
+	http.SetCookie(w, saidCookie(id, url.QueryEscape(said), 60))
+	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil
+}
+
+// saidCookie hands what an action did to the page that is shown next. In its address, others could write it.
+func saidCookie(id session.ID, value string, seconds int) *http.Cookie {
+	return &http.Cookie{Name: "said", Value: value, Path: "/s/" + string(id), MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+}
+
+// takeSaid returns what the action before did, once.
+func takeSaid(w http.ResponseWriter, r *http.Request, id session.ID) string {
+	c, err := r.Cookie("said")
+	if err != nil {
+		return ""
+	}
+	http.SetCookie(w, saidCookie(id, "", -1))
+	said, err := url.QueryUnescape(c.Value)
+	if err != nil {
+		return ""
+	}
+	return said
 }
 
 func (p *Pages) shift(ctx context.Context, id session.ID, action, compaction string) (said string, err error) {

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 
@@ -10,7 +9,6 @@ import (
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 	"sessiond/internal/transcript"
 )
 
@@ -41,7 +39,10 @@ type usageRow struct {
 	Name, Address, Sessions, Calls, Input, Output, Cost string
 }
 
-const plottedDays = 60
+const (
+	plottedDays  = 60
+	mostProjects = 20
+)
 
 func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
@@ -60,10 +61,11 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	}
 	st := &page.Stats
 	page.Facts = []fact{
-		{"cost", costOf(st.CostUSD, st.UnpricedCalls)},
-		{"sessions", humanize.Comma(st.Sessions)},
+		{"cost", transcript.Money(st.NanoUSD(), st.UnpricedCalls)},
+		{"sessions", humanize.Comma(st.Sessions - st.Subagents)},
+		{"sub-agents", humanize.Comma(st.Subagents)},
 		{"prompts", humanize.Comma(st.Prompts)},
-		{"input tokens", humanize.Comma(allInput(st.Tokens))},
+		{"input tokens", humanize.Comma(st.Tokens.AllInput())},
 		{"output tokens", humanize.Comma(st.Tokens.Output)},
 		{"saved by compactions", humanize.Comma(st.Compactions.TokensSaved) + " tokens"},
 	}
@@ -71,19 +73,17 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	days := slices.Clone(st.ByDay)
 	slices.Reverse(days)
 	page.Tables = []usageTable{
+		table("project", st.ByProject[:min(len(st.ByProject), mostProjects)], func(b *analytics.Bucket) (string, string) {
+			return cmp.Or(folderOf(b.Project), "none"), address("/", nil, "project", b.Project)
+		}),
 		table("model", st.ByModel, func(b *analytics.Bucket) (string, string) {
 			return cmp.Or(b.Model, "unknown"), address("/", nil, "model", b.Model)
 		}),
 		table("program", st.BySource, func(b *analytics.Bucket) (string, string) {
 			return string(b.Source), address("/usage", q, "source", string(b.Source))
 		}),
+		table("day", days[:min(len(days), plottedDays)], func(b *analytics.Bucket) (string, string) { return b.Day, "" }),
 	}
-	projects, err := p.projects(r.Context(), filter)
-	if err != nil {
-		return err
-	}
-	byDay := table("day", days[:min(len(days), plottedDays)], func(b *analytics.Bucket) (string, string) { return b.Day, "" })
-	page.Tables = append([]usageTable{projects}, append(page.Tables, byDay)...)
 	return p.show(w, r, "usage", frame{Title: "Usage", Place: "usage", Body: page})
 }
 
@@ -92,7 +92,7 @@ func (u *usagePage) plot() {
 	days := u.ByDay[max(0, len(u.ByDay)-plottedDays):]
 	value := func(b *analytics.Bucket) float64 {
 		if u.CostUSD == nil {
-			return float64(allInput(b.Tokens) + b.Tokens.Output)
+			return float64(b.Tokens.AllInput() + b.Tokens.Output)
 		}
 		if b.CostUSD == nil {
 			return 0
@@ -108,7 +108,7 @@ func (u *usagePage) plot() {
 	}
 	u.Top = humanize.SIWithDigits(top, 1, "") + " tokens"
 	if u.CostUSD != nil {
-		u.Top = costOf(&top, 0)
+		u.Top = transcript.Dollars(int64(top * 1e9))
 	}
 	width := 100 / float64(len(days))
 	for i := range days {
@@ -116,7 +116,7 @@ func (u *usagePage) plot() {
 		h := 96 * value(b) / top
 		u.Bars = append(u.Bars, bar{
 			Day: b.Day, X: float64(i) * width, W: width * 0.8, Y: 100 - h, H: h,
-			Says: b.Day + ": " + cmp.Or(costOf(b.CostUSD, b.UnpricedCalls), "no cost") + ", " + humanize.Comma(allInput(b.Tokens)+b.Tokens.Output) + " tokens",
+			Says: b.Day + ": " + cmp.Or(transcript.Money(b.NanoUSD(), b.UnpricedCalls), "no cost") + ", " + humanize.Comma(b.Tokens.AllInput()+b.Tokens.Output) + " tokens",
 		})
 	}
 }
@@ -130,32 +130,12 @@ func table(name string, buckets []analytics.Bucket, label func(*analytics.Bucket
 		}
 		named, to := label(b)
 		t.Rows = append(t.Rows, usageRow{
-			Name: named, Address: to, Sessions: dash(b.Sessions), Calls: dash(b.Calls), Input: dash(allInput(b.Tokens)), Output: dash(b.Tokens.Output),
-			Cost: cmp.Or(costOf(b.CostUSD, b.UnpricedCalls), "–"),
+			Name: named, Address: to, Sessions: dash(b.Sessions - b.Subagents), Calls: dash(b.Calls), Input: dash(b.Tokens.AllInput()), Output: dash(b.Tokens.Output),
+			Cost: shortCost(&b.Sums),
 		})
 	}
 	return t
 }
-
-const mostProjects = 20
-
-// projects sums up the projects of the newest sessions.
-func (p *Pages) projects(ctx context.Context, f analytics.Filter) (usageTable, error) {
-	t := usageTable{Name: "project"}
-	totals, err := p.Store.ProjectTotals(ctx, store.ProjectFilter{Since: f.Since, Source: f.Source, Limit: mostProjects})
-	if err != nil {
-		return t, err
-	}
-	for _, total := range totals {
-		t.Rows = append(t.Rows, usageRow{
-			Name: cmp.Or(folderOf(total.Project), "none"), Address: address("/", nil, "project", total.Project), Sessions: dash(total.Sessions),
-			Calls: "", Input: dash(total.Input), Output: dash(total.Output), Cost: cmp.Or(transcript.Money(total.CostNanoUSD, total.Unpriced), "–"),
-		})
-	}
-	return t, nil
-}
-
-func allInput(t analytics.Tokens) int64 { return t.Input + t.CacheRead + t.CacheWrite }
 
 func dash(n int64) string {
 	if n == 0 {
@@ -164,10 +144,10 @@ func dash(n int64) string {
 	return humanize.Comma(n)
 }
 
-func costOf(usd *float64, unpriced int64) string {
-	if usd == nil {
-		return transcript.Money(nil, unpriced)
+// shortCost is a cost for a column.
+func shortCost(s *analytics.Sums) string {
+	if s.Calls == 0 {
+		return "–"
 	}
-	nano := int64(*usd * 1e9)
-	return transcript.Money(&nano, unpriced)
+	return transcript.ShortMoney(s.NanoUSD(), s.UnpricedCalls)
 }

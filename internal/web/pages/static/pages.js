@@ -2,147 +2,229 @@
 'use strict';
 (() => {
   const $ = (q, from) => (from || document).querySelector(q);
-  const all = (q) => [...document.querySelectorAll(q)];
-  const main = () => $('#main');
-  const open = () => main() && main().dataset.session;
+  const all = (q, from) => [...(from || document).querySelectorAll(q)];
+  const shown = () => { const main = $('#main'); return main && main.dataset.session; }; // the session of a conversation
+  const named = (hash) => { try { return hash.length > 1 ? document.getElementById(decodeURIComponent(hash.slice(1))) : null; } catch (e) { return null; } };
 
-  // Keys.
-  const stops = { item: '.item', message: '#log > article, #log > .call, #log > .calls, #log > .cut', prompt: '#log article.user' };
+  // Moving.
+  const stops = { item: '.item', message: '#log > :is(article, .call, .calls, .cut, .given)', prompt: '#log article.user[id]' };
+  function mark(e) {
+    all('.here').forEach((o) => o.classList.remove('here'));
+    e.classList.add('here');
+    const focus = e.matches('.item') ? $('a', e) : e.matches('.call, .calls, .given') ? $('summary', e) : e;
+    if (!focus) return;
+    if (focus === e) e.tabIndex = -1;
+    focus.focus({ preventScroll: true });
+  }
   function go(kind, step) {
     const list = all(stops[kind]);
-    if (!list.length) return false;
     let at = list.findIndex((e) => e.classList.contains('here'));
-    if (at < 0) {
-      const top = 80;
-      at = list.findIndex((e) => e.getBoundingClientRect().top > top - 4);
-      at = at < 0 ? list.length - 1 : step > 0 ? at - 1 : at;
-      const first = list[Math.max(0, at)];
-      if (step > 0 && first && Math.abs(first.getBoundingClientRect().top - top) < 8) at = list.indexOf(first);
+    if (at < 0) { // what is at the top of the window is the one to go on from
+      const top = kind === 'item' ? 0 : 80;
+      at = list.findIndex((e) => e.getBoundingClientRect().top > top + 4);
+      at = (at < 0 ? list.length : at) - (step > 0 ? 1 : 0);
     }
-    const next = list[Math.min(list.length - 1, Math.max(0, at + step))];
-    all('.here').forEach((e) => e.classList.remove('here'));
-    next.classList.add('here');
+    const next = list[at + step];
+    if (!next) return kind === 'message' && follow(step > 0 ? 'a[rel=next]' : 'a[rel=prev]');
+    mark(next);
     next.scrollIntoView({ block: kind === 'item' ? 'nearest' : 'start' });
-    const link = $('a', next);
-    if (kind === 'item' && link) link.focus({ preventScroll: true });
     return true;
   }
+  function prompt(step) { // the rail also has the prompts of the other parts
+    railed();
+    const links = all('.rail a'), at = links.findIndex((a) => a.hasAttribute('aria-current'));
+    const here = $('.here'), before = here && at >= 0 && named(links[at].hash);
+    if (step < 0 && before && before !== here && before.compareDocumentPosition(here) & Node.DOCUMENT_POSITION_FOLLOWING) step = 0;
+    const next = links[at + step];
+    if (next) next.click();
+    return !!next;
+  }
   const follow = (q) => { const a = $(q); if (a) location.href = a.href; return !!a; };
+
+  // The list from which a session was opened, for the keys [ and ].
+  function keepList() {
+    const list = all('.item').map((e) => $('a', e)).filter(Boolean).map((a) => a.pathname);
+    if (!shown() && list.length) try { sessionStorage.setItem('list', JSON.stringify(list)); } catch (e) { /* no store, no list */ }
+  }
+  function neighbour(step) {
+    if (!shown()) return go('item', step);
+    let list = [];
+    try { list = JSON.parse(sessionStorage.getItem('list')) || []; } catch (e) { /* the same */ }
+    const at = list.indexOf(location.pathname), to = list[at + step];
+    if (at >= 0 && to) location.href = to;
+    else say(at < 0 ? 'This session was not opened from a list.' : 'The list ends here.');
+    return true;
+  }
+
   const keys = {
     '/': () => { const q = $('#q'); if (q) { q.focus(); q.select(); } return !!q; },
-    j: () => go(open() ? 'message' : 'item', 1),
-    k: () => go(open() ? 'message' : 'item', -1),
-    J: () => go('prompt', 1),
-    K: () => go('prompt', -1),
-    '[': () => follow('a[rel=prev]'),
-    ']': () => follow('a[rel=next]') || follow('.more a'),
+    j: () => go(shown() ? 'message' : 'item', 1),
+    k: () => go(shown() ? 'message' : 'item', -1),
+    J: () => prompt(1),
+    K: () => prompt(-1),
+    '[': () => neighbour(-1),
+    ']': () => neighbour(1),
+    p: () => follow('a[rel=prev]'),
+    n: () => follow('a[rel=next]') || !shown() && follow('.more a'),
     m: () => follow('.views a:not([aria-current])'),
-    c: () => { const a = $('.here .clock a'); return !!a && copy(a.href); },
+    c: () => { if (shown()) copy(link()); return !!shown(); },
     '?': () => { help(); return true; },
   };
   const help = () => { const d = $('#help'); if (!d.open) d.showModal(); };
   document.addEventListener('keydown', (e) => {
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
-    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName);
-    if (typing) { if (e.key === 'Escape') e.target.blur(); return; }
+    if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing) return;
+    if (/^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName)) {
+      if (e.key === 'Escape') { e.preventDefault(); e.target.blur(); } // and keeps what was found
+      if (e.key === 'ArrowDown' && e.target.id === 'q' && go('item', 1)) e.preventDefault();
+      return;
+    }
     if ($('#help').open) return;
     const act = keys[e.key];
     if (act && act()) e.preventDefault();
   });
 
   // Copying.
-  function copy(text) {
-    if (navigator.clipboard) navigator.clipboard.writeText(text).then(() => say('Copied: ' + text), () => {});
-    return true;
+  function link() {
+    const a = $('.here .clock a') || $('.here[id]');
+    return a ? a.href || location.href.replace(/#.*/, '') + '#' + a.id : location.href;
   }
-  function say(text) {
-    let p = $('#spoken');
-    if (!p) { p = document.createElement('p'); p.id = 'spoken'; p.className = 'unseen'; p.setAttribute('role', 'status'); document.body.append(p); }
-    p.textContent = text;
+  function copy(text) {
+    const failed = () => say('Copy this: ' + text);
+    if (navigator.clipboard) navigator.clipboard.writeText(text).then(() => say('Copied: ' + text), failed); else failed();
+  }
+  let saying = 0;
+  function say(text, address, lasts) {
+    const p = $('#toast');
+    p.replaceChildren(text);
+    if (address) {
+      const a = document.createElement('a');
+      a.href = address;
+      a.textContent = 'show';
+      p.append(' · ', a);
+    }
+    clearTimeout(saying);
+    if (!lasts) saying = setTimeout(() => p.replaceChildren(), 6000);
   }
   document.addEventListener('click', (e) => {
-    const b = e.target.closest('[data-copy]');
-    if (b) copy(b.dataset.copy);
+    const b = e.target.closest('[data-copy]'), a = e.target.closest('a');
+    if (b) copy(b.dataset.copy === 'link' ? link() : b.dataset.copy);
     if (e.target.id === 'help-button') help();
+    if (a && a.closest('.rail') && !e.ctrlKey && !e.metaKey && !e.shiftKey && named(a.hash)) { // it is on this page
+      e.preventDefault();
+      const rail = $('.rail');
+      if (rail.matches(':popover-open')) rail.hidePopover();
+      history.pushState(null, '', a.href);
+      unfold();
+      named(a.hash).scrollIntoView();
+    }
   });
 
   // A message that an address names may be folded away.
   function unfold() {
-    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = named(location.hash);
     if (!target) return;
     let folded = false;
     for (let e = target.parentElement; e; e = e.parentElement) if (e.tagName === 'DETAILS' && !e.open) { e.open = true; folded = true; }
     if (folded) target.scrollIntoView();
-    all('.here').forEach((e) => e.classList.remove('here'));
-    target.classList.add('here');
+    mark(target);
   }
   addEventListener('hashchange', unfold);
+  addEventListener('popstate', () => { const target = named(location.hash); if (target) { unfold(); target.scrollIntoView(); } });
 
   // The prompt that is read now, in the rail.
   function railed() {
-    const links = new Map(all('.rail a').map((a) => [new URL(a.href).hash.slice(1), a]));
-    const prompts = all('#log article.user[id]');
-    if (!links.size || !prompts.length) return;
+    const links = new Map(all('.rail a').map((a) => [a.hash.slice(1), a]));
+    const prompts = all('#log article.user[id]').filter((p) => links.has(p.id));
+    if (!prompts.length) return;
     let current = null;
     for (const p of prompts) { if (p.getBoundingClientRect().top > 140) break; current = p; }
-    all('.rail a[aria-current]').forEach((a) => a.removeAttribute('aria-current'));
-    const a = links.get((current || prompts[0]).id);
-    if (a) {
-      a.setAttribute('aria-current', 'true');
-      const rail = $('.rail'), y = a.offsetTop;
-      if (y < rail.scrollTop || y > rail.scrollTop + rail.clientHeight - 40) rail.scrollTop = y - rail.clientHeight / 3;
-    }
+    let a = links.get((current || prompts[0]).id);
+    if (!current && a.parentElement.previousElementSibling) a = $('a', a.parentElement.previousElementSibling);
+    if (a.hasAttribute('aria-current')) return;
+    all('.rail a[aria-current]').forEach((o) => o.removeAttribute('aria-current'));
+    a.setAttribute('aria-current', 'true');
+    const rail = $('.rail'), y = a.offsetTop;
+    if (y < rail.scrollTop || y > rail.scrollTop + rail.clientHeight - 40) rail.scrollTop = y - rail.clientHeight / 3;
   }
   let waiting = false;
   addEventListener('scroll', () => { if (!waiting) { waiting = true; requestAnimationFrame(() => { waiting = false; railed(); }); } }, { passive: true });
 
-  // What arrives: one tab of the browser that is looked at listens, and tells the others.
-  const channel = 'BroadcastChannel' in window ? new BroadcastChannel('sessiond') : null;
-  const fresh = new Set();
+  // What arrives. The pieces at the end that it changes, like calls that got their results, are replaced.
   let asking = false, again = false;
   async function append() {
     const log = $('#log');
-    if (!log || log.dataset.whole !== 'true') return;
+    if (!log || !('live' in log.dataset)) return;
     if (asking) { again = true; return; }
     asking = true;
     try {
       const u = new URL(location.href);
       u.hash = '';
-      u.searchParams.delete('at');
-      u.searchParams.delete('said');
+      u.search = '';
       u.searchParams.set('from', log.dataset.next);
       const res = await fetch(u, { headers: { 'HX-Request': 'true' } });
-      if (res.ok) {
-        const got = new DOMParser().parseFromString(await res.text(), 'text/html').getElementById('log');
-        if (got) {
-          log.dataset.next = got.dataset.next;
-          log.append(...got.childNodes);
-        }
-      }
+      const got = res.ok && new DOMParser().parseFromString(await res.text(), 'text/html').getElementById('log');
+      if (got) put(log, got);
+      if (res.status === 401) say('You are logged out.', location.href, true);
     } catch (e) { /* the daemon stopped; the next event asks again */ }
     asking = false;
     if (again) { again = false; append(); }
   }
+  // folds names the folds of pieces by their places, so that they stay open where pieces are replaced.
+  const folds = (pieces) => pieces.filter((p) => p.nodeType === 1).flatMap((p, i) =>
+    [...(p.tagName === 'DETAILS' ? [[i + ' itself', p]] : []), ...all('details', p).map((d, n) => [i + ' ' + n, d])]);
+  const piece = (e) => { while (e.parentElement.id !== 'log') e = e.parentElement; return e; };
+  function put(log, got) {
+    const was = log.dataset.again && document.getElementById(log.dataset.again), first = was && piece(was), old = [];
+    if (log.dataset.again && !was) { say('There are new messages.', location.href, true); return; }
+    for (let e = first; e; e = e.nextSibling) old.push(e);
+    const opened = new Set(folds(old).filter(([, d]) => d.open).map(([name]) => name)), here = $('.here', log), focus = document.activeElement;
+    const below = log.getBoundingClientRect().bottom > innerHeight, grown = got.childNodes.length > old.length;
+    const fresh = [...got.childNodes];
+    for (const [name, d] of folds(fresh)) if (opened.has(name)) for (let e = d; e; e = e.parentElement) if (e.tagName === 'DETAILS') e.open = true;
+    old.forEach((e) => e.remove());
+    log.append(...fresh);
+    log.dataset.next = got.dataset.next;
+    log.dataset.again = got.dataset.again;
+    if (got.dataset.live === undefined) delete log.dataset.live; // there is a later part now
+    if (here && !here.isConnected && here.id && document.getElementById(here.id)) document.getElementById(here.id).classList.add('here');
+    if (focus && !focus.isConnected && $('.here')) mark($('.here'));
+    if (below && grown && log.lastElementChild && log.lastElementChild.getBoundingClientRect().top > innerHeight) {
+      const last = $('[id]', log.lastElementChild) || log.lastElementChild;
+      if (last.id) say('New messages below', '#' + last.id);
+    }
+    railed();
+  }
+  const fresh = new Set();
   function happened(e) {
+    if (e.type === 'opened') append();
     const row = $('[data-session="' + CSS.escape(e.session || '') + '"].item');
-    if (open() && e.session === open()) append();
+    if (shown() && e.session === shown()) {
+      if (e.type === 'session.purged') say('This session was purged. What you see is no longer stored.', '', true);
+      else if (e.type === 'messages.appended' && $('#log[data-live]')) append();
+      else if (e.type === 'messages.appended' && $('.bar')) say('There are new messages.', location.href, true);
+      else if (/^compaction|^head/.test(e.type)) say('The conversation changed: ' + e.type.replace('.', ' ') + '.', location.href, true);
+    }
     if (row) {
       const dot = $('.live', row);
+      if (!dot) return;
       dot.hidden = false;
       clearTimeout(dot.timer);
       dot.timer = setTimeout(() => { dot.hidden = true; }, 15000);
-    } else if ($('#fresh') && !open() && /^session.created|^messages/.test(e.type)) {
+    } else if ($('#fresh') && !shown() && /^session.created|^messages/.test(e.type)) {
       fresh.add(e.session);
       const a = document.createElement('a');
       a.href = location.href;
       a.textContent = 'show';
-      $('#fresh').replaceChildren(fresh.size + (fresh.size === 1 ? ' other conversation' : ' other conversations') + ' went on: ', a);
+      $('#fresh').replaceChildren(fresh.size + (fresh.size === 1 ? ' other session has' : ' other sessions have') + ' new messages: ', a);
     }
   }
+
+  // One tab of the browser that is looked at listens, and tells the others.
+  const channel = 'BroadcastChannel' in window ? new BroadcastChannel('sessiond') : null;
   if (channel) channel.onmessage = (m) => happened(m.data);
   let source = null, release = null;
   function listen() {
-    const types = ['session.created', 'session.changed', 'messages.appended', 'compaction.done', 'head.moved'];
+    const types = ['session.created', 'session.purged', 'messages.appended', 'compaction.done', 'compaction.undone', 'compaction.redone', 'head.moved'];
     source = new EventSource('/live');
     const tell = (m) => {
       const data = JSON.parse(m.data), e = { type: m.type, session: data.session_id };
@@ -150,12 +232,15 @@
       if (channel) channel.postMessage(e);
     };
     types.forEach((t) => source.addEventListener(t, tell));
+    source.onerror = () => { if (source && source.readyState === EventSource.CLOSED) say('New messages no longer arrive here: the daemon was restarted, or you are logged out.', location.href, true); };
+    source.onopen = () => { append(); if (channel) channel.postMessage({ type: 'opened' }); }; // nobody told of what came before
   }
   function lead() {
     if (document.hidden || source || !$('nav.top')) return;
+    append();
     if (!navigator.locks) { listen(); return; }
     navigator.locks.request('sessiond-live', () => new Promise((done) => {
-      if (document.hidden) { done(); return; }
+      if (document.hidden || source) { done(); return; }
       release = done;
       listen();
     }));
@@ -166,9 +251,16 @@
   }
   document.addEventListener('visibilitychange', () => { if (document.hidden) rest(); else lead(); });
   addEventListener('pagehide', rest);
+  addEventListener('pageshow', (e) => { if (e.persisted) lead(); });
 
+  document.addEventListener('htmx:afterSwap', () => {
+    keepList();
+    const n = all('.hits .item').length;
+    $('#spoken').textContent = $('.hits') ? n + (n === 1 ? ' conversation' : ' conversations') : '';
+  });
   function ready() {
-    all('button[hidden]').forEach((b) => { b.hidden = false; });
+    document.documentElement.classList.add('js');
+    keepList();
     unfold();
     railed();
     lead();

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/samples"
+	"sessiond/internal/transcript"
+)
+
+// The context column of a list is the share that `context` prints, within a percent of the window; where `context` shows
+// a summary already, the list says that the next turn compacts.
+func TestContextColumnAgreesWithContext(t *testing.T) {
+	dir := samples.Dir(t)
+	sh := newShell(t)
+	for _, program := range []string{"claude-code", "codex", "pi"} {
+		sh.run("import", program, filepath.Join(dir, program))
+	}
+	percent := regexp.MustCompile(`(<1|[0-9]+) %|compacts next`)
+	checked := 0
+	for line := range strings.Lines(sh.run("ls", "--all")) {
+		cell := percent.FindString(line)
+		if cell == "" {
+			continue
+		}
+		var c struct {
+			Tokens     struct{ Total, Window int64 }
+			Compaction *struct{ ID, Status string }
+		}
+		id := anyID.FindString(line)
+		testkit.Check(t, json.Unmarshal([]byte(sh.run("context", id, "--json")), &c))
+		share := 100 * float64(c.Tokens.Total) / float64(c.Tokens.Window)
+		checked++
+		if cell == "compacts next" {
+			if c.Compaction == nil || c.Compaction.ID != "" && c.Compaction.Status != "staged" {
+				t.Errorf("%s compacts next, but its context is %.1f %% without a summary that is not in force yet", id, share)
+			}
+			continue
+		}
+		listed, _ := strconv.ParseFloat(strings.Fields(strings.Replace(cell, "<1", "0.5", 1))[0], 64)
+		if share-listed > 1 || listed-share > 1 {
+			t.Errorf("%s: the list says %s, the context is %.1f %%", id, cell, share)
+		}
+	}
+	if checked < 20 {
+		t.Errorf("only %d sessions have a context", checked)
+	}
+}
+
+func TestListsFitEveryTerminal(t *testing.T) {
+	sh := newShell(t)
+	for _, title := range []string{"Plan \x1b[2Jthe \x07garden", "日本語のタイトルはとても幅が広いので切り詰められます、そしてさらに長く続きます", "👩‍👩‍👧‍👦 family \u202eemoji", strings.Repeat("long ", 40)} {
+		sh.run("append", "--new", "--title", title, "--model", "claude-opus-4-5-20251101", "user", "hello")
+	}
+	sh.env.outTTY, sh.env.height = true, 24
+	for _, width := range []int{20, 40, 80, 140, 400} {
+		sh.env.width = width
+		out := sh.run("ls")
+		if strings.ContainsAny(out, "\x1b\x07\u202e") && strings.ContainsAny(transcript.Clean(out), "\x1b\x07") {
+			t.Errorf("%d columns: control characters in %q", width, out)
+		}
+		rows := strings.Split(strings.TrimRight(plain(out), "\n"), "\n")
+		for i, row := range rows {
+			if n := transcript.Width(row); n > width {
+				t.Errorf("%d columns: a row of %d: %q", width, n, row)
+			}
+			if i > 0 && i < 5 && !anyID.MatchString(row) {
+				t.Errorf("%d columns: no id in %q", width, row)
+			}
+		}
+		if width == 80 && !strings.Contains(out, strings.TrimSpace(strings.Repeat("long ", 7))) {
+			t.Errorf("a title has less than 40 columns:\n%s", out)
+		}
+		if width >= 80 { // the last column begins at the same place in each row
+			at := map[int]bool{}
+			for _, row := range rows[1:5] {
+				at[transcript.Width(row[:strings.LastIndex(row, "just now")])] = true
+			}
+			if len(at) != 1 {
+				t.Errorf("%d columns: rows are not aligned:\n%s", width, out)
+			}
+		}
+	}
+}
+
+// plain removes the colours that sessiond writes.
+func plain(s string) string { return ownColors.ReplaceAllString(s, "") }
+
+func TestPagerStartsForLongOutput(t *testing.T) {
+	sh := newShell(t)
+	for i := range 12 {
+		sh.run("append", "--new", "--title", fmt.Sprintf("number %d", i), "user", "hello")
+	}
+	paged := filepath.Join(sh.dir, "paged")
+	sh.env.outTTY, sh.env.width, sh.env.height = true, 80, 10
+	base := sh.env.environ
+	for _, c := range []struct {
+		name    string
+		environ []string
+		args    []string
+		height  int
+		paged   bool
+	}{
+		{"SESSIOND_PAGER", []string{"SESSIOND_PAGER=cat > " + paged, "PAGER=false"}, []string{"ls"}, 10, true},
+		{"PAGER", []string{"PAGER=cat > " + paged}, []string{"ls"}, 10, true},
+		{"a high screen", []string{"PAGER=cat > " + paged}, []string{"ls"}, 40, false},
+		{"--no-pager", []string{"PAGER=cat > " + paged}, []string{"ls", "--no-pager"}, 10, false},
+		{"no pager set", []string{"SESSIOND_PAGER=", "PAGER=cat > " + paged}, []string{"ls"}, 10, false},
+		{"a dumb terminal", []string{"TERM=dumb", "PAGER=cat > " + paged}, []string{"ls"}, 10, false},
+		{"JSON", []string{"PAGER=cat > " + paged}, []string{"ls", "--json"}, 10, false},
+		{"a pager that ends early", []string{"PAGER=head -n 1 > " + paged}, []string{"ls"}, 10, true},
+		{"query", []string{"PAGER=cat > " + paged}, []string{"query"}, 10, true},
+		{"log of nothing", []string{"PAGER=cat > " + paged}, []string{"log", "x"}, 10, false},
+	} {
+		testkit.Check(t, removeIfThere(paged))
+		sh.env.environ, sh.env.height = append(base[:len(base):len(base)], c.environ...), c.height
+		out := sh.run(c.args...)
+		if got := exists(paged); got != c.paged || got == (out != "") {
+			t.Errorf("%s: paged is %v, printed %d bytes", c.name, got, len(out))
+		}
+	}
+	sh.env.environ = append(base[:len(base):len(base)], "PAGER=exit 127")
+	if _, errs, code := sh.try("", "ls"); code != exitFailed || !strings.Contains(errs, "--no-pager") {
+		t.Errorf("a pager that does not exist: %d %q", code, errs)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sessiond/internal/search"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/transcript"
+	"sessiond/internal/web/api"
+)
+
+// part is what show prints of a session: ranges of messages, oldest first.
+type part struct {
+	spans  []store.Span
+	chosen bool                // the user chose it
+	before int64               // messages of the path before it
+	path   int64               // messages of the whole path
+	named  *session.MessageRef // the message to point at
+}
+
+// around is how many messages show prints before and after a named one.
+const around = 5
+
+// partToShow finds the messages to show: all of the path to the head, or those that the user chose.
+func partToShow(ctx context.Context, s *store.Store, sess session.Session, ref *session.MessageRef, f showFlags) (part, error) {
+	from, to, err := seqRange(f.seq)
+	if err != nil {
+		return part{}, err
+	}
+	spans, err := pathOf(ctx, s, sess, f.all)
+	if err != nil {
+		return part{}, err
+	}
+	p := part{spans: spans, path: lengthOf(spans)}
+	switch {
+	case f.seq != "":
+		p.chosen = true
+		p.cut(ownRange(spans, sess.ID, from, to))
+		if len(p.spans) == 0 {
+			return p, session.Errorf(session.NotFound, "session %s has no message %s on its current branch: its last seq is %d, and --all includes abandoned branches", sess.ID, f.seq, sess.LastSeq)
+		}
+	case ref != nil && !f.prompts && f.grep == "" && f.last == 0:
+		return neighbourhood(ctx, s, p, *ref)
+	}
+	if f.last > 0 {
+		p.chosen = true
+		p.cut(max(1, p.path-f.last+1), p.path)
+	}
+	return p, nil
+}
+
+// pathOf returns the path to the head of a session, oldest first, or all its own messages.
+func pathOf(ctx context.Context, s *store.Store, sess session.Session, all bool) ([]store.Span, error) {
+	if all {
+		return []store.Span{{Session: sess.ID, From: 1, To: sess.LastSeq}}, nil
+	}
+	if sess.HeadID == nil {
+		return nil, nil
+	}
+	spans, err := s.Spans(ctx, *sess.HeadID)
+	slices.Reverse(spans)
+	return spans, err
+}
+
+// neighbourhood cuts a path to a message and those around it. A message on an abandoned branch comes with its own path.
+func neighbourhood(ctx context.Context, s *store.Store, p part, ref session.MessageRef) (part, error) {
+	at := positionOf(p.spans, ref)
+	if at == 0 {
+		m, err := s.Message(ctx, ref)
+		if err != nil {
+			return p, err
+		}
+		spans, err := s.Spans(ctx, m.RowID)
+		if err != nil {
+			return p, err
+		}
+		slices.Reverse(spans)
+		p = part{spans: spans, path: lengthOf(spans)}
+		at = p.path
+	}
+	p.chosen = true
+	p.cut(max(1, at-around), min(p.path, at+around))
+	for ref.Seq > 1 { // a result is shown with its call
+		m, err := s.Message(ctx, ref)
+		if err != nil {
+			return p, err
+		}
+		if m.Role != session.Tool {
+			break
+		}
+		ref.Seq--
+	}
+	p.named = &ref
+	return p, nil
+}
+
+// extent says how much of the session is shown.
+func (p *part) extent(sess *session.Session, all bool) string {
+	switch {
+	case p.chosen:
+		return fmt.Sprintf("%s of %s", transcript.Count(lengthOf(p.spans)), plural(p.path, "message", "messages"))
+	case all:
+		return plural(sess.MessageCount, "message", "messages")
+	}
+	return transcript.Extent(sess, ownOf(p.spans, sess.ID))
+}
+
+func lengthOf(spans []store.Span) (n int64) {
+	for _, sp := range spans {
+		n += sp.To - sp.From + 1
+	}
+	return n
+}
+
+func ownOf(spans []store.Span, id session.ID) (n int64) {
+	for _, sp := range spans {
+		if sp.Session == id {
+			n += sp.To - sp.From + 1
+		}
+	}
+	return n
+}
+
+// positionOf returns the place of a message on a path, from 1; 0 if it is not there.
+func positionOf(spans []store.Span, ref session.MessageRef) int64 {
+	var before int64
+	for _, sp := range spans {
+		if sp.Session == ref.Session && sp.From <= ref.Seq && ref.Seq <= sp.To {
+			return before + ref.Seq - sp.From + 1
+		}
+		before += sp.To - sp.From + 1
+	}
+	return 0
+}
+
+// ownRange returns the places of a session's own seqs on a path; 0 is open, and an open beginning includes what a fork
+// shares. Without a message to is below from.
+func ownRange(spans []store.Span, id session.ID, from, to int64) (first, last int64) {
+	first = 1
+	var at int64
+	for _, sp := range spans {
+		n := sp.To - sp.From + 1
+		low, high := int64(1), n
+		switch {
+		case sp.Session == id:
+			low = max(1, from-sp.From+1)
+			if to > 0 {
+				high = min(n, to-sp.From+1)
+			}
+		case from > 0:
+			low = n + 1
+		}
+		if low <= high {
+			if last == 0 {
+				first = at + low
+			}
+			last = at + high
+		}
+		at += n
+	}
+	return first, last
+}
+
+// cut keeps the messages at the places from first to last.
+func (p *part) cut(first, last int64) {
+	var kept []store.Span
+	p.before = first - 1
+	var at int64
+	for _, sp := range p.spans {
+		n := sp.To - sp.From + 1
+		if from, to := max(first-at, 1), min(last-at, n); from <= to {
+			kept = append(kept, store.Span{Session: sp.Session, From: sp.From + from - 1, To: sp.From + to - 1})
+		}
+		at += n
+	}
+	p.spans = kept
+}
+
+var seqsWritten = regexp.MustCompile(`^#?([0-9]*)(?:(\.\.|-)#?([0-9]*))?$`)
+
+// seqRange parses SEQS; 0 is open.
+func seqRange(s string) (from, to int64, err error) {
+	if s == "" {
+		return 0, 0, nil
+	}
+	m := seqsWritten.FindStringSubmatch(s)
+	if m != nil {
+		from, _ = strconv.ParseInt(m[1], 10, 64) // 0 if it is open
+		if to = from; m[2] != "" {
+			to, _ = strconv.ParseInt(m[3], 10, 64)
+		}
+	}
+	if m == nil || m[1] == "" && m[3] == "" || m[1] != "" && from < 1 || m[3] != "" && to < 1 || to != 0 && from > to {
+		return 0, 0, usagef("%q is not a message (7) or a range of them (7..12, 7.., ..12); quote a title of several words", s)
+	}
+	return from, to, nil
+}
+
+// showPrompts lists what the person asked.
+func (a *app) showPrompts(ctx context.Context, s *store.Store, sess session.Session, p part) error {
+	prompts, _, err := s.PromptsIn(ctx, p.spans, 1, int(max(1, p.path)))
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(api.ListOf(prompts, ""))
+	}
+	if err := a.showHeading(ctx, s, sess, plural(int64(len(prompts)), "prompt", "prompts")); err != nil {
+		return err
+	}
+	rows := make([][]string, len(prompts))
+	for i := range prompts {
+		m := &prompts[i]
+		rows[i] = []string{fmt.Sprint(i + 1), m.ID.String(), transcript.Ago(m.CreatedAt.Time, a.now().In(s.Zone())), transcript.OneLine(m.Text(), mostOfAPrompt)}
+	}
+	a.printTable([]column{{name: "", right: true}, {name: "message"}, {name: "when", keep: 1}, {name: "prompt", least: 20, grow: true}}, rows)
+	return nil
+}
+
+// mostOfAPrompt limits a prompt in a list, in columns.
+const mostOfAPrompt = 300
+
+// showMatches lists the messages that have all the words.
+func (a *app) showMatches(ctx context.Context, s *store.Store, sess session.Session, p part, grep string) error {
+	words := strings.Fields(strings.ToLower(grep))
+	if len(words) == 0 {
+		return usagef("--grep needs words")
+	}
+	var found []session.Message
+	if err := eachReadable(ctx, s, p.spans, func(m *session.Message) error {
+		text := strings.ToLower(contextText(m))
+		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
+			found = append(found, *m)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(api.ListOf(found, ""))
+	}
+	extent := fmt.Sprintf("%s of %s", transcript.Count(int64(len(found))), plural(lengthOf(p.spans), "message", "messages"))
+	if err := a.showHeading(ctx, s, sess, extent); err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		fmt.Fprintf(a.out, "No message has %s. `sessiond search` finds other forms of words, and other sessions.\n", printable(strings.Join(words, " and ")))
+	}
+	for i := range found {
+		m := &found[i]
+		fmt.Fprintf(a.out, "%s  %s  %s\n", m.ID, m.Role, a.dim(m.CreatedAt.In(s.Zone()).Format("2006-01-02 15:04")))
+		fmt.Fprintln(a.out, a.indented(a.highlight(excerpt(contextText(m), words))))
+	}
+	return nil
+}
+
+// excerpt cuts a text to the surroundings of the first word, and marks the words in it.
+func excerpt(text string, words []string) (h search.Hit) {
+	const before, most = 60, 240 // runes
+	text = strings.Join(strings.Fields(printable(text)), " ")
+	place := regexp.MustCompile("(?i)" + strings.Join(quotedAll(words), "|"))
+	if at := place.FindStringIndex(text); at != nil {
+		head := []rune(text[:at[0]])
+		if len(head) > before {
+			text = "…" + string(head[len(head)-before:]) + text[at[0]:]
+		}
+	}
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	h.Snippet = text
+	for _, at := range place.FindAllStringIndex(text, -1) {
+		h.Marks = append(h.Marks, [2]int(at))
+	}
+	return h
+}
+
+func quotedAll(words []string) []string {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = regexp.QuoteMeta(w)
+	}
+	return all
+}

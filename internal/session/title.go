@@ -1,0 +1,100 @@
+package session
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	titleRunes = 80
+	titleBytes = 64 << 10 // of a prompt: what programs put before the person's words is shorter
+)
+
+// TitleOf makes a title of a prompt: the first line that the person wrote, at most 80 runes, cut between words. It skips
+// what programs put around that: tagged blocks, caveats, pasted files and images. Of a plan to implement it takes the
+// heading. It is "" for a command (/init) and for a prompt without words.
+func TitleOf(prompt string) string {
+	text := strings.ToValidUTF8(WithoutEcho(prompt[:min(len(prompt), titleBytes)]), "")
+	for {
+		text = strings.TrimLeftFunc(text, blank)
+		rest, skipped := withoutPreamble(text)
+		if !skipped {
+			break
+		}
+		text = rest
+	}
+	if IsCommand(text) {
+		return ""
+	}
+	lines := titleLines(text)
+	switch {
+	case len(lines) == 0:
+		return ""
+	case len(lines) > 1 && asksForPlan.MatchString(lines[0]):
+		return CutTitle(planWord.ReplaceAllString(lines[1], ""))
+	}
+	return CutTitle(lines[0])
+}
+
+// IsCommand reports whether a text is a command of an agent's program, like /init or /review the parser.
+func IsCommand(text string) bool { return command.MatchString(text) }
+
+var (
+	command     = regexp.MustCompile(`^/[a-zA-Z][\w:.-]*(\s|$)`)
+	asksForPlan = regexp.MustCompile(`(?i)^(please )?(implement|execute|follow|carry out)\b[^.]{0,30}\bplan\b[^.]{0,30}$`)
+	planWord    = regexp.MustCompile(`(?i)^(implementation )?plan:\s*`)
+	openingTag  = regexp.MustCompile(`^<([A-Za-z][\w-]*)[^<>]*>`)
+	taggedName  = regexp.MustCompile(`[_-]|^[A-Z]+$`) // not an element of HTML that the person asks about
+	attachment  = regexp.MustCompile(`^\[(Image|Pasted text)[^\]\n]*\]|^\[Request interrupted[^\]\n]*\]`)
+	programLine = regexp.MustCompile("^(Caveat: The messages below|# AGENTS\\.md instructions|```)[^\n]*(\n|$)")
+	marks       = regexp.MustCompile(`^([#>*•❯$+-]+\s+)+|^[❯>•]`)
+)
+
+// withoutPreamble removes one thing before the person's words. A block without an end takes the rest with it.
+func withoutPreamble(text string) (rest string, skipped bool) {
+	if tag := openingTag.FindStringSubmatch(text); tag != nil && taggedName.MatchString(tag[1]) {
+		_, rest, _ := strings.Cut(text, "</"+tag[1]+">")
+		return rest, true
+	}
+	for _, skip := range []*regexp.Regexp{attachment, programLine} {
+		if at := skip.FindStringIndex(text); at != nil {
+			return text[at[1]:], true
+		}
+	}
+	return text, false
+}
+
+// titleLines returns the first two lines with words, without marks of Markdown and prompts before them.
+func titleLines(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		if len(line) > 4096 { // holds a title, however its words are spaced
+			line = strings.ToValidUTF8(line[:4096], "")
+		}
+		line = strings.Join(strings.FieldsFunc(line, blank), " ")
+		line = strings.TrimSpace(marks.ReplaceAllString(line, ""))
+		if strings.IndexFunc(line, func(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unicode.S) }) < 0 {
+			continue
+		}
+		if lines = append(lines, line); len(lines) == 2 {
+			break
+		}
+	}
+	return lines
+}
+
+func blank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+
+// CutTitle cuts a line to the length of a title, between words.
+func CutTitle(line string) string {
+	if line = strings.TrimRight(line, ": "); utf8.RuneCountInString(line) <= titleRunes {
+		return line
+	}
+	runes := []rune(line)[:titleRunes]
+	cut := string(runes[:titleRunes-1])
+	if at := strings.LastIndexByte(string(runes), ' '); at > len(cut)/2 {
+		cut = cut[:min(at, len(cut))]
+	}
+	return strings.TrimRight(cut, " ,;:") + "…"
+}

@@ -1,0 +1,195 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"html/template"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// held is a call, a thought before one, or a hidden message, that may be in one line with others.
+type held struct {
+	anchor, class string
+	use           *ToolUse
+	thought       string
+	hidden        *Item
+	note          template.HTML // of the hidden message
+}
+
+// worksOnly tells whether a message says nothing but calls tools.
+func worksOnly(item *Item) bool {
+	calls := 0
+	for i := range item.Blocks {
+		switch b := &item.Blocks[i]; {
+		case b.Kind == BlockTool:
+			calls++
+		case b.Kind != BlockReasoning && strings.TrimSpace(b.Text) != "" || b.Attachment != nil:
+			return false
+		}
+	}
+	return calls > 0
+}
+
+// flushCalls writes what is held: a call alone as it is, several calls, and hidden messages, behind a line that counts
+// them.
+func (p *Pieces) flushCalls() {
+	all := p.calls
+	p.calls = nil
+	uses := 0
+	for i := range all {
+		if all[i].use != nil {
+			uses++
+		}
+	}
+	if uses > 1 {
+		p.group(all)
+		return
+	}
+	for len(all) > 0 {
+		n := 0
+		for n < len(all) && all[n].hidden != nil {
+			n++
+		}
+		if n > 0 {
+			p.group(all[:n])
+			all = all[n:]
+			continue
+		}
+		p.writeHeld(&all[0])
+		all = all[1:]
+	}
+}
+
+func (p *Pieces) group(all []held) {
+	p.write("calls", countHeld(all))
+	for i := range all {
+		p.writeHeld(&all[i])
+	}
+	p.raw("</details>\n")
+}
+
+func (p *Pieces) writeHeld(h *held) {
+	if h.hidden != nil {
+		p.writeHidden(h)
+		return
+	}
+	p.write("call", map[string]any{"Anchor": h.anchor, "Class": h.class})
+	if h.use != nil {
+		p.tool(h.use)
+	} else {
+		p.put(p.reasoning(h.thought))
+	}
+	p.raw("</div>\n")
+}
+
+// countHeld describes what is behind a line: 10 calls · 3 files changed · 1 error · 2 hidden messages.
+func countHeld(all []held) string {
+	var used, failed, hidden int64
+	files := map[string]bool{}
+	for i := range all {
+		h := &all[i]
+		if h.hidden != nil {
+			hidden++
+		}
+		if h.use == nil {
+			continue
+		}
+		used++
+		if h.use.IsError {
+			failed++
+		}
+		if e := editOf(h.use); e != nil {
+			files[e.path] = true
+		}
+	}
+	var words []string
+	add := func(n int64, noun, more string) {
+		if n > 0 {
+			words = append(words, counted(n, noun)+more)
+		}
+	}
+	add(used, "call", "")
+	add(int64(len(files)), "file", " changed")
+	add(failed, "error", "")
+	add(hidden, "hidden message", "")
+	return strings.Join(words, " · ")
+}
+
+// writeHidden writes a message that is not meant for people.
+func (p *Pieces) writeHidden(h *held) {
+	p.speaker = ""
+	p.begin(h.hidden, h.anchor, h.class, h.note, false)
+	for i := range h.hidden.Blocks {
+		p.block(h.hidden, &h.hidden.Blocks[i])
+	}
+	p.write("ended", finishText(h.hidden))
+	p.speaker = ""
+}
+
+func (p *Pieces) tool(use *ToolUse) {
+	edit := editOf(use)
+	took, short := "", ""
+	if use.DurationMS != nil && *use.DurationMS >= 1000 {
+		took = (time.Duration(*use.DurationMS) * time.Millisecond).Round(100 * time.Millisecond).String()
+	}
+	if edit != nil && edit.path != "" {
+		short = shortValueText(edit.path, 100)
+	} else {
+		short = use.shortArguments(100)
+	}
+	p.write("tool", map[string]any{
+		"Name": use.toolName(60), "Short": short, "Outcome": use.outcome(80), "Failed": use.IsError, "Took": took,
+		"Open": edit != nil && len(edit.lines) <= openDiff,
+	})
+	if edit != nil {
+		p.write("diff", edit.lines)
+	} else {
+		p.arguments(use.Arguments)
+	}
+	p.write("result", visible(use.Result))
+	p.raw("</details>\n")
+}
+
+// mostArguments is the longest argument that is coloured.
+const mostArguments = 8 << 10
+
+// arguments writes the arguments of a call: short ones as lines, commands and long ones as code.
+func (p *Pieces) arguments(all string) {
+	fields, ok := topFields(all)
+	if !ok {
+		p.write("arguments", visible(all))
+		return
+	}
+	var lines []string
+	path := ""
+	for _, f := range fields {
+		isCommand := f.name == "command" || f.name == "cmd"
+		if !isCommand && len(f.value) <= 200 && !strings.Contains(f.value, "\n") {
+			lines = append(lines, f.name+": "+f.value)
+			if strings.HasSuffix(strings.ToLower(f.name), "path") {
+				path = f.value
+			}
+		}
+	}
+	p.write("arguments", visible(strings.Join(lines, "\n")))
+	for _, f := range fields {
+		code, language := f.value, strings.TrimPrefix(filepath.Ext(path), ".")
+		switch {
+		case f.name == "command" || f.name == "cmd":
+			language = "bash"
+		case len(f.value) <= 200 && !strings.Contains(f.value, "\n"):
+			continue
+		case strings.HasPrefix(code, "{") || strings.HasPrefix(code, "["):
+			var indented bytes.Buffer
+			if json.Indent(&indented, []byte(code), "", "  ") == nil {
+				code, language = indented.String(), "json"
+			}
+		}
+		if len(code) > mostArguments {
+			language = ""
+		}
+		p.write("argument", map[string]any{"Name": f.name, "Code": highlighted(language, visible(code))})
+	}
+}
