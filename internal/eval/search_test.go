@@ -3,6 +3,7 @@ package eval_test
 import (
 	"cmp"
 	"database/sql"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"hash/fnv"
@@ -24,7 +25,7 @@ import (
 
 var (
 	dataDir = flag.String("data", "", "folder of LoCoMo, LongMemEval and REALTALK, as published")
-	newer   = flag.Int("newer", 0, "add this many newer messages about other things")
+	newer   = flag.Int("newer", 0, "add this many newer messages of other people about other things")
 	half    = flag.String("half", "", "tune or held; without: held of the questions about transcripts, both of memory")
 )
 
@@ -52,6 +53,7 @@ func TestSearchData(t *testing.T) {
 		}
 		fmt.Printf("\n%s: %d talks, %d messages, %d questions (%d without evidence left out), %d newer messages\n",
 			set.name, len(set.chats), messages, len(set.questions), set.skipped, *newer)
+		set.chats = append(set.chats, newerChats(t, *newer)...)
 		fmt.Printf("%-22s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n", "", "hit@1", "hit@5", "MRR", "R@10", "any@10", "R@10 all", "any all", "p50", "p99")
 		for _, engine := range []engine{openSessiond(t, set), openPlain(t, set)} {
 			score(engine, set.questions).print(engine.name())
@@ -129,24 +131,33 @@ func (f figures) print(name string) {
 		f.hit1/n, f.hit5/n, f.mrr/n, f.recall/m, f.any/m, f.recallAll/m, f.anyA/m, at(50), at(99))
 }
 
-// filler is newer messages about other things: the words of the set's own messages, shuffled.
-func filler(set dataset, n int) []string {
+// newerChats are chats of 20 messages between other people about other things, as many messages as given, after those of a
+// set: sentences of testdata/newer.json, in which {n} is the other one, {m} somebody else, {k} a relative, {t} a time,
+// {d} a number, {a} and {b} are things of the topic, and {v} is what one does with them.
+func newerChats(t testing.TB, messages int) (chats []chat) {
+	var from struct {
+		Names, Kin, Times, Frames []string
+		Topics                    []struct{ Things, Verbs []string }
+	}
+	testkit.Check(t, json.Unmarshal(testkit.Must(os.ReadFile("testdata/newer.json"))(t), &from))
 	random := rand.New(rand.NewPCG(1, 2))
-	var words []string
-	for _, c := range set.chats {
-		for _, s := range c.said {
-			words = append(words, strings.Fields(s.text)...)
+	one := func(of []string) string { return of[random.IntN(len(of))] }
+	for len(chats)*20 < messages {
+		c := chat{dialogue: "newer", id: fmt.Sprintf("newer/%d", len(chats)), at: time.Date(2026, 1, 1, 0, len(chats), 0, 0, time.UTC)}
+		topics, who := random.Perm(len(from.Topics))[:3], [2]string{one(from.Names), one(from.Names)}
+		for i := range min(20, messages-len(chats)*20) {
+			topic := from.Topics[topics[random.IntN(len(topics))]]
+			text := one(from.Frames)
+			if random.IntN(5) < 2 {
+				text += " " + one(from.Frames)
+			}
+			text = strings.NewReplacer("{n}", who[i%2], "{m}", one(from.Names), "{k}", one(from.Kin), "{t}", one(from.Times),
+				"{d}", fmt.Sprint(2+random.IntN(90)), "{a}", one(topic.Things), "{b}", one(topic.Things), "{v}", one(topic.Verbs)).Replace(text)
+			c.said = append(c.said, saying{fmt.Sprintf("%s:%d", c.id, i), []string{"user", "assistant"}[i%2], text})
 		}
+		chats = append(chats, c)
 	}
-	texts := make([]string, n)
-	for i := range texts {
-		some := make([]string, 5+random.IntN(30))
-		for j := range some {
-			some[j] = words[random.IntN(len(words))]
-		}
-		texts[i] = strings.Join(some, " ")
-	}
-	return texts
+	return chats
 }
 
 // ours is sessiond's search over a store in which each talk is a session and each dialogue a project.
@@ -181,16 +192,6 @@ func openSessiond(t testing.TB, set dataset) *ours {
 		}
 		for part := range slices.Chunk(msgs, 500) {
 			testkit.Must(s.Append(t.Context(), store.Append{Session: sess.ID, Messages: part}))(t)
-		}
-	}
-	if *newer > 0 {
-		sess := testkit.Must(s.CreateSession(t.Context(), store.NewSession{Title: "newer"}))(t)
-		for texts := range slices.Chunk(filler(set, *newer), 500) {
-			var msgs []session.Message
-			for _, text := range texts {
-				msgs = append(msgs, newMessage(session.User, session.Person, session.TextPart(text)))
-			}
-			testkit.Must(s.Append(t.Context(), store.Append{Session: sess.ID, Messages: msgs}))(t)
 		}
 	}
 	o.index = testkit.Must(search.Open(t.Context(), filepath.Join(filepath.Dir(path), "search.db"), s))(t)
@@ -234,9 +235,6 @@ func openPlain(t testing.TB, set dataset) *plain {
 		for _, s := range c.said {
 			testkit.Must(tx.Exec(`INSERT INTO said VALUES (?, ?, ?, ?)`, s.text, s.id, c.id, c.dialogue))(t)
 		}
-	}
-	for _, text := range filler(set, *newer) {
-		testkit.Must(tx.Exec(`INSERT INTO said VALUES (?, '', '', '')`, text))(t)
 	}
 	testkit.Check(t, tx.Commit())
 	return &plain{t, db}

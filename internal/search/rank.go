@@ -20,13 +20,17 @@ const (
 	// BM25's b: how much a long message is held back. Less than the usual 0.75, because a long answer is
 	// as often the one that is wanted.
 	lengthShare = 0.4
-	// A message also gets a share of the scores of the messages beside it, and of those beside them:
-	// people ask for what a talk was about, and the words of that lie in several messages.
-	nextShare   = 0.3
-	secondShare = 0.15
+	// A word that a message lacks counts this much if the message beside it has it: people ask for what a talk
+	// was about, and the words of that lie in several messages.
+	besideShare = 0.6
+	// The share falls evenly with the distance and ends after so many messages. A talk names whom it is about
+	// once; in a long history that name tells it from all the others that have the question's usual words.
+	shareReach = 10
 	// Of a question, also the messages beside this many of the best get such shares: an answer often has no word
 	// of what was asked just before.
 	askedDocs = 20
+	// A tool's call or output counts so much: listings and diffs repeat the words of what was said about them.
+	toolFactor = 0.7
 	// The length of a message, in words, that is neither held back nor preferred: one of a chat. Measured against
 	// the mean of agents' histories, which tools' outputs make long, all that people say would count as short.
 	usual = 30.0
@@ -45,14 +49,15 @@ const (
 // builtinB is b of FTS5's bm25(). Its k1 is 1.2; the weight 2 of a column makes it 0.6.
 const builtinB = 0.75
 
-// A tool's call and output count 0.7: listings and diffs repeat the words of what was said about them.
 const bestFirst = `
-	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, -w.score * iif(d.tool, 0.7, 1.0)
+	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, d.tool, -w.score
 	FROM (SELECT rowid, score FROM (
 	          SELECT rowid, bm25(words, 2.0, 2.0, 0.0) AS score
 	          FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?)
 	      ORDER BY score, rowid DESC LIMIT +?) w
 	CROSS JOIN docs d ON d.docid = w.rowid`
+
+const scoresOfWord = `SELECT rowid, -bm25(words, 2.0, 2.0, 0.0) FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?`
 
 // bestExpressions returns what selects the messages to rank, in the order in which it is tried. The rarest
 // words select, never the age alone; common ones only add to the scores.
@@ -64,6 +69,9 @@ func (r *run) bestExpressions(ctx context.Context) ([]string, error) {
 	rare, sum := 1, counts[0]
 	for ; rare < len(terms) && sum+counts[rare] <= rankedDepth; rare++ {
 		sum += counts[rare]
+	}
+	if len(terms) > 1 {
+		r.sharing = terms[:rare]
 	}
 	var steps []string
 	if r.query.Rare {
@@ -165,7 +173,7 @@ func shortened(word string) string {
 func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs []doc, full bool, err error) {
 	from, to := r.query.docRange()
 	limit = max(limit, bestDocs)
-	for _, place := range r.places {
+	for i, place := range r.places {
 		some, err := readDocs(ctx, place, bestFirst, expression, from, to, rankedDepth, limit)
 		if err != nil {
 			return nil, false, err
@@ -174,7 +182,10 @@ func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs
 		if err := place.QueryRowContext(ctx, `SELECT docs, words FROM state`).Scan(&n, &words); err != nil {
 			return nil, false, err
 		}
-		adjustLength(some, words/math.Max(n, 1))
+		if err := r.loadWordScores(ctx); err != nil {
+			return nil, false, err
+		}
+		weigh(some, r.wordScores[i], words/math.Max(n, 1))
 		full = full || len(some) == limit
 		docs = append(docs, some...)
 	}
@@ -183,10 +194,48 @@ func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs
 			return nil, false, err
 		}
 	}
-	shareScores(docs)
+	shareWords(docs, len(r.sharing))
 	preferNamedTime(docs, r.query.Text, r.query.Now)
 	sortDocs(docs)
 	return docs, full, nil
+}
+
+// loadWordScores reads once what each word that selects gives to each message, by place.
+func (r *run) loadWordScores(ctx context.Context) error {
+	if r.wordScores != nil {
+		return nil
+	}
+	from, to := r.query.docRange()
+	r.wordScores = make([][]map[int64]float64, len(r.places))
+	for i, place := range r.places {
+		for _, t := range r.sharing {
+			scores, err := readScores(ctx, place, r.expression(t.match()), from, to, rankedDepth)
+			if err != nil {
+				return err
+			}
+			r.wordScores[i] = append(r.wordScores[i], scores)
+		}
+	}
+	return nil
+}
+
+// readScores returns scores by docid.
+func readScores(ctx context.Context, place queryer, args ...any) (map[int64]float64, error) {
+	rows, err := place.QueryContext(ctx, scoresOfWord, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	scores := map[int64]float64{}
+	for rows.Next() {
+		var docid int64
+		var score float64
+		if err := rows.Scan(&docid, &score); err != nil {
+			return nil, err
+		}
+		scores[docid] = score
+	}
+	return scores, rows.Err()
 }
 
 func sortDocs(docs []doc) {
@@ -235,25 +284,49 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 	return docs, nil
 }
 
-// adjustLength replaces the b of FTS5 by lengthShare, exactly for a word that a message has once.
-func adjustLength(docs []doc, mean float64) {
+// weigh replaces the b of FTS5 in the scores by lengthShare, exactly for a word that a message has once, counts
+// tools less, and fills in what each word gives.
+func weigh(docs []doc, wordScores []map[int64]float64, mean float64) {
 	for i := range docs {
-		n := float64(docs[i].words)
+		d := &docs[i]
+		n := float64(d.words)
 		builtin := 1 + saturation*(1-builtinB+builtinB*n/math.Max(mean, 1))
-		docs[i].score *= builtin / (1 + saturation*(1-lengthShare+lengthShare*n/usual))
+		factor := builtin / (1 + saturation*(1-lengthShare+lengthShare*n/usual))
+		if d.tool {
+			factor *= toolFactor
+		}
+		d.score *= factor
+		for _, scores := range wordScores {
+			d.byWord = append(d.byWord, factor*scores[d.docid])
+		}
 	}
 }
 
-func shareScores(docs []doc) {
-	scores := make(map[session.MessageRef]float64, len(docs))
-	for _, d := range docs {
-		scores[d.ref()] = d.score
+// shareWords adds to the score of each message, word by word, the largest share that it gets of a message near it
+// for which the word counts more.
+func shareWords(docs []doc, words int) {
+	if words == 0 {
+		return
 	}
+	at := make(map[session.MessageRef][]float64, len(docs))
+	for _, d := range docs {
+		at[d.ref()] = d.byWord
+	}
+	shares := make([]float64, words)
 	for i, d := range docs {
-		at := func(distance int64) float64 {
-			return scores[session.MessageRef{Session: d.session, Seq: d.seq + distance}]
+		clear(shares)
+		for distance := -int64(shareReach); distance <= shareReach; distance++ {
+			share := besideShare * (1 - (math.Abs(float64(distance))-1)/shareReach)
+			for w, score := range at[session.MessageRef{Session: d.session, Seq: d.seq + distance}] {
+				if len(d.byWord) > 0 {
+					score -= d.byWord[w]
+				}
+				shares[w] = max(shares[w], share*score)
+			}
 		}
-		docs[i].score += nextShare*(at(-1)+at(1)) + secondShare*(at(-2)+at(2))
+		for _, more := range shares {
+			docs[i].score += more
+		}
 	}
 }
 

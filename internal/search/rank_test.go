@@ -57,7 +57,7 @@ func TestAnswerBesideItsQuestionIsFound(t *testing.T) {
 	ix := openIndex(t, store)
 	catchUp(t, ix)
 	for q, want := range map[string]string{
-		"Where did Ben hike?": "1 2 1 2", "ben hike?": "1 2 1 2", "hike Ben": "1 2 1", "where did ben hike -tool:bash": "1 2 1",
+		"Where did Ben hike?": "1 2 2 1", "ben hike?": "1 2 2 1", "hike Ben": "1 2 1", "where did ben hike -tool:bash": "1 2 1",
 		"where did ben hike* go": "1 2 1", "where did ben hike role:user": "1", "where did ben hike session:" + string(first): "1 2",
 	} {
 		if got := strings.Join(names(search(t, ix, Query{Text: q})), " "); got != want {
@@ -87,8 +87,38 @@ func TestWhatWasSaidIsBeforeToolOutput(t *testing.T) {
 	}
 }
 
-// Neighbours share their scores: of two equal messages the one within the talk about it comes first.
-func TestNeighboursShareTheirScores(t *testing.T) {
+// A talk names whom it is about once. Newer messages with the question's other word do not hide what is said near the name,
+// but a name that is said long before tells nothing.
+func TestANameCountsForTheMessagesNearIt(t *testing.T) {
+	store := newFakeStore()
+	for _, id := range []session.ID{first, second} {
+		store.add(id, session.User, "Hello Ben!")
+		for range map[session.ID]int{first: 4, second: shareReach}[id] {
+			store.add(id, session.User, "and so on")
+		}
+		store.add(id, session.Assistant, "My boss says that the rolls are good.")
+	}
+	for range 300 {
+		store.add(third, session.Assistant, "My boss says that the rolls are good.")
+		store.add(third, session.User, "and so on")
+		for range shareReach {
+			store.add(third, session.User, "nothing")
+		}
+	}
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	var got []string
+	for _, h := range search(t, ix, Query{Text: "Who is the boss of Ben?", Limit: 20}).Hits {
+		got = append(got, h.MessageID.String())
+	}
+	near, far := session.MessageRef{Session: first, Seq: 6}.String(), session.MessageRef{Session: second, Seq: shareReach + 2}.String()
+	if !slices.Contains(got[:min(3, len(got))], near) || slices.Contains(got, far) {
+		t.Errorf("%v", got)
+	}
+}
+
+// Of two equal messages the one within the talk about it comes first.
+func TestNeighboursShareTheirWords(t *testing.T) {
 	store := newFakeStore()
 	store.add(first, session.User, "the sails are mended")
 	store.add(first, session.User, "nothing to do with it")

@@ -382,7 +382,7 @@ func readCandidates(ctx context.Context, places []queryer, candidates []candidat
 		if len(list) == 0 {
 			continue
 		}
-		found, err := readDocs(ctx, place, `SELECT docid, message_id, session_id, seq, words, 0.0 FROM docs
+		found, err := readDocs(ctx, place, `SELECT docid, message_id, session_id, seq, words, tool, 0.0 FROM docs
 			WHERE docid IN (`+strings.Join(list, ", ")+`)`)
 		if err != nil {
 			return nil, err

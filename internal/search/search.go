@@ -222,6 +222,9 @@ type run struct {
 	sessions []SessionHit
 	rarity   map[string]float64 // by term: BM25's weight of a word
 
+	sharing    []term                // words that messages near those that have them get shares of
+	wordScores [][]map[int64]float64 // by place, word and docid
+
 	missing   []Missing
 	elsewhere []string
 }
@@ -258,7 +261,9 @@ type doc struct {
 	docid, rowID int64
 	session      session.ID
 	seq, words   int64
+	tool         bool
 	score        float64
+	byWord       []float64 // of it, for each of run.sharing; nil: it has none of the words
 }
 
 func (d doc) ref() session.MessageRef { return session.MessageRef{Session: d.session, Seq: d.seq} }
@@ -310,7 +315,7 @@ type matcher func(ctx context.Context, expression string, limit int) (docs []doc
 // Newest first needs no sorting: FTS5 reads its lists backwards and stops at the limit. The plus keeps
 // SQLite from preparing the statement again for the value of the limit.
 const newestFirst = `
-	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, 0.0
+	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, d.tool, 0.0
 	FROM (SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?) w
 	CROSS JOIN docs d ON d.docid = w.rowid`
 
@@ -337,7 +342,7 @@ func readDocs(ctx context.Context, place queryer, query string, args ...any) ([]
 	var docs []doc
 	for rows.Next() {
 		var d doc
-		if err := rows.Scan(&d.docid, &d.rowID, &d.session, &d.seq, &d.words, &d.score); err != nil {
+		if err := rows.Scan(&d.docid, &d.rowID, &d.session, &d.seq, &d.words, &d.tool, &d.score); err != nil {
 			return nil, err
 		}
 		docs = append(docs, d)
