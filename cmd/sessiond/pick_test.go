@@ -267,7 +267,7 @@ func TestPickerWithoutSessionsOrColours(t *testing.T) {
 	h.talk(store.NewSession{Title: "Beds"}, time.Hour, "Which bed?")
 	h.terminal("garden", 80, 24, "TERM=dumb").sees("1 message in 1 session")
 	testkit.Check(t, os.Remove(h.db))
-	h.terminal("garden", 80, 24).sees("There is none yet at")
+	h.terminal("garden", 80, 24).sees("None is here yet")
 }
 
 func TestPickerNeedsATerminal(t *testing.T) {

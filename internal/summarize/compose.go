@@ -319,12 +319,30 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 		found[critical] = append(found[critical], k)
 	}
 	found[alsoSaid] = append(found[alsoSaid], asked[max(0, len(asked)-mostRequests):]...)
+	c.lastWords(&found)
 	for s := range found {
 		if section(s) != goal {
 			found[s] = c.best(found[s], s == int(critical))
 		}
 	}
 	return found
+}
+
+// lastWords adds the model's last sentence where nothing else of the model was found: "That is worse." is
+// better than nothing.
+func (c *composer) lastWords(found *[sectionCount][]int) {
+	sentences := c.span.sentences
+	for _, ks := range found {
+		if slices.ContainsFunc(ks, func(k int) bool { return sentences[k].by == byModel }) {
+			return
+		}
+	}
+	for k := len(sentences) - 1; k >= 0; k-- {
+		if s := &sentences[k]; s.by == byModel && !s.duplicate && !announced.MatchString(s.text) {
+			found[done] = append(found[done], k)
+			return
+		}
+	}
 }
 
 // best sorts sentences by score, the newer first among equals, and returns as many as could ever

@@ -262,7 +262,7 @@ func TestPiCommandIsNoTitle(t *testing.T) {
 	for want, said := range map[string][]string{
 		"/mode":               {"/mode"},
 		"/etc/hosts is wrong": {"/mode", "/model", "/etc/hosts is wrong", "mend it"},
-		"/review the diff":    {"/review the diff", "and mend it"},
+		"mend what it found":  {"/review the diff", "mend what it found"},
 	} {
 		h := newHouse(t)
 		lines := []string{header}
