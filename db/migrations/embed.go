@@ -6,5 +6,5 @@ import "embed"
 
 // FS holds the migration files.
 //
-//go:embed *.sql
+//go:embed *.sql postgres/*.sql
 var FS embed.FS

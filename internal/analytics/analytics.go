@@ -55,6 +55,7 @@ type Reports struct {
 	db    DB
 	zone  *time.Location
 	slots chan struct{}
+	file  bool // of SQLite
 }
 
 // New returns Reports on db. zone is the zone of the days in the database; nil: time.Local.
@@ -62,7 +63,8 @@ func New(db DB, zone *time.Location) *Reports {
 	if zone == nil {
 		zone = time.Local
 	}
-	return &Reports{db: db, zone: zone, slots: make(chan struct{}, maxAtOnce)}
+	named, ok := db.(interface{ DriverName() string })
+	return &Reports{db: db, zone: zone, slots: make(chan struct{}, maxAtOnce), file: !ok || named.DriverName() == "sqlite"}
 }
 
 // withConn runs f on a connection of its own, at most maxAtOnce at a time. The time limit includes the
@@ -81,8 +83,10 @@ func (r *Reports) withConn(ctx context.Context, limit time.Duration, f func(cont
 		return explainWait(err)
 	}
 	defer conn.Close() // returns it to the pool
-	if _, err := conn.ExecContext(ctx, `PRAGMA query_only = 1; PRAGMA temp_store = FILE`); err != nil {
-		return err
+	if r.file {
+		if _, err := conn.ExecContext(ctx, `PRAGMA query_only = 1; PRAGMA temp_store = FILE`); err != nil {
+			return err
+		}
 	}
 	return f(ctx, conn)
 }

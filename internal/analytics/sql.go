@@ -38,6 +38,9 @@ func (r *Reports) SQL(ctx context.Context, text string, limits Limits) (Result, 
 
 func (r *Reports) run(ctx context.Context, s *statement, values map[string]string, limits Limits) (Result, error) {
 	var res Result
+	if !r.file {
+		return res, session.Errorf(session.Invalid, "named queries and SQL run on a file of SQLite only; on PostgreSQL use psql")
+	}
 	err := r.withConn(ctx, limits.Time, func(ctx context.Context, conn *sql.Conn) error {
 		for limit, n := range engineLimits(limits) {
 			before, err := sqlite.Limit(conn, limit, n)

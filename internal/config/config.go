@@ -8,11 +8,12 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/routing"
+	"sessiond/internal/store"
 )
 
 // Config is the checked configuration with all defaults: no path is empty.
 type Config struct {
-	DB        string   `koanf:"db"`         // the database file
+	DB        string   `koanf:"db"`         // the database file, or postgres://…
 	Listen    string   `koanf:"listen"`     // host:port; "" turns TCP off
 	Hosts     []string `koanf:"hosts"`      // names that a request's Host may have, beside loopback and addresses
 	Socket    string   `koanf:"socket"`     // path of the Unix socket; "off" turns it off
@@ -32,6 +33,7 @@ type Config struct {
 	Flush      Flush               `koanf:"flush"`
 	Log        Log                 `koanf:"log"`
 
+	data     string // sessiond's folder of this user
 	file     string // path, also of a missing file
 	fileRead bool
 	warnings []string
@@ -120,5 +122,11 @@ type Value struct {
 // Values returns all settings, sorted by key.
 func (c *Config) Values() []Value { return c.values }
 
-// DataDir returns the folder of the database and its other files.
-func (c *Config) DataDir() string { return filepath.Dir(c.DB) }
+// DataDir returns the folder of the database and its other files. With a database on PostgreSQL it is
+// sessiond's folder of this user, which has the search index, the token and backups.
+func (c *Config) DataDir() string {
+	if store.IsPostgres(c.DB) {
+		return c.data
+	}
+	return filepath.Dir(c.DB)
+}

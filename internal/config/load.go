@@ -19,6 +19,7 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 // Dirs are the folders of the default paths.
@@ -208,8 +209,9 @@ func matchName(key, field string) bool {
 
 // fillPaths fills in the default paths.
 func (c *Config) fillPaths(dirs Dirs) {
+	c.data = filepath.Join(dirs.Data, "sessiond")
 	if c.DB == "" {
-		c.DB = filepath.Join(dirs.Data, "sessiond", "sessions.db")
+		c.DB = filepath.Join(c.data, "sessions.db")
 	}
 	if c.TokenFile == "" {
 		c.TokenFile = filepath.Join(c.DataDir(), "token")
@@ -225,7 +227,7 @@ func (c *Config) fillPaths(dirs Dirs) {
 // list returns the settings in use, with the actual path for a default one.
 func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string) []Value {
 	used := map[string]any{
-		"db": c.DB, "socket": c.Socket, "token_file": c.TokenFile,
+		"db": store.PrintableName(c.DB), "socket": c.Socket, "token_file": c.TokenFile,
 		"summarizer.timeout": c.Summarizer.Timeout.String(), "backup.every": c.Backup.Every.String(),
 	}
 	values := make([]Value, 0, len(known))

@@ -272,7 +272,8 @@ func (t *tx) insertRow(sess *session.Session, at place, m *session.Message) erro
 	if m.InContext {
 		m.PathTokens += m.Tokens
 	}
-	res, err := t.result(insertMessage,
+	var err error
+	m.RowID, err = t.insert(insertMessage,
 		string(m.SessionID), m.Seq, optional(m.ParentID), jump, m.Depth,
 		string(m.Kind), string(m.Role), string(m.Origin), string(m.Finish), m.Author,
 		m.Tokens, m.PathTokens, m.InContext, m.Display,
@@ -292,8 +293,7 @@ func (t *tx) insertRow(sess *session.Session, at place, m *session.Message) erro
 	if m.Origin == session.Person {
 		use.Prompts++
 	}
-	m.RowID, err = res.LastInsertId()
-	return err
+	return nil
 }
 
 const insertMessage = `

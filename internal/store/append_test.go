@@ -72,7 +72,7 @@ func TestAppendRefusesAndStoresNothing(t *testing.T) {
 		{"NUL in an author", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Author = "\x00" })}, session.Invalid, "author"},
 		{"invalid UTF-8 in metadata", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Metadata = session.JSON("\"\xff\"") })}, session.Invalid, "metadata"},
 		{"metadata that is no JSON", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Metadata = session.JSON("{") })}, session.Invalid, ""},
-		{"extra over 1,000 levels", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+		{"extra over 1,000 levels of SQLite", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
 			m.Extra = session.JSON(strings.Repeat("[", 1200) + strings.Repeat("]", 1200))
 		})}, session.Invalid, ""},
 		{"an unknown role", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Role = "prophet" })}, session.Invalid, ""},
@@ -84,6 +84,9 @@ func TestAppendRefusesAndStoresNothing(t *testing.T) {
 		{"no such parent", Append{Session: sess.ID, Messages: with(func(*session.Message) {}), Parent: ref(sess.ID, 7)}, session.Invalid, "parent"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if strings.HasSuffix(c.name, "of SQLite") {
+				onFile(t)
+			}
 			before := testkit.Must(s.Session(ctx, sess.ID))(t)
 			out, err := s.Append(ctx, c.in)
 			wants(t, err, c.code, "")
@@ -303,6 +306,7 @@ func TestAppendTellsTheOutbox(t *testing.T) {
 // A small append writes a page of the log for each table and index that it changes, so their number and
 // the size of a page are its cost.
 func TestSmallAppendWritesUnder25KBOfLog(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	one := Append{Session: mustCreate(t, s, NewSession{}).ID, Messages: []session.Message{says(session.User, "What does it cost?")}}
 	one.Idem = &Idempotency{Key: "first", Route: "r", Body: []byte("b")}

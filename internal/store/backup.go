@@ -134,6 +134,9 @@ func removeLeftCopy(path string) error {
 }
 
 func (s *Store) copyInto(ctx context.Context, path string) error {
+	if IsPostgres(s.path) {
+		return s.copyToFile(ctx, path)
+	}
 	if s.Health().State == StateMoved {
 		return s.copyMoved(ctx, path)
 	}

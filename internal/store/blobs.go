@@ -88,7 +88,7 @@ func readBlob(ctx context.Context, q queryer, sha string) (*session.Blob, error)
 // One statement reads all pieces, so that a purge cannot delete some of them meanwhile.
 const piecesOfBlob = `
 	SELECT size, media_type, data FROM blobs WHERE sha256 = ?1
-	UNION ALL SELECT * FROM (SELECT 0, '', data FROM blob_pieces WHERE sha256 = ?1 ORDER BY n)`
+	UNION ALL SELECT * FROM (SELECT 0, '', data FROM blob_pieces WHERE sha256 = ?1 ORDER BY n) AS pieces`
 
 // readBlobs reads the blobs of a message's parts.
 func readBlobs(ctx context.Context, q queryer, m *session.Message) error {

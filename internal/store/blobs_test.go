@@ -20,7 +20,7 @@ import (
 func pieces(t testing.TB, s *Store, sha string) (sizes []int) {
 	t.Helper()
 	testkit.Check(t, s.Reader().Select(&sizes, `SELECT LENGTH(data) FROM blobs WHERE sha256 = ?1 UNION ALL
-		SELECT * FROM (SELECT LENGTH(data) FROM blob_pieces WHERE sha256 = ?1 ORDER BY n)`, sha))
+		SELECT * FROM (SELECT LENGTH(data) FROM blob_pieces WHERE sha256 = ?1 ORDER BY n) AS p`, sha))
 	return sizes
 }
 
@@ -146,6 +146,7 @@ func TestPiecesStayAsLongAsAnyPartHoldsThem(t *testing.T) {
 }
 
 func TestAScrubLeavesNoPieceOfAPurgedText(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	secret := "the-secret-word-of-the-third-piece"
@@ -177,6 +178,7 @@ func TestAPurgeBetweenMeasuringAndStoring(t *testing.T) {
 }
 
 func TestABlobWithoutItsLastPieceIsReadAsFarAsItGoes(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	data := long("lost ", 3*pieceSize)
 	sess := mustCreate(t, s, NewSession{})
@@ -209,6 +211,7 @@ func TestTheIndexIsGivenTheBeginningOfABlob(t *testing.T) {
 }
 
 func TestAFullDiskInTheMiddleOfABlobLeavesNothingOfIt(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	limit := func(pages int64) {

@@ -74,22 +74,17 @@ func (t *tx) insertCall(c *session.Call, sess *session.Session) error {
 		c.CreatedAt = t.now
 	}
 	c.Day = orElse(c.Day, c.CreatedAt.Day(t.opt.Zone))
-	c.RowID = 0
-	res, err := t.result(insertCall,
+	var err error
+	c.RowID, err = t.insert(insertCall,
 		string(c.SessionID), optional(c.MessageID), optional(c.CompactionID), optional(c.ContextID), string(c.Purpose), c.Status, c.Error,
 		c.Provider, c.Model, string(c.Source), c.ExternalID, c.Directory, c.Day,
 		c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.CacheWrite1h, c.OutputTokens, c.ReasoningTokens,
 		optional(c.CostNanoUSD), c.PriceSource, optional(c.LatencyMS), c.CreatedAt.SQL(), optionalJSON(c.Metadata))
-	if err != nil {
-		return fmt.Errorf("insert call: %w", err)
-	}
-	if n, err := res.RowsAffected(); err != nil {
-		return err
-	} else if n == 0 {
+	if noRows(err) {
 		return t.raiseCall(c, sess)
 	}
-	if c.RowID, err = res.LastInsertId(); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("insert call: %w", err)
 	}
 	if c.CostNanoUSD != nil {
 		usd := float64(*c.CostNanoUSD) / 1e9
@@ -214,7 +209,7 @@ func (s *Store) LastReport(ctx context.Context, sess session.Session) (*session.
 	if sess.HeadID == nil {
 		return nil, nil
 	}
-	var since string
+	since := session.Time{}.SQL()
 	if sess.CompactionID != nil {
 		c, err := readCompaction(ctx, s, *sess.CompactionID)
 		if err != nil {

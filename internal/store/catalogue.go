@@ -12,11 +12,11 @@ import (
 func (s *Store) SetCatalogue(ctx context.Context, models []session.ModelInfo, prices []session.Price) error {
 	return s.write(ctx, func(t *tx) error {
 		for _, m := range models {
-			if err := t.exec(`INSERT INTO models (id, provider, family, window, max_output, modalities, origin) VALUES (?, ?, ?, ?, ?, ?, ?)
-				ON CONFLICT (id) DO UPDATE SET provider = excluded.provider, family = excluded.family, window = excluded.window,
+			if err := t.exec(`INSERT INTO models (id, provider, family, "window", max_output, modalities, origin) VALUES (?, ?, ?, ?, ?, ?, ?)
+				ON CONFLICT (id) DO UPDATE SET provider = excluded.provider, family = excluded.family, "window" = excluded."window",
 				max_output = excluded.max_output, modalities = excluded.modalities, origin = excluded.origin
-				WHERE (provider, family, window, max_output, modalities, origin)
-				   <> (excluded.provider, excluded.family, excluded.window, excluded.max_output, excluded.modalities, excluded.origin)`,
+				WHERE (models.provider, models.family, models."window", models.max_output, CAST(models.modalities AS TEXT), models.origin)
+				   <> (excluded.provider, excluded.family, excluded."window", excluded.max_output, CAST(excluded.modalities AS TEXT), excluded.origin)`,
 				m.ID, m.Provider, m.Family, m.Window, m.MaxOutput, session.JSONOf(m.Modalities), m.Origin); err != nil {
 				return fmt.Errorf("model %s: %w", m.ID, err)
 			}
@@ -27,7 +27,7 @@ func (s *Store) SetCatalogue(ctx context.Context, models []session.ModelInfo, pr
 				ON CONFLICT (model, valid_from, above_tokens) DO UPDATE SET input_nanousd = excluded.input_nanousd,
 				cache_read_nanousd = excluded.cache_read_nanousd, cache_write_nanousd = excluded.cache_write_nanousd,
 				cache_write_1h_nanousd = excluded.cache_write_1h_nanousd, output_nanousd = excluded.output_nanousd, origin = excluded.origin
-				WHERE (input_nanousd, cache_read_nanousd, cache_write_nanousd, cache_write_1h_nanousd, output_nanousd, origin)
+				WHERE (prices.input_nanousd, prices.cache_read_nanousd, prices.cache_write_nanousd, prices.cache_write_1h_nanousd, prices.output_nanousd, prices.origin)
 				   <> (excluded.input_nanousd, excluded.cache_read_nanousd, excluded.cache_write_nanousd, excluded.cache_write_1h_nanousd,
 				       excluded.output_nanousd, excluded.origin)`,
 				p.Model, p.ValidFrom, p.Above, p.Input, p.CacheRead, p.CacheWrite, p.CacheWrite1h, p.Output, p.Origin); err != nil {

@@ -62,6 +62,7 @@ func startReader(t *testing.T, path string) (stop func()) {
 }
 
 func TestAfterCloseTheOneFileIsEverything(t *testing.T) {
+	onFile(t)
 	ctx := context.Background()
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
@@ -87,6 +88,7 @@ func TestAfterCloseTheOneFileIsEverything(t *testing.T) {
 }
 
 func TestCloseSaysWhenAnotherProcessStillReads(t *testing.T) {
+	onFile(t)
 	var log bytes.Buffer
 	s := openTest(t, func(o *Options) { o.Log = zerolog.New(&log) })
 	sess := mustCreate(t, s, NewSession{})
@@ -105,6 +107,7 @@ func TestCloseSaysWhenAnotherProcessStillReads(t *testing.T) {
 }
 
 func TestTruncateWALDoesNotWaitForReaders(t *testing.T) {
+	onFile(t)
 	ctx := context.Background()
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
@@ -142,6 +145,7 @@ func TestDataVersionTellsOfOthersWritesOnly(t *testing.T) {
 }
 
 func TestBackupDuringAppendsIsWholeAndOpensAlone(t *testing.T) {
+	onFile(t)
 	ctx := context.Background()
 	s := openTest(t)
 	ids := []session.ID{mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID}
@@ -193,6 +197,7 @@ func TestBackupDuringAppendsIsWholeAndOpensAlone(t *testing.T) {
 }
 
 func TestBackupOfAReadOnlyStore(t *testing.T) {
+	onFile(t)
 	ctx := context.Background()
 	s := openTest(t)
 	mustCreate(t, s, NewSession{})
@@ -211,6 +216,7 @@ func TestBackupOfAReadOnlyStore(t *testing.T) {
 // A killed backup leaves its copy; the next one in the folder removes it, but not one that is written, nor
 // a folder or a link with such a name.
 func TestBackupRemovesTheCopyOfAKilledOne(t *testing.T) {
+	onFile(t)
 	s, dir := openTest(t), t.TempDir()
 	long := time.Now().Add(-time.Hour)
 	file := func(name string) string {

@@ -352,10 +352,17 @@ func sameID(a, b *int64) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
+// longestSummary is longer than any request for a summary takes.
+const longestSummary = 15 * time.Minute
+
 // FailRunning gives every running record the outcome failed. The daemon calls it at its start:
 // what ran then was cut short. Other processes must not, since they start while it works.
 func (s *Store) FailRunning(ctx context.Context, reason string) (failed []session.Compaction, err error) {
-	running, err := list[int64](ctx, s, `SELECT id FROM compactions WHERE status = 'running'`)
+	begun := s.opt.Now()
+	if IsPostgres(s.path) { // another daemon may be making one
+		begun = begun.Add(-longestSummary)
+	}
+	running, err := list[int64](ctx, s, `SELECT id FROM compactions WHERE status = 'running' AND created_at <= ?`, session.At(begun))
 	if err != nil || len(running) == 0 {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"os"
 )
@@ -14,6 +15,13 @@ type Disk struct {
 
 // Disk reads the sizes of the files and of the file system.
 func (s *Store) Disk() Disk {
+	if IsPostgres(s.path) {
+		size, err := get[int64](context.Background(), s, `SELECT pg_database_size(current_database())`)
+		if err != nil {
+			size = -1
+		}
+		return Disk{Database: size, Log: -1, Free: -1}
+	}
 	size := func(path string) int64 {
 		info, err := os.Stat(path)
 		switch {

@@ -34,7 +34,7 @@ func counterChecks() []struct{ name, what, query, advice string } {
 			WHERE m.depth <> COALESCE(p.depth + 1, 0) OR (m.parent_id IS NOT NULL AND p.id IS NULL) LIMIT 5`, restore},
 		{"jumps", "a jump is marked exactly where the parent is not the message before", `
 			SELECT m.session_id || '.' || m.seq FROM messages m LEFT JOIN messages p ON p.id = m.parent_id
-			WHERE m.jump <> CASE WHEN m.parent_id IS NULL THEN m.seq > 1 ELSE NOT (p.session_id = m.session_id AND p.seq = m.seq - 1) END LIMIT 5`, restore},
+			WHERE m.jump <> CASE WHEN m.parent_id IS NULL AND m.seq = 1 OR m.parent_id IS NOT NULL AND p.session_id = m.session_id AND p.seq = m.seq - 1 THEN 0 ELSE 1 END LIMIT 5`, restore},
 		{"path tokens", "path_tokens is the running sum of the tokens in the context", `
 			SELECT m.session_id || '.' || m.seq FROM messages m LEFT JOIN messages p ON p.id = m.parent_id
 			WHERE m.path_tokens <> COALESCE(p.path_tokens, 0) + m.tokens * m.in_context LIMIT 5`, restore},
@@ -53,7 +53,7 @@ func counterChecks() []struct{ name, what, query, advice string } {
 		{"usage", "sessions sum up their calls", `
 			SELECT s.id FROM sessions s WHERE (s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, COALESCE(s.cost_nanousd, -1), s.unpriced_calls) <>
 			(SELECT COALESCE(SUM(c.input_tokens), 0), COALESCE(SUM(c.output_tokens), 0), COALESCE(SUM(c.cache_read_tokens), 0),
-			        COALESCE(SUM(c.cache_write_tokens), 0), COALESCE(SUM(c.cost_nanousd), -1), COALESCE(SUM(c.cost_nanousd IS NULL), 0)
+			        COALESCE(SUM(c.cache_write_tokens), 0), COALESCE(SUM(c.cost_nanousd), -1), COUNT(*) FILTER (WHERE c.cost_nanousd IS NULL)
 			 FROM calls c WHERE c.session_id = s.id AND c.session_id <> '') AND s.purged_at IS NULL LIMIT 5`, restore},
 		{"compactions", "sessions count their done and not undone compactions", `
 			SELECT s.id FROM sessions s WHERE s.compaction_count <>
@@ -79,8 +79,8 @@ func counterChecks() []struct{ name, what, query, advice string } {
 			WHERE NOT EXISTS (SELECT 1 FROM messages x WHERE x.id = m.message_id) LIMIT 5`, restore},
 		{"daily usage", "the roll-up sums up the sessions, messages and calls", `WITH kept AS (
 			SELECT day, project, source, model, purpose, ` + usageColumns + ` FROM daily_usage), recounted AS (` + recountedUsage + `)
-			SELECT day || ' ' || project || ' ' || source || ' ' || model FROM (SELECT * FROM kept EXCEPT SELECT * FROM recounted)
-			UNION SELECT day || ' ' || project || ' ' || source || ' ' || model FROM (SELECT * FROM recounted EXCEPT SELECT * FROM kept) LIMIT 5`, restore},
+			SELECT day || ' ' || project || ' ' || source || ' ' || model FROM (SELECT * FROM kept EXCEPT SELECT * FROM recounted) AS a
+			UNION SELECT day || ' ' || project || ' ' || source || ' ' || model FROM (SELECT * FROM recounted EXCEPT SELECT * FROM kept) AS b LIMIT 5`, restore},
 	}
 }
 
@@ -91,25 +91,35 @@ const advice = "stop sessiond; then restore the newest backup, or copy what can 
 // check and no other.
 func (s *Store) Doctor(ctx context.Context, quick bool) ([]Check, error) {
 	checks := make([]Check, 0, 16)
+	if !IsPostgres(s.path) { // which checks its pages and references itself
+		checks = append(checks, s.checkFile(ctx, quick)...)
+	}
+	for _, c := range counterChecks() {
+		checks = append(checks, s.check(ctx, c.name, c.what, c.query, c.advice))
+	}
+	if !IsPostgres(s.path) {
+		check, err := s.checkSchema(ctx)
+		checks = append(checks, failed(check, "schema", err))
+	}
+	if !quick {
+		check, err := s.checkBlobs(ctx)
+		checks = append(checks, failed(check, "blob contents", err))
+	}
+	return checks, ctx.Err()
+}
+
+// checkFile looks at the file itself: its pages, references and modes.
+func (s *Store) checkFile(ctx context.Context, quick bool) (checks []Check) {
 	pages := s.checkPages(ctx, quick)
 	checks = append(checks, pages)
 	if !pages.OK {
 		checks = append(checks, s.checkReadable(ctx))
 	}
 	checks = append(checks, s.check(ctx, "foreign keys", "every reference leads somewhere", `SELECT "table" || ' row ' || rowid FROM pragma_foreign_key_check LIMIT 5`, "restore a backup"))
-	for _, c := range counterChecks() {
-		checks = append(checks, s.check(ctx, c.name, c.what, c.query, c.advice))
-	}
-	check, err := s.checkSchema(ctx)
-	checks = append(checks, failed(check, "schema", err))
-	if !quick {
-		check, err = s.checkBlobs(ctx)
-		checks = append(checks, failed(check, "blob contents", err))
-	}
 	for _, l := range LooseModes(s.path) {
 		checks = append(checks, Check{Name: "modes", Detail: l.String() + ": other users of this host can read or change it", Advice: fmt.Sprintf("chmod %o %s; the next start of sessiond does it", l.Want, l.Path)})
 	}
-	return checks, ctx.Err()
+	return checks
 }
 
 // checkPages asks SQLite for faults in the file, and names the tables and indexes that they are in.

@@ -16,6 +16,7 @@ import (
 )
 
 func TestDoctorFindsEachKindOfDamage(t *testing.T) {
+	onFile(t)
 	effort.NotShort(t, "one goroutine checks forty databases")
 	drop := `DROP TRIGGER messages_immutable; DROP TRIGGER parts_immutable; DROP TRIGGER blobs_immutable; DROP TRIGGER messages_no_delete; DROP TRIGGER parts_no_delete; DROP TRIGGER blobs_no_delete; DROP TRIGGER blob_pieces_immutable; DROP TRIGGER blob_pieces_no_delete; DROP TRIGGER blobs_with_pieces; DROP TRIGGER blob_pieces_in_order;`
 	healthy := openTest(t)
@@ -95,6 +96,7 @@ func damage(t *testing.T, path string, page, size int64) {
 // Doctor ends at no damaged page, names the table or index and the sessions, and the store reads what it
 // can and takes no more writes.
 func TestDoctorReadsAroundADamagedPage(t *testing.T) {
+	onFile(t)
 	for name, page := range map[string]string{
 		"an index":    `SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_messages_1'`,
 		"a message":   `SELECT MAX(pageno) FROM dbstat WHERE name = 'messages' AND pagetype = 'leaf'`,

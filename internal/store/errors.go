@@ -50,6 +50,9 @@ func isBusy(err error) bool {
 // isTaken tells that a row was refused because one of its kind is there already: by an index,
 // or by the trigger that keeps INSERT OR REPLACE from going around it.
 func isTaken(err error) bool {
+	if postgresCode(err) == uniqueViolation {
+		return true
+	}
 	switch sqliteCode(err) {
 	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_TRIGGER:
 		return true
@@ -97,7 +100,7 @@ func openError(path string, besideLog bool, err error) error {
 // refuses into codes; anything else stays as it is.
 func storageError(err error) error {
 	var known *session.Error
-	if err == nil || errors.As(err, &known) {
+	if err = postgresError(err); err == nil || errors.As(err, &known) {
 		return err
 	}
 	code := sqliteCode(err)
@@ -111,6 +114,12 @@ func storageError(err error) error {
 	switch code & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return session.Errorf(session.Busy, "another process holds the database's write lock; try again: %w", err)
+	}
+	switch postgresCode(err) {
+	case checkViolation, invalidText:
+		code = sqlite3.SQLITE_CONSTRAINT_CHECK
+	case diskFull:
+		return session.Errorf(session.StorageFull, "the disk of PostgreSQL is full; nothing of this request was stored: make room, then try again")
 	}
 	if code == sqlite3.SQLITE_CONSTRAINT_CHECK {
 		return session.Errorf(session.Invalid, "a value is none of those that docs/schema.md allows; nothing of this request was stored: %w", err)

@@ -46,7 +46,11 @@ func (s *Store) EventsAfter(ctx context.Context, after int64, limit int) ([]sess
 // EventRange tells where the outbox stands: the epoch of its ids, the last event that was
 // removed for its age (0: none was) and the last that was written.
 func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int64, err error) {
+	written := `COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)`
+	if IsPostgres(s.path) {
+		written = `(SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM events_id_seq)`
+	}
 	err = s.rows(ctx, func(row *sqlx.Rows) error { return row.Scan(&epoch, &removed, &last) },
-		`SELECT epoch, events_removed_id, COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0) FROM store WHERE id = 1`)
+		`SELECT epoch, events_removed_id, `+written+` FROM store WHERE id = 1`)
 	return epoch, removed, last, err
 }

@@ -31,7 +31,7 @@ func (s *Store) AskFlush(ctx context.Context, id session.ID, generation int64) e
 			return err
 		}
 		n, err := t.changed(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, 'asked')
-			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = 'asked' WHERE outcome = 'failed'`, id, generation, t.now)
+			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = 'asked' WHERE flushes.outcome = 'failed'`, id, generation, t.now)
 		if err != nil {
 			return fmt.Errorf("ask for a flush: %w", err)
 		}
@@ -64,7 +64,7 @@ func (s *Store) RecordFlush(ctx context.Context, id session.ID, generation *int6
 			return f, err
 		}
 		if err := t.exec(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, ?)
-			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = excluded.outcome WHERE outcome <> 'ok'`, id, of, t.now, outcome); err != nil {
+			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = excluded.outcome WHERE flushes.outcome <> 'ok'`, id, of, t.now, outcome); err != nil {
 			return f, fmt.Errorf("record the flush: %w", err)
 		}
 		now, err := readFlush(t.ctx, t, id, of)

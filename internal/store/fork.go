@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"sessiond/internal/session"
@@ -140,10 +141,11 @@ func (t *tx) beginFork(made *session.Session, parent session.Session, l link, re
 // copyMarks gives a fork the pins and labels of the path that it shares.
 func (t *tx) copyMarks(from, to session.ID, head int64) error {
 	marks, err := list[session.Message](t.ctx, t, `SELECT m.id, m.session_id, m.seq FROM marks k JOIN messages m ON m.id = k.message_id
-		WHERE k.session_id = ? AND k.message_id <= ? GROUP BY k.message_id ORDER BY k.message_id`, from, head)
+		WHERE k.session_id = ? AND k.message_id <= ? ORDER BY k.message_id`, from, head)
 	if err != nil || len(marks) == 0 {
 		return err
 	}
+	marks = slices.CompactFunc(marks, func(a, b session.Message) bool { return a.RowID == b.RowID }) // pinned and labelled
 	spans, err := spansDownTo(t.ctx, t, head, marks[0].RowID)
 	if err != nil {
 		return err

@@ -352,16 +352,16 @@ func (im *importer) saveCursor() error {
 	if c.Counts == nil {
 		c.Counts = session.JSON(`{}`)
 	}
-	return im.exec(`INSERT INTO imports (source, path, session_id, size, modified_at, offset, hash, counts, state, updated_at)
+	return im.exec(`INSERT INTO imports (source, path, session_id, size, modified_at, "offset", hash, counts, state, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (source, path) DO UPDATE SET session_id = excluded.session_id, size = excluded.size, modified_at = excluded.modified_at,
-		offset = excluded.offset, hash = excluded.hash, counts = excluded.counts, state = excluded.state, updated_at = excluded.updated_at`,
+		"offset" = excluded."offset", hash = excluded.hash, counts = excluded.counts, state = excluded.state, updated_at = excluded.updated_at`,
 		c.Source, c.Path, c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, im.now)
 }
 
 // ImportCursor reads how far a source's file was read; nil when it never was.
 func (s *Store) ImportCursor(ctx context.Context, source session.Source, path string) (*ImportCursor, error) {
-	return first[ImportCursor](ctx, s, `SELECT source, path, session_id, size, modified_at, offset, hash, counts, state FROM imports
+	return first[ImportCursor](ctx, s, `SELECT source, path, session_id, size, modified_at, "offset", hash, counts, state FROM imports
 		WHERE source = ? AND path = ?`, source, path)
 }
 
@@ -398,7 +398,7 @@ const RootState = `{"root":true}`
 // ImportedPaths lists the files of a source that were imported, and the folders in which new ones
 // are, in no order that matters.
 func (s *Store) ImportedPaths(ctx context.Context, source session.Source) ([]string, error) {
-	return list[string](ctx, s, `SELECT path FROM imports WHERE source = ? AND state IS NOT ?`, source, RefusedState)
+	return list[string](ctx, s, `SELECT path FROM imports WHERE source = ? AND CAST(state AS TEXT) IS DISTINCT FROM ?`, source, RefusedState)
 }
 
 // SessionBySource reads the session that was imported from a source's session. Codes: NotFound.

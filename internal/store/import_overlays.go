@@ -289,7 +289,7 @@ func (o *importedOverlay) partsOf(row int64) (session.Message, error) {
 }
 
 const outputsOfMessage = `
-	SELECT kind, call_id, tokens FROM parts WHERE id BETWEEN ? << 10 AND (? << 10) + 1023 ORDER BY id`
+	SELECT kind, call_id, tokens FROM parts WHERE id BETWEEN CAST(? AS BIGINT) << 10 AND (CAST(? AS BIGINT) << 10) + 1023 ORDER BY id`
 
 // known reports whether the overlay is here: the session's own, or one that it inherits.
 func (o *importedOverlay) known() (bool, error) {

@@ -37,7 +37,7 @@ func selectMessages(where, order string) selection {
 
 var (
 	messagesOfRange = selectMessages(`m.session_id = ? AND m.seq BETWEEN ? AND ? AND m.id >= ?`, `seq`)
-	messagesByID    = selectMessages(`m.id IN (SELECT value FROM json_each(?))`, `id`)
+	messagesByID    = selectMessages(`m.id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))`, `id`)
 )
 
 // readRange reads a session's messages of seqs from … to, in order, with their parts and blobs.
@@ -476,7 +476,7 @@ const blobsAfter = 8 << 20
 const (
 	messagesAfter = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT +?`
 	partsBetween  = `SELECT ` + partColumns + ` FROM parts p
-		WHERE p.id BETWEEN (? << 10) AND (? << 10) + 1023 ORDER BY p.id`
+		WHERE p.id BETWEEN (CAST(? AS BIGINT) << 10) AND (CAST(? AS BIGINT) << 10) + 1023 ORDER BY p.id`
 )
 
 // LastMessageID gives the row of the newest message, 0 when there is none.

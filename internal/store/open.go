@@ -51,15 +51,18 @@ const (
 // Health says so. Codes: NotFound (read-only and no file), Invalid (no database, another program's,
 // a newer sessiond's), Forbidden (not writable), Busy.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
-	}
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
 	if opt.Zone == nil {
 		opt.Zone = time.Local
+	}
+	if IsPostgres(path) {
+		return openPostgres(ctx, path, opt)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	s := &Store{path: path, opt: opt, prepared: map[string]*sqlx.Stmt{}}
 	s.statements = statements{stmt: s.readerStmt, failed: s.readFailed}
@@ -327,7 +330,7 @@ func (t *tx) housekeeping() error {
 		query string
 		args  []any
 	}{
-		{`INSERT OR IGNORE INTO store (id, epoch, created_at) VALUES (1, ?, ?)`, []any{hex.EncodeToString(id), t.now}},
+		{`INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING`, []any{hex.EncodeToString(id), t.now}},
 		{forgetKeys, []any{week, t.now}},
 	} {
 		if err := t.exec(step.query, step.args...); err != nil {
@@ -383,6 +386,9 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) leaveWAL() {
+	if s.writer.postgres {
+		return
+	}
 	// A reader of our own would keep SQLite from giving up the log.
 	s.readers.Close() //nolint:errcheck // nothing to lose in a reader
 	s.reports.Close() //nolint:errcheck // as above

@@ -191,6 +191,7 @@ func TestAnyPathNamesTheFile(t *testing.T) {
 }
 
 func TestConnectionsHaveTheirPragmas(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	read := func(query string) string {
 		var v string
@@ -434,6 +435,7 @@ func TestDatabaseMadeThroughALinkIsTheOwnersAlone(t *testing.T) {
 
 // Two daemons that open one file by two names have two logs, and destroy it.
 func TestOpenWarnsOfASecondName(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	path := s.File()
 	testkit.Check(t, s.Close())
@@ -451,6 +453,7 @@ func TestOpenWarnsOfASecondName(t *testing.T) {
 }
 
 func TestOpenTightensLooseModes(t *testing.T) {
+	onFile(t)
 	path := openTest(t).File() // open: its log and index are there, too
 	for name, mode := range map[string]os.FileMode{path: 0o644, path + "-wal": 0o644, filepath.Dir(path): 0o777} {
 		testkit.Check(t, os.Chmod(name, mode))

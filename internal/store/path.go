@@ -64,7 +64,7 @@ const spansOfPath = `
 		UNION ALL
 		SELECT m.session_id, m.seq, ` + jumpBefore + `
 		FROM span s JOIN messages f ON f.id = s.jump_id JOIN messages m ON m.id = f.parent_id)
-	SELECT s.session_id, COALESCE(f.seq, 1), s.upto, COALESCE(f.id, 0) FROM span s LEFT JOIN messages f ON f.id = s.jump_id`
+	SELECT s.session_id, COALESCE((SELECT f.seq FROM messages f WHERE f.id = s.jump_id), 1), s.upto, COALESCE(s.jump_id, 0) FROM span s`
 
 // spansAfter cuts a path to what comes after a message, or with it if from is true; all where it is
 // not on the path.

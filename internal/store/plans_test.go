@@ -200,6 +200,7 @@ func useTrees(t *testing.T, s *Store, id session.ID) {
 }
 
 func TestStatementsOfRequestsUseIndexes(t *testing.T) {
+	onFile(t)
 	ctx := context.Background()
 	s := openTest(t)
 	useEverything(t, s)
@@ -292,6 +293,7 @@ func fineToScan(query, detail string) bool {
 }
 
 func TestTheScansThatAStartMakesUseIndexes(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	for q, args := range map[string][]any{forgetKeys: {"", ""}, forgetDrafts: {""}} {
 		for _, detail := range planOf(t, raw(t, s), q, args) {

@@ -22,6 +22,7 @@ type files struct{ db, log []byte }
 // there and any are not. It takes as given that SQLite syncs the log before it answers, and the database
 // before it begins the log anew.
 func TestLostPowerLosesNothingAcknowledged(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	path, id := s.File(), mustCreate(t, s, NewSession{}).ID
 	now := func() files {

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"sessiond/internal/session"
 )
@@ -289,12 +291,12 @@ func (t *tx) deleteMessage(id session.ID, row int64) error {
 	if err != nil {
 		return err
 	}
-	blobs, err := list[string](t.ctx, t, `SELECT blob FROM parts WHERE id BETWEEN ?1 << 10 AND (?1 << 10 | 1023) AND blob IS NOT NULL`, row)
+	blobs, err := list[string](t.ctx, t, `SELECT blob FROM parts WHERE id BETWEEN CAST(?1 AS BIGINT) << 10 AND (CAST(?1 AS BIGINT) << 10 | 1023) AND blob IS NOT NULL`, row)
 	if err != nil {
 		return err
 	}
 	if err := t.execEach([]string{
-		`DELETE FROM parts WHERE id BETWEEN ?1 << 10 AND (?1 << 10 | 1023)`,
+		`DELETE FROM parts WHERE id BETWEEN CAST(?1 AS BIGINT) << 10 AND (CAST(?1 AS BIGINT) << 10 | 1023)`,
 		`DELETE FROM touched_files WHERE message_id = ?1`,
 		`DELETE FROM messages WHERE id = ?1`,
 		`DELETE FROM marks WHERE session_id = ?2 AND message_id = ?1`,
@@ -320,8 +322,8 @@ func (t *tx) deleteMessage(id session.ID, row int64) error {
 // countPurged keeps what the roll-up counts explainable after the rows are gone.
 func (t *tx) countPurged(day string, source session.Source, u usageSum) error {
 	return t.exec(`INSERT INTO purged_days (day, source, sessions, subagents, messages, prompts) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (day, source) DO UPDATE SET sessions = sessions + excluded.sessions, subagents = subagents + excluded.subagents,
-		messages = messages + excluded.messages, prompts = prompts + excluded.prompts`,
+		ON CONFLICT (day, source) DO UPDATE SET sessions = purged_days.sessions + excluded.sessions, subagents = purged_days.subagents + excluded.subagents,
+		messages = purged_days.messages + excluded.messages, prompts = purged_days.prompts + excluded.prompts`,
 		day, source, u.Sessions, u.Subagents, u.Messages, u.Prompts)
 }
 
@@ -446,7 +448,7 @@ func (p *Purge) forgetDocuments(ctx context.Context) error {
 		}, p.ID); err != nil {
 			return err
 		}
-		if err := t.exec(`DELETE FROM frozen WHERE id IN (SELECT value FROM json_each(?))`, string(session.JSONOf(unfrozen))); err != nil {
+		if err := t.exec(`DELETE FROM frozen WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))`, string(session.JSONOf(unfrozen))); err != nil {
 			return err
 		}
 		for i := range p.forks {
@@ -464,7 +466,7 @@ const frozenOfNothing = `DELETE FROM frozen WHERE session_id = ? AND NOT EXISTS 
 func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 	id := p.ID
 	var again, told bool
-	err = t.row(`SELECT started_at <> ?, told FROM purging WHERE session_id = ?`, []any{p.turn, id}, &again, &told)
+	err = t.row(`SELECT started_at <> ?, told FROM purging WHERE session_id = ?`, []any{cmp.Or(p.turn, session.Time{}.SQL()), id}, &again, &told)
 	switch {
 	case noRows(err):
 		return nil, nil // another process was here first
@@ -515,8 +517,16 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 		return nil, nil
 	}
 	// Where another process purges the parent now, it looks anew at what is still shared.
+	at := t.now
+	begun, err := first[session.Time](t.ctx, t, `SELECT started_at FROM purging WHERE session_id = ?`, parent)
+	if err != nil {
+		return nil, err
+	}
+	if begun != nil && !at.After(begun.Time) {
+		at = session.At(begun.Add(time.Millisecond))
+	}
 	n, err := t.changed(`INSERT INTO purging (session_id, started_at, told) SELECT id, ?, 1 FROM sessions WHERE id = ? AND purged_at IS NOT NULL
-		ON CONFLICT DO UPDATE SET started_at = MAX(excluded.started_at, strftime('%Y-%m-%d %H:%M:%f', started_at, '+0.001 seconds'))`, t.now, parent)
+		ON CONFLICT (session_id) DO UPDATE SET started_at = excluded.started_at`, at, parent)
 	if err != nil || n == 0 {
 		return nil, err
 	}

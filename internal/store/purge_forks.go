@@ -32,11 +32,11 @@ const heirsOf = withHeirs + ` SELECT id, lives, message_id, frozen_id, imported 
 
 const withHeirs = `
 	WITH RECURSIVE heir (id, lives, message_id, frozen_id, imported) AS (
-		SELECT s.id, s.purged_at IS NULL, l.message_id, COALESCE(l.frozen_id, 0), COALESCE(l.compaction_id = ?2, 0)
+		SELECT s.id, CASE WHEN s.purged_at IS NULL THEN 1 ELSE 0 END, l.message_id, COALESCE(l.frozen_id, 0), CASE WHEN l.compaction_id = ?2 THEN 1 ELSE 0 END
 		FROM sessions s LEFT JOIN links l ON l.session_id = s.id
 		WHERE s.parent_id = ?1 AND s.parent_id <> '' AND s.parent_kind = 'fork'
 		UNION
-		SELECT s.id, s.purged_at IS NULL, l.message_id, MIN(h.frozen_id, COALESCE(l.frozen_id, 0)), COALESCE(l.compaction_id = ?2, 0)
+		SELECT s.id, CASE WHEN s.purged_at IS NULL THEN 1 ELSE 0 END, l.message_id, MIN(h.frozen_id, COALESCE(l.frozen_id, 0)), CASE WHEN l.compaction_id = ?2 THEN 1 ELSE 0 END
 		FROM heir h JOIN sessions s ON s.parent_id = h.id AND s.parent_id <> '' AND s.parent_kind = 'fork' LEFT JOIN links l ON l.session_id = s.id)`
 
 func readHeirs(ctx context.Context, q queryer, id session.ID) ([]heir, error) {
@@ -163,7 +163,7 @@ func (p *Purge) shared(ctx context.Context) (coverage, error) {
 const sharedRuns = withHeirs + `, span (session_id, upto, jump_id) AS (
 		SELECT m.session_id, m.seq, ` + jumpBefore + ` FROM (
 			SELECT f.parent_id AS id FROM heir h CROSS JOIN messages f ON f.session_id = h.id AND f.jump = 1
-			UNION ALL SELECT message_id FROM heir WHERE lives
+			UNION ALL SELECT message_id FROM heir WHERE lives = 1
 			UNION ALL SELECT s.head_id FROM heir h CROSS JOIN sessions s ON s.id = h.id
 			UNION ALL SELECT c.through_id FROM heir h CROSS JOIN compactions c ON c.session_id = h.id
 			UNION ALL SELECT c.first_kept_id FROM heir h CROSS JOIN compactions c ON c.session_id = h.id

@@ -240,6 +240,9 @@ func TestAPurgeIsToldOnceAndWhatItLeavesIsNotShown(t *testing.T) {
 	mustAppend(t, s, fork.ID, says(session.User, "own words"))
 	purge(t, s, origin.ID)
 	for _, name := range []string{"day", "said", "biggest-messages", "forks", "path", "failed-replies"} {
+		if s.writer.postgres {
+			break // named queries run on files
+		}
 		text := testkit.Must(queries.FS.ReadFile(name + ".sql"))(t)
 		day := testkit.Must(s.Session(t.Context(), fork.ID))(t).Day
 		query := strings.NewReplacer(":text", "'words'", ":day", "'"+day+"'", ":session", "'"+string(fork.ID)+"'").Replace(string(text))
@@ -392,7 +395,7 @@ func TestAnImportKeepsNothingOfWhatIsPurged(t *testing.T) {
 	if again := testkit.Must(s.Import(t.Context(), batch))(t); !again.Purged {
 		t.Errorf("%+v", again)
 	}
-	state, err := get[string](t.Context(), s, `SELECT COALESCE(state, '') FROM imports`)
+	state, err := get[string](t.Context(), s, `SELECT COALESCE(CAST(state AS TEXT), '') FROM imports`)
 	if err != nil || state != "" {
 		t.Errorf("the cursor remembers %s %v", state, err)
 	}
@@ -459,6 +462,7 @@ func locksOn(t *testing.T, path string) int {
 }
 
 func TestLookingForCopiesGivesUpNoLock(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	index := s.path + "-shm"

@@ -61,6 +61,7 @@ func recovered(t *testing.T, data []byte) (*Store, []Recovered, error) {
 }
 
 func TestRecoverCopiesAWholeDatabase(t *testing.T) {
+	onFile(t)
 	data, _ := richData(t)
 	want := openData(t, data)
 	got, tables, err := recovered(t, data)
@@ -82,6 +83,7 @@ func TestRecoverCopiesAWholeDatabase(t *testing.T) {
 
 // Whatever page is damaged, the rest is copied into a healthy database, and the loss is told.
 func TestRecoverReadsAroundEveryPage(t *testing.T) {
+	onFile(t)
 	effort.NotShort(t, "one goroutine recovers many databases")
 	data, size := richData(t)
 	pages := int64(len(data)) / size
@@ -123,6 +125,7 @@ func TestRecoverReadsAroundEveryPage(t *testing.T) {
 }
 
 func TestRecoverNamesLostMessages(t *testing.T) {
+	onFile(t)
 	data, size := richData(t)
 	s := openData(t, data)
 	page := count(t, s, `SELECT pageno FROM dbstat WHERE name = 'messages' AND pagetype = 'leaf' LIMIT 1 OFFSET 2`)

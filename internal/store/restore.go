@@ -301,7 +301,7 @@ func (r *restorer) passID(id session.ID) error {
 	if err != nil {
 		return session.Errorf(session.Invalid, "%q is no session id", id)
 	}
-	return r.exec(`INSERT INTO session_days (day, last) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET last = max(last, excluded.last)`,
+	return r.exec(`INSERT INTO session_days (day, last) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET last = MAX(session_days.last, excluded.last)`,
 		digits[:4]+"-"+digits[4:6]+"-"+digits[6:], n)
 }
 
@@ -685,7 +685,7 @@ func (r *restorer) finish() error {
 		return fmt.Errorf("update session: %w", err)
 	}
 	err = r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
-		git_branch = ?, provider = ?, model = ?, window = ?, head_id = ?, last_seq = ?,
+		git_branch = ?, provider = ?, model = ?, "window" = ?, head_id = ?, last_seq = ?,
 		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?, compaction_count = (`+countedCompactions+`),
 		turn_origin = ?, created_at = ?, updated_at = ?, active_at = ?, inbound_at = ?, archived_at = ?, starred_at = ?, deleted_at = ?, ended_at = ?,
 		end_reason = ?, metadata = ? WHERE id = ?`,

@@ -60,7 +60,7 @@ func (s *Store) RemoveEvents(ctx context.Context, before time.Time) (removed int
 		err := s.write(ctx, func(t *tx) error {
 			var through *int64
 			// Events are in the order of time, but for a clock that was set back.
-			if err := t.row(`SELECT MAX(id) FROM (SELECT id, created_at FROM events ORDER BY id LIMIT +?) WHERE created_at < ?`,
+			if err := t.row(`SELECT MAX(id) FROM (SELECT id, created_at FROM events ORDER BY id LIMIT +?) AS oldest WHERE created_at < ?`,
 				[]any{finishStep, session.At(before)}, &through); err != nil || through == nil {
 				return err
 			}

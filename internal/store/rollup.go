@@ -87,12 +87,12 @@ func (t *tx) saveRollup(r rollup) error {
 		if err := t.exec(`INSERT INTO daily_usage (day, project, source, model, purpose, sessions, subagents, messages, prompts, calls,
 			input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, cost_nanousd, unpriced_calls)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (day, project, source, model, purpose) DO UPDATE SET sessions = sessions + excluded.sessions,
-			subagents = subagents + excluded.subagents, messages = messages + excluded.messages,
-			prompts = prompts + excluded.prompts, calls = calls + excluded.calls, input_tokens = input_tokens + excluded.input_tokens,
-			cache_read_tokens = cache_read_tokens + excluded.cache_read_tokens, cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens,
-			output_tokens = output_tokens + excluded.output_tokens, cost_nanousd = cost_nanousd + excluded.cost_nanousd,
-			unpriced_calls = unpriced_calls + excluded.unpriced_calls`,
+			ON CONFLICT (day, project, source, model, purpose) DO UPDATE SET sessions = daily_usage.sessions + excluded.sessions,
+			subagents = daily_usage.subagents + excluded.subagents, messages = daily_usage.messages + excluded.messages,
+			prompts = daily_usage.prompts + excluded.prompts, calls = daily_usage.calls + excluded.calls, input_tokens = daily_usage.input_tokens + excluded.input_tokens,
+			cache_read_tokens = daily_usage.cache_read_tokens + excluded.cache_read_tokens, cache_write_tokens = daily_usage.cache_write_tokens + excluded.cache_write_tokens,
+			output_tokens = daily_usage.output_tokens + excluded.output_tokens, cost_nanousd = daily_usage.cost_nanousd + excluded.cost_nanousd,
+			unpriced_calls = daily_usage.unpriced_calls + excluded.unpriced_calls`,
 			k.Day, k.Project, k.Source, k.Model, k.Purpose, u.Sessions, u.Subagents, u.Messages, u.Prompts, u.Calls,
 			u.Input, u.CacheRead, u.CacheWrite, u.Output, u.CostNanoUSD, u.Unpriced); err != nil {
 			return fmt.Errorf("roll up %s: %w", k.Day, err)
@@ -224,7 +224,7 @@ const usageOfFamily = `
 	WITH RECURSIVE counted (id, project) AS (
 		SELECT ?1, ''
 		UNION ALL SELECT s.id, '' FROM counted p JOIN sessions s ON s.parent_id = p.id AND s.parent_id <> '' AND s.parent_kind = 'child' AND s.purged_at IS NULL)
-	SELECT * FROM (` + callsOfCounted + ` UNION ALL ` + messagesOfCounted + ` WHERE counted.id <> ?2 ` + groupMessages + `)`
+	SELECT * FROM (` + callsOfCounted + ` UNION ALL ` + messagesOfCounted + ` WHERE counted.id <> ?2 ` + groupMessages + `) AS counts`
 
 // callsOfCounted is what the sessions of a table counted(id, project) and their calls count for.
 const callsOfCounted = `
@@ -257,9 +257,9 @@ const recountedUsage = `
 	FROM (` + callsOfCounted + ` UNION ALL ` + messagesOfCounted + groupMessages + `
 	UNION ALL
 	SELECT day, '', source, model, purpose, 0, 0, 0, 0, 1, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens,
-	       COALESCE(cost_nanousd, 0), cost_nanousd IS NULL FROM calls WHERE session_id = ''
+	       COALESCE(cost_nanousd, 0), CASE WHEN cost_nanousd IS NULL THEN 1 ELSE 0 END FROM calls WHERE session_id = ''
 	UNION ALL
-	SELECT day, '', source, '', '', sessions, subagents, messages, prompts, 0, 0, 0, 0, 0, 0, 0 FROM purged_days)
+	SELECT day, '', source, '', '', sessions, subagents, messages, prompts, 0, 0, 0, 0, 0, 0, 0 FROM purged_days) AS counts
 	GROUP BY day, project, source, model, purpose`
 
 // CompactionTotal sums up the compactions of one kind over all sessions.

@@ -29,6 +29,9 @@ func (s *Store) Unscrubbed(ctx context.Context) (*session.Time, error) {
 // disk must have room for that copy. Codes: Conflict (a purge is not finished), Busy (a reader
 // holds the log), StorageFull.
 func (s *Store) Scrub(ctx context.Context) error {
+	if IsPostgres(s.path) {
+		return session.Errorf(session.Invalid, "sessiond rewrites only files of its own: on PostgreSQL, VACUUM FULL rewrites the tables, and its write-ahead log and backups expire as its owner configured")
+	}
 	running, err := s.Purging(ctx)
 	if err != nil {
 		return err
@@ -49,7 +52,7 @@ func (s *Store) Scrub(ctx context.Context) error {
 		return err
 	}
 	return s.write(ctx, func(t *tx) error {
-		return t.exec(`UPDATE store SET unscrubbed_at = NULL WHERE id = 1 AND unscrubbed_at IS ?`, since)
+		return t.exec(`UPDATE store SET unscrubbed_at = NULL WHERE id = 1 AND unscrubbed_at IS NOT DISTINCT FROM ?`, since)
 	})
 }
 
@@ -74,6 +77,9 @@ func (s *Store) emptyLog(ctx context.Context) error {
 // CopiesHolding names the database files in folders, backups above all, that hold a session.
 // A file that cannot be read as one of sessiond's is passed over.
 func (s *Store) CopiesHolding(ctx context.Context, id session.ID, folders ...string) ([]string, error) {
+	if IsPostgres(s.path) {
+		return nil, nil
+	}
 	own, err := os.Stat(s.path)
 	if err != nil {
 		return nil, err

@@ -114,7 +114,7 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 	}
 	source := orElse(in.Source, session.SourceSessiond)
 	err = t.exec(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
-		source, source_id, directory, project, git_branch, provider, model, window, parent_id, parent_kind,
+		source, source_id, directory, project, git_branch, provider, model, "window", parent_id, parent_kind,
 		created_at, updated_at, active_at, metadata)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		id, day, in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
@@ -156,7 +156,7 @@ func (s *Store) IsGone(ctx context.Context, name string) (bool, error) {
 // newID returns the next id of a day.
 func (t *tx) newID(day string) (session.ID, error) {
 	n, err := get[int64](t.ctx, t, `INSERT INTO session_days (day, last) VALUES (?, 1)
-		ON CONFLICT (day) DO UPDATE SET last = last + 1 RETURNING last`, day)
+		ON CONFLICT (day) DO UPDATE SET last = session_days.last + 1 RETURNING last`, day)
 	return session.NewID(day, n), wrap(err, "count the day's sessions")
 }
 
@@ -270,7 +270,7 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 			sess.StarredAt = switchTime(sess.StarredAt, *p.Starred, t.now)
 		}
 		return t.exec(`UPDATE sessions SET title = ?, title_source = ?, metadata = ?, settings = ?, provider = ?,
-			model = ?, window = ?, archived_at = ?, starred_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
+			model = ?, "window" = ?, archived_at = ?, starred_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 			sess.Title, sess.TitleSource, sess.Metadata, sess.Settings, sess.Provider, sess.Model, sess.Window, sess.ArchivedAt, sess.StarredAt, t.now, id)
 	})
 }

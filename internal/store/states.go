@@ -43,7 +43,7 @@ func (s *Store) States(ctx context.Context, id session.ID) ([]session.State, err
 	if _, err := s.Session(ctx, id); err != nil {
 		return nil, err
 	}
-	all, err := list[session.State](ctx, s, `SELECT session_id, name, revision, LENGTH(CAST(value AS BLOB)) AS size, updated_at FROM states
+	all, err := list[session.State](ctx, s, `SELECT session_id, name, revision, OCTET_LENGTH(CAST(value AS TEXT)) AS size, updated_at FROM states
 		WHERE session_id = ? AND deleted_at IS NULL ORDER BY name`, id)
 	return all, wrap(err, "states of %s", id)
 }
@@ -66,7 +66,7 @@ func noState(id session.ID, name string) error {
 
 // readState gives a revision of 0 where the name was never used.
 func readState(ctx context.Context, q queryer, id session.ID, name string) (st session.State, err error) {
-	st, err = get[session.State](ctx, q, `SELECT `+stateColumns+`, LENGTH(CAST(value AS BLOB)) AS size, deleted_at FROM states WHERE session_id = ? AND name = ?`, id, name)
+	st, err = get[session.State](ctx, q, `SELECT `+stateColumns+`, OCTET_LENGTH(CAST(value AS TEXT)) AS size, deleted_at FROM states WHERE session_id = ? AND name = ?`, id, name)
 	if noRows(err) {
 		return session.State{Session: id, Name: name}, nil
 	}

@@ -93,6 +93,12 @@ func (s *Store) readOnly() error {
 // DataVersion changes whenever another process commits to the file, and not by this store's
 // own writes (it is the writing connection's view), so that a daemon notices what others append.
 func (s *Store) DataVersion(ctx context.Context) (v int64, err error) {
+	if s.writer == nil {
+		return 0, s.readOnly()
+	}
+	if s.writer.postgres {
+		return get[int64](ctx, s, `SELECT last_value FROM events_id_seq`) // also of this store's writes
+	}
 	err = s.alone(ctx, func(t *tx) error { return t.row(`PRAGMA data_version`, nil, &v) })
 	return v, err
 }
@@ -104,6 +110,9 @@ func (s *Store) DataVersion(ctx context.Context) (v int64, err error) {
 func (s *Store) TruncateWAL(ctx context.Context) (done bool, err error) {
 	if s.writer == nil {
 		return false, s.readOnly()
+	}
+	if s.writer.postgres {
+		return true, nil
 	}
 	if err := s.writer.checkFiles(); err != nil {
 		return false, err

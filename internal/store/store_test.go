@@ -2,12 +2,15 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,7 +80,24 @@ var newDatabase = sync.OnceValue(func() []byte {
 
 func openTest(t testing.TB, opts ...func(*Options)) *Store {
 	t.Helper()
+	if address := os.Getenv("SESSIOND_TEST_POSTGRES"); address != "" {
+		opt := Options{Measure: measure, Zone: time.UTC}
+		for _, o := range opts {
+			o(&opt)
+		}
+		s := testkit.Must(Open(context.Background(), freshPostgres(t, address), opt))(t)
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
 	return openData(t, newDatabase(), opts...)
+}
+
+// onFile skips a test of what only a file of SQLite has.
+func onFile(t testing.TB) {
+	t.Helper()
+	if os.Getenv("SESSIOND_TEST_POSTGRES") != "" {
+		t.Skip("it tests the file of SQLite")
+	}
 }
 
 // openData opens a copy of a database.
@@ -165,6 +185,7 @@ func ref(id session.ID, seq int64) *session.MessageRef {
 }
 
 func TestIDsGoOnPast999ADay(t *testing.T) {
+	onFile(t)
 	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
 	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
 	testkit.Must(raw(t, s).Exec(`INSERT INTO session_days VALUES ('2026-02-11', 997)`))(t)
@@ -197,6 +218,7 @@ func TestIDsGoByTheLocalDay(t *testing.T) {
 }
 
 func TestAnIDIsNeverUsedAgain(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	first := mustCreate(t, s, NewSession{})
 	testkit.Must(raw(t, s).Exec(`DELETE FROM sessions`))(t) // an empty session may go
@@ -235,4 +257,47 @@ func TestTwoHundredSessionsAtOnceGetTwoHundredIDs(t *testing.T) {
 		t.Errorf("%d different ids", len(seen))
 	}
 	mustBeHealthy(t, s)
+}
+
+var postgresDatabases atomic.Int64
+
+var postgresTemplate = sync.OnceValues(func() (string, error) {
+	base := os.Getenv("SESSIOND_TEST_POSTGRES")
+	name := fmt.Sprintf("st_test_%d", os.Getpid())
+	if err := onPostgres(base, `CREATE DATABASE `+name+` TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C.UTF-8' ENCODING 'UTF8'`); err != nil {
+		return "", err
+	}
+	s, err := Open(context.Background(), databaseOf(base, name), Options{})
+	if err != nil {
+		return "", err
+	}
+	return name, s.Close()
+})
+
+func freshPostgres(t testing.TB, base string) string {
+	from := testkit.Must(postgresTemplate())(t)
+	name := fmt.Sprintf("%s_%d", from, postgresDatabases.Add(1))
+	testkit.Check(t, onPostgres(base, `CREATE DATABASE `+name+` TEMPLATE `+from))
+	t.Cleanup(func() { _ = onPostgres(base, `DROP DATABASE `+name+` WITH (FORCE)`) })
+	return databaseOf(base, name)
+}
+
+// databaseOf returns the address of another database on the same server.
+func databaseOf(base, name string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		panic(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+func onPostgres(base, query string) error {
+	db, err := sql.Open("pgx", base)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, err = db.ExecContext(context.Background(), query)
+	return err
 }

@@ -215,7 +215,7 @@ func (r *storeRestorer) purgedDays(d *StoreData) error {
 func (r *storeRestorer) sessionDays(d *StoreData) error {
 	for _, day := range d.SessionDays {
 		if err := r.put(`INSERT INTO session_days (day, last) VALUES (?, ?)
-			ON CONFLICT (day) DO UPDATE SET last = excluded.last WHERE excluded.last > last`, day.Day, day.Last); err != nil {
+			ON CONFLICT (day) DO UPDATE SET last = excluded.last WHERE excluded.last > session_days.last`, day.Day, day.Last); err != nil {
 			return err
 		}
 	}
@@ -226,7 +226,7 @@ func (r *storeRestorer) calibrations(d *StoreData) error {
 	for _, c := range d.Calibrations {
 		if err := r.put(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (model) DO UPDATE SET scale = excluded.scale, weight = excluded.weight, updated_at = excluded.updated_at
-			WHERE excluded.updated_at > updated_at`, c.Model, c.Scale, c.Weight, c.UpdatedAt); err != nil {
+			WHERE excluded.updated_at > calibrations.updated_at`, c.Model, c.Scale, c.Weight, c.UpdatedAt); err != nil {
 			return err
 		}
 	}
@@ -244,7 +244,7 @@ func (r *storeRestorer) keys(d *StoreData) error {
 			return err
 		}
 		if err := r.put(`INSERT INTO keys (key, label, updated_at) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM sessions WHERE key = ?1 AND key <> '')
-			ON CONFLICT (key) DO UPDATE SET label = excluded.label, updated_at = excluded.updated_at WHERE excluded.updated_at > updated_at`,
+			ON CONFLICT (key) DO UPDATE SET label = excluded.label, updated_at = excluded.updated_at WHERE excluded.updated_at > keys.updated_at`,
 			k.Key, k.Label, k.UpdatedAt); err != nil {
 			return err
 		}

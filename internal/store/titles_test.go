@@ -29,6 +29,7 @@ func TestACommandIsATitleUntilAPersonAsksSomething(t *testing.T) {
 }
 
 func TestMigrationImprovesPoorTitlesAlone(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	titles := map[session.ID]string{}
 	var ids []session.ID

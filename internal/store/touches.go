@@ -109,7 +109,7 @@ func (s *Store) FileSessions(ctx context.Context, f FileFilter, p Page) (data []
 const (
 	touchesOfFile = `SELECT path, op, session_id, message_id FROM touched_files WHERE path = ?`
 	touchesBelow  = `SELECT path, op, session_id, message_id FROM touched_files WHERE path >= ? AND path < ?`
-	placesOfRows  = `SELECT m.id, m.session_id, m.seq, m.created_at FROM json_each(?) k CROSS JOIN messages m ON m.id = k.value`
+	placesOfRows  = `SELECT m.id, m.session_id, m.seq, m.created_at FROM json_each(?) k CROSS JOIN messages m ON m.id = CAST(k.value AS BIGINT)`
 )
 
 // touches gathers by session what was done to the wanted files.

@@ -20,6 +20,7 @@ func raw(t testing.TB, s *Store) *sql.DB {
 }
 
 func TestTheDatabaseItselfKeepsWhatWasSaid(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{Source: session.SourcePi, SourceID: "one"})
 	mustCreate(t, s, NewSession{Source: session.SourcePi, SourceID: "two"})
@@ -71,6 +72,7 @@ func TestTheDatabaseItselfKeepsWhatWasSaid(t *testing.T) {
 }
 
 func TestARowInPurgingOpensTheDeletionOfOneSession(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	gone, stays := mustCreate(t, s, NewSession{}), mustCreate(t, s, NewSession{})
 	for _, id := range []session.ID{gone.ID, stays.ID} {

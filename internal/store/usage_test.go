@@ -303,9 +303,9 @@ func TestSubagentsCountForTheProjectOfTheirParent(t *testing.T) {
 	projects := func() string {
 		t.Helper()
 		mustBeHealthy(t, s)
-		return testkit.Must(get[string](t.Context(), s, `SELECT group_concat(counted, ' ') FROM (
+		return testkit.Must(get[string](t.Context(), s, `SELECT string_agg(counted, ' ') FROM (
 			SELECT project || ':' || SUM(sessions) || '/' || SUM(subagents) || '/' || SUM(messages) || '/' || SUM(calls) AS counted FROM daily_usage
-			GROUP BY project HAVING SUM(sessions + messages + calls) > 0 ORDER BY project)`))(t)
+			GROUP BY project HAVING SUM(sessions + messages + calls) > 0 ORDER BY project) AS all_counts`))(t)
 	}
 	parent := mustCreate(t, s, NewSession{Directory: "/shop"})
 	child := mustCreate(t, s, NewSession{ParentID: parent.ID, Directory: "/shop/worktree", Kind: session.KindSubagent})
@@ -322,6 +322,7 @@ func TestSubagentsCountForTheProjectOfTheirParent(t *testing.T) {
 
 // A file whose roll-up was kept by source and model alone gets the same numbers as one that began with this schema.
 func TestMigrationCountsTheUsageByProject(t *testing.T) {
+	onFile(t)
 	s := openTest(t)
 	rapid.MakeCheck(func(rt *rapid.T) {
 		c := counting{t: rt, s: s}
@@ -362,7 +363,7 @@ func TestTheCatalogueIsWrittenOnce(t *testing.T) {
 	}
 	models[0].Window, prices[0].Input = 20, 4
 	testkit.Check(t, s.SetCatalogue(ctx, models, prices))
-	if n := count(t, s, `SELECT window * 100 + input_nanousd * 10 + (SELECT COUNT(*) FROM prices) FROM models JOIN prices ON model = models.id`); n != 2041 {
+	if n := count(t, s, `SELECT "window" * 100 + input_nanousd * 10 + (SELECT COUNT(*) FROM prices) FROM models JOIN prices ON model = models.id`); n != 2041 {
 		t.Errorf("%d", n)
 	}
 	if c := testkit.Must(s.Calibration(ctx, "m"))(t); c != nil {

@@ -31,8 +31,9 @@ type writer struct {
 	stmts map[string]*sqlx.Stmt
 	queue chan *job
 
-	opt  Options
-	path string
+	opt      Options
+	path     string
+	postgres bool
 
 	opened  atomic.Bool // Open is done
 	health  atomic.Pointer[Health]
@@ -113,6 +114,10 @@ func startWriter(db *sql.DB, path string, opt Options) (*writer, error) {
 		return nil, err
 	}
 	w.conn = conn
+	if w.postgres = IsPostgres(path); w.postgres {
+		go w.loop()
+		return w, nil
+	}
 	if err := w.waitInside(0); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -284,7 +289,11 @@ func (w *writer) transact(batch []*job) (again []*job) {
 		_ = w.exec1(ctx, `ROLLBACK`)
 		w.noteDamage(err)
 		w.settle(err)
-		fail(fmt.Errorf("commit: %w", err))
+		err = fmt.Errorf("commit: %w", err)
+		if isUnreachable(err) { // its answer may be what was lost
+			err = session.Errorf(session.Unavailable, "PostgreSQL ended the connection; whether this request is stored is open: repeat it, with the same Idempotency-Key: %w", err)
+		}
+		fail(err)
 		return nil
 	}
 	// A file that was moved between begin and COMMIT may have no name: nothing is acknowledged.
@@ -305,6 +314,9 @@ func (w *writer) transact(batch []*job) (again []*job) {
 
 // begin checks the files and waits for the write lock. The first one switches the file to WAL mode.
 func (w *writer) begin(ctx context.Context) error {
+	if w.postgres {
+		return w.beginPostgres(ctx)
+	}
 	first := w.files.Load() == nil
 	if first {
 		if err := retryBusy(w.patience, func() error { return w.useWAL(ctx) }); err != nil {
@@ -399,8 +411,10 @@ func (w *writer) close() {
 	for _, st := range w.stmts {
 		st.Close() //nolint:errcheck // everything is committed
 	}
-	_ = w.waitInside(busyTimeoutMS) // giving up the log waits a little for readers
-	w.conn.Close()                  //nolint:errcheck // returns it to its pool of one
+	if !w.postgres {
+		_ = w.waitInside(busyTimeoutMS) // giving up the log waits a little for readers
+	}
+	w.conn.Close() //nolint:errcheck // returns it to its pool of one
 }
 
 // exec runs a statement whose result nobody needs.
@@ -430,11 +444,9 @@ func (t *tx) changed(query string, args ...any) (int64, error) {
 
 // insert runs an INSERT and returns the id of its row.
 func (t *tx) insert(query string, args ...any) (int64, error) {
-	res, err := t.result(query, args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.LastInsertId()
+	var id int64
+	err := t.row(query+` RETURNING id`, args, &id)
+	return id, err
 }
 
 func (t *tx) result(query string, args ...any) (sql.Result, error) {

@@ -18,6 +18,9 @@ import (
 // copies have no identity until store.Open gives each its own.
 func New(t testkit.Failer, path string) string {
 	t.Helper()
+	if os.Getenv(Postgres) != "" {
+		return newPostgres(t)
+	}
 	data := testkit.Must(fresh())(t)
 	testkit.Check(t, os.WriteFile(path, data, 0o600))
 	return path

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"sessiond/internal/session"
+)
+
+func TestStatementsAsPostgresReadsThem(t *testing.T) {
+	for query, want := range map[string]string{
+		`SELECT 1 FROM a WHERE b = ? AND c > ?`:                  `SELECT 1 FROM a WHERE b = $1 AND c > $2`,
+		`SELECT ?2, ?1, ?1`:                                      `SELECT $2, $1, $1`,
+		`SELECT 'why?' || ? LIMIT +?`:                            `SELECT 'why?' || $1 LIMIT $2`,
+		`SELECT 'it''s ?', ?`:                                    `SELECT 'it''s ?', $1`,
+		`FROM sessions s INDEXED BY sessions_active WHERE x = ?`: `FROM sessions s WHERE x = $1`,
+		`FROM k CROSS JOIN messages m ON m.id = k.value`:         `FROM k JOIN messages m ON m.id = k.value`,
+		`WHERE title LIKE ? ESCAPE '\'`:                          `WHERE title ILIKE $1 ESCAPE '\'`,
+		`FROM a CROSS JOIN b`:                                    `FROM a CROSS JOIN b`,
+	} {
+		if got := pgText(query); got != want {
+			t.Errorf("%s\nbecame %s\nnot    %s", query, got, want)
+		}
+	}
+}
+
+func TestNamedParametersAsPostgresReadsThem(t *testing.T) {
+	args := []driver.NamedValue{{Name: "since", Value: "2026-01-01"}, {Name: "limit", Value: int64(5)}}
+	query, got := pgNamed(`SELECT ':no', x::text FROM t WHERE day >= :since AND day <> :until LIMIT :limit + :since`, args)
+	if want := `SELECT ':no', x::text FROM t WHERE day >= $1 AND day <> $2 LIMIT $3 + $1`; query != want {
+		t.Errorf("%s\nnot %s", query, want)
+	}
+	if said := fmt.Sprint(got); said != "[{ 1 2026-01-01} { 2 <nil>} { 3 5}]" {
+		t.Error(said)
+	}
+}
+
+func TestErrorsOfPostgresHaveCodes(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code session.Code
+	}{
+		{&pgconn.PgError{Code: "57P01"}, session.Unavailable},
+		{&pgconn.PgError{Code: "08006"}, session.Unavailable},
+		{fmt.Errorf("read: %w", io.ErrUnexpectedEOF), session.Unavailable},
+		{driver.ErrBadConn, session.Unavailable},
+		{&pgconn.PgError{Code: "53100"}, session.StorageFull},
+		{&pgconn.PgError{Code: "23514"}, session.Invalid},
+		{context.DeadlineExceeded, ""},
+		{errors.New("else"), ""},
+	} {
+		if got := session.CodeOf(storageError(c.err)); got != c.code && !(c.code == "" && got == session.Internal) {
+			t.Errorf("%v has the code %q, not %q", c.err, got, c.code)
+		}
+	}
+}
+
+// A wrong address, a database that is missing, and one that sorts otherwise are named with what to do.
+func TestPostgresThatCannotBeOpenedSaysWhy(t *testing.T) {
+	_, err := Open(t.Context(), "postgres://nobody:secret@127.0.0.1:1/none", Options{})
+	wants(t, err, session.Unavailable, "postgres://nobody:xxxxx@127.0.0.1:1/none cannot be reached")
+	_, err = Open(t.Context(), "postgres://%zz", Options{})
+	wants(t, err, session.Invalid, "")
+}

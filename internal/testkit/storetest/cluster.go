@@ -1,0 +1,86 @@
+package storetest
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sessiond/internal/testkit"
+)
+
+// Cluster is a server of PostgreSQL of a test's own, which it can crash.
+type Cluster struct {
+	t        *testing.T
+	dir, bin string
+	port     int
+	account  *syscall.SysProcAttr // of a user who is not root: PostgreSQL refuses to run as root
+}
+
+// NewCluster starts a server on a free port of loopback. It skips the test where PostgreSQL's programs
+// are missing.
+func NewCluster(t *testing.T) *Cluster {
+	t.Helper()
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_ctl") // as Debian installs them
+	if path, err := exec.LookPath("pg_ctl"); err == nil {
+		found = append(found, path)
+	}
+	if len(found) == 0 {
+		t.Skip("it needs PostgreSQL's pg_ctl and initdb (Debian: postgresql)")
+	}
+	c := &Cluster{t: t, bin: filepath.Dir(found[len(found)-1]), dir: testkit.Must(os.MkdirTemp("", "sessiond-pg"))(t)}
+	t.Cleanup(func() { os.RemoveAll(c.dir) })
+	if os.Getuid() == 0 {
+		u, err := user.Lookup("postgres")
+		if err != nil {
+			t.Skipf("PostgreSQL does not run as root, and there is no user postgres: %v", err)
+		}
+		uid, gid := testkit.Must(strconv.Atoi(u.Uid))(t), testkit.Must(strconv.Atoi(u.Gid))(t)
+		testkit.Check(t, os.Chown(c.dir, uid, gid))
+		c.account = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	}
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	c.port = l.Addr().(*net.TCPAddr).Port
+	testkit.Check(t, l.Close())
+	c.run("initdb", "-D", filepath.Join(c.dir, "data"), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--lc-collate=C", "--lc-ctype=C.UTF-8", "--no-sync")
+	c.Start()
+	t.Cleanup(c.Crash)
+	return c
+}
+
+// Address names the server's database.
+func (c *Cluster) Address() string {
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres", c.port)
+}
+
+// Start starts the server and waits until it accepts connections.
+func (c *Cluster) Start() {
+	c.t.Helper()
+	c.run("pg_ctl", "-D", filepath.Join(c.dir, "data"), "-w", "-l", filepath.Join(c.dir, "log"),
+		"-o", fmt.Sprintf("-p %d -k %s -c listen_addresses=127.0.0.1 -c max_connections=100", c.port, c.dir), "start")
+}
+
+// Crash ends the server without a checkpoint; the next start recovers from its write-ahead log.
+func (c *Cluster) Crash() {
+	c.t.Helper()
+	c.run("pg_ctl", "-D", filepath.Join(c.dir, "data"), "-m", "immediate", "-w", "stop")
+}
+
+func (c *Cluster) run(name string, args ...string) {
+	c.t.Helper()
+	cmd := exec.Command(filepath.Join(c.bin, name), args...)
+	cmd.Dir, cmd.SysProcAttr = c.dir, c.account
+	log := testkit.Must(os.CreateTemp("", "sessiond-pg-log"))(c.t) // a pipe would stay open as long as the server runs
+	defer os.Remove(log.Name())
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Run(); err != nil {
+		said, _ := os.ReadFile(log.Name())
+		c.t.Fatalf("%s: %v: %s", name, err, strings.TrimSpace(string(said)))
+	}
+}
