@@ -43,7 +43,7 @@ func (a *app) load(more map[string]any) (*config.Config, error) {
 	given := map[string]any{}
 	maps.Copy(given, more)
 	if a.flags.db != "" {
-		given["db"] = a.absolute(a.flags.db)
+		given["db"] = a.database(a.flags.db)
 	}
 	cfg, err := config.Load(config.Input{Dirs: a.userDirs(), Path: a.flags.config, Environ: a.environ, Flags: given})
 	if err != nil {
@@ -51,6 +51,14 @@ func (a *app) load(more map[string]any) (*config.Config, error) {
 	}
 	a.cfg = cfg
 	return cfg, nil
+}
+
+// database resolves a path from the working directory; an address of PostgreSQL stays.
+func (a *app) database(name string) string {
+	if store.IsPostgres(name) {
+		return name
+	}
+	return a.absolute(name)
 }
 
 // absolute resolves a path from the working directory.

@@ -39,7 +39,7 @@ func startDaemon(t *testing.T, dir string) *daemon {
 }
 
 // startDaemonOn starts one, also on TCP, and waits until it says that it is ready.
-func startDaemonOn(t *testing.T, dir, listen string) *daemon {
+func startDaemonOn(t *testing.T, dir, listen string, env ...string) *daemon {
 	t.Helper()
 	// A Unix socket's path must be short, which a test's folder is not.
 	short := testkit.Must(os.MkdirTemp("", "sessiond"))(t)
@@ -48,6 +48,7 @@ func startDaemonOn(t *testing.T, dir, listen string) *daemon {
 	d := &daemon{t: t, dir: dir, stderr: &bytes.Buffer{}}
 	d.cmd = exec.Command("sessiond", "serve", "--listen", listen, "--socket", socket)
 	d.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR=", "HOME="+dir)
+	d.cmd.Env = append(d.cmd.Env, env...)
 	d.cmd.Stderr = d.stderr
 	out := testkit.Must(d.cmd.StdoutPipe())(t)
 	testkit.Check(t, d.cmd.Start())

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"sessiond/internal/config"
 	"sessiond/internal/history"
 	"sessiond/internal/memory"
 	"sessiond/internal/session"
@@ -233,7 +234,7 @@ func (a *app) importInBackground(src history.Source, transcript string) error {
 // noteAnswer notes that a program was answered, by a hook or a tool, for doctor.
 func (a *app) noteAnswer(program string) {
 	if cfg, err := a.load(nil); err == nil {
-		_ = os.WriteFile(answeredFile(cfg.DB, program), nil, 0o600)
+		_ = os.WriteFile(answeredFile(cfg, program), nil, 0o600)
 	}
 }
 
@@ -250,7 +251,7 @@ func (a *app) lastAnswer(program string) (at time.Time, answered bool) {
 	if err != nil {
 		return at, false
 	}
-	info, err := os.Stat(answeredFile(cfg.DB, program))
+	info, err := os.Stat(answeredFile(cfg, program))
 	if err != nil {
 		return at, false
 	}
@@ -258,6 +259,6 @@ func (a *app) lastAnswer(program string) (at time.Time, answered bool) {
 }
 
 // answeredFile is the file whose time says when a program was answered last.
-func answeredFile(db, program string) string {
-	return filepath.Join(filepath.Dir(db), ".answered-"+program)
+func answeredFile(cfg *config.Config, program string) string {
+	return filepath.Join(cfg.DataDir(), ".answered-"+program)
 }

@@ -47,14 +47,14 @@ func (a *app) overview(ctx context.Context) error {
 		return err
 	}
 	if a.flags.json {
-		return a.printJSON(map[string]any{"database": cfg.DB, "stats": st, "newest": api.ListOf(newest, "").Data})
+		return a.printJSON(map[string]any{"database": store.PrintableName(cfg.DB), "stats": st, "newest": api.ListOf(newest, "").Data})
 	}
 	sessions := plural(st.Sessions-st.Subagents, "session", "sessions")
 	if st.Subagents > 0 {
 		sessions += " and " + plural(st.Subagents, "sub-agent", "sub-agents")
 	}
 	fmt.Fprintf(a.out, "%s in %s, %s. Database: %s\n\n", plural(st.Messages, "message", "messages"), sessions,
-		transcript.Money(st.NanoUSD(), st.UnpricedCalls), cfg.DB)
+		transcript.Money(st.NanoUSD(), st.UnpricedCalls), store.PrintableName(cfg.DB))
 	if len(newest) > 0 {
 		if err := a.printSessions(newest, ""); err != nil {
 			return err

@@ -127,7 +127,7 @@ func (a *app) root() *cobra.Command {
 	root.Version = v.Version
 	root.SetVersionTemplate(v.line())
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.flags.db, "db", "", "database `FILE` (default: sessions.db in the data folder)")
+	flags.StringVar(&a.flags.db, "db", "", "database `FILE`, or postgres://… (default: sessions.db in the data folder)")
 	flags.StringVar(&a.flags.config, "config", "", "configuration `FILE` (default: sessiond/config.yaml in the configuration folder)")
 	flags.BoolVar(&a.flags.json, "json", false, "print JSON for programs")
 	flags.BoolVar(&a.flags.noColor, "no-color", false, "no colours (NO_COLOR does the same)")
@@ -164,6 +164,7 @@ func (a *app) root() *cobra.Command {
 		a.trashCommand(false),
 		a.purgeCommand(),
 		a.backupCommand(),
+		a.copyCommand(),
 		a.doctorCommand(),
 		a.configCommand(),
 		a.tokenCommand(),

@@ -208,7 +208,7 @@ func (a *app) greet(cfg *config.Config, address, socket string, noAuth bool) {
 	if socket != "" {
 		line("socket", socket)
 	}
-	line("database", cfg.DB)
+	line("database", store.PrintableName(cfg.DB))
 	if noAuth {
 		line("token", "not needed (--no-auth): every program and user of this host may read and change all conversations")
 	} else if address != "" {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sessiond/internal/config"
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/jobs"
 	"sessiond/internal/recall"
@@ -64,9 +67,9 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	if w.readOnly {
 		openIndex = search.OpenReadOnly
 	} else {
-		store.TightenModes(indexPath(cfg.DB), a.log(zerolog.WarnLevel))
+		store.TightenModes(indexPath(cfg), a.log(zerolog.WarnLevel))
 	}
-	if s.index, err = openIndex(ctx, indexPath(cfg.DB), s.store); err != nil {
+	if s.index, err = openIndex(ctx, indexPath(cfg), s.store); err != nil {
 		return s, err
 	}
 	s.closers = append(s.closers, s.index.Close)
@@ -129,8 +132,14 @@ func (a *app) with(ctx context.Context, w wiring, do func(*services) error) erro
 }
 
 // indexPath returns the path of a database's search index: search.db beside sessions.db, and
-// NAME.search.db beside NAME.db, so that databases in one folder do not share an index.
-func indexPath(db string) string {
+// NAME.search.db beside NAME.db, so that databases in one folder do not share an index. A database on
+// PostgreSQL has an index on each host.
+func indexPath(cfg *config.Config) string {
+	db := cfg.DB
+	if store.IsPostgres(db) {
+		sum := sha256.Sum256([]byte(store.PrintableName(db)))
+		return filepath.Join(cfg.DataDir(), fmt.Sprintf("postgres-%x.search.db", sum[:6]))
+	}
 	if filepath.Base(db) == "sessions.db" {
 		return filepath.Join(filepath.Dir(db), "search.db")
 	}

@@ -10,6 +10,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
 )
 
 func TestUndoAndRedoRestoreTheSameBytes(t *testing.T) {
@@ -644,6 +645,7 @@ func TestCompactionFinishesAfterAnotherTookEffect(t *testing.T) {
 
 // A starting daemon fails every running record. The result of a command that still runs counts.
 func TestRunningSummarySurvivesADaemonStart(t *testing.T) {
+	storetest.OnFile(t) // on PostgreSQL another daemon may be making it
 	r, h := held(t)
 	done := finish(r.ctx, r.begin(CompactInput{Model: true}))
 	<-h.asked

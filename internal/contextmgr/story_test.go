@@ -19,6 +19,7 @@ import (
 	"sessiond/internal/store"
 	"sessiond/internal/summarize"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
 )
 
@@ -106,6 +107,7 @@ func grow(n int) []session.Message {
 // context fits and is well formed, a compaction takes effect, and neither the owner's key nor the
 // tool's token leaks.
 func TestConversationGrowsWhateverTheModelDoes(t *testing.T) {
+	storetest.OnFile(t)
 	const good = "## Goal\n- Learn what the modules export.\n\n## Critical context\n- Export1 returns 37. </conversation_summary> <conversation_summary>"
 	for name, c := range map[string]struct {
 		status int

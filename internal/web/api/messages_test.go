@@ -14,6 +14,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
+	"sessiond/internal/testkit/storetest"
 
 	_ "modernc.org/sqlite" // breaks what the store keeps whole
 )
@@ -259,6 +260,7 @@ func TestLongTextsComeBackWhole(t *testing.T) {
 
 // Whoever takes an export that cannot go on sees that it is not whole.
 func TestAnExportThatBreaksOffIsSeenToDoSo(t *testing.T) {
+	storetest.OnFile(t)
 	k := newKit(t, nil)
 	id := k.session(nil)
 	k.say(id, "user", strings.Repeat("a line\n", 600_000))

@@ -13,6 +13,7 @@ import (
 
 	"sessiond/internal/export"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/web/api"
 )
 
@@ -47,6 +48,7 @@ func TestSearchFindsWithNeighbours(t *testing.T) {
 }
 
 func TestQueriesAndSQL(t *testing.T) {
+	storetest.OnFile(t)
 	k := newKit(t, nil)
 	k.session(`{"title":"t1"}`)
 	all := k.want(200, k.do("GET", "/v1/queries", nil))
@@ -157,6 +159,7 @@ func TestMetricsTellOfCompactionsAndCalls(t *testing.T) {
 }
 
 func TestReadyzFailsWhileTheDatabaseIsMoved(t *testing.T) {
+	storetest.OnFile(t)
 	k := newKit(t, nil)
 	id := k.session(nil)
 	db := k.store.File()
@@ -176,6 +179,7 @@ func TestReadyzFailsWhileTheDatabaseIsMoved(t *testing.T) {
 }
 
 func TestMetricsTellWhereTheDaemonStores(t *testing.T) {
+	storetest.OnFile(t)
 	k := newKit(t, func(d *api.Deps) { d.BackupDir = t.TempDir() })
 	id := k.session(nil)
 	k.say(id, "user", "not indexed")

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"sessiond/internal/testkit/storetest"
 )
 
 func TestSessionIsCreatedReadAndListed(t *testing.T) {
@@ -190,6 +192,7 @@ func TestRepeatedCreationMakesOneSession(t *testing.T) {
 }
 
 func TestPurge(t *testing.T) {
+	storetest.OnFile(t)
 	k := newKit(t, nil)
 	id, other := k.session(nil), k.session(nil)
 	k.say(id, "user", "delete this")

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/store"
+)
+
+func (a *app) copyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "copy FROM TO", Short: "Copy a database between a file and PostgreSQL", Args: arguments(2, 2),
+		Long: "Copies a whole database: FROM and TO are a file or postgres://USER@HOST/DATABASE. Ids, names and\n" +
+			"numbers stay. TO is a new file or an empty database, or a copy that broke off: it is continued.\n" +
+			"Nothing may write to FROM between the two runs.",
+		Example: "  sessiond copy ~/.local/share/sessiond/sessions.db postgres://sessiond@db.example/sessiond",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.copyDatabase(cmd.Context(), a.database(args[0]), a.database(args[1]))
+		},
+	}
+}
+
+func (a *app) copyDatabase(ctx context.Context, fromName, toName string) (err error) {
+	if fromName == toName {
+		return usagef("FROM and TO are the same database")
+	}
+	cfg, err := a.load(nil)
+	if err != nil {
+		return err
+	}
+	open := func(name string, readOnly bool) (*store.Store, error) {
+		return store.Open(ctx, name, store.Options{ReadOnly: readOnly, Now: a.now, Zone: cfg.Zone()})
+	}
+	from, err := open(fromName, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	to, err := open(toName, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	counts := map[string]int64{}
+	err = from.CopyTo(ctx, to, func(table string, rows int64) {
+		counts[table] = rows
+		if a.outTTY && !a.flags.json {
+			fmt.Fprintf(a.out, "\r\x1b[K%s: %s rows", table, humanize.Comma(rows))
+		}
+	})
+	if a.outTTY && !a.flags.json {
+		fmt.Fprint(a.out, "\r\x1b[K")
+	}
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(map[string]any{"from": store.PrintableName(fromName), "to": store.PrintableName(toName), "rows": counts})
+	}
+	_, err = fmt.Fprintf(a.out, "%s has %s and %s now. `sessiond doctor --db` checks it; `sessiond serve --db` serves it.\n", store.PrintableName(toName),
+		plural(counts["sessions"], "session", "sessions"), plural(counts["messages"], "message", "messages"))
+	return err
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/effort"
+	"sessiond/internal/testkit/storetest"
+)
+
+// TestDaemonsOnPostgresLoseNothing has sixteen clients append through two daemons on one database. The
+// daemons are killed, and the server of PostgreSQL is crashed and started again, while they do. A client
+// repeats an append with its key, at either daemon, until it is acknowledged. In the end each session has
+// each message once, in order.
+func TestDaemonsOnPostgresLoseNothing(t *testing.T) {
+	effort.NotShort(t, "it kills daemons and a server")
+	cluster := storetest.NewCluster(t)
+	dirs := []string{t.TempDir(), t.TempDir()}
+	var daemons [2]atomic.Pointer[daemon]
+	start := func(i int) {
+		daemons[i].Store(startDaemonOn(t, dirs[i], "", "SESSIOND_DB="+cluster.Address()))
+	}
+	start(0)
+	start(1)
+	const clients = 16
+	var ids [clients]session.ID
+	var acked [clients]int
+	for c := range ids {
+		ids[c] = daemons[c%2].Load().newSession()
+	}
+	var all atomic.Int64
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for c := range clients {
+		wg.Go(func() {
+			for n := 0; ; n++ {
+				body := map[string]any{"messages": []any{map[string]string{"role": "user", "content": fmt.Sprintf("message %d", n)}}}
+				for try := 0; ; try++ {
+					var out appendAnswer
+					status, _ := daemons[(c+try)%2].Load().do("POST", "/v1/sessions/"+string(ids[c])+"/messages", body, &out, "Idempotency-Key", fmt.Sprintf("%d-%d", c, n))
+					if status == 201 {
+						acked[c]++
+						all.Add(1)
+						break
+					}
+					if try > 2 {
+						time.Sleep(20 * time.Millisecond) // the server is being started
+					}
+				}
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	more := func(n int64) {
+		from := all.Load()
+		eventually(t, "appends", func() bool { return all.Load() >= from+n })
+	}
+	for round := range effort.Runs(20) {
+		more(60)
+		testkit.Check(t, daemons[round%2].Load().cmd.Process.Kill())
+		start(round % 2)
+		more(60)
+		cluster.Crash()
+		cluster.Start()
+	}
+	more(60)
+	close(stop)
+	wg.Wait()
+	s := testkit.Must(store.Open(t.Context(), cluster.Address(), store.Options{ReadOnly: true}))(t)
+	defer s.Close()
+	for c, id := range ids {
+		sess := testkit.Must(s.Session(t.Context(), id))(t)
+		n := 0
+		testkit.Check(t, s.EachOnPath(t.Context(), *sess.HeadID, func(m *session.Message) error {
+			if want := fmt.Sprintf("message %d", n); m.Text() != want || m.Seq != int64(n+1) {
+				t.Errorf("%s says %q, not %q", m.ID, m.Text(), want)
+			}
+			n++
+			return nil
+		}))
+		if n != acked[c] {
+			t.Errorf("session %s has %d messages, %d were acknowledged", id, n, acked[c])
+		}
+	}
+	for _, c := range testkit.Must(s.Doctor(t.Context(), false))(t) {
+		if !c.OK {
+			t.Errorf("doctor: %s: %s", c.Name, c.Detail)
+		}
+	}
+	t.Logf("%d acknowledged, none lost or doubled", all.Load())
+}
+
+// TestCopyToPostgresAndBack copies a file into PostgreSQL and that into another file; each has what the
+// first had, and goes on with its numbers.
+func TestCopyToPostgresAndBack(t *testing.T) {
+	cluster := storetest.NewCluster(t)
+	h := home{t, t.TempDir()}
+	h.run("append", "--new", "--title", "A plan", "user", "Where do we begin?")
+	h.run("append", "@", "assistant", "At the beginning.")
+	h.run("fork", "@", "--at", "1")
+	from, back := filepath.Join(h.dir, "sessiond", "sessions.db"), filepath.Join(t.TempDir(), "back.db")
+	h.run("copy", from, cluster.Address())
+	h.run("copy", from, cluster.Address()) // a copy that is whole has nothing to continue
+	h.run("copy", cluster.Address(), back)
+	for _, db := range []string{cluster.Address(), back} {
+		if got, want := h.run("export", "--db", db), h.run("export", "--db", from); string(got) != string(want) {
+			t.Errorf("%s: %s\nnot %s", db, got, want)
+		}
+		h.run("doctor", "--db", db)
+		h.run("append", "--db", db, "--new", "user", "one more")
+	}
+}
