@@ -37,8 +37,11 @@ func newBrowser(t *testing.T, d *daemon) *browser {
 	if err != nil {
 		t.Skip("there is no chromium here (Debian's package chromium), so the page is not tested")
 	}
+	// The browser's processes may write to its profile a moment longer than it runs.
+	profile := testkit.Must(os.MkdirTemp("", "sessiond-page"))(t)
+	t.Cleanup(func() { os.RemoveAll(profile) })
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900),
-		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true))
+		chromedp.UserDataDir(profile), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithErrorf(t.Logf)) // it logs events that it does not know
