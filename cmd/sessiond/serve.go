@@ -108,8 +108,10 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	if err != nil {
 		return err
 	}
-	if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil && !full(err) { // drafts last a day, or until the next start
-		return err
+	if !store.IsPostgres(cfg.DB) { // there, another daemon's clients may have just made one
+		if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil && !full(err) { // drafts last a day, or until the next start
+			return err
+		}
 	}
 	runner = jobs.New(jobs.Config{
 		Titles: s.titles,

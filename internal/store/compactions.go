@@ -358,11 +358,11 @@ const longestSummary = 15 * time.Minute
 // FailRunning gives every running record the outcome failed. The daemon calls it at its start:
 // what ran then was cut short. Other processes must not, since they start while it works.
 func (s *Store) FailRunning(ctx context.Context, reason string) (failed []session.Compaction, err error) {
-	begun := s.opt.Now()
+	query, args := `SELECT id FROM compactions WHERE status = 'running'`, []any(nil)
 	if IsPostgres(s.path) { // another daemon may be making one
-		begun = begun.Add(-longestSummary)
+		query, args = query+` AND created_at <= ?`, []any{session.At(s.opt.Now().Add(-longestSummary))}
 	}
-	running, err := list[int64](ctx, s, `SELECT id FROM compactions WHERE status = 'running' AND created_at <= ?`, session.At(begun))
+	running, err := list[int64](ctx, s, query, args...)
 	if err != nil || len(running) == 0 {
 		return nil, err
 	}
