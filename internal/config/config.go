@@ -20,6 +20,9 @@ type Config struct {
 	TokenFile string   `koanf:"token_file"` // 0600, created on first start
 	Timezone  string   `koanf:"timezone"`   // for ids, day boundaries and resets
 
+	Owner string `koanf:"owner"` // of new sessions, where no named token says it
+	Host  string `koanf:"host"`  // name of this host in sessions and imports; "": the system's
+
 	ExcludeProjects []string `koanf:"exclude_projects"` // folders that tools and hooks show to no agent
 
 	Summarizer Summarizer          `koanf:"summarizer"`

@@ -91,7 +91,7 @@ func Load(in Input) (*Config, error) {
 func defaults() map[string]any {
 	return map[string]any{
 		"db": "", "listen": "127.0.0.1:7433", "hosts": []string{}, "socket": "", "token_file": "", "timezone": "Local",
-		"exclude_projects":    []string{},
+		"owner": "", "host": "", "exclude_projects": []string{},
 		"summarizer.provider": "extractive", "summarizer.model": "", "summarizer.base_url": "",
 		"summarizer.api_key_file": "", "summarizer.timeout": "60s",
 		"compaction.preset": "balanced", "compaction.strategy": nil, "compaction.fraction": nil,
@@ -213,6 +213,9 @@ func (c *Config) fillPaths(dirs Dirs) {
 	if c.DB == "" {
 		c.DB = filepath.Join(c.data, "sessions.db")
 	}
+	if c.Host == "" {
+		c.Host, _ = os.Hostname() // "" where there is none
+	}
 	if c.TokenFile == "" {
 		c.TokenFile = filepath.Join(c.DataDir(), "token")
 	}
@@ -227,7 +230,7 @@ func (c *Config) fillPaths(dirs Dirs) {
 // list returns the settings in use, with the actual path for a default one.
 func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string) []Value {
 	used := map[string]any{
-		"db": store.PrintableName(c.DB), "socket": c.Socket, "token_file": c.TokenFile,
+		"db": store.PrintableName(c.DB), "socket": c.Socket, "token_file": c.TokenFile, "host": c.Host,
 		"summarizer.timeout": c.Summarizer.Timeout.String(), "backup.every": c.Backup.Every.String(),
 	}
 	values := make([]Value, 0, len(known))

@@ -34,7 +34,10 @@ type parsed struct {
 }
 
 // filters narrow a search to messages with these facts; "" is any.
-type filters struct{ role, origin, source, session, key, project, path, tool string }
+type filters struct {
+	role, origin, source, session, key, project, path, tool string
+	owner                                                   string // of a token's scope; no query names it
+}
 
 // field returns the filter of a name in a query; nil: there is none.
 func (f *filters) field(name string) *string {
@@ -282,6 +285,7 @@ const (
 	tagKey     = 'k'
 	tagProject = 'p' // the folder, and its last name
 	tagTool    = 't'
+	tagOwner   = 'w'
 )
 
 // tag returns the token of a fact. It hashes the value, which FTS5 would split.
@@ -322,6 +326,7 @@ func (f filters) expressions() (all []string) {
 		{tagKey, f.key},
 		{tagProject, withoutSlash(f.project)},
 		{tagTool, strings.ToLower(f.tool)},
+		{tagOwner, f.owner},
 	} {
 		if fact.value != "" {
 			all = append(all, "tags : "+quote(tag(fact.kind, fact.value)))
@@ -366,6 +371,7 @@ func tagsOf(m *session.Message, s *session.Session) string {
 	add(tagOrigin, string(m.Origin))
 	add(tagSource, string(s.Source))
 	add(tagKey, s.Key)
+	add(tagOwner, s.Owner)
 	add(tagProject, s.Project)
 	add(tagProject, s.Project[strings.LastIndexByte(s.Project, '/')+1:])
 	for i := range m.Parts {

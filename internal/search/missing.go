@@ -64,9 +64,9 @@ func (r *run) explain(ctx context.Context) error {
 }
 
 // similar returns the word in most messages among those that a slip of the finger makes this one: a letter too
-// many, too few, another, or two swapped. "": none.
+// many, too few, another, or two swapped. "": none, or the words of other owners would be told.
 func (r *run) similar(ctx context.Context, word string) (string, error) {
-	if len(word) < leastGuessed || len(word) > longestStemmed || !isLowerASCII(word) {
+	if r.parsed.filters.owner != "" || len(word) < leastGuessed || len(word) > longestStemmed || !isLowerASCII(word) {
 		return "", nil
 	}
 	best, most := "", 0
@@ -129,14 +129,14 @@ const mostElsewhere = 10
 func (r *run) findElsewhere(ctx context.Context) error {
 	given, timed := r.parsed.filters, r.query.Since != nil || r.query.Until != nil
 	for _, drop := range []struct{ filters, times bool }{{true, false}, {false, true}, {true, true}} {
-		if drop.filters && given == (filters{}) || drop.times && !timed {
+		if drop.filters && given == (filters{owner: given.owner}) || drop.times && !timed {
 			continue
 		}
 		other := *r
 		other.query.Group, other.query.Limit = GroupMessage, 50
 		other.hits, other.missing, other.seen = nil, nil, map[int64]bool{}
 		if drop.filters {
-			other.parsed.filters, other.shared, other.sharedIn = filters{}, nil, nil
+			other.parsed.filters, other.shared, other.sharedIn = filters{owner: given.owner}, nil, nil
 		}
 		if drop.times {
 			other.query.Since, other.query.Until = nil, nil

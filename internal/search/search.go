@@ -88,7 +88,7 @@ type Result struct {
 // come first, and those with some words fill the list; with OrderNewest, the latter only appear when
 // no message has all words. Codes: Invalid.
 func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
-	p, err := q.check()
+	p, err := q.check(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -139,7 +139,7 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 }
 
 // check fills in the defaults and parses the text. Codes: Invalid.
-func (q *Query) check() (parsed, error) {
+func (q *Query) check(ctx context.Context) (parsed, error) {
 	p := parse(q.Text)
 	wanted, _ := p.wanted()
 	if len(wanted) == 0 {
@@ -172,6 +172,9 @@ func (q *Query) check() (parsed, error) {
 	p.filters = p.with(filters{
 		role: string(q.Role), source: string(q.Source), session: string(q.Session), key: q.Key, project: q.Project,
 	})
+	if scope, limited := session.ScopeOf(ctx); limited {
+		p.filters.owner = scope.Owner
+	}
 	if q.Now.IsZero() {
 		q.Now = time.Now().UTC()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"sessiond/internal/session"
 	"sync"
 )
 
@@ -27,6 +28,7 @@ func (t *tail) pending(mark int64) int { return t.n + int(t.base-mark) }
 // ones. Of more than tailLimit messages it reads the newest. The caller holds mu.
 func (t *tail) extend(ctx context.Context, src Source, mark int64) error {
 	// Writes are not cancelled: that would close the connection, and with it the tail.
+	ctx = session.WithoutScope(ctx) // the tail serves every scope
 	whole := context.WithoutCancel(ctx)
 	last, err := src.LastMessageID(whole)
 	if err != nil {

@@ -45,6 +45,7 @@ var copied = []struct {
 	{"events", []string{"id"}, true},
 	{"idempotency_keys", []string{"id"}, false},
 	{"imports", []string{"source", "path"}, false},
+	{"tokens", []string{"name"}, false},
 	{"purging", []string{"session_id"}, false},
 	{"purged_days", []string{"day", "source"}, false},
 	{"purged_sources", []string{"source", "id_hash"}, false},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"sessiond/internal/session"
 )
@@ -356,13 +357,26 @@ func (im *importer) saveCursor() error {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (source, path) DO UPDATE SET session_id = excluded.session_id, size = excluded.size, modified_at = excluded.modified_at,
 		"offset" = excluded."offset", hash = excluded.hash, counts = excluded.counts, state = excluded.state, updated_at = excluded.updated_at`,
-		c.Source, c.Path, c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, im.now)
+		c.Source, im.opt.hostPath(c.Path), c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, im.now)
 }
 
 // ImportCursor reads how far a source's file was read; nil when it never was.
 func (s *Store) ImportCursor(ctx context.Context, source session.Source, path string) (*ImportCursor, error) {
-	return first[ImportCursor](ctx, s, `SELECT source, path, session_id, size, modified_at, "offset", hash, counts, state FROM imports
-		WHERE source = ? AND path = ?`, source, path)
+	c, err := first[ImportCursor](ctx, s, `SELECT source, path, session_id, size, modified_at, "offset", hash, counts, state FROM imports
+		WHERE source = ? AND path IN (?, ?) ORDER BY path DESC LIMIT 1`, source, path, s.opt.hostPath(path))
+	if c != nil {
+		c.Path = path
+	}
+	return c, err
+}
+
+// hostPath returns the name of a file in imports. Where several hosts share a database, it begins with the
+// host's, as in alpha:/home/ana/.codex; without one it is of the only host, or of a copied file.
+func (o *Options) hostPath(path string) string {
+	if !o.shared || o.Host == "" {
+		return path
+	}
+	return o.Host + ":" + path
 }
 
 // MessageByKey names the message of a session that has this external id, nil if there is none.
@@ -398,7 +412,14 @@ const RootState = `{"root":true}`
 // ImportedPaths lists the files of a source that were imported, and the folders in which new ones
 // are, in no order that matters.
 func (s *Store) ImportedPaths(ctx context.Context, source session.Source) ([]string, error) {
-	return list[string](ctx, s, `SELECT path FROM imports WHERE source = ? AND CAST(state AS TEXT) IS DISTINCT FROM ?`, source, RefusedState)
+	all, err := list[string](ctx, s, `SELECT path FROM imports WHERE source = ? AND CAST(state AS TEXT) IS DISTINCT FROM ?`, source, RefusedState)
+	paths, own := all[:0], s.opt.hostPath("")
+	for _, path := range all {
+		if path = strings.TrimPrefix(path, own); strings.HasPrefix(path, "/") { // else it is another host's
+			paths = append(paths, path)
+		}
+	}
+	return paths, err
 }
 
 // SessionBySource reads the session that was imported from a source's session. Codes: NotFound.

@@ -32,7 +32,7 @@ func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next
 	}
 	c.contains(f.Query, "s.key", "k.label", "s.title", "s.id",
 		"json_extract(s.metadata, '$.displayName')", "json_extract(s.metadata, '$.subject')", "json_extract(s.metadata, '$.label')")
-	clauses, args, err := c.page(p)
+	clauses, args, err := c.within(ctx).page(p)
 	if err != nil {
 		return nil, "", err
 	}
@@ -56,7 +56,8 @@ func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next
 // next is "" at the end. Codes: NotFound (nothing ever came in at the key), Invalid (cursor).
 func (s *Store) Generations(ctx context.Context, key string, p Page) (label string, data []session.Session, next string, err error) {
 	cmp, dir := p.order()
-	query, args := `SELECT `+sessionColumns+fromSessions+`WHERE s.key = ? AND s.key <> '' AND s.deleted_at IS NULL`, []any{key}
+	in, scoped := scopeOf(ctx)
+	query, args := `SELECT `+sessionColumns+fromSessions+`WHERE s.key = ? AND s.key <> '' AND s.deleted_at IS NULL`+in, append([]any{key}, scoped...)
 	_, id, err := p.after()
 	if err != nil {
 		return "", nil, "", err
@@ -89,7 +90,7 @@ func (s *Store) SetKeyLabel(ctx context.Context, key, label string) error {
 		if err != nil {
 			return err
 		}
-		if sess == nil {
+		if sess == nil || !visible(t.ctx, sess) {
 			return session.Errorf(session.NotFound, "nothing ever came in at key %q", key)
 		}
 		other, err := get[string](t.ctx, t, `SELECT key FROM keys WHERE label = ? AND label <> ''`, label)
@@ -97,6 +98,9 @@ func (s *Store) SetKeyLabel(ctx context.Context, key, label string) error {
 		case err == nil && other == key:
 			return nil
 		case err == nil:
+			if _, limited := session.ScopeOf(t.ctx); limited {
+				other = "another"
+			}
 			return session.Errorf(session.Conflict, "key %s has the label %q already: a label names one key", other, label).At("label", "taken")
 		case !noRows(err):
 			return err

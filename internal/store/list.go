@@ -89,7 +89,7 @@ func CursorAfter(s *session.Session) string { return encodeCursor(s.ActiveAt.SQL
 
 // Sessions lists sessions, newest active first. next is "" at the end. Codes: Invalid (cursor).
 func (s *Store) Sessions(ctx context.Context, f Filter, p Page) (data []session.Session, next string, err error) {
-	query, args, err := listQuery(f, p)
+	query, args, err := listQuery(ctx, f, p)
 	if err != nil {
 		return nil, "", err
 	}
@@ -100,8 +100,8 @@ func (s *Store) Sessions(ctx context.Context, f Filter, p Page) (data []session.
 	return data, next, nil
 }
 
-func listQuery(f Filter, p Page) (query string, args []any, err error) {
-	clauses, args, err := f.conditions().page(p)
+func listQuery(ctx context.Context, f Filter, p Page) (query string, args []any, err error) {
+	clauses, args, err := f.conditions().within(ctx).page(p)
 	return `SELECT ` + sessionColumns + fromSessions + clauses, args, err
 }
 
@@ -261,28 +261,30 @@ func (s *Store) InTrash(ctx context.Context, ids []session.ID) (map[session.ID]b
 		ID      session.ID `db:"id"`
 		Trashed bool       `db:"trashed"`
 	}
+	in, args := scopeOf(ctx)
 	err := each(ctx, s, func(f *found) error {
 		trashed[f.ID] = f.Trashed
 		return nil
-	}, sessionsInTrash, string(session.JSONOf(ids)))
+	}, sessionsInTrash+in, append([]any{string(session.JSONOf(ids))}, args...)...)
 	return trashed, wrap(err, "which sessions are in the trash")
 }
 
 const sessionsInTrash = `
-	SELECT id, deleted_at IS NOT NULL AS trashed FROM sessions WHERE id IN (SELECT value FROM json_each(?)) AND purged_at IS NULL`
+	SELECT id, deleted_at IS NOT NULL AS trashed FROM sessions s WHERE id IN (SELECT value FROM json_each(?)) AND purged_at IS NULL`
 
 // SessionsNamed returns the sessions whose title, project or branch has one of the texts in it, in small letters: a
 // thousand of the newest ten thousand. Of each it reads the names only.
 func (s *Store) SessionsNamed(ctx context.Context, texts []string) ([]session.Session, error) {
-	all, err := list[session.Session](ctx, s, sessionsNamedLike, string(session.JSONOf(texts)))
+	in, args := scopeOf(ctx)
+	all, err := list[session.Session](ctx, s, fmt.Sprintf(sessionsNamedLike, in), append([]any{string(session.JSONOf(texts))}, args...)...)
 	return all, wrap(err, "sessions by their names")
 }
 
 const sessionsNamedLike = `
 	WITH wanted AS MATERIALIZED (SELECT value FROM json_each(?))
 	SELECT s.id, s.title, s.title_source, s.project, s.git_branch
-	FROM (SELECT *, LOWER(title || ' ' || project || ' ' || git_branch) AS names FROM sessions
-	      WHERE deleted_at IS NULL AND purged_at IS NULL ORDER BY active_at DESC LIMIT 10000) s
+	FROM (SELECT *, LOWER(title || ' ' || project || ' ' || git_branch) AS names FROM sessions s
+	      WHERE deleted_at IS NULL AND purged_at IS NULL%s ORDER BY active_at DESC LIMIT 10000) s
 	WHERE EXISTS (SELECT 1 FROM wanted t WHERE INSTR(s.names, t.value)) LIMIT 1000`
 
 func escapeLike(s string) string {

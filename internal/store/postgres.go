@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -45,6 +46,7 @@ func PrintableName(name string) string {
 // search_path), and brings it up to date. Codes: Invalid (a newer sessiond's, sorted otherwise),
 // NotFound, Forbidden, Unavailable.
 func openPostgres(ctx context.Context, address string, opt Options) (*Store, error) {
+	opt.shared = true
 	s := &Store{path: address, opt: opt, prepared: map[string]*sqlx.Stmt{}}
 	s.statements = statements{stmt: s.readerStmt}
 	err := s.openPools(ctx)
@@ -106,7 +108,12 @@ func (s *Store) openPostgresWriter(ctx context.Context) error {
 	if s.writer, err = startWriter(s.writeDB, s.path, s.opt); err != nil {
 		return err
 	}
-	if err := s.write(ctx, func(t *tx) error { return t.housekeeping() }); err != nil {
+	if err := s.write(ctx, func(t *tx) error {
+		if named, err := t.exists(`SELECT 1 FROM tokens LIMIT 1`); err != nil || !named {
+			return cmp.Or(err, t.housekeeping())
+		}
+		return cmp.Or(t.makeTokenRole(), t.housekeeping()) // for tables that a migration made
+	}); err != nil {
 		return err
 	}
 	s.writer.opened.Store(true)
@@ -216,21 +223,33 @@ func openPostgresPool(address string, readOnly bool) (*sql.DB, error) {
 	if readOnly {
 		config.RuntimeParams["default_transaction_read_only"] = "on"
 	}
-	return sql.OpenDB(pgConnector{stdlib.GetConnector(*config)}), nil
+	return sql.OpenDB(pgConnector{stdlib.GetConnector(*config), readOnly}), nil
 }
 
-type pgConnector struct{ driver.Connector }
+type pgConnector struct {
+	driver.Connector
+	reads bool
+}
 
 func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &pgConn{conn.(*stdlib.Conn)}, nil
+	return &pgConn{Conn: conn.(*stdlib.Conn), reads: c.reads}, nil
 }
 
 // pgConn translates statements, arguments and rows of one connection.
-type pgConn struct{ *stdlib.Conn }
+type pgConn struct {
+	*stdlib.Conn
+	reads   bool // not the writer's, whose transactions set their scope
+	limited bool // scope is in force
+	scope   session.Scope
+	broken  bool
+}
+
+// IsValid implements driver.Validator: a connection that is not is closed.
+func (c *pgConn) IsValid() bool { return !c.broken }
 
 func (c *pgConn) Prepare(query string) (driver.Stmt, error) {
 	return c.PrepareContext(context.Background(), query)
@@ -241,14 +260,28 @@ func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt,
 	if err != nil {
 		return nil, fmt.Errorf("%w in %s", err, query)
 	}
-	return pgStmt{stmt.(*stdlib.Stmt)}, nil
+	return pgStmt{stmt.(*stdlib.Stmt), c}, nil
 }
 
 func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := c.use(ctx); err != nil {
+		return nil, err
+	}
 	return c.Conn.ExecContext(ctx, pgText(query), args)
 }
 
+// BeginTx implements driver.ConnBeginTx.
+func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	if err := c.use(ctx); err != nil {
+		return nil, err
+	}
+	return c.Conn.BeginTx(ctx, opts)
+}
+
 func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := c.use(ctx); err != nil {
+		return nil, postgresError(err)
+	}
 	query, args = pgNamed(query, args)
 	rows, err := c.Conn.QueryContext(ctx, pgText(query), args)
 	return pgRowsOf(rows, postgresError(err))
@@ -284,7 +317,10 @@ func pgNamed(query string, args []driver.NamedValue) (string, []driver.NamedValu
 // CheckNamedValue implements driver.NamedValueChecker.
 func (c *pgConn) CheckNamedValue(v *driver.NamedValue) error { return pgArgument(v) }
 
-type pgStmt struct{ *stdlib.Stmt }
+type pgStmt struct {
+	*stdlib.Stmt
+	conn *pgConn
+}
 
 // NumInput leaves the number of arguments open: as in SQLite there may be more than a statement uses.
 func (s pgStmt) NumInput() int { return -1 }
@@ -294,6 +330,9 @@ func (s pgStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driv
 }
 
 func (s pgStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	if err := s.conn.use(ctx); err != nil {
+		return nil, err
+	}
 	rows, err := s.Stmt.QueryContext(ctx, args[:min(len(args), s.Stmt.NumInput())])
 	return pgRowsOf(rows, err)
 }

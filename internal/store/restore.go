@@ -278,9 +278,9 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 	} else if err := r.passID(want); err != nil {
 		return err
 	}
-	err = r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, directory, project, revision, created_at, updated_at, active_at, purged_at)
-		VALUES (?, ?, 1, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
-		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Directory, in.Project, in.CreatedAt, r.tx.now, in.CreatedAt, r.batch.Session.PurgedAt)
+	err = r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, owner, host, directory, project, revision, created_at, updated_at, active_at, purged_at)
+		VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
+		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Owner, in.Host, in.Directory, in.Project, in.CreatedAt, r.tx.now, in.CreatedAt, r.batch.Session.PurgedAt)
 	if err != nil {
 		return fmt.Errorf("insert session: %w", err)
 	}

@@ -91,12 +91,18 @@ func (t *tx) route(in Route) (Routed, error) {
 
 // current gives the open generation of a key, nil for none, and the number of its last one.
 func (t *tx) current(key string) (open *Generation, last int64, err error) {
-	newest, err := first[session.Session](t.ctx, t, lastGeneration, key)
+	var newest *session.Session
+	err = t.unlimited(func() (err error) { // a key has one owner
+		newest, err = first[session.Session](t.ctx, t, lastGeneration, key)
+		return err
+	})
 	if err != nil || newest == nil {
 		return nil, 0, wrap(err, "generations of the key")
 	}
 	g := Generation{Session: *newest}
 	switch {
+	case !visible(t.ctx, newest):
+		return nil, 0, session.Errorf(session.Forbidden, "the key belongs to sessions that this token may not see: use another key")
 	case g.EndedAt != nil:
 		return nil, g.Generation, nil
 	case g.DeletedAt != nil: // nobody goes on in the trash

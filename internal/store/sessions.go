@@ -19,6 +19,7 @@ type NewSession struct {
 	Generation  int64          // 0: the key's next one, and its current one ends
 	Source      session.Source // "": sessiond
 	SourceID    string
+	Owner       string // "": the parent's, the token's or the daemon's
 	Directory   string
 	Project     string // "": the git root of the directory, else the directory
 	GitBranch   string
@@ -80,12 +81,13 @@ func (t *tx) forkFromHead(made *session.Session) error {
 
 func (t *tx) createSession(in NewSession) (session.Session, error) {
 	var hangs link
+	owner := orElse(in.Owner, t.owner())
 	if in.ParentID != "" {
 		parent, err := readSession(t.ctx, t, in.ParentID)
 		if err != nil {
 			return session.Session{}, err
 		}
-		in.ParentKind = orElse(in.ParentKind, session.ParentChild)
+		in.ParentKind, owner = orElse(in.ParentKind, session.ParentChild), parent.Owner
 		if hangs, err = t.newLink(parent, in); err != nil {
 			return session.Session{}, err
 		}
@@ -96,6 +98,10 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 			return session.Session{}, err
 		}
 		in.Generation = next
+	}
+	source := orElse(in.Source, session.SourceSessiond)
+	if err := t.mayCreate(&session.Session{Owner: owner, Source: source, Key: in.Key}); err != nil {
+		return session.Session{}, err
 	}
 	at := t.now
 	if in.CreatedAt != nil {
@@ -112,13 +118,12 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 	if in.Title != "" && in.TitleSource == "" {
 		in.TitleSource = "given"
 	}
-	source := orElse(in.Source, session.SourceSessiond)
 	err = t.exec(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
-		source, source_id, directory, project, git_branch, provider, model, "window", parent_id, parent_kind,
+		source, source_id, owner, host, directory, project, git_branch, provider, model, "window", parent_id, parent_kind,
 		created_at, updated_at, active_at, metadata)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		id, day, in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
-		source, in.SourceID, in.Directory, in.Project, in.GitBranch, in.Provider, in.Model, in.Window, in.ParentID, in.ParentKind,
+		source, in.SourceID, owner, t.opt.Host, in.Directory, in.Project, in.GitBranch, in.Provider, in.Model, in.Window, in.ParentID, in.ParentKind,
 		at, t.now, earlier(at, t.now), in.Metadata)
 	if isTaken(err) && in.SourceID != "" {
 		return session.Session{}, session.Errorf(session.Conflict, "a session of source %s with source_id %q exists already", source, in.SourceID)
@@ -161,7 +166,7 @@ func (t *tx) newID(day string) (session.ID, error) {
 }
 
 const sessionColumns = `s.id, s.day, s.title, s.title_source, s.kind, s.draft, s.settings, s.key, s.generation, s.source, s.source_id,
-	s.directory, s.project, s.git_branch, s.provider, s.model, s.window, s.parent_id, s.parent_kind, s.head_id,
+	s.owner, s.host, s.directory, s.project, s.git_branch, s.provider, s.model, s.window, s.parent_id, s.parent_kind, s.head_id,
 	s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.total_tokens, s.context_tokens,
 	s.compaction_count, s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.cost_nanousd,
 	s.cost_usd, s.unpriced_calls, s.turn_origin, s.created_at, s.updated_at, s.active_at, s.inbound_at, s.archived_at,
@@ -184,7 +189,11 @@ func (s *Store) Session(ctx context.Context, id session.ID) (session.Session, er
 }
 
 func readSession(ctx context.Context, q queryer, id session.ID) (session.Session, error) {
-	return sessionBy(ctx, q, sessionByID, id)
+	sess, err := sessionBy(ctx, q, sessionByID, id)
+	if err == nil && !visible(ctx, &sess) {
+		return session.Session{}, session.Errorf(session.NotFound, "there is no session %s", id)
+	}
+	return sess, err
 }
 
 // readAncestor reads a session also when it was purged and only its forks are left.

@@ -24,6 +24,10 @@ type Options struct {
 	Now      func() time.Time // nil: time.Now
 	Zone     *time.Location   // of day columns and ids; nil: time.Local
 	Log      zerolog.Logger
+	Owner    string // of new sessions, where no token says it
+	Host     string // on which new sessions begin
+
+	shared bool // several hosts use the database
 
 	// Measure sets the Tokens of a message and its parts by the reference counter; nil: all 0.
 	Measure func(*session.Message)

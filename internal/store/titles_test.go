@@ -50,7 +50,8 @@ func TestMigrationImprovesPoorTitlesAlone(t *testing.T) {
 	unanswered := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, unanswered.ID, says(session.User, "/clear"))
 	ids, titles[unanswered.ID] = append(ids, unanswered.ID), "/clear"
-	testkit.Must(raw(t, s).Exec(`DROP INDEX sessions_starred; ALTER TABLE sessions DROP COLUMN starred_at;
+	testkit.Must(raw(t, s).Exec(`DROP TABLE tokens; DROP INDEX sessions_owner; ALTER TABLE sessions DROP COLUMN owner; ALTER TABLE sessions DROP COLUMN host;
+		DROP INDEX sessions_starred; ALTER TABLE sessions DROP COLUMN starred_at;
 		DROP INDEX calls_failed; ALTER TABLE purged_days DROP COLUMN subagents; DELETE FROM goose_db_version WHERE version_id >= 108`))(t)
 	path := s.File()
 	testkit.Check(t, s.Close())

@@ -338,7 +338,9 @@ func TestMigrationCountsTheUsageByProject(t *testing.T) {
 	testkit.Check(t, s.Close())
 	db := testkit.Must(sql.Open("sqlite", s.path))(t)
 	for _, q := range []string{
-		`DELETE FROM goose_db_version WHERE version_id = 109`, `DROP INDEX calls_failed`, `ALTER TABLE purged_days DROP COLUMN subagents`, `DROP TABLE daily_usage`,
+		`DELETE FROM goose_db_version WHERE version_id >= 109`, `DROP TABLE tokens`, `DROP INDEX sessions_owner`,
+		`ALTER TABLE sessions DROP COLUMN owner`, `ALTER TABLE sessions DROP COLUMN host`,
+		`DROP INDEX calls_failed`, `ALTER TABLE purged_days DROP COLUMN subagents`, `DROP TABLE daily_usage`,
 		`CREATE TABLE daily_usage (day TEXT, source TEXT, model TEXT, calls INTEGER)`,
 	} {
 		testkit.Must(db.ExecContext(t.Context(), q))(t)

@@ -357,7 +357,15 @@ func (w *writer) attempt(ctx context.Context, j *job, savepoint bool) (dead erro
 		}
 	}
 	t := w.newTx()
-	j.err = t.guarded(j.fn)
+	if scope, limited := session.ScopeOf(j.ctx); limited {
+		t.ctx = session.WithScope(t.ctx, scope)
+	}
+	if j.err = t.limit(); j.err == nil {
+		j.err = t.guarded(j.fn)
+	}
+	if j.err == nil {
+		j.err = t.unlimit()
+	}
 	j.usage = t.usage
 	if IsDamage(j.err) { // nothing that shares its transaction is stored either
 		w.noteDamage(j.err)

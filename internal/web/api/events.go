@@ -42,7 +42,7 @@ func (s *Server) events(ctx context.Context, in *eventsInput) (*huma.StreamRespo
 			return nil, err
 		}
 	}
-	l := listener{server: s, only: in.Session}
+	l := listener{server: s, only: in.Session, scope: ctx}
 	if err := l.begin(ctx, cmp.Or(in.LastEventID, in.After)); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,8 @@ func (s *Server) events(ctx context.Context, in *eventsInput) (*huma.StreamRespo
 // listener is one stream of events and its position.
 type listener struct {
 	server *Server
-	only   session.ID // "": all
+	only   session.ID      // "": all
+	scope  context.Context // of the request, for what it may see
 	epoch  string
 	at     int64 // the last event sent or skipped
 	gap    *gap  // the first event, if events are missing
@@ -169,15 +170,33 @@ func (l *listener) send(out *stream, events []session.Event) bool {
 			return false
 		}
 	}
+	shown, err := l.shown(events)
+	if err != nil {
+		l.server.log.Error().Err(err).Msg("a stream of events failed")
+		return false
+	}
 	for _, e := range events {
 		l.at = e.RowID
-		if l.only != "" && e.SessionID != l.only {
+		if l.only != "" && e.SessionID != l.only || !shown(e.SessionID) {
 			continue
 		}
 		e.ID = l.name(e.RowID)
 		out.event(e.Type, e.ID, e)
 	}
 	return true
+}
+
+// shown reports which sessions of events a named token may see: those within its scope that are not purged.
+func (l *listener) shown(events []session.Event) (func(session.ID) bool, error) {
+	if _, limited := session.ScopeOf(l.scope); !limited {
+		return func(session.ID) bool { return true }, nil
+	}
+	var ids []session.ID
+	for _, e := range events {
+		ids = append(ids, e.SessionID)
+	}
+	visible, err := l.server.Store.InTrash(l.scope, ids)
+	return func(id session.ID) bool { _, ok := visible[id]; return ok }, err
 }
 
 // gather waits a moment for more events, to write them at once; false: the stream ends.

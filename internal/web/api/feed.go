@@ -83,6 +83,7 @@ func (f *Feed) leave() {
 
 // after returns the events after one, at most a page; none: it was the last.
 func (f *Feed) after(ctx context.Context, id int64) ([]session.Event, error) {
+	ctx = session.WithoutScope(ctx) // what is cached is for all listeners
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.recent) == 0 {

@@ -16,6 +16,8 @@ type InSession struct {
 	ID session.ID `path:"id" doc:"The session's id" example:"20260211_001"`
 }
 
+func (in *InSession) sessionID() session.ID { return in.ID }
+
 // parsePath parses the id. Codes: NotFound, because no session has an id of another form.
 func (in *InSession) parsePath() (err error) {
 	if in.ID, err = session.ParseID(string(in.ID)); err != nil {

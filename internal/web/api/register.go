@@ -42,6 +42,9 @@ func limit(n int64) option { return func(op *huma.Operation) { op.MaxBodyBytes =
 // about sets the description.
 func about(text string) option { return func(op *huma.Operation) { op.Description = text } }
 
+// whole marks an operation on the whole database, which is for the daemon's own token.
+func whole(op *huma.Operation) { op.Metadata = map[string]any{"whole": true} }
+
 // anyQuery accepts query parameters that the input does not declare; its resolver checks them. OpenAPI
 // has them as the members of one object.
 func anyQuery(name, description string) option {
@@ -87,6 +90,9 @@ func register[I, O any](s *Server, api huma.API, op huma.Operation, handler func
 	}
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 		err := parse(ctx, in)
+		if err == nil {
+			err = s.permit(ctx, &op, in)
+		}
 		var out *O
 		if err == nil {
 			out, err = handler(ctx, in)
@@ -101,6 +107,30 @@ func register[I, O any](s *Server, api huma.API, op huma.Operation, handler func
 		op.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: input.schema(registry)}}
 	}
 	showExample(&op)
+}
+
+// permit decides what a named token may do, for every route: what is of the whole database is not for it, and a session in
+// the path must be within its scope. Routes that list or create sessions get the scope from the context. Codes:
+// Forbidden, NotFound.
+func (s *Server) permit(ctx context.Context, op *huma.Operation, in any) error {
+	if _, limited := session.ScopeOf(ctx); !limited {
+		return nil
+	}
+	if op.Metadata["whole"] == true {
+		return session.Errorf(session.Forbidden, "this route is about the sessions of all owners: it needs the daemon's own token")
+	}
+	at, ok := in.(interface{ sessionID() session.ID })
+	if !ok {
+		return nil
+	}
+	_, err := s.Store.Session(ctx, at.sessionID())
+	if session.CodeOf(err) != session.NotFound {
+		return err
+	}
+	if _, whoever := s.Store.Session(session.WithoutScope(ctx), at.sessionID()); session.CodeOf(whoever) == session.NotFound {
+		return nil // nobody's: the handler says so, or repeats the answer of its purge
+	}
+	return err
 }
 
 // refusals returns the 4xx statuses that an operation can answer, by its input. Each operation answers

@@ -70,17 +70,17 @@ func (s *Server) routes() []route {
 
 		handle(post, "/v1/sessions/{id}/calls", s.addCall, "Record a model call", status(http.StatusCreated)),
 		handle(get, "/v1/sessions/{id}/calls", s.listCalls, "List a session's model calls, oldest first"),
-		handle(get, "/v1/usage", s.getUsage, "Sum up sessions, messages, tokens and cost"),
+		handle(get, "/v1/usage", s.getUsage, "Sum up sessions, messages, tokens and cost", whole),
 
 		handle(get, "/v1/search", s.search, "Search messages"),
 		handle(get, "/v1/files", s.filesOf, "List the sessions that read or changed a file, newest first"),
-		handle(get, "/v1/queries", s.listQueries, "List the named queries"),
-		handle(get, "/v1/queries/{name}", s.runQuery, "Run a named query",
+		handle(get, "/v1/queries", s.listQueries, "List the named queries", whole),
+		handle(get, "/v1/queries/{name}", s.runQuery, "Run a named query", whole,
 			anyQuery("params", "Parameters of the query, as GET /v1/queries lists them: limit=3")),
-		handle(post, "/v1/sql", s.runSQL, "Run one read-only SQL statement"),
+		handle(post, "/v1/sql", s.runSQL, "Run one read-only SQL statement", whole),
 		handle(get, "/v1/events", s.events, "Stream events (Server-Sent Events)",
 			about("Each event has an id like <store>-<number>, a type, and as data a JSON object {id, session_id, type, seq, data, created_at}; seq and data may be missing. Events contain no message text. A client that reconnects with Last-Event-ID gets each later event exactly once, also after a restart. If those events are already deleted, an event of type gap says where the stream continues. If a client reads too slowly, the stream ends with an event of type dropped.")),
-		handle(post, "/v1/backups", s.backup, "Make a backup", status(http.StatusCreated)),
+		handle(post, "/v1/backups", s.backup, "Make a backup", whole, status(http.StatusCreated)),
 
 		handle(get, "/healthz", s.healthz, "Check that the process answers"),
 		handle(get, "/readyz", s.readyz, "Check that the database answers and accepts writes"),

@@ -319,8 +319,11 @@ type deletedOutput struct {
 }
 
 func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (*deletedOutput, error) {
+	if _, limited := session.ScopeOf(ctx); limited && in.Scrub {
+		return nil, session.Errorf(session.Forbidden, "scrub rewrites the whole database: it needs the daemon's own token")
+	}
 	if in.Purge {
-		done, err := s.Purges.Purge(ctx, store.PurgeRequest{Session: in.ID, IfRevision: in.ifRevision, Scrub: in.Scrub, Idem: in.idem})
+		done, err := s.Purges.Purge(session.WithoutScope(ctx), store.PurgeRequest{Session: in.ID, IfRevision: in.ifRevision, Scrub: in.Scrub, Idem: in.idem})
 		return &deletedOutput{Body: done}, err
 	}
 	if in.Scrub {

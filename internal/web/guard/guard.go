@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"mime"
@@ -23,6 +24,7 @@ type Guard struct {
 	noAuth bool
 	hosts  []string
 	open   func(*http.Request) bool
+	named  Named
 	pages  Pages
 
 	browsers *browsers
@@ -35,17 +37,21 @@ type Pages interface {
 	Refuse(w http.ResponseWriter, r *http.Request, because error) // answers a rejected one
 }
 
+// Named looks up the scope of a named token; false: there is no such token.
+type Named func(ctx context.Context, token string) (scope session.Scope, ok bool, err error)
+
 // Options of a Guard.
 type Options struct {
 	Token  string                   // of the owner
 	NoAuth bool                     // no request needs a token; the caller allows it only on loopback
 	Hosts  []string                 // names of this host beside localhost and addresses
 	Open   func(*http.Request) bool // requests that need no token; nil: none
+	Named  Named                    // tokens beside the owner's, for the API alone; nil: none
 }
 
 // New returns a Guard. Without a token and without NoAuth it rejects every request on TCP.
 func New(opt Options) *Guard {
-	g := &Guard{noAuth: opt.NoAuth, open: opt.Open, browsers: newBrowsers()}
+	g := &Guard{noAuth: opt.NoAuth, open: opt.Open, named: opt.Named, browsers: newBrowsers()}
 	if opt.Token != "" {
 		g.token = sha256.Sum256([]byte(opt.Token))
 	}
@@ -65,7 +71,7 @@ func (g *Guard) TCP(next http.Handler) http.Handler {
 		if page {
 			r.Body = http.MaxBytesReader(w, r.Body, longestForm)
 		}
-		err := g.check(r, page)
+		scope, err := g.check(r, page)
 		if err != nil && page {
 			g.pages.Refuse(w, r, err)
 			return
@@ -75,51 +81,73 @@ func (g *Guard) TCP(next http.Handler) http.Handler {
 			p.Write(w)
 			return
 		}
+		if scope != nil {
+			r = r.WithContext(session.WithScope(r.Context(), *scope))
+		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// check rejects with code Forbidden or Unauthorized. A page of a foreign site can make a browser
+// check returns the scope of a named token, nil for the owner. Codes: Forbidden, Unauthorized. A page of a foreign site can make a browser
 // on this host call the daemon: by a name that resolves to this host (then Host is foreign), or
 // directly (then Origin or Sec-Fetch-Site is).
-func (g *Guard) check(r *http.Request, page bool) error {
+func (g *Guard) check(r *http.Request, page bool) (*session.Scope, error) {
 	if !g.ours(hostname(r.Host)) {
-		return session.Errorf(session.Forbidden,
+		return nil, session.Errorf(session.Forbidden,
 			"the Host header is not a name of this daemon: use localhost or its address, or add the name to `hosts` in config.yaml")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !g.ownOrigin(origin, r.Host) {
-		return session.Errorf(session.Forbidden, "the Origin header is not this daemon's own: pages of other sites and ports may not call it")
+		return nil, session.Errorf(session.Forbidden, "the Origin header is not this daemon's own: pages of other sites and ports may not call it")
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	site := r.Header.Get("Sec-Fetch-Site")
 	opened := page && reads && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 	if (site == "cross-site" || site == "same-site") && !opened { // another port is the same site
-		return session.Errorf(session.Forbidden, "a page of another site or port made the request, which may not call this daemon")
+		return nil, session.Errorf(session.Forbidden, "a page of another site or port made the request, which may not call this daemon")
 	}
 	if g.noAuth && r.ContentLength != 0 && !isJSON(r.Header.Get("Content-Type")) && !page {
 		// A browser sends other types to foreign sites without asking them first.
-		return session.Errorf(session.Forbidden, "without a token (--no-auth) a body needs the header `Content-Type: application/json`")
+		return nil, session.Errorf(session.Forbidden, "without a token (--no-auth) a body needs the header `Content-Type: application/json`")
 	}
 	if g.open != nil && g.open(r) || page && g.pages.Open(r) || g.noAuth && !page {
-		return nil
+		return nil, nil
 	}
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if given = strings.TrimSpace(given); strings.EqualFold(scheme, "Bearer") && given != "" {
-		if !g.isToken(given) && !g.noAuth {
-			return session.Errorf(session.Unauthorized, "the token is wrong: `sessiond token` prints the right one")
+		if g.isToken(given) || g.noAuth {
+			return nil, nil
 		}
-		return nil
+		return g.scopeOf(r, given)
 	}
 	if page && (g.noAuth || g.isLoggedIn(r)) {
 		if reads {
-			return nil
+			return nil, nil
 		}
 		if site != "same-origin" && r.Header.Get("Origin") == "" {
-			return session.Errorf(session.Forbidden, "the request does not say which page made it: it has no Origin header")
+			return nil, session.Errorf(session.Forbidden, "the request does not say which page made it: it has no Origin header")
 		}
-		return g.checkForm(r)
+		return nil, g.checkForm(r)
 	}
-	return session.Errorf(session.Unauthorized, "a token is required: send `Authorization: Bearer TOKEN` with the token that `sessiond token` prints")
+	return nil, session.Errorf(session.Unauthorized, "a token is required: send `Authorization: Bearer TOKEN` with the token that `sessiond token` prints")
+}
+
+// scopeOf returns the scope of a named token. Codes: Unauthorized, Forbidden (it is not for the API).
+func (g *Guard) scopeOf(r *http.Request, token string) (*session.Scope, error) {
+	var scope session.Scope
+	known := false
+	if g.named != nil {
+		var err error
+		if scope, known, err = g.named(r.Context(), token); err != nil {
+			return nil, err
+		}
+	}
+	if !known {
+		return nil, session.Errorf(session.Unauthorized, "the token is wrong: `sessiond token` prints the right one")
+	}
+	if !strings.HasPrefix(r.URL.Path, "/v1/") {
+		return nil, session.Errorf(session.Forbidden, "a named token is for the routes below /v1 alone: pages, metrics and /mcp need the daemon's own token")
+	}
+	return &scope, nil
 }
 
 // isToken compares with the owner's token.

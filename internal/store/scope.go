@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+
+	"sessiond/internal/session"
+)
+
+// The scope of a request is in its context. What lists, finds or reads a session by its id asks it here. On
+// PostgreSQL, row-level security hides the rows of other sessions as well: see migration 00110.
+
+// visible reports whether the scope of a context allows a session.
+func visible(ctx context.Context, sess *session.Session) bool {
+	scope, limited := session.ScopeOf(ctx)
+	return !limited || scope.Allows(sess)
+}
+
+// scopeOf returns Scope.Allows as a condition on sessions s that begins with AND, "" without a scope.
+func scopeOf(ctx context.Context) (condition string, args []any) {
+	scope, limited := session.ScopeOf(ctx)
+	if !limited {
+		return "", nil
+	}
+	condition, args = ` AND s.owner = ? AND s.owner <> ''`, []any{scope.Owner}
+	if scope.Source != "" {
+		condition, args = condition+` AND s.source = ?`, append(args, scope.Source)
+	}
+	if scope.Key != "" {
+		condition, args = condition+` AND SUBSTR(s.key, 1, LENGTH(?)) = ?`, append(args, scope.Key, scope.Key)
+	}
+	return condition, args
+}
+
+// within adds the scope of a context.
+func (c conditions) within(ctx context.Context) conditions {
+	if condition, args := scopeOf(ctx); condition != "" {
+		c.add("1 = 1"+condition, args...)
+	}
+	return c
+}
+
+// owner returns whose a new session without a parent is.
+func (t *tx) owner() string {
+	if scope, limited := session.ScopeOf(t.ctx); limited {
+		return scope.Owner
+	}
+	return t.opt.Owner
+}
+
+// mayCreate rejects a session that its own maker could not see. Codes: Forbidden.
+func (t *tx) mayCreate(sess *session.Session) error {
+	if visible(t.ctx, sess) {
+		return nil
+	}
+	scope, _ := session.ScopeOf(t.ctx)
+	if scope.Source != "" && scope.Source != sess.Source {
+		return session.Errorf(session.Forbidden, "this token creates no sessions: it is limited to those that are imported from %s", scope.Source)
+	}
+	return session.Errorf(session.Forbidden, "this token only creates sessions whose routing key begins with %s: send such a key", scope.Key)
+}
+
+// limit makes PostgreSQL hide the rows that the scope of the job does not allow, until the transaction or its
+// savepoint ends; unlimit ends that before.
+func (t *tx) limit() error   { return t.actAs(scopeArgs(session.ScopeOf(t.ctx))) }
+func (t *tx) unlimit() error { return t.actAs(scopeArgs(session.Scope{}, false)) }
+
+func (t *tx) actAs(args []any) error {
+	if _, limited := session.ScopeOf(t.ctx); !limited || !t.w.postgres {
+		return nil
+	}
+	return t.exec(setScope, append(args, 1)...)
+}
+
+// unlimited runs f on the rows of all owners.
+func (t *tx) unlimited(f func() error) error {
+	err := t.unlimit()
+	if err == nil {
+		err = f()
+	}
+	if err == nil {
+		err = t.limit()
+	}
+	return err
+}
+
+// tokenRole is the role of PostgreSQL to which the policies of migration 00110 apply.
+const tokenRole = "sessiond_token"
+
+// setScope sets the role and the scope of a transaction (1), or of a connection (0).
+const setScope = `SELECT set_config('sessiond.owner', ?1, ?5 = 1), set_config('sessiond.source', ?2, ?5 = 1), set_config('sessiond.key', ?3, ?5 = 1), set_config('role', ?4, ?5 = 1)`
+
+// scopeArgs are the first arguments of setScope.
+func scopeArgs(s session.Scope, limited bool) []any {
+	if !limited {
+		return []any{"", "", "", "none"}
+	}
+	return []any{s.Owner, string(s.Source), s.Key, tokenRole}
+}
+
+// use gives a reading connection the scope of a context.
+func (c *pgConn) use(ctx context.Context) error {
+	scope, limited := session.ScopeOf(ctx)
+	if !c.reads || limited == c.limited && scope == c.scope || c.Conn.Conn().PgConn().TxStatus() != 'I' { // a rollback would take it back
+		return nil
+	}
+	args := make([]driver.NamedValue, 0, 5)
+	for i, v := range append(scopeArgs(scope, limited), int64(0)) {
+		args = append(args, driver.NamedValue{Ordinal: i + 1, Value: v})
+	}
+	c.limited, c.scope = limited, scope
+	rows, err := c.Conn.QueryContext(ctx, pgText(setScope), args)
+	if err == nil {
+		err = rows.Close()
+	}
+	if err != nil {
+		c.broken = true // its scope is not known
+	}
+	return err
+}
