@@ -1,8 +1,14 @@
 package main
 
 import (
+	"database/sql"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -119,5 +125,58 @@ func TestCopyToPostgresAndBack(t *testing.T) {
 		}
 		h.run("doctor", "--db", db)
 		h.run("append", "--db", db, "--new", "user", "one more")
+	}
+}
+
+// TestNamedTokensOnPostgres has a daemon whose user is an ordinary one, and an owner with a token of its own: the
+// administrator makes the role of tokens once.
+func TestNamedTokensOnPostgres(t *testing.T) {
+	cluster := storetest.NewCluster(t)
+	admin := testkit.Must(sql.Open("pgx", cluster.Address()))(t)
+	defer admin.Close() //nolint:errcheck // a test
+	for _, query := range []string{`CREATE ROLE app LOGIN`, `CREATE DATABASE team OWNER app`} {
+		testkit.Must(admin.ExecContext(t.Context(), query))(t)
+	}
+	address := strings.Replace(strings.Replace(cluster.Address(), "postgres@", "app@", 1), "/postgres", "/team", 1)
+	dir := t.TempDir()
+	env := "SESSIOND_DB=" + address
+	d := startDaemonOn(t, dir, "127.0.0.1:0", env, "SESSIOND_OWNER=ops", "SESSIOND_HOST=alpha")
+	h := home{t, dir}
+	refused := exec.Command("sessiond", "token", "add", "laptop", "--owner", "ana", "--db", address)
+	refused.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
+	if said, err := refused.CombinedOutput(); err == nil || !strings.Contains(string(said), "CREATE ROLE sessiond_token NOLOGIN; GRANT sessiond_token TO app") {
+		t.Errorf("a user without the right to make roles: %v: %s", err, said)
+	}
+	testkit.Must(admin.ExecContext(t.Context(), `CREATE ROLE sessiond_token NOLOGIN; GRANT sessiond_token TO app`))(t)
+	token := strings.TrimSpace(string(h.run("token", "add", "laptop", "--owner", "ana", "--db", address)))
+
+	d.newSession() // the daemon's own, which ana does not see
+	var own struct{ Owner, Host string }
+	testkit.Must(d.do("GET", "/v1/sessions/"+string(d.newSession()), nil, &own))(t)
+	if own.Owner != "ops" || own.Host != "alpha" {
+		t.Errorf("the daemon's own session is %+v", own)
+	}
+	ask := func(method, path, body string) (int, string) {
+		req := testkit.Must(http.NewRequestWithContext(t.Context(), method, d.url+path, strings.NewReader(body)))(t)
+		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Content-Type", "application/json")
+		res := testkit.Must(http.DefaultClient.Do(req))(t)
+		defer res.Body.Close()
+		return res.StatusCode, string(testkit.Must(io.ReadAll(res.Body))(t))
+	}
+	if status, said := ask("POST", "/v1/sessions", `{"title":"hers"}`); status != 201 || !strings.Contains(said, `"owner":"ana"`) {
+		t.Errorf("ana's session: %d %s", status, said)
+	}
+	if status, said := ask("GET", "/v1/sessions", ""); status != 200 || strings.Count(said, `"owner"`) != 1 {
+		t.Errorf("ana lists: %d %s", status, said)
+	}
+	for _, path := range []string{"/metrics", "/mcp", "/", "/v1/usage"} {
+		if status, said := ask("GET", path, ""); status != 403 && status != 401 {
+			t.Errorf("GET %s with a named token: %d %.200s", path, status, said)
+		}
+	}
+	h.run("token", "rm", "laptop", "--db", address)
+	if status, said := ask("GET", "/v1/sessions", ""); status != 401 {
+		t.Errorf("with a removed token: %d %s", status, said)
 	}
 }

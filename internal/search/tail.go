@@ -4,8 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"sessiond/internal/session"
 	"sync"
+
+	"sessiond/internal/session"
 )
 
 // tailLimit is the number of messages beyond the mark that a search reads at least; twice that is the

@@ -53,8 +53,8 @@ type Session struct {
 	Project   string `db:"project" json:"project,omitempty" doc:"Git root of the directory, else the directory"`
 	GitBranch string `db:"git_branch" json:"git_branch,omitempty"`
 
-	Owner     string `db:"owner" json:"owner,omitempty" doc:"Whose it is; missing: the person's who runs the daemon"`
-	Host      string `db:"host" json:"host,omitempty" doc:"Name of the host on which it began"`
+	Owner string `db:"owner" json:"owner,omitempty" doc:"Whose it is; missing: the person's who runs the daemon"`
+	Host  string `db:"host" json:"host,omitempty" doc:"Name of the host on which it began"`
 
 	Provider string `db:"provider" json:"provider,omitempty"`
 	Model    string `db:"model" json:"model,omitempty"`

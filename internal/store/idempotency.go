@@ -54,7 +54,7 @@ func (t *tx) findOutcome(i *Idempotency) (*outcome, error) {
 		return nil, nil
 	}
 	o, err := first[outcome](t.ctx, t, `SELECT body_hash, status, session_id, message_id, n, object_id, revision, head_id,
-		compaction_id, context_tokens FROM idempotency_keys WHERE key_hash = ?`, t.keyHash(i))
+		compaction_id, context_tokens FROM idempotency_keys WHERE key_hash = ?`, keyHash(i))
 	if err != nil || o == nil {
 		return nil, err
 	}
@@ -68,18 +68,11 @@ func (t *tx) keepOutcome(i *Idempotency, o outcome) error {
 	return t.exec(`INSERT INTO idempotency_keys (key_hash, body_hash, route, status, session_id, message_id, n,
 		object_id, revision, head_id, compaction_id, context_tokens, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		t.keyHash(i), hash(i.Body), i.Route, o.Status, o.SessionID, o.MessageID, o.N,
+		keyHash(i), hash(i.Body), i.Route, o.Status, o.SessionID, o.MessageID, o.N,
 		o.ObjectID, o.Revision, o.HeadID, o.CompactionID, o.ContextTokens, t.now)
 }
 
-// keyHash returns the hash of a key. Each owner has keys of their own.
-func (t *tx) keyHash(i *Idempotency) string {
-	text := i.Route + "\x00" + i.Key
-	if scope, limited := session.ScopeOf(t.ctx); limited {
-		text += "\x00" + scope.Owner
-	}
-	return hash([]byte(text))
-}
+func keyHash(i *Idempotency) string { return hash([]byte(i.Route + "\x00" + i.Key)) }
 
 func hash(b []byte) string {
 	sum := sha256.Sum256(b)

@@ -81,7 +81,7 @@ func (t *tx) beginPurge(in PurgeRequest, known *messageUsage) error {
 // RememberPurged keeps for a repeated request how many messages its purge deleted.
 func (s *Store) RememberPurged(ctx context.Context, idem *Idempotency, deleted int64) error {
 	return s.write(ctx, func(t *tx) error {
-		return t.exec(`UPDATE idempotency_keys SET n = ? WHERE key_hash = ?`, deleted, t.keyHash(idem))
+		return t.exec(`UPDATE idempotency_keys SET n = ? WHERE key_hash = ?`, deleted, keyHash(idem))
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/session"
@@ -89,7 +90,11 @@ func (t *tx) makeTokenRole() error {
 		END
 		$do$`)
 	if postgresCode(err) == noPrivilege {
-		return session.Errorf(session.Forbidden, "sessiond's user may not make the role sessiond_token, as which requests with named tokens run: let the database's administrator run `CREATE ROLE sessiond_token NOLOGIN; GRANT sessiond_token TO USER` once, with the name of sessiond's user")
+		config, err := pgx.ParseConfig(t.w.path)
+		if err != nil {
+			return err
+		}
+		return session.Errorf(session.Forbidden, "sessiond's user may not make the role sessiond_token, as which requests with named tokens run: let the database's administrator run `CREATE ROLE sessiond_token NOLOGIN; GRANT sessiond_token TO %s` once", config.User)
 	}
 	return err
 }

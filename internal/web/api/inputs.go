@@ -44,7 +44,11 @@ func (in *Keyed) parseKey(ctx context.Context, body []byte) error {
 		return session.Errorf(session.Invalid, "the Idempotency-Key has %d bytes; the limit is %d", len(in.IdempotencyKey), maxKey).
 			At("Idempotency-Key", "too long")
 	}
-	in.idem = &store.Idempotency{Key: in.IdempotencyKey, Route: requestOf(ctx).route, Body: body}
+	key := in.IdempotencyKey
+	if scope, limited := session.ScopeOf(ctx); limited { // each owner has keys of their own
+		key += "\x00" + scope.Owner
+	}
+	in.idem = &store.Idempotency{Key: key, Route: requestOf(ctx).route, Body: body}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +22,17 @@ func TestWhoMayPass(t *testing.T) {
 	open := func(r *http.Request) bool { return r.URL.Path == "/healthz" }
 	strict := guard.New(guard.Options{Token: token, Hosts: []string{"Box.example"}, Open: open}).TCP(ok)
 	free := guard.New(guard.Options{NoAuth: true}).TCP(ok)
+	named := guard.New(guard.Options{Token: token, Open: open, Named: func(_ context.Context, token string) (session.Scope, bool, error) {
+		if token == "down" {
+			return session.Scope{}, false, session.Errorf(session.Unavailable, "no database")
+		}
+		return session.Scope{Owner: "ana"}, token == "hers", nil
+	}}).TCP(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if scope, limited := session.ScopeOf(r.Context()); limited != (r.Header.Get("Authorization") == "Bearer hers") || limited && scope.Owner != "ana" {
+			t.Errorf("the scope is %+v, %v", scope, limited)
+		}
+		ok(w, r)
+	}))
 	unset := guard.New(guard.Options{}).TCP(ok)
 	for _, tc := range []struct {
 		name    string
@@ -35,6 +47,12 @@ func TestWhoMayPass(t *testing.T) {
 		{"configured name", strict, "/", "box.example", map[string]string{"Authorization": "Bearer " + token}, 204},
 		{"IPv6", strict, "/", "[::1]:7433", map[string]string{"Authorization": "Bearer " + token}, 204},
 		{"no token", strict, "/", "localhost", nil, 401},
+		{"named token", named, "/v1/sessions", "localhost", map[string]string{"Authorization": "Bearer hers"}, 204},
+		{"own token beside named ones", named, "/metrics", "localhost", map[string]string{"Authorization": "Bearer " + token}, 204},
+		{"unknown named token", named, "/v1/sessions", "localhost", map[string]string{"Authorization": "Bearer his"}, 401},
+		{"named token elsewhere", named, "/metrics", "localhost", map[string]string{"Authorization": "Bearer hers"}, 403},
+		{"named token for MCP", named, "/mcp", "localhost", map[string]string{"Authorization": "Bearer hers"}, 403},
+		{"no database", named, "/v1/sessions", "localhost", map[string]string{"Authorization": "Bearer down"}, 503},
 		{"wrong token", strict, "/", "localhost", map[string]string{"Authorization": "Bearer x" + token}, 401},
 		{"beginning of the token", strict, "/", "localhost", map[string]string{"Authorization": "Bearer " + token[:31]}, 401},
 		{"basic auth", strict, "/", "localhost", map[string]string{"Authorization": "Basic " + token}, 401},

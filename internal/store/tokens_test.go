@@ -1,0 +1,71 @@
+package store
+
+import (
+	"strings"
+	"testing"
+
+	"sessiond/internal/session"
+	"sessiond/internal/testkit"
+)
+
+func TestTokens(t *testing.T) {
+	s := openTest(t)
+	ctx := t.Context()
+	text := testkit.Must(s.AddToken(ctx, Token{Name: "laptop", Owner: "ana", Source: session.SourceCodex, KeyPrefix: "agent:"}))(t)
+	scope, ok, err := s.ScopeOfToken(ctx, text)
+	if want := (session.Scope{Owner: "ana", Source: session.SourceCodex, Key: "agent:"}); err != nil || !ok || scope != want {
+		t.Errorf("the token is for %+v, %v, %v, want %+v", scope, ok, err, want)
+	}
+	if _, err := s.AddToken(ctx, Token{Name: "laptop", Owner: "eve"}); session.CodeOf(err) != session.Conflict {
+		t.Errorf("a second token of one name: %v", err)
+	}
+	if _, err := s.AddToken(ctx, Token{Name: "x"}); session.CodeOf(err) != session.Invalid {
+		t.Errorf("a token of nobody: %v", err)
+	}
+	if all := testkit.Must(s.Tokens(ctx))(t); len(all) != 1 || all[0].Name != "laptop" {
+		t.Errorf("the tokens are %+v", all)
+	}
+	testkit.Check(t, s.RemoveToken(ctx, "laptop"))
+	if _, ok, err := s.ScopeOfToken(ctx, text); ok || err != nil {
+		t.Errorf("a removed token is valid: %v, %v", ok, err)
+	}
+	if err := s.RemoveToken(ctx, "laptop"); session.CodeOf(err) != session.NotFound {
+		t.Errorf("a token is removed twice: %v", err)
+	}
+}
+
+// Row-level security hides and protects the rows of other owners also from statements without a condition.
+func TestRowLevelSecurity(t *testing.T) {
+	s := openTest(t)
+	if !IsPostgres(s.path) {
+		t.Skip("a file of SQLite has no row-level security")
+	}
+	ctx := t.Context()
+	testkit.Must(s.AddToken(ctx, Token{Name: "ana", Owner: "ana"}))(t)
+	ana, eve := session.WithScope(ctx, session.Scope{Owner: "ana"}), session.WithScope(ctx, session.Scope{Owner: "eve"})
+	hers := testkit.Must(s.CreateSession(ana, NewSession{Title: "hers"}))(t)
+	mustAppend(t, s, hers.ID, says(session.User, "a"), says(session.Assistant, "b"))
+	other := testkit.Must(s.CreateSession(eve, NewSession{Title: "other"}))(t)
+	mustAppend(t, s, other.ID, says(session.User, "c"))
+	for _, table := range []string{"sessions", "messages", "parts", "events", "messages_flat"} {
+		query := `SELECT COUNT(*) FROM ` + table
+		all, a, e := testkit.Must(get[int64](ctx, s, query))(t), testkit.Must(get[int64](ana, s, query))(t), testkit.Must(get[int64](eve, s, query))(t)
+		if a == 0 || e == 0 || a+e != all {
+			t.Errorf("%s has %d rows, ana sees %d, eve %d", table, all, a, e)
+		}
+	}
+	if _, err := get[string](ana, s, `SELECT name FROM tokens`); err == nil {
+		t.Error("a token reads the tokens")
+	}
+	err := s.write(eve, func(t *tx) error { return t.exec(`UPDATE sessions SET title = 'changed'`) })
+	testkit.Check(t, err)
+	err = s.write(eve, func(t *tx) error {
+		return t.exec(`INSERT INTO marks (session_id, message_id, kind, text, created_at) VALUES (?, 1, 'pin', '', ?)`, hers.ID, t.now)
+	})
+	if err == nil || !strings.Contains(err.Error(), "row-level security") {
+		t.Errorf("a token writes into another owner's session: %v", err)
+	}
+	testkit.Check(t, s.write(ctx, func(t *tx) error { return t.exec(`UPDATE sessions SET git_branch = 'main'`) })) // all, afterwards
+	titles := testkit.Must(list[string](ctx, s, `SELECT title || ' ' || git_branch FROM sessions ORDER BY id`))(t)
+	testkit.Equal(t, []string{"hers main", "changed main"}, titles)
+}

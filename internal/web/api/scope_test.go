@@ -1,0 +1,261 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/web/api"
+)
+
+var ana, eve = session.Scope{Owner: "ana"}, session.Scope{Owner: "eve"}
+
+// as sends the requests of a kit with a named token.
+func (k *kit) as(scope session.Scope) *kit {
+	limited := *k
+	limited.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		k.handler.ServeHTTP(w, r.WithContext(session.WithScope(r.Context(), scope)))
+	})
+	return &limited
+}
+
+// visit is a request to a route: what it answers to the owner of the session, and to another owner. {id} is the
+// session, {cid} its compaction.
+type visit struct {
+	operation, path string // in {} as in the route table
+	query, body     string
+	own, other      int
+	keeps           bool // what the other owner writes is the other's, and says nothing of the session
+}
+
+var visits = []visit{
+	{"post", "/v1/sessions", "", `{"title":"new"}`, 201, 201, true},
+	{"get", "/v1/sessions", "?q=zebra", "", 200, 200, false},
+	{"get", "/v1/sessions/{id}", "?rollup=true", "", 200, 404, false},
+	{"patch", "/v1/sessions/{id}", "", `{"title":"zebra plan"}`, 200, 404, false},
+	{"delete", "/v1/sessions/{id}", "", "", 200, 404, false},
+	{"post", "/v1/sessions/{id}/untrash", "", "", 200, 404, false},
+	{"post", "/v1/sessions/{id}/messages", "", `{"messages":[{"role":"user","content":"another zebra"}]}`, 201, 404, false},
+	{"get", "/v1/sessions/{id}/messages", "", "", 200, 404, false},
+	{"get", "/v1/sessions/{id}/messages/{seq}", "", "", 200, 404, false},
+	{"put", "/v1/sessions/{id}/messages/{seq}/pin", "", "", 200, 404, false},
+	{"delete", "/v1/sessions/{id}/messages/{seq}/pin", "", "", 200, 404, false},
+	{"put", "/v1/sessions/{id}/messages/{seq}/label", "", `{"text":"stripes"}`, 200, 404, false},
+	{"delete", "/v1/sessions/{id}/messages/{seq}/label", "", "", 200, 404, false},
+	{"put", "/v1/sessions/{id}/head", "", `{"seq":39}`, 200, 404, false},
+	{"post", "/v1/sessions/{id}/fork", "", `{}`, 201, 404, false},
+	{"get", "/v1/sessions/{id}/tree", "", "", 200, 404, false},
+	{"put", "/v1/sessions/{id}/states/{name}", "", `{"zebra":1}`, 200, 404, false},
+	{"get", "/v1/sessions/{id}/states/{name}", "", "", 200, 404, false},
+	{"patch", "/v1/sessions/{id}/states/{name}", "", `{"more":2}`, 200, 404, false},
+	{"get", "/v1/sessions/{id}/states", "", "", 200, 404, false},
+	{"delete", "/v1/sessions/{id}/states/{name}", "", "", 204, 404, false},
+	{"post", "/v1/sessions/{id}/states/{name}", "", `"zebra"`, 200, 404, false},
+	{"post", "/v1/sessions/{id}/turns", "", `{"messages":[{"role":"user","content":"a turn on the zebra"}],"model":"m"}`, 201, 404, false},
+	{"get", "/v1/sessions/{id}/export", "?format=md", "", 200, 404, false},
+	{"get", "/v1/sessions/{id}/context", "", "", 200, 404, false},
+	{"post", "/v1/sessions/{id}/flushes", "", `{"outcome":"ok"}`, 200, 404, false},
+	{"post", "/v1/sessions/{id}/compactions", "", `{"dry_run":true}`, 200, 404, false},
+	{"get", "/v1/sessions/{id}/compactions", "", "", 200, 404, false},
+	{"get", "/v1/sessions/{id}/compactions/{cid}", "", "", 200, 404, false},
+	{"get", "/v1/sessions/{id}/compactions/{cid}/sources", "", "", 200, 404, false},
+	{"delete", "/v1/sessions/{id}/compactions/{cid}", "", "", 200, 404, false},
+	{"post", "/v1/sessions/{id}/compactions/{cid}/redo", "", "", 200, 404, false},
+	{"post", "/v1/sessions/{id}/calls", "", `{"model":"m","provider":"p","input_tokens":1,"output_tokens":1}`, 201, 404, false},
+	{"get", "/v1/sessions/{id}/calls", "", "", 200, 404, false},
+	{"post", "/v1/route", "", `{"key":"agent:main:zebra","text":"hi"}`, 201, 403, false},
+	{"get", "/v1/keys", "?q=zebra", "", 200, 200, false},
+	{"get", "/v1/keys/{key}", "", "", 200, 404, false},
+	{"patch", "/v1/keys/{key}", "", `{"label":"stripes"}`, 200, 404, false},
+	{"get", "/v1/search", "?q=zebra", "", 200, 200, false},
+	{"get", "/v1/files", "?path=/zoo", "", 200, 200, false},
+	{"get", "/v1/usage", "", "", 403, 403, false},
+	{"get", "/v1/queries", "", "", 403, 403, false},
+	{"get", "/v1/queries/{name}", "", "", 403, 403, false},
+	{"post", "/v1/sql", "", `{"sql":"SELECT 1"}`, 403, 403, false},
+	{"post", "/v1/backups", "", `{}`, 403, 403, false},
+	{"get", "/healthz", "", "", 200, 200, false},
+	{"get", "/readyz", "", "", 200, 200, false},
+	{"get", "/version", "", "", 200, 200, false},
+}
+
+// Every route, by the token of the session's owner and by another's: the other one learns and changes nothing.
+func TestNamedTokensSeeAndWriteTheirOwn(t *testing.T) {
+	k := newKit(t, func(d *api.Deps) { d.BackupDir = t.TempDir() })
+	if storetest.OnPostgres() {
+		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "ana", Owner: "ana"}))(t) // makes the role
+	}
+	own, other := k.as(ana), k.as(eve)
+	id := own.want(201, own.do("POST", "/v1/sessions", `{"title":"zebra plan","directory":"/zoo"}`)).text("id")
+	path := "/v1/sessions/" + id
+	for i := range 20 {
+		own.say(id, "user", fmt.Sprint("What does the zebra eat? ", i, strings.Repeat(" grass", 100)))
+		own.say(id, "assistant", "It eats hay.")
+	}
+	own.want(201, own.do("POST", path+"/messages", `{"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"write_file","arguments":"{\"path\":\"/zoo/plan\",\"content\":\"x\"}"}}]}],"dialect":"openai.chat"}`))
+	cid := own.want(201, own.do("POST", path+"/compactions", `{"keep_recent_tokens":100,"settings":{"keep_recent_messages":2}}`)).text("id")
+	mine := other.want(201, other.do("POST", "/v1/sessions", `{"title":"mine"}`)).text("id")
+	other.say(mine, "user", "Something else.")
+	seen := map[string]bool{}
+	fill := strings.NewReplacer("{id}", id, "{cid}", cid, "{seq}", "1", "{name}", "todos", "{key}", "agent:main:zebra")
+	for _, v := range visits {
+		seen[v.operation+" "+v.path] = true
+		target := strings.Replace(fill.Replace(v.path), "/states/todos", "/states/"+map[bool]string{true: "log", false: "todos"}[v.operation == "post"], 1) + v.query
+		before := k.state()
+		var body any
+		if v.body != "" {
+			body = v.body
+		}
+		if v.path == "/v1/route" { // the owner first: the key is taken
+			own.want(v.own, own.do("POST", target, body))
+			before = k.state()
+			own = k.as(ana)
+		}
+		r := other.do(strings.ToUpper(v.operation), target, body)
+		if r.StatusCode != v.other {
+			t.Errorf("%s %s answers another owner %d, want %d: %.300s", v.operation, target, r.StatusCode, v.other, r.raw)
+		}
+		if strings.Contains(r.raw, "zebra plan") || strings.Contains(r.raw, `"`+id) || r.StatusCode == 200 && strings.Contains(r.raw, "hay") {
+			t.Errorf("%s %s tells another owner: %.300s", v.operation, target, r.raw)
+		}
+		if after := k.state(); after != before && !v.keeps {
+			t.Errorf("%s %s of another owner changed something", v.operation, target)
+		}
+		if v.path == "/v1/route" {
+			continue
+		}
+		if r := own.do(strings.ToUpper(v.operation), target, body); r.StatusCode != v.own {
+			t.Errorf("%s %s answers the owner %d, want %d: %.300s", v.operation, target, r.StatusCode, v.own, r.raw)
+		} else if v.operation == "get" && v.own == 200 && strings.HasPrefix(v.path, "/v1/") && !strings.Contains(r.raw, id) && !strings.Contains(r.raw, "zebra") {
+			t.Errorf("%s %s tells the owner nothing of the session: %.300s", v.operation, target, r.raw)
+		}
+	}
+	doc, _ := k.do("GET", "/openapi.json", nil).doc.(map[string]any)
+	for path, methods := range doc["paths"].(map[string]any) {
+		for method := range methods.(map[string]any) {
+			if !seen[method+" "+path] && path != "/v1/events" { // below
+				t.Errorf("no visit of %s %s by another owner", method, path)
+			}
+		}
+	}
+	crossed(t, k, id, cid, mine)
+}
+
+// crossed are requests in another owner's own session that name what is of ana's.
+func crossed(t *testing.T, k *kit, id, cid, mine string) {
+	t.Helper()
+	other := k.as(eve)
+	before := k.count(`SELECT COUNT(*) FROM messages`)
+	for _, v := range []struct{ method, path, body string }{
+		{"GET", "/compactions/" + cid, ""},
+		{"GET", "/compactions/" + cid + "/sources", ""},
+		{"DELETE", "/compactions/" + cid, ""},
+		{"POST", "/compactions/" + cid + "/redo", ""},
+		{"GET", "/messages/" + id + ".1", ""},
+		{"PUT", "/messages/" + id + ".1/pin", ""},
+		{"PUT", "/messages/" + id + ".1/label", `{"text":"x"}`},
+		{"PUT", "/head", `{"seq":"` + id + `.1"}`},
+		{"POST", "/fork", `{"at":"` + id + `.1"}`},
+		{"POST", "/messages", `{"messages":[{"role":"user","content":"x"}],"parent":"` + id + `.1"}`},
+		{"POST", "/turns", `{"messages":[{"role":"user","content":"x"}],"parent":"` + id + `.1"}`},
+	} {
+		var body any
+		if v.body != "" {
+			body = v.body
+		}
+		if r := other.do(v.method, "/v1/sessions/"+mine+v.path, body); r.StatusCode < 400 || strings.Contains(r.raw, "zebra") {
+			t.Errorf("%s %s in another owner's session: %d %.300s", v.method, v.path, r.StatusCode, r.raw)
+		}
+	}
+	if r := other.do("POST", "/v1/sessions", `{"parent_id":"`+id+`"}`); r.StatusCode != 422 {
+		t.Errorf("a child of another owner's session: %d %.300s", r.StatusCode, r.raw)
+	}
+	if r := other.do("GET", "/v1/search?q=zebra+session:"+id, nil); strings.Contains(r.raw, "hay") || strings.Contains(r.raw, "eat") {
+		t.Errorf("a search in another owner's session: %.300s", r.raw)
+	}
+	if after := k.count(`SELECT COUNT(*) FROM messages`); after != before {
+		t.Errorf("%d messages were stored", after-before)
+	}
+}
+
+func TestScopesNarrowByProgramAndKey(t *testing.T) {
+	k := newKit(t, nil)
+	if storetest.OnPostgres() {
+		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
+	}
+	own := k.as(ana)
+	support := own.want(201, own.do("POST", "/v1/route", `{"key":"agent:support:main","text":"hi"}`)).text("session_id")
+	private := own.want(201, own.do("POST", "/v1/route", `{"key":"agent:private:main","text":"hi"}`)).text("session_id")
+	bot := k.as(session.Scope{Owner: "ana", Key: "agent:support:"})
+	bot.want(200, bot.do("GET", "/v1/sessions/"+support, nil))
+	bot.want(404, bot.do("GET", "/v1/sessions/"+private, nil))
+	bot.want(403, bot.do("POST", "/v1/route", `{"key":"agent:private:main","text":"hi"}`))
+	bot.want(403, bot.do("POST", "/v1/route", `{"key":"agent:other:main","text":"hi"}`))
+	bot.want(201, bot.do("POST", "/v1/route", `{"key":"agent:support:dm","text":"hi"}`))
+	bot.want(403, bot.do("POST", "/v1/sessions", `{"title":"no key"}`))
+	imported := k.as(session.Scope{Owner: "ana", Source: session.SourceCodex})
+	if r := imported.want(200, imported.do("GET", "/v1/sessions", nil)); strings.Contains(r.raw, support) {
+		t.Errorf("a token for codex lists %.200s", r.raw)
+	}
+	imported.want(403, imported.do("POST", "/v1/sessions", `{}`))
+	// The daemon's own token sees all, and what is below a session is of the session's owner.
+	k.want(200, k.do("GET", "/v1/sessions/"+private, nil))
+	child := k.want(201, k.do("POST", "/v1/sessions", `{"parent_id":"`+private+`"}`))
+	if child.text("owner") != "ana" {
+		t.Errorf("the child of ana's session is %q's", child.text("owner"))
+	}
+}
+
+// One key of a retry, from two owners: each gets an answer of their own.
+func TestIdempotencyKeysAreTheOwners(t *testing.T) {
+	k := newKit(t, nil)
+	if storetest.OnPostgres() {
+		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
+	}
+	key := header{"Idempotency-Key": "1"}
+	own, other := k.as(ana), k.as(eve)
+	a := own.want(201, own.do("POST", "/v1/sessions", `{"title":"same"}`, key)).text("id")
+	b := other.want(201, other.do("POST", "/v1/sessions", `{"title":"same"}`, key)).text("id")
+	again := own.want(201, own.do("POST", "/v1/sessions", `{"title":"same"}`, key)).text("id")
+	if a == b || a != again {
+		t.Errorf("ana gets %s, then %s; eve gets %s", a, again, b)
+	}
+	purge := "/v1/sessions/" + a + "?purge=true"
+	first := own.want(200, own.do("DELETE", purge, nil, key))
+	if second := own.want(200, own.do("DELETE", purge, nil, key)); second.raw != first.raw {
+		t.Errorf("a repeated purge answers %s, then %s", first.raw, second.raw)
+	}
+	other.want(404, other.do("DELETE", purge, nil, key))
+}
+
+// A stream of events tells each owner of their own sessions, also from what another stream read before.
+func TestEventsOfOneOwner(t *testing.T) {
+	k := newKit(t, nil)
+	if storetest.OnPostgres() {
+		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
+	}
+	own, other := k.as(ana), k.as(eve)
+	a, b := own.session(nil), other.session(nil)
+	own.say(a, "user", "hi")
+	for _, c := range []struct {
+		who        *kit
+		want, hide string
+	}{{other, b, a}, {own, a, b}} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		w := httptest.NewRecorder()
+		c.who.handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/v1/events?after=0", nil))
+		cancel()
+		if !strings.Contains(w.Body.String(), c.want) || strings.Contains(w.Body.String(), c.hide) {
+			t.Errorf("the stream has\n%s\nwant events of %s, none of %s", w.Body, c.want, c.hide)
+		}
+	}
+	other.want(404, other.do("GET", "/v1/events?session="+a, nil))
+}
