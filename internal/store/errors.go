@@ -100,7 +100,7 @@ func openError(path string, besideLog bool, err error) error {
 // refuses into codes; anything else stays as it is.
 func storageError(err error) error {
 	var known *session.Error
-	if err = postgresError(err); err == nil || errors.As(err, &known) {
+	if err = ownStatementError(err); err == nil || errors.As(err, &known) {
 		return err
 	}
 	code := sqliteCode(err)

@@ -17,11 +17,12 @@ type State string
 
 // The states.
 const (
-	StateOK         State = "ok"
-	StateFull       State = "full"       // the disk or the database has no room
-	StateUnwritable State = "unwritable" // the file system refuses writes: read-only, over a quota, failing
-	StateDamaged    State = "damaged"    // a page of the database cannot be read; until the next start
-	StateMoved      State = "moved"      // a file of the database was moved, replaced or deleted while it is open
+	StateOK          State = "ok"
+	StateFull        State = "full"        // the disk or the database has no room
+	StateUnwritable  State = "unwritable"  // the file system refuses writes: read-only, over a quota, failing
+	StateDamaged     State = "damaged"     // a page of the database cannot be read; until the next start
+	StateUnreachable State = "unreachable" // PostgreSQL does not answer
+	StateMoved       State = "moved"       // a file of the database was moved, replaced or deleted while it is open
 )
 
 // Health says whether a store accepts writes.
@@ -119,9 +120,12 @@ func stateOf(err error) State {
 		return StateOK
 	case errors.Is(err, errMoved):
 		return StateMoved
-	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE, session.CodeOf(err) == session.StorageFull:
+	case isUnreachable(err):
+		return StateUnreachable
+	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE, postgresCode(err) == diskFull, session.CodeOf(err) == session.StorageFull:
 		return StateFull
-	case code&0xff == sqlite3.SQLITE_IOERR, code&0xff == sqlite3.SQLITE_READONLY, code&0xff == sqlite3.SQLITE_CANTOPEN:
+	case code&0xff == sqlite3.SQLITE_IOERR, code&0xff == sqlite3.SQLITE_READONLY, code&0xff == sqlite3.SQLITE_CANTOPEN,
+		postgresCode(err) == readOnlyTransaction, errors.Is(err, errServerReadOnly):
 		return StateUnwritable
 	}
 	return ""

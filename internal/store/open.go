@@ -352,6 +352,9 @@ const forgetKeys = `
 func (s *Store) closeHandles() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.network != nil {
+		s.network.closing.Store(true)
+	}
 	for query, st := range s.prepared {
 		st.Close() //nolint:errcheck // reading statements
 		delete(s.prepared, query)

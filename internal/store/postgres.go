@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -45,14 +46,14 @@ func PrintableName(name string) string {
 // search_path), and brings it up to date. Codes: Invalid (a newer sessiond's, sorted otherwise),
 // NotFound, Forbidden, Unavailable.
 func openPostgres(ctx context.Context, address string, opt Options) (*Store, error) {
-	s := &Store{path: address, opt: opt, prepared: map[string]*sqlx.Stmt{}}
+	s := &Store{path: address, opt: opt, network: &network{}, prepared: map[string]*sqlx.Stmt{}}
 	s.statements = statements{stmt: s.readerStmt}
 	err := s.openPools(ctx)
 	if err == nil && !opt.ReadOnly {
 		err = s.openPostgresWriter(ctx)
 	}
 	if err == nil {
-		err = s.checkPostgresVersion(ctx)
+		err = s.checkPostgresVersion(ctx, opt.ReadOnly)
 	}
 	if err != nil {
 		if s.writer != nil {
@@ -68,10 +69,14 @@ func openPostgres(ctx context.Context, address string, opt Options) (*Store, err
 // SQLite does: by bytes.
 func (s *Store) openPools(ctx context.Context) error {
 	for _, pool := range []struct {
-		to    **sqlx.DB
-		conns int
-	}{{&s.readers, readerConns}, {&s.reports, reportConns}} {
-		db, err := openPostgresPool(s.path, true)
+		to       **sqlx.DB
+		conns    int
+		patience time.Duration
+	}{{&s.readers, readerConns, readPatience}, {&s.reports, reportConns, reportPatience}} {
+		if s.opt.ReadOnly {
+			pool.patience = 0 // a command: its user ends it
+		}
+		db, err := s.openPostgresPool(map[string]string{"default_transaction_read_only": "on"}, pool.patience)
 		if err != nil {
 			return err
 		}
@@ -92,14 +97,18 @@ func (s *Store) openPools(ctx context.Context) error {
 }
 
 func (s *Store) openPostgresWriter(ctx context.Context) error {
-	if err := s.checkPostgresVersion(ctx); err != nil {
+	if err := s.checkPostgresVersion(ctx, false); err != nil {
 		return err
 	}
-	if err := migratePostgres(ctx, s.path); err != nil {
+	if err := s.migratePostgres(ctx); err != nil {
 		return err
 	}
 	var err error
-	if s.writeDB, err = openPostgresPool(s.path, false); err != nil {
+	// The server frees the lock of a daemon that it cannot reach any more.
+	if s.writeDB, err = s.openPostgresPool(map[string]string{
+		"lock_timeout":                        strconv.FormatInt(lockPatience.Milliseconds(), 10),
+		"idle_in_transaction_session_timeout": strconv.FormatInt(writePatience.Milliseconds(), 10),
+	}, writePatience); err != nil {
 		return err
 	}
 	s.writeDB.SetMaxOpenConns(1)
@@ -113,8 +122,8 @@ func (s *Store) openPostgresWriter(ctx context.Context) error {
 	return nil
 }
 
-// checkPostgresVersion refuses the schema of a newer sessiond, and, for a reader, one of an older one.
-func (s *Store) checkPostgresVersion(ctx context.Context) error {
+// checkPostgresVersion refuses the schema of a newer sessiond, or, for one that does not migrate, of an older one.
+func (s *Store) checkPostgresVersion(ctx context.Context, reads bool) error {
 	var there bool
 	if err := s.readers.GetContext(ctx, &there, `SELECT to_regclass('goose_db_version') IS NOT NULL`); err != nil {
 		return err
@@ -131,20 +140,21 @@ func (s *Store) checkPostgresVersion(ctx context.Context) error {
 		return err
 	case have > want:
 		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond knows up to %d: update sessiond; nothing was changed", name, have, want)
-	case have == 0 && s.opt.ReadOnly:
+	case have == 0 && reads:
 		return session.Errorf(session.NotFound, "%s is empty: start `sessiond serve`, or import something, to fill it", name)
-	case have < want && s.opt.ReadOnly:
+	case have < want && reads:
 		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond reads %d: start `sessiond serve` to bring it up to date", name, have, want)
 	}
 	return nil
 }
 
 // migratePostgres brings the schema up to date. Of several daemons that start at once one does.
-func migratePostgres(ctx context.Context, address string) error {
-	db, err := sql.Open("pgx", address)
+func (s *Store) migratePostgres(ctx context.Context) error {
+	config, err := s.postgresConfig(nil, 0)
 	if err != nil {
 		return err
 	}
+	db := stdlib.OpenDB(*config)
 	defer db.Close() //nolint:errcheck // every migration is committed
 	files, err := fs.Sub(migrations.FS, "postgres")
 	if err != nil {
@@ -177,15 +187,31 @@ func (w *writer) beginPostgres(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var locked any
-	st, err := w.stmt(ctx, `SELECT pg_advisory_xact_lock(?)`)
-	if err == nil {
-		err = st.QueryRowContext(ctx, writersLock).Scan(&locked)
+	err = w.lockPostgres(ctx)
+	if err == nil && w.health.Load().State != StateOK { // a transaction that happens to write nothing would prove nothing
+		err = w.exec1(ctx, `UPDATE store SET epoch = epoch WHERE id = 1`)
 	}
 	if err != nil {
 		_ = w.exec1(ctx, `ROLLBACK`) // as in transact
 	}
 	return err
+}
+
+// lockPostgres waits for the writers' lock. At the commit the server notifies the other daemons.
+func (w *writer) lockPostgres(ctx context.Context) error {
+	st, err := w.stmt(ctx, `SELECT pg_advisory_xact_lock(?), pg_notify(?, ''), current_setting('transaction_read_only')`)
+	if err != nil {
+		return err
+	}
+	var locked, notified any
+	var readOnly string
+	if err := st.QueryRowContext(ctx, writersLock, channel).Scan(&locked, &notified, &readOnly); err != nil {
+		return err
+	}
+	if readOnly == "on" {
+		return errReadOnly(nil)
+	}
+	return nil
 }
 
 func (w *writer) reconnect(ctx context.Context) error {
@@ -197,40 +223,71 @@ func (w *writer) reconnect(ctx context.Context) error {
 	conn, err := w.db.Connx(ctx)
 	if err == nil {
 		w.conn = conn
+		err = w.rememberPID()
 	}
 	return err
 }
 
-// openPostgresPool returns connections to PostgreSQL that speak as SQLite's driver does: placeholders
-// are ? and ?1, booleans are 0 and 1, times are texts in UTC, sums are whole numbers.
-func openPostgresPool(address string, readOnly bool) (*sql.DB, error) {
-	config, err := pgx.ParseConfig(address)
+// rememberPID records the server's process of the writing connection, by which its notifications are known.
+func (w *writer) rememberPID() error {
+	return w.conn.Raw(func(conn any) error {
+		w.pid.Store(conn.(*pgConn).Conn.Conn().PgConn().PID())
+		return nil
+	})
+}
+
+// postgresConfig returns how to connect: with the settings, unless the address has others, and with
+// patience for a server that is silent.
+func (s *Store) postgresConfig(settings map[string]string, patience time.Duration) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(s.path)
 	if err != nil {
 		return nil, session.Errorf(session.Invalid, "%s", err.Error())
 	}
 	config.RuntimeParams["timezone"] = "UTC"
 	config.RuntimeParams["max_parallel_workers_per_gather"] = "0" // the parts of a UNION ALL come in their order
-	if config.RuntimeParams["application_name"] == "" {
-		config.RuntimeParams["application_name"] = "sessiond"
+	for name, value := range settings {
+		config.RuntimeParams[name] = cmp.Or(config.RuntimeParams[name], value)
 	}
-	if readOnly {
-		config.RuntimeParams["default_transaction_read_only"] = "on"
-	}
-	return sql.OpenDB(pgConnector{stdlib.GetConnector(*config)}), nil
+	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "sessiond")
+	s.network.watch(config, patience)
+	return config, nil
 }
 
-type pgConnector struct{ driver.Connector }
-
-func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
+// openPostgresPool returns connections to PostgreSQL that speak as SQLite's driver does: placeholders
+// are ? and ?1, booleans are 0 and 1, times are texts in UTC, sums are whole numbers.
+func (s *Store) openPostgresPool(settings map[string]string, patience time.Duration) (*sql.DB, error) {
+	config, err := s.postgresConfig(settings, patience)
 	if err != nil {
 		return nil, err
 	}
-	return &pgConn{conn.(*stdlib.Conn)}, nil
+	return sql.OpenDB(pgConnector{stdlib.GetConnector(*config), s.network}), nil
+}
+
+type pgConnector struct {
+	driver.Connector
+	network *network
+}
+
+func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := c.network.refusal(); err != nil {
+		return nil, err
+	}
+	conn, err := c.Connector.Connect(ctx)
+	if ctx.Err() == nil {
+		c.network.connected(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &pgConn{conn.(*stdlib.Conn), c.network, time.Now()}, nil
 }
 
 // pgConn translates statements, arguments and rows of one connection.
-type pgConn struct{ *stdlib.Conn }
+type pgConn struct {
+	*stdlib.Conn
+	network *network
+	opened  time.Time
+}
 
 func (c *pgConn) Prepare(query string) (driver.Stmt, error) {
 	return c.PrepareContext(context.Background(), query)

@@ -47,6 +47,7 @@ type Store struct {
 	reports    *sqlx.DB // for analytics and checks, so that a slow one holds up no request
 	writeDB    *sql.DB  // one connection, owned by writer; nil when read-only
 	writer     *writer
+	network    *network     // of a database of PostgreSQL
 	failed     atomic.Int64 // writes that the disk or the file did not accept
 	logIsLarge atomic.Bool
 	closing    sync.Once
