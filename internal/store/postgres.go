@@ -270,14 +270,14 @@ type pgConnector struct {
 
 func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err := c.network.refusal(); err != nil {
-		return nil, err
+		return nil, postgresError(err)
 	}
 	conn, err := c.Connector.Connect(ctx)
 	if ctx.Err() == nil {
 		c.network.connected(err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, postgresError(err)
 	}
 	return &pgConn{conn.(*stdlib.Conn), c.network, time.Now()}, nil
 }
@@ -296,7 +296,7 @@ func (c *pgConn) Prepare(query string) (driver.Stmt, error) {
 func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	stmt, err := c.Conn.PrepareContext(ctx, pgText(query))
 	if err != nil {
-		return nil, fmt.Errorf("%w in %s", err, query)
+		return nil, postgresError(fmt.Errorf("%w in %s", err, query))
 	}
 	return pgStmt{stmt.(*stdlib.Stmt)}, nil
 }
@@ -387,11 +387,10 @@ func pgRowsOf(rows driver.Rows, err error) (driver.Rows, error) {
 }
 
 func (r pgRows) Next(dest []driver.Value) error {
-	if err := r.Rows.Next(dest); err != nil {
-		if err == io.EOF {
-			return io.EOF
-		}
-		return err
+	if err := r.Rows.Next(dest); err == io.EOF {
+		return io.EOF
+	} else if err != nil {
+		return postgresError(err)
 	}
 	for i, v := range dest {
 		switch v := v.(type) {

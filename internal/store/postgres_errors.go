@@ -102,7 +102,10 @@ func ownStatementError(err error) error {
 // openPostgresError says why a database of PostgreSQL cannot be opened.
 func openPostgresError(name string, err error) error {
 	var known *session.Error
-	if err == nil || errors.As(err, &known) {
+	if errors.As(err, &known) && known.Code == session.Unavailable && known.Unwrap() != nil {
+		err, known = known.Unwrap(), nil
+	}
+	if err == nil || known != nil {
 		return err
 	}
 	switch postgresCode(err) {

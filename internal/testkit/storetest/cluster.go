@@ -59,6 +59,9 @@ func (c *Cluster) Address() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres", c.port)
 }
 
+// Host is the server's host and port.
+func (c *Cluster) Host() string { return fmt.Sprintf("127.0.0.1:%d", c.port) }
+
 // Start starts the server and waits until it accepts connections.
 func (c *Cluster) Start() {
 	c.t.Helper()
