@@ -49,6 +49,36 @@ func (s *Store) Health() Health {
 	return Health{State: StateOK}
 }
 
+// Ready returns why the database cannot be read or accepts no writes: by the outcome of the last write, and
+// on PostgreSQL by a transaction of nothing. Codes: Busy, StorageFull, Unavailable.
+func (s *Store) Ready(ctx context.Context) error {
+	if err := s.Health().Err; err != nil {
+		return err
+	}
+	if s.writer != nil && s.writer.postgres {
+		ctx, cancel := context.WithTimeout(ctx, connectPatience)
+		defer cancel()
+		err := s.writer.do(ctx, func(*tx) error { return nil })
+		if err == nil {
+			err = s.checkPostgresSchema(ctx)
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = session.Errorf(session.Unavailable, "PostgreSQL has not answered for %s: check its server and the network", connectPatience)
+		}
+		return err
+	}
+	_, err := s.LastMessageID(ctx)
+	return err
+}
+
+// Engine names the database's engine.
+func (s *Store) Engine() string {
+	if IsPostgres(s.path) {
+		return "postgresql"
+	}
+	return "sqlite"
+}
+
 // FailedWrites returns how many writes failed since the start because of the disk or the file.
 func (s *Store) FailedWrites() int64 { return s.failed.Load() }
 

@@ -53,7 +53,7 @@ func openPostgres(ctx context.Context, address string, opt Options) (*Store, err
 		err = s.openPostgresWriter(ctx)
 	}
 	if err == nil {
-		err = s.checkPostgresVersion(ctx, opt.ReadOnly)
+		err = s.checkPostgresVersion(ctx)
 	}
 	if err != nil {
 		if s.writer != nil {
@@ -86,7 +86,7 @@ func (s *Store) openPools(ctx context.Context) error {
 		db.SetConnMaxIdleTime(connIdle)
 	}
 	var order, encoding string
-	if err := s.readers.QueryRowContext(ctx, `SELECT datcollate, pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()`).Scan(&order, &encoding); err != nil {
+	if err := s.readers.QueryRowContext(ctx, `SELECT `+databaseOrder+`, pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()`).Scan(&order, &encoding); err != nil {
 		return err
 	}
 	if order != "C" && order != "POSIX" && order != "C.UTF-8" && order != "C.utf8" || encoding != "UTF8" {
@@ -96,8 +96,11 @@ func (s *Store) openPools(ctx context.Context) error {
 	return nil
 }
 
+// databaseOrder is the name of a database's order of texts: of ICU's, its library alone; the built-in one sorts by bytes.
+const databaseOrder = `CASE datlocprovider WHEN 'i' THEN 'ICU' WHEN 'b' THEN 'C' ELSE datcollate END`
+
 func (s *Store) openPostgresWriter(ctx context.Context) error {
-	if err := s.checkPostgresVersion(ctx, false); err != nil {
+	if err := s.checkPostgresVersion(ctx); err != nil {
 		return err
 	}
 	if err := s.migratePostgres(ctx); err != nil {
@@ -122,30 +125,46 @@ func (s *Store) openPostgresWriter(ctx context.Context) error {
 	return nil
 }
 
-// checkPostgresVersion refuses the schema of a newer sessiond, or, for one that does not migrate, of an older one.
-func (s *Store) checkPostgresVersion(ctx context.Context, reads bool) error {
-	var there bool
-	if err := s.readers.GetContext(ctx, &there, `SELECT to_regclass('goose_db_version') IS NOT NULL`); err != nil {
-		return err
-	}
-	var have int64
-	if there {
-		if err := s.readers.GetContext(ctx, &have, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied`); err != nil {
-			return err
-		}
-	}
-	want, err := newestMigration()
+// checkPostgresVersion refuses the schema of a newer sessiond, and, for a reader, one of an older one.
+func (s *Store) checkPostgresVersion(ctx context.Context) error {
+	have, want, err := s.postgresVersion(ctx)
 	switch name := PrintableName(s.path); {
 	case err != nil:
 		return err
 	case have > want:
 		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond knows up to %d: update sessiond; nothing was changed", name, have, want)
-	case have == 0 && reads:
+	case have == 0 && s.opt.ReadOnly:
 		return session.Errorf(session.NotFound, "%s is empty: start `sessiond serve`, or import something, to fill it", name)
-	case have < want && reads:
+	case have < want && s.opt.ReadOnly:
 		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond reads %d: start `sessiond serve` to bring it up to date", name, have, want)
 	}
 	return nil
+}
+
+// checkPostgresSchema refuses a schema that lost its migrations while the store is open. That of a newer
+// sessiond is served until this one restarts.
+func (s *Store) checkPostgresSchema(ctx context.Context) error {
+	have, want, err := s.postgresVersion(ctx)
+	if err == nil && have < want {
+		err = session.Errorf(session.Unavailable, "%s has schema %d, this sessiond needs %d, perhaps after a restore: restart sessiond, which brings it up to date", PrintableName(s.path), have, want)
+	}
+	return err
+}
+
+// postgresVersion returns the number of the newest migration that the database has, 0 of an empty one, and of
+// the newest that this sessiond knows.
+func (s *Store) postgresVersion(ctx context.Context) (have, want int64, err error) {
+	there := false
+	if err = s.readers.GetContext(ctx, &there, `SELECT to_regclass('goose_db_version') IS NOT NULL`); err != nil {
+		return 0, 0, err
+	}
+	if there {
+		if err = s.readers.GetContext(ctx, &have, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied`); err != nil {
+			return 0, 0, err
+		}
+	}
+	want, err = newestMigration("postgres/*.sql")
+	return have, want, err
 }
 
 // migratePostgres brings the schema up to date. Of several daemons that start at once one does.

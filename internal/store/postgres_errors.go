@@ -108,18 +108,20 @@ func openPostgresError(name string, err error) error {
 	if err == nil || known != nil {
 		return err
 	}
+	said := strings.Join(strings.Fields(err.Error()), " ") // of several attempts it has a line each
 	switch postgresCode(err) {
 	case invalidPassword, invalidAuth:
-		return session.Errorf(session.Forbidden, "PostgreSQL refuses the user or the password of %s: %w", name, err)
+		return session.Errorf(session.Forbidden, "PostgreSQL refuses the user or the password of %s: %s", name, said)
 	case noDatabase:
 		return session.Errorf(session.NotFound, "%s does not exist: create it with `createdb -T template0 -E UTF8 --lc-collate=C --lc-ctype=C.UTF-8 NAME`", name)
 	case noPrivilege:
-		return session.Errorf(session.Forbidden, "the user of %s may not do what sessiond needs: it must own the database or have CREATE on its schema: %w", name, err)
-	case readOnlyTransaction:
-		return session.Errorf(session.Forbidden, "%s is read-only, such as a replica: name its primary server: %w", name, err)
+		return session.Errorf(session.Forbidden, "the user of %s may not do what sessiond needs: it must own the database or have CREATE on its schema: %s", name, said)
+	}
+	if stateOf(err) == StateUnwritable {
+		return session.Errorf(session.Forbidden, "%s is read-only: it is a replica, or default_transaction_read_only is on; name its primary server", name)
 	}
 	if isUnreachable(err) {
-		return session.Errorf(session.Unavailable, "%s cannot be reached: check address and server: %s", name, strings.Join(strings.Fields(err.Error()), " "))
+		return session.Errorf(session.Unavailable, "%s cannot be reached: check address and server: %s", name, said)
 	}
 	return err
 }

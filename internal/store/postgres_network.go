@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"sessiond/internal/session"
 )
 
 // How long the server may be silent before a connection is given up. A network that drops packets
@@ -188,34 +186,4 @@ func (s *Store) listen(ctx context.Context, wake func()) error {
 			wake()
 		}
 	}
-}
-
-// Ready returns why the database cannot be read or accepts no writes: by the outcome of the last write, and
-// on PostgreSQL by a transaction of nothing. Codes: Busy, StorageFull, Unavailable.
-func (s *Store) Ready(ctx context.Context) error {
-	if err := s.Health().Err; err != nil {
-		return err
-	}
-	if s.writer != nil && s.writer.postgres {
-		ctx, cancel := context.WithTimeout(ctx, connectPatience)
-		defer cancel()
-		err := s.writer.do(ctx, func(*tx) error { return nil })
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = session.Errorf(session.Unavailable, "PostgreSQL has not answered for %s: check its server and the network", connectPatience)
-		}
-		if err == nil {
-			err = s.checkPostgresVersion(ctx, true)
-		}
-		return err
-	}
-	_, err := s.LastMessageID(ctx)
-	return err
-}
-
-// Engine names the database's engine.
-func (s *Store) Engine() string {
-	if IsPostgres(s.path) {
-		return "postgresql"
-	}
-	return "sqlite"
 }
