@@ -93,10 +93,12 @@ func (a *app) printChecks(checks []store.Check, tables []store.Recovered) error 
 			mark := "ok  "
 			if !c.OK {
 				mark = "BAD "
+			} else if c.Advice != "" {
+				mark = "note"
 			}
 			indent := strings.Repeat(" ", 22)
 			fmt.Fprintf(a.out, "%s %-16s %s\n", mark, c.Name, a.fit(printable(c.Detail), indent))
-			if c.Advice != advice && !c.OK { // several checks in a row often have the same
+			if c.Advice != advice && c.Advice != "" { // several checks in a row often have the same
 				fmt.Fprintln(a.out, indent+a.fit(c.Advice, indent))
 				advice = c.Advice
 			}

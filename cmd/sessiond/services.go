@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -67,6 +68,9 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	if w.readOnly {
 		openIndex = search.OpenReadOnly
 	} else {
+		if err := os.MkdirAll(filepath.Dir(indexPath(cfg)), 0o700); err != nil { // a database on PostgreSQL makes no folder
+			return s, err
+		}
 		store.TightenModes(indexPath(cfg), a.log(zerolog.WarnLevel))
 	}
 	if s.index, err = openIndex(ctx, indexPath(cfg), s.store); err != nil {

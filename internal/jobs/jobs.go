@@ -15,10 +15,11 @@ import (
 
 // Intervals of the daemon.
 const (
-	lookInterval = time.Second     // between two checks for other processes' writes
-	walIdle      = 5 * time.Second // without a write: then the write-ahead log is emptied
-	memoryIdle   = time.Minute     // without a write: then unused memory goes back to the system
-	sessionIdle  = 5 * time.Minute // provider caches are cold then: an overlay may take effect
+	lookInterval = time.Second           // between two checks for other processes' writes
+	wakePause    = 50 * time.Millisecond // after a check that a notification caused, so that a burst shares the next one
+	walIdle      = 5 * time.Second       // without a write: then the write-ahead log is emptied
+	memoryIdle   = time.Minute           // without a write: then unused memory goes back to the system
+	sessionIdle  = 5 * time.Minute       // provider caches are cold then: an overlay may take effect
 
 	// indexPause is the pause between two catch-ups of the index, so that a burst of appends shares
 	// one: a catch-up per message would cost more than the appends. Searches read the rest.
@@ -35,7 +36,8 @@ const (
 // Store is the part of the store that the jobs use.
 type Store interface {
 	DataVersion(ctx context.Context) (int64, error)
-	Probe(ctx context.Context) error // notices that the file cannot be written, and that it can again
+	Listen(ctx context.Context, wake func()) // calls wake after writes of other processes, where the database notifies of them
+	Probe(ctx context.Context) error         // notices that the file cannot be written, and that it can again
 	TruncateWAL(ctx context.Context) (bool, error)
 	ForgetDrafts(ctx context.Context, before time.Time) (int64, error)
 	Backup(ctx context.Context, out string) (int64, error)
@@ -69,6 +71,7 @@ type Config struct {
 	Log      zerolog.Logger
 	Noticed  func()           // called after another process wrote to the file; it must not block; may be nil
 	Now      func() time.Time // nil: time.Now
+	Look     time.Duration    // between two checks for other processes' writes; 0: a second
 }
 
 // Runner owns the goroutines of the jobs. Start starts them, Stop stops them and waits.
@@ -79,6 +82,7 @@ type Runner struct {
 	wg     sync.WaitGroup
 
 	changed chan struct{} // signals a write
+	woken   chan struct{} // signals a notification of another process's write
 
 	indexFailure string // of the last catch-up; "": none. Only runIndex uses it
 
@@ -100,7 +104,10 @@ func New(cfg Config) *Runner {
 	if cfg.Zone == nil {
 		cfg.Zone = time.Local
 	}
-	r := &Runner{cfg: cfg, changed: make(chan struct{}, 1), active: map[session.ID]time.Time{}}
+	if cfg.Look == 0 {
+		cfg.Look = lookInterval
+	}
+	r := &Runner{cfg: cfg, changed: make(chan struct{}, 1), woken: make(chan struct{}, 1), active: map[session.ID]time.Time{}}
 	r.digests = pool{limit: digestsAtOnce, work: r.stageDigest, busy: map[session.ID]bool{}}
 	r.models = pool{limit: modelsAtOnce, work: r.stageModel, busy: map[session.ID]bool{}}
 	r.reports = pool{limit: 1, work: r.learn, busy: map[session.ID]bool{}}
@@ -112,7 +119,7 @@ func New(cfg Config) *Runner {
 // Start starts all jobs.
 func (r *Runner) Start() {
 	r.signalChange() // for messages that were appended while no daemon ran
-	for _, job := range []func(){r.runIndex, r.runWatch, r.runBackups} {
+	for _, job := range []func(){r.runIndex, r.runWatch, r.runListen, r.runBackups} {
 		r.wg.Go(job)
 	}
 	for _, d := range r.cfg.Daily {
@@ -176,9 +183,11 @@ func (r *Runner) Run(work func(ctx context.Context)) bool {
 	return true
 }
 
-func (r *Runner) signalChange() {
+func (r *Runner) signalChange() { signal(r.changed) }
+
+func signal(c chan struct{}) {
 	select {
-	case r.changed <- struct{}{}:
+	case c <- struct{}{}:
 	default: // a signal is pending
 	}
 }
@@ -251,11 +260,16 @@ func (r *Runner) logError(err error, id session.ID, message string) {
 	}
 }
 
-// runWatch checks once a second for writes of other processes, for a pause in which to empty the
-// write-ahead log, and for idle sessions.
+// runListen wakes runWatch when the database notifies of another process's write.
+func (r *Runner) runListen() {
+	r.cfg.Store.Listen(r.ctx, func() { signal(r.woken) })
+}
+
+// runWatch checks once a second, and after notifications, for writes of other processes, for a pause in
+// which to empty the write-ahead log, and for idle sessions.
 func (r *Runner) runWatch() {
 	r.seed()
-	tick := time.NewTicker(lookInterval)
+	tick := time.NewTicker(r.cfg.Look)
 	defer tick.Stop()
 	w := watcher{Runner: r, wrote: r.cfg.Now()}
 	for {
@@ -264,6 +278,12 @@ func (r *Runner) runWatch() {
 			return
 		case <-tick.C:
 			w.look()
+		case <-r.woken:
+			w.look()
+			select {
+			case <-r.ctx.Done():
+			case <-time.After(wakePause):
+			}
 		}
 	}
 }

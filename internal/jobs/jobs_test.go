@@ -56,6 +56,8 @@ func (f *fake) ForgetDrafts(_ context.Context, before time.Time) (int64, error) 
 	return 0, nil
 }
 
+func (f *fake) Listen(context.Context, func()) {}
+
 func (f *fake) Probe(context.Context) error { return nil }
 
 func (f *fake) TruncateWAL(context.Context) (bool, error) {

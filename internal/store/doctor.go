@@ -21,7 +21,7 @@ type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
-	Advice string `json:"advice"`
+	Advice string `json:"advice"` // with OK: a remark that needs no action now
 }
 
 // counterChecks compare what is kept with what recounting gives. Each query lists rows that
@@ -91,7 +91,9 @@ const advice = "stop sessiond; then restore the newest backup, or copy what can 
 // check and no other.
 func (s *Store) Doctor(ctx context.Context, quick bool) ([]Check, error) {
 	checks := make([]Check, 0, 16)
-	if !IsPostgres(s.path) { // which checks its pages and references itself
+	if IsPostgres(s.path) { // which checks its pages and references itself
+		checks = append(checks, s.checkServer(ctx)...)
+	} else {
 		checks = append(checks, s.checkFile(ctx, quick)...)
 	}
 	for _, c := range counterChecks() {

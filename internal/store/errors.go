@@ -100,10 +100,13 @@ func openError(path string, besideLog bool, err error) error {
 // refuses into codes; anything else stays as it is.
 func storageError(err error) error {
 	var known *session.Error
-	if err = postgresError(err); err == nil || errors.As(err, &known) {
+	if err = ownStatementError(err); err == nil || errors.As(err, &known) {
 		return err
 	}
 	code := sqliteCode(err)
+	if postgresCode(err) == diskFull {
+		return session.Errorf(session.StorageFull, "the disk of PostgreSQL is full; nothing of this request was stored: make room, then try again")
+	}
 	switch stateOf(err) {
 	case StateFull:
 		// What SQLite says of it is the same again, over two lines.
@@ -118,8 +121,6 @@ func storageError(err error) error {
 	switch postgresCode(err) {
 	case checkViolation, invalidText:
 		code = sqlite3.SQLITE_CONSTRAINT_CHECK
-	case diskFull:
-		return session.Errorf(session.StorageFull, "the disk of PostgreSQL is full; nothing of this request was stored: make room, then try again")
 	}
 	if code == sqlite3.SQLITE_CONSTRAINT_CHECK {
 		return session.Errorf(session.Invalid, "a value is none of those that docs/schema.md allows; nothing of this request was stored: %w", err)

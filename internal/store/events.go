@@ -48,7 +48,8 @@ func (s *Store) EventsAfter(ctx context.Context, after int64, limit int) ([]sess
 func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int64, err error) {
 	written := `COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)`
 	if IsPostgres(s.path) {
-		written = `(SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM events_id_seq)`
+		// The sequence also counts a transaction that has not committed: a stream that begins now gets its events.
+		written = `MAX(events_removed_id, COALESCE((SELECT MAX(id) FROM events), 0))`
 	}
 	err = s.rows(ctx, func(row *sqlx.Rows) error { return row.Scan(&epoch, &removed, &last) },
 		`SELECT epoch, events_removed_id, `+written+` FROM store WHERE id = 1`)

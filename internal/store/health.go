@@ -17,11 +17,12 @@ type State string
 
 // The states.
 const (
-	StateOK         State = "ok"
-	StateFull       State = "full"       // the disk or the database has no room
-	StateUnwritable State = "unwritable" // the file system refuses writes: read-only, over a quota, failing
-	StateDamaged    State = "damaged"    // a page of the database cannot be read; until the next start
-	StateMoved      State = "moved"      // a file of the database was moved, replaced or deleted while it is open
+	StateOK          State = "ok"
+	StateFull        State = "full"        // the disk or the database has no room
+	StateUnwritable  State = "unwritable"  // the file system refuses writes: read-only, over a quota, failing
+	StateDamaged     State = "damaged"     // a page of the database cannot be read; until the next start
+	StateUnreachable State = "unreachable" // PostgreSQL does not answer
+	StateMoved       State = "moved"       // a file of the database was moved, replaced or deleted while it is open
 )
 
 // Health says whether a store accepts writes.
@@ -46,6 +47,36 @@ func (s *Store) Health() Health {
 		return *h
 	}
 	return Health{State: StateOK}
+}
+
+// Ready returns why the database cannot be read or accepts no writes: by the outcome of the last write, and
+// on PostgreSQL by a transaction of nothing. Codes: Busy, StorageFull, Unavailable.
+func (s *Store) Ready(ctx context.Context) error {
+	if err := s.Health().Err; err != nil {
+		return err
+	}
+	if s.writer != nil && s.writer.postgres {
+		ctx, cancel := context.WithTimeout(ctx, connectPatience)
+		defer cancel()
+		err := s.writer.do(ctx, func(*tx) error { return nil })
+		if err == nil {
+			err = s.checkPostgresSchema(ctx)
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = session.Errorf(session.Unavailable, "PostgreSQL has not answered for %s: check its server and the network", connectPatience)
+		}
+		return err
+	}
+	_, err := s.LastMessageID(ctx)
+	return err
+}
+
+// Engine names the database's engine.
+func (s *Store) Engine() string {
+	if IsPostgres(s.path) {
+		return "postgresql"
+	}
+	return "sqlite"
 }
 
 // FailedWrites returns how many writes failed since the start because of the disk or the file.
@@ -119,9 +150,12 @@ func stateOf(err error) State {
 		return StateOK
 	case errors.Is(err, errMoved):
 		return StateMoved
-	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE, session.CodeOf(err) == session.StorageFull:
+	case isUnreachable(err):
+		return StateUnreachable
+	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE, postgresCode(err) == diskFull, session.CodeOf(err) == session.StorageFull:
 		return StateFull
-	case code&0xff == sqlite3.SQLITE_IOERR, code&0xff == sqlite3.SQLITE_READONLY, code&0xff == sqlite3.SQLITE_CANTOPEN:
+	case code&0xff == sqlite3.SQLITE_IOERR, code&0xff == sqlite3.SQLITE_READONLY, code&0xff == sqlite3.SQLITE_CANTOPEN,
+		postgresCode(err) == readOnlyTransaction, errors.Is(err, errServerReadOnly):
 		return StateUnwritable
 	}
 	return ""

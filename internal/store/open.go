@@ -257,7 +257,7 @@ func (s *Store) checkVersion(ctx context.Context, db *sql.DB) error {
 	if err := db.QueryRowContext(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&have); err != nil {
 		return err
 	}
-	if want, err = newestMigration(); err != nil {
+	if want, err = newestMigration("*.sql"); err != nil {
 		return err
 	}
 	switch {
@@ -289,8 +289,9 @@ with this one, after you moved the file elsewhere: sessiond import sessiond all.
 Sessions, messages and calls keep their names and numbers; event ids, idempotency keys and the cursors of imported sources begin anew`, s.path)
 }
 
-func newestMigration() (int64, error) {
-	names, err := fs.Glob(migrations.FS, "*.sql")
+// newestMigration returns the highest number of the migrations that match a pattern.
+func newestMigration(pattern string) (int64, error) {
+	names, err := fs.Glob(migrations.FS, pattern)
 	if err != nil || len(names) == 0 {
 		return 0, fmt.Errorf("no migrations are embedded: %w", err)
 	}
@@ -352,6 +353,9 @@ const forgetKeys = `
 func (s *Store) closeHandles() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.network != nil {
+		s.network.closing.Store(true)
+	}
 	for query, st := range s.prepared {
 		st.Close() //nolint:errcheck // reading statements
 		delete(s.prepared, query)

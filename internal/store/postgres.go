@@ -47,7 +47,7 @@ func PrintableName(name string) string {
 // NotFound, Forbidden, Unavailable.
 func openPostgres(ctx context.Context, address string, opt Options) (*Store, error) {
 	opt.shared = true
-	s := &Store{path: address, opt: opt, prepared: map[string]*sqlx.Stmt{}}
+	s := &Store{path: address, opt: opt, network: &network{}, prepared: map[string]*sqlx.Stmt{}}
 	s.statements = statements{stmt: s.readerStmt}
 	err := s.openPools(ctx)
 	if err == nil && !opt.ReadOnly {
@@ -70,10 +70,14 @@ func openPostgres(ctx context.Context, address string, opt Options) (*Store, err
 // SQLite does: by bytes.
 func (s *Store) openPools(ctx context.Context) error {
 	for _, pool := range []struct {
-		to    **sqlx.DB
-		conns int
-	}{{&s.readers, readerConns}, {&s.reports, reportConns}} {
-		db, err := openPostgresPool(s.path, true)
+		to       **sqlx.DB
+		conns    int
+		patience time.Duration
+	}{{&s.readers, readerConns, readPatience}, {&s.reports, reportConns, reportPatience}} {
+		if s.opt.ReadOnly {
+			pool.patience = 0 // a command: its user ends it
+		}
+		db, err := s.openPostgresPool(map[string]string{"default_transaction_read_only": "on"}, pool.patience)
 		if err != nil {
 			return err
 		}
@@ -83,7 +87,7 @@ func (s *Store) openPools(ctx context.Context) error {
 		db.SetConnMaxIdleTime(connIdle)
 	}
 	var order, encoding string
-	if err := s.readers.QueryRowContext(ctx, `SELECT datcollate, pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()`).Scan(&order, &encoding); err != nil {
+	if err := s.readers.QueryRowContext(ctx, `SELECT `+databaseOrder+`, pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()`).Scan(&order, &encoding); err != nil {
 		return err
 	}
 	if order != "C" && order != "POSIX" && order != "C.UTF-8" && order != "C.utf8" || encoding != "UTF8" {
@@ -93,15 +97,22 @@ func (s *Store) openPools(ctx context.Context) error {
 	return nil
 }
 
+// databaseOrder is the name of a database's order of texts: of ICU's, its library alone; the built-in one sorts by bytes.
+const databaseOrder = `CASE datlocprovider WHEN 'i' THEN 'ICU' WHEN 'b' THEN 'C' ELSE datcollate END`
+
 func (s *Store) openPostgresWriter(ctx context.Context) error {
 	if err := s.checkPostgresVersion(ctx); err != nil {
 		return err
 	}
-	if err := migratePostgres(ctx, s.path); err != nil {
+	if err := s.migratePostgres(ctx); err != nil {
 		return err
 	}
 	var err error
-	if s.writeDB, err = openPostgresPool(s.path, false); err != nil {
+	// The server frees the lock of a daemon that it cannot reach any more.
+	if s.writeDB, err = s.openPostgresPool(map[string]string{
+		"lock_timeout":                        strconv.FormatInt(lockPatience.Milliseconds(), 10),
+		"idle_in_transaction_session_timeout": strconv.FormatInt(writePatience.Milliseconds(), 10),
+	}, writePatience); err != nil {
 		return err
 	}
 	s.writeDB.SetMaxOpenConns(1)
@@ -122,17 +133,7 @@ func (s *Store) openPostgresWriter(ctx context.Context) error {
 
 // checkPostgresVersion refuses the schema of a newer sessiond, and, for a reader, one of an older one.
 func (s *Store) checkPostgresVersion(ctx context.Context) error {
-	var there bool
-	if err := s.readers.GetContext(ctx, &there, `SELECT to_regclass('goose_db_version') IS NOT NULL`); err != nil {
-		return err
-	}
-	var have int64
-	if there {
-		if err := s.readers.GetContext(ctx, &have, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied`); err != nil {
-			return err
-		}
-	}
-	want, err := newestMigration()
+	have, want, err := s.postgresVersion(ctx)
 	switch name := PrintableName(s.path); {
 	case err != nil:
 		return err
@@ -146,12 +147,39 @@ func (s *Store) checkPostgresVersion(ctx context.Context) error {
 	return nil
 }
 
+// checkPostgresSchema refuses a schema that lost its migrations while the store is open. That of a newer
+// sessiond is served until this one restarts.
+func (s *Store) checkPostgresSchema(ctx context.Context) error {
+	have, want, err := s.postgresVersion(ctx)
+	if err == nil && have < want {
+		err = session.Errorf(session.Unavailable, "%s has schema %d, this sessiond needs %d, perhaps after a restore: restart sessiond, which brings it up to date", PrintableName(s.path), have, want)
+	}
+	return err
+}
+
+// postgresVersion returns the number of the newest migration that the database has, 0 of an empty one, and of
+// the newest that this sessiond knows.
+func (s *Store) postgresVersion(ctx context.Context) (have, want int64, err error) {
+	there := false
+	if err = s.readers.GetContext(ctx, &there, `SELECT to_regclass('goose_db_version') IS NOT NULL`); err != nil {
+		return 0, 0, err
+	}
+	if there {
+		if err = s.readers.GetContext(ctx, &have, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied`); err != nil {
+			return 0, 0, err
+		}
+	}
+	want, err = newestMigration("postgres/*.sql")
+	return have, want, err
+}
+
 // migratePostgres brings the schema up to date. Of several daemons that start at once one does.
-func migratePostgres(ctx context.Context, address string) error {
-	db, err := sql.Open("pgx", address)
+func (s *Store) migratePostgres(ctx context.Context) error {
+	config, err := s.postgresConfig(nil, 0)
 	if err != nil {
 		return err
 	}
+	db := stdlib.OpenDB(*config)
 	defer db.Close() //nolint:errcheck // every migration is committed
 	files, err := fs.Sub(migrations.FS, "postgres")
 	if err != nil {
@@ -184,15 +212,31 @@ func (w *writer) beginPostgres(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var locked any
-	st, err := w.stmt(ctx, `SELECT pg_advisory_xact_lock(?)`)
-	if err == nil {
-		err = st.QueryRowContext(ctx, writersLock).Scan(&locked)
+	err = w.lockPostgres(ctx)
+	if err == nil && w.health.Load().State != StateOK { // a transaction that happens to write nothing would prove nothing
+		err = w.exec1(ctx, `UPDATE store SET epoch = epoch WHERE id = 1`)
 	}
 	if err != nil {
 		_ = w.exec1(ctx, `ROLLBACK`) // as in transact
 	}
 	return err
+}
+
+// lockPostgres waits for the writers' lock. At the commit the server notifies the other daemons.
+func (w *writer) lockPostgres(ctx context.Context) error {
+	st, err := w.stmt(ctx, `SELECT pg_advisory_xact_lock(?), pg_notify(?, ''), current_setting('transaction_read_only')`)
+	if err != nil {
+		return err
+	}
+	var locked, notified any
+	var readOnly string
+	if err := st.QueryRowContext(ctx, writersLock, channel).Scan(&locked, &notified, &readOnly); err != nil {
+		return err
+	}
+	if readOnly == "on" {
+		return errReadOnly(nil)
+	}
+	return nil
 }
 
 func (w *writer) reconnect(ctx context.Context) error {
@@ -204,44 +248,71 @@ func (w *writer) reconnect(ctx context.Context) error {
 	conn, err := w.db.Connx(ctx)
 	if err == nil {
 		w.conn = conn
+		err = w.rememberPID()
 	}
 	return err
 }
 
-// openPostgresPool returns connections to PostgreSQL that speak as SQLite's driver does: placeholders
-// are ? and ?1, booleans are 0 and 1, times are texts in UTC, sums are whole numbers.
-func openPostgresPool(address string, readOnly bool) (*sql.DB, error) {
-	config, err := pgx.ParseConfig(address)
+// rememberPID records the server's process of the writing connection, by which its notifications are known.
+func (w *writer) rememberPID() error {
+	return w.conn.Raw(func(conn any) error {
+		w.pid.Store(conn.(*pgConn).Conn.Conn().PgConn().PID())
+		return nil
+	})
+}
+
+// postgresConfig returns how to connect: with the settings, unless the address has others, and with
+// patience for a server that is silent.
+func (s *Store) postgresConfig(settings map[string]string, patience time.Duration) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(s.path)
 	if err != nil {
 		return nil, session.Errorf(session.Invalid, "%s", err.Error())
 	}
 	config.RuntimeParams["timezone"] = "UTC"
 	config.RuntimeParams["max_parallel_workers_per_gather"] = "0" // the parts of a UNION ALL come in their order
-	if config.RuntimeParams["application_name"] == "" {
-		config.RuntimeParams["application_name"] = "sessiond"
+	for name, value := range settings {
+		config.RuntimeParams[name] = cmp.Or(config.RuntimeParams[name], value)
 	}
-	if readOnly {
-		config.RuntimeParams["default_transaction_read_only"] = "on"
+	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "sessiond")
+	s.network.watch(config, patience)
+	return config, nil
+}
+
+// openPostgresPool returns connections to PostgreSQL that speak as SQLite's driver does: placeholders
+// are ? and ?1, booleans are 0 and 1, times are texts in UTC, sums are whole numbers.
+func (s *Store) openPostgresPool(settings map[string]string, patience time.Duration) (*sql.DB, error) {
+	config, err := s.postgresConfig(settings, patience)
+	if err != nil {
+		return nil, err
 	}
-	return sql.OpenDB(pgConnector{stdlib.GetConnector(*config), readOnly}), nil
+	return sql.OpenDB(pgConnector{stdlib.GetConnector(*config), s.network, settings["default_transaction_read_only"] == "on"}), nil
 }
 
 type pgConnector struct {
 	driver.Connector
-	reads bool
+	network *network
+	reads   bool
 }
 
 func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
+	if err := c.network.refusal(); err != nil {
+		return nil, postgresError(err)
 	}
-	return &pgConn{Conn: conn.(*stdlib.Conn), reads: c.reads}, nil
+	conn, err := c.Connector.Connect(ctx)
+	if ctx.Err() == nil {
+		c.network.connected(err)
+	}
+	if err != nil {
+		return nil, postgresError(err)
+	}
+	return &pgConn{Conn: conn.(*stdlib.Conn), network: c.network, opened: time.Now(), reads: c.reads}, nil
 }
 
 // pgConn translates statements, arguments and rows of one connection.
 type pgConn struct {
 	*stdlib.Conn
+	network *network
+	opened  time.Time
 	reads   bool // not the writer's, whose transactions set their scope
 	limited bool // scope is in force
 	scope   session.Scope
@@ -258,7 +329,7 @@ func (c *pgConn) Prepare(query string) (driver.Stmt, error) {
 func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	stmt, err := c.Conn.PrepareContext(ctx, pgText(query))
 	if err != nil {
-		return nil, fmt.Errorf("%w in %s", err, query)
+		return nil, postgresError(fmt.Errorf("%w in %s", err, query))
 	}
 	return pgStmt{stmt.(*stdlib.Stmt), c}, nil
 }
@@ -369,11 +440,10 @@ func pgRowsOf(rows driver.Rows, err error) (driver.Rows, error) {
 }
 
 func (r pgRows) Next(dest []driver.Value) error {
-	if err := r.Rows.Next(dest); err != nil {
-		if err == io.EOF {
-			return io.EOF
-		}
-		return err
+	if err := r.Rows.Next(dest); err == io.EOF {
+		return io.EOF
+	} else if err != nil {
+		return postgresError(err)
 	}
 	for i, v := range dest {
 		switch v := v.(type) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -27,6 +28,12 @@ const (
 	noDatabase          = "3D000"
 	noPrivilege         = "42501"
 	readOnlyTransaction = "25006"
+	idleInTransaction   = "25P03" // the server ended the connection
+	statementCancelled  = "57014"
+	lockNotAvailable    = "55P03"
+	serializationFailed = "40001"
+	deadlock            = "40P01"
+	undefinedTable      = "42P01"
 )
 
 // postgresCode returns the SQLSTATE of an error of PostgreSQL, "" when it is not one.
@@ -40,24 +47,43 @@ func postgresCode(err error) string {
 
 // isUnreachable reports whether the server cannot be reached, or ended the connection.
 func isUnreachable(err error) bool {
-	if code := postgresCode(err); code != "" {
-		return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P") || code == tooManyConnections
-	}
 	var refused *pgconn.ConnectError
+	if errors.As(err, &refused) { // also a database that is gone, or a password that was changed
+		return true
+	}
+	if code := postgresCode(err); code != "" {
+		return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P") || code == tooManyConnections || code == idleInTransaction
+	}
 	var network net.Error
-	return errors.As(err, &refused) || errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) ||
+	return errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) ||
 		slices.ContainsFunc([]error{driver.ErrBadConn, io.ErrUnexpectedEOF, io.EOF, net.ErrClosed}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// postgresError gives the errors that a reading statement may meet a code; others stay as they are. Codes:
-// Unavailable, Invalid.
+var errServerReadOnly = errors.New("it accepts no writes")
+
+// errReadOnly is the answer to a write on a server that only reads. Codes: Unavailable.
+func errReadOnly(cause error) error {
+	return session.Errorf(session.Unavailable, "PostgreSQL is read-only: it is a replica, or default_transaction_read_only is on; nothing of this request was stored. Promote it, or name its primary server: %w", cmp.Or(cause, errServerReadOnly))
+}
+
+// postgresError gives the errors that any statement may meet a code; others stay as they are. Codes:
+// Unavailable, Busy, Invalid.
 func postgresError(err error) error {
 	var known *session.Error
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	if postgresCode(err) == invalidBytes {
+	switch postgresCode(err) {
+	case invalidBytes:
 		return session.Errorf(session.Invalid, "a text has a NUL, which PostgreSQL cannot hold")
+	case readOnlyTransaction:
+		return errReadOnly(err)
+	case statementCancelled:
+		return session.Errorf(session.Busy, "PostgreSQL cancelled the statement: its operator did, or statement_timeout; nothing of this request was stored: try again: %w", err)
+	case lockNotAvailable:
+		return session.Errorf(session.Busy, "another transaction on PostgreSQL has held a lock for %s; nothing of this request was stored: try again: %w", lockPatience, err)
+	case serializationFailed, deadlock:
+		return session.Errorf(session.Busy, "PostgreSQL ended this transaction for another one; nothing of this request was stored: try again: %w", err)
 	}
 	if !isUnreachable(err) {
 		return err
@@ -65,24 +91,37 @@ func postgresError(err error) error {
 	return session.Errorf(session.Unavailable, "PostgreSQL cannot be reached or ended the connection; nothing of this request was stored: try again: %w", err)
 }
 
+// ownStatementError is postgresError for a statement of sessiond's own, whose tables must be there.
+func ownStatementError(err error) error {
+	if postgresCode(err) == undefinedTable {
+		return session.Errorf(session.Unavailable, "the database has lost tables of sessiond: restore a backup, or restart sessiond to begin a new one: %w", err)
+	}
+	return postgresError(err)
+}
+
 // openPostgresError says why a database of PostgreSQL cannot be opened.
 func openPostgresError(name string, err error) error {
 	var known *session.Error
-	if err == nil || errors.As(err, &known) {
+	if errors.As(err, &known) && known.Code == session.Unavailable && known.Unwrap() != nil {
+		err, known = known.Unwrap(), nil
+	}
+	if err == nil || known != nil {
 		return err
 	}
+	said := strings.Join(strings.Fields(err.Error()), " ") // of several attempts it has a line each
 	switch postgresCode(err) {
 	case invalidPassword, invalidAuth:
-		return session.Errorf(session.Forbidden, "PostgreSQL refuses the user or the password of %s: %w", name, err)
+		return session.Errorf(session.Forbidden, "PostgreSQL refuses the user or the password of %s: %s", name, said)
 	case noDatabase:
 		return session.Errorf(session.NotFound, "%s does not exist: create it with `createdb -T template0 -E UTF8 --lc-collate=C --lc-ctype=C.UTF-8 NAME`", name)
 	case noPrivilege:
-		return session.Errorf(session.Forbidden, "the user of %s may not do what sessiond needs: it must own the database or have CREATE on its schema: %w", name, err)
-	case readOnlyTransaction:
-		return session.Errorf(session.Forbidden, "%s is read-only, such as a replica: name its primary server: %w", name, err)
+		return session.Errorf(session.Forbidden, "the user of %s may not do what sessiond needs: it must own the database or have CREATE on its schema: %s", name, said)
+	}
+	if stateOf(err) == StateUnwritable {
+		return session.Errorf(session.Forbidden, "%s is read-only: it is a replica, or default_transaction_read_only is on; name its primary server", name)
 	}
 	if isUnreachable(err) {
-		return session.Errorf(session.Unavailable, "%s cannot be reached: check address and server: %s", name, strings.Join(strings.Fields(err.Error()), " "))
+		return session.Errorf(session.Unavailable, "%s cannot be reached: check address and server: %s", name, said)
 	}
 	return err
 }

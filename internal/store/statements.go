@@ -35,7 +35,7 @@ func (s statements) rows(ctx context.Context, use func(*sqlx.Rows) error, query 
 	if err != nil && s.failed != nil {
 		s.failed(err)
 	}
-	return postgresError(err)
+	return ownStatementError(err)
 }
 
 func (s statements) each(ctx context.Context, use func(*sqlx.Rows) error, query string, args []any) error {

@@ -51,6 +51,7 @@ type Store struct {
 	reports    *sqlx.DB // for analytics and checks, so that a slow one holds up no request
 	writeDB    *sql.DB  // one connection, owned by writer; nil when read-only
 	writer     *writer
+	network    *network     // of a database of PostgreSQL
 	failed     atomic.Int64 // writes that the disk or the file did not accept
 	logIsLarge atomic.Bool
 	closing    sync.Once
@@ -101,7 +102,7 @@ func (s *Store) DataVersion(ctx context.Context) (v int64, err error) {
 		return 0, s.readOnly()
 	}
 	if s.writer.postgres {
-		return get[int64](ctx, s, `SELECT last_value FROM events_id_seq`) // also of this store's writes
+		return get[int64](ctx, s, `SELECT COALESCE(MAX(id), 0) FROM events`) // also of this store's writes
 	}
 	err = s.alone(ctx, func(t *tx) error { return t.row(`PRAGMA data_version`, nil, &v) })
 	return v, err

@@ -34,6 +34,7 @@ type writer struct {
 	opt      Options
 	path     string
 	postgres bool
+	pid      atomic.Uint32 // of the server's process, on PostgreSQL
 
 	opened  atomic.Bool // Open is done
 	health  atomic.Pointer[Health]
@@ -115,6 +116,9 @@ func startWriter(db *sql.DB, path string, opt Options) (*writer, error) {
 	}
 	w.conn = conn
 	if w.postgres = IsPostgres(path); w.postgres {
+		if err := w.rememberPID(); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
 		go w.loop()
 		return w, nil
 	}
@@ -291,7 +295,7 @@ func (w *writer) transact(batch []*job) (again []*job) {
 		w.settle(err)
 		err = fmt.Errorf("commit: %w", err)
 		if isUnreachable(err) { // its answer may be what was lost
-			err = session.Errorf(session.Unavailable, "PostgreSQL ended the connection; whether this request is stored is open: repeat it, with the same Idempotency-Key: %w", err)
+			err = session.Errorf(session.Unavailable, "the connection to PostgreSQL was lost at the commit; whether this request is stored is open: repeat it, with the same Idempotency-Key: %w", err)
 		}
 		fail(err)
 		return nil
@@ -372,7 +376,7 @@ func (w *writer) attempt(ctx context.Context, j *job, savepoint bool) (dead erro
 		j.err = *w.damage.Load()
 		return j.err
 	}
-	if !savepoint {
+	if !savepoint || w.postgres && stateOf(j.err) != StateOK && stateOf(j.err) != "" {
 		return j.err
 	}
 	if j.err != nil {
@@ -416,10 +420,10 @@ func (w *writer) stmt(ctx context.Context, query string) (*sqlx.Stmt, error) {
 
 func (w *writer) close() {
 	w.release()
-	for _, st := range w.stmts {
-		st.Close() //nolint:errcheck // everything is committed
-	}
-	if !w.postgres {
+	if !w.postgres { // there each would wait for the server, and they end with the connection
+		for _, st := range w.stmts {
+			st.Close() //nolint:errcheck // everything is committed
+		}
 		_ = w.waitInside(busyTimeoutMS) // giving up the log waits a little for readers
 	}
 	w.conn.Close() //nolint:errcheck // returns it to its pool of one

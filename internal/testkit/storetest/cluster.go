@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"sessiond/internal/testkit"
 )
@@ -59,11 +60,51 @@ func (c *Cluster) Address() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres", c.port)
 }
 
+// Host is the server's host and port.
+func (c *Cluster) Host() string { return fmt.Sprintf("127.0.0.1:%d", c.port) }
+
 // Start starts the server and waits until it accepts connections.
 func (c *Cluster) Start() {
 	c.t.Helper()
 	c.run("pg_ctl", "-D", filepath.Join(c.dir, "data"), "-w", "-l", filepath.Join(c.dir, "log"),
-		"-o", fmt.Sprintf("-p %d -k %s -c listen_addresses=127.0.0.1 -c max_connections=100", c.port, c.dir), "start")
+		"-o", c.options(), "start")
+}
+
+// StartUnready starts a server that accepts no connections, as one in recovery; it returns when the server says so.
+func (c *Cluster) StartUnready() {
+	c.t.Helper()
+	c.run("pg_ctl", "-D", filepath.Join(c.dir, "data"), "-W", "-l", filepath.Join(c.dir, "log"), "-o", c.options(), "start")
+	for ; ; time.Sleep(10 * time.Millisecond) { // the test's own time limit ends it
+		log, _ := os.ReadFile(filepath.Join(c.dir, "log"))
+		if strings.Contains(string(log), "entering standby mode") {
+			return
+		}
+	}
+}
+
+// Stop stops the server as an operator does.
+func (c *Cluster) Stop() {
+	c.t.Helper()
+	c.run("pg_ctl", "-D", filepath.Join(c.dir, "data"), "-m", "fast", "-w", "stop")
+}
+
+// Standby has the next start make the server a replica, which only reads.
+func (c *Cluster) Standby() {
+	c.t.Helper()
+	testkit.Check(c.t, os.WriteFile(filepath.Join(c.dir, "data", "standby.signal"), nil, 0o644))
+}
+
+// Promote makes a replica the primary server.
+func (c *Cluster) Promote() {
+	c.t.Helper()
+	c.run("pg_ctl", "-D", filepath.Join(c.dir, "data"), "-w", "promote")
+}
+
+// HBA is the path of the file that says who may connect.
+func (c *Cluster) HBA() string { return filepath.Join(c.dir, "data", "pg_hba.conf") }
+
+func (c *Cluster) options() string {
+	return fmt.Sprintf("-p %d -k %s -c listen_addresses=127.0.0.1 -c max_connections=100", c.port, c.dir)
 }
 
 // Crash ends the server without a checkpoint; the next start recovers from its write-ahead log.

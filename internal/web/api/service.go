@@ -21,17 +21,19 @@ func (s *Server) healthz(context.Context, *struct{}) (*output[healthView], error
 	return reply(healthView{Status: "ok"}, nil)
 }
 
-// readyz answers if the database can be read and accepts writes, by the outcome of the last one.
-// Codes: Busy, StorageFull, Unavailable.
-func (s *Server) readyz(ctx context.Context, _ *struct{}) (*output[healthView], error) {
-	if err := s.Store.Health().Err; err != nil {
-		return nil, err
-	}
-	if _, err := s.Store.LastMessageID(ctx); err != nil {
+type readyView struct {
+	healthView
+	Engine string `json:"engine" enum:"sqlite,postgresql" doc:"sqlite or postgresql"`
+}
+
+// readyz answers if the database can be read and accepts writes. Codes: Busy, StorageFull, Unavailable.
+func (s *Server) readyz(ctx context.Context, _ *struct{}) (*output[readyView], error) {
+	err := s.Store.Ready(ctx)
+	if session.CodeOf(err) == session.Internal {
 		s.log.Error().Err(err).Msg("the database does not answer")
-		return nil, session.Errorf(session.Busy, "the database does not answer")
+		err = session.Errorf(session.Busy, "the database does not answer")
 	}
-	return reply(healthView{Status: "ok"}, nil)
+	return reply(readyView{healthView{Status: "ok"}, s.Store.Engine()}, err)
 }
 
 func (s *Server) version(context.Context, *struct{}) (*output[Version], error) {

@@ -17,7 +17,7 @@ const MediaType = "application/problem+json"
 // StatusClientClosed is the logged status of a request whose client disconnected.
 const StatusClientClosed = 499
 
-// retryAfter is the Retry-After of Busy, in seconds.
+// retryAfter is the Retry-After of Busy and Unavailable, in seconds.
 const retryAfter = 1
 
 // Problem is the body of every error answer.
@@ -115,7 +115,7 @@ func (p *Problem) ContentType(string) string { return MediaType }
 func (p *Problem) GetHeaders() http.Header {
 	h := http.Header{}
 	switch p.Code {
-	case session.Busy:
+	case session.Busy, session.Unavailable:
 		h.Set("Retry-After", strconv.Itoa(retryAfter))
 	case session.Unauthorized:
 		h.Set("WWW-Authenticate", `Bearer realm="sessiond"`)
