@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
@@ -80,6 +82,11 @@ func (s *Store) openPools(ctx context.Context) error {
 		db.SetMaxIdleConns(pool.conns)
 		db.SetConnMaxIdleTime(connIdle)
 	}
+	callers, err := openSQLPool(cmp.Or(s.opt.SQL, s.path))
+	if err != nil {
+		return err
+	}
+	s.callersSQL = sqlx.NewDb(callers, "postgres")
 	var order, encoding string
 	if err := s.readers.QueryRowContext(ctx, `SELECT datcollate, pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()`).Scan(&order, &encoding); err != nil {
 		return err
@@ -204,6 +211,39 @@ func (w *writer) reconnect(ctx context.Context) error {
 // openPostgresPool returns connections to PostgreSQL that speak as SQLite's driver does: placeholders
 // are ? and ?1, booleans are 0 and 1, times are texts in UTC, sums are whole numbers.
 func openPostgresPool(address string, readOnly bool) (*sql.DB, error) {
+	config, err := parsePostgres(address)
+	if err != nil {
+		return nil, err
+	}
+	if readOnly {
+		config.RuntimeParams["default_transaction_read_only"] = "on"
+	}
+	return sql.OpenDB(pgConnector{Connector: stdlib.GetConnector(*config)}), nil
+}
+
+// openSQLPool returns connections for callers' statements. They are sent as they are; the rows have the
+// values that SQLite's driver gives. A statement gets a new connection, so that none finds what another
+// one left in it, such as a lock.
+func openSQLPool(address string) (*sql.DB, error) {
+	config, err := parsePostgres(address)
+	if err != nil {
+		return nil, err
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // leaves no prepared statement
+	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		frontend := pgproto3.NewFrontend(r, w)
+		frontend.SetMaxBodyLen(maxSQLRow)
+		return frontend
+	}
+	db := sql.OpenDB(pgConnector{stdlib.GetConnector(*config), true})
+	db.SetMaxOpenConns(reportConns)
+	db.SetMaxIdleConns(0)
+	return db, nil
+}
+
+const maxSQLRow = 1 << 20 // bytes of one row
+
+func parsePostgres(address string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
 		return nil, session.Errorf(session.Invalid, "%s", err.Error())
@@ -213,31 +253,44 @@ func openPostgresPool(address string, readOnly bool) (*sql.DB, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "sessiond"
 	}
-	if readOnly {
-		config.RuntimeParams["default_transaction_read_only"] = "on"
-	}
-	return sql.OpenDB(pgConnector{stdlib.GetConnector(*config)}), nil
+	return config, nil
 }
 
-type pgConnector struct{ driver.Connector }
+type pgConnector struct {
+	driver.Connector
+	asWritten bool // statements are not translated
+}
 
 func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
+	if err != nil && c.asWritten && ctx.Err() == nil {
+		return nil, session.Errorf(session.Unavailable, "the database for SQL (sql_db) cannot be reached, or refuses its user: %s", strings.Join(strings.Fields(err.Error()), " "))
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &pgConn{conn.(*stdlib.Conn)}, nil
+	return &pgConn{conn.(*stdlib.Conn), c.asWritten}, nil
 }
 
 // pgConn translates statements, arguments and rows of one connection.
-type pgConn struct{ *stdlib.Conn }
+type pgConn struct {
+	*stdlib.Conn
+	asWritten bool
+}
+
+func (c *pgConn) text(query string) string {
+	if c.asWritten {
+		return query
+	}
+	return pgText(query)
+}
 
 func (c *pgConn) Prepare(query string) (driver.Stmt, error) {
 	return c.PrepareContext(context.Background(), query)
 }
 
 func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	stmt, err := c.Conn.PrepareContext(ctx, pgText(query))
+	stmt, err := c.Conn.PrepareContext(ctx, c.text(query))
 	if err != nil {
 		return nil, fmt.Errorf("%w in %s", err, query)
 	}
@@ -245,12 +298,12 @@ func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt,
 }
 
 func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	return c.Conn.ExecContext(ctx, pgText(query), args)
+	return c.Conn.ExecContext(ctx, c.text(query), args)
 }
 
 func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	query, args = pgNamed(query, args)
-	rows, err := c.Conn.QueryContext(ctx, pgText(query), args)
+	rows, err := c.Conn.QueryContext(ctx, c.text(query), args)
 	return pgRowsOf(rows, postgresError(err))
 }
 

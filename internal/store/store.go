@@ -4,6 +4,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -24,6 +25,7 @@ type Options struct {
 	Now      func() time.Time // nil: time.Now
 	Zone     *time.Location   // of day columns and ids; nil: time.Local
 	Log      zerolog.Logger
+	SQL      string // address of PostgreSQL for callers' own statements, of a role that can only read; "": the database's
 
 	// Measure sets the Tokens of a message and its parts by the reference counter; nil: all 0.
 	Measure func(*session.Message)
@@ -45,6 +47,7 @@ type Store struct {
 	readers    *sqlx.DB // what requests read with
 	readName   string   // the driver's name for it
 	reports    *sqlx.DB // for analytics and checks, so that a slow one holds up no request
+	callersSQL *sqlx.DB // for callers' own statements
 	writeDB    *sql.DB  // one connection, owned by writer; nil when read-only
 	writer     *writer
 	failed     atomic.Int64 // writes that the disk or the file did not accept
@@ -63,6 +66,10 @@ func (s *Store) Zone() *time.Location { return s.opt.Zone }
 
 // Reader gives a reading pool of its own, whose connections cannot write, for analytics.
 func (s *Store) Reader() *sqlx.DB { return s.reports }
+
+// SQLReader gives the pool for callers' own statements. On PostgreSQL it sends them as they are, on a new
+// connection each, and the role of Options.SQL limits them.
+func (s *Store) SQLReader() *sqlx.DB { return cmp.Or(s.callersSQL, s.reports) }
 
 // write runs fn in the writer's next transaction and returns when that is on disk, or when
 // ctx ends before fn has begun.

@@ -77,3 +77,14 @@ func onServer(query string) error {
 	_, err = db.ExecContext(context.Background(), query)
 	return err
 }
+
+// ReaderOf returns the address of a database on the server for a role that can only read.
+func ReaderOf(t testkit.Failer, database string) string {
+	t.Helper()
+	const role = "sessiond_test_reader"
+	u := testkit.Must(url.Parse(database))(t)
+	u.User = url.User(role)
+	err := onServer(`DO $$ BEGIN CREATE ROLE ` + role + ` LOGIN; GRANT pg_read_all_data TO ` + role + `; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`)
+	testkit.Check(t, err)
+	return u.String()
+}
