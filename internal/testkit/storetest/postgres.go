@@ -59,6 +59,14 @@ func newPostgres(t testkit.Failer) string {
 	return address(name)
 }
 
+// makeReader makes a role that other processes may make at the same time.
+var makeReader = sync.OnceValue(func() error {
+	return onServer(`DO $$ BEGIN
+		CREATE ROLE ` + reader + ` LOGIN;
+		GRANT pg_read_all_data TO ` + reader + `;
+	EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`)
+})
+
 func address(database string) string {
 	u, err := url.Parse(os.Getenv(Postgres))
 	if err != nil {
@@ -78,13 +86,17 @@ func onServer(query string) error {
 	return err
 }
 
-// ReaderOf returns the address of a database on the server for a role that can only read.
+// reader is a role that can only read. It stays on the server.
+const reader = "sessiond_test_reader"
+
+// ReaderOf returns the address of a database on the server for a role that can only read; "" for a file.
 func ReaderOf(t testkit.Failer, database string) string {
 	t.Helper()
-	const role = "sessiond_test_reader"
+	if !store.IsPostgres(database) {
+		return ""
+	}
 	u := testkit.Must(url.Parse(database))(t)
-	u.User = url.User(role)
-	err := onServer(`DO $$ BEGIN CREATE ROLE ` + role + ` LOGIN; GRANT pg_read_all_data TO ` + role + `; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`)
-	testkit.Check(t, err)
+	u.User = url.User(reader)
+	testkit.Check(t, makeReader())
 	return u.String()
 }
