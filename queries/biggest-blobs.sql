@@ -7,5 +7,5 @@ SELECT b.size AS bytes, b.media_type,
         WHERE p.blob = b.sha256 ORDER BY p.id LIMIT 1) AS first_message,
        b.sha256
 FROM blobs b
-ORDER BY b.size DESC
+ORDER BY b.size DESC, b.sha256
 LIMIT COALESCE(:limit, 20);

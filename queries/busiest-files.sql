@@ -6,5 +6,5 @@ SELECT path, COUNT(DISTINCT session_id) AS sessions, SUM(op = 'read') AS reads, 
 FROM touched_files
 WHERE substr(path, 1, length(COALESCE(:under, ''))) = COALESCE(:under, '')
 GROUP BY path
-ORDER BY changes DESC, reads DESC
+ORDER BY changes DESC, reads DESC, path
 LIMIT COALESCE(:limit, 30);

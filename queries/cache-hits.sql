@@ -9,4 +9,4 @@ SELECT model, COUNT(*) AS calls,
 FROM calls
 WHERE day >= COALESCE(:since, '')
 GROUP BY model
-ORDER BY tokens_in DESC;
+ORDER BY tokens_in DESC, model;

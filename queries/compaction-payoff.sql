@@ -9,5 +9,5 @@ SELECT c.session_id, COUNT(*) AS compactions,
 FROM compactions c
 WHERE c.status = 'done'
 GROUP BY c.session_id
-ORDER BY tokens_saved DESC
+ORDER BY tokens_saved DESC, c.session_id
 LIMIT COALESCE(:limit, 20);

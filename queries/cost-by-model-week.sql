@@ -9,5 +9,5 @@ FROM daily_usage
 WHERE day >= COALESCE(:since, '')
 GROUP BY week, model
 HAVING SUM(calls) > 0
-ORDER BY week DESC, usd DESC
+ORDER BY week DESC, usd DESC, model
 LIMIT COALESCE(:limit, 100);

@@ -9,5 +9,5 @@ FROM daily_usage
 WHERE day >= COALESCE(:since, date('now', 'localtime', 'start of month'))
 GROUP BY project
 HAVING SUM(calls) > 0
-ORDER BY usd DESC, calls DESC
+ORDER BY usd DESC, calls DESC, project
 LIMIT COALESCE(:limit, 50);

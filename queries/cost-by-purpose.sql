@@ -9,4 +9,4 @@ FROM daily_usage
 WHERE day >= COALESCE(:since, '')
 GROUP BY purpose, model
 HAVING SUM(calls) > 0
-ORDER BY usd DESC, calls DESC;
+ORDER BY usd DESC NULLS LAST, calls DESC, purpose, model;

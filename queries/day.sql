@@ -6,4 +6,4 @@ SELECT s.project, s.id, s.source, s.title, COUNT(*) AS prompts,
 FROM messages m JOIN sessions s ON s.id = m.session_id
 WHERE m.origin = 'person' AND m.day = COALESCE(:day, date('now', 'localtime')) AND s.purged_at IS NULL
 GROUP BY s.id
-ORDER BY first_at;
+ORDER BY first_at, s.id;

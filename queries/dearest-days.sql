@@ -6,5 +6,5 @@ SELECT day, SUM(prompts) AS prompts, SUM(calls) AS calls, ROUND(SUM(cost_nanousd
 FROM daily_usage
 GROUP BY day
 HAVING SUM(calls) > SUM(unpriced_calls)
-ORDER BY SUM(cost_nanousd) DESC
+ORDER BY SUM(cost_nanousd) DESC, day
 LIMIT COALESCE(:limit, 20);

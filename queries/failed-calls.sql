@@ -6,5 +6,5 @@ SELECT provider, model, purpose, error, COUNT(*) AS calls, MAX(created_at) AS la
 FROM calls
 WHERE status = 'failed' AND day >= COALESCE(:since, '')
 GROUP BY provider, model, purpose, error
-ORDER BY last_at DESC
+ORDER BY last_at DESC, provider, model, purpose, error
 LIMIT COALESCE(:limit, 30);

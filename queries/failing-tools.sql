@@ -6,5 +6,5 @@ SELECT tool_name, COUNT(*) AS uses, SUM(is_error) AS errors,
        SUM(result IS NULL) AS without_result
 FROM tool_uses
 GROUP BY tool_name
-ORDER BY errors DESC, uses DESC
+ORDER BY errors DESC NULLS LAST, uses DESC, tool_name
 LIMIT COALESCE(:limit, 30);

@@ -8,5 +8,5 @@ SELECT s.id, s.title, p.id AS parent_id, p.title AS parent_title,
        s.message_count AS own_messages
 FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id AND p.purged_at IS NULL
 WHERE s.parent_kind = 'fork' AND s.parent_id <> '' AND s.deleted_at IS NULL
-ORDER BY s.created_at DESC
+ORDER BY s.created_at DESC, s.id DESC
 LIMIT COALESCE(:limit, 30);

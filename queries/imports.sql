@@ -2,8 +2,8 @@
 --
 -- :source  only this program (default: all)
 -- :limit   rows, newest first (default: 50)
-SELECT source, path, session_id, size AS bytes, offset AS bytes_read, size - offset AS bytes_left, updated_at
+SELECT source, path, session_id, size AS bytes, "offset" AS bytes_read, size - "offset" AS bytes_left, updated_at
 FROM imports
-WHERE (:source IS NULL OR source = :source) AND COALESCE(json_extract(state, '$.root'), 0) = 0
-ORDER BY updated_at DESC
+WHERE (:source IS NULL OR source = :source) AND json_extract(state, '$.root') IS NULL
+ORDER BY updated_at DESC, source, path
 LIMIT COALESCE(:limit, 50);

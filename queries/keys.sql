@@ -6,5 +6,5 @@ SELECT key, COUNT(*) AS sessions, MAX(generation) AS generation, SUM(message_cou
 FROM sessions
 WHERE key <> ''
 GROUP BY key
-ORDER BY last_active_at DESC
+ORDER BY last_active_at DESC, key
 LIMIT COALESCE(:limit, 30);

@@ -6,4 +6,4 @@ SELECT model, COUNT(*) AS timed_calls, ROUND(AVG(latency_ms)) AS mean_ms, MAX(la
 FROM calls
 WHERE latency_ms IS NOT NULL AND status = 'ok' AND day >= COALESCE(:since, '')
 GROUP BY model
-ORDER BY timed_calls DESC;
+ORDER BY timed_calls DESC, model;

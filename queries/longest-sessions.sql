@@ -2,8 +2,8 @@
 --
 -- :limit  rows (default: 20)
 SELECT id, source, project, title, message_count, total_tokens, compaction_count,
-       ROUND((julianday(active_at) - julianday(created_at)) * 24, 1) AS hours
+       ROUND((unixepoch(active_at) - unixepoch(created_at)) / 3600.0, 1) AS hours
 FROM sessions
 WHERE deleted_at IS NULL
-ORDER BY message_count DESC, total_tokens DESC
+ORDER BY message_count DESC, total_tokens DESC, id
 LIMIT COALESCE(:limit, 20);

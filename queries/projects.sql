@@ -7,5 +7,5 @@ SELECT project, COUNT(*) AS sessions, COUNT(DISTINCT source) AS programs, SUM(me
 FROM sessions
 WHERE deleted_at IS NULL AND draft = 0
 GROUP BY project
-ORDER BY last_active_at DESC
+ORDER BY last_active_at DESC, project
 LIMIT COALESCE(:limit, 50);

@@ -7,4 +7,4 @@ FROM calls
 WHERE day >= COALESCE(:since, '')
 GROUP BY model
 HAVING SUM(output_tokens) > 0
-ORDER BY reasoning_tokens DESC;
+ORDER BY reasoning_tokens DESC, model;

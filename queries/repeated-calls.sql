@@ -6,5 +6,5 @@ SELECT session_id, tool_name, substr(arguments, 1, 120) AS arguments, COUNT(*) A
 FROM tool_uses
 GROUP BY session_id, tool_name, tool_uses.arguments
 HAVING COUNT(*) >= CAST(COALESCE(:times, 3) AS INTEGER)
-ORDER BY times DESC
+ORDER BY times DESC, session_id, tool_name, tool_uses.arguments
 LIMIT COALESCE(:limit, 30);

@@ -3,4 +3,4 @@ SELECT end_reason, COUNT(*) AS sessions, ROUND(AVG(message_count), 1) AS mean_me
 FROM sessions
 WHERE ended_at IS NOT NULL
 GROUP BY end_reason
-ORDER BY sessions DESC;
+ORDER BY sessions DESC, end_reason;

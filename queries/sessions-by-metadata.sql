@@ -8,5 +8,5 @@ FROM sessions
 WHERE deleted_at IS NULL AND metadata <> '{}'
   AND (:name IS NULL OR CASE WHEN :value IS NULL THEN json_type(metadata, CASE WHEN :name LIKE '$%' THEN :name ELSE '$."' || :name || '"' END) IS NOT NULL
                              ELSE CAST(json_extract(metadata, CASE WHEN :name LIKE '$%' THEN :name ELSE '$."' || :name || '"' END) AS TEXT) = :value END)
-ORDER BY active_at DESC
+ORDER BY active_at DESC, id DESC
 LIMIT COALESCE(:limit, 30);

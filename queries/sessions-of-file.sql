@@ -7,8 +7,8 @@ SELECT s.id, s.source, s.title, f.path,
 FROM touched_files f
 JOIN sessions s ON s.id = f.session_id
 JOIN messages m ON m.id = f.message_id
-WHERE (:path IS NULL OR f.path = :path OR substr(f.path, -length(:path) - 1) = '/' || ltrim(:path, '/'))
+WHERE (:path IS NULL OR f.path = :path OR substr(f.path, length(f.path) - length(:path)) = '/' || :path)
   AND s.deleted_at IS NULL
 GROUP BY s.id, f.path
-ORDER BY last_at DESC
+ORDER BY last_at DESC, s.id DESC, f.path
 LIMIT COALESCE(:limit, 50);

@@ -6,5 +6,5 @@ SELECT tool_name, COUNT(duration_ms) AS timed_uses, ROUND(AVG(duration_ms)) AS m
 FROM tool_uses
 GROUP BY tool_name
 HAVING COUNT(duration_ms) > 0
-ORDER BY mean_ms DESC
+ORDER BY mean_ms DESC, tool_name
 LIMIT COALESCE(:limit, 30);

@@ -5,4 +5,4 @@ SELECT source, COUNT(*) AS sessions, SUM(message_count) AS messages, SUM(total_t
 FROM sessions
 WHERE deleted_at IS NULL AND draft = 0
 GROUP BY source
-ORDER BY messages DESC;
+ORDER BY messages DESC, source;

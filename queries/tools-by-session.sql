@@ -6,5 +6,5 @@ SELECT session_id, tool_name, COUNT(*) AS uses, MIN(seq) AS first_seq, MAX(seq) 
 FROM tool_uses
 WHERE (:session IS NULL OR session_id = :session)
 GROUP BY session_id, tool_name
-ORDER BY last_at DESC, uses DESC
+ORDER BY last_at DESC, uses DESC, session_id, tool_name
 LIMIT COALESCE(:limit, 50);

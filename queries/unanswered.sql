@@ -6,5 +6,5 @@ FROM sessions s
 JOIN messages m ON m.id = s.head_id
 JOIN messages_flat f ON f.id = m.id
 WHERE m.origin = 'person' AND s.deleted_at IS NULL
-ORDER BY s.active_at DESC
+ORDER BY s.active_at DESC, s.id DESC
 LIMIT COALESCE(:limit, 20);

@@ -10,5 +10,5 @@ WHERE s.deleted_at IS NULL
   AND (m.finish IN ('error', 'aborted', 'length', 'paused') OR m.origin = 'tool'
        OR EXISTS (SELECT 1 FROM parts p
                   WHERE p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 AND p.kind = 'tool_call'))
-ORDER BY s.active_at DESC
+ORDER BY s.active_at DESC, s.id DESC
 LIMIT COALESCE(:limit, 20);

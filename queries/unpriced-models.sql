@@ -5,4 +5,4 @@ SELECT provider, model, COUNT(*) AS unpriced_calls,
 FROM calls
 WHERE cost_nanousd IS NULL
 GROUP BY provider, model
-ORDER BY unpriced_calls DESC;
+ORDER BY unpriced_calls DESC, provider, model;

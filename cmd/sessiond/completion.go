@@ -72,7 +72,7 @@ func (a *app) completeFilters(cmd *cobra.Command) {
 // completeQuery offers the named queries.
 func completeQuery(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var offers []string
-	if all, err := analytics.Queries(); err == nil && len(given) == 0 {
+	if all, err := analytics.Queries(false); err == nil && len(given) == 0 {
 		for _, q := range all {
 			offers = append(offers, cobra.CompletionWithDesc(q.Name, q.Description))
 		}

@@ -62,7 +62,7 @@ const isParam = "parameter of a named query"
 
 // addParams adds a flag for every parameter of a named query; its usage names those queries.
 func addParams(flags *pflag.FlagSet) {
-	all, err := analytics.Queries()
+	all, err := analytics.Queries(false)
 	if err != nil {
 		return // running a query reports the error
 	}
@@ -89,7 +89,11 @@ func addParams(flags *pflag.FlagSet) {
 }
 
 func (a *app) listQueries() error {
-	all, err := analytics.Queries()
+	cfg, err := a.load(nil)
+	if err != nil {
+		return err
+	}
+	all, err := analytics.Queries(store.IsPostgres(cfg.DB))
 	if err != nil {
 		return err
 	}
@@ -105,7 +109,7 @@ func (a *app) listQueries() error {
 }
 
 func (a *app) query(ctx context.Context, s *store.Store, text string, params map[string]string, asCSV bool) error {
-	reports := analytics.New(s.Reader(), s.Zone())
+	reports := analytics.New(s.Reader(), s.Zone()).WithSQL(s.SQLReader())
 	var res analytics.Result
 	var err error
 	if strings.ContainsAny(text, " \n\t") {

@@ -52,10 +52,11 @@ func (l Limits) orDefaults() Limits {
 
 // Reports runs queries on one database. It is safe for concurrent use.
 type Reports struct {
-	db    DB
-	zone  *time.Location
-	slots chan struct{}
-	file  bool // of SQLite
+	db      DB
+	callers DB // for a caller's own SELECT on PostgreSQL; nil: none
+	zone    *time.Location
+	slots   chan struct{}
+	file    bool // of SQLite
 }
 
 // New returns Reports on db. zone is the zone of the days in the database; nil: time.Local.
@@ -67,9 +68,15 @@ func New(db DB, zone *time.Location) *Reports {
 	return &Reports{db: db, zone: zone, slots: make(chan struct{}, maxAtOnce), file: !ok || named.DriverName() == "sqlite"}
 }
 
+// WithSQL has a caller's own SELECT run on db, whose role can only read. Files of SQLite do not need it.
+func (r *Reports) WithSQL(db DB) *Reports {
+	r.callers = db
+	return r
+}
+
 // withConn runs f on a connection of its own, at most maxAtOnce at a time. The time limit includes the
 // wait for a connection. Codes: Busy (none in time).
-func (r *Reports) withConn(ctx context.Context, limit time.Duration, f func(context.Context, *sql.Conn) error) error {
+func (r *Reports) withConn(ctx context.Context, db DB, limit time.Duration, f func(context.Context, *sql.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	select {
@@ -78,7 +85,7 @@ func (r *Reports) withConn(ctx context.Context, limit time.Duration, f func(cont
 	case <-ctx.Done():
 		return explainWait(ctx.Err())
 	}
-	conn, err := r.db.Conn(ctx)
+	conn, err := db.Conn(ctx)
 	if err != nil {
 		return explainWait(err)
 	}

@@ -3,6 +3,7 @@ package analytics
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -26,15 +27,15 @@ type Param struct {
 	Description string `json:"description"` // meaning and default
 }
 
-// Queries returns the named queries, by name.
-func Queries() ([]Query, error) {
-	entries, err := queries.FS.ReadDir(".")
+// Queries returns the named queries, by name, as SQLite or PostgreSQL reads them.
+func Queries(postgres bool) ([]Query, error) {
+	files, err := fs.Glob(queries.FS, "*.sql")
 	if err != nil {
 		return nil, err
 	}
-	found := make([]Query, 0, len(entries))
-	for _, e := range entries {
-		q, err := readQuery(strings.TrimSuffix(e.Name(), ".sql"))
+	found := make([]Query, 0, len(files))
+	for _, file := range files {
+		q, err := readQuery(strings.TrimSuffix(file, ".sql"), postgres)
 		if err != nil {
 			return nil, err
 		}
@@ -43,14 +44,17 @@ func Queries() ([]Query, error) {
 	return found, nil
 }
 
-// Lookup returns a named query. Codes: NotFound, with similar names.
-func Lookup(name string) (Query, error) {
-	if _, err := queries.FS.Open(name + ".sql"); err == nil {
-		return readQuery(name)
-	}
-	all, err := Queries()
+// Queries returns the named queries, by name, as the database reads them.
+func (r *Reports) Queries() ([]Query, error) { return Queries(!r.file) }
+
+// lookup returns a named query. Codes: NotFound, with similar names.
+func (r *Reports) lookup(name string) (Query, error) {
+	all, err := r.Queries()
 	if err != nil {
 		return Query{}, err
+	}
+	if i := slices.IndexFunc(all, func(q Query) bool { return q.Name == name }); i >= 0 {
+		return all[i], nil
 	}
 	var near []string
 	for _, q := range all {
@@ -66,12 +70,12 @@ func Lookup(name string) (Query, error) {
 
 // readQuery parses a file: a line with the question, an empty comment line, and one line
 // ":name  meaning" for each parameter, all before the SELECT.
-func readQuery(name string) (Query, error) {
-	text, err := queries.FS.ReadFile(name + ".sql")
+func readQuery(name string, postgres bool) (Query, error) {
+	text, err := queries.Text(name, postgres)
 	if err != nil {
 		return Query{}, err
 	}
-	q := Query{Name: name, Params: []Param{}, SQL: string(text)}
+	q := Query{Name: name, Params: []Param{}, SQL: text}
 	for i, line := range strings.Split(q.SQL, "\n") {
 		comment, ok := strings.CutPrefix(line, "--")
 		if !ok {
@@ -94,7 +98,7 @@ func readQuery(name string) (Query, error) {
 // Run runs a named query. Absent parameters have their defaults; an empty value is a value. Codes:
 // NotFound (the name), Invalid (an unknown parameter, an invalid value), Busy.
 func (r *Reports) Run(ctx context.Context, name string, params map[string]string) (Result, error) {
-	q, err := Lookup(name)
+	q, err := r.lookup(name)
 	if err != nil {
 		return Result{}, err
 	}
@@ -105,7 +109,11 @@ func (r *Reports) Run(ctx context.Context, name string, params map[string]string
 	if err != nil {
 		return Result{}, fmt.Errorf("query %s: %w", name, err)
 	}
-	res, err := r.run(ctx, &s, params, Limits{Rows: maxRows, value: maxNamedBytes}.orDefaults())
+	run := r.runSQLite
+	if !r.file {
+		run = r.runPostgres
+	}
+	res, err := run(ctx, &s, params, Limits{Rows: maxRows, value: maxNamedBytes}.orDefaults())
 	if err != nil {
 		return Result{}, fmt.Errorf("query %s: %w", name, err)
 	}
@@ -139,10 +147,14 @@ func checkValue(name, value string) error {
 		if _, err := time.Parse(time.DateOnly, value); err != nil {
 			return session.Errorf(session.Invalid, "%s %q is not a day; use the form 2026-02-11", name, clip(value)).At(name, "not a day")
 		}
-	case "limit", "seq", "after", "times", "tokens", "percent":
-		if value == "" || len(value) > 18 || strings.Trim(value, "0123456789") != "" {
-			return session.Errorf(session.Invalid, "%s %q is not a whole number", name, clip(value)).At(name, "not a whole number")
-		}
+	}
+	if isWhole(name) && (value == "" || len(value) > 18 || strings.Trim(value, "0123456789") != "") {
+		return session.Errorf(session.Invalid, "%s %q is not a whole number", name, clip(value)).At(name, "not a whole number")
 	}
 	return nil
+}
+
+// isWhole reports whether a parameter is a whole number.
+func isWhole(name string) bool {
+	return slices.Contains([]string{"limit", "seq", "after", "times", "tokens", "percent"}, name)
 }

@@ -16,6 +16,7 @@ import (
 	"sessiond/internal/analytics"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
 )
 
 // Parameters without which a query finds nothing in the fixture, since its default is today.
@@ -45,6 +46,7 @@ func TestEveryQueryFindsSomething(t *testing.T) {
 }
 
 func TestSQLite3AnswersTheSame(t *testing.T) {
+	storetest.OnFile(t)
 	binary := sqlite3(t)
 	path := database(t, "testdata/fixture.sql")
 	r := analytics.New(open(t, path, "ro"), nil)
@@ -150,14 +152,15 @@ func TestQueryHeads(t *testing.T) {
 	}
 }
 
-func TestParametersFilter(t *testing.T) {
-	r := reports(t)
-	tests := []struct {
-		query  string
-		params map[string]string
-		column string
-		want   []any
-	}{
+type filterTest struct {
+	query  string
+	params map[string]string
+	column string
+	want   []any
+}
+
+func filterTests() []filterTest {
+	return []filterTest{
 		{"dearest-sessions", map[string]string{"limit": "2"}, "id", []any{"20260209_001", "20260210_001"}},
 		{"prompts-by-day", map[string]string{"since": "2026-02-10"}, "day", []any{"2026-02-11", "2026-02-10"}},
 		{"path", map[string]string{"session": "20260211_001"}, "seq", []any{int64(1), int64(2), int64(3), int64(4), int64(1), int64(3)}},
@@ -180,8 +183,14 @@ func TestParametersFilter(t *testing.T) {
 		{"sessions-by-metadata", map[string]string{"name": "user_id", "value": "someone"}, "id", nil},
 		{"sessions-by-metadata", map[string]string{"name": "$.tags[0]", "value": "late"}, "id", []any{"20260211_002"}},
 		{"sessions-by-metadata", map[string]string{"name": "tags"}, "id", []any{"20260211_002"}},
+		{"path", map[string]string{"session": "20260211_001", "limit": "0"}, "seq", nil},
+		{"dearest-sessions", map[string]string{"limit": "999999999999999999", "since": "2026-02-11"}, "id", []any{"20260211_001"}},
 	}
-	for _, tt := range tests {
+}
+
+func TestParametersFilter(t *testing.T) {
+	r := reports(t)
+	for _, tt := range filterTests() {
 		t.Run(fmt.Sprint(tt.query, tt.params), func(t *testing.T) {
 			res := testkit.Must(r.Run(t.Context(), tt.query, tt.params))(t)
 			testkit.Equal(t, tt.want, column(t, res, tt.column))
@@ -207,7 +216,7 @@ func TestInvalidNamesAndValues(t *testing.T) {
 		{"a negative number", "dearest-days", map[string]string{"limit": "-1"}, session.Invalid, "not a whole number"},
 		{"no day", "day", map[string]string{"day": "Tuesday"}, session.Invalid, `day "Tuesday" is not a day`},
 		{"a day that is not", "day", map[string]string{"day": "2026-02-30"}, session.Invalid, "is not a day"},
-		{"a broken JSON path", "sessions-by-metadata", map[string]string{"name": "$.tags[x]", "value": "x"}, session.Invalid, "JSON path"},
+		{"a broken JSON path", "sessions-by-metadata", map[string]string{"name": "$.tags[x]", "value": "x"}, session.Invalid, "path"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -221,7 +230,7 @@ func TestInvalidNamesAndValues(t *testing.T) {
 
 func all(t *testing.T) []analytics.Query {
 	t.Helper()
-	return testkit.Must(analytics.Queries())(t)
+	return testkit.Must(analytics.Queries(storetest.OnPostgres()))(t)
 }
 
 func column(t *testing.T, res analytics.Result, name string) []any {

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sessiond/internal/analytics"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
 )
 
 // The fifteen questions that the schema was made for, with the answers that the fixture holds.
@@ -60,9 +59,7 @@ func TestFifteenQuestions(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.query, func(t *testing.T) {
 			res := testkit.Must(r.Run(t.Context(), tt.query, fixtureParams(tt.query)))(t)
-			if diff := cmp.Diff(tt.want, res.Rows); diff != "" {
-				t.Errorf("%v\n%s", res.Columns, diff)
-			}
+			testkit.Equal(t, asJSON(t, analytics.Result{Columns: res.Columns, Rows: tt.want}), asJSON(t, res))
 		})
 	}
 	t.Run("said", func(t *testing.T) {
@@ -80,6 +77,7 @@ func TestFifteenQuestions(t *testing.T) {
 
 // Scripts that were written for a chat log of two tables go on working.
 func TestClassicShape(t *testing.T) {
+	storetest.OnFile(t)
 	r := reports(t)
 	tests := []struct {
 		name, sql string
@@ -142,6 +140,7 @@ func TestClassicShape(t *testing.T) {
 
 // A plan is sound when no row of one table has another one scanned for it.
 func TestQueryPlans(t *testing.T) {
+	storetest.OnFile(t)
 	r := reports(t)
 	for _, q := range all(t) {
 		t.Run(q.Name, func(t *testing.T) {

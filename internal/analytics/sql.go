@@ -29,19 +29,21 @@ func (r *Reports) SQL(ctx context.Context, text string, limits Limits) (Result, 
 	if len(text) > maxSQLBytes {
 		return Result{}, session.Errorf(session.Invalid, "the SQL is too long: %d bytes, at most %d are allowed", len(text), maxSQLBytes)
 	}
+	if i := strings.IndexByte(text, 0); i >= 0 {
+		return Result{}, session.Errorf(session.Invalid, "the SQL has a NUL at %s", position(text, i))
+	}
+	if !r.file {
+		return r.sqlOnPostgres(ctx, text, limits.orDefaults())
+	}
 	s, err := parseStatement(text)
 	if err != nil {
 		return Result{}, err
 	}
-	return r.run(ctx, &s, nil, limits.orDefaults())
+	return r.runSQLite(ctx, &s, nil, limits.orDefaults())
 }
 
-func (r *Reports) run(ctx context.Context, s *statement, values map[string]string, limits Limits) (Result, error) {
-	var res Result
-	if !r.file {
-		return res, session.Errorf(session.Invalid, "named queries and SQL run on a file of SQLite only; on PostgreSQL use psql")
-	}
-	err := r.withConn(ctx, limits.Time, func(ctx context.Context, conn *sql.Conn) error {
+func (r *Reports) runSQLite(ctx context.Context, s *statement, values map[string]string, limits Limits) (res Result, err error) {
+	err = r.withConn(ctx, r.db, limits.Time, func(ctx context.Context, conn *sql.Conn) error {
 		for limit, n := range engineLimits(limits) {
 			before, err := sqlite.Limit(conn, limit, n)
 			if err != nil {
@@ -49,8 +51,19 @@ func (r *Reports) run(ctx context.Context, s *statement, values map[string]strin
 			}
 			defer sqlite.Limit(conn, limit, before) //nolint:errcheck // it only fails where it did before
 		}
-		var err error
-		if res, err = runQuery(ctx, conn, s, values, limits.Rows); err != nil {
+		text := s.text
+		if s.wraps() {
+			// Alone first, so that a text that closes the parentheses around it fails.
+			err = compile(ctx, conn, text)
+			text = limited(text, limits.Rows)
+		}
+		if err == nil {
+			res, err = runQuery(ctx, conn, text, s.args(values), limits.Rows)
+		}
+		for i, name := range res.Columns {
+			res.Columns[i] = columnName(name)
+		}
+		if err != nil {
 			return explainError(ctx, conn, s, limits, err)
 		}
 		return nil
@@ -71,17 +84,14 @@ func engineLimits(l Limits) map[int]int {
 	}
 }
 
-func runQuery(ctx context.Context, conn *sql.Conn, s *statement, values map[string]string, limit int) (Result, error) {
-	text := s.text
-	if s.wraps() {
-		// Alone first, so that a text that closes the parentheses around it fails.
-		if err := compile(ctx, conn, text); err != nil {
-			return Result{}, err
-		}
-		// The driver can be interrupted only before the first row, so SQLite computes all rows before
-		// the first.
-		text = fmt.Sprintf("WITH answer AS MATERIALIZED (SELECT * FROM (%s\n) LIMIT %d) SELECT * FROM answer", text, limit+1)
-	}
+// limited returns a query that gives one row more than the limit. SQLite's driver can be interrupted only
+// before the first row, so all rows are computed before the first.
+func limited(text string, limit int) string {
+	return fmt.Sprintf("WITH answer AS MATERIALIZED (SELECT * FROM (%s\n) AS a LIMIT %d) SELECT * FROM answer", text, limit+1)
+}
+
+// args returns the statement's arguments; a parameter without a value is NULL.
+func (s *statement) args(values map[string]string) []any {
 	args := make([]any, len(s.params))
 	for i, name := range s.params {
 		args[i] = sql.Named(name, nil)
@@ -89,6 +99,10 @@ func runQuery(ctx context.Context, conn *sql.Conn, s *statement, values map[stri
 			args[i] = sql.Named(name, value)
 		}
 	}
+	return args
+}
+
+func runQuery(ctx context.Context, conn *sql.Conn, text string, args []any, limit int) (Result, error) {
 	rows, err := conn.QueryContext(ctx, text, args...)
 	if err != nil {
 		return Result{}, err
@@ -106,10 +120,7 @@ func readRows(rows *sql.Rows, limit int) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	res := Result{Columns: make([]string, len(names)), Rows: [][]any{}}
-	for i, name := range names {
-		res.Columns[i] = columnName(name)
-	}
+	res := Result{Columns: names, Rows: [][]any{}}
 	size := 0
 	for rows.Next() {
 		if len(res.Rows) == limit || size > maxBytes {
@@ -153,11 +164,10 @@ func columnName(name string) string {
 
 // explainError returns SQLite's error as one that says what to do.
 func explainError(ctx context.Context, conn *sql.Conn, s *statement, limits Limits, err error) error {
-	tooLong := session.Errorf(session.Invalid, "the query was stopped after %s: narrow it, or give it more time", limits.Time)
 	var e *sqlite.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return tooLong
+		return stoppedAfter(limits)
 	case errors.Is(err, context.Canceled):
 		return err
 	case !errors.As(err, &e):
@@ -166,7 +176,7 @@ func explainError(ctx context.Context, conn *sql.Conn, s *statement, limits Limi
 	message := sqliteMessage(err)
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_INTERRUPT:
-		return tooLong
+		return stoppedAfter(limits)
 	case sqlite3.SQLITE_READONLY:
 		return session.Errorf(session.Invalid, "the query would write, and queries only read; write through the commands or the API")
 	case sqlite3.SQLITE_TOOBIG:
@@ -197,6 +207,10 @@ func sqliteMessage(err error) string {
 		return rest
 	}
 	return message
+}
+
+func stoppedAfter(limits Limits) error {
+	return session.Errorf(session.Invalid, "the query was stopped after %s: narrow it, or give it more time", limits.Time)
 }
 
 func clip(s string) string {

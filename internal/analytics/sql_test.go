@@ -19,12 +19,14 @@ import (
 	"sessiond/internal/analytics"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
 
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite"
 )
 
 func TestSQLReads(t *testing.T) {
+	storetest.OnFile(t)
 	r := reports(t)
 	tests := []struct {
 		name, sql string
@@ -68,6 +70,7 @@ func TestSQLReads(t *testing.T) {
 }
 
 func TestSQLRejects(t *testing.T) {
+	storetest.OnFile(t)
 	r := reports(t)
 	tests := []struct{ name, sql, says string }{
 		{"nothing", "", "the SQL is empty"},
@@ -131,6 +134,7 @@ func TestConnectionsAreReadOnly(t *testing.T) {
 }
 
 func TestRowsAreLimited(t *testing.T) {
+	storetest.OnFile(t)
 	r := reports(t)
 	numbers := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT %d) SELECT i FROM n"
 	tests := []struct {
@@ -226,6 +230,7 @@ func database(t testing.TB, fixture string) string {
 	testkit.Must(provider.Up(t.Context()))(t)
 	text := testkit.Must(os.ReadFile(fixture))(t)
 	testkit.Must(db.ExecContext(t.Context(), string(text)))(t)
+	testkit.Must(db.ExecContext(t.Context(), `PRAGMA application_id = 0x73657331`))(t) // as store.Open marks its files
 	testkit.Check(t, db.Close())
 	return path
 }
@@ -238,9 +243,12 @@ func open(t testing.TB, path, mode string) *sql.DB {
 	return db
 }
 
-// reports opens the small fixture for reading.
+// reports opens the small fixture for reading, on PostgreSQL where tests run on it.
 func reports(t testing.TB) *analytics.Reports {
 	t.Helper()
+	if storetest.OnPostgres() {
+		return onPostgres(t, nil)
+	}
 	return analytics.New(open(t, database(t, "testdata/fixture.sql"), "ro"), time.UTC)
 }
 

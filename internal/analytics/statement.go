@@ -32,9 +32,6 @@ const (
 // parseStatement checks that text is one reading statement. The read-only connection rejects what this
 // check misses. Codes: Invalid.
 func parseStatement(text string) (statement, error) {
-	if i := strings.IndexByte(text, 0); i >= 0 {
-		return statement{}, session.Errorf(session.Invalid, "the SQL has a NUL at %s", position(text, i))
-	}
 	s := statement{text: text}
 	end := -1
 	for i := 0; i < len(text); {

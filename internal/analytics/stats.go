@@ -152,7 +152,7 @@ func (r *Reports) snapshot(ctx context.Context, filter Filter, f func(context.Co
 	if err != nil {
 		return err
 	}
-	err = r.withConn(ctx, defaultTime, func(ctx context.Context, conn *sql.Conn) error {
+	err = r.withConn(ctx, r.db, defaultTime, func(ctx context.Context, conn *sql.Conn) error {
 		return inSnapshot(ctx, conn, func() error { return f(ctx, conn, args) })
 	})
 	if err != nil {

@@ -75,7 +75,7 @@ func (l *ledger) recount(t *rapid.T, f analytics.Filter, by []analytics.Dimensio
 		SELECT day, id, source, '', '', 1, 0, 0, 0, 0, 0 FROM sessions WHERE draft = 0
 		UNION ALL SELECT m.day, s.id, s.source, '', '', 0, 1, 0, 0, 0, 0 FROM messages m JOIN sessions s ON s.id = m.session_id
 		UNION ALL SELECT day, '', source, '', '', sessions, messages, 0, 0, 0, 0 FROM purged_days
-		UNION ALL SELECT day, session_id, source, model, purpose, 0, 0, 1, input_tokens, COALESCE(cost_nanousd, 0), cost_nanousd IS NULL FROM calls`))(t)
+		UNION ALL SELECT day, session_id, source, model, purpose, 0, 0, 1, input_tokens, COALESCE(cost_nanousd, 0), CASE WHEN cost_nanousd IS NULL THEN 1 ELSE 0 END FROM calls`))(t)
 	for rows.Next() {
 		var r row
 		var n sums

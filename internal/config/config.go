@@ -14,6 +14,7 @@ import (
 // Config is the checked configuration with all defaults: no path is empty.
 type Config struct {
 	DB        string   `koanf:"db"`         // the database file, or postgres://…
+	SQLDB     string   `koanf:"sql_db"`     // of a database on PostgreSQL: its address for callers' SQL, of a role that can only read
 	Listen    string   `koanf:"listen"`     // host:port; "" turns TCP off
 	Hosts     []string `koanf:"hosts"`      // names that a request's Host may have, beside loopback and addresses
 	Socket    string   `koanf:"socket"`     // path of the Unix socket; "off" turns it off

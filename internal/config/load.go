@@ -90,7 +90,7 @@ func Load(in Input) (*Config, error) {
 // defaults returns every key; an untyped nil is "not set".
 func defaults() map[string]any {
 	return map[string]any{
-		"db": "", "listen": "127.0.0.1:7433", "hosts": []string{}, "socket": "", "token_file": "", "timezone": "Local",
+		"db": "", "sql_db": "", "listen": "127.0.0.1:7433", "hosts": []string{}, "socket": "", "token_file": "", "timezone": "Local",
 		"owner": "", "host": "", "exclude_projects": []string{},
 		"summarizer.provider": "extractive", "summarizer.model": "", "summarizer.base_url": "",
 		"summarizer.api_key_file": "", "summarizer.timeout": "60s",
@@ -230,7 +230,7 @@ func (c *Config) fillPaths(dirs Dirs) {
 // list returns the settings in use, with the actual path for a default one.
 func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string) []Value {
 	used := map[string]any{
-		"db": store.PrintableName(c.DB), "socket": c.Socket, "token_file": c.TokenFile, "host": c.Host,
+		"db": store.PrintableName(c.DB), "sql_db": store.PrintableName(c.SQLDB), "socket": c.Socket, "token_file": c.TokenFile, "host": c.Host,
 		"summarizer.timeout": c.Summarizer.Timeout.String(), "backup.every": c.Backup.Every.String(),
 	}
 	values := make([]Value, 0, len(known))

@@ -284,7 +284,7 @@ func (s *Store) PromptsIn(ctx context.Context, spans []Span, nth, limit int) (ms
 	var rows []int64
 	for _, sp := range spans {
 		if limit == 0 {
-			n, err := get[int](ctx, s, `SELECT COUNT(*) FROM (`+promptsInRange+`)`, sp.Session, sp.From, sp.To)
+			n, err := get[int](ctx, s, `SELECT COUNT(*) FROM (`+promptsInRange+`) AS p`, sp.Session, sp.From, sp.To)
 			if err != nil {
 				return nil, 0, fmt.Errorf("prompts of %s: %w", sp.Session, err)
 			}

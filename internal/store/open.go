@@ -360,7 +360,7 @@ func (s *Store) closeHandles() {
 		st.Close() //nolint:errcheck // reading statements
 		delete(s.prepared, query)
 	}
-	for _, db := range []*sqlx.DB{s.readers, s.reports} {
+	for _, db := range []*sqlx.DB{s.readers, s.reports, s.callersSQL} {
 		if db != nil {
 			db.Close() //nolint:errcheck // nothing to lose in a reader
 		}

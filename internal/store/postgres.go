@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
@@ -86,6 +87,11 @@ func (s *Store) openPools(ctx context.Context) error {
 		db.SetMaxIdleConns(pool.conns)
 		db.SetConnMaxIdleTime(connIdle)
 	}
+	callers, err := openSQLPool(cmp.Or(s.opt.SQL, s.path))
+	if err != nil {
+		return err
+	}
+	s.callersSQL = sqlx.NewDb(callers, "postgres")
 	var order, encoding string
 	if err := s.readers.QueryRowContext(ctx, `SELECT `+databaseOrder+`, pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()`).Scan(&order, &encoding); err != nil {
 		return err
@@ -175,7 +181,7 @@ func (s *Store) postgresVersion(ctx context.Context) (have, want int64, err erro
 
 // migratePostgres brings the schema up to date. Of several daemons that start at once one does.
 func (s *Store) migratePostgres(ctx context.Context) error {
-	config, err := s.postgresConfig(nil, 0)
+	config, err := s.network.config(s.path, nil, 0)
 	if err != nil {
 		return err
 	}
@@ -261,10 +267,10 @@ func (w *writer) rememberPID() error {
 	})
 }
 
-// postgresConfig returns how to connect: with the settings, unless the address has others, and with
+// config returns how to connect: with the settings, unless the address has others, and with
 // patience for a server that is silent.
-func (s *Store) postgresConfig(settings map[string]string, patience time.Duration) (*pgx.ConnConfig, error) {
-	config, err := pgx.ParseConfig(s.path)
+func (n *network) config(address string, settings map[string]string, patience time.Duration) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(address)
 	if err != nil {
 		return nil, session.Errorf(session.Invalid, "%s", err.Error())
 	}
@@ -274,24 +280,49 @@ func (s *Store) postgresConfig(settings map[string]string, patience time.Duratio
 		config.RuntimeParams[name] = cmp.Or(config.RuntimeParams[name], value)
 	}
 	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "sessiond")
-	s.network.watch(config, patience)
+	n.watch(config, patience)
 	return config, nil
 }
 
 // openPostgresPool returns connections to PostgreSQL that speak as SQLite's driver does: placeholders
 // are ? and ?1, booleans are 0 and 1, times are texts in UTC, sums are whole numbers.
 func (s *Store) openPostgresPool(settings map[string]string, patience time.Duration) (*sql.DB, error) {
-	config, err := s.postgresConfig(settings, patience)
+	config, err := s.network.config(s.path, settings, patience)
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(pgConnector{stdlib.GetConnector(*config), s.network, settings["default_transaction_read_only"] == "on"}), nil
+	return sql.OpenDB(pgConnector{Connector: stdlib.GetConnector(*config), network: s.network, reads: settings["default_transaction_read_only"] == "on"}), nil
 }
+
+// openSQLPool returns connections for callers' statements. They are sent as they are; the rows have the
+// values that SQLite's driver gives. A statement gets a new connection, so that none finds what another
+// one left in it, such as a lock.
+func openSQLPool(address string) (*sql.DB, error) {
+	n := &network{}
+	config, err := n.config(address, nil, reportPatience)
+	if err != nil {
+		return nil, err
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // leaves no prepared statement
+	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		frontend := pgproto3.NewFrontend(r, w)
+		frontend.SetMaxBodyLen(maxSQLRow)
+		return frontend
+	}
+	db := sql.OpenDB(pgConnector{Connector: stdlib.GetConnector(*config), network: n, asWritten: true})
+	db.SetMaxOpenConns(reportConns)
+	db.SetMaxIdleConns(0)
+	return db, nil
+}
+
+const maxSQLRow = 1 << 20 // bytes of one row
 
 type pgConnector struct {
 	driver.Connector
 	network *network
 	reads   bool
+
+	asWritten bool // statements are not translated
 }
 
 func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -302,10 +333,13 @@ func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if ctx.Err() == nil {
 		c.network.connected(err)
 	}
+	if err != nil && c.asWritten && ctx.Err() == nil {
+		return nil, session.Errorf(session.Unavailable, "the database for SQL (sql_db) cannot be reached, or refuses its user: %s", strings.Join(strings.Fields(err.Error()), " "))
+	}
 	if err != nil {
 		return nil, postgresError(err)
 	}
-	return &pgConn{Conn: conn.(*stdlib.Conn), network: c.network, opened: time.Now(), reads: c.reads}, nil
+	return &pgConn{Conn: conn.(*stdlib.Conn), network: c.network, opened: time.Now(), reads: c.reads, asWritten: c.asWritten}, nil
 }
 
 // pgConn translates statements, arguments and rows of one connection.
@@ -317,17 +351,26 @@ type pgConn struct {
 	limited bool // scope is in force
 	scope   session.Scope
 	broken  bool
+
+	asWritten bool
 }
 
 // IsValid implements driver.Validator: a connection that is not is closed.
 func (c *pgConn) IsValid() bool { return !c.broken }
+
+func (c *pgConn) text(query string) string {
+	if c.asWritten {
+		return query
+	}
+	return pgText(query)
+}
 
 func (c *pgConn) Prepare(query string) (driver.Stmt, error) {
 	return c.PrepareContext(context.Background(), query)
 }
 
 func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	stmt, err := c.Conn.PrepareContext(ctx, pgText(query))
+	stmt, err := c.Conn.PrepareContext(ctx, c.text(query))
 	if err != nil {
 		return nil, postgresError(fmt.Errorf("%w in %s", err, query))
 	}
@@ -338,7 +381,7 @@ func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.Na
 	if err := c.use(ctx); err != nil {
 		return nil, err
 	}
-	return c.Conn.ExecContext(ctx, pgText(query), args)
+	return c.Conn.ExecContext(ctx, c.text(query), args)
 }
 
 // BeginTx implements driver.ConnBeginTx.
@@ -354,7 +397,7 @@ func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.N
 		return nil, postgresError(err)
 	}
 	query, args = pgNamed(query, args)
-	rows, err := c.Conn.QueryContext(ctx, pgText(query), args)
+	rows, err := c.Conn.QueryContext(ctx, c.text(query), args)
 	return pgRowsOf(rows, postgresError(err))
 }
 

@@ -160,7 +160,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 }
 
 func (s *Store) listen(ctx context.Context, wake func()) error {
-	config, err := s.postgresConfig(nil, 0)
+	config, err := s.network.config(s.path, nil, 0)
 	if err != nil {
 		return err
 	}

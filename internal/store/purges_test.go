@@ -240,12 +240,9 @@ func TestAPurgeIsToldOnceAndWhatItLeavesIsNotShown(t *testing.T) {
 	mustAppend(t, s, fork.ID, says(session.User, "own words"))
 	purge(t, s, origin.ID)
 	for _, name := range []string{"day", "said", "biggest-messages", "forks", "path", "failed-replies"} {
-		if s.writer.postgres {
-			break // named queries run on files
-		}
-		text := testkit.Must(queries.FS.ReadFile(name + ".sql"))(t)
+		text := testkit.Must(queries.Text(name, s.writer.postgres))(t)
 		day := testkit.Must(s.Session(t.Context(), fork.ID))(t).Day
-		query := strings.NewReplacer(":text", "'words'", ":day", "'"+day+"'", ":session", "'"+string(fork.ID)+"'").Replace(string(text))
+		query := strings.NewReplacer(":text", "'words'", ":day", "'"+day+"'", ":session", "'"+string(fork.ID)+"'").Replace(text)
 		for _, rest := range []string{":since", ":limit", ":seq"} {
 			query = strings.ReplaceAll(query, rest, "NULL")
 		}

@@ -816,7 +816,7 @@ func (r *restorer) nthOf(table string, parent session.ID, n int64) (int64, error
 	if n < 0 {
 		return math.MaxInt64, nil
 	}
-	return get[int64](r.ctx, r, `SELECT COALESCE((SELECT id FROM `+table+` WHERE session_id = ?1 ORDER BY id LIMIT 1 OFFSET MAX(?2 - 1, 0)) - (?2 = 0),
+	return get[int64](r.ctx, r, `SELECT COALESCE((SELECT id FROM `+table+` WHERE session_id = ?1 ORDER BY id LIMIT 1 OFFSET MAX(?2 - 1, 0)) - CASE WHEN ?2 = 0 THEN 1 ELSE 0 END,
 		(SELECT COALESCE(MAX(id), 0) FROM `+table+`))`, parent, n)
 }
 

@@ -4,6 +4,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -26,6 +27,7 @@ type Options struct {
 	Log      zerolog.Logger
 	Owner    string // of new sessions, where no token says it
 	Host     string // on which new sessions begin
+	SQL      string // address of PostgreSQL for callers' own statements, of a role that can only read; "": the database's
 
 	shared bool // several hosts use the database
 
@@ -49,6 +51,7 @@ type Store struct {
 	readers    *sqlx.DB // what requests read with
 	readName   string   // the driver's name for it
 	reports    *sqlx.DB // for analytics and checks, so that a slow one holds up no request
+	callersSQL *sqlx.DB // for callers' own statements
 	writeDB    *sql.DB  // one connection, owned by writer; nil when read-only
 	writer     *writer
 	network    *network     // of a database of PostgreSQL
@@ -68,6 +71,10 @@ func (s *Store) Zone() *time.Location { return s.opt.Zone }
 
 // Reader gives a reading pool of its own, whose connections cannot write, for analytics.
 func (s *Store) Reader() *sqlx.DB { return s.reports }
+
+// SQLReader gives the pool for callers' own statements. On PostgreSQL it sends them as they are, on a new
+// connection each, and the role of Options.SQL limits them.
+func (s *Store) SQLReader() *sqlx.DB { return cmp.Or(s.callersSQL, s.reports) }
 
 // write runs fn in the writer's next transaction and returns when that is on disk, or when
 // ctx ends before fn has begun.

@@ -58,13 +58,12 @@ func TestEveryColumnIsWrittenOrMadeAnew(t *testing.T) {
 		"keys":             {store.KeyLabel{}, nil, nil},
 		"flushes":          {store.SavedFlush{}, []string{"session_id", "compaction_id"}, nil},
 	} {
-		var columns []string
-		if err := s.Reader().Select(&columns, `SELECT name FROM pragma_table_xinfo(?)`, table); err != nil || len(columns) == 0 {
-			t.Fatalf("%s: %v, %v", table, columns, err)
-		}
+		rows := testkit.Must(s.Reader().Queryx(`SELECT * FROM ` + table + ` LIMIT 0`))(t)
+		columns := testkit.Must(rows.Columns())(t)
+		testkit.Check(t, rows.Close())
 		known := slices.Concat(keysOf(c.line), c.renamed, c.anew)
 		for _, column := range columns {
-			if !slices.Contains(known, column) {
+			if !slices.Contains(known, column) && column != "rowid" { // of sessions on PostgreSQL
 				t.Errorf("%s.%s is in no line: write it, or say that it is made anew", table, column)
 			}
 		}

@@ -59,6 +59,14 @@ func newPostgres(t testkit.Failer) string {
 	return address(name)
 }
 
+// makeReader makes a role that other processes may make at the same time.
+var makeReader = sync.OnceValue(func() error {
+	return onServer(`DO $$ BEGIN
+		CREATE ROLE ` + reader + ` LOGIN;
+		GRANT pg_read_all_data TO ` + reader + `;
+	EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`)
+})
+
 func address(database string) string {
 	u, err := url.Parse(os.Getenv(Postgres))
 	if err != nil {
@@ -76,4 +84,19 @@ func onServer(query string) error {
 	defer db.Close() //nolint:errcheck // the statement is done
 	_, err = db.ExecContext(context.Background(), query)
 	return err
+}
+
+// reader is a role that can only read. It stays on the server.
+const reader = "sessiond_test_reader"
+
+// ReaderOf returns the address of a database on the server for a role that can only read; "" for a file.
+func ReaderOf(t testkit.Failer, database string) string {
+	t.Helper()
+	if !store.IsPostgres(database) {
+		return ""
+	}
+	u := testkit.Must(url.Parse(database))(t)
+	u.User = url.User(reader)
+	testkit.Check(t, makeReader())
+	return u.String()
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"sessiond/internal/testkit"
-	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/web/api"
 )
 
@@ -23,7 +22,6 @@ type step struct {
 // A server accepts each example and answers as the document says. -update records the answers; run it
 // twice, since the document has those of the compiled file.
 func TestOpenAPIExamplesAreAccepted(t *testing.T) {
-	storetest.OnFile(t)
 	raw := testkit.Must(os.ReadFile("examples.json"))(t)
 	var steps []step
 	testkit.Check(t, json.Unmarshal(raw, &steps))

@@ -11,7 +11,7 @@ import (
 )
 
 func (s *Server) listQueries(context.Context, *struct{}) (*listOutput[analytics.Query], error) {
-	all, err := analytics.Queries()
+	all, err := s.Reports.Queries()
 	return replyList(all, "", err)
 }
 

@@ -48,7 +48,6 @@ func TestSearchFindsWithNeighbours(t *testing.T) {
 }
 
 func TestQueriesAndSQL(t *testing.T) {
-	storetest.OnFile(t)
 	k := newKit(t, nil)
 	k.session(`{"title":"t1"}`)
 	all := k.want(200, k.do("GET", "/v1/queries", nil))
