@@ -130,29 +130,61 @@ type statement struct {
 
 // next returns the statements that append one message.
 func (f *floor) next() []statement {
-	const tokens, day, moment = 60, "2026-02-11", "2026-02-11 10:00:15.123"
 	var parent any
 	if f.row > 0 {
 		parent = f.row
 	}
 	f.row++
-	seq, path := f.row, f.row*tokens
+	seq, path := f.row, f.row*floorTokens
+	return appendStatements(place{string(f.session), seq, seq - 1, parent, path, f.row, f.row << 10}, f.text)
+}
+
+const floorTokens = 60
+
+// place is where a message goes: numbers and texts, or variables of pgbench.
+type place struct{ session, seq, depth, parent, path, row, part any }
+
+func appendStatements(at place, text any) []statement {
+	const day, moment = "2026-02-11", "2026-02-11 10:00:15.123"
 	return []statement{
 		{`INSERT INTO messages (session_id, seq, parent_id, jump, depth, kind, role, origin, finish, author,
 			tokens, path_tokens, in_context, display, provider, model, dialect, external_id, day, created_at, metadata, extra)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, []any{
-			string(f.session), seq, parent, 0, seq - 1, "message", "user", "person", "", "",
-			tokens, path, 1, 1, "", "", "openai.chat", "", day, moment, nil, nil,
+			at.session, at.seq, at.parent, 0, at.depth, "message", "user", "person", "", "",
+			floorTokens, at.path, 1, 1, "", "", "openai.chat", "", day, moment, nil, nil,
 		}},
 		{`INSERT INTO parts (id, message_id, idx, kind, text, tool_name, call_id, call_part_id, arguments, is_error, duration_ms, blob, tokens, extra)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, []any{
-			f.row << 10, f.row, 0, "text", f.text, "", "", nil, "", nil, nil, nil, tokens, nil,
+			at.part, at.row, 0, "text", text, "", "", nil, "", nil, nil, nil, floorTokens, nil,
 		}},
 		{`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
 			turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`, []any{
-			f.row, seq, seq, seq, path, path, "person", moment, moment, moment, string(f.session),
+			at.row, at.seq, at.seq, at.seq, at.path, at.path, "person", moment, moment, moment, at.session,
 		}},
 	}
+}
+
+// variable is a value in a script that is none of a statement's own.
+type variable string
+
+// text returns the statement with its values in it.
+func (s statement) text() string {
+	var b strings.Builder
+	for i, piece := range strings.Split(s.query, "?") {
+		b.WriteString(piece)
+		if i == len(s.args) {
+			break
+		}
+		switch v := s.args[i].(type) {
+		case nil:
+			b.WriteString("NULL")
+		case string:
+			b.WriteString("'" + strings.ReplaceAll(v, "'", "''") + "'")
+		default:
+			fmt.Fprint(&b, v)
+		}
+	}
+	return b.String()
 }
 
 // transaction returns an op that appends k messages in one transaction.
@@ -181,21 +213,7 @@ func (f *floor) script(n int) string {
 	for range n {
 		b.WriteString("BEGIN IMMEDIATE;\n")
 		for _, s := range f.next() {
-			for i, piece := range strings.Split(s.query, "?") {
-				b.WriteString(piece)
-				if i == len(s.args) {
-					continue
-				}
-				switch v := s.args[i].(type) {
-				case nil:
-					b.WriteString("NULL")
-				case string:
-					b.WriteString("'" + strings.ReplaceAll(v, "'", "''") + "'")
-				default:
-					fmt.Fprint(&b, v)
-				}
-			}
-			b.WriteString(";\n")
+			b.WriteString(s.text() + ";\n")
 		}
 		b.WriteString("COMMIT;\n")
 	}

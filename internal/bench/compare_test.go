@@ -33,6 +33,7 @@ type side struct {
 	op    func() error
 	per   int                  // operations that op stands for; 0: one
 	cpu   func() time.Duration // CPU time used so far; nil: by this process
+	took  func() time.Duration // time of the last op by its own clock; nil: from its call to its return
 	times []time.Duration
 	used  time.Duration
 }
@@ -50,7 +51,11 @@ func compare(b *testing.B, n int, sides ...*side) (wall, cpu float64) {
 				if err := s.op(); err != nil {
 					b.Fatalf("%s: %v", s.name, err)
 				}
-				s.times = append(s.times, time.Since(start))
+				took := time.Since(start)
+				if s.took != nil {
+					took = s.took()
+				}
+				s.times = append(s.times, took)
 			}
 			s.used += s.cpuTime() - used
 		}
@@ -102,6 +107,8 @@ func rusage(who int) time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+func noCPU() time.Duration { return 0 } // of what other processes do
 
 func childrenCPU() time.Duration { return rusage(syscall.RUSAGE_CHILDREN) }
 

@@ -37,7 +37,11 @@ func binary(tb testing.TB) string {
 
 // command prepares a run of the binary on a database, away from the user's own files.
 func command(program, db string, args ...string) *exec.Cmd {
-	dir := filepath.Dir(db)
+	return commandIn(filepath.Dir(db), program, db, args...)
+}
+
+// commandIn is command for a database that is no file. What else the program keeps is in dir.
+func commandIn(dir, program, db string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, append(args, "--db", db)...)
 	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR=", "HOME="+dir)
 	return cmd
@@ -58,8 +62,14 @@ type daemon struct {
 
 func serve(tb testing.TB, program, db string) *daemon {
 	tb.Helper()
+	return serveIn(tb, filepath.Dir(db), program, db)
+}
+
+// serveIn is serve for a database that is no file.
+func serveIn(tb testing.TB, dir, program, db string) *daemon {
+	tb.Helper()
 	d := &daemon{socket: filepath.Join(tb.TempDir(), "s")}
-	cmd := command(program, db, "serve", "--listen", "", "--socket", d.socket)
+	cmd := commandIn(dir, program, db, "serve", "--listen", "", "--socket", d.socket)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	testkit.Check(tb, cmd.Start())

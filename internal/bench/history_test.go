@@ -41,18 +41,23 @@ func openHistory(tb testing.TB, size int) *history {
 	h.store = testkit.Must(store.Open(ctx, h.path, options()))(tb)
 	tb.Cleanup(func() { testkit.Check(tb, h.store.Close()) })
 	fillHistory(tb, h, size)
-	h.index = testkit.Must(search.Open(ctx, filepath.Join(filepath.Dir(h.path), "search.db"), h.store))(tb)
-	tb.Cleanup(func() { testkit.Check(tb, h.index.Close()) })
-	testkit.Must(h.index.CatchUp(ctx))(tb)
+	h.openIndex(tb, filepath.Join(filepath.Dir(h.path), "search.db"))
 	h.long, h.wide = testkit.Must(h.store.Session(ctx, h.long.ID))(tb), testkit.Must(h.store.Session(ctx, h.wide.ID))(tb)
 	return h
+}
+
+func (h *history) openIndex(tb testing.TB, path string) {
+	tb.Helper()
+	h.index = testkit.Must(search.Open(tb.Context(), path, h.store))(tb)
+	tb.Cleanup(func() { testkit.Check(tb, h.index.Close()) })
+	testkit.Must(h.index.CatchUp(tb.Context()))(tb)
 }
 
 // fillHistory appends to the sessions in turn, so that each one's rows are spread over the file.
 func fillHistory(tb testing.TB, h *history, size int) {
 	tb.Helper()
 	ctx, write := tb.Context(), newAuthor(1)
-	at, every := time.Date(2024, 1, 1, 8, 0, 0, 0, time.UTC), 2*365*24*time.Hour/time.Duration(size)
+	at, every := time.Date(2024, 1, 1, 8, 0, 0, 0, time.UTC), 2*365*24*time.Hour/time.Duration(size+keptLong+keptWide)
 	open := func() session.Session {
 		created := session.At(at)
 		return testkit.Must(h.store.CreateSession(ctx, store.NewSession{Model: "gpt-4o", Provider: "openai", Directory: "/home/me/project", CreatedAt: &created}))(tb)

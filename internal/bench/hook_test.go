@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -51,8 +50,7 @@ func BenchmarkTool(b *testing.B) {
 	h := openHistory(b, sized(*historySize))
 	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
 	cs := testkit.Must(client.Connect(b.Context(), &mcp.CommandTransport{Command: exec.Command(binary(b), "mcp", "--db", h.path)}, nil))(b)
-	defer cs.Close()                           //nolint:errcheck // of a benchmark
-	noCPU := func() time.Duration { return 0 } // that of another process
+	defer cs.Close() //nolint:errcheck // of a benchmark
 	for _, c := range []struct {
 		tool string
 		in   map[string]any

@@ -12,7 +12,6 @@ import (
 
 	"github.com/creack/pty"
 
-	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
@@ -36,9 +35,7 @@ func openSessions(tb testing.TB, messages int) *history {
 	if err != nil {
 		fillSessions(tb, h, messages/messagesPerSession)
 	}
-	h.index = testkit.Must(search.Open(ctx, filepath.Join(dir, "search.db"), h.store))(tb)
-	tb.Cleanup(func() { testkit.Check(tb, h.index.Close()) })
-	testkit.Must(h.index.CatchUp(ctx))(tb)
+	h.openIndex(tb, filepath.Join(dir, "search.db"))
 	return h
 }
 

@@ -120,6 +120,19 @@ func TestFiltersOfCallersDoNotFillTheMemory(t *testing.T) {
 	}
 }
 
+func TestSessionsAreFoundByAPartOfTheirNames(t *testing.T) {
+	s := openTest(t)
+	a := mustCreate(t, s, NewSession{Title: "The Parser"}).ID
+	b := mustCreate(t, s, NewSession{Project: "/home/me/parsers"}).ID
+	mustCreate(t, s, NewSession{Title: "Something else"})
+	var got []session.ID
+	for _, found := range testkit.Must(s.SessionsNamed(t.Context(), []string{"none has this", "parse"}))(t) {
+		got = append(got, found.ID)
+	}
+	slices.Sort(got)
+	testkit.Equal(t, []session.ID{a, b}, got)
+}
+
 func TestOnlySessionsThatAreThereAreInTheTrashOrNot(t *testing.T) {
 	s := openTest(t)
 	kept, trashed, purged := mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID

@@ -18,7 +18,7 @@ import (
 
 // Cluster is a server of PostgreSQL of a test's own, which it can crash.
 type Cluster struct {
-	t        *testing.T
+	t        testing.TB
 	dir, bin string
 	port     int
 	account  *syscall.SysProcAttr // of a user who is not root: PostgreSQL refuses to run as root
@@ -26,11 +26,13 @@ type Cluster struct {
 
 // NewCluster starts a server on a free port of loopback. It skips the test where PostgreSQL's programs
 // are missing.
-func NewCluster(t *testing.T) *Cluster {
+func NewCluster(t testing.TB) *Cluster {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_ctl") // as Debian installs them
 	if path, err := exec.LookPath("pg_ctl"); err == nil {
-		found = append(found, path)
+		if path, err = filepath.EvalSymlinks(path); err == nil { // its folder has all programs
+			found = append(found, path)
+		}
 	}
 	if len(found) == 0 {
 		t.Skip("it needs PostgreSQL's pg_ctl and initdb (Debian: postgresql)")
@@ -62,6 +64,16 @@ func (c *Cluster) Address() string {
 
 // Host is the server's host and port.
 func (c *Cluster) Host() string { return fmt.Sprintf("127.0.0.1:%d", c.port) }
+
+// NewDatabase makes a database and returns its address.
+func (c *Cluster) NewDatabase(name string) string {
+	c.t.Helper()
+	c.run("createdb", "-h", c.dir, "-p", strconv.Itoa(c.port), "-U", "postgres", name)
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s", c.port, name)
+}
+
+// Program returns the path of one of PostgreSQL's programs.
+func (c *Cluster) Program(name string) string { return filepath.Join(c.bin, name) }
 
 // Start starts the server and waits until it accepts connections.
 func (c *Cluster) Start() {
@@ -104,7 +116,7 @@ func (c *Cluster) Promote() {
 func (c *Cluster) HBA() string { return filepath.Join(c.dir, "data", "pg_hba.conf") }
 
 func (c *Cluster) options() string {
-	return fmt.Sprintf("-p %d -k %s -c listen_addresses=127.0.0.1 -c max_connections=100", c.port, c.dir)
+	return fmt.Sprintf("-p %d -k %s -c listen_addresses=127.0.0.1 -c max_connections=300", c.port, c.dir)
 }
 
 // Crash ends the server without a checkpoint; the next start recovers from its write-ahead log.
@@ -115,7 +127,7 @@ func (c *Cluster) Crash() {
 
 func (c *Cluster) run(name string, args ...string) {
 	c.t.Helper()
-	cmd := exec.Command(filepath.Join(c.bin, name), args...)
+	cmd := exec.Command(c.Program(name), args...)
 	cmd.Dir, cmd.SysProcAttr = c.dir, c.account
 	log := testkit.Must(os.CreateTemp("", "sessiond-pg-log"))(c.t) // a pipe would stay open as long as the server runs
 	defer os.Remove(log.Name())
