@@ -16,12 +16,17 @@ import (
 	"sessiond/internal/transcript"
 )
 
+// scopeFlags adds --source and --project.
+func scopeFlags(fl *pflag.FlagSet, source, project *string) {
+	fl.StringVar(source, "source", "", "only from this `PROGRAM` (claude, codex, pi, …), or a part of its name")
+	fl.StringVar(project, "project", "", "only in this `PROJECT`: a path, its last name, or a part of it")
+}
+
 // filterFlags adds the flags that filter sessions, before any other flag.
 func (f *lsFlags) filterFlags(fl *pflag.FlagSet) {
-	fl.StringVar(&f.source, "source", "", "only from this `PROGRAM` (claude, codex, pi, …)")
+	scopeFlags(fl, &f.source, &f.project)
 	fl.StringVar(&f.model, "model", "", "only with this `MODEL`, or a part of its name (opus)")
 	fl.StringVar(&f.directory, "directory", "", "only in this `FOLDER` and below: a path, its last name, or a part of it")
-	fl.StringVar(&f.project, "project", "", "only in this `PROJECT`: a path, its last name, or a part of it")
 	fl.StringVar(&f.key, "key", "", "only with this routing `KEY`")
 	fl.StringVar(&f.parent, "parent", "", "only forks and children of this `SESSION`")
 	fl.StringVar(&f.children, "children", "", "only sub-agents that this `SESSION` started")
@@ -127,6 +132,18 @@ func (a *app) meant(given string, of store.Column, values []store.Value) []strin
 		}
 	}
 	return nil
+}
+
+// theMeant returns the only value that a person means. Codes: Invalid (several), NotFound.
+func (a *app) theMeant(flag, given string, of store.Column, values []store.Value) (string, error) {
+	switch meant := a.meant(given, of, values); len(meant) {
+	case 0:
+		return "", session.Errorf(session.NotFound, "no session matches %s %s; %s", flag, given, cmp.Or(nearestText(flag, given, of, values), "there are none"))
+	case 1:
+		return meant[0], nil
+	default:
+		return "", usagef("%s %s matches %s; write one of them whole", flag, given, strings.Join(meant, ", "))
+	}
 }
 
 // foldersMeant returns the spellings of a folder; of a project also those of its repository.

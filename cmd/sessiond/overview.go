@@ -29,7 +29,7 @@ func (a *app) overview(ctx context.Context) error {
 	defer s.Close()                              //nolint:errcheck // a reader
 	by := []analytics.Dimension{analytics.ByDay} // the fastest way to the sums
 	if a.flags.json {
-		by = analytics.Dimensions
+		by = analytics.Dimensions()
 	}
 	st, err := analytics.New(s.Reader(), s.Zone()).Stats(ctx, analytics.Filter{}, by...)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sessiond/internal/memory"
 	"sessiond/internal/picker"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -46,7 +45,7 @@ func (a *app) pick(ctx context.Context, root *cobra.Command) error {
 	asking, stop := context.WithCancel(ctx)
 	choice, err := picker.Run(asking, picker.Config{
 		Data: data, Now: func() time.Time { return a.now().In(s.store.Zone()) },
-		Home: a.getenv("HOME"), Project: data.projects[0], Here: a.dir,
+		Home: a.getenv("HOME"), Project: store.ProjectOf(a.dir), Here: a.dir,
 		Debounce: 60 * time.Millisecond, Poll: time.Second,
 	}, picker.Terminal{In: a.in, Out: raw(a.out), Environ: a.environ, NoColor: !a.color()})
 	stop() // a search may still run
@@ -73,11 +72,11 @@ type pickerData struct {
 	store     *store.Store
 	index     *search.Index
 	catalogue *usage.Catalogue
-	projects  []string // of the current folder: its repository, then the other worktrees, which a search also reads
+	projects  []string // of the current folder: its repository and all worktrees
 }
 
 func newPickerData(a *app, s *services) *pickerData {
-	return &pickerData{app: a, store: s.store, index: s.index, catalogue: s.catalogue, projects: memory.ProjectsOf(a.dir)}
+	return &pickerData{app: a, store: s.store, index: s.index, catalogue: s.catalogue, projects: store.Roots(a.dir)}
 }
 
 func (d *pickerData) List(ctx context.Context, in picker.Scope, cursor string, limit int) (f picker.Found, err error) {

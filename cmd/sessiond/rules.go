@@ -15,10 +15,10 @@ import (
 func (a *app) rulesCommand() *cobra.Command {
 	var drop int64
 	cmd := &cobra.Command{
-		Use: "rules SESSION", Short: "List the standing rules of a conversation, or take one back", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
-		Long: "Lists the sentences in which a person said how the work is to be done (never …, always …, must …),\n" +
-			"with their messages. Compaction keeps them word for word, until the person takes one back:\n" +
-			"\"forget that\", \"from now on X instead\", or --drop, which appends a message that says so.",
+		Use: "rules SESSION", Short: "List the standing rules of a conversation, or withdraw one", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
+		Long: "Lists the sentences in which a person sets a rule for all work (never …, always …, must …), with their\n" +
+			"messages. Compaction keeps each rule word for word until the person withdraws it: \"forget that\",\n" +
+			"\"from now on X instead\", or --drop, which appends such a message.",
 		Example: "  sessiond rules @\n  sessiond rules @ --drop 2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := wiring{readOnly: drop == 0}
@@ -27,7 +27,7 @@ func (a *app) rulesCommand() *cobra.Command {
 			})
 		},
 	}
-	numberFlag(cmd.Flags(), &drop, "drop", "", 1, "take back rule `N` of the list")
+	numberFlag(cmd.Flags(), &drop, "drop", "", 1, "withdraw rule `N` of the list")
 	return cmd
 }
 

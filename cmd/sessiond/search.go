@@ -15,6 +15,7 @@ import (
 
 	"sessiond/internal/search"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 	"sessiond/internal/transcript"
 )
 
@@ -44,8 +45,7 @@ func (a *app) searchCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&f.session, "session", "", "only in this `SESSION`")
 	fl.StringVar(&f.key, "key", "", "only in sessions with this routing `KEY`")
-	fl.StringVar(&f.source, "source", "", "only from this `PROGRAM` (sessiond, pi, …)")
-	fl.StringVar(&f.project, "project", "", "only in this project `FOLDER`")
+	scopeFlags(fl, &f.source, &f.project)
 	wordFlag(cmd, &f.role, "role", "only this role: user, assistant, tool, system",
 		string(session.User), string(session.Assistant), string(session.Tool), string(session.System))
 	fl.StringVar(&f.since, "since", "", "only since this `TIME`: 2026-02-11, 7d, 12h")
@@ -97,7 +97,7 @@ var searchShorthand = regexp.MustCompile(`^-(h|n|n=?[0-9]+)$`)
 
 func (a *app) search(ctx context.Context, s *services, words string, f searchFlags) error {
 	q := search.Query{
-		Text: words, Key: f.key, Source: session.Source(f.source), Project: f.project, Role: session.Role(f.role),
+		Text: words, Key: f.key, Role: session.Role(f.role),
 		Order: search.Order(f.order), Group: search.Group(f.group), Limit: int(f.limit), Expand: int(f.expand), Now: a.now().In(s.store.Zone()),
 	}
 	if q.Group == "" && !a.flags.json && f.expand == 0 && f.session == "" {
@@ -116,6 +116,9 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 			return err
 		}
 		q.Session = sess.ID
+	}
+	if err := a.searchScope(ctx, s.store, f, &q); err != nil {
+		return err
 	}
 	if q.Since, err = a.moment("--since", f.since); err != nil {
 		return err
@@ -137,6 +140,38 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 		return err
 	}
 	return a.explainSearch(ctx, s, &res)
+}
+
+// searchScope sets the program and the projects that the flags mean. The search explains names that match nothing.
+func (a *app) searchScope(ctx context.Context, s *store.Store, f searchFlags, q *search.Query) error {
+	q.Source, q.Project = session.Source(f.source), f.project
+	if f.source != "" {
+		values, err := s.Values(ctx, store.ColumnSource)
+		if err != nil {
+			return err
+		}
+		source, err := a.theMeant("--source", f.source, store.ColumnSource, values)
+		switch {
+		case err == nil:
+			q.Source = session.Source(source)
+		case session.CodeOf(err) != session.NotFound:
+			return err
+		}
+	}
+	if f.project != "" {
+		values, err := s.Values(ctx, store.ColumnProject)
+		if err != nil {
+			return err
+		}
+		switch projects := a.meant(f.project, store.ColumnProject, values); len(projects) {
+		case 0:
+		case 1:
+			q.Project = projects[0]
+		default:
+			q.Project, q.Projects = "", projects
+		}
+	}
+	return nil
 }
 
 // explainSearch says what was not found, and why.

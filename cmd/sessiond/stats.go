@@ -37,8 +37,7 @@ func (a *app) statsCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.by, "by", nil, "group by these `COLUMNS`: day, project, program, model, purpose")
 	fl.BoolVar(&f.csv, "csv", false, "print CSV; by day, unless --by says otherwise")
-	fl.StringVar(&f.source, "source", "", "only this `PROGRAM` (pi, codex, …)")
-	fl.StringVar(&f.project, "project", "", "only this project: its `FOLDER`, or the folder's name")
+	scopeFlags(fl, &f.source, &f.project)
 	fl.StringVar(&f.since, "since", "", "only since this `DAY`: 2026-02-11, 7d")
 	fl.StringVar(&f.until, "until", "", "only before this `DAY`")
 	return cmd
@@ -54,7 +53,7 @@ func (a *app) stats(ctx context.Context, s *store.Store, f statsFlags) error {
 		return err
 	}
 	reports := analytics.New(s.Reader(), s.Zone())
-	if filter.Project, err = a.projectNamed(ctx, reports, filter.Project); err != nil {
+	if err := a.resolveFilter(ctx, reports, f.lsFlags, &filter); err != nil {
 		return err
 	}
 	if f.csv && by == nil {
@@ -82,7 +81,7 @@ func parseDimensions(names []string) (by []analytics.Dimension, err error) {
 		if d == "program" {
 			d = analytics.BySource
 		}
-		if !slices.Contains(analytics.Dimensions, d) {
+		if !slices.Contains(analytics.Dimensions(), d) {
 			return nil, usagef("--by %q is not a column: use day, project, program, model, purpose, or several with commas", name)
 		}
 		if slices.Contains(by, d) {
@@ -93,9 +92,8 @@ func parseDimensions(names []string) (by []analytics.Dimension, err error) {
 	return by, nil
 }
 
-// statsFilter parses the flags. Statistics count whole days of the configured time zone.
-func (a *app) statsFilter(f lsFlags) (analytics.Filter, error) {
-	out := analytics.Filter{Source: session.Source(f.source), Project: f.project}
+// statsFilter parses the times of the flags. Statistics count whole days of the configured time zone.
+func (a *app) statsFilter(f lsFlags) (out analytics.Filter, err error) {
 	for _, d := range []struct {
 		flag, value string
 		to          *string
@@ -112,42 +110,38 @@ func (a *app) statsFilter(f lsFlags) (analytics.Filter, error) {
 	return out, nil
 }
 
-// projectNamed returns the folder of the project that a person names: by the folder, or by its last
-// elements. Codes: Invalid (several have the name), NotFound.
-func (a *app) projectNamed(ctx context.Context, reports *analytics.Reports, name string) (string, error) {
-	if name == "" {
-		return "", nil
-	}
-	usage, err := reports.Usage(ctx, analytics.Filter{}, analytics.ByProject)
-	if err != nil {
-		return "", err
-	}
-	var named, all []string
-	for i := range usage {
-		switch project := usage[i].Project; {
-		case project == name:
-			return name, nil
-		case strings.HasSuffix(project, "/"+strings.Trim(name, "/")):
-			named = append(named, project)
-		case project != "":
-			all = append(all, project)
+// resolveFilter replaces the names of a program and a project by those that are meant. Values are those of the usage,
+// which also has that of deleted sessions.
+func (a *app) resolveFilter(ctx context.Context, reports *analytics.Reports, f lsFlags, filter *analytics.Filter) error {
+	for _, m := range []struct {
+		flag, given string
+		by          analytics.Dimension
+		of          store.Column
+	}{{"--source", f.source, analytics.BySource, store.ColumnSource}, {"--project", f.project, analytics.ByProject, store.ColumnProject}} {
+		if m.given == "" {
+			continue
+		}
+		usage, err := reports.Usage(ctx, analytics.Filter{}, m.by)
+		if err != nil {
+			return err
+		}
+		var values []store.Value
+		for i := range usage {
+			if text := usage[i].Of(m.by); text != "" {
+				values = append(values, store.Value{Text: text, Sessions: usage[i].Sessions})
+			}
+		}
+		value, err := a.theMeant(m.flag, m.given, m.of, values)
+		if err != nil {
+			return err
+		}
+		if m.of == store.ColumnSource {
+			filter.Source = session.Source(value)
+		} else {
+			filter.Project = value
 		}
 	}
-	switch {
-	case len(named) == 1:
-		return named[0], nil
-	case len(named) > 1:
-		return "", usagef("several projects are named %s; name one by its folder: %s", name, strings.Join(named, ", "))
-	}
-	hint := ""
-	if len(all) > 0 {
-		const most = 5
-		hint = "; there are " + strings.Join(all[:min(len(all), most)], ", ")
-		if len(all) > most {
-			hint += ", …: `sessiond query projects` lists them"
-		}
-	}
-	return "", session.Errorf(session.NotFound, "no session belongs to a project %s%s", name, hint)
+	return nil
 }
 
 // Rows of the tables without --by.
@@ -208,8 +202,18 @@ func (a *app) printStats(ctx context.Context, reports *analytics.Reports, filter
 	return nil
 }
 
-// unnamed is what an empty value of a dimension means.
-var unnamed = map[analytics.Dimension]string{analytics.ByProject: "(no project)", analytics.ByModel: "(unknown)"}
+// valueName returns a value of a dimension as people call it.
+func valueName(d analytics.Dimension, value string) string {
+	switch {
+	case value == "" && d == analytics.ByProject:
+		return "(no project)"
+	case value == "" && d == analytics.ByModel:
+		return "(unknown)"
+	case d == analytics.ByProject:
+		value = lastElement(value)
+	}
+	return cmp.Or(value, "–")
+}
 
 // columnName is a dimension as people call it.
 func columnName(d analytics.Dimension) string {
@@ -240,11 +244,7 @@ func (a *app) printUsage(by []analytics.Dimension, usage []analytics.Bucket) err
 	for i := range usage {
 		b := &usage[i]
 		for _, d := range by {
-			value := b.Of(d)
-			if d == analytics.ByProject {
-				value = lastElement(value)
-			}
-			rows[i] = append(rows[i], cmp.Or(value, unnamed[d], "–"))
+			rows[i] = append(rows[i], valueName(d, b.Of(d)))
 		}
 		if talks {
 			rows[i] = append(rows[i], humanize.Comma(b.Sessions-b.Subagents), humanize.Comma(b.Prompts))

@@ -31,8 +31,8 @@ const (
 	ByPurpose Dimension = "purpose"
 )
 
-// Dimensions lists them.
-var Dimensions = []Dimension{ByDay, ByProject, BySource, ByModel, ByPurpose}
+// Dimensions returns all of them.
+func Dimensions() []Dimension { return []Dimension{ByDay, ByProject, BySource, ByModel, ByPurpose} }
 
 // Stats are the sums over the data of a Filter. Tokens are the providers' numbers from the ledger,
 // except those of compactions, which are the reference counter's. Money is in dollars, null when there
@@ -111,7 +111,7 @@ const compactionCost = `
 // dimensions; none: by all. Codes: Invalid (a day), Busy.
 func (r *Reports) Stats(ctx context.Context, f Filter, by ...Dimension) (Stats, error) {
 	if len(by) == 0 {
-		by = Dimensions
+		by = Dimensions()
 	}
 	stats := Stats{ByDay: []Bucket{}, ByProject: []Bucket{}, BySource: []Bucket{}, ByModel: []Bucket{}, ByPurpose: []Bucket{}}
 	lists := map[Dimension]*[]Bucket{ByDay: &stats.ByDay, ByProject: &stats.ByProject, BySource: &stats.BySource, ByModel: &stats.ByModel, ByPurpose: &stats.ByPurpose}
@@ -135,7 +135,7 @@ func (r *Reports) Stats(ctx context.Context, f Filter, by ...Dimension) (Stats, 
 // days oldest first, other values by their cost. At least one dimension is needed. Codes: Invalid (a day, a dimension), Busy.
 func (r *Reports) Usage(ctx context.Context, f Filter, by ...Dimension) (buckets []Bucket, err error) {
 	for _, d := range by {
-		if !slices.Contains(Dimensions, d) {
+		if !slices.Contains(Dimensions(), d) {
 			return nil, session.Errorf(session.Invalid, "usage has no dimension %q", d)
 		}
 	}
@@ -216,15 +216,16 @@ func readCompactions(ctx context.Context, conn *sql.Conn, args []any, c *Compact
 
 // usageQuery groups the roll-up, which has a row for each day, project, source, model and purpose.
 func usageQuery(by []Dimension) string {
-	columns, groups := make([]string, len(Dimensions)), make([]string, len(by))
-	for i, d := range Dimensions {
-		columns[i] = "''"
+	var columns, groups []string
+	for _, d := range Dimensions() {
 		if slices.Contains(by, d) {
-			columns[i] = string(d)
+			columns = append(columns, string(d))
+		} else {
+			columns = append(columns, "''")
 		}
 	}
-	for i, d := range by {
-		groups[i] = string(d)
+	for _, d := range by {
+		groups = append(groups, string(d))
 	}
 	return `SELECT ` + strings.Join(columns, ", ") + `, SUM(sessions), SUM(subagents), SUM(messages), SUM(prompts), SUM(calls), SUM(input_tokens),
 	       SUM(cache_read_tokens), SUM(cache_write_tokens), SUM(output_tokens), SUM(cost_nanousd), SUM(unpriced_calls)

@@ -135,7 +135,7 @@ func TestUsageEqualsARecount(t *testing.T) {
 			Since: rapid.SampledFrom([]string{"", "2026-02-03"}).Draw(rt, "since"), Until: rapid.SampledFrom([]string{"", "2026-02-04"}).Draw(rt, "until"),
 			Source: rapid.SampledFrom([]session.Source{"", "pi"}).Draw(rt, "source"), Project: rapid.SampledFrom([]string{"", "/a"}).Draw(rt, "project"),
 		}
-		by := rapid.SliceOfNDistinct(rapid.SampledFrom(analytics.Dimensions), 1, 3, rapid.ID).Draw(rt, "by")
+		by := rapid.SliceOfNDistinct(rapid.SampledFrom(analytics.Dimensions()), 1, 3, rapid.ID).Draw(rt, "by")
 		got := map[string]string{}
 		for _, b := range testkit.Must(r.Usage(rt.Context(), f, by...))(rt) {
 			var key []string

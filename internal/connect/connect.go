@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// Wanted is what a file is to say of sessiond.
+// Wanted are the settings that sessiond writes into a file.
 type Wanted struct {
 	Binary string   // the absolute path of sessiond
-	Events []string // of its hooks, in the order of Events
+	Events []string // that run its hooks, in the order of Events
 }
 
-// events are the hooks that sessiond can have, with Claude Code's names: a name, and after a colon the matcher.
-// The order is that in which they are written.
+// events lists the events that can run a hook, in the order in which connect writes them: Claude Code's name of the
+// event, and its matcher after a colon.
 var events = []string{atCompact, "PreCompact", "PostCompact", "SessionEnd", atStart, forPrompts, beforeEdits}
 
 const (
@@ -25,7 +25,7 @@ const (
 	beforeEdits = "PreToolUse:Edit|Write"
 )
 
-// Events returns the hooks to write: those around a compaction and at the end of a session, and the chosen ones.
+// Events returns the events whose hooks connect writes: compactions, the end of a session, and the chosen ones.
 func Events(start, prompts, edits bool) []string {
 	chosen := map[string]bool{atStart: start, forPrompts: prompts, beforeEdits: edits}
 	return slices.DeleteFunc(slices.Clone(events), func(e string) bool {
@@ -34,7 +34,7 @@ func Events(start, prompts, edits bool) []string {
 	})
 }
 
-// merged returns w with the hooks that a file has already: connect adds, only a removal takes away.
+// merged adds the events that a file has already. Only `connect --remove` removes hooks.
 func (w Wanted) merged(have Wanted) Wanted {
 	w.Events = slices.DeleteFunc(slices.Clone(events), func(e string) bool {
 		return !slices.Contains(w.Events, e) && !slices.Contains(have.Events, e)
@@ -42,19 +42,19 @@ func (w Wanted) merged(have Wanted) Wanted {
 	return w
 }
 
-// form is how one kind of file speaks of sessiond. No file is nil, for old as for what is returned. What others
-// wrote stays as it is, byte for byte.
+// form edits one kind of file. A nil text means that the file does not exist. Each edit keeps the text of others byte
+// for byte.
 type form interface {
-	// find returns what the text says of sessiond, and whether it says anything.
+	// find returns sessiond's settings in the text, and whether the text has any.
 	find(old []byte) (Wanted, bool, error)
-	// add returns the text with sessiond, and old itself if there is nothing to change.
+	// add returns the text with these settings; old itself if it has them.
 	add(old []byte, w Wanted) ([]byte, error)
-	// cut returns the text without sessiond.
+	// cut removes sessiond's settings from the text.
 	cut(old []byte) ([]byte, error)
 }
 
-// removed returns the text before sessiond was added, given the backup that was made then: the backup itself if
-// nobody changed the text since, else the text without what is sessiond's.
+// removed undoes add. It returns the backup that was made before, if the text is the backup with sessiond added; else
+// the user changed the text since, and it cuts sessiond's settings from it.
 func removed(f form, old, backup []byte) ([]byte, error) {
 	have, found, err := f.find(old)
 	if err != nil || !found {
@@ -66,7 +66,8 @@ func removed(f form, old, backup []byte) ([]byte, error) {
 	return f.cut(old)
 }
 
-// sameElse reports whether a changed text parses, has sessiond below the key if it is wanted, and all else as before.
+// sameElse reports whether the changed text parses, has sessiond below the key exactly if wanted, and has the same
+// values as old everywhere else.
 func sameElse(f form, parse func([]byte) (map[string]any, error), key string, old, changed []byte, wanted bool) bool {
 	without := func(text []byte) (map[string]any, bool) {
 		all, err := parse(text)

@@ -12,11 +12,11 @@ import (
 )
 
 // jsonHooks are hooks in the form of Claude Code: hooks.EVENT is a list of groups, each with a matcher and a list
-// of commands. Codex has the same form. A command is the same for every event: the event's name is in the JSON
-// that it reads, and Codex trusts a command by its text.
+// of commands. Codex has the same form. All events run the same command, because its input names the event and Codex
+// trusts a command by its text.
 type jsonHooks struct{ program string }
 
-// A hook of sessiond in the file, with its place.
+// placed is a hook of sessiond and its place in the file.
 type placed struct {
 	event          string
 	group, handler int
@@ -25,7 +25,8 @@ type placed struct {
 	timeout        int
 }
 
-// A hook is fast or stops: 10 s is far more than it needs, and the end of a session waits 3 s at most in Codex.
+// timeout returns the seconds after which the program stops a hook. A hook needs far less than 10 s. Codex waits at
+// most 3 s at the end of a session.
 func timeout(event string) int {
 	if event == "SessionEnd" {
 		return 3
@@ -92,7 +93,7 @@ func (f jsonHooks) find(old []byte) (Wanted, bool, error) {
 		w.Binary = unquoteShell(strings.TrimSuffix(h.command.Value.(hujson.Literal).String(), f.suffix()))
 		w.Events = append(w.Events, strings.TrimSuffix(h.event+":"+h.matcher, ":"))
 	}
-	w.Events = Wanted{}.merged(w).Events // in their order, without those of a later version
+	w.Events = Wanted{}.merged(w).Events // sorts them, and drops those of a later version
 	return w, len(hooks) > 0, err
 }
 
@@ -102,7 +103,7 @@ func (f jsonHooks) add(old []byte, w Wanted) ([]byte, error) {
 		return nil, err
 	}
 	text, command := old, quoteShell(w.Binary)+f.suffix()
-	for _, h := range slices.Backward(hooks) { // sessiond is elsewhere now
+	for _, h := range slices.Backward(hooks) { // the binary of sessiond moved
 		if h.command.Value.(hujson.Literal).String() != command {
 			text = splice(text, h.command.StartOffset, h.command.EndOffset, quoteJSON(command))
 		}
@@ -125,7 +126,7 @@ func (f jsonHooks) add(old []byte, w Wanted) ([]byte, error) {
 			}
 		case groups.Value.Kind() != '[':
 			return nil, notA("a list", text, groups, "hooks", event)
-		default: // behind the user's: Codex trusts a hook by its number in the list
+		default: // after the user's groups, because Codex trusts a hook by its index in the list
 			text = appendItem(text, root, groups, "", group)
 		}
 	}
@@ -159,8 +160,8 @@ func (f jsonHooks) cut(old []byte) ([]byte, error) {
 	}
 }
 
-// untrusted returns the events whose hooks Codex skips: its user has not trusted them, or they changed since. In
-// config.toml Codex keeps under hooks.state, for the place of each hook, the hash of what was trusted.
+// untrusted returns the events whose hooks Codex skips because its user has not trusted them in their present form.
+// Under hooks.state of config.toml, Codex stores the hash of each trusted hook by its place.
 // Source: codex-rs/hooks, discovery.rs; checked with Codex 0.169's hooks/list.
 func (f jsonHooks) untrusted(hooks, config []byte) ([]string, error) {
 	placed, err := f.all(hooks)

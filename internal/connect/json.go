@@ -80,7 +80,7 @@ func parseJSON(text []byte) (*hujson.Value, error) {
 	return &root, nil
 }
 
-// notA says where a value is of another kind than expected.
+// notA is the error for a value of another kind than expected. It names the line.
 func notA(kind string, text []byte, v *hujson.Value, path ...string) error {
 	return fmt.Errorf("line %d: %s is not %s", lineOf(text, v.StartOffset), strings.Join(path, "."), kind)
 }
@@ -88,7 +88,7 @@ func notA(kind string, text []byte, v *hujson.Value, path ...string) error {
 // lineOf returns the line of a place, counted from 1.
 func lineOf(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
 
-// lookup returns a member of a member…, or nil.
+// lookup follows the names of a path through nested objects; nil if one is missing.
 func lookup(v *hujson.Value, path ...string) *hujson.Value {
 	return v.Find("/" + strings.Join(path, "/")) // no name of ours has a / or ~
 }
@@ -122,8 +122,8 @@ func put(text []byte, path []string, value any) ([]byte, error) {
 // items are the members of an object or the elements of an array, as places in the text.
 type items struct {
 	open, end int      // of the braces
-	spans     [][2]int // without what stands around them
-	commas    []int    // behind each; -1: none
+	spans     [][2]int // without the space and comments around them
+	commas    []int    // after each item; -1: none
 }
 
 func itemsOf(v *hujson.Value) items {
@@ -165,7 +165,7 @@ func appendItem(text []byte, root, in *hujson.Value, name string, value any) []b
 		indent = indentAt(text, c.spans[n-1][0])
 	}
 	item := newline + indent + name + strings.ReplaceAll(encode(value, indent, unit), "\n", newline)
-	from := c.open + 1 // of what stands behind the last item and its comma
+	from := c.open + 1 // the text after the last item and its comma
 	if n > 0 {
 		from = c.spans[n-1][1]
 		if c.commas[n-1] >= 0 {
@@ -240,7 +240,7 @@ func indentAt(text []byte, at int) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// startsLine reports whether only space stands before a place in its line.
+// startsLine reports whether its line has only space before a place.
 func startsLine(text []byte, at int) bool {
 	line := bytes.LastIndexByte(text[:at], '\n') + 1
 	return line > 0 && len(bytes.TrimSpace(text[line:at])) == 0

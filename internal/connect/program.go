@@ -11,12 +11,12 @@ import (
 
 const serverName = "sessiond"
 
-// Host is where the programs are looked for.
+// Host finds the programs by its environment.
 type Host struct {
 	Getenv func(string) string
 }
 
-// Program is an agent program and the files in which it learns of sessiond.
+// Program is an agent program with the files that connect edits.
 type Program struct {
 	Name   string // as on sessiond's command line
 	Folder string // with its configuration
@@ -163,7 +163,7 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// State is how far a program is connected.
+// State says which parts of a program are connected.
 type State struct {
 	Parts   map[Part]bool
 	Pending []string // events whose hooks Codex skips until its user trusts them
@@ -197,7 +197,7 @@ func (p Program) State() (State, error) {
 	return s, nil
 }
 
-// String says it in a few words.
+// String describes the state in a few words.
 func (s State) String() string {
 	var has []string
 	for _, part := range []Part{MCP, Hooks, Skill} {

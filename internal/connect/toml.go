@@ -46,7 +46,7 @@ func (f tomlServer) add(old []byte, w Wanted) ([]byte, error) {
 	return out, nil
 }
 
-// move changes the program of the server. The rest of its tables may be the user's, and stays.
+// move changes the path of the server's binary. It keeps the rest of its tables, which the user may have edited.
 func (f tomlServer) move(old []byte, w Wanted) ([]byte, error) {
 	tables, err := tablesOf(old)
 	if err != nil {
@@ -73,7 +73,7 @@ func (f tomlServer) cut(old []byte) ([]byte, error) {
 			continue
 		}
 		end := tables[i].end
-		for i > 0 && tables[i-1].ours() { // cut with those right before
+		for i > 0 && tables[i-1].ours() { // join adjacent tables to one cut
 			i--
 		}
 		out = cutLines(out, tables[i].start, end)
@@ -135,8 +135,8 @@ func tablesOf(text []byte) ([]table, error) {
 	return tables, p.Error()
 }
 
-// cutLines removes whole lines, and the empty line before them if there is another behind or nothing. The comments
-// and empty lines at their end belong to what follows, and stay.
+// cutLines removes whole lines. It keeps comments and empty lines at their end, which belong to the next table. It also
+// removes the empty line before them if an empty line or the end of the text follows.
 func cutLines(text []byte, start, end int) []byte {
 	for end > start {
 		line := bytes.LastIndexByte(text[start:end-1], '\n') + 1 + start

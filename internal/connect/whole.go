@@ -17,10 +17,10 @@ var (
 	piText string
 )
 
-// whole is a file that is sessiond's alone: a skill, a plug-in.
+// whole is a file that sessiond writes whole: a skill or a plug-in.
 type whole struct{ text string }
 
-// mark says whose the file is. The lines behind it, if any, are the settings of a plug-in.
+// mark identifies a file of sessiond. A plug-in has its settings in the lines after the mark.
 const (
 	mark       = "written by `sessiond connect`"
 	binaryLine = "const sessiond = "
@@ -31,7 +31,7 @@ func (f whole) find(old []byte) (Wanted, bool, error) {
 	w := Wanted{}
 	for line := range strings.Lines(string(old)) {
 		if said, ok := strings.CutPrefix(line, binaryLine); ok {
-			_ = json.Unmarshal([]byte(said), &w.Binary) // a damaged line is written anew
+			_ = json.Unmarshal([]byte(said), &w.Binary) // add replaces a damaged line
 		}
 		if said, ok := strings.CutPrefix(line, eventsLine); ok {
 			_ = json.Unmarshal([]byte(said), &w.Events)

@@ -17,15 +17,15 @@ import (
 // BackupSuffix is what a backup's name ends in.
 const BackupSuffix = ".sessiond-backup"
 
-// Change is a file that is to change. Nil is no file.
+// Change is a planned change of a file. A nil text means that the file does not exist.
 type Change struct {
 	File
 	Old, New []byte
 	remove   bool
-	backup   bool // keep Old beside
+	backup   bool // write Old to a backup beside the file
 }
 
-// Plan returns how the files of a program change to connect it, or with remove to undo that. It writes nothing.
+// Plan returns the changes that connect a program or, with remove, disconnect it. It writes nothing.
 func (p Program) Plan(w Wanted, remove bool) ([]Change, error) {
 	var changes []Change
 	for _, f := range p.Files {
@@ -56,7 +56,7 @@ func (p Program) Plan(w Wanted, remove bool) ([]Change, error) {
 	return changes, nil
 }
 
-// Lock keeps a second `sessiond connect` of this user out until unlock. It writes no file.
+// Lock excludes another `sessiond connect` of this user until unlock. It writes no file.
 func (h Host) Lock() (unlock func() error, err error) {
 	lock := flock.New(h.Getenv("HOME"), flock.SetFlag(os.O_RDONLY))
 	locked, err := lock.TryLock()
@@ -66,8 +66,8 @@ func (h Host) Lock() (unlock func() error, err error) {
 	return lock.Unlock, err
 }
 
-// Write writes the change, unless the file is not what it was when the change was planned. A reader sees the old
-// text or the new one. The file keeps its mode and owner, a symbolic link stays and its target changes.
+// Write writes the change, unless the file changed since Plan. It replaces the file atomically and keeps mode and
+// owner. It changes the target of a symbolic link, not the link.
 func (c Change) Write() error {
 	if err := c.write(); err != nil {
 		return fileError(c.Path, err)
@@ -109,7 +109,7 @@ func (c Change) write() error {
 	}
 	if c.New == nil {
 		err = os.Remove(target)
-		_ = os.Remove(filepath.Dir(target)) // a folder that this emptied; else it stays
+		_ = os.Remove(filepath.Dir(target)) // fails unless the folder is empty
 	} else {
 		err = replace(target, c.New, mode, info, c.unchanged)
 	}
@@ -121,7 +121,7 @@ func (c Change) write() error {
 	return err
 }
 
-// unchanged returns an error if the file is not what was read.
+// unchanged returns an error if the file changed since Plan read it.
 func (c Change) unchanged() error {
 	now, err := read(c.Path)
 	if err == nil && ((now == nil) != (c.Old == nil) || !bytes.Equal(now, c.Old)) {
@@ -130,7 +130,7 @@ func (c Change) unchanged() error {
 	return err
 }
 
-// replace writes a file whole or not at all. last is asked before the old file goes.
+// replace writes a file atomically. An error of last, called right before the rename, keeps the old file.
 func replace(path string, text []byte, mode fs.FileMode, owner fs.FileInfo, last func() error) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".sessiond-*") // 0600
 	if err != nil {

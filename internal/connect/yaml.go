@@ -48,7 +48,7 @@ func (f yamlExtension) add(old []byte, w Wanted) ([]byte, error) {
 	return out, nil
 }
 
-// move changes the program of the server. The rest of its entry may be the user's, and stays.
+// move changes the path of the server's binary. It keeps the rest of the entry, which the user may have edited.
 func (f yamlExtension) move(old []byte, w Wanted) ([]byte, error) {
 	var cmd *yaml.Node
 	_, extensions, err := yamlMember(old, yamlKey)
@@ -69,7 +69,7 @@ func (f yamlExtension) move(old []byte, w Wanted) ([]byte, error) {
 	return nil, fmt.Errorf("%s.%s has no cmd in a line of its own; delete that entry and connect again", yamlKey, serverName)
 }
 
-// insert adds the entry behind the line `extensions:`, or that line and the entry at the end.
+// insert adds the entry after the line `extensions:`. Without that line it appends both to the text.
 func (yamlExtension) insert(text []byte, entry func(indent string) string) ([]byte, error) {
 	name, value, err := yamlMember(text, yamlKey)
 	if err != nil {
@@ -125,7 +125,7 @@ func parseYAML(text []byte) (map[string]any, error) {
 	return all, nil
 }
 
-// yamlMember returns a member of the root, as nodes that know their lines.
+// yamlMember returns a member of the root as nodes, which have line numbers.
 func yamlMember(text []byte, name string) (key, value *yaml.Node, err error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -138,7 +138,7 @@ func yamlMember(text []byte, name string) (key, value *yaml.Node, err error) {
 	return key, value, nil
 }
 
-// memberOf returns a member of a mapping, nil if it has none of the name.
+// memberOf returns the member of a mapping with a name; nil without one.
 func memberOf(in *yaml.Node, name string) (key, value *yaml.Node) {
 	for i := 0; in != nil && i+1 < len(in.Content); i += 2 {
 		if in.Content[i].Value == name {
@@ -148,7 +148,7 @@ func memberOf(in *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// lineStart returns the place where a line begins, counted from 1.
+// lineStart returns the offset of a line, which is counted from 1.
 func lineStart(text []byte, line int) int {
 	at := 0
 	for ; line > 1; line-- {

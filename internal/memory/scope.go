@@ -3,12 +3,12 @@
 package memory
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 // Scope says of which sessions an agent is told.
@@ -30,14 +30,15 @@ func NewScope(folders, exclude []string) Scope {
 		}
 	}
 	for _, folder := range folders {
-		addTo(&s.Projects, ProjectsOf(filepath.Clean(folder))...)
-		addTo(&s.Projects, ProjectsOf(Resolved(folder))...)
+		addTo(&s.Projects, filepath.Clean(folder)) // without any, the scope is that of all projects
+		addTo(&s.Projects, store.Roots(folder)...)
+		addTo(&s.Projects, store.Roots(Resolved(folder))...)
 	}
 	for _, folder := range exclude {
 		folder = Resolved(folder)
 		addTo(&s.Exclude, folder)
-		if projects := ProjectsOf(folder); projects[0] == folder {
-			addTo(&s.Exclude, projects...)
+		if store.ProjectOf(folder) == folder {
+			addTo(&s.Exclude, store.Roots(folder)...)
 		}
 	}
 	return s
@@ -66,50 +67,4 @@ func (s Scope) Excludes(sess *session.Session) bool {
 func isBelow(path, folder string) bool {
 	folder = strings.TrimSuffix(folder, "/")
 	return folder != "" && (path == folder || strings.HasPrefix(path, folder+"/"))
-}
-
-// ProjectsOf returns the project of a directory and its worktrees: the folder with .git above it, the repository that
-// it is a worktree of, and that repository's other worktrees.
-func ProjectsOf(directory string) []string {
-	root := directory
-	for dir := filepath.Clean(directory); ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-			root = dir
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			return []string{directory}
-		}
-	}
-	common := filepath.Join(root, ".git")
-	projects := []string{root}
-	if dir := pathIn(common, "gitdir: "); dir != "" { // a worktree: .git is a file
-		if at := strings.LastIndex(dir, "/worktrees/"); at > 0 {
-			common = dir[:at]
-			projects = append(projects, filepath.Dir(common))
-		}
-	}
-	others, _ := filepath.Glob(filepath.Join(common, "worktrees", "*", "gitdir"))
-	for _, file := range others {
-		if dir := filepath.Dir(pathIn(file, "")); dir != "." && !slices.Contains(projects, dir) {
-			projects = append(projects, dir)
-		}
-	}
-	return projects
-}
-
-// pathIn returns the path that a small file has behind a word; "" if it cannot be read.
-func pathIn(file, word string) string {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return ""
-	}
-	path, found := strings.CutPrefix(strings.TrimSpace(string(text)), word)
-	if !found {
-		return ""
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(file), path)
-	}
-	return path
 }

@@ -3,7 +3,6 @@ package memory_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -11,30 +10,6 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
-
-func TestProjectsOfAWorktreeAreThoseOfItsRepository(t *testing.T) {
-	dir := t.TempDir()
-	write := func(path, text string) {
-		testkit.Check(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o700))
-		testkit.Check(t, os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600))
-	}
-	write("main/.git/HEAD", "ref: refs/heads/main\n")
-	write("main/cmd/tool/main.go", "package main\n")
-	write("main/.git/worktrees/two/gitdir", filepath.Join(dir, "two/.git")+"\n")
-	write("main/.git/worktrees/odd name/gitdir", filepath.Join(dir, "odd name/.git")+"\n")
-	write("two/.git", "gitdir: "+filepath.Join(dir, "main/.git/worktrees/two")+"\n")
-	write("odd name/.git", "gitdir: ../main/.git/worktrees/odd name\n")
-	write("plain/file", "")
-	all := []string{filepath.Join(dir, "main"), filepath.Join(dir, "odd name"), filepath.Join(dir, "two")}
-	for _, from := range []string{"main", "main/cmd/tool", "two", "odd name"} {
-		if got := slices.Sorted(slices.Values(memory.ProjectsOf(filepath.Join(dir, from)))); !slices.Equal(got, all) {
-			t.Errorf("the projects of %s are %q", from, got)
-		}
-	}
-	if got := memory.ProjectsOf(filepath.Join(dir, "plain")); len(got) != 1 || got[0] != filepath.Join(dir, "plain") {
-		t.Errorf("a folder without Git has the projects %q", got)
-	}
-}
 
 // A private repository hides its worktrees, and is known by each of its names.
 func TestExcludedProjectHidesItsWorktrees(t *testing.T) {
@@ -45,6 +20,7 @@ func TestExcludedProjectHidesItsWorktrees(t *testing.T) {
 	}
 	write("main/.git/HEAD", "ref: refs/heads/main\n")
 	write("main/secret/x", "")
+	write("main/.git/worktrees/two/commondir", "../..\n")
 	write("main/.git/worktrees/two/gitdir", filepath.Join(dir, "two/.git")+"\n")
 	write("two/.git", "gitdir: "+filepath.Join(dir, "main/.git/worktrees/two")+"\n")
 	testkit.Check(t, os.Symlink("main", filepath.Join(dir, "link")))

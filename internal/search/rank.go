@@ -70,7 +70,7 @@ func (r *run) bestExpressions(ctx context.Context) ([]string, error) {
 	for ; rare < len(terms) && sum+counts[rare] <= rankedDepth; rare++ {
 		sum += counts[rare]
 	}
-	if len(terms) > 1 {
+	if len(terms) > 1 && counts[0] < rankedDepth { // a word in more messages is near most of them
 		r.sharing = terms[:rare]
 	}
 	var steps []string
@@ -200,7 +200,8 @@ func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs
 	return docs, full, nil
 }
 
-// loadWordScores reads once what each word that selects gives to each message, by place.
+// loadWordScores reads once what each word that selects gives to each message, by place. It applies no filter:
+// bm25() counts the messages of each tag in an expression, and a project can have all of them.
 func (r *run) loadWordScores(ctx context.Context) error {
 	if r.wordScores != nil {
 		return nil
@@ -209,7 +210,7 @@ func (r *run) loadWordScores(ctx context.Context) error {
 	r.wordScores = make([][]map[int64]float64, len(r.places))
 	for i, place := range r.places {
 		for _, t := range r.sharing {
-			scores, err := readScores(ctx, place, r.expression(t.match()), from, to, rankedDepth)
+			scores, err := readScores(ctx, place, t.match(), from, to, rankedDepth)
 			if err != nil {
 				return err
 			}

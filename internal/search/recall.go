@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 	"slices"
@@ -241,14 +240,6 @@ func (r *recall) lookUp(ctx context.Context, places []queryer, terms []term) ([]
 		}
 	}
 	within := " AND (" + strings.Join(tags, " OR ") + ")"
-	searches := make([]*sql.Stmt, len(places))
-	for i, place := range places {
-		var err error
-		if searches[i], err = place.PrepareContext(ctx, newestDocs); err != nil {
-			return nil, err
-		}
-		defer func() { _ = searches[i].Close() }()
-	}
 	var postings []posting
 	whole := context.WithoutCancel(ctx) // as in beginRead; one lookup is short
 	for _, t := range terms {
@@ -256,8 +247,8 @@ func (r *recall) lookUp(ctx context.Context, places []queryer, terms []term) ([]
 			return nil, err
 		}
 		p := posting{docs: make([][]int64, len(places)), weight: weight(t.raw)}
-		for i := range places {
-			docs, err := readDocIDs(whole, searches[i], t.match()+within, commonWord+1)
+		for i, place := range places {
+			docs, err := readDocIDs(whole, place, t.match()+within, 0, math.MaxInt64, commonWord+1)
 			if err != nil {
 				return nil, err
 			}
@@ -269,10 +260,10 @@ func (r *recall) lookUp(ctx context.Context, places []queryer, terms []term) ([]
 	return postings, nil
 }
 
-const newestDocs = `SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT +?`
+const newestDocs = `SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?`
 
-func readDocIDs(ctx context.Context, search *sql.Stmt, expression string, limit int) ([]int64, error) {
-	rows, err := search.QueryContext(ctx, expression, limit)
+func readDocIDs(ctx context.Context, place queryer, expression string, from, to int64, limit int) ([]int64, error) {
+	rows, err := place.QueryContext(ctx, newestDocs, expression, from, to, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -355,7 +355,7 @@ func TestHotStatementsNeitherScanNorSort(t *testing.T) {
 		args      []any
 	}{
 		"newest first": {newestFirst, []any{"needle", 0, 9, 9}},
-		"recall":       {newestDocs, []any{"needle", 9}},
+		"recall":       {newestDocs, []any{"needle", 0, 9, 9}},
 		"mark":         {`SELECT mark FROM state WHERE id = 1`, nil},
 		"free docid":   {`SELECT MAX(docid) FROM docs WHERE docid BETWEEN ? AND ?`, []any{1, 2}},
 		"remove":       {`DELETE FROM docs WHERE message_id = ? RETURNING docid`, []any{1}},

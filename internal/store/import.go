@@ -201,7 +201,7 @@ func (s *Store) Import(ctx context.Context, b ImportBatch) (ImportResult, error)
 		return ImportResult{}, err
 	}
 	if b.Session.Project == "" && b.ID == "" {
-		b.Session.Project = projectOf(b.Session.Directory)
+		b.Session.Project = ProjectOf(b.Session.Directory)
 	}
 	return write(ctx, s, func(t *tx) (ImportResult, error) {
 		var res ImportResult
@@ -641,7 +641,7 @@ func (im *importer) fields() error {
 	}
 	s.Model, s.Provider = orElse(f.Model, s.Model), orElse(f.Provider, s.Provider)
 	if s.Directory == "" && f.Directory != "" {
-		s.Directory, s.Project = f.Directory, projectOf(f.Directory)
+		s.Directory, s.Project = f.Directory, ProjectOf(f.Directory)
 	}
 	s.GitBranch = orElse(s.GitBranch, f.GitBranch)
 	if s.TitleSource == "first_message" {

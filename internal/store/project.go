@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// projectOf returns the git root above a directory, else the directory itself.
-func projectOf(directory string) string {
+// ProjectOf returns the git root above a directory, else the directory itself.
+func ProjectOf(directory string) string {
 	if root := gitRoot(directory); root != "" {
 		return root
 	}

@@ -55,7 +55,7 @@ func (s *Store) CreateSession(ctx context.Context, in NewSession) (session.Sessi
 		return session.Session{}, err
 	}
 	if in.Project == "" {
-		in.Project = projectOf(in.Directory)
+		in.Project = ProjectOf(in.Directory)
 	}
 	return writeOnce(ctx, s, in.Idem, (*tx).replaySession, func(t *tx) (session.Session, outcome, error) {
 		made, err := t.createSession(in)

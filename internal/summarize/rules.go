@@ -10,12 +10,12 @@ import (
 	"sessiond/internal/session"
 )
 
-// A standing rule is a sentence in which a person lays down how work is done: "Never add a crate without
-// asking me." It holds until the person takes it back, where a request of the moment is done and over.
-// It is told by its form alone, in English, German, Chinese and Japanese.
+// A standing rule is a sentence with which a person sets how all work is done: "Never add a crate without
+// asking me." It holds until the person withdraws it; a request ends when the work is done. isRule recognises it
+// by its wording alone, in English, German, Chinese and Japanese.
 
-// Bounds of the section of rules, in tokens: ten short rules fit into the smallest summary, and five
-// thousand pasted lines take no more than a part of the largest.
+// Bounds of the section of rules, in tokens. Ten short rules fit into the smallest summary. A pasted list of
+// thousands of rules fills only a part of the largest.
 const (
 	ruleShare  = 0.28 // of the summary of finished turns, a quarter of the whole
 	leastRules = 200
@@ -26,35 +26,35 @@ func rulesBudget(limit int64) int64 {
 	return min(max(int64(ruleShare*float64(limit)), leastRules), mostRules, limit/2)
 }
 
-// sign is a form that speaks for a standing rule, or, with a negative weight, for the moment.
+// sign is wording that suggests a standing rule or, with a negative weight, a sentence about the moment.
 type sign struct {
 	weight int
 	form   *regexp.Regexp
 }
 
-// enoughSigns is the sum of weights from which on a sentence is a rule. A sign that needs no other has this weight.
+// enoughSigns is the sum of weights that makes a sentence a rule. A sign with this weight suffices alone.
 const enoughSigns = 2
 
 func signOf(weight int, forms ...string) sign {
 	return sign{weight, regexp.MustCompile(`(?i)` + strings.Join(forms, "|"))}
 }
 
-// ruleSigns tell a rule by its form: what it says holds for all of a kind, at any time, for whoever works here.
-// Sentences about the moment name one thing, one event or one feeling. The signs for a rule come first.
+// ruleSigns recognise rules: a rule covers all things of a kind, at any time, for everyone who works here. A sentence
+// about the moment names one thing, event or feeling. Positive signs come first, because sumOfSigns stops after them.
 var ruleSigns = []sign{
-	// At any time.
+	// Words for any time.
 	signOf(2, `\b(never|always|henceforth|going forward|at all times|as a rule|no exceptions|whenever|under no circumstances|(don['’]?t|do not) ever)\b`,
 		`\b(niemals|nie|immer|stets|grundsätzlich|in jedem fall|künftig)\b`,
 		`永远|从不|绝不|务必|一律|始终|总是|从现在起|今后|以后|统一|決して|絶対に|必ず|常に|統一`),
-	// Allowed or not, and by whom.
+	// Permissions and prohibitions.
 	signOf(2, `\b(must not|mustn['’]t|may(?: only| not)|not (to be|allowed|permitted)|forbidden|forbids?|banned|prohibited|hands off|off[- ]limits|frozen|nowhere else|nobody but|no one but)\b`,
 		`\bwithout (asking|(my|our|an?|explicit|prior) (\pL+ )?(ok|okay|approval|permission|consent|go|review|reason))\b`,
 		`\b(ask|check with|tell|warn|consult) (me|us)?( first| before\b| whenever)`, `\bget my (ok|okay|approval|permission)\b`, `\bunless i (say|ask|tell)\b`,
 		`\b(verboten|nicht erlaubt|tabu|finger weg|ohne (mich|uns) zu \pL+|dürfen? (nicht|nie|kein\w*|nur)|darfst du (nicht|nie|kein\w*|nur)|ohne (meine|unsere|ausdrückliche|rück\w+|ab\w+)|nach (rück|ab)sprache|nur (mit|nach|wenn|über|durch)|bleib(t|en) (so|wie|auf|bei|unter|in|un\w+)|gehör(t|en) (nicht|nur|in)|frag\w* (mich |uns |lieber |immer )*(vorher|zuerst|bevor|nach))\b`,
 		`只有.{1,4}(可以|能)|禁止|不得|不许|不准|未经|没有.{1,6}(同意|允许|批准)|之?前(都|要|必须|先)+(问|跑|运行)|てはいけ|てはならな|てはなりま|許可なく|前に.{0,6}相談`),
-	// This, not that.
+	// One choice instead of another.
 	signOf(2, `, (not|never|no|don['’]t) [^,;]+$`, `^[^,]*\b(over|instead of|rather than) \pL+[^,]*$`, `, nicht [^,;]+$`, `statt \pL+\.?$`, `[，,]?(而)?不(叫|是|用|写)[^，。]+。?$`, `ではなく`, `と(は)?(呼|言いま)`),
-	// What there is none of, what alone there is, what all of a kind are.
+	// Statements about all, none or only some of a kind.
 	signOf(2, `^(please,? )?(no|keine?) [^,;]+$`, `^(all|every|each|any|everything|nothing|only|max(imum)?|min(imum)?|alle|jede\w*|nichts|nur)\b[^,]*? (is|are|has|have|gets?|goes|go|needs?|must|may|can|should|stays?|uses?|ends?|starts?|deploys?|merges?|ist|sind|hat|haben|bekommt|bekommen|muss|müssen|wird|werden)\b`,
 		`^(所有|每(个|次|一)|任何).*(都|要|必须|不|用|是)`, `^(すべて|全て|全部|毎回)`),
 	signOf(1, `\b(all|every|each|any|no|none|only|nothing|everything|at (most|least)|(under|below|over|above|up to|within) [\d~]|max(imum)?|min(imum)?|unless|no more than|outside of|except|anywhere|everywhere|before you|after you)\b`,
@@ -68,60 +68,59 @@ var ruleSigns = []sign{
 		`\b(belongs?|stays?|remains?) (in|into|under|on|at|to|backwards?|in)\b`, `^[\pL-]+ (immer|stets|bitte|nur) (in|auf|als|mit|nach|im)\b`, `\bin (this|the|our) (repo|repository|project|codebase|company|team|house)\b.*\b(we|use|all|no|every|is|are)\b`,
 		`^[^，。这那哪我你您他她先请帮把用再看]{2,8}?(里|中|前|后|时)?(一律|必须|统一|都|要|不(要|能|用|得|许|准|可)|只(能|用)|禁止|用(中|英|日|德)文)`, `^这个(项目|仓库|代码库).*(不|只|用|都)`,
 		`^[^これそあのどな今先]{1,14}?(は|には|では|も)[^。]*?(ください|お願いします|こと|ないで|する|にして|ません|使います|扱います|書きます|します|いいです|で)。?$`),
-	// What we do.
+	// Conventions of a group: "we use", "I prefer".
 	signOf(2, `^(and |also,? |but |so |here,? |as for [^,]+, |in this [^,]+, |if [^,]+, )*(we|our (users|customers|team|convention|policy|rule|style))( only| never| always)? (use|call|say|write|prefer|keep|target|support|name|put|don['’]t|do not|are called|never|always|only|ship|stick|follow|is|says)\b`,
 		`\bwe call (it|this|that|them)\b`, `\b(schreiben|sagen|nennen|nutzen|verwenden|benutzen|machen|committen) wir\b`, `\bwir (schreiben|sagen|nennen|nutzen|verwenden|benutzen|\pL+n( \pL+){0,5} (nicht|nie|nur|kein\w*))\b`, `我们(称|叫|把|只|不|都|用)`, `うちでは|弊社では|(この|当)プロジェクトでは`),
 	signOf(2, `^i (prefer|like|hate|expect|insist|don['’]t (want|like)|do not (want|like)|never want|want (all|every|each|no|only|[\pL]+ing\b|(american|british|us|uk)))\b`, `^ich (will|möchte) (kein\w*|nur|alle|jede\w*)\b`),
-	// How to do what is done often: a verb of manner, and what it applies to is no one thing.
+	// A verb of manner with an object that is not one thing: "use tabs", "avoid globals".
 	signOf(1, `^(and |also,? |but |so |oh,? |ok,? |okay,? |please,? |bitte )*(please )?(don['’]t|do not|avoid|prefer|use|keep|stick to|write|follow|treat|assume|prefix|indent|name|call|spell|quote|wrap|put|limit|leave|make sure|ensure|answer|reply|respond|speak|verwende\w*|benutze?\w*|nutze\w*|schreib\w*|antworte|halte?|fass)\b`),
 	signOf(1, `^(and |also,? |but |so |oh,? |please,? )*(don['’]?t|do not) `),
 	signOf(1, `^(and |also,? |but |please,? |bitte )*(stick to|treat|assume|prefix|avoid|prefer|indent)\b`),
 	signOf(1, `^(and |also,? |but |please,? |bitte )*(don['’]t|do not|avoid|prefer|use|keep|stick to|write|follow|treat|assume|prefix|indent|name|wrap|put|limit|benutze?\w*|verwende\w*|nutze\w*) (in |on |with |to |only |edit |add |use |push |commit |touch |log |mock |squash |reformat |rename |delete |hardcode |be |write |run )?(an? |new |any )?([\pL_.-]+s\b|english|utc|\pL+ (over|instead|rather|as)\b|[\pL\d_-]+( [\pL\d_-]+)?(,|\.|!| here|$))`),
 	signOf(2, `^(please |bitte )*((don['’]t|do not) (ever )?(touch|push|commit|edit|modify|squash|force|merge into|rebase|mock|hard-?code|guess|invent|assume)\b|(leave|keep) (the )?[\pL/. _-]+ (alone|untouched)|fass\w? .+ (nicht|nie) an|(answer|reply|respond|speak|talk|write to me|antworte|sprich)( to)?( me| mir)?( bitte)?( immer| always)? (in|on|with|briefly|auf|kurz))`,
 		`\b(in|with) your (answers?|repl(y|ies)|commits?|summar(y|ies)|messages)\b`, `\b(style|conventions?|coding standards?|guidelines?|policy)\b[.!]?$`),
-	// Whenever one thing happens, another is done.
+	// Conditions: "before you commit, …".
 	signOf(2, `^(before|after|whenever|when|if|bevor|nachdem|wenn|falls|sobald) (you|we|du|a|an|any|anything|each|every|ein\w*|jede\w*) [^,]{3,60}, `, `^(when(ever)?|if|wenn|falls) [^,]+, .*\b(don['’]t|do not|never|always|ask|tell me|first|frag|sag|nie|kein\w*|erst)\b`,
 		`\bbefore (you|each|every|any|committing|pushing|merging|adding)\b`, `\b(vor|nach|bei|in|mit) jede[mrs]\b`, `^(修|改|加|提交|写|发布|删).{0,10}(时|前|后|之前|之后)[，]?.{0,4}(要|先|必须)`),
-	// Of how it is called, in small words.
+	// Weak words of obligation.
 	signOf(1, `\b(must|has to|have to|should|shall|needs? to|muss|müssen|soll(en)?)\b`, `必须|要|应该|べき`, `\bplease\b.*\b(here|everywhere|in (the )?\pL+)[.!]?$`),
 	signOf(1, `统一|必须|一律|(で|に)統一|こと。?$|べき(だ|で|です)?。?$`),
 
-	// The moment: its words, its feelings, its events.
+	// Words of the moment.
 	signOf(-3, `\b(now that|right now|for now|now|today|tonight|tomorrow|yesterday|this (time|morning|week|line|one|file|function|test|bug|page|error|commit|class|method|branch)|at the moment|just|yet|again|still|already|currently|meanwhile|monday|friday|minutes|let['’]?s|never ?mind|thanks|sorry|luck|clue|rush|hurry|worry|idea|worries|attached|screenshots?|last (message|commit|one|time)|first (line|one|test)|second (one|approach|line|option)|other one|(one|any|all|some|each|none|both|half) of (them|these|those|it|this|that)|every time (i|we|you|it)|(is|are) too|both|good to|(your|my) (first|second|last|old|new|other))\b`,
 		`\b(jetzt|gerade|heute|morgen|gestern|erst ?mal|vorerst|diesmal|noch (nicht|mal|immer|nie|ein\w*)|immer (noch|wieder)|nochmal|schon|wieder|mal|ahnung|leider|doch|damals|danke)\b`,
 		`(这|那)(个|次|行|里|样|些|是|边)(文件|函数|先|测试|错误)?|今天|昨天|现在|目前|已经|刚|先不|先看|暂时|还是|一下|他们|第[一二三](个|次|种|行|条|步|张)|最后一|下午|明天|这次`, `これ|それ|あれ|この(関数|ファイル|行|テスト|エラー)|その|あの|今回|今日|今は|いま(は|すぐ|から)|まず|とりあえず|まだ|もう一度|最初|さっき|昨日|ここで|なぜ`),
-	// What happened, and how it is.
+	// Reports of events and states.
 	signOf(-4, `\b(was|were|wasn['’]t|weren['’]t|had|did|didn['’]t|has been|have been|went|said|says?|broke|told|meant|changed|tried|worked|works|happened|happens|saw|found|found out|crash(es|ed)?|fail(s|ed|ing)?|pass(es|ed|ing)?|(is|are|all|still|not|line|now) (broken|down|green|red|wrong|done|fixed|missing|fine|slow|needed)|looks|seems?|reloads?|crashing|shows? up|must have|should have|would have|could have)\b`,
 		`\b(i|he|she|it|they|we|nothing|nobody|which|who) (just )?\pL{2,}ed\b|^you (just )?\pL{2,}ed\b`, `\b(is|are|['’]s|['’]re|am|['’]m) (not )?\pL{2,}ing\b`,
 		`\b(war|waren|wurde\w*|(ich|du|er|sie|es|wir|kunde|das) (hat|hast|habe|haben)|(hat|hast|habe) (ich|du|er|sie|es)|hatten?|hätten?|ging|gab|kam|kaputt|fehl|geht nicht|doppelt|ist gut|da)\b|\b\pL+lief\b`, `了[。！]?$|失败|通过|没问题|(ました|ませんでした|でした|失敗\S*|止まります|ありません[、。]|たいです)。?`),
-	// Who says how it is with one thing, and who narrates.
+	// Statements about one thing, and narration.
 	signOf(-3, `^(it|this|that|he|she|they|there|these|those|the (error|page|customer|user|client|build|button|bug|test|docs?|thing|problem|issue)|you (are|have|were|did|always|never|must have)|yes|yeah|ok|right)\b( |,|['’])`, `^(no|yes|yeah|nope|ok|okay|nein|ja),`, `^i(['’]m|['’]ve|['’]ll| am| have| had| think| guess| see| know| don['’]t (know|see|think|understand|get|care)| can['’]?t| was| need| wonder| just)\b`,
 		`\b(that|dass) (i|you|he|she|it|they|we|ich|du|er|sie|es|wir) `, `\ball (i|you|we|he|she|they|it|that|this)\b`, `\b(it|das) (always|never|immer|nie)\b`, `\bdas (muss|ist|war|geht)\b`, `\bif (yes|no|not|so|necessary|possible|needed|you (like|want|think|can|have|could))\b`, `\bwenn du (willst|magst|kannst|fertig|hast|möchtest)\b`),
-	// One thing that is asked for.
+	// Requests for one thing.
 	signOf(-1, `^(please,? |bitte )*(don['’]t |do not )?\pL+ (the|this|that|it|them|him|her|those|these|my|your) `, `\b(it|that|this|them)[.!]?$`, `^(the|my|your|his|her|their) `),
 	signOf(-3, `\b(those|these|some|could|anything you)\b`, `^(if|when) (you|we|i) (can|want|have|like|see|get|look)\b`, `^(should|needs?|must|looks|seems) `),
 	signOf(-2, `^(everything|nothing) (is|has|was|in|happens)\b`, `^es (kommt|geht|ist|war|wird|gibt|sieht|steht|läuft)\b`, `が(出|表示|起き|止ま|落ち|崩れ)`),
 	signOf(-2, `^(and |then |please,? |bitte |also,? |can you |now )*(add|remove|move|rename|update|run|check|search|find|list|look|show|give|explain|fix|split|replace|delete|create|open|undo|stop|try|such\w?|zeig\w?|mach\w?|schau\w?|prüf\w?|benenn\w?|nimm|lass|lies)\b`, `(看看|查|帮我|给我|再|把)`, `(探して|見せて|直して|調べて|見て|教えて)(ください)?`),
 }
 
-// What takes a rule back.
+// Wording that withdraws a rule.
 var (
 	ruleForgot   = regexp.MustCompile(`(?i)^(please |ok,? |okay,? )*(forget|ignore|drop|scrap|never mind|nevermind) (about )?(that|this|the|my|what i said|it|rule)\b|\b(vergiss|ignoriere) (das|die regel)|忘(了|掉)(那|这|关于)|(那|这)条规则(取消|作废)|忘れて`)
 	ruleItself   = regexp.MustCompile(`(?i)\b(rules?|regeln?)\b|(那|这)?条?(规则|规定)吧?|さっきの|ルール[はをも]?`)
 	ruleReplaced = regexp.MustCompile(`(?i)\b(instead|no longer|not any ?more|stattdessen|nicht mehr)\b|改(用|为)|不再|代わりに|ではなく`)
 )
 
-// ruleInsteadOf names what a new rule replaces.
+// ruleInsteadOf captures the subject of the rule that a new one replaces.
 var ruleInsteadOf = regexp.MustCompile(`(?i)\b(?:instead of|rather than|no longer|not any ?more|statt|anstelle von) (.+)`)
 
-// longestRule is the limit of a rule in bytes, below softSentence: a longer sentence is a text that was pasted, or
-// a piece of it.
+// longestRule is the limit of a rule in bytes, below softSentence. Longer sentences are mostly pasted text.
 const longestRule = 250
 
-// fromNowOn begins a rule with a word of the moment.
+// fromNowOn matches beginnings of a rule that contain a word of the moment ("now").
 var fromNowOn = regexp.MustCompile(`(?i)\bfrom (now|today|here|this point) on\b|\bab (jetzt|sofort|heute)\b|从(现在|今天)起|今日から|これから(は)?`)
 
-// isRule tells whether a sentence of a person is a standing rule.
+// isRule reports whether a sentence of a person is a standing rule.
 func isRule(s string) bool {
 	if len(s) > longestRule || len(s) < 6 || isQuestion(s) || strings.HasSuffix(s, ":") || ruleForgot.MatchString(s) {
 		return false
@@ -132,10 +131,12 @@ func isRule(s string) bool {
 	})
 }
 
-// ruleClause begins a rule behind something else: "rename it, and by the way: exported names always get a comment".
+// ruleClause matches the beginning of a rule after another clause: "rename it, and by the way: exported names always
+// get a comment".
 var ruleClause = regexp.MustCompile(`(?i)[;:] | [-–—] |, (but |so |and |aber |und )?(never|always|you may|no |only |niemals)`)
 
-// sumOfSigns returns the sum of the weights. It stops before the signs against a rule if those for one are too few.
+// sumOfSigns returns the sum of the weights of matching signs. It skips negative signs if the positive ones do not
+// suffice.
 func sumOfSigns(s string) (sum int) {
 	for _, sign := range ruleSigns {
 		if sign.weight < 0 && sum < enoughSigns {
@@ -148,7 +149,7 @@ func sumOfSigns(s string) (sum int) {
 	return sum
 }
 
-// ruleName is what stands behind a rule: the message that said it.
+// ruleName returns the suffix of a rule that names its message: " (#12)".
 func ruleName(m, last *session.Message) string {
 	switch {
 	case m.Seq == 0:
@@ -161,13 +162,13 @@ func ruleName(m, last *session.Message) string {
 
 var nameBehind = regexp.MustCompile(` \((#|\d{8}_\d+\.)\d+\)$`)
 
-// withoutName returns the words of a rule, to compare with.
+// withoutName returns a rule without that suffix, in lower case, for comparisons.
 func withoutName(rule string) string {
 	return strings.ToLower(strings.TrimRight(nameBehind.ReplaceAllString(rule, ""), " .!。！"))
 }
 
-// standingRules returns the rules of the summary before and those that the span adds, oldest first, without those
-// that the person took back.
+// standingRules returns the rules of the previous summary and those that the span adds, oldest first, without those
+// that the person withdrew.
 func (sp *span) standingRules(old []line) []line {
 	rules := make([]line, 0, len(old))
 	at := map[string]int{} // by words
@@ -217,8 +218,8 @@ func (sp *span) standingRules(old []line) []line {
 	return kept
 }
 
-// mostAlike returns the index of the newest rule among those that share the most words with a text, at least as many
-// as least; -1: none does.
+// mostAlike returns the index of the rule that shares the most words with a text, the newest of several; -1 if none
+// shares at least least words.
 func mostAlike(rules []line, text string, least int) int {
 	words := ruleWords(text)
 	best, most := -1, least
@@ -238,7 +239,7 @@ func mostAlike(rules []line, text string, least int) int {
 	return best
 }
 
-// ruleWords returns the words that say what a rule is about; of scripts without spaces, pairs of characters.
+// ruleWords returns the words that name the subject of a rule; for scripts without spaces, pairs of characters.
 func ruleWords(text string) map[string]bool {
 	words := map[string]bool{}
 	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -255,7 +256,7 @@ func ruleWords(text string) map[string]bool {
 	return words
 }
 
-// Rule is a standing rule and the message that said it.
+// Rule is a standing rule and its message.
 type Rule struct {
 	Message session.MessageRef `json:"message"`
 	Text    string             `json:"text"` // secrets masked

@@ -4,9 +4,9 @@ const events = []
 
 import { spawn } from "node:child_process"
 
-const added = new Map() // by session: the texts that its requests carry, each by its event
-const compacted = new Set() // sessions whose compaction began
-const known = new Set() // sessions that made a request
+const added = new Map() // session → event → text that each request of the session includes
+const compacted = new Set() // sessions with a compaction whose result no request has yet
+const known = new Set() // sessions that sent a request
 
 // hook runs `sessiond hook opencode` on an event and returns the text that it adds to the context.
 function hook(event, fields) {
@@ -29,7 +29,7 @@ function textOf(out) {
   }
 }
 
-// tell runs a chosen hook and keeps its text for the session's next requests, in the place of the event's last one.
+// tell runs a hook if its event is enabled. The text replaces the event's previous text in the session's requests.
 async function tell(name, id, fields) {
   if (!events.includes(name)) return
   const text = await hook(name.split(":")[0], { session_id: id, cwd: process.cwd(), ...fields })
@@ -46,7 +46,7 @@ async function afterCompaction(id, fields) {
   await tell("SessionStart:compact", id, { source: "compact", ...fields })
 }
 
-// end tells of the last session: the import that follows takes all of them.
+// end reports only the newest session. The import that its hook starts reads all sessions.
 async function end(fields) {
   const id = [...known].at(-1)
   if (id) await tell("SessionEnd", id, { reason: "other", ...fields })

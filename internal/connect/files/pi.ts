@@ -26,7 +26,7 @@ function textOf(out: string): string {
 }
 
 export default function (pi: any) {
-  // ask runs a chosen hook for the session of ctx.
+  // ask runs a hook for the session of ctx, if its event is enabled.
   async function ask(name: string, ctx: any, fields: object = {}): Promise<string> {
     if (!(events as string[]).includes(name)) return "";
     const session = ctx.sessionManager;
