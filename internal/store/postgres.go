@@ -398,6 +398,9 @@ func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.N
 	}
 	query, args = pgNamed(query, args)
 	rows, err := c.Conn.QueryContext(ctx, c.text(query), args)
+	if c.asWritten && postgresCode(err) == readOnlyTransaction { // the statement is at fault, not the server
+		return nil, err
+	}
 	return pgRowsOf(rows, postgresError(err))
 }
 
