@@ -27,6 +27,8 @@ func (f *lsFlags) filterFlags(fl *pflag.FlagSet) {
 	scopeFlags(fl, &f.source, &f.project)
 	fl.StringVar(&f.model, "model", "", "only with this `MODEL`, or a part of its name (opus)")
 	fl.StringVar(&f.directory, "directory", "", "only in this `FOLDER` and below: a path, its last name, or a part of it")
+	fl.StringVar(&f.owner, "owner", "", "only of this `OWNER`")
+	fl.StringVar(&f.host, "host", "", "only those that began on this `HOST`")
 	fl.StringVar(&f.key, "key", "", "only with this routing `KEY`")
 	fl.StringVar(&f.parent, "parent", "", "only forks and children of this `SESSION`")
 	fl.StringVar(&f.children, "children", "", "only sub-agents that this `SESSION` started")
@@ -44,7 +46,7 @@ func (f *lsFlags) filterFlags(fl *pflag.FlagSet) {
 // filter makes the store's filter. Sub-agents and automated sessions are folded unless the flags ask for them.
 func (a *app) filter(ctx context.Context, s *store.Store, f *lsFlags) (store.Filter, error) {
 	out := store.Filter{
-		Query: f.query, Archived: f.archived, Trash: f.trash, Starred: f.starred, Metadata: f.metadata, Among: map[store.Column][]string{},
+		Query: f.query, Owner: f.owner, Host: f.host, Archived: f.archived, Trash: f.trash, Starred: f.starred, Metadata: f.metadata, Among: map[store.Column][]string{},
 	}
 	out.People = !f.all && !f.trash && f.parent+f.children+f.forks+f.key == "" && len(f.metadata) == 0
 	var err error

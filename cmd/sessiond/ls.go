@@ -25,7 +25,7 @@ import (
 type lsFlags struct {
 	pageFlags
 	source, key, model, directory, project, query, parent, since, until, sort string
-	children, forks                                                           string
+	children, forks, owner, host                                              string
 	archived, trash, starred                                                  bool
 	all                                                                       bool   // also sub-agents and automated sessions
 	nearest                                                                   string // what a filter could have been that matches nothing

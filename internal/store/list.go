@@ -22,6 +22,8 @@ type Filter struct {
 	Project    string
 	Among      map[Column][]string // of a column: one of these values
 	Roots      []string            // the directory or the project is one of these folders; nil: any
+	Owner      string
+	Host       string
 	ParentID   session.ID
 	ParentKind string        // fork or child; "": both
 	Since      *session.Time // active at or after
@@ -196,6 +198,8 @@ func (f Filter) conditions() (c conditions) {
 		{"model", f.Model},
 		{"directory", f.Directory},
 		{"project", f.Project},
+		{"owner", f.Owner},
+		{"host", f.Host},
 		{"parent_id", string(f.ParentID)},
 		{"parent_kind", f.ParentKind},
 	} {

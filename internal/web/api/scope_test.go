@@ -259,3 +259,21 @@ func TestEventsOfOneOwner(t *testing.T) {
 	}
 	other.want(404, other.do("GET", "/v1/events?session="+a, nil))
 }
+
+func TestListsByOwnerAndHost(t *testing.T) {
+	k := newKit(t, nil)
+	if storetest.OnPostgres() {
+		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
+	}
+	hers := k.as(ana).session(nil)
+	k.session(nil)
+	for query, want := range map[string]int{"": 2, "?owner=ana": 1, "?owner=eve": 0, "?host=alpha": 0} {
+		r := k.want(200, k.do("GET", "/v1/sessions"+query, nil))
+		if got := strings.Count(r.raw, `"title"`); got != want {
+			t.Errorf("%q lists %d sessions, want %d", query, got, want)
+		}
+	}
+	if r := k.do("GET", "/v1/sessions?owner=ana", nil); r.text("data.0.id") != hers {
+		t.Errorf("ana's session is %s, listed is %s", hers, r.raw)
+	}
+}

@@ -122,6 +122,8 @@ type listSessionsInput struct {
 	Model     string `query:"model" doc:"Only sessions of this model"`
 	Directory string `query:"directory" doc:"Only sessions of this working directory"`
 	Project   string `query:"project" doc:"Only sessions of this project: its folder"`
+	Owner     string `query:"owner" doc:"Only sessions of this owner"`
+	Host      string `query:"host" doc:"Only sessions that began on this host"`
 	ParentID  string `query:"parent_id" doc:"Forks and children of this session"`
 	Kind      string `query:"parent_kind" enum:"fork,child" doc:"Only forks, or only children"`
 	Since     string `query:"since" doc:"Only sessions active at or after this time (RFC 3339) or day (YYYY-MM-DD)"`
@@ -139,7 +141,7 @@ const metadataPrefix = "metadata."
 func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
 	u := ctx.URL()
 	in.query = u.Query()
-	known := []string{"limit", "cursor", "order", "q", "source", "key", "model", "directory", "project", "parent_id", "parent_kind", "since", "until", "starred", "archived", "trash"}
+	known := []string{"limit", "cursor", "order", "q", "source", "key", "model", "directory", "project", "owner", "host", "parent_id", "parent_kind", "since", "until", "starred", "archived", "trash"}
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(in.query)) {
 		if !slices.Contains(known, key) && (!strings.HasPrefix(key, metadataPrefix) || key == metadataPrefix) {
@@ -152,7 +154,7 @@ func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
 func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[session.Session], error) {
 	filter := store.Filter{
 		Query: in.Query, Source: session.Source(in.Source), Model: in.Model, Directory: in.Directory,
-		Project: in.Project, ParentID: session.ID(in.ParentID), ParentKind: in.Kind, Starred: in.Starred, Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
+		Project: in.Project, Owner: in.Owner, Host: in.Host, ParentID: session.ID(in.ParentID), ParentKind: in.Kind, Starred: in.Starred, Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
 	}
 	for key, values := range in.query {
 		if path, ok := strings.CutPrefix(key, metadataPrefix); ok {
