@@ -91,11 +91,7 @@ func (t *tx) route(in Route) (Routed, error) {
 
 // current gives the open generation of a key, nil for none, and the number of its last one.
 func (t *tx) current(key string) (open *Generation, last int64, err error) {
-	var newest *session.Session
-	err = t.unlimited(func() (err error) { // a key has one owner
-		newest, err = first[session.Session](t.ctx, t, lastGeneration, key)
-		return err
-	})
+	newest, err := t.newestOf(key)
 	if err != nil || newest == nil {
 		return nil, 0, wrap(err, "generations of the key")
 	}
@@ -112,6 +108,15 @@ func (t *tx) current(key string) (open *Generation, last int64, err error) {
 		err = t.row(`SELECT role, finish, created_at FROM messages WHERE id = ?`, []any{*g.HeadID}, &g.HeadRole, &g.HeadFinish, &g.HeadAt)
 	}
 	return &g, g.Generation, err
+}
+
+// newestOf returns the last generation of a key, nil for none, whoever its owner is: a key has one.
+func (t *tx) newestOf(key string) (newest *session.Session, err error) {
+	err = t.unlimited(func() (err error) {
+		newest, err = first[session.Session](t.ctx, t, lastGeneration, key)
+		return err
+	})
+	return newest, err
 }
 
 const lastGeneration = `SELECT ` + sessionColumns + fromSessions + `

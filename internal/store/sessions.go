@@ -92,6 +92,15 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 			return session.Session{}, err
 		}
 	}
+	if in.Key != "" && in.ParentID == "" && in.Owner == "" {
+		before, err := t.newestOf(in.Key)
+		if err != nil {
+			return session.Session{}, wrap(err, "generations of the key")
+		}
+		if before != nil {
+			owner = before.Owner
+		}
+	}
 	if in.Key != "" && in.Generation == 0 && (in.Source == "" || in.Source == session.SourceSessiond) {
 		next, err := t.nextGeneration(in.Key)
 		if err != nil {

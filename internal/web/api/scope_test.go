@@ -208,6 +208,9 @@ func TestScopesNarrowByProgramAndKey(t *testing.T) {
 	imported.want(403, imported.do("POST", "/v1/sessions", `{}`))
 	// The daemon's own token sees all, and what is below a session is of the session's owner.
 	k.want(200, k.do("GET", "/v1/sessions/"+private, nil))
+	if next := k.want(201, k.do("POST", "/v1/route", `{"key":"agent:private:main","event":"reset"}`)); next.text("session.owner") != "ana" {
+		t.Errorf("the next session of ana's key is %q's", next.text("session.owner"))
+	}
 	child := k.want(201, k.do("POST", "/v1/sessions", `{"parent_id":"`+private+`"}`))
 	if child.text("owner") != "ana" {
 		t.Errorf("the child of ana's session is %q's", child.text("owner"))
