@@ -183,7 +183,6 @@ func (ix *Index) beginRead(ctx context.Context) (places []queryer, mark int64, e
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
 func readMark(ctx context.Context, db queryer) (int64, error) {

@@ -63,6 +63,8 @@ func (r *run) explain(ctx context.Context) error {
 	return r.findElsewhere(ctx)
 }
 
+const messagesWithWord = `SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT 1000)`
+
 // similar returns the word in most messages among those that a slip of the finger makes this one: a letter too
 // many, too few, another, or two swapped. "": none, or the words of other owners would be told.
 func (r *run) similar(ctx context.Context, word string) (string, error) {
@@ -71,33 +73,23 @@ func (r *run) similar(ctx context.Context, word string) (string, error) {
 	}
 	best, most := "", 0
 	for _, place := range r.places {
-		lookup, err := place.PrepareContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT 1000)`)
-		if err != nil {
-			return "", err
-		}
 		tried := map[string]bool{}
 		for i, w := range append([]string{word}, slips(word)...) {
-			n := 0
-			if s := stem(w); tried[s] || i > 0 && isStopWord(w) {
+			s := stem(w)
+			if tried[s] || i > 0 && isStopWord(w) {
 				continue
-			} else {
-				tried[s] = true
-				if err = lookup.QueryRowContext(ctx, "stems : "+quote(s)).Scan(&n); err != nil {
-					break
-				}
+			}
+			tried[s] = true
+			n := 0
+			if err := place.QueryRowContext(ctx, messagesWithWord, "stems : "+quote(s)).Scan(&n); err != nil {
+				return "", err
 			}
 			if i == 0 && n > 0 { // it is no slip: only the filters keep it out
-				return "", lookup.Close()
+				return "", nil
 			}
 			if n > most {
 				best, most = w, n
 			}
-		}
-		if closed := lookup.Close(); err == nil {
-			err = closed
-		}
-		if err != nil {
-			return "", err
 		}
 	}
 	return best, nil

@@ -117,7 +117,7 @@ func TestANameCountsForTheMessagesNearIt(t *testing.T) {
 	}
 }
 
-// Of two equal messages the one within the talk about it comes first.
+// Of two equal messages the one within the talk about it comes first, also among those of a filter.
 func TestNeighboursShareTheirWords(t *testing.T) {
 	store := newFakeStore()
 	store.add(first, session.User, "the sails are mended")
@@ -130,9 +130,11 @@ func TestNeighboursShareTheirWords(t *testing.T) {
 	}
 	ix := openIndex(t, store)
 	catchUp(t, ix)
-	got := names(search(t, ix, Query{Text: "mended sails near a harbour yesterday evening"}))
-	if len(got) != 4 || got[0] != "2" {
-		t.Errorf("%v", got)
+	for name, q := range map[string]Query{"all": {}, "filtered": {Role: session.User}} {
+		q.Text = "mended sails near a harbour yesterday evening"
+		if got := names(search(t, ix, q)); len(got) != 4 || got[0] != "2" {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

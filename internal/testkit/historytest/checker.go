@@ -169,26 +169,3 @@ func (Nobody) CallOwner(context.Context, session.Source, string) (session.ID, er
 
 // Entries implements history.Known.
 func (Nobody) Entries(context.Context, session.ID, func(*session.Message) bool) error { return nil }
-
-// Before is a history.Known of one session that was read before, whatever its id.
-type Before struct {
-	Nobody
-	Is       session.Session
-	Messages int
-	Entry    func(i int) session.Message
-}
-
-// Session implements history.Known.
-func (b Before) Session(context.Context, session.Source, string) (*session.Session, error) {
-	return &b.Is, nil
-}
-
-// Entries implements history.Known.
-func (b Before) Entries(_ context.Context, _ session.ID, yield func(*session.Message) bool) error {
-	for i := range b.Messages {
-		if m := b.Entry(i); !yield(&m) {
-			break
-		}
-	}
-	return nil
-}

@@ -32,13 +32,8 @@ type Problem struct {
 	RequestID string               `json:"request_id,omitempty" doc:"Of an internal error: the id of its log entry"`
 }
 
-// Status returns the HTTP status of a code; an unknown code is a defect.
-func Status(code session.Code) int {
-	status, _ := describe(code)
-	return status
-}
-
-// describe returns the HTTP status of a code, and its title, which is the same for each occurrence.
+// describe returns the HTTP status of a code, and its title, which is the same for each occurrence. An unknown code is a
+// defect.
 func describe(code session.Code) (status int, title string) {
 	switch code {
 	case session.Malformed:
