@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -67,6 +68,10 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	if w.readOnly {
 		openIndex = search.OpenReadOnly
 	} else {
+		// With a database on PostgreSQL nothing else makes the folder.
+		if err := os.MkdirAll(filepath.Dir(indexPath(cfg)), 0o700); err != nil {
+			return s, fmt.Errorf("make the folder of the search index: %w", err)
+		}
 		store.TightenModes(indexPath(cfg), a.log(zerolog.WarnLevel))
 	}
 	if s.index, err = openIndex(ctx, indexPath(cfg), s.store); err != nil {
