@@ -180,3 +180,50 @@ func TestNamedTokensOnPostgres(t *testing.T) {
 		t.Errorf("with a removed token: %d %s", status, said)
 	}
 }
+
+// TestReaderOnPostgresRunsReadingCommands has a role that can only read run the reading commands and SQL. The
+// owner's own address runs no SQL; sql_db names the reader's.
+func TestReaderOnPostgresRunsReadingCommands(t *testing.T) {
+	cluster := storetest.NewCluster(t)
+	owner := cluster.Address()
+	reader := strings.Replace(owner, "postgres@", "reader@", 1)
+	h := home{t, t.TempDir()}
+	h.run("append", "--db", owner, "--new", "--title", "A plan", "user", "Where do we begin?") // also makes the folder of the index
+	admin := testkit.Must(sql.Open("pgx", owner))(t)
+	defer admin.Close()
+	testkit.Must(admin.Exec(`CREATE ROLE reader LOGIN; GRANT pg_read_all_data TO reader`))(t)
+	for _, args := range [][]string{
+		{"ls", "--all"},
+		{"show", "@@"},
+		{"search", "begin"},
+		{"context", "@@"},
+		{"query"},
+		{"query", "transcript"},
+		{"query", "SELECT role FROM messages"},
+		{"stats"},
+		{"export", "@@"},
+		{"log", "x"},
+		{"head", "@@"},
+		{"rules", "@@"},
+		{"doctor"},
+	} {
+		if got := h.run(append(args, "--db", reader)...); len(got) == 0 { // run fails where the command does
+			t.Errorf("%q printed nothing", args)
+		}
+	}
+	refuse := func(says string, args ...string) {
+		t.Helper()
+		cmd := exec.Command("sessiond", args...)
+		cmd.Env = append(os.Environ(), "HOME="+h.dir, "XDG_DATA_HOME="+h.dir, "XDG_CONFIG_HOME="+h.dir, "XDG_RUNTIME_DIR=")
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), says) {
+			t.Errorf("%q: %v: %s", args, err, out)
+		}
+	}
+	refuse("permission denied", "append", "--db", reader, "--new", "user", "x")
+	refuse("GRANT pg_read_all_data TO sessiond_sql", "query", "--db", owner, "SELECT 1 AS one")
+	t.Setenv("SESSIOND_SQL_DB", reader)
+	if got := string(h.run("query", "--db", owner, "--json", "SELECT session_user AS role")); !strings.Contains(got, "reader") {
+		t.Error(got)
+	}
+	refuse(`column "titel" does not exist at line 1, column 8`, "query", "--db", owner, "SELECT titel FROM sessions")
+}

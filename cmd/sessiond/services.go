@@ -68,8 +68,9 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	if w.readOnly {
 		openIndex = search.OpenReadOnly
 	} else {
-		if err := os.MkdirAll(filepath.Dir(indexPath(cfg)), 0o700); err != nil { // a database on PostgreSQL makes no folder
-			return s, err
+		// With a database on PostgreSQL nothing else makes the folder.
+		if err := os.MkdirAll(filepath.Dir(indexPath(cfg)), 0o700); err != nil {
+			return s, fmt.Errorf("make the folder of the search index: %w", err)
 		}
 		store.TightenModes(indexPath(cfg), a.log(zerolog.WarnLevel))
 	}

@@ -169,6 +169,7 @@ func TestInvalidSettingsAreRejected(t *testing.T) {
 		{name: "listen with a wild port", environ: "SESSIOND_LISTEN=127.0.0.1:99999", says: []string{"0 to 65535", "environment SESSIOND_LISTEN"}},
 		{name: "relative socket", file: "socket: here", says: []string{"socket", "absolute"}},
 		{name: "relative project", environ: "SESSIOND_EXCLUDE_PROJECTS=/a,b", says: []string{"exclude_projects", `"b"`, "absolute"}},
+		{name: "SQL on a file", file: "sql_db: /tmp/sessions.db", says: []string{"sql_db", "address of PostgreSQL"}},
 		{name: "unknown zone", file: "timezone: Mars/Base", says: []string{"timezone", "Mars/Base"}},
 		{name: "fraction over 1", file: "compaction: { fraction: 1.2 }", says: []string{"compaction.fraction", "between 0 and 1"}},
 		{name: "fraction under 0", environ: "SESSIOND_COMPACTION_FRACTION=-0.1", says: []string{"compaction.fraction", "SESSIOND_COMPACTION_FRACTION"}},

@@ -142,6 +142,9 @@ func (p *Purger) delete(ctx context.Context, work *store.Purge) (messages int64,
 }
 
 func (p *Purger) folders() []string {
+	if store.IsPostgres(p.Store.File()) {
+		return []string{p.BackupDir}
+	}
 	folders := []string{filepath.Dir(p.Store.File())}
 	if p.BackupDir != "" && p.BackupDir != folders[0] {
 		folders = append(folders, p.BackupDir)

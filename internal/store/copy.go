@@ -35,7 +35,7 @@ var copied = []struct {
 	{"contexts", []string{"id"}, true},
 	{"flushes", []string{"session_id", "compaction_id"}, false},
 	{"calls", []string{"id"}, true},
-	{"daily_usage", []string{"day", "source", "model"}, false},
+	{"daily_usage", []string{"day", "project", "source", "model", "purpose"}, false},
 	{"models", []string{"id"}, false},
 	{"prices", []string{"model", "valid_from", "above_tokens"}, false},
 	{"calibrations", []string{"model"}, false},

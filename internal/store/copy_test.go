@@ -27,6 +27,13 @@ func TestCopyNamesEveryTable(t *testing.T) {
 	slices.Sort(names)
 	slices.Sort(want)
 	testkit.Equal(t, want, names)
+	if s.writer.postgres {
+		return
+	}
+	for _, table := range copied {
+		key := testkit.Must(list[string](t.Context(), s, `SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk`, table.name))(t)
+		testkit.Equal(t, key, table.key)
+	}
 }
 
 // A copy goes on where it broke off, and says so if what is copied has changed meanwhile.

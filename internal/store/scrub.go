@@ -77,12 +77,12 @@ func (s *Store) emptyLog(ctx context.Context) error {
 // CopiesHolding names the database files in folders, backups above all, that hold a session.
 // A file that cannot be read as one of sessiond's is passed over.
 func (s *Store) CopiesHolding(ctx context.Context, id session.ID, folders ...string) ([]string, error) {
-	if IsPostgres(s.path) {
-		return nil, nil
-	}
-	own, err := os.Stat(s.path)
-	if err != nil {
-		return nil, err
+	var own os.FileInfo // none on PostgreSQL
+	if !IsPostgres(s.path) {
+		var err error
+		if own, err = os.Stat(s.path); err != nil {
+			return nil, err
+		}
 	}
 	var found []string
 	for _, dir := range folders {

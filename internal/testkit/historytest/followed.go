@@ -189,7 +189,7 @@ func callsOf(h *House, s session.Session, ledger bool) []string {
 		for _, m := range h.Path(s) {
 			ids = append(ids, m.RowID)
 		}
-		query, args = query+` WHERE message_id IN (SELECT value FROM json_each(?))`, []any{string(session.JSONOf(ids))}
+		query, args = query+` WHERE CAST(message_id AS TEXT) IN (SELECT CAST(value AS TEXT) FROM json_each(?))`, []any{string(session.JSONOf(ids))}
 	}
 	testkit.Check(h, h.Store.Reader().Select(&all, query+` ORDER BY 1`, args...))
 	return all

@@ -196,13 +196,13 @@ func (h *House) Told() map[string]string {
 		SELECT s.source_id || ' ' || m.external_id AS name,
 		       COALESCE((SELECT p.external_id FROM messages p WHERE p.id = m.parent_id), '') || ' ' || m.kind || ' ' || m.role || ' ' || m.origin
 		       || ' ' || m.finish || ' ' || m.model || ' ' || m.in_context || m.display || ' ' || m.created_at || ' ' ||
-		       COALESCE((SELECT group_concat(kind || call_id || length(text) || COALESCE(duration_ms, '') || COALESCE(is_error, '')) FROM parts WHERE message_id = m.id), '') AS said
+		       COALESCE((SELECT STRING_AGG(kind || call_id || length(text) || COALESCE(CAST(duration_ms AS TEXT), '') || COALESCE(CAST(is_error AS TEXT), ''), ',' ORDER BY id) FROM parts WHERE message_id = m.id), '') AS said
 		FROM messages m JOIN sessions s ON s.id = m.session_id
 		UNION ALL
 		SELECT 'call ' || external_id, input_tokens || ' ' || cache_read_tokens || ' ' || cache_write_tokens || ' ' || output_tokens || ' ' || model || ' ' ||
 		       COALESCE((SELECT external_id FROM messages WHERE id = message_id), '') FROM calls
 		UNION ALL
-		SELECT 'compaction ' || strategy || (SELECT external_id FROM messages WHERE id = through_id), status || length(summary) || length(COALESCE(replacement, '')) FROM compactions
+		SELECT 'compaction ' || strategy || (SELECT external_id FROM messages WHERE id = through_id), status || length(summary) || length(COALESCE(CAST(replacement AS TEXT), '')) FROM compactions
 		UNION ALL
 		SELECT 'session ' || source_id, title || ' ' || parent_kind || ' ' || message_count || ' ' || context_tokens || ' ' || git_branch || ' ' ||
 		       COALESCE((SELECT external_id FROM messages WHERE id = head_id), '') || ' ' || (SELECT COUNT(*) FROM messages WHERE session_id = sessions.id) FROM sessions`)
