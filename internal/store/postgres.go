@@ -103,10 +103,13 @@ func (s *Store) openPostgresWriter(ctx context.Context) error {
 	if err := s.checkPostgresVersion(ctx); err != nil {
 		return err
 	}
-	if err := s.migratePostgres(ctx); err != nil {
+	have, want, err := s.postgresVersion(ctx)
+	if err == nil && have < want {
+		err = s.migratePostgres(ctx)
+	}
+	if err != nil {
 		return err
 	}
-	var err error
 	// The server frees the lock of a daemon that it cannot reach any more.
 	if s.writeDB, err = s.openPostgresPool(map[string]string{
 		"lock_timeout":                        strconv.FormatInt(lockPatience.Milliseconds(), 10),
@@ -279,12 +282,13 @@ func (s *Store) openPostgresPool(settings map[string]string, patience time.Durat
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(pgConnector{stdlib.GetConnector(*config), s.network}), nil
+	return sql.OpenDB(pgConnector{stdlib.GetConnector(*config), s.network, config.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol}), nil
 }
 
 type pgConnector struct {
 	driver.Connector
-	network *network
+	network    *network
+	unprepared bool
 }
 
 func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -298,14 +302,15 @@ func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, postgresError(err)
 	}
-	return &pgConn{conn.(*stdlib.Conn), c.network, time.Now()}, nil
+	return &pgConn{conn.(*stdlib.Conn), c.network, c.unprepared, time.Now()}, nil
 }
 
 // pgConn translates statements, arguments and rows of one connection.
 type pgConn struct {
 	*stdlib.Conn
-	network *network
-	opened  time.Time
+	network    *network
+	unprepared bool // see pgUnprepared
+	opened     time.Time
 }
 
 func (c *pgConn) Prepare(query string) (driver.Stmt, error) {
@@ -313,6 +318,10 @@ func (c *pgConn) Prepare(query string) (driver.Stmt, error) {
 }
 
 func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if c.unprepared {
+		query = pgText(query)
+		return pgUnprepared{c, query, pgParameters(query)}, nil
+	}
 	stmt, err := c.Conn.PrepareContext(ctx, pgText(query))
 	if err != nil {
 		return nil, postgresError(fmt.Errorf("%w in %s", err, query))
@@ -375,6 +384,43 @@ func (s pgStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (dri
 }
 
 func (s pgStmt) CheckNamedValue(v *driver.NamedValue) error { return pgArgument(v) }
+
+// pgUnprepared is a statement that is sent as text at each use: a pool in transaction mode gives each transaction
+// another connection to the server, which knows no prepared statement.
+type pgUnprepared struct {
+	conn       *pgConn
+	query      string
+	parameters int
+}
+
+func (s pgUnprepared) Close() error  { return nil }
+func (s pgUnprepared) NumInput() int { return -1 } // as of pgStmt
+
+func (s pgUnprepared) Exec([]driver.Value) (driver.Result, error) { return nil, driver.ErrSkip }
+func (s pgUnprepared) Query([]driver.Value) (driver.Rows, error)  { return nil, driver.ErrSkip }
+
+func (s pgUnprepared) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	return s.conn.Conn.ExecContext(ctx, s.query, args[:min(len(args), s.parameters)])
+}
+
+func (s pgUnprepared) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := s.conn.Conn.QueryContext(ctx, s.query, args[:min(len(args), s.parameters)])
+	return pgRowsOf(rows, err)
+}
+
+func (s pgUnprepared) CheckNamedValue(v *driver.NamedValue) error { return pgArgument(v) }
+
+var pgNumbered = regexp.MustCompile(`\$(\d+)|'(?:[^']|'')*'`)
+
+// pgParameters returns the highest number of a parameter in a statement.
+func pgParameters(query string) (most int) {
+	for _, found := range pgNumbered.FindAllStringSubmatch(query, -1) {
+		if n, err := strconv.Atoi(found[1]); err == nil {
+			most = max(most, n)
+		}
+	}
+	return most
+}
 
 func pgArgument(v *driver.NamedValue) error {
 	value, err := driver.DefaultParameterConverter.ConvertValue(v.Value)
