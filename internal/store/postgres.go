@@ -76,7 +76,7 @@ func (s *Store) openPools(ctx context.Context) error {
 		if s.opt.ReadOnly {
 			pool.patience = 0 // a command: its user ends it
 		}
-		db, err := s.openPostgresPool(map[string]string{"default_transaction_read_only": "on"}, pool.patience)
+		db, err := s.openPostgresPool(nil, pool.patience, stdlib.OptionAfterConnect(readOnly))
 		if err != nil {
 			return err
 		}
@@ -94,6 +94,16 @@ func (s *Store) openPools(ctx context.Context) error {
 			PrintableName(s.path), order, encoding)
 	}
 	return nil
+}
+
+// readOnly makes a connection refuse writes. It is no setting of the start, which target_session_attrs=read-write
+// would take for a server that only reads, and which a pool in transaction mode would give to others.
+func readOnly(ctx context.Context, conn *pgx.Conn) error {
+	if conn.Config().DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol {
+		return nil
+	}
+	_, err := conn.Exec(ctx, `SET default_transaction_read_only = on`)
+	return err
 }
 
 // databaseOrder is the name of a database's order of texts: of ICU's, its library alone; the built-in one sorts by bytes.
@@ -277,12 +287,12 @@ func (s *Store) postgresConfig(settings map[string]string, patience time.Duratio
 
 // openPostgresPool returns connections to PostgreSQL that speak as SQLite's driver does: placeholders
 // are ? and ?1, booleans are 0 and 1, times are texts in UTC, sums are whole numbers.
-func (s *Store) openPostgresPool(settings map[string]string, patience time.Duration) (*sql.DB, error) {
+func (s *Store) openPostgresPool(settings map[string]string, patience time.Duration, options ...stdlib.OptionOpenDB) (*sql.DB, error) {
 	config, err := s.postgresConfig(settings, patience)
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(pgConnector{stdlib.GetConnector(*config), s.network, config.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol}), nil
+	return sql.OpenDB(pgConnector{stdlib.GetConnector(*config, options...), s.network, config.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol}), nil
 }
 
 type pgConnector struct {
