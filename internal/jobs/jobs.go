@@ -42,11 +42,13 @@ type Store interface {
 	ForgetDrafts(ctx context.Context, before time.Time) (int64, error)
 	Backup(ctx context.Context, out string) (int64, error)
 	Staged(ctx context.Context) ([]session.Resting, error)
+	PurgedElsewhere(ctx context.Context, after int64) (bool, error) // after a DataVersion
 }
 
 // Index is the search index.
 type Index interface {
 	CatchUp(ctx context.Context) (int, error)
+	ForgetPurged(ctx context.Context) error
 }
 
 // Contexts stages and activates overlays, and learns from reports.

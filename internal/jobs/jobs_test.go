@@ -58,6 +58,10 @@ func (f *fake) ForgetDrafts(_ context.Context, before time.Time) (int64, error) 
 
 func (f *fake) Listen(context.Context, func()) {}
 
+func (f *fake) PurgedElsewhere(context.Context, int64) (bool, error) { return false, nil }
+
+func (f *fake) ForgetPurged(context.Context) error { return nil }
+
 func (f *fake) Probe(context.Context) error { return nil }
 
 func (f *fake) TruncateWAL(context.Context) (bool, error) {

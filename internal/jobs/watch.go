@@ -24,6 +24,7 @@ func (w *watcher) look() {
 		return // stopping, or the database is busy: check again in a second
 	}
 	if version != w.version {
+		w.forgetPurged(w.version)
 		w.version, w.wrote, w.emptied, w.freed = version, w.cfg.Now(), false, false
 		w.signalChange()
 		if w.cfg.Noticed != nil {
@@ -56,6 +57,18 @@ func (w *watcher) look() {
 			w.watchIdle(id)
 		}
 		w.logError(err, id, "cannot activate a staged compaction")
+	}
+}
+
+// forgetPurged cleans this host's index of what another host's daemon purged after a version, also while this
+// one did not run.
+func (w *watcher) forgetPurged(after int64) {
+	purged, err := w.cfg.Store.PurgedElsewhere(w.ctx, after)
+	if err == nil && purged {
+		err = w.cfg.Index.ForgetPurged(w.ctx)
+	}
+	if err != nil && w.ctx.Err() == nil {
+		w.cfg.Log.Error().Err(err).Msg("the search index may keep words of a session that another daemon purged; the next start removes them")
 	}
 }
 

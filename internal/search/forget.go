@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"sessiond/internal/session"
@@ -22,6 +24,83 @@ func (ix *Index) Forget(ctx context.Context, rows []int64) error {
 		return fmt.Errorf("forget in the search index: %w", err)
 	}
 	return ix.tail.close() // the next search builds it again
+}
+
+// ForgetPurged deletes the messages of sessions that another host's daemon purged; on one host Forget does.
+// Those that forks keep stay.
+func (ix *Index) ForgetPurged(ctx context.Context) error {
+	ids, err := ix.column(ctx, `SELECT DISTINCT session_id FROM docs`)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(ids, step) {
+		named := make([]session.ID, len(some))
+		for i, id := range some {
+			named[i] = session.ID(id)
+		}
+		there, err := ix.src.InTrash(ctx, named)
+		if err != nil {
+			return err
+		}
+		for _, id := range named {
+			if _, ok := there[id]; ok {
+				continue
+			}
+			if err := ix.forgetGone(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// forgetGone deletes the messages of a session that the store has no more.
+func (ix *Index) forgetGone(ctx context.Context, id session.ID) error {
+	indexed, err := ix.column(ctx, `SELECT message_id FROM docs WHERE session_id = ?`, id)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(indexed, step) {
+		rows := make([]int64, len(some))
+		for i, row := range some {
+			if rows[i], err = strconv.ParseInt(row, 10, 64); err != nil {
+				return err
+			}
+		}
+		kept, err := ix.src.MessagesByID(ctx, rows)
+		if err != nil {
+			return err
+		}
+		for i := range kept {
+			rows = slices.DeleteFunc(rows, func(row int64) bool { return row == kept[i].RowID })
+		}
+		if err := ix.Forget(ctx, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// column reads the only column of a query's rows.
+func (ix *Index) column(ctx context.Context, query string, args ...any) (all []string, err error) {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	if ix.writer == nil {
+		return nil, errors.New("forget: the search index is open read-only")
+	}
+	rows, err := ix.reader.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	for rows.Next() {
+		var value string
+		if err := rows.Scan(&value); err != nil {
+			return nil, err
+		}
+		all = append(all, value)
+	}
+	return all, rows.Err()
 }
 
 func (ix *Index) deleteRows(ctx context.Context, rows []int64) error {

@@ -372,7 +372,11 @@ func (s *Store) FailRunning(ctx context.Context, reason string) (failed []sessio
 			return failed, err
 		}
 		c.Status, c.Reason = session.StatusFailed, reason
-		if c, err = s.FinishCompaction(ctx, c); err != nil {
+		c, err = s.FinishCompaction(ctx, c)
+		if session.CodeOf(err) == session.Conflict {
+			continue // it ended meanwhile, or another daemon starts, too
+		}
+		if err != nil {
 			return failed, err
 		}
 		failed = append(failed, c)

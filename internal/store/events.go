@@ -55,3 +55,13 @@ func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int
 		`SELECT epoch, events_removed_id, `+written+` FROM store WHERE id = 1`)
 	return epoch, removed, last, err
 }
+
+// PurgedElsewhere reports whether a session was purged after an event. A file's processes share one index,
+// which the purging one cleans: there the answer is no.
+func (s *Store) PurgedElsewhere(ctx context.Context, after int64) (bool, error) {
+	if !IsPostgres(s.path) {
+		return false, nil
+	}
+	found, err := first[int64](ctx, s, `SELECT id FROM events WHERE id > ? AND type = ? ORDER BY id LIMIT 1`, after, EventSessionPurged)
+	return found != nil, err
+}

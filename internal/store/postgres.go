@@ -78,7 +78,7 @@ func (s *Store) openPools(ctx context.Context) error {
 		if s.opt.ReadOnly {
 			pool.patience = 0 // a command: its user ends it
 		}
-		db, err := s.openPostgresPool(map[string]string{"default_transaction_read_only": "on"}, pool.patience)
+		db, err := s.openPostgresPool(nil, pool.patience, stdlib.OptionAfterConnect(readOnly))
 		if err != nil {
 			return err
 		}
@@ -103,6 +103,16 @@ func (s *Store) openPools(ctx context.Context) error {
 	return nil
 }
 
+// readOnly makes a connection refuse writes. It is no setting of the start, which target_session_attrs=read-write
+// would take for a server that only reads, and which a pool in transaction mode would give to others.
+func readOnly(ctx context.Context, conn *pgx.Conn) error {
+	if conn.Config().DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol {
+		return nil
+	}
+	_, err := conn.Exec(ctx, `SET default_transaction_read_only = on`)
+	return err
+}
+
 // databaseOrder is the name of a database's order of texts: of ICU's, its library alone; the built-in one sorts by bytes.
 const databaseOrder = `CASE datlocprovider WHEN 'i' THEN 'ICU' WHEN 'b' THEN 'C' ELSE datcollate END`
 
@@ -110,10 +120,13 @@ func (s *Store) openPostgresWriter(ctx context.Context) error {
 	if err := s.checkPostgresVersion(ctx); err != nil {
 		return err
 	}
-	if err := s.migratePostgres(ctx); err != nil {
+	have, want, err := s.postgresVersion(ctx)
+	if err == nil && have < want {
+		err = s.migratePostgres(ctx)
+	}
+	if err != nil {
 		return err
 	}
-	var err error
 	// The server frees the lock of a daemon that it cannot reach any more.
 	if s.writeDB, err = s.openPostgresPool(map[string]string{
 		"lock_timeout":                        strconv.FormatInt(lockPatience.Milliseconds(), 10),
@@ -286,12 +299,16 @@ func (n *network) config(address string, settings map[string]string, patience ti
 
 // openPostgresPool returns connections to PostgreSQL that speak as SQLite's driver does: placeholders
 // are ? and ?1, booleans are 0 and 1, times are texts in UTC, sums are whole numbers.
-func (s *Store) openPostgresPool(settings map[string]string, patience time.Duration) (*sql.DB, error) {
+func (s *Store) openPostgresPool(settings map[string]string, patience time.Duration, options ...stdlib.OptionOpenDB) (*sql.DB, error) {
 	config, err := s.network.config(s.path, settings, patience)
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(pgConnector{Connector: stdlib.GetConnector(*config), network: s.network, reads: settings["default_transaction_read_only"] == "on"}), nil
+	pooled := config.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol
+	return sql.OpenDB(pgConnector{
+		Connector: stdlib.GetConnector(*config, options...), network: s.network, unprepared: pooled,
+		reads: settings["default_transaction_read_only"] == "on" && !pooled, // a pool would give the scope to others
+	}), nil
 }
 
 // openSQLPool returns connections for callers' statements. They are sent as they are; the rows have the
@@ -319,8 +336,9 @@ const maxSQLRow = 1 << 20 // bytes of one row
 
 type pgConnector struct {
 	driver.Connector
-	network *network
-	reads   bool
+	network    *network
+	unprepared bool
+	reads      bool
 
 	asWritten bool // statements are not translated
 }
@@ -339,20 +357,24 @@ func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, postgresError(err)
 	}
-	return &pgConn{Conn: conn.(*stdlib.Conn), network: c.network, opened: time.Now(), reads: c.reads, asWritten: c.asWritten}, nil
+	return &pgConn{
+		Conn: conn.(*stdlib.Conn), network: c.network, opened: time.Now(),
+		unprepared: c.unprepared, reads: c.reads, asWritten: c.asWritten,
+	}, nil
 }
 
 // pgConn translates statements, arguments and rows of one connection.
 type pgConn struct {
 	*stdlib.Conn
-	network *network
-	opened  time.Time
-	reads   bool // not the writer's, whose transactions set their scope
+	network    *network
+	opened     time.Time
+	unprepared bool // see pgUnprepared
+	asWritten  bool // statements are not translated
+
+	reads   bool // a reader's: its scope is set here; the writer's transactions set their own
 	limited bool // scope is in force
 	scope   session.Scope
 	broken  bool
-
-	asWritten bool
 }
 
 // IsValid implements driver.Validator: a connection that is not is closed.
@@ -370,6 +392,10 @@ func (c *pgConn) Prepare(query string) (driver.Stmt, error) {
 }
 
 func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if c.unprepared {
+		query = pgText(query)
+		return pgUnprepared{c, query, pgParameters(query)}, nil
+	}
 	stmt, err := c.Conn.PrepareContext(ctx, c.text(query))
 	if err != nil {
 		return nil, postgresError(fmt.Errorf("%w in %s", err, query))
@@ -455,6 +481,43 @@ func (s pgStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (dri
 }
 
 func (s pgStmt) CheckNamedValue(v *driver.NamedValue) error { return pgArgument(v) }
+
+// pgUnprepared is a statement that is sent as text at each use: a pool in transaction mode gives each transaction
+// another connection to the server, which knows no prepared statement.
+type pgUnprepared struct {
+	conn       *pgConn
+	query      string
+	parameters int
+}
+
+func (s pgUnprepared) Close() error  { return nil }
+func (s pgUnprepared) NumInput() int { return -1 } // as of pgStmt
+
+func (s pgUnprepared) Exec([]driver.Value) (driver.Result, error) { return nil, driver.ErrSkip }
+func (s pgUnprepared) Query([]driver.Value) (driver.Rows, error)  { return nil, driver.ErrSkip }
+
+func (s pgUnprepared) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	return s.conn.Conn.ExecContext(ctx, s.query, args[:min(len(args), s.parameters)])
+}
+
+func (s pgUnprepared) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := s.conn.Conn.QueryContext(ctx, s.query, args[:min(len(args), s.parameters)])
+	return pgRowsOf(rows, err)
+}
+
+func (s pgUnprepared) CheckNamedValue(v *driver.NamedValue) error { return pgArgument(v) }
+
+var pgNumbered = regexp.MustCompile(`\$(\d+)|'(?:[^']|'')*'`)
+
+// pgParameters returns the highest number of a parameter in a statement.
+func pgParameters(query string) (most int) {
+	for _, found := range pgNumbered.FindAllStringSubmatch(query, -1) {
+		if n, err := strconv.Atoi(found[1]); err == nil {
+			most = max(most, n)
+		}
+	}
+	return most
+}
 
 func pgArgument(v *driver.NamedValue) error {
 	value, err := driver.DefaultParameterConverter.ConvertValue(v.Value)

@@ -142,9 +142,13 @@ func (c *pgConn) ResetSession(ctx context.Context) error {
 const channel = "sessiond"
 
 // Listen calls wake after transactions of other processes, until ctx ends. It connects again by itself, and
-// calls wake then, for what it missed meanwhile. On a file it returns at once.
+// calls wake then, for what it missed meanwhile. On a file, and through a pool in transaction mode, which passes
+// no notifications, it returns at once.
 func (s *Store) Listen(ctx context.Context, wake func()) {
 	if !IsPostgres(s.path) {
+		return
+	}
+	if config, err := pgx.ParseConfig(s.path); err != nil || config.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol {
 		return
 	}
 	for ctx.Err() == nil {
