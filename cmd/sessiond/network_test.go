@@ -210,8 +210,11 @@ func TestNetworkCutLosesAndDoublesNothing(t *testing.T) {
 				more()
 				cut(network)
 				for _, request := range [][3]string{
-					{"POST", "/v1/sessions/" + string(idle) + "/messages", oneMessage}, {"GET", "/v1/sessions/" + string(idle), ""},
-					{"GET", "/v1/sessions", ""}, {"GET", "/readyz", ""}, {"GET", "/v1/usage?group_by=model", ""},
+					{"POST", "/v1/sessions/" + string(idle) + "/messages", oneMessage},
+					{"GET", "/v1/sessions/" + string(idle), ""},
+					{"GET", "/v1/sessions", ""},
+					{"GET", "/readyz", ""},
+					{"GET", "/v1/usage?group_by=model", ""},
 				} {
 					if strings.HasPrefix(request[1], "/v1/usage") && name == "silent" {
 						continue // a report may take two minutes

@@ -48,7 +48,9 @@ const newDatabase = `CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8' LC_CO
 // is wrong, where, and what to do, and shows no password.
 func TestWrongPostgresSaysWhatToDo(t *testing.T) {
 	cluster := storetest.NewCluster(t)
-	at := func(user, database string) string { return "postgres://" + user + "@" + cluster.Host() + "/" + database }
+	at := func(user, database string) string {
+		return "postgres://" + user + "@" + cluster.Host() + "/" + database
+	}
 	onServer(t, cluster.Address(),
 		`CREATE ROLE plain LOGIN`, `CREATE ROLE limited LOGIN CONNECTION LIMIT 0`, `CREATE ROLE locked LOGIN PASSWORD 'right'`,
 		`COPY (SELECT 'local all all trust' UNION ALL SELECT 'host all locked 127.0.0.1/32 scram-sha-256' UNION ALL SELECT 'host all all 127.0.0.1/32 trust') TO '`+cluster.HBA()+`'`,
@@ -237,4 +239,3 @@ func TestDaemonsMigrateAnEmptyDatabaseAtOnce(t *testing.T) {
 		testkit.Check(t, s.Close())
 	}
 }
-
