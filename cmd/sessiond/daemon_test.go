@@ -20,6 +20,7 @@ import (
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
+	"sessiond/internal/testkit/storetest"
 )
 
 // daemon is a real `sessiond serve` in a process of its own.
@@ -48,6 +49,9 @@ func startDaemonOn(t *testing.T, dir, listen string, env ...string) *daemon {
 	d := &daemon{t: t, dir: dir, stderr: &bytes.Buffer{}}
 	d.cmd = exec.Command("sessiond", "serve", "--listen", listen, "--socket", socket)
 	d.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR=", "HOME="+dir)
+	if storetest.OnPostgres() {
+		d.cmd.Env = append(d.cmd.Env, "SESSIOND_DB="+d.db())
+	}
 	d.cmd.Env = append(d.cmd.Env, env...)
 	d.cmd.Stderr = d.stderr
 	out := testkit.Must(d.cmd.StdoutPipe())(t)
@@ -80,7 +84,19 @@ func startDaemonOn(t *testing.T, dir, listen string, env ...string) *daemon {
 	return d
 }
 
-func (d *daemon) db() string { return filepath.Join(d.dir, "sessiond", "sessions.db") }
+// db names the database of the daemon's folder: a file in it, or one on PostgreSQL where tests run on it.
+func (d *daemon) db() string {
+	if !storetest.OnPostgres() {
+		return filepath.Join(d.dir, "sessiond", "sessions.db")
+	}
+	name := filepath.Join(d.dir, "database")
+	address, err := os.ReadFile(name)
+	if err != nil {
+		address = []byte(storetest.New(d.t, name))
+		testkit.Check(d.t, os.WriteFile(name, address, 0o600))
+	}
+	return string(address)
+}
 
 // do sends JSON and decodes the answer into out. It gives the status, 0 when there was none.
 func (d *daemon) do(method, path string, in, out any, header ...string) (int, error) {
@@ -141,10 +157,11 @@ type appendAnswer struct {
 func TestKillLosesNothingAcknowledged(t *testing.T) {
 	const clients = 16
 	rounds, all := effort.Runs(50), 0
-	dir := t.TempDir()
+	dir, database := t.TempDir(), ""
 	acknowledged := map[session.ID]map[int64]string{}
 	for round := range rounds {
 		d := startDaemon(t, dir)
+		database = d.db()
 		var mu sync.Mutex
 		var retry []func(*daemon) error
 		acks, due, enough := 0, 150+37*(round%20), make(chan struct{})
@@ -197,7 +214,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 		}
 		next.stop()
 	}
-	s := testkit.Must(store.Open(t.Context(), filepath.Join(dir, "sessiond", "sessions.db"), store.Options{ReadOnly: true}))(t)
+	s := testkit.Must(store.Open(t.Context(), database, store.Options{ReadOnly: true}))(t)
 	defer s.Close()
 	for id, want := range acknowledged {
 		msgs := testkit.Must(readSpans(t.Context(), s, []store.Span{{Session: id, From: 1, To: int64(len(want)) + 64}}))(t)
@@ -230,6 +247,7 @@ func (d *daemon) stop() {
 
 // TestStopLeavesOneFile: after a clean stop the database is one file, whole by itself.
 func TestStopLeavesOneFile(t *testing.T) {
+	storetest.OnFile(t)
 	d := startDaemon(t, t.TempDir())
 	id := d.newSession()
 	testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": []any{map[string]string{"role": "user", "content": "hello"}}}, nil))(t)

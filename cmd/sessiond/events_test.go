@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
 )
 
 // follower reads a daemon's events and remembers where it stands.
@@ -81,7 +83,7 @@ func TestAListenerMissesNothingOverAKill(t *testing.T) {
 	testkit.Check(t, d.cmd.Process.Kill())
 	_ = d.cmd.Wait()
 	<-gone
-	other := exec.Command("sessiond", "append", string(id), "user", "by another process")
+	other := exec.Command("sessiond", "append", "--db", d.db(), string(id), "user", "by another process")
 	other.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "HOME="+dir)
 	if out, err := other.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -128,6 +130,16 @@ func TestAKilledPurgeIsFinishedByTheNextDaemon(t *testing.T) {
 	d = startDaemon(t, dir)
 	if code, _ := d.do("GET", "/v1/sessions/"+string(id), nil, nil); code != http.StatusNotFound {
 		t.Errorf("after the restart: %d", code)
+	}
+	if storetest.OnPostgres() { // it has no file to scrub
+		s := testkit.Must(store.Open(t.Context(), d.db(), store.Options{ReadOnly: true}))(t)
+		defer s.Close()
+		eventually(t, "the end of the purge", func() bool { return len(testkit.Must(s.Purging(t.Context()))(t)) == 0 })
+		var left int
+		if err := s.Reader().Get(&left, `SELECT COUNT(*) FROM parts WHERE text LIKE '%wombatword%'`); err != nil || left != 0 {
+			t.Errorf("%d parts are left, %v", left, err)
+		}
+		return
 	}
 	second := d.newSession()
 	var purged session.Purged

@@ -187,6 +187,9 @@ func explainPostgres(text string, limits Limits, err error) error {
 		return fmt.Errorf("run query: %w", err)
 	}
 	message := e.Message
+	if strings.HasPrefix(message, "cannot insert multiple commands") {
+		message = "only one statement is allowed"
+	}
 	if e.Position > 0 && text != "" {
 		message += " at " + position(text, byteOf(text, int(e.Position)-1))
 	}

@@ -23,8 +23,9 @@ type Result struct {
 	Truncated bool     `json:"truncated" doc:"Rows are missing: a limit was reached"`
 }
 
-// SQL runs one reading statement of a caller. Its parameters are NULL, as in sqlite3. Codes: Invalid
-// (several statements, a statement that writes, attaches, does not compile or exceeds its time), Busy.
+// SQL runs one reading statement of a caller. Its parameters are NULL, as in sqlite3; on PostgreSQL it has
+// none. Codes: Invalid (several statements, a statement that writes, attaches, does not compile or exceeds
+// its time), Busy; on PostgreSQL Forbidden (the role can do more than read), Unavailable.
 func (r *Reports) SQL(ctx context.Context, text string, limits Limits) (Result, error) {
 	if len(text) > maxSQLBytes {
 		return Result{}, session.Errorf(session.Invalid, "the SQL is too long: %d bytes, at most %d are allowed", len(text), maxSQLBytes)
