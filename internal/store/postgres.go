@@ -307,7 +307,7 @@ func (s *Store) openPostgresPool(settings map[string]string, patience time.Durat
 	pooled := config.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol
 	return sql.OpenDB(pgConnector{
 		Connector: stdlib.GetConnector(*config, options...), network: s.network, unprepared: pooled,
-		reads: settings["default_transaction_read_only"] == "on" && !pooled, // a pool would give the scope to others
+		reads: settings == nil && !pooled, // a pool would give the scope to others
 	}), nil
 }
 
