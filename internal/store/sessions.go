@@ -113,7 +113,7 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 		in.TitleSource = "given"
 	}
 	source := orElse(in.Source, session.SourceSessiond)
-	err = t.exec(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
+	_, err = t.changed(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
 		source, source_id, directory, project, git_branch, provider, model, "window", parent_id, parent_kind,
 		created_at, updated_at, active_at, metadata)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
