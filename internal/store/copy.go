@@ -35,7 +35,7 @@ var copied = []struct {
 	{"contexts", []string{"id"}, true},
 	{"flushes", []string{"session_id", "compaction_id"}, false},
 	{"calls", []string{"id"}, true},
-	{"daily_usage", []string{"day", "source", "model"}, false},
+	{"daily_usage", []string{"day", "project", "source", "model", "purpose"}, false},
 	{"models", []string{"id"}, false},
 	{"prices", []string{"model", "valid_from", "above_tokens"}, false},
 	{"calibrations", []string{"model"}, false},
@@ -72,6 +72,11 @@ func (s *Store) CopyTo(ctx context.Context, to *Store, progress func(table strin
 		}
 	}
 	return to.write(ctx, func(t *tx) error {
+		if IsPostgres(to.path) { // it plans by statistics, which it would collect a minute later
+			if err := t.exec(`ANALYZE`); err != nil {
+				return err
+			}
+		}
 		for _, table := range copied {
 			if !table.identity {
 				continue
