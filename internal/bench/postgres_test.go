@@ -57,11 +57,11 @@ func benchmarkPostgresAppend(b *testing.B, cluster *storetest.Cluster, program s
 					clients[i] = daemons[i%n].dial(b)
 					appends[i] = clients[i].newSession(b, text)
 				}
-				each := sized(max(100, 2000/k))
+				each := sized(max(60, 1000/k))
 				many := func() error {
 					return atOnce(k, func(i int) error { return repeat(each, clients[i].sends(appends[i]))() })
 				}
-				wall, _ := compare(b, 3*k*each, &side{op: many, per: k * each, cpu: cpu}, bare.side(k, each))
+				wall, _ := compare(b, 2*k*each, &side{op: many, per: k * each, cpu: cpu}, bare.side(k, each))
 				b.ReportMetric(1/wall, "messages/s")
 			})
 		}
@@ -134,7 +134,7 @@ func benchmarkPostgresLag(b *testing.B, cluster *storetest.Cluster, program stri
 	for seq := 1; b.Loop(); {
 		for range sized(100) {
 			time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond) // at no fixed time of what happens each second
-			word := strings.ReplaceAll(write.sentence(4), " ", "")[:16]
+			word := strings.Trim(strings.ReplaceAll(write.sentence(6), " ", ""), ".")
 			testkit.Must(from.send(request(b, "POST", "/v1/sessions/"+created.ID+"/messages", object{"messages": []any{object{"role": "user", "content": word}}})))(b)
 			answered := time.Now()
 			wanted := fmt.Appendf(nil, `"%s.%d"`, created.ID, seq)

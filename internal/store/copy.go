@@ -73,6 +73,11 @@ func (s *Store) CopyTo(ctx context.Context, to *Store, progress func(table strin
 		}
 	}
 	return to.write(ctx, func(t *tx) error {
+		if IsPostgres(to.path) { // it plans by statistics, which it would collect a minute later
+			if err := t.exec(`ANALYZE`); err != nil {
+				return err
+			}
+		}
 		for _, table := range copied {
 			if !table.identity {
 				continue
@@ -218,8 +223,17 @@ func (c *tableCopy) read(ctx context.Context, after []any) (all [][]any, err err
 }
 
 func (c *tableCopy) write(ctx context.Context, rows [][]any) error {
-	insert := `INSERT INTO ` + c.table + ` (` + quotedColumns(c.columns) + `) VALUES (` + placeholders(len(c.columns)) + `)`
+	const most = 50 // in one statement; the rest go one by one
+	row := `(` + placeholders(len(c.columns)) + `)`
+	insert := `INSERT INTO ` + c.table + ` (` + quotedColumns(c.columns) + `) VALUES ` + row
+	many := insert + strings.Repeat(`, `+row, most-1)
 	return c.to.write(ctx, func(t *tx) error {
+		for len(rows) >= most {
+			if err := t.exec(many, slices.Concat(rows[:most]...)...); err != nil {
+				return err
+			}
+			rows = rows[most:]
+		}
 		for _, row := range rows {
 			if err := t.exec(insert, row...); err != nil {
 				return err

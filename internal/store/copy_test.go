@@ -36,6 +36,20 @@ func TestCopyNamesEveryTable(t *testing.T) {
 	}
 }
 
+// A page of a copy begins after the last key of the page before: a key that two rows share would lose one.
+func TestCopyGoesByPrimaryKeys(t *testing.T) {
+	onFile(t)
+	s := openTest(t)
+	for _, table := range copied {
+		primary := testkit.Must(list[string](t.Context(), s, `SELECT name FROM pragma_table_info(?) WHERE pk > 0`, table.name))(t)
+		key := slices.Sorted(slices.Values(table.key))
+		slices.Sort(primary)
+		if !slices.Equal(key, primary) {
+			t.Errorf("%s is copied by %v, its primary key is %v", table.name, key, primary)
+		}
+	}
+}
+
 // A copy goes on where it broke off, and says so if what is copied has changed meanwhile.
 func TestCopyContinuesAndRefusesAnotherSource(t *testing.T) {
 	ctx := context.Background()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/jmoiron/sqlx"
@@ -216,46 +218,120 @@ func (s *Store) migratePostgres(ctx context.Context) error {
 	return wrap(err, "migrate")
 }
 
-// writersLock is the number of the advisory lock that a writing transaction holds, so that those of all
-// daemons follow one another, as they do in SQLite: ids are in the order of commits.
-const writersLock = 0x73657331
+// lockWriters takes the advisory lock that a writing transaction holds, so that those of all
+// daemons follow one another, as they do in SQLite: ids are in the order of commits. At the commit the server
+// notifies the other daemons.
+const lockWriters = `SELECT pg_advisory_xact_lock(1936028465), pg_notify('` + channel + `', '')`
 
-// beginPostgres begins a transaction, on a new connection if the old one is gone.
-func (w *writer) beginPostgres(ctx context.Context) error {
-	err := w.exec1(ctx, `BEGIN`)
-	if err != nil {
-		if err = w.reconnect(ctx); err == nil {
-			err = w.exec1(ctx, `BEGIN`)
-		}
+// beginPostgres begins a transaction, with a savepoint if several jobs share it, on a new connection if
+// the old one is gone.
+func (w *writer) beginPostgres(ctx context.Context, savepoint bool) error {
+	queries := []string{`BEGIN`, lockWriters}
+	if w.health.Load().State != StateOK { // a transaction that happens to write nothing would prove nothing
+		queries = append(queries, `UPDATE store SET epoch = epoch WHERE id = 1`)
 	}
-	if err != nil {
+	if savepoint {
+		queries = append(queries, `SAVEPOINT job`)
+	}
+	begin := func() error { return w.send(ctx, queries...) }
+	err := begin()
+	if err == nil {
+		return nil
+	}
+	if w.rollback(ctx) == nil { // the connection is there
 		return err
 	}
-	err = w.lockPostgres(ctx)
-	if err == nil && w.health.Load().State != StateOK { // a transaction that happens to write nothing would prove nothing
-		err = w.exec1(ctx, `UPDATE store SET epoch = epoch WHERE id = 1`)
+	if err = w.reconnect(ctx); err == nil {
+		err = begin()
 	}
 	if err != nil {
-		_ = w.exec1(ctx, `ROLLBACK`) // as in transact
+		_ = w.rollback(ctx) // as in transact
 	}
 	return err
 }
 
-// lockPostgres waits for the writers' lock. At the commit the server notifies the other daemons.
-func (w *writer) lockPostgres(ctx context.Context) error {
-	st, err := w.stmt(ctx, `SELECT pg_advisory_xact_lock(?), pg_notify(?, ''), current_setting('transaction_read_only')`)
-	if err != nil {
-		return err
+// Statements whose results are not needed wait, and go to PostgreSQL together: before the next one whose
+// result is needed, at the end of a job, or when they are many or large.
+const (
+	queuedMost  = 256
+	queuedBytes = 1 << 20
+)
+
+// translated is a statement as PostgreSQL reads it, and how many arguments it takes.
+type translated struct {
+	text   string
+	params int
+}
+
+// enqueue adds a statement to those that wait.
+func (w *writer) enqueue(ctx context.Context, query string, args ...any) error {
+	to, known := w.texts[query]
+	if !known {
+		to.text = pgText(query)
+		for _, found := range pgNumber.FindAllStringSubmatch(to.text, -1) {
+			n, _ := strconv.Atoi(found[1])
+			to.params = max(to.params, n)
+		}
+		w.texts[query] = to
 	}
-	var locked, notified any
-	var readOnly string
-	if err := st.QueryRowContext(ctx, writersLock, channel).Scan(&locked, &notified, &readOnly); err != nil {
-		return err
+	if w.queued == nil {
+		w.queued, w.queuedSize = &pgx.Batch{}, 0
 	}
-	if readOnly == "on" {
-		return errReadOnly(nil)
+	values := make([]any, min(len(args), to.params))
+	for i := range values {
+		v := driver.NamedValue{Ordinal: i + 1, Value: args[i]}
+		if err := pgArgument(&v); err != nil {
+			return err
+		}
+		switch value := v.Value.(type) {
+		case string:
+			w.queuedSize += len(value)
+		case []byte:
+			w.queuedSize += len(value)
+		}
+		values[i] = v.Value
 	}
-	return nil
+	w.queued.Queue(to.text, values...)
+	if w.queued.Len() < queuedMost && w.queuedSize < queuedBytes {
+		return nil
+	}
+	return w.flush(ctx)
+}
+
+// send sends statements without arguments, after those that wait.
+func (w *writer) send(ctx context.Context, queries ...string) error {
+	for _, query := range queries {
+		if err := w.enqueue(ctx, query); err != nil {
+			return err
+		}
+	}
+	return w.flush(ctx)
+}
+
+// flush sends the statements that wait, in one round trip, and returns the first error.
+func (w *writer) flush(ctx context.Context) error {
+	batch := w.queued
+	if batch == nil {
+		return nil
+	}
+	w.queued = nil
+	var failed error
+	err := w.conn.Raw(func(conn any) error {
+		results := conn.(*pgConn).Conn.Conn().SendBatch(ctx, batch)
+		for _, sent := range batch.QueuedQueries {
+			var tag pgconn.CommandTag
+			if tag, failed = results.Exec(); failed == nil && sent.SQL == `COMMIT` && tag.String() != `COMMIT` {
+				failed = errors.New("PostgreSQL rolled the transaction back")
+			}
+			if failed != nil {
+				verb, _, _ := strings.Cut(strings.TrimSpace(sent.SQL), "(")
+				failed = fmt.Errorf("%s: %w", strings.TrimSpace(verb), failed)
+				break
+			}
+		}
+		return cmp.Or(failed, results.Close())
+	})
+	return cmp.Or(failed, err)
 }
 
 func (w *writer) reconnect(ctx context.Context) error {
@@ -288,6 +364,7 @@ func (n *network) config(address string, settings map[string]string, patience ti
 		return nil, session.Errorf(session.Invalid, "%s", err.Error())
 	}
 	config.RuntimeParams["timezone"] = "UTC"
+	config.RuntimeParams["jit"] = "off"                           // compiling takes longer than these statements
 	config.RuntimeParams["max_parallel_workers_per_gather"] = "0" // the parts of a UNION ALL come in their order
 	for name, value := range settings {
 		config.RuntimeParams[name] = cmp.Or(config.RuntimeParams[name], value)
@@ -583,18 +660,23 @@ func (r pgRows) Next(dest []driver.Value) error {
 
 var (
 	pgPlaceholder = regexp.MustCompile(`\+?\?(\d*)|'(?:[^']|'')*'`)
+	pgNumber      = regexp.MustCompile(`\$(\d+)`)
+	// A message's parts are a range of ids, which SQLite reads without an index. PostgreSQL takes such a
+	// range for a ninth of the table: there an index has them.
+	pgPartsOf = regexp.MustCompile(`\bp\.id BETWEEN m\.id << 10 AND \(m\.id << 10\) \+ 1023`)
 	// Hints for SQLite's planner: which index, and which table first.
 	pgIndexedBy = regexp.MustCompile(` INDEXED BY \w+`)
 	pgCrossJoin = regexp.MustCompile(`CROSS JOIN (\w+ \w+ ON )`)
 )
 
 // pgText returns a statement as PostgreSQL reads it: placeholders are numbered, hints for SQLite's
-// planner are left out.
+// planner are left out, a message's parts are found by its id.
 func pgText(query string) string {
 	query = pgCrossJoin.ReplaceAllString(pgIndexedBy.ReplaceAllString(query, ""), "JOIN $1")
 	if query == `BEGIN DEFERRED` {
 		return `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
 	}
+	query = pgPartsOf.ReplaceAllString(query, "p.message_id = m.id")
 	query = strings.ReplaceAll(query, " LIKE ", " ILIKE ") // SQLite's ignores case
 	n := 0
 	return pgPlaceholder.ReplaceAllStringFunc(query, func(found string) string {

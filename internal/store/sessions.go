@@ -127,7 +127,7 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 	if in.Title != "" && in.TitleSource == "" {
 		in.TitleSource = "given"
 	}
-	err = t.exec(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
+	_, err = t.changed(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
 		source, source_id, owner, host, directory, project, git_branch, provider, model, "window", parent_id, parent_kind,
 		created_at, updated_at, active_at, metadata)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

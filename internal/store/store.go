@@ -95,7 +95,10 @@ func write[T any](ctx context.Context, s *Store, fn func(*tx) (T, error)) (out T
 		out, err = fn(t)
 		return err
 	})
-	return out, err
+	if err != nil {
+		return *new(T), err // fn may have answered before its commit failed
+	}
+	return out, nil
 }
 
 func (s *Store) readOnly() error {

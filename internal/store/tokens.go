@@ -33,7 +33,7 @@ func (s *Store) AddToken(ctx context.Context, t Token) (text string, err error) 
 	_, _ = rand.Read(random[:]) // never fails
 	text = base64.RawURLEncoding.EncodeToString(random[:])
 	return text, s.write(ctx, func(tx *tx) error {
-		err := tx.exec(`INSERT INTO tokens (name, hash, owner, source, key_prefix, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		_, err := tx.changed(`INSERT INTO tokens (name, hash, owner, source, key_prefix, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			t.Name, hash([]byte(text)), t.Owner, t.Source, t.KeyPrefix, tx.now)
 		if isTaken(err) {
 			return session.Errorf(session.Conflict, "a token is named %q already: `sessiond token rm %s` removes it", t.Name, t.Name)
@@ -74,7 +74,7 @@ func (s *Store) ScopeOfToken(ctx context.Context, text string) (scope session.Sc
 // makeTokenRole makes the role of PostgreSQL that requests with named tokens run as, unless it is there, and lets it use
 // the tables. Codes: Forbidden.
 func (t *tx) makeTokenRole() error {
-	err := t.exec(`DO $do$
+	_, err := t.changed(`DO $do$
 		BEGIN
 			IF to_regrole('sessiond_token') IS NULL THEN
 				BEGIN

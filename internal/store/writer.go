@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/session"
@@ -30,6 +31,12 @@ type writer struct {
 	conn  *sqlx.Conn
 	stmts map[string]*sqlx.Stmt
 	queue chan *job
+
+	// On PostgreSQL: statements that wait for the next round trip, the bytes of their values, and the
+	// translations of statements.
+	queued     *pgx.Batch
+	queuedSize int
+	texts      map[string]translated
 
 	opt      Options
 	path     string
@@ -105,7 +112,7 @@ func (w *writer) newTx() *tx {
 
 func startWriter(db *sql.DB, path string, opt Options) (*writer, error) {
 	w := &writer{
-		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt, path: path,
+		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, texts: map[string]translated{}, opt: opt, path: path,
 		queue: make(chan *job, queueLength), quit: make(chan struct{}), done: make(chan struct{}),
 		patience: context.Background(),
 	}
@@ -235,6 +242,9 @@ func (w *writer) run(batch []*job) {
 			} else if j.begin() {
 				t := w.newTx()
 				err := t.guarded(j.fn)
+				if err == nil {
+					err = w.flush(t.ctx)
+				}
 				w.noteDamage(err)
 				j.answer <- err
 			}
@@ -252,7 +262,8 @@ func (w *writer) run(batch []*job) {
 // with the failure, and the rest are returned to be run anew.
 func (w *writer) transact(batch []*job) (again []*job) {
 	ctx := context.Background()
-	if err := w.begin(ctx); err != nil {
+	savepoint := len(batch) > 1
+	if err := w.begin(ctx, savepoint); err != nil {
 		w.noteDamage(err)
 		w.settle(err)
 		for _, j := range batch {
@@ -274,8 +285,8 @@ func (w *writer) transact(batch []*job) (again []*job) {
 			continue
 		}
 		begun = append(begun, j)
-		if dead := w.attempt(ctx, j, len(batch) > 1); dead != nil {
-			_ = w.exec1(ctx, `ROLLBACK`) // usually gone already; never leave one open
+		if dead := w.attempt(ctx, j, savepoint); dead != nil {
+			_ = w.rollback(ctx) // usually gone already; never leave one open
 			w.settle(dead)
 			fail(dead)
 			return batch[i+1:]
@@ -290,7 +301,7 @@ func (w *writer) transact(batch []*job) (again []*job) {
 		err = w.exec1(ctx, `COMMIT`)
 	}
 	if err != nil {
-		_ = w.exec1(ctx, `ROLLBACK`)
+		_ = w.rollback(ctx)
 		w.noteDamage(err)
 		w.settle(err)
 		err = fmt.Errorf("commit: %w", err)
@@ -317,9 +328,9 @@ func (w *writer) transact(batch []*job) (again []*job) {
 }
 
 // begin checks the files and waits for the write lock. The first one switches the file to WAL mode.
-func (w *writer) begin(ctx context.Context) error {
+func (w *writer) begin(ctx context.Context, savepoint bool) error {
 	if w.postgres {
-		return w.beginPostgres(ctx)
+		return w.beginPostgres(ctx, savepoint)
 	}
 	first := w.files.Load() == nil
 	if first {
@@ -353,9 +364,10 @@ func (w *writer) begin(ctx context.Context) error {
 
 // attempt runs one closure in a savepoint. Its own failure stands in j.err and leaves the
 // transaction whole; dead tells that the transaction itself is gone. A closure that is alone
-// in its transaction needs no savepoint.
+// in its transaction needs no savepoint. On PostgreSQL begin makes the first one, and what ends a job
+// makes the next.
 func (w *writer) attempt(ctx context.Context, j *job, savepoint bool) (dead error) {
-	if savepoint {
+	if savepoint && !w.postgres {
 		if err := w.exec1(ctx, `SAVEPOINT job`); err != nil {
 			return err
 		}
@@ -379,10 +391,16 @@ func (w *writer) attempt(ctx context.Context, j *job, savepoint bool) (dead erro
 	if !savepoint || w.postgres && stateOf(j.err) != StateOK && stateOf(j.err) != "" {
 		return j.err
 	}
+	if j.err == nil && w.postgres {
+		j.err = w.send(ctx, `RELEASE job`, `SAVEPOINT job`)
+	}
 	if j.err != nil {
 		if err := w.exec1(ctx, `ROLLBACK TO job`); err != nil {
 			return fmt.Errorf("%w (and the transaction was rolled back)", j.err)
 		}
+	}
+	if w.postgres {
+		return nil
 	}
 	return w.exec1(ctx, `RELEASE job`)
 }
@@ -393,11 +411,23 @@ func (t *tx) guarded(fn func(*tx) error) (err error) {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in a write: %v", p)
 		}
+		if err != nil {
+			t.w.queued = nil
+		}
 	}()
 	return fn(t)
 }
 
+// rollback ends a transaction, and forgets what waits to be sent in it.
+func (w *writer) rollback(ctx context.Context) error {
+	w.queued = nil
+	return w.exec1(ctx, `ROLLBACK`)
+}
+
 func (w *writer) exec1(ctx context.Context, query string) error {
+	if w.postgres {
+		return w.send(ctx, query)
+	}
 	st, err := w.stmt(ctx, query)
 	if err != nil {
 		return err
@@ -406,7 +436,11 @@ func (w *writer) exec1(ctx context.Context, query string) error {
 	return err
 }
 
+// stmt returns a statement whose result is needed: those that wait are sent before it.
 func (w *writer) stmt(ctx context.Context, query string) (*sqlx.Stmt, error) {
+	if err := w.flush(ctx); err != nil {
+		return nil, err
+	}
 	if st, ok := w.stmts[query]; ok {
 		return st, nil
 	}
@@ -429,8 +463,12 @@ func (w *writer) close() {
 	w.conn.Close() //nolint:errcheck // returns it to its pool of one
 }
 
-// exec runs a statement whose result nobody needs.
+// exec runs a statement whose result is not needed. On PostgreSQL its error may come with a later one's:
+// what tells errors apart calls changed.
 func (t *tx) exec(query string, args ...any) error {
+	if t.w.postgres {
+		return t.w.enqueue(t.ctx, query, args...)
+	}
 	_, err := t.result(query, args...)
 	return err
 }

@@ -115,6 +115,31 @@ func TestAFailingClosureDoesNotHarmItsBatch(t *testing.T) {
 	}
 }
 
+// On PostgreSQL a failed statement spoils its transaction, whose COMMIT then succeeds and stores nothing.
+func TestAClosureThatOverlooksAnErrorIsNotAcknowledgedAsStored(t *testing.T) {
+	s := openTest(t)
+	overlooks := func(n int) func(*tx) error {
+		return func(t *tx) error {
+			if err := note(n)(t); err != nil {
+				return err
+			}
+			_, _ = t.changed(`INSERT INTO blobs (sha256) VALUES (NULL)`)
+			return nil
+		}
+	}
+	errs := together(t, s, note(1), overlooks(2), note(4))
+	errs = append(errs, s.write(t.Context(), overlooks(8)))
+	want := int64(0)
+	for i, n := range []int64{1, 2, 4, 8} {
+		if errs[i] == nil {
+			want += n
+		}
+	}
+	if got := count(t, s, `SELECT SUM(CAST(model AS INTEGER)) FROM calibrations`); got != want || errs[0] != nil || errs[2] != nil {
+		t.Errorf("stored: %d, acknowledged: %d (%v)", got, want, errs)
+	}
+}
+
 func TestAFullDiskFailsCleanly(t *testing.T) {
 	onFile(t)
 	ctx := context.Background()

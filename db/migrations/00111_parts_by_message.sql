@@ -1,0 +1,3 @@
+-- +goose Up
+-- Only PostgreSQL needs an index of parts by their message: SQLite reads the range of their ids.
+SELECT 1;
