@@ -285,7 +285,7 @@ const sessionsNamedLike = `
 	SELECT s.id, s.title, s.title_source, s.project, s.git_branch
 	FROM (SELECT *, LOWER(title || ' ' || project || ' ' || git_branch) AS names FROM sessions s
 	      WHERE deleted_at IS NULL AND purged_at IS NULL%s ORDER BY active_at DESC LIMIT 10000) s
-	WHERE EXISTS (SELECT 1 FROM wanted t WHERE INSTR(s.names, t.value)) LIMIT 1000`
+	WHERE EXISTS (SELECT 1 FROM wanted t WHERE INSTR(s.names, t.value) > 0) LIMIT 1000`
 
 func escapeLike(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
