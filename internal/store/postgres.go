@@ -409,6 +409,11 @@ var (
 	pgCrossJoin = regexp.MustCompile(`CROSS JOIN (\w+ \w+ ON )`)
 )
 
+// pgPartsOfMessages computes the ids' range before the join. A policy of parts is asked before << and +, which can
+// fail with a row's number in the error; the join would read all parts for it.
+const pgPartsOfMessages = `CROSS JOIN LATERAL (SELECT m.id << 10 AS first, (m.id << 10) + 1023 AS last OFFSET 0) r
+	JOIN parts p ON p.id BETWEEN r.first AND r.last`
+
 // pgText returns a statement as PostgreSQL reads it: placeholders are numbered, hints for SQLite's
 // planner are left out.
 func pgText(query string) string {
@@ -417,6 +422,7 @@ func pgText(query string) string {
 		return `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
 	}
 	query = strings.ReplaceAll(query, " LIKE ", " ILIKE ") // SQLite's ignores case
+	query = strings.ReplaceAll(query, partsOfMessages, pgPartsOfMessages)
 	n := 0
 	return pgPlaceholder.ReplaceAllStringFunc(query, func(found string) string {
 		if found[0] == '\'' {
