@@ -173,7 +173,7 @@ func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error
 		return nil, err
 	}
 	_, excluded := r.parsed.wanted()
-	narrowed := r.parsed.filters != (filters{}) || len(r.query.Projects) > 0 || r.query.Since != nil || r.query.Until != nil ||
+	narrowed := r.parsed.filters != (filters{owner: r.parsed.filters.owner}) || len(r.query.Projects) > 0 || r.query.Since != nil || r.query.Until != nil ||
 		len(excluded)+len(r.parsed.without) > 0
 	for _, s := range named {
 		title, project := tokensOf(s.Title), tokensOf(s.Project+" "+s.GitBranch)

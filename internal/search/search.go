@@ -174,6 +174,9 @@ func (q *Query) check(ctx context.Context) (parsed, error) {
 	})
 	if scope, limited := session.ScopeOf(ctx); limited {
 		p.filters.owner = scope.Owner
+		if p.filters.source == "" {
+			p.filters.source = string(scope.Source)
+		}
 	}
 	if q.Now.IsZero() {
 		q.Now = time.Now().UTC()

@@ -189,6 +189,13 @@ func checkHead(sess session.Session, expect *ExpectHead) error {
 // Codes: Invalid.
 func (t *tx) placeOnTree(sess session.Session, ref session.MessageRef, field string) (place, error) {
 	at, err := t.placeAfter(ref)
+	on := false
+	if err == nil {
+		on, err = onTree(t.ctx, t, sess, ref, *at.id)
+	}
+	if err == nil && !on {
+		err = checkSeen(t.ctx, t, ref)
+	}
 	if session.CodeOf(err) == session.NotFound {
 		hint := ""
 		if sess.ParentKind == session.ParentFork && ref.Session == sess.ID {
@@ -196,10 +203,6 @@ func (t *tx) placeOnTree(sess session.Session, ref session.MessageRef, field str
 		}
 		return at, session.Errorf(session.Invalid, "there is no message %s; %s must name one on the tree of session %s%s", ref, field, sess.ID, hint).At(field, "no such message")
 	}
-	if err != nil {
-		return at, err
-	}
-	on, err := onTree(t.ctx, t, sess, ref, *at.id)
 	if err == nil && !on {
 		err = session.Errorf(session.Invalid, "message %s is not on the tree of session %s: %s must name one of its own, or one of the path that it shares with what it was forked off", ref, sess.ID, field).
 			At(field, "not on this session's tree")

@@ -73,6 +73,9 @@ func (s *Store) Generations(ctx context.Context, key string, p Page) (label stri
 	if len(data) == 0 && p.Cursor == "" {
 		return "", nil, "", session.Errorf(session.NotFound, "nothing ever came in at key %q: GET /v1/keys and `sessiond keys` list those that are known", key)
 	}
+	if len(data) == 0 { // whoever sees none of the sessions does not see the label
+		return "", nil, "", nil
+	}
 	data, next = endPage(data, p, func(s *session.Session) *session.Session { return s })
 	if label, err = get[string](ctx, s, `SELECT label FROM keys WHERE key = ?`, key); err != nil && !noRows(err) {
 		return "", nil, "", fmt.Errorf("label of %q: %w", key, err)
@@ -98,8 +101,8 @@ func (s *Store) SetKeyLabel(ctx context.Context, key, label string) error {
 		case err == nil && other == key:
 			return nil
 		case err == nil:
-			if _, limited := session.ScopeOf(t.ctx); limited {
-				other = "another"
+			if _, limited := session.ScopeOf(t.ctx); limited { // it may be another owner's
+				return session.Errorf(session.Conflict, "another key has the label %q already: a label names one key, choose another", label).At("label", "taken")
 			}
 			return session.Errorf(session.Conflict, "key %s has the label %q already: a label names one key", other, label).At("label", "taken")
 		case !noRows(err):

@@ -68,6 +68,9 @@ func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageR
 func checkOnTree(ctx context.Context, q queryer, sess session.Session, ref session.MessageRef, rowID int64) error {
 	on, err := onTree(ctx, q, sess, ref, rowID)
 	if err == nil && !on {
+		err = checkSeen(ctx, q, ref)
+	}
+	if err == nil && !on {
 		err = session.Errorf(session.NotFound, "message %s is not on the tree of session %s", ref, sess.ID)
 	}
 	return err

@@ -669,6 +669,11 @@ var (
 	pgCrossJoin = regexp.MustCompile(`CROSS JOIN (\w+ \w+ ON )`)
 )
 
+// pgPartsOfMessages computes the ids' range before the join. A policy of parts is asked before << and +, which can
+// fail with a row's number in the error; the join would read all parts for it.
+const pgPartsOfMessages = `CROSS JOIN LATERAL (SELECT m.id << 10 AS first, (m.id << 10) + 1023 AS last OFFSET 0) r
+	JOIN parts p ON p.id BETWEEN r.first AND r.last`
+
 // pgText returns a statement as PostgreSQL reads it: placeholders are numbered, hints for SQLite's
 // planner are left out, a message's parts are found by its id.
 func pgText(query string) string {
@@ -678,6 +683,7 @@ func pgText(query string) string {
 	}
 	query = pgPartsOf.ReplaceAllString(query, "p.message_id = m.id")
 	query = strings.ReplaceAll(query, " LIKE ", " ILIKE ") // SQLite's ignores case
+	query = strings.ReplaceAll(query, partsOfMessages, pgPartsOfMessages)
 	n := 0
 	return pgPlaceholder.ReplaceAllStringFunc(query, func(found string) string {
 		if found[0] == '\'' {

@@ -59,7 +59,7 @@ func (s *Store) Route(ctx context.Context, in Route) (Routed, error) {
 }
 
 func (t *tx) route(in Route) (Routed, error) {
-	current, last, err := t.current(in.Key)
+	current, newest, err := t.current(in.Key)
 	if err != nil {
 		return Routed{}, err
 	}
@@ -84,39 +84,36 @@ func (t *tx) route(in Route) (Routed, error) {
 		out.Previous, out.Reason = current.ID, turn.Reason
 	}
 	next := turn.Next
-	next.Key, next.Generation, next.CreatedAt = in.Key, last+1, &turn.At
+	next.Key, next.Generation, next.Owner, next.CreatedAt = in.Key, newest.Generation+1, newest.Owner, &turn.At
 	out.Session, err = t.createSession(next)
 	return out, err
 }
 
-// current gives the open generation of a key, nil for none, and the number of its last one.
-func (t *tx) current(key string) (open *Generation, last int64, err error) {
-	newest, err := t.newestOf(key)
-	if err != nil || newest == nil {
-		return nil, 0, wrap(err, "generations of the key")
+// current gives the open generation of a key, nil for none, and its last one, a zero session for none.
+func (t *tx) current(key string) (open *Generation, newest session.Session, err error) {
+	err = t.unlimited(func() error { // a key has one owner
+		last, err := first[session.Session](t.ctx, t, lastGeneration, key)
+		if last != nil {
+			newest = *last
+		}
+		return err
+	})
+	if err != nil || newest.ID == "" {
+		return nil, newest, wrap(err, "generations of the key")
 	}
-	g := Generation{Session: *newest}
+	g := Generation{Session: newest}
 	switch {
-	case !visible(t.ctx, newest):
-		return nil, 0, session.Errorf(session.Forbidden, "the key belongs to sessions that this token may not see: use another key")
+	case !visible(t.ctx, &newest):
+		return nil, newest, session.Errorf(session.Forbidden, "the key belongs to sessions that this token may not see: use another key")
 	case g.EndedAt != nil:
-		return nil, g.Generation, nil
+		return nil, newest, nil
 	case g.DeletedAt != nil: // nobody goes on in the trash
-		return nil, g.Generation, t.endGeneration(g.ID, endedByProgram, t.now)
+		return nil, newest, t.endGeneration(g.ID, endedByProgram, t.now)
 	}
 	if g.HeadID != nil {
 		err = t.row(`SELECT role, finish, created_at FROM messages WHERE id = ?`, []any{*g.HeadID}, &g.HeadRole, &g.HeadFinish, &g.HeadAt)
 	}
-	return &g, g.Generation, err
-}
-
-// newestOf returns the last generation of a key, nil for none, whoever its owner is: a key has one.
-func (t *tx) newestOf(key string) (newest *session.Session, err error) {
-	err = t.unlimited(func() (err error) {
-		newest, err = first[session.Session](t.ctx, t, lastGeneration, key)
-		return err
-	})
-	return newest, err
+	return &g, newest, err
 }
 
 const lastGeneration = `SELECT ` + sessionColumns + fromSessions + `
@@ -134,13 +131,13 @@ func (t *tx) endGeneration(id session.ID, reason string, at session.Time) error 
 }
 
 // nextGeneration closes the open generation of a key for a session that a program makes
-// under it, and gives the new one's number.
-func (t *tx) nextGeneration(key string) (int64, error) {
-	current, last, err := t.current(key)
+// under it, and gives the new one's number, and its owner: "" for the maker.
+func (t *tx) nextGeneration(key string) (n int64, owner string, err error) {
+	current, newest, err := t.current(key)
 	if err == nil && current != nil {
 		err = t.endGeneration(current.ID, endedByProgram, t.now)
 	}
-	return last + 1, err
+	return newest.Generation + 1, newest.Owner, err
 }
 
 // openGenerations lists the open generations of a key but for one session.

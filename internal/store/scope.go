@@ -16,6 +16,19 @@ func visible(ctx context.Context, sess *session.Session) bool {
 	return !limited || scope.Allows(sess)
 }
 
+// checkSeen answers a message of a session that the scope of a context does not allow as one that does not exist.
+// Codes: NotFound.
+func checkSeen(ctx context.Context, q queryer, ref session.MessageRef) error {
+	if _, limited := session.ScopeOf(ctx); !limited {
+		return nil
+	}
+	_, err := readSession(ctx, q, ref.Session)
+	if session.CodeOf(err) == session.NotFound {
+		err = session.Errorf(session.NotFound, "there is no message %s", ref)
+	}
+	return err
+}
+
 // scopeOf returns Scope.Allows as a condition on sessions s that begins with AND, "" without a scope.
 func scopeOf(ctx context.Context) (condition string, args []any) {
 	scope, limited := session.ScopeOf(ctx)

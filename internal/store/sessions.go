@@ -19,7 +19,7 @@ type NewSession struct {
 	Generation  int64          // 0: the key's next one, and its current one ends
 	Source      session.Source // "": sessiond
 	SourceID    string
-	Owner       string // "": the parent's, the token's or the daemon's
+	Owner       string // "": the parent's, the key's, the token's or the daemon's
 	Directory   string
 	Project     string // "": the git root of the directory, else the directory
 	GitBranch   string
@@ -92,21 +92,15 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 			return session.Session{}, err
 		}
 	}
-	if in.Key != "" && in.ParentID == "" && in.Owner == "" {
-		before, err := t.newestOf(in.Key)
-		if err != nil {
-			return session.Session{}, wrap(err, "generations of the key")
-		}
-		if before != nil {
-			owner = before.Owner
-		}
-	}
 	if in.Key != "" && in.Generation == 0 && (in.Source == "" || in.Source == session.SourceSessiond) {
-		next, err := t.nextGeneration(in.Key)
+		next, keys, err := t.nextGeneration(in.Key)
 		if err != nil {
 			return session.Session{}, err
 		}
 		in.Generation = next
+		if in.ParentID == "" {
+			owner = orElse(keys, owner)
+		}
 	}
 	source := orElse(in.Source, session.SourceSessiond)
 	if err := t.mayCreate(&session.Session{Owner: owner, Source: source, Key: in.Key}); err != nil {

@@ -45,8 +45,8 @@ func (in *Keyed) parseKey(ctx context.Context, body []byte) error {
 			At("Idempotency-Key", "too long")
 	}
 	key := in.IdempotencyKey
-	if scope, limited := session.ScopeOf(ctx); limited { // each owner has keys of their own
-		key += "\x00" + scope.Owner
+	if scope, limited := session.ScopeOf(ctx); limited { // each scope has keys of its own
+		key = strings.Join([]string{key, scope.Owner, string(scope.Source), scope.Key}, "\x00")
 	}
 	in.idem = &store.Idempotency{Key: key, Route: requestOf(ctx).route, Body: body}
 	return nil

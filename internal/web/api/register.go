@@ -124,7 +124,7 @@ func (s *Server) permit(ctx context.Context, op *huma.Operation, in any) error {
 		return nil
 	}
 	_, err := s.Store.Session(ctx, at.sessionID())
-	if session.CodeOf(err) != session.NotFound {
+	if session.CodeOf(err) != session.NotFound || op.Method != http.MethodDelete {
 		return err
 	}
 	if _, whoever := s.Store.Session(session.WithoutScope(ctx), at.sessionID()); session.CodeOf(whoever) == session.NotFound {

@@ -175,6 +175,29 @@ func crossed(t *testing.T, k *kit, id, cid, mine string) {
 			t.Errorf("%s %s in another owner's session: %d %.300s", v.method, v.path, r.StatusCode, r.raw)
 		}
 	}
+	// What exists and is hidden is answered as what does not exist.
+	for _, v := range []struct{ method, path, body string }{
+		{"GET", "/v1/sessions/SESSION/messages/1", ""},
+		{"PUT", "/v1/sessions/SESSION/messages/1/pin", ""},
+		{"DELETE", "/v1/sessions/SESSION?purge=true&scrub=true", ""},
+		{"GET", "/v1/sessions/" + mine + "/messages/SESSION.1", ""},
+		{"PUT", "/v1/sessions/" + mine + "/messages/SESSION.1/label", `{"text":"x"}`},
+		{"PUT", "/v1/sessions/" + mine + "/head", `{"seq":"SESSION.1"}`},
+		{"POST", "/v1/sessions/" + mine + "/fork", `{"at":"SESSION.1"}`},
+		{"POST", "/v1/sessions", `{"parent_id":"` + mine + `","parent_message":"SESSION.1"}`},
+	} {
+		ask := func(session string) string {
+			var body any
+			if v.body != "" {
+				body = strings.ReplaceAll(v.body, "SESSION", session)
+			}
+			r := other.do(v.method, strings.ReplaceAll(v.path, "SESSION", session), body)
+			return fmt.Sprint(r.StatusCode, strings.ReplaceAll(r.raw, session, "SESSION"))
+		}
+		if hidden, none := ask(id), ask("20200101_001"); hidden != none {
+			t.Errorf("%s %s tells that a session exists: %s, not %s", v.method, v.path, hidden, none)
+		}
+	}
 	if r := other.do("POST", "/v1/sessions", `{"parent_id":"`+id+`"}`); r.StatusCode != 422 {
 		t.Errorf("a child of another owner's session: %d %.300s", r.StatusCode, r.raw)
 	}
@@ -217,7 +240,60 @@ func TestScopesNarrowByProgramAndKey(t *testing.T) {
 	}
 }
 
-// One key of a retry, from two owners: each gets an answer of their own.
+// A routing key stays its owner's when the daemon's own token begins its next generation, and its label is told to
+// no other owner.
+func TestKeysStayTheOwners(t *testing.T) {
+	k := newKit(t, nil)
+	if storetest.OnPostgres() {
+		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
+	}
+	own, other := k.as(ana), k.as(eve)
+	const routed = `{"key":"agent:main:zebra","text":"hi"}`
+	own.want(201, own.do("POST", "/v1/route", routed))
+	k.want(201, k.do("POST", "/v1/route", `{"key":"agent:main:zebra","text":"/new"}`))
+	own.want(200, own.do("POST", "/v1/route", routed))
+	if made := k.want(201, k.do("POST", "/v1/sessions", `{"key":"agent:main:zebra"}`)); made.text("owner") != "ana" {
+		t.Errorf("the next session of ana's key is %q's", made.text("owner"))
+	}
+	own.want(200, own.do("POST", "/v1/route", routed))
+	own.want(200, own.do("PATCH", "/v1/keys/agent:main:zebra", `{"label":"stripes"}`))
+
+	for range 2 {
+		other.want(201, other.do("POST", "/v1/sessions", `{"key":"agent:main:hers"}`))
+	}
+	cursor := other.want(200, other.do("GET", "/v1/keys/agent:main:hers?limit=1", nil)).text("next_cursor")
+	if r := other.do("GET", "/v1/keys/agent:main:zebra?cursor="+cursor, nil); strings.Contains(r.raw, "stripes") {
+		t.Errorf("a cursor of another key tells the label: %s", r.raw)
+	}
+	if r := other.want(409, other.do("PATCH", "/v1/keys/agent:main:hers", `{"label":"stripes"}`)); strings.Contains(r.raw, "zebra") {
+		t.Errorf("a label that is taken tells whose: %s", r.raw)
+	}
+}
+
+// A search with a narrow token tells nothing of the owner's other sessions, and titles are found with every token.
+func TestSearchesOfNarrowTokens(t *testing.T) {
+	k := newKit(t, nil)
+	if storetest.OnPostgres() {
+		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
+	}
+	own := k.as(ana)
+	private := own.want(201, own.do("POST", "/v1/sessions", `{"title":"Quagga census"}`)).text("id")
+	own.say(private, "user", "The zebra eats hay.")
+	for _, narrow := range []session.Scope{{Owner: "ana", Key: "agent:support:"}, {Owner: "ana", Source: session.SourceCodex}} {
+		bot := k.as(narrow)
+		there, nowhere := bot.do("GET", "/v1/search?q=zebra", nil), bot.do("GET", "/v1/search?q=gnu", nil)
+		if there.raw != nowhere.raw {
+			t.Errorf("with %+v a hidden word answers %s, and none %s", narrow, there.raw, nowhere.raw)
+		}
+	}
+	for _, who := range []*kit{k, own} {
+		if r := who.want(200, who.do("GET", "/v1/search?q=quagga&group=session", nil)); !strings.Contains(r.raw, private) {
+			t.Errorf("a search for a word of a title: %s", r.raw)
+		}
+	}
+}
+
+// One key of a retry, from two owners: each gets an answer of their own. So do two tokens of one owner that see different sessions.
 func TestIdempotencyKeysAreTheOwners(t *testing.T) {
 	k := newKit(t, nil)
 	if storetest.OnPostgres() {
@@ -231,6 +307,8 @@ func TestIdempotencyKeysAreTheOwners(t *testing.T) {
 	if a == b || a != again {
 		t.Errorf("ana gets %s, then %s; eve gets %s", a, again, b)
 	}
+	bot := k.as(session.Scope{Owner: "ana", Key: "agent:support:"})
+	bot.want(403, bot.do("POST", "/v1/sessions", `{"title":"same"}`, key)) // as without the key
 	purge := "/v1/sessions/" + a + "?purge=true"
 	first := own.want(200, own.do("DELETE", purge, nil, key))
 	if second := own.want(200, own.do("DELETE", purge, nil, key)); second.raw != first.raw {

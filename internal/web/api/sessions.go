@@ -322,6 +322,9 @@ type deletedOutput struct {
 
 func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (*deletedOutput, error) {
 	if _, limited := session.ScopeOf(ctx); limited && in.Scrub {
+		if _, err := s.Store.Session(ctx, in.ID); err != nil {
+			return nil, err
+		}
 		return nil, session.Errorf(session.Forbidden, "scrub rewrites the whole database: it needs the daemon's own token")
 	}
 	if in.Purge {
