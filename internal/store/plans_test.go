@@ -283,7 +283,7 @@ func fineToScan(query, detail string) bool {
 		return true // the same of keys
 	case query == touchedInSpan: // sorts the files within one message
 		return strings.Contains(detail, "TERM")
-	case query == sessionsNamedLike, strings.HasPrefix(query, `SELECT COUNT(*) FROM (`+promptsInRange): // newest first, until it has looked at ten thousand; its subquery
+	case query == fmt.Sprintf(sessionsNamedLike, ""), strings.HasPrefix(query, `SELECT COUNT(*) FROM (`+promptsInRange): // newest first, until it has looked at ten thousand; its subquery
 		return detail == "SCAN s" || detail == "SCAN t" || detail == "SCAN p"
 	case query == childCounts: // what is asked for, and its results
 		return detail == "SCAN below" || detail == "SCAN b" || strings.Contains(detail, "TEMP B-TREE")
