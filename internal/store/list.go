@@ -252,7 +252,7 @@ const childCounts = `
 	    UNION SELECT b.root, s.id FROM below b JOIN sessions s ON s.parent_id = b.id AND s.parent_id <> '' AND s.parent_kind = 'child'
 	      AND s.deleted_at IS NULL AND s.purged_at IS NULL
 	)
-	SELECT root AS id, COUNT(*) - 1 AS n FROM below GROUP BY root HAVING n > 0`
+	SELECT root AS id, COUNT(*) - 1 AS n FROM below GROUP BY root HAVING COUNT(*) > 1`
 
 // InTrash tells of some sessions which are there, and of those which are in the trash.
 func (s *Store) InTrash(ctx context.Context, ids []session.ID) (map[session.ID]bool, error) {
