@@ -272,7 +272,7 @@ func TestNetworkCutAtCommit(t *testing.T) {
 	for _, key := range []string{"", "the-same"} {
 		eventually(t, "cut at this commit", func() bool {
 			network.mu.Lock()
-			network.cutAt = []byte("stmt_" + hex.EncodeToString(digest[:24]))
+			network.cutAt = []byte("stmtcache_" + hex.EncodeToString(digest[:24]))
 			network.mu.Unlock()
 			status, code, retry, said := d.ask("POST", path, oneMessage, key)
 			if status != 503 || code != "unavailable" || retry == "" {

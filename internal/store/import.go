@@ -284,6 +284,10 @@ func (im *importer) openSession() error {
 		im.sess, err = im.createSession(im.batch.Session)
 	} else {
 		im.sess, err = readSession(im.ctx, im.tx, id)
+		if here := im.opt.Host; err == nil && im.opt.shared && im.batch.Cursor != nil && here != "" && im.sess.Host != "" && im.sess.Host != here {
+			return session.Errorf(session.Conflict, "session %s has the same id in %s and was imported from host %s: if that is this host under an earlier name, or shares its files, set `host: %s` in config.yaml; else import this history into a database of its own",
+				im.sess.ID, im.sess.Source, im.sess.Host, im.sess.Host)
+		}
 	}
 	if session.CodeOf(err) != session.NotFound {
 		return err

@@ -500,3 +500,32 @@ func TestImportKeepsImpossibleDatesAndIsActiveUntilNow(t *testing.T) {
 		t.Errorf("the message is dated %v", first.CreatedAt)
 	}
 }
+
+// Two hosts share a database: each knows its own files, and a session of one program's id on both is not mixed.
+func TestHostsImportTheirOwn(t *testing.T) {
+	s := openTest(t, func(o *Options) { o.Host = "alpha" })
+	if !IsPostgres(s.path) {
+		t.Skip("a file has one host")
+	}
+	ctx := t.Context()
+	testkit.Must(s.Import(ctx, history()))(t)
+	other := testkit.Must(Open(ctx, s.path, Options{Measure: measure, Zone: time.UTC, Host: "beta"}))(t)
+	defer other.Close() //nolint:errcheck // a test
+	if c := testkit.Must(other.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t); c != nil {
+		t.Errorf("beta knows alpha's file: %+v", c)
+	}
+	if paths := testkit.Must(other.ImportedPaths(ctx, session.SourcePi))(t); len(paths) != 0 {
+		t.Errorf("beta has imported %q", paths)
+	}
+	_, err := other.Import(ctx, history())
+	wants(t, err, session.Conflict, "was imported from host alpha: if that is this host under an earlier name, or shares its files, set `host: alpha`")
+	if c := testkit.Must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t); c == nil || c.Path != "/f.jsonl" || c.Offset != 90 {
+		t.Errorf("alpha's file is %+v", c)
+	}
+	testkit.Equal(t, []string{"/f.jsonl"}, testkit.Must(s.ImportedPaths(ctx, session.SourcePi))(t))
+	mine := history()
+	mine.Session.SourceID, mine.Calls = "another", nil
+	testkit.Must(other.Import(ctx, mine))(t) // the same path on another host
+	testkit.Equal(t, []string{"/f.jsonl"}, testkit.Must(other.ImportedPaths(ctx, session.SourcePi))(t))
+	testkit.Must(s.Import(ctx, history()))(t) // alpha goes on
+}

@@ -26,13 +26,12 @@ type messageRow struct {
 // selection is a pair of statements with the same arguments: messages, and their parts in the same order.
 type selection struct{ messages, parts string }
 
-const partsOfMessages = `JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023`
-
 func selectMessages(where, order string) selection {
 	where += ` ORDER BY m.` + order
 	return selection{
 		messages: `SELECT ` + messageColumns + ` FROM messages m WHERE ` + where,
-		parts:    `SELECT ` + partColumns + ` FROM messages m ` + partsOfMessages + ` WHERE ` + where + `, p.id`,
+		parts: `SELECT ` + partColumns + ` FROM messages m
+			JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 WHERE ` + where + `, p.id`,
 	}
 }
 

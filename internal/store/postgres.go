@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -669,17 +670,12 @@ var (
 	pgPlaceholder = regexp.MustCompile(`\+?\?(\d*)|'(?:[^']|'')*'`)
 	pgNumber      = regexp.MustCompile(`\$(\d+)`)
 	// A message's parts are a range of ids, which SQLite reads without an index. PostgreSQL takes such a
-	// range for a ninth of the table: there an index has them.
+	// range for a ninth of the table, and asks the policy of parts before it: there an index has them.
 	pgPartsOf = regexp.MustCompile(`\bp\.id BETWEEN m\.id << 10 AND \(m\.id << 10\) \+ 1023`)
 	// Hints for SQLite's planner: which index, and which table first.
 	pgIndexedBy = regexp.MustCompile(` INDEXED BY \w+`)
 	pgCrossJoin = regexp.MustCompile(`CROSS JOIN (\w+ \w+ ON )`)
 )
-
-// pgPartsOfMessages computes the ids' range before the join. A policy of parts is asked before << and +, which can
-// fail with a row's number in the error; the join would read all parts for it.
-const pgPartsOfMessages = `CROSS JOIN LATERAL (SELECT m.id << 10 AS first, (m.id << 10) + 1023 AS last OFFSET 0) r
-	JOIN parts p ON p.id BETWEEN r.first AND r.last`
 
 // pgText returns a statement as PostgreSQL reads it: placeholders are numbered, hints for SQLite's
 // planner are left out, a message's parts are found by its id.
@@ -690,7 +686,6 @@ func pgText(query string) string {
 	}
 	query = pgPartsOf.ReplaceAllString(query, "p.message_id = m.id")
 	query = strings.ReplaceAll(query, " LIKE ", " ILIKE ") // SQLite's ignores case
-	query = strings.ReplaceAll(query, partsOfMessages, pgPartsOfMessages)
 	n := 0
 	return pgPlaceholder.ReplaceAllStringFunc(query, func(found string) string {
 		if found[0] == '\'' {

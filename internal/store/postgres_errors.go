@@ -19,6 +19,7 @@ import (
 const (
 	uniqueViolation     = "23505"
 	checkViolation      = "23514"
+	invalidValue        = "22023" // of a setting
 	invalidText         = "22P02" // a text that is no JSON
 	invalidBytes        = "22021" // a text with a NUL; others are refused before
 	diskFull            = "53100"

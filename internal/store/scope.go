@@ -61,16 +61,21 @@ func (t *tx) owner() string {
 	return t.opt.Owner
 }
 
-// mayCreate rejects a session that its own maker could not see. Codes: Forbidden.
+// mayCreate rejects a session that its own maker could not see, and the first one of a routing key unless the token is
+// for such keys: else a token could take the key of another owner's conversation before it begins. Codes: Forbidden.
 func (t *tx) mayCreate(sess *session.Session) error {
-	if visible(t.ctx, sess) {
+	scope, limited := session.ScopeOf(t.ctx)
+	switch {
+	case !limited:
 		return nil
-	}
-	scope, _ := session.ScopeOf(t.ctx)
-	if scope.Source != "" && scope.Source != sess.Source {
+	case scope.Source != "" && scope.Source != sess.Source:
 		return session.Errorf(session.Forbidden, "this token creates no sessions: it is limited to those that are imported from %s", scope.Source)
+	case !scope.Allows(sess):
+		return session.Errorf(session.Forbidden, "this token only creates sessions whose routing key begins with %s: send such a key", scope.Key)
+	case sess.Key != "" && sess.Generation <= 1 && scope.Key == "":
+		return session.Errorf(session.Forbidden, "this token begins no routing key: make one with `sessiond token add NAME --owner %s --key PREFIX`", scope.Owner)
 	}
-	return session.Errorf(session.Forbidden, "this token only creates sessions whose routing key begins with %s: send such a key", scope.Key)
+	return nil
 }
 
 // limit makes PostgreSQL hide the rows that the scope of the job does not allow, until the transaction or its
@@ -128,6 +133,9 @@ func (c *pgConn) use(ctx context.Context) error {
 	}
 	if err != nil {
 		c.broken = true // its scope is not known
+	}
+	if code := postgresCode(err); code == noPrivilege || code == invalidValue { // it may not use the role, or there is none
+		return session.Errorf(session.Unavailable, "requests with named tokens run as PostgreSQL's role %s, which sessiond's user cannot use: `sessiond token add` says how to make it: %w", tokenRole, err)
 	}
 	return err
 }

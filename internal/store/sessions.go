@@ -103,7 +103,7 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 		}
 	}
 	source := orElse(in.Source, session.SourceSessiond)
-	if err := t.mayCreate(&session.Session{Owner: owner, Source: source, Key: in.Key}); err != nil {
+	if err := t.mayCreate(&session.Session{Owner: owner, Source: source, Key: in.Key, Generation: in.Generation}); err != nil {
 		return session.Session{}, err
 	}
 	at := t.now

@@ -18,6 +18,9 @@ import (
 
 var ana, eve = session.Scope{Owner: "ana"}, session.Scope{Owner: "eve"}
 
+// withKeys is a token of ana's that may begin routing keys.
+var withKeys = session.Scope{Owner: "ana", Key: "agent:"}
+
 // as sends the requests of a kit with a named token.
 func (k *kit) as(scope session.Scope) *kit {
 	limited := *k
@@ -115,7 +118,9 @@ func TestNamedTokensSeeAndWriteTheirOwn(t *testing.T) {
 			body = v.body
 		}
 		if v.path == "/v1/route" { // the owner first: the key is taken
-			own.want(v.own, own.do("POST", target, body))
+			own.want(403, own.do("POST", target, body)) // no token without --key begins one
+			keyed := k.as(withKeys)
+			keyed.want(v.own, keyed.do("POST", target, body))
 			before = k.state()
 			own = k.as(ana)
 		}
@@ -214,7 +219,7 @@ func TestScopesNarrowByProgramAndKey(t *testing.T) {
 	if storetest.OnPostgres() {
 		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
 	}
-	own := k.as(ana)
+	own := k.as(withKeys)
 	support := own.want(201, own.do("POST", "/v1/route", `{"key":"agent:support:main","text":"hi"}`)).text("session_id")
 	private := own.want(201, own.do("POST", "/v1/route", `{"key":"agent:private:main","text":"hi"}`)).text("session_id")
 	bot := k.as(session.Scope{Owner: "ana", Key: "agent:support:"})
@@ -249,7 +254,9 @@ func TestKeysStayTheOwners(t *testing.T) {
 	}
 	own, other := k.as(ana), k.as(eve)
 	const routed = `{"key":"agent:main:zebra","text":"hi"}`
-	own.want(201, own.do("POST", "/v1/route", routed))
+	own.want(403, own.do("POST", "/v1/route", routed))
+	keyed := k.as(withKeys)
+	keyed.want(201, keyed.do("POST", "/v1/route", routed))
 	k.want(201, k.do("POST", "/v1/route", `{"key":"agent:main:zebra","text":"/new"}`))
 	own.want(200, own.do("POST", "/v1/route", routed))
 	if made := k.want(201, k.do("POST", "/v1/sessions", `{"key":"agent:main:zebra"}`)); made.text("owner") != "ana" {
@@ -258,6 +265,7 @@ func TestKeysStayTheOwners(t *testing.T) {
 	own.want(200, own.do("POST", "/v1/route", routed))
 	own.want(200, own.do("PATCH", "/v1/keys/agent:main:zebra", `{"label":"stripes"}`))
 
+	other = k.as(session.Scope{Owner: "eve", Key: "agent:main:hers"})
 	for range 2 {
 		other.want(201, other.do("POST", "/v1/sessions", `{"key":"agent:main:hers"}`))
 	}
