@@ -252,7 +252,7 @@ func TestKeysStayTheOwners(t *testing.T) {
 	if storetest.OnPostgres() {
 		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
 	}
-	own, other := k.as(ana), k.as(eve)
+	own := k.as(ana)
 	const routed = `{"key":"agent:main:zebra","text":"hi"}`
 	own.want(403, own.do("POST", "/v1/route", routed))
 	keyed := k.as(withKeys)
@@ -265,7 +265,7 @@ func TestKeysStayTheOwners(t *testing.T) {
 	own.want(200, own.do("POST", "/v1/route", routed))
 	own.want(200, own.do("PATCH", "/v1/keys/agent:main:zebra", `{"label":"stripes"}`))
 
-	other = k.as(session.Scope{Owner: "eve", Key: "agent:main:hers"})
+	other := k.as(session.Scope{Owner: "eve", Key: "agent:main:hers"})
 	for range 2 {
 		other.want(201, other.do("POST", "/v1/sessions", `{"key":"agent:main:hers"}`))
 	}
