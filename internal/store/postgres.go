@@ -132,12 +132,10 @@ func (s *Store) openPostgresWriter(ctx context.Context) error {
 	if s.writer, err = startWriter(s.writeDB, s.path, s.opt); err != nil {
 		return err
 	}
-	err = s.write(ctx, func(t *tx) error {
-		if named, err := t.exists(`SELECT 1 FROM tokens LIMIT 1`); err != nil || !named {
-			return err
-		}
-		return t.makeTokenRole() // for tables that a migration made, and tokens that were copied
-	})
+	named, err := s.Tokens(ctx)
+	if err == nil && len(named) > 0 { // tables that a migration made, and tokens that were copied
+		err = s.write(ctx, func(t *tx) error { return t.makeTokenRole() })
+	}
 	if session.CodeOf(err) == session.Forbidden {
 		s.opt.Log.Warn().Err(err).Msg("requests with named tokens fail")
 		err = nil
