@@ -185,6 +185,7 @@ func TestOperatorsOfPostgresMayActWhileServing(t *testing.T) {
 
 	onServer(t, address, `ALTER DATABASE served SET default_transaction_read_only = on`)
 	onServer(t, cluster.Address(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'served'`)
+	ready(503, "PostgreSQL is read-only") // also before a write finds it out
 	appends(503, "unavailable", "PostgreSQL is read-only")
 	ready(503, "PostgreSQL is read-only")
 	onServer(t, cluster.Address(), `ALTER DATABASE served RESET default_transaction_read_only`, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'served'`)

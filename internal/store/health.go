@@ -50,7 +50,7 @@ func (s *Store) Health() Health {
 }
 
 // Ready returns why the database cannot be read or accepts no writes: by the outcome of the last write, and
-// on PostgreSQL by a transaction of nothing. Codes: Busy, StorageFull, Unavailable.
+// on PostgreSQL by a transaction that asks whether it may write. Codes: Busy, StorageFull, Unavailable.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.Health().Err; err != nil {
 		return err
@@ -58,7 +58,13 @@ func (s *Store) Ready(ctx context.Context) error {
 	if s.writer != nil && s.writer.postgres {
 		ctx, cancel := context.WithTimeout(ctx, connectPatience)
 		defer cancel()
-		err := s.writer.do(ctx, func(*tx) error { return nil })
+		err := s.writer.do(ctx, func(t *tx) error { // which a server that only reads lets begin
+			readOnly, err := get[string](t.ctx, t, `SELECT current_setting('transaction_read_only')`)
+			if err == nil && readOnly == "on" {
+				err = errReadOnly(nil)
+			}
+			return err
+		})
 		if err == nil {
 			err = s.checkPostgresSchema(ctx)
 		}
