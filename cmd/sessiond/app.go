@@ -120,6 +120,15 @@ func (a *app) read(ctx context.Context, do func(*store.Store) error) error {
 	return errors.Join(do(s), s.Close())
 }
 
+// write runs a writing command on the database.
+func (a *app) write(ctx context.Context, do func(*store.Store) error) error {
+	s, err := a.open(ctx, wiring{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(s), s.Close())
+}
+
 // onStore is the RunE of a command that reads the database.
 func (a *app) onStore(do func(ctx context.Context, s *store.Store, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {

@@ -251,7 +251,5 @@ func TestCtrlCGivesUpACompaction(t *testing.T) {
 
 // command is a command on the daemon's database.
 func (d *daemon) command(args ...string) *exec.Cmd {
-	cmd := exec.Command("sessiond", args...)
-	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+d.dir, "XDG_CONFIG_HOME="+d.dir, "XDG_RUNTIME_DIR=", "HOME="+d.dir)
-	return cmd
+	return home{d.t, d.dir}.command(args...)
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -142,9 +140,7 @@ func TestNamedTokensOnPostgres(t *testing.T) {
 	env := "SESSIOND_DB=" + address
 	d := startDaemonOn(t, dir, "127.0.0.1:0", env, "SESSIOND_OWNER=ops", "SESSIOND_HOST=alpha")
 	h := home{t, dir}
-	refused := exec.Command("sessiond", "token", "add", "laptop", "--owner", "ana", "--db", address)
-	refused.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
-	if said, err := refused.CombinedOutput(); err == nil || !strings.Contains(string(said), "CREATE ROLE sessiond_token NOLOGIN; GRANT sessiond_token TO app") {
+	if said, err := h.command("token", "add", "laptop", "--owner", "ana", "--db", address).CombinedOutput(); err == nil || !strings.Contains(string(said), "CREATE ROLE sessiond_token NOLOGIN; GRANT sessiond_token TO app") {
 		t.Errorf("a user without the right to make roles: %v: %s", err, said)
 	}
 	testkit.Must(admin.ExecContext(t.Context(), `CREATE ROLE sessiond_token NOLOGIN; GRANT sessiond_token TO app`))(t)
@@ -217,9 +213,7 @@ func TestReaderOnPostgresRunsReadingCommands(t *testing.T) {
 	}
 	refuse := func(says string, args ...string) {
 		t.Helper()
-		cmd := exec.Command("sessiond", args...)
-		cmd.Env = append(os.Environ(), "HOME="+h.dir, "XDG_DATA_HOME="+h.dir, "XDG_CONFIG_HOME="+h.dir, "XDG_RUNTIME_DIR=")
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), says) {
+		if out, err := h.command(args...).CombinedOutput(); err == nil || !strings.Contains(string(out), says) {
 			t.Errorf("%q: %v: %s", args, err, out)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -19,9 +18,7 @@ import (
 // tries runs a command and gives its exit status and what it prints on standard error.
 func (h home) tries(args ...string) (status int, said string) {
 	h.t.Helper()
-	cmd := exec.Command("sessiond", args...)
-	cmd.Dir = h.dir
-	cmd.Env = append(os.Environ(), "HOME="+h.dir, "XDG_DATA_HOME="+h.dir, "XDG_CONFIG_HOME="+h.dir, "XDG_RUNTIME_DIR=")
+	cmd := h.command(args...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	err := cmd.Run()

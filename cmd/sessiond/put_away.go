@@ -51,33 +51,31 @@ func (a *app) putAwayCommand(w *away) *cobra.Command {
 	return &cobra.Command{
 		Use: w.use, Short: w.short, Long: w.long, Args: arguments(1, unlimited), ValidArgsFunction: a.completeSession,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			s, err := a.open(ctx, wiring{})
-			if err != nil {
-				return err
-			}
-			defer s.Close() //nolint:errcheck // every change is on disk
-			found, err := a.resolveAll(ctx, s, args)
-			if err != nil {
-				return err
-			}
-			changed := make([]session.Session, 0, len(found))
-			for _, sess := range found {
-				now, err := w.do(ctx, s, sess.ID)
-				if err != nil {
-					return err
-				}
-				changed = append(changed, now)
-				if !a.flags.json {
-					fmt.Fprintf(a.out, "%s is %s: %s\n", now.ID, w.done, printable(titleOf(now)))
-				}
-			}
-			if a.flags.json {
-				return a.printJSON(map[string]any{"data": changed})
-			}
-			return nil
+			return a.write(cmd.Context(), func(s *store.Store) error { return a.putAway(cmd.Context(), s, w, args) })
 		},
 	}
+}
+
+func (a *app) putAway(ctx context.Context, s *store.Store, w *away, names []string) error {
+	found, err := a.resolveAll(ctx, s, names)
+	if err != nil {
+		return err
+	}
+	changed := make([]session.Session, 0, len(found))
+	for _, sess := range found {
+		now, err := w.do(ctx, s, sess.ID)
+		if err != nil {
+			return err
+		}
+		changed = append(changed, now)
+		if !a.flags.json {
+			fmt.Fprintf(a.out, "%s is %s: %s\n", now.ID, w.done, printable(titleOf(now)))
+		}
+	}
+	if a.flags.json {
+		return a.printJSON(map[string]any{"data": changed})
+	}
+	return nil
 }
 
 // resolveAll finds all the sessions that the user named, before a command changes the first.

@@ -25,24 +25,21 @@ func (a *app) renameCommand() *cobra.Command {
 			if title == "" {
 				return usagef("TITLE is empty: write the new title of the session")
 			}
-			s, err := a.open(cmd.Context(), wiring{})
-			if err != nil {
+			return a.write(cmd.Context(), func(s *store.Store) error {
+				sess, err := a.resolve(cmd.Context(), s, args[0])
+				if err != nil {
+					return err
+				}
+				now, err := s.PatchSession(cmd.Context(), sess.ID, store.SessionPatch{Title: &title})
+				switch {
+				case err != nil:
+					return err
+				case a.flags.json:
+					return a.printJSON(now)
+				}
+				_, err = fmt.Fprintf(a.out, "%s is now: %s\n", now.ID, now.Title)
 				return err
-			}
-			defer s.Close() //nolint:errcheck // every change is on disk
-			sess, err := a.resolve(cmd.Context(), s, args[0])
-			if err != nil {
-				return err
-			}
-			now, err := s.PatchSession(cmd.Context(), sess.ID, store.SessionPatch{Title: &title})
-			switch {
-			case err != nil:
-				return err
-			case a.flags.json:
-				return a.printJSON(now)
-			}
-			_, err = fmt.Fprintf(a.out, "%s is now: %s\n", now.ID, now.Title)
-			return err
+			})
 		},
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +36,7 @@ func (a *app) tokenCommand() *cobra.Command {
 				t.Name = args[1]
 				return a.addToken(cmd.Context(), t)
 			case len(args) == 2 && args[0] == "rm":
-				return a.onWriter(cmd.Context(), func(s *store.Store) error { return s.RemoveToken(cmd.Context(), args[1]) })
+				return a.write(cmd.Context(), func(s *store.Store) error { return s.RemoveToken(cmd.Context(), args[1]) })
 			}
 			return usagef("token takes `add NAME`, `ls` or `rm NAME`, not %q", given)
 		},
@@ -72,7 +71,7 @@ func (a *app) addToken(ctx context.Context, t store.Token) error {
 	case t.Source != "" && !slices.Contains(session.Sources, t.Source):
 		return usagef("--source %q is no program that sessiond knows", t.Source)
 	}
-	return a.onWriter(ctx, func(s *store.Store) error {
+	return a.write(ctx, func(s *store.Store) error {
 		token, err := s.AddToken(ctx, t)
 		if err != nil {
 			return err
@@ -103,13 +102,4 @@ func (a *app) listTokens(ctx context.Context, s *store.Store) error {
 	}
 	a.printTable([]column{{name: "NAME"}, {name: "OWNER"}, {name: "SOURCE"}, {name: "KEY", grow: true}, {name: "MADE"}}, rows)
 	return nil
-}
-
-// onWriter runs do on the database, opened to write.
-func (a *app) onWriter(ctx context.Context, do func(*store.Store) error) error {
-	s, err := a.open(ctx, wiring{})
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(s), s.Close())
 }

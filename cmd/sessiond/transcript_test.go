@@ -21,12 +21,18 @@ type home struct {
 	dir string
 }
 
-// run runs a command that must succeed and gives what it prints.
-func (h home) run(args ...string) []byte {
-	h.t.Helper()
+// command is a command in this home.
+func (h home) command(args ...string) *exec.Cmd {
 	cmd := exec.Command("sessiond", args...)
 	cmd.Dir = h.dir
 	cmd.Env = append(os.Environ(), "HOME="+h.dir, "XDG_DATA_HOME="+h.dir, "XDG_CONFIG_HOME="+h.dir, "XDG_RUNTIME_DIR=")
+	return cmd
+}
+
+// run runs a command that must succeed and gives what it prints.
+func (h home) run(args ...string) []byte {
+	h.t.Helper()
+	cmd := h.command(args...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

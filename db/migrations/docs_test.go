@@ -92,8 +92,13 @@ func readDatabase(t *testing.T) described {
 		FROM sqlite_schema s, pragma_table_xinfo(s.name) c
 		WHERE s.type IN ('table', 'view') AND s.name NOT LIKE 'sqlite\_%' ESCAPE '\' AND s.name <> 'goose_db_version'
 		ORDER BY s.name, c.cid`))(t)
+	return readColumns(t, rows)
+}
+
+// readColumns reads rows of table, column and type.
+func readColumns(t *testing.T, rows *sql.Rows) (d described) {
+	t.Helper()
 	defer rows.Close()
-	var d described
 	for rows.Next() {
 		var table, column, kind string
 		testkit.Check(t, rows.Scan(&table, &column, &kind))

@@ -59,13 +59,5 @@ func readPostgres(t *testing.T, address string) described {
 		WHERE c.table_schema = 'public' AND c.table_name <> 'goose_db_version'
 		  AND NOT (c.table_name = 'sessions' AND c.column_name = 'rowid') -- SQLite has it without a column
 		ORDER BY c.table_name, c.ordinal_position`))(t)
-	defer rows.Close()
-	var d described
-	for rows.Next() {
-		var table, column, kind string
-		testkit.Check(t, rows.Scan(&table, &column, &kind))
-		d.add(table, column, kind)
-	}
-	testkit.Check(t, rows.Err())
-	return d
+	return readColumns(t, rows)
 }

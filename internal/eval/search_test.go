@@ -131,9 +131,10 @@ func (f figures) print(name string) {
 		f.hit1/n, f.hit5/n, f.mrr/n, f.recall/m, f.any/m, f.recallAll/m, f.anyA/m, at(50), at(99))
 }
 
-// newerChats are chats of 20 messages between other people about other things, as many messages as given, after those of a
-// set: sentences of testdata/newer.json, in which {n} is the other one, {m} somebody else, {k} a relative, {t} a time,
-// {d} a number, {a} and {b} are things of the topic, and {v} is what one does with them.
+// newerChats returns chats of 20 messages between other people about other things. They have as many messages as given and
+// are newer than those of a set. Their sentences are in testdata/newer.json: {n} stands for the second speaker, {m} for a
+// third person, {k} for a relative, {t} for a time, {d} for a number, {a} and {b} for things of the topic, {v} for what
+// people do with them.
 func newerChats(t testing.TB, messages int) (chats []chat) {
 	var from struct {
 		Names, Kin, Times, Frames []string

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"strings"
 )
 
@@ -37,4 +39,11 @@ func WithoutScope(ctx context.Context) context.Context {
 func ScopeOf(ctx context.Context) (s Scope, limited bool) {
 	s, limited = ctx.Value(scopeKey{}).(Scope)
 	return s, limited
+}
+
+// NewToken returns a new secret token: 256 random bits, in characters of URLs.
+func NewToken() string {
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(random[:])
 }

@@ -15,8 +15,7 @@ func (s *Store) checkServer(ctx context.Context) []Check {
 			SELECT current_user || CASE WHEN rolsuper THEN ', a superuser' WHEN rolbypassrls THEN ', with BYPASSRLS' ELSE '' END, true, rolsuper OR rolbypassrls
 			FROM pg_roles WHERE rolname = current_user`),
 		s.serverCheck(ctx, "collation", "create the database anew as docs/postgres.md says, and copy this one into it", `
-			SELECT `+databaseOrder+` || ', ' || pg_encoding_to_char(encoding), `+databaseOrder+` IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') AND pg_encoding_to_char(encoding) = 'UTF8', false
-			FROM pg_database WHERE datname = current_database()`),
+			SELECT o.name || ', ' || o.encoding, o.fits, false FROM (`+orderOfTexts+`) AS o (name, encoding, fits)`),
 		s.checkMigrations(ctx),
 		s.serverCheck(ctx, "size", "", `SELECT pg_size_pretty(pg_database_size(current_database())), true, false`),
 		s.serverCheck(ctx, "connections", "few are left: raise max_connections, or put a pool before the server; each daemon has at most 8", `

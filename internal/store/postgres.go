@@ -41,15 +41,18 @@ func PrintableName(name string) string {
 // search_path), and brings it up to date. Codes: Invalid (a newer sessiond's, sorted otherwise),
 // NotFound, Forbidden, Unavailable.
 func openPostgres(ctx context.Context, address string, opt Options) (*Store, error) {
-	opt.shared = true
 	s := &Store{path: address, opt: opt, network: &network{}, prepared: map[string]*sqlx.Stmt{}}
 	s.statements = statements{stmt: s.readerStmt}
 	err := s.openPools(ctx)
+	current := false
+	if err == nil {
+		current, err = s.checkPostgresVersion(ctx)
+	}
+	if err == nil && !current {
+		err = s.migratePostgres(ctx)
+	}
 	if err == nil && !opt.ReadOnly {
 		err = s.openPostgresWriter(ctx)
-	}
-	if err == nil {
-		err = s.checkPostgresVersion(ctx)
 	}
 	if err != nil {
 		if s.writer != nil {
@@ -87,10 +90,11 @@ func (s *Store) openPools(ctx context.Context) error {
 	}
 	s.callersSQL = sqlx.NewDb(callers, "postgres")
 	var order, encoding string
-	if err := s.readers.QueryRowContext(ctx, `SELECT `+databaseOrder+`, pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()`).Scan(&order, &encoding); err != nil {
+	var fits bool
+	if err := s.readers.QueryRowContext(ctx, orderOfTexts).Scan(&order, &encoding, &fits); err != nil {
 		return err
 	}
-	if order != "C" && order != "POSIX" && order != "C.UTF-8" && order != "C.utf8" || encoding != "UTF8" {
+	if !fits {
 		return session.Errorf(session.Invalid, "%s sorts texts by %s and is encoded as %s, but sessiond needs C and UTF8: create a database with `createdb -T template0 -E UTF8 --lc-collate=C --lc-ctype=C.UTF-8 NAME`",
 			PrintableName(s.path), order, encoding)
 	}
@@ -100,27 +104,21 @@ func (s *Store) openPools(ctx context.Context) error {
 // readOnly makes a connection refuse writes. It is no setting of the start, which target_session_attrs=read-write
 // would take for a server that only reads, and which a pool in transaction mode would give to others.
 func readOnly(ctx context.Context, conn *pgx.Conn) error {
-	if conn.Config().DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol {
+	if isPooled(conn.Config()) {
 		return nil
 	}
 	_, err := conn.Exec(ctx, `SET default_transaction_read_only = on`)
 	return err
 }
 
-// databaseOrder is the name of a database's order of texts: of ICU's, its library alone; the built-in one sorts by bytes.
-const databaseOrder = `CASE datlocprovider WHEN 'i' THEN 'ICU' WHEN 'b' THEN 'C' ELSE datcollate END`
+// orderOfTexts reads a database's order of texts, of ICU's its library alone, its encoding, and whether they sort by
+// bytes, as SQLite does; the built-in order does.
+const orderOfTexts = `
+	SELECT name, encoding, name IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') AND encoding = 'UTF8'
+	FROM (SELECT CASE datlocprovider WHEN 'i' THEN 'ICU' WHEN 'b' THEN 'C' ELSE datcollate END AS name, pg_encoding_to_char(encoding) AS encoding
+	      FROM pg_database WHERE datname = current_database()) AS d`
 
-func (s *Store) openPostgresWriter(ctx context.Context) error {
-	if err := s.checkPostgresVersion(ctx); err != nil {
-		return err
-	}
-	have, want, err := s.postgresVersion(ctx)
-	if err == nil && have < want {
-		err = s.migratePostgres(ctx)
-	}
-	if err != nil {
-		return err
-	}
+func (s *Store) openPostgresWriter(ctx context.Context) (err error) {
 	// The server frees the lock of a daemon that it cannot reach any more.
 	if s.writeDB, err = s.openPostgresPool(map[string]string{
 		"lock_timeout":                        strconv.FormatInt(lockPatience.Milliseconds(), 10),
@@ -150,20 +148,21 @@ func (s *Store) openPostgresWriter(ctx context.Context) error {
 	return nil
 }
 
-// checkPostgresVersion refuses the schema of a newer sessiond, and, for a reader, one of an older one.
-func (s *Store) checkPostgresVersion(ctx context.Context) error {
+// checkPostgresVersion reports whether the schema is this sessiond's. It refuses that of a newer one, and, for a
+// reader, that of an older one.
+func (s *Store) checkPostgresVersion(ctx context.Context) (current bool, err error) {
 	have, want, err := s.postgresVersion(ctx)
 	switch name := PrintableName(s.path); {
 	case err != nil:
-		return err
+		return false, err
 	case have > want:
-		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond knows up to %d: update sessiond; nothing was changed", name, have, want)
+		return false, session.Errorf(session.Invalid, "%s has schema %d, this sessiond knows up to %d: update sessiond; nothing was changed", name, have, want)
 	case have == 0 && s.opt.ReadOnly:
-		return session.Errorf(session.NotFound, "%s is empty: start `sessiond serve`, or import something, to fill it", name)
+		return false, session.Errorf(session.NotFound, "%s is empty: start `sessiond serve`, or import something, to fill it", name)
 	case have < want && s.opt.ReadOnly:
-		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond reads %d: start `sessiond serve` to bring it up to date", name, have, want)
+		return false, session.Errorf(session.Invalid, "%s has schema %d, this sessiond reads %d: start `sessiond serve` to bring it up to date", name, have, want)
 	}
-	return nil
+	return have == want, nil
 }
 
 // checkPostgresSchema refuses a schema that lost its migrations while the store is open. That of a newer

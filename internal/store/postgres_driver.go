@@ -38,6 +38,11 @@ func (n *network) config(address string, settings map[string]string, patience ti
 	return config, nil
 }
 
+// isPooled reports whether the address tells of a pool in transaction mode: it keeps no state of a connection.
+func isPooled(config *pgx.ConnConfig) bool {
+	return config.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol
+}
+
 // openPostgresPool returns connections to PostgreSQL that speak as SQLite's driver does: placeholders
 // are ? and ?1, booleans are 0 and 1, times are texts in UTC, sums are whole numbers.
 func (s *Store) openPostgresPool(settings map[string]string, patience time.Duration, options ...stdlib.OptionOpenDB) (*sql.DB, error) {
@@ -45,7 +50,7 @@ func (s *Store) openPostgresPool(settings map[string]string, patience time.Durat
 	if err != nil {
 		return nil, err
 	}
-	pooled := config.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol
+	pooled := isPooled(config)
 	return sql.OpenDB(pgConnector{
 		Connector: stdlib.GetConnector(*config, options...), network: s.network, unprepared: pooled,
 		reads: settings == nil && !pooled, // a pool would give the scope to others

@@ -148,7 +148,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 	if !IsPostgres(s.path) {
 		return
 	}
-	if config, err := pgx.ParseConfig(s.path); err != nil || config.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol {
+	if config, err := pgx.ParseConfig(s.path); err != nil || isPooled(config) {
 		return
 	}
 	for ctx.Err() == nil {

@@ -14,19 +14,19 @@ import (
 )
 
 func TestStatementsAsPostgresReadsThem(t *testing.T) {
-	for query, want := range map[string]string{
-		`SELECT 1 FROM a WHERE b = ? AND c > ?`:                  `SELECT 1 FROM a WHERE b = $1 AND c > $2`,
-		`SELECT ?2, ?1, ?1`:                                      `SELECT $2, $1, $1`,
-		`SELECT 'why?' || ? LIMIT +?`:                            `SELECT 'why?' || $1 LIMIT $2`,
-		`SELECT 'it''s ?', ?`:                                    `SELECT 'it''s ?', $1`,
-		`FROM sessions s INDEXED BY sessions_active WHERE x = ?`: `FROM sessions s WHERE x = $1`,
-		`FROM k CROSS JOIN messages m ON m.id = k.value`:         `FROM k JOIN messages m ON m.id = k.value`,
-		`WHERE title LIKE ? ESCAPE '\'`:                          `WHERE title ILIKE $1 ESCAPE '\'`,
-		`JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 WHERE m.id = ?`: `JOIN parts p ON p.message_id = m.id WHERE m.id = $1`,
-		`FROM a CROSS JOIN b`: `FROM a CROSS JOIN b`,
+	for _, c := range []struct{ query, want string }{
+		{`SELECT 1 FROM a WHERE b = ? AND c > ?`, `SELECT 1 FROM a WHERE b = $1 AND c > $2`},
+		{`SELECT ?2, ?1, ?1`, `SELECT $2, $1, $1`},
+		{`SELECT 'why?' || ? LIMIT +?`, `SELECT 'why?' || $1 LIMIT $2`},
+		{`SELECT 'it''s ?', ?`, `SELECT 'it''s ?', $1`},
+		{`FROM sessions s INDEXED BY sessions_active WHERE x = ?`, `FROM sessions s WHERE x = $1`},
+		{`FROM k CROSS JOIN messages m ON m.id = k.value`, `FROM k JOIN messages m ON m.id = k.value`},
+		{`WHERE title LIKE ? ESCAPE '\'`, `WHERE title ILIKE $1 ESCAPE '\'`},
+		{`JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 WHERE m.id = ?`, `JOIN parts p ON p.message_id = m.id WHERE m.id = $1`},
+		{`FROM a CROSS JOIN b`, `FROM a CROSS JOIN b`},
 	} {
-		if got := pgText(query); got != want {
-			t.Errorf("%s\nbecame %s\nnot    %s", query, got, want)
+		if got := pgText(c.query); got != c.want {
+			t.Errorf("%s\nbecame %s\nnot    %s", c.query, got, c.want)
 		}
 	}
 }

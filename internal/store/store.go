@@ -29,8 +29,6 @@ type Options struct {
 	Host     string // on which new sessions begin
 	SQL      string // address of PostgreSQL for callers' own statements, of a role that can only read; "": the database's
 
-	shared bool // several hosts use the database
-
 	// Measure sets the Tokens of a message and its parts by the reference counter; nil: all 0.
 	Measure func(*session.Message)
 	// Touched finds the files that a message's tool calls read or changed, given the

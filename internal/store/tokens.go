@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jmoiron/sqlx"
@@ -29,9 +27,7 @@ func (s *Store) AddToken(ctx context.Context, t Token) (text string, err error) 
 	if err := checkStorable([]field{{"name", t.Name}, {"owner", t.Owner}, {"key", t.KeyPrefix}}); err != nil {
 		return "", err
 	}
-	var random [32]byte
-	_, _ = rand.Read(random[:]) // never fails
-	text = base64.RawURLEncoding.EncodeToString(random[:])
+	text = session.NewToken()
 	return text, s.write(ctx, func(tx *tx) error {
 		_, err := tx.changed(`INSERT INTO tokens (name, hash, owner, source, key_prefix, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			t.Name, hash([]byte(text)), t.Owner, t.Source, t.KeyPrefix, tx.now)

@@ -105,7 +105,7 @@ type sentence struct {
 	finding   bool   // a decision of the model, or a result of a tool
 }
 
-// mostTyped is the number of sentences of a person's message in which rules are told: nobody types more.
+// mostTyped is the number of sentences of a person's message in which rules are told. A longer message was pasted.
 const mostTyped = 200
 
 // maxTyped is the number of sentences from which on a person's passage may be partly pasted.

@@ -42,7 +42,7 @@ func (s *Server) events(ctx context.Context, in *eventsInput) (*huma.StreamRespo
 			return nil, err
 		}
 	}
-	l := listener{server: s, only: in.Session, scope: ctx}
+	l := listener{server: s, only: in.Session}
 	if err := l.begin(ctx, cmp.Or(in.LastEventID, in.After)); err != nil {
 		return nil, err
 	}
@@ -59,8 +59,7 @@ func (s *Server) events(ctx context.Context, in *eventsInput) (*huma.StreamRespo
 // listener is one stream of events and its position.
 type listener struct {
 	server *Server
-	only   session.ID      // "": all
-	scope  context.Context // of the request, for what it may see
+	only   session.ID // "": all
 	epoch  string
 	at     int64 // the last event sent or skipped
 	gap    *gap  // the first event, if events are missing
@@ -136,7 +135,7 @@ func (l *listener) stream(ctx context.Context, w http.ResponseWriter) {
 			return
 		}
 		if len(events) > 0 {
-			if l.send(out, events) {
+			if l.send(ctx, out, events) {
 				continue
 			}
 			out.flush()
@@ -159,7 +158,7 @@ func (l *listener) stream(ctx context.Context, w http.ResponseWriter) {
 }
 
 // send writes events; false: the listener is too far behind, and the last event says so.
-func (l *listener) send(out *stream, events []session.Event) bool {
+func (l *listener) send(ctx context.Context, out *stream, events []session.Event) bool {
 	if l.live {
 		_, _, last, err := l.server.Store.EventRange(context.Background())
 		if behind := last - l.at; err == nil && behind > cmp.Or(l.server.Events.MaxLag, defaultMaxLag) {
@@ -170,7 +169,7 @@ func (l *listener) send(out *stream, events []session.Event) bool {
 			return false
 		}
 	}
-	shown, err := l.shown(events)
+	shown, err := l.shown(ctx, events)
 	if err != nil {
 		l.server.log.Error().Err(err).Msg("a stream of events failed")
 		return false
@@ -187,15 +186,15 @@ func (l *listener) send(out *stream, events []session.Event) bool {
 }
 
 // shown reports which sessions of events a named token may see: those within its scope that are not purged.
-func (l *listener) shown(events []session.Event) (func(session.ID) bool, error) {
-	if _, limited := session.ScopeOf(l.scope); !limited {
+func (l *listener) shown(ctx context.Context, events []session.Event) (func(session.ID) bool, error) {
+	if _, limited := session.ScopeOf(ctx); !limited {
 		return func(session.ID) bool { return true }, nil
 	}
 	var ids []session.ID
 	for _, e := range events {
 		ids = append(ids, e.SessionID)
 	}
-	visible, err := l.server.Store.InTrash(l.scope, ids)
+	visible, err := l.server.Store.InTrash(ctx, ids)
 	return func(id session.ID) bool { _, ok := visible[id]; return ok }, err
 }
 

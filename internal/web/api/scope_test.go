@@ -12,7 +12,6 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
-	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/web/api"
 )
 
@@ -20,6 +19,14 @@ var ana, eve = session.Scope{Owner: "ana"}, session.Scope{Owner: "eve"}
 
 // withKeys is a token of ana's that may begin routing keys.
 var withKeys = session.Scope{Owner: "ana", Key: "agent:"}
+
+// newOwnersKit is a server with a named token: on PostgreSQL the first one makes the role of tokens.
+func newOwnersKit(t *testing.T) *kit {
+	t.Helper()
+	k := newKit(t, func(d *api.Deps) { d.BackupDir = t.TempDir() })
+	testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "ana", Owner: "ana"}))(t)
+	return k
+}
 
 // as sends the requests of a kit with a named token.
 func (k *kit) as(scope session.Scope) *kit {
@@ -92,10 +99,7 @@ var visits = []visit{
 
 // Every route, by the token of the session's owner and by another's: the other one learns and changes nothing.
 func TestNamedTokensSeeAndWriteTheirOwn(t *testing.T) {
-	k := newKit(t, func(d *api.Deps) { d.BackupDir = t.TempDir() })
-	if storetest.OnPostgres() {
-		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "ana", Owner: "ana"}))(t) // makes the role
-	}
+	k := newOwnersKit(t)
 	own, other := k.as(ana), k.as(eve)
 	id := own.want(201, own.do("POST", "/v1/sessions", `{"title":"zebra plan","directory":"/zoo"}`)).text("id")
 	path := "/v1/sessions/" + id
@@ -215,10 +219,7 @@ func crossed(t *testing.T, k *kit, id, cid, mine string) {
 }
 
 func TestScopesNarrowByProgramAndKey(t *testing.T) {
-	k := newKit(t, nil)
-	if storetest.OnPostgres() {
-		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
-	}
+	k := newOwnersKit(t)
 	own := k.as(withKeys)
 	support := own.want(201, own.do("POST", "/v1/route", `{"key":"agent:support:main","text":"hi"}`)).text("session_id")
 	private := own.want(201, own.do("POST", "/v1/route", `{"key":"agent:private:main","text":"hi"}`)).text("session_id")
@@ -245,13 +246,9 @@ func TestScopesNarrowByProgramAndKey(t *testing.T) {
 	}
 }
 
-// A routing key stays its owner's when the daemon's own token begins its next generation, and its label is told to
-// no other owner.
+// The daemon's own token begins the next generation of ana's key: the key stays ana's. No other owner reads its label.
 func TestKeysStayTheOwners(t *testing.T) {
-	k := newKit(t, nil)
-	if storetest.OnPostgres() {
-		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
-	}
+	k := newOwnersKit(t)
 	own := k.as(ana)
 	const routed = `{"key":"agent:main:zebra","text":"hi"}`
 	own.want(403, own.do("POST", "/v1/route", routed))
@@ -280,10 +277,7 @@ func TestKeysStayTheOwners(t *testing.T) {
 
 // A search with a narrow token tells nothing of the owner's other sessions, and titles are found with every token.
 func TestSearchesOfNarrowTokens(t *testing.T) {
-	k := newKit(t, nil)
-	if storetest.OnPostgres() {
-		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
-	}
+	k := newOwnersKit(t)
 	own := k.as(ana)
 	private := own.want(201, own.do("POST", "/v1/sessions", `{"title":"Quagga census"}`)).text("id")
 	own.say(private, "user", "The zebra eats hay.")
@@ -303,10 +297,7 @@ func TestSearchesOfNarrowTokens(t *testing.T) {
 
 // One key of a retry, from two owners: each gets an answer of their own. So do two tokens of one owner that see different sessions.
 func TestIdempotencyKeysAreTheOwners(t *testing.T) {
-	k := newKit(t, nil)
-	if storetest.OnPostgres() {
-		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
-	}
+	k := newOwnersKit(t)
 	key := header{"Idempotency-Key": "1"}
 	own, other := k.as(ana), k.as(eve)
 	a := own.want(201, own.do("POST", "/v1/sessions", `{"title":"same"}`, key)).text("id")
@@ -327,10 +318,7 @@ func TestIdempotencyKeysAreTheOwners(t *testing.T) {
 
 // A stream of events tells each owner of their own sessions, also from what another stream read before.
 func TestEventsOfOneOwner(t *testing.T) {
-	k := newKit(t, nil)
-	if storetest.OnPostgres() {
-		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
-	}
+	k := newOwnersKit(t)
 	own, other := k.as(ana), k.as(eve)
 	a, b := own.session(nil), other.session(nil)
 	own.say(a, "user", "hi")
@@ -350,10 +338,7 @@ func TestEventsOfOneOwner(t *testing.T) {
 }
 
 func TestListsByOwnerAndHost(t *testing.T) {
-	k := newKit(t, nil)
-	if storetest.OnPostgres() {
-		testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "a", Owner: "ana"}))(t)
-	}
+	k := newOwnersKit(t)
 	hers := k.as(ana).session(nil)
 	k.session(nil)
 	for query, want := range map[string]int{"": 2, "?owner=ana": 1, "?owner=eve": 0, "?host=alpha": 0} {

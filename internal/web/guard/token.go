@@ -1,8 +1,6 @@
 package guard
 
 import (
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,9 +10,6 @@ import (
 
 	"sessiond/internal/session"
 )
-
-// tokenBytes is the length of a token before encoding: 256 bits.
-const tokenBytes = 32
 
 // minToken is the minimum length of a token in the file, in characters.
 const minToken = 16
@@ -30,11 +25,7 @@ func EnsureToken(path string) (token string, made bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", false, fmt.Errorf("create the folder of the token: %w", err)
 	}
-	random := make([]byte, tokenBytes)
-	if _, err := rand.Read(random); err != nil {
-		return "", false, fmt.Errorf("create a token: %w", err)
-	}
-	made, err = place(path, base64.RawURLEncoding.EncodeToString(random))
+	made, err = place(path, session.NewToken())
 	if err != nil {
 		return "", false, err
 	}
