@@ -218,8 +218,10 @@ type clogged struct {
 	header http.Header
 	mu     sync.Mutex
 	buf    bytes.Buffer
-	first  chan struct{} // closed once something was written
+	beats  chan struct{} // closed at the first heartbeat
+	first  chan struct{} // closed once an event is being written
 	let    chan struct{}
+	beat   sync.Once
 	once   sync.Once
 }
 
@@ -232,6 +234,9 @@ func (c *clogged) Write(p []byte) (int, error) {
 	c.buf.Write(p)
 	text := c.buf.String()
 	c.mu.Unlock()
+	if strings.Contains(text, ": heartbeat") {
+		c.beat.Do(func() { close(c.beats) })
+	}
 	if strings.Contains(text, "messages.appended") {
 		c.once.Do(func() { close(c.first) })
 		<-c.let
@@ -240,23 +245,18 @@ func (c *clogged) Write(p []byte) (int, error) {
 }
 
 func TestASlowListenerIsSentAwayWithAClearLastEvent(t *testing.T) {
-	k, _ := feedKit(t, func(f *api.Feed, _ *api.Deps) { f.MaxLag = 10 })
+	k, _ := feedKit(t, func(f *api.Feed, _ *api.Deps) { f.MaxLag, f.Pulse = 10, 5*time.Millisecond })
 	id := k.session(nil)
-	c := &clogged{header: http.Header{}, first: make(chan struct{}), let: make(chan struct{})}
+	c := &clogged{header: http.Header{}, beats: make(chan struct{}), first: make(chan struct{}), let: make(chan struct{})}
 	ended := make(chan struct{})
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/events", nil)
 	go func() {
 		defer close(ended)
 		k.handler.ServeHTTP(c, req)
 	}()
-	for clogs := false; !clogs; { // it is up to date before it clogs
-		k.say(id, "user", "x")
-		select {
-		case <-c.first:
-			clogs = true
-		case <-time.After(time.Millisecond):
-		}
-	}
+	<-c.beats // only a stream that has been up to date may be dropped; it beats when it is
+	k.say(id, "user", "x")
+	<-c.first
 	for range 30 {
 		k.say(id, "user", "x")
 	}
