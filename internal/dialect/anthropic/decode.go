@@ -116,11 +116,7 @@ func (d *decoder) entry(path string, raw jsontext.Value) error {
 		return err
 	}
 	user := split(&m, groups, raw)
-	encoded, err := encode(&m, user)
-	if err != nil {
-		return err
-	}
-	large, err := m.Keep(path, o, encoded)
+	large, err := m.Keep(path, o, encode(&m, user))
 	if err != nil {
 		return err
 	}
@@ -397,11 +393,7 @@ func (d *decoder) result(b *block) (group, error) {
 		g = wire.ResultFirst(p, elements, text, true)
 		g[0].X.Text, g[0].X.Rest, g[0].X.Raw = g[0].X.Rest, wire.Object{}, nil
 	}
-	encoded, err := encodeResult(g)
-	if err != nil {
-		return nil, err
-	}
-	return g, g[0].Keep(b.path, b.raw, &b.Object, encoded)
+	return g, g[0].Keep(b.path, b.raw, &b.Object, encodeResult(g))
 }
 
 // split sorts the results of a user's entry into a tool's message and the rest into a user's,

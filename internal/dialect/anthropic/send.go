@@ -306,11 +306,9 @@ func (s *sender) reply(p *wire.Part) {
 	case session.PartReasoning:
 		s.reasoning(p)
 	case session.PartData: // a call that the provider runs and whose result is still to come
-		if raw, err := p.JSON(wire.Object{}); err == nil && s.maker && isServerCall(p.X.Type) {
-			if o, err := wire.ParseObject("", raw); err == nil {
-				s.serverCall(p.X.Type, o.String("id"), o.String("name"), string(o.Get("input")), &o)
-				return
-			}
+		if o, err := wire.ParseObject("", p.Raw()); err == nil && s.maker && isServerCall(p.X.Type) {
+			s.serverCall(p.X.Type, o.String("id"), o.String("name"), string(o.Get("input")), &o)
+			return
 		}
 		s.LosePart(p)
 	default:
@@ -474,11 +472,8 @@ func (s *sender) content(p *wire.Part) sent {
 			return textBlock(text) // what was said stands in for how
 		}
 	case session.PartData: // the name of a tool that a result points to
-		if raw, err := p.JSON(wire.Object{}); err == nil && s.maker && p.X.Type == typeToolReference {
-			o, err := wire.ParseObject("", raw)
-			if name := o.Text("tool_name"); err == nil && callid.Valid(name) {
-				return blockOf(typeToolReference, "tool_name", name)
-			}
+		if o, err := wire.ParseObject("", p.Raw()); err == nil && s.maker && p.X.Type == typeToolReference && callid.Valid(o.Text("tool_name")) {
+			return blockOf(typeToolReference, "tool_name", o.Text("tool_name"))
 		}
 	}
 	s.LosePart(p)

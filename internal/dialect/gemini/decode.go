@@ -235,10 +235,7 @@ func (d *decoder) content(a *around) error {
 		m.Finish = session.FinishToolCalls
 	}
 	group := d.divide(m, parts)
-	encoded, err := encodeContent(group)
-	if err != nil {
-		return err
-	}
+	encoded := encodeContent(group)
 	first := &group[0]
 	first.X.NoContent = a.none
 	large, err := first.Keep(a.path, a.content, encoded)
@@ -508,10 +505,7 @@ func (r *partReader) read(role session.Role) ([]wire.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	encoded, err := encodePart(&p, nested)
-	if err == nil {
-		err = p.Keep(r.path, r.raw, &r.Object, encoded)
-	}
+	err = p.Keep(r.path, r.raw, &r.Object, encodePart(&p, nested))
 	return append([]wire.Part{p}, nested...), err
 }
 

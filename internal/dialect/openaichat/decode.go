@@ -178,11 +178,7 @@ func (d *decoder) message(path string, raw jsontext.Value, o *wire.Object, by ar
 	if m.Role != session.Assistant && wire.HasElements(in.ToolCalls) {
 		return wire.Errorf(session.Invalid, wire.Join(path, fieldToolCalls), "stands in a message of role %s: only an assistant calls tools", m.Role)
 	}
-	encoded, err := encode(&m)
-	if err != nil {
-		return err
-	}
-	large, err := m.Keep(path, *o, encoded)
+	large, err := m.Keep(path, *o, encode(&m))
 	if err != nil {
 		return err
 	}

@@ -428,8 +428,7 @@ func (u *unit) field(name string) jsontext.Value {
 	}
 	for _, p := range u.parts {
 		if isLarge(p) && p.X.Field == name {
-			raw, _ := p.JSON(wire.Object{})
-			return raw
+			return p.Raw()
 		}
 	}
 	return nil
@@ -486,12 +485,11 @@ func (s *sender) function(p *wire.Part, arguments string) wire.Object {
 // builtIn returns the call of a tool that the API knows and the caller runs.
 func (s *sender) builtIn(u *unit) wire.Object {
 	p := u.parts[0]
-	spec, _ := specOf(u.kind)
 	status := u.text("status")
 	if status != "incomplete" && (status != "in_progress" || u.kind == itemApplyPatchCall) {
 		status = "completed"
 	}
-	o := wire.Fields("type", u.kind, "call_id", s.opened(p, u.kind), spec.arguments, jsontext.Value(p.Arguments), "status", status)
+	o := wire.Fields("type", u.kind, "call_id", s.opened(p, u.kind), callSpecs[u.kind].arguments, jsontext.Value(p.Arguments), "status", status)
 	if u.kind == itemToolSearchCall {
 		o.Add("execution", u.execution())
 	}
@@ -537,12 +535,8 @@ func (s *sender) ran(u *unit) {
 	}
 	s.Lose(wire.Clip(what) + ", which the provider ran, is sent as a function's call and output")
 	arguments := call.Arguments
-	if spec, _ := specOf(u.kind); u.kind != "" && u.kind != itemMCPCall && arguments != "" {
-		if spec.text {
-			arguments = string(wire.Encode(spec.arguments, arguments))
-		} else {
-			arguments = string(wire.Encode(spec.arguments, jsontext.Value(arguments)))
-		}
+	if spec := callSpecs[u.kind]; u.kind != "" && u.kind != itemMCPCall && arguments != "" {
+		arguments = string(wire.Encode(spec.arguments, spec.value(arguments)))
 	}
 	o := s.function(call, arguments)
 	s.writeMade(&o)
