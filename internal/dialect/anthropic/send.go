@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -596,8 +597,8 @@ func imageSource(own bool, p *wire.Part) jsontext.Value {
 	if p.Blob == nil {
 		return elsewhere(own, &p.X.Media)
 	}
-	mediaType := sniff(p.Blob.Data)
-	if mediaType == "" {
+	mediaType := http.DetectContentType(p.Blob.Data)
+	if !wire.IsImage(mediaType) {
 		mediaType = strings.ToLower(p.X.MediaType)
 	}
 	if mediaType == "image/jpg" {
@@ -607,22 +608,6 @@ func imageSource(own bool, p *wire.Part) jsontext.Value {
 		return nil
 	}
 	return bytesSource(mediaType, p.Blob.Data)
-}
-
-// sniff tells the type of an image by its first bytes, "" if they are those of none that the
-// API takes.
-func sniff(data []byte) string {
-	switch {
-	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
-		return "image/png"
-	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
-		return "image/jpeg"
-	case bytes.HasPrefix(data, []byte("GIF8")):
-		return "image/gif"
-	case bytes.HasPrefix(data, []byte("RIFF")) && len(data) >= 12 && string(data[8:12]) == "WEBP":
-		return "image/webp"
-	}
-	return ""
 }
 
 // documentSource returns the source of a document: a PDF, or text of any kind.

@@ -295,23 +295,6 @@ func (d *decoder) result(path string, in *message, m *wire.Message) error {
 	return nil
 }
 
-// picture, sound and file are what an element of the type of the same name holds.
-type (
-	picture struct {
-		URL    *wire.String   `json:"url"`
-		Detail jsontext.Value `json:"detail"`
-	}
-	sound struct {
-		Data   jsontext.Value `json:"data"`
-		Format jsontext.Value `json:"format"`
-	}
-	file struct {
-		Name jsontext.Value `json:"filename"`
-		ID   jsontext.Value `json:"file_id"`
-		Data jsontext.Value `json:"file_data"`
-	}
-)
-
 // element decodes one element of a content array. A type that is not known is kept whole as data.
 func (d *decoder) element(path string, raw jsontext.Value) (wire.Part, error) {
 	var p wire.Part
@@ -336,17 +319,17 @@ func (d *decoder) element(path string, raw jsontext.Value) (wire.Part, error) {
 		err = d.picture(at, inner, &p)
 	case typeAudio:
 		p.Kind = session.PartAudio
-		var in sound
-		if err = wire.UnmarshalObject(at, inner, &in); err == nil {
-			p.X.MediaType = soundType(in.Format)
-			wire.AttachBase64(&p, in.Data)
+		var sound wire.Object
+		if sound, err = wire.ParseObject(at, inner); err == nil {
+			p.X.MediaType = wire.SoundType(sound.String("format"))
+			wire.AttachBase64(&p, sound.Get("data"))
 		}
 	case typeFile:
 		p.Kind = session.PartFile
-		var in file
-		if err = wire.UnmarshalObject(at, inner, &in); err == nil {
-			p.X.Name, p.X.FileID = wire.ExactText(in.Name), wire.ExactText(in.ID)
-			wire.AttachURL(&p, wire.ExactText(in.Data))
+		var file wire.Object
+		if file, err = wire.ParseObject(at, inner); err == nil {
+			p.X.Name, p.X.FileID = file.Text("filename"), file.Text("file_id")
+			wire.AttachURL(&p, file.Text("file_data"))
 		}
 	default:
 		d.WarnUnknown(path, kind)
@@ -365,19 +348,16 @@ func (d *decoder) picture(path string, raw jsontext.Value, p *wire.Part) error {
 		p.X.URL = url
 		return nil
 	}
-	var in picture
-	if err := wire.UnmarshalObject(path, raw, &in); err != nil {
-		return err
-	}
-	url, err := d.Text(path, "url", in.URL)
+	o, err := wire.ParseObject(path, raw)
 	if err != nil {
 		return err
 	}
+	url, err := d.StringOf(path, "url", o.Get("url"))
 	if !wire.AttachURL(p, url) {
 		p.X.URL = url
 	}
-	p.X.Detail = wire.ExactText(in.Detail)
-	return nil
+	p.X.Detail = o.Text("detail")
+	return err
 }
 
 // audio decodes what the model said aloud: {id, data, expires_at, transcript}.
@@ -445,16 +425,4 @@ func (d *decoder) function(path string, raw jsontext.Value, arguments string, p 
 		p.Arguments, err = d.StringOf(path, arguments, raw)
 	}
 	return o, err
-}
-
-// soundType returns the media type of a format of input_audio.
-func soundType(format jsontext.Value) string {
-	switch text, _ := wire.Text(format); text {
-	case "":
-		return "application/octet-stream"
-	case "mp3":
-		return "audio/mpeg"
-	default:
-		return "audio/" + text
-	}
 }

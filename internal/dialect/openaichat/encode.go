@@ -36,10 +36,10 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 			o = *m.X.Response
 		}
 		s.flush()
-		s.out = append(s.out, o.JSON())
+		s.Out = append(s.Out, o.JSON())
 	}
 	s.flush()
-	return s.out, nil
+	return s.Out, nil
 }
 
 // encode encodes the columns and the parts of a message, without its remainder.

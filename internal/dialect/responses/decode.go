@@ -128,15 +128,16 @@ var outputTools = map[string]string{
 // Decode reads items of a request or a reply, or whole response objects. Codes: Malformed,
 // Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
-	var d decoder
+	d := decoder{shells: map[string]string{}}
 	return d.Read(raw, func(path string, raw jsontext.Value) error {
 		o, err := wire.ParseObject(path, raw)
-		if err == nil && IsResponse(&o) {
+		switch {
+		case err != nil:
+			return err
+		case IsResponse(&o):
 			return d.response(path, &o)
-		} else if err == nil {
-			err = d.item(&item{Object: o, path: path})
 		}
-		return err
+		return d.item(&item{Object: o, path: path})
 	})
 }
 
@@ -484,12 +485,7 @@ func sound(p *wire.Part, e *item) error {
 		return err
 	}
 	if data, ok := wire.Base64(inner.Text("data")); ok {
-		p.X.MediaType = "application/octet-stream"
-		if format := inner.String("format"); format == "mp3" {
-			p.X.MediaType = "audio/mpeg"
-		} else if format != "" {
-			p.X.MediaType = "audio/" + format
-		}
+		p.X.MediaType = wire.SoundType(inner.String("format"))
 		wire.Attach(&p.Part, wire.Blob(p.X.MediaType, data))
 	}
 	return nil
@@ -502,16 +498,11 @@ func (d *decoder) call(it *item, kind string, spec callSpec) error {
 	if p.CallID, err = d.callID(it, spec.needsID); err != nil {
 		return err
 	}
-	switch kind {
-	case itemCustomCall:
+	if kind == itemCustomCall {
 		p.X.Type = typeCustom
-	case itemLocalShellCall:
-		if id := it.String("id"); id != "" {
-			if d.shells == nil {
-				d.shells = map[string]string{}
-			}
-			d.shells[id] = p.CallID
-		}
+	}
+	if id := it.String("id"); kind == itemLocalShellCall && id != "" {
+		d.shells[id] = p.CallID
 	}
 	if err := d.nameAndArguments(it, spec, &p); err != nil {
 		return err

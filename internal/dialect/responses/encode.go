@@ -23,10 +23,10 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 			if err := s.message(&msgs[i]); err != nil {
 				return nil, err
 			}
-			e.out = append(e.out, s.taken()...)
+			e.out = append(e.out, s.Taken()...)
 			continue
 		}
-		e.out = append(e.out, s.taken()...)
+		e.out = append(e.out, s.Taken()...)
 		m, err := wire.Open(&msgs[i])
 		if err != nil {
 			return nil, err
@@ -35,7 +35,7 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 	}
 	e.close()
 	s.dangling()
-	return append(e.out, s.taken()...), nil
+	return append(e.out, s.Taken()...), nil
 }
 
 // exporter gathers the items of a response until another message comes.

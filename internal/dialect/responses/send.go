@@ -39,7 +39,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 		}
 	}
 	s.dangling()
-	request := wire.Encode("instructions", wire.Maybe(in.System), "input", append([]json.RawMessage{}, s.taken()...))
+	request := wire.Encode("instructions", wire.Maybe(in.System), "input", append([]json.RawMessage{}, s.Taken()...))
 	return wire.Sent{Request: session.JSON(request), Losses: s.Losses()}, nil
 }
 
@@ -48,7 +48,6 @@ func Send(in wire.Request) (wire.Sent, error) {
 type sender struct {
 	wire.Sender
 	model     string
-	out       []json.RawMessage
 	used      map[string]bool // ids of calls as they are sent
 	again     map[string]int  // how often an id came again
 	reasoning []waiting
@@ -83,25 +82,13 @@ func (s *sender) approvals(of *session.Message) error {
 	return nil
 }
 
-// taken returns what was written since the last time.
-func (s *sender) taken() []json.RawMessage {
-	out := s.out
-	s.out = nil
-	return out
-}
-
-// write writes an item.
-func (s *sender) write(fields ...any) {
-	s.out = append(s.out, json.RawMessage(wire.Encode(fields...)))
-}
-
 // writeMade writes an item that the model made, behind the reasoning that led to it.
 func (s *sender) writeMade(o *wire.Object) {
 	for _, r := range s.reasoning {
-		s.out = append(s.out, r.item)
+		s.Out = append(s.Out, r.item)
 	}
 	s.reasoning = nil
-	s.out = append(s.out, o.JSON())
+	s.Out = append(s.Out, o.JSON())
 }
 
 // dangling leaves out reasoning that led to nothing which is sent.
@@ -173,7 +160,7 @@ func (s *sender) user(role string) {
 		}
 	}
 	if len(elements) > 0 || role == "user" && approvals == 0 {
-		s.write("type", itemMessage, "role", role, "content", wire.ContentOf(elements, textPrefix))
+		s.Write("type", itemMessage, "role", role, "content", wire.ContentOf(elements, textPrefix))
 	}
 }
 
@@ -445,7 +432,7 @@ func (s *sender) approval(item *wire.Object) {
 	if wire.KindOf(reason) != '"' {
 		reason = nil
 	}
-	s.write("type", itemMCPResponse, "approval_request_id", id, "approve", approve, "reason", reason)
+	s.Write("type", itemMCPResponse, "approval_request_id", id, "approve", approve, "reason", reason)
 }
 
 // call writes a call. One that the provider ran has its result with it.
@@ -542,7 +529,7 @@ func (s *sender) ran(u *unit) {
 	s.writeMade(&o)
 	open := s.Open[len(s.Open)-1]
 	s.Open = s.Open[:len(s.Open)-1]
-	s.write("type", itemFunctionOutput, "call_id", open.SentID, "output", wire.ContentOf(elements, textPrefix))
+	s.Write("type", itemFunctionOutput, "call_id", open.SentID, "output", wire.ContentOf(elements, textPrefix))
 }
 
 // webSearch writes a search without its id, as Codex does.
@@ -608,19 +595,19 @@ func (s *sender) result(parts []wire.Part) {
 		if p.IsError != nil && *p.IsError {
 			status = "failed"
 		}
-		s.write("type", itemApplyPatchOutput, "call_id", call.SentID, "status", status, "output", wire.Maybe(p.Content()))
+		s.Write("type", itemApplyPatchOutput, "call_id", call.SentID, "status", status, "output", wire.Maybe(p.Content()))
 	case itemToolSearchCall:
 		tools := u.field("tools")
 		if wire.KindOf(tools) != '[' {
 			tools = jsontext.Value("[]")
 		}
-		s.write("type", itemToolSearchOutput, "call_id", call.SentID, "status", "completed", "tools", tools, "execution", u.execution())
+		s.Write("type", itemToolSearchOutput, "call_id", call.SentID, "status", "completed", "tools", tools, "execution", u.execution())
 	default: // a local shell's is a function's too, as Codex sends it
 		kind := itemFunctionOutput
 		if call.Kind == itemCustomCall {
 			kind = itemCustomOutput
 		}
-		s.write("type", kind, "call_id", call.SentID, "output", wire.ContentOf(s.elements(u.parts), textPrefix))
+		s.Write("type", kind, "call_id", call.SentID, "output", wire.ContentOf(s.elements(u.parts), textPrefix))
 	}
 }
 
@@ -650,7 +637,7 @@ func (s *sender) shellOutput(u *unit, id string) {
 		if wire.KindOf(most) != 0 {
 			most = nil
 		}
-		s.write("type", itemShellOutput, "call_id", id, "output", raw, "max_output_length", most)
+		s.Write("type", itemShellOutput, "call_id", id, "output", raw, "max_output_length", most)
 		return
 	}
 	code := jsontext.Value("0")
@@ -658,7 +645,7 @@ func (s *sender) shellOutput(u *unit, id string) {
 		code = jsontext.Value("1")
 	}
 	one := wire.Encode("stdout", text, "stderr", "", "outcome", wire.Encode("type", "exit", "exit_code", code))
-	s.write("type", itemShellOutput, "call_id", id, "output", []jsontext.Value{one})
+	s.Write("type", itemShellOutput, "call_id", id, "output", []jsontext.Value{one})
 }
 
 // isShellOutput reports whether each command has a stdout, a stderr and an outcome, and nothing else.
