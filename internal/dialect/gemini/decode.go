@@ -22,6 +22,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
@@ -653,7 +654,7 @@ func (d *decoder) makeID(name string) string {
 	}
 	d.made[name]++
 	const most = 24
-	id := legalIn(name, most, "_-") // one that all providers accept
+	id := callid.Legal(name, "_-", most) // one that all providers accept
 	if id != name {
 		sum := sha1.Sum([]byte(name))
 		id = hex.EncodeToString(sum[:])[:most]

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -597,7 +596,7 @@ func (s *sender) beside(p *wire.Part, o *wire.Object) {
 func takes(mediaType string) bool {
 	mediaType, parameters, _ := strings.Cut(strings.ToLower(mediaType), ";")
 	kind, rest, _ := strings.Cut(mediaType, "/")
-	if legalIn(rest, len(rest), ".+-") != rest || strings.ContainsFunc(parameters, func(r rune) bool { return r < ' ' || r > '~' }) {
+	if callid.Legal(rest, ".+-", len(rest)) != rest || strings.ContainsFunc(parameters, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return false
 	}
 	switch kind {
@@ -638,7 +637,7 @@ const maxName = 64
 // legalName returns a function's name in the API's alphabet: a letter or an underscore, then
 // those, digits, dots, colons and dashes, 64 at most.
 func legalName(name string) string {
-	legal := legalIn(name, maxName, "_.:-")
+	legal := callid.Legal(name, "_.:-", maxName)
 	if legal == "" {
 		return "_"
 	}
@@ -646,15 +645,4 @@ func legalName(name string) string {
 		legal = "_" + legal[:min(len(legal), maxName-1)]
 	}
 	return legal
-}
-
-// legalIn writes an underscore for a character that is neither letter, digit nor among more.
-func legalIn(s string, most int, more string) string {
-	legal := strings.Map(func(r rune) rune {
-		if r < utf8.RuneSelf && (callid.Valid(string(r)) && r != '_' && r != '-' || strings.ContainsRune(more, r)) {
-			return r
-		}
-		return '_'
-	}, s)
-	return legal[:min(len(legal), most)]
 }

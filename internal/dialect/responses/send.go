@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -48,8 +47,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 type sender struct {
 	wire.Sender
 	model     string
-	used      map[string]bool // ids of calls as they are sent
-	again     map[string]int  // how often an id came again
+	ids       callid.Names
 	reasoning []waiting
 	answered  map[string]bool // ids of requests for an approval that is given or refused later
 	requested map[string]bool // those that were written
@@ -62,7 +60,7 @@ type waiting struct {
 }
 
 func newSender(model string) *sender {
-	return &sender{model: model, used: map[string]bool{}, again: map[string]int{}, answered: map[string]bool{}, requested: map[string]bool{}}
+	return &sender{model: model, answered: map[string]bool{}, requested: map[string]bool{}}
 }
 
 // approvals notes which requests of MCP servers get an answer.
@@ -234,13 +232,7 @@ func (s *sender) name(name string) string {
 // is its own, if that is short enough and no call before had it. It depends on nothing but the
 // calls so far, so that a context that grows keeps its beginning.
 func (s *sender) opened(p *wire.Part, kind string) string {
-	short := shortID(s.CountCall(p, "call_made_"))
-	sent := short
-	for s.used[sent] {
-		s.again[short]++
-		sent = clipped(short + "_" + strconv.Itoa(s.again[short]+1))
-	}
-	s.used[sent] = true
+	sent := clipped(s.ids.Call(shortID(s.CountCall(p, "call_made_"))))
 	s.Open = append(s.Open, wire.OpenCall{ID: p.CallID, Name: p.ToolName, SentID: sent, Kind: kind})
 	return sent
 }
