@@ -185,6 +185,26 @@ type queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// readRows reads all rows of a query.
+func readRows[T any](ctx context.Context, db queryer, scan func(*sql.Rows, *T) error, query string, args ...any) (all []T, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var row T
+		if err := scan(rows, &row); err != nil {
+			return nil, err
+		}
+		all = append(all, row)
+	}
+	return all, rows.Err()
+}
+
+// scanValue scans the only column of a row.
+func scanValue[T any](rows *sql.Rows, value *T) error { return rows.Scan(value) }
+
 func readMark(ctx context.Context, db queryer) (int64, error) {
 	var mark int64
 	err := db.QueryRowContext(ctx, `SELECT mark FROM state WHERE id = 1`).Scan(&mark)

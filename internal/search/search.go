@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -328,7 +329,7 @@ const newestFirst = `
 func (r *run) matchNewest(ctx context.Context, expression string, limit int) (docs []doc, full bool, err error) {
 	from, to := r.query.docRange()
 	for _, place := range r.places {
-		some, err := readDocs(ctx, place, newestFirst, expression, from, to, limit)
+		some, err := readRows(ctx, place, scanDoc, newestFirst, expression, from, to, limit)
 		if err != nil {
 			return nil, false, err
 		}
@@ -339,21 +340,8 @@ func (r *run) matchNewest(ctx context.Context, expression string, limit int) (do
 	return docs, full, nil
 }
 
-func readDocs(ctx context.Context, place queryer, query string, args ...any) ([]doc, error) {
-	rows, err := place.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var docs []doc
-	for rows.Next() {
-		var d doc
-		if err := rows.Scan(&d.docid, &d.rowID, &d.session, &d.seq, &d.words, &d.tool, &d.score); err != nil {
-			return nil, err
-		}
-		docs = append(docs, d)
-	}
-	return docs, rows.Err()
+func scanDoc(rows *sql.Rows, d *doc) error {
+	return rows.Scan(&d.docid, &d.rowID, &d.session, &d.seq, &d.words, &d.tool, &d.score)
 }
 
 // docRange returns the docids of the query's time range.
