@@ -125,7 +125,7 @@ func TestTerminalLooksAsAgreed(t *testing.T) {
 			opt.Zone = time.UTC
 			got := render(t, items, opt)
 			golden(t, name+".txt", got)
-			if !opt.Color && strings.ContainsRune(got, esc) {
+			if !opt.Color && strings.ContainsRune(got, '\x1b') {
 				t.Error("colours that nobody asked for")
 			}
 			for line := range strings.SplitSeq(got, "\n") {
@@ -291,6 +291,7 @@ func TestCleanKeepsWhatIsText(t *testing.T) {
 		"never ends \x1b]0;but shown": "never ends 0;but shown",
 		"broken \x1b]0;\nby a line":   "broken 0;\nby a line",
 		"half \x1b[":                  "half ",
+		strings.Repeat("\u009d", 1e5): "", // in a time that grows with the length
 		"end \x1b":                    "end ",
 		"héllo 中文 👩‍👩‍👧":              "héllo 中文 👩‍👩‍👧",
 	} {
