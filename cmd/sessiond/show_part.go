@@ -261,7 +261,7 @@ func (a *app) showMatches(ctx context.Context, s *store.Store, sess session.Sess
 }
 
 // excerpt cuts a text to the surroundings of the first word, and marks the words in it.
-func excerpt(text string, words []string) (h search.Hit) {
+func excerpt(text string, words []string) *search.Hit {
 	const before, most = 60, 240 // runes
 	text = strings.Join(strings.Fields(printable(text)), " ")
 	place := regexp.MustCompile("(?i)" + strings.Join(quotedAll(words), "|"))
@@ -274,11 +274,11 @@ func excerpt(text string, words []string) (h search.Hit) {
 	if runes := []rune(text); len(runes) > most {
 		text = string(runes[:most]) + "…"
 	}
-	h.Snippet = text
+	h := search.Hit{Snippet: text}
 	for _, at := range place.FindAllStringIndex(text, -1) {
 		h.Marks = append(h.Marks, [2]int(at))
 	}
-	return h
+	return &h
 }
 
 func quotedAll(words []string) []string {

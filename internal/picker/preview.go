@@ -111,20 +111,14 @@ const (
 
 // marksIn returns a passage in one line, with its marks.
 func marksIn(h *search.Hit) string {
-	piece := func(s string) string {
-		return strings.NewReplacer(string(markBegins), "", string(markEnds), "").Replace(steady(transcript.Clean(s)))
-	}
+	unmarked := strings.NewReplacer(string(markBegins), "", string(markEnds), "")
 	var b strings.Builder
-	end := 0
-	for _, mark := range h.Marks {
-		if mark[0] < end || mark[1] > len(h.Snippet) {
-			continue
+	for piece, matched := range h.Pieces() {
+		if piece = unmarked.Replace(steady(transcript.Clean(piece))); matched {
+			piece = string(markBegins) + piece + string(markEnds)
 		}
-		b.WriteString(piece(h.Snippet[end:mark[0]]))
-		b.WriteString(string(markBegins) + piece(h.Snippet[mark[0]:mark[1]]) + string(markEnds))
-		end = mark[1]
+		b.WriteString(piece)
 	}
-	b.WriteString(piece(h.Snippet[end:]))
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
