@@ -218,11 +218,7 @@ func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo
 	if warning != "" {
 		a.warn("%s", warning)
 	}
-	if a.flags.json {
-		return a.printJSON(sess)
-	}
-	_, err = fmt.Fprintf(a.out, "%s is %s; context %s.\n", session.CompactionName(*id), what, aboutTokens(sess.ContextTokens))
-	return err
+	return a.report(sess, "%s is %s; context %s.\n", session.CompactionName(*id), what, aboutTokens(sess.ContextTokens))
 }
 
 // lastUndone finds the undone compaction that follows the effective one.

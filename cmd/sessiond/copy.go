@@ -58,10 +58,7 @@ func (a *app) copyDatabase(ctx context.Context, fromName, toName string) (err er
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]any{"from": store.PrintableName(fromName), "to": store.PrintableName(toName), "rows": counts})
-	}
-	_, err = fmt.Fprintf(a.out, "%s has %s and %s now. `sessiond doctor --db` checks it; `sessiond serve --db` serves it.\n", store.PrintableName(toName),
+	return a.report(map[string]any{"from": store.PrintableName(fromName), "to": store.PrintableName(toName), "rows": counts},
+		"%s has %s and %s now. `sessiond doctor --db` checks it; `sessiond serve --db` serves it.\n", store.PrintableName(toName),
 		plural(counts["sessions"], "session", "sessions"), plural(counts["messages"], "message", "messages"))
-	return err
 }

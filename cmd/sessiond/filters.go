@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sessiond/internal/config"
+	"sessiond/internal/connect"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
@@ -185,7 +186,7 @@ func nearestText(flag, given string, of store.Column, values []store.Value) stri
 	slices.SortStableFunc(values, func(a, b store.Value) int { return cmp.Compare(far(a), far(b)) })
 	var offers []string
 	for _, v := range values[:min(len(values), mostNearest)] {
-		offers = append(offers, fmt.Sprintf("%s (%s)", quoted(printable(v.Text)), transcript.Count(v.Sessions)))
+		offers = append(offers, fmt.Sprintf("%s (%s)", connect.QuoteShell(printable(v.Text)), transcript.Count(v.Sessions)))
 	}
 	if len(values) > mostNearest {
 		offers = append(offers, "…")
@@ -207,16 +208,12 @@ func byLastFolder(values []store.Value) (sums []store.Value) {
 	return sums
 }
 
-// moment parses a time that a person writes, in the configured time zone.
+// moment parses a time that a person writes, in the configured time zone. The database is open.
 func (a *app) moment(flag, s string) (*session.Time, error) {
 	if s == "" {
 		return nil, nil
 	}
-	cfg, err := a.load(nil)
-	if err != nil {
-		return nil, err
-	}
-	if at, ok := session.ParseMoment(s, a.now().In(cfg.Zone())); ok {
+	if at, ok := session.ParseMoment(s, a.now().In(a.cfg.Zone())); ok {
 		return &at, nil
 	}
 	return nil, usagef("%s %q is not a time: write a day (2026-02-11, yesterday, monday, \"last week\"), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)", flag, s)

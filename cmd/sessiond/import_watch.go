@@ -50,7 +50,7 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 // watchPasts imports new messages and files from the imported places until the user stops it.
 func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 	f := history.Follower{
-		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: a.daemonServes(ctx, a.cfg)},
+		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: a.daemonServes(ctx)},
 		Now:      a.now,
 	}
 	long := longSessions{}

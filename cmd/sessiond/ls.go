@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sessiond/internal/config"
+	"sessiond/internal/connect"
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -308,9 +308,9 @@ func (f *lsFlags) given() string {
 		case filter.Value.Type() == "bool":
 			words = append(words, "--"+filter.Name)
 		case filter.Value.Type() == "stringToString":
-			words = append(words, "--"+filter.Name+" "+quoted(strings.Trim(value, "[]")))
+			words = append(words, "--"+filter.Name+" "+connect.QuoteShell(strings.Trim(value, "[]")))
 		default:
-			words = append(words, "--"+filter.Name+" "+quoted(value))
+			words = append(words, "--"+filter.Name+" "+connect.QuoteShell(value))
 		}
 	}
 	return printable(strings.Join(words, " "))
@@ -378,16 +378,12 @@ func (a *app) tellNewer(ctx context.Context, s *store.Store) {
 
 // daemonFollows reports whether a daemon runs that follows imported histories.
 func (a *app) daemonFollows(ctx context.Context) bool {
-	cfg, err := a.load(nil)
-	return err == nil && cfg.Import.Follow && a.daemonServes(ctx, cfg)
+	return a.cfg.Import.Follow && a.daemonServes(ctx)
 }
 
 // daemonServes reports whether a daemon accepts connections at the configured address.
-func (a *app) daemonServes(ctx context.Context, cfg *config.Config) bool {
-	network, address := "unix", cfg.Socket
-	if cfg.Socket == config.SocketOff || cfg.Socket == "" {
-		network, address = daemonAddress(cfg)
-	}
+func (a *app) daemonServes(ctx context.Context) bool {
+	network, address := nearestListener(a.cfg)
 	dialer := net.Dialer{Timeout: newerPatience}
 	conn, err := dialer.DialContext(ctx, network, address)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,13 +67,9 @@ func (s *services) keeper(cfg *config.Config, purger *jobs.Purger, a *app, log z
 }
 
 func (a *app) purge(ctx context.Context, s *services, names []string, f purgeFlags) error {
-	cfg, err := a.load(nil)
-	if err != nil {
-		return err
-	}
-	purger := s.purger(cfg, a.log(zerolog.WarnLevel))
+	purger := s.purger(a.cfg, a.log(zerolog.WarnLevel))
 	if f.expired {
-		return a.purgeExpired(ctx, s, s.keeper(cfg, purger, a, a.log(zerolog.WarnLevel)), f)
+		return a.purgeExpired(ctx, s, s.keeper(a.cfg, purger, a, a.log(zerolog.WarnLevel)), f)
 	}
 	broken, err := s.store.Purging(ctx)
 	if err != nil {
@@ -172,7 +169,7 @@ func (a *app) listDoomed(what string, doomed []session.Session) error {
 		fmt.Fprintf(a.out, "Nothing %s.\n", what)
 	}
 	for _, s := range doomed {
-		fmt.Fprintf(a.out, "%s %s: %s, %s\n", s.ID, what, printable(titleOf(s)), plural(s.MessageCount, "message", "messages"))
+		fmt.Fprintf(a.out, "%s %s: %s, %s\n", s.ID, what, printable(cmp.Or(s.Title, noTitle)), plural(s.MessageCount, "message", "messages"))
 	}
 	return nil
 }
@@ -225,12 +222,8 @@ func (a *app) purgeExpired(ctx context.Context, s *services, k *jobs.Keeper, f p
 			return err
 		}
 	}
-	if a.flags.json {
-		return a.printJSON(done)
-	}
-	fmt.Fprintf(a.out, "%s went to the trash, %s purged, %s removed.\n", plural(int64(len(done.Trashed)), "session", "sessions"),
+	return a.report(done, "%s went to the trash, %s purged, %s removed.\n", plural(int64(len(done.Trashed)), "session", "sessions"),
 		plural(int64(len(done.Purged)), "was", "were"), plural(done.Events, "old event", "old events"))
-	return nil
 }
 
 func sessionIDs(all []session.Session) []session.ID {

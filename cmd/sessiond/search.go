@@ -236,7 +236,7 @@ func (a *app) printSessionHits(ctx context.Context, s *services, found []search.
 		if w := a.columns(); w > 0 {
 			room = min(room, w)
 		}
-		fmt.Fprintln(a.out, a.bold(cmp.Or(transcript.OneLine(h.Title, room), "(no title)")))
+		fmt.Fprintln(a.out, a.bold(cmp.Or(transcript.OneLine(h.Title, room), noTitle)))
 		fmt.Fprintln(a.out, a.dim(strings.Join(facts, " · ")))
 		for i := range h.Passages {
 			p := &h.Passages[i]

@@ -249,8 +249,11 @@ func (a *app) printUsage(by []analytics.Dimension, usage []analytics.Bucket) err
 		if talks {
 			rows[i] = append(rows[i], humanize.Comma(b.Sessions-b.Subagents), humanize.Comma(b.Prompts))
 		}
-		rows[i] = append(rows[i], humanize.Comma(b.Calls), humanize.Comma(b.Tokens.AllInput()), humanize.Comma(b.Tokens.Output),
-			costCell(&b.Sums))
+		cost := "–"
+		if b.Calls > 0 {
+			cost = transcript.ShortMoney(b.NanoUSD(), b.UnpricedCalls)
+		}
+		rows[i] = append(rows[i], humanize.Comma(b.Calls), humanize.Comma(b.Tokens.AllInput()), humanize.Comma(b.Tokens.Output), cost)
 		unpriced += b.UnpricedCalls
 	}
 	a.printBars(cols, rows, usage)
@@ -277,7 +280,11 @@ func (a *app) printBars(cols []column, rows [][]string, usage []analytics.Bucket
 	const least, most = 8, 30
 	width := most
 	if a.columns() > 0 {
-		width = max(least, min(most, a.columns()-naturalWidth(cols, rows)-columnGap))
+		naturalWidth := 0
+		for _, w := range columnWidths(cols, rows) {
+			naturalWidth += w + columnGap
+		}
+		width = max(least, min(most, a.columns()-naturalWidth))
 	}
 	if top > 0 {
 		cols = append(cols, column{name: strings.Repeat(" ", width), keep: 2})
@@ -332,12 +339,4 @@ func (a *app) printUsageCSV(by []analytics.Dimension, usage []analytics.Bucket) 
 		rows = append(rows, append(row, cost, strconv.FormatInt(b.UnpricedCalls, 10)))
 	}
 	return w.WriteAll(rows)
-}
-
-// costCell is a cost in a column; a dash where no call was made.
-func costCell(s *analytics.Sums) string {
-	if s.Calls == 0 {
-		return "–"
-	}
-	return transcript.ShortMoney(s.NanoUSD(), s.UnpricedCalls)
 }

@@ -129,9 +129,13 @@ func table(name string, buckets []analytics.Bucket, label func(*analytics.Bucket
 			continue
 		}
 		named, to := label(b)
+		cost := "–"
+		if b.Calls > 0 {
+			cost = transcript.ShortMoney(b.NanoUSD(), b.UnpricedCalls)
+		}
 		t.Rows = append(t.Rows, usageRow{
 			Name: named, Address: to, Sessions: dash(b.Sessions - b.Subagents), Calls: dash(b.Calls), Input: dash(b.Tokens.AllInput()), Output: dash(b.Tokens.Output),
-			Cost: shortCost(&b.Sums),
+			Cost: cost,
 		})
 	}
 	return t
@@ -142,12 +146,4 @@ func dash(n int64) string {
 		return "–"
 	}
 	return humanize.Comma(n)
-}
-
-// shortCost is a cost for a column.
-func shortCost(s *analytics.Sums) string {
-	if s.Calls == 0 {
-		return "–"
-	}
-	return transcript.ShortMoney(s.NanoUSD(), s.UnpricedCalls)
 }
