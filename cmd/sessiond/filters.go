@@ -120,7 +120,7 @@ func (a *app) meant(given string, of store.Column, values []store.Value) []strin
 	given = strings.ToLower(given)
 	name := func(value string) string {
 		if folders {
-			value = lastElement(value)
+			value = transcript.LastFolder(value)
 		}
 		return strings.ToLower(value)
 	}
@@ -197,7 +197,7 @@ func nearestText(flag, given string, of store.Column, values []store.Value) stri
 // byLastFolder sums up folders with the same last name.
 func byLastFolder(values []store.Value) (sums []store.Value) {
 	for _, v := range values {
-		name := lastElement(v.Text)
+		name := transcript.LastFolder(v.Text)
 		at := slices.IndexFunc(sums, func(s store.Value) bool { return s.Text == name })
 		if at < 0 {
 			sums = append(sums, store.Value{Text: name})

@@ -11,6 +11,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/jobs"
 	"sessiond/internal/session"
+	"sessiond/internal/transcript"
 )
 
 // followHistories imports new messages and new files from imported places while the daemon runs.
@@ -71,8 +72,8 @@ func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 		case a.flags.json:
 			_ = a.printJSON(done) // the reader may have gone
 		default:
-			fmt.Fprintf(a.out, "%s  %s: %s of %s\n", a.now().In(s.store.Zone()).Format("15:04:05"), source, plural(int64(n), "record", "records"),
-				plural(int64(max(done.Sessions.New+done.Sessions.Updated, 1)), "session", "sessions"))
+			fmt.Fprintf(a.out, "%s  %s: %s of %s\n", a.now().In(s.store.Zone()).Format("15:04:05"), source, transcript.Counted(n, "record"),
+				transcript.Counted(max(done.Sessions.New+done.Sessions.Updated, 1), "session"))
 		}
 		a.printProblems(done.Errors)
 		if _, err := s.index.CatchUp(ctx); err != nil && ctx.Err() == nil {

@@ -254,7 +254,7 @@ func (a *app) printSessions(data []listedSession, next string) error {
 			folds, folded = true, "+"+transcript.Count(s.SubAgents)
 		}
 		rows[i] = []string{
-			string(s.ID), title, folded, string(s.Source), orDash(lastElement(s.Project)), orDash(s.Model),
+			string(s.ID), title, folded, string(s.Source), orDash(transcript.LastFolder(s.Project)), orDash(s.Model),
 			fmt.Sprint(s.MessageCount), a.contextCell(s.contextTokens, m.Window), transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls),
 			transcript.Ago(s.ActiveAt.Time, a.now().In(a.cfg.Zone())),
 		}
@@ -289,10 +289,6 @@ func orDash(s string) string {
 		return "–"
 	}
 	return s
-}
-
-func lastElement(path string) string {
-	return path[strings.LastIndexAny(path, `/\`)+1:]
 }
 
 // given writes the filters as the user may have typed them; "" without any.

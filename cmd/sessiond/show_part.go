@@ -104,9 +104,9 @@ func neighbourhood(ctx context.Context, s *store.Store, p part, ref session.Mess
 func (p *part) extent(sess *session.Session, all bool) string {
 	switch {
 	case p.chosen:
-		return fmt.Sprintf("%s of %s", transcript.Count(lengthOf(p.spans)), plural(p.path, "message", "messages"))
+		return fmt.Sprintf("%s of %s", transcript.Count(lengthOf(p.spans)), transcript.Counted(p.path, "message"))
 	case all:
-		return plural(sess.MessageCount, "message", "messages")
+		return transcript.Counted(sess.MessageCount, "message")
 	}
 	return transcript.Extent(sess, ownOf(p.spans, sess.ID))
 }
@@ -211,7 +211,7 @@ func (a *app) showPrompts(ctx context.Context, s *store.Store, sess session.Sess
 	if a.flags.json {
 		return a.printJSON(api.ListOf(prompts, ""))
 	}
-	if err := a.showHeading(ctx, s, sess, plural(int64(len(prompts)), "prompt", "prompts")); err != nil {
+	if err := a.showHeading(ctx, s, sess, transcript.Counted(len(prompts), "prompt")); err != nil {
 		return err
 	}
 	rows := make([][]string, len(prompts))
@@ -245,7 +245,7 @@ func (a *app) showMatches(ctx context.Context, s *store.Store, sess session.Sess
 	if a.flags.json {
 		return a.printJSON(api.ListOf(found, ""))
 	}
-	extent := fmt.Sprintf("%s of %s", transcript.Count(int64(len(found))), plural(lengthOf(p.spans), "message", "messages"))
+	extent := fmt.Sprintf("%s of %s", transcript.Count(int64(len(found))), transcript.Counted(lengthOf(p.spans), "message"))
 	if err := a.showHeading(ctx, s, sess, extent); err != nil {
 		return err
 	}

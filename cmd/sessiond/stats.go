@@ -161,11 +161,11 @@ func (a *app) printStats(ctx context.Context, reports *analytics.Reports, filter
 	}
 	sessions := humanize.Comma(st.Sessions - st.Subagents)
 	if st.Subagents > 0 {
-		sessions += ", and " + plural(st.Subagents, "sub-agent", "sub-agents")
+		sessions += ", and " + transcript.Counted(st.Subagents, "sub-agent")
 	}
 	for _, line := range [][2]string{
 		{"sessions", sessions},
-		{"messages", humanize.Comma(st.Messages) + ", " + plural(st.Prompts, "prompt", "prompts") + " among them"},
+		{"messages", humanize.Comma(st.Messages) + ", " + transcript.Counted(st.Prompts, "prompt") + " among them"},
 		{"input tokens", humanize.Comma(st.Tokens.AllInput())},
 		{"  from cache", humanize.Comma(st.Tokens.CacheRead)},
 		{"  into cache", humanize.Comma(st.Tokens.CacheWrite)},
@@ -210,7 +210,7 @@ func valueName(d analytics.Dimension, value string) string {
 	case value == "" && d == analytics.ByModel:
 		return "(unknown)"
 	case d == analytics.ByProject:
-		value = lastElement(value)
+		value = transcript.LastFolder(value)
 	}
 	return cmp.Or(value, "–")
 }

@@ -59,21 +59,14 @@ func (m *Model) facts(p *Preview) (facts []string) {
 	add(p.ArchivedAt != nil, "archived")
 	add(true, string(p.Source))
 	add(true, transcript.Ago(p.ActiveAt.Time, m.Now()))
-	add(true, counted(p.MessageCount, "message"))
-	add(p.Children > 0, counted(p.Children, "sub-agent"))
+	add(true, transcript.Counted(p.MessageCount, "message"))
+	add(p.Children > 0, transcript.Counted(p.Children, "sub-agent"))
 	add(p.Window > 0 && p.ContextTokens > 0, "context "+transcript.Percent(p.ContextTokens, p.Window))
 	add(cost != "" && cost != "?", cost)
 	add(p.Model != "", p.Model)
 	add(p.Project != "", m.tilde(p.Project))
 	add(p.GitBranch != "", p.GitBranch)
 	return facts
-}
-
-func counted(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return transcript.Count(n) + " " + noun
 }
 
 // tilde writes the person's own folder as ~.

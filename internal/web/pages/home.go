@@ -159,7 +159,7 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *s
 	}
 	for i := range sessions {
 		s := &sessions[i]
-		r := row{Session: s, Children: children[s.ID], Cost: transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls), Project: folderOf(s.Project), Below: address("/", url.Values{}, "parent", string(s.ID))}
+		r := row{Session: s, Children: children[s.ID], Cost: transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls), Project: transcript.LastFolder(s.Project), Below: address("/", url.Values{}, "parent", string(s.ID))}
 		r.InProject, r.FromSource = address("/", q, "project", s.Project, "cursor", ""), address("/", q, "source", string(s.Source), "cursor", "")
 		if window := p.window(s); window > 0 && s.ContextTokens > 0 {
 			r.Context = transcript.Percent(s.ContextTokens, window)

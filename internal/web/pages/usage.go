@@ -74,7 +74,7 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	slices.Reverse(days)
 	page.Tables = []usageTable{
 		table("project", st.ByProject[:min(len(st.ByProject), mostProjects)], func(b *analytics.Bucket) (string, string) {
-			return cmp.Or(folderOf(b.Project), "none"), address("/", nil, "project", b.Project)
+			return cmp.Or(transcript.LastFolder(b.Project), "none"), address("/", nil, "project", b.Project)
 		}),
 		table("model", st.ByModel, func(b *analytics.Bucket) (string, string) {
 			return cmp.Or(b.Model, "unknown"), address("/", nil, "model", b.Model)
