@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -18,11 +17,7 @@ func (a *app) backupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(map[string]any{"path": args[0], "bytes": size})
-			}
-			_, err = fmt.Fprintf(a.out, "%s: %s, checked and on disk\n", args[0], humanize.Bytes(uint64(size)))
-			return err
+			return a.report(map[string]any{"path": args[0], "bytes": size}, "%s: %s, checked and on disk\n", args[0], humanize.Bytes(uint64(size)))
 		}),
 	}
 }

@@ -116,7 +116,7 @@ func (a *app) compact(ctx context.Context, s *services, sess session.Session, f 
 
 // printCompacted says what a compaction did, and why it did less than requested.
 func (a *app) printCompacted(id session.ID, c session.Compaction, p contextmgr.Preview) {
-	hidden := plural(int64(p.Hidden), "message", "messages")
+	hidden := transcript.Counted(p.Hidden, "message")
 	what := map[session.Strategy]string{
 		session.StrategySummarize: "a summary and an index replace " + hidden,
 		session.StrategyTruncate:  hidden + " are hidden",
@@ -173,9 +173,9 @@ func (a *app) printPlan(p contextmgr.Preview) {
 	}{{"now", now, p.TokensBefore}, {"then", then, p.TokensAfter}} {
 		fmt.Fprintf(a.out, "%-5s %s%s %s tokens\n", line.name, line.bar, strings.Repeat(" ", max(0, width-utf8.RuneCountInString(line.bar))), humanize.Comma(line.tokens))
 	}
-	fmt.Fprintf(a.out, "░ hidden  %s, %s tokens, through %s\n", plural(int64(p.Hidden), "message", "messages"), humanize.Comma(p.HiddenTokens), refText(p.Through))
+	fmt.Fprintf(a.out, "░ hidden  %s, %s tokens, through %s\n", transcript.Counted(p.Hidden, "message"), humanize.Comma(p.HiddenTokens), refText(p.Through))
 	fmt.Fprintf(a.out, "▒ new     summary, system text and pins, %s tokens\n", humanize.Comma(max(p.TokensAfter-p.KeptTokens, 0)))
-	fmt.Fprintf(a.out, "█ kept    %s, %s tokens, from %s\n", plural(int64(p.Kept), "message", "messages"), humanize.Comma(p.KeptTokens), refText(p.FirstKept))
+	fmt.Fprintf(a.out, "█ kept    %s, %s tokens, from %s\n", transcript.Counted(p.Kept, "message"), humanize.Comma(p.KeptTokens), refText(p.FirstKept))
 	if p.TurnStart != nil {
 		fmt.Fprintf(a.out, "  the cut splits a turn: the context repeats its question %s\n", p.TurnStart)
 	}
@@ -218,11 +218,7 @@ func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo
 	if warning != "" {
 		a.warn("%s", warning)
 	}
-	if a.flags.json {
-		return a.printJSON(sess)
-	}
-	_, err = fmt.Fprintf(a.out, "%s is %s; context %s.\n", session.CompactionName(*id), what, aboutTokens(sess.ContextTokens))
-	return err
+	return a.report(sess, "%s is %s; context %s.\n", session.CompactionName(*id), what, aboutTokens(sess.ContextTokens))
 }
 
 // lastUndone finds the undone compaction that follows the effective one.

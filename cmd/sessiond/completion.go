@@ -5,6 +5,7 @@ import (
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/store"
+	"sessiond/internal/transcript"
 )
 
 func (a *app) completionCommand() *cobra.Command {
@@ -55,7 +56,7 @@ func (a *app) completeFilters(cmd *cobra.Command) {
 			_ = a.read(cmd.Context(), func(s *store.Store) error {
 				values, err := s.Values(cmd.Context(), column)
 				for _, v := range values {
-					offers = append(offers, cobra.CompletionWithDesc(printable(v.Text), plural(v.Sessions, "session", "sessions")))
+					offers = append(offers, cobra.CompletionWithDesc(printable(v.Text), transcript.Counted(v.Sessions, "session")))
 				}
 				return err
 			})

@@ -143,7 +143,7 @@ func (a *app) connect(ctx context.Context, programs []connect.Program, f connect
 	case !f.yes && !a.inTTY:
 		return usagef("nothing was changed: no terminal to ask on; --yes writes without asking")
 	case !f.yes:
-		question := fmt.Sprintf("\nWrite %s? [y/N] ", plural(int64(changes), "change", "changes"))
+		question := fmt.Sprintf("\nWrite %s? [y/N] ", transcript.Counted(changes, "change"))
 		if sure, err := a.ask(ctx, question, false); err != nil || !sure {
 			return errors.Join(err, failed)
 		}
@@ -223,7 +223,7 @@ func (a *app) writeConnections(plan []*connection) (failed error) {
 func (a *app) printConnections(plan []*connection) {
 	var rows [][]string
 	for _, c := range plan {
-		note := plural(int64(len(c.changes)), "file to change", "files to change")
+		note := transcript.Counted(len(c.changes), "file") + " to change"
 		if len(c.changes) == 0 {
 			note = ""
 		}

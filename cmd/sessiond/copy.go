@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/store"
+	"sessiond/internal/transcript"
 )
 
 func (a *app) copyCommand() *cobra.Command {
@@ -58,10 +59,7 @@ func (a *app) copyDatabase(ctx context.Context, fromName, toName string) (err er
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]any{"from": store.PrintableName(fromName), "to": store.PrintableName(toName), "rows": counts})
-	}
-	_, err = fmt.Fprintf(a.out, "%s has %s and %s now. `sessiond doctor --db` checks it; `sessiond serve --db` serves it.\n", store.PrintableName(toName),
-		plural(counts["sessions"], "session", "sessions"), plural(counts["messages"], "message", "messages"))
-	return err
+	return a.report(map[string]any{"from": store.PrintableName(fromName), "to": store.PrintableName(toName), "rows": counts},
+		"%s has %s and %s now. `sessiond doctor --db` checks it; `sessiond serve --db` serves it.\n", store.PrintableName(toName),
+		transcript.Counted(counts["sessions"], "session"), transcript.Counted(counts["messages"], "message"))
 }

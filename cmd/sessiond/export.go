@@ -22,6 +22,7 @@ import (
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/transcript"
 	"sessiond/internal/web/api"
 )
 
@@ -284,10 +285,10 @@ func (e *exporting) report(toOutput bool) error {
 	}
 	var words []string
 	if !toOutput {
-		words = append(words, plural(int64(len(e.written)), "session", "sessions"), plural(int64(e.count), "message", "messages"), humanize.Bytes(uint64(e.bytes)))
+		words = append(words, transcript.Counted(len(e.written), "session"), transcript.Counted(e.count, "message"), humanize.Bytes(uint64(e.bytes)))
 	}
 	if e.mask != nil {
-		words = append(words, plural(int64(e.mask.Masked), "secret masked", "secrets masked"))
+		words = append(words, transcript.Counted(e.mask.Masked, "secret")+" masked")
 	}
 	var leftOut []string
 	for _, what := range slices.Sorted(maps.Keys(e.leftOut)) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sessiond/internal/config"
+	"sessiond/internal/connect"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
@@ -119,7 +120,7 @@ func (a *app) meant(given string, of store.Column, values []store.Value) []strin
 	given = strings.ToLower(given)
 	name := func(value string) string {
 		if folders {
-			value = lastElement(value)
+			value = transcript.LastFolder(value)
 		}
 		return strings.ToLower(value)
 	}
@@ -185,7 +186,7 @@ func nearestText(flag, given string, of store.Column, values []store.Value) stri
 	slices.SortStableFunc(values, func(a, b store.Value) int { return cmp.Compare(far(a), far(b)) })
 	var offers []string
 	for _, v := range values[:min(len(values), mostNearest)] {
-		offers = append(offers, fmt.Sprintf("%s (%s)", quoted(printable(v.Text)), transcript.Count(v.Sessions)))
+		offers = append(offers, fmt.Sprintf("%s (%s)", connect.QuoteShell(printable(v.Text)), transcript.Count(v.Sessions)))
 	}
 	if len(values) > mostNearest {
 		offers = append(offers, "…")
@@ -196,7 +197,7 @@ func nearestText(flag, given string, of store.Column, values []store.Value) stri
 // byLastFolder sums up folders with the same last name.
 func byLastFolder(values []store.Value) (sums []store.Value) {
 	for _, v := range values {
-		name := lastElement(v.Text)
+		name := transcript.LastFolder(v.Text)
 		at := slices.IndexFunc(sums, func(s store.Value) bool { return s.Text == name })
 		if at < 0 {
 			sums = append(sums, store.Value{Text: name})
@@ -207,16 +208,12 @@ func byLastFolder(values []store.Value) (sums []store.Value) {
 	return sums
 }
 
-// moment parses a time that a person writes, in the configured time zone.
+// moment parses a time that a person writes, in the configured time zone. The database is open.
 func (a *app) moment(flag, s string) (*session.Time, error) {
 	if s == "" {
 		return nil, nil
 	}
-	cfg, err := a.load(nil)
-	if err != nil {
-		return nil, err
-	}
-	if at, ok := session.ParseMoment(s, a.now().In(cfg.Zone())); ok {
+	if at, ok := session.ParseMoment(s, a.now().In(a.cfg.Zone())); ok {
 		return &at, nil
 	}
 	return nil, usagef("%s %q is not a time: write a day (2026-02-11, yesterday, monday, \"last week\"), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)", flag, s)

@@ -49,7 +49,28 @@ func daemonAddress(cfg *config.Config) (network, address string) {
 	return "unix", cfg.Socket
 }
 
+// nearestListener returns the daemon's socket, or without one its address.
+func nearestListener(cfg *config.Config) (network, address string) {
+	if cfg.Socket == config.SocketOff || cfg.Socket == "" {
+		return daemonAddress(cfg)
+	}
+	return "unix", cfg.Socket
+}
+
 func askHealth(ctx context.Context, network, address string) error {
+	res, err := askDaemon(ctx, network, address, http.MethodGet, "/healthz", nil)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered %s", address, res.Status)
+	}
+	return nil
+}
+
+// askDaemon sends a request without a body to the daemon. Codes: Busy (no daemon answers).
+func askDaemon(ctx context.Context, network, address, method, path string, header http.Header) (*http.Response, error) {
 	var dialer net.Dialer
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -57,21 +78,17 @@ func askHealth(ctx context.Context, network, address string) error {
 			return dialer.DialContext(ctx, network, address)
 		},
 	}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/healthz", nil)
+	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, nil)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if header != nil {
+		req.Header = header
 	}
 	res, err := client.Do(req)
 	var asking *url.Error
 	if errors.As(err, &asking) {
-		err = asking.Err
+		err = session.Errorf(session.Busy, "no daemon answers on %s (`sessiond serve` starts one): %w", address, asking.Err)
 	}
-	if err != nil {
-		return session.Errorf(session.Busy, "no daemon answers on %s (`sessiond serve` starts one): %w", address, err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answered %s", address, res.Status)
-	}
-	return nil
+	return res, err
 }

@@ -161,13 +161,9 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 		return "", nil
 	}
 	err = a.with(ctx, wiring{readOnly: true}, func(s *services) error {
-		cfg, err := a.load(nil)
-		if err != nil {
-			return err
-		}
 		m := memory.Memory{
 			Store: s.store, Index: s.index, Count: tokens.Reference().Text, Now: a.now,
-			Scope: memory.NewScope([]string{e.Directory}, cfg.ExcludeProjects),
+			Scope: memory.NewScope([]string{e.Directory}, a.cfg.ExcludeProjects),
 		}
 		asking, err := s.store.SessionBySource(ctx, src.Name(), e.Session)
 		known := err == nil
@@ -245,13 +241,9 @@ func (a *app) noteClient(client string) {
 	}
 }
 
-// lastAnswer tells when a program was answered last.
+// lastAnswer tells when a program was answered last. The database is open.
 func (a *app) lastAnswer(program string) (at time.Time, answered bool) {
-	cfg, err := a.load(nil)
-	if err != nil {
-		return at, false
-	}
-	info, err := os.Stat(answeredFile(cfg, program))
+	info, err := os.Stat(answeredFile(a.cfg, program))
 	if err != nil {
 		return at, false
 	}

@@ -182,7 +182,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		if err != nil {
 			return err
 		}
-		im := history.Importer{Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo, Serving: a.daemonServes(ctx, a.cfg)}
+		im := history.Importer{Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo, Serving: a.daemonServes(ctx)}
 		var size int64
 		for _, h := range pasts {
 			for _, f := range h.found {

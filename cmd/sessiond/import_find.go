@@ -9,6 +9,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/transcript"
 )
 
 // diskShare is the disk space per byte of a transcript, with the search index, measured on pi.
@@ -79,9 +80,9 @@ func (a *app) printPasts(pasts []past) {
 			fmt.Fprintf(a.out, "%s: %s for the end of a reply.\n",
 				h.source.Name(), plural(n, "file "+recently+" waits", "files "+recently+" wait"))
 		}
-		if n := int64(h.Refused); n > 0 {
-			fmt.Fprintf(a.out, "%s: %s not be read; `sessiond import %s` retries and says why.\n",
-				h.source.Name(), plural(n, "file could", "files could"), h.source.Name())
+		if h.Refused > 0 {
+			fmt.Fprintf(a.out, "%s: %s could not be read; `sessiond import %s` retries and says why.\n",
+				h.source.Name(), transcript.Counted(h.Refused, "file"), h.source.Name())
 		}
 	}
 }

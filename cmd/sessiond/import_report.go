@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/transcript"
 )
 
 // importReport is what `import --json` prints.
@@ -38,7 +39,7 @@ func (a *app) printAccounts(accounts []history.Accounting) error {
 	a.printProblems(total.Errors) // before the table, which must stay on the screen
 	a.printImport(accounts, total)
 	if n := len(total.Errors); n > 0 && a.outTTY && a.errTTY {
-		fmt.Fprintf(a.out, "%s, listed above\n", plural(int64(n), "problem", "problems"))
+		fmt.Fprintf(a.out, "%s, listed above\n", transcript.Counted(n, "problem"))
 	}
 	return failedImport(total)
 }

@@ -11,6 +11,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/jobs"
 	"sessiond/internal/session"
+	"sessiond/internal/transcript"
 )
 
 // followHistories imports new messages and new files from imported places while the daemon runs.
@@ -50,7 +51,7 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 // watchPasts imports new messages and files from the imported places until the user stops it.
 func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 	f := history.Follower{
-		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: a.daemonServes(ctx, a.cfg)},
+		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: a.daemonServes(ctx)},
 		Now:      a.now,
 	}
 	long := longSessions{}
@@ -71,8 +72,8 @@ func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 		case a.flags.json:
 			_ = a.printJSON(done) // the reader may have gone
 		default:
-			fmt.Fprintf(a.out, "%s  %s: %s of %s\n", a.now().In(s.store.Zone()).Format("15:04:05"), source, plural(int64(n), "record", "records"),
-				plural(int64(max(done.Sessions.New+done.Sessions.Updated, 1)), "session", "sessions"))
+			fmt.Fprintf(a.out, "%s  %s: %s of %s\n", a.now().In(s.store.Zone()).Format("15:04:05"), source, transcript.Counted(n, "record"),
+				transcript.Counted(max(done.Sessions.New+done.Sessions.Updated, 1), "session"))
 		}
 		a.printProblems(done.Errors)
 		if _, err := s.index.CatchUp(ctx); err != nil && ctx.Err() == nil {

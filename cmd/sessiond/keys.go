@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,16 +44,12 @@ func (a *app) keysCommand() *cobra.Command {
 	return cmd
 }
 
-// key returns a key in its stored form; "" stays "".
+// key returns a key in its stored form; "" stays "". The database is open.
 func (a *app) key(given string) (string, error) {
 	if given == "" {
 		return "", nil
 	}
-	cfg, err := a.load(nil)
-	if err != nil {
-		return "", err
-	}
-	rules := cfg.Rules()
+	rules := a.cfg.Rules()
 	return rules.Canonical(given)
 }
 
@@ -71,12 +68,7 @@ func (a *app) keys(ctx context.Context, s *store.Store, f keysFlags) error {
 		return err
 	}
 	rules := a.cfg.Rules()
-	rows, err := api.Keys(ctx, s, &rules, func(model string) int64 {
-		if m, known := catalogue.Model(model); known {
-			return m.Window
-		}
-		return routing.DefaultWindow
-	}, a.now(), data)
+	rows, err := api.Keys(ctx, s, &rules, catalogue, a.now(), data)
 	if err != nil {
 		return err
 	}
@@ -135,7 +127,7 @@ func (a *app) generations(ctx context.Context, s *store.Store, given string, f k
 	if a.flags.json {
 		return a.printJSON(keyGenerations{key, label, api.ListOf(data, next)})
 	}
-	fmt.Fprintln(a.out, printable(key+spaced(label)))
+	fmt.Fprintln(a.out, printable(strings.TrimSpace(key+"  "+label)))
 	rules := a.cfg.Rules()
 	class := routing.Classify(key)
 	fmt.Fprintln(a.out, a.dim(policyLine(rules.Reset.Policy(class.Type, class.Channel), a.cfg.Timezone)))
@@ -162,13 +154,6 @@ func (a *app) generations(ctx context.Context, s *store.Store, given string, f k
 	}, table)
 	a.printMore(next)
 	return nil
-}
-
-func spaced(label string) string {
-	if label == "" {
-		return ""
-	}
-	return "  " + label
 }
 
 // policyLine describes what ends a key's session.

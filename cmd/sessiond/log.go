@@ -63,26 +63,13 @@ func (a *app) fileLog(ctx context.Context, s *store.Store, args []string, f logF
 		return a.printJSON(api.ListOf(data, next))
 	}
 	if len(data) == 0 {
-		_, err := fmt.Fprintf(a.out, "No conversation %s %s.\n", didTo(f.op), printable(strings.Join(args, ", ")))
+		did := cmp.Or(map[string]string{"": "read or changed", "write": "wrote", "edit": "edited", "delete": "deleted"}[f.op], f.op)
+		_, err := fmt.Fprintf(a.out, "No conversation %s %s.\n", did, printable(strings.Join(args, ", ")))
 		return err
 	}
 	a.printFileLog(s, filter.Paths, data)
 	a.printMore(next)
 	return nil
-}
-
-func didTo(op string) string {
-	switch op {
-	case "":
-		return "read or changed"
-	case string(session.OpWrite):
-		return "wrote"
-	case string(session.OpEdit):
-		return "edited"
-	case string(session.OpDelete):
-		return "deleted"
-	}
-	return op // read, changed
 }
 
 // spellings returns the absolute names that a tool may have used for a path: as written, and with

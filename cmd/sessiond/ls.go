@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sessiond/internal/config"
+	"sessiond/internal/connect"
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -254,7 +254,7 @@ func (a *app) printSessions(data []listedSession, next string) error {
 			folds, folded = true, "+"+transcript.Count(s.SubAgents)
 		}
 		rows[i] = []string{
-			string(s.ID), title, folded, string(s.Source), orDash(lastElement(s.Project)), orDash(s.Model),
+			string(s.ID), title, folded, string(s.Source), orDash(transcript.LastFolder(s.Project)), orDash(s.Model),
 			fmt.Sprint(s.MessageCount), a.contextCell(s.contextTokens, m.Window), transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls),
 			transcript.Ago(s.ActiveAt.Time, a.now().In(a.cfg.Zone())),
 		}
@@ -291,10 +291,6 @@ func orDash(s string) string {
 	return s
 }
 
-func lastElement(path string) string {
-	return path[strings.LastIndexAny(path, `/\`)+1:]
-}
-
 // given writes the filters as the user may have typed them; "" without any.
 func (f *lsFlags) given() string {
 	var words []string
@@ -308,9 +304,9 @@ func (f *lsFlags) given() string {
 		case filter.Value.Type() == "bool":
 			words = append(words, "--"+filter.Name)
 		case filter.Value.Type() == "stringToString":
-			words = append(words, "--"+filter.Name+" "+quoted(strings.Trim(value, "[]")))
+			words = append(words, "--"+filter.Name+" "+connect.QuoteShell(strings.Trim(value, "[]")))
 		default:
-			words = append(words, "--"+filter.Name+" "+quoted(value))
+			words = append(words, "--"+filter.Name+" "+connect.QuoteShell(value))
 		}
 	}
 	return printable(strings.Join(words, " "))
@@ -378,16 +374,12 @@ func (a *app) tellNewer(ctx context.Context, s *store.Store) {
 
 // daemonFollows reports whether a daemon runs that follows imported histories.
 func (a *app) daemonFollows(ctx context.Context) bool {
-	cfg, err := a.load(nil)
-	return err == nil && cfg.Import.Follow && a.daemonServes(ctx, cfg)
+	return a.cfg.Import.Follow && a.daemonServes(ctx)
 }
 
 // daemonServes reports whether a daemon accepts connections at the configured address.
-func (a *app) daemonServes(ctx context.Context, cfg *config.Config) bool {
-	network, address := "unix", cfg.Socket
-	if cfg.Socket == config.SocketOff || cfg.Socket == "" {
-		network, address = daemonAddress(cfg)
-	}
+func (a *app) daemonServes(ctx context.Context) bool {
+	network, address := nearestListener(a.cfg)
 	dialer := net.Dialer{Timeout: newerPatience}
 	conn, err := dialer.DialContext(ctx, network, address)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sessiond/internal/connect"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
@@ -49,7 +50,7 @@ func (a *app) titled(ctx context.Context, s *store.Store, words string) (session
 		fmt.Fprintf(&lines, "\n  %s  %s  %s", t.ID, transcript.Ago(t.ActiveAt.Time, a.now().In(s.Zone())), transcript.OneLine(t.Title, 60))
 	}
 	if len(found) > mostCandidates {
-		fmt.Fprintf(&lines, "\n  … and more: `sessiond ls %s` lists them", quoted(words))
+		fmt.Fprintf(&lines, "\n  … and more: `sessiond ls %s` lists them", connect.QuoteShell(words))
 	}
 	return "", session.Errorf(session.Conflict, "%q is in the titles of several sessions; name one by its id:%s", words, lines.String())
 }

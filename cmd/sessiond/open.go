@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -53,12 +52,8 @@ func (a *app) openPage(ctx context.Context, to string, show bool) error {
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]string{"url": link})
-	}
-	if show {
-		_, err := fmt.Fprintln(a.out, link)
-		return err
+	if show || a.flags.json {
+		return a.report(map[string]string{"url": link}, "%s\n", link)
 	}
 	if opener := browse(ctx, link); opener != "" {
 		fmt.Fprintln(a.out, link)
@@ -81,27 +76,16 @@ func browse(ctx context.Context, link string) (failed string) {
 func askForLink(ctx context.Context, cfg *config.Config, to string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	network, address := "unix", cfg.Socket
-	if cfg.Socket == config.SocketOff || cfg.Socket == "" {
-		network, address = daemonAddress(cfg)
-	}
+	network, address := nearestListener(cfg)
 	token, _, err := guard.EnsureToken(cfg.TokenFile)
 	if err != nil {
 		return "", err
 	}
-	var dialer net.Dialer
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return dialer.DialContext(ctx, network, address)
-	}}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/open?to="+url.QueryEscape(to), nil)
+	res, err := askDaemon(ctx, network, address, http.MethodPost, "/open?to="+url.QueryEscape(to), http.Header{
+		"Authorization": {"Bearer " + token}, "Accept": {"application/json"},
+	})
 	if err != nil {
 		return "", err
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("Accept", "application/json")
-	res, err := client.Do(req)
-	if err != nil {
-		return "", session.Errorf(session.Busy, "no daemon answers on %s: `sessiond serve` starts one", address)
 	}
 	defer res.Body.Close()
 	var answer struct {

@@ -49,11 +49,11 @@ func (a *app) overview(ctx context.Context) error {
 	if a.flags.json {
 		return a.printJSON(map[string]any{"database": store.PrintableName(cfg.DB), "stats": st, "newest": api.ListOf(newest, "").Data})
 	}
-	sessions := plural(st.Sessions-st.Subagents, "session", "sessions")
+	sessions := transcript.Counted(st.Sessions-st.Subagents, "session")
 	if st.Subagents > 0 {
-		sessions += " and " + plural(st.Subagents, "sub-agent", "sub-agents")
+		sessions += " and " + transcript.Counted(st.Subagents, "sub-agent")
 	}
-	fmt.Fprintf(a.out, "%s in %s, %s. Database: %s\n\n", plural(st.Messages, "message", "messages"), sessions,
+	fmt.Fprintf(a.out, "%s in %s, %s. Database: %s\n\n", transcript.Counted(st.Messages, "message"), sessions,
 		transcript.Money(st.NanoUSD(), st.UnpricedCalls), store.PrintableName(cfg.DB))
 	if len(newest) > 0 {
 		if err := a.printSessions(newest, ""); err != nil {

@@ -27,7 +27,7 @@ func (a *app) pagerCommand() string {
 			return value
 		}
 	}
-	if a.lookPath("less") == "" {
+	if a.host().LookPath("less") == "" {
 		return ""
 	}
 	return defaultPager

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"sessiond/internal/transcript"
@@ -19,6 +18,15 @@ import (
 
 // printJSON writes v for programs: indented, without HTML escaping, with a newline.
 func (a *app) printJSON(v any) error { return writeJSON(raw(a.out), v) }
+
+// report prints v for programs with --json, and a text for people without.
+func (a *app) report(v any, format string, args ...any) error {
+	if a.flags.json {
+		return a.printJSON(v)
+	}
+	_, err := fmt.Fprintf(a.out, format, args...)
+	return err
+}
 
 func writeJSON(out io.Writer, v any) error {
 	var b bytes.Buffer
@@ -141,59 +149,43 @@ type column struct {
 // printTable prints rows that fit the terminal: it drops less important columns and truncates
 // growing ones. Through a pipe it prints everything.
 func (a *app) printTable(cols []column, rows [][]string) {
-	cells := make([][]string, len(rows))
-	for i, r := range rows {
+	lines := [][]string{{}} // the first one has the names
+	for _, c := range cols {
+		lines[0] = append(lines[0], c.name)
+	}
+	for _, r := range rows {
+		var cells []string
 		for _, cell := range r {
-			cells[i] = append(cells[i], strings.ReplaceAll(printable(cell), "\n", " "))
+			cells = append(cells, strings.ReplaceAll(printable(cell), "\n", " "))
 		}
+		lines = append(lines, cells)
 	}
-	widths := columnWidths(cols, cells)
+	widths := columnWidths(cols, lines)
 	shown := fitColumns(cols, widths, a.columns())
-	w := table.NewWriter()
-	w.SetOutputMirror(a.out)
-	style := table.StyleLight
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
-	style.Format.Header = text.FormatDefault
-	w.SetStyle(style)
-	w.SuppressTrailingSpaces()
-	header := table.Row{}
-	var configs []table.ColumnConfig
-	for n, i := range shown {
-		header = append(header, a.dim(text.Snip(cols[i].name, widths[i], "…")))
-		cfg := table.ColumnConfig{Number: n + 1}
-		if cols[i].right {
-			cfg.Align, cfg.AlignHeader = text.AlignRight, text.AlignRight
-		}
-		configs = append(configs, cfg)
-	}
-	w.SetColumnConfigs(configs)
-	w.AppendHeader(header)
-	for _, r := range cells {
-		row := table.Row{}
+	for n, cells := range lines {
+		line := ""
 		for _, i := range shown {
-			row = append(row, text.Snip(r[i], widths[i], "…"))
+			cell := text.Snip(cells[i], widths[i], "…")
+			space := strings.Repeat(" ", widths[i]-transcript.Width(cell))
+			if n == 0 {
+				cell = a.dim(cell)
+			}
+			if cols[i].right {
+				cell, space = space+cell, ""
+			}
+			line += cell + space + strings.Repeat(" ", columnGap)
 		}
-		w.AppendRow(row)
+		fmt.Fprintln(a.out, strings.TrimRight(line, " "))
 	}
-	w.Render()
-}
-
-// naturalWidth is the width of a table that nothing narrows.
-func naturalWidth(cols []column, cells [][]string) (sum int) {
-	for _, w := range columnWidths(cols, cells) {
-		sum += w + columnGap
-	}
-	return sum - columnGap
 }
 
 // columnWidths returns the width that each column needs.
 func columnWidths(cols []column, cells [][]string) []int {
 	widths := make([]int, len(cols))
 	for i, c := range cols {
-		widths[i] = text.StringWidthWithoutEscSequences(c.name)
+		widths[i] = transcript.Width(c.name)
 		for _, r := range cells {
-			widths[i] = max(widths[i], text.StringWidthWithoutEscSequences(r[i]))
+			widths[i] = max(widths[i], transcript.Width(r[i]))
 		}
 	}
 	return widths

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"sessiond/internal/jobs"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/transcript"
 )
 
 type purgeFlags struct{ scrub, expired, dryRun, yes bool }
@@ -66,13 +68,9 @@ func (s *services) keeper(cfg *config.Config, purger *jobs.Purger, a *app, log z
 }
 
 func (a *app) purge(ctx context.Context, s *services, names []string, f purgeFlags) error {
-	cfg, err := a.load(nil)
-	if err != nil {
-		return err
-	}
-	purger := s.purger(cfg, a.log(zerolog.WarnLevel))
+	purger := s.purger(a.cfg, a.log(zerolog.WarnLevel))
 	if f.expired {
-		return a.purgeExpired(ctx, s, s.keeper(cfg, purger, a, a.log(zerolog.WarnLevel)), f)
+		return a.purgeExpired(ctx, s, s.keeper(a.cfg, purger, a, a.log(zerolog.WarnLevel)), f)
 	}
 	broken, err := s.store.Purging(ctx)
 	if err != nil {
@@ -172,16 +170,16 @@ func (a *app) listDoomed(what string, doomed []session.Session) error {
 		fmt.Fprintf(a.out, "Nothing %s.\n", what)
 	}
 	for _, s := range doomed {
-		fmt.Fprintf(a.out, "%s %s: %s, %s\n", s.ID, what, printable(titleOf(s)), plural(s.MessageCount, "message", "messages"))
+		fmt.Fprintf(a.out, "%s %s: %s, %s\n", s.ID, what, printable(cmp.Or(s.Title, noTitle)), transcript.Counted(s.MessageCount, "message"))
 	}
 	return nil
 }
 
 func (a *app) tellPurged(done []session.Purged, asked, scrubbed bool) {
 	for _, one := range done {
-		fmt.Fprintf(a.out, "%s is purged: %s.\n", one.ID, plural(one.Messages, "message", "messages"))
+		fmt.Fprintf(a.out, "%s is purged: %s.\n", one.ID, transcript.Counted(one.Messages, "message"))
 		if one.Shared > 0 {
-			fmt.Fprintf(a.out, "  %s stay until the last fork that shares them is purged\n", plural(one.Shared, "message", "messages"))
+			fmt.Fprintf(a.out, "  %s stay until the last fork that shares them is purged\n", transcript.Counted(one.Shared, "message"))
 		}
 		for _, path := range one.Backups {
 			fmt.Fprintf(a.out, "  the backup %s still contains it\n", printable(path))
@@ -225,12 +223,8 @@ func (a *app) purgeExpired(ctx context.Context, s *services, k *jobs.Keeper, f p
 			return err
 		}
 	}
-	if a.flags.json {
-		return a.printJSON(done)
-	}
-	fmt.Fprintf(a.out, "%s went to the trash, %s purged, %s removed.\n", plural(int64(len(done.Trashed)), "session", "sessions"),
-		plural(int64(len(done.Purged)), "was", "were"), plural(done.Events, "old event", "old events"))
-	return nil
+	return a.report(done, "%s went to the trash, %s purged, %s removed.\n", transcript.Counted(len(done.Trashed), "session"),
+		plural(int64(len(done.Purged)), "was", "were"), transcript.Counted(done.Events, "old event"))
 }
 
 func sessionIDs(all []session.Session) []session.ID {

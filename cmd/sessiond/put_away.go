@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -69,7 +70,7 @@ func (a *app) putAway(ctx context.Context, s *store.Store, w *away, names []stri
 		}
 		changed = append(changed, now)
 		if !a.flags.json {
-			fmt.Fprintf(a.out, "%s is %s: %s\n", now.ID, w.done, printable(titleOf(now)))
+			fmt.Fprintf(a.out, "%s is %s: %s\n", now.ID, w.done, printable(cmp.Or(now.Title, noTitle)))
 		}
 	}
 	if a.flags.json {
@@ -91,9 +92,5 @@ func (a *app) resolveAll(ctx context.Context, s *store.Store, names []string) ([
 	return found, nil
 }
 
-func titleOf(s session.Session) string {
-	if s.Title == "" {
-		return "(no title)"
-	}
-	return s.Title
-}
+// noTitle stands for a title that is empty.
+const noTitle = "(no title)"

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,14 +30,10 @@ func (a *app) renameCommand() *cobra.Command {
 					return err
 				}
 				now, err := s.PatchSession(cmd.Context(), sess.ID, store.SessionPatch{Title: &title})
-				switch {
-				case err != nil:
+				if err != nil {
 					return err
-				case a.flags.json:
-					return a.printJSON(now)
 				}
-				_, err = fmt.Fprintf(a.out, "%s is now: %s\n", now.ID, now.Title)
-				return err
+				return a.report(now, "%s is now: %s\n", now.ID, now.Title)
 			})
 		},
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sessiond/internal/connect"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -39,11 +40,8 @@ func (a *app) resumeCommand() *cobra.Command {
 				return err
 			case run:
 				return a.replaceBy(r)
-			case a.flags.json:
-				return a.printJSON(r)
 			}
-			_, err = fmt.Fprintln(a.out, r.Shell)
-			return err
+			return a.report(r, "%s\n", r.Shell)
 		},
 	}
 	cmd.Flags().BoolVar(&run, "exec", false, "run the command instead of printing it")
@@ -59,6 +57,20 @@ type resumption struct {
 	Shell     string         `json:"shell"`               // both, for a shell
 
 	program string // the file of the command
+}
+
+// resumeCommands are the beginnings of the commands; the session's id is the last word.
+var resumeCommands = map[session.Source]string{
+	session.SourceClaudeCode: "claude --resume",
+	session.SourceCodex:      "codex resume",
+	session.SourceCopilotCLI: "copilot --resume",
+	session.SourceGoose:      "goose session --resume --session-id",
+	session.SourceKilo:       "kilo --session",
+	session.SourceOmp:        "omp --resume",
+	session.SourceOpencode:   "opencode --session",
+	session.SourceOpenClaw:   "openclaw tui --session",
+	session.SourcePi:         "pi --session",
+	session.SourceQwenCode:   "qwen --resume",
 }
 
 // plainID matches ids that are safe on a command line.
@@ -83,26 +95,11 @@ func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Sess
 	r := resumption{Session: sess.ID, Source: sess.Source, Directory: sess.Directory}
 	id := sess.SourceID
 	switch sess.Source {
-	case session.SourcePi:
-		r.Command = []string{"pi", "--session", id}
-	case session.SourceCodex:
-		r.Command = []string{"codex", "resume", id}
-	case session.SourceClaudeCode:
-		r.Command = []string{"claude", "--resume", id}
 	case session.SourceGoose: // gives the id of a deleted session to a new one of the same day
 		if goneInGoose(sess) {
 			return no("was deleted in goose")
 		}
 		id, _, _ = strings.Cut(id, "@")
-		r.Command = []string{"goose", "session", "--resume", "--session-id", id}
-	case session.SourceOpencode, session.SourceKilo:
-		r.Command = []string{string(sess.Source), "--session", id}
-	case session.SourceOmp:
-		r.Command = []string{"omp", "--resume", id}
-	case session.SourceCopilotCLI:
-		r.Command = []string{"copilot", "--resume", id}
-	case session.SourceQwenCode:
-		r.Command = []string{"qwen", "--resume", id}
 	case session.SourceOpenClaw: // continues what a key names now, wherever one is
 		if sess.Key == "" {
 			return no("has no known key, and openclaw resumes sessions by key")
@@ -114,11 +111,13 @@ func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Sess
 			}
 			return no("has ended; its key now names %s, which openclaw resumes", current)
 		}
-		id = sess.Key
-		r.Command, r.Directory = []string{"openclaw", "tui", "--session", id}, ""
-	default:
+		id, r.Directory = sess.Key, ""
+	}
+	command := resumeCommands[sess.Source]
+	if command == "" {
 		return no("comes from %s, which has no known command to resume a session", sess.Source)
 	}
+	r.Command = append(strings.Fields(command), id)
 	if !plainID.MatchString(id) {
 		return no("has the id %q in %s, which is not safe on a command line", id, sess.Source)
 	}
@@ -151,7 +150,7 @@ func (a *app) newestOf(ctx context.Context, s *store.Store, key string) (session
 func (a *app) checked(r resumption) (resumption, error) {
 	words := make([]string, len(r.Command))
 	for i, word := range r.Command {
-		words[i] = quoted(word)
+		words[i] = connect.QuoteShell(word)
 	}
 	r.Shell = strings.Join(words, " ")
 	if r.Directory != "" {
@@ -162,27 +161,13 @@ func (a *app) checked(r resumption) (resumption, error) {
 			return r, session.Errorf(session.NotFound, "folder %s no longer exists; if you moved it, run there: %s", r.Directory, r.Shell)
 		}
 		if filepath.Clean(r.Directory) != filepath.Clean(a.dir) {
-			r.Shell = "cd " + quoted(r.Directory) + " && " + r.Shell
+			r.Shell = "cd " + connect.QuoteShell(r.Directory) + " && " + r.Shell
 		}
 	}
-	if r.program = a.lookPath(r.Command[0]); r.program == "" {
+	if r.program = a.host().LookPath(r.Command[0]); r.program == "" {
 		return r, session.Errorf(session.NotFound, "%s is not on the PATH; install it or add its folder, then run: %s", r.Command[0], r.Shell)
 	}
 	return r, nil
-}
-
-// lookPath finds a program as the caller's shell would; "" if it does not exist.
-func (a *app) lookPath(name string) string {
-	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
-		if !filepath.IsAbs(dir) {
-			continue // never run a program from the current folder
-		}
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
-			return path
-		}
-	}
-	return ""
 }
 
 // replaceBy replaces this process by the command.
@@ -200,14 +185,4 @@ func (a *app) replaceBy(r resumption) error {
 		return session.Errorf(session.Invalid, "%s cannot run: it is not a program for this system", r.program)
 	}
 	return fmt.Errorf("run %s: %w", r.program, err)
-}
-
-var needsNoQuotes = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
-
-// quoted quotes a word for a shell.
-func quoted(word string) string {
-	if needsNoQuotes.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

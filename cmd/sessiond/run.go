@@ -123,9 +123,8 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
 	root.SetHelpCommand(helpCommand())
-	v := buildVersion()
-	root.Version = v.Version
-	root.SetVersionTemplate(v.line())
+	root.Version = buildVersion().Version
+	root.SetVersionTemplate(versionLine())
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.flags.db, "db", "", "database `FILE`, or postgres://… (default: sessions.db in the data folder)")
 	flags.StringVar(&a.flags.config, "config", "", "configuration `FILE` (default: sessiond/config.yaml in the configuration folder)")

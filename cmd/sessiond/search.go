@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/search"
@@ -237,9 +236,10 @@ func (a *app) printSessionHits(ctx context.Context, s *services, found []search.
 		if w := a.columns(); w > 0 {
 			room = min(room, w)
 		}
-		fmt.Fprintln(a.out, a.bold(cmp.Or(transcript.OneLine(h.Title, room), "(no title)")))
+		fmt.Fprintln(a.out, a.bold(cmp.Or(transcript.OneLine(h.Title, room), noTitle)))
 		fmt.Fprintln(a.out, a.dim(strings.Join(facts, " · ")))
-		for _, p := range h.Passages {
+		for i := range h.Passages {
+			p := &h.Passages[i]
 			fmt.Fprintf(a.out, "  %s\n", a.dim(fmt.Sprintf("%s %s", p.MessageID, p.Role)))
 			fmt.Fprintln(a.out, a.indented(a.highlight(p)))
 		}
@@ -257,7 +257,8 @@ func (a *app) printSessionHits(ctx context.Context, s *services, found []search.
 // printHits prints the place of each hit and the text around the words.
 func (a *app) printHits(ctx context.Context, s *services, hits []search.Hit) error {
 	titles := map[session.ID]string{}
-	for _, h := range hits {
+	for n := range hits {
+		h := &hits[n]
 		title, ok := titles[h.SessionID]
 		if !ok {
 			sess, err := s.store.Session(ctx, h.SessionID)
@@ -295,21 +296,14 @@ func (a *app) printNeighbour(m *session.Message) {
 	fmt.Fprintf(a.out, "    %s\n", a.dim(fmt.Sprintf("%d %s: %s", m.Seq, m.Role, transcript.OneLine(printable(m.Text()), max(20, a.columns()-20)))))
 }
 
-// highlight makes matches bold, with colours.
-func (a *app) highlight(h search.Hit) string {
-	if !a.color() {
-		return printable(strings.Join(strings.Fields(h.Snippet), " "))
-	}
+// highlight returns a passage in one line. Matches are bold, with colours.
+func (a *app) highlight(h *search.Hit) string {
 	var b strings.Builder
-	at := 0
-	for _, m := range h.Marks {
-		if m[0] < at || m[1] > len(h.Snippet) {
-			continue
+	for piece, matched := range h.Pieces() {
+		if piece = printable(piece); matched {
+			piece = a.bold(piece)
 		}
-		b.WriteString(printable(h.Snippet[at:m[0]]))
-		b.WriteString(text.Bold.Sprint(printable(h.Snippet[m[0]:m[1]])))
-		at = m[1]
+		b.WriteString(piece)
 	}
-	b.WriteString(printable(h.Snippet[at:]))
-	return strings.ReplaceAll(b.String(), "\n", " ")
+	return strings.Join(strings.Fields(b.String()), " ")
 }

@@ -119,10 +119,9 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		Daily:   a.daily(s, cfg, purger, newest, log),
 		Backups: jobs.Backups{Every: cfg.Backup.Every, Keep: cfg.Backup.Keep, Dir: backups},
 	})
-	v := buildVersion()
 	handler := api.New(api.Deps{
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
-		Catalogue: s.catalogue, Purges: purger, Events: feed.Load(), Stopping: ctx.Done(), Routing: cfg.Rules(), Log: log, Version: api.Version{Version: v.Version, Commit: v.Commit, Go: v.Go},
+		Catalogue: s.catalogue, Purges: purger, Events: feed.Load(), Stopping: ctx.Done(), Routing: cfg.Rules(), Log: log, Version: buildVersion(),
 		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,
 		BackupDir: backups, Now: a.now,
 	})

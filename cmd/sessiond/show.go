@@ -200,7 +200,7 @@ func (a *app) family(ctx context.Context, s *store.Store, sess session.Session, 
 	if err != nil {
 		return nil, err
 	}
-	fact := "started " + plural(sum.Children, "session", "sessions")
+	fact := "started " + transcript.Counted(sum.Children, "session")
 	if cost := transcript.Money(sum.CostNanoUSD, sum.UnpricedCalls); cost != "" {
 		fact += ", " + cost + " with them"
 	}

@@ -17,7 +17,7 @@ import (
 
 // part is what show prints of a session: ranges of messages, oldest first.
 type part struct {
-	spans  []store.Span
+	spans  store.Ranges
 	chosen bool                // the user chose it
 	before int64               // messages of the path before it
 	path   int64               // messages of the whole path
@@ -37,28 +37,28 @@ func partToShow(ctx context.Context, s *store.Store, sess session.Session, ref *
 	if err != nil {
 		return part{}, err
 	}
-	p := part{spans: spans, path: lengthOf(spans)}
+	p := part{spans: spans, path: spans.Len()}
 	switch {
 	case f.seq != "":
 		p.chosen = true
-		p.cut(ownRange(spans, sess.ID, from, to))
-		if len(p.spans) == 0 {
+		if p.spans = ownRange(spans, sess.ID, from, to); len(p.spans) == 0 {
 			return p, session.Errorf(session.NotFound, "session %s has no message %s on its current branch: its last seq is %d, and --all includes abandoned branches", sess.ID, f.seq, sess.LastSeq)
 		}
+		p.before = spans.Position(session.MessageRef{Session: p.spans[0].Session, Seq: p.spans[0].From}) - 1
 	case ref != nil && !f.prompts && f.grep == "" && f.last == 0:
 		return neighbourhood(ctx, s, p, *ref)
 	}
 	if f.last > 0 {
 		p.chosen = true
-		p.cut(max(1, p.path-f.last+1), p.path)
+		p.cut(max(1, p.spans.Len()-f.last+1), p.spans.Len())
 	}
 	return p, nil
 }
 
 // pathOf returns the path to the head of a session, oldest first, or all its own messages.
-func pathOf(ctx context.Context, s *store.Store, sess session.Session, all bool) ([]store.Span, error) {
+func pathOf(ctx context.Context, s *store.Store, sess session.Session, all bool) (store.Ranges, error) {
 	if all {
-		return []store.Span{{Session: sess.ID, From: 1, To: sess.LastSeq}}, nil
+		return store.Ranges{{Session: sess.ID, From: 1, To: sess.LastSeq}}, nil
 	}
 	if sess.HeadID == nil {
 		return nil, nil
@@ -70,7 +70,7 @@ func pathOf(ctx context.Context, s *store.Store, sess session.Session, all bool)
 
 // neighbourhood cuts a path to a message and those around it. A message on an abandoned branch comes with its own path.
 func neighbourhood(ctx context.Context, s *store.Store, p part, ref session.MessageRef) (part, error) {
-	at := positionOf(p.spans, ref)
+	at := p.spans.Position(ref)
 	if at == 0 {
 		m, err := s.Message(ctx, ref)
 		if err != nil {
@@ -81,7 +81,8 @@ func neighbourhood(ctx context.Context, s *store.Store, p part, ref session.Mess
 			return p, err
 		}
 		slices.Reverse(spans)
-		p = part{spans: spans, path: lengthOf(spans)}
+		p = part{spans: spans}
+		p.path = p.spans.Len()
 		at = p.path
 	}
 	p.chosen = true
@@ -104,82 +105,35 @@ func neighbourhood(ctx context.Context, s *store.Store, p part, ref session.Mess
 func (p *part) extent(sess *session.Session, all bool) string {
 	switch {
 	case p.chosen:
-		return fmt.Sprintf("%s of %s", transcript.Count(lengthOf(p.spans)), plural(p.path, "message", "messages"))
+		return fmt.Sprintf("%s of %s", transcript.Count(p.spans.Len()), transcript.Counted(p.path, "message"))
 	case all:
-		return plural(sess.MessageCount, "message", "messages")
+		return transcript.Counted(sess.MessageCount, "message")
 	}
-	return transcript.Extent(sess, ownOf(p.spans, sess.ID))
+	return transcript.Extent(sess, p.spans.Own(sess.ID))
 }
 
-func lengthOf(spans []store.Span) (n int64) {
-	for _, sp := range spans {
-		n += sp.To - sp.From + 1
-	}
-	return n
-}
-
-func ownOf(spans []store.Span, id session.ID) (n int64) {
-	for _, sp := range spans {
-		if sp.Session == id {
-			n += sp.To - sp.From + 1
-		}
-	}
-	return n
-}
-
-// positionOf returns the place of a message on a path, from 1; 0 if it is not there.
-func positionOf(spans []store.Span, ref session.MessageRef) int64 {
-	var before int64
-	for _, sp := range spans {
-		if sp.Session == ref.Session && sp.From <= ref.Seq && ref.Seq <= sp.To {
-			return before + ref.Seq - sp.From + 1
-		}
-		before += sp.To - sp.From + 1
-	}
-	return 0
-}
-
-// ownRange returns the places of a session's own seqs on a path; 0 is open, and an open beginning includes what a fork
-// shares. Without a message to is below from.
-func ownRange(spans []store.Span, id session.ID, from, to int64) (first, last int64) {
-	first = 1
-	var at int64
-	for _, sp := range spans {
-		n := sp.To - sp.From + 1
-		low, high := int64(1), n
+// ownRange returns the part of a path with a session's own seqs; 0 is open, and an open beginning includes what a fork
+// shares.
+func ownRange(path store.Ranges, id session.ID, from, to int64) (own store.Ranges) {
+	for _, sp := range path {
 		switch {
 		case sp.Session == id:
-			low = max(1, from-sp.From+1)
-			if to > 0 {
-				high = min(n, to-sp.From+1)
+			if sp.From = max(sp.From, from); to > 0 {
+				sp.To = min(sp.To, to)
 			}
 		case from > 0:
-			low = n + 1
+			continue
 		}
-		if low <= high {
-			if last == 0 {
-				first = at + low
-			}
-			last = at + high
+		if sp.From <= sp.To {
+			own = append(own, sp)
 		}
-		at += n
 	}
-	return first, last
+	return own
 }
 
-// cut keeps the messages at the places from first to last.
+// cut keeps the messages at the positions from first to last.
 func (p *part) cut(first, last int64) {
-	var kept []store.Span
-	p.before = first - 1
-	var at int64
-	for _, sp := range p.spans {
-		n := sp.To - sp.From + 1
-		if from, to := max(first-at, 1), min(last-at, n); from <= to {
-			kept = append(kept, store.Span{Session: sp.Session, From: sp.From + from - 1, To: sp.From + to - 1})
-		}
-		at += n
-	}
-	p.spans = kept
+	p.spans, p.before = p.spans.Between(first, last), p.before+first-1
 }
 
 var seqsWritten = regexp.MustCompile(`^#?([0-9]*)(?:(\.\.|-)#?([0-9]*))?$`)
@@ -211,7 +165,7 @@ func (a *app) showPrompts(ctx context.Context, s *store.Store, sess session.Sess
 	if a.flags.json {
 		return a.printJSON(api.ListOf(prompts, ""))
 	}
-	if err := a.showHeading(ctx, s, sess, plural(int64(len(prompts)), "prompt", "prompts")); err != nil {
+	if err := a.showHeading(ctx, s, sess, transcript.Counted(len(prompts), "prompt")); err != nil {
 		return err
 	}
 	rows := make([][]string, len(prompts))
@@ -245,7 +199,7 @@ func (a *app) showMatches(ctx context.Context, s *store.Store, sess session.Sess
 	if a.flags.json {
 		return a.printJSON(api.ListOf(found, ""))
 	}
-	extent := fmt.Sprintf("%s of %s", transcript.Count(int64(len(found))), plural(lengthOf(p.spans), "message", "messages"))
+	extent := fmt.Sprintf("%s of %s", transcript.Count(int64(len(found))), transcript.Counted(p.spans.Len(), "message"))
 	if err := a.showHeading(ctx, s, sess, extent); err != nil {
 		return err
 	}
@@ -261,7 +215,7 @@ func (a *app) showMatches(ctx context.Context, s *store.Store, sess session.Sess
 }
 
 // excerpt cuts a text to the surroundings of the first word, and marks the words in it.
-func excerpt(text string, words []string) (h search.Hit) {
+func excerpt(text string, words []string) *search.Hit {
 	const before, most = 60, 240 // runes
 	text = strings.Join(strings.Fields(printable(text)), " ")
 	place := regexp.MustCompile("(?i)" + strings.Join(quotedAll(words), "|"))
@@ -274,11 +228,11 @@ func excerpt(text string, words []string) (h search.Hit) {
 	if runes := []rune(text); len(runes) > most {
 		text = string(runes[:most]) + "…"
 	}
-	h.Snippet = text
+	h := search.Hit{Snippet: text}
 	for _, at := range place.FindAllStringIndex(text, -1) {
 		h.Marks = append(h.Marks, [2]int(at))
 	}
-	return h
+	return &h
 }
 
 func quotedAll(words []string) []string {

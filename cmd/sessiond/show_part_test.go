@@ -10,7 +10,7 @@ import (
 
 func TestPartsOfAPath(t *testing.T) {
 	// A fork "b" that shares 1 to 3 and 5 to 6 of "a", and left its own 2 behind.
-	spans := []store.Span{{Session: "a", From: 1, To: 3}, {Session: "a", From: 5, To: 6}, {Session: "b", From: 1, To: 1}, {Session: "b", From: 3, To: 6}}
+	spans := store.Ranges{{Session: "a", From: 1, To: 3}, {Session: "a", From: 5, To: 6}, {Session: "b", From: 1, To: 1}, {Session: "b", From: 3, To: 6}}
 	for _, c := range []struct {
 		from, to int64
 		want     string
@@ -24,21 +24,19 @@ func TestPartsOfAPath(t *testing.T) {
 		{2, 2, ""},
 		{7, 0, ""},
 	} {
-		p := part{spans: spans}
-		p.cut(ownRange(spans, "b", c.from, c.to))
-		if got := spanText(p.spans); got != c.want {
+		if got := spanText(ownRange(spans, "b", c.from, c.to)); got != c.want {
 			t.Errorf("%d to %d: %q, want %q", c.from, c.to, got, c.want)
 		}
 	}
 	for n, want := range map[int64]string{1: "b6-6", 4: "b3-6", 5: "b1-1 b3-6", 6: "a6-6 b1-1 b3-6", 99: "a1-3 a5-6 b1-1 b3-6"} {
-		p := part{spans: spans, path: lengthOf(spans)}
+		p := part{spans: spans, path: spans.Len()}
 		p.cut(max(1, p.path-n+1), p.path)
 		if got := spanText(p.spans); got != want {
 			t.Errorf("the last %d: %q, want %q", n, got, want)
 		}
 	}
 	for ref, want := range map[session.MessageRef]int64{{Session: "a", Seq: 5}: 4, {Session: "b", Seq: 3}: 7, {Session: "b", Seq: 2}: 0} {
-		if got := positionOf(spans, ref); got != want {
+		if got := spans.Position(ref); got != want {
 			t.Errorf("%s is at %d, want %d", ref, got, want)
 		}
 	}

@@ -161,11 +161,11 @@ func (a *app) printStats(ctx context.Context, reports *analytics.Reports, filter
 	}
 	sessions := humanize.Comma(st.Sessions - st.Subagents)
 	if st.Subagents > 0 {
-		sessions += ", and " + plural(st.Subagents, "sub-agent", "sub-agents")
+		sessions += ", and " + transcript.Counted(st.Subagents, "sub-agent")
 	}
 	for _, line := range [][2]string{
 		{"sessions", sessions},
-		{"messages", humanize.Comma(st.Messages) + ", " + plural(st.Prompts, "prompt", "prompts") + " among them"},
+		{"messages", humanize.Comma(st.Messages) + ", " + transcript.Counted(st.Prompts, "prompt") + " among them"},
 		{"input tokens", humanize.Comma(st.Tokens.AllInput())},
 		{"  from cache", humanize.Comma(st.Tokens.CacheRead)},
 		{"  into cache", humanize.Comma(st.Tokens.CacheWrite)},
@@ -210,7 +210,7 @@ func valueName(d analytics.Dimension, value string) string {
 	case value == "" && d == analytics.ByModel:
 		return "(unknown)"
 	case d == analytics.ByProject:
-		value = lastElement(value)
+		value = transcript.LastFolder(value)
 	}
 	return cmp.Or(value, "–")
 }
@@ -249,8 +249,11 @@ func (a *app) printUsage(by []analytics.Dimension, usage []analytics.Bucket) err
 		if talks {
 			rows[i] = append(rows[i], humanize.Comma(b.Sessions-b.Subagents), humanize.Comma(b.Prompts))
 		}
-		rows[i] = append(rows[i], humanize.Comma(b.Calls), humanize.Comma(b.Tokens.AllInput()), humanize.Comma(b.Tokens.Output),
-			costCell(&b.Sums))
+		cost := "–"
+		if b.Calls > 0 {
+			cost = transcript.ShortMoney(b.NanoUSD(), b.UnpricedCalls)
+		}
+		rows[i] = append(rows[i], humanize.Comma(b.Calls), humanize.Comma(b.Tokens.AllInput()), humanize.Comma(b.Tokens.Output), cost)
 		unpriced += b.UnpricedCalls
 	}
 	a.printBars(cols, rows, usage)
@@ -277,7 +280,11 @@ func (a *app) printBars(cols []column, rows [][]string, usage []analytics.Bucket
 	const least, most = 8, 30
 	width := most
 	if a.columns() > 0 {
-		width = max(least, min(most, a.columns()-naturalWidth(cols, rows)-columnGap))
+		naturalWidth := 0
+		for _, w := range columnWidths(cols, rows) {
+			naturalWidth += w + columnGap
+		}
+		width = max(least, min(most, a.columns()-naturalWidth))
 	}
 	if top > 0 {
 		cols = append(cols, column{name: strings.Repeat(" ", width), keep: 2})
@@ -332,12 +339,4 @@ func (a *app) printUsageCSV(by []analytics.Dimension, usage []analytics.Bucket) 
 		rows = append(rows, append(row, cost, strconv.FormatInt(b.UnpricedCalls, 10)))
 	}
 	return w.WriteAll(rows)
-}
-
-// costCell is a cost in a column; a dash where no call was made.
-func costCell(s *analytics.Sums) string {
-	if s.Calls == 0 {
-		return "–"
-	}
-	return transcript.ShortMoney(s.NanoUSD(), s.UnpricedCalls)
 }

@@ -57,11 +57,7 @@ func (a *app) printToken() error {
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]string{"token": token, "file": cfg.TokenFile})
-	}
-	_, err = fmt.Fprintln(a.out, token)
-	return err
+	return a.report(map[string]string{"token": token, "file": cfg.TokenFile}, "%s\n", token)
 }
 
 func (a *app) addToken(ctx context.Context, t store.Token) error {
@@ -76,11 +72,7 @@ func (a *app) addToken(ctx context.Context, t store.Token) error {
 		if err != nil {
 			return err
 		}
-		if a.flags.json {
-			return a.printJSON(map[string]string{"name": t.Name, "token": token})
-		}
-		_, err = fmt.Fprintln(a.out, token)
-		return err
+		return a.report(map[string]string{"name": t.Name, "token": token}, "%s\n", token)
 	})
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,11 +46,7 @@ func (a *app) fork(ctx context.Context, name, at string, in store.Fork) error {
 		if err != nil {
 			return err
 		}
-		if a.flags.json {
-			return a.printJSON(made)
-		}
-		_, err = fmt.Fprintln(a.out, made.ID)
-		return err
+		return a.report(made, "%s\n", made.ID)
 	})
 }
 
@@ -93,15 +88,11 @@ func (a *app) headCommand() *cobra.Command {
 }
 
 func (a *app) printHead(sess session.Session) error {
-	if a.flags.json {
-		return a.printJSON(map[string]any{"session_id": sess.ID, "head": sess.Head, "revision": sess.Revision, "context_tokens": sess.ContextTokens})
-	}
 	at := beforeFirst
 	if sess.Head != nil {
 		at = sess.Head.String()
 	}
-	_, err := fmt.Fprintln(a.out, at)
-	return err
+	return a.report(map[string]any{"session_id": sess.ID, "head": sess.Head, "revision": sess.Revision, "context_tokens": sess.ContextTokens}, "%s\n", at)
 }
 
 // moveHead moves the head to a message; to is "" if name names it.
@@ -185,7 +176,7 @@ func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session
 	if a.flags.json {
 		return a.printJSON(map[string]any{"session": sess, "segments": api.ListOf(tree.Segments, "").Data, "leaves": tree.Leaves})
 	}
-	if err := a.showHeading(ctx, s, sess, plural(sess.MessageCount, "message", "messages")); err != nil {
+	if err := a.showHeading(ctx, s, sess, transcript.Counted(sess.MessageCount, "message")); err != nil {
 		return err
 	}
 	return transcript.Tree(a.out, sess.ID, tree.Segments, opt)

@@ -390,7 +390,7 @@ func TestEntryOfTheUserMoves(t *testing.T) {
 func TestQuotedWordIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringMatching(`/[a-z '"\\$\n]*`).Draw(t, "path")
-		if back := unquoteShell(quoteShell(s)); back != s {
+		if back := unquoteShell(QuoteShell(s)); back != s {
 			t.Fatalf("%q became %q", s, back)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -102,7 +103,7 @@ func (f jsonHooks) add(old []byte, w Wanted) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, command := old, quoteShell(w.Binary)+f.suffix()
+	text, command := old, QuoteShell(w.Binary)+f.suffix()
 	for _, h := range slices.Backward(hooks) { // the binary of sessiond moved
 		if h.command.Value.(hujson.Literal).String() != command {
 			text = splice(text, h.command.StartOffset, h.command.EndOffset, quoteJSON(command))
@@ -221,18 +222,17 @@ func snakeCase(event string) string {
 	return b.String()
 }
 
-// quoteShell quotes a word for a POSIX shell, if need be.
-func quoteShell(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+@%:,", r)
+var needsNoQuotes = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// QuoteShell quotes a word for a POSIX shell, if need be.
+func QuoteShell(word string) string {
+	if needsNoQuotes.MatchString(word) {
+		return word
 	}
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// unquoteShell is the inverse of quoteShell.
+// unquoteShell is the inverse of QuoteShell.
 func unquoteShell(s string) string {
 	if len(s) < 2 || s[0] != '\'' || s[len(s)-1] != '\'' {
 		return s

@@ -150,12 +150,18 @@ func (h Host) Found(p Program) bool {
 			return true
 		}
 	}
+	return h.LookPath(p.binary) != ""
+}
+
+// LookPath finds a program as the caller's shell would, but in no relative folder; "" if it does not exist.
+func (h Host) LookPath(name string) string {
 	for _, dir := range filepath.SplitList(h.Getenv("PATH")) {
-		if info, err := os.Stat(filepath.Join(dir, p.binary)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return true
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path
 		}
 	}
-	return false
+	return ""
 }
 
 func exists(path string) bool {

@@ -31,7 +31,7 @@ func writePi(ctx context.Context, out io.Writer, s *store.Store, ids []session.I
 	}
 	report := Report{Sessions: []session.ID{id}}
 	report.LeftOut, err = pi.Write(out, &pi.Session{
-		Session: r.Session, OnPath: r.onPath, Compactions: r.compactions, Masked: opt.Mask != nil, Spent: func(row int64) *session.Call { return spent[row] },
+		Session: r.Session, OnPath: func(ref session.MessageRef) bool { return r.spans.Position(ref) > 0 }, Compactions: r.compactions, Masked: opt.Mask != nil, Spent: func(row int64) *session.Call { return spent[row] },
 		Each: func(first bool, yield func(*session.Message) error) error {
 			return r.eachInTree(ctx, shared, func(m *session.Message) error {
 				if !first {
@@ -79,10 +79,10 @@ func onlySession(ctx context.Context, s *store.Store, ids []session.ID) (session
 
 // sharedSpans returns the beginnings of the session's branches in the sessions that it was forked
 // from, parents before their children.
-func (r *reading) sharedSpans(ctx context.Context) ([]store.Span, error) {
-	var shared []store.Span
+func (r *reading) sharedSpans(ctx context.Context) (store.Ranges, error) {
+	var shared store.Ranges
 	add := func(spans []store.Span) {
-		for _, sp := range slices.Backward(spans) {
+		for _, sp := range spans {
 			at := slices.IndexFunc(shared, func(have store.Span) bool { return have.Session == sp.Session && have.From == sp.From })
 			switch {
 			case sp.Session == r.ID:
@@ -98,12 +98,11 @@ func (r *reading) sharedSpans(ctx context.Context) ([]store.Span, error) {
 		return shared, nil
 	}
 	err := r.store.EachInRange(ctx, r.ID, 1, r.LastSeq, func(m *session.Message) error {
-		if m.Parent == nil || m.Parent.Session == r.ID || slices.ContainsFunc(shared, func(sp store.Span) bool {
-			return sp.Session == m.Parent.Session && sp.From <= m.Parent.Seq && m.Parent.Seq <= sp.To
-		}) {
+		if m.Parent == nil || m.Parent.Session == r.ID || shared.Position(*m.Parent) > 0 {
 			return nil
 		}
 		spans, err := r.store.Spans(ctx, *m.ParentID)
+		slices.Reverse(spans)
 		add(spans)
 		return err
 	})
@@ -111,7 +110,7 @@ func (r *reading) sharedSpans(ctx context.Context) ([]store.Span, error) {
 }
 
 // eachInTree yields the shared messages, then the session's own: parents before their children.
-func (r *reading) eachInTree(ctx context.Context, shared []store.Span, yield func(*session.Message) error) error {
+func (r *reading) eachInTree(ctx context.Context, shared store.Ranges, yield func(*session.Message) error) error {
 	for _, sp := range shared {
 		if err := r.store.EachInRange(ctx, sp.Session, sp.From, sp.To, yield); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"sessiond/internal/history/sessiond"
 	"sessiond/internal/session"
@@ -17,7 +18,7 @@ type reading struct {
 	store       *store.Store
 	opt         *Options
 	compactions []session.Compaction
-	spans       []store.Span // of the path, newest first
+	spans       store.Ranges // of the path
 }
 
 // read reads a session without its messages.
@@ -31,6 +32,7 @@ func read(ctx context.Context, s *store.Store, id session.ID, opt *Options) (*re
 		if r.spans, err = s.Spans(ctx, *r.HeadID); err != nil {
 			return nil, fmt.Errorf("path of %s: %w", id, err)
 		}
+		slices.Reverse(r.spans)
 	}
 	if r.compactions, err = s.Compactions(ctx, id); err != nil {
 		return nil, err
@@ -62,26 +64,6 @@ func (r *reading) purgedOr(ctx context.Context, err error) error {
 	return err
 }
 
-// onPath reports whether a message is on the path.
-func (r *reading) onPath(ref session.MessageRef) bool {
-	for _, sp := range r.spans {
-		if sp.Session == ref.Session && sp.From <= ref.Seq && ref.Seq <= sp.To {
-			return true
-		}
-	}
-	return false
-}
-
-// ownMessages returns how many of the session's own messages are on the path.
-func (r *reading) ownMessages() (n int64) {
-	for _, sp := range r.spans {
-		if sp.Session == r.ID {
-			n += sp.To - sp.From + 1
-		}
-	}
-	return n
-}
-
 // transcriptOf returns a function that writes sessions as transcripts.
 func transcriptOf(newWriter func(io.Writer, transcript.Heading, *Options) transcript.Writer) func(context.Context, io.Writer, *store.Store, []session.ID, *Options) (Report, error) {
 	return func(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
@@ -100,7 +82,7 @@ func transcriptOf(newWriter func(io.Writer, transcript.Heading, *Options) transc
 					return report, err
 				}
 			}
-			w := newWriter(out, transcript.HeadingOf(&r.Session, r.ownMessages(), opt.Zone), opt)
+			w := newWriter(out, transcript.HeadingOf(&r.Session, r.spans.Own(r.ID), opt.Zone), opt)
 			items := transcript.NewStream(r.Session, r.compactions, w.Item)
 			if err := r.eachOnPath(ctx, func(m *session.Message) error {
 				report.Messages++

@@ -59,21 +59,14 @@ func (m *Model) facts(p *Preview) (facts []string) {
 	add(p.ArchivedAt != nil, "archived")
 	add(true, string(p.Source))
 	add(true, transcript.Ago(p.ActiveAt.Time, m.Now()))
-	add(true, counted(p.MessageCount, "message"))
-	add(p.Children > 0, counted(p.Children, "sub-agent"))
+	add(true, transcript.Counted(p.MessageCount, "message"))
+	add(p.Children > 0, transcript.Counted(p.Children, "sub-agent"))
 	add(p.Window > 0 && p.ContextTokens > 0, "context "+transcript.Percent(p.ContextTokens, p.Window))
 	add(cost != "" && cost != "?", cost)
 	add(p.Model != "", p.Model)
 	add(p.Project != "", m.tilde(p.Project))
 	add(p.GitBranch != "", p.GitBranch)
 	return facts
-}
-
-func counted(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return transcript.Count(n) + " " + noun
 }
 
 // tilde writes the person's own folder as ~.
@@ -111,20 +104,14 @@ const (
 
 // marksIn returns a passage in one line, with its marks.
 func marksIn(h *search.Hit) string {
-	piece := func(s string) string {
-		return strings.NewReplacer(string(markBegins), "", string(markEnds), "").Replace(steady(transcript.Clean(s)))
-	}
+	unmarked := strings.NewReplacer(string(markBegins), "", string(markEnds), "")
 	var b strings.Builder
-	end := 0
-	for _, mark := range h.Marks {
-		if mark[0] < end || mark[1] > len(h.Snippet) {
-			continue
+	for piece, matched := range h.Pieces() {
+		if piece = unmarked.Replace(steady(transcript.Clean(piece))); matched {
+			piece = string(markBegins) + piece + string(markEnds)
 		}
-		b.WriteString(piece(h.Snippet[end:mark[0]]))
-		b.WriteString(string(markBegins) + piece(h.Snippet[mark[0]:mark[1]]) + string(markEnds))
-		end = mark[1]
+		b.WriteString(piece)
 	}
-	b.WriteString(piece(h.Snippet[end:]))
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 

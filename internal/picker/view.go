@@ -185,7 +185,7 @@ func (m *Model) cursor() *tea.Cursor {
 // scopeLine says which sessions are listed; what differs from the usual stands out.
 func (m *Model) scopeLine() string {
 	var parts []string
-	for where, name := range []string{"everywhere", "project " + lastElement(m.Project), "folder " + lastElement(m.Here)} {
+	for where, name := range []string{"everywhere", "project " + transcript.LastFolder(m.Project), "folder " + transcript.LastFolder(m.Here)} {
 		style := faint
 		if Where(where) == m.scope.Where {
 			style = strong
@@ -267,7 +267,7 @@ func (m *Model) rowLine(r Row, c columns, selected bool) string {
 	for _, cell := range []struct {
 		text  string
 		width int
-	}{{lastElement(r.Project), c.project}, {string(r.Source), c.source}} {
+	}{{transcript.LastFolder(r.Project), c.project}, {string(r.Source), c.source}} {
 		if cell.width > 0 {
 			out += " " + faint.Styled(m.fit(m.method.Truncate(plain(cell.text), cell.width, "…"), cell.width))
 		}
@@ -359,10 +359,6 @@ func titleOf(r Row) string {
 		title = "★ " + title
 	}
 	return title
-}
-
-func lastElement(path string) string {
-	return path[strings.LastIndexAny(path, `/\`)+1:]
 }
 
 // plain returns a text in one line, without what acts on a terminal.

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -70,6 +71,20 @@ type Hit struct {
 	message *session.Message
 
 	Marks [][2]int `json:"-"` // byte ranges of Snippet that matched, for highlighting
+}
+
+// Pieces yields the pieces of the snippet in order, and whether each matched.
+func (h *Hit) Pieces() iter.Seq2[string, bool] {
+	return func(yield func(piece string, matched bool) bool) {
+		end := 0
+		for _, m := range h.Marks {
+			if !yield(h.Snippet[end:m[0]], false) || !yield(h.Snippet[m[0]:m[1]], true) {
+				return
+			}
+			end = m[1]
+		}
+		yield(h.Snippet[end:], false)
+	}
 }
 
 // Result is the result of a search. Pending is the number of messages that are not yet in the index.

@@ -63,7 +63,7 @@ func subjectIndex(fields []namedValue) int {
 func shortValueText(value string, width int) string {
 	var list []json.RawMessage
 	if len(value) > width && strings.HasPrefix(value, "[") && json.Unmarshal([]byte(value), &list) == nil {
-		return counted(int64(len(list)), "item")
+		return Counted(len(list), "item")
 	}
 	line := OneLine(value, 1000)
 	if Width(line) <= width || !strings.HasPrefix(line, "/") || strings.Contains(line, " ") {
@@ -155,7 +155,7 @@ func compactionLine(c *session.Compaction) string {
 	if verb == "" {
 		verb = "compacted"
 	}
-	parts := []string{verb + " " + counted(c.MessageCount, "message")}
+	parts := []string{verb + " " + Counted(c.MessageCount, "message")}
 	if c.MessageCount == 0 {
 		parts[0] = verb
 	}
@@ -170,13 +170,6 @@ func compactionLine(c *session.Compaction) string {
 		parts = append(parts, "undone")
 	}
 	return strings.Join(parts, " · ")
-}
-
-func counted(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return Count(n) + " " + noun + "s"
 }
 
 // branchLine says which message an item continues: continues 20260211_001.12.

@@ -8,60 +8,9 @@ import (
 	"sessiond/internal/session"
 )
 
-func newBuilder(sess session.Session, compactions []session.Compaction) *builder {
-	b := &builder{shown: sess.ID, calls: map[int64]*ToolUse{}, byID: map[string][]*ToolUse{}, cuts: map[int64][]session.Compaction{}}
-	for _, c := range compactions {
-		switch {
-		case c.Status != session.StatusDone:
-		case c.ThroughID != nil:
-			b.cuts[*c.ThroughID] = append(b.cuts[*c.ThroughID], c)
-		default:
-			b.clears = append(b.clears, c)
-		}
-	}
-	return b
-}
+func (s *Stream) add(item Item) { s.items = append(s.items, &item) }
 
-// builder makes the items of a Stream. It owns nothing that its arguments point to.
-type builder struct {
-	items    []*Item
-	shown    session.ID
-	begun    bool
-	previous session.Message                // without its content
-	calls    map[int64]*ToolUse             // without a result, by row id of the call's part
-	byID     map[string][]*ToolUse          // the same by the wire's id
-	cuts     map[int64][]session.Compaction // by row id of the last message represented
-	clears   []session.Compaction           // that name no message, oldest first
-}
-
-func (b *builder) next(m *session.Message) {
-	for len(b.clears) > 0 && b.clears[0].CreatedAt.Before(m.CreatedAt.Time) {
-		b.compaction(b.clears[0])
-		b.clears = b.clears[1:]
-	}
-	if b.begun {
-		b.branch(&b.previous, m)
-	} else {
-		b.addForkBranch(m, b.shown)
-	}
-	b.begun = true
-	b.message(m)
-	for _, c := range b.cuts[m.RowID] {
-		b.compaction(c)
-	}
-	b.previous = session.Message{RowID: m.RowID, SessionID: m.SessionID}
-}
-
-func (b *builder) end() {
-	for _, c := range b.clears {
-		b.compaction(c)
-	}
-	b.clears = nil
-}
-
-func (b *builder) add(item Item) { b.items = append(b.items, &item) }
-
-func (b *builder) compaction(c session.Compaction) {
+func (s *Stream) compaction(c session.Compaction) {
 	if c.ID == "" {
 		c.ID = session.CompactionName(c.RowID)
 	}
@@ -72,19 +21,16 @@ func (b *builder) compaction(c session.Compaction) {
 	if c.Through != nil {
 		item.Ref = *c.Through
 	}
-	b.add(item)
+	s.add(item)
 }
 
-// addForkBranch adds a branch to the first message of a fork.
-func (b *builder) addForkBranch(m *session.Message, shown session.ID) {
-	if m.SessionID == shown && m.Parent != nil && m.Parent.Session != m.SessionID {
-		b.add(Item{Kind: ItemBranch, Ref: m.ID, At: m.CreatedAt, Branch: &Branch{From: *m.Parent, Fork: m.SessionID}})
+// branch adds a line where a message does not continue the one before, or is the first one of a fork.
+func (s *Stream) branch(m *session.Message) {
+	forked := m.SessionID != s.previous.SessionID
+	continues := m.ParentID != nil && *m.ParentID == s.previous.RowID
+	if !s.begun {
+		forked, continues = m.SessionID == s.shown && m.Parent != nil && m.Parent.Session != m.SessionID, true
 	}
-}
-
-func (b *builder) branch(previous, m *session.Message) {
-	continues := m.ParentID != nil && *m.ParentID == previous.RowID
-	forked := m.SessionID != previous.SessionID
 	if continues && !forked {
 		return
 	}
@@ -95,10 +41,10 @@ func (b *builder) branch(previous, m *session.Message) {
 	if forked {
 		branch.Fork = m.SessionID
 	}
-	b.add(Item{Kind: ItemBranch, Ref: m.ID, At: m.CreatedAt, Branch: branch})
+	s.add(Item{Kind: ItemBranch, Ref: m.ID, At: m.CreatedAt, Branch: branch})
 }
 
-func (b *builder) message(m *session.Message) {
+func (s *Stream) message(m *session.Message) {
 	item := Item{
 		Kind: ItemMessage, Ref: m.ID, Label: SpeakerLabel(m), Role: m.Role, Origin: m.Origin, Author: m.Author, Model: m.Model,
 		Finish: m.Finish, At: m.CreatedAt, Tokens: m.Tokens, Hidden: !m.Display,
@@ -111,11 +57,11 @@ func (b *builder) message(m *session.Message) {
 	folded := 0
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		if p.Kind == session.PartToolResult && b.foldResult(m, p) {
+		if p.Kind == session.PartToolResult && s.foldResult(m, p) {
 			folded++
 			continue
 		}
-		block := b.block(m, p)
+		block := s.block(m, p)
 		if m.Kind == session.KindBranchSummary {
 			block.Text = session.UnframeBranch(block.Text)
 		}
@@ -127,17 +73,17 @@ func (b *builder) message(m *session.Message) {
 	if item.Kind == ItemMarker && len(item.Blocks) == 0 {
 		item.Blocks = []Block{{Kind: BlockText, Text: markerText(m)}}
 	}
-	b.add(item)
+	s.add(item)
 }
 
 // foldResult folds a result into its call, if the call is here.
-func (b *builder) foldResult(m *session.Message, p *session.Part) bool {
+func (s *Stream) foldResult(m *session.Message, p *session.Part) bool {
 	var use *ToolUse
 	if p.CallPartID != nil {
-		use = b.calls[*p.CallPartID]
+		use = s.calls[*p.CallPartID]
 	}
 	if use == nil && p.CallID != "" {
-		if waiting := b.byID[p.CallID]; len(waiting) > 0 {
+		if waiting := s.byID[p.CallID]; len(waiting) > 0 {
 			use = waiting[0]
 		}
 	}
@@ -145,19 +91,19 @@ func (b *builder) foldResult(m *session.Message, p *session.Part) bool {
 		return false
 	}
 	use.fill(m, p)
-	b.stopWaiting(use)
+	s.stopWaiting(use)
 	return true
 }
 
 // stopWaiting stops waiting for a call's result.
-func (b *builder) stopWaiting(use *ToolUse) {
-	if b.calls[use.row] == use {
-		delete(b.calls, use.row)
+func (s *Stream) stopWaiting(use *ToolUse) {
+	if s.calls[use.row] == use {
+		delete(s.calls, use.row)
 	}
-	if waiting := slices.DeleteFunc(b.byID[use.id], func(u *ToolUse) bool { return u == use }); len(waiting) > 0 {
-		b.byID[use.id] = waiting
+	if waiting := slices.DeleteFunc(s.byID[use.id], func(u *ToolUse) bool { return u == use }); len(waiting) > 0 {
+		s.byID[use.id] = waiting
 	} else {
-		delete(b.byID, use.id)
+		delete(s.byID, use.id)
 	}
 }
 
@@ -167,7 +113,7 @@ func (t *ToolUse) fill(m *session.Message, p *session.Part) {
 	t.IsError = p.IsError != nil && *p.IsError
 }
 
-func (b *builder) block(m *session.Message, p *session.Part) Block {
+func (s *Stream) block(m *session.Message, p *session.Part) Block {
 	switch p.Kind {
 	case session.PartToolCall:
 		use := &ToolUse{Name: p.ToolName, Arguments: p.Arguments, row: p.RowID, id: p.CallID}
@@ -177,10 +123,10 @@ func (b *builder) block(m *session.Message, p *session.Part) Block {
 			return Block{Kind: BlockTool, Tool: use}
 		}
 		if p.RowID != 0 {
-			b.calls[p.RowID] = use
+			s.calls[p.RowID] = use
 		}
 		if p.CallID != "" {
-			b.byID[p.CallID] = append(b.byID[p.CallID], use)
+			s.byID[p.CallID] = append(s.byID[p.CallID], use)
 		}
 		return Block{Kind: BlockTool, Tool: use}
 	case session.PartToolResult:

@@ -47,6 +47,17 @@ func Count(n int64) string { return humanize.Comma(n) }
 // Size formats a number of bytes: 12 kB, with 1 kB = 1,000 bytes.
 func Size(bytes int64) string { return humanize.Bytes(uint64(max(0, bytes))) }
 
+// Counted formats a number of things: 1 message, 45,210 messages.
+func Counted[N int | int64](n N, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return Count(int64(n)) + " " + noun
+}
+
+// LastFolder returns the last element of a path of any system.
+func LastFolder(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
+
 // Money formats nano-dollars and how many calls without a known price the sum lacks: $1.25,
 // "$12.10 + 3 calls without a price"; "" without any call.
 func Money(nano *int64, unpriced int64) string {
@@ -64,12 +75,7 @@ func Money(nano *int64, unpriced int64) string {
 }
 
 // Unpriced names a number of calls without a known price.
-func Unpriced(calls int64) string {
-	if calls == 1 {
-		return "1 call without a price"
-	}
-	return humanize.Comma(calls) + " calls without a price"
-}
+func Unpriced(calls int64) string { return Counted(calls, "call") + " without a price" }
 
 // ShortMoney is Money for a column of a table, under which Unpriced explains the sign: "$12.10+", "?".
 func ShortMoney(nano *int64, unpriced int64) string {

@@ -20,7 +20,7 @@ type Heading struct {
 // Extent describes how many messages a session has, and how many are not on a path: 34 messages, 32 of
 // them on other branches. onPath counts its own messages on the path.
 func Extent(s *session.Session, onPath int64) string {
-	words := counted(s.MessageCount, "message")
+	words := Counted(s.MessageCount, "message")
 	if aside := s.MessageCount - onPath; aside > 0 {
 		words += ", " + Count(aside) + " of them on other branches"
 	}

@@ -107,7 +107,7 @@ func countHeld(all []held) string {
 	var words []string
 	add := func(n int64, noun, more string) {
 		if n > 0 {
-			words = append(words, counted(n, noun)+more)
+			words = append(words, Counted(n, noun)+more)
 		}
 	}
 	add(used, "call", "")

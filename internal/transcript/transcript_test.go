@@ -125,7 +125,7 @@ func TestTerminalLooksAsAgreed(t *testing.T) {
 			opt.Zone = time.UTC
 			got := render(t, items, opt)
 			golden(t, name+".txt", got)
-			if !opt.Color && strings.ContainsRune(got, esc) {
+			if !opt.Color && strings.ContainsRune(got, '\x1b') {
 				t.Error("colours that nobody asked for")
 			}
 			for line := range strings.SplitSeq(got, "\n") {
@@ -291,6 +291,7 @@ func TestCleanKeepsWhatIsText(t *testing.T) {
 		"never ends \x1b]0;but shown": "never ends 0;but shown",
 		"broken \x1b]0;\nby a line":   "broken 0;\nby a line",
 		"half \x1b[":                  "half ",
+		strings.Repeat("\u009d", 1e5): "", // in a time that grows with the length
 		"end \x1b":                    "end ",
 		"héllo 中文 👩‍👩‍👧":              "héllo 中文 👩‍👩‍👧",
 	} {
@@ -330,17 +331,48 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
-// Build makes all items at once, of messages that are held, as Stream does one by one.
-func Build(sess session.Session, msgs []session.Message, compactions []session.Compaction) []Item {
-	b := newBuilder(sess, compactions)
-	for i := range msgs {
-		b.next(&msgs[i])
+func TestCallThatWaitsTooLongIsFar(t *testing.T) {
+	call := session.Message{SessionID: shown, RowID: 1, Kind: session.KindMessage, Role: session.Assistant, Display: true, Parts: []session.Part{
+		{RowID: 1, Kind: session.PartToolCall, CallID: "a", ToolName: "wait"},
+	}}
+	result := session.Message{ID: session.MessageRef{Session: shown, Seq: 900}, SessionID: shown, Kind: session.KindMessage, Role: session.Tool, Display: true, Parts: []session.Part{
+		{Kind: session.PartToolResult, CallID: "a", Text: "done"},
+	}}
+	for _, c := range []struct {
+		name    string
+		between int
+		text    string
+		far     bool
+	}{{"few", 200, "", false}, {"many", 600, "", true}, {"large", 10, strings.Repeat("x", 1<<20), true}} {
+		msgs := []session.Message{call}
+		for i := range c.between {
+			msgs = append(msgs, session.Message{
+				SessionID: shown, RowID: int64(i + 2), Kind: session.KindMessage, Role: session.User, Display: true, Parts: []session.Part{session.TextPart(c.text)},
+			})
+		}
+		items := Build(session.Session{ID: shown}, append(msgs, result), nil)
+		var uses []ToolUse
+		for _, item := range items {
+			if len(item.Blocks) > 0 && item.Blocks[0].Tool != nil {
+				uses = append(uses, *item.Blocks[0].Tool)
+			}
+		}
+		if uses[0].Far != c.far || uses[0].Answered() == c.far || (len(uses) == 2 && uses[1].Orphan) != c.far {
+			t.Errorf("%s messages between: %+v", c.name, uses)
+		}
 	}
-	b.end()
-	items := make([]Item, 0, len(b.items))
-	for _, item := range b.items {
+}
+
+// Build returns the items of messages.
+func Build(sess session.Session, msgs []session.Message, compactions []session.Compaction) (items []Item) {
+	stream := NewStream(sess, compactions, func(item *Item) error {
 		items = append(items, *item)
+		return nil
+	})
+	for i := range msgs {
+		_ = stream.Message(&msgs[i])
 	}
+	_ = stream.Close()
 	return items
 }
 

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -11,27 +9,23 @@ import (
 	"sessiond/internal/store"
 )
 
-// Feed serves the outbox to its listeners. Each reads at its own pace from its own position. The
-// newest events are cached, so that many listeners cost one read; a slow listener reads from the
-// database. There is no queue per listener.
+// Feed wakes the listeners of the outbox. Each reads it from the database, at its own pace from its own
+// position: there is no queue per listener.
 type Feed struct {
 	Pulse  time.Duration // between two heartbeats; 0: 15 s
 	MaxLag int64         // events that a listener may fall behind after it was up to date; then its stream is closed; 0: 10,000
 
 	store *store.Store
 
-	mu         sync.Mutex
-	wake       chan struct{}   // closed at the next nudge
-	recent     []session.Event // the events in (from, upto]
-	from, upto int64
-	listeners  int
+	mu        sync.Mutex
+	wake      chan struct{} // closed at the next nudge
+	listeners int
 }
 
 const (
 	defaultPulse  = 15 * time.Second
 	defaultMaxLag = 10_000
-	feedPage      = 500  // events of one reading
-	feedRecent    = 4096 // events in memory
+	feedPage      = 500 // events of one reading
 	maxListeners  = 256
 )
 
@@ -81,36 +75,7 @@ func (f *Feed) leave() {
 	f.listeners--
 }
 
-// after returns the events after one, at most a page; none: it was the last.
+// after returns the events after one, at most a page; none: it was the last. They are those of all owners.
 func (f *Feed) after(ctx context.Context, id int64) ([]session.Event, error) {
-	ctx = session.WithoutScope(ctx) // what is cached is for all listeners
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.recent) == 0 {
-		f.from, f.upto = id, id
-	}
-	if id < f.from {
-		return f.store.EventsAfter(ctx, id, feedPage)
-	}
-	if id >= f.upto {
-		events, err := f.store.EventsAfter(ctx, f.upto, feedPage)
-		if err != nil || len(events) == 0 {
-			return nil, err
-		}
-		f.remember(events)
-	}
-	at, found := slices.BinarySearchFunc(f.recent, id, func(e session.Event, id int64) int { return cmp.Compare(e.RowID, id) })
-	if found {
-		at++
-	}
-	return slices.Clone(f.recent[at:min(at+feedPage, len(f.recent))]), nil
-}
-
-func (f *Feed) remember(events []session.Event) {
-	f.recent = append(f.recent, events...)
-	f.upto = events[len(events)-1].RowID
-	if old := len(f.recent) - feedRecent; old > 0 {
-		f.from = f.recent[old-1].RowID
-		f.recent = slices.Clone(f.recent[old:])
-	}
+	return f.store.EventsAfter(session.WithoutScope(ctx), id, feedPage)
 }

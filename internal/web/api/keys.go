@@ -30,7 +30,7 @@ type KeyView struct {
 }
 
 // Keys returns the rows of a list of keys; now decides whether they are stale. It writes nothing.
-func Keys(ctx context.Context, s *store.Store, rules *routing.Config, windowOf func(model string) int64, now time.Time, keys []store.Key) ([]KeyView, error) {
+func Keys(ctx context.Context, s *store.Store, rules *routing.Config, catalogue Catalogue, now time.Time, keys []store.Key) ([]KeyView, error) {
 	rows := make([]KeyView, len(keys))
 	for i := range keys {
 		k := &keys[i]
@@ -39,7 +39,11 @@ func Keys(ctx context.Context, s *store.Store, rules *routing.Config, windowOf f
 			return nil, err
 		}
 		rows[i] = keyRow(k, rules, now)
-		rows[i].Context = countersOf(counters).Fullness(windowOf(k.Session.Model))
+		window := int64(routing.DefaultWindow)
+		if info, known := catalogue.Model(k.Session.Model); known {
+			window = info.Window
+		}
+		rows[i].Context = countersOf(counters).Fullness(window)
 	}
 	return rows, nil
 }
@@ -131,15 +135,8 @@ func (s *Server) listKeys(ctx context.Context, in *listKeysInput) (*listOutput[K
 	if err != nil {
 		return nil, err
 	}
-	rows, err := Keys(ctx, s.Store, &s.Routing, s.windowOf, s.Now(), data)
+	rows, err := Keys(ctx, s.Store, &s.Routing, s.Catalogue, s.Now(), data)
 	return replyList(rows, next, err)
-}
-
-func (s *Server) windowOf(model string) int64 {
-	if info, known := s.Catalogue.Model(model); known {
-		return info.Window
-	}
-	return routing.DefaultWindow
 }
 
 // InKey is the part of an input that names a key by the path, percent-encoded where it holds

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"strconv"
@@ -11,8 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"sessiond/internal/store"
 )
 
 // metrics of one server, in a registry of its own.
@@ -36,7 +35,7 @@ func newMetrics(deps *Deps) *metrics {
 	listeners := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "sessiond_event_listeners", Help: "Open event streams.",
 	}, func() float64 { return float64(deps.Events.count()) })
-	m.registry.MustRegister(m.requests, m.seconds, listeners, newStored(deps.Store), newState(deps), collectors.NewGoCollector(),
+	m.registry.MustRegister(m.requests, m.seconds, listeners, stored{deps}, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -51,121 +50,76 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// stored reads counts from the database at each scrape.
-type stored struct {
-	ledger                                 *store.Store
-	compactions, saved, spent, calls, cost *prometheus.Desc
-}
+// stored reads at each scrape what the database counts, and whether and where the daemon stores.
+type stored struct{ *Deps }
 
-func newStored(ledger *store.Store) *stored {
-	byOutcome, byPurpose := []string{"status", "strategy", "trigger"}, []string{"purpose", "status"}
-	return &stored{
-		ledger:      ledger,
-		compactions: prometheus.NewDesc("sessiond_compactions_total", "Compactions by outcome.", byOutcome, nil),
-		saved:       prometheus.NewDesc("sessiond_compaction_saved_tokens_total", "Tokens that compactions removed from contexts.", byOutcome, nil),
-		spent:       prometheus.NewDesc("sessiond_compaction_seconds_total", "Time spent on compactions.", byOutcome, nil),
-		calls:       prometheus.NewDesc("sessiond_model_calls_total", "Calls in the ledger by purpose.", byPurpose, nil),
-		cost:        prometheus.NewDesc("sessiond_model_cost_usd_total", "Cost of the calls in the ledger whose price is known.", byPurpose, nil),
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (s *stored) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.compactions, s.saved, s.spent, s.calls, s.cost} {
-		out <- d
-	}
-}
+// Describe implements prometheus.Collector. What is collected depends on what is stored.
+func (stored) Describe(chan<- *prometheus.Desc) {}
 
 // scrapeTime bounds the reading for one scrape.
 const scrapeTime = 5 * time.Second
 
 // Collect implements prometheus.Collector.
-func (s *stored) Collect(out chan<- prometheus.Metric) {
+func (s stored) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
 	defer cancel()
-	made, err := s.ledger.CompactionTotals(ctx)
-	if err != nil {
-		out <- prometheus.NewInvalidMetric(s.compactions, err)
-		return
+	send := func(kind prometheus.ValueType, v float64, name, help string, labels prometheus.Labels) {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("sessiond_"+name, help, nil, labels), kind, v)
 	}
-	counter := func(d *prometheus.Desc, v float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
-	}
-	for _, c := range made {
-		labels := []string{string(c.Status), string(c.Strategy), string(c.Trigger)}
-		counter(s.compactions, float64(c.Count), labels...)
-		counter(s.saved, float64(c.SavedTokens), labels...)
-		counter(s.spent, float64(c.DurationMS)/1e3, labels...)
-	}
-	calls, err := s.ledger.CallTotals(ctx)
-	if err != nil {
-		out <- prometheus.NewInvalidMetric(s.calls, err)
-		return
-	}
-	for _, c := range calls {
-		counter(s.calls, float64(c.Count), string(c.Purpose), c.Status)
-		counter(s.cost, float64(c.CostNanoUSD)/1e9, string(c.Purpose), c.Status)
-	}
-}
-
-// state reads at each scrape whether and where the daemon stores.
-type state struct {
-	*Deps
-	accepts, failed, database, log, free, lag, backup *prometheus.Desc
-}
-
-func newState(deps *Deps) *state {
-	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc("sessiond_"+name, help, nil, nil) }
-	return &state{
-		Deps:     deps,
-		accepts:  desc("accepts_writes", "1 while the database accepts writes, 0 while /readyz fails."),
-		failed:   desc("failed_writes_total", "Writes that failed because of the disk or the database file."),
-		database: desc("database_bytes", "Size of sessions.db."),
-		log:      desc("wal_bytes", "Size of its write-ahead log."),
-		free:     desc("disk_free_bytes", "Free space of its file system."),
-		lag:      desc("index_lag_messages", "Messages that the search index lacks, at most; searches read the newest of them."),
-		backup:   desc("backup_age_seconds", "Age of the newest backup in the backup folder; absent without one."),
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.accepts, s.failed, s.database, s.log, s.free, s.lag, s.backup} {
-		out <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (s *state) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
-	defer cancel()
-	gauge := func(d *prometheus.Desc, v float64) {
+	gauge := func(v float64, name, help string) {
 		if v >= 0 { // else it is unknown
-			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+			send(prometheus.GaugeValue, v, name, help, nil)
 		}
 	}
 	accepts := 0.0
 	if s.Store.Health().Err == nil {
 		accepts = 1
 	}
-	gauge(s.accepts, accepts)
-	out <- prometheus.MustNewConstMetric(s.failed, prometheus.CounterValue, float64(s.Store.FailedWrites()))
+	gauge(accepts, "accepts_writes", "1 while the database accepts writes, 0 while /readyz fails.")
+	send(prometheus.CounterValue, float64(s.Store.FailedWrites()), "failed_writes_total", "Writes that failed because of the disk or the database file.", nil)
 	disk := s.Store.Disk()
-	gauge(s.database, float64(disk.Database))
-	gauge(s.log, float64(disk.Log))
-	gauge(s.free, float64(disk.Free))
+	gauge(float64(disk.Database), "database_bytes", "Size of sessions.db.")
+	gauge(float64(disk.Log), "wal_bytes", "Size of its write-ahead log.")
+	gauge(float64(disk.Free), "disk_free_bytes", "Free space of its file system.")
+	if at := newestBackup(s.BackupDir); !at.IsZero() {
+		gauge(max(0, s.Now().Sub(at).Seconds()), "backup_age_seconds", "Age of the newest backup in the backup folder; absent without one.")
+	}
 	last, err := s.Store.LastMessageID(ctx)
 	if err == nil {
 		var mark int64
 		mark, err = s.Search.Mark(ctx)
-		gauge(s.lag, max(0, float64(last-mark)))
+		gauge(max(0, float64(last-mark)), "index_lag_messages", "Messages that the search index lacks, at most; searches read the newest of them.")
 	}
+	counter := func(v float64, name, help string, labels prometheus.Labels) {
+		send(prometheus.CounterValue, v, name, help, labels)
+	}
+	if err = errors.Join(err, s.ledger(ctx, counter)); err != nil {
+		out <- prometheus.NewInvalidMetric(prometheus.NewDesc("sessiond_database", "The database.", nil, nil), err)
+	}
+}
+
+// ledger counts compactions and model calls.
+func (s stored) ledger(ctx context.Context, counter func(v float64, name, help string, labels prometheus.Labels)) error {
+	compactions, err := s.Store.CompactionTotals(ctx)
 	if err != nil {
-		out <- prometheus.NewInvalidMetric(s.lag, err)
+		return err
 	}
-	if at := newestBackup(s.BackupDir); !at.IsZero() {
-		gauge(s.backup, max(0, s.Now().Sub(at).Seconds()))
+	for _, c := range compactions {
+		labels := prometheus.Labels{"status": string(c.Status), "strategy": string(c.Strategy), "trigger": string(c.Trigger)}
+		counter(float64(c.Count), "compactions_total", "Compactions by outcome.", labels)
+		counter(float64(c.SavedTokens), "compaction_saved_tokens_total", "Tokens that compactions removed from contexts.", labels)
+		counter(float64(c.DurationMS)/1e3, "compaction_seconds_total", "Time spent on compactions.", labels)
 	}
+	calls, err := s.Store.CallTotals(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		labels := prometheus.Labels{"purpose": string(c.Purpose), "status": c.Status}
+		counter(float64(c.Count), "model_calls_total", "Calls in the ledger by purpose.", labels)
+		counter(float64(c.CostNanoUSD)/1e9, "model_cost_usd_total", "Cost of the calls in the ledger whose price is known.", labels)
+	}
+	return nil
 }
 
 // newestBackup returns when the newest backup of a folder was finished; the zero time without one.

@@ -14,7 +14,7 @@ import (
 const mostBranches = 500
 
 // mentionBranches adds a line under each message at which a branch begins that is not shown.
-func (p *Pages) mentionBranches(ctx context.Context, under *transcript.Mentions, t *talk, path []place) error {
+func (p *Pages) mentionBranches(ctx context.Context, under *transcript.Mentions, t *talk, path store.Ranges) error {
 	if t.own >= t.MessageCount {
 		return nil
 	}
@@ -24,14 +24,14 @@ func (p *Pages) mentionBranches(ctx context.Context, under *transcript.Mentions,
 	}
 	for i := range tree.Segments {
 		s := &tree.Segments[i]
-		if positionOf(path, s.First.ID) > 0 {
+		if path.Position(s.First.ID) > 0 {
 			continue
 		}
 		words := fmt.Sprintf("%s, %s %s", s.First.ID, cmp.Or(string(s.First.Role), string(s.First.Kind)), transcript.OneLine(cmp.Or(s.First.Preview, s.First.ToolName), promptWidth))
 		switch {
 		case s.Parent == nil:
 			t.Family = append(t.Family, relative{"another beginning", messageAddress(t.ID, s.First.ID), words})
-		case positionOf(path, *s.Parent) > 0:
+		case path.Position(*s.Parent) > 0:
 			under.Add(*s.Parent, "another branch: "+words)
 		}
 	}

@@ -60,12 +60,6 @@ type prompt struct {
 // relative is a session that this one comes from, or that came from it, or a message of another branch.
 type relative struct{ Word, Address, Title string }
 
-// place is a range of the path, with the position of its first message.
-type place struct {
-	store.Span
-	at int64
-}
-
 func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 	ctx, q := r.Context(), r.URL.Query()
 	sess, err := p.Store.Session(ctx, session.ID(r.PathValue("id")))
@@ -116,7 +110,7 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 
 // pathOf returns the ranges of the path to the head, or to the end of another branch, oldest first, and counts their
 // messages. Codes: Invalid, NotFound.
-func (p *Pages) pathOf(ctx context.Context, sess *session.Session, t *talk, branch string) ([]place, error) {
+func (p *Pages) pathOf(ctx context.Context, sess *session.Session, t *talk, branch string) (store.Ranges, error) {
 	head := sess.HeadID
 	if branch != "" {
 		ref, err := refIn(sess.ID, branch)
@@ -136,20 +130,15 @@ func (p *Pages) pathOf(ctx context.Context, sess *session.Session, t *talk, bran
 	if err != nil {
 		return nil, err
 	}
-	path := make([]place, 0, len(spans))
-	for _, s := range slices.Backward(spans) {
-		path = append(path, place{s, t.Total + 1})
-		t.Total += s.To - s.From + 1
-		if s.Session == sess.ID {
-			t.own += s.To - s.From + 1
-		}
-	}
+	slices.Reverse(spans)
+	path := store.Ranges(spans)
+	t.Total, t.own = path.Len(), path.Own(sess.ID)
 	return path, nil
 }
 
 // begin returns the position from which messages are shown. If the address asks for a message of another branch, it
 // returns the end of that branch instead. Codes: Invalid, NotFound.
-func (p *Pages) begin(ctx context.Context, q url.Values, t *talk, path []place) (from int64, branch string, err error) {
+func (p *Pages) begin(ctx context.Context, q url.Values, t *talk, path store.Ranges) (from int64, branch string, err error) {
 	if from := q.Get("from"); from != "" {
 		n, err := strconv.ParseInt(from, 10, 64)
 		if err != nil || n < 1 {
@@ -168,21 +157,11 @@ func (p *Pages) begin(ctx context.Context, q url.Values, t *talk, path []place) 
 	if asked.Seq == 0 {
 		return 1, "", nil
 	}
-	if at := positionOf(path, asked); at > 0 {
+	if at := path.Position(asked); at > 0 {
 		return max(1, at-beforeAsked), "", nil
 	}
 	branch, err = p.endOfBranch(ctx, t, asked)
 	return 0, branch, err
-}
-
-// positionOf returns the position of a message on a path, 0 if it is not on it.
-func positionOf(path []place, ref session.MessageRef) int64 {
-	for _, s := range path {
-		if ref.Session == s.Session && s.From <= ref.Seq && ref.Seq <= s.To {
-			return s.at + ref.Seq - s.From
-		}
-	}
-	return 0
 }
 
 // refIn parses a message's name: 27 is one of the session, 20260112_001.27 of any. Codes: Invalid.
@@ -194,7 +173,7 @@ func refIn(id session.ID, name string) (session.MessageRef, error) {
 }
 
 // renderPieces renders the messages of the window.
-func (p *Pages) renderPieces(ctx context.Context, sess *session.Session, t *talk, path []place, r *http.Request) error {
+func (p *Pages) renderPieces(ctx context.Context, sess *session.Session, t *talk, path store.Ranges, r *http.Request) error {
 	compactions, err := p.Store.Compactions(ctx, sess.ID)
 	if err != nil {
 		return err
@@ -215,7 +194,7 @@ func (p *Pages) renderPieces(ctx context.Context, sess *session.Session, t *talk
 	}
 	var msgs []session.Message
 	inWindow := map[int64]bool{} // rows
-	for _, s := range spansIn(path, t.From, t.To) {
+	for _, s := range path.Between(t.From, t.To) {
 		if err := p.Store.EachInRange(ctx, s.Session, s.From, s.To, func(m *session.Message) error {
 			msgs = append(msgs, *m)
 			inWindow[m.RowID] = true
@@ -277,11 +256,11 @@ func unsettled(msgs []session.Message) int {
 }
 
 // firstHidden returns for each compaction the position of the first message that it newly hides.
-func firstHidden(compactions []session.Compaction, path []place) map[int64]int64 {
+func firstHidden(compactions []session.Compaction, path store.Ranges) map[int64]int64 {
 	through, first := map[int64]int64{}, map[int64]int64{}
 	for i := range compactions {
 		if c := &compactions[i]; c.Through != nil {
-			through[c.RowID] = positionOf(path, *c.Through)
+			through[c.RowID] = path.Position(*c.Through)
 		}
 	}
 	for i := range compactions {
@@ -295,7 +274,7 @@ func firstHidden(compactions []session.Compaction, path []place) map[int64]int64
 }
 
 // describe fills what is around the messages.
-func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, path []place) error {
+func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, path store.Ranges) error {
 	t.Facts = transcript.HeadingOf(sess, t.own, p.Zone).Facts
 	t.Resume = "sessiond resume " + string(sess.ID)
 	if err := p.fillRail(ctx, sess, t, path); err != nil {
@@ -348,18 +327,18 @@ func (p *Pages) addGenerations(ctx context.Context, sess *session.Session, t *ta
 }
 
 // fillRail lists the prompts around the messages that are shown.
-func (p *Pages) fillRail(ctx context.Context, sess *session.Session, t *talk, path []place) error {
+func (p *Pages) fillRail(ctx context.Context, sess *session.Session, t *talk, path store.Ranges) error {
 	lowest := max(1, t.From-railReach)
-	_, earlier, err := p.Store.PromptsIn(ctx, spansIn(path, 1, lowest-1), 1, 0)
+	_, earlier, err := p.Store.PromptsIn(ctx, path.Between(1, lowest-1), 1, 0)
 	if err != nil {
 		return err
 	}
-	_, before, err := p.Store.PromptsIn(ctx, spansIn(path, lowest, t.From-1), 1, 0)
+	_, before, err := p.Store.PromptsIn(ctx, path.Between(lowest, t.From-1), 1, 0)
 	if err != nil {
 		return err
 	}
 	skip := max(0, before-mostPrompts/2)
-	prompts, _, err := p.Store.PromptsIn(ctx, spansIn(path, lowest, t.To+railReach), skip+1, mostPrompts)
+	prompts, _, err := p.Store.PromptsIn(ctx, path.Between(lowest, t.To+railReach), skip+1, mostPrompts)
 	if err != nil {
 		return err
 	}
@@ -368,16 +347,6 @@ func (p *Pages) fillRail(ctx context.Context, sess *session.Session, t *talk, pa
 		t.Prompts = append(t.Prompts, prompt{earlier + skip + i + 1, cmp.Or(transcript.OneLine(m.Text(), promptWidth), "(no text)"), messageAddress(sess.ID, m.ID)})
 	}
 	return nil
-}
-
-// spansIn returns the ranges of a path between two positions.
-func spansIn(path []place, from, to int64) (spans []store.Span) {
-	for _, s := range path {
-		if lo, hi := max(s.From, s.From+from-s.at), min(s.To, s.From+to-s.at); lo <= hi {
-			spans = append(spans, store.Span{Session: s.Session, From: lo, To: hi})
-		}
-	}
-	return spans
 }
 
 // offers is what can be done with a compaction that hides messages from a position on.

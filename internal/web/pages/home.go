@@ -159,7 +159,7 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *s
 	}
 	for i := range sessions {
 		s := &sessions[i]
-		r := row{Session: s, Children: children[s.ID], Cost: transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls), Project: folderOf(s.Project), Below: address("/", url.Values{}, "parent", string(s.ID))}
+		r := row{Session: s, Children: children[s.ID], Cost: transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls), Project: transcript.LastFolder(s.Project), Below: address("/", url.Values{}, "parent", string(s.ID))}
 		r.InProject, r.FromSource = address("/", q, "project", s.Project, "cursor", ""), address("/", q, "source", string(s.Source), "cursor", "")
 		if window := p.window(s); window > 0 && s.ContextTokens > 0 {
 			r.Context = transcript.Percent(s.ContextTokens, window)
@@ -229,7 +229,7 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since 
 		for i := range s.Passages {
 			h := &s.Passages[i]
 			hit.Found = append(hit.Found, passage{
-				At: messageAddress(s.SessionID, h.MessageID), Who: string(h.Role), Snippet: marked(transcript.Clean(h.Snippet), h.Snippet, h.Marks),
+				At: messageAddress(s.SessionID, h.MessageID), Who: string(h.Role), Snippet: marked(h),
 			})
 		}
 		page.Hits = append(page.Hits, hit)
@@ -251,20 +251,13 @@ func anchorIn(in session.ID, ref session.MessageRef) string {
 }
 
 // marked returns a snippet with the words that were found in <mark>.
-func marked(clean, snippet string, marks [][2]int) template.HTML {
-	if clean != snippet { // the places are those of the text as it was stored
-		return template.HTML(template.HTMLEscapeString(clean)) //nolint:gosec // escaped
-	}
+func marked(h *search.Hit) template.HTML {
 	var b strings.Builder
-	end := 0
-	for _, m := range marks {
-		if m[0] < end || m[1] > len(snippet) {
-			continue
+	for piece, matched := range h.Pieces() {
+		if piece = template.HTMLEscapeString(transcript.Clean(piece)); matched {
+			piece = "<mark>" + piece + "</mark>"
 		}
-		b.WriteString(template.HTMLEscapeString(snippet[end:m[0]]))
-		b.WriteString("<mark>" + template.HTMLEscapeString(snippet[m[0]:m[1]]) + "</mark>")
-		end = m[1]
+		b.WriteString(piece)
 	}
-	b.WriteString(template.HTMLEscapeString(snippet[end:]))
 	return template.HTML(b.String()) //nolint:gosec // escaped piece by piece
 }

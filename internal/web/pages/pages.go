@@ -81,7 +81,7 @@ func New(cfg Config) *Pages {
 		"title":    titleOf,
 		"sentence": sentence,
 		"hint":     hintOf,
-		"folder":   folderOf,
+		"folder":   transcript.LastFolder,
 	}).ParseFS(files, "templates/*.html"))
 	for _, route := range []struct {
 		pattern string
@@ -264,8 +264,6 @@ func titleOf(s *session.Session) string {
 	}
 	return "untitled"
 }
-
-func folderOf(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
 
 // sentence writes an error as a sentence. A name that it begins with stays as it is.
 func sentence(text string) string {

@@ -74,7 +74,7 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	slices.Reverse(days)
 	page.Tables = []usageTable{
 		table("project", st.ByProject[:min(len(st.ByProject), mostProjects)], func(b *analytics.Bucket) (string, string) {
-			return cmp.Or(folderOf(b.Project), "none"), address("/", nil, "project", b.Project)
+			return cmp.Or(transcript.LastFolder(b.Project), "none"), address("/", nil, "project", b.Project)
 		}),
 		table("model", st.ByModel, func(b *analytics.Bucket) (string, string) {
 			return cmp.Or(b.Model, "unknown"), address("/", nil, "model", b.Model)
@@ -129,9 +129,13 @@ func table(name string, buckets []analytics.Bucket, label func(*analytics.Bucket
 			continue
 		}
 		named, to := label(b)
+		cost := "–"
+		if b.Calls > 0 {
+			cost = transcript.ShortMoney(b.NanoUSD(), b.UnpricedCalls)
+		}
 		t.Rows = append(t.Rows, usageRow{
 			Name: named, Address: to, Sessions: dash(b.Sessions - b.Subagents), Calls: dash(b.Calls), Input: dash(b.Tokens.AllInput()), Output: dash(b.Tokens.Output),
-			Cost: shortCost(&b.Sums),
+			Cost: cost,
 		})
 	}
 	return t
@@ -142,12 +146,4 @@ func dash(n int64) string {
 		return "–"
 	}
 	return humanize.Comma(n)
-}
-
-// shortCost is a cost for a column.
-func shortCost(s *analytics.Sums) string {
-	if s.Calls == 0 {
-		return "–"
-	}
-	return transcript.ShortMoney(s.NanoUSD(), s.UnpricedCalls)
 }
