@@ -62,6 +62,7 @@ type listener struct {
 	only   session.ID // "": all
 	epoch  string
 	at     int64 // the last event sent or skipped
+	back   int   // how often the database had gone back
 	gap    *gap  // the first event, if events are missing
 	live   bool  // it has been up to date
 }
@@ -75,6 +76,7 @@ type gap struct {
 
 // begin finds the position where a stream begins. Codes: Invalid.
 func (l *listener) begin(ctx context.Context, wanted string) error {
+	l.back = l.server.Events.wentBack()
 	epoch, removed, last, err := l.server.Store.EventRange(ctx)
 	if err != nil {
 		return err
@@ -103,11 +105,25 @@ func (l *listener) begin(ctx context.Context, wanted string) error {
 	case n < removed:
 		l.at, detail = removed, "the next events were deleted by age; the stream continues with the oldest event kept"
 	case n > last:
-		l.at, detail = last, "this database is older than the event, perhaps restored from a backup; the stream continues from now: reload what you follow"
+		l.at, detail = last, olderDatabase
 	}
 	if detail != "" {
 		l.gap = &gap{Requested: wanted, Resume: l.name(l.at), Detail: detail}
 	}
+	return nil
+}
+
+const olderDatabase = "this database is older than the event, perhaps restored from a backup; the stream continues from now: reload what you follow"
+
+// goBack continues from now in a database that went back, and tells so.
+func (l *listener) goBack(ctx context.Context, out *stream) error {
+	_, _, last, err := l.server.Store.EventRange(ctx)
+	if err != nil {
+		return err
+	}
+	requested := l.name(l.at)
+	l.at = last
+	out.event("gap", l.name(l.at), gap{Requested: requested, Resume: l.name(l.at), Detail: olderDatabase})
 	return nil
 }
 
@@ -129,7 +145,13 @@ func (l *listener) stream(ctx context.Context, w http.ResponseWriter) {
 	defer pulse.Stop()
 	for out.flush() {
 		next := feed.next()
-		events, err := feed.after(ctx, l.at)
+		events, back, err := feed.after(ctx, l.at)
+		if err == nil && back > l.back {
+			l.back = back
+			if err = l.goBack(ctx, out); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			l.server.log.Error().Err(err).Msg("a stream of events failed")
 			return

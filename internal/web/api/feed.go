@@ -24,6 +24,7 @@ type Feed struct {
 	wake       chan struct{}   // closed at the next nudge
 	recent     []session.Event // the events in (from, upto]
 	from, upto int64
+	back       int // how often the database went back
 	listeners  int
 }
 
@@ -69,6 +70,12 @@ func (f *Feed) enter() bool {
 	return true
 }
 
+func (f *Feed) wentBack() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.back
+}
+
 func (f *Feed) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,11 +85,15 @@ func (f *Feed) count() int {
 func (f *Feed) leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.listeners--
+	if f.listeners--; f.listeners == 0 {
+		f.recent = nil // no listener compares it with the database meanwhile
+	}
 }
 
-// after returns the events after one, at most a page; none: it was the last.
-func (f *Feed) after(ctx context.Context, id int64) ([]session.Event, error) {
+// after returns the events after one, at most a page; none: it was the last. back counts how often the database
+// went back, because a backup was restored or a server took over that lacks the last writes: the events that
+// listeners got are not all in it then, and ids are used again.
+func (f *Feed) after(ctx context.Context, id int64) (events []session.Event, back int, err error) {
 	ctx = session.WithoutScope(ctx) // what is cached is for all listeners
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,20 +101,52 @@ func (f *Feed) after(ctx context.Context, id int64) ([]session.Event, error) {
 		f.from, f.upto = id, id
 	}
 	if id < f.from {
-		return f.store.EventsAfter(ctx, id, feedPage)
+		events, err = f.store.EventsAfter(ctx, id, feedPage)
+		return events, f.back, err
 	}
 	if id >= f.upto {
-		events, err := f.store.EventsAfter(ctx, f.upto, feedPage)
-		if err != nil || len(events) == 0 {
-			return nil, err
+		if err := f.refresh(ctx); err != nil {
+			return nil, f.back, err
 		}
-		f.remember(events)
 	}
 	at, found := slices.BinarySearchFunc(f.recent, id, func(e session.Event, id int64) int { return cmp.Compare(e.RowID, id) })
 	if found {
 		at++
 	}
-	return slices.Clone(f.recent[at:min(at+feedPage, len(f.recent))]), nil
+	return slices.Clone(f.recent[at:min(at+feedPage, len(f.recent))]), f.back, nil
+}
+
+// refresh reads the events after upto. It also reads the one at upto, to notice that the database went back. That
+// one may also be missing because it is old, or of a purged session.
+func (f *Feed) refresh(ctx context.Context) error {
+	events, err := f.store.EventsAfter(ctx, f.upto-1, feedPage)
+	if err != nil {
+		return err
+	}
+	went := false
+	switch known := len(f.recent) > 0; {
+	case len(events) == 0:
+		_, _, last, err := f.store.EventRange(ctx)
+		if err != nil {
+			return err
+		}
+		went = last < f.upto
+	case events[0].RowID == f.upto && known:
+		newest := f.recent[len(f.recent)-1]
+		went = events[0].SessionID != newest.SessionID || events[0].Type != newest.Type || !events[0].CreatedAt.Equal(newest.CreatedAt.Time)
+		events = events[1:]
+	case events[0].RowID == f.upto:
+		f.from--
+	}
+	if went {
+		f.recent = nil
+		f.back++
+		return nil
+	}
+	if len(events) > 0 {
+		f.remember(events)
+	}
+	return nil
 }
 
 func (f *Feed) remember(events []session.Event) {
