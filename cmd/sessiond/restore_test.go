@@ -154,7 +154,9 @@ func TestDaemonsFollowARestoredServer(t *testing.T) {
 	b.says(next, "here")
 	for i, d := range both {
 		ready(d)
-		eventually(t, "hit of each new word and of no lost one", func() bool { return d.finds(append(append(kept, fresh...), "here", "with a key"), append(lost, "elsewhere")) })
+		eventually(t, "hit of each new word and of no lost one", func() bool {
+			return d.finds(append(append(kept, fresh...), "here", "with a key"), append(lost, "elsewhere"))
+		})
 		if text := d.reads(id); strings.Contains(text, "lost") || strings.Count(text, "with a key") != 1 || !strings.Contains(text, "fresh20") {
 			t.Errorf("daemon %d shows %s", i, text)
 		}
