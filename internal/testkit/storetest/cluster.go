@@ -147,6 +147,17 @@ func (c *Cluster) copyData(from, to string) {
 	}
 }
 
+// Write writes a file into the server's folder, which only its user reads, and returns its path.
+func (c *Cluster) Write(name string, content []byte) string {
+	c.t.Helper()
+	path := filepath.Join(c.dir, "data", name)
+	testkit.Check(c.t, os.WriteFile(path, content, 0o600))
+	if c.account != nil {
+		testkit.Check(c.t, os.Chown(path, int(c.account.Credential.Uid), int(c.account.Credential.Gid)))
+	}
+	return path
+}
+
 // HBA is the path of the file that says who may connect.
 func (c *Cluster) HBA() string { return filepath.Join(c.dir, "data", "pg_hba.conf") }
 
