@@ -314,6 +314,32 @@ func TestIdempotencyKeysAreTheOwners(t *testing.T) {
 	other.want(404, other.do("DELETE", purge, nil, key))
 }
 
+// The caller's id of a call is of one owner: another one neither reads nor changes the call with it.
+func TestCallsOfAnotherOwnerStayTheirs(t *testing.T) {
+	k := newOwnersKit(t)
+	own, other := k.as(ana), k.as(eve)
+	a, b := own.session(nil), other.session(nil)
+	const call = `{"provider":"zebra","model":"m","input_tokens":7,"cost_usd":5,"external_id":"1"}`
+	made := own.want(201, own.do("POST", "/v1/sessions/"+a+"/calls", call))
+	before := k.state()
+	const more = `"provider":"p","model":"m","input_tokens":1000000,"cost_usd":1000,"external_id":"1"`
+	for path, body := range map[string]string{
+		"/calls":    `{` + more + `}`,
+		"/messages": `{"messages":[{"role":"assistant","content":"x"}],"call":{` + more + `}}`,
+		"/turns":    `{"messages":[{"role":"assistant","content":"x"}],"call":{` + more + `}}`,
+	} {
+		if r := other.want(409, other.do("POST", "/v1/sessions/"+b+path, body)); strings.Contains(r.raw, "zebra") || strings.Contains(r.raw, a) {
+			t.Errorf("%s tells of another owner's call: %s", path, r.raw)
+		}
+	}
+	if k.state() != before {
+		t.Error("something was changed")
+	}
+	if again := own.want(201, own.do("POST", "/v1/sessions/"+a+"/calls", call)); again.text("id") != made.text("id") {
+		t.Errorf("ana's call is %s, then %s", made.raw, again.raw)
+	}
+}
+
 // A stream of events tells each owner of their own sessions, also from what another stream read before.
 func TestEventsOfOneOwner(t *testing.T) {
 	k := newOwnersKit(t)
