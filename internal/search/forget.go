@@ -19,7 +19,7 @@ func (ix *Index) Forget(ctx context.Context, rows []int64) error {
 	if ix.writer == nil {
 		return errors.New("forget: the search index is open read-only")
 	}
-	if err := ix.deleteRows(ctx, rows); err != nil {
+	if err := ix.deleteRows(ctx, rows, nil); err != nil {
 		return fmt.Errorf("forget in the search index: %w", err)
 	}
 	return ix.tail.close() // the next search builds it again
@@ -80,7 +80,8 @@ func column[T any](ctx context.Context, ix *Index, query string, args ...any) ([
 	return readRows(ctx, ix.reader, scanValue[T], query, args...)
 }
 
-func (ix *Index) deleteRows(ctx context.Context, rows []int64) error {
+// deleteRows deletes the rows of messages; newest, if not nil, is the new message at the mark.
+func (ix *Index) deleteRows(ctx context.Context, rows []int64, newest *session.Message) error {
 	tx, err := ix.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -100,6 +101,11 @@ func (ix *Index) deleteRows(ctx context.Context, rows []int64) error {
 		}
 		if err != nil {
 			return fmt.Errorf("row %d: %w", row, err)
+		}
+	}
+	if newest != nil {
+		if _, err := tx.ExecContext(ctx, `UPDATE state SET mark = ?, mark_message = ? WHERE id = 1`, newest.RowID, identity(newest)); err != nil {
+			return err
 		}
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE state SET boot = ? WHERE id = 1`, bootID()); err != nil {

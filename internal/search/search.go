@@ -151,7 +151,27 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 			return Result{}, err
 		}
 	}
-	return Result{Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Elsewhere: run.elsewhere, Pending: ix.tail.pending(mark), Partial: unread || ix.tail.base > mark}, nil
+	result := Result{Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Elsewhere: run.elsewhere, Pending: ix.tail.pending(mark), Partial: unread || ix.tail.base > mark}
+	if _, limited := session.ScopeOf(ctx); limited {
+		result.hideOthers()
+	}
+	return result, nil
+}
+
+// hideOthers removes the numbers that depend on the messages of all owners: how rare the words are, and what is not
+// yet indexed. Scores then say the order alone: 1, 1/2, 1/3 …
+func (r *Result) hideOthers() {
+	r.Pending = 0
+	byOrder := func(hits []Hit) {
+		for i := range hits {
+			hits[i].Score = 1 / float64(i+1)
+		}
+	}
+	byOrder(r.Hits)
+	for i := range r.Sessions {
+		r.Sessions[i].Score = 1 / float64(i+1)
+		byOrder(r.Sessions[i].Passages)
+	}
 }
 
 // check fills in the defaults and parses the text. Codes: Invalid.

@@ -111,6 +111,14 @@ const insertCall = `
 // that was read while it was written, or first seen in a fork, reports more later.
 func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
 	known, err := get[session.Call](t.ctx, t, callByExternalID, c.Source, c.ExternalID)
+	if _, limited := session.ScopeOf(t.ctx); limited {
+		if err == nil {
+			_, err = readSession(t.ctx, t, known.SessionID)
+		}
+		if noRows(err) || session.CodeOf(err) == session.NotFound { // it is another owner's
+			return session.Errorf(session.Conflict, "the external_id %.60q is of another call already: ids are unique over all owners", c.ExternalID)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("read known call: %w", err)
 	}

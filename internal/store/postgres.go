@@ -25,7 +25,7 @@ func IsPostgres(name string) bool {
 	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
 }
 
-// PrintableName returns a database's name without its password.
+// PrintableName returns a database's name without its passwords.
 func PrintableName(name string) string {
 	if !IsPostgres(name) {
 		return name
@@ -34,6 +34,14 @@ func PrintableName(name string) string {
 	if err != nil {
 		return "postgres://…"
 	}
+	query := strings.Split(u.RawQuery, "&")
+	for i, parameter := range query {
+		name, _, _ := strings.Cut(parameter, "=")
+		if plain, err := url.QueryUnescape(name); err != nil || plain == "password" || plain == "sslpassword" {
+			query[i] = name + "=xxxxx"
+		}
+	}
+	u.RawQuery = strings.Join(query, "&")
 	return u.Redacted()
 }
 

@@ -25,7 +25,8 @@ import (
 func (n *network) config(address string, settings map[string]string, patience time.Duration) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
-		return nil, session.Errorf(session.Invalid, "%s", err.Error())
+		_, cause, _ := strings.Cut(err.Error(), "`: ") // it quotes the address
+		return nil, session.Errorf(session.Invalid, "the address %s cannot be used: %s", PrintableName(address), cause)
 	}
 	config.RuntimeParams["timezone"] = "UTC"
 	config.RuntimeParams["jit"] = "off"                           // compiling takes longer than these statements
