@@ -148,10 +148,11 @@ func TestDaemonsFollowARestoredServer(t *testing.T) {
 		t.Errorf("a repeated append: %d %s", status, said)
 	}
 	b.says(id, fresh...)
-	if again := b.newSession(); again != next {
+	again := b.newSession()
+	if again[:8] == next[:8] && again != next { // on one day
 		t.Errorf("the next session is %s: this test wants the lost id %s again", again, next)
 	}
-	b.says(next, "here")
+	b.says(again, "here")
 	for i, d := range both {
 		ready(d)
 		eventually(t, "hit of each new word and of no lost one", func() bool {
