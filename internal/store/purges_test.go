@@ -199,6 +199,22 @@ func TestPurgesOfAnySessionsAtOnceLeaveWhatTheOthersShare(t *testing.T) {
 	})
 }
 
+// Two processes take up the same purge, and one of them begins when the other has ended it.
+func TestPurgeThatHasEndedKeepsWhatForksShare(t *testing.T) {
+	ctx, s := t.Context(), openTest(t)
+	origin := mustCreate(t, s, NewSession{})
+	first := mustAppend(t, s, origin.ID, says(session.User, "shared")).Messages[0].RowID
+	testkit.Must(s.SaveContext(ctx, session.Context{SessionID: origin.ID}, nil, []session.Frozen{{
+		SessionID: origin.ID, MessageID: first, Kind: session.FrozenRecall, Content: session.JSON(`"recalled"`),
+	}}))(t)
+	fork := testkit.Must(s.Fork(ctx, Fork{Session: origin.ID}))(t)
+	purge(t, s, origin.ID)
+	endOfPurge(t, testkit.Must(s.ResumePurge(ctx, origin.ID))(t))
+	if all := testkit.Must(s.Frozen(ctx, fork))(t); len(all) != 1 {
+		t.Errorf("the fork has %v, not what was frozen before it", all)
+	}
+}
+
 // purge deletes a session for good.
 func purge(t *testing.T, s *Store, id session.ID) {
 	t.Helper()
