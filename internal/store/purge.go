@@ -331,7 +331,7 @@ func (t *tx) checkExists(id session.ID) error {
 	if lives, err := t.exists(`SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NULL`, id); err != nil || lives {
 		return err
 	}
-	return session.Errorf(session.NotFound, "there is no session %s", id)
+	return noSession(id)
 }
 
 // Rows of one step where they are small.
