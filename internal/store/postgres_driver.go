@@ -237,7 +237,7 @@ func (c *pgConn) query(ctx context.Context, all ...statement) (driver.Rows, erro
 			return nil, scopeError(err)
 		}
 	}
-	if err := r.NextResultSet(); err != nil {
+	if err := r.NextResultSet(); err != nil && len(all) > 0 {
 		r.Close() //nolint:errcheck // as above
 		if pgconn.SafeToRetry(err) {
 			err = driver.ErrBadConn

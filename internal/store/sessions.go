@@ -206,7 +206,9 @@ func checkVisible(ctx context.Context, sess *session.Session, id session.ID) err
 	return nil
 }
 
-func noSession(id session.ID) error { return session.Errorf(session.NotFound, "there is no session %s", id) }
+func noSession(id session.ID) error {
+	return session.Errorf(session.NotFound, "there is no session %s", id)
+}
 
 // readAncestor reads a session also when it was purged and only its forks are left.
 func readAncestor(ctx context.Context, q queryer, id session.ID) (session.Session, error) {
