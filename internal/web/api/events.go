@@ -105,7 +105,13 @@ func (l *listener) begin(ctx context.Context, wanted string) error {
 	case n < removed:
 		l.at, detail = removed, "the next events were deleted by age; the stream continues with the oldest event kept"
 	case n > last:
-		l.at, detail = last, olderDatabase
+		back, err := l.server.Store.EventsWentBack(ctx, n)
+		if err != nil {
+			return err
+		}
+		if back {
+			l.at, detail = last, olderDatabase
+		}
 	}
 	if detail != "" {
 		l.gap = &gap{Requested: wanted, Resume: l.name(l.at), Detail: detail}

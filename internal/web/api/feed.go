@@ -126,11 +126,9 @@ func (f *Feed) refresh(ctx context.Context) error {
 	went := false
 	switch known := len(f.recent) > 0; {
 	case len(events) == 0:
-		_, _, last, err := f.store.EventRange(ctx)
-		if err != nil {
+		if went, err = f.store.EventsWentBack(ctx, f.upto); err != nil {
 			return err
 		}
-		went = last < f.upto
 	case events[0].RowID == f.upto && known:
 		newest := f.recent[len(f.recent)-1]
 		went = events[0].SessionID != newest.SessionID || events[0].Type != newest.Type || !events[0].CreatedAt.Equal(newest.CreatedAt.Time)
