@@ -279,6 +279,19 @@ func TestSQLOnPostgresHasLimits(t *testing.T) {
 	running(t, r, "pg_sleep", 0)
 }
 
+// All of a history begins before PostgreSQL's first year in a zone east of UTC, and ends after SQLite's last one west of it.
+func TestStatsOfAllTimesInEveryZone(t *testing.T) {
+	needsPostgres(t)
+	s := testkit.Must(store.Open(t.Context(), postgres(t), store.Options{ReadOnly: true}))(t)
+	defer s.Close()
+	for _, hours := range []int{-12, 0, 1, 14} {
+		r := analytics.New(s.Reader(), time.FixedZone("x", hours*3600))
+		for _, f := range []analytics.Filter{{}, {Since: "0001-01-01", Until: "9999-12-31"}} {
+			testkit.Must(r.Stats(t.Context(), f))(t)
+		}
+	}
+}
+
 // running waits until so many statements with a word run on the server.
 func running(t *testing.T, r *analytics.Reports, word string, want int) {
 	t.Helper()

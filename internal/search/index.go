@@ -178,28 +178,24 @@ func (ix *Index) rewind(ctx context.Context) error {
 	return ix.tail.close()
 }
 
-// strayLimit is the number of rows of other messages after which an index is taken for another store's.
+// strayLimit is the number of stray rows after which an index is taken for another store's: each costs a look-up.
 const strayLimit = 10_000
 
 // newestShared returns the newest message with a row that is still the store's, nil if there is none, and the
 // newer rows: of messages that the store has no more, or that are others now.
 func (ix *Index) newestShared(ctx context.Context) (shared *session.Message, stray []int64, err error) {
-	others := 0
-	for before := int64(math.MaxInt64); others < strayLimit; {
+	for before := int64(math.MaxInt64); len(stray) < strayLimit; {
 		docs, err := ix.docsBefore(ctx, before)
 		if err != nil || len(docs) == 0 {
 			return nil, stray, err
 		}
 		for _, d := range docs {
 			m, err := ix.src.MessageByID(ctx, d.rowID)
-			switch {
-			case session.CodeOf(err) == session.NotFound:
-			case err != nil:
+			if err != nil && session.CodeOf(err) != session.NotFound {
 				return nil, nil, fmt.Errorf("compare with the store: %w", err)
-			case d.isOf(&m):
+			}
+			if err == nil && d.isOf(&m) {
 				return &m, stray, nil
-			default:
-				others++
 			}
 			stray = append(stray, d.rowID)
 		}

@@ -20,8 +20,18 @@ const (
 // At rounds t down to a millisecond, in UTC.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
-// SQL returns the database's text form: 2026-02-11 10:00:15.123.
-func (t Time) SQL() string { return t.UTC().Format(sqlTime) }
+// SQL returns the database's text form: 2026-02-11 10:00:15.123. Its years are 1 to 9999, as PostgreSQL and the order of
+// texts need them: a day that begins before in UTC begins with year 1.
+func (t Time) SQL() string {
+	switch at := t.UTC(); {
+	case at.Year() < 1:
+		return "0001-01-01 00:00:00.000"
+	case at.Year() > 9999:
+		return "9999-12-31 23:59:59.999"
+	default:
+		return at.Format(sqlTime)
+	}
+}
 
 // Day returns the day of t in a zone, as YYYY-MM-DD.
 func (t Time) Day(zone *time.Location) string { return t.In(zone).Format(time.DateOnly) }

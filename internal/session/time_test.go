@@ -66,3 +66,20 @@ func TestTimesOfTheDatabaseAndTheWire(t *testing.T) {
 		}
 	}
 }
+
+// Days of zones east and west of UTC reach beyond the years that PostgreSQL and SQLite's texts have.
+func TestTimesOfTheDatabaseHaveYearsOfFourDigits(t *testing.T) {
+	for _, c := range []struct {
+		at   time.Time
+		want string
+	}{
+		{time.Date(1, 1, 1, 0, 0, 0, 0, time.FixedZone("east", 2*3600)), "0001-01-01 00:00:00.000"},
+		{time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC), "0001-01-01 00:00:00.000"},
+		{time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("west", -2*3600)), "9999-12-31 23:59:59.999"},
+		{time.Date(2026, 2, 11, 1, 0, 0, 0, time.FixedZone("east", 2*3600)), "2026-02-10 23:00:00.000"},
+	} {
+		if got := (Time{c.at}).SQL(); got != c.want {
+			t.Errorf("%s is stored as %s, want %s", c.at, got, c.want)
+		}
+	}
+}

@@ -57,6 +57,17 @@ func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int
 	return epoch, removed, last, err
 }
 
+// EventsWentBack reports whether the outbox ends before an event that it had: a backup was restored, or a server took
+// over that lacks the last writes. On PostgreSQL it also ends earlier while a purge deletes the newest events.
+func (s *Store) EventsWentBack(ctx context.Context, had int64) (bool, error) {
+	_, _, last, err := s.EventRange(ctx)
+	if err != nil || last >= had || !IsPostgres(s.path) {
+		return err == nil && last < had, err
+	}
+	purging, err := first[int64](ctx, s, `SELECT 1 FROM purging LIMIT 1`)
+	return purging == nil, err
+}
+
 // PurgedElsewhere reports whether a session was purged after an event. A file's processes share one index,
 // which the purging one cleans: there the answer is no.
 func (s *Store) PurgedElsewhere(ctx context.Context, after int64) (bool, error) {

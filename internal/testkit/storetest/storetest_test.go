@@ -15,6 +15,7 @@ import (
 
 // A copy cannot be told from a database that store.Open made, but by its identity, which no two share.
 func TestNewIsWhatOpenMakes(t *testing.T) {
+	storetest.OnFile(t)
 	made := filepath.Join(t.TempDir(), "sessions.db")
 	first, one := opened(t, made), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db"))
 	second, two := opened(t, one), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db"))

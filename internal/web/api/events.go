@@ -104,7 +104,13 @@ func (l *listener) begin(ctx context.Context, wanted string) error {
 	case n < removed:
 		l.at, detail = removed, "the next events were deleted by age; the stream continues with the oldest event kept"
 	case n > last:
-		l.at, detail = last, olderDatabase
+		back, err := l.server.Store.EventsWentBack(ctx, n)
+		if err != nil {
+			return err
+		}
+		if back {
+			l.at, detail = last, olderDatabase
+		}
 	}
 	if detail != "" {
 		l.gap = &gap{Requested: wanted, Resume: l.name(l.at), Detail: detail}
@@ -122,9 +128,7 @@ func (l *listener) next(ctx context.Context) (events []session.Event, back bool,
 	switch {
 	case err != nil:
 	case len(events) == 0:
-		var last int64
-		_, _, last, err = l.server.Store.EventRange(ctx)
-		back = last < l.at
+		back, err = l.server.Store.EventsWentBack(ctx, l.at)
 	case events[0].RowID == l.at:
 		known := l.last.RowID == l.at
 		back = known && (events[0].SessionID != l.last.SessionID || events[0].Type != l.last.Type || !events[0].CreatedAt.Equal(l.last.CreatedAt.Time))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/web/api"
@@ -256,16 +257,50 @@ func TestListenersAreToldThatTheDatabaseWentBack(t *testing.T) {
 	}
 }
 
+// While the newest session is purged its events are deleted before that is told: the database did not go back.
+func TestListenersAreNotToldOfAPurgeAsAGap(t *testing.T) {
+	var feed *api.Feed
+	k, server := feedKit(t, func(f *api.Feed, _ *api.Deps) { feed = f })
+	id := k.session(nil)
+	l := listen(t, server, "", "")
+	k.say(id, "user", "hi")
+	l.want("messages.appended")
+	_, _, err := k.store.BeginPurge(t.Context(), store.PurgeRequest{Session: session.ID(id)})
+	testkit.Check(t, err)
+	k.exec(`DELETE FROM events WHERE session_id = '` + id + `'`) // as its end does, first
+	feed.Nudge()
+	again := listen(t, server, "", l.id)
+	k.want(201, k.do("POST", "/v1/sessions", nil))
+	for _, l := range []*listening{l, again} {
+		for kind := ""; kind != "session.created"; {
+			var ended bool
+			if kind, _, ended = l.block(); kind == "gap" || ended {
+				t.Fatalf("got %q (ended %t)", kind, ended)
+			}
+		}
+	}
+}
+
 // forgetEvents removes the newest events, and has their ids used again.
 func (k *kit) forgetEvents(n int) {
 	k.t.Helper()
-	driver, again := "sqlite", `UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM events) WHERE name = 'events'`
+	again := `UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM events) WHERE name = 'events'`
 	if storetest.OnPostgres() {
-		driver, again = "pgx", `SELECT setval(pg_get_serial_sequence('events', 'id'), MAX(id)) FROM events`
+		again = `SELECT setval(pg_get_serial_sequence('events', 'id'), MAX(id)) FROM events`
+	}
+	k.exec(fmt.Sprintf(`DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id DESC LIMIT %d)`, n), again)
+}
+
+// exec runs statements past the store.
+func (k *kit) exec(statements ...string) {
+	k.t.Helper()
+	driver := "sqlite"
+	if storetest.OnPostgres() {
+		driver = "pgx"
 	}
 	db := testkit.Must(sql.Open(driver, k.store.File()))(k.t)
 	defer db.Close()
-	for _, statement := range []string{fmt.Sprintf(`DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id DESC LIMIT %d)`, n), again} {
+	for _, statement := range statements {
 		testkit.Must(db.ExecContext(k.t.Context(), statement))(k.t)
 	}
 }

@@ -79,7 +79,7 @@ func (s *Server) routes() []route {
 			anyQuery("params", "Parameters of the query, as GET /v1/queries lists them: limit=3")),
 		handle(post, "/v1/sql", s.runSQL, "Run one read-only SQL statement", whole),
 		handle(get, "/v1/events", s.events, "Stream events (Server-Sent Events)",
-			about("Each event has an id like <store>-<number>, a type, and as data a JSON object {id, session_id, type, seq, data, created_at}; seq and data may be missing. Events contain no message text. A client that reconnects with Last-Event-ID gets each later event exactly once, also after a restart. If those events are already deleted, an event of type gap says where the stream continues. If a client reads too slowly, the stream ends with an event of type dropped.")),
+			about("Each event has an id like <store>-<number>, a type, and as data a JSON object {id, session_id, type, seq, data, created_at}; seq and data may be missing. Events contain no message text. A client that reconnects with Last-Event-ID gets each later event exactly once, also after a restart. If those events are already deleted, or the database went back to an older state, an event of type gap says where the stream continues. If a client reads too slowly, the stream ends with an event of type dropped.")),
 		handle(post, "/v1/backups", s.backup, "Make a backup", whole, status(http.StatusCreated)),
 
 		handle(get, "/healthz", s.healthz, "Check that the process answers"),
