@@ -234,7 +234,7 @@ func benchmarkPostgresRead(b *testing.B, cluster *storetest.Cluster, program str
 			compare(b, 10, &side{op: read.op}, &side{name: "sqlite", op: beside[i].op})
 		})
 		b.Run(read.name+", named token", func(b *testing.B) {
-			compare(b, 10, &side{op: named[i].op}, &side{name: "own token", op: read.op})
+			compare(b, 10, &side{op: named[i].op}, &side{name: "own", op: read.op})
 		})
 	}
 }

@@ -275,12 +275,7 @@ func (t *tx) insertRow(sess *session.Session, at place, m *session.Message) erro
 	if m.InContext {
 		m.PathTokens += m.Tokens
 	}
-	var err error
-	m.RowID, err = t.insert(insertMessage,
-		string(m.SessionID), m.Seq, optional(m.ParentID), jump, m.Depth,
-		string(m.Kind), string(m.Role), string(m.Origin), string(m.Finish), m.Author,
-		m.Tokens, m.PathTokens, m.InContext, m.Display,
-		m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt.SQL(), optionalJSON(m.Metadata), optionalJSON(m.Extra))
+	err := t.insertMessageRow(m, jump)
 	if isTaken(err) && m.ExternalID != "" {
 		return session.Errorf(session.Conflict, "session %s has a message with external_id %q already; nothing of this request was stored", sess.ID, m.ExternalID)
 	}
@@ -299,10 +294,33 @@ func (t *tx) insertRow(sess *session.Session, at place, m *session.Message) erro
 	return nil
 }
 
+// insertMessageRow inserts a message with the next id. On PostgreSQL it does not wait for the outcome, unless the
+// message's external id may be taken.
+func (t *tx) insertMessageRow(m *session.Message, jump bool) (err error) {
+	args := []any{
+		string(m.SessionID), m.Seq, optional(m.ParentID), jump, m.Depth,
+		string(m.Kind), string(m.Role), string(m.Origin), string(m.Finish), m.Author,
+		m.Tokens, m.PathTokens, m.InContext, m.Display,
+		m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt.SQL(), optionalJSON(m.Metadata), optionalJSON(m.Extra),
+	}
+	if !t.w.postgres {
+		m.RowID, err = t.insert(insertMessage, append(args, nil)...)
+		return err
+	}
+	t.w.lastMessage++
+	m.RowID = t.w.lastMessage
+	args = append(args, m.RowID)
+	if m.ExternalID == "" {
+		return t.exec(insertMessage, args...)
+	}
+	_, err = t.changed(insertMessage, args...)
+	return err
+}
+
 const insertMessage = `
 	INSERT INTO messages (session_id, seq, parent_id, jump, depth, kind, role, origin, finish, author,
-		tokens, path_tokens, in_context, display, provider, model, dialect, external_id, day, created_at, metadata, extra)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		tokens, path_tokens, in_context, display, provider, model, dialect, external_id, day, created_at, metadata, extra, id)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // replayAppend builds the answer of an earlier append again, from what it stored.
 func (t *tx) replayAppend(o *outcome) (Appended, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -118,6 +119,7 @@ type pgConn struct {
 	opened    time.Time
 	asWritten bool // statements are not translated
 	texts     map[string]translated
+	queued    []statement // that go with the next one; their results are not needed
 
 	reads   bool // a reader's: its scope is set here; the writer's transactions set their own
 	limited bool // scope is in force
@@ -189,11 +191,13 @@ func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.Na
 	if c.asWritten {
 		return c.Conn.ExecContext(ctx, query, args)
 	}
-	if err := c.use(ctx); err != nil {
+	rows, err := c.query(ctx, statement{query, pgValues(args)})
+	if err != nil {
 		return nil, err
 	}
-	to := c.translate(query)
-	return c.Conn.ExecContext(ctx, to.text, args[:min(len(args), to.params)])
+	r := rows.(*pgRows)
+	r.rows.Close()
+	return driver.RowsAffected(r.rows.CommandTag().RowsAffected()), r.Close()
 }
 
 // BeginTx implements driver.ConnBeginTx.
@@ -222,14 +226,27 @@ func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.N
 	return c.query(ctx, statement{query, pgValues(args)})
 }
 
-// query sends statements in one round trip, together with the scope of the context if the connection has another.
+// query sends statements in one round trip, behind those that wait, and behind the scope of the context if the
+// connection has another.
 func (c *pgConn) query(ctx context.Context, all ...statement) (driver.Rows, error) {
 	if c.Conn.Conn().IsClosed() {
 		return nil, driver.ErrBadConn
 	}
-	scoped := c.scopeOf(ctx)
-	batch := c.batch(ctx, append(scoped, all...)...)
+	queued, scoped := c.queued, c.scopeOf(ctx)
+	c.queued = nil
+	batch := c.batch(ctx, slices.Concat(queued, scoped, all)...)
 	r := &pgRows{conn: c, results: c.Conn.Conn().SendBatch(ctx, batch), left: len(all)}
+	for _, s := range queued {
+		tag, err := r.results.Exec()
+		if err == nil && s.query == `COMMIT` && tag.String() != `COMMIT` {
+			err = errors.New("PostgreSQL rolled the transaction back")
+		}
+		if err != nil {
+			r.Close() //nolint:errcheck // the error says more
+			verb, _, _ := strings.Cut(strings.TrimSpace(s.query), "(")
+			return nil, fmt.Errorf("%s: %w", strings.TrimSpace(verb), err)
+		}
+	}
 	if len(scoped) > 0 {
 		r.scope, r.limited = session.ScopeOf(ctx)
 		r.scoped = true

@@ -1,31 +1,39 @@
 package store
 
-import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"strings"
+import "context"
 
-	"github.com/jackc/pgx/v5/pgconn"
+// lockWriters takes the lock that a writing transaction holds, so that those of all daemons follow one another,
+// as they do in SQLite: ids are in the order of commits. A role that can only read cannot take it. At the commit
+// the server notifies the other daemons.
+var lockWriters = []string{`LOCK TABLE store IN SHARE UPDATE EXCLUSIVE MODE`, `SELECT pg_notify('` + channel + `', '')`}
+
+// Messages get their ids here, so that no insert has to wait for the answer to another: the sequence is read
+// under the lock, and set before the commit.
+const (
+	lastMessageID    = `SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM messages_id_seq`
+	setLastMessageID = `SELECT setval('messages_id_seq', ?)`
 )
-
-// lockWriters takes the advisory lock that a writing transaction holds, so that those of all
-// daemons follow one another, as they do in SQLite: ids are in the order of commits. At the commit the server
-// notifies the other daemons.
-const lockWriters = `SELECT pg_advisory_xact_lock(1936028465), pg_notify('` + channel + `', '')`
 
 // beginPostgres begins a transaction, with a savepoint if several jobs share it, on a new connection if
 // the old one is gone.
 func (w *writer) beginPostgres(ctx context.Context, savepoint bool) error {
-	queries := []string{`BEGIN`, lockWriters}
+	queries := append([]string{`BEGIN`}, lockWriters...)
 	if w.health.Load().State != StateOK { // a transaction that happens to write nothing would prove nothing
 		queries = append(queries, `UPDATE store SET epoch = epoch WHERE id = 1`)
 	}
 	if savepoint {
 		queries = append(queries, `SAVEPOINT job`)
 	}
-	begin := func() error { return w.send(ctx, queries...) }
+	begin := func() error {
+		for _, query := range queries {
+			if err := w.enqueue(ctx, query); err != nil {
+				return err
+			}
+		}
+		err := w.conn.GetContext(ctx, &w.lastMessage, lastMessageID)
+		w.firstMessage = w.lastMessage
+		return err
+	}
 	err := begin()
 	if err == nil {
 		return nil
@@ -42,7 +50,17 @@ func (w *writer) beginPostgres(ctx context.Context, savepoint bool) error {
 	return err
 }
 
-// Statements whose results are not needed wait, and go to PostgreSQL together: before the next one whose
+// commitPostgres commits the transaction.
+func (w *writer) commitPostgres(ctx context.Context) error {
+	if w.lastMessage > w.firstMessage {
+		if err := w.enqueue(ctx, setLastMessageID, w.lastMessage); err != nil {
+			return err
+		}
+	}
+	return w.send(ctx, `COMMIT`)
+}
+
+// Statements whose results are not needed wait, and go to PostgreSQL together: with the next one whose
 // result is needed, at the end of a job, or when they are many or large.
 const (
 	queuedMost  = 256
@@ -63,11 +81,29 @@ func (w *writer) enqueue(ctx context.Context, query string, args ...any) error {
 			w.queuedSize += len(value)
 		}
 	}
-	w.queued = append(w.queued, s)
-	if len(w.queued) < queuedMost && w.queuedSize < queuedBytes {
+	waiting := 0
+	if err := w.raw(func(c *pgConn) error {
+		c.queued = append(c.queued, s)
+		waiting = len(c.queued)
 		return nil
+	}); err != nil || waiting < queuedMost && w.queuedSize < queuedBytes {
+		return err
 	}
 	return w.flush(ctx)
+}
+
+// forget drops the statements that wait.
+func (w *writer) forget() {
+	if w.postgres {
+		_ = w.raw(func(c *pgConn) error { // fails where the connection is gone, and they with it
+			c.queued = nil
+			return nil
+		})
+	}
+}
+
+func (w *writer) raw(f func(*pgConn) error) error {
+	return w.conn.Raw(func(conn any) error { return f(conn.(*pgConn)) })
 }
 
 // send sends statements without arguments, after those that wait.
@@ -82,29 +118,17 @@ func (w *writer) send(ctx context.Context, queries ...string) error {
 
 // flush sends the statements that wait, in one round trip, and returns the first error.
 func (w *writer) flush(ctx context.Context) error {
-	if len(w.queued) == 0 {
-		return nil
-	}
-	queued := w.queued
-	w.queued, w.queuedSize = nil, 0
-	var failed error
-	err := w.conn.Raw(func(conn any) error {
-		batch := conn.(*pgConn).batch(ctx, queued...)
-		results := conn.(*pgConn).Conn.Conn().SendBatch(ctx, batch)
-		for _, sent := range batch.QueuedQueries {
-			var tag pgconn.CommandTag
-			if tag, failed = results.Exec(); failed == nil && sent.SQL == `COMMIT` && tag.String() != `COMMIT` {
-				failed = errors.New("PostgreSQL rolled the transaction back")
-			}
-			if failed != nil {
-				verb, _, _ := strings.Cut(strings.TrimSpace(sent.SQL), "(")
-				failed = fmt.Errorf("%s: %w", strings.TrimSpace(verb), failed)
-				break
-			}
+	w.queuedSize = 0
+	return w.raw(func(c *pgConn) error {
+		if len(c.queued) == 0 {
+			return nil
 		}
-		return cmp.Or(failed, results.Close())
+		rows, err := c.query(ctx)
+		if err != nil {
+			return err
+		}
+		return rows.Close()
 	})
-	return cmp.Or(failed, err)
 }
 
 func (w *writer) reconnect(ctx context.Context) error {
@@ -123,8 +147,8 @@ func (w *writer) reconnect(ctx context.Context) error {
 
 // rememberPID records the server's process of the writing connection, by which its notifications are known.
 func (w *writer) rememberPID() error {
-	return w.conn.Raw(func(conn any) error {
-		w.pid.Store(conn.(*pgConn).Conn.Conn().PgConn().PID())
+	return w.raw(func(c *pgConn) error {
+		w.pid.Store(c.Conn.Conn().PgConn().PID())
 		return nil
 	})
 }

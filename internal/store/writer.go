@@ -31,9 +31,10 @@ type writer struct {
 	stmts map[string]*sqlx.Stmt
 	queue chan *job
 
-	// On PostgreSQL: statements that wait for the next round trip, and the bytes of their values.
-	queued     []statement
-	queuedSize int
+	// On PostgreSQL: the bytes of the statements that wait for the next round trip, the last id of a message, and
+	// the one before the transaction.
+	queuedSize                int
+	lastMessage, firstMessage int64
 
 	opt      Options
 	path     string
@@ -239,7 +240,7 @@ func (w *writer) run(batch []*job) {
 			} else if j.begin() {
 				t := w.newTx()
 				err := t.guarded(j.fn)
-				if err == nil {
+				if err == nil && w.postgres {
 					err = w.flush(t.ctx)
 				}
 				w.noteDamage(err)
@@ -295,7 +296,7 @@ func (w *writer) transact(batch []*job) (again []*job) {
 	t := w.newTx()
 	err := t.saveRollup(total)
 	if err == nil {
-		err = w.exec1(ctx, `COMMIT`)
+		err = w.commit(ctx)
 	}
 	if err != nil {
 		_ = w.rollback(ctx)
@@ -409,7 +410,7 @@ func (t *tx) guarded(fn func(*tx) error) (err error) {
 			err = fmt.Errorf("panic in a write: %v", p)
 		}
 		if err != nil {
-			t.w.queued = nil
+			t.w.forget()
 		}
 	}()
 	return fn(t)
@@ -417,8 +418,15 @@ func (t *tx) guarded(fn func(*tx) error) (err error) {
 
 // rollback ends a transaction, and forgets what waits to be sent in it.
 func (w *writer) rollback(ctx context.Context) error {
-	w.queued = nil
+	w.forget()
 	return w.exec1(ctx, `ROLLBACK`)
+}
+
+func (w *writer) commit(ctx context.Context) error {
+	if w.postgres {
+		return w.commitPostgres(ctx)
+	}
+	return w.exec1(ctx, `COMMIT`)
 }
 
 func (w *writer) exec1(ctx context.Context, query string) error {
@@ -433,11 +441,8 @@ func (w *writer) exec1(ctx context.Context, query string) error {
 	return err
 }
 
-// stmt returns a statement whose result is needed: those that wait are sent before it.
+// stmt returns a statement whose result is needed: those that wait are sent with it.
 func (w *writer) stmt(ctx context.Context, query string) (*sqlx.Stmt, error) {
-	if err := w.flush(ctx); err != nil {
-		return nil, err
-	}
 	if st, ok := w.stmts[query]; ok {
 		return st, nil
 	}
