@@ -65,22 +65,6 @@ func fields(pointer jsontext.Pointer) string {
 
 func isIndex(name string) bool { return name != "" && strings.Trim(name, "0123456789") == "" }
 
-func describeKind(k jsontext.Kind) string {
-	switch k {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
-}
-
 // KindOf tells what a JSON value is by its first byte: one of { [ " t f n, or 0 for a number.
 // It returns n for an empty value, which stands for none.
 func KindOf[T ~[]byte](raw T) byte {
@@ -106,10 +90,21 @@ func HasElements[T ~[]byte](raw T) bool {
 
 // Describe names the kind of a value, for an error.
 func Describe[T ~[]byte](raw T) string {
-	if len(raw) == 0 {
+	switch kind := KindOf(raw); {
+	case len(raw) == 0:
 		return "missing"
+	case kind == '{':
+		return "an object"
+	case kind == '[':
+		return "an array"
+	case kind == '"':
+		return "a string"
+	case kind == 't', kind == 'f':
+		return "a boolean"
+	case kind == 'n':
+		return "null"
 	}
-	return describeKind(jsontext.Kind(KindOf(raw)))
+	return "a number"
 }
 
 // Depth returns how many arrays and objects stand in one another, as far as the bytes are JSON.
