@@ -2,7 +2,7 @@
 // hidden messages, the messages kept verbatim and the originals that a question recalls.
 //
 // Decisions are pure functions over small values, in files of their own: numbers, presets, cut,
-// plan, prune, repair, policy, limits, assemble, prefix, passages. The Manager around them reads,
+// plan, prune, repair, policy, limits, assemble, prefix, quotes. The Manager around them reads,
 // stages and commits. A request never waits for a remote model, and reading never writes.
 package contextmgr
 
