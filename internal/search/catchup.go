@@ -116,7 +116,7 @@ func (ix *Index) advance(ctx context.Context) (n int, done bool, err error) {
 	if err := insert(ctx, tx, entries); err != nil {
 		return 0, false, err
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE state SET mark = ? WHERE id = 1`, messages[len(messages)-1].RowID); err != nil {
+	if _, err := tx.ExecContext(ctx, `UPDATE state SET mark = ?, boot = ? WHERE id = 1`, messages[len(messages)-1].RowID, bootID()); err != nil {
 		return 0, false, err
 	}
 	if err := tx.Commit(); err != nil {

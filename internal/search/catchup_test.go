@@ -160,28 +160,29 @@ func TestDamagedOpenIndexIsRebuilt(t *testing.T) {
 	}
 }
 
-// A power loss may take the last transactions of a file that is synced at checkpoints, never half of one.
-func TestIndexSurvivesTheEndOfItsProcess(t *testing.T) {
+func TestPowerLossRebuildsTheIndex(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 20)
 	path := filepath.Join(t.TempDir(), "search.db")
 	ix := testkit.Must(Open(t.Context(), path, store))(t)
 	catchUp(t, ix)
-	var level int
-	testkit.Check(t, ix.writer.QueryRow(`PRAGMA synchronous`).Scan(&level))
-	if level < 1 {
-		t.Error("the file is never synced: a power loss damages it")
+	testkit.Check(t, ix.Close())
+
+	ix = testkit.Must(Open(t.Context(), path, store))(t)
+	if n := catchUp(t, ix); n != 0 {
+		t.Errorf("after a clean stop %d messages were indexed again", n)
 	}
+	testkit.Must(ix.writer.Exec(`UPDATE state SET boot = 'another run'`))(t)
 	testkit.Check(t, errors.Join(ix.reader.Close(), ix.writer.Close())) // dies without sealing
 	ix.reader, ix.writer = nil, nil
 
 	readOnly := testkit.Must(OpenReadOnly(t.Context(), path, store))(t)
-	if r := search(t, readOnly, Query{Text: "number7"}); readOnly.Reason() != "" || len(r.Hits) != 1 || r.Pending != 0 {
-		t.Errorf("%q, %d hits, %d pending", readOnly.Reason(), len(r.Hits), r.Pending)
+	if readOnly.Reason() == "" {
+		t.Error("a torn index is read")
 	}
 	testkit.Check(t, readOnly.Close())
-	if n := catchUp(t, openAt(t, path, store)); n != 0 {
-		t.Errorf("%d messages were indexed again", n)
+	if n := catchUp(t, openAt(t, path, store)); n != 20 {
+		t.Errorf("%d messages were indexed anew, want all 20", n)
 	}
 }
 

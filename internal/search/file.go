@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -18,7 +19,7 @@ import (
 
 // version is PRAGMA user_version of the file. It changes with the tables and with the tokens: an index
 // only fits queries that are split as its text was.
-const version = 7
+const version = 6
 
 // The tables. A docid is created_ms << 12 | n: docids are in the order of time, so that newest-first
 // and since/until are ranges of row ids. docs has the facts about a hit that search needs before it
@@ -28,10 +29,11 @@ const schema = `
 	CREATE TABLE state (
 		id   INTEGER PRIMARY KEY CHECK (id = 1),
 		mark INTEGER NOT NULL, -- messages.id up to which everything is indexed
+		boot TEXT NOT NULL,    -- the boot of the machine at the last write; '' once all is synced
 		docs  INTEGER NOT NULL, -- number of docs
 		words INTEGER NOT NULL  -- in all of them
 	);
-	INSERT INTO state (id, mark, docs, words) VALUES (1, 0, 0, 0);
+	INSERT INTO state (id, mark, boot, docs, words) VALUES (1, 0, '', 0, 0);
 	CREATE TABLE docs (
 		docid      INTEGER PRIMARY KEY,
 		message_id INTEGER NOT NULL UNIQUE,
@@ -52,7 +54,7 @@ func (ix *Index) openFile(ctx context.Context) error {
 	defer func() { _ = lock.Unlock() }() // closing the file unlocks it too
 
 	err := ix.tryOpen(ctx)
-	if !errors.Is(err, errOtherVersion) && !isDamage(err) {
+	if !errors.Is(err, errOtherVersion) && !errors.Is(err, errTorn) && !isDamage(err) {
 		return err
 	}
 	if err := removeFile(ix.path); err != nil {
@@ -61,7 +63,10 @@ func (ix *Index) openFile(ctx context.Context) error {
 	return ix.tryOpen(ctx)
 }
 
-var errOtherVersion = errors.New("another version of sessiond wrote it")
+var (
+	errOtherVersion = errors.New("another version of sessiond wrote it")
+	errTorn         = errors.New("the machine stopped while it was being written")
+)
 
 func (ix *Index) tryOpen(ctx context.Context) (err error) {
 	f, err := os.OpenFile(ix.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -128,16 +133,36 @@ func openExisting(ctx context.Context, path string) (*sql.DB, error) {
 	if err = db.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&found); err == nil && found != version {
 		err = errOtherVersion
 	}
+	var boot string
+	if err == nil {
+		err = db.QueryRowContext(ctx, `SELECT boot FROM state WHERE id = 1`).Scan(&boot)
+	}
+	if err == nil && boot != "" && boot != bootID() {
+		err = errTorn
+	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
 
-// seal leaves one file, which can also be read in a read-only folder. With a reader in another process the write-ahead
-// log stays, which does no harm.
+// bootID returns the id of the machine's current boot. The file is never synced during writes: after
+// a power loss its content is undefined, after the end of a process it is complete. Systems without
+// a boot id cannot tell these apart.
+func bootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(id))
+}
+
+// seal syncs all writes and leaves one file, which can also be read in a read-only folder. With a
+// reader in another process the write-ahead log stays, which does no harm.
 func seal(db *sql.DB) error {
 	for _, statement := range []string{
+		`PRAGMA synchronous = FULL`,
+		`UPDATE state SET boot = '' WHERE boot <> ''`,
 		`PRAGMA wal_checkpoint(TRUNCATE)`,
 		`PRAGMA journal_mode = DELETE`,
 	} {
@@ -148,8 +173,8 @@ func seal(db *sql.DB) error {
 	return nil
 }
 
-// connect opens a pool. It syncs the file at checkpoints only: a power loss may take the last steps of a catch-up, never
-// half of one. A statement waits up to two seconds for another process.
+// connect opens a pool. It never syncs the file, which is derived data. A statement waits up to two
+// seconds for another process.
 func connect(path, mode string, connections int) (*sql.DB, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -160,7 +185,7 @@ func connect(path, mode string, connections int) (*sql.DB, error) {
 		query["_pragma"] = append(query["_pragma"], "query_only(1)", "cache_size(-8192)")
 	} else {
 		query.Set("_txlock", "immediate")
-		query["_pragma"] = append(query["_pragma"], "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(-4096)", "secure_delete(1)")
+		query["_pragma"] = append(query["_pragma"], "journal_mode(WAL)", "synchronous(OFF)", "cache_size(-4096)", "secure_delete(1)")
 	}
 	dsn := url.URL{Scheme: "file", Path: abs, RawQuery: query.Encode()}
 	db, err := sql.Open("sqlite", dsn.String())

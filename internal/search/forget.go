@@ -102,6 +102,9 @@ func (ix *Index) deleteRows(ctx context.Context, rows []int64) error {
 			return fmt.Errorf("row %d: %w", row, err)
 		}
 	}
+	if _, err := tx.ExecContext(ctx, `UPDATE state SET boot = ? WHERE id = 1`, bootID()); err != nil {
+		return err
+	}
 	return tx.Commit()
 }
 
