@@ -199,23 +199,14 @@ func insertInitial(history, initial []Item, midTurn bool) (placed, next []Item) 
 	if !midTurn {
 		return history, initial
 	}
-	at := len(history)
 	for _, matches := range []func(*Item) bool{isOwnWords, isSummary, isCompactionItem} {
-		if i := lastIndex(history, matches); i >= 0 {
-			at = i
-			break
+		for at := range slices.Backward(history) {
+			if matches(&history[at]) {
+				return slices.Insert(slices.Clone(history), at, initial...), nil
+			}
 		}
 	}
-	return slices.Concat(history[:at], initial, history[at:]), nil
-}
-
-func lastIndex(items []Item, matches func(*Item) bool) int {
-	for i := range slices.Backward(items) {
-		if matches(&items[i]) {
-			return i
-		}
-	}
-	return -1
+	return slices.Concat(history, initial), nil
 }
 
 // isOwnWords reports whether a user wrote the item: no summary, and nothing that a program inserted.

@@ -2,7 +2,7 @@
 // hidden messages, the messages kept verbatim and the originals that a question recalls.
 //
 // Decisions are pure functions over small values, in files of their own: numbers, presets, cut,
-// plan, prune, repair, policy, limits, assemble, prefix, passages. The Manager around them reads,
+// plan, prune, repair, policy, limits, assemble, prefix, quotes. The Manager around them reads,
 // stages and commits. A request never waits for a remote model, and reading never writes.
 package contextmgr
 
@@ -100,9 +100,8 @@ type Manager struct {
 	requests *cache[session.ID, lastRequest]
 	weights  *cache[weightKey, int64]
 	paths    *cache[session.ID, []session.Message]
-	leading  *cache[int64, []session.Message] // system messages at the root, by the row of the last hidden message
-	images   *cache[string, *session.Blob]    // by the original's hash; nil: it cannot be shrunk
-	shrinks  sync.Mutex                       // one image at a time: each takes much memory
+	images   *cache[string, *session.Blob] // by the original's hash; nil: it cannot be shrunk
+	shrinks  sync.Mutex                    // one image at a time: each takes much memory
 }
 
 // Bounds of the manager's caches.
@@ -110,7 +109,6 @@ const (
 	maxRequests    = 4096 // sessions
 	maxWeights     = 1 << 16
 	maxPathBytes   = 32 << 20
-	maxLeadingSize = 8 << 20
 	maxImageBytes  = 32 << 20
 	imageEntrySize = 1 << 10 // of an entry without an image
 )
@@ -129,7 +127,7 @@ func New(store Store, cfg Config) *Manager {
 	return &Manager{
 		store: store, cfg: cfg, running: runs{all: map[*run]bool{}}, seed: maphash.MakeSeed(),
 		requests: newCache[session.ID, lastRequest](maxRequests), weights: newCache[weightKey, int64](maxWeights),
-		paths: newCache[session.ID, []session.Message](maxPathBytes), leading: newCache[int64, []session.Message](maxLeadingSize), images: newCache[string, *session.Blob](maxImageBytes),
+		paths: newCache[session.ID, []session.Message](maxPathBytes), images: newCache[string, *session.Blob](maxImageBytes),
 	}
 }
 
@@ -147,10 +145,7 @@ func (m *Manager) measure(msg *session.Message) { m.cfg.Counter(m.cfg.Reference)
 func (m *Manager) countText(s string) int64 { return m.cfg.Counter(m.cfg.Reference).Text(s) }
 
 // Forget drops every cached message: some may have been purged.
-func (m *Manager) Forget() {
-	m.paths.clear()
-	m.leading.clear()
-}
+func (m *Manager) Forget() { m.paths.clear() }
 
 // lastRequest is what a session's last turn named itself. Staging, idle activation and
 // compactions between turns use the same numbers. After a restart the session's own settings

@@ -37,15 +37,7 @@ func (m *Manager) readLeadingSystem(ctx context.Context, s *snapshot) ([]session
 	if len(s.Messages) > 0 {
 		last = *s.Messages[0].ParentID
 	}
-	if leading, ok := m.leading.get(last); ok {
-		return leading, nil
-	}
-	leading, err := m.readRoot(ctx, last)
-	if err != nil {
-		return nil, err
-	}
-	m.leading.put(last, leading, pathBytes(leading)+messageBytes)
-	return leading, nil
+	return m.readRoot(ctx, last)
 }
 
 // readRoot returns the system messages that the path to a row begins with.

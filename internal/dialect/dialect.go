@@ -196,38 +196,35 @@ func signs(path string, raw json.RawMessage) []sign {
 // openAI is the sign of both of OpenAI's forms. It means chat, unless something says Responses.
 const openAI = "openai"
 
+// signFields are fields of a message that tell its dialect, whatever they hold. Responses has call_id and created_at, too.
+var signFields = map[string][]string{
+	OpenAIChat: {
+		"tool_calls", "tool_call_id", "function_call", "refusal", "annotations", "audio", "reasoning_content", "reasoning_details",
+		"finish_reason", "choices",
+	},
+	openAI: {"name"},
+	Native: {"origin", "finish", "author", "external_id", "display", "in_context", "kind", "tool_name", "is_error", "seq"},
+	Gemini: {
+		"candidates", "finishReason", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata", "modelVersion",
+	},
+	Anthropic: {"stop_reason", "stop_sequence"},
+}
+
 // fieldSign knows a dialect by a field of a message.
 func fieldSign(field string, value jsontext.Value) string {
-	switch field {
-	case "tool_calls", "tool_call_id", "function_call", "refusal", "annotations", "audio", "reasoning_content", "reasoning_details", "finish_reason", "choices":
-		return OpenAIChat
-	case "name":
-		return openAI
-	case "origin", "finish", "author", "external_id", "created_at", "display", "in_context", "kind", "call_id", "tool_name", "is_error", "seq":
-		if field == "call_id" || field == "created_at" {
-			return "" // Responses has these too
+	for dialect, fields := range signFields {
+		if slices.Contains(fields, field) {
+			return dialect
 		}
-		return Native
-	case "candidates", "finishReason", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata", "modelVersion":
+	}
+	role, _ := wire.Text(value)
+	switch kind := wire.KindOf(value); {
+	case field == "content" && kind == '{', field == "role" && role == "model": // a candidate's
 		return Gemini
-	case "stop_reason", "stop_sequence":
-		return Anthropic
-	case "content":
-		switch wire.KindOf(value) {
-		case 'n':
-			return openAI
-		case '{':
-			return Gemini // a candidate
-		}
-	case "role":
-		switch role, _ := wire.Text(value); role {
-		case "model":
-			return Gemini
-		case "developer":
-			return openAI
-		case "function":
-			return OpenAIChat
-		}
+	case field == "content" && kind == 'n', field == "role" && role == "developer":
+		return openAI
+	case field == "role" && role == "function":
+		return OpenAIChat
 	}
 	return ""
 }

@@ -110,7 +110,7 @@ func maskNamed(name, value string) (string, int) {
 // and order of its parts stay.
 func (m *Masker) Message(msg *session.Message) {
 	if m == nil {
-		return
+		return // without copies of its blobs
 	}
 	msg.Metadata, msg.Extra = m.JSON(msg.Metadata), m.JSON(msg.Extra)
 	for i := range msg.Parts {
@@ -140,18 +140,12 @@ func (m *Masker) data(b *session.Blob) []byte {
 
 // Compaction masks the texts of a compaction in place.
 func (m *Masker) Compaction(c *session.Compaction) {
-	if m == nil {
-		return
-	}
 	c.Reason, c.Summary, c.SpanSummary, c.PrefixSummary = m.Text(c.Reason), m.Text(c.Summary), m.Text(c.SpanSummary), m.Text(c.PrefixSummary)
 	c.Replacement, c.Details = m.JSON(c.Replacement), m.JSON(c.Details)
 }
 
 // Session masks the texts of a session in place.
 func (m *Masker) Session(s *session.Session) {
-	if m == nil {
-		return
-	}
 	s.Title, s.Metadata = m.Text(s.Title), m.JSON(s.Metadata)
 	s.Directory, s.Project, s.GitBranch = m.Text(s.Directory), m.Text(s.Project), m.Text(s.GitBranch)
 }

@@ -182,22 +182,12 @@ func (q *Query) check(ctx context.Context) (parsed, error) {
 		return p, session.Errorf(session.Invalid, "the query %.60q contains no word to search for; use a word, a \"phrase\" or a prefix*", q.Text).
 			At("q", "contains no word")
 	}
-	switch q.Order {
-	case "":
-		q.Order = OrderRank
-	case OrderRank, OrderNewest:
-	default:
+	q.Order, q.Group, q.Limit = cmp.Or(q.Order, OrderRank), cmp.Or(q.Group, GroupMessage), cmp.Or(q.Limit, defaultLimit)
+	if q.Order != OrderRank && q.Order != OrderNewest {
 		return p, session.Errorf(session.Invalid, "order %q is unknown; use rank or newest", q.Order).At("order", "is rank or newest")
 	}
-	switch q.Group {
-	case "":
-		q.Group = GroupMessage
-	case GroupMessage, GroupSession:
-	default:
+	if q.Group != GroupMessage && q.Group != GroupSession {
 		return p, session.Errorf(session.Invalid, "group %q is unknown; use message or session", q.Group).At("group", "is message or session")
-	}
-	if q.Limit == 0 {
-		q.Limit = defaultLimit
 	}
 	if q.Limit < 0 || q.Limit > maxLimit {
 		return p, session.Errorf(session.Invalid, "limit %d is not within 1…%d", q.Limit, maxLimit).At("limit", "must be within 1…%d", maxLimit)

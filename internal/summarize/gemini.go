@@ -3,7 +3,6 @@ package summarize
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"google.golang.org/api/option"
 	"google.golang.org/api/option/internaloption"
 	gtransport "google.golang.org/api/transport/grpc"
-	"google.golang.org/grpc"
 
 	"sessiond/internal/session"
 )
@@ -56,22 +54,10 @@ func newGemini(cfg Config, deps Deps) (*Remote, error) {
 	return makeRemote(cfg, deps, &gemini{client: api, http: client, key: key, model: cfg.ModelName()}), nil
 }
 
-// noConnections is an empty pool of gRPC connections.
-type noConnections struct{}
+// noConnections is an empty pool of gRPC connections, of which nothing is asked but to close.
+type noConnections struct{ gtransport.ConnPool }
 
-var errNoConnections = errors.New("gRPC is not used here")
-
-func (noConnections) Conn() *grpc.ClientConn { return nil }
-func (noConnections) Num() int               { return 0 }
-func (noConnections) Close() error           { return nil }
-
-func (noConnections) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
-	return errNoConnections
-}
-
-func (noConnections) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return nil, errNoConnections
-}
+func (noConnections) Close() error { return nil }
 
 func (g *gemini) close() error {
 	err := g.client.Close()

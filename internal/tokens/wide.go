@@ -23,7 +23,7 @@ func (f *features) scanWide(s string, i, before int) (end, next int) {
 		case g == gHan && (r < 0x4E00 || r >= 0xA000):
 			f[hanRare]++
 		default:
-			f[groupCharacters(g)]++
+			f[groupCharacters[g]]++
 		}
 		previous = r
 		if i >= len(s) || s[i] < utf8.RuneSelf {
@@ -34,7 +34,12 @@ func (f *features) scanWide(s string, i, before int) (end, next int) {
 			break
 		}
 	}
-	f.addGroup(g, characters)
+	if runs := groupRuns[g]; runs > 0 {
+		f[runs]++
+	}
+	if g == gCyrillic {
+		f[cyrillicLong] += int32(max(0, characters-6))
+	}
 	if before == afterTab {
 		f[tabs]++
 	}
@@ -96,32 +101,15 @@ func groupOf(r rune) group {
 	return gOther
 }
 
-// groupCharacters returns the feature that counts the characters of a group.
-func groupCharacters(g group) int {
-	return [...]int{
+// groupCharacters and groupRuns are the features that count the characters and the runs of a group; no runs: 0.
+var (
+	groupCharacters = [...]int{
 		gOther: otherLetters, gHan: hanChars, gHiragana: hiragana, gKatakana: katakana, gHangul: hangul,
 		gWidePunct: widePunct, gCyrillic: cyrillic, gGreek: greek, gSemitic: semitic, gBrahmic: brahmic,
 		gQuote: quotes, gSymbol: symbols, gEmoji: emoji, gJoiner: joiners,
-	}[g]
-}
-
-// addGroup counts a run of a group.
-func (f *features) addGroup(g group, characters int) {
-	switch g {
-	case gHan:
-		f[hanRuns]++
-	case gHangul:
-		f[hangulRuns]++
-	case gCyrillic:
-		f[cyrillicWords]++
-		f[cyrillicLong] += int32(max(0, characters-6))
-	case gGreek:
-		f[greekWords]++
-	case gSemitic:
-		f[semiticWords]++
-	case gBrahmic:
-		f[brahmicRuns]++
-	case gSymbol:
-		f[symbolRuns]++
 	}
-}
+	groupRuns = [gJoiner + 1]int{
+		gHan: hanRuns, gHangul: hangulRuns, gCyrillic: cyrillicWords, gGreek: greekWords, gSemitic: semiticWords,
+		gBrahmic: brahmicRuns, gSymbol: symbolRuns,
+	}
+)

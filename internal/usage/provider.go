@@ -33,7 +33,8 @@ func FromProvider(provider string, raw session.JSON) (session.Call, error) {
 		return session.Call{}, session.Errorf(session.Invalid, "usage is not a JSON object: send the provider's own, unchanged").
 			At("usage", "is not a JSON object")
 	}
-	r := &reader{fields: fields, path: "usage"}
+	var failed error
+	r := &reader{fields, "usage", &failed}
 	call := session.Call{Provider: provider}
 	switch {
 	case r.has("promptTokenCount", "candidatesTokenCount", "totalTokenCount"):
@@ -53,8 +54,8 @@ func FromProvider(provider string, raw session.JSON) (session.Call, error) {
 			"usage has none of the fields prompt_tokens, input_tokens or promptTokenCount: send tokens in their own fields instead").
 			At("usage", "has no known form")
 	}
-	if r.err != nil {
-		return session.Call{}, r.err
+	if failed != nil {
+		return session.Call{}, failed
 	}
 	return call, nil
 }
@@ -126,17 +127,13 @@ func gemini(r *reader, call *session.Call) {
 type reader struct {
 	fields map[string]jsontext.Value
 	path   string
-	parent *reader
-	err    error
+	failed *error
 }
 
 func (r *reader) fail(field, format string, args ...any) {
-	for r.parent != nil {
-		r, field = r.parent, strings.TrimPrefix(r.path, r.parent.path+".")+"."+field
-	}
-	if r.err == nil {
-		e := session.Errorf(session.Invalid, r.path+"."+field+" "+format, args...)
-		r.err = e.At(r.path+"."+field, format, args...)
+	if *r.failed == nil {
+		field = r.path + "." + field
+		*r.failed = session.Errorf(session.Invalid, field+" "+format, args...).At(field, format, args...)
 	}
 }
 
@@ -151,35 +148,35 @@ func (r *reader) has(names ...string) bool {
 
 // number returns a count; 0 for a missing one and for null.
 func (r *reader) number(name string) int64 {
+	n, _ := r.amount(name, 1e12, "a whole number of tokens")
+	if n != math.Trunc(n) {
+		r.fail(name, "is %.40s, not a whole number of tokens", r.fields[name])
+	}
+	return int64(n)
+}
+
+// amount returns a number from 0 to most; 0 and not ok for a missing one and for null.
+func (r *reader) amount(name string, most float64, what string) (v float64, ok bool) {
 	raw, ok := r.fields[name]
 	if !ok || string(raw) == "null" {
-		return 0
+		return 0, false
 	}
-	var v float64
-	if json.Unmarshal(raw, &v) != nil || v < 0 || v > 1e12 || v != math.Trunc(v) {
-		r.fail(name, "is %.40s, not a whole number of tokens", raw)
-		return 0
+	if json.Unmarshal(raw, &v) != nil || v < 0 || v > most {
+		r.fail(name, "is %.40s, not %s", raw, what)
+		return 0, false
 	}
-	return int64(v)
+	return v, true
 }
 
 // dollars returns an amount in nano-dollars.
 func (r *reader) dollars(name string) (nano int64, ok bool) {
-	raw, ok := r.fields[name]
-	if !ok || string(raw) == "null" {
-		return 0, false
-	}
-	var v float64
-	if json.Unmarshal(raw, &v) != nil || v < 0 || v > 1e6 {
-		r.fail(name, "is %.40s, not an amount in dollars", raw)
-		return 0, false
-	}
-	return int64(math.Round(v * 1e9)), true
+	v, ok := r.amount(name, 1e6, "an amount in dollars")
+	return int64(math.Round(v * 1e9)), ok
 }
 
 // object returns a nested object; an empty one for a missing one and for null.
 func (r *reader) object(name string) *reader {
-	child := &reader{path: r.path + "." + name, parent: r}
+	child := &reader{path: r.path + "." + name, failed: r.failed}
 	if raw, ok := r.fields[name]; ok && json.Unmarshal(raw, &child.fields) != nil {
 		r.fail(name, "is not a JSON object")
 	}

@@ -161,14 +161,14 @@ func (d *decoder) content(path string, raw jsontext.Value, m *wire.Message) ([]g
 	case err != nil || shape != wire.ShapeArray:
 		return nil, err
 	}
-	blocks, err := open(wire.Join(path, "content"), raw)
+	blocks, err := wire.Each(wire.Join(path, "content"), raw, wire.ParseBlock)
 	if err != nil {
 		return nil, err
 	}
 	groups := make([]group, len(blocks))
 	for i := range blocks {
 		b := &blocks[i]
-		if b.kind == typeToolResult && m.Role == session.User {
+		if b.Kind == typeToolResult && m.Role == session.User {
 			groups[i], err = d.result(b)
 		} else {
 			groups[i], err = d.spoken(b, blocks, m.Role)
@@ -180,50 +180,24 @@ func (d *decoder) content(path string, raw jsontext.Value, m *wire.Message) ([]g
 	return groups, nil
 }
 
-// block is a block of content and where it stands.
-type block struct {
-	wire.Object
-	kind, path string
-	raw        jsontext.Value
-}
-
-// open reads the types of an array of blocks.
-func open(path string, raw jsontext.Value) ([]block, error) {
-	return wire.Each(path, raw, func(path string, raw jsontext.Value) (b block, err error) {
-		b.path, b.raw = path, raw
-		if b.Object, err = wire.ParseObject(path, raw); err != nil {
-			return b, err
-		}
-		if b.kind = b.String("type"); b.kind == "" {
-			err = wire.Errorf(session.Invalid, wire.Join(path, "type"), "must say what the block is, not be %s", wire.Describe(b.Get("type")))
-		}
-		return b, err
-	})
-}
-
-// text reads a field that must be a string.
-func (d *decoder) text(b *block, field string) (string, error) {
-	return d.StringOf(b.path, field, b.Get(field))
-}
-
 // spoken decodes a block that is no result.
-func (d *decoder) spoken(b *block, entry []block, role session.Role) (group, error) {
+func (d *decoder) spoken(b *wire.Block, entry []wire.Block, role session.Role) (group, error) {
 	switch {
-	case b.kind == typeToolResult:
-		return nil, wire.Errorf(session.Invalid, b.path, "is a tool_result in an entry of role %s: results stand in a user's", role)
-	case b.kind == typeToolUse && role != session.Assistant:
-		return nil, wire.Errorf(session.Invalid, b.path, "is a tool_use in an entry of role %s: only an assistant calls tools", role)
-	case isServerCall(b.kind) && role == session.Assistant && !answered(b, entry):
-		return group{wire.Data(b.raw, wire.Extra{Type: b.kind})}, nil // the provider answers it
+	case b.Kind == typeToolResult:
+		return nil, wire.Errorf(session.Invalid, b.Path, "is a tool_result in an entry of role %s: results stand in a user's", role)
+	case b.Kind == typeToolUse && role != session.Assistant:
+		return nil, wire.Errorf(session.Invalid, b.Path, "is a tool_use in an entry of role %s: only an assistant calls tools", role)
+	case isServerCall(b.Kind) && role == session.Assistant && !answered(b, entry):
+		return group{wire.Data(b.Raw, wire.Extra{Type: b.Kind})}, nil // the provider answers it
 	}
 	p, err := d.block(b, role)
 	return group{p}, err
 }
 
 // answered reports whether an entry holds the result of a call that the provider ran.
-func answered(call *block, entry []block) bool {
-	return slices.ContainsFunc(entry, func(b block) bool {
-		return isServerResult(b.kind) && string(b.Get("tool_use_id")) == string(call.Get("id"))
+func answered(call *wire.Block, entry []wire.Block) bool {
+	return slices.ContainsFunc(entry, func(b wire.Block) bool {
+		return isServerResult(b.Kind) && string(b.Get("tool_use_id")) == string(call.Get("id"))
 	})
 }
 
@@ -232,49 +206,49 @@ const nested session.Role = ""
 
 // block decodes one block. A type that is not known, or not known in an entry of that role, is
 // kept whole as data.
-func (d *decoder) block(b *block, role session.Role) (p wire.Part, err error) {
+func (d *decoder) block(b *wire.Block, role session.Role) (p wire.Part, err error) {
 	reply := role == session.Assistant
 	switch {
-	case b.kind == typeText:
+	case b.Kind == typeText:
 		p.Kind = session.PartText
-		p.Text, err = d.text(b, "text")
-	case b.kind == typeImage, b.kind == typeDocument:
+		p.Text, err = d.TextOf(b, "text")
+	case b.Kind == typeImage, b.Kind == typeDocument:
 		p.Kind = session.PartImage
-		if b.kind == typeDocument {
+		if b.Kind == typeDocument {
 			p.Kind = session.PartFile
 		}
 		err = source(b, &p)
-	case b.kind == typeSearchResult:
-		p.Kind, p.X.Type = session.PartText, b.kind
+	case b.Kind == typeSearchResult:
+		p.Kind, p.X.Type = session.PartText, b.Kind
 		p.Text = readable(&b.Object)
-	case b.kind == typeContainerUpload:
-		p.Kind, p.X.Type = session.PartFile, b.kind
+	case b.Kind == typeContainerUpload:
+		p.Kind, p.X.Type = session.PartFile, b.Kind
 		p.X.FileID = b.Text("file_id")
-	case b.kind == typeThinking && reply:
+	case b.Kind == typeThinking && reply:
 		p.Kind, p.X.Signature = session.PartReasoning, b.Get("signature")
-		p.Text, err = d.text(b, "thinking")
-	case b.kind == typeRedacted && reply:
-		p.Kind, p.X.Type, p.X.Data = session.PartReasoning, b.kind, b.Get("data")
-	case b.kind == typeToolUse && reply, isServerCall(b.kind) && reply:
+		p.Text, err = d.TextOf(b, "thinking")
+	case b.Kind == typeRedacted && reply:
+		p.Kind, p.X.Type, p.X.Data = session.PartReasoning, b.Kind, b.Get("data")
+	case b.Kind == typeToolUse && reply, isServerCall(b.Kind) && reply:
 		err = d.call(b, &p)
-	case isServerResult(b.kind) && reply:
+	case isServerResult(b.Kind) && reply:
 		err = d.serverResult(b, &p)
-	case b.kind == typeToolReference && role == nested:
-		return wire.Data(b.raw, wire.Extra{Type: b.kind}), nil
+	case b.Kind == typeToolReference && role == nested:
+		return wire.Data(b.Raw, wire.Extra{Type: b.Kind}), nil
 	default:
-		d.Warn(b.path, "has the type %q, which is not known here: kept for export, not sent", wire.Clip(b.kind))
-		return wire.Data(b.raw, wire.Extra{Type: b.kind}), nil
+		d.Warn(b.Path, "has the type %q, which is not known here: kept for export, not sent", wire.Clip(b.Kind))
+		return wire.Data(b.Raw, wire.Extra{Type: b.Kind}), nil
 	}
 	if err != nil {
 		return p, err
 	}
-	return p, p.Keep(b.path, b.raw, &b.Object, encodeBlock(&p))
+	return p, p.Keep(b.Path, b.Raw, &b.Object, encodeBlock(&p))
 }
 
 // source decodes the source of an image or a document. Bytes, and the text of a document that is
 // plain text, become the part's blob where that gives them back exactly.
-func source(b *block, p *wire.Part) error {
-	o, err := wire.ParseObject(wire.Join(b.path, "source"), b.Get("source"))
+func source(b *wire.Block, p *wire.Part) error {
+	o, err := wire.ParseObject(wire.Join(b.Path, "source"), b.Get("source"))
 	if err != nil {
 		return err
 	}
@@ -300,22 +274,22 @@ func source(b *block, p *wire.Part) error {
 }
 
 // call decodes {id, name, input}. The bytes of an input are the arguments as they came.
-func (d *decoder) call(b *block, p *wire.Part) (err error) {
+func (d *decoder) call(b *wire.Block, p *wire.Part) (err error) {
 	p.Kind = session.PartToolCall
-	if b.kind != typeToolUse {
-		p.X.Type = b.kind
+	if b.Kind != typeToolUse {
+		p.X.Type = b.Kind
 	}
-	if p.CallID, err = d.text(b, "id"); err != nil {
+	if p.CallID, err = d.TextOf(b, "id"); err != nil {
 		return err
 	}
-	if p.ToolName, err = d.text(b, "name"); err != nil {
+	if p.ToolName, err = d.TextOf(b, "name"); err != nil {
 		return err
 	}
 	switch input := b.Get("input"); wire.KindOf(input) {
 	case 'n':
 	case '"': // of a stream that was not put together
 		p.X.Shape = shapeText
-		p.Arguments, err = d.text(b, "input")
+		p.Arguments, err = d.TextOf(b, "input")
 	default:
 		p.Arguments = string(input)
 	}
@@ -324,9 +298,9 @@ func (d *decoder) call(b *block, p *wire.Part) (err error) {
 
 // serverResult decodes the result of a tool that the provider ran. Its content differs from
 // tool to tool and stays as it came; the text is for reading and searching.
-func (d *decoder) serverResult(b *block, p *wire.Part) (err error) {
-	p.Kind, p.X.Type = session.PartToolResult, b.kind
-	if p.CallID, err = d.text(b, "tool_use_id"); err != nil {
+func (d *decoder) serverResult(b *wire.Block, p *wire.Part) (err error) {
+	p.Kind, p.X.Type = session.PartToolResult, b.Kind
+	if p.CallID, err = d.TextOf(b, "tool_use_id"); err != nil {
 		return err
 	}
 	failed := string(b.Get("is_error")) == "true"
@@ -342,10 +316,10 @@ func (d *decoder) serverResult(b *block, p *wire.Part) (err error) {
 
 // result decodes a tool_result: its first text is the result's, the other elements of its
 // content follow under the same call id.
-func (d *decoder) result(b *block) (group, error) {
+func (d *decoder) result(b *wire.Block) (group, error) {
 	p := wire.Part{Part: session.Part{Kind: session.PartToolResult}}
 	var err error
-	if p.CallID, err = d.text(b, "tool_use_id"); err != nil {
+	if p.CallID, err = d.TextOf(b, "tool_use_id"); err != nil {
 		return nil, err
 	}
 	switch kind := wire.KindOf(b.Get("is_error")); kind {
@@ -353,10 +327,10 @@ func (d *decoder) result(b *block) (group, error) {
 		p.IsError = new(kind == 't')
 	case 'n':
 	default:
-		return nil, wire.Errorf(session.Invalid, wire.Join(b.path, "is_error"), "must be true or false, not %s", wire.Describe(b.Get("is_error")))
+		return nil, wire.Errorf(session.Invalid, wire.Join(b.Path, "is_error"), "must be true or false, not %s", wire.Describe(b.Get("is_error")))
 	}
 	content := b.Get("content")
-	if p.X.Shape, p.Text, err = d.Content(b.path, "content", content); err != nil {
+	if p.X.Shape, p.Text, err = d.Content(b.Path, "content", content); err != nil {
 		return nil, err
 	}
 	g := group{p}
@@ -364,7 +338,7 @@ func (d *decoder) result(b *block) (group, error) {
 	case wire.ShapeString, wire.ShapeEmpty:
 		g[0].X.Shape = ""
 	case wire.ShapeArray:
-		blocks, err := open(wire.Join(b.path, "content"), content)
+		blocks, err := wire.Each(wire.Join(b.Path, "content"), content, wire.ParseBlock)
 		if err != nil {
 			return nil, err
 		}
@@ -374,11 +348,11 @@ func (d *decoder) result(b *block) (group, error) {
 				return nil, err
 			}
 		}
-		text := slices.IndexFunc(blocks, func(b block) bool { return b.kind == typeText })
+		text := slices.IndexFunc(blocks, func(b wire.Block) bool { return b.Kind == typeText })
 		g = wire.ResultFirst(p, elements, text, true)
 		g[0].X.Text, g[0].X.Rest, g[0].X.Raw = g[0].X.Rest, wire.Object{}, nil
 	}
-	return g, g[0].Keep(b.path, b.raw, &b.Object, encodeResult(g))
+	return g, g[0].Keep(b.Path, b.Raw, &b.Object, encodeResult(g))
 }
 
 // split sorts the results of a user's entry into a tool's message and the rest into a user's,

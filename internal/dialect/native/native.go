@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -77,59 +78,6 @@ func export(m *session.Message) (json.RawMessage, error) {
 	return o.JSON(), nil
 }
 
-// message is a message as a caller writes it.
-type message struct {
-	Role       *wire.String   `json:"role"`
-	Content    jsontext.Value `json:"content"`
-	Parts      jsontext.Value `json:"parts"`
-	Kind       *wire.String   `json:"kind"`
-	Origin     *wire.String   `json:"origin"`
-	Finish     *wire.String   `json:"finish"`
-	Author     *wire.String   `json:"author"`
-	ExternalID *wire.String   `json:"external_id"`
-	CreatedAt  jsontext.Value `json:"created_at"`
-	Display    *bool          `json:"display"`
-	InContext  *bool          `json:"in_context"`
-	Metadata   jsontext.Value `json:"metadata"`
-	Model      *wire.String   `json:"model"`
-	Provider   *wire.String   `json:"provider"`
-	CallID     *wire.String   `json:"call_id"`
-	ToolName   *wire.String   `json:"tool_name"`
-	IsError    *bool          `json:"is_error"`
-
-	Rest jsontext.Value `json:",embed"`
-}
-
-// part is a part as a caller writes it.
-type part struct {
-	Kind       *wire.String   `json:"kind"`
-	Text       *wire.String   `json:"text"`
-	ToolName   *wire.String   `json:"tool_name"`
-	CallID     *wire.String   `json:"call_id"`
-	Arguments  *wire.String   `json:"arguments"`
-	IsError    *bool          `json:"is_error"`
-	DurationMS *int64         `json:"duration_ms"`
-	Extra      jsontext.Value `json:"extra"`
-	Data       *wire.String   `json:"data"`
-	MediaType  *wire.String   `json:"media_type"`
-
-	Blob *string        `json:"blob"` // the server makes it
-	Rest jsontext.Value `json:",embed"`
-}
-
-// resultField is the first field that only a result has, "" if there is none.
-func (in *message) resultField() string {
-	switch {
-	case in.CallID != nil:
-		return "call_id"
-	case in.ToolName != nil:
-		return "tool_name"
-	case in.IsError != nil:
-		return "is_error"
-	}
-	return ""
-}
-
 // The fields that the form knows, for an error; and those that the server makes, which are
 // accepted, so that the API's messages can be appended again, and ignored.
 const (
@@ -145,9 +93,12 @@ func madeFields() []string {
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 	var d wire.Reader
 	return d.Read(raw, func(path string, raw jsontext.Value) error {
-		f := fields{Reader: &d, path: path}
-		m, err := f.message(raw)
-		d.Messages = append(d.Messages, m)
+		f, err := open(&d, path, raw, messageFields, madeFields()...)
+		if err == nil {
+			m := f.message()
+			d.Messages = append(d.Messages, m)
+			err = f.err
+		}
 		return err
 	})
 }
@@ -155,8 +106,30 @@ func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 // fields reads the fields of one object and keeps the first error.
 type fields struct {
 	*wire.Reader
+	wire.Object
 	path string
 	err  error
+}
+
+// open parses an object and rejects unknown fields, all at once.
+func open(r *wire.Reader, path string, raw jsontext.Value, known string, made ...string) (f fields, err error) {
+	f.Reader, f.path = r, path
+	if f.Object, err = wire.ParseObject(path, raw); err != nil {
+		return f, err
+	}
+	names := append(strings.Split(known, ", "), made...)
+	var unknown []string
+	for _, m := range f.Members() {
+		if !slices.Contains(names, m.Key) {
+			unknown = append(unknown, fmt.Sprintf("%q", wire.Clip(m.Key)))
+		}
+	}
+	if len(unknown) == 0 {
+		return f, nil
+	}
+	const named = 5
+	list := strings.Join(unknown[:min(len(unknown), named)], ", ")
+	return f, wire.Errorf(session.Invalid, path, "has fields that the native form does not know: %s; it knows %s. For a provider's form name the dialect", list, known)
 }
 
 func (f *fields) fail(code session.Code, field, format string, args ...any) {
@@ -165,64 +138,78 @@ func (f *fields) fail(code session.Code, field, format string, args ...any) {
 	}
 }
 
-func (f *fields) message(raw jsontext.Value) (wire.Message, error) {
+// has reports whether a field is there, and not null.
+func (f *fields) has(field string) bool { return !wire.IsNull(f.Get(field)) }
+
+// resultField is the first field that only a result has, "" if there is none.
+func (f *fields) resultField() string {
+	for _, field := range []string{"call_id", "tool_name", "is_error"} {
+		if f.has(field) {
+			return field
+		}
+	}
+	return ""
+}
+
+func (f *fields) message() wire.Message {
 	m := wire.NewMessage(Name, "", "")
-	var in message
-	if err := wire.UnmarshalObject(f.path, raw, &in); err != nil {
-		return m, err
-	}
-	if err := known(f.path, in.Rest, messageFields, madeFields()...); err != nil {
-		return m, err
-	}
-	m.Kind = session.Kind(f.word("kind", in.Kind, "message", "message", "bash", "custom_message", "custom", "branch_summary", "marker", "unknown"))
+	m.Kind = session.Kind(f.word("kind", "message", "message", "bash", "custom_message", "custom", "branch_summary", "marker", "unknown"))
 	roles := []string{"system", "user", "assistant", "tool"}
 	talk := wire.IsTalk(&m.Message)
 	if !talk {
 		roles = append(roles, "")
 	}
-	m.Role = session.Role(f.word("role", in.Role, "", roles...))
-	m.Origin = session.Origin(f.word("origin", in.Origin, string(m.Role.DefaultOrigin()), "person", "model", "tool", "program"))
-	m.Finish = session.Finish(f.word("finish", in.Finish, "", "", "stop", "tool_calls", "length", "error", "aborted", "refusal", "paused"))
-	m.Author = f.text("author", in.Author)
-	m.ExternalID = f.text("external_id", in.ExternalID)
-	m.Model = f.text("model", in.Model)
-	m.Provider = f.text("provider", in.Provider)
-	m.InContext = in.InContext == nil && talk || in.InContext != nil && *in.InContext
-	m.Display = in.Display == nil || *in.Display
-	f.time(in.CreatedAt, &m.CreatedAt)
-	m.Metadata = f.object("metadata", in.Metadata)
-	if wire.IsNull(in.Parts) {
-		f.content(&in, &m)
-	} else if f.err == nil {
-		f.err = f.parts(&in, &m)
+	m.Role = session.Role(f.word("role", "", roles...))
+	m.Origin = session.Origin(f.word("origin", string(m.Role.DefaultOrigin()), "person", "model", "tool", "program"))
+	m.Finish = session.Finish(f.word("finish", "", "", "stop", "tool_calls", "length", "error", "aborted", "refusal", "paused"))
+	m.Author = f.text("author")
+	m.ExternalID = f.text("external_id")
+	m.Model = f.text("model")
+	m.Provider = f.text("provider")
+	m.InContext, m.Display = talk, true
+	if in := f.flag("in_context"); in != nil {
+		m.InContext = *in
 	}
-	return m, f.err
+	if display := f.flag("display"); display != nil {
+		m.Display = *display
+	}
+	f.time(f.Get("created_at"), &m.CreatedAt)
+	m.Metadata = f.object("metadata")
+	if !f.has("parts") {
+		f.content(&m)
+	} else if f.err == nil {
+		f.err = f.parts(&m)
+	}
+	return m
 }
 
 // parts reads parts. Content may stand beside them, as the API gives both, if it says the same, or the text that a part leaves out.
-func (f *fields) parts(in *message, m *wire.Message) error {
+func (f *fields) parts(m *wire.Message) error {
 	path := wire.Join(f.path, "parts")
-	elements, err := wire.Elements(path, in.Parts)
+	elements, err := wire.Elements(path, f.Get("parts"))
 	if err != nil {
 		return err
 	}
-	if name := in.resultField(); name != "" {
+	if name := f.resultField(); name != "" {
 		return wire.Errorf(session.Invalid, wire.Join(f.path, name), "stands beside parts: put it into the part")
 	}
 	m.Message.Parts = make([]session.Part, len(elements))
 	for i, e := range elements {
-		of := fields{Reader: f.Reader, path: wire.Index(path, i)}
-		p, err := of.part(e, m.Role)
+		of, err := open(f.Reader, wire.Index(path, i), e, partFields, "tokens", "blob")
 		if err != nil {
 			return err
+		}
+		p := of.part(m.Role)
+		if of.err != nil {
+			return of.err
 		}
 		m.Message.Parts[i] = p
 		m.Parts = append(m.Parts, wire.Part{Part: p})
 	}
-	if wire.IsNull(in.Content) {
+	if !f.has("content") {
 		return nil
 	}
-	text, err := f.StringOf(f.path, "content", in.Content)
+	text, err := f.StringOf(f.path, "content", f.Get("content"))
 	if at := m.OnlyText(); err == nil && at >= 0 && m.Message.Parts[at].Text == "" { // as lists of messages are read
 		m.Message.Parts[at].Text, m.Parts[at].Text = text, text
 	}
@@ -233,68 +220,87 @@ func (f *fields) parts(in *message, m *wire.Message) error {
 }
 
 // content reads {role, content:"text"}: one part. A tool's says with call_id what it answers.
-func (f *fields) content(in *message, m *wire.Message) {
+func (f *fields) content(m *wire.Message) {
 	p := session.TextPart("")
 	if m.Role == session.Tool {
-		p.Kind, p.IsError = session.PartToolResult, in.IsError
-		p.CallID = f.text("call_id", in.CallID)
-		p.ToolName = f.text("tool_name", in.ToolName)
+		p.Kind, p.IsError = session.PartToolResult, f.flag("is_error")
+		p.CallID = f.text("call_id")
+		p.ToolName = f.text("tool_name")
 		if p.CallID == "" {
 			f.fail(session.Invalid, "call_id", "is missing: a tool's message says which call it answers")
 		}
-	} else if name := in.resultField(); name != "" {
+	} else if name := f.resultField(); name != "" {
 		f.fail(session.Invalid, name, "belongs to a message of role tool, not %s", m.Role)
 	}
-	if m.Kind != session.KindMessage && wire.IsNull(in.Content) {
+	content := f.Get("content")
+	if m.Kind != session.KindMessage && wire.IsNull(content) {
 		return // a marker may say nothing
 	}
-	if wire.KindOf(in.Content) != '"' {
-		f.fail(session.Invalid, "content", "must be a string, not %s; other content goes into parts", wire.Describe(in.Content))
+	if wire.KindOf(content) != '"' {
+		f.fail(session.Invalid, "content", "must be a string, not %s; other content goes into parts", wire.Describe(content))
 		return
 	}
-	text, exact := wire.Text(in.Content)
-	p.Text = f.long("content", "text", &wire.String{S: text, Exact: exact, Raw: in.Content}, &p)
+	p.Text = f.long("content", "text", &p)
 	m.Parts = append(m.Parts, wire.Part{Part: p})
 }
 
-func (f *fields) part(raw jsontext.Value, role session.Role) (p session.Part, err error) {
-	var in part
-	if err := wire.UnmarshalObject(f.path, raw, &in); err != nil {
-		return p, err
+func (f *fields) part(role session.Role) (p session.Part) {
+	p.Extra = f.object("extra")
+	p.Kind = session.PartKind(f.word("kind", "", "text", "reasoning", "tool_call", "tool_result", "image", "audio", "file", "refusal", "data"))
+	p.Text = f.long("text", "text", &p)
+	p.Arguments = f.long("arguments", "arguments", &p)
+	p.ToolName = f.text("tool_name")
+	p.CallID = f.text("call_id")
+	p.IsError = f.flag("is_error")
+	if f.has("duration_ms") {
+		ms, err := strconv.ParseInt(string(f.Get("duration_ms")), 10, 64)
+		if p.DurationMS = &ms; err != nil {
+			f.fail(session.Invalid, "duration_ms", "must be a number of milliseconds, not %s", wire.Clip(string(f.Get("duration_ms"))))
+		}
 	}
-	if err := known(f.path, in.Rest, partFields, "tokens"); err != nil {
-		return p, err
-	}
-	p.Extra = f.object("extra", in.Extra)
-	p.Kind = session.PartKind(f.word("kind", in.Kind, "", "text", "reasoning", "tool_call", "tool_result", "image", "audio", "file", "refusal", "data"))
-	p.Text = f.long("text", "text", in.Text, &p)
-	p.Arguments = f.long("arguments", "arguments", in.Arguments, &p)
-	p.ToolName = f.text("tool_name", in.ToolName)
-	p.CallID = f.text("call_id", in.CallID)
-	p.IsError, p.DurationMS = in.IsError, in.DurationMS
-	f.bytes(&in, &p)
+	f.bytes(&p)
 	f.check(&p, role)
-	return p, f.err
+	return p
+}
+
+// string reads a field that must be a string. exact is false if UTF-8 cannot hold it.
+func (f *fields) string(field string) (text string, exact bool) {
+	if !f.has(field) {
+		return "", true
+	}
+	if raw := f.Get(field); wire.KindOf(raw) != '"' {
+		f.fail(session.Invalid, field, "must be a string, not %s", wire.Describe(raw))
+		return "", true
+	}
+	return wire.Text(f.Get(field))
 }
 
 // text returns a short text, "" where there is none.
-func (f *fields) text(field string, s *wire.String) string {
-	if s == nil {
-		return ""
-	}
-	if !s.Exact {
+func (f *fields) text(field string) string {
+	text, exact := f.string(field)
+	if !exact {
 		f.fail(session.Invalid, field, "holds a NUL or half a surrogate pair, which no text can")
 	}
-	return s.S
+	return text
+}
+
+// flag returns a field that is true or false, nil where there is none.
+func (f *fields) flag(field string) *bool {
+	switch kind := wire.KindOf(f.Get(field)); kind {
+	case 'n':
+	case 't', 'f':
+		return new(kind == 't')
+	default:
+		f.fail(session.Invalid, field, "must be true or false, not %s", wire.Describe(f.Get(field)))
+	}
+	return nil
 }
 
 // long returns the text of a part. One that UTF-8 cannot hold is kept raw in extra.raw.
-func (f *fields) long(field, column string, s *wire.String, p *session.Part) string {
-	if s == nil {
-		return ""
-	}
-	if s.Exact || f.err != nil {
-		return s.S
+func (f *fields) long(field, column string, p *session.Part) string {
+	text, exact := f.string(field)
+	if exact || f.err != nil {
+		return text
 	}
 	f.setExtra(p, func(extra *wire.Object) error {
 		var raw wire.Object
@@ -304,12 +310,12 @@ func (f *fields) long(field, column string, s *wire.String, p *session.Part) str
 				return err
 			}
 		}
-		raw.Set(column, s.Raw)
+		raw.Set(column, f.Get(field))
 		extra.Set("raw", raw.JSON())
 		return nil
 	})
 	f.Warn(wire.Join(f.path, field), "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw in extra")
-	return s.S
+	return text
 }
 
 func (f *fields) setExtra(p *session.Part, set func(*wire.Object) error) {
@@ -328,18 +334,19 @@ func (f *fields) setExtra(p *session.Part, set func(*wire.Object) error) {
 }
 
 // word returns one of a few words.
-func (f *fields) word(field string, s *wire.String, otherwise string, words ...string) string {
+func (f *fields) word(field, otherwise string, words ...string) string {
 	list := strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), ", ")
-	if s == nil {
+	if !f.has(field) {
 		if otherwise == "" && !slices.Contains(words, "") {
 			f.fail(session.Invalid, field, "is missing: it is one of %s", list)
 		}
 		return otherwise
 	}
-	if !slices.Contains(words, s.S) {
-		f.fail(session.Invalid, field, "is %q: it must be one of %s", wire.Clip(s.S), list)
+	word, _ := f.string(field)
+	if !slices.Contains(words, word) {
+		f.fail(session.Invalid, field, "is %q: it must be one of %s", wire.Clip(word), list)
 	}
-	return s.S
+	return word
 }
 
 // time reads created_at.
@@ -357,8 +364,8 @@ func (f *fields) time(raw jsontext.Value, into *session.Time) {
 }
 
 // object returns a JSON object of the caller's own.
-func (f *fields) object(field string, raw jsontext.Value) session.JSON {
-	switch {
+func (f *fields) object(field string) session.JSON {
+	switch raw := f.Get(field); {
 	case wire.IsNull(raw):
 		return nil
 	case wire.KindOf(raw) != '{':
@@ -366,19 +373,19 @@ func (f *fields) object(field string, raw jsontext.Value) session.JSON {
 	case wire.Depth(raw) > wire.MaxExtraDepth:
 		f.fail(session.TooLarge, field, "is nested deeper than %d levels", wire.MaxExtraDepth)
 	}
-	return session.JSON(raw)
+	return session.JSON(f.Get(field))
 }
 
 // bytes reads data and media_type. The type stands in extra too, since one blob may lie in
 // parts that call it differently.
-func (f *fields) bytes(in *part, p *session.Part) {
-	text, mediaType := f.text("data", in.Data), f.text("media_type", in.MediaType)
+func (f *fields) bytes(p *session.Part) {
+	text, mediaType := f.text("data"), f.text("media_type")
 	switch {
 	case text == "" && mediaType != "":
 		f.fail(session.Invalid, "media_type", "stands without data")
 		return
 	case text == "":
-		if in.Blob != nil && p.Text == "" {
+		if f.has("blob") && p.Text == "" {
 			f.fail(session.Invalid, "blob", "names bytes that are not here: give them as data")
 		}
 		return
@@ -429,24 +436,4 @@ func (f *fields) check(p *session.Part, role session.Role) {
 	if p.Kind.HasBytes() && len(p.Text) > session.BlobThreshold {
 		f.fail(session.Invalid, "text", "is over %d bytes in a part of kind %s: put it into a part of kind text", session.BlobThreshold, p.Kind)
 	}
-}
-
-// known rejects unknown fields, all at once.
-func known(path string, rest jsontext.Value, fields string, made ...string) error {
-	var unknown []string
-	o, err := wire.ParseObject(path, rest)
-	if len(rest) == 0 || err != nil {
-		return nil
-	}
-	for _, f := range o.Members() {
-		if !slices.Contains(made, f.Key) {
-			unknown = append(unknown, fmt.Sprintf("%q", wire.Clip(f.Key)))
-		}
-	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	const named = 5
-	list := strings.Join(unknown[:min(len(unknown), named)], ", ")
-	return wire.Errorf(session.Invalid, path, "has fields that the native form does not know: %s; it knows %s. For a provider's form name the dialect", list, fields)
 }

@@ -278,16 +278,14 @@ func (d *decoder) result(path string, o *wire.Object, m *wire.Message) error {
 // element decodes one element of a content array. A type that is not known is kept whole as data.
 func (d *decoder) element(path string, raw jsontext.Value) (wire.Part, error) {
 	var p wire.Part
-	o, err := wire.ParseObject(path, raw)
+	b, err := wire.ParseBlock(path, raw)
 	if err != nil {
 		return p, err
 	}
-	kind := o.String("type")
-	inner := o.Get(kind) // the field is named like the type
+	kind := b.Kind
+	inner := b.Get(kind) // the field is named like the type
 	at := wire.Join(path, kind)
 	switch kind {
-	case "":
-		return p, wire.Errorf(session.Invalid, wire.Join(path, "type"), "must say what the element is, not be %s", wire.Describe(o.Get("type")))
 	case typeText, typeRefusal:
 		p.Kind = session.PartText
 		if kind == typeRefusal {
@@ -318,7 +316,7 @@ func (d *decoder) element(path string, raw jsontext.Value) (wire.Part, error) {
 	if err != nil {
 		return p, err
 	}
-	return p, p.Keep(path, raw, &o, encodeElement(&p))
+	return p, p.Keep(path, raw, &b.Object, encodeElement(&p))
 }
 
 // picture decodes {url, detail}. Bytes of a data URL become the part's blob where that gives the

@@ -137,7 +137,7 @@ func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 		case IsResponse(&o):
 			return d.response(path, &o)
 		}
-		return d.item(&item{Object: o, path: path})
+		return d.item(&wire.Block{Object: o, Path: path})
 	})
 }
 
@@ -145,18 +145,6 @@ type decoder struct {
 	wire.Reader
 	open   bool              // the last message may still take parts
 	shells map[string]string // call ids of local shells by the ids of their items
-}
-
-// item is an item and where it stands. Its fields have the types that its kind gives them.
-// Source: OpenAI's API reference, responses.
-type item struct {
-	wire.Object
-	path string
-}
-
-// text reads a field that must be a string.
-func (d *decoder) text(it *item, field string) (string, error) {
-	return d.StringOf(it.path, field, it.Get(field))
 }
 
 // response decodes {output: […]} and keeps the fields around it.
@@ -172,7 +160,7 @@ func (d *decoder) response(path string, o *wire.Object) error {
 	for i, raw := range items {
 		inner, err := wire.ParseObject(wire.Index(at, i), raw)
 		if err == nil {
-			err = d.item(&item{Object: inner, path: wire.Index(at, i)})
+			err = d.item(&wire.Block{Object: inner, Path: wire.Index(at, i)})
 		}
 		if err != nil {
 			return err
@@ -241,8 +229,9 @@ func waits(m *wire.Message) bool {
 
 func reply() wire.Message { return wire.NewMessage(Name, session.Assistant, session.Model) }
 
-// item decodes one item and adds it to the message that it belongs to.
-func (d *decoder) item(it *item) error {
+// item decodes one item and adds it to the message that it belongs to. Its fields have the types that its kind
+// gives them. Source: OpenAI's API reference, responses.
+func (d *decoder) item(it *wire.Block) error {
 	kind := itemMessage
 	if t := it.Get("type"); t != nil {
 		kind, _ = wire.Text(t)
@@ -253,7 +242,7 @@ func (d *decoder) item(it *item) error {
 	spec, isCall := callSpecs[kind]
 	switch {
 	case kind == "" && !wire.IsNull(it.Get("type")):
-		return wire.Errorf(session.Invalid, wire.Join(it.path, "type"), "must say what the item is, not be %s", wire.Describe(it.Get("type")))
+		return wire.Errorf(session.Invalid, wire.Join(it.Path, "type"), "must say what the item is, not be %s", wire.Describe(it.Get("type")))
 	case kind == itemMessage || kind == "" && it.Has("role"):
 		return d.message(it)
 	case kind == "":
@@ -271,7 +260,7 @@ func (d *decoder) item(it *item) error {
 }
 
 // unknown keeps an item whole: one that is not known, and one that is no talk and no call.
-func (d *decoder) unknown(it *item, kind string) error {
+func (d *decoder) unknown(it *wire.Block, kind string) error {
 	m := wire.NewMessage(Name, "", session.Program)
 	known := false
 	switch {
@@ -287,16 +276,16 @@ func (d *decoder) unknown(it *item, kind string) error {
 		m.Kind = session.KindUnknown
 	}
 	if kind == itemReference {
-		d.Warn(it.path, "refers to an item that only the provider stores: kept for export, not sent")
+		d.Warn(it.Path, "refers to an item that only the provider stores: kept for export, not sent")
 	} else if !known {
-		d.WarnUnknown(it.path, kind)
+		d.WarnUnknown(it.Path, kind)
 	}
 	return d.add(m, it, wire.Part{Part: session.Part{Kind: session.PartData}, X: wire.Extra{Type: kind}})
 }
 
 // add finishes an item: the fields that its parts do not say go to the first one's extra, and
 // the parts to the last message or to a new one.
-func (d *decoder) add(m wire.Message, it *item, parts ...wire.Part) error {
+func (d *decoder) add(m wire.Message, it *wire.Block, parts ...wire.Part) error {
 	u := unit{kind: kindOf(&it.Object, &parts[0])}
 	for i := range parts {
 		u.parts = append(u.parts, &parts[i])
@@ -306,12 +295,12 @@ func (d *decoder) add(m wire.Message, it *item, parts ...wire.Part) error {
 	if !ok {
 		rest = it.Object
 	}
-	large, err := rest.TakeLarge(it.path, "")
+	large, err := rest.TakeLarge(it.Path, "")
 	if err != nil {
 		return err
 	}
 	parts = append(parts, large...)
-	if err := wire.Holds(it.path, len(parts)); err != nil {
+	if err := wire.Holds(it.Path, len(parts)); err != nil {
 		return err
 	}
 	parts[0].X.Item = &rest
@@ -343,8 +332,8 @@ func confuses(m *wire.Message, parts []wire.Part) bool {
 }
 
 // message decodes {type: message, role, content}. The type may be missing.
-func (d *decoder) message(it *item) error {
-	role, err := d.text(it, "role")
+func (d *decoder) message(it *wire.Block) error {
+	role, err := d.TextOf(it, "role")
 	if err != nil {
 		return err
 	}
@@ -358,7 +347,7 @@ func (d *decoder) message(it *item) error {
 	case roleDeveloper:
 		m.Role = session.System
 	default:
-		return wire.Errorf(session.Invalid, wire.Join(it.path, "role"), "is %q: it must be one of user, assistant, system, developer", wire.Clip(role))
+		return wire.Errorf(session.Invalid, wire.Join(it.Path, "role"), "is %q: it must be one of user, assistant, system, developer", wire.Clip(role))
 	}
 	m.Author = it.String("name") // no documented field; it stays in the item
 	parts, err := d.content(it, textType(m.Role))
@@ -370,8 +359,8 @@ func (d *decoder) message(it *item) error {
 
 // content decodes a message's content. Where it holds nothing an empty text stands for it, so
 // that the item has a part.
-func (d *decoder) content(it *item, texts string) ([]wire.Part, error) {
-	shape, text, err := d.Content(it.path, "content", it.Get("content"))
+func (d *decoder) content(it *wire.Block, texts string) ([]wire.Part, error) {
+	shape, text, err := d.Content(it.Path, "content", it.Get("content"))
 	if err == nil && shape == wire.ShapeArray {
 		if parts, err := d.elements(it, "content", texts); err != nil || len(parts) > 0 {
 			return parts, err
@@ -381,7 +370,7 @@ func (d *decoder) content(it *item, texts string) ([]wire.Part, error) {
 }
 
 // reasoning decodes {summary: […], content: […], encrypted_content}. Each text is one part.
-func (d *decoder) reasoning(it *item) error {
+func (d *decoder) reasoning(it *wire.Block) error {
 	var parts []wire.Part
 	for _, list := range [...][2]string{{"summary", typeSummary}, {"content", typeReasoning}} {
 		if !wire.HasElements(it.Get(list[0])) {
@@ -406,8 +395,8 @@ func (d *decoder) reasoning(it *item) error {
 }
 
 // elements decodes the elements of a list. texts is the type that a text has in it.
-func (d *decoder) elements(it *item, field, texts string) ([]wire.Part, error) {
-	return wire.Each(wire.Join(it.path, field), it.Get(field), func(path string, raw jsontext.Value) (wire.Part, error) {
+func (d *decoder) elements(it *wire.Block, field, texts string) ([]wire.Part, error) {
+	return wire.Each(wire.Join(it.Path, field), it.Get(field), func(path string, raw jsontext.Value) (wire.Part, error) {
 		return d.element(path, raw, texts)
 	})
 }
@@ -415,38 +404,35 @@ func (d *decoder) elements(it *item, field, texts string) ([]wire.Part, error) {
 // element decodes one element of a content, an output or a summary. A type that is not known is
 // kept whole as data.
 func (d *decoder) element(path string, raw jsontext.Value, texts string) (p wire.Part, err error) {
-	o, err := wire.ParseObject(path, raw)
+	e, err := wire.ParseBlock(path, raw)
 	if err != nil {
 		return p, err
 	}
-	e := item{Object: o, path: path}
-	switch kind := e.String("type"); kind {
-	case "":
-		return p, wire.Errorf(session.Invalid, wire.Join(path, "type"), "must say what the element is, not be %s", wire.Describe(e.Get("type")))
+	switch e.Kind {
 	case typeInputText, typeOutputText, typeText, typeSummary, typeReasoning:
 		p.Kind = session.PartText
-		p.Text, err = d.text(&e, "text")
+		p.Text, err = d.TextOf(&e, "text")
 	case typeRefusal:
 		p.Kind = session.PartRefusal
-		p.Text, err = d.text(&e, "refusal")
+		p.Text, err = d.TextOf(&e, "refusal")
 	case typeImage, typeScreenshot:
 		p.Kind = session.PartImage
 		attachURL(&p, e.Text("image_url"))
 		p.X.FileID, p.X.Detail = e.Text("file_id"), e.Text("detail")
 	case typeFile:
 		p.Kind = session.PartFile
-		file(&p, &o)
+		file(&p, &e.Object)
 	case typeAudio:
 		p.Kind = session.PartAudio
 		err = sound(&p, &e)
 	default:
-		d.WarnUnknown(path, kind)
-		return wire.Data(raw, wire.Extra{Type: kind}), nil
+		d.WarnUnknown(path, e.Kind)
+		return wire.Data(raw, wire.Extra{Type: e.Kind}), nil
 	}
 	if err != nil {
 		return p, err
 	}
-	return p, p.Keep(path, raw, &o, encodeElement(&p, texts))
+	return p, p.Keep(path, raw, &e.Object, encodeElement(&p, texts))
 }
 
 // attachURL makes the bytes of a data URL the part's blob. Any other URL stays one, unless it is
@@ -474,13 +460,13 @@ func file(p *wire.Part, o *wire.Object) {
 }
 
 // sound decodes {input_audio: {data, format}}, or the {audio_url} that Codex writes.
-func sound(p *wire.Part, e *item) error {
+func sound(p *wire.Part, e *wire.Block) error {
 	if wire.KindOf(e.Get(typeAudio)) != '{' {
 		p.X.Field = "audio_url"
 		attachURL(p, e.Text(p.X.Field))
 		return nil
 	}
-	inner, err := wire.ParseObject(wire.Join(e.path, typeAudio), e.Get(typeAudio))
+	inner, err := wire.ParseObject(wire.Join(e.Path, typeAudio), e.Get(typeAudio))
 	if err != nil {
 		return err
 	}
@@ -492,7 +478,7 @@ func sound(p *wire.Part, e *item) error {
 }
 
 // call decodes an item that calls a tool.
-func (d *decoder) call(it *item, kind string, spec callSpec) error {
+func (d *decoder) call(it *wire.Block, kind string, spec callSpec) error {
 	p := wire.Part{Part: session.Part{Kind: session.PartToolCall, ToolName: spec.tool}}
 	var err error
 	if p.CallID, err = d.callID(it, spec.needsID); err != nil {
@@ -511,18 +497,18 @@ func (d *decoder) call(it *item, kind string, spec callSpec) error {
 }
 
 // callID reads call_id.
-func (d *decoder) callID(it *item, needed bool) (string, error) {
+func (d *decoder) callID(it *wire.Block, needed bool) (string, error) {
 	if !needed && wire.IsNull(it.Get("call_id")) {
 		return "", nil
 	}
-	return d.text(it, "call_id")
+	return d.TextOf(it, "call_id")
 }
 
 // nameAndArguments reads what a call calls. The arguments are the bytes of the wire: a string's
 // text, or the whole value where it is no string.
-func (d *decoder) nameAndArguments(it *item, spec callSpec, p *wire.Part) (err error) {
+func (d *decoder) nameAndArguments(it *wire.Block, spec callSpec, p *wire.Part) (err error) {
 	if spec.tool == "" {
-		if p.ToolName, err = d.text(it, "name"); err != nil {
+		if p.ToolName, err = d.TextOf(it, "name"); err != nil {
 			return err
 		}
 	}
@@ -532,14 +518,14 @@ func (d *decoder) nameAndArguments(it *item, spec callSpec, p *wire.Part) (err e
 	case !spec.text, kind == '{', kind == '[': // some servers give the object itself
 		p.Arguments = string(raw)
 	default:
-		p.Arguments, err = d.text(it, spec.arguments)
+		p.Arguments, err = d.TextOf(it, spec.arguments)
 	}
 	return err
 }
 
 // output decodes the item of a tool's result. Its first text is the result's; other elements
 // follow under the same call id.
-func (d *decoder) output(it *item, kind string) error {
+func (d *decoder) output(it *wire.Block, kind string) error {
 	p := wire.Part{Part: session.Part{Kind: session.PartToolResult, ToolName: outputTools[kind]}}
 	var err error
 	switch needed := kind == itemFunctionOutput || kind == itemCustomOutput; {
@@ -592,14 +578,14 @@ func (d *decoder) shellOf(o *wire.Object) string {
 }
 
 // result decodes an output that is a string or an array of elements.
-func (d *decoder) result(it *item, p wire.Part) ([]wire.Part, error) {
+func (d *decoder) result(it *wire.Block, p wire.Part) ([]wire.Part, error) {
 	output := it.Get("output")
 	if kind := wire.KindOf(output); kind != 'n' && kind != '"' && kind != '[' { // older programs wrote objects; it stays in the item
 		p.Text, p.X.Shape = string(output), wire.ShapeAbsent
 		return []wire.Part{p}, nil
 	}
 	var err error
-	switch p.X.Shape, p.Text, err = d.Content(it.path, "output", output); p.X.Shape {
+	switch p.X.Shape, p.Text, err = d.Content(it.Path, "output", output); p.X.Shape {
 	case wire.ShapeEmpty:
 		p.X.Shape = wire.ShapeString
 	case wire.ShapeArray:
@@ -613,12 +599,12 @@ func (d *decoder) result(it *item, p wire.Part) ([]wire.Part, error) {
 }
 
 // screenshot decodes an output that is one image.
-func (d *decoder) screenshot(it *item, p wire.Part) ([]wire.Part, error) {
+func (d *decoder) screenshot(it *wire.Block, p wire.Part) ([]wire.Part, error) {
 	output := it.Get("output")
 	if p.X.Shape = wire.ShapeAbsent; wire.KindOf(output) != '{' {
 		return []wire.Part{p}, nil // it stays as it is
 	}
-	image, err := d.element(wire.Join(it.path, "output"), output, typeInputText)
+	image, err := d.element(wire.Join(it.Path, "output"), output, typeInputText)
 	image.CallID, image.X.Of = p.CallID, "output"
 	return []wire.Part{p, image}, err
 }
@@ -656,7 +642,7 @@ func plainText(raw []byte) string {
 
 // hosted decodes an item of a tool that the provider ran: a call and, under its id, the result,
 // whose text is for reading.
-func (d *decoder) hosted(it *item, kind string, spec callSpec) error {
+func (d *decoder) hosted(it *wire.Block, kind string, spec callSpec) error {
 	call := wire.Part{Part: session.Part{Kind: session.PartToolCall, ToolName: spec.tool}}
 	call.CallID = it.String("id")
 	if call.CallID == "" { // Codex leaves it out; the result must find its call
@@ -700,7 +686,7 @@ func (d *decoder) calls() int {
 }
 
 // mcpResult reads output or error. The output is the result itself and not only for reading.
-func mcpResult(it *item, p *wire.Part) {
+func mcpResult(it *wire.Block, p *wire.Part) {
 	if raw := it.Get("error"); !wire.IsNull(raw) {
 		failed := true
 		p.Text, p.IsError = plainText(raw), &failed

@@ -217,27 +217,22 @@ func (p *Part) Keep(path string, raw jsontext.Value, original *Object, encoded O
 }
 
 // withMarks puts marks for the bytes of parts into their JSON, and withBytes the bytes again.
-func withMarks(raw []byte, parts []Part) jsontext.Value {
+func withMarks(raw []byte, parts []Part) jsontext.Value { return replaceBlobs(raw, parts, true) }
+func withBytes(raw []byte, parts []Part) jsontext.Value { return replaceBlobs(raw, parts, false) }
+
+func replaceBlobs(raw []byte, parts []Part, marks bool) jsontext.Value {
 	for _, p := range parts {
-		if p.Blob != nil {
-			raw = bytes.ReplaceAll(raw, base64Of(p.Blob), mark(p.Blob))
+		if p.Blob == nil {
+			continue
 		}
+		from, to := base64.StdEncoding.AppendEncode(nil, p.Blob.Data), []byte("blob:"+p.Blob.SHA256)
+		if !marks {
+			from, to = to, from
+		}
+		raw = bytes.ReplaceAll(raw, from, to)
 	}
 	return raw
 }
-
-func withBytes(raw []byte, parts []Part) jsontext.Value {
-	for _, p := range parts {
-		if p.Blob != nil {
-			raw = bytes.ReplaceAll(raw, mark(p.Blob), base64Of(p.Blob))
-		}
-	}
-	return raw
-}
-
-func mark(b *session.Blob) []byte { return []byte("blob:" + b.SHA256) }
-
-func base64Of(b *session.Blob) []byte { return base64.StdEncoding.AppendEncode(nil, b.Data) }
 
 // JSON completes the encoding of the part with its remainder.
 func (p *Part) JSON(encoded Object) jsontext.Value {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -22,21 +21,20 @@ const MaxExtraDepth = 900
 // lenient reads escapes of half a surrogate pair, as U+FFFD. Names that stand twice stay an error.
 func lenient() json.Options { return jsontext.AllowInvalidUTF8(true) }
 
-// Unmarshal decodes the JSON value at a path of the input into a struct. Codes: Malformed,
-// Invalid, TooLarge; the error names the value at fault.
-func Unmarshal[T ~[]byte](path string, raw T, into any) error {
-	if err := json.Unmarshal(raw, into, lenient()); err != nil {
-		return explain(path, raw, err)
+// unmarshal decodes the JSON value at a path of the input. Codes: Malformed, Invalid, TooLarge; the
+// error says in the words of the API what the JSON library found wrong, and names the value at fault.
+func unmarshal[T ~[]byte](path string, raw T, into any) error {
+	err := json.Unmarshal(raw, into, lenient())
+	var syntax *jsontext.SyntacticError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		return Errorf(session.Invalid, path+fields(syntax.JSONPointer), "stands twice")
+	case Depth(raw) >= maxDepth:
+		return Errorf(session.TooLarge, path, "is nested deeper than %d levels", maxDepth)
 	}
-	return nil
-}
-
-// UnmarshalObject is Unmarshal for a value that must be an object. Codes: as Unmarshal's.
-func UnmarshalObject(path string, raw jsontext.Value, into any) error {
-	if KindOf(raw) != '{' {
-		return Errorf(session.Invalid, path, "must be an object, not %s", Describe(raw))
-	}
-	return Unmarshal(path, raw, into)
+	return Errorf(session.Malformed, path, "is not JSON")
 }
 
 // Check rejects bytes that are not UTF-8 or not JSON, or nested deeper than can be read.
@@ -46,25 +44,7 @@ func Check[T ~[]byte](path string, raw T) error {
 		return Errorf(session.Malformed, path, "holds bytes that are not UTF-8")
 	}
 	var value jsontext.Value
-	return Unmarshal(path, raw, &value)
-}
-
-// explain says in the words of the API what the JSON library found wrong.
-func explain(path string, raw []byte, err error) error {
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) && semantic.GoType != nil && semantic.JSONKind != 0 {
-		return Errorf(session.Invalid, path+fields(semantic.JSONPointer), "must be %s, not %s", describeType(semantic.GoType), describeKind(semantic.JSONKind))
-	}
-	var syntax *jsontext.SyntacticError
-	switch {
-	case !errors.As(err, &syntax):
-		return Errorf(session.Malformed, path, "is not JSON")
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		return Errorf(session.Invalid, path+fields(syntax.JSONPointer), "stands twice")
-	case Depth(raw) >= maxDepth:
-		return Errorf(session.TooLarge, path, "is nested deeper than %d levels", maxDepth)
-	}
-	return Errorf(session.Malformed, path, "is not JSON")
+	return unmarshal(path, raw, &value)
 }
 
 // maxDepth is how deep the JSON library reads.
@@ -84,40 +64,6 @@ func fields(pointer jsontext.Pointer) string {
 }
 
 func isIndex(name string) bool { return name != "" && strings.Trim(name, "0123456789") == "" }
-
-// describeType names what a Go type is decoded from.
-func describeType(t reflect.Type) string {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch {
-	case t == reflect.TypeFor[String]() || t.Kind() == reflect.String:
-		return "a string"
-	case t.Kind() == reflect.Slice:
-		return "an array"
-	case t.Kind() == reflect.Bool:
-		return "true or false"
-	case t.Kind() == reflect.Struct:
-		return "an object"
-	}
-	return "a number"
-}
-
-func describeKind(k jsontext.Kind) string {
-	switch k {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
-}
 
 // KindOf tells what a JSON value is by its first byte: one of { [ " t f n, or 0 for a number.
 // It returns n for an empty value, which stands for none.
@@ -144,10 +90,21 @@ func HasElements[T ~[]byte](raw T) bool {
 
 // Describe names the kind of a value, for an error.
 func Describe[T ~[]byte](raw T) string {
-	if len(raw) == 0 {
+	switch kind := KindOf(raw); {
+	case len(raw) == 0:
 		return "missing"
+	case kind == '{':
+		return "an object"
+	case kind == '[':
+		return "an array"
+	case kind == '"':
+		return "a string"
+	case kind == 't', kind == 'f':
+		return "a boolean"
+	case kind == 'n':
+		return "null"
 	}
-	return describeKind(jsontext.Kind(KindOf(raw)))
+	return "a number"
 }
 
 // Depth returns how many arrays and objects stand in one another, as far as the bytes are JSON.
@@ -183,7 +140,7 @@ func ParseArray[T ~[]byte](path string, raw T) ([]jsontext.Value, error) {
 	}
 	var e elements
 	e.from = raw
-	err := Unmarshal(path, raw, &e)
+	err := unmarshal(path, raw, &e)
 	return e.list, err
 }
 
@@ -271,31 +228,6 @@ func Equal(a, b []byte) bool {
 	}
 	return bytes.Equal(bytes.TrimSpace(a), bytes.TrimSpace(b))
 }
-
-// String is a JSON string as a column can hold it. A pointer to one is nil for a null and for
-// a field that is not there.
-type String struct {
-	S     string
-	Exact bool           // false: a NUL or half a surrogate pair is U+FFFD in S
-	Raw   jsontext.Value // as it came, where it is not exact
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (t *String) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	raw, err := dec.ReadValue()
-	if err != nil {
-		return err
-	}
-	if raw.Kind() != '"' {
-		return &json.SemanticError{JSONPointer: dec.StackPointer(), JSONKind: raw.Kind(), GoType: reflect.TypeFor[String](), Err: errNotText}
-	}
-	if t.S, t.Exact = unquote(raw); !t.Exact {
-		t.Raw = raw.Clone()
-	}
-	return nil
-}
-
-var errNotText = errors.New("no string")
 
 func unquote(raw []byte) (text string, exact bool) {
 	b, err := jsontext.AppendUnquote(nil, raw)

@@ -31,7 +31,7 @@ func ParseObject[T ~[]byte](path string, raw T) (Object, error) {
 	if KindOf(raw) != '{' {
 		return o, Errorf(session.Invalid, path, "must be an object, not %s", Describe(raw))
 	}
-	err := Unmarshal(path, raw, &members{raw, &o})
+	err := unmarshal(path, raw, &members{raw, &o})
 	return o, err
 }
 

@@ -58,6 +58,28 @@ func (r *Reader) StringOf(path, field string, raw jsontext.Value) (string, error
 	return text, nil
 }
 
+// Block is an object of the input, with its type and its place.
+type Block struct {
+	Object
+	Kind, Path string
+	Raw        jsontext.Value
+}
+
+// ParseBlock reads an object that must have a type. Codes: Malformed, Invalid, TooLarge.
+func ParseBlock(path string, raw jsontext.Value) (Block, error) {
+	o, err := ParseObject(path, raw)
+	b := Block{o, o.String("type"), path, raw}
+	if err == nil && b.Kind == "" {
+		err = Errorf(session.Invalid, Join(path, "type"), "must say what it is, not be %s", Describe(b.Get("type")))
+	}
+	return b, err
+}
+
+// TextOf reads a field of a block that must be a string. Codes: Invalid.
+func (r *Reader) TextOf(b *Block, field string) (string, error) {
+	return r.StringOf(b.Path, field, b.Get(field))
+}
+
 // Holds rejects more parts than a message can hold. Codes: Invalid.
 func Holds(path string, parts int) error {
 	if parts > session.MaxParts {
