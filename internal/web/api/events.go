@@ -129,7 +129,7 @@ func (l *listener) stream(ctx context.Context, w http.ResponseWriter) {
 	defer pulse.Stop()
 	for out.flush() {
 		next := feed.next()
-		events, err := feed.after(ctx, l.at)
+		events, err := l.server.Store.EventsAfter(session.WithoutScope(ctx), l.at, feedPage) // send leaves out those of others
 		if err != nil {
 			l.server.log.Error().Err(err).Msg("a stream of events failed")
 			return
