@@ -109,13 +109,6 @@ func (a *app) keys(ctx context.Context, s *store.Store, f keysFlags) error {
 	return nil
 }
 
-// keyGenerations is a key with its sessions, for programs.
-type keyGenerations struct {
-	Key   string `json:"key"`
-	Label string `json:"label,omitempty"`
-	api.List[session.Session]
-}
-
 func (a *app) generations(ctx context.Context, s *store.Store, given string, f keysFlags) error {
 	key, err := a.key(given)
 	if err != nil {
@@ -126,7 +119,11 @@ func (a *app) generations(ctx context.Context, s *store.Store, given string, f k
 		return err
 	}
 	if a.flags.json {
-		return a.printJSON(keyGenerations{key, label, api.ListOf(data, next)})
+		return a.printJSON(struct {
+			Key   string `json:"key"`
+			Label string `json:"label,omitempty"`
+			api.List[session.Session]
+		}{key, label, api.ListOf(data, next)})
 	}
 	fmt.Fprintln(a.out, printable(strings.TrimSpace(key+"  "+label)))
 	rules := a.cfg.Rules()

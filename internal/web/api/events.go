@@ -144,9 +144,7 @@ func (l *listener) stream(ctx context.Context, w http.ResponseWriter) {
 		l.live = true
 		select {
 		case <-next:
-			if !l.gather(ctx) {
-				return
-			}
+			time.Sleep(gatherTime)
 		case <-pulse.C:
 			fmt.Fprintf(out, ": heartbeat\nid: %s\n\n", l.name(l.at))
 		case <-ctx.Done():
@@ -196,19 +194,6 @@ func (l *listener) shown(ctx context.Context, events []session.Event) (func(sess
 	}
 	visible, err := l.server.Store.InTrash(ctx, ids)
 	return func(id session.ID) bool { _, ok := visible[id]; return ok }, err
-}
-
-// gather waits a moment for more events, to write them at once; false: the stream ends.
-func (l *listener) gather(ctx context.Context) bool {
-	timer := time.NewTimer(gatherTime)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	case <-l.server.Stopping:
-	}
-	return false
 }
 
 // stream buffers Server-Sent Events and remembers the first failure.
