@@ -255,21 +255,9 @@ func (s *Server) patchSession(ctx context.Context, in *patchSessionInput) (*sess
 
 // onto makes the store's patch of a merge patch, on a session as it is. Codes: Invalid.
 func (b *sessionPatchBody) onto(now session.Session) (store.SessionPatch, error) {
-	var p store.SessionPatch
-	if b.Title.given {
-		p.Title = (*string)(&b.Title.value)
-	}
-	if b.Provider.given {
-		p.Provider = (*string)(&b.Provider.value)
-	}
-	if b.Model.given {
-		p.Model = (*string)(&b.Model.value)
-	}
-	if b.Archived.given {
-		p.Archived = &b.Archived.value
-	}
-	if b.Starred.given {
-		p.Starred = &b.Starred.value
+	p := store.SessionPatch{
+		Title: (*string)(b.Title.set()), Provider: (*string)(b.Provider.set()), Model: (*string)(b.Model.set()),
+		Archived: b.Archived.set(), Starred: b.Starred.set(),
 	}
 	if b.Window.given {
 		var window *int64
