@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -134,6 +135,16 @@ func (d *daemon) do(method, path string, in, out any, header ...string) (int, er
 		return res.StatusCode, fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, b)
 	}
 	return res.StatusCode, nil
+}
+
+// eventually waits for something that must come, far longer than it takes on a busy machine.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("in two minutes there was no %s", what)
+		}
+	}
 }
 
 func (d *daemon) newSession() session.ID {

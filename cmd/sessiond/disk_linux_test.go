@@ -100,16 +100,6 @@ func (a *tally) refused(status int) int {
 	return a.other[status]
 }
 
-// eventually waits for something that must come.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("in 30 s there was no %s", what)
-		}
-	}
-}
-
 // mustHold fails unless a database holds everything that was acknowledged.
 func (a *tally) mustHold(t *testing.T, path string) {
 	t.Helper()

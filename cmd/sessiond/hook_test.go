@@ -209,12 +209,10 @@ func TestHookImportsInTheBackground(t *testing.T) {
 	h := newHookHost(t)
 	path := h.transcript(oneSession, harbour...)
 	h.ask(map[string]any{"hook_event_name": "SessionEnd", "session_id": oneSession, "transcript_path": path})
-	for out := ""; !strings.Contains(out, "berth planner"); time.Sleep(20 * time.Millisecond) {
-		out, _, _ = h.try("", "query", "--json", "SELECT title FROM sessions WHERE message_count = 4")
-		if t.Context().Err() != nil {
-			t.Fatal("the session was not imported")
-		}
-	}
+	eventually(t, "import of the session", func() bool {
+		out, _, _ := h.try("", "query", "--json", "SELECT title FROM sessions WHERE message_count = 4")
+		return strings.Contains(out, "berth planner")
+	})
 }
 
 // Another program that writes, and does not end, delays no hook: it answers from what is stored.

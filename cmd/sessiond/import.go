@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -176,10 +175,6 @@ func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error
 // importPasts imports one history after the other and prints the results. With watch it then
 // follows them.
 func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
-	if a.getenv("GOGC")+a.getenv("GOMEMLIMIT") == "" { // saves a sixth of an import's processor time
-		debug.SetGCPercent(400)
-		debug.SetMemoryLimit(256 << 20)
-	}
 	return a.with(ctx, wiring{}, func(s *services) error {
 		newest, err := s.store.Newest(ctx)
 		if err != nil {

@@ -27,6 +27,7 @@ import (
 	"sessiond/internal/touched"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
 )
 
 // quietApp is a host on which no program keeps anything, seen long after the samples were made.
@@ -334,4 +335,16 @@ func TestImportStagesDigestsOfLongSessions(t *testing.T) {
 	}
 	_, out := talker(t, home, "context", "one-and-only", "--json")
 	until(t, out, `"status": "staged"`)
+}
+
+func TestFailureOfAllSourcesIsLoggedOnce(t *testing.T) {
+	var said bytes.Buffer
+	failed := logOnce(zerolog.New(&said), "the store failed")
+	for range 11 {
+		failed(errors.New("no server"))
+	}
+	failed(errors.New("another"))
+	if got := strings.Count(said.String(), "\n"); got != 2 {
+		t.Errorf("%d lines, want 2: %s", got, &said)
+	}
 }

@@ -40,12 +40,23 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 			log.Warn().Str("source", string(source)).Msg("not imported: " + printable(problemLine(p)))
 		}
 	}
-	f.Failed = func(err error) { log.Error().Err(err).Msg("following histories: the store failed; retrying") }
+	f.Failed = logOnce(log, "following histories: the store failed; retrying")
 	runner.Run(func(ctx context.Context) {
 		if err := f.Run(ctx); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("following histories stopped")
 		}
 	})
+}
+
+// logOnce logs an error unless it is the one before: each source meets the same one, every few seconds.
+func logOnce(log zerolog.Logger, message string) func(error) {
+	before := ""
+	return func(err error) {
+		if err.Error() != before {
+			log.Error().Err(err).Msg(message)
+		}
+		before = err.Error()
+	}
 }
 
 // watchPasts imports new messages and files from the imported places until the user stops it.

@@ -71,8 +71,8 @@ func TestWrongPostgresSaysWhatToDo(t *testing.T) {
 		says    []string
 		silence string
 	}{
-		{"wrong password", []string{"ls", "--db", at("locked:wrong", "plain")}, exitFailed, []string{"PostgreSQL refuses the user or the password of postgres://locked:xxxxx@"}, "wrong@"},
-		{"unknown user", []string{"ls", "--db", at("stranger", "plain")}, exitFailed, []string{"PostgreSQL refuses the user or the password of postgres://stranger@"}, ""},
+		{"wrong password", []string{"ls", "--db", at("locked:wrong", "plain")}, exitFailed, []string{"PostgreSQL refuses the user, the password or the client certificate of postgres://locked:xxxxx@"}, "wrong@"},
+		{"unknown user", []string{"ls", "--db", at("stranger", "plain")}, exitFailed, []string{"PostgreSQL refuses the user, the password or the client certificate of postgres://stranger@"}, ""},
 		{"no database", []string{"serve", "--listen", "", "--db", at("postgres", "none")}, exitNotFound, []string{"/none does not exist: create it with `createdb -T template0"}, ""},
 		{"no right to create", []string{"serve", "--listen", "127.0.0.1:0", "--db", at("plain", "plain")}, exitFailed, []string{"the user of postgres://plain@", "must own the database or have CREATE on its schema"}, ""},
 		{"no right to read", []string{"ls", "--db", at("plain", "frozen")}, exitFailed, []string{"the user of postgres://plain@"}, ""},
@@ -84,7 +84,7 @@ func TestWrongPostgresSaysWhatToDo(t *testing.T) {
 		{"read-only", []string{"append", "--db", at("postgres", "frozen"), "--new", "user", "x"}, exitFailed, []string{"/frozen is read-only", "name its primary server"}, ""},
 		{"read-only is read", []string{"ls", "--db", at("postgres", "frozen")}, exitDone, nil, ""},
 		{"too many connections", []string{"ls", "--db", at("limited", "plain")}, exitFailed, []string{"cannot be reached: check address and server", "too many connections for role"}, ""},
-		{"not an address", []string{"ls", "--db", "postgres://%zz"}, exitFailed, []string{"cannot parse"}, ""},
+		{"not an address", []string{"ls", "--db", "postgres://%zz"}, exitFailed, []string{"cannot be used: failed to parse as URL"}, ""},
 		{"no server", []string{"ls", "--db", "postgres://postgres@127.0.0.1:1/x"}, exitFailed, []string{"cannot be reached: check address and server", "refused"}, ""},
 	} {
 		status, said := h.tries(c.args...)

@@ -22,7 +22,7 @@ var levels = [][]string{
 	{"internal/export", "internal/recall", "internal/memory", "internal/picker"},
 	{"internal/mcp"},
 	{"internal/jobs", "internal/web", "internal/config", "internal/connect"},
-	{"cmd/sessiond"},
+	{"cmd/sessiond", "tools"},
 }
 
 // besides are the imports that the floors would refuse: {who, whom}, each with the packages below it.
@@ -59,7 +59,7 @@ var onlyHere = map[string][]string{
 	"charm.land":                         {"internal/picker"},
 	"github.com/charmbracelet":           {"internal/picker"},
 	"github.com/tiktoken-go/tokenizer":   {}, // vocabularies of megabytes: tests and calibration only
-	"modernc.org/sqlite":                 {"internal/store", "internal/search", "internal/analytics", "internal/history"},
+	"modernc.org/sqlite":                 {"internal/store", "internal/search", "internal/analytics", "internal/history", "tools"},
 }
 
 var nameless = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib"}

@@ -102,8 +102,8 @@ type read struct {
 }
 
 // reads returns the contexts, lists and pages that clients ask for most.
-func (h *history) reads(tb testing.TB) []read {
-	ctx, contexts, reports := tb.Context(), h.contexts(tb), analytics.New(h.store.Reader(), time.UTC)
+func (h *history) reads(ctx context.Context, tb testing.TB) []read {
+	contexts, reports := h.contexts(tb), analytics.New(h.store.Reader(), time.UTC)
 	list := func(f store.Filter, want int) func() error {
 		return func() error {
 			data, _, err := h.store.Sessions(ctx, f, store.Page{Limit: listed})

@@ -196,9 +196,10 @@ func (d *daemon) events(tb testing.TB, id string) <-chan sighting {
 // benchmarkPostgresRead copies a large history from a file to PostgreSQL, and reads both. Half of its
 // messages are long conversations, half many short ones.
 func benchmarkPostgresRead(b *testing.B, cluster *storetest.Cluster, program string) {
-	ctx, size := b.Context(), sized(*historySize)
+	ctx, size, opt := b.Context(), sized(*historySize), options()
+	opt.Owner = "ana"
 	file := &history{path: filepath.Join(b.TempDir(), "sessions.db")}
-	file.store = testkit.Must(store.Open(ctx, file.path, options()))(b)
+	file.store = testkit.Must(store.Open(ctx, file.path, opt))(b)
 	b.Cleanup(func() { testkit.Check(b, file.store.Close()) })
 	fillHistory(b, file, size/2)
 	fillSessions(b, file, max(1, size/2/messagesPerSession))
@@ -219,16 +220,21 @@ func benchmarkPostgresRead(b *testing.B, cluster *storetest.Cluster, program str
 		b.ReportMetric(float64(size*b.N)/there.Seconds(), "messages/s")
 		b.ReportMetric(there.Seconds()/beside.Seconds(), "×file")
 	})
-	copied := &history{store: testkit.Must(store.Open(ctx, address, options()))(b)}
+	copied := &history{store: testkit.Must(store.Open(ctx, address, opt))(b)}
 	b.Cleanup(func() { testkit.Check(b, copied.store.Close()) })
 	for name, h := range map[string]*history{"file": file, "postgres": copied} {
 		h.openIndex(b, filepath.Join(b.TempDir(), name+".db"))
 		h.long, h.wide = testkit.Must(h.store.Session(ctx, file.long.ID))(b), testkit.Must(h.store.Session(ctx, file.wide.ID))(b)
 	}
-	there, beside := copied.reads(b), file.reads(b)
+	testkit.Must(copied.store.AddToken(ctx, store.Token{Name: "ana", Owner: opt.Owner}))(b)
+	there, beside := copied.reads(ctx, b), file.reads(ctx, b)
+	named := copied.reads(session.WithScope(ctx, session.Scope{Owner: opt.Owner}), b)
 	for i, read := range there {
 		b.Run(read.name, func(b *testing.B) {
 			compare(b, 10, &side{op: read.op}, &side{name: "sqlite", op: beside[i].op})
+		})
+		b.Run(read.name+", named token", func(b *testing.B) {
+			compare(b, 10, &side{op: named[i].op}, &side{name: "own token", op: read.op})
 		})
 	}
 }

@@ -3,6 +3,7 @@
 package callid
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
@@ -142,14 +143,7 @@ func (n *Names) numbered(id string, i int) string {
 }
 
 // Valid reports whether an id has no characters but A-Z a-z 0-9 _ -, and at least one.
-func Valid(id string) bool {
-	for i := range len(id) {
-		if c := id[i]; !plain(c) && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return id != ""
-}
+func Valid(id string) bool { return id != "" && Legal(id, "_-", len(id)) == id }
 
 func alphanumeric(id string) string {
 	return strings.Map(func(r rune) rune {
@@ -174,17 +168,17 @@ func hash(s string, digits int) string {
 
 // LegalName writes a tool's name in the alphabet that providers share: A-Z a-z 0-9 _ -. Names of
 // other programs may have dots and letters of any script: mcp.server.tool.
-func LegalName(name string, most int) string {
-	name = strings.Map(func(r rune) rune {
-		if r < 0x80 && (plain(byte(r)) || r == '_' || r == '-') {
+func LegalName(name string, most int) string { return cmp.Or(Legal(name, "_-", most), "_") }
+
+// Legal writes an underscore for each character that is neither an ASCII letter or digit nor among marks, and keeps
+// the first bytes.
+func Legal(s, marks string, most int) string {
+	return clip(strings.Map(func(r rune) rune {
+		if r < 0x80 && plain(byte(r)) || strings.ContainsRune(marks, r) {
 			return r
 		}
 		return '_'
-	}, name)
-	if name == "" {
-		return "_"
-	}
-	return clip(name, most)
+	}, s), most)
 }
 
 // Short shortens an id that is too long: its beginning, and a hash for the rest. The same id

@@ -95,9 +95,9 @@ func (m *Manager) lastReport(ctx context.Context, s *snapshot) (*report, error) 
 	if s.overlayIsNew {
 		return nil, nil
 	}
-	call, err := m.store.LastReport(ctx, s.sess)
-	if err != nil || call == nil || call.MessageID == nil || call.Model != "" && call.Model != s.model {
-		return nil, err
+	call := s.basis.Report
+	if call == nil || call.Model != "" && call.Model != s.model {
+		return nil, nil
 	}
 	if call.ContextID == nil {
 		if stale, err := m.reportIsStale(ctx, s, call); stale || err != nil {
@@ -252,9 +252,6 @@ func (s *snapshot) explainCount(t *Tokens) *Counting {
 	return &c
 }
 
-// maxOverheadReports is the number of reports from which an overhead is learned.
-const maxOverheadReports = 4
-
 // learnOverhead estimates the overhead from this session's reports with the same tools, if the
 // caller does not say it: the reported input less sessiond's count of the messages, in the smallest
 // context, whose error is the smallest. A difference within the error counts as nothing.
@@ -262,13 +259,9 @@ func (m *Manager) learnOverhead(ctx context.Context, s *snapshot) error {
 	if s.overheadMethod != OverheadNone {
 		return nil
 	}
-	calls, err := m.store.Reports(ctx, s.sess.ID, maxOverheadReports)
-	if err != nil {
-		return err
-	}
 	smallest := int64(-1)
-	for i := range calls {
-		c := &calls[i]
+	for i := range s.basis.Reports {
+		c := &s.basis.Reports[i]
 		if c.Model != "" && c.Model != s.model {
 			continue
 		}

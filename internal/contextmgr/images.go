@@ -10,6 +10,8 @@ import (
 	_ "image/gif" // registers the format
 	"image/jpeg"
 	_ "image/png" // registers the format
+	"net/http"
+	"slices"
 	"strings"
 
 	"sessiond/internal/session"
@@ -99,11 +101,8 @@ func isCommonImage(p *session.Part) bool {
 	if len(p.Extra) > 0 && decode(p.Extra, &extra) && extra.MediaType != "" {
 		mediaType = extra.MediaType
 	}
-	switch strings.ToLower(mediaType) {
-	case "", "image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp":
-		return true
-	}
-	return imageFormat(p.Blob.Data) != ""
+	common := []string{"", "image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"}
+	return slices.Contains(common, strings.ToLower(mediaType)) || slices.Contains(common, http.DetectContentType(p.Blob.Data))
 }
 
 // setJPEGType replaces the media type in extra fields, if there is one.
@@ -119,33 +118,15 @@ func setJPEGType(extra session.JSON) session.JSON {
 	return session.JSONOf(fields)
 }
 
-// imageFormat returns png, jpeg, gif or webp by an image's first bytes, "" for another format.
-func imageFormat(data []byte) string {
-	switch {
-	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
-		return "png"
-	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
-		return "jpeg"
-	case bytes.HasPrefix(data, []byte("GIF8")):
-		return "gif"
-	case bytes.HasPrefix(data, []byte("RIFF")) && len(data) >= 12 && string(data[8:12]) == "WEBP":
-		return "webp"
-	}
-	return ""
-}
-
 // imageInfo reads an image's header.
 func imageInfo(data []byte) ImageInfo {
 	info := ImageInfo{Bytes: int64(len(data))}
-	switch imageFormat(data) {
-	case "":
-	case "webp":
+	if http.DetectContentType(data) == "image/webp" {
 		info.Width, info.Height = webpSize(data)
-		info.Readable = info.Width > 0
-	default:
-		c, _, err := image.DecodeConfig(bytes.NewReader(data)) // of the formats imported here
-		info.Width, info.Height, info.Readable = c.Width, c.Height, err == nil && c.Width > 0 && c.Height > 0
+	} else if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil { // of the formats imported here
+		info.Width, info.Height = c.Width, c.Height
 	}
+	info.Readable = info.Width > 0 && info.Height > 0
 	return info
 }
 

@@ -39,6 +39,7 @@ type Store interface {
 	AddBranchSummary(ctx context.Context, in session.BranchSummary) (m session.Message, attached bool, err error)
 
 	SaveContext(ctx context.Context, c session.Context, blocks map[string]string, frozen []session.Frozen) (session.Context, error)
+	ContextBasis(ctx context.Context, sess session.Session) (session.ContextBasis, error)
 	LastContext(ctx context.Context, id session.ID) (*session.Context, map[string]string, error)
 	Context(ctx context.Context, id session.ID, contextID int64) (session.Context, error)
 	Frozen(ctx context.Context, s session.Session) ([]session.Frozen, error)
@@ -48,7 +49,6 @@ type Store interface {
 	AddCall(ctx context.Context, c session.Call) (session.Call, error)
 	LastReport(ctx context.Context, s session.Session) (*session.Call, error)
 	Reports(ctx context.Context, id session.ID, most int) ([]session.Call, error)
-	Pins(ctx context.Context, id session.ID) ([]int64, error)
 	TouchedFiles(ctx context.Context, after, through int64) ([]session.TouchedFile, error)
 }
 

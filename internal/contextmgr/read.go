@@ -18,6 +18,7 @@ type snapshot struct {
 	Material
 
 	sess    session.Session
+	basis   session.ContextBasis
 	model   string
 	info    session.ModelInfo
 	numbers Numbers
@@ -49,21 +50,21 @@ func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*snapshot,
 	if err != nil {
 		return nil, err
 	}
+	if b.At != nil {
+		sess.HeadID, sess.CompactionID = b.At.HeadID, b.At.CompactionID
+	}
 	s := &snapshot{sess: sess, Material: Material{CloseCalls: b.CloseCalls}}
-	var blocks map[string]string
-	if s.last, blocks, err = m.store.LastContext(ctx, id); err != nil {
+	if s.basis, err = m.store.ContextBasis(ctx, sess); err != nil {
 		return nil, err
 	}
+	s.last, s.Overlay = s.basis.Last, s.basis.Overlay
 	if s.last != nil && s.last.HeadID != nil {
 		s.Sent = *s.last.HeadID
 	}
 	if err := m.readModel(ctx, s, b); err != nil {
 		return nil, err
 	}
-	if err := s.readBlocks(b, blocks); err != nil {
-		return nil, err
-	}
-	if err := m.readOverlay(ctx, s, b.At); err != nil {
+	if err := s.readBlocks(b, s.basis.Blocks); err != nil {
 		return nil, err
 	}
 	if b.preferStaged {
@@ -210,20 +211,6 @@ func decodeParts(content string) ([]session.Part, error) {
 		}
 	}
 	return parts, nil
-}
-
-func (m *Manager) readOverlay(ctx context.Context, s *snapshot, at *Position) (err error) {
-	if at == nil {
-		s.Overlay, err = m.store.Effective(ctx, s.sess)
-		return err
-	}
-	s.sess.HeadID, s.sess.CompactionID = at.HeadID, at.CompactionID
-	if at.CompactionID == nil {
-		return nil
-	}
-	c, err := m.store.Compaction(ctx, s.sess.ID, *at.CompactionID)
-	s.Overlay = &c
-	return err
 }
 
 // preferStaged puts a staged overlay in force if the context is certainly above the threshold, where a
@@ -494,10 +481,7 @@ func (m *Manager) findBack(ctx context.Context, rowID int64, matches func(*sessi
 
 // readFrozen reads the frozen content, without the recalls of overlays that are undone.
 func (m *Manager) readFrozen(ctx context.Context, s *snapshot) error {
-	frozen, err := m.store.Frozen(ctx, s.sess)
-	if err != nil {
-		return err
-	}
+	frozen := s.basis.Frozen
 	ofOther := func(f session.Frozen) bool {
 		return f.CompactionID != nil && (s.Overlay == nil || *f.CompactionID != s.Overlay.RowID)
 	}
@@ -518,12 +502,10 @@ func (m *Manager) readFrozen(ctx context.Context, s *snapshot) error {
 
 // readPins reads the pinned messages of the path.
 func (m *Manager) readPins(ctx context.Context, s *snapshot) error {
-	pins, err := m.store.Pins(ctx, s.sess.ID)
-	if err != nil || s.sess.HeadID == nil {
-		return err
+	if s.sess.HeadID == nil {
+		return nil
 	}
-	slices.Sort(pins)
-	for _, id := range pins {
+	for _, id := range s.basis.Pins {
 		on, err := m.store.OnPath(ctx, *s.sess.HeadID, id)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package contextmgr
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -128,6 +129,7 @@ func Query(newest []string) (text string, terms []string) {
 // Terms returns the distinct telling words of a text, lower-case: no stop words, none shorter than
 // three letters unless it has a digit; runs of CJK as bigrams.
 func Terms(text string) []string {
+	const maxWords = 1000 // of a pasted text
 	var terms []string
 	stop := setOf(stopWords())
 	add := func(t string) {
@@ -135,38 +137,22 @@ func Terms(text string) []string {
 			terms = append(terms, t)
 		}
 	}
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && !unicode.Is(unicode.Mn, r)
-	}) {
-		if len(terms) == maxTerms {
-			break
+	for _, word := range wordForm.FindAllString(text, maxWords) {
+		if r := []rune(word); isCJK(r[0]) {
+			for i := range r[1:] {
+				add(string(r[i : i+2]))
+			}
+		} else if word = strings.ToLower(word); isTelling(word) && !stop[word] {
+			add(word)
 		}
-		var plain strings.Builder
-		var cjk []rune
-		flush := func() {
-			if w := strings.ToLower(plain.String()); w != "" && isTelling(w) && !stop[w] {
-				add(w)
-			}
-			plain.Reset()
-			for i := 0; i+1 < len(cjk); i++ {
-				add(string(cjk[i : i+2]))
-			}
-			cjk = cjk[:0]
-		}
-		for _, r := range word {
-			if isCJK(r) != (len(cjk) > 0) {
-				flush()
-			}
-			if isCJK(r) {
-				cjk = append(cjk, r)
-			} else {
-				plain.WriteRune(r)
-			}
-		}
-		flush()
 	}
 	return terms
 }
+
+// wordForm is a run of CJK, or a word of any other script.
+var wordForm = regexp.MustCompile(`[` + cjk + `]+|(?:[^\PL` + cjk + `]|[\p{Nd}_\p{Mn}])+`)
+
+const cjk = `\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}`
 
 func isCJK(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)

@@ -40,7 +40,7 @@ func writesGoose() *writer {
 		f.lines[0].ends = true
 	}
 	return &writer{
-		name: "goose", source: func(func() time.Time) history.Source { return goose.New(historytest.NoEnv) },
+		name: "goose", either: true, source: func(func() time.Time) history.Source { return goose.New(historytest.NoEnv) },
 		base: "sessions.db", schema: `
 			CREATE TABLE schema_version (version INTEGER PRIMARY KEY); INSERT INTO schema_version VALUES (17);
 			CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, description TEXT DEFAULT '', working_dir TEXT DEFAULT '/w', session_type TEXT DEFAULT 'user',
@@ -80,7 +80,7 @@ func writesOpencode() *writer {
 		f.lines[0].ends = true
 	}
 	return &writer{
-		name: "opencode", source: func(now func() time.Time) history.Source { return opencode.New(historytest.NoEnv, now) },
+		name: "opencode", either: true, source: func(now func() time.Time) history.Source { return opencode.New(historytest.NoEnv, now) },
 		base: "opencode.db", schema: `
 			CREATE TABLE session (id TEXT PRIMARY KEY, project_id TEXT NOT NULL, parent_id TEXT, slug TEXT, directory TEXT NOT NULL, title TEXT NOT NULL, version TEXT,
 				revert TEXT, permission TEXT, time_created INTEGER NOT NULL, time_updated INTEGER NOT NULL, time_archived INTEGER, model TEXT, cost REAL DEFAULT 0);

@@ -27,26 +27,25 @@ func Reply(text string, media bool) (Outcome, string) {
 	if strings.TrimSpace(text) == "" {
 		return Empty, ""
 	}
-	var s Stream
-	out := s.Add(text)
-	rest, silent := s.End()
+	silent, deliver := decide(text)
 	switch {
 	case silent && media:
 		return MediaOnly, ""
 	case silent:
 		return Silent, ""
 	}
-	return Deliver, out + rest
+	return Deliver, deliver
 }
 
 // ReplyOf returns the outcome of a model's message and the text to deliver.
 func ReplyOf(m *session.Message) (Outcome, string) {
 	var texts []string
 	media := false
-	for _, p := range spokenBy(m) {
-		if p.Kind == session.PartText {
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Kind {
+		case session.PartText:
 			texts = append(texts, p.Content())
-		} else {
+		case session.PartImage, session.PartAudio, session.PartFile:
 			media = true
 		}
 	}
@@ -56,157 +55,80 @@ func ReplyOf(m *session.Message) (Outcome, string) {
 // SilentMessage reports whether a model's message asks to deliver nothing. A message that calls tools
 // is no reply yet.
 func SilentMessage(m *session.Message) bool {
-	if m.Role != session.Assistant || len(m.Calls()) > 0 {
-		return false
-	}
-	var s Stream
-	for i, spoken := range spokenBy(m) {
-		switch {
-		case spoken.Kind != session.PartText:
-			return false
-		case i > 0:
-			s.Add("\n")
-		}
-		if s.Add(spoken.Content()); s.emitted {
-			return false
-		}
-	}
-	_, silent := s.End()
-	return silent
-}
-
-// spokenBy returns the parts of a message that make a reply.
-func spokenBy(m *session.Message) (parts []*session.Part) {
-	for i := range m.Parts {
-		switch p := &m.Parts[i]; p.Kind {
-		case session.PartText, session.PartImage, session.PartAudio, session.PartFile:
-			parts = append(parts, p)
-		}
-	}
-	return parts
+	outcome, _ := ReplyOf(m)
+	return outcome == Silent && m.Role == session.Assistant && len(m.Calls()) == 0
 }
 
 // Stream decides the same as Reply while a reply arrives in pieces: the results of Add and End, joined,
 // are the text that Reply returns. The zero value is ready.
-type Stream struct {
-	held    string // not yet returned
-	torn    string // an incomplete character at the end of the last piece
-	state   streamState
-	emitted bool
-	dropped bool // some text was cut off
-}
+type Stream struct{ text, returned string }
 
-type streamState int
-
-const (
-	atStart   streamState = iota // the reply may still begin with the token
-	flowing                      // text is returned, except a tail that may be the token
-	swallowed                    // the reply began with the token: nothing is returned
-)
-
-// Add adds the next piece and returns the text that can be delivered now.
+// Add adds the next piece and returns the text that can be delivered now: no beginning and no end that may still
+// become the token.
 func (s *Stream) Add(piece string) string {
-	whole, torn := cutTorn(s.torn + piece)
-	s.held, s.torn = s.held+whole, torn
-	if s.state == atStart {
-		s.begin(false)
-	}
-	switch s.state {
-	case swallowed:
-		s.held = ""
-		return ""
-	case atStart:
+	s.text += piece
+	rest, silent, open := begin(withoutTorn(s.text), false)
+	if silent || open {
 		return ""
 	}
-	return s.release(len(s.held) - tailLength(s.held))
+	before := len(s.returned)
+	s.returned = rest[:len(rest)-tailLength(rest[before:])]
+	return s.returned[before:]
 }
 
 // End returns the rest of the text to deliver, and reports whether the whole reply is silent.
 func (s *Stream) End() (rest string, silent bool) {
-	s.held, s.torn = s.held+s.torn, ""
-	if s.state == atStart {
-		s.begin(true)
-	}
-	switch {
-	case s.state == swallowed:
-		return "", true
-	case s.state == atStart: // only white space
-		return "", false
-	}
-	if cut := cutTokens(s.held); cut != s.held {
-		s.held, s.dropped = cut, true
-	}
-	rest = s.release(len(s.held))
-	return rest, s.dropped && !s.emitted
+	silent, deliver := decide(s.text)
+	return deliver[len(s.returned):], silent
 }
 
-func (s *Stream) release(n int) string {
-	out := s.held[:n]
-	s.held = s.held[n:]
-	s.emitted = s.emitted || out != ""
-	return out
+// decide reports whether a whole reply is silent, and returns the text to deliver.
+func decide(text string) (silent bool, deliver string) {
+	rest, silent, _ := begin(text, true)
+	if silent {
+		return true, ""
+	}
+	deliver = cutTokens(rest)
+	return deliver == "" && rest != "", deliver
 }
 
-// begin sets the state by the beginning of a reply, as far as it is known; whole reports that nothing
-// follows.
-func (s *Stream) begin(whole bool) {
+// begin judges a reply by its beginning. rest is the text without a token that is joined to its first word; open
+// reports that what follows decides; whole says that nothing follows.
+func begin(text string, whole bool) (rest string, silent, open bool) {
 	for {
-		first := strings.IndexFunc(s.held, isLetterOrDigit)
-		if first < 0 {
-			if whole && strings.TrimSpace(s.held) != "" {
-				s.state = flowing
-			}
-			return
-		}
-		body := s.held[first:]
+		body := strings.TrimLeftFunc(text, func(r rune) bool { return !isLetterOrDigit(r) })
 		n, exact := tokenPrefix(body)
-		if n < len(SilentToken) {
-			if n < len(body) || whole {
-				s.state = flowing
-			}
-			return
-		}
-		// The text begins with the whole token, in upper or lower case.
 		after := body[n:]
-		leads := exact && strings.TrimSpace(s.held[:first]) == ""
+		leads := exact && strings.TrimSpace(strings.TrimSuffix(text, body)) == ""
 		next, _ := utf8.DecodeRuneInString(after)
 		switch {
+		case n < len(SilentToken):
+			return text, false, after == "" && !whole
 		case after == "":
-			if whole {
-				s.state = swallowed
-			}
-			return
+			return text, whole, !whole
 		case leads && unicode.IsLetter(next): // joined to a word: keep the word
-			s.held, s.dropped = after, true
-			continue
-		case leads && (unicode.IsDigit(next) || next == '_') && strings.ContainsFunc(after, isLetterOrDigit):
-			s.state = flowing
-			return
+			text = after
 		case leads && !unicode.IsDigit(next) && next != '_':
-			s.state = swallowed
-			return
+			return text, true, false
 		case strings.ContainsFunc(after, isLetterOrDigit):
-			s.state = flowing
-			return
+			return text, false, false
+		default: // the token alone, between marks
+			return text, whole, !whole
 		}
-		if whole { // the token alone, between marks
-			s.state = swallowed
-		}
-		return
 	}
 }
 
-// cutTorn cuts off an incomplete character at the end.
-func cutTorn(text string) (whole, torn string) {
-	for i := len(text) - 1; i >= 0 && i >= len(text)-utf8.UTFMax; i-- {
+// withoutTorn cuts off an incomplete character at the end.
+func withoutTorn(text string) string {
+	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(text[i]) {
 			if !utf8.FullRuneInString(text[i:]) {
-				return text[:i], text[i:]
+				return text[:i]
 			}
 			break
 		}
 	}
-	return text, ""
+	return text
 }
 
 func isLetterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -214,18 +136,10 @@ func isLetterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigi
 // tokenPrefix returns the number of bytes at the beginning of a text that are a prefix of the token,
 // without regard to case, and whether their case is exact.
 func tokenPrefix(text string) (n int, exact bool) {
-	exact = true
-	for n < len(SilentToken) && n < len(text) {
-		a, b := text[n], SilentToken[n]
-		if a != b {
-			if a < 'a' || a > 'z' || a-'a'+'A' != b {
-				return n, exact
-			}
-			exact = false
-		}
+	for n < min(len(text), len(SilentToken)) && unicode.ToUpper(rune(text[n])) == rune(SilentToken[n]) {
 		n++
 	}
-	return n, exact
+	return n, text[:n] == SilentToken[:n]
 }
 
 // tailLength returns the length of the end of a text that may still be cut off: white space or

@@ -1,9 +1,8 @@
 package routing
 
 import (
+	"regexp"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Message is a person's text without a connector's wrapper.
@@ -40,22 +39,18 @@ func (c *Config) Triggered(m Message) Trigger {
 		triggers = DefaultTriggers()
 	}
 	for _, word := range triggers {
-		word = strings.TrimSpace(word)
-		rest, ok := cutFold(text, word)
-		if !ok || word == "" {
+		if word = strings.TrimSpace(word); word == "" {
 			continue
 		}
+		form := `(?is)^` + regexp.QuoteMeta(word)
 		if c.BotName != "" {
-			if after, named := cutFold(rest, "@"+strings.TrimPrefix(c.BotName, "@")); named {
-				rest = after
-			}
+			form += `(?:@` + regexp.QuoteMeta(strings.TrimPrefix(c.BotName, "@")) + `)?`
 		}
-		if rest != "" && !unicode.IsSpace(firstRune(rest)) {
-			continue
+		if found := regexp.MustCompile(form + `(?:[\s\v\x{85}\pZ](.*))?$`).FindStringSubmatch(text); found != nil {
+			t := Trigger{Reset: true, Word: word, Remainder: strings.TrimSpace(found[1])}
+			t.Model, t.Remainder = c.Models.cutModel(t.Remainder)
+			return t
 		}
-		t := Trigger{Reset: true, Word: word, Remainder: strings.TrimSpace(rest)}
-		t.Model, t.Remainder = c.Models.cutModel(t.Remainder)
-		return t
 	}
 	return Trigger{}
 }
@@ -66,55 +61,10 @@ func withoutMentions(text string, names []string) string {
 		if name = strings.TrimSpace(name); name == "" {
 			continue
 		}
-		for at := 0; at < len(text); {
-			i := indexFold(text[at:], name)
-			if i < 0 {
-				break
-			}
-			from := at + i
-			rest, _ := cutFold(text[from:], name)
-			if isWord(lastRune(text[:from])) || isWord(firstRune(rest)) { // a piece of a longer word
-				at = len(text) - len(rest)
-				continue
-			}
-			text = text[:from] + strings.TrimLeft(rest, " ,:")
-			at = from
+		mention := regexp.MustCompile(`(?i)(^|[^\pL\pN_])` + regexp.QuoteMeta(name) + `(?:[ ,:]+|([^\pL\pN_])|$)`)
+		for before := ""; text != before; { // names behind one another share the space between them
+			before, text = text, mention.ReplaceAllString(text, "$1$2")
 		}
 	}
 	return text
-}
-
-func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
-
-// cutFold cuts a prefix off without regard to case. It compares runes, because both cases of some
-// letters differ in length.
-func cutFold(s, prefix string) (rest string, ok bool) {
-	rest = s
-	for _, want := range prefix {
-		got, size := utf8.DecodeRuneInString(rest)
-		if size == 0 || got != want && unicode.ToLower(got) != unicode.ToLower(want) {
-			return s, false
-		}
-		rest = rest[size:]
-	}
-	return rest, true
-}
-
-func indexFold(s, word string) int {
-	for i := range s {
-		if _, ok := cutFold(s[i:], word); ok {
-			return i
-		}
-	}
-	return -1
-}
-
-func firstRune(s string) rune {
-	r, _ := utf8.DecodeRuneInString(s)
-	return r
-}
-
-func lastRune(s string) rune {
-	r, _ := utf8.DecodeLastRuneInString(s)
-	return r
 }

@@ -35,9 +35,10 @@ func (ix *Index) CatchUpWithProgress(ctx context.Context, progress func(messages
 		return 0, err
 	}
 	total, waits := 0, 0
-	rebuilt := false
+	rebuilt, compared := false, false
 	for {
-		n, done, err := ix.advance(ctx)
+		n, done, err := ix.advance(ctx, !compared)
+		compared = compared || err == nil
 		total += n
 		progress(n)
 		switch {
@@ -81,13 +82,18 @@ func (ix *Index) stopWaiting(ctx context.Context) error {
 	return fmt.Errorf("open the search index %s: %w", ix.path, err)
 }
 
-// advance indexes one step. It reads the messages before the transaction, so that this is short. If
-// another process moved the mark meanwhile, that process indexes them.
-func (ix *Index) advance(ctx context.Context) (n int, done bool, err error) {
+// advance indexes one step, the first one after a comparison with the store. It reads the messages before the
+// transaction, so that this is short. If another process moved the mark meanwhile, that process indexes them.
+func (ix *Index) advance(ctx context.Context, first bool) (n int, done bool, err error) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	if ix.writer == nil {
 		return 0, true, errors.New("it is open read-only")
+	}
+	if first {
+		if err := ix.rewind(ctx); err != nil {
+			return 0, false, err
+		}
 	}
 	mark, err := readMark(ctx, ix.reader)
 	if err != nil {
@@ -116,7 +122,8 @@ func (ix *Index) advance(ctx context.Context) (n int, done bool, err error) {
 	if err := insert(ctx, tx, entries); err != nil {
 		return 0, false, err
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE state SET mark = ?, boot = ? WHERE id = 1`, messages[len(messages)-1].RowID, bootID()); err != nil {
+	last := &messages[len(messages)-1]
+	if _, err := tx.ExecContext(ctx, `UPDATE state SET mark = ?, mark_message = ?, boot = ? WHERE id = 1`, last.RowID, identity(last), bootID()); err != nil {
 		return 0, false, err
 	}
 	if err := tx.Commit(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"sessiond/internal/session"
@@ -20,7 +19,7 @@ func (ix *Index) Forget(ctx context.Context, rows []int64) error {
 	if ix.writer == nil {
 		return errors.New("forget: the search index is open read-only")
 	}
-	if err := ix.deleteRows(ctx, rows); err != nil {
+	if err := ix.deleteRows(ctx, rows, nil); err != nil {
 		return fmt.Errorf("forget in the search index: %w", err)
 	}
 	return ix.tail.close() // the next search builds it again
@@ -29,15 +28,11 @@ func (ix *Index) Forget(ctx context.Context, rows []int64) error {
 // ForgetPurged deletes the messages of sessions that another host's daemon purged; on one host Forget does.
 // Those that forks keep stay.
 func (ix *Index) ForgetPurged(ctx context.Context) error {
-	ids, err := ix.column(ctx, `SELECT DISTINCT session_id FROM docs`)
+	ids, err := column[session.ID](ctx, ix, `SELECT DISTINCT session_id FROM docs`)
 	if err != nil {
 		return err
 	}
-	for some := range slices.Chunk(ids, step) {
-		named := make([]session.ID, len(some))
-		for i, id := range some {
-			named[i] = session.ID(id)
-		}
+	for named := range slices.Chunk(ids, step) {
 		there, err := ix.src.InTrash(ctx, named)
 		if err != nil {
 			return err
@@ -56,17 +51,11 @@ func (ix *Index) ForgetPurged(ctx context.Context) error {
 
 // forgetGone deletes the messages of a session that the store has no more.
 func (ix *Index) forgetGone(ctx context.Context, id session.ID) error {
-	indexed, err := ix.column(ctx, `SELECT message_id FROM docs WHERE session_id = ?`, id)
+	indexed, err := column[int64](ctx, ix, `SELECT message_id FROM docs WHERE session_id = ?`, id)
 	if err != nil {
 		return err
 	}
-	for some := range slices.Chunk(indexed, step) {
-		rows := make([]int64, len(some))
-		for i, row := range some {
-			if rows[i], err = strconv.ParseInt(row, 10, 64); err != nil {
-				return err
-			}
-		}
+	for rows := range slices.Chunk(indexed, step) {
 		kept, err := ix.src.MessagesByID(ctx, rows)
 		if err != nil {
 			return err
@@ -82,28 +71,17 @@ func (ix *Index) forgetGone(ctx context.Context, id session.ID) error {
 }
 
 // column reads the only column of a query's rows.
-func (ix *Index) column(ctx context.Context, query string, args ...any) (all []string, err error) {
+func column[T any](ctx context.Context, ix *Index, query string, args ...any) ([]T, error) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	if ix.writer == nil {
 		return nil, errors.New("forget: the search index is open read-only")
 	}
-	rows, err := ix.reader.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close() //nolint:errcheck // rows.Err tells
-	for rows.Next() {
-		var value string
-		if err := rows.Scan(&value); err != nil {
-			return nil, err
-		}
-		all = append(all, value)
-	}
-	return all, rows.Err()
+	return readRows(ctx, ix.reader, scanValue[T], query, args...)
 }
 
-func (ix *Index) deleteRows(ctx context.Context, rows []int64) error {
+// deleteRows deletes the rows of messages; newest, if not nil, is the new message at the mark.
+func (ix *Index) deleteRows(ctx context.Context, rows []int64, newest *session.Message) error {
 	tx, err := ix.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -123,6 +101,11 @@ func (ix *Index) deleteRows(ctx context.Context, rows []int64) error {
 		}
 		if err != nil {
 			return fmt.Errorf("row %d: %w", row, err)
+		}
+	}
+	if newest != nil {
+		if _, err := tx.ExecContext(ctx, `UPDATE state SET mark = ?, mark_message = ? WHERE id = 1`, newest.RowID, identity(newest)); err != nil {
+			return err
 		}
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE state SET boot = ? WHERE id = 1`, bootID()); err != nil {

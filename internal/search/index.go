@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"sessiond/internal/session"
@@ -70,11 +71,7 @@ func (ix *Index) openToWrite(ctx context.Context) error {
 	if err := ix.openFile(ctx); err != nil {
 		return err
 	}
-	fits, err := ix.fitsStore(ctx)
-	if err == nil && !fits {
-		err = ix.empty(ctx)
-	}
-	if err != nil {
+	if err := ix.rewind(ctx); err != nil {
 		return errors.Join(err, ix.closeFile())
 	}
 	return nil
@@ -127,30 +124,112 @@ func (ix *Index) closeFile() error {
 	return errors.Join(errs...)
 }
 
-// fitsStore reports whether the newest indexed message is still the store's message with its row id.
-// It is not after sessions.db was replaced by another file or by an older backup.
+// fitsStore reports whether the message at the mark, or else the newest one with a row, is still the store's.
+// It is not after the database was replaced by another one or by an older backup.
 func (ix *Index) fitsStore(ctx context.Context) (bool, error) {
-	var docid, rowID, seq int64
-	var id session.ID
-	err := ix.reader.QueryRowContext(ctx, `
-		SELECT docid, message_id, session_id, seq FROM docs ORDER BY message_id DESC LIMIT 1`).
-		Scan(&docid, &rowID, &id, &seq)
-	if errors.Is(err, sql.ErrNoRows) {
-		return true, nil
+	fits, err := ix.markFits(ctx)
+	if fits || err != nil {
+		return fits, err
 	}
-	if err != nil {
-		return false, err
+	_, stray, err := ix.newestShared(ctx)
+	return len(stray) == 0, err
+}
+
+// markFits reports whether the message at the mark is still the store's.
+func (ix *Index) markFits(ctx context.Context) (bool, error) {
+	var mark int64
+	var wanted string
+	err := ix.reader.QueryRowContext(ctx, `SELECT mark, mark_message FROM state WHERE id = 1`).Scan(&mark, &wanted)
+	if err != nil || mark == 0 {
+		return err == nil, err
 	}
-	m, err := ix.src.MessageByID(ctx, rowID)
+	m, err := ix.src.MessageByID(ctx, mark)
 	if session.CodeOf(err) == session.NotFound {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("compare with the store: %w", err)
 	}
-	// A full millisecond may have pushed the docid into a later one.
-	near := docid>>docBits - millis(m.CreatedAt)
-	return m.SessionID == id && m.Seq == seq && near >= 0 && near < 1000, nil
+	return identity(&m) == wanted, nil
+}
+
+// identity tells a message from another one with its row id. After a restore ids of sessions are used again, too.
+func identity(m *session.Message) string { return fmt.Sprintf("%s %d", m.ID, m.CreatedAt.UnixMilli()) }
+
+// rewind deletes the newest rows, up to one that is still the store's, if the message at the mark is not: the
+// database was replaced by an older one, a server took over that lacks the last writes, or the message was
+// purged. Row ids may be used again by now, with other messages. The caller holds mu.
+func (ix *Index) rewind(ctx context.Context) error {
+	if fits, err := ix.markFits(ctx); fits || err != nil {
+		return err
+	}
+	shared, stray, err := ix.newestShared(ctx)
+	if err != nil {
+		return err
+	}
+	if shared == nil {
+		err = ix.empty(ctx)
+	} else {
+		err = ix.deleteRows(ctx, stray, shared)
+	}
+	if err != nil {
+		return err
+	}
+	return ix.tail.close()
+}
+
+// strayLimit is the number of rows of other messages after which an index is taken for another store's.
+const strayLimit = 10_000
+
+// newestShared returns the newest message with a row that is still the store's, nil if there is none, and the
+// newer rows: of messages that the store has no more, or that are others now.
+func (ix *Index) newestShared(ctx context.Context) (shared *session.Message, stray []int64, err error) {
+	others := 0
+	for before := int64(math.MaxInt64); others < strayLimit; {
+		docs, err := ix.docsBefore(ctx, before)
+		if err != nil || len(docs) == 0 {
+			return nil, stray, err
+		}
+		for _, d := range docs {
+			m, err := ix.src.MessageByID(ctx, d.rowID)
+			switch {
+			case session.CodeOf(err) == session.NotFound:
+			case err != nil:
+				return nil, nil, fmt.Errorf("compare with the store: %w", err)
+			case d.isOf(&m):
+				return &m, stray, nil
+			default:
+				others++
+			}
+			stray = append(stray, d.rowID)
+		}
+		before = docs[len(docs)-1].rowID
+	}
+	return nil, stray, nil
+}
+
+// isOf reports whether a row is of a message.
+func (d doc) isOf(m *session.Message) bool {
+	late := d.docid>>docBits - millis(m.CreatedAt) // a full millisecond may have pushed the docid into a later one
+	return m.ID == d.ref() && late >= 0 && late < 1000
+}
+
+// docsBefore returns the rows of messages before a row id, newest first; at most step.
+func (ix *Index) docsBefore(ctx context.Context, before int64) (docs []doc, err error) {
+	rows, err := ix.reader.QueryContext(ctx, `
+		SELECT docid, message_id, session_id, seq FROM docs WHERE message_id < ? ORDER BY message_id DESC LIMIT ?`, before, step)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	for rows.Next() {
+		var d doc
+		if err := rows.Scan(&d.docid, &d.rowID, &d.session, &d.seq); err != nil {
+			return nil, err
+		}
+		docs = append(docs, d)
+	}
+	return docs, rows.Err()
 }
 
 // Mark returns the row id of the last indexed message.
@@ -184,6 +263,26 @@ type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
+
+// readRows reads all rows of a query.
+func readRows[T any](ctx context.Context, db queryer, scan func(*sql.Rows, *T) error, query string, args ...any) (all []T, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var row T
+		if err := scan(rows, &row); err != nil {
+			return nil, err
+		}
+		all = append(all, row)
+	}
+	return all, rows.Err()
+}
+
+// scanValue scans the only column of a row.
+func scanValue[T any](rows *sql.Rows, value *T) error { return rows.Scan(value) }
 
 func readMark(ctx context.Context, db queryer) (int64, error) {
 	var mark int64

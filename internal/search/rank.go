@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math"
@@ -174,7 +175,7 @@ func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs
 	from, to := r.query.docRange()
 	limit = max(limit, bestDocs)
 	for i, place := range r.places {
-		some, err := readDocs(ctx, place, bestFirst, expression, from, to, rankedDepth, limit)
+		some, err := readRows(ctx, place, scanDoc, bestFirst, expression, from, to, rankedDepth, limit)
 		if err != nil {
 			return nil, false, err
 		}
@@ -210,9 +211,13 @@ func (r *run) loadWordScores(ctx context.Context) error {
 	r.wordScores = make([][]map[int64]float64, len(r.places))
 	for i, place := range r.places {
 		for _, t := range r.sharing {
-			scores, err := readScores(ctx, place, t.match(), from, to, rankedDepth)
+			found, err := readRows(ctx, place, scanScore, scoresOfWord, t.match(), from, to, rankedDepth)
 			if err != nil {
 				return err
+			}
+			scores := make(map[int64]float64, len(found))
+			for _, d := range found {
+				scores[d.docid] = d.score
 			}
 			r.wordScores[i] = append(r.wordScores[i], scores)
 		}
@@ -220,24 +225,7 @@ func (r *run) loadWordScores(ctx context.Context) error {
 	return nil
 }
 
-// readScores returns scores by docid.
-func readScores(ctx context.Context, place queryer, args ...any) (map[int64]float64, error) {
-	rows, err := place.QueryContext(ctx, scoresOfWord, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	scores := map[int64]float64{}
-	for rows.Next() {
-		var docid int64
-		var score float64
-		if err := rows.Scan(&docid, &score); err != nil {
-			return nil, err
-		}
-		scores[docid] = score
-	}
-	return scores, rows.Err()
-}
+func scanScore(rows *sql.Rows, d *doc) error { return rows.Scan(&d.docid, &d.score) }
 
 func sortDocs(docs []doc) {
 	slices.SortStableFunc(docs, func(a, b doc) int {

@@ -248,7 +248,7 @@ func (r *recall) lookUp(ctx context.Context, places []queryer, terms []term) ([]
 		}
 		p := posting{docs: make([][]int64, len(places)), weight: weight(t.raw)}
 		for i, place := range places {
-			docs, err := readDocIDs(whole, place, t.match()+within, 0, math.MaxInt64, commonWord+1)
+			docs, err := readRows(whole, place, scanValue[int64], newestDocs, t.match()+within, commonWord+1)
 			if err != nil {
 				return nil, err
 			}
@@ -260,24 +260,7 @@ func (r *recall) lookUp(ctx context.Context, places []queryer, terms []term) ([]
 	return postings, nil
 }
 
-const newestDocs = `SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?`
-
-func readDocIDs(ctx context.Context, place queryer, expression string, from, to int64, limit int) ([]int64, error) {
-	rows, err := place.QueryContext(ctx, newestDocs, expression, from, to, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var docs []int64
-	for rows.Next() {
-		var docid int64
-		if err := rows.Scan(&docid); err != nil {
-			return nil, err
-		}
-		docs = append(docs, docid)
-	}
-	return docs, rows.Err()
-}
+const newestDocs = `SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT +?`
 
 // candidate is a message with some of the terms.
 type candidate struct {
@@ -373,7 +356,7 @@ func readCandidates(ctx context.Context, places []queryer, candidates []candidat
 		if len(list) == 0 {
 			continue
 		}
-		found, err := readDocs(ctx, place, `SELECT docid, message_id, session_id, seq, words, tool, 0.0 FROM docs
+		found, err := readRows(ctx, place, scanDoc, `SELECT docid, message_id, session_id, seq, words, tool, 0.0 FROM docs
 			WHERE docid IN (`+strings.Join(list, ", ")+`)`)
 		if err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"iter"
@@ -150,7 +151,27 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 			return Result{}, err
 		}
 	}
-	return Result{Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Elsewhere: run.elsewhere, Pending: ix.tail.pending(mark), Partial: unread || ix.tail.base > mark}, nil
+	result := Result{Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Elsewhere: run.elsewhere, Pending: ix.tail.pending(mark), Partial: unread || ix.tail.base > mark}
+	if _, limited := session.ScopeOf(ctx); limited {
+		result.hideOthers()
+	}
+	return result, nil
+}
+
+// hideOthers removes the numbers that depend on the messages of all owners: how rare the words are, and what is not
+// yet indexed. Scores then say the order alone: 1, 1/2, 1/3 …
+func (r *Result) hideOthers() {
+	r.Pending = 0
+	byOrder := func(hits []Hit) {
+		for i := range hits {
+			hits[i].Score = 1 / float64(i+1)
+		}
+	}
+	byOrder(r.Hits)
+	for i := range r.Sessions {
+		r.Sessions[i].Score = 1 / float64(i+1)
+		byOrder(r.Sessions[i].Passages)
+	}
 }
 
 // check fills in the defaults and parses the text. Codes: Invalid.
@@ -343,7 +364,7 @@ const newestFirst = `
 func (r *run) matchNewest(ctx context.Context, expression string, limit int) (docs []doc, full bool, err error) {
 	from, to := r.query.docRange()
 	for _, place := range r.places {
-		some, err := readDocs(ctx, place, newestFirst, expression, from, to, limit)
+		some, err := readRows(ctx, place, scanDoc, newestFirst, expression, from, to, limit)
 		if err != nil {
 			return nil, false, err
 		}
@@ -354,21 +375,8 @@ func (r *run) matchNewest(ctx context.Context, expression string, limit int) (do
 	return docs, full, nil
 }
 
-func readDocs(ctx context.Context, place queryer, query string, args ...any) ([]doc, error) {
-	rows, err := place.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var docs []doc
-	for rows.Next() {
-		var d doc
-		if err := rows.Scan(&d.docid, &d.rowID, &d.session, &d.seq, &d.words, &d.tool, &d.score); err != nil {
-			return nil, err
-		}
-		docs = append(docs, d)
-	}
-	return docs, rows.Err()
+func scanDoc(rows *sql.Rows, d *doc) error {
+	return rows.Scan(&d.docid, &d.rowID, &d.session, &d.seq, &d.words, &d.tool, &d.score)
 }
 
 // docRange returns the docids of the query's time range.

@@ -19,6 +19,17 @@ type Context struct {
 	Limits         JSON   `db:"limits" json:"-"` // of its shortened parts; only the context manager reads it
 }
 
+// ContextBasis is what a session's context is made of beside the messages of its path.
+type ContextBasis struct {
+	Last    *Context          // the newest record of a context; nil: none
+	Blocks  map[string]string // the caller's blocks of that one: kind → content
+	Overlay *Compaction       // in force; nil: none
+	Frozen  []Frozen          // by message
+	Pins    []int64           // rows of messages, oldest first
+	Report  *Call             // the newest one that counts for this context; nil: none
+	Reports []Call            // of earlier contexts, newest first
+}
+
 // Kinds of blocks: the caller's content beside the messages, stored once per content.
 const (
 	BlockSystem  = "system"

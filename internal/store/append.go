@@ -155,7 +155,7 @@ func (t *tx) sessionToExtend(id session.ID) (session.Session, place, error) {
 		&s.TurnOrigin, &s.CreatedAt, &s.ActiveAt, &s.InboundAt, &s.DeletedAt, &head.session, &head.seq, &head.depth, &head.path)
 	switch {
 	case noRows(err):
-		return s, place{}, session.Errorf(session.NotFound, "there is no session %s", id)
+		return s, place{}, noSession(id)
 	case err != nil:
 		return s, place{}, fmt.Errorf("session %s: %w", id, err)
 	case head.seq == nil:

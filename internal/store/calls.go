@@ -17,9 +17,13 @@ const (
 	lastReports      = `SELECT ` + callColumns + ` FROM (
 			SELECT * FROM calls WHERE session_id = ?1 AND session_id <> '' AND purpose = 'chat' AND status = 'ok' AND message_id IS NOT NULL
 			AND input_tokens + cache_read_tokens + cache_write_tokens > 0 ORDER BY id DESC LIMIT 8) c
-		WHERE CASE WHEN context_id IS NULL THEN created_at > ?3
+		WHERE CASE WHEN context_id IS NULL THEN NOT EXISTS (SELECT 1 FROM compactions o WHERE o.id = ?3 AND o.activated_at >= c.created_at)
 			ELSE EXISTS (SELECT 1 FROM contexts x WHERE x.id = c.context_id AND x.session_id = ?1 AND x.epoch = ?2) END
 		ORDER BY id DESC`
+	reportsOfContexts = `SELECT ` + callColumns + ` FROM calls
+		WHERE session_id = ? AND session_id <> '' AND purpose = 'chat' AND status = 'ok'
+		  AND message_id IS NOT NULL AND context_id IS NOT NULL AND input_tokens + cache_read_tokens + cache_write_tokens > 0
+		ORDER BY id DESC LIMIT +?`
 )
 
 // AddCall records a model call. Codes: NotFound (its session). A call whose source and external id are
@@ -111,6 +115,14 @@ const insertCall = `
 // that was read while it was written, or first seen in a fork, reports more later.
 func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
 	known, err := get[session.Call](t.ctx, t, callByExternalID, c.Source, c.ExternalID)
+	if _, limited := session.ScopeOf(t.ctx); limited {
+		if err == nil {
+			_, err = readSession(t.ctx, t, known.SessionID)
+		}
+		if noRows(err) || session.CodeOf(err) == session.NotFound { // it is another owner's
+			return session.Errorf(session.Conflict, "the external_id %.60q is of another call already: ids are unique over all owners", c.ExternalID)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("read known call: %w", err)
 	}
@@ -206,20 +218,17 @@ func (s *Store) Calls(ctx context.Context, id session.ID, p Page) (calls []sessi
 // the session's path and which was made in its epoch: either for a context of that epoch, or,
 // without one, after the last activation. nil when there is none.
 func (s *Store) LastReport(ctx context.Context, sess session.Session) (*session.Call, error) {
-	if sess.HeadID == nil {
-		return nil, nil
-	}
-	since := session.Time{}.SQL()
-	if sess.CompactionID != nil {
-		c, err := readCompaction(ctx, s, *sess.CompactionID)
-		if err != nil {
-			return nil, err
-		}
-		since = c.ActivatedAt.SQL()
-	}
-	calls, err := list[session.Call](ctx, s, lastReports, sess.ID, sess.Epoch, since)
+	calls, err := list[session.Call](ctx, s, lastReports, sess.ID, sess.Epoch, sess.CompactionID)
 	if err != nil {
 		return nil, fmt.Errorf("last report of %s: %w", sess.ID, err)
+	}
+	return s.firstOnPath(ctx, sess, calls)
+}
+
+// firstOnPath returns the first call whose message is on the session's path; nil: none.
+func (s *Store) firstOnPath(ctx context.Context, sess session.Session, calls []session.Call) (*session.Call, error) {
+	if sess.HeadID == nil {
+		return nil, nil
 	}
 	for i := range calls {
 		if on, err := s.OnPath(ctx, *sess.HeadID, *calls[i].MessageID); on || err != nil {
@@ -232,12 +241,12 @@ func (s *Store) LastReport(ctx context.Context, sess session.Session) (*session.
 // Reports gives the newest successful chat calls of a session that were made for a context
 // of ours and reported what went in, newest first.
 func (s *Store) Reports(ctx context.Context, id session.ID, most int) ([]session.Call, error) {
-	calls, err := list[session.Call](ctx, s, `SELECT `+callColumns+` FROM calls
-		WHERE session_id = ? AND session_id <> '' AND purpose = 'chat' AND status = 'ok'
-		  AND message_id IS NOT NULL AND context_id IS NOT NULL AND input_tokens + cache_read_tokens + cache_write_tokens > 0
-		ORDER BY id DESC LIMIT +?`, id, most)
+	calls, err := list[session.Call](ctx, s, reportsOfContexts, id, most)
 	return calls, wrap(err, "reports of %s", id)
 }
+
+// maxReports is the number of reports from which a context's overhead is learned.
+const maxReports = 4
 
 // ReportedSizes returns the sizes of contexts at the heads of sessions by the newest report of a provider, and the
 // reference tokens of the messages since. It leaves out sessions without one that holds now: of their model, newer than

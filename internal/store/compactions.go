@@ -16,6 +16,8 @@ var compactionColumns = messageName("c.through_id") + ` AS through, ` + messageN
 	c.hidden_tokens, c.summary_tokens, c.span_summary, c.summary, c.prefix_summary, c.replacement, c.details, c.tokens_before,
 	c.tokens_after, c.message_count, c.provider, c.model, c.duration_ms, c.created_at, c.activated_at`
 
+var compactionByID = `SELECT ` + compactionColumns + ` FROM compactions c WHERE c.id = ?`
+
 // Effective gives the overlay that is in force at the session's head, nil for none.
 func (s *Store) Effective(ctx context.Context, sess session.Session) (*session.Compaction, error) {
 	if sess.CompactionID == nil {
@@ -50,14 +52,18 @@ func (s *Store) Compactions(ctx context.Context, id session.ID) ([]session.Compa
 }
 
 func readCompaction(ctx context.Context, q queryer, rowID int64) (session.Compaction, error) {
-	c, err := get[session.Compaction](ctx, q, `SELECT `+compactionColumns+` FROM compactions c WHERE c.id = ?`, rowID)
+	c, err := get[session.Compaction](ctx, q, compactionByID, rowID)
 	if noRows(err) {
-		return c, session.Errorf(session.NotFound, "there is no compaction %s", session.CompactionName(rowID))
+		return c, noCompaction(rowID)
 	}
 	if err != nil {
 		return c, fmt.Errorf("compaction %s: %w", session.CompactionName(rowID), err)
 	}
 	return c, nameCompaction(&c)
+}
+
+func noCompaction(rowID int64) error {
+	return session.Errorf(session.NotFound, "there is no compaction %s", session.CompactionName(rowID))
 }
 
 // nameCompaction fills what the record is called outside the database, after it was read.

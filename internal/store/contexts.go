@@ -74,40 +74,90 @@ func (s *Store) Context(ctx context.Context, id session.ID, rowID int64) (sessio
 	return c, err
 }
 
+// ContextBasis reads what a context of the session, at its head and with its overlay, is made of.
+func (s *Store) ContextBasis(ctx context.Context, sess session.Session) (session.ContextBasis, error) {
+	var b session.ContextBasis
+	var last *contextWithBlocks
+	var reports []session.Call
+	err := s.read(ctx,
+		intoFirst(&last, lastContext, sess.ID),
+		intoFirst(&b.Overlay, compactionByID, sess.CompactionID),
+		intoList(&b.Frozen, frozenOfSession, sess.ID, int64(math.MaxInt64), int64(math.MaxInt64)),
+		intoList(&b.Pins, pinsOfSession, sess.ID),
+		intoList(&reports, lastReports, sess.ID, sess.Epoch, sess.CompactionID),
+		intoList(&b.Reports, reportsOfContexts, sess.ID, maxReports))
+	if err == nil && last != nil {
+		b.Last = &last.Context
+		b.Blocks, err = last.blocks()
+	}
+	switch {
+	case err != nil:
+	case b.Overlay != nil:
+		err = nameCompaction(b.Overlay)
+	case sess.CompactionID != nil:
+		err = noCompaction(*sess.CompactionID)
+	}
+	if err == nil {
+		b.Frozen, err = inheritFrozen(ctx, s, sess, b.Frozen)
+	}
+	if err == nil {
+		b.Report, err = s.firstOnPath(ctx, sess, reports)
+	}
+	return b, wrap(err, "the context of %s", sess.ID)
+}
+
+// contextWithBlocks is a record of a context with the content of its blocks; nil: it has none.
+type contextWithBlocks struct {
+	session.Context
+	System  *string `db:"system"`
+	Initial *string `db:"initial"`
+	Tools   *string `db:"tools"`
+}
+
+const lastContext = `SELECT ` + contextColumns + `, (SELECT content FROM blocks WHERE hash = system_hash) AS system,
+	(SELECT content FROM blocks WHERE hash = initial_hash) AS initial, (SELECT content FROM blocks WHERE hash = tools_hash) AS tools
+	FROM contexts WHERE session_id = ? ORDER BY id DESC LIMIT 1`
+
+// blocks returns kind → content.
+func (c *contextWithBlocks) blocks() (map[string]string, error) {
+	blocks := map[string]string{}
+	for _, b := range []struct {
+		kind, hash string
+		content    *string
+	}{{session.BlockSystem, c.SystemHash, c.System}, {session.BlockInitial, c.InitialHash, c.Initial}, {session.BlockTools, c.ToolsHash, c.Tools}} {
+		switch {
+		case b.content != nil:
+			blocks[b.kind] = *b.content
+		case b.hash != "":
+			return nil, session.Errorf(session.NotFound, "the %s block of context %s is gone: run `sessiond doctor`", b.kind, session.ContextName(c.RowID))
+		}
+	}
+	return blocks, nil
+}
+
 // LastContext reads the newest record of a session with its blocks; nil when there is none.
 func (s *Store) LastContext(ctx context.Context, id session.ID) (*session.Context, map[string]string, error) {
-	c, err := first[session.Context](ctx, s, `SELECT `+contextColumns+` FROM contexts WHERE session_id = ? ORDER BY id DESC LIMIT 1`, id)
+	c, err := first[contextWithBlocks](ctx, s, lastContext, id)
 	if err != nil || c == nil {
 		return nil, nil, wrap(err, "last context of %s", id)
 	}
-	blocks := map[string]string{}
-	for kind, h := range map[string]string{
-		session.BlockSystem: c.SystemHash, session.BlockInitial: c.InitialHash, session.BlockTools: c.ToolsHash,
-	} {
-		if h == "" {
-			continue
-		}
-		content, err := get[string](ctx, s, `SELECT content FROM blocks WHERE hash = ?`, h)
-		if err != nil {
-			return nil, nil, fmt.Errorf("the %s block of %s: %w", kind, id, err)
-		}
-		blocks[kind] = content
-	}
-	return c, blocks, nil
+	blocks, err := c.blocks()
+	return &c.Context, blocks, err
 }
 
 // Frozen lists what was frozen into a session's contexts, by message; of a fork also what was
 // frozen with the messages that it shares until it was made, so that they stay as they were.
 func (s *Store) Frozen(ctx context.Context, sess session.Session) ([]session.Frozen, error) {
-	var all []session.Frozen
-	err := inherited(ctx, s, sess, func(id session.ID, l link, own bool) error {
-		through := int64(math.MaxInt64)
-		if own {
-			l.FrozenID = math.MaxInt64
-		} else {
-			through = *l.MessageID
-		}
-		more, err := list[session.Frozen](ctx, s, frozenOfSession, id, through, l.FrozenID)
+	own, err := list[session.Frozen](ctx, s, frozenOfSession, sess.ID, int64(math.MaxInt64), int64(math.MaxInt64))
+	if err != nil {
+		return nil, err
+	}
+	return inheritFrozen(ctx, s, sess, own)
+}
+
+func inheritFrozen(ctx context.Context, q queryer, sess session.Session, all []session.Frozen) ([]session.Frozen, error) {
+	err := ancestors(ctx, q, sess, func(id session.ID, l link) error {
+		more, err := list[session.Frozen](ctx, q, frozenOfSession, id, *l.MessageID, l.FrozenID)
 		all = append(more, all...)
 		return err
 	})

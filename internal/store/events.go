@@ -51,8 +51,9 @@ func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int
 		// The sequence also counts a transaction that has not committed: a stream that begins now gets its events.
 		written = `MAX(events_removed_id, COALESCE((SELECT MAX(id) FROM events), 0))`
 	}
-	err = s.rows(ctx, func(row *sqlx.Rows) error { return row.Scan(&epoch, &removed, &last) },
-		`SELECT epoch, events_removed_id, `+written+` FROM store WHERE id = 1`)
+	err = s.read(ctx, reading{`SELECT epoch, events_removed_id, ` + written + ` FROM store WHERE id = 1`, nil, func(row *sqlx.Rows) error {
+		return row.Scan(&epoch, &removed, &last)
+	}})
 	return epoch, removed, last, err
 }
 

@@ -167,17 +167,17 @@ const turnLook = 256
 
 // turnOrigin tells who began the turn that a message belongs to, "" when that is far back.
 func (t *tx) turnOrigin(ref session.MessageRef) (session.Origin, error) {
-	from, _, err := spanStart(t.ctx, t, ref)
-	if err != nil {
+	origin, err := first[session.Origin](t.ctx, t, originOfTurn, ref.Session, ref.Seq-turnLook, ref.Seq)
+	if err != nil || origin == nil {
 		return "", err
 	}
-	origin, err := get[session.Origin](t.ctx, t, `SELECT origin FROM messages WHERE session_id = ? AND seq BETWEEN ? AND ?
-		AND role = 'user' AND kind <> 'branch_summary' ORDER BY seq DESC LIMIT 1`, ref.Session, max(from, ref.Seq-turnLook), ref.Seq)
-	if noRows(err) {
-		return "", nil
-	}
-	return origin, err
+	return *origin, nil
 }
+
+const originOfTurn = `
+	SELECT origin FROM messages WHERE session_id = ?1 AND seq BETWEEN ?2 AND ?3
+	AND seq >= COALESCE((SELECT seq FROM messages WHERE session_id = ?1 AND jump = 1 AND seq <= ?3 ORDER BY seq DESC LIMIT 1), 1)
+	AND role = 'user' AND kind <> 'branch_summary' ORDER BY seq DESC LIMIT 1`
 
 func inTrash(id session.ID) error {
 	return session.Errorf(session.Conflict, "session %s is in the trash: take it out with POST /v1/sessions/%s/untrash first", id, id)

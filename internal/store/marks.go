@@ -15,9 +15,10 @@ const (
 
 // Pins lists the pinned messages of a session, by row, oldest first.
 func (s *Store) Pins(ctx context.Context, id session.ID) ([]int64, error) {
-	ids, err := list[int64](ctx, s, `SELECT message_id FROM marks WHERE session_id = ? AND kind = 'pin' ORDER BY message_id`, id)
-	return ids, err
+	return list[int64](ctx, s, pinsOfSession, id)
 }
+
+const pinsOfSession = `SELECT message_id FROM marks WHERE session_id = ? AND kind = 'pin' ORDER BY message_id`
 
 // Labels gives the labels of a session's messages, by row.
 func (s *Store) Labels(ctx context.Context, id session.ID) (map[int64]string, error) {

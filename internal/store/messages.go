@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -37,7 +38,8 @@ func selectMessages(where, order string) selection {
 
 var (
 	messagesOfRange = selectMessages(`m.session_id = ? AND m.seq BETWEEN ? AND ? AND m.id >= ?`, `seq`)
-	messagesByID    = selectMessages(`m.id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))`, `id`)
+	// Distinct, PostgreSQL casts the ids before it compares them: in row-level security no cast comes before the policy.
+	messagesByID = selectMessages(`m.id IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))`, `id`)
 )
 
 // readRange reads a session's messages of seqs from … to, in order, with their parts and blobs.
@@ -62,53 +64,52 @@ func readRangeRows(ctx context.Context, q queryer, id session.ID, from, to int64
 
 // readSelection reads at most so many messages with their parts, without blobs.
 func readSelection(ctx context.Context, q queryer, most int64, of selection, args ...any) ([]session.Message, error) {
-	msgs, err := collectMessages(ctx, q, most, of.messages, args...)
-	if err != nil || len(msgs) == 0 {
-		return msgs, err
-	}
-	return msgs, collectParts(ctx, q, msgs, of.parts, args...)
-}
-
-// collectMessages reads at most so many rows and names each message's parent. A message that is
-// no jump follows the one before it in its session.
-func collectMessages(ctx context.Context, q queryer, most int64, query string, args ...any) ([]session.Message, error) {
 	msgs := make([]session.Message, 0, max(0, most))
-	var jumps []int
-	err := each(ctx, q, func(m *messageRow) error {
-		m.ID = session.MessageRef{Session: m.SessionID, Seq: m.Seq}
-		if m.ParentID != nil && m.Jump {
-			jumps = append(jumps, len(msgs))
-		} else if m.ParentID != nil {
-			m.Parent = &session.MessageRef{Session: m.SessionID, Seq: m.Seq - 1}
-		}
-		msgs = append(msgs, m.Message)
-		return nil
-	}, query, args...)
-	if err != nil {
+	if err := q.read(ctx, intoMessages(&msgs, of.messages, args...), intoParts(&msgs, of.parts, args...)); err != nil {
 		return nil, err
 	}
-	for _, i := range jumps {
-		ref, err := refOf(ctx, q, *msgs[i].ParentID)
-		if err != nil {
-			return nil, err
-		}
-		msgs[i].Parent = &ref
-	}
-	return msgs, nil
+	return msgs, nameParents(ctx, q, msgs)
 }
 
-// collectParts adds parts to their messages. The rows come in the messages' order.
-func collectParts(ctx context.Context, q queryer, msgs []session.Message, query string, args ...any) error {
+// intoMessages reads rows of messages. A message that is no jump follows the one before it in its session;
+// nameParents names the parents of the others.
+func intoMessages(msgs *[]session.Message, query string, args ...any) reading {
+	return into(func(m *messageRow) error {
+		m.ID = session.MessageRef{Session: m.SessionID, Seq: m.Seq}
+		if m.ParentID != nil && !m.Jump {
+			m.Parent = &session.MessageRef{Session: m.SessionID, Seq: m.Seq - 1}
+		}
+		*msgs = append(*msgs, m.Message)
+		return nil
+	}, query, args...)
+}
+
+func nameParents(ctx context.Context, q queryer, msgs []session.Message) error {
+	for i := range msgs {
+		if m := &msgs[i]; m.ParentID != nil && m.Parent == nil {
+			ref, err := refOf(ctx, q, *m.ParentID)
+			if err != nil {
+				return err
+			}
+			m.Parent = &ref
+		}
+	}
+	return nil
+}
+
+// intoParts adds parts to their messages. The rows come in the messages' order.
+func intoParts(msgs *[]session.Message, query string, args ...any) reading {
 	i := 0
-	return each(ctx, q, func(p *session.Part) error {
+	return into(func(p *session.Part) error {
 		p.MessageID, p.Idx = p.RowID>>10, p.RowID&(session.MaxParts-1)
-		for i < len(msgs) && msgs[i].RowID != p.MessageID {
+		for i < len(*msgs) && (*msgs)[i].RowID != p.MessageID {
 			i++
 		}
-		if i == len(msgs) { // of a message that was appended between the two statements
+		if i == len(*msgs) { // of a message that was appended between the two statements
 			return errEnough
 		}
-		msgs[i].Parts = append(msgs[i].Parts, *p)
+		m := &(*msgs)[i]
+		m.Parts = append(m.Parts, *p)
 		return nil
 	}, query, args...)
 }
@@ -131,14 +132,16 @@ func (s *Store) EachInRange(ctx context.Context, id session.ID, from, to int64, 
 
 // eachInRange is EachInRange without blobs. It counts the messages.
 func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, yield func(*session.Message) error) (n int64, err error) {
-	before, err := get[int64](ctx, s, messagesInRange, id, from, to)
-	if err != nil {
-		return 0, fmt.Errorf("messages of %s: %w", id, err)
-	}
+	var counts []int64
+	count := intoList(&counts, messagesInRange, id, from, to)
 	for at := from; at <= to; at += batchRows {
 		upto := min(to, at+batchRows-1)
-		msgs, err := readRangeRows(ctx, s, id, at, upto)
-		if err != nil {
+		msgs := make([]session.Message, 0, upto-at+1)
+		page := []reading{intoMessages(&msgs, messagesOfRange.messages, id, at, upto, 0), intoParts(&msgs, messagesOfRange.parts, id, at, upto, 0)}
+		if at == from {
+			page = append([]reading{count}, page...)
+		}
+		if err := cmp.Or(s.read(ctx, page...), nameParents(ctx, s, msgs)); err != nil {
 			return n, fmt.Errorf("messages of %s: %w", id, err)
 		}
 		for i := range msgs {
@@ -148,11 +151,13 @@ func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, 
 			n++
 		}
 	}
-	after, err := get[int64](ctx, s, messagesInRange, id, from, to)
-	if err == nil && (n != before || after != before) { // one may have lost its parts before they were read
-		err = purgedMeanwhile(id)
+	if err := s.read(ctx, count); err != nil {
+		return n, fmt.Errorf("messages of %s: %w", id, err)
 	}
-	return n, err
+	if slices.ContainsFunc(counts, func(c int64) bool { return c != n }) { // one may have lost its parts before they were read
+		return n, purgedMeanwhile(id)
+	}
+	return n, nil
 }
 
 const messagesInRange = `SELECT COUNT(*) FROM messages WHERE session_id = ? AND seq BETWEEN ? AND ?`
@@ -445,11 +450,12 @@ func (w *window) checkBounds() error {
 // row mark, for whoever keeps something derived from them: fewer when they have large blobs, none
 // only when there are none. Of a blob it returns the first 8 MiB.
 func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error) {
-	msgs, err := collectMessages(ctx, s, int64(limit), messagesAfter, mark, limit)
-	if err != nil || len(msgs) == 0 {
-		return msgs, err
+	msgs := make([]session.Message, 0, limit)
+	err := s.read(ctx, intoMessages(&msgs, messagesAfter, mark, limit))
+	if err == nil && len(msgs) > 0 {
+		err = cmp.Or(s.read(ctx, intoParts(&msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID)), nameParents(ctx, s, msgs))
 	}
-	if err := collectParts(ctx, s, msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	size := 0

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"sessiond/internal/session"
@@ -20,59 +21,50 @@ type overlayRow struct {
 	Record      string              `db:"record"` // a message that must be on the path, too; "": none
 }
 
-// inherited calls visit with each session whose records count for sess: itself, then those
-// that it was forked off, each with what of it is inherited. own is true for sess itself.
-func inherited(ctx context.Context, q queryer, sess session.Session, visit func(id session.ID, l link, own bool) error) error {
-	var l link
-	for own := true; ; own = false {
-		if err := visit(sess.ID, l, own); err != nil {
-			return err
-		}
-		if sess.ParentKind != session.ParentFork {
-			return nil
-		}
+// ancestors calls visit with each session that a fork was forked off, directly or through others, and with
+// what of its records the fork inherits.
+func ancestors(ctx context.Context, q queryer, sess session.Session, visit func(id session.ID, l link) error) error {
+	inherits := link{CompactionID: math.MaxInt64, ActivatedAt: "\uffff", FrozenID: math.MaxInt64}
+	for sess.ParentKind == session.ParentFork {
 		next, err := readLink(ctx, q, sess.ID)
 		if err != nil || next.MessageID == nil { // it shares nothing
 			return err
 		}
-		if own {
-			l = next
-		} else {
-			l = l.intersect(next)
-		}
-		id := sess.ParentID
-		if sess, err = readAncestor(ctx, q, id); session.CodeOf(err) == session.NotFound {
+		inherits = inherits.intersect(next)
+		if sess, err = readAncestor(ctx, q, sess.ParentID); session.CodeOf(err) == session.NotFound {
 			return nil
 		} else if err != nil {
 			return err
 		}
+		if err := visit(sess.ID, inherits); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // lineage reads the records of a session and of those that it was forked off. A fork inherits
 // what its ancestors had activated, undone and redone when it was made, and nothing later:
 // undos are its own from then on.
 func lineage(ctx context.Context, q queryer, sess session.Session) ([]session.Compaction, error) {
-	var all []session.Compaction
-	err := inherited(ctx, q, sess, func(id session.ID, l link, own bool) error {
-		records, err := list[session.Compaction](ctx, q, `SELECT `+compactionColumns+` FROM compactions c WHERE c.session_id = ? ORDER BY c.id`, id)
-		if err != nil {
-			return fmt.Errorf("compactions of %s: %w", id, err)
-		}
-		for i := range records {
-			c := &records[i]
-			if !own && !l.within(&overlayRow{ID: c.RowID, ActivatedAt: c.ActivatedAt}) {
-				continue
-			}
-			if err := nameCompaction(c); err != nil {
-				return err
-			}
-			all = append(all, *c)
-		}
-		return nil
-	})
+	all, err := list[session.Compaction](ctx, q, compactionsOfSession, sess.ID)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("compactions of %s: %w", sess.ID, err)
+	}
+	if err := ancestors(ctx, q, sess, func(id session.ID, l link) error {
+		return each(ctx, q, func(c *session.Compaction) error {
+			if l.within(&overlayRow{ID: c.RowID, ActivatedAt: c.ActivatedAt}) {
+				all = append(all, *c)
+			}
+			return nil
+		}, compactionsOfSession, id)
+	}); err != nil {
+		return nil, fmt.Errorf("compactions of %s: %w", sess.ID, err)
+	}
+	for i := range all {
+		if err := nameCompaction(&all[i]); err != nil {
+			return nil, err
+		}
 	}
 	undone, err := undosOf(ctx, q, sess.ID)
 	if err != nil {
@@ -87,26 +79,40 @@ func lineage(ctx context.Context, q queryer, sess session.Session) ([]session.Co
 	return all, nil
 }
 
+var compactionsOfSession = `SELECT ` + compactionColumns + ` FROM compactions c WHERE c.session_id = ? ORDER BY c.id`
+
 func undosOf(ctx context.Context, q queryer, id session.ID) (map[int64]session.Time, error) {
+	undone := map[int64]session.Time{}
+	err := q.read(ctx, intoUndos(undone, id))
+	return undone, wrap(err, "undos of %s", id)
+}
+
+func intoUndos(undone map[int64]session.Time, id session.ID) reading {
 	type undo struct {
 		Compaction int64        `db:"compaction_id"`
 		At         session.Time `db:"at"`
 	}
-	undone := map[int64]session.Time{}
-	err := each(ctx, q, func(u *undo) error {
+	return into(func(u *undo) error {
 		undone[u.Compaction] = u.At
 		return nil
 	}, `SELECT compaction_id, at FROM compaction_undos WHERE session_id = ?`, id)
-	return undone, wrap(err, "undos of %s", id)
 }
 
 // overlaysOf reads what lineage does, as far as it tells which overlay is in force: the one
 // that took effect last comes first.
 func overlaysOf(ctx context.Context, q queryer, sess session.Session) ([]overlayRow, error) {
-	var all []overlayRow
-	err := inherited(ctx, q, sess, func(id session.ID, l link, own bool) error {
+	own, err := list[overlayRow](ctx, q, overlaysOfSession, sess.ID)
+	if err != nil {
+		return nil, fmt.Errorf("overlays of %s: %w", sess.ID, err)
+	}
+	return inheritOverlays(ctx, q, sess, own)
+}
+
+// inheritOverlays adds to a session's own overlays those that it inherits.
+func inheritOverlays(ctx context.Context, q queryer, sess session.Session, all []overlayRow) ([]overlayRow, error) {
+	err := ancestors(ctx, q, sess, func(id session.ID, l link) error {
 		return each(ctx, q, func(o *overlayRow) error {
-			if own || l.within(o) {
+			if l.within(o) {
 				all = append(all, *o)
 			}
 			return nil

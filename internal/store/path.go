@@ -41,18 +41,24 @@ func eachSpan(ctx context.Context, q queryer, head *int64, yield func(Span) erro
 		return nil
 	}
 	none := true
-	err := q.rows(ctx, func(row *sqlx.Rows) error {
+	err := q.read(ctx, intoSpans(func(sp Span) error {
 		none = false
+		return yield(sp)
+	}, *head))
+	if err == nil && none {
+		return missingRow(*head)
+	}
+	return wrap(err, "path of row %d", *head)
+}
+
+func intoSpans(yield func(Span) error, head int64) reading {
+	return reading{spansOfPath, []any{head}, func(row *sqlx.Rows) error {
 		var sp Span
 		if err := row.Scan(&sp.Session, &sp.From, &sp.To, &sp.first); err != nil {
 			return err
 		}
 		return yield(sp)
-	}, spansOfPath, *head)
-	if err == nil && none {
-		return missingRow(*head)
-	}
-	return wrap(err, "path of row %d", *head)
+	}}
 }
 
 // jumpBefore is the row of the jump that begins the run of messages that m ends.
@@ -101,15 +107,22 @@ func (s *Store) Root(ctx context.Context, head int64) (first, last session.Messa
 	return session.MessageRef{Session: root.Session, Seq: root.From}, session.MessageRef{Session: root.Session, Seq: root.To}, err
 }
 
-// spanStart finds where the run of messages that ends at ref begins, and the parent before it.
-func spanStart(ctx context.Context, q queryer, ref session.MessageRef) (from int64, parent *int64, err error) {
-	from = 1
-	err = q.rows(ctx, func(row *sqlx.Rows) error { return row.Scan(&from, &parent) }, startOfSpan, ref.Session, ref.Seq)
-	return from, parent, err
+// spanTo finds the run of messages that ends at a row, and the parent before it.
+func spanTo(ctx context.Context, q queryer, last int64) (run Span, parent *int64, err error) {
+	none := true
+	err = q.read(ctx, reading{spanToRow, []any{last}, func(row *sqlx.Rows) error {
+		none = false
+		return row.Scan(&run.Session, &run.From, &run.To, &parent)
+	}})
+	if err == nil && none {
+		err = missingRow(last)
+	}
+	return run, parent, err
 }
 
-const startOfSpan = `
-	SELECT seq, parent_id FROM messages WHERE session_id = ? AND jump = 1 AND seq <= ? ORDER BY seq DESC LIMIT 1`
+const spanToRow = `
+	SELECT m.session_id, COALESCE(f.seq, 1), m.seq, f.parent_id
+	FROM messages m LEFT JOIN messages f ON f.id = ` + jumpBefore + ` WHERE m.id = ?`
 
 // walkBatch is how many messages a walk reads at once. A caller that stops has read at most so
 // many in vain; a statement costs as much as a few messages, so larger batches save little.
@@ -124,19 +137,15 @@ func (s *Store) Walk(ctx context.Context, head int64, yield func(session.Message
 // reads none beyond it: rows fall along a path.
 func (s *Store) WalkDownTo(ctx context.Context, head, lowest int64, yield func(session.Message) bool) error {
 	for next := &head; next != nil && *next >= lowest; {
-		ref, err := refOf(ctx, s, *next)
+		run, parent, err := spanTo(ctx, s, *next)
 		if err != nil {
 			return err
 		}
-		from, parent, err := spanStart(ctx, s, ref)
-		if err != nil {
-			return fmt.Errorf("path of %s: %w", ref, err)
-		}
-		for to := ref.Seq; to >= from; {
-			lo := max(from, to-walkBatch+1)
-			msgs, err := readRangeDownTo(ctx, s, ref.Session, lo, to, lowest)
+		for to := run.To; to >= run.From; {
+			lo := max(run.From, to-walkBatch+1)
+			msgs, err := readRangeDownTo(ctx, s, run.Session, lo, to, lowest)
 			if err != nil {
-				return fmt.Errorf("path of %s: %w", ref, err)
+				return fmt.Errorf("path of row %d: %w", head, err)
 			}
 			for _, m := range slices.Backward(msgs) {
 				if !yield(m) {
@@ -206,15 +215,15 @@ func onPath(ctx context.Context, q queryer, head, message int64) (bool, error) {
 	if message >= head { // parents are older than their children
 		return message == head, nil
 	}
-	ref, err := refOf(ctx, q, message)
-	if err != nil {
-		if session.CodeOf(err) == session.NotFound {
-			return false, nil
+	var ref *session.MessageRef
+	on := false
+	err := q.read(ctx, intoFirst(&ref, nameOfMessage, message), intoSpans(func(sp Span) error {
+		if on = ref != nil && sp.holds(*ref); on || ref == nil || sp.first <= message && sp.first > 0 {
+			return errEnough
 		}
-		return false, err
-	}
-	spans, err := spansDownTo(ctx, q, head, message)
-	return holds(spans, ref), err
+		return nil
+	}, head))
+	return on, err
 }
 
 // spansDownTo gives the spans of a path that may hold the row lowest or a newer one. Rows fall

@@ -291,6 +291,8 @@ func fineToScan(query, detail string) bool {
 		return strings.HasPrefix(detail, "SCAN wanted VIRTUAL TABLE")
 	case query == nearestAbove: // sorts the few folders above one
 		return strings.Contains(detail, "TEMP B-TREE")
+	case query == messagesByID.messages, query == messagesByID.parts:
+		return strings.HasSuffix(detail, "FOR DISTINCT") // the ids that are asked for
 	case query == sessionsNamed, query == sessionsBeginning: // at most four rows, made distinct
 		return strings.Contains(detail, "TEMP B-TREE")
 	}

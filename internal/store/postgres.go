@@ -25,7 +25,7 @@ func IsPostgres(name string) bool {
 	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
 }
 
-// PrintableName returns a database's name without its password.
+// PrintableName returns a database's name without its passwords.
 func PrintableName(name string) string {
 	if !IsPostgres(name) {
 		return name
@@ -34,6 +34,14 @@ func PrintableName(name string) string {
 	if err != nil {
 		return "postgres://…"
 	}
+	query := strings.Split(u.RawQuery, "&")
+	for i, parameter := range query {
+		name, _, _ := strings.Cut(parameter, "=")
+		if plain, err := url.QueryUnescape(name); err != nil || plain == "password" || plain == "sslpassword" {
+			query[i] = name + "=xxxxx"
+		}
+	}
+	u.RawQuery = strings.Join(query, "&")
 	return u.Redacted()
 }
 
@@ -42,7 +50,7 @@ func PrintableName(name string) string {
 // NotFound, Forbidden, Unavailable.
 func openPostgres(ctx context.Context, address string, opt Options) (*Store, error) {
 	s := &Store{path: address, opt: opt, network: &network{}, prepared: map[string]*sqlx.Stmt{}}
-	s.statements = statements{stmt: s.readerStmt}
+	s.statements = statements{stmt: s.readerStmt, batch: s.readBatch}
 	err := s.openPools(ctx)
 	current := false
 	if err == nil {
@@ -101,13 +109,25 @@ func (s *Store) openPools(ctx context.Context) error {
 	return nil
 }
 
-// readOnly makes a connection refuse writes. It is no setting of the start, which target_session_attrs=read-write
+// readBatch sends readings in one round trip.
+func (s *Store) readBatch(ctx context.Context, all []reading) (*sqlx.Rows, error) {
+	batch := make([]statement, len(all))
+	for i, r := range all {
+		var err error
+		if batch[i], err = newStatement(r.query, r.args); err != nil {
+			return nil, err
+		}
+	}
+	return s.readers.QueryxContext(ctx, "", batch)
+}
+
+// readOnly makes a connection refuse writes, and each transaction see one state. It is no setting of the start, which target_session_attrs=read-write
 // would take for a server that only reads, and which a pool in transaction mode would give to others.
 func readOnly(ctx context.Context, conn *pgx.Conn) error {
 	if isPooled(conn.Config()) {
 		return nil
 	}
-	_, err := conn.Exec(ctx, `SET default_transaction_read_only = on`)
+	_, err := conn.Exec(ctx, `SET default_transaction_read_only = on; SET default_transaction_isolation = 'repeatable read'`)
 	return err
 }
 

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"sessiond/internal/session"
@@ -25,7 +27,8 @@ import (
 func (n *network) config(address string, settings map[string]string, patience time.Duration) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
-		return nil, session.Errorf(session.Invalid, "%s", err.Error())
+		_, cause, _ := strings.Cut(err.Error(), "`: ") // it quotes the address
+		return nil, session.Errorf(session.Invalid, "the address %s cannot be used: %s", PrintableName(address), cause)
 	}
 	config.RuntimeParams["timezone"] = "UTC"
 	config.RuntimeParams["jit"] = "off"                           // compiling takes longer than these statements
@@ -50,10 +53,9 @@ func (s *Store) openPostgresPool(settings map[string]string, patience time.Durat
 	if err != nil {
 		return nil, err
 	}
-	pooled := isPooled(config)
 	return sql.OpenDB(pgConnector{
-		Connector: stdlib.GetConnector(*config, options...), network: s.network, unprepared: pooled,
-		reads: settings == nil && !pooled, // a pool would give the scope to others
+		Connector: stdlib.GetConnector(*config, options...), network: s.network,
+		reads: settings == nil && !isPooled(config), // a pool would give the scope to others
 	}), nil
 }
 
@@ -82,9 +84,8 @@ const maxSQLRow = 1 << 20 // bytes of one row
 
 type pgConnector struct {
 	driver.Connector
-	network    *network
-	unprepared bool
-	reads      bool
+	network *network
+	reads   bool
 
 	asWritten bool // statements are not translated
 }
@@ -105,55 +106,94 @@ func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	return &pgConn{
 		Conn: conn.(*stdlib.Conn), network: c.network, opened: time.Now(),
-		unprepared: c.unprepared, reads: c.reads, asWritten: c.asWritten,
+		reads: c.reads, asWritten: c.asWritten, texts: map[string]translated{},
 	}, nil
 }
 
-// pgConn translates statements, arguments and rows of one connection.
+// pgConn translates statements, arguments and rows of one connection. pgx keeps the statements prepared, but
+// on a connection that tells of a pool.
 type pgConn struct {
 	*stdlib.Conn
-	network    *network
-	opened     time.Time
-	unprepared bool // see pgUnprepared
-	asWritten  bool // statements are not translated
+	network   *network
+	opened    time.Time
+	asWritten bool // statements are not translated
+	texts     map[string]translated
 
 	reads   bool // a reader's: its scope is set here; the writer's transactions set their own
 	limited bool // scope is in force
 	scope   session.Scope
-	broken  bool
 }
 
-// IsValid implements driver.Validator: a connection that is not is closed.
-func (c *pgConn) IsValid() bool { return !c.broken }
-
-func (c *pgConn) text(query string) string {
-	if c.asWritten {
-		return query
-	}
-	return pgText(query)
+// translated is a statement as PostgreSQL reads it, and how many arguments it takes.
+type translated struct {
+	text   string
+	params int
 }
 
-func (c *pgConn) Prepare(query string) (driver.Stmt, error) {
-	return c.PrepareContext(context.Background(), query)
+// maxTexts bounds what a connection remembers; a caller's filters make few texts.
+const maxTexts = 512
+
+func (c *pgConn) translate(query string) translated {
+	to, known := c.texts[query]
+	if !known {
+		to.text = pgText(query)
+		to.params = pgParameters(to.text)
+		if len(c.texts) < maxTexts {
+			c.texts[query] = to
+		}
+	}
+	return to
 }
 
-func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	if c.unprepared {
-		query = pgText(query)
-		return pgUnprepared{c, query, pgParameters(query)}, nil
+// batch translates statements for one round trip. Those that run as the role of tokens have a text, and so a
+// plan, of their own: PostgreSQL would plan one again at each change of the role.
+func (c *pgConn) batch(ctx context.Context, all ...statement) *pgx.Batch {
+	_, limited := session.ScopeOf(ctx)
+	batch := &pgx.Batch{}
+	for _, s := range all {
+		to := c.translate(s.query)
+		if limited {
+			to.text += " -- " + tokenRole
+		}
+		batch.Queue(to.text, s.args[:min(len(s.args), to.params)]...)
 	}
-	stmt, err := c.Conn.PrepareContext(ctx, c.text(query))
-	if err != nil {
-		return nil, postgresError(fmt.Errorf("%w in %s", err, query))
+	return batch
+}
+
+// statement has the values of its arguments as PostgreSQL's driver takes them. There may be more than it uses,
+// as in SQLite.
+type statement struct {
+	query string
+	args  []any
+}
+
+func newStatement(query string, args []any) (statement, error) {
+	s := statement{query, make([]any, len(args))}
+	for i, arg := range args {
+		v := driver.NamedValue{Ordinal: i + 1, Value: arg}
+		if err := pgArgument(&v); err != nil {
+			return s, err
+		}
+		s.args[i] = v.Value
 	}
-	return pgStmt{stmt.(*stdlib.Stmt), c}, nil
+	return s, nil
+}
+
+func (c *pgConn) Prepare(query string) (driver.Stmt, error) { return pgStmt{c, query}, nil }
+
+func (c *pgConn) PrepareContext(_ context.Context, query string) (driver.Stmt, error) {
+	return pgStmt{c, query}, nil
 }
 
 func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if c.asWritten {
+		return c.Conn.ExecContext(ctx, query, args)
+	}
 	if err := c.use(ctx); err != nil {
 		return nil, err
 	}
-	return c.Conn.ExecContext(ctx, c.text(query), args)
+	to := c.translate(query)
+	return c.Conn.ExecContext(ctx, to.text, args[:min(len(args), to.params)])
 }
 
 // BeginTx implements driver.ConnBeginTx.
@@ -165,15 +205,55 @@ func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx,
 }
 
 func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if err := c.use(ctx); err != nil {
-		return nil, postgresError(err)
+	if c.asWritten {
+		rows, err := c.Conn.Conn().Query(ctx, query, append([]any{pgx.QueryResultFormats{pgx.TextFormatCode}}, pgValues(args)...)...)
+		r := &pgRows{conn: c}
+		if err = cmp.Or(err, r.begin(rows)); postgresCode(err) != readOnlyTransaction { // else the statement is at fault, not the server
+			err = postgresError(err)
+		}
+		return r, err
+	}
+	if len(args) == 1 {
+		if several, ok := args[0].Value.([]statement); ok {
+			return c.query(ctx, several...)
+		}
 	}
 	query, args = pgNamed(query, args)
-	rows, err := c.Conn.QueryContext(ctx, c.text(query), args)
-	if c.asWritten && postgresCode(err) == readOnlyTransaction { // the statement is at fault, not the server
-		return nil, err
+	return c.query(ctx, statement{query, pgValues(args)})
+}
+
+// query sends statements in one round trip, together with the scope of the context if the connection has another.
+func (c *pgConn) query(ctx context.Context, all ...statement) (driver.Rows, error) {
+	if c.Conn.Conn().IsClosed() {
+		return nil, driver.ErrBadConn
 	}
-	return pgRowsOf(rows, postgresError(err))
+	scoped := c.scopeOf(ctx)
+	batch := c.batch(ctx, append(scoped, all...)...)
+	r := &pgRows{conn: c, results: c.Conn.Conn().SendBatch(ctx, batch), left: len(all)}
+	if len(scoped) > 0 {
+		r.scope, r.limited = session.ScopeOf(ctx)
+		r.scoped = true
+		if _, err := r.results.Exec(); err != nil {
+			r.Close() //nolint:errcheck // the error says more
+			return nil, scopeError(err)
+		}
+	}
+	if err := r.NextResultSet(); err != nil && len(all) > 0 {
+		r.Close() //nolint:errcheck // as above
+		if pgconn.SafeToRetry(err) {
+			err = driver.ErrBadConn
+		}
+		return nil, postgresError(err)
+	}
+	return r, nil
+}
+
+func pgValues(args []driver.NamedValue) []any {
+	values := make([]any, len(args))
+	for i, arg := range args {
+		values[i] = arg.Value
+	}
+	return values
 }
 
 var pgName = regexp.MustCompile(`'(?:[^']|'')*'|::|:[a-z_]+`)
@@ -206,52 +286,27 @@ func pgNamed(query string, args []driver.NamedValue) (string, []driver.NamedValu
 // CheckNamedValue implements driver.NamedValueChecker.
 func (c *pgConn) CheckNamedValue(v *driver.NamedValue) error { return pgArgument(v) }
 
+// pgStmt is a statement that pgx prepares at its first use.
 type pgStmt struct {
-	*stdlib.Stmt
-	conn *pgConn
+	conn  *pgConn
+	query string
 }
 
-// NumInput leaves the number of arguments open: as in SQLite there may be more than a statement uses.
-func (s pgStmt) NumInput() int { return -1 }
+func (s pgStmt) Close() error  { return nil }
+func (s pgStmt) NumInput() int { return -1 } // see statement
+
+func (s pgStmt) Exec([]driver.Value) (driver.Result, error) { return nil, driver.ErrSkip }
+func (s pgStmt) Query([]driver.Value) (driver.Rows, error)  { return nil, driver.ErrSkip }
 
 func (s pgStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	return s.Stmt.ExecContext(ctx, args[:min(len(args), s.Stmt.NumInput())])
+	return s.conn.ExecContext(ctx, s.query, args)
 }
 
 func (s pgStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	if err := s.conn.use(ctx); err != nil {
-		return nil, err
-	}
-	rows, err := s.Stmt.QueryContext(ctx, args[:min(len(args), s.Stmt.NumInput())])
-	return pgRowsOf(rows, err)
+	return s.conn.QueryContext(ctx, s.query, args)
 }
 
 func (s pgStmt) CheckNamedValue(v *driver.NamedValue) error { return pgArgument(v) }
-
-// pgUnprepared is a statement that is sent as text at each use: a pool in transaction mode gives each transaction
-// another connection to the server, which knows no prepared statement.
-type pgUnprepared struct {
-	conn       *pgConn
-	query      string
-	parameters int
-}
-
-func (s pgUnprepared) Close() error  { return nil }
-func (s pgUnprepared) NumInput() int { return -1 } // as of pgStmt
-
-func (s pgUnprepared) Exec([]driver.Value) (driver.Result, error) { return nil, driver.ErrSkip }
-func (s pgUnprepared) Query([]driver.Value) (driver.Rows, error)  { return nil, driver.ErrSkip }
-
-func (s pgUnprepared) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	return s.conn.Conn.ExecContext(ctx, s.query, args[:min(len(args), s.parameters)])
-}
-
-func (s pgUnprepared) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	rows, err := s.conn.Conn.QueryContext(ctx, s.query, args[:min(len(args), s.parameters)])
-	return pgRowsOf(rows, err)
-}
-
-func (s pgUnprepared) CheckNamedValue(v *driver.NamedValue) error { return pgArgument(v) }
 
 var pgNumbered = regexp.MustCompile(`\$(\d+)|'(?:[^']|'')*'`)
 
@@ -266,6 +321,9 @@ func pgParameters(query string) (most int) {
 }
 
 func pgArgument(v *driver.NamedValue) error {
+	if _, several := v.Value.([]statement); several {
+		return nil
+	}
 	value, err := driver.DefaultParameterConverter.ConvertValue(v.Value)
 	if err != nil {
 		return err
@@ -284,47 +342,109 @@ func pgArgument(v *driver.NamedValue) error {
 	return nil
 }
 
-// pgRows are rows whose values are those that SQLite's driver gives.
-type pgRows struct{ *stdlib.Rows }
+// pgRows are the rows of one statement or, a result set each, of several that were sent together. Their values are
+// those that SQLite's driver gives.
+type pgRows struct {
+	conn    *pgConn
+	results pgx.BatchResults // nil: of a statement that was sent alone
+	left    int              // result sets that come after this one
+	rows    pgx.Rows
+	ahead   bool // the first row was read to see whether there is an error
+	more    bool // what reading it returned
 
-func pgRowsOf(rows driver.Rows, err error) (driver.Rows, error) {
-	if err != nil {
-		return nil, err
-	}
-	return pgRows{rows.(*stdlib.Rows)}, nil
+	scoped  bool // the connection has this scope from the end on
+	limited bool
+	scope   session.Scope
 }
 
-func (r pgRows) Next(dest []driver.Value) error {
-	if err := r.Rows.Next(dest); err == io.EOF {
+func (r *pgRows) begin(rows pgx.Rows) error {
+	r.rows, r.ahead, r.more = rows, true, rows.Next()
+	return rows.Err()
+}
+
+func (r *pgRows) HasNextResultSet() bool { return r.left > 0 }
+
+func (r *pgRows) NextResultSet() error {
+	if r.left == 0 {
 		return io.EOF
-	} else if err != nil {
-		return postgresError(err)
 	}
-	for i, v := range dest {
-		switch v := v.(type) {
-		case time.Time:
-			dest[i] = session.At(v).SQL()
-		case bool:
-			dest[i] = int64(0)
-			if v {
-				dest[i] = int64(1)
-			}
-		case []byte:
-			if name := r.ColumnTypeDatabaseTypeName(i); name == "JSON" || name == "JSONB" {
-				dest[i] = string(v)
-			}
-		case string:
-			if r.ColumnTypeDatabaseTypeName(i) != "NUMERIC" {
-				break
-			}
-			if n, err := strconv.ParseInt(v, 10, 64); err == nil {
-				dest[i] = n
-			} else if f, err := strconv.ParseFloat(v, 64); err == nil {
-				dest[i] = f
-			}
+	if r.rows != nil {
+		r.rows.Close()
+	}
+	r.left--
+	rows, err := r.results.Query()
+	return cmp.Or(err, r.begin(rows))
+}
+
+func (r *pgRows) Close() error {
+	var err error
+	if r.rows != nil {
+		r.rows.Close()
+		err = r.rows.Err()
+	}
+	if r.results != nil {
+		err = cmp.Or(r.results.Close(), err)
+	}
+	if err == nil && r.scoped { // a failure takes the scope back
+		r.conn.scope, r.conn.limited = r.scope, r.limited
+	}
+	return err
+}
+
+func (r *pgRows) Columns() []string {
+	var names []string
+	for _, f := range r.rows.FieldDescriptions() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func (r *pgRows) Next(dest []driver.Value) error {
+	if !r.ahead {
+		r.more = r.rows.Next()
+	}
+	if r.ahead = false; !r.more {
+		return cmp.Or(postgresError(r.rows.Err()), io.EOF)
+	}
+	fields := r.rows.FieldDescriptions()
+	for i, raw := range r.rows.RawValues() {
+		var err error
+		if dest[i], err = r.value(&fields[i], raw); err != nil {
+			return fmt.Errorf("column %s: %w", fields[i].Name, err)
 		}
 	}
 	return nil
+}
+
+func (r *pgRows) value(f *pgconn.FieldDescription, raw []byte) (driver.Value, error) {
+	types := r.conn.Conn.Conn().TypeMap()
+	kind, known := types.TypeForOID(f.DataTypeOID)
+	switch {
+	case raw == nil:
+		return nil, nil
+	case !known, f.DataTypeOID == pgtype.TextOID, f.DataTypeOID == pgtype.JSONOID, f.DataTypeOID == pgtype.JSONBOID:
+		return string(raw), nil
+	}
+	v, err := kind.Codec.DecodeDatabaseSQLValue(types, f.DataTypeOID, f.Format, raw)
+	switch v := v.(type) {
+	case time.Time:
+		return session.At(v).SQL(), err
+	case bool:
+		if v {
+			return int64(1), err
+		}
+		return int64(0), err
+	case string:
+		if f.DataTypeOID != pgtype.NumericOID {
+			break
+		}
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+			return n, nil
+		} else if f, err := strconv.ParseFloat(v, 64); err == nil {
+			return f, nil
+		}
+	}
+	return v, err
 }
 
 var (

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"database/sql/driver"
 	"errors"
 	"io"
@@ -112,7 +113,7 @@ func openPostgresError(name string, err error) error {
 	said := strings.Join(strings.Fields(err.Error()), " ") // of several attempts it has a line each
 	switch postgresCode(err) {
 	case invalidPassword, invalidAuth:
-		return session.Errorf(session.Forbidden, "PostgreSQL refuses the user or the password of %s: %s", name, said)
+		return session.Errorf(session.Forbidden, "PostgreSQL refuses the user, the password or the client certificate of %s: %s", name, said)
 	case noDatabase:
 		return session.Errorf(session.NotFound, "%s does not exist: create it with `createdb -T template0 -E UTF8 --lc-collate=C --lc-ctype=C.UTF-8 NAME`", name)
 	case noPrivilege:
@@ -120,6 +121,10 @@ func openPostgresError(name string, err error) error {
 	}
 	if stateOf(err) == StateUnwritable {
 		return session.Errorf(session.Forbidden, "%s is read-only: it is a replica, or default_transaction_read_only is on; name its primary server", name)
+	}
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &certificate) {
+		return session.Errorf(session.Unavailable, "the certificate of the server of %s is not accepted: check sslrootcert, and the name in the address: %s", name, said)
 	}
 	if isUnreachable(err) {
 		return session.Errorf(session.Unavailable, "%s cannot be reached: check address and server: %s", name, said)

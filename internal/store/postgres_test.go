@@ -68,4 +68,22 @@ func TestPostgresThatCannotBeOpenedSaysWhy(t *testing.T) {
 	wants(t, err, session.Unavailable, "postgres://nobody:xxxxx@127.0.0.1:1/none cannot be reached")
 	_, err = Open(t.Context(), "postgres://%zz", Options{})
 	wants(t, err, session.Invalid, "")
+	_, err = Open(t.Context(), "postgres://a:secret@db/x?sslmode=strict&sslpassword=secret", Options{})
+	wants(t, err, session.Invalid, "the address postgres://a:xxxxx@db/x?sslmode=strict&sslpassword=xxxxx cannot be used: failed to configure TLS (sslmode is invalid)")
+}
+
+func TestPrintableNameHasNoPassword(t *testing.T) {
+	for name, want := range map[string]string{
+		"/data/sessions.db":                        "/data/sessions.db",
+		"postgres://a@db/x?sslmode=require":        "postgres://a@db/x?sslmode=require",
+		"postgres://a:secret@db/x":                 "postgres://a:xxxxx@db/x",
+		"postgres://db/x?user=a&password=secret":   "postgres://db/x?user=a&password=xxxxx",
+		"postgres://db/x?sslpassword=a%20b&user=a": "postgres://db/x?sslpassword=xxxxx&user=a",
+		"postgres://db/x?pass%77ord=secret;x&a":    "postgres://db/x?pass%77ord=xxxxx&a",
+		"postgres://a:se%zzcret@db/x":              "postgres://…",
+	} {
+		if got := PrintableName(name); got != want {
+			t.Errorf("%s is shown as %s, want %s", name, got, want)
+		}
+	}
 }

@@ -3,12 +3,10 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -51,39 +49,22 @@ const (
 	queuedBytes = 1 << 20
 )
 
-// translated is a statement as PostgreSQL reads it, and how many arguments it takes.
-type translated struct {
-	text   string
-	params int
-}
-
 // enqueue adds a statement to those that wait.
 func (w *writer) enqueue(ctx context.Context, query string, args ...any) error {
-	to, known := w.texts[query]
-	if !known {
-		to.text = pgText(query)
-		to.params = pgParameters(to.text)
-		w.texts[query] = to
+	s, err := newStatement(query, args)
+	if err != nil {
+		return err
 	}
-	if w.queued == nil {
-		w.queued, w.queuedSize = &pgx.Batch{}, 0
-	}
-	values := make([]any, min(len(args), to.params))
-	for i := range values {
-		v := driver.NamedValue{Ordinal: i + 1, Value: args[i]}
-		if err := pgArgument(&v); err != nil {
-			return err
-		}
-		switch value := v.Value.(type) {
+	for _, value := range s.args {
+		switch value := value.(type) {
 		case string:
 			w.queuedSize += len(value)
 		case []byte:
 			w.queuedSize += len(value)
 		}
-		values[i] = v.Value
 	}
-	w.queued.Queue(to.text, values...)
-	if w.queued.Len() < queuedMost && w.queuedSize < queuedBytes {
+	w.queued = append(w.queued, s)
+	if len(w.queued) < queuedMost && w.queuedSize < queuedBytes {
 		return nil
 	}
 	return w.flush(ctx)
@@ -101,13 +82,14 @@ func (w *writer) send(ctx context.Context, queries ...string) error {
 
 // flush sends the statements that wait, in one round trip, and returns the first error.
 func (w *writer) flush(ctx context.Context) error {
-	batch := w.queued
-	if batch == nil {
+	if len(w.queued) == 0 {
 		return nil
 	}
-	w.queued = nil
+	queued := w.queued
+	w.queued, w.queuedSize = nil, 0
 	var failed error
 	err := w.conn.Raw(func(conn any) error {
+		batch := conn.(*pgConn).batch(ctx, queued...)
 		results := conn.(*pgConn).Conn.Conn().SendBatch(ctx, batch)
 		for _, sent := range batch.QueuedQueries {
 			var tag pgconn.CommandTag

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -21,7 +20,7 @@ type Purge struct {
 	keep  coverage // its messages that forks share
 	next  int64    // no doomed message has a higher seq
 	size  int      // messages of one step
-	turn  string   // purging.started_at: another one since says that forks share less by now
+	turn  string   // purging.started_at: another one since says that forks share less by now; "": the purge has ended
 }
 
 // purgeStep is how many messages one transaction deletes: appends wait behind it.
@@ -332,7 +331,7 @@ func (t *tx) checkExists(id session.ID) error {
 	if lives, err := t.exists(`SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NULL`, id); err != nil || lives {
 		return err
 	}
-	return session.Errorf(session.NotFound, "there is no session %s", id)
+	return noSession(id)
 }
 
 // Rows of one step where they are small.
@@ -345,6 +344,9 @@ const (
 // ledger keeps its numbers and forgets whose they were. Shells gives rows that stood only for
 // forks and that nothing needs any more, perhaps: each is to be purged in its turn.
 func (p *Purge) Finish(ctx context.Context) (shells []session.ID, err error) {
+	if p.turn == "" { // its forks were not read: what they share would go
+		return nil, nil
+	}
 	for _, step := range []func(context.Context) error{p.unlinkCalls, p.forgetContexts, p.forgetEvents, p.forgetDocuments} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("purge %s: %w", p.ID, err)
@@ -466,7 +468,7 @@ const frozenOfNothing = `DELETE FROM frozen WHERE session_id = ? AND NOT EXISTS 
 func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 	id := p.ID
 	var again, told bool
-	err = t.row(`SELECT started_at <> ?, told FROM purging WHERE session_id = ?`, []any{cmp.Or(p.turn, session.Time{}.SQL()), id}, &again, &told)
+	err = t.row(`SELECT started_at <> ?, told FROM purging WHERE session_id = ?`, []any{p.turn, id}, &again, &told)
 	switch {
 	case noRows(err):
 		return nil, nil // another process was here first

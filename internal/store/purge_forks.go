@@ -148,12 +148,12 @@ func (p *Purge) lastKept(t *tx, at int64) (*int64, error) {
 // overlays or marks lies on.
 func (p *Purge) shared(ctx context.Context) (coverage, error) {
 	var runs []Span
-	err := p.store.rows(ctx, func(row *sqlx.Rows) error {
+	err := p.store.read(ctx, reading{sharedRuns, []any{p.ID, math.MaxInt64}, func(row *sqlx.Rows) error {
 		var sp Span
 		err := row.Scan(&sp.From, &sp.To)
 		runs = append(runs, sp)
 		return err
-	}, sharedRuns, p.ID, math.MaxInt64)
+	}})
 	return merge(runs), wrap(err, "what forks of %s share", p.ID)
 }
 

@@ -135,7 +135,7 @@ func (c *clearing) goOn(i int) {
 func (c *clearing) checkPurged() {
 	ctx := context.Background()
 	for _, id := range c.purged {
-		var want, got []int64
+		var want []int64
 		for _, b := range c.all {
 			for _, n := range b.shared {
 				if n.id.Session == id {
@@ -145,7 +145,7 @@ func (c *clearing) checkPurged() {
 		}
 		slices.Sort(want)
 		want = slices.Compact(want)
-		testkit.Check(c.t, listInto(ctx, c.s, &got, `SELECT id FROM messages WHERE session_id = ? ORDER BY id`, id))
+		got := testkit.Must(list[int64](ctx, c.s, `SELECT id FROM messages WHERE session_id = ? ORDER BY id`, id))(c.t)
 		if !slices.Equal(got, want) {
 			c.t.Fatalf("of %s %v are left, and %v are shared", id, got, want)
 		}
@@ -165,9 +165,7 @@ func (c *clearing) checkPurged() {
 		}
 	}
 	for _, id := range c.purged {
-		var left []string
-		testkit.Check(c.t, listInto(ctx, c.s, &left, `SELECT content FROM frozen WHERE session_id = ?`, id))
-		for _, content := range left {
+		for _, content := range testkit.Must(list[string](ctx, c.s, `SELECT content FROM frozen WHERE session_id = ?`, id))(c.t) {
 			if !inherited[content] {
 				c.t.Fatalf("%s of %s is left for nobody", content, id)
 			}
@@ -197,6 +195,22 @@ func TestPurgesOfAnySessionsAtOnceLeaveWhatTheOthersShare(t *testing.T) {
 		c.check()
 		c.checkPurged()
 	})
+}
+
+// Two processes take up the same purge, and one of them begins when the other has ended it.
+func TestPurgeThatHasEndedKeepsWhatForksShare(t *testing.T) {
+	ctx, s := t.Context(), openTest(t)
+	origin := mustCreate(t, s, NewSession{})
+	first := mustAppend(t, s, origin.ID, says(session.User, "shared")).Messages[0].RowID
+	testkit.Must(s.SaveContext(ctx, session.Context{SessionID: origin.ID}, nil, []session.Frozen{{
+		SessionID: origin.ID, MessageID: first, Kind: session.FrozenRecall, Content: session.JSON(`"recalled"`),
+	}}))(t)
+	fork := testkit.Must(s.Fork(ctx, Fork{Session: origin.ID}))(t)
+	purge(t, s, origin.ID)
+	endOfPurge(t, testkit.Must(s.ResumePurge(ctx, origin.ID))(t))
+	if all := testkit.Must(s.Frozen(ctx, fork))(t); len(all) != 1 {
+		t.Errorf("the fork has %v, not what was frozen before it", all)
+	}
 }
 
 // purge deletes a session for good.

@@ -34,14 +34,14 @@ func (t *tx) answersClosed(sess session.Session, msgs []session.Message) (bool, 
 // closedCall tells whether a context closed the calls of a message: one of this session, or one
 // that it inherits.
 func (t *tx) closedCall(sess session.Session, message int64) (closed bool, err error) {
-	err = inherited(t.ctx, t, sess, func(id session.ID, l link, own bool) error {
-		if own {
-			l.FrozenID = math.MaxInt64
+	const closing = `SELECT 1 FROM frozen WHERE session_id = ? AND message_id = ? AND kind = 'closed_call' AND id <= ?`
+	if closed, err = t.exists(closing, sess.ID, message, int64(math.MaxInt64)); err != nil {
+		return false, err
+	}
+	err = ancestors(t.ctx, t, sess, func(id session.ID, l link) (err error) {
+		if !closed {
+			closed, err = t.exists(closing, id, message, l.FrozenID)
 		}
-		if closed {
-			return nil
-		}
-		closed, err = t.exists(`SELECT 1 FROM frozen WHERE session_id = ? AND message_id = ? AND kind = 'closed_call' AND id <= ?`, id, message, l.FrozenID)
 		return err
 	})
 	return closed, err

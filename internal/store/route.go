@@ -104,6 +104,10 @@ func (t *tx) current(key string) (open *Generation, newest session.Session, err 
 	g := Generation{Session: newest}
 	switch {
 	case !visible(t.ctx, &newest):
+		// A token that may not begin this key does not learn that it is taken.
+		if err := t.mayCreate(&session.Session{Owner: t.owner(), Source: session.SourceSessiond, Key: key, Generation: 1}); err != nil {
+			return nil, newest, err
+		}
 		return nil, newest, session.Errorf(session.Forbidden, "the key belongs to sessions that this token may not see: use another key")
 	case g.EndedAt != nil:
 		return nil, newest, nil

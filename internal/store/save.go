@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -135,14 +134,13 @@ func (s *Store) readAtOnce(ctx context.Context, id session.ID) (*atOnce, error) 
 		return nil, err
 	}
 	row.Type, row.TurnOrigin = LineSession, row.Session.TurnOrigin
-	row.Link, err = first[SavedLink](ctx, q, savedLinks, id)
-	if err = cmp.Or(err,
-		listInto(ctx, q, &v.compactions, savedCompactions, id),
-		listInto(ctx, q, &v.undos, savedUndos, id),
-		listInto(ctx, q, &v.frozen, savedFrozen, id),
-		listInto(ctx, q, &v.marks, savedMarks, id),
-		listInto(ctx, q, &v.states, savedStates, id),
-		listInto(ctx, q, &v.flushes, savedFlushes, id)); err != nil {
+	if err := q.read(ctx, intoFirst(&row.Link, savedLinks, id),
+		intoList(&v.compactions, savedCompactions, id),
+		intoList(&v.undos, savedUndos, id),
+		intoList(&v.frozen, savedFrozen, id),
+		intoList(&v.marks, savedMarks, id),
+		intoList(&v.states, savedStates, id),
+		intoList(&v.flushes, savedFlushes, id)); err != nil {
 		return nil, err
 	}
 	row.Lines = map[string]int64{
@@ -150,15 +148,17 @@ func (s *Store) readAtOnce(ctx context.Context, id session.ID) (*atOnce, error) 
 		"marks": int64(len(v.marks)), "states": int64(len(v.states)), "flushes": int64(len(v.flushes)),
 	}
 	var contexts, calls int64
-	err = q.rows(ctx, func(r *sqlx.Rows) error {
+	err = q.read(ctx, reading{savedCounts, []any{id}, func(r *sqlx.Rows) error {
 		return r.Scan(&row.PurgedAt, &contexts, &v.lastContext, &calls, &v.lastCall)
-	}, `SELECT purged_at,
-		(SELECT COUNT(*) FROM contexts WHERE session_id = s.id), (SELECT COALESCE(MAX(id), 0) FROM contexts WHERE session_id = s.id),
-		(SELECT COUNT(*) FROM calls WHERE session_id = s.id AND session_id <> ''),
-		(SELECT COALESCE(MAX(id), 0) FROM calls WHERE session_id = s.id AND session_id <> '') FROM sessions s WHERE id = ?`, id)
+	}})
 	row.Lines["contexts"], row.Lines["calls"] = contexts, calls
 	return v, err
 }
+
+const savedCounts = `SELECT purged_at,
+	(SELECT COUNT(*) FROM contexts WHERE session_id = s.id), (SELECT COALESCE(MAX(id), 0) FROM contexts WHERE session_id = s.id),
+	(SELECT COUNT(*) FROM calls WHERE session_id = s.id AND session_id <> ''),
+	(SELECT COALESCE(MAX(id), 0) FROM calls WHERE session_id = s.id AND session_id <> '') FROM sessions s WHERE id = ?`
 
 // The queries name messages and compactions as MessageRef and CompactionRef write themselves.
 var (

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql/driver"
 
 	"sessiond/internal/session"
 )
@@ -116,26 +115,31 @@ func scopeArgs(s session.Scope, limited bool) []any {
 	return []any{s.Owner, string(s.Source), s.Key, tokenRole}
 }
 
-// use gives a reading connection the scope of a context.
-func (c *pgConn) use(ctx context.Context) error {
+// scopeOf returns the statement that gives a reading connection the scope of a context; none where it has that one.
+func (c *pgConn) scopeOf(ctx context.Context) []statement {
 	scope, limited := session.ScopeOf(ctx)
 	if !c.reads || limited == c.limited && scope == c.scope || c.Conn.Conn().PgConn().TxStatus() != 'I' { // a rollback would take it back
 		return nil
 	}
-	args := make([]driver.NamedValue, 0, 5)
-	for i, v := range append(scopeArgs(scope, limited), int64(0)) {
-		args = append(args, driver.NamedValue{Ordinal: i + 1, Value: v})
+	return []statement{{setScope, append(scopeArgs(scope, limited), int64(0))}}
+}
+
+// use gives a reading connection the scope of a context, before a statement that is not sent with it.
+func (c *pgConn) use(ctx context.Context) error {
+	if len(c.scopeOf(ctx)) == 0 {
+		return nil
 	}
-	c.limited, c.scope = limited, scope
-	rows, err := c.Conn.QueryContext(ctx, pgText(setScope), args)
-	if err == nil {
-		err = rows.Close()
-	}
+	rows, err := c.query(ctx)
 	if err != nil {
-		c.broken = true // its scope is not known
+		return err
 	}
-	if code := postgresCode(err); code == noPrivilege || code == invalidValue { // it may not use the role, or there is none
+	return rows.Close()
+}
+
+// scopeError explains why the role of tokens cannot be used: it may not, or there is none. Codes: Unavailable.
+func scopeError(err error) error {
+	if code := postgresCode(err); code == noPrivilege || code == invalidValue {
 		return session.Errorf(session.Unavailable, "requests with named tokens run as PostgreSQL's role %s, which sessiond's user cannot use: `sessiond token add` says how to make it: %w", tokenRole, err)
 	}
-	return err
+	return postgresError(err)
 }

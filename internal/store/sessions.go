@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -193,10 +194,20 @@ func (s *Store) Session(ctx context.Context, id session.ID) (session.Session, er
 
 func readSession(ctx context.Context, q queryer, id session.ID) (session.Session, error) {
 	sess, err := sessionBy(ctx, q, sessionByID, id)
-	if err == nil && !visible(ctx, &sess) {
-		return session.Session{}, session.Errorf(session.NotFound, "there is no session %s", id)
+	return sess, cmp.Or(err, checkVisible(ctx, &sess, id))
+}
+
+// checkVisible answers a session that the scope of the context does not allow as one that does not exist. Codes:
+// NotFound.
+func checkVisible(ctx context.Context, sess *session.Session, id session.ID) error {
+	if !visible(ctx, sess) {
+		return noSession(id)
 	}
-	return sess, err
+	return nil
+}
+
+func noSession(id session.ID) error {
+	return session.Errorf(session.NotFound, "there is no session %s", id)
 }
 
 // readAncestor reads a session also when it was purged and only its forks are left.
@@ -205,16 +216,22 @@ func readAncestor(ctx context.Context, q queryer, id session.ID) (session.Sessio
 }
 
 func sessionBy(ctx context.Context, q queryer, query string, id session.ID) (session.Session, error) {
-	sess, err := get[session.Session](ctx, q, query, id)
-	switch {
-	case noRows(err):
-		return sess, session.Errorf(session.NotFound, "there is no session %s", id)
-	case err != nil:
-		return sess, fmt.Errorf("session %s: %w", id, err)
-	case sess.HeadID != nil && sess.Head == nil:
-		return sess, missingRow(*sess.HeadID)
+	found, err := first[session.Session](ctx, q, query, id)
+	if err != nil {
+		return session.Session{}, fmt.Errorf("session %s: %w", id, err)
 	}
-	return sess, nil
+	return foundSession(found, id)
+}
+
+// foundSession returns a session that was read; nil: there is none. Codes: NotFound.
+func foundSession(found *session.Session, id session.ID) (session.Session, error) {
+	switch {
+	case found == nil:
+		return session.Session{}, noSession(id)
+	case found.HeadID != nil && found.Head == nil:
+		return *found, missingRow(*found.HeadID)
+	}
+	return *found, nil
 }
 
 // readSessions reads the sessions that a query of sessionColumns lists.

@@ -14,7 +14,16 @@ import (
 
 // queryer is what functions that only read need: the readers, or the writer inside its transaction.
 type queryer interface {
-	rows(ctx context.Context, use func(*sqlx.Rows) error, query string, args ...any) error
+	// read runs readings one after the other: on PostgreSQL several go in one round trip, and see one
+	// state of the database.
+	read(ctx context.Context, all ...reading) error
+}
+
+// reading is a statement that reads, and what becomes of each of its rows. errEnough ends it early.
+type reading struct {
+	query string
+	args  []any
+	use   func(*sqlx.Rows) error
 }
 
 // statements implements queryer by prepared statements. A cancelled context keeps a statement from
@@ -25,35 +34,64 @@ type statements struct {
 	// bound is written +?: with a plain ? SQLite plans for its value, and so prepares the statement
 	// anew at every use.
 	stmt func(ctx context.Context, query string) (st *sqlx.Stmt, done func(), err error)
+	// batch sends several readings at once, and returns a result set for each; nil: they are run one by one.
+	batch func(ctx context.Context, all []reading) (*sqlx.Rows, error)
 	// failed is told each error; nil: nobody.
 	failed func(error)
 }
 
-// rows calls use for every row, while it holds the connection. errEnough ends it early.
-func (s statements) rows(ctx context.Context, use func(*sqlx.Rows) error, query string, args ...any) error {
-	err := s.each(ctx, use, query, args)
+func (s statements) read(ctx context.Context, all ...reading) (err error) {
+	if s.batch != nil && len(all) > 1 {
+		err = s.atOnce(ctx, all)
+	} else {
+		for i := 0; i < len(all) && err == nil; i++ {
+			err = s.one(ctx, all[i])
+		}
+	}
 	if err != nil && s.failed != nil {
 		s.failed(err)
 	}
 	return ownStatementError(err)
 }
 
-func (s statements) each(ctx context.Context, use func(*sqlx.Rows) error, query string, args []any) error {
-	st, done, err := s.stmt(ctx, query)
+func (s statements) one(ctx context.Context, r reading) error {
+	st, done, err := s.stmt(ctx, r.query)
 	if err != nil {
 		return err
 	}
 	defer done()
-	rows, err := st.QueryxContext(context.WithoutCancel(ctx), args...)
+	rows, err := st.QueryxContext(context.WithoutCancel(ctx), r.args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err tells
+	return r.useAll(ctx, rows)
+}
+
+func (s statements) atOnce(ctx context.Context, all []reading) error {
+	rows, err := s.batch(context.WithoutCancel(ctx), all)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	for i, r := range all {
+		if i > 0 && !rows.NextResultSet() {
+			return rows.Err()
+		}
+		if err := r.useAll(ctx, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// useAll calls use for every row, while it holds the connection.
+func (r reading) useAll(ctx context.Context, rows *sqlx.Rows) error {
 	for rows.Next() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := use(rows); errors.Is(err, errEnough) {
+		if err := r.use(rows); errors.Is(err, errEnough) {
 			return nil
 		} else if err != nil {
 			return err
@@ -65,13 +103,13 @@ func (s statements) each(ctx context.Context, use func(*sqlx.Rows) error, query 
 // errEnough ends a reading before its last row.
 var errEnough = errors.New("enough rows")
 
-// each calls use for every row: a struct whose fields have the columns' names in db tags, or the
-// value of the only column. All rows are scanned into the same value, so that reflection finds the
+// into reads rows into a T, for which it calls use: a struct whose fields have the columns' names in db tags,
+// or the value of the only column. All rows are scanned into the same value, so that reflection finds the
 // fields once per statement; sqlx does so for every row.
-func each[T any](ctx context.Context, q queryer, use func(*T) error, query string, args ...any) error {
+func into[T any](use func(*T) error, query string, args ...any) reading {
 	var row, zero T
 	var dest []any
-	return q.rows(ctx, func(rows *sqlx.Rows) error {
+	return reading{query: query, args: args, use: func(rows *sqlx.Rows) error {
 		if dest == nil {
 			columns, err := rows.Columns()
 			if err != nil {
@@ -86,7 +124,28 @@ func each[T any](ctx context.Context, q queryer, use func(*T) error, query strin
 			return err
 		}
 		return use(&row)
+	}}
+}
+
+// intoList reads all rows.
+func intoList[T any](all *[]T, query string, args ...any) reading {
+	return into(func(row *T) error {
+		*all = append(*all, *row)
+		return nil
 	}, query, args...)
+}
+
+// intoFirst reads one row; found stays nil when there is none.
+func intoFirst[T any](found **T, query string, args ...any) reading {
+	return into(func(row *T) error {
+		*found = row
+		return errEnough
+	}, query, args...)
+}
+
+// each is into of one statement.
+func each[T any](ctx context.Context, q queryer, use func(*T) error, query string, args ...any) error {
+	return q.read(ctx, into(use, query, args...))
 }
 
 // destinations returns where the columns of a row go: to the fields of a struct with their names in
@@ -109,17 +168,8 @@ func destinations(mapper *reflectx.Mapper, row any, columns []string) ([]any, er
 
 // list reads all rows.
 func list[T any](ctx context.Context, q queryer, query string, args ...any) (all []T, err error) {
-	err = each(ctx, q, func(row *T) error {
-		all = append(all, *row)
-		return nil
-	}, query, args...)
+	err = q.read(ctx, intoList(&all, query, args...))
 	return all, err
-}
-
-// listInto is list with the slice that receives the rows.
-func listInto[T any](ctx context.Context, q queryer, all *[]T, query string, args ...any) (err error) {
-	*all, err = list[T](ctx, q, query, args...)
-	return err
 }
 
 // get reads one row; sql.ErrNoRows when there is none.
@@ -133,10 +183,7 @@ func get[T any](ctx context.Context, q queryer, query string, args ...any) (T, e
 
 // first reads one row; nil when there is none.
 func first[T any](ctx context.Context, q queryer, query string, args ...any) (found *T, err error) {
-	err = each(ctx, q, func(row *T) error {
-		found = row
-		return errEnough
-	}, query, args...)
+	err = q.read(ctx, intoFirst(&found, query, args...))
 	return found, err
 }
 

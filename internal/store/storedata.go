@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -67,12 +66,12 @@ const storeDataPage = 1000
 // EachStoreData yields the store's own data in pieces, each label of a key in one of its own.
 func (s *Store) EachStoreData(ctx context.Context, yield func(*StoreData) error) error {
 	var all StoreData
-	if err := cmp.Or(
-		listInto(ctx, s, &all.PurgedSources, `SELECT source, id_hash, purged_at FROM purged_sources ORDER BY source, id_hash`),
-		listInto(ctx, s, &all.PurgedDays, `SELECT day, source, sessions, subagents, messages, prompts FROM purged_days ORDER BY day, source`),
-		listInto(ctx, s, &all.SessionDays, countersBeyondIDs),
-		listInto(ctx, s, &all.Calibrations, `SELECT model, scale, weight, updated_at FROM calibrations ORDER BY model`),
-		listInto(ctx, s, &all.Keys, `SELECT key, label, updated_at FROM keys ORDER BY key`)); err != nil {
+	if err := s.read(ctx,
+		intoList(&all.PurgedSources, `SELECT source, id_hash, purged_at FROM purged_sources ORDER BY source, id_hash`),
+		intoList(&all.PurgedDays, `SELECT day, source, sessions, subagents, messages, prompts FROM purged_days ORDER BY day, source`),
+		intoList(&all.SessionDays, countersBeyondIDs),
+		intoList(&all.Calibrations, `SELECT model, scale, weight, updated_at FROM calibrations ORDER BY model`),
+		intoList(&all.Keys, `SELECT key, label, updated_at FROM keys ORDER BY key`)); err != nil {
 		return fmt.Errorf("the store's own data: %w", err)
 	}
 	for page := range slices.Chunk(all.PurgedSources, storeDataPage) {

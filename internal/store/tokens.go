@@ -60,10 +60,10 @@ func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 
 // ScopeOfToken returns what a token may see and write; false: there is no such token.
 func (s *Store) ScopeOfToken(ctx context.Context, text string) (scope session.Scope, ok bool, err error) {
-	err = s.rows(ctx, func(row *sqlx.Rows) error {
+	err = s.read(ctx, reading{`SELECT owner, source, key_prefix FROM tokens WHERE hash = ?`, []any{hash([]byte(text))}, func(row *sqlx.Rows) error {
 		ok = true
 		return row.Scan(&scope.Owner, &scope.Source, &scope.Key)
-	}, `SELECT owner, source, key_prefix FROM tokens WHERE hash = ?`, hash([]byte(text)))
+	}})
 	return scope, ok, err
 }
 

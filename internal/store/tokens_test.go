@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -70,9 +71,9 @@ func TestRowLevelSecurity(t *testing.T) {
 	testkit.Equal(t, []string{"hers main", "changed main"}, titles)
 }
 
-// The parts of messages are read by their index also where a policy guards them: it allows that only for conditions
-// that cannot fail.
-func TestPoliciesLeaveTheIndexOfParts(t *testing.T) {
+// Messages and parts are read by their indexes also where a policy guards them: it allows that only for conditions
+// that cannot fail. The policies call no function of their own, which would be planned for each row.
+func TestPoliciesLeaveTheIndexes(t *testing.T) {
 	s := openTest(t)
 	if !IsPostgres(s.path) {
 		t.Skip("a file of SQLite has no row-level security")
@@ -83,10 +84,55 @@ func TestPoliciesLeaveTheIndexOfParts(t *testing.T) {
 		if err := t.exec(`SET LOCAL enable_seqscan = off`); err != nil { // else small tables are read whole
 			return err
 		}
-		plan, err := list[string](t.ctx, t, `EXPLAIN `+messagesOfRange.parts, "20260211_001", 1, 9, 0)
-		if text := strings.Join(plan, "\n"); err == nil && !strings.Contains(text, "Index Cond: (message_id = m.id)") {
-			err = session.Errorf(session.Invalid, "all parts are read:\n%s", text)
+		for _, c := range []struct {
+			query string
+			args  []any
+			want  string
+		}{
+			{messagesOfRange.parts, []any{"20260211_001", 1, 9, 0}, "Index Cond: (message_id = m.id)"},
+			{messagesByID.messages, []any{"[1,2]"}, "Index Cond: (id = "},
+		} {
+			plan, err := list[string](t.ctx, t, `EXPLAIN `+c.query, c.args...)
+			if err != nil {
+				return err
+			}
+			if text := strings.Join(plan, "\n"); !strings.Contains(text, c.want) || strings.Contains(text, "visible(") {
+				return session.Errorf(session.Invalid, "no %s:\n%s", c.want, text)
+			}
 		}
-		return err
+		return nil
 	}))
 }
+
+// The same connection serves scopes in turn, each with a single statement, several at once, and a transaction.
+func TestConnectionServesScopesInTurn(t *testing.T) {
+	ctx, s := t.Context(), openTest(t)
+	if IsPostgres(s.path) {
+		s.readers.SetMaxOpenConns(1)
+	}
+	testkit.Must(s.AddToken(ctx, Token{Name: "ana", Owner: "ana"}))(t)
+	ana, eve := session.WithScope(ctx, session.Scope{Owner: "ana"}), session.WithScope(ctx, session.Scope{Owner: "eve"})
+	hers := testkit.Must(s.CreateSession(ana, NewSession{Title: "hers"}))(t)
+	mustAppend(t, s, hers.ID, says(session.User, "a"))
+	for name, read := range map[string]func(context.Context) error{
+		"one":         func(ctx context.Context) error { return errorOf(s.Session(ctx, hers.ID)) },
+		"several":     func(ctx context.Context) error { return errorOf(s.Tree(ctx, hers.ID, TreePage{})) },
+		"transaction": func(ctx context.Context) error { return s.Save(ctx, hers.ID, func(any) error { return nil }) },
+	} {
+		for range 2 {
+			testkit.Check(t, read(ana))
+			testkit.Check(t, read(ctx))
+			if err := read(eve); IsPostgres(s.path) && session.CodeOf(err) != session.NotFound {
+				t.Errorf("%s: another owner gets %v", name, err)
+			}
+			testkit.Check(t, read(ana))
+		}
+	}
+	// A statement that fails takes the scope that came with it back.
+	_, err := get[int64](eve, s, `SELECT 1 / (SELECT CAST('0' AS BIGINT))`)
+	if n, again := get[int64](ana, s, `SELECT COUNT(*) FROM sessions`); IsPostgres(s.path) && (err == nil || again != nil || n != 1) {
+		t.Errorf("%v; then ana has %d sessions: %v", err, n, again)
+	}
+}
+
+func errorOf[T any](_ T, err error) error { return err }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -31,15 +32,14 @@ const hangingMost = 1000
 // Tree reads a session's tree. It reads a row per branch, and of each segment on the page its
 // two ends. Codes: NotFound, Invalid (cursor).
 func (s *Store) Tree(ctx context.Context, id session.ID, p TreePage) (Tree, error) {
-	sess, err := s.Session(ctx, id)
-	if err != nil {
+	g := treeBuilder{ends: map[session.MessageRef]int{}}
+	if err := g.read(ctx, s, id); err != nil {
 		return Tree{}, err
 	}
-	g := treeBuilder{sess: sess, ends: map[session.MessageRef]int{}}
-	if err := g.read(ctx, s); err != nil {
+	if err := g.makeRuns(ctx, s); err != nil {
 		return Tree{}, fmt.Errorf("tree of %s: %w", id, err)
 	}
-	out := Tree{Session: sess, Total: len(g.runs), Leaves: g.leaves()}
+	out := Tree{Session: g.sess, Total: len(g.runs), Leaves: g.leaves()}
 	page := g.runs
 	if p.Cursor != nil {
 		at := slices.IndexFunc(page, func(r treeRun) bool { return r.first() == *p.Cursor })
@@ -52,6 +52,7 @@ func (s *Store) Tree(ctx context.Context, id session.ID, p TreePage) (Tree, erro
 		page = page[:p.Limit]
 		out.Next = page[p.Limit-1].first().String()
 	}
+	var err error
 	out.Segments, err = g.segments(ctx, s, page)
 	return out, wrap(err, "tree of %s", id)
 }
@@ -75,14 +76,44 @@ func (r treeRun) last() session.MessageRef {
 
 // treeBuilder puts a tree together.
 type treeBuilder struct {
-	sess session.Session
+	sess     session.Session
+	jumps    []treeJump // of the session's own messages, by seq
+	labels   []session.Label
+	overlays []overlayRow // its own
+	undone   map[int64]session.Time
+	hanging  []session.Link
+
 	runs []treeRun
 	ends map[session.MessageRef]int // index of the run that ends there
 }
 
-// read makes the runs: the shared path and the session's own lines, cut after every message
+// treeJump is a message that does not follow the one before it.
+type treeJump struct {
+	Seq    int64               `db:"seq"`
+	Parent *session.MessageRef `db:"parent"`
+}
+
+// read reads all that a tree is made of but what a fork shares and the segments' ends. Codes: NotFound.
+func (g *treeBuilder) read(ctx context.Context, q queryer, id session.ID) error {
+	var sess *session.Session
+	g.undone = map[int64]session.Time{}
+	err := q.read(ctx,
+		intoFirst(&sess, sessionByID, id),
+		intoList(&g.jumps, jumpsOfSession, id),
+		intoList(&g.labels, labelsOfTree, id),
+		intoList(&g.overlays, overlaysOfSession, id),
+		intoUndos(g.undone, id),
+		intoList(&g.hanging, hangingOn, id, hangingMost))
+	if err != nil {
+		return fmt.Errorf("tree of %s: %w", id, err)
+	}
+	g.sess, err = foundSession(sess, id)
+	return cmp.Or(err, checkVisible(ctx, &g.sess, id))
+}
+
+// makeRuns makes the runs: the shared path and the session's own lines, cut after every message
 // that something else follows as well, and after the head.
-func (g *treeBuilder) read(ctx context.Context, q queryer) error {
+func (g *treeBuilder) makeRuns(ctx context.Context, q queryer) error {
 	lines, err := g.shared(ctx, q)
 	if err != nil {
 		return err
@@ -91,10 +122,7 @@ func (g *treeBuilder) read(ctx context.Context, q queryer) error {
 	if g.sess.Head != nil {
 		cuts[g.sess.Head.Session] = append(cuts[g.sess.Head.Session], g.sess.Head.Seq)
 	}
-	own, err := g.own(ctx, q)
-	if err != nil {
-		return err
-	}
+	own := g.own()
 	for _, l := range own {
 		if l.parent != nil {
 			cuts[l.parent.Session] = append(cuts[l.parent.Session], l.parent.Seq)
@@ -148,34 +176,25 @@ func (g *treeBuilder) shared(ctx context.Context, q queryer) ([]treeRun, error) 
 }
 
 // own gives the session's own lines: each begins with a jump or with its first message.
-func (g *treeBuilder) own(ctx context.Context, q queryer) ([]treeRun, error) {
+func (g *treeBuilder) own() (lines []treeRun) {
 	if g.sess.LastSeq == 0 {
-		return nil, nil
+		return nil
 	}
-	var lines []treeRun
 	begin := func(seq int64, parent *session.MessageRef) {
 		if n := len(lines); n > 0 {
 			lines[n-1].To = seq - 1
 		}
 		lines = append(lines, treeRun{Span: Span{Session: g.sess.ID, From: seq, To: g.sess.LastSeq}, parent: parent})
 	}
-	type jump struct {
-		Seq    int64               `db:"seq"`
-		Parent *session.MessageRef `db:"parent"`
+	if len(g.jumps) == 0 || g.jumps[0].Seq > 1 {
+		begin(1, nil)
 	}
-	err := each(ctx, q, func(j *jump) error {
-		if j.Seq > 1 && len(lines) == 0 {
-			begin(1, nil)
-		}
+	for _, j := range g.jumps {
 		if j.Seq <= g.sess.LastSeq { // what came between two statements is not shown yet
 			begin(j.Seq, j.Parent)
 		}
-		return nil
-	}, jumpsOfSession, g.sess.ID)
-	if err == nil && len(lines) == 0 {
-		begin(1, nil)
 	}
-	return lines, err
+	return lines
 }
 
 const jumpsOfSession = `
@@ -215,31 +234,48 @@ func (g *treeBuilder) leaves() int {
 	return n
 }
 
+// segmentsAtOnce is of how many segments the ends are read together.
+const segmentsAtOnce = 64
+
 // segments reads what is shown of some runs.
 func (g *treeBuilder) segments(ctx context.Context, s *Store, runs []treeRun) ([]session.Segment, error) {
-	out := make([]session.Segment, len(runs))
-	for i, r := range runs {
-		seg := session.Segment{
-			Count: r.To - r.From + 1, Parent: r.parent, Children: r.children, OnPath: r.onPath, Shared: r.shared,
-			Head: g.sess.Head != nil && *g.sess.Head == r.last(),
-		}
-		if seg.Children == nil {
-			seg.Children = []session.MessageRef{}
-		}
-		first, err := readTreeMessage(ctx, s, r.first())
-		if err != nil {
-			return nil, err
-		}
-		last := first
-		if r.To > r.From {
-			if last, err = readTreeMessage(ctx, s, r.last()); err != nil {
-				return nil, err
+	out := make([]session.Segment, 0, len(runs))
+	for some := range slices.Chunk(runs, segmentsAtOnce) {
+		ends := make([][2]*treeRow, len(some))
+		var readings []reading
+		for i, r := range some {
+			readings = append(readings, intoFirst(&ends[i][0], treeMessage, r.Session, r.From))
+			if r.To > r.From {
+				readings = append(readings, intoFirst(&ends[i][1], treeMessage, r.Session, r.To))
 			}
 		}
-		seg.First, seg.Last, seg.Tokens = first.TreeMessage, last.TreeMessage, last.PathTokens-first.Before
-		out[i] = seg
+		if err := s.read(ctx, readings...); err != nil {
+			return nil, err
+		}
+		for i, r := range some {
+			if r.To == r.From {
+				ends[i][1] = ends[i][0]
+			}
+			for n, ref := range []session.MessageRef{r.first(), r.last()} {
+				if ends[i][n] == nil {
+					return nil, session.Errorf(session.NotFound, "there is no message %s", ref)
+				}
+			}
+			out = append(out, g.segment(r, ends[i][0], ends[i][1]))
+		}
 	}
 	return out, g.addDetails(ctx, s, runs, out)
+}
+
+func (g *treeBuilder) segment(r treeRun, first, last *treeRow) session.Segment {
+	seg := session.Segment{
+		First: first.shown(), Last: last.shown(), Tokens: last.PathTokens - first.Before, Count: r.To - r.From + 1,
+		Parent: r.parent, Children: r.children, OnPath: r.onPath, Shared: r.shared, Head: g.sess.Head != nil && *g.sess.Head == r.last(),
+	}
+	if seg.Children == nil {
+		seg.Children = []session.MessageRef{}
+	}
+	return seg
 }
 
 // treeRow is a message as a tree shows it.
@@ -253,17 +289,16 @@ type treeRow struct {
 // previewRunes is how much of a text is given; a few times as many bytes are read for it.
 const previewRunes = 160
 
-func readTreeMessage(ctx context.Context, q queryer, ref session.MessageRef) (treeRow, error) {
-	r, err := get[treeRow](ctx, q, treeMessage, ref.Session, ref.Seq)
+func (r *treeRow) shown() session.TreeMessage {
+	m := r.TreeMessage
 	switch {
-	case noRows(err):
-		err = session.Errorf(session.NotFound, "there is no message %s", ref)
-	case r.Text != nil && r.Kind == session.KindBranchSummary:
-		r.Preview = preview(session.UnframeBranch(*r.Text))
-	case r.Text != nil:
-		r.Preview = preview(*r.Text)
+	case r.Text == nil:
+	case m.Kind == session.KindBranchSummary:
+		m.Preview = preview(session.UnframeBranch(*r.Text))
+	default:
+		m.Preview = preview(*r.Text)
 	}
-	return r, err
+	return m
 }
 
 const treeMessage = `
@@ -287,23 +322,16 @@ func preview(text string) string {
 }
 
 // addDetails hangs labels, compactions, forks and children where they belong.
-func (g *treeBuilder) addDetails(ctx context.Context, s *Store, runs []treeRun, out []session.Segment) error {
+func (g *treeBuilder) addDetails(ctx context.Context, q queryer, runs []treeRun, out []session.Segment) error {
 	find := func(ref session.MessageRef) int {
 		return slices.IndexFunc(runs, func(r treeRun) bool { return r.holds(ref) })
 	}
-	if err := each(ctx, s, func(l *session.Label) error {
+	for _, l := range g.labels {
 		if i := find(l.Message); i >= 0 {
-			out[i].Labels = append(out[i].Labels, *l)
+			out[i].Labels = append(out[i].Labels, l)
 		}
-		return nil
-	}, labelsOfTree, g.sess.ID); err != nil {
-		return err
 	}
-	overlays, err := overlaysOf(ctx, s, g.sess)
-	if err != nil {
-		return err
-	}
-	undone, err := undosOf(ctx, s, g.sess.ID)
+	overlays, err := inheritOverlays(ctx, q, g.sess, g.overlays)
 	if err != nil {
 		return err
 	}
@@ -312,14 +340,13 @@ func (g *treeBuilder) addDetails(ctx context.Context, s *Store, runs []treeRun, 
 			continue
 		}
 		if i := find(*o.Through); i >= 0 {
-			_, gone := undone[o.ID]
+			_, gone := g.undone[o.ID]
 			out[i].Overlays = append(out[i].Overlays, session.TreeCut{
 				ID: session.CompactionName(o.ID), Strategy: o.Strategy, Through: *o.Through, Undone: gone, InForce: sameID(g.sess.CompactionID, &o.ID),
 			})
 		}
 	}
-	hanging, err := s.Hanging(ctx, g.sess.ID, hangingMost)
-	for _, l := range hanging {
+	for _, l := range g.hanging {
 		if l.Message == nil {
 			continue
 		}
@@ -327,7 +354,7 @@ func (g *treeBuilder) addDetails(ctx context.Context, s *Store, runs []treeRun, 
 			out[i].Hanging = append(out[i].Hanging, l)
 		}
 	}
-	return err
+	return nil
 }
 
 const labelsOfTree = `

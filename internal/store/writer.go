@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/session"
@@ -32,11 +31,9 @@ type writer struct {
 	stmts map[string]*sqlx.Stmt
 	queue chan *job
 
-	// On PostgreSQL: statements that wait for the next round trip, the bytes of their values, and the
-	// translations of statements.
-	queued     *pgx.Batch
+	// On PostgreSQL: statements that wait for the next round trip, and the bytes of their values.
+	queued     []statement
 	queuedSize int
-	texts      map[string]translated
 
 	opt      Options
 	path     string
@@ -112,7 +109,7 @@ func (w *writer) newTx() *tx {
 
 func startWriter(db *sql.DB, path string, opt Options) (*writer, error) {
 	w := &writer{
-		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, texts: map[string]translated{}, opt: opt, path: path,
+		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt, path: path,
 		queue: make(chan *job, queueLength), quit: make(chan struct{}), done: make(chan struct{}),
 		patience: context.Background(),
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -84,75 +83,68 @@ func (g *gemini) ask(ctx context.Context, p prompt, maxTokens int64) (reply, err
 	model := g.client.GenerativeModel(g.model)
 	model.SystemInstruction = genai.NewUserContent(genai.Text(p.system))
 	model.SetMaxOutputTokens(int32(min(maxTokens, 65536)))
-	seen := &geminiAnswer{}
-	resp, err := model.GenerateContent(context.WithValue(ctx, answerKey{}, seen), genai.Text(p.user))
-	out := reply{usage: seen.usage}
-	if f := seen.failure(); f != nil {
-		return out, f
+	var raw []byte
+	_, err := model.GenerateContent(context.WithValue(ctx, answerKey{}, &raw), genai.Text(p.user))
+	if raw == nil {
+		return reply{}, networkFailure(err, g.key)
 	}
-	var f *Failure
-	var blocked *genai.BlockedError
-	switch {
-	case errors.As(err, &f):
-		return out, f
-	case errors.As(err, &blocked):
-		return out, &Failure{Kind: FailRefusal, Message: "the prompt or the answer was blocked"}
-	case err != nil && seen.read:
-		return out, &Failure{Kind: FailBadAnswer, Message: "the answer cannot be decoded", Detail: clean(err.Error(), g.key)}
-	case err != nil:
-		return out, networkFailure(err, g.key)
+	var answer geminiAnswer
+	if err := json.Unmarshal(raw, &answer, jsontext.AllowInvalidUTF8(true)); err != nil {
+		return reply{}, &Failure{Kind: FailBadAnswer, Message: "the answer cannot be decoded", Detail: clean(err.Error(), g.key)}
 	}
-	var b strings.Builder
-	for _, c := range resp.Candidates {
-		if c.Content == nil {
-			continue
+	return answer.reply()
+}
+
+// answerKey is the key under which a request's context has a *[]byte for the answer's body.
+type answerKey struct{}
+
+// geminiAnswer holds the needed fields of an answer. The client does not read it, because it knows neither newer finish
+// reasons nor the tokens of thoughts, and returns thoughts as text. Enums come as strings or as numbers.
+type geminiAnswer struct {
+	Candidates []struct {
+		FinishReason jsontext.Value `json:"finishReason"`
+		Content      struct {
+			Parts []struct {
+				Text    string `json:"text"`
+				Thought bool   `json:"thought"`
+			} `json:"parts"`
+		} `json:"content"`
+	} `json:"candidates"`
+	PromptFeedback struct {
+		BlockReason jsontext.Value `json:"blockReason"`
+	} `json:"promptFeedback"`
+	Usage session.JSON `json:"usageMetadata"`
+}
+
+// reply returns the text of the first candidate.
+func (a *geminiAnswer) reply() (reply, error) {
+	out := reply{usage: a.Usage}
+	switch blocked := enumName(a.PromptFeedback.BlockReason); {
+	case blocked != "":
+		return out, &Failure{Kind: FailRefusal, Message: "the prompt was blocked", Detail: cutRunes(blocked, 60)}
+	case len(a.Candidates) == 0:
+		return out, &Failure{Kind: FailEmpty, Message: "the answer has no candidate"}
+	}
+	switch finish := enumName(a.Candidates[0].FinishReason); finish {
+	case "", "STOP", "1", "FINISH_REASON_UNSPECIFIED", "0":
+	case "MAX_TOKENS", "2":
+		return out, &Failure{Kind: FailTooLongOutput, Message: "the answer was cut off at the output limit"}
+	default:
+		return out, &Failure{Kind: FailRefusal, Message: "the answer was stopped", Detail: cutRunes(finish, 60)}
+	}
+	for _, part := range a.Candidates[0].Content.Parts {
+		if !part.Thought {
+			out.text += part.Text
 		}
-		for _, part := range c.Content.Parts {
-			if t, ok := part.(genai.Text); ok {
-				b.WriteString(string(t))
-			}
-		}
-		break
 	}
-	if strings.TrimSpace(b.String()) == "" {
+	if strings.TrimSpace(out.text) == "" {
 		return out, &Failure{Kind: FailEmpty, Message: "the answer has no text"}
 	}
-	out.text = b.String()
 	return out, nil
 }
 
-type answerKey struct{}
-
-// geminiAnswer holds the fields that the transport reads beside the client, which knows neither newer
-// finish reasons nor the tokens of thoughts.
-type geminiAnswer struct {
-	read    bool
-	usage   session.JSON
-	finish  string
-	blocked string
-	empty   bool // no candidate
-}
-
-// failure returns the reason why the answer is no summary, or nil.
-func (a *geminiAnswer) failure() *Failure {
-	switch {
-	case a.blocked != "":
-		return &Failure{Kind: FailRefusal, Message: "the prompt was blocked", Detail: cutRunes(a.blocked, 60)}
-	case a.empty:
-		return &Failure{Kind: FailEmpty, Message: "the answer has no candidate"}
-	}
-	switch a.finish {
-	case "", "STOP", "1", "FINISH_REASON_UNSPECIFIED", "0":
-		return nil
-	case "MAX_TOKENS", "2":
-		return &Failure{Kind: FailTooLongOutput, Message: "the answer was cut off at the output limit"}
-	}
-	return &Failure{Kind: FailRefusal, Message: "the answer was stopped", Detail: cutRunes(a.finish, 60)}
-}
-
 // geminiTransport is the client's transport. It sends the key as a header and never in the URL,
-// returns a Failure for a bad status before the client retries by itself, and removes thoughts from
-// the answer, which the client would return as text.
+// returns a Failure for a bad status before the client retries by itself, and keeps the answer's body.
 type geminiTransport struct {
 	next http.RoundTripper
 	key  string
@@ -184,53 +176,11 @@ func (t *geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if resp.StatusCode/100 != 2 {
 		return nil, statusFailure(resp, raw, t.key)
 	}
-	if seen, ok := req.Context().Value(answerKey{}).(*geminiAnswer); ok {
-		raw = seen.decode(raw)
+	if body, ok := req.Context().Value(answerKey{}).(*[]byte); ok {
+		*body = raw
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(raw))
-	resp.ContentLength = int64(len(raw))
 	return resp, nil
-}
-
-// decode reads an answer and returns it without thoughts.
-func (a *geminiAnswer) decode(raw []byte) []byte {
-	a.read = true
-	type content struct {
-		Parts []map[string]jsontext.Value `json:"parts"`
-		Rest  jsontext.Value              `json:",embed"`
-	}
-	type candidate struct {
-		FinishReason jsontext.Value `json:"finishReason,omitzero"`
-		Content      *content       `json:"content,omitzero"`
-		Rest         jsontext.Value `json:",embed"`
-	}
-	var whole struct {
-		Candidates     []candidate `json:"candidates"`
-		PromptFeedback struct {
-			BlockReason jsontext.Value `json:"blockReason,omitzero"`
-			Rest        jsontext.Value `json:",embed"`
-		} `json:"promptFeedback,omitzero"`
-		UsageMetadata jsontext.Value `json:"usageMetadata,omitzero"`
-		Rest          jsontext.Value `json:",embed"`
-	}
-	if json.Unmarshal(raw, &whole, jsontext.AllowInvalidUTF8(true)) != nil {
-		return raw // the client reports the error
-	}
-	a.usage = session.JSON(whole.UsageMetadata)
-	a.blocked = enumName(whole.PromptFeedback.BlockReason)
-	a.empty = len(whole.Candidates) == 0
-	if !a.empty {
-		a.finish = enumName(whole.Candidates[0].FinishReason)
-	}
-	for _, c := range whole.Candidates {
-		if c.Content != nil {
-			c.Content.Parts = slices.DeleteFunc(c.Content.Parts, func(part map[string]jsontext.Value) bool { return string(part["thought"]) == "true" })
-		}
-	}
-	if clean, err := json.Marshal(whole); err == nil {
-		return clean
-	}
-	return raw
 }
 
 // enumName returns an enum, which comes as a string or as a number.

@@ -63,11 +63,16 @@ func Lost(msgs []session.Message, summary string, modified []string, limit int64
 
 // untoldFindings returns the decisions of the model and the results of tools that nobody told, the best first.
 func (sp *span) untoldFindings(t told) []line {
+	return sp.bestLines(func(_ int, s *sentence) bool { return s.finding && len(s.terms) > 2 && !t.says(s.terms) })
+}
+
+// bestLines returns lines for the wanted sentences, the best first, without those that repeat others.
+func (sp *span) bestLines(wanted func(k int, s *sentence) bool) []line {
 	scores := sp.scores()
 	var found []line
 	for k := range sp.sentences {
 		s := &sp.sentences[k]
-		if s.finding && !s.duplicate && len(s.terms) > 2 && int(sp.alike[s.shape]) <= maxAlike(byPerson) && !t.says(s.terms) {
+		if !s.duplicate && int(sp.alike[s.shape]) <= maxAlike(byPerson) && wanted(k, s) {
 			found = append(found, line{text: s.by.quote(cutRunes(s.text, longestLine)), order: k})
 		}
 	}
@@ -84,7 +89,7 @@ const mostResults = 4
 func (sp *span) newestResults(lines []line) []line {
 	var results []int // sentences
 	for _, l := range lines {
-		if l.order >= 0 && sp.sentences[l.order].by == byTool {
+		if sp.sentences[l.order].by == byTool {
 			results = append(results, l.order)
 		}
 	}
@@ -96,7 +101,7 @@ func (sp *span) newestResults(lines []line) []line {
 		}
 	}
 	return slices.DeleteFunc(lines, func(l line) bool {
-		return l.order >= 0 && sp.sentences[l.order].by == byTool && !kept[l.order]
+		return sp.sentences[l.order].by == byTool && !kept[l.order]
 	})
 }
 

@@ -17,19 +17,11 @@ const (
 // alsoStated returns the section of lines whose numbers, versions or URLs the model's text lacks, within limit
 // tokens; "" for none. They are what a person or the model said and what a tool established, the best first chosen, then the lines of the section before. A number is the same in every language.
 func (sp *span) alsoStated(old []line, text string, limit int64, count func(string) int64) string {
-	scores, missing := sp.scores(), sp.missingFrom(text)
-	var fresh []line
-	for k := range sp.sentences {
-		s := &sp.sentences[k]
+	missing := sp.missingFrom(text)
+	fresh := sp.bestLines(func(k int, s *sentence) bool {
 		said := s.by == byPerson && !s.pasted && !s.rule && !isQuestion(s.text)
-		if missing[k] && !s.duplicate && int(sp.alike[s.shape]) <= maxAlike(byPerson) && (said || s.finding || s.by == byModel && !notProse.MatchString(s.text)) {
-			fresh = append(fresh, line{text: s.by.quote(cutRunes(s.text, longestLine)), order: k})
-		}
-	}
-	slices.SortFunc(fresh, func(a, b line) int {
-		return cmp.Or(cmp.Compare(scores[b.order], scores[a.order]), cmp.Compare(b.order, a.order))
+		return missing[k] && (said || s.finding || s.by == byModel && !notProse.MatchString(s.text))
 	})
-	fresh = sp.newestResults(fresh)
 	before := make([]session.Message, len(old))
 	for i := range old {
 		before[i] = personSaid(old[i].text)

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/base64"
 	"image"
-	"image/gif"
-	"image/jpeg"
-	"image/png"
+	_ "image/gif"  // so that image.DecodeConfig
+	_ "image/jpeg" // reads
+	_ "image/png"  // them
 	"io"
 	"strings"
 
@@ -69,21 +69,7 @@ func imageSize(p *session.Part) (width, height int) {
 // headerSize returns the size in an image's header.
 func headerSize(r io.Reader) (width, height int) {
 	const enough = 512 << 10 // a photograph's metadata may come before its size
-	head, err := io.ReadAll(io.LimitReader(r, enough))
-	if err != nil && len(head) == 0 {
-		return 0, 0
-	}
-	var config image.Config
-	switch {
-	case bytes.HasPrefix(head, []byte("\x89PNG")):
-		config, err = png.DecodeConfig(bytes.NewReader(head))
-	case bytes.HasPrefix(head, []byte("\xff\xd8")):
-		config, err = jpeg.DecodeConfig(bytes.NewReader(head))
-	case bytes.HasPrefix(head, []byte("GIF8")):
-		config, err = gif.DecodeConfig(bytes.NewReader(head))
-	default:
-		return 0, 0
-	}
+	config, _, err := image.DecodeConfig(io.LimitReader(r, enough))
 	if err != nil {
 		return 0, 0
 	}

@@ -80,47 +80,28 @@ func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 
 type decoder struct{ wire.Reader }
 
-// reply is an entry; those of a user have only role and content. Source: Anthropic's API
+// entry decodes an entry into the message, or the two, that it becomes. Source: Anthropic's API
 // reference, messages.
-type reply struct {
-	Role       *wire.String   `json:"role"`
-	Content    jsontext.Value `json:"content"`
-	ID         jsontext.Value `json:"id"`
-	Model      jsontext.Value `json:"model"`
-	StopReason jsontext.Value `json:"stop_reason"`
-	Usage      jsontext.Value `json:"usage"`
-}
-
-// entry decodes an entry into the message, or the two, that it becomes.
 func (d *decoder) entry(path string, raw jsontext.Value) error {
 	o, err := wire.ParseObject(path, raw)
 	if err != nil {
 		return err
 	}
-	var in reply
-	if err := wire.Unmarshal(path, raw, &in); err != nil {
-		return err
-	}
-	m, err := d.role(path, &in)
+	m, err := d.role(path, &o)
 	if err != nil {
 		return err
 	}
-	m.X.ID, m.X.StopReason, m.X.Usage = in.ID, in.StopReason, in.Usage
+	m.X.ID, m.X.StopReason, m.X.Usage = o.Get("id"), o.Get("stop_reason"), o.Get("usage")
 	if m.Role == session.Assistant {
-		m.Model, _ = wire.Text(in.Model) // stays in rest, too: the append may say another one
-		reason, _ := wire.Text(in.StopReason)
-		m.Finish = finish(reason)
+		m.Model = o.String("model") // stays in rest, too: the append may say another one
+		m.Finish = finish(o.String("stop_reason"))
 	}
-	groups, err := d.content(path, in.Content, &m)
+	groups, err := d.content(path, o.Get("content"), &m)
 	if err != nil {
 		return err
 	}
 	user := split(&m, groups, raw)
-	encoded, err := encode(&m, user)
-	if err != nil {
-		return err
-	}
-	large, err := m.Keep(path, o, encoded)
+	large, err := m.Keep(path, o, encode(&m, user))
 	if err != nil {
 		return err
 	}
@@ -132,8 +113,8 @@ func (d *decoder) entry(path string, raw jsontext.Value) error {
 	return wire.Holds(path, len(m.Parts))
 }
 
-func (d *decoder) role(path string, in *reply) (wire.Message, error) {
-	role, err := d.Text(path, "role", in.Role)
+func (d *decoder) role(path string, o *wire.Object) (wire.Message, error) {
+	role, err := d.StringOf(path, "role", o.Get("role"))
 	if err != nil {
 		return wire.Message{}, err
 	}
@@ -397,11 +378,7 @@ func (d *decoder) result(b *block) (group, error) {
 		g = wire.ResultFirst(p, elements, text, true)
 		g[0].X.Text, g[0].X.Rest, g[0].X.Raw = g[0].X.Rest, wire.Object{}, nil
 	}
-	encoded, err := encodeResult(g)
-	if err != nil {
-		return nil, err
-	}
-	return g, g[0].Keep(b.path, b.raw, &b.Object, encoded)
+	return g, g[0].Keep(b.path, b.raw, &b.Object, encodeResult(g))
 }
 
 // split sorts the results of a user's entry into a tool's message and the rest into a user's,

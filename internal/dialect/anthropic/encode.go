@@ -36,11 +36,7 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 			user = &group[1]
 			i++
 		}
-		o, err := encode(m, user)
-		if err != nil {
-			return nil, err
-		}
-		o = m.JSON(o)
+		o := m.JSON(encode(m, user))
 		out = append(out, o.JSON())
 	}
 	return append(out, s.taken()...), nil
@@ -48,22 +44,15 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 
 // encode encodes the columns and the parts of an entry, without its remainder. user is its other
 // half, or nil.
-func encode(m, user *wire.Message) (wire.Object, error) {
+func encode(m, user *wire.Message) wire.Object {
 	o := wire.Fields("role", string(m.Role))
 	if m.Role == session.Tool {
 		o.SetText("role", roleUser)
 	}
 	var fields wire.Object // that are parts of their own
-	blocks, err := encodeParts(m, &fields)
-	if err != nil {
-		return o, err
-	}
+	blocks := encodeParts(m, &fields)
 	if user != nil {
-		others, err := encodeParts(user, &fields)
-		if err != nil {
-			return o, err
-		}
-		blocks = m.X.Wire.Weave(blocks, others)
+		blocks = m.X.Wire.Weave(blocks, encodeParts(user, &fields))
 	}
 	text := ""
 	if i := slices.IndexFunc(m.Parts, func(p wire.Part) bool { return p.Kind == session.PartText }); i >= 0 {
@@ -74,36 +63,27 @@ func encode(m, user *wire.Message) (wire.Object, error) {
 	for _, f := range fields.Members() {
 		o.Set(f.Key, f.Value)
 	}
-	return o, nil
+	return o
 }
 
 // encodeParts returns the blocks of a message; parts that were fields of it go into fields.
-func encodeParts(m *wire.Message, fields *wire.Object) (blocks []jsontext.Value, err error) {
+func encodeParts(m *wire.Message, fields *wire.Object) (blocks []jsontext.Value) {
 	for at := 0; at < len(m.Parts); {
 		p := &m.Parts[at]
 		next := at + 1
-		var encoded wire.Object
+		encoded := encodeBlock(p)
 		if isResult(p) {
 			next = groupEnd(m.Parts, at)
-			encoded, err = encodeResult(m.Parts[at:next])
-		} else {
-			encoded = encodeBlock(p)
-		}
-		if err != nil {
-			return nil, err
-		}
-		raw, err := p.JSON(encoded)
-		if err != nil {
-			return nil, err
+			encoded = encodeResult(m.Parts[at:next])
 		}
 		if p.X.Field != "" {
-			fields.Set(p.X.Field, raw)
+			fields.Set(p.X.Field, p.JSON(encoded))
 		} else {
-			blocks = append(blocks, raw)
+			blocks = append(blocks, p.JSON(encoded))
 		}
 		at = next
 	}
-	return blocks, nil
+	return blocks
 }
 
 // isResult tells a result from that of a tool which the provider ran.
@@ -174,17 +154,13 @@ func encodeSource(p *wire.Part) jsontext.Value {
 }
 
 // encodeResult returns a tool_result: parts are the result and the ones that belong to it.
-func encodeResult(parts []wire.Part) (wire.Object, error) {
+func encodeResult(parts []wire.Part) wire.Object {
 	p := &parts[0]
 	o := wire.Fields("type", typeToolResult, "tool_use_id", p.CallID)
 	var content []jsontext.Value
 	if p.X.Shape == wire.ShapeArray {
 		for i := 1; i < len(parts); i++ {
-			raw, err := parts[i].JSON(encodeBlock(&parts[i]))
-			if err != nil {
-				return o, err
-			}
-			content = append(content, raw)
+			content = append(content, parts[i].JSON(encodeBlock(&parts[i])))
 		}
 		if at := wire.TextPlace(p); at >= 0 && at <= len(content) {
 			text := wire.Fields("type", typeText, "text", p.Content())
@@ -194,5 +170,5 @@ func encodeResult(parts []wire.Part) (wire.Object, error) {
 	}
 	o.SetContent("content", p.X.Shape, content, p.Content())
 	o.Add("is_error", p.IsError)
-	return o, nil
+	return o
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -306,11 +307,9 @@ func (s *sender) reply(p *wire.Part) {
 	case session.PartReasoning:
 		s.reasoning(p)
 	case session.PartData: // a call that the provider runs and whose result is still to come
-		if raw, err := p.JSON(wire.Object{}); err == nil && s.maker && isServerCall(p.X.Type) {
-			if o, err := wire.ParseObject("", raw); err == nil {
-				s.serverCall(p.X.Type, o.String("id"), o.String("name"), string(o.Get("input")), &o)
-				return
-			}
+		if o, err := wire.ParseObject("", p.Raw()); err == nil && s.maker && isServerCall(p.X.Type) {
+			s.serverCall(p.X.Type, o.String("id"), o.String("name"), string(o.Get("input")), &o)
+			return
 		}
 		s.LosePart(p)
 	default:
@@ -474,11 +473,8 @@ func (s *sender) content(p *wire.Part) sent {
 			return textBlock(text) // what was said stands in for how
 		}
 	case session.PartData: // the name of a tool that a result points to
-		if raw, err := p.JSON(wire.Object{}); err == nil && s.maker && p.X.Type == typeToolReference {
-			o, err := wire.ParseObject("", raw)
-			if name := o.Text("tool_name"); err == nil && callid.Valid(name) {
-				return blockOf(typeToolReference, "tool_name", name)
-			}
+		if o, err := wire.ParseObject("", p.Raw()); err == nil && s.maker && p.X.Type == typeToolReference && callid.Valid(o.Text("tool_name")) {
+			return blockOf(typeToolReference, "tool_name", o.Text("tool_name"))
 		}
 	}
 	s.LosePart(p)
@@ -601,8 +597,8 @@ func imageSource(own bool, p *wire.Part) jsontext.Value {
 	if p.Blob == nil {
 		return elsewhere(own, &p.X.Media)
 	}
-	mediaType := sniff(p.Blob.Data)
-	if mediaType == "" {
+	mediaType := http.DetectContentType(p.Blob.Data)
+	if !wire.IsImage(mediaType) {
 		mediaType = strings.ToLower(p.X.MediaType)
 	}
 	if mediaType == "image/jpg" {
@@ -612,22 +608,6 @@ func imageSource(own bool, p *wire.Part) jsontext.Value {
 		return nil
 	}
 	return bytesSource(mediaType, p.Blob.Data)
-}
-
-// sniff tells the type of an image by its first bytes, "" if they are those of none that the
-// API takes.
-func sniff(data []byte) string {
-	switch {
-	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
-		return "image/png"
-	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
-		return "image/jpeg"
-	case bytes.HasPrefix(data, []byte("GIF8")):
-		return "image/gif"
-	case bytes.HasPrefix(data, []byte("RIFF")) && len(data) >= 12 && string(data[8:12]) == "WEBP":
-		return "image/webp"
-	}
-	return ""
 }
 
 // documentSource returns the source of a document: a PDF, or text of any kind.

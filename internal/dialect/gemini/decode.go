@@ -22,6 +22,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
@@ -235,10 +236,7 @@ func (d *decoder) content(a *around) error {
 		m.Finish = session.FinishToolCalls
 	}
 	group := d.divide(m, parts)
-	encoded, err := encodeContent(group)
-	if err != nil {
-		return err
-	}
+	encoded := encodeContent(group)
 	first := &group[0]
 	first.X.NoContent = a.none
 	large, err := first.Keep(a.path, a.content, encoded)
@@ -508,10 +506,7 @@ func (r *partReader) read(role session.Role) ([]wire.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	encoded, err := encodePart(&p, nested)
-	if err == nil {
-		err = p.Keep(r.path, r.raw, &r.Object, encoded)
-	}
+	err = p.Keep(r.path, r.raw, &r.Object, encodePart(&p, nested))
 	return append([]wire.Part{p}, nested...), err
 }
 
@@ -659,7 +654,7 @@ func (d *decoder) makeID(name string) string {
 	}
 	d.made[name]++
 	const most = 24
-	id := legalIn(name, most, "_-") // one that all providers accept
+	id := callid.Legal(name, "_-", most) // one that all providers accept
 	if id != name {
 		sum := sha1.Sum([]byte(name))
 		id = hex.EncodeToString(sum[:])[:most]

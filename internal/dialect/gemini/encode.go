@@ -35,32 +35,20 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 			return nil, err
 		}
 		i += len(group) - 1
-		raw, err := export(group)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, raw)
+		out = append(out, export(group))
 	}
 	return out, nil
 }
 
 // export writes a content, of one message or of the two that it became, and the objects around it.
-func export(group []wire.Message) (json.RawMessage, error) {
+func export(group []wire.Message) json.RawMessage {
 	m := &group[0]
-	content, err := encodeContent(group)
-	if err != nil {
-		return nil, err
-	}
-	content = m.JSON(content)
+	content := m.JSON(encodeContent(group))
 	around := map[string]*wire.Object{ofContent: &content, ofCandidate: m.X.Candidate, ofResponse: m.X.Response}
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if o := around[p.X.Of]; o != nil {
-			raw, err := p.JSON(wire.Object{})
-			if err != nil {
-				return nil, err
-			}
-			o.Set(p.X.Field, raw)
+			o.Set(p.X.Field, p.Raw())
 		}
 	}
 	raw := content.JSON()
@@ -76,7 +64,7 @@ func export(group []wire.Message) (json.RawMessage, error) {
 		}
 		raw = m.X.Response.JSON()
 	}
-	return raw, nil
+	return raw
 }
 
 // Objects that a large field stood in, which is a part of its own.
@@ -87,7 +75,7 @@ const (
 )
 
 // encodeContent encodes the columns and the parts of a content, without its remainder.
-func encodeContent(group []wire.Message) (o wire.Object, err error) {
+func encodeContent(group []wire.Message) (o wire.Object) {
 	m := &group[0]
 	switch {
 	case m.X.Role == wire.ShapeAbsent:
@@ -100,28 +88,16 @@ func encodeContent(group []wire.Message) (o wire.Object, err error) {
 	default:
 		o.SetText("role", roleUser)
 	}
-	parts, err := encodeParts(m)
-	if err != nil {
-		return o, err
-	}
+	parts := encodeParts(m)
 	if len(group) == 2 {
-		others, err := encodeParts(&group[1])
-		if err != nil {
-			return o, err
-		}
-		parts = m.X.Wire.Weave(parts, others)
+		parts = m.X.Wire.Weave(parts, encodeParts(&group[1]))
 	}
-	shape := m.X.Shape
-	if shape == "" {
-		shape = wire.ShapeArray
-	}
-	o.SetContent("parts", shape, parts, "")
-	return o, nil
+	o.SetContent("parts", cmp.Or(m.X.Shape, wire.ShapeArray), parts, "")
+	return o
 }
 
 // encodeParts returns a message's parts as the wire has them.
-func encodeParts(m *wire.Message) ([]jsontext.Value, error) {
-	var out []jsontext.Value
+func encodeParts(m *wire.Message) (out []jsontext.Value) {
 	for i := 0; i < len(m.Parts); {
 		p := &m.Parts[i]
 		next := i + 1
@@ -129,23 +105,15 @@ func encodeParts(m *wire.Message) ([]jsontext.Value, error) {
 			next++
 		}
 		if p.X.Of == "" {
-			o, err := encodePart(p, m.Parts[i+1:next])
-			if err != nil {
-				return nil, err
-			}
-			raw, err := p.JSON(o)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, raw)
+			out = append(out, p.JSON(encodePart(p, m.Parts[i+1:next])))
 		}
 		i = next
 	}
-	return out, nil
+	return out
 }
 
 // encodePart encodes a part and the parts within it.
-func encodePart(p *wire.Part, nested []wire.Part) (o wire.Object, err error) {
+func encodePart(p *wire.Part, nested []wire.Part) (o wire.Object) {
 	x := &p.X
 	field := ""
 	var inner wire.Object
@@ -163,13 +131,13 @@ func encodePart(p *wire.Part, nested []wire.Part) (o wire.Object, err error) {
 		switch {
 		case x.Type != "":
 			field = x.Type
-			inner, err = encodeInline(p)
+			inner = encodeInline(p)
 		case p.Kind == session.PartToolCall:
 			field = fieldCall
 			inner = wire.Fields("name", p.ToolName, "args", argumentsOf(p))
 		default:
 			field = fieldResponse
-			inner, err = encodeResponse(p, nested)
+			inner = encodeResponse(p, nested)
 		}
 		if !x.Made {
 			inner.SetText("id", p.CallID)
@@ -179,7 +147,7 @@ func encodePart(p *wire.Part, nested []wire.Part) (o wire.Object, err error) {
 		o.Set(field, inner.JSON())
 	}
 	o.Add(fieldSignature, x.ThoughtSignature)
-	return o, err
+	return o
 }
 
 // spelled returns a field in the spelling of the part that it stands in.
@@ -215,7 +183,7 @@ func argumentsOf(p *wire.Part) any {
 	return jsontext.Value(p.Arguments)
 }
 
-func encodeResponse(p *wire.Part, nested []wire.Part) (o wire.Object, err error) {
+func encodeResponse(p *wire.Part, nested []wire.Part) (o wire.Object) {
 	o.SetText("name", p.ToolName)
 	switch text := p.Content(); {
 	case p.X.Key != "":
@@ -226,28 +194,19 @@ func encodeResponse(p *wire.Part, nested []wire.Part) (o wire.Object, err error)
 	default:
 		o.Add("response", jsontext.Value(text))
 	}
-	if len(nested) == 0 {
-		return o, nil
-	}
-	list := make([]jsontext.Value, len(nested))
+	var list []jsontext.Value
 	for i := range nested {
-		encoded, err := encodePart(&nested[i], nil)
-		if err != nil {
-			return o, err
-		}
-		if list[i], err = nested[i].JSON(encoded); err != nil {
-			return o, err
-		}
+		list = append(list, nested[i].JSON(encodePart(&nested[i], nil)))
 	}
-	o.Set("parts", wire.Array(list))
-	return o, nil
+	o.Add("parts", list)
+	return o
 }
 
 // encodeInline encodes a part of a call that the provider ran.
-func encodeInline(p *wire.Part) (o wire.Object, err error) {
+func encodeInline(p *wire.Part) (o wire.Object) {
 	switch p.X.Type {
 	case fieldCode:
-		o, err = wire.ParseObject("arguments", []byte(p.Arguments))
+		o, _ = wire.ParseObject("arguments", []byte(p.Arguments)) // it was one when it was decoded
 	case fieldToolCall:
 		o = wire.Fields(spelled(&p.X, "toolType"), wire.Maybe(p.ToolName), "args", argumentsOf(p))
 	case fieldCodeResult:
@@ -255,5 +214,5 @@ func encodeInline(p *wire.Part) (o wire.Object, err error) {
 	case fieldToolResponse:
 		o = wire.Fields(spelled(&p.X, "toolType"), wire.Maybe(p.ToolName), "response", jsontext.Value(p.Content()))
 	}
-	return o, err
+	return o
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -162,7 +161,7 @@ func (s *sender) message(of *session.Message) error {
 	case session.User:
 		s.user()
 	case session.Assistant:
-		return s.model()
+		s.model()
 	case session.Tool:
 		for parts := range s.Results() {
 			s.result(parts)
@@ -237,7 +236,7 @@ func appendText(parts []jsontext.Value, text string) []jsontext.Value {
 }
 
 // model writes a reply behind the one before it, or as a content of its own.
-func (s *sender) model() error {
+func (s *sender) model() {
 	s.Open = nil
 	t := turn{role: roleModel}
 	merged := len(s.out) > 0 && s.out[len(s.out)-1].role == roleModel
@@ -254,11 +253,7 @@ func (s *sender) model() error {
 			}
 			continue
 		}
-		raw, err := s.modelPart(p, &t)
-		if err != nil {
-			return err
-		}
-		if raw != nil {
+		if raw := s.modelPart(p, &t); raw != nil {
 			t.parts = append(t.parts, raw)
 		}
 	}
@@ -268,81 +263,69 @@ func (s *sender) model() error {
 	switch {
 	case len(t.parts) == before:
 		s.Lose("nothing is left of it that could be sent")
-		return nil
+		return
 	case merged:
 		s.out[len(s.out)-1] = t
-		return nil
+		return
 	case len(s.out) == 0 && !s.export:
 		s.begin()
 		s.Lose("a reply comes first, so a short text in the user's role was put before it")
 	}
 	s.out = append(s.out, t)
-	return nil
 }
 
 // modelPart writes one part of a reply; nil if it is left out.
-func (s *sender) modelPart(p *wire.Part, t *turn) (jsontext.Value, error) {
+func (s *sender) modelPart(p *wire.Part, t *turn) jsontext.Value {
 	switch {
 	case p.Kind == session.PartText, p.Kind == session.PartRefusal, p.Kind == session.PartReasoning && s.own():
 		s.loseBeside(p, fieldSignature)
 		signature := s.signature(p)
 		if p.Content() == "" && signature == nil {
-			return nil, nil
+			return nil
 		}
 		var thought jsontext.Value
 		if p.Kind == session.PartReasoning {
 			thought = jsontext.Value("true")
 		}
-		return wire.Encode(fieldText, p.Content(), fieldThought, thought, fieldSignature, signature), nil
+		return wire.Encode(fieldText, p.Content(), fieldThought, thought, fieldSignature, signature)
 	case isInline(&s.M, p):
 		return s.inline(p)
 	case p.Kind == session.PartToolCall:
-		return s.call(p, t), nil
+		return s.call(p, t)
 	case s.own() && (p.Kind == session.PartImage || p.Kind == session.PartAudio || p.Kind == session.PartFile):
-		return s.medium(p), nil
+		return s.medium(p)
 	case p.X.Of == "" || p.X.Of == ofContent: // a field around a reply is no part of it
 		s.LosePart(p)
 	}
-	return nil, nil
+	return nil
 }
 
 // isInline reports whether the provider ran a call: its result stands in the same reply.
 func isInline(m *wire.Message, p *wire.Part) bool {
-	other := session.PartToolResult
-	switch p.Kind {
-	case session.PartToolResult:
-		other = session.PartToolCall
-	case session.PartToolCall:
-	default:
-		return false
-	}
-	return slices.ContainsFunc(m.Parts, func(q wire.Part) bool { return q.Kind == other && q.CallID == p.CallID })
+	isCall, isResult := p.Kind == session.PartToolCall, p.Kind == session.PartToolResult
+	return slices.ContainsFunc(m.Parts, func(q wire.Part) bool {
+		return q.CallID == p.CallID && (isCall && q.Kind == session.PartToolResult || isResult && q.Kind == session.PartToolCall)
+	})
 }
 
 // inline writes what the provider ran, which no other provider's form can say.
-func (s *sender) inline(p *wire.Part) (jsontext.Value, error) {
+func (s *sender) inline(p *wire.Part) jsontext.Value {
 	if !s.own() || !isAccepted(&s.M, p.CallID) {
 		if p.Kind == session.PartToolCall {
 			s.Lose("the call of " + wire.Clip(p.ToolName) + " that a provider ran, with its result: not in the form that the API takes")
 		}
-		return nil, nil
+		return nil
 	}
-	inner, err := innerOf(p)
-	if err != nil {
-		return nil, session.Errorf(session.Internal, "message %s: %w", s.From.ID, err)
-	}
+	inner, _ := innerOf(p) // isAccepted has read it
 	known := s.keepOnly(inner, "", inlineFields(p.X.Type))
 	s.loseBeside(p, fieldSignature)
-	return wire.Encode(p.X.Type, known, fieldSignature, s.signature(p)), nil
+	return wire.Encode(p.X.Type, known, fieldSignature, s.signature(p))
 }
 
 // innerOf returns all that the wire said in the object of a call that the provider ran, or of
 // its result.
 func innerOf(p *wire.Part) (wire.Object, error) {
-	o, err := encodePart(p, nil)
-	if err != nil {
-		return o, err
-	}
+	o := encodePart(p, nil)
 	o.Merge(&p.X.Rest)
 	_, name := kindOf(&o)
 	return wire.ParseObject(name, o.Get(name))
@@ -368,7 +351,7 @@ func (s *sender) keepOnly(o wire.Object, path string, fields []string) jsontext.
 // isAccepted reports whether a call that the provider ran, and its result, hold what the API
 // takes. Either goes only with the other.
 func isAccepted(m *wire.Message, callID string) bool {
-	code, output := 0, 0
+	calls, results := 0, 0
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if p.CallID != callID || p.Kind != session.PartToolCall && p.Kind != session.PartToolResult {
@@ -381,28 +364,27 @@ func isAccepted(m *wire.Message, callID string) bool {
 		isA := func(field string, kind byte) bool { v := o.Get(field); return wire.IsNull(v) || wire.KindOf(v) == kind }
 		isOne := func(field string, words ...string) bool { return slices.Contains(words, o.Text(field)) }
 		tool, _ := wire.Text(lookup(&o, "toolType"))
-		ok := wire.IsNull(o.Get("id")) || o.String("id") != ""
+		ok := false
 		switch p.X.Type {
 		case fieldCode:
-			ok = ok && isOne("language", "PYTHON", "LANGUAGE_UNSPECIFIED") && wire.KindOf(o.Get("code")) == '"'
-			code++
+			ok = isOne("language", "PYTHON", "LANGUAGE_UNSPECIFIED") && wire.KindOf(o.Get("code")) == '"'
 		case fieldCodeResult:
-			ok = ok && isOne("outcome", outcomeOK, "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED", "OUTCOME_UNSPECIFIED") && isA("output", '"')
-			output++
+			ok = isOne("outcome", outcomeOK, "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED", "OUTCOME_UNSPECIFIED") && isA("output", '"')
 		case fieldToolCall:
-			ok = ok && tool != "" && isA("args", '{')
-			code++
+			ok = tool != "" && isA("args", '{')
 		case fieldToolResponse:
-			ok = ok && tool != "" && isA("response", '{')
-			output++
-		default:
-			ok = false
+			ok = tool != "" && isA("response", '{')
 		}
-		if !ok {
+		if !ok || !wire.IsNull(o.Get("id")) && o.String("id") == "" {
 			return false
 		}
+		if p.Kind == session.PartToolCall {
+			calls++
+		} else {
+			results++
+		}
 	}
-	return code == output
+	return calls == results
 }
 
 func inlineFields(field string) []string {
@@ -614,7 +596,7 @@ func (s *sender) beside(p *wire.Part, o *wire.Object) {
 func takes(mediaType string) bool {
 	mediaType, parameters, _ := strings.Cut(strings.ToLower(mediaType), ";")
 	kind, rest, _ := strings.Cut(mediaType, "/")
-	if legalIn(rest, len(rest), ".+-") != rest || strings.ContainsFunc(parameters, func(r rune) bool { return r < ' ' || r > '~' }) {
+	if callid.Legal(rest, ".+-", len(rest)) != rest || strings.ContainsFunc(parameters, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return false
 	}
 	switch kind {
@@ -655,7 +637,7 @@ const maxName = 64
 // legalName returns a function's name in the API's alphabet: a letter or an underscore, then
 // those, digits, dots, colons and dashes, 64 at most.
 func legalName(name string) string {
-	legal := legalIn(name, maxName, "_.:-")
+	legal := callid.Legal(name, "_.:-", maxName)
 	if legal == "" {
 		return "_"
 	}
@@ -663,15 +645,4 @@ func legalName(name string) string {
 		legal = "_" + legal[:min(len(legal), maxName-1)]
 	}
 	return legal
-}
-
-// legalIn writes an underscore for a character that is neither letter, digit nor among more.
-func legalIn(s string, most int, more string) string {
-	legal := strings.Map(func(r rune) rune {
-		if r < utf8.RuneSelf && (callid.Valid(string(r)) && r != '_' && r != '-' || strings.ContainsRune(more, r)) {
-			return r
-		}
-		return '_'
-	}, s)
-	return legal[:min(len(legal), most)]
 }

@@ -59,21 +59,6 @@ func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 
 type decoder struct{ wire.Reader }
 
-// message is a message of any role. Source: OpenAI's API reference, chat/create.
-type message struct {
-	Role         *wire.String   `json:"role"`
-	Name         *wire.String   `json:"name"`
-	Content      jsontext.Value `json:"content"`
-	ToolCallID   jsontext.Value `json:"tool_call_id"` // of a tool's
-	Refusal      jsontext.Value `json:"refusal"`      // this and the others: of an assistant's
-	Audio        jsontext.Value `json:"audio"`
-	FunctionCall jsontext.Value `json:"function_call"`
-	ToolCalls    jsontext.Value `json:"tool_calls"`
-
-	Reasoning        jsontext.Value `json:"reasoning"`
-	ReasoningContent jsontext.Value `json:"reasoning_content"`
-}
-
 // around is the objects around a reply's message.
 type around struct{ choice, completion *wire.Object }
 
@@ -85,13 +70,13 @@ func (d *decoder) entry(path string, raw jsontext.Value) error {
 	}
 	switch {
 	case o.Has("role"):
-		return d.message(path, raw, &o, around{})
+		return d.message(path, &o, around{})
 	case o.Has("choices"):
 		return d.completion(path, &o)
 	case o.Has("message"):
 		return d.choice(path, &o, nil)
 	}
-	return d.message(path, raw, &o, around{})
+	return d.message(path, &o, around{})
 }
 
 // completion decodes {choices: [{…}], …} and keeps the fields around it.
@@ -117,8 +102,7 @@ func (d *decoder) completion(path string, o *wire.Object) error {
 
 // choice decodes {message, finish_reason, …}.
 func (d *decoder) choice(path string, o, completion *wire.Object) error {
-	inner := o.Get("message")
-	of, err := wire.ParseObject(wire.Join(path, "message"), inner)
+	of, err := wire.ParseObject(wire.Join(path, "message"), o.Get("message"))
 	if err != nil {
 		return err
 	}
@@ -126,7 +110,7 @@ func (d *decoder) choice(path string, o, completion *wire.Object) error {
 	if err := o.Fits(path); err != nil {
 		return err
 	}
-	return d.message(wire.Join(path, "message"), inner, &of, around{o, completion})
+	return d.message(wire.Join(path, "message"), &of, around{o, completion})
 }
 
 // finish translates a finish_reason.
@@ -144,12 +128,9 @@ func finish(reason string) session.Finish {
 	return ""
 }
 
-func (d *decoder) message(path string, raw jsontext.Value, o *wire.Object, by around) error {
-	var in message
-	if err := wire.Unmarshal(path, raw, &in); err != nil {
-		return err
-	}
-	m, err := d.role(path, &in)
+// message decodes a message of any role. Source: OpenAI's API reference, chat/create.
+func (d *decoder) message(path string, o *wire.Object, by around) error {
+	m, err := d.role(path, o)
 	if err != nil {
 		return err
 	}
@@ -159,30 +140,26 @@ func (d *decoder) message(path string, raw jsontext.Value, o *wire.Object, by ar
 	if by.completion != nil {
 		m.Model = by.completion.String("model")
 	}
-	if in.Name != nil && in.Name.S != "" {
-		if m.Author, err = d.Text(path, "name", in.Name); err != nil {
+	if name := o.Get("name"); !wire.IsNull(name) {
+		if m.Author, err = d.StringOf(path, "name", name); err != nil {
 			return err
 		}
 	}
 	switch m.Role {
 	case session.Assistant:
-		err = d.reply(path, &in, &m)
+		err = d.reply(path, o, &m)
 	case session.Tool:
-		err = d.result(path, &in, &m)
+		err = d.result(path, o, &m)
 	default:
-		err = d.content(path, in.Content, &m)
+		err = d.content(path, o, &m)
 	}
 	if err != nil {
 		return err
 	}
-	if m.Role != session.Assistant && wire.HasElements(in.ToolCalls) {
+	if m.Role != session.Assistant && wire.HasElements(o.Get(fieldToolCalls)) {
 		return wire.Errorf(session.Invalid, wire.Join(path, fieldToolCalls), "stands in a message of role %s: only an assistant calls tools", m.Role)
 	}
-	encoded, err := encode(&m)
-	if err != nil {
-		return err
-	}
-	large, err := m.Keep(path, *o, encoded)
+	large, err := m.Keep(path, *o, encode(&m))
 	if err != nil {
 		return err
 	}
@@ -191,8 +168,8 @@ func (d *decoder) message(path string, raw jsontext.Value, o *wire.Object, by ar
 	return wire.Holds(path, len(m.Parts))
 }
 
-func (d *decoder) role(path string, in *message) (wire.Message, error) {
-	role, err := d.Text(path, "role", in.Role)
+func (d *decoder) role(path string, o *wire.Object) (wire.Message, error) {
+	role, err := d.StringOf(path, "role", o.Get("role"))
 	if err != nil {
 		return wire.Message{}, err
 	}
@@ -216,59 +193,58 @@ func (d *decoder) role(path string, in *message) (wire.Message, error) {
 }
 
 // reply decodes what an assistant's message says, in the order of its parts.
-func (d *decoder) reply(path string, in *message, m *wire.Message) error {
+func (d *decoder) reply(path string, o *wire.Object, m *wire.Message) error {
 	add := func(kind session.PartKind, field, text string) {
 		m.Parts = append(m.Parts, wire.Part{Part: session.Part{Kind: kind, Text: text}, X: wire.Extra{Field: field}})
 	}
-	for _, r := range [...]struct {
-		field string
-		raw   jsontext.Value
-	}{{fieldReasoningContent, in.ReasoningContent}, {fieldReasoning, in.Reasoning}} {
-		if wire.KindOf(r.raw) == '"' { // a vendor's own: any other value stays in rest
-			text, err := d.StringOf(path, r.field, r.raw)
+	for _, field := range []string{fieldReasoningContent, fieldReasoning} {
+		if raw := o.Get(field); wire.KindOf(raw) == '"' { // a vendor's own: any other value stays in rest
+			text, err := d.StringOf(path, field, raw)
 			if err != nil {
 				return err
 			}
-			add(session.PartReasoning, r.field, text)
+			add(session.PartReasoning, field, text)
 		}
 	}
-	if err := d.content(path, in.Content, m); err != nil {
+	if err := d.content(path, o, m); err != nil {
 		return err
 	}
-	if !wire.IsNull(in.Refusal) {
-		text, err := d.StringOf(path, fieldRefusal, in.Refusal)
+	if refusal := o.Get(fieldRefusal); !wire.IsNull(refusal) {
+		text, err := d.StringOf(path, fieldRefusal, refusal)
 		if err != nil {
 			return err
 		}
 		add(session.PartRefusal, fieldRefusal, text)
 	}
-	if !wire.IsNull(in.Audio) {
-		if err := d.audio(wire.Join(path, fieldAudio), in.Audio, m); err != nil {
+	if audio := o.Get(fieldAudio); !wire.IsNull(audio) {
+		if err := d.audio(wire.Join(path, fieldAudio), audio, m); err != nil {
 			return err
 		}
 	}
-	if !wire.IsNull(in.ToolCalls) {
-		calls, err := wire.Each(wire.Join(path, fieldToolCalls), in.ToolCalls, d.call)
+	if list := o.Get(fieldToolCalls); !wire.IsNull(list) {
+		calls, err := wire.Each(wire.Join(path, fieldToolCalls), list, d.call)
 		if err != nil {
 			return err
 		}
 		m.Parts = append(m.Parts, calls...)
 	}
-	if wire.IsNull(in.FunctionCall) {
+	call := o.Get(fieldFunctionCall)
+	if wire.IsNull(call) {
 		return nil
 	}
 	at := wire.Join(path, fieldFunctionCall)
 	p := wire.Part{Part: session.Part{Kind: session.PartToolCall}, X: wire.Extra{Field: fieldFunctionCall}}
-	o, err := d.function(at, in.FunctionCall, "arguments", &p)
+	function, err := d.function(at, call, "arguments", &p)
 	if err == nil {
-		err = p.Keep(at, in.FunctionCall, &o, encodeFunction(&p, "arguments"))
+		err = p.Keep(at, call, &function, encodeFunction(&p, "arguments"))
 	}
 	m.Parts = append(m.Parts, p)
 	return err
 }
 
 // content decodes the content of any message.
-func (d *decoder) content(path string, raw jsontext.Value, m *wire.Message) error {
+func (d *decoder) content(path string, o *wire.Object, m *wire.Message) error {
+	raw := o.Get("content")
 	shape, text, err := d.Content(path, "content", raw)
 	switch m.X.Shape = shape; shape {
 	case wire.ShapeString:
@@ -284,37 +260,20 @@ func (d *decoder) content(path string, raw jsontext.Value, m *wire.Message) erro
 
 // result decodes a tool's message: its first text is the result's, the other elements follow
 // under the same call id.
-func (d *decoder) result(path string, in *message, m *wire.Message) error {
+func (d *decoder) result(path string, o *wire.Object, m *wire.Message) error {
 	result := wire.Part{Part: session.Part{Kind: session.PartToolResult, ToolName: m.Author}}
 	var err error
 	if m.X.Role != roleFunction {
-		if result.CallID, err = d.StringOf(path, "tool_call_id", in.ToolCallID); err != nil {
+		if result.CallID, err = d.StringOf(path, "tool_call_id", o.Get("tool_call_id")); err != nil {
 			return err
 		}
 	}
-	if err := d.content(path, in.Content, m); err != nil {
+	if err := d.content(path, o, m); err != nil {
 		return err
 	}
 	m.Parts = wire.ResultFirst(result, m.Parts, wire.FirstText(m.Parts), m.X.Shape == wire.ShapeArray)
 	return nil
 }
-
-// picture, sound and file are what an element of the type of the same name holds.
-type (
-	picture struct {
-		URL    *wire.String   `json:"url"`
-		Detail jsontext.Value `json:"detail"`
-	}
-	sound struct {
-		Data   jsontext.Value `json:"data"`
-		Format jsontext.Value `json:"format"`
-	}
-	file struct {
-		Name jsontext.Value `json:"filename"`
-		ID   jsontext.Value `json:"file_id"`
-		Data jsontext.Value `json:"file_data"`
-	}
-)
 
 // element decodes one element of a content array. A type that is not known is kept whole as data.
 func (d *decoder) element(path string, raw jsontext.Value) (wire.Part, error) {
@@ -340,17 +299,17 @@ func (d *decoder) element(path string, raw jsontext.Value) (wire.Part, error) {
 		err = d.picture(at, inner, &p)
 	case typeAudio:
 		p.Kind = session.PartAudio
-		var in sound
-		if err = wire.UnmarshalObject(at, inner, &in); err == nil {
-			p.X.MediaType = soundType(in.Format)
-			wire.AttachBase64(&p, in.Data)
+		var sound wire.Object
+		if sound, err = wire.ParseObject(at, inner); err == nil {
+			p.X.MediaType = wire.SoundType(sound.String("format"))
+			wire.AttachBase64(&p, sound.Get("data"))
 		}
 	case typeFile:
 		p.Kind = session.PartFile
-		var in file
-		if err = wire.UnmarshalObject(at, inner, &in); err == nil {
-			p.X.Name, p.X.FileID = wire.ExactText(in.Name), wire.ExactText(in.ID)
-			wire.AttachURL(&p, wire.ExactText(in.Data))
+		var file wire.Object
+		if file, err = wire.ParseObject(at, inner); err == nil {
+			p.X.Name, p.X.FileID = file.Text("filename"), file.Text("file_id")
+			wire.AttachURL(&p, file.Text("file_data"))
 		}
 	default:
 		d.WarnUnknown(path, kind)
@@ -369,19 +328,16 @@ func (d *decoder) picture(path string, raw jsontext.Value, p *wire.Part) error {
 		p.X.URL = url
 		return nil
 	}
-	var in picture
-	if err := wire.UnmarshalObject(path, raw, &in); err != nil {
-		return err
-	}
-	url, err := d.Text(path, "url", in.URL)
+	o, err := wire.ParseObject(path, raw)
 	if err != nil {
 		return err
 	}
+	url, err := d.StringOf(path, "url", o.Get("url"))
 	if !wire.AttachURL(p, url) {
 		p.X.URL = url
 	}
-	p.X.Detail = wire.ExactText(in.Detail)
-	return nil
+	p.X.Detail = o.Text("detail")
+	return err
 }
 
 // audio decodes what the model said aloud: {id, data, expires_at, transcript}.
@@ -449,16 +405,4 @@ func (d *decoder) function(path string, raw jsontext.Value, arguments string, p 
 		p.Arguments, err = d.StringOf(path, arguments, raw)
 	}
 	return o, err
-}
-
-// soundType returns the media type of a format of input_audio.
-func soundType(format jsontext.Value) string {
-	switch text, _ := wire.Text(format); text {
-	case "":
-		return "application/octet-stream"
-	case "mp3":
-		return "audio/mpeg"
-	default:
-		return "audio/" + text
-	}
 }

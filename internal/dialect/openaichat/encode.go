@@ -26,11 +26,7 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		o, err := encode(&m)
-		if err != nil {
-			return nil, err
-		}
-		o = m.JSON(o)
+		o := m.JSON(encode(&m))
 		if m.X.Choice != nil {
 			m.X.Choice.Set("message", o.JSON())
 			o = *m.X.Choice
@@ -40,14 +36,14 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 			o = *m.X.Response
 		}
 		s.flush()
-		s.out = append(s.out, o.JSON())
+		s.Out = append(s.Out, o.JSON())
 	}
 	s.flush()
-	return s.out, nil
+	return s.Out, nil
 }
 
 // encode encodes the columns and the parts of a message, without its remainder.
-func encode(m *wire.Message) (wire.Object, error) {
+func encode(m *wire.Message) wire.Object {
 	o := wire.Fields("role", cmp.Or(m.X.Role, string(m.Role)))
 	var fields wire.Object // that are parts of their own
 	var content, calls []jsontext.Value
@@ -55,10 +51,8 @@ func encode(m *wire.Message) (wire.Object, error) {
 	at := -1 // the place of a result's text
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		raw, err := encodePart(p)
+		raw := encodePart(p)
 		switch {
-		case err != nil:
-			return o, err
 		case p.X.Field == fieldToolCalls && p.X.Type != "", p.X.Field == "" && p.Kind == session.PartToolCall:
 			calls = append(calls, raw)
 		case p.X.Field != "":
@@ -85,19 +79,19 @@ func encode(m *wire.Message) (wire.Object, error) {
 	for _, f := range fields.Members() {
 		o.Set(f.Key, f.Value)
 	}
-	return o, nil
+	return o
 }
 
-func encodePart(p *wire.Part) (jsontext.Value, error) {
+func encodePart(p *wire.Part) jsontext.Value {
 	switch {
 	case p.Kind == session.PartData:
-		return p.JSON(wire.Object{})
+		return p.Raw()
 	case p.X.Field == fieldFunctionCall:
 		return p.JSON(encodeFunction(p, "arguments"))
 	case p.X.Field == fieldAudio:
 		return p.JSON(encodeAudio(p))
 	case p.X.Field != "":
-		return wire.Quote(p.Content()), nil
+		return wire.Quote(p.Content())
 	case p.Kind == session.PartToolCall:
 		return p.JSON(encodeCall(p))
 	}

@@ -29,7 +29,7 @@ const (
 func Send(in wire.Request) (wire.Sent, error) {
 	s := NewSender(in.Model)
 	if in.System != "" {
-		s.write("role", "system", "content", in.System)
+		s.Write("role", "system", "content", in.System)
 	}
 	for i := range in.Messages {
 		if err := s.message(&in.Messages[i]); err != nil {
@@ -53,13 +53,13 @@ func (s *Sender) Messages(msgs ...session.Message) ([]json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	return s.taken(), nil
+	return s.Taken(), nil
 }
 
 // End returns the entries that are left.
 func (s *Sender) End() []json.RawMessage {
 	s.flush()
-	return s.taken()
+	return s.Taken()
 }
 
 // sender writes messages one after the other. It remembers what one message leaves to a later
@@ -68,29 +68,17 @@ type sender struct {
 	wire.Sender
 	generation int // of the Gemini that it is sent to, 0 for any other model
 
-	out     []json.RawMessage
 	ids     callid.Names
 	media   []jsontext.Value // elements of results, for the user's message behind them
 	skipped bool             // a loss says that calls are sent without a signature
 }
 
-// taken returns what was written since the last time.
-func (s *sender) taken() []json.RawMessage {
-	out := s.out
-	s.out = nil
-	return out
-}
-
 // flush writes the message that carries the media of results, if there are any.
 func (s *sender) flush() {
 	if len(s.media) > 0 {
-		s.write("role", "user", "content", s.media)
+		s.Write("role", "user", "content", s.media)
 	}
 	s.media = nil
-}
-
-func (s *sender) write(fields ...any) {
-	s.out = append(s.out, json.RawMessage(wire.Encode(fields...)))
 }
 
 func (s *sender) message(of *session.Message) error {
@@ -112,9 +100,9 @@ func (s *sender) message(of *session.Message) error {
 		for _, text := range s.Texts() {
 			elements = appendText(elements, text)
 		}
-		s.write("role", role, "content", wire.ContentOf(elements, textPrefix), "name", s.name())
+		s.Write("role", role, "content", wire.ContentOf(elements, textPrefix), "name", s.name())
 	case session.User:
-		s.write("role", "user", "content", wire.ContentOf(s.elements(m), textPrefix), "name", s.name())
+		s.Write("role", "user", "content", wire.ContentOf(s.elements(m), textPrefix), "name", s.name())
 	case session.Assistant:
 		s.assistant()
 	case session.Tool:
@@ -247,7 +235,7 @@ func (s *sender) assistant() {
 	case s.M.Dialect != Name: // "Assistant message must have either content or tool_calls, but not none.": Mistral, for one
 		return
 	}
-	s.write("role", "assistant", "content", content, "refusal", beside, "name", s.name(), fieldToolCalls, calls)
+	s.Write("role", "assistant", "content", content, "refusal", beside, "name", s.name(), fieldToolCalls, calls)
 }
 
 // call writes one call and opens it; first is one that no other stands before in its reply. A
@@ -316,5 +304,5 @@ func (s *sender) result(parts []wire.Part) {
 	if len(media) > 0 {
 		s.media = append(appendText(s.media, "Attached to the result of call "+id+":"), media...)
 	}
-	s.write("role", "tool", "tool_call_id", id, "content", wire.ContentOf(elements, textPrefix))
+	s.Write("role", "tool", "tool_call_id", id, "content", wire.ContentOf(elements, textPrefix))
 }

@@ -102,69 +102,42 @@ type callSpec struct {
 	hosted    bool   // the provider runs it: id names it, and its result stands in it
 }
 
-// specOf returns the callSpec of a type of items.
-func specOf(kind string) (callSpec, bool) {
-	switch kind {
-	case itemFunctionCall:
-		return callSpec{arguments: "arguments", text: true, needsID: true}, true
-	case itemCustomCall:
-		return callSpec{arguments: "input", text: true, needsID: true}, true
-	case itemComputerCall:
-		return callSpec{tool: "computer", arguments: "action", needsID: true}, true
-	case itemLocalShellCall:
-		return callSpec{tool: "local_shell", arguments: "action"}, true
-	case itemShellCall:
-		return callSpec{tool: "shell", arguments: "action", needsID: true}, true
-	case itemApplyPatchCall:
-		return callSpec{tool: "apply_patch", arguments: "operation", needsID: true}, true
-	case itemToolSearchCall:
-		return callSpec{tool: "tool_search", arguments: "arguments"}, true
-	case itemWebSearchCall:
-		return callSpec{tool: "web_search", arguments: "action", hosted: true}, true
-	case itemFileSearchCall:
-		return callSpec{tool: "file_search", arguments: "queries", hosted: true}, true
-	case itemInterpreterCall:
-		return callSpec{tool: "code_interpreter", arguments: "code", text: true, hosted: true}, true
-	case itemImageCall:
-		return callSpec{tool: "image_generation", arguments: "revised_prompt", text: true, hosted: true}, true
-	case itemMCPCall:
-		return callSpec{arguments: "arguments", text: true, hosted: true}, true
-	}
-	return callSpec{}, false
+// callSpecs are the callSpecs by type of items.
+var callSpecs = map[string]callSpec{
+	itemFunctionCall:    {arguments: "arguments", text: true, needsID: true},
+	itemCustomCall:      {arguments: "input", text: true, needsID: true},
+	itemComputerCall:    {tool: "computer", arguments: "action", needsID: true},
+	itemLocalShellCall:  {tool: "local_shell", arguments: "action"},
+	itemShellCall:       {tool: "shell", arguments: "action", needsID: true},
+	itemApplyPatchCall:  {tool: "apply_patch", arguments: "operation", needsID: true},
+	itemToolSearchCall:  {tool: "tool_search", arguments: "arguments"},
+	itemWebSearchCall:   {tool: "web_search", arguments: "action", hosted: true},
+	itemFileSearchCall:  {tool: "file_search", arguments: "queries", hosted: true},
+	itemInterpreterCall: {tool: "code_interpreter", arguments: "code", text: true, hosted: true},
+	itemImageCall:       {tool: "image_generation", arguments: "revised_prompt", text: true, hosted: true},
+	itemMCPCall:         {arguments: "arguments", text: true, hosted: true},
 }
 
-// outputTool returns the tool whose output an item is; known is false for an item that is none.
-// The output of a function does not say whose it is.
-func outputTool(kind string) (tool string, known bool) {
-	switch kind {
-	case itemFunctionOutput, itemCustomOutput:
-		return "", true
-	case itemComputerOutput:
-		return "computer", true
-	case itemLocalShellOutput:
-		return "local_shell", true
-	case itemShellOutput:
-		return "shell", true
-	case itemApplyPatchOutput:
-		return "apply_patch", true
-	case itemToolSearchOutput:
-		return "tool_search", true
-	}
-	return "", false
+// outputTools are the tools whose outputs items are, by type of items. The output of a function does not say whose
+// it is.
+var outputTools = map[string]string{
+	itemFunctionOutput: "", itemCustomOutput: "", itemComputerOutput: "computer", itemLocalShellOutput: "local_shell",
+	itemShellOutput: "shell", itemApplyPatchOutput: "apply_patch", itemToolSearchOutput: "tool_search",
 }
 
 // Decode reads items of a request or a reply, or whole response objects. Codes: Malformed,
 // Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
-	var d decoder
+	d := decoder{shells: map[string]string{}}
 	return d.Read(raw, func(path string, raw jsontext.Value) error {
 		o, err := wire.ParseObject(path, raw)
-		if err == nil && IsResponse(&o) {
+		switch {
+		case err != nil:
+			return err
+		case IsResponse(&o):
 			return d.response(path, &o)
-		} else if err == nil {
-			err = d.item(&item{Object: o, path: path})
 		}
-		return err
+		return d.item(&item{Object: o, path: path})
 	})
 }
 
@@ -276,8 +249,8 @@ func (d *decoder) item(it *item) error {
 	} else if !it.Has("role") && it.Has("id") && it.Len() == 1 {
 		kind = itemReference
 	}
-	_, isOutput := outputTool(kind)
-	spec, isCall := specOf(kind)
+	_, isOutput := outputTools[kind]
+	spec, isCall := callSpecs[kind]
 	switch {
 	case kind == "" && !wire.IsNull(it.Get("type")):
 		return wire.Errorf(session.Invalid, wire.Join(it.path, "type"), "must say what the item is, not be %s", wire.Describe(it.Get("type")))
@@ -328,10 +301,7 @@ func (d *decoder) add(m wire.Message, it *item, parts ...wire.Part) error {
 	for i := range parts {
 		u.parts = append(u.parts, &parts[i])
 	}
-	encoded, err := u.encode(m.Role)
-	if err != nil {
-		return err
-	}
+	encoded := u.encode(m.Role)
 	rest, ok := wire.Rest(&it.Object, &encoded)
 	if !ok {
 		rest = it.Object
@@ -515,12 +485,7 @@ func sound(p *wire.Part, e *item) error {
 		return err
 	}
 	if data, ok := wire.Base64(inner.Text("data")); ok {
-		p.X.MediaType = "application/octet-stream"
-		if format := inner.String("format"); format == "mp3" {
-			p.X.MediaType = "audio/mpeg"
-		} else if format != "" {
-			p.X.MediaType = "audio/" + format
-		}
+		p.X.MediaType = wire.SoundType(inner.String("format"))
 		wire.Attach(&p.Part, wire.Blob(p.X.MediaType, data))
 	}
 	return nil
@@ -533,16 +498,11 @@ func (d *decoder) call(it *item, kind string, spec callSpec) error {
 	if p.CallID, err = d.callID(it, spec.needsID); err != nil {
 		return err
 	}
-	switch kind {
-	case itemCustomCall:
+	if kind == itemCustomCall {
 		p.X.Type = typeCustom
-	case itemLocalShellCall:
-		if id := it.String("id"); id != "" {
-			if d.shells == nil {
-				d.shells = map[string]string{}
-			}
-			d.shells[id] = p.CallID
-		}
+	}
+	if id := it.String("id"); kind == itemLocalShellCall && id != "" {
+		d.shells[id] = p.CallID
 	}
 	if err := d.nameAndArguments(it, spec, &p); err != nil {
 		return err
@@ -580,8 +540,7 @@ func (d *decoder) nameAndArguments(it *item, spec callSpec, p *wire.Part) (err e
 // output decodes the item of a tool's result. Its first text is the result's; other elements
 // follow under the same call id.
 func (d *decoder) output(it *item, kind string) error {
-	p := wire.Part{Part: session.Part{Kind: session.PartToolResult}}
-	p.ToolName, _ = outputTool(kind)
+	p := wire.Part{Part: session.Part{Kind: session.PartToolResult, ToolName: outputTools[kind]}}
 	var err error
 	switch needed := kind == itemFunctionOutput || kind == itemCustomOutput; {
 	case kind == itemLocalShellOutput: // what it says of ids stays in the item
@@ -643,15 +602,12 @@ func (d *decoder) result(it *item, p wire.Part) ([]wire.Part, error) {
 	switch p.X.Shape, p.Text, err = d.Content(it.path, "output", output); p.X.Shape {
 	case wire.ShapeEmpty:
 		p.X.Shape = wire.ShapeString
-		return []wire.Part{p}, err
 	case wire.ShapeArray:
-	default:
-		return []wire.Part{p}, err
-	}
-	elements, err := d.elements(it, "output", typeInputText)
-	if err == nil && len(elements) > 0 {
-		p.X.Shape = ""
-		return wire.ResultFirst(p, elements, wire.FirstText(elements), true), nil
+		var elements []wire.Part
+		if elements, err = d.elements(it, "output", typeInputText); err == nil && len(elements) > 0 {
+			p.X.Shape = ""
+			return wire.ResultFirst(p, elements, wire.FirstText(elements), true), nil
+		}
 	}
 	return []wire.Part{p}, err
 }

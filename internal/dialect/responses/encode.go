@@ -23,21 +23,19 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 			if err := s.message(&msgs[i]); err != nil {
 				return nil, err
 			}
-			e.out = append(e.out, s.taken()...)
+			e.out = append(e.out, s.Taken()...)
 			continue
 		}
-		e.out = append(e.out, s.taken()...)
+		e.out = append(e.out, s.Taken()...)
 		m, err := wire.Open(&msgs[i])
-		if err == nil {
-			err = e.message(&m)
-		}
 		if err != nil {
 			return nil, err
 		}
+		e.message(&m)
 	}
 	e.close()
 	s.dangling()
-	return append(e.out, s.taken()...), nil
+	return append(e.out, s.Taken()...), nil
 }
 
 // exporter gathers the items of a response until another message comes.
@@ -55,7 +53,7 @@ func (e *exporter) close() {
 	e.response, e.items = nil, nil
 }
 
-func (e *exporter) message(m *wire.Message) error {
+func (e *exporter) message(m *wire.Message) {
 	if !m.X.Continues || e.response == nil {
 		e.close()
 	}
@@ -64,23 +62,18 @@ func (e *exporter) message(m *wire.Message) error {
 	}
 	for i := range m.Parts {
 		if p := &m.Parts[i]; ofResponse(p) && e.response != nil {
-			raw, err := p.JSON(wire.Object{})
-			if err != nil {
-				return err
-			}
-			e.response.Set(p.X.Field, raw)
+			e.response.Set(p.X.Field, p.Raw())
 		}
 	}
 	for _, u := range unitsOf(m) {
-		o, err := u.encode(m.Role)
-		if err != nil {
-			return err
-		}
+		o := u.encode(m.Role)
 		if u.item != nil {
 			o.Merge(u.item)
 		}
-		if err := u.setLarge(&o); err != nil {
-			return err
+		for _, p := range u.parts {
+			if isLarge(p) {
+				o.Set(p.X.Field, p.Raw())
+			}
 		}
 		if e.response != nil {
 			e.items = append(e.items, o.JSON())
@@ -88,7 +81,6 @@ func (e *exporter) message(m *wire.Message) error {
 			e.out = append(e.out, o.JSON())
 		}
 	}
-	return nil
 }
 
 // ofResponse reports whether a part is a large field of the response object, and of no item.
@@ -165,72 +157,51 @@ func says(p *wire.Part) bool {
 	return p.Kind == session.PartText || p.Kind == session.PartRefusal || p.Kind == session.PartAudio
 }
 
-// setLarge puts fields of the item back that are parts of their own.
-func (u *unit) setLarge(o *wire.Object) error {
-	for _, p := range u.parts {
-		if isLarge(p) {
-			raw, err := p.JSON(wire.Object{})
-			if err != nil {
-				return err
-			}
-			o.Set(p.X.Field, raw)
-		}
-	}
-	return nil
-}
-
 // encode encodes the parts of an item, without its other fields.
-func (u *unit) encode(role session.Role) (o wire.Object, err error) {
+func (u *unit) encode(role session.Role) (o wire.Object) {
 	if p := u.parts[0]; p.Kind == session.PartData && len(p.X.Raw) == 0 && p.Blob == nil {
-		return o, nil // all of it is in the item
+		return o // all of it is in the item
 	}
-	spec, isCall := specOf(u.kind)
-	_, isOutput := outputTool(u.kind)
+	spec, isCall := callSpecs[u.kind]
+	_, isOutput := outputTools[u.kind]
 	switch {
 	case u.kind == itemMessage || u.kind == "":
-		err = u.message(&o, role)
+		u.message(&o, role)
 	case u.kind == itemReasoning:
-		if err = u.list(&o, "summary", typeSummary, "summary"); err == nil {
-			err = u.list(&o, "content", typeReasoning, "content")
-		}
+		u.list(&o, "summary", typeSummary, "summary")
+		u.list(&o, "content", typeReasoning, "content")
 	case isCall:
 		u.call(&o, spec)
 	case isOutput:
-		err = u.output(&o)
+		u.output(&o)
 	}
-	return o, err
+	return o
 }
 
-func (u *unit) message(o *wire.Object, role session.Role) error {
+func (u *unit) message(o *wire.Object, role session.Role) {
 	if u.kind == "" {
 		o.SetText("type", itemMessage) // parts that something put before the first item
 	}
 	o.SetText("role", string(role))
 	first := u.parts[0]
 	if first.X.Shape == "" {
-		return u.list(o, "content", textType(role), "")
+		u.list(o, "content", textType(role), "")
+	} else {
+		o.SetContent("content", first.X.Shape, nil, first.Content())
 	}
-	o.SetContent("content", first.X.Shape, nil, first.Content())
-	return nil
 }
 
 // list writes the parts of a list of elements; of says which, where an item has several.
-func (u *unit) list(o *wire.Object, field, texts, of string) error {
+func (u *unit) list(o *wire.Object, field, texts, of string) {
 	var elements []jsontext.Value
 	for _, p := range u.parts {
-		if p.X.Of != of || isLarge(p) {
-			continue
+		if p.X.Of == of && !isLarge(p) {
+			elements = append(elements, p.JSON(encodeElement(p, texts)))
 		}
-		raw, err := p.JSON(encodeElement(p, texts))
-		if err != nil {
-			return err
-		}
-		elements = append(elements, raw)
 	}
 	if of == "" || len(elements) > 0 {
 		o.Set(field, wire.Array(elements))
 	}
-	return nil
 }
 
 func (u *unit) call(o *wire.Object, spec callSpec) {
@@ -243,11 +214,7 @@ func (u *unit) call(o *wire.Object, spec callSpec) {
 			if spec.tool == "" {
 				o.SetText("name", p.ToolName)
 			}
-			if spec.text {
-				o.Add(spec.arguments, wire.Maybe(p.Arguments))
-			} else {
-				o.Add(spec.arguments, jsontext.Value(p.Arguments))
-			}
+			o.Add(spec.arguments, spec.value(p.Arguments))
 		case p.Kind == session.PartToolResult && p.X.Field != "":
 			o.SetText(p.X.Field, p.Content())
 		case p.Kind == session.PartImage && p.Blob != nil && p.X.Field != "":
@@ -256,7 +223,15 @@ func (u *unit) call(o *wire.Object, spec callSpec) {
 	}
 }
 
-func (u *unit) output(o *wire.Object) error {
+// value returns arguments as the item has them, nil for none.
+func (c callSpec) value(arguments string) jsontext.Value {
+	if c.text && arguments != "" {
+		return wire.Quote(arguments)
+	}
+	return jsontext.Value(arguments)
+}
+
+func (u *unit) output(o *wire.Object) {
 	result := u.parts[0]
 	if u.kind != itemLocalShellOutput { // that keeps its ids in the item
 		o.Add("call_id", wire.Maybe(result.CallID))
@@ -265,18 +240,14 @@ func (u *unit) output(o *wire.Object) error {
 	case wire.ShapeAbsent:
 		for _, p := range u.parts {
 			if p.X.Of == "output" { // a screenshot
-				raw, err := p.JSON(encodeElement(p, typeInputText))
-				if err != nil {
-					return err
-				}
-				o.Set("output", raw)
+				o.Set("output", p.JSON(encodeElement(p, typeInputText)))
 			}
 		}
-		return nil
+		return
 	case "":
 	default:
 		o.SetContent("output", result.X.Shape, nil, result.Content())
-		return nil
+		return
 	}
 	elements := slices.DeleteFunc(slices.Clone(u.parts[1:]), isLarge)
 	if at := wire.TextPlace(result); at >= 0 && at <= len(elements) {
@@ -284,13 +255,9 @@ func (u *unit) output(o *wire.Object) error {
 	}
 	list := make([]jsontext.Value, len(elements))
 	for i, p := range elements {
-		var err error
-		if list[i], err = p.JSON(encodeElement(p, typeInputText)); err != nil {
-			return err
-		}
+		list[i] = p.JSON(encodeElement(p, typeInputText))
 	}
 	o.Set("output", wire.Array(list))
-	return nil
 }
 
 // encodeElement encodes an element's part. texts is the type that a text has in the list.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -39,7 +38,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 		}
 	}
 	s.dangling()
-	request := wire.Encode("instructions", wire.Maybe(in.System), "input", append([]json.RawMessage{}, s.taken()...))
+	request := wire.Encode("instructions", wire.Maybe(in.System), "input", append([]json.RawMessage{}, s.Taken()...))
 	return wire.Sent{Request: session.JSON(request), Losses: s.Losses()}, nil
 }
 
@@ -48,9 +47,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 type sender struct {
 	wire.Sender
 	model     string
-	out       []json.RawMessage
-	used      map[string]bool // ids of calls as they are sent
-	again     map[string]int  // how often an id came again
+	ids       callid.Names
 	reasoning []waiting
 	answered  map[string]bool // ids of requests for an approval that is given or refused later
 	requested map[string]bool // those that were written
@@ -63,7 +60,7 @@ type waiting struct {
 }
 
 func newSender(model string) *sender {
-	return &sender{model: model, used: map[string]bool{}, again: map[string]int{}, answered: map[string]bool{}, requested: map[string]bool{}}
+	return &sender{model: model, answered: map[string]bool{}, requested: map[string]bool{}}
 }
 
 // approvals notes which requests of MCP servers get an answer.
@@ -83,25 +80,13 @@ func (s *sender) approvals(of *session.Message) error {
 	return nil
 }
 
-// taken returns what was written since the last time.
-func (s *sender) taken() []json.RawMessage {
-	out := s.out
-	s.out = nil
-	return out
-}
-
-// write writes an item.
-func (s *sender) write(fields ...any) {
-	s.out = append(s.out, json.RawMessage(wire.Encode(fields...)))
-}
-
 // writeMade writes an item that the model made, behind the reasoning that led to it.
 func (s *sender) writeMade(o *wire.Object) {
 	for _, r := range s.reasoning {
-		s.out = append(s.out, r.item)
+		s.Out = append(s.Out, r.item)
 	}
 	s.reasoning = nil
-	s.out = append(s.out, o.JSON())
+	s.Out = append(s.Out, o.JSON())
 }
 
 // dangling leaves out reasoning that led to nothing which is sent.
@@ -173,7 +158,7 @@ func (s *sender) user(role string) {
 		}
 	}
 	if len(elements) > 0 || role == "user" && approvals == 0 {
-		s.write("type", itemMessage, "role", role, "content", wire.ContentOf(elements, textPrefix))
+		s.Write("type", itemMessage, "role", role, "content", wire.ContentOf(elements, textPrefix))
 	}
 }
 
@@ -247,13 +232,7 @@ func (s *sender) name(name string) string {
 // is its own, if that is short enough and no call before had it. It depends on nothing but the
 // calls so far, so that a context that grows keeps its beginning.
 func (s *sender) opened(p *wire.Part, kind string) string {
-	short := shortID(s.CountCall(p, "call_made_"))
-	sent := short
-	for s.used[sent] {
-		s.again[short]++
-		sent = clipped(short + "_" + strconv.Itoa(s.again[short]+1))
-	}
-	s.used[sent] = true
+	sent := clipped(s.ids.Call(shortID(s.CountCall(p, "call_made_"))))
 	s.Open = append(s.Open, wire.OpenCall{ID: p.CallID, Name: p.ToolName, SentID: sent, Kind: kind})
 	return sent
 }
@@ -428,8 +407,7 @@ func (u *unit) field(name string) jsontext.Value {
 	}
 	for _, p := range u.parts {
 		if isLarge(p) && p.X.Field == name {
-			raw, _ := p.JSON(wire.Object{})
-			return raw
+			return p.Raw()
 		}
 	}
 	return nil
@@ -446,7 +424,7 @@ func (s *sender) approval(item *wire.Object) {
 	if wire.KindOf(reason) != '"' {
 		reason = nil
 	}
-	s.write("type", itemMCPResponse, "approval_request_id", id, "approve", approve, "reason", reason)
+	s.Write("type", itemMCPResponse, "approval_request_id", id, "approve", approve, "reason", reason)
 }
 
 // call writes a call. One that the provider ran has its result with it.
@@ -486,12 +464,11 @@ func (s *sender) function(p *wire.Part, arguments string) wire.Object {
 // builtIn returns the call of a tool that the API knows and the caller runs.
 func (s *sender) builtIn(u *unit) wire.Object {
 	p := u.parts[0]
-	spec, _ := specOf(u.kind)
 	status := u.text("status")
 	if status != "incomplete" && (status != "in_progress" || u.kind == itemApplyPatchCall) {
 		status = "completed"
 	}
-	o := wire.Fields("type", u.kind, "call_id", s.opened(p, u.kind), spec.arguments, jsontext.Value(p.Arguments), "status", status)
+	o := wire.Fields("type", u.kind, "call_id", s.opened(p, u.kind), callSpecs[u.kind].arguments, jsontext.Value(p.Arguments), "status", status)
 	if u.kind == itemToolSearchCall {
 		o.Add("execution", u.execution())
 	}
@@ -537,18 +514,14 @@ func (s *sender) ran(u *unit) {
 	}
 	s.Lose(wire.Clip(what) + ", which the provider ran, is sent as a function's call and output")
 	arguments := call.Arguments
-	if spec, _ := specOf(u.kind); u.kind != "" && u.kind != itemMCPCall && arguments != "" {
-		if spec.text {
-			arguments = string(wire.Encode(spec.arguments, arguments))
-		} else {
-			arguments = string(wire.Encode(spec.arguments, jsontext.Value(arguments)))
-		}
+	if spec := callSpecs[u.kind]; u.kind != "" && u.kind != itemMCPCall && arguments != "" {
+		arguments = string(wire.Encode(spec.arguments, spec.value(arguments)))
 	}
 	o := s.function(call, arguments)
 	s.writeMade(&o)
 	open := s.Open[len(s.Open)-1]
 	s.Open = s.Open[:len(s.Open)-1]
-	s.write("type", itemFunctionOutput, "call_id", open.SentID, "output", wire.ContentOf(elements, textPrefix))
+	s.Write("type", itemFunctionOutput, "call_id", open.SentID, "output", wire.ContentOf(elements, textPrefix))
 }
 
 // webSearch writes a search without its id, as Codex does.
@@ -614,19 +587,19 @@ func (s *sender) result(parts []wire.Part) {
 		if p.IsError != nil && *p.IsError {
 			status = "failed"
 		}
-		s.write("type", itemApplyPatchOutput, "call_id", call.SentID, "status", status, "output", wire.Maybe(p.Content()))
+		s.Write("type", itemApplyPatchOutput, "call_id", call.SentID, "status", status, "output", wire.Maybe(p.Content()))
 	case itemToolSearchCall:
 		tools := u.field("tools")
 		if wire.KindOf(tools) != '[' {
 			tools = jsontext.Value("[]")
 		}
-		s.write("type", itemToolSearchOutput, "call_id", call.SentID, "status", "completed", "tools", tools, "execution", u.execution())
+		s.Write("type", itemToolSearchOutput, "call_id", call.SentID, "status", "completed", "tools", tools, "execution", u.execution())
 	default: // a local shell's is a function's too, as Codex sends it
 		kind := itemFunctionOutput
 		if call.Kind == itemCustomCall {
 			kind = itemCustomOutput
 		}
-		s.write("type", kind, "call_id", call.SentID, "output", wire.ContentOf(s.elements(u.parts), textPrefix))
+		s.Write("type", kind, "call_id", call.SentID, "output", wire.ContentOf(s.elements(u.parts), textPrefix))
 	}
 }
 
@@ -656,7 +629,7 @@ func (s *sender) shellOutput(u *unit, id string) {
 		if wire.KindOf(most) != 0 {
 			most = nil
 		}
-		s.write("type", itemShellOutput, "call_id", id, "output", raw, "max_output_length", most)
+		s.Write("type", itemShellOutput, "call_id", id, "output", raw, "max_output_length", most)
 		return
 	}
 	code := jsontext.Value("0")
@@ -664,7 +637,7 @@ func (s *sender) shellOutput(u *unit, id string) {
 		code = jsontext.Value("1")
 	}
 	one := wire.Encode("stdout", text, "stderr", "", "outcome", wire.Encode("type", "exit", "exit_code", code))
-	s.write("type", itemShellOutput, "call_id", id, "output", []jsontext.Value{one})
+	s.Write("type", itemShellOutput, "call_id", id, "output", []jsontext.Value{one})
 }
 
 // isShellOutput reports whether each command has a stdout, a stderr and an outcome, and nothing else.

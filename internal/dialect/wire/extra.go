@@ -119,10 +119,15 @@ func NewMessage(dialect string, role session.Role, origin session.Origin) Messag
 	return Message{Message: session.Message{Kind: session.KindMessage, Role: role, Origin: origin, Dialect: dialect, InContext: true, Display: true}}
 }
 
-// Open reads the extras of a message. Codes: Internal.
+// Open reads the extras of a message to export. Codes: Internal.
 func Open(m *session.Message) (Message, error) {
 	var out Message
 	err := out.open(m, true)
+	for i := range out.Parts {
+		if p := &out.Parts[i]; err == nil && p.Kind == session.PartData && p.Blob == nil && p.X.Item == nil && len(p.X.Raw) == 0 {
+			err = session.Errorf(session.Internal, "part %d of message %s of kind %s holds nothing to export", p.Idx, m.ID, p.Kind)
+		}
+	}
 	return out, err
 }
 
@@ -234,19 +239,20 @@ func mark(b *session.Blob) []byte { return []byte("blob:" + b.SHA256) }
 
 func base64Of(b *session.Blob) []byte { return base64.StdEncoding.AppendEncode(nil, b.Data) }
 
-// JSON completes the encoding of the part with its remainder. Codes: Internal.
-func (p *Part) JSON(encoded Object) (jsontext.Value, error) {
+// JSON completes the encoding of the part with its remainder.
+func (p *Part) JSON(encoded Object) jsontext.Value {
 	switch {
 	case p.Kind == session.PartData && p.Blob != nil:
-		return p.Blob.Data, nil
+		return p.Blob.Data
 	case len(p.X.Raw) > 0:
-		return withBytes(p.X.Raw, []Part{*p}), nil
-	case p.Kind == session.PartData:
-		return nil, session.Errorf(session.Internal, "part %d of message %d of kind %s holds nothing to export", p.Idx, p.MessageID, p.Kind)
+		return withBytes(p.X.Raw, []Part{*p})
 	}
 	encoded.Merge(&p.X.Rest)
-	return encoded.Value(), nil
+	return encoded.Value()
 }
+
+// Raw returns the value that a part of data keeps.
+func (p *Part) Raw() jsontext.Value { return p.JSON(Object{}) }
 
 // Keep compares the message's own JSON with its encoding and stores the difference in extra.rest.
 // It returns fields that are too large for that as parts. Codes: TooLarge.

@@ -96,3 +96,14 @@ func DataURLOf(p *Part) string {
 	}
 	return p.X.Prefix + base64.StdEncoding.EncodeToString(p.Blob.Data)
 }
+
+// SoundType returns the media type of a format of input_audio.
+func SoundType(format string) string {
+	switch format {
+	case "":
+		return "application/octet-stream"
+	case "mp3":
+		return "audio/mpeg"
+	}
+	return "audio/" + format
+}

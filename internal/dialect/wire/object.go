@@ -160,23 +160,8 @@ func Fields(pairs ...any) Object {
 // Maybe is a string that is left out if it is empty.
 type Maybe string
 
-// Encode writes an object of the fields that Add takes. It writes names as they are: they need no
-// escapes.
-func Encode(pairs ...any) jsontext.Value {
-	b := []byte{'{'}
-	for i := 0; i < len(pairs); i += 2 {
-		before := len(b)
-		if before > len(`{`) {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, '"'), pairs[i].(string)...), '"', ':')
-		value := len(b)
-		if b = appendValue(b, pairs[i+1]); len(b) == value {
-			b = b[:before]
-		}
-	}
-	return append(b, '}')
-}
+// Encode writes an object of the fields that Add takes.
+func Encode(pairs ...any) jsontext.Value { return Fields(pairs...).Value() }
 
 func appendValue(b []byte, value any) []byte {
 	switch v := value.(type) {

@@ -46,25 +46,16 @@ func (r *Reader) WarnUnknown(path, kind string) {
 	r.Warn(path, "has the unknown type %q: kept for export, not sent", Clip(kind))
 }
 
-// Text returns a string for a column. Codes: Invalid, for one that is null or missing.
-func (r *Reader) Text(path, field string, t *String) (string, error) {
-	if t == nil {
-		return "", Errorf(session.Invalid, Join(path, field), "is missing: it must be a string")
-	}
-	if !t.Exact {
-		r.Warn(Join(path, field), "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw for export")
-	}
-	return t.S, nil
-}
-
-// StringOf is Text for a field of any type. Codes: Invalid.
+// StringOf returns the string of a field for a column. Codes: Invalid.
 func (r *Reader) StringOf(path, field string, raw jsontext.Value) (string, error) {
 	if KindOf(raw) != '"' {
 		return "", Errorf(session.Invalid, Join(path, field), "must be a string, not %s", Describe(raw))
 	}
-	var t String
-	t.S, t.Exact = Text(raw)
-	return r.Text(path, field, &t)
+	text, exact := Text(raw)
+	if !exact {
+		r.Warn(Join(path, field), "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw for export")
+	}
+	return text, nil
 }
 
 // Holds rejects more parts than a message can hold. Codes: Invalid.

@@ -20,7 +20,8 @@ type Sender struct {
 	M      Message          // the message that is sent, its extras open; the next Load reuses it
 	From   *session.Message // the same message in the context
 	Open   []OpenCall
-	calls  int // that were sent, to name those that came without an id
+	Out    []json.RawMessage // entries that are written and not taken yet
+	calls  int               // that were sent, to name those that came without an id
 	losses []string
 }
 
@@ -48,6 +49,18 @@ func (s *Sender) Load(dialect string, of *session.Message) error {
 		}
 	}
 	return nil
+}
+
+// Write adds an entry of the fields that Encode takes.
+func (s *Sender) Write(fields ...any) {
+	s.Out = append(s.Out, json.RawMessage(Encode(fields...)))
+}
+
+// Taken returns the entries that were written since the last call.
+func (s *Sender) Taken() []json.RawMessage {
+	out := s.Out
+	s.Out = nil
+	return out
 }
 
 // Role is the role that the message is sent in: what a program put into the conversation is said

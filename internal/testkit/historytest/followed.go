@@ -18,7 +18,7 @@ import (
 // a store says that read them once, as they are in the end. Of every session of the fresh store:
 //
 //   - the followed one has it, by its id in the program, with the same title, folder, branch, kind and
-//     model, and with a parent of the same kind, if it has one;
+//     model, and with the same parent, if it has one;
 //   - the path to its head says the same, message by message: who spoke, in what form, what was said,
 //     when, and whether the model and the person see it;
 //   - what a model is given there is the same: the words of the overlay in force and what follows them;
@@ -31,6 +31,10 @@ import (
 // Names of messages may differ: one that says something else under a name that is taken gets another.
 // A fork that was here before its origin keeps its copies, and the calls are those of the first that was imported: so in
 // a family of forks the ledger is compared alone.
+// Where no record says which of several sessions with equal messages is a fork of which, the order of arrival
+// decides, and one that adds no message is no session (told.Either).
+// The second half of a reply that was unfinished for more than ten minutes is a message of its own: then titles,
+// parents and calls are compared, and no paths (told.Late).
 // A call that is known stays with the message that it came with, when the source changes that later.
 func Followed(fresh, followed *House, told Told) (differences []string) {
 	fresh.Helper()
@@ -51,7 +55,7 @@ func Followed(fresh, followed *House, told Told) (differences []string) {
 	for _, want := range fresh.Sessions() {
 		got, ok := here[want.SourceID]
 		if !ok {
-			if want.SourceID != "" {
+			if want.SourceID != "" && !told.Either { // else another one has its messages: see below
 				differences = append(differences, want.SourceID+" is not here")
 			}
 			continue
@@ -63,11 +67,14 @@ func Followed(fresh, followed *House, told Told) (differences []string) {
 		if want.Model != "" {
 			differ(want, "model", want.Model, got.Model)
 		}
-		switch {
-		case want.ParentID == "":
-		case told.Either && want.ParentKind == session.ParentFork && parentOf(followed, followed.Session(sourceOf(fresh, want.ParentID))) == "fork of "+want.SourceID:
-		default:
-			differ(want, "parent", parentOf(fresh, want), parentOf(followed, got))
+		if want.ParentID != "" {
+			_, parentHere := here[sourceOf(fresh, want.ParentID)]
+			if !told.Either || want.ParentKind != session.ParentFork && parentHere {
+				differ(want, "parent", parentOf(fresh, want), parentOf(followed, got))
+			}
+		}
+		if told.Late {
+			continue
 		}
 		differ(want, "path", strings.Join(says(fresh.Path(want)), "\n"), strings.Join(says(followed.Path(got)), "\n"))
 		differ(want, "context", given(fresh, want), given(followed, got))
@@ -77,7 +84,7 @@ func Followed(fresh, followed *House, told Told) (differences []string) {
 	}
 	behind := trails(followed)
 	for trail, said := range trails(fresh) {
-		if _, ok := behind[trail]; !ok {
+		if _, ok := behind[trail]; !ok && !told.Late {
 			differences = append(differences, "a message is not here, or not behind what it stands behind: "+said)
 		}
 	}
@@ -92,7 +99,8 @@ func Followed(fresh, followed *House, told Told) (differences []string) {
 
 // Told says what a followed store cannot have as a fresh one has it.
 type Told struct {
-	Either  bool // nothing tells which of two sessions with equal messages is the other's fork
+	Either  bool // no record says which of the sessions with equal messages are forks of which
+	Late    bool // a reply was finished after more than ten minutes: its first half is a message of its own
 	Cut     bool // files became shorter: a name that was given there stays
 	Changed bool // messages were told otherwise, in their places
 }

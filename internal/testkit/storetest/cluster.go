@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -48,13 +49,26 @@ func NewCluster(t testing.TB) *Cluster {
 		testkit.Check(t, os.Chown(c.dir, uid, gid))
 		c.account = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	}
-	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	c.port = l.Addr().(*net.TCPAddr).Port
-	testkit.Check(t, l.Close())
+	c.port = freePort(t)
 	c.run("initdb", "-D", filepath.Join(c.dir, "data"), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--lc-collate=C", "--lc-ctype=C.UTF-8", "--no-sync")
 	c.Start()
 	t.Cleanup(c.Crash)
 	return c
+}
+
+// freePort returns a free port of loopback, below those that the system gives to clients: while a test has its
+// server stopped, no connection of another process takes it.
+func freePort(t testing.TB) int {
+	t.Helper()
+	for range 100 {
+		port := 10_000 + rand.IntN(20_000)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			testkit.Check(t, l.Close())
+			return port
+		}
+	}
+	t.Fatal("no port of loopback between 10,000 and 30,000 is free")
+	return 0
 }
 
 // Address names the server's database.
@@ -114,6 +128,38 @@ func (c *Cluster) Standby() {
 func (c *Cluster) Promote() {
 	c.t.Helper()
 	c.control("-w", "promote")
+}
+
+// Save copies the stopped server's data.
+func (c *Cluster) Save() {
+	c.t.Helper()
+	c.copyData("data", "saved")
+}
+
+// Restore replaces the stopped server's data by what Save copied.
+func (c *Cluster) Restore() {
+	c.t.Helper()
+	c.copyData("saved", "data")
+}
+
+func (c *Cluster) copyData(from, to string) {
+	c.t.Helper()
+	testkit.Check(c.t, os.RemoveAll(filepath.Join(c.dir, to)))
+	cmd := exec.Command("cp", "-a", filepath.Join(c.dir, from), filepath.Join(c.dir, to)) // with owners and modes
+	if said, err := cmd.CombinedOutput(); err != nil {
+		c.t.Fatalf("copy the server's data: %v: %s", err, said)
+	}
+}
+
+// Write writes a file into the server's folder, which only its user reads, and returns its path.
+func (c *Cluster) Write(name string, content []byte) string {
+	c.t.Helper()
+	path := filepath.Join(c.dir, "data", name)
+	testkit.Check(c.t, os.WriteFile(path, content, 0o600))
+	if c.account != nil {
+		testkit.Check(c.t, os.Chown(path, int(c.account.Credential.Uid), int(c.account.Credential.Gid)))
+	}
+	return path
 }
 
 // HBA is the path of the file that says who may connect.

@@ -61,9 +61,10 @@ type listener struct {
 	server *Server
 	only   session.ID // "": all
 	epoch  string
-	at     int64 // the last event sent or skipped
-	gap    *gap  // the first event, if events are missing
-	live   bool  // it has been up to date
+	at     int64         // the last event sent or skipped
+	last   session.Event // the event at this position, once it was read
+	gap    *gap          // the first event, if events are missing
+	live   bool          // it has been up to date
 }
 
 // gap reports missing events and the place where the stream continues.
@@ -103,11 +104,44 @@ func (l *listener) begin(ctx context.Context, wanted string) error {
 	case n < removed:
 		l.at, detail = removed, "the next events were deleted by age; the stream continues with the oldest event kept"
 	case n > last:
-		l.at, detail = last, "this database is older than the event, perhaps restored from a backup; the stream continues from now: reload what you follow"
+		l.at, detail = last, olderDatabase
 	}
 	if detail != "" {
 		l.gap = &gap{Requested: wanted, Resume: l.name(l.at), Detail: detail}
 	}
+	return nil
+}
+
+const olderDatabase = "this database is older than the event, perhaps restored from a backup; the stream continues from now: reload what you follow"
+
+// next reads the events after the position, at most a page. It also reads the one at the position: back reports
+// that the database went back, because a backup was restored or a server took over that lacks the last writes.
+// Ids are used again then. The event may also be missing because it is old, or of a purged session.
+func (l *listener) next(ctx context.Context) (events []session.Event, back bool, err error) {
+	events, err = l.server.Store.EventsAfter(session.WithoutScope(ctx), l.at-1, feedPage) // send leaves out those of others
+	switch {
+	case err != nil:
+	case len(events) == 0:
+		var last int64
+		_, _, last, err = l.server.Store.EventRange(ctx)
+		back = last < l.at
+	case events[0].RowID == l.at:
+		known := l.last.RowID == l.at
+		back = known && (events[0].SessionID != l.last.SessionID || events[0].Type != l.last.Type || !events[0].CreatedAt.Equal(l.last.CreatedAt.Time))
+		l.last, events = events[0], events[1:]
+	}
+	return events, back, err
+}
+
+// goBack continues from now in a database that went back, and tells so.
+func (l *listener) goBack(ctx context.Context, out *stream) error {
+	_, _, last, err := l.server.Store.EventRange(ctx)
+	if err != nil {
+		return err
+	}
+	requested := l.name(l.at)
+	l.at = last
+	out.event("gap", l.name(l.at), gap{Requested: requested, Resume: l.name(l.at), Detail: olderDatabase})
 	return nil
 }
 
@@ -129,7 +163,12 @@ func (l *listener) stream(ctx context.Context, w http.ResponseWriter) {
 	defer pulse.Stop()
 	for out.flush() {
 		next := feed.next()
-		events, err := l.server.Store.EventsAfter(session.WithoutScope(ctx), l.at, feedPage) // send leaves out those of others
+		events, back, err := l.next(ctx)
+		if err == nil && back {
+			if err = l.goBack(ctx, out); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			l.server.log.Error().Err(err).Msg("a stream of events failed")
 			return
@@ -173,7 +212,7 @@ func (l *listener) send(ctx context.Context, out *stream, events []session.Event
 		return false
 	}
 	for _, e := range events {
-		l.at = e.RowID
+		l.at, l.last = e.RowID, e
 		if l.only != "" && e.SessionID != l.only || !shown(e.SessionID) {
 			continue
 		}

@@ -3,6 +3,7 @@ package api_test
 import (
 	"bufio"
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/web/api"
 )
 
@@ -210,6 +212,61 @@ func TestAGapIsTold(t *testing.T) {
 	}
 	if l := listen(t, server, "", last); l.want("messages.appended")["seq"] != 3.0 {
 		t.Error("nothing was missed, and yet")
+	}
+}
+
+// A database goes back under a daemon that runs on: a backup is restored, or a server takes over that lacks the last
+// writes. Ids of events are used again. Each listener is told, and none gets an event that is not stored.
+func TestListenersAreToldThatTheDatabaseWentBack(t *testing.T) {
+	for name, more := range map[string]int{"with fewer events than before": 2, "with more events than before": 12} {
+		t.Run(name, func(t *testing.T) {
+			k, server := feedKit(t, nil)
+			id := k.session(nil)
+			l := listen(t, server, "", "")
+			k.say(id, "user", "kept")
+			l.want("messages.appended")
+			kept := l.id
+			for range 6 {
+				k.say(id, "user", "lost")
+				l.want("messages.appended")
+			}
+			lost := l.id
+			k.forgetEvents(6)
+			for range more { // by another daemon: nothing wakes the listener yet
+				testkit.Must(k.store.SetTrash(t.Context(), session.ID(id), true, nil, nil))(t)
+				testkit.Must(k.store.SetTrash(t.Context(), session.ID(id), false, nil, nil))(t)
+			}
+			k.say(id, "user", "new")
+			gap := l.want("gap")
+			if gap["requested"] != lost || !strings.Contains(fmt.Sprint(gap["detail"]), "older than the event") || gap["resume"] != l.id {
+				t.Errorf("%v", gap)
+			}
+			k.say(id, "user", "newer")
+			if said := l.want("messages.appended"); said["seq"] != 9.0 {
+				t.Errorf("after the gap came %v", said)
+			}
+			again := listen(t, server, "", kept)
+			for i := range 2 * more {
+				if e := again.want("session.changed"); e["id"] != again.id {
+					t.Errorf("event %d is %v", i, e)
+				}
+			}
+			again.want("messages.appended")
+		})
+	}
+}
+
+// forgetEvents removes the newest events, and has their ids used again.
+func (k *kit) forgetEvents(n int) {
+	k.t.Helper()
+	driver, again := "sqlite", `UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM events) WHERE name = 'events'`
+	if storetest.OnPostgres() {
+		driver, again = "pgx", `SELECT setval(pg_get_serial_sequence('events', 'id'), MAX(id)) FROM events`
+	}
+	db := testkit.Must(sql.Open(driver, k.store.File()))(k.t)
+	defer db.Close()
+	for _, statement := range []string{fmt.Sprintf(`DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id DESC LIMIT %d)`, n), again} {
+		testkit.Must(db.ExecContext(k.t.Context(), statement))(k.t)
 	}
 }
 

@@ -1,13 +1,11 @@
 package api_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -316,23 +314,55 @@ func TestIdempotencyKeysAreTheOwners(t *testing.T) {
 	other.want(404, other.do("DELETE", purge, nil, key))
 }
 
+// The caller's id of a call is of one owner: another one neither reads nor changes the call with it.
+func TestCallsOfAnotherOwnerStayTheirs(t *testing.T) {
+	k := newOwnersKit(t)
+	own, other := k.as(ana), k.as(eve)
+	a, b := own.session(nil), other.session(nil)
+	const call = `{"provider":"zebra","model":"m","input_tokens":7,"cost_usd":5,"external_id":"1"}`
+	made := own.want(201, own.do("POST", "/v1/sessions/"+a+"/calls", call))
+	before := k.state()
+	const more = `"provider":"p","model":"m","input_tokens":1000000,"cost_usd":1000,"external_id":"1"`
+	for path, body := range map[string]string{
+		"/calls":    `{` + more + `}`,
+		"/messages": `{"messages":[{"role":"assistant","content":"x"}],"call":{` + more + `}}`,
+		"/turns":    `{"messages":[{"role":"assistant","content":"x"}],"call":{` + more + `}}`,
+	} {
+		if r := other.want(409, other.do("POST", "/v1/sessions/"+b+path, body)); strings.Contains(r.raw, "zebra") || strings.Contains(r.raw, a) {
+			t.Errorf("%s tells of another owner's call: %s", path, r.raw)
+		}
+	}
+	if k.state() != before {
+		t.Error("something was changed")
+	}
+	if again := own.want(201, own.do("POST", "/v1/sessions/"+a+"/calls", call)); again.text("id") != made.text("id") {
+		t.Errorf("ana's call is %s, then %s", made.raw, again.raw)
+	}
+}
+
 // A stream of events tells each owner of their own sessions, also from what another stream read before.
 func TestEventsOfOneOwner(t *testing.T) {
 	k := newOwnersKit(t)
 	own, other := k.as(ana), k.as(eve)
 	a, b := own.session(nil), other.session(nil)
 	own.say(a, "user", "hi")
+	other.say(b, "user", "hi")
+	own.say(a, "user", "hi again")
 	for _, c := range []struct {
-		who        *kit
-		want, hide string
-	}{{other, b, a}, {own, a, b}} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		w := httptest.NewRecorder()
-		c.who.handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/v1/events?after=0", nil))
-		cancel()
-		if !strings.Contains(w.Body.String(), c.want) || strings.Contains(w.Body.String(), c.hide) {
-			t.Errorf("the stream has\n%s\nwant events of %s, none of %s", w.Body, c.want, c.hide)
+		who  *kit
+		want string
+		last float64 // the seq of the last message: all events before it were passed over, or told
+	}{{other, b, 1}, {own, a, 2}} {
+		server := httptest.NewServer(c.who.handler)
+		for l, seq := listen(t, server, "?after=0", ""), any(0.0); seq != c.last; {
+			_, event, ended := l.block()
+			if ended || event != nil && event["session_id"] != c.want {
+				t.Fatalf("the stream has %v (ended %t), want events of %s alone", event, ended, c.want)
+			}
+			seq = event["seq"]
 		}
+		server.CloseClientConnections()
+		server.Close()
 	}
 	other.want(404, other.do("GET", "/v1/events?session="+a, nil))
 }
