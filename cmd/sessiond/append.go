@@ -153,10 +153,7 @@ func (a *app) messagesOf(ctx context.Context, args []string) ([]json.RawMessage,
 // firstFault returns the position, from 1, of the first byte that is not UTF-8; 0 if there is none.
 func firstFault(s string) int {
 	for i, r := range s {
-		if r != utf8.RuneError {
-			continue
-		}
-		if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
+		if r == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd") {
 			return i + 1
 		}
 	}

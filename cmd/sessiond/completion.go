@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/analytics"
@@ -39,7 +41,7 @@ func (a *app) completeSession(cmd *cobra.Command, given []string, _ string) ([]s
 		_ = a.read(cmd.Context(), func(s *store.Store) error {
 			sessions, _, err := s.Sessions(cmd.Context(), store.Filter{People: true}, store.Page{Limit: newest})
 			for _, sess := range sessions {
-				offers = append(offers, cobra.CompletionWithDesc(string(sess.ID), printable(orDash(sess.Title))))
+				offers = append(offers, cobra.CompletionWithDesc(string(sess.ID), printable(cmp.Or(sess.Title, "–"))))
 			}
 			return err
 		})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,18 +43,6 @@ func (a *app) contextCommand() *cobra.Command {
 	return cmd
 }
 
-// overlayText describes what replaces the hidden messages.
-func overlayText(strategy session.Strategy) string {
-	switch strategy {
-	case session.StrategyPrune:
-		return "without old tool output"
-	case session.StrategyTruncate, session.StrategyClear:
-		return "without the hidden messages"
-	default:
-		return "with a summary of the hidden messages"
-	}
-}
-
 func (a *app) printContext(v contextmgr.View) error {
 	rendered, err := api.Render(v)
 	if err != nil {
@@ -64,13 +53,16 @@ func (a *app) printContext(v contextmgr.View) error {
 	}
 	t := v.Tokens
 	fmt.Fprintln(a.out, a.fit(fmt.Sprintf("%s of %s tokens (%s), compacts above %s, reserve %s · %s",
-		humanize.Comma(t.Total), humanize.Comma(t.Window), t.Method, humanize.Comma(t.Threshold), humanize.Comma(t.Reserve), printable(orDash(v.Model))), ""))
+		humanize.Comma(t.Total), humanize.Comma(t.Window), t.Method, humanize.Comma(t.Threshold), humanize.Comma(t.Reserve), printable(cmp.Or(v.Model, "–"))), ""))
 	switch c := v.Compaction; {
 	case c == nil:
 	case c.ID == "":
 		fmt.Fprintln(a.out, a.fit("with a temporary digest of the hidden messages: the next turn, or `sessiond compact`, stores one", ""))
 	default:
-		fmt.Fprintf(a.out, "%s: %s, %s\n", overlayText(c.Strategy), c.ID, c.Status)
+		without := map[session.Strategy]string{
+			session.StrategyPrune: "without old tool output", session.StrategyTruncate: "without the hidden messages", session.StrategyClear: "without the hidden messages",
+		}[c.Strategy]
+		fmt.Fprintf(a.out, "%s: %s, %s\n", cmp.Or(without, "with a summary of the hidden messages"), c.ID, c.Status)
 	}
 	a.printCounting(v.Counting)
 	for _, set := range v.Settings {

@@ -49,17 +49,23 @@ func (e *env) input(ctx context.Context) ([]byte, error) {
 	})
 }
 
-// await returns the result of a read that cannot be stopped, or ctx's error. An abandoned read
+// await returns the result of work that cannot be stopped and may panic, or ctx's error. Abandoned work
 // ends with the process.
-func await[T any](ctx context.Context, read func() (T, error)) (T, error) {
+func await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type outcome struct {
 		value T
 		err   error
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		v, err := read()
-		done <- outcome{v, err}
+		var o outcome
+		defer func() {
+			if r := recover(); r != nil {
+				o.err = fmt.Errorf("panic: %v", r)
+			}
+			done <- o
+		}()
+		o.value, o.err = do()
 	}()
 	select {
 	case o := <-done:

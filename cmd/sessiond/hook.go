@@ -89,19 +89,6 @@ func (a *app) hookCommand() *cobra.Command {
 	return cmd
 }
 
-// inTime is await for work that may panic. SQLite waits for another writer longer than a hook may; what is abandoned ends
-// with the process.
-func inTime[T any](ctx context.Context, do func() (T, error)) (T, error) {
-	return await(ctx, func() (value T, err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				err = fmt.Errorf("hook: %v", r)
-			}
-		}()
-		return do()
-	})
-}
-
 // hook answers one event. Its error is only for a person who asks.
 func (a *app) hook(ctx context.Context, args []string) error {
 	if len(args) != 1 {
@@ -112,7 +99,7 @@ func (a *app) hook(ctx context.Context, args []string) error {
 		return usagef("unknown program %q", args[0])
 	}
 	src := a.sources()[at]
-	input, err := inTime(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.in, hookInput+1)) })
+	input, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.in, hookInput+1)) })
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
@@ -126,7 +113,7 @@ func (a *app) hook(ctx context.Context, args []string) error {
 	if !filepath.IsAbs(e.Directory) {
 		e.Directory = a.dir
 	}
-	text, err := inTime(ctx, func() (string, error) { return a.answerHook(ctx, src, &e) })
+	text, err := await(ctx, func() (string, error) { return a.answerHook(ctx, src, &e) })
 	if err != nil {
 		return err
 	}
@@ -192,7 +179,7 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 func (a *app) importForHook(ctx context.Context, src history.Source, transcript string) {
 	ctx, cancel := context.WithTimeout(ctx, hookImportTime)
 	defer cancel()
-	_, _ = inTime(ctx, func() (any, error) {
+	_, _ = await(ctx, func() (any, error) {
 		s, err := a.open(ctx, wiring{})
 		if err != nil {
 			return nil, err

@@ -114,35 +114,33 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 		fresh, files, apart, size = fresh+h.New, files+len(h.found), apart+h.Waiting+h.Refused, size+h.NewBytes
 		shut = append(shut, h.problems...)
 	}
-	there := found(pasts)
-	asks := a.inTTY && a.outTTY && !a.flags.json
+	broken := files == 0 && len(shut) > 0
 	switch {
-	case yes && (fresh > 0 || a.flags.json):
+	case a.flags.json && yes:
+		return a.importPasts(ctx, pasts, watch)
 	case a.flags.json:
-		if err := a.printJSON(map[string]any{"found": there}); err != nil {
+		if err := a.printJSON(map[string]any{"found": found(pasts)}); err != nil {
 			return err
 		}
-	case files == 0 && len(shut) > 0:
-	default:
+	case !broken && (!yes || fresh == 0):
 		a.printFound(pasts)
 	}
 	switch {
-	case yes && a.flags.json:
-	case files == 0 && len(shut) > 0:
+	case broken:
 		return failedImport(history.Accounting{Errors: shut})
 	case fresh == 0:
-		switch {
-		case files == 0 || a.flags.json:
-		case apart > 0:
-			fmt.Fprintln(a.out, "\nEverything else is already imported.")
-		default:
-			fmt.Fprintln(a.out, "\nEverything is already imported.")
+		if files > 0 && !a.flags.json {
+			everything := "Everything"
+			if apart > 0 {
+				everything += " else"
+			}
+			fmt.Fprintf(a.out, "\n%s is already imported.\n", everything)
 		}
 		if files == 0 || !watch {
 			return nil
 		}
 	case yes:
-	case !asks:
+	case !a.inTTY || !a.outTTY || a.flags.json:
 		return usagef("nothing was imported: no terminal to ask on; --yes imports what is new")
 	default:
 		agreed, err := a.ask(ctx, fmt.Sprintf("\nImport what is new (%s)? [Y/n] ", humanize.Bytes(uint64(size))), true)
@@ -190,14 +188,14 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 			}
 		}
 		bar := a.bar("importing", size, true)
-		im.Progress = func(_ history.Found, bytes int64) { bar.add(bytes) }
+		im.Progress = func(_ history.Found, bytes int64) { _ = bar.Add64(bytes) } // fails only to draw
 		long := longSessions{}
 		im.Changed = long.noteFor(s)
 		var accounts []history.Accounting
 		var failed error
 		stop := indexMeanwhile(ctx, s)
 		for _, h := range pasts {
-			bar.of(h.source)
+			bar.Describe("importing " + string(h.source.Name()))
 			account, err := im.Run(ctx, h.source, h.roots)
 			accounts = append(accounts, account)
 			if err != nil {
@@ -206,7 +204,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 			}
 		}
 		stop()
-		bar.end(failed == nil)
+		a.endBar(bar, failed == nil)
 		behind := a.index(ctx, s, 0)
 		a.stageDigests(ctx, s, long)
 		err = a.printAccounts(accounts)

@@ -7,21 +7,11 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-
-	"sessiond/internal/history"
 )
 
-// importBar shows the progress of an import on a terminal. A nil one shows nothing.
-type importBar struct {
-	*progressbar.ProgressBar
-	app *app
-}
-
-// bar begins a progress bar on standard error, if that is a terminal. It counts bytes or messages.
-func (a *app) bar(what string, most int64, bytes bool) *importBar {
-	if !a.errTTY || a.flags.json || most <= 0 {
-		return nil
-	}
+// bar begins a progress bar on standard error, of bytes or messages. It shows nothing if that is no terminal, or without
+// anything to count.
+func (a *app) bar(what string, most int64, bytes bool) *progressbar.ProgressBar {
 	width := a.width
 	if width == 0 { // standard output goes elsewhere
 		width = 80
@@ -30,34 +20,20 @@ func (a *app) bar(what string, most int64, bytes bool) *importBar {
 		around = 27 + len("importing claude-code")
 		rate   = len("(100.0 MB/s) ")
 	)
-	bar := progressbar.NewOptions64(most, progressbar.OptionSetWriter(raw(a.err)), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowBytes(bytes && width >= around+rate+10), progressbar.OptionClearOnFinish(),
+	return progressbar.NewOptions64(most, progressbar.OptionSetWriter(raw(a.err)), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowBytes(bytes && width >= around+rate+10), progressbar.OptionClearOnFinish(), progressbar.OptionSetVisibility(a.showsBars() && most > 0),
 		progressbar.OptionSetWidth(max(3, min(30, width-around-rate))), progressbar.OptionThrottle(100*time.Millisecond))
-	return &importBar{ProgressBar: bar, app: a}
 }
 
-// of names the current source.
-func (b *importBar) of(src history.Source) {
-	if b != nil {
-		b.Describe("importing " + string(src.Name()))
-	}
-}
+func (a *app) showsBars() bool { return a.errTTY && !a.flags.json }
 
-// add moves the bar. It ignores failures to draw.
-func (b *importBar) add(n int64) {
-	if b != nil {
-		_ = b.Add64(n)
-	}
-}
-
-// end removes the bar. After a failure the bar stays and shows how far the import got.
-func (b *importBar) end(whole bool) {
+// endBar removes a bar. After a failure it stays and shows how far the work got.
+func (a *app) endBar(bar *progressbar.ProgressBar, whole bool) {
 	switch {
-	case b == nil:
 	case whole:
-		_ = b.Finish()
-	default:
-		fmt.Fprintln(b.app.err)
+		_ = bar.Finish() // fails only to draw
+	case a.showsBars() && bar.GetMax64() > 0:
+		fmt.Fprintln(a.err)
 	}
 }
 
@@ -74,12 +50,13 @@ func (a *app) index(ctx context.Context, s *services, unseen int64) error {
 	if err != nil {
 		return err
 	}
-	var bar *importBar
-	if last-mark > unseen {
-		bar = a.bar("indexing", last-mark, false)
+	behind := last - mark
+	if behind <= unseen {
+		behind = 0
 	}
-	_, err = s.index.CatchUpWithProgress(ctx, func(messages int) { bar.add(int64(messages)) })
-	bar.end(err == nil)
+	bar := a.bar("indexing", behind, false)
+	_, err = s.index.CatchUpWithProgress(ctx, func(messages int) { _ = bar.Add(messages) })
+	a.endBar(bar, err == nil)
 	return err
 }
 

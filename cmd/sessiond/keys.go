@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -90,7 +91,7 @@ func (a *app) keys(ctx context.Context, s *store.Store, f keysFlags) error {
 			state = "stale"
 		}
 		table[i] = []string{
-			r.Key, orDash(r.Title), string(r.SessionID), fmt.Sprint(r.Generation), fmt.Sprint(r.Messages), context,
+			r.Key, cmp.Or(r.Title, "–"), string(r.SessionID), fmt.Sprint(r.Generation), fmt.Sprint(r.Messages), context,
 			transcript.Ago(r.ActiveAt.Time, a.now().In(a.cfg.Zone())), state,
 		}
 	}
@@ -108,13 +109,6 @@ func (a *app) keys(ctx context.Context, s *store.Store, f keysFlags) error {
 	return nil
 }
 
-// keyGenerations is a key with its sessions, for programs.
-type keyGenerations struct {
-	Key   string `json:"key"`
-	Label string `json:"label,omitempty"`
-	api.List[session.Session]
-}
-
 func (a *app) generations(ctx context.Context, s *store.Store, given string, f keysFlags) error {
 	key, err := a.key(given)
 	if err != nil {
@@ -125,7 +119,11 @@ func (a *app) generations(ctx context.Context, s *store.Store, given string, f k
 		return err
 	}
 	if a.flags.json {
-		return a.printJSON(keyGenerations{key, label, api.ListOf(data, next)})
+		return a.printJSON(struct {
+			Key   string `json:"key"`
+			Label string `json:"label,omitempty"`
+			api.List[session.Session]
+		}{key, label, api.ListOf(data, next)})
 	}
 	fmt.Fprintln(a.out, printable(strings.TrimSpace(key+"  "+label)))
 	rules := a.cfg.Rules()
@@ -140,7 +138,7 @@ func (a *app) generations(ctx context.Context, s *store.Store, given string, f k
 			ended = g.EndedAt.In(zone).Format("2006-01-02 15:04") + "  " + g.EndReason
 		}
 		table[i] = []string{
-			fmt.Sprint(g.Generation), string(g.ID), orDash(g.Title), fmt.Sprint(g.MessageCount),
+			fmt.Sprint(g.Generation), string(g.ID), cmp.Or(g.Title, "–"), fmt.Sprint(g.MessageCount),
 			g.CreatedAt.In(zone).Format("2006-01-02 15:04"), ended,
 		}
 	}

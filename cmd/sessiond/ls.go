@@ -64,7 +64,7 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	if err != nil {
 		return err
 	}
-	limit, order := a.lengthOfList(f.pageFlags), sortBy(f.sort)
+	limit, order := a.lengthOfList(f.pageFlags), orders[f.sort]
 	if order != nil && f.cursor != "" {
 		return usagef("--cursor continues a list by activity and cannot be combined with --sort")
 	}
@@ -182,29 +182,23 @@ func sortWords() []string {
 	return []string{"active", "created", "title", "messages", "tokens", "cost"}
 }
 
-// sortBy returns the order that a word names; nil for the default, by activity.
-func sortBy(word string) func(a, b session.Session) int {
-	cost := func(s session.Session) int64 {
-		if s.CostNanoUSD == nil {
-			return -1 // unknown, below free
+// orders are those that words name, but the default, by activity.
+var orders = map[string]func(a, b session.Session) int{
+	"created": func(a, b session.Session) int { return b.CreatedAt.Compare(a.CreatedAt.Time) },
+	"title": func(a, b session.Session) int {
+		return strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title))
+	},
+	"messages": func(a, b session.Session) int { return cmp.Compare(b.MessageCount, a.MessageCount) },
+	"tokens":   func(a, b session.Session) int { return cmp.Compare(b.TotalTokens, a.TotalTokens) },
+	"cost": func(a, b session.Session) int {
+		cost := func(s session.Session) int64 {
+			if s.CostNanoUSD == nil {
+				return -1 // unknown, below free
+			}
+			return *s.CostNanoUSD
 		}
-		return *s.CostNanoUSD
-	}
-	switch word {
-	case "created":
-		return func(a, b session.Session) int { return b.CreatedAt.Compare(a.CreatedAt.Time) }
-	case "title":
-		return func(a, b session.Session) int {
-			return strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title))
-		}
-	case "messages":
-		return func(a, b session.Session) int { return cmp.Compare(b.MessageCount, a.MessageCount) }
-	case "tokens":
-		return func(a, b session.Session) int { return cmp.Compare(b.TotalTokens, a.TotalTokens) }
-	case "cost":
-		return func(a, b session.Session) int { return cmp.Compare(cost(b), cost(a)) }
-	}
-	return nil
+		return cmp.Compare(cost(b), cost(a))
+	},
 }
 
 // contextColumns is the width of the bar of a context and its percentage.
@@ -246,7 +240,7 @@ func (a *app) printSessions(data []listedSession, next string) error {
 		if s.Window != nil {
 			m.Window = *s.Window
 		}
-		title, folded := orDash(s.Title), ""
+		title, folded := cmp.Or(s.Title, "–"), ""
 		if s.StarredAt != nil {
 			title = "★ " + title
 		}
@@ -254,7 +248,7 @@ func (a *app) printSessions(data []listedSession, next string) error {
 			folds, folded = true, "+"+transcript.Count(s.SubAgents)
 		}
 		rows[i] = []string{
-			string(s.ID), title, folded, string(s.Source), orDash(transcript.LastFolder(s.Project)), orDash(s.Model),
+			string(s.ID), title, folded, string(s.Source), cmp.Or(transcript.LastFolder(s.Project), "–"), cmp.Or(s.Model, "–"),
 			fmt.Sprint(s.MessageCount), a.contextCell(s.contextTokens, m.Window), transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls),
 			transcript.Ago(s.ActiveAt.Time, a.now().In(a.cfg.Zone())),
 		}
@@ -282,13 +276,6 @@ func (a *app) printSessions(data []listedSession, next string) error {
 	a.explainPlus(unpriced)
 	a.printMore(next)
 	return nil
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
 }
 
 // given writes the filters as the user may have typed them; "" without any.

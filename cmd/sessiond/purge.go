@@ -85,19 +85,7 @@ func (a *app) purge(ctx context.Context, s *services, names []string, f purgeFla
 		}
 		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(broken, session.ID(name)) })
 	}
-	names, err = a.dropPurged(ctx, s.store, names)
-	if err != nil {
-		return err
-	}
-	for _, name := range names { // what deletes needs an id of the session, not words of its title or one of its messages
-		switch named, err := s.store.Named(ctx, name, a.dir); {
-		case err != nil:
-			return err
-		case named.Message != nil:
-			return usagef("%s is a message, and purge deletes whole sessions: name %s", name, named.Session)
-		}
-	}
-	found, err := a.resolveAll(ctx, s.store, names)
+	found, err := a.doomed(ctx, s.store, names)
 	if err != nil {
 		return err
 	}
@@ -130,22 +118,33 @@ func (a *app) purge(ctx context.Context, s *services, names []string, f purgeFla
 	return nil
 }
 
-// dropPurged leaves out the ids of sessions that are gone, so that a purge of several that was killed can
-// be run again.
-func (a *app) dropPurged(ctx context.Context, s *store.Store, names []string) ([]string, error) {
-	var left []string
+// doomed finds the sessions to purge. What deletes needs an id of a session, not words of its title or one of its
+// messages. Ids of sessions that are gone are left out, so that a purge of several that was killed can be run again.
+func (a *app) doomed(ctx context.Context, s *store.Store, names []string) ([]session.Session, error) {
+	found := []session.Session{}
 	for _, name := range names {
 		gone, err := s.IsGone(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		if !gone {
-			left = append(left, name)
+		if gone {
+			fmt.Fprintf(a.err, "%s is gone already.\n", name)
 			continue
 		}
-		fmt.Fprintf(a.err, "%s is gone already.\n", name)
+		named, err := s.Named(ctx, name, a.dir)
+		if err != nil {
+			return nil, err
+		}
+		if named.Message != nil {
+			return nil, usagef("%s is a message, and purge deletes whole sessions: name %s", name, named.Session)
+		}
+		sess, err := s.Session(ctx, named.Session)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, sess)
 	}
-	return left, nil
+	return found, nil
 }
 
 // sure asks for a confirmation.

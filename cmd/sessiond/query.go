@@ -147,17 +147,11 @@ func (a *app) query(ctx context.Context, s *store.Store, text string, params map
 }
 
 func (a *app) printCSV(res analytics.Result) error {
-	w := csv.NewWriter(a.out)
-	if err := w.Write(res.Columns); err != nil {
-		return err
-	}
+	rows := [][]string{res.Columns}
 	for _, r := range res.Rows {
-		if err := w.Write(cells(r, "")); err != nil {
-			return err
-		}
+		rows = append(rows, cells(r, ""))
 	}
-	w.Flush()
-	return w.Error()
+	return csv.NewWriter(a.out).WriteAll(rows)
 }
 
 func (a *app) printResult(res analytics.Result) {

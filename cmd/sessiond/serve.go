@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -78,15 +77,9 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	if err != nil {
 		return err
 	}
-	// The runner needs the services, and the services wake the runner.
-	var runner *jobs.Runner
-	var feed atomic.Pointer[api.Feed]
-	nudge := func() {
-		if f := feed.Load(); f != nil {
-			f.Nudge()
-		}
-	}
-	s, err := a.wire(ctx, wiring{log: &log, remote: true, wrote: nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
+	feed := api.NewFeed()
+	var runner *jobs.Runner // it needs the services, and they wake it
+	s, err := a.wire(ctx, wiring{log: &log, remote: true, wrote: feed.Nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
 	if err != nil {
 		return err
 	}
@@ -101,7 +94,6 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	if err := store.RemoveLeftCopies(backups); err != nil {
 		log.Warn().Err(err).Msg("an unfinished backup stays")
 	}
-	feed.Store(api.NewFeed(s.store))
 	purger := s.purger(cfg, log)
 	purger.Purged = s.contexts.Forget
 	newest, err := s.store.Newest(ctx) // before this daemon writes with a clock that may be wrong
@@ -115,13 +107,13 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	}
 	runner = jobs.New(jobs.Config{
 		Titles: s.titles,
-		Store:  s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(), Noticed: nudge,
+		Store:  s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(), Noticed: feed.Nudge,
 		Daily:   a.daily(s, cfg, purger, newest, log),
 		Backups: jobs.Backups{Every: cfg.Backup.Every, Keep: cfg.Backup.Keep, Dir: backups},
 	})
 	handler := api.New(api.Deps{
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
-		Catalogue: s.catalogue, Purges: purger, Events: feed.Load(), Stopping: ctx.Done(), Routing: cfg.Rules(), Log: log, Version: buildVersion(),
+		Catalogue: s.catalogue, Purges: purger, Events: feed, Stopping: ctx.Done(), Routing: cfg.Rules(), Log: log, Version: buildVersion(),
 		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,
 		BackupDir: backups, Now: a.now,
 	})

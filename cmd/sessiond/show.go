@@ -221,7 +221,7 @@ func (a *app) showHeading(ctx context.Context, s *store.Store, sess session.Sess
 	facts = append(facts, extent, "context "+aboutTokens(cmp.Or(sizes[sess.ID], sess.ContextTokens)))
 	facts = append(facts, more...)
 	const long = 400 // columns
-	_, err = fmt.Fprintf(a.out, "%s\n%s\n\n", transcript.OneLine(orDash(sess.Title), long), a.dim(a.fit(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " "), "")))
+	_, err = fmt.Fprintf(a.out, "%s\n%s\n\n", transcript.OneLine(cmp.Or(sess.Title, "–"), long), a.dim(a.fit(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " "), "")))
 	return err
 }
 

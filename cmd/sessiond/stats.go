@@ -170,7 +170,7 @@ func (a *app) printStats(ctx context.Context, reports *analytics.Reports, filter
 		{"  from cache", humanize.Comma(st.Tokens.CacheRead)},
 		{"  into cache", humanize.Comma(st.Tokens.CacheWrite)},
 		{"output tokens", humanize.Comma(st.Tokens.Output)},
-		{"cost", orDash(transcript.Money(st.NanoUSD(), st.UnpricedCalls))},
+		{"cost", cmp.Or(transcript.Money(st.NanoUSD(), st.UnpricedCalls), "–")},
 		{"compactions", fmt.Sprintf("%s, which saved %s tokens", humanize.Comma(st.Compactions.Count), humanize.Comma(st.Compactions.TokensSaved))},
 	} {
 		if _, err := fmt.Fprintf(a.out, "%-14s %s\n", line[0], line[1]); err != nil {

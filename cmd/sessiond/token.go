@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -90,7 +91,7 @@ func (a *app) listTokens(ctx context.Context, s *store.Store) error {
 	}
 	rows := make([][]string, len(all))
 	for i, t := range all {
-		rows[i] = []string{t.Name, t.Owner, orDash(string(t.Source)), orDash(t.KeyPrefix), transcript.Ago(t.CreatedAt.Time, a.now().In(a.cfg.Zone()))}
+		rows[i] = []string{t.Name, t.Owner, cmp.Or(string(t.Source), "–"), cmp.Or(t.KeyPrefix, "–"), transcript.Ago(t.CreatedAt.Time, a.now().In(a.cfg.Zone()))}
 	}
 	a.printTable([]column{{name: "NAME"}, {name: "OWNER"}, {name: "SOURCE"}, {name: "KEY", grow: true}, {name: "MADE"}}, rows)
 	return nil

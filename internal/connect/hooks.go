@@ -1,9 +1,7 @@
 package connect
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -201,11 +199,7 @@ func (h placed) hash() string {
 	if h.matcher != "" {
 		said["matcher"] = h.matcher
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(said)
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
+	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(encode(said, "", ""))))
 }
 
 func snakeCase(event string) string {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
@@ -110,24 +109,13 @@ func (a *answer) cut(text string, limit int64) (kept string, whole bool) {
 	if most := int(limit) * longest; len(text) > most {
 		text, whole = strings.ToValidUTF8(text[:most], ""), false
 	}
-	for _, ends := range []string{"\n", " ", ""} {
-		if a.count.Text(text) <= limit {
-			break
-		}
-		whole = false
-		lo, hi := 0, len(text) // the text before lo fits
-		for hi-lo > 1 {
-			if mid := (lo + hi) / 2; a.count.Text(text[:mid]) <= limit {
-				lo = mid
-			} else {
-				hi = mid
-			}
-		}
-		for lo > 0 && !utf8.RuneStart(text[lo]) {
-			lo--
-		}
-		if at := strings.LastIndex(text[:lo], ends); at > lo/2 || ends == "" {
+	for n := a.count.Text(text); n > limit; n = a.count.Text(text) {
+		text, whole = strings.ToValidUTF8(text[:int64(len(text))*limit/n], ""), false
+	}
+	for _, end := range []string{"\n", " "} {
+		if at := strings.LastIndex(text, end); !whole && at > len(text)/2 {
 			text = text[:at]
+			break
 		}
 	}
 	return strings.TrimRight(text, " \n"), whole

@@ -2,6 +2,7 @@ package picker
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -184,23 +185,9 @@ func (m *Model) act(name string, row Row) tea.Cmd {
 			return doneMsg{said: "Copied: " + command, copied: command, err: err}
 		})
 	case "ctrl+d":
-		on := row.ArchivedAt == nil
-		return m.run(id, func(ctx context.Context) doneMsg {
-			said := "Archived: " + titleOf(row) + ". ^V ^V lists archived sessions, ^D there brings one back."
-			if !on {
-				said = "Back in the list: " + titleOf(row)
-			}
-			return doneMsg{said: said, changed: true, err: data.Archive(ctx, id, on)}
-		})
+		return m.toggle(row, row.ArchivedAt == nil, data.Archive, "Archived: %s. ^V ^V lists archived sessions, ^D there brings one back.", "Back in the list: %s")
 	case "ctrl+s":
-		on := row.StarredAt == nil
-		return m.run(id, func(ctx context.Context) doneMsg {
-			said := "Starred: " + titleOf(row)
-			if !on {
-				said = "No star any more: " + titleOf(row)
-			}
-			return doneMsg{said: said, changed: true, err: data.Star(ctx, id, on)}
-		})
+		return m.toggle(row, row.StarredAt == nil, data.Star, "Starred: %s", "No star any more: %s")
 	case "ctrl+o":
 		return m.run(id, func(ctx context.Context) doneMsg {
 			link, err := data.Open(ctx, id)
@@ -220,6 +207,17 @@ func (m *Model) act(name string, row Row) tea.Cmd {
 		})
 	}
 	return nil
+}
+
+// toggle turns something about a session on or off, and says so.
+func (m *Model) toggle(row Row, on bool, set func(context.Context, session.ID, bool) error, saidOn, saidOff string) tea.Cmd {
+	said := saidOn
+	if !on {
+		said = saidOff
+	}
+	return m.run(row.ID, func(ctx context.Context) doneMsg {
+		return doneMsg{said: fmt.Sprintf(said, titleOf(row)), changed: true, err: set(ctx, row.ID, on)}
+	})
 }
 
 // run does something about a session beside the screen.

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bufio"
+	"cmp"
 	"html"
 	"io"
 	"strconv"
@@ -29,10 +30,7 @@ func Extent(s *session.Session, onPath int64) string {
 
 // HeadingOf returns the heading of a session's path, which holds onPath of its messages.
 func HeadingOf(s *session.Session, onPath int64, zone *time.Location) Heading {
-	h := Heading{Title: s.Title}
-	if h.Title == "" {
-		h.Title = string(s.ID)
-	}
+	h := Heading{Title: cmp.Or(s.Title, string(s.ID))}
 	facts := []string{string(s.ID), string(s.Source), s.Model, s.Directory, Extent(s, onPath)}
 	facts = append(facts, s.CreatedAt.In(zone).Format("2006-01-02 15:04"), Money(s.CostNanoUSD, s.UnpricedCalls))
 	for _, fact := range facts {
@@ -87,10 +85,7 @@ type markdown struct {
 }
 
 // line leaves errors to Flush, which returns the first one.
-func (m *markdown) line(s string) {
-	_, _ = m.out.WriteString(s)
-	_ = m.out.WriteByte('\n')
-}
+func (m *markdown) line(s string) { _, _ = m.out.WriteString(s + "\n") }
 
 func (m *markdown) item(item *Item) {
 	if item.Kind == ItemMarker && item.Hidden {

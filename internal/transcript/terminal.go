@@ -53,17 +53,12 @@ type terminal struct {
 	begun bool
 }
 
-func (t *terminal) line(s string) {
-	t.write(s)
-	t.write("\n")
-}
-
-// write leaves errors to Flush, which returns the first one.
-func (t *terminal) write(s string) { _, _ = t.out.WriteString(s) }
+// line leaves errors to Flush, which returns the first one.
+func (t *terminal) line(s string) { _, _ = t.out.WriteString(s + "\n") }
 
 func (t *terminal) gap() {
 	if t.begun {
-		t.write("\n")
+		t.line("")
 	}
 	t.begun = true
 }

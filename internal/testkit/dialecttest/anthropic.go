@@ -21,7 +21,7 @@ func ValidateAnthropic(raw []byte) error {
 	if bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) && !bytes.Equal(markHalves(raw), raw) {
 		return errors.New("half a surrogate pair: the API takes it for no JSON")
 	}
-	request, err := object(raw, "system", "messages")
+	request, err := only(raw, "system? messages:list")
 	if err != nil {
 		return err
 	}
@@ -60,14 +60,11 @@ type anthropicCheck struct {
 }
 
 func (c *anthropicCheck) entry(raw []byte, i, n int) error {
-	m, err := object(raw, "role", "content")
+	m, err := only(raw, "role:user|assistant content")
 	if err != nil {
 		return err
 	}
-	var role string
-	if err := json.Unmarshal(m["role"], &role); err != nil || role != "user" && role != "assistant" {
-		return fmt.Errorf("role %s", m["role"])
-	}
+	role := m.Text("role")
 	switch {
 	case i == 0 && role != "user":
 		return errors.New("the first entry must be a user's")
@@ -125,33 +122,23 @@ func (c *anthropicCheck) user(blocks []json.RawMessage) error {
 }
 
 func (c *anthropicCheck) toolResult(raw []byte) error {
-	b, err := c.block(raw, "tool_use_id", "content?", "is_error?", "cache_control?")
+	b, err := c.block(raw, "tool_use_id:text content? is_error?:flag cache_control?")
 	if err != nil {
 		return err
 	}
-	var id string
-	if err := json.Unmarshal(b["tool_use_id"], &id); err != nil {
-		return fmt.Errorf("tool_use_id: %w", err)
-	}
-	at := slices.Index(c.open, id)
+	at := slices.Index(c.open, b.Text("tool_use_id"))
 	if at < 0 {
-		return fmt.Errorf("tool_use_id %q answers no open call of the entry before (%q)", id, c.open)
+		return fmt.Errorf("tool_use_id %s answers no open call of the entry before (%q)", b["tool_use_id"], c.open)
 	}
 	c.open = slices.Delete(c.open, at, at+1)
-	failed := false
-	if b["is_error"] != nil {
-		if string(b["is_error"]) == "null" || json.Unmarshal(b["is_error"], &failed) != nil {
-			return fmt.Errorf("is_error: %s", b["is_error"])
-		}
-	}
-	content := b["content"]
-	if len(content) == 0 || string(content) == `""` {
+	failed, content := string(b["is_error"]) == "true", b["content"]
+	switch {
+	case len(content) == 0 || string(content) == `""`:
 		if failed {
 			return errors.New("content cannot be empty if is_error is true")
 		}
 		return nil
-	}
-	if content[0] == '"' {
+	case content[0] == '"':
 		return nil
 	}
 	return each("content", content, func(k string, e []byte) error {
@@ -161,7 +148,8 @@ func (c *anthropicCheck) toolResult(raw []byte) error {
 		case slices.Contains([]string{"text", "image", "document", "search_result"}, k):
 			return c.given(k, e)
 		case k == "tool_reference":
-			return c.strings(e, "tool_name")
+			_, err := c.block(e, "tool_name:name cache_control?")
+			return err
 		}
 		return errors.New("not accepted in a result")
 	})
@@ -176,9 +164,9 @@ func (c *anthropicCheck) assistant(blocks []json.RawMessage, last bool) error {
 		case "text":
 			err = c.text(b)
 		case "thinking":
-			err = c.thinking(b)
+			_, err = c.block(b, "thinking:text signature:name")
 		case "redacted_thinking":
-			err = c.strings(b, "data")
+			_, err = c.block(b, "data:name cache_control?")
 		case "tool_use":
 			err = c.toolUse(b)
 		case "server_tool_use", "mcp_tool_use":
@@ -208,57 +196,30 @@ func (c *anthropicCheck) assistant(blocks []json.RawMessage, last bool) error {
 	return nil
 }
 
-func (c *anthropicCheck) thinking(raw []byte) error {
-	b, err := c.block(raw, "thinking", "signature")
-	if err != nil {
-		return err
-	}
-	var text string
-	if err := json.Unmarshal(b["thinking"], &text); err != nil || b["thinking"][0] != '"' {
-		return fmt.Errorf("thinking: %s", b["thinking"])
-	}
-	return nonEmpty(b["signature"])
-}
-
 func (c *anthropicCheck) toolUse(raw []byte) error {
-	b, err := c.block(raw, "id", "name", "input", "caller?", "cache_control?")
+	b, err := c.block(raw, "id:word name:word128 input:object caller? cache_control?")
 	if err != nil {
 		return err
 	}
-	id, err := c.newID(b["id"], "")
-	if err != nil {
-		return err
-	}
-	var name string
-	if err := json.Unmarshal(b["name"], &name); err != nil || !anthropicName(name) || len(name) > 128 {
-		return fmt.Errorf("name: %s", b["name"])
-	}
-	if _, err := c.caller(b["caller"], true); err != nil {
-		return err
-	}
-	c.open = append(c.open, id)
-	return anthropicInput(b["input"])
+	c.open = append(c.open, b.Text("id"))
+	return errors.Join(c.newID(b.Text("id")), c.caller(b["caller"], true))
 }
 
 func (c *anthropicCheck) serverUse(k string, raw []byte) error {
-	fields, prefix := []string{"id", "name", "input", "caller?", "cache_control?"}, "srvtoolu_"
+	fields := "id:word name:name input:object caller? cache_control?"
 	if k == "mcp_tool_use" {
-		fields, prefix = []string{"id", "name", "input", "server_name", "cache_control?"}, ""
+		fields = "id:word name:name input:object server_name:name cache_control?"
 	}
-	b, err := c.block(raw, fields...)
+	b, err := c.block(raw, fields)
 	if err != nil {
 		return err
 	}
-	id, err := c.newID(b["id"], prefix)
-	if err != nil {
-		return err
+	id := b.Text("id")
+	if rest, found := strings.CutPrefix(id, "srvtoolu_"); k == "server_tool_use" && (!found || rest == "" || strings.Contains(rest, "-")) {
+		return fmt.Errorf("id %q does not begin with srvtoolu_", id)
 	}
 	c.server[id] = false
-	if k == "mcp_tool_use" {
-		err = nonEmpty(b["server_name"])
-	}
-	_, wrong := c.caller(b["caller"], false)
-	return errors.Join(err, wrong, nonEmpty(b["name"]), anthropicInput(b["input"]))
+	return errors.Join(c.newID(id), c.caller(b["caller"], false))
 }
 
 // serverResult checks the result of a tool that the provider ran.
@@ -277,24 +238,20 @@ func (c *anthropicCheck) serverResult(k string, raw []byte) error {
 	if !known {
 		return errors.New("not accepted in an assistant's entry")
 	}
-	fields := []string{"tool_use_id", "content", "cache_control?"}
+	fields := "tool_use_id:text content cache_control?"
 	switch k {
 	case "mcp_tool_result":
-		fields = []string{"tool_use_id", "content?", "is_error?", "cache_control?"}
+		fields = "tool_use_id:text content? is_error? cache_control?"
 	case "web_search_tool_result", "web_fetch_tool_result":
-		fields = append(fields, "caller?")
+		fields += " caller?"
 	}
-	b, err := c.block(raw, fields...)
+	b, err := c.block(raw, fields)
 	if err != nil {
 		return err
 	}
-	var id string
-	answered, called := false, false
-	if json.Unmarshal(b["tool_use_id"], &id) == nil {
-		answered, called = c.server[id]
-	}
-	if !called || answered {
-		return fmt.Errorf("tool_use_id %s answers no call before it", b["tool_use_id"])
+	id := b.Text("tool_use_id")
+	if answered, called := c.server[id]; !called || answered {
+		return fmt.Errorf("tool_use_id %q answers no call before it", id)
 	}
 	c.server[id] = true
 	content := b["content"]
@@ -316,104 +273,80 @@ func (c *anthropicCheck) searchHits(raw []byte) error {
 	if string(raw) == "[]" {
 		return nil
 	}
-	return each("content", raw, func(k string, h []byte) error {
-		o, err := object(h, "type", "url", "title", "encrypted_content", "page_age")
-		if err == nil && (k != "web_search_result" || o["title"] == nil) {
-			err = fmt.Errorf("%.80s", h)
-		}
-		return errors.Join(err, nonEmpty(o["url"]), nonEmpty(o["encrypted_content"]))
+	return each("content", raw, func(_ string, h []byte) error {
+		_, err := only(h, "type:web_search_result url:name title encrypted_content:name page_age?")
+		return err
 	})
 }
 
 // caller checks who called a tool: the model, or a program of its own that runs on the server.
-func (c *anthropicCheck) caller(raw []byte, waits bool) (string, error) {
+func (c *anthropicCheck) caller(raw []byte, waits bool) error {
 	if raw == nil || kind(raw) == "direct" {
-		return "", nil
+		return nil
 	}
-	o, err := strs(raw, "type", "tool_id")
+	o, err := only(raw, "type:name tool_id:name")
 	if err != nil {
-		return "", fmt.Errorf("caller: %w", err)
+		return fmt.Errorf("caller: %w", err)
 	}
-	if _, called := c.server[o["tool_id"]]; !called || !strings.HasPrefix(o["type"], "code_execution_") {
-		return "", fmt.Errorf("caller: %s is no call before this one", raw)
+	if _, called := c.server[o.Text("tool_id")]; !called || !strings.HasPrefix(o.Text("type"), "code_execution_") {
+		return fmt.Errorf("caller: %s is no call before this one", raw)
 	}
 	if waits {
-		c.programs = append(c.programs, o["tool_id"])
+		c.programs = append(c.programs, o.Text("tool_id"))
 	}
-	return o["tool_id"], nil
+	return nil
 }
 
-// newID checks the id of a call: ^[a-zA-Z0-9_-]+$, and ^srvtoolu_[a-zA-Z0-9_]+$ for a tool that
-// the provider runs. It must be the only one.
-func (c *anthropicCheck) newID(raw []byte, prefix string) (string, error) {
-	var id string
-	if err := json.Unmarshal(raw, &id); err != nil || !anthropicName(id) {
-		return "", fmt.Errorf("id: %.80s", raw)
-	}
-	if rest, found := strings.CutPrefix(id, prefix); !found || prefix != "" && (rest == "" || strings.Contains(rest, "-")) {
-		return "", fmt.Errorf("id: %q does not begin with %s", id, prefix)
-	}
+// newID checks that the id of a call is the only one.
+func (c *anthropicCheck) newID(id string) error {
 	if c.ids[id] {
-		return "", fmt.Errorf("id %q stands twice", id)
+		return fmt.Errorf("id %q stands twice", id)
 	}
 	c.ids[id] = true
-	return id, nil
-}
-
-// anthropicName checks ^[a-zA-Z0-9_-]+$.
-func anthropicName(name string) bool {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
-	return name != "" && strings.Trim(name, letters) == ""
+	return nil
 }
 
 // given checks a block that is given to the model.
 func (c *anthropicCheck) given(k string, raw []byte) error {
-	switch k {
-	case "text":
+	if k == "text" {
 		return c.text(raw)
-	case "image":
-		b, err := c.block(raw, "source", "cache_control?")
-		if err != nil {
-			return err
-		}
-		return anthropicSource(b["source"], "base64", "url", "file")
-	case "search_result":
-		b, err := c.block(raw, "source", "title", "content", "citations?", "cache_control?")
-		if err != nil {
-			return err
-		}
-		return errors.Join(nonEmpty(b["source"]), nonEmpty(b["title"]), c.texts(b["content"]), citationsConfig(b["citations"]))
-	case "container_upload":
-		return c.strings(raw, "file_id")
 	}
-	b, err := c.block(raw, "source", "title?", "context?", "citations?", "cache_control?")
+	b, err := c.block(raw, map[string]string{
+		"image": "source:object cache_control?", "container_upload": "file_id:name cache_control?",
+		"search_result": "source:name title:name content citations? cache_control?",
+		"document":      "source:object title?:name? context?:name? citations? cache_control?",
+	}[k])
 	if err != nil {
 		return err
 	}
-	for _, f := range []string{"title", "context"} {
-		if b[f] != nil && string(b[f]) != "null" {
-			if err := nonEmpty(b[f]); err != nil {
-				return fmt.Errorf("%s: %w", f, err)
-			}
+	if citations := b["citations"]; citations != nil {
+		if _, err := only(citations, "enabled:flag"); err != nil {
+			return fmt.Errorf("citations: %w", err)
 		}
 	}
-	if kind(b["source"]) == "content" {
-		s, err := object(b["source"], "type", "content")
+	switch {
+	case k == "image":
+		return anthropicSource(b["source"], "base64", "url", "file")
+	case k == "search_result":
+		return c.texts(b["content"])
+	case k == "document" && kind(b["source"]) == "content":
+		s, err := only(b["source"], "type content")
 		if err != nil {
 			return err
 		}
-		return errors.Join(c.texts(s["content"]), citationsConfig(b["citations"]))
+		return c.texts(s["content"])
+	case k == "document":
+		return anthropicSource(b["source"], "base64", "text", "url", "file")
 	}
-	return errors.Join(anthropicSource(b["source"], "base64", "text", "url", "file"), citationsConfig(b["citations"]))
+	return nil
 }
 
 func (c *anthropicCheck) text(raw []byte) error {
-	b, err := c.block(raw, "text", "citations?", "cache_control?")
+	b, err := c.block(raw, "text:text citations? cache_control?")
 	if err != nil {
 		return err
 	}
-	var text string
-	if err := json.Unmarshal(b["text"], &text); err != nil || strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(b.Text("text")) == "" {
 		return fmt.Errorf("text must hold something: %s", b["text"])
 	}
 	if cited := string(b["citations"]); cited == "" || cited == "null" || cited == "[]" {
@@ -423,26 +356,18 @@ func (c *anthropicCheck) text(raw []byte) error {
 }
 
 func citation(k string, raw []byte) error {
-	fields, known := map[string][]string{
-		"char_location":              {"document_index", "document_title", "start_char_index", "end_char_index"},
-		"page_location":              {"document_index", "document_title", "start_page_number", "end_page_number"},
-		"content_block_location":     {"document_index", "document_title", "start_block_index", "end_block_index"},
-		"web_search_result_location": {"encrypted_index", "title", "url"},
-		"search_result_location":     {"search_result_index", "source", "title", "start_block_index", "end_block_index"},
+	fields, known := map[string]string{
+		"char_location":              "document_index document_title start_char_index end_char_index",
+		"page_location":              "document_index document_title start_page_number end_page_number",
+		"content_block_location":     "document_index document_title start_block_index end_block_index",
+		"web_search_result_location": "encrypted_index title url",
+		"search_result_location":     "search_result_index source title start_block_index end_block_index",
 	}[k]
 	if !known {
 		return errors.New("the type is not known")
 	}
-	o, err := object(raw, append(fields, "type", "cited_text")...)
-	if err != nil {
-		return err
-	}
-	for _, f := range append(fields, "cited_text") {
-		if o[f] == nil {
-			return fmt.Errorf("%s is missing", f)
-		}
-	}
-	return nil
+	_, err := only(raw, "type cited_text "+fields)
+	return err
 }
 
 // texts checks a string with something in it, or text blocks.
@@ -462,51 +387,19 @@ func (c *anthropicCheck) texts(raw []byte) error {
 	return nil
 }
 
-// block decodes a block that has the given fields and a type; a name that ends in ? is
-// optional. It counts cache marks.
-func (c *anthropicCheck) block(raw []byte, fields ...string) (map[string]json.RawMessage, error) {
-	names := []string{"type"}
-	for _, f := range fields {
-		names = append(names, strings.TrimSuffix(f, "?"))
-	}
-	b, err := object(raw, names...)
+// block decodes a block that has a type and these fields. It counts cache marks.
+func (c *anthropicCheck) block(raw []byte, fields string) (Object, error) {
+	b, err := only(raw, "type "+fields)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range fields {
-		if !strings.HasSuffix(f, "?") && len(b[f]) == 0 {
-			return nil, fmt.Errorf("%s is missing", f)
-		}
-	}
 	if mark := b["cache_control"]; mark != nil {
 		c.marks++
-		if m, err := strs(mark, "type", "ttl"); err != nil || m["type"] != "ephemeral" {
-			return nil, fmt.Errorf("cache_control: %s", mark)
+		if _, err := only(mark, "type:ephemeral ttl?:text"); err != nil {
+			return nil, fmt.Errorf("cache_control: %w", err)
 		}
 	}
 	return b, nil
-}
-
-// strings checks a block whose fields are strings with something in them.
-func (c *anthropicCheck) strings(raw []byte, fields ...string) error {
-	b, err := c.block(raw, append(fields, "cache_control?")...)
-	if err != nil {
-		return err
-	}
-	for _, f := range fields {
-		if err := nonEmpty(b[f]); err != nil {
-			return fmt.Errorf("%s: %w", f, err)
-		}
-	}
-	return nil
-}
-
-func anthropicInput(raw []byte) error {
-	var o map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &o); err != nil || o == nil {
-		return fmt.Errorf("input must be an object: %.80s", raw)
-	}
-	return nil
 }
 
 func anthropicSource(raw []byte, types ...string) error {
@@ -514,64 +407,31 @@ func anthropicSource(raw []byte, types ...string) error {
 	if !slices.Contains(types, k) {
 		return fmt.Errorf("source of type %q is not among %q", k, types)
 	}
-	fields := map[string][]string{"base64": {"media_type", "data"}, "text": {"media_type", "data"}, "url": {"url"}, "file": {"file_id"}}[k]
-	s, err := strs(raw, append(fields, "type")...)
+	s, err := only(raw, "type "+map[string]string{
+		"base64": "media_type:name data:data", "text": "media_type:text/plain data:name", "url": "url:name", "file": "file_id:name",
+	}[k])
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
-	for _, f := range fields {
-		if s[f] == "" {
-			return fmt.Errorf("source: %s is missing", f)
-		}
-	}
+	mediaType := s.Text("media_type")
 	isImage := !slices.Contains(types, "text")
 	switch {
-	case k == "url" && !strings.HasPrefix(s["url"], "https://"):
-		return fmt.Errorf("source: only https is taken: %.80q", s["url"])
-	case k == "text" && s["media_type"] != "text/plain", k == "base64" && !isImage && s["media_type"] != "application/pdf":
-		return fmt.Errorf("source: media_type %q", s["media_type"])
-	case k != "base64":
-		return nil
-	}
-	data, err := base64.StdEncoding.DecodeString(s["data"])
-	if err != nil {
-		return fmt.Errorf("source: data is no base64: %w", err)
-	}
-	if !isImage {
+	case k == "url" && !strings.HasPrefix(s.Text("url"), "https://"):
+		return fmt.Errorf("source: only https is taken: %s", s["url"])
+	case k == "base64" && !isImage && mediaType != "application/pdf":
+		return fmt.Errorf("source: media_type %q", mediaType)
+	case k != "base64" || !isImage:
 		return nil
 	}
 	signatures := map[string]string{"image/png": "\x89PNG", "image/jpeg": "\xff\xd8\xff", "image/gif": "GIF8", "image/webp": "RIFF"}
-	if _, known := signatures[s["media_type"]]; !known {
-		return fmt.Errorf("source: media_type %q", s["media_type"])
+	if _, known := signatures[mediaType]; !known {
+		return fmt.Errorf("source: media_type %q", mediaType)
 	}
-	for mediaType, begins := range signatures {
-		if strings.HasPrefix(string(data), begins) && mediaType != s["media_type"] {
-			return fmt.Errorf("source: bytes of %s under the name of %s", mediaType, s["media_type"])
+	data, _ := base64.StdEncoding.DecodeString(s.Text("data"))
+	for of, begins := range signatures {
+		if strings.HasPrefix(string(data), begins) && of != mediaType {
+			return fmt.Errorf("source: bytes of %s under the name of %s", of, mediaType)
 		}
-	}
-	return nil
-}
-
-func citationsConfig(raw []byte) error {
-	if raw == nil {
-		return nil
-	}
-	var on bool
-	o, err := object(raw, "enabled")
-	if err == nil {
-		err = json.Unmarshal(o["enabled"], &on)
-	}
-	if err != nil {
-		return fmt.Errorf("citations: %w", err)
-	}
-	return nil
-}
-
-// nonEmpty checks a string with something in it.
-func nonEmpty(raw []byte) error {
-	var s string
-	if err := json.Unmarshal(raw, &s); err != nil || s == "" {
-		return fmt.Errorf("must be a string with something in it: %.80s", raw)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package dialecttest
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -23,12 +25,19 @@ func ValidateGemini(raw []byte) error { return validateGemini(raw, false) }
 func ValidateGemini3(raw []byte) error { return validateGemini(raw, true) }
 
 func validateGemini(raw []byte, signed bool) error {
-	request, err := object(raw, "systemInstruction", "contents")
+	request, err := only(raw, "systemInstruction? contents:list")
 	if err != nil {
 		return err
 	}
 	if system := request["systemInstruction"]; system != nil {
-		if err := geminiSystem(system); err != nil {
+		o, err := only(system, "parts:list role?")
+		if err == nil {
+			err = each("parts", o["parts"], func(_ string, raw []byte) error {
+				_, err := only(raw, "text:name")
+				return err
+			})
+		}
+		if err != nil {
 			return fmt.Errorf("systemInstruction: %w", err)
 		}
 	}
@@ -48,23 +57,6 @@ func validateGemini(raw []byte, signed bool) error {
 		return fmt.Errorf("contents: calls %v have no response", before.calls)
 	}
 	return nil
-}
-
-func geminiSystem(raw []byte) error {
-	o, err := object(raw, "parts", "role")
-	if err != nil {
-		return err
-	}
-	return each("parts", o["parts"], func(_ string, raw []byte) error {
-		p, err := object(raw, "text")
-		if err != nil {
-			return err
-		}
-		if text, err := geminiText(p["text"]); err != nil || text == "" {
-			return fmt.Errorf("text %s", p["text"])
-		}
-		return nil
-	})
 }
 
 // geminiTurn is what the next content has to do with.
@@ -100,13 +92,11 @@ func (t geminiTurn) then(next geminiTurn) error {
 
 func geminiContent(raw []byte, signed bool) (geminiTurn, error) {
 	var t geminiTurn
-	o, err := object(raw, "role", "parts")
+	o, err := only(raw, "role:user|model parts:list")
 	if err != nil {
 		return t, err
 	}
-	if t.role, err = geminiText(o["role"]); err != nil || t.role != "user" && t.role != "model" {
-		return t, fmt.Errorf("role %s", o["role"])
-	}
+	t.role = o.Text("role")
 	parts := 0
 	err = each("parts", o["parts"], func(_ string, raw []byte) error {
 		parts++
@@ -126,8 +116,8 @@ func geminiContent(raw []byte, signed bool) (geminiTurn, error) {
 // part checks one part: one field says what it is, and only those that belong to it stand
 // beside that.
 func (t *geminiTurn) part(raw []byte) (hasSignature bool, err error) {
-	o, err := object(raw, "text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult",
-		"toolCall", "toolResponse", "thought", "thoughtSignature", "videoMetadata", "mediaResolution")
+	o, err := only(raw, "text?:text inlineData? fileData? functionCall? functionResponse? executableCode? codeExecutionResult? "+
+		"toolCall? toolResponse? thought?:flag thoughtSignature?:text videoMetadata? mediaResolution?")
 	if err != nil {
 		return false, err
 	}
@@ -135,14 +125,11 @@ func (t *geminiTurn) part(raw []byte) (hasSignature bool, err error) {
 	for f, v := range o {
 		switch f {
 		case "thought":
-			if string(v) != "true" && string(v) != "false" {
-				return false, fmt.Errorf("thought %s", v)
-			}
 			if t.role != "model" {
 				return false, errors.New("a thought of the user")
 			}
 		case "thoughtSignature":
-			if err := geminiBytes(v); err != nil {
+			if err := geminiBytes(o.Text(f)); err != nil {
 				return false, fmt.Errorf("thoughtSignature: %w", err)
 			}
 			if hasSignature = true; t.role != "model" {
@@ -152,7 +139,7 @@ func (t *geminiTurn) part(raw []byte) (hasSignature bool, err error) {
 			if o["inlineData"] == nil && o["fileData"] == nil {
 				return false, fmt.Errorf("%s without a medium", f)
 			}
-			if _, err := object(v, "startOffset", "endOffset", "fps", "level", "numTokens"); err != nil {
+			if _, err := only(v, "startOffset? endOffset? fps? level? numTokens?"); err != nil {
 				return false, fmt.Errorf("%s: %w", f, err)
 			}
 		default:
@@ -176,143 +163,82 @@ func (t *geminiTurn) data(field string, raw []byte, hasSignature bool) error {
 	if model && t.role != "model" || field == "functionResponse" && t.role != "user" {
 		return fmt.Errorf("stands in a content of role %s", t.role)
 	}
-	switch field {
-	case "text":
-		if text, err := geminiText(raw); err != nil || text == "" && !hasSignature {
-			return fmt.Errorf("%.60s", raw)
+	fields := map[string]string{
+		"inlineData": "mimeType:name data:name", "fileData": "mimeType:name fileUri:name",
+		"functionCall": "id?:name name:name args?:object", "functionResponse": "id?:name name:name response:object parts?",
+		"executableCode": "id?:text code?:text language:PYTHON|LANGUAGE_UNSPECIFIED", "codeExecutionResult": "id?:text output?:text outcome:OUTCOME_OK|OUTCOME_FAILED|OUTCOME_DEADLINE_EXCEEDED|OUTCOME_UNSPECIFIED",
+	}[field]
+	if field == "text" {
+		if string(raw) == `""` && !hasSignature {
+			return errors.New("it is empty")
 		}
 		return nil
+	}
+	o, err := only(raw, cmp.Or(fields, "id? toolType? args? response?"))
+	if err != nil {
+		return err
+	}
+	switch field {
 	case "inlineData", "fileData":
-		return geminiMedium(field, raw)
-	case "functionCall":
-		c, _, err := geminiFunction(raw, "args", "args")
-		t.calls = append(t.calls, c)
-		return err
-	case "functionResponse":
-		c, o, err := geminiFunction(raw, "response", "response", "parts")
-		t.responses = append(t.responses, c)
-		if err == nil && o["parts"] != nil {
-			err = geminiNested(o["parts"])
-		}
-		return err
-	case "executableCode":
-		return geminiFields(raw, []string{"id", "code"}, "language", "PYTHON", "LANGUAGE_UNSPECIFIED")
-	case "codeExecutionResult":
-		return geminiFields(raw, []string{"id", "output"}, "outcome", "OUTCOME_OK", "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED", "OUTCOME_UNSPECIFIED")
-	}
-	_, err := object(raw, "id", "toolType", "args", "response")
-	return err
-}
-
-// geminiFunction checks a call or a response; the field of that name must be an object, a
-// call's may be missing.
-func geminiFunction(raw []byte, body string, fields ...string) (c geminiCall, o map[string]json.RawMessage, err error) {
-	if o, err = object(raw, append(fields, "id", "name")...); err != nil {
-		return c, o, err
-	}
-	if c.name, err = geminiText(o["name"]); err != nil || !geminiName(c.name) {
-		return c, o, fmt.Errorf("name %s", o["name"])
-	}
-	if o["id"] != nil {
-		if c.id, err = geminiText(o["id"]); err != nil || c.id == "" {
-			return c, o, fmt.Errorf("id %s", o["id"])
-		}
-	}
-	if o[body] == nil && body == "args" {
-		return c, o, nil
-	}
-	return c, o, geminiStruct(o[body])
-}
-
-// geminiName checks ^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$.
-func geminiName(name string) bool {
-	const first = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-	return name != "" && len(name) <= 64 && strings.ContainsRune(first, rune(name[0])) && strings.Trim(name, first+"0123456789.:-") == ""
-}
-
-// geminiStruct checks an object of any fields. Its text must be Unicode.
-func geminiStruct(raw []byte) error {
-	var o map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &o); err != nil || o == nil {
-		return fmt.Errorf("must be an object: %.60s", raw)
-	}
-	if strings.Contains(string(markHalves(raw)), "⟦half") {
-		return errors.New("holds half a surrogate pair")
+		return geminiMedium(o)
+	case "functionCall", "functionResponse":
+		return t.function(field, o)
 	}
 	return nil
 }
 
-func geminiNested(raw []byte) error {
-	return each("parts", raw, func(_ string, raw []byte) error {
-		p, err := object(raw, "inlineData")
-		if err != nil {
-			return err
-		}
-		o, err := strs(p["inlineData"], "mimeType", "data", "displayName")
-		if err != nil {
-			return fmt.Errorf("inlineData: %w", err)
-		}
-		if !slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}, o["mimeType"]) {
-			return fmt.Errorf("inlineData: mimeType %q", o["mimeType"])
-		}
-		if _, err := base64.StdEncoding.DecodeString(o["data"]); err != nil || o["data"] == "" {
-			return fmt.Errorf("inlineData: data is no base64: %w", err)
-		}
+var geminiName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`)
+
+// function checks a call or a response. Their text must be Unicode.
+func (t *geminiTurn) function(field string, o Object) error {
+	if !geminiName.MatchString(o.Text("name")) {
+		return fmt.Errorf("name %s", o["name"])
+	}
+	if body := slices.Concat(o["args"], o["response"]); !bytes.Equal(markHalves(body), body) {
+		return errors.New("holds half a surrogate pair")
+	}
+	c := geminiCall{o.Text("id"), o.Text("name")}
+	if field == "functionCall" {
+		t.calls = append(t.calls, c)
 		return nil
+	}
+	t.responses = append(t.responses, c)
+	if o["parts"] == nil {
+		return nil
+	}
+	return each("parts", o["parts"], func(_ string, raw []byte) error {
+		p, err := only(raw, "inlineData:object")
+		if err == nil {
+			_, err = only(p["inlineData"], "mimeType:image/png|image/jpeg|image/webp|application/pdf|text/plain data:data displayName?:text")
+		}
+		return err
 	})
 }
 
-func geminiMedium(field string, raw []byte) error {
-	body := map[string]string{"inlineData": "data", "fileData": "fileUri"}[field]
-	o, err := strs(raw, "mimeType", body)
-	if err != nil {
-		return err
-	}
-	mediaType := regexp.MustCompile(`^(image/(png|jpeg|webp|heic|heif)|(audio|video|text)/[a-z0-9.+-]+|application/(pdf|json|rtf|x-javascript|x-python-code))(;[ -~]*)?$`)
-	if !mediaType.MatchString(strings.ToLower(o["mimeType"])) {
-		return fmt.Errorf("mimeType %q", o["mimeType"])
-	}
-	if body == "data" {
-		return geminiBytes([]byte(`"` + o["data"] + `"`))
-	}
-	if !regexp.MustCompile(`^(https?|gs)://`).MatchString(o["fileUri"]) {
-		return fmt.Errorf("fileUri %q", o["fileUri"])
+var (
+	geminiMediaType = regexp.MustCompile(`(?i)^(image/(png|jpeg|webp|heic|heif)|(audio|video|text)/[a-z0-9.+-]+|application/(pdf|json|rtf|x-javascript|x-python-code))(;[ -~]*)?$`)
+	geminiAddress   = regexp.MustCompile(`^(https?|gs)://`)
+)
+
+func geminiMedium(o Object) error {
+	switch {
+	case !geminiMediaType.MatchString(o.Text("mimeType")):
+		return fmt.Errorf("mimeType %s", o["mimeType"])
+	case o["data"] != nil:
+		return geminiBytes(o.Text("data"))
+	case !geminiAddress.MatchString(o.Text("fileUri")):
+		return fmt.Errorf("fileUri %s", o["fileUri"])
 	}
 	return nil
 }
 
 // geminiBytes checks a field of bytes: base64 of either alphabet, with or without padding.
-func geminiBytes(raw []byte) error {
-	text, err := geminiText(raw)
-	if err != nil {
-		return err
-	}
+func geminiBytes(text string) error {
 	text = strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(text), "=")
 	if _, err := base64.RawStdEncoding.DecodeString(text); err != nil || text == "" {
 		return fmt.Errorf("is no base64: %.60q %w", text, err)
 	}
 	return nil
-}
-
-// geminiFields checks an object of strings, one of which is of an enum.
-func geminiFields(raw []byte, fields []string, enum string, values ...string) error {
-	o, err := strs(raw, append(fields, enum)...)
-	if err != nil {
-		return err
-	}
-	if v, given := o[enum]; !given || !slices.Contains(values, v) {
-		return fmt.Errorf("%s %q", enum, v)
-	}
-	return nil
-}
-
-// geminiText decodes a string, and nothing else.
-func geminiText(raw []byte) (string, error) {
-	var s string
-	if len(raw) == 0 || raw[0] != '"' {
-		return "", fmt.Errorf("must be a string: %.60s", raw)
-	}
-	return s, json.Unmarshal(raw, &s)
 }
 
 // ValidateGeminiChat tells what Google's API in OpenAI's form would refuse: what OpenAI's would,
@@ -357,16 +283,15 @@ func geminiExtra(raw []byte) (has bool, err error) {
 	if raw == nil {
 		return false, nil
 	}
-	extra, err := object(raw, "google")
+	extra, err := only(raw, "google:object")
+	if err == nil {
+		extra, err = only(extra["google"], "thought_signature:name")
+	}
+	if err == nil {
+		err = geminiBytes(extra.Text("thought_signature"))
+	}
 	if err != nil {
 		return false, fmt.Errorf("extra_content: %w", err)
-	}
-	google, err := object(extra["google"], "thought_signature")
-	if err != nil {
-		return false, fmt.Errorf("extra_content.google: %w", err)
-	}
-	if err := geminiBytes(google["thought_signature"]); err != nil {
-		return false, fmt.Errorf("extra_content.google.thought_signature: %w", err)
 	}
 	return true, nil
 }

@@ -73,22 +73,8 @@ func checkJSON(t testing.TB, j session.JSON) {
 	if !json.Valid(j) || !utf8.Valid(j) {
 		t.Fatalf("an extra is no JSON: %.300s", j)
 	}
-	depth, deepest, inString := 0, 0, false
-	for i := 0; i < len(j); i++ {
-		switch c := j[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case !inString && (c == '[' || c == '{'):
-			depth++
-			deepest = max(deepest, depth)
-		case !inString && (c == ']' || c == '}'):
-			depth--
-		}
-	}
-	if deepest > 1000 {
-		t.Fatalf("an extra is %d levels deep", deepest)
+	if depth := wire.Depth(j); depth > 1000 {
+		t.Fatalf("an extra is %d levels deep", depth)
 	}
 }
 

@@ -2,7 +2,6 @@ package historytest
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,58 +9,14 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+
+	"sessiond/internal/testkit/dialecttest"
 )
 
-// object is a JSON object of another program.
-type object map[string]jsontext.Value
+type object = dialecttest.Object
 
-// need checks fields, each given as "name type". The types are those of JSON; a name is a text that
-// is not empty, and data is base64.
-func (o object) need(fields ...string) error {
-	for _, field := range fields {
-		name, want, _ := strings.Cut(field, " ")
-		value, ok := o[name], false
-		switch kind := value.Kind(); want {
-		case "text":
-			ok = kind == '"'
-		case "name":
-			ok = kind == '"' && o.text(name) != ""
-		case "data":
-			_, err := base64.StdEncoding.DecodeString(o.text(name))
-			ok = kind == '"' && err == nil
-		case "number":
-			ok = kind == '0'
-		case "flag":
-			ok = kind == 't' || kind == 'f'
-		case "list":
-			ok = kind == '['
-		case "object":
-			ok = kind == '{'
-		default:
-			panic(field)
-		}
-		if !ok {
-			return fmt.Errorf("%s is no %s: %.80s", name, want, value)
-		}
-	}
-	return nil
-}
-
-// text returns a field's text; "" if it is none.
-func (o object) text(name string) (s string) {
-	_ = json.Unmarshal(o[name], &s) // need checks it
-	return s
-}
-
-// inner returns a field that is an object; nil if it is none.
-func (o object) inner(name string) (in object) {
-	_ = json.Unmarshal(o[name], &in)
-	return in
-}
-
-// list returns a field that is a list of objects.
-func (o object) list(name string) (list []object, err error) {
+// listOf returns a field that is a list of objects.
+func listOf(o object, name string) (list []object, err error) {
 	if err := json.Unmarshal(o[name], &list); err != nil || list == nil {
 		return nil, fmt.Errorf("%s is no list of objects: %.80s", name, o[name])
 	}
@@ -81,30 +36,33 @@ var (
 )
 
 // piEntries are the fields that an entry of each type must have.
-var piEntries = map[string][]string{
-	"message": {"message object"}, "model_change": {"provider text", "modelId text"}, "thinking_level_change": {"thinkingLevel text"},
-	"compaction": {"summary text", "tokensBefore number"}, "branch_summary": {"fromId text", "summary text"},
-	"custom": {"customType text"}, "custom_message": {"customType text", "display flag"}, "label": {"targetId text"},
-	"context_edit": {"targetId text"}, "usage": {"kind text", "provider text", "model text", "usage object"},
-	"session_info": nil, "active_tools_change": nil, "leaf": nil,
+var piEntries = map[string]string{
+	"message": "message:object", "model_change": "provider:text modelId:text", "thinking_level_change": "thinkingLevel:text",
+	"compaction": "summary:text tokensBefore:number", "branch_summary": "fromId:text summary:text",
+	"custom": "customType:text", "custom_message": "customType:text display:flag", "label": "targetId:text",
+	"context_edit": "targetId:text", "usage": "kind:text provider:text model:text usage:object",
+	"session_info": "", "active_tools_change": "", "leaf": "",
 }
 
 // piRoles are the fields of a message of each role, and the blocks of its content.
-var piRoles = map[string]struct{ fields, blocks []string }{
-	"user":              {nil, []string{"", "text", "image"}}, // "": or a text
-	"assistant":         {[]string{"api name", "provider name", "model name", "stopReason text", "usage object"}, []string{"text", "thinking", "toolCall"}},
-	"toolResult":        {[]string{"toolCallId text", "toolName name", "isError flag"}, []string{"text", "image"}},
-	"system":            {nil, []string{"", "text"}},
-	"custom":            {nil, []string{"", "text", "image"}},
-	"bashExecution":     {[]string{"command text", "output text"}, nil},
+var piRoles = map[string]struct {
+	fields string
+	blocks []string
+}{
+	"user":              {"", []string{"", "text", "image"}}, // "": or a text
+	"assistant":         {"api:name provider:name model:name stopReason:text usage:object", []string{"text", "thinking", "toolCall"}},
+	"toolResult":        {"toolCallId:text toolName:name isError:flag", []string{"text", "image"}},
+	"system":            {"", []string{"", "text"}},
+	"custom":            {"", []string{"", "text", "image"}},
+	"bashExecution":     {"command:text output:text", nil},
 	"branchSummary":     {},
 	"compactionSummary": {},
 }
 
 // piBlocks are the fields of a block of each type.
-var piBlocks = map[string][]string{
-	"text": {"text text"}, "thinking": {"thinking text"}, "toolCall": {"id text", "name text", "arguments object"},
-	"image": {"data data", "mimeType text"},
+var piBlocks = map[string]string{
+	"text": "text:text", "thinking": "thinking:text", "toolCall": "id:text name:text arguments:object",
+	"image": "data:data mimeType:text",
 }
 
 // CheckPi reads a session file of pi's version 3 as strictly as its documents allow: the header, the
@@ -138,17 +96,17 @@ func (c *piCheck) line(i int, raw []byte) error {
 	if err := json.Unmarshal(raw, &l); err != nil {
 		return err
 	}
-	if _, err := time.Parse("2006-01-02T15:04:05.000Z", l.text("timestamp")); err != nil {
+	if _, err := time.Parse("2006-01-02T15:04:05.000Z", l.Text("timestamp")); err != nil {
 		return fmt.Errorf("timestamp %s", l["timestamp"])
 	}
-	id := l.text("id")
+	id := l.Text("id")
 	if i == 0 {
-		if l.text("type") != "session" || string(l["version"]) != "3" || !piSessionID.MatchString(id) || l["cwd"].Kind() != '"' {
+		if l.Text("type") != "session" || string(l["version"]) != "3" || !piSessionID.MatchString(id) || l.Need("cwd:text") != nil {
 			return fmt.Errorf("this is no header of version 3: %s", raw)
 		}
 		return nil
 	}
-	parent := l.text("parentId")
+	parent := l.Text("parentId")
 	_, again := c.parents[id]
 	_, known := c.parents[parent]
 	switch root := string(l["parentId"]) == "null"; {
@@ -165,41 +123,41 @@ func (c *piCheck) line(i int, raw []byte) error {
 }
 
 func (c *piCheck) entry(l object) error {
-	kind := l.text("type")
+	kind := l.Text("type")
 	fields, known := piEntries[kind]
 	if !known {
 		c.Unknown++
 	}
-	if err := l.need(fields...); err != nil {
+	if err := l.Need(fields); err != nil {
 		return err
 	}
 	switch kind {
 	case "message":
 		c.Messages++
-		return c.message(l.inner("message"))
+		return c.message(l.Inner("message"))
 	case "compaction":
 		if l["retainedTail"] == nil {
-			return l.need("firstKeptEntryId text") // pi keeps nothing if it cannot find this entry
+			return l.Need("firstKeptEntryId:text") // pi keeps nothing if it cannot find this entry
 		}
 	case "custom_message":
 		return c.content(l, "", "text", "image")
 	case "label", "context_edit":
-		if _, ok := c.parents[l.text("targetId")]; !ok {
+		if _, ok := c.parents[l.Text("targetId")]; !ok {
 			return fmt.Errorf("targetId %s does not come before it", l["targetId"])
 		}
 	case "usage":
-		return checkPiUsage(l.inner("usage"))
+		return checkPiUsage(l.Inner("usage"))
 	}
 	return nil
 }
 
 func (c *piCheck) message(m object) error {
-	role := m.text("role")
+	role := m.Text("role")
 	wanted, known := piRoles[role]
 	if !known {
 		return fmt.Errorf("role %s", m["role"])
 	}
-	if err := m.need(wanted.fields...); err != nil {
+	if err := m.Need(wanted.fields); err != nil {
 		return err
 	}
 	var at int64
@@ -211,15 +169,15 @@ func (c *piCheck) message(m object) error {
 		c.Users++
 	case "assistant":
 		c.Replies++
-		if !slices.Contains([]string{"stop", "length", "toolUse", "error", "aborted", "deferred"}, m.text("stopReason")) {
+		if !slices.Contains([]string{"stop", "length", "toolUse", "error", "aborted", "deferred"}, m.Text("stopReason")) {
 			return fmt.Errorf("stopReason %s", m["stopReason"])
 		}
-		if err := checkPiUsage(m.inner("usage")); err != nil {
+		if err := checkPiUsage(m.Inner("usage")); err != nil {
 			return err
 		}
 	case "toolResult":
 		c.Results++
-		if !c.calls[m.text("toolCallId")] {
+		if !c.calls[m.Text("toolCallId")] {
 			return fmt.Errorf("it answers the unknown call %s", m["toolCallId"])
 		}
 	}
@@ -231,23 +189,23 @@ func (c *piCheck) message(m object) error {
 
 // content checks the content of a message, and counts its calls. The type "" allows a text.
 func (c *piCheck) content(m object, types ...string) error {
-	if m["content"].Kind() == '"' && slices.Contains(types, "") {
+	if strings.HasPrefix(string(m["content"]), `"`) && slices.Contains(types, "") {
 		return nil
 	}
-	blocks, err := m.list("content")
+	blocks, err := listOf(m, "content")
 	if err != nil {
 		return err
 	}
 	for i, b := range blocks {
-		kind := b.text("type")
+		kind := b.Text("type")
 		if kind == "" || !slices.Contains(types, kind) {
 			return fmt.Errorf("block %d is %s; it can be one of %q", i, b["type"], types)
 		}
-		if err := b.need(piBlocks[kind]...); err != nil {
+		if err := b.Need(piBlocks[kind]); err != nil {
 			return fmt.Errorf("block %d (%s): %w", i, kind, err)
 		}
 		if kind == "toolCall" {
-			c.calls[b.text("id")] = true
+			c.calls[b.Text("id")] = true
 			c.Calls++
 		}
 	}
@@ -255,8 +213,8 @@ func (c *piCheck) content(m object, types ...string) error {
 }
 
 func checkPiUsage(u object) error {
-	if err := u.need("input number", "output number", "cacheRead number", "cacheWrite number", "cost object"); err != nil {
+	if err := u.Need("input:number output:number cacheRead:number cacheWrite:number cost:object"); err != nil {
 		return err
 	}
-	return u.inner("cost").need("total number")
+	return u.Inner("cost").Need("total:number")
 }

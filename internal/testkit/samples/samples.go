@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"sessiond/internal/testkit"
 )
 
 // Dir returns the folder of the samples. Where there is none the test is skipped and says so.
@@ -18,34 +16,30 @@ func Conformance(t testing.TB) string { return shared(t, "conformance") }
 
 // Find returns the path of a sample, "" where there is none.
 func Find(name string) string {
-	dir, err := os.Getwd()
-	for err == nil && dir != filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			found := filepath.Join(dir, "..", "shared", "samples", name)
-			if _, err := os.Stat(found); err == nil {
-				return found
-			}
-			return ""
-		}
-		dir = filepath.Dir(dir)
+	found := filepath.Join(beside(), "samples", name)
+	if _, err := os.Stat(found); err != nil {
+		return ""
 	}
-	return ""
+	return found
 }
 
 func shared(t testing.TB, name string) string {
 	t.Helper()
-	dir := testkit.Must(os.Getwd())(t)
-	for {
+	found := filepath.Join(beside(), name)
+	if _, err := os.Stat(found); err != nil {
+		t.Skipf("the %s are not beside this checkout (%v)", name, err)
+	}
+	return found
+}
+
+// beside returns the folder of what is shared, beside the one with go.mod.
+func beside() string {
+	dir, _ := os.Getwd()
+	for dir != filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			found := filepath.Join(dir, "..", "shared", name)
-			if _, err := os.Stat(found); err != nil {
-				t.Skipf("the %s are not beside this checkout (%v)", name, err)
-			}
-			return found
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the working directory")
+			break
 		}
 		dir = filepath.Dir(dir)
 	}
+	return filepath.Join(dir, "..", "shared")
 }

@@ -73,7 +73,7 @@ func freePort(t testing.TB) int {
 
 // Address names the server's database.
 func (c *Cluster) Address() string {
-	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres", c.port)
+	return "postgres://postgres@" + c.Host() + "/postgres"
 }
 
 // Host is the server's host and port.
@@ -92,14 +92,13 @@ func (c *Cluster) Program(name string) string { return filepath.Join(c.bin, name
 // Start starts the server and waits until it accepts connections.
 func (c *Cluster) Start() {
 	c.t.Helper()
-	c.run("pg_ctl", "-D", filepath.Join(c.dir, "data"), "-w", "-l", filepath.Join(c.dir, "log"),
-		"-o", c.options(), "start")
+	c.start("-w")
 }
 
 // StartUnready starts a server that accepts no connections, as one in recovery; it returns when the server says so.
 func (c *Cluster) StartUnready() {
 	c.t.Helper()
-	c.run("pg_ctl", "-D", filepath.Join(c.dir, "data"), "-W", "-l", filepath.Join(c.dir, "log"), "-o", c.options(), "start")
+	c.start("-W")
 	for ; ; time.Sleep(10 * time.Millisecond) { // the test's own time limit ends it
 		log, _ := os.ReadFile(filepath.Join(c.dir, "log"))
 		if strings.Contains(string(log), "entering standby mode") {
@@ -108,10 +107,15 @@ func (c *Cluster) StartUnready() {
 	}
 }
 
+func (c *Cluster) start(wait string) {
+	c.t.Helper()
+	c.control(wait, "-l", filepath.Join(c.dir, "log"), "-o", fmt.Sprintf("-p %d -k %s -c listen_addresses=127.0.0.1 -c max_connections=300", c.port, c.dir), "start")
+}
+
 // Stop stops the server as an operator does.
 func (c *Cluster) Stop() {
 	c.t.Helper()
-	c.run("pg_ctl", "-D", filepath.Join(c.dir, "data"), "-m", "fast", "-w", "stop")
+	c.control("-m", "fast", "-w", "stop")
 }
 
 // Standby has the next start make the server a replica, which only reads.
@@ -123,7 +127,7 @@ func (c *Cluster) Standby() {
 // Promote makes a replica the primary server.
 func (c *Cluster) Promote() {
 	c.t.Helper()
-	c.run("pg_ctl", "-D", filepath.Join(c.dir, "data"), "-w", "promote")
+	c.control("-w", "promote")
 }
 
 // Save copies the stopped server's data.
@@ -161,14 +165,15 @@ func (c *Cluster) Write(name string, content []byte) string {
 // HBA is the path of the file that says who may connect.
 func (c *Cluster) HBA() string { return filepath.Join(c.dir, "data", "pg_hba.conf") }
 
-func (c *Cluster) options() string {
-	return fmt.Sprintf("-p %d -k %s -c listen_addresses=127.0.0.1 -c max_connections=300", c.port, c.dir)
-}
-
 // Crash ends the server without a checkpoint; the next start recovers from its write-ahead log.
 func (c *Cluster) Crash() {
 	c.t.Helper()
-	c.run("pg_ctl", "-D", filepath.Join(c.dir, "data"), "-m", "immediate", "-w", "stop")
+	c.control("-m", "immediate", "-w", "stop")
+}
+
+func (c *Cluster) control(args ...string) {
+	c.t.Helper()
+	c.run("pg_ctl", append([]string{"-D", filepath.Join(c.dir, "data")}, args...)...)
 }
 
 func (c *Cluster) run(name string, args ...string) {

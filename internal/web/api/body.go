@@ -101,19 +101,16 @@ func repeatedField(raw []byte) string {
 	return ""
 }
 
+// invalidUTF8 returns the index of the first byte that is not UTF-8, -1 if there is none.
 func invalidUTF8(raw []byte) int {
-	if utf8.Valid(raw) {
-		return -1
-	}
-	at := 0
-	for at < len(raw) {
-		r, size := utf8.DecodeRune(raw[at:])
-		if r == utf8.RuneError && size <= 1 {
-			break
+	if !utf8.Valid(raw) {
+		for i, r := range string(raw) {
+			if r == utf8.RuneError && !bytes.HasPrefix(raw[i:], []byte("\ufffd")) {
+				return i
+			}
 		}
-		at += size
 	}
-	return at
+	return -1
 }
 
 // explain turns a decoder's error into one that names the place and does not echo the input.

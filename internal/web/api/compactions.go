@@ -210,19 +210,13 @@ type shiftedSession struct {
 	Warnings []string `json:"warnings,omitempty" doc:"The context is larger than the window: the next turn compacts again"`
 }
 
-// shiftedOutput is a shifted session with its revision as ETag.
-type shiftedOutput struct {
-	ETag string `header:"ETag" doc:"The revision, for If-Match"`
-	Body shiftedSession
-}
-
 // replyShifted returns the session as it is now, with a warning if its context is too large.
-func (s *Server) replyShifted(ctx context.Context, id session.ID) (*shiftedOutput, error) {
+func (s *Server) replyShifted(ctx context.Context, id session.ID) (*tagged[shiftedSession], error) {
 	now, err := s.getSession(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	out := &shiftedOutput{ETag: now.ETag, Body: shiftedSession{Session: now.Body}}
+	out := &tagged[shiftedSession]{ETag: now.ETag, Body: shiftedSession{Session: now.Body}}
 	warning, err := s.Contexts.SizeWarning(ctx, id)
 	if warning != "" {
 		out.Body.Warnings = []string{warning}
@@ -230,7 +224,7 @@ func (s *Server) replyShifted(ctx context.Context, id session.ID) (*shiftedOutpu
 	return out, err
 }
 
-func (s *Server) undoCompaction(ctx context.Context, in *changeCompactionInput) (*shiftedOutput, error) {
+func (s *Server) undoCompaction(ctx context.Context, in *changeCompactionInput) (*tagged[shiftedSession], error) {
 	found, err := s.Store.Compaction(ctx, in.ID, in.rowID)
 	if err != nil {
 		return nil, err
@@ -249,7 +243,7 @@ func (s *Server) undoCompaction(ctx context.Context, in *changeCompactionInput) 
 	return s.replyShifted(ctx, in.ID)
 }
 
-func (s *Server) redoCompaction(ctx context.Context, in *changeCompactionInput) (*shiftedOutput, error) {
+func (s *Server) redoCompaction(ctx context.Context, in *changeCompactionInput) (*tagged[shiftedSession], error) {
 	if in.idem != nil {
 		now, err := s.Store.Session(ctx, in.ID)
 		if err != nil {

@@ -124,7 +124,7 @@ const olderDatabase = "this database is older than the event, perhaps restored f
 // that the database went back, because a backup was restored or a server took over that lacks the last writes.
 // Ids are used again then. The event may also be missing because it is old, or of a purged session.
 func (l *listener) next(ctx context.Context) (events []session.Event, back bool, err error) {
-	events, err = l.server.Events.after(ctx, l.at-1)
+	events, err = l.server.Store.EventsAfter(session.WithoutScope(ctx), l.at-1, feedPage) // send leaves out those of others
 	switch {
 	case err != nil:
 	case len(events) == 0:
@@ -187,9 +187,7 @@ func (l *listener) stream(ctx context.Context, w http.ResponseWriter) {
 		l.live = true
 		select {
 		case <-next:
-			if !l.gather(ctx) {
-				return
-			}
+			time.Sleep(gatherTime)
 		case <-pulse.C:
 			fmt.Fprintf(out, ": heartbeat\nid: %s\n\n", l.name(l.at))
 		case <-ctx.Done():
@@ -239,19 +237,6 @@ func (l *listener) shown(ctx context.Context, events []session.Event) (func(sess
 	}
 	visible, err := l.server.Store.InTrash(ctx, ids)
 	return func(id session.ID) bool { _, ok := visible[id]; return ok }, err
-}
-
-// gather waits a moment for more events, to write them at once; false: the stream ends.
-func (l *listener) gather(ctx context.Context) bool {
-	timer := time.NewTimer(gatherTime)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-	case <-l.server.Stopping:
-	}
-	return false
 }
 
 // stream buffers Server-Sent Events and remembers the first failure.

@@ -35,7 +35,7 @@ func feedKit(t *testing.T, change func(*api.Feed, *api.Deps)) (*kit, *httptest.S
 	t.Helper()
 	var feed *api.Feed
 	k := newKit(t, func(d *api.Deps) {
-		feed = api.NewFeed(d.Store)
+		feed = api.NewFeed()
 		d.Events = feed
 		d.Changed = func(session.ID) { feed.Nudge() }
 		if change != nil {

@@ -1,21 +1,15 @@
 package api
 
 import (
-	"context"
 	"sync"
 	"time"
-
-	"sessiond/internal/session"
-	"sessiond/internal/store"
 )
 
-// Feed wakes the listeners of the outbox. Each reads it from the database, at its own pace from its own
+// Feed wakes the listeners of a store's outbox. Each reads it from the database, at its own pace from its own
 // position: there is no queue per listener.
 type Feed struct {
 	Pulse  time.Duration // between two heartbeats; 0: 15 s
 	MaxLag int64         // events that a listener may fall behind after it was up to date; then its stream is closed; 0: 10,000
-
-	store *store.Store
 
 	mu        sync.Mutex
 	wake      chan struct{} // closed at the next nudge
@@ -29,10 +23,8 @@ const (
 	maxListeners  = 256
 )
 
-// NewFeed makes a feed of a store's outbox.
-func NewFeed(s *store.Store) *Feed {
-	return &Feed{store: s, wake: make(chan struct{})}
-}
+// NewFeed makes a feed without listeners.
+func NewFeed() *Feed { return &Feed{wake: make(chan struct{})} }
 
 // Nudge wakes the listeners after a possible write. It does not block.
 func (f *Feed) Nudge() {
@@ -73,9 +65,4 @@ func (f *Feed) leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.listeners--
-}
-
-// after returns the events after one, at most a page; none: it was the last. They are those of all owners.
-func (f *Feed) after(ctx context.Context, id int64) ([]session.Event, error) {
-	return f.store.EventsAfter(session.WithoutScope(ctx), id, feedPage)
 }

@@ -144,6 +144,12 @@ type output[T any] struct{ Body T }
 // listOutput is the answer of a list's route.
 type listOutput[T any] = output[List[T]]
 
+// tagged is an answer with the revision of what it shows.
+type tagged[T any] struct {
+	ETag string `header:"ETag" doc:"The revision, for If-Match"`
+	Body T
+}
+
 // reply returns v as the answer, unless there is an error.
 func reply[T any](v T, err error) (*output[T], error) {
 	if err != nil {

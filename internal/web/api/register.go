@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -251,29 +252,14 @@ func tag(path string) string {
 			noun = part
 		}
 	}
-	switch noun {
-	case "untrash", "export":
-		return "sessions"
-	case "turns", "context", "flushes":
-		return "contexts"
-	case "route":
-		return "keys"
-	case "files":
-		return "search"
-	case "sql":
-		return "queries"
-	case "calls":
-		return "usage"
-	case "backups":
-		return "service"
-	case "redo", "sources":
-		return "compactions"
-	case "pin", "label":
-		return "messages"
-	case "head", "fork", "tree":
-		return "trees"
-	}
-	return noun
+	return cmp.Or(groups[noun], noun)
+}
+
+// groups are the groups of nouns that are none themselves.
+var groups = map[string]string{
+	"untrash": "sessions", "export": "sessions", "turns": "contexts", "context": "contexts", "flushes": "contexts", "route": "keys",
+	"files": "search", "sql": "queries", "calls": "usage", "backups": "service", "redo": "compactions", "sources": "compactions",
+	"pin": "messages", "label": "messages", "head": "trees", "fork": "trees", "tree": "trees",
 }
 
 // tags describes the groups of routes.

@@ -40,7 +40,7 @@ type Deps struct {
 	Catalogue Catalogue
 	Routing   routing.Config // its zero value has the defaults
 	Purges    Purges
-	Events    *Feed // nil: a new feed of the store without nudges
+	Events    *Feed // nil: a new feed without nudges
 	Log       zerolog.Logger
 	Version   Version
 
@@ -87,7 +87,7 @@ func New(deps Deps) http.Handler {
 		deps.Now = time.Now
 	}
 	if deps.Events == nil {
-		deps.Events = NewFeed(deps.Store)
+		deps.Events = NewFeed()
 	}
 	s := &Server{Deps: deps, log: deps.Log, metrics: newMetrics(&deps)}
 	mux := http.NewServeMux()

@@ -190,17 +190,12 @@ type sessionDetail struct {
 	Rollup *session.Rollup `json:"rollup,omitempty" doc:"With rollup: sums of the session and its descendants"`
 }
 
-type sessionDetailOutput struct {
-	ETag string `header:"ETag" doc:"The revision, for If-Match"`
-	Body sessionDetail
-}
-
-func (s *Server) readSession(ctx context.Context, in *readSessionInput) (*sessionDetailOutput, error) {
+func (s *Server) readSession(ctx context.Context, in *readSessionInput) (*tagged[sessionDetail], error) {
 	found, err := s.getSession(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	out := &sessionDetailOutput{ETag: found.ETag, Body: sessionDetail{Session: found.Body}}
+	out := &tagged[sessionDetail]{ETag: found.ETag, Body: sessionDetail{Session: found.Body}}
 	if out.Body.Link, err = s.Store.Link(ctx, found.Body); err != nil {
 		return nil, err
 	}
@@ -260,21 +255,9 @@ func (s *Server) patchSession(ctx context.Context, in *patchSessionInput) (*sess
 
 // onto makes the store's patch of a merge patch, on a session as it is. Codes: Invalid.
 func (b *sessionPatchBody) onto(now session.Session) (store.SessionPatch, error) {
-	var p store.SessionPatch
-	if b.Title.given {
-		p.Title = (*string)(&b.Title.value)
-	}
-	if b.Provider.given {
-		p.Provider = (*string)(&b.Provider.value)
-	}
-	if b.Model.given {
-		p.Model = (*string)(&b.Model.value)
-	}
-	if b.Archived.given {
-		p.Archived = &b.Archived.value
-	}
-	if b.Starred.given {
-		p.Starred = &b.Starred.value
+	p := store.SessionPatch{
+		Title: (*string)(b.Title.set()), Provider: (*string)(b.Provider.set()), Model: (*string)(b.Model.set()),
+		Archived: b.Archived.set(), Starred: b.Starred.set(),
 	}
 	if b.Window.given {
 		var window *int64
@@ -314,13 +297,8 @@ type deleteSessionInput struct {
 	Scrub bool `query:"scrub" doc:"With purge: also rewrite the files, so that no byte of it is left. Writes of others wait meanwhile"`
 }
 
-// deletedOutput is the session in the trash, or what a purge did.
-type deletedOutput struct {
-	ETag string `header:"ETag" doc:"The revision, for If-Match"`
-	Body any
-}
-
-func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (*deletedOutput, error) {
+// deleteSession answers with the session in the trash, or what a purge did.
+func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (*tagged[any], error) {
 	if _, limited := session.ScopeOf(ctx); limited && in.Scrub {
 		if _, err := s.Store.Session(ctx, in.ID); err != nil {
 			return nil, err
@@ -329,7 +307,7 @@ func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (*de
 	}
 	if in.Purge {
 		done, err := s.Purges.Purge(session.WithoutScope(ctx), store.PurgeRequest{Session: in.ID, IfRevision: in.ifRevision, Scrub: in.Scrub, Idem: in.idem})
-		return &deletedOutput{Body: done}, err
+		return &tagged[any]{Body: done}, err
 	}
 	if in.Scrub {
 		return nil, session.Errorf(session.Invalid, "scrub needs purge=true: the trash keeps everything").At("scrub", "only with purge")
@@ -338,7 +316,7 @@ func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (*de
 	if err != nil {
 		return nil, err
 	}
-	return &deletedOutput{ETag: out.ETag, Body: out.Body}, nil
+	return &tagged[any]{ETag: out.ETag, Body: out.Body}, nil
 }
 
 type untrashSessionInput struct {

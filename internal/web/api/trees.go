@@ -105,12 +105,7 @@ type treeView struct {
 	Leaves   int                 `json:"leaves" doc:"Number of branches in the whole tree"`
 }
 
-type treeOutput struct {
-	ETag string `header:"ETag" doc:"The revision, for If-Match"`
-	Body treeView
-}
-
-func (s *Server) getTree(ctx context.Context, in *treeInput) (*treeOutput, error) {
+func (s *Server) getTree(ctx context.Context, in *treeInput) (*tagged[treeView], error) {
 	page := store.TreePage{Limit: in.Limit}
 	if page.Limit == 0 {
 		page.Limit = defaultLimit
@@ -126,7 +121,7 @@ func (s *Server) getTree(ctx context.Context, in *treeInput) (*treeOutput, error
 	if err != nil {
 		return nil, err
 	}
-	return &treeOutput{ETag: etag(tree.Session.Revision), Body: treeView{
+	return &tagged[treeView]{ETag: etag(tree.Session.Revision), Body: treeView{
 		List: ListOf(tree.Segments, tree.Next), Head: tree.Session.Head, Segments: tree.Total, Leaves: tree.Leaves,
 	}}, nil
 }

@@ -156,6 +156,14 @@ type change[T any] struct {
 	value T
 }
 
+// set returns what the field is set to: the zero value for null; nil if it is absent.
+func (c *change[T]) set() *T {
+	if !c.given {
+		return nil
+	}
+	return &c.value
+}
+
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *change[T]) UnmarshalJSON(raw []byte) error {
 	*c = change[T]{given: true, null: wire.IsNull(raw)}

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -359,9 +358,5 @@ func (p *Pages) offers(sess *session.Session, c *session.Compaction, form string
 		data["Undo"] = sess.CompactionID != nil && *sess.CompactionID == c.RowID
 		data["Redo"] = c.Undone
 	}
-	var b strings.Builder
-	if err := p.templates.ExecuteTemplate(&b, "offers", data); err != nil {
-		return ""
-	}
-	return template.HTML(b.String()) //nolint:gosec // it was escaped by its own template
+	return p.piece("offers", data)
 }

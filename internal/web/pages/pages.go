@@ -186,6 +186,15 @@ func (p *Pages) page(b *bytes.Buffer, name string, f frame) error {
 	return p.templates.ExecuteTemplate(b, "tail", f)
 }
 
+// piece renders a piece of a page for another one; "" if that fails.
+func (p *Pages) piece(name string, data any) template.HTML {
+	var b strings.Builder
+	if err := p.templates.ExecuteTemplate(&b, name, data); err != nil {
+		return ""
+	}
+	return template.HTML(b.String()) //nolint:gosec // it was escaped by its own template
+}
+
 // isFragment tells whether htmx asks for a part of a page, not a browser for all of it.
 func isFragment(r *http.Request) bool {
 	return r.Header.Get("HX-Request") == "true" && r.Header.Get("HX-History-Restore-Request") != "true"

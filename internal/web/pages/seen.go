@@ -161,13 +161,9 @@ func (p *Pages) mark(s *seen, id session.ID, form string) func(*transcript.Item)
 		if gone {
 			class = "gone"
 		}
-		var b strings.Builder
-		if err := p.templates.ExecuteTemplate(&b, "pin", map[string]any{
+		return class, p.piece("pin", map[string]any{
 			"Session": id, "Ref": item.Ref.String(), "Form": form, "Gone": gone, "Pinned": s.pinned[item.Ref], "Tokens": item.Tokens,
-		}); err != nil {
-			return class, ""
-		}
-		return class, template.HTML(b.String()) //nolint:gosec // it was escaped by its own template
+		})
 	}
 }
 

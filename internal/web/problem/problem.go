@@ -32,45 +32,33 @@ type Problem struct {
 	RequestID string               `json:"request_id,omitempty" doc:"Of an internal error: the id of its log entry"`
 }
 
-// describe returns the HTTP status of a code, and its title, which is the same for each occurrence. An unknown code is a
-// defect.
-func describe(code session.Code) (status int, title string) {
-	switch code {
-	case session.Malformed:
-		return http.StatusBadRequest, "Malformed request"
-	case session.Unauthorized:
-		return http.StatusUnauthorized, "Token required"
-	case session.Forbidden:
-		return http.StatusForbidden, "Not allowed"
-	case session.NotFound:
-		return http.StatusNotFound, "Not found"
-	case session.Conflict:
-		return http.StatusConflict, "Conflict"
-	case session.CompactionRequired:
-		return http.StatusConflict, "Compaction required"
-	case session.PreconditionFailed:
-		return http.StatusPreconditionFailed, "Revision does not match"
-	case session.TooLarge:
-		return http.StatusRequestEntityTooLarge, "Too large"
-	case session.Invalid:
-		return http.StatusUnprocessableEntity, "Invalid"
-	case session.DoesNotFit:
-		return http.StatusUnprocessableEntity, "Does not fit"
-	case session.Busy:
-		return http.StatusServiceUnavailable, "Busy"
-	case session.StorageFull:
-		return http.StatusInsufficientStorage, "Storage is full"
-	case session.Unavailable:
-		return http.StatusServiceUnavailable, "Unavailable"
-	default:
-		return http.StatusInternalServerError, "Internal error"
-	}
+// kinds are the HTTP status of each code, and its title, which is the same for each occurrence.
+var kinds = map[session.Code]struct {
+	status int
+	title  string
+}{
+	session.Malformed:          {http.StatusBadRequest, "Malformed request"},
+	session.Unauthorized:       {http.StatusUnauthorized, "Token required"},
+	session.Forbidden:          {http.StatusForbidden, "Not allowed"},
+	session.NotFound:           {http.StatusNotFound, "Not found"},
+	session.Conflict:           {http.StatusConflict, "Conflict"},
+	session.CompactionRequired: {http.StatusConflict, "Compaction required"},
+	session.PreconditionFailed: {http.StatusPreconditionFailed, "Revision does not match"},
+	session.TooLarge:           {http.StatusRequestEntityTooLarge, "Too large"},
+	session.Invalid:            {http.StatusUnprocessableEntity, "Invalid"},
+	session.DoesNotFit:         {http.StatusUnprocessableEntity, "Does not fit"},
+	session.Busy:               {http.StatusServiceUnavailable, "Busy"},
+	session.StorageFull:        {http.StatusInsufficientStorage, "Storage is full"},
+	session.Unavailable:        {http.StatusServiceUnavailable, "Unavailable"},
 }
 
-// New returns a problem with a code and a detail.
+// New returns a problem with a code and a detail. An unknown code is an internal error.
 func New(code session.Code, detail string) *Problem {
-	status, title := describe(code)
-	return &Problem{Type: "urn:sessiond:problem:" + string(code), Title: title, Status: status, Detail: detail, Code: code}
+	kind, known := kinds[code]
+	if !known {
+		kind.status, kind.title = http.StatusInternalServerError, "Internal error"
+	}
+	return &Problem{Type: "urn:sessiond:problem:" + string(code), Title: kind.title, Status: kind.status, Detail: detail, Code: code}
 }
 
 // Of converts an error to a problem. It keeps only the text of a session.Error that is not internal.
