@@ -2,34 +2,12 @@ package history
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"sessiond/internal/session"
 )
-
-// Replay reads a found file: read goes through it once, from its beginning, and adds what it finds
-// to the Intake. Codes: Invalid (it is no file, or empty).
-func Replay(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, now func() time.Time, emit func(Batch) error, read func(*Intake) error) ([]Problem, error) {
-	file, found, err := OpenFound(found)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	in, err := NewIntake(ctx, source, found, file, cursor, known, now(), emit)
-	if err != nil {
-		return nil, err
-	}
-	if err = read(in); err != nil {
-		return in.problems, err
-	}
-	return in.Finish()
-}
 
 // EachLine visits each line of the file, and says with At where it is. Lines that hold nothing to
 // visit are counted here: blank ones, those over MaxLine, which are a problem too, and a torn last one.

@@ -56,40 +56,52 @@ type Intake struct {
 	length    int64 // of what can be read of the file
 	messages  int   // of all conversations, that were not stored yet
 	bytes     int   // in them
+	again     bool  // the thing is read again, though it may not change
+	isPiece   bool  // of another thing, whose size and time are not the cursor's
+
+	said, saidBefore map[string]string // what Repeats remembers, now and in the reading before
 }
 
-// NewIntake begins the reading of a found thing. file is what At's offsets count in; nil for a
-// thing that has none, as a database, whose records are all counted each time.
-func NewIntake(ctx context.Context, source session.Source, found Found, file io.ReaderAt, cursor *Cursor, known Known, now time.Time, emit func(Batch) error) (*Intake, error) {
-	modified := session.At(found.ModifiedAt)
-	in := &Intake{
-		Found: found, Known: known, Now: now, ctx: ctx, source: source, emit: emit, file: file, length: found.Size, seed: maphash.MakeSeed(),
-		cursor: Cursor{Source: source, Path: found.Path, Size: found.Size, ModifiedAt: &modified},
+// newIntake begins the reading of a found thing. Without open it is one that has no offsets, as a
+// database, whose records are all counted each time.
+func newIntake(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, emit func(Batch) error) *Intake {
+	before := readCursorState(cursor)
+	return &Intake{
+		Found: found, Known: known, ctx: ctx, source: source, emit: emit, seed: maphash.MakeSeed(),
+		cursor: Cursor{Source: source, Path: found.Path}, earlier: before.Parts, saidBefore: before.Said,
 	}
-	if found.ModifiedAt.IsZero() {
-		in.cursor.ModifiedAt = nil
-	}
-	state := readCursorState(cursor)
-	in.earlier = state.Parts
-	if cursor == nil || file == nil {
-		return in, nil
+}
+
+// Beside begins the reading of a piece of the thing that has a cursor of its own.
+func (in *Intake) Beside(path string) *Intake {
+	piece := newIntake(in.ctx, in.source, in.Found, nil, in.Known, in.emit)
+	piece.Now, piece.cursor.Path, piece.isPiece = in.Now, path, true
+	return piece
+}
+
+// open begins the reading of a file, in which At's offsets count, behind what a cursor settled.
+func (in *Intake) open(file io.ReaderAt, length int64, cursor *Cursor) error {
+	in.file, in.length = file, length
+	if cursor == nil {
+		return nil
 	}
 	same, err := in.hasPrefix(cursor)
 	in.rewritten = !same && cursor.Offset > 0
 	if err != nil || !same {
-		return in, err
+		return err
 	}
 	in.before = cursor
 	in.cursor.Counts = cursor.Counts
-	in.settled = max(cursor.Offset, state.Counted)
-	return in, nil
+	in.settled = max(cursor.Offset, readCursorState(cursor).Counted)
+	return nil
 }
 
 // cursorState is what the cursor of a found thing remembers beside its place.
 type cursorState struct {
-	Awaits  string   `json:"awaits,omitempty"`   // source id of a session that is missing
-	Counted int64    `json:"counted,omitempty"`  // records before this offset were counted, but for those that waited
-	Parts   []string `json:"sessions,omitempty"` // ids of its parts
+	Awaits  string            `json:"awaits,omitempty"`   // source id of a session that is missing
+	Counted int64             `json:"counted,omitempty"`  // records before this offset were counted, but for those that waited
+	Parts   []string          `json:"sessions,omitempty"` // ids of its parts
+	Said    map[string]string `json:"said,omitempty"`     // what Repeats remembers
 }
 
 func readCursorState(c *Cursor) (s cursorState) {
@@ -131,8 +143,7 @@ func (in *Intake) hash(end int64) (string, error) {
 func (in *Intake) Restart() {
 	in.before, in.own, in.cursor.Counts, in.settled = nil, nil, nil, 0
 	in.all, in.records, in.problems, in.awaits = nil, Records{}, nil, ""
-	in.at, in.end, in.counted, in.held = 0, 0, 0, false
-	in.cursor.Size = in.Found.Size
+	in.at, in.end, in.counted, in.held, in.again = 0, 0, 0, false, false
 }
 
 // Continues reports whether an earlier reading is continued.
@@ -154,10 +165,6 @@ func (in *Intake) Source() session.Source { return in.source }
 
 // Context ends when the import is to stop.
 func (in *Intake) Context() context.Context { return in.ctx }
-
-// AlwaysQuiet is the clock of readers that need not wait for a file to be quiet: a line that parses is
-// whole, also without its line feed.
-func AlwaysQuiet() time.Time { return time.Time{} }
 
 // Quiet reports whether the thing has not changed for QuietTime. One from the future says that
 // clocks disagree: then waiting would have no end.
@@ -214,11 +221,18 @@ func (in *Intake) CountSession() { in.sessions++ }
 // Mark puts a mark of the thing's state into the cursor, as its hash; for one that is no file.
 func (in *Intake) Mark(hash string) { in.cursor.Hash = hash }
 
+// Repeats reports whether the reading before remembered the same of a piece of the thing, as its
+// fingerprint, and remembers it for the next one.
+func (in *Intake) Repeats(piece, says string) bool {
+	if in.said == nil {
+		in.said = map[string]string{}
+	}
+	in.said[piece] = says
+	return in.saidBefore[piece] == says
+}
+
 // Emit stores a batch of its own, as one that says something of a session in another thing.
 func (in *Intake) Emit(b Batch) error { return in.emit(b) }
-
-// Unpacked says how many bytes can be read of a file that is compressed.
-func (in *Intake) Unpacked(size int64) { in.length = size }
 
 // Lines yields the lines of the file, and counts nothing.
 func (in *Intake) Lines() iter.Seq2[FileLine, error] { return Lines(in.file, in.length) }
@@ -258,11 +272,11 @@ func (in *Intake) WaitAmong(at int64, n int) {
 	}
 	in.held = true
 	in.records.Wait(n)
-	in.cursor.Size = -1
+	in.again = true
 }
 
 // LookAgain has the thing read again, though it may not change, without holding a record back.
-func (in *Intake) LookAgain() { in.cursor.Size = -1 }
+func (in *Intake) LookAgain() { in.again = true }
 
 // Await names a session of the program that must be here for the links of this thing: it is
 // read again when that has come. "" takes it back.
@@ -277,9 +291,6 @@ func (in *Intake) Problem(line int, why string) {
 
 // ProblemIn reports what could not be read of another file of the thing.
 func (in *Intake) ProblemIn(path, why string) { in.addProblem(Problem{Path: path, Error: why}) }
-
-// Problems returns what was reported.
-func (in *Intake) Problems() []Problem { return in.problems }
 
 func (in *Intake) problem(line int, why string) {
 	in.addProblem(Problem{Path: in.Found.Path, Line: line, Error: why})
@@ -304,6 +315,12 @@ func (in *Intake) Finish() ([]Problem, error) {
 }
 
 func (in *Intake) finish() error {
+	if !in.isPiece {
+		in.cursor.Size, in.cursor.ModifiedAt = in.Found.Size, new(session.At(in.Found.ModifiedAt))
+	}
+	if in.again {
+		in.cursor.Size = -1
+	}
 	if in.file != nil {
 		sum, err := in.hash(in.end)
 		if err != nil {
@@ -312,11 +329,11 @@ func (in *Intake) finish() error {
 		in.cursor.Offset, in.cursor.Hash = in.end, sum
 	}
 	in.cursor.State = nil
-	state := cursorState{Awaits: in.awaits, Parts: in.parts}
+	state := cursorState{Awaits: in.awaits, Parts: in.parts, Said: in.said}
 	if in.counted > in.end {
 		state.Counted = in.counted
 	}
-	if state.Awaits != "" || state.Counted > 0 || len(state.Parts) > 0 {
+	if state.Awaits != "" || state.Counted > 0 || len(state.Parts)+len(state.Said) > 0 {
 		in.cursor.State = session.JSONOf(state)
 	}
 	if len(in.all) == 0 {
@@ -419,8 +436,7 @@ func (in *Intake) Part(id, mark string) (*Intake, error) {
 		in.records.Skip(SkipKnown, state.Records)
 		return nil, nil
 	}
-	part := &Intake{Found: in.Found, Known: in.Known, Now: in.Now, ctx: in.ctx, source: in.source, seed: in.seed}
-	part.cursor = Cursor{Source: in.source, Path: path}
+	part := in.Beside(path)
 	part.part = partState{Mark: mark, Head: state.Head}
 	part.emit = func(b Batch) error {
 		part.part.Records += b.Records.Read
@@ -451,11 +467,9 @@ func (in *Intake) ReadPart(part *Intake, id string, err error, read func() error
 // FinishPart stores what is left of a part. If something in it waits, it is read again.
 func (in *Intake) FinishPart(part *Intake) error {
 	in.problems = append(in.problems, part.problems...)
-	if part.held || part.cursor.Size < 0 {
-		part.part.Mark = ""
-		in.cursor.ModifiedAt = nil
+	if part.again {
+		part.part.Mark, in.again = "", true
 	}
-	part.cursor.Size = 0
 	if len(part.all) == 0 {
 		in.records.Add(part.records)
 		return nil

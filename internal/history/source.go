@@ -36,16 +36,11 @@ type Source interface {
 	Read(ctx context.Context, found Found, cursor *Cursor, known Known, emit func(Batch) error) ([]Problem, error)
 }
 
-// Counter is a Source whose found things hold many sessions each.
-type Counter interface {
-	// CountSessions tells how many sessions found holds.
-	CountSessions(ctx context.Context, found Found) (int, error)
-}
-
-// Lister is a Source that may hold one session in several found things.
+// Lister is a Source that can tell which sessions a found thing holds.
 type Lister interface {
-	// SessionIDs names the sessions that found holds, by their ids in the program.
-	SessionIDs(ctx context.Context, found Found) ([]string, error)
+	// SessionIDs names the sessions that found holds, by their ids in the program. known is false
+	// where they cannot be told.
+	SessionIDs(ctx context.Context, found Found) (ids []string, known bool)
 }
 
 // Found is a file or database that a Source can read. Path is absolute, links resolved.

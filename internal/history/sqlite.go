@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jmoiron/sqlx"
 	"modernc.org/sqlite"
@@ -26,10 +25,9 @@ import (
 // (CAST(created_at AS TEXT)): the driver would turn them into other types.
 type SQLite struct {
 	*sqlx.Conn
-	db      *sqlx.DB
-	path    string
-	before  os.FileInfo // of the database, when nothing keeps its owner from changing it
-	private *private    // of a copy
+	db     *sqlx.DB
+	path   string
+	before os.FileInfo // of the database, when nothing keeps its owner from changing it
 }
 
 const (
@@ -46,7 +44,7 @@ const (
 //
 //   - no write-ahead log, or an empty one: as it is, without locks; Check tells whether it
 //     changed meanwhile;
-//   - a log, and little data: a private copy of both, removed by Close;
+//   - a log, and little data: a private copy of both, removed once it is open;
 //   - a log, and much data: beside its owner, by SQLite's own locks, if that left its -shm
 //     file; keep the reading short.
 //
@@ -83,45 +81,22 @@ func openSnapshot(ctx context.Context, path string) (*SQLite, error) {
 			return s, err
 		}
 	}
-	private, err := newPrivate()
+	folder, err := os.MkdirTemp("", tempNames) // 0700
 	if err != nil {
 		return nil, err
 	}
-	s := &SQLite{path: path, private: private}
-	err = s.copy(ctx)
-	if err == nil {
-		err = s.begin(ctx, filepath.Join(private.dir, "copy.db"), url.Values{"mode": {"ro"}})
+	defer os.RemoveAll(folder) //nolint:errcheck // open, the copy can be read though it has no name any more
+	s := &SQLite{path: path}
+	if err := s.copy(ctx, folder); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, errors.Join(err, private.remove())
-	}
-	return s, nil
+	return s, s.begin(ctx, filepath.Join(folder, copyName), url.Values{"mode": {"ro"}})
 }
 
-// ReadSQLite reads another program's database in one snapshot: read adds what it finds to the
-// Intake. Nothing more is stored once the owner changes the database meanwhile. Codes: OpenSQLite's.
-func ReadSQLite(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, now func() time.Time, emit func(Batch) error, read func(*Intake, *SQLite) error) ([]Problem, error) {
-	db, err := OpenSQLite(ctx, found.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close() //nolint:errcheck // nothing was written
-	in, err := NewIntake(ctx, source, found, nil, cursor, known, now(), func(b Batch) error {
-		if err := db.Check(); err != nil {
-			return err
-		}
-		return emit(b)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := read(in, db); err != nil {
-		return in.problems, err
-	}
-	return in.Finish()
-}
+// copyName is the name of a copy in its folder.
+const copyName = "copy.db"
 
-// begin opens file and takes the snapshot. On an error everything but a copy is closed.
+// begin opens file and takes the snapshot. On an error everything is closed.
 func (s *SQLite) begin(ctx context.Context, file string, query url.Values) error {
 	query["_pragma"] = []string{"query_only(1)", "busy_timeout(" + strconv.Itoa(patienceMS) + ")", "temp_store(memory)"}
 	name := url.URL{Scheme: "file", Path: file, RawQuery: query.Encode()}
@@ -146,14 +121,14 @@ func (s *SQLite) begin(ctx context.Context, file string, query url.Values) error
 }
 
 // copy takes the database, then its log. While neither changed, the two belong together.
-func (s *SQLite) copy(ctx context.Context) error {
+func (s *SQLite) copy(ctx context.Context, folder string) error {
 	for range copyTries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		before := [2]os.FileInfo{stat(s.path), stat(s.path + "-wal")}
 		for _, suffix := range []string{"", "-wal"} {
-			err := copyFile(filepath.Join(s.private.dir, "copy.db"+suffix), s.path+suffix)
+			err := copyFile(filepath.Join(folder, copyName+suffix), s.path+suffix)
 			if err != nil && !(suffix == "-wal" && errors.Is(err, fs.ErrNotExist)) {
 				return err
 			}
@@ -174,14 +149,10 @@ func (s *SQLite) Check() error {
 	return nil
 }
 
-// Close ends the snapshot and removes a private copy.
+// Close ends the snapshot.
 func (s *SQLite) Close() error {
 	_, err := s.ExecContext(context.Background(), `ROLLBACK`)
-	errs := []error{err, s.Conn.Close(), s.db.Close()}
-	if s.private != nil {
-		errs = append(errs, s.private.remove())
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, s.Conn.Close(), s.db.Close())
 }
 
 // Columns returns the names of a table's columns, in their order; none if there is no such
@@ -320,23 +291,14 @@ func (s *SQLite) Tables(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// CountRows counts the rows of a table in a database, which may be open elsewhere.
-func CountRows(ctx context.Context, path, table string) (n int, err error) {
-	db, err := OpenSQLite(ctx, path)
-	if err != nil {
-		return 0, err
-	}
-	err = db.GetContext(ctx, &n, `SELECT COUNT(*) FROM "`+table+`"`)
-	return n, errors.Join(err, db.Close())
-}
-
 // RowIDs returns the ids of the rows of some tables in another program's database, each once. A
-// table that is missing has none.
-func RowIDs(ctx context.Context, path string, tables ...string) (ids []string, err error) {
+// table that is missing has none; known is false where the database cannot be read.
+func RowIDs(ctx context.Context, path string, tables ...string) (ids []string, known bool) {
 	db, err := OpenSQLite(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, false
 	}
+	defer db.Close() //nolint:errcheck // nothing was written
 	there, err := db.Tables(ctx)
 	for _, table := range tables {
 		if err == nil && slices.Contains(there, table) {
@@ -346,7 +308,7 @@ func RowIDs(ctx context.Context, path string, tables ...string) (ids []string, e
 		}
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), errors.Join(err, db.Close())
+	return slices.Compact(ids), err == nil
 }
 
 // StatSQLite describes a database and its log as one found thing, so that what is only in the
@@ -375,22 +337,24 @@ const magic = "SQLite format 3\x00"
 
 // checkMagic refuses what is no database before SQLite sees it.
 func checkMagic(path string) error {
-	file, _, err := Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	head := make([]byte, len(magic))
-	n, err := io.ReadFull(file, head)
+	head, err := Head(path, len(magic))
 	switch {
-	case n == 0:
-		return session.Errorf(session.Invalid, "the file is empty")
-	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+	case err != nil:
 		return err
-	case string(head[:n]) != magic:
+	case len(head) == 0:
+		return session.Errorf(session.Invalid, "the file is empty")
+	case string(head) != magic:
 		return session.Errorf(session.Invalid, "it is no SQLite database")
 	}
 	return nil
+}
+
+// IsDatabase reports whether a file is an SQLite database, by its name or its first bytes.
+func IsDatabase(path string) bool { return IsDatabaseName(path) || checkMagic(path) == nil }
+
+// IsDatabaseName reports whether a file has the name of an SQLite database.
+func IsDatabaseName(path string) bool {
+	return slices.Contains([]string{".db", ".sqlite", ".sqlite3"}, filepath.Ext(path))
 }
 
 // SQLiteError puts what SQLite says into words that lead on; other errors stay as they are.

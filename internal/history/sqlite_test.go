@@ -104,8 +104,10 @@ func TestSQLiteIsReadBesideItsOwner(t *testing.T) {
 			}
 			before := folder(t, dir)
 			n, s := seen(t, path)
-			if n != 2 || (s.private != nil) != test.private {
-				t.Errorf("%d messages, copied: %v", n, s.private != nil)
+			var opened string
+			testkit.Check(t, s.GetContext(t.Context(), &opened, `SELECT file FROM pragma_database_list`))
+			if copied := opened != path; n != 2 || copied != test.private {
+				t.Errorf("%d messages, copied: %v", n, copied)
 			}
 			if _, err := s.ExecContext(t.Context(), `INSERT INTO messages (text) VALUES ('ours')`); err == nil {
 				t.Error("it can be written")

@@ -330,7 +330,7 @@ func walk(from string, base history.Object, seen map[string]bool) (*state, error
 		return nil, nil
 	}
 	seen[path] = true
-	file, err := open(path)
+	file, err := history.OpenText(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -338,7 +338,7 @@ func walk(from string, base history.Object, seen map[string]bool) (*state, error
 		return nil, err
 	}
 	defer file.Close()
-	end := file.size
+	end := file.Size
 	if n, ok := number(base.Get("end_byte_offset")); ok && n >= 0 && n < float64(end) {
 		end = int64(n)
 	}

@@ -15,13 +15,13 @@ func (r *reader) indexed() string {
 	if dir == "" || r.talk.Here != nil {
 		return "" // later names come with the index itself
 	}
-	file, err := open(filepath.Join(dir, indexName))
+	file, err := history.OpenText(filepath.Join(dir, indexName))
 	if err != nil {
 		return ""
 	}
 	defer file.Close()
 	title := ""
-	for line, err := range history.Lines(file, file.size) {
+	for line, err := range history.Lines(file, file.Size) {
 		if err != nil {
 			return title
 		}

@@ -1,8 +1,6 @@
 package codex
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -71,41 +69,35 @@ type edge struct {
 	Child  string `db:"child"`
 }
 
-// mirror reads the whole mirror: it holds a thread in one row, and any may have changed.
-func (s *Source) mirror(ctx context.Context, found history.Found, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	in, err := history.NewIntake(ctx, session.SourceCodex, found, nil, nil, known, s.now(), emit)
-	if err != nil {
-		return nil, err
-	}
-	m := mirrored{in}
+// readMirror reads the whole mirror: it holds a thread in one row, and any may have changed.
+func readMirror(in *history.Intake, db *history.SQLite) error {
+	m := mirrored{in, db}
 	threads, edges, err := m.rows()
 	if err != nil {
-		return nil, history.SQLiteError(err)
+		return history.SQLiteError(err)
 	}
 	for i := range threads {
 		if err := m.thread(&threads[i]); err != nil {
-			return in.Problems(), err
+			return err
 		}
 	}
 	for _, e := range edges {
 		if err := m.edge(e); err != nil {
-			return in.Problems(), err
+			return err
 		}
 	}
-	return in.Finish()
+	return nil
 }
 
-type mirrored struct{ *history.Intake }
+type mirrored struct {
+	*history.Intake
+	db *history.SQLite
+}
 
-// rows reads both tables in one snapshot, which ends with it: what is done with them takes time.
+// rows reads both tables.
 func (m *mirrored) rows() (threads []thread, edges []edge, err error) {
 	ctx := m.Context()
-	db, err := history.OpenSQLite(ctx, m.Found.Path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	schema, err := db.Schema(ctx, tableThreads, tableEdges)
+	schema, err := m.db.Schema(ctx, tableThreads, tableEdges)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,17 +105,17 @@ func (m *mirrored) rows() (threads []thread, edges []edge, err error) {
 	if !slices.Contains(columns, "id") {
 		return nil, nil, session.Errorf(session.Invalid, "no state of Codex that this version knows: it has no table %s with ids", tableThreads)
 	}
-	if err := db.SelectContext(ctx, &threads, threadsQuery(columns)); err != nil {
+	if err := m.db.SelectContext(ctx, &threads, threadsQuery(columns)); err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", tableThreads, err)
 	}
-	if columns := schema[tableEdges]; slices.Contains(columns, "parent_thread_id") && slices.Contains(columns, "child_thread_id") {
-		err := db.SelectContext(ctx, &edges, `SELECT COALESCE(CAST(parent_thread_id AS TEXT), '') AS parent, COALESCE(CAST(child_thread_id AS TEXT), '') AS child
+	if schema.Has(tableEdges, "parent_thread_id") && schema.Has(tableEdges, "child_thread_id") {
+		err = m.db.SelectContext(ctx, &edges, `SELECT COALESCE(CAST(parent_thread_id AS TEXT), '') AS parent, COALESCE(CAST(child_thread_id AS TEXT), '') AS child
 			FROM thread_spawn_edges ORDER BY 2, 1`)
 		if err != nil {
-			return nil, nil, fmt.Errorf("read %s: %w", tableEdges, err)
+			err = fmt.Errorf("read %s: %w", tableEdges, err)
 		}
 	}
-	return threads, edges, db.Check()
+	return threads, edges, err
 }
 
 // threadsQuery selects what there is of a thread's columns. A title is the first thing that

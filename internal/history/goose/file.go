@@ -3,7 +3,6 @@ package goose
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -15,22 +14,12 @@ import (
 	"sessiond/internal/session"
 )
 
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	head, err := history.Head(found.Path, len("SQLite format 3"))
-	if err != nil {
-		return nil, err
+// readFile reads a file of either form.
+func readFile(in *history.Intake) error {
+	if is, err := readExport(in); is || err != nil {
+		return err
 	}
-	if isDatabase(found.Path) || string(head) == "SQLite format 3" {
-		return history.ReadSQLite(ctx, session.SourceGoose, found, cursor, known, history.AlwaysQuiet, emit, readDatabase)
-	}
-	return history.Replay(ctx, session.SourceGoose, found, cursor, known, history.AlwaysQuiet, emit, func(in *history.Intake) error {
-		is, err := readExport(in)
-		if is || err != nil {
-			return err
-		}
-		return readLines(in)
-	})
+	return readLines(in)
 }
 
 // readLines reads a file of before the database: what it says of the session, then a message in

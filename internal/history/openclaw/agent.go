@@ -50,7 +50,7 @@ type indexed struct {
 
 // agentFor returns what is known of the agent that a file belongs to, read anew when something
 // about it changed. opened is the agent's database if that is open anyway.
-func (s *Source) agentFor(ctx context.Context, path string, opened *database) *agent {
+func (s *source) agentFor(ctx context.Context, path string, opened *database) *agent {
 	state, id := owner(path)
 	dir := ""
 	if state == "" { // a file on its own
@@ -59,7 +59,7 @@ func (s *Source) agentFor(ctx context.Context, path string, opened *database) *a
 	return s.agentAt(ctx, state, id, dir, opened)
 }
 
-func (s *Source) agentAt(ctx context.Context, state, id, dir string, opened *database) *agent {
+func (s *source) agentAt(ctx context.Context, state, id, dir string, opened *database) *agent {
 	a := &agent{id: id, state: state}
 	where := a.folders(dir)
 	a.stamp = stampOf(where)
@@ -127,7 +127,7 @@ func stampOf(p places) string {
 }
 
 // load reads the indexes and the heads of all transcripts.
-func (a *agent) load(ctx context.Context, s *Source, p places, opened *database) {
+func (a *agent) load(ctx context.Context, s *source, p places, opened *database) {
 	a.sessions, a.keys, a.runs = map[string]*about{}, map[string][]*about{}, map[string]history.Object{}
 	for _, dir := range p.sessions {
 		a.heads(s, dir)
@@ -145,7 +145,7 @@ func (a *agent) load(ctx context.Context, s *Source, p places, opened *database)
 }
 
 // heads takes the sessions of which a folder holds transcripts.
-func (a *agent) heads(source *Source, dir string) {
+func (a *agent) heads(source *source, dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // Find told it

@@ -178,20 +178,18 @@ func (d *database) keysOfArchives(ctx context.Context, a *agent) error {
 
 // readDatabase reads an agent's database: its sessions one after the other, each with a cursor
 // of its own; then the transcripts that it put away; then it accounts for the rest.
-func (s *Source) readDatabase(ctx context.Context, found history.Found, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	return history.ReadSQLite(ctx, session.SourceOpenClaw, found, nil, known, history.AlwaysQuiet, emit, func(in *history.Intake, opened *history.SQLite) error {
-		d, err := newDatabase(ctx, found.Path, opened)
-		if err != nil {
-			return err
-		}
-		x := &databaseReader{database: d, source: s, in: in, agent: s.agentFor(ctx, found.Path, d)}
-		return history.SQLiteError(x.read())
-	})
+func (s *source) readDatabase(in *history.Intake, opened *history.SQLite) error {
+	d, err := newDatabase(in.Context(), in.Found.Path, opened)
+	if err != nil {
+		return err
+	}
+	x := &databaseReader{database: d, source: s, in: in, agent: s.agentFor(in.Context(), in.Found.Path, d)}
+	return history.SQLiteError(x.read())
 }
 
 type databaseReader struct {
 	*database
-	source *Source
+	source *source
 	in     *history.Intake // of what belongs to no session
 	agent  *agent
 }
@@ -291,26 +289,25 @@ func (x *databaseReader) session(id string) error {
 		return err
 	}
 	defer s.Close() //nolint:errcheck // it has no name any more
-	t := &transcript{path: path, file: s}
 	var early history.Records
-	if t.rows, err = x.events(s, id, &early); err != nil {
+	rows, err := x.events(s, id, &early)
+	if err != nil {
 		if err = history.SQLiteError(err); session.CodeOf(err) == session.Invalid {
 			x.in.Problem(0, "session "+id+": "+history.Reason(err))
 			return nil
 		}
 		return err
 	}
-	return x.run(t, about, early, stamp)
+	return x.run(path, s, rows, about, early, stamp)
 }
 
-// run imports one transcript of the database. early counts its records that are no lines.
-func (x *databaseReader) run(t *transcript, about *about, early history.Records, stamp string) error {
-	in, err := history.NewIntake(x.in.Context(), session.SourceOpenClaw, history.Found{Path: t.path}, nil, nil, x.in.Known, history.AlwaysQuiet(), x.in.Emit)
-	if err != nil {
-		return err
-	}
+// run imports the rows of one transcript of the database, in a spool. early counts its records that are
+// no lines.
+func (x *databaseReader) run(path string, s *spool, rows []row, about *about, early history.Records, stamp string) error {
+	in := x.in.Beside(path)
+	in.Found = history.Found{Path: path}
 	in.Mark(stamp)
-	r := &reader{source: x.source, agent: x.agent, about: about, sid: about.sid, name: fileName{id: about.sid}, text: t}
+	r := &reader{source: x.source, agent: x.agent, about: about, sid: about.sid, name: fileName{id: about.sid}, rows: rows, bytes: s.bytes}
 	here, err := x.in.Session(x.agent.id + "/" + about.sid)
 	if err != nil {
 		return err

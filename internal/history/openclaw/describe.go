@@ -168,8 +168,8 @@ func (r *reader) metadata() session.JSON {
 	if r.name.topic != "" {
 		o = append(o, history.Field{Key: "topic", Raw: []byte(session.JSONOf(r.name.topic))})
 	}
-	if r.text.rows == nil && r.name.id != r.Header.String("id") && r.name.id != "" {
-		o = append(o, history.Field{Key: "file", Raw: []byte(session.JSONOf(filepath.Base(r.text.path)))})
+	if r.rows == nil && r.name.id != r.Header.String("id") && r.name.id != "" {
+		o = append(o, history.Field{Key: "file", Raw: []byte(session.JSONOf(filepath.Base(r.In.Found.Path)))})
 	}
 	return compact(append(o, r.agent.facts(r.about)...).JSON())
 }

@@ -140,7 +140,7 @@ func (x *databaseReader) archive(name, sum string, packed []byte) (*spool, error
 	if hash := sha256.Sum256(packed); hex.EncodeToString(hash[:]) != sum {
 		return nil, session.Errorf(session.Invalid, "its hash is not the stored one")
 	}
-	return unpackTo(bytes.NewReader(packed), maxArchive)
+	return unpack(bytes.NewReader(packed))
 }
 
 // coldEvents yields the events among the lines of an archive and counts them.
@@ -196,7 +196,7 @@ func (a *archived) text() (*spool, error) {
 		return nil, session.Errorf(session.Invalid, "its hash is not the stored one")
 	}
 	if a.encoding == "zstd" {
-		return unpackTo(bytes.NewReader(a.packed), maxArchive)
+		return unpack(bytes.NewReader(a.packed))
 	}
 	s, err := newSpool()
 	if err != nil {
@@ -230,7 +230,7 @@ func (x *databaseReader) archived(a archived) error {
 		about = newAbout(a.id, canonicalKey(a.key, x.agent.id, ""), nil)
 	}
 	defer text.Close() //nolint:errcheck // it has no name any more
-	t := &transcript{path: path, file: text, rows: []row{}}
+	rows := []row{}
 	for line, err := range history.Lines(text, text.size) {
 		if err != nil {
 			return err
@@ -239,8 +239,8 @@ func (x *databaseReader) archived(a archived) error {
 		if line.Ended {
 			size--
 		}
-		t.rows = append(t.rows, row{at: line.At, size: size, made: a.made})
+		rows = append(rows, row{at: line.At, size: size, made: a.made})
 	}
 	x.in.CountSession()
-	return x.run(t, about, history.Records{}, "")
+	return x.run(path, text, rows, about, history.Records{}, "")
 }

@@ -33,7 +33,7 @@ func readHead(path string) head {
 	h.begun = session.At(info.ModTime())
 	var in io.Reader = file
 	if name.zstd {
-		decoder, err := unzstd(file)
+		decoder, err := history.Unzstd(file)
 		if err != nil {
 			return h
 		}
@@ -59,7 +59,7 @@ func readHead(path string) head {
 
 // head is readHead for a source that looks at the same files again and again. The source is
 // locked.
-func (s *Source) head(path string) head {
+func (s *source) head(path string) head {
 	h, known := s.heads[path]
 	if !known {
 		if h = readHead(path); h.whole {

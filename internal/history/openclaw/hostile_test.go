@@ -100,7 +100,7 @@ func TestOpenClawWrongNeighbours(t *testing.T) {
 		name, file, content, error string
 	}{
 		{"index that is no JSON", "agents/main/sessions/sessions.json", "{'json5': true,}", "no JSON object"},
-		{"empty index", "agents/main/sessions/sessions.json", "", "no JSON object"},
+		{"empty index", "agents/main/sessions/sessions.json", "", "the file is empty"},
 		{"index of other things", "agents/main/sessions/sessions.json", `{"agent:main:main":"x","k":{"updatedAt":1},"":{"sessionId":"y"}}`, ""},
 		{"registry that is no JSON", "subagents/runs.json", "[", ""},
 		{"database that is none", "agents/main/agent/openclaw-agent.sqlite", "hello", "no SQLite database"},

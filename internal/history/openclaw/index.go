@@ -1,56 +1,39 @@
 package openclaw
 
 import (
-	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 )
 
 // readIndex takes what an index of keys says of the sessions: for those that are here what is
 // new about them; of a key whose session has no transcript it makes an empty one. The files
 // beside it that hold no conversation are counted with it.
-func (s *Source) readIndex(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	o, err := readIndex(found.Path)
+func (s *source) readIndex(in *history.Intake) error {
+	o, err := readIndex(in.Found.Path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a := s.agentFor(ctx, found.Path, nil)
-	modified := session.At(found.ModifiedAt)
-	in, err := history.NewIntake(ctx, session.SourceOpenClaw, found, nil, nil, known, history.AlwaysQuiet(), emit)
-	if err != nil {
-		return nil, err
-	}
-	x := indexReader{
-		in: in, source: s, agent: a, said: map[string]string{},
-		cursor: history.Cursor{Source: session.SourceOpenClaw, Path: found.Path, Size: found.Size, ModifiedAt: &modified},
-	}
-	if cursor != nil && cursor.State != nil {
-		_ = json.Unmarshal(cursor.State, &x.before) // a damaged state: everything is looked at again
-	}
+	x := indexReader{in: in, source: s, agent: s.agentFor(in.Context(), in.Found.Path, nil)}
 	for _, f := range o {
 		if err := x.entry(f.Key, f.Raw); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	x.beside(filepath.Dir(found.Path))
-	x.cursor.State = session.JSONOf(x.said)
-	return a.problems, emit(history.Batch{ImportBatch: store.ImportBatch{Cursor: &x.cursor}, Records: x.records})
+	x.beside(filepath.Dir(in.Found.Path))
+	for _, p := range x.agent.problems {
+		in.ProblemIn(p.Path, p.Error)
+	}
+	return nil
 }
 
 type indexReader struct {
-	in      *history.Intake
-	source  *Source
-	agent   *agent
-	cursor  history.Cursor
-	before  map[string]string // what entries said when they were read last, by key
-	said    map[string]string
-	records history.Records // of what made no batch
+	in     *history.Intake
+	source *source
+	agent  *agent
 }
 
 // entry takes one key's entry.
@@ -58,13 +41,12 @@ func (x *indexReader) entry(written string, raw []byte) error {
 	entry, ok := history.Fields(raw)
 	id := entry.String("sessionId")
 	if !ok || id == "" {
-		x.records.Skip("entry without a session", 1)
+		x.in.Skip("entry without a session", 1)
 		return nil
 	}
 	says := history.Fingerprint(entry)[:12]
-	x.said[written] = says
-	if x.before[written] == says {
-		x.records.Skip(skipUnchanged, 1)
+	if x.in.Repeats(written, says) {
+		x.in.Skip(skipUnchanged, 1)
 		return nil
 	}
 	key := canonicalKey(written, x.agent.id, entry.String("channel"))
@@ -75,8 +57,8 @@ func (x *indexReader) entry(written string, raw []byte) error {
 	if err := x.close(key, about); err != nil {
 		return err
 	}
-	text := &transcript{rows: []row{}}
-	r := reader{survey: newSurvey(x.in, text), source: x.source, agent: x.agent, about: about, sid: about.sid, text: text}
+	rows := []row{}
+	r := reader{survey: newSurvey(x.in, rows, x.in.Bytes), source: x.source, agent: x.agent, about: about, sid: about.sid, rows: rows}
 	if at, ok := pi.Time(entry.Get("updatedAt")); ok && about.begun.IsZero() {
 		about.begun = at
 	}
@@ -93,7 +75,7 @@ func (x *indexReader) entry(written string, raw []byte) error {
 	if r.existing != nil {
 		changes := x.changes(&r)
 		if changes == nil {
-			x.records.Import(1)
+			x.in.Import(1)
 			return nil
 		}
 		b.ID, b.Fields = r.existing.ID, changes
@@ -165,9 +147,9 @@ func (x *indexReader) beside(dir string) {
 	for _, e := range entries {
 		switch parseName(e.Name()).kind {
 		case fileBookkeeping:
-			x.records.Skip(skipBookkeeping, 1)
+			x.in.Skip(skipBookkeeping, 1)
 		case fileTrace:
-			x.records.Skip(skipTrace, 1)
+			x.in.Skip(skipTrace, 1)
 		}
 	}
 }

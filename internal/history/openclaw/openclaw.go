@@ -13,11 +13,12 @@ package openclaw
 import (
 	"sync"
 
+	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// Source is OpenClaw's history.Source.
-type Source struct {
+// source is what reading one found thing must know of the others.
+type source struct {
 	env func(string) string
 
 	mu     sync.Mutex
@@ -28,12 +29,12 @@ type Source struct {
 
 // New makes the source. Its usual places come from the environment: $OPENCLAW_STATE_DIR and
 // its older names, $OPENCLAW_HOME, $HOME.
-func New(env func(string) string) *Source {
-	return &Source{env: env, agents: map[string]*agent{}, heads: map[string]head{}, asked: map[string]bool{}}
+func New(env func(string) string) *history.Program {
+	s := &source{env: env, agents: map[string]*agent{}, heads: map[string]head{}, asked: map[string]bool{}}
+	return &history.Program{
+		Source: session.SourceOpenClaw, Folders: s.places, Search: gateway, File: s.file, Order: s.inOrder, Replay: s.readFile, Database: s.readDatabase,
+	}
 }
-
-// Name implements history.Source.
-func (s *Source) Name() session.Source { return session.SourceOpenClaw }
 
 // Reasons to skip that only OpenClaw's files have.
 const (

@@ -1,53 +1,29 @@
 package openclaw
 
 import (
-	"context"
 	"path/filepath"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	name := parseName(filepath.Base(found.Path))
-	if isDatabase(filepath.Base(found.Path)) {
-		return s.readDatabase(ctx, found, known, emit)
-	}
+// readFile reads a transcript or an index of keys.
+func (s *source) readFile(in *history.Intake) error {
+	path := in.Found.Path
+	name := parseName(filepath.Base(path))
 	if name.kind == fileIndex {
-		return s.readIndex(ctx, found, cursor, known, emit)
+		return s.readIndex(in)
 	}
-	file, found, err := history.OpenFound(found)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, size := &transcript{path: found.Path, file: file}, found.Size
-	if name.zstd {
-		unpacked, err := unpack(file)
-		if err != nil {
-			return nil, err
-		}
-		defer unpacked.Close() //nolint:errcheck // it has no name any more
-		text.file, size = unpacked, unpacked.size
-	}
-	in, err := history.NewIntake(ctx, session.SourceOpenClaw, found, text.file, cursor, known, history.AlwaysQuiet(), emit)
-	if err != nil {
-		return nil, err
-	}
-	in.Unpacked(size)
-	r := reader{source: s, text: text, name: name, backup: name.kind == fileBackup || movedAway(found.Path), agent: s.agentFor(ctx, found.Path, nil)}
-	if err := r.read(in); err != nil {
-		return nil, err
-	}
-	return in.Finish()
+	r := reader{source: s, bytes: in.Bytes, name: name, backup: name.kind == fileBackup || movedAway(path), agent: s.agentFor(in.Context(), path, nil)}
+	return r.read(in)
 }
 
 // reader adds the entries of one transcript.
 type reader struct {
 	*survey
-	source *Source
-	text   *transcript
+	source *source
+	rows   []row                                // of a database; nil for a file of lines
+	bytes  func(at, size int64) ([]byte, error) // reads a stretch of the transcript
 	name   fileName
 	agent  *agent
 	about  *about // never nil after the survey
@@ -62,7 +38,7 @@ type reader struct {
 
 // read surveys the transcript and adds its entries.
 func (r *reader) read(in *history.Intake) (err error) {
-	if r.survey, err = look(in, r.text, r.backup || r.name.kind == fileDeleted); err != nil {
+	if r.survey, err = look(in, r.rows, r.bytes, r.backup || r.name.kind == fileDeleted); err != nil {
 		return err
 	}
 	if err := r.identify(); err != nil {
@@ -73,7 +49,7 @@ func (r *reader) read(in *history.Intake) (err error) {
 		return r.read(in)
 	}
 	r.source.mu.Lock()
-	asked := r.source.asked[r.text.path]
+	asked := r.source.asked[in.Found.Path]
 	r.source.mu.Unlock()
 	if r.name.kind == fileDeleted && !asked && kindOf(r.key()) != "cron" {
 		header := 0
@@ -99,7 +75,7 @@ func (r *reader) identify() error {
 	if r.about = r.agent.sessions[r.sid]; r.about == nil {
 		r.about = &about{sid: r.sid}
 	}
-	if r.about.stored && r.text.rows == nil {
+	if r.about.stored && r.rows == nil {
 		r.backup = true
 	}
 	var err error

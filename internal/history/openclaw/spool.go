@@ -1,22 +1,18 @@
 package openclaw
 
 import (
-	"errors"
 	"io"
 	"os"
 
 	"github.com/klauspost/compress/zstd"
 
 	"sessiond/internal/history"
-	"sessiond/internal/session"
 )
 
 // Bounds of what is unpacked: OpenClaw's own are 64 MiB for an archive and 4 MiB for an event.
 const (
-	maxWindow   = 64 << 20 // bytes of memory that a compressed file may ask for
-	maxUnpacked = 4 << 30  // bytes of a compressed transcript
-	maxEvent    = 4 << 20
-	maxArchive  = 64 << 20
+	maxEvent   = 4 << 20
+	maxArchive = 64 << 20
 )
 
 // spool is a temporary file without a name, for what must be read twice.
@@ -41,34 +37,13 @@ func (s *spool) put(raw []byte) (at int64, err error) {
 	return at, err
 }
 
-// unpack writes what a zstd stream holds into a spool. Codes: Invalid (damaged, too large).
-func unpack(in io.Reader) (*spool, error) { return unpackTo(in, maxUnpacked) }
+// bytes reads a stretch again.
+func (s *spool) bytes(at, size int64) ([]byte, error) { return history.ReadSpan(s, at, size) }
 
-// unpackTo is unpack of at most so many bytes.
-func unpackTo(in io.Reader, most int64) (*spool, error) {
-	decoder, err := unzstd(in)
-	if err != nil {
-		return nil, err
-	}
-	defer decoder.Close()
-	s, err := newSpool()
-	if err != nil {
-		return nil, err
-	}
-	s.size, err = io.Copy(s.File, io.LimitReader(decoder, most+1))
-	switch {
-	case err != nil:
-		err = session.Errorf(session.Invalid, "compressed, and damaged: %w", err)
-	case s.size > most:
-		err = session.Errorf(session.Invalid, "compressed, and larger than %d MiB", most>>20)
-	default:
-		return s, nil
-	}
-	return nil, errors.Join(err, s.Close())
-}
-
-func unzstd(in io.Reader) (*zstd.Decoder, error) {
-	return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+// unpack unpacks an archive. Codes: Invalid (damaged, too large).
+func unpack(in io.Reader) (*spool, error) {
+	file, size, err := history.Unpack(in, maxArchive)
+	return &spool{file, size}, err
 }
 
 // unpackBytes returns what one zstd frame holds, at most most bytes.

@@ -2,7 +2,6 @@ package openclaw
 
 import (
 	"bytes"
-	"io"
 	"strconv"
 	"unicode/utf8"
 
@@ -11,27 +10,17 @@ import (
 	"sessiond/internal/session"
 )
 
-// transcript is the lines of one session, wherever they lie.
-type transcript struct {
-	path string      // as problems name it
-	file io.ReaderAt // the file, or a spool
-	rows []row       // of a database; nil for a file of lines
-}
-
 // row is a line of a database, in the spool.
 type row struct {
 	at, size int64
 	made     int64 // milliseconds since 1970; 0: not known
 }
 
-// bytes reads a stretch of the transcript again.
-func (t *transcript) bytes(at, size int64) ([]byte, error) { return history.ReadSpan(t.file, at, size) }
-
 // survey is a transcript's entries and how they hang together.
 type survey struct {
 	pi.Entries
-	text  *transcript
-	whole bool // it may have no header
+	rows  []row // of a database; nil for a file of lines
+	whole bool  // it may have no header
 
 	leaf   int32 // the head: where the conversation goes on
 	cursor int32 // the entry that was written last
@@ -39,19 +28,19 @@ type survey struct {
 	front  int32 // the compaction or reset that a cut transcript begins with; -1: it is whole
 }
 
-func newSurvey(in *history.Intake, text *transcript) *survey {
-	return &survey{Entries: pi.NewEntries(in, text.bytes), text: text, leaf: -1, cursor: -1, reset: -1, front: unseen}
+func newSurvey(in *history.Intake, rows []row, bytes func(at, size int64) ([]byte, error)) *survey {
+	return &survey{Entries: pi.NewEntries(in, bytes), rows: rows, leaf: -1, cursor: -1, reset: -1, front: unseen}
 }
 
 // look reads a transcript. headless says that it may lack a header: its older part was cut off.
 // Codes: Invalid (no transcript).
-func look(in *history.Intake, text *transcript, headless bool) (*survey, error) {
-	s := newSurvey(in, text)
+func look(in *history.Intake, rows []row, bytes func(at, size int64) ([]byte, error), headless bool) (*survey, error) {
+	s := newSurvey(in, rows, bytes)
 	if s.whole = headless; headless {
 		s.Version = 3
 	}
 	var err error
-	if text.rows != nil {
+	if rows != nil {
 		err = s.readRows()
 	} else {
 		err = in.EachLine(func(l history.FileLine) error { return s.read(l, 0) })
@@ -59,7 +48,7 @@ func look(in *history.Intake, text *transcript, headless bool) (*survey, error) 
 	if err != nil {
 		return nil, err
 	}
-	if s.Header == nil && !headless && text.rows == nil {
+	if s.Header == nil && !headless && rows == nil {
 		return nil, session.Errorf(session.Invalid, "no transcript: it holds no session header")
 	}
 	s.finish()
@@ -68,11 +57,11 @@ func look(in *history.Intake, text *transcript, headless bool) (*survey, error) 
 
 // readRows reads the rows of a database, of which each is whole.
 func (s *survey) readRows() error {
-	for i, r := range s.text.rows {
+	for i, r := range s.rows {
 		if i%256 == 0 && s.In.Context().Err() != nil {
 			return s.In.Context().Err()
 		}
-		line, err := history.ReadSpan(s.text.file, r.at, r.size)
+		line, err := s.Bytes(r.at, r.size)
 		if err != nil {
 			return err
 		}
@@ -95,7 +84,7 @@ func (s *survey) read(l history.FileLine, made int64) error {
 	switch {
 	case ok && s.Header == nil && s.Len() == 0 && o.String("type") == lineSession:
 		return s.begin(o, body, l.Number)
-	case s.Header == nil && !s.whole && s.text.rows == nil:
+	case s.Header == nil && !s.whole && s.rows == nil:
 		why := ""
 		if bytes.ContainsFunc(body, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' || r == utf8.RuneError }) {
 			why = " (compressed or encrypted by something else?)"

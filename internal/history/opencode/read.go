@@ -2,7 +2,6 @@ package opencode
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,28 +12,6 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
-
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	if history.IsFolder(found.Path) {
-		in, err := history.NewIntake(ctx, s.name, found, nil, cursor, known, s.now(), emit)
-		if err == nil {
-			err = readTree(in)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return in.Finish()
-	}
-	head, err := history.Head(found.Path, 512)
-	if err != nil {
-		return nil, err
-	}
-	if head = bytes.TrimSpace(history.Unmarked(head)); len(head) > 0 && (head[0] == '{' || head[0] == '[') {
-		return history.Replay(ctx, s.name, found, cursor, known, s.now, emit, readExport)
-	}
-	return history.ReadSQLite(ctx, s.name, found, cursor, known, s.now, emit, readDatabase)
-}
 
 // reader imports one session.
 type reader struct {

@@ -1,28 +1,21 @@
 package pi
 
 import (
-	"context"
-
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// Read implements history.Source. A line that parses is whole, also without its line feed.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	if s.name == session.SourceOmp {
-		found.Slot = slotSize(found.Path)
+// read reads a transcript.
+func read(in *history.Intake) error {
+	r, err := open(in)
+	if err == nil && r.forgotten {
+		in.Restart()
+		r, err = open(in)
 	}
-	return history.Replay(ctx, s.name, found, cursor, known, history.AlwaysQuiet, emit, func(in *history.Intake) error {
-		r, err := open(in)
-		if err == nil && r.forgotten {
-			in.Restart()
-			r, err = open(in)
-		}
-		if err != nil {
-			return err
-		}
-		return r.run()
-	})
+	if err != nil {
+		return err
+	}
+	return r.run()
 }
 
 // reader adds the entries of one file.
