@@ -1,6 +1,7 @@
 package history
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,9 +20,6 @@ type Document struct {
 	skip int64 // bytes of a byte order mark
 	kind []byte
 }
-
-// Span is a stretch of a file.
-type Span struct{ At, Size int64 }
 
 // NewDocument reads a file of a size from its beginning.
 func NewDocument(file io.ReaderAt, size int64) *Document {
@@ -88,13 +86,13 @@ func (d *Document) Members(yield func(name string) error) error {
 	}
 }
 
-// Value reads over the value that comes next and tells where it stands.
-func (d *Document) Value() (Span, error) {
+// Value reads the value that comes next.
+func (d *Document) Value() (json.RawMessage, error) {
 	value, err := d.in.ReadValue()
 	if err != nil {
-		return Span{}, d.broken(err)
+		return nil, d.broken(err)
 	}
-	return Span{d.offset() - int64(len(value)), int64(len(value))}, nil
+	return json.RawMessage(value.Clone()), nil
 }
 
 func (d *Document) offset() int64 { return d.skip + d.in.InputOffset() }

@@ -24,8 +24,8 @@ func members(text string, deep ...string) (all []string, err error) {
 					return err
 				}
 				return d.Members(func(string) error {
-					at, err := d.Value()
-					all = append(all, text[at.At:at.At+at.Size])
+					value, err := d.Value()
+					all = append(all, string(value))
 					return err
 				})
 			}
@@ -33,8 +33,8 @@ func members(text string, deep ...string) (all []string, err error) {
 		if name == "over" {
 			return nil
 		}
-		at, err := d.Value()
-		all = append(all, name+"="+text[at.At:at.At+at.Size])
+		value, err := d.Value()
+		all = append(all, name+"="+string(value))
 		return err
 	})
 	return all, err

@@ -112,15 +112,10 @@ func (r *reader) overlay(c *summarised) error {
 			made.MessageCount++
 		}
 	}
-	var err error
-	if made.Summary, err = r.textOf(c.summary); err != nil {
-		return err
-	}
+	made.Summary = r.textOf(c.summary)
 	details := session.CompactionDetails{ReadFiles: []string{}, ModifiedFiles: []string{}}
 	if c.proceed >= 0 {
-		if details.Instructions, err = r.textOf(c.proceed); err != nil {
-			return err
-		}
+		details.Instructions = r.textOf(c.proceed)
 	}
 	made.Details = session.JSONOf(details)
 	near := slices.IndexFunc(r.ledger, func(u usage) bool { return u.Purpose == session.PurposeSummary && isNear(u.CreatedAt, made.CreatedAt) })
@@ -134,17 +129,13 @@ func (r *reader) overlay(c *summarised) error {
 func isNear(a, b session.Time) bool { return max(a.Unix()-b.Unix(), b.Unix()-a.Unix()) <= 5 }
 
 // textOf returns the texts of a message, one under the other.
-func (r *reader) textOf(i int) (string, error) {
-	in, err := r.rowOf(&r.records[i])
-	if err != nil {
-		return "", err
-	}
-	blocks, _ := blocksOf(in)
+func (r *reader) textOf(i int) string {
+	blocks, _ := blocksOf(r.records[i].row)
 	var texts []string
 	for _, p := range partsOf(blocks) {
 		if p.Kind == session.PartText && p.Text != "" {
 			texts = append(texts, p.Text)
 		}
 	}
-	return strings.Join(texts, "\n"), nil
+	return strings.Join(texts, "\n")
 }

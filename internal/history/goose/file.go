@@ -31,17 +31,13 @@ func readLines(in *history.Intake) error {
 		if r == nil {
 			a, isHeader, err := begin(in, l.Bytes)
 			r = newReader(in, a)
-			r.load = func(m *record) (*row, error) {
-				line, err := in.Bytes(m.offset, m.size)
-				return rowOf(line), err
-			}
 			if err != nil || isHeader {
 				header = l
 				return err
 			}
 		}
 		m := rowOf(l.Bytes)
-		m.ID, m.line, m.offset, m.size = int64(l.Number), l.Number, l.At, int64(len(l.Bytes))
+		m.ID, m.line, m.offset = int64(l.Number), l.Number, l.At
 		r.add(m)
 		return nil
 	})
@@ -125,19 +121,13 @@ func readExport(in *history.Intake) (is bool, err error) {
 		return false, nil
 	}
 	r := newReader(in, about{})
-	r.load = func(m *record) (*row, error) {
-		value, err := in.Bytes(m.offset, m.size)
-		return rowOf(value), err
-	}
 	var o history.Object
 	broken := d.Members(func(key string) error {
 		if key != keyConversation {
-			at, err := d.Value()
-			if err != nil {
-				return err
+			value, err := d.Value()
+			if err == nil {
+				o = append(o, history.Field{Key: key, Raw: bytes.ToValidUTF8(value, []byte(string(utf8.RuneError)))})
 			}
-			value, err := in.Bytes(at.At, at.Size)
-			o = append(o, history.Field{Key: key, Raw: bytes.ToValidUTF8(value, []byte(string(utf8.RuneError)))})
 			return err
 		}
 		if kind, err := d.Enter(); err != nil || kind != '[' {
@@ -165,22 +155,18 @@ func readExport(in *history.Intake) (is bool, err error) {
 
 // addElement remembers the next message of an export.
 func (r *reader) addElement(d *history.Document) error {
-	at, err := d.Value()
+	value, err := d.Value()
 	if err != nil {
 		return err
 	}
 	n := int64(len(r.records) + 1)
-	if at.Size > history.MaxLine {
+	if len(value) > history.MaxLine {
 		r.in.Skip(history.SkipTooLarge, 1)
 		r.in.Problem(0, fmt.Sprintf("the message after %d others is over %d MiB; left out", n-1, history.MaxLine>>20))
 		return nil
 	}
-	value, err := r.in.Bytes(at.At, at.Size)
-	if err != nil {
-		return err
-	}
 	m := rowOf(value)
-	m.ID, m.offset, m.size = n, at.At, at.Size
+	m.ID = n
 	r.add(m)
 	return r.in.Context().Err()
 }

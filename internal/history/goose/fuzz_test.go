@@ -83,11 +83,9 @@ func TestStatementsOfAConversationUseIndexes(t *testing.T) {
 		CREATE INDEX idx_messages_session ON messages(session_id);`)
 	has := testkit.Must(opened.Schema(t.Context(), tableMessages))(t)
 	d := &database{SQLite: opened, ctx: t.Context(), has: has}
-	for _, where := range []string{ofSession, ofID} {
-		for _, step := range historytest.Plan(t, opened, d.statement(tableMessages, where), "x") {
-			if !strings.HasPrefix(step, "SEARCH ") {
-				t.Errorf("%s\n%s", step, where)
-			}
+	for _, step := range historytest.Plan(t, opened, d.statement(tableMessages, ofSession), "x") {
+		if !strings.HasPrefix(step, "SEARCH ") {
+			t.Error(step)
 		}
 	}
 }

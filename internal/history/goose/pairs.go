@@ -94,11 +94,7 @@ func (r *reader) replaced(until int) error {
 		}
 		var texts []string
 		for _, i := range p.summaries {
-			text, err := r.textOf(i)
-			if err != nil {
-				return err
-			}
-			texts = append(texts, text)
+			texts = append(texts, r.textOf(i))
 			c.CreatedAt = r.records[i].at
 		}
 		c.Replaced = append(c.Replaced, history.Replaced{

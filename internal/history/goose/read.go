@@ -18,11 +18,9 @@ type reader struct {
 	in      *history.Intake
 	about   about
 	origins func() ([]*session.Session, error) // sessions that it may be a copy of; nil: none
-	load    func(*record) (*row, error)        // reads a row again; nil: all are held
 	ledger  []usage
 
 	records  []record
-	held     int // bytes of rows
 	seed     maphash.Seed
 	created  session.Time
 	talk     *history.Conversation
@@ -79,7 +77,7 @@ func (r *reader) date() {
 	}
 	if !r.about.inFile {
 		slices.SortStableFunc(r.records, func(a, b record) int {
-			return cmp.Or(cmp.Compare(a.at.Unix(), b.at.Unix()), cmp.Compare(a.id, b.id))
+			return cmp.Or(cmp.Compare(a.at.Unix(), b.at.Unix()), cmp.Compare(a.row.ID, b.row.ID))
 		})
 	}
 	r.created = r.about.otherwise
@@ -253,8 +251,8 @@ func (r *reader) messages() error {
 	for i := range r.records {
 		m := &r.records[i]
 		if err := r.talk.Add(history.Entry{
-			Key: m.key, Parent: r.head(), At: m.offset, Line: m.line, Own: m.copyOf == "",
-			Decode: func() (history.Decoded, error) { return r.decoded(i) },
+			Key: m.key, Parent: r.head(), At: m.row.offset, Line: m.row.line, Own: m.copyOf == "",
+			Decode: func() (history.Decoded, error) { return r.decoded(m), nil },
 		}); err != nil {
 			return err
 		}
@@ -289,17 +287,12 @@ func (r *reader) head() string {
 	return r.records[r.last].key
 }
 
-func (r *reader) decoded(i int) (d history.Decoded, err error) {
-	m := &r.records[i]
-	in, err := r.rowOf(m)
-	if err != nil {
-		return d, fmt.Errorf("read message %s again: %w", m.key, err)
-	}
-	d.Messages = []history.Message{{Message: decode(m, in, r.about.author)}}
+func (r *reader) decoded(m *record) (d history.Decoded) {
+	d = history.Alone(decode(m, m.row, r.about.author))
 	if d.Raw = m.why != ""; d.Raw {
 		d.Problem = fmt.Sprintf("%smessage %s: %s; kept raw", r.called(), m.key, m.why)
 	}
-	return d, nil
+	return d
 }
 
 // called returns the name of the session for a problem in a database, which holds several.

@@ -13,7 +13,6 @@ import (
 const (
 	ofSession = `session_id = ?`
 	ofThread  = `thread_id = ? AND (session_id IS NULL OR session_id NOT IN (SELECT session_id FROM messages WHERE session_id IS NOT NULL))` // no copy of a session's messages
-	ofID      = `m.id = ?`
 )
 
 // statement selects rows of a table of messages, with NULL for columns that are not there and for
@@ -37,11 +36,6 @@ func (d *database) statement(table, where string) string {
 
 // messages adds the rows of a conversation to its reader.
 func (d *database) messages(r *reader, table, where, of string) error {
-	again := d.statement(table, ofID)
-	r.load = func(m *record) (*row, error) {
-		in := &row{}
-		return in, d.GetContext(d.ctx, in, again, m.id)
-	}
 	return d.Each(d.ctx, func(rows *sqlx.Rows) error {
 		in := &row{}
 		if err := rows.StructScan(in); err != nil {

@@ -33,15 +33,11 @@ func (r *reader) summarise(i int) error {
 	if through < 0 {
 		return nil
 	}
-	in, err := m.message()
-	if err != nil {
-		return err
-	}
-	o := in.data
+	o := m.body.data
 	c := history.Compaction{Key: m.key, ThroughKey: r.records[through].last}
 	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	c.CreatedAt, c.MessageCount = m.at, int64(through+1)
-	c.Summary, c.Provider, c.Model = clean(textOf(in.parts)), clean(o.String("providerID")), clean(o.String("modelID"))
+	c.Summary, c.Provider, c.Model = clean(textOf(m.body.parts)), clean(o.String("providerID")), clean(o.String("modelID"))
 	if first < request {
 		c.FirstKeptKey = r.records[first].key
 	}
@@ -49,11 +45,7 @@ func (r *reader) summarise(i int) error {
 		c.PrefixSummary = clean(o.String("recent"))
 	}
 	for _, kept := range r.records[first:request] {
-		outputs, err := kept.outputs(math.MinInt64, m.at.UnixMilli())
-		if err != nil {
-			return err
-		}
-		c.Pruned = append(c.Pruned, outputs...)
+		c.Pruned = append(c.Pruned, kept.outputs(math.MinInt64, m.at.UnixMilli())...)
 	}
 	if end, ok := history.UnixMilli(o.Inner("time").Get("completed")); ok && end.After(c.CreatedAt.Time) {
 		c.DurationMS = end.Sub(c.CreatedAt.Time).Milliseconds()
@@ -109,11 +101,7 @@ func (r *reader) pruneTogether(from, until int64) error {
 	var c history.Compaction
 	c.Strategy, c.Trigger, c.Status, c.CreatedAt = session.StrategyPrune, session.TriggerImport, session.StatusDone, at
 	for _, m := range r.records[:r.line] {
-		outputs, err := m.outputs(from, until)
-		if err != nil {
-			return err
-		}
-		c.Pruned = append(c.Pruned, outputs...)
+		c.Pruned = append(c.Pruned, m.outputs(from, until)...)
 	}
 	if len(c.Pruned) == 0 {
 		return nil // marked calls that never had an output
@@ -133,7 +121,7 @@ func (r *reader) pruneTogether(from, until int64) error {
 }
 
 // outputs returns where the outputs of a record that were marked in a period are stored.
-func (r *record) outputs(from, until int64) (places []history.Output, err error) {
+func (r *record) outputs(from, until int64) (places []history.Output) {
 	calls := map[string]bool{}
 	for _, p := range r.pruned {
 		if from <= p.at && p.at <= until {
@@ -141,13 +129,9 @@ func (r *record) outputs(from, until int64) (places []history.Output, err error)
 		}
 	}
 	if len(calls) == 0 || r.aside { // kept raw, a record has no outputs
-		return nil, nil
+		return nil
 	}
-	in, err := r.message()
-	if err != nil {
-		return nil, err
-	}
-	for n, s := range segments(in.parts, r.role) {
+	for n, s := range segments(r.body.parts, r.role) {
 		key := r.segmentKey(n)
 		for _, parts := range [][]session.Part{s.says, s.results} {
 			for i := range parts {
@@ -158,7 +142,7 @@ func (r *record) outputs(from, until int64) (places []history.Output, err error)
 			key = r.segmentKey(n) + resultsSuffix
 		}
 	}
-	return places, nil
+	return places
 }
 
 // segmentKey returns the external id of the message of the n-th step, from 0.

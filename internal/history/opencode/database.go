@@ -282,9 +282,7 @@ func (d *database) todo(a *about) error {
 // may be much to sort.
 const (
 	valueOfRow     = `CASE WHEN octet_length(data) <= ?2 THEN CAST(data AS TEXT) END AS data`
-	messageColumns = `SELECT rowid, CAST(id AS TEXT) AS id, COALESCE(CAST(time_created AS INTEGER), 0) AS created, ` + valueOfRow + ` FROM message `
-	messagesOf     = messageColumns + `WHERE session_id = ?1`
-	messageAt      = messageColumns + `WHERE rowid = ?1`
+	messagesOf     = `SELECT CAST(id AS TEXT) AS id, COALESCE(CAST(time_created AS INTEGER), 0) AS created, ` + valueOfRow + ` FROM message WHERE session_id = ?1`
 	partsOfMessage = `SELECT CAST(id AS TEXT) AS id, ` + valueOfRow + ` FROM part WHERE message_id = ?1`
 	partMessages   = `SELECT DISTINCT message_id FROM part p WHERE session_id = ?1 AND message_id IS NOT NULL`
 	lostMessages   = partMessages + `
@@ -298,7 +296,6 @@ func (d *database) timed(table, statement string) string {
 
 // row is a row of message, or of session_message.
 type row struct {
-	Row     int64  `db:"rowid"`
 	ID      string `db:"id"`
 	Type    string `db:"type"` // of version 2
 	Created int64  `db:"created"`
@@ -321,14 +318,6 @@ func (d *database) messages(r *reader) error {
 				return err
 			}
 			in := of.start()
-			in.load = func() (*message, error) {
-				var again row
-				if err := d.GetContext(d.in.Context(), &again, d.timed(tableMessage, messageAt), of.Row, history.MaxLine); err != nil {
-					return nil, err
-				}
-				m := again.start()
-				return m, d.readParts(m)
-			}
 			if err = d.readParts(in); err == nil {
 				r.add(in)
 			}

@@ -291,8 +291,8 @@ func (r *reader) total() error {
 	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
 		return nil
 	}
-	if said, err := r.firstCall(); err != nil || said != nil {
-		return err
+	if r.firstCall() != nil {
+		return nil
 	}
 	c.Purpose, c.Status, c.Source, c.CreatedAt = session.PurposeChat, session.CallOK, r.in.Source(), r.about.created
 	c.Provider, c.Model, c.Directory = r.about.provider, r.about.model, clean(r.about.directory)

@@ -18,7 +18,6 @@ type reader struct {
 	in      *history.Intake
 	about   about
 	records []*record
-	held    int                        // bytes of their bodies
 	older   func(first int64) []string // ids of older sessions whose first message has this time; nil: none
 
 	c       *history.Conversation
@@ -30,16 +29,10 @@ type reader struct {
 	waits   bool           // a reply at the end is left to a later reading
 }
 
-// holdBytes is how much of a session is held in memory. The reader loads later messages again.
-const holdBytes = 8 << 20
-
 // add takes a message, in any order.
 func (r *reader) add(in *message) *record {
 	in.limit()
 	m := recordOf(in)
-	if r.held += in.size(); r.held > holdBytes && m.load != nil {
-		m.body = nil
-	}
 	r.records = append(r.records, m)
 	return m
 }
@@ -181,9 +174,9 @@ func (r *reader) candidates() (found []*session.Session, err error) {
 			return nil, err
 		}
 	}
-	call, err := r.firstCall()
-	if err != nil || call == nil {
-		return found, err
+	call := r.firstCall()
+	if call == nil {
+		return found, nil
 	}
 	owner, err := r.in.Known.CallOwner(r.in.Context(), r.in.Source(), call.ExternalID)
 	if err != nil || owner == "" {
@@ -197,20 +190,16 @@ func (r *reader) candidates() (found []*session.Session, err error) {
 }
 
 // firstCall returns the first model call of the session; nil: there is none.
-func (r *reader) firstCall() (*history.Call, error) {
+func (r *reader) firstCall() *history.Call {
 	for _, m := range r.records {
 		if m.role != "assistant" || m.why != "" || m.large {
 			continue
 		}
-		in, err := m.message()
-		if err != nil {
-			return nil, err
-		}
-		if call := callOf(m, in.data.Object, in.parts); call != nil {
-			return call, nil
+		if call := callOf(m, m.body.data.Object, m.body.parts); call != nil {
+			return call
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // firstAt returns the time of the first message in milliseconds.
@@ -318,16 +307,12 @@ func (r *reader) addRecord(m *record, after, records int) (fresh bool, err error
 		e.Parent = r.records[after].last
 	}
 	e.Decode = func() (history.Decoded, error) {
-		in, err := m.message()
-		if err != nil {
-			return history.Decoded{}, err
-		}
 		fresh = true
 		author := session.Person
 		if r.about.parent != "" {
 			author = session.Model
 		}
-		d := decode(m, in, author)
+		d := decode(m, m.body, author)
 		m.last = d.Messages[len(d.Messages)-1].ExternalID
 		for i := range d.Calls {
 			d.Calls[i].Source, d.Calls[i].Directory = r.in.Source(), clean(r.about.directory)
@@ -378,12 +363,8 @@ func (r *reader) addLost(m *record, stored map[string]map[string]bool) (n int, e
 	if stored == nil || !m.known {
 		return 0, nil
 	}
-	in, err := m.message()
-	if err != nil {
-		return 0, err
-	}
 	var text []byte
-	for _, p := range in.parts {
+	for _, p := range m.body.parts {
 		if p.id != "" && !stored[m.key][p.id] {
 			text = append(append(text, p.json()...), '\n')
 			n++

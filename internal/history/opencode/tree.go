@@ -12,7 +12,6 @@ import (
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
-	"sessiond/internal/session"
 )
 
 // tree is a folder of JSON files: generation 1 has storage/{session,message,part}, generation
@@ -148,13 +147,6 @@ func (t *tree) session(a about, besideDatabase bool) error {
 		if !ok {
 			part.Skip(skipUnreadable, 1)
 			continue
-		}
-		m.load = func() (*message, error) {
-			m, ok := t.message(part, a.id, file)
-			if !ok {
-				return nil, session.Errorf(session.Busy, "%s changed while it was read: import again", file)
-			}
-			return m, nil
 		}
 		r.add(m)
 	}

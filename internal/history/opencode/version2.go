@@ -12,11 +12,10 @@ import (
 )
 
 const (
-	columnsV2 = `SELECT rowid, CAST(id AS TEXT) AS id, COALESCE(CAST(type AS TEXT), '') AS type, COALESCE(CAST(time_created AS INTEGER), 0) AS created, ` +
+	columnsV2 = `SELECT CAST(id AS TEXT) AS id, COALESCE(CAST(type AS TEXT), '') AS type, COALESCE(CAST(time_created AS INTEGER), 0) AS created, ` +
 		valueOfRow + ` FROM session_message `
 	bySeqV2  = columnsV2 + `WHERE session_id = ?1 ORDER BY seq`
 	byTimeV2 = columnsV2 + `WHERE session_id = ?1 ORDER BY time_created, id` // without the column seq
-	byRowV2  = columnsV2 + `WHERE rowid = ?1`
 )
 
 // addVersion2 adds the rows of session_message, which opencode 2 writes. The conversation may have
@@ -44,13 +43,7 @@ func (d *database) addVersion2(r *reader) error {
 			r.in.Skip(skipBookkeeping, 1)
 			return nil
 		}
-		in := of.message()
-		in.load = func() (*message, error) {
-			var again row
-			err := d.GetContext(d.in.Context(), &again, d.timed(tableMessageV2, byRowV2), of.Row, history.MaxLine)
-			return again.message(), err
-		}
-		m := r.add(in)
+		m := r.add(of.message())
 		order = max(order, m.at.UnixMilli())
 		m.seq, m.order = seq, order
 		switch o := old[m.id]; {
