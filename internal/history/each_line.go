@@ -16,16 +16,16 @@ import (
 //
 // A JSON object at the end of the file is a line though its line feed is missing, once the file
 // is quiet. Until then it waits.
-func (in *Intake) EachLine(visit func(FileLine) error) error {
-	return in.lines(func(l FileLine, state lineState) error {
+func (in *Intake) EachLine(visit func(FileLine)) {
+	for l, state := range in.lines {
 		if state == lineWaits || in.waitFrom > 0 && l.At >= in.waitFrom && state != lineTorn {
 			in.Wait(l.At, 1)
-			return nil
+			continue
 		}
 		if state == lineTorn {
 			in.held = true
 			in.records.Wait(1)
-			return nil
+			continue
 		}
 		in.At(l.At, l.End)
 		switch state {
@@ -35,29 +35,28 @@ func (in *Intake) EachLine(visit func(FileLine) error) error {
 		case lineBlank:
 			in.Skip(SkipBlank, 1)
 		default:
-			return visit(l)
+			visit(l)
 		}
-		return nil
-	})
+	}
 }
 
-// Survey visits the lines that EachLine visits, and one that waits, and counts nothing: for a
+// Survey yields the lines that EachLine visits, and one that waits, and counts nothing: for a
 // look ahead.
-func (in *Intake) Survey(visit func(FileLine) error) error {
-	return in.lines(func(l FileLine, state lineState) error {
-		if state != lineWhole && state != lineWaits {
-			return nil
+func (in *Intake) Survey(yield func(FileLine) bool) {
+	for l, state := range in.lines {
+		if (state == lineWhole || state == lineWaits) && !yield(l) {
+			return
 		}
-		return visit(l)
-	})
+	}
 }
 
 // WaitWhole leaves every line to a later reading, instead of EachLine.
-func (in *Intake) WaitWhole() error {
+func (in *Intake) WaitWhole() {
 	n := 0
-	err := in.lines(func(FileLine, lineState) error { n++; return nil })
+	for range in.lines {
+		n++
+	}
 	in.Wait(0, n)
-	return err
 }
 
 // lineState tells what a line is.
@@ -71,14 +70,8 @@ const (
 	lineWaits              // the last one, which is a JSON object but may go on
 )
 
-func (in *Intake) lines(visit func(FileLine, lineState) error) error {
-	for l, err := range in.Lines() {
-		if err != nil {
-			return err
-		}
-		if l.Number%256 == 0 && in.ctx.Err() != nil {
-			return in.ctx.Err()
-		}
+func (in *Intake) lines(yield func(FileLine, lineState) bool) {
+	for l := range in.Lines() {
 		state := in.stateOf(l)
 		pieces := [][]byte{l.Bytes}
 		if state == lineWhole || state == lineWaits {
@@ -89,12 +82,11 @@ func (in *Intake) lines(visit func(FileLine, lineState) error) error {
 			if l.At = line.End; i == len(pieces)-1 {
 				line.End = l.End
 			}
-			if err := visit(line, state); err != nil {
-				return err
+			if !yield(line, state) {
+				return
 			}
 		}
 	}
-	return nil
 }
 
 // Objects splits a line that holds several whole JSON objects, as a program writes them that goes

@@ -11,6 +11,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"slices"
 	"time"
 
 	"sessiond/internal/session"
@@ -20,6 +21,9 @@ import (
 // first record, every time that it changed, and adds each entry to a Conversation. The intake
 // skips what is stored already, decodes and stores the rest, counts every record, and keeps the
 // cursor. So a reader needs to remember nothing between two readings.
+//
+// An intake remembers its first error, of the store, of the file or what Fail is told: nothing is
+// stored after it, lines end, lookups find nothing, and Err returns it.
 //
 // A reader of lines says with At where the record at hand begins. Records before the cursor's
 // offset were counted by an earlier reading, as long as the bytes before it are the same.
@@ -57,7 +61,8 @@ type Intake struct {
 	messages  int   // of all conversations, that were not stored yet
 	bytes     int   // in them
 	again     bool  // the thing is read again, though it may not change
-	isPiece   bool  // of another thing, whose size and time are not the cursor's
+	err       error
+	isPiece   bool // of another thing, whose size and time are not the cursor's
 
 	said, saidBefore map[string]string // what Repeats remembers, now and in the reading before
 }
@@ -74,26 +79,28 @@ func newIntake(ctx context.Context, source session.Source, found Found, cursor *
 
 // Beside begins the reading of a piece of the thing that has a cursor of its own.
 func (in *Intake) Beside(path string) *Intake {
-	piece := newIntake(in.ctx, in.source, in.Found, nil, in.Known, in.emit)
+	emit := func(b Batch) error {
+		in.Emit(b)
+		return in.err
+	}
+	piece := newIntake(in.ctx, in.source, in.Found, nil, in.Known, emit)
 	piece.Now, piece.cursor.Path, piece.isPiece = in.Now, path, true
 	return piece
 }
 
 // open begins the reading of a file, in which At's offsets count, behind what a cursor settled.
-func (in *Intake) open(file io.ReaderAt, length int64, cursor *Cursor) error {
+func (in *Intake) open(file io.ReaderAt, length int64, cursor *Cursor) {
 	in.file, in.length = file, length
 	if cursor == nil {
-		return nil
+		return
 	}
-	same, err := in.hasPrefix(cursor)
+	same := in.hasPrefix(cursor)
 	in.rewritten = !same && cursor.Offset > 0
-	if err != nil || !same {
-		return err
+	if same {
+		in.before = cursor
+		in.cursor.Counts = cursor.Counts
+		in.settled = max(cursor.Offset, readCursorState(cursor).Counted)
 	}
-	in.before = cursor
-	in.cursor.Counts = cursor.Counts
-	in.settled = max(cursor.Offset, readCursorState(cursor).Counted)
-	return nil
 }
 
 // cursorState is what the cursor of a found thing remembers beside its place.
@@ -113,28 +120,27 @@ func readCursorState(c *Cursor) (s cursorState) {
 
 // hasPrefix reports whether the bytes before the cursor's offset are those that it was made of,
 // and its session is still here.
-func (in *Intake) hasPrefix(c *Cursor) (bool, error) {
+func (in *Intake) hasPrefix(c *Cursor) bool {
 	if c.Offset <= 0 {
-		return false, nil
+		return false
 	}
 	if c.SessionID != "" {
-		var err error
-		if in.own, err = in.Known.SessionByID(in.ctx, c.SessionID); err != nil || in.own == nil {
-			return false, err
+		if in.own = in.SessionByID(c.SessionID); in.own == nil {
+			return false
 		}
 	}
-	sum, err := in.hash(c.Offset)
-	return sum == c.Hash, err
+	return in.hash(c.Offset) == c.Hash
 }
 
 // hash returns the hash of the bytes before end. It reads only those that it has not hashed before.
-func (in *Intake) hash(end int64) (string, error) {
+func (in *Intake) hash(end int64) string {
 	if in.sum == nil || end < in.summed {
 		in.sum, in.summed = sha256.New(), in.Found.Slot
 	}
 	n, err := io.Copy(in.sum, io.NewSectionReader(in.file, in.summed, end-in.summed))
 	in.summed += n
-	return hex.EncodeToString(in.sum.Sum(nil)), err
+	in.Fail(err)
+	return hex.EncodeToString(in.sum.Sum(nil))
 }
 
 // Restart forgets the cursor and what was counted: every record is offered again, from the first.
@@ -232,10 +238,35 @@ func (in *Intake) Repeats(piece, says string) bool {
 }
 
 // Emit stores a batch of its own, as one that says something of a session in another thing.
-func (in *Intake) Emit(b Batch) error { return in.emit(b) }
+func (in *Intake) Emit(b Batch) {
+	if in.err == nil {
+		in.Fail(in.emit(b))
+	}
+}
+
+// Fail ends the reading with an error, unless that is nil or it failed before.
+func (in *Intake) Fail(err error) {
+	if in.err == nil {
+		in.err = err
+	}
+}
+
+// Err returns why the reading ends, nil as long as it goes on.
+func (in *Intake) Err() error {
+	in.Fail(in.ctx.Err())
+	return in.err
+}
 
 // Lines yields the lines of the file, and counts nothing.
-func (in *Intake) Lines() iter.Seq2[FileLine, error] { return Lines(in.file, in.length) }
+func (in *Intake) Lines() iter.Seq[FileLine] {
+	return func(yield func(FileLine) bool) {
+		for l, err := range Lines(in.file, in.length) {
+			if in.Fail(err); in.err != nil || l.Number%256 == 0 && in.Err() != nil || !yield(l) {
+				return
+			}
+		}
+	}
+}
 
 // Import counts records that became a part of the session itself, as a header does.
 func (in *Intake) Import(n int) {
@@ -303,18 +334,59 @@ func (in *Intake) addProblem(p Problem) {
 }
 
 // Session returns the session that has an id in this program, nil if there is none.
-func (in *Intake) Session(sourceID string) (*session.Session, error) {
-	return in.Known.Session(in.ctx, in.source, sourceID)
+func (in *Intake) Session(sourceID string) *session.Session {
+	return lookUp(in, func() (*session.Session, error) { return in.Known.Session(in.ctx, in.source, sourceID) })
 }
 
-// Finish stores what is left. The conversation that was begun first is the thing's own: the
+// SessionByID returns a session by its own id, nil if there is none.
+func (in *Intake) SessionByID(id session.ID) *session.Session {
+	return lookUp(in, func() (*session.Session, error) { return in.Known.SessionByID(in.ctx, id) })
+}
+
+// Message returns the name of the message of a session that has this external id, nil if there is none.
+func (in *Intake) Message(id session.ID, key string) *session.MessageRef {
+	return lookUp(in, func() (*session.MessageRef, error) { return in.Known.Message(in.ctx, id, key) })
+}
+
+// CallOwner returns the session that owns the call with this external id, nil if none does.
+func (in *Intake) CallOwner(key string) *session.Session {
+	owner := lookUp(in, func() (*session.ID, error) {
+		id, err := in.Known.CallOwner(in.ctx, in.source, key)
+		return &id, err
+	})
+	if owner == nil || *owner == "" {
+		return nil
+	}
+	return in.SessionByID(*owner)
+}
+
+// Load reads a message; nil if that fails.
+func (in *Intake) Load(ref session.MessageRef) *session.Message {
+	return lookUp(in, func() (*session.Message, error) { return in.Known.Load(in.ctx, ref) })
+}
+
+// Entries yields the messages of a session in order of seq.
+func (in *Intake) Entries(id session.ID, yield func(*session.Message) bool) {
+	if in.err == nil {
+		in.Fail(in.Known.Entries(in.ctx, id, yield))
+	}
+}
+
+// lookUp asks the store, nil where the reading has failed.
+func lookUp[T any](in *Intake, ask func() (*T, error)) *T {
+	if in.err != nil {
+		return nil
+	}
+	found, err := ask()
+	if in.Fail(err); err != nil {
+		return nil
+	}
+	return found
+}
+
+// finish stores what is left. The conversation that was begun first is the thing's own: the
 // cursor goes with it, behind those that it started.
-func (in *Intake) Finish() ([]Problem, error) {
-	err := in.finish()
-	return in.problems, err
-}
-
-func (in *Intake) finish() error {
+func (in *Intake) finish() {
 	if !in.isPiece {
 		in.cursor.Size, in.cursor.ModifiedAt = in.Found.Size, new(session.At(in.Found.ModifiedAt))
 	}
@@ -322,11 +394,7 @@ func (in *Intake) finish() error {
 		in.cursor.Size = -1
 	}
 	if in.file != nil {
-		sum, err := in.hash(in.end)
-		if err != nil {
-			return err
-		}
-		in.cursor.Offset, in.cursor.Hash = in.end, sum
+		in.cursor.Offset, in.cursor.Hash = in.end, in.hash(in.end)
 	}
 	in.cursor.State = nil
 	state := cursorState{Awaits: in.awaits, Parts: in.parts, Said: in.said}
@@ -337,7 +405,8 @@ func (in *Intake) finish() error {
 		in.cursor.State = session.JSONOf(state)
 	}
 	if len(in.all) == 0 {
-		return in.emitCursor()
+		in.emitCursor()
+		return
 	}
 	own := in.all[0]
 	for _, c := range in.all[1:] {
@@ -345,72 +414,55 @@ func (in *Intake) finish() error {
 			continue
 		}
 		if own.Here == nil && !own.given && !own.empty() {
-			if err := own.flush(); err != nil {
-				return err
-			}
+			own.flush()
 		}
-		if err := c.finish(nil); err != nil {
-			return err
-		}
+		c.finish(nil)
 	}
 	if own.Silent != "" && own.Here == nil && !own.given {
-		return in.finishSilent(own)
+		in.finishSilent(own)
+		return
 	}
-	if err := in.linkStarted(); err != nil {
-		return err
-	}
-	return own.finish(&in.cursor)
+	in.linkStarted()
+	own.finish(&in.cursor)
 }
 
 // linkStarted links the sessions that the conversations started. The conversations must be in the
 // store by then; the cursor is not, so that the links are not lost if this reading ends here.
-func (in *Intake) linkStarted() error {
+func (in *Intake) linkStarted() {
 	for _, c := range in.all {
-		if len(c.starts) == 0 {
-			continue
+		if len(c.starts) > 0 && len(c.batch.Messages) > 0 {
+			c.flush()
 		}
-		if len(c.batch.Messages) > 0 {
-			if err := c.flush(); err != nil {
-				return err
-			}
-		}
-		if err := c.linkStarted(); err != nil {
-			return err
-		}
+		c.linkStarted()
 	}
-	return nil
 }
 
 // finishSilent counts the records of a session that is not stored. They are offered again when
 // there is more of them.
-func (in *Intake) finishSilent(c *Conversation) error {
+func (in *Intake) finishSilent(c *Conversation) {
 	in.records.Skip(c.Silent, c.batch.Records.Imported+c.batch.Records.Raw)
 	for reason, n := range c.batch.Records.Skipped {
 		in.records.Skip(reason, n)
 	}
 	in.cursor.Offset, in.cursor.Hash, in.cursor.State = 0, "", nil
-	return in.emitCursor()
+	in.emitCursor()
 }
 
 // emitCursor stores the cursor alone, for a thing of which no session is stored now.
-func (in *Intake) emitCursor() error {
+func (in *Intake) emitCursor() {
 	last := Batch{Records: in.records, Sessions: in.sessions}
 	last.Cursor = &in.cursor
-	return in.emit(last)
+	in.Emit(last)
 }
 
 // flushAll stores what all conversations have, the thing's own first: the others hang on it.
-func (in *Intake) flushAll() error {
+func (in *Intake) flushAll() {
 	in.messages, in.bytes = 0, 0
 	for _, c := range in.all {
-		if len(c.batch.Messages)+len(c.batch.Calls) == 0 || c.Silent != "" {
-			continue
-		}
-		if err := c.flush(); err != nil {
-			return err
+		if len(c.batch.Messages)+len(c.batch.Calls) > 0 && c.Silent == "" {
+			c.flush()
 		}
 	}
-	return in.ctx.Err()
 }
 
 // partState is what the cursor of a part remembers.
@@ -422,87 +474,96 @@ type partState struct {
 
 // Part begins one session of a thing that holds many, with a cursor of its own. It is nil, and
 // the session's records are counted as known, if mark, which must change with the session, is
-// that of the last reading.
-func (in *Intake) Part(id, mark string) (*Intake, error) {
+// that of the last reading; and if the reading has failed.
+func (in *Intake) Part(id, mark string) *Intake {
 	in.sessions++
 	in.parts = append(in.parts, id)
 	path := in.Found.Path + "#" + id
-	before, err := in.Known.Cursor(in.ctx, in.source, path)
-	if err != nil {
-		return nil, err
-	}
+	before := in.Cursor(path)
 	var state partState
 	if before != nil && json.Unmarshal(before.State, &state) == nil && state.Mark != "" && state.Mark == mark {
 		in.records.Skip(SkipKnown, state.Records)
-		return nil, nil
+		return nil
+	}
+	if in.err != nil {
+		return nil
 	}
 	part := in.Beside(path)
 	part.part = partState{Mark: mark, Head: state.Head}
+	emit := part.emit
 	part.emit = func(b Batch) error {
 		part.part.Records += b.Records.Read
 		if b.Cursor != nil {
 			b.Cursor.State = session.JSONOf(part.part)
 		}
-		return in.emit(b)
+		return emit(b)
 	}
-	return part, nil
+	return part
 }
 
-// ReadPart imports a part whose rows were read with err. If the rows are damaged, that is a problem, and
+// Cursor returns how far a path was read, nil if never.
+func (in *Intake) Cursor(path string) *Cursor {
+	return lookUp(in, func() (*Cursor, error) { return in.Known.Cursor(in.ctx, in.source, path) })
+}
+
+// ReadPart imports a part whose rows were read from a database. If they are damaged, that is a problem, and
 // the next part can be read.
-func (in *Intake) ReadPart(part *Intake, id string, err error, read func() error) error {
-	if session.CodeOf(SQLiteError(err)) == session.Invalid {
+func (in *Intake) ReadPart(part *Intake, id string, db *SQLite, read func()) {
+	err := db.TakeErr()
+	if session.CodeOf(err) == session.Invalid {
 		in.Problem(0, "session "+id+": "+Reason(err))
-		return nil
+		return
 	}
-	if err == nil {
-		err = read()
+	if in.Fail(err); err == nil {
+		read()
+		in.FinishPart(part)
 	}
-	if err != nil {
-		return err
+}
+
+// ReadBeside reads a piece that Beside began. If it is invalid, that is a problem, and the next one can
+// be read.
+func (in *Intake) ReadBeside(piece *Intake, name string, read func(*Intake)) {
+	piece.read(read)
+	switch err := piece.Err(); {
+	case err == nil:
+		for _, p := range piece.problems {
+			in.Problem(p.Line, p.Error)
+		}
+	case session.CodeOf(err) == session.Invalid:
+		in.Problem(0, "session "+name+": "+Reason(err))
+	default:
+		in.Fail(err)
 	}
-	return in.FinishPart(part)
 }
 
 // FinishPart stores what is left of a part. If something in it waits, it is read again.
-func (in *Intake) FinishPart(part *Intake) error {
+func (in *Intake) FinishPart(part *Intake) {
 	in.problems = append(in.problems, part.problems...)
 	if part.again {
 		part.part.Mark, in.again = "", true
 	}
 	if len(part.all) == 0 {
 		in.records.Add(part.records)
-		return nil
+	} else {
+		part.all[0].finish(&part.cursor)
 	}
-	return part.all[0].finish(&part.cursor)
+	in.Fail(part.err)
 }
 
 // EachGone visits the sessions of parts that the thing had at the reading before, and has no more.
-func (in *Intake) EachGone(visit func(*session.Session) error) error {
-	there := map[string]bool{}
-	for _, id := range in.parts {
-		there[id] = true
-	}
+func (in *Intake) EachGone(visit func(*session.Session)) {
 	for _, id := range in.earlier {
-		if there[id] {
+		if slices.Contains(in.parts, id) {
 			continue
 		}
-		cursor, err := in.Known.Cursor(in.ctx, in.source, in.Found.Path+"#"+id)
-		if err != nil {
-			return err
-		}
+		cursor := in.Cursor(in.Found.Path + "#" + id)
 		if cursor == nil || cursor.SessionID == "" {
 			continue
 		}
-		s, err := in.Known.SessionByID(in.ctx, cursor.SessionID)
-		if err == nil && s != nil {
-			err = visit(s)
-		}
-		if err != nil {
-			return err
+		if s := in.SessionByID(cursor.SessionID); s != nil {
+			visit(s)
 		}
 	}
-	return nil
 }
 
 // errMissing is within the error of an entry that follows one which the store must have, and
@@ -513,16 +574,17 @@ var errMissing = errors.New("it was not read")
 var errShrunk = session.Errorf(session.Busy, "the file changed while it was read: import again")
 
 // Bytes reads a stretch of the file again. Codes: Busy (it is not there any more).
-func (in *Intake) Bytes(at, size int64) ([]byte, error) { return ReadSpan(in.file, at, size) }
+func (in *Intake) Bytes(at, size int64) []byte { return in.BytesOf(in.file, at, size) }
 
-// ReadSpan reads a stretch of a file that was seen before. Codes: Busy (it is not there any more).
-func ReadSpan(file io.ReaderAt, at, size int64) ([]byte, error) {
+// BytesOf reads a stretch of a file of the caller's. Codes: Busy (it is not there any more).
+func (in *Intake) BytesOf(file io.ReaderAt, at, size int64) []byte {
 	raw := make([]byte, size)
 	if n, err := file.ReadAt(raw, at); n < len(raw) {
 		if err == nil || errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) {
 			err = errShrunk
 		}
-		return nil, err
+		in.Fail(err)
+		return nil
 	}
-	return raw, nil
+	return raw
 }

@@ -1,7 +1,7 @@
 package history
 
 import (
-	"context"
+	"iter"
 
 	"sessiond/internal/session"
 )
@@ -13,40 +13,29 @@ const MaxForks = 100
 // alone may be a coincidence.
 const LeastShared = 2
 
-// Line visits a session and those that it was forked from, the nearest first.
-func Line(ctx context.Context, known Known, s *session.Session, visit func(*session.Session) error) error {
-	for range MaxForks {
-		if err := visit(s); err != nil {
-			return err
+// Line yields a session and those that it was forked from, the nearest first.
+func (in *Intake) Line(s *session.Session) iter.Seq[*session.Session] {
+	return func(yield func(*session.Session) bool) {
+		for n := 0; s != nil && n < MaxForks && yield(s) && s.ParentKind == session.ParentFork && s.ParentID != ""; n++ {
+			s = in.SessionByID(s.ParentID)
 		}
-		if s.ParentKind != session.ParentFork || s.ParentID == "" {
-			return nil
-		}
-		parent, err := known.SessionByID(ctx, s.ParentID)
-		if err != nil || parent == nil {
-			return err
-		}
-		s = parent
 	}
-	return nil
 }
 
 // ComesFrom reports whether a session is another one that is here, or was forked from it or
 // started by it, over others, too: a link from that one to the session would close a circle. So would one
 // to a chain that has no end.
-func ComesFrom(ctx context.Context, known Known, s, origin *session.Session) (bool, error) {
+func (in *Intake) ComesFrom(s, origin *session.Session) bool {
 	for range MaxForks {
 		switch {
-		case origin != nil && s.ID == origin.ID:
-			return true, nil
-		case origin == nil || s.ParentID == "":
-			return false, nil
+		case origin == nil || s == nil:
+			return false
+		case s.ID == origin.ID:
+			return true
+		case s.ParentID == "":
+			return false
 		}
-		parent, err := known.SessionByID(ctx, s.ParentID)
-		if err != nil || parent == nil {
-			return false, err
-		}
-		s = parent
+		s = in.SessionByID(s.ParentID)
 	}
-	return true, nil
+	return true
 }

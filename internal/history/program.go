@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,9 +22,9 @@ type Program struct {
 	Sessions func(ctx context.Context, f Found) (ids []string, known bool) // as SessionIDs; nil: none is known
 	Slot     func(path string) int64                                       // returns Found.Slot; nil: 0
 
-	Replay   func(*Intake) error          // reads a file
-	Tree     func(*Intake) error          // reads a folder; nil: none is found
-	Database func(*Intake, *SQLite) error // reads an SQLite database; nil: none is found
+	Replay   func(*Intake)          // reads a file
+	Tree     func(*Intake)          // reads a folder; nil: none is found
+	Database func(*Intake, *SQLite) // reads an SQLite database; nil: none is found
 }
 
 // InFolders returns places that do not change, without those that are not known.
@@ -95,47 +96,48 @@ func (p *Program) Read(ctx context.Context, found Found, cursor *Cursor, known K
 	if p.Slot != nil {
 		in.Found.Slot = p.Slot(found.Path)
 	}
-	var err error
 	switch {
 	case p.Tree != nil && IsFolder(found.Path):
-		if err = p.Tree(in); err == nil {
-			err = in.finish()
-		}
+		in.read(p.Tree)
 	case p.Database != nil && IsDatabase(found.Path):
-		err = in.database(p.Database)
+		in.database(p.Database)
 	default:
-		err = in.replay(cursor, p.Replay)
+		in.replay(cursor, p.Replay)
 	}
-	return in.problems, err
+	return in.problems, in.Err()
+}
+
+// read adds what a found thing holds, and stores it.
+func (in *Intake) read(read func(*Intake)) {
+	if read(in); in.Err() == nil {
+		in.finish()
+	}
 }
 
 // replay opens the found file, and reads it once from its beginning. Codes: Invalid (it is no file,
 // or empty, or compressed and damaged).
-func (in *Intake) replay(cursor *Cursor, read func(*Intake) error) error {
+func (in *Intake) replay(cursor *Cursor, read func(*Intake)) {
 	text, err := OpenText(in.Found.Path)
+	if err == nil && text.Size == 0 {
+		err = errors.Join(session.Errorf(session.Invalid, "the file is empty"), text.Close())
+	}
 	if err != nil {
-		return err
+		in.Fail(err)
+		return
 	}
 	defer text.Close()
-	if text.Size == 0 {
-		return session.Errorf(session.Invalid, "the file is empty")
-	}
 	in.Found.Size, in.Found.ModifiedAt = text.Stored, text.ModifiedAt
-	if err := in.open(text, text.Size, cursor); err != nil {
-		return err
-	}
-	if err := read(in); err != nil {
-		return err
-	}
-	return in.finish()
+	in.open(text, text.Size, cursor)
+	in.read(read)
 }
 
 // database reads an SQLite database in one snapshot. Nothing more is stored once its owner changes
 // the database meanwhile. Codes: OpenSQLite's.
-func (in *Intake) database(read func(*Intake, *SQLite) error) error {
+func (in *Intake) database(read func(*Intake, *SQLite)) {
 	db, err := OpenSQLite(in.ctx, in.Found.Path)
 	if err != nil {
-		return err
+		in.Fail(err)
+		return
 	}
 	defer db.Close() //nolint:errcheck // nothing was written
 	emit := in.emit
@@ -145,8 +147,8 @@ func (in *Intake) database(read func(*Intake, *SQLite) error) error {
 		}
 		return emit(b)
 	}
-	if err := read(in, db); err != nil {
-		return err
-	}
-	return in.finish()
+	in.read(func(in *Intake) {
+		read(in, db)
+		in.Fail(db.TakeErr())
+	})
 }

@@ -23,9 +23,13 @@ import (
 // read transaction, so that all that is read of it belongs together. Queries may be nested.
 // Select only columns that Columns gives, and cast columns declared TIMESTAMP or BOOLEAN
 // (CAST(created_at AS TEXT)): the driver would turn them into other types.
+//
+// It remembers the first error of a query, which TakeErr returns: until then queries find nothing.
 type SQLite struct {
 	*sqlx.Conn
 	db     *sqlx.DB
+	ctx    context.Context
+	err    error // the first one of a query
 	path   string
 	before os.FileInfo // of the database, when nothing keeps its owner from changing it
 }
@@ -70,12 +74,12 @@ func openSnapshot(ctx context.Context, path string) (*SQLite, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := &SQLite{path: path, before: info}
+		s := &SQLite{path: path, before: info, ctx: ctx}
 		return s, s.begin(ctx, path, url.Values{"mode": {"ro"}, "immutable": {"1"}})
 	}
 	live := size(path+"-shm") > 0
 	if live && size(path)+size(path+"-wal") > copyLimit {
-		s := &SQLite{path: path}
+		s := &SQLite{path: path, ctx: ctx}
 		err := s.begin(ctx, path, url.Values{"mode": {"ro"}})
 		if code := codeOf(err) & 0xff; code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY {
 			return s, err
@@ -86,7 +90,7 @@ func openSnapshot(ctx context.Context, path string) (*SQLite, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(folder) //nolint:errcheck // open, the copy can be read though it has no name any more
-	s := &SQLite{path: path}
+	s := &SQLite{path: path, ctx: ctx}
 	if err := s.copy(ctx, folder); err != nil {
 		return nil, err
 	}
@@ -155,11 +159,35 @@ func (s *SQLite) Close() error {
 	return errors.Join(err, s.Conn.Close(), s.db.Close())
 }
 
-// Columns returns the names of a table's columns, in their order; none if there is no such
-// table.
-func (s *SQLite) Columns(ctx context.Context, table string) (names []string, err error) {
-	err = s.SelectContext(ctx, &names, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, table)
-	return names, err
+// TakeErr returns the first error since it was asked last, as SQLiteError tells it.
+func (s *SQLite) TakeErr() error {
+	err := s.err
+	s.err = nil
+	return SQLiteError(err)
+}
+
+// Fail remembers an error of a query, unless that is nil or one failed before.
+func (s *SQLite) Fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// do runs a query unless one failed before.
+func (s *SQLite) do(query func() error) {
+	if s.err == nil {
+		s.Fail(query())
+	}
+}
+
+// Get reads the one row of a query.
+func (s *SQLite) Get(to any, query string, args ...any) {
+	s.do(func() error { return s.GetContext(s.ctx, to, query, args...) })
+}
+
+// Select reads the rows of a query.
+func (s *SQLite) Select(to any, query string, args ...any) {
+	s.do(func() error { return s.SelectContext(s.ctx, to, query, args...) })
 }
 
 // Schema is the tables of a database by name, those that are read with their columns.
@@ -192,37 +220,33 @@ func (s Schema) Require(table string, columns ...string) string {
 
 // Schema returns all tables, those that are wanted with their columns: the rest may hold what is
 // not to be looked at.
-func (s *SQLite) Schema(ctx context.Context, wanted ...string) (Schema, error) {
-	tables, err := s.Tables(ctx)
-	if err != nil {
-		return nil, err
-	}
-	schema := make(Schema, len(tables))
-	for _, table := range tables {
-		schema[table] = nil
-		if !slices.Contains(wanted, table) {
-			continue
+func (s *SQLite) Schema(wanted ...string) Schema {
+	schema := Schema{}
+	for _, table := range s.Tables() {
+		var columns []string
+		if slices.Contains(wanted, table) {
+			s.Select(&columns, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, table)
 		}
-		if schema[table], err = s.Columns(ctx, table); err != nil {
-			return nil, err
-		}
+		schema[table] = columns
 	}
-	return schema, nil
+	return schema
 }
 
 // Each visits the rows of a query.
-func (s *SQLite) Each(ctx context.Context, visit func(*sqlx.Rows) error, query string, args ...any) error {
-	rows, err := s.QueryxContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := visit(rows); err != nil {
+func (s *SQLite) Each(visit func(*sqlx.Rows) error, query string, args ...any) {
+	s.do(func() error {
+		rows, err := s.QueryxContext(s.ctx, query, args...)
+		if err != nil {
 			return err
 		}
-	}
-	return errors.Join(rows.Err(), ctx.Err())
+		defer rows.Close()
+		for rows.Next() {
+			if err := visit(rows); err != nil {
+				return err
+			}
+		}
+		return errors.Join(rows.Err(), s.ctx.Err())
+	})
 }
 
 // Column is a column of a row that is not NULL, as text.
@@ -243,12 +267,12 @@ func (r Row) Get(name string) string {
 
 // EachRow visits the rows of a table of small rows, with the columns that are named. The clauses
 // follow the table's name.
-func (s *SQLite) EachRow(ctx context.Context, table string, columns []string, clauses string, visit func(Row) error, args ...any) error {
+func (s *SQLite) EachRow(table string, columns []string, clauses string, visit func(Row), args ...any) {
 	selected := make([]string, len(columns))
 	for i, name := range columns {
 		selected[i] = `CAST("` + strings.ReplaceAll(name, `"`, `""`) + `" AS TEXT)`
 	}
-	return s.Each(ctx, func(rows *sqlx.Rows) error {
+	s.Each(func(rows *sqlx.Rows) error {
 		values, err := rows.SliceScan()
 		if err != nil {
 			return err
@@ -259,7 +283,8 @@ func (s *SQLite) EachRow(ctx context.Context, table string, columns []string, cl
 				row = append(row, Column{columns[i], Plain(text)})
 			}
 		}
-		return visit(row)
+		visit(row)
+		return nil
 	}, `SELECT `+strings.Join(selected, ", ")+` FROM `+table+` `+clauses, args...)
 }
 
@@ -271,24 +296,24 @@ type Extent struct {
 }
 
 // Extents returns the extent of each session in a table: newest is of its rows, first, too.
-func (s *SQLite) Extents(ctx context.Context, table, newest, first string) (map[string]Extent, error) {
+func (s *SQLite) Extents(table, newest, first string) map[string]Extent {
 	var list []struct {
 		Session string `db:"session_id"`
 		Extent
 	}
-	err := s.SelectContext(ctx, &list, `SELECT CAST(session_id AS TEXT) AS session_id, COUNT(*) AS n, `+newest+` AS newest, `+first+` AS first
+	s.Select(&list, `SELECT CAST(session_id AS TEXT) AS session_id, COUNT(*) AS n, `+newest+` AS newest, `+first+` AS first
 		FROM `+table+` WHERE session_id IS NOT NULL GROUP BY session_id`)
 	all := make(map[string]Extent, len(list))
 	for _, e := range list {
 		all[e.Session] = e.Extent
 	}
-	return all, err
+	return all
 }
 
 // Tables returns the names of all tables.
-func (s *SQLite) Tables(ctx context.Context) (names []string, err error) {
-	err = s.SelectContext(ctx, &names, `SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`)
-	return names, err
+func (s *SQLite) Tables() (names []string) {
+	s.Select(&names, `SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`)
+	return names
 }
 
 // RowIDs returns the ids of the rows of some tables in another program's database, each once. A
@@ -299,16 +324,16 @@ func RowIDs(ctx context.Context, path string, tables ...string) (ids []string, k
 		return nil, false
 	}
 	defer db.Close() //nolint:errcheck // nothing was written
-	there, err := db.Tables(ctx)
+	there := db.Tables()
 	for _, table := range tables {
-		if err == nil && slices.Contains(there, table) {
+		if slices.Contains(there, table) {
 			var more []string
-			err = db.SelectContext(ctx, &more, `SELECT COALESCE(CAST(id AS TEXT), '') FROM "`+table+`"`)
+			db.Select(&more, `SELECT COALESCE(CAST(id AS TEXT), '') FROM "`+table+`"`)
 			ids = append(ids, more...)
 		}
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), err == nil
+	return slices.Compact(ids), db.TakeErr() == nil
 }
 
 // StatSQLite describes a database and its log as one found thing, so that what is only in the

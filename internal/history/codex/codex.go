@@ -39,14 +39,16 @@ func New(env func(string) string, now func() time.Time) *history.Program {
 	}
 }
 
-func read(in *history.Intake) error {
+func read(in *history.Intake) {
 	switch filepath.Base(in.Found.Path) {
 	case indexName:
-		return readNames(in)
+		readNames(in)
+		return
 	case promptsName:
-		return readPrompts(in)
+		readPrompts(in)
+		return
 	}
-	return readRollout(in)
+	readRollout(in)
 }
 
 // Reasons to skip that only rollouts have.

@@ -41,7 +41,7 @@ func (w *window) say(text string) {
 
 // compacted turns the record into a marker that holds it as it is, and an overlay that ends
 // with it.
-func (r *reader) compacted(rec *record) error {
+func (r *reader) compacted(rec *record) {
 	text := rec.payload.String("message")
 	list := rec.payload.Get("replacement_history")
 	var c history.Compaction
@@ -52,7 +52,7 @@ func (r *reader) compacted(rec *record) error {
 	r.state.Summary = digestOf(text)
 	key := r.state.advance(rec)
 	c.Key, c.ThroughKey = key, key
-	return r.put(key, rec, 1, func() history.Decoded {
+	r.put(key, rec, 1, func() history.Decoded {
 		if len(list) > 0 && list[0] == '[' {
 			c.Replacement = replacement(list, text)
 		} else {

@@ -21,17 +21,18 @@ type reply struct {
 }
 
 // item takes one item of the conversation.
-func (r *reader) item(rec *record) error {
+func (r *reader) item(rec *record) {
 	switch {
 	case rec.sub == "ghost_snapshot":
-		return r.aside(rec, session.KindCustom, "")
+		r.aside(rec, session.KindCustom, "")
+		return
 	case rec.isReply():
 		r.reply.items = append(r.reply.items, rec)
 		r.reply.keys = append(r.reply.keys, r.state.advance(rec))
 		if r.reply.bytes += len(rec.raw); r.reply.bytes > history.MaxBatchBytes {
-			return r.closeReply("")
+			r.closeReply("")
 		}
-		return nil
+		return
 	}
 	before, key := r.state.Tip, r.state.advance(rec)
 	who := speaker{}
@@ -41,7 +42,7 @@ func (r *reader) item(rec *record) error {
 	case rec.sub == "agent_message":
 		r.state.beginTurn(before)
 	}
-	err := r.put(key, rec, 1, func() history.Decoded {
+	r.put(key, rec, 1, func() history.Decoded {
 		msgs, ok := r.decode(rec)
 		if !ok {
 			return r.undecoded(rec)
@@ -65,7 +66,6 @@ func (r *reader) item(rec *record) error {
 		return together(msgs, key, []*record{rec})
 	})
 	delete(r.state.Calls, rec.payload.String("call_id"))
-	return err
 }
 
 // decode reads items in the dialect of the provider, so that they can be given back as the
@@ -81,9 +81,9 @@ func (r *reader) decode(items ...*record) ([]session.Message, bool) {
 }
 
 // closeReply adds the items of a reply as one message. It does nothing when there are none.
-func (r *reader) closeReply(finish session.Finish) error {
+func (r *reader) closeReply(finish session.Finish) {
 	if len(r.reply.items) == 0 {
-		return nil
+		return
 	}
 	open := r.reply
 	r.reply = reply{}
@@ -94,7 +94,7 @@ func (r *reader) closeReply(finish session.Finish) error {
 			records++
 		}
 	}
-	err := r.put(open.keys[last], open.items[last], records, func() history.Decoded { return r.say(&open, finish) })
+	r.put(open.keys[last], open.items[last], records, func() history.Decoded { return r.say(&open, finish) })
 	if !r.state.Copying || r.inherits {
 		r.spoken = open.keys[last]
 	}
@@ -105,7 +105,6 @@ func (r *reader) closeReply(finish session.Finish) error {
 			r.spawns[call] = open.keys[last]
 		}
 	}
-	return err
 }
 
 func (r *reader) say(open *reply, finish session.Finish) history.Decoded {

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -70,53 +69,31 @@ type edge struct {
 }
 
 // readMirror reads the whole mirror: it holds a thread in one row, and any may have changed.
-func readMirror(in *history.Intake, db *history.SQLite) error {
-	m := mirrored{in, db}
-	threads, edges, err := m.rows()
-	if err != nil {
-		return history.SQLiteError(err)
+func readMirror(in *history.Intake, db *history.SQLite) {
+	schema := db.Schema(tableThreads, tableEdges)
+	in.Fail(db.TakeErr())
+	var threads []thread
+	if schema.Has(tableThreads, "id") {
+		db.Select(&threads, threadsQuery(schema[tableThreads]))
+	} else {
+		in.Fail(session.Errorf(session.Invalid, "no state of Codex that this version knows: it has no table %s with ids", tableThreads))
 	}
+	var edges []edge
+	if schema.Has(tableEdges, "parent_thread_id") && schema.Has(tableEdges, "child_thread_id") {
+		db.Select(&edges, `SELECT COALESCE(CAST(parent_thread_id AS TEXT), '') AS parent, COALESCE(CAST(child_thread_id AS TEXT), '') AS child
+			FROM thread_spawn_edges ORDER BY 2, 1`)
+	}
+	in.Fail(db.TakeErr())
+	m := mirrored{in}
 	for i := range threads {
-		if err := m.thread(&threads[i]); err != nil {
-			return err
-		}
+		m.thread(&threads[i])
 	}
 	for _, e := range edges {
-		if err := m.edge(e); err != nil {
-			return err
-		}
+		m.edge(e)
 	}
-	return nil
 }
 
-type mirrored struct {
-	*history.Intake
-	db *history.SQLite
-}
-
-// rows reads both tables.
-func (m *mirrored) rows() (threads []thread, edges []edge, err error) {
-	ctx := m.Context()
-	schema, err := m.db.Schema(ctx, tableThreads, tableEdges)
-	if err != nil {
-		return nil, nil, err
-	}
-	columns := schema[tableThreads]
-	if !slices.Contains(columns, "id") {
-		return nil, nil, session.Errorf(session.Invalid, "no state of Codex that this version knows: it has no table %s with ids", tableThreads)
-	}
-	if err := m.db.SelectContext(ctx, &threads, threadsQuery(columns)); err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", tableThreads, err)
-	}
-	if schema.Has(tableEdges, "parent_thread_id") && schema.Has(tableEdges, "child_thread_id") {
-		err = m.db.SelectContext(ctx, &edges, `SELECT COALESCE(CAST(parent_thread_id AS TEXT), '') AS parent, COALESCE(CAST(child_thread_id AS TEXT), '') AS child
-			FROM thread_spawn_edges ORDER BY 2, 1`)
-		if err != nil {
-			err = fmt.Errorf("read %s: %w", tableEdges, err)
-		}
-	}
-	return threads, edges, err
-}
+type mirrored struct{ *history.Intake }
 
 // threadsQuery selects what there is of a thread's columns. A title is the first thing that
 // was said, unless a person named the thread: since one generation the name stands by itself,
@@ -152,14 +129,11 @@ func threadsQuery(columns []string) string {
 const maxUnix = 253402300799
 
 // thread tells a session that is here what it does not know yet.
-func (m *mirrored) thread(t *thread) error {
-	existing, err := m.Session(t.ID)
-	if err != nil {
-		return err
-	}
+func (m *mirrored) thread(t *thread) {
+	existing := m.Session(t.ID)
 	if existing == nil {
 		m.Skip(skipThread, 1)
-		return nil
+		return
 	}
 	b := history.Batch{Aside: true}
 	b.ID, b.Fields = existing.ID, &history.Changes{}
@@ -193,10 +167,10 @@ func (m *mirrored) thread(t *thread) error {
 	}
 	if !changes {
 		m.Skip(history.SkipKnown, 1)
-		return nil
+		return
 	}
 	b.Records.Import(1)
-	return m.Emit(b)
+	m.Emit(b)
 }
 
 // about adds to what the rollout's header says of the thread; nil if there is nothing to add.
@@ -225,35 +199,23 @@ func (t *thread) about(existing *session.Session) session.JSON {
 }
 
 // edge links a thread to the one that started it, where its rollout did not say.
-func (m *mirrored) edge(e edge) error {
-	child, err := m.Session(e.Child)
-	if err != nil {
-		return err
-	}
-	parent, err := m.Session(e.Parent)
+func (m *mirrored) edge(e edge) {
+	child, parent := m.Session(e.Child), m.Session(e.Parent)
 	switch {
-	case err != nil:
-		return err
 	case child == nil || parent == nil:
 		m.Skip(skipEdge, 1)
-		return nil
+		return
 	case child.ParentID != "":
 		m.Skip(history.SkipKnown, 1)
-		return nil
-	}
-	if circle, err := history.ComesFrom(m.Context(), m.Known, parent, child); err != nil {
-		return err
-	} else if circle {
+		return
+	case m.ComesFrom(parent, child):
 		m.Skip(skipCircle, 1)
 		m.Problem(0, "thread "+strconv.Quote(e.Child)+" would be among those that it comes from; the link is left out")
-		return nil
+		return
 	}
-	at, call, err := m.StartOf(parent.ID, startOf(child.SourceID, ""))
-	if err != nil {
-		return err
-	}
+	at, call := m.StartOf(parent.ID, startOf(child.SourceID, ""))
 	b := history.Batch{Aside: true}
 	b.ID, b.Fields = child.ID, &history.Changes{ParentID: parent.ID, ParentKind: session.ParentChild, Started: at, StartedCall: call}
 	b.Records.Import(1)
-	return m.Emit(b)
+	m.Emit(b)
 }

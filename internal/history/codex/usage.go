@@ -105,14 +105,15 @@ func (s *state) usageKey(used tokens) string {
 }
 
 // usageRecord counts a response by its id.
-func (r *reader) usageRecord(rec *record) error {
+func (r *reader) usageRecord(rec *record) {
 	var used *tokens
 	if json.Unmarshal(rec.payload.Get("usage"), &used) != nil || used == nil {
-		return r.aside(rec, session.KindUnknown, "")
+		r.aside(rec, session.KindUnknown, "")
+		return
 	}
 	if thread := rec.payload.String("thread_id"); thread != "" && thread != r.id {
 		r.skip(skipInherited)
-		return nil
+		return
 	}
 	used.normalize()
 	key := rec.payload.String("response_id")
@@ -120,51 +121,48 @@ func (r *reader) usageRecord(rec *record) error {
 		key = after(r.state.Usage, used.String())
 		r.state.Usage = key
 	}
-	charged, err := r.charge(rec, *used, plainText(key), nil)
+	charged := r.charge(rec, *used, plainText(key), nil)
 	r.state.Recorded = r.state.Recorded || charged
-	return err
 }
 
 // tokenCount counts what the cumulative usage grew by.
-func (r *reader) tokenCount(rec *record) error {
+func (r *reader) tokenCount(rec *record) {
 	info := parseTokenInfo(rec.payload.Get("info"))
 	if info == nil {
 		r.skip(skipNoTokens)
-		return nil
+		return
 	}
 	used, reset, ok := r.state.counted(info)
 	if !ok || r.state.Recorded {
 		r.skip(skipTokens)
-		return nil
+		return
 	}
 	var note session.JSON
 	if reset {
 		note = session.JSON(`{"counter":"reset"}`)
 	}
-	_, err := r.charge(rec, used, r.state.usageKey(used), note)
-	return err
+	r.charge(rec, used, r.state.usageKey(used), note)
 }
 
 // charge adds a call to the ledger, unless the record is a copy: the origin has the call. charged
 // reports whether the call is the thread's own.
-func (r *reader) charge(rec *record, used tokens, key string, note session.JSON) (charged bool, err error) {
+func (r *reader) charge(rec *record, used tokens, key string, note session.JSON) (charged bool) {
 	if r.state.Copying {
-		if err := r.checkCopiedCall(key, rec); err != nil {
-			return false, err
-		}
+		r.checkCopiedCall(key, rec)
 	}
 	if r.state.Copying || r.inherits {
 		r.skip(skipInherited)
-		return false, nil
+		return false
 	}
 	if r.in.Old(rec.offset) {
-		return true, nil
+		return true
 	}
 	call := history.Call{Call: used.call(), MessageKey: r.spoken, Records: 1}
 	call.Source, call.ExternalID, call.Directory = session.SourceCodex, "codex:"+key, r.talk.New.Directory
 	call.Provider, call.Model, call.CreatedAt, call.Metadata = r.state.Provider, r.state.Model, rec.at, note
 	r.in.Import(1)
-	return true, r.talk.Call(call)
+	r.talk.Call(call)
+	return true
 }
 
 func number(raw []byte) (float64, bool) {

@@ -111,11 +111,11 @@ func (e *entry) tail() string {
 func (e *entry) hasResults() bool { return slices.ContainsFunc(e.calls, call.ended) }
 
 // decode makes the messages of an entry: itself, and the results of its calls.
-func (e *entry) decode() (history.Decoded, error) {
+func (e *entry) decode() history.Decoded {
 	if e.raw != nil {
 		m := history.Verbatim(e.raw, e.why)
 		m.Dialect, m.CreatedAt = string(session.SourceGeminiCLI), e.at
-		return history.Decoded{Messages: []history.Message{{Message: m}}, Raw: true, Problem: e.why + "; kept raw"}, nil
+		return history.Decoded{Messages: []history.Message{{Message: m}}, Raw: true, Problem: e.why + "; kept raw"}
 	}
 	m := session.Message{
 		Kind: session.KindMessage, InContext: true, Display: true, CreatedAt: e.at, Dialect: string(session.SourceGeminiCLI),
@@ -165,7 +165,7 @@ func (e *entry) decode() (history.Decoded, error) {
 			p.Text, p.CallID, p.ToolName = history.Plain(p.Text), history.Plain(p.CallID), history.Plain(p.ToolName)
 		}
 	}
-	return d, nil
+	return d
 }
 
 // results makes the parts of what the calls of a reply answered, files beside the texts.

@@ -103,7 +103,7 @@ func (m *record) isProceed() bool {
 
 // overlay adds a compaction, with the texts of its rows. Its count leaves out the messages that
 // an earlier one replaces.
-func (r *reader) overlay(c *summarised) error {
+func (r *reader) overlay(c *summarised) {
 	made := history.Compaction{Key: r.records[c.summary].key, ThroughKey: r.records[c.through].key}
 	made.Strategy, made.Trigger, made.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	made.CreatedAt = r.records[c.summary].at
@@ -122,7 +122,7 @@ func (r *reader) overlay(c *summarised) error {
 	if near >= 0 {
 		made.Model, made.Provider, made.TokensBefore = r.ledger[near].Model, r.about.provider, r.ledger[near].InputTokens
 	}
-	return r.talk.Compact(made)
+	r.talk.Compact(made)
 }
 
 // isNear reports whether a summary and the call that made it can have two times.

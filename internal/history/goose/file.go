@@ -15,40 +15,38 @@ import (
 )
 
 // readFile reads a file of either form.
-func readFile(in *history.Intake) error {
-	if is, err := readExport(in); is || err != nil {
-		return err
+func readFile(in *history.Intake) {
+	is, err := readExport(in)
+	if in.Fail(err); err == nil && !is {
+		readLines(in)
 	}
-	return readLines(in)
 }
 
 // readLines reads a file of before the database: what it says of the session, then a message in
 // each line.
-func readLines(in *history.Intake) error {
+func readLines(in *history.Intake) {
 	var r *reader
 	var header history.FileLine
-	err := in.EachLine(func(l history.FileLine) error {
+	in.EachLine(func(l history.FileLine) {
 		if r == nil {
 			a, isHeader, err := begin(in, l.Bytes)
 			r = newReader(in, a)
-			if err != nil || isHeader {
+			if in.Fail(err); isHeader {
 				header = l
-				return err
+				return
 			}
 		}
 		m := rowOf(l.Bytes)
 		m.ID, m.line, m.offset = int64(l.Number), l.Number, l.At
 		r.add(m)
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	if r == nil {
-		return session.Errorf(session.Invalid, "no Goose session: its first line is not finished")
+		in.Fail(session.Errorf(session.Invalid, "no Goose session: its first line is not finished"))
 	}
-	in.At(header.At, header.End)
-	return r.read()
+	if in.Err() == nil {
+		in.At(header.At, header.End)
+		r.read()
+	}
 }
 
 // begin parses a file's first line: isHeader is false where the metadata are lost, and it is a
@@ -150,7 +148,8 @@ func readExport(in *history.Intake) (is bool, err error) {
 	}
 	r.about = aboutFile(o)
 	r.about.otherwise = session.At(in.Found.ModifiedAt)
-	return true, r.read()
+	r.read()
+	return true, nil
 }
 
 // addElement remembers the next message of an export.

@@ -20,23 +20,18 @@ import (
 
 // events puts a session's lines into a spool, in their order: those of the database, and those
 // that it moved to cold storage. early counts what is no line of the transcript.
-func (x *databaseReader) events(s *spool, id string, early *history.Records) ([]row, error) {
-	var hot, cold []placed
-	if err := x.hot(s, id, &hot); err != nil {
-		return nil, err
-	}
+func (x *databaseReader) events(s *spool, id string, early *history.Records) []row {
+	hot := x.hot(s, id)
+	var cold []placed
 	if x.hasCold() {
-		err := x.cold(id, func(seq, made int64, raw []byte) error {
+		x.cold(id, func(seq, made int64, raw []byte) error {
 			at, err := s.put(raw)
 			cold = append(cold, placed{row{at: at, size: int64(len(raw)), made: made}, seq})
 			return err
 		}, early)
-		if err != nil {
-			return nil, err
-		}
 	}
 	slices.SortStableFunc(cold, func(a, b placed) int { return cmp.Compare(a.seq, b.seq) })
-	return merged(hot, cold, early), nil
+	return merged(hot, cold, early)
 }
 
 // merged returns events in the order of their numbers. Of those with one number the first of hot
@@ -64,12 +59,13 @@ func merged(hot, cold []placed, early *history.Records) []row {
 }
 
 // hot puts the events into the spool that are in their table.
-func (x *databaseReader) hot(s *spool, id string, into *[]placed) error {
+func (x *databaseReader) hot(s *spool, id string) (hot []placed) {
 	packed := `NULL, NULL`
 	if x.has(tableEvents, "event_zstd", "event_utf8_bytes") {
 		packed = `event_zstd, event_utf8_bytes`
 	}
-	return x.Each(x.in.Context(), func(rows *sqlx.Rows) error { return x.event(rows, s, id, into) }, `SELECT seq, CAST(`+x.columns.Column(tableEvents, "event_json", "NULL")+` AS BLOB), COALESCE(`+x.columns.Column(tableEvents, "created_at", "0")+`, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
+	x.Each(func(rows *sqlx.Rows) error { return x.event(rows, s, id, &hot) }, `SELECT seq, CAST(`+x.columns.Column(tableEvents, "event_json", "NULL")+` AS BLOB), COALESCE(`+x.columns.Column(tableEvents, "created_at", "0")+`, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
+	return hot
 }
 
 func (x *databaseReader) event(rows *sqlx.Rows, s *spool, id string, into *[]placed) error {
@@ -102,9 +98,9 @@ type placed struct {
 }
 
 // cold yields the events of a session that are in cold storage.
-func (x *databaseReader) cold(id string, yield func(seq, made int64, raw []byte) error, early *history.Records) error {
+func (x *databaseReader) cold(id string, yield func(seq, made int64, raw []byte) error, early *history.Records) {
 	column := func(name, or string) string { return x.columns.Column(tableCold, name, or) }
-	return x.Each(x.in.Context(), func(rows *sqlx.Rows) error {
+	x.Each(func(rows *sqlx.Rows) error {
 		var name, sum sql.NullString
 		var events sql.NullInt64
 		var packed []byte
@@ -169,16 +165,17 @@ func coldEvents(text *spool, yield func(seq, made int64, raw []byte) error, earl
 }
 
 // archives imports the transcripts that were put away whole: earlier generations of a key.
-func (x *databaseReader) archives() error {
+func (x *databaseReader) archives() {
 	column := func(name, or string) string { return x.columns.Column(tableArchives, name, or) }
-	return x.Each(x.in.Context(), func(rows *sqlx.Rows) error {
+	x.Each(func(rows *sqlx.Rows) error {
 		var a archived
 		var id sql.NullString
 		if err := rows.Scan(&id, &a.encoding, &a.reason, &a.key, &a.packed, &a.sum, &a.made); err != nil {
 			return err
 		}
 		a.id = id.String
-		return x.archived(a)
+		x.archived(a)
+		return nil
 	}, `SELECT session_id, `+column("encoding", "''")+`, COALESCE(`+column("reason", "''")+`, ''), COALESCE(`+column("session_key", "''")+`, ''), archive_blob,
 		COALESCE(`+column("archive_sha256", "''")+`, ''), COALESCE(`+column("created_at", "0")+`, 0) FROM `+tableArchives+` ORDER BY `+column("created_at", "session_id")+`, session_id`)
 }
@@ -208,22 +205,21 @@ func (a *archived) text() (*spool, error) {
 	return s, nil
 }
 
-func (x *databaseReader) archived(a archived) error {
+func (x *databaseReader) archived(a archived) {
 	if a.reason == "deleted" && kindOf(canonicalKey(a.key, x.agent.id, "")) != "cron" {
 		x.in.Skip(skipDeleted, 1)
-		return nil
+		return
 	}
 	path := x.in.Found.Path + "#" + a.id + "@" + a.sum
-	cursor, err := x.in.Known.Cursor(x.in.Context(), session.SourceOpenClaw, path)
-	if err != nil || cursor != nil {
+	if x.in.Cursor(path) != nil {
 		x.in.Skip(skipUnchanged, 1)
-		return err
+		return
 	}
 	text, err := a.text()
 	if err != nil {
 		x.in.Problem(0, fmt.Sprintf("the archived transcript of session %s cannot be read: %s", a.id, history.Reason(err)))
 		x.in.Skip("damaged archive", 1)
-		return nil
+		return
 	}
 	about := x.agent.sessions[a.id]
 	if about == nil {
@@ -232,9 +228,7 @@ func (x *databaseReader) archived(a archived) error {
 	defer text.Close() //nolint:errcheck // it has no name any more
 	rows := []row{}
 	for line, err := range history.Lines(text, text.size) {
-		if err != nil {
-			return err
-		}
+		x.in.Fail(err)
 		size := line.End - line.At
 		if line.Ended {
 			size--
@@ -242,5 +236,5 @@ func (x *databaseReader) archived(a archived) error {
 		rows = append(rows, row{at: line.At, size: size, made: a.made})
 	}
 	x.in.CountSession()
-	return x.run(path, text, rows, about, history.Records{}, "")
+	x.run(path, text, rows, about, history.Records{}, "")
 }

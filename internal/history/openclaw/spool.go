@@ -37,9 +37,6 @@ func (s *spool) put(raw []byte) (at int64, err error) {
 	return at, err
 }
 
-// bytes reads a stretch again.
-func (s *spool) bytes(at, size int64) ([]byte, error) { return history.ReadSpan(s, at, size) }
-
 // unpack unpacks an archive. Codes: Invalid (damaged, too large).
 func unpack(in io.Reader) (*spool, error) {
 	file, size, err := history.Unpack(in, maxArchive)

@@ -28,75 +28,54 @@ type survey struct {
 	front  int32 // the compaction or reset that a cut transcript begins with; -1: it is whole
 }
 
-func newSurvey(in *history.Intake, rows []row, bytes func(at, size int64) ([]byte, error)) *survey {
+func newSurvey(in *history.Intake, rows []row, bytes func(at, size int64) []byte) *survey {
 	return &survey{Entries: pi.NewEntries(in, bytes), rows: rows, leaf: -1, cursor: -1, reset: -1, front: unseen}
 }
 
-// look reads a transcript. headless says that it may lack a header: its older part was cut off.
-// Codes: Invalid (no transcript).
-func look(in *history.Intake, rows []row, bytes func(at, size int64) ([]byte, error), headless bool) (*survey, error) {
+// look reads a transcript. headless says that it may lack a header: its older part was cut off. It
+// fails with Invalid if it is no transcript.
+func look(in *history.Intake, rows []row, bytes func(at, size int64) []byte, headless bool) *survey {
 	s := newSurvey(in, rows, bytes)
 	if s.whole = headless; headless {
 		s.Version = 3
 	}
-	var err error
-	if rows != nil {
-		err = s.readRows()
-	} else {
-		err = in.EachLine(func(l history.FileLine) error { return s.read(l, 0) })
+	for i, r := range rows { // of which each is whole
+		if in.Err() == nil {
+			s.read(history.FileLine{Number: i + 1, At: r.at, Bytes: bytes(r.at, r.size)}, r.made)
+		}
 	}
-	if err != nil {
-		return nil, err
+	if rows == nil {
+		in.EachLine(func(l history.FileLine) { s.read(l, 0) })
 	}
 	if s.Header == nil && !headless && rows == nil {
-		return nil, session.Errorf(session.Invalid, "no transcript: it holds no session header")
+		in.Fail(session.Errorf(session.Invalid, "no transcript: it holds no session header"))
 	}
 	s.finish()
-	return s, nil
-}
-
-// readRows reads the rows of a database, of which each is whole.
-func (s *survey) readRows() error {
-	for i, r := range s.rows {
-		if i%256 == 0 && s.In.Context().Err() != nil {
-			return s.In.Context().Err()
-		}
-		line, err := s.Bytes(r.at, r.size)
-		if err != nil {
-			return err
-		}
-		if err := s.read(history.FileLine{Number: i + 1, At: r.at, Bytes: line}, r.made); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s
 }
 
 // read reads one line. made is its time in a database, in milliseconds since 1970.
-func (s *survey) read(l history.FileLine, made int64) error {
+func (s *survey) read(l history.FileLine, made int64) {
 	n, body := s.Node(l)
-	if len(body) == 0 {
-		s.In.Skip(history.SkipBlank, 1)
-		return nil
-	}
 	n.Made = made
 	o, ok := pi.Parse(body)
 	switch {
+	case len(body) == 0:
+		s.In.Skip(history.SkipBlank, 1)
 	case ok && s.Header == nil && s.Len() == 0 && o.String("type") == lineSession:
-		return s.begin(o, body, l.Number)
+		s.In.Fail(s.begin(o, body, l.Number))
 	case s.Header == nil && !s.whole && s.rows == nil:
 		why := ""
 		if bytes.ContainsFunc(body, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' || r == utf8.RuneError }) {
 			why = " (compressed or encrypted by something else?)"
 		}
-		return session.Errorf(session.Invalid, "no transcript: its first line is no session header%s", why)
+		s.In.Fail(session.Errorf(session.Invalid, "no transcript: its first line is no session header%s", why))
 	case ok:
 		s.object(o, body, n)
-		return nil
+	default:
+		n.Parent = s.leaf
+		s.AddBroken(n, body)
 	}
-	n.Parent = s.leaf
-	s.AddBroken(n, body)
-	return nil
 }
 
 // begin reads the header. Codes: Invalid.

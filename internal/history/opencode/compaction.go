@@ -13,17 +13,15 @@ import (
 
 // summarise adds the compaction of a request and its summary, the i-th record. It represents
 // what is before the request, or before the tail that is kept.
-func (r *reader) summarise(i int) error {
+func (r *reader) summarise(i int) {
 	m := r.records[i]
-	if err := r.prune(m.at.UnixMilli()); err != nil { // the summary was made of what was left
-		return err
-	}
+	r.prune(m.at.UnixMilli()) // the summary was made of what was left
 	request, asked := i, m.alone
 	if !asked {
 		request, asked = r.byID[m.answers]
 	}
 	if !asked || request > i || !m.alone && !r.records[request].request {
-		return nil // it has no request, or the request is gone
+		return // it has no request, or the request is gone
 	}
 	first := request
 	if at, ok := r.byID[r.records[request].tail]; ok && r.records[request].tail != "" && at < request {
@@ -31,7 +29,7 @@ func (r *reader) summarise(i int) error {
 	}
 	through := r.records[first].before
 	if through < 0 {
-		return nil
+		return
 	}
 	o := m.body.data
 	c := history.Compaction{Key: m.key, ThroughKey: r.records[through].last}
@@ -50,7 +48,7 @@ func (r *reader) summarise(i int) error {
 	if end, ok := history.UnixMilli(o.Inner("time").Get("completed")); ok && end.After(c.CreatedAt.Time) {
 		c.DurationMS = end.Sub(c.CreatedAt.Time).Milliseconds()
 	}
-	return r.c.Compact(c)
+	r.c.Compact(c)
 }
 
 // pruned is the mark of an output that opencode does not send to its model any more.
@@ -66,9 +64,9 @@ const onePruning = int64(time.Second / time.Millisecond)
 // prune adds an overlay for each time that opencode pruned outputs on the way to the head, since
 // the last call and up to a moment. The store skips those that it has. Rule: opencode,
 // session/compaction.ts, prune: marked outputs stay stored, and the model sees a line instead.
-func (r *reader) prune(until int64) error {
+func (r *reader) prune(until int64) {
 	if !r.trusted {
-		return nil // the newer store knows it
+		return // the newer store knows it
 	}
 	var marks []int64
 	for _, m := range r.records[:r.line] {
@@ -84,19 +82,16 @@ func (r *reader) prune(until int64) error {
 		for n < len(marks) && marks[n]-marks[n-1] <= onePruning {
 			n++
 		}
-		if err := r.pruneTogether(marks[0], marks[n-1]); err != nil {
-			return err
-		}
+		r.pruneTogether(marks[0], marks[n-1])
 		r.until, marks = marks[n-1], marks[n:]
 	}
-	return nil
 }
 
 // pruneTogether adds the overlay of the outputs that were marked in a period.
-func (r *reader) pruneTogether(from, until int64) error {
+func (r *reader) pruneTogether(from, until int64) {
 	at := millis(until)
 	if at.IsZero() {
-		return nil
+		return
 	}
 	var c history.Compaction
 	c.Strategy, c.Trigger, c.Status, c.CreatedAt = session.StrategyPrune, session.TriggerImport, session.StatusDone, at
@@ -104,7 +99,7 @@ func (r *reader) pruneTogether(from, until int64) error {
 		c.Pruned = append(c.Pruned, m.outputs(from, until)...)
 	}
 	if len(c.Pruned) == 0 {
-		return nil // marked calls that never had an output
+		return // marked calls that never had an output
 	}
 	for _, m := range slices.Backward(r.records[:r.line]) {
 		if !m.aside && m.at.UnixMilli() <= until {
@@ -117,7 +112,7 @@ func (r *reader) pruneTogether(from, until int64) error {
 		what = "output"
 	}
 	c.Reason = fmt.Sprintf("opencode took %d %s of tools out of its model's sight", len(c.Pruned), what)
-	return r.c.Compact(c)
+	r.c.Compact(c)
 }
 
 // outputs returns where the outputs of a record that were marked in a period are stored.

@@ -16,23 +16,26 @@ type export struct {
 	parts    map[string][]body // of a share: by the ids of their messages
 }
 
-func readExport(in *history.Intake) error {
+func readExport(in *history.Intake) {
 	e := &export{in: in.Document(), parts: map[string][]body{}}
 	err := e.scan()
 	switch {
 	case err != nil && e.about == nil:
-		return session.Errorf(session.Invalid, "no opencode session: %w", err)
+		err = session.Errorf(session.Invalid, "no opencode session: %w", err)
 	case err != nil:
-		return session.Errorf(session.Invalid, "the export cannot be read: %w", err)
+		err = session.Errorf(session.Invalid, "the export cannot be read: %w", err)
 	case e.about == nil || e.about.id == "":
-		return session.Errorf(session.Invalid, "no opencode session: it is neither an export nor a share")
+		err = session.Errorf(session.Invalid, "no opencode session: it is neither an export nor a share")
+	}
+	if in.Fail(err); err != nil {
+		return
 	}
 	e.about.store = inExport
 	r := &reader{in: in, about: *e.about}
 	for _, o := range e.messages {
 		r.add(e.message(o))
 	}
-	return r.run()
+	r.run()
 }
 
 // scan reads the session and its messages.

@@ -22,7 +22,7 @@ const (
 // begun in the older tables, whose messages were added before: it is the union of both by id. Of a
 // message in both, the older rows count while they say the same, for their times are the true ones:
 // the job that copied them into session_message did not keep them. Otherwise version 2 counts.
-func (d *database) addVersion2(r *reader) error {
+func (d *database) addVersion2(r *reader) {
 	old := map[string]*record{}
 	for _, m := range r.records {
 		old[m.id] = m
@@ -33,7 +33,7 @@ func (d *database) addVersion2(r *reader) error {
 	}
 	seq, order := 0, int64(0)
 	replaced := map[*record]bool{}
-	err := d.Each(d.in.Context(), func(rows *sqlx.Rows) error {
+	d.Each(func(rows *sqlx.Rows) error {
 		var of row
 		if err := rows.StructScan(&of); err != nil {
 			return err
@@ -59,7 +59,6 @@ func (d *database) addVersion2(r *reader) error {
 		return nil
 	}, d.timed(tableMessageV2, query), r.about.id, history.MaxLine)
 	r.records = slices.DeleteFunc(r.records, func(m *record) bool { return replaced[m] })
-	return err
 }
 
 // message translates a row into the form of the older tables. The type stays in data.

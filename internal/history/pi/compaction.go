@@ -64,15 +64,12 @@ func withoutBytes(parts []session.Part) []session.Part {
 
 // findTails finds what harness compactions kept: a copy of the newest messages of the path
 // instead of the name of the first one.
-func (s *survey) findTails() error {
+func (s *survey) findTails() {
 	for _, i := range s.tails {
 		if s.Nodes[i].Old {
 			continue
 		}
-		o, err := s.Reread(i)
-		if err != nil {
-			return err
-		}
+		o := s.Reread(i)
 		copies, _ := history.Elements(o.Get("retainedTail"))
 		says := make([]string, len(copies))
 		for k, message := range copies {
@@ -80,37 +77,29 @@ func (s *survey) findTails() error {
 				says[k] = history.Fingerprint(fields)
 			}
 		}
-		first, err := s.firstCopied(s.Nodes[i].Parent, says)
-		if err != nil {
-			return err
-		}
-		if first >= 0 {
+		if first := s.firstCopied(s.Nodes[i].Parent, says); first >= 0 {
 			s.kept[i] = first
 		}
 	}
-	return nil
 }
 
 // firstCopied walks back from an entry as long as its messages are the copies, newest last.
 // It is -1 when not all of them are found in a row.
-func (s *survey) firstCopied(at int32, says []string) (int32, error) {
+func (s *survey) firstCopied(at int32, says []string) int32 {
 	for left := len(says); left > 0 && at >= 0; at = s.Nodes[at].Parent {
-		o, err := s.Reread(at)
-		if err != nil {
-			return -1, err
-		}
+		o := s.Reread(at)
 		if o.String("type") != lineMessage {
 			continue
 		}
 		left--
 		if history.Fingerprint(o.Inner("message")) != says[left] {
-			return -1, nil
+			return -1
 		}
 		if left == 0 {
-			return at, nil
+			return at
 		}
 	}
-	return -1, nil
+	return -1
 }
 
 // item is a message of a replacement, in the words of the kernel.
