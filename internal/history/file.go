@@ -55,7 +55,7 @@ func OpenText(path string) (*Opened, error) {
 		return t, nil
 	}
 	defer file.Close()
-	t.File, t.Size, err = Unpack(file, maxUnpacked)
+	t.File, t.Size, err = unpack(file)
 	return t, err
 }
 
@@ -70,9 +70,9 @@ func Unzstd(in io.Reader) (*zstd.Decoder, error) {
 	return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 }
 
-// Unpack unpacks a zstd stream of at most some bytes into a file that has no name, and returns its size.
-// Codes: Invalid (damaged, too large).
-func Unpack(in io.Reader, most int64) (*os.File, int64, error) {
+// unpack unpacks a zstd stream into a file that has no name, and returns its size. Codes: Invalid
+// (damaged, too large).
+func unpack(in io.Reader) (*os.File, int64, error) {
 	decoder, err := Unzstd(in)
 	if err != nil {
 		return nil, 0, err
@@ -82,12 +82,12 @@ func Unpack(in io.Reader, most int64) (*os.File, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	size, err := io.Copy(file, io.LimitReader(decoder, most+1))
+	size, err := io.Copy(file, io.LimitReader(decoder, maxUnpacked+1))
 	switch {
 	case err != nil:
 		err = session.Errorf(session.Invalid, "compressed, and damaged: %w", err)
-	case size > most:
-		err = session.Errorf(session.Invalid, "compressed, and larger than %d MiB", most>>20)
+	case size > maxUnpacked:
+		err = session.Errorf(session.Invalid, "compressed, and larger than %d GiB", maxUnpacked>>30)
 	default:
 		return file, size, nil
 	}

@@ -574,12 +574,9 @@ var errMissing = errors.New("it was not read")
 var errShrunk = session.Errorf(session.Busy, "the file changed while it was read: import again")
 
 // Bytes reads a stretch of the file again. Codes: Busy (it is not there any more).
-func (in *Intake) Bytes(at, size int64) []byte { return in.BytesOf(in.file, at, size) }
-
-// BytesOf reads a stretch of a file of the caller's. Codes: Busy (it is not there any more).
-func (in *Intake) BytesOf(file io.ReaderAt, at, size int64) []byte {
+func (in *Intake) Bytes(at, size int64) []byte {
 	raw := make([]byte, size)
-	if n, err := file.ReadAt(raw, at); n < len(raw) {
+	if n, err := in.file.ReadAt(raw, at); n < len(raw) {
 		if err == nil || errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) {
 			err = errShrunk
 		}

@@ -1,6 +1,7 @@
 package openclaw
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -321,14 +322,8 @@ func (a *agent) readRuns(path string) {
 
 // firstObject reads the first line of a file.
 func firstObject(path string) history.Object {
-	file, info, err := history.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer file.Close()
-	for line := range history.Lines(file, min(info.Size(), 1<<20)) {
-		o, _ := pi.Parse(line.Bytes)
-		return o
-	}
-	return nil
+	head, _ := history.Head(path, 1<<20) // what could be read
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	o, _ := pi.Parse(line)
+	return o
 }

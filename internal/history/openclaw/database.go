@@ -242,24 +242,17 @@ func (x *databaseReader) session(id string) {
 		x.in.Skip(skipUnchanged, 1)
 		return
 	}
-	s, err := newSpool()
-	if err != nil {
-		x.in.Fail(err)
-		return
-	}
-	defer s.Close() //nolint:errcheck // it has no name any more
 	var early history.Records
-	rows := x.events(s, id, &early)
+	l := x.events(id, &early)
 	if err := x.TakeErr(); session.CodeOf(err) == session.Invalid {
 		x.in.Problem(0, "session "+id+": "+history.Reason(err))
 	} else if x.in.Fail(err); err == nil {
-		x.run(path, s, rows, about, early, stamp)
+		x.run(path, l, about, early, stamp)
 	}
 }
 
-// run imports the rows of one transcript of the database, in a spool. early counts its records that are
-// no lines.
-func (x *databaseReader) run(path string, s *spool, rows []row, about *about, early history.Records, stamp string) {
+// run imports one transcript of the database. early counts its records that are no lines.
+func (x *databaseReader) run(path string, l *lines, about *about, early history.Records, stamp string) {
 	in := x.in.Beside(path)
 	in.Found = history.Found{Path: path}
 	in.Mark(stamp)
@@ -269,8 +262,7 @@ func (x *databaseReader) run(path string, s *spool, rows []row, about *about, ea
 		early.Skip(history.SkipKnown, 1)
 	}
 	in.Count(early)
-	bytes := func(at, size int64) []byte { return in.BytesOf(s, at, size) }
-	r := &reader{source: x.source, agent: x.agent, about: about, sid: about.sid, name: fileName{id: about.sid}, rows: rows, bytes: bytes}
+	r := &reader{source: x.source, agent: x.agent, about: about, sid: about.sid, name: fileName{id: about.sid}, rows: l.rows, bytes: l.bytes}
 	x.in.ReadBeside(in, about.sid, r.read)
 }
 

@@ -4,8 +4,7 @@
 // 2026.
 //
 // Whatever a session lies in, its lines are read twice, as pi's are: first to find how they
-// hang together, then to decode those that are new. Compressed transcripts and those in a
-// database are unpacked into a temporary file for that. Several files may hold one session
+// hang together, then to decode those that are new. Several files may hold one session
 // (the database, a file left behind by the move to it, copies that were made before something
 // was cut off): entries are known by their ids, and only one of them moves the head.
 package openclaw

@@ -10,11 +10,25 @@ import (
 	"sessiond/internal/session"
 )
 
-// row is a line of a database, in the spool.
-type row struct {
-	at, size int64
-	made     int64 // milliseconds since 1970; 0: not known
+// lines are those of a transcript in a database.
+type lines struct {
+	text []byte
+	rows []row
 }
+
+// row is a line of a database.
+type row struct {
+	at, size int64 // in the text
+	made     int64 // milliseconds since 1970; 0: not known
+	seq      int64 // its number
+}
+
+func (l *lines) put(seq, made int64, raw []byte) {
+	l.rows = append(l.rows, row{int64(len(l.text)), int64(len(raw)), made, seq})
+	l.text = append(l.text, raw...)
+}
+
+func (l *lines) bytes(at, size int64) []byte { return l.text[at : at+size] }
 
 // survey is a transcript's entries and how they hang together.
 type survey struct {
