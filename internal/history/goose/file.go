@@ -114,25 +114,18 @@ const keyConversation = "conversation"
 // broken the messages before that are read. is is false for a file of lines, which begins with a
 // short object.
 func readExport(in *history.Intake) (is bool, err error) {
-	d := in.Document()
-	if kind, err := d.Enter(); err != nil || kind != '{' {
-		return false, nil
-	}
 	r := newReader(in, about{})
 	var o history.Object
-	broken := d.Members(func(key string) error {
-		if key != keyConversation {
-			value, err := d.Value()
-			if err == nil {
-				o = append(o, history.Field{Key: key, Raw: bytes.ToValidUTF8(value, []byte(string(utf8.RuneError)))})
-			}
-			return err
+	broken := in.Document(keyConversation, func(name string, element bool, value raw) error {
+		switch {
+		case element && name == keyConversation:
+			r.addElement(value)
+		case name == keyConversation:
+			is = true
+		case !element:
+			o = append(o, history.Field{Key: name, Raw: bytes.ToValidUTF8(value, []byte(string(utf8.RuneError)))})
 		}
-		if kind, err := d.Enter(); err != nil || kind != '[' {
-			return cmp.Or(err, error(session.Errorf(session.Invalid, "its conversation is no list")))
-		}
-		is = true
-		return d.Members(func(string) error { return r.addElement(d) })
+		return in.Err()
 	})
 	switch {
 	case broken != nil && session.CodeOf(broken) != session.Invalid:
@@ -153,21 +146,16 @@ func readExport(in *history.Intake) (is bool, err error) {
 }
 
 // addElement remembers the next message of an export.
-func (r *reader) addElement(d *history.Document) error {
-	value, err := d.Value()
-	if err != nil {
-		return err
-	}
-	n := int64(len(r.records) + 1)
+func (r *reader) addElement(value raw) {
+	n := len(r.records)
 	if len(value) > history.MaxLine {
 		r.in.Skip(history.SkipTooLarge, 1)
-		r.in.Problem(0, fmt.Sprintf("the message after %d others is over %d MiB; left out", n-1, history.MaxLine>>20))
-		return nil
+		r.in.Problem(0, fmt.Sprintf("the message after %d others is over %d MiB; left out", n, history.MaxLine>>20))
+		return
 	}
 	m := rowOf(value)
-	m.ID = n
+	m.ID = int64(n + 1)
 	r.add(m)
-	return r.in.Context().Err()
 }
 
 // rowOf parses a message of a file.

@@ -10,15 +10,14 @@ import (
 // export is a conversation in one file: {info, messages: [{info, parts}]}, or the flat list of a
 // share, [{type, data}].
 type export struct {
-	in       *history.Document
 	about    *about
 	messages []body
 	parts    map[string][]body // of a share: by the ids of their messages
 }
 
 func readExport(in *history.Intake) {
-	e := &export{in: in.Document(), parts: map[string][]body{}}
-	err := e.scan()
+	e := &export{parts: map[string][]body{}}
+	err := in.Document("messages", e.value)
 	switch {
 	case err != nil && e.about == nil:
 		err = session.Errorf(session.Invalid, "no opencode session: %w", err)
@@ -38,55 +37,25 @@ func readExport(in *history.Intake) {
 	r.run()
 }
 
-// scan reads the session and its messages.
-func (e *export) scan() error {
-	kind, err := e.in.Enter()
-	if err != nil {
-		return err
-	}
-	return e.in.Members(func(key string) error {
-		switch {
-		case kind == '[':
-			return e.entry()
-		case key == "info":
-			info, err := e.value()
-			if err != nil || info.why != "" {
-				return errors.Join(err, errors.New("its info is no object"))
-			}
-			e.about = new(aboutObject(info.Object))
-		case key == "messages":
-			if kind, err := e.in.Enter(); err != nil || kind != '[' {
-				return errors.Join(err, errors.New("its messages are no list"))
-			}
-			return e.in.Members(func(string) error {
-				o, err := e.value()
-				e.messages = append(e.messages, o)
-				return err
-			})
-		}
-		return nil
-	})
-}
-
-func (e *export) value() (body, error) {
-	text, err := e.in.Value()
-	return parse(text), err
-}
-
-// entry reads an entry of a share.
-func (e *export) entry() error {
-	o, err := e.value()
+// value reads a value of the file.
+func (e *export) value(name string, element bool, value raw) error {
+	o := parse(value)
 	data := o.Inner("data")
-	switch o.String("type") {
-	case "session":
+	switch kind := o.String("type"); {
+	case name == "info" && o.why != "":
+		return errors.New("its info is no object")
+	case name == "info":
+		e.about = new(aboutObject(o.Object))
+	case !element:
+	case name == "" && kind == "session":
 		e.about = new(aboutObject(data))
-	case "part":
+	case name == "" && kind == "part":
 		id := data.String("messageID")
 		e.parts[id] = append(e.parts[id], o)
 	default:
 		e.messages = append(e.messages, o)
 	}
-	return err
+	return nil
 }
 
 // message makes a message of an element of the list.
