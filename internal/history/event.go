@@ -137,13 +137,20 @@ func (e *Event) Entry(parent string, decode func() Decoded) Entry {
 // Alone is an entry that holds one message and nothing else.
 func Alone(m session.Message) Decoded { return Decoded{Messages: []Message{{Message: m}}} }
 
+// KeepRaw is an entry of a line that could not be taken apart, which is a problem.
+func KeepRaw(line []byte, why string, source session.Source, at session.Time) Decoded {
+	m := Verbatim(line, why)
+	m.CreatedAt, m.Dialect = at, string(source)
+	d := Alone(m)
+	d.Raw, d.Problem = true, why+"; kept raw"
+	return d
+}
+
 // Raw keeps the line of an event as text, out of the context. If it is Wrong that is a problem.
 func (e *Event) Raw(why string, source session.Source) Decoded {
-	m := Verbatim(e.Line.Bytes, why)
-	m.CreatedAt, m.Dialect = e.Time, string(source)
-	d := Alone(m)
-	if d.Raw = true; e.Wrong != "" {
-		d.Problem = why + "; kept raw"
+	d := KeepRaw(e.Line.Bytes, why, source, e.Time)
+	if e.Wrong == "" {
+		d.Problem = ""
 	}
 	return d
 }

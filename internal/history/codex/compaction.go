@@ -65,26 +65,17 @@ func (r *reader) compacted(rec *record) {
 			m.Parts = append(m.Parts, payloadBlob(rec))
 		}
 		m.Extra = keepLine(line)
-		d := only(m)
+		d := history.Alone(m)
 		d.Compactions = []history.Compaction{c}
 		return d
 	})
-}
-
-// item is a message of a replacement, in the words of the kernel.
-type item struct {
-	Kind    session.Kind   `json:"kind"`
-	Role    session.Role   `json:"role"`
-	Origin  session.Origin `json:"origin"`
-	Dialect string         `json:"dialect,omitempty"`
-	Parts   []session.Part `json:"parts"`
 }
 
 // replacement holds the context that Codex made of the conversation, in sessiond's own form.
 // The summary is left out: the overlay has it.
 func replacement(list []byte, summary string) session.JSON {
 	elements, _ := history.Elements(list)
-	items := []item{}
+	var kept []session.Message
 	for _, element := range elements {
 		decoded, err := responses.Decode([]json.RawMessage{element})
 		if err != nil {
@@ -97,10 +88,10 @@ func replacement(list []byte, summary string) session.JSON {
 			if m.Role == session.User {
 				m.Origin = session.Program
 			}
-			items = append(items, item{m.Kind, m.Role, m.Origin, m.Dialect, withoutBytes(m.Parts)})
+			kept = append(kept, session.Message{Kind: m.Kind, Role: m.Role, Origin: m.Origin, Dialect: m.Dialect, Parts: withoutBytes(m.Parts)})
 		}
 	}
-	return session.JSONOf(items)
+	return history.Replacement(kept)
 }
 
 // withoutBytes puts a note where bytes stood, which a replacement cannot hold.
@@ -123,11 +114,11 @@ func withoutBytes(parts []session.Part) []session.Part {
 
 // replacement is what Codex goes on with after a compaction that says only its summary.
 func (w *window) replacement() session.JSON {
-	items := []item{}
+	var kept []session.Message
 	for _, text := range append(append([]string(nil), w.told...), words.Recent(w.said, keptTokens)...) {
 		if strings.TrimSpace(text) != "" {
-			items = append(items, item{session.KindMessage, session.User, session.Program, "", []session.Part{session.TextPart(plainText(text))}})
+			kept = append(kept, session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(plainText(text))}})
 		}
 	}
-	return session.JSONOf(items)
+	return history.Replacement(kept)
 }

@@ -96,7 +96,7 @@ func (r *reader) echo(rec *record) {
 		m.Parts = []session.Part{part}
 		m.Metadata = session.JSON(`{"from":"events"}`)
 		m.Extra = keepLine(rec.line.Without("timestamp"))
-		return only(m)
+		return history.Alone(m)
 	})
 	if rec.sub != "user_message" {
 		r.spoken = key
@@ -162,7 +162,7 @@ func (r *reader) aside(rec *record, kind session.Kind, words string) {
 
 func (r *reader) beside(rec *record, decode func() session.Message, raw bool) {
 	r.put(r.state.beside(history.Fingerprint(rec.line, "timestamp", "ordinal")), rec, 1, func() history.Decoded {
-		d := only(decode())
+		d := history.Alone(decode())
 		d.Raw = raw
 		return d
 	})
@@ -182,14 +182,9 @@ func besideMessage(rec *record, kind session.Kind, words string) session.Message
 	return m
 }
 
-// only is an entry of one message.
-func only(m session.Message) history.Decoded {
-	return history.Decoded{Messages: []history.Message{{Message: m}}}
-}
-
 // keepLine keeps a record, or what is left of it, beside its message.
 func keepLine(line history.Object) session.JSON {
-	return history.Object{{Key: "line", Raw: []byte(objectJSON(line))}}.JSON()
+	return history.Object{{Key: "line", Raw: line.Whole()}}.JSON()
 }
 
 // payloadBlob holds the payload of a record that is too large for extra.
@@ -215,9 +210,7 @@ func (r *reader) verbatim(l history.FileLine, why string) {
 	rec := &record{at: r.state.LastAt, offset: l.At, number: int32(l.Number)}
 	tip := r.state.Tip
 	r.put(r.state.beside(string(l.Bytes)), rec, 1, func() history.Decoded {
-		d := only(history.Verbatim(l.Bytes, why))
-		d.Raw, d.Problem = true, why+"; kept raw"
-		return d
+		return history.KeepRaw(l.Bytes, why, session.SourceCodex, rec.at)
 	})
 	if tip != "" {
 		r.state.Tip = tip
@@ -226,10 +219,10 @@ func (r *reader) verbatim(l history.FileLine, why string) {
 
 // rolledBack goes back before the last turns: what follows is another branch.
 func (r *reader) rolledBack(rec *record) {
-	turns, _ := number(rec.payload.Get("num_turns"))
+	turns, _ := history.Number(rec.payload.Get("num_turns"))
 	r.state.rollBack(int(min(max(turns, 0), maxTurns+1)))
 	r.put(r.state.advance(rec), rec, 1, func() history.Decoded {
-		return only(besideMessage(rec, session.KindMarker, "rolled back "+plural(int(min(max(turns, 0), 1e6)), "turn")))
+		return history.Alone(besideMessage(rec, session.KindMarker, "rolled back "+plural(int(min(max(turns, 0), 1e6)), "turn")))
 	})
 }
 
@@ -243,6 +236,6 @@ func (r *reader) betweenAgents(rec *record) {
 			Extra: keepLine(rec.line.Without("timestamp")),
 		}
 		m.InContext = m.Parts[0].Text != ""
-		return only(m)
+		return history.Alone(m)
 	})
 }

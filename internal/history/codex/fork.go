@@ -27,7 +27,7 @@ func (s *surveyor) boundary(r *record) {
 		s.gap.last = r.at
 		return
 	}
-	start, given := number(s.header.Get("subagent_history_start_ordinal"))
+	start, given := history.Number(s.header.Get("subagent_history_start_ordinal"))
 	switch {
 	case given:
 		if r.ordered && r.ordinal >= int64(start) {
@@ -321,10 +321,10 @@ func walk(from string, base history.Object, seen map[string]bool) (*state, error
 	}
 	defer file.Close()
 	end := file.Size
-	if n, ok := number(base.Get("end_byte_offset")); ok && n >= 0 && n < float64(end) {
+	if n, ok := history.Number(base.Get("end_byte_offset")); ok && n >= 0 && n < float64(end) {
 		end = int64(n)
 	}
-	last, bounded := number(base.Get("end_ordinal_exclusive"))
+	last, bounded := history.Number(base.Get("end_ordinal_exclusive"))
 	var s *state
 	for line, err := range history.Lines(file, end) {
 		if err != nil {

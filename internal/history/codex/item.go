@@ -164,7 +164,7 @@ func (r *reader) finished(msgs []session.Message, finish session.Finish) {
 func (r *reader) undecoded(rec *record) history.Decoded {
 	m := session.Message{Kind: session.KindUnknown, Origin: session.Program, Display: true, CreatedAt: rec.at}
 	m.Extra = keepLine(rec.line)
-	d := only(m)
+	d := history.Alone(m)
 	d.Raw, d.Problem = true, "an item of type "+strconv.Quote(plainText(rec.sub))+" whose fields have an unknown form; kept raw"
 	return d
 }
@@ -205,7 +205,7 @@ func envelopes(items []*record) []byte {
 			around = append(around, history.Field{Key: "bytes", Raw: []byte(session.JSONOf(base64.StdEncoding.EncodeToString(rec.bytes)))})
 		}
 		some = some || len(around) > 0
-		list = append(list, objectJSON(around)...)
+		list = append(list, around.Whole()...)
 	}
 	if !some {
 		return nil
@@ -308,8 +308,8 @@ func runOf(output string) (code int64, known bool, seconds float64) {
 		if !is {
 			return 0, false, -1
 		}
-		exit, said := number(metadata.Get("exit_code"))
-		took, timed := number(metadata.Get("duration_seconds"))
+		exit, said := history.Number(metadata.Get("exit_code"))
+		took, timed := history.Number(metadata.Get("duration_seconds"))
 		if !timed || took < 0 || took > maxSeconds {
 			took = -1
 		}

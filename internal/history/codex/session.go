@@ -88,15 +88,8 @@ func (r *reader) describe() {
 	}
 	about := r.header.Without("type", "cwd")
 	if wire.Depth([]byte(about.JSON())) <= history.MaxDepth {
-		s.Metadata = history.Object{{Key: "codex", Raw: []byte(objectJSON(about))}}.JSON()
+		s.Metadata = history.Object{{Key: "codex", Raw: about.Whole()}}.JSON()
 	}
-}
-
-func objectJSON(o history.Object) session.JSON {
-	if len(o) == 0 {
-		return session.JSON("{}")
-	}
-	return o.JSON()
 }
 
 // title is the name that a person gave the thread: in the rollout, else in the index of names.

@@ -2,8 +2,6 @@ package codex
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/go-json-experiment/json"
 
@@ -163,9 +161,4 @@ func (r *reader) charge(rec *record, used tokens, key string, note session.JSON)
 	r.in.Import(1)
 	r.talk.Call(call)
 	return true
-}
-
-func number(raw []byte) (float64, bool) {
-	n, err := strconv.ParseFloat(string(raw), 64)
-	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
 }

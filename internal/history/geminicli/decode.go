@@ -113,9 +113,7 @@ func (e *entry) hasResults() bool { return slices.ContainsFunc(e.calls, call.end
 // decode makes the messages of an entry: itself, and the results of its calls.
 func (e *entry) decode() history.Decoded {
 	if e.raw != nil {
-		m := history.Verbatim(e.raw, e.why)
-		m.Dialect, m.CreatedAt = string(session.SourceGeminiCLI), e.at
-		return history.Decoded{Messages: []history.Message{{Message: m}}, Raw: true, Problem: e.why + "; kept raw"}
+		return history.KeepRaw(e.raw, e.why, session.SourceGeminiCLI, e.at)
 	}
 	m := session.Message{
 		Kind: session.KindMessage, InContext: true, Display: true, CreatedAt: e.at, Dialect: string(session.SourceGeminiCLI),

@@ -22,7 +22,7 @@ func (r *reader) decode(i int32) history.Decoded {
 	}
 	l, why := pi.ParseLine(raw, 3, before)
 	if why != "" {
-		return pi.Verbatim(raw, why, before)
+		return history.KeepRaw(raw, why, session.SourcePi, before)
 	}
 	m := &l.Message
 	if at, ok := timeOf(l.Fields, n.Made); ok {

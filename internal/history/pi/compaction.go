@@ -102,31 +102,17 @@ func (s *survey) firstCopied(at int32, says []string) int32 {
 	return -1
 }
 
-// item is a message of a replacement, in the words of the kernel.
-type item struct {
-	Kind     session.Kind   `json:"kind"`
-	Role     session.Role   `json:"role"`
-	Origin   session.Origin `json:"origin"`
-	Finish   session.Finish `json:"finish,omitempty"`
-	Provider string         `json:"provider,omitempty"`
-	Model    string         `json:"model,omitempty"`
-	Parts    []session.Part `json:"parts"`
-}
-
 // replacement holds the messages that a harness kept as copies after its summary, in
 // sessiond's own form, the summary first.
 func replacement(summary string, tail []byte) session.JSON {
-	items := []item{{
-		Kind: session.KindMessage, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(summary)},
-	}}
+	kept := []session.Message{{Kind: session.KindMessage, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(summary)}}}
 	messages, _ := history.Elements(tail)
 	for _, raw := range messages {
 		inner, _ := history.Fields(raw)
 		l := Line{Inner: inner, Rest: history.Taker{Object: history.Object{{Key: "message", Raw: raw}}}}
-		l.talk()
-		if m := &l.Message; !l.Raw && m.InContext {
-			items = append(items, item{m.Kind, m.Role, m.Origin, m.Finish, m.Provider, m.Model, m.Parts})
+		if l.talk(); !l.Raw && l.Message.InContext {
+			kept = append(kept, l.Message)
 		}
 	}
-	return session.JSONOf(items)
+	return history.Replacement(kept)
 }

@@ -100,7 +100,7 @@ func (r *reader) decode(i int32) history.Decoded {
 	raw := r.Raw(i)
 	l, why := ParseLine(raw, r.Version, r.last)
 	if why != "" {
-		return Verbatim(raw, why, r.last)
+		return history.KeepRaw(raw, why, session.SourcePi, r.last)
 	}
 	r.last = l.Message.CreatedAt
 	r.OmitPlace(i, l)
@@ -148,7 +148,7 @@ func (r *reader) decode(i int32) history.Decoded {
 		c.Source, c.Directory, c.CreatedAt = r.In.Source(), r.talk.New.Directory, l.Message.CreatedAt
 	}
 	l.Message.Extra = l.Extra(note, hash)
-	made.Messages, made.Calls = []history.Message{{Message: l.Message}}, l.Calls
+	made.Messages, made.Calls = history.Alone(l.Message).Messages, l.Calls
 	return made
 }
 
@@ -214,7 +214,7 @@ func (r *reader) describe() {
 	if r.origins != nil {
 		about = about.With(foreignImport, r.origins)
 	}
-	s.Metadata = history.Object{{Key: string(r.In.Source()), Raw: objectJSON(about)}}.JSON()
+	s.Metadata = history.Object{{Key: string(r.In.Source()), Raw: about.Whole()}}.JSON()
 	if s.Title = r.Title; s.Title != "" {
 		s.TitleSource = "source"
 	} else if s.Title = session.TitleOf(r.FirstUser); s.Title != "" {
