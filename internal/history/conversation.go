@@ -83,7 +83,7 @@ func (in *Intake) Conversation(new NewSession) *Conversation {
 	c.Here = in.Session(new.SourceID)
 	if c.Here != nil && in.before == nil {
 		c.stored = map[string]bool{}
-		in.Fail(in.Known.Keys(in.ctx, c.Here.ID, func(key string) { c.stored[key] = true }))
+		in.Fail(in.Known.ExternalIDs(in.ctx, c.Here.ID, func(key string) { c.stored[key] = true }))
 	}
 	return c
 }

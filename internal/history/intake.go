@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 // Intake imports one found thing for a reader. A reader replays the whole history from its
@@ -335,40 +336,64 @@ func (in *Intake) addProblem(p Problem) {
 
 // Session returns the session that has an id in this program, nil if there is none.
 func (in *Intake) Session(sourceID string) *session.Session {
-	return lookUp(in, func() (*session.Session, error) { return in.Known.Session(in.ctx, in.source, sourceID) })
+	return lookUp(in, func() (*session.Session, error) { return orNone(in.Known.SessionBySource(in.ctx, in.source, sourceID)) })
 }
 
 // SessionByID returns a session by its own id, nil if there is none.
 func (in *Intake) SessionByID(id session.ID) *session.Session {
-	return lookUp(in, func() (*session.Session, error) { return in.Known.SessionByID(in.ctx, id) })
+	return lookUp(in, func() (*session.Session, error) { return orNone(in.Known.Session(in.ctx, id)) })
 }
 
 // Message returns the name of the message of a session that has this external id, nil if there is none.
+//
+// It ignores the end of the context: the driver starts a goroutine for each query that can be
+// interrupted, and a reader asks this for each record of a fork.
 func (in *Intake) Message(id session.ID, key string) *session.MessageRef {
-	return lookUp(in, func() (*session.MessageRef, error) { return in.Known.Message(in.ctx, id, key) })
+	return lookUp(in, func() (*session.MessageRef, error) {
+		return in.Known.MessageByKey(context.WithoutCancel(in.ctx), id, key)
+	})
 }
 
 // CallOwner returns the session that owns the call with this external id, nil if none does.
 func (in *Intake) CallOwner(key string) *session.Session {
-	owner := lookUp(in, func() (*session.ID, error) {
-		id, err := in.Known.CallOwner(in.ctx, in.source, key)
-		return &id, err
+	return lookUp(in, func() (*session.Session, error) {
+		id, err := in.Known.SessionOfCall(context.WithoutCancel(in.ctx), in.source, key)
+		if err != nil || id == "" {
+			return nil, err
+		}
+		return orNone(in.Known.Session(in.ctx, id))
 	})
-	if owner == nil || *owner == "" {
-		return nil
-	}
-	return in.SessionByID(*owner)
 }
 
 // Load reads a message; nil if that fails.
 func (in *Intake) Load(ref session.MessageRef) *session.Message {
-	return lookUp(in, func() (*session.Message, error) { return in.Known.Load(in.ctx, ref) })
+	return lookUp(in, func() (*session.Message, error) {
+		m, err := in.Known.Message(in.ctx, ref)
+		return &m, err
+	})
+}
+
+// Cursor returns how far a path was read, nil if never.
+func (in *Intake) Cursor(path string) *Cursor {
+	return lookUp(in, func() (*Cursor, error) {
+		c, err := in.Known.ImportCursor(in.ctx, in.source, path)
+		return cursorOf(c), err
+	})
 }
 
 // Entries yields the messages of a session in order of seq.
 func (in *Intake) Entries(id session.ID, yield func(*session.Message) bool) {
-	if in.err == nil {
-		in.Fail(in.Known.Entries(in.ctx, id, yield))
+	page := store.MessagePage{Limit: 200, All: true}
+	for more := true; more && in.err == nil; {
+		messages, rest, err := in.Known.Messages(in.ctx, id, page)
+		in.Fail(err)
+		for i := range messages {
+			if !yield(&messages[i]) {
+				return
+			}
+			page.After = messages[i].Seq
+		}
+		more = rest && len(messages) > 0
 	}
 }
 
@@ -499,11 +524,6 @@ func (in *Intake) Part(id, mark string) *Intake {
 		return emit(b)
 	}
 	return part
-}
-
-// Cursor returns how far a path was read, nil if never.
-func (in *Intake) Cursor(path string) *Cursor {
-	return lookUp(in, func() (*Cursor, error) { return in.Known.Cursor(in.ctx, in.source, path) })
 }
 
 // ReadPart imports a part whose rows were read from a database. If they are damaged, that is a problem, and

@@ -32,7 +32,11 @@ func (im *Importer) Plan(ctx context.Context, source Source, found []Found) (p P
 			p.Refused++
 			continue
 		}
-		ids, named := sessionIDs(ctx, source, f)
+		var ids []string
+		named := false // the source can name the sessions
+		if l, ok := source.(Lister); ok {
+			ids, named = l.SessionIDs(ctx, f)
+		}
 		all := len(ids)
 		switch {
 		case !named && current:
@@ -107,13 +111,4 @@ func (im *Importer) now() time.Time {
 // was read: the cursor that its reader made has no size.
 func endIsMissing(c *Cursor, f Found) bool {
 	return c != nil && c.Size < 0 && c.ModifiedAt != nil && c.ModifiedAt.Equal(session.At(f.ModifiedAt).Time)
-}
-
-// sessionIDs returns the source ids of a found thing's sessions; known is false where the source
-// cannot name them.
-func sessionIDs(ctx context.Context, source Source, found Found) (ids []string, known bool) {
-	if l, ok := source.(Lister); ok {
-		return l.SessionIDs(ctx, found)
-	}
-	return nil, false
 }

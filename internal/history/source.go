@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 // Source reads the histories of one program. A found thing is one file of a program that
@@ -51,24 +52,16 @@ type Found struct {
 	Slot       int64 // bytes at the beginning of a file that its program rewrites in place
 }
 
-// Known answers what the store has already.
+// Known is what a reading asks of the store. Codes: NotFound.
 type Known interface {
-	// Session gives the session that has this id in the source program, nil if there is none.
-	Session(ctx context.Context, source session.Source, sourceID string) (*session.Session, error)
-	// SessionByID gives a session by its own id, nil if there is none.
-	SessionByID(ctx context.Context, id session.ID) (*session.Session, error)
-	// Cursor gives how far a path was read, nil if never.
-	Cursor(ctx context.Context, source session.Source, path string) (*Cursor, error)
-	// Message names the message of a session that has this external id, nil if there is none.
-	Message(ctx context.Context, id session.ID, key string) (*session.MessageRef, error)
-	// CallOwner gives the session that owns the call with this external id, "" if none does.
-	CallOwner(ctx context.Context, source session.Source, key string) (session.ID, error)
-	// Keys yields the external ids of a session's own messages.
-	Keys(ctx context.Context, id session.ID, yield func(key string)) error
-	// Load reads a message.
-	Load(ctx context.Context, ref session.MessageRef) (*session.Message, error)
-	// Entries yields the messages of a session in order of seq.
-	Entries(ctx context.Context, id session.ID, yield func(*session.Message) bool) error
+	SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error)
+	Session(ctx context.Context, id session.ID) (session.Session, error)
+	ImportCursor(ctx context.Context, source session.Source, path string) (*store.ImportCursor, error)
+	MessageByKey(ctx context.Context, id session.ID, externalID string) (*session.MessageRef, error)
+	SessionOfCall(ctx context.Context, source session.Source, externalID string) (session.ID, error)
+	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
+	ExternalIDs(ctx context.Context, id session.ID, yield func(externalID string)) error
+	Messages(ctx context.Context, id session.ID, p store.MessagePage) ([]session.Message, bool, error)
 }
 
 // MaxBatch is how many messages one transaction stores: live appends wait behind it.

@@ -140,7 +140,7 @@ func (r *reader) fork() {
 func (r *reader) finish() {
 	if r.backup {
 		if here := r.talk.Here; here != nil && here.Head != nil {
-			if head, err := r.In.Known.Load(r.In.Context(), *here.Head); err == nil { // else it is gone
+			if head, err := r.In.Known.Message(r.In.Context(), *here.Head); err == nil { // else it is gone
 				r.talk.Head = head.ExternalID
 			}
 		}

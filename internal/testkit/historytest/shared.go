@@ -130,7 +130,6 @@ func PiUser(id, parent, text string) string {
 
 // Collector is a reader's other side without a store: it keeps nothing but counts.
 type Collector struct {
-	Nobody
 	Records  history.Records
 	Messages int
 	Bytes    int // of their contents
