@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 // Conversation is one session on its way into the store.
@@ -323,7 +325,7 @@ func (c *Conversation) copied(e *Entry) (is bool, d *Decoded) {
 // saysTheSame compares an entry with a stored message: what both say, and what they follow.
 func (c *Conversation) saysTheSame(e *Entry, d *Decoded, ref session.MessageRef) bool {
 	theirs := c.in.Load(ref)
-	if theirs == nil || len(d.Messages) == 0 || Says(c.in.seed, theirs) != Says(c.in.seed, &d.Messages[0].Message) {
+	if theirs == nil || len(d.Messages) == 0 || says(theirs) != says(&d.Messages[0].Message) {
 		return false
 	}
 	parent, _ := c.Find(e.Parent)
@@ -339,6 +341,21 @@ func (c *Conversation) saysTheSame(e *Entry, d *Decoded, ref session.MessageRef)
 		}
 	}
 	return parent.Key == ""
+}
+
+// says tells two messages apart by what they say and when, as far as both a reader and the
+// store know it: not by their names, nor by what is kept beside them.
+func says(m *session.Message) string {
+	all := []string{m.CreatedAt.SQL(), string(m.Kind), string(m.Role)}
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		arguments := p.Arguments
+		if o, ok := ParseObject([]byte(arguments)); ok {
+			arguments = Fingerprint(o) // a program may write them anew
+		}
+		all = append(all, string(p.Kind), p.CallID, p.Content(), arguments)
+	}
+	return strings.Join(all, "\x00")
 }
 
 func (c *Conversation) add(e *Entry, d *Decoded, records int) {
@@ -362,13 +379,15 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) {
 			c.checkDate(m, e)
 			parent = Place{Key: m.ExternalID}
 			c.places[m.ExternalID] = parent
-			c.in.bytes += Size(m)
+			c.in.bytes += store.SizeOf(&m.Message)
 		}
 		b.Messages = append(b.Messages, d.Messages...)
 		c.in.messages += len(d.Messages)
 		c.fresh++
 	}
-	b.Calls = append(b.Calls, d.Calls...)
+	for i := range d.Calls {
+		c.addCall(d.Calls[i])
+	}
 	for _, m := range d.Marks {
 		c.Mark(m)
 	}
@@ -380,7 +399,7 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) {
 	} else {
 		b.Records.Import(records)
 	}
-	if Full(c.in.messages, c.in.bytes) {
+	if c.in.messages >= MaxBatch || c.in.bytes >= MaxBatchBytes {
 		c.in.flushAll()
 	}
 }
@@ -404,6 +423,17 @@ func (c *Conversation) Call(call Call) {
 	if !ok {
 		call.MessageKey = ""
 	}
+	c.addCall(call)
+}
+
+// addCall adds a call, of the program's if it does not say more: a chat that went well, at the cost that
+// was reported.
+func (c *Conversation) addCall(call Call) {
+	call.Source = cmp.Or(call.Source, c.in.source)
+	call.Purpose, call.Status = cmp.Or(call.Purpose, session.PurposeChat), cmp.Or(call.Status, session.CallOK)
+	if call.CostNanoUSD != nil {
+		call.PriceSource = "reported"
+	}
 	c.batch.Calls = append(c.batch.Calls, call)
 }
 
@@ -415,8 +445,10 @@ func (c *Conversation) Mark(m Mark) {
 	}
 }
 
-// Compact adds an overlay. Its places are filled from its keys.
+// Compact adds an overlay, a summary if it does not say more. Its places are filled from its keys.
 func (c *Conversation) Compact(o Compaction) {
+	o.Strategy = cmp.Or(o.Strategy, session.StrategySummarize)
+	o.Trigger, o.Status = session.TriggerImport, session.StatusDone
 	fill := func(key string, of *session.ID) {
 		if at, ok := c.Find(key); ok {
 			*of = at.Session

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"hash"
-	"hash/maphash"
 	"io"
 	"iter"
 	"os"
@@ -57,11 +56,10 @@ type Intake struct {
 	part      partState // of a part
 	parts     []string  // ids of those that Part began
 	earlier   []string  // those of the reading before
-	seed      maphash.Seed
-	length    int64 // of what can be read of the file
-	messages  int   // of all conversations, that were not stored yet
-	bytes     int   // in them
-	again     bool  // the thing is read again, though it may not change
+	length    int64     // of what can be read of the file
+	messages  int       // of all conversations, that were not stored yet
+	bytes     int       // in them
+	again     bool      // the thing is read again, though it may not change
 	err       error
 	isPiece   bool // of another thing, whose size and time are not the cursor's
 
@@ -73,7 +71,7 @@ type Intake struct {
 func newIntake(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, emit func(Batch) error) *Intake {
 	before := readCursorState(cursor)
 	return &Intake{
-		Found: found, Known: known, ctx: ctx, source: source, emit: emit, seed: maphash.MakeSeed(),
+		Found: found, Known: known, ctx: ctx, source: source, emit: emit,
 		cursor: Cursor{Source: source, Path: found.Path}, earlier: before.Parts, saidBefore: before.Said,
 	}
 }

@@ -14,26 +14,25 @@ type Source interface {
 	// Name gives the program's word: pi, codex, …
 	Name() session.Source
 
-	// Places gives the folders and files in which the program keeps its histories on this
-	// host, as absolute paths, whether they are there or not: what Find looks at without
-	// roots, and what is watched for what is new. None if the home folder is not known.
+	// Places returns the folders and files in which the program keeps its histories on this
+	// host, as absolute paths, whether they are there or not: where Find searches without
+	// roots, and what is watched. None if the home folder is not known.
 	Places() []string
 
-	// Find lists what there is under roots, oldest first, so that a fork comes after what it
-	// was forked from. Without roots it looks in Places, of which
-	// each may be missing; a root may be a
-	// folder or a single file. A folder that cannot be read is a problem, not an error. It
-	// opens no file that may hold credentials.
+	// Find lists what there is under roots, each a folder or a file, oldest first, so that a fork comes
+	// after its origin; without roots in Places, of which each may be missing. A folder that cannot be
+	// read is a problem, not an error. It opens no file that may hold credentials.
 	Find(ctx context.Context, roots []string) ([]Found, []Problem, error)
 
-	// Read gives what found holds and the cursor does not have yet, in order, in batches of
-	// at most MaxBatch messages, mostly when they are Full, each with the count of the records that it stands for.
-	// A state that has "awaits", the source id of a session that was missing, has the file read
-	// again when that session is here, though it did not change.
-	// cursor is nil for a first reading. The batch that completes the reading carries the new
+	// Read emits what found holds and the cursor, nil for a first reading, does not have yet: in order,
+	// in batches of at most MaxBatch messages or some MaxBatchBytes, each with the count of the records
+	// that it stands for. The batch that completes the reading carries the new
 	// cursor, whose Counts are those of the old one if the reading went on from there. The
 	// problems are lines that were kept raw because they could not be read; an error says
 	// that the rest of found could not be read, and concerns no other found thing.
+	//
+	// A state that has "awaits", the source id of a session that was missing, has the file read
+	// again when that session is here, though it did not change.
 	Read(ctx context.Context, found Found, cursor *Cursor, known Known, emit func(Batch) error) ([]Problem, error)
 }
 
@@ -69,6 +68,3 @@ const MaxBatch = 1000
 
 // MaxBatchBytes is the size from which a batch is given even with fewer messages.
 const MaxBatchBytes = 4 << 20
-
-// Full reports whether a batch of so many messages and bytes is as large as a commit may be.
-func Full(messages, bytes int) bool { return messages >= MaxBatch || bytes >= MaxBatchBytes }

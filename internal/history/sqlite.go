@@ -21,7 +21,7 @@ import (
 
 // SQLite is one snapshot of another program's database, for reading: one connection in one
 // read transaction, so that all that is read of it belongs together. Queries may be nested.
-// Select only columns that Columns gives, and cast columns declared TIMESTAMP or BOOLEAN
+// Select only columns that Schema gives, and cast columns declared TIMESTAMP or BOOLEAN
 // (CAST(created_at AS TEXT)): the driver would turn them into other types.
 //
 // It remembers the first error of a query, which TakeErr returns: until then queries find nothing.

@@ -103,7 +103,7 @@ func (r *reader) summary(st *stream, w *row, at place) {
 // overlay is one that a row makes and that ends with it.
 func overlay(w *row, strategy session.Strategy) history.Compaction {
 	c := history.Compaction{Key: w.uuid, ThroughKey: w.uuid}
-	c.Strategy, c.Trigger, c.Status, c.CreatedAt = strategy, session.TriggerImport, session.StatusDone, w.at
+	c.Strategy, c.CreatedAt = strategy, w.at
 	return c
 }
 

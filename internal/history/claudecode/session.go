@@ -53,9 +53,7 @@ func (r *reader) begin() {
 	if isAgentFile(r.in.Found.Path) {
 		r.linkAgent(about)
 	} else {
-		if title := r.firstTitle(); title != "" {
-			r.main.New.Title, r.main.New.TitleSource = title, "first_message"
-		}
+		r.main.New.Title, r.main.New.TitleSource = history.Titled("", r.firstTitle())
 		r.findOrigins()
 	}
 	if len(about) > 0 {
@@ -111,9 +109,7 @@ func (st *stream) describe(m *session.Message, of *row) {
 	if title != "" && st.agentType != "" {
 		title = history.FirstLine(st.agentType + ": " + title)
 	}
-	if title != "" {
-		st.New.Title, st.New.TitleSource = title, "first_message"
-	}
+	st.New.Title, st.New.TitleSource = history.Titled("", title)
 }
 
 // linkAgent links the session of a sub-agent's file to the one that started it, as the file

@@ -45,7 +45,6 @@ func (r *reader) compacted(rec *record) {
 	text := rec.payload.String("message")
 	list := rec.payload.Get("replacement_history")
 	var c history.Compaction
-	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	c.Summary, c.CreatedAt = plainText(text), rec.at
 	c.Provider, c.Model = r.state.Provider, r.state.Model
 	kept := r.kept // as it is now

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,19 +65,10 @@ func search(f *history.Finder, path string) {
 		f.Folder(path, maxFolders, isRolloutName)
 		return
 	}
-	for _, name := range []string{indexName, promptsName} {
-		if file := filepath.Join(path, name); exists(file) {
-			f.File(file)
-		}
-	}
+	f.Folder(path, 1, func(name string) bool { return name == indexName || name == promptsName })
 	if mirror := mirrorIn(path); mirror != "" {
 		f.Database(mirror)
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // isRolloutName reports whether a file may be a rollout.

@@ -120,7 +120,7 @@ func (r *reader) origins() lineage {
 			break
 		}
 		l.sessions = append(l.sessions, found)
-		next = headerOf(found).String("forked_from_id")
+		next = history.Notes(found, "codex").String("forked_from_id")
 	}
 	if len(l.sessions) > 0 {
 		l.parent, l.kind = l.sessions[0], session.ParentFork
@@ -139,12 +139,6 @@ func (r *reader) origins() lineage {
 		r.in.Await(starter)
 	}
 	return l
-}
-
-// headerOf returns the header of the rollout that a session was imported from.
-func headerOf(s *session.Session) history.Object {
-	metadata, _ := history.ParseObject(s.Metadata)
-	return metadata.Inner("codex")
 }
 
 // isEarly reports whether a record lies before the first that is surely the fork's own.

@@ -176,7 +176,7 @@ func (m *mirrored) thread(t *thread) {
 // about adds to what the rollout's header says of the thread; nil if there is nothing to add.
 // The header is the truth where it says something.
 func (t *thread) about(existing *session.Session) session.JSON {
-	header := headerOf(existing)
+	header := history.Notes(existing, "codex") // of its rollout
 	git := header.Inner("git")
 	before := header.Get("state")
 	state, _ := history.Fields(before)

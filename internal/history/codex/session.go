@@ -77,12 +77,7 @@ func (r *reader) describe() {
 	s.Directory = cmp.Or(plainText(r.header.String("cwd")), r.cwd)
 	s.GitBranch = plainText(cmp.Or(r.header.Inner("git").String("branch"), r.header.String("branch")))
 	s.Provider = plainText(r.header.String("model_provider"))
-	if s.Title, s.TitleSource = r.title(), "source"; s.Title == "" {
-		s.Title, s.TitleSource = r.firstTitle(), "first_message"
-	}
-	if s.Title == "" {
-		s.TitleSource = ""
-	}
+	s.Title, s.TitleSource = history.Titled(r.title(), r.firstTitle())
 	if r.agent {
 		s.Kind = "subagent"
 	}

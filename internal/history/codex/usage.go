@@ -43,7 +43,6 @@ func (t tokens) call() session.Call {
 	cached := min(t.Cached, t.Input)
 	written := min(t.Written, t.Input-cached)
 	return session.Call{
-		Purpose: session.PurposeChat, Status: session.CallOK,
 		InputTokens: t.Input - cached - written, CacheReadTokens: cached, CacheWriteTokens: written,
 		OutputTokens: t.Output, ReasoningTokens: min(t.Reasoning, t.Output),
 	}
@@ -156,7 +155,7 @@ func (r *reader) charge(rec *record, used tokens, key string, note session.JSON)
 		return true
 	}
 	call := history.Call{Call: used.call(), MessageKey: r.spoken, Records: 1}
-	call.Source, call.ExternalID, call.Directory = session.SourceCodex, "codex:"+key, r.talk.New.Directory
+	call.ExternalID, call.Directory = "codex:"+key, r.talk.New.Directory
 	call.Provider, call.Model, call.CreatedAt, call.Metadata = r.state.Provider, r.state.Model, rec.at, note
 	r.in.Import(1)
 	r.talk.Call(call)

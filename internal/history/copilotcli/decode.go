@@ -236,8 +236,7 @@ func (r *reader) compaction(st *stream, e *event) {
 	add, used := history.Alone(session.Message{}), d.Used.call(r, e, session.PurposeSummary)
 	if d.Success && d.Summary != "" && (kept == 0 || first > 0) {
 		c := history.Compaction{Key: e.Key, ThroughKey: e.Key}
-		c.Strategy, c.Trigger, c.Status, c.CreatedAt = session.StrategySummarize, session.TriggerImport, session.StatusDone, e.Time
-		c.Summary, c.TokensBefore, c.TokensAfter = plain(d.Summary), int64(d.Before), int64(d.After)
+		c.CreatedAt, c.Summary, c.TokensBefore, c.TokensAfter = e.Time, plain(d.Summary), int64(d.Before), int64(d.After)
 		c.Model, c.Provider, c.DurationMS, c.MessageCount = used.Model, used.Provider, int64(d.Used.Duration), int64(d.Removed)
 		if kept > 0 {
 			c.ThroughKey, c.FirstKeptKey = st.spoken[first-1], st.spoken[first]

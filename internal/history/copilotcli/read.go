@@ -74,12 +74,9 @@ func (r *reader) begin() (created session.Time, ok bool) {
 	data, _ := history.Fields(r.header.Data)
 	new := history.NewSession{SourceID: r.id, CreatedAt: &created, GitBranch: plain(cmp.Or(d.Context.Branch, w.Branch)), Model: plain(d.Model)}
 	new.Metadata = history.Object{}.WithRest(string(session.SourceCopilotCLI), data.Without("sessionId").JSON()).JSON()
-	title := history.FirstLine(plain(w.Name))
-	if title != "" {
-		new.Title, new.TitleSource = title, "source"
-	}
+	new.Title, new.TitleSource = history.Titled(history.FirstLine(plain(w.Name)), "")
 	r.main = r.newStream(new)
-	r.main.Silent, r.main.Title = skipSilent, title
+	r.main.Silent, r.main.Title = skipSilent, new.Title
 	if spawner := plain(d.Spawner); spawner != "" && spawner != r.id {
 		r.main.LinkOrAwait(spawner, session.ParentChild)
 	}
@@ -117,9 +114,7 @@ func (r *reader) streamOf(e *event) *stream {
 	created, by := e.Time, r.calls[of]
 	new := history.NewSession{SourceID: r.id + "/" + id, Kind: "subagent", CreatedAt: &created, GitBranch: r.main.New.GitBranch}
 	if by != nil {
-		if new.Title = session.TitleOf(plain(by.prompt())); new.Title != "" {
-			new.TitleSource = "first_message"
-		}
+		new.Title, new.TitleSource = history.Titled("", session.TitleOf(plain(by.prompt())))
 	}
 	st := r.newStream(new)
 	if r.agents[id], r.main.Silent = st, ""; by == nil {

@@ -180,7 +180,6 @@ func (f *folded) addEntry(in *history.Intake, c *history.Conversation, e *entry,
 // overlay says of a compaction what it stands for.
 func (o *compaction) overlay() history.Compaction {
 	c := history.Compaction{Key: o.summary.key(), ThroughKey: o.through.tail()}
-	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	c.Summary, c.CreatedAt = history.Plain(textOf(&o.summary.message)), o.summary.at
 	if o.kept != nil {
 		c.FirstKeptKey = o.kept.key()
@@ -272,22 +271,12 @@ func readLog(in *history.Intake) {
 	}
 	for _, f := range order {
 		here := in.Session(f.SessionID)
-		if hasFile(in.Found.Path, f.SessionID) || here != nil && !isOfLog(here) {
+		if hasFile(in.Found.Path, f.SessionID) || here != nil && history.Notes(here, "gemini-cli").String("kind") != kindLog {
 			in.Skip(skipPrompt, len(f.all))
 			continue
 		}
 		f.emit(in)
 	}
-}
-
-// isOfLog reports whether a stored session came from the log of prompts.
-func isOfLog(s *session.Session) bool {
-	var metadata struct {
-		About struct {
-			Kind string `json:"kind"`
-		} `json:"gemini-cli"`
-	}
-	return history.Unmarshal(s.Metadata, &metadata) == nil && metadata.About.Kind == kindLog
 }
 
 // hasFile reports whether a session has a file beside the log. Several may have the name that is

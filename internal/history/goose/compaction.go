@@ -105,7 +105,6 @@ func (m *record) isProceed() bool {
 // an earlier one replaces.
 func (r *reader) overlay(c *summarised) {
 	made := history.Compaction{Key: r.records[c.summary].key, ThroughKey: r.records[c.through].key}
-	made.Strategy, made.Trigger, made.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	made.CreatedAt = r.records[c.summary].at
 	for i := c.previous; i <= c.through; i++ {
 		if r.records[i].why == "" {

@@ -1,6 +1,7 @@
 package goose
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -87,25 +88,15 @@ func (d *database) sessions() {
 	if !d.ok() {
 		return
 	}
-	slices.SortStableFunc(sessions, func(a, b about) int { return compareTimes(a.created, b.created) })
+	slices.SortStableFunc(sessions, func(a, b about) int {
+		return cmp.Or(a.created, &session.Time{}).Compare(cmp.Or(b.created, &session.Time{}).Time)
+	})
 	for i := range sessions {
 		d.order = append(d.order, sessions[i].id)
 	}
 	for _, a := range append(sessions, d.orphans(marks)...) {
 		d.session(a, marks[a.id])
 	}
-}
-
-func compareTimes(a, b *session.Time) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
-	}
-	return a.Compare(b.Time)
 }
 
 // countOthers counts the tables beside the conversations.

@@ -106,7 +106,7 @@ func (r *reader) replaced(until int) {
 	if n == 0 {
 		return
 	}
-	c.Strategy, c.Trigger, c.Status, c.MessageCount = session.StrategyPrune, session.TriggerImport, session.StatusDone, int64(n)
+	c.Strategy, c.MessageCount = session.StrategyPrune, int64(n)
 	c.Reason = fmt.Sprintf("Goose summarised old calls of tools: %d of their messages", n)
 	c.At.Key = r.head()
 	r.talk.Compact(c)

@@ -186,11 +186,9 @@ func (r *reader) describe() {
 	}
 	c := r.talk
 	c.New.Directory, c.New.CreatedAt, c.New.Kind = a.directory, &r.created, a.kind
-	c.New.Title, c.New.Provider, c.New.Model = a.title, a.provider, a.model
+	c.New.Title, c.New.TitleSource = history.Titled(a.title, "")
+	c.New.Provider, c.New.Model = a.provider, a.model
 	c.New.Metadata = history.Object{{Key: "goose", Raw: notes.Whole()}}.JSON()
-	if a.title != "" {
-		c.New.TitleSource = "source"
-	}
 	switch {
 	case r.talk.Here == nil:
 		r.in.Import(a.records)

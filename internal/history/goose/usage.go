@@ -189,12 +189,9 @@ func (r *reader) replies() {
 
 // call adds a call under a name, so that it is counted once.
 func (r *reader) call(c history.Call, name string) (fresh bool) {
-	c.Status, c.Source, c.Directory, c.Provider = session.CallOK, session.SourceGoose, r.about.directory, r.about.provider
+	c.Directory, c.Provider = r.about.directory, r.about.provider
 	if c.Model == "" && c.MessageKey != "" {
 		c.Model = r.about.model
-	}
-	if c.CostNanoUSD != nil {
-		c.PriceSource = "reported"
 	}
 	c.ExternalID = r.callID(name)
 	if r.hasCall(name) {

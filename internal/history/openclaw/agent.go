@@ -204,7 +204,7 @@ func readIndex(path string) (history.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		if o, ok := pi.Parse(raw); ok {
+		if o, _, ok := history.ParseLine(raw); ok {
 			return o, nil
 		}
 		if again {
@@ -308,7 +308,7 @@ func (a *agent) readRuns(path string) {
 	if err != nil {
 		return // most gateways have none
 	}
-	o, _ := pi.Parse(raw)
+	o, _, _ := history.ParseLine(raw)
 	runs, ok := history.Fields(o.Get("runs"))
 	if !ok {
 		a.problems = append(a.problems, history.Problem{Path: path, Error: "the registry of sub-agents is not understood"})
@@ -324,6 +324,6 @@ func (a *agent) readRuns(path string) {
 func firstObject(path string) history.Object {
 	head, _ := history.Head(path, 1<<20) // what could be read
 	line, _, _ := bytes.Cut(head, []byte("\n"))
-	o, _ := pi.Parse(line)
+	o, _, _ := history.ParseLine(line)
 	return o
 }

@@ -250,7 +250,7 @@ func (r *reader) bill(l *pi.Line, key string) {
 			continue
 		}
 		if c.CostNanoUSD != nil && *c.CostNanoUSD == 0 {
-			c.CostNanoUSD, c.PriceSource = nil, "" // the price was not known
+			c.CostNanoUSD = nil // the price was not known
 		}
 		usage := message.Inner("usage")
 		total, told := pi.Whole(usage.Get("totalTokens"))

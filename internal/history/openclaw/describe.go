@@ -40,7 +40,9 @@ func (r *reader) describe() {
 	if key != "" {
 		s.Generation = max(r.about.generation, 1)
 	}
-	s.Title, s.TitleSource = r.titled()
+	// The title is what the session was called in the conversation, else what the index calls it, else its first
+	// words, without what the gateway puts in front of them.
+	s.Title, s.TitleSource = history.Titled(cmp.Or(r.Title, r.about.name()), session.TitleOf(bare(r.FirstUser)))
 	s.Provider, s.Model = r.model()
 	if window, ok := pi.Whole(r.about.entry.Get("contextTokens")); ok && window > 0 {
 		s.Window = &window
@@ -49,18 +51,6 @@ func (r *reader) describe() {
 		s.ParentID, s.ParentKind = r.parent()
 	}
 	r.session = s
-}
-
-// titled returns the session's name: what it was called in the conversation, else what the
-// index calls it, else its first words, without what the gateway puts in front of them.
-func (r *reader) titled() (title, from string) {
-	if title := cmp.Or(r.Title, r.about.name()); title != "" {
-		return title, "source"
-	}
-	if title := session.TitleOf(bare(r.FirstUser)); title != "" {
-		return title, "first_message"
-	}
-	return "", ""
 }
 
 // name is what the index calls a session.

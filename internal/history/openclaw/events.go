@@ -122,7 +122,7 @@ func (x *databaseReader) archive(name, sum string, packed []byte) ([]byte, error
 // coldEvents reads the events among the lines of an archive and counts them.
 func coldEvents(text []byte, into *lines, early *history.Records) (n int) {
 	for line := range bytes.Lines(text) {
-		o, ok := pi.Parse(line)
+		o, _, ok := history.ParseLine(line)
 		kind := o.String("kind")
 		event, is := history.Fields(o.Get("row"))
 		seq, numbered := pi.Whole(event.Get("seq"))

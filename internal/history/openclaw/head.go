@@ -43,7 +43,7 @@ func readHead(path string) head {
 	beginning := make([]byte, headBytes)
 	n, _ := io.ReadFull(in, beginning) // what could be read
 	line, _, _ := bytes.Cut(bytes.TrimLeft(beginning[:n], " \t\r\n"), []byte("\n"))
-	header, ok := pi.Parse(line)
+	header, _, ok := history.ParseLine(line)
 	if !ok || header.String("type") != lineSession {
 		return h
 	}

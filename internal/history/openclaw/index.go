@@ -103,8 +103,7 @@ func newAbout(sid, key string, entry history.Object) *about {
 // changes says what the index tells of a session that is here and was not known; nil for
 // nothing. What its transcript told stays.
 func (x *indexReader) changes(r *reader) *history.Changes {
-	have, _ := pi.Parse(r.existing.Metadata)
-	before, _ := history.Fields(have.Get(string(session.SourceOpenClaw)))
+	before := history.Notes(r.existing, string(session.SourceOpenClaw))
 	after := before.Without("entry", "node", "window", "run")
 	if len(before) == 0 {
 		after = history.Object{{Key: "agent", Raw: []byte(session.JSONOf(r.agent.id))}}

@@ -72,12 +72,12 @@ func look(in *history.Intake, rows []row, bytes func(at, size int64) []byte, hea
 func (s *survey) read(l history.FileLine, made int64) {
 	n, body := s.Node(l)
 	n.Made = made
-	o, ok := pi.Parse(body)
+	o, _, ok := history.ParseLine(body)
 	switch {
 	case len(body) == 0:
 		s.In.Skip(history.SkipBlank, 1)
 	case ok && s.Header == nil && s.Len() == 0 && o.String("type") == lineSession:
-		s.In.Fail(s.begin(o, body, l.Number))
+		s.In.Fail(s.begin(o, l.Number))
 	case s.Header == nil && !s.whole && s.rows == nil:
 		why := ""
 		if bytes.ContainsFunc(body, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' || r == utf8.RuneError }) {
@@ -93,7 +93,7 @@ func (s *survey) read(l history.FileLine, made int64) {
 }
 
 // begin reads the header. Codes: Invalid.
-func (s *survey) begin(o history.Object, raw []byte, line int) error {
+func (s *survey) begin(o history.Object, line int) error {
 	if o.String("id") == "" {
 		return session.Errorf(session.Invalid, "no transcript: its header names no session")
 	}
@@ -108,7 +108,7 @@ func (s *survey) begin(o history.Object, raw []byte, line int) error {
 	if s.Version > 4 {
 		s.In.Problem(line, "version "+strconv.Itoa(s.Version)+" is newer than what is known: read as version 4")
 	}
-	s.Header, _ = pi.Parse(raw)
+	s.Header = o
 	return nil
 }
 

@@ -33,7 +33,6 @@ func (r *reader) summarise(i int) {
 	}
 	o := m.body.data
 	c := history.Compaction{Key: m.key, ThroughKey: r.records[through].last}
-	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	c.CreatedAt, c.MessageCount = m.at, int64(through+1)
 	c.Summary, c.Provider, c.Model = clean(textOf(m.body.parts)), clean(o.String("providerID")), clean(o.String("modelID"))
 	if first < request {
@@ -94,7 +93,7 @@ func (r *reader) pruneTogether(from, until int64) {
 		return
 	}
 	var c history.Compaction
-	c.Strategy, c.Trigger, c.Status, c.CreatedAt = session.StrategyPrune, session.TriggerImport, session.StatusDone, at
+	c.Strategy, c.CreatedAt = session.StrategyPrune, at
 	for _, m := range r.records[:r.line] {
 		c.Pruned = append(c.Pruned, m.outputs(from, until)...)
 	}

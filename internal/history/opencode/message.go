@@ -251,11 +251,7 @@ func callOf(r *record, o history.Object, parts []part) *history.Call {
 	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
 		return nil
 	}
-	c.Purpose, c.Status, c.CreatedAt = session.PurposeChat, session.CallOK, r.at
-	c.Provider, c.Model = clean(o.String("providerID")), clean(o.String("modelID"))
-	if c.CostNanoUSD != nil {
-		c.PriceSource = "reported"
-	}
+	c.CreatedAt, c.Provider, c.Model = r.at, clean(o.String("providerID")), clean(o.String("modelID"))
 	if r.summary {
 		c.Purpose = session.PurposeSummary
 	}
@@ -294,11 +290,7 @@ func (r *reader) total() {
 	if r.firstCall() != nil {
 		return
 	}
-	c.Purpose, c.Status, c.Source, c.CreatedAt = session.PurposeChat, session.CallOK, r.in.Source(), r.about.created
-	c.Provider, c.Model, c.Directory = r.about.provider, r.about.model, clean(r.about.directory)
-	if c.CostNanoUSD != nil {
-		c.PriceSource = "reported"
-	}
+	c.CreatedAt, c.Provider, c.Model, c.Directory = r.about.created, r.about.provider, r.about.model, clean(r.about.directory)
 	c.Metadata = session.JSONOf(map[string]string{"note": "the session's total: its messages do not say what they used"})
 	c.ExternalID, c.Sum = "total:"+clean(r.about.id), true
 	r.c.Call(history.Call{Call: c})

@@ -12,6 +12,7 @@ package opencode
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,27 +64,17 @@ const (
 // reads is the version of this reader. Another one reads everything again.
 const reads = 4
 
-// store ranks where a session is kept, by how much it is trusted.
-type store int
-
+// Where a session is kept.
 const (
-	inOldTree store = iota // files with a message in each
-	inTree
-	inExport
-	inDatabase
+	inOldTree  = "old files" // a file for each message
+	inTree     = "files"
+	inExport   = "export"
+	inDatabase = "database"
 )
 
-func (s store) String() string {
-	return [...]string{"old files", "files", "export", "database"}[s]
-}
-
-func storeOf(name string) store {
-	for s := inOldTree; s < inDatabase; s++ {
-		if s.String() == name {
-			return s
-		}
-	}
-	return inDatabase
+// trustIn ranks where a session is kept, by how much it is trusted.
+func trustIn(store string) int {
+	return slices.Index([]string{inOldTree, inTree, inExport, inDatabase}, store)
 }
 
 // sessions names the sessions of a found thing: those that opencode moved on to its next generation

@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -72,18 +73,16 @@ func (r *reader) holdBack() {
 // open begins the session, with its origin or parent.
 func (r *reader) open() {
 	a := &r.about
-	notes := append(a.notes, history.Member("store", a.store.String()))
+	notes := append(a.notes, history.Member("store", a.store))
 	if strings.HasPrefix(a.title, "[redacted:") {
 		notes = append(notes, history.Member("redacted", true))
 	}
 	new := history.NewSession{
 		Source: r.in.Source(), SourceID: a.id, Directory: clean(a.directory), CreatedAt: &a.created, Kind: "chat",
-		Title: a.named(), Project: a.worktree, Provider: a.provider, Model: a.model,
+		Project: a.worktree, Provider: a.provider, Model: a.model,
 		Metadata: history.Object{{Key: string(r.in.Source()), Raw: notes.Whole()}}.JSON(),
 	}
-	if new.Title != "" {
-		new.TitleSource = "source"
-	}
+	new.Title, new.TitleSource = history.Titled(a.named(), "")
 	if a.parent != "" {
 		new.Kind = "subagent"
 	}
@@ -92,7 +91,7 @@ func (r *reader) open() {
 	if here := r.c.Here; here == nil {
 		r.in.Import(a.records + a.todos)
 	} else {
-		if r.trusted = a.store >= storeOf(history.Notes(here, string(r.in.Source())).String("store")); !r.trusted {
+		if r.trusted = trustIn(a.store) >= trustIn(cmp.Or(history.Notes(here, string(r.in.Source())).String("store"), inDatabase)); !r.trusted {
 			r.c.KnownReason = skipNewer
 		}
 		r.in.Skip(r.c.KnownReason, a.records+a.todos)
@@ -276,7 +275,7 @@ func (r *reader) addRecord(m *record, after, records int) (fresh bool) {
 		d := decode(m, m.body, author)
 		m.last = d.Messages[len(d.Messages)-1].ExternalID
 		for i := range d.Calls {
-			d.Calls[i].Source, d.Calls[i].Directory = r.in.Source(), clean(r.about.directory)
+			d.Calls[i].Directory = clean(r.about.directory)
 		}
 		if m.why != "" {
 			d.Raw, d.Problem = true, fmt.Sprintf("session %s, message %s: %s; kept raw", r.about.id, m.key, m.why)

@@ -19,7 +19,7 @@ import (
 type tree struct {
 	in        *history.Intake
 	path      string
-	store     store
+	store     string
 	passed    []string          // ids of the sessions before this one
 	firsts    map[string]int64  // times of their first messages
 	worktrees map[string]string // by project

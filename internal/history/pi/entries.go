@@ -190,7 +190,7 @@ func (e *Entries) Raw(i int32) []byte { return e.Bytes(e.Nodes[i].Offset, e.Node
 
 // Reread reads an entry again.
 func (e *Entries) Reread(i int32) history.Object {
-	o, _ := Parse(e.Raw(i))
+	o, _, _ := history.ParseLine(e.Raw(i))
 	return o
 }
 
@@ -261,7 +261,7 @@ func (e *Entries) FirstKept(i int32, o history.Object) int32 {
 // keeps nothing, it hides itself. It is nil when nothing stands before what it keeps.
 func (e *Entries) Overlay(i, kept int32, at session.Time) *history.Compaction {
 	c := &history.Compaction{Key: e.KeyOf(i)}
-	c.Trigger, c.Status, c.CreatedAt = session.TriggerImport, session.StatusDone, at
+	c.CreatedAt = at
 	through := e.Nodes[i].Parent
 	if kept >= 0 {
 		through = e.Nodes[kept].Parent

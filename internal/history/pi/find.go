@@ -52,7 +52,7 @@ const maxSlot = 64 << 10
 func slotSize(path string) int64 {
 	head, err := history.Head(path, maxSlot)
 	line, _, ended := bytes.Cut(head, []byte("\n"))
-	if o, ok := Parse(line); err != nil || !ended || !ok || o.String("type") != lineTitle {
+	if o, _, ok := history.ParseLine(line); err != nil || !ended || !ok || o.String("type") != lineTitle {
 		return 0
 	}
 	return int64(len(line)) + 1

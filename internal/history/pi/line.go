@@ -168,12 +168,6 @@ func Time(raw []byte) (session.Time, bool) {
 	return history.UnixMilli(raw)
 }
 
-// Parse reads a line that is one JSON object. Bytes that are no UTF-8 are replaced.
-func Parse(raw []byte) (o history.Object, ok bool) {
-	o, _, ok = history.ParseLine(raw)
-	return o, ok
-}
-
 // Whole reads a whole number.
 func Whole(raw []byte) (int64, bool) {
 	n, ok := history.Number(raw)

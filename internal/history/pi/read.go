@@ -215,11 +215,7 @@ func (r *reader) describe() {
 		about = about.With(foreignImport, r.origins)
 	}
 	s.Metadata = history.Object{{Key: string(r.In.Source()), Raw: about.Whole()}}.JSON()
-	if s.Title = r.Title; s.Title != "" {
-		s.TitleSource = "source"
-	} else if s.Title = session.TitleOf(r.FirstUser); s.Title != "" {
-		s.TitleSource = "first_message"
-	}
+	s.Title, s.TitleSource = history.Titled(r.Title, session.TitleOf(r.FirstUser))
 	if s.Provider, s.Model = r.Model(r.leaf(), nil); s.Model == "" {
 		s.Provider, s.Model = r.Header.String("provider"), r.Header.String("modelId")
 	}

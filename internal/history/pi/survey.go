@@ -55,7 +55,7 @@ var errNoHeader = session.Errorf(session.Invalid, "no pi session: its first line
 // read reads one line.
 func (s *survey) read(l history.FileLine) {
 	n, raw := s.Node(l)
-	o, ok := Parse(raw)
+	o, _, ok := history.ParseLine(raw)
 	lineType := o.String("type")
 	switch {
 	case !ok && s.Header == nil && n.Offset > headerScan:
@@ -67,7 +67,7 @@ func (s *survey) read(l history.FileLine) {
 			s.In.Fail(session.Errorf(session.Invalid, "a session of omp: `sessiond import omp` reads it"))
 		}
 	case s.Header == nil:
-		s.In.Fail(s.begin(o, raw))
+		s.In.Fail(s.begin(o))
 	case s.Version == 4:
 		s.harness(n, o, raw)
 	case lineType == lineSession && o.String("id") == s.Header.String("id"):
@@ -95,7 +95,7 @@ func (s *survey) entry(n Node, o history.Object, raw []byte, lineType string) {
 }
 
 // begin reads the header. Codes: Invalid.
-func (s *survey) begin(o history.Object, raw []byte) error {
+func (s *survey) begin(o history.Object) error {
 	harness := o.String("kind") == "header"
 	if (o.String("type") != lineSession && !harness) || o.String("id") == "" {
 		return errNoHeader
@@ -108,7 +108,7 @@ func (s *survey) begin(o history.Object, raw []byte) error {
 		}
 		s.Version = number
 	}
-	s.Header, _ = Parse(raw)
+	s.Header = o
 	lines := 1
 	if s.slot != nil {
 		lines = 2

@@ -49,17 +49,17 @@ func (r *reader) begin(w *row) (created session.Time) {
 	if created = w.Time; !w.Timed {
 		created = session.At(r.in.Found.ModifiedAt)
 	}
-	id := plain(w.Session)
+	id := history.Plain(w.Session)
 	new := history.NewSession{
-		Source: session.SourceQwenCode, SourceID: id, CreatedAt: &created, Directory: plain(w.CWD), GitBranch: plain(w.Branch),
-		Metadata: session.JSONOf(map[string]any{string(session.SourceQwenCode): map[string]string{"version": plain(w.Version)}}),
+		Source: session.SourceQwenCode, SourceID: id, CreatedAt: &created, Directory: history.Plain(w.CWD), GitBranch: history.Plain(w.Branch),
+		Metadata: session.JSONOf(map[string]any{string(session.SourceQwenCode): map[string]string{"version": history.Plain(w.Version)}}),
 	}
 	if w.Agent != "" {
-		new.SourceID, new.Kind = id+"/"+plain(w.Agent), "subagent"
+		new.SourceID, new.Kind = id+"/"+history.Plain(w.Agent), "subagent"
 	}
 	r.Conversation = r.in.Conversation(new)
 	r.Silent = skipSilent
-	switch origin := plain(w.Origin.Session); {
+	switch origin := history.Plain(w.Origin.Session); {
 	case w.Agent != "":
 		r.LinkOrAwait(id, session.ParentChild)
 	case origin != "" && origin != id:
@@ -148,7 +148,7 @@ func (w *row) said(took map[string]float64) session.Message {
 // reply makes the message of a reply with its ledger row.
 func (w *row) reply(call history.Call) history.Decoded {
 	m := w.message(session.KindMessage, session.Assistant, session.Model)
-	m.Provider, m.Model, m.Parts, m.Finish = call.Provider, plain(w.Model), w.parts(), session.FinishStop
+	m.Provider, m.Model, m.Parts, m.Finish = call.Provider, history.Plain(w.Model), w.parts(), session.FinishStop
 	if len(m.Calls()) > 0 {
 		m.Finish = session.FinishToolCalls
 	}
@@ -183,7 +183,7 @@ func (r *reader) telemetry(w *row) bool {
 	}
 	switch t.Event.Name {
 	case "qwen-code.tool_call":
-		r.took[plain(t.Event.Call)] = t.Event.Duration
+		r.took[history.Plain(t.Event.Call)] = t.Event.Duration
 	case "qwen-code.api_response":
 		r.settle()
 		r.response, r.call, r.told = &t, t.call(w), true
@@ -207,15 +207,14 @@ func (r *reader) system(w *row) []history.Compaction {
 		Custom string `json:"customTitle"`
 	}
 	if w.Subtype == "custom_title" && history.Unmarshal(w.Payload, &title) == nil {
-		r.Title = cmp.Or(history.FirstLine(plain(title.Custom)), r.Title)
+		r.Title = cmp.Or(history.FirstLine(history.Plain(title.Custom)), r.Title)
 	}
 	var d compression
 	if w.Subtype != "chat_compression" || history.Unmarshal(w.Payload, &d) != nil || len(d.History) == 0 {
 		return nil
 	}
 	o := history.Compaction{Key: w.Key, ThroughKey: w.Key, Record: history.Place{Key: w.Key}}
-	o.Strategy, o.Trigger, o.Status, o.CreatedAt = session.StrategySummarize, session.TriggerImport, session.StatusDone, w.Time
-	o.TokensBefore, o.TokensAfter = int64(d.Info.Before), int64(d.Info.After)
+	o.CreatedAt, o.TokensBefore, o.TokensAfter = w.Time, int64(d.Info.Before), int64(d.Info.After)
 	var texts []string
 	for i, content := range d.History {
 		if kept := r.says[print(content.Parts)]; i > 0 && r.before[kept] != "" {
