@@ -14,7 +14,7 @@ import (
 // Program is the Source of a program that keeps sessions in files, folders or SQLite databases.
 type Program struct {
 	Source   session.Source
-	Folders  func() []string                                               // its places, as Places returns them; nil: none
+	Folders  func() []string                                               // its places, as Places returns them
 	Now      func() time.Time                                              // nil: nothing needs to be quiet, a line that parses is whole
 	Search   func(f *Finder, folder string)                                // lists what a folder holds
 	File     func(f *Finder, path string)                                  // lists a file that is named; nil: as Finder.File
@@ -58,12 +58,7 @@ func ByName(a, b Found) int {
 func (p *Program) Name() session.Source { return p.Source }
 
 // Places implements Source.
-func (p *Program) Places() []string {
-	if p.Folders == nil {
-		return nil
-	}
-	return p.Folders()
-}
+func (p *Program) Places() []string { return p.Folders() }
 
 // Find implements Source.
 func (p *Program) Find(ctx context.Context, roots []string) ([]Found, []Problem, error) {
