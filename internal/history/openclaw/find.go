@@ -161,7 +161,9 @@ func (s *source) inOrder(found []history.Found) []history.Found {
 			all[i].group = 2
 		case kind == fileDeleted:
 			all[i].group = 3
-			s.asked[f.Path] = s.asked[f.Path] // known from now on
+			if _, known := s.asked[f.Path]; !known {
+				s.asked[f.Path] = false
+			}
 		case kind == fileIndex:
 			all[i].group = 4
 		}
