@@ -10,11 +10,9 @@ import (
 	"io"
 	"iter"
 	"os"
-	"slices"
 	"time"
 
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 )
 
 // Intake imports one found thing for a reader. A reader replays the whole history from its
@@ -74,17 +72,6 @@ func newIntake(ctx context.Context, source session.Source, found Found, cursor *
 		Found: found, Known: known, ctx: ctx, source: source, emit: emit,
 		cursor: Cursor{Source: source, Path: found.Path}, earlier: before.Parts, saidBefore: before.Said,
 	}
-}
-
-// Beside begins the reading of a piece of the thing that has a cursor of its own.
-func (in *Intake) Beside(path string) *Intake {
-	emit := func(b Batch) error {
-		in.Emit(b)
-		return in.err
-	}
-	piece := newIntake(in.ctx, in.source, in.Found, nil, in.Known, emit)
-	piece.Now, piece.cursor.Path, piece.isPiece = in.Now, path, true
-	return piece
 }
 
 // open begins the reading of a file, in which At's offsets count, behind what a cursor settled.
@@ -332,81 +319,6 @@ func (in *Intake) addProblem(p Problem) {
 	}
 }
 
-// Session returns the session that has an id in this program, nil if there is none.
-func (in *Intake) Session(sourceID string) *session.Session {
-	return lookUp(in, func() (*session.Session, error) { return orNone(in.Known.SessionBySource(in.ctx, in.source, sourceID)) })
-}
-
-// SessionByID returns a session by its own id, nil if there is none.
-func (in *Intake) SessionByID(id session.ID) *session.Session {
-	return lookUp(in, func() (*session.Session, error) { return orNone(in.Known.Session(in.ctx, id)) })
-}
-
-// Message returns the name of the message of a session that has this external id, nil if there is none.
-//
-// It ignores the end of the context: the driver starts a goroutine for each query that can be
-// interrupted, and a reader asks this for each record of a fork.
-func (in *Intake) Message(id session.ID, key string) *session.MessageRef {
-	return lookUp(in, func() (*session.MessageRef, error) {
-		return in.Known.MessageByKey(context.WithoutCancel(in.ctx), id, key)
-	})
-}
-
-// CallOwner returns the session that owns the call with this external id, nil if none does.
-func (in *Intake) CallOwner(key string) *session.Session {
-	return lookUp(in, func() (*session.Session, error) {
-		id, err := in.Known.SessionOfCall(context.WithoutCancel(in.ctx), in.source, key)
-		if err != nil || id == "" {
-			return nil, err
-		}
-		return orNone(in.Known.Session(in.ctx, id))
-	})
-}
-
-// Load reads a message; nil if that fails.
-func (in *Intake) Load(ref session.MessageRef) *session.Message {
-	return lookUp(in, func() (*session.Message, error) {
-		m, err := in.Known.Message(in.ctx, ref)
-		return &m, err
-	})
-}
-
-// Cursor returns how far a path was read, nil if never.
-func (in *Intake) Cursor(path string) *Cursor {
-	return lookUp(in, func() (*Cursor, error) {
-		c, err := in.Known.ImportCursor(in.ctx, in.source, path)
-		return cursorOf(c), err
-	})
-}
-
-// Entries yields the messages of a session in order of seq.
-func (in *Intake) Entries(id session.ID, yield func(*session.Message) bool) {
-	page := store.MessagePage{Limit: 200, All: true}
-	for more := true; more && in.err == nil; {
-		messages, rest, err := in.Known.Messages(in.ctx, id, page)
-		in.Fail(err)
-		for i := range messages {
-			if !yield(&messages[i]) {
-				return
-			}
-			page.After = messages[i].Seq
-		}
-		more = rest && len(messages) > 0
-	}
-}
-
-// lookUp asks the store, nil where the reading has failed.
-func lookUp[T any](in *Intake, ask func() (*T, error)) *T {
-	if in.err != nil {
-		return nil
-	}
-	found, err := ask()
-	if in.Fail(err); err != nil {
-		return nil
-	}
-	return found
-}
-
 // finish stores what is left. The conversation that was begun first is the thing's own: the
 // cursor goes with it, behind those that it started.
 func (in *Intake) finish() {
@@ -484,102 +396,6 @@ func (in *Intake) flushAll() {
 	for _, c := range in.all {
 		if len(c.batch.Messages)+len(c.batch.Calls) > 0 && c.Silent == "" {
 			c.flush()
-		}
-	}
-}
-
-// partState is what the cursor of a part remembers.
-type partState struct {
-	Mark    string `json:"mark"`
-	Records int    `json:"records"`
-	Head    string `json:"head,omitempty"` // as its program had it
-}
-
-// Part begins one session of a thing that holds many, with a cursor of its own. It is nil, and
-// the session's records are counted as known, if mark, which must change with the session, is
-// that of the last reading; and if the reading has failed.
-func (in *Intake) Part(id, mark string) *Intake {
-	in.sessions++
-	in.parts = append(in.parts, id)
-	path := in.Found.Path + "#" + id
-	before := in.Cursor(path)
-	var state partState
-	if before != nil && json.Unmarshal(before.State, &state) == nil && state.Mark != "" && state.Mark == mark {
-		in.records.Skip(SkipKnown, state.Records)
-		return nil
-	}
-	if in.err != nil {
-		return nil
-	}
-	part := in.Beside(path)
-	part.part = partState{Mark: mark, Head: state.Head}
-	emit := part.emit
-	part.emit = func(b Batch) error {
-		part.part.Records += b.Records.Read
-		if b.Cursor != nil {
-			b.Cursor.State = session.JSONOf(part.part)
-		}
-		return emit(b)
-	}
-	return part
-}
-
-// ReadPart imports a part whose rows were read from a database. If they are damaged, that is a problem, and
-// the next part can be read.
-func (in *Intake) ReadPart(part *Intake, id string, db *SQLite, read func()) {
-	err := db.TakeErr()
-	if session.CodeOf(err) == session.Invalid {
-		in.Problem(0, "session "+id+": "+Reason(err))
-		return
-	}
-	if in.Fail(err); err == nil {
-		read()
-		in.FinishPart(part)
-	}
-}
-
-// ReadBeside reads a piece that Beside began. If it is invalid, that is a problem, and the next one can
-// be read.
-func (in *Intake) ReadBeside(piece *Intake, name string, read func(*Intake)) {
-	piece.read(read)
-	switch err := piece.Err(); {
-	case err == nil:
-		for _, p := range piece.problems {
-			in.Problem(p.Line, p.Error)
-		}
-	case session.CodeOf(err) == session.Invalid:
-		in.Problem(0, "session "+name+": "+Reason(err))
-	default:
-		in.Fail(err)
-	}
-}
-
-// FinishPart stores what is left of a part. If something in it waits, it is read again.
-func (in *Intake) FinishPart(part *Intake) {
-	in.problems = append(in.problems, part.problems...)
-	if part.again {
-		part.part.Mark, in.again = "", true
-	}
-	if len(part.all) == 0 {
-		in.records.Add(part.records)
-	} else {
-		part.all[0].finish(&part.cursor)
-	}
-	in.Fail(part.err)
-}
-
-// EachGone visits the sessions of parts that the thing had at the reading before, and has no more.
-func (in *Intake) EachGone(visit func(*session.Session)) {
-	for _, id := range in.earlier {
-		if slices.Contains(in.parts, id) {
-			continue
-		}
-		cursor := in.Cursor(in.Found.Path + "#" + id)
-		if cursor == nil || cursor.SessionID == "" {
-			continue
-		}
-		if s := in.SessionByID(cursor.SessionID); s != nil {
-			visit(s)
 		}
 	}
 }

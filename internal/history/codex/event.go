@@ -61,14 +61,9 @@ func (r *reader) event(rec *record) {
 
 // describeFailure returns what the error of a turn says.
 func describeFailure(raw []byte) string {
-	if text, _ := history.Text(raw); text != "" {
-		return text
-	}
+	text, _ := history.Text(raw)
 	o, _ := history.Fields(raw)
-	if text := o.String("message"); text != "" {
-		return plainText(text)
-	}
-	return plainText(string(raw[:min(len(raw), 500)]))
+	return cmp.Or(text, o.String("message"), plainText(string(raw[:min(len(raw), 500)])))
 }
 
 // echo skips an event that repeats an item; in a file that holds no items it is the message.

@@ -289,9 +289,3 @@ func timeOfColumn(o history.Object, columns ...string) session.Time {
 	}
 	return session.Time{}
 }
-
-// coldFile finds an archive of cold storage.
-func (x *databaseReader) coldFile(name string) string {
-	folder := filepath.Join(filepath.Dir(filepath.Dir(x.in.Found.Path)), "sessions", "cold")
-	return filepath.Join(folder, filepath.Base(name))
-}

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"github.com/jmoiron/sqlx"
@@ -107,7 +108,8 @@ func (x *databaseReader) cold(id string, into *lines, early *history.Records) {
 // archive unpacks what the database or a file beside it holds under a hash.
 func (x *databaseReader) archive(name, sum string, packed []byte) ([]byte, error) {
 	if packed == nil {
-		file, _, err := history.Open(x.coldFile(name))
+		folder := filepath.Join(filepath.Dir(filepath.Dir(x.in.Found.Path)), "sessions", "cold")
+		file, _, err := history.Open(filepath.Join(folder, filepath.Base(name)))
 		if err != nil {
 			return nil, err
 		}
