@@ -136,9 +136,6 @@ func (r *Records) alreadyKnown(n int) {
 	r.Skip(SkipKnown, imported+raw)
 }
 
-// tempNames is how the names of temporary files and folders begin.
-const tempNames = "sessiond-import-"
-
 // Reason returns why something could not be read, without its path, which a Problem names. It
 // says so where a temporary file failed and nothing is wrong with that path.
 func Reason(err error) string {

@@ -31,6 +31,3 @@ type Batch struct {
 	// another session.
 	Restore *store.RestoreBatch
 }
-
-// Size estimates the bytes that a batch holds, from its texts and bytes.
-func Size(m *Message) int { return store.SizeOf(&m.Message) }

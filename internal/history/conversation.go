@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 // Conversation is one session on its way into the store.
@@ -54,7 +56,7 @@ type Entry struct {
 
 	// Decode gives what the entry holds. It is called only for an entry that is new, or may be a
 	// copy of an origin's.
-	Decode func() (Decoded, error)
+	Decode func() Decoded
 
 	// Own says that the entry is the session's own, though an origin may have one with its key.
 	Own bool
@@ -77,45 +79,33 @@ type Decoded struct {
 }
 
 // Conversation begins a session of the thing.
-func (in *Intake) Conversation(new NewSession) (*Conversation, error) {
+func (in *Intake) Conversation(new NewSession) *Conversation {
 	c := &Conversation{New: new, in: in, places: map[string]Place{}, CopyReason: SkipCopied, KnownReason: SkipKnown}
 	in.all = append(in.all, c)
-	var err error
-	if c.Here, err = in.Known.Session(in.ctx, in.source, new.SourceID); err != nil || c.Here == nil || in.before != nil {
-		return c, err
+	c.Here = in.Session(new.SourceID)
+	if c.Here != nil && in.before == nil {
+		c.stored = map[string]bool{}
+		in.Fail(in.Known.ExternalIDs(in.ctx, c.Here.ID, func(key string) { c.stored[key] = true }))
 	}
-	c.stored = map[string]bool{}
-	err = in.Known.Keys(in.ctx, c.Here.ID, func(key string) { c.stored[key] = true })
-	return c, err
+	return c
 }
 
 // ForkedFrom says which session this one is a fork of. Entries that it shares with that one, or
 // with those that that one was forked from, are not stored again. Of several origins the first
 // that has an entry counts.
-func (c *Conversation) ForkedFrom(origins ...*session.Session) error {
+func (c *Conversation) ForkedFrom(origins ...*session.Session) {
 	c.line = nil
 	for _, origin := range origins {
-		if err := Line(c.in.ctx, c.in.Known, origin, func(s *session.Session) error {
+		for s := range c.in.Line(origin) {
 			if c.Here == nil || s.ID != c.Here.ID {
 				c.line = append(c.line, s)
 			}
-			return nil
-		}); err != nil {
-			return err
 		}
 	}
-	return nil
 }
 
-// EachOrigin visits the sessions that this one was forked from, the nearest first.
-func (c *Conversation) EachOrigin(visit func(*session.Session) error) error {
-	for _, s := range c.line {
-		if err := visit(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// Origins are the sessions that this one was forked from, the nearest first.
+func (c *Conversation) Origins() []*session.Session { return c.line }
 
 // StartedBy says which conversation of the same thing started this one: the session becomes its
 // child.
@@ -129,35 +119,38 @@ func (c *Conversation) StartedByCall(parent *Conversation, key, call string) {
 // LinkTo links the session to one that is in the store: as New, or late if it is stored without
 // a parent, or with standIn, which only took the place of this one. linked is false for a session
 // that has its parent already, and for a link that would close a circle.
-func (c *Conversation) LinkTo(parent *session.Session, kind string, standIn *session.Session) (linked bool, err error) {
+func (c *Conversation) LinkTo(parent *session.Session, kind string, standIn *session.Session) (linked bool) {
 	c.New.ParentID, c.New.ParentKind = parent.ID, kind
 	if c.Here == nil {
-		return true, nil
+		return true
 	}
 	stands := standIn != nil && c.Here.ParentID == standIn.ID
-	if c.Here.ParentID != "" && !stands || c.Here.ParentID == parent.ID || c.Here.ID == parent.ID {
-		return false, nil
+	if c.Here.ParentID != "" && !stands || c.Here.ParentID == parent.ID || c.Here.ID == parent.ID || c.in.ComesFrom(parent, c.Here) {
+		return false
 	}
-	if circle, err := ComesFrom(c.in.ctx, c.in.Known, parent, c.Here); circle || err != nil {
-		return false, err
-	}
+	f := c.Change()
+	f.ParentID, f.ParentKind, f.Instead = parent.ID, kind, c.Here.ParentID
+	return true
+}
+
+// Change returns the Fields, which may be changed.
+func (c *Conversation) Change() *Changes {
 	if c.Fields == nil {
 		c.Fields = &Changes{}
 	}
-	c.Fields.ParentID, c.Fields.ParentKind, c.Fields.Instead = parent.ID, kind, c.Here.ParentID
-	return true, nil
+	return c.Fields
 }
 
 // LinkOrAwait links the session to the one with an id in the program, now or when that comes. It
 // returns the session, nil if it is not here.
-func (c *Conversation) LinkOrAwait(sourceID, kind string) (*session.Session, error) {
-	parent, err := c.in.Session(sourceID)
-	if err != nil || parent == nil {
+func (c *Conversation) LinkOrAwait(sourceID, kind string) *session.Session {
+	parent := c.in.Session(sourceID)
+	if parent == nil {
 		c.in.Await(sourceID)
-		return nil, err
+		return nil
 	}
-	_, err = c.LinkTo(parent, kind, nil)
-	return parent, err
+	c.LinkTo(parent, kind, nil)
+	return parent
 }
 
 // start is a session that a call of a conversation started.
@@ -174,57 +167,45 @@ func (c *Conversation) Starts(at int64, sourceID, key, call string) {
 }
 
 // linkStarted links the sessions that this one, which is stored, started.
-func (c *Conversation) linkStarted() error {
+func (c *Conversation) linkStarted() {
 	if len(c.starts) == 0 {
-		return nil
+		return
 	}
-	own, err := c.in.Session(c.New.SourceID)
-	if err != nil || own == nil {
-		return err
+	own := c.in.Session(c.New.SourceID)
+	if own == nil {
+		return
 	}
 	for _, s := range c.starts {
-		child, err := c.in.Session(s.sourceID)
-		if err != nil {
-			return err
-		}
+		child := c.in.Session(s.sourceID)
 		if child == nil || child.ParentID != "" && child.ParentID != own.ID {
 			continue
 		}
-		if circle, err := ComesFrom(c.in.ctx, c.in.Known, own, child); circle || err != nil {
-			return err
+		if c.in.ComesFrom(own, child) {
+			return
 		}
-		at, err := c.in.Known.Message(c.in.ctx, own.ID, s.key)
-		if err != nil {
-			return err
-		}
-		if at == nil {
-			continue
-		}
-		b := Batch{Aside: true}
-		b.ID = child.ID
-		b.Fields = &Changes{ParentID: own.ID, ParentKind: session.ParentChild, Instead: child.ParentID, Started: at, StartedCall: s.call}
-		if err := c.in.emit(b); err != nil {
-			return err
+		if at := c.in.Message(own.ID, s.key); at != nil {
+			b := Batch{Aside: true}
+			b.ID = child.ID
+			b.Fields = &Changes{ParentID: own.ID, ParentKind: session.ParentChild, Instead: child.ParentID, Started: at, StartedCall: s.call}
+			c.in.Emit(b)
 		}
 	}
-	return nil
 }
 
 // StartedIn links the session, which was linked to its parent, to the call in that which started it.
-func (c *Conversation) StartedIn(parent session.ID, callOf func(*session.Message) string) error {
-	at, call, err := c.in.StartOf(parent, callOf)
+func (c *Conversation) StartedIn(parent session.ID, callOf func(*session.Message) string) {
+	at, call := c.in.StartOf(parent, callOf)
 	c.New.Started, c.New.StartedCall = at, call
 	if c.Fields != nil {
 		c.Fields.Started, c.Fields.StartedCall = at, call
 	}
-	return err
 }
 
 // StartOf finds the call in a session that started another one, and the message that makes it. callOf gets
 // the session's messages in order, until it returns the id of that call. at is nil if there is none.
-func (in *Intake) StartOf(parent session.ID, callOf func(*session.Message) string) (at *session.MessageRef, call string, err error) {
+func (in *Intake) StartOf(parent session.ID, callOf func(*session.Message) string) (at *session.MessageRef, call string) {
 	made := map[string]session.MessageRef{} // by the id of the call
-	err = in.Known.Entries(in.ctx, parent, func(m *session.Message) bool {
+	in.Entries(parent, func(m *session.Message) bool {
 		for _, p := range m.Calls() {
 			made[p.CallID] = m.ID
 		}
@@ -239,86 +220,77 @@ func (in *Intake) StartOf(parent session.ID, callOf func(*session.Message) strin
 	if at == nil {
 		call = ""
 	}
-	return at, call, err
+	return at, call
 }
 
 // Find tells where the message with a key lies: here, or in a session that this one was forked
 // from. ok is false if there is none.
-func (c *Conversation) Find(key string) (at Place, ok bool, err error) {
+func (c *Conversation) Find(key string) (at Place, ok bool) {
 	if at, ok = c.places[key]; ok || key == "" {
-		return at, ok, nil
+		return at, ok
 	}
-	if here, err := c.Has(key); err != nil || here {
-		c.places[key] = Place{Key: key}
-		return Place{Key: key}, here, err
+	if c.Has(key) {
+		at, ok = Place{Key: key}, true
+	} else if at, _ = c.original(key); at.Key != "" {
+		ok = true
 	}
-	at, _, ok, err = c.original(key)
 	if ok {
 		c.places[key] = at
 	}
-	return at, ok, err
+	return at, ok
 }
 
 // Has reports whether the session is in the store with a message of this key.
-func (c *Conversation) Has(key string) (bool, error) {
+func (c *Conversation) Has(key string) bool {
 	if c.Here == nil {
-		return false, nil
+		return false
 	}
 	if c.stored != nil {
-		return c.stored[key], nil
+		return c.stored[key]
 	}
-	ref, err := c.in.Known.Message(c.in.ctx, c.Here.ID, key)
-	return ref != nil, err
+	return c.in.Message(c.Here.ID, key) != nil
 }
 
-// original finds the message with a key in the sessions that this one was forked from.
-func (c *Conversation) original(key string) (at Place, ref *session.MessageRef, ok bool, err error) {
+// original finds the message with a key in the sessions that this one was forked from; nil: they have
+// none.
+func (c *Conversation) original(key string) (at Place, ref *session.MessageRef) {
 	for _, s := range c.line {
-		if ref, err = c.in.Known.Message(c.in.ctx, s.ID, key); err != nil || ref != nil {
-			return Place{Key: key, Session: s.ID}, ref, ref != nil, err
+		if ref = c.in.Message(s.ID, key); ref != nil {
+			return Place{Key: key, Session: s.ID}, ref
 		}
 	}
-	return Place{}, nil, false, nil
+	return Place{}, nil
 }
 
 // Add takes an entry. Its parent must have been added before.
-func (c *Conversation) Add(e Entry) error {
-	if c.in.Old(e.At) {
-		return nil
+func (c *Conversation) Add(e Entry) {
+	if c.in.Old(e.At) || c.in.err != nil {
+		return
 	}
 	records := max(e.Records, 1)
 	if e.NoRecords {
 		records = 0
 	}
-	here, err := c.Has(e.Key)
-	if err != nil {
-		return err
-	}
-	if here {
+	if c.Has(e.Key) {
 		c.places[e.Key] = Place{Key: e.Key}
 		if !c.in.wasCounted(e.At) {
 			c.batch.Records.Skip(c.KnownReason, records)
 		}
-		return nil
+		return
 	}
-	copied, d, err := c.copied(&e)
-	if err != nil {
-		return err
-	}
+	copied, d := c.copied(&e)
 	if copied {
 		if !c.in.wasCounted(e.At) {
 			c.batch.Records.Skip(c.CopyReason, records)
 		}
-		return nil
+		return
 	}
 	if d == nil {
-		made, err := e.Decode()
-		if err != nil {
-			return err
-		}
-		d = &made
+		d = new(e.Decode())
 	}
-	return c.add(&e, d, records)
+	if c.in.err == nil {
+		c.add(&e, d, records)
+	}
 }
 
 // AddCopy takes records of which an origin has a copy at a place, under whatever key. The next
@@ -329,113 +301,107 @@ func (c *Conversation) AddCopy(of Place, records int) {
 }
 
 // copied reports whether an entry is one of the origin's, and notes its place.
-func (c *Conversation) copied(e *Entry) (bool, *Decoded, error) {
+func (c *Conversation) copied(e *Entry) (is bool, d *Decoded) {
 	if e.Own {
-		return false, nil, nil
+		return false, nil
 	}
-	at, ref, ok, err := c.original(e.Key)
-	if err != nil || !ok {
-		return false, nil, err
+	at, ref := c.original(e.Key)
+	if ref == nil {
+		return false, nil
 	}
-	var d *Decoded
 	if e.Same || e.Copied != nil {
-		made, err := e.Decode()
-		if err != nil {
-			return false, nil, err
-		}
-		d = &made
+		d = new(e.Decode())
 	}
-	if e.Same {
-		same, err := c.saysTheSame(e, d, *ref)
-		if err != nil || !same {
-			return false, d, err
-		}
+	if e.Same && !c.saysTheSame(e, d, *ref) {
+		return false, d
 	}
 	c.places[e.Key] = at
 	if e.Copied != nil {
 		e.Copied(at, d)
 	}
-	return true, d, nil
+	return true, d
 }
 
 // saysTheSame compares an entry with a stored message: what both say, and what they follow.
-func (c *Conversation) saysTheSame(e *Entry, d *Decoded, ref session.MessageRef) (bool, error) {
-	theirs, err := c.in.Known.Load(c.in.ctx, ref)
-	if err != nil || len(d.Messages) == 0 {
-		return false, err
+func (c *Conversation) saysTheSame(e *Entry, d *Decoded, ref session.MessageRef) bool {
+	theirs := c.in.Load(ref)
+	if theirs == nil || len(d.Messages) == 0 || says(theirs) != says(&d.Messages[0].Message) {
+		return false
 	}
-	if Says(c.in.seed, theirs) != Says(c.in.seed, &d.Messages[0].Message) {
-		return false, nil
-	}
-	parent, _, err := c.Find(e.Parent)
-	if err != nil {
-		return false, err
-	}
+	parent, _ := c.Find(e.Parent)
 	for theirs.Parent != nil {
-		if theirs, err = c.in.Known.Load(c.in.ctx, *theirs.Parent); err != nil {
-			return false, err
+		if theirs = c.in.Load(*theirs.Parent); theirs == nil {
+			return false
 		}
 		if theirs.ExternalID == parent.Key && theirs.ID.Session == parent.Session {
-			return true, nil
+			return true
 		}
 		if c.Passes == nil || !c.Passes(theirs) {
-			return false, nil
+			return false
 		}
 	}
-	return parent.Key == "", nil
+	return parent.Key == ""
 }
 
-func (c *Conversation) add(e *Entry, d *Decoded, records int) error {
+// says tells two messages apart by what they say and when, as far as both a reader and the
+// store know it: not by their names, nor by what is kept beside them.
+func says(m *session.Message) string {
+	all := []string{m.CreatedAt.SQL(), string(m.Kind), string(m.Role)}
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		arguments := p.Arguments
+		if o, ok := ParseObject([]byte(arguments)); ok {
+			arguments = Fingerprint(o) // a program may write them anew
+		}
+		all = append(all, string(p.Kind), p.CallID, p.Content(), arguments)
+	}
+	return strings.Join(all, "\x00")
+}
+
+func (c *Conversation) add(e *Entry, d *Decoded, records int) {
 	if d.Problem != "" {
 		c.in.problem(cmp.Or(d.Line, e.Line), d.Problem)
 	}
 	b := &c.batch
 	if len(d.Messages) > 0 {
-		parent, ok, err := c.Find(e.Parent)
-		if err != nil {
-			return err
-		}
+		parent, ok := c.Find(e.Parent)
 		if !ok && e.Parent != "" {
-			return session.Errorf(session.Invalid, "entry %q of session %s follows %q: %w", e.Key, c.New.SourceID, e.Parent, errMissing)
+			c.in.Fail(session.Errorf(session.Invalid, "entry %q of session %s follows %q: %w", e.Key, c.New.SourceID, e.Parent, errMissing))
+			return
 		}
 		for i := range d.Messages {
 			m := &d.Messages[i]
-			if m.ExternalID == "" {
-				m.ExternalID = e.Key
-			}
+			m.ExternalID = cmp.Or(m.ExternalID, e.Key)
 			m.ParentKey, m.ParentSession, m.Records = parent.Key, parent.Session, 0
 			if i == 0 {
 				m.Records = records
 			}
 			c.checkDate(m, e)
-			c.places[m.ExternalID] = Place{Key: m.ExternalID}
 			parent = Place{Key: m.ExternalID}
-			c.in.bytes += Size(m)
+			c.places[m.ExternalID] = parent
+			c.in.bytes += store.SizeOf(&m.Message)
 		}
 		b.Messages = append(b.Messages, d.Messages...)
 		c.in.messages += len(d.Messages)
 		c.fresh++
 	}
-	b.Calls = append(b.Calls, d.Calls...)
+	for i := range d.Calls {
+		c.addCall(d.Calls[i])
+	}
 	for _, m := range d.Marks {
-		if err := c.Mark(m); err != nil {
-			return err
-		}
+		c.Mark(m)
 	}
 	for i := range d.Compactions {
-		if err := c.Compact(d.Compactions[i]); err != nil {
-			return err
-		}
+		c.Compact(d.Compactions[i])
 	}
 	if d.Raw {
 		b.Records.KeepRaw(records)
 	} else {
 		b.Records.Import(records)
 	}
-	if Full(c.in.messages, c.in.bytes) {
-		return c.in.flushAll()
+	if c.in.messages >= MaxBatch || c.in.bytes >= MaxBatchBytes {
+		c.in.flushAll()
 	}
-	return nil
 }
 
 // checkDate reports the first message of a session with a date that no clock gave.
@@ -449,55 +415,58 @@ func (c *Conversation) checkDate(m *Message, e *Entry) {
 
 // Call counts a model call. The store counts one that it knows no second time, but raises it to what
 // is reported now; one of a message that an origin has is the origin's.
-func (c *Conversation) Call(call Call) error {
-	at, ok, err := c.Find(call.MessageKey)
-	if err != nil || at.Session != "" {
-		return err
+func (c *Conversation) Call(call Call) {
+	at, ok := c.Find(call.MessageKey)
+	if at.Session != "" {
+		return
 	}
 	if !ok {
 		call.MessageKey = ""
 	}
+	c.addCall(call)
+}
+
+// addCall adds a call, of the program's if it does not say more: a chat that went well, at the cost that
+// was reported.
+func (c *Conversation) addCall(call Call) {
+	call.Source = cmp.Or(call.Source, c.in.source)
+	call.Purpose, call.Status = cmp.Or(call.Purpose, session.PurposeChat), cmp.Or(call.Status, session.CallOK)
+	if call.CostNanoUSD != nil {
+		call.PriceSource = "reported"
+	}
 	c.batch.Calls = append(c.batch.Calls, call)
-	return nil
 }
 
 // Mark labels or pins a message.
-func (c *Conversation) Mark(m Mark) error {
-	at, ok, err := c.Find(m.MessageKey)
-	if err != nil || !ok {
-		return err
+func (c *Conversation) Mark(m Mark) {
+	if at, ok := c.Find(m.MessageKey); ok {
+		m.MessageSession = at.Session
+		c.batch.Marks = append(c.batch.Marks, m)
 	}
-	m.MessageSession = at.Session
-	c.batch.Marks = append(c.batch.Marks, m)
-	return nil
 }
 
-// Compact adds an overlay. Its places are filled from its keys.
-func (c *Conversation) Compact(o Compaction) error {
-	type place struct {
-		key string
-		of  *session.ID
+// Compact adds an overlay, a summary if it does not say more. Its places are filled from its keys.
+func (c *Conversation) Compact(o Compaction) {
+	o.Strategy = cmp.Or(o.Strategy, session.StrategySummarize)
+	o.Trigger, o.Status = session.TriggerImport, session.StatusDone
+	fill := func(key string, of *session.ID) {
+		if at, ok := c.Find(key); ok {
+			*of = at.Session
+		}
 	}
-	places := []place{{o.ThroughKey, &o.ThroughSession}, {o.FirstKeptKey, &o.FirstKeptSession}, {o.Record.Key, &o.Record.Session}, {o.At.Key, &o.At.Session}}
+	fill(o.ThroughKey, &o.ThroughSession)
+	fill(o.FirstKeptKey, &o.FirstKeptSession)
+	fill(o.Record.Key, &o.Record.Session)
+	fill(o.At.Key, &o.At.Session)
 	for i := range o.Pruned {
-		places = append(places, place{o.Pruned[i].Place.Key, &o.Pruned[i].Place.Session})
+		fill(o.Pruned[i].Place.Key, &o.Pruned[i].Place.Session)
 	}
 	for _, piece := range o.Replaced {
 		for i := range piece.Messages {
-			places = append(places, place{piece.Messages[i].Key, &piece.Messages[i].Session})
-		}
-	}
-	for _, p := range places {
-		at, ok, err := c.Find(p.key)
-		if err != nil {
-			return err
-		}
-		if ok {
-			*p.of = at.Session
+			fill(piece.Messages[i].Key, &piece.Messages[i].Session)
 		}
 	}
 	c.batch.Compactions = append(c.batch.Compactions, o)
-	return nil
 }
 
 // Fresh is how many entries were new until now.
@@ -509,10 +478,8 @@ func (c *Conversation) empty() bool {
 }
 
 // flush stores what was gathered.
-func (c *Conversation) flush() error {
-	if err := c.linkToParent(); err != nil {
-		return err
-	}
+func (c *Conversation) flush() {
+	c.linkToParent()
 	b := c.batch
 	c.batch = Batch{}
 	b.Session = c.New
@@ -520,44 +487,38 @@ func (c *Conversation) flush() error {
 		b.ID = c.Here.ID
 	}
 	c.given = true
-	if err := c.in.emit(b); err != nil {
-		return fmt.Errorf("session %s: %w", c.New.SourceID, err)
+	if c.in.err != nil {
+		return
 	}
-	return nil
+	if err := c.in.emit(b); err != nil {
+		c.in.Fail(fmt.Errorf("session %s: %w", c.New.SourceID, err))
+	}
 }
 
 // linkToParent links a new session to the conversation that started it, which is stored first.
-func (c *Conversation) linkToParent() error {
+func (c *Conversation) linkToParent() {
 	if c.parent == nil || c.Here != nil || c.given {
-		return nil
+		return
 	}
 	if c.parent.Here == nil && !c.parent.given || c.startKey != "" && len(c.parent.batch.Messages) > 0 {
-		if err := c.parent.flush(); err != nil {
-			return err
-		}
+		c.parent.flush()
 	}
-	parent, err := c.in.Session(c.parent.New.SourceID)
-	if err == nil && parent != nil {
+	if parent := c.in.Session(c.parent.New.SourceID); parent != nil {
 		c.New.ParentID, c.New.ParentKind = parent.ID, session.ParentChild
 		if c.startKey != "" {
-			c.New.Started, err = c.in.Known.Message(c.in.ctx, parent.ID, c.startKey)
+			c.New.Started = c.in.Message(parent.ID, c.startKey)
 		}
 	}
-	return err
 }
 
 // finish stores the rest, with what the session is now.
-func (c *Conversation) finish(cursor *Cursor) error {
+func (c *Conversation) finish(cursor *Cursor) {
 	b := &c.batch
 	if c.Head != "" {
-		at, ok, err := c.Find(c.Head)
-		if err != nil {
-			return err
-		}
+		at, ok := c.Find(c.Head)
 		moved := c.in.part.Head != "" && c.in.part.Head != c.Head // in the program, since the last reading
 		if ok && (c.fresh > 0 || c.Here == nil || c.in.before != nil || moved) {
-			key := at.Key
-			b.Head, b.HeadSession = &key, at.Session
+			b.Head, b.HeadSession = &at.Key, at.Session
 		}
 		c.in.part.Head = c.Head
 	}
@@ -569,5 +530,5 @@ func (c *Conversation) finish(cursor *Cursor) error {
 		b.Records.Add(c.in.records)
 		b.Cursor, b.Sessions = cursor, c.in.sessions
 	}
-	return c.flush()
+	c.flush()
 }

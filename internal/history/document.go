@@ -1,8 +1,8 @@
 package history
 
 import (
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -10,104 +10,91 @@ import (
 	"sessiond/internal/session"
 )
 
-// Document reads a file that is one JSON value, an object or an array, member by member, so that
-// no more than one of them is held: an export may be larger than memory should be.
-//
-// Errors have the code Invalid where the JSON is broken.
-type Document struct {
-	in   *jsontext.Decoder
-	skip int64 // bytes of a byte order mark
-	kind []byte
+// Document reads the found file as one JSON object or array, as EachValue does.
+func (in *Intake) Document(list string, visit func(name string, element bool, value json.RawMessage) error) error {
+	return EachValue(in.file, in.Found.Size, list, visit)
 }
 
-// Span is a stretch of a file.
-type Span struct{ At, Size int64 }
-
-// NewDocument reads a file of a size from its beginning.
-func NewDocument(file io.ReaderAt, size int64) *Document {
+// EachValue visits the values of a file of a size, one after the other: the members of an object with
+// their names, but of the member list, which is an array, nothing and then each element; and the elements
+// of an array.
+// It ends with the first error of visit. What comes behind the object or array is not read. Codes: Invalid (the
+// JSON is broken).
+func EachValue(file io.ReaderAt, size int64, list string, visit func(name string, element bool, value json.RawMessage) error) error {
 	mark := make([]byte, len("\ufeff"))
 	n, _ := file.ReadAt(mark, 0)
-	d := &Document{skip: int64(n - len(Unmarked(mark[:n])))}
-	in := io.NewSectionReader(file, d.skip, size-d.skip)
-	d.in = jsontext.NewDecoder(in, jsontext.AllowInvalidUTF8(true))
-	return d
-}
-
-// Document reads the found file as one JSON value.
-func (in *Intake) Document() *Document { return NewDocument(in.file, in.Found.Size) }
-
-// Enter goes into the object or array that comes next and tells which by its first byte. Members
-// gives its members then, and leaves it behind the last one.
-func (d *Document) Enter() (kind byte, err error) {
-	switch d.in.PeekKind() {
-	case '{', '[':
-	case 0:
-		_, err := d.in.ReadToken()
-		return 0, d.broken(err)
-	default:
-		return 0, session.Errorf(session.Invalid, "neither an object nor an array at byte %d", d.offset())
-	}
-	token, err := d.in.ReadToken()
-	if err != nil {
-		return 0, d.broken(err)
-	}
-	d.kind = append(d.kind, byte(token.Kind()))
-	return byte(token.Kind()), nil
-}
-
-// Members yields the members of what was entered; yield may read the value, or enter it.
-func (d *Document) Members(yield func(name string) error) error {
-	kind := d.kind[len(d.kind)-1]
-	d.kind = d.kind[:len(d.kind)-1]
-	for {
-		switch d.in.PeekKind() {
-		case '}', ']':
-			_, err := d.in.ReadToken()
-			return d.broken(err)
-		case 0:
-			_, err := d.in.ReadToken()
-			return d.broken(err)
-		}
-		name := ""
-		if kind == '{' {
-			token, err := d.in.ReadToken()
-			if err != nil {
-				return d.broken(err)
-			}
-			name = token.String()
-		}
-		before := d.in.InputOffset()
-		if err := yield(name); err != nil {
-			return err
-		}
-		if d.in.InputOffset() == before {
-			if err := d.in.SkipValue(); err != nil {
-				return d.broken(err)
-			}
-		}
-	}
-}
-
-// Value reads over the value that comes next and tells where it stands.
-func (d *Document) Value() (Span, error) {
-	value, err := d.in.ReadValue()
-	if err != nil {
-		return Span{}, d.broken(err)
-	}
-	return Span{d.offset() - int64(len(value)), int64(len(value))}, nil
-}
-
-func (d *Document) offset() int64 { return d.skip + d.in.InputOffset() }
-
-func (d *Document) broken(err error) error {
+	skip := int64(n - len(Unmarked(mark[:n])))
+	d := jsontext.NewDecoder(io.NewSectionReader(file, skip, size-skip), jsontext.AllowInvalidUTF8(true))
+	err := eachValue(d, list, visit)
 	var syntax *jsontext.SyntacticError
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return session.Errorf(session.Invalid, "it ends in the middle")
 	case errors.As(err, &syntax):
-		return session.Errorf(session.Invalid, "%s at byte %d", syntax.Err, d.skip+syntax.ByteOffset)
+		return session.Errorf(session.Invalid, "%s at byte %d", syntax.Err, skip+syntax.ByteOffset)
 	}
-	return fmt.Errorf("read it: %w", err)
+	return err
+}
+
+func eachValue(d *jsontext.Decoder, list string, visit func(name string, element bool, value json.RawMessage) error) error {
+	kind := d.PeekKind()
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	if kind == '[' {
+		return eachElement(d, "", visit)
+	}
+	if kind != '{' {
+		return session.Errorf(session.Invalid, "it is neither an object nor an array")
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		key := name.String()
+		if key != list {
+			value, err := d.ReadValue()
+			if err == nil {
+				err = visit(key, false, json.RawMessage(value.Clone()))
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if d.PeekKind() != '[' {
+			_, err := d.ReadValue()
+			if err == nil {
+				err = session.Errorf(session.Invalid, "its member %s is no list", list)
+			}
+			return err
+		}
+		if _, err := d.ReadToken(); err != nil {
+			return err
+		}
+		if err := visit(list, false, nil); err != nil {
+			return err
+		}
+		if err := eachElement(d, list, visit); err != nil {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// eachElement visits the rest of an array, to its end.
+func eachElement(d *jsontext.Decoder, list string, visit func(name string, element bool, value json.RawMessage) error) error {
+	for kind := d.PeekKind(); kind != ']' && kind != 0; kind = d.PeekKind() {
+		value, err := d.ReadValue()
+		if err == nil {
+			err = visit(list, true, json.RawMessage(value.Clone()))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
+	return err
 }

@@ -11,31 +11,16 @@ import (
 	"sessiond/internal/session"
 )
 
-// members returns the members of a document; it enters those that deep names.
-func members(text string, deep ...string) (all []string, err error) {
-	d := history.NewDocument(strings.NewReader(text), int64(len(text)))
-	if _, err := d.Enter(); err != nil {
-		return nil, err
-	}
-	err = d.Members(func(name string) error {
-		for _, one := range deep {
-			if one == name {
-				if _, err := d.Enter(); err != nil {
-					return err
-				}
-				return d.Members(func(string) error {
-					at, err := d.Value()
-					all = append(all, text[at.At:at.At+at.Size])
-					return err
-				})
-			}
+// members returns the values of a document; of the member list its elements.
+func members(text, list string) (all []string, err error) {
+	err = history.EachValue(strings.NewReader(text), int64(len(text)), list, func(name string, element bool, value json.RawMessage) error {
+		switch {
+		case element && name != "":
+			all = append(all, string(value))
+		case value != nil:
+			all = append(all, name+"="+string(value))
 		}
-		if name == "over" {
-			return nil
-		}
-		at, err := d.Value()
-		all = append(all, name+"="+text[at.At:at.At+at.Size])
-		return err
+		return nil
 	})
 	return all, err
 }
@@ -44,22 +29,21 @@ func TestDocumentGivesEachMember(t *testing.T) {
 	long := strings.Repeat(`\"}]`, 50_000)
 	for _, test := range []struct {
 		name, text string
-		deep       []string
+		list       string
 		want       []string
 	}{
-		{"nothing", ` { } `, nil, nil},
-		{"no elements", `[]`, nil, nil},
-		{"values of all kinds", `{"a":1,"b" : "x" , "c":{"d":[1,{}]},"e":[],"f":null,"g":-1.5e3}`, nil, []string{"a=1", `b="x"`, `c={"d":[1,{}]}`, "e=[]", "f=null", "g=-1.5e3"}},
-		{"an array", "[1,\n{\"a\":2} ,\"x\"\t]", nil, []string{"=1", `={"a":2}`, `="x"`}},
-		{"a list within", `{"a":1,"list":[1,[2],{"b":3}],"z":0}`, []string{"list"}, []string{"a=1", "1", "[2]", `{"b":3}`, "z=0"}},
-		{"a name with an escape", `{"\u0061":1}`, nil, []string{"a=1"}},
-		{"what is gone over", `{"over":{"a":["}"]},"z":0}`, nil, []string{"z=0"}},
-		{"strings over many pieces", `{"a":"` + long + `","over":["` + long + `"],"z":0}`, nil, []string{`a="` + long + `"`, "z=0"}},
-		{"a byte order mark", "\ufeff{\"a\":1}", nil, []string{"a=1"}},
-		{"something behind it", `{"a":1} and more`, nil, []string{"a=1"}},
+		{"nothing", ` { } `, "", nil},
+		{"no elements", `[]`, "", nil},
+		{"values of all kinds", `{"a":1,"b" : "x" , "c":{"d":[1,{}]},"e":[],"f":null,"g":-1.5e3}`, "", []string{"a=1", `b="x"`, `c={"d":[1,{}]}`, "e=[]", "f=null", "g=-1.5e3"}},
+		{"an array", "[1,\n{\"a\":2} ,\"x\"\t]", "", []string{"=1", `={"a":2}`, `="x"`}},
+		{"a list within", `{"a":1,"list":[1,[2],{"b":3}],"z":0}`, "list", []string{"a=1", "1", "[2]", `{"b":3}`, "z=0"}},
+		{"a name with an escape", `{"\u0061":1}`, "", []string{"a=1"}},
+		{"strings over many pieces", `{"a":"` + long + `","z":0}`, "", []string{`a="` + long + `"`, "z=0"}},
+		{"a byte order mark", "\ufeff{\"a\":1}", "", []string{"a=1"}},
+		{"something behind it", `{"a":1} and more`, "", []string{"a=1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := members(test.text, test.deep...)
+			got, err := members(test.text, test.list)
 			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 				t.Errorf("%v\n%s", err, diff)
 			}
@@ -82,7 +66,7 @@ func FuzzDocument(f *testing.F) {
 	f.Add(`{"a":[1,"x",{"b":null}],"c":true}`)
 	f.Add(`[{"a":"\\\""},2]`)
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := members(text)
+		got, err := members(text, "")
 		var list []json.RawMessage
 		if !json.Valid([]byte(text)) || json.Unmarshal([]byte(text), &list) != nil || list == nil {
 			return

@@ -2,34 +2,12 @@ package history
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"sessiond/internal/session"
 )
-
-// Replay reads a found file: read goes through it once, from its beginning, and adds what it finds
-// to the Intake. Codes: Invalid (it is no file, or empty).
-func Replay(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, now func() time.Time, emit func(Batch) error, read func(*Intake) error) ([]Problem, error) {
-	file, found, err := OpenFound(found)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	in, err := NewIntake(ctx, source, found, file, cursor, known, now(), emit)
-	if err != nil {
-		return nil, err
-	}
-	if err = read(in); err != nil {
-		return in.problems, err
-	}
-	return in.Finish()
-}
 
 // EachLine visits each line of the file, and says with At where it is. Lines that hold nothing to
 // visit are counted here: blank ones, those over MaxLine, which are a problem too, and a torn last one.
@@ -38,16 +16,16 @@ func Replay(ctx context.Context, source session.Source, found Found, cursor *Cur
 //
 // A JSON object at the end of the file is a line though its line feed is missing, once the file
 // is quiet. Until then it waits.
-func (in *Intake) EachLine(visit func(FileLine) error) error {
-	return in.lines(func(l FileLine, state lineState) error {
+func (in *Intake) EachLine(visit func(FileLine)) {
+	for l, state := range in.lines {
 		if state == lineWaits || in.waitFrom > 0 && l.At >= in.waitFrom && state != lineTorn {
 			in.Wait(l.At, 1)
-			return nil
+			continue
 		}
 		if state == lineTorn {
 			in.held = true
 			in.records.Wait(1)
-			return nil
+			continue
 		}
 		in.At(l.At, l.End)
 		switch state {
@@ -57,29 +35,28 @@ func (in *Intake) EachLine(visit func(FileLine) error) error {
 		case lineBlank:
 			in.Skip(SkipBlank, 1)
 		default:
-			return visit(l)
+			visit(l)
 		}
-		return nil
-	})
+	}
 }
 
-// Survey visits the lines that EachLine visits, and one that waits, and counts nothing: for a
+// Survey yields the lines that EachLine visits, and one that waits, and counts nothing: for a
 // look ahead.
-func (in *Intake) Survey(visit func(FileLine) error) error {
-	return in.lines(func(l FileLine, state lineState) error {
-		if state != lineWhole && state != lineWaits {
-			return nil
+func (in *Intake) Survey(yield func(FileLine) bool) {
+	for l, state := range in.lines {
+		if (state == lineWhole || state == lineWaits) && !yield(l) {
+			return
 		}
-		return visit(l)
-	})
+	}
 }
 
 // WaitWhole leaves every line to a later reading, instead of EachLine.
-func (in *Intake) WaitWhole() error {
+func (in *Intake) WaitWhole() {
 	n := 0
-	err := in.lines(func(FileLine, lineState) error { n++; return nil })
+	for range in.lines {
+		n++
+	}
 	in.Wait(0, n)
-	return err
 }
 
 // lineState tells what a line is.
@@ -93,14 +70,8 @@ const (
 	lineWaits              // the last one, which is a JSON object but may go on
 )
 
-func (in *Intake) lines(visit func(FileLine, lineState) error) error {
-	for l, err := range in.Lines() {
-		if err != nil {
-			return err
-		}
-		if l.Number%256 == 0 && in.ctx.Err() != nil {
-			return in.ctx.Err()
-		}
+func (in *Intake) lines(yield func(FileLine, lineState) bool) {
+	for l := range in.Lines() {
 		state := in.stateOf(l)
 		pieces := [][]byte{l.Bytes}
 		if state == lineWhole || state == lineWaits {
@@ -111,12 +82,11 @@ func (in *Intake) lines(visit func(FileLine, lineState) error) error {
 			if l.At = line.End; i == len(pieces)-1 {
 				line.End = l.End
 			}
-			if err := visit(line, state); err != nil {
-				return err
+			if !yield(line, state) {
+				return
 			}
 		}
 	}
-	return nil
 }
 
 // Objects splits a line that holds several whole JSON objects, as a program writes them that goes

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"unicode/utf8"
@@ -64,31 +63,25 @@ func decodeEvent[T any, P eventOf[T]](l FileLine) (p P, id string) {
 const headLines = 256
 
 // FirstEvent returns the first event in the first lines of a file that is wanted, nil if there is none.
-func FirstEvent[T any, P eventOf[T]](in *Intake, wanted func(P) bool) (first P, err error) {
-	end := errors.New("end of the search")
-	err = in.Survey(func(l FileLine) error {
+func FirstEvent[T any, P eventOf[T]](in *Intake, wanted func(P) bool) P {
+	for l := range in.Survey {
 		p, _ := decodeEvent[T, P](l)
 		if e, _, _, _ := p.Head(); e.Wrong == "" && wanted(p) {
-			first = p
-			return end
+			return p
 		}
 		if l.Number >= headLines {
-			return end
+			break
 		}
-		return nil
-	})
-	if errors.Is(err, end) {
-		err = nil
 	}
-	return first, err
+	return nil
 }
 
 // EachEvent visits the events of a file, and the lines that are none, for which Wrong is set. begun is
 // the time of events before the first one that has its own. An event is named by its id, one without
 // an id by its content; events with one id are numbered. An event that is there twice is skipped.
-func EachEvent[T any, P eventOf[T]](in *Intake, begun session.Time, visit func(P) error) error {
+func EachEvent[T any, P eventOf[T]](in *Intake, begun session.Time, visit func(P)) {
 	seed, seen, times := maphash.MakeSeed(), map[string]uint64{}, map[string]int{}
-	return in.EachLine(func(l FileLine) error {
+	in.EachLine(func(l FileLine) {
 		p, id := decodeEvent[T, P](l)
 		e, _, _, _ := p.Head()
 		if e.Wrong != "" || id == "" {
@@ -100,7 +93,7 @@ func EachEvent[T any, P eventOf[T]](in *Intake, begun session.Time, visit func(P
 		for before, again := seen[id]; again; before, again = seen[e.Key] {
 			if before == hash {
 				in.Skip(SkipDuplicate, 1)
-				return nil
+				return
 			}
 			times[id]++
 			e.Key = fmt.Sprintf("%s#%d", id, times[id]+1)
@@ -110,7 +103,7 @@ func EachEvent[T any, P eventOf[T]](in *Intake, begun session.Time, visit func(P
 			begun = e.Time
 		}
 		e.Time = begun
-		return visit(p)
+		visit(p)
 	})
 }
 
@@ -130,27 +123,34 @@ func (e *Event) Message(kind session.Kind, role session.Role, origin session.Ori
 
 // Entry makes the entry of an event with one message that follows another.
 func (e *Event) Entry(parent string, decode func() Decoded) Entry {
-	return Entry{Key: e.Key, Parent: parent, At: e.Line.At, Line: e.Line.Number, Decode: func() (Decoded, error) {
+	return Entry{Key: e.Key, Parent: parent, At: e.Line.At, Line: e.Line.Number, Decode: func() Decoded {
 		d := decode()
 		for i := range d.Messages {
 			if m := &d.Messages[i]; len(m.Parts) > session.MaxParts {
 				m.Parts, d.Problem = m.Parts[:session.MaxParts], "a message of more than 1,024 parts; the rest was left out"
 			}
 		}
-		return d, nil
+		return d
 	}}
 }
 
 // Alone is an entry that holds one message and nothing else.
 func Alone(m session.Message) Decoded { return Decoded{Messages: []Message{{Message: m}}} }
 
+// KeepRaw is an entry of a line that could not be taken apart, which is a problem.
+func KeepRaw(line []byte, why string, source session.Source, at session.Time) Decoded {
+	m := Verbatim(line, why)
+	m.CreatedAt, m.Dialect = at, string(source)
+	d := Alone(m)
+	d.Raw, d.Problem = true, why+"; kept raw"
+	return d
+}
+
 // Raw keeps the line of an event as text, out of the context. If it is Wrong that is a problem.
 func (e *Event) Raw(why string, source session.Source) Decoded {
-	m := Verbatim(e.Line.Bytes, why)
-	m.CreatedAt, m.Dialect = e.Time, string(source)
-	d := Alone(m)
-	if d.Raw = true; e.Wrong != "" {
-		d.Problem = why + "; kept raw"
+	d := KeepRaw(e.Line.Bytes, why, source, e.Time)
+	if e.Wrong == "" {
+		d.Problem = ""
 	}
 	return d
 }

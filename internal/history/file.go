@@ -2,8 +2,13 @@ package history
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"sessiond/internal/session"
 )
@@ -30,19 +35,90 @@ func Open(path string) (*os.File, os.FileInfo, error) {
 	return file, info, nil
 }
 
-// OpenFound opens a found file, and returns found with the size and time of the file that was opened.
-// Codes: Invalid (it is no file, or empty).
-func OpenFound(found Found) (*os.File, Found, error) {
-	file, info, err := Open(found.Path)
+// Opened is a file whose text can be read at any place.
+type Opened struct {
+	*os.File
+	Size       int64 // of the text, bytes
+	Stored     int64 // of the file, bytes
+	ModifiedAt time.Time
+}
+
+// OpenText opens a file like Open. A file whose name ends in .zst is unpacked into one that has no
+// name, so that memory does not grow with it. Codes: Invalid (it is no file, or compressed and damaged).
+func OpenText(path string) (*Opened, error) {
+	file, info, err := Open(path)
 	if err != nil {
-		return nil, found, err
+		return nil, err
 	}
-	if info.Size() == 0 {
-		file.Close()
-		return nil, found, session.Errorf(session.Invalid, "the file is empty")
+	t := &Opened{File: file, Size: info.Size(), Stored: info.Size(), ModifiedAt: info.ModTime()}
+	if filepath.Ext(path) != ".zst" || t.Size == 0 {
+		return t, nil
 	}
-	found.Size, found.ModifiedAt = info.Size(), info.ModTime()
-	return file, found, nil
+	defer file.Close()
+	t.File, t.Size, err = unpack(file)
+	return t, err
+}
+
+// Bounds of what is unpacked, in bytes.
+const (
+	maxUnpacked = 64 << 30
+	maxWindow   = 64 << 20 // of memory that a compressed file may ask for
+)
+
+// Unzstd reads a zstd stream, which the caller closes.
+func Unzstd(in io.Reader) (*zstd.Decoder, error) {
+	return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+}
+
+// unpack unpacks a zstd stream into a file that has no name, and returns its size. Codes: Invalid
+// (damaged, too large).
+func unpack(in io.Reader) (*os.File, int64, error) {
+	decoder, err := Unzstd(in)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer decoder.Close()
+	file, err := TempFile()
+	if err != nil {
+		return nil, 0, err
+	}
+	size, err := io.Copy(file, io.LimitReader(decoder, maxUnpacked+1))
+	switch {
+	case err != nil:
+		err = session.Errorf(session.Invalid, "compressed, and damaged: %w", err)
+	case size > maxUnpacked:
+		err = session.Errorf(session.Invalid, "compressed, and larger than %d GiB", maxUnpacked>>30)
+	default:
+		return file, size, nil
+	}
+	return nil, 0, errors.Join(err, file.Close())
+}
+
+// tempNames is how the names of temporary files and folders begin.
+const tempNames = "sessiond-import-"
+
+// TempFile makes a file that has no name and is gone when it is closed.
+func TempFile() (*os.File, error) {
+	file, err := os.CreateTemp("", tempNames) // 0600
+	if err != nil {
+		return nil, err
+	}
+	return file, os.Remove(file.Name())
+}
+
+// leftOver is the age from which a temporary folder, which lives as long as a database is copied, is of a
+// process that was killed.
+const leftOver = time.Hour
+
+// RemoveLeftovers removes the private copies of processes that were killed. Young ones, and what
+// this user may not remove, stay.
+func RemoveLeftovers() {
+	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), tempNames+"*")) // the pattern is a good one
+	for _, folder := range folders {
+		if info, err := os.Lstat(folder); err == nil && info.IsDir() && time.Since(info.ModTime()) > leftOver {
+			_ = os.RemoveAll(folder)
+		}
+	}
 }
 
 // Head returns the first bytes of a file, fewer where it has not so many or they cannot be read.

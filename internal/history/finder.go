@@ -6,25 +6,23 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
 // Finder collects the files that a source may read. Links are followed; each real file and
 // folder is taken once, so that a loop of links ends. It looks at names and sizes only.
 type Finder struct {
+	Usual    bool // the roots are the program's own places
 	Found    []Found
 	Problems []Problem
 	seen     map[string]bool // real paths
 }
 
-// Roots hands each root to folder or to file. Where none is named it takes the usual places,
-// of which any may be missing, since the program was never used here. What cannot be looked
-// at is a problem.
-func (f *Finder) Roots(ctx context.Context, roots, usual []string, folder, file func(root string)) error {
-	named := len(roots) > 0
-	if !named {
-		roots = usual
+// roots hands each root to folder or to file, nil: File. Of the usual places any may be missing, since
+// the program was never used here. What cannot be looked at is a problem.
+func (f *Finder) roots(ctx context.Context, roots []string, folder, file func(f *Finder, root string)) error {
+	if file == nil {
+		file = (*Finder).File
 	}
 	for _, root := range roots {
 		if err := ctx.Err(); err != nil {
@@ -32,13 +30,13 @@ func (f *Finder) Roots(ctx context.Context, roots, usual []string, folder, file 
 		}
 		info, err := os.Stat(root)
 		switch {
-		case !named && errors.Is(err, fs.ErrNotExist):
+		case f.Usual && errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			f.Problem(root, err)
 		case info.IsDir():
-			folder(root)
+			folder(f, root)
 		default:
-			file(root)
+			file(f, root)
 		}
 	}
 	return nil
@@ -145,14 +143,6 @@ func (f *Finder) Database(path string) {
 	case f.once(found.Path):
 		f.Found = append(f.Found, found)
 	}
-}
-
-// SortByName puts what was found in the order of the file names, which in many programs begin
-// with the time of creation.
-func (f *Finder) SortByName() {
-	slices.SortStableFunc(f.Found, func(a, b Found) int {
-		return strings.Compare(filepath.Base(a.Path), filepath.Base(b.Path))
-	})
 }
 
 // Problem notes what could not be read.

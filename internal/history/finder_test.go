@@ -26,7 +26,7 @@ func TestFinderFollowsLinksOnce(t *testing.T) {
 	}
 	var f Finder
 	f.Folder(dir, 8, func(name string) bool { return strings.HasSuffix(name, ".jsonl") })
-	f.SortByName()
+	SortedBy(ByName)(f.Found)
 	var got []string
 	for _, one := range f.Found {
 		got = append(got, fmt.Sprintf("%s %d", filepath.Base(one.Path), one.Size))

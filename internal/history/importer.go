@@ -15,16 +15,26 @@ import (
 
 // Store is what an Importer needs of the store.
 type Store interface {
+	Known
 	Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error)
 	Restore(ctx context.Context, b store.RestoreBatch) (store.ImportResult, error)
-	ImportCursor(ctx context.Context, source session.Source, path string) (*store.ImportCursor, error)
-	SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error)
-	Session(ctx context.Context, id session.ID) (session.Session, error)
-	MessageByKey(ctx context.Context, id session.ID, externalID string) (*session.MessageRef, error)
-	SessionOfCall(ctx context.Context, source session.Source, externalID string) (session.ID, error)
-	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
-	ExternalIDs(ctx context.Context, id session.ID, yield func(externalID string)) error
-	Messages(ctx context.Context, id session.ID, p store.MessagePage) ([]session.Message, bool, error)
+}
+
+// neverRead is a store as if no path was ever read.
+type neverRead struct{ Known }
+
+func (neverRead) ImportCursor(context.Context, session.Source, string) (*store.ImportCursor, error) {
+	return nil, nil
+}
+
+func orNone(found session.Session, err error) (*session.Session, error) {
+	if session.CodeOf(err) == session.NotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &found, nil
 }
 
 // Importer feeds a store from sources. The zero value of all fields but Store works.

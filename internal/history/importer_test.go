@@ -115,7 +115,7 @@ func (s fakeSource) Find(context.Context, []string) ([]Found, []Problem, error) 
 }
 
 func (s fakeSource) Read(ctx context.Context, f Found, _ *Cursor, known Known, emit func(Batch) error) ([]Problem, error) {
-	existing, err := known.Session(ctx, "fake", "x")
+	existing, err := orNone(known.SessionBySource(ctx, "fake", "x"))
 	if err != nil {
 		return nil, err
 	}

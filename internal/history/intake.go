@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"hash"
-	"hash/maphash"
 	"io"
 	"iter"
 	"os"
@@ -20,6 +19,9 @@ import (
 // first record, every time that it changed, and adds each entry to a Conversation. The intake
 // skips what is stored already, decodes and stores the rest, counts every record, and keeps the
 // cursor. So a reader needs to remember nothing between two readings.
+//
+// An intake remembers its first error, of the store, of the file or what Fail is told: nothing is
+// stored after it, lines end, lookups find nothing, and Err returns it.
 //
 // A reader of lines says with At where the record at hand begins. Records before the cursor's
 // offset were counted by an earlier reading, as long as the bytes before it are the same.
@@ -52,44 +54,47 @@ type Intake struct {
 	part      partState // of a part
 	parts     []string  // ids of those that Part began
 	earlier   []string  // those of the reading before
-	seed      maphash.Seed
-	length    int64 // of what can be read of the file
-	messages  int   // of all conversations, that were not stored yet
-	bytes     int   // in them
+	length    int64     // of what can be read of the file
+	messages  int       // of all conversations, that were not stored yet
+	bytes     int       // in them
+	again     bool      // the thing is read again, though it may not change
+	err       error
+	isPiece   bool // of another thing, whose size and time are not the cursor's
+
+	said, saidBefore map[string]string // what Repeats remembers, now and in the reading before
 }
 
-// NewIntake begins the reading of a found thing. file is what At's offsets count in; nil for a
-// thing that has none, as a database, whose records are all counted each time.
-func NewIntake(ctx context.Context, source session.Source, found Found, file io.ReaderAt, cursor *Cursor, known Known, now time.Time, emit func(Batch) error) (*Intake, error) {
-	modified := session.At(found.ModifiedAt)
-	in := &Intake{
-		Found: found, Known: known, Now: now, ctx: ctx, source: source, emit: emit, file: file, length: found.Size, seed: maphash.MakeSeed(),
-		cursor: Cursor{Source: source, Path: found.Path, Size: found.Size, ModifiedAt: &modified},
+// newIntake begins the reading of a found thing. Without open it is one that has no offsets, as a
+// database, whose records are all counted each time.
+func newIntake(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, emit func(Batch) error) *Intake {
+	before := readCursorState(cursor)
+	return &Intake{
+		Found: found, Known: known, ctx: ctx, source: source, emit: emit,
+		cursor: Cursor{Source: source, Path: found.Path}, earlier: before.Parts, saidBefore: before.Said,
 	}
-	if found.ModifiedAt.IsZero() {
-		in.cursor.ModifiedAt = nil
+}
+
+// open begins the reading of a file, in which At's offsets count, behind what a cursor settled.
+func (in *Intake) open(file io.ReaderAt, length int64, cursor *Cursor) {
+	in.file, in.length = file, length
+	if cursor == nil {
+		return
 	}
-	state := readCursorState(cursor)
-	in.earlier = state.Parts
-	if cursor == nil || file == nil {
-		return in, nil
-	}
-	same, err := in.hasPrefix(cursor)
+	same := in.hasPrefix(cursor)
 	in.rewritten = !same && cursor.Offset > 0
-	if err != nil || !same {
-		return in, err
+	if same {
+		in.before = cursor
+		in.cursor.Counts = cursor.Counts
+		in.settled = max(cursor.Offset, readCursorState(cursor).Counted)
 	}
-	in.before = cursor
-	in.cursor.Counts = cursor.Counts
-	in.settled = max(cursor.Offset, state.Counted)
-	return in, nil
 }
 
 // cursorState is what the cursor of a found thing remembers beside its place.
 type cursorState struct {
-	Awaits  string   `json:"awaits,omitempty"`   // source id of a session that is missing
-	Counted int64    `json:"counted,omitempty"`  // records before this offset were counted, but for those that waited
-	Parts   []string `json:"sessions,omitempty"` // ids of its parts
+	Awaits  string            `json:"awaits,omitempty"`   // source id of a session that is missing
+	Counted int64             `json:"counted,omitempty"`  // records before this offset were counted, but for those that waited
+	Parts   []string          `json:"sessions,omitempty"` // ids of its parts
+	Said    map[string]string `json:"said,omitempty"`     // what Repeats remembers
 }
 
 func readCursorState(c *Cursor) (s cursorState) {
@@ -101,28 +106,27 @@ func readCursorState(c *Cursor) (s cursorState) {
 
 // hasPrefix reports whether the bytes before the cursor's offset are those that it was made of,
 // and its session is still here.
-func (in *Intake) hasPrefix(c *Cursor) (bool, error) {
+func (in *Intake) hasPrefix(c *Cursor) bool {
 	if c.Offset <= 0 {
-		return false, nil
+		return false
 	}
 	if c.SessionID != "" {
-		var err error
-		if in.own, err = in.Known.SessionByID(in.ctx, c.SessionID); err != nil || in.own == nil {
-			return false, err
+		if in.own = in.SessionByID(c.SessionID); in.own == nil {
+			return false
 		}
 	}
-	sum, err := in.hash(c.Offset)
-	return sum == c.Hash, err
+	return in.hash(c.Offset) == c.Hash
 }
 
 // hash returns the hash of the bytes before end. It reads only those that it has not hashed before.
-func (in *Intake) hash(end int64) (string, error) {
+func (in *Intake) hash(end int64) string {
 	if in.sum == nil || end < in.summed {
 		in.sum, in.summed = sha256.New(), in.Found.Slot
 	}
 	n, err := io.Copy(in.sum, io.NewSectionReader(in.file, in.summed, end-in.summed))
 	in.summed += n
-	return hex.EncodeToString(in.sum.Sum(nil)), err
+	in.Fail(err)
+	return hex.EncodeToString(in.sum.Sum(nil))
 }
 
 // Restart forgets the cursor and what was counted: every record is offered again, from the first.
@@ -131,8 +135,7 @@ func (in *Intake) hash(end int64) (string, error) {
 func (in *Intake) Restart() {
 	in.before, in.own, in.cursor.Counts, in.settled = nil, nil, nil, 0
 	in.all, in.records, in.problems, in.awaits = nil, Records{}, nil, ""
-	in.at, in.end, in.counted, in.held = 0, 0, 0, false
-	in.cursor.Size = in.Found.Size
+	in.at, in.end, in.counted, in.held, in.again = 0, 0, 0, false, false
 }
 
 // Continues reports whether an earlier reading is continued.
@@ -154,10 +157,6 @@ func (in *Intake) Source() session.Source { return in.source }
 
 // Context ends when the import is to stop.
 func (in *Intake) Context() context.Context { return in.ctx }
-
-// AlwaysQuiet is the clock of readers that need not wait for a file to be quiet: a line that parses is
-// whole, also without its line feed.
-func AlwaysQuiet() time.Time { return time.Time{} }
 
 // Quiet reports whether the thing has not changed for QuietTime. One from the future says that
 // clocks disagree: then waiting would have no end.
@@ -214,14 +213,46 @@ func (in *Intake) CountSession() { in.sessions++ }
 // Mark puts a mark of the thing's state into the cursor, as its hash; for one that is no file.
 func (in *Intake) Mark(hash string) { in.cursor.Hash = hash }
 
-// Emit stores a batch of its own, as one that says something of a session in another thing.
-func (in *Intake) Emit(b Batch) error { return in.emit(b) }
+// Repeats reports whether the reading before remembered the same of a piece of the thing, as its
+// fingerprint, and remembers it for the next one.
+func (in *Intake) Repeats(piece, says string) bool {
+	if in.said == nil {
+		in.said = map[string]string{}
+	}
+	in.said[piece] = says
+	return in.saidBefore[piece] == says
+}
 
-// Unpacked says how many bytes can be read of a file that is compressed.
-func (in *Intake) Unpacked(size int64) { in.length = size }
+// Emit stores a batch of its own, as one that says something of a session in another thing.
+func (in *Intake) Emit(b Batch) {
+	if in.err == nil {
+		in.Fail(in.emit(b))
+	}
+}
+
+// Fail ends the reading with an error, unless that is nil or it failed before.
+func (in *Intake) Fail(err error) {
+	if in.err == nil {
+		in.err = err
+	}
+}
+
+// Err returns why the reading ends, nil as long as it goes on.
+func (in *Intake) Err() error {
+	in.Fail(in.ctx.Err())
+	return in.err
+}
 
 // Lines yields the lines of the file, and counts nothing.
-func (in *Intake) Lines() iter.Seq2[FileLine, error] { return Lines(in.file, in.length) }
+func (in *Intake) Lines() iter.Seq[FileLine] {
+	return func(yield func(FileLine) bool) {
+		for l, err := range Lines(in.file, in.length) {
+			if in.Fail(err); in.err != nil || l.Number%256 == 0 && in.Err() != nil || !yield(l) {
+				return
+			}
+		}
+	}
+}
 
 // Import counts records that became a part of the session itself, as a header does.
 func (in *Intake) Import(n int) {
@@ -258,11 +289,11 @@ func (in *Intake) WaitAmong(at int64, n int) {
 	}
 	in.held = true
 	in.records.Wait(n)
-	in.cursor.Size = -1
+	in.again = true
 }
 
 // LookAgain has the thing read again, though it may not change, without holding a record back.
-func (in *Intake) LookAgain() { in.cursor.Size = -1 }
+func (in *Intake) LookAgain() { in.again = true }
 
 // Await names a session of the program that must be here for the links of this thing: it is
 // read again when that has come. "" takes it back.
@@ -278,9 +309,6 @@ func (in *Intake) Problem(line int, why string) {
 // ProblemIn reports what could not be read of another file of the thing.
 func (in *Intake) ProblemIn(path, why string) { in.addProblem(Problem{Path: path, Error: why}) }
 
-// Problems returns what was reported.
-func (in *Intake) Problems() []Problem { return in.problems }
-
 func (in *Intake) problem(line int, why string) {
 	in.addProblem(Problem{Path: in.Found.Path, Line: line, Error: why})
 }
@@ -291,36 +319,29 @@ func (in *Intake) addProblem(p Problem) {
 	}
 }
 
-// Session returns the session that has an id in this program, nil if there is none.
-func (in *Intake) Session(sourceID string) (*session.Session, error) {
-	return in.Known.Session(in.ctx, in.source, sourceID)
-}
-
-// Finish stores what is left. The conversation that was begun first is the thing's own: the
+// finish stores what is left. The conversation that was begun first is the thing's own: the
 // cursor goes with it, behind those that it started.
-func (in *Intake) Finish() ([]Problem, error) {
-	err := in.finish()
-	return in.problems, err
-}
-
-func (in *Intake) finish() error {
+func (in *Intake) finish() {
+	if !in.isPiece {
+		in.cursor.Size, in.cursor.ModifiedAt = in.Found.Size, new(session.At(in.Found.ModifiedAt))
+	}
+	if in.again {
+		in.cursor.Size = -1
+	}
 	if in.file != nil {
-		sum, err := in.hash(in.end)
-		if err != nil {
-			return err
-		}
-		in.cursor.Offset, in.cursor.Hash = in.end, sum
+		in.cursor.Offset, in.cursor.Hash = in.end, in.hash(in.end)
 	}
 	in.cursor.State = nil
-	state := cursorState{Awaits: in.awaits, Parts: in.parts}
+	state := cursorState{Awaits: in.awaits, Parts: in.parts, Said: in.said}
 	if in.counted > in.end {
 		state.Counted = in.counted
 	}
-	if state.Awaits != "" || state.Counted > 0 || len(state.Parts) > 0 {
+	if state.Awaits != "" || state.Counted > 0 || len(state.Parts)+len(state.Said) > 0 {
 		in.cursor.State = session.JSONOf(state)
 	}
 	if len(in.all) == 0 {
-		return in.emitCursor()
+		in.emitCursor()
+		return
 	}
 	own := in.all[0]
 	for _, c := range in.all[1:] {
@@ -328,167 +349,55 @@ func (in *Intake) finish() error {
 			continue
 		}
 		if own.Here == nil && !own.given && !own.empty() {
-			if err := own.flush(); err != nil {
-				return err
-			}
+			own.flush()
 		}
-		if err := c.finish(nil); err != nil {
-			return err
-		}
+		c.finish(nil)
 	}
 	if own.Silent != "" && own.Here == nil && !own.given {
-		return in.finishSilent(own)
+		in.finishSilent(own)
+		return
 	}
-	if err := in.linkStarted(); err != nil {
-		return err
-	}
-	return own.finish(&in.cursor)
+	in.linkStarted()
+	own.finish(&in.cursor)
 }
 
 // linkStarted links the sessions that the conversations started. The conversations must be in the
 // store by then; the cursor is not, so that the links are not lost if this reading ends here.
-func (in *Intake) linkStarted() error {
+func (in *Intake) linkStarted() {
 	for _, c := range in.all {
-		if len(c.starts) == 0 {
-			continue
+		if len(c.starts) > 0 && len(c.batch.Messages) > 0 {
+			c.flush()
 		}
-		if len(c.batch.Messages) > 0 {
-			if err := c.flush(); err != nil {
-				return err
-			}
-		}
-		if err := c.linkStarted(); err != nil {
-			return err
-		}
+		c.linkStarted()
 	}
-	return nil
 }
 
 // finishSilent counts the records of a session that is not stored. They are offered again when
 // there is more of them.
-func (in *Intake) finishSilent(c *Conversation) error {
+func (in *Intake) finishSilent(c *Conversation) {
 	in.records.Skip(c.Silent, c.batch.Records.Imported+c.batch.Records.Raw)
 	for reason, n := range c.batch.Records.Skipped {
 		in.records.Skip(reason, n)
 	}
 	in.cursor.Offset, in.cursor.Hash, in.cursor.State = 0, "", nil
-	return in.emitCursor()
+	in.emitCursor()
 }
 
 // emitCursor stores the cursor alone, for a thing of which no session is stored now.
-func (in *Intake) emitCursor() error {
+func (in *Intake) emitCursor() {
 	last := Batch{Records: in.records, Sessions: in.sessions}
 	last.Cursor = &in.cursor
-	return in.emit(last)
+	in.Emit(last)
 }
 
 // flushAll stores what all conversations have, the thing's own first: the others hang on it.
-func (in *Intake) flushAll() error {
+func (in *Intake) flushAll() {
 	in.messages, in.bytes = 0, 0
 	for _, c := range in.all {
-		if len(c.batch.Messages)+len(c.batch.Calls) == 0 || c.Silent != "" {
-			continue
-		}
-		if err := c.flush(); err != nil {
-			return err
+		if len(c.batch.Messages)+len(c.batch.Calls) > 0 && c.Silent == "" {
+			c.flush()
 		}
 	}
-	return in.ctx.Err()
-}
-
-// partState is what the cursor of a part remembers.
-type partState struct {
-	Mark    string `json:"mark"`
-	Records int    `json:"records"`
-	Head    string `json:"head,omitempty"` // as its program had it
-}
-
-// Part begins one session of a thing that holds many, with a cursor of its own. It is nil, and
-// the session's records are counted as known, if mark, which must change with the session, is
-// that of the last reading.
-func (in *Intake) Part(id, mark string) (*Intake, error) {
-	in.sessions++
-	in.parts = append(in.parts, id)
-	path := in.Found.Path + "#" + id
-	before, err := in.Known.Cursor(in.ctx, in.source, path)
-	if err != nil {
-		return nil, err
-	}
-	var state partState
-	if before != nil && json.Unmarshal(before.State, &state) == nil && state.Mark != "" && state.Mark == mark {
-		in.records.Skip(SkipKnown, state.Records)
-		return nil, nil
-	}
-	part := &Intake{Found: in.Found, Known: in.Known, Now: in.Now, ctx: in.ctx, source: in.source, seed: in.seed}
-	part.cursor = Cursor{Source: in.source, Path: path}
-	part.part = partState{Mark: mark, Head: state.Head}
-	part.emit = func(b Batch) error {
-		part.part.Records += b.Records.Read
-		if b.Cursor != nil {
-			b.Cursor.State = session.JSONOf(part.part)
-		}
-		return in.emit(b)
-	}
-	return part, nil
-}
-
-// ReadPart imports a part whose rows were read with err. If the rows are damaged, that is a problem, and
-// the next part can be read.
-func (in *Intake) ReadPart(part *Intake, id string, err error, read func() error) error {
-	if session.CodeOf(SQLiteError(err)) == session.Invalid {
-		in.Problem(0, "session "+id+": "+Reason(err))
-		return nil
-	}
-	if err == nil {
-		err = read()
-	}
-	if err != nil {
-		return err
-	}
-	return in.FinishPart(part)
-}
-
-// FinishPart stores what is left of a part. If something in it waits, it is read again.
-func (in *Intake) FinishPart(part *Intake) error {
-	in.problems = append(in.problems, part.problems...)
-	if part.held || part.cursor.Size < 0 {
-		part.part.Mark = ""
-		in.cursor.ModifiedAt = nil
-	}
-	part.cursor.Size = 0
-	if len(part.all) == 0 {
-		in.records.Add(part.records)
-		return nil
-	}
-	return part.all[0].finish(&part.cursor)
-}
-
-// EachGone visits the sessions of parts that the thing had at the reading before, and has no more.
-func (in *Intake) EachGone(visit func(*session.Session) error) error {
-	there := map[string]bool{}
-	for _, id := range in.parts {
-		there[id] = true
-	}
-	for _, id := range in.earlier {
-		if there[id] {
-			continue
-		}
-		cursor, err := in.Known.Cursor(in.ctx, in.source, in.Found.Path+"#"+id)
-		if err != nil {
-			return err
-		}
-		if cursor == nil || cursor.SessionID == "" {
-			continue
-		}
-		s, err := in.Known.SessionByID(in.ctx, cursor.SessionID)
-		if err == nil && s != nil {
-			err = visit(s)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // errMissing is within the error of an entry that follows one which the store must have, and
@@ -499,16 +408,14 @@ var errMissing = errors.New("it was not read")
 var errShrunk = session.Errorf(session.Busy, "the file changed while it was read: import again")
 
 // Bytes reads a stretch of the file again. Codes: Busy (it is not there any more).
-func (in *Intake) Bytes(at, size int64) ([]byte, error) { return ReadSpan(in.file, at, size) }
-
-// ReadSpan reads a stretch of a file that was seen before. Codes: Busy (it is not there any more).
-func ReadSpan(file io.ReaderAt, at, size int64) ([]byte, error) {
+func (in *Intake) Bytes(at, size int64) []byte {
 	raw := make([]byte, size)
-	if n, err := file.ReadAt(raw, at); n < len(raw) {
+	if n, err := in.file.ReadAt(raw, at); n < len(raw) {
 		if err == nil || errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) {
 			err = errShrunk
 		}
-		return nil, err
+		in.Fail(err)
+		return nil
 	}
-	return raw, nil
+	return raw
 }

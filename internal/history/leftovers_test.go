@@ -1,70 +1,49 @@
 package history
 
 import (
-	"bufio"
-	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"sessiond/internal/testkit"
 )
 
-// TestMain lets the test binary be a process that holds a private copy until it is killed.
-func TestMain(m *testing.M) {
-	if os.Getenv("SESSIOND_TEST_HOLDS_A_COPY") == "" {
-		os.Exit(m.Run())
+// A copy has no name once it is open, so that it goes with its process however that ends.
+func TestOpenCopyHasNoName(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	path := filepath.Join(t.TempDir(), "their.db")
+	tell(t, owner(t, path), `INSERT INTO messages (text) VALUES ('in the log')`)
+	s := testkit.Must(OpenSQLite(t.Context(), path))(t)
+	defer s.Close()
+	if left := testkit.Must(os.ReadDir(temp))(t); len(left) > 0 {
+		t.Errorf("%s is there", left[0].Name())
 	}
-	p, err := newPrivate()
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
+	var text string
+	if err := s.GetContext(t.Context(), &text, `SELECT text FROM messages ORDER BY id DESC LIMIT 1`); err != nil || text != "in the log" {
+		t.Errorf("%q, %v", text, err)
 	}
-	fmt.Println(p.dir)
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it
 }
 
-// The copies of the dead go, those of the living stay, and so does what is no copy.
+// Of a process that was killed while it copied a database, the copy goes; a young one stays, and so does
+// what is no copy.
 func TestLeftoversOfTheDeadAreRemoved(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	dead := exec.Command(os.Args[0], "-test.run=^$")
-	dead.Env = append(os.Environ(), "SESSIOND_TEST_HOLDS_A_COPY=1")
-	out := testkit.Must(dead.StdoutPipe())(t)
-	testkit.Must(dead.StdinPipe())(t)
-	testkit.Check(t, dead.Start())
-	lines := bufio.NewScanner(out)
-	lines.Scan()
-	theirs := lines.Text()
-	if err := os.WriteFile(filepath.Join(theirs, "copy.db"), []byte("secret"), 0o600); err != nil {
-		t.Error(err)
+	dead, young, other := filepath.Join(temp, tempNames+"1"), filepath.Join(temp, tempNames+"2"), filepath.Join(temp, tempNames+"file")
+	for _, dir := range []string{dead, young} {
+		testkit.Check(t, os.Mkdir(dir, 0o700))
+		testkit.Check(t, os.WriteFile(filepath.Join(dir, copyName), []byte("secret"), 0o600))
 	}
-	mine := testkit.Must(newPrivate())(t)
-	other := filepath.Join(temp, tempNames+"file")
 	testkit.Check(t, os.WriteFile(other, nil, 0o600))
-	there := func(paths ...string) {
-		t.Helper()
-		for _, path := range []string{theirs, mine.dir, other} {
-			_, err := os.Stat(path)
-			want := false
-			for _, p := range paths {
-				want = want || p == path
-			}
-			if (err == nil) != want {
-				t.Errorf("%s is there: %v", path, err == nil)
-			}
+	long := time.Now().Add(-2 * leftOver)
+	testkit.Check(t, os.Chtimes(dead, long, long))
+	testkit.Check(t, os.Chtimes(other, long, long))
+	RemoveLeftovers()
+	for path, want := range map[string]bool{dead: false, young: true, other: true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s is there: %v", path, err == nil)
 		}
 	}
-	RemoveLeftovers()
-	there(theirs, mine.dir, other)
-	testkit.Check(t, dead.Process.Kill())
-	_ = dead.Wait() // it was killed
-	RemoveLeftovers()
-	there(mine.dir, other)
-	if err := mine.remove(); err != nil {
-		t.Error(err)
-	}
-	there(other)
 }

@@ -46,6 +46,18 @@ func Verbatim(line []byte, why string) session.Message {
 	return m
 }
 
+// Titled returns a session's title, the one that it was given, else one made of its first message, and
+// where it comes from.
+func Titled(given, first string) (title, source string) {
+	switch {
+	case given != "":
+		return given, "source"
+	case first != "":
+		return first, "first_message"
+	}
+	return "", ""
+}
+
 // titleRunes is how much of a first message stands for a title.
 const titleRunes = 80
 

@@ -32,12 +32,17 @@ func (im *Importer) Plan(ctx context.Context, source Source, found []Found) (p P
 			p.Refused++
 			continue
 		}
-		ids, named := sessionIDs(ctx, source, f)
+		var ids []string
+		named := false // the source can name the sessions
+		if l, ok := source.(Lister); ok {
+			ids, named = l.SessionIDs(ctx, f)
+		}
 		all := len(ids)
-		if !named && current {
+		switch {
+		case !named && current:
 			all = sessionsOf(cursor)
-		} else if !named {
-			all = countSessions(ctx, source, f)
+		case !named:
+			all = 1
 		}
 		first, withFresh := all, false // first: sessions that no found thing before held
 		for _, id := range ids {
@@ -103,34 +108,7 @@ func (im *Importer) now() time.Time {
 }
 
 // endIsMissing reports whether a found thing did not change since all of it but an unfinished end
-// was read: the cursor that its reader made has no size, or no time.
+// was read: the cursor that its reader made has no size.
 func endIsMissing(c *Cursor, f Found) bool {
-	switch {
-	case c == nil:
-		return false
-	case c.ModifiedAt == nil:
-		return c.Size == f.Size
-	}
-	return c.Size < 0 && c.ModifiedAt.Equal(session.At(f.ModifiedAt).Time)
-}
-
-// sessionIDs returns the source ids of a found thing's sessions; known is false where the source
-// cannot name them.
-func sessionIDs(ctx context.Context, source Source, found Found) (ids []string, known bool) {
-	l, ok := source.(Lister)
-	if !ok {
-		return nil, false
-	}
-	ids, err := l.SessionIDs(ctx, found)
-	return ids, err == nil
-}
-
-// countSessions counts the sessions of a found thing, 1 where the source cannot.
-func countSessions(ctx context.Context, source Source, found Found) int {
-	if c, ok := source.(Counter); ok {
-		if n, err := c.CountSessions(ctx, found); err == nil {
-			return n
-		}
-	}
-	return 1
+	return c != nil && c.Size < 0 && c.ModifiedAt != nil && c.ModifiedAt.Equal(session.At(f.ModifiedAt).Time)
 }

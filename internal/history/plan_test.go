@@ -18,7 +18,7 @@ type listing struct {
 	ids map[string][]string
 }
 
-func (l listing) SessionIDs(_ context.Context, f Found) ([]string, error) { return l.ids[f.Path], nil }
+func (l listing) SessionIDs(_ context.Context, f Found) ([]string, bool) { return l.ids[f.Path], true }
 
 func TestPlanRemembersRefusals(t *testing.T) {
 	for _, test := range []struct {
@@ -73,7 +73,6 @@ func TestPlanTellsWhatWaits(t *testing.T) {
 		want   Plan
 	}{
 		{"an end that is not finished", store.ImportCursor{Size: -1, ModifiedAt: &at}, noon.Add(time.Minute), Plan{Sessions: 1, Waiting: 1}},
-		{"in a database", store.ImportCursor{Size: 7}, noon.Add(time.Minute), Plan{Sessions: 1, Waiting: 1}},
 		{"for long enough", store.ImportCursor{Size: -1, ModifiedAt: &at}, noon.Add(time.Hour), Plan{Sessions: 1, New: 1, NewBytes: 7}},
 		{"a clock that is behind", store.ImportCursor{Size: -1, ModifiedAt: &at}, noon.Add(-time.Hour), Plan{Sessions: 1, New: 1, NewBytes: 7}},
 		{"more was written", store.ImportCursor{Size: 6}, noon.Add(time.Minute), Plan{Sessions: 1, New: 1, NewBytes: 7}},

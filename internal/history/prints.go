@@ -1,7 +1,6 @@
 package history
 
 import (
-	"context"
 	"encoding/json"
 
 	"sessiond/internal/session"
@@ -35,9 +34,9 @@ func NewPrints(record func(key string) string) *Prints {
 }
 
 // Load adds the imported messages of a session. Of records with one key the first one loaded counts.
-func (p *Prints) Load(ctx context.Context, known Known, of *session.Session) error {
+func (p *Prints) Load(in *Intake, of *session.Session) {
 	own := map[string]*Printed{}
-	return known.Entries(ctx, of.ID, func(m *session.Message) bool {
+	in.Entries(of.ID, func(m *session.Message) bool {
 		if m.ExternalID == "" {
 			return true // it was said here
 		}
@@ -92,23 +91,17 @@ func (e *Printed) Take() { e.taken = true }
 // shares the most records, LeastShared at least. A conversation that is stored has the origin that
 // it has. take takes the record that the i-th record of the copy is a copy of from prints; nil ends
 // the search. copied are the records that the two share, nil if there is no origin.
-func (c *Conversation) FindOrigin(candidates func() ([]*session.Session, error), record func(key string) string, take func(prints *Prints, i int) *Printed) (copied []*Printed, err error) {
+func (c *Conversation) FindOrigin(candidates func() []*session.Session, record func(key string) string, take func(prints *Prints, i int) *Printed) (copied []*Printed) {
 	if c.Here != nil {
 		candidates = c.storedOrigin
 	}
-	all, err := candidates()
-	if err != nil {
-		return nil, err
-	}
 	var origin *session.Session
-	for _, candidate := range all {
+	for _, candidate := range candidates() {
 		prints := NewPrints(record)
 		line := map[session.ID]*session.Session{}
-		if err := Line(c.in.ctx, c.in.Known, candidate, func(s *session.Session) error {
+		for s := range c.in.Line(candidate) {
 			line[s.ID] = s
-			return prints.Load(c.in.ctx, c.in.Known, s)
-		}); err != nil {
-			return nil, err
+			prints.Load(c.in, s)
 		}
 		var shared []*Printed
 		for e := take(prints, 0); e != nil; e = take(prints, len(shared)) {
@@ -118,46 +111,33 @@ func (c *Conversation) FindOrigin(candidates func() ([]*session.Session, error),
 			origin, copied = line[shared[n-1].Session], shared // that holds the last of them
 		}
 	}
-	if origin == nil {
-		return nil, nil
+	if origin != nil {
+		c.CopyReason = "copy of " + origin.SourceID
+		c.ForkedFrom(origin)
+		c.LinkTo(origin, session.ParentFork, nil)
 	}
-	c.CopyReason = "copy of " + origin.SourceID
-	if err := c.ForkedFrom(origin); err != nil {
-		return nil, err
-	}
-	_, err = c.LinkTo(origin, session.ParentFork, nil)
-	return copied, err
+	return copied
 }
 
 // storedOrigin returns the session that this one was forked from when it was stored.
-func (c *Conversation) storedOrigin() ([]*session.Session, error) {
+func (c *Conversation) storedOrigin() []*session.Session {
 	if c.Here.ParentKind != session.ParentFork {
-		return nil, nil
+		return nil
 	}
-	return present(c.in.Known.SessionByID(c.in.ctx, c.Here.ParentID))
-}
-
-// present returns a session as a list, an empty one for none.
-func present(s *session.Session, err error) ([]*session.Session, error) {
-	if s == nil {
-		return nil, err
-	}
-	return []*session.Session{s}, err
+	return []*session.Session{c.in.SessionByID(c.Here.ParentID)}
 }
 
 // maxOrigins bounds how many sessions with one beginning are compared.
 const maxOrigins = 16
 
 // Origins returns the first of the sessions with these ids that are here, as candidates of FindOrigin.
-func (in *Intake) Origins(ids []string) (found []*session.Session, err error) {
+func (in *Intake) Origins(ids []string) (found []*session.Session) {
 	for _, id := range ids[:min(len(ids), maxOrigins)] {
-		origin, err := present(in.Session(id))
-		if err != nil {
-			return nil, err
+		if s := in.Session(id); s != nil {
+			found = append(found, s)
 		}
-		found = append(found, origin...)
 	}
-	return found, nil
+	return found
 }
 
 // Notes returns what the metadata of a stored session say under the name of its program; nil: it

@@ -72,8 +72,12 @@ func (r *reading) readTries(ctx context.Context) (problems []Problem, err error)
 		}
 	}
 	emit := func(b Batch) error { return r.emit(ctx, b) }
+	known := Known(r.Store)
+	if r.Purged {
+		known = neverRead{known}
+	}
 	for range readTries {
-		problems, err = r.source.Read(ctx, r.found, cursor, known{r.Store, r.Purged}, emit)
+		problems, err = r.source.Read(ctx, r.found, cursor, known, emit)
 		if errors.Is(err, errMissing) && cursor != nil && cursor.Offset > 0 {
 			cursor = nil // the store lacks what an earlier reading must have stored: read the whole file
 			continue

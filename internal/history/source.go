@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 // Source reads the histories of one program. A found thing is one file of a program that
@@ -13,39 +14,33 @@ type Source interface {
 	// Name gives the program's word: pi, codex, …
 	Name() session.Source
 
-	// Places gives the folders and files in which the program keeps its histories on this
-	// host, as absolute paths, whether they are there or not: what Find looks at without
-	// roots, and what is watched for what is new. None if the home folder is not known.
+	// Places returns the folders and files in which the program keeps its histories on this
+	// host, as absolute paths, whether they are there or not: where Find searches without
+	// roots, and what is watched. None if the home folder is not known.
 	Places() []string
 
-	// Find lists what there is under roots, oldest first, so that a fork comes after what it
-	// was forked from. Without roots it looks in Places, of which
-	// each may be missing; a root may be a
-	// folder or a single file. A folder that cannot be read is a problem, not an error. It
-	// opens no file that may hold credentials.
+	// Find lists what there is under roots, each a folder or a file, oldest first, so that a fork comes
+	// after its origin; without roots in Places, of which each may be missing. A folder that cannot be
+	// read is a problem, not an error. It opens no file that may hold credentials.
 	Find(ctx context.Context, roots []string) ([]Found, []Problem, error)
 
-	// Read gives what found holds and the cursor does not have yet, in order, in batches of
-	// at most MaxBatch messages, mostly when they are Full, each with the count of the records that it stands for.
-	// A state that has "awaits", the source id of a session that was missing, has the file read
-	// again when that session is here, though it did not change.
-	// cursor is nil for a first reading. The batch that completes the reading carries the new
+	// Read emits what found holds and the cursor, nil for a first reading, does not have yet: in order,
+	// in batches of at most MaxBatch messages or some MaxBatchBytes, each with the count of the records
+	// that it stands for. The batch that completes the reading carries the new
 	// cursor, whose Counts are those of the old one if the reading went on from there. The
 	// problems are lines that were kept raw because they could not be read; an error says
 	// that the rest of found could not be read, and concerns no other found thing.
+	//
+	// A state that has "awaits", the source id of a session that was missing, has the file read
+	// again when that session is here, though it did not change.
 	Read(ctx context.Context, found Found, cursor *Cursor, known Known, emit func(Batch) error) ([]Problem, error)
 }
 
-// Counter is a Source whose found things hold many sessions each.
-type Counter interface {
-	// CountSessions tells how many sessions found holds.
-	CountSessions(ctx context.Context, found Found) (int, error)
-}
-
-// Lister is a Source that may hold one session in several found things.
+// Lister is a Source that can tell which sessions a found thing holds.
 type Lister interface {
-	// SessionIDs names the sessions that found holds, by their ids in the program.
-	SessionIDs(ctx context.Context, found Found) ([]string, error)
+	// SessionIDs names the sessions that found holds, by their ids in the program. known is false
+	// where they cannot be told.
+	SessionIDs(ctx context.Context, found Found) (ids []string, known bool)
 }
 
 // Found is a file or database that a Source can read. Path is absolute, links resolved.
@@ -56,24 +51,16 @@ type Found struct {
 	Slot       int64 // bytes at the beginning of a file that its program rewrites in place
 }
 
-// Known answers what the store has already.
+// Known is what a reading asks of the store. Codes: NotFound.
 type Known interface {
-	// Session gives the session that has this id in the source program, nil if there is none.
-	Session(ctx context.Context, source session.Source, sourceID string) (*session.Session, error)
-	// SessionByID gives a session by its own id, nil if there is none.
-	SessionByID(ctx context.Context, id session.ID) (*session.Session, error)
-	// Cursor gives how far a path was read, nil if never.
-	Cursor(ctx context.Context, source session.Source, path string) (*Cursor, error)
-	// Message names the message of a session that has this external id, nil if there is none.
-	Message(ctx context.Context, id session.ID, key string) (*session.MessageRef, error)
-	// CallOwner gives the session that owns the call with this external id, "" if none does.
-	CallOwner(ctx context.Context, source session.Source, key string) (session.ID, error)
-	// Keys yields the external ids of a session's own messages.
-	Keys(ctx context.Context, id session.ID, yield func(key string)) error
-	// Load reads a message.
-	Load(ctx context.Context, ref session.MessageRef) (*session.Message, error)
-	// Entries yields the messages of a session in order of seq.
-	Entries(ctx context.Context, id session.ID, yield func(*session.Message) bool) error
+	SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error)
+	Session(ctx context.Context, id session.ID) (session.Session, error)
+	ImportCursor(ctx context.Context, source session.Source, path string) (*store.ImportCursor, error)
+	MessageByKey(ctx context.Context, id session.ID, externalID string) (*session.MessageRef, error)
+	SessionOfCall(ctx context.Context, source session.Source, externalID string) (session.ID, error)
+	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
+	ExternalIDs(ctx context.Context, id session.ID, yield func(externalID string)) error
+	Messages(ctx context.Context, id session.ID, p store.MessagePage) ([]session.Message, bool, error)
 }
 
 // MaxBatch is how many messages one transaction stores: live appends wait behind it.
@@ -81,6 +68,3 @@ const MaxBatch = 1000
 
 // MaxBatchBytes is the size from which a batch is given even with fewer messages.
 const MaxBatchBytes = 4 << 20
-
-// Full reports whether a batch of so many messages and bytes is as large as a commit may be.
-func Full(messages, bytes int) bool { return messages >= MaxBatch || bytes >= MaxBatchBytes }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jmoiron/sqlx"
 	"modernc.org/sqlite"
@@ -22,14 +21,17 @@ import (
 
 // SQLite is one snapshot of another program's database, for reading: one connection in one
 // read transaction, so that all that is read of it belongs together. Queries may be nested.
-// Select only columns that Columns gives, and cast columns declared TIMESTAMP or BOOLEAN
+// Select only columns that Schema gives, and cast columns declared TIMESTAMP or BOOLEAN
 // (CAST(created_at AS TEXT)): the driver would turn them into other types.
+//
+// It remembers the first error of a query, which TakeErr returns: until then queries find nothing.
 type SQLite struct {
 	*sqlx.Conn
-	db      *sqlx.DB
-	path    string
-	before  os.FileInfo // of the database, when nothing keeps its owner from changing it
-	private *private    // of a copy
+	db     *sqlx.DB
+	ctx    context.Context
+	err    error // the first one of a query
+	path   string
+	before os.FileInfo // of the database, when nothing keeps its owner from changing it
 }
 
 const (
@@ -46,7 +48,7 @@ const (
 //
 //   - no write-ahead log, or an empty one: as it is, without locks; Check tells whether it
 //     changed meanwhile;
-//   - a log, and little data: a private copy of both, removed by Close;
+//   - a log, and little data: a private copy of both, removed once it is open;
 //   - a log, and much data: beside its owner, by SQLite's own locks, if that left its -shm
 //     file; keep the reading short.
 //
@@ -72,56 +74,33 @@ func openSnapshot(ctx context.Context, path string) (*SQLite, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := &SQLite{path: path, before: info}
+		s := &SQLite{path: path, before: info, ctx: ctx}
 		return s, s.begin(ctx, path, url.Values{"mode": {"ro"}, "immutable": {"1"}})
 	}
 	live := size(path+"-shm") > 0
 	if live && size(path)+size(path+"-wal") > copyLimit {
-		s := &SQLite{path: path}
+		s := &SQLite{path: path, ctx: ctx}
 		err := s.begin(ctx, path, url.Values{"mode": {"ro"}})
 		if code := codeOf(err) & 0xff; code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY {
 			return s, err
 		}
 	}
-	private, err := newPrivate()
+	folder, err := os.MkdirTemp("", tempNames) // 0700
 	if err != nil {
 		return nil, err
 	}
-	s := &SQLite{path: path, private: private}
-	err = s.copy(ctx)
-	if err == nil {
-		err = s.begin(ctx, filepath.Join(private.dir, "copy.db"), url.Values{"mode": {"ro"}})
+	defer os.RemoveAll(folder) //nolint:errcheck // open, the copy can be read though it has no name any more
+	s := &SQLite{path: path, ctx: ctx}
+	if err := s.copy(ctx, folder); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, errors.Join(err, private.remove())
-	}
-	return s, nil
+	return s, s.begin(ctx, filepath.Join(folder, copyName), url.Values{"mode": {"ro"}})
 }
 
-// ReadSQLite reads another program's database in one snapshot: read adds what it finds to the
-// Intake. Nothing more is stored once the owner changes the database meanwhile. Codes: OpenSQLite's.
-func ReadSQLite(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, now func() time.Time, emit func(Batch) error, read func(*Intake, *SQLite) error) ([]Problem, error) {
-	db, err := OpenSQLite(ctx, found.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close() //nolint:errcheck // nothing was written
-	in, err := NewIntake(ctx, source, found, nil, cursor, known, now(), func(b Batch) error {
-		if err := db.Check(); err != nil {
-			return err
-		}
-		return emit(b)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := read(in, db); err != nil {
-		return in.problems, err
-	}
-	return in.Finish()
-}
+// copyName is the name of a copy in its folder.
+const copyName = "copy.db"
 
-// begin opens file and takes the snapshot. On an error everything but a copy is closed.
+// begin opens file and takes the snapshot. On an error everything is closed.
 func (s *SQLite) begin(ctx context.Context, file string, query url.Values) error {
 	query["_pragma"] = []string{"query_only(1)", "busy_timeout(" + strconv.Itoa(patienceMS) + ")", "temp_store(memory)"}
 	name := url.URL{Scheme: "file", Path: file, RawQuery: query.Encode()}
@@ -146,14 +125,14 @@ func (s *SQLite) begin(ctx context.Context, file string, query url.Values) error
 }
 
 // copy takes the database, then its log. While neither changed, the two belong together.
-func (s *SQLite) copy(ctx context.Context) error {
+func (s *SQLite) copy(ctx context.Context, folder string) error {
 	for range copyTries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		before := [2]os.FileInfo{stat(s.path), stat(s.path + "-wal")}
 		for _, suffix := range []string{"", "-wal"} {
-			err := copyFile(filepath.Join(s.private.dir, "copy.db"+suffix), s.path+suffix)
+			err := copyFile(filepath.Join(folder, copyName+suffix), s.path+suffix)
 			if err != nil && !(suffix == "-wal" && errors.Is(err, fs.ErrNotExist)) {
 				return err
 			}
@@ -174,21 +153,41 @@ func (s *SQLite) Check() error {
 	return nil
 }
 
-// Close ends the snapshot and removes a private copy.
+// Close ends the snapshot.
 func (s *SQLite) Close() error {
 	_, err := s.ExecContext(context.Background(), `ROLLBACK`)
-	errs := []error{err, s.Conn.Close(), s.db.Close()}
-	if s.private != nil {
-		errs = append(errs, s.private.remove())
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, s.Conn.Close(), s.db.Close())
 }
 
-// Columns returns the names of a table's columns, in their order; none if there is no such
-// table.
-func (s *SQLite) Columns(ctx context.Context, table string) (names []string, err error) {
-	err = s.SelectContext(ctx, &names, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, table)
-	return names, err
+// TakeErr returns the first error since it was asked last, as SQLiteError tells it.
+func (s *SQLite) TakeErr() error {
+	err := s.err
+	s.err = nil
+	return SQLiteError(err)
+}
+
+// Fail remembers an error of a query, unless that is nil or one failed before.
+func (s *SQLite) Fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// do runs a query unless one failed before.
+func (s *SQLite) do(query func() error) {
+	if s.err == nil {
+		s.Fail(query())
+	}
+}
+
+// Get reads the one row of a query.
+func (s *SQLite) Get(to any, query string, args ...any) {
+	s.do(func() error { return s.GetContext(s.ctx, to, query, args...) })
+}
+
+// Select reads the rows of a query.
+func (s *SQLite) Select(to any, query string, args ...any) {
+	s.do(func() error { return s.SelectContext(s.ctx, to, query, args...) })
 }
 
 // Schema is the tables of a database by name, those that are read with their columns.
@@ -221,37 +220,33 @@ func (s Schema) Require(table string, columns ...string) string {
 
 // Schema returns all tables, those that are wanted with their columns: the rest may hold what is
 // not to be looked at.
-func (s *SQLite) Schema(ctx context.Context, wanted ...string) (Schema, error) {
-	tables, err := s.Tables(ctx)
-	if err != nil {
-		return nil, err
-	}
-	schema := make(Schema, len(tables))
-	for _, table := range tables {
-		schema[table] = nil
-		if !slices.Contains(wanted, table) {
-			continue
+func (s *SQLite) Schema(wanted ...string) Schema {
+	schema := Schema{}
+	for _, table := range s.Tables() {
+		var columns []string
+		if slices.Contains(wanted, table) {
+			s.Select(&columns, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, table)
 		}
-		if schema[table], err = s.Columns(ctx, table); err != nil {
-			return nil, err
-		}
+		schema[table] = columns
 	}
-	return schema, nil
+	return schema
 }
 
 // Each visits the rows of a query.
-func (s *SQLite) Each(ctx context.Context, visit func(*sqlx.Rows) error, query string, args ...any) error {
-	rows, err := s.QueryxContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := visit(rows); err != nil {
+func (s *SQLite) Each(visit func(*sqlx.Rows) error, query string, args ...any) {
+	s.do(func() error {
+		rows, err := s.QueryxContext(s.ctx, query, args...)
+		if err != nil {
 			return err
 		}
-	}
-	return errors.Join(rows.Err(), ctx.Err())
+		defer rows.Close()
+		for rows.Next() {
+			if err := visit(rows); err != nil {
+				return err
+			}
+		}
+		return errors.Join(rows.Err(), s.ctx.Err())
+	})
 }
 
 // Column is a column of a row that is not NULL, as text.
@@ -272,12 +267,12 @@ func (r Row) Get(name string) string {
 
 // EachRow visits the rows of a table of small rows, with the columns that are named. The clauses
 // follow the table's name.
-func (s *SQLite) EachRow(ctx context.Context, table string, columns []string, clauses string, visit func(Row) error, args ...any) error {
+func (s *SQLite) EachRow(table string, columns []string, clauses string, visit func(Row), args ...any) {
 	selected := make([]string, len(columns))
 	for i, name := range columns {
 		selected[i] = `CAST("` + strings.ReplaceAll(name, `"`, `""`) + `" AS TEXT)`
 	}
-	return s.Each(ctx, func(rows *sqlx.Rows) error {
+	s.Each(func(rows *sqlx.Rows) error {
 		values, err := rows.SliceScan()
 		if err != nil {
 			return err
@@ -288,7 +283,8 @@ func (s *SQLite) EachRow(ctx context.Context, table string, columns []string, cl
 				row = append(row, Column{columns[i], Plain(text)})
 			}
 		}
-		return visit(row)
+		visit(row)
+		return nil
 	}, `SELECT `+strings.Join(selected, ", ")+` FROM `+table+` `+clauses, args...)
 }
 
@@ -300,53 +296,44 @@ type Extent struct {
 }
 
 // Extents returns the extent of each session in a table: newest is of its rows, first, too.
-func (s *SQLite) Extents(ctx context.Context, table, newest, first string) (map[string]Extent, error) {
+func (s *SQLite) Extents(table, newest, first string) map[string]Extent {
 	var list []struct {
 		Session string `db:"session_id"`
 		Extent
 	}
-	err := s.SelectContext(ctx, &list, `SELECT CAST(session_id AS TEXT) AS session_id, COUNT(*) AS n, `+newest+` AS newest, `+first+` AS first
+	s.Select(&list, `SELECT CAST(session_id AS TEXT) AS session_id, COUNT(*) AS n, `+newest+` AS newest, `+first+` AS first
 		FROM `+table+` WHERE session_id IS NOT NULL GROUP BY session_id`)
 	all := make(map[string]Extent, len(list))
 	for _, e := range list {
 		all[e.Session] = e.Extent
 	}
-	return all, err
+	return all
 }
 
 // Tables returns the names of all tables.
-func (s *SQLite) Tables(ctx context.Context) (names []string, err error) {
-	err = s.SelectContext(ctx, &names, `SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`)
-	return names, err
-}
-
-// CountRows counts the rows of a table in a database, which may be open elsewhere.
-func CountRows(ctx context.Context, path, table string) (n int, err error) {
-	db, err := OpenSQLite(ctx, path)
-	if err != nil {
-		return 0, err
-	}
-	err = db.GetContext(ctx, &n, `SELECT COUNT(*) FROM "`+table+`"`)
-	return n, errors.Join(err, db.Close())
+func (s *SQLite) Tables() (names []string) {
+	s.Select(&names, `SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`)
+	return names
 }
 
 // RowIDs returns the ids of the rows of some tables in another program's database, each once. A
-// table that is missing has none.
-func RowIDs(ctx context.Context, path string, tables ...string) (ids []string, err error) {
+// table that is missing has none; known is false where the database cannot be read.
+func RowIDs(ctx context.Context, path string, tables ...string) (ids []string, known bool) {
 	db, err := OpenSQLite(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, false
 	}
-	there, err := db.Tables(ctx)
+	defer db.Close() //nolint:errcheck // nothing was written
+	there := db.Tables()
 	for _, table := range tables {
-		if err == nil && slices.Contains(there, table) {
+		if slices.Contains(there, table) {
 			var more []string
-			err = db.SelectContext(ctx, &more, `SELECT COALESCE(CAST(id AS TEXT), '') FROM "`+table+`"`)
+			db.Select(&more, `SELECT COALESCE(CAST(id AS TEXT), '') FROM "`+table+`"`)
 			ids = append(ids, more...)
 		}
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), errors.Join(err, db.Close())
+	return slices.Compact(ids), db.TakeErr() == nil
 }
 
 // StatSQLite describes a database and its log as one found thing, so that what is only in the
@@ -375,22 +362,24 @@ const magic = "SQLite format 3\x00"
 
 // checkMagic refuses what is no database before SQLite sees it.
 func checkMagic(path string) error {
-	file, _, err := Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	head := make([]byte, len(magic))
-	n, err := io.ReadFull(file, head)
+	head, err := Head(path, len(magic))
 	switch {
-	case n == 0:
-		return session.Errorf(session.Invalid, "the file is empty")
-	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+	case err != nil:
 		return err
-	case string(head[:n]) != magic:
+	case len(head) == 0:
+		return session.Errorf(session.Invalid, "the file is empty")
+	case string(head) != magic:
 		return session.Errorf(session.Invalid, "it is no SQLite database")
 	}
 	return nil
+}
+
+// IsDatabase reports whether a file is an SQLite database, by its name or its first bytes.
+func IsDatabase(path string) bool { return IsDatabaseName(path) || checkMagic(path) == nil }
+
+// IsDatabaseName reports whether a file has the name of an SQLite database.
+func IsDatabaseName(path string) bool {
+	return slices.Contains([]string{".db", ".sqlite", ".sqlite3"}, filepath.Ext(path))
 }
 
 // SQLiteError puts what SQLite says into words that lead on; other errors stay as they are.

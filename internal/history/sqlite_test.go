@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -104,8 +103,10 @@ func TestSQLiteIsReadBesideItsOwner(t *testing.T) {
 			}
 			before := folder(t, dir)
 			n, s := seen(t, path)
-			if n != 2 || (s.private != nil) != test.private {
-				t.Errorf("%d messages, copied: %v", n, s.private != nil)
+			var opened string
+			testkit.Check(t, s.GetContext(t.Context(), &opened, `SELECT file FROM pragma_database_list`))
+			if copied := opened != path; n != 2 || copied != test.private {
+				t.Errorf("%d messages, copied: %v", n, copied)
 			}
 			if _, err := s.ExecContext(t.Context(), `INSERT INTO messages (text) VALUES ('ours')`); err == nil {
 				t.Error("it can be written")
@@ -146,15 +147,19 @@ func TestSQLiteQueriesMayBeNested(t *testing.T) {
 		testkit.Check(t, s.GetContext(t.Context(), &text, `SELECT text FROM messages WHERE id = ?`, id))
 		texts = append(texts, text)
 	}
-	columns, err := s.Columns(t.Context(), "messages")
-	if err != nil || fmt.Sprint(texts, columns) != "[a b] [id text at]" {
-		t.Errorf("%v %v %v", texts, columns, err)
+	schema := s.Schema("messages", "nothing")
+	if err := s.TakeErr(); err != nil || fmt.Sprint(texts, schema) != "[a b] map[messages:[id text at]]" {
+		t.Errorf("%v %v %v", texts, schema, err)
 	}
-	if none, err := s.Columns(t.Context(), "nothing"); err != nil || len(none) > 0 {
-		t.Errorf("%v %v", none, err)
+	var n int
+	s.Get(&n, `SELECT nothing FROM messages`)
+	s.Get(&n, `SELECT COUNT(*) FROM messages`)
+	if err := s.TakeErr(); session.CodeOf(err) != session.Invalid || n != 0 {
+		t.Errorf("after an error a query gives %d, %v", n, err)
 	}
-	if tables, err := s.Tables(t.Context()); err != nil || !slices.Equal(tables, []string{"messages"}) {
-		t.Errorf("%v %v", tables, err)
+	s.Get(&n, `SELECT COUNT(*) FROM messages`)
+	if err := s.TakeErr(); err != nil || n != 2 {
+		t.Errorf("%d, %v", n, err)
 	}
 }
 

@@ -63,6 +63,27 @@ func RawPart(name string, raw []byte) session.Part {
 	return session.Part{Kind: session.PartData, Extra: Object{{Key: name, Raw: raw}}.JSON()}
 }
 
+// replaced is a message of a Replacement, in the words of the kernel.
+type replaced struct {
+	Kind     session.Kind   `json:"kind"`
+	Role     session.Role   `json:"role"`
+	Origin   session.Origin `json:"origin"`
+	Dialect  string         `json:"dialect,omitempty"`
+	Finish   session.Finish `json:"finish,omitempty"`
+	Provider string         `json:"provider,omitempty"`
+	Model    string         `json:"model,omitempty"`
+	Parts    []session.Part `json:"parts"`
+}
+
+// Replacement is a compaction's, of the messages that a program went on with.
+func Replacement(messages []session.Message) session.JSON {
+	items := []replaced{}
+	for _, m := range messages {
+		items = append(items, replaced{m.Kind, m.Role, m.Origin, m.Dialect, m.Finish, m.Provider, m.Model, m.Parts})
+	}
+	return session.JSONOf(items)
+}
+
 // ArgumentsOf returns a call's arguments as an object, as the programs keep them; any other text becomes a
 // field of one.
 func ArgumentsOf(p *session.Part) json.RawMessage {

@@ -19,18 +19,20 @@ import (
 // New makes the source, with Claude Code's usual places from the environment:
 // $CLAUDE_CONFIG_DIR, else ~/.claude and ~/.config/claude. The rest of a home holds credentials and
 // copies of files.
-func New(env func(string) string, now func() time.Time) *history.Files {
+func New(env func(string) string, now func() time.Time) *history.Program {
 	homes := []string{"~/.claude", "~/.config/claude"}
 	if set := env("CLAUDE_CONFIG_DIR"); set != "" {
 		homes = []string{set}
 	}
-	s := &history.Files{Program: session.SourceClaudeCode, Now: now, Search: search, Compare: compare, Replay: read}
-	for _, home := range homes {
-		if home = history.Expand(home, env); home != "" {
-			s.Folders = append(s.Folders, filepath.Join(home, projects))
+	for i, home := range homes {
+		if homes[i] = history.Expand(home, env); homes[i] != "" {
+			homes[i] = filepath.Join(homes[i], projects)
 		}
 	}
-	return s
+	return &history.Program{
+		Source: session.SourceClaudeCode, Folders: history.InFolders(homes...), Now: now,
+		Search: search, Order: history.SortedBy(compare), Replay: read,
+	}
 }
 
 // Reasons to skip that only these transcripts have.

@@ -16,7 +16,7 @@ func newHouse(t *testing.T) *house {
 	return &house{historytest.New(t, quiet())}
 }
 
-func quiet() *history.Files { return claudecode.New(historytest.NoEnv, historytest.Later) }
+func quiet() *history.Program { return claudecode.New(historytest.NoEnv, historytest.Later) }
 
 func sample(t testing.TB, parts ...string) string {
 	t.Helper()

@@ -65,7 +65,7 @@ func (st *stream) stays(c *cut) (first string, left []string) {
 // of the context, so that undoing the overlay gives back what was before. The overlay ends with
 // the row, or before the messages that stayed; where the summary follows these, it replaces what
 // came after them.
-func (r *reader) summary(st *stream, w *row, at place) error {
+func (r *reader) summary(st *stream, w *row, at place) {
 	text := plain(w.text)
 	c := overlay(w, session.StrategySummarize)
 	c.Summary = text
@@ -97,13 +97,13 @@ func (r *reader) summary(st *stream, w *row, at place) error {
 	}
 	m := inUsersRole(session.KindMarker, session.Program, text)
 	m.InContext = false
-	return r.put(st, w, at, decoded{overlay: &c, messages: []session.Message{m}})
+	r.put(st, w, at, decoded{overlay: &c, messages: []session.Message{m}})
 }
 
 // overlay is one that a row makes and that ends with it.
 func overlay(w *row, strategy session.Strategy) history.Compaction {
 	c := history.Compaction{Key: w.uuid, ThroughKey: w.uuid}
-	c.Strategy, c.Trigger, c.Status, c.CreatedAt = strategy, session.TriggerImport, session.StatusDone, w.at
+	c.Strategy, c.CreatedAt = strategy, w.at
 	return c
 }
 

@@ -40,33 +40,27 @@ func inUsersRole(kind session.Kind, origin session.Origin, text string) session.
 }
 
 // put adds the messages of a row behind another one.
-func (r *reader) put(st *stream, w *row, at place, d decoded) error {
-	key, err := r.nameInOrigin(st, w)
-	if err != nil {
-		return err
-	}
+func (r *reader) put(st *stream, w *row, at place, d decoded) {
+	key := r.nameInOrigin(st, w)
 	_, again := st.before[key]
 	st.messageOf[key], st.messageOf[w.uuid], st.tip = key, key, key
 	if again {
 		r.in.Skip(history.SkipDuplicate, max(len(d.rows), 1))
-		return nil
+		return
 	}
 	st.before[key] = at.key
 	if d.behind && at.key != "" {
 		st.next[at.key] = key
 	}
-	err = st.Add(history.Entry{
+	st.Add(history.Entry{
 		Key: key, Parent: at.key, At: w.offset, Line: w.number, Records: max(len(d.rows), 1), Own: d.own,
-		Decode: func() (history.Decoded, error) { return r.decode(st, w, at, d), nil },
+		Decode: func() history.Decoded { return r.decode(st, w, at, d) },
 	})
-	if err != nil || st.Silent == "" || d.own || w.kind != typeUser && w.kind != typeAssistant {
-		return err
+	if st.Silent != "" && !d.own && (w.kind == typeUser || w.kind == typeAssistant) {
+		if found, _ := st.Find(key); found.Session == "" { // the session says something of its own
+			st.Silent = ""
+		}
 	}
-	found, _, err := st.Find(key)
-	if found.Session == "" { // the session says something of its own
-		st.Silent = ""
-	}
-	return err
 }
 
 // decode makes the messages of a row. The last one has the row's name.
@@ -174,29 +168,24 @@ func (r *reader) said(message []byte) ([]session.Message, bool) {
 }
 
 // close makes one message of the rows of a response.
-func (r *reader) close(st *stream) error {
+func (r *reader) close(st *stream) {
 	open := st.open
 	if open == nil {
-		return nil
+		return
 	}
 	st.open = nil
 	last := open.last()
 	goesOn := st.bill != nil && st.bill.id == open.id // behind the results of its own calls
 	if st.bill != nil && !goesOn {
-		if err := r.settle(st); err != nil {
-			return err
-		}
+		r.settle(st)
 	}
 	st.spoken = true
 	named := *last // a reply has the time of its first row, and the rest of its last
 	named.at, named.parent = open.rows[0].at, open.rows[0].parent
-	err := r.put(st, &named, open.at, decoded{
+	r.put(st, &named, open.at, decoded{
 		rows: open.rows, behind: goesOn, overlay: st.superseded(open.rows),
 		said: func() ([]session.Message, bool) { return r.reply(open.rows) },
 	})
-	if err != nil {
-		return err
-	}
 	for _, w := range open.rows {
 		st.messageOf[w.uuid] = st.tip
 		for _, o := range w.blocks {
@@ -210,7 +199,6 @@ func (r *reader) close(st *stream) error {
 		}
 	}
 	r.charge(st, open)
-	return nil
 }
 
 // reply decodes the rows of a response.
@@ -282,21 +270,20 @@ func (r *reader) charge(st *stream, open *reply) {
 }
 
 // settle puts a response on the ledger: nothing more comes of it.
-func (r *reader) settle(st *stream) error {
-	of := st.bill
-	st.bill = nil
-	if r.in.Old(r.here) {
-		return nil // an earlier reading did
+func (r *reader) settle(st *stream) {
+	if !r.in.Old(r.here) { // else an earlier reading did
+		st.Call(r.bills[st.bill.id].call(st.bill))
 	}
-	return st.Call(r.bills[of.id].call(of))
+	st.bill = nil
 }
 
 // user decodes a row in the user's role.
-func (r *reader) user(st *stream, w *row, at place) error {
+func (r *reader) user(st *stream, w *row, at place) {
 	st.spoken = true
 	says := w.speaker()
 	if says == saysSummary {
-		return r.summary(st, w, at)
+		r.summary(st, w, at)
+		return
 	}
 	took := map[string]int64{} // by id of the call: since it was written
 	for _, call := range w.answers() {
@@ -311,7 +298,7 @@ func (r *reader) user(st *stream, w *row, at place) error {
 		call := r.main.prompts[r.digest(w.text)]
 		r.main.Starts(w.offset, st.New.SourceID, r.main.starters[call], call)
 	}
-	return r.put(st, w, at, decoded{behind: says == saysResult || w.flag("isMeta"), said: func() ([]session.Message, bool) {
+	r.put(st, w, at, decoded{behind: says == saysResult || w.flag("isMeta"), said: func() ([]session.Message, bool) {
 		messages, ok := r.said(w.message.JSON())
 		for i := range messages {
 			m := &messages[i]
@@ -354,7 +341,7 @@ func (w *row) timeResults(m *session.Message, took map[string]int64) {
 }
 
 // system decodes a note of the program.
-func (r *reader) system(st *stream, w *row, at place) error {
+func (r *reader) system(st *stream, w *row, at place) {
 	kind, text, subtype := session.KindMarker, plain(w.String("content")), w.String("subtype")
 	orSubtype := cmp.Or(text, strings.TrimSpace(strings.ReplaceAll(subtype, "_", " ")))
 	d := decoded{behind: true}
@@ -381,11 +368,11 @@ func (r *reader) system(st *stream, w *row, at place) error {
 	m := aside(kind, text)
 	m.Display = m.Display && subtype != "compact_boundary"
 	d.messages = []session.Message{m}
-	return r.put(st, w, at, d)
+	r.put(st, w, at, d)
 }
 
 // attachment decodes text that the program put into the context, or a record of its own.
-func (r *reader) attachment(st *stream, w *row, at place) error {
+func (r *reader) attachment(st *stream, w *row, at place) {
 	a := w.Inner("attachment")
 	m := aside(session.KindCustom, "")
 	switch a.String("type") {
@@ -406,7 +393,7 @@ func (r *reader) attachment(st *stream, w *row, at place) error {
 	default:
 		m = aside(session.KindUnknown, "")
 	}
-	return r.put(st, w, at, decoded{messages: []session.Message{m}, behind: true})
+	r.put(st, w, at, decoded{messages: []session.Message{m}, behind: true})
 }
 
 // promptOf returns what a person typed while a turn ran.

@@ -60,45 +60,39 @@ type place struct {
 }
 
 // read is the replay of a transcript.
-func read(in *history.Intake) error {
+func read(in *history.Intake) {
 	r := &reader{
 		in: in, agent: agentOf(in.Found.Path), streams: map[string]*stream{}, side: map[string]string{},
 		agents: map[string]string{}, lines: map[string]uint64{}, states: newStates(),
 	}
-	var err error
-	if r.survey, err = newSurvey(in); err != nil {
-		return err
+	if r.survey = newSurvey(in); r.survey == nil {
+		return
 	}
 	r.lastAt = r.first
 	if r.lastAt.IsZero() {
 		r.lastAt = session.At(in.Found.ModifiedAt)
 	}
 	r.trunk = r.nameTrunk()
-	here, err := in.Session(r.sourceID(""))
-	if err != nil {
-		return err
+	if in.Session(r.sourceID("")) == nil && r.isUnclear() {
+		in.WaitWhole()
+		return
 	}
-	if here == nil && r.isUnclear() {
-		return in.WaitWhole()
-	}
-	if err := r.begin(); err != nil {
-		return err
-	}
-	if err := in.EachLine(r.line); err != nil {
-		return err
-	}
-	return r.finish()
+	r.begin()
+	in.EachLine(r.line)
+	r.finish()
 }
 
 // line reads one line.
-func (r *reader) line(l history.FileLine) error {
+func (r *reader) line(l history.FileLine) {
 	r.here = l.At
 	w, ok := parseRow(l)
 	switch {
 	case !ok:
-		return r.verbatim(l, "not a JSON object")
+		r.verbatim(l, "not a JSON object")
+		return
 	case wire.DeeperThan(l.Bytes, history.MaxDepth):
-		return r.verbatim(l, "nested too deep")
+		r.verbatim(l, "nested too deep")
+		return
 	}
 	if w.timed {
 		r.lastAt = w.at
@@ -111,48 +105,41 @@ func (r *reader) line(l history.FileLine) error {
 		switch {
 		case again && before == line:
 			r.in.Skip(history.SkipDuplicate, 1)
-			return nil
+			return
 		case again:
-			return r.revision(w)
+			r.aside(w, w.JSON(), "another row has its name", decoded{messages: []session.Message{aside(session.KindUnknown, "")}})
+			return
 		}
 		r.lines[w.uuid] = line
 	}
-	return r.row(w)
+	r.row(w)
 }
 
 // row finds the conversation of a row. Rows that may stand between those of one reply wait until
 // it is whole.
-func (r *reader) row(w *row) error {
-	st, err := r.streamOf(w)
-	if err != nil {
-		return err
-	}
+func (r *reader) row(w *row) {
+	st := r.streamOf(w)
 	open := r.main.open
 	switch {
 	case st == nil:
 		r.in.At(w.offset, w.end)
 		r.in.Skip(skipInherited, 1)
-		return r.flush()
+		r.flush()
+		return
 	case st != r.main:
-		if err := r.flush(); err != nil {
-			return err
-		}
+		r.flush()
 		if w.kind != typeAssistant {
-			if err := r.close(st); err != nil {
-				return err
-			}
+			r.close(st)
 		}
 	case open == nil:
 	case w.reply() != "" && w.reply() == open.id && !w.made() && len(open.rows) < maxRows:
 	case w.mayInterrupt() && len(r.queue) < maxQueue:
 		r.queue = append(r.queue, w)
-		return nil
+		return
 	default:
-		if err := r.flush(); err != nil {
-			return err
-		}
+		r.flush()
 	}
-	return r.handle(st, w)
+	r.handle(st, w)
 }
 
 // mayInterrupt reports whether a row may stand between the rows of one reply.
@@ -161,25 +148,20 @@ func (w *row) mayInterrupt() bool {
 }
 
 // flush closes the reply of the file's own conversation and handles the rows that waited for it.
-func (r *reader) flush() error {
-	if err := r.close(r.main); err != nil {
-		return err
-	}
+func (r *reader) flush() {
+	r.close(r.main)
 	queue := r.queue
 	r.queue = nil
 	for _, w := range queue {
-		if err := r.handle(r.main, w); err != nil {
-			return err
-		}
+		r.handle(r.main, w)
 	}
-	return nil
 }
 
 // streamOf returns the conversation of a row: the file's own, or that of a sub-agent in it; nil for one that
 // the session that this one was forked off holds.
-func (r *reader) streamOf(w *row) (*stream, error) {
+func (r *reader) streamOf(w *row) *stream {
 	if r.agent != "" || !w.side || !w.linked() {
-		return r.main, nil
+		return r.main
 	}
 	id := "side-" + w.uuid
 	if agent := plain(w.String("agentId")); agent != "" {
@@ -188,78 +170,61 @@ func (r *reader) streamOf(w *row) (*stream, error) {
 		id = of
 	}
 	r.side[w.uuid] = id
-	if inherited, err := r.inherits(id); inherited || err != nil {
-		return nil, err
+	if r.inherits(id) {
+		return nil
 	}
 	return r.stream(id)
 }
 
 // inherits reports whether a session that this one was forked off has the sub-agent of a conversation in
 // this file. Copies that came before their originals stay.
-func (r *reader) inherits(id string) (inherited bool, err error) {
-	if !r.forked || r.streams[id] != nil {
-		return false, nil
-	}
-	if own, err := r.in.Session(r.sourceID(id)); own != nil || err != nil {
-		return false, err
+func (r *reader) inherits(id string) bool {
+	if !r.forked || r.streams[id] != nil || r.in.Session(r.sourceID(id)) != nil {
+		return false
 	}
 	agent, isAgent := strings.CutPrefix(id, "agent-")
-	err = r.main.EachOrigin(func(s *session.Session) error {
+	return slices.ContainsFunc(r.main.Origins(), func(s *session.Session) bool {
 		path := filepath.Join(filepath.Dir(r.in.Found.Path), s.SourceID+ending)
-		if isAgent && hasAgentFile(path, agent) { // it comes after all trunks
-			inherited = true
-			return nil
-		}
-		its, err := r.in.Session(s.SourceID + "#" + id)
-		inherited = inherited || its != nil
-		return err
+		return isAgent && hasAgentFile(path, agent) || // it comes after all trunks
+			r.in.Session(s.SourceID+"#"+id) != nil
 	})
-	return inherited, err
 }
 
 // skips returns why progress of a sub-agent is skipped; "": it is not.
-func (r *reader) skips(agent string) (why string, err error) {
+func (r *reader) skips(agent string) string {
 	why, known := r.agents[agent]
-	if known {
-		return why, nil
-	}
-	if hasAgentFile(r.in.Found.Path, agent) {
+	switch {
+	case known:
+	case hasAgentFile(r.in.Found.Path, agent):
 		why = skipSubagent
-	} else if inherited, err := r.inherits("agent-" + agent); err != nil {
-		return "", err
-	} else if inherited {
+	case r.inherits("agent-" + agent):
 		why = skipInherited
 	}
 	r.agents[agent] = why
-	return why, nil
+	return why
 }
 
 // handle turns a row into what it becomes.
-func (r *reader) handle(st *stream, w *row) error {
+func (r *reader) handle(st *stream, w *row) {
 	r.here = w.offset
 	r.in.At(w.offset, w.end)
 	w.parseContent()
 	switch {
 	case !w.linked():
-		return r.state(st, w)
+		r.state(st, w)
 	case w.kind == typeAssistant:
-		return r.assistant(st, w)
+		r.assistant(st, w)
+	case w.kind == typeProgress:
+		r.progress(st, w, r.attach(st, w))
+	case w.kind == typeUser:
+		r.user(st, w, r.attach(st, w))
+	case w.kind == typeSystem:
+		r.system(st, w, r.attach(st, w))
+	case w.kind == typeAttachment:
+		r.attachment(st, w, r.attach(st, w))
+	default:
+		r.put(st, w, r.attach(st, w), decoded{messages: []session.Message{aside(session.KindUnknown, "")}, behind: true})
 	}
-	at, err := r.attach(st, w)
-	if err != nil {
-		return err
-	}
-	switch w.kind {
-	case typeProgress:
-		return r.progress(st, w, at)
-	case typeUser:
-		return r.user(st, w, at)
-	case typeSystem:
-		return r.system(st, w, at)
-	case typeAttachment:
-		return r.attachment(st, w, at)
-	}
-	return r.put(st, w, at, decoded{messages: []session.Message{aside(session.KindUnknown, "")}, behind: true})
 }
 
 // isTrunk reports whether a conversation is a person's, not a sub-agent's.
@@ -267,7 +232,7 @@ func (r *reader) isTrunk(st *stream) bool { return st == r.main && r.agent == ""
 
 // attach finds the message that a row follows. Rows that hang on its parent, and lie before what
 // comes after, lie before this one, too.
-func (r *reader) attach(st *stream, w *row) (place, error) {
+func (r *reader) attach(st *stream, w *row) place {
 	named, boundary := w.parent, w.parent == "" && w.String("subtype") == "compact_boundary"
 	if boundary {
 		named = plain(w.String("logicalParentUuid"))
@@ -275,29 +240,29 @@ func (r *reader) attach(st *stream, w *row) (place, error) {
 	speaks := w.kind == typeUser || w.kind == typeAssistant
 	switch {
 	case named == "" && (boundary || !speaks || !st.spoken):
-		return place{key: st.tip}, nil // behind states that begin a file, or a hook that begins a session anew
+		return place{key: st.tip} // behind states that begin a file, or a hook that begins a session anew
 	case named == "":
-		return place{}, nil
+		return place{}
 	case named == w.uuid:
-		return place{note: "it named itself as its parent"}, nil
+		return place{note: "it named itself as its parent"}
 	}
-	key, ok, err := st.resolve(named)
+	key, ok := st.resolve(named)
 	switch {
-	case ok || err != nil:
-		return place{key: st.last(key)}, err
+	case ok:
+		return place{key: st.last(key)}
 	case boundary: // it names a row of another file
-		return place{key: st.tip}, nil
+		return place{key: st.tip}
 	}
-	return place{note: "its parent is not in the file before it"}, nil
+	return place{note: "its parent is not in the file before it"}
 }
 
 // resolve finds the message that stands for a row, in this file or as it was once.
-func (st *stream) resolve(uuid string) (key string, ok bool, err error) {
+func (st *stream) resolve(uuid string) (key string, ok bool) {
 	if key, ok := st.messageOf[uuid]; ok {
-		return key, true, nil
+		return key, true
 	}
-	_, ok, err = st.Find(uuid)
-	return uuid, ok, err
+	_, ok = st.Find(uuid)
+	return uuid, ok
 }
 
 // last follows the rows that hang on a message.
@@ -340,65 +305,42 @@ func (w *row) endsReply() bool {
 }
 
 // assistant adds a row to its response.
-func (r *reader) assistant(st *stream, w *row) error {
-	if open := st.open; open != nil {
-		stored, err := r.endedBefore(st, w)
-		if err != nil {
-			return err
-		}
-		if w.reply() != open.id || w.made() || stored || open.supersededBy(w) {
-			if err := r.close(st); err != nil {
-				return err
-			}
-		}
+func (r *reader) assistant(st *stream, w *row) {
+	if open := st.open; open != nil && (w.reply() != open.id || w.made() || r.endedBefore(st, w) || open.supersededBy(w)) {
+		r.close(st)
 	}
 	if st.open == nil {
-		at, err := r.attach(st, w)
-		if err != nil {
-			return err
-		}
-		st.open = &reply{id: w.reply(), at: at}
+		st.open = &reply{id: w.reply(), at: r.attach(st, w)}
 	}
 	open := st.open
 	open.rows = append(open.rows, w)
 	if open.size += w.size; open.size > history.MaxBatchBytes || len(open.rows) >= maxRows || w.made() {
-		return r.close(st)
+		r.close(st)
 	}
-	return nil
 }
 
 // endedBefore reports whether an earlier reading stored the open reply without this row: it was the
 // last one of a file that was quiet then.
-func (r *reader) endedBefore(st *stream, w *row) (bool, error) {
-	if st.Here == nil || r.in.Old(w.offset) {
-		return false, nil
-	}
-	return st.Has(st.open.last().uuid)
+func (r *reader) endedBefore(st *stream, w *row) bool {
+	return st.Here != nil && !r.in.Old(w.offset) && st.Has(st.open.last().uuid)
 }
 
 // finish leaves what is not finished to the next reading and closes the rest.
-func (r *reader) finish() error {
+func (r *reader) finish() {
 	r.here = r.in.Found.Size
 	if rows := r.unfinished(r.main); len(rows) > 0 {
 		r.in.Wait(rows[0].offset, len(rows)+len(r.queue))
 		r.queue = nil
 	}
-	if err := r.flush(); err != nil {
-		return err
-	}
+	r.flush()
 	for _, id := range slices.Sorted(maps.Keys(r.streams)) {
-		if err := r.finishStream(r.streams[id]); err != nil {
-			return err
-		}
+		r.finishStream(r.streams[id])
 	}
-	if err := r.finishStream(r.main); err != nil {
-		return err
-	}
+	r.finishStream(r.main)
 	r.main.Title = r.title()
 	if r.in.Rewritten() && r.agent == "" {
 		r.main.Fields = &history.Changes{FirstTitle: r.firstTitle()}
 	}
-	return nil
 }
 
 // unfinished removes the rows of a reply that may get more of them.
@@ -411,86 +353,67 @@ func (r *reader) unfinished(st *stream) []*row {
 	return open.rows
 }
 
-func (r *reader) finishStream(st *stream) error {
+func (r *reader) finishStream(st *stream) {
 	if rows := r.unfinished(st); len(rows) > 0 {
 		r.in.WaitAmong(rows[0].offset, len(rows))
 	}
-	if err := r.close(st); err != nil {
-		return err
-	}
+	r.close(st)
 	switch {
 	case st.bill == nil:
 	case r.in.Quiet() || st.bill.ended:
-		if err := r.settle(st); err != nil {
-			return err
-		}
+		r.settle(st)
 	default:
 		r.in.LookAgain()
 	}
 	if st.Fresh() > 0 || st.Here == nil {
 		st.Head = st.tip
 	}
-	return nil
 }
 
 // progress follows what runs. It is no part of the conversation, but rows name it as their
 // parent. Progress of a sub-agent without a file of its own is all there is of that one.
-func (r *reader) progress(st *stream, w *row, at place) error {
+func (r *reader) progress(st *stream, w *row, at place) {
 	st.messageOf[w.uuid] = at.key
 	agent, said, ok := w.ofAgent()
 	why := ""
 	if ok {
-		var err error
-		if why, err = r.skips(agent); err != nil {
-			return err
-		}
+		why = r.skips(agent)
 		call := plain(w.String("parentToolUseID"))
 		st.Starts(w.offset, r.sourceID("agent-"+agent), st.starters[call], call)
 	}
 	switch {
 	case why != "":
 		r.in.Skip(why, 1)
-		return nil
+		return
 	case !ok || said.kind != typeUser && said.kind != typeAssistant:
 		r.in.Skip(skipProgress, 1)
-		return nil
+		return
 	}
-	of, err := r.stream("agent-" + agent)
-	if err != nil {
-		return err
-	}
+	of := r.stream("agent-" + agent)
 	if of.open != nil && said.reply() == of.open.id {
 		said.parent = of.open.last().uuid
-	} else if err := r.close(of); err != nil {
-		return err
 	} else {
+		r.close(of)
 		said.parent = of.tip // the rows are in the order of the conversation
 	}
-	return r.handle(of, said)
+	r.handle(of, said)
 }
 
 // verbatim keeps a line that is no row.
-func (r *reader) verbatim(l history.FileLine, why string) error {
+func (r *reader) verbatim(l history.FileLine, why string) {
 	w := &row{number: l.Number, offset: l.At, end: l.End, at: r.lastAt}
-	return r.aside(w, l.Bytes, "", decoded{messages: []session.Message{history.Verbatim(l.Bytes, why)}, problem: why + "; kept raw"})
-}
-
-// revision keeps a row whose name another one has.
-func (r *reader) revision(w *row) error {
-	return r.aside(w, w.JSON(), "another row has its name", decoded{messages: []session.Message{aside(session.KindUnknown, "")}})
+	r.aside(w, l.Bytes, "", decoded{messages: []session.Message{history.Verbatim(l.Bytes, why)}, problem: why + "; kept raw"})
 }
 
 // aside puts what is no row of the chain behind the file's newest message.
-func (r *reader) aside(w *row, line []byte, note string, d decoded) error {
-	if err := r.flush(); err != nil {
-		return err
-	}
+func (r *reader) aside(w *row, line []byte, note string, d decoded) {
+	r.flush()
 	r.in.At(w.offset, w.end)
-	return r.putUnnamed(r.main, w, line, note, d)
+	r.putUnnamed(r.main, w, line, note, d)
 }
 
 // putUnnamed puts a row that has no name of its own behind the tip. What follows goes on behind it.
-func (r *reader) putUnnamed(st *stream, w *row, line []byte, note string, d decoded) error {
+func (r *reader) putUnnamed(st *stream, w *row, line []byte, note string, d decoded) {
 	w.uuid, d.own, d.behind = r.nameOf(line), true, true
-	return r.put(st, w, place{key: st.tip, note: note}, d)
+	r.put(st, w, place{key: st.tip, note: note}, d)
 }

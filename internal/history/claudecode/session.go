@@ -43,31 +43,22 @@ func (r *reader) sourceID(stream string) string {
 }
 
 // begin begins the file's own conversation.
-func (r *reader) begin() (err error) {
-	if r.main, err = r.newStream(""); err != nil {
-		return err
-	}
+func (r *reader) begin() {
+	r.main = r.newStream("")
 	r.main.Silent, r.main.CopyReason = skipSilent, skipInherited
 	about := map[string]string{}
 	if r.version != "" {
 		about["version"] = r.version
 	}
 	if isAgentFile(r.in.Found.Path) {
-		if err := r.linkAgent(about); err != nil {
-			return err
-		}
+		r.linkAgent(about)
 	} else {
-		if title := r.firstTitle(); title != "" {
-			r.main.New.Title, r.main.New.TitleSource = title, "first_message"
-		}
-		if err := r.findOrigins(); err != nil {
-			return err
-		}
+		r.main.New.Title, r.main.New.TitleSource = history.Titled("", r.firstTitle())
+		r.findOrigins()
 	}
 	if len(about) > 0 {
 		r.main.New.Metadata = session.JSONOf(map[string]any{"claude-code": about})
 	}
-	return nil
 }
 
 // firstTitle makes a title of the first thing that a person typed, else of the first command.
@@ -76,14 +67,11 @@ func (r *reader) firstTitle() string {
 }
 
 // stream returns the conversation of a sub-agent in this file.
-func (r *reader) stream(id string) (*stream, error) {
+func (r *reader) stream(id string) *stream {
 	if st := r.streams[id]; st != nil {
-		return st, nil
+		return st
 	}
-	st, err := r.newStream(id)
-	if err != nil {
-		return nil, err
-	}
+	st := r.newStream(id)
 	st.New.Kind = kindAgent
 	if r.version != "" {
 		st.New.Metadata = session.JSONOf(map[string]any{"claude-code": map[string]string{"version": r.version}})
@@ -91,21 +79,21 @@ func (r *reader) stream(id string) (*stream, error) {
 	st.StartedBy(r.main.Conversation)
 	r.main.Silent = ""
 	r.streams[id] = st
-	return st, nil
+	return st
 }
 
 // kindAgent is the kind of a sub-agent's session.
 const kindAgent = "subagent"
 
-func (r *reader) newStream(id string) (*stream, error) {
+func (r *reader) newStream(id string) *stream {
 	created := r.lastAt
-	c, err := r.in.Conversation(history.NewSession{
+	c := r.in.Conversation(history.NewSession{
 		Source: session.SourceClaudeCode, SourceID: r.sourceID(id), CreatedAt: &created, Directory: r.cwd, GitBranch: r.branch, Provider: "anthropic",
 	})
 	return &stream{
 		Conversation: c, next: map[string]string{}, messageOf: map[string]string{}, before: map[string]string{}, called: map[string]int64{},
 		answered: map[string]string{}, starters: map[string]string{}, prompts: map[uint64]string{},
-	}, err
+	}
 }
 
 // describe has the session begin with its first message. What a sub-agent was asked is its title.
@@ -121,15 +109,13 @@ func (st *stream) describe(m *session.Message, of *row) {
 	if title != "" && st.agentType != "" {
 		title = history.FirstLine(st.agentType + ": " + title)
 	}
-	if title != "" {
-		st.New.Title, st.New.TitleSource = title, "first_message"
-	}
+	st.New.Title, st.New.TitleSource = history.Titled("", title)
 }
 
 // linkAgent links the session of a sub-agent's file to the one that started it, as the file
 // beside it says. One that comes later is linked then; until then the trunk stands in for a
 // sub-agent that started another.
-func (r *reader) linkAgent(about map[string]string) error {
+func (r *reader) linkAgent(about map[string]string) {
 	c, starter := r.main, r.trunk
 	c.New.Kind = kindAgent
 	if text, err := history.ReadFile(strings.TrimSuffix(r.in.Found.Path, ending) + ".meta.json"); err == nil && r.agent != "" && len(text) < 1<<16 {
@@ -140,26 +126,18 @@ func (r *reader) linkAgent(about map[string]string) error {
 			starter = r.trunk + "#agent-" + other
 		}
 	}
-	trunk, err := r.in.Session(r.trunk)
-	if err != nil {
-		return err
-	}
-	parent, err := r.in.Session(starter)
+	trunk, parent := r.in.Session(r.trunk), r.in.Session(starter)
 	switch {
-	case err != nil:
-		return err
 	case parent == nil && trunk == nil:
 		r.in.Await(r.trunk)
-		return nil
+		return
 	case parent == nil:
 		r.in.Await(starter)
 		parent = trunk
 	}
-	linked, err := c.LinkTo(parent, session.ParentChild, trunk)
-	if err != nil || !linked {
-		return err
+	if c.LinkTo(parent, session.ParentChild, trunk) {
+		c.StartedIn(parent.ID, r.startOf(about["tool_use_id"]))
 	}
-	return c.StartedIn(parent.ID, r.startOf(about["tool_use_id"]))
 }
 
 // startOf tells which call a message of the starter says started the file's sub-agent: the one that the file
@@ -228,59 +206,40 @@ func startedBy(result history.Object, text string) (agent, run string) {
 // findOrigins finds the sessions whose rows the file repeats, by the responses that they own: a
 // resumed or forked session of older versions begins with copies, under their own names. Newer
 // ones say which row they repeat.
-func (r *reader) findOrigins() error {
+func (r *reader) findOrigins() {
 	var origins []*session.Session // the nearest first
 	add := func(s *session.Session) {
-		known := slices.ContainsFunc(origins, func(o *session.Session) bool { return o.ID == s.ID })
+		known := s == nil || slices.ContainsFunc(origins, func(o *session.Session) bool { return o.ID == s.ID })
 		if !known && (r.main.Here == nil || s.ID != r.main.Here.ID) {
 			origins = slices.Insert(origins, 0, s)
 		}
 	}
 	for misses, i := 0, 0; i < len(r.replies) && misses <= 3; i++ {
-		owner, err := r.in.Known.CallOwner(r.in.Context(), session.SourceClaudeCode, "claude-code:"+r.replies[i])
-		if err != nil {
-			return err
-		}
-		if owner == "" || r.main.Here != nil && owner == r.main.Here.ID {
+		owner := r.in.CallOwner("claude-code:" + r.replies[i])
+		if owner == nil || r.main.Here != nil && owner.ID == r.main.Here.ID {
 			misses++
-			continue
 		}
-		s, err := r.in.Known.SessionByID(r.in.Context(), owner)
-		if err != nil {
-			return err
-		}
-		if s != nil {
-			add(s)
-		}
+		add(owner)
 	}
 	for _, id := range r.forks {
-		s, err := r.in.Session(id)
-		if err != nil {
-			return err
-		}
-		if s != nil {
-			add(s)
-		}
+		add(r.in.Session(id))
 	}
-	if len(origins) == 0 {
-		return nil
+	if len(origins) > 0 {
+		r.forked = true
+		r.main.New.ParentID, r.main.New.ParentKind = origins[0].ID, session.ParentFork
+		r.main.ForkedFrom(origins...)
 	}
-	r.forked = true
-	r.main.New.ParentID, r.main.New.ParentKind = origins[0].ID, session.ParentFork
-	return r.main.ForkedFrom(origins...)
 }
 
 // nameInOrigin is the name of a row, or of the one that it repeats.
-func (r *reader) nameInOrigin(st *stream, w *row) (string, error) {
-	if !r.forked || st != r.main {
-		return w.uuid, nil
+func (r *reader) nameInOrigin(st *stream, w *row) string {
+	if r.forked && st == r.main {
+		name := plain(w.Inner("forkedFrom").String("messageUuid"))
+		if at, _ := st.Find(name); at.Session != "" {
+			return name
+		}
 	}
-	name := plain(w.Inner("forkedFrom").String("messageUuid"))
-	at, _, err := st.Find(name)
-	if at.Session != "" {
-		return name, err
-	}
-	return w.uuid, err
+	return w.uuid
 }
 
 // copiedAfter is how much older a row is than its file, at least, that was not written when it

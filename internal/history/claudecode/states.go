@@ -26,7 +26,7 @@ func newStates() states { return states{newest: map[string]string{}, repeats: ma
 
 // state reads a row that is no part of the chain. It hangs where it came up, and what follows
 // goes on behind it.
-func (r *reader) state(st *stream, w *row) error {
+func (r *reader) state(st *stream, w *row) {
 	m, note := aside(session.KindCustom, ""), ""
 	switch {
 	case !isState(w.kind):
@@ -38,18 +38,16 @@ func (r *reader) state(st *stream, w *row) error {
 	case w.kind == "pr-link":
 		m = aside(session.KindMarker, "pull request "+plain(w.String("prUrl")))
 	}
-	if err := r.readTitle(st, w); err != nil {
-		return err
-	}
+	r.readTitle(st, w)
 	if isState(w.kind) && w.kind != "queue-operation" && w.kind != "summary" {
 		print := history.Fingerprint(w.Object, "timestamp")
 		if r.newest[w.kind] == print {
 			r.in.Skip(skipRepeated, 1)
-			return nil
+			return
 		}
 		r.newest[w.kind] = print
 	}
-	return r.putUnnamed(st, w, w.JSON(), note, decoded{messages: []session.Message{m}})
+	r.putUnnamed(st, w, w.JSON(), note, decoded{messages: []session.Message{m}})
 }
 
 // nameOf names a row without a name by what it says, and by how often the file said that before.
@@ -64,7 +62,7 @@ func (r *reader) nameOf(line []byte) string {
 }
 
 // readTitle reads a title. A summary counts where the row that it names is in this file.
-func (r *reader) readTitle(st *stream, w *row) error {
+func (r *reader) readTitle(st *stream, w *row) {
 	clean := func(key string) string { return plain(strings.TrimSpace(w.String(key))) }
 	switch w.kind {
 	case "custom-title":
@@ -72,15 +70,10 @@ func (r *reader) readTitle(st *stream, w *row) error {
 	case "ai-title":
 		r.given = clean("aiTitle")
 	case "summary":
-		_, here, err := st.resolve(plain(w.String("leafUuid")))
-		if err != nil {
-			return err
-		}
-		if here {
+		if _, here := st.resolve(plain(w.String("leafUuid"))); here {
 			r.summarised = clean("summary")
 		}
 	}
-	return nil
 }
 
 // title is the name that the person gave the session, else the model's.

@@ -29,30 +29,29 @@ type survey struct {
 // headLines is how many lines are read to report whether a file is a transcript.
 const headLines = 256
 
-// newSurvey surveys a transcript. Codes: Invalid (it is none).
-func newSurvey(in *history.Intake) (*survey, error) {
+// newSurvey surveys a transcript; nil: it is none.
+func newSurvey(in *history.Intake) *survey {
 	s := &survey{said: map[uint64]bool{}, bills: map[string]*bill{}, seed: maphash.MakeSeed()}
 	ids, recognised := map[string]int{}, false
-	none := session.Errorf(session.Invalid, "no transcript of Claude Code: its first lines hold no row of one")
-	err := in.Survey(func(l history.FileLine) (err error) {
+	for l := range in.Survey {
 		if !recognised && l.Number > headLines {
-			return none
+			break
 		}
 		w, ok := parseRow(l)
 		if !ok {
+			continue
+		}
+		if !recognised && w.isPrinted() {
+			in.Fail(session.Errorf(session.Invalid, "no transcript, but what `claude -p --output-format stream-json` prints: import the transcript of that run"))
 			return nil
 		}
-		if !recognised {
-			if recognised, err = isTranscript(w); err != nil {
-				return err
-			}
-		}
+		recognised = recognised || w.isTranscripts()
 		ids[plain(w.String("sessionId"))]++
 		s.note(w)
+	}
+	if !recognised {
+		in.Fail(session.Errorf(session.Invalid, "no transcript of Claude Code: its first lines hold no row of one"))
 		return nil
-	})
-	if err == nil && !recognised {
-		err = none
 	}
 	most := 0
 	for id, n := range ids {
@@ -60,16 +59,17 @@ func newSurvey(in *history.Intake) (*survey, error) {
 			s.id, most = id, n
 		}
 	}
-	return s, err
+	return s
 }
 
-// isTranscript reports whether a row is one of a chain, or a state that only transcripts have.
-// Codes: Invalid (of another format of Claude Code).
-func isTranscript(w *row) (bool, error) {
-	if w.String("session_id") != "" && w.String("sessionId") == "" && slices.Contains([]string{"result", typeSystem, typeUser, typeAssistant}, w.kind) {
-		return false, session.Errorf(session.Invalid, "no transcript, but what `claude -p --output-format stream-json` prints: import the transcript of that run")
-	}
-	return w.String("uuid") != "" && w.String("sessionId") != "" || isState(w.kind), nil
+// isPrinted reports whether a row is what a run prints.
+func (w *row) isPrinted() bool {
+	return w.String("session_id") != "" && w.String("sessionId") == "" && slices.Contains([]string{"result", typeSystem, typeUser, typeAssistant}, w.kind)
+}
+
+// isTranscripts reports whether a row is one of a chain, or a state that only transcripts have.
+func (w *row) isTranscripts() bool {
+	return w.String("uuid") != "" && w.String("sessionId") != "" || isState(w.kind)
 }
 
 func (s *survey) note(w *row) {

@@ -54,14 +54,12 @@ type openCall struct {
 // wrote the number that a stream begins with, and never the end.
 func (b *bill) call(of *openCall) history.Call {
 	c := history.Call{MessageKey: of.key, Call: session.Call{
-		Purpose: session.PurposeChat, Status: session.CallOK, Provider: "anthropic", Model: b.model,
-		Source: session.SourceClaudeCode, ExternalID: "claude-code:" + of.id, Directory: of.dir, CreatedAt: of.at,
+		Provider: "anthropic", Model: b.model, ExternalID: "claude-code:" + of.id, Directory: of.dir, CreatedAt: of.at,
 		InputTokens: b.input, CacheWriteTokens: b.written, CacheWrite1h: b.writtenHour, CacheReadTokens: b.read, OutputTokens: b.output,
 		ReasoningTokens: min(b.thought, b.output),
 	}}
 	if b.cost != nil && *b.cost >= 0 && *b.cost < 1e9 {
-		nano := int64(math.Round(*b.cost * 1e9))
-		c.CostNanoUSD, c.PriceSource = &nano, "reported"
+		c.CostNanoUSD = new(int64(math.Round(*b.cost * 1e9)))
 	}
 	if quality := qualityOf(b.version); quality != "" {
 		c.Metadata = session.JSONOf(map[string]string{"output_quality": quality})

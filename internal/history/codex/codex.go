@@ -17,119 +17,38 @@
 package codex
 
 import (
-	"context"
-	"io"
-	"os"
+	"cmp"
 	"path/filepath"
-	"strings"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// Source is the history.Source of Codex.
-type Source struct {
-	home  string
-	state string // the folder of the mirror, where it is another one
-	now   func() time.Time
-}
-
 // New makes the source, with Codex' usual place from the environment: $CODEX_HOME, else
 // ~/.codex, and $CODEX_SQLITE_HOME for its mirror.
-func New(env func(string) string, now func() time.Time) *Source {
-	home := env("CODEX_HOME")
-	if home == "" && env("HOME") != "" {
-		home = env("HOME") + "/.codex"
-	}
+func New(env func(string) string, now func() time.Time) *history.Program {
+	home := cmp.Or(env("CODEX_HOME"), history.Expand("~/.codex", env))
 	state := env("CODEX_SQLITE_HOME")
 	if !filepath.IsAbs(state) || state == home {
 		state = ""
 	}
-	return &Source{home: home, state: state, now: now}
+	return &history.Program{
+		Source: session.SourceCodex, Folders: func() []string { return places(home, state) }, Now: now,
+		Search: search, File: file, Order: ordered, Sessions: sessions, Replay: read, Database: readMirror,
+	}
 }
 
-// Name implements history.Source.
-func (s *Source) Name() session.Source { return session.SourceCodex }
-
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	if generation(found.Path) > 0 {
-		return s.mirror(ctx, found, known, emit)
-	}
-	file, err := open(found.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if file.size == 0 {
-		return nil, session.Errorf(session.Invalid, "the file is empty")
-	}
-	found.Size, found.ModifiedAt = file.stored, file.modified
-	in, err := history.NewIntake(ctx, session.SourceCodex, found, file, cursor, known, s.now(), emit)
-	if err != nil {
-		return nil, err
-	}
-	in.Unpacked(file.size)
-	switch filepath.Base(found.Path) {
+func read(in *history.Intake) {
+	switch filepath.Base(in.Found.Path) {
 	case indexName:
-		err = readNames(in)
+		readNames(in)
+		return
 	case promptsName:
-		err = readPrompts(in)
-	default:
-		err = readRollout(in)
+		readPrompts(in)
+		return
 	}
-	if err != nil {
-		return nil, err
-	}
-	return in.Finish()
-}
-
-// rollout is a file that can be read at any place.
-type rollout struct {
-	*os.File
-	size     int64 // of what it says, in bytes
-	stored   int64 // of the file itself
-	modified time.Time
-}
-
-// maxExpanded is the size above which a compressed rollout is not believed.
-const maxExpanded = 64 << 30
-
-// open opens a rollout. A compressed one is unpacked into a file that has no name, so that
-// memory does not grow with it.
-func open(path string) (*rollout, error) {
-	file, info, err := history.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	r := &rollout{File: file, size: info.Size(), stored: info.Size(), modified: info.ModTime()}
-	if !strings.HasSuffix(path, ".zst") || r.size == 0 {
-		return r, nil
-	}
-	defer file.Close()
-	r.File, r.size, err = expand(file)
-	return r, err
-}
-
-func expand(from io.Reader) (*os.File, int64, error) {
-	unpack, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
-	if err != nil {
-		return nil, 0, err
-	}
-	defer unpack.Close()
-	file, err := history.TempFile()
-	if err != nil {
-		return nil, 0, err
-	}
-	size, err := io.Copy(file, io.LimitReader(unpack, maxExpanded))
-	if err != nil {
-		file.Close()
-		return nil, 0, err
-	}
-	return file, size, nil
+	readRollout(in)
 }
 
 // Reasons to skip that only rollouts have.

@@ -3,6 +3,7 @@ package codex_test
 import (
 	"testing"
 
+	"sessiond/internal/history"
 	"sessiond/internal/history/codex"
 	"sessiond/internal/testkit/historytest"
 )
@@ -15,7 +16,7 @@ func newHouse(t *testing.T) *house {
 	return &house{historytest.New(t, quiet())}
 }
 
-func quiet() *codex.Source { return codex.New(historytest.NoEnv, historytest.Later) }
+func quiet() *history.Program { return codex.New(historytest.NoEnv, historytest.Later) }
 
 func sample(t testing.TB, parts ...string) string {
 	t.Helper()

@@ -41,18 +41,17 @@ func (w *window) say(text string) {
 
 // compacted turns the record into a marker that holds it as it is, and an overlay that ends
 // with it.
-func (r *reader) compacted(rec *record) error {
+func (r *reader) compacted(rec *record) {
 	text := rec.payload.String("message")
 	list := rec.payload.Get("replacement_history")
 	var c history.Compaction
-	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	c.Summary, c.CreatedAt = plainText(text), rec.at
 	c.Provider, c.Model = r.state.Provider, r.state.Model
 	kept := r.kept // as it is now
 	r.state.Summary = digestOf(text)
 	key := r.state.advance(rec)
 	c.Key, c.ThroughKey = key, key
-	return r.put(key, rec, 1, func() history.Decoded {
+	r.put(key, rec, 1, func() history.Decoded {
 		if len(list) > 0 && list[0] == '[' {
 			c.Replacement = replacement(list, text)
 		} else {
@@ -65,26 +64,17 @@ func (r *reader) compacted(rec *record) error {
 			m.Parts = append(m.Parts, payloadBlob(rec))
 		}
 		m.Extra = keepLine(line)
-		d := only(m)
+		d := history.Alone(m)
 		d.Compactions = []history.Compaction{c}
 		return d
 	})
-}
-
-// item is a message of a replacement, in the words of the kernel.
-type item struct {
-	Kind    session.Kind   `json:"kind"`
-	Role    session.Role   `json:"role"`
-	Origin  session.Origin `json:"origin"`
-	Dialect string         `json:"dialect,omitempty"`
-	Parts   []session.Part `json:"parts"`
 }
 
 // replacement holds the context that Codex made of the conversation, in sessiond's own form.
 // The summary is left out: the overlay has it.
 func replacement(list []byte, summary string) session.JSON {
 	elements, _ := history.Elements(list)
-	items := []item{}
+	var kept []session.Message
 	for _, element := range elements {
 		decoded, err := responses.Decode([]json.RawMessage{element})
 		if err != nil {
@@ -97,10 +87,10 @@ func replacement(list []byte, summary string) session.JSON {
 			if m.Role == session.User {
 				m.Origin = session.Program
 			}
-			items = append(items, item{m.Kind, m.Role, m.Origin, m.Dialect, withoutBytes(m.Parts)})
+			kept = append(kept, session.Message{Kind: m.Kind, Role: m.Role, Origin: m.Origin, Dialect: m.Dialect, Parts: withoutBytes(m.Parts)})
 		}
 	}
-	return session.JSONOf(items)
+	return history.Replacement(kept)
 }
 
 // withoutBytes puts a note where bytes stood, which a replacement cannot hold.
@@ -123,11 +113,11 @@ func withoutBytes(parts []session.Part) []session.Part {
 
 // replacement is what Codex goes on with after a compaction that says only its summary.
 func (w *window) replacement() session.JSON {
-	items := []item{}
+	var kept []session.Message
 	for _, text := range append(append([]string(nil), w.told...), words.Recent(w.said, keptTokens)...) {
 		if strings.TrimSpace(text) != "" {
-			items = append(items, item{session.KindMessage, session.User, session.Program, "", []session.Part{session.TextPart(plainText(text))}})
+			kept = append(kept, session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(plainText(text))}})
 		}
 	}
-	return session.JSONOf(items)
+	return history.Replacement(kept)
 }

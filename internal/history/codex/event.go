@@ -11,76 +11,72 @@ import (
 
 // event decodes an event: those of accounting and of changes to the conversation; an event that repeats
 // an item is skipped.
-func (r *reader) event(rec *record) error {
+func (r *reader) event(rec *record) {
 	switch rec.sub {
 	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content":
-		return r.echo(rec)
+		r.echo(rec)
 	case "task_started", "turn_started":
 		r.skip(skipTurn)
 	case "task_complete", "turn_complete":
 		if failure := rec.payload.Get("error"); len(failure) > 0 && string(failure) != "null" {
-			return r.aside(rec, session.KindMarker, "the turn failed: "+describeFailure(failure))
+			r.aside(rec, session.KindMarker, "the turn failed: "+describeFailure(failure))
+		} else {
+			r.skip(skipTurn)
 		}
-		r.skip(skipTurn)
 	case "turn_aborted":
-		return r.aside(rec, session.KindMarker, "turn aborted: "+plainText(rec.payload.String("reason")))
+		r.aside(rec, session.KindMarker, "turn aborted: "+plainText(rec.payload.String("reason")))
 	case "token_count":
-		return r.tokenCount(rec)
+		r.tokenCount(rec)
 	case "thread_rolled_back":
-		return r.rolledBack(rec)
+		r.rolledBack(rec)
 	case "thread_settings_applied":
 		settings := rec.payload.Inner("thread_settings")
-		return r.settings(rec, settings.String("model"), settings.String("model_provider_id"))
+		r.settings(rec, settings.String("model"), settings.String("model_provider_id"))
 	case "thread_name_updated":
-		return r.aside(rec, session.KindMarker, "named: "+plainText(rec.payload.String("thread_name")))
+		r.aside(rec, session.KindMarker, "named: "+plainText(rec.payload.String("thread_name")))
 	case "context_compacted":
 		if r.state.Summary != "" {
 			r.skip(skipCopy)
-			return nil
+		} else {
+			r.aside(rec, session.KindMarker, "context compacted")
 		}
-		return r.aside(rec, session.KindMarker, "context compacted")
 	case "error":
-		return r.aside(rec, session.KindMarker, "error: "+plainText(rec.payload.String("message")))
+		r.aside(rec, session.KindMarker, "error: "+plainText(rec.payload.String("message")))
 	case "entered_review_mode", "exited_review_mode":
 		review := rec.payload.Inner("review_output")
-		return r.aside(rec, session.KindMarker, strings.TrimSpace(strings.ReplaceAll(rec.sub, "_", " ")+"\n"+plainText(review.String("overall_explanation"))))
+		r.aside(rec, session.KindMarker, strings.TrimSpace(strings.ReplaceAll(rec.sub, "_", " ")+"\n"+plainText(review.String("overall_explanation"))))
 	case "item_completed":
-		return r.completed(rec)
+		r.completed(rec)
 	case "patch_apply_end", "mcp_tool_call_end", "web_search_end", "image_generation_end", "sub_agent_activity", "undo_completed",
 		"exec_command_end", "guardian_assessment", "view_image_tool_call", "thread_goal_updated":
-		return r.aside(rec, session.KindCustom, "")
+		r.aside(rec, session.KindCustom, "")
 	default:
 		if strings.HasPrefix(rec.sub, "collab_") || strings.HasPrefix(rec.sub, "dynamic_tool_call_") {
-			return r.aside(rec, session.KindCustom, "")
+			r.aside(rec, session.KindCustom, "")
+		} else {
+			r.aside(rec, session.KindUnknown, "")
 		}
-		return r.aside(rec, session.KindUnknown, "")
 	}
-	return nil
 }
 
 // describeFailure returns what the error of a turn says.
 func describeFailure(raw []byte) string {
-	if text, _ := history.Text(raw); text != "" {
-		return text
-	}
+	text, _ := history.Text(raw)
 	o, _ := history.Fields(raw)
-	if text := o.String("message"); text != "" {
-		return plainText(text)
-	}
-	return plainText(string(raw[:min(len(raw), 500)]))
+	return cmp.Or(text, o.String("message"), plainText(string(raw[:min(len(raw), 500)])))
 }
 
 // echo skips an event that repeats an item; in a file that holds no items it is the message.
-func (r *reader) echo(rec *record) error {
+func (r *reader) echo(rec *record) {
 	if r.items {
 		r.skip(skipCopy)
-		return nil
+		return
 	}
 	if rec.sub == "user_message" {
 		r.state.beginTurn(r.state.Tip)
 	}
 	key := r.state.advance(rec)
-	err := r.put(key, rec, 1, func() history.Decoded {
+	r.put(key, rec, 1, func() history.Decoded {
 		m := session.Message{Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, InContext: true, Display: true}
 		part := session.TextPart(plainText(rec.payload.String("message")))
 		switch rec.sub {
@@ -95,33 +91,32 @@ func (r *reader) echo(rec *record) error {
 		m.Parts = []session.Part{part}
 		m.Metadata = session.JSON(`{"from":"events"}`)
 		m.Extra = keepLine(rec.line.Without("timestamp"))
-		return only(m)
+		return history.Alone(m)
 	})
 	if rec.sub != "user_message" {
 		r.spoken = key
 	}
-	return err
 }
 
 // completed skips what repeats an item and keeps the richer account of a tool's work.
-func (r *reader) completed(rec *record) error {
+func (r *reader) completed(rec *record) {
 	item := rec.payload.Inner("item")
 	switch kind := item.String("type"); kind {
 	case "UserMessage", "AgentMessage", "Reasoning":
 		if !r.items {
-			return r.fromItem(rec, kind, item)
+			r.fromItem(rec, kind, item)
+		} else {
+			r.skip(skipCopy)
 		}
-		r.skip(skipCopy)
-		return nil
 	case "Plan":
-		return r.aside(rec, session.KindMarker, strings.TrimSpace("plan\n"+plainText(item.String("text"))))
+		r.aside(rec, session.KindMarker, strings.TrimSpace("plan\n"+plainText(item.String("text"))))
 	default:
-		return r.aside(rec, session.KindCustom, "")
+		r.aside(rec, session.KindCustom, "")
 	}
 }
 
 // fromItem takes the message of a file that holds no items from the event that completes it.
-func (r *reader) fromItem(rec *record, kind string, item history.Object) error {
+func (r *reader) fromItem(rec *record, kind string, item history.Object) {
 	text := history.Field{Key: "message", Raw: []byte(session.JSONOf(plainText(joined(item.Get("content")))))}
 	sub := map[string]string{"UserMessage": "user_message", "AgentMessage": "agent_message", "Reasoning": "agent_reasoning"}[kind]
 	if kind == "Reasoning" {
@@ -129,25 +124,25 @@ func (r *reader) fromItem(rec *record, kind string, item history.Object) error {
 	}
 	said := *rec
 	said.sub, said.payload = sub, append(rec.payload.Without("message", "text"), text)
-	return r.echo(&said)
+	r.echo(&said)
 }
 
 // turnContext notes the model and its settings, where they changed.
-func (r *reader) turnContext(rec *record) error {
+func (r *reader) turnContext(rec *record) {
 	settings := contextOf(rec)
 	same := settings == r.state.Context
 	r.state.Context = settings
 	if same {
 		r.skip(skipContext)
-		return nil
+		return
 	}
-	return r.settings(rec, rec.payload.String("model"), "")
+	r.settings(rec, rec.payload.String("model"), "")
 }
 
-func (r *reader) settings(rec *record, model, provider string) error {
+func (r *reader) settings(rec *record, model, provider string) {
 	r.state.Model = cmp.Or(plainText(model), r.state.Model)
 	r.state.Provider = cmp.Or(plainText(provider), r.state.Provider)
-	return r.beside(rec, func() session.Message {
+	r.beside(rec, func() session.Message {
 		m := besideMessage(rec, session.KindMarker, "")
 		m.Provider, m.Model = r.state.Provider, r.state.Model
 		return m
@@ -156,13 +151,13 @@ func (r *reader) settings(rec *record, model, provider string) error {
 
 // aside keeps a record out of the context, on its place: a marker with its words, an account
 // that programs read, or a record of a kind that is not known.
-func (r *reader) aside(rec *record, kind session.Kind, words string) error {
-	return r.beside(rec, func() session.Message { return besideMessage(rec, kind, words) }, kind == session.KindUnknown)
+func (r *reader) aside(rec *record, kind session.Kind, words string) {
+	r.beside(rec, func() session.Message { return besideMessage(rec, kind, words) }, kind == session.KindUnknown)
 }
 
-func (r *reader) beside(rec *record, decode func() session.Message, raw bool) error {
-	return r.put(r.state.beside(history.Fingerprint(rec.line, "timestamp", "ordinal")), rec, 1, func() history.Decoded {
-		d := only(decode())
+func (r *reader) beside(rec *record, decode func() session.Message, raw bool) {
+	r.put(r.state.beside(history.Fingerprint(rec.line, "timestamp", "ordinal")), rec, 1, func() history.Decoded {
+		d := history.Alone(decode())
 		d.Raw = raw
 		return d
 	})
@@ -182,14 +177,9 @@ func besideMessage(rec *record, kind session.Kind, words string) session.Message
 	return m
 }
 
-// only is an entry of one message.
-func only(m session.Message) history.Decoded {
-	return history.Decoded{Messages: []history.Message{{Message: m}}}
-}
-
 // keepLine keeps a record, or what is left of it, beside its message.
 func keepLine(line history.Object) session.JSON {
-	return history.Object{{Key: "line", Raw: []byte(objectJSON(line))}}.JSON()
+	return history.Object{{Key: "line", Raw: line.Whole()}}.JSON()
 }
 
 // payloadBlob holds the payload of a record that is too large for extra.
@@ -210,42 +200,37 @@ func plural(n int, what string) string {
 }
 
 // verbatim keeps a line that is no record. Nothing hangs on it.
-func (r *reader) verbatim(l history.FileLine, why string) error {
-	if err := r.closeReply(""); err != nil {
-		return err
-	}
+func (r *reader) verbatim(l history.FileLine, why string) {
+	r.closeReply("")
 	rec := &record{at: r.state.LastAt, offset: l.At, number: int32(l.Number)}
 	tip := r.state.Tip
-	err := r.put(r.state.beside(string(l.Bytes)), rec, 1, func() history.Decoded {
-		d := only(history.Verbatim(l.Bytes, why))
-		d.Raw, d.Problem = true, why+"; kept raw"
-		return d
+	r.put(r.state.beside(string(l.Bytes)), rec, 1, func() history.Decoded {
+		return history.KeepRaw(l.Bytes, why, session.SourceCodex, rec.at)
 	})
 	if tip != "" {
 		r.state.Tip = tip
 	}
-	return err
 }
 
 // rolledBack goes back before the last turns: what follows is another branch.
-func (r *reader) rolledBack(rec *record) error {
-	turns, _ := number(rec.payload.Get("num_turns"))
+func (r *reader) rolledBack(rec *record) {
+	turns, _ := history.Number(rec.payload.Get("num_turns"))
 	r.state.rollBack(int(min(max(turns, 0), maxTurns+1)))
-	return r.put(r.state.advance(rec), rec, 1, func() history.Decoded {
-		return only(besideMessage(rec, session.KindMarker, "rolled back "+plural(int(min(max(turns, 0), 1e6)), "turn")))
+	r.put(r.state.advance(rec), rec, 1, func() history.Decoded {
+		return history.Alone(besideMessage(rec, session.KindMarker, "rolled back "+plural(int(min(max(turns, 0), 1e6)), "turn")))
 	})
 }
 
 // betweenAgents is a message between agents that enters the context.
-func (r *reader) betweenAgents(rec *record) error {
+func (r *reader) betweenAgents(rec *record) {
 	r.state.beginTurn(r.state.Tip)
-	return r.put(r.state.advance(rec), rec, 1, func() history.Decoded {
+	r.put(r.state.advance(rec), rec, 1, func() history.Decoded {
 		m := session.Message{
 			Kind: session.KindMessage, Role: session.User, Origin: session.Program, InContext: true, Display: true,
 			Author: plainText(rec.payload.String("author")), Parts: []session.Part{session.TextPart(plainText(rec.payload.String("content")))},
 			Extra: keepLine(rec.line.Without("timestamp")),
 		}
 		m.InContext = m.Parts[0].Text != ""
-		return only(m)
+		return history.Alone(m)
 	})
 }

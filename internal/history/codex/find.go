@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,54 +20,40 @@ const (
 	credentials      = "auth.json"
 )
 
-// Places implements history.Source. The rest of Codex' home holds its credentials and logs.
-func (s *Source) Places() []string {
-	var places []string
-	if s.home != "" {
+// places returns where Codex keeps histories. The rest of its home holds credentials and logs.
+func places(home, state string) (places []string) {
+	if home != "" {
 		for _, name := range []string{"sessions", archive, indexName, promptsName} {
-			places = append(places, filepath.Join(s.home, name))
+			places = append(places, filepath.Join(home, name))
 		}
 	}
-	for _, folder := range []string{s.home, s.state} {
-		if folder == "" {
-			continue
-		}
-		if path := mirrorIn(folder); path != "" {
-			places = append(places, path)
-		} else {
-			places = append(places, filepath.Join(folder, "state_5.sqlite"))
+	for _, folder := range []string{home, state} {
+		if folder != "" {
+			places = append(places, cmp.Or(mirrorIn(folder), filepath.Join(folder, "state_5.sqlite")))
 		}
 	}
 	return places
 }
 
-// Find implements history.Source. A Codex home is known by its `sessions` or
-// `archived_sessions`; both are taken, and what lies beside them: the index of names, what was
-// typed, and the mirror. Of another folder all rollouts below are taken, a single file as it
-// is. Where a rollout stands plain and compressed the plain one counts. Nothing but file names
-// is looked at, so that no credential is opened.
-func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	var f history.Finder
-	err := f.Roots(ctx, roots, s.Places(), func(root string) { folder(&f, root) }, func(root string) {
-		switch {
-		case filepath.Base(root) == credentials:
-			f.Problem(root, errors.New("it holds credentials and is not opened"))
-		case generation(root) > 0:
-			f.Database(root)
-		default:
-			f.File(root)
-		}
-	})
-	if err != nil {
-		return nil, nil, err
+// file lists a file that is named.
+func file(f *history.Finder, path string) {
+	switch {
+	case filepath.Base(path) == credentials:
+		f.Problem(path, errors.New("it holds credentials and is not opened"))
+	case generation(path) > 0:
+		f.Database(path)
+	default:
+		f.File(path)
 	}
-	return ordered(f.Found), f.Problems, nil
 }
 
 // maxFolders ends a search that began at the wrong place.
 const maxFolders = 8
 
-func folder(f *history.Finder, path string) {
+// search lists what a folder holds. A Codex home is known by its `sessions` or `archived_sessions`; it
+// lists both, and what lies beside them: the index of names, what was typed, and the mirror. Of
+// another folder it lists all rollouts below. It opens no file, so that no credential is read.
+func search(f *history.Finder, path string) {
 	home := false
 	for _, name := range []string{"sessions", archive} {
 		if dir := filepath.Join(path, name); history.IsFolder(dir) {
@@ -80,19 +65,10 @@ func folder(f *history.Finder, path string) {
 		f.Folder(path, maxFolders, isRolloutName)
 		return
 	}
-	for _, name := range []string{indexName, promptsName} {
-		if file := filepath.Join(path, name); exists(file) {
-			f.File(file)
-		}
-	}
+	f.Folder(path, 1, func(name string) bool { return name == indexName || name == promptsName })
 	if mirror := mirrorIn(path); mirror != "" {
 		f.Database(mirror)
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // isRolloutName reports whether a file may be a rollout.
@@ -101,8 +77,8 @@ func isRolloutName(name string) bool {
 }
 
 // ordered puts rollouts in the order of their names, which begin with the time of creation,
-// so that a fork comes after its origin, and what says something of them last. A compressed
-// copy of a plain rollout is left out.
+// so that a fork comes after its origin, and what says something of them last. Where a rollout lies
+// plain and compressed the plain one counts.
 func ordered(found []history.Found) []history.Found {
 	plain := map[string]bool{}
 	for _, f := range found {
@@ -135,12 +111,9 @@ func beside(name string) int {
 	return 0
 }
 
-// CountSessions implements history.Counter: a rollout is one, what lies beside them is none.
-func (s *Source) CountSessions(_ context.Context, found history.Found) (int, error) {
-	if beside(filepath.Base(found.Path)) > 0 {
-		return 0, nil
-	}
-	return 1, nil
+// sessions names no session of what lies beside the rollouts, for it holds none.
+func sessions(_ context.Context, found history.Found) (ids []string, known bool) {
+	return nil, beside(filepath.Base(found.Path)) > 0
 }
 
 // rolloutID is the last UUID in a rollout's file name.

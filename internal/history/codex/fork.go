@@ -27,7 +27,7 @@ func (s *surveyor) boundary(r *record) {
 		s.gap.last = r.at
 		return
 	}
-	start, given := number(s.header.Get("subagent_history_start_ordinal"))
+	start, given := history.Number(s.header.Get("subagent_history_start_ordinal"))
 	switch {
 	case given:
 		if r.ordered && r.ordinal >= int64(start) {
@@ -102,7 +102,7 @@ type lineage struct {
 }
 
 // origins follows the forks of a thread back.
-func (r *reader) origins() (lineage, error) {
+func (r *reader) origins() lineage {
 	l := lineage{root: r.id}
 	next := r.header.String("forked_from_id")
 	if base, ok := history.Fields(r.header.Get("history_base")); ok && next == "" {
@@ -112,10 +112,7 @@ func (r *reader) origins() (lineage, error) {
 	seen := map[string]bool{r.id: true}
 	for next != "" && !seen[next] && len(seen) < history.MaxForks && !agent {
 		l.root, seen[next] = next, true
-		found, err := r.in.Session(next)
-		if err != nil {
-			return l, err
-		}
+		found := r.in.Session(next)
 		if found == nil {
 			if len(l.sessions) == 0 {
 				r.in.Await(next)
@@ -123,32 +120,25 @@ func (r *reader) origins() (lineage, error) {
 			break
 		}
 		l.sessions = append(l.sessions, found)
-		next = headerOf(found).String("forked_from_id")
+		next = history.Notes(found, "codex").String("forked_from_id")
 	}
 	if len(l.sessions) > 0 {
 		l.parent, l.kind = l.sessions[0], session.ParentFork
-		return l, nil
+		return l
 	}
 	starter := cmp.Or(r.header.String("parent_thread_id"), spawn(r.header).String("parent_thread_id"))
 	if agent {
 		starter = cmp.Or(starter, r.header.String("forked_from_id"), r.header.String("session_id"))
 	}
 	if starter == "" || starter == r.id {
-		return l, nil
+		return l
 	}
-	found, err := r.in.Session(starter)
-	if err == nil && found != nil {
-		l.parent, l.kind = found, session.ParentChild
+	if l.parent = r.in.Session(starter); l.parent != nil {
+		l.kind = session.ParentChild
 	} else {
 		r.in.Await(starter)
 	}
-	return l, err
-}
-
-// headerOf returns the header of the rollout that a session was imported from.
-func headerOf(s *session.Session) history.Object {
-	metadata, _ := history.ParseObject(s.Metadata)
-	return metadata.Inner("codex")
+	return l
 }
 
 // isEarly reports whether a record lies before the first that is surely the fork's own.
@@ -157,61 +147,55 @@ func (r *reader) isEarly(rec *record) bool { return r.own >= 0 && rec.offset < r
 // findCopies finds where the copies end that a sub-agent's rollout begins with: they follow one another in the
 // parent, too, with others between them that were left out. Where the parent says nothing of it, the signs that
 // the survey found count.
-func (r *reader) findCopies() error {
+func (r *reader) findCopies() {
 	if !r.forked || r.from.kind != session.ParentChild || r.header.Get("subagent_history_start_ordinal") != nil {
-		return nil
+		return
 	}
-	said, err := r.saidBefore()
-	if err != nil {
-		return err
-	}
-	found, own, title, ended := false, int64(-1), "", errors.New("the copies end")
-	err = r.in.Survey(func(l history.FileLine) error {
+	said := r.saidBefore()
+	found, own, title := false, int64(-1), ""
+survey:
+	for l := range r.in.Survey {
 		rec, ok := parseRecord(l.Bytes)
 		if !ok {
-			return nil
+			continue
 		}
 		if found && own < 0 && rec.isTurnStart() {
 			own = l.At
 		}
 		says := rec.saysBriefly()
 		if len(says) == 0 {
-			return nil
+			continue
 		}
 		rest := said
 		for _, s := range says {
 			at := slices.Index(rest, s)
-			if at < 0 {
+			if at < 0 { // the copies end
 				if found && own < 0 {
 					own = l.At
 				}
 				if rec.isUser() {
 					title = titleOf(joined(rec.payload.Get("content")))
 				}
-				return ended
+				break survey
 			}
 			rest = rest[at+1:]
 		}
 		said, found, own = rest, true, -1
-		return nil
-	})
-	switch {
-	case err != nil && !errors.Is(err, ended):
-		return err
-	case !found:
-		return nil
-	case own < 0: // nothing of its own is there yet
+	}
+	if !found {
+		return
+	}
+	if own < 0 { // nothing of its own is there yet
 		own = r.end
 	}
 	r.own, r.firstUser, r.typed = own, title, ""
-	return nil
 }
 
 // saidBefore returns in brief what the parent, and the threads that it was forked off, said, in order.
-func (r *reader) saidBefore() (all []string, err error) {
-	err = history.Line(r.in.Context(), r.in.Known, r.from.parent, func(s *session.Session) error {
+func (r *reader) saidBefore() (all []string) {
+	for s := range r.in.Line(r.from.parent) {
 		var said []string
-		err := r.in.Known.Entries(r.in.Context(), s.ID, func(m *session.Message) bool {
+		r.in.Entries(s.ID, func(m *session.Message) bool {
 			for i := range m.Parts {
 				switch p := &m.Parts[i]; p.Kind {
 				case session.PartText:
@@ -223,9 +207,8 @@ func (r *reader) saidBefore() (all []string, err error) {
 			return true
 		})
 		all = append(said, all...)
-		return err
-	})
-	return all, err
+	}
+	return all
 }
 
 // saysBriefly returns what an item says as saidBefore has it.
@@ -272,54 +255,47 @@ func (r *reader) copied(rec *record) bool {
 
 // checkCopy ends the copies with a record of the conversation that the origin does not have. An early
 // one is a copy whose original is not here.
-func (r *reader) checkCopy(key string, rec *record) error {
+func (r *reader) checkCopy(key string, rec *record) {
 	for _, s := range r.from.sessions {
-		if at, err := r.in.Known.Message(r.in.Context(), s.ID, key); at != nil || err != nil {
-			return err
+		if r.in.Message(s.ID, key) != nil {
+			return
 		}
 	}
 	r.inherits = r.isEarly(rec)
 	r.state.Copying = r.inherits
-	return nil
 }
 
 // checkCopiedCall ends the copies with a call that was not counted for the origin. An early one is of
 // an origin that is not here: it only says where the fork's own usage begins.
-func (r *reader) checkCopiedCall(key string, rec *record) error {
-	owner, err := r.in.Known.CallOwner(r.in.Context(), session.SourceCodex, "codex:"+key)
+func (r *reader) checkCopiedCall(key string, rec *record) {
+	owner := r.in.CallOwner("codex:" + key)
 	// A copy of this file may have been here before: then the call is the fork's own.
-	isOrigins := owner != "" && (r.talk.Here == nil || owner != r.talk.Here.ID)
+	isOrigins := owner != nil && (r.talk.Here == nil || owner.ID != r.talk.Here.ID)
 	r.state.Copying = isOrigins || r.isEarly(rec)
-	return err
 }
 
 // findBase follows history_base: the records before this file's stand in another one. Their keys lead
 // to the stored ones.
-func (r *reader) findBase() error {
+func (r *reader) findBase() {
 	base, ok := history.Fields(r.header.Get("history_base"))
 	if !ok {
-		return nil
+		return
 	}
 	before, err := walk(r.path, base, map[string]bool{r.path: true})
-	if err != nil {
-		return err
+	if r.in.Fail(err); err != nil {
+		return
 	}
 	if before == nil {
 		r.in.Problem(r.headerLine, "its history_base names a rollout that is not here; only its own part is imported")
 		r.state.Chain += "/" + rolloutID(r.path)
-		return nil
+		return
 	}
 	r.state.Chain, r.state.Total, r.state.Usage, r.state.Model = before.Chain, before.Total, before.Usage, before.Model
-	_, found, err := r.talk.Find(before.Tip)
-	if err != nil {
-		return err
-	}
-	if !found {
+	if _, found := r.talk.Find(before.Tip); !found {
 		r.in.Problem(r.headerLine, "the records of its history_base are not here; only its own part is imported")
-		return nil
+		return
 	}
 	r.state.Tip, r.state.Base = before.Tip, &before.Tip
-	return nil
 }
 
 // walk replays the part of a rollout that another one begins with, and returns the state behind it;
@@ -330,7 +306,7 @@ func walk(from string, base history.Object, seen map[string]bool) (*state, error
 		return nil, nil
 	}
 	seen[path] = true
-	file, err := open(path)
+	file, err := history.OpenText(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -338,11 +314,11 @@ func walk(from string, base history.Object, seen map[string]bool) (*state, error
 		return nil, err
 	}
 	defer file.Close()
-	end := file.size
-	if n, ok := number(base.Get("end_byte_offset")); ok && n >= 0 && n < float64(end) {
+	end := file.Size
+	if n, ok := history.Number(base.Get("end_byte_offset")); ok && n >= 0 && n < float64(end) {
 		end = int64(n)
 	}
-	last, bounded := number(base.Get("end_ordinal_exclusive"))
+	last, bounded := history.Number(base.Get("end_ordinal_exclusive"))
 	var s *state
 	for line, err := range history.Lines(file, end) {
 		if err != nil {

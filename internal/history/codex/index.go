@@ -15,13 +15,13 @@ func (r *reader) indexed() string {
 	if dir == "" || r.talk.Here != nil {
 		return "" // later names come with the index itself
 	}
-	file, err := open(filepath.Join(dir, indexName))
+	file, err := history.OpenText(filepath.Join(dir, indexName))
 	if err != nil {
 		return ""
 	}
 	defer file.Close()
 	title := ""
-	for line, err := range history.Lines(file, file.size) {
+	for line, err := range history.Lines(file, file.Size) {
 		if err != nil {
 			return title
 		}
@@ -38,20 +38,20 @@ func (r *reader) indexed() string {
 }
 
 // readNames reads the index of names: sessions that are here get theirs, where it is the last one.
-func readNames(in *history.Intake) error {
+func readNames(in *history.Intake) {
 	type name struct {
 		title string
 		at    int64 // of its last line
 	}
 	found := map[string]name{}
 	var order []string
-	err := in.EachLine(func(l history.FileLine) error {
+	in.EachLine(func(l history.FileLine) {
 		o, _, _ := history.ParseLine(l.Bytes)
 		id := o.String("id")
 		if id == "" {
 			in.Skip(skipNoName, 1)
 			in.Problem(l.Number, "no name of a thread; left out")
-			return nil
+			return
 		}
 		if before, again := found[id]; again {
 			in.SkipAt(before.at, skipOldName, 1)
@@ -59,16 +59,9 @@ func readNames(in *history.Intake) error {
 			order = append(order, id)
 		}
 		found[id] = name{plainText(strings.TrimSpace(o.String("thread_name"))), l.At}
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	for _, id := range order {
-		existing, err := in.Session(id)
-		if err != nil {
-			return err
-		}
+		existing := in.Session(id)
 		title, at := found[id].title, found[id].at
 		if existing == nil || title == "" {
 			in.SkipAt(at, skipName, 1)
@@ -81,32 +74,25 @@ func readNames(in *history.Intake) error {
 		b := history.Batch{Aside: true}
 		b.ID, b.Title = existing.ID, &title
 		b.Records.Import(1)
-		if err := in.Emit(b); err != nil {
-			return err
-		}
+		in.Emit(b)
 	}
-	return nil
 }
 
 // readPrompts reads what was typed, in all threads. The rollouts hold it again, with what was
 // answered: it is counted, by whether its session is here, and nothing is made of it.
-func readPrompts(in *history.Intake) error {
+func readPrompts(in *history.Intake) {
 	here := map[string]bool{}
-	return in.EachLine(func(l history.FileLine) error {
+	in.EachLine(func(l history.FileLine) {
 		o, _, _ := history.ParseLine(l.Bytes)
 		id := o.String("session_id")
 		if id == "" {
 			in.Skip(skipNoPrompt, 1)
 			in.Problem(l.Number, "no prompt of a thread; left out")
-			return nil
+			return
 		}
 		is, asked := here[id]
 		if !asked {
-			existing, err := in.Session(id)
-			if err != nil {
-				return err
-			}
-			is = existing != nil
+			is = in.Session(id) != nil
 			here[id] = is
 		}
 		if is {
@@ -114,6 +100,5 @@ func readPrompts(in *history.Intake) error {
 		} else {
 			in.Skip(skipLost, 1)
 		}
-		return nil
 	})
 }

@@ -21,17 +21,18 @@ type reply struct {
 }
 
 // item takes one item of the conversation.
-func (r *reader) item(rec *record) error {
+func (r *reader) item(rec *record) {
 	switch {
 	case rec.sub == "ghost_snapshot":
-		return r.aside(rec, session.KindCustom, "")
+		r.aside(rec, session.KindCustom, "")
+		return
 	case rec.isReply():
 		r.reply.items = append(r.reply.items, rec)
 		r.reply.keys = append(r.reply.keys, r.state.advance(rec))
 		if r.reply.bytes += len(rec.raw); r.reply.bytes > history.MaxBatchBytes {
-			return r.closeReply("")
+			r.closeReply("")
 		}
-		return nil
+		return
 	}
 	before, key := r.state.Tip, r.state.advance(rec)
 	who := speaker{}
@@ -41,7 +42,7 @@ func (r *reader) item(rec *record) error {
 	case rec.sub == "agent_message":
 		r.state.beginTurn(before)
 	}
-	err := r.put(key, rec, 1, func() history.Decoded {
+	r.put(key, rec, 1, func() history.Decoded {
 		msgs, ok := r.decode(rec)
 		if !ok {
 			return r.undecoded(rec)
@@ -65,7 +66,6 @@ func (r *reader) item(rec *record) error {
 		return together(msgs, key, []*record{rec})
 	})
 	delete(r.state.Calls, rec.payload.String("call_id"))
-	return err
 }
 
 // decode reads items in the dialect of the provider, so that they can be given back as the
@@ -81,9 +81,9 @@ func (r *reader) decode(items ...*record) ([]session.Message, bool) {
 }
 
 // closeReply adds the items of a reply as one message. It does nothing when there are none.
-func (r *reader) closeReply(finish session.Finish) error {
+func (r *reader) closeReply(finish session.Finish) {
 	if len(r.reply.items) == 0 {
-		return nil
+		return
 	}
 	open := r.reply
 	r.reply = reply{}
@@ -94,7 +94,7 @@ func (r *reader) closeReply(finish session.Finish) error {
 			records++
 		}
 	}
-	err := r.put(open.keys[last], open.items[last], records, func() history.Decoded { return r.say(&open, finish) })
+	r.put(open.keys[last], open.items[last], records, func() history.Decoded { return r.say(&open, finish) })
 	if !r.state.Copying || r.inherits {
 		r.spoken = open.keys[last]
 	}
@@ -105,7 +105,6 @@ func (r *reader) closeReply(finish session.Finish) error {
 			r.spawns[call] = open.keys[last]
 		}
 	}
-	return err
 }
 
 func (r *reader) say(open *reply, finish session.Finish) history.Decoded {
@@ -165,7 +164,7 @@ func (r *reader) finished(msgs []session.Message, finish session.Finish) {
 func (r *reader) undecoded(rec *record) history.Decoded {
 	m := session.Message{Kind: session.KindUnknown, Origin: session.Program, Display: true, CreatedAt: rec.at}
 	m.Extra = keepLine(rec.line)
-	d := only(m)
+	d := history.Alone(m)
 	d.Raw, d.Problem = true, "an item of type "+strconv.Quote(plainText(rec.sub))+" whose fields have an unknown form; kept raw"
 	return d
 }
@@ -206,7 +205,7 @@ func envelopes(items []*record) []byte {
 			around = append(around, history.Field{Key: "bytes", Raw: []byte(session.JSONOf(base64.StdEncoding.EncodeToString(rec.bytes)))})
 		}
 		some = some || len(around) > 0
-		list = append(list, objectJSON(around)...)
+		list = append(list, around.Whole()...)
 	}
 	if !some {
 		return nil
@@ -309,8 +308,8 @@ func runOf(output string) (code int64, known bool, seconds float64) {
 		if !is {
 			return 0, false, -1
 		}
-		exit, said := number(metadata.Get("exit_code"))
-		took, timed := number(metadata.Get("duration_seconds"))
+		exit, said := history.Number(metadata.Get("exit_code"))
+		took, timed := history.Number(metadata.Get("duration_seconds"))
 		if !timed || took < 0 || took > maxSeconds {
 			took = -1
 		}

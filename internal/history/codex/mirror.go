@@ -1,9 +1,6 @@
 package codex
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -71,60 +68,32 @@ type edge struct {
 	Child  string `db:"child"`
 }
 
-// mirror reads the whole mirror: it holds a thread in one row, and any may have changed.
-func (s *Source) mirror(ctx context.Context, found history.Found, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	in, err := history.NewIntake(ctx, session.SourceCodex, found, nil, nil, known, s.now(), emit)
-	if err != nil {
-		return nil, err
+// readMirror reads the whole mirror: it holds a thread in one row, and any may have changed.
+func readMirror(in *history.Intake, db *history.SQLite) {
+	schema := db.Schema(tableThreads, tableEdges)
+	in.Fail(db.TakeErr())
+	var threads []thread
+	if schema.Has(tableThreads, "id") {
+		db.Select(&threads, threadsQuery(schema[tableThreads]))
+	} else {
+		in.Fail(session.Errorf(session.Invalid, "no state of Codex that this version knows: it has no table %s with ids", tableThreads))
 	}
+	var edges []edge
+	if schema.Has(tableEdges, "parent_thread_id") && schema.Has(tableEdges, "child_thread_id") {
+		db.Select(&edges, `SELECT COALESCE(CAST(parent_thread_id AS TEXT), '') AS parent, COALESCE(CAST(child_thread_id AS TEXT), '') AS child
+			FROM thread_spawn_edges ORDER BY 2, 1`)
+	}
+	in.Fail(db.TakeErr())
 	m := mirrored{in}
-	threads, edges, err := m.rows()
-	if err != nil {
-		return nil, history.SQLiteError(err)
-	}
 	for i := range threads {
-		if err := m.thread(&threads[i]); err != nil {
-			return in.Problems(), err
-		}
+		m.thread(&threads[i])
 	}
 	for _, e := range edges {
-		if err := m.edge(e); err != nil {
-			return in.Problems(), err
-		}
+		m.edge(e)
 	}
-	return in.Finish()
 }
 
 type mirrored struct{ *history.Intake }
-
-// rows reads both tables in one snapshot, which ends with it: what is done with them takes time.
-func (m *mirrored) rows() (threads []thread, edges []edge, err error) {
-	ctx := m.Context()
-	db, err := history.OpenSQLite(ctx, m.Found.Path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	schema, err := db.Schema(ctx, tableThreads, tableEdges)
-	if err != nil {
-		return nil, nil, err
-	}
-	columns := schema[tableThreads]
-	if !slices.Contains(columns, "id") {
-		return nil, nil, session.Errorf(session.Invalid, "no state of Codex that this version knows: it has no table %s with ids", tableThreads)
-	}
-	if err := db.SelectContext(ctx, &threads, threadsQuery(columns)); err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", tableThreads, err)
-	}
-	if columns := schema[tableEdges]; slices.Contains(columns, "parent_thread_id") && slices.Contains(columns, "child_thread_id") {
-		err := db.SelectContext(ctx, &edges, `SELECT COALESCE(CAST(parent_thread_id AS TEXT), '') AS parent, COALESCE(CAST(child_thread_id AS TEXT), '') AS child
-			FROM thread_spawn_edges ORDER BY 2, 1`)
-		if err != nil {
-			return nil, nil, fmt.Errorf("read %s: %w", tableEdges, err)
-		}
-	}
-	return threads, edges, db.Check()
-}
 
 // threadsQuery selects what there is of a thread's columns. A title is the first thing that
 // was said, unless a person named the thread: since one generation the name stands by itself,
@@ -160,14 +129,11 @@ func threadsQuery(columns []string) string {
 const maxUnix = 253402300799
 
 // thread tells a session that is here what it does not know yet.
-func (m *mirrored) thread(t *thread) error {
-	existing, err := m.Session(t.ID)
-	if err != nil {
-		return err
-	}
+func (m *mirrored) thread(t *thread) {
+	existing := m.Session(t.ID)
 	if existing == nil {
 		m.Skip(skipThread, 1)
-		return nil
+		return
 	}
 	b := history.Batch{Aside: true}
 	b.ID, b.Fields = existing.ID, &history.Changes{}
@@ -201,16 +167,16 @@ func (m *mirrored) thread(t *thread) error {
 	}
 	if !changes {
 		m.Skip(history.SkipKnown, 1)
-		return nil
+		return
 	}
 	b.Records.Import(1)
-	return m.Emit(b)
+	m.Emit(b)
 }
 
 // about adds to what the rollout's header says of the thread; nil if there is nothing to add.
 // The header is the truth where it says something.
 func (t *thread) about(existing *session.Session) session.JSON {
-	header := headerOf(existing)
+	header := history.Notes(existing, "codex") // of its rollout
 	git := header.Inner("git")
 	before := header.Get("state")
 	state, _ := history.Fields(before)
@@ -233,35 +199,23 @@ func (t *thread) about(existing *session.Session) session.JSON {
 }
 
 // edge links a thread to the one that started it, where its rollout did not say.
-func (m *mirrored) edge(e edge) error {
-	child, err := m.Session(e.Child)
-	if err != nil {
-		return err
-	}
-	parent, err := m.Session(e.Parent)
+func (m *mirrored) edge(e edge) {
+	child, parent := m.Session(e.Child), m.Session(e.Parent)
 	switch {
-	case err != nil:
-		return err
 	case child == nil || parent == nil:
 		m.Skip(skipEdge, 1)
-		return nil
+		return
 	case child.ParentID != "":
 		m.Skip(history.SkipKnown, 1)
-		return nil
-	}
-	if circle, err := history.ComesFrom(m.Context(), m.Known, parent, child); err != nil {
-		return err
-	} else if circle {
+		return
+	case m.ComesFrom(parent, child):
 		m.Skip(skipCircle, 1)
 		m.Problem(0, "thread "+strconv.Quote(e.Child)+" would be among those that it comes from; the link is left out")
-		return nil
+		return
 	}
-	at, call, err := m.StartOf(parent.ID, startOf(child.SourceID, ""))
-	if err != nil {
-		return err
-	}
+	at, call := m.StartOf(parent.ID, startOf(child.SourceID, ""))
 	b := history.Batch{Aside: true}
 	b.ID, b.Fields = child.ID, &history.Changes{ParentID: parent.ID, ParentKind: session.ParentChild, Started: at, StartedCall: call}
 	b.Records.Import(1)
-	return m.Emit(b)
+	m.Emit(b)
 }

@@ -28,40 +28,33 @@ type reader struct {
 	started  []started
 }
 
-func readRollout(in *history.Intake) error {
-	found, err := look(in)
-	if err != nil {
-		return err
+func readRollout(in *history.Intake) {
+	found := look(in)
+	if in.Err() != nil {
+		return
 	}
 	r := &reader{survey: found, in: in, path: in.Found.Path, spawns: map[string]string{}}
-	if r.talk, err = in.Conversation(history.NewSession{Source: session.SourceCodex, SourceID: r.id}); err != nil {
-		return err
-	}
+	r.talk = in.Conversation(history.NewSession{Source: session.SourceCodex, SourceID: r.id})
 	r.talk.CopyReason = skipInherited
-	if err := r.start(); err != nil {
-		return err
-	}
+	r.start()
 	if r.waits {
 		in.WaitFrom(r.limit)
 	}
-	if err := in.EachLine(r.line); err != nil {
-		return err
-	}
-	if err := r.closeReply(""); err != nil {
-		return err
-	}
+	in.EachLine(r.line)
+	r.closeReply("")
 	r.finish()
-	return nil
 }
 
 // line turns one line into what it becomes.
-func (r *reader) line(l history.FileLine) error {
+func (r *reader) line(l history.FileLine) {
 	rec, ok := parseRecord(l.Bytes)
 	switch {
 	case !ok:
-		return r.verbatim(l, "not a JSON object")
+		r.verbatim(l, "not a JSON object")
+		return
 	case wire.DeeperThan(l.Bytes, history.MaxDepth):
-		return r.verbatim(l, "nested too deep")
+		r.verbatim(l, "nested too deep")
+		return
 	}
 	rec.offset, rec.number = l.At, int32(l.Number)
 	if rec.timed {
@@ -69,7 +62,7 @@ func (r *reader) line(l history.FileLine) error {
 	} else {
 		rec.at = r.state.LastAt
 	}
-	return r.record(&rec)
+	r.record(&rec)
 }
 
 // skip counts a record that leaves no trace.
@@ -81,17 +74,16 @@ func (r *reader) skip(reason string) {
 }
 
 // record dispatches by the kind of record.
-func (r *reader) record(rec *record) error {
+func (r *reader) record(rec *record) {
 	if !rec.isReply() && !rec.isEcho() && !r.novel() {
-		if err := r.closeReply(finishOf(rec)); err != nil {
-			return err
-		}
+		r.closeReply(finishOf(rec))
 	}
 	if r.copied(rec) {
-		return nil
+		return
 	}
 	if r.novel() && rec.kind != typeMeta {
-		return r.aside(rec, session.KindUnknown, "")
+		r.aside(rec, session.KindUnknown, "")
+		return
 	}
 	if s := spawned(rec); s.thread != "" {
 		r.started = append(r.started, s)
@@ -102,27 +94,26 @@ func (r *reader) record(rec *record) error {
 	case typeFiller:
 		r.skip(skipFiller)
 	case typeItem:
-		return r.item(rec)
+		r.item(rec)
 	case typeEvent:
-		return r.event(rec)
+		r.event(rec)
 	case typeContext:
-		return r.turnContext(rec)
+		r.turnContext(rec)
 	case typeCompacted:
-		return r.compacted(rec)
+		r.compacted(rec)
 	case typeUsage:
-		return r.usageRecord(rec)
+		r.usageRecord(rec)
 	case typeAgents:
-		return r.betweenAgents(rec)
+		r.betweenAgents(rec)
 	case typeWorld:
 		model := rec.payload.Inner("state").String("model")
 		r.state.Model = cmp.Or(plainText(model), r.state.Model)
-		return r.aside(rec, session.KindCustom, "")
+		r.aside(rec, session.KindCustom, "")
 	case typeAgentMeta, "retained_context", "security_risk_score", "realtime_item", "rollout_reference":
-		return r.aside(rec, session.KindCustom, "")
+		r.aside(rec, session.KindCustom, "")
 	default:
-		return r.aside(rec, session.KindUnknown, "")
+		r.aside(rec, session.KindUnknown, "")
 	}
-	return nil
 }
 
 // novel reports whether the file is of a mode that this reader does not know: then nothing is guessed,
@@ -155,15 +146,13 @@ func (r *reader) meta(rec *record) {
 }
 
 // put adds what some records become at the tip. It skips those that the origin has.
-func (r *reader) put(key string, rec *record, records int, decode func() history.Decoded) error {
+func (r *reader) put(key string, rec *record, records int, decode func() history.Decoded) {
 	if r.state.Copying && rec.speaks() {
-		if err := r.checkCopy(key, rec); err != nil {
-			return err
-		}
+		r.checkCopy(key, rec)
 	}
-	err := r.talk.Add(history.Entry{
+	r.talk.Add(history.Entry{
 		Key: key, Parent: r.state.Tip, At: rec.offset, Line: int(rec.number), Records: records, Own: !r.state.Copying,
-		Decode: func() (history.Decoded, error) {
+		Decode: func() history.Decoded {
 			d := decode()
 			for i := range d.Messages {
 				m := &d.Messages[i]
@@ -182,9 +171,8 @@ func (r *reader) put(key string, rec *record, records int, decode func() history
 				}
 				m.Display = false
 			}
-			return d, nil
+			return d
 		},
 	})
 	r.state.Tip = key
-	return err
 }

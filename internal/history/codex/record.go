@@ -36,7 +36,7 @@ func parseRecord(line []byte) (r record, ok bool) {
 		r.bytes, raw = line, []byte(o.JSON())
 	}
 	r.at, r.timed = history.ParseTime(o.String("timestamp"))
-	if n, ok := number(o.Get("ordinal")); ok && n >= 0 && n < 1<<53 {
+	if n, ok := history.Number(o.Get("ordinal")); ok && n >= 0 && n < 1<<53 {
 		r.ordinal, r.ordered = int64(n), true
 	}
 	payload := o.Get("payload")

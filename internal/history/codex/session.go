@@ -11,33 +11,21 @@ import (
 )
 
 // start finds where the thread comes from, and says what its session is.
-func (r *reader) start() (err error) {
-	if r.from, err = r.origins(); err != nil {
-		return err
-	}
+func (r *reader) start() {
+	r.from = r.origins()
 	r.agent = isAgent(r.header)
 	r.forked = !r.novel() && (r.header.String("forked_from_id") != "" || r.foreign || r.header.Get("subagent_history_start_ordinal") != nil)
-	if err := r.findCopies(); err != nil {
-		return err
-	}
+	r.findCopies()
 	r.state = state{
 		Chain: "codex:" + r.from.root, Provider: plainText(r.header.String("model_provider")), LastAt: r.created(),
 		Usage: r.from.root, Copying: r.forked && r.from.kind != session.ParentChild,
 	}
 	r.describe()
-	if r.from.parent != nil {
-		linked, err := r.talk.LinkTo(r.from.parent, r.from.kind, nil)
-		if err == nil && linked && r.from.kind == session.ParentChild {
-			err = r.talk.StartedIn(r.from.parent.ID, startOf(r.id, cmp.Or(r.header.String("agent_path"), spawn(r.header).String("agent_path"))))
-		}
-		if err != nil {
-			return err
-		}
+	if r.from.parent != nil && r.talk.LinkTo(r.from.parent, r.from.kind, nil) && r.from.kind == session.ParentChild {
+		r.talk.StartedIn(r.from.parent.ID, startOf(r.id, cmp.Or(r.header.String("agent_path"), spawn(r.header).String("agent_path"))))
 	}
-	if err := r.talk.ForkedFrom(r.from.sessions...); err != nil {
-		return err
-	}
-	return r.findBase()
+	r.talk.ForkedFrom(r.from.sessions...)
+	r.findBase()
 }
 
 // finish says what the session is now.
@@ -54,10 +42,7 @@ func (r *reader) finish() {
 		title = r.firstTitle()
 	}
 	r.talk.Title = title
-	if r.talk.Fields == nil {
-		r.talk.Fields = &history.Changes{}
-	}
-	f := r.talk.Fields
+	f := r.talk.Change()
 	f.Provider, f.Model = r.state.Provider, r.state.Model
 	if r.in.Rewritten() {
 		f.FirstTitle = r.firstTitle()
@@ -92,26 +77,14 @@ func (r *reader) describe() {
 	s.Directory = cmp.Or(plainText(r.header.String("cwd")), r.cwd)
 	s.GitBranch = plainText(cmp.Or(r.header.Inner("git").String("branch"), r.header.String("branch")))
 	s.Provider = plainText(r.header.String("model_provider"))
-	if s.Title, s.TitleSource = r.title(), "source"; s.Title == "" {
-		s.Title, s.TitleSource = r.firstTitle(), "first_message"
-	}
-	if s.Title == "" {
-		s.TitleSource = ""
-	}
+	s.Title, s.TitleSource = history.Titled(r.title(), r.firstTitle())
 	if r.agent {
 		s.Kind = "subagent"
 	}
 	about := r.header.Without("type", "cwd")
 	if wire.Depth([]byte(about.JSON())) <= history.MaxDepth {
-		s.Metadata = history.Object{{Key: "codex", Raw: []byte(objectJSON(about))}}.JSON()
+		s.Metadata = history.Object{{Key: "codex", Raw: about.Whole()}}.JSON()
 	}
-}
-
-func objectJSON(o history.Object) session.JSON {
-	if len(o) == 0 {
-		return session.JSON("{}")
-	}
-	return o.JSON()
 }
 
 // title is the name that a person gave the thread: in the rollout, else in the index of names.

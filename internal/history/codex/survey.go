@@ -61,32 +61,29 @@ type typed struct {
 	title  string
 }
 
-// look reads a rollout. Codes: Invalid (no rollout).
-func look(in *history.Intake) (*survey, error) {
+// look reads a rollout. It fails with Invalid if that is none.
+func look(in *history.Intake) *survey {
 	s := &surveyor{
 		survey: &survey{person: map[int64]bool{}, own: -1},
 		reply:  mark{offset: -1}, user: mark{offset: -1}, early: mark{offset: -1}, bare: true,
 	}
-	err := in.Survey(func(l history.FileLine) error {
+	for l := range in.Survey {
 		s.line, s.end = int32(l.Number-1), l.End
 		rec, ok := parseRecord(l.Bytes)
 		if s.id == "" {
-			if err := s.readHeader(&rec, ok, l.At, l.Number); err != nil {
-				return err
-			}
+			in.Fail(s.readHeader(&rec, ok, l.At, l.Number))
 		}
 		if ok {
 			rec.offset, rec.number = l.At, int32(l.Number)
 			s.note(&rec)
 		}
-		return nil
-	})
-	if err == nil && s.id == "" {
-		err = session.Errorf(session.Invalid, "no rollout: it holds no header")
+	}
+	if s.id == "" {
+		in.Fail(session.Errorf(session.Invalid, "no rollout: it holds no header"))
 	}
 	s.line++
 	s.settle(in.Quiet())
-	return s.survey, err
+	return s.survey
 }
 
 // readHeader reads the header: the first record, or behind fillers and other records of the first

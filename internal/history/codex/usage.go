@@ -2,8 +2,6 @@ package codex
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/go-json-experiment/json"
 
@@ -45,7 +43,6 @@ func (t tokens) call() session.Call {
 	cached := min(t.Cached, t.Input)
 	written := min(t.Written, t.Input-cached)
 	return session.Call{
-		Purpose: session.PurposeChat, Status: session.CallOK,
 		InputTokens: t.Input - cached - written, CacheReadTokens: cached, CacheWriteTokens: written,
 		OutputTokens: t.Output, ReasoningTokens: min(t.Reasoning, t.Output),
 	}
@@ -105,14 +102,15 @@ func (s *state) usageKey(used tokens) string {
 }
 
 // usageRecord counts a response by its id.
-func (r *reader) usageRecord(rec *record) error {
+func (r *reader) usageRecord(rec *record) {
 	var used *tokens
 	if json.Unmarshal(rec.payload.Get("usage"), &used) != nil || used == nil {
-		return r.aside(rec, session.KindUnknown, "")
+		r.aside(rec, session.KindUnknown, "")
+		return
 	}
 	if thread := rec.payload.String("thread_id"); thread != "" && thread != r.id {
 		r.skip(skipInherited)
-		return nil
+		return
 	}
 	used.normalize()
 	key := rec.payload.String("response_id")
@@ -120,54 +118,46 @@ func (r *reader) usageRecord(rec *record) error {
 		key = after(r.state.Usage, used.String())
 		r.state.Usage = key
 	}
-	charged, err := r.charge(rec, *used, plainText(key), nil)
+	charged := r.charge(rec, *used, plainText(key), nil)
 	r.state.Recorded = r.state.Recorded || charged
-	return err
 }
 
 // tokenCount counts what the cumulative usage grew by.
-func (r *reader) tokenCount(rec *record) error {
+func (r *reader) tokenCount(rec *record) {
 	info := parseTokenInfo(rec.payload.Get("info"))
 	if info == nil {
 		r.skip(skipNoTokens)
-		return nil
+		return
 	}
 	used, reset, ok := r.state.counted(info)
 	if !ok || r.state.Recorded {
 		r.skip(skipTokens)
-		return nil
+		return
 	}
 	var note session.JSON
 	if reset {
 		note = session.JSON(`{"counter":"reset"}`)
 	}
-	_, err := r.charge(rec, used, r.state.usageKey(used), note)
-	return err
+	r.charge(rec, used, r.state.usageKey(used), note)
 }
 
 // charge adds a call to the ledger, unless the record is a copy: the origin has the call. charged
 // reports whether the call is the thread's own.
-func (r *reader) charge(rec *record, used tokens, key string, note session.JSON) (charged bool, err error) {
+func (r *reader) charge(rec *record, used tokens, key string, note session.JSON) (charged bool) {
 	if r.state.Copying {
-		if err := r.checkCopiedCall(key, rec); err != nil {
-			return false, err
-		}
+		r.checkCopiedCall(key, rec)
 	}
 	if r.state.Copying || r.inherits {
 		r.skip(skipInherited)
-		return false, nil
+		return false
 	}
 	if r.in.Old(rec.offset) {
-		return true, nil
+		return true
 	}
 	call := history.Call{Call: used.call(), MessageKey: r.spoken, Records: 1}
-	call.Source, call.ExternalID, call.Directory = session.SourceCodex, "codex:"+key, r.talk.New.Directory
+	call.ExternalID, call.Directory = "codex:"+key, r.talk.New.Directory
 	call.Provider, call.Model, call.CreatedAt, call.Metadata = r.state.Provider, r.state.Model, rec.at, note
 	r.in.Import(1)
-	return true, r.talk.Call(call)
-}
-
-func number(raw []byte) (float64, bool) {
-	n, err := strconv.ParseFloat(string(raw), 64)
-	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
+	r.talk.Call(call)
+	return true
 }

@@ -20,11 +20,11 @@ import (
 // New makes the source, with Copilot CLI's usual place from the environment: $COPILOT_HOME, in which
 // the program expands no ~, else ~/.copilot. The files beside the sessions may hold tokens and are never
 // opened.
-func New(env func(string) string, now func() time.Time) *history.Files {
+func New(env func(string) string, now func() time.Time) *history.Program {
 	home := cmp.Or(env("COPILOT_HOME"), history.Expand("~/.copilot", env))
-	return &history.Files{
-		Program: session.SourceCopilotCLI, Folders: history.FolderIn(home, sessions), Now: now,
-		Search: search, Compare: history.ByTime, Replay: read,
+	return &history.Program{
+		Source: session.SourceCopilotCLI, Folders: history.InFolders(history.FolderIn(home, sessions)), Now: now,
+		Search: search, Replay: read,
 	}
 }
 

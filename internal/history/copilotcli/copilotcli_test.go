@@ -17,9 +17,9 @@ import (
 	"sessiond/internal/testkit/historytest"
 )
 
-func quiet() *history.Files { return copilotcli.New(historytest.NoEnv, historytest.Later) }
+func quiet() *history.Program { return copilotcli.New(historytest.NoEnv, historytest.Later) }
 
-func growing() *history.Files { return copilotcli.New(historytest.NoEnv, time.Now) }
+func growing() *history.Program { return copilotcli.New(historytest.NoEnv, time.Now) }
 
 // figures are what a file holds, as the samples' README counts them. Numbers of sub-agents are in
 // the sums.

@@ -9,43 +9,41 @@ import (
 )
 
 // said adds what the program, a person or the model says in one text.
-func (r *reader) said(st *stream, e *event) error {
+func (r *reader) said(st *stream, e *event) {
 	var d said
 	if !e.decode(&d) {
-		return r.keepRaw(st, e)
+		r.keepRaw(st, e)
+		return
 	}
 	text := plain(d.Content)
-	switch e.Type {
-	case "assistant.reasoning":
-		if text != "" && text == st.reasoned {
-			r.in.Skip(skipReasoning, 1)
-			return nil
-		}
-		return r.add(st, e, func() history.Decoded {
+	switch {
+	case e.Type == "assistant.reasoning" && text != "" && text == st.reasoned:
+		r.in.Skip(skipReasoning, 1)
+	case e.Type == "assistant.reasoning":
+		r.add(st, e, func() history.Decoded {
 			m := e.message(session.KindCustom, "", session.Model, "content")
 			m.Parts = []session.Part{{Kind: session.PartReasoning, Text: text}}
 			return history.Alone(m)
 		})
-	case "system.message": // the model of another program must not get it
-		if st.prompts[text] {
-			r.in.Skip(skipPrompt, 1)
-			return nil
-		}
+	case e.Type == "system.message" && st.prompts[text]:
+		r.in.Skip(skipPrompt, 1)
+	case e.Type == "system.message": // the model of another program must not get it
 		st.prompts[text] = true
-		return r.add(st, e, func() history.Decoded {
+		r.add(st, e, func() history.Decoded {
 			m := e.message(session.KindMessage, session.System, session.Program, "content")
 			m.Parts, m.InContext, m.Display = []session.Part{session.TextPart(text)}, false, false
 			return history.Alone(m)
 		})
+	default:
+		r.say(st, e, func() session.Message {
+			m := e.message(session.KindMessage, session.User, session.Person, "content")
+			if text == "" || d.Source != "" || st != r.main {
+				m.Origin = session.Program
+			}
+			m.Parts = []session.Part{session.TextPart(cmp.Or(text, plain(d.Transformed)))}
+			return m
+		})
 	}
-	return r.say(st, e, func() session.Message {
-		m := e.message(session.KindMessage, session.User, session.Person, "content")
-		if text == "" || d.Source != "" || st != r.main {
-			m.Origin = session.Program
-		}
-		m.Parts = []session.Part{session.TextPart(cmp.Or(text, plain(d.Transformed)))}
-		return m
-	})
 }
 
 // reply is a reply, joined of its chunks. Most have one.
@@ -56,16 +54,15 @@ type reply struct {
 }
 
 // reply reads a reply, or a chunk of one.
-func (r *reader) reply(st *stream, e *event) error {
+func (r *reader) reply(st *stream, e *event) {
 	o := &reply{event: e}
 	ok := e.decode(&o.replied)
 	if before := st.open; before != nil && (!ok || before.MessageID != o.MessageID || o.ChunkIndex <= before.ChunkIndex) {
-		if err := r.closeReply(st); err != nil {
-			return err
-		}
+		r.closeReply(st)
 	}
 	if !ok {
-		return r.keepRaw(st, e)
+		r.keepRaw(st, e)
+		return
 	}
 	r.ledger.output += o.Output
 	if before := st.open; before != nil {
@@ -76,32 +73,30 @@ func (r *reader) reply(st *stream, e *event) error {
 	}
 	o.lines = append(o.lines, e.Line.At)
 	if st.open = o; o.ChunkIndex+1 < o.ChunkCount {
-		return nil
+		return
 	}
-	return r.closeReply(st)
+	r.closeReply(st)
 }
 
 // closeReply adds the open reply of a stream, with the usage record before it.
-func (r *reader) closeReply(st *stream) error {
+func (r *reader) closeReply(st *stream) {
 	o := st.open
 	if o == nil {
-		return nil
+		return
 	}
 	st.open, st.reasoned = nil, plain(o.Reasoning)
 	var charged *history.Call
 	if st.api == o.APICall || st.api == "" || o.APICall == "" {
 		charged, st.call = st.call, nil
 	}
-	if err := r.settle(st); err != nil {
-		return err
-	}
+	r.settle(st)
 	for i := range o.Calls {
 		r.expect(st, o.event, &o.Calls[i])
 	}
 	entry := o.event.Entry(st.tip, func() history.Decoded { return o.decode(charged) })
 	entry.Records = len(o.lines)
 	st.Silent, st.spoken, st.tip = "", append(st.spoken, o.event.Key), o.event.Key
-	return st.Add(entry)
+	st.Add(entry)
 }
 
 // decode makes the message of a reply. charged is its ledger row, if a usage record told it.
@@ -155,23 +150,25 @@ func (c *call) prompt() string {
 }
 
 // callBegan reads the start of a call. That of a call which no reply asked for is the call itself.
-func (r *reader) callBegan(st *stream, e *event) error {
+func (r *reader) callBegan(st *stream, e *event) {
 	var d call
 	if !e.decode(&d) || d.ID == "" {
-		return r.keepRaw(st, e)
+		r.keepRaw(st, e)
+		return
 	}
 	if c := st.calls[d.ID]; c != nil && !c.answered {
 		if c.start != nil {
 			e.Note = "the call has begun before"
-			return r.aside(st, e)
+			r.aside(st, e)
+			return
 		}
 		c.start, c.started = e, d.Rest
 		r.in.Skip(skipStart, 1)
-		return nil
+		return
 	}
 	d.start = e
 	r.expect(st, e, &d)
-	return r.say(st, e, func() session.Message {
+	r.say(st, e, func() session.Message {
 		m := e.message(session.KindMessage, session.Assistant, session.Program, "toolCallId", "toolName", "arguments")
 		m.Parts, m.Finish = []session.Part{d.part()}, session.FinishToolCalls
 		m.Parts[0].Extra = nil // the message has it
@@ -181,18 +178,20 @@ func (r *reader) callBegan(st *stream, e *event) error {
 
 // callEnded adds the result of a call. The first result counts: one of no open call is kept beside
 // the conversation.
-func (r *reader) callEnded(st *stream, e *event) error {
+func (r *reader) callEnded(st *stream, e *event) {
 	var d completed
 	if !e.decode(&d) {
-		return r.keepRaw(st, e)
+		r.keepRaw(st, e)
+		return
 	}
 	c := st.calls[d.ID]
 	if c == nil || c.answered {
 		e.Note = "no call is open that it answers"
-		return r.aside(st, e)
+		r.aside(st, e)
+		return
 	}
 	c.answered = true
-	err := r.say(st, e, func() session.Message {
+	r.say(st, e, func() session.Message {
 		m := e.message(session.KindMessage, session.Tool, session.ByTool, "toolCallId", "success", "result", "error")
 		p := session.Part{Kind: session.PartToolResult, CallID: plain(d.ID), ToolName: plain(cmp.Or(c.Name, c.ToolName))}
 		p.Extra = history.Object{}.WithRest("result", d.Result.Rest).WithRest("error", d.Error.Rest).WithRest("start", c.started).JSON()
@@ -216,15 +215,15 @@ func (r *reader) callEnded(st *stream, e *event) error {
 		return m
 	})
 	c.start, c.started, c.Arguments = nil, nil, nil // a long session has many calls
-	return err
 }
 
 // compaction makes an overlay of a compaction. It keeps what was said while it ran, and the newest
 // messages that its numbers say were not removed.
-func (r *reader) compaction(st *stream, e *event) error {
+func (r *reader) compaction(st *stream, e *event) {
 	var d compacted
 	if !e.decode(&d) {
-		return r.keepRaw(st, e)
+		r.keepRaw(st, e)
+		return
 	}
 	kept := 0
 	if st.begun >= 0 {
@@ -237,8 +236,7 @@ func (r *reader) compaction(st *stream, e *event) error {
 	add, used := history.Alone(session.Message{}), d.Used.call(r, e, session.PurposeSummary)
 	if d.Success && d.Summary != "" && (kept == 0 || first > 0) {
 		c := history.Compaction{Key: e.Key, ThroughKey: e.Key}
-		c.Strategy, c.Trigger, c.Status, c.CreatedAt = session.StrategySummarize, session.TriggerImport, session.StatusDone, e.Time
-		c.Summary, c.TokensBefore, c.TokensAfter = plain(d.Summary), int64(d.Before), int64(d.After)
+		c.CreatedAt, c.Summary, c.TokensBefore, c.TokensAfter = e.Time, plain(d.Summary), int64(d.Before), int64(d.After)
 		c.Model, c.Provider, c.DurationMS, c.MessageCount = used.Model, used.Provider, int64(d.Used.Duration), int64(d.Removed)
 		if kept > 0 {
 			c.ThroughKey, c.FirstKeptKey = st.spoken[first-1], st.spoken[first]
@@ -250,7 +248,7 @@ func (r *reader) compaction(st *stream, e *event) error {
 	if used.MessageKey = e.Key; used.ContextTokens() > 0 {
 		add.Calls = []history.Call{used}
 	}
-	return r.add(st, e, func() history.Decoded {
+	r.add(st, e, func() history.Decoded {
 		m := e.message(session.KindMarker, "", session.Program, "summaryContent")
 		m.Parts = []session.Part{session.TextPart(plain(d.Summary))}
 		add.Messages[0].Message = m

@@ -38,38 +38,31 @@ type stream struct {
 }
 
 // read is the replay of a session.
-func read(in *history.Intake) error {
+func read(in *history.Intake) {
 	r := &reader{in: in, agents: map[string]*stream{}, calls: map[string]*call{}, ledger: ledger{before: map[string]tokens{}}}
-	created, err := r.begin()
-	if err != nil {
-		return err
+	created, ok := r.begin()
+	if !ok {
+		return
 	}
-	if err := history.EachEvent(in, created, r.line); err != nil {
-		return err
-	}
+	history.EachEvent(in, created, r.line)
 	for _, st := range r.streams {
-		if err := r.finish(st); err != nil {
-			return err
-		}
+		r.finish(st)
 	}
-	return nil
 }
 
-// begin finds session.start and begins the main conversation. Codes: Invalid (there is none).
-func (r *reader) begin() (created session.Time, err error) {
+// begin finds session.start and begins the main conversation; false: there is none.
+func (r *reader) begin() (created session.Time, ok bool) {
 	var d started
-	r.header, err = history.FirstEvent(r.in, func(e *event) bool { return e.Type == "session.start" && e.decode(&d) })
-	if err != nil {
-		return created, err
-	}
+	r.header = history.FirstEvent(r.in, func(e *event) bool { return e.Type == "session.start" && e.decode(&d) })
 	path := r.in.Found.Path
 	if r.header == nil {
-		return created, session.Errorf(session.Invalid, "no session of Copilot CLI: its first lines hold no session.start")
+		r.in.Fail(session.Errorf(session.Invalid, "no session of Copilot CLI: its first lines hold no session.start"))
+		return created, false
 	}
 	if r.id = plain(d.SessionID); r.id == "" {
 		r.id = filepath.Base(filepath.Dir(path))
 	}
-	created, ok := history.ParseTime(d.StartTime)
+	created, ok = history.ParseTime(d.StartTime)
 	if !ok {
 		created = r.header.Time
 	}
@@ -81,44 +74,38 @@ func (r *reader) begin() (created session.Time, err error) {
 	data, _ := history.Fields(r.header.Data)
 	new := history.NewSession{SourceID: r.id, CreatedAt: &created, GitBranch: plain(cmp.Or(d.Context.Branch, w.Branch)), Model: plain(d.Model)}
 	new.Metadata = history.Object{}.WithRest(string(session.SourceCopilotCLI), data.Without("sessionId").JSON()).JSON()
-	title := history.FirstLine(plain(w.Name))
-	if title != "" {
-		new.Title, new.TitleSource = title, "source"
-	}
-	if r.main, err = r.newStream(new); err != nil {
-		return created, err
-	}
-	r.main.Silent, r.main.Title = skipSilent, title
+	new.Title, new.TitleSource = history.Titled(history.FirstLine(plain(w.Name)), "")
+	r.main = r.newStream(new)
+	r.main.Silent, r.main.Title = skipSilent, new.Title
 	if spawner := plain(d.Spawner); spawner != "" && spawner != r.id {
-		_, err = r.main.LinkOrAwait(spawner, session.ParentChild)
+		r.main.LinkOrAwait(spawner, session.ParentChild)
 	}
-	return created, err
+	return created, true
 }
 
-func (r *reader) newStream(new history.NewSession) (*stream, error) {
+func (r *reader) newStream(new history.NewSession) *stream {
 	new.Source, new.Directory, new.Provider = session.SourceCopilotCLI, r.directory, provider
-	c, err := r.in.Conversation(new)
-	st := &stream{Conversation: c, calls: map[string]*call{}, prompts: map[string]bool{}, begun: -1}
+	st := &stream{Conversation: r.in.Conversation(new), calls: map[string]*call{}, prompts: map[string]bool{}, begun: -1}
 	r.streams = append(r.streams, st)
-	return st, err
+	return st
 }
 
 // streamOf returns the conversation of an event. A sub-agent is named by the event, or in older
 // builds by the call that started it.
-func (r *reader) streamOf(e *event) (*stream, error) {
+func (r *reader) streamOf(e *event) *stream {
 	var d struct {
 		Parent string `json:"parentToolCallId"`
 		Call   string `json:"toolCallId"`
 	}
 	if e.Wrong != "" || history.Unmarshal(e.Data, &d) != nil {
-		return r.main, nil
+		return r.main
 	}
 	id := plain(cmp.Or(e.AgentID, d.Parent))
 	if id == "" {
-		return r.main, nil
+		return r.main
 	}
 	if st := r.agents[id]; st != nil {
-		return st, nil
+		return st
 	}
 	of := cmp.Or(d.Parent, e.AgentID)
 	if e.Type == "subagent.started" {
@@ -127,86 +114,83 @@ func (r *reader) streamOf(e *event) (*stream, error) {
 	created, by := e.Time, r.calls[of]
 	new := history.NewSession{SourceID: r.id + "/" + id, Kind: "subagent", CreatedAt: &created, GitBranch: r.main.New.GitBranch}
 	if by != nil {
-		if new.Title = session.TitleOf(plain(by.prompt())); new.Title != "" {
-			new.TitleSource = "first_message"
-		}
+		new.Title, new.TitleSource = history.Titled("", session.TitleOf(plain(by.prompt())))
 	}
-	st, err := r.newStream(new)
-	if err != nil {
-		return nil, err
-	}
+	st := r.newStream(new)
 	if r.agents[id], r.main.Silent = st, ""; by == nil {
 		st.StartedBy(r.main.Conversation)
 	} else {
 		st.StartedByCall(by.by.Conversation, by.key, plain(of))
 	}
-	return st, nil
+	return st
 }
 
 // line reads one line.
-func (r *reader) line(e *event) error {
-	st, err := r.streamOf(e)
-	if err != nil {
-		return err
-	}
+func (r *reader) line(e *event) {
+	st := r.streamOf(e)
 	if e.Type == "assistant.message" && e.Wrong == "" {
-		return r.reply(st, e)
+		r.reply(st, e)
+		return
 	}
-	if err := r.closeReply(st); err != nil || e.Wrong != "" {
-		if err != nil {
-			return err
-		}
-		return r.keepRaw(st, e)
+	r.closeReply(st)
+	switch {
+	case e.Wrong != "":
+		r.keepRaw(st, e)
+	case e.Type == "session.start" && e.Line.At == r.header.Line.At:
+		r.in.ImportOnce(st.Conversation, 1)
+	default:
+		r.event(st, e)
 	}
+}
+
+// event reads an event by its type.
+func (r *reader) event(st *stream, e *event) {
 	switch e.Type {
-	case "session.start":
-		if e.Line.At == r.header.Line.At {
-			r.in.ImportOnce(st.Conversation, 1)
-			return nil
-		}
-	case "session.resume":
-		r.ledger.begin()
 	case "session.shutdown":
-		return r.shutdown(e)
+		r.shutdown(e)
 	case "session.usage_record":
-		return r.used(st, e)
-	case "session.compaction_start":
-		st.begun = len(st.spoken)
+		r.used(st, e)
 	case "session.compaction_complete":
-		return r.compaction(st, e)
+		r.compaction(st, e)
 	case "assistant.turn_start", "assistant.turn_end":
 		r.in.Skip(skipTurn, 1)
-		return nil
 	case "system.message", "user.message", "assistant.reasoning":
-		return r.said(st, e)
+		r.said(st, e)
 	case "tool.execution_start":
-		return r.callBegan(st, e)
+		r.callBegan(st, e)
 	case "tool.execution_complete":
-		return r.callEnded(st, e)
+		r.callEnded(st, e)
+	case "session.resume":
+		r.ledger.begin()
+		r.aside(st, e)
+	case "session.compaction_start":
+		st.begun = len(st.spoken)
+		r.aside(st, e)
 	default:
-		if !slices.Contains(beside, e.Type) {
-			return r.keepRaw(st, e)
+		if e.Type == "session.start" || slices.Contains(beside, e.Type) {
+			r.aside(st, e)
+		} else {
+			r.keepRaw(st, e)
 		}
 	}
-	return r.aside(st, e)
 }
 
 // add adds the message of an event at the end of its stream.
-func (r *reader) add(st *stream, e *event, decode func() history.Decoded) error {
+func (r *reader) add(st *stream, e *event, decode func() history.Decoded) {
 	entry := e.Entry(st.tip, decode)
 	st.tip = e.Key
-	return st.Add(entry)
+	st.Add(entry)
 }
 
 // say adds a message of the conversation.
-func (r *reader) say(st *stream, e *event, decode func() session.Message) error {
+func (r *reader) say(st *stream, e *event, decode func() session.Message) {
 	st.Silent, st.spoken = "", append(st.spoken, e.Key)
-	return r.add(st, e, func() history.Decoded { return history.Alone(decode()) })
+	r.add(st, e, func() history.Decoded { return history.Alone(decode()) })
 }
 
 // keepRaw keeps the line of an event that is wrong, or of an unknown type.
-func (r *reader) keepRaw(st *stream, e *event) error {
-	return r.add(st, e, func() history.Decoded {
+func (r *reader) keepRaw(st *stream, e *event) {
+	r.add(st, e, func() history.Decoded {
 		return e.Raw(cmp.Or(e.Wrong, "unknown type of event"), session.SourceCopilotCLI)
 	})
 }
@@ -219,8 +203,8 @@ var beside = strings.Fields(`abort hook.end hook.start permission.completed perm
 	system.notification tool.user_requested`)
 
 // aside keeps an event beside the conversation. People see it if it says something to them.
-func (r *reader) aside(st *stream, e *event, calls ...history.Call) error {
-	return r.add(st, e, func() history.Decoded {
+func (r *reader) aside(st *stream, e *event, calls ...history.Call) {
+	r.add(st, e, func() history.Decoded {
 		m := e.message(session.KindCustom, "", session.Program)
 		data, _ := history.Fields(e.Data)
 		for _, key := range []string{"message", "content", "summary", "reason", "newModel", "newMode", "agentDisplayName"} {
@@ -236,21 +220,18 @@ func (r *reader) aside(st *stream, e *event, calls ...history.Call) error {
 }
 
 // finish leaves what is not finished in a stream to the next reading.
-func (r *reader) finish(st *stream) error {
+func (r *reader) finish(st *stream) {
 	if o := st.open; o != nil && !r.in.Quiet() {
 		r.in.WaitAmong(o.lines[0], len(o.lines))
 		st.open = nil
 	}
-	if err := r.closeReply(st); err != nil {
-		return err
-	}
+	r.closeReply(st)
 	if st.call != nil && !r.in.Quiet() {
 		r.in.LookAgain()
-	} else if err := r.settle(st); err != nil {
-		return err
+	} else {
+		r.settle(st)
 	}
 	if st.Fresh() > 0 || st.Here == nil {
 		st.Head = st.tip
 	}
-	return nil
 }

@@ -80,28 +80,28 @@ func (u *usage) call(r *reader, e *event, purpose session.Purpose) history.Call 
 }
 
 // used keeps a usage record for the reply that follows it.
-func (r *reader) used(st *stream, e *event) error {
+func (r *reader) used(st *stream, e *event) {
 	var d struct {
 		Usage usage `json:"usage"`
 	}
 	if !e.decode(&d) {
-		return r.keepRaw(st, e)
+		r.keepRaw(st, e)
+		return
 	}
 	r.ledger.records = true
-	err := r.settle(st)
+	r.settle(st)
 	st.api, st.call = d.Usage.APICall, new(d.Usage.call(r, e, session.PurposeChat))
 	r.in.ImportOnce(st.Conversation, 1)
-	return err
 }
 
 // settle adds the call of a usage record that no reply followed.
-func (r *reader) settle(st *stream) error {
+func (r *reader) settle(st *stream) {
 	if st.call == nil {
-		return nil
+		return
 	}
 	c := *st.call
 	st.call = nil
-	return st.Call(c)
+	st.Call(c)
 }
 
 // metrics is what a session.shutdown says of the models.
@@ -144,7 +144,7 @@ func (l *ledger) end(told metrics) map[string]tokens {
 
 // shutdown ends a segment. Without usage records each model gets one ledger row, which is no
 // message's.
-func (r *reader) shutdown(e *event) error {
+func (r *reader) shutdown(e *event) {
 	var d struct {
 		Models   metrics `json:"modelMetrics"`
 		Snapshot struct {
@@ -152,7 +152,8 @@ func (r *reader) shutdown(e *event) error {
 		} `json:"accountingSnapshot"` // since 1.0.102
 	}
 	if !e.decode(&d) {
-		return r.keepRaw(r.main, e)
+		r.keepRaw(r.main, e)
+		return
 	}
 	if d.Models == nil {
 		d.Models = d.Snapshot.Models
@@ -170,5 +171,5 @@ func (r *reader) shutdown(e *event) error {
 		c.Metadata = history.Object{history.Member("total", "segment")}.WithRest("requests", d.Models[model].Requests).JSON()
 		calls = append(calls, c)
 	}
-	return r.aside(r.main, e, calls...)
+	r.aside(r.main, e, calls...)
 }

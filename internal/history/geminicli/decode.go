@@ -111,16 +111,14 @@ func (e *entry) tail() string {
 func (e *entry) hasResults() bool { return slices.ContainsFunc(e.calls, call.ended) }
 
 // decode makes the messages of an entry: itself, and the results of its calls.
-func (e *entry) decode() (history.Decoded, error) {
+func (e *entry) decode() history.Decoded {
 	if e.raw != nil {
-		m := history.Verbatim(e.raw, e.why)
-		m.Dialect, m.CreatedAt = string(session.SourceGeminiCLI), e.at
-		return history.Decoded{Messages: []history.Message{{Message: m}}, Raw: true, Problem: e.why + "; kept raw"}, nil
+		return history.KeepRaw(e.raw, e.why, session.SourceGeminiCLI, e.at)
 	}
 	m := session.Message{
 		Kind: session.KindMessage, InContext: true, Display: true, CreatedAt: e.at, Dialect: string(session.SourceGeminiCLI),
 	}
-	m.Extra = keepRest("line", e.Rest)
+	m.Extra = history.Object{}.WithRest("line", e.Rest).JSON()
 	var d history.Decoded
 	switch e.Type {
 	case "user":
@@ -134,7 +132,7 @@ func (e *entry) decode() (history.Decoded, error) {
 		m.Provider, m.Model = "google", history.Plain(e.Model)
 		m.Parts = append(thoughtsOf(e.Thoughts), DecodeParts(e.Content)...)
 		for _, c := range e.calls {
-			m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: c.ID, ToolName: c.Name, Arguments: string(c.Args), Extra: keepRest("rest", c.Rest)})
+			m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: c.ID, ToolName: c.Name, Arguments: string(c.Args), Extra: history.Object{}.WithRest("rest", c.Rest).JSON()})
 		}
 		if m.Finish = session.FinishStop; len(m.Calls()) > 0 {
 			m.Finish = session.FinishToolCalls
@@ -165,7 +163,7 @@ func (e *entry) decode() (history.Decoded, error) {
 			p.Text, p.CallID, p.ToolName = history.Plain(p.Text), history.Plain(p.CallID), history.Plain(p.ToolName)
 		}
 	}
-	return d, nil
+	return d
 }
 
 // results makes the parts of what the calls of a reply answered, files beside the texts.
@@ -215,7 +213,7 @@ func DecodeParts(content jsontext.Value) (parts []session.Part) {
 
 // decodePart turns one piece of a content into a part.
 func decodePart(p part) session.Part {
-	made := session.Part{Extra: keepRest("rest", p.Rest)}
+	made := session.Part{Extra: history.Object{}.WithRest("rest", p.Rest).JSON()}
 	switch {
 	case p.Text != nil:
 		made.Kind, made.Text = session.PartText, *p.Text
@@ -264,12 +262,4 @@ func (e *entry) usage(directory string) (c history.Call, ok bool) {
 	}
 	c.MessageKey = e.key()
 	return c, e.Type == "gemini" && input+output+cached+thoughts+tool > 0
-}
-
-// keepRest keeps under a name the fields that no column holds.
-func keepRest(name string, rest jsontext.Value) session.JSON {
-	if isEmpty(rest) {
-		return nil
-	}
-	return history.Object{{Key: name, Raw: []byte(rest)}}.JSON()
 }

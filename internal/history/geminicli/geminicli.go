@@ -16,11 +16,11 @@ import (
 
 // New makes the source, with Gemini CLI's folder in the home that env names. Beside its sessions lie
 // credentials, which are never opened.
-func New(env func(string) string, now func() time.Time) *history.Files {
-	return &history.Files{
-		Program: session.SourceGeminiCLI, Folders: history.FolderIn(history.Expand("~/.gemini", env), "tmp"), Now: now,
-		Search:  func(f *history.Finder, folder string) { f.Folder(folder, maxDepth, isHistory) },
-		Compare: compare, Replay: read,
+func New(env func(string) string, now func() time.Time) *history.Program {
+	return &history.Program{
+		Source: session.SourceGeminiCLI, Folders: history.InFolders(history.FolderIn(history.Expand("~/.gemini", env), "tmp")), Now: now,
+		Search: func(f *history.Finder, folder string) { f.Folder(folder, maxDepth, isHistory) },
+		Order:  history.SortedBy(compare), Replay: read,
 	}
 }
 

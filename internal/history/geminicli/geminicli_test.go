@@ -50,7 +50,7 @@ func figuresOf(h *historytest.House, id string) (got figures) {
 	return got
 }
 
-func quiet() *history.Files { return geminicli.New(historytest.NoEnv, historytest.Later) }
+func quiet() *history.Program { return geminicli.New(historytest.NoEnv, historytest.Later) }
 
 func TestSamplesAddUp(t *testing.T) {
 	for _, test := range []struct {

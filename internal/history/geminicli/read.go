@@ -14,31 +14,29 @@ import (
 )
 
 // read reads a file of any generation, which its first line tells.
-func read(in *history.Intake) error {
+func read(in *history.Intake) {
 	var first []byte
-	for line, err := range in.Lines() {
-		if err != nil {
-			return err
-		}
+	for line := range in.Lines() {
 		first = history.Unmarked(line.Bytes)
 		break
 	}
 	var d document
 	switch {
 	case bytes.HasPrefix(first, []byte("[")):
-		return readLog(in)
+		readLog(in)
 	case history.Unmarshal(first, &d) == nil && d.SessionID != "" && d.Messages == nil:
-		return readLines(in, d.header)
+		readLines(in, d.header)
+	default:
+		readDocument(in)
 	}
-	return readDocument(in)
 }
 
 // readLines reads a file of generation 2. The last message and what follows it wait while it is a
 // reply that may get its calls.
-func readLines(in *history.Intake, h header) error {
+func readLines(in *history.Intake, h header) {
 	var lines []line
 	last := "" // the id of the last message, if it is a reply
-	err := in.EachLine(func(l history.FileLine) error {
+	in.EachLine(func(l history.FileLine) {
 		read := line{at: l}
 		if read.broken = history.Unmarshal(history.Unmarked(l.Bytes), &read) != nil; !read.broken && read.ID != "" {
 			if last = ""; read.Type == "gemini" {
@@ -46,11 +44,7 @@ func readLines(in *history.Intake, h header) error {
 			}
 		}
 		lines = append(lines, read)
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	ready := len(lines)
 	if last != "" && !in.Quiet() {
 		ready = slices.IndexFunc(lines, func(l line) bool { return !l.broken && l.ID == last && l.Type == "gemini" })
@@ -63,7 +57,7 @@ func readLines(in *history.Intake, h header) error {
 	if ready < len(lines) {
 		in.Wait(lines[ready].at.At, len(lines)-ready)
 	}
-	return f.emit(in)
+	f.emit(in)
 }
 
 const tooDeep = "nested too deep"
@@ -105,17 +99,16 @@ func (f *folded) line(in *history.Intake, l *line) {
 }
 
 // readDocument reads a file of generation 1. It is rewritten as a whole, so it may be read cut.
-func readDocument(in *history.Intake) error {
+func readDocument(in *history.Intake) {
 	if in.Found.Size > history.MaxLine {
-		return session.Errorf(session.TooLarge, "the file is over 64 MiB")
+		in.Fail(session.Errorf(session.TooLarge, "the file is over 64 MiB"))
+		return
 	}
-	text, err := in.Bytes(0, in.Found.Size)
-	if err != nil {
-		return err
-	}
+	text := in.Bytes(0, in.Found.Size)
 	var d document
 	if err := history.Unmarshal(history.Unmarked(text), &d); err != nil || d.SessionID == "" || d.Messages == nil {
-		return session.Errorf(session.Invalid, "no session of Gemini CLI: neither an object with a sessionId and messages, nor lines that begin with a header")
+		in.Fail(session.Errorf(session.Invalid, "no session of Gemini CLI: neither an object with a sessionId and messages, nor lines that begin with a header"))
+		return
 	}
 	f := newFolded(d.header)
 	in.Import(1)
@@ -133,11 +126,11 @@ func readDocument(in *history.Intake) error {
 			in.Skip(skipCarrier, 1)
 		}
 	}
-	return f.emit(in)
+	f.emit(in)
 }
 
 // emit adds the folded session to the store.
-func (f *folded) emit(in *history.Intake) error {
+func (f *folded) emit(in *history.Intake) {
 	directory := directoryOf(in.Found.Path, f.ProjectHash)
 	created, ok := history.ParseTime(f.StartTime)
 	if !ok {
@@ -155,22 +148,13 @@ func (f *folded) emit(in *history.Intake) error {
 		about["kind"] = kindLog
 	}
 	new.Metadata = session.JSONOf(map[string]any{"gemini-cli": about})
-	c, err := in.Conversation(new)
-	if err != nil {
-		return err
-	}
-	if err := f.link(in, c); err != nil {
-		return err
-	}
+	c := in.Conversation(new)
+	f.link(in, c)
 	for _, e := range f.all {
-		if err := f.addEntry(in, c, e, directory); err != nil {
-			return err
-		}
+		f.addEntry(in, c, e, directory)
 	}
 	for _, o := range f.compactions {
-		if err := c.Compact(o.overlay()); err != nil {
-			return err
-		}
+		c.Compact(o.overlay())
 	}
 	if e := f.end(); e != nil && (c.Here == nil || c.Fresh() > 0) {
 		c.Head = e.tail()
@@ -178,29 +162,24 @@ func (f *folded) emit(in *history.Intake) error {
 	if new.TitleSource == "source" {
 		c.Title = new.Title
 	}
-	return nil
 }
 
-func (f *folded) addEntry(in *history.Intake, c *history.Conversation, e *entry, directory string) error {
+func (f *folded) addEntry(in *history.Intake, c *history.Conversation, e *entry, directory string) {
 	added := history.Entry{Key: e.key(), Parent: e.parent.tail(), At: e.list.offset, Line: e.list.number, NoRecords: len(e.lines) == 0, Decode: e.decode}
 	for _, l := range e.lines {
 		if added.At, added.Line = l.offset, l.number; !in.Old(l.offset) {
 			added.Records++
 		}
 	}
-	if err := c.Add(added); err != nil || !added.NoRecords && added.Records == 0 {
-		return err
+	c.Add(added)
+	if call, ok := e.usage(directory); ok && (added.NoRecords || added.Records > 0) {
+		c.Call(call)
 	}
-	if call, ok := e.usage(directory); ok {
-		return c.Call(call)
-	}
-	return nil
 }
 
 // overlay says of a compaction what it stands for.
 func (o *compaction) overlay() history.Compaction {
 	c := history.Compaction{Key: o.summary.key(), ThroughKey: o.through.tail()}
-	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	c.Summary, c.CreatedAt = history.Plain(textOf(&o.summary.message)), o.summary.at
 	if o.kept != nil {
 		c.FirstKeptKey = o.kept.key()
@@ -209,16 +188,16 @@ func (o *compaction) overlay() history.Compaction {
 }
 
 // link links a sub-agent to the session that started it, once that is here.
-func (f *folded) link(in *history.Intake, c *history.Conversation) error {
+func (f *folded) link(in *history.Intake, c *history.Conversation) {
 	id := parentOf(in.Found.Path)
 	if id == "" || id == f.SessionID {
-		return nil
+		return
 	}
-	parent, err := c.LinkOrAwait(id, session.ParentChild)
-	if err != nil || parent == nil {
-		return err
+	parent := c.LinkOrAwait(id, session.ParentChild)
+	if parent == nil {
+		return
 	}
-	return c.StartedIn(parent.ID, func(m *session.Message) string {
+	c.StartedIn(parent.ID, func(m *session.Message) string {
 		for _, p := range m.Calls() {
 			var extra struct {
 				Rest struct {
@@ -264,14 +243,12 @@ func (f *folded) model() string {
 const kindLog = "log"
 
 // readLog reads the log of prompts: it counts for sessions of which no file is left.
-func readLog(in *history.Intake) error {
+func readLog(in *history.Intake) {
 	if filepath.Base(in.Found.Path) != logName {
-		return session.Errorf(session.Invalid, "no session of Gemini CLI: an array, which only %s is", logName)
+		in.Fail(session.Errorf(session.Invalid, "no session of Gemini CLI: an array, which only %s is", logName))
+		return
 	}
-	text, err := in.Bytes(0, in.Found.Size)
-	if err != nil {
-		return err
-	}
+	text := in.Bytes(0, in.Found.Size)
 	var prompts []struct {
 		Session   string         `json:"sessionId"`
 		Message   jsontext.Value `json:"message"`
@@ -280,7 +257,8 @@ func readLog(in *history.Intake) error {
 		Type      string         `json:"type"`
 	}
 	if err := history.Unmarshal(history.Unmarked(text), &prompts); err != nil {
-		return session.Errorf(session.Invalid, "no log of prompts: %v", err)
+		in.Fail(session.Errorf(session.Invalid, "no log of prompts: %v", err))
+		return
 	}
 	sessions, order := map[string]*folded{}, []*folded{}
 	for i, p := range prompts {
@@ -292,29 +270,13 @@ func readLog(in *history.Intake) error {
 		f.message(message{ID: "log-" + string(p.ID), Timestamp: p.Timestamp, Type: p.Type, Content: p.Message}, place{0, i + 1})
 	}
 	for _, f := range order {
-		here, err := in.Session(f.SessionID)
-		if err != nil {
-			return err
-		}
-		if hasFile(in.Found.Path, f.SessionID) || here != nil && !isOfLog(here) {
+		here := in.Session(f.SessionID)
+		if hasFile(in.Found.Path, f.SessionID) || here != nil && history.Notes(here, "gemini-cli").String("kind") != kindLog {
 			in.Skip(skipPrompt, len(f.all))
 			continue
 		}
-		if err := f.emit(in); err != nil {
-			return err
-		}
+		f.emit(in)
 	}
-	return nil
-}
-
-// isOfLog reports whether a stored session came from the log of prompts.
-func isOfLog(s *session.Session) bool {
-	var metadata struct {
-		About struct {
-			Kind string `json:"kind"`
-		} `json:"gemini-cli"`
-	}
-	return history.Unmarshal(s.Metadata, &metadata) == nil && metadata.About.Kind == kindLog
 }
 
 // hasFile reports whether a session has a file beside the log. Several may have the name that is

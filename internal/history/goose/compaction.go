@@ -103,48 +103,38 @@ func (m *record) isProceed() bool {
 
 // overlay adds a compaction, with the texts of its rows. Its count leaves out the messages that
 // an earlier one replaces.
-func (r *reader) overlay(c *summarised) error {
+func (r *reader) overlay(c *summarised) {
 	made := history.Compaction{Key: r.records[c.summary].key, ThroughKey: r.records[c.through].key}
-	made.Strategy, made.Trigger, made.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	made.CreatedAt = r.records[c.summary].at
 	for i := c.previous; i <= c.through; i++ {
 		if r.records[i].why == "" {
 			made.MessageCount++
 		}
 	}
-	var err error
-	if made.Summary, err = r.textOf(c.summary); err != nil {
-		return err
-	}
+	made.Summary = r.textOf(c.summary)
 	details := session.CompactionDetails{ReadFiles: []string{}, ModifiedFiles: []string{}}
 	if c.proceed >= 0 {
-		if details.Instructions, err = r.textOf(c.proceed); err != nil {
-			return err
-		}
+		details.Instructions = r.textOf(c.proceed)
 	}
 	made.Details = session.JSONOf(details)
 	near := slices.IndexFunc(r.ledger, func(u usage) bool { return u.Purpose == session.PurposeSummary && isNear(u.CreatedAt, made.CreatedAt) })
 	if near >= 0 {
 		made.Model, made.Provider, made.TokensBefore = r.ledger[near].Model, r.about.provider, r.ledger[near].InputTokens
 	}
-	return r.talk.Compact(made)
+	r.talk.Compact(made)
 }
 
 // isNear reports whether a summary and the call that made it can have two times.
 func isNear(a, b session.Time) bool { return max(a.Unix()-b.Unix(), b.Unix()-a.Unix()) <= 5 }
 
 // textOf returns the texts of a message, one under the other.
-func (r *reader) textOf(i int) (string, error) {
-	in, err := r.rowOf(&r.records[i])
-	if err != nil {
-		return "", err
-	}
-	blocks, _ := blocksOf(in)
+func (r *reader) textOf(i int) string {
+	blocks, _ := blocksOf(r.records[i].row)
 	var texts []string
 	for _, p := range partsOf(blocks) {
 		if p.Kind == session.PartText && p.Text != "" {
 			texts = append(texts, p.Text)
 		}
 	}
-	return strings.Join(texts, "\n"), nil
+	return strings.Join(texts, "\n")
 }

@@ -1,7 +1,7 @@
 package goose
 
 import (
-	"context"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -27,7 +27,6 @@ const (
 // database is one sessions.db in one snapshot.
 type database struct {
 	*history.SQLite
-	ctx     context.Context
 	in      *history.Intake
 	has     history.Schema
 	version int64
@@ -40,15 +39,16 @@ type database struct {
 }
 
 // readDatabase reads the sessions of a database that changed. Which tables and columns there are
-// decides what is read, not the version. Codes: Invalid (no Goose database).
-func readDatabase(in *history.Intake, opened *history.SQLite) (err error) {
-	d := &database{SQLite: opened, ctx: in.Context(), in: in}
-	if d.has, err = d.Schema(d.ctx, tableSessions, tableMessages, tableLedger, tableThreads, tableThreadMessages, tableVersion); err != nil {
-		return err
+// decides what is read, not the version.
+func readDatabase(in *history.Intake, opened *history.SQLite) {
+	d := &database{SQLite: opened, in: in}
+	if d.has = d.Schema(tableSessions, tableMessages, tableLedger, tableThreads, tableThreadMessages, tableVersion); !d.ok() {
+		return
 	}
 	d.has.Require(tableMessages, "id", "session_id", "content_json")
 	if !d.has.Has(tableSessions, "id") || !d.has.Has(tableMessages, "id") {
-		return session.Errorf(session.Invalid, "no Goose database: it has no tables of sessions and messages as Goose makes them")
+		in.Fail(session.Errorf(session.Invalid, "no Goose database: it has no tables of sessions and messages as Goose makes them"))
+		return
 	}
 	for table, columns := range map[string][]string{tableLedger: {"id", "session_id"}, tableThreadMessages: {"id", "thread_id", "session_id"}} {
 		if why := d.has.Require(table, columns...); why != "" {
@@ -56,63 +56,47 @@ func readDatabase(in *history.Intake, opened *history.SQLite) (err error) {
 		}
 	}
 	if d.has.Has(tableVersion, "version") {
-		if err := d.GetContext(d.ctx, &d.version, `SELECT COALESCE(MAX(CAST(version AS INTEGER)), 0) FROM schema_version`); err != nil {
-			return err
-		}
+		d.Get(&d.version, `SELECT COALESCE(MAX(CAST(version AS INTEGER)), 0) FROM schema_version`)
 	}
-	if err := d.sessions(); err != nil {
-		return err
-	}
-	if err := d.threads(); err != nil {
-		return err
-	}
+	d.sessions()
+	d.threads()
 	d.countOthers()
-	return in.EachGone(d.noteGone)
+	if d.ok() {
+		in.EachGone(d.noteGone)
+	}
+}
+
+// ok reports whether the queries until now found what they asked for.
+func (d *database) ok() bool {
+	d.in.Fail(d.TakeErr())
+	return d.in.Err() == nil
 }
 
 // sessions reads the sessions, oldest first, then what is left of sessions whose row is gone.
-func (d *database) sessions() (err error) {
-	if d.rows, err = d.Extents(d.ctx, tableMessages, `MAX(id)`, `0`); err != nil {
-		return err
-	}
+func (d *database) sessions() {
+	d.rows = d.Extents(tableMessages, `MAX(id)`, `0`)
 	if len(d.has[tableLedger]) > 0 {
-		if d.ledger, err = d.Extents(d.ctx, tableLedger, `MAX(id)`, `0`); err != nil {
-			return err
-		}
+		d.ledger = d.Extents(tableLedger, `MAX(id)`, `0`)
 	}
 	var sessions []about
 	marks := map[string]string{}
-	err = d.EachRow(d.ctx, tableSessions, d.has[tableSessions], "", func(r history.Row) error {
+	d.EachRow(tableSessions, d.has[tableSessions], "", func(r history.Row) {
 		a := aboutRow(r)
 		marks[a.id] = markOf(r)
 		sessions = append(sessions, a)
-		return nil
 	})
-	if err != nil {
-		return err
+	if !d.ok() {
+		return
 	}
-	slices.SortStableFunc(sessions, func(a, b about) int { return compareTimes(a.created, b.created) })
+	slices.SortStableFunc(sessions, func(a, b about) int {
+		return cmp.Or(a.created, &session.Time{}).Compare(cmp.Or(b.created, &session.Time{}).Time)
+	})
 	for i := range sessions {
 		d.order = append(d.order, sessions[i].id)
 	}
 	for _, a := range append(sessions, d.orphans(marks)...) {
-		if err := d.session(a, marks[a.id]); err != nil {
-			return err
-		}
+		d.session(a, marks[a.id])
 	}
-	return nil
-}
-
-func compareTimes(a, b *session.Time) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
-	}
-	return a.Compare(b.Time)
 }
 
 // countOthers counts the tables beside the conversations.
@@ -131,15 +115,15 @@ func (d *database) countOthers() {
 }
 
 // noteGone notes that Goose deleted a session. Its messages stay.
-func (d *database) noteGone(s *session.Session) error {
+func (d *database) noteGone(s *session.Session) {
 	notes := history.Notes(s, "goose")
 	if notes.Get("gone") != nil {
-		return nil
+		return
 	}
 	b := history.Batch{}
 	b.ID = s.ID
 	b.Fields = &history.Changes{Metadata: append(notes, history.Member("gone", "deleted in Goose")).JSON()}
-	return d.in.Emit(b)
+	d.in.Emit(b)
 }
 
 // markOf returns a mark that changes with a session's row.
@@ -174,44 +158,42 @@ func (d *database) orphans(there map[string]string) []about {
 
 // session reads one session if it changed. One that is damaged is a problem, and the next one is
 // read.
-func (d *database) session(a about, mark string) error {
+func (d *database) session(a about, mark string) {
 	name := a.id
 	if a.created != nil {
 		name += "|" + strconv.FormatInt(a.created.Unix(), 10)
 	}
-	part, err := d.in.Part(name, fmt.Sprint(reads, d.version, mark, d.rows[a.id], d.ledger[a.id]))
-	if err != nil || part == nil {
-		return err
+	part := d.in.Part(name, fmt.Sprint(reads, d.version, mark, d.rows[a.id], d.ledger[a.id]))
+	if part == nil {
+		return
 	}
 	r := newReader(part, a)
-	r.origins = func() ([]*session.Session, error) { return d.origins(a.id) }
+	r.origins = func() []*session.Session { return d.origins(a.id) }
 	thread, isThread := strings.CutPrefix(a.id, threadPrefix)
 	switch {
 	case isThread:
-		err = d.messages(r, tableThreadMessages, ofThread, thread)
+		d.messages(r, tableThreadMessages, ofThread, thread)
 	case d.rows[a.id].Count > 0:
-		err = d.messages(r, tableMessages, ofSession, a.id)
+		d.messages(r, tableMessages, ofSession, a.id)
 	}
-	if err == nil && d.ledger[a.id].Count > 0 {
-		err = d.usage(r)
+	if d.ledger[a.id].Count > 0 {
+		d.usage(r)
 	}
-	return d.in.ReadPart(part, a.id, err, r.read)
+	d.in.ReadPart(part, a.id, d.SQLite, r.read)
 }
 
 // origins are the sessions that one may be a copy of: they begin with the same message, and
 // are older.
-func (d *database) origins(id string) ([]*session.Session, error) {
+func (d *database) origins(id string) []*session.Session {
 	if d.begin == nil {
-		if err := d.beginnings(); err != nil {
-			return nil, err
-		}
+		d.beginnings()
 	}
 	alike := d.starting[d.begin[id]]
 	return d.in.Origins(alike[:max(slices.Index(alike, id), 0)])
 }
 
 // beginnings reads when each session's first message was, and its id if Goose gave it one.
-func (d *database) beginnings() error {
+func (d *database) beginnings() {
 	d.begin, d.starting = map[string]string{}, map[string][]string{}
 	id := `''`
 	if d.has.Has(tableMessages, "message_id") {
@@ -222,11 +204,8 @@ func (d *database) beginnings() error {
 		Message string  `db:"message_id"`
 		Created *string `db:"created"`
 	}
-	err := d.SelectContext(d.ctx, &list, `SELECT CAST(session_id AS TEXT) AS session_id, `+id+` AS message_id, CAST(`+d.has.Column(tableMessages, "created_timestamp", "NULL")+` AS TEXT) AS created
+	d.Select(&list, `SELECT CAST(session_id AS TEXT) AS session_id, `+id+` AS message_id, CAST(`+d.has.Column(tableMessages, "created_timestamp", "NULL")+` AS TEXT) AS created
 		FROM messages WHERE session_id IS NOT NULL AND id IN (SELECT MIN(id) FROM messages GROUP BY session_id)`)
-	if err != nil {
-		return err
-	}
 	for _, first := range list {
 		if strings.HasPrefix(first.Message, "msg_"+first.Session+"_") {
 			first.Message = "" // a migration gave it
@@ -242,5 +221,4 @@ func (d *database) beginnings() error {
 			d.starting[begin] = append(d.starting[begin], id)
 		}
 	}
-	return nil
 }

@@ -3,7 +3,6 @@ package goose
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -15,55 +14,39 @@ import (
 	"sessiond/internal/session"
 )
 
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	head, err := history.Head(found.Path, len("SQLite format 3"))
-	if err != nil {
-		return nil, err
+// readFile reads a file of either form.
+func readFile(in *history.Intake) {
+	is, err := readExport(in)
+	if in.Fail(err); err == nil && !is {
+		readLines(in)
 	}
-	if isDatabase(found.Path) || string(head) == "SQLite format 3" {
-		return history.ReadSQLite(ctx, session.SourceGoose, found, cursor, known, history.AlwaysQuiet, emit, readDatabase)
-	}
-	return history.Replay(ctx, session.SourceGoose, found, cursor, known, history.AlwaysQuiet, emit, func(in *history.Intake) error {
-		is, err := readExport(in)
-		if is || err != nil {
-			return err
-		}
-		return readLines(in)
-	})
 }
 
 // readLines reads a file of before the database: what it says of the session, then a message in
 // each line.
-func readLines(in *history.Intake) error {
+func readLines(in *history.Intake) {
 	var r *reader
 	var header history.FileLine
-	err := in.EachLine(func(l history.FileLine) error {
+	in.EachLine(func(l history.FileLine) {
 		if r == nil {
 			a, isHeader, err := begin(in, l.Bytes)
 			r = newReader(in, a)
-			r.load = func(m *record) (*row, error) {
-				line, err := in.Bytes(m.offset, m.size)
-				return rowOf(line), err
-			}
-			if err != nil || isHeader {
+			if in.Fail(err); isHeader {
 				header = l
-				return err
+				return
 			}
 		}
 		m := rowOf(l.Bytes)
-		m.ID, m.line, m.offset, m.size = int64(l.Number), l.Number, l.At, int64(len(l.Bytes))
+		m.ID, m.line, m.offset = int64(l.Number), l.Number, l.At
 		r.add(m)
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	if r == nil {
-		return session.Errorf(session.Invalid, "no Goose session: its first line is not finished")
+		in.Fail(session.Errorf(session.Invalid, "no Goose session: its first line is not finished"))
 	}
-	in.At(header.At, header.End)
-	return r.read()
+	if in.Err() == nil {
+		in.At(header.At, header.End)
+		r.read()
+	}
 }
 
 // begin parses a file's first line: isHeader is false where the metadata are lost, and it is a
@@ -131,31 +114,18 @@ const keyConversation = "conversation"
 // broken the messages before that are read. is is false for a file of lines, which begins with a
 // short object.
 func readExport(in *history.Intake) (is bool, err error) {
-	d := in.Document()
-	if kind, err := d.Enter(); err != nil || kind != '{' {
-		return false, nil
-	}
 	r := newReader(in, about{})
-	r.load = func(m *record) (*row, error) {
-		value, err := in.Bytes(m.offset, m.size)
-		return rowOf(value), err
-	}
 	var o history.Object
-	broken := d.Members(func(key string) error {
-		if key != keyConversation {
-			at, err := d.Value()
-			if err != nil {
-				return err
-			}
-			value, err := in.Bytes(at.At, at.Size)
-			o = append(o, history.Field{Key: key, Raw: bytes.ToValidUTF8(value, []byte(string(utf8.RuneError)))})
-			return err
+	broken := in.Document(keyConversation, func(name string, element bool, value raw) error {
+		switch {
+		case element && name == keyConversation:
+			r.addElement(value)
+		case name == keyConversation:
+			is = true
+		case !element:
+			o = append(o, history.Field{Key: name, Raw: bytes.ToValidUTF8(value, []byte(string(utf8.RuneError)))})
 		}
-		if kind, err := d.Enter(); err != nil || kind != '[' {
-			return cmp.Or(err, error(session.Errorf(session.Invalid, "its conversation is no list")))
-		}
-		is = true
-		return d.Members(func(string) error { return r.addElement(d) })
+		return in.Err()
 	})
 	switch {
 	case broken != nil && session.CodeOf(broken) != session.Invalid:
@@ -171,29 +141,21 @@ func readExport(in *history.Intake) (is bool, err error) {
 	}
 	r.about = aboutFile(o)
 	r.about.otherwise = session.At(in.Found.ModifiedAt)
-	return true, r.read()
+	r.read()
+	return true, nil
 }
 
 // addElement remembers the next message of an export.
-func (r *reader) addElement(d *history.Document) error {
-	at, err := d.Value()
-	if err != nil {
-		return err
-	}
-	n := int64(len(r.records) + 1)
-	if at.Size > history.MaxLine {
+func (r *reader) addElement(value raw) {
+	n := len(r.records)
+	if len(value) > history.MaxLine {
 		r.in.Skip(history.SkipTooLarge, 1)
-		r.in.Problem(0, fmt.Sprintf("the message after %d others is over %d MiB; left out", n-1, history.MaxLine>>20))
-		return nil
-	}
-	value, err := r.in.Bytes(at.At, at.Size)
-	if err != nil {
-		return err
+		r.in.Problem(0, fmt.Sprintf("the message after %d others is over %d MiB; left out", n, history.MaxLine>>20))
+		return
 	}
 	m := rowOf(value)
-	m.ID, m.offset, m.size = n, at.At, at.Size
+	m.ID = int64(n + 1)
 	r.add(m)
-	return r.in.Context().Err()
 }
 
 // rowOf parses a message of a file.

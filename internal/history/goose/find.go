@@ -9,53 +9,49 @@ import (
 	"sessiond/internal/history"
 )
 
-// Find implements history.Source. It finds sessions.db and the *.jsonl files of a folder, and of
-// its `sessions` and `data/sessions`, never in Goose's folders for settings and logs. A single file
-// may be a database, *.db, a transcript or an export. Find opens no file; databases come
-// before the files that they may supersede.
-func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	var databases, files history.Finder
-	err := files.Roots(ctx, roots, s.places, func(root string) { folder(root, &databases, &files) }, func(root string) {
-		if isDatabase(root) {
-			databases.Database(root)
-		} else {
-			files.File(root)
-		}
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	files.SortByName() // by the time of creation
-	return append(databases.Found, files.Found...), append(databases.Problems, files.Problems...), nil
-}
-
-func folder(root string, databases, files *history.Finder) {
+// search lists sessions.db and the *.jsonl files of a folder, and of its `sessions` and
+// `data/sessions`, never of Goose's folders for settings and logs. It opens no file.
+func search(f *history.Finder, root string) {
 	for _, below := range []string{"", "sessions", filepath.Join("data", "sessions")} {
 		path := filepath.Join(root, below)
 		if below != "" && !history.IsFolder(path) {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(path, "sessions.db")); err == nil {
-			databases.Database(filepath.Join(path, "sessions.db"))
+			f.Database(filepath.Join(path, "sessions.db"))
 		}
-		files.Folder(path, 1, isTranscript)
+		f.Folder(path, 1, func(name string) bool { return strings.HasSuffix(name, ".jsonl") })
 	}
 }
 
-func isTranscript(name string) bool { return strings.HasSuffix(name, ".jsonl") }
-
-func isDatabase(path string) bool {
-	switch filepath.Ext(path) {
-	case ".db", ".sqlite", ".sqlite3":
-		return true
+// file lists a database, a transcript or an export.
+func file(f *history.Finder, path string) {
+	if history.IsDatabaseName(path) {
+		f.Database(path)
+	} else {
+		f.File(path)
 	}
-	return false
 }
 
-// CountSessions implements history.Counter.
-func (s *Source) CountSessions(ctx context.Context, found history.Found) (int, error) {
-	if !isDatabase(found.Path) {
-		return 1, nil
+// compare orders databases before the files that they may supersede, and these by the time of creation,
+// which is their name.
+func compare(a, b history.Found) int {
+	inDatabase := func(f history.Found) int {
+		if history.IsDatabaseName(f.Path) {
+			return 1
+		}
+		return 0
 	}
-	return history.CountRows(ctx, found.Path, "sessions")
+	if by := inDatabase(b) - inDatabase(a); by != 0 || inDatabase(a) == 1 {
+		return by
+	}
+	return history.ByName(a, b)
+}
+
+// sessions names the sessions of a database.
+func sessions(ctx context.Context, found history.Found) (ids []string, known bool) {
+	if !history.IsDatabaseName(found.Path) {
+		return nil, false
+	}
+	return history.RowIDs(ctx, found.Path, tableSessions)
 }

@@ -12,42 +12,35 @@ import (
 	"sessiond/internal/session"
 )
 
-// Source is Goose's history.Source.
-type Source struct {
-	places []string
-}
-
 // New makes the source, with Goose's usual places from the environment: $GOOSE_PATH_ROOT if
 // it is an absolute path, else $XDG_DATA_HOME/goose, and where some builds kept sessions.
-func New(env func(string) string) *Source {
-	if root := env("GOOSE_PATH_ROOT"); filepath.IsAbs(root) {
-		return &Source{places: []string{filepath.Join(root, "data", "sessions")}}
-	}
-	s := &Source{}
+func New(env func(string) string) *history.Program {
+	var places []string
 	add := func(base string, below ...string) {
 		if base != "" {
-			s.places = append(s.places, filepath.Join(append([]string{base}, below...)...))
+			places = append(places, filepath.Join(append([]string{base}, below...)...))
 		}
 	}
-	data := history.DataHome(env)
-	add(data, "goose", "sessions")
-	add(data, "Block", "goose", "sessions")
-	mac := history.Expand("~/Library/Application Support", env)
-	add(mac, "Block", "goose", "data", "sessions")
-	add(mac, "Block", "goose", "sessions")
-	add(mac, "Block.block.goose", "sessions")
-	add(mac, "goose", "sessions")
-	add(env("APPDATA"), "Block", "goose", "data", "sessions")
-	add(env("APPDATA"), "Block", "goose", "sessions")
-	add(history.Expand("~/.goose/sessions", env))
-	return s
+	if root := env("GOOSE_PATH_ROOT"); filepath.IsAbs(root) {
+		add(root, "data", "sessions")
+	} else {
+		data := history.DataHome(env)
+		add(data, "goose", "sessions")
+		add(data, "Block", "goose", "sessions")
+		mac := history.Expand("~/Library/Application Support", env)
+		add(mac, "Block", "goose", "data", "sessions")
+		add(mac, "Block", "goose", "sessions")
+		add(mac, "Block.block.goose", "sessions")
+		add(mac, "goose", "sessions")
+		add(env("APPDATA"), "Block", "goose", "data", "sessions")
+		add(env("APPDATA"), "Block", "goose", "sessions")
+		add(history.Expand("~/.goose/sessions", env))
+	}
+	return &history.Program{
+		Source: session.SourceGoose, Folders: history.InFolders(places...), Search: search, File: file,
+		Order: history.SortedBy(compare), Sessions: sessions, Replay: readFile, Database: readDatabase,
+	}
 }
-
-// Name implements history.Source.
-func (s *Source) Name() session.Source { return session.SourceGoose }
-
-// Places implements history.Source.
-func (s *Source) Places() []string { return s.places }
 
 // Reasons to skip that only Goose's histories have.
 const (

@@ -10,8 +10,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// decode returns the message of a row.
-// author wrote the prompts.
+// decode returns the message of a row. author wrote the prompts.
 func decode(r *record, in *row, author session.Origin) session.Message {
 	m := session.Message{Kind: session.KindMessage}
 	if r.why != "" {

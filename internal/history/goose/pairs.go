@@ -84,7 +84,7 @@ func (r *reader) summarisedCall(response int) int {
 
 // replaced adds an overlay with the texts of the pairs that are new, up to a record: it can be
 // undone, and then the model sees the calls and their results again.
-func (r *reader) replaced(until int) error {
+func (r *reader) replaced(until int) {
 	var c history.Compaction
 	n := 0
 	for len(r.pairs) > 0 && r.pairs[0].response < until && !r.superseded {
@@ -94,11 +94,7 @@ func (r *reader) replaced(until int) error {
 		}
 		var texts []string
 		for _, i := range p.summaries {
-			text, err := r.textOf(i)
-			if err != nil {
-				return err
-			}
-			texts = append(texts, text)
+			texts = append(texts, r.textOf(i))
 			c.CreatedAt = r.records[i].at
 		}
 		c.Replaced = append(c.Replaced, history.Replaced{
@@ -108,10 +104,10 @@ func (r *reader) replaced(until int) error {
 		n += 2
 	}
 	if n == 0 {
-		return nil
+		return
 	}
-	c.Strategy, c.Trigger, c.Status, c.MessageCount = session.StrategyPrune, session.TriggerImport, session.StatusDone, int64(n)
+	c.Strategy, c.MessageCount = session.StrategyPrune, int64(n)
 	c.Reason = fmt.Sprintf("Goose summarised old calls of tools: %d of their messages", n)
 	c.At.Key = r.head()
-	return r.talk.Compact(c)
+	r.talk.Compact(c)
 }

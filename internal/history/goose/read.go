@@ -17,12 +17,10 @@ import (
 type reader struct {
 	in      *history.Intake
 	about   about
-	origins func() ([]*session.Session, error) // sessions that it may be a copy of; nil: none
-	load    func(*record) (*row, error)        // reads a row again; nil: all are held
+	origins func() []*session.Session // sessions that it may be a copy of; nil: none
 	ledger  []usage
 
 	records  []record
-	held     int // bytes of rows
 	seed     maphash.Seed
 	created  session.Time
 	talk     *history.Conversation
@@ -38,29 +36,16 @@ func newReader(in *history.Intake, a about) *reader {
 }
 
 // read adds the session of the records.
-func (r *reader) read() error {
+func (r *reader) read() {
 	r.date()
-	sourceID, err := r.identify()
-	if err != nil {
-		return err
-	}
-	if r.talk, err = r.in.Conversation(history.NewSession{Source: session.SourceGoose, SourceID: sourceID}); err != nil {
-		return err
-	}
-	if err := r.match(); err != nil {
-		return err
-	}
+	r.talk = r.in.Conversation(history.NewSession{Source: session.SourceGoose, SourceID: r.identify()})
+	r.match()
 	r.arrange()
-	if err := r.describe(); err != nil {
-		return err
+	r.describe()
+	r.messages()
+	if r.replaced(len(r.records)); !r.superseded {
+		r.calls()
 	}
-	if err := r.messages(); err != nil {
-		return err
-	}
-	if err := r.replaced(len(r.records)); err != nil || r.superseded {
-		return err
-	}
-	return r.calls()
 }
 
 // date sets the times of records that have none, to that of the one before, and of the session, to
@@ -79,7 +64,7 @@ func (r *reader) date() {
 	}
 	if !r.about.inFile {
 		slices.SortStableFunc(r.records, func(a, b record) int {
-			return cmp.Or(cmp.Compare(a.at.Unix(), b.at.Unix()), cmp.Compare(a.id, b.id))
+			return cmp.Or(cmp.Compare(a.at.Unix(), b.at.Unix()), cmp.Compare(a.row.ID, b.row.ID))
 		})
 	}
 	r.created = r.about.otherwise
@@ -101,20 +86,20 @@ func (r *reader) date() {
 
 // identify returns the id of the session and finds the stored one. Goose reuses an id when the
 // newest session of a day was deleted: then the time of creation is part of it.
-func (r *reader) identify() (sourceID string, err error) {
+func (r *reader) identify() (sourceID string) {
 	sourceID = r.about.id
 	for range 2 {
-		found, err := r.in.Session(sourceID)
-		if err != nil || found == nil {
-			return sourceID, err
+		found := r.in.Session(sourceID)
+		if found == nil {
+			return sourceID
 		}
 		before := timeText(history.Notes(found, "goose").String("created_at"))
 		if before == nil || r.about.created == nil || before.Unix() == r.about.created.Unix() {
-			return sourceID, nil
+			return sourceID
 		}
 		sourceID = r.about.id + "@" + r.about.created.UTC().Format("20060102T150405Z")
 	}
-	return sourceID, nil
+	return sourceID
 }
 
 // match names the records and finds those that are stored.
@@ -122,16 +107,12 @@ func (r *reader) identify() (sourceID string, err error) {
 // A message is known by Goose's id of it and, since the rows of a streamed reply share that, by
 // how often the id came before; one without an id, or with one that a migration made, by its
 // print. The same id with another print is another version of the message: both are history.
-func (r *reader) match() error {
+func (r *reader) match() {
 	own := history.NewPrints(nil)
 	if r.talk.Here != nil {
-		if err := own.Load(r.in.Context(), r.in.Known, r.talk.Here); err != nil {
-			return err
-		}
+		own.Load(r.in, r.talk.Here)
 	}
-	if err := r.fork(own); err != nil {
-		return err
-	}
+	r.fork(own)
 	times := map[string]int{}
 	for i := range r.records {
 		if m := &r.records[i]; m.copyOf == "" {
@@ -140,7 +121,6 @@ func (r *reader) match() error {
 			times[name]++
 		}
 	}
-	return nil
 }
 
 // identifyRecord finds the stored message that a record is.
@@ -169,11 +149,11 @@ func (r *reader) identifyRecord(m *record, own *history.Prints, name string, occ
 }
 
 // fork finds the session that this one is a copy of, as far as it goes: Goose keeps no link.
-func (r *reader) fork(own *history.Prints) error {
+func (r *reader) fork(own *history.Prints) {
 	if r.origins == nil || r.about.parent != "" || len(r.records) < history.LeastShared {
-		return nil
+		return
 	}
-	copied, err := r.talk.FindOrigin(r.origins, nil, func(prints *history.Prints, i int) *history.Printed {
+	copied := r.talk.FindOrigin(r.origins, nil, func(prints *history.Prints, i int) *history.Printed {
 		if i == len(r.records) {
 			return nil
 		}
@@ -189,11 +169,10 @@ func (r *reader) fork(own *history.Prints) error {
 		}
 		m.key, m.copyOf, m.known = of.Key, of.Session, true
 	}
-	return err
 }
 
 // describe says what the session is.
-func (r *reader) describe() error {
+func (r *reader) describe() {
 	a := &r.about
 	notes := a.notes
 	switch {
@@ -207,65 +186,54 @@ func (r *reader) describe() error {
 	}
 	c := r.talk
 	c.New.Directory, c.New.CreatedAt, c.New.Kind = a.directory, &r.created, a.kind
-	c.New.Title, c.New.Provider, c.New.Model = a.title, a.provider, a.model
+	c.New.Title, c.New.TitleSource = history.Titled(a.title, "")
+	c.New.Provider, c.New.Model = a.provider, a.model
 	c.New.Metadata = history.Object{{Key: "goose", Raw: notes.Whole()}}.JSON()
-	if a.title != "" {
-		c.New.TitleSource = "source"
-	}
 	switch {
 	case r.talk.Here == nil:
 		r.in.Import(a.records)
 	case a.inFile && history.Notes(c.Here, "goose").Get("in_file") == nil: // the database says it better
 		r.superseded, c.KnownReason = true, skipSuperseded
 		r.in.Skip(skipSuperseded, a.records)
-		return nil
+		return
 	default:
 		r.in.Skip(history.SkipKnown, a.records)
 	}
 	c.Title = a.title
 	c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Whole()), ArchivedAt: a.archived}
-	return r.startedBy()
+	r.startedBy()
 }
 
 // startedBy links the session to the one that started it. A circle, which a damaged database
 // may have, is cut.
-func (r *reader) startedBy() error {
+func (r *reader) startedBy() {
 	a := &r.about
 	if a.parent == "" || a.parent == a.id {
-		return nil
+		return
 	}
-	parent, err := r.in.Session(a.parent)
-	if err != nil || parent == nil {
-		return err
+	parent := r.in.Session(a.parent)
+	if parent == nil {
+		return
 	}
-	if _, err := r.talk.LinkTo(parent, session.ParentChild, nil); err != nil {
-		return err
-	}
+	r.talk.LinkTo(parent, session.ParentChild, nil)
 	if key := a.delegatedBy(); r.talk.Here == nil && key != "" {
-		r.talk.New.Started, err = r.in.Known.Message(r.in.Context(), parent.ID, key)
+		r.talk.New.Started = r.in.Message(parent.ID, key)
 	}
-	return err
 }
 
 // messages adds the records, each after the one before it.
-func (r *reader) messages() error {
+func (r *reader) messages() {
 	reply, fresh := -1, r.talk.Here == nil
 	for i := range r.records {
 		m := &r.records[i]
-		if err := r.talk.Add(history.Entry{
-			Key: m.key, Parent: r.head(), At: m.offset, Line: m.line, Own: m.copyOf == "",
-			Decode: func() (history.Decoded, error) { return r.decoded(i) },
-		}); err != nil {
-			return err
-		}
+		r.talk.Add(history.Entry{
+			Key: m.key, Parent: r.head(), At: m.row.offset, Line: m.row.line, Own: m.copyOf == "",
+			Decode: func() history.Decoded { return r.decoded(m) },
+		})
 		fresh = fresh || !m.known
 		if m.made != nil && !m.known {
-			if err := r.replaced(i); err != nil { // it was made of what was left
-				return err
-			}
-			if err := r.overlay(m.made); err != nil {
-				return err
-			}
+			r.replaced(i) // it was made of what was left
+			r.overlay(m.made)
 		}
 		if m.why == "" {
 			r.last = i
@@ -278,7 +246,6 @@ func (r *reader) messages() error {
 	if fresh {
 		r.talk.Head = r.head()
 	}
-	return nil
 }
 
 // head returns the key of the message that the next one follows.
@@ -289,17 +256,12 @@ func (r *reader) head() string {
 	return r.records[r.last].key
 }
 
-func (r *reader) decoded(i int) (d history.Decoded, err error) {
-	m := &r.records[i]
-	in, err := r.rowOf(m)
-	if err != nil {
-		return d, fmt.Errorf("read message %s again: %w", m.key, err)
-	}
-	d.Messages = []history.Message{{Message: decode(m, in, r.about.author)}}
+func (r *reader) decoded(m *record) (d history.Decoded) {
+	d = history.Alone(decode(m, m.row, r.about.author))
 	if d.Raw = m.why != ""; d.Raw {
 		d.Problem = fmt.Sprintf("%smessage %s: %s; kept raw", r.called(), m.key, m.why)
 	}
-	return d, nil
+	return d
 }
 
 // called returns the name of the session for a problem in a database, which holds several.

@@ -24,31 +24,28 @@ type row struct {
 	Metadata  []byte
 	Large     bool // over 64 MiB: the content is missing
 
-	line         int    // of a file of lines
-	offset, size int64  // in a file
-	broken       string // why it is no message; content is all of it
+	line   int    // of a file of lines
+	offset int64  // in a file
+	broken string // why it is no message; content is all of it
 }
 
 // record is what is remembered of a row.
 type record struct {
-	id           int64
-	line         int
-	offset, size int64
-	row          *row // nil: it is read again when it is decoded
-	messageID    string
-	role         string // user, assistant; "": another one
-	at           session.Time
-	derived      bool // the row has no time: that of the one before
-	print        string
-	text         uint64 // of a prompt: a sum of its text
-	why          string // it is kept raw, beside the path
-	says         says
-	user, agent  bool // who sees it
-	used         *usage
-	key          string     // its external id
-	copyOf       session.ID // the session that the original of a copy lies in
-	known        bool       // it is stored
-	reply        int        // index of the newest reply up to this record, -1: none
+	row         *row
+	messageID   string
+	role        string // user, assistant; "": another one
+	at          session.Time
+	derived     bool // the row has no time: that of the one before
+	print       string
+	text        uint64 // of a prompt: a sum of its text
+	why         string // it is kept raw, beside the path
+	says        says
+	user, agent bool // who sees it
+	used        *usage
+	key         string     // its external id
+	copyOf      session.ID // the session that the original of a copy lies in
+	known       bool       // it is stored
+	reply       int        // index of the newest reply up to this record, -1: none
 	shown
 }
 
@@ -70,12 +67,9 @@ type says struct {
 	model                bool // something for the model
 }
 
-// maxHeld is up to how many bytes of rows are held until they are decoded.
-const maxHeld = 16 << 20
-
 // add remembers a row.
 func (r *reader) add(in *row) {
-	m := record{id: in.ID, line: in.line, offset: in.offset, size: in.size, messageID: history.Plain(in.MessageID), reply: -1}
+	m := record{row: in, messageID: history.Plain(in.MessageID), reply: -1}
 	if in.Role == "user" || in.Role == "assistant" {
 		m.role = in.Role
 	}
@@ -91,18 +85,7 @@ func (r *reader) add(in *row) {
 		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), {Key: "at", Raw: secondsOf(in.Created)}, {Key: "content", Raw: wire.Array(withoutPatches(blocks))}})
 		m.says, m.text = r.sayings(blocks)
 	}
-	if r.held += len(in.Content) + len(in.Metadata); r.held <= maxHeld || r.load == nil {
-		m.row = in
-	}
 	r.records = append(r.records, m)
-}
-
-// rowOf returns a record's row.
-func (r *reader) rowOf(m *record) (*row, error) {
-	if m.row != nil {
-		return m.row, nil
-	}
-	return r.load(m)
 }
 
 type raw = json.RawMessage

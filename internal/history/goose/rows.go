@@ -13,7 +13,6 @@ import (
 const (
 	ofSession = `session_id = ?`
 	ofThread  = `thread_id = ? AND (session_id IS NULL OR session_id NOT IN (SELECT session_id FROM messages WHERE session_id IS NOT NULL))` // no copy of a session's messages
-	ofID      = `m.id = ?`
 )
 
 // statement selects rows of a table of messages, with NULL for columns that are not there and for
@@ -36,13 +35,8 @@ func (d *database) statement(table, where string) string {
 }
 
 // messages adds the rows of a conversation to its reader.
-func (d *database) messages(r *reader, table, where, of string) error {
-	again := d.statement(table, ofID)
-	r.load = func(m *record) (*row, error) {
-		in := &row{}
-		return in, d.GetContext(d.ctx, in, again, m.id)
-	}
-	return d.Each(d.ctx, func(rows *sqlx.Rows) error {
+func (d *database) messages(r *reader, table, where, of string) {
+	d.Each(func(rows *sqlx.Rows) error {
 		in := &row{}
 		if err := rows.StructScan(in); err != nil {
 			return err
@@ -59,19 +53,18 @@ func (d *database) messages(r *reader, table, where, of string) error {
 
 // usage adds the rows of usage_ledger to a session's reader. Those of a session of which nothing
 // else is left are kept raw.
-func (d *database) usage(r *reader) error {
+func (d *database) usage(r *reader) {
 	lost := r.about.records == 0 && d.rows[r.about.id].Count == 0
-	return d.EachRow(d.ctx, tableLedger, d.has[tableLedger], `WHERE session_id = ? ORDER BY id`, func(columns history.Row) error {
+	d.EachRow(tableLedger, d.has[tableLedger], `WHERE session_id = ? ORDER BY id`, func(columns history.Row) {
 		if !lost {
 			r.ledger = append(r.ledger, usageOfRow(columns))
-			return nil
+			return
 		}
 		var o history.Object
 		for _, c := range columns {
 			o = append(o, history.Member(c.Name, c.Text))
 		}
 		r.add(&row{ID: int64(len(r.records)), Created: []byte(columns.Get("created_timestamp")), Content: o.Whole(), broken: "usage of a session that is gone"})
-		return nil
 	}, r.about.id)
 }
 
@@ -80,19 +73,17 @@ const threadPrefix = "thread/"
 
 // threads reads what the interface kept of conversations. It is a copy, unless the session's
 // own messages are gone.
-func (d *database) threads() error {
+func (d *database) threads() {
 	if !d.has.Has(tableThreadMessages, "id") {
-		return nil
+		return
 	}
 	var counts []struct {
 		Thread  *string `db:"thread_id"`
 		Session *string `db:"session_id"`
 		history.Extent
 	}
-	if err := d.SelectContext(d.ctx, &counts, `SELECT CAST(thread_id AS TEXT) AS thread_id, CAST(session_id AS TEXT) AS session_id,
-		COUNT(*) AS n, MAX(id) AS newest, 0 AS first FROM thread_messages GROUP BY thread_id, session_id`); err != nil {
-		return err
-	}
+	d.Select(&counts, `SELECT CAST(thread_id AS TEXT) AS thread_id, CAST(session_id AS TEXT) AS session_id,
+		COUNT(*) AS n, MAX(id) AS newest, 0 AS first FROM thread_messages GROUP BY thread_id, session_id`)
 	own := map[string]history.Extent{}
 	for _, c := range counts {
 		if c.Thread == nil || c.Session != nil && d.rows[*c.Session].Count > 0 {
@@ -104,9 +95,7 @@ func (d *database) threads() error {
 	}
 	var list []history.Row
 	if d.has.Has(tableThreads, "id") {
-		if err := d.EachRow(d.ctx, tableThreads, d.has[tableThreads], `ORDER BY `+d.has.Column(tableThreads, "created_at", "id"), func(r history.Row) error { list = append(list, r); return nil }); err != nil {
-			return err
-		}
+		d.EachRow(tableThreads, d.has[tableThreads], `ORDER BY `+d.has.Column(tableThreads, "created_at", "id"), func(r history.Row) { list = append(list, r) })
 	}
 	for _, c := range list {
 		id := c.Get("id")
@@ -114,17 +103,12 @@ func (d *database) threads() error {
 			d.in.Skip(skipInterface, 1)
 			continue
 		}
-		if err := d.thread(aboutThread(c), own[id]); err != nil {
-			return err
-		}
+		d.thread(aboutThread(c), own[id])
 		delete(own, id)
 	}
 	for id := range own {
-		if err := d.thread(aboutThread(history.Row{{Name: "id", Text: id}}), own[id]); err != nil {
-			return err
-		}
+		d.thread(aboutThread(history.Row{{Name: "id", Text: id}}), own[id])
 	}
-	return nil
 }
 
 func aboutThread(c history.Row) about {
@@ -145,7 +129,7 @@ func aboutThread(c history.Row) about {
 	return a
 }
 
-func (d *database) thread(a about, rows history.Extent) error {
+func (d *database) thread(a about, rows history.Extent) {
 	d.rows[a.id] = rows
-	return d.session(a, a.title)
+	d.session(a, a.title)
 }

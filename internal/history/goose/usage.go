@@ -75,19 +75,19 @@ const carriedForward = "carried_forward"
 
 // calls adds the session's usage. One of its sources counts: the rows of usage_ledger, else the
 // session's sums, else what the messages say.
-func (r *reader) calls() error {
+func (r *reader) calls() {
 	switch {
 	case len(r.ledger) > 0:
-		return r.ledgerCalls()
+		r.ledgerCalls()
 	case !r.about.balance.isEmpty():
-		_, err := r.opening(&r.about.balance, "accumulated", r.created)
-		return err
+		r.opening(&r.about.balance, "accumulated", r.created)
+	default:
+		r.replies()
 	}
-	return r.replies()
 }
 
 // ledgerCalls adds the rows of usage_ledger.
-func (r *reader) ledgerCalls() error {
+func (r *reader) ledgerCalls() {
 	times := map[string]int{} // that an equal row came
 	for i := range r.ledger {
 		e := &r.ledger[i]
@@ -95,16 +95,12 @@ func (r *reader) ledgerCalls() error {
 		if !e.CreatedAt.IsZero() {
 			at = e.CreatedAt
 		}
-		counted, err := r.isCounted(e)
-		if err != nil {
-			return err
-		}
 		var fresh bool
-		if counted {
+		if r.isCounted(e) {
 			e.cached = true
-			fresh, err = r.opening(e, carriedForward, at)
+			fresh = r.opening(e, carriedForward, at)
 		} else {
-			fresh, err = r.ledgerCall(e, at, times[e.print])
+			fresh = r.ledgerCall(e, at, times[e.print])
 			times[e.print]++
 		}
 		if fresh {
@@ -112,23 +108,14 @@ func (r *reader) ledgerCalls() error {
 		} else {
 			r.in.Skip(history.SkipKnown, 1)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // isCounted reports whether a row carries forward what an earlier import counted as the session's
 // sums.
-func (r *reader) isCounted(e *usage) (bool, error) {
-	if e.costSource != carriedForward || r.talk.Here == nil {
-		return false, nil
-	}
-	if history.Notes(r.talk.Here, "goose").String("usage") == "accumulated" {
-		return true, nil
-	}
-	return r.hasCall(e.name())
+func (r *reader) isCounted(e *usage) bool {
+	return e.costSource == carriedForward && r.talk.Here != nil &&
+		(history.Notes(r.talk.Here, "goose").String("usage") == "accumulated" || r.hasCall(e.name()))
 }
 
 // name is that of a call of the sums.
@@ -137,7 +124,7 @@ func (u *usage) name() string {
 }
 
 // ledgerCall adds the call of a row. occurrence is how often an equal row came before.
-func (r *reader) ledgerCall(e *usage, at session.Time, occurrence int) (fresh bool, err error) {
+func (r *reader) ledgerCall(e *usage, at session.Time, occurrence int) (fresh bool) {
 	var notes history.Object
 	if e.costSource != "" {
 		notes = append(notes, history.Member("cost_source", e.costSource))
@@ -166,7 +153,7 @@ func (u *usage) call(at session.Time) (c session.Call, inside bool) {
 }
 
 // opening adds the part of the session's sums that no call counted before.
-func (r *reader) opening(u *usage, source string, at session.Time) (fresh bool, err error) {
+func (r *reader) opening(u *usage, source string, at session.Time) (fresh bool) {
 	c, _ := u.call(at)
 	c.Purpose, c.Model = session.PurposeChat, ""
 	if had := r.talk.Here; had != nil {
@@ -177,7 +164,7 @@ func (r *reader) opening(u *usage, source string, at session.Time) (fresh bool, 
 		}
 	}
 	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
-		return false, nil
+		return false
 	}
 	notes := history.Object{history.Member("cost_source", source)}
 	if !u.cached {
@@ -188,7 +175,7 @@ func (r *reader) opening(u *usage, source string, at session.Time) (fresh bool, 
 }
 
 // replies adds the calls in the metadata of the messages.
-func (r *reader) replies() error {
+func (r *reader) replies() {
 	for i := range r.records {
 		m := &r.records[i]
 		u := m.used
@@ -196,38 +183,29 @@ func (r *reader) replies() error {
 			continue
 		}
 		c, _ := u.call(m.at)
-		if _, err := r.call(history.Call{Call: c, MessageKey: m.key}, "m:"+m.key); err != nil {
-			return err
-		}
+		r.call(history.Call{Call: c, MessageKey: m.key}, "m:"+m.key)
 	}
-	return nil
 }
 
 // call adds a call under a name, so that it is counted once.
-func (r *reader) call(c history.Call, name string) (fresh bool, err error) {
-	c.Status, c.Source, c.Directory, c.Provider = session.CallOK, session.SourceGoose, r.about.directory, r.about.provider
+func (r *reader) call(c history.Call, name string) (fresh bool) {
+	c.Directory, c.Provider = r.about.directory, r.about.provider
 	if c.Model == "" && c.MessageKey != "" {
 		c.Model = r.about.model
 	}
-	if c.CostNanoUSD != nil {
-		c.PriceSource = "reported"
-	}
 	c.ExternalID = r.callID(name)
-	if has, err := r.hasCall(name); err != nil || has {
-		return false, err
+	if r.hasCall(name) {
+		return false
 	}
-	return true, r.talk.Call(c)
+	r.talk.Call(c)
+	return true
 }
 
 func (r *reader) callID(name string) string { return "goose:" + r.talk.New.SourceID + ":" + name }
 
 // hasCall reports whether a call was counted by an earlier import.
-func (r *reader) hasCall(name string) (bool, error) {
-	if r.talk.Here == nil {
-		return false, nil
-	}
-	owner, err := r.in.Known.CallOwner(r.in.Context(), session.SourceGoose, r.callID(name))
-	return owner != "", err
+func (r *reader) hasCall(name string) bool {
+	return r.talk.Here != nil && r.in.CallOwner(r.callID(name)) != nil
 }
 
 // maxNear is how many messages of two minutes are compared with a call.

@@ -1,6 +1,7 @@
 package openclaw
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -50,7 +51,7 @@ type indexed struct {
 
 // agentFor returns what is known of the agent that a file belongs to, read anew when something
 // about it changed. opened is the agent's database if that is open anyway.
-func (s *Source) agentFor(ctx context.Context, path string, opened *database) *agent {
+func (s *source) agentFor(ctx context.Context, path string, opened *database) *agent {
 	state, id := owner(path)
 	dir := ""
 	if state == "" { // a file on its own
@@ -59,7 +60,7 @@ func (s *Source) agentFor(ctx context.Context, path string, opened *database) *a
 	return s.agentAt(ctx, state, id, dir, opened)
 }
 
-func (s *Source) agentAt(ctx context.Context, state, id, dir string, opened *database) *agent {
+func (s *source) agentAt(ctx context.Context, state, id, dir string, opened *database) *agent {
 	a := &agent{id: id, state: state}
 	where := a.folders(dir)
 	a.stamp = stampOf(where)
@@ -127,7 +128,7 @@ func stampOf(p places) string {
 }
 
 // load reads the indexes and the heads of all transcripts.
-func (a *agent) load(ctx context.Context, s *Source, p places, opened *database) {
+func (a *agent) load(ctx context.Context, s *source, p places, opened *database) {
 	a.sessions, a.keys, a.runs = map[string]*about{}, map[string][]*about{}, map[string]history.Object{}
 	for _, dir := range p.sessions {
 		a.heads(s, dir)
@@ -145,7 +146,7 @@ func (a *agent) load(ctx context.Context, s *Source, p places, opened *database)
 }
 
 // heads takes the sessions of which a folder holds transcripts.
-func (a *agent) heads(source *Source, dir string) {
+func (a *agent) heads(source *source, dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // Find told it
@@ -203,7 +204,7 @@ func readIndex(path string) (history.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		if o, ok := pi.Parse(raw); ok {
+		if o, _, ok := history.ParseLine(raw); ok {
 			return o, nil
 		}
 		if again {
@@ -307,7 +308,7 @@ func (a *agent) readRuns(path string) {
 	if err != nil {
 		return // most gateways have none
 	}
-	o, _ := pi.Parse(raw)
+	o, _, _ := history.ParseLine(raw)
 	runs, ok := history.Fields(o.Get("runs"))
 	if !ok {
 		a.problems = append(a.problems, history.Problem{Path: path, Error: "the registry of sub-agents is not understood"})
@@ -321,14 +322,8 @@ func (a *agent) readRuns(path string) {
 
 // firstObject reads the first line of a file.
 func firstObject(path string) history.Object {
-	file, info, err := history.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer file.Close()
-	for line := range history.Lines(file, min(info.Size(), 1<<20)) {
-		o, _ := pi.Parse(line.Bytes)
-		return o
-	}
-	return nil
+	head, _ := history.Head(path, 1<<20) // what could be read
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	o, _, _ := history.ParseLine(line)
+	return o
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
@@ -41,18 +40,9 @@ type database struct {
 	columns history.Schema // of the tables that are read; none for one that is not there
 }
 
-func openDatabase(ctx context.Context, path string) (*database, error) {
-	opened, err := history.OpenSQLite(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return newDatabase(ctx, path, opened)
-}
-
-func newDatabase(ctx context.Context, path string, opened *history.SQLite) (d *database, err error) {
-	d = &database{SQLite: opened, path: path}
-	d.columns, err = d.Schema(ctx, tableEvents, tableNodes, tableWindows, tableSessions, tableEntries, tableCold, tableArchives, tablePending, tableMarks)
-	return d, history.SQLiteError(err)
+func openDatabase(path string, opened *history.SQLite) *database {
+	columns := opened.Schema(tableEvents, tableNodes, tableWindows, tableSessions, tableEntries, tableCold, tableArchives, tablePending, tableMarks)
+	return &database{SQLite: opened, path: path, columns: columns}
 }
 
 func (d *database) has(table string, columns ...string) bool {
@@ -78,7 +68,7 @@ func (d *database) hasCold() bool {
 
 // rows yields a table's rows as objects of their columns, texts and numbers as JSON; bytes
 // are left out, as is what is NULL.
-func (d *database) rows(ctx context.Context, table, order string, yield func(history.Object)) error {
+func (d *database) rows(table, order string, yield func(history.Object)) {
 	var list []string
 	for _, c := range d.columns[table] {
 		list = append(list, `CAST("`+c+`" AS TEXT), typeof("`+c+`")`)
@@ -88,7 +78,7 @@ func (d *database) rows(ctx context.Context, table, order string, yield func(his
 	for i := range texts {
 		into[i] = &texts[i]
 	}
-	err := d.Each(ctx, func(rows *sqlx.Rows) error {
+	d.Each(func(rows *sqlx.Rows) error {
 		if err := rows.Scan(into...); err != nil {
 			return err
 		}
@@ -111,20 +101,20 @@ func (d *database) rows(ctx context.Context, table, order string, yield func(his
 		yield(o)
 		return nil
 	}, `SELECT `+strings.Join(list, ", ")+` FROM "`+table+`" ORDER BY `+order)
-	return history.SQLiteError(err)
 }
 
-// fromDatabase takes what a database says of an agent's keys and sessions.
+// fromDatabase takes what a database says of an agent's keys and sessions. opened is that which is open
+// anyway, nil for none.
 func (a *agent) fromDatabase(ctx context.Context, path string, opened *database) error {
 	if opened != nil && sameFile(opened.path, path) {
-		return a.take(ctx, opened)
+		return a.take(opened)
 	}
-	d, err := openDatabase(ctx, path)
+	db, err := history.OpenSQLite(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer d.Close() //nolint:errcheck // a reader
-	return a.take(ctx, d)
+	defer db.Close() //nolint:errcheck // a reader
+	return a.take(openDatabase(path, db))
 }
 
 func sameFile(a, b string) bool {
@@ -134,76 +124,61 @@ func sameFile(a, b string) bool {
 	return a == b
 }
 
-func (a *agent) take(ctx context.Context, d *database) error {
+func (a *agent) take(d *database) error {
 	if table := d.windows(); table != "" {
-		err := d.rows(ctx, table, "session_id", func(o history.Object) {
+		d.rows(table, "session_id", func(o history.Object) {
 			s := a.session(o.String("session_id"), timeOfColumn(o, "started_at", "created_at"))
 			s.window, s.stored = o.Without("session_id"), true
 			s.key = canonicalKey(o.String("session_key"), a.id, o.String("channel"))
 		})
-		if err != nil {
-			return err
-		}
 	}
 	for _, table := range []string{tableNodes, tableEntries} {
 		if !d.has(table, "session_key") {
 			continue
 		}
-		err := d.rows(ctx, table, "session_key", func(o history.Object) {
-			key := o.String("session_key")
+		d.rows(table, "session_key", func(o history.Object) {
 			entry := o.Inner("entry_json")
-			a.entry(key, entry)
+			a.entry(o.String("session_key"), entry)
 			if id := cmp.Or(o.String("current_session_id"), o.String("session_id"), entry.String("sessionId")); id != "" {
 				a.session(id, timeOfColumn(o, "created_at", "updated_at")).node = o.Without("session_key", "entry_json")
 			}
 		})
-		if err != nil {
-			return err
-		}
 	}
 	if d.has(tableArchives, "session_id", "session_key") {
-		return d.keysOfArchives(ctx, a)
+		d.EachRow(tableArchives, []string{"session_id", "session_key"}, "", func(r history.Row) {
+			if s := a.session(r.Get("session_id"), session.Time{}); s.key == "" {
+				s.key = canonicalKey(r.Get("session_key"), a.id, "")
+			}
+		})
 	}
-	return nil
-}
-
-func (d *database) keysOfArchives(ctx context.Context, a *agent) error {
-	return history.SQLiteError(d.EachRow(ctx, tableArchives, []string{"session_id", "session_key"}, "", func(r history.Row) error {
-		if s := a.session(r.Get("session_id"), session.Time{}); s.key == "" {
-			s.key = canonicalKey(r.Get("session_key"), a.id, "")
-		}
-		return nil
-	}))
+	return d.TakeErr()
 }
 
 // readDatabase reads an agent's database: its sessions one after the other, each with a cursor
 // of its own; then the transcripts that it put away; then it accounts for the rest.
-func (s *Source) readDatabase(ctx context.Context, found history.Found, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	return history.ReadSQLite(ctx, session.SourceOpenClaw, found, nil, known, history.AlwaysQuiet, emit, func(in *history.Intake, opened *history.SQLite) error {
-		d, err := newDatabase(ctx, found.Path, opened)
-		if err != nil {
-			return err
-		}
-		x := &databaseReader{database: d, source: s, in: in, agent: s.agentFor(ctx, found.Path, d)}
-		return history.SQLiteError(x.read())
-	})
+func (s *source) readDatabase(in *history.Intake, opened *history.SQLite) {
+	d := openDatabase(in.Found.Path, opened)
+	if in.Fail(d.TakeErr()); in.Err() == nil {
+		x := &databaseReader{database: d, source: s, in: in, agent: s.agentFor(in.Context(), in.Found.Path, d)}
+		x.read()
+	}
 }
 
 type databaseReader struct {
 	*database
-	source *Source
+	source *source
 	in     *history.Intake // of what belongs to no session
 	agent  *agent
 }
 
-func (x *databaseReader) read() error {
+func (x *databaseReader) read() {
 	if !x.has(tableEvents, "session_id", "seq") {
 		x.in.Problem(0, "it holds no conversations")
-		return nil
+		return
 	}
 	if !x.has(tableEvents, "event_json") && !x.has(tableEvents, "event_zstd", "event_utf8_bytes") {
 		x.in.Problem(0, "it holds no conversations: its table "+tableEvents+" has no column event_json")
-		return nil
+		return
 	}
 	if x.has(tableCold) && !x.hasCold() {
 		x.in.Problem(0, "its table "+tableCold+" lacks columns and was left out")
@@ -211,33 +186,26 @@ func (x *databaseReader) read() error {
 	if x.windows() == "" {
 		x.in.Problem(0, "unknown layout: its tables are not those that are known; only the transcripts are read")
 	}
-	ids, err := x.order()
-	if err != nil {
-		return err
-	}
+	ids := x.order()
+	x.in.Fail(x.TakeErr())
 	for _, id := range ids {
 		x.in.CountSession()
-		if err := x.session(id); err != nil {
-			return err
+		if x.in.Err() == nil {
+			x.session(id)
 		}
 	}
 	if x.has(tableArchives, "session_id", "archive_blob") {
-		if err := x.archives(); err != nil {
-			return err
-		}
+		x.archives()
 	}
 	if x.has(tablePending) {
 		var n int
-		if err := x.GetContext(x.in.Context(), &n, `SELECT COUNT(*) FROM `+tablePending); err != nil {
-			return err
-		}
+		x.Get(&n, `SELECT COUNT(*) FROM `+tablePending)
 		x.in.Skip(skipPending, n)
 	}
-	return nil
 }
 
 // order lists the sessions that have events or cold storage, by the time they began.
-func (x *databaseReader) order() (ids []string, err error) {
+func (x *databaseReader) order() (ids []string) {
 	query := `SELECT session_id FROM ` + tableEvents + ` WHERE session_id IS NOT NULL GROUP BY session_id`
 	if x.hasCold() {
 		query += ` UNION SELECT session_id FROM ` + tableCold + ` WHERE session_id IS NOT NULL`
@@ -245,9 +213,7 @@ func (x *databaseReader) order() (ids []string, err error) {
 	if table := x.windows(); table != "" {
 		query += ` UNION SELECT session_id FROM ` + table
 	}
-	if err := x.SelectContext(x.in.Context(), &ids, query); err != nil {
-		return nil, err
-	}
+	x.Select(&ids, query)
 	for id, s := range x.agent.sessions { // a key whose session has no transcript yet
 		if s.node != nil && !s.stored && !slices.Contains(ids, id) {
 			ids = append(ids, id)
@@ -260,101 +226,58 @@ func (x *databaseReader) order() (ids []string, err error) {
 		return 0
 	}
 	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(begun(a), begun(b)) })
-	return ids, nil
+	return ids
 }
 
 // session reads one session, if it changed since it was read last.
-func (x *databaseReader) session(id string) error {
+func (x *databaseReader) session(id string) {
 	about := x.agent.sessions[id]
 	if about == nil {
 		about = newAbout(id, "", nil)
 	}
-	stamp, err := x.stamp(id, about)
-	if err != nil {
-		return err
-	}
+	stamp := x.stamp(id, about)
 	path := x.in.Found.Path + "#" + id
-	cursor, err := x.in.Known.Cursor(x.in.Context(), session.SourceOpenClaw, path)
-	if err != nil {
-		return err
-	}
-	here, err := x.in.Session(x.agent.id + "/" + id)
-	if err != nil {
-		return err
-	}
-	if cursor != nil && here != nil && cursor.Hash == stamp {
+	cursor := x.in.Cursor(path)
+	if cursor != nil && cursor.Hash == stamp && x.in.Session(x.agent.id+"/"+id) != nil {
 		x.in.Skip(skipUnchanged, 1)
-		return nil
+		return
 	}
-	s, err := newSpool()
-	if err != nil {
-		return err
-	}
-	defer s.Close() //nolint:errcheck // it has no name any more
-	t := &transcript{path: path, file: s}
 	var early history.Records
-	if t.rows, err = x.events(s, id, &early); err != nil {
-		if err = history.SQLiteError(err); session.CodeOf(err) == session.Invalid {
-			x.in.Problem(0, "session "+id+": "+history.Reason(err))
-			return nil
-		}
-		return err
+	l := x.events(id, &early)
+	if err := x.TakeErr(); session.CodeOf(err) == session.Invalid {
+		x.in.Problem(0, "session "+id+": "+history.Reason(err))
+	} else if x.in.Fail(err); err == nil {
+		x.run(path, l, about, early, stamp)
 	}
-	return x.run(t, about, early, stamp)
 }
 
 // run imports one transcript of the database. early counts its records that are no lines.
-func (x *databaseReader) run(t *transcript, about *about, early history.Records, stamp string) error {
-	in, err := history.NewIntake(x.in.Context(), session.SourceOpenClaw, history.Found{Path: t.path}, nil, nil, x.in.Known, history.AlwaysQuiet(), x.in.Emit)
-	if err != nil {
-		return err
-	}
+func (x *databaseReader) run(path string, l *lines, about *about, early history.Records, stamp string) {
+	in := x.in.Beside(path)
+	in.Found = history.Found{Path: path}
 	in.Mark(stamp)
-	r := &reader{source: x.source, agent: x.agent, about: about, sid: about.sid, name: fileName{id: about.sid}, text: t}
-	here, err := x.in.Session(x.agent.id + "/" + about.sid)
-	if err != nil {
-		return err
-	}
-	if here == nil {
+	if x.in.Session(x.agent.id+"/"+about.sid) == nil {
 		early.Import(1) // the row of the session
 	} else {
 		early.Skip(history.SkipKnown, 1)
 	}
 	in.Count(early)
-	err = r.read(in)
-	problems := []history.Problem{}
-	if err == nil {
-		problems, err = in.Finish()
-	}
-	for _, p := range problems {
-		x.in.Problem(p.Line, p.Error)
-	}
-	if session.CodeOf(err) == session.Invalid {
-		x.in.Problem(0, fmt.Sprintf("session %s: %s", about.sid, history.Reason(err)))
-		return nil
-	}
-	return err
+	r := &reader{source: x.source, agent: x.agent, about: about, sid: about.sid, name: fileName{id: about.sid}, rows: l.rows, bytes: l.bytes}
+	x.in.ReadBeside(in, about.sid, r.read)
 }
 
 // stamp changes when a session's transcript, or what is said of it, does. What its program
 // updates first when it writes is asked, and the events are counted: seq is no identity.
-func (x *databaseReader) stamp(id string, about *about) (string, error) {
-	var n, last int64
-	err := x.QueryRowContext(x.in.Context(), `SELECT COUNT(*), COALESCE(MAX(seq), -1) FROM `+tableEvents+` WHERE session_id = ?`, id).Scan(&n, &last)
-	if err != nil {
-		return "", err
-	}
-	var mark sql.NullString
+func (x *databaseReader) stamp(id string, about *about) string {
+	var events struct{ N, Last int64 }
+	x.Get(&events, `SELECT COUNT(*) AS n, COALESCE(MAX(seq), -1) AS last FROM `+tableEvents+` WHERE session_id = ?`, id)
+	var marks []string
 	if x.has(tableMarks, "session_id", "generation") {
-		err := x.QueryRowContext(x.in.Context(), `SELECT CAST(generation AS TEXT) FROM `+tableMarks+` WHERE session_id = ?`, id).Scan(&mark)
-		if err != nil && err != sql.ErrNoRows {
-			return "", err
-		}
+		x.Select(&marks, `SELECT COALESCE(CAST(generation AS TEXT), '') FROM `+tableMarks+` WHERE session_id = ?`, id)
 	}
-	sum := sha256.Sum256([]byte(strings.Join([]string{
-		strconv.FormatInt(n, 10), strconv.FormatInt(last, 10), mark.String, about.ended.SQL(), string(about.window.JSON()), string(about.node.JSON()), string(about.entry.JSON()),
-	}, "\x00")))
-	return hex.EncodeToString(sum[:]), nil
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%d\x00%s\x00%s\x00%s\x00%s\x00%s",
+		events.N, events.Last, strings.Join(marks, " "), about.ended.SQL(), about.window.JSON(), about.node.JSON(), about.entry.JSON()))
+	return hex.EncodeToString(sum[:])
 }
 
 // timeOfColumn reads the first of some columns that holds milliseconds since 1970.
@@ -365,10 +288,4 @@ func timeOfColumn(o history.Object, columns ...string) session.Time {
 		}
 	}
 	return session.Time{}
-}
-
-// coldFile finds an archive of cold storage.
-func (x *databaseReader) coldFile(name string) string {
-	folder := filepath.Join(filepath.Dir(filepath.Dir(x.in.Found.Path)), "sessions", "cold")
-	return filepath.Join(folder, filepath.Base(name))
 }

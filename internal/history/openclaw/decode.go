@@ -13,19 +13,16 @@ import (
 )
 
 // decode reads an entry again and turns it into a message.
-func (r *reader) decode(i int32) (history.Decoded, error) {
+func (r *reader) decode(i int32) history.Decoded {
 	n := &r.Nodes[i]
-	raw, err := r.Raw(i)
-	if err != nil {
-		return history.Decoded{}, err
-	}
+	raw := r.Raw(i)
 	before := r.last
 	if n.Made > 0 {
 		before = session.At(time.UnixMilli(n.Made))
 	}
 	l, why := pi.ParseLine(raw, 3, before)
 	if why != "" {
-		return pi.Verbatim(raw, why, before), nil
+		return history.KeepRaw(raw, why, session.SourcePi, before)
 	}
 	m := &l.Message
 	if at, ok := timeOf(l.Fields, n.Made); ok {
@@ -69,7 +66,7 @@ func (r *reader) decode(i int32) (history.Decoded, error) {
 	m.Extra = l.Extra(note, hash)
 	r.bill(l, n.Key)
 	made.Messages, made.Calls, made.Raw = []history.Message{{Message: *m}}, l.Calls, l.Raw
-	return made, nil
+	return made
 }
 
 // compaction turns the record into an overlay. OpenClaw gives a model the summary, then the
@@ -253,7 +250,7 @@ func (r *reader) bill(l *pi.Line, key string) {
 			continue
 		}
 		if c.CostNanoUSD != nil && *c.CostNanoUSD == 0 {
-			c.CostNanoUSD, c.PriceSource = nil, "" // the price was not known
+			c.CostNanoUSD = nil // the price was not known
 		}
 		usage := message.Inner("usage")
 		total, told := pi.Whole(usage.Get("totalTokens"))

@@ -26,11 +26,8 @@ func (r *reader) key() string {
 var cronPrompt = regexp.MustCompile(`^\[cron:([^\s\]]+)`)
 
 // describe says what the session is: from the header, the entries, the index and the store.
-func (r *reader) describe() error {
-	created, err := r.created()
-	if err != nil {
-		return err
-	}
+func (r *reader) describe() {
+	created := r.created()
 	key := r.key()
 	kind := kindOf(key)
 	if kind == "chat" && r.about.entry.String("spawnedBy") != "" {
@@ -43,32 +40,17 @@ func (r *reader) describe() error {
 	if key != "" {
 		s.Generation = max(r.about.generation, 1)
 	}
-	s.Title, s.TitleSource = r.titled()
-	if s.Provider, s.Model, err = r.model(); err != nil {
-		return err
-	}
+	// The title is what the session was called in the conversation, else what the index calls it, else its first
+	// words, without what the gateway puts in front of them.
+	s.Title, s.TitleSource = history.Titled(cmp.Or(r.Title, r.about.name()), session.TitleOf(bare(r.FirstUser)))
+	s.Provider, s.Model = r.model()
 	if window, ok := pi.Whole(r.about.entry.Get("contextTokens")); ok && window > 0 {
 		s.Window = &window
 	}
 	if r.existing == nil {
-		if s.ParentID, s.ParentKind, err = r.parent(); err != nil {
-			return err
-		}
+		s.ParentID, s.ParentKind = r.parent()
 	}
 	r.session = s
-	return nil
-}
-
-// titled returns the session's name: what it was called in the conversation, else what the
-// index calls it, else its first words, without what the gateway puts in front of them.
-func (r *reader) titled() (title, from string) {
-	if title := cmp.Or(r.Title, r.about.name()); title != "" {
-		return title, "source"
-	}
-	if title := session.TitleOf(bare(r.FirstUser)); title != "" {
-		return title, "first_message"
-	}
-	return "", ""
 }
 
 // name is what the index calls a session.
@@ -101,7 +83,7 @@ func bare(text string) string {
 
 // created returns the earlier of the header's time and that of the first entry: its day is that
 // of the session.
-func (r *reader) created() (session.Time, error) {
+func (r *reader) created() session.Time {
 	created, ok := pi.Time(r.Header.Get("timestamp"))
 	if !ok {
 		created = r.about.begun
@@ -111,11 +93,7 @@ func (r *reader) created() (session.Time, error) {
 		if n.Kind == pi.Broken {
 			continue
 		}
-		o, err := r.Reread(i)
-		if err != nil {
-			return created, err
-		}
-		if first, ok := timeOf(o, n.Made); ok && (created.IsZero() || first.Before(created.Time)) {
+		if first, ok := timeOf(r.Reread(i), n.Made); ok && (created.IsZero() || first.Before(created.Time)) {
 			created = first
 		}
 		break
@@ -124,19 +102,19 @@ func (r *reader) created() (session.Time, error) {
 		created = session.At(r.In.Found.ModifiedAt)
 	}
 	r.last = created
-	return created, nil
+	return created
 }
 
 // model returns the newest model on the path of the leaf, else the index's, else the header's.
-func (r *reader) model() (provider, model string, err error) {
-	provider, model, err = r.Model(r.leaf, func(line, message history.Object) bool { return !unwritten(line, message) })
-	if err != nil || model != "" {
-		return provider, model, err
+func (r *reader) model() (provider, model string) {
+	provider, model = r.Model(r.leaf, func(line, message history.Object) bool { return !unwritten(line, message) })
+	if model != "" {
+		return provider, model
 	}
 	if model := cmp.Or(r.about.entry.String("model"), r.about.window.String("model")); model != "" {
-		return cmp.Or(r.about.entry.String("modelProvider"), r.about.window.String("model_provider")), model, nil
+		return cmp.Or(r.about.entry.String("modelProvider"), r.about.window.String("model_provider")), model
 	}
-	return r.Header.String("provider"), r.Header.String("modelId"), nil
+	return r.Header.String("provider"), r.Header.String("modelId")
 }
 
 // fields are what may have changed since the session was imported first.
@@ -168,8 +146,8 @@ func (r *reader) metadata() session.JSON {
 	if r.name.topic != "" {
 		o = append(o, history.Field{Key: "topic", Raw: []byte(session.JSONOf(r.name.topic))})
 	}
-	if r.text.rows == nil && r.name.id != r.Header.String("id") && r.name.id != "" {
-		o = append(o, history.Field{Key: "file", Raw: []byte(session.JSONOf(filepath.Base(r.text.path)))})
+	if r.rows == nil && r.name.id != r.Header.String("id") && r.name.id != "" {
+		o = append(o, history.Field{Key: "file", Raw: []byte(session.JSONOf(filepath.Base(r.In.Found.Path)))})
 	}
 	return compact(append(o, r.agent.facts(r.about)...).JSON())
 }
@@ -222,7 +200,7 @@ func public(entry history.Object) history.Object {
 
 // parent finds the session that this one was forked from, or that started it: "" when there
 // is none, or it was not imported.
-func (r *reader) parent() (session.ID, string, error) {
+func (r *reader) parent() (session.ID, string) {
 	for _, link := range r.agent.parents(r.about, r.Header) {
 		owner := r.agent
 		if link.agent != "" && link.agent != r.agent.id && r.agent.state != "" {
@@ -237,15 +215,11 @@ func (r *reader) parent() (session.ID, string, error) {
 		if sid == "" || sid == r.sid && owner.id == r.agent.id {
 			continue
 		}
-		found, err := r.In.Session(owner.id + "/" + sid)
-		if err != nil {
-			return "", "", err
-		}
-		if found != nil {
-			return found.ID, link.kind, nil
+		if found := r.In.Session(owner.id + "/" + sid); found != nil {
+			return found.ID, link.kind
 		}
 	}
-	return "", "", nil
+	return "", ""
 }
 
 // link names a parent: by its session, or by a key that the parent held.

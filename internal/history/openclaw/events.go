@@ -6,73 +6,61 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/klauspost/compress/zstd"
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 )
 
-// events puts a session's lines into a spool, in their order: those of the database, and those
+// events reads a session's lines, in their order: those of the database, and those
 // that it moved to cold storage. early counts what is no line of the transcript.
-func (x *databaseReader) events(s *spool, id string, early *history.Records) ([]row, error) {
-	var hot, cold []placed
-	if err := x.hot(s, id, &hot); err != nil {
-		return nil, err
-	}
+func (x *databaseReader) events(id string, early *history.Records) *lines {
+	var l lines
+	x.hot(id, &l)
+	hot := l.rows
+	l.rows = nil
 	if x.hasCold() {
-		err := x.cold(id, func(seq, made int64, raw []byte) error {
-			at, err := s.put(raw)
-			cold = append(cold, placed{row{at: at, size: int64(len(raw)), made: made}, seq})
-			return err
-		}, early)
-		if err != nil {
-			return nil, err
-		}
+		x.cold(id, &l, early)
 	}
-	slices.SortStableFunc(cold, func(a, b placed) int { return cmp.Compare(a.seq, b.seq) })
-	return merged(hot, cold, early), nil
+	slices.SortStableFunc(l.rows, func(a, b row) int { return cmp.Compare(a.seq, b.seq) })
+	l.rows = merged(hot, l.rows, early)
+	return &l
 }
 
 // merged returns events in the order of their numbers. Of those with one number the first of hot
 // counts, else the first of cold.
-func merged(hot, cold []placed, early *history.Records) []row {
+func merged(hot, cold []row, early *history.Records) []row {
 	all := []row{}
-	last := placed{}
 	for _, c := range cold {
 		for len(hot) > 0 && hot[0].seq <= c.seq {
-			last = hot[0]
-			all = append(all, last.row)
-			hot = hot[1:]
+			all, hot = append(all, hot[0]), hot[1:]
 		}
-		if len(all) > 0 && last.seq == c.seq {
+		if n := len(all); n > 0 && all[n-1].seq == c.seq {
 			early.Skip(skipHot, 1)
 			continue
 		}
-		all = append(all, c.row)
-		last = c
+		all = append(all, c)
 	}
-	for _, h := range hot {
-		all = append(all, h.row)
-	}
-	return all
+	return append(all, hot...)
 }
 
-// hot puts the events into the spool that are in their table.
-func (x *databaseReader) hot(s *spool, id string, into *[]placed) error {
+// hot reads the events that are in their table.
+func (x *databaseReader) hot(id string, into *lines) {
 	packed := `NULL, NULL`
 	if x.has(tableEvents, "event_zstd", "event_utf8_bytes") {
 		packed = `event_zstd, event_utf8_bytes`
 	}
-	return x.Each(x.in.Context(), func(rows *sqlx.Rows) error { return x.event(rows, s, id, into) }, `SELECT seq, CAST(`+x.columns.Column(tableEvents, "event_json", "NULL")+` AS BLOB), COALESCE(`+x.columns.Column(tableEvents, "created_at", "0")+`, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
+	x.Each(func(rows *sqlx.Rows) error { return x.event(rows, id, into) }, `SELECT seq, CAST(`+x.columns.Column(tableEvents, "event_json", "NULL")+` AS BLOB), COALESCE(`+x.columns.Column(tableEvents, "created_at", "0")+`, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
 }
 
-func (x *databaseReader) event(rows *sqlx.Rows, s *spool, id string, into *[]placed) error {
+func (x *databaseReader) event(rows *sqlx.Rows, id string, into *lines) error {
 	var seq, made int64
 	var text, packed sql.RawBytes
 	var length sql.NullInt64
@@ -82,7 +70,7 @@ func (x *databaseReader) event(rows *sqlx.Rows, s *spool, id string, into *[]pla
 	raw := []byte(text)
 	if text == nil && packed != nil {
 		var err error
-		if raw, err = unpackBytes(packed, maxEvent); err != nil || length.Valid && int64(len(raw)) != length.Int64 {
+		if raw, err = unpack(packed, maxEvent); err != nil || length.Valid && int64(len(raw)) != length.Int64 {
 			x.in.Problem(0, fmt.Sprintf("session %s, event %d: its compressed body is damaged; kept raw", id, seq))
 			if raw == nil {
 				raw = fmt.Appendf(nil, "zstd %x", []byte(packed))
@@ -90,21 +78,14 @@ func (x *databaseReader) event(rows *sqlx.Rows, s *spool, id string, into *[]pla
 			raw = append([]byte("damaged: "), raw...)
 		}
 	}
-	at, err := s.put(raw)
-	*into = append(*into, placed{row{at: at, size: int64(len(raw)), made: made}, seq})
-	return err
+	into.put(seq, made, raw)
+	return nil
 }
 
-// placed is an event in the spool, with its number.
-type placed struct {
-	row
-	seq int64
-}
-
-// cold yields the events of a session that are in cold storage.
-func (x *databaseReader) cold(id string, yield func(seq, made int64, raw []byte) error, early *history.Records) error {
+// cold reads the events of a session that are in cold storage.
+func (x *databaseReader) cold(id string, into *lines, early *history.Records) {
 	column := func(name, or string) string { return x.columns.Column(tableCold, name, or) }
-	return x.Each(x.in.Context(), func(rows *sqlx.Rows) error {
+	x.Each(func(rows *sqlx.Rows) error {
 		var name, sum sql.NullString
 		var events sql.NullInt64
 		var packed []byte
@@ -117,18 +98,18 @@ func (x *databaseReader) cold(id string, yield func(seq, made int64, raw []byte)
 			x.in.Problem(0, fmt.Sprintf("session %s: cold storage %s: %s; its events are missing", id, name.String, history.Reason(err)))
 			return nil
 		}
-		n, err := coldEvents(text, yield, early)
-		if events.Valid && events.Int64 >= 0 && int64(n) != events.Int64 && err == nil {
+		if n := coldEvents(text, into, early); events.Valid && events.Int64 >= 0 && int64(n) != events.Int64 {
 			x.in.Problem(0, fmt.Sprintf("session %s: cold storage %s holds %d events where %d were stored", id, name.String, n, events.Int64))
 		}
-		return errors.Join(err, text.Close())
+		return nil
 	}, `SELECT archive_name, archive_sha256, `+column("event_count", "-1")+`, `+column("archive_blob", "NULL")+` FROM `+tableCold+` WHERE session_id = ? ORDER BY archive_name`, id)
 }
 
 // archive unpacks what the database or a file beside it holds under a hash.
-func (x *databaseReader) archive(name, sum string, packed []byte) (*spool, error) {
+func (x *databaseReader) archive(name, sum string, packed []byte) ([]byte, error) {
 	if packed == nil {
-		file, _, err := history.Open(x.coldFile(name))
+		folder := filepath.Join(filepath.Dir(filepath.Dir(x.in.Found.Path)), "sessions", "cold")
+		file, _, err := history.Open(filepath.Join(folder, filepath.Base(name)))
 		if err != nil {
 			return nil, err
 		}
@@ -137,19 +118,13 @@ func (x *databaseReader) archive(name, sum string, packed []byte) (*spool, error
 			return nil, err
 		}
 	}
-	if hash := sha256.Sum256(packed); hex.EncodeToString(hash[:]) != sum {
-		return nil, session.Errorf(session.Invalid, "its hash is not the stored one")
-	}
-	return unpackTo(bytes.NewReader(packed), maxArchive)
+	return unpackArchive(packed, sum, "zstd")
 }
 
-// coldEvents yields the events among the lines of an archive and counts them.
-func coldEvents(text *spool, yield func(seq, made int64, raw []byte) error, early *history.Records) (n int, err error) {
-	for line, err := range history.Lines(text, text.size) {
-		if err != nil {
-			return n, err
-		}
-		o, ok := pi.Parse(line.Bytes)
+// coldEvents reads the events among the lines of an archive and counts them.
+func coldEvents(text []byte, into *lines, early *history.Records) (n int) {
+	for line := range bytes.Lines(text) {
+		o, _, ok := history.ParseLine(line)
 		kind := o.String("kind")
 		event, is := history.Fields(o.Get("row"))
 		seq, numbered := pi.Whole(event.Get("seq"))
@@ -157,28 +132,58 @@ func coldEvents(text *spool, yield func(seq, made int64, raw []byte) error, earl
 		case ok && kind == "event" && is && numbered:
 			raw, _ := history.Text(event.Get("event_json"))
 			made, _ := pi.Whole(event.Get("created_at"))
+			into.put(seq, made, []byte(raw))
 			n++
-			if err := yield(seq, made, []byte(raw)); err != nil {
-				return n, err
-			}
-		case len(bytes.TrimSpace(line.Bytes)) > 0:
+		case len(bytes.TrimSpace(line)) > 0:
 			early.Skip(skipDerived, 1)
 		}
 	}
-	return n, nil
+	return n
+}
+
+// Bounds of what is unpacked: OpenClaw's own are 64 MiB for an archive and 4 MiB for an event.
+const (
+	maxEvent   = 4 << 20
+	maxArchive = 64 << 20
+)
+
+// unpackArchive checks an archive by its hash and unpacks it. Codes: Invalid (damaged, too large).
+func unpackArchive(packed []byte, sum, encoding string) ([]byte, error) {
+	if hash := sha256.Sum256(packed); hex.EncodeToString(hash[:]) != sum {
+		return nil, session.Errorf(session.Invalid, "its hash is not the stored one")
+	}
+	if encoding != "zstd" {
+		return packed, nil
+	}
+	text, err := unpack(packed, maxArchive)
+	if err != nil {
+		return nil, session.Errorf(session.Invalid, "compressed, and damaged or larger than %d MiB: %w", maxArchive>>20, err)
+	}
+	return text, nil
+}
+
+// unpack returns what a zstd stream holds, at most most bytes.
+func unpack(packed []byte, most uint64) ([]byte, error) {
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(most), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return nil, err
+	}
+	defer decoder.Close()
+	return decoder.DecodeAll(packed, nil)
 }
 
 // archives imports the transcripts that were put away whole: earlier generations of a key.
-func (x *databaseReader) archives() error {
+func (x *databaseReader) archives() {
 	column := func(name, or string) string { return x.columns.Column(tableArchives, name, or) }
-	return x.Each(x.in.Context(), func(rows *sqlx.Rows) error {
+	x.Each(func(rows *sqlx.Rows) error {
 		var a archived
 		var id sql.NullString
 		if err := rows.Scan(&id, &a.encoding, &a.reason, &a.key, &a.packed, &a.sum, &a.made); err != nil {
 			return err
 		}
 		a.id = id.String
-		return x.archived(a)
+		x.archived(a)
+		return nil
 	}, `SELECT session_id, `+column("encoding", "''")+`, COALESCE(`+column("reason", "''")+`, ''), COALESCE(`+column("session_key", "''")+`, ''), archive_blob,
 		COALESCE(`+column("archive_sha256", "''")+`, ''), COALESCE(`+column("created_at", "0")+`, 0) FROM `+tableArchives+` ORDER BY `+column("created_at", "session_id")+`, session_id`)
 }
@@ -190,57 +195,30 @@ type archived struct {
 	made                           int64 // milliseconds since 1970
 }
 
-// text unpacks the transcript. Codes: Invalid (damaged).
-func (a *archived) text() (*spool, error) {
-	if hash := sha256.Sum256(a.packed); hex.EncodeToString(hash[:]) != a.sum {
-		return nil, session.Errorf(session.Invalid, "its hash is not the stored one")
-	}
-	if a.encoding == "zstd" {
-		return unpackTo(bytes.NewReader(a.packed), maxArchive)
-	}
-	s, err := newSpool()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.put(a.packed); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
-}
-
-func (x *databaseReader) archived(a archived) error {
+func (x *databaseReader) archived(a archived) {
 	if a.reason == "deleted" && kindOf(canonicalKey(a.key, x.agent.id, "")) != "cron" {
 		x.in.Skip(skipDeleted, 1)
-		return nil
+		return
 	}
 	path := x.in.Found.Path + "#" + a.id + "@" + a.sum
-	cursor, err := x.in.Known.Cursor(x.in.Context(), session.SourceOpenClaw, path)
-	if err != nil || cursor != nil {
+	if x.in.Cursor(path) != nil {
 		x.in.Skip(skipUnchanged, 1)
-		return err
+		return
 	}
-	text, err := a.text()
+	text, err := unpackArchive(a.packed, a.sum, a.encoding)
 	if err != nil {
 		x.in.Problem(0, fmt.Sprintf("the archived transcript of session %s cannot be read: %s", a.id, history.Reason(err)))
 		x.in.Skip("damaged archive", 1)
-		return nil
+		return
 	}
 	about := x.agent.sessions[a.id]
 	if about == nil {
 		about = newAbout(a.id, canonicalKey(a.key, x.agent.id, ""), nil)
 	}
-	defer text.Close() //nolint:errcheck // it has no name any more
-	t := &transcript{path: path, file: text, rows: []row{}}
-	for line, err := range history.Lines(text, text.size) {
-		if err != nil {
-			return err
-		}
-		size := line.End - line.At
-		if line.Ended {
-			size--
-		}
-		t.rows = append(t.rows, row{at: line.At, size: size, made: a.made})
+	l := lines{rows: []row{}}
+	for line := range bytes.Lines(text) {
+		l.put(0, a.made, bytes.TrimSuffix(line, []byte("\n")))
 	}
 	x.in.CountSession()
-	return x.run(t, about, history.Records{}, "")
+	x.run(path, &l, about, history.Records{}, "")
 }

@@ -2,7 +2,6 @@ package openclaw
 
 import (
 	"cmp"
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,9 +14,9 @@ import (
 // The names that a state folder has had; one of them is a slip of the pen that was released.
 var stateNames = [...]string{".openclaw", ".clawdbot", ".moltbot", ".moldbot"}
 
-// Places implements history.Source: every state folder that the environment names, and those
-// of all names under the home folder. An old one may have been left behind with transcripts.
-func (s *Source) Places() []string {
+// places returns every state folder that the environment names, and those of all names under the home
+// folder. An old one may have been left behind with transcripts.
+func (s *source) places() []string {
 	var places []string
 	add := func(dir string) {
 		if dir = history.Expand(dir, s.env); filepath.IsAbs(dir) && !slices.Contains(places, dir) {
@@ -41,30 +40,22 @@ func (s *Source) Places() []string {
 	return places
 }
 
-// Find implements history.Source. A root is a state folder, a folder that holds some, the
-// folder of an agent, a sessions folder, or a file. Databases come first, since they are the
-// truth for what they hold; then transcripts by the time they began, so that parents come
-// before their children; then copies from earlier; then what was deleted, and the indexes.
-// A transcript of a deleted session is imported only if it is named itself.
-func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	var f history.Finder
-	err := f.Roots(ctx, roots, s.Places(), func(root string) { gateway(&f, root) }, func(root string) {
-		before := len(f.Found)
-		file(&f, root)
-		if len(f.Found) > before && parseName(filepath.Base(root)).kind == fileDeleted {
-			s.ask(&f.Found[before])
-		}
-	})
-	if err != nil {
-		return nil, nil, err
+// file lists a file that is named.
+func (s *source) file(f *history.Finder, path string) {
+	if isDatabase(filepath.Base(path)) {
+		f.Database(path)
+		return
 	}
-	s.list(f.Found)
-	return s.inOrder(f.Found), f.Problems, nil
+	before := len(f.Found)
+	f.File(path)
+	if len(f.Found) > before && parseName(filepath.Base(path)).kind == fileDeleted {
+		s.ask(&f.Found[before])
+	}
 }
 
 // ask remembers that a deleted session's transcript was named itself, unless a folder led to
 // it: who follows a folder looks at its files one by one later.
-func (s *Source) ask(found *history.Found) {
+func (s *source) ask(found *history.Found) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, listed := s.asked[found.Path]; !listed {
@@ -74,27 +65,6 @@ func (s *Source) ask(found *history.Found) {
 		// It may be known as one that was passed over, and must not count as read.
 		found.ModifiedAt = found.ModifiedAt.Add(time.Second)
 	}
-}
-
-// list remembers which deleted sessions' transcripts a folder led to.
-func (s *Source) list(found []history.Found) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range found {
-		if parseName(filepath.Base(f.Path)).kind == fileDeleted {
-			if _, known := s.asked[f.Path]; !known {
-				s.asked[f.Path] = false
-			}
-		}
-	}
-}
-
-func file(f *history.Finder, path string) {
-	if isDatabase(filepath.Base(path)) {
-		f.Database(path)
-		return
-	}
-	f.File(path)
 }
 
 func isDatabase(name string) bool {
@@ -110,7 +80,7 @@ func isHistory(name string) bool {
 	return false
 }
 
-// gateway takes whatever a folder turns out to be.
+// gateway lists a state folder, a folder that holds some, the folder of an agent, or a sessions folder.
 func gateway(f *history.Finder, root string) {
 	agents := filepath.Join(root, "agents")
 	switch {
@@ -169,8 +139,11 @@ func folders(f *history.Finder, dir string) []string {
 	return found
 }
 
-// inOrder sorts what was found as Find says.
-func (s *Source) inOrder(found []history.Found) []history.Found {
+// inOrder puts databases first, since they are the truth for what they hold; then transcripts by the
+// time they began, so that parents come before their children; then copies from earlier; then what was
+// deleted, and the indexes. It remembers which deleted sessions' transcripts a folder led to: they are
+// imported only if they are named themselves.
+func (s *source) inOrder(found []history.Found) []history.Found {
 	type placed struct {
 		history.Found
 		group int
@@ -188,6 +161,9 @@ func (s *Source) inOrder(found []history.Found) []history.Found {
 			all[i].group = 2
 		case kind == fileDeleted:
 			all[i].group = 3
+			if _, known := s.asked[f.Path]; !known {
+				s.asked[f.Path] = false
+			}
 		case kind == fileIndex:
 			all[i].group = 4
 		}

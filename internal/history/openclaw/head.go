@@ -33,7 +33,7 @@ func readHead(path string) head {
 	h.begun = session.At(info.ModTime())
 	var in io.Reader = file
 	if name.zstd {
-		decoder, err := unzstd(file)
+		decoder, err := history.Unzstd(file)
 		if err != nil {
 			return h
 		}
@@ -43,7 +43,7 @@ func readHead(path string) head {
 	beginning := make([]byte, headBytes)
 	n, _ := io.ReadFull(in, beginning) // what could be read
 	line, _, _ := bytes.Cut(bytes.TrimLeft(beginning[:n], " \t\r\n"), []byte("\n"))
-	header, ok := pi.Parse(line)
+	header, _, ok := history.ParseLine(line)
 	if !ok || header.String("type") != lineSession {
 		return h
 	}
@@ -59,7 +59,7 @@ func readHead(path string) head {
 
 // head is readHead for a source that looks at the same files again and again. The source is
 // locked.
-func (s *Source) head(path string) head {
+func (s *source) head(path string) head {
 	h, known := s.heads[path]
 	if !known {
 		if h = readHead(path); h.whole {

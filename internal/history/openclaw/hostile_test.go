@@ -100,7 +100,7 @@ func TestOpenClawWrongNeighbours(t *testing.T) {
 		name, file, content, error string
 	}{
 		{"index that is no JSON", "agents/main/sessions/sessions.json", "{'json5': true,}", "no JSON object"},
-		{"empty index", "agents/main/sessions/sessions.json", "", "no JSON object"},
+		{"empty index", "agents/main/sessions/sessions.json", "", "the file is empty"},
 		{"index of other things", "agents/main/sessions/sessions.json", `{"agent:main:main":"x","k":{"updatedAt":1},"":{"sessionId":"y"}}`, ""},
 		{"registry that is no JSON", "subagents/runs.json", "[", ""},
 		{"database that is none", "agents/main/agent/openclaw-agent.sqlite", "hello", "no SQLite database"},
@@ -269,7 +269,7 @@ func TestOpenClawMemoryIsThatOfABatch(t *testing.T) {
 	size := text.Len()
 	text.Reset()
 	c := historytest.Collector{Watch: true}
-	testkit.Must(h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.Emit))(t)
+	testkit.Must(h.Source.Read(t.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, c.Emit))(t)
 	if c.Messages != lines || c.Largest > history.MaxBatch {
 		t.Errorf("%d messages, batches of %d", c.Messages, c.Largest)
 	}
@@ -291,7 +291,7 @@ func FuzzTranscript(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, name uint8) {
 		path := filepath.Join(dir, names[int(name)%len(names)])
 		testkit.Check(t, os.WriteFile(path, data, 0o600))
-		_, err := openclaw.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path}, nil, &historytest.Collector{}, historytest.NewChecker(t).Batch)
+		_, err := openclaw.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, historytest.NewChecker(t).Batch)
 		if err != nil && session.CodeOf(err) != session.Invalid {
 			t.Errorf("%v", err)
 		}

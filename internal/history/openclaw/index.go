@@ -1,129 +1,99 @@
 package openclaw
 
 import (
-	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 )
 
 // readIndex takes what an index of keys says of the sessions: for those that are here what is
 // new about them; of a key whose session has no transcript it makes an empty one. The files
 // beside it that hold no conversation are counted with it.
-func (s *Source) readIndex(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	o, err := readIndex(found.Path)
+func (s *source) readIndex(in *history.Intake) {
+	o, err := readIndex(in.Found.Path)
 	if err != nil {
-		return nil, err
+		in.Fail(err)
+		return
 	}
-	a := s.agentFor(ctx, found.Path, nil)
-	modified := session.At(found.ModifiedAt)
-	in, err := history.NewIntake(ctx, session.SourceOpenClaw, found, nil, nil, known, history.AlwaysQuiet(), emit)
-	if err != nil {
-		return nil, err
-	}
-	x := indexReader{
-		in: in, source: s, agent: a, said: map[string]string{},
-		cursor: history.Cursor{Source: session.SourceOpenClaw, Path: found.Path, Size: found.Size, ModifiedAt: &modified},
-	}
-	if cursor != nil && cursor.State != nil {
-		_ = json.Unmarshal(cursor.State, &x.before) // a damaged state: everything is looked at again
-	}
+	x := indexReader{in: in, source: s, agent: s.agentFor(in.Context(), in.Found.Path, nil)}
 	for _, f := range o {
-		if err := x.entry(f.Key, f.Raw); err != nil {
-			return nil, err
-		}
+		x.entry(f.Key, f.Raw)
 	}
-	x.beside(filepath.Dir(found.Path))
-	x.cursor.State = session.JSONOf(x.said)
-	return a.problems, emit(history.Batch{ImportBatch: store.ImportBatch{Cursor: &x.cursor}, Records: x.records})
+	x.beside(filepath.Dir(in.Found.Path))
+	for _, p := range x.agent.problems {
+		in.ProblemIn(p.Path, p.Error)
+	}
 }
 
 type indexReader struct {
-	in      *history.Intake
-	source  *Source
-	agent   *agent
-	cursor  history.Cursor
-	before  map[string]string // what entries said when they were read last, by key
-	said    map[string]string
-	records history.Records // of what made no batch
+	in     *history.Intake
+	source *source
+	agent  *agent
 }
 
 // entry takes one key's entry.
-func (x *indexReader) entry(written string, raw []byte) error {
+func (x *indexReader) entry(written string, raw []byte) {
 	entry, ok := history.Fields(raw)
 	id := entry.String("sessionId")
 	if !ok || id == "" {
-		x.records.Skip("entry without a session", 1)
-		return nil
+		x.in.Skip("entry without a session", 1)
+		return
 	}
 	says := history.Fingerprint(entry)[:12]
-	x.said[written] = says
-	if x.before[written] == says {
-		x.records.Skip(skipUnchanged, 1)
-		return nil
+	if x.in.Repeats(written, says) {
+		x.in.Skip(skipUnchanged, 1)
+		return
 	}
 	key := canonicalKey(written, x.agent.id, entry.String("channel"))
 	about := x.agent.sessions[x.agent.sidFor(id, indexed{key: key, written: written, entry: entry})]
 	if about == nil { // the index changed since the agent was looked at
 		about = newAbout(id, key, entry)
 	}
-	if err := x.close(key, about); err != nil {
-		return err
-	}
-	text := &transcript{rows: []row{}}
-	r := reader{survey: newSurvey(x.in, text), source: x.source, agent: x.agent, about: about, sid: about.sid, text: text}
+	x.close(key, about)
+	rows := []row{}
+	r := reader{survey: newSurvey(x.in, rows, x.in.Bytes), source: x.source, agent: x.agent, about: about, sid: about.sid, rows: rows}
 	if at, ok := pi.Time(entry.Get("updatedAt")); ok && about.begun.IsZero() {
 		about.begun = at
 	}
-	var err error
-	if r.existing, err = x.in.Session(x.agent.id + "/" + about.sid); err != nil {
-		return err
-	}
-	if err := r.describe(); err != nil {
-		return err
-	}
+	r.existing = x.in.Session(x.agent.id + "/" + about.sid)
+	r.describe()
 	b := history.Batch{}
 	b.Session = r.session
 	b.Records.Import(1)
 	if r.existing != nil {
 		changes := x.changes(&r)
 		if changes == nil {
-			x.records.Import(1)
-			return nil
+			x.in.Import(1)
+			return
 		}
 		b.ID, b.Fields = r.existing.ID, changes
 		if r.session.TitleSource == "source" && r.existing.TitleSource != "source" {
 			b.Title = &r.session.Title
 		}
 	}
-	return x.in.Emit(b)
+	x.in.Emit(b)
 }
 
 // close tells the generation before a key's present one that it has ended, and one that the
 // store closed when the next one came, with its last message, when that really was.
-func (x *indexReader) close(key string, now *about) error {
+func (x *indexReader) close(key string, now *about) {
 	for _, s := range x.agent.keys[key] {
 		if s.generation != now.generation-1 || s.ended.IsZero() {
 			continue
 		}
-		here, err := x.in.Session(x.agent.id + "/" + s.sid)
-		if err != nil || here == nil || here.EndedAt != nil && !here.EndedAt.Equal(here.ActiveAt.Time) {
-			return err
-		}
-		if here.EndedAt != nil && here.EndedAt.Equal(s.ended.Time) {
-			return nil
+		here := x.in.Session(x.agent.id + "/" + s.sid)
+		if here == nil || here.EndedAt != nil && (!here.EndedAt.Equal(here.ActiveAt.Time) || here.EndedAt.Equal(s.ended.Time)) {
+			return
 		}
 		b := history.Batch{}
 		b.ID, b.Session.Source = here.ID, session.SourceOpenClaw
 		b.Fields = &history.Changes{Key: key, Generation: s.generation, EndedAt: &s.ended, EndReason: s.reason}
-		return x.in.Emit(b)
+		x.in.Emit(b)
+		return
 	}
-	return nil
 }
 
 func newAbout(sid, key string, entry history.Object) *about {
@@ -133,15 +103,14 @@ func newAbout(sid, key string, entry history.Object) *about {
 // changes says what the index tells of a session that is here and was not known; nil for
 // nothing. What its transcript told stays.
 func (x *indexReader) changes(r *reader) *history.Changes {
-	have, _ := pi.Parse(r.existing.Metadata)
-	before, _ := history.Fields(have.Get(string(session.SourceOpenClaw)))
+	before := history.Notes(r.existing, string(session.SourceOpenClaw))
 	after := before.Without("entry", "node", "window", "run")
 	if len(before) == 0 {
 		after = history.Object{{Key: "agent", Raw: []byte(session.JSONOf(r.agent.id))}}
 	}
 	after = append(after, r.agent.facts(r.about)...)
-	parent, kind, err := r.parent()
-	if err != nil || r.existing.ParentID != "" {
+	parent, kind := r.parent()
+	if r.existing.ParentID != "" {
 		parent, kind = "", ""
 	}
 	if kind == session.ParentFork && r.existing.MessageCount > 0 {
@@ -165,9 +134,9 @@ func (x *indexReader) beside(dir string) {
 	for _, e := range entries {
 		switch parseName(e.Name()).kind {
 		case fileBookkeeping:
-			x.records.Skip(skipBookkeeping, 1)
+			x.in.Skip(skipBookkeeping, 1)
 		case fileTrace:
-			x.records.Skip(skipTrace, 1)
+			x.in.Skip(skipTrace, 1)
 		}
 	}
 }

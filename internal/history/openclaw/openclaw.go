@@ -4,8 +4,7 @@
 // 2026.
 //
 // Whatever a session lies in, its lines are read twice, as pi's are: first to find how they
-// hang together, then to decode those that are new. Compressed transcripts and those in a
-// database are unpacked into a temporary file for that. Several files may hold one session
+// hang together, then to decode those that are new. Several files may hold one session
 // (the database, a file left behind by the move to it, copies that were made before something
 // was cut off): entries are known by their ids, and only one of them moves the head.
 package openclaw
@@ -13,11 +12,12 @@ package openclaw
 import (
 	"sync"
 
+	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// Source is OpenClaw's history.Source.
-type Source struct {
+// source is what reading one found thing must know of the others.
+type source struct {
 	env func(string) string
 
 	mu     sync.Mutex
@@ -28,12 +28,12 @@ type Source struct {
 
 // New makes the source. Its usual places come from the environment: $OPENCLAW_STATE_DIR and
 // its older names, $OPENCLAW_HOME, $HOME.
-func New(env func(string) string) *Source {
-	return &Source{env: env, agents: map[string]*agent{}, heads: map[string]head{}, asked: map[string]bool{}}
+func New(env func(string) string) *history.Program {
+	s := &source{env: env, agents: map[string]*agent{}, heads: map[string]head{}, asked: map[string]bool{}}
+	return &history.Program{
+		Source: session.SourceOpenClaw, Folders: s.places, Search: gateway, File: s.file, Order: s.inOrder, Replay: s.readFile, Database: s.readDatabase,
+	}
 }
-
-// Name implements history.Source.
-func (s *Source) Name() session.Source { return session.SourceOpenClaw }
 
 // Reasons to skip that only OpenClaw's files have.
 const (

@@ -1,53 +1,30 @@
 package openclaw
 
 import (
-	"context"
 	"path/filepath"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	name := parseName(filepath.Base(found.Path))
-	if isDatabase(filepath.Base(found.Path)) {
-		return s.readDatabase(ctx, found, known, emit)
-	}
+// readFile reads a transcript or an index of keys.
+func (s *source) readFile(in *history.Intake) {
+	path := in.Found.Path
+	name := parseName(filepath.Base(path))
 	if name.kind == fileIndex {
-		return s.readIndex(ctx, found, cursor, known, emit)
+		s.readIndex(in)
+		return
 	}
-	file, found, err := history.OpenFound(found)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, size := &transcript{path: found.Path, file: file}, found.Size
-	if name.zstd {
-		unpacked, err := unpack(file)
-		if err != nil {
-			return nil, err
-		}
-		defer unpacked.Close() //nolint:errcheck // it has no name any more
-		text.file, size = unpacked, unpacked.size
-	}
-	in, err := history.NewIntake(ctx, session.SourceOpenClaw, found, text.file, cursor, known, history.AlwaysQuiet(), emit)
-	if err != nil {
-		return nil, err
-	}
-	in.Unpacked(size)
-	r := reader{source: s, text: text, name: name, backup: name.kind == fileBackup || movedAway(found.Path), agent: s.agentFor(ctx, found.Path, nil)}
-	if err := r.read(in); err != nil {
-		return nil, err
-	}
-	return in.Finish()
+	r := reader{source: s, bytes: in.Bytes, name: name, backup: name.kind == fileBackup || movedAway(path), agent: s.agentFor(in.Context(), path, nil)}
+	r.read(in)
 }
 
 // reader adds the entries of one transcript.
 type reader struct {
 	*survey
-	source *Source
-	text   *transcript
+	source *source
+	rows   []row                       // of a database; nil for a file of lines
+	bytes  func(at, size int64) []byte // reads a stretch of the transcript
 	name   fileName
 	agent  *agent
 	about  *about // never nil after the survey
@@ -61,19 +38,18 @@ type reader struct {
 }
 
 // read surveys the transcript and adds its entries.
-func (r *reader) read(in *history.Intake) (err error) {
-	if r.survey, err = look(in, r.text, r.backup || r.name.kind == fileDeleted); err != nil {
-		return err
-	}
-	if err := r.identify(); err != nil {
-		return err
+func (r *reader) read(in *history.Intake) {
+	r.survey = look(in, r.rows, r.bytes, r.backup || r.name.kind == fileDeleted)
+	if in.Err() != nil || !r.identify() {
+		return
 	}
 	if r.existing == nil && in.Continues() { // nothing of it is here: all of it is new
 		in.Restart()
-		return r.read(in)
+		r.read(in)
+		return
 	}
 	r.source.mu.Lock()
-	asked := r.source.asked[r.text.path]
+	asked := r.source.asked[in.Found.Path]
 	r.source.mu.Unlock()
 	if r.name.kind == fileDeleted && !asked && kindOf(r.key()) != "cron" {
 		header := 0
@@ -81,76 +57,58 @@ func (r *reader) read(in *history.Intake) (err error) {
 			header = 1
 		}
 		in.SkipAll(skipDeleted, r.fresh()+header)
-		return nil
+		return
 	}
-	return r.run()
+	r.run()
 }
 
-// identify finds out which session the transcript is of. A copy is of the one that its name
-// says: its header may have an id of its own.
-func (r *reader) identify() error {
+// identify finds out which session the transcript is of; false: nothing says it. A copy is of the one
+// that its name says: its header may have an id of its own.
+func (r *reader) identify() bool {
 	id := r.Header.String("id")
 	if id == "" || r.backup && r.name.id != "" {
 		id = r.name.id
 	}
 	if r.sid = sidOf(id, r.name.topic); r.sid == "" {
-		return session.Errorf(session.Invalid, "no transcript: neither its header nor its name says which session it is")
+		r.In.Fail(session.Errorf(session.Invalid, "no transcript: neither its header nor its name says which session it is"))
+		return false
 	}
 	if r.about = r.agent.sessions[r.sid]; r.about == nil {
 		r.about = &about{sid: r.sid}
 	}
-	if r.about.stored && r.text.rows == nil {
-		r.backup = true
-	}
-	var err error
-	r.existing, err = r.In.Session(r.agent.id + "/" + r.sid)
-	return err
+	r.backup = r.backup || r.about.stored && r.rows == nil
+	r.existing = r.In.Session(r.agent.id + "/" + r.sid)
+	return true
 }
 
-func (r *reader) run() error {
+func (r *reader) run() {
 	if r.backup && r.existing == nil {
 		r.backup = r.about.stored // the only trace of its session: all of it is new
 	}
-	if err := r.describe(); err != nil {
-		return err
-	}
-	var err error
-	if r.talk, err = r.In.Conversation(r.session); err != nil {
-		return err
-	}
+	r.describe()
+	r.talk = r.In.Conversation(r.session)
 	if r.backup {
 		r.talk.KnownReason = skipBackup
 	}
 	if r.Header != nil {
 		r.countHeader()
 	}
-	if r.existing != nil {
-		older, err := r.IsOlder(r.talk)
-		if err != nil {
-			return err
-		}
-		if older {
+	if r.existing != nil && r.talk.Here != nil {
+		if r.IsOlder(r.talk) {
 			r.In.SkipAt(-1, skipOlder, r.fresh())
-			return nil
+			return
 		}
-		if err := r.Adopt(r.existing.ID); err != nil {
-			return err
-		}
+		r.Adopt(r.existing.ID)
 	}
-	if err := r.fork(); err != nil {
-		return err
-	}
+	r.fork()
 	for i := range r.Len() {
 		n := &r.Nodes[i]
-		err := r.talk.Add(history.Entry{
+		r.talk.Add(history.Entry{
 			Key: n.Key, Parent: r.KeyOf(n.Parent), At: n.Offset, Line: n.Line, Same: true,
-			Decode: func() (history.Decoded, error) { return r.decode(i) },
+			Decode: func() history.Decoded { return r.decode(i) },
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return r.finish()
+	r.finish()
 }
 
 // countHeader counts the header's line.
@@ -165,46 +123,32 @@ func (r *reader) countHeader() {
 }
 
 // fork finds the sessions of which the transcript may hold copies.
-func (r *reader) fork() error {
+func (r *reader) fork() {
 	origin, kind := r.session.ParentID, r.session.ParentKind
 	if r.existing != nil {
 		origin, kind = r.existing.ParentID, r.existing.ParentKind
 	}
 	if origin == "" || kind != session.ParentFork {
-		return nil
+		return
 	}
-	found, err := r.In.Known.SessionByID(r.In.Context(), origin)
-	if err != nil || found == nil {
-		return err
+	if found := r.In.SessionByID(origin); found != nil {
+		r.talk.ForkedFrom(found)
 	}
-	return r.talk.ForkedFrom(found)
 }
 
-// finish says what the session is now.
-func (r *reader) finish() error {
+// finish says what the session is now. A copy leaves its head where it is.
+func (r *reader) finish() {
 	if r.backup {
-		return r.keepHead()
+		if here := r.talk.Here; here != nil && here.Head != nil {
+			if head, err := r.In.Known.Message(r.In.Context(), *here.Head); err == nil { // else it is gone
+				r.talk.Head = head.ExternalID
+			}
+		}
+		return
 	}
 	r.talk.Head = r.KeyOf(r.leaf)
 	if r.session.Title != "" && (r.existing == nil || r.session.TitleSource == "source" || r.Named) {
 		r.talk.Title = r.session.Title
 	}
 	r.talk.Fields = r.fields()
-	return nil
-}
-
-// keepHead leaves the head of the session where it is, which a copy must not move.
-func (r *reader) keepHead() error {
-	here := r.talk.Here
-	if here == nil || here.Head == nil {
-		return nil
-	}
-	head, err := r.In.Known.Load(r.In.Context(), *here.Head)
-	if session.CodeOf(err) == session.NotFound {
-		return nil
-	}
-	if err == nil {
-		r.talk.Head = head.ExternalID
-	}
-	return err
 }

@@ -2,7 +2,6 @@ package openclaw
 
 import (
 	"bytes"
-	"io"
 	"strconv"
 	"unicode/utf8"
 
@@ -11,27 +10,31 @@ import (
 	"sessiond/internal/session"
 )
 
-// transcript is the lines of one session, wherever they lie.
-type transcript struct {
-	path string      // as problems name it
-	file io.ReaderAt // the file, or a spool
-	rows []row       // of a database; nil for a file of lines
+// lines are those of a transcript in a database.
+type lines struct {
+	text []byte
+	rows []row
 }
 
-// row is a line of a database, in the spool.
+// row is a line of a database.
 type row struct {
-	at, size int64
+	at, size int64 // in the text
 	made     int64 // milliseconds since 1970; 0: not known
+	seq      int64 // its number
 }
 
-// bytes reads a stretch of the transcript again.
-func (t *transcript) bytes(at, size int64) ([]byte, error) { return history.ReadSpan(t.file, at, size) }
+func (l *lines) put(seq, made int64, raw []byte) {
+	l.rows = append(l.rows, row{int64(len(l.text)), int64(len(raw)), made, seq})
+	l.text = append(l.text, raw...)
+}
+
+func (l *lines) bytes(at, size int64) []byte { return l.text[at : at+size] }
 
 // survey is a transcript's entries and how they hang together.
 type survey struct {
 	pi.Entries
-	text  *transcript
-	whole bool // it may have no header
+	rows  []row // of a database; nil for a file of lines
+	whole bool  // it may have no header
 
 	leaf   int32 // the head: where the conversation goes on
 	cursor int32 // the entry that was written last
@@ -39,79 +42,58 @@ type survey struct {
 	front  int32 // the compaction or reset that a cut transcript begins with; -1: it is whole
 }
 
-func newSurvey(in *history.Intake, text *transcript) *survey {
-	return &survey{Entries: pi.NewEntries(in, text.bytes), text: text, leaf: -1, cursor: -1, reset: -1, front: unseen}
+func newSurvey(in *history.Intake, rows []row, bytes func(at, size int64) []byte) *survey {
+	return &survey{Entries: pi.NewEntries(in, bytes), rows: rows, leaf: -1, cursor: -1, reset: -1, front: unseen}
 }
 
-// look reads a transcript. headless says that it may lack a header: its older part was cut off.
-// Codes: Invalid (no transcript).
-func look(in *history.Intake, text *transcript, headless bool) (*survey, error) {
-	s := newSurvey(in, text)
+// look reads a transcript. headless says that it may lack a header: its older part was cut off. It
+// fails with Invalid if it is no transcript.
+func look(in *history.Intake, rows []row, bytes func(at, size int64) []byte, headless bool) *survey {
+	s := newSurvey(in, rows, bytes)
 	if s.whole = headless; headless {
 		s.Version = 3
 	}
-	var err error
-	if text.rows != nil {
-		err = s.readRows()
-	} else {
-		err = in.EachLine(func(l history.FileLine) error { return s.read(l, 0) })
+	for i, r := range rows { // of which each is whole
+		if in.Err() == nil {
+			s.read(history.FileLine{Number: i + 1, At: r.at, Bytes: bytes(r.at, r.size)}, r.made)
+		}
 	}
-	if err != nil {
-		return nil, err
+	if rows == nil {
+		in.EachLine(func(l history.FileLine) { s.read(l, 0) })
 	}
-	if s.Header == nil && !headless && text.rows == nil {
-		return nil, session.Errorf(session.Invalid, "no transcript: it holds no session header")
+	if s.Header == nil && !headless && rows == nil {
+		in.Fail(session.Errorf(session.Invalid, "no transcript: it holds no session header"))
 	}
 	s.finish()
-	return s, nil
-}
-
-// readRows reads the rows of a database, of which each is whole.
-func (s *survey) readRows() error {
-	for i, r := range s.text.rows {
-		if i%256 == 0 && s.In.Context().Err() != nil {
-			return s.In.Context().Err()
-		}
-		line, err := history.ReadSpan(s.text.file, r.at, r.size)
-		if err != nil {
-			return err
-		}
-		if err := s.read(history.FileLine{Number: i + 1, At: r.at, Bytes: line}, r.made); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s
 }
 
 // read reads one line. made is its time in a database, in milliseconds since 1970.
-func (s *survey) read(l history.FileLine, made int64) error {
+func (s *survey) read(l history.FileLine, made int64) {
 	n, body := s.Node(l)
-	if len(body) == 0 {
-		s.In.Skip(history.SkipBlank, 1)
-		return nil
-	}
 	n.Made = made
-	o, ok := pi.Parse(body)
+	o, _, ok := history.ParseLine(body)
 	switch {
+	case len(body) == 0:
+		s.In.Skip(history.SkipBlank, 1)
 	case ok && s.Header == nil && s.Len() == 0 && o.String("type") == lineSession:
-		return s.begin(o, body, l.Number)
-	case s.Header == nil && !s.whole && s.text.rows == nil:
+		s.In.Fail(s.begin(o, l.Number))
+	case s.Header == nil && !s.whole && s.rows == nil:
 		why := ""
 		if bytes.ContainsFunc(body, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' || r == utf8.RuneError }) {
 			why = " (compressed or encrypted by something else?)"
 		}
-		return session.Errorf(session.Invalid, "no transcript: its first line is no session header%s", why)
+		s.In.Fail(session.Errorf(session.Invalid, "no transcript: its first line is no session header%s", why))
 	case ok:
 		s.object(o, body, n)
-		return nil
+	default:
+		n.Parent = s.leaf
+		s.AddBroken(n, body)
 	}
-	n.Parent = s.leaf
-	s.AddBroken(n, body)
-	return nil
 }
 
 // begin reads the header. Codes: Invalid.
-func (s *survey) begin(o history.Object, raw []byte, line int) error {
+func (s *survey) begin(o history.Object, line int) error {
 	if o.String("id") == "" {
 		return session.Errorf(session.Invalid, "no transcript: its header names no session")
 	}
@@ -126,7 +108,7 @@ func (s *survey) begin(o history.Object, raw []byte, line int) error {
 	if s.Version > 4 {
 		s.In.Problem(line, "version "+strconv.Itoa(s.Version)+" is newer than what is known: read as version 4")
 	}
-	s.Header, _ = pi.Parse(raw)
+	s.Header = o
 	return nil
 }
 

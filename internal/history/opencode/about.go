@@ -29,7 +29,7 @@ type about struct {
 	notes     history.Object
 	records   int // of the source: the session's own
 	todos     int // of the source: its list of things to do, which the notes hold
-	store     store
+	store     string
 	row       history.Object // of a database, in the form of a file
 	older     bool           // there is another row, of version 1
 }
@@ -90,7 +90,7 @@ func aboutRow(row history.Object) about {
 }
 
 // recovered is a session of which only messages are left.
-func recovered(id string, in store, why string) about {
+func recovered(id, in, why string) about {
 	a := about{id: id, title: "recovered", store: in}
 	a.note("recovered", session.JSONOf(why))
 	return a

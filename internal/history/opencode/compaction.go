@@ -13,17 +13,15 @@ import (
 
 // summarise adds the compaction of a request and its summary, the i-th record. It represents
 // what is before the request, or before the tail that is kept.
-func (r *reader) summarise(i int) error {
+func (r *reader) summarise(i int) {
 	m := r.records[i]
-	if err := r.prune(m.at.UnixMilli()); err != nil { // the summary was made of what was left
-		return err
-	}
+	r.prune(m.at.UnixMilli()) // the summary was made of what was left
 	request, asked := i, m.alone
 	if !asked {
 		request, asked = r.byID[m.answers]
 	}
 	if !asked || request > i || !m.alone && !r.records[request].request {
-		return nil // it has no request, or the request is gone
+		return // it has no request, or the request is gone
 	}
 	first := request
 	if at, ok := r.byID[r.records[request].tail]; ok && r.records[request].tail != "" && at < request {
@@ -31,17 +29,12 @@ func (r *reader) summarise(i int) error {
 	}
 	through := r.records[first].before
 	if through < 0 {
-		return nil
+		return
 	}
-	in, err := m.message()
-	if err != nil {
-		return err
-	}
-	o := in.data
+	o := m.body.data
 	c := history.Compaction{Key: m.key, ThroughKey: r.records[through].last}
-	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	c.CreatedAt, c.MessageCount = m.at, int64(through+1)
-	c.Summary, c.Provider, c.Model = clean(textOf(in.parts)), clean(o.String("providerID")), clean(o.String("modelID"))
+	c.Summary, c.Provider, c.Model = clean(textOf(m.body.parts)), clean(o.String("providerID")), clean(o.String("modelID"))
 	if first < request {
 		c.FirstKeptKey = r.records[first].key
 	}
@@ -49,16 +42,12 @@ func (r *reader) summarise(i int) error {
 		c.PrefixSummary = clean(o.String("recent"))
 	}
 	for _, kept := range r.records[first:request] {
-		outputs, err := kept.outputs(math.MinInt64, m.at.UnixMilli())
-		if err != nil {
-			return err
-		}
-		c.Pruned = append(c.Pruned, outputs...)
+		c.Pruned = append(c.Pruned, kept.outputs(math.MinInt64, m.at.UnixMilli())...)
 	}
 	if end, ok := history.UnixMilli(o.Inner("time").Get("completed")); ok && end.After(c.CreatedAt.Time) {
 		c.DurationMS = end.Sub(c.CreatedAt.Time).Milliseconds()
 	}
-	return r.c.Compact(c)
+	r.c.Compact(c)
 }
 
 // pruned is the mark of an output that opencode does not send to its model any more.
@@ -74,9 +63,9 @@ const onePruning = int64(time.Second / time.Millisecond)
 // prune adds an overlay for each time that opencode pruned outputs on the way to the head, since
 // the last call and up to a moment. The store skips those that it has. Rule: opencode,
 // session/compaction.ts, prune: marked outputs stay stored, and the model sees a line instead.
-func (r *reader) prune(until int64) error {
+func (r *reader) prune(until int64) {
 	if !r.trusted {
-		return nil // the newer store knows it
+		return // the newer store knows it
 	}
 	var marks []int64
 	for _, m := range r.records[:r.line] {
@@ -92,31 +81,24 @@ func (r *reader) prune(until int64) error {
 		for n < len(marks) && marks[n]-marks[n-1] <= onePruning {
 			n++
 		}
-		if err := r.pruneTogether(marks[0], marks[n-1]); err != nil {
-			return err
-		}
+		r.pruneTogether(marks[0], marks[n-1])
 		r.until, marks = marks[n-1], marks[n:]
 	}
-	return nil
 }
 
 // pruneTogether adds the overlay of the outputs that were marked in a period.
-func (r *reader) pruneTogether(from, until int64) error {
+func (r *reader) pruneTogether(from, until int64) {
 	at := millis(until)
 	if at.IsZero() {
-		return nil
+		return
 	}
 	var c history.Compaction
-	c.Strategy, c.Trigger, c.Status, c.CreatedAt = session.StrategyPrune, session.TriggerImport, session.StatusDone, at
+	c.Strategy, c.CreatedAt = session.StrategyPrune, at
 	for _, m := range r.records[:r.line] {
-		outputs, err := m.outputs(from, until)
-		if err != nil {
-			return err
-		}
-		c.Pruned = append(c.Pruned, outputs...)
+		c.Pruned = append(c.Pruned, m.outputs(from, until)...)
 	}
 	if len(c.Pruned) == 0 {
-		return nil // marked calls that never had an output
+		return // marked calls that never had an output
 	}
 	for _, m := range slices.Backward(r.records[:r.line]) {
 		if !m.aside && m.at.UnixMilli() <= until {
@@ -129,11 +111,11 @@ func (r *reader) pruneTogether(from, until int64) error {
 		what = "output"
 	}
 	c.Reason = fmt.Sprintf("opencode took %d %s of tools out of its model's sight", len(c.Pruned), what)
-	return r.c.Compact(c)
+	r.c.Compact(c)
 }
 
 // outputs returns where the outputs of a record that were marked in a period are stored.
-func (r *record) outputs(from, until int64) (places []history.Output, err error) {
+func (r *record) outputs(from, until int64) (places []history.Output) {
 	calls := map[string]bool{}
 	for _, p := range r.pruned {
 		if from <= p.at && p.at <= until {
@@ -141,13 +123,9 @@ func (r *record) outputs(from, until int64) (places []history.Output, err error)
 		}
 	}
 	if len(calls) == 0 || r.aside { // kept raw, a record has no outputs
-		return nil, nil
+		return nil
 	}
-	in, err := r.message()
-	if err != nil {
-		return nil, err
-	}
-	for n, s := range segments(in.parts, r.role) {
+	for n, s := range segments(r.body.parts, r.role) {
 		key := r.segmentKey(n)
 		for _, parts := range [][]session.Part{s.says, s.results} {
 			for i := range parts {
@@ -158,7 +136,7 @@ func (r *record) outputs(from, until int64) (places []history.Output, err error)
 			key = r.segmentKey(n) + resultsSuffix
 		}
 	}
-	return places, nil
+	return places
 }
 
 // segmentKey returns the external id of the message of the n-th step, from 0.

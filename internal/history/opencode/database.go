@@ -48,11 +48,10 @@ var required = map[string][]string{
 	tableMessageV2: {"id", "session_id", "type", "data"}, tableTodo: {"session_id", "content"},
 }
 
-func readDatabase(in *history.Intake, opened *history.SQLite) (err error) {
+func readDatabase(in *history.Intake, opened *history.SQLite) {
 	d := &database{SQLite: opened, in: in, extents: map[string]map[string]history.Extent{}, starting: map[int64][]string{}}
-	ctx := in.Context()
-	if d.has, err = d.Schema(ctx, append(perSession, tableSession, tableSessionV2, tableProject)...); err != nil {
-		return err
+	if d.has = d.Schema(append(perSession, tableSession, tableSessionV2, tableProject)...); !d.ok() {
+		return
 	}
 	var missing []string
 	for table, columns := range required {
@@ -63,47 +62,49 @@ func readDatabase(in *history.Intake, opened *history.SQLite) (err error) {
 	sessions := d.has.Has(tableSession, "id") || d.has.Has(tableSessionV2, "id")
 	hasParts := d.has.Has(tablePart, "id")
 	if !sessions || !(hasParts && d.has.Has(tableMessage, "id")) && !d.has.Has(tableMessageV2, "id") {
-		return session.Errorf(session.Invalid, "no %s database: it has no tables of sessions, messages and parts as %[1]s makes them", in.Source())
+		in.Fail(session.Errorf(session.Invalid, "no %s database: it has no tables of sessions, messages and parts as %[1]s makes them", in.Source()))
+		return
 	}
 	slices.Sort(missing)
 	for _, why := range missing {
 		in.Problem(0, why)
 	}
 	if hasParts {
-		if d.parts, err = d.PreparexContext(ctx, partsOfMessage); err != nil {
-			return err
+		var err error
+		if d.parts, err = d.PreparexContext(in.Context(), partsOfMessage); err != nil {
+			in.Fail(err)
+			return
 		}
 		defer d.parts.Close()
 	}
 	for _, table := range perSession {
-		if !d.has.Has(table, "session_id") {
-			continue
-		}
-		newest := `COALESCE(MAX(CAST(` + d.has.Column(table, "time_updated", "NULL") + ` AS INTEGER)), 0)`
-		first := `COALESCE(MIN(CAST(` + d.has.Column(table, "time_created", "NULL") + ` AS INTEGER)), 0)`
-		if d.extents[table], err = d.Extents(ctx, table, newest, first); err != nil {
-			return err
+		if d.has.Has(table, "session_id") {
+			newest := `COALESCE(MAX(CAST(` + d.has.Column(table, "time_updated", "NULL") + ` AS INTEGER)), 0)`
+			first := `COALESCE(MIN(CAST(` + d.has.Column(table, "time_created", "NULL") + ` AS INTEGER)), 0)`
+			d.extents[table] = d.Extents(table, newest, first)
 		}
 	}
-	if err := d.sessions(); err != nil {
-		return err
-	}
-	return d.countOthers()
+	d.sessions()
+	d.countOthers()
+}
+
+// ok reports whether the queries until now found what they asked for.
+func (d *database) ok() bool {
+	d.in.Fail(d.TakeErr())
+	return d.in.Err() == nil
 }
 
 // credentials are names of tables that are not even counted by their rows.
 var credentials = regexp.MustCompile(`(?i)auth|token|secret|credential|account|share`)
 
 // countOthers counts what is beside the conversations.
-func (d *database) countOthers() error {
+func (d *database) countOthers() {
 	for table := range d.has {
 		switch {
 		case slices.Contains(perSession, table), table == tableSession, table == tableSessionV2, strings.HasPrefix(table, "sqlite_"):
 		case table == tableEvent:
 			var n int
-			if err := d.GetContext(d.in.Context(), &n, `SELECT COUNT(*) FROM event`); err != nil {
-				return err
-			}
+			d.Get(&n, `SELECT COUNT(*) FROM event`)
 			d.in.Skip(skipEvent, n)
 		case credentials.MatchString(table):
 			d.in.Skip(skipForeign, 1)
@@ -111,87 +112,66 @@ func (d *database) countOthers() error {
 			d.in.Skip(skipBookkeeping, 1)
 		}
 	}
-	return nil
 }
 
 // sessions reads the sessions, oldest first, then messages whose session is gone.
-func (d *database) sessions() error {
-	all, err := d.list()
-	if err != nil {
-		return err
-	}
-	worktrees, err := d.worktrees()
-	if err != nil {
-		return err
+func (d *database) sessions() {
+	all, worktrees := d.list(), d.worktrees()
+	if !d.ok() {
+		return
 	}
 	listed := map[string]bool{}
 	for _, a := range all {
 		a.worktree, listed[a.id] = worktrees[a.project], true
-		if err := d.session(a); err != nil {
-			return err
-		}
+		d.session(a)
 	}
 	for _, table := range []string{tableMessage, tablePart, tableMessageV2} {
 		for id := range d.extents[table] {
-			if listed[id] {
-				continue
-			}
-			listed[id] = true
-			if err := d.session(recovered(id, inDatabase, "its row is gone")); err != nil {
-				return err
+			if !listed[id] {
+				listed[id] = true
+				d.session(recovered(id, inDatabase, "its row is gone"))
 			}
 		}
 	}
-	return nil
 }
 
 // worktrees returns the folders of the projects; that of no project is the root.
-func (d *database) worktrees() (map[string]string, error) {
+func (d *database) worktrees() map[string]string {
 	folders := map[string]string{}
-	if !d.has.Has(tableProject, "id") {
-		return folders, nil
+	if d.has.Has(tableProject, "id") {
+		d.EachRow(tableProject, []string{"id", "worktree"}, "", func(r history.Row) {
+			if folder := r.Get("worktree"); folder != "/" {
+				folders[r.Get("id")] = folder
+			}
+		})
 	}
-	var list []struct {
-		ID       string `db:"id"`
-		Worktree string `db:"worktree"`
-	}
-	err := d.SelectContext(d.in.Context(), &list, `SELECT CAST(id AS TEXT) AS id, COALESCE(CAST(worktree AS TEXT), '') AS worktree FROM project WHERE id IS NOT NULL`)
-	for _, p := range list {
-		if p.Worktree != "/" {
-			folders[p.ID] = clean(p.Worktree)
-		}
-	}
-	return folders, err
+	return folders
 }
 
 // list reads the sessions of both versions, oldest first. Of a session in both, version 2's row
 // counts, which may have no title.
-func (d *database) list() (all []about, err error) {
+func (d *database) list() (all []about) {
 	places := map[string]int{}
 	for _, table := range []string{tableSession, tableSessionV2} {
 		columns := slices.DeleteFunc(slices.Clone(d.has[table]), func(name string) bool { return name == "summary_diffs" })
 		if len(columns) == 0 {
 			continue
 		}
-		err := d.EachRow(d.in.Context(), table, columns, "", func(r history.Row) error {
+		d.EachRow(table, columns, "", func(r history.Row) {
 			a := aboutRow(objectOf(r))
 			i, twice := places[a.id]
 			if !twice {
 				places[a.id], all = len(all), append(all, a)
-				return nil
+				return
 			}
 			a.older, a.title = true, cmp.Or(a.title, all[i].title)
 			all[i] = a
-			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
 	}
 	slices.SortStableFunc(all, func(a, b about) int {
 		return cmp.Or(a.created.Compare(b.created.Time), strings.Compare(a.id, b.id))
 	})
-	return all, nil
+	return all
 }
 
 // valued are columns that hold JSON or numbers.
@@ -228,7 +208,7 @@ func (d *database) markOf(a *about) string {
 
 // session reads one session if it changed. One that is damaged is a problem, and the next one is
 // read.
-func (d *database) session(a about) error {
+func (d *database) session(a about) {
 	first := d.extents[tableMessage][a.id].First
 	if second := d.extents[tableMessageV2][a.id].First; first == 0 || second > 0 && second < first {
 		first = second
@@ -237,9 +217,9 @@ func (d *database) session(a about) error {
 	if first > 0 {
 		d.starting[first] = append(alike, a.id)
 	}
-	part, err := d.in.Part(a.id, d.markOf(&a))
-	if err != nil || part == nil {
-		return err
+	part := d.in.Part(a.id, d.markOf(&a))
+	if part == nil {
+		return
 	}
 	for _, table := range []string{tableMessage, tablePart, tableMessageV2} {
 		if at := millis(d.extents[table][a.id].Newest); at.After(a.updated.Time) && !at.After(d.in.Now) {
@@ -250,16 +230,15 @@ func (d *database) session(a about) error {
 		part.Skip(skipOlder, 1)
 	}
 	r := &reader{in: part, about: a, older: func(int64) []string { return alike }}
-	if err = d.todo(&r.about); err == nil {
-		err = d.messages(r)
-	}
-	return d.in.ReadPart(part, a.id, err, r.run)
+	d.todo(&r.about)
+	d.messages(r)
+	d.in.ReadPart(part, a.id, d.SQLite, r.run)
 }
 
 // todo notes the session's list of things to do.
-func (d *database) todo(a *about) error {
+func (d *database) todo(a *about) {
 	if d.extents[tableTodo][a.id].Count == 0 {
-		return nil
+		return
 	}
 	type item struct {
 		Content  string `db:"content" json:"content"`
@@ -268,23 +247,20 @@ func (d *database) todo(a *about) error {
 	}
 	var list []item
 	column := func(name string) string { return d.has.Column(tableTodo, name, "NULL") }
-	err := d.SelectContext(d.in.Context(), &list, `SELECT COALESCE(CAST(content AS TEXT), '') AS content, COALESCE(CAST(`+column("status")+` AS TEXT), '') AS status,
+	d.Select(&list, `SELECT COALESCE(CAST(content AS TEXT), '') AS content, COALESCE(CAST(`+column("status")+` AS TEXT), '') AS status,
 		COALESCE(CAST(`+column("priority")+` AS TEXT), '') AS priority FROM todo WHERE session_id = ? ORDER BY `+column("position"), a.id)
 	for i := range list {
 		list[i] = item{clean(list[i].Content), clean(list[i].Status), clean(list[i].Priority)}
 	}
 	a.note("todos", session.JSONOf(list))
 	a.todos = len(list)
-	return err
 }
 
 // The statements of a conversation. A value over ?2 bytes is not read. They sort nothing: there
 // may be much to sort.
 const (
 	valueOfRow     = `CASE WHEN octet_length(data) <= ?2 THEN CAST(data AS TEXT) END AS data`
-	messageColumns = `SELECT rowid, CAST(id AS TEXT) AS id, COALESCE(CAST(time_created AS INTEGER), 0) AS created, ` + valueOfRow + ` FROM message `
-	messagesOf     = messageColumns + `WHERE session_id = ?1`
-	messageAt      = messageColumns + `WHERE rowid = ?1`
+	messagesOf     = `SELECT CAST(id AS TEXT) AS id, COALESCE(CAST(time_created AS INTEGER), 0) AS created, ` + valueOfRow + ` FROM message WHERE session_id = ?1`
 	partsOfMessage = `SELECT CAST(id AS TEXT) AS id, ` + valueOfRow + ` FROM part WHERE message_id = ?1`
 	partMessages   = `SELECT DISTINCT message_id FROM part p WHERE session_id = ?1 AND message_id IS NOT NULL`
 	lostMessages   = partMessages + `
@@ -298,7 +274,6 @@ func (d *database) timed(table, statement string) string {
 
 // row is a row of message, or of session_message.
 type row struct {
-	Row     int64  `db:"rowid"`
 	ID      string `db:"id"`
 	Type    string `db:"type"` // of version 2
 	Created int64  `db:"created"`
@@ -311,32 +286,19 @@ func (r *row) start() *message {
 }
 
 // messages reads the messages of both versions.
-func (d *database) messages(r *reader) error {
+func (d *database) messages(r *reader) {
 	id := r.about.id
 	if d.extents[tableMessage][id].Count > 0 {
-		err := d.Each(d.in.Context(), func(rows *sqlx.Rows) error {
+		d.Each(func(rows *sqlx.Rows) error {
 			var of row
-			err := rows.StructScan(&of)
-			if err != nil {
+			if err := rows.StructScan(&of); err != nil {
 				return err
 			}
 			in := of.start()
-			in.load = func() (*message, error) {
-				var again row
-				if err := d.GetContext(d.in.Context(), &again, d.timed(tableMessage, messageAt), of.Row, history.MaxLine); err != nil {
-					return nil, err
-				}
-				m := again.start()
-				return m, d.readParts(m)
-			}
-			if err = d.readParts(in); err == nil {
-				r.add(in)
-			}
+			err := d.readParts(in)
+			r.add(in)
 			return err
 		}, d.timed(tableMessage, messagesOf), id, history.MaxLine)
-		if err != nil {
-			return err
-		}
 	}
 	slices.SortStableFunc(r.records, compareRecords)
 	if d.extents[tablePart][id].Count > 0 { // lost messages have the time of the last one
@@ -345,21 +307,16 @@ func (d *database) messages(r *reader) error {
 		if d.has[tableMessage] == nil { // it is not there, or was left out
 			statement = partMessages
 		}
-		if err := d.SelectContext(d.in.Context(), &lost, statement, id); err != nil {
-			return err
-		}
+		d.Select(&lost, statement, id)
 		for _, id := range lost {
 			in := &message{id: id, data: body{why: "its message is gone"}}
-			if err := d.readParts(in); err != nil {
-				return err
-			}
+			d.Fail(d.readParts(in))
 			r.add(in)
 		}
 	}
 	if d.extents[tableMessageV2][id].Count > 0 {
-		return d.addVersion2(r)
+		d.addVersion2(r)
 	}
-	return nil
 }
 
 // readParts reads the parts of a message.

@@ -10,103 +10,59 @@ import (
 // export is a conversation in one file: {info, messages: [{info, parts}]}, or the flat list of a
 // share, [{type, data}].
 type export struct {
-	in       *history.Intake
 	about    *about
-	messages []history.Span
-	parts    map[string][]history.Span // of a share: by the ids of their messages
+	messages []body
+	parts    map[string][]body // of a share: by the ids of their messages
 }
 
-func readExport(in *history.Intake) error {
-	e := &export{in: in, parts: map[string][]history.Span{}}
-	err := e.scan()
+func readExport(in *history.Intake) {
+	e := &export{parts: map[string][]body{}}
+	err := in.Document("messages", e.value)
 	switch {
 	case err != nil && e.about == nil:
-		return session.Errorf(session.Invalid, "no opencode session: %w", err)
+		err = session.Errorf(session.Invalid, "no opencode session: %w", err)
 	case err != nil:
-		return session.Errorf(session.Invalid, "the export cannot be read: %w", err)
+		err = session.Errorf(session.Invalid, "the export cannot be read: %w", err)
 	case e.about == nil || e.about.id == "":
-		return session.Errorf(session.Invalid, "no opencode session: it is neither an export nor a share")
+		err = session.Errorf(session.Invalid, "no opencode session: it is neither an export nor a share")
+	}
+	if in.Fail(err); err != nil {
+		return
 	}
 	e.about.store = inExport
 	r := &reader{in: in, about: *e.about}
-	for _, at := range e.messages {
-		m, err := e.message(at)
-		if err != nil {
-			return err
-		}
-		m.load = func() (*message, error) { return e.message(at) }
-		r.add(m)
+	for _, o := range e.messages {
+		r.add(e.message(o))
 	}
-	return r.run()
+	r.run()
 }
 
-// scan finds the session and where its messages are.
-func (e *export) scan() error {
-	in := e.in.Document()
-	kind, err := in.Enter()
-	if err != nil {
-		return err
-	}
-	return in.Members(func(key string) error {
-		switch {
-		case kind == '[':
-			return e.entry(in)
-		case key == "info":
-			at, err := in.Value()
-			if err != nil {
-				return err
-			}
-			info, err := e.parse(at)
-			if err != nil || info.why != "" {
-				return errors.Join(err, errors.New("its info is no object"))
-			}
-			e.about = new(aboutObject(info.Object))
-		case key == "messages":
-			if kind, err := in.Enter(); err != nil || kind != '[' {
-				return errors.Join(err, errors.New("its messages are no list"))
-			}
-			return in.Members(func(string) error {
-				at, err := in.Value()
-				e.messages = append(e.messages, at)
-				return err
-			})
-		}
-		return nil
-	})
-}
-
-// entry reads an entry of a share.
-func (e *export) entry(in *history.Document) error {
-	at, err := in.Value()
-	if err != nil {
-		return err
-	}
-	o, err := e.parse(at)
+// value reads a value of the file.
+func (e *export) value(name string, element bool, value raw) error {
+	o := parse(value)
 	data := o.Inner("data")
-	switch o.String("type") {
-	case "session":
+	switch kind := o.String("type"); {
+	case name == "info" && o.why != "":
+		return errors.New("its info is no object")
+	case name == "info":
+		e.about = new(aboutObject(o.Object))
+	case !element:
+	case name == "" && kind == "session":
 		e.about = new(aboutObject(data))
-	case "part":
+	case name == "" && kind == "part":
 		id := data.String("messageID")
-		e.parts[id] = append(e.parts[id], at)
+		e.parts[id] = append(e.parts[id], o)
 	default:
-		e.messages = append(e.messages, at)
+		e.messages = append(e.messages, o)
 	}
-	return err
+	return nil
 }
 
-// parse parses a value of the file.
-func (e *export) parse(at history.Span) (body, error) {
-	value, err := e.in.Bytes(at.At, at.Size)
-	return parse(value), err
-}
-
-// message reads one message of the file.
-func (e *export) message(at history.Span) (*message, error) {
-	o, err := e.parse(at)
+// message makes a message of an element of the list.
+func (e *export) message(o body) *message {
 	in := &message{records: 1, data: o}
-	if err != nil || o.why != "" {
-		return in, err
+	if o.why != "" {
+		return in
 	}
 	if info, ok := history.Fields(o.Get("info")); ok {
 		in.id, in.data = info.String("id"), body{Object: info}
@@ -114,22 +70,18 @@ func (e *export) message(at history.Span) (*message, error) {
 		for _, element := range list {
 			in.addPart(element)
 		}
-		return in, nil
+		return in
 	}
 	data, ok := history.Fields(o.Get("data"))
 	if !ok || o.String("type") != "message" {
 		in.data.why = "it is no message"
-		return in, nil
+		return in
 	}
 	in.id, in.data = data.String("id"), body{Object: data}
-	for _, at := range e.parts[in.id] {
-		entry, err := e.parse(at)
-		if err != nil {
-			return nil, err
-		}
+	for _, entry := range e.parts[in.id] {
 		in.addPart(entry.Get("data"))
 	}
-	return in, nil
+	return in
 }
 
 func (m *message) addPart(element []byte) {

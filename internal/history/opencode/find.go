@@ -2,42 +2,32 @@ package opencode
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"sessiond/internal/history"
 )
 
-// Find implements history.Source. Of opencode's data folder it takes every opencode*.db (of Kilo's every kilo*.db), the
-// tree in `storage` and those in `project/*/storage/session`; of another folder also the
-// *.json files, which may be exports, and what lies a little below. A single file is taken as
-// it is. auth.json and mcp-auth.json are never opened. What is trusted most comes first.
-func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	f := finder{program: string(s.name), usual: len(roots) == 0}
-	err := f.Roots(ctx, roots, s.places, func(root string) { f.folder(root, maxDepthOfFolders) }, func(root string) {
-		switch {
-		case filepath.Ext(root) == ".json" && !isExport(filepath.Base(root)):
-			f.Problem(root, errors.New("it holds credentials and is not opened"))
-		case filepath.Ext(root) == ".json":
-			f.File(root)
-		default:
-			f.Database(root)
-		}
-	})
-	if err != nil {
-		return nil, nil, err
+// file lists a file that is named. auth.json and mcp-auth.json are never opened.
+func file(f *history.Finder, path string) {
+	switch {
+	case filepath.Ext(path) != ".json":
+		f.Database(path)
+	case isExport(filepath.Base(path)):
+		f.File(path)
+	default:
+		f.Problem(path, errors.New("it holds credentials and is not opened"))
 	}
-	slices.SortStableFunc(f.Found, func(a, b history.Found) int {
-		if by := cmp.Compare(rank(a.Path), rank(b.Path)); by != 0 || rank(a.Path) != rankOfExports {
-			return by
-		}
-		return strings.Compare(filepath.Base(b.Path), filepath.Base(a.Path)) // ids of sessions count down
-	})
-	return f.Found, f.Problems, nil
+}
+
+// compare puts what is trusted most first.
+func compare(a, b history.Found) int {
+	if by := cmp.Compare(rank(a.Path), rank(b.Path)); by != 0 || rank(a.Path) != rankOfExports {
+		return by
+	}
+	return history.ByName(b, a) // ids of sessions count down
 }
 
 const rankOfExports = 3
@@ -59,11 +49,13 @@ func rank(path string) int {
 const maxDepthOfFolders = 3
 
 type finder struct {
-	history.Finder
+	*history.Finder
 	program string
-	usual   bool // the roots are the program's own places
 }
 
+// folder lists every opencode*.db of opencode's data folder (kilo*.db of Kilo's), the tree in `storage` and those
+// in `project/*/storage/session`; of another folder also the *.json files, which may be exports, and
+// what lies a little below.
 func (f *finder) folder(path string, depth int) {
 	if isTree(path) || isOldTree(path) {
 		f.tree(path)
@@ -74,7 +66,7 @@ func (f *finder) folder(path string, depth int) {
 		f.Problem(path, err)
 		return
 	}
-	isData := f.usual
+	isData := f.Usual
 	var below []string
 	for _, entry := range entries {
 		name, child := entry.Name(), filepath.Join(path, entry.Name())

@@ -251,11 +251,7 @@ func callOf(r *record, o history.Object, parts []part) *history.Call {
 	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
 		return nil
 	}
-	c.Purpose, c.Status, c.CreatedAt = session.PurposeChat, session.CallOK, r.at
-	c.Provider, c.Model = clean(o.String("providerID")), clean(o.String("modelID"))
-	if c.CostNanoUSD != nil {
-		c.PriceSource = "reported"
-	}
+	c.CreatedAt, c.Provider, c.Model = r.at, clean(o.String("providerID")), clean(o.String("modelID"))
 	if r.summary {
 		c.Purpose = session.PurposeSummary
 	}
@@ -277,10 +273,10 @@ func callOf(r *record, o history.Object, parts []part) *history.Call {
 
 // total adds what the session's row says that it used in all, as one call, where there are replies of
 // which none says it: Kilo CLI writes so, and opencode did for a while.
-func (r *reader) total() error {
+func (r *reader) total() {
 	isReply := func(m *record) bool { return m.role == "assistant" && m.copyOf == nil }
 	if r.waits || !slices.ContainsFunc(r.records, isReply) || r.records[0].copyOf != nil {
-		return nil
+		return
 	}
 	number := func(key, column string) history.Field {
 		return history.Field{Key: key, Raw: orNull(r.about.row.Get("tokens_" + column))}
@@ -289,17 +285,13 @@ func (r *reader) total() error {
 	tokens := history.Object{number("input", "input"), number("output", "output"), number("reasoning", "reasoning"), {Key: "cache", Raw: cache.Whole()}}
 	c := usageOf(history.Object{history.Member("type", "assistant"), {Key: "cost", Raw: r.about.row.Get("cost")}, {Key: "tokens", Raw: tokens.Whole()}})
 	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
-		return nil
+		return
 	}
-	if said, err := r.firstCall(); err != nil || said != nil {
-		return err
+	if r.firstCall() != nil {
+		return
 	}
-	c.Purpose, c.Status, c.Source, c.CreatedAt = session.PurposeChat, session.CallOK, r.in.Source(), r.about.created
-	c.Provider, c.Model, c.Directory = r.about.provider, r.about.model, clean(r.about.directory)
-	if c.CostNanoUSD != nil {
-		c.PriceSource = "reported"
-	}
+	c.CreatedAt, c.Provider, c.Model, c.Directory = r.about.created, r.about.provider, r.about.model, clean(r.about.directory)
 	c.Metadata = session.JSONOf(map[string]string{"note": "the session's total: its messages do not say what they used"})
 	c.ExternalID, c.Sum = "total:"+clean(r.about.id), true
-	return r.c.Call(history.Call{Call: c})
+	r.c.Call(history.Call{Call: c})
 }

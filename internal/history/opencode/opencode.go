@@ -12,6 +12,7 @@ package opencode
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,47 +20,34 @@ import (
 	"sessiond/internal/session"
 )
 
-// Source is the history.Source of opencode, or of Kilo CLI, which writes the same.
-type Source struct {
-	name   session.Source // the name of the data folder and the prefix of its databases, too
-	places []string
-	now    func() time.Time
-}
-
 // New makes opencode's source, with its data folder from the environment:
 // $XDG_DATA_HOME/opencode, else ~/.local/share/opencode, and the database of $OPENCODE_DB.
-func New(env func(string) string, now func() time.Time) *Source {
+func New(env func(string) string, now func() time.Time) *history.Program {
 	return newSource(session.SourceOpencode, env("OPENCODE_DB"), env, now)
 }
 
 // NewKilo makes Kilo CLI's source: $XDG_DATA_HOME/kilo, else ~/.local/share/kilo, and $KILO_DB.
-func NewKilo(env func(string) string, now func() time.Time) *Source {
+func NewKilo(env func(string) string, now func() time.Time) *history.Program {
 	return newSource(session.SourceKilo, env("KILO_DB"), env, now)
 }
 
-func newSource(name session.Source, db string, env func(string) string, now func() time.Time) *Source {
-	s := &Source{name: name, now: now}
-	data := history.DataHome(env)
-	if data != "" {
-		data = filepath.Join(data, string(name))
-		s.places = append(s.places, data)
+// newSource makes the source of a program whose name is that of its data folder and begins those of its
+// databases.
+func newSource(name session.Source, db string, env func(string) string, now func() time.Time) *history.Program {
+	data := history.FolderIn(history.DataHome(env), string(name))
+	if db == ":memory:" || !filepath.IsAbs(db) && (db == "" || data == "") {
+		db = ""
+	} else if !filepath.IsAbs(db) {
+		db = filepath.Join(data, db)
 	}
-	if db != "" && db != ":memory:" {
-		if !filepath.IsAbs(db) && data != "" {
-			db = filepath.Join(data, db)
-		}
-		if filepath.IsAbs(db) {
-			s.places = append(s.places, db)
-		}
+	return &history.Program{
+		Source: name, Folders: history.InFolders(data, db), Now: now,
+		Search: func(f *history.Finder, folder string) {
+			(&finder{f, string(name)}).folder(folder, maxDepthOfFolders)
+		},
+		File: file, Order: history.SortedBy(compare), Sessions: sessions, Replay: readExport, Tree: readTree, Database: readDatabase,
 	}
-	return s
 }
-
-// Name implements history.Source.
-func (s *Source) Name() session.Source { return s.name }
-
-// Places implements history.Source.
-func (s *Source) Places() []string { return s.places }
 
 // Reasons to skip that only opencode's histories have.
 const (
@@ -76,32 +64,22 @@ const (
 // reads is the version of this reader. Another one reads everything again.
 const reads = 4
 
-// store ranks where a session is kept, by how much it is trusted.
-type store int
-
+// Where a session is kept.
 const (
-	inOldTree store = iota // files with a message in each
-	inTree
-	inExport
-	inDatabase
+	inOldTree  = "old files" // a file for each message
+	inTree     = "files"
+	inExport   = "export"
+	inDatabase = "database"
 )
 
-func (s store) String() string {
-	return [...]string{"old files", "files", "export", "database"}[s]
+// trustIn ranks where a session is kept, by how much it is trusted.
+func trustIn(store string) int {
+	return slices.Index([]string{inOldTree, inTree, inExport, inDatabase}, store)
 }
 
-func storeOf(name string) store {
-	for s := inOldTree; s < inDatabase; s++ {
-		if s.String() == name {
-			return s
-		}
-	}
-	return inDatabase
-}
-
-// SessionIDs implements history.Lister: the sessions that opencode moved on to its next generation
+// sessions names the sessions of a found thing: those that opencode moved on to its next generation
 // still lie in the one before.
-func (s *Source) SessionIDs(ctx context.Context, found history.Found) ([]string, error) {
+func sessions(ctx context.Context, found history.Found) (ids []string, known bool) {
 	if !history.IsFolder(found.Path) {
 		return history.RowIDs(ctx, found.Path, tableSession, tableSessionV2)
 	}
@@ -109,5 +87,5 @@ func (s *Source) SessionIDs(ctx context.Context, found history.Found) ([]string,
 	for i, file := range files {
 		files[i] = strings.TrimSuffix(filepath.Base(file), ".json")
 	}
-	return files, err
+	return files, err == nil
 }

@@ -2,9 +2,8 @@ package opencode
 
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -14,34 +13,11 @@ import (
 	"sessiond/internal/session"
 )
 
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	if history.IsFolder(found.Path) {
-		in, err := history.NewIntake(ctx, s.name, found, nil, cursor, known, s.now(), emit)
-		if err == nil {
-			err = readTree(in)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return in.Finish()
-	}
-	head, err := history.Head(found.Path, 512)
-	if err != nil {
-		return nil, err
-	}
-	if head = bytes.TrimSpace(history.Unmarked(head)); len(head) > 0 && (head[0] == '{' || head[0] == '[') {
-		return history.Replay(ctx, s.name, found, cursor, known, s.now, emit, readExport)
-	}
-	return history.ReadSQLite(ctx, s.name, found, cursor, known, s.now, emit, readDatabase)
-}
-
 // reader imports one session.
 type reader struct {
 	in      *history.Intake
 	about   about
 	records []*record
-	held    int                        // bytes of their bodies
 	older   func(first int64) []string // ids of older sessions whose first message has this time; nil: none
 
 	c       *history.Conversation
@@ -53,33 +29,23 @@ type reader struct {
 	waits   bool           // a reply at the end is left to a later reading
 }
 
-// holdBytes is how much of a session is held in memory. The reader loads later messages again.
-const holdBytes = 8 << 20
-
 // add takes a message, in any order.
 func (r *reader) add(in *message) *record {
 	in.limit()
 	m := recordOf(in)
-	if r.held += in.size(); r.held > holdBytes && m.load != nil {
-		m.body = nil
-	}
 	r.records = append(r.records, m)
 	return m
 }
 
 // run imports the session whose messages were added.
-func (r *reader) run() error {
+func (r *reader) run() {
 	fillTimes(&r.about, r.records)
 	slices.SortStableFunc(r.records, compareRecords)
 	r.holdBack()
-	if err := r.open(); err != nil {
-		return err
-	}
+	r.open()
 	r.match()
-	if err := r.messages(); err != nil {
-		return err
-	}
-	return r.total()
+	r.messages()
+	r.total()
 }
 
 // holdBack leaves a reply that may still be written, and the messages after it, to a later reading.
@@ -105,64 +71,55 @@ func (r *reader) holdBack() {
 }
 
 // open begins the session, with its origin or parent.
-func (r *reader) open() error {
+func (r *reader) open() {
 	a := &r.about
-	notes := append(a.notes, history.Member("store", a.store.String()))
+	notes := append(a.notes, history.Member("store", a.store))
 	if strings.HasPrefix(a.title, "[redacted:") {
 		notes = append(notes, history.Member("redacted", true))
 	}
 	new := history.NewSession{
 		Source: r.in.Source(), SourceID: a.id, Directory: clean(a.directory), CreatedAt: &a.created, Kind: "chat",
-		Title: a.named(), Project: a.worktree, Provider: a.provider, Model: a.model,
+		Project: a.worktree, Provider: a.provider, Model: a.model,
 		Metadata: history.Object{{Key: string(r.in.Source()), Raw: notes.Whole()}}.JSON(),
 	}
-	if new.Title != "" {
-		new.TitleSource = "source"
-	}
+	new.Title, new.TitleSource = history.Titled(a.named(), "")
 	if a.parent != "" {
 		new.Kind = "subagent"
 	}
-	var err error
-	if r.c, err = r.in.Conversation(new); err != nil {
-		return err
-	}
+	r.c = r.in.Conversation(new)
 	r.stored, r.trusted = history.NewPrints(recordKey), true
 	if here := r.c.Here; here == nil {
 		r.in.Import(a.records + a.todos)
 	} else {
-		if r.trusted = a.store >= storeOf(history.Notes(here, string(r.in.Source())).String("store")); !r.trusted {
+		if r.trusted = trustIn(a.store) >= trustIn(cmp.Or(history.Notes(here, string(r.in.Source())).String("store"), inDatabase)); !r.trusted {
 			r.c.KnownReason = skipNewer
 		}
 		r.in.Skip(r.c.KnownReason, a.records+a.todos)
-		if err := r.stored.Load(r.in.Context(), r.in.Known, here); err != nil {
-			return err
-		}
+		r.stored.Load(r.in, here)
 	}
 	if r.trusted {
 		r.c.Title = new.Title
 		r.c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Whole()), ArchivedAt: a.archived}
 	}
 	if a.parent != "" {
-		return r.linkToParent()
+		r.linkToParent()
+	} else {
+		r.findOrigin()
 	}
-	return r.findOrigin()
 }
 
 // linkToParent links the session to the one that started it, and to the call in that, whose result
 // names the session.
-func (r *reader) linkToParent() error {
+func (r *reader) linkToParent() {
 	if r.about.parent == r.about.id || !r.trusted {
-		return nil
+		return
 	}
-	parent, err := r.in.Session(r.about.parent)
-	if err != nil || parent == nil {
-		return err
-	}
-	if linked, err := r.c.LinkTo(parent, session.ParentChild, nil); err != nil || !linked || r.c.Here != nil {
-		return err
+	parent := r.in.Session(r.about.parent)
+	if parent == nil || !r.c.LinkTo(parent, session.ParentChild, nil) || r.c.Here != nil {
+		return
 	}
 	id := []byte(r.about.id)
-	return r.c.StartedIn(parent.ID, func(m *session.Message) string {
+	r.c.StartedIn(parent.ID, func(m *session.Message) string {
 		for _, p := range m.Calls() {
 			if bytes.Contains(p.Extra, id) {
 				return p.CallID
@@ -174,8 +131,8 @@ func (r *reader) linkToParent() error {
 
 // findOrigin finds the session that this one is a copy of, as far as it goes. Before version 2
 // opencode keeps no link.
-func (r *reader) findOrigin() error {
-	copied, err := r.c.FindOrigin(r.candidates, recordKey, func(prints *history.Prints, i int) *history.Printed {
+func (r *reader) findOrigin() {
+	copied := r.c.FindOrigin(r.candidates, recordKey, func(prints *history.Prints, i int) *history.Printed {
 		if i == len(r.records) || r.records[i].open {
 			return nil
 		}
@@ -184,56 +141,41 @@ func (r *reader) findOrigin() error {
 	for i, of := range copied {
 		r.records[i].copyOf = of
 	}
-	return err
 }
 
 // candidates returns the sessions that this one may be a copy of: the one that version 2 names;
 // else those that begin at the same moment, and the one that has its calls.
-func (r *reader) candidates() (found []*session.Session, err error) {
+func (r *reader) candidates() (found []*session.Session) {
 	if len(r.records) < history.LeastShared {
-		return nil, nil
+		return nil
 	}
 	if r.about.forked != "" {
-		origin, err := r.in.Session(r.about.forked)
-		if err != nil || origin != nil {
-			return []*session.Session{origin}, err
+		if origin := r.in.Session(r.about.forked); origin != nil {
+			return []*session.Session{origin}
 		}
 	}
 	if r.older != nil {
-		if found, err = r.in.Origins(r.older(r.firstAt())); err != nil {
-			return nil, err
+		found = r.in.Origins(r.older(r.firstAt()))
+	}
+	if call := r.firstCall(); call != nil {
+		if origin := r.in.CallOwner(call.ExternalID); origin != nil && origin.CreatedAt.Before(r.about.created.Time) {
+			found = append(found, origin)
 		}
 	}
-	call, err := r.firstCall()
-	if err != nil || call == nil {
-		return found, err
-	}
-	owner, err := r.in.Known.CallOwner(r.in.Context(), r.in.Source(), call.ExternalID)
-	if err != nil || owner == "" {
-		return found, err
-	}
-	origin, err := r.in.Known.SessionByID(r.in.Context(), owner)
-	if origin != nil && origin.CreatedAt.Before(r.about.created.Time) {
-		found = append(found, origin)
-	}
-	return found, err
+	return found
 }
 
 // firstCall returns the first model call of the session; nil: there is none.
-func (r *reader) firstCall() (*history.Call, error) {
+func (r *reader) firstCall() *history.Call {
 	for _, m := range r.records {
 		if m.role != "assistant" || m.why != "" || m.large {
 			continue
 		}
-		in, err := m.message()
-		if err != nil {
-			return nil, err
-		}
-		if call := callOf(m, in.data.Object, in.parts); call != nil {
-			return call, nil
+		if call := callOf(m, m.body.data.Object, m.body.parts); call != nil {
+			return call
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // firstAt returns the time of the first message in milliseconds.
@@ -279,23 +221,14 @@ func (r *reader) match() {
 
 // messages adds the records, each after the one before it. The head is the last one before the
 // mark of a revert.
-func (r *reader) messages() error {
-	parts, err := r.storedParts()
-	if err != nil {
-		return err
-	}
+func (r *reader) messages() {
+	parts := r.storedParts()
 	reverted, last, head := false, -1, ""
 	for i, m := range r.records {
 		reverted = reverted || r.about.revert != "" && m.id == r.about.revert
 		m.before = last
-		lost, err := r.addLost(m, parts)
-		if err != nil {
-			return err
-		}
-		fresh, err := r.addRecord(m, last, m.records-lost)
-		if err != nil {
-			return err
-		}
+		lost := r.addLost(m, parts)
+		fresh := r.addRecord(m, last, m.records-lost)
 		if !m.aside {
 			last = i
 			if !reverted {
@@ -303,77 +236,67 @@ func (r *reader) messages() error {
 			}
 		}
 		if fresh && m.summary && !m.failed && !m.open && i > 0 {
-			if err := r.summarise(i); err != nil {
-				return err
-			}
+			r.summarise(i)
 		}
 	}
-	if err := r.prune(math.MaxInt64); err != nil {
-		return err
-	}
+	r.prune(math.MaxInt64)
 	if r.trusted {
 		r.c.Head = head
 	} else if at := r.c.Here.Head; at != nil && at.Session == r.c.Here.ID { // an older store does not move it
-		m, err := r.in.Known.Load(r.in.Context(), *at)
-		if err != nil {
-			return err
+		if m := r.in.Load(*at); m != nil {
+			r.c.Head = m.ExternalID
 		}
-		r.c.Head = m.ExternalID
 	}
-	return nil
 }
 
 // addRecord adds a record, after the one with an index, and counts it as some of the source's.
 // fresh: it was not stored.
-func (r *reader) addRecord(m *record, after, records int) (fresh bool, err error) {
+func (r *reader) addRecord(m *record, after, records int) (fresh bool) {
 	if m.copyOf != nil {
 		r.c.AddCopy(history.Place{Key: m.last, Session: m.copyOf.Session}, m.records)
-		return false, nil
+		return false
 	}
 	if m.large && !m.known {
 		r.in.Skip(history.SkipTooLarge, m.records)
 		r.in.Problem(0, fmt.Sprintf("session %s, message %s is larger than 64 MiB and was left out", r.about.id, m.key))
 		m.aside = true
-		return false, nil
+		return false
 	}
 	e := history.Entry{Key: m.key, Records: records, NoRecords: records == 0}
 	if after >= 0 {
 		e.Parent = r.records[after].last
 	}
-	e.Decode = func() (history.Decoded, error) {
-		in, err := m.message()
-		if err != nil {
-			return history.Decoded{}, err
-		}
+	e.Decode = func() history.Decoded {
 		fresh = true
 		author := session.Person
 		if r.about.parent != "" {
 			author = session.Model
 		}
-		d := decode(m, in, author)
+		d := decode(m, m.body, author)
 		m.last = d.Messages[len(d.Messages)-1].ExternalID
 		for i := range d.Calls {
-			d.Calls[i].Source, d.Calls[i].Directory = r.in.Source(), clean(r.about.directory)
+			d.Calls[i].Directory = clean(r.about.directory)
 		}
 		if m.why != "" {
 			d.Raw, d.Problem = true, fmt.Sprintf("session %s, message %s: %s; kept raw", r.about.id, m.key, m.why)
 		}
-		return d, nil
+		return d
 	}
-	return fresh, errors.Join(r.c.Add(e), r.in.Context().Err())
+	r.c.Add(e)
+	return fresh
 }
 
 // storedParts returns the ids of the parts that the store has of each record, where it has the
 // session from a better store; else nil.
-func (r *reader) storedParts() (map[string]map[string]bool, error) {
+func (r *reader) storedParts() map[string]map[string]bool {
 	if r.trusted {
-		return nil, nil
+		return nil
 	}
 	type idOnly struct {
 		ID string `json:"id"`
 	}
 	all := map[string]map[string]bool{}
-	return all, r.in.Known.Entries(r.in.Context(), r.c.Here.ID, func(m *session.Message) bool {
+	r.in.Entries(r.c.Here.ID, func(m *session.Message) bool {
 		ids := all[recordKey(m.ExternalID)]
 		if ids == nil {
 			ids = map[string]bool{}
@@ -393,31 +316,29 @@ func (r *reader) storedParts() (map[string]map[string]bool, error) {
 		}
 		return true
 	})
+	return all
 }
 
 // addLost adds the parts that only an older store has of a message, beside it, and returns how many
 // they are. stored are the parts that the better store has; nil: this one is trusted.
-func (r *reader) addLost(m *record, stored map[string]map[string]bool) (n int, err error) {
+func (r *reader) addLost(m *record, stored map[string]map[string]bool) (n int) {
 	if stored == nil || !m.known {
-		return 0, nil
-	}
-	in, err := m.message()
-	if err != nil {
-		return 0, err
+		return 0
 	}
 	var text []byte
-	for _, p := range in.parts {
+	for _, p := range m.body.parts {
 		if p.id != "" && !stored[m.key][p.id] {
 			text = append(append(text, p.json()...), '\n')
 			n++
 		}
 	}
 	if n == 0 {
-		return 0, nil
+		return 0
 	}
-	return n, r.c.Add(history.Entry{Key: m.key + "+" + m.hash[:12], Parent: m.last, Records: n, Decode: func() (history.Decoded, error) {
+	r.c.Add(history.Entry{Key: m.key + "+" + m.hash[:12], Parent: m.last, Records: n, Decode: func() history.Decoded {
 		rest := history.Verbatim(text, "parts of "+m.key+" that the newer store does not have")
 		rest.Dialect, rest.CreatedAt = "opencode", m.at
-		return history.Decoded{Messages: []history.Message{{Message: rest}}, Raw: true}, nil
+		return history.Decoded{Messages: []history.Message{{Message: rest}}, Raw: true}
 	}})
+	return n
 }

@@ -24,8 +24,6 @@ type message struct {
 	records int  // of the source, itself included
 	open    bool // it is still being written, besides what data says
 	large   bool // over 64 MiB: data and parts are missing
-
-	load func() (*message, error) // reads it again
 }
 
 type part struct {
@@ -107,8 +105,7 @@ type record struct {
 	seq     int   // place among the rows of session_message, from 1; 0: it is not there
 	order   int64 // the greatest time up to this seq, in milliseconds
 
-	body *message                 // nil: load reads it
-	load func() (*message, error) // reads it again
+	body *message
 
 	key    string           // external id of its first message
 	last   string           // and of its last one
@@ -121,7 +118,7 @@ type record struct {
 // recordOf returns the record of a message.
 func recordOf(in *message) *record {
 	o := in.data.Object
-	r := &record{id: in.id, records: in.records, why: in.data.why, large: in.large, body: in, load: in.load}
+	r := &record{id: in.id, records: in.records, why: in.data.why, large: in.large, body: in}
 	times := o.Inner("time")
 	r.at, _ = history.UnixMilli(times.Get("created"))
 	if r.at.IsZero() {
@@ -198,14 +195,6 @@ func only(o history.Object, keys ...string) (some history.Object) {
 		}
 	}
 	return some
-}
-
-// message returns the message that the record was made of.
-func (r *record) message() (*message, error) {
-	if r.body != nil {
-		return r.body, nil
-	}
-	return r.load()
 }
 
 // name returns the external id that the record has by its own id.

@@ -12,7 +12,6 @@ import (
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
-	"sessiond/internal/session"
 )
 
 // tree is a folder of JSON files: generation 1 has storage/{session,message,part}, generation
@@ -20,30 +19,23 @@ import (
 type tree struct {
 	in        *history.Intake
 	path      string
-	store     store
+	store     string
 	passed    []string          // ids of the sessions before this one
 	firsts    map[string]int64  // times of their first messages
 	worktrees map[string]string // by project
 }
 
-func readTree(in *history.Intake) error {
+func readTree(in *history.Intake) {
 	t := &tree{in: in, path: in.Found.Path, store: inTree, firsts: map[string]int64{}, worktrees: map[string]string{}}
 	if !isTree(t.path) {
 		t.store = inOldTree
 	}
 	databases, _ := filepath.Glob(filepath.Join(filepath.Dir(t.path), "opencode*.db")) // the pattern is good
-	sessions, err := t.sessions()
-	if err != nil {
-		return err
-	}
-	for _, a := range sessions {
-		if err := t.session(a, len(databases) > 0); err != nil {
-			return err
-		}
+	for _, a := range t.sessions() {
+		t.session(a, len(databases) > 0)
 		t.passed = append(t.passed, a.id)
 	}
 	t.countOthers()
-	return nil
 }
 
 // sessionFiles returns the files of a tree's sessions.
@@ -56,11 +48,9 @@ func sessionFiles(tree string) ([]string, error) {
 }
 
 // sessions reads the sessions' files, oldest first, and names those of which only messages are left.
-func (t *tree) sessions() (all []about, err error) {
+func (t *tree) sessions() (all []about) {
 	files, err := sessionFiles(t.path)
-	if err != nil {
-		return nil, err
-	}
+	t.in.Fail(err)
 	there := map[string]bool{}
 	for _, file := range files {
 		o, ok := t.object(t.in, file)
@@ -83,7 +73,7 @@ func (t *tree) sessions() (all []about, err error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b about) int { return a.created.Compare(b.created.Time) })
-	return all, nil
+	return all
 }
 
 // worktree returns the folder of a project; that of no project is the root.
@@ -121,7 +111,7 @@ func (t *tree) object(in *history.Intake, file string) (history.Object, bool) {
 }
 
 // session reads one session if its file or the folder of its messages changed.
-func (t *tree) session(a about, besideDatabase bool) error {
+func (t *tree) session(a about, besideDatabase bool) {
 	folder := filepath.Join(t.path, "message", a.id)
 	files := jsonFiles(folder)
 	mark := fmt.Sprint(reads, " ", a.updated.UnixMilli(), " ", a.title)
@@ -129,9 +119,9 @@ func (t *tree) session(a about, besideDatabase bool) error {
 	if broken == nil {
 		mark += fmt.Sprint(" ", len(files), " ", info.ModTime().UnixMilli())
 	}
-	part, err := t.in.Part(a.id, mark)
-	if err != nil || part == nil {
-		return err
+	part := t.in.Part(a.id, mark)
+	if part == nil {
+		return
 	}
 	part.Found.Path = folder
 	if broken != nil && !errors.Is(broken, fs.ErrNotExist) {
@@ -149,20 +139,11 @@ func (t *tree) session(a about, besideDatabase bool) error {
 			part.Skip(skipUnreadable, 1)
 			continue
 		}
-		m.load = func() (*message, error) {
-			m, ok := t.message(part, a.id, file)
-			if !ok {
-				return nil, session.Errorf(session.Busy, "%s changed while it was read: import again", file)
-			}
-			return m, nil
-		}
 		r.add(m)
 	}
-	if err := r.run(); err != nil {
-		return err
-	}
+	r.run()
 	t.firsts[a.id] = r.firstAt()
-	return t.in.FinishPart(part)
+	t.in.FinishPart(part)
 }
 
 // todo notes the session's list of things to do.

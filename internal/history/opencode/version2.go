@@ -12,18 +12,17 @@ import (
 )
 
 const (
-	columnsV2 = `SELECT rowid, CAST(id AS TEXT) AS id, COALESCE(CAST(type AS TEXT), '') AS type, COALESCE(CAST(time_created AS INTEGER), 0) AS created, ` +
+	columnsV2 = `SELECT CAST(id AS TEXT) AS id, COALESCE(CAST(type AS TEXT), '') AS type, COALESCE(CAST(time_created AS INTEGER), 0) AS created, ` +
 		valueOfRow + ` FROM session_message `
 	bySeqV2  = columnsV2 + `WHERE session_id = ?1 ORDER BY seq`
 	byTimeV2 = columnsV2 + `WHERE session_id = ?1 ORDER BY time_created, id` // without the column seq
-	byRowV2  = columnsV2 + `WHERE rowid = ?1`
 )
 
 // addVersion2 adds the rows of session_message, which opencode 2 writes. The conversation may have
 // begun in the older tables, whose messages were added before: it is the union of both by id. Of a
 // message in both, the older rows count while they say the same, for their times are the true ones:
 // the job that copied them into session_message did not keep them. Otherwise version 2 counts.
-func (d *database) addVersion2(r *reader) error {
+func (d *database) addVersion2(r *reader) {
 	old := map[string]*record{}
 	for _, m := range r.records {
 		old[m.id] = m
@@ -34,7 +33,7 @@ func (d *database) addVersion2(r *reader) error {
 	}
 	seq, order := 0, int64(0)
 	replaced := map[*record]bool{}
-	err := d.Each(d.in.Context(), func(rows *sqlx.Rows) error {
+	d.Each(func(rows *sqlx.Rows) error {
 		var of row
 		if err := rows.StructScan(&of); err != nil {
 			return err
@@ -44,13 +43,7 @@ func (d *database) addVersion2(r *reader) error {
 			r.in.Skip(skipBookkeeping, 1)
 			return nil
 		}
-		in := of.message()
-		in.load = func() (*message, error) {
-			var again row
-			err := d.GetContext(d.in.Context(), &again, d.timed(tableMessageV2, byRowV2), of.Row, history.MaxLine)
-			return again.message(), err
-		}
-		m := r.add(in)
+		m := r.add(of.message())
 		order = max(order, m.at.UnixMilli())
 		m.seq, m.order = seq, order
 		switch o := old[m.id]; {
@@ -66,7 +59,6 @@ func (d *database) addVersion2(r *reader) error {
 		return nil
 	}, d.timed(tableMessageV2, query), r.about.id, history.MaxLine)
 	r.records = slices.DeleteFunc(r.records, func(m *record) bool { return replaced[m] })
-	return err
 }
 
 // message translates a row into the form of the older tables. The type stays in data.

@@ -42,7 +42,7 @@ func (w *writer) again(m *session.Message) bool {
 		if !ok {
 			return false
 		}
-		rest = rest.With("message", objectJSON(w.messageAgain(w.renaming(inner), m, shape)))
+		rest = rest.With("message", w.messageAgain(w.renaming(inner), m, shape).Whole())
 	case lineLabel, lineContextEdit:
 		if !w.written[rest.String("targetId")] { // pi takes it for a file's that is damaged
 			w.leftOut["labels and edits of entries that are not in the file"]++

@@ -414,20 +414,19 @@ type without struct {
 	gone session.ID
 }
 
-func (w without) Session(ctx context.Context, source session.Source, id string) (*session.Session, error) {
-	found, err := w.h.Store.SessionBySource(ctx, source, id)
-	if err != nil || found.ID == w.gone {
-		return nil, nil
-	}
-	return &found, nil
+func (w without) SessionBySource(ctx context.Context, source session.Source, id string) (session.Session, error) {
+	return w.unlessGone(w.h.Store.SessionBySource(ctx, source, id))
 }
 
-func (w without) SessionByID(ctx context.Context, id session.ID) (*session.Session, error) {
-	found, err := w.h.Store.Session(ctx, id)
-	if err != nil || found.ID == w.gone {
-		return nil, nil
+func (w without) Session(ctx context.Context, id session.ID) (session.Session, error) {
+	return w.unlessGone(w.h.Store.Session(ctx, id))
+}
+
+func (w without) unlessGone(found session.Session, err error) (session.Session, error) {
+	if err == nil && found.ID == w.gone {
+		err = session.Errorf(session.NotFound, "it is gone")
 	}
-	return &found, nil
+	return found, err
 }
 
 // A fork whose origin is not here any more is read from its beginning, with what it had shared.

@@ -64,15 +64,12 @@ func withoutBytes(parts []session.Part) []session.Part {
 
 // findTails finds what harness compactions kept: a copy of the newest messages of the path
 // instead of the name of the first one.
-func (s *survey) findTails() error {
+func (s *survey) findTails() {
 	for _, i := range s.tails {
 		if s.Nodes[i].Old {
 			continue
 		}
-		o, err := s.Reread(i)
-		if err != nil {
-			return err
-		}
+		o := s.Reread(i)
 		copies, _ := history.Elements(o.Get("retainedTail"))
 		says := make([]string, len(copies))
 		for k, message := range copies {
@@ -80,64 +77,42 @@ func (s *survey) findTails() error {
 				says[k] = history.Fingerprint(fields)
 			}
 		}
-		first, err := s.firstCopied(s.Nodes[i].Parent, says)
-		if err != nil {
-			return err
-		}
-		if first >= 0 {
+		if first := s.firstCopied(s.Nodes[i].Parent, says); first >= 0 {
 			s.kept[i] = first
 		}
 	}
-	return nil
 }
 
 // firstCopied walks back from an entry as long as its messages are the copies, newest last.
 // It is -1 when not all of them are found in a row.
-func (s *survey) firstCopied(at int32, says []string) (int32, error) {
+func (s *survey) firstCopied(at int32, says []string) int32 {
 	for left := len(says); left > 0 && at >= 0; at = s.Nodes[at].Parent {
-		o, err := s.Reread(at)
-		if err != nil {
-			return -1, err
-		}
+		o := s.Reread(at)
 		if o.String("type") != lineMessage {
 			continue
 		}
 		left--
 		if history.Fingerprint(o.Inner("message")) != says[left] {
-			return -1, nil
+			return -1
 		}
 		if left == 0 {
-			return at, nil
+			return at
 		}
 	}
-	return -1, nil
-}
-
-// item is a message of a replacement, in the words of the kernel.
-type item struct {
-	Kind     session.Kind   `json:"kind"`
-	Role     session.Role   `json:"role"`
-	Origin   session.Origin `json:"origin"`
-	Finish   session.Finish `json:"finish,omitempty"`
-	Provider string         `json:"provider,omitempty"`
-	Model    string         `json:"model,omitempty"`
-	Parts    []session.Part `json:"parts"`
+	return -1
 }
 
 // replacement holds the messages that a harness kept as copies after its summary, in
 // sessiond's own form, the summary first.
 func replacement(summary string, tail []byte) session.JSON {
-	items := []item{{
-		Kind: session.KindMessage, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(summary)},
-	}}
+	kept := []session.Message{{Kind: session.KindMessage, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(summary)}}}
 	messages, _ := history.Elements(tail)
 	for _, raw := range messages {
 		inner, _ := history.Fields(raw)
 		l := Line{Inner: inner, Rest: history.Taker{Object: history.Object{{Key: "message", Raw: raw}}}}
-		l.talk()
-		if m := &l.Message; !l.Raw && m.InContext {
-			items = append(items, item{m.Kind, m.Role, m.Origin, m.Finish, m.Provider, m.Model, m.Parts})
+		if l.talk(); !l.Raw && l.Message.InContext {
+			kept = append(kept, l.Message)
 		}
 	}
-	return session.JSONOf(items)
+	return history.Replacement(kept)
 }

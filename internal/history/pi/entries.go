@@ -18,8 +18,8 @@ import (
 // are pi's with additions. A reader adds them in their order and decides how they hang together.
 type Entries struct {
 	In      *history.Intake
-	Bytes   func(at, size int64) ([]byte, error) // reads a stretch of the transcript again
-	Header  history.Object                       // nil where there is none
+	Bytes   func(at, size int64) []byte // reads a stretch of the transcript again
+	Header  history.Object              // nil where there is none
 	Version int
 	Nodes   []Node
 
@@ -75,7 +75,7 @@ func (k Kind) aside() bool { return k == Broken || k == Side }
 func (k Kind) Boundary() bool { return k == Compaction || k == Reset }
 
 // NewEntries begins a transcript of which bytes reads a stretch again.
-func NewEntries(in *history.Intake, bytes func(at, size int64) ([]byte, error)) Entries {
+func NewEntries(in *history.Intake, bytes func(at, size int64) []byte) Entries {
 	return Entries{In: in, Bytes: bytes, byID: map[string][]int32{}, repeats: map[string]int{}}
 }
 
@@ -186,13 +186,12 @@ func firstText(parts []session.Part) string {
 }
 
 // Raw reads an entry's bytes again.
-func (e *Entries) Raw(i int32) ([]byte, error) { return e.Bytes(e.Nodes[i].Offset, e.Nodes[i].Size) }
+func (e *Entries) Raw(i int32) []byte { return e.Bytes(e.Nodes[i].Offset, e.Nodes[i].Size) }
 
 // Reread reads an entry again.
-func (e *Entries) Reread(i int32) (history.Object, error) {
-	raw, err := e.Raw(i)
-	o, _ := Parse(raw)
-	return o, err
+func (e *Entries) Reread(i int32) history.Object {
+	o, _, _ := history.ParseLine(e.Raw(i))
+	return o
 }
 
 // Find returns the newest entry that has an id; -1 and false if there is none.
@@ -225,22 +224,19 @@ const modelSearch = 1000
 
 // Model returns the newest model on the path of a leaf, "" if there is none. isReply, which may be
 // nil, reports whether a model wrote a reply.
-func (e *Entries) Model(leaf int32, isReply func(line, message history.Object) bool) (provider, model string, err error) {
+func (e *Entries) Model(leaf int32, isReply func(line, message history.Object) bool) (provider, model string) {
 	for n := 0; leaf >= 0 && n < modelSearch; n++ {
-		o, err := e.Reread(leaf)
-		if err != nil {
-			return "", "", err
-		}
+		o := e.Reread(leaf)
 		message := o.Inner("message")
 		switch {
 		case o.String("type") == lineModel:
-			return o.String("provider"), o.String("modelId"), nil
+			return o.String("provider"), o.String("modelId")
 		case message.String("role") == "assistant" && message.String("model") != "" && (isReply == nil || isReply(o, message)):
-			return message.String("provider"), message.String("model"), nil
+			return message.String("provider"), message.String("model")
 		}
 		leaf = e.Nodes[leaf].Parent
 	}
-	return "", "", nil
+	return "", ""
 }
 
 // FirstKept returns the first entry that a compaction names as kept, on its path; -1 if there is none.
@@ -265,7 +261,7 @@ func (e *Entries) FirstKept(i int32, o history.Object) int32 {
 // keeps nothing, it hides itself. It is nil when nothing stands before what it keeps.
 func (e *Entries) Overlay(i, kept int32, at session.Time) *history.Compaction {
 	c := &history.Compaction{Key: e.KeyOf(i)}
-	c.Trigger, c.Status, c.CreatedAt = session.TriggerImport, session.StatusDone, at
+	c.CreatedAt = at
 	through := e.Nodes[i].Parent
 	if kept >= 0 {
 		through = e.Nodes[kept].Parent
@@ -305,26 +301,20 @@ func v1Key(place int32) string { return "v1:" + strconv.Itoa(int(place)) }
 
 // IsOlder reports whether a file of version 1 is an older copy of its session, which is stored under
 // the ids that a later version gave the entries.
-func (e *Entries) IsOlder(talk *history.Conversation) (bool, error) {
+func (e *Entries) IsOlder(talk *history.Conversation) bool {
 	named := func(n Node) bool { return n.ID == "" && n.Place >= 0 } // by its place
-	if e.Version != 1 || talk.Here.LastSeq == 0 || !slices.ContainsFunc(e.Nodes, named) {
-		return false, nil
-	}
-	has, err := talk.Has(v1Key(0))
-	return !has, err
+	return e.Version == 1 && talk.Here.LastSeq > 0 && slices.ContainsFunc(e.Nodes, named) && !talk.Has(v1Key(0))
 }
 
 // Adopt renames entries to the names under which a session has them by their places: those of an
 // upgraded file, as long as they say the same. An entry of version 1 whose place another one
 // took gets a name of its own: the file was changed, and both are history.
-func (e *Entries) Adopt(id session.ID) error {
-	ctx := e.In.Context()
-	first, err := e.In.Known.Message(ctx, id, v1Key(0))
-	if err != nil || first == nil {
-		return err
+func (e *Entries) Adopt(id session.ID) {
+	if e.In.Message(id, v1Key(0)) == nil {
+		return
 	}
 	hashes := map[string]string{} // by external id
-	if err := e.In.Known.Entries(ctx, id, func(m *session.Message) bool {
+	e.In.Entries(id, func(m *session.Message) bool {
 		var extra struct {
 			Hash string `json:"hash"`
 		}
@@ -332,9 +322,7 @@ func (e *Entries) Adopt(id session.ID) error {
 			hashes[m.ExternalID] = extra.Hash
 		}
 		return true
-	}); err != nil {
-		return err
-	}
+	})
 	for i := range e.Len() {
 		n := &e.Nodes[i]
 		key := v1Key(n.Place)
@@ -342,10 +330,7 @@ func (e *Entries) Adopt(id session.ID) error {
 		if !ok {
 			continue
 		}
-		o, err := e.Reread(i)
-		if err != nil {
-			return err
-		}
+		o := e.Reread(i)
 		switch says := fingerprint(o, e.Version); {
 		case before == says:
 			n.Key = key
@@ -353,5 +338,4 @@ func (e *Entries) Adopt(id session.ID) error {
 			n.Key = key + "#" + says[:12]
 		}
 	}
-	return nil
 }

@@ -16,56 +16,50 @@ import (
 
 // link finds the session that this one was forked from. One that was here before its origin is
 // linked when it is read again, and keeps the copies that it has.
-func (r *reader) link() error {
-	origin, err := r.origin()
-	if err != nil || origin == nil {
-		return err
+func (r *reader) link() {
+	origin := r.origin()
+	if origin == nil {
+		return
 	}
 	here := r.talk.Here
 	forks := here == nil || here.ParentID == origin.ID && here.ParentKind == session.ParentFork
-	if _, err := r.talk.LinkTo(origin, session.ParentFork, nil); err != nil || !forks {
-		return err
+	r.talk.LinkTo(origin, session.ParentFork, nil)
+	if forks {
+		r.forked = true
+		r.talk.Passes = isLabel
+		r.talk.ForkedFrom(origin)
 	}
-	r.forked = true
-	r.talk.Passes = isLabel
-	return r.talk.ForkedFrom(origin)
 }
 
 // origin finds the session that this one was forked from: by the path that the header names,
 // then by the id in its file name. It is nil when that one was not imported.
-func (r *reader) origin() (*session.Session, error) {
+func (r *reader) origin() *session.Session {
 	if r.talk.Here != nil && r.talk.Here.ParentID != "" {
-		return r.In.Known.SessionByID(r.In.Context(), r.talk.Here.ParentID)
+		return r.In.SessionByID(r.talk.Here.ParentID)
 	}
 	own := r.Header.String("id")
 	awaits := ""
 	if id := r.Header.String("parentSessionId"); id != "" && id != own { // version 4
-		found, err := r.In.Session(id)
-		if err != nil || found != nil {
-			return found, err
+		if found := r.In.Session(id); found != nil {
+			return found
 		}
 		awaits = id
 	}
 	path := cmp.Or(r.Header.String("parentSession"), r.Header.String("branchedFrom"), r.Header.String("legacyParentSessionPath"))
 	if real, err := filepath.EvalSymlinks(path); err == nil && path != "" {
-		cursor, err := r.In.Known.Cursor(r.In.Context(), r.In.Source(), real)
-		if err != nil {
-			return nil, err
-		}
-		if cursor != nil && cursor.SessionID != "" {
-			return r.In.Known.SessionByID(r.In.Context(), cursor.SessionID)
+		if cursor := r.In.Cursor(real); cursor != nil && cursor.SessionID != "" {
+			return r.In.SessionByID(cursor.SessionID)
 		}
 	}
 	name := path[strings.LastIndexAny(path, `/\`)+1:]
 	if _, id, ok := strings.Cut(strings.TrimSuffix(name, ".jsonl"), "_"); ok && id != own {
-		found, err := r.In.Session(id)
-		if err != nil || found != nil {
-			return found, err
+		if found := r.In.Session(id); found != nil {
+			return found
 		}
 		awaits = id
 	}
 	r.In.Await(awaits)
-	return nil, nil
+	return nil
 }
 
 func isLabel(m *session.Message) bool {
@@ -85,20 +79,15 @@ type copied struct {
 }
 
 // copy is called for each entry that lies in an origin.
-func (r *reader) copy(i int32, of history.Place, d *history.Decoded) error {
+func (r *reader) copy(i int32, of history.Place, d *history.Decoded) {
 	r.copies.n++
 	for _, c := range d.Compactions {
 		c.Record = history.Place{Key: of.Key, Session: of.Session}
-		left, err := r.left(of)
 		switch {
-		case err != nil:
-			return err
 		case !r.Nodes[i].onPath:
 			r.copies.aside = append(r.copies.aside, c)
-		case left:
-			if err := r.talk.Compact(c); err != nil {
-				return err
-			}
+		case r.left(of):
+			r.talk.Compact(c)
 		case c.CreatedAt.After(r.copies.inherits.Time):
 			r.copies.inherits = c.CreatedAt
 		}
@@ -107,51 +96,39 @@ func (r *reader) copy(i int32, of history.Place, d *history.Decoded) error {
 		r.talk.New.CreatedAt = &made
 	}
 	r.talk.New.Inherits = new(r.copies.inherits)
-	return nil
 }
 
 // shareAside adds to the fork the overlays of branches that it may turn to.
-func (r *reader) shareAside() error {
+func (r *reader) shareAside() {
 	for _, c := range r.copies.aside {
 		if c.CreatedAt.After(r.copies.inherits.Time) {
-			if err := r.talk.Compact(c); err != nil {
-				return err
-			}
+			r.talk.Compact(c)
 		}
 	}
-	return nil
 }
 
 // left reports whether the session of a message went on elsewhere: its head does not follow it.
-func (r *reader) left(of history.Place) (bool, error) {
-	ctx := r.In.Context()
-	ref, err := r.In.Known.Message(ctx, of.Session, of.Key)
-	if err != nil || ref == nil {
-		return false, err
+func (r *reader) left(of history.Place) bool {
+	ref := r.In.Message(of.Session, of.Key)
+	if ref == nil {
+		return false
 	}
 	onPath, ok := r.copies.heads[of.Session]
 	if !ok {
 		parents := map[int64]int64{}
-		err := r.In.Known.Entries(ctx, of.Session, func(m *session.Message) bool {
+		r.In.Entries(of.Session, func(m *session.Message) bool {
 			if m.Parent != nil && m.Parent.Session == of.Session {
 				parents[m.Seq] = m.Parent.Seq
 			}
 			return true
 		})
-		if err != nil {
-			return false, err
-		}
 		onPath = map[int64]bool{}
-		s, err := r.In.Known.SessionByID(ctx, of.Session)
-		if err != nil {
-			return false, err
-		}
-		if s != nil && s.Head != nil && s.Head.Session == s.ID {
+		if s := r.In.SessionByID(of.Session); s != nil && s.Head != nil && s.Head.Session == s.ID {
 			for at := s.Head.Seq; at > 0 && !onPath[at]; at = parents[at] {
 				onPath[at] = true
 			}
 		}
 		r.copies.heads[of.Session] = onPath
 	}
-	return !onPath[ref.Seq], nil
+	return !onPath[ref.Seq]
 }

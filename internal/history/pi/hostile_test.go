@@ -35,7 +35,7 @@ func TestPiMemoryIsThatOfABatch(t *testing.T) {
 	defer file.Close()
 
 	c := historytest.Collector{Watch: true}
-	testkit.Must(pi.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path, Size: info.Size()}, nil, &c, c.Emit))(t)
+	testkit.Must(pi.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path, Size: info.Size()}, nil, historytest.Nobody{}, c.Emit))(t)
 	if c.Messages != lines || c.Records.Read != lines+1 || c.Largest > history.MaxBatch {
 		t.Errorf("%d messages, %d records, batches of %d", c.Messages, c.Records.Read, c.Largest)
 	}
@@ -95,7 +95,7 @@ func TestPiHostileLinksEnd(t *testing.T) {
 	h := newHouse(t)
 	path := h.Write("a.jsonl", append([]string{header}, lines...)...)
 	c := historytest.Collector{}
-	testkit.Must(h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.Emit))(t)
+	testkit.Must(h.Source.Read(t.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, c.Emit))(t)
 	if c.Messages != n {
 		t.Errorf("%d messages", c.Messages)
 	}

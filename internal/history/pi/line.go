@@ -28,7 +28,7 @@ type Line struct {
 
 // ParseLine decodes a line that is one JSON object, nested no deeper than history.MaxDepth. before is
 // the time of the line before, for one that has none. why says what is wrong with the line, "" if
-// nothing is; then Verbatim keeps it.
+// nothing is; then history.KeepRaw keeps it.
 func ParseLine(raw []byte, version int, before session.Time) (l *Line, why string) {
 	o, exact, ok := history.ParseLine(raw)
 	switch {
@@ -47,13 +47,6 @@ func ParseLine(raw []byte, version int, before session.Time) (l *Line, why strin
 	}
 	l.content()
 	return l, ""
-}
-
-// Verbatim keeps a line that cannot be decoded as text, out of the context.
-func Verbatim(raw []byte, why string, at session.Time) history.Decoded {
-	m := history.Verbatim(raw, why)
-	m.Dialect, m.CreatedAt = "pi", at
-	return history.Decoded{Messages: []history.Message{{Message: m}}, Raw: true, Problem: why + "; kept raw"}
 }
 
 // typeOf returns the type of a line in the words of version 3.
@@ -173,12 +166,6 @@ func Time(raw []byte) (session.Time, bool) {
 		return at, true
 	}
 	return history.UnixMilli(raw)
-}
-
-// Parse reads a line that is one JSON object. Bytes that are no UTF-8 are replaced.
-func Parse(raw []byte) (o history.Object, ok bool) {
-	o, _, ok = history.ParseLine(raw)
-	return o, ok
 }
 
 // Whole reads a whole number.

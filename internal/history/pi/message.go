@@ -51,14 +51,7 @@ func (l *Line) talk() {
 	default:
 		m.Kind, m.InContext, l.Raw = session.KindUnknown, false, true
 	}
-	l.Rest.Object = l.Rest.With("message", objectJSON(message.Object))
-}
-
-func objectJSON(o history.Object) []byte {
-	if len(o) == 0 {
-		return []byte("{}")
-	}
-	return o.JSON()
+	l.Rest.Object = l.Rest.With("message", message.Object.Whole())
 }
 
 // finishOf returns the finish that a stop reason of pi says exactly, "" for none.

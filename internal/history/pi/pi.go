@@ -8,52 +8,31 @@
 package pi
 
 import (
-	"path/filepath"
+	"cmp"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// Source is the history.Source of pi, or of omp.
-type Source struct {
-	name   session.Source
-	places []string
-	shared string // the folder that a variable of both programs names; "": none
-	omps   string // omp's own folder
-}
-
 // New makes the source, with pi's usual places from the environment: $PI_CODING_AGENT_DIR,
 // else ~/.pi/agent, and $PI_CODING_AGENT_SESSION_DIR.
-func New(env func(string) string) *Source {
-	home := env("PI_CODING_AGENT_DIR")
-	if home == "" {
-		home = "~/.pi/agent"
-	}
+func New(env func(string) string) *history.Program {
+	home := cmp.Or(env("PI_CODING_AGENT_DIR"), "~/.pi/agent")
 	return newSource(session.SourcePi, env, history.Expand(home, env), history.Expand(env("PI_CODING_AGENT_SESSION_DIR"), env))
 }
 
 // NewOmp makes omp's source: ~/.omp/agent, $XDG_DATA_HOME/omp/sessions (else in ~/.local/share), and
 // $PI_CODING_AGENT_DIR, which pi reads, too.
-func NewOmp(env func(string) string) *Source {
-	data := history.DataHome(env)
-	if data != "" {
-		data = filepath.Join(data, "omp", "sessions")
-	}
-	return newSource(session.SourceOmp, env, history.Expand("~/.omp/agent", env), data, history.Expand(env("PI_CODING_AGENT_DIR"), env))
+func NewOmp(env func(string) string) *history.Program {
+	p := newSource(session.SourceOmp, env, history.Expand("~/.omp/agent", env), history.FolderIn(history.DataHome(env), "omp/sessions"), history.Expand(env("PI_CODING_AGENT_DIR"), env))
+	p.Slot = slotSize
+	return p
 }
 
-func newSource(name session.Source, env func(string) string, places ...string) *Source {
-	s := &Source{name: name, shared: history.Expand(env("PI_CODING_AGENT_DIR"), env), omps: history.Expand("~/.omp/agent", env)}
-	for _, place := range places {
-		if place != "" {
-			s.places = append(s.places, place)
-		}
-	}
-	return s
+func newSource(name session.Source, env func(string) string, places ...string) *history.Program {
+	shared := sharedFolder{isOmp: name == session.SourceOmp, path: history.Expand(env("PI_CODING_AGENT_DIR"), env), omps: history.Expand("~/.omp/agent", env)}
+	return &history.Program{Source: name, Folders: history.InFolders(places...), Search: search, Order: shared.order, Replay: read}
 }
-
-// Name implements history.Source.
-func (s *Source) Name() session.Source { return s.name }
 
 // Reasons to skip that only pi's files have.
 const (

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit/historytest"
@@ -70,7 +71,7 @@ func TestPiLineOutsideOfAFile(t *testing.T) {
 		if _, why := pi.ParseLine([]byte(broken), 3, before); why == "" {
 			t.Errorf("%.20q was read", broken)
 		}
-		if m := pi.Verbatim([]byte(broken), "broken", before).Messages[0]; m.Kind != session.KindUnknown || m.InContext || m.Parts[0].Text != broken {
+		if m := history.KeepRaw([]byte(broken), "broken", session.SourcePi, before).Messages[0]; m.Kind != session.KindUnknown || m.InContext || m.Parts[0].Text != broken {
 			t.Errorf("%+v", m)
 		}
 	}

@@ -1,28 +1,20 @@
 package pi
 
 import (
-	"context"
-
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// Read implements history.Source. A line that parses is whole, also without its line feed.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	if s.name == session.SourceOmp {
-		found.Slot = slotSize(found.Path)
+// read reads a transcript.
+func read(in *history.Intake) {
+	r := open(in)
+	if r != nil && r.forgotten {
+		in.Restart()
+		r = open(in)
 	}
-	return history.Replay(ctx, s.name, found, cursor, known, history.AlwaysQuiet, emit, func(in *history.Intake) error {
-		r, err := open(in)
-		if err == nil && r.forgotten {
-			in.Restart()
-			r, err = open(in)
-		}
-		if err != nil {
-			return err
-		}
-		return r.run()
-	})
+	if r != nil {
+		r.run()
+	}
 }
 
 // reader adds the entries of one file.
@@ -37,110 +29,78 @@ type reader struct {
 	copies    copied
 }
 
-// open surveys a file and finds what of its session is here.
-func open(in *history.Intake) (*reader, error) {
-	s, err := look(in)
-	if err != nil {
-		return nil, err
+// open surveys a file and finds what of its session is here; nil: the reading has failed.
+func open(in *history.Intake) *reader {
+	s := look(in)
+	if in.Err() != nil {
+		return nil
 	}
 	r := &reader{survey: s, copies: copied{heads: map[session.ID]map[int64]bool{}}}
-	r.talk, err = in.Conversation(history.NewSession{
+	r.talk = in.Conversation(history.NewSession{
 		Source: in.Source(), SourceID: s.Header.String("id"), Directory: s.Header.String("cwd"),
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := r.recognise(); err != nil {
-		return nil, err
-	}
-	if err := r.describe(); err != nil {
-		return nil, err
-	}
-	return r, r.checkOld()
+	r.recognise()
+	r.describe()
+	r.checkOld()
+	return r
 }
 
 // recognise names the entries as they are stored, here or in an origin.
-func (r *reader) recognise() error {
-	if err := r.link(); err != nil || r.Version == 4 {
-		return err
+func (r *reader) recognise() {
+	if r.link(); r.Version == 4 {
+		return
 	}
-	if r.forked {
-		if err := r.talk.EachOrigin(func(s *session.Session) error { return r.Adopt(s.ID) }); err != nil {
-			return err
-		}
+	for _, s := range r.talk.Origins() {
+		r.Adopt(s.ID)
 	}
 	here := r.talk.Here
 	if here == nil {
-		return nil
+		return
 	}
-	if !r.forked {
-		var err error
-		if r.older, err = r.IsOlder(r.talk); err != nil || r.older {
-			return err
-		}
+	if r.older = !r.forked && r.IsOlder(r.talk); !r.older {
+		r.Adopt(here.ID)
 	}
-	return r.Adopt(here.ID)
 }
 
 // checkOld reports whether what earlier readings stored of the file is still there.
-func (r *reader) checkOld() error {
+func (r *reader) checkOld() {
 	for i := r.Len() - 1; i >= 0; i-- {
 		if n := &r.Nodes[i]; n.Old {
-			_, ok, err := r.talk.Find(n.Key)
+			_, ok := r.talk.Find(n.Key)
 			r.forgotten = !ok
-			return err
+			return
 		}
 	}
-	return nil
 }
 
-func (r *reader) run() error {
+func (r *reader) run() {
 	if r.older {
 		r.In.Skip(skipOlder, len(r.Nodes))
-		return nil
+		return
 	}
 	own := r.In.Continues() && r.talk.Here != nil && r.talk.Here.LastSeq > 0 // a fork goes on by itself
 	for i := range r.order {
-		if err := r.add(i, own); err != nil {
-			return err
-		}
+		n := &r.Nodes[i]
+		r.talk.Add(history.Entry{
+			Key: n.Key, Parent: r.KeyOf(n.Parent), At: n.Offset, Line: n.Line, Own: own, Same: true,
+			Decode: func() history.Decoded { return r.decode(i) },
+			Copied: func(of history.Place, d *history.Decoded) { r.copy(i, of, d) },
+		})
 	}
-	if err := r.shareAside(); err != nil {
-		return err
-	}
+	r.shareAside()
 	for _, m := range r.marks {
-		if err := r.talk.Mark(m); err != nil {
-			return err
-		}
+		r.talk.Mark(m)
 	}
 	r.finish()
-	return nil
-}
-
-func (r *reader) add(i int32, own bool) error {
-	n := &r.Nodes[i]
-	var failed error
-	err := r.talk.Add(history.Entry{
-		Key: n.Key, Parent: r.KeyOf(n.Parent), At: n.Offset, Line: n.Line, Own: own, Same: true,
-		Decode: func() (history.Decoded, error) { return r.decode(i) },
-		Copied: func(of history.Place, d *history.Decoded) { failed = r.copy(i, of, d) },
-	})
-	if err == nil {
-		err = failed
-	}
-	return err
 }
 
 // decode reads an entry again and turns it into a message.
-func (r *reader) decode(i int32) (history.Decoded, error) {
+func (r *reader) decode(i int32) history.Decoded {
 	n := &r.Nodes[i]
-	raw, err := r.Raw(i)
-	if err != nil {
-		return history.Decoded{}, err
-	}
+	raw := r.Raw(i)
 	l, why := ParseLine(raw, r.Version, r.last)
 	if why != "" {
-		return Verbatim(raw, why, r.last), nil
+		return history.KeepRaw(raw, why, session.SourcePi, r.last)
 	}
 	r.last = l.Message.CreatedAt
 	r.OmitPlace(i, l)
@@ -188,8 +148,8 @@ func (r *reader) decode(i int32) (history.Decoded, error) {
 		c.Source, c.Directory, c.CreatedAt = r.In.Source(), r.talk.New.Directory, l.Message.CreatedAt
 	}
 	l.Message.Extra = l.Extra(note, hash)
-	made.Messages, made.Calls = []history.Message{{Message: l.Message}}, l.Calls
-	return made, nil
+	made.Messages, made.Calls = history.Alone(l.Message).Messages, l.Calls
+	return made
 }
 
 // recorded adds the usage of a record of version 4, unless the entry that it was for has it itself.
@@ -239,19 +199,14 @@ func (r *reader) finish() {
 		}
 	}
 	if here := r.talk.Here; here != nil && here.Model == "" && r.talk.New.Model != "" { // all that it has are copies
-		if r.talk.Fields == nil {
-			r.talk.Fields = &history.Changes{}
-		}
-		r.talk.Fields.Provider, r.talk.Fields.Model = r.talk.New.Provider, r.talk.New.Model
+		f := r.talk.Change()
+		f.Provider, f.Model = r.talk.New.Provider, r.talk.New.Model
 	}
 }
 
 // describe sets what the session is: from the header and the entries.
-func (r *reader) describe() error {
-	created, err := r.firstTime()
-	if err != nil {
-		return err
-	}
+func (r *reader) describe() {
+	created := r.firstTime()
 	r.last = created
 	s := &r.talk.New
 	s.CreatedAt = &created
@@ -259,20 +214,15 @@ func (r *reader) describe() error {
 	if r.origins != nil {
 		about = about.With(foreignImport, r.origins)
 	}
-	s.Metadata = history.Object{{Key: string(r.In.Source()), Raw: objectJSON(about)}}.JSON()
-	if s.Title = r.Title; s.Title != "" {
-		s.TitleSource = "source"
-	} else if s.Title = session.TitleOf(r.FirstUser); s.Title != "" {
-		s.TitleSource = "first_message"
-	}
-	if s.Provider, s.Model, err = r.Model(r.leaf(), nil); s.Model == "" {
+	s.Metadata = history.Object{{Key: string(r.In.Source()), Raw: about.Whole()}}.JSON()
+	s.Title, s.TitleSource = history.Titled(r.Title, session.TitleOf(r.FirstUser))
+	if s.Provider, s.Model = r.Model(r.leaf(), nil); s.Model == "" {
 		s.Provider, s.Model = r.Header.String("provider"), r.Header.String("modelId")
 	}
-	return err
 }
 
 // firstTime returns the time of the first entry: its day is that of the session.
-func (r *reader) firstTime() (session.Time, error) {
+func (r *reader) firstTime() session.Time {
 	created, ok := r.made()
 	if !ok {
 		created = session.At(r.In.Found.ModifiedAt)
@@ -281,17 +231,14 @@ func (r *reader) firstTime() (session.Time, error) {
 		if r.Nodes[i].Kind.aside() {
 			continue
 		}
-		o, err := r.Reread(i)
-		if err != nil {
-			return created, err
-		}
+		o := r.Reread(i)
 		l := Line{Inner: o.Inner("message"), Rest: history.Taker{Object: o}}
 		if first, ok := l.time(r.Version); ok {
 			created = first
 		}
 		break
 	}
-	return created, nil
+	return created
 }
 
 // made returns the time of the header, in which a fork was made.

@@ -31,15 +31,13 @@ const (
 // headerScan is how far the header is searched for, as pi does it.
 const headerScan = 1 << 20
 
-// look reads a file's lines and links them. Codes: Invalid (no pi session, or a version that is
-// not known).
-func look(in *history.Intake) (*survey, error) {
+// look reads a file's lines and links them. It fails with Invalid if the file is no pi session, or of a
+// version that is not known.
+func look(in *history.Intake) *survey {
 	s := &survey{Entries: NewEntries(in, in.Bytes), lane: -1, kept: map[int32]int32{}}
-	if err := in.EachLine(s.read); err != nil {
-		return nil, err
-	}
+	in.EachLine(s.read)
 	if s.Header == nil {
-		return nil, errNoHeader
+		in.Fail(errNoHeader)
 	}
 	if title := strings.TrimSpace(s.slot.String("title")); title != "" {
 		s.Title = title
@@ -48,33 +46,39 @@ func look(in *history.Intake) (*survey, error) {
 	for at := s.leaf(); at >= 0; at = s.Nodes[at].Parent {
 		s.Nodes[at].onPath = true
 	}
-	return s, s.findTails()
+	s.findTails()
+	return s
 }
 
 var errNoHeader = session.Errorf(session.Invalid, "no pi session: its first line is no session header")
 
 // read reads one line.
-func (s *survey) read(l history.FileLine) error {
+func (s *survey) read(l history.FileLine) {
 	n, raw := s.Node(l)
-	o, ok := Parse(raw)
+	o, _, ok := history.ParseLine(raw)
 	lineType := o.String("type")
 	switch {
 	case !ok && s.Header == nil && n.Offset > headerScan:
-		return session.Errorf(session.Invalid, "no pi session: its first MiB holds no session header")
+		s.In.Fail(session.Errorf(session.Invalid, "no pi session: its first MiB holds no session header"))
 	case !ok:
 		s.AddBroken(n, raw)
-		return nil
 	case s.Header == nil && lineType == lineTitle:
-		return s.beginSlot(o)
+		if s.slot = o; s.In.Source() != session.SourceOmp { // begin counts it
+			s.In.Fail(session.Errorf(session.Invalid, "a session of omp: `sessiond import omp` reads it"))
+		}
 	case s.Header == nil:
-		return s.begin(o, raw)
+		s.In.Fail(s.begin(o))
 	case s.Version == 4:
 		s.harness(n, o, raw)
-		return nil
 	case lineType == lineSession && o.String("id") == s.Header.String("id"):
 		s.In.Skip(skipHeader, 1)
-		return nil
+	default:
+		s.entry(n, o, raw, lineType)
 	}
+}
+
+// entry reads an entry of versions 1 to 3.
+func (s *survey) entry(n Node, o history.Object, raw []byte, lineType string) {
 	n.target, n.Kind = o.String("targetId"), kindOfLine(lineType)
 	if s.Version > 1 {
 		n.ID, n.Link = o.String("id"), o.String("parentId")
@@ -88,20 +92,10 @@ func (s *survey) read(l history.FileLine) error {
 		}
 	}
 	s.add(n, o, raw, lineType)
-	return nil
-}
-
-// beginSlot reads omp's slot, which begin counts with the header. Codes: Invalid.
-func (s *survey) beginSlot(o history.Object) error {
-	if s.In.Source() != session.SourceOmp {
-		return session.Errorf(session.Invalid, "a session of omp: `sessiond import omp` reads it")
-	}
-	s.slot = o
-	return nil
 }
 
 // begin reads the header. Codes: Invalid.
-func (s *survey) begin(o history.Object, raw []byte) error {
+func (s *survey) begin(o history.Object) error {
 	harness := o.String("kind") == "header"
 	if (o.String("type") != lineSession && !harness) || o.String("id") == "" {
 		return errNoHeader
@@ -114,16 +108,12 @@ func (s *survey) begin(o history.Object, raw []byte) error {
 		}
 		s.Version = number
 	}
-	s.Header, _ = Parse(raw)
-	here, err := s.In.Session(s.Header.String("id"))
-	if err != nil {
-		return err
-	}
+	s.Header = o
 	lines := 1
 	if s.slot != nil {
 		lines = 2
 	}
-	if here != nil {
+	if s.In.Session(s.Header.String("id")) != nil {
 		s.In.Skip(history.SkipKnown, lines)
 	} else {
 		s.In.Import(lines)

@@ -17,7 +17,6 @@ func usageOf(raw []byte, provider string) (session.Call, bool) {
 		return session.Call{}, false
 	}
 	call := session.Call{
-		Status:           session.CallOK,
 		InputTokens:      history.Count(o.Get("input")),
 		OutputTokens:     history.Count(o.Get("output")),
 		CacheReadTokens:  history.Count(o.Get("cacheRead")),
@@ -30,18 +29,12 @@ func usageOf(raw []byte, provider string) (session.Call, bool) {
 		call.InputTokens = max(0, call.InputTokens-call.CacheReadTokens)
 		call.Metadata = session.JSONOf(map[string]bool{"cost_counts_cached_twice": true})
 	}
-	if cost, ok := costOf(o.Get("cost")); ok {
-		call.CostNanoUSD, call.PriceSource = &cost, "reported"
-	}
+	call.CostNanoUSD = costOf(o.Inner("cost"))
 	return call, true
 }
 
-// costOf returns nano-dollars.
-func costOf(raw []byte) (int64, bool) {
-	o, ok := history.Fields(raw)
-	if !ok {
-		return 0, false
-	}
+// costOf returns nano-dollars, nil where none are told.
+func costOf(o history.Object) *int64 {
 	total, ok := history.Number(o.Get("total"))
 	if !ok {
 		for _, key := range []string{"input", "output", "cacheRead", "cacheWrite"} {
@@ -51,7 +44,7 @@ func costOf(raw []byte) (int64, bool) {
 		}
 	}
 	if !ok || total < 0 || total > 1e9 {
-		return 0, false
+		return nil
 	}
-	return int64(math.Round(total * 1e9)), true
+	return new(int64(math.Round(total * 1e9)))
 }

@@ -15,11 +15,11 @@ import (
 
 // New makes the source, with Qwen Code's folder in the home that env names. Only files with the names
 // of sessions are listed: those beside them may hold credentials.
-func New(env func(string) string, now func() time.Time) *history.Files {
-	return &history.Files{
-		Program: session.SourceQwenCode, Folders: history.FolderIn(history.Expand("~/.qwen", env), "projects"), Now: now,
-		Search:  func(f *history.Finder, folder string) { f.Folder(folder, maxDepth, chatName.MatchString) },
-		Compare: history.ByTime, Replay: read,
+func New(env func(string) string, now func() time.Time) *history.Program {
+	return &history.Program{
+		Source: session.SourceQwenCode, Folders: history.InFolders(history.FolderIn(history.Expand("~/.qwen", env), "projects")), Now: now,
+		Search: func(f *history.Finder, folder string) { f.Folder(folder, maxDepth, chatName.MatchString) },
+		Replay: read,
 	}
 }
 

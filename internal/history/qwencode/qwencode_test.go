@@ -17,7 +17,7 @@ import (
 	"sessiond/internal/testkit/historytest"
 )
 
-func quiet() *history.Files { return qwencode.New(historytest.NoEnv, historytest.Later) }
+func quiet() *history.Program { return qwencode.New(historytest.NoEnv, historytest.Later) }
 
 // figures are what a file holds, as the samples' README counts them.
 type figures struct {

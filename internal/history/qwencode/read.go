@@ -26,64 +26,52 @@ type reader struct {
 }
 
 // read is the replay of a session.
-func read(in *history.Intake) error {
+func read(in *history.Intake) {
+	w := history.FirstEvent(in, func(*row) bool { return true })
+	if w == nil {
+		in.Fail(session.Errorf(session.Invalid, "no session of Qwen Code: its first lines hold no row with a uuid and a sessionId"))
+		return
+	}
 	r := &reader{in: in, messageOf: map[string]string{}, before: map[string]string{}, says: map[string]string{}, took: map[string]float64{}}
-	created, err := r.begin()
-	if err != nil {
-		return err
-	}
-	if err := history.EachEvent(in, created, r.row); err != nil {
-		return err
-	}
+	history.EachEvent(in, r.begin(w), r.row)
 	if r.response != nil && !in.Quiet() {
 		in.LookAgain()
-	} else if err := r.settle(); err != nil {
-		return err
+	} else {
+		r.settle()
 	}
 	if r.Fresh() > 0 || r.Here == nil {
 		r.Head = r.tip
 	}
-	return nil
 }
 
-// begin begins the conversation of the first row. Codes: Invalid (there is none).
-func (r *reader) begin() (created session.Time, err error) {
-	w, err := history.FirstEvent(r.in, func(*row) bool { return true })
-	if err != nil {
-		return created, err
-	}
-	if w == nil {
-		return created, session.Errorf(session.Invalid, "no session of Qwen Code: its first lines hold no row with a uuid and a sessionId")
-	}
+// begin begins the conversation of the first row, and returns its time.
+func (r *reader) begin(w *row) (created session.Time) {
 	if created = w.Time; !w.Timed {
 		created = session.At(r.in.Found.ModifiedAt)
 	}
-	id := plain(w.Session)
+	id := history.Plain(w.Session)
 	new := history.NewSession{
-		Source: session.SourceQwenCode, SourceID: id, CreatedAt: &created, Directory: plain(w.CWD), GitBranch: plain(w.Branch),
-		Metadata: session.JSONOf(map[string]any{string(session.SourceQwenCode): map[string]string{"version": plain(w.Version)}}),
+		Source: session.SourceQwenCode, SourceID: id, CreatedAt: &created, Directory: history.Plain(w.CWD), GitBranch: history.Plain(w.Branch),
+		Metadata: session.JSONOf(map[string]any{string(session.SourceQwenCode): map[string]string{"version": history.Plain(w.Version)}}),
 	}
 	if w.Agent != "" {
-		new.SourceID, new.Kind = id+"/"+plain(w.Agent), "subagent"
+		new.SourceID, new.Kind = id+"/"+history.Plain(w.Agent), "subagent"
 	}
-	if r.Conversation, err = r.in.Conversation(new); err != nil {
-		return created, err
-	}
+	r.Conversation = r.in.Conversation(new)
 	r.Silent = skipSilent
-	switch origin := plain(w.Origin.Session); {
+	switch origin := history.Plain(w.Origin.Session); {
 	case w.Agent != "":
-		_, err = r.LinkOrAwait(id, session.ParentChild)
+		r.LinkOrAwait(id, session.ParentChild)
 	case origin != "" && origin != id:
-		var parent *session.Session
-		if parent, err = r.LinkOrAwait(origin, session.ParentFork); parent != nil && err == nil {
-			err = r.ForkedFrom(parent)
+		if parent := r.LinkOrAwait(origin, session.ParentFork); parent != nil {
+			r.ForkedFrom(parent)
 		}
 	}
-	return created, err
+	return created
 }
 
 // row reads one row. The parent of one whose parent is missing is the newest message.
-func (r *reader) row(w *row) error {
+func (r *reader) row(w *row) {
 	at, known := r.messageOf[w.Parent]
 	if w.Parent != "" && !known || w.Wrong != "" {
 		at = r.tip
@@ -97,16 +85,13 @@ func (r *reader) row(w *row) error {
 		decode = func() history.Decoded { return history.Alone(w.said(r.took)) }
 	case w.Type == "assistant":
 		r.speak(w)
-		call, err := r.callOf(w)
-		if err != nil {
-			return err
-		}
+		call := r.callOf(w)
 		decode = func() history.Decoded { return w.reply(call) }
 	case w.Type == "system":
-		if told, err := r.telemetry(w); told || err != nil {
+		if r.telemetry(w) {
 			r.messageOf[w.UUID] = at
 			r.in.ImportOnce(r.Conversation, 1)
-			return err
+			return
 		}
 		overlays := r.system(w)
 		decode = func() history.Decoded {
@@ -121,7 +106,7 @@ func (r *reader) row(w *row) error {
 		decode = func() history.Decoded { return w.Raw("unknown type of row", session.SourceQwenCode) }
 	}
 	r.before[w.Key], r.messageOf[w.UUID], r.tip = at, w.Key, w.Key
-	return r.Add(w.Entry(at, decode))
+	r.Add(w.Entry(at, decode))
 }
 
 // speak notes what a message of the conversation says.
@@ -163,7 +148,7 @@ func (w *row) said(took map[string]float64) session.Message {
 // reply makes the message of a reply with its ledger row.
 func (w *row) reply(call history.Call) history.Decoded {
 	m := w.message(session.KindMessage, session.Assistant, session.Model)
-	m.Provider, m.Model, m.Parts, m.Finish = call.Provider, plain(w.Model), w.parts(), session.FinishStop
+	m.Provider, m.Model, m.Parts, m.Finish = call.Provider, history.Plain(w.Model), w.parts(), session.FinishStop
 	if len(m.Calls()) > 0 {
 		m.Finish = session.FinishToolCalls
 	}
@@ -176,43 +161,44 @@ func (w *row) reply(call history.Call) history.Decoded {
 
 // callOf makes the ledger row of a reply: of the telemetry before it, or of its own usage where no
 // telemetry tells it.
-func (r *reader) callOf(w *row) (history.Call, error) {
+func (r *reader) callOf(w *row) history.Call {
 	t, u := r.response, w.Usage
 	if t != nil && t.Event.Agent == "" && (u == nil || t.Event.Input == u.Prompt && t.Event.Output == u.Candidates) {
 		r.response = nil
-		return r.call, nil
+		return r.call
 	}
 	if u == nil || r.told {
 		u = &usage{}
 	}
-	return w.call(w.Model, u.Prompt+u.Input, u.Cached, u.Candidates+u.Output, u.Thoughts), r.settle()
+	r.settle()
+	return w.call(w.Model, u.Prompt+u.Input, u.Cached, u.Candidates+u.Output, u.Thoughts)
 }
 
 // telemetry reads what a row tells of a response, which is its ledger row alone, or of how long a call
 // of a tool took. It returns false for anything else.
-func (r *reader) telemetry(w *row) (told bool, err error) {
+func (r *reader) telemetry(w *row) bool {
 	var t telemetry
 	if w.Subtype != "ui_telemetry" || history.Unmarshal(w.Payload, &t) != nil {
-		return false, nil
+		return false
 	}
 	switch t.Event.Name {
 	case "qwen-code.tool_call":
-		r.took[plain(t.Event.Call)] = t.Event.Duration
+		r.took[history.Plain(t.Event.Call)] = t.Event.Duration
 	case "qwen-code.api_response":
-		err = r.settle()
+		r.settle()
 		r.response, r.call, r.told = &t, t.call(w), true
-		return true, err
+		return true
 	}
-	return false, nil
+	return false
 }
 
 // settle adds the call of a response that no reply followed.
-func (r *reader) settle() error {
+func (r *reader) settle() {
 	if r.response == nil {
-		return nil
+		return
 	}
 	r.response = nil
-	return r.Call(r.call)
+	r.Call(r.call)
 }
 
 // system reads a title or the overlay of a compression; nil: it makes none.
@@ -221,15 +207,14 @@ func (r *reader) system(w *row) []history.Compaction {
 		Custom string `json:"customTitle"`
 	}
 	if w.Subtype == "custom_title" && history.Unmarshal(w.Payload, &title) == nil {
-		r.Title = cmp.Or(history.FirstLine(plain(title.Custom)), r.Title)
+		r.Title = cmp.Or(history.FirstLine(history.Plain(title.Custom)), r.Title)
 	}
 	var d compression
 	if w.Subtype != "chat_compression" || history.Unmarshal(w.Payload, &d) != nil || len(d.History) == 0 {
 		return nil
 	}
 	o := history.Compaction{Key: w.Key, ThroughKey: w.Key, Record: history.Place{Key: w.Key}}
-	o.Strategy, o.Trigger, o.Status, o.CreatedAt = session.StrategySummarize, session.TriggerImport, session.StatusDone, w.Time
-	o.TokensBefore, o.TokensAfter = int64(d.Info.Before), int64(d.Info.After)
+	o.CreatedAt, o.TokensBefore, o.TokensAfter = w.Time, int64(d.Info.Before), int64(d.Info.After)
 	var texts []string
 	for i, content := range d.History {
 		if kept := r.says[print(content.Parts)]; i > 0 && r.before[kept] != "" {

@@ -84,8 +84,6 @@ type compression struct {
 	} `json:"compressedHistory"` // what the model sees afterwards: a summary, and messages that stayed
 }
 
-func plain(s string) string { return history.Plain(s) }
-
 // message begins the message of a row.
 func (w *row) message(kind session.Kind, role session.Role, origin session.Origin) session.Message {
 	rest := history.Object{}.WithRest("line", w.Rest).WithRest("toolCallResult", w.Result.Rest).WithRest("systemPayload", w.Payload)
@@ -99,7 +97,7 @@ func (w *row) message(kind session.Kind, role session.Role, origin session.Origi
 func (w *row) call(model string, prompt, cached, output, thoughts float64) history.Call {
 	return history.Call{Call: session.Call{
 		Purpose: session.PurposeChat, Status: session.CallOK, Source: session.SourceQwenCode, ExternalID: "qwen-code:" + w.Key,
-		Model: plain(model), Directory: plain(w.CWD), CreatedAt: w.Time, InputTokens: int64(max(0, prompt-cached)), CacheReadTokens: int64(cached),
+		Model: history.Plain(model), Directory: history.Plain(w.CWD), CreatedAt: w.Time, InputTokens: int64(max(0, prompt-cached)), CacheReadTokens: int64(cached),
 		OutputTokens: int64(output), ReasoningTokens: int64(min(thoughts, output)),
 	}}
 }
@@ -108,7 +106,7 @@ func (w *row) call(model string, prompt, cached, output, thoughts float64) histo
 func (t *telemetry) call(w *row) history.Call {
 	e := &t.Event
 	c := w.call(e.Model, e.Input, e.Cached, e.Output, e.Thoughts)
-	if c.Provider = plain(e.Auth); e.Agent != "" {
+	if c.Provider = history.Plain(e.Auth); e.Agent != "" {
 		c.Purpose = session.PurposeOther
 	}
 	if e.Status >= 400 {

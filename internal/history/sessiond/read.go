@@ -402,6 +402,6 @@ func (r *reader) message(l *store.SavedMessage) error {
 		}
 	}
 	r.batch.Messages = append(r.batch.Messages, m)
-	r.size += history.Size(&history.Message{Message: m.Message}) // with its blobs
+	r.size += store.SizeOf(&m.Message) // with its blobs
 	return nil
 }

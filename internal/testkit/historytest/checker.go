@@ -9,6 +9,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 // Checker takes the batches of a first reading of a file.
@@ -142,30 +143,42 @@ func (c *Checker) valid(raw session.JSON) {
 // Nobody is a history.Known that knows nothing.
 type Nobody struct{}
 
+var errNone = session.Errorf(session.NotFound, "there is none")
+
+// SessionBySource implements history.Known.
+func (Nobody) SessionBySource(context.Context, session.Source, string) (session.Session, error) {
+	return session.Session{}, errNone
+}
+
 // Session implements history.Known.
-func (Nobody) Session(context.Context, session.Source, string) (*session.Session, error) {
+func (Nobody) Session(context.Context, session.ID) (session.Session, error) {
+	return session.Session{}, errNone
+}
+
+// ImportCursor implements history.Known.
+func (Nobody) ImportCursor(context.Context, session.Source, string) (*store.ImportCursor, error) {
 	return nil, nil
 }
 
-// SessionByID implements history.Known.
-func (Nobody) SessionByID(context.Context, session.ID) (*session.Session, error) { return nil, nil }
-
-// Cursor implements history.Known.
-func (Nobody) Cursor(context.Context, session.Source, string) (*history.Cursor, error) {
+// MessageByKey implements history.Known.
+func (Nobody) MessageByKey(context.Context, session.ID, string) (*session.MessageRef, error) {
 	return nil, nil
+}
+
+// SessionOfCall implements history.Known.
+func (Nobody) SessionOfCall(context.Context, session.Source, string) (session.ID, error) {
+	return "", nil
 }
 
 // Message implements history.Known.
-func (Nobody) Message(context.Context, session.ID, string) (*session.MessageRef, error) {
-	return nil, nil
+func (Nobody) Message(context.Context, session.MessageRef) (session.Message, error) {
+	return session.Message{}, errNone
 }
 
-// Keys implements history.Known.
-func (Nobody) Keys(context.Context, session.ID, func(string)) error { return nil }
+// ExternalIDs implements history.Known.
+func (Nobody) ExternalIDs(context.Context, session.ID, func(string)) error { return nil }
 
-func (Nobody) Load(context.Context, session.MessageRef) (*session.Message, error) { return nil, nil }
-
-func (Nobody) CallOwner(context.Context, session.Source, string) (session.ID, error) { return "", nil }
-
-// Entries implements history.Known.
-func (Nobody) Entries(context.Context, session.ID, func(*session.Message) bool) error { return nil }
+// Messages implements history.Known.
+func (Nobody) Messages(context.Context, session.ID, store.MessagePage) ([]session.Message, bool, error) {
+	return nil, false, nil
+}

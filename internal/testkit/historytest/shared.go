@@ -9,6 +9,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
 )
@@ -130,7 +131,6 @@ func PiUser(id, parent, text string) string {
 
 // Collector is a reader's other side without a store: it keeps nothing but counts.
 type Collector struct {
-	Nobody
 	Records  history.Records
 	Messages int
 	Bytes    int // of their contents
@@ -146,7 +146,7 @@ func (c *Collector) Emit(b history.Batch) error {
 	c.Messages += len(b.Messages)
 	c.Largest = max(c.Largest, len(b.Messages))
 	for i := range b.Messages {
-		c.Bytes += history.Size(&b.Messages[i])
+		c.Bytes += store.SizeOf(&b.Messages[i].Message)
 	}
 	if c.Watch {
 		var m runtime.MemStats
