@@ -51,7 +51,7 @@ func quoteHits(in quoteInput) frozenText {
 		size += len(texts[i])
 	}
 	q := quoter{quoteInput: in, texts: texts, beside: map[int][2]string{}, chosen: make([][]passage, len(in.hits)), room: in.budget - in.weigh.Text(open+shut)}
-	found := findPassages(texts, rows, in.terms, passageRunes)
+	found := findPassages(texts, rows, in.terms)
 	for _, p := range found {
 		if p.score >= relevantShare*found[0].score {
 			q.addIfRoom(p)
@@ -145,120 +145,116 @@ func joinPassages(text string, chosen []passage) string {
 	return strings.TrimSpace(b.String())
 }
 
-// excerpt returns a stretch of at most limit runes that holds the rarest terms, else the beginning.
+// excerpt returns a stretch of at most limit runes that holds the most different terms.
 func excerpt(text string, terms []string, limit int) string {
-	spans := windows(text, limit)
-	if len(spans) == 1 {
+	runes := []rune(text)
+	if len(runes) <= limit {
 		return text
 	}
-	best := passage{span: spans[0]}
-	if found := findPassages([]string{text}, []int64{0}, terms, limit); len(found) > 0 {
-		best = found[0]
+	lower := make([]rune, len(runes)) // rune by rune, so that positions stay
+	for i, r := range runes {
+		lower[i] = unicode.ToLower(r)
 	}
-	return joinPassages(text, []passage{best})
+	type place struct{ at, term int }
+	var places []place
+	for k, term := range terms {
+		const maxPlaces = 64 // of one term
+		want, found := []rune(term), 0
+		for i := 0; i+len(want) <= len(lower) && found < maxPlaces; i++ {
+			if slices.Equal(lower[i:i+len(want)], want) {
+				places, found = append(places, place{i, k}), found+1
+			}
+		}
+	}
+	slices.SortFunc(places, func(a, b place) int { return a.at - b.at })
+	start, best := 0, 0
+	for i, p := range places {
+		distinct := map[int]bool{}
+		for _, later := range places[i:] {
+			if later.at-p.at > limit*2/3 {
+				break
+			}
+			distinct[later.term] = true
+		}
+		if len(distinct) > best {
+			best, start = len(distinct), p.at
+		}
+	}
+	from := max(0, min(start-limit/6, len(runes)-limit))
+	to := from + limit
+	out := string(runes[from:to])
+	if from > 0 {
+		out = "… " + out
+	}
+	if to < len(runes) {
+		out += " …"
+	}
+	return out
 }
 
 const (
-	passageRunes = 300 // of a passage, at most
-	inflected    = 0.7 // weight of a term in another form
+	passageReach   = 180 // bytes on each side of a term in which other terms count
+	passageRunes   = 300 // of a passage, at most
+	passageLead    = 80  // bytes of a passage before the first of its terms
+	maxPassages    = 6   // of one message
+	maxTermPlaces  = 96  // of one term in one message
+	maxAnchorTerms = 3   // rarest terms of a message around which passages are found
+	inflected      = 0.7 // weight of a term in another form
 )
-
-// span is a range of a text, in bytes.
-type span struct{ from, to int }
 
 // passage is a stretch of a hit's text that holds terms.
 type passage struct {
-	span
-	hit   int // index
-	score float64
+	hit      int // index
+	from, to int // bytes
+	score    float64
 }
 
-// findPassages returns the stretches of at most limit runes that hold terms, best first; of equal ones that of the
-// newer text, which has the larger row, and the later of a text, in which more follows the terms. None overlap.
-func findPassages(texts []string, rows []int64, terms []string, limit int) []passage {
-	weigh := weigher(texts, terms)
-	var all []passage
-	for i, text := range texts {
-		for _, s := range windows(text, limit) {
-			if score := weigh(text[s.from:s.to]); score > 0 {
-				all = append(all, passage{s, i, score})
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b passage) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(rows[b.hit], rows[a.hit]), b.from-a.from)
-	})
-	seen, taken := map[string]bool{}, make([][]passage, len(texts))
-	return slices.DeleteFunc(all, func(p passage) bool {
-		if slices.ContainsFunc(taken[p.hit], func(o passage) bool { return p.from < o.to && o.from < p.to }) {
-			return true
-		}
-		taken[p.hit] = append(taken[p.hit], p)
-		return repeats(texts[p.hit][p.from:p.to], seen)
-	})
+// passageFinder finds passages in the texts of hits.
+type passageFinder struct {
+	texts       []string // of the hits
+	folded      []string // lower-case, byte by byte
+	words       []string // the terms as asked
+	stems       []string // the terms without their endings
+	wordWeights []float64
+	stemWeights []float64
 }
 
-// windows returns overlapping stretches of at most limit runes: one begins in the middle of the one before, between
-// words where the script has spaces.
-func windows(text string, limit int) (spans []span) {
-	starts := []int{0}
-	n, word := 0, 0 // runes since the last start; where the word begins
-	for i, r := range text {
-		if n++; n > limit/2 {
-			if word <= starts[len(starts)-1] {
-				word = i
-			}
-			starts = append(starts, word)
-			n = utf8.RuneCountInString(text[word:i]) + 1
-		}
-		if unicode.IsSpace(r) {
-			word = i + utf8.RuneLen(r)
-		}
-	}
-	for i, from := range starts {
-		if i+2 >= len(starts) {
-			return append(spans, span{from, len(text)})
-		}
-		spans = append(spans, span{from, starts[i+2]})
-	}
-	return spans
-}
-
-// weigher returns a function that sums the weights of the terms in a stretch of the texts.
-func weigher(texts, terms []string) func(string) float64 {
-	var folded []string
+// findPassages returns the best passages, best first; of equal ones that of the newer text, which
+// has the larger row.
+func findPassages(texts []string, rows []int64, terms []string) []passage {
+	f := passageFinder{texts: texts, folded: make([]string, len(texts)), words: terms}
 	size := 0
-	for _, text := range texts {
-		folded = append(folded, strings.ToLower(text))
+	for i, text := range texts {
+		f.folded[i] = foldCase(text)
 		size += len(text)
 	}
-	type weighted struct {
-		word, stem     string
-		whole, another float64
+	counts := make([][]int, len(texts)) // of stems, by text
+	for i := range texts {
+		counts[i] = make([]int, len(terms))
 	}
-	found := make([]weighted, len(terms))
 	for k, word := range terms {
 		stem := stemOf(word)
 		stems, whole := 0, 0
-		for _, text := range folded {
-			stems += strings.Count(text, stem)
-			whole += strings.Count(text, word)
-		}
-		found[k] = weighted{word, stem, rarity(whole, size), inflected * rarity(stems, size)}
-	}
-	return func(text string) (sum float64) {
-		text = strings.ToLower(text)
-		for _, t := range found {
-			switch {
-			case !strings.Contains(text, t.stem):
-			case strings.Contains(text, t.word):
-				sum += t.whole
-			default:
-				sum += t.another
+		for i, text := range f.folded {
+			counts[i][k] = strings.Count(text, stem)
+			stems += counts[i][k]
+			if counts[i][k] > 0 {
+				whole += strings.Count(text, word)
 			}
 		}
-		return sum
+		f.stems = append(f.stems, stem)
+		f.stemWeights = append(f.stemWeights, inflected*rarity(stems, size))
+		f.wordWeights = append(f.wordWeights, rarity(whole, size))
 	}
+	var all []passage
+	for i := range texts {
+		all = append(all, f.best(i, counts[i])...)
+	}
+	slices.SortStableFunc(all, func(a, b passage) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(rows[b.hit], rows[a.hit]), a.from-b.from)
+	})
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(p passage) bool { return repeats(texts[p.hit][p.from:p.to], seen) })
 }
 
 // repeats reports whether most lines of a passage were seen before, as in a file that is read again
@@ -286,7 +282,7 @@ func repeats(text string, seen map[string]bool) bool {
 
 // rarity weighs a term that occurs n times in this many bytes.
 func rarity(n, size int) float64 {
-	return math.Log1p(float64(size) / passageRunes / float64(max(1, n)))
+	return math.Log1p(float64(size) / passageReach / float64(max(1, n)))
 }
 
 // stemOf cuts the ending off a longer word, in whatever language.
@@ -301,4 +297,115 @@ func stemOf(term string) string {
 		return string(r[:len(r)-1])
 	}
 	return term
+}
+
+// foldCase returns s in lower case, with every byte in its place.
+func foldCase(s string) string {
+	out := []byte(s)
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case c >= 'A' && c <= 'Z':
+			out[i] = c | 0x20
+		case c >= utf8.RuneSelf:
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if l := unicode.ToLower(r); l != r && utf8.RuneLen(l) == size {
+				utf8.EncodeRune(out[i:i+size], l)
+			}
+			i += size - 1
+		}
+	}
+	return string(out)
+}
+
+// best returns the best passages of one text, around its rarest terms.
+func (f *passageFinder) best(hit int, counts []int) []passage {
+	var order []int
+	for k, n := range counts {
+		if n > 0 {
+			order = append(order, k)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.stemWeights[b], f.stemWeights[a]) })
+	var found []passage
+	for _, k := range order[:min(len(order), maxAnchorTerms)] {
+		text, stem := f.folded[hit], f.stems[k]
+		for at, n := 0, 0; n < maxTermPlaces; n++ {
+			i := strings.Index(text[at:], stem)
+			if i < 0 {
+				break
+			}
+			found = append(found, f.around(hit, k, at+i, order))
+			at += i + len(stem)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b passage) int { return cmp.Compare(b.score, a.score) })
+	var out []passage
+	for _, p := range found {
+		if len(out) == maxPassages {
+			break
+		}
+		if !slices.ContainsFunc(out, func(o passage) bool { return p.from < o.to && o.from < p.to }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// around returns the passage around a term at a byte, scored by the terms near it.
+func (f *passageFinder) around(hit, term, at int, order []int) passage {
+	text := f.folded[hit]
+	from, to := max(0, at-passageReach), min(len(text), at+len(f.stems[term])+passageReach)
+	before, after := text[from:at], text[at:to]
+	p := passage{hit: hit, score: f.weight(term, text[from:to])}
+	lo, hi := at, at+len(f.stems[term])
+	for _, k := range order {
+		if k == term {
+			continue
+		}
+		left, right := strings.LastIndex(before, f.stems[k]), strings.Index(after, f.stems[k])
+		var between string
+		switch {
+		case left < 0 && right < 0:
+			continue
+		case left < 0 || right >= 0 && right < len(before)-left:
+			between = after[:right]
+			hi = max(hi, at+right+len(f.stems[k]))
+		default:
+			between = before[left:]
+			lo = min(lo, from+left)
+		}
+		nearness := 1 - 0.4*float64(len(between))/passageReach
+		if strings.Contains(between, "\n") {
+			nearness *= 0.7
+		}
+		p.score += f.weight(k, text[from:to]) * nearness
+	}
+	p.from, p.to = widen(f.texts[hit], lo, hi)
+	return p
+}
+
+// weight returns the weight of a term in a text that holds its stem.
+func (f *passageFinder) weight(k int, text string) float64 {
+	if strings.Contains(text, f.words[k]) {
+		return f.wordWeights[k]
+	}
+	return f.stemWeights[k]
+}
+
+// widen extends text[lo:hi] to a passage: back to the beginning of its line, if that is near, and
+// on until the passage is full.
+func widen(text string, lo, hi int) (from, to int) {
+	from = max(0, lo-passageLead)
+	if nl := strings.LastIndexByte(text[from:lo], '\n'); nl >= 0 && from > 0 {
+		from += nl + 1
+	}
+	for from < lo && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	to = from
+	for n := 0; to < len(text) && (n < passageRunes || to < hi); n++ {
+		_, size := utf8.DecodeRuneInString(text[to:])
+		to += size
+	}
+	return from, to
 }

@@ -272,7 +272,7 @@ func TestPassagesAreWhereTermsMeet(t *testing.T) {
 			for i := range rows {
 				rows[i] = int64(i + 1)
 			}
-			found := findPassages(c.texts, rows, Terms(c.asked), passageRunes)
+			found := findPassages(c.texts, rows, Terms(c.asked))
 			if len(found) == 0 {
 				t.Fatal("nothing was found")
 			}
@@ -316,5 +316,16 @@ func TestEchoIsNotQuoted(t *testing.T) {
 	got := quoteHits(quoteInput{hits: []Hit{hit}, terms: []string{"zebra", "crowns"}, budget: 900, mask: func(s string) string { return s }, weigh: bytesWeigh{}}).Text
 	if strings.Contains(got, "471") || !strings.Contains(got, "three crowns") || !strings.Contains(got, "Beside it") {
 		t.Errorf("quoted is %s", got)
+	}
+}
+
+func TestFoldCaseKeepsBytePositions(t *testing.T) {
+	for _, s := range []string{"", "ABC", "ÄÖÜ İstanbul ẞ K", "混合 Text", "broken \xff\xc3 A", "Ⱥ"} {
+		if got := foldCase(s); len(got) != len(s) {
+			t.Errorf("%q became %q", s, got)
+		}
+	}
+	if got := foldCase("Größe ÄÖ 日本 X"); got != "größe äö 日本 x" {
+		t.Errorf("got %q", got)
 	}
 }
