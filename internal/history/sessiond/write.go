@@ -22,7 +22,8 @@ type Writer struct {
 	begun    bool
 	sessions int
 	messages int
-	written  map[string]bool // blobs and blocks of the present session, by hash
+	blobs    map[string]bool // those written of the present session, by hash
+	blocks   map[string]bool // a block may say the same as a blob
 }
 
 // NewWriter makes a writer, whose Close flushes it. A mask that is not nil masks what is
@@ -37,7 +38,7 @@ func (w *Writer) Messages() int { return w.messages }
 // Session writes a session whole, after the sessions that it was forked from. Codes: NotFound,
 // Busy (it was purged meanwhile).
 func (w *Writer) Session(ctx context.Context, id session.ID) error {
-	w.written = map[string]bool{}
+	w.blobs, w.blocks = map[string]bool{}, map[string]bool{}
 	return w.store.Save(ctx, id, func(row any) error {
 		if err := w.prepare(ctx, row); err != nil {
 			return err
@@ -140,7 +141,7 @@ func (w *Writer) message(ctx context.Context, row *store.SavedMessage) error {
 // blob writes the blob of a part once for the session. A lost one is named all the same: the rest
 // of the message can be read.
 func (w *Writer) blob(ctx context.Context, p *session.Part) error {
-	if w.mask == nil && w.written[*p.BlobSHA] {
+	if w.mask == nil && w.blobs[*p.BlobSHA] {
 		return nil
 	}
 	b, err := w.store.Blob(ctx, *p.BlobSHA)
@@ -154,10 +155,10 @@ func (w *Writer) blob(ctx context.Context, p *session.Part) error {
 		w.mask.Blob(&b)
 	}
 	p.BlobSHA = &b.SHA256
-	if w.written[b.SHA256] {
+	if w.blobs[b.SHA256] {
 		return nil
 	}
-	w.written[b.SHA256] = true
+	w.blobs[b.SHA256] = true
 	l := store.SavedBlob{Type: store.LineBlob, SHA256: b.SHA256, MediaType: b.MediaType}
 	if b.MediaType == session.TextBlob && utf8.Valid(b.Data) {
 		l.Text = new(string(b.Data))
@@ -169,7 +170,7 @@ func (w *Writer) blob(ctx context.Context, p *session.Part) error {
 
 // block writes the block that a hash names once for the session.
 func (w *Writer) block(ctx context.Context, hash *string) error {
-	if *hash == "" || w.mask == nil && w.written[*hash] {
+	if *hash == "" || w.mask == nil && w.blocks[*hash] {
 		return nil
 	}
 	b, err := w.store.Block(ctx, *hash)
@@ -181,9 +182,9 @@ func (w *Writer) block(ctx context.Context, hash *string) error {
 		b.Content, b.Hash = masked, hex.EncodeToString(sum[:])
 		*hash = b.Hash
 	}
-	if w.written[b.Hash] {
+	if w.blocks[b.Hash] {
 		return nil
 	}
-	w.written[b.Hash] = true
+	w.blocks[b.Hash] = true
 	return w.line(&b)
 }
