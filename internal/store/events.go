@@ -44,8 +44,9 @@ func (s *Store) EventsAfter(ctx context.Context, after int64, limit int) ([]sess
 }
 
 // EventRange tells where the outbox stands: the epoch of its ids, the last event that was
-// removed for its age (0: none was) and the last that was written.
+// removed for its age (0: none was) and the last that was written. They are those of all owners, as ids are.
 func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int64, err error) {
+	ctx = session.WithoutScope(ctx)
 	written := `COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)`
 	if IsPostgres(s.path) {
 		// The sequence also counts a transaction that has not committed: a stream that begins now gets its events.
@@ -64,7 +65,7 @@ func (s *Store) EventsWentBack(ctx context.Context, had int64) (bool, error) {
 	if err != nil || last >= had || !IsPostgres(s.path) {
 		return err == nil && last < had, err
 	}
-	purging, err := first[int64](ctx, s, `SELECT 1 FROM purging LIMIT 1`)
+	purging, err := first[int64](session.WithoutScope(ctx), s, `SELECT 1 FROM purging LIMIT 1`)
 	return purging == nil, err
 }
 

@@ -21,7 +21,10 @@ var withKeys = session.Scope{Owner: "ana", Key: "agent:"}
 // newOwnersKit is a server with a named token: on PostgreSQL the first one makes the role of tokens.
 func newOwnersKit(t *testing.T) *kit {
 	t.Helper()
-	k := newKit(t, func(d *api.Deps) { d.BackupDir = t.TempDir() })
+	k := newKit(t, func(d *api.Deps) {
+		d.BackupDir, d.Events = t.TempDir(), api.NewFeed()
+		d.Changed = func(session.ID) { d.Events.Nudge() }
+	})
 	testkit.Must(k.store.AddToken(t.Context(), store.Token{Name: "ana", Owner: "ana"}))(t)
 	return k
 }
@@ -365,6 +368,18 @@ func TestEventsOfOneOwner(t *testing.T) {
 		server.Close()
 	}
 	other.want(404, other.do("GET", "/v1/events?session="+a, nil))
+	// A heartbeat names the newest event of all owners: a stream that continues there has no gap.
+	other.say(b, "user", "hi again")
+	epoch, _, last, err := k.store.EventRange(t.Context())
+	testkit.Check(t, err)
+	server := httptest.NewServer(own.handler)
+	defer server.Close()
+	defer server.CloseClientConnections()
+	l := listen(t, server, "", fmt.Sprintf("%s-%d", epoch, last))
+	own.say(a, "user", "and again")
+	if kind, event, _ := l.block(); kind != "messages.appended" {
+		t.Errorf("the stream continues with %s %v", kind, event)
+	}
 }
 
 func TestListsByOwnerAndHost(t *testing.T) {
