@@ -20,8 +20,8 @@ import (
 // skips what is stored already, decodes and stores the rest, counts every record, and keeps the
 // cursor. So a reader needs to remember nothing between two readings.
 //
-// An intake remembers its first error, of the store, of the file or what Fail is told: nothing is
-// stored after it, lines end, lookups find nothing, and Err returns it.
+// An Intake remembers its first error: of the store, of the file, or one that Fail got. After it the
+// Intake stores nothing, yields no more lines and finds nothing in the store. Err returns the error.
 //
 // A reader of lines says with At where the record at hand begins. Records before the cursor's
 // offset were counted by an earlier reading, as long as the bytes before it are the same.

@@ -216,8 +216,8 @@ func TestAGapIsTold(t *testing.T) {
 	}
 }
 
-// A database goes back under a daemon that runs on: a backup is restored, or a server takes over that lacks the last
-// writes. Ids of events are used again. Each listener is told, and none gets an event that is not stored.
+// A running daemon's database loses its last writes: an operator restores a backup, or a server takes over that lacks
+// them. New events then have the ids of lost ones. Each listener gets a gap, and no listener gets a lost event.
 func TestListenersAreToldThatTheDatabaseWentBack(t *testing.T) {
 	for name, more := range map[string]int{"with fewer events than before": 2, "with more events than before": 12} {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestListenersAreToldThatTheDatabaseWentBack(t *testing.T) {
 	}
 }
 
-// While the newest session is purged its events are deleted before that is told: the database did not go back.
+// A purge deletes the newest session's events before it writes its own: listeners must not take that for a restore.
 func TestListenersAreNotToldOfAPurgeAsAGap(t *testing.T) {
 	var feed *api.Feed
 	k, server := feedKit(t, func(f *api.Feed, _ *api.Deps) { feed = f })
