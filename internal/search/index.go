@@ -211,21 +211,9 @@ func (d doc) isOf(m *session.Message) bool {
 }
 
 // docsBefore returns the rows of messages before a row id, newest first; at most step.
-func (ix *Index) docsBefore(ctx context.Context, before int64) (docs []doc, err error) {
-	rows, err := ix.reader.QueryContext(ctx, `
+func (ix *Index) docsBefore(ctx context.Context, before int64) ([]doc, error) {
+	return readRows(ctx, ix.reader, func(rows *sql.Rows, d *doc) error { return rows.Scan(&d.docid, &d.rowID, &d.session, &d.seq) }, `
 		SELECT docid, message_id, session_id, seq FROM docs WHERE message_id < ? ORDER BY message_id DESC LIMIT ?`, before, step)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close() //nolint:errcheck // rows.Err tells
-	for rows.Next() {
-		var d doc
-		if err := rows.Scan(&d.docid, &d.rowID, &d.session, &d.seq); err != nil {
-			return nil, err
-		}
-		docs = append(docs, d)
-	}
-	return docs, rows.Err()
 }
 
 // Mark returns the row id of the last indexed message.

@@ -70,7 +70,7 @@ type Hit struct {
 
 	message *session.Message
 
-	Marks [][2]int `json:"-"` // byte ranges of Snippet that matched, for highlighting
+	Marks [][2]int `json:"-"` // byte ranges of Snippet that matched, for highlighting; in order, none overlaps another
 }
 
 // Pieces yields the pieces of the snippet in order, and whether each matched.
