@@ -161,6 +161,7 @@ func TestInvalidSettingsAreRejected(t *testing.T) {
 	}{
 		{name: "no YAML", file: "listen: [", says: []string{"config.yaml", "not valid YAML"}},
 		{name: "unknown key", file: "lisen: x", says: []string{"config.yaml", `"lisen"`, `"listen"`}},
+		{name: "another program's name", file: "compaction: { threshold: 0.7 }", says: []string{`"compaction.threshold"`, `"compaction.fraction"`}},
 		{name: "unknown key in a section", file: "summarizer: { base_ulr: x }", says: []string{`"summarizer.base_url"`}},
 		{name: "key outside its section", file: "base_url: x", says: []string{`"summarizer.base_url"`}},
 		{name: "value for a section", file: "compaction: balanced", says: []string{`"compaction"`}},

@@ -148,8 +148,8 @@ func (b *compactBody) compaction() (contextmgr.CompactInput, error) {
 	}
 	in.ReportedTokens, in.ReportedWindow, in.Window = orZero(b.ReportedTokens), orZero(b.ReportedWindow), orZero(b.Window)
 	var err error
-	in.Settings, err = contextmgr.ParseSettings(session.JSON(b.Settings))
-	return in, under("settings", err)
+	in.Settings, err = parseSettings(b.Settings)
+	return in, err
 }
 
 func orZero(n *int64) int64 {

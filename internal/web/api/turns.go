@@ -161,6 +161,6 @@ func (b *turnBody) turn() (contextmgr.TurnInput, error) {
 			At("tools", "must be an array")
 	}
 	var err error
-	in.Settings, err = contextmgr.ParseSettings(session.JSON(b.Settings))
-	return in, under("settings", err)
+	in.Settings, err = parseSettings(b.Settings)
+	return in, err
 }
