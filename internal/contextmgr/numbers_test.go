@@ -83,7 +83,7 @@ func TestUnknownSettingIsRejectedWithTheRightName(t *testing.T) {
 	for given, right := range map[string]string{
 		"threshold": "fraction", "fracton": "fraction", "keep_recent": "keep_recent_messages", "reserve": "reserve_tokens", "Fraction": "fraction",
 	} {
-		_, err := ParseSettings(session.JSON(`{"`+given+`":0.5}`))
+		_, err := ParseSettings(session.JSON(`{"` + given + `":0.5}`))
 		wantCode(t, err, session.Invalid, `"`+given+`"`, `"`+right+`"`)
 	}
 	if _, err := ParseSettings(session.JSON(`{"fraction":0.5,"threshold":null}`)); err != nil {
