@@ -44,6 +44,19 @@ func holdModel(t *testing.T) *heldModel {
 	return m
 }
 
+func TestStartSaysWhoWritesSummaries(t *testing.T) {
+	for _, row := range []struct{ environ, want string }{
+		{"SESSIOND_SUMMARIZER_PROVIDER=", "made on this host, without a model"},
+		{"GEMINI_API_KEY=k", "made on this host, without a model. GEMINI_API_KEY is set but not used: with SESSIOND_SUMMARIZER_PROVIDER=gemini gemini-3.5-flash-lite writes them, for about $"},
+		{"GEMINI_API_KEY=k SESSIOND_SUMMARIZER_PROVIDER=gemini", "gemini-3.5-flash-lite writes them, for about $"},
+	} {
+		d := startDaemonOn(t, t.TempDir(), "", strings.Fields("GEMINI_API_KEY= OPENAI_API_KEY= "+row.environ)...)
+		if !strings.HasPrefix(d.writes, row.want) {
+			t.Errorf("%s: %q, want %q", row.environ, d.writes, row.want)
+		}
+	}
+}
+
 // startWithModel starts a daemon whose summaries the model makes.
 func startWithModel(t *testing.T, dir string, m *heldModel) *daemon {
 	t.Helper()
