@@ -88,6 +88,9 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 		OnSoft: w.onSoft, SetWindow: s.setWindow, Flush: cfg.FlushSettings(), Now: a.now,
 	}
 	deps := summarize.Deps{Count: reference.Text, Usage: usage.FromProvider, Now: a.now, Getenv: a.getenv}
+	if w.log != nil {
+		deps.Log = *w.log
+	}
 	manager.Remotes = map[string]contextmgr.Remote{}
 	for name, c := range cfg.AllSummarizers() {
 		if manager.Remotes[name], err = s.remote(c, deps, w.remote); err != nil {
