@@ -141,6 +141,22 @@ func TestDryRunReturnsThePlanAndWritesNothing(t *testing.T) {
 	}
 }
 
+func TestIdleSessionWithoutATurnIsNotCompacted(t *testing.T) {
+	r := newRig(t, 10000)
+	r.talk(30, 150)
+	testkit.Check(t, r.mgr.Stage(r.ctx, r.id))
+	if got := r.compactions(); len(got) != 1 || got[0].Status != session.StatusStaged {
+		t.Fatalf("staged: %+v", got)
+	}
+	r.mgr.cfg.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	if done, waits, err := r.mgr.ActivateIdle(r.ctx, r.id); done || waits || err != nil {
+		t.Errorf("done %v, waits %v, %v", done, waits, err)
+	}
+	if s := r.session(); s.CompactionID != nil || s.CompactionCount != 0 {
+		t.Errorf("a compaction took effect: %+v", s)
+	}
+}
+
 func TestSessionChoosesASummarizerByName(t *testing.T) {
 	for name, row := range map[string]struct {
 		settings, want string
