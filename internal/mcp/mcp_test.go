@@ -632,7 +632,8 @@ func TestLinesThatAreNoMessagesAreRefused(t *testing.T) {
 	}
 	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, `"id":1,"result"`)
 	ask(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "")
-	for _, line := range []string{"hello", "}}}", "\x00\xff", `[{"jsonrpc":"2.0","id":5,"method":"ping"}]`, `"x"`, `{"jsonrpc":"2.0","id":[1],"method":"ping"}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0","id":true,"method":"ping"}`, `{"jsonrpc":"2.0","id":6,"meth`,
+	for _, line := range []string{
+		"hello", "}}}", "\x00\xff", `[{"jsonrpc":"2.0","id":5,"method":"ping"}]`, `"x"`, `{"jsonrpc":"2.0","id":[1],"method":"ping"}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0","id":true,"method":"ping"}`, `{"jsonrpc":"2.0","id":6,"meth`,
 		"{}", "null", "[]", "[{}]", "[null]", "7", "-1.5e3", "true", `{"jsonrpc":"2.0"}`, `{"jsonrpc":"1.0","id":1,"method":"ping"}`,
 		`{"id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":null,"method":"ping"}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`,
 		`{"jsonrpc":"2.0","id":1,"method":7}`, `{"jsonrpc":"2.0","id":1,"method":"ping"} {}`, strings.Repeat("[", 100_000), strings.Repeat(`{"a":`, 100_000),
@@ -674,8 +675,10 @@ func FuzzNoLineEndsTheServer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		config := Config{
-			Open: func(context.Context) (Database, error) { return Database{}, session.Errorf(session.NotFound, "no database") },
-			Now:  time.Now, Log: zerolog.Nop(),
+			Open: func(context.Context) (Database, error) {
+				return Database{}, session.Errorf(session.NotFound, "no database")
+			},
+			Now: time.Now, Log: zerolog.Nop(),
 		}
 		const last = `{"jsonrpc":"2.0","id":"the last one","method":"ping"}`
 		in, lines := io.Pipe()

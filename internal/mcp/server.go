@@ -88,7 +88,6 @@ func New(cfg Config) *Server {
 	return s
 }
 
-
 // plainArguments says in plain words that arguments do not fit a tool's schema.
 func plainArguments(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
