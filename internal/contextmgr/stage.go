@@ -52,7 +52,7 @@ func (m *Manager) StageModel(ctx context.Context, id session.ID) error {
 	defer m.running.end(r, outcome{})
 	ctx, stop := r.withCancel(ctx)
 	defer stop()
-	s.in.summarizer, s.in.mustSucceed, s.in.sameCut = m.cfg.Remote, false, s.staged
+	s.in.summarizer, s.in.mustSucceed, s.in.sameCut = m.remote(&s.numbers), false, s.staged
 	made, err := m.makeOverlay(ctx, s.snapshot, s.in)
 	return m.settleStaged(ctx, m.running.outcomeOf(r).record, made, err)
 }
@@ -168,7 +168,7 @@ func (m *Manager) readToStage(ctx context.Context, id session.ID) (*staging, err
 // and if it failed since the effective overlay, the path has grown by 5 % of the window since. An
 // interrupted attempt does not count as a failure.
 func (m *Manager) isModelDue(s *staging) bool {
-	if m.cfg.Remote == nil || byModel(s.staged) || s.staged.Strategy == session.StrategyPrune || m.running.asksModel(s.sess.ID) {
+	if m.remote(&s.numbers).Summarizer == nil || byModel(s.staged) || s.staged.Strategy == session.StrategyPrune || m.running.asksModel(s.sess.ID) {
 		return false
 	}
 	for i := range slices.Backward(s.all) {
