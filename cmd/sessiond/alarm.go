@@ -15,8 +15,9 @@ import (
 	"sessiond/internal/store"
 )
 
-// alarm says in one line why what is stored may be lost: the daemon of this database stores nothing, or backups are late;
-// "" if all is well. Without a daemon only the backups are known: a database that cannot be read is an error of its own.
+// alarm says in one line why what is stored may be lost: the daemon of this database stores nothing, or backups are
+// late; "" if all is well. Without a daemon only the backups are known: a database that cannot be read is an error of
+// its own.
 func (a *app) alarm(ctx context.Context, cfg *config.Config) string {
 	return alarmLine(a.refusal(ctx, cfg), backupsOf(cfg).Late(a.now()))
 }

@@ -137,7 +137,8 @@ var plainNumber = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$
 // characters of full width, and spaces before it.
 func withoutFormula(cell string) string {
 	begins := strings.TrimLeft(cell, " \u00a0\u3000")
-	if first, _ := utf8.DecodeRuneInString(begins); begins == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) || plainNumber.MatchString(cell) {
+	first, _ := utf8.DecodeRuneInString(begins)
+	if begins == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) || plainNumber.MatchString(cell) {
 		return cell
 	}
 	return "'" + cell

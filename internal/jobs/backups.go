@@ -41,7 +41,8 @@ func (b Backups) Late(now time.Time) string {
 	case newest.IsZero():
 		return fmt.Sprintf("no backup is in %s yet, and backup.every is %s", b.Dir, b.Every)
 	case age > b.Every+max(b.Every/10, time.Minute):
-		return fmt.Sprintf("backups are late: the newest in %s is %s, and backup.every is %s", b.Dir, humanize.RelTime(newest, now, "old", ""), b.Every)
+		return fmt.Sprintf("backups are late: the newest in %s is %s, and backup.every is %s",
+			b.Dir, humanize.RelTime(newest, now, "old", ""), b.Every)
 	}
 	return ""
 }
@@ -51,7 +52,7 @@ func (b Backups) due(now time.Time) time.Duration {
 	return min(b.Every, max(0, b.Every-now.Sub(store.NewestBackup(b.Dir))))
 }
 
-// runBackups backs up in each interval since the newest backup, so that a daemon that is started each morning does, too.
+// runBackups backs up in each interval since the newest backup, so that a daemon that is started each morning does so.
 func (r *Runner) runBackups() {
 	if r.cfg.Backups.Every <= 0 {
 		return

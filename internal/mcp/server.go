@@ -256,7 +256,8 @@ func (c *call) listed(s *session.Session) *mcp.Resource {
 		about += " in " + shown(s.Project)
 	}
 	return &mcp.Resource{
-		URI: uriPrefix + string(s.ID), Name: string(s.ID), Title: cmp.Or(shown(s.Title), "(no title)"), MIMEType: "text/plain",
+		URI: uriPrefix + string(s.ID), Name: string(s.ID), Title: cmp.Or(shown(s.Title), "(no title)"),
+		MIMEType:    "text/plain",
 		Description: fmt.Sprintf("%s, %d messages", about, s.MessageCount),
 		Annotations: &mcp.Annotations{LastModified: s.ActiveAt.UTC().Format(time.RFC3339)},
 	}

@@ -43,7 +43,8 @@ func (r *requests) Read(p []byte) (int, error) {
 		if refusal == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(r.to, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":%q}}`+"\n", refusal); err != nil {
+		const answer = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":%q}}` + "\n"
+		if _, err := fmt.Fprintf(r.to, answer, refusal); err != nil {
 			return 0, err
 		}
 	}

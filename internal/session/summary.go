@@ -70,16 +70,19 @@ func escapeTags(text string, chosen func(name string) bool) string {
 
 // isOneOf reports whether a text begins with one of the tags.
 func isOneOf(text string, tags []string) bool {
-	return slices.ContainsFunc(tags, func(tag string) bool { return len(text) >= len(tag) && strings.EqualFold(text[:len(tag)], tag) })
+	return slices.ContainsFunc(tags, func(tag string) bool {
+		return len(text) >= len(tag) && strings.EqualFold(text[:len(tag)], tag)
+	})
 }
 
 // blocks are the tags around what sessiond quotes to a model.
 var blocks = []string{"conversation_summary", "pinned_message", "recalled_messages", "branch_summary", echoTag}
 
-// speakers are the tags by which agent programs, and the models behind them, tell who speaks and what is thought or called.
+// speakers are the tags by which agent programs, and the models behind them, tell who speaks, what is thought and what is
+// called.
 var speakers = []string{
-	"system", "developer", "user", "human", "assistant", "tool", "function", "invoke", "parameter", "instruction", "instructions",
-	"important", "reminder", "rules", "thinking", "think",
+	"system", "developer", "user", "human", "assistant", "tool", "function", "invoke", "parameter",
+	"instruction", "instructions", "important", "reminder", "rules", "thinking", "think",
 }
 
 // EscapeBlocks returns stored text as a model may be shown it between sessiond's own tags: without invisible
@@ -103,7 +106,8 @@ func isAuthority(text string) bool {
 	if strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r) }) {
 		return false // an expression: i<n-1;
 	}
-	return slices.ContainsFunc(speakers, func(s string) bool { return strings.EqualFold(name, s) }) || strings.ContainsAny(name, "-_:")
+	return strings.ContainsAny(name, "-_:") ||
+		slices.ContainsFunc(speakers, func(s string) bool { return strings.EqualFold(name, s) })
 }
 
 func isNameRune(r rune) bool {

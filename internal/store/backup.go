@@ -111,7 +111,8 @@ const (
 func NewestBackup(dir string) (newest time.Time) {
 	entries, _ := os.ReadDir(dir) // none where there is no folder
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".db") || !strings.HasPrefix(e.Name(), OwnBackup) && !strings.HasPrefix(e.Name(), AskedBackup) {
+		named := strings.HasPrefix(e.Name(), OwnBackup) || strings.HasPrefix(e.Name(), AskedBackup)
+		if !named || !strings.HasSuffix(e.Name(), ".db") {
 			continue
 		}
 		if info, err := e.Info(); err == nil && info.ModTime().After(newest) {
