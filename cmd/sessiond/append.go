@@ -21,6 +21,7 @@ import (
 type appendFlags struct {
 	create                     bool
 	title, model, key, dialect string
+	metadata                   map[string]string
 	parent, expectHead         string
 }
 
@@ -39,6 +40,11 @@ func (a *app) appendCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := ""
 			if !f.create {
+				for _, flag := range []string{"title", "model", "key", "metadata"} {
+					if cmd.Flags().Changed(flag) {
+						return usagef("--%s is of a new session: add --new, or leave it out", flag)
+					}
+				}
 				if len(args) == 0 {
 					return usagef("name a session, or begin one with --new")
 				}
@@ -55,10 +61,20 @@ func (a *app) appendCommand() *cobra.Command {
 	fl.StringVar(&f.title, "title", "", "`TITLE` of a new session")
 	fl.StringVar(&f.model, "model", "", "`MODEL` of a new session")
 	fl.StringVar(&f.key, "key", "", "routing `KEY` of a new session")
+	fl.StringToStringVar(&f.metadata, "metadata", nil, "metadata of a new session: `NAME=VALUE`, also several times")
+	fl.Lookup("metadata").DefValue = "" // help would print []
 	wordFlag(cmd, &f.dialect, "dialect", "form of the JSON: "+strings.Join(dialect.Names(), ", ")+" (default: detected)", dialect.Names()...)
 	fl.StringVar(&f.parent, "parent", "", "append after this `MESSAGE` (SEQ or SESSION.SEQ) and move the head there")
 	fl.StringVar(&f.expectHead, "expect-head", "", "fail unless this `MESSAGE` is the head (SEQ, SESSION.SEQ, or null for an empty session)")
 	return cmd
+}
+
+// metadataObject returns --metadata as JSON, nil without it.
+func (f *appendFlags) metadataObject() session.JSON {
+	if len(f.metadata) == 0 {
+		return nil
+	}
+	return session.JSONOf(f.metadata)
 }
 
 func (a *app) append(ctx context.Context, name string, args []string, f appendFlags) error {
@@ -80,7 +96,7 @@ func (a *app) append(ctx context.Context, name string, args []string, f appendFl
 			if err != nil {
 				return err
 			}
-			made, err := s.store.CreateSession(ctx, store.NewSession{Title: f.title, Model: f.model, Key: key, Directory: a.dir})
+			made, err := s.store.CreateSession(ctx, store.NewSession{Title: f.title, Model: f.model, Key: key, Directory: a.dir, Metadata: f.metadataObject()})
 			if err != nil {
 				return err
 			}
