@@ -206,16 +206,17 @@ var (
 		`|^[\[(]?\d{1,2}[.:]\d\d([.:]\d\d)?([.,]\d+)?([\])]|\s*[AP]M\b)?\s+\S|^\[\d{1,2}[./]\d{1,2}[./]\d{2,4}[, ]|^\d\d:\d\d:\d\d[,.]\d+ -->` +
 		`|^\[?(ERROR|WARN(ING)?|INFO|DEBUG|FATAL|TRACE|NOTICE|CRITICAL|SEVERE|PANIC)\b[\]:|\s-]|(?i:^(error|warning|note|fatal|panic|hint|help)(\[\w+\])?: )` +
 		`|^(npm|yarn|pnpm) (WARN|ERR!|notice|warn|error)|^remote: |^##\[|^::(error|warning|group)|^(===|---) (RUN|FAIL|PASS|SKIP)|^Traceback |^\$ \S|^[\w@-]+[$#%] ` +
-		`|^at [\w$.<>]+\(|^Caused by: |^[A-Z]\w*(Error|Exception)\b.*:|^= (help|note): |^(-->|File ")|^\d+:\d+\s+(error|warn)|^[✖✗✓✔●▲▼│├└┌|]` +
+		`|^at [\w$.<>]+\(|^Caused by: |^[A-Z]\w*(Error|Exception)\b.*:|^= (help|note): |^(-->|File ")|^\d+:\d+\s+(error|warn)|^PS [A-Z]:|^[A-Z]:\\[^ ]*>|^\S.*?\S( {2,}\S+){3,}|^[✖✗✓✔●▲▼│├└┌|]` +
 		`|^(diff --git|index [0-9a-f]+\.\.|@@ |[+-]{3} [ab]/)|^[+-][^\s+-]` + // changes
 		`|^(//|/\*|\*/|\* @|<!--|-- |;;|%%|#!|#include)|^[^.!?]*(\{|;|\);|=>|\)\s*:)$|^[{}\[\]()]+[,;]?$|^"[\w .-]+"\s*:|^(func|def|class|import|package|public|private|const|let|var|return|if|for|SELECT|CREATE|INSERT)\b.*[({;:=]` + // code
 		`|^(\[[ xX]\]|[-*] \[[ xX]\]) ` + // checklists
 		`|^(User-agent|Disallow|Allow|Content-Type|Host|Accept|HTTP/\d)\b` +
-		`|^(Type|Priority|Reporter|Assignee|Status|Description|Labels|Severity|Component|Decision|Context|Consequences|Summary|Steps to reproduce|Expected|Actual|Acceptance criteria|Akzeptanzkriterien|Beschreibung|Signed-off-by|Co-authored-by|Attendees|Teilnehmer)( \w+)?\s*:` +
+		`|^(Reporter|Assignee|Steps to reproduce|Acceptance criteria|Akzeptanzkriterien|Signed-off-by|Co-authored-by|Attendees|Teilnehmer)( \w+)?\s*:` +
 		`|^(Given|Scenario|Feature|Background)\b|^As an? [^,.]+ I (want|need)|^(§+|Art\.|Article|Section|Clause|Artikel) ?\d|^\(?\d+\.\d+(\.\d+)*\)?\s+\S|^\((\d+|[a-z]|[ivx]+)\) ` +
 		`|^v?\d+\.\d+(\.\d+)+\b|^[A-Z]{2,10}-\d+ \S+|^\[[A-Z]{2,10}-\d+\]|^={3,}$`)
 	indentedLine = regexp.MustCompile(`^(\t| {3,})\s*\S`)
 	listItem     = regexp.MustCompile(`^([-*+•·・–]|\(?\d{1,2}[.)、]|[a-z]\)|[①-⑳])\s*\S`)
+	labelLine    = regexp.MustCompile(`^(Type|Priority|Status|Description|Labels|Severity|Component|Decision|Context|Consequences|Summary|Expected|Actual|Beschreibung|Priorität|Environment|Version)( \w+)?\s*:`)
 	keyLine      = regexp.MustCompile(`^(- )?[a-z_][\w.-]*: ?\S|^(- )?[a-z_][\w.-]*:$`)
 	separator    = regexp.MustCompile(`^([-*_=~—–]\s?){3,}$`)
 )
@@ -226,7 +227,7 @@ func (h *hearing) markEvident() {
 		end := h.endOfParagraph(i)
 		keys, columns := 0, 0
 		for k := i; k < end; k++ {
-			if keyLine.MatchString(h.lines[k].text) {
+			if isKey(h.lines[k].text) {
 				keys++
 			}
 			if n := strings.Count(h.lines[k].text, ";") + strings.Count(h.lines[k].text, "\t"); n > 1 {
@@ -236,7 +237,7 @@ func (h *hearing) markEvident() {
 		for k := i; k < end; k++ {
 			l := &h.lines[k]
 			indented := indentedLine.MatchString(h.text[l.from:l.to]) && !listItem.MatchString(l.text) && (k == i || !listItem.MatchString(h.lines[k-1].text))
-			if machineLine.MatchString(l.text) && !separator.MatchString(l.text) || indented || keys > 1 && keyLine.MatchString(l.text) || columns > 1 {
+			if machineLine.MatchString(l.text) && !separator.MatchString(l.text) || indented || keys > 1 && isKey(l.text) || columns > 1 {
 				for ; k < end; k++ {
 					h.markLine(k, otherVoice)
 				}
@@ -245,9 +246,11 @@ func (h *hearing) markEvident() {
 	}
 }
 
+func isKey(line string) bool { return keyLine.MatchString(line) || labelLine.MatchString(line) }
+
 // Lines that begin a turn of a conversation, with a time or with a name.
 var (
-	turnWithTime = regexp.MustCompile(`^.{0,50}\b\d{1,2}:\d\d(:\d\d)?\s*([AaPp]\.?[Mm]\.?)?[\])]?:?$|^\[?[\d./, -]*\d{1,2}:\d\d(:\d\d)?( ?[AP]M)?\]?[ ,:-]+\p{L}`)
+	turnWithTime = regexp.MustCompile(`^.{0,50}\b\d{1,2}:\d\d(:\d\d)?\s*([AaPp]\.?[Mm]\.?)?[\])]?:?$|^\[?[\d./, -]*\d{1,2}:\d\d(:\d\d)?( ?[AP]M)?\]?[ ,:-]+\p{L}|^\[[\d:., /-]{6,}( ?[AP]M)?\]|^.{0,50}\b(\d+|an?) (minutes?|min|hours?|days?|weeks?|months?) ago\)?:?$|^.{0,50}\bvor \d+ (minuten|stunden|tagen|wochen)\)?:?$`)
 	turnWithName = regexp.MustCompile(`^(\p{Lu}[\p{L}\d .'-]{0,24}|[A-Z]\d{1,2}|@\w+)( (said|sagt|wrote|says))?\s*[:：](\s|$)`)
 	knownSpeaker = regexp.MustCompile(`(?i)^(you|user|assistant|system|human|ai|bot|q|a|interviewer|interviewee|customer|kunde|agent|chatgpt|claude|gemini|copilot|speaker \d+|[A-Z]\d{1,2}|client|moderator)( said)?\s*[:：]`)
 )
@@ -290,10 +293,10 @@ var (
 	handleVerb = `(translate|summari[sz]e|rewrite|rephrase|paraphrase|proof-?read|shorten|condense|polish|cluster|categori[sz]e|classify|extract|transcribe|continue|solve|parse|interpret|analy[sz]e|rate|übersetz\w*|fasse?|kürz\w*|formulier\w*|korrigier\w*|lektorier\w*|analysier\w*|bewerte|tradui[st]\w*|résume[rz]?|corrige[rz]?|reformule[rz]?|traduce|resume|responde|corrige|analiza|翻译|总结|概括|改写|润色|翻訳|要約|添削)`
 	lookVerb   = `(review|check|correct|fix|explain|evaluate|critique|criticize|improve|compare|answer|reply|respond|draft|look at|read|see|find|tell me|format|edit|convert|make|address|import|implement|what|which|is|are|does|do|how|why|who|summary|prüf\w*|lies|schau\w*|schreib\w*|antworte\w*|was|ist|sind|gilt|wer|explique|réponds|regarde|vérifie|revisa|explica|看|检查|回复|返信)`
 
-	handlesText = regexp.MustCompile(`(?i)^(\W|\b(please|pls|bitte|can|could|would|you|kannst|könntest|du|mir|me|now|then|and|also|haha|ok|okay|hey|hi|just|quickly|for me|peux-tu|puedes|s'il te plaît|请|帮我|把)\b|请|帮我|把)*` + handleVerb + `\b|^(请|帮我|把|请帮我).{0,12}(翻译|总结|概括|改写)|(zusammenfassen|übersetzen|kürzen|zusammen|weiter)[?.!:]?$|\b(gedicht|poem|summary|zusammenfassung) (daraus|from|of)\b|daraus\b`)
+	handlesText = regexp.MustCompile(`(?i)^(\W|\b(please|pls|bitte|can|could|would|you|kannst|könntest|du|mir|me|now|then|and|also|haha|ok|okay|hey|hi|just|quickly|for me|peux-tu|puedes|s'il te plaît|请|帮我|把)\b|请|帮我|把)*` + handleVerb + `\b|^(请|帮我|把|请帮我).{0,12}(翻译|总结|概括|改写)|^(以下|次の|この|下記|上の).*(翻訳|要約|添削|返信|説明|まとめ)|\b(what|was|que|qué) .*\b(means?|bedeutet|heißt|significa|veut dire)\b|什么意思|どういう意味|(zusammenfassen|übersetzen|kürzen|zusammen|weiter)[?.!:]?$|\b(gedicht|poem|summary|zusammenfassung) (daraus|from|of)\b|daraus\b`)
 	looksAtText = regexp.MustCompile(`(?i)(^|\b)` + lookVerb + `\b.*(` + deictic + `|\b(my|our|their|the|a|an|unsere?n?|meine?n?|mon|ma|mes|mi|mis)\b).{0,30}(` + textNoun + `)|(` + deictic + `).{0,12}(` + textNoun + `)`)
-	presents    = regexp.MustCompile(`(?i)\b(here('s| is| are)|this is what|this is the|these are the|i (have|found|got|copied|received|saw|get) (this|these|the|an?)|sent me|got from|i copied|hier ist|hier sind|das kam|folgende|voici|aquí (está|tienes)|j'ai reçu|recibí)\b.*(` + textNoun + `)|\b(this is what|here('s| is) what) (it|he|she|they|i|the)\b|\b(sent|gave|forwarded|told) (me|us) this\b`)
-	saysThis    = regexp.MustCompile(`(?i)\b(says?|said|writes?|wrote|reads?|states?|stated|asks?|asked|told (me|us)|sent (me|us)( this)?|answered|replied|claims?|complains?|demands?|insists?|argues?|recommends?|comments?|commented|quotes?|schreibt|schrieb|sagt|sagte|meint|meinte|antwortet|fordert|steht( da| dort)?|dit|écrit|a dit|demande|dice|escribe|escribió|dijo)$|(说|写道|表示|要求|回复|言いました|書いて|曰く)$|^(from|in|per|aus|laut|im|according to) (the|their|his|her|its|dem|der|den)?\s*.{0,20}(` + textNoun + `)|\b(agents?|ais?|llms?|models?|assistants?)$`)
+	presents    = regexp.MustCompile(`(?i)\b(here('s| is| are)|this is what|this is the|these are the|i (have|found|got|copied|received|saw|get) (this|these|the|an?)|sent me|got from|i copied|hier ist|hier sind|das kam|folgende|voici|aquí (está|tienes)|j'ai reçu|recibí)\b.*(` + textNoun + `)|\b(this is what|here('s| is) what) (it|he|she|they|the|i (get|got|see|have|found|received))\b|\b(sent|gave|forwarded|told) (me|us) this\b`)
+	saysThis    = regexp.MustCompile(`(?i)\b(says?|said|writes?|wrote|reads?|states?|stated|asks?|asked|told (me|us)|sent (me|us)( this)?|answered|replied|claims?|complains?|demands?|insists?|argues?|recommends?|comments?|commented|responds?|responded|outputs?|prints?|quotes?|schreibt|schrieb|sagt|sagte|meint|meinte|antwortet|fordert|steht( da| dort)?|dit|écrit|a dit|demande|dice|escribe|escribió|dijo)( with| like| this| that| us| me| the following| as follows| something like this)?$|(说|写道|表示|要求|回复|言いました|書いて|曰く)$|^(from|in|per|aus|laut|im|according to) (the|their|his|her|its|dem|der|den)?\s*.{0,20}(` + textNoun + `)|\b(agents?|ais?|llms?|models?|assistants?)$`)
 	notText     = regexp.MustCompile(`(?i)\b(this|these|diese[rsnm]?|the|our|my) (repo|repository|project|projekt|folder|branch|codebase|team|company|machine|app|service|session|ordner)\b`)
 	ownRules    = regexp.MustCompile(`(?i)\b((ground|house|basic|general|coding|my|our|the|two|three|some|few|\d) )*(rules?|conventions?|guidelines|constraints|requirements|principles|standards|preferences|do['’]?s and don['’]?ts)\b|\bplease (note|remember)\b|\b(keep|bear) in mind\b|^(also |and |please )*remember\b|\b(things|points) (that )?(matter|to (note|remember|know)|are important|i care)|\bhow (we|i) work\b|\bi forgot to say\b|\b(regeln|vorgaben|konventionen|grundregeln|anforderungen|richtlinien|spielregeln)\b|\b(mir wichtig|wichtig ist|bitte beachte\w*|denk (bitte )?daran|merken wir uns|merk dir)\b|\b(règles?|consignes|conventions|contraintes|exigences|à retenir|n'oublie pas)\b|\b(reglas?|normas|convenciones|requisitos|restricciones|recuerda)\b|规则|规范|约定|要求|规定|注意|请记住|几点|原则|ルール|規則|決まり|規約|要件|注意点|お願い`)
 
@@ -476,7 +479,7 @@ func announcedBy(line string) (follows, int) {
 		}
 	}
 	for _, s := range sentences {
-		if isText(s) && !isRule(s) {
+		if (isText(s) || isQuestion(s) && asksAboutThis.MatchString(s) && !notText.MatchString(s)) && !isRule(s) {
 			return textFollows, 0
 		}
 	}
@@ -484,9 +487,11 @@ func announcedBy(line string) (follows, int) {
 }
 
 var (
-	innerColon = regexp.MustCompile(`[:：]\s*["“„«「]|: |：`)
-	isReview   = regexp.MustCompile(`(?i)^(please |can you |could you |bitte )*(review|check|critique|evaluate|compare|explain|prüf\w*|bewerte|vérifie|revisa|检查)\b`)
-	ownTask    = regexp.MustCompile(`(?i)^(task|goal|aufgabe|ziel|objective|objectif|tâche|tarea|objetivo|what (to do|i (want|need))|first steps?|next steps?|deliverables?|to ?do|任务|目标|タスク|目的|今回の作業)\b`)
+	// A question about "this" without a noun.
+	asksAboutThis = regexp.MustCompile(`(?i)\b(this|these|that|das|dies|ça|cela|esto|eso)( (mean|right|true|correct|ok|okay|fine|about|say|legal|valid|good|so|konkret|richtig|korrekt|wirksam|gut))?( \p{L}+)?\?$|^(is|are|does|do|was) (this|these|that|das|dies) `)
+	innerColon    = regexp.MustCompile(`[:：]\s*["“„«「]|: |：`)
+	isReview      = regexp.MustCompile(`(?i)^(please |can you |could you |bitte )*(review|check|critique|evaluate|compare|explain|prüf\w*|bewerte|vérifie|revisa|检查)\b`)
+	ownTask       = regexp.MustCompile(`(?i)^(task|goal|aufgabe|ziel|objective|objectif|tâche|tarea|objetivo|what (to do|i (want|need))|first steps?|next steps?|deliverables?|to ?do|任务|目标|タスク|目的|今回の作業)\b`)
 )
 
 // isBrief reports whether the headings of a message are those of a brief that a person wrote: one names the task.
@@ -517,14 +522,18 @@ func (h *hearing) followBack() {
 	}
 }
 
-// isReport reports whether a sentence says what another person says or wants, and no wish of the person's precedes that.
+// isReport reports whether a sentence discusses something, or says what another person says or wants, and no wish of the
+// person's precedes that.
 func isReport(s string) bool {
 	s = withoutQuotations(s, saidWords)
 	at := reported.FindStringIndex(s)
-	return at != nil && !ownWish.MatchString(s[:at[0]])
+	return discussed.MatchString(s) || at != nil && !ownWish.MatchString(s[:at[0]])
 }
 
 var ownWish = regexp.MustCompile(`(?i)\b(never|always|don['’]t|do not|must|only|nie|niemals|immer|nicht|kein\w*|jamais|toujours|nunca|siempre)\b|不|必须|禁止`)
+
+// discussed matches a sentence that asks or supposes how something could be done.
+var discussed = regexp.MustCompile(`(?i)\b(whether|debat(e|ing)|discuss(ing|ion)|considering|wonder(ing)?|hypothetical\w*|suppose|imagine|what if|should (we|i|one)|would happen|pros and cons|ob (wir|man|ich|ihr|es)|überlege\w*|angenommen|stell dir vor|je me demande|est-ce qu)\b|是否|要不要|假设|かどうか`)
 
 // reported matches a sentence that reports what another person says or wants.
 var reported = regexp.MustCompile(`(\b(?i:he|she|they|everyone|somebody|someone|(my|the|our|their|his|her|a|an|one) [\p{L}' -]{2,30}?)|\b\p{Lu}[\p{L}.-]+) (?i:(also|always|now|still|just|even|once) )*(?i:says|said|writes|wrote|thinks|thought|wants|wanted|demands|demanded|insists|insisted|asks|asked|tells|told|claims|claimed|complains|complained|believes|recommends|recommended|suggests|suggested|reckons|argues|argued|announced|advises|warned|warns|swears|hates|prefers)\b` +

@@ -107,6 +107,7 @@ var ruleSigns = []sign{
 	// Requests for one thing.
 	signOf(-1, `^(please,? |bitte )*(don['’]t |do not )?\pL+ (the|this|that|it|them|him|her|those|these|my|your) `, `\b(it|that|this|them)[.!]?$`, `^(the|my|your|his|her|their) `),
 	signOf(-3, `\b(those|these|some|could|anything you)\b`, `^(if|when) (you|we|i) (can|want|have|like|see|get|look)\b`, `^(should|needs?|must|looks|seems) `),
+	signOf(-2, `^(and |then |also,? |please,? |now |ok,? )*(write|call|name|put|wrap|answer) (an?|the|\pL+) [^,]*\b(for|in|of|to|about) (the|this|that|my) \pL+( first| now)?(,|\.|$)`, `^(and |then |also,? |please,? |now |ok,? )*(write|call|put|wrap|leave) (me )?(an?|the) \pL+( \pL+)?[.!]?$`),
 	signOf(-2, `^(everything|nothing) (is|has|was|in|happens)\b`, `^es (kommt|geht|ist|war|wird|gibt|sieht|steht|läuft)\b`, `が(出|表示|起き|止ま|落ち|崩れ)`),
 	signOf(-2, `^(and |then |please,? |bitte |also,? |can you |now )*(add|remove|move|rename|update|run|check|search|find|list|look|show|give|explain|fix|split|replace|delete|create|open|undo|stop|try|such\w?|zeig\w?|mach\w?|schau\w?|prüf\w?|benenn\w?|nimm|lass|lies)\b`, `(看看|查|帮我|给我|再|把)`, `(探して|見せて|直して|調べて|見て|教えて)(ください)?`),
 }
@@ -134,7 +135,7 @@ func isRule(s string) bool {
 	}
 	s = fromNowOn.ReplaceAllString(leadIn.ReplaceAllString(s, ""), "henceforth")
 	return sumOfSigns(s) >= enoughSigns || slices.ContainsFunc(ruleClause.FindAllStringIndex(s, -1), func(at []int) bool {
-		return sumOfSigns(strings.TrimLeft(s[at[0]:], ",;:：-–— ")) >= enoughSigns
+		return sumOfSigns(strings.TrimLeft(s[at[0]:], ".,;:：-–— ")) >= enoughSigns
 	})
 }
 
@@ -168,7 +169,7 @@ func speaksOfTheMoment(text string) bool {
 
 // ruleClause matches the beginning of a rule after another clause: "rename it, and by the way: exported names always
 // get a comment".
-var ruleClause = regexp.MustCompile(`(?i)[;:] |：| [-–—] |, (but |so |and |aber |und )?(never|always|you may|no |only |niemals)`)
+var ruleClause = regexp.MustCompile(`(?i)[;:] |：| [-–—] |\. (never|always|please|do not|don['’]t|no|keep) |, (but |so |and |aber |und )?(never|always|you may|no |only |niemals)`)
 
 // leadIn matches words that lead on to a rule.
 var leadIn = regexp.MustCompile(`(?i)^(and|also|but|plus|remember|please note|note|important|wichtig|merke?|recuerda|rappel|pls|please remember)( that|,|:)? `)
