@@ -2,6 +2,7 @@ package summarize
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -213,7 +214,7 @@ var (
 		`|^(User-agent|Disallow|Allow|Content-Type|Host|Accept|HTTP/\d)\b` +
 		`|^(Reporter|Assignee|Steps to reproduce|Acceptance criteria|Akzeptanzkriterien|Signed-off-by|Co-authored-by|Attendees|Teilnehmer)( \w+)?\s*:` +
 		`|^(Given|Scenario|Feature|Background)\b|^As an? [^,.]+ I (want|need)|^(§+|Art\.|Article|Section|Clause|Artikel) ?\d|^\(?\d+\.\d+(\.\d+)*\)?\s+\S|^\((\d+|[a-z]|[ivx]+)\) ` +
-		`|^v?\d+\.\d+(\.\d+)+\b|^[A-Z]{2,10}-\d+ \S+|^\[[A-Z]{2,10}-\d+\]|^={3,}$`)
+		`|^\d+/\d* |^v?\d+\.\d+(\.\d+)+\b|^[A-Z]{2,10}-\d+ \S+|^\[[A-Z]{2,10}-\d+\]|^={3,}$`)
 	indentedLine = regexp.MustCompile(`^(\t| {3,})\s*\S`)
 	listItem     = regexp.MustCompile(`^([-*+•·・–]|\(?\d{1,2}[.)、]|[a-z]\)|[①-⑳])\s*\S`)
 	labelLine    = regexp.MustCompile(`^(Type|Priority|Status|Description|Labels|Severity|Component|Decision|Context|Consequences|Summary|Expected|Actual|Beschreibung|Priorität|Environment|Version)( \w+)?\s*:`)
@@ -225,6 +226,12 @@ var (
 func (h *hearing) markEvident() {
 	for i := 0; i < len(h.lines); i = max(i+1, h.nextParagraph(h.endOfParagraph(i))) {
 		end := h.endOfParagraph(i)
+		if h.isIndented(i, end) {
+			for k := i; k < end; k++ {
+				h.markLine(k, otherVoice)
+			}
+			continue
+		}
 		keys, columns := 0, 0
 		for k := i; k < end; k++ {
 			if isKey(h.lines[k].text) {
@@ -244,6 +251,16 @@ func (h *hearing) markEvident() {
 			}
 		}
 	}
+}
+
+// isIndented reports whether each line of a paragraph begins behind the margin, as programs write.
+func (h *hearing) isIndented(from, end int) bool {
+	for k := from; k < end; k++ {
+		if line := h.text[h.lines[k].from:h.lines[k].to]; !strings.HasPrefix(line, "  ") && line[0] != '\t' || k == from && listItem.MatchString(h.lines[k].text) {
+			return false
+		}
+	}
+	return true
 }
 
 func isKey(line string) bool { return keyLine.MatchString(line) || labelLine.MatchString(line) }
@@ -296,7 +313,8 @@ var (
 	handlesText = regexp.MustCompile(`(?i)^(\W|\b(please|pls|bitte|can|could|would|you|kannst|könntest|du|mir|me|now|then|and|also|haha|ok|okay|hey|hi|just|quickly|for me|peux-tu|puedes|s'il te plaît|请|帮我|把)\b|请|帮我|把)*` + handleVerb + `\b|^(请|帮我|把|请帮我).{0,12}(翻译|总结|概括|改写)|^(以下|次の|この|下記|上の).*(翻訳|要約|添削|返信|説明|まとめ)|\b(what|was|que|qué) .*\b(means?|bedeutet|heißt|significa|veut dire)\b|什么意思|どういう意味|(zusammenfassen|übersetzen|kürzen|zusammen|weiter)[?.!:]?$|\b(gedicht|poem|summary|zusammenfassung) (daraus|from|of)\b|daraus\b`)
 	looksAtText = regexp.MustCompile(`(?i)(^|\b)` + lookVerb + `\b.*(` + deictic + `|\b(my|our|their|the|a|an|unsere?n?|meine?n?|mon|ma|mes|mi|mis)\b).{0,30}(` + textNoun + `)|(` + deictic + `).{0,12}(` + textNoun + `)`)
 	presents    = regexp.MustCompile(`(?i)\b(here('s| is| are)|this is what|this is the|these are the|i (have|found|got|copied|received|saw|get) (this|these|the|an?)|sent me|got from|i copied|hier ist|hier sind|das kam|folgende|voici|aquí (está|tienes)|j'ai reçu|recibí)\b.*(` + textNoun + `)|\b(this is what|here('s| is) what) (it|he|she|they|the|i (get|got|see|have|found|received))\b|\b(sent|gave|forwarded|told) (me|us) this\b`)
-	saysThis    = regexp.MustCompile(`(?i)\b(says?|said|writes?|wrote|reads?|states?|stated|asks?|asked|told (me|us)|sent (me|us)( this)?|answered|replied|claims?|complains?|demands?|insists?|argues?|recommends?|comments?|commented|responds?|responded|outputs?|prints?|quotes?|schreibt|schrieb|sagt|sagte|meint|meinte|antwortet|fordert|steht( da| dort)?|dit|écrit|a dit|demande|dice|escribe|escribió|dijo)( with| like| this| that| us| me| the following| as follows| something like this)?$|(说|写道|表示|要求|回复|言いました|書いて|曰く)$|^(from|in|per|aus|laut|im|according to) (the|their|his|her|its|dem|der|den)?\s*.{0,20}(` + textNoun + `)|\b(agents?|ais?|llms?|models?|assistants?)$`)
+	saysThis    = regexp.MustCompile(`(?i)\b(says?|said|writes?|wrote|reads?|states?|stated|asks?|asked|told (me|us)|sent (me|us)( this)?|answered|replied|claims?|complains?|demands?|insists?|argues?|recommends?|comments?|commented|responds?|responded|outputs?|prints?|quotes?|schreibt|schrieb|sagt|sagte|meint|meinte|antwortet|fordert|steht( da| dort)?|dit|écrit|a dit|demande|dice|escribe|escribió|dijo)( with| like| this| that| us| me| the following| as follows| something like this)?$|(发来|转发|收到|给我).{0,8}$|(说|写道|表示|要求|回复|言いました|書いて|曰く)$|^(from|in|per|aus|laut|im|according to) (the|their|his|her|its|dem|der|den)?\s*.{0,20}(` + textNoun + `)|\b(agents?|ais?|llms?|models?|assistants?)$`)
+	thisText    = regexp.MustCompile(`(?i)(` + deictic + `).{0,12}(` + textNoun + `)`)
 	notText     = regexp.MustCompile(`(?i)\b(this|these|diese[rsnm]?|the|our|my) (repo|repository|project|projekt|folder|branch|codebase|team|company|machine|app|service|session|ordner)\b`)
 	ownRules    = regexp.MustCompile(`(?i)\b((ground|house|basic|general|coding|my|our|the|two|three|some|few|\d) )*(rules?|conventions?|guidelines|constraints|requirements|principles|standards|preferences|do['’]?s and don['’]?ts)\b|\bplease (note|remember)\b|\b(keep|bear) in mind\b|^(also |and |please )*remember\b|\b(things|points) (that )?(matter|to (note|remember|know)|are important|i care)|\bhow (we|i) work\b|\bi forgot to say\b|\b(regeln|vorgaben|konventionen|grundregeln|anforderungen|richtlinien|spielregeln)\b|\b(mir wichtig|wichtig ist|bitte beachte\w*|denk (bitte )?daran|merken wir uns|merk dir)\b|\b(règles?|consignes|conventions|contraintes|exigences|à retenir|n'oublie pas)\b|\b(reglas?|normas|convenciones|requisitos|restricciones|recuerda)\b|规则|规范|约定|要求|规定|注意|请记住|几点|原则|ルール|規則|決まり|規約|要件|注意点|お願い`)
 
@@ -388,7 +406,7 @@ func (h *hearing) beginsMail(from, end int) bool {
 func (h *hearing) isPart(from, end int) bool {
 	n := 0
 	for k := from; k < end; k++ {
-		if h.isOther(k) || listItem.MatchString(h.lines[k].text) {
+		if h.isOther(k) || listItem.MatchString(h.lines[k].text) || !isPlain(h.lines[k].text) {
 			n++
 		}
 	}
@@ -428,6 +446,11 @@ func (h *hearing) followParagraph(from, end int, state follows, brief bool) foll
 			continue
 		}
 		announced, at := announcedBy(l.text)
+		if next := h.nextParagraph(k + 1); isQuestion(l.text) && next < len(h.lines) && listItem.MatchString(h.lines[next].text) {
+			announced, at = textFollows, 0 // its options
+		} else if k == from && end == from+1 && isTitle(l.text) && !ownRules.MatchString(l.text) {
+			return h.markOther(k, end, otherFollows)
+		}
 		switch {
 		case announced == textFollows && at > 0: // in this line
 			h.mark(l.from+strings.Index(h.text[l.from:l.to], l.text)+at, l.to, otherVoice)
@@ -445,6 +468,13 @@ func (h *hearing) followParagraph(from, end int, state follows, brief bool) foll
 	}
 	return state
 }
+
+// isTitle reports whether a line is the title of a document: some words in capitals.
+func isTitle(line string) bool {
+	return strings.ToUpper(line) == line && len(strings.Fields(line)) > 1 && capitals.MatchString(line)
+}
+
+var capitals = regexp.MustCompile(`^[\p{Lu}\d &'’/()-]{6,80}$`)
 
 // announcedBy returns what a line announces, and where in the line that begins; 0: behind the line.
 func announcedBy(line string) (follows, int) {
@@ -517,7 +547,8 @@ func (h *hearing) followBack() {
 	if i == 0 || end-i > 1 || h.isOther(i) {
 		return
 	}
-	if text := h.lines[i].text; handlesText.MatchString(text) && !notText.MatchString(text) && !strings.HasSuffix(text, ":") {
+	text := h.lines[i].text
+	if (handlesText.MatchString(text) || isQuestion(text) && thisText.MatchString(text)) && !notText.MatchString(text) && !strings.HasSuffix(text, ":") {
 		h.mark(0, h.lines[i].from, otherVoice)
 	}
 }
@@ -536,7 +567,7 @@ var ownWish = regexp.MustCompile(`(?i)\b(never|always|don['’]t|do not|must|onl
 var discussed = regexp.MustCompile(`(?i)\b(whether|debat(e|ing)|discuss(ing|ion)|considering|wonder(ing)?|hypothetical\w*|suppose|imagine|what if|should (we|i|one)|would happen|pros and cons|ob (wir|man|ich|ihr|es)|überlege\w*|angenommen|stell dir vor|je me demande|est-ce qu)\b|是否|要不要|假设|かどうか`)
 
 // reported matches a sentence that reports what another person says or wants.
-var reported = regexp.MustCompile(`(\b(?i:he|she|they|everyone|somebody|someone|(my|the|our|their|his|her|a|an|one) [\p{L}' -]{2,30}?)|\b\p{Lu}[\p{L}.-]+) (?i:(also|always|now|still|just|even|once) )*(?i:says|said|writes|wrote|thinks|thought|wants|wanted|demands|demanded|insists|insisted|asks|asked|tells|told|claims|claimed|complains|complained|believes|recommends|recommended|suggests|suggested|reckons|argues|argued|announced|advises|warned|warns|swears|hates|prefers)\b` +
+var reported = regexp.MustCompile(`^[^:]*\b(?i:was|were|used to|had)\b[^:]*: |(\b(?i:he|she|they|everyone|somebody|someone|(my|the|our|their|his|her|a|an|one) [\p{L}' -]{2,30}?)|\b\p{Lu}[\p{L}.-]+) (?i:(also|always|now|still|just|even|once) )*(?i:says|said|writes|wrote|thinks|thought|wants|wanted|demands|demanded|insists|insisted|asks|asked|tells|told|claims|claimed|complains|complained|believes|recommends|recommended|suggests|suggested|reckons|argues|argued|announced|advises|warned|warns|swears|hates|prefers)\b` +
 	`|\b(?i:they|people|users|customers|folks) (?i:say|think|want|demand|insist|claim|complain|believe|recommend|suggest|argue)\b|^(?i:according to|apparently|allegedly|supposedly|laut|angeblich|selon|según)\b` +
 	`|\b(?i:(er|sie|man|der|die|das|mein|meine|unser|unsere|\p{Lu}\p{L}+)( \p{Lu}\p{L}+)?) (?i:sagt|sagte|meint|meinte|schreibt|schrieb|will|wollte|möchte|fordert|verlangt|behauptet|findet|fand)\b` +
 	`|\b(?i:m'a dit|nous a dit|(il|elle|on|chef|client|collègue) (dit|veut|demande|pense|exige))\b|\b(?i:(me|nos) (dijo|ha dicho|pidió)|(jefe|cliente|él|ella) (dice|quiere|pide|exige))\b` +
@@ -562,4 +593,19 @@ func voiceOf(text string, voices []voice, sentence string, from int) (voice, int
 		return listVoice, end
 	}
 	return ownVoice, end
+}
+
+// ownPart returns a sentence that ends at end without the words of others in it.
+func ownPart(text string, voices []voice, sentence string, end int) string {
+	from := max(end-len(sentence), 0)
+	if !slices.Contains(voices[from:end], otherVoice) {
+		return sentence
+	}
+	var b strings.Builder
+	for i := from; i < end; i++ {
+		if voices[i] != otherVoice {
+			b.WriteByte(text[i])
+		}
+	}
+	return strings.ToValidUTF8(b.String(), "")
 }

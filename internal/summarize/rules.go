@@ -51,7 +51,7 @@ var ruleSigns = []sign{
 	// Permissions and prohibitions.
 	signOf(2, `\b(must not|mustn['’]t|may(?: only| not)|not (to be|allowed|permitted)|forbidden|forbids?|banned|prohibited|hands off|off[- ]limits|frozen|nowhere else|nobody but|no one but)\b`,
 		`\bwithout (asking|(my|our|an?|explicit|prior) (\pL+ )?(ok|okay|approval|permission|consent|go|review|reason))\b`,
-		`\b(ask|check with|tell|warn|consult) (me|us)?( first| before\b| whenever)`, `\bget my (ok|okay|approval|permission)\b`, `\bunless i (say|ask|tell)\b`,
+		`\b(ask|check with|tell|warn|consult)( me| us)?( first| before\b| whenever)`, `\bget my (ok|okay|approval|permission)\b`, `\bunless i (say|ask|tell)\b`,
 		`\b(verboten|nicht erlaubt|tabu|finger weg|ohne (mich|uns) zu \pL+|dürfen? (nicht|nie|kein\w*|nur)|darfst du (nicht|nie|kein\w*|nur)|ohne (meine|unsere|ausdrückliche|rück\w+|ab\w+)|nach (rück|ab)sprache|nur (mit|nach|wenn|über|durch)|bleib(t|en) (so|wie|auf|bei|unter|in|un\w+)|gehör(t|en) (nicht|nur|in)|frag\w* (mich |uns |lieber |immer )*(vorher|zuerst|bevor|nach))\b`,
 		`\b(interdite?s?|sans (mon|notre|me|nous) \pL+|prohibid[oa]s?|sin (mi|nuestro|avisar\w*|preguntar\w*))\b`,
 		`只有.{1,4}(可以|能)|禁止|不得|不许|不准|未经|没有.{1,6}(同意|允许|批准)|之?前(都|要|必须|先)+(问|跑|运行)|てはいけ|てはならな|てはなりま|許可なく|前に.{0,6}相談`),
@@ -80,6 +80,7 @@ var ruleSigns = []sign{
 	signOf(2, `^i (prefer|like|hate|expect|insist|don['’]t (want|like)|do not (want|like)|never want|want (all|every|each|no|only|[\pL]+ing\b|(american|british|us|uk)))\b`, `^ich (will|möchte) (kein\w*|nur|alle|jede\w*)\b`),
 	// A verb of manner with an object that is not one thing: "use tabs", "avoid globals".
 	signOf(1, `^(and |also,? |but |so |oh,? |ok,? |okay,? |please,? |bitte )*(please )?(don['’]t|do not|avoid|prefer|use|keep|stick to|write|follow|treat|assume|prefix|indent|name|call|spell|quote|wrap|put|limit|leave|make sure|ensure|answer|reply|respond|speak|verwende\w*|benutze?\w*|nutze\w*|schreib\w*|antworte|halte?|fass)\b`),
+	signOf(1, `\b(is|are) (always|never)\b`, `^only (touch|edit|use|change|write|work|commit|run|add|push) `),
 	signOf(1, `^(and |also,? |but |so |oh,? |please,? )*(don['’]?t|do not) `),
 	signOf(1, `^(and |also,? |but |please,? |bitte )*(stick to|treat|assume|prefix|avoid|prefer|indent)\b`),
 	signOf(1, `^(and |also,? |but |please,? |bitte )*(don['’]t|do not|avoid|prefer|use|keep|stick to|write|follow|treat|assume|prefix|indent|name|wrap|put|limit|benutze?\w*|verwende\w*|nutze\w*) (in |on |with |to |only |edit |add |use |push |commit |touch |log |mock |squash |reformat |rename |delete |hardcode |be |write |run )?(an? |new |any )?([\pL_.-]+s\b|english|utc|\pL+ (over|instead|rather|as)\b|[\pL\d_-]+( [\pL\d_-]+)?(,|\.|!| here|$))`),
@@ -145,10 +146,13 @@ func (s *sentence) isRule() bool {
 	if s.reported {
 		return false
 	}
-	text := withoutQuotations(s.text, saidWords)
-	return isRule(text) || isRule(withoutQuotations(s.text, 1)) || isRule(withoutReason.ReplaceAllString(text, "")) ||
+	text := withoutQuotations(s.said, saidWords)
+	return slices.ContainsFunc(endOfClause.Split(text, -1), isRule) || isRule(text) || isRule(withoutQuotations(s.said, 1)) || isRule(withoutReason.ReplaceAllString(text, "")) ||
 		s.listed && len(s.text) <= longestRule && !isQuestion(text) && !strings.HasSuffix(text, ":") && !speaksOfTheMoment(text)
 }
+
+// endOfClause matches the end of a sentence before one that begins in small letters.
+var endOfClause = regexp.MustCompile(`[.!?]\s+`)
 
 // withoutReason matches what a person adds to a rule to explain it: "…, so that we see which one it was".
 var withoutReason = regexp.MustCompile(`(?i), (so that|because|since|as|they|it|we|so|even if|which|weil|damit|denn|auch wenn|car|parce que|porque|ya que) [^,].*$|(，|、)(因为|否则|不然).*$`)
@@ -172,7 +176,7 @@ func speaksOfTheMoment(text string) bool {
 var ruleClause = regexp.MustCompile(`(?i)[;:] |：| [-–—] |\. (never|always|please|do not|don['’]t|no|keep) |, (but |so |and |aber |und )?(never|always|you may|no |only |niemals)`)
 
 // leadIn matches words that lead on to a rule.
-var leadIn = regexp.MustCompile(`(?i)^(and|also|but|plus|remember|please note|note|important|wichtig|merke?|recuerda|rappel|pls|please remember)( that|,|:)? `)
+var leadIn = regexp.MustCompile(`(?i)^(\(?\d{1,2}[.)、] *)?((and|also|but|plus|remember|please note|note|important|wichtig|merke?|recuerda|rappel|pls|please remember)( that|,|:)? )?`)
 
 // sumOfSigns returns the sum of the weights of matching signs. It skips negative signs if the positive ones do not
 // suffice.

@@ -102,6 +102,7 @@ type sentence struct {
 	duplicate bool   // the span contains the same sentence before
 	pasted    bool   // by a person, but more likely pasted output or code
 	inCall    bool   // in the arguments of a call
+	said      string // by a person: the text without another's words
 	quoted    bool   // by a person, but another's words
 	reported  bool   // by a person, about what another says or wants
 	noGiver   bool   // by a member of a group who gives no rules
@@ -315,6 +316,10 @@ func (sp *span) addPassage(msg int, at passage) {
 			s.pasted = pasted && v != listVoice
 			s.listed = v == listVoice
 			s.quoted = v == otherVoice
+			s.said = text
+			if at.voices != nil && !s.quoted {
+				s.said = ownPart(at.text, at.voices, text, from)
+			}
 			s.noGiver = !sp.givesRules(msg)
 		}
 		s.finding = !at.inCall && s.isFinding()
