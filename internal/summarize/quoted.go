@@ -205,7 +205,7 @@ func withoutQuotations(s string, words int) string {
 var (
 	machineLine = regexp.MustCompile(`^\[?\d{4}[-/.]\d\d[-/.]\d\d[T ,]` + // times
 		`|^[\[(]?\d{1,2}[.:]\d\d([.:]\d\d)?([.,]\d+)?([\])]|\s*[AP]M\b)?\s+\S|^\[\d{1,2}[./]\d{1,2}[./]\d{2,4}[, ]|^\d\d:\d\d:\d\d[,.]\d+ -->` +
-		`|^\[?(ERROR|WARN(ING)?|INFO|DEBUG|FATAL|TRACE|NOTICE|CRITICAL|SEVERE|PANIC)\b[\]:|\s-]|(?i:^(error|warning|note|fatal|panic|hint|help)(\[\w+\])?: )` +
+		`|^\[?(ERROR|WARN(ING)?|INFO|DEBUG|FATAL|TRACE|NOTICE|CRITICAL|SEVERE|PANIC)\b[\]:|\s-]|(?i:^(error|warning|fatal|panic)(\[\w+\])?: )` +
 		`|^(npm|yarn|pnpm) (WARN|ERR!|notice|warn|error)|^remote: |^##\[|^::(error|warning|group)|^(===|---) (RUN|FAIL|PASS|SKIP)|^Traceback |^\$ \S|^[\w@-]+[$#%] ` +
 		`|^at [\w$.<>]+\(|^Caused by: |^[A-Z]\w*(Error|Exception)\b.*:|^= (help|note): |^(-->|File ")|^\d+:\d+\s+(error|warn)|^PS [A-Z]:|^[A-Z]:\\[^ ]*>|^\S.*?\S( {2,}\S+){3,}|^[✖✗✓✔●▲▼│├└┌|]` +
 		`|^(diff --git|index [0-9a-f]+\.\.|@@ |[+-]{3} [ab]/)|^[+-][^\s+-]` + // changes
@@ -213,10 +213,11 @@ var (
 		`|^(\[[ xX]\]|[-*] \[[ xX]\]) ` + // checklists
 		`|^(User-agent|Disallow|Allow|Content-Type|Host|Accept|HTTP/\d)\b` +
 		`|^(Reporter|Assignee|Steps to reproduce|Acceptance criteria|Akzeptanzkriterien|Signed-off-by|Co-authored-by|Attendees|Teilnehmer)( \w+)?\s*:` +
-		`|^(Given|Scenario|Feature|Background)\b|^As an? [^,.]+ I (want|need)|^(§+|Art\.|Article|Section|Clause|Artikel) ?\d|^\(?\d+\.\d+(\.\d+)*\)?\s+\S|^\((\d+|[a-z]|[ivx]+)\) ` +
-		`|^\d+/\d* |^v?\d+\.\d+(\.\d+)+\b|^[A-Z]{2,10}-\d+ \S+|^\[[A-Z]{2,10}-\d+\]|^={3,}$`)
+		`|^Given (an?|the|that|some)\b|^(Scenario|Feature|Background)( Outline)?:|^As an? [^,.]+ I (want|need)|^(§+|Art\.|Article|Section|Clause|Artikel) ?\d|^\(?\d+(\.\d+){2,}\)?\s+\S|^\((\d+|[a-z]|[ivx]+)\) ` +
+		`|^\d+/\d* |^v?\d+\.\d+(\.\d+)+\b|^\[[A-Z]{2,10}-\d+\]|^={3,}$`)
 	indentedLine = regexp.MustCompile(`^(\t| {3,})\s*\S`)
 	listItem     = regexp.MustCompile(`^([-*+•·・–]|\(?\d{1,2}[.)、]|[a-z]\)|[①-⑳])\s*\S`)
+	clauseLine   = regexp.MustCompile(`^\d+\.\d+ \S|^[A-Z]{2,10}-\d+ \S`) // of a document if more lines follow
 	labelLine    = regexp.MustCompile(`^(Type|Priority|Status|Description|Labels|Severity|Component|Decision|Context|Consequences|Summary|Expected|Actual|Beschreibung|Priorität|Environment|Version)( \w+)?\s*:`)
 	keyLine      = regexp.MustCompile(`^(- )?[a-z_][\w.-]*: ?\S|^(- )?[a-z_][\w.-]*:$`)
 	separator    = regexp.MustCompile(`^([-*_=~—–]\s?){3,}$`)
@@ -244,7 +245,8 @@ func (h *hearing) markEvident() {
 		for k := i; k < end; k++ {
 			l := &h.lines[k]
 			indented := indentedLine.MatchString(h.text[l.from:l.to]) && !listItem.MatchString(l.text) && (k == i || !listItem.MatchString(h.lines[k-1].text))
-			if machineLine.MatchString(l.text) && !separator.MatchString(l.text) || indented || keys > 1 && isKey(l.text) || columns > 1 {
+			clause := k+1 < end && clauseLine.MatchString(l.text) || k > i && clauseLine.MatchString(l.text)
+			if clause || machineLine.MatchString(l.text) && !separator.MatchString(l.text) || indented || keys > 1 && isKey(l.text) || columns > 1 {
 				for ; k < end; k++ {
 					h.markLine(k, otherVoice)
 				}
@@ -313,12 +315,12 @@ var (
 	handlesText = regexp.MustCompile(`(?i)^(\W|\b(please|pls|bitte|can|could|would|you|kannst|könntest|du|mir|me|now|then|and|also|haha|ok|okay|hey|hi|just|quickly|for me|peux-tu|puedes|s'il te plaît|请|帮我|把)\b|请|帮我|把)*` + handleVerb + `\b|^(请|帮我|把|请帮我).{0,12}(翻译|总结|概括|改写)|^(以下|次の|この|下記|上の).*(翻訳|要約|添削|返信|説明|まとめ)|\b(what|was|que|qué) .*\b(means?|bedeutet|heißt|significa|veut dire)\b|什么意思|どういう意味|(zusammenfassen|übersetzen|kürzen|zusammen|weiter)[?.!:]?$|\b(gedicht|poem|summary|zusammenfassung) (daraus|from|of)\b|daraus\b`)
 	looksAtText = regexp.MustCompile(`(?i)(^|\b)` + lookVerb + `\b.*(` + deictic + `|\b(my|our|their|the|a|an|unsere?n?|meine?n?|mon|ma|mes|mi|mis)\b).{0,30}(` + textNoun + `)|(` + deictic + `).{0,12}(` + textNoun + `)`)
 	presents    = regexp.MustCompile(`(?i)\b(here('s| is| are)|this is what|this is the|these are the|i (have|found|got|copied|received|saw|get) (this|these|the|an?)|sent me|got from|i copied|hier ist|hier sind|das kam|folgende|voici|aquí (está|tienes)|j'ai reçu|recibí)\b.*(` + textNoun + `)|\b(this is what|here('s| is) what) (it|he|she|they|the|i (get|got|see|have|found|received))\b|\b(sent|gave|forwarded|told) (me|us) this\b`)
-	saysThis    = regexp.MustCompile(`(?i)\b(says?|said|writes?|wrote|reads?|states?|stated|asks?|asked|told (me|us)|sent (me|us)( this)?|answered|replied|claims?|complains?|demands?|insists?|argues?|recommends?|comments?|commented|responds?|responded|outputs?|prints?|quotes?|schreibt|schrieb|sagt|sagte|meint|meinte|antwortet|fordert|steht( da| dort)?|dit|écrit|a dit|demande|dice|escribe|escribió|dijo)( with| like| this| that| us| me| the following| as follows| something like this)?$|(发来|转发|收到|给我).{0,8}$|(说|写道|表示|要求|回复|言いました|書いて|曰く)$|^(from|in|per|aus|laut|im|according to) (the|their|his|her|its|dem|der|den)?\s*.{0,20}(` + textNoun + `)|\b(agents?|ais?|llms?|models?|assistants?)$`)
+	saysThis    = regexp.MustCompile(`(?i)\b(says?|said|writes?|wrote|reads?|states?|stated|asks?|asked|told (me|us)|sent (me|us)( this)?|answered|replied|claims?|complains?|demands?|insists?|argues?|recommends?|comments?|commented|responds?|responded|outputs?|prints?|quotes?|schreibt|schrieb|sagt|sagte|meint|meinte|antwortet|fordert|steht( da| dort)?|dit|écrit|a dit|demande|dice|escribe|escribió|dijo)( with| like| this| that| us| me| the following| as follows| something like this)?$|(发来|转发|收到|给我).{0,8}$|(说|写道|表示|要求|回复|言いました|書いて|曰く)$|^(from|per|aus|laut|according to) (the|their|his|her|its|dem|der|den)?\s*.{0,20}(` + textNoun + `)|\b(agents?|ais?|llms?|models?|assistants?)$`)
 	thisText    = regexp.MustCompile(`(?i)(` + deictic + `).{0,12}(` + textNoun + `)`)
 	notText     = regexp.MustCompile(`(?i)\b(this|these|diese[rsnm]?|the|our|my) (repo|repository|project|projekt|folder|branch|codebase|team|company|machine|app|service|session|ordner)\b`)
 	ownRules    = regexp.MustCompile(`(?i)\b((ground|house|basic|general|coding|my|our|the|two|three|some|few|\d) )*(rules?|conventions?|guidelines|constraints|requirements|principles|standards|preferences|do['’]?s and don['’]?ts)\b|\bplease (note|remember)\b|\b(keep|bear) in mind\b|^(also |and |please )*remember\b|\b(things|points) (that )?(matter|to (note|remember|know)|are important|i care)|\bhow (we|i) work\b|\bi forgot to say\b|\b(regeln|vorgaben|konventionen|grundregeln|anforderungen|richtlinien|spielregeln)\b|\b(mir wichtig|wichtig ist|bitte beachte\w*|denk (bitte )?daran|merken wir uns|merk dir)\b|\b(règles?|consignes|conventions|contraintes|exigences|à retenir|n'oublie pas)\b|\b(reglas?|normas|convenciones|requisitos|restricciones|recuerda)\b|规则|规范|约定|要求|规定|注意|请记住|几点|原则|ルール|規則|決まり|規約|要件|注意点|お願い`)
 
-	attribution = regexp.MustCompile(`(?i)^(on|am|le|el)\b.*\b(wrote|schrieb\b.*|a écrit|escribió)\s*:$|^@?[\w .-]{1,40} (commented|reviewed|requested changes|replied|left a comment)\b|^-{3,} ?(original message|forwarded message|ursprüngliche nachricht|message d'origine)|\b(wrote|schrieb|a écrit|escribió)\s*:$|写道[:：]$`)
+	attribution = regexp.MustCompile(`(?i)^(on|am|le|el)\b.*\b(wrote|schrieb\b.*|a écrit|escribió)\s*:$|^@?[\w-]+( [\w-]+)? ((commented|replied|left a comment|requested changes)\b|reviewed (this|these))|^-{3,} ?(original message|forwarded message|ursprüngliche nachricht|message d'origine)|\b(wrote|schrieb|a écrit|escribió)\s*:$|写道[:：]$`)
 	mailHeader  = regexp.MustCompile(`(?i)^\*{0,2}(from|to|cc|sent|date|subject|re|fwd|reply-to|von|an|gesendet|datum|betreff|de|à|envoyé|objet|para|enviado|asunto|fecha|差出人|宛先|件名|送信日時|发件人|收件人|主题|日期|发送时间)\*{0,2}\s*[:：]\s*\S`)
 	mailSubject = regexp.MustCompile(`(?i)^\*{0,2}(subject|betreff|objet|asunto|件名|主题)\*{0,2}\s*[:：]`)
 	salutation  = regexp.MustCompile(`(?i)^(dear|sehr geehrte|liebe[rs]?|hi|hello|hallo|guten (tag|morgen)|bonjour|cher|chère|madame|monsieur|hola|estimad[oa]s?|querid[oa]s?) ([\p{L}.&]+ ?){1,5},$|^sehr geehrte|^お世話になって|^尊敬的`)
@@ -558,8 +560,10 @@ func (h *hearing) followBack() {
 func isReport(s string) bool {
 	s = withoutQuotations(s, saidWords)
 	at := reported.FindStringIndex(s)
-	return discussed.MatchString(s) || at != nil && !ownWish.MatchString(s[:at[0]])
+	return discussed.MatchString(s) || at != nil && !ownWish.MatchString(s[:at[0]]) && !ownSubject.MatchString(s[at[0]:])
 }
+
+var ownSubject = regexp.MustCompile(`^(I|We|You|Ich|Wir|Du|Ihr) `)
 
 var ownWish = regexp.MustCompile(`(?i)\b(never|always|don['’]t|do not|must|only|nie|niemals|immer|nicht|kein\w*|jamais|toujours|nunca|siempre)\b|不|必须|禁止`)
 
@@ -569,7 +573,7 @@ var discussed = regexp.MustCompile(`(?i)\b(whether|debat(e|ing)|discuss(ing|ion)
 // reported matches a sentence that reports what another person says or wants.
 var reported = regexp.MustCompile(`^[^:]*\b(?i:was|were|used to|had)\b[^:]*: |(\b(?i:he|she|they|everyone|somebody|someone|(my|the|our|their|his|her|a|an|one) [\p{L}' -]{2,30}?)|\b\p{Lu}[\p{L}.-]+) (?i:(also|always|now|still|just|even|once) )*(?i:says|said|writes|wrote|thinks|thought|wants|wanted|demands|demanded|insists|insisted|asks|asked|tells|told|claims|claimed|complains|complained|believes|recommends|recommended|suggests|suggested|reckons|argues|argued|announced|advises|warned|warns|swears|hates|prefers)\b` +
 	`|\b(?i:they|people|users|customers|folks) (?i:say|think|want|demand|insist|claim|complain|believe|recommend|suggest|argue)\b|^(?i:according to|apparently|allegedly|supposedly|laut|angeblich|selon|según)\b` +
-	`|\b(?i:(er|sie|man|der|die|das|mein|meine|unser|unsere|\p{Lu}\p{L}+)( \p{Lu}\p{L}+)?) (?i:sagt|sagte|meint|meinte|schreibt|schrieb|will|wollte|möchte|fordert|verlangt|behauptet|findet|fand)\b` +
+	`|\b((?i:er|sie|man|(der|die|das|mein|meine|unser|unsere) \p{L}+)|\p{Lu}\p{L}+( \p{Lu}\p{L}+)?) (?i:sagt|sagte|meint|meinte|schreibt|schrieb|will|wollte|möchte|fordert|verlangt|behauptet|findet|fand)\b` +
 	`|\b(?i:m'a dit|nous a dit|(il|elle|on|chef|client|collègue) (dit|veut|demande|pense|exige))\b|\b(?i:(me|nos) (dijo|ha dicho|pidió)|(jefe|cliente|él|ella) (dice|quiere|pide|exige))\b` +
 	`|(他|她|他们|老板|客户|领导|经理|同事|用户|有人)[^，。]{0,6}(说|要求|认为|觉得|希望|想要|表示)|(部長|上司|社長|顧客|お客様|彼|彼女|先輩)[はが].*(言|述べ|求め|希望)`)
 

@@ -96,7 +96,7 @@ var ruleSigns = []sign{
 	// Words of the moment.
 	signOf(-3, `\b(now that|right now|for now|now|today|tonight|tomorrow|yesterday|this (time|morning|week|line|one|file|function|test|bug|page|error|commit|class|method|branch)|at the moment|just|yet|again|still|already|currently|meanwhile|monday|friday|minutes|let['’]?s|never ?mind|thanks|sorry|luck|clue|rush|hurry|worry|idea|worries|attached|screenshots?|last (message|commit|one|time)|first (line|one|test)|second (one|approach|line|option)|other one|(one|any|all|some|each|none|both|half) of (them|these|those|it|this|that)|every time (i|we|you|it)|(is|are) too|both|good to|(your|my) (first|second|last|old|new|other))\b`,
 		`\b(jetzt|gerade|heute|morgen|gestern|erst ?mal|vorerst|diesmal|noch (nicht|mal|immer|nie|ein\w*)|immer (noch|wieder)|nochmal|schon|wieder|mal|ahnung|leider|doch|damals|danke)\b`,
-		`\b(maintenant|aujourd['’]hui|encore|hier|demain|cette fois|merci|ahora|hoy|ayer|mañana|todavía|esta vez|gracias)\b`,
+		`\b(maintenant|aujourd['’]hui|encore|demain|cette fois|merci|ahora|hoy|ayer|mañana|todavía|esta vez|gracias)\b`,
 		`(这|那)(个|次|行|里|样|些|是|边)(文件|函数|先|测试|错误)?|今天|昨天|现在|目前|已经|刚|先不|先看|暂时|还是|一下|他们|第[一二三](个|次|种|行|条|步|张)|最后一|下午|明天|这次`, `これ|それ|あれ|この(関数|ファイル|行|テスト|エラー)|その|あの|今回|今日|今は|いま(は|すぐ|から)|まず|とりあえず|まだ|もう一度|最初|さっき|昨日|ここで|なぜ`),
 	// Reports of events and states.
 	signOf(-4, `\b(was|were|wasn['’]t|weren['’]t|had|did|didn['’]t|has been|have been|went|said|says?|broke|told|meant|changed|tried|worked|works|happened|happens|saw|found|found out|crash(es|ed)?|fail(s|ed|ing)?|pass(es|ed|ing)?|(is|are|all|still|not|line|now) (broken|down|green|red|wrong|done|fixed|missing|fine|slow|needed)|looks|seems?|reloads?|crashing|shows? up|must have|should have|would have|could have)\b`,
