@@ -24,7 +24,7 @@ const (
 )
 
 // mostHeard is the number of bytes of a message whose voices are told apart; the rest counts as pasted.
-const mostHeard = 100_000
+const mostHeard = 32_000
 
 // voicesOf returns the voice of each byte of a person's message.
 func voicesOf(text string) []voice {
@@ -35,8 +35,29 @@ func voicesOf(text string) []voice {
 	h.markQuotations()
 	h.markEvident()
 	h.markDialogue()
-	h.followAnnouncements()
+	if h.hasWishes() {
+		h.followAnnouncements()
+	}
 	return h.voices
+}
+
+// hasWishes reports whether what is left of the message could be a wish or a rule, if it is the person's own.
+func (h *hearing) hasWishes() bool {
+	for i, n := 0, 0; i < len(h.lines) && n < mostTyped; i++ {
+		text := h.lines[i].text
+		if text == "" || h.isOther(i) {
+			continue
+		}
+		if ownRules.MatchString(text) {
+			return true
+		}
+		for _, s := range splitSentences(text) {
+			if n++; isPlain(s) && (wishForm.MatchString(s) || isRule(s)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hearing is the state of voicesOf.
@@ -207,7 +228,7 @@ var (
 		`|^[\[(]?\d{1,2}[.:]\d\d([.:]\d\d)?([.,]\d+)?([\])]|\s*[AP]M\b)?\s+\S|^\[\d{1,2}[./]\d{1,2}[./]\d{2,4}[, ]|^\d\d:\d\d:\d\d[,.]\d+ -->` +
 		`|^\[?(ERROR|WARN(ING)?|INFO|DEBUG|FATAL|TRACE|NOTICE|CRITICAL|SEVERE|PANIC)\b[\]:|\s-]|(?i:^(error|warning|fatal|panic)(\[\w+\])?: )` +
 		`|^(npm|yarn|pnpm) (WARN|ERR!|notice|warn|error)|^remote: |^##\[|^::(error|warning|group)|^(===|---) (RUN|FAIL|PASS|SKIP)|^Traceback |^\$ \S|^[\w@-]+[$#%] ` +
-		`|^at [\w$.<>]+\(|^Caused by: |^[A-Z]\w*(Error|Exception)\b.*:|^= (help|note): |^(-->|File ")|^\d+:\d+\s+(error|warn)|^PS [A-Z]:|^[A-Z]:\\[^ ]*>|^\S.*?\S( {2,}\S+){3,}|^[✖✗✓✔●▲▼│├└┌|]` +
+		`|^at [\w$.<>]+\(|^Caused by: |^[A-Z]\w*(Error|Exception)\b.*:|^= (help|note): |^(-->|File ")|^\d+:\d+\s+(error|warn)|^[\w./-]+[./]\w+:\d+(:\d+)?: |^PS [A-Z]:|^[A-Z]:\\[^ ]*>|^\S.*?\S( {2,}\S+){3,}|^[✖✗✓✔●▲▼│├└┌|]` +
 		`|^(diff --git|index [0-9a-f]+\.\.|@@ |[+-]{3} [ab]/)|^[+-][^\s+-]` + // changes
 		`|^(//|/\*|\*/|\* @|<!--|-- |;;|%%|#!|#include)|^[^.!?]*(\{|;|\);|=>|\)\s*:)$|^[{}\[\]()]+[,;]?$|^"[\w .-]+"\s*:|^(func|def|class|import|package|public|private|const|let|var|return|if|for|SELECT|CREATE|INSERT)\b.*[({;:=]` + // code
 		`|^(\[[ xX]\]|[-*] \[[ xX]\]) ` + // checklists

@@ -143,12 +143,17 @@ func isRule(s string) bool {
 // isRule reports whether a sentence in the person's own voice is a standing rule. Below a heading of rules each
 // sentence is one that does not speak of the moment.
 func (s *sentence) isRule() bool {
-	if s.reported {
+	if len(s.text) > 2*longestRule {
 		return false
 	}
 	text := withoutQuotations(s.said, saidWords)
-	return slices.ContainsFunc(endOfClause.Split(text, -1), isRule) || isRule(text) || isRule(withoutQuotations(s.said, 1)) || isRule(withoutReason.ReplaceAllString(text, "")) ||
-		s.listed && len(s.text) <= longestRule && !isQuestion(text) && !strings.HasSuffix(text, ":") && !speaksOfTheMoment(text)
+	readings := append([]string{text, withoutQuotations(s.said, 1), withoutReason.ReplaceAllString(text, "")}, endOfClause.Split(text, -1)...)
+	for i, reading := range readings {
+		if !slices.Contains(readings[:i], reading) && isRule(reading) {
+			return !isReport(s.text)
+		}
+	}
+	return s.listed && len(text) <= longestRule && !isQuestion(text) && !strings.HasSuffix(text, ":") && !speaksOfTheMoment(text) && !isReport(text)
 }
 
 // endOfClause matches the end of a sentence before one that begins in small letters.
@@ -240,7 +245,7 @@ func (sp *span) wasQuoted(rule string) bool {
 		if s.rule {
 			return false
 		}
-		none = none || s.quoted || s.reported || s.noGiver
+		none = none || s.quoted || isReport(s.text) || s.noGiver
 	}
 	return none
 }

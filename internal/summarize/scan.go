@@ -57,7 +57,7 @@ type passage struct {
 	inCall bool // arguments of a call
 
 	masked bool    // the text has no secrets any more
-	voices []voice // of a person's masked text, by byte
+	voices []voice // of a person's masked text, by byte; nil: they do not matter
 }
 
 // withoutReminders cuts out what a program put into a tool's result.
@@ -104,7 +104,6 @@ type sentence struct {
 	inCall    bool   // in the arguments of a call
 	said      string // by a person: the text without another's words
 	quoted    bool   // by a person, but another's words
-	reported  bool   // by a person, about what another says or wants
 	noGiver   bool   // by a member of a group who gives no rules
 	listed    bool   // by a person, below "Rules for this repo:"
 	rule      bool   // by a person, in the form of a standing rule
@@ -268,15 +267,14 @@ func (sp *span) addText(msg int, text string) {
 		return
 	}
 	text, _ = redact.Mask(text)
-	var voices []voice
-	if sp.tellsRules {
-		voices = voicesOf(text)
-	} else {
-		voices = make([]voice, len(text))
-	}
 	typed, pasted := splitPasted(text)
-	sp.addPassage(msg, passage{text: typed, by: by, masked: true, voices: voices[:len(typed)]})
-	sp.addPassage(msg, passage{text: pasted, by: by, masked: true, voices: voices[len(typed):], pasted: true})
+	above, below := passage{text: typed, by: by, masked: true}, passage{text: pasted, by: by, masked: true, pasted: true}
+	if sp.tellsRules {
+		voices := voicesOf(text)
+		above.voices, below.voices = voices[:len(typed)], voices[len(typed):]
+	}
+	sp.addPassage(msg, above)
+	sp.addPassage(msg, below)
 }
 
 // counter returns the index of a term's counter.
@@ -344,7 +342,6 @@ func (sp *span) addPassage(msg int, at passage) {
 		if s.by != byPerson {
 			continue
 		}
-		s.reported = sp.tellsRules && !s.quoted && isReport(s.text)
 		s.rule = sp.tellsRules && k < mostTyped && s.isOwn() && !s.noGiver && s.isRule()
 		s.request = !s.quoted && s.isRequest()
 	}
