@@ -309,7 +309,7 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 		case s.isOwn() && s.request:
 			asked = append(asked, k)
 			continue
-		case s.isOwn() && !s.noGiver && wishForm.MatchString(s.text) && !isReport(s.text):
+		case s.isOwn() && !s.noGiver && wishForm.MatchString(s.text):
 			found[constraints] = append(found[constraints], k)
 		case s.isOwn() && !s.saysNothing():
 			found[alsoSaid] = append(found[alsoSaid], k)
