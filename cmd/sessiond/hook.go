@@ -146,7 +146,7 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 	}
 	err = a.with(ctx, wiring{readOnly: true}, func(s *services) error {
 		m := memory.Memory{
-			Store: s.store, Index: s.index, Count: tokens.Reference().Text, Now: a.now,
+			Store: s.store, Index: s.index, Count: tokens.Reference().Text, Now: a.now, Givers: s.givers,
 			Scope: memory.NewScope([]string{e.Directory}, a.cfg.ExcludeProjects),
 		}
 		asking, err := s.store.SessionBySource(ctx, src.Name(), e.Session)

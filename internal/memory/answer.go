@@ -38,6 +38,8 @@ type Memory struct {
 	Count func(string) int64 // tokens
 	Now   func() time.Time
 	Scope Scope
+
+	Givers func(key string) session.Givers // of rules in the sessions of a key; nil: each person
 }
 
 // AfterCompaction returns what the summary of a program's compaction, just made, lost of a session; "" for nothing. Of a
@@ -74,8 +76,12 @@ func (m *Memory) Lost(ctx context.Context, sess *session.Session, through int64,
 		what = "From what this session's compaction hid; its summary may say some of it."
 	}
 	head := fmt.Sprintf("%s Rules are the user's own words and still hold; the rest is history. (#12) is message 12 of session %s.\n\n", what, sess.ID)
+	var givers session.Givers
+	if m.Givers != nil {
+		givers = m.Givers(sess.Key)
+	}
 	count := func(text string) int64 { return m.Count(session.EscapeMarkup(text)) }
-	lost := summarize.Lost(hidden, summary, modified(hidden, sess.Directory), lostLimit-m.Count(head)-20, count)
+	lost := summarize.Lost(hidden, givers, summary, modified(hidden, sess.Directory), lostLimit-m.Count(head)-20, count)
 	if lost == "" {
 		return "", nil
 	}

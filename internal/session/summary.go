@@ -18,6 +18,15 @@ type SummaryRequest struct {
 	MaxTokens     int64   // of a summary, by the reference counter
 	Purpose       Purpose // PurposeSummary or PurposeBranchSummary
 	TurnPrefix    bool    // the span is the beginning of a turn whose end is kept
+
+	Givers Givers                            // of standing rules
+	Read   func(MessageRef) (Message, error) // reads a message that Previous names, one without a session of this one; nil: none can be read
+}
+
+// Givers says who gives standing rules in a conversation. With the zero value each person does.
+type Givers struct {
+	Group bool                     // nobody gives rules but who is named. Messages of two authors make a group too
+	Named func(author string) bool // nil: nobody
 }
 
 // First reports whether nothing before the span is summarised.
