@@ -33,12 +33,14 @@ type services struct {
 	catalogue *usage.Catalogue
 	contexts  *contextmgr.Manager
 	titles    *jobs.Titles   // nil without a configured model
+	notice    string         // what a person should know about the database; "": nothing
 	closers   []func() error // in the order of opening
 }
 
 // wiring says how to open services.
 type wiring struct {
 	readOnly bool
+	begin    bool             // a new database; only where none is
 	log      *zerolog.Logger  // nil: warnings on standard error
 	remote   bool             // summarize with the configured model, if there is one
 	wrote    func()           // called after commits; may be nil
@@ -78,6 +80,16 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 		return s, err
 	}
 	s.closers = append(s.closers, s.index.Close)
+	if s.notice, err = s.missingMessages(ctx); err != nil {
+		return s, err
+	}
+	if s.notice != "" {
+		log := a.log(zerolog.WarnLevel)
+		if w.log != nil {
+			log = *w.log
+		}
+		log.Warn().Msg(s.notice)
+	}
 
 	reference := tokens.Reference()
 	manager := contextmgr.Config{
@@ -107,6 +119,25 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	}
 	s.contexts = contextmgr.New(s.store, manager)
 	return s, nil
+}
+
+// missingMessages says that the search index knew messages that the database does not have: an older copy was put
+// in its place, or its write-ahead log was removed. Purged ones do not count.
+func (s *services) missingMessages(ctx context.Context) (string, error) {
+	messages, sessions := 0, 0
+	for id, n := range s.index.Strays() {
+		purged, err := s.store.IsPurged(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if !purged {
+			messages, sessions = messages+n, sessions+1
+		}
+	}
+	if messages == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("the search index knew %d messages of %d sessions that this database does not have: an older copy is in its place, or its write-ahead log was removed. If you did not restore a backup, look for the rest in %s", messages, sessions, store.BackupDir(s.store.File())), nil
 }
 
 // model adds prices to a configured model and closes it with the services.

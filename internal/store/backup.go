@@ -53,6 +53,23 @@ func writeNew(out string, write func(tmp string) error) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return session.Errorf(session.NotFound, "there is no folder %s; nothing was written", dir)
 	}
+	return writeHidden(out, write, func(tmp string) error {
+		// Link refuses an existing name, where a rename would overwrite it.
+		if err := os.Link(tmp, out); err != nil {
+			if errors.Is(err, fs.ErrExist) {
+				return exists
+			}
+			if err := os.Rename(tmp, out); err != nil { // a file system without hard links
+				return backupError(out, err)
+			}
+		}
+		return syncFolder(dir)
+	})
+}
+
+// writeHidden has write fill a hidden file beside out, and calls place with its name once all of it is on disk.
+func writeHidden(out string, write, place func(tmp string) error) error {
+	dir := filepath.Dir(out)
 	if err := RemoveLeftCopies(dir); err != nil {
 		return err
 	}
@@ -77,16 +94,7 @@ func writeNew(out string, write func(tmp string) error) error {
 	if err := syncFile(tmp.Name()); err != nil {
 		return err
 	}
-	// Link refuses an existing name, where a rename would overwrite it.
-	if err := os.Link(tmp.Name(), out); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return exists
-		}
-		if err := os.Rename(tmp.Name(), out); err != nil { // a file system without hard links
-			return backupError(out, err)
-		}
-	}
-	return syncFolder(dir)
+	return place(tmp.Name())
 }
 
 // removeCopy removes an unfinished copy, and what SQLite left beside one that was cut short.
@@ -191,7 +199,7 @@ func BackupDir(database string) string { return filepath.Join(filepath.Dir(datab
 
 // keptName returns the name in the folder of backups under which something of a database is kept.
 func keptName(database, why string, at time.Time) string {
-	return filepath.Join(BackupDir(database), why+"-"+at.UTC().Format("20060102T150405.000Z")+".db")
+	return filepath.Join(BackupDir(realPath(database)), why+"-"+at.UTC().Format("20060102T150405.000Z")+".db")
 }
 
 // setAside moves the log of a database and the log's index, those that ours accepts, into the folder of backups. It

@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver
@@ -94,19 +93,12 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err := makeFile(s.path); err != nil {
 		return err
 	}
-	// Flocking the folder leaves no lock file behind. Only the start needs it.
-	lock := flock.New(filepath.Dir(s.path), flock.SetFlag(os.O_RDONLY))
-	lockCtx, cancel := context.WithTimeout(ctx, lockPatience)
-	defer cancel()
-	if _, err := lock.TryLockContext(lockCtx, 10*time.Millisecond); err != nil {
-		if lockCtx.Err() != nil && ctx.Err() == nil {
-			err = session.Errorf(session.Busy, "%s: another process has been starting on this folder for %s; try again", s.path, lockPatience)
-		}
+	lock, err := lockFolder(ctx, s.path)
+	if err != nil {
 		return err
 	}
 	defer lock.Unlock() //nolint:errcheck // closing the process would unlock it too
 
-	var err error
 	if s.writeDB, err = sql.Open("sqlite", dsn(s.path, "rwc",
 		"secure_delete(1)", "foreign_keys(1)", "synchronous(full)",
 		"wal_autocheckpoint(8000)", "cache_size(-32768)", "temp_store(memory)")); err != nil {

@@ -228,7 +228,7 @@ func (w *writer) number(ctx context.Context, query string) (n int64, err error) 
 
 // overwrittenBy refuses all further writes: the file is not what sessiond wrote.
 func (w *writer) overwrittenBy(why error) error {
-	var refusal error = session.Errorf(session.Unavailable, "%s was overwritten while sessiond had it open (%w); %w", w.path, why, errOverwritten)
+	var refusal error = session.Errorf(session.Unavailable, "%s was overwritten while sessiond had it open (%s); %w", w.path, why.Error(), errOverwritten)
 	w.overwritten.CompareAndSwap(nil, &refusal)
 	return *w.overwritten.Load()
 }
