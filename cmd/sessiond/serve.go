@@ -148,7 +148,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 			shown.SetAddress(address)
 			a.greet(cfg, address, socket, noAuth)
 			if s.notice != "" {
-				a.warn("%s", s.notice)
+				fmt.Fprintln(a.out, "\nNote: "+s.notice)
 			}
 			if newest.IsZero() {
 				runner.Run(func(ctx context.Context) { a.greetFirst(ctx, log) })

@@ -124,20 +124,24 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 // missingMessages says that the search index knew messages that the database does not have: an older copy was put
 // in its place, or its write-ahead log was removed. Purged ones do not count.
 func (s *services) missingMessages(ctx context.Context) (string, error) {
-	messages, sessions := 0, 0
+	missing := 0
 	for id, n := range s.index.Strays() {
 		purged, err := s.store.IsPurged(ctx, id)
 		if err != nil {
 			return "", err
 		}
 		if !purged {
-			messages, sessions = messages+n, sessions+1
+			missing += n
 		}
 	}
-	if messages == 0 {
+	if missing == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("the search index knew %d messages of %d sessions that this database does not have: an older copy is in its place, or its write-ahead log was removed. If you did not restore a backup, look for the rest in %s", messages, sessions, store.BackupDir(s.store.File())), nil
+	where := "the server lost its last writes"
+	if !store.IsPostgres(s.store.File()) {
+		where = "another file or an older copy is in its place, or its write-ahead log was removed. If you did not restore a backup, look for the right file where it was moved, and in " + store.BackupDir(s.store.File())
+	}
+	return fmt.Sprintf("%d messages that the search index knew are not in this database: %s", missing, where), nil
 }
 
 // model adds prices to a configured model and closes it with the services.

@@ -109,7 +109,6 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if from, err = s.migrate(ctx); err != nil {
 		return err
 	}
-	TightenModes(s.path, s.opt.Log) // now that the file is known to be sessiond's
 	if info, err := os.Stat(s.path); err == nil && linkCount(info) > 1 {
 		// Each name has its own log and its own locks on it.
 		s.opt.Log.Warn().Msgf("%s has a second name, a hard link: a program that writes to the database by that name damages it, and a copy that is a link changes with it. Remove the other name; `sessiond backup` makes a copy", s.path)
@@ -208,6 +207,7 @@ func (s *Store) migrate(ctx context.Context) (from int64, err error) {
 	if err := retryBusy(ctx, func() error { return s.checkVersion(ctx, s.writeDB) }); err != nil {
 		return 0, err
 	}
+	TightenModes(s.path, s.opt.Log) // now that the file is known to be sessiond's; one that nobody may write ends here
 	// A new file is marked first of all, so that one whose making was cut short is known again.
 	// auto_vacuum must come before anything is in it; with every connection it would write.
 	var tables int

@@ -169,8 +169,7 @@ func swap(ctx context.Context, tmp, path string, opt Options, before func(ctx co
 	for _, end := range []string{"-wal", "-shm"} {
 		if old.empty {
 			err = os.Remove(path + end) // who has it open keeps it, and finds out
-		} else {
-			err = os.Rename(path+end, to+end) // SQLite finds it there when it opens the kept file
+		} else if err = os.Rename(path+end, to+end); err == nil { // SQLite finds it there when it opens the kept file
 			kept = to
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -253,8 +253,8 @@ func stampCopy(ctx context.Context, path string) error {
 // logContent is what a write-ahead log holds in whole transactions.
 type logContent struct {
 	pages       int
-	headers     int    // first pages among them
-	first, last uint32 // their numbers
+	headers     int // first pages among them
+	first, last mark
 }
 
 const (
@@ -291,7 +291,7 @@ func readLog(path string) (found logContent, err error) {
 		}
 		now.pages++
 		if binary.BigEndian.Uint32(frame) == 1 {
-			now.last = parseHeader(frame[frameHeaderSize:]).count
+			now.last = parseHeader(frame[frameHeaderSize:]).mark
 			if now.headers++; now.headers == 1 {
 				now.first = now.last
 			}
@@ -304,5 +304,5 @@ func readLog(path string) (found logContent, err error) {
 
 // belongsTo reports whether a log continues a file: its first number is at most one ahead.
 func (l logContent) belongsTo(h header) bool {
-	return l.headers == 0 || l.first <= h.count+1 && h.count <= l.last
+	return l.headers == 0 || l.first.count <= h.count+1 && h.count <= l.last.count && h.schema <= l.last.schema
 }
