@@ -51,7 +51,7 @@ func (a *app) restore(ctx context.Context, file string) error {
 			Restart bool   `json:"restart"`
 		}{restored, cfg.DB, restart}, "")
 	}
-	fmt.Fprintf(a.out, "%s: restored, %s sessions with %s messages\n", cfg.DB, humanize.Comma(restored.Sessions), humanize.Comma(restored.Messages))
+	fmt.Fprintf(a.out, "%s: restored, %s with %s\n", cfg.DB, plural(restored.Sessions, "session", "sessions"), plural(restored.Messages, "message", "messages"))
 	if restored.Kept != "" {
 		fmt.Fprintf(a.out, "  before   %s\n", restored.Kept)
 	}
