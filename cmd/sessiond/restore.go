@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
