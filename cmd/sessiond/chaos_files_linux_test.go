@@ -385,7 +385,7 @@ func restoredUnderADaemon(t *testing.T, c *counts) {
 			t.Errorf("/readyz: %d %v", status, err)
 		}
 		stop()
-		d.end(syscall.SIGTERM)
+		d.stop()                                      // it ends well
 		kept := filepath.Join(t.TempDir(), "kept.db") // the file alone
 		testkit.Check(t, os.Rename(d.kept("before-restore", ".db"), kept))
 		a.mustHold(t, kept)

@@ -140,7 +140,7 @@ func (s *services) missingMessages(ctx context.Context) (string, error) {
 	if !store.IsPostgres(s.store.File()) {
 		where = "another file or an older copy is in its place, or its write-ahead log was removed. If you did not restore a backup, look for the right file where it was moved, and in " + store.BackupDir(s.store.File())
 	}
-	return fmt.Sprintf("%d messages that the search index knew are not in this database: %s", missing, where), nil
+	return fmt.Sprintf("the search index knew %s more than this database has: %s", plural(int64(missing), "message", "messages"), where), nil
 }
 
 // remote returns the model of a summarizer with its price; without ask only the price.

@@ -197,6 +197,9 @@ func finishCopy(ctx context.Context, path string) error {
 // BackupDir returns the folder of a database's backups.
 func BackupDir(database string) string { return filepath.Join(filepath.Dir(database), "backups") }
 
+// beforeRestore begins the name of a database that was replaced by RestoreFile.
+const beforeRestore = "before-restore"
+
 // keptName returns the name in the folder of backups under which something of a database is kept.
 func keptName(database, why string, at time.Time) string {
 	return filepath.Join(BackupDir(realPath(database)), why+"-"+at.UTC().Format("20060102T150405.000Z")+".db")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -254,15 +255,17 @@ func (w *writer) lookAtFiles() (doubt bool, err error) {
 	if refusal := w.overwritten.Load(); refusal != nil {
 		return false, *refusal
 	}
-	var infos []fs.FileInfo
-	for _, f := range slices.Backward(*files) { // the stamp wants the log's size before the file's
-		info, err := statOpened(f)
-		if err != nil {
-			return false, err
+	infos := make([]fs.FileInfo, len(*files))
+	for i, f := range slices.Backward(*files) { // the stamp wants the log's size before the file's
+		var failed error
+		if infos[i], failed = statOpened(f); failed != nil {
+			err = failed // the database's is said rather than its log's
 		}
-		infos = append(infos, info)
 	}
-	if doubt, err = w.stamp.look(infos[2], infos[1]); err != nil {
+	if err != nil {
+		return false, err
+	}
+	if doubt, err = w.stamp.look(infos[0], infos[1]); err != nil {
 		return false, w.overwrittenBy(err)
 	}
 	return doubt, nil
@@ -317,6 +320,10 @@ func (w *writer) leaveFiles() error {
 	default:
 		return nil
 	}
+	w.staysOpen = true
+	if err == nil {
+		return nil
+	}
 	w.opt.Log.Error().Err(err).Msg("the files of the database were changed by hand")
 	return err
 }
@@ -342,8 +349,15 @@ func (w *writer) rescueAtEnd() error {
 			break
 		}
 	}
-	at, named := w.stamp.place()
+	at, named := w.stamp.place(w.path)
+	if w.rescued && strings.HasPrefix(filepath.Base(at), beforeRestore) {
+		w.opt.Log.Info().Msgf("%s was restored while sessiond had it open; everything that was acknowledged before is in %s", w.path, at)
+		return nil
+	}
 	if w.rescued && named {
+		if at != "" {
+			at = ", which is " + at + " now"
+		}
 		return session.Errorf(session.Unavailable, "a file of %s was moved while sessiond had it open. Everything that was acknowledged is in the database file%s: put it back in its place", w.path, at)
 	}
 	w.release()

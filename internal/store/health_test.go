@@ -27,7 +27,7 @@ func openLogged(t *testing.T) (*Store, *bytes.Buffer) {
 	s := testkit.Must(Open(t.Context(), path, Options{Log: zerolog.New(log)}))(t)
 	t.Cleanup(func() {
 		s.Close()
-		if s.writer.left != nil {
+		if s.writer.staysOpen {
 			s.closeAll() // Close leaves moved files open
 		}
 	})

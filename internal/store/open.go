@@ -81,7 +81,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		if s.writer != nil {
 			s.writer.stop()
 		}
-		if s.writer == nil || s.writer.left == nil {
+		if s.writer == nil || !s.writer.staysOpen {
 			s.closeAll()
 		}
 		return nil, openError(path, besideLog, err)
@@ -382,7 +382,7 @@ func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
 		if s.writer != nil {
 			s.writer.stop()
-			if err = s.writer.left; err != nil {
+			if err = s.writer.left; s.writer.staysOpen {
 				return
 			}
 			s.leaveWAL()

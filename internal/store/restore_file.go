@@ -151,7 +151,7 @@ func swap(ctx context.Context, tmp, path string, opt Options, before func(ctx co
 		return "", err
 	}
 	defer lock.Unlock() //nolint:errcheck // closing the process would unlock it too
-	to := keptName(path, "before-restore", opt.Now())
+	to := keptName(path, beforeRestore, opt.Now())
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return "", err
 	}

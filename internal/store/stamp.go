@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -101,16 +102,22 @@ func openStamp(files []openedFile) (_ *stamp, err error) {
 	return st, err
 }
 
-// place says where the file is now, as far as the system knows, and whether it has a name at all.
-func (st *stamp) place() (at string, named bool) {
+// place returns where the file is now, "" if the system does not know, and whether it has a name at all.
+func (st *stamp) place(database string) (at string, named bool) {
 	info, err := st.file.Stat()
 	if err != nil || linkCount(info) == 0 {
 		return "", false
 	}
+	paths, _ := filepath.Glob(filepath.Join(BackupDir(realPath(database)), beforeRestore+"*.db"))
 	if path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", st.file.Fd())); err == nil {
-		at = ", which is " + path + " now"
+		paths = append(paths, path)
 	}
-	return at, true
+	for _, path := range paths {
+		if found, err := os.Stat(path); err == nil && os.SameFile(found, info) {
+			return path, true
+		}
+	}
+	return "", true
 }
 
 // close ends the watch, once none of SQLite's handles needs its locks.

@@ -51,7 +51,8 @@ type writer struct {
 
 	overwritten atomic.Pointer[error] // what writes are answered since the file was overwritten
 	counts      uint32                // the number that this transaction gives the stamp; 0: none
-	left        error                 // why the files stay as they are when the store is closed
+	staysOpen   bool                  // the files were changed by hand: closing would do harm
+	left        error                 // what was saved then
 
 	patience context.Context // of waiting for another process's lock; ends soon after stop
 
