@@ -27,7 +27,7 @@ import (
 
 func (a *app) serveCommand() *cobra.Command {
 	var listen, socket, preset string
-	var noAuth bool
+	var noAuth, begin bool
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the daemon",
 		Long: "Serves the HTTP API on loopback and on a Unix socket until Ctrl-C or SIGTERM. It also keeps\n" +
@@ -56,7 +56,10 @@ func (a *app) serveCommand() *cobra.Command {
 			if noAuth && !config.Loopback(cfg.Listen) {
 				return usagef("--no-auth is allowed only on loopback, not on %s", cfg.Listen)
 			}
-			return a.serve(cmd.Context(), cfg, noAuth)
+			if begin && store.IsPostgres(cfg.DB) {
+				return usagef("--new begins a new file; on PostgreSQL, create an empty database")
+			}
+			return a.serve(cmd.Context(), cfg, noAuth, begin)
 		},
 	}
 	fl := cmd.Flags()
@@ -64,10 +67,11 @@ func (a *app) serveCommand() *cobra.Command {
 	fl.StringVar(&socket, "socket", "", "`PATH` of the Unix socket ('off' disables it)")
 	wordFlag(cmd, &preset, "preset", "compaction preset: "+strings.Join(contextmgr.PresetNames(), ", "), contextmgr.PresetNames()...)
 	fl.BoolVar(&noAuth, "no-auth", false, "require no token on TCP; allowed only on loopback")
+	fl.BoolVar(&begin, "new", false, "begin a new database beside the log of a lost one; only where no database is")
 	return cmd
 }
 
-func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err error) {
+func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool) (err error) {
 	log, err := a.daemonLog(cfg)
 	if err != nil {
 		return err
@@ -80,7 +84,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	}
 	feed := api.NewFeed()
 	var runner *jobs.Runner // it needs the services, and they wake it
-	s, err := a.wire(ctx, wiring{log: &log, remote: true, wrote: feed.Nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
+	s, err := a.wire(ctx, wiring{log: &log, begin: begin, remote: true, wrote: feed.Nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
 	if err != nil {
 		return err
 	}
@@ -116,7 +120,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
 		Catalogue: s.catalogue, Purges: purger, Events: feed, Stopping: ctx.Done(), Routing: cfg.Rules(), Log: log, Version: buildVersion(),
 		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,
-		BackupDir: backups, Now: a.now,
+		BackupDir: backups, Now: a.now, Notice: s.notice,
 	})
 	runner.Start()
 	defer runner.Stop()
@@ -145,6 +149,9 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		Ready: func(address, socket string) {
 			shown.SetAddress(address)
 			a.greet(cfg, s, address, socket, noAuth)
+			if s.notice != "" {
+				fmt.Fprintln(a.out, "\nNote: "+s.notice)
+			}
 			if newest.IsZero() {
 				runner.Run(func(ctx context.Context) { a.greetFirst(ctx, log) })
 			}

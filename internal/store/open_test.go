@@ -452,6 +452,22 @@ func TestOpenWarnsOfASecondName(t *testing.T) {
 	}
 }
 
+// A file that its owner made read-only cannot be opened for writing, except by root; its mode is tightened first.
+func TestAReadOnlyFileIsTightenedAndStaysReadOnly(t *testing.T) {
+	onFile(t)
+	s := openTest(t)
+	testkit.Check(t, s.Close())
+	testkit.Check(t, os.Chmod(s.path, 0o444))
+	if again, err := Open(t.Context(), s.path, Options{}); err == nil {
+		testkit.Check(t, again.Close())
+	} else {
+		wants(t, err, session.Forbidden, "cannot be opened by this user")
+	}
+	if mode := testkit.Must(os.Stat(s.path))(t).Mode().Perm(); mode != 0o400 {
+		t.Errorf("mode %04o", mode)
+	}
+}
+
 func TestOpenTightensLooseModes(t *testing.T) {
 	onFile(t)
 	path := openTest(t).File() // open: its log and index are there, too

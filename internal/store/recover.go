@@ -56,7 +56,13 @@ func Recover(ctx context.Context, path, out string, opt Options) ([]Recovered, e
 		if err := r.withoutTriggers(r.copyTables, r.nameLost, r.tieUpMessages, r.tieUpSessions, r.count); err != nil {
 			return err
 		}
-		return r.exec(`DETACH damaged; PRAGMA main.journal_mode = wal`)
+		if err := r.exec(`DETACH damaged`); err != nil {
+			return err
+		}
+		if err := stampCopy(ctx, tmp); err != nil {
+			return err
+		}
+		return r.exec(`PRAGMA main.journal_mode = wal`)
 	})
 	return r.tables, err
 }
