@@ -22,13 +22,6 @@ type StoreData struct {
 	Calls         []SavedCall    `json:"calls,omitempty"` // without a session
 }
 
-// PurgedSource is a session of another program that was purged: an import leaves it out.
-type PurgedSource struct {
-	Source   session.Source `db:"source" json:"source"`
-	IDHash   string         `db:"id_hash" json:"id_hash"` // hex SHA-256 of its id in that program
-	PurgedAt session.Time   `db:"purged_at" json:"purged_at"`
-}
-
 // PurgedDay is what purged sessions count for in the usage of a day.
 type PurgedDay struct {
 	Day       string         `db:"day" json:"day"`
@@ -67,7 +60,7 @@ const storeDataPage = 1000
 func (s *Store) EachStoreData(ctx context.Context, yield func(*StoreData) error) error {
 	var all StoreData
 	if err := s.read(ctx,
-		intoList(&all.PurgedSources, `SELECT source, id_hash, purged_at FROM purged_sources ORDER BY source, id_hash`),
+		intoList(&all.PurgedSources, allTombstones),
 		intoList(&all.PurgedDays, `SELECT day, source, sessions, subagents, messages, prompts FROM purged_days ORDER BY day, source`),
 		intoList(&all.SessionDays, countersBeyondIDs),
 		intoList(&all.Calibrations, `SELECT model, scale, weight, updated_at FROM calibrations ORDER BY model`),
@@ -168,18 +161,15 @@ func (r *storeRestorer) purgedSources(d *StoreData) error {
 	if len(d.PurgedSources) == 0 {
 		return nil
 	}
-	here := map[string]bool{}
-	if err := each(r.ctx, r, func(s *session.Session) error {
-		here[string(s.Source)+" "+hash([]byte(s.SourceID))] = true
-		return nil
-	}, `SELECT source, source_id FROM sessions WHERE source_id <> ''`); err != nil {
+	here, err := r.sessionsByTombstone()
+	if err != nil {
 		return err
 	}
 	for _, p := range d.PurgedSources {
-		if here[string(p.Source)+" "+p.IDHash] {
+		if _, lives := here[PurgedSource{Source: p.Source, IDHash: p.IDHash}]; lives {
 			continue
 		}
-		if err := r.put(`INSERT INTO purged_sources (source, id_hash, purged_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, p.Source, p.IDHash, p.PurgedAt); err != nil {
+		if err := r.put(addTombstone, p.Source, p.IDHash, p.PurgedAt); err != nil {
 			return err
 		}
 	}
