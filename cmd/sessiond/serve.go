@@ -132,8 +132,8 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		}
 	})
 	runner.Run(func(ctx context.Context) {
-		if err := keeper.ForgetOld(ctx); err != nil && ctx.Err() == nil && !full(err) {
-			log.Error().Err(err).Msg("old idempotency keys and empty drafts could not be removed")
+		if err := keeper.ForgetKeys(ctx); err != nil && ctx.Err() == nil && !full(err) {
+			log.Error().Err(err).Msg("old idempotency keys could not be removed")
 		}
 	})
 	a.followHistories(s, cfg, runner, log)

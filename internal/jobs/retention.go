@@ -36,7 +36,7 @@ func (k *Keeper) Apply(ctx context.Context) (Kept, error) {
 		if k.Doubt.distrusts(k.Now(), k.Log) {
 			return done, nil
 		}
-		if err := k.Store.ForgetOld(ctx, k.Now()); err != nil {
+		if err := k.Store.ForgetKeys(ctx, k.Now()); err != nil {
 			return done, err
 		}
 	}
@@ -67,12 +67,12 @@ func (k *Keeper) Apply(ctx context.Context) (Kept, error) {
 	return done, errors.Join(errs...)
 }
 
-// ForgetOld forgets what a daemon need not remember for long, at its start: old idempotency keys and empty drafts.
-func (k *Keeper) ForgetOld(ctx context.Context) error {
+// ForgetKeys forgets old idempotency keys when a daemon starts, unless it doubts the clock.
+func (k *Keeper) ForgetKeys(ctx context.Context) error {
 	if k.Doubt.distrusts(k.Now(), k.Log) {
 		return nil
 	}
-	return k.Store.ForgetOld(ctx, k.Now())
+	return k.Store.ForgetKeys(ctx, k.Now())
 }
 
 // removed reports whether a removal succeeded. It adds err to errs, except for sessions that changed or

@@ -63,14 +63,10 @@ func (s *Store) KnownTime(ctx context.Context, old time.Time) (time.Time, error)
 
 const lastEventBefore = `SELECT created_at FROM events WHERE created_at < ? ORDER BY id DESC LIMIT 1`
 
-// ForgetOld forgets idempotency keys of a week ago and empty drafts of a day ago.
-func (s *Store) ForgetOld(ctx context.Context, now time.Time) error {
+// ForgetKeys forgets the idempotency keys of more than a week ago.
+func (s *Store) ForgetKeys(ctx context.Context, now time.Time) error {
 	err := s.write(ctx, func(t *tx) error { return t.exec(forgetKeys, daysBefore(now, 7), session.At(now)) })
-	if err != nil {
-		return fmt.Errorf("forget old idempotency keys: %w", err)
-	}
-	_, err = s.ForgetDrafts(ctx, now.Add(-24*time.Hour))
-	return err
+	return wrap(err, "forget old idempotency keys")
 }
 
 // Keys are in order of arrival. The query finds the first key of this week and deletes up to the
