@@ -215,7 +215,8 @@ func (r *storeRestorer) calibrations(d *StoreData) error {
 	for _, c := range d.Calibrations {
 		if err := r.put(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (model) DO UPDATE SET scale = excluded.scale, weight = excluded.weight, updated_at = excluded.updated_at
-			WHERE excluded.updated_at > calibrations.updated_at`, c.Model, c.Scale, c.Weight, c.UpdatedAt); err != nil {
+			WHERE excluded.updated_at > calibrations.updated_at AND (excluded.scale <> calibrations.scale OR excluded.weight <> calibrations.weight)`,
+			c.Model, c.Scale, c.Weight, earlier(c.UpdatedAt, r.now)); err != nil {
 			return err
 		}
 	}
@@ -233,8 +234,9 @@ func (r *storeRestorer) keys(d *StoreData) error {
 			return err
 		}
 		if err := r.put(`INSERT INTO keys (key, label, updated_at) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM sessions WHERE key = ?1 AND key <> '')
-			ON CONFLICT (key) DO UPDATE SET label = excluded.label, updated_at = excluded.updated_at WHERE excluded.updated_at > keys.updated_at`,
-			k.Key, k.Label, k.UpdatedAt); err != nil {
+			ON CONFLICT (key) DO UPDATE SET label = excluded.label, updated_at = excluded.updated_at
+				WHERE excluded.updated_at > keys.updated_at AND excluded.label <> keys.label`,
+			k.Key, k.Label, earlier(k.UpdatedAt, r.now)); err != nil {
 			return err
 		}
 	}
