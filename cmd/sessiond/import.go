@@ -81,7 +81,7 @@ func (a *app) importCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&a.asCopy, "as-copy", false, "with SOURCE sessiond: import a session that differs from the stored one under a new id")
-	cmd.Flags().BoolVar(&a.purgedToo, "purged", false, "read all records again, also of sessions that were purged here, and bring these back")
+	cmd.Flags().BoolVar(&a.purgedToo, "purged", false, "read all records again, and restore purged sessions")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "keep importing new messages until Ctrl-C (the daemon does this by itself)")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without SOURCE: import all histories found, do not ask")
 	return cmd
