@@ -87,12 +87,14 @@ type cli struct {
 	home string
 }
 
+func (c cli) db() string { return (&daemon{t: c.t, dir: c.home}).db() }
+
 func (c cli) run(args ...string) string {
 	c.t.Helper()
 	cmd := exec.Command("sessiond", args...)
 	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+c.home, "XDG_CONFIG_HOME="+c.home, "XDG_RUNTIME_DIR=", "HOME="+c.home)
 	if storetest.OnPostgres() {
-		cmd.Env = append(cmd.Env, "SESSIOND_DB="+(&daemon{t: c.t, dir: c.home}).db())
+		cmd.Env = append(cmd.Env, "SESSIOND_DB="+c.db())
 	}
 	cmd.Dir = c.home
 	out, err := cmd.CombinedOutput()

@@ -15,7 +15,7 @@ import (
 type Doubt struct {
 	Since func() time.Duration // reading of a monotonic clock
 
-	mu   sync.Mutex
+	mu      sync.Mutex
 	wall    time.Time     // at the last check
 	since   time.Duration // at the last check
 	leapAt  time.Duration // reading of Since at the last leap

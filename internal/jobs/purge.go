@@ -18,7 +18,7 @@ import (
 type Purger struct {
 	Store     *store.Store
 	Index     *search.Index // nil: the database has none
-	BackupDir string // searched for copies that still contain the text, beside the database's folder; "": none
+	BackupDir string        // searched for copies that still contain the text, beside the database's folder; "": none
 	Log       zerolog.Logger
 	Purged    func() // called after a session was hidden, to clear caches of messages; may be nil
 
