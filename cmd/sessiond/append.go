@@ -15,6 +15,7 @@ import (
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/web/api"
 )
 
 type appendFlags struct {
@@ -128,7 +129,7 @@ func (a *app) messagesOf(ctx context.Context, args []string) ([]json.RawMessage,
 	if len(args) == 2 {
 		text := args[1]
 		if text == "-" {
-			b, err := a.input(ctx)
+			b, err := a.appended(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -143,11 +144,20 @@ func (a *app) messagesOf(ctx context.Context, args []string) ([]json.RawMessage,
 	if a.inTTY {
 		return nil, usagef("no message: give a role and a text, or JSON on standard input")
 	}
-	b, err := a.input(ctx)
+	b, err := a.appended(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return messagesIn(b)
+}
+
+// appended reads what is to be appended, in the limit of an append over HTTP. Codes: TooLarge.
+func (a *app) appended(ctx context.Context) ([]byte, error) {
+	b, err := a.input(ctx, api.MessageBody)
+	if session.CodeOf(err) == session.TooLarge {
+		err = fmt.Errorf("%w, the limit of one append; nothing was stored: append in several parts", err)
+	}
+	return b, err
 }
 
 // firstFault returns the position, from 1, of the first byte that is not UTF-8; 0 if there is none.

@@ -99,12 +99,9 @@ func (a *app) hook(ctx context.Context, args []string) error {
 		return usagef("unknown program %q", args[0])
 	}
 	src := a.sources()[at]
-	input, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.in, hookInput+1)) })
+	input, err := a.input(ctx, hookInput)
 	if err != nil {
-		return fmt.Errorf("read standard input: %w", err)
-	}
-	if len(input) > hookInput {
-		return fmt.Errorf("standard input has more than %d MiB", hookInput>>20)
+		return err
 	}
 	var e hookEvent
 	if err := json.Unmarshal(input, &e); err != nil {

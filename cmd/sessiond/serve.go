@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -18,6 +17,8 @@ import (
 	"sessiond/internal/jobs"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/summarize"
+	"sessiond/internal/transcript"
 	"sessiond/internal/web"
 	"sessiond/internal/web/api"
 	"sessiond/internal/web/guard"
@@ -90,7 +91,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	if err := s.recordStart(ctx); err != nil {
 		return err
 	}
-	backups := filepath.Join(cfg.DataDir(), "backups")
+	backups := backupsOf(cfg).Dir
 	if err := store.RemoveLeftCopies(backups); err != nil {
 		log.Warn().Err(err).Msg("an unfinished backup stays")
 	}
@@ -116,7 +117,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		Titles: s.titles,
 		Store:  s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(), Noticed: feed.Nudge,
 		Daily:   daily(cfg, keeper, log),
-		Backups: jobs.Backups{Every: cfg.Backup.Every, Keep: cfg.Backup.Keep, Dir: backups},
+		Backups: backupsOf(cfg),
 	})
 	handler := api.New(api.Deps{
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
@@ -147,6 +148,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	door := guard.New(guard.Options{Token: token, NoAuth: noAuth, Hosts: cfg.Hosts, Open: api.Open, Named: s.store.ScopeOfToken})
 	shown := pages.New(pages.Config{
 		Store: s.store, Search: s.index, Contexts: s.contexts, Reports: analytics.New(s.store.Reader(), s.store.Zone()), Models: s.catalogue.Model,
+		Alarm: func(ctx context.Context) string { return a.alarmOf(ctx, s.store, cfg) },
 		Guard: door, API: handler, Now: a.now, Zone: cfg.Zone(), Log: log,
 	})
 	door.Admit(shown)
@@ -154,7 +156,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		Address: cfg.Listen, Socket: socket, Handler: shown.Before(a.withMCP(handler, s, cfg, log)), Log: log, Guard: door,
 		Ready: func(address, socket string) {
 			shown.SetAddress(address)
-			a.greet(cfg, address, socket, noAuth)
+			a.greet(cfg, s, address, socket, noAuth)
 			if newest.IsZero() {
 				runner.Run(func(ctx context.Context) { a.greetFirst(ctx, log) })
 			}
@@ -198,7 +200,7 @@ func daily(cfg *config.Config, keeper *jobs.Keeper, log zerolog.Logger) []jobs.D
 }
 
 // greet prints the daemon's addresses.
-func (a *app) greet(cfg *config.Config, address, socket string, noAuth bool) {
+func (a *app) greet(cfg *config.Config, s *services, address, socket string, noAuth bool) {
 	line := func(name, value string) { fmt.Fprintf(a.out, "  %-9s %s\n", name, value) }
 	fmt.Fprintln(a.out, "sessiond is ready. Ctrl-C stops it.")
 	if address != "" {
@@ -214,7 +216,36 @@ func (a *app) greet(cfg *config.Config, address, socket string, noAuth bool) {
 	} else if address != "" {
 		line("token", cfg.TokenFile)
 	}
-	line("summaries", cfg.Summarizer.Provider)
+	line("summaries", a.summariesText(cfg, s))
+}
+
+// The size of the summary whose price the start shows, in tokens: a context of 100,000 tokens that is compacted.
+const shownSpan, shownSummary = 80_000, 2000
+
+// summariesText says who writes summaries, and what an API key in the environment could do.
+func (a *app) summariesText(cfg *config.Config, s *services) string {
+	price := func(asks summarize.Config) string {
+		cost := s.summaryCost(asks, a.now)(shownSpan, shownSummary)
+		if cost == nil {
+			return "an unknown price"
+		}
+		return "about " + transcript.Dollars(*cost) + " each"
+	}
+	if chosen := cfg.Summarizer; chosen.Provider != summarize.ExtractiveProvider {
+		asks := modelOf(chosen)
+		return fmt.Sprintf("%s writes them, for %s; a digest without a model serves until it has answered", asks.ModelName(), price(asks))
+	}
+	const offline = "made on this host, without a model"
+	for _, provider := range []string{"gemini", "openai"} {
+		variable := strings.ToUpper(provider) + "_API_KEY"
+		if a.getenv(variable) == "" {
+			continue
+		}
+		asks := summarize.Config{Provider: provider}
+		return fmt.Sprintf("%s. %s is set but not used: with SESSIOND_SUMMARIZER_PROVIDER=%s %s writes them, for %s",
+			offline, variable, provider, asks.ModelName(), price(asks))
+	}
+	return offline
 }
 
 // greetFirst says, once a daemon without sessions is ready, which histories it could have.
