@@ -101,10 +101,17 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	}
 	purger := s.purger(cfg, log)
 	purger.Purged = s.contexts.Forget
-	newest, err := s.store.Newest(ctx) // before this daemon writes with a clock that may be wrong
+	newest, err := s.store.Newest(ctx)
 	if err != nil {
 		return err
 	}
+	known, err := s.store.KnownTime(ctx, jobs.SettledBefore(a.now()))
+	if err != nil {
+		return err
+	}
+	keeper := s.keeper(cfg, purger, a, log)
+	begun := time.Now()
+	keeper.Doubt = jobs.NewDoubt(a.now(), known, func() time.Duration { return time.Since(begun) }, log)
 	if !store.IsPostgres(cfg.DB) { // there, another daemon's clients may have just made one
 		if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil && !full(err) { // drafts last a day, or until the next start
 			return err
@@ -113,7 +120,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	runner = jobs.New(jobs.Config{
 		Titles: s.titles,
 		Store:  s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(), Noticed: feed.Nudge,
-		Daily:   a.daily(s, cfg, purger, newest, log),
+		Daily:   daily(cfg, keeper, log),
 		Backups: backupsOf(cfg),
 	})
 	handler := api.New(api.Deps{
@@ -127,6 +134,11 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	runner.Run(func(ctx context.Context) {
 		if err := purger.Resume(ctx); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("an interrupted purge could not be finished")
+		}
+	})
+	runner.Run(func(ctx context.Context) {
+		if err := keeper.ForgetKeys(ctx); err != nil && ctx.Err() == nil && !full(err) {
+			log.Error().Err(err).Msg("old idempotency keys could not be removed")
 		}
 	})
 	a.followHistories(s, cfg, runner, log)
@@ -174,13 +186,8 @@ func (s *services) recordStart(ctx context.Context) error {
 
 func full(err error) bool { return session.CodeOf(err) == session.StorageFull }
 
-// daily returns the daemon's daily work: retention, and scrubbing if its hour is configured.
-func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, newest time.Time, log zerolog.Logger) []jobs.Daily {
-	keeper := s.keeper(cfg, purger, a, log)
-	if r := keeper.Rule; r.IdleDays > 0 || r.TrashDays > 0 {
-		begun := time.Now()
-		keeper.Doubt = jobs.NewDoubt(a.now(), newest, func() time.Duration { return time.Since(begun) }, log)
-	}
+// daily returns the daemon's daily work: what is removed by age, and scrubbing if its hour is configured.
+func daily(cfg *config.Config, keeper *jobs.Keeper, log zerolog.Logger) []jobs.Daily {
 	work := []jobs.Daily{{Hour: cfg.Retention.AtHour, Do: func(ctx context.Context) {
 		if _, err := keeper.Apply(ctx); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("retention failed")
@@ -190,7 +197,7 @@ func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, newest
 		return work
 	}
 	return append(work, jobs.Daily{Hour: *cfg.Scrub.AtHour, Do: func(ctx context.Context) {
-		switch scrubbed, err := purger.Scrub(ctx); {
+		switch scrubbed, err := keeper.Purger.Scrub(ctx); {
 		case err != nil && ctx.Err() == nil:
 			log.Error().Err(err).Msg("scrubbing the database files failed")
 		case scrubbed:

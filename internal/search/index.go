@@ -225,8 +225,14 @@ func (ix *Index) newestShared(ctx context.Context) (shared *session.Message, str
 			if err != nil && session.CodeOf(err) != session.NotFound {
 				return nil, nil, fmt.Errorf("compare with the store: %w", err)
 			}
-			if err == nil && d.isOf(&m) {
-				return &m, stray, nil
+			if err == nil && m.ID == d.ref() {
+				of, err := ix.src.Session(ctx, m.SessionID)
+				if err != nil && session.CodeOf(err) != session.NotFound {
+					return nil, nil, fmt.Errorf("compare with the store: %w", err)
+				}
+				if d.isAt(millisOf(&m, &of)) {
+					return &m, stray, nil
+				}
 			}
 			stray = append(stray, d.rowID)
 		}
@@ -235,10 +241,10 @@ func (ix *Index) newestShared(ctx context.Context) (shared *session.Message, str
 	return nil, stray, nil
 }
 
-// isOf reports whether a row is of a message.
-func (d doc) isOf(m *session.Message) bool {
-	late := d.docid>>docBits - millis(m.CreatedAt) // a full millisecond may have pushed the docid into a later one
-	return m.ID == d.ref() && late >= 0 && late < 1000
+// isAt reports whether a row is of a time in milliseconds. A full millisecond may have pushed it into a later one.
+func (d doc) isAt(ms int64) bool {
+	late := d.docid>>docBits - ms
+	return late >= 0 && late < 1000
 }
 
 // docsBefore returns the rows of messages before a row id, newest first; at most step.

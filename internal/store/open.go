@@ -323,36 +323,17 @@ func (w *writer) useWAL(ctx context.Context) error {
 	return nil
 }
 
-// housekeeping is what every start does: it gives the file its identity and forgets empty
-// drafts and old idempotency keys.
+// housekeeping is what every start does: it gives the file its identity, and sessions that lie in the future a time.
 func (t *tx) housekeeping() error {
 	id := make([]byte, 6)
 	if _, err := rand.Read(id); err != nil {
 		return err
 	}
-	week := session.At(t.now.AddDate(0, 0, -7))
-	for _, step := range []struct {
-		query string
-		args  []any
-	}{
-		{`INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING`, []any{hex.EncodeToString(id), t.now}},
-		{forgetKeys, []any{week, t.now}},
-	} {
-		if err := t.exec(step.query, step.args...); err != nil {
-			return err
-		}
+	if err := t.exec(`INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING`, hex.EncodeToString(id), t.now); err != nil {
+		return err
 	}
-	return t.exec(forgetDrafts, session.At(t.now.AddDate(0, 0, -1)))
+	return t.mendFuture()
 }
-
-// Keys are in order of arrival. The query finds the first key of this week and deletes up to the
-// last old key before it. A key with a time in the future does not end the search; it goes with the
-// next old key after it.
-const forgetKeys = `
-	DELETE FROM idempotency_keys WHERE id <= (
-		SELECT id FROM idempotency_keys WHERE created_at < ?1 AND id < COALESCE(
-			(SELECT id FROM idempotency_keys WHERE created_at BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1), 9223372036854775807)
-		ORDER BY id DESC LIMIT 1)`
 
 func (s *Store) closeHandles() {
 	s.mu.Lock()

@@ -120,12 +120,8 @@ func (t *tx) hide(sess session.Session, known *messageUsage) error {
 	if err := t.exec(`INSERT INTO purging (session_id, started_at) VALUES (?, ?)`, sess.ID, t.now); err != nil {
 		return err
 	}
-	if sess.SourceID != "" {
-		if err := t.exec(`INSERT INTO purged_sources (source, id_hash, purged_at) VALUES (?, ?, ?)
-			ON CONFLICT (source, id_hash) DO UPDATE SET purged_at = excluded.purged_at`,
-			sess.Source, hash([]byte(sess.SourceID)), t.now); err != nil {
-			return err
-		}
+	if err := t.bury(&sess); err != nil {
+		return err
 	}
 	if err := t.renameForks(sess); err != nil {
 		return err
