@@ -10,22 +10,20 @@ WITH RECURSIVE paid AS (
       AND EXISTS (SELECT 1 FROM calls k WHERE k.compaction_id = c.id AND (k.status = 'ok' OR k.cost_nanousd > 0))
 ),
 -- A summary that came too late has a digest of the same messages that took effect. It feeds the compactions
--- after that digest that began once it was there.
-later (paid_id, id, strategy, began_at) AS (
-    SELECT p.id, d.id, '', 0.0
-    FROM paid p JOIN compactions d ON d.session_id = p.session_id AND d.through_id = p.through_id AND d.id <> p.id
-    WHERE p.status IN ('staged', 'skipped') AND d.status = 'done' AND d.provider IN ('', 'extractive')
-      AND (p.previous_id = d.id OR p.span_summary <> '' AND d.previous_id IS NOT DISTINCT FROM p.previous_id)
+-- after that digest that began once it was there. The plus signs keep the search in the session's own rows.
+later (paid_id, session_id, finished_at, id, strategy, began_at) AS (
+    SELECT p.id, p.session_id, p.finished_at, d.id, '', 0.0
+    FROM paid p JOIN compactions d ON d.session_id = p.session_id AND +d.through_id = p.through_id AND d.id <> p.id
+    WHERE p.status IN ('staged', 'skipped') AND +d.status = 'done' AND +d.provider IN ('', 'extractive')
+      AND (+p.previous_id = d.id OR p.span_summary <> '' AND d.previous_id IS NOT DISTINCT FROM p.previous_id)
     UNION
-    SELECT l.paid_id, c.id, c.strategy, julianday(c.created_at)
-    FROM later l JOIN paid p ON p.id = l.paid_id
-    JOIN compactions c ON c.session_id = p.session_id AND c.previous_id = l.id
-    WHERE c.status = 'done' AND c.strategy <> 'clear'
+    SELECT later.paid_id, later.session_id, later.finished_at, c.id, c.strategy, julianday(c.created_at)
+    FROM later JOIN compactions c ON c.session_id = later.session_id AND +c.previous_id = later.id
+    WHERE +c.status = 'done' AND +c.strategy <> 'clear'
 ),
 summary AS (
-    SELECT p.id, p.session_id, p.status, p.status = 'done' AS took_effect,
-           EXISTS (SELECT 1 FROM later l
-                   WHERE l.paid_id = p.id AND l.strategy = 'summarize' AND l.began_at >= p.finished_at) AS fed_later,
+    SELECT p.session_id, p.status, p.status = 'done' AS took_effect,
+           p.id IN (SELECT paid_id FROM later WHERE +strategy = 'summarize' AND began_at >= finished_at) AS fed_later,
            (SELECT SUM(k.cost_nanousd) FROM calls k WHERE k.compaction_id = p.id) AS nanousd
     FROM paid p
 )
