@@ -360,8 +360,7 @@ func (r *restorer) passID(id session.ID) error {
 	if err != nil {
 		return session.Errorf(session.Invalid, "%q is no session id", id)
 	}
-	return r.exec(`INSERT INTO session_days (day, last) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET last = MAX(session_days.last, excluded.last)`,
-		digits[:4]+"-"+digits[4:6]+"-"+digits[6:], n)
+	return r.exec(raiseIDCounter, digits[:4]+"-"+digits[4:6]+"-"+digits[6:], n)
 }
 
 // here returns the name that a message of the file has here: a copied session has another id.
