@@ -111,7 +111,7 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 	var size int64
 	var shut []history.Problem
 	for _, h := range pasts {
-		fresh, files, apart, size = fresh+h.New, files+len(h.found), apart+h.Waiting+h.Refused, size+h.NewBytes
+		fresh, files, apart, size = fresh+h.New, files+len(h.found), apart+h.Refused, size+h.NewBytes
 		shut = append(shut, h.problems...)
 	}
 	broken := files == 0 && len(shut) > 0
@@ -180,7 +180,10 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		if err != nil {
 			return err
 		}
-		im := history.Importer{Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo, Serving: a.daemonServes(ctx)}
+		im := history.Importer{
+			Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo, Serving: a.daemonServes(ctx), Now: a.now,
+			Once: !watch, Running: history.IsRunning,
+		}
 		var size int64
 		for _, h := range pasts {
 			for _, f := range h.found {
@@ -311,6 +314,6 @@ type past struct {
 func (h past) MarshalJSON() ([]byte, error) {
 	return session.MarshalPlain(map[string]any{
 		"source": h.source.Name(), "sessions": h.Sessions, "bytes": h.size, "new": h.New, "new_bytes": h.NewBytes,
-		"waiting": h.Waiting, "unreadable": h.Refused,
+		"unreadable": h.Refused,
 	})
 }

@@ -59,6 +59,18 @@ func OpenText(path string) (*Opened, error) {
 	return t, err
 }
 
+// openText opens a found file: the held one, else the one at its path. Codes: OpenText's.
+func (f *Found) openText() (*Opened, error) {
+	if f.Held == nil {
+		return OpenText(f.Path)
+	}
+	info, err := f.Held.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return &Opened{File: f.Held, Size: info.Size(), Stored: info.Size(), ModifiedAt: info.ModTime()}, nil
+}
+
 // Bounds of what is unpacked, in bytes.
 const (
 	maxUnpacked = 64 << 30

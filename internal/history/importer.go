@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sessiond/internal/session"
@@ -50,6 +51,12 @@ type Importer struct {
 
 	// Purged brings back sessions that were purged here.
 	Purged bool
+
+	// Once says that this import may be the only one: it does not wait for the end of a reply.
+	Once bool
+
+	// Running reports whether the program of a source runs; nil: that is never known.
+	Running func(source Source) (running, known bool)
 
 	// Now is the clock; nil: time's.
 	Now func() time.Time
@@ -149,6 +156,13 @@ func (im *Importer) one(ctx context.Context, source Source, found Found) (done A
 }
 
 func newReading(im *Importer, source Source, found Found) *reading {
+	found.Last = found.Last || im.Once
+	if im.Running != nil {
+		found.Over = sync.OnceValue(func() bool {
+			running, known := im.Running(source)
+			return known && !running && (im.Once || im.now().Sub(found.ModifiedAt) >= overQuiet)
+		})
+	}
 	return &reading{Importer: im, source: source, found: found, done: newAccounting(source, found.Path)}
 }
 

@@ -584,12 +584,15 @@ func (im *importer) calls() error {
 	return im.countCalls(&im.sess, &sum)
 }
 
-// linkCall links a call that was counted before its message came.
+// linkCall links a call that was counted before its message came, or with a shorter version of it, which is a
+// sibling.
 func (im *importer) linkCall(c *session.Call) error {
 	if c.MessageID == nil {
 		return nil
 	}
-	return im.exec(`UPDATE calls SET message_id = ? WHERE source = ? AND external_id = ? AND external_id <> '' AND session_id = ? AND message_id IS NULL`,
+	return im.exec(`UPDATE calls SET message_id = ?1 WHERE source = ?2 AND external_id = ?3 AND external_id <> '' AND session_id = ?4
+		AND (message_id IS NULL OR message_id < ?1 AND EXISTS (SELECT 1 FROM messages a, messages b
+			WHERE a.id = calls.message_id AND b.id = ?1 AND a.session_id = ?4 AND b.session_id = ?4 AND a.parent_id IS NOT DISTINCT FROM b.parent_id))`,
 		c.MessageID, c.Source, c.ExternalID, c.SessionID)
 }
 
