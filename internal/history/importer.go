@@ -19,6 +19,8 @@ type Store interface {
 	Known
 	Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error)
 	Restore(ctx context.Context, b store.RestoreBatch) (store.ImportResult, error)
+	ImportIsMine(ctx context.Context, source session.Source, path string) (mine, decided bool, err error)
+	SetMine(ctx context.Context, source session.Source, path string, mine bool) error
 }
 
 // neverRead is a store as if no path was ever read.
@@ -58,6 +60,9 @@ type Importer struct {
 	// Running reports whether the program of a source runs; nil: that is never known.
 	Running func(source Source) (running, known bool)
 
+	// Whose says whose the histories are: the user's own, or not known to be. Of sessions that are not, hooks tell nothing.
+	Whose Whose
+
 	// Now is the clock; nil: time's.
 	Now func() time.Time
 
@@ -85,6 +90,9 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (tot
 	}
 	total.Errors = append(total.Errors, barren(source, roots, found, problems)...)
 	if err := im.rememberRoots(ctx, source, roots, found); err != nil {
+		return total, err
+	}
+	if err := im.decide(ctx, source, roots); err != nil {
 		return total, err
 	}
 	var all tally
@@ -117,9 +125,9 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (tot
 // rememberRoots stores the folders that the user named, else the program's places: the daemon
 // follows them. A file is followed because it was read.
 func (im *Importer) rememberRoots(ctx context.Context, source Source, roots []string, found []Found) error {
-	named := len(roots) > 0
+	named, mine := len(roots) > 0, im.Whose.asked()
 	if !named {
-		roots = source.Places()
+		roots, mine = source.Places(), mineOf(true)
 	}
 	for _, root := range roots {
 		if real, err := realPath(root); err == nil {
@@ -130,7 +138,7 @@ func (im *Importer) rememberRoots(ctx context.Context, source Source, roots []st
 		}
 		before, err := im.Store.ImportCursor(ctx, source.Name(), root)
 		if err == nil && before == nil {
-			_, err = im.Store.Import(ctx, store.ImportBatch{Cursor: &Cursor{Source: source.Name(), Path: root, State: session.JSON(store.RootState)}})
+			_, err = im.Store.Import(ctx, store.ImportBatch{Cursor: &Cursor{Source: source.Name(), Path: root, State: session.JSON(store.RootState), Mine: mine}})
 		}
 		if err != nil {
 			return fmt.Errorf("remember %s: %w", root, err)

@@ -59,6 +59,10 @@ func (s Scope) Shows(sess *session.Session) bool {
 		(len(s.Projects) == 0 || slices.Contains(s.Projects, sess.Project))
 }
 
+// Tells reports whether a hook may tell of a session unasked: one in the scope that is known to be the user's own. An
+// agent that asks gets the others, too, and is told where they came from.
+func (s Scope) Tells(sess *session.Session) bool { return sess.ForeignFrom == "" && s.Shows(sess) }
+
 // Excludes tells whether a session belongs to a project that is never shown.
 func (s Scope) Excludes(sess *session.Session) bool {
 	return slices.ContainsFunc(s.Exclude, func(folder string) bool { return isBelow(sess.Project, folder) || isBelow(sess.Directory, folder) })
