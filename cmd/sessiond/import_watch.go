@@ -65,7 +65,7 @@ func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 		Importer: &history.Importer{
 			Store: s.store, Price: s.catalogue.Price, Serving: a.daemonServes(ctx), Now: a.now, Running: history.IsRunning,
 		},
-		Now:      a.now,
+		Now: a.now,
 	}
 	long := longSessions{}
 	f.Importer.Changed = long.noteFor(s)

@@ -67,7 +67,9 @@ func (p *Program) Find(ctx context.Context, roots []string) ([]Found, []Problem,
 	if f.Usual {
 		roots = p.Places()
 	}
+	f.Confine(roots, p.Places())
 	err := f.roots(ctx, roots, p.Search, p.File)
+	f.End()
 	order := p.Order
 	if order == nil {
 		order = SortedBy(func(a, b Found) int { return a.ModifiedAt.Compare(b.ModifiedAt) })

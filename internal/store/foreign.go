@@ -54,13 +54,13 @@ func (s *Store) SetMine(ctx context.Context, source session.Source, path string,
 				return fmt.Errorf("decide that %s is the user's own: %w", path, err)
 			}
 			return wrap(t.exec(`UPDATE sessions SET foreign_from = '' WHERE foreign_from <> ''
-				AND (foreign_from = ?1 OR SUBSTR(foreign_from, 1, LENGTH(?1) + 1) = ?1 || '/')`, path), "take the marks of "+path)
+				AND (foreign_from = ?1 OR SUBSTR(foreign_from, 1, LENGTH(?1) + 1) = ?1 || '/')`, path), "take the marks of an import")
 		}
 		if err := t.exec(`UPDATE imports SET mine = 0 WHERE `+ofPath, source, imported); err != nil {
 			return fmt.Errorf("decide that %s is not the user's own: %w", path, err)
 		}
 		return wrap(t.exec(`UPDATE sessions SET foreign_from = ?3 WHERE foreign_from = ''
-			AND id IN (SELECT session_id FROM imports WHERE session_id <> '' AND `+ofPath+`)`, source, imported, path), "mark the sessions of "+path)
+			AND id IN (SELECT session_id FROM imports WHERE session_id <> '' AND `+ofPath+`)`, source, imported, path), "mark the sessions of an import")
 	})
 }
 
