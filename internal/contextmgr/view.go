@@ -58,7 +58,7 @@ type View struct {
 	Compaction  *ViewOverlay `json:"compaction" doc:"The compaction in effect; null: none"`
 	Pending     []string     `json:"pending_calls" doc:"Ids of tool calls without a result: append their results first, or take the turn with close_calls"`
 	Provenance  []Provenance `json:"provenance" doc:"Source of each item"`
-	Adjustments []string     `json:"adjustments" doc:"Changes that the provider's rules required"`
+	Adjustments []string     `json:"adjustments" doc:"Changes that the provider's rules or the reserve required"`
 	Losses      []string     `json:"losses" doc:"Content that was left out or shortened"`
 	Directives  []Directive  `json:"directives" doc:"Requests to the caller"`
 	Warnings    []string     `json:"warnings" doc:"Warnings, for people"`
@@ -89,6 +89,9 @@ func (t *turn) view(saved *session.Context, explain bool) View {
 		System: t.draft.System, Model: s.model, Dialect: s.Dialect, Info: s.info, Tokens: t.tokens, Prefix: t.prefix(),
 		Pending: nonNil(t.draft.Pending), Provenance: nonNil(t.draft.Provenance()), Adjustments: nonNil(t.draft.Adjustments),
 		Losses: nonNil(t.draft.Losses), Directives: nonNil(t.directives), Warnings: nonNil(s.warnings),
+	}
+	if n := &s.numbers; n.Capped != "" && (explain || n.fractionIsChosen()) {
+		v.Adjustments = append(v.Adjustments, n.Capped)
 	}
 	if len(v.Pending) == 0 {
 		v.Messages, v.Borders = t.draft.Messages(), t.cacheBorders(v.Prefix)
