@@ -31,7 +31,7 @@ func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 		return nil, err
 	}
 	for _, src := range a.sources() {
-		h := past{source: src}
+		h := past{source: src, whose: history.Undecided}
 		if h.found, h.problems, err = src.Find(ctx, nil); err != nil {
 			return nil, err
 		}

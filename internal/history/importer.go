@@ -60,7 +60,7 @@ type Importer struct {
 	// Running reports whether the program of a source runs; nil: that is never known.
 	Running func(source Source) (running, known bool)
 
-	// Whose says whose the histories are: the user's own, or not known to be. Of sessions that are not, hooks tell nothing.
+	// Whose says whose the histories are: the user's own, or not known to be. Hooks tell nothing of sessions that are not.
 	Whose Whose
 
 	// Now is the clock; nil: time's.
@@ -127,7 +127,10 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (tot
 func (im *Importer) rememberRoots(ctx context.Context, source Source, roots []string, found []Found) error {
 	named, mine := len(roots) > 0, im.Whose.asked()
 	if !named {
-		roots, mine = source.Places(), mineOf(true)
+		roots = source.Places()
+		if im.Whose == Undecided {
+			mine = mineOf(true)
+		}
 	}
 	for _, root := range roots {
 		if real, err := realPath(root); err == nil {

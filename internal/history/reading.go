@@ -166,7 +166,9 @@ func (r *reading) limits() (messages, bytes int) {
 
 func (r *reading) commit(ctx context.Context, b Batch) error {
 	if b.Cursor != nil {
-		b.Cursor.Counts, b.Cursor.Mine = r.counts(b), mineOf(r.foreign == "")
+		if b.Cursor.Counts = r.counts(b); r.Whose != NotAsked {
+			b.Cursor.Mine = mineOf(r.foreign == "")
+		}
 	}
 	if r.Price != nil {
 		for i := range b.Calls {

@@ -10,14 +10,15 @@ import (
 type Whose int
 
 const (
-	Undecided Whose = iota // what lies in a program's own places is the user's, else what was decided before, else nobody's
+	NotAsked  Whose = iota // nobody asks: no session is marked
+	Undecided              // what lies in a program's own places is the user's, else what was decided before, else nobody's
 	Mine
 	Foreign
 )
 
 // asked returns a decision as the store keeps it; nil: there is none.
 func (w Whose) asked() *int64 {
-	if w == Undecided {
+	if w == NotAsked || w == Undecided {
 		return nil
 	}
 	return mineOf(w == Mine)
@@ -44,7 +45,7 @@ func InPlaces(source Source, path string) bool {
 func (im *Importer) isMine(ctx context.Context, source Source, path string) (bool, error) {
 	switch {
 	case im.Whose != Undecided:
-		return im.Whose == Mine, nil
+		return im.Whose != Foreign, nil
 	case InPlaces(source, path):
 		return true, nil
 	}
@@ -77,7 +78,7 @@ func (im *Importer) Decided(ctx context.Context, source Source, roots []string) 
 
 // decide stores the user's word for the histories at given paths, also for those that are imported already.
 func (im *Importer) decide(ctx context.Context, source Source, roots []string) error {
-	if im.Whose == Undecided {
+	if im.Whose.asked() == nil {
 		return nil
 	}
 	for _, root := range roots {
