@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"sessiond/internal/session"
@@ -41,12 +43,13 @@ type ImportMessage struct {
 type ImportFields struct {
 	Provider    string
 	Model       string
-	Directory   string        // unless it has one
-	GitBranch   string        // unless it has one
-	Metadata    session.JSON  // replaces what the session's metadata hold under the source's name
-	FirstTitle  string        // made of the first message, for a session that has such a title
-	ArchivedAt  *session.Time // unless it is archived here already
-	Key         string        // with Generation
+	Directory   string                  // unless it has one
+	GitBranch   string                  // unless it has one
+	Metadata    session.JSON            // replaces what the session's metadata hold under the source's name
+	States      map[string]session.JSON // documents of the session, by names that are the source's own
+	FirstTitle  string                  // made of the first message, for a session that has such a title
+	ArchivedAt  *session.Time           // unless it is archived here already
+	Key         string                  // with Generation
 	Generation  int64
 	ParentID    session.ID // with ParentKind, unless it has a parent that is not Instead
 	ParentKind  string
@@ -670,6 +673,9 @@ func (im *importer) fields() error {
 			return err
 		}
 	}
+	if err := im.states(f.States); err != nil {
+		return err
+	}
 	if reflect.DeepEqual(*s, was) {
 		return nil
 	}
@@ -680,6 +686,22 @@ func (im *importer) fields() error {
 			s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,
 			s.ParentID, s.ParentKind, s.EndedAt, s.EndReason, s.Metadata, s.ID)
 	})
+}
+
+// states writes the source's documents of the session where they changed.
+func (im *importer) states(documents map[string]session.JSON) error {
+	for _, name := range slices.Sorted(maps.Keys(documents)) {
+		st, err := readState(im.ctx, im, im.sess.ID, name)
+		if err != nil {
+			return err
+		}
+		value := documents[name]
+		err = im.changeState(StateChange{Session: im.sess.ID, Name: name, Change: func(session.JSON) (session.JSON, error) { return value, nil }}, &st)
+		if err != nil {
+			return fmt.Errorf("state %s of the source: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // keepOneGenerationOpen sees to it that a key has one open generation after a session came in under it. Of

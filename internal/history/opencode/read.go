@@ -102,7 +102,7 @@ func (r *reader) open() {
 	}
 	if r.trusted {
 		r.c.Title = new.Title
-		r.c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Whole()), ArchivedAt: a.archived}
+		r.c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Whole()), ArchivedAt: a.archived, States: a.states()}
 	}
 	if a.parent != "" {
 		r.linkToParent()
