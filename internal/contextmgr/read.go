@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sessiond/internal/session"
 )
@@ -73,6 +74,9 @@ func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*snapshot,
 		}
 	}
 	s.readDetails()
+	if err := m.readBytes(ctx, s); err != nil {
+		return nil, err
+	}
 	s.readLimits()
 	if err := m.readPath(ctx, s); err != nil {
 		return nil, err
@@ -253,6 +257,31 @@ func (s *snapshot) readDetails() {
 	s.Words, s.MidTurn = s.details.Words || imported && s.numbers.Preset == presetCodex, s.details.MidTurn
 }
 
+// readBytes reads the pictures that the overlay's copies name. What is gone is missing.
+func (m *Manager) readBytes(ctx context.Context, s *snapshot) error {
+	if s.Overlay == nil || !strings.Contains(string(s.Overlay.Replacement), `"blob"`) {
+		return nil
+	}
+	s.Bytes = map[string]*session.Blob{}
+	for _, msg := range replacementOf(s.Overlay) {
+		for i := range msg.Parts {
+			sha := msg.Parts[i].BlobSHA
+			if sha == nil || s.Bytes[*sha] != nil {
+				continue
+			}
+			blob, err := m.store.Blob(ctx, *sha)
+			switch session.CodeOf(err) {
+			case "":
+				s.Bytes[*sha] = &blob
+			case session.NotFound:
+			default:
+				return fmt.Errorf("a picture of %s: %w", overlayName(s.Overlay.RowID), err)
+			}
+		}
+	}
+	return nil
+}
+
 func setOf(names []string) map[string]bool {
 	set := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -290,6 +319,7 @@ func (m *Manager) readPath(ctx context.Context, s *snapshot) error {
 	}
 	slices.Reverse(s.Messages)
 	m.cachePath(s.sess.ID, s.Messages) // before the edits below
+	m.applyRendered(s)
 	m.applyEdits(s)
 	m.applyReplacements(s)
 	return m.readShownAgain(ctx, s)
@@ -445,7 +475,7 @@ func (s *snapshot) shownAgain() []*session.Message {
 }
 
 // findTurnStart finds the message that began the turn which an imported overlay splits: other
-// programs do not record it.
+// programs do not record it. Claude Code names all that it kept, and keeps no more.
 func (m *Manager) findTurnStart(ctx context.Context, s *snapshot) (err error) {
 	first := slices.IndexFunc(s.Messages, func(msg session.Message) bool { return msg.InContext })
 	if s.Overlay.Trigger != session.TriggerImport || s.Overlay.FirstKeptID == nil || first < 0 || s.Messages[first].ParentID == nil {
@@ -453,6 +483,10 @@ func (m *Manager) findTurnStart(ctx context.Context, s *snapshot) (err error) {
 	}
 	if startsTurn(&s.Messages[first]) {
 		return nil
+	}
+	of, err := m.store.Session(ctx, s.Overlay.SessionID)
+	if err != nil || of.Source == session.SourceClaudeCode {
+		return err
 	}
 	s.TurnStart, err = m.findBack(ctx, *s.Messages[first].ParentID, startsTurn)
 	return err

@@ -49,9 +49,11 @@ type View struct {
 	Messages []session.Message `json:"-"` // nil while calls are pending
 	System   string            `json:"-"`
 	Model    string            `json:"model"`
+	Provider string            `json:"-"` // of the session's last call; "": unknown
 	Dialect  string            `json:"-"`
 	Info     session.ModelInfo `json:"-"`
 	Borders  []int             `json:"-"` // messages that get a cache mark; SystemBorder: the system text
+	Before   int               `json:"-"` // how many messages were in the context before; 0: unknown
 
 	Tokens      Tokens       `json:"tokens" doc:"Size of the context and the limits of the model"`
 	Prefix      Prefix       `json:"prefix" doc:"How much of the context before it extends"`
@@ -86,7 +88,7 @@ type Directive struct {
 func (t *turn) view(saved *session.Context, explain bool) View {
 	s := t.s
 	v := View{
-		System: t.draft.System, Model: s.model, Dialect: s.Dialect, Info: s.info, Tokens: t.tokens, Prefix: t.prefix(),
+		System: t.draft.System, Model: s.model, Provider: s.sess.Provider, Dialect: s.Dialect, Info: s.info, Tokens: t.tokens, Prefix: t.prefix(),
 		Pending: nonNil(t.draft.Pending), Provenance: nonNil(t.draft.Provenance()), Adjustments: nonNil(t.draft.Adjustments),
 		Losses: nonNil(t.draft.Losses), Directives: nonNil(t.directives), Warnings: nonNil(s.warnings),
 	}
@@ -94,7 +96,7 @@ func (t *turn) view(saved *session.Context, explain bool) View {
 		v.Adjustments = append(v.Adjustments, n.Capped)
 	}
 	if len(v.Pending) == 0 {
-		v.Messages, v.Borders = t.draft.Messages(), t.cacheBorders(v.Prefix)
+		v.Messages, v.Borders, v.Before = t.draft.Messages(), t.cacheBorders(v.Prefix), t.endOfLast(v.Prefix)+1
 	}
 	if saved != nil {
 		v.ID = session.ContextName(saved.RowID)

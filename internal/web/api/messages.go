@@ -25,6 +25,8 @@ type appendBody struct {
 	ExpectHead messageArg        `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
 	Parent     messageArg        `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
 	Call       *callBody         `json:"call,omitempty" doc:"The model call behind the last reply"`
+
+	turnDialect string // of the context that a turn asks for
 }
 
 // appendedView is what was stored.
@@ -83,7 +85,11 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 	var decoded dialect.Decoded
 	if len(b.Messages) > 0 {
 		var err error
-		if decoded, err = dialect.Decode(b.Dialect, b.Messages); err != nil {
+		decode, name := dialect.Decode, b.Dialect
+		if name == "" {
+			decode, name = dialect.DecodeFor, b.turnDialect
+		}
+		if decoded, err = decode(name, b.Messages); err != nil {
 			return nil, err
 		}
 	}
