@@ -18,6 +18,8 @@ import (
 	"sessiond/internal/jobs"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/summarize"
+	"sessiond/internal/transcript"
 	"sessiond/internal/web"
 	"sessiond/internal/web/api"
 	"sessiond/internal/web/guard"
@@ -142,7 +144,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		Address: cfg.Listen, Socket: socket, Handler: shown.Before(a.withMCP(handler, s, cfg, log)), Log: log, Guard: door,
 		Ready: func(address, socket string) {
 			shown.SetAddress(address)
-			a.greet(cfg, address, socket, noAuth)
+			a.greet(cfg, s, address, socket, noAuth)
 			if newest.IsZero() {
 				runner.Run(func(ctx context.Context) { a.greetFirst(ctx, log) })
 			}
@@ -191,7 +193,7 @@ func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, newest
 }
 
 // greet prints the daemon's addresses.
-func (a *app) greet(cfg *config.Config, address, socket string, noAuth bool) {
+func (a *app) greet(cfg *config.Config, s *services, address, socket string, noAuth bool) {
 	line := func(name, value string) { fmt.Fprintf(a.out, "  %-9s %s\n", name, value) }
 	fmt.Fprintln(a.out, "sessiond is ready. Ctrl-C stops it.")
 	if address != "" {
@@ -207,7 +209,36 @@ func (a *app) greet(cfg *config.Config, address, socket string, noAuth bool) {
 	} else if address != "" {
 		line("token", cfg.TokenFile)
 	}
-	line("summaries", cfg.Summarizer.Provider)
+	line("summaries", a.summariesText(cfg, s))
+}
+
+// The size of the summary whose price the start shows, in tokens: a context of 100,000 tokens that is compacted.
+const shownSpan, shownSummary = 80_000, 2000
+
+// summariesText says who writes summaries, and what an API key in the environment could do.
+func (a *app) summariesText(cfg *config.Config, s *services) string {
+	price := func(asks summarize.Config) string {
+		cost := s.summaryCost(asks, a.now)(shownSpan, shownSummary)
+		if cost == nil {
+			return "an unknown price"
+		}
+		return "about " + transcript.Dollars(*cost) + " each"
+	}
+	if chosen := cfg.Summarizer; chosen.Provider != summarize.ExtractiveProvider {
+		asks := modelOf(chosen)
+		return fmt.Sprintf("%s writes them, for %s; a digest without a model serves until it has answered", asks.ModelName(), price(asks))
+	}
+	const offline = "made on this host, without a model"
+	for _, provider := range []string{"gemini", "openai"} {
+		variable := strings.ToUpper(provider) + "_API_KEY"
+		if a.getenv(variable) == "" {
+			continue
+		}
+		asks := summarize.Config{Provider: provider}
+		return fmt.Sprintf("%s. %s is set but not used: with SESSIOND_SUMMARIZER_PROVIDER=%s %s writes them, for %s",
+			offline, variable, provider, asks.ModelName(), price(asks))
+	}
+	return offline
 }
 
 // greetFirst says, once a daemon without sessions is ready, which histories it could have.

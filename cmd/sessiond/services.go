@@ -87,26 +87,49 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 		Mask:   func(text string) string { masked, _ := redact.Mask(text); return masked },
 		OnSoft: w.onSoft, SetWindow: s.setWindow, Flush: cfg.FlushSettings(), Now: a.now,
 	}
-	if w.remote && cfg.Summarizer.Provider != summarize.ExtractiveProvider {
-		c := cfg.Summarizer
-		asks := summarize.Config{Provider: c.Provider, Model: c.Model, BaseURL: c.BaseURL, APIKeyFile: c.APIKeyFile, Timeout: c.Timeout}
-		deps := summarize.Deps{Count: reference.Text, Usage: usage.FromProvider, Now: a.now, Getenv: a.getenv}
-		titler, err := s.model(summarize.NewTitler(asks, deps))
+	deps := summarize.Deps{Count: reference.Text, Usage: usage.FromProvider, Now: a.now, Getenv: a.getenv}
+	if w.log != nil {
+		deps.Log = *w.log
+	}
+	manager.Remotes = map[string]contextmgr.Remote{}
+	for name, c := range cfg.AllSummarizers() {
+		if manager.Remotes[name], err = s.remote(c, deps, w.remote); err != nil {
+			return s, err
+		}
+	}
+	if cfg.Summarizer.Provider != summarize.ExtractiveProvider && w.remote {
+		titler, err := s.model(summarize.NewTitler(modelOf(cfg.Summarizer), deps))
 		if err != nil {
 			return s, err
 		}
 		s.titles = &jobs.Titles{Store: s.store, Model: titler}
-		if info, known := s.catalogue.Model(asks.ModelName()); known {
-			asks.Window = info.Window
-		}
-		remote, err := s.model(summarize.New(asks, deps))
-		if err != nil {
-			return s, err
-		}
-		manager.Remote, manager.Cost = remote, s.summaryCost(remote, a.now)
 	}
 	s.contexts = contextmgr.New(s.store, manager)
 	return s, nil
+}
+
+// remote returns the model of a summarizer with its price; without ask only the price.
+func (s *services) remote(c config.Summarizer, deps summarize.Deps, ask bool) (contextmgr.Remote, error) {
+	if c.Provider == summarize.ExtractiveProvider {
+		return contextmgr.Remote{}, nil
+	}
+	asks := modelOf(c)
+	r := contextmgr.Remote{Cost: s.summaryCost(asks, deps.Now)}
+	if !ask {
+		return r, nil
+	}
+	if info, known := s.catalogue.Model(asks.ModelName()); known {
+		asks.Window = info.Window
+	}
+	model, err := s.model(summarize.New(asks, deps))
+	if err == nil {
+		r.Summarizer = model
+	}
+	return r, err
+}
+
+func modelOf(c config.Summarizer) summarize.Config {
+	return summarize.Config{Provider: c.Provider, Model: c.Model, BaseURL: c.BaseURL, APIKeyFile: c.APIKeyFile, Timeout: c.Timeout}
 }
 
 // model adds prices to a configured model and closes it with the services.
@@ -187,10 +210,9 @@ func (s *services) setWindow(ctx context.Context, id session.ID, window int64) e
 
 // summaryCost returns a function that prices a remote summary in nano-dollars; it returns nil if
 // the model's price is unknown.
-func (s *services) summaryCost(remote summarize.Summarizer, now func() time.Time) func(in, out int64) *int64 {
-	provider, model := remote.Name()
+func (s *services) summaryCost(asks summarize.Config, now func() time.Time) func(in, out int64) *int64 {
 	return func(in, out int64) *int64 {
-		call := session.Call{Provider: provider, Model: model, InputTokens: in, OutputTokens: out, CreatedAt: session.At(now())}
+		call := session.Call{Provider: asks.Provider, Model: asks.ModelName(), InputTokens: in, OutputTokens: out, CreatedAt: session.At(now())}
 		s.catalogue.Price(&call)
 		return call.CostNanoUSD
 	}

@@ -35,6 +35,7 @@ type Settings struct {
 	RecallTokens       *int64            `json:"recall_tokens,omitempty" doc:"Tokens to recall for each message of a person; 0: no recall. Default: at most 1000"`
 	CacheSlots         *int64            `json:"cache_slots,omitempty" doc:"Marks for the provider's cache, 0 to 4"`
 	Strategy           *session.Strategy `json:"strategy,omitempty" doc:"summarize (the default), truncate, clear, or ask: the caller chooses"`
+	Summarizer         *string           `json:"summarizer,omitempty" doc:"Which of the configured summarizers writes summaries; default: the one with the preset's name, else the configuration's summarizer"`
 	Instructions       *string           `json:"instructions,omitempty" doc:"What each summary must keep; at most 8000 bytes"`
 }
 
@@ -93,6 +94,8 @@ func SettingCalled(name string) string {
 		return "reserve_tokens"
 	case "max_summary_tokens":
 		return "summary_max_tokens"
+	case "summary_model", "summarizer_model":
+		return "summarizer"
 	}
 	return ""
 }
@@ -200,6 +203,7 @@ type Numbers struct {
 	RecallEpoch    int64 // for all messages under one overlay
 	CacheSlots     int
 	Strategy       session.Strategy
+	Summarizer     string
 	Instructions   string
 	Preset         string
 	Settings       []Setting // all of them, for explain
@@ -270,6 +274,7 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.RecallEpoch = 4 * n.RecallMax
 	n.CacheSlots = int(choose(&n, all, "cache_slots", func(s *Settings) *int64 { return s.CacheSlots }, defaultCacheSlots))
 	n.Strategy = choose(&n, all, "strategy", func(s *Settings) *session.Strategy { return s.Strategy }, session.StrategySummarize)
+	n.Summarizer = choose(&n, all, "summarizer", func(s *Settings) *string { return s.Summarizer }, "")
 	n.Instructions = choose(&n, all, "instructions", func(s *Settings) *string { return s.Instructions }, "")
 	if name == presetMoltbot {
 		n.Flush = moltbotFlush(window, n.Reserve, moltbotSoft)

@@ -55,7 +55,11 @@ func (r *Runner) backUpNow() error {
 	if err := os.MkdirAll(r.cfg.Backups.Dir, 0o700); err != nil {
 		return err
 	}
-	_, err := r.cfg.Store.Backup(r.ctx, filepath.Join(r.cfg.Backups.Dir, backupName(r.cfg.Now())))
+	begun, out := r.cfg.Now(), filepath.Join(r.cfg.Backups.Dir, backupName(r.cfg.Now()))
+	size, err := r.cfg.Store.Backup(r.ctx, out)
+	if err == nil {
+		r.cfg.Log.Info().Str("file", out).Int64("bytes", size).Float64("seconds", r.cfg.Now().Sub(begun).Seconds()).Msg("backup made")
+	}
 	return err
 }
 

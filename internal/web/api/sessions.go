@@ -87,7 +87,7 @@ func (s *Server) createSession(ctx context.Context, in *createSessionInput) (*se
 	if err := positive("window", b.Window); err != nil {
 		return nil, err
 	}
-	if _, err := parseSettings(b.Settings); err != nil {
+	if _, err := s.parseSettings(b.Settings); err != nil {
 		return nil, err
 	}
 	key, err := s.canonical(string(b.Key))
@@ -114,8 +114,8 @@ func (s *Server) canonical(key string) (string, error) {
 }
 
 // parseSettings parses the settings of a request. Codes: Invalid, by field.
-func parseSettings(raw settings) (contextmgr.Settings, error) {
-	set, err := contextmgr.ParseSettings(session.JSON(raw))
+func (s *Server) parseSettings(raw settings) (contextmgr.Settings, error) {
+	set, err := s.Contexts.ParseSettings(session.JSON(raw))
 	return set, settingsError(err)
 }
 
@@ -250,7 +250,7 @@ func (s *Server) patchSession(ctx context.Context, in *patchSessionInput) (*sess
 		if err != nil {
 			return nil, err
 		}
-		patch, err := in.value.onto(now)
+		patch, err := s.sessionPatch(&in.value, now)
 		if err != nil {
 			return nil, err
 		}
@@ -267,8 +267,8 @@ func (s *Server) patchSession(ctx context.Context, in *patchSessionInput) (*sess
 	}
 }
 
-// onto makes the store's patch of a merge patch, on a session as it is. Codes: Invalid.
-func (b *sessionPatchBody) onto(now session.Session) (store.SessionPatch, error) {
+// sessionPatch makes the store's patch of a merge patch, on a session as it is. Codes: Invalid.
+func (s *Server) sessionPatch(b *sessionPatchBody, now session.Session) (store.SessionPatch, error) {
 	p := store.SessionPatch{
 		Title: (*string)(b.Title.set()), Provider: (*string)(b.Provider.set()), Model: (*string)(b.Model.set()),
 		Archived: b.Archived.set(), Starred: b.Starred.set(),
@@ -293,7 +293,7 @@ func (b *sessionPatchBody) onto(now session.Session) (store.SessionPatch, error)
 	if b.Settings.given {
 		var merged session.JSON
 		if !b.Settings.null {
-			if _, err := parseSettings(b.Settings.value); err != nil {
+			if _, err := s.parseSettings(b.Settings.value); err != nil {
 				return p, err
 			}
 			merged = merge(now.Settings, session.JSON(b.Settings.value))

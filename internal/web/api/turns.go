@@ -54,7 +54,7 @@ type turnInput struct {
 // anything. After the append a failed context is a problem beside the append, not an error.
 func (s *Server) takeTurn(ctx context.Context, in *turnInput) (*output[turnView], error) {
 	b := &in.value
-	wanted, err := b.turn()
+	wanted, err := s.turnInput(b)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +128,8 @@ func (s *Server) positionOf(ctx context.Context, head session.MessageRef, overla
 	return at, err
 }
 
-// turn builds the manager's input. Codes: Invalid.
-func (b *turnBody) turn() (contextmgr.TurnInput, error) {
+// turnInput builds the manager's input. Codes: Invalid.
+func (s *Server) turnInput(b *turnBody) (contextmgr.TurnInput, error) {
 	in := contextmgr.TurnInput{Volatile: string(b.Volatile), Budget: contextmgr.Budget{
 		Model: string(b.Model), MaxOutput: b.MaxOutput, Dialect: b.Dialect, System: (*string)(b.System),
 		OverheadTokens: b.OverheadTokens, CloseCalls: b.CloseCalls, Explain: b.Explain,
@@ -157,6 +157,6 @@ func (b *turnBody) turn() (contextmgr.TurnInput, error) {
 			At("tools", "must be an array")
 	}
 	var err error
-	in.Settings, err = parseSettings(b.Settings)
+	in.Settings, err = s.parseSettings(b.Settings)
 	return in, err
 }

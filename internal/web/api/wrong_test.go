@@ -112,6 +112,7 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 		{"POST", "/v1/sessions", `{"settings":{"fraction":-0.1}}`, "settings.fraction"},
 		{"POST", "/v1/sessions", `{"settings":{"fraction":"0.5"}}`, "settings.fraction"},
 		{"POST", "/v1/sessions", `{"settings":{"fracton":0.5}}`, "settings.fracton"},
+		{"POST", "/v1/sessions", `{"settings":{"summarizer":"http://127.0.0.1"}}`, "settings.summarizer"},
 		{"POST", "/v1/sessions", `{"settings":{"preset":"lazy"}}`, "settings.preset"},
 		{"POST", "/v1/sessions", `{"parent_id":"20200101_001"}`, "parent_id"},
 		{"POST", "/v1/sessions", `{"parent_id":"` + id + `","parent_kind":"fork"}`, "parent_kind"},
