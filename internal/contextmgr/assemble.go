@@ -153,11 +153,14 @@ func Assemble(in Material) Draft {
 }
 
 // attachBytes gives the overlay's copies the bytes that they name. A note replaces those that are
-// gone, with a loss.
+// gone, with a loss. Imports of earlier versions kept only the note.
 func (in *Material) attachBytes(copies []session.Message) (losses []string) {
 	for i := range copies {
 		for k := range copies[i].Parts {
 			p := &copies[i].Parts[k]
+			if p.Text == "[image]" && in.Overlay.Trigger == session.TriggerImport {
+				losses = append(losses, overlayName(in.Overlay.RowID)+": the import of this compaction kept a note in the place of an image")
+			}
 			if p.BlobSHA == nil || p.Blob != nil {
 				continue
 			}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -75,6 +76,19 @@ type appended struct {
 	done store.Appended
 }
 
+// nameMaker writes the provider and the model of a call into the reply that it made, where the
+// reply does not say it: reasoning in OpenAI's chat form goes back to its maker alone.
+func nameMaker(msgs []session.Message, call *session.Call) {
+	for i := range slices.Backward(msgs) {
+		if m := &msgs[i]; m.Role == session.Assistant {
+			if m.Dialect == dialect.OpenAIChat {
+				m.Provider, m.Model = cmp.Or(m.Provider, call.Provider), cmp.Or(m.Model, call.Model)
+			}
+			return
+		}
+	}
+}
+
 // append decodes and stores messages. Codes: Malformed, Invalid, TooLarge, NotFound,
 // Conflict (with the head).
 func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem *store.Idempotency) (*appended, error) {
@@ -109,6 +123,7 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 		if in.Call = call; warning != "" {
 			decoded.Warnings = append(decoded.Warnings, warning)
 		}
+		nameMaker(decoded.Messages, call)
 	}
 	done, err := s.Store.Append(ctx, in)
 	if err != nil {

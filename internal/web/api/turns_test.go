@@ -362,6 +362,10 @@ func TestReasoningOfACallIsInTheNextContext(t *testing.T) {
 			if !strings.Contains(string(reply), fields) || r.at("context.losses.0") != nil {
 				t.Errorf("the reply goes back as %s, losses %v", reply, r.at("context.losses"))
 			}
+			other := k.want(200, k.do("GET", path+"/context?model=gpt-5", nil))
+			if reply, _ = json.Marshal(other.at("request.messages.1")); strings.Contains(string(reply), "I must call.") {
+				t.Errorf("OpenAI gets the reasoning of DeepSeek: %s", reply)
+			}
 		}
 	}
 }
