@@ -44,7 +44,7 @@ type Material struct {
 	Initial   []session.Part
 	Pinned    []session.Message // hidden by the overlay
 	Overlay   *session.Compaction
-	Bytes     map[string]*session.Blob // that the overlay's copies name
+	Pictures  pictures // of the overlay's copies
 	Person    *session.Message // hidden by the overlay, and no newer one of a person is kept
 	TurnStart *session.Message // hidden by the overlay, which splits its turn
 	Messages  []session.Message
@@ -98,7 +98,7 @@ func Assemble(in Material) Draft {
 	closed, texts := groupFrozen(in.Frozen)
 	msgs := in.Messages
 	copied := replaced(in.Overlay)
-	missing := in.attachBytes(copied)
+	missing := in.attachPictures(copied)
 	if len(copied) > 0 {
 		msgs = append(copied, msgs...)
 	}
@@ -150,27 +150,6 @@ func Assemble(in Material) Draft {
 		out.Losses = append(out.Losses, fmt.Sprintf("%d parts exceed the limit of one part: only their head and tail are sent", out.Trimmed))
 	}
 	return out
-}
-
-// attachBytes gives the overlay's copies the bytes that they name. A note replaces those that are
-// gone, with a loss. Imports of earlier versions kept only the note.
-func (in *Material) attachBytes(copies []session.Message) (losses []string) {
-	for i := range copies {
-		for k := range copies[i].Parts {
-			p := &copies[i].Parts[k]
-			if p.Text == "[image]" && in.Overlay.Trigger == session.TriggerImport {
-				losses = append(losses, overlayName(in.Overlay.RowID)+": the import of this compaction kept a note in the place of an image")
-			}
-			if p.BlobSHA == nil || p.Blob != nil {
-				continue
-			}
-			if p.Blob = in.Bytes[*p.BlobSHA]; p.Blob == nil {
-				losses = append(losses, fmt.Sprintf("%s: a note replaces the %s %s of a copy: its bytes are gone", overlayName(in.Overlay.RowID), p.Kind, *p.BlobSHA))
-				*p = session.TextPart("[" + string(p.Kind) + "]")
-			}
-		}
-	}
-	return losses
 }
 
 // labelCopies sets the kinds of the overlay's copies. It drops copies of pinned messages.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sessiond/internal/session"
 )
@@ -74,7 +73,7 @@ func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*snapshot,
 		}
 	}
 	s.readDetails()
-	if err := m.readBytes(ctx, s); err != nil {
+	if err := m.readPictures(ctx, s); err != nil {
 		return nil, err
 	}
 	s.readLimits()
@@ -255,31 +254,6 @@ func (s *snapshot) readDetails() {
 	}
 	imported := s.Overlay.Trigger == session.TriggerImport && len(s.Overlay.Replacement) > 0
 	s.Words, s.MidTurn = s.details.Words || imported && s.numbers.Preset == presetCodex, s.details.MidTurn
-}
-
-// readBytes reads the pictures that the overlay's copies name. What is gone is missing.
-func (m *Manager) readBytes(ctx context.Context, s *snapshot) error {
-	if s.Overlay == nil || !strings.Contains(string(s.Overlay.Replacement), `"blob"`) {
-		return nil
-	}
-	s.Bytes = map[string]*session.Blob{}
-	for _, msg := range replacementOf(s.Overlay) {
-		for i := range msg.Parts {
-			sha := msg.Parts[i].BlobSHA
-			if sha == nil || s.Bytes[*sha] != nil {
-				continue
-			}
-			blob, err := m.store.Blob(ctx, *sha)
-			switch session.CodeOf(err) {
-			case "":
-				s.Bytes[*sha] = &blob
-			case session.NotFound:
-			default:
-				return fmt.Errorf("a picture of %s: %w", overlayName(s.Overlay.RowID), err)
-			}
-		}
-	}
-	return nil
 }
 
 func setOf(names []string) map[string]bool {
