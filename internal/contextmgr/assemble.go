@@ -44,7 +44,7 @@ type Material struct {
 	Initial   []session.Part
 	Pinned    []session.Message // hidden by the overlay
 	Overlay   *session.Compaction
-	Pictures  pictures // of the overlay's copies
+	Pictures  pictures         // of the overlay's copies
 	Person    *session.Message // hidden by the overlay, and no newer one of a person is kept
 	TurnStart *session.Message // hidden by the overlay, which splits its turn
 	Messages  []session.Message

@@ -76,7 +76,8 @@ func (d *Draft) limitImages(item *Item, shrink Shrink) {
 		if action == ImageShrink && shrink != nil {
 			if small, ok := shrink(p.Blob); ok {
 				p.Blob, p.BlobSHA, p.Extra = small, &small.SHA256, setJPEGType(p.Extra)
-				d.Adjustments = append(d.Adjustments, fmt.Sprintf("%s: an image of %d×%d pixels, %d bytes, is sent smaller", item.name(), info.Width, info.Height, info.Bytes))
+				d.Adjustments = append(d.Adjustments, fmt.Sprintf("%s: an image of %d×%d pixels, %d bytes, is sent smaller",
+					item.name(), info.Width, info.Height, info.Bytes))
 				continue
 			}
 		}

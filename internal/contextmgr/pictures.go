@@ -27,7 +27,8 @@ func (m *Manager) readPictures(ctx context.Context, s *snapshot) error {
 		return nil
 	}
 	copies := string(s.Overlay.Replacement)
-	if strings.Contains(copies, `"`+imageNote+`"`) && s.Overlay.Trigger == session.TriggerImport && s.Overlay.ThroughID != nil {
+	noted := strings.Contains(copies, `"`+imageNote+`"`) && s.Overlay.Trigger == session.TriggerImport
+	if noted && s.Overlay.ThroughID != nil {
 		record, err := m.store.MessageByID(ctx, *s.Overlay.ThroughID)
 		if err != nil {
 			return fmt.Errorf("the record of %s: %w", overlayName(s.Overlay.RowID), err)
@@ -78,7 +79,8 @@ func recordedImages(record *session.Message) (images []session.Part) {
 			}
 			blob := &session.Blob{SHA256: hashOf(string(data)), Size: int64(len(data)), MediaType: mediaType, Data: data}
 			images = append(images, session.Part{
-				Kind: session.PartImage, Blob: blob, BlobSHA: &blob.SHA256, Extra: session.JSONOf(map[string]string{"media_type": mediaType}),
+				Kind: session.PartImage, Blob: blob, BlobSHA: &blob.SHA256,
+				Extra: session.JSONOf(map[string]string{"media_type": mediaType}),
 			})
 		}
 	}

@@ -88,7 +88,8 @@ type Directive struct {
 func (t *turn) view(saved *session.Context, explain bool) View {
 	s := t.s
 	v := View{
-		System: t.draft.System, Model: s.model, Provider: s.provider(), Dialect: s.Dialect, Info: s.info, Tokens: t.tokens, Prefix: t.prefix(),
+		System: t.draft.System, Model: s.model, Provider: s.provider(), Dialect: s.Dialect, Info: s.info,
+		Tokens: t.tokens, Prefix: t.prefix(),
 		Pending: nonNil(t.draft.Pending), Provenance: nonNil(t.draft.Provenance()), Adjustments: nonNil(t.draft.Adjustments),
 		Losses: nonNil(t.draft.Losses), Directives: nonNil(t.directives), Warnings: nonNil(s.warnings),
 	}

@@ -44,7 +44,8 @@ func Send(in wire.Request) (wire.Sent, error) {
 	}
 	request := wire.Encode("system", system, "messages", s.written())
 	return wire.Sent{
-		Request: session.JSON(request), Losses: s.Losses(), ThinkingOff: s.thinkingOff(), ToolNames: s.ToolNames(), BrokenBy: s.brokenBy,
+		Request: session.JSON(request), Losses: s.Losses(), ThinkingOff: s.thinkingOff(),
+		ToolNames: s.ToolNames(), BrokenBy: s.brokenBy,
 	}, nil
 }
 

@@ -119,7 +119,7 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 	}{
 		{
 			name: "an empty reply of another form is left out", in: wire.Request{Messages: []session.Message{message(session.User, session.TextPart("hi")), message(session.Assistant), message(session.Assistant, session.TextPart("")), message(session.User, session.TextPart("more"))}},
-			want: `[{"role":"user","content":"hi"},{"role":"user","content":"more"}]`,
+			want:   `[{"role":"user","content":"hi"},{"role":"user","content":"more"}]`,
 			losses: []string{"20260211_001.2: a reply that says nothing", "20260211_001.3: a reply that says nothing"},
 		},
 		{name: "system text comes first", in: wire.Request{System: "Be short.", Messages: []session.Message{message(session.User, session.TextPart("hi"))}}, want: `[{"role":"system","content":"Be short."},{"role":"user","content":"hi"}]`},

@@ -16,7 +16,7 @@ import (
 // Limits of the API, which answers 400 beyond them.
 const (
 	maxName   = 64 // characters of a tool's name
-	maxCallID = 64  // bytes of a call's id
+	maxCallID = 64 // bytes of a call's id
 )
 
 // Send makes {"instructions": …, "input": […]} of a context, for a request with store:false:
