@@ -152,11 +152,14 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 	return a.importPasts(ctx, pasts, watch)
 }
 
-// ask asks the user a yes-or-no question. A bare Enter answers enter, the end of the input no.
+const longestReply = 4096 // bytes of an answer on a terminal
+
+// ask asks the user a yes-or-no question. A bare Enter answers enter; the end of the input, and an answer that is too
+// long, no.
 func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error) {
 	fmt.Fprint(a.out, question)
 	answer, err := await(ctx, func() (string, error) {
-		line, err := bufio.NewReader(a.in).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(a.in, longestReply)).ReadString('\n')
 		if errors.Is(err, io.EOF) {
 			return "no", nil
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -92,7 +91,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	if err := s.recordStart(ctx); err != nil {
 		return err
 	}
-	backups := filepath.Join(cfg.DataDir(), "backups")
+	backups := backupsOf(cfg).Dir
 	if err := store.RemoveLeftCopies(backups); err != nil {
 		log.Warn().Err(err).Msg("an unfinished backup stays")
 	}
@@ -111,7 +110,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		Titles: s.titles,
 		Store:  s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(), Noticed: feed.Nudge,
 		Daily:   a.daily(s, cfg, purger, newest, log),
-		Backups: jobs.Backups{Every: cfg.Backup.Every, Keep: cfg.Backup.Keep, Dir: backups},
+		Backups: backupsOf(cfg),
 	})
 	handler := api.New(api.Deps{
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
@@ -137,6 +136,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	door := guard.New(guard.Options{Token: token, NoAuth: noAuth, Hosts: cfg.Hosts, Open: api.Open, Named: s.store.ScopeOfToken})
 	shown := pages.New(pages.Config{
 		Store: s.store, Search: s.index, Contexts: s.contexts, Reports: analytics.New(s.store.Reader(), s.store.Zone()), Models: s.catalogue.Model,
+		Alarm: func(ctx context.Context) string { return a.alarmOf(ctx, s.store, cfg) },
 		Guard: door, API: handler, Now: a.now, Zone: cfg.Zone(), Log: log,
 	})
 	door.Admit(shown)

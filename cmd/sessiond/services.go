@@ -32,8 +32,9 @@ type services struct {
 	index     *search.Index
 	catalogue *usage.Catalogue
 	contexts  *contextmgr.Manager
-	titles    *jobs.Titles   // nil without a configured model
-	closers   []func() error // in the order of opening
+	titles    *jobs.Titles                    // nil without a configured model
+	givers    func(key string) session.Givers // of rules, by the configuration
+	closers   []func() error                  // in the order of opening
 }
 
 // wiring says how to open services.
@@ -57,6 +58,8 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	if err != nil {
 		return s, err
 	}
+	routes := cfg.Rules()
+	s.givers = routes.Givers
 	if s.catalogue, err = a.catalogue(); err != nil {
 		return s, err
 	}
@@ -83,7 +86,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	manager := contextmgr.Config{
 		File: cfg.Compaction, Digest: summarize.NewExtractive(reference.Text), Models: s.catalogue.Model,
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
-		Reference: string(reference.Family()), Scale: s.scale, Learned: s.learned, Recall: recall.Lookup{Index: s.index, Store: s.store},
+		Reference: string(reference.Family()), Scale: s.scale, Learned: s.learned, Givers: s.givers, Recall: recall.Lookup{Index: s.index, Store: s.store},
 		Mask:   func(text string) string { masked, _ := redact.Mask(text); return masked },
 		OnSoft: w.onSoft, SetWindow: s.setWindow, Flush: cfg.FlushSettings(), Now: a.now,
 	}

@@ -42,7 +42,9 @@ func (m *Manager) SummarizeBranch(ctx context.Context, id session.ID, from sessi
 		return nil, false, err
 	}
 	limit := s.scales.unscaled(s.numbers.SummaryMax)
-	sum, err := m.askForBranch(ctx, m.remote(&s.numbers), session.SummaryRequest{Messages: s.Messages, MaxTokens: limit, Purpose: session.PurposeBranchSummary})
+	req := session.SummaryRequest{Messages: s.Messages, MaxTokens: limit, Purpose: session.PurposeBranchSummary}
+	m.addGivers(ctx, &sess, &req)
+	sum, err := m.askForBranch(ctx, m.remote(&s.numbers), req)
 	if err != nil {
 		return nil, false, fmt.Errorf("summarise the branch to %s: %w", from, err)
 	}

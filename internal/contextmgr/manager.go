@@ -116,6 +116,7 @@ type Config struct {
 	// Learned receives the estimate and the report of the same messages; nil: nothing is learned.
 	Learned func(ctx context.Context, model string, estimated, reported int64) error
 
+	Givers    func(key string) session.Givers                // of rules in the sessions of a key; nil: each person
 	Recall    Recall                                         // nil: none
 	Mask      func(string) string                            // masks secrets for summaries and recall; nil: no mask
 	OnSoft    func(session.ID)                               // a context passed the soft threshold: call StageDigest; must not block

@@ -81,7 +81,7 @@ type Directive struct {
 	Prompt       string             `json:"prompt,omitempty" doc:"Text for the model, in the user's role"`
 	SystemPrompt string             `json:"system_prompt,omitempty" doc:"System text for that run"`
 	Choices      []session.Strategy `json:"choices,omitempty" doc:"Of compaction_choice: the strategies"`
-	Generation   string             `json:"generation,omitempty" doc:"Of memory_flush: send it back with the acknowledgement"`
+	Generation   *string            `json:"generation,omitempty" doc:"Of memory_flush: send it back with the acknowledgement; \"\" before the first compaction"`
 }
 
 // view describes the context. saved is its record, nil for one that was only read.

@@ -100,6 +100,28 @@ func removeCopy(path string) error {
 // unfinished ends the name of a copy that is being written.
 const unfinished = ".sessiond-copy"
 
+// The beginnings of the names of backups in the daemon's folder: its own, which it removes in time, and those that were
+// asked for over HTTP.
+const (
+	OwnBackup   = "sessions-"
+	AskedBackup = "asked-"
+)
+
+// NewestBackup returns when the newest backup of a folder was finished; the zero time without one.
+func NewestBackup(dir string) (newest time.Time) {
+	entries, _ := os.ReadDir(dir) // none where there is no folder
+	for _, e := range entries {
+		named := strings.HasPrefix(e.Name(), OwnBackup) || strings.HasPrefix(e.Name(), AskedBackup)
+		if !named || !strings.HasSuffix(e.Name(), ".db") {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+	}
+	return newest
+}
+
 // RemoveLeftCopies removes from a folder the unfinished copies of backups that were killed. A backup
 // that runs has its copy locked; it locks one within moments of making it. In a folder such as /tmp other
 // users have copies, too, or something that only has the name of one: these stay.

@@ -20,7 +20,7 @@ import (
 // Limits of bodies, in bytes, and of the time that they may take.
 const (
 	smallBody   = 1 << 20
-	messageBody = 32 << 20
+	MessageBody = 32 << 20
 	stateBody   = store.MaxStateBytes
 	bodyTime    = 30 * time.Second
 )

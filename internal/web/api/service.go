@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 type healthView struct {
@@ -89,7 +90,5 @@ func backupName(key string, at session.Time) string {
 		sum := sha256.Sum256([]byte(key))
 		by = hex.EncodeToString(sum[:12])
 	}
-	return askedPrefix + by + ".db"
+	return store.AskedBackup + by + ".db"
 }
-
-const askedPrefix = "asked-"
