@@ -36,3 +36,17 @@ func TestRenderedFormOfOldRowsIsTheContext(t *testing.T) {
 		t.Errorf("the context is %q, want %q", got, want)
 	}
 }
+
+// A program reminds its model in the middle of a turn: no turn begins there, and no cut divides it.
+func TestReminderInTheSystemsRoleBeginsNoTurn(t *testing.T) {
+	for _, c := range []struct {
+		role session.Role
+		want bool
+	}{{session.User, true}, {session.System, false}} {
+		m := session.Message{Kind: session.KindCustomMessage, Role: c.role, InContext: true}
+		e := Entry{Kind: m.Kind, Role: m.Role, InContext: m.InContext}
+		if e.cuttable() != c.want || startsTurn(&m) != c.want {
+			t.Errorf("a custom message of role %s: a cut may be there: %v, a turn begins: %v", c.role, e.cuttable(), startsTurn(&m))
+		}
+	}
+}
