@@ -27,7 +27,7 @@ import (
 
 func (a *app) serveCommand() *cobra.Command {
 	var listen, socket, preset string
-	var noAuth bool
+	var noAuth, begin bool
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the daemon",
 		Long: "Serves the HTTP API on loopback and on a Unix socket until Ctrl-C or SIGTERM. It also keeps\n" +
@@ -56,7 +56,10 @@ func (a *app) serveCommand() *cobra.Command {
 			if noAuth && !config.Loopback(cfg.Listen) {
 				return usagef("--no-auth is allowed only on loopback, not on %s", cfg.Listen)
 			}
-			return a.serve(cmd.Context(), cfg, noAuth)
+			if begin && store.IsPostgres(cfg.DB) {
+				return usagef("--new begins a new file; on PostgreSQL, create an empty database")
+			}
+			return a.serve(cmd.Context(), cfg, noAuth, begin)
 		},
 	}
 	fl := cmd.Flags()
@@ -64,10 +67,11 @@ func (a *app) serveCommand() *cobra.Command {
 	fl.StringVar(&socket, "socket", "", "`PATH` of the Unix socket ('off' disables it)")
 	wordFlag(cmd, &preset, "preset", "compaction preset: "+strings.Join(contextmgr.PresetNames(), ", "), contextmgr.PresetNames()...)
 	fl.BoolVar(&noAuth, "no-auth", false, "require no token on TCP; allowed only on loopback")
+	fl.BoolVar(&begin, "new", false, "begin a new database beside the log of a lost one; only where no database is")
 	return cmd
 }
 
-func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err error) {
+func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool) (err error) {
 	log, err := a.daemonLog(cfg)
 	if err != nil {
 		return err
@@ -80,7 +84,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	}
 	feed := api.NewFeed()
 	var runner *jobs.Runner // it needs the services, and they wake it
-	s, err := a.wire(ctx, wiring{log: &log, remote: true, wrote: feed.Nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
+	s, err := a.wire(ctx, wiring{log: &log, begin: begin, remote: true, wrote: feed.Nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
 	if err != nil {
 		return err
 	}
@@ -97,10 +101,17 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	}
 	purger := s.purger(cfg, log)
 	purger.Purged = s.contexts.Forget
-	newest, err := s.store.Newest(ctx) // before this daemon writes with a clock that may be wrong
+	newest, err := s.store.Newest(ctx)
 	if err != nil {
 		return err
 	}
+	known, err := s.store.KnownTime(ctx, jobs.SettledBefore(a.now()))
+	if err != nil {
+		return err
+	}
+	keeper := s.keeper(cfg, purger, a, log)
+	begun := time.Now()
+	keeper.Doubt = jobs.NewDoubt(a.now(), known, func() time.Duration { return time.Since(begun) }, log)
 	if !store.IsPostgres(cfg.DB) { // there, another daemon's clients may have just made one
 		if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil && !full(err) { // drafts last a day, or until the next start
 			return err
@@ -109,20 +120,25 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	runner = jobs.New(jobs.Config{
 		Titles: s.titles,
 		Store:  s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(), Noticed: feed.Nudge,
-		Daily:   a.daily(s, cfg, purger, newest, log),
+		Daily:   daily(cfg, keeper, log),
 		Backups: backupsOf(cfg),
 	})
 	handler := api.New(api.Deps{
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
 		Catalogue: s.catalogue, Purges: purger, Events: feed, Stopping: ctx.Done(), Routing: cfg.Rules(), Log: log, Version: buildVersion(),
 		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,
-		BackupDir: backups, Now: a.now,
+		BackupDir: backups, Now: a.now, Notice: s.notice,
 	})
 	runner.Start()
 	defer runner.Stop()
 	runner.Run(func(ctx context.Context) {
 		if err := purger.Resume(ctx); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("an interrupted purge could not be finished")
+		}
+	})
+	runner.Run(func(ctx context.Context) {
+		if err := keeper.ForgetKeys(ctx); err != nil && ctx.Err() == nil && !full(err) {
+			log.Error().Err(err).Msg("old idempotency keys could not be removed")
 		}
 	})
 	a.followHistories(s, cfg, runner, log)
@@ -145,6 +161,9 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		Ready: func(address, socket string) {
 			shown.SetAddress(address)
 			a.greet(cfg, s, address, socket, noAuth)
+			if s.notice != "" {
+				fmt.Fprintln(a.out, "\nNote: "+s.notice)
+			}
 			if newest.IsZero() {
 				runner.Run(func(ctx context.Context) { a.greetFirst(ctx, log) })
 			}
@@ -167,13 +186,8 @@ func (s *services) recordStart(ctx context.Context) error {
 
 func full(err error) bool { return session.CodeOf(err) == session.StorageFull }
 
-// daily returns the daemon's daily work: retention, and scrubbing if its hour is configured.
-func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, newest time.Time, log zerolog.Logger) []jobs.Daily {
-	keeper := s.keeper(cfg, purger, a, log)
-	if r := keeper.Rule; r.IdleDays > 0 || r.TrashDays > 0 {
-		begun := time.Now()
-		keeper.Doubt = jobs.NewDoubt(a.now(), newest, func() time.Duration { return time.Since(begun) }, log)
-	}
+// daily returns the daemon's daily work: what is removed by age, and scrubbing if its hour is configured.
+func daily(cfg *config.Config, keeper *jobs.Keeper, log zerolog.Logger) []jobs.Daily {
 	work := []jobs.Daily{{Hour: cfg.Retention.AtHour, Do: func(ctx context.Context) {
 		if _, err := keeper.Apply(ctx); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("retention failed")
@@ -183,7 +197,7 @@ func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, newest
 		return work
 	}
 	return append(work, jobs.Daily{Hour: *cfg.Scrub.AtHour, Do: func(ctx context.Context) {
-		switch scrubbed, err := purger.Scrub(ctx); {
+		switch scrubbed, err := keeper.Purger.Scrub(ctx); {
 		case err != nil && ctx.Err() == nil:
 			log.Error().Err(err).Msg("scrubbing the database files failed")
 		case scrubbed:

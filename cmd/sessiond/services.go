@@ -34,12 +34,14 @@ type services struct {
 	contexts  *contextmgr.Manager
 	titles    *jobs.Titles                    // nil without a configured model
 	givers    func(key string) session.Givers // of rules, by the configuration
+	notice    string                          // what a person should know about the database; "": nothing
 	closers   []func() error                  // in the order of opening
 }
 
 // wiring says how to open services.
 type wiring struct {
 	readOnly bool
+	begin    bool             // a new database; only where none is
 	log      *zerolog.Logger  // nil: warnings on standard error
 	remote   bool             // summarize with the configured model, if there is one
 	wrote    func()           // called after commits; may be nil
@@ -81,6 +83,16 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 		return s, err
 	}
 	s.closers = append(s.closers, s.index.Close)
+	if s.notice, err = s.missingMessages(ctx); err != nil {
+		return s, err
+	}
+	if s.notice != "" {
+		log := a.log(zerolog.WarnLevel)
+		if w.log != nil {
+			log = *w.log
+		}
+		log.Warn().Msg(s.notice)
+	}
 
 	reference := tokens.Reference()
 	manager := contextmgr.Config{
@@ -109,6 +121,29 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	}
 	s.contexts = contextmgr.New(s.store, manager)
 	return s, nil
+}
+
+// missingMessages says that the search index knew messages that the database does not have: an older copy was put
+// in its place, or its write-ahead log was removed. Purged ones do not count.
+func (s *services) missingMessages(ctx context.Context) (string, error) {
+	missing := 0
+	for id, n := range s.index.Strays() {
+		purged, err := s.store.IsPurged(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if !purged {
+			missing += n
+		}
+	}
+	if missing == 0 {
+		return "", nil
+	}
+	where := "the server lost its last writes"
+	if !store.IsPostgres(s.store.File()) {
+		where = "another file or an older copy is in its place, or its write-ahead log was removed. If you did not restore a backup, look for the right file where it was moved, and in " + store.BackupDir(s.store.File())
+	}
+	return fmt.Sprintf("the search index knew %s more than this database has: %s", plural(int64(missing), "message", "messages"), where), nil
 }
 
 // remote returns the model of a summarizer with its price; without ask only the price.

@@ -32,8 +32,13 @@ type Kept struct {
 // revision differs.
 func (k *Keeper) Apply(ctx context.Context) (Kept, error) {
 	done := Kept{Trashed: []session.ID{}, Purged: []session.ID{}}
-	if k.Doubt != nil && k.Doubt.distrusts(k.Now(), k.Log) {
-		return done, nil
+	if k.Doubt != nil {
+		if k.Doubt.distrusts(k.Now(), k.Log) {
+			return done, nil
+		}
+		if err := k.Store.ForgetKeys(ctx, k.Now()); err != nil {
+			return done, err
+		}
 	}
 	toTrash, toPurge, err := k.Store.Expired(ctx, k.Rule, k.Now())
 	if err != nil {
@@ -63,6 +68,14 @@ func (k *Keeper) Apply(ctx context.Context) (Kept, error) {
 		}
 	}
 	return done, errors.Join(errs...)
+}
+
+// ForgetKeys forgets old idempotency keys when a daemon starts, unless it doubts the clock.
+func (k *Keeper) ForgetKeys(ctx context.Context) error {
+	if k.Doubt.distrusts(k.Now(), k.Log) {
+		return nil
+	}
+	return k.Store.ForgetKeys(ctx, k.Now())
 }
 
 // removed reports whether a removal succeeded. It adds err to errs, except for sessions that changed or

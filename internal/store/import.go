@@ -25,6 +25,7 @@ type ImportBatch struct {
 	Fields      *ImportFields // what the source says of the session now, beside its title
 	Cursor      *ImportCursor // how far the source was read with this batch
 	Purged      bool          // bring the session back though it was purged here
+	Foreign     string        // the file, if it is not known to be the user's own: a session that gets something of it is marked
 }
 
 // ImportMessage is a message with its place on the source's tree.
@@ -127,6 +128,7 @@ type ImportCursor struct {
 	Hash       string         `db:"hash"` // hex sha-256 of the bytes before Offset
 	Counts     session.JSON   `db:"counts"`
 	State      session.JSON   `db:"state"`
+	Mine       *int64         `db:"mine"` // 1: the user's own, 0: not known to be; nil: nobody decided
 }
 
 // ImportResult tells what a batch changed.
@@ -242,6 +244,9 @@ func (im *importer) run() error {
 			return err
 		}
 	}
+	if err := im.markForeign(); err != nil {
+		return err
+	}
 	changed := im.res.Created || im.res.Messages > 0 || im.res.Calls > 0 || im.moved
 	if changed {
 		if err := im.updateOverlay(&im.sess); err != nil {
@@ -277,10 +282,11 @@ func (im *importer) openSession() error {
 		}
 	}
 	if id == "" {
-		if im.res.Purged, err = im.wasPurged(); err != nil || im.res.Purged {
+		if im.res.Purged, err = im.purgedHere(im.batch.Purged); err != nil || im.res.Purged {
 			return err
 		}
 		im.res.Created = true
+		im.batch.Session.ForeignFrom = im.batch.Foreign
 		im.sess, err = im.createSession(im.batch.Session)
 	} else {
 		im.sess, err = readSession(im.ctx, im.tx, id)
@@ -293,7 +299,7 @@ func (im *importer) openSession() error {
 		return err
 	}
 	// It may have been purged since the batch before this one, or since its reader looked it up.
-	gone, asked := im.purgedHere()
+	gone, asked := im.purgedHere(false)
 	if asked != nil {
 		return asked
 	}
@@ -303,20 +309,10 @@ func (im *importer) openSession() error {
 	return err
 }
 
-// wasPurged reports whether the session was here and was purged: it does not come back by itself.
-func (im *importer) wasPurged() (purged bool, err error) {
-	purged, err = im.purgedHere()
-	if !purged || err != nil || !im.batch.Purged {
-		return purged, err
-	}
+// purgedHere reports whether the session was here and was purged: it does not come back by itself.
+func (im *importer) purgedHere(bringBack bool) (bool, error) {
 	in := &im.batch.Session
-	err = im.exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(in.SourceID)))
-	return false, err
-}
-
-func (im *importer) purgedHere() (bool, error) {
-	in := &im.batch.Session
-	return im.exists(`SELECT 1 FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(in.SourceID)))
+	return im.tx.purgedHere(sourceTombstones(in.Source, in.SourceID, in.CreatedAt), bringBack)
 }
 
 func (im *importer) moveHead() error {
@@ -357,16 +353,17 @@ func (im *importer) saveCursor() error {
 	if c.Counts == nil {
 		c.Counts = session.JSON(`{}`)
 	}
-	return im.exec(`INSERT INTO imports (source, path, session_id, size, modified_at, "offset", hash, counts, state, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	return im.exec(`INSERT INTO imports (source, path, session_id, size, modified_at, "offset", hash, counts, state, mine, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (source, path) DO UPDATE SET session_id = excluded.session_id, size = excluded.size, modified_at = excluded.modified_at,
-		"offset" = excluded."offset", hash = excluded.hash, counts = excluded.counts, state = excluded.state, updated_at = excluded.updated_at`,
-		c.Source, hostPath(im.w.path, im.opt.Host, c.Path), c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, im.now)
+		"offset" = excluded."offset", hash = excluded.hash, counts = excluded.counts, state = excluded.state,
+		mine = COALESCE(excluded.mine, imports.mine), updated_at = excluded.updated_at`,
+		c.Source, hostPath(im.w.path, im.opt.Host, c.Path), c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, c.Mine, im.now)
 }
 
 // ImportCursor reads how far a source's file was read; nil when it never was.
 func (s *Store) ImportCursor(ctx context.Context, source session.Source, path string) (*ImportCursor, error) {
-	c, err := first[ImportCursor](ctx, s, `SELECT source, path, session_id, size, modified_at, "offset", hash, counts, state FROM imports
+	c, err := first[ImportCursor](ctx, s, `SELECT source, path, session_id, size, modified_at, "offset", hash, counts, state, mine FROM imports
 		WHERE source = ? AND path IN (?, ?) ORDER BY path DESC LIMIT 1`, source, path, hostPath(s.path, s.opt.Host, path))
 	if c != nil {
 		c.Path = path
@@ -584,12 +581,15 @@ func (im *importer) calls() error {
 	return im.countCalls(&im.sess, &sum)
 }
 
-// linkCall links a call that was counted before its message came.
+// linkCall links a call that was counted before its message came, or with a shorter version of it, which is a
+// sibling.
 func (im *importer) linkCall(c *session.Call) error {
 	if c.MessageID == nil {
 		return nil
 	}
-	return im.exec(`UPDATE calls SET message_id = ? WHERE source = ? AND external_id = ? AND external_id <> '' AND session_id = ? AND message_id IS NULL`,
+	return im.exec(`UPDATE calls SET message_id = ?1 WHERE source = ?2 AND external_id = ?3 AND external_id <> '' AND session_id = ?4
+		AND (message_id IS NULL OR message_id < ?1 AND EXISTS (SELECT 1 FROM messages a, messages b
+			WHERE a.id = calls.message_id AND b.id = ?1 AND a.session_id = ?4 AND b.session_id = ?4 AND a.parent_id IS NOT DISTINCT FROM b.parent_id))`,
 		c.MessageID, c.Source, c.ExternalID, c.SessionID)
 }
 

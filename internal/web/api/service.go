@@ -25,6 +25,7 @@ func (s *Server) healthz(context.Context, *struct{}) (*output[healthView], error
 type readyView struct {
 	healthView
 	Engine string `json:"engine" enum:"sqlite,postgresql" doc:"sqlite or postgresql"`
+	Detail string `json:"detail,omitempty" doc:"What a person should look at although the daemon is ready: the search index knew messages that the database has not"`
 }
 
 // readyz answers if the database can be read and accepts writes. Codes: Busy, StorageFull, Unavailable.
@@ -34,7 +35,7 @@ func (s *Server) readyz(ctx context.Context, _ *struct{}) (*output[readyView], e
 		s.log.Error().Err(err).Msg("the database does not answer")
 		err = session.Errorf(session.Busy, "the database does not answer")
 	}
-	return reply(readyView{healthView{Status: "ok"}, s.Store.Engine()}, err)
+	return reply(readyView{healthView{Status: "ok"}, s.Store.Engine(), s.Notice}, err)
 }
 
 func (s *Server) version(context.Context, *struct{}) (*output[Version], error) {
