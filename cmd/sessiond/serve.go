@@ -111,7 +111,12 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		Daily:   a.daily(s, cfg, purger, newest, log),
 		Backups: jobs.Backups{Every: cfg.Backup.Every, Keep: cfg.Backup.Keep, Dir: backups},
 	})
+	var selects *analytics.Process
+	if !store.IsPostgres(cfg.DB) { // which limits statements itself
+		selects = analytics.NewProcess(cfg.DB, answerSQL)
+	}
 	handler := api.New(api.Deps{
+		SQL:   selects,
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
 		Catalogue: s.catalogue, Purges: purger, Events: feed, Stopping: ctx.Done(), Routing: cfg.Rules(), Log: log, Version: buildVersion(),
 		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,

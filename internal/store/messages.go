@@ -44,13 +44,7 @@ var (
 
 // readRange reads a session's messages of seqs from … to, in order, with their parts and blobs.
 func readRange(ctx context.Context, q queryer, id session.ID, from, to int64) ([]session.Message, error) {
-	return readRangeDownTo(ctx, q, id, from, to, 0)
-}
-
-// readRangeDownTo is readRange without the messages whose row is below lowest. The index of
-// seqs tells those.
-func readRangeDownTo(ctx context.Context, q queryer, id session.ID, from, to, lowest int64) ([]session.Message, error) {
-	msgs, err := readSelection(ctx, q, to-from+1, messagesOfRange, id, from, to, lowest)
+	msgs, err := readRangeRows(ctx, q, id, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +53,13 @@ func readRangeDownTo(ctx context.Context, q queryer, id session.ID, from, to, lo
 
 // readRangeRows is readRange without blobs.
 func readRangeRows(ctx context.Context, q queryer, id session.ID, from, to int64) ([]session.Message, error) {
-	return readSelection(ctx, q, to-from+1, messagesOfRange, id, from, to, 0)
+	return readRangeDownTo(ctx, q, id, from, to, 0)
+}
+
+// readRangeDownTo is readRangeRows without the messages whose row is below lowest. The index of
+// seqs tells those.
+func readRangeDownTo(ctx context.Context, q queryer, id session.ID, from, to, lowest int64) ([]session.Message, error) {
+	return readSelection(ctx, q, to-from+1, messagesOfRange, id, from, to, lowest)
 }
 
 // readSelection reads at most so many messages with their parts, without blobs.
@@ -145,7 +145,9 @@ func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, 
 			return n, fmt.Errorf("messages of %s: %w", id, err)
 		}
 		for i := range msgs {
-			if err := yield(&msgs[i]); err != nil {
+			m := msgs[i]
+			msgs[i] = session.Message{} // its blobs are the caller's alone
+			if err := yield(&m); err != nil {
 				return n, err
 			}
 			n++

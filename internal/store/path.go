@@ -147,8 +147,12 @@ func (s *Store) WalkDownTo(ctx context.Context, head, lowest int64, yield func(s
 			if err != nil {
 				return fmt.Errorf("path of row %d: %w", head, err)
 			}
-			for _, m := range slices.Backward(msgs) {
-				if !yield(m) {
+			for i := range slices.Backward(msgs) {
+				if err := readBlobs(ctx, s, &msgs[i]); err != nil { // only of messages that the caller gets
+					return fmt.Errorf("path of row %d: %w", head, err)
+				}
+				m := msgs[i]
+				if msgs[i] = (session.Message{}); !yield(m) { // the caller may drop it before the next one
 					return nil
 				}
 			}

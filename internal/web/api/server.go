@@ -44,6 +44,9 @@ type Deps struct {
 	Log       zerolog.Logger
 	Version   Version
 
+	// SQL runs a caller's SELECT on a file of SQLite. nil: Reports does, within this process.
+	SQL *analytics.Process
+
 	// Changed is called after an append to a session: it updates the search index and stages summaries
 	// in the background. It must not block. May be nil.
 	Changed func(session.ID)
@@ -144,7 +147,13 @@ func (s *Server) config() huma.Config {
 	}
 }
 
+// streamed is an answer that writes its JSON itself, because a copy of it would be large.
+type streamed interface{ writeJSON(w io.Writer) error }
+
 func writeJSON(w io.Writer, v any) error {
+	if s, ok := v.(streamed); ok {
+		return s.writeJSON(w)
+	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
