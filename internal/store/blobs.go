@@ -66,20 +66,38 @@ func checkComplete(b *session.Blob) error {
 	return session.Errorf(session.Internal, "the blob %s lacks %d of its %d bytes: run `sessiond doctor`", b.SHA256, b.Size-int64(len(b.Data)), b.Size)
 }
 
+// blobPiece is a piece of a blob; the first one has the blob's size and type.
+type blobPiece struct {
+	Size      int64        `db:"size"`
+	MediaType string       `db:"media_type"`
+	Data      sql.RawBytes `db:"data"`
+}
+
 // readBlob returns nil for a blob that is not in the database, and as much as there is of one
 // that lacks pieces: doctor reports both, and the rest of the message can be read.
 func readBlob(ctx context.Context, q queryer, sha string) (*session.Blob, error) {
 	var b *session.Blob
-	type piece struct {
-		Size      int64        `db:"size"`
-		MediaType string       `db:"media_type"`
-		Data      sql.RawBytes `db:"data"`
-	}
-	err := each(ctx, q, func(p *piece) error {
+	err := each(ctx, q, func(p *blobPiece) error {
 		if b == nil {
 			b = &session.Blob{SHA256: sha, Size: p.Size, MediaType: p.MediaType, Data: make([]byte, 0, min(p.Size, MaxTextBytes))}
 		}
 		b.Data = append(b.Data, p.Data...)
+		return nil
+	}, piecesOfBlob, sha)
+	return b, err
+}
+
+// readBlobHead is readBlob of about the first most bytes: up to a piece more.
+func readBlobHead(ctx context.Context, q queryer, sha string, most int) (*session.Blob, error) {
+	var b *session.Blob
+	err := each(ctx, q, func(p *blobPiece) error {
+		if b == nil {
+			b = &session.Blob{SHA256: sha, Size: p.Size, MediaType: p.MediaType}
+		}
+		b.Data = append(b.Data, p.Data...)
+		if len(b.Data) >= most {
+			return errEnough
+		}
 		return nil
 	}, piecesOfBlob, sha)
 	return b, err
@@ -108,6 +126,24 @@ func readAllBlobs(ctx context.Context, q queryer, msgs []session.Message) error 
 		if err := readBlobs(ctx, q, &msgs[i]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// readHeads reads the beginnings of a message's blobs and shortens its parts.
+func readHeads(ctx context.Context, q queryer, m *session.Message, head session.Head) (err error) {
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.BlobSHA != nil {
+			most := head.Text
+			if p.Kind.HasBytes() {
+				most = head.Bytes
+			}
+			if p.Blob, err = readBlobHead(ctx, q, *p.BlobSHA, most); err != nil {
+				return err
+			}
+		}
+		p.Shorten(head)
 	}
 	return nil
 }

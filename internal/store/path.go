@@ -186,6 +186,32 @@ func (s *Store) Path(ctx context.Context, head, after int64) ([]session.Message,
 	return msgs, err
 }
 
+// RefsBetween names the messages of the path to head in order, from the message after the row after (0: from the
+// root), without reading them. Codes: NotFound when after is not on the path.
+func (s *Store) RefsBetween(ctx context.Context, head, after int64) ([]session.MessageRef, error) {
+	spans, err := spansDownTo(ctx, s, head, after)
+	if err != nil {
+		return nil, err
+	}
+	if after > 0 {
+		ref, err := refOf(ctx, s, after)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(ref) }) {
+			return nil, session.Errorf(session.NotFound, "message row %d is not on the path", after)
+		}
+		spans = spansAfter(spans, ref, false)
+	}
+	var refs []session.MessageRef
+	for _, sp := range slices.Backward(spans) {
+		for seq := sp.From; seq <= sp.To; seq++ {
+			refs = append(refs, session.MessageRef{Session: sp.Session, Seq: seq})
+		}
+	}
+	return refs, nil
+}
+
 // EachOnPath yields the path to head from its root, oldest message first, as EachInRange does.
 // Codes: Busy (a purge deleted some meanwhile).
 func (s *Store) EachOnPath(ctx context.Context, head int64, yield func(*session.Message) error) error {

@@ -23,6 +23,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/web/answers"
 	"sessiond/internal/web/problem"
 )
 
@@ -40,7 +41,8 @@ type Deps struct {
 	Catalogue Catalogue
 	Routing   routing.Config // its zero value has the defaults
 	Purges    Purges
-	Events    *Feed // nil: a new feed without nudges
+	Events    *Feed           // nil: a new feed without nudges
+	Answers   *answers.Budget // of the memory of answers; nil: a new one
 	Log       zerolog.Logger
 	Version   Version
 
@@ -91,6 +93,9 @@ func New(deps Deps) http.Handler {
 	}
 	if deps.Events == nil {
 		deps.Events = NewFeed()
+	}
+	if deps.Answers == nil {
+		deps.Answers = &answers.Budget{}
 	}
 	s := &Server{Deps: deps, log: deps.Log, metrics: newMetrics(&deps)}
 	mux := http.NewServeMux()
