@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/web"
+	"sessiond/internal/web/answers"
 	"sessiond/internal/web/api"
 	"sessiond/internal/web/guard"
 	"sessiond/internal/web/pages"
@@ -66,6 +68,9 @@ func (a *app) serveCommand() *cobra.Command {
 	return cmd
 }
 
+// memoryLimit is a soft limit: twice what answers may reserve.
+const memoryLimit = 256 << 20
+
 func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err error) {
 	log, err := a.daemonLog(cfg)
 	if err != nil {
@@ -73,6 +78,9 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	}
 	// Little of what an append allocates lives on: fewer collections save a tenth of its CPU.
 	debug.SetGCPercent(200)
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // GOMEMLIMIT is not set: collect more often before the heap is large
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	token, _, err := guard.EnsureToken(cfg.TokenFile)
 	if err != nil {
 		return err
@@ -115,8 +123,9 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	if !store.IsPostgres(cfg.DB) { // which limits statements itself
 		selects = analytics.NewProcess(cfg.DB, answerSQL)
 	}
+	room := &answers.Budget{} // which the API and the pages share
 	handler := api.New(api.Deps{
-		SQL:   selects,
+		SQL: selects, Answers: room,
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
 		Catalogue: s.catalogue, Purges: purger, Events: feed, Stopping: ctx.Done(), Routing: cfg.Rules(), Log: log, Version: buildVersion(),
 		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,
@@ -140,7 +149,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	door := guard.New(guard.Options{Token: token, NoAuth: noAuth, Hosts: cfg.Hosts, Open: api.Open, Named: s.store.ScopeOfToken})
 	shown := pages.New(pages.Config{
 		Store: s.store, Search: s.index, Contexts: s.contexts, Reports: analytics.New(s.store.Reader(), s.store.Zone()), Models: s.catalogue.Model,
-		Guard: door, API: handler, Now: a.now, Zone: cfg.Zone(), Log: log,
+		Guard: door, API: handler, Answers: room, Now: a.now, Zone: cfg.Zone(), Log: log,
 	})
 	door.Admit(shown)
 	return web.Serve(ctx, web.Listen{

@@ -73,17 +73,16 @@ func (p *Part) Content() string {
 // if they are not more.
 type Head struct{ Text, Bytes int }
 
-// Shorten drops what is not within the head, also of a blob that was read. Cut counts it.
+// Shorten drops what is not within the head. Cut counts it.
 func (p *Part) Shorten(head Head) {
-	most := head.Text
 	for _, text := range []*string{&p.Text, &p.Arguments} {
-		if len(*text) > most {
-			begin := beginning(*text, most)
+		if len(*text) > head.Text {
+			begin := beginning(*text, head.Text)
 			p.Cut += int64(len(*text) - len(begin))
 			*text = strings.Clone(begin) // so that the rest is freed
 		}
 	}
-	if len(p.Extra) > most {
+	if len(p.Extra) > head.Text {
 		p.Cut += int64(len(p.Extra))
 		p.Extra = nil
 	}
@@ -91,13 +90,14 @@ func (p *Part) Shorten(head Head) {
 		return
 	}
 	b := *p.Blob
-	switch {
+	switch had := len(b.Data); {
 	case p.Kind.HasBytes() && b.Size > int64(head.Bytes):
 		b.Data = nil
-	case !p.Kind.HasBytes() && b.Size > int64(most):
-		b.Data = []byte(beginning(string(b.Data[:min(len(b.Data), most+utf8.UTFMax)]), most))
+		p.Cut += int64(had)
+	case !p.Kind.HasBytes() && had > head.Text:
+		b.Data = []byte(beginning(string(b.Data[:min(had, head.Text+utf8.UTFMax)]), head.Text))
+		p.Cut += int64(had - len(b.Data))
 	}
-	p.Cut += b.Size - int64(len(b.Data))
 	p.Blob = &b
 }
 

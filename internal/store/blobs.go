@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"io"
 	"unicode/utf8"
 
 	"sessiond/internal/session"
@@ -142,10 +143,53 @@ func readHeads(ctx context.Context, q queryer, m *session.Message, head session.
 			if p.Blob, err = readBlobHead(ctx, q, *p.BlobSHA, most); err != nil {
 				return err
 			}
+			if p.Blob != nil {
+				p.Cut = p.Blob.Size - int64(len(p.Blob.Data))
+			}
 		}
 		p.Shorten(head)
 	}
 	return nil
+}
+
+// WritePart writes the content of a message's part: its text or bytes, and the arguments of a call. It reads a large
+// one piece by piece, so that no statement is open while out is slow. begin is called before, with the beginning.
+// Codes: NotFound.
+func (s *Store) WritePart(ctx context.Context, ref session.MessageRef, idx int, out io.Writer, begin func(p *session.Part, head []byte)) error {
+	msgs, err := readRangeRows(ctx, s, ref.Session, ref.Seq, ref.Seq)
+	if err != nil {
+		return err
+	}
+	if len(msgs) == 0 || idx < 0 || idx >= len(msgs[0].Parts) {
+		return session.Errorf(session.NotFound, "there is no part %d of message %s", idx, ref)
+	}
+	p := &msgs[0].Parts[idx]
+	text := p.Text + p.Arguments
+	if text == "" && p.BlobSHA == nil {
+		text = string(p.Extra)
+	}
+	if p.BlobSHA == nil {
+		begin(p, []byte(text))
+		_, err := io.WriteString(out, text)
+		return err
+	}
+	for n := 0; ; n++ {
+		piece, err := first[[]byte](ctx, s, `SELECT data FROM blobs WHERE sha256 = ?1 AND ?2 = 0
+			UNION ALL SELECT data FROM blob_pieces WHERE sha256 = ?1 AND n = ?2`, *p.BlobSHA, n)
+		if err != nil || piece == nil {
+			return err
+		}
+		if n == 0 {
+			begin(p, *piece)
+			_, err = io.WriteString(out, text)
+		}
+		if err == nil {
+			_, err = out.Write(*piece)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // readCompleteBlobs is readBlobs for an export. Codes: Internal (a blob lacks bytes).

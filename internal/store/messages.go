@@ -230,6 +230,19 @@ func (s *Store) LargeTreeMessage(ctx context.Context, id session.ID, ref session
 	return page[0], checkOnTree(ctx, s, sess, ref, page[0].RowID)
 }
 
+// OnTree checks that a message is on a session's tree. Codes: NotFound.
+func (s *Store) OnTree(ctx context.Context, id session.ID, ref session.MessageRef) error {
+	m, err := s.MessageHead(ctx, ref, session.Head{})
+	if err != nil || ref.Session == id {
+		return err
+	}
+	sess, err := s.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	return checkOnTree(ctx, s, sess, ref, m.RowID)
+}
+
 // MessagesAround reads a message with up to n before it and n after it that stand in a line
 // with it in its own session, in order; none where there is no such message.
 func (s *Store) MessagesAround(ctx context.Context, ref session.MessageRef, n int) ([]session.Message, error) {
