@@ -358,6 +358,9 @@ func (s *Store) Prompts(ctx context.Context, head int64, nth, limit int) (msgs [
 	return s.PromptsIn(ctx, spans, nth, limit)
 }
 
+// promptHead is how much of a prompt is read: what a list of prompts shows, and more.
+var promptHead = session.Head{Text: 16 << 10}
+
 // PromptsIn is Prompts of ranges of messages, in their order. With a limit of 0 it only counts.
 func (s *Store) PromptsIn(ctx context.Context, spans []Span, nth, limit int) (msgs []session.Message, total int, err error) {
 	var rows []int64
@@ -380,7 +383,10 @@ func (s *Store) PromptsIn(ctx context.Context, spans []Span, nth, limit int) (ms
 		return nil, total, nil
 	}
 	from := min(max(nth-1, 0), len(rows))
-	msgs, err = s.MessagesByID(ctx, rows[from:min(from+limit, len(rows))])
+	err = s.EachHead(ctx, rows[from:min(from+limit, len(rows))], promptHead, func(m *session.Message) error {
+		msgs = append(msgs, *m)
+		return nil
+	})
 	return msgs, len(rows), err
 }
 
