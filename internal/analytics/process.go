@@ -40,6 +40,9 @@ func NewProcess(db, command string) *Process {
 	return &Process{db: db, command: command, slots: make(chan struct{}, maxAtOnce)}
 }
 
+// Running returns the number of statements that run now.
+func (p *Process) Running() int { return len(p.slots) }
+
 // request is the input of the process.
 type request struct {
 	DB   string

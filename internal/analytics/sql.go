@@ -241,7 +241,7 @@ func sqliteMessage(err error) string {
 }
 
 func stoppedAfter(limits Limits) error {
-	return session.Errorf(session.Invalid, "the query was stopped after %s: narrow it, or give it more time", limits.Time)
+	return session.Errorf(session.Invalid, "the query was stopped after %s, which is its limit: narrow it, or ask for less at once", limits.Time)
 }
 
 func clip(s string) string {
