@@ -80,19 +80,21 @@ func (d *daemon) at(path string, times int) (size int64) {
 // No answer needs memory by the size of a session: each is read by a daemon of its own, asked for its peak.
 func TestAnswersNeedBoundedMemory(t *testing.T) {
 	effort.NotShort(t, "the race detector needs a multiple of memory")
-	messages, size, once, eight := 40, 500<<10, int64(60<<20), int64(300<<20)
+	const once, eight = int64(100 << 20), int64(345 << 20) // and 55 MB of the program itself are 400
+	messages, size := 24, 500<<10
 	if effort.Long() {
-		messages, size, once, eight = 150, 1240<<10, 100<<20, 345<<20 // and 55 MB of the program itself are 400
+		messages, size = 150, 1240<<10
 	}
 	dir := t.TempDir()
 	d := startDaemon(t, dir)
 	id := d.talkOf(messages, size)
 	d.stop()
-	for _, path := range []string{
-		"/s/" + id, "/s/" + id + "?view=model", "/v1/sessions/" + id + "/messages?limit=200",
-		"/v1/sessions/" + id + "/context?window=1000000", "/v1/sessions/" + id + "/export", "/v1/sessions/" + id + "/export?format=html",
-		"/v1/search?q=words&expand=10&limit=100", "/?q=words",
-	} {
+	paths := []string{"/s/" + id, "/v1/sessions/" + id + "/context?window=1000000", "/v1/search?q=words&expand=10&limit=100"}
+	if effort.Long() {
+		paths = append(paths, "/s/"+id+"?view=model", "/v1/sessions/"+id+"/messages?limit=200",
+			"/v1/sessions/"+id+"/export", "/v1/sessions/"+id+"/export?format=html", "/?q=words")
+	}
+	for _, path := range paths {
 		for _, c := range []struct {
 			times int
 			most  int64

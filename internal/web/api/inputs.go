@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,32 +136,6 @@ func ListOf[T any](data []T, next string) List[T] {
 		out.NextCursor = &next
 	}
 	return out
-}
-
-// writeJSON implements streamed: items that are streamed are written one by one.
-func (l List[T]) writeJSON(w io.Writer) error {
-	if _, ok := any(*new(T)).(streamed); !ok {
-		type plain List[T]
-		return writeJSON(w, plain(l))
-	}
-	begin := `{"data":[`
-	for i := range l.Data {
-		if _, err := io.WriteString(w, begin); err != nil {
-			return err
-		}
-		if err := any(l.Data[i]).(streamed).writeJSON(w); err != nil {
-			return err
-		}
-		begin = ","
-	}
-	if len(l.Data) > 0 {
-		begin = ""
-	}
-	next, err := session.MarshalPlain(l.NextCursor)
-	if err == nil {
-		_, err = io.WriteString(w, begin+`],"next_cursor":`+string(next)+"}\n")
-	}
-	return err
 }
 
 // output is an answer that has a body and no headers of its own.

@@ -176,7 +176,7 @@ type messageItem struct {
 	wire json.RawMessage
 }
 
-// writeJSON implements streamed: a large text is not copied into one JSON value.
+// writeJSON writes the message: a large text is not copied into one JSON value.
 func (m messageItem) writeJSON(w io.Writer) error {
 	if m.view == nil {
 		_, err := w.Write(m.wire)
@@ -199,6 +199,28 @@ func (m messageItem) writeJSON(w io.Writer) error {
 		return err
 	}
 	return large.write(w, encoded)
+}
+
+// writeMessages writes a list of messages one by one.
+func writeMessages(w io.Writer, l List[messageItem]) error {
+	begin := `{"data":[`
+	for i := range l.Data {
+		if _, err := io.WriteString(w, begin); err != nil {
+			return err
+		}
+		if err := l.Data[i].writeJSON(w); err != nil {
+			return err
+		}
+		begin = ","
+	}
+	if len(l.Data) > 0 {
+		begin = ""
+	}
+	next, err := session.MarshalPlain(l.NextCursor)
+	if err == nil {
+		_, err = io.WriteString(w, begin+`],"next_cursor":`+string(next)+"}\n")
+	}
+	return err
 }
 
 // MarshalJSON implements json.Marshaler, for messages within other values.

@@ -152,12 +152,15 @@ func (s *Server) config() huma.Config {
 	}
 }
 
-// streamed is an answer that writes its JSON itself, because a copy of it would be large.
-type streamed interface{ writeJSON(w io.Writer) error }
-
+// writeJSON encodes an answer. Those that can be large write their JSON themselves: a copy of it would be large, too.
 func writeJSON(w io.Writer, v any) error {
-	if s, ok := v.(streamed); ok {
-		return s.writeJSON(w)
+	switch v := v.(type) {
+	case List[messageItem]:
+		return writeMessages(w, v)
+	case messageItem:
+		return v.writeJSON(w)
+	case sqlView:
+		return v.writeJSON(w)
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
