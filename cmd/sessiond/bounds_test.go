@@ -89,7 +89,7 @@ func TestAnswersNeedBoundedMemory(t *testing.T) {
 	d := startDaemon(t, dir)
 	id := d.talkOf(messages, size)
 	d.stop()
-	paths := []string{"/s/" + id, "/v1/sessions/" + id + "/context?window=1000000", "/v1/search?q=words&expand=10&limit=100"}
+	paths := []string{"/s/" + id, "/v1/search?q=words&expand=10&limit=100"}
 	if effort.Long() {
 		paths = append(paths, "/s/"+id+"?view=model", "/v1/sessions/"+id+"/messages?limit=200",
 			"/v1/sessions/"+id+"/export", "/v1/sessions/"+id+"/export?format=html", "/?q=words")
@@ -137,11 +137,10 @@ func TestSQLLeavesTheDaemonItsMemory(t *testing.T) {
 	}
 	d := startDaemon(t, t.TempDir())
 	before := d.peak()
-	var problem struct{ Detail string }
 	status, err := d.do("POST", "/v1/sql", map[string]any{"sql": `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
-		SELECT json_group_array(hex(zeroblob(50000))) FROM n`}, &problem)
-	if status != 422 || !strings.Contains(problem.Detail, "out of memory") && !strings.Contains(problem.Detail, "was stopped") {
-		t.Errorf("%d %v: %s", status, err, problem.Detail)
+		SELECT json_group_array(hex(zeroblob(50000))) FROM n`}, nil)
+	if status != 422 || !strings.Contains(err.Error(), "out of memory") && !strings.Contains(err.Error(), "was stopped") {
+		t.Errorf("%d %v", status, err)
 	}
 	if more := d.peak() - before; more > 32<<20 {
 		t.Errorf("the daemon needed %d MB more", more>>20)

@@ -51,7 +51,7 @@ func (f *filters) field(name string) *string {
 // Grammar describes queries for help texts, a line for each form.
 const Grammar = `word           a word and its other forms: index, indexes, indexing
 "as written"   these words, as they are written
-begin*         words with this beginning: three letters or more, fewer in the last word
+begin*         words with this beginning: 3 letters, or fewer as the last word
 -word          not this word
 role:user      of this role: system, user, assistant, tool
 origin:person  made by: person, model, tool, program

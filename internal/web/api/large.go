@@ -7,7 +7,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"sessiond/internal/session"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -57,14 +57,14 @@ func (l *largeTexts) write(w io.Writer, encoded []byte) error {
 }
 
 // writeChunks writes a text as the inside of a JSON string.
-func writeChunks(w io.Writer, text string) error {
+func writeChunks(w io.Writer, text string) (err error) {
+	var chunk []byte // used again for each
 	for len(text) > 0 {
 		end := min(len(text), textChunk)
 		for end < len(text) && !utf8.RuneStart(text[end]) {
 			end++
 		}
-		chunk, err := session.MarshalPlain(text[:end])
-		if err != nil {
+		if chunk, err = jsontext.AppendQuote(chunk[:0], text[:end]); err != nil {
 			return err
 		}
 		if _, err := w.Write(chunk[1 : len(chunk)-1]); err != nil {
