@@ -104,7 +104,7 @@ func (a *app) open(ctx context.Context, w wiring) (*store.Store, error) {
 		log = *w.log
 	}
 	return store.Open(ctx, cfg.DB, store.Options{
-		ReadOnly: w.readOnly, Now: a.now, Zone: cfg.Zone(), Log: log, Owner: cfg.Owner, Host: cfg.Host, SQL: cfg.SQLDB,
+		ReadOnly: w.readOnly, New: w.begin, Now: a.now, Zone: cfg.Zone(), Log: log, Owner: cfg.Owner, Host: cfg.Host, SQL: cfg.SQLDB,
 		Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage, Committed: w.wrote,
 	})
 }

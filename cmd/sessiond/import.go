@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/history"
@@ -152,11 +153,14 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 	return a.importPasts(ctx, pasts, watch)
 }
 
-// ask asks the user a yes-or-no question. A bare Enter answers enter, the end of the input no.
+const longestReply = 4096 // bytes of an answer on a terminal
+
+// ask asks the user a yes-or-no question. A bare Enter answers enter; the end of the input, and an answer that is too
+// long, no.
 func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error) {
 	fmt.Fprint(a.out, question)
 	answer, err := await(ctx, func() (string, error) {
-		line, err := bufio.NewReader(a.in).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(a.in, longestReply)).ReadString('\n')
 		if errors.Is(err, io.EOF) {
 			return "no", nil
 		}
@@ -205,6 +209,9 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		}
 		stop()
 		a.endBar(bar, failed == nil)
+		if err := a.purgeLeftShells(ctx, s); err != nil && failed == nil {
+			failed = err
+		}
 		behind := a.index(ctx, s, 0)
 		a.stageDigests(ctx, s, long)
 		err = a.printAccounts(accounts)
@@ -233,6 +240,15 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		}
 		return nil
 	})
+}
+
+// purgeLeftShells finishes the purges that an import begins: of what a file holds of a purged session for forks that
+// were purged here, too.
+func (a *app) purgeLeftShells(ctx context.Context, s *services) error {
+	if left, err := s.store.Purging(ctx); err != nil || len(left) == 0 {
+		return err
+	}
+	return s.purger(a.cfg, a.log(zerolog.WarnLevel)).Resume(ctx)
 }
 
 // printAfterFirst says what to type after the first import, if it brought a session.

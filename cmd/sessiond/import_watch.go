@@ -33,7 +33,11 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 		clear(long)
 		if done.Sessions.New+done.Sessions.Updated > 0 {
 			runner.Changed("")
-			log.Debug().Str("source", string(source)).Int("new", done.Sessions.New).Int("updated", done.Sessions.Updated).
+			level := zerolog.DebugLevel // each message of a session that goes on is one import
+			if done.Sessions.New > 0 {
+				level = zerolog.InfoLevel
+			}
+			log.WithLevel(level).Str("source", string(source)).Int("new", done.Sessions.New).Int("updated", done.Sessions.Updated).
 				Int("records", done.Records.Imported+done.Records.Raw).Msg("imported")
 		}
 		for _, p := range done.Errors {

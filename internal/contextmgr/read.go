@@ -118,7 +118,7 @@ func (m *Manager) readModel(ctx context.Context, s *snapshot, b Budget) error {
 			s.warn("model %q is not in the catalogue; assuming a window of %d tokens: set window, or add the model to the catalogue", s.model, window)
 		}
 	}
-	own, err := ParseSettings(s.sess.Settings)
+	own, err := StoredSettings(s.sess.Settings)
 	if err != nil {
 		return fmt.Errorf("session %s: %w", s.sess.ID, err)
 	}

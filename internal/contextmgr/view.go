@@ -58,7 +58,7 @@ type View struct {
 	Compaction  *ViewOverlay `json:"compaction" doc:"The compaction in effect; null: none"`
 	Pending     []string     `json:"pending_calls" doc:"Ids of tool calls without a result: append their results first, or take the turn with close_calls"`
 	Provenance  []Provenance `json:"provenance" doc:"Source of each item"`
-	Adjustments []string     `json:"adjustments" doc:"Changes that the provider's rules required"`
+	Adjustments []string     `json:"adjustments" doc:"Changes that the provider's rules or the reserve required"`
 	Losses      []string     `json:"losses" doc:"Content that was left out or shortened"`
 	Directives  []Directive  `json:"directives" doc:"Requests to the caller"`
 	Warnings    []string     `json:"warnings" doc:"Warnings, for people"`
@@ -79,7 +79,7 @@ type Directive struct {
 	Prompt       string             `json:"prompt,omitempty" doc:"Text for the model, in the user's role"`
 	SystemPrompt string             `json:"system_prompt,omitempty" doc:"System text for that run"`
 	Choices      []session.Strategy `json:"choices,omitempty" doc:"Of compaction_choice: the strategies"`
-	Generation   string             `json:"generation,omitempty" doc:"Of memory_flush: send it back with the acknowledgement"`
+	Generation   *string            `json:"generation,omitempty" doc:"Of memory_flush: send it back with the acknowledgement; \"\" before the first compaction"`
 }
 
 // view describes the context. saved is its record, nil for one that was only read.
@@ -89,6 +89,9 @@ func (t *turn) view(saved *session.Context, explain bool) View {
 		System: t.draft.System, Model: s.model, Dialect: s.Dialect, Info: s.info, Tokens: t.tokens, Prefix: t.prefix(),
 		Pending: nonNil(t.draft.Pending), Provenance: nonNil(t.draft.Provenance()), Adjustments: nonNil(t.draft.Adjustments),
 		Losses: nonNil(t.draft.Losses), Directives: nonNil(t.directives), Warnings: nonNil(s.warnings),
+	}
+	if n := &s.numbers; n.Capped != "" && (explain || n.fractionIsChosen()) {
+		v.Adjustments = append(v.Adjustments, n.Capped)
 	}
 	if len(v.Pending) == 0 {
 		v.Messages, v.Borders = t.draft.Messages(), t.cacheBorders(v.Prefix)

@@ -179,6 +179,7 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 
 // restore commits a piece of a session under its own names.
 func (r *reading) restore(ctx context.Context, b Batch) error {
+	b.Restore.Into.Purged = r.Purged
 	return storePieces(ctx, r, b, b.Restore.Split(r.limits()), r.Store.Restore)
 }
 

@@ -97,6 +97,9 @@ func (c *call) describe(s *session.Session) string {
 	return session.EscapeBlocks(fmt.Sprintf("# session %s: %s\n", s.ID, strings.Join(facts, " · ")))
 }
 
+// clean returns stored text without control and invisible characters and, once these are gone, without secrets.
+func clean(text string) string { return mask(transcript.Clean(text)) }
+
 func mask(text string) string {
 	masked, _ := redact.Mask(text)
 	return masked

@@ -277,7 +277,7 @@ func (im *importer) openSession() error {
 		}
 	}
 	if id == "" {
-		if im.res.Purged, err = im.wasPurged(); err != nil || im.res.Purged {
+		if im.res.Purged, err = im.purgedHere(im.batch.Purged); err != nil || im.res.Purged {
 			return err
 		}
 		im.res.Created = true
@@ -293,7 +293,7 @@ func (im *importer) openSession() error {
 		return err
 	}
 	// It may have been purged since the batch before this one, or since its reader looked it up.
-	gone, asked := im.purgedHere()
+	gone, asked := im.purgedHere(false)
 	if asked != nil {
 		return asked
 	}
@@ -303,20 +303,10 @@ func (im *importer) openSession() error {
 	return err
 }
 
-// wasPurged reports whether the session was here and was purged: it does not come back by itself.
-func (im *importer) wasPurged() (purged bool, err error) {
-	purged, err = im.purgedHere()
-	if !purged || err != nil || !im.batch.Purged {
-		return purged, err
-	}
+// purgedHere reports whether the session was here and was purged: it does not come back by itself.
+func (im *importer) purgedHere(bringBack bool) (bool, error) {
 	in := &im.batch.Session
-	err = im.exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(in.SourceID)))
-	return false, err
-}
-
-func (im *importer) purgedHere() (bool, error) {
-	in := &im.batch.Session
-	return im.exists(`SELECT 1 FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(in.SourceID)))
+	return im.tx.purgedHere(sourceTombstones(in.Source, in.SourceID, in.CreatedAt), bringBack)
 }
 
 func (im *importer) moveHead() error {

@@ -270,7 +270,7 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 			return session.Session{}, err
 		}
 	}
-	return s.changeSession(ctx, id, p.IfRevision, p.Idem, func(t *tx, sess session.Session) error {
+	return s.changeSession(ctx, id, p.IfRevision, p.Idem, func(t *tx, sess session.Session) (changed session.JSON, err error) {
 		if p.Title != nil {
 			sess.Title, sess.TitleSource = *p.Title, "given"
 			if *p.Title == "" {
@@ -298,7 +298,10 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 		if p.Starred != nil {
 			sess.StarredAt = switchTime(sess.StarredAt, *p.Starred, t.now)
 		}
-		return t.exec(`UPDATE sessions SET title = ?, title_source = ?, metadata = ?, settings = ?, provider = ?,
+		if p.Settings != nil {
+			changed = session.JSON(`{"changed":["settings"]}`)
+		}
+		return changed, t.exec(`UPDATE sessions SET title = ?, title_source = ?, metadata = ?, settings = ?, provider = ?,
 			model = ?, "window" = ?, archived_at = ?, starred_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 			sess.Title, sess.TitleSource, sess.Metadata, sess.Settings, sess.Provider, sess.Model, sess.Window, sess.ArchivedAt, sess.StarredAt, t.now, id)
 	})
@@ -306,15 +309,15 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 
 // SetTrash puts a session into the trash, or takes it out. Codes: NotFound, PreconditionFailed.
 func (s *Store) SetTrash(ctx context.Context, id session.ID, trashed bool, ifRevision *int64, idem *Idempotency) (session.Session, error) {
-	return s.changeSession(ctx, id, ifRevision, idem, func(t *tx, sess session.Session) error {
-		return t.exec(`UPDATE sessions SET deleted_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
+	return s.changeSession(ctx, id, ifRevision, idem, func(t *tx, sess session.Session) (session.JSON, error) {
+		return nil, t.exec(`UPDATE sessions SET deleted_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 			switchTime(sess.DeletedAt, trashed, t.now), t.now, id)
 	})
 }
 
-// changeSession runs change on a session that is still at the wanted revision, tells it in
-// an event, and reads the session anew.
-func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *int64, idem *Idempotency, change func(*tx, session.Session) error) (session.Session, error) {
+// changeSession runs change on a session that is still at the wanted revision, writes an event with the data
+// that change returns, and reads the session anew.
+func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *int64, idem *Idempotency, change func(*tx, session.Session) (session.JSON, error)) (session.Session, error) {
 	return writeOnce(ctx, s, idem, (*tx).replaySession, func(t *tx) (sess session.Session, o outcome, err error) {
 		if sess, err = readSession(t.ctx, t, id); err != nil {
 			return sess, o, err
@@ -322,10 +325,11 @@ func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *in
 		if ifRevision != nil && *ifRevision != sess.Revision {
 			return sess, o, staleRevision(sess, *ifRevision)
 		}
-		if err := change(t, sess); err != nil {
+		data, err := change(t, sess)
+		if err != nil {
 			return sess, o, err
 		}
-		if err := t.event(id, EventSessionChanged, 0, nil); err != nil {
+		if err := t.event(id, EventSessionChanged, 0, data); err != nil {
 			return sess, o, err
 		}
 		sess, err = readSession(t.ctx, t, id)

@@ -15,6 +15,7 @@ import (
 
 // Contexts is what the routes need of the context manager.
 type Contexts interface {
+	ParseSettings(raw session.JSON) (contextmgr.Settings, error)
 	Assemble(ctx context.Context, id session.ID, b contextmgr.Budget) (contextmgr.View, error)
 	Turn(ctx context.Context, id session.ID, in contextmgr.TurnInput) (contextmgr.View, error)
 	Compact(ctx context.Context, id session.ID, in contextmgr.CompactInput) (session.Compaction, contextmgr.Preview, error)

@@ -55,7 +55,7 @@ type turnInput struct {
 // anything. After the append a failed context is a problem beside the append, not an error.
 func (s *Server) takeTurn(ctx context.Context, in *turnInput) (*output[turnView], error) {
 	b := &in.value
-	wanted, err := b.turn()
+	wanted, err := s.turnInput(b)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +132,8 @@ func (s *Server) positionOf(ctx context.Context, head session.MessageRef, overla
 	return at, err
 }
 
-// turn builds the manager's input. Codes: Invalid.
-func (b *turnBody) turn() (contextmgr.TurnInput, error) {
+// turnInput builds the manager's input. Codes: Invalid.
+func (s *Server) turnInput(b *turnBody) (contextmgr.TurnInput, error) {
 	in := contextmgr.TurnInput{Volatile: string(b.Volatile), Budget: contextmgr.Budget{
 		Model: string(b.Model), MaxOutput: b.MaxOutput, Dialect: b.Dialect, System: (*string)(b.System),
 		OverheadTokens: b.OverheadTokens, CloseCalls: b.CloseCalls, Explain: b.Explain,
@@ -161,6 +161,6 @@ func (b *turnBody) turn() (contextmgr.TurnInput, error) {
 			At("tools", "must be an array")
 	}
 	var err error
-	in.Settings, err = contextmgr.ParseSettings(session.JSON(b.Settings))
-	return in, under("settings", err)
+	in.Settings, err = s.parseSettings(b.Settings)
+	return in, err
 }

@@ -45,8 +45,9 @@ type Config struct {
 	Reports  *analytics.Reports
 	Models   func(model string) (session.ModelInfo, bool) // for windows; may be nil
 	Guard    *guard.Guard
-	API      http.Handler    // whose events the pages follow
-	Answers  *answers.Budget // of the memory of answers; nil: a new one
+	API      http.Handler                     // whose events the pages follow
+	Answers  *answers.Budget                  // of the memory of answers; nil: a new one
+	Alarm    func(ctx context.Context) string // why what is stored may be lost, in one line; "" if all is well
 	Now      func() time.Time
 	Zone     *time.Location
 	Log      zerolog.Logger
@@ -166,6 +167,7 @@ type frame struct {
 	Query    string // in the search line
 	Keep     []chip // filters that a search keeps
 	LoggedIn bool
+	Alarm    string
 	Body     any
 
 	pieces func(w io.Writer) error // writes what stands at piecesMark; nil: nothing does
@@ -177,6 +179,9 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, name string, f fram
 	_, err := r.Cookie("sessiond")
 	f.LoggedIn = err == nil
 	var b bytes.Buffer
+	if name != "login" { // nobody else is told
+		f.Alarm = p.Alarm(r.Context())
+	}
 	if isFragment(r) {
 		err = p.templates.ExecuteTemplate(&b, name+"-piece", f)
 	} else {
