@@ -4,10 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/rand"
+	"encoding/json"
 	"io"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -56,18 +55,22 @@ func (l *largeTexts) write(w io.Writer, encoded []byte) error {
 	return out.Flush()
 }
 
-// writeChunks writes a text as the inside of a JSON string.
-func writeChunks(w io.Writer, text string) (err error) {
-	var chunk []byte // used again for each
+// writeChunks writes a text as the inside of a JSON string, encoded as other texts are.
+func writeChunks(w io.Writer, text string) error {
+	var chunk bytes.Buffer // used again for each
+	encoder := json.NewEncoder(&chunk)
+	encoder.SetEscapeHTML(false)
 	for len(text) > 0 {
 		end := min(len(text), textChunk)
 		for end < len(text) && !utf8.RuneStart(text[end]) {
 			end++
 		}
-		if chunk, err = jsontext.AppendQuote(chunk[:0], text[:end]); err != nil {
+		chunk.Reset()
+		if err := encoder.Encode(text[:end]); err != nil {
 			return err
 		}
-		if _, err := w.Write(chunk[1 : len(chunk)-1]); err != nil {
+		inside := chunk.Bytes()[1 : chunk.Len()-2] // between the quotes; a line feed follows
+		if _, err := w.Write(inside); err != nil {
 			return err
 		}
 		text = text[end:]
