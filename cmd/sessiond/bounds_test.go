@@ -87,9 +87,9 @@ func TestAnswersNeedBoundedMemory(t *testing.T) {
 	}
 	dir := t.TempDir()
 	d := startDaemon(t, dir)
-	id := d.talkOf(messages, size)
+	id, found := d.talkOf(messages, size), d.talkOf(messages, 30<<10)
 	d.stop()
-	paths := []string{"/s/" + id, "/v1/search?q=words&expand=10&limit=100"}
+	paths := []string{"/s/" + id, "/v1/search?q=words&expand=10&limit=100&session=" + found}
 	if effort.Long() {
 		paths = append(paths, "/s/"+id+"?view=model", "/v1/sessions/"+id+"/messages?limit=200",
 			"/v1/sessions/"+id+"/export", "/v1/sessions/"+id+"/export?format=html", "/?q=words")
