@@ -181,10 +181,18 @@ func (a *app) importForHook(ctx context.Context, src history.Source, transcript 
 		if err != nil {
 			return nil, err
 		}
-		im := history.Importer{Store: s}
+		im := history.Importer{Store: s, Whose: whoseOf(transcript)}
 		_, err = im.Run(ctx, src, transcripts(transcript))
 		return nil, errors.Join(err, s.Close())
 	})
+}
+
+// whoseOf returns whose a transcript is that a program names for its own session: the user's.
+func whoseOf(transcript string) history.Whose {
+	if transcript == "" {
+		return history.Undecided
+	}
+	return history.Mine
 }
 
 func transcripts(path string) []string {
@@ -201,6 +209,9 @@ func (a *app) importInBackground(src history.Source, transcript string) error {
 		return err
 	}
 	args := append([]string{"import", string(src.Name())}, transcripts(transcript)...)
+	if transcript != "" {
+		args = append(args, "--mine")
+	}
 	cfg, err := a.load(nil)
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func (a *app) importCommand() *cobra.Command {
 	for _, src := range a.sources() {
 		names = append(names, string(src.Name()))
 	}
-	var yes, watch bool
+	var yes, watch, mine, foreign bool
 	cmd := &cobra.Command{
 		Use:   "import [SOURCE [PATH...]]",
 		Short: "Import the conversations of other programs on this host",
@@ -58,9 +58,11 @@ func (a *app) importCommand() *cobra.Command {
 			"Sources: " + strings.Join(names, ", ") + ".\n" +
 			"Without SOURCE it searches this host for all known histories, lists them, and asks.\n" +
 			"A later import reads only new records. Histories are never modified.\n" +
+			"Sessions from PATH are not known to be yours: hooks leave them out until you import them with --mine.\n" +
+			"On a terminal the first import asks. What lies in a program's usual places is yours.\n" +
 			"Imported messages may contain secrets that an agent printed; they stay on this host.\n" +
 			"The import reports unreadable records and skips them. It fails if nothing is readable.",
-		Example: "  sessiond import\n  sessiond import pi\n  sessiond import pi ~/old-laptop/sessions",
+		Example: "  sessiond import\n  sessiond import pi\n  sessiond import pi ~/old-laptop/sessions --mine",
 		Args:    arguments(0, unlimited),
 		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(given) == 0 {
@@ -71,16 +73,25 @@ func (a *app) importCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			history.RemoveLeftovers()
 			if len(args) == 0 {
+				if _, err := whoseFlag(mine, foreign, false); err != nil {
+					return err
+				}
 				return a.importAll(cmd.Context(), yes, watch)
 			}
 			at := slices.Index(names, args[0])
 			if at < 0 {
 				return usagef("unknown source %q; known: %s", args[0], strings.Join(names, ", "))
 			}
-			return a.importPaths(cmd.Context(), a.sources()[at], args[1:], watch)
+			whose, err := whoseFlag(mine, foreign, len(args) > 1)
+			if err != nil {
+				return err
+			}
+			return a.importPaths(cmd.Context(), a.sources()[at], args[1:], whose, watch)
 		},
 	}
 	cmd.Flags().BoolVar(&a.asCopy, "as-copy", false, "with SOURCE sessiond: import a session that differs from the stored one under a new id")
+	cmd.Flags().BoolVar(&mine, "mine", false, "with PATH: these are my own sessions, hooks may tell my agents of them")
+	cmd.Flags().BoolVar(&foreign, "foreign", false, "with PATH: these are not my own sessions, hooks leave them out (default)")
 	cmd.Flags().BoolVar(&a.purgedToo, "purged", false, "read all records again, and restore purged sessions")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "keep importing new messages until Ctrl-C (the daemon does this by itself)")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without SOURCE: import all histories found, do not ask")
@@ -88,11 +99,11 @@ func (a *app) importCommand() *cobra.Command {
 }
 
 // importPaths imports what one source has at paths, or in its usual places.
-func (a *app) importPaths(ctx context.Context, src history.Source, paths []string, watch bool) error {
+func (a *app) importPaths(ctx context.Context, src history.Source, paths []string, whose history.Whose, watch bool) error {
 	for i, p := range paths {
 		paths[i] = a.absolute(p)
 	}
-	h := past{source: src, roots: paths}
+	h := past{source: src, roots: paths, whose: whose}
 	if a.errTTY && !a.flags.json { // for the length of the progress bar
 		var err error
 		if h.found, _, err = src.Find(ctx, paths); err != nil { // the import reports the problems
@@ -112,7 +123,7 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 	var size int64
 	var shut []history.Problem
 	for _, h := range pasts {
-		fresh, files, apart, size = fresh+h.New, files+len(h.found), apart+h.Waiting+h.Refused, size+h.NewBytes
+		fresh, files, apart, size = fresh+h.New, files+len(h.found), apart+h.Refused, size+h.NewBytes
 		shut = append(shut, h.problems...)
 	}
 	broken := files == 0 && len(shut) > 0
@@ -184,7 +195,10 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		if err != nil {
 			return err
 		}
-		im := history.Importer{Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo, Serving: a.daemonServes(ctx)}
+		im := history.Importer{
+			Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo, Serving: a.daemonServes(ctx), Now: a.now,
+			Once: !watch, Running: history.IsRunning,
+		}
 		var size int64
 		for _, h := range pasts {
 			for _, f := range h.found {
@@ -197,8 +211,12 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		im.Changed = long.noteFor(s)
 		var accounts []history.Accounting
 		var failed error
+		if err := a.askWhose(ctx, im, pasts); err != nil {
+			return err
+		}
 		stop := indexMeanwhile(ctx, s)
 		for _, h := range pasts {
+			im.Whose = h.whose
 			bar.Describe("importing " + string(h.source.Name()))
 			account, err := im.Run(ctx, h.source, h.roots)
 			accounts = append(accounts, account)
@@ -217,6 +235,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		err = a.printAccounts(accounts)
 		if failed == nil && len(pasts) == 1 {
 			a.printNowhere(pasts[0], accounts[0])
+			a.printForeign(ctx, im, pasts[0], accounts[0])
 		}
 		if err != nil && failed == nil {
 			return err
@@ -316,6 +335,7 @@ func (a *app) printNowhere(h past, done history.Accounting) {
 type past struct {
 	source history.Source
 	roots  []string // empty: the program's usual places
+	whose  history.Whose
 	found  []history.Found
 	size   int64 // bytes
 
@@ -327,6 +347,6 @@ type past struct {
 func (h past) MarshalJSON() ([]byte, error) {
 	return session.MarshalPlain(map[string]any{
 		"source": h.source.Name(), "sessions": h.Sessions, "bytes": h.size, "new": h.New, "new_bytes": h.NewBytes,
-		"waiting": h.Waiting, "unreadable": h.Refused,
+		"unreadable": h.Refused,
 	})
 }

@@ -21,7 +21,7 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 	}
 	history.RemoveLeftovers()
 	f := history.Follower{
-		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: true},
+		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: true, Now: a.now, Running: history.IsRunning, Whose: history.Undecided},
 		Sources:  a.sources(), Paths: s.store.ImportedPaths, Now: a.now,
 	}
 	long := longSessions{}
@@ -66,8 +66,10 @@ func logOnce(log zerolog.Logger, message string) func(error) {
 // watchPasts imports new messages and files from the imported places until the user stops it.
 func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 	f := history.Follower{
-		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: a.daemonServes(ctx)},
-		Now:      a.now,
+		Importer: &history.Importer{
+			Store: s.store, Price: s.catalogue.Price, Serving: a.daemonServes(ctx), Now: a.now, Running: history.IsRunning, Whose: history.Undecided,
+		},
+		Now: a.now,
 	}
 	long := longSessions{}
 	f.Importer.Changed = long.noteFor(s)

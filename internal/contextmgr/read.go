@@ -73,6 +73,9 @@ func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*snapshot,
 		}
 	}
 	s.readDetails()
+	if err := m.readPictures(ctx, s); err != nil {
+		return nil, err
+	}
 	s.readLimits()
 	if err := m.readPath(ctx, s); err != nil {
 		return nil, err
@@ -293,6 +296,7 @@ func (m *Manager) readPath(ctx context.Context, s *snapshot) error {
 	}
 	slices.Reverse(s.Messages)
 	m.cachePath(s.sess.ID, s.Messages) // before the edits below
+	m.applyRendered(s)
 	m.applyEdits(s)
 	m.applyReplacements(s)
 	return m.readShownAgain(ctx, s)
@@ -448,7 +452,7 @@ func (s *snapshot) shownAgain() []*session.Message {
 }
 
 // findTurnStart finds the message that began the turn which an imported overlay splits: other
-// programs do not record it.
+// programs do not record it. Claude Code names all that it kept, and keeps no more.
 func (m *Manager) findTurnStart(ctx context.Context, s *snapshot) (err error) {
 	first := slices.IndexFunc(s.Messages, func(msg session.Message) bool { return msg.InContext })
 	if s.Overlay.Trigger != session.TriggerImport || s.Overlay.FirstKeptID == nil || first < 0 || s.Messages[first].ParentID == nil {
@@ -456,6 +460,10 @@ func (m *Manager) findTurnStart(ctx context.Context, s *snapshot) (err error) {
 	}
 	if startsTurn(&s.Messages[first]) {
 		return nil
+	}
+	of, err := m.store.Session(ctx, s.Overlay.SessionID)
+	if err != nil || of.Source == session.SourceClaudeCode {
+		return err
 	}
 	s.TurnStart, err = m.findBack(ctx, *s.Messages[first].ParentID, startsTurn)
 	return err

@@ -49,9 +49,11 @@ type View struct {
 	Messages []session.Message `json:"-"` // nil while calls are pending
 	System   string            `json:"-"`
 	Model    string            `json:"model"`
+	Provider string            `json:"-"` // that the session's last call of this model named; "": unknown
 	Dialect  string            `json:"-"`
 	Info     session.ModelInfo `json:"-"`
 	Borders  []int             `json:"-"` // messages that get a cache mark; SystemBorder: the system text
+	Before   int               `json:"-"` // how many messages were in the context before; 0: unknown
 
 	Tokens      Tokens       `json:"tokens" doc:"Size of the context and the limits of the model"`
 	Prefix      Prefix       `json:"prefix" doc:"How much of the context before it extends"`
@@ -86,7 +88,8 @@ type Directive struct {
 func (t *turn) view(saved *session.Context, explain bool) View {
 	s := t.s
 	v := View{
-		System: t.draft.System, Model: s.model, Dialect: s.Dialect, Info: s.info, Tokens: t.tokens, Prefix: t.prefix(),
+		System: t.draft.System, Model: s.model, Provider: s.provider(), Dialect: s.Dialect, Info: s.info,
+		Tokens: t.tokens, Prefix: t.prefix(),
 		Pending: nonNil(t.draft.Pending), Provenance: nonNil(t.draft.Provenance()), Adjustments: nonNil(t.draft.Adjustments),
 		Losses: nonNil(t.draft.Losses), Directives: nonNil(t.directives), Warnings: nonNil(s.warnings),
 	}
@@ -94,7 +97,7 @@ func (t *turn) view(saved *session.Context, explain bool) View {
 		v.Adjustments = append(v.Adjustments, n.Capped)
 	}
 	if len(v.Pending) == 0 {
-		v.Messages, v.Borders = t.draft.Messages(), t.cacheBorders(v.Prefix)
+		v.Messages, v.Borders, v.Before = t.draft.Messages(), t.cacheBorders(v.Prefix), t.endOfLast(v.Prefix)+1
 	}
 	if saved != nil {
 		v.ID = session.ContextName(saved.RowID)
@@ -111,6 +114,14 @@ func (t *turn) view(saved *session.Context, explain bool) View {
 		v.Settings, v.Counting = s.numbers.Settings, s.explainCount(&t.tokens)
 	}
 	return v
+}
+
+// provider returns whom the model is asked of, as far as the session's last call says it.
+func (s *snapshot) provider() string {
+	if s.model != s.sess.Model {
+		return ""
+	}
+	return s.sess.Provider
 }
 
 // nonNil returns an empty slice for nil, which JSON would write as null.

@@ -85,6 +85,10 @@ func (s Scope) Shows(sess *session.Session) bool {
 		(len(s.Projects) == 0 || slices.Contains(s.Projects, sess.Project))
 }
 
+// Tells reports whether a hook may tell of a session unasked: one in the scope that is known to be the user's own. An
+// agent that asks gets the others, too, and is told where they came from.
+func (s Scope) Tells(sess *session.Session) bool { return sess.ForeignFrom == "" && s.Shows(sess) }
+
 // Excludes tells whether a session belongs to a project that is never shown, by whatever name it was recorded.
 func (s Scope) Excludes(sess *session.Session) bool {
 	return len(s.Exclude) > 0 && (s.excludes(sess.Project) || s.excludes(sess.Directory))

@@ -109,3 +109,14 @@ func TestScope(t *testing.T) {
 		t.Error("a scope without limits leaves a session out")
 	}
 }
+
+// A hook tells of no session that was imported from a path given by hand; an agent that asks gets it.
+func TestHookTellsOnlyOfTheUsersOwnSessions(t *testing.T) {
+	scope := memory.Scope{Projects: []string{"/w/a"}}
+	for from, want := range map[string]bool{"": true, "/home/ana/Downloads/given.jsonl": false} {
+		sess := session.Session{ID: "20260101_002", Project: "/w/a", ForeignFrom: from}
+		if scope.Tells(&sess) != want || !scope.Shows(&sess) {
+			t.Errorf("from %q: told %t, shown %t", from, scope.Tells(&sess), scope.Shows(&sess))
+		}
+	}
+}

@@ -439,11 +439,11 @@ type brokenStore struct {
 	from   int64
 }
 
-func (b *brokenStore) MessagesByID(ctx context.Context, ids []int64) ([]session.Message, error) {
+func (b *brokenStore) EachHead(ctx context.Context, ids []int64, head session.Head, yield func(*session.Message) error) error {
 	if slices.ContainsFunc(ids, func(id int64) bool { return slices.Contains(b.rows, id) }) {
-		return nil, b.damage
+		return b.damage
 	}
-	return b.fakeStore.MessagesByID(ctx, ids)
+	return b.fakeStore.EachHead(ctx, ids, head, yield)
 }
 
 func (b *brokenStore) MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error) {
@@ -480,5 +480,23 @@ func TestDamageOfTheStoreIsNotTheIndexs(t *testing.T) {
 	}
 	if mark := testkit.Must(ix.Mark(t.Context()))(t); mark != 3 {
 		t.Errorf("the index was built again: its mark is %d", mark)
+	}
+}
+
+// A program's list of skills or tools stands in each session: it is found by nothing.
+func TestRemindersOfAProgramAreNotIndexed(t *testing.T) {
+	for _, c := range []struct {
+		kind session.Kind
+		role session.Role
+		want string
+	}{
+		{session.KindMessage, session.System, "- draw charts"},
+		{session.KindCustomMessage, session.User, "- draw charts"},
+		{session.KindCustomMessage, session.System, ""},
+	} {
+		m := session.Message{Kind: c.kind, Role: c.role, Parts: []session.Part{session.TextPart("- draw charts")}}
+		if got := searchableText(&m); got != c.want {
+			t.Errorf("a %s of role %s is found by %q, want %q", c.kind, c.role, got, c.want)
+		}
 	}
 }

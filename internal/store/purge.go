@@ -314,13 +314,13 @@ func (t *tx) deleteMessage(id session.ID, row int64) error {
 	return t.countPurged(day, source, purged)
 }
 
-// countPurged keeps what the roll-up counts explainable after the rows are gone.
 // IsPurged reports whether a session was purged here; false if it never existed.
 func (s *Store) IsPurged(ctx context.Context, id session.ID) (bool, error) {
 	found, err := first[int64](ctx, s, `SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NOT NULL`, id)
 	return found != nil, err
 }
 
+// countPurged keeps what the roll-up counts explainable after the rows are gone.
 func (t *tx) countPurged(day string, source session.Source, u usageSum) error {
 	return t.exec(`INSERT INTO purged_days (day, source, sessions, subagents, messages, prompts) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (day, source) DO UPDATE SET sessions = purged_days.sessions + excluded.sessions, subagents = purged_days.subagents + excluded.subagents,

@@ -26,6 +26,7 @@ type RestoreBatch struct {
 	Begin   bool         // the first piece
 	End     bool         // the last piece: the session's own fields and its sets apply
 	Records int          // of the file, that it stands for
+	Foreign string       // the file, if it is not known to be the user's own
 
 	Messages []RestoreMessage
 	Rows     []any // *SavedCompaction and what follows it in a file; of the sets all, in the last piece
@@ -39,7 +40,10 @@ func (b *RestoreBatch) Split(messages, bytes int) []RestoreBatch {
 	runs := splitMessages(b.Messages, messages, bytes, func(m *RestoreMessage) int { return SizeOf(&m.Message) })
 	pieces, rest := make([]RestoreBatch, len(runs)), *b
 	for i, run := range runs[:len(runs)-1] {
-		pieces[i] = RestoreBatch{Into: b.Into, Session: b.Session, Begin: rest.Begin, Records: min(len(run), rest.Records), Messages: run}
+		pieces[i] = RestoreBatch{
+			Into: b.Into, Session: b.Session, Begin: rest.Begin, Foreign: b.Foreign,
+			Records: min(len(run), rest.Records), Messages: run,
+		}
 		rest.Begin, rest.Records = false, rest.Records-pieces[i].Records
 	}
 	rest.Messages = runs[len(runs)-1]
@@ -292,9 +296,11 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 	} else if err := r.passID(want); err != nil {
 		return err
 	}
-	err = r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, owner, host, directory, project, revision, created_at, updated_at, active_at, purged_at)
-		VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
-		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Owner, in.Host, in.Directory, in.Project, in.CreatedAt, r.tx.now, earlier(in.CreatedAt, r.tx.now), r.batch.Session.PurgedAt)
+	err = r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, owner, host, directory, project, foreign_from, revision,
+		created_at, updated_at, active_at, purged_at)
+		VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
+		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Owner, in.Host, in.Directory, in.Project,
+		orElse(r.batch.Foreign, in.ForeignFrom), in.CreatedAt, r.tx.now, earlier(in.CreatedAt, r.tx.now), r.batch.Session.PurgedAt)
 	if err != nil {
 		return fmt.Errorf("insert session: %w", err)
 	}
@@ -360,8 +366,7 @@ func (r *restorer) passID(id session.ID) error {
 	if err != nil {
 		return session.Errorf(session.Invalid, "%q is no session id", id)
 	}
-	return r.exec(`INSERT INTO session_days (day, last) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET last = MAX(session_days.last, excluded.last)`,
-		digits[:4]+"-"+digits[4:6]+"-"+digits[6:], n)
+	return r.exec(raiseIDCounter, digits[:4]+"-"+digits[4:6]+"-"+digits[6:], n)
 }
 
 // here returns the name that a message of the file has here: a copied session has another id.
@@ -749,12 +754,12 @@ func (r *restorer) finish() error {
 		return fmt.Errorf("update session: %w", err)
 	}
 	err = r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
-		git_branch = ?, provider = ?, model = ?, "window" = ?, head_id = ?, last_seq = ?,
+		git_branch = ?, foreign_from = ?, provider = ?, model = ?, "window" = ?, head_id = ?, last_seq = ?,
 		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?, compaction_count = (`+countedCompactions+`),
 		turn_origin = ?, created_at = ?, updated_at = ?, active_at = ?, inbound_at = ?, archived_at = ?, starred_at = ?, deleted_at = ?, ended_at = ?,
 		end_reason = ?, metadata = ? WHERE id = ?`,
 		in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
-		in.GitBranch, in.Provider, in.Model, in.Window, s.HeadID, s.LastSeq,
+		in.GitBranch, orElse(r.batch.Foreign, in.ForeignFrom), in.Provider, in.Model, in.Window, s.HeadID, s.LastSeq,
 		s.CompactionID, in.Epoch, in.Revision, s.MessageCount, s.TotalTokens, s.ContextTokens, s.ID, s.ID,
 		r.batch.Session.TurnOrigin, in.CreatedAt, in.UpdatedAt, in.ActiveAt, in.InboundAt, in.ArchivedAt, in.StarredAt, in.DeletedAt, in.EndedAt,
 		in.EndReason, in.Metadata, s.ID)

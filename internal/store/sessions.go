@@ -24,6 +24,7 @@ type NewSession struct {
 	Directory   string
 	Project     string // "": the git root of the directory, else the directory
 	GitBranch   string
+	ForeignFrom string // a file that was given by hand: it is not known to be the user's own history
 	Provider    string
 	Model       string
 	Window      *int64
@@ -48,6 +49,7 @@ func (s *Store) CreateSession(ctx context.Context, in NewSession) (session.Sessi
 		{"directory", in.Directory},
 		{"project", in.Project},
 		{"git_branch", in.GitBranch},
+		{"foreign_from", in.ForeignFrom},
 		{"provider", in.Provider},
 		{"model", in.Model},
 		{"settings", string(in.Settings)},
@@ -123,12 +125,12 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 		in.TitleSource = "given"
 	}
 	_, err = t.changed(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
-		source, source_id, owner, host, directory, project, git_branch, provider, model, "window", parent_id, parent_kind,
+		source, source_id, owner, host, directory, project, git_branch, foreign_from, provider, model, "window", parent_id, parent_kind,
 		created_at, updated_at, active_at, metadata)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		id, day, in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
-		source, in.SourceID, owner, t.opt.Host, in.Directory, in.Project, in.GitBranch, in.Provider, in.Model, in.Window, in.ParentID, in.ParentKind,
-		at, t.now, earlier(at, t.now), in.Metadata)
+		source, in.SourceID, owner, t.opt.Host, in.Directory, in.Project, in.GitBranch, in.ForeignFrom,
+		in.Provider, in.Model, in.Window, in.ParentID, in.ParentKind, at, t.now, earlier(at, t.now), in.Metadata)
 	if isTaken(err) && in.SourceID != "" {
 		return session.Session{}, session.Errorf(session.Conflict, "a session of source %s with source_id %q exists already", source, in.SourceID)
 	}
@@ -170,7 +172,7 @@ func (t *tx) newID(day string) (session.ID, error) {
 }
 
 const sessionColumns = `s.id, s.day, s.title, s.title_source, s.kind, s.draft, s.settings, s.key, s.generation, s.source, s.source_id,
-	s.owner, s.host, s.directory, s.project, s.git_branch, s.provider, s.model, s.window, s.parent_id, s.parent_kind, s.head_id,
+	s.owner, s.host, s.directory, s.project, s.git_branch, s.foreign_from, s.provider, s.model, s.window, s.parent_id, s.parent_kind, s.head_id,
 	s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.total_tokens, s.context_tokens,
 	s.compaction_count, s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.cost_nanousd,
 	s.cost_usd, s.unpriced_calls, s.turn_origin, s.created_at, s.updated_at, s.active_at, s.inbound_at, s.archived_at,

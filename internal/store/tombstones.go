@@ -106,6 +106,26 @@ func (s *Store) AddTombstones(ctx context.Context, all []PurgedSource) (named []
 	return named, wrap(err, "take over what was purged")
 }
 
+// IDCounters lists the newest number of each day's ids.
+func (s *Store) IDCounters(ctx context.Context) ([]SessionDay, error) {
+	all, err := list[SessionDay](ctx, s, `SELECT day, last FROM session_days ORDER BY day`)
+	return all, wrap(err, "list the counters of ids")
+}
+
+// RaiseIDCounters keeps ids that another database gave from being given again.
+func (s *Store) RaiseIDCounters(ctx context.Context, all []SessionDay) error {
+	return wrap(s.write(ctx, func(t *tx) error {
+		for _, d := range all {
+			if err := t.exec(raiseIDCounter, d.Day, d.Last); err != nil {
+				return err
+			}
+		}
+		return nil
+	}), "raise the counters of ids")
+}
+
+const raiseIDCounter = `INSERT INTO session_days (day, last) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET last = MAX(session_days.last, excluded.last)`
+
 const addTombstone = `INSERT INTO purged_sources (source, id_hash, purged_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
 
 // sessionsByTombstone returns the sessions that are here, by the tombstones that they would leave, without a time.

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"reflect"
 	"slices"
 	"strconv"
@@ -25,6 +28,8 @@ type appendBody struct {
 	ExpectHead messageArg        `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
 	Parent     messageArg        `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
 	Call       *callBody         `json:"call,omitempty" doc:"The model call behind the last reply"`
+
+	turnDialect string // of the context that a turn asks for
 }
 
 // appendedView is what was stored.
@@ -73,6 +78,19 @@ type appended struct {
 	done store.Appended
 }
 
+// nameMaker writes the provider and the model of a call into the reply that it made, where the
+// reply does not say it: reasoning in OpenAI's chat form goes back to its maker alone.
+func nameMaker(msgs []session.Message, call *session.Call) {
+	for i := range slices.Backward(msgs) {
+		if m := &msgs[i]; m.Role == session.Assistant {
+			if m.Dialect == dialect.OpenAIChat {
+				m.Provider, m.Model = cmp.Or(m.Provider, call.Provider), cmp.Or(m.Model, call.Model)
+			}
+			return
+		}
+	}
+}
+
 // append decodes and stores messages. Codes: Malformed, Invalid, TooLarge, NotFound,
 // Conflict (with the head).
 func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem *store.Idempotency) (*appended, error) {
@@ -83,7 +101,11 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 	var decoded dialect.Decoded
 	if len(b.Messages) > 0 {
 		var err error
-		if decoded, err = dialect.Decode(b.Dialect, b.Messages); err != nil {
+		decode, name := dialect.Decode, b.Dialect
+		if name == "" {
+			decode, name = dialect.DecodeFor, b.turnDialect
+		}
+		if decoded, err = decode(name, b.Messages); err != nil {
 			return nil, err
 		}
 	}
@@ -103,6 +125,7 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 		if in.Call = call; warning != "" {
 			decoded.Warnings = append(decoded.Warnings, warning)
 		}
+		nameMaker(decoded.Messages, call)
 	}
 	done, err := s.Store.Append(ctx, in)
 	if err != nil {
@@ -174,16 +197,58 @@ type messageItem struct {
 	wire json.RawMessage
 }
 
-// MarshalJSON implements json.Marshaler.
-func (m messageItem) MarshalJSON() ([]byte, error) {
+// writeJSON writes the message: a large text is not copied into one JSON value.
+func (m messageItem) writeJSON(w io.Writer) error {
 	if m.view == nil {
-		return m.wire, nil
+		_, err := w.Write(m.wire)
+		return err
 	}
 	type columns session.Message // without its MarshalJSON, which reads the content from the parts
-	return session.MarshalPlain(struct {
+	view := struct {
 		columns
 		Content string `json:"content"`
-	}{columns(m.view.Message), m.view.Content})
+	}{columns(m.view.Message), m.view.Content}
+	var large largeTexts // in the order of the JSON
+	view.Parts = slices.Clone(view.Parts)
+	for i := range view.Parts {
+		large.take(&view.Parts[i].Text)
+		large.take(&view.Parts[i].Arguments)
+	}
+	large.take(&view.Content)
+	encoded, err := session.MarshalPlain(view)
+	if err != nil {
+		return err
+	}
+	return large.write(w, encoded)
+}
+
+// writeMessages writes a list of messages one by one.
+func writeMessages(w io.Writer, l List[messageItem]) error {
+	begin := `{"data":[`
+	for i := range l.Data {
+		if _, err := io.WriteString(w, begin); err != nil {
+			return err
+		}
+		if err := l.Data[i].writeJSON(w); err != nil {
+			return err
+		}
+		begin = ","
+	}
+	if len(l.Data) > 0 {
+		begin = ""
+	}
+	next, err := session.MarshalPlain(l.NextCursor)
+	if err == nil {
+		_, err = io.WriteString(w, begin+`],"next_cursor":`+string(next)+"}\n")
+	}
+	return err
+}
+
+// MarshalJSON implements json.Marshaler, for messages within other values.
+func (m messageItem) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	err := m.writeJSON(&b)
+	return b.Bytes(), err
 }
 
 // Schema implements huma.SchemaProvider.
@@ -201,7 +266,10 @@ func items(form string, msgs []session.Message) ([]messageItem, error) {
 		for i := range msgs {
 			m := &msgs[i]
 			for j := range m.Parts { // a long text is kept beside its part; a reader wants it in it
-				m.Parts[j].Text = m.Parts[j].Content()
+				p := &m.Parts[j]
+				if p.Text = p.Content(); p.Text != "" {
+					p.Blob = nil
+				}
 			}
 			m.Parts = emptyNotNil(m.Parts)
 			out[i] = messageItem{view: &messageView{Message: *m, Content: m.Text()}}
@@ -272,7 +340,7 @@ func bound(id session.ID, field, value string, seq *int64, ref **session.Message
 }
 
 func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*listOutput[messageItem], error) {
-	page := store.MessagePage{Limit: in.Limit, Descending: in.Order == "desc", All: in.Path == "all"}
+	page := store.MessagePage{Limit: in.Limit, Descending: in.Order == "desc", All: in.Path == "all", Reserve: s.reserveLarge}
 	if err := bound(in.ID, "after", in.After, &page.After, &page.AfterRef); err != nil {
 		return nil, err
 	}
@@ -331,7 +399,7 @@ type getMessageInput struct {
 }
 
 func (s *Server) getMessage(ctx context.Context, in *getMessageInput) (*output[messageItem], error) {
-	m, err := s.Store.TreeMessage(ctx, in.ID, in.ref)
+	m, err := s.Store.LargeTreeMessage(ctx, in.ID, in.ref, s.reserveLarge)
 	if err != nil {
 		return nil, err
 	}

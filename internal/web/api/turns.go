@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 
 	"sessiond/internal/contextmgr"
-	"sessiond/internal/dialect"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -62,10 +61,7 @@ func (s *Server) takeTurn(ctx context.Context, in *turnInput) (*output[turnView]
 	if b.Parent.given && len(b.Messages) == 0 {
 		return nil, session.Errorf(session.Invalid, "parent needs messages: it says where they are appended").At("parent", "stands without messages")
 	}
-	add := appendBody{Messages: b.Messages, ExpectHead: b.ExpectHead, Parent: b.Parent, Call: b.Call}
-	if _, err := dialect.Detect(b.Messages); err != nil { // then the context's dialect decides
-		add.Dialect = b.Dialect
-	}
+	add := appendBody{Messages: b.Messages, ExpectHead: b.ExpectHead, Parent: b.Parent, Call: b.Call, turnDialect: b.Dialect}
 	done, err := s.append(ctx, in.ID, &add, in.idem)
 	if err != nil {
 		return nil, err
