@@ -32,7 +32,8 @@ func (m *pacedModel) Summarize(ctx context.Context, in session.SummaryRequest) (
 	}
 	m.n++
 	return session.Summary{
-		Text: fmt.Sprintf("MODEL %d. %.300s", m.n, in.Previous), Span: fmt.Sprintf("MODEL SPAN %d", m.n), Provider: "gemini", Model: "flash",
+		Text: fmt.Sprintf("MODEL %d. %.300s", m.n, in.Previous), Span: fmt.Sprintf("MODEL SPAN %d", m.n),
+		Provider: "gemini", Model: "flash",
 		Calls: []session.Call{{Purpose: session.PurposeSummary, Status: session.CallOK, Provider: "gemini", Model: "flash"}},
 	}, nil
 }
@@ -219,8 +220,8 @@ func TestSmallWindowStagesThreeTurnsAhead(t *testing.T) {
 // wasted is a record of a model's summary that nothing uses.
 func wasted(id, hidden int64) session.Compaction {
 	return session.Compaction{
-		RowID: id, SessionID: "s", Strategy: session.StrategySummarize, Trigger: session.TriggerThreshold, Status: session.StatusSkipped,
-		Provider: "gemini", ThroughID: ptr(100 + id), HiddenTokens: hidden, SpanSummary: "span",
+		RowID: id, SessionID: "s", Strategy: session.StrategySummarize, Trigger: session.TriggerThreshold,
+		Status: session.StatusSkipped, Provider: "gemini", ThroughID: ptr(100 + id), HiddenTokens: hidden, SpanSummary: "span",
 	}
 }
 
@@ -252,7 +253,8 @@ func TestModelRestsAfterTwoUnusedSummaries(t *testing.T) {
 		"one of another session":          {[]session.Compaction{wasted(1, 100), others}, 300, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &staging{snapshot: &snapshot{sess: session.Session{ID: "s"}, numbers: Numbers{Window: 16000}}, all: c.all, staged: &session.Compaction{HiddenTokens: c.grew}}
+			s := &staging{snapshot: &snapshot{sess: session.Session{ID: "s"}, numbers: Numbers{Window: 16000}}, all: c.all}
+			s.staged = &session.Compaction{HiddenTokens: c.grew}
 			if got := modelRests(s); got != c.want {
 				t.Errorf("rests: %v", got)
 			}

@@ -28,21 +28,26 @@ type claim struct {
 const (
 	moneySigns = `US\$|[$€£¥₹₩]`
 	moneyCodes = `USD|EUR|GBP|JPY|CNY|CHF|INR|KRW|CAD|AUD|dollars?|euros?|pounds?|yen|Euro|Dollar`
-	units      = `%|percent|Prozent|ns|µs|μs|ms|s|sec|seconds?|min|minutes?|h|hours?|days?|Sekunden?|Minuten?|Stunden?|Tagen?|bytes?|[KMGT]i?B|[kmgt]b|Hz|kHz|MHz|GHz|px|mm|cm|m|km|mg|g|kg|km/h|tokens?`
-	scales     = `k|K|M|bn|thousand|million|billion|Tausend|Mio\.?|Mrd\.?|Millionen|Milliarden`
-	figure     = `\d+(?:[.,' ’\x{00a0}\x{202f}]\d{3})+(?:[.,]\d{1,2})?\b|\d+(?:[.,]\d+)?`
+	units      = `percent|Prozent|ns|µs|μs|ms|s|sec|seconds?|min|minutes?|h|hours?|days?|Sekunden?|Minuten?|Stunden?|` +
+		`Tagen?|bytes?|[KMGT]i?B|[kmgt]b|Hz|kHz|MHz|GHz|px|mm|cm|m|km|mg|g|kg|tokens?`
+	scales = `k|K|M|bn|thousand|million|billion|Tausend|Mio\.?|Mrd\.?|Millionen|Milliarden`
+	figure = `\d+(?:[.,' ’\x{00a0}\x{202f}]\d{3})+(?:[.,]\d{1,2})?\b|\d+(?:[.,]\d+)?`
 )
 
 var (
-	urlForm    = regexp.MustCompile("(?i)\\bhttps?://[^\\s<>\"`|\\\\\\p{Han}\\p{Hiragana}\\p{Katakana}、。）」]+")
-	pathForm   = regexp.MustCompile(`\b[A-Za-z]:[/\\][\w.@+-]+(?:[/\\][\w.@+-]+)*|(?:~|\.{1,2})?/?[\w.@+-]+(?:/[\w.@+-]+)+`)
+	urlForm  = regexp.MustCompile("(?i)\\bhttps?://[^\\s<>\"`|\\\\\\p{Han}\\p{Hiragana}\\p{Katakana}、。）」]+")
+	pathForm = regexp.MustCompile(`\b[A-Za-z]:[/\\][\w.@+-]+(?:[/\\][\w.@+-]+)*|` +
+		`(?:~|\.{1,2})?/?[\w.@+-]+(?:/[\w.@+-]+)+`)
 	wordForm   = regexp.MustCompile(`[\pL\pN_#@][\pL\pN_#@.:+-]*[\pL\pN]`)
-	amountForm = regexp.MustCompile(`(?:(` + moneySigns + `|\b(?:` + moneyCodes + `))\s?)?(` + figure + `)(?:[ \x{00a0}]?(` + scales + `)\b)?(?:\s?(` + moneySigns + `|(?:` + moneyCodes + `)\b)|\s?(%|(?:` + units + `)\b))?`)
+	amountForm = regexp.MustCompile(`(?:(` + moneySigns + `|\b(?:` + moneyCodes + `))\s?)?(` + figure + `)` +
+		`(?:[ \x{00a0}]?(` + scales + `)\b)?(?:\s?(` + moneySigns + `|(?:` + moneyCodes + `)\b)|\s?(%|(?:` + units + `)\b))?`)
 	extension  = regexp.MustCompile(`[\w-]\.[A-Za-z][A-Za-z0-9]{0,7}$`)
 	lineSuffix = regexp.MustCompile(`:\d+(?::\d+)?$`)
 	dateForm   = regexp.MustCompile(`^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:t[\d:.+-]+z?)?$`)
-	unescaped  = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\/`, "/", `\u0026`, "&", `\u003c`, "<", `\u003e`, ">", `\\`, "/", `\`, "/")
-	marked     = regexp.MustCompile(`\s*` + regexp.QuoteMeta(unsaidMark))
+	unescaped  = strings.NewReplacer(
+		`\n`, "\n", `\t`, "\t", `\"`, `"`, `\/`, "/", `\u0026`, "&", `\u003c`, "<", `\u003e`, ">", `\\`, "/", `\`, "/",
+	)
+	marked = regexp.MustCompile(`\s*` + regexp.QuoteMeta(unsaidMark))
 )
 
 // markUnsaid marks each value of a model's text that none of the sources has. A mark that the model wrote is removed
@@ -205,7 +210,8 @@ func isHash(s string) bool {
 // none, neither is a date or a rate.
 func isPath(s string) bool {
 	s = strings.ReplaceAll(s, `\`, "/")
-	rooted := s[0] == '/' || s[0] == '~' || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../") || len(s) > 2 && s[1:3] == ":/"
+	rooted := s[0] == '/' || s[0] == '~' || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../") ||
+		len(s) > 2 && s[1:3] == ":/"
 	letters := strings.ContainsFunc(s, func(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' })
 	return letters && (rooted && strings.Count(s, "/") > 1 || extension.MatchString(s))
 }
@@ -225,7 +231,8 @@ func trimValue(s string) string {
 		last := s[len(s)-1]
 		switch {
 		case strings.IndexByte(".,;:!?'*_~", last) >= 0:
-		case last == ')' && strings.Count(s, ")") > strings.Count(s, "("), last == ']' && strings.Count(s, "]") > strings.Count(s, "["):
+		case last == ')' && strings.Count(s, ")") > strings.Count(s, "("):
+		case last == ']' && strings.Count(s, "]") > strings.Count(s, "["):
 		case last == '}':
 		default:
 			if i := strings.Index(s, "]("); i > 0 { // a link whose text is the URL
@@ -409,8 +416,8 @@ func joinDigits(text string) string {
 	separators := 0
 	for i := range len(text) {
 		isDigit := text[i] >= '0' && text[i] <= '9'
-		if isDigit && separators > 0 && separators <= 2 && len(b) > separators && isAlnum(b[len(b)-separators-1]) && b[len(b)-separators-1] <= '9' {
-			b = b[:len(b)-separators]
+		if before := len(b) - separators; isDigit && separators <= 2 && before > 0 && b[before-1] >= '0' && b[before-1] <= '9' {
+			b = b[:before]
 		}
 		if separators++; isDigit || strings.IndexByte(" -./()',:", text[i]) < 0 {
 			separators = 0
@@ -503,13 +510,20 @@ func containsValue(text, value string) bool {
 			return false
 		}
 		from, to := at+i, at+i+len(value)
-		next := strings.TrimLeft(text[to:min(len(text), to+2)], ".-")
-		ends := to == len(text) || !isAlnum(text[to]) && text[to] != '_' && (next == "" || next == text[to:min(len(text), to+2)] || !isAlnum(next[0]))
-		if ends && !joinsWord(text, from-1, value[0]) {
+		if !continues(text[to:]) && !joinsWord(text, from-1, value[0]) {
 			return true
 		}
 		at = from + 1
 	}
+}
+
+// continues reports whether rest continues the value before it: a full stop ends a sentence, .go does not.
+func continues(rest string) bool {
+	if rest != "" && (rest[0] == '.' || rest[0] == '-') {
+		rest = rest[1:]
+		return rest != "" && isAlnum(rest[0])
+	}
+	return rest != "" && (isAlnum(rest[0]) || rest[0] == '_')
 }
 
 // startsWordIn reports whether a word of the text begins with a prefix, as a full hash with a short one.
