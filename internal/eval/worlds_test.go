@@ -387,6 +387,7 @@ type remembered struct {
 	compactions, unrecalled                                 int64 // number; of questions that recall nothing
 	contexts, recalled                                      int64 // tokens, of all questions with recall
 	room                                                    int64 // tokens, of a window without its reserve
+	block                                                   string // recalled for the last question
 	with, without                                           []time.Duration
 }
 
@@ -441,6 +442,10 @@ func (m *remembered) ask(t *testing.T, r *rig, id session.ID, text string, recal
 		case p.Kind == contextmgr.ItemRecall && p.Message == len(v.Messages)-1:
 			recalled += p.Tokens
 		}
+	}
+	m.block = ""
+	if last := v.Messages[len(v.Messages)-1]; recalled > 0 {
+		m.block = last.Parts[len(last.Parts)-1].Text
 	}
 	m.room = v.Tokens.Window - v.Tokens.Reserve
 	if recallTokens != nil {
