@@ -91,6 +91,7 @@ type CompactionDetails struct {
 	ReadFiles     []string      `json:"read_files"`
 	ModifiedFiles []string      `json:"modified_files"`
 	Index         []string      `json:"index,omitempty"`
+	Spans         int           `json:"spans,omitempty"`  // summaries of spans that the running one was merged from; 0: it updates the one before
 	Pruned        []string      `json:"pruned,omitempty"` // hidden outputs, by OutputName
 	Instructions  string        `json:"instructions,omitempty"`
 	TurnStart     string        `json:"turn_start,omitempty"`  // the user message of a split turn
