@@ -44,7 +44,9 @@ func (s *snapshot) newRecord(strategy session.Strategy, in overlayInput) session
 func (s *snapshot) plan(in overlayInput) Plan {
 	path, n := s.entries(), &s.numbers
 	if in.strategy == session.StrategyClear {
-		return planClear(path, in.trigger == session.TriggerManual)
+		_, shows := summaryItem(s.Overlay)
+		shows = shows || len(replaced(s.Overlay)) > 0 || s.Person != nil
+		return planClear(path, PlanRoom{Threshold: n.Threshold, Fixed: in.fixed}, shows)
 	}
 	rule := CutRule{KeepTokens: n.KeepTokens, KeepMessages: n.KeepMessages, KeepMost: max(n.KeepTokens, n.Threshold/2), MetadataSplits: n.Preset == presetPi}
 	if in.keep != nil {
@@ -100,7 +102,7 @@ func (s *snapshot) entries() []Entry {
 		m := &s.Messages[i]
 		e := Entry{
 			Kind: m.Kind, Role: m.Role, InContext: m.InContext, Person: fromPerson(m),
-			Reasoning: len(m.Parts) > 0, Outputs: s.outputsOf(m, tools),
+			Reasoning: len(m.Parts) > 0, Failed: m.Finish == session.FinishError, Outputs: s.outputsOf(m, tools),
 		}
 		var unsent int64
 		hiddenTo := 0 // parts before it belong to a pruned output
@@ -140,8 +142,12 @@ func (m *Manager) makeOverlay(ctx context.Context, s *snapshot, in overlayInput)
 	if p.NoGain != "" {
 		return out, nil
 	}
-	through := &s.Messages[p.First-1]
-	c.ThroughID, c.Through, c.HiddenTokens = &through.RowID, &through.ID, through.PathTokens
+	if p.First > 0 {
+		through := &s.Messages[p.First-1]
+		c.ThroughID, c.Through, c.HiddenTokens = &through.RowID, &through.ID, through.PathTokens
+	} else { // it only hides what the overlay before shows
+		c.ThroughID, c.Through, c.HiddenTokens = s.Overlay.ThroughID, s.Overlay.Through, s.Overlay.HiddenTokens
+	}
 	if p.First < len(s.Messages) {
 		kept := &s.Messages[p.First]
 		c.FirstKeptID, c.FirstKept = &kept.RowID, &kept.ID
@@ -197,12 +203,15 @@ func (m *Manager) newDetails(ctx context.Context, s *snapshot, p *Plan, in overl
 			return d, err
 		}
 		before = last
-	} else if !s.truncated && s.Messages[0].ParentID != nil {
+	} else if !s.truncated && p.First > 0 && s.Messages[0].ParentID != nil {
 		before = *s.Messages[0].ParentID
 	}
-	files, err := m.store.TouchedFiles(ctx, before, s.Messages[p.First-1].RowID)
-	if err != nil {
-		return d, fmt.Errorf("files of the span: %w", err)
+	var files []session.TouchedFile
+	if p.First > 0 {
+		var err error
+		if files, err = m.store.TouchedFiles(ctx, before, s.Messages[p.First-1].RowID); err != nil {
+			return d, fmt.Errorf("files of the span: %w", err)
+		}
 	}
 	d.ReadFiles, d.ModifiedFiles = addFiles(files, s.details.ReadFiles, s.details.ModifiedFiles)
 	switch {

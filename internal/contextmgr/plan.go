@@ -111,18 +111,33 @@ func hasContent(entries []Entry) bool {
 	return false
 }
 
-// planClear hides everything. Unless the caller asked for it, unanswered messages stay.
-func planClear(path []Entry, manual bool) Plan {
-	cut := Cut{len(path), -1}
-	if !manual {
-		cut = cutAt(path, firstUnanswered(path))
+// planClear hides everything but the open turn. If that does not fit, its beginning is hidden, too, and the
+// message that began it is shown again. shows reports whether the overlay before shows anything.
+func planClear(path []Entry, room PlanRoom, shows bool) Plan {
+	start := openTurn(path)
+	cut := Cut{start, -1}
+	var weight int64
+	for i := start; i < len(path); i++ {
+		weight += path[i].Tokens
+	}
+	if start < len(path) && !room.fits(weight) {
+		valid := validPoints(path)
+		at, _ := fittingEnd(path, valid, start, len(path), room.Threshold-room.Fixed-path[start].Tokens)
+		for at < 0 && len(valid) > start {
+			if last := len(valid) - 1; valid[last] {
+				at = last
+			} else {
+				valid = valid[:last]
+			}
+		}
+		cut = cutAt(path, max(at, start))
 	}
 	p := planAt(path, cut)
 	if p.Person >= 0 { // it is not shown again
 		p.KeptTokens, p.Person = p.KeptTokens-path[p.Person].Tokens, -1
 	}
-	if p.NoGain = ""; p.Hidden == 0 {
-		p.NoGain = "nothing to clear: the context holds no message"
+	if p.NoGain = ""; p.Hidden == 0 && !shows {
+		p.NoGain = "nothing to clear: the context holds no message before the open turn"
 	}
 	return p
 }

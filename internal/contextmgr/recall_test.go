@@ -188,7 +188,7 @@ func TestFailedOrPartialRecallOnlyWarns(t *testing.T) {
 
 func TestClearedMessagesAreNotRecalled(t *testing.T) {
 	r, asked := recallRig(t, 20000)
-	r.append(text(session.User, "The zebra costs 4711 crowns"))
+	r.append(text(session.User, "The zebra costs 4711 crowns"), text(session.Assistant, "I see."))
 	r.compact(CompactInput{Strategy: session.StrategyClear})
 	r.append(text(session.User, "What does the zebra cost in crowns?"))
 	if v := r.turn(TurnInput{}); len(*asked) != 0 || len(v.Messages) != 1 {

@@ -384,9 +384,9 @@ func (s share) String() string {
 // remembered is what is left of a conversation at its end.
 type remembered struct {
 	own, other, otherUnrecalled, otherNewest, rules, decoys share
-	compactions, unrecalled                                 int64 // number; of questions that recall nothing
-	contexts, recalled                                      int64 // tokens, of all questions with recall
-	room                                                    int64 // tokens, of a window without its reserve
+	compactions, unrecalled                                 int64  // number; of questions that recall nothing
+	contexts, recalled                                      int64  // tokens, of all questions with recall
+	room                                                    int64  // tokens, of a window without its reserve
 	block                                                   string // recalled for the last question
 	with, without                                           []time.Duration
 }
