@@ -157,7 +157,9 @@ func TestWhatWasSaidIsWholeWhereItFits(t *testing.T) {
 				r := newRig(t, window)
 				in := TurnInput{Budget: Budget{Settings: Settings{Preset: &preset}}}
 				size := min(67289, int(r.numbers().Threshold*45/100))
-				said := func(mark string) string { return mark + " begins " + strings.Repeat("lorem ip", size/2) + " ends " + mark }
+				said := func(mark string) string {
+					return mark + " begins " + strings.Repeat("lorem ip", size/2) + " ends " + mark
+				}
 				whole := func(at string, texts ...string) {
 					t.Helper()
 					v := r.turn(in)
@@ -200,7 +202,9 @@ func TestOutputsAreCutBeforeWhatWasSaid(t *testing.T) {
 	asked := r.append(text(session.User, "QUESTION "+filler(2600)), calling("c"), answering("c", filler(700)))[0]
 	v = r.turn(TurnInput{})
 	wantLacks(t, v, filler(2600))
-	if !slices.ContainsFunc(v.Losses, func(l string) bool { return strings.Contains(l, asked.ID.String()) && strings.Contains(l, "does not fit") }) {
+	if !slices.ContainsFunc(v.Losses, func(l string) bool {
+		return strings.Contains(l, asked.ID.String()) && strings.Contains(l, "does not fit")
+	}) {
 		t.Errorf("losses %q do not name %s", v.Losses, asked.ID)
 	}
 }

@@ -8,8 +8,8 @@ type Plan struct {
 	Cut
 	NoGain string // why there is nothing to do; "" if there is something
 
-	Hidden       int   // messages newly hidden, of those in the context
-	HiddenTokens int64 // their weight
+	Hidden       int    // messages newly hidden, of those in the context
+	HiddenTokens int64  // their weight
 	KeptTokens   int64  // with that of the messages to show again
 	ShownTokens  int64  // of the messages to show again
 	ShownMax     int64  // one of them may weigh at most so much, in tokens of the model; 0: no limit
