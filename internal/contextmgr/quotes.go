@@ -221,7 +221,7 @@ func (q *quoter) quote(i int) string {
 	return beside[0] + text + beside[1]
 }
 
-// quoteBeside quotes the beginning, or where terms meet, of messages beside one that is quoted: of short
+// quoteBeside quotes the beginning, or where terms meet, of messages beside one that is quoted: of
 // results of its calls, of a hit's neighbours, and of a turn of which nothing else is quoted the newest
 // result and the reply.
 func (q *quoter) quoteBeside(i int) (beside [2]string) {
@@ -267,7 +267,8 @@ func (q *quoter) quoteBeside(i int) (beside [2]string) {
 	return beside
 }
 
-// resultsOf returns the short results of a message's calls of which no passage is quoted.
+// resultsOf returns the results of a message's calls that are short or hold a term, and of which no passage
+// is quoted.
 func (q *quoter) resultsOf(calling *session.Message, rest []session.Message) (results []*session.Message) {
 	calls := map[string]bool{}
 	for _, p := range calling.Calls() {
@@ -276,7 +277,7 @@ func (q *quoter) resultsOf(calling *session.Message, rest []session.Message) (re
 	for k := range rest {
 		m := &rest[k]
 		answers := slices.ContainsFunc(m.Results(), func(p *session.Part) bool { return calls[p.CallID] })
-		if answers && !q.quotes(m.RowID) && utf8.RuneCountInString(m.Text()) <= passageRunes {
+		if answers && !q.quotes(m.RowID) && (utf8.RuneCountInString(m.Text()) <= passageRunes || holdsAny(m.Text(), q.terms)) {
 			results = append(results, m)
 		}
 	}

@@ -256,12 +256,21 @@ func (w *summaryWriter) write(ctx context.Context, p *Plan) error {
 	}
 	from, to = p.Prefix()
 	prefix := summarisable(w.s.Messages[from:to])
-	if len(prefix) == 1 { // the message that began the turn is shown again, but not after the next compaction
+	// The message that began the turn is shown again, but not after the next compaction, and the summary of the
+	// turn's beginning may be too small for a rule.
+	switch {
+	case len(prefix) == 1:
 		history, prefix = append(history, prefix...), nil
+	case len(prefix) > 1 && len(history) > 0:
+		history = append(history, prefix[0])
 	}
 	historyLimit := limit
 	if len(prefix) > 0 {
-		if historyLimit = limit - limit/prefixShare; len(history) == 0 && w.past.running == "" {
+		historyLimit = limit - limit/prefixShare
+		if len(history) == 0 { // what the running summary leaves, up to half
+			historyLimit = min(historyLimit, max(limit/2, w.m.countText(w.past.running)))
+		}
+		if len(history) == 0 && w.past.running == "" {
 			historyLimit = 0
 		}
 	}

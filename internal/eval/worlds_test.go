@@ -401,7 +401,11 @@ func (r *rig) remember(t *testing.T, half string, window int64, turns int) remem
 		f := &w.Facts[i]
 		questions = append(questions, func(id session.ID) {
 			other := out.ask(t, r, id, f.Other, nil)
-			out.own.count(f.Speaker, holds(out.ask(t, r, id, f.Own, nil), f))
+			own := out.ask(t, r, id, f.Own, nil)
+			out.own.count(f.Speaker, holds(own, f))
+			if *lost && half == "tune" && !holds(own, f) {
+				fmt.Printf("lost at %d: %s, %s: %q, asked %q, recalled %s\n", window, f.ID, f.Speaker, f.Text[0], f.Own, out.block)
+			}
 			out.other.count(f.Speaker, holds(other, f))
 			out.otherUnrecalled.count(f.Speaker, holds(out.ask(t, r, id, f.Other, &none), f))
 			out.otherNewest.count(f.Speaker, holds(linesOf(r.newest(t, id, out.room), -1, ""), f))
@@ -415,6 +419,9 @@ func (r *rig) remember(t *testing.T, half string, window int64, turns int) remem
 			lines := out.ask(t, r, id, q, nil)
 			for i := range w.Rules {
 				out.rules.count("", holds(lines, &w.Rules[i]))
+				if *lost && half == "tune" && !holds(lines, &w.Rules[i]) {
+					fmt.Printf("rule lost at %d: %s %q\n", window, w.Rules[i].ID, w.Rules[i].Text[0])
+				}
 			}
 			for i := range w.Decoys {
 				out.decoys.count("", slices.ContainsFunc(lines, func(l spokenLine) bool { return l.section == "Standing rules" && w.Decoys[i].in(l.text) }))

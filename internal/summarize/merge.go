@@ -1,12 +1,12 @@
 package summarize
 
+import "slices"
+
 // merge joins the summaries of consecutive spans, oldest first. Work in progress and next steps of
 // all but the newest count as done. The goal of the first stays; later ones are among what the person also said.
-// Entries of the indexes alternate, the newest span's first, so that each span has its share. Rules that the summary
-// before, previous, no longer has were taken back since: they are left out. "": that is not known.
-func merge(spans []string, previous string) outline {
+// Entries of the indexes alternate, the newest span's first, so that each span has its share.
+func merge(spans []string) outline {
 	var all outline
-	held := rulesIn(previous)
 	has := map[string]bool{}
 	first := -1 // the span with the goal
 	indexes := make([][]string, len(spans))
@@ -25,9 +25,6 @@ func merge(spans []string, previous string) outline {
 				to = alsoSaid
 			}
 			for _, l := range o.lines[s] {
-				if previous != "" && (s == rules || nameBehind.MatchString(l.text)) && !held[withoutName(l.text)] {
-					continue
-				}
 				if !has[l.text] {
 					has[l.text] = true
 					all.lines[to] = append(all.lines[to], l)
@@ -52,16 +49,27 @@ func merge(spans []string, previous string) outline {
 	}
 }
 
-// rulesIn returns the standing rules of a summary, as withoutName writes them.
-func rulesIn(summary string) map[string]bool {
-	held := map[string]bool{}
-	o := parseOutline(summary)
+// mergeRunning is merge without the rules that were taken back since their span: the running summary before has room
+// for them, in limit tokens, and lacks them.
+func mergeRunning(spans []string, running string, limit int64, count func(string) int64) outline {
+	all := merge(spans)
+	if running == "" {
+		return all
+	}
+	held, room := map[string]bool{}, rulesBudget(limit)
+	before := parseOutline(running)
 	for s := range sectionCount {
-		for _, l := range o.lines[s] {
+		for _, l := range before.lines[s] {
 			if s == rules || nameBehind.MatchString(l.text) {
 				held[withoutName(l.text)] = true
+				room -= count("- " + l.text + "\n")
 			}
 		}
 	}
-	return held
+	for s := range sectionCount {
+		all.lines[s] = slices.DeleteFunc(all.lines[s], func(l line) bool {
+			return (s == rules || nameBehind.MatchString(l.text)) && !held[withoutName(l.text)] && count("- "+l.text+"\n") < room
+		})
+	}
+	return all
 }

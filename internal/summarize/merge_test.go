@@ -16,8 +16,9 @@ func TestMergeLeavesOutRulesThatWereTakenBack(t *testing.T) {
 		"": "Never touch the vendor folder. (#3) Tests must not sleep. (#5)",
 		"## Standing rules\n- Tests must not sleep. (#5)":                                    "Tests must not sleep. (#5)",
 		"## Goal\n- x\n\n## Constraints & preferences\n- never touch the vendor folder (#3)": "Never touch the vendor folder. (#3)",
+		"## Standing rules\n- " + strings.Repeat("Every other rule fills the section. ", 60): "Never touch the vendor folder. (#3) Tests must not sleep. (#5)", // it had no room for them
 	} {
-		o := merge(spans, previous)
+		o := mergeRunning(spans, previous, 2000, func(s string) int64 { return int64(len(s)) / 3 })
 		var got []string
 		for _, l := range o.lines[rules] {
 			got = append(got, l.text)

@@ -25,7 +25,7 @@ func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (ses
 	sp := scan(req.Messages)
 	old := parseOutline(req.Previous)
 	if len(req.Spans) > 0 {
-		old = merge(req.Spans, req.Previous)
+		old = mergeRunning(req.Spans, req.Previous, limit, r.deps.Count)
 	}
 	w.spanRules, w.rules = w.rulesSection(sp, &outline{}), w.rulesSection(sp, &old)
 	w.text -= r.deps.Count(w.rules)
@@ -137,7 +137,7 @@ func (w *writing) mergeWithoutModel(err error, span string) string {
 	if len(w.req.Spans) > 0 {
 		parts = w.req.Spans
 	}
-	o := merge(append(slices.Clip(parts), span), "")
+	o := merge(append(slices.Clip(parts), span))
 	o.index, o.lines[rules], o.lines[stated] = nil, nil, nil // indexed adds them
 	w.out.Note = "the running summary was merged without the model, which failed: " + failure.Error()
 	return o.fit(w.text, w.r.deps.Count)
