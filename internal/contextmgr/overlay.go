@@ -189,7 +189,9 @@ func (m *Manager) makeOverlay(ctx context.Context, s *snapshot, in overlayInput)
 		return out, err
 	}
 	var saved int64
-	details.Shown = s.scales.unscaled(p.ShownMax)
+	if details.TurnStart != "" || details.LastPerson != "" {
+		details.Shown = s.scales.unscaled(p.ShownMax)
+	}
 	details.Pruned, _, saved = outputsIn(s.Messages[p.First:], s.Pruned)
 	c.HiddenTokens += saved
 	details.Replaced, saved = s.keptReplacements(p.First)

@@ -46,7 +46,7 @@ type quoter struct {
 }
 
 const (
-	hitsWithNeighbours = 3   // best hits that are quoted with the messages beside them
+	hitsWithNeighbours = 2   // best hits that are quoted with the messages beside them
 	neighbourRunes     = 150 // quoted of a message beside a hit
 	relevantShare      = 0.6 // of the best passage's score: the rest would use up what later questions may recall
 	promptShare        = 0.5 // of its weight that a term lends the rest of the turn whose prompt holds it

@@ -35,7 +35,7 @@ type Hit struct {
 
 const (
 	maxHits      = 24
-	recallParts  = 4  // a recall takes one of them of what is left for its overlay, or of the most that a recall takes
+	recallParts  = 2  // a recall takes one of them of what is left for its overlay, or of the most that a recall takes
 	queryReach   = 3  // newest messages of a person that a query may be made of
 	minTerms     = 2  // that a query needs
 	maxTerms     = 24 // of a query

@@ -11,6 +11,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/effort"
 )
 
 // The talks in testdata/turns.json were written before recall was tuned on the half "tune"; of the half "held" read
@@ -68,7 +69,7 @@ func (a *asking) messages(f *otherWork) []session.Message {
 	msgs := []session.Message{newMessage(session.User, session.Person, session.TextPart(a.Ask))}
 	for i := range a.Steps {
 		s, id := &a.Steps[i], fmt.Sprintf("%s-%d", a.ID, i)
-		call := newMessage(session.Assistant, session.Model, session.Part{Kind: session.PartToolCall, ToolName: s.Tool, CallID: id, Arguments: string(testkitJSON(s.Args))})
+		call := newMessage(session.Assistant, session.Model, session.Part{Kind: session.PartToolCall, ToolName: s.Tool, CallID: id, Arguments: string(encode(s.Args))})
 		call.Finish = session.FinishToolCalls
 		msgs = append(msgs, call, newMessage(session.Tool, session.ByTool, session.Part{Kind: session.PartToolResult, ToolName: s.Tool, CallID: id, Text: s.result(f)}))
 	}
@@ -77,7 +78,7 @@ func (a *asking) messages(f *otherWork) []session.Message {
 	return append(msgs, reply)
 }
 
-func testkitJSON(v any) []byte {
+func encode(v any) []byte {
 	raw, _ := json.Marshal(v) // of strings
 	return raw
 }
@@ -178,6 +179,18 @@ func TestTurnsWithCalls(t *testing.T) {
 			}
 			got := openRig(t).askLater(t, h, window, 100)
 			fmt.Printf("| %s | %d | %d | %d | %d | %d | %d | %d of 10 |\n", h, window, got.all, got.inContext, got.recalled, got.inSequence, got.tokens/got.all, got.silent)
+		}
+	}
+}
+
+// Forty turns later, at least as many results of calls are found as when this test was written.
+func TestResultsOfCallsAreFoundLater(t *testing.T) {
+	effort.NotShort(t, "it holds conversations of seventy turns")
+	for half, least := range map[string]int{"tune": 14, "held": 13} {
+		got := openRig(t).askLater(t, half, 16_000, 40)
+		t.Logf("%s: %+v", half, got)
+		if got.inContext < least {
+			t.Errorf("of %s, %d of %d are in the context", half, got.inContext, got.all)
 		}
 	}
 }
