@@ -59,7 +59,8 @@ func (t *turn) recall(ctx context.Context) error {
 	left := s.numbers.RecallEpoch - spent
 	budget := min(s.numbers.RecallMax, max(left/recallParts, min(left, s.numbers.RecallMax/recallParts)), s.numbers.Limit-t.tokens.Total)
 	text, terms := Query(s.newestQuestions())
-	if len(terms) == 0 || budget < minPart {
+	forQuestions := left < s.numbers.RecallEpoch/2 // the rest of what an overlay may recall
+	if len(terms) == 0 || budget < minPart || forQuestions && !strings.ContainsAny(text, "?？") {
 		return nil
 	}
 	before := s.Messages[0].RowID
