@@ -103,10 +103,17 @@ func (a *app) open(ctx context.Context, w wiring) (*store.Store, error) {
 	if w.log != nil {
 		log = *w.log
 	}
-	return store.Open(ctx, cfg.DB, store.Options{
-		ReadOnly: w.readOnly, Now: a.now, Zone: cfg.Zone(), Log: log, Owner: cfg.Owner, Host: cfg.Host, SQL: cfg.SQLDB,
+	s, err := store.Open(ctx, cfg.DB, store.Options{
+		ReadOnly: w.readOnly, New: w.begin, Now: a.now, Zone: cfg.Zone(), Log: log, Owner: cfg.Owner, Host: cfg.Host, SQL: cfg.SQLDB,
 		Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage, Committed: w.wrote,
 	})
+	if err != nil || w.readOnly {
+		return s, err
+	}
+	if err := a.decideImports(ctx, s); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 // read runs a reading command on the database.

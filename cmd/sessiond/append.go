@@ -15,11 +15,13 @@ import (
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/web/api"
 )
 
 type appendFlags struct {
 	create                     bool
 	title, model, key, dialect string
+	metadata                   map[string]string
 	parent, expectHead         string
 }
 
@@ -38,6 +40,11 @@ func (a *app) appendCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := ""
 			if !f.create {
+				for _, flag := range []string{"title", "model", "key", "metadata"} {
+					if cmd.Flags().Changed(flag) {
+						return usagef("--%s is of a new session: add --new, or leave it out", flag)
+					}
+				}
 				if len(args) == 0 {
 					return usagef("name a session, or begin one with --new")
 				}
@@ -54,10 +61,20 @@ func (a *app) appendCommand() *cobra.Command {
 	fl.StringVar(&f.title, "title", "", "`TITLE` of a new session")
 	fl.StringVar(&f.model, "model", "", "`MODEL` of a new session")
 	fl.StringVar(&f.key, "key", "", "routing `KEY` of a new session")
+	fl.StringToStringVar(&f.metadata, "metadata", nil, "metadata of a new session: `NAME=VALUE`, also several times")
+	fl.Lookup("metadata").DefValue = "" // help would print []
 	wordFlag(cmd, &f.dialect, "dialect", "form of the JSON: "+strings.Join(dialect.Names(), ", ")+" (default: detected)", dialect.Names()...)
 	fl.StringVar(&f.parent, "parent", "", "append after this `MESSAGE` (SEQ or SESSION.SEQ) and move the head there")
 	fl.StringVar(&f.expectHead, "expect-head", "", "fail unless this `MESSAGE` is the head (SEQ, SESSION.SEQ, or null for an empty session)")
 	return cmd
+}
+
+// metadataObject returns --metadata as JSON, nil without it.
+func (f *appendFlags) metadataObject() session.JSON {
+	if len(f.metadata) == 0 {
+		return nil
+	}
+	return session.JSONOf(f.metadata)
 }
 
 func (a *app) append(ctx context.Context, name string, args []string, f appendFlags) error {
@@ -79,7 +96,7 @@ func (a *app) append(ctx context.Context, name string, args []string, f appendFl
 			if err != nil {
 				return err
 			}
-			made, err := s.store.CreateSession(ctx, store.NewSession{Title: f.title, Model: f.model, Key: key, Directory: a.dir})
+			made, err := s.store.CreateSession(ctx, store.NewSession{Title: f.title, Model: f.model, Key: key, Directory: a.dir, Metadata: f.metadataObject()})
 			if err != nil {
 				return err
 			}
@@ -128,7 +145,7 @@ func (a *app) messagesOf(ctx context.Context, args []string) ([]json.RawMessage,
 	if len(args) == 2 {
 		text := args[1]
 		if text == "-" {
-			b, err := a.input(ctx)
+			b, err := a.appended(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -143,11 +160,20 @@ func (a *app) messagesOf(ctx context.Context, args []string) ([]json.RawMessage,
 	if a.inTTY {
 		return nil, usagef("no message: give a role and a text, or JSON on standard input")
 	}
-	b, err := a.input(ctx)
+	b, err := a.appended(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return messagesIn(b)
+}
+
+// appended reads what is to be appended, in the limit of an append over HTTP. Codes: TooLarge.
+func (a *app) appended(ctx context.Context) ([]byte, error) {
+	b, err := a.input(ctx, api.MessageBody)
+	if session.CodeOf(err) == session.TooLarge {
+		err = fmt.Errorf("%w, the limit of one append; nothing was stored: append in several parts", err)
+	}
+	return b, err
 }
 
 // firstFault returns the position, from 1, of the first byte that is not UTF-8; 0 if there is none.

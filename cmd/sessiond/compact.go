@@ -179,9 +179,12 @@ func (a *app) printPlan(p contextmgr.Preview) {
 	if p.TurnStart != nil {
 		fmt.Fprintf(a.out, "  the cut splits a turn: the context repeats its question %s\n", p.TurnStart)
 	}
-	cost := "the summary is free"
-	if p.CostNanoUSD != nil {
-		cost = "the summary costs about " + transcript.Money(p.CostNanoUSD, 0)
+	cost := "the digest is free"
+	switch model := a.cfg.Summarizer; {
+	case p.CostNanoUSD != nil:
+		cost += "; a model's summary costs about " + transcript.Money(p.CostNanoUSD, 0)
+	case model.Provider != summarize.ExtractiveProvider:
+		cost += fmt.Sprintf("; what a summary by %s costs is not known", modelOf(model).ModelName())
 	}
 	fmt.Fprintf(a.out, "  %s\n", cost)
 }

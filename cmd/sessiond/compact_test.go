@@ -44,6 +44,58 @@ func holdModel(t *testing.T) *heldModel {
 	return m
 }
 
+func TestStartSaysWhoWritesSummaries(t *testing.T) {
+	for _, row := range []struct{ environ, want string }{
+		{"SESSIOND_SUMMARIZER_PROVIDER=", "made on this host, without a model"},
+		{"GEMINI_API_KEY=k", "made on this host, without a model. GEMINI_API_KEY is set but not used: with SESSIOND_SUMMARIZER_PROVIDER=gemini gemini-3.5-flash-lite writes them, for about $"},
+		{"GEMINI_API_KEY=k SESSIOND_SUMMARIZER_PROVIDER=gemini", "gemini-3.5-flash-lite writes them, for about $"},
+	} {
+		d := startDaemonOn(t, t.TempDir(), "", strings.Fields("GEMINI_API_KEY= OPENAI_API_KEY= "+row.environ)...)
+		if !strings.HasPrefix(d.writes, row.want) {
+			t.Errorf("%s: %q, want %q", row.environ, d.writes, row.want)
+		}
+	}
+}
+
+func TestLogSaysWhatTheDaemonDid(t *testing.T) {
+	d := startDaemonOn(t, t.TempDir(), "", "SESSIOND_LOG_FORMAT=json")
+	want := func(status int, method, path string, in, out any) {
+		t.Helper()
+		if got, err := d.do(method, path, in, out); got != status || err != nil {
+			t.Fatalf("%s %s: %d, %v", method, path, got, err)
+		}
+	}
+	var s session.Session
+	want(201, "POST", "/v1/sessions", map[string]any{"model": "small", "window": 4000}, &s)
+	path := "/v1/sessions/" + string(s.ID)
+	want(200, "PATCH", path, map[string]any{"settings": map[string]any{"fraction": 0.7}}, nil)
+	for range 8 {
+		want(201, "POST", path+"/messages", map[string]any{"messages": []any{
+			map[string]any{"role": "user", "content": "SECRET " + strings.Repeat("words of the garden ", 60)},
+			map[string]any{"role": "assistant", "content": strings.Repeat("and of the house ", 60)},
+		}}, nil)
+	}
+	want(201, "POST", path+"/compactions", map[string]any{"strategy": "truncate"}, nil)
+	d.stop()
+	log := d.stderr.String()
+	for _, line := range []string{"session created", "compaction settings changed", "context compacted"} {
+		if strings.Count(log, `"message":"`+line+`"`) != 1 {
+			t.Errorf("the log does not say once %q", line)
+		}
+	}
+	for _, detail := range []string{`"fraction":0.7`, `"strategy":"truncate"`, `"tokens_before":`, `"tokens_after":`, `"model":"small"`} {
+		if !strings.Contains(log, detail) {
+			t.Errorf("the log lacks %s", detail)
+		}
+	}
+	if strings.Contains(log, "SECRET") {
+		t.Error("the log has the text of a message")
+	}
+	if t.Failed() {
+		t.Log(log)
+	}
+}
+
 // startWithModel starts a daemon whose summaries the model makes.
 func startWithModel(t *testing.T, dir string, m *heldModel) *daemon {
 	t.Helper()

@@ -47,7 +47,11 @@ func (a *app) copyDatabase(ctx context.Context, fromName, toName string) (err er
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	counts := map[string]int64{}
+	copied := int64(0)
 	err = from.CopyTo(ctx, to, func(table string, rows int64) {
+		if had, begun := counts[table]; begun {
+			copied += rows - had
+		}
 		counts[table] = rows
 		if a.outTTY && !a.flags.json {
 			fmt.Fprintf(a.out, "\r\x1b[K%s: %s rows", table, humanize.Comma(rows))
@@ -59,7 +63,11 @@ func (a *app) copyDatabase(ctx context.Context, fromName, toName string) (err er
 	if err != nil {
 		return err
 	}
-	return a.report(map[string]any{"from": store.PrintableName(fromName), "to": store.PrintableName(toName), "rows": counts},
-		"%s has %s and %s now. `sessiond doctor --db` checks it; `sessiond serve --db` serves it.\n", store.PrintableName(toName),
-		transcript.Counted(counts["sessions"], "session"), transcript.Counted(counts["messages"], "message"))
+	did := "now"
+	if copied == 0 {
+		did = "already: nothing was missing"
+	}
+	return a.report(map[string]any{"from": store.PrintableName(fromName), "to": store.PrintableName(toName), "rows": counts, "copied": copied},
+		"%s has %s and %s %s. `sessiond doctor --db` checks it; `sessiond serve --db` serves it.\n", store.PrintableName(toName),
+		transcript.Counted(counts["sessions"], "session"), transcript.Counted(counts["messages"], "message"), did)
 }

@@ -30,6 +30,7 @@ type daemon struct {
 	dir    string
 	cmd    *exec.Cmd
 	url    string // over TCP, where it listens there
+	writes string // who writes summaries, as its start says
 	client *http.Client
 	stderr *bytes.Buffer
 }
@@ -62,8 +63,8 @@ func startDaemonOn(t *testing.T, dir, listen string, env ...string) *daemon {
 		if name, value, _ := strings.Cut(strings.TrimSpace(lines.Text()), " "); name == "http" {
 			d.url = strings.TrimSpace(value)
 		}
-		if strings.Contains(lines.Text(), "summaries") {
-			ready = true
+		if _, value, found := strings.Cut(lines.Text(), "  summaries "); found {
+			ready, d.writes = true, value
 			break
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"sessiond/internal/session"
 )
 
 // env is the environment of a command.
@@ -38,12 +40,15 @@ func hostEnv() *env {
 	return e
 }
 
-// input reads standard input to its end, or until ctx ends.
-func (e *env) input(ctx context.Context) ([]byte, error) {
+// input reads standard input to its end, or until ctx ends. Codes: TooLarge (above a limit of bytes, in whole MiB).
+func (e *env) input(ctx context.Context, limit int64) ([]byte, error) {
 	return await(ctx, func() ([]byte, error) {
-		b, err := io.ReadAll(e.in)
+		b, err := io.ReadAll(io.LimitReader(e.in, limit+1))
 		if err != nil {
 			return nil, fmt.Errorf("read standard input: %w", err)
+		}
+		if int64(len(b)) > limit {
+			return nil, session.Errorf(session.TooLarge, "standard input has more than %d MiB", limit>>20)
 		}
 		return b, nil
 	})

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sessiond/internal/config"
 	"sessiond/internal/connect"
 	"sessiond/internal/session"
+	"sessiond/internal/spelling"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
 )
@@ -177,7 +177,7 @@ func nearestText(flag, given string, of store.Column, values []store.Value) stri
 	}
 	given = strings.ToLower(filepath.Base(given))
 	far := func(v store.Value) int { // many values are equally far: those of the most sessions come first
-		d := config.Distance(strings.ToLower(v.Text), given)
+		d := spelling.Distance(strings.ToLower(v.Text), given)
 		if d > (len(given)+1)/2 {
 			return 1000
 		}

@@ -99,12 +99,9 @@ func (a *app) hook(ctx context.Context, args []string) error {
 		return usagef("unknown program %q", args[0])
 	}
 	src := a.sources()[at]
-	input, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.in, hookInput+1)) })
+	input, err := a.input(ctx, hookInput)
 	if err != nil {
-		return fmt.Errorf("read standard input: %w", err)
-	}
-	if len(input) > hookInput {
-		return fmt.Errorf("standard input has more than %d MiB", hookInput>>20)
+		return err
 	}
 	var e hookEvent
 	if err := json.Unmarshal(input, &e); err != nil {
@@ -149,7 +146,7 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 	}
 	err = a.with(ctx, wiring{readOnly: true}, func(s *services) error {
 		m := memory.Memory{
-			Store: s.store, Index: s.index, Count: tokens.Reference().Text, Now: a.now,
+			Store: s.store, Index: s.index, Count: tokens.Reference().Text, Now: a.now, Givers: s.givers,
 			Scope: memory.NewScope([]string{e.Directory}, a.cfg.ExcludeProjects),
 		}
 		asking, err := s.store.SessionBySource(ctx, src.Name(), e.Session)
@@ -184,10 +181,18 @@ func (a *app) importForHook(ctx context.Context, src history.Source, transcript 
 		if err != nil {
 			return nil, err
 		}
-		im := history.Importer{Store: s}
+		im := history.Importer{Store: s, Whose: whoseOf(transcript)}
 		_, err = im.Run(ctx, src, transcripts(transcript))
 		return nil, errors.Join(err, s.Close())
 	})
+}
+
+// whoseOf returns whose a transcript is that a program names for its own session: the user's.
+func whoseOf(transcript string) history.Whose {
+	if transcript == "" {
+		return history.Undecided
+	}
+	return history.Mine
 }
 
 func transcripts(path string) []string {
@@ -204,6 +209,9 @@ func (a *app) importInBackground(src history.Source, transcript string) error {
 		return err
 	}
 	args := append([]string{"import", string(src.Name())}, transcripts(transcript)...)
+	if transcript != "" {
+		args = append(args, "--mine")
+	}
 	cfg, err := a.load(nil)
 	if err != nil {
 		return err

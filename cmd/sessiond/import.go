@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/history"
@@ -49,7 +50,7 @@ func (a *app) importCommand() *cobra.Command {
 	for _, src := range a.sources() {
 		names = append(names, string(src.Name()))
 	}
-	var yes, watch bool
+	var yes, watch, mine, foreign bool
 	cmd := &cobra.Command{
 		Use:   "import [SOURCE [PATH...]]",
 		Short: "Import the conversations of other programs on this host",
@@ -57,9 +58,11 @@ func (a *app) importCommand() *cobra.Command {
 			"Sources: " + strings.Join(names, ", ") + ".\n" +
 			"Without SOURCE it searches this host for all known histories, lists them, and asks.\n" +
 			"A later import reads only new records. Histories are never modified.\n" +
+			"Sessions from PATH are not known to be yours: hooks leave them out until you import them with --mine.\n" +
+			"On a terminal the first import asks. What lies in a program's usual places is yours.\n" +
 			"Imported messages may contain secrets that an agent printed; they stay on this host.\n" +
 			"The import reports unreadable records and skips them. It fails if nothing is readable.",
-		Example: "  sessiond import\n  sessiond import pi\n  sessiond import pi ~/old-laptop/sessions",
+		Example: "  sessiond import\n  sessiond import pi\n  sessiond import pi ~/old-laptop/sessions --mine",
 		Args:    arguments(0, unlimited),
 		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(given) == 0 {
@@ -70,16 +73,25 @@ func (a *app) importCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			history.RemoveLeftovers()
 			if len(args) == 0 {
+				if _, err := whoseFlag(mine, foreign, false); err != nil {
+					return err
+				}
 				return a.importAll(cmd.Context(), yes, watch)
 			}
 			at := slices.Index(names, args[0])
 			if at < 0 {
 				return usagef("unknown source %q; known: %s", args[0], strings.Join(names, ", "))
 			}
-			return a.importPaths(cmd.Context(), a.sources()[at], args[1:], watch)
+			whose, err := whoseFlag(mine, foreign, len(args) > 1)
+			if err != nil {
+				return err
+			}
+			return a.importPaths(cmd.Context(), a.sources()[at], args[1:], whose, watch)
 		},
 	}
 	cmd.Flags().BoolVar(&a.asCopy, "as-copy", false, "with SOURCE sessiond: import a session that differs from the stored one under a new id")
+	cmd.Flags().BoolVar(&mine, "mine", false, "with PATH: these are my own sessions, hooks may tell my agents of them")
+	cmd.Flags().BoolVar(&foreign, "foreign", false, "with PATH: these are not my own sessions, hooks leave them out (default)")
 	cmd.Flags().BoolVar(&a.purgedToo, "purged", false, "read all records again, and restore purged sessions")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "keep importing new messages until Ctrl-C (the daemon does this by itself)")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without SOURCE: import all histories found, do not ask")
@@ -87,11 +99,11 @@ func (a *app) importCommand() *cobra.Command {
 }
 
 // importPaths imports what one source has at paths, or in its usual places.
-func (a *app) importPaths(ctx context.Context, src history.Source, paths []string, watch bool) error {
+func (a *app) importPaths(ctx context.Context, src history.Source, paths []string, whose history.Whose, watch bool) error {
 	for i, p := range paths {
 		paths[i] = a.absolute(p)
 	}
-	h := past{source: src, roots: paths}
+	h := past{source: src, roots: paths, whose: whose}
 	if a.errTTY && !a.flags.json { // for the length of the progress bar
 		var err error
 		if h.found, _, err = src.Find(ctx, paths); err != nil { // the import reports the problems
@@ -111,7 +123,7 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 	var size int64
 	var shut []history.Problem
 	for _, h := range pasts {
-		fresh, files, apart, size = fresh+h.New, files+len(h.found), apart+h.Waiting+h.Refused, size+h.NewBytes
+		fresh, files, apart, size = fresh+h.New, files+len(h.found), apart+h.Refused, size+h.NewBytes
 		shut = append(shut, h.problems...)
 	}
 	broken := files == 0 && len(shut) > 0
@@ -152,11 +164,14 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 	return a.importPasts(ctx, pasts, watch)
 }
 
-// ask asks the user a yes-or-no question. A bare Enter answers enter, the end of the input no.
+const longestReply = 4096 // bytes of an answer on a terminal
+
+// ask asks the user a yes-or-no question. A bare Enter answers enter; the end of the input, and an answer that is too
+// long, no.
 func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error) {
 	fmt.Fprint(a.out, question)
 	answer, err := await(ctx, func() (string, error) {
-		line, err := bufio.NewReader(a.in).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(a.in, longestReply)).ReadString('\n')
 		if errors.Is(err, io.EOF) {
 			return "no", nil
 		}
@@ -180,7 +195,10 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		if err != nil {
 			return err
 		}
-		im := history.Importer{Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo, Serving: a.daemonServes(ctx)}
+		im := history.Importer{
+			Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo, Serving: a.daemonServes(ctx), Now: a.now,
+			Once: !watch, Running: history.IsRunning,
+		}
 		var size int64
 		for _, h := range pasts {
 			for _, f := range h.found {
@@ -193,8 +211,12 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		im.Changed = long.noteFor(s)
 		var accounts []history.Accounting
 		var failed error
+		if err := a.askWhose(ctx, im, pasts); err != nil {
+			return err
+		}
 		stop := indexMeanwhile(ctx, s)
 		for _, h := range pasts {
+			im.Whose = h.whose
 			bar.Describe("importing " + string(h.source.Name()))
 			account, err := im.Run(ctx, h.source, h.roots)
 			accounts = append(accounts, account)
@@ -205,11 +227,15 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		}
 		stop()
 		a.endBar(bar, failed == nil)
+		if err := a.purgeLeftShells(ctx, s); err != nil && failed == nil {
+			failed = err
+		}
 		behind := a.index(ctx, s, 0)
 		a.stageDigests(ctx, s, long)
 		err = a.printAccounts(accounts)
 		if failed == nil && len(pasts) == 1 {
 			a.printNowhere(pasts[0], accounts[0])
+			a.printForeign(ctx, im, pasts[0], accounts[0])
 		}
 		if err != nil && failed == nil {
 			return err
@@ -233,6 +259,15 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		}
 		return nil
 	})
+}
+
+// purgeLeftShells finishes the purges that an import begins: of what a file holds of a purged session for forks that
+// were purged here, too.
+func (a *app) purgeLeftShells(ctx context.Context, s *services) error {
+	if left, err := s.store.Purging(ctx); err != nil || len(left) == 0 {
+		return err
+	}
+	return s.purger(a.cfg, a.log(zerolog.WarnLevel)).Resume(ctx)
 }
 
 // printAfterFirst says what to type after the first import, if it brought a session.
@@ -300,6 +335,7 @@ func (a *app) printNowhere(h past, done history.Accounting) {
 type past struct {
 	source history.Source
 	roots  []string // empty: the program's usual places
+	whose  history.Whose
 	found  []history.Found
 	size   int64 // bytes
 
@@ -311,6 +347,6 @@ type past struct {
 func (h past) MarshalJSON() ([]byte, error) {
 	return session.MarshalPlain(map[string]any{
 		"source": h.source.Name(), "sessions": h.Sessions, "bytes": h.size, "new": h.New, "new_bytes": h.NewBytes,
-		"waiting": h.Waiting, "unreadable": h.Refused,
+		"unreadable": h.Refused,
 	})
 }

@@ -18,7 +18,7 @@ const diskShare = 2.2
 // findPasts finds the history of every known program, counts what is new, and prints problems. It
 // creates no database.
 func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
-	im := history.Importer{Now: a.now}
+	im := history.Importer{Now: a.now, Once: true}
 	s, err := a.open(ctx, wiring{readOnly: true})
 	if session.CodeOf(err) == session.Invalid { // an open that writes brings the schema of an older version up to date
 		s, err = a.open(ctx, wiring{})
@@ -31,7 +31,7 @@ func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 		return nil, err
 	}
 	for _, src := range a.sources() {
-		h := past{source: src}
+		h := past{source: src, whose: history.Undecided}
 		if h.found, h.problems, err = src.Find(ctx, nil); err != nil {
 			return nil, err
 		}
@@ -75,11 +75,6 @@ func (a *app) printPasts(pasts []past) {
 		{name: "source"}, {name: "sessions", right: true}, {name: "size", right: true}, {name: "new", right: true}, {name: "disk needed", right: true},
 	}, rows)
 	for _, h := range pasts {
-		if n := int64(h.Waiting); n > 0 {
-			recently := fmt.Sprintf("changed in the last %d minutes and", int(history.QuietTime.Minutes()))
-			fmt.Fprintf(a.out, "%s: %s for the end of a reply.\n",
-				h.source.Name(), plural(n, "file "+recently+" waits", "files "+recently+" wait"))
-		}
 		if h.Refused > 0 {
 			fmt.Fprintf(a.out, "%s: %s could not be read; `sessiond import %s` retries and says why.\n",
 				h.source.Name(), transcript.Counted(h.Refused, "file"), h.source.Name())

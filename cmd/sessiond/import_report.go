@@ -79,6 +79,9 @@ func (a *app) printImport(accounts []history.Accounting, total history.Accountin
 	if reasons := skipped(total.Records.Skipped); len(reasons) > 0 {
 		fmt.Fprintln(a.out, a.fit("skipped: "+strings.Join(reasons, ", "), "  "))
 	}
+	if total.Records.Skipped[history.SkipPurged] > 0 {
+		fmt.Fprintln(a.out, "Sessions that were purged here stay away; `sessiond import --purged` with the same names brings them back.")
+	}
 }
 
 // printProblems prints each problem once.

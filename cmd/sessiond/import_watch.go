@@ -21,7 +21,7 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 	}
 	history.RemoveLeftovers()
 	f := history.Follower{
-		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: true},
+		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: true, Now: a.now, Running: history.IsRunning, Whose: history.Undecided},
 		Sources:  a.sources(), Paths: s.store.ImportedPaths, Now: a.now,
 	}
 	long := longSessions{}
@@ -33,7 +33,11 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 		clear(long)
 		if done.Sessions.New+done.Sessions.Updated > 0 {
 			runner.Changed("")
-			log.Debug().Str("source", string(source)).Int("new", done.Sessions.New).Int("updated", done.Sessions.Updated).
+			level := zerolog.DebugLevel // each message of a session that goes on is one import
+			if done.Sessions.New > 0 {
+				level = zerolog.InfoLevel
+			}
+			log.WithLevel(level).Str("source", string(source)).Int("new", done.Sessions.New).Int("updated", done.Sessions.Updated).
 				Int("records", done.Records.Imported+done.Records.Raw).Msg("imported")
 		}
 		for _, p := range done.Errors {
@@ -62,8 +66,10 @@ func logOnce(log zerolog.Logger, message string) func(error) {
 // watchPasts imports new messages and files from the imported places until the user stops it.
 func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 	f := history.Follower{
-		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: a.daemonServes(ctx)},
-		Now:      a.now,
+		Importer: &history.Importer{
+			Store: s.store, Price: s.catalogue.Price, Serving: a.daemonServes(ctx), Now: a.now, Running: history.IsRunning, Whose: history.Undecided,
+		},
+		Now: a.now,
 	}
 	long := longSessions{}
 	f.Importer.Changed = long.noteFor(s)

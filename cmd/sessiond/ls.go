@@ -91,6 +91,9 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := a.printAlarm(ctx); err != nil {
+		return err
+	}
 	if a.flags.json {
 		return a.printJSON(api.ListOf(rows, next))
 	}

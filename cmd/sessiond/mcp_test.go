@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,6 +42,43 @@ func TestMCPServesAClientWithoutTheDaemon(t *testing.T) {
 	}
 	if text, failed := searches(t, serve(), in); failed || !strings.Contains(text, "a needle") {
 		t.Errorf("%t %s", failed, text)
+	}
+}
+
+// Neither a search of all projects nor the list of resources shows a session that was recorded under a link to an
+// excluded folder, or with ".." in its path.
+func TestMCPShowsNothingOfExcludedProjectsThroughLinks(t *testing.T) {
+	home := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
+	for _, folder := range []string{"h/private", "h/pub", "sessiond"} {
+		testkit.Check(t, os.MkdirAll(filepath.Join(home, folder), 0o700))
+	}
+	testkit.Check(t, os.Symlink("private", filepath.Join(home, "h/link")))
+	testkit.Check(t, os.WriteFile(filepath.Join(home, "sessiond/config.yaml"), []byte("exclude_projects: ["+filepath.Join(home, "h/private")+"]\n"), 0o600))
+	started := func(dir string, args ...string) *exec.Cmd {
+		cmd := exec.Command("sessiond", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_RUNTIME_DIR=", "PWD="+dir)
+		return cmd
+	}
+	line := `{"type":"session","version":3,"id":"0199-%d","timestamp":"2026-01-12T10:00:00.000Z","cwd":"%s"}` + "\n" +
+		`{"type":"message","id":"a%d","parentId":null,"timestamp":"2026-01-12T10:00:01.000Z","message":{"role":"user","content":"needle %s","timestamp":1768212001000}}` + "\n"
+	for i, folder := range []string{"/h/private", "/h/link", "/h/pub/../private", "/h/link/gone", "/h/pub"} {
+		file := filepath.Join(home, fmt.Sprintf("%d.jsonl", i))
+		testkit.Check(t, os.WriteFile(file, fmt.Appendf(nil, line, i, home+folder, i, folder), 0o600))
+		if out, err := started(home, "import", "pi", file).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	for _, dir := range []string{filepath.Join(home, "h/pub"), filepath.Join(home, "h/link"), filepath.Join(home, "h/private")} {
+		text, failed := searches(t, &mcp.CommandTransport{Command: started(dir, "mcp")}, map[string]any{"query": "needle", "scope": "all"})
+		if failed || !strings.Contains(text, "1 session(s)") || !strings.Contains(text, "needle /h/pub\n") {
+			t.Errorf("in %s: %t %s", dir, failed, text)
+		}
+		cs := testkit.Must(mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: started(dir, "mcp")}, nil))(t)
+		if list := testkit.Must(cs.ListResources(t.Context(), nil))(t); len(list.Resources) != 1 || !strings.HasPrefix(list.Resources[0].Title, "needle /h/pub") {
+			t.Errorf("in %s the list has %d resources", dir, len(list.Resources))
+		}
+		testkit.Check(t, cs.Close())
 	}
 }
 

@@ -46,6 +46,9 @@ func (a *app) overview(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.printAlarm(ctx); err != nil {
+		return err
+	}
 	if a.flags.json {
 		return a.printJSON(map[string]any{"database": store.PrintableName(cfg.DB), "stats": st, "newest": api.ListOf(newest, "").Data})
 	}

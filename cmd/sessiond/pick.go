@@ -245,6 +245,8 @@ func (d *pickerData) Version(ctx context.Context) (int64, error) {
 	return last, err
 }
 
+func (d *pickerData) Alarm(ctx context.Context) string { return d.alarm(ctx, d.cfg) }
+
 func (d *pickerData) Sources(ctx context.Context) ([]session.Source, error) {
 	return d.store.Sources(ctx)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -116,6 +117,31 @@ func tornLength(b []byte) int {
 		}
 	}
 	return 0
+}
+
+// writeCSV writes rows whose cells no spreadsheet takes for a formula. Control characters go first: behind one, a
+// formula would begin the cell.
+func (a *app) writeCSV(rows [][]string) error {
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = withoutFormula(printable(cell))
+		}
+	}
+	return csv.NewWriter(raw(a.out)).WriteAll(rows)
+}
+
+// plainNumber is what begins as a formula may and is a number.
+var plainNumber = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+
+// withoutFormula returns a cell as text if a spreadsheet would calculate it. Rule: OWASP, CSV Injection, with the
+// characters of full width, and spaces before it.
+func withoutFormula(cell string) string {
+	begins := strings.TrimLeft(cell, " \u00a0\u3000")
+	first, _ := utf8.DecodeRuneInString(begins)
+	if begins == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) || plainNumber.MatchString(cell) {
+		return cell
+	}
+	return "'" + cell
 }
 
 // columns is the terminal's width, or 0 for no limit.

@@ -28,7 +28,8 @@ func (a *app) purgeCommand() *cobra.Command {
 			"recalls, titles, entries of the search index. Usage numbers stay. Forks keep their path.\n" +
 			"Fragments may stay in the database files until --scrub rewrites them; without SESSION it\n" +
 			"does so after earlier purges. The command lists backups that still contain the session.\n" +
-			"The source program keeps its history, and an import does not restore the session.\n" +
+			"The source program and exports keep their copies; imports leave the session out, unless\n" +
+			"they have --purged.\n" +
 			"--expired applies the configured retention now.",
 		Example: "  sessiond purge 20260211_001 --dry-run\n  sessiond purge 20260211_001 --scrub\n  sessiond purge --expired",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"strconv"
 	"strings"
@@ -151,7 +150,7 @@ func (a *app) printCSV(res analytics.Result) error {
 	for _, r := range res.Rows {
 		rows = append(rows, cells(r, ""))
 	}
-	return csv.NewWriter(a.out).WriteAll(rows)
+	return a.writeCSV(rows)
 }
 
 func (a *app) printResult(res analytics.Result) {

@@ -38,7 +38,7 @@ func (a *app) rules(ctx context.Context, s *services, sess session.Session, drop
 		if err != nil {
 			return err
 		}
-		rules = summarize.StandingRules(path)
+		rules = summarize.StandingRules(path, s.givers(sess.Key))
 	}
 	if drop > len(rules) {
 		return usagef("--drop %d: there are %d rules", drop, len(rules))

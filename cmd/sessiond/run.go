@@ -163,6 +163,7 @@ func (a *app) root() *cobra.Command {
 		a.trashCommand(false),
 		a.purgeCommand(),
 		a.backupCommand(),
+		a.restoreCommand(),
 		a.copyCommand(),
 		a.doctorCommand(),
 		a.configCommand(),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -18,6 +17,8 @@ import (
 	"sessiond/internal/jobs"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/summarize"
+	"sessiond/internal/transcript"
 	"sessiond/internal/web"
 	"sessiond/internal/web/api"
 	"sessiond/internal/web/guard"
@@ -26,7 +27,7 @@ import (
 
 func (a *app) serveCommand() *cobra.Command {
 	var listen, socket, preset string
-	var noAuth bool
+	var noAuth, begin bool
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the daemon",
 		Long: "Serves the HTTP API on loopback and on a Unix socket until Ctrl-C or SIGTERM. It also keeps\n" +
@@ -55,7 +56,10 @@ func (a *app) serveCommand() *cobra.Command {
 			if noAuth && !config.Loopback(cfg.Listen) {
 				return usagef("--no-auth is allowed only on loopback, not on %s", cfg.Listen)
 			}
-			return a.serve(cmd.Context(), cfg, noAuth)
+			if begin && store.IsPostgres(cfg.DB) {
+				return usagef("--new begins a new file; on PostgreSQL, create an empty database")
+			}
+			return a.serve(cmd.Context(), cfg, noAuth, begin)
 		},
 	}
 	fl := cmd.Flags()
@@ -63,10 +67,11 @@ func (a *app) serveCommand() *cobra.Command {
 	fl.StringVar(&socket, "socket", "", "`PATH` of the Unix socket ('off' disables it)")
 	wordFlag(cmd, &preset, "preset", "compaction preset: "+strings.Join(contextmgr.PresetNames(), ", "), contextmgr.PresetNames()...)
 	fl.BoolVar(&noAuth, "no-auth", false, "require no token on TCP; allowed only on loopback")
+	fl.BoolVar(&begin, "new", false, "begin a new database beside the log of a lost one; only where no database is")
 	return cmd
 }
 
-func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err error) {
+func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool) (err error) {
 	log, err := a.daemonLog(cfg)
 	if err != nil {
 		return err
@@ -79,7 +84,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	}
 	feed := api.NewFeed()
 	var runner *jobs.Runner // it needs the services, and they wake it
-	s, err := a.wire(ctx, wiring{log: &log, remote: true, wrote: feed.Nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
+	s, err := a.wire(ctx, wiring{log: &log, begin: begin, remote: true, wrote: feed.Nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
 	if err != nil {
 		return err
 	}
@@ -90,16 +95,23 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	if err := s.recordStart(ctx); err != nil {
 		return err
 	}
-	backups := filepath.Join(cfg.DataDir(), "backups")
+	backups := backupsOf(cfg).Dir
 	if err := store.RemoveLeftCopies(backups); err != nil {
 		log.Warn().Err(err).Msg("an unfinished backup stays")
 	}
 	purger := s.purger(cfg, log)
 	purger.Purged = s.contexts.Forget
-	newest, err := s.store.Newest(ctx) // before this daemon writes with a clock that may be wrong
+	newest, err := s.store.Newest(ctx)
 	if err != nil {
 		return err
 	}
+	known, err := s.store.KnownTime(ctx, jobs.SettledBefore(a.now()))
+	if err != nil {
+		return err
+	}
+	keeper := s.keeper(cfg, purger, a, log)
+	begun := time.Now()
+	keeper.Doubt = jobs.NewDoubt(a.now(), known, func() time.Duration { return time.Since(begun) }, log)
 	if !store.IsPostgres(cfg.DB) { // there, another daemon's clients may have just made one
 		if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil && !full(err) { // drafts last a day, or until the next start
 			return err
@@ -108,20 +120,25 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	runner = jobs.New(jobs.Config{
 		Titles: s.titles,
 		Store:  s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(), Noticed: feed.Nudge,
-		Daily:   a.daily(s, cfg, purger, newest, log),
-		Backups: jobs.Backups{Every: cfg.Backup.Every, Keep: cfg.Backup.Keep, Dir: backups},
+		Daily:   daily(cfg, keeper, log),
+		Backups: backupsOf(cfg),
 	})
 	handler := api.New(api.Deps{
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
 		Catalogue: s.catalogue, Purges: purger, Events: feed, Stopping: ctx.Done(), Routing: cfg.Rules(), Log: log, Version: buildVersion(),
 		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,
-		BackupDir: backups, Now: a.now,
+		BackupDir: backups, Now: a.now, Notice: s.notice,
 	})
 	runner.Start()
 	defer runner.Stop()
 	runner.Run(func(ctx context.Context) {
 		if err := purger.Resume(ctx); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("an interrupted purge could not be finished")
+		}
+	})
+	runner.Run(func(ctx context.Context) {
+		if err := keeper.ForgetKeys(ctx); err != nil && ctx.Err() == nil && !full(err) {
+			log.Error().Err(err).Msg("old idempotency keys could not be removed")
 		}
 	})
 	a.followHistories(s, cfg, runner, log)
@@ -135,6 +152,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	door := guard.New(guard.Options{Token: token, NoAuth: noAuth, Hosts: cfg.Hosts, Open: api.Open, Named: s.store.ScopeOfToken})
 	shown := pages.New(pages.Config{
 		Store: s.store, Search: s.index, Contexts: s.contexts, Reports: analytics.New(s.store.Reader(), s.store.Zone()), Models: s.catalogue.Model,
+		Alarm: func(ctx context.Context) string { return a.alarmOf(ctx, s.store, cfg) },
 		Guard: door, API: handler, Now: a.now, Zone: cfg.Zone(), Log: log,
 	})
 	door.Admit(shown)
@@ -142,7 +160,10 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		Address: cfg.Listen, Socket: socket, Handler: shown.Before(a.withMCP(handler, s, cfg, log)), Log: log, Guard: door,
 		Ready: func(address, socket string) {
 			shown.SetAddress(address)
-			a.greet(cfg, address, socket, noAuth)
+			a.greet(cfg, s, address, socket, noAuth)
+			if s.notice != "" {
+				fmt.Fprintln(a.out, "\nNote: "+s.notice)
+			}
 			if newest.IsZero() {
 				runner.Run(func(ctx context.Context) { a.greetFirst(ctx, log) })
 			}
@@ -165,13 +186,8 @@ func (s *services) recordStart(ctx context.Context) error {
 
 func full(err error) bool { return session.CodeOf(err) == session.StorageFull }
 
-// daily returns the daemon's daily work: retention, and scrubbing if its hour is configured.
-func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, newest time.Time, log zerolog.Logger) []jobs.Daily {
-	keeper := s.keeper(cfg, purger, a, log)
-	if r := keeper.Rule; r.IdleDays > 0 || r.TrashDays > 0 {
-		begun := time.Now()
-		keeper.Doubt = jobs.NewDoubt(a.now(), newest, func() time.Duration { return time.Since(begun) }, log)
-	}
+// daily returns the daemon's daily work: what is removed by age, and scrubbing if its hour is configured.
+func daily(cfg *config.Config, keeper *jobs.Keeper, log zerolog.Logger) []jobs.Daily {
 	work := []jobs.Daily{{Hour: cfg.Retention.AtHour, Do: func(ctx context.Context) {
 		if _, err := keeper.Apply(ctx); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("retention failed")
@@ -181,7 +197,7 @@ func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, newest
 		return work
 	}
 	return append(work, jobs.Daily{Hour: *cfg.Scrub.AtHour, Do: func(ctx context.Context) {
-		switch scrubbed, err := purger.Scrub(ctx); {
+		switch scrubbed, err := keeper.Purger.Scrub(ctx); {
 		case err != nil && ctx.Err() == nil:
 			log.Error().Err(err).Msg("scrubbing the database files failed")
 		case scrubbed:
@@ -191,7 +207,7 @@ func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, newest
 }
 
 // greet prints the daemon's addresses.
-func (a *app) greet(cfg *config.Config, address, socket string, noAuth bool) {
+func (a *app) greet(cfg *config.Config, s *services, address, socket string, noAuth bool) {
 	line := func(name, value string) { fmt.Fprintf(a.out, "  %-9s %s\n", name, value) }
 	fmt.Fprintln(a.out, "sessiond is ready. Ctrl-C stops it.")
 	if address != "" {
@@ -207,7 +223,36 @@ func (a *app) greet(cfg *config.Config, address, socket string, noAuth bool) {
 	} else if address != "" {
 		line("token", cfg.TokenFile)
 	}
-	line("summaries", cfg.Summarizer.Provider)
+	line("summaries", a.summariesText(cfg, s))
+}
+
+// The size of the summary whose price the start shows, in tokens: a context of 100,000 tokens that is compacted.
+const shownSpan, shownSummary = 80_000, 2000
+
+// summariesText says who writes summaries, and what an API key in the environment could do.
+func (a *app) summariesText(cfg *config.Config, s *services) string {
+	price := func(asks summarize.Config) string {
+		cost := s.summaryCost(asks, a.now)(shownSpan, shownSummary)
+		if cost == nil {
+			return "an unknown price"
+		}
+		return "about " + transcript.Dollars(*cost) + " each"
+	}
+	if chosen := cfg.Summarizer; chosen.Provider != summarize.ExtractiveProvider {
+		asks := modelOf(chosen)
+		return fmt.Sprintf("%s writes them, for %s; a digest without a model serves until it has answered", asks.ModelName(), price(asks))
+	}
+	const offline = "made on this host, without a model"
+	for _, provider := range []string{"gemini", "openai"} {
+		variable := strings.ToUpper(provider) + "_API_KEY"
+		if a.getenv(variable) == "" {
+			continue
+		}
+		asks := summarize.Config{Provider: provider}
+		return fmt.Sprintf("%s. %s is set but not used: with SESSIOND_SUMMARIZER_PROVIDER=%s %s writes them, for %s",
+			offline, variable, provider, asks.ModelName(), price(asks))
+	}
+	return offline
 }
 
 // greetFirst says, once a daemon without sessions is ready, which histories it could have.

@@ -32,13 +32,16 @@ type services struct {
 	index     *search.Index
 	catalogue *usage.Catalogue
 	contexts  *contextmgr.Manager
-	titles    *jobs.Titles   // nil without a configured model
-	closers   []func() error // in the order of opening
+	titles    *jobs.Titles                    // nil without a configured model
+	givers    func(key string) session.Givers // of rules, by the configuration
+	notice    string                          // what a person should know about the database; "": nothing
+	closers   []func() error                  // in the order of opening
 }
 
 // wiring says how to open services.
 type wiring struct {
 	readOnly bool
+	begin    bool             // a new database; only where none is
 	log      *zerolog.Logger  // nil: warnings on standard error
 	remote   bool             // summarize with the configured model, if there is one
 	wrote    func()           // called after commits; may be nil
@@ -57,6 +60,8 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	if err != nil {
 		return s, err
 	}
+	routes := cfg.Rules()
+	s.givers = routes.Givers
 	if s.catalogue, err = a.catalogue(); err != nil {
 		return s, err
 	}
@@ -78,35 +83,91 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 		return s, err
 	}
 	s.closers = append(s.closers, s.index.Close)
+	if s.notice, err = s.missingMessages(ctx); err != nil {
+		return s, err
+	}
+	if s.notice != "" {
+		log := a.log(zerolog.WarnLevel)
+		if w.log != nil {
+			log = *w.log
+		}
+		log.Warn().Msg(s.notice)
+	}
 
 	reference := tokens.Reference()
 	manager := contextmgr.Config{
 		File: cfg.Compaction, Digest: summarize.NewExtractive(reference.Text), Models: s.catalogue.Model,
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
-		Reference: string(reference.Family()), Scale: s.scale, Learned: s.learned, Recall: recall.Lookup{Index: s.index, Store: s.store},
+		Reference: string(reference.Family()), Scale: s.scale, Learned: s.learned, Givers: s.givers, Recall: recall.Lookup{Index: s.index, Store: s.store},
 		Mask:   func(text string) string { masked, _ := redact.Mask(text); return masked },
 		OnSoft: w.onSoft, SetWindow: s.setWindow, Flush: cfg.FlushSettings(), Now: a.now,
 	}
-	if w.remote && cfg.Summarizer.Provider != summarize.ExtractiveProvider {
-		c := cfg.Summarizer
-		asks := summarize.Config{Provider: c.Provider, Model: c.Model, BaseURL: c.BaseURL, APIKeyFile: c.APIKeyFile, Timeout: c.Timeout}
-		deps := summarize.Deps{Count: reference.Text, Usage: usage.FromProvider, Now: a.now, Getenv: a.getenv}
-		titler, err := s.model(summarize.NewTitler(asks, deps))
+	deps := summarize.Deps{Count: reference.Text, Usage: usage.FromProvider, Now: a.now, Getenv: a.getenv}
+	if w.log != nil {
+		deps.Log = *w.log
+	}
+	manager.Remotes = map[string]contextmgr.Remote{}
+	for name, c := range cfg.AllSummarizers() {
+		if manager.Remotes[name], err = s.remote(c, deps, w.remote); err != nil {
+			return s, err
+		}
+	}
+	if cfg.Summarizer.Provider != summarize.ExtractiveProvider && w.remote {
+		titler, err := s.model(summarize.NewTitler(modelOf(cfg.Summarizer), deps))
 		if err != nil {
 			return s, err
 		}
 		s.titles = &jobs.Titles{Store: s.store, Model: titler}
-		if info, known := s.catalogue.Model(asks.ModelName()); known {
-			asks.Window = info.Window
-		}
-		remote, err := s.model(summarize.New(asks, deps))
-		if err != nil {
-			return s, err
-		}
-		manager.Remote, manager.Cost = remote, s.summaryCost(remote, a.now)
 	}
 	s.contexts = contextmgr.New(s.store, manager)
 	return s, nil
+}
+
+// missingMessages says that the search index knew messages that the database does not have: an older copy was put
+// in its place, or its write-ahead log was removed. Purged ones do not count.
+func (s *services) missingMessages(ctx context.Context) (string, error) {
+	missing := 0
+	for id, n := range s.index.Strays() {
+		purged, err := s.store.IsPurged(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if !purged {
+			missing += n
+		}
+	}
+	if missing == 0 {
+		return "", nil
+	}
+	where := "the server lost its last writes"
+	if !store.IsPostgres(s.store.File()) {
+		where = "another file or an older copy is in its place, or its write-ahead log was removed. If you did not restore a backup, look for the right file where it was moved, and in " + store.BackupDir(s.store.File())
+	}
+	return fmt.Sprintf("the search index knew %s more than this database has: %s", plural(int64(missing), "message", "messages"), where), nil
+}
+
+// remote returns the model of a summarizer with its price; without ask only the price.
+func (s *services) remote(c config.Summarizer, deps summarize.Deps, ask bool) (contextmgr.Remote, error) {
+	if c.Provider == summarize.ExtractiveProvider {
+		return contextmgr.Remote{}, nil
+	}
+	asks := modelOf(c)
+	r := contextmgr.Remote{Cost: s.summaryCost(asks, deps.Now)}
+	if !ask {
+		return r, nil
+	}
+	if info, known := s.catalogue.Model(asks.ModelName()); known {
+		asks.Window = info.Window
+	}
+	model, err := s.model(summarize.New(asks, deps))
+	if err == nil {
+		r.Summarizer = model
+	}
+	return r, err
+}
+
+func modelOf(c config.Summarizer) summarize.Config {
+	return summarize.Config{Provider: c.Provider, Model: c.Model, BaseURL: c.BaseURL, APIKeyFile: c.APIKeyFile, Timeout: c.Timeout}
 }
 
 // model adds prices to a configured model and closes it with the services.
@@ -187,10 +248,9 @@ func (s *services) setWindow(ctx context.Context, id session.ID, window int64) e
 
 // summaryCost returns a function that prices a remote summary in nano-dollars; it returns nil if
 // the model's price is unknown.
-func (s *services) summaryCost(remote summarize.Summarizer, now func() time.Time) func(in, out int64) *int64 {
-	provider, model := remote.Name()
+func (s *services) summaryCost(asks summarize.Config, now func() time.Time) func(in, out int64) *int64 {
 	return func(in, out int64) *int64 {
-		call := session.Call{Provider: provider, Model: model, InputTokens: in, OutputTokens: out, CreatedAt: session.At(now())}
+		call := session.Call{Provider: asks.Provider, Model: asks.ModelName(), InputTokens: in, OutputTokens: out, CreatedAt: session.At(now())}
 		s.catalogue.Price(&call)
 		return call.CostNanoUSD
 	}

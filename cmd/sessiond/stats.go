@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"slices"
 	"strconv"
@@ -320,14 +319,13 @@ func (a *app) printUsageCSV(by []analytics.Dimension, usage []analytics.Bucket) 
 	for _, d := range by {
 		header = append(header, string(d))
 	}
-	w := csv.NewWriter(raw(a.out))
 	rows := [][]string{append(header, "sessions", "subagents", "messages", "prompts", "calls", "input_tokens", "cache_read_tokens",
 		"cache_write_tokens", "output_tokens", "cost_usd", "unpriced_calls")}
 	for i := range usage {
 		b := &usage[i]
 		var row []string
 		for _, d := range by {
-			row = append(row, transcript.Clean(b.Of(d)))
+			row = append(row, b.Of(d))
 		}
 		for _, n := range []int64{b.Sessions, b.Subagents, b.Messages, b.Prompts, b.Calls, b.Tokens.Input, b.Tokens.CacheRead, b.Tokens.CacheWrite, b.Tokens.Output} {
 			row = append(row, strconv.FormatInt(n, 10))
@@ -338,5 +336,5 @@ func (a *app) printUsageCSV(by []analytics.Dimension, usage []analytics.Bucket) 
 		}
 		rows = append(rows, append(row, cost, strconv.FormatInt(b.UnpricedCalls, 10)))
 	}
-	return w.WriteAll(rows)
+	return a.writeCSV(rows)
 }

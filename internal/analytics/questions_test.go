@@ -43,7 +43,7 @@ func TestFifteenQuestions(t *testing.T) {
 			{"gpt-y", int64(1), int64(2000), int64(0), 0.0},
 			{"gpt-mini", int64(1), int64(800), int64(0), 0.0},
 		}},
-		{"compaction-payoff", [][]any{{"20260209_001", int64(2), int64(1), int64(3900), 0.006}}},
+		{"compaction-payoff", [][]any{{"20260209_001", int64(2), int64(1), int64(3800), 0.006}}},
 		{"day", [][]any{
 			{"/home/u/shop", "20260209_001", "sessiond", "The migration", int64(1), "2026-02-10 10:00:00.000", "2026-02-10 10:00:00.000"},
 			{"/home/u/shop", "20260210_001", "pi", "The build", int64(1), "2026-02-10 11:00:00.000", "2026-02-10 11:00:00.000"},

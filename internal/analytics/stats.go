@@ -74,7 +74,7 @@ func (t Tokens) AllInput() int64 { return t.Input + t.CacheRead + t.CacheWrite }
 
 // CompactionStats are the sums over finished compactions.
 type CompactionStats struct {
-	Count       int64    `json:"count" doc:"Compactions that took effect"`
+	Count       int64    `json:"count" doc:"Compactions that took effect and were not undone"`
 	TokensSaved int64    `json:"tokens_saved" doc:"Reference tokens removed from contexts"`
 	CostUSD     *float64 `json:"cost_usd" doc:"US dollars of their summaries, also of failed ones; null: no price is known"`
 }
@@ -98,7 +98,8 @@ func (b *Bucket) Of(d Dimension) string {
 const compactionSums = `
 	SELECT COUNT(*), COALESCE(SUM(c.tokens_before - c.tokens_after), 0)
 	FROM compactions c JOIN sessions s ON s.id = c.session_id
-	WHERE c.status = 'done' AND c.created_at >= :from AND c.created_at < :to
+	WHERE c.status = 'done' AND NOT EXISTS (SELECT 1 FROM compaction_undos u WHERE u.session_id = c.session_id AND u.compaction_id = c.id)
+	  AND c.created_at >= :from AND c.created_at < :to
 	  AND (:source = '' OR s.source = :source) AND (:project = '' OR s.project = :project)`
 
 const compactionCost = `

@@ -167,8 +167,21 @@ func hash(s string, digits int) string {
 }
 
 // LegalName writes a tool's name in the alphabet that providers share: A-Z a-z 0-9 _ -. Names of
-// other programs may have dots and letters of any script: mcp.server.tool.
-func LegalName(name string, most int) string { return cmp.Or(Legal(name, "_-", most), "_") }
+// other programs may have dots and letters of any script: mcp.server.tool. One that is too long
+// keeps its beginning and gets a tag.
+func LegalName(name string, most int) string {
+	legal := cmp.Or(Legal(name, "_-", len(name)), "_")
+	if len(legal) > most {
+		return TagName(legal, name, most)
+	}
+	return legal
+}
+
+// TagName ends a tool's name with a hash of the name that it stands for, so that two names that
+// are written alike stay two.
+func TagName(legal, name string, most int) string {
+	return clip(legal, most-digits-1) + "_" + hash(name, digits)
+}
 
 // Legal writes an underscore for each character that is neither an ASCII letter or digit nor among marks, and keeps
 // the first bytes.

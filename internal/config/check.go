@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
@@ -49,7 +51,6 @@ func (c *Config) check(origins map[string]string) error {
 		key, value string
 		allowed    []string
 	}{
-		{"summarizer.provider", c.Summarizer.Provider, []string{"extractive", "gemini", "openai"}},
 		{"log.level", c.Log.Level, []string{"debug", "info", "warn", "error"}},
 		{"log.format", c.Log.Format, []string{"auto", "console", "json"}},
 	} {
@@ -57,14 +58,23 @@ func (c *Config) check(origins map[string]string) error {
 			return fail(choice.key, "is %q; use one of %s", choice.value, strings.Join(choice.allowed, ", "))
 		}
 	}
-	if u := c.Summarizer.BaseURL; u != "" {
-		if parsed, err := url.Parse(u); err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
-			return fail("summarizer.base_url", "is not an http or https address")
+	if err := c.Summarizer.check("summarizer", fail); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Summarizers)) {
+		named := c.Summarizers[name]
+		named.Timeout = cmp.Or(named.Timeout, c.Summarizer.Timeout)
+		if err := named.check("summarizers."+name, fail); err != nil {
+			return err
+		}
+		c.Summarizers[name] = named
+	}
+	if name := c.Compaction.Summarizer; name != nil && *name != "" {
+		if _, configured := c.Summarizers[*name]; !configured {
+			return fail("compaction.summarizer", "is %q, which is not below summarizers", *name)
 		}
 	}
 	switch {
-	case c.Summarizer.Timeout <= 0:
-		return fail("summarizer.timeout", "is %s; use a duration above zero, like 60s", c.Summarizer.Timeout)
 	case c.Backup.Every < 0:
 		return fail("backup.every", "is %s; use a duration like 24h, or 0s for never", c.Backup.Every)
 	case c.Backup.Keep < 1:
@@ -90,6 +100,25 @@ func (c *Config) check(origins map[string]string) error {
 	}
 	if err := c.Compaction.Check(); errors.As(err, &bad) && len(bad.Fields) > 0 {
 		return fail("compaction."+bad.Fields[0].Path, "%s", bad.Fields[0].Message)
+	}
+	return nil
+}
+
+// check validates a summarizer, and completes it: an empty provider, as a container's environment has it, is the
+// default. fail makes the error of a key.
+func (s *Summarizer) check(key string, fail func(key, format string, args ...any) error) error {
+	providers := []string{"extractive", "gemini", "openai"}
+	s.Provider = cmp.Or(s.Provider, providers[0])
+	if !slices.Contains(providers, s.Provider) {
+		return fail(key+".provider", "is %q; use one of %s", s.Provider, strings.Join(providers, ", "))
+	}
+	if u := s.BaseURL; u != "" {
+		if parsed, err := url.Parse(u); err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+			return fail(key+".base_url", "is not an http or https address")
+		}
+	}
+	if s.Timeout <= 0 {
+		return fail(key+".timeout", "is %s; use a duration above zero, like 60s", s.Timeout)
 	}
 	return nil
 }

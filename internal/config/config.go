@@ -3,6 +3,7 @@
 package config
 
 import (
+	"maps"
 	"path/filepath"
 	"time"
 
@@ -26,16 +27,17 @@ type Config struct {
 
 	ExcludeProjects []string `koanf:"exclude_projects"` // folders that tools and hooks show to no agent
 
-	Summarizer Summarizer          `koanf:"summarizer"`
-	Compaction contextmgr.Settings `koanf:"compaction"` // nil is "as the preset says"
-	Reset      Reset               `koanf:"reset"`
-	Routing    Routing             `koanf:"routing"`
-	Retention  Retention           `koanf:"retention"`
-	Import     Import              `koanf:"import"`
-	Backup     Backup              `koanf:"backup"`
-	Scrub      Scrub               `koanf:"scrub"`
-	Flush      Flush               `koanf:"flush"`
-	Log        Log                 `koanf:"log"`
+	Summarizer  Summarizer            `koanf:"summarizer"`
+	Summarizers map[string]Summarizer `koanf:"summarizers"` // others, which compaction.summarizer, a session or a preset of the same name choose
+	Compaction  contextmgr.Settings   `koanf:"compaction"`  // nil is "as the preset says"
+	Reset       Reset                 `koanf:"reset"`
+	Routing     Routing               `koanf:"routing"`
+	Retention   Retention             `koanf:"retention"`
+	Import      Import                `koanf:"import"`
+	Backup      Backup                `koanf:"backup"`
+	Scrub       Scrub                 `koanf:"scrub"`
+	Flush       Flush                 `koanf:"flush"`
+	Log         Log                   `koanf:"log"`
 
 	data     string // sessiond's folder of this user
 	file     string // path, also of a missing file
@@ -54,6 +56,13 @@ type Summarizer struct {
 	BaseURL    string        `koanf:"base_url"` // "": the provider's own
 	APIKeyFile string        `koanf:"api_key_file"`
 	Timeout    time.Duration `koanf:"timeout"`
+}
+
+// AllSummarizers returns the summarizers by name; "" is the default one.
+func (c *Config) AllSummarizers() map[string]Summarizer {
+	all := map[string]Summarizer{"": c.Summarizer}
+	maps.Copy(all, c.Summarizers)
+	return all
 }
 
 // Retention configures removal by age, in days; 0: never. The daemon checks once a day, at AtHour.

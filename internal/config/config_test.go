@@ -106,7 +106,7 @@ func TestLaterLayersOverride(t *testing.T) {
 
 func TestEverySettingOfCompactionHasAKey(t *testing.T) {
 	in := input(t, "")
-	in.Environ = []string{"SESSIOND_COMPACTION_PRESET=pi", "SESSIOND_COMPACTION_STRATEGY=summarize", "SESSIOND_COMPACTION_INSTRUCTIONS=keep names", "SESSIOND_COMPACTION_PROTECTED_TOOLS=read"}
+	in.Environ = []string{"SESSIOND_COMPACTION_PRESET=pi", "SESSIOND_COMPACTION_STRATEGY=summarize", "SESSIOND_COMPACTION_INSTRUCTIONS=keep names", "SESSIOND_COMPACTION_SUMMARIZER=", "SESSIOND_COMPACTION_PROTECTED_TOOLS=read"}
 	for _, v := range load(t, in).Values() {
 		name := config.EnvName(v.Key)
 		if strings.HasPrefix(v.Key, "compaction.") && !slices.ContainsFunc(in.Environ, func(pair string) bool { return strings.HasPrefix(pair, name+"=") }) {
@@ -118,6 +118,19 @@ func TestEverySettingOfCompactionHasAKey(t *testing.T) {
 		if settings.Field(i).IsNil() {
 			t.Errorf("no key sets %s", settings.Type().Field(i).Name)
 		}
+	}
+}
+
+func TestNamedSummarizersTakeTheDefaultsTimeout(t *testing.T) {
+	in := input(t, "summarizer: { timeout: 5s }\nsummarizers:\n  careful: { provider: gemini, model: big }\n  none: {}\ncompaction: { summarizer: careful }\n")
+	in.Environ = []string{"SESSIOND_SUMMARIZER_PROVIDER="} // as a container's environment has it
+	want := map[string]config.Summarizer{
+		"":        {Provider: "extractive", Timeout: 5 * time.Second},
+		"careful": {Provider: "gemini", Model: "big", Timeout: 5 * time.Second},
+		"none":    {Provider: "extractive", Timeout: 5 * time.Second},
+	}
+	if got := load(t, in).AllSummarizers(); !reflect.DeepEqual(got, want) {
+		t.Errorf("summarizers = %+v", got)
 	}
 }
 
@@ -161,6 +174,7 @@ func TestInvalidSettingsAreRejected(t *testing.T) {
 	}{
 		{name: "no YAML", file: "listen: [", says: []string{"config.yaml", "not valid YAML"}},
 		{name: "unknown key", file: "lisen: x", says: []string{"config.yaml", `"lisen"`, `"listen"`}},
+		{name: "another program's name", file: "compaction: { threshold: 0.7 }", says: []string{`"compaction.threshold"`, `"compaction.fraction"`}},
 		{name: "unknown key in a section", file: "summarizer: { base_ulr: x }", says: []string{`"summarizer.base_url"`}},
 		{name: "key outside its section", file: "base_url: x", says: []string{`"summarizer.base_url"`}},
 		{name: "value for a section", file: "compaction: balanced", says: []string{`"compaction"`}},
@@ -179,6 +193,9 @@ func TestInvalidSettingsAreRejected(t *testing.T) {
 		{name: "unknown strategy", file: "compaction: { strategy: drop }", says: []string{"compaction.strategy", "summarize"}},
 		{name: "negative tokens", file: "compaction: { keep_recent_tokens: -1 }", says: []string{"compaction.keep_recent_tokens"}},
 		{name: "unknown provider", file: "summarizer: { provider: magic }", says: []string{"summarizer.provider", "extractive"}},
+		{name: "unknown provider of a name", file: "summarizers: { careful: { provider: magic } }", says: []string{"summarizers.careful.provider", "extractive"}},
+		{name: "unknown key of a name", file: "summarizers: { careful: { adress: x } }", says: []string{"summarizers", "adress"}},
+		{name: "name without a summarizer", file: "compaction: { summarizer: careful }", says: []string{"compaction.summarizer", "careful"}},
 		{name: "zero timeout", file: "summarizer: { timeout: 0s }", says: []string{"summarizer.timeout"}},
 		{name: "no duration", file: "summarizer: { timeout: soon }", says: []string{"summarizer.timeout", "config.yaml"}},
 		{name: "odd base url", file: "summarizer: { base_url: 'ftp://x' }", says: []string{"summarizer.base_url"}},

@@ -48,7 +48,7 @@ const (
 )
 
 // freeForm are the keys with the user's own names below them.
-var freeForm = [...]string{"reset.by_type", "reset.by_channel", "routing.identity_links", "routing.aliases"}
+var freeForm = [...]string{"summarizers", "reset.by_type", "reset.by_channel", "routing.identity_links", "routing.aliases"}
 
 // Load reads all layers and checks the result. Every error has code session.Invalid and names the key,
 // its layer, and valid values.
@@ -99,7 +99,7 @@ func defaults() map[string]any {
 		"compaction.keep_recent_tokens": nil, "compaction.keep_recent_messages": nil,
 		"compaction.summary_max_tokens": nil, "compaction.prune_protect": nil, "compaction.prune_minimum": nil,
 		"compaction.protected_tools": nil, "compaction.part_max_tokens": nil, "compaction.recall_tokens": nil,
-		"compaction.cache_slots": nil, "compaction.instructions": nil,
+		"compaction.cache_slots": nil, "compaction.summarizer": nil, "compaction.instructions": nil, "summarizers": map[string]any{},
 		"reset.mode": "daily", "reset.at_hour": 4, "reset.idle_minutes": 0,
 		"reset.by_type": map[string]any{}, "reset.by_channel": map[string]any{},
 		"routing.agent": "main", "routing.main_key": "main", "routing.scope": "per-sender", "routing.dm_scope": "main",

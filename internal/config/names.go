@@ -4,7 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/contextmgr"
 	"sessiond/internal/session"
+	"sessiond/internal/spelling"
 )
 
 // knownName returns the setting of a file's key: the key itself, or the free-form key above it; ""
@@ -26,13 +28,15 @@ func unknownKey(key, where string, known []string) error {
 		At(key, "unknown setting")
 }
 
-// nearest returns the known key with the smallest edit distance, also to its last word, so that
-// "base_url" finds "summarizer.base_url".
+// nearest returns the known key that key resembles most: the setting of compaction whose other name it is, or
+// the one with the smallest edit distance, also to its last word, so that "base_url" finds "summarizer.base_url".
 func nearest(key string, known []string) string {
+	if name := contextmgr.SettingCalled(lastWord(key)); name != "" {
+		return "compaction." + name
+	}
 	best, bestAt := "", 1<<30
 	for _, candidate := range known {
-		last := candidate[strings.LastIndexByte(candidate, '.')+1:]
-		d := min(Distance(key, candidate), Distance(key, last)+1)
+		d := min(spelling.Distance(key, candidate), spelling.Distance(key, lastWord(candidate))+1)
 		if d < bestAt {
 			best, bestAt = candidate, d
 		}
@@ -40,23 +44,4 @@ func nearest(key string, known []string) string {
 	return best
 }
 
-// Distance returns the Levenshtein distance of two short strings, in bytes.
-func Distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			next := min(row[j]+1, row[j-1]+1, diagonal+cost)
-			diagonal, row[j] = row[j], next
-		}
-	}
-	return row[len(b)]
-}
+func lastWord(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }

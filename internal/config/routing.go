@@ -32,7 +32,7 @@ type Routing struct {
 	DMScope       string         `koanf:"dm_scope"` // main, per-peer, per-channel-peer, per-account-channel-peer
 	IdentityLinks map[string]any `koanf:"identity_links"`
 	Triggers      []string       `koanf:"triggers"`   // of a reset; empty: /new and /reset
-	Commanders    []string       `koanf:"commanders"` // who may reset; empty: everyone
+	Commanders    []string       `koanf:"commanders"` // who may reset (empty: everyone) and who gives rules in a group (empty: nobody)
 	Mentions      []string       `koanf:"mentions"`
 	BotName       string         `koanf:"bot_name"`
 	Models        []string       `koanf:"models"`  // provider/model that a reset may choose

@@ -44,6 +44,7 @@ type Material struct {
 	Initial   []session.Part
 	Pinned    []session.Message // hidden by the overlay
 	Overlay   *session.Compaction
+	Pictures  pictures         // of the overlay's copies
 	Person    *session.Message // hidden by the overlay, and no newer one of a person is kept
 	TurnStart *session.Message // hidden by the overlay, which splits its turn
 	Messages  []session.Message
@@ -95,10 +96,13 @@ type frozenCalls struct {
 func Assemble(in Material) Draft {
 	closed, texts := groupFrozen(in.Frozen)
 	msgs := in.Messages
-	if copies := replaced(in.Overlay); len(copies) > 0 {
-		msgs = append(copies, msgs...)
+	copied := replaced(in.Overlay)
+	missing := in.attachPictures(copied)
+	if len(copied) > 0 {
+		msgs = append(copied, msgs...)
 	}
 	out := Draft{Repaired: Repair(msgs, closed, in.CloseCalls), System: in.System}
+	out.Losses = append(out.Losses, missing...)
 	copies := 0 // the overlay's copies have no row
 	for copies < len(out.Items) && out.Items[copies].Message.RowID == 0 {
 		copies++
@@ -118,7 +122,7 @@ func Assemble(in Material) Draft {
 		item.Changed = item.Changed || in.Edited[item.Message.RowID]
 		replacePruned(item, in.Pruned, in.RecallTool)
 		for _, kind := range dropUnsupported(item, in.Modalities) {
-			out.Losses = append(out.Losses, fmt.Sprintf("%s: this model accepts no %s; a note replaces it", item.Message.ID, kind))
+			out.Losses = append(out.Losses, fmt.Sprintf("%s: this model accepts no %s; a note replaces it", item.name(), kind))
 		}
 		out.limitImages(item, in.Shrink)
 		if in.Before != nil && item.Message.RowID <= in.Sent {

@@ -42,7 +42,9 @@ func (m *Manager) SummarizeBranch(ctx context.Context, id session.ID, from sessi
 		return nil, false, err
 	}
 	limit := s.scales.unscaled(s.numbers.SummaryMax)
-	sum, err := m.askForBranch(ctx, session.SummaryRequest{Messages: s.Messages, MaxTokens: limit, Purpose: session.PurposeBranchSummary})
+	req := session.SummaryRequest{Messages: s.Messages, MaxTokens: limit, Purpose: session.PurposeBranchSummary}
+	m.addGivers(ctx, &sess, &req)
+	sum, err := m.askForBranch(ctx, m.remote(&s.numbers), req)
 	if err != nil {
 		return nil, false, fmt.Errorf("summarise the branch to %s: %w", from, err)
 	}
@@ -63,13 +65,13 @@ func (m *Manager) SummarizeBranch(ctx context.Context, id session.ID, from sessi
 	return &stored, attached, nil
 }
 
-// askForBranch asks the model, and makes the digest if that fails or the daemon stops. The result
+// askForBranch asks the remote model, and makes the digest if that fails or the daemon stops. The result
 // holds the model's calls either way.
-func (m *Manager) askForBranch(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
-	if m.cfg.Remote == nil {
+func (m *Manager) askForBranch(ctx context.Context, remote Remote, req session.SummaryRequest) (session.Summary, error) {
+	if remote.Summarizer == nil {
 		return m.cfg.Digest.Summarize(ctx, req)
 	}
-	sum, err := m.cfg.Remote.Summarize(ctx, req)
+	sum, err := remote.Summarize(ctx, req)
 	if err == nil {
 		return sum, nil
 	}

@@ -39,7 +39,7 @@ func (s *stopped) Summarize(ctx context.Context, in session.SummaryRequest) (ses
 func left(t *testing.T, remote *consulted) (r *rig, from, to session.MessageRef) {
 	r = newRig(t, 10000, func(c *Config) {
 		if remote != nil {
-			c.Remote = remote
+			c.Remotes = defaultRemote(remote)
 		}
 	})
 	r.append(text(session.User, "question"), text(session.Assistant, "answer"),
@@ -106,7 +106,7 @@ func TestDigestSummarisesABranchWhenTheModelFails(t *testing.T) {
 		ctx, cancel := context.WithCancel(r.ctx)
 		if errors.Is(fails, context.Canceled) { // the daemon stops during the request
 			t.Cleanup(cancel)
-			r.mgr.cfg.Remote = &stopped{cancel: cancel}
+			r.mgr.cfg.Remotes = defaultRemote(&stopped{cancel: cancel})
 		}
 		m, attached, err := r.mgr.SummarizeBranch(ctx, r.id, from, &to)
 		cancel()

@@ -205,9 +205,10 @@ func (b *Begun) Finish(ctx context.Context) (session.Compaction, error) {
 	ctx, stop := b.run.withCancel(ctx)
 	defer stop()
 	made, err := b.made, error(nil)
-	if b.m.cfg.Remote != nil && b.in.strategy == session.StrategySummarize && b.in.summary == "" {
+	remote := b.m.remote(&b.s.numbers)
+	if remote.Summarizer != nil && b.in.strategy == session.StrategySummarize && b.in.summary == "" {
 		in := b.in
-		in.summarizer, in.mustSucceed = b.m.cfg.Remote, false
+		in.summarizer, in.mustSucceed = remote, false
 		made, err = b.m.makeOverlay(ctx, b.s, in)
 	}
 	c, err := b.settle(ctx, made, err)
@@ -424,8 +425,8 @@ func (m *Manager) preview(s *snapshot, made *madeOverlay) Preview {
 		out.TokensAfter = c.TokensBefore
 		return out
 	}
-	if m.cfg.Remote != nil && m.cfg.Cost != nil && c.Strategy == session.StrategySummarize {
-		if out.CostNanoUSD = m.cfg.Cost(p.HiddenTokens, s.numbers.SummaryMax); out.CostNanoUSD != nil {
+	if cost := m.remote(&s.numbers).Cost; cost != nil && c.Strategy == session.StrategySummarize {
+		if out.CostNanoUSD = cost(p.HiddenTokens, s.numbers.SummaryMax); out.CostNanoUSD != nil {
 			usd := float64(*out.CostNanoUSD) / 1e9
 			out.CostUSD = &usd
 		}

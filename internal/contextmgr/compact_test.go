@@ -124,7 +124,7 @@ func TestSummaryLargerThanItsSpanIsNoGain(t *testing.T) {
 func TestDryRunReturnsThePlanAndWritesNothing(t *testing.T) {
 	cost := int64(2_000_000)
 	r := newRig(t, 20000, func(c *Config) {
-		c.Remote, c.Cost = heads{"gemini"}, func(in, out int64) *int64 { return &cost }
+		c.Remotes = map[string]Remote{"": {heads{"gemini"}, func(in, out int64) *int64 { return &cost }}}
 	})
 	r.talk(30, 150)
 	before := r.session()
@@ -139,6 +139,49 @@ func TestDryRunReturnsThePlanAndWritesNothing(t *testing.T) {
 	if done.Hidden != p.Hidden || *done.FirstKept != *p.FirstKept || c.TokensAfter != p.TokensAfter {
 		t.Errorf("the dry run said %+v, done was %+v", p, done)
 	}
+}
+
+func TestIdleSessionWithoutATurnIsNotCompacted(t *testing.T) {
+	r := newRig(t, 10000)
+	r.talk(30, 150)
+	testkit.Check(t, r.mgr.Stage(r.ctx, r.id))
+	if got := r.compactions(); len(got) != 1 || got[0].Status != session.StatusStaged {
+		t.Fatalf("staged: %+v", got)
+	}
+	r.mgr.cfg.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	if done, waits, err := r.mgr.ActivateIdle(r.ctx, r.id); done || waits || err != nil {
+		t.Errorf("done %v, waits %v, %v", done, waits, err)
+	}
+	if s := r.session(); s.CompactionID != nil || s.CompactionCount != 0 {
+		t.Errorf("a compaction took effect: %+v", s)
+	}
+}
+
+func TestSessionChoosesASummarizerByName(t *testing.T) {
+	for name, row := range map[string]struct {
+		settings, want string
+	}{
+		"default":          {``, "cheap"},
+		"by name":          {`{"summarizer":"careful"}`, "better"},
+		"by preset":        {`{"preset":"conservative"}`, "best"},
+		"name over preset": {`{"preset":"conservative","summarizer":"careful"}`, "better"},
+		"none":             {`{"summarizer":"none"}`, "extractive"},
+		"not configured":   {`{"summarizer":"gone"}`, "cheap"}, // stored before the configuration changed
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 10000, func(c *Config) {
+				c.Remotes = map[string]Remote{"": {Summarizer: heads{"cheap"}}, "careful": {Summarizer: heads{"better"}}, "conservative": {Summarizer: heads{"best"}}, "none": {}}
+			})
+			testkit.Must(r.store.PatchSession(r.ctx, r.id, store.SessionPatch{Settings: ptr(session.JSON(row.settings))}))(t)
+			r.talk(30, 150)
+			if c, _ := r.compact(CompactInput{Model: true}); c.Provider != row.want {
+				t.Errorf("%s: %s wrote the summary, want %s", c.Status, c.Provider, row.want)
+			}
+		})
+	}
+	m := New(nil, Config{Remotes: map[string]Remote{"": {}, "careful": {}}})
+	_, err := m.ParseSettings(session.JSON(`{"summarizer":"gone"}`))
+	wantCode(t, err, session.Invalid, "gone", "careful")
 }
 
 func TestSourcesAreTheNewlyHiddenMessages(t *testing.T) {
@@ -265,7 +308,7 @@ func (h hung) Summarize(ctx context.Context, in session.SummaryRequest) (session
 func TestNoTurnWaitsForTheModel(t *testing.T) {
 	h := hung{make(chan struct{}), make(chan session.Summary)}
 	soft := make(chan session.ID, 100)
-	r := newRig(t, 10000, func(c *Config) { c.Remote = h; c.OnSoft = func(id session.ID) { soft <- id } })
+	r := newRig(t, 10000, func(c *Config) { c.Remotes = defaultRemote(h); c.OnSoft = func(id session.ID) { soft <- id } })
 	for len(soft) == 0 {
 		r.talk(1, 150)
 		r.turn(TurnInput{})
@@ -293,7 +336,7 @@ func TestNoTurnWaitsForTheModel(t *testing.T) {
 
 // staged grows a session until a digest and a model's summary are staged.
 func staged(t *testing.T) *rig {
-	r := newRig(t, 10000, func(c *Config) { c.Remote = heads{"gemini"} })
+	r := newRig(t, 10000, func(c *Config) { c.Remotes = defaultRemote(heads{"gemini"}) })
 	r.talk(21, 150)
 	if v := r.turn(TurnInput{}); v.Compaction != nil {
 		t.Fatal("the session is above its threshold already")
@@ -337,7 +380,7 @@ func TestStagedOverlayOfAnotherBranchIsNotActivated(t *testing.T) {
 
 func TestAFailedSummaryChangesNothingButItsRecord(t *testing.T) {
 	h := hung{make(chan struct{}, 1), make(chan session.Summary, 1)}
-	r := newRig(t, 10000, func(c *Config) { c.Remote = h })
+	r := newRig(t, 10000, func(c *Config) { c.Remotes = defaultRemote(h) })
 	r.talk(21, 150)
 	before := wire(r.turn(TurnInput{}))
 	h.free <- session.Summary{}
@@ -383,7 +426,7 @@ func TestIdleSessionBelowTheSoftThresholdIsUnchanged(t *testing.T) {
 
 func TestLateSummaryReplacesItsDigestWhenIdleOrFeedsTheNext(t *testing.T) {
 	h := hung{make(chan struct{}), make(chan session.Summary)}
-	r := newRig(t, 10000, func(c *Config) { c.Remote = h })
+	r := newRig(t, 10000, func(c *Config) { c.Remotes = defaultRemote(h) })
 	r.talk(21, 150)
 	r.turn(TurnInput{})
 	done := make(chan error)
@@ -429,7 +472,7 @@ func TestOverflowsWithNothingToHideEndInAnError(t *testing.T) {
 // held is a rig whose model answers only when released.
 func held(t *testing.T) (*rig, hung) {
 	h := hung{make(chan struct{}), make(chan session.Summary)}
-	r := newRig(t, 20000, func(c *Config) { c.Remote = h })
+	r := newRig(t, 20000, func(c *Config) { c.Remotes = defaultRemote(h) })
 	r.talk(30, 150)
 	return r, h
 }
@@ -546,7 +589,7 @@ func TestCancelInAnotherProcessStopsTheModel(t *testing.T) {
 
 func TestCancelledStagedSummaryIsNotRetriedAtOnce(t *testing.T) {
 	h := hung{make(chan struct{}), make(chan session.Summary)}
-	r := newRig(t, 10000, func(c *Config) { c.Remote = h })
+	r := newRig(t, 10000, func(c *Config) { c.Remotes = defaultRemote(h) })
 	r.talk(21, 150)
 	r.turn(TurnInput{})
 	staged := make(chan error, 1)
@@ -564,7 +607,7 @@ func TestCancelledStagedSummaryIsNotRetriedAtOnce(t *testing.T) {
 // A staged summary that a stop interrupted is retried for the same messages.
 func TestInterruptedStagedSummaryIsRetried(t *testing.T) {
 	h := hung{make(chan struct{}), make(chan session.Summary)}
-	r := newRig(t, 10000, func(c *Config) { c.Remote = h })
+	r := newRig(t, 10000, func(c *Config) { c.Remotes = defaultRemote(h) })
 	r.talk(21, 150)
 	r.turn(TurnInput{})
 	ctx, stop := context.WithCancel(r.ctx)
@@ -592,7 +635,7 @@ func TestInterruptedStagedSummaryIsRetried(t *testing.T) {
 // A failed model is asked again once the path has grown, not at each turn.
 func TestFailingModelIsRetriedAfterGrowth(t *testing.T) {
 	asks := 0
-	r := newRig(t, 100000, func(c *Config) { c.Remote = counted{&asks} })
+	r := newRig(t, 100000, func(c *Config) { c.Remotes = defaultRemote(counted{&asks}) })
 	r.talk(215, 150)
 	for range 12 {
 		r.talk(1, 250)
@@ -665,7 +708,7 @@ func (halfway) Summarize(context.Context, session.SummaryRequest) (session.Summa
 }
 
 func TestFailedSummaryKeepsItsSpanSummary(t *testing.T) {
-	r := newRig(t, 10000, func(c *Config) { c.Remote = halfway{} })
+	r := newRig(t, 10000, func(c *Config) { c.Remotes = defaultRemote(halfway{}) })
 	r.talk(21, 150)
 	if err := r.mgr.Stage(r.ctx, r.id); err == nil {
 		t.Error("no error")

@@ -156,15 +156,24 @@ func isTooLarge(reported, counted, window int64) bool {
 	return reported > window && reported > 3*counted
 }
 
-// textOf returns the tokens of the text before an item. Providers count media by other rules, and
-// may not be sent reasoning again.
+// openAIChat is the dialect in which reasoning is sent again.
+const openAIChat = "openai.chat"
+
+// textOf returns the tokens of the text before an item that the provider must have counted.
+// Providers count media by other rules. They may not be sent reasoning again: in OpenAI's chat form
+// they are, but DeepSeek counts only that of a reply with calls.
 func (s *snapshot) textOf(d *Draft, before int) int64 {
 	var sum int64
 	for i := range before {
-		n := d.Weights[i]
-		for k := range d.Items[i].Message.Parts {
-			switch p := &d.Items[i].Message.Parts[k]; p.Kind {
-			case session.PartImage, session.PartAudio, session.PartFile, session.PartData, session.PartReasoning:
+		m, n := &d.Items[i].Message, d.Weights[i]
+		counts := m.Dialect == openAIChat && s.Dialect == openAIChat && len(m.Calls()) > 0
+		for k := range m.Parts {
+			switch p := &m.Parts[k]; p.Kind {
+			case session.PartReasoning:
+				if !counts {
+					n -= s.scales.scaled(p.Tokens)
+				}
+			case session.PartImage, session.PartAudio, session.PartFile, session.PartData:
 				n -= s.scales.scaled(p.Tokens)
 			}
 		}

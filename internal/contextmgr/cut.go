@@ -20,7 +20,8 @@ type Entry struct {
 	Outputs   []Output // the finished outputs it holds, in order
 }
 
-// cuttable reports whether kept messages may begin here.
+// cuttable reports whether kept messages may begin here. A reminder of a program in the system's role
+// stands within a turn.
 func (e *Entry) cuttable() bool {
 	if !e.InContext {
 		return false
@@ -28,7 +29,9 @@ func (e *Entry) cuttable() bool {
 	switch e.Kind {
 	case session.KindMessage:
 		return e.Role == session.User || e.Role == session.Assistant
-	case session.KindBash, session.KindCustomMessage, session.KindBranchSummary:
+	case session.KindCustomMessage:
+		return e.Role != session.System
+	case session.KindBash, session.KindBranchSummary:
 		return true
 	}
 	return false

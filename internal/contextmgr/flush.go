@@ -162,9 +162,11 @@ func (t *turn) askFlush(ctx context.Context, caller FlushCaller) error {
 		Type: "memory_flush", Prompt: strings.ReplaceAll(settings.Prompt, "<date>", day),
 		SystemPrompt: strings.ReplaceAll(settings.SystemPrompt, "<date>", day),
 	}
+	generation := "" // before the first overlay
 	if t.generation != 0 {
-		d.Generation = session.CompactionName(t.generation)
+		generation = session.CompactionName(t.generation)
 	}
+	d.Generation = &generation
 	t.directives = append(t.directives, d)
 	return nil
 }

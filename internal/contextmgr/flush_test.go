@@ -236,7 +236,7 @@ func TestFlushIsAskedForOncePerOverlay(t *testing.T) {
 		}
 	}
 	for range 2 { // until the agent acknowledges it: the answer may have been lost
-		if d := ask(FlushCaller{}); len(d) != 1 || !strings.Contains(d[0].Prompt, "memory/2026-02-11.md") || !strings.Contains(d[0].SystemPrompt, "NO_REPLY") || d[0].Generation != "" {
+		if d := ask(FlushCaller{}); len(d) != 1 || !strings.Contains(d[0].Prompt, "memory/2026-02-11.md") || !strings.Contains(d[0].SystemPrompt, "NO_REPLY") || *d[0].Generation != "" {
 			t.Fatalf("above it: %+v", d)
 		}
 	}
@@ -255,8 +255,8 @@ func TestFlushIsAskedForOncePerOverlay(t *testing.T) {
 	for range 40 {
 		r.talk(1, 150)
 		if d := ask(FlushCaller{}); len(d) == 1 {
-			if !strings.HasPrefix(d[0].Generation, "cmp_") {
-				t.Errorf("of generation %q", d[0].Generation)
+			if !strings.HasPrefix(*d[0].Generation, "cmp_") {
+				t.Errorf("of generation %q", *d[0].Generation)
 			}
 			return
 		}
@@ -270,7 +270,7 @@ func TestFlushBesideANewOverlayBelongsToTheGenerationBefore(t *testing.T) {
 	r := flushRig(t)
 	r.talk(30, 150)
 	v := r.turn(TurnInput{})
-	if v.Compaction == nil || len(v.Directives) != 1 || v.Directives[0].Generation != "" {
+	if v.Compaction == nil || len(v.Directives) != 1 || *v.Directives[0].Generation != "" {
 		t.Fatalf("%+v %+v", v.Compaction, v.Directives)
 	}
 	if f := r.acknowledge(nil, session.FlushOK); f.CompactionID != 0 {

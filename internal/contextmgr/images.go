@@ -76,7 +76,8 @@ func (d *Draft) limitImages(item *Item, shrink Shrink) {
 		if action == ImageShrink && shrink != nil {
 			if small, ok := shrink(p.Blob); ok {
 				p.Blob, p.BlobSHA, p.Extra = small, &small.SHA256, setJPEGType(p.Extra)
-				d.Adjustments = append(d.Adjustments, fmt.Sprintf("%s: an image of %d×%d pixels, %d bytes, is sent smaller", item.Message.ID, info.Width, info.Height, info.Bytes))
+				d.Adjustments = append(d.Adjustments, fmt.Sprintf("%s: an image of %d×%d pixels, %d bytes, is sent smaller",
+					item.name(), info.Width, info.Height, info.Bytes))
 				continue
 			}
 		}
@@ -87,7 +88,7 @@ func (d *Draft) limitImages(item *Item, shrink Shrink) {
 		callID := p.CallID
 		*p = session.TextPart("[image left out: " + why + "]")
 		p.CallID = callID
-		d.Losses = append(d.Losses, fmt.Sprintf("%s: a note replaces an image: %s", item.Message.ID, why))
+		d.Losses = append(d.Losses, fmt.Sprintf("%s: a note replaces an image: %s", item.name(), why))
 	}
 }
 

@@ -64,9 +64,10 @@ func reasoningTokens(m *session.Message) int64 {
 }
 
 // isSentAltered reports whether a measured message may be sent in another form than it is stored
-// in, or holds more than text: a failed reply, a part that is cut, a picture.
+// in, or holds more than text: a failed reply, a part that is cut, a picture. Reasoning in OpenAI's
+// chat form is sent again, and some providers do not count it.
 func isSentAltered(m *session.Message, window int64) bool {
-	if m.Finish.Failed() {
+	if m.Finish.Failed() || m.Dialect == openAIChat && reasoningTokens(m) > 0 {
 		return true
 	}
 	for i := range m.Parts {

@@ -58,6 +58,8 @@ func TestLearnComparesReportsWithTheCount(t *testing.T) {
 func TestLearnSkipsMessagesThatAreSentAltered(t *testing.T) {
 	thinking := text(session.Assistant, filler(40))
 	thinking.Parts = append([]session.Part{{Kind: session.PartReasoning, Text: filler(400)}}, thinking.Parts...)
+	aloud := thinking // of a server whose models get their reasoning back
+	aloud.Dialect = "openai.chat"
 	failed := text(session.Assistant, filler(40))
 	failed.Finish = session.FinishError
 	picture := text(session.User, "see")
@@ -68,6 +70,7 @@ func TestLearnSkipsMessagesThatAreSentAltered(t *testing.T) {
 		want    int64 // 0: nothing is learned
 	}{
 		{"thinking", thinking, 44 + 44 + 104},
+		{"reasoning that is sent again", aloud, 0},
 		{"a failed reply", failed, 0},
 		{"a picture", picture, 0},
 		{"a part that was cut", text(session.User, filler(30000)), 0},

@@ -7,8 +7,12 @@
 package contextmgr
 
 import (
+	"cmp"
 	"context"
 	"hash/maphash"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +24,7 @@ type Store interface {
 	Session(ctx context.Context, id session.ID) (session.Session, error)
 	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
 	MessageByID(ctx context.Context, id int64) (session.Message, error)
+	Blob(ctx context.Context, sha string) (session.Blob, error)
 	Walk(ctx context.Context, head int64, yield func(session.Message) bool) error
 	WalkDownTo(ctx context.Context, head, lowest int64, yield func(session.Message) bool) error
 	Path(ctx context.Context, head, after int64) ([]session.Message, error)
@@ -57,6 +62,39 @@ type Summarizer interface {
 	Summarize(ctx context.Context, in session.SummaryRequest) (session.Summary, error)
 }
 
+// Remote is a model that summarises. Its zero value is none: the digest serves.
+type Remote struct {
+	Summarizer                            // nil: it cannot be asked here
+	Cost       func(in, out int64) *int64 // nano-dollars of a summary by tokens; nil: unknown
+}
+
+// remote returns the model of a context: the one that the settings name, else the one with the preset's
+// name, else the default. A name that is not configured counts as none.
+func (m *Manager) remote(n *Numbers) Remote {
+	for _, name := range []string{n.Summarizer, n.Preset} {
+		if r, configured := m.cfg.Remotes[name]; configured && name != "" {
+			return r
+		}
+	}
+	return m.cfg.Remotes[""]
+}
+
+// ParseSettings parses the settings of a request, which may name a configured summarizer. Codes as the
+// function ParseSettings.
+func (m *Manager) ParseSettings(raw session.JSON) (Settings, error) {
+	s, err := ParseSettings(raw)
+	if err != nil || s.Summarizer == nil || *s.Summarizer == "" {
+		return s, err
+	}
+	if _, configured := m.cfg.Remotes[*s.Summarizer]; configured {
+		return s, nil
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(m.cfg.Remotes)), func(name string) bool { return name == "" })
+	configured := cmp.Or(strings.Join(names, ", "), "none; add it below `summarizers` in the configuration")
+	return s, session.Errorf(session.Invalid, "no summarizer is called %q; configured: %s", *s.Summarizer, configured).
+		At("summarizer", "is not one of the configured summarizers: %s", configured)
+}
+
 // Counter counts tokens as one family of tokenizers does.
 type Counter interface {
 	Text(s string) int64
@@ -65,9 +103,9 @@ type Counter interface {
 
 // Config configures a Manager. Digest, Models, Counter and Reference are required.
 type Config struct {
-	File      Settings   // from the configuration file
-	Digest    Summarizer // works offline, on the spot
-	Remote    Summarizer // a model, for staged and asynchronous summaries; nil: none
+	File      Settings          // from the configuration file
+	Digest    Summarizer        // works offline, on the spot
+	Remotes   map[string]Remote // models for staged and asynchronous summaries, by name; "": the default
 	Models    func(id string) (session.ModelInfo, bool)
 	Counter   func(family string) Counter
 	Reference string // the family that counted the stored messages
@@ -78,9 +116,9 @@ type Config struct {
 	// Learned receives the estimate and the report of the same messages; nil: nothing is learned.
 	Learned func(ctx context.Context, model string, estimated, reported int64) error
 
+	Givers    func(key string) session.Givers                // of rules in the sessions of a key; nil: each person
 	Recall    Recall                                         // nil: none
 	Mask      func(string) string                            // masks secrets for summaries and recall; nil: no mask
-	Cost      func(in, out int64) *int64                     // nano-dollars of a remote summary; nil: unknown
 	OnSoft    func(session.ID)                               // a context passed the soft threshold: call StageDigest; must not block
 	Flush     FlushSettings                                  // the zero value: no memory flush
 	SetWindow func(context.Context, session.ID, int64) error // stores a window that an overflow report corrected; nil: not stored

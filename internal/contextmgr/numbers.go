@@ -1,13 +1,17 @@
 package contextmgr
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
 	"sessiond/internal/session"
+	"sessiond/internal/spelling"
 )
 
 // StrategyAsk leaves the choice of a strategy to the caller: between threshold and limit the
@@ -31,12 +35,35 @@ type Settings struct {
 	RecallTokens       *int64            `json:"recall_tokens,omitempty" doc:"Tokens to recall for each message of a person; 0: no recall. Default: at most 1000"`
 	CacheSlots         *int64            `json:"cache_slots,omitempty" doc:"Marks for the provider's cache, 0 to 4"`
 	Strategy           *session.Strategy `json:"strategy,omitempty" doc:"summarize (the default), truncate, clear, or ask: the caller chooses"`
+	Summarizer         *string           `json:"summarizer,omitempty" doc:"Which of the configured summarizers writes summaries; default: the one with the preset's name, else the configuration's summarizer"`
 	Instructions       *string           `json:"instructions,omitempty" doc:"What each summary must keep; at most 8000 bytes"`
 }
 
-// ParseSettings parses the settings that a session, a request or a file holds as JSON. It ignores
-// keys that it does not know. Codes: Invalid.
+// ParseSettings parses the settings that a caller gives as JSON. A name that no setting has is an error
+// that says which one is meant, unless its value is null. Codes: Invalid; a value of the wrong type is a
+// *json.UnmarshalTypeError.
 func ParseSettings(raw session.JSON) (Settings, error) {
+	var given map[string]json.RawMessage
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &given); err != nil {
+			return Settings{}, session.Errorf(session.Invalid, "compaction settings: %w", err)
+		}
+	}
+	known := settingNames()
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.Contains(known, name) || string(given[name]) == "null" {
+			continue
+		}
+		right := cmp.Or(SettingCalled(name), spelling.Nearest(name, known))
+		return Settings{}, session.Errorf(session.Invalid, "there is no setting %q; the most similar one is %q", name, right).
+			At(name, "unknown setting; the most similar one is %s", right)
+	}
+	return StoredSettings(raw)
+}
+
+// StoredSettings parses the settings that a session holds as JSON. It ignores names that it does not know:
+// earlier versions stored them. Codes: as ParseSettings.
+func StoredSettings(raw session.JSON) (Settings, error) {
 	var s Settings
 	if len(raw) == 0 {
 		return s, nil
@@ -45,6 +72,32 @@ func ParseSettings(raw session.JSON) (Settings, error) {
 		return s, session.Errorf(session.Invalid, "compaction settings: %w", err)
 	}
 	return s, s.Check()
+}
+
+// settingNames lists the names of all settings.
+func settingNames() (names []string) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Settings]()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
+
+// SettingCalled returns the setting that other programs, or people, call name; "" if there is none.
+func SettingCalled(name string) string {
+	switch strings.ToLower(name) {
+	case "threshold", "compaction_threshold", "auto_compact_threshold":
+		return "fraction"
+	case "keep_recent", "keep_last", "keep_messages":
+		return "keep_recent_messages"
+	case "reserve":
+		return "reserve_tokens"
+	case "max_summary_tokens":
+		return "summary_max_tokens"
+	case "summary_model", "summarizer_model":
+		return "summarizer"
+	}
+	return ""
 }
 
 // Check validates each number. Codes: Invalid, with the fields.
@@ -150,9 +203,11 @@ type Numbers struct {
 	RecallEpoch    int64 // for all messages under one overlay
 	CacheSlots     int
 	Strategy       session.Strategy
+	Summarizer     string
 	Instructions   string
 	Preset         string
 	Settings       []Setting // all of them, for explain
+	Capped         string    // says so if the reserve lowers the threshold below the fraction
 }
 
 // Resolve returns the numbers in force: each from the nearest layer that sets it, else from the
@@ -189,6 +244,10 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.Reserve = max(n.Reserve, maxOutput)
 	n.Limit = window - n.Reserve
 	n.Threshold, n.Off = Threshold(window, fraction, n.Reserve)
+	if wanted, _ := Threshold(window, fraction, 0); !n.Off && n.Threshold < wanted {
+		n.Capped = fmt.Sprintf("fraction %v of the window is %d tokens; the reserve of %d lowers the threshold to %d (%.2g of the window)",
+			fraction, wanted, n.Reserve, n.Threshold, float64(n.Threshold)/float64(window))
+	}
 	if compactsAtThreshold(name) {
 		n.Threshold--
 	}
@@ -215,11 +274,19 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.RecallEpoch = max(4*n.RecallMax, min(10*n.RecallMax, t/20)) // a large window has more questions between compactions
 	n.CacheSlots = int(choose(&n, all, "cache_slots", func(s *Settings) *int64 { return s.CacheSlots }, defaultCacheSlots))
 	n.Strategy = choose(&n, all, "strategy", func(s *Settings) *session.Strategy { return s.Strategy }, session.StrategySummarize)
+	n.Summarizer = choose(&n, all, "summarizer", func(s *Settings) *string { return s.Summarizer }, "")
 	n.Instructions = choose(&n, all, "instructions", func(s *Settings) *string { return s.Instructions }, "")
 	if name == presetMoltbot {
 		n.Flush = moltbotFlush(window, n.Reserve, moltbotSoft)
 	}
 	return n, nil
+}
+
+// fractionIsChosen reports whether a request, the session or the file sets the fraction.
+func (n *Numbers) fractionIsChosen() bool {
+	return slices.ContainsFunc(n.Settings, func(s Setting) bool {
+		return s.Name == "fraction" && slices.Contains([]string{"request", "session", "file"}, s.Source)
+	})
 }
 
 // shownShare is the part of the threshold that a hidden message which is shown again may fill.

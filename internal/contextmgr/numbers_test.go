@@ -82,6 +82,27 @@ func TestNearestSettingWinsAndNamesItsSource(t *testing.T) {
 	}
 }
 
+func TestUnknownSettingIsRejectedWithTheRightName(t *testing.T) {
+	for given, right := range map[string]string{
+		"threshold": "fraction", "fracton": "fraction", "keep_recent": "keep_recent_messages", "reserve": "reserve_tokens", "Fraction": "fraction",
+	} {
+		_, err := ParseSettings(session.JSON(`{"` + given + `":0.5}`))
+		wantCode(t, err, session.Invalid, `"`+given+`"`, `"`+right+`"`)
+	}
+	if _, err := ParseSettings(session.JSON(`{"fraction":0.5,"threshold":null}`)); err != nil {
+		t.Errorf("a null removes an unknown setting: %v", err)
+	}
+}
+
+func TestReserveThatLowersTheThresholdIsNamed(t *testing.T) {
+	for fraction, want := range map[float64]string{0.95: "lowers the threshold to 12000", 0.7: ""} {
+		n := testkit.Must(Resolve([]Layer{{"session", Settings{Fraction: ptr(fraction)}}}, 16000, 0))(t)
+		if want == "" && n.Capped != "" || !strings.Contains(n.Capped, want) || !n.fractionIsChosen() {
+			t.Errorf("fraction %v: %q", fraction, n.Capped)
+		}
+	}
+}
+
 func TestSettingsOutOfRangeAreRejected(t *testing.T) {
 	for name, raw := range map[string]string{
 		"fraction above":   `{"fraction":1.01}`,
@@ -99,7 +120,7 @@ func TestSettingsOutOfRangeAreRejected(t *testing.T) {
 			wantCode(t, err, session.Invalid)
 		})
 	}
-	if _, err := ParseSettings(session.JSON(`{"fraction":1,"reserve_floor":0,"other":{"a":1}}`)); err != nil {
+	if _, err := StoredSettings(session.JSON(`{"fraction":1,"reserve_floor":0,"other":{"a":1}}`)); err != nil {
 		t.Errorf("good settings: %v", err)
 	}
 	_, err := Resolve(nil, 0, 0)

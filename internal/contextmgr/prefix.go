@@ -13,7 +13,7 @@ import (
 type Prefix struct {
 	Epoch        int64  `json:"epoch"`
 	StableTokens int64  `json:"stable_tokens" doc:"Tokens at the beginning that are the same as in the context before"`
-	BrokenBy     string `json:"broken_by,omitempty" doc:"Why the context does not extend the one before: model, dialect, system, initial, tools, epoch, head, late_result, trimmed"`
+	BrokenBy     string `json:"broken_by,omitempty" doc:"Why the context does not extend the one before: model, dialect, system, initial, tools, epoch, head, late_result, trimmed, images, system_message"`
 }
 
 // ComparePrefix compares a context with the one before. stable is the weight of their common part

@@ -73,6 +73,9 @@ func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*snapshot,
 		}
 	}
 	s.readDetails()
+	if err := m.readPictures(ctx, s); err != nil {
+		return nil, err
+	}
 	s.readLimits()
 	if err := m.readPath(ctx, s); err != nil {
 		return nil, err
@@ -118,7 +121,7 @@ func (m *Manager) readModel(ctx context.Context, s *snapshot, b Budget) error {
 			s.warn("model %q is not in the catalogue; assuming a window of %d tokens: set window, or add the model to the catalogue", s.model, window)
 		}
 	}
-	own, err := ParseSettings(s.sess.Settings)
+	own, err := StoredSettings(s.sess.Settings)
 	if err != nil {
 		return fmt.Errorf("session %s: %w", s.sess.ID, err)
 	}
@@ -290,6 +293,7 @@ func (m *Manager) readPath(ctx context.Context, s *snapshot) error {
 	}
 	slices.Reverse(s.Messages)
 	m.cachePath(s.sess.ID, s.Messages) // before the edits below
+	m.applyRendered(s)
 	m.applyEdits(s)
 	m.applyReplacements(s)
 	return m.readShownAgain(ctx, s)
@@ -445,7 +449,7 @@ func (s *snapshot) shownAgain() []*session.Message {
 }
 
 // findTurnStart finds the message that began the turn which an imported overlay splits: other
-// programs do not record it.
+// programs do not record it. Claude Code names all that it kept, and keeps no more.
 func (m *Manager) findTurnStart(ctx context.Context, s *snapshot) (err error) {
 	first := slices.IndexFunc(s.Messages, func(msg session.Message) bool { return msg.InContext })
 	if s.Overlay.Trigger != session.TriggerImport || s.Overlay.FirstKeptID == nil || first < 0 || s.Messages[first].ParentID == nil {
@@ -453,6 +457,10 @@ func (m *Manager) findTurnStart(ctx context.Context, s *snapshot) (err error) {
 	}
 	if startsTurn(&s.Messages[first]) {
 		return nil
+	}
+	of, err := m.store.Session(ctx, s.Overlay.SessionID)
+	if err != nil || of.Source == session.SourceClaudeCode {
+		return err
 	}
 	s.TurnStart, err = m.findBack(ctx, *s.Messages[first].ParentID, startsTurn)
 	return err

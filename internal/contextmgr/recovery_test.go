@@ -39,7 +39,7 @@ func TestTurnSucceedsWhenTheDigestFails(t *testing.T) {
 }
 
 func TestCompactWaitsForTheModelOnlyIfAsked(t *testing.T) {
-	r := newRig(t, 20000, func(c *Config) { c.Remote = heads{"gemini"} })
+	r := newRig(t, 20000, func(c *Config) { c.Remotes = defaultRemote(heads{"gemini"}) })
 	r.talk(30, 150)
 	if c, _ := r.compact(CompactInput{}); c.Provider != "extractive" {
 		t.Errorf("unasked, %s was waited for", c.Provider)
@@ -51,7 +51,7 @@ func TestCompactWaitsForTheModelOnlyIfAsked(t *testing.T) {
 }
 
 func TestDigestReplacesAFailedModelAndItsCallIsRecorded(t *testing.T) {
-	r := newRig(t, 20000, func(c *Config) { c.Remote = broken{} })
+	r := newRig(t, 20000, func(c *Config) { c.Remotes = defaultRemote(broken{}) })
 	r.talk(30, 150)
 	c, _ := r.compact(CompactInput{Model: true})
 	if c.Provider != "extractive" || c.Status != session.StatusDone {

@@ -1,6 +1,7 @@
 package contextmgr
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -84,6 +85,14 @@ func Repair(msgs []session.Message, closed map[int64][]string, closeCalls bool) 
 
 func storedItem(m *session.Message, kind string) Item {
 	return Item{Message: *m, Kind: kind, Sources: []session.MessageRef{m.ID}}
+}
+
+// name returns what losses call the item: its message, else the overlay that holds it, else its kind.
+func (item *Item) name() string {
+	if ref := item.Message.ID.String(); ref != "" {
+		return ref
+	}
+	return cmp.Or(item.Compaction, item.Kind)
 }
 
 // isShownAgain reports whether the item is a hidden message that the overlay shows again.

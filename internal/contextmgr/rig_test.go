@@ -78,6 +78,9 @@ type rig struct {
 	n     int
 }
 
+// defaultRemote configures one model.
+func defaultRemote(s Summarizer) map[string]Remote { return map[string]Remote{"": {Summarizer: s}} }
+
 func newRig(t testing.TB, window int64, change ...func(*Config)) *rig {
 	t.Helper()
 	c := &clock{now: time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)}

@@ -52,7 +52,7 @@ func (m *Manager) StageModel(ctx context.Context, id session.ID) error {
 	defer m.running.end(r, outcome{})
 	ctx, stop := r.withCancel(ctx)
 	defer stop()
-	s.in.summarizer, s.in.mustSucceed, s.in.sameCut = m.cfg.Remote, false, s.staged
+	s.in.summarizer, s.in.mustSucceed, s.in.sameCut = m.remote(&s.numbers), false, s.staged
 	made, err := m.makeOverlay(ctx, s.snapshot, s.in)
 	return m.settleStaged(ctx, m.running.outcomeOf(r).record, made, err)
 }
@@ -168,7 +168,7 @@ func (m *Manager) readToStage(ctx context.Context, id session.ID) (*staging, err
 // and if it failed since the effective overlay, the path has grown by 5 % of the window since. An
 // interrupted attempt does not count as a failure.
 func (m *Manager) isModelDue(s *staging) bool {
-	if m.cfg.Remote == nil || byModel(s.staged) || s.staged.Strategy == session.StrategyPrune || m.running.asksModel(s.sess.ID) {
+	if m.remote(&s.numbers).Summarizer == nil || byModel(s.staged) || s.staged.Strategy == session.StrategyPrune || m.running.asksModel(s.sess.ID) {
 		return false
 	}
 	for i := range slices.Backward(s.all) {
@@ -195,20 +195,18 @@ func (m *Manager) retireStaged(ctx context.Context, s *staging) error {
 	return nil
 }
 
-// ActivateIdle activates a staged overlay if the session has been quiet for five minutes, and
-// either is above its soft threshold or has a model's summary to replace a digest. done reports
-// whether it did; waits reports that the session is not quiet yet or flushes its memory first: call
-// again later. Codes as Assemble.
+// ActivateIdle activates a staged overlay if a client took a turn in the session, it has been quiet for
+// five minutes, and either is above its soft threshold or has a model's summary to replace a digest.
+// Without a turn no provider's cache is warm, and a talk of another program is not changed. done
+// reports whether it did; waits reports that the session is not quiet yet or flushes its memory first:
+// call again later. Codes as Assemble.
 func (m *Manager) ActivateIdle(ctx context.Context, id session.ID) (done, waits bool, err error) {
 	defer m.lock(id)()
 	s, err := m.read(ctx, id, m.fillBudget(id, Budget{}))
-	if err != nil || len(s.Messages) == 0 || s.numbers.Off {
+	if err != nil || len(s.Messages) == 0 || s.numbers.Off || s.last == nil {
 		return false, false, err
 	}
-	quiet := m.cfg.Now().Sub(s.Messages[len(s.Messages)-1].CreatedAt.Time)
-	if s.last != nil {
-		quiet = min(quiet, m.cfg.Now().Sub(s.last.CreatedAt.Time))
-	}
+	quiet := min(m.cfg.Now().Sub(s.Messages[len(s.Messages)-1].CreatedAt.Time), m.cfg.Now().Sub(s.last.CreatedAt.Time))
 	if quiet < idleTime {
 		return false, true, nil
 	}

@@ -79,7 +79,7 @@ func withModel(t *testing.T, url string) (d *desk, soft chan session.ID) {
 	}))(t)
 	t.Cleanup(func() { _ = remote.(io.Closer).Close() })
 	return newDesk(t, func(c *contextmgr.Config) {
-		c.Remote = remote
+		c.Remotes = map[string]contextmgr.Remote{"": {Summarizer: remote}}
 		c.OnSoft = func(id session.ID) {
 			select {
 			case soft <- id:

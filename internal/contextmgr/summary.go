@@ -1,6 +1,7 @@
 package contextmgr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -314,6 +315,7 @@ func joinReasons(a, b string) string {
 // serves then.
 func (w *summaryWriter) ask(ctx context.Context, p *Plan, req session.SummaryRequest) (s session.Summary, ok bool, err error) {
 	req.Instructions, req.Purpose = w.in.instructions, session.PurposeSummary
+	w.m.addGivers(ctx, &w.s.sess, &req)
 	s, err = w.in.summarizer.Summarize(ctx, req)
 	w.calls = append(w.calls, s.Calls...)
 	empty := err == nil && strings.TrimSpace(s.Text) == ""
@@ -336,6 +338,17 @@ func (w *summaryWriter) ask(ctx context.Context, p *Plan, req session.SummaryReq
 		w.record.Provider, w.record.Model = s.Provider, s.Model
 	}
 	return s, true, nil
+}
+
+// addGivers adds who gives rules in a session, and how the messages of its earlier rules are read.
+func (m *Manager) addGivers(ctx context.Context, sess *session.Session, req *session.SummaryRequest) {
+	if m.cfg.Givers != nil {
+		req.Givers = m.cfg.Givers(sess.Key)
+	}
+	req.Read = func(ref session.MessageRef) (session.Message, error) {
+		ref.Session = cmp.Or(ref.Session, sess.ID)
+		return m.store.Message(ctx, ref)
+	}
 }
 
 // writeHistory summarises finished turns.
@@ -373,6 +386,7 @@ func (w *summaryWriter) carryOver(ctx context.Context, limit int64) error {
 	if len(req.Spans) == 0 && w.m.countText(w.past.running) <= limit {
 		return nil
 	}
+	w.m.addGivers(ctx, &w.s.sess, &req)
 	s, err := w.m.cfg.Digest.Summarize(ctx, req)
 	switch {
 	case ctx.Err() != nil:

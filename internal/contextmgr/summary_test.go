@@ -191,7 +191,7 @@ func TestLateSummaryFeedsTheNextAfterFurtherCompactions(t *testing.T) {
 	for _, further := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint(further), func(t *testing.T) {
 			h, s := hung{make(chan struct{}), make(chan session.Summary)}, &scribe{name: digestProvider}
-			r := newRig(t, 10000, func(c *Config) { c.Remote, c.Digest = h, s })
+			r := newRig(t, 10000, func(c *Config) { c.Remotes, c.Digest = defaultRemote(h), s })
 			r.talk(21, 150)
 			r.turn(TurnInput{})
 			done := make(chan error)
@@ -292,7 +292,7 @@ func TestSplitTurnHasItsOwnSummary(t *testing.T) {
 	t.Run("and where the model fails in the middle, nothing of it is used", func(t *testing.T) {
 		s, m := &scribe{name: "extractive"}, &scribe{name: "gemini", fails: 2}
 		r, in := split(t, s, 4)
-		r.mgr.cfg.Remote = m
+		r.mgr.cfg.Remotes = defaultRemote(m)
 		in.Model = true
 		c, _ := r.compact(in)
 		if c.Provider != "extractive" || c.Summary != "extractive running 1" || c.PrefixSummary != "extractive running 2" {

@@ -98,7 +98,8 @@ func (s *snapshot) hiddenSystemBefore(first int) *session.HiddenSystem {
 	out := s.hiddenSystem()
 	out.Texts = slices.Clone(out.Texts)
 	for i := range s.Messages[:first] {
-		if m := &s.Messages[i]; m.InContext && m.Role == session.System {
+		// A program's reminders in the system's role are renewed by it, and stand for their moment.
+		if m := &s.Messages[i]; m.InContext && m.Role == session.System && m.Kind != session.KindCustomMessage {
 			out.Texts = append(out.Texts, m.Text())
 		}
 	}

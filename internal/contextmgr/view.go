@@ -49,16 +49,18 @@ type View struct {
 	Messages []session.Message `json:"-"` // nil while calls are pending
 	System   string            `json:"-"`
 	Model    string            `json:"model"`
+	Provider string            `json:"-"` // that the session's last call of this model named; "": unknown
 	Dialect  string            `json:"-"`
 	Info     session.ModelInfo `json:"-"`
 	Borders  []int             `json:"-"` // messages that get a cache mark; SystemBorder: the system text
+	Before   int               `json:"-"` // how many messages were in the context before; 0: unknown
 
 	Tokens      Tokens       `json:"tokens" doc:"Size of the context and the limits of the model"`
 	Prefix      Prefix       `json:"prefix" doc:"How much of the context before it extends"`
 	Compaction  *ViewOverlay `json:"compaction" doc:"The compaction in effect; null: none"`
 	Pending     []string     `json:"pending_calls" doc:"Ids of tool calls without a result: append their results first, or take the turn with close_calls"`
 	Provenance  []Provenance `json:"provenance" doc:"Source of each item"`
-	Adjustments []string     `json:"adjustments" doc:"Changes that the provider's rules required"`
+	Adjustments []string     `json:"adjustments" doc:"Changes that the provider's rules or the reserve required"`
 	Losses      []string     `json:"losses" doc:"Content that was left out or shortened"`
 	Directives  []Directive  `json:"directives" doc:"Requests to the caller"`
 	Warnings    []string     `json:"warnings" doc:"Warnings, for people"`
@@ -79,19 +81,23 @@ type Directive struct {
 	Prompt       string             `json:"prompt,omitempty" doc:"Text for the model, in the user's role"`
 	SystemPrompt string             `json:"system_prompt,omitempty" doc:"System text for that run"`
 	Choices      []session.Strategy `json:"choices,omitempty" doc:"Of compaction_choice: the strategies"`
-	Generation   string             `json:"generation,omitempty" doc:"Of memory_flush: send it back with the acknowledgement"`
+	Generation   *string            `json:"generation,omitempty" doc:"Of memory_flush: send it back with the acknowledgement; \"\" before the first compaction"`
 }
 
 // view describes the context. saved is its record, nil for one that was only read.
 func (t *turn) view(saved *session.Context, explain bool) View {
 	s := t.s
 	v := View{
-		System: t.draft.System, Model: s.model, Dialect: s.Dialect, Info: s.info, Tokens: t.tokens, Prefix: t.prefix(),
+		System: t.draft.System, Model: s.model, Provider: s.provider(), Dialect: s.Dialect, Info: s.info,
+		Tokens: t.tokens, Prefix: t.prefix(),
 		Pending: nonNil(t.draft.Pending), Provenance: nonNil(t.draft.Provenance()), Adjustments: nonNil(t.draft.Adjustments),
 		Losses: nonNil(t.draft.Losses), Directives: nonNil(t.directives), Warnings: nonNil(s.warnings),
 	}
+	if n := &s.numbers; n.Capped != "" && (explain || n.fractionIsChosen()) {
+		v.Adjustments = append(v.Adjustments, n.Capped)
+	}
 	if len(v.Pending) == 0 {
-		v.Messages, v.Borders = t.draft.Messages(), t.cacheBorders(v.Prefix)
+		v.Messages, v.Borders, v.Before = t.draft.Messages(), t.cacheBorders(v.Prefix), t.endOfLast(v.Prefix)+1
 	}
 	if saved != nil {
 		v.ID = session.ContextName(saved.RowID)
@@ -108,6 +114,14 @@ func (t *turn) view(saved *session.Context, explain bool) View {
 		v.Settings, v.Counting = s.numbers.Settings, s.explainCount(&t.tokens)
 	}
 	return v
+}
+
+// provider returns whom the model is asked of, as far as the session's last call says it.
+func (s *snapshot) provider() string {
+	if s.model != s.sess.Model {
+		return ""
+	}
+	return s.sess.Provider
 }
 
 // nonNil returns an empty slice for nil, which JSON would write as null.

@@ -149,7 +149,7 @@ func prefixesToAnthropic(t *testing.T, msgs []session.Message) {
 			in.Messages = append(in.Messages, item.Message)
 		}
 		sent := testkit.Must(dialect.Send(dialect.Anthropic, in))(t)
-		if err := dialecttest.ValidateAnthropic(sent.Request); err != nil {
+		if err := dialecttest.ValidateFor(dialect.Anthropic, in.Model, sent.Request); err != nil {
 			t.Fatalf("of the first %d messages: %v\n%.3000s", n, err, sent.Request)
 		}
 		for _, loss := range sent.Losses {

@@ -128,12 +128,18 @@ type sign struct{ dialect, path, or string }
 // is taken for what it is not.
 // Codes: Malformed, Invalid.
 func Detect(raw []json.RawMessage) (string, error) {
+	name, _, err := detect(raw)
+	return name, err
+}
+
+// detect is Detect. signed reports whether anything tells the dialect.
+func detect(raw []json.RawMessage) (name string, signed bool, err error) {
 	found := sign{dialect: Native}
 	arrays := false
 	for i, r := range raw {
 		path := wire.Index("messages", i)
 		if err := wire.Check(path, r); err != nil {
-			return "", err
+			return "", false, err
 		}
 		arrays = arrays || hasArray(r)
 		for _, s := range signs(path, r) {
@@ -141,15 +147,48 @@ func Detect(raw []json.RawMessage) (string, error) {
 			case found.path == "", s.dialect == found.dialect && s.or == "", s.dialect == found.or:
 				found = s
 			case s.dialect != found.dialect && s.or != found.dialect:
-				return "", session.Errorf(session.Invalid, "%s looks like %s, %s like %s: name the dialect", found.path, found.dialect, s.path, s.dialect).
+				return "", true, session.Errorf(session.Invalid, "%s looks like %s, %s like %s: name the dialect", found.path, found.dialect, s.path, s.dialect).
 					At(s.path, "looks like %s", s.dialect)
 			}
 		}
 	}
 	if found.path == "" && arrays {
-		return OpenAIChat, nil
+		return OpenAIChat, false, nil
 	}
-	return found.dialect, nil
+	return found.dialect, found.path != "", nil
+}
+
+// DecodeFor reads messages of a request that names the dialect of its context. Messages with a
+// sign of a dialect are of that one, whatever the context's is: an agent that changes its provider
+// appends its last reply as that gave it. Plain messages, {role, content}, say the same in all
+// forms: they are of the context's, and come back in it as they came. Codes as Decode.
+func DecodeFor(context string, raw []json.RawMessage) (Decoded, error) {
+	detected, signed, err := detect(raw)
+	switch {
+	case context == "":
+		return Decode("", raw)
+	case err != nil: // signs of two
+		return Decode(context, raw)
+	case !signed && arePlain(context, raw):
+		return Decode(context, raw)
+	}
+	return Decode(detected, raw)
+}
+
+// arePlain reports whether messages have nothing but a role and a content that a dialect reads.
+func arePlain(name string, raw []json.RawMessage) bool {
+	if !slices.Contains([]string{OpenAIChat, OpenAIResponses, Anthropic}, name) {
+		return false
+	}
+	return !slices.ContainsFunc(raw, func(r json.RawMessage) bool {
+		o, err := wire.ParseObject("", r)
+		role := o.String("role")
+		if err != nil || o.Len() != 2 || role != "user" && role != "assistant" && role != "system" {
+			return true
+		}
+		kind := wire.KindOf(o.Get("content"))
+		return kind != '"' && (kind != '[' || name == OpenAIResponses)
+	})
 }
 
 func hasArray(raw json.RawMessage) bool {

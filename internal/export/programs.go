@@ -56,9 +56,18 @@ func writeGoose(ctx context.Context, out io.Writer, s *store.Store, ids []sessio
 		return Report{}, err
 	}
 	file := goose.Session{Session: r.Session, Along: func(yield func(*session.Message) error) error { return r.eachOnPath(ctx, yield) }}
+	// Goose would go on with what an overlay of sessiond's shows: the conversation stays whole.
+	byRow := map[int64]*session.Compaction{}
 	for i := range r.compactions {
-		if r.CompactionID != nil && r.compactions[i].RowID == *r.CompactionID {
-			file.Overlay = &r.compactions[i]
+		byRow[r.compactions[i].RowID] = &r.compactions[i]
+	}
+	for id := r.CompactionID; id != nil && file.Overlay == nil; {
+		c := byRow[*id]
+		if c == nil {
+			break
+		}
+		if id = c.PreviousID; c.Trigger == session.TriggerImport {
+			file.Overlay = c
 		}
 	}
 	written, err := goose.Write(out, &file)

@@ -168,7 +168,7 @@ func TestASessionOfOurOwnIsAFileOfPi(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, file)
 	}
-	want := historytest.PiCounts{Entries: 10, Messages: 8, Users: 2, Replies: 3, Results: 2, Calls: 3, Roots: 1, OnLeaf: 10}
+	want := historytest.PiCounts{Entries: 9, Messages: 8, Users: 2, Replies: 3, Results: 2, Calls: 3, Roots: 1, OnLeaf: 9} // without sessiond's compaction
 	if counts != want {
 		t.Errorf("it holds %+v, want %+v\n%s", counts, want, file)
 	}
@@ -177,7 +177,7 @@ func TestASessionOfOurOwnIsAFileOfPi(t *testing.T) {
 	other := open(t)
 	importPi(t, other, name)
 	back := sessions(t, other)[0]
-	if back.Title != "A plan" || back.Directory != "/home/dev/x" || back.CompactionID == nil {
+	if back.Title != "A plan" || back.Directory != "/home/dev/x" || back.CompactionID != nil {
 		t.Errorf("it came back as %+v", back)
 	}
 	var texts, again []string
@@ -217,7 +217,7 @@ func TestSessionsAreFilesOfGoose(t *testing.T) {
 			calls += len(m.Calls())
 			results += len(m.Results())
 		}
-		if sess.CompactionID != nil {
+		if sess.CompactionID != nil && sess.ID != ours.ID { // sessiond's own compaction stays behind
 			summaries = 1
 		}
 		if counts.Replies != replies+summaries || counts.Requests != calls || counts.Responses != results || counts.Summaries != summaries || counts.Messages != report.Messages+2*summaries {
@@ -242,7 +242,7 @@ func TestSessionsAreFilesOfGoose(t *testing.T) {
 		t.Fatalf("%+v %v", done, err)
 	}
 	back := sessions(t, other)[0]
-	if back.Title != "A plan" || back.Directory != "/home/dev/x" || back.CompactionID == nil {
+	if back.Title != "A plan" || back.Directory != "/home/dev/x" || back.CompactionID != nil {
 		t.Errorf("it came back as %+v", back)
 	}
 	var texts, again []string

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -55,14 +56,29 @@ func OpenText(path string) (*Opened, error) {
 		return t, nil
 	}
 	defer file.Close()
-	t.File, t.Size, err = unpack(file)
+	t.File, t.Size, err = unpack(file, t.Stored)
 	return t, err
+}
+
+// openText opens a found file: the held one, else the one at its path. Codes: OpenText's.
+func (f *Found) openText() (*Opened, error) {
+	if f.Held == nil {
+		return OpenText(f.Path)
+	}
+	info, err := f.Held.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return &Opened{File: f.Held, Size: info.Size(), Stored: info.Size(), ModifiedAt: info.ModTime()}, nil
 }
 
 // Bounds of what is unpacked, in bytes.
 const (
-	maxUnpacked = 64 << 30
-	maxWindow   = 64 << 20 // of memory that a compressed file may ask for
+	maxUnpacked  = 64 << 30
+	freeUnpacked = 64 << 20 // whatever its packed size is
+	maxRatio     = 200      // of the unpacked size to the packed one, above freeUnpacked
+	maxWindow    = 64 << 20 // of memory that a compressed file may ask for
+	packedHead   = 64 << 10 // that must begin as a transcript does
 )
 
 // Unzstd reads a zstd stream, which the caller closes.
@@ -70,28 +86,50 @@ func Unzstd(in io.Reader) (*zstd.Decoder, error) {
 	return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 }
 
-// unpack unpacks a zstd stream into a file that has no name, and returns its size. Codes: Invalid
-// (damaged, too large).
-func unpack(in io.Reader) (*os.File, int64, error) {
+// unpack unpacks a zstd stream into a file that has no name, and returns its size. It looks at the beginning before it
+// writes anything. Codes: Invalid (damaged, too large, no transcript).
+func unpack(in io.Reader, packed int64) (*os.File, int64, error) {
 	decoder, err := Unzstd(in)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer decoder.Close()
+	text := bufio.NewReaderSize(decoder, packedHead)
+	head, err := text.Peek(packedHead)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, 0, session.Errorf(session.Invalid, "compressed, and damaged: %w", err)
+	case !beginsTranscript(head):
+		return nil, 0, session.Errorf(session.Invalid, "compressed, and no transcript: its first line is no JSON object")
+	}
+	most := min(maxUnpacked, max(freeUnpacked, packed*maxRatio))
 	file, err := TempFile()
 	if err != nil {
 		return nil, 0, err
 	}
-	size, err := io.Copy(file, io.LimitReader(decoder, maxUnpacked+1))
+	size, err := io.Copy(file, io.LimitReader(text, most+1))
 	switch {
 	case err != nil:
 		err = session.Errorf(session.Invalid, "compressed, and damaged: %w", err)
-	case size > maxUnpacked:
+	case size > most && most < maxUnpacked:
+		err = session.Errorf(session.Invalid, "compressed, and over %d MiB, which is more than %d times its size: no transcript; "+
+			"if it is one, unpack it and import the result", most>>20, maxRatio)
+	case size > most:
 		err = session.Errorf(session.Invalid, "compressed, and larger than %d GiB", maxUnpacked>>30)
 	default:
 		return file, size, nil
 	}
 	return nil, 0, errors.Join(err, file.Close())
+}
+
+// beginsTranscript reports whether a text begins with a line that is a JSON object, or may become one.
+func beginsTranscript(head []byte) bool {
+	head = bytes.TrimLeft(Unmarked(head), " \t\r\n")
+	line, _, whole := bytes.Cut(head, []byte{'\n'})
+	if whole {
+		return isObject(line) || len(Objects(line)) > 1
+	}
+	return len(line) > 0 && line[0] == '{'
 }
 
 // tempNames is how the names of temporary files and folders begin.

@@ -3,19 +3,66 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// Finder collects the files that a source may read. Links are followed; each real file and
-// folder is taken once, so that a loop of links ends. It looks at names and sizes only.
+// Finder collects the files that a source may read. Each real file and folder is taken once, so that a loop of links
+// ends. It looks at names and sizes only.
+//
+// A root may be a link. One below a root is followed within the roots and the program's own places, and wherever
+// such a place has it: a folder that came from elsewhere must not lead to all that the user can read.
 type Finder struct {
 	Usual    bool // the roots are the program's own places
 	Found    []Found
 	Problems []Problem
 	seen     map[string]bool // real paths
+	inside   []string        // real paths of the roots and places; nil: every link is followed
+	places   []string        // real paths of the places
+	outside  int             // links that were not followed
+}
+
+// Confine restricts links to some roots and to places of the program.
+func (f *Finder) Confine(roots, places []string) {
+	for _, place := range places {
+		if real, err := realPath(place); err == nil {
+			f.places = append(f.places, real)
+		}
+	}
+	f.inside = append([]string{}, f.places...)
+	for _, root := range roots {
+		if real, err := realPath(root); err == nil {
+			f.inside = append(f.inside, real)
+		}
+	}
+}
+
+// Follows reports whether a path may be followed; if not, that is a problem.
+func (f *Finder) Follows(path string) bool {
+	real, err := realPath(path)
+	return err != nil || f.follows(path, real) // looking at it reports the error
+}
+
+func (f *Finder) follows(path, real string) bool {
+	within := func(folders []string, path string) bool {
+		return slices.ContainsFunc(folders, func(folder string) bool { return Within(path, folder) })
+	}
+	if f.inside == nil || within(f.inside, real) {
+		return true
+	}
+	if above, err := realPath(filepath.Dir(path)); err == nil && within(f.places, above) {
+		f.inside = append(f.inside, real) // the user put the link there
+		return true
+	}
+	if f.outside++; f.outside <= MaxProblems {
+		f.Problem(path, fmt.Errorf("a link to %s, outside of the imported folder: not followed; "+
+			"if it is a history, import it by its own path", real))
+	}
+	return false
 }
 
 // roots hands each root to folder or to file, nil: File. Of the usual places any may be missing, since
@@ -52,7 +99,7 @@ func (f *Finder) Folder(path string, depth int, match func(name string) bool) {
 // program works there.
 func (f *Finder) folder(path string, depth int, match func(name string) bool, listed bool) {
 	real, err := realPath(path)
-	if err == nil && !f.once(real) {
+	if err == nil && (!f.follows(path, real) || !f.once(real)) {
 		return
 	}
 	entries, err := os.ReadDir(path)
@@ -103,7 +150,7 @@ func (f *Finder) File(path string) {
 	switch {
 	case err != nil:
 		f.Problem(path, err)
-	case info.Mode().IsRegular() && f.once(real):
+	case info.Mode().IsRegular() && f.follows(path, real) && f.once(real):
 		f.Found = append(f.Found, Found{Path: real, Size: info.Size(), ModifiedAt: info.ModTime()})
 	}
 }
@@ -116,7 +163,7 @@ func (f *Finder) Tree(path string, patterns ...string) {
 		f.Problem(path, err)
 		return
 	}
-	if !f.once(real) {
+	if !f.follows(path, real) || !f.once(real) {
 		return
 	}
 	found := Found{Path: real}
@@ -140,8 +187,17 @@ func (f *Finder) Database(path string) {
 	switch {
 	case err != nil:
 		f.Problem(path, err)
-	case f.once(found.Path):
+	case f.follows(path, found.Path) && f.once(found.Path):
 		f.Found = append(f.Found, found)
+	}
+}
+
+// End reports how many links were not followed beside those that are named.
+func (f *Finder) End() {
+	if more := f.outside - MaxProblems; more > 0 {
+		f.Problems = append(f.Problems, Problem{
+			Path: f.Problems[len(f.Problems)-1].Path, Error: fmt.Sprintf("%d more links lead outside of the imported folder: not followed", more),
+		})
 	}
 }
 

@@ -50,6 +50,51 @@ func TestFinderFollowsLinksOnce(t *testing.T) {
 	}
 }
 
+// A link out of the given folder is not followed, but named, and counted where there are many. The folder may be a link.
+func TestFinderStaysInTheGivenFolder(t *testing.T) {
+	given, elsewhere, place := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, path := range []string{
+		filepath.Join(given, "1.jsonl"), filepath.Join(elsewhere, "2.jsonl"), filepath.Join(place, "3.jsonl"),
+	} {
+		testkit.Check(t, os.WriteFile(path, []byte("x"), 0o600))
+	}
+	links := map[string]string{"out": elsewhere, "out.jsonl": filepath.Join(elsewhere, "2.jsonl"), "root": "/", "home": place, "in": "."}
+	for i := range 30 {
+		links[fmt.Sprintf("more%d", i)] = elsewhere
+	}
+	for link, to := range links {
+		testkit.Check(t, os.Symlink(to, filepath.Join(given, link)))
+	}
+	root := filepath.Join(t.TempDir(), "link")
+	testkit.Check(t, os.Symlink(given, root))
+	p := Program{
+		Folders: InFolders(place), Order: SortedBy(ByName),
+		Search: func(f *Finder, folder string) {
+			f.Folder(folder, 8, func(name string) bool { return strings.HasSuffix(name, ".jsonl") })
+		},
+	}
+	names := func(found []Found) (all []string) {
+		for _, f := range found {
+			all = append(all, filepath.Base(f.Path))
+		}
+		return all
+	}
+	found, problems, err := p.Find(t.Context(), []string{root})
+	if err != nil || fmt.Sprint(names(found)) != "[1.jsonl 3.jsonl]" {
+		t.Errorf("%v %v", names(found), err)
+	}
+	if len(problems) != MaxProblems+1 || !strings.Contains(problems[0].Error, "outside of the imported folder") ||
+		!strings.Contains(problems[MaxProblems].Error, "13 more links") {
+		t.Errorf("%d problems: %+v", len(problems), problems)
+	}
+	testkit.Check(t, os.Symlink(elsewhere, filepath.Join(place, "moved"))) // the user put it there
+	for _, roots := range [][]string{nil, {place}} {
+		if found, problems, err := p.Find(t.Context(), roots); err != nil || fmt.Sprint(names(found)) != "[2.jsonl 3.jsonl]" || len(problems) > 0 {
+			t.Errorf("%v %v %v", names(found), problems, err)
+		}
+	}
+}
+
 func TestFinderTellsWhatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")

@@ -26,14 +26,19 @@ const (
 	// twentieth of the time at most.
 	scanPause = 2 * time.Second
 	scanShare = 20
-	// QuietTime is how long a source must not change until what is unfinished in it counts as it
-	// is. The follower reads it once more then.
-	QuietTime = 10 * time.Minute
+	// A source whose program has ended is read to its end, after overQuiet: another container may write
+	// it, whose processes are not seen. A reply with text and without an open call waits ReplyQuiet. What else
+	// is unfinished waits QuietTime. The follower reads a source once more after each of these times.
+	overQuiet  = 5 * time.Second
+	ReplyQuiet = 30 * time.Second
+	QuietTime  = 10 * time.Minute
 	// The follower scans everything at every look where the system does not report changes, else
 	// every five minutes.
 	lookEvery = 10 * time.Second
 	scanEvery = 5 * time.Minute
 	retryTime = 5 * time.Second // after the store failed
+	lastTime  = 3 * time.Second // at the end, to import what waits
+	maxHeld   = 64              // files of a source in which something waits
 )
 
 // Follower imports what programs write within a second or so, as long as Run runs. It waits for
@@ -72,6 +77,7 @@ type followed struct {
 	later    map[string]time.Time // of known: when it has been quiet for QuietTime
 	rests    map[string]time.Time // of known: not read again before then
 	awaits   map[string]string    // of known: the source id of its origin, which is not in the store
+	held     map[string]*os.File  // of known: opened, since something waits in it
 	errors   map[string]string    // by path, as reported
 	scan     bool                 // something changed that is not known
 	scanned  time.Time
@@ -115,6 +121,7 @@ func (f *Follower) Run(ctx context.Context) error {
 			f.work(ctx)
 		}
 	}
+	f.importWaiting(ctx)
 	return nil
 }
 
@@ -133,7 +140,8 @@ func (f *Follower) begin() {
 	}
 	for _, s := range f.Sources {
 		f.followed = append(f.followed, &followed{
-			Source: s, known: map[string]Found{}, changed: map[string]bool{}, later: map[string]time.Time{}, rests: map[string]time.Time{}, awaits: map[string]string{}, errors: map[string]string{},
+			Source: s, known: map[string]Found{}, changed: map[string]bool{}, later: map[string]time.Time{}, rests: map[string]time.Time{},
+			awaits: map[string]string{}, held: map[string]*os.File{}, errors: map[string]string{},
 		})
 	}
 }
@@ -252,13 +260,10 @@ func (f *Follower) importChanged(ctx context.Context, s *followed, path string) 
 			return err
 		}
 		if !there { // what was imported of it stays
-			delete(s.known, path)
-			delete(s.changed, path)
-			delete(s.awaits, path)
-			delete(s.rests, path)
-			return nil
+			return f.importHeld(ctx, s, path)
 		}
 	}
+	s.release(path)
 	var done Accounting
 	if found.Size > 0 { // else the program has just made it
 		var origin string
@@ -280,11 +285,72 @@ func (f *Follower) importChanged(ctx context.Context, s *followed, path string) 
 	s.known[path] = found
 	ended := f.Now()
 	s.rests[path] = ended.Add(restShare * ended.Sub(begun))
-	if quiet := found.ModifiedAt.Add(QuietTime); quiet.After(f.Now()) {
-		s.later[path] = quiet.Add(settleTime)
+	for _, d := range [...]time.Duration{overQuiet, ReplyQuiet, QuietTime} {
+		if quiet := found.ModifiedAt.Add(d + settleTime); quiet.After(ended) {
+			s.later[path] = quiet
+			break
+		}
+	}
+	if done.Records.Waiting > 0 {
+		s.hold(path)
 	}
 	f.report(s, done)
 	return nil
+}
+
+// importHeld imports what waited in a file that is gone, and forgets the file.
+func (f *Follower) importHeld(ctx context.Context, s *followed, path string) error {
+	if file := s.held[path]; file != nil {
+		found := s.known[path]
+		found.Held, found.Last = file, true
+		delete(s.held, path) // the reading closes it
+		done, _, err := f.Importer.one(ctx, s.Source, found)
+		if err != nil {
+			return err
+		}
+		f.report(s, done)
+	}
+	delete(s.known, path)
+	delete(s.changed, path)
+	delete(s.awaits, path)
+	delete(s.rests, path)
+	return nil
+}
+
+// importWaiting imports what still waits in files: the follower ends, and nobody sees what becomes of them.
+func (f *Follower) importWaiting(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTime)
+	defer cancel()
+	for _, s := range f.followed {
+		for path := range s.held {
+			s.release(path)
+			found, there, err := f.findAgain(ctx, s, path)
+			if err != nil || !there {
+				continue
+			}
+			found.Last = true
+			if done, _, err := f.Importer.one(ctx, s.Source, found); err == nil {
+				f.report(s, done)
+			}
+		}
+	}
+}
+
+// hold keeps a file open in which something waits: its program may remove it.
+func (s *followed) hold(path string) {
+	if len(s.held) >= maxHeld || IsFolder(path) || IsDatabase(path) || filepath.Ext(path) == ".zst" {
+		return
+	}
+	if file, _, err := Open(path); err == nil {
+		s.held[path] = file
+	}
+}
+
+func (s *followed) release(path string) {
+	if file := s.held[path]; file != nil {
+		file.Close()
+		delete(s.held, path)
+	}
 }
 
 // wakeForks marks the files as changed whose origin was missing and is in the store now. It

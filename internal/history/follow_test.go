@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/geminicli"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -288,6 +289,86 @@ func TestFollowerComesBackAfterTenMinutes(t *testing.T) {
 	}
 }
 
+const (
+	geminiChat  = "demo/chats/session-2026-03-01T10-00-aaaaaaaa.jsonl"
+	geminiBegun = `{"sessionId":"aaaaaaaa-0000-4000-8000-000000000001","projectHash":"ab","startTime":"2026-03-01T10:00:00.000Z","kind":"main"}
+{"id":"m1","timestamp":"2026-03-01T10:00:01.000Z","type":"user","content":[{"text":"question"}]}
+{"id":"m2","timestamp":"2026-03-01T10:00:02.000Z","type":"gemini","content":"answer","tokens":{"input":10,"output":7},"model":"m"}
+`
+)
+
+// newGeminiHome is a host on which Gemini CLI just wrote a reply that may get calls.
+func newGeminiHome(t *testing.T) *home {
+	h := newHome(t)
+	h.dir = filepath.Join(filepath.Dir(h.dir), ".gemini", "tmp")
+	h.f.Sources = []history.Source{geminicli.New(func(name string) string {
+		return map[string]string{"HOME": filepath.Dir(filepath.Dir(h.dir))}[name]
+	}, h.f.Now)}
+	h.f.Importer.Now = h.f.Now
+	h.write(geminiChat, geminiBegun)
+	done := testkit.Must(h.f.Importer.Run(t.Context(), h.f.Sources[0], nil))(t)
+	if done.Records.Waiting != 1 {
+		t.Fatalf("the reply does not wait: %+v", done)
+	}
+	return h
+}
+
+func (h *home) hasAnswer() {
+	h.Helper()
+	sess := testkit.Must(h.store.SessionBySource(context.WithoutCancel(h.Context()), session.SourceGeminiCLI, "aaaaaaaa-0000-4000-8000-000000000001"))(h)
+	msgs, _, err := h.store.Messages(context.WithoutCancel(h.Context()), sess.ID, store.MessagePage{})
+	if err != nil || len(msgs) != 2 || msgs[1].Text() != "answer" || sess.Head == nil || *sess.Head != msgs[1].ID {
+		h.Errorf("%d messages, head %v: %v", len(msgs), sess.Head, err)
+	}
+}
+
+// A reply that waits is imported when its program removes the file.
+func TestFollowerImportsWhatWaitedInARemovedFile(t *testing.T) {
+	h := newGeminiHome(t)
+	h.run()
+	testkit.Check(t, os.Remove(filepath.Join(h.dir, geminiChat)))
+	h.waits(1)
+	h.hasAnswer()
+}
+
+// A reply that waits is imported when the follower ends: its program may remove the file before the next one begins.
+func TestFollowerImportsWhatWaitsAtItsEnd(t *testing.T) {
+	h := newGeminiHome(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	h.f.OnReady(cancel)
+	testkit.Check(t, h.f.Run(ctx))
+	h.hasAnswer()
+}
+
+// A reply that waits is imported some seconds after its program has ended, or after half a minute if it has text.
+func TestFollowerImportsWhatWaitedInTime(t *testing.T) {
+	for name, test := range map[string]struct {
+		running bool
+		passes  time.Duration
+	}{"its program has ended": {false, 6 * time.Second}, "it is quiet": {true, 31 * time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			h := newGeminiHome(t)
+			h.f.Importer.Running = func(history.Source) (running, known bool) { return test.running, true }
+			h.run()
+			h.passes(test.passes)
+			h.looksUntilLater(1)
+			h.hasAnswer()
+		})
+	}
+}
+
+// looksUntilLater waits until records came in, and says that each timer is due.
+func (h *home) looksUntilLater(records int) {
+	h.Helper()
+	for n := 0; n < records; {
+		select {
+		case one := <-h.done:
+			n += one.Records.Imported
+		case h.later <- time.Time{}:
+		}
+	}
+}
+
 // waiting is a source in which something is always unfinished.
 type waiting struct {
 	history.Source
@@ -338,6 +419,8 @@ func TestFollowerDoesNotReadWhatWaitsForNobody(t *testing.T) {
 	for i := range 20 {
 		name := fmt.Sprintf("--home-dev--/2026-02-03T09-00-%02d-000Z_fork%d.jsonl", i, i)
 		h.write(name, strings.Replace(header(fmt.Sprint("fork", i)), `"cwd"`, `"parentSession":"/gone/2026_origin.jsonl","cwd"`, 1), said("a", "", "hello"))
+		old := time.Now().Add(-time.Hour) // it has been quiet for long: no look is due while the test runs
+		testkit.Check(t, os.Chtimes(filepath.Join(h.dir, name), old, old))
 	}
 	h.imported()
 	counting := &asked{Store: h.store}

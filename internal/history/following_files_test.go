@@ -11,6 +11,7 @@ import (
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/codex"
 	"sessiond/internal/history/copilotcli"
+	"sessiond/internal/history/geminicli"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/opencode"
 	"sessiond/internal/history/pi"
@@ -22,7 +23,7 @@ func writers() []*writer {
 	omp, kilo := writesPi(), writesOpencode() // forks that write the same form
 	omp.name, omp.source = "omp", func(func() time.Time) history.Source { return pi.NewOmp(historytest.NoEnv) }
 	kilo.name, kilo.source = "kilo", func(now func() time.Time) history.Source { return opencode.NewKilo(historytest.NoEnv, now) }
-	return []*writer{writesPi(), writesOpenClaw(), writesClaudeCode(), writesCodex(), writesGoose(), writesOpencode(), writesCopilotCLI(), writesQwenCode(), omp, kilo}
+	return []*writer{writesPi(), writesOpenClaw(), writesClaudeCode(), writesCodex(), writesGoose(), writesOpencode(), writesCopilotCLI(), writesQwenCode(), writesGeminiCLI(), omp, kilo}
 }
 
 // says returns a text that is different each time.
@@ -367,6 +368,43 @@ func copilotTurn(w *writing, f *file) {
 			put("", "assistant.message", `"messageId":"c-%s","model":"m1","content":%q,"toolRequests":[],"chunkIndex":%d,"chunkCount":2`, call, w.says(), i)
 		}
 	}
+}
+
+func writesGeminiCLI() *writer {
+	return &writer{
+		name: "gemini-cli", inOrder: true, source: func(now func() time.Time) history.Source { return geminicli.New(historytest.NoEnv, now) },
+		begin: func(w *writing, f *file) {
+			f.path = filepath.Join(w.dir, "tmp", "demo", "chats", "session-2026-03-01T10-00-"+f.id[:8]+".jsonl")
+			f.add("", `{"sessionId":%q,"projectHash":"ab","startTime":%q,"kind":"main"}`, f.id, w.at())
+		},
+		turn: geminiTurn,
+		moved: func(w *writing, f *file) string {
+			return filepath.Join(w.dir, "tmp", "other", "chats", filepath.Base(f.path))
+		},
+	}
+}
+
+// geminiTurn writes a turn as Gemini CLI does: a reply comes without its calls first, and again with them.
+func geminiTurn(w *writing, f *file) {
+	message := func(id, kind, format string, args ...any) {
+		f.add(id, `{"id":%q,"timestamp":%q,"type":%q,`+format+`}`, append([]any{id, w.at(), kind}, args...)...)
+		f.add("", `{"$set":{"lastUpdated":%q}}`, w.at())
+	}
+	fresh := func() string { return fmt.Sprintf("g%08d", w.fresh()) }
+	message(fresh(), "user", `"content":[{"text":%q}]`, w.says())
+	if w.pick(3) == 0 {
+		id, said, used, call := fresh(), w.says(), w.fresh(), fresh()
+		reply := func(calls string) {
+			message(id, "gemini", `"content":%q,"tokens":{"input":%d,"output":3},"model":"gemini-2.5-pro"`+calls, said, used)
+		}
+		reply("")
+		said += " and more"
+		reply("")
+		reply(fmt.Sprintf(`,"toolCalls":[{"id":%q,"name":"ls","args":{},"status":"executing"}]`, call))
+		reply(fmt.Sprintf(`,"toolCalls":[{"id":%q,"name":"ls","args":{},"status":"success",`+
+			`"result":[{"functionResponse":{"id":%[1]q,"name":"ls","response":{"output":%[2]q}}}]}]`, call, w.says()))
+	}
+	message(fresh(), "gemini", `"content":%q,"tokens":{"input":%d,"output":5},"model":"gemini-2.5-pro"`, w.says(), w.fresh())
 }
 
 func writesQwenCode() *writer {

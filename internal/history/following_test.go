@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,17 +42,18 @@ func TestFollowing(t *testing.T) {
 
 // writer is what a program writes.
 type writer struct {
-	name   string
-	base   string // of a database, "" for files
-	schema string
-	either bool // no record says which of the files with equal lines is a fork of which
-	source func(now func() time.Time) history.Source
-	begin  func(w *writing, f *file)         // makes the first lines of a new file
-	turn   func(w *writing, f *file)         // adds lines that go on with a file's conversation
-	fork   func(w *writing, f, from *file)   // makes a file that begins with lines of another one
-	agent  func(w *writing, f, from *file)   // makes the file of a sub-agent
-	moved  func(w *writing, f *file) string  // another place for a file; nil: none
-	change func(w *writing, f *file, at int) // changes a line where it stands; nil: the program never does
+	name    string
+	base    string // of a database, "" for files
+	schema  string
+	either  bool // no record says which of the files with equal lines is a fork of which
+	inOrder bool // a message is not written again once another one follows it
+	source  func(now func() time.Time) history.Source
+	begin   func(w *writing, f *file)         // makes the first lines of a new file
+	turn    func(w *writing, f *file)         // adds lines that go on with a file's conversation
+	fork    func(w *writing, f, from *file)   // makes a file that begins with lines of another one
+	agent   func(w *writing, f, from *file)   // makes the file of a sub-agent
+	moved   func(w *writing, f *file) string  // another place for a file; nil: none
+	change  func(w *writing, f *file, at int) // changes a line where it stands; nil: the program never does
 }
 
 // writing is a program at work; a check follows each step.
@@ -67,7 +67,6 @@ type writing struct {
 	made     int
 	changed  bool
 	cut      bool
-	late     bool // a reply was unfinished for more than ten minutes
 	followed *historytest.House
 	log      []string
 	wrong    []string
@@ -145,7 +144,7 @@ func (w *writing) run() []string {
 	fresh := historytest.New(w.T, w.source(func() time.Time { return w.now }))
 	fresh.Import(w.dir)
 	w.followed.Examine()
-	return append(w.wrong, historytest.Followed(fresh, w.followed, historytest.Told{Either: w.either, Changed: w.changed, Cut: w.cut, Late: w.late})...)
+	return append(w.wrong, historytest.Followed(fresh, w.followed, historytest.Told{Either: w.either, Changed: w.changed, Cut: w.cut})...)
 }
 
 // look imports what is there, twice, and once more: a moved file can make the second one link a session.
@@ -207,9 +206,9 @@ func (w *writing) step() {
 		w.remove(f)
 		f.away = true
 	case 11:
-		w.now = w.now.Add(11 * time.Minute)
-		w.late = w.late || slices.ContainsFunc(w.files, func(f *file) bool { return f.rest != nil })
-		w.logf("eleven minutes go by")
+		d := []time.Duration{11 * time.Minute, 31 * time.Second}[w.pick(2)]
+		w.now = w.now.Add(d)
+		w.logf("%s go by", d)
 	case 12:
 		if w.fork != nil && f.half == "" && !f.agent {
 			f.forked, w.now = true, w.now.Add(time.Minute)
@@ -262,7 +261,7 @@ func (w *writing) say(f *file) {
 }
 
 func (w *writing) goOn(f *file) {
-	if f.half != "" {
+	if f.half != "" || w.inOrder && f.rest != nil {
 		w.finish(f)
 		return
 	}
@@ -275,7 +274,7 @@ func (w *writing) goOn(f *file) {
 
 // goOnInHalves writes a piece of a turn that ends within a line, or after one.
 func (w *writing) goOnInHalves(f *file) {
-	if f.half != "" {
+	if f.half != "" || w.inOrder && f.rest != nil {
 		w.finish(f)
 		return
 	}

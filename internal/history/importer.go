@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sessiond/internal/session"
@@ -18,6 +19,8 @@ type Store interface {
 	Known
 	Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error)
 	Restore(ctx context.Context, b store.RestoreBatch) (store.ImportResult, error)
+	ImportIsMine(ctx context.Context, source session.Source, path string) (mine, decided bool, err error)
+	SetMine(ctx context.Context, source session.Source, path string, mine bool) error
 }
 
 // neverRead is a store as if no path was ever read.
@@ -51,6 +54,15 @@ type Importer struct {
 	// Purged brings back sessions that were purged here.
 	Purged bool
 
+	// Once says that this import may be the only one: it does not wait for the end of a reply.
+	Once bool
+
+	// Running reports whether the program of a source runs; nil: that is never known.
+	Running func(source Source) (running, known bool)
+
+	// Whose says whose the histories are: the user's own, or not known to be. Hooks tell nothing of sessions that are not.
+	Whose Whose
+
 	// Now is the clock; nil: time's.
 	Now func() time.Time
 
@@ -78,6 +90,9 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (tot
 	}
 	total.Errors = append(total.Errors, barren(source, roots, found, problems)...)
 	if err := im.rememberRoots(ctx, source, roots, found); err != nil {
+		return total, err
+	}
+	if err := im.decide(ctx, source, roots); err != nil {
 		return total, err
 	}
 	var all tally
@@ -110,9 +125,12 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (tot
 // rememberRoots stores the folders that the user named, else the program's places: the daemon
 // follows them. A file is followed because it was read.
 func (im *Importer) rememberRoots(ctx context.Context, source Source, roots []string, found []Found) error {
-	named := len(roots) > 0
+	named, mine := len(roots) > 0, im.Whose.asked()
 	if !named {
 		roots = source.Places()
+		if im.Whose == Undecided {
+			mine = mineOf(true)
+		}
 	}
 	for _, root := range roots {
 		if real, err := realPath(root); err == nil {
@@ -123,7 +141,7 @@ func (im *Importer) rememberRoots(ctx context.Context, source Source, roots []st
 		}
 		before, err := im.Store.ImportCursor(ctx, source.Name(), root)
 		if err == nil && before == nil {
-			_, err = im.Store.Import(ctx, store.ImportBatch{Cursor: &Cursor{Source: source.Name(), Path: root, State: session.JSON(store.RootState)}})
+			_, err = im.Store.Import(ctx, store.ImportBatch{Cursor: &Cursor{Source: source.Name(), Path: root, State: session.JSON(store.RootState), Mine: mine}})
 		}
 		if err != nil {
 			return fmt.Errorf("remember %s: %w", root, err)
@@ -149,6 +167,13 @@ func (im *Importer) one(ctx context.Context, source Source, found Found) (done A
 }
 
 func newReading(im *Importer, source Source, found Found) *reading {
+	found.Last = found.Last || im.Once
+	if im.Running != nil {
+		found.Over = sync.OnceValue(func() bool {
+			running, known := im.Running(source)
+			return known && !running && (im.Once || im.now().Sub(found.ModifiedAt) >= overQuiet)
+		})
+	}
 	return &reading{Importer: im, source: source, found: found, done: newAccounting(source, found.Path)}
 }
 

@@ -30,6 +30,12 @@ func newFakeStore() *fakeStore {
 	return &fakeStore{known: map[string]bool{}, cursors: map[string]*store.ImportCursor{}}
 }
 
+func (*fakeStore) ImportIsMine(context.Context, session.Source, string) (mine, decided bool, err error) {
+	return false, false, nil
+}
+
+func (*fakeStore) SetMine(context.Context, session.Source, string, bool) error { return nil }
+
 func (f *fakeStore) Import(_ context.Context, b store.ImportBatch) (store.ImportResult, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -158,11 +158,35 @@ func (in *Intake) Source() session.Source { return in.source }
 // Context ends when the import is to stop.
 func (in *Intake) Context() context.Context { return in.ctx }
 
-// Quiet reports whether the thing has not changed for QuietTime. One from the future says that
-// clocks disagree: then waiting would have no end.
+// Quiet reports whether nothing more comes: the thing has not changed for QuietTime, its program has ended, or
+// it is gone. A thing from the future says that clocks disagree: then waiting would have no end.
 func (in *Intake) Quiet() bool {
-	age := in.Now.Sub(in.Found.ModifiedAt)
-	return in.Now.IsZero() || age >= QuietTime || age < -time.Minute
+	return in.quietFor(QuietTime, in.Found.ModifiedAt) || in.isOver()
+}
+
+func (in *Intake) isOver() bool {
+	return in.Found.Held != nil || in.Found.Over != nil && in.Found.Over()
+}
+
+func (in *Intake) quietFor(d time.Duration, since time.Time) bool {
+	age := in.Now.Sub(since)
+	return in.Now.IsZero() || age >= d || age < -time.Minute
+}
+
+// ReplyWaits reports whether a reply that may go on is left to a later reading. says: it has text, open: it has a
+// call without a result. A reply that is imported and goes on all the same becomes a longer one beside the
+// shorter one, under a name of its own.
+func (in *Intake) ReplyWaits(says, open bool) bool {
+	return in.ReplyWaitsSince(in.Found.ModifiedAt, says, open)
+}
+
+// ReplyWaitsSince is ReplyWaits for a reply that was last written at a time, in a thing that others change, too.
+func (in *Intake) ReplyWaitsSince(written time.Time, says, open bool) bool {
+	patience := QuietTime
+	if says && !open {
+		patience = ReplyQuiet
+	}
+	return !in.Found.Last && !in.quietFor(patience, written) && !in.isOver()
 }
 
 // At says where the record at hand begins, and where it ends.

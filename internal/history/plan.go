@@ -14,7 +14,6 @@ type Plan struct {
 	Sessions int   // all of them
 	New      int   // sessions that are new or have changed
 	NewBytes int64 // of the found things that hold these
-	Waiting  int   // found things of which only an unfinished end is missing
 	Refused  int   // found things that could not be read and have not changed since
 }
 
@@ -53,9 +52,6 @@ func (im *Importer) Plan(ctx context.Context, source Source, found []Found) (p P
 		}
 		p.Sessions += first
 		if current {
-			if !unchanged(cursor, f) {
-				p.Waiting++
-			}
 			continue
 		}
 		n := first
@@ -97,7 +93,7 @@ func (im *Importer) cursor(ctx context.Context, source Source, found Found) (*Cu
 // isCurrent reports whether reading a found thing now would bring nothing: it did not change, or
 // only its unfinished end is missing and may still be written.
 func (im *Importer) isCurrent(c *Cursor, f Found) bool {
-	return unchanged(c, f) || endIsMissing(c, f) && im.now().Sub(f.ModifiedAt).Abs() < QuietTime
+	return unchanged(c, f) || !im.Once && endIsMissing(c, f) && im.now().Sub(f.ModifiedAt).Abs() < QuietTime
 }
 
 func (im *Importer) now() time.Time {

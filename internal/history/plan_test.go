@@ -64,7 +64,7 @@ func TestPlanRemembersRefusals(t *testing.T) {
 	}
 }
 
-func TestPlanTellsWhatWaits(t *testing.T) {
+func TestPlanCountsAnUnfinishedEndAsNew(t *testing.T) {
 	at := session.At(noon)
 	for _, test := range []struct {
 		name   string
@@ -72,7 +72,7 @@ func TestPlanTellsWhatWaits(t *testing.T) {
 		now    time.Time
 		want   Plan
 	}{
-		{"an end that is not finished", store.ImportCursor{Size: -1, ModifiedAt: &at}, noon.Add(time.Minute), Plan{Sessions: 1, Waiting: 1}},
+		{"an end that is not finished", store.ImportCursor{Size: -1, ModifiedAt: &at}, noon.Add(time.Minute), Plan{Sessions: 1}},
 		{"for long enough", store.ImportCursor{Size: -1, ModifiedAt: &at}, noon.Add(time.Hour), Plan{Sessions: 1, New: 1, NewBytes: 7}},
 		{"a clock that is behind", store.ImportCursor{Size: -1, ModifiedAt: &at}, noon.Add(-time.Hour), Plan{Sessions: 1, New: 1, NewBytes: 7}},
 		{"more was written", store.ImportCursor{Size: 6}, noon.Add(time.Minute), Plan{Sessions: 1, New: 1, NewBytes: 7}},
@@ -84,6 +84,11 @@ func TestPlanTellsWhatWaits(t *testing.T) {
 		im := Importer{Store: st, Now: func() time.Time { return test.now }}
 		if got, err := im.Plan(t.Context(), fakeSource{}, []Found{{Path: "/a", Size: 7, ModifiedAt: noon}}); err != nil || got != test.want {
 			t.Errorf("%s: %+v %v", test.name, got, err)
+		}
+		im.Once = true
+		got, err := im.Plan(t.Context(), fakeSource{}, []Found{{Path: "/a", Size: 7, ModifiedAt: noon}})
+		if fresh := test.cursor.Size != 7; err != nil || got.New > 0 != fresh {
+			t.Errorf("%s, for an import that does not wait: %+v %v", test.name, got, err)
 		}
 	}
 }

@@ -21,6 +21,7 @@ type Program struct {
 	Order    func([]Found) []Found                                         // orders what was found; nil: by time
 	Sessions func(ctx context.Context, f Found) (ids []string, known bool) // as SessionIDs; nil: none is known
 	Slot     func(path string) int64                                       // returns Found.Slot; nil: 0
+	Commands []string                                                      // as Running looks for them in the names of processes
 
 	Replay   func(*Intake)          // reads a file
 	Tree     func(*Intake)          // reads a folder; nil: none is found
@@ -66,7 +67,9 @@ func (p *Program) Find(ctx context.Context, roots []string) ([]Found, []Problem,
 	if f.Usual {
 		roots = p.Places()
 	}
+	f.Confine(roots, p.Places())
 	err := f.roots(ctx, roots, p.Search, p.File)
+	f.End()
 	order := p.Order
 	if order == nil {
 		order = SortedBy(func(a, b Found) int { return a.ModifiedAt.Compare(b.ModifiedAt) })
@@ -81,6 +84,9 @@ func (p *Program) SessionIDs(ctx context.Context, found Found) (ids []string, kn
 	}
 	return p.Sessions(ctx, found)
 }
+
+// Running implements Runner.
+func (p *Program) Running() (running, known bool) { return isRunning(p.Commands) }
 
 // Read implements Source.
 func (p *Program) Read(ctx context.Context, found Found, cursor *Cursor, known Known, emit func(Batch) error) ([]Problem, error) {
@@ -112,7 +118,7 @@ func (in *Intake) read(read func(*Intake)) {
 // replay opens the found file, and reads it once from its beginning. Codes: Invalid (it is no file,
 // or empty, or compressed and damaged).
 func (in *Intake) replay(cursor *Cursor, read func(*Intake)) {
-	text, err := OpenText(in.Found.Path)
+	text, err := in.Found.openText()
 	if err == nil && text.Size == 0 {
 		err = errors.Join(session.Errorf(session.Invalid, "the file is empty"), text.Close())
 	}

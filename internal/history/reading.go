@@ -32,6 +32,7 @@ type reading struct {
 	sessions int     // in the found thing, as the last cursor says
 	refused  error   // by the store, which ends this reading
 	failed   error   // of the store, which ends the import
+	foreign  string  // the path, if the found thing is not known to be the user's own
 	told     int64   // bytes of the found thing that were reported to Progress
 	awaits   string  // source id of a session that the found thing comes from and that is missing
 }
@@ -39,6 +40,13 @@ type reading struct {
 // read imports the found thing. An error means that the store failed or ctx ended; everything
 // else is in r.done.
 func (r *reading) read(ctx context.Context) error {
+	mine, err := r.isMine(ctx, r.source, r.found.Path)
+	if err != nil {
+		return err
+	}
+	if !mine {
+		r.foreign = r.found.Path
+	}
 	problems, err := r.readTries(ctx)
 	if err == nil {
 		err = r.refused
@@ -158,7 +166,9 @@ func (r *reading) limits() (messages, bytes int) {
 
 func (r *reading) commit(ctx context.Context, b Batch) error {
 	if b.Cursor != nil {
-		b.Cursor.Counts = r.counts(b)
+		if b.Cursor.Counts = r.counts(b); r.Whose != NotAsked {
+			b.Cursor.Mine = mineOf(r.foreign == "")
+		}
 	}
 	if r.Price != nil {
 		for i := range b.Calls {
@@ -167,7 +177,7 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 			}
 		}
 	}
-	b.Purged = r.Purged
+	b.Purged, b.Foreign = r.Purged, r.foreign
 	id := b.ID
 	return storePieces(ctx, r, b, b.Split(r.limits()), func(ctx context.Context, piece store.ImportBatch) (store.ImportResult, error) {
 		piece.ID = cmp.Or(piece.ID, id)
@@ -179,6 +189,7 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 
 // restore commits a piece of a session under its own names.
 func (r *reading) restore(ctx context.Context, b Batch) error {
+	b.Restore.Into.Purged, b.Restore.Foreign = r.Purged, r.foreign
 	return storePieces(ctx, r, b, b.Restore.Split(r.limits()), r.Store.Restore)
 }
 

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"sessiond/internal/session"
@@ -43,12 +44,23 @@ type Lister interface {
 	SessionIDs(ctx context.Context, found Found) (ids []string, known bool)
 }
 
+// Runner is a Source that can tell whether its program runs.
+type Runner interface {
+	// Running reports whether a process of the program runs on this host. known is false where that
+	// cannot be told.
+	Running() (running, known bool)
+}
+
 // Found is a file or database that a Source can read. Path is absolute, links resolved.
 type Found struct {
 	Path       string
 	Size       int64 // bytes
 	ModifiedAt time.Time
 	Slot       int64 // bytes at the beginning of a file that its program rewrites in place
+
+	Held *os.File    // the opened file, where Path names it no more; nil: Path is opened
+	Last bool        // this reading may be the only one: an unfinished reply is imported as it is
+	Over func() bool // reports whether nothing more comes, since its program has ended; nil: not known
 }
 
 // Known is what a reading asks of the store. Codes: NotFound.

@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"sessiond/internal/store"
 )
 
 // Backups configures the daemon's backups. An Every of 0 means never.
@@ -16,7 +20,7 @@ type Backups struct {
 }
 
 const (
-	backupPrefix = "sessions-"
+	backupPrefix = store.OwnBackup
 	backupSuffix = ".db"
 	backupTime   = "20060102T150405Z"
 )
@@ -27,17 +31,40 @@ func backupName(at time.Time) string {
 	return backupPrefix + at.UTC().Format(backupTime) + backupSuffix
 }
 
+// Late says that the backups of the folder are late, and since when; "" if they are not. A backup may take a while.
+func (b Backups) Late(now time.Time) string {
+	if b.Every <= 0 {
+		return ""
+	}
+	newest := store.NewestBackup(b.Dir)
+	switch age := now.Sub(newest); {
+	case newest.IsZero():
+		return fmt.Sprintf("no backup is in %s yet, and backup.every is %s", b.Dir, b.Every)
+	case age > b.Every+max(b.Every/10, time.Minute):
+		return fmt.Sprintf("backups are late: the newest in %s is %s, and backup.every is %s",
+			b.Dir, humanize.RelTime(newest, now, "old", ""), b.Every)
+	}
+	return ""
+}
+
+// due returns the time until the next backup. The clock may have been set back since the newest.
+func (b Backups) due(now time.Time) time.Duration {
+	return min(b.Every, max(0, b.Every-now.Sub(store.NewestBackup(b.Dir))))
+}
+
+// runBackups backs up in each interval since the newest backup, so that a daemon that is started each morning does so.
 func (r *Runner) runBackups() {
 	if r.cfg.Backups.Every <= 0 {
 		return
 	}
-	tick := time.NewTicker(r.cfg.Backups.Every)
+	tick := time.NewTimer(r.cfg.Backups.due(r.cfg.Now()))
 	defer tick.Stop()
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
 		case <-tick.C:
+			tick.Reset(r.cfg.Backups.Every)
 		}
 		if err := r.backUpNow(); err != nil {
 			if r.ctx.Err() == nil {
@@ -55,7 +82,11 @@ func (r *Runner) backUpNow() error {
 	if err := os.MkdirAll(r.cfg.Backups.Dir, 0o700); err != nil {
 		return err
 	}
-	_, err := r.cfg.Store.Backup(r.ctx, filepath.Join(r.cfg.Backups.Dir, backupName(r.cfg.Now())))
+	begun, out := r.cfg.Now(), filepath.Join(r.cfg.Backups.Dir, backupName(r.cfg.Now()))
+	size, err := r.cfg.Store.Backup(r.ctx, out)
+	if err == nil {
+		r.cfg.Log.Info().Str("file", out).Int64("bytes", size).Float64("seconds", r.cfg.Now().Sub(begun).Seconds()).Msg("backup made")
+	}
 	return err
 }
 

@@ -23,8 +23,8 @@ const (
 
 	// indexPause is the pause between two catch-ups of the index, so that a burst of appends shares
 	// one: a catch-up per message would cost more than the appends. Searches read the rest.
-	indexPause    = 100 * time.Millisecond
-	indexRestTime = 2 * time.Second // limit of the last catch-up at a stop; the next start continues
+	indexPause = 100 * time.Millisecond
+	restTime   = 2 * time.Second // limit of the last catch-up of the index, and of the log, at a stop
 
 	// The numbers of sessions that get a digest, or a model's summary, at once. A digest needs a
 	// processor, a summary a server that others use too. A hanging one delays only those that wait
@@ -42,6 +42,9 @@ type Store interface {
 	ForgetDrafts(ctx context.Context, before time.Time) (int64, error)
 	Backup(ctx context.Context, out string) (int64, error)
 	Staged(ctx context.Context) ([]session.Resting, error)
+	Session(ctx context.Context, id session.ID) (session.Session, error)
+	EventRange(ctx context.Context) (epoch string, removed, last int64, err error)
+	LoggedEvents(ctx context.Context, after, through int64) ([]session.Event, error)
 	PurgedElsewhere(ctx context.Context, after int64) (bool, error) // after a DataVersion
 }
 
@@ -221,7 +224,7 @@ func (r *Runner) indexRest() {
 	default:
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), indexRestTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), restTime)
 	defer cancel()
 	r.catchUp(ctx)
 }
@@ -273,10 +276,14 @@ func (r *Runner) runWatch() {
 	r.seed()
 	tick := time.NewTicker(r.cfg.Look)
 	defer tick.Stop()
-	w := watcher{Runner: r, wrote: r.cfg.Now()}
+	w := watcher{Runner: r, wrote: r.cfg.Now(), journal: journal{Runner: r}}
+	w.journal.read(r.ctx)
 	for {
 		select {
 		case <-r.ctx.Done():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), restTime)
+			defer cancel()
+			w.journal.read(ctx)
 			return
 		case <-tick.C:
 			w.look()

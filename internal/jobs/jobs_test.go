@@ -62,6 +62,16 @@ func (f *fake) PurgedElsewhere(context.Context, int64) (bool, error) { return fa
 
 func (f *fake) ForgetPurged(context.Context) error { return nil }
 
+func (f *fake) Session(context.Context, session.ID) (session.Session, error) {
+	return session.Session{}, errors.New("there is none")
+}
+
+func (f *fake) EventRange(context.Context) (epoch string, removed, last int64, err error) {
+	return "", 0, 0, nil
+}
+
+func (f *fake) LoggedEvents(context.Context, int64, int64) ([]session.Event, error) { return nil, nil }
+
 func (f *fake) Probe(context.Context) error { return nil }
 
 func (f *fake) TruncateWAL(context.Context) (bool, error) {

@@ -17,8 +17,8 @@ import (
 // Purger deletes sessions from the store and the index, for the daemon and for commands.
 type Purger struct {
 	Store     *store.Store
-	Index     *search.Index
-	BackupDir string // searched for copies that still contain the text, beside the database's folder; "": none
+	Index     *search.Index // nil: the database has none
+	BackupDir string        // searched for copies that still contain the text, beside the database's folder; "": none
 	Log       zerolog.Logger
 	Purged    func() // called after a session was hidden, to clear caches of messages; may be nil
 
@@ -61,6 +61,21 @@ func (p *Purger) Purge(ctx context.Context, in store.PurgeRequest) (session.Purg
 		done.Scrubbed = err == nil
 	}
 	return done, err
+}
+
+// PurgeAgain purges in a restored database what the replaced one had purged, by that one's tombstones, and returns
+// the ids. It keeps tombstones of sessions that are not here. With keep, sessions that are here stay and have none.
+func (p *Purger) PurgeAgain(ctx context.Context, purged []store.PurgedSource, keep bool) ([]session.ID, error) {
+	named, err := p.Store.AddTombstones(ctx, purged)
+	if err != nil || keep {
+		return nil, err
+	}
+	for _, id := range named {
+		if _, err := p.Purge(ctx, store.PurgeRequest{Session: id}); err != nil {
+			return nil, fmt.Errorf("purge %s again: %w", id, err)
+		}
+	}
+	return named, nil
 }
 
 // Resume finishes interrupted purges. Call it before the index catches up.
@@ -114,9 +129,13 @@ func (p *Purger) scrub(ctx context.Context) error {
 }
 
 func (p *Purger) delete(ctx context.Context, work *store.Purge) (messages int64, err error) {
-	// After this catch-up no process indexes a message of the session again.
-	if _, err := p.Index.CatchUp(ctx); err != nil {
-		return 0, fmt.Errorf("catch up the search index before the purge: %w", err)
+	forget := func(context.Context, []int64) error { return nil }
+	if p.Index != nil {
+		// After this catch-up no process indexes a message of the session again.
+		if _, err := p.Index.CatchUp(ctx); err != nil {
+			return 0, fmt.Errorf("catch up the search index before the purge: %w", err)
+		}
+		forget = p.Index.Forget
 	}
 	for {
 		rows, err := work.Doomed(ctx)
@@ -126,7 +145,7 @@ func (p *Purger) delete(ctx context.Context, work *store.Purge) (messages int64,
 		if len(rows) == 0 {
 			break
 		}
-		if err := errors.Join(p.Index.Forget(ctx, rows), ctx.Err()); err != nil {
+		if err := errors.Join(forget(ctx, rows), ctx.Err()); err != nil {
 			return messages, err
 		}
 		if err := work.Delete(ctx, rows); err != nil {

@@ -389,3 +389,50 @@ func TestPurgeRejects(t *testing.T) {
 		}
 	}
 }
+
+// A backup from before a purge is put in the place of the database that purged: what that had purged goes again.
+func TestARestoredBackupPurgesAgain(t *testing.T) {
+	storetest.OnFile(t)
+	for _, keep := range []bool{false, true} {
+		t.Run(fmt.Sprint("keep ", keep), func(t *testing.T) {
+			p := newPlace(t)
+			origin := p.create(t, store.NewSession{})
+			said := p.append(t, origin.ID, nil, session.Message{Role: session.User, Parts: []session.Part{session.TextPart("shared wombatword")}},
+				session.Message{Role: session.User, Parts: []session.Part{session.TextPart("own zanzibarword")}})
+			fork := testkit.Must(p.store.Fork(t.Context(), store.Fork{Session: origin.ID, At: &said.Messages[0].ID}))(t)
+			imported := p.create(t, store.NewSession{Source: session.SourcePi, SourceID: "a"})
+			lives := p.create(t, store.NewSession{})
+			backup := filepath.Join(t.TempDir(), "backup.db")
+			testkit.Must(p.store.Backup(t.Context(), backup))(t)
+			later := p.create(t, store.NewSession{Source: session.SourcePi, SourceID: "later"})
+			for _, id := range []session.ID{origin.ID, imported.ID, later.ID} {
+				testkit.Must(p.purger.Purge(t.Context(), store.PurgeRequest{Session: id}))(t)
+			}
+			tombstones := testkit.Must(p.store.Tombstones(t.Context()))(t)
+
+			restored := testkit.Must(store.Open(t.Context(), backup, store.Options{}))(t)
+			defer restored.Close()
+			again := testkit.Must((&Purger{Store: restored, Log: zerolog.Nop()}).PurgeAgain(t.Context(), tombstones, keep))(t)
+			here := func(id session.ID) bool { _, err := restored.Session(t.Context(), id); return err == nil }
+			if here(origin.ID) != keep || here(imported.ID) != keep || !here(fork.ID) || !here(lives.ID) || len(again) != 2 && !keep {
+				t.Errorf("purged again were %v", again)
+			}
+			if m, err := restored.Message(t.Context(), said.Messages[0].ID); err != nil || m.Text() != "shared wombatword" {
+				t.Errorf("the fork's path has %q: %v", m.Text(), err)
+			}
+			// What the backup never had stays away, too.
+			res := testkit.Must(restored.Import(t.Context(), store.ImportBatch{Session: store.NewSession{Source: session.SourcePi, SourceID: "later"}}))(t)
+			if !res.Purged {
+				t.Error("a session that was purged after the backup came in")
+			}
+			if twice := testkit.Must((&Purger{Store: restored, Log: zerolog.Nop()}).PurgeAgain(t.Context(), tombstones, false))(t); !keep && len(twice) != 0 {
+				t.Errorf("a second run purged %v", twice)
+			}
+			for _, c := range testkit.Must(restored.Doctor(t.Context(), true))(t) {
+				if !c.OK {
+					t.Error(c)
+				}
+			}
+		})
+	}
+}

@@ -32,8 +32,13 @@ type Kept struct {
 // revision differs.
 func (k *Keeper) Apply(ctx context.Context) (Kept, error) {
 	done := Kept{Trashed: []session.ID{}, Purged: []session.ID{}}
-	if k.Doubt != nil && k.Doubt.distrusts(k.Now(), k.Log) {
-		return done, nil
+	if k.Doubt != nil {
+		if k.Doubt.distrusts(k.Now(), k.Log) {
+			return done, nil
+		}
+		if err := k.Store.ForgetKeys(ctx, k.Now()); err != nil {
+			return done, err
+		}
 	}
 	toTrash, toPurge, err := k.Store.Expired(ctx, k.Rule, k.Now())
 	if err != nil {
@@ -54,12 +59,23 @@ func (k *Keeper) Apply(ctx context.Context) (Kept, error) {
 			k.Log.Info().Str("session", string(s.ID)).Int("trash_days", k.Rule.TrashDays).Msg("purged by retention")
 		}
 	}
+	if len(done.Trashed)+len(done.Purged) > 0 {
+		k.Log.Info().Int("trashed", len(done.Trashed)).Int("purged", len(done.Purged)).Msg("retention is done")
+	}
 	if k.Rule.EventsDays > 0 {
 		if done.Events, err = k.Store.RemoveEvents(ctx, k.Now().Add(-time.Duration(k.Rule.EventsDays)*24*time.Hour)); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	return done, errors.Join(errs...)
+}
+
+// ForgetKeys forgets old idempotency keys when a daemon starts, unless it doubts the clock.
+func (k *Keeper) ForgetKeys(ctx context.Context) error {
+	if k.Doubt.distrusts(k.Now(), k.Log) {
+		return nil
+	}
+	return k.Store.ForgetKeys(ctx, k.Now())
 }
 
 // removed reports whether a removal succeeded. It adds err to errs, except for sessions that changed or

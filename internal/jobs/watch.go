@@ -15,10 +15,12 @@ type watcher struct {
 	emptied bool      // the log was emptied since then
 	freed   bool      // memory was given back since then
 	drafts  time.Time // last removal of empty drafts
+	journal journal
 }
 
 func (w *watcher) look() {
 	_ = w.cfg.Store.Probe(w.ctx) // the store logs what it finds
+	w.journal.read(w.ctx)
 	version, err := w.cfg.Store.DataVersion(w.ctx)
 	if err != nil {
 		return // stopping, or the database is busy: check again in a second

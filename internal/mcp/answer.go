@@ -94,8 +94,14 @@ func (c *call) describe(s *session.Session) string {
 		facts = append(facts, mask(transcript.OneLine(s.Project, 120)))
 	}
 	facts = append(facts, "last active "+transcript.Ago(s.ActiveAt.Time, c.cfg.Now()), fmt.Sprintf("%d messages", s.MessageCount))
+	if s.ForeignFrom != "" {
+		facts = append(facts, "NOT THE USER'S OWN: imported by hand from "+mask(transcript.OneLine(s.ForeignFrom, 200)))
+	}
 	return session.EscapeBlocks(fmt.Sprintf("# session %s: %s\n", s.ID, strings.Join(facts, " · ")))
 }
+
+// clean returns stored text without control and invisible characters and, once these are gone, without secrets.
+func clean(text string) string { return mask(transcript.Clean(text)) }
 
 func mask(text string) string {
 	masked, _ := redact.Mask(text)

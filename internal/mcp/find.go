@@ -66,7 +66,7 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 		var passages []string
 		for _, p := range hit.Passages {
 			if m, err := c.Store.Message(ctx, p.MessageID); err == nil { // else purged meanwhile
-				passages = append(passages, c.quote(p.MessageID, transcript.SpeakerLabel(&m), p.CreatedAt, transcript.Clean(p.Snippet)))
+				passages = append(passages, c.quote(p.MessageID, transcript.SpeakerLabel(&m), p.CreatedAt, clean(p.Snippet)))
 			}
 		}
 		if left > 0 || !c.addSession(c.describe(&sess), passages) {
@@ -238,7 +238,7 @@ func (c *call) fileSession(ctx context.Context, f *store.FileSession, paths []st
 			if b := one.Parts[0].Blob; arguments == "" && b != nil {
 				arguments = string(b.Data)
 			}
-			text := transcript.Clean(p.ToolName + " " + transcript.LongArguments(arguments))
+			text := clean(p.ToolName + " " + transcript.LongArguments(arguments))
 			edits = append(edits, c.quoteWithin(editTokens, m.ID, string(m.Role), m.CreatedAt, text, ""))
 			break
 		}
@@ -329,7 +329,7 @@ func (c *call) digest(ctx context.Context, sess *session.Session, most int64) (s
 			continue
 		}
 		if comp.Status == session.StatusDone && strings.TrimSpace(comp.Summary) != "" && comp.Through != nil {
-			return c.quoteWithin(most, *comp.Through, "summary up to here", comp.CreatedAt, transcript.Clean(mask(comp.Summary)), ""), nil
+			return c.quoteWithin(most, *comp.Through, "summary up to here", comp.CreatedAt, clean(comp.Summary), ""), nil
 		}
 	}
 	if sess.HeadID == nil {

@@ -149,7 +149,7 @@ func (c *call) textOf(item *transcript.Item, output int64) string {
 			}
 		}
 	}
-	return transcript.Clean(strings.Join(parts, "\n"))
+	return clean(strings.Join(parts, "\n"))
 }
 
 // item quotes an item in at most so many tokens.

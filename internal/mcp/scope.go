@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/memory"
 	"sessiond/internal/session"
+	"sessiond/internal/transcript"
 )
 
 const (
@@ -101,7 +102,8 @@ func (c *call) session(ctx context.Context, id session.ID) (session.Session, err
 	case c.Excludes(&s):
 		return s, session.Errorf(session.NotFound, "session %s is private: the user's configuration excludes its project", id)
 	}
-	return s, session.Errorf(session.NotFound, "session %s belongs to another project (%s): pass scope: %q to read it", id, mask(s.Project), scopeAll)
+	return s, session.Errorf(session.NotFound, "session %s belongs to another project (%s): pass scope: %q to read it",
+		id, session.EscapeBlocks(mask(transcript.OneLine(s.Project, 120))), scopeAll)
 }
 
 // leaveOut leaves the caller's session out, if it is stored: the one that it names, else the one that its program told.

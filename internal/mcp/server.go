@@ -22,6 +22,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/transcript"
 )
 
 // Config of a Server. All fields but Folder, Own, Exclude and Answered are needed.
@@ -70,6 +71,9 @@ func New(cfg Config) *Server {
 			defer s.mu.Unlock()
 			s.asked = false
 		},
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+			c.CacheScope = "private" // only the user's own client may keep an answer
+		},
 	})
 	addTool(s, "search", "Search earlier sessions", searchText+search.Grammar, (*call).search)
 	addTool(s, "around", "Read around a message", aroundText, (*call).around)
@@ -80,7 +84,7 @@ func New(cfg Config) *Server {
 		Name: "session", Title: "A stored session", MIMEType: "text/plain", URITemplate: uriPrefix + "{id}",
 		Description: "What a session was about: its prompts by number. ID is a session's id, like 20260112_001.",
 	}, s.resource)
-	s.protocol.AddReceivingMiddleware(plainArguments)
+	s.protocol.AddReceivingMiddleware(plainArguments, s.newestSessions)
 	return s
 }
 
@@ -208,6 +212,55 @@ func (s *Server) told(tool string, err error) error {
 	}
 	s.cfg.Log.Error().Str("tool", tool).Err(err).Msg("mcp: a call failed")
 	return fmt.Errorf("%s could not read the database; `sessiond doctor` says what is wrong with it", tool)
+}
+
+// mostListed is how many sessions the list of resources names.
+const mostListed = 50
+
+// newestSessions answers resources/list, for which the protocol's library has only resources that are always there, with
+// the newest sessions of whatever project.
+func (s *Server) newestSessions(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		if method != "resources/list" {
+			return next(ctx, method, req)
+		}
+		defer s.recovered(method, &err)
+		res, err = next(ctx, method, req)
+		list, ok := res.(*mcp.ListResourcesResult)
+		if err != nil || !ok {
+			return res, err
+		}
+		_, err = s.run(ctx, nil, common{Scope: scopeAll}, func(c *call) error {
+			c.own = s.cfg.Own
+			if err := c.leaveOut(ctx, ""); err != nil {
+				return err
+			}
+			newest, err := c.newest(ctx, store.Filter{}, mostListed)
+			for i := range newest {
+				list.Resources = append(list.Resources, c.listed(&newest[i]))
+			}
+			return err
+		})
+		if err != nil {
+			return nil, s.told(method, err)
+		}
+		return list, nil
+	}
+}
+
+// listed returns a session as a resource.
+func (c *call) listed(s *session.Session) *mcp.Resource {
+	shown := func(text string) string { return session.EscapeBlocks(mask(transcript.OneLine(text, 100))) }
+	about := string(s.Source)
+	if s.Project != "" {
+		about += " in " + shown(s.Project)
+	}
+	return &mcp.Resource{
+		URI: uriPrefix + string(s.ID), Name: string(s.ID), Title: cmp.Or(shown(s.Title), "(no title)"),
+		MIMEType:    "text/plain",
+		Description: fmt.Sprintf("%s, %d messages", about, s.MessageCount),
+		Annotations: &mcp.Annotations{LastModified: s.ActiveAt.UTC().Format(time.RFC3339)},
+	}
 }
 
 // resource answers session://ID with the outline of the session, of whatever project.

@@ -4,12 +4,20 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"strconv"
 	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// requests reads the lines of a client. A line that is no message, at which the protocol's library would end, is
-// answered with an error.
+// longestMessage is the limit of a client's message, in bytes. The largest is a call of a tool.
+const longestMessage = 1 << 20
+
+// requests reads the lines of a client. A line that is no message or too long, at which the protocol's library would
+// end, is answered with an error.
 type requests struct {
 	in   *bufio.Reader
 	to   *replies
@@ -18,18 +26,26 @@ type requests struct {
 
 func (r *requests) Read(p []byte) (int, error) {
 	for len(r.line) == 0 {
-		line, err := r.in.ReadBytes('\n')
+		line, tooLong, err := r.next()
 		if err != nil { // half a line is no message
 			return 0, err
 		}
+		line = bytes.TrimSpace(line)
+		refusal := ""
 		switch {
+		case tooLong:
+			refusal = fmt.Sprintf("this line is longer than %d bytes", longestMessage)
 		case isMessage(line):
-			r.line = line
-		case len(bytes.TrimSpace(line)) > 0:
-			const refusal = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this line is no JSON-RPC message: send one object a line, its id a string or a number"}}`
-			if _, err := r.to.Write([]byte(refusal + "\n")); err != nil {
-				return 0, err
-			}
+			r.line = append(line, '\n') // a space before it would end the library, too
+		case len(line) > 0:
+			refusal = "this line is no JSON-RPC message: send one object a line, with a method, its id a string or a number"
+		}
+		if refusal == "" {
+			continue
+		}
+		const answer = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":%q}}` + "\n"
+		if _, err := fmt.Fprintf(r.to, answer, refusal); err != nil {
+			return 0, err
 		}
 	}
 	n := copy(p, r.line)
@@ -37,18 +53,37 @@ func (r *requests) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// isMessage tells whether a line is an object whose id, if it has one, is a string or a number.
+// next returns the next line. Of one that is too long it reads all and keeps nothing.
+func (r *requests) next() (line []byte, tooLong bool, err error) {
+	for {
+		piece, err := r.in.ReadSlice('\n')
+		if tooLong = tooLong || len(line)+len(piece) > longestMessage; tooLong {
+			line = nil
+		} else {
+			line = append(line, piece...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, tooLong, err
+		}
+	}
+}
+
+// isMessage tells whether a line is a message to the protocol's library, whose id, if it has one, is a string or a
+// whole number.
 func isMessage(line []byte) bool {
 	var message struct {
 		ID json.RawMessage `json:"id"`
 	}
-	if json.Unmarshal(line, &message) != nil {
+	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &message) != nil {
 		return false
 	}
-	if len(message.ID) == 0 {
-		return true
+	if id := string(message.ID); id != "" && id[0] != '"' {
+		if _, err := strconv.ParseInt(id, 10, 64); err != nil {
+			return false
+		}
 	}
-	return message.ID[0] == '"' || message.ID[0] == '-' || message.ID[0] >= '0' && message.ID[0] <= '9'
+	_, err := jsonrpc.DecodeMessage(line)
+	return err == nil
 }
 
 // replies writes whole lines. Its end is that of the process.

@@ -44,6 +44,49 @@ func TestExcludedProjectHidesItsWorktrees(t *testing.T) {
 	}
 }
 
+// A session is of the excluded folder by whatever name it was recorded, and the folder by whatever name it is excluded,
+// also after it is gone.
+func TestExcludesSeeThroughLinks(t *testing.T) {
+	dir := memory.Resolved(t.TempDir())
+	at := func(path string) string { return dir + "/" + path }
+	testkit.Check(t, os.MkdirAll(at("h/private/deep"), 0o700))
+	testkit.Check(t, os.MkdirAll(at("h/pub/sub"), 0o700))
+	testkit.Check(t, os.MkdirAll(at("h/private-not"), 0o700))
+	for link, target := range map[string]string{
+		"h/link": "private", "h/absolute": at("h/private"), "h/second": "link", "h/pub/inward": "../private/deep", "h/aside": "pub/sub",
+		"h/circle": "circle", "h/elsewhere": "private/gone/deeper",
+	} {
+		testkit.Check(t, os.Symlink(target, at(link)))
+	}
+	check := func(t *testing.T, hidden bool, excluded string, recorded ...string) {
+		t.Helper()
+		for _, folder := range recorded {
+			for field, sess := range map[string]session.Session{
+				"project": {ID: "20260101_001", Project: at(folder)}, "directory": {ID: "20260101_001", Project: "/elsewhere", Directory: at(folder)},
+			} {
+				if got := memory.NewScope(nil, []string{at(excluded)}).Excludes(&sess); got != hidden {
+					t.Errorf("%s is %s; without %s it is hidden: %t, want %t", field, folder, excluded, got, hidden)
+				}
+			}
+		}
+	}
+	private := []string{
+		"h/private", "h/private/", "h//private/./deep", "h/link", "h/link/deep", "h/absolute/deep/gone", "h/second", "h/pub/inward",
+		"h/pub/../private", "h/pub/../link/deep", "h/gone/../private", "h/pub/inward/../x", "h/aside/../../private", "h/elsewhere", "h/elsewhere/x",
+	}
+	public := []string{"h", "h/pub", "h/private-not", "h/aside", "h/private/../pub", "h/circle", "h/circle/private", "h/link/../pub"}
+	for _, name := range []string{"h/private", "h/link", "h/second/", "h/pub/../private", "h/absolute"} {
+		check(t, true, name, private...)
+		check(t, false, name, public...)
+	}
+	testkit.Check(t, os.RemoveAll(at("h/private")))
+	for _, name := range []string{"h/private", "h/link", "h/pub/../private"} {
+		check(t, true, name, private...)
+		check(t, false, name, public...)
+	}
+	check(t, false, "h/link/deep", "h/private", "h/pub", "h/link")
+}
+
 func TestScope(t *testing.T) {
 	scope := memory.Scope{Projects: []string{"/w/a", "/w/secret"}, Exclude: []string{"/w/secret/"}, Asking: "20260101_001"}
 	for _, c := range []struct {
@@ -64,5 +107,16 @@ func TestScope(t *testing.T) {
 	}
 	if everything := (memory.Scope{}); !everything.Shows(&session.Session{ID: "20260101_001", Project: "/w/b"}) {
 		t.Error("a scope without limits leaves a session out")
+	}
+}
+
+// A hook tells of no session that was imported from a path given by hand; an agent that asks gets it.
+func TestHookTellsOnlyOfTheUsersOwnSessions(t *testing.T) {
+	scope := memory.Scope{Projects: []string{"/w/a"}}
+	for from, want := range map[string]bool{"": true, "/home/ana/Downloads/given.jsonl": false} {
+		sess := session.Session{ID: "20260101_002", Project: "/w/a", ForeignFrom: from}
+		if scope.Tells(&sess) != want || !scope.Shows(&sess) {
+			t.Errorf("from %q: told %t, shown %t", from, scope.Tells(&sess), scope.Shows(&sess))
+		}
 	}
 }

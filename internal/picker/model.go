@@ -40,6 +40,7 @@ type Model struct {
 	stale   bool // the preview is of an older version
 	scroll  int  // lines of the conversation below the preview
 	version int64
+	alarm   string // why what is stored may be lost; ""
 
 	// Every change of the search or the scope is a generation. One request for rows runs at a time: an answer of an
 	// older generation is dropped, and the newest one is asked for.
@@ -69,6 +70,7 @@ type (
 	sourcesMsg struct{ sources []session.Source }
 	versionMsg struct {
 		version int64
+		alarm   string
 		err     error
 	}
 	doneMsg struct { // a key did what it does
@@ -110,10 +112,10 @@ func (m Model) Init() tea.Cmd {
 	})
 }
 
-// look asks whether the database has changed.
+// look asks whether the database has changed, and whether all is well.
 func (m Model) look() tea.Msg {
 	version, err := m.Data.Version(m.ctx)
-	return versionMsg{version, err}
+	return versionMsg{version, m.Data.Alarm(m.ctx), err}
 }
 
 // Update implements tea.Model.
@@ -304,6 +306,7 @@ func (m *Model) refresh(msg versionMsg) tea.Cmd {
 	if msg.err == nil && m.version >= 0 && msg.version != m.version {
 		cmds = append(cmds, m.again(m.query() == "" && m.at < mostRows-m.height))
 	}
+	m.alarm = msg.alarm
 	if msg.err == nil {
 		m.version = msg.version
 	}

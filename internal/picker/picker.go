@@ -71,6 +71,8 @@ type Data interface {
 	Preview(ctx context.Context, id session.ID) (Preview, error)
 	// Version changes when anything is stored.
 	Version(ctx context.Context) (int64, error)
+	// Alarm says in one line why what is stored may be lost; "" if all is well.
+	Alarm(ctx context.Context) string
 	// Sources lists the programs that sessions come from.
 	Sources(ctx context.Context) ([]session.Source, error)
 	// Resume returns the shell command that continues a session, if it can run.

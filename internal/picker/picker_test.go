@@ -156,6 +156,26 @@ func TestEveryScreenFits(t *testing.T) {
 	})
 }
 
+// What is wrong with the store stands above all else, and goes when it is right again.
+func TestAlarmIsTheFirstLine(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {140, 40}, {30, 5}, {30, 3}} {
+		data := filled(titles()...)
+		data.alarm = "! backups are late:\x1b[2J the newest is 3 days old"
+		p := sit(t, data, size[0], size[1])
+		v := p.model.View()
+		fits(t, v, size[0], size[1])
+		first, _, _ := strings.Cut(colours.ReplaceAllString(v.Content, ""), "\n")
+		if !strings.HasPrefix(first, "! backups are late") || v.Cursor.Y != 1 {
+			t.Errorf("%v: the first line is %q, the cursor in line %d", size, first, v.Cursor.Y)
+		}
+		data.alarm = ""
+		p.tell(p.model.(picker.Model).Look())
+		if v := p.model.View(); strings.Contains(v.Content, "backups") || v.Cursor.Y != 0 {
+			t.Errorf("%v: the alarm stays", size)
+		}
+	}
+}
+
 func TestTypingSearchesAndDropsStaleAnswers(t *testing.T) {
 	p := sit(t, filled(titles()...), 80, 24)
 	p.hold = true

@@ -28,6 +28,7 @@ type shelf struct {
 	asked    []string // what the picker asked for, in order
 	err      error    // of everything about a session
 	unopened bool     // no browser can be started
+	alarm    string
 }
 
 func (s *shelf) note(format string, args ...any) {
@@ -97,6 +98,8 @@ func (s *shelf) Preview(_ context.Context, id session.ID) (picker.Preview, error
 		Last:    []session.Message{message(3, session.User, "And the tests?"), message(4, session.Assistant, "All pass.\n\nThe end of "+r.Title)},
 	}, nil
 }
+
+func (s *shelf) Alarm(context.Context) string { return s.alarm }
 
 func (s *shelf) Version(context.Context) (int64, error) { return s.version, nil }
 

@@ -34,6 +34,7 @@ const (
 
 // layout is how the rows and columns of the screen are used.
 type layout struct {
+	alarm        bool     // a line for what is wrong with the store, the first
 	scope        bool     // a line for the scope
 	list         int      // rows
 	listWidth    int      // columns
@@ -46,8 +47,11 @@ type layout struct {
 }
 
 func (m *Model) layout() layout {
-	l := layout{scope: m.height >= 8, keys: m.height >= 4, listWidth: m.width}
+	l := layout{alarm: m.alarm != "" && m.height >= 3, scope: m.height >= 8, keys: m.height >= 4, listWidth: m.width}
 	rest := m.height - 1
+	if l.alarm {
+		rest--
+	}
 	if l.scope {
 		rest--
 	}
@@ -87,7 +91,11 @@ func (m Model) View() tea.View {
 		return v
 	}
 	l := m.layout()
-	lines := []string{m.top1()}
+	var lines []string
+	if l.alarm {
+		lines = append(lines, alarm.Styled(m.method.Truncate(plain(m.alarm), m.width, "…")))
+	}
+	lines = append(lines, m.top1())
 	if l.scope {
 		lines = append(lines, m.scopeLine())
 	}
@@ -112,7 +120,9 @@ func (m Model) View() tea.View {
 		lines[i] = m.method.Truncate(lines[i], m.width, "…")
 	}
 	v.SetContent(strings.Join(lines, "\n"))
-	v.Cursor = m.cursor()
+	if v.Cursor = m.cursor(); v.Cursor != nil && l.alarm {
+		v.Cursor.Y++
+	}
 	return v
 }
 

@@ -37,7 +37,8 @@ type Config struct {
 	Mentions []string // names of the bot in a group, such as @bot
 	BotName  string   // its user name, for /new@botname
 	Models   Models
-	// Commanders are the senders who may reset, as channel:id or a bare id; nil: everyone.
+	// Commanders are the senders who may reset, as channel:id or a bare id; nil: everyone. In a group nobody else gives
+	// standing rules, and nil is nobody.
 	Commanders []string
 	Zone       *time.Location // nil: UTC
 }
@@ -85,6 +86,24 @@ func (c *Config) MayReset(channel, sender string) bool {
 	if len(c.Commanders) == 0 {
 		return true
 	}
+	return c.isCommander(channel, sender)
+}
+
+// Givers returns who gives standing rules in the conversation of a key: the person of a direct chat, the commanders of a
+// group. In the one session of a global installation also messages without an author give them.
+func (c *Config) Givers(key string) session.Givers {
+	class := Classify(key)
+	for class.Type == TypeThread {
+		class = Classify(class.Parent)
+	}
+	global := strings.EqualFold(strings.TrimSpace(key), GlobalKey)
+	return session.Givers{Group: global || class.Type == TypeGroup, Named: func(author string) bool {
+		return global && author == "" || c.isCommander(class.Channel, author)
+	}}
+}
+
+// isCommander reports whether the commanders name a sender.
+func (c *Config) isCommander(channel, sender string) bool {
 	return sender != "" && slices.ContainsFunc(c.Commanders, func(id string) bool {
 		id = strings.TrimSpace(id)
 		return strings.EqualFold(id, sender) || strings.EqualFold(id, channel+":"+sender)

@@ -188,6 +188,7 @@ func wipe(ctx context.Context, tx *sql.Tx) error {
 // entry is the row of a message in the index.
 type entry struct {
 	message *session.Message
+	at      int64 // its place in the order of time, in milliseconds
 	norm    normalized
 	tags    string
 }
@@ -211,16 +212,19 @@ func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]e
 			}
 			sessions[m.SessionID] = s
 		}
-		entries = append(entries, entry{m, n.normalize(text, true), tagsOf(m, &s)})
+		entries = append(entries, entry{m, millisOf(m, &s), n.normalize(text, true), tagsOf(m, &s)})
 	}
 	return entries, nil
 }
 
 // searchableText returns the text that a message is found by: spoken text, reasoning, and the arguments
-// and results of tool calls.
+// and results of tool calls. What a program reminds the model of in the system's role, as of its tools
+// and skills, is the same in each session, and nobody looks for it.
 func searchableText(m *session.Message) string {
-	switch m.Kind {
-	case session.KindCustom, session.KindMarker, session.KindUnknown:
+	switch {
+	case m.Kind == session.KindCustom, m.Kind == session.KindMarker, m.Kind == session.KindUnknown:
+		return ""
+	case m.Kind == session.KindCustomMessage && m.Role == session.System:
 		return ""
 	}
 	var texts []string
@@ -305,7 +309,7 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 // insertDoc inserts a message's row and returns its docid: the first one of its time, which is nearly
 // always free, else the next free one.
 func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry) (docid int64, err error) {
-	docid = millis(e.message.CreatedAt) << docBits
+	docid = e.at << docBits
 	for {
 		res, err := doc.ExecContext(ctx, docid, e.message.RowID, string(e.message.SessionID), e.message.Seq, e.norm.words, saysNothing(e.message))
 		if err != nil {
@@ -314,7 +318,7 @@ func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry) (docid int64,
 		if n, err := res.RowsAffected(); err != nil || n == 1 {
 			return docid, err
 		}
-		if docid, err = freeDocID(ctx, last, e.message.CreatedAt); err != nil {
+		if docid, err = freeDocID(ctx, last, e.at); err != nil {
 			return 0, err
 		}
 	}
@@ -322,8 +326,8 @@ func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry) (docid int64,
 
 // freeDocID returns the next free docid of a time. More than 4,096 messages of one millisecond (of a
 // source that knows only the day) overflow into the next ones.
-func freeDocID(ctx context.Context, last *sql.Stmt, at session.Time) (int64, error) {
-	for ms := millis(at); ; ms++ {
+func freeDocID(ctx context.Context, last *sql.Stmt, at int64) (int64, error) {
+	for ms := at; ; ms++ {
 		var top sql.NullInt64
 		if err := last.QueryRowContext(ctx, ms<<docBits, ms<<docBits|(1<<docBits-1)).Scan(&top); err != nil {
 			return 0, err
@@ -335,6 +339,15 @@ func freeDocID(ctx context.Context, last *sql.Stmt, at session.Time) (int64, err
 			return top.Int64 + 1, nil
 		}
 	}
+}
+
+// millisOf returns the place of a message in the order of time, in milliseconds. A message from the future, of a wrong
+// clock, would be the newest for ever: it has the time of its session's last change, which it did not arrive after.
+func millisOf(m *session.Message, of *session.Session) int64 {
+	if !of.UpdatedAt.IsZero() && m.CreatedAt.After(of.UpdatedAt.Time) {
+		return millis(of.UpdatedAt)
+	}
+	return millis(m.CreatedAt)
 }
 
 // millis returns milliseconds since 1970; 0 for earlier times.

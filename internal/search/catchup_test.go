@@ -482,3 +482,21 @@ func TestDamageOfTheStoreIsNotTheIndexs(t *testing.T) {
 		t.Errorf("the index was built again: its mark is %d", mark)
 	}
 }
+
+// A program's list of skills or tools stands in each session: it is found by nothing.
+func TestRemindersOfAProgramAreNotIndexed(t *testing.T) {
+	for _, c := range []struct {
+		kind session.Kind
+		role session.Role
+		want string
+	}{
+		{session.KindMessage, session.System, "- draw charts"},
+		{session.KindCustomMessage, session.User, "- draw charts"},
+		{session.KindCustomMessage, session.System, ""},
+	} {
+		m := session.Message{Kind: c.kind, Role: c.role, Parts: []session.Part{session.TextPart("- draw charts")}}
+		if got := searchableText(&m); got != c.want {
+			t.Errorf("a %s of role %s is found by %q, want %q", c.kind, c.role, got, c.want)
+		}
+	}
+}

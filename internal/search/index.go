@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 
 	"sessiond/internal/session"
@@ -48,6 +50,8 @@ type Index struct {
 	reader *sql.DB      // nil: no usable index
 	reason string       // why not
 	waits  bool         // for room on the disk, to be opened for writing
+
+	strays map[session.ID]int // what Strays returns
 }
 
 // Open opens the index at path. It creates an empty one, until CatchUp, when the index is missing,
@@ -167,6 +171,9 @@ func (ix *Index) rewind(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if ix.strays, err = ix.sessionsOf(ctx, stray); err != nil {
+		return err
+	}
 	if shared == nil {
 		err = ix.empty(ctx)
 	} else {
@@ -176,6 +183,30 @@ func (ix *Index) rewind(ctx context.Context) error {
 		return err
 	}
 	return ix.tail.close()
+}
+
+// Strays returns how many messages of each session the index had that the store has no more, or has others in their
+// places, when it was opened; of very many, the newest. It has dropped them.
+func (ix *Index) Strays() map[session.ID]int { return ix.strays }
+
+// sessionsOf counts rows by session.
+func (ix *Index) sessionsOf(ctx context.Context, messages []int64) (map[session.ID]int, error) {
+	counts := map[session.ID]int{}
+	for rows := range slices.Chunk(messages, step) {
+		marks := strings.TrimSuffix(strings.Repeat("?,", len(rows)), ",")
+		args := make([]any, len(rows))
+		for i := range rows {
+			args[i] = rows[i]
+		}
+		ids, err := readRows(ctx, ix.reader, scanValue[session.ID], `SELECT session_id FROM docs WHERE message_id IN (`+marks+`)`, args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			counts[id]++
+		}
+	}
+	return counts, nil
 }
 
 // strayLimit is the number of stray rows after which an index is taken for another store's: each costs a look-up.
@@ -194,8 +225,14 @@ func (ix *Index) newestShared(ctx context.Context) (shared *session.Message, str
 			if err != nil && session.CodeOf(err) != session.NotFound {
 				return nil, nil, fmt.Errorf("compare with the store: %w", err)
 			}
-			if err == nil && d.isOf(&m) {
-				return &m, stray, nil
+			if err == nil && m.ID == d.ref() {
+				of, err := ix.src.Session(ctx, m.SessionID)
+				if err != nil && session.CodeOf(err) != session.NotFound {
+					return nil, nil, fmt.Errorf("compare with the store: %w", err)
+				}
+				if d.isAt(millisOf(&m, &of)) {
+					return &m, stray, nil
+				}
 			}
 			stray = append(stray, d.rowID)
 		}
@@ -204,10 +241,10 @@ func (ix *Index) newestShared(ctx context.Context) (shared *session.Message, str
 	return nil, stray, nil
 }
 
-// isOf reports whether a row is of a message.
-func (d doc) isOf(m *session.Message) bool {
-	late := d.docid>>docBits - millis(m.CreatedAt) // a full millisecond may have pushed the docid into a later one
-	return m.ID == d.ref() && late >= 0 && late < 1000
+// isAt reports whether a row is of a time in milliseconds. A full millisecond may have pushed it into a later one.
+func (d doc) isAt(ms int64) bool {
+	late := d.docid>>docBits - ms
+	return late >= 0 && late < 1000
 }
 
 // docsBefore returns the rows of messages before a row id, newest first; at most step.

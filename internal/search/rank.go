@@ -264,7 +264,11 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read a message beside a found one: %w", err)
 			}
-			docid := millis(m.CreatedAt) << docBits
+			of, err := r.ix.src.Session(ctx, m.SessionID)
+			if err != nil && session.CodeOf(err) != session.NotFound {
+				return nil, fmt.Errorf("read a message beside a found one: %w", err)
+			}
+			docid := millisOf(&m, &of) << docBits
 			if !saysNothing(&m) && from <= docid && docid <= to && searchableText(&m) != "" {
 				docs = append(docs, doc{docid: docid, rowID: m.RowID, session: m.SessionID, seq: m.Seq})
 			}

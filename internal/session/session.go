@@ -56,6 +56,9 @@ type Session struct {
 	Owner string `db:"owner" json:"owner,omitempty" doc:"Whose it is; missing: the person's who runs the daemon"`
 	Host  string `db:"host" json:"host,omitempty" doc:"Name of the host on which it began"`
 
+	// ForeignFrom marks what is not known to be the user's own history.
+	ForeignFrom string `db:"foreign_from" json:"foreign_from,omitempty" doc:"The file, given by hand, from which it was imported; hooks leave such a session out. Missing: it is the user's own"`
+
 	Provider string `db:"provider" json:"provider,omitempty"`
 	Model    string `db:"model" json:"model,omitempty"`
 	Window   *int64 `db:"window" json:"window,omitempty"` // tokens; nil: the model's in the catalogue

@@ -24,9 +24,9 @@ import (
 func (s *Store) Backup(ctx context.Context, out string) (size int64, err error) {
 	err = writeNew(out, func(tmp string) error {
 		if err := s.copyInto(ctx, tmp); err != nil {
-			return backupError(out, err)
+			return backupError(out, s.damageMet(err))
 		}
-		return checkCopy(ctx, tmp)
+		return finishCopy(ctx, tmp)
 	})
 	if err != nil {
 		return 0, err
@@ -53,6 +53,23 @@ func writeNew(out string, write func(tmp string) error) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return session.Errorf(session.NotFound, "there is no folder %s; nothing was written", dir)
 	}
+	return writeHidden(out, write, func(tmp string) error {
+		// Link refuses an existing name, where a rename would overwrite it.
+		if err := os.Link(tmp, out); err != nil {
+			if errors.Is(err, fs.ErrExist) {
+				return exists
+			}
+			if err := os.Rename(tmp, out); err != nil { // a file system without hard links
+				return backupError(out, err)
+			}
+		}
+		return syncFolder(dir)
+	})
+}
+
+// writeHidden has write fill a hidden file beside out, and calls place with its name once all of it is on disk.
+func writeHidden(out string, write, place func(tmp string) error) error {
+	dir := filepath.Dir(out)
 	if err := RemoveLeftCopies(dir); err != nil {
 		return err
 	}
@@ -77,16 +94,7 @@ func writeNew(out string, write func(tmp string) error) error {
 	if err := syncFile(tmp.Name()); err != nil {
 		return err
 	}
-	// Link refuses an existing name, where a rename would overwrite it.
-	if err := os.Link(tmp.Name(), out); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return exists
-		}
-		if err := os.Rename(tmp.Name(), out); err != nil { // a file system without hard links
-			return backupError(out, err)
-		}
-	}
-	return syncFolder(dir)
+	return place(tmp.Name())
 }
 
 // removeCopy removes an unfinished copy, and what SQLite left beside one that was cut short.
@@ -99,6 +107,28 @@ func removeCopy(path string) error {
 
 // unfinished ends the name of a copy that is being written.
 const unfinished = ".sessiond-copy"
+
+// The beginnings of the names of backups in the daemon's folder: its own, which it removes in time, and those that were
+// asked for over HTTP.
+const (
+	OwnBackup   = "sessions-"
+	AskedBackup = "asked-"
+)
+
+// NewestBackup returns when the newest backup of a folder was finished; the zero time without one.
+func NewestBackup(dir string) (newest time.Time) {
+	entries, _ := os.ReadDir(dir) // none where there is no folder
+	for _, e := range entries {
+		named := strings.HasPrefix(e.Name(), OwnBackup) || strings.HasPrefix(e.Name(), AskedBackup)
+		if !named || !strings.HasSuffix(e.Name(), ".db") {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+	}
+	return newest
+}
 
 // RemoveLeftCopies removes from a folder the unfinished copies of backups that were killed. A backup
 // that runs has its copy locked; it locks one within moments of making it. In a folder such as /tmp other
@@ -137,8 +167,11 @@ func (s *Store) copyInto(ctx context.Context, path string) error {
 	if IsPostgres(s.path) {
 		return s.copyToFile(ctx, path)
 	}
-	if s.Health().State == StateMoved {
+	switch h := s.Health(); h.State {
+	case StateMoved:
 		return s.copyMoved(ctx, path)
+	case StateOverwritten: // what is there is no state of the database
+		return h.Err
 	}
 	// query_only would keep VACUUM INTO from writing its copy.
 	db, err := sqlx.Open("sqlite", strings.Replace(s.readName, "query_only%281%29", "query_only%280%29", 1))
@@ -161,6 +194,60 @@ func (s *Store) copyMoved(ctx context.Context, path string) error {
 		_, err := t.w.conn.ExecContext(ctx, `VACUUM INTO ?`, path)
 		return err
 	}})
+}
+
+// damageMet refuses all further writes if a copy met a damaged page, which only it may have read. Codes: Unavailable.
+func (s *Store) damageMet(err error) error {
+	if !IsDamage(err) {
+		return err
+	}
+	s.readFailed(err)
+	if refusal := s.Health().Err; refusal != nil {
+		return refusal
+	}
+	return session.Errorf(session.Unavailable, "%s is damaged, and a copy of it would be, too: run `sessiond doctor`: %w", s.path, err)
+}
+
+// finishCopy gives a copy a stamp of its own and checks it.
+func finishCopy(ctx context.Context, path string) error {
+	if err := stampCopy(ctx, path); err != nil {
+		return fmt.Errorf("finish the copy: %w", err)
+	}
+	return checkCopy(ctx, path)
+}
+
+// BackupDir returns the folder of a database's backups.
+func BackupDir(database string) string { return filepath.Join(filepath.Dir(database), "backups") }
+
+// beforeRestore begins the name of a database that was replaced by RestoreFile.
+const beforeRestore = "before-restore"
+
+// keptName returns the name in the folder of backups under which something of a database is kept.
+func keptName(database, why string, at time.Time) string {
+	return filepath.Join(BackupDir(realPath(database)), why+"-"+at.UTC().Format("20060102T150405.000Z")+".db")
+}
+
+// setAside moves the log of a database and the log's index, those that ours accepts, into the folder of backups. It
+// returns the log's new name.
+func setAside(database, why string, at time.Time, ours func(fs.FileInfo) bool) (kept string, err error) {
+	to := keptName(database, why, at)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return "", err
+	}
+	for _, end := range []string{"-wal", "-shm"} {
+		from := realPath(database) + end
+		info, err := os.Stat(from)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !ours(info) {
+			continue
+		}
+		if err == nil {
+			err = os.Rename(from, to+end)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return to + "-wal", errors.Join(syncFolder(filepath.Dir(to)), syncFolder(filepath.Dir(realPath(database))))
 }
 
 func checkCopy(ctx context.Context, path string) error {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"testing"
@@ -333,4 +334,60 @@ func TestMarks(t *testing.T) {
 	_, err = s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), "star", "", true)
 	wants(t, err, session.Invalid, "")
 	mustBeHealthy(t, s)
+}
+
+// What idle sessions of other programs were given before 00123 is undone; what their program or a person made stays.
+func TestMigrationUndoesCompactionsThatNobodyAskedFor(t *testing.T) {
+	onFile(t)
+	ctx := t.Context()
+	s := openTest(t)
+	// compact makes a session with an overlay for each trigger, each hiding one message more.
+	compact := func(triggers ...session.Trigger) (id session.ID, made []session.Compaction) {
+		sess := talk(t, s, "aaaa", "bbbb", "cccc", "dddd", "eeee")
+		for i, trigger := range triggers {
+			c := overlay(t, s, sess.ID, int64(i+1), session.StatusDone, 2)
+			c.Trigger = trigger
+			made = append(made, testkit.Must(s.AddCompaction(ctx, c))(t))
+		}
+		return sess.ID, made
+	}
+	idle, ofIdle := compact(session.TriggerImport, session.TriggerThreshold, session.TriggerThreshold)
+	byHand, ofHand := compact(session.TriggerThreshold, session.TriggerManual)
+	bare, _ := compact(session.TriggerThreshold)
+	fork := testkit.Must(s.Fork(ctx, Fork{Session: bare}))(t)
+	taken, ofTaken := compact(session.TriggerThreshold)
+	testkit.Must(s.SaveContext(ctx, session.Context{SessionID: taken, Dialect: "openai.chat"}, nil, nil))(t)
+	own, ofOwn := compact(session.TriggerThreshold)
+	testkit.Check(t, s.Close())
+	db := testkit.Must(sql.Open("sqlite", s.path))(t)
+	for _, q := range []string{
+		`DELETE FROM goose_db_version WHERE version_id >= 123`,
+		`UPDATE sessions SET source = 'codex', source_id = id WHERE id <> '` + string(own) + `'`,
+	} {
+		testkit.Must(db.ExecContext(ctx, q))(t)
+	}
+	testkit.Check(t, db.Close())
+	s = testkit.Must(Open(ctx, s.path, Options{Measure: measure, Zone: time.UTC}))(t)
+	defer s.Close() //nolint:errcheck // a test
+	for _, row := range []struct {
+		name   string
+		id     session.ID
+		want   *session.Compaction
+		count  int64
+		tokens int64
+	}{
+		{"the program's own stays", idle, &ofIdle[0], 1, 4*4 + 2},
+		{"a person's stays", byHand, &ofHand[1], 1, 3*4 + 2},
+		{"none is left", bare, nil, 0, 5 * 4},
+		{"none is inherited", fork.ID, nil, 0, 5 * 4},
+		{"a client took a turn", taken, &ofTaken[0], 1, 4*4 + 2},
+		{"sessiond's session", own, &ofOwn[0], 1, 4*4 + 2},
+	} {
+		now := testkit.Must(s.Session(ctx, row.id))(t)
+		effective := testkit.Must(s.Effective(ctx, now))(t)
+		same := effective == nil && row.want == nil || effective != nil && row.want != nil && effective.RowID == row.want.RowID
+		if !same || now.CompactionCount != row.count || now.ContextTokens != row.tokens {
+			t.Errorf("%s: in force is %+v, count %d, context %d", row.name, effective, now.CompactionCount, now.ContextTokens)
+		}
+	}
 }

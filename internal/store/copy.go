@@ -57,8 +57,8 @@ const (
 )
 
 // CopyTo copies everything into another store, which must be new or an unfinished copy of this one:
-// rows that are there already are left alone. Ids and names stay. progress is called with each table and
-// the number of rows that it has so far. Codes: Conflict (the other store has something else, or this
+// rows that are there already are left alone. Ids and names stay. progress is called for each table with
+// the number of rows that it has before the copy, then so far. Codes: Conflict (the other store has something else, or this
 // one changed since the copy was begun).
 func (s *Store) CopyTo(ctx context.Context, to *Store, progress func(table string, rows int64)) error {
 	from, err := s.reports.BeginTxx(ctx, s.snapshot())
@@ -141,6 +141,7 @@ func (c *tableCopy) run(ctx context.Context, progress func(string, int64)) error
 	if err := c.to.reports.GetContext(ctx, &there, `SELECT COUNT(*) FROM `+c.table); err != nil {
 		return err
 	}
+	progress(c.table, there)
 	for {
 		rows, err := c.read(ctx, after)
 		if err != nil {

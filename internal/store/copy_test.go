@@ -68,7 +68,13 @@ func TestCopyContinuesAndRefusesAnotherSource(t *testing.T) {
 		t.Fatal("the copy did not break off")
 	}
 	var copies []string
-	testkit.Check(t, s.CopyTo(ctx, to, func(table string, _ int64) { copies = append(copies, table) }))
+	had := map[string]int64{}
+	testkit.Check(t, s.CopyTo(ctx, to, func(table string, rows int64) {
+		if before, begun := had[table]; begun && rows > before {
+			copies = append(copies, table)
+		}
+		had[table] = rows
+	}))
 	if slices.Contains(copies, "sessions") || !slices.Contains(copies, "parts") {
 		t.Errorf("the second run copied %v", copies)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -148,5 +149,28 @@ func TestDoctorReadsAroundADamagedPage(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A page that nothing but a backup reads: the backup says so, and so does the health of the store.
+func TestBackupReportsADamagedPage(t *testing.T) {
+	onFile(t)
+	s := openTest(t)
+	sess := mustCreate(t, s, NewSession{})
+	for i := range 30 {
+		mustAppend(t, s, sess.ID, says(session.User, fmt.Sprint("message ", i, strings.Repeat("x", 500))))
+	}
+	at, size := count(t, s, `SELECT MIN(pageno) FROM dbstat WHERE name = 'parts' AND pagetype = 'leaf'`), count(t, s, `PRAGMA page_size`)
+	s.Close()
+	damage(t, s.File(), at, size)
+	again := testkit.Must(Open(t.Context(), s.File(), s.opt))(t)
+	defer again.Close()
+	testkit.Check(t, again.Ready(t.Context()))
+	out := filepath.Join(t.TempDir(), "copy.db")
+	_, err := again.Backup(t.Context(), out)
+	wants(t, err, session.Unavailable, "is damaged")
+	wants(t, again.Ready(t.Context()), session.Unavailable, "is damaged")
+	if _, err := os.Stat(out); err == nil {
+		t.Error("there is a backup")
 	}
 }

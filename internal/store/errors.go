@@ -75,7 +75,7 @@ func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 func openError(path string, besideLog bool, err error) error {
 	var known *session.Error
 	if errors.As(err, &known) {
-		if known.Code != session.Unavailable {
+		if known.Code != session.Unavailable || errors.Is(err, errOverwritten) || errors.Is(err, errMoved) {
 			return err
 		}
 		err = known.Unwrap()

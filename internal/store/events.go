@@ -11,11 +11,11 @@ import (
 // Types of events in the outbox.
 const (
 	EventSessionCreated    = "session.created"
-	EventSessionChanged    = "session.changed"
-	EventSessionEnded      = "session.ended" // {"reason"}: its key went on to the next generation
-	EventHeadMoved         = "head.moved"    // {"head", "from"}: messages, null before the first one
-	EventStateChanged      = "state.changed" // {"name", "revision", "deleted"}
-	EventFlushAsked        = "flush.asked"   // {"generation"}: a memory flush is wanted before a compaction
+	EventSessionChanged    = "session.changed" // {"changed": ["settings"]} where they changed, else null
+	EventSessionEnded      = "session.ended"   // {"reason"}: its key went on to the next generation
+	EventHeadMoved         = "head.moved"      // {"head", "from"}: messages, null before the first one
+	EventStateChanged      = "state.changed"   // {"name", "revision", "deleted"}
+	EventFlushAsked        = "flush.asked"     // {"generation"}: a memory flush is wanted before a compaction
 	EventMessagesAppended  = "messages.appended"
 	EventCompactionStaged  = "compaction.staged"
 	EventCompactionDone    = "compaction.done"
@@ -41,6 +41,14 @@ func (t *tx) event(id session.ID, kind string, seq int64, data session.JSON) err
 func (s *Store) EventsAfter(ctx context.Context, after int64, limit int) ([]session.Event, error) {
 	events, err := list[session.Event](ctx, s, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? ORDER BY id LIMIT +?`, after, limit)
 	return events, wrap(err, "events after %d", after)
+}
+
+// LoggedEvents returns the events of a range of ids that a log mentions, oldest first: of sessions and of
+// compactions, not of messages.
+func (s *Store) LoggedEvents(ctx context.Context, after, through int64) ([]session.Event, error) {
+	events, err := list[session.Event](ctx, s, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? AND id <= ?
+		AND type IN ('session.created', 'session.changed', 'compaction.done') ORDER BY id`, after, through)
+	return events, wrap(err, "events from %d to %d", after, through)
 }
 
 // EventRange tells where the outbox stands: the epoch of its ids, the last event that was

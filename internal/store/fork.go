@@ -58,7 +58,7 @@ func (t *tx) fork(in Fork) (session.Session, error) {
 	}
 	made, err := t.createSession(NewSession{
 		Title: forkTitle(parent.Title, in.Title, family.Number), Kind: parent.Kind, Settings: parent.Settings, Metadata: parent.Metadata,
-		Directory: parent.Directory, Project: parent.Project, GitBranch: parent.GitBranch,
+		Directory: parent.Directory, Project: parent.Project, GitBranch: parent.GitBranch, ForeignFrom: parent.ForeignFrom,
 		Provider: parent.Provider, Model: parent.Model, Window: parent.Window, ParentID: parent.ID, ParentKind: session.ParentFork,
 	})
 	if err != nil {

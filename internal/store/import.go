@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"sessiond/internal/session"
@@ -25,6 +27,7 @@ type ImportBatch struct {
 	Fields      *ImportFields // what the source says of the session now, beside its title
 	Cursor      *ImportCursor // how far the source was read with this batch
 	Purged      bool          // bring the session back though it was purged here
+	Foreign     string        // the file, if it is not known to be the user's own: a session that gets something of it is marked
 }
 
 // ImportMessage is a message with its place on the source's tree.
@@ -40,12 +43,13 @@ type ImportMessage struct {
 type ImportFields struct {
 	Provider    string
 	Model       string
-	Directory   string        // unless it has one
-	GitBranch   string        // unless it has one
-	Metadata    session.JSON  // replaces what the session's metadata hold under the source's name
-	FirstTitle  string        // made of the first message, for a session that has such a title
-	ArchivedAt  *session.Time // unless it is archived here already
-	Key         string        // with Generation
+	Directory   string                  // unless it has one
+	GitBranch   string                  // unless it has one
+	Metadata    session.JSON            // replaces what the session's metadata hold under the source's name
+	States      map[string]session.JSON // documents of the session, by names that are the source's own
+	FirstTitle  string                  // made of the first message, for a session that has such a title
+	ArchivedAt  *session.Time           // unless it is archived here already
+	Key         string                  // with Generation
 	Generation  int64
 	ParentID    session.ID // with ParentKind, unless it has a parent that is not Instead
 	ParentKind  string
@@ -127,6 +131,7 @@ type ImportCursor struct {
 	Hash       string         `db:"hash"` // hex sha-256 of the bytes before Offset
 	Counts     session.JSON   `db:"counts"`
 	State      session.JSON   `db:"state"`
+	Mine       *int64         `db:"mine"` // 1: the user's own, 0: not known to be; nil: nobody decided
 }
 
 // ImportResult tells what a batch changed.
@@ -242,6 +247,9 @@ func (im *importer) run() error {
 			return err
 		}
 	}
+	if err := im.markForeign(); err != nil {
+		return err
+	}
 	changed := im.res.Created || im.res.Messages > 0 || im.res.Calls > 0 || im.moved
 	if changed {
 		if err := im.updateOverlay(&im.sess); err != nil {
@@ -277,10 +285,11 @@ func (im *importer) openSession() error {
 		}
 	}
 	if id == "" {
-		if im.res.Purged, err = im.wasPurged(); err != nil || im.res.Purged {
+		if im.res.Purged, err = im.purgedHere(im.batch.Purged); err != nil || im.res.Purged {
 			return err
 		}
 		im.res.Created = true
+		im.batch.Session.ForeignFrom = im.batch.Foreign
 		im.sess, err = im.createSession(im.batch.Session)
 	} else {
 		im.sess, err = readSession(im.ctx, im.tx, id)
@@ -293,7 +302,7 @@ func (im *importer) openSession() error {
 		return err
 	}
 	// It may have been purged since the batch before this one, or since its reader looked it up.
-	gone, asked := im.purgedHere()
+	gone, asked := im.purgedHere(false)
 	if asked != nil {
 		return asked
 	}
@@ -303,20 +312,10 @@ func (im *importer) openSession() error {
 	return err
 }
 
-// wasPurged reports whether the session was here and was purged: it does not come back by itself.
-func (im *importer) wasPurged() (purged bool, err error) {
-	purged, err = im.purgedHere()
-	if !purged || err != nil || !im.batch.Purged {
-		return purged, err
-	}
+// purgedHere reports whether the session was here and was purged: it does not come back by itself.
+func (im *importer) purgedHere(bringBack bool) (bool, error) {
 	in := &im.batch.Session
-	err = im.exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(in.SourceID)))
-	return false, err
-}
-
-func (im *importer) purgedHere() (bool, error) {
-	in := &im.batch.Session
-	return im.exists(`SELECT 1 FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(in.SourceID)))
+	return im.tx.purgedHere(sourceTombstones(in.Source, in.SourceID, in.CreatedAt), bringBack)
 }
 
 func (im *importer) moveHead() error {
@@ -357,16 +356,17 @@ func (im *importer) saveCursor() error {
 	if c.Counts == nil {
 		c.Counts = session.JSON(`{}`)
 	}
-	return im.exec(`INSERT INTO imports (source, path, session_id, size, modified_at, "offset", hash, counts, state, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	return im.exec(`INSERT INTO imports (source, path, session_id, size, modified_at, "offset", hash, counts, state, mine, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (source, path) DO UPDATE SET session_id = excluded.session_id, size = excluded.size, modified_at = excluded.modified_at,
-		"offset" = excluded."offset", hash = excluded.hash, counts = excluded.counts, state = excluded.state, updated_at = excluded.updated_at`,
-		c.Source, hostPath(im.w.path, im.opt.Host, c.Path), c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, im.now)
+		"offset" = excluded."offset", hash = excluded.hash, counts = excluded.counts, state = excluded.state,
+		mine = COALESCE(excluded.mine, imports.mine), updated_at = excluded.updated_at`,
+		c.Source, hostPath(im.w.path, im.opt.Host, c.Path), c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, c.Mine, im.now)
 }
 
 // ImportCursor reads how far a source's file was read; nil when it never was.
 func (s *Store) ImportCursor(ctx context.Context, source session.Source, path string) (*ImportCursor, error) {
-	c, err := first[ImportCursor](ctx, s, `SELECT source, path, session_id, size, modified_at, "offset", hash, counts, state FROM imports
+	c, err := first[ImportCursor](ctx, s, `SELECT source, path, session_id, size, modified_at, "offset", hash, counts, state, mine FROM imports
 		WHERE source = ? AND path IN (?, ?) ORDER BY path DESC LIMIT 1`, source, path, hostPath(s.path, s.opt.Host, path))
 	if c != nil {
 		c.Path = path
@@ -584,12 +584,15 @@ func (im *importer) calls() error {
 	return im.countCalls(&im.sess, &sum)
 }
 
-// linkCall links a call that was counted before its message came.
+// linkCall links a call that was counted before its message came, or with a shorter version of it, which is a
+// sibling.
 func (im *importer) linkCall(c *session.Call) error {
 	if c.MessageID == nil {
 		return nil
 	}
-	return im.exec(`UPDATE calls SET message_id = ? WHERE source = ? AND external_id = ? AND external_id <> '' AND session_id = ? AND message_id IS NULL`,
+	return im.exec(`UPDATE calls SET message_id = ?1 WHERE source = ?2 AND external_id = ?3 AND external_id <> '' AND session_id = ?4
+		AND (message_id IS NULL OR message_id < ?1 AND EXISTS (SELECT 1 FROM messages a, messages b
+			WHERE a.id = calls.message_id AND b.id = ?1 AND a.session_id = ?4 AND b.session_id = ?4 AND a.parent_id IS NOT DISTINCT FROM b.parent_id))`,
 		c.MessageID, c.Source, c.ExternalID, c.SessionID)
 }
 
@@ -670,6 +673,9 @@ func (im *importer) fields() error {
 			return err
 		}
 	}
+	if err := im.states(f.States); err != nil {
+		return err
+	}
 	if reflect.DeepEqual(*s, was) {
 		return nil
 	}
@@ -680,6 +686,22 @@ func (im *importer) fields() error {
 			s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,
 			s.ParentID, s.ParentKind, s.EndedAt, s.EndReason, s.Metadata, s.ID)
 	})
+}
+
+// states writes the source's documents of the session where they changed.
+func (im *importer) states(documents map[string]session.JSON) error {
+	for _, name := range slices.Sorted(maps.Keys(documents)) {
+		st, err := readState(im.ctx, im, im.sess.ID, name)
+		if err != nil {
+			return err
+		}
+		value := documents[name]
+		err = im.changeState(StateChange{Session: im.sess.ID, Name: name, Change: func(session.JSON) (session.JSON, error) { return value, nil }}, &st)
+		if err != nil {
+			return fmt.Errorf("state %s of the source: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // keepOneGenerationOpen sees to it that a key has one open generation after a session came in under it. Of

@@ -12,9 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver
@@ -61,9 +61,13 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		return openPostgres(ctx, path, opt)
 	}
 	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+	if err == nil {
+		err = checkLog(path, opt)
 	}
+	if err != nil {
+		return nil, openError(path, false, err)
+	}
+	openStores.Add(1)
 	s := &Store{path: path, opt: opt, prepared: map[string]*sqlx.Stmt{}}
 	s.statements = statements{stmt: s.readerStmt, failed: s.readFailed}
 	log, err := os.Stat(path + "-wal")
@@ -77,7 +81,9 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		if s.writer != nil {
 			s.writer.stop()
 		}
-		s.closeHandles()
+		if s.writer == nil || !s.writer.staysOpen {
+			s.closeAll()
+		}
 		return nil, openError(path, besideLog, err)
 	}
 	return s, nil
@@ -87,19 +93,12 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err := makeFile(s.path); err != nil {
 		return err
 	}
-	// Flocking the folder leaves no lock file behind. Only the start needs it.
-	lock := flock.New(filepath.Dir(s.path), flock.SetFlag(os.O_RDONLY))
-	lockCtx, cancel := context.WithTimeout(ctx, lockPatience)
-	defer cancel()
-	if _, err := lock.TryLockContext(lockCtx, 10*time.Millisecond); err != nil {
-		if lockCtx.Err() != nil && ctx.Err() == nil {
-			err = session.Errorf(session.Busy, "%s: another process has been starting on this folder for %s; try again", s.path, lockPatience)
-		}
+	lock, err := lockFolder(ctx, s.path)
+	if err != nil {
 		return err
 	}
 	defer lock.Unlock() //nolint:errcheck // closing the process would unlock it too
 
-	var err error
 	if s.writeDB, err = sql.Open("sqlite", dsn(s.path, "rwc",
 		"secure_delete(1)", "foreign_keys(1)", "synchronous(full)",
 		"wal_autocheckpoint(8000)", "cache_size(-32768)", "temp_store(memory)")); err != nil {
@@ -110,7 +109,6 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if from, err = s.migrate(ctx); err != nil {
 		return err
 	}
-	TightenModes(s.path, s.opt.Log) // now that the file is known to be sessiond's
 	if info, err := os.Stat(s.path); err == nil && linkCount(info) > 1 {
 		// Each name has its own log and its own locks on it.
 		s.opt.Log.Warn().Msgf("%s has a second name, a hard link: a program that writes to the database by that name damages it, and a copy that is a link changes with it. Remove the other name; `sessiond backup` makes a copy", s.path)
@@ -122,6 +120,11 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	err = s.write(ctx, func(t *tx) error { return t.housekeeping() })
 	if err != nil && session.CodeOf(err) != session.StorageFull { // else what is stored can be read
 		return err
+	}
+	if st := s.writer.stamp; st != nil && st.low.count == 0 { // until then copies from before stamps have the same number
+		if err := s.alone(ctx, func(t *tx) error { return t.w.exec1(t.ctx, `PRAGMA wal_checkpoint(PASSIVE)`) }); err != nil && !isBusy(err) {
+			return err
+		}
 	}
 	s.writer.opened.Store(true)
 	if err := s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)")); err != nil {
@@ -204,6 +207,7 @@ func (s *Store) migrate(ctx context.Context) (from int64, err error) {
 	if err := retryBusy(ctx, func() error { return s.checkVersion(ctx, s.writeDB) }); err != nil {
 		return 0, err
 	}
+	TightenModes(s.path, s.opt.Log) // now that the file is known to be sessiond's; one that nobody may write ends here
 	// A new file is marked first of all, so that one whose making was cut short is known again.
 	// auto_vacuum must come before anything is in it; with every connection it would write.
 	var tables int
@@ -319,36 +323,17 @@ func (w *writer) useWAL(ctx context.Context) error {
 	return nil
 }
 
-// housekeeping is what every start does: it gives the file its identity and forgets empty
-// drafts and old idempotency keys.
+// housekeeping is what every start does: it gives the file its identity, and sessions that lie in the future a time.
 func (t *tx) housekeeping() error {
 	id := make([]byte, 6)
 	if _, err := rand.Read(id); err != nil {
 		return err
 	}
-	week := session.At(t.now.AddDate(0, 0, -7))
-	for _, step := range []struct {
-		query string
-		args  []any
-	}{
-		{`INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING`, []any{hex.EncodeToString(id), t.now}},
-		{forgetKeys, []any{week, t.now}},
-	} {
-		if err := t.exec(step.query, step.args...); err != nil {
-			return err
-		}
+	if err := t.exec(`INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING`, hex.EncodeToString(id), t.now); err != nil {
+		return err
 	}
-	return t.exec(forgetDrafts, session.At(t.now.AddDate(0, 0, -1)))
+	return t.mendFuture()
 }
-
-// Keys are in order of arrival. The query finds the first key of this week and deletes up to the
-// last old key before it. A key with a time in the future does not end the search; it goes with the
-// next old key after it.
-const forgetKeys = `
-	DELETE FROM idempotency_keys WHERE id <= (
-		SELECT id FROM idempotency_keys WHERE created_at < ?1 AND id < COALESCE(
-			(SELECT id FROM idempotency_keys WHERE created_at BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1), 9223372036854775807)
-		ORDER BY id DESC LIMIT 1)`
 
 func (s *Store) closeHandles() {
 	s.mu.Lock()
@@ -372,22 +357,33 @@ func (s *Store) closeHandles() {
 
 // Close finishes what was begun. If no other process has the file open, the file alone is
 // then the whole database: the WAL is emptied and given up. Whatever is asked of a closed
-// store fails; closing it again does nothing.
-func (s *Store) Close() error {
+// store fails; closing it again does nothing. If the files were moved or overwritten by hand, the error says where
+// everything is.
+func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
 		if s.writer != nil {
 			s.writer.stop()
-			if s.Health().State == StateMoved {
-				// Closing would delete the log by its name, which may be another database's by now.
-				// The end of the process closes the handles.
+			if err = s.writer.left; s.writer.staysOpen {
 				return
 			}
 			s.leaveWAL()
 		}
-		s.closeHandles()
+		s.closeAll()
 	})
-	return nil
+	return err
 }
+
+// closeAll closes the handles, then the descriptors of the stamp: SQLite's locks belong to the process, so
+// another store of it may still need them.
+func (s *Store) closeAll() {
+	s.closeHandles()
+	if !IsPostgres(s.path) && openStores.Add(-1) == 0 && s.writer != nil && s.writer.stamp != nil {
+		s.writer.stamp.close()
+	}
+}
+
+// openStores counts the stores of this process on files.
+var openStores atomic.Int32
 
 func (s *Store) leaveWAL() {
 	if s.writer.postgres {
@@ -404,6 +400,57 @@ func (s *Store) leaveWAL() {
 	case err != nil || mode != "delete":
 		s.opt.Log.Info().Str("db", s.path).Msg("another process still has the database open: the file alone is not yet a backup")
 	}
+}
+
+// checkLog refuses a database with a write-ahead log that belongs to another file: SQLite would delete the log where
+// the database is missing, and would write it into one that was put there. Codes: Conflict.
+func checkLog(path string, opt Options) error {
+	file := realPath(path)
+	info, err := os.Stat(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	isThere := err == nil && info.Size() > 0
+	if opt.New && isThere {
+		return session.Errorf(session.Conflict, "%s exists: --new begins a new database only where none is; leave it out", path)
+	}
+	for tries := 0; ; tries++ { // another process may have moved its log into the file between the two readings
+		log, err := readLog(file + "-wal")
+		switch {
+		case err != nil || log.pages == 0:
+			return err
+		case !isThere && opt.New:
+			kept, err := setAside(path, "left", opt.Now(), func(fs.FileInfo) bool { return true })
+			if err == nil {
+				opt.Log.Warn().Msgf("a new database begins; the write-ahead log of the one before it is %s now", kept)
+			}
+			return err
+		case !isThere:
+			return session.Errorf(session.Conflict, "%s is missing or empty, but its write-ahead log %s-wal holds %d pages that were acknowledged. Nothing was changed. If the database was moved, move it back beside its log; if it is lost, `sessiond restore FILE` puts a backup in its place; `sessiond serve --new` begins anew. Both keep the log in the folder of backups", path, file, log.pages)
+		case openStores.Load() > 0: // of this process: closing a descriptor would drop its locks
+			return nil
+		}
+		h, err := readHeaderOf(file)
+		if err == nil && log.belongsTo(h) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, errNoHeader) {
+			return err
+		}
+		if tries == 5 {
+			return session.Errorf(session.Conflict, "%s was overwritten while its write-ahead log was in use: %s-wal belongs to the file before, and would damage this one. Nothing was changed. Stop what still runs on it. Then `sessiond restore FILE` puts a backup in its place; or, if the file that is there now is whole, move the log and %[2]s-shm elsewhere", path, file)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func readHeaderOf(path string) (header, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return header{}, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	return readHeader(f)
 }
 
 // makeFile makes the file and its folders with narrow permissions before SQLite sees them.

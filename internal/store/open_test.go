@@ -292,9 +292,8 @@ func TestOnlyTheKeysOfAWeekAreKept(t *testing.T) {
 		now = now.Add(24 * time.Hour)
 	}
 	now = now.Add(5*24*time.Hour - time.Minute) // b is older than a week, c a minute younger
-	s.Close()
-	s = testkit.Must(Open(t.Context(), path, opt))(t)
 	defer s.Close()
+	testkit.Check(t, s.ForgetKeys(t.Context(), now))
 	if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != 2 {
 		t.Errorf("%d keys are there, not 2", n)
 	}
@@ -332,10 +331,8 @@ func TestAKeyFromTheFutureHoldsBackNobody(t *testing.T) {
 				now = day(at)
 				testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "x")}, Idem: &Idempotency{Key: strconv.Itoa(i), Route: "r"}}))(t)
 			}
-			s.Close()
-			now = day(c.now)
-			s = testkit.Must(Open(t.Context(), path, opt))(t)
 			defer s.Close()
+			testkit.Check(t, s.ForgetKeys(t.Context(), day(c.now)))
 			if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != c.left {
 				t.Errorf("%d keys are left, not %d", n, c.left)
 			}
@@ -343,7 +340,7 @@ func TestAKeyFromTheFutureHoldsBackNobody(t *testing.T) {
 	}
 }
 
-func TestStartForgetsOnlyOldEmptyDraftsAndOldKeys(t *testing.T) {
+func TestOnlyOldEmptyDraftsAndOldKeysAreForgotten(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "sessions.db")
 	now := time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
@@ -366,6 +363,11 @@ func TestStartForgetsOnlyOldEmptyDraftsAndOldKeys(t *testing.T) {
 	}{{0, 0, 1}, {2 * time.Hour, 1, 1}, {7 * 24 * time.Hour, 2, 0}} {
 		now = now.Add(later.wait)
 		s = testkit.Must(Open(ctx, path, opt))(t)
+		if n := count(t, s, `SELECT 6 - COUNT(*) FROM sessions`); later.gone == 0 && n != 0 {
+			t.Error("the start forgot a session by the clock alone")
+		}
+		testkit.Must(s.ForgetDrafts(ctx, now.Add(-24*time.Hour)))(t)
+		testkit.Check(t, s.ForgetKeys(ctx, now))
 		if n := count(t, s, `SELECT 6 - COUNT(*) FROM sessions`); n != later.gone {
 			t.Errorf("after %v %d sessions are gone, not %d", later.wait, n, later.gone)
 		}
@@ -449,6 +451,22 @@ func TestOpenWarnsOfASecondName(t *testing.T) {
 		if said := strings.Contains(log.String(), "hard link"); said != (links > 0) {
 			t.Errorf("%d links: %s", links, log.String())
 		}
+	}
+}
+
+// A file that its owner made read-only cannot be opened for writing, except by root; its mode is tightened first.
+func TestAReadOnlyFileIsTightenedAndStaysReadOnly(t *testing.T) {
+	onFile(t)
+	s := openTest(t)
+	testkit.Check(t, s.Close())
+	testkit.Check(t, os.Chmod(s.path, 0o444))
+	if again, err := Open(t.Context(), s.path, Options{}); err == nil {
+		testkit.Check(t, again.Close())
+	} else {
+		wants(t, err, session.Forbidden, "cannot be opened by this user")
+	}
+	if mode := testkit.Must(os.Stat(s.path))(t).Mode().Perm(); mode != 0o400 {
+		t.Errorf("mode %04o", mode)
 	}
 }
 

@@ -120,12 +120,8 @@ func (t *tx) hide(sess session.Session, known *messageUsage) error {
 	if err := t.exec(`INSERT INTO purging (session_id, started_at) VALUES (?, ?)`, sess.ID, t.now); err != nil {
 		return err
 	}
-	if sess.SourceID != "" {
-		if err := t.exec(`INSERT INTO purged_sources (source, id_hash, purged_at) VALUES (?, ?, ?)
-			ON CONFLICT (source, id_hash) DO UPDATE SET purged_at = excluded.purged_at`,
-			sess.Source, hash([]byte(sess.SourceID)), t.now); err != nil {
-			return err
-		}
+	if err := t.bury(&sess); err != nil {
+		return err
 	}
 	if err := t.renameForks(sess); err != nil {
 		return err
@@ -316,6 +312,12 @@ func (t *tx) deleteMessage(id session.ID, row int64) error {
 		purged.Prompts = 1
 	}
 	return t.countPurged(day, source, purged)
+}
+
+// IsPurged reports whether a session was purged here; false if it never existed.
+func (s *Store) IsPurged(ctx context.Context, id session.ID) (bool, error) {
+	found, err := first[int64](ctx, s, `SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NOT NULL`, id)
+	return found != nil, err
 }
 
 // countPurged keeps what the roll-up counts explainable after the rows are gone.

@@ -375,8 +375,12 @@ func TestASharedPurgedSessionIsNotRestoredOver(t *testing.T) {
 	testkit.Must(s.Fork(t.Context(), Fork{Session: origin.ID}))(t)
 	origin = testkit.Must(s.Session(t.Context(), origin.ID))(t)
 	purge(t, s, origin.ID)
-	_, err := s.Restore(t.Context(), RestoreBatch{Into: &Restoring{}, Begin: true, Session: SavedSession{Session: origin}})
-	if session.CodeOf(err) != session.Conflict {
+	in := RestoreBatch{Into: &Restoring{}, Begin: true, Session: SavedSession{Session: origin}}
+	if res := testkit.Must(s.Restore(t.Context(), in))(t); !res.Purged {
+		t.Error("it came in")
+	}
+	in.Into = &Restoring{Purged: true}
+	if _, err := s.Restore(t.Context(), in); session.CodeOf(err) != session.Conflict {
 		t.Error(err)
 	}
 	healthy(t, s)

@@ -56,7 +56,13 @@ func Recover(ctx context.Context, path, out string, opt Options) ([]Recovered, e
 		if err := r.withoutTriggers(r.copyTables, r.nameLost, r.tieUpMessages, r.tieUpSessions, r.count); err != nil {
 			return err
 		}
-		return r.exec(`DETACH damaged; PRAGMA main.journal_mode = wal`)
+		if err := r.exec(`DETACH damaged`); err != nil {
+			return err
+		}
+		if err := stampCopy(ctx, tmp); err != nil {
+			return err
+		}
+		return r.exec(`PRAGMA main.journal_mode = wal`)
 	})
 	return r.tables, err
 }
@@ -433,9 +439,11 @@ func (r *recovery) tieUpSessions() error {
 		DELETE FROM compaction_undos WHERE compaction_id NOT IN (SELECT id FROM compactions)`, `
 		UPDATE compactions SET previous_id = NULL WHERE previous_id NOT IN (SELECT id FROM compactions)`, `
 		UPDATE compactions SET hidden_tokens = (SELECT path_tokens FROM messages WHERE id = through_id) WHERE through_id IS NOT NULL AND hidden_tokens > 0`, `
-		INSERT INTO sessions (id, day, head_id, created_at, updated_at, active_at)
-			SELECT session_id, SUBSTR(session_id, 1, 4) || '-' || SUBSTR(session_id, 5, 2) || '-' || SUBSTR(session_id, 7, 2), MAX(message_id), MIN(created_at), MAX(created_at), MAX(created_at)
-			FROM (SELECT session_id, id AS message_id, created_at FROM messages UNION ALL SELECT session_id, NULL, created_at FROM compactions)
+		INSERT INTO sessions (id, day, head_id, created_at, updated_at, active_at, purged_at)
+			SELECT session_id, SUBSTR(session_id, 1, 4) || '-' || SUBSTR(session_id, 5, 2) || '-' || SUBSTR(session_id, 7, 2), MAX(message_id), MIN(created_at), MAX(created_at), MAX(created_at),
+				COALESCE((SELECT started_at FROM purging WHERE session_id = lost.session_id),
+					(SELECT MAX(created_at) FROM events WHERE session_id = lost.session_id AND type = '`+EventSessionPurged+`'))
+			FROM (SELECT session_id, id AS message_id, created_at FROM messages UNION ALL SELECT session_id, NULL, created_at FROM compactions) lost
 			WHERE session_id NOT IN (SELECT id FROM sessions) GROUP BY session_id`, `
 		UPDATE sessions AS s SET parent_kind = 'fork', parent_id = (SELECT session_id FROM messages WHERE id = `+beforeFork+`) WHERE parent_id = '' AND `+beforeFork+` IS NOT NULL`, `
 		UPDATE sessions SET parent_kind = '', parent_id = '' WHERE parent_id NOT IN (SELECT id FROM sessions)`, `

@@ -26,6 +26,7 @@ type RestoreBatch struct {
 	Begin   bool         // the first piece
 	End     bool         // the last piece: the session's own fields and its sets apply
 	Records int          // of the file, that it stands for
+	Foreign string       // the file, if it is not known to be the user's own
 
 	Messages []RestoreMessage
 	Rows     []any // *SavedCompaction and what follows it in a file; of the sets all, in the last piece
@@ -39,7 +40,10 @@ func (b *RestoreBatch) Split(messages, bytes int) []RestoreBatch {
 	runs := splitMessages(b.Messages, messages, bytes, func(m *RestoreMessage) int { return SizeOf(&m.Message) })
 	pieces, rest := make([]RestoreBatch, len(runs)), *b
 	for i, run := range runs[:len(runs)-1] {
-		pieces[i] = RestoreBatch{Into: b.Into, Session: b.Session, Begin: rest.Begin, Records: min(len(run), rest.Records), Messages: run}
+		pieces[i] = RestoreBatch{
+			Into: b.Into, Session: b.Session, Begin: rest.Begin, Foreign: b.Foreign,
+			Records: min(len(run), rest.Records), Messages: run,
+		}
 		rest.Begin, rest.Records = false, rest.Records-pieces[i].Records
 	}
 	rest.Messages = runs[len(runs)-1]
@@ -57,11 +61,14 @@ type RestoreMessage struct {
 type Restoring struct {
 	// Copy says that a session that is here with other content comes in under a new id.
 	Copy bool
+	// Purged says that sessions come in that were purged here.
+	Purged bool
 
 	now         restoringSession
 	ids         map[session.ID]session.ID // of copies
 	compactions map[CompactionRef]int64   // rows, by the file's names
 	calls       map[string]int            // of no session, by what they say: how many the file has had so far
+	left        map[session.ID]bool       // sessions of the file that were left out, since they were purged here
 }
 
 // restoringSession is the progress of the session whose pieces are being restored.
@@ -81,6 +88,7 @@ const (
 	restoreNew     restoreMode = iota // it was not here, or not whole
 	restoreForward                    // the file's is newer, and goes on from what is here
 	restoreVerify                     // the stored session is the same or newer: compare, write nothing
+	restorePurged                     // it was purged here: leave it out
 )
 
 // Restore stores a piece of a session, keeping its names. What is here already is compared
@@ -117,7 +125,11 @@ func (s *Store) Restore(ctx context.Context, b RestoreBatch) (ImportResult, erro
 	to := b.Into
 	to.now = r.now
 	if to.ids == nil {
-		to.ids, to.compactions = map[session.ID]session.ID{}, map[CompactionRef]int64{}
+		to.ids, to.compactions, to.left = map[session.ID]session.ID{}, map[CompactionRef]int64{}, map[session.ID]bool{}
+	}
+	if r.res.Purged {
+		to.left[b.Session.ID] = true
+		return r.res, nil
 	}
 	if r.now.id != b.Session.ID {
 		to.ids[b.Session.ID] = r.now.id
@@ -157,11 +169,17 @@ type restorer struct {
 }
 
 func (r *restorer) run() error {
+	if s := &r.batch.Session; s.ParentKind == session.ParentChild && r.batch.Into.left[s.ParentID] {
+		s.ParentID, s.ParentKind, s.Link = "", "", nil // as a purge releases sub-agents
+	}
 	if r.batch.Begin {
 		r.now = restoringSession{}
 		if err := r.open(); err != nil {
 			return err
 		}
+	}
+	if r.res.Purged = r.now.mode == restorePurged; r.res.Purged {
+		return nil
 	}
 	var err error
 	if r.sess, err = readAncestor(r.ctx, r.tx, r.now.id); err != nil {
@@ -227,7 +245,7 @@ func (r *restorer) open() error {
 		return err
 	}
 	if _, err := readSession(r.ctx, r.tx, want); !r.isShell() && session.CodeOf(err) == session.NotFound {
-		return session.Errorf(session.Conflict, "session %s was purged here, and forks still share messages of it; --as-copy brings it in under a new id", want)
+		return r.openPurged(want)
 	}
 	if here.Source != source || !r.isShell() && here.SourceID != sourceID {
 		return session.Errorf(session.Conflict, "another session has the id %s here; --as-copy brings this one in under a new id", want)
@@ -265,8 +283,8 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(sourceID))); err != nil {
-		return fmt.Errorf("bring a purged session back: %w", err)
+	if out, err := r.leaveOut(); err != nil || out {
+		return err
 	}
 	if _, err := time.Parse(time.DateOnly, in.Day); err != nil {
 		return session.Errorf(session.Invalid, "session %s has no day", in.ID)
@@ -278,9 +296,11 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 	} else if err := r.passID(want); err != nil {
 		return err
 	}
-	err = r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, owner, host, directory, project, revision, created_at, updated_at, active_at, purged_at)
-		VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
-		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Owner, in.Host, in.Directory, in.Project, in.CreatedAt, r.tx.now, in.CreatedAt, r.batch.Session.PurgedAt)
+	err = r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, owner, host, directory, project, foreign_from, revision,
+		created_at, updated_at, active_at, purged_at)
+		VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
+		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Owner, in.Host, in.Directory, in.Project,
+		orElse(r.batch.Foreign, in.ForeignFrom), in.CreatedAt, r.tx.now, earlier(in.CreatedAt, r.tx.now), r.batch.Session.PurgedAt)
 	if err != nil {
 		return fmt.Errorf("insert session: %w", err)
 	}
@@ -289,6 +309,51 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 		return nil
 	}
 	return r.event(want, EventSessionCreated, 0, nil)
+}
+
+// openPurged handles a session of which only what its forks share is here. It cannot come back under its own id while
+// they share that.
+func (r *restorer) openPurged(want session.ID) error {
+	if r.batch.Into.Purged {
+		return session.Errorf(session.Conflict, "session %s was purged here, and forks still share messages of it; --purged --as-copy brings it in under a new id", want)
+	}
+	r.now.mode = restorePurged
+	return nil
+}
+
+// leaveOut reports whether the session was purged here and stays out. A fork of one that stays out has no messages to
+// begin with. Codes: Conflict.
+func (r *restorer) leaveOut() (bool, error) {
+	in, into := &r.batch.Session, r.batch.Into
+	if r.isShell() { // its forks need it
+		return false, nil
+	}
+	gone, err := r.purgedHere(tombstonesOf(&in.Session), into.Purged)
+	if err != nil {
+		return false, err
+	}
+	if gone {
+		r.now.mode = restorePurged
+		return true, r.purgeShell()
+	}
+	if in.ParentKind != session.ParentFork || !into.left[in.ParentID] {
+		return false, nil
+	}
+	if kept, err := r.exists(`SELECT 1 FROM sessions WHERE id = ?`, in.ParentID); err != nil || kept {
+		return false, err
+	}
+	return false, session.Errorf(session.Conflict, "session %s is not imported: %s, from which it was forked, was purged here; --purged brings both back", in.ID, in.ParentID)
+}
+
+// purgeShell begins the purge of what the file has of a purged session for a fork that stays out. A fork that comes in
+// later keeps what it shares.
+func (r *restorer) purgeShell() error {
+	in := &r.batch.Session
+	if in.ParentKind != session.ParentFork {
+		return nil
+	}
+	return r.exec(`INSERT INTO purging (session_id, started_at, told) SELECT id, ?, 1 FROM sessions WHERE id = ? AND purged_at IS NOT NULL
+		ON CONFLICT DO NOTHING`, r.tx.now, in.ParentID)
 }
 
 // passID moves the counter of the id's day up to its number.
@@ -301,8 +366,7 @@ func (r *restorer) passID(id session.ID) error {
 	if err != nil {
 		return session.Errorf(session.Invalid, "%q is no session id", id)
 	}
-	return r.exec(`INSERT INTO session_days (day, last) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET last = MAX(session_days.last, excluded.last)`,
-		digits[:4]+"-"+digits[4:6]+"-"+digits[6:], n)
+	return r.exec(raiseIDCounter, digits[:4]+"-"+digits[4:6]+"-"+digits[6:], n)
 }
 
 // here returns the name that a message of the file has here: a copied session has another id.
@@ -667,6 +731,11 @@ func (r *restorer) finish() error {
 		return r.unknown
 	}
 	s.ParentID, s.ParentKind, s.CreatedAt, s.Project = r.hereID(in.ParentID), in.ParentKind, in.CreatedAt, in.Project
+	in.UpdatedAt, in.ActiveAt = earlier(in.UpdatedAt, r.tx.now), earlier(in.ActiveAt, r.tx.now) // lists are in their order
+	if in.InboundAt != nil {
+		at := earlier(*in.InboundAt, r.tx.now)
+		in.InboundAt = &at
+	}
 	was := *s
 	was.Draft = r.draft
 	if err := r.updateOverlay(s); err != nil {
@@ -685,12 +754,12 @@ func (r *restorer) finish() error {
 		return fmt.Errorf("update session: %w", err)
 	}
 	err = r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
-		git_branch = ?, provider = ?, model = ?, "window" = ?, head_id = ?, last_seq = ?,
+		git_branch = ?, foreign_from = ?, provider = ?, model = ?, "window" = ?, head_id = ?, last_seq = ?,
 		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?, compaction_count = (`+countedCompactions+`),
 		turn_origin = ?, created_at = ?, updated_at = ?, active_at = ?, inbound_at = ?, archived_at = ?, starred_at = ?, deleted_at = ?, ended_at = ?,
 		end_reason = ?, metadata = ? WHERE id = ?`,
 		in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
-		in.GitBranch, in.Provider, in.Model, in.Window, s.HeadID, s.LastSeq,
+		in.GitBranch, orElse(r.batch.Foreign, in.ForeignFrom), in.Provider, in.Model, in.Window, s.HeadID, s.LastSeq,
 		s.CompactionID, in.Epoch, in.Revision, s.MessageCount, s.TotalTokens, s.ContextTokens, s.ID, s.ID,
 		r.batch.Session.TurnOrigin, in.CreatedAt, in.UpdatedAt, in.ActiveAt, in.InboundAt, in.ArchivedAt, in.StarredAt, in.DeletedAt, in.EndedAt,
 		in.EndReason, in.Metadata, s.ID)

@@ -48,6 +48,36 @@ func (s *Store) Newest(ctx context.Context) (time.Time, error) {
 	return at.Time, nil
 }
 
+// KnownTime gives the time of the newest event that was old at a time, else the latest at which a session changed;
+// zero if there is none. Events are in order of arrival, so that those which a clock stamped that was set since tell of it.
+func (s *Store) KnownTime(ctx context.Context, old time.Time) (time.Time, error) {
+	at, err := first[session.Time](ctx, s, lastEventBefore, session.At(old))
+	if err != nil {
+		return time.Time{}, err
+	}
+	if at == nil {
+		return s.Newest(ctx)
+	}
+	return at.Time, nil
+}
+
+const lastEventBefore = `SELECT created_at FROM events WHERE created_at < ? ORDER BY id DESC LIMIT 1`
+
+// ForgetKeys forgets the idempotency keys of more than a week ago.
+func (s *Store) ForgetKeys(ctx context.Context, now time.Time) error {
+	err := s.write(ctx, func(t *tx) error { return t.exec(forgetKeys, daysBefore(now, 7), session.At(now)) })
+	return wrap(err, "forget old idempotency keys")
+}
+
+// Keys are in order of arrival. The query finds the first key of this week and deletes up to the
+// last old key before it. A key with a time in the future does not end the search; it goes with the
+// next old key after it.
+const forgetKeys = `
+	DELETE FROM idempotency_keys WHERE id <= (
+		SELECT id FROM idempotency_keys WHERE created_at < ?1 AND id < COALESCE(
+			(SELECT id FROM idempotency_keys WHERE created_at BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1), 9223372036854775807)
+		ORDER BY id DESC LIMIT 1)`
+
 func daysBefore(now time.Time, days int) session.Time {
 	return session.At(now.Add(-time.Duration(days) * 24 * time.Hour))
 }

@@ -44,7 +44,10 @@ func (s *Store) Scrub(ctx context.Context) error {
 		return err
 	}
 	if err := s.alone(ctx, func(t *tx) error {
-		return retryBusy(ctx, func() error { return t.w.exec1(t.ctx, `VACUUM`) })
+		if err := retryBusy(ctx, func() error { return t.w.exec1(t.ctx, `VACUUM`) }); err != nil {
+			return err
+		}
+		return t.w.learnStamp(t.ctx, t.w.stamp.version)
 	}); err != nil {
 		return fmt.Errorf("rewrite %s: %w", s.path, err)
 	}

@@ -24,6 +24,7 @@ type NewSession struct {
 	Directory   string
 	Project     string // "": the git root of the directory, else the directory
 	GitBranch   string
+	ForeignFrom string // a file that was given by hand: it is not known to be the user's own history
 	Provider    string
 	Model       string
 	Window      *int64
@@ -48,6 +49,7 @@ func (s *Store) CreateSession(ctx context.Context, in NewSession) (session.Sessi
 		{"directory", in.Directory},
 		{"project", in.Project},
 		{"git_branch", in.GitBranch},
+		{"foreign_from", in.ForeignFrom},
 		{"provider", in.Provider},
 		{"model", in.Model},
 		{"settings", string(in.Settings)},
@@ -123,12 +125,12 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 		in.TitleSource = "given"
 	}
 	_, err = t.changed(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
-		source, source_id, owner, host, directory, project, git_branch, provider, model, "window", parent_id, parent_kind,
+		source, source_id, owner, host, directory, project, git_branch, foreign_from, provider, model, "window", parent_id, parent_kind,
 		created_at, updated_at, active_at, metadata)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		id, day, in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
-		source, in.SourceID, owner, t.opt.Host, in.Directory, in.Project, in.GitBranch, in.Provider, in.Model, in.Window, in.ParentID, in.ParentKind,
-		at, t.now, earlier(at, t.now), in.Metadata)
+		source, in.SourceID, owner, t.opt.Host, in.Directory, in.Project, in.GitBranch, in.ForeignFrom,
+		in.Provider, in.Model, in.Window, in.ParentID, in.ParentKind, at, t.now, earlier(at, t.now), in.Metadata)
 	if isTaken(err) && in.SourceID != "" {
 		return session.Session{}, session.Errorf(session.Conflict, "a session of source %s with source_id %q exists already", source, in.SourceID)
 	}
@@ -170,7 +172,7 @@ func (t *tx) newID(day string) (session.ID, error) {
 }
 
 const sessionColumns = `s.id, s.day, s.title, s.title_source, s.kind, s.draft, s.settings, s.key, s.generation, s.source, s.source_id,
-	s.owner, s.host, s.directory, s.project, s.git_branch, s.provider, s.model, s.window, s.parent_id, s.parent_kind, s.head_id,
+	s.owner, s.host, s.directory, s.project, s.git_branch, s.foreign_from, s.provider, s.model, s.window, s.parent_id, s.parent_kind, s.head_id,
 	s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.total_tokens, s.context_tokens,
 	s.compaction_count, s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.cost_nanousd,
 	s.cost_usd, s.unpriced_calls, s.turn_origin, s.created_at, s.updated_at, s.active_at, s.inbound_at, s.archived_at,
@@ -270,7 +272,7 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 			return session.Session{}, err
 		}
 	}
-	return s.changeSession(ctx, id, p.IfRevision, p.Idem, func(t *tx, sess session.Session) error {
+	return s.changeSession(ctx, id, p.IfRevision, p.Idem, func(t *tx, sess session.Session) (changed session.JSON, err error) {
 		if p.Title != nil {
 			sess.Title, sess.TitleSource = *p.Title, "given"
 			if *p.Title == "" {
@@ -298,7 +300,10 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 		if p.Starred != nil {
 			sess.StarredAt = switchTime(sess.StarredAt, *p.Starred, t.now)
 		}
-		return t.exec(`UPDATE sessions SET title = ?, title_source = ?, metadata = ?, settings = ?, provider = ?,
+		if p.Settings != nil {
+			changed = session.JSON(`{"changed":["settings"]}`)
+		}
+		return changed, t.exec(`UPDATE sessions SET title = ?, title_source = ?, metadata = ?, settings = ?, provider = ?,
 			model = ?, "window" = ?, archived_at = ?, starred_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 			sess.Title, sess.TitleSource, sess.Metadata, sess.Settings, sess.Provider, sess.Model, sess.Window, sess.ArchivedAt, sess.StarredAt, t.now, id)
 	})
@@ -306,15 +311,15 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 
 // SetTrash puts a session into the trash, or takes it out. Codes: NotFound, PreconditionFailed.
 func (s *Store) SetTrash(ctx context.Context, id session.ID, trashed bool, ifRevision *int64, idem *Idempotency) (session.Session, error) {
-	return s.changeSession(ctx, id, ifRevision, idem, func(t *tx, sess session.Session) error {
-		return t.exec(`UPDATE sessions SET deleted_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
+	return s.changeSession(ctx, id, ifRevision, idem, func(t *tx, sess session.Session) (session.JSON, error) {
+		return nil, t.exec(`UPDATE sessions SET deleted_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 			switchTime(sess.DeletedAt, trashed, t.now), t.now, id)
 	})
 }
 
-// changeSession runs change on a session that is still at the wanted revision, tells it in
-// an event, and reads the session anew.
-func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *int64, idem *Idempotency, change func(*tx, session.Session) error) (session.Session, error) {
+// changeSession runs change on a session that is still at the wanted revision, writes an event with the data
+// that change returns, and reads the session anew.
+func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *int64, idem *Idempotency, change func(*tx, session.Session) (session.JSON, error)) (session.Session, error) {
 	return writeOnce(ctx, s, idem, (*tx).replaySession, func(t *tx) (sess session.Session, o outcome, err error) {
 		if sess, err = readSession(t.ctx, t, id); err != nil {
 			return sess, o, err
@@ -322,10 +327,11 @@ func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *in
 		if ifRevision != nil && *ifRevision != sess.Revision {
 			return sess, o, staleRevision(sess, *ifRevision)
 		}
-		if err := change(t, sess); err != nil {
+		data, err := change(t, sess)
+		if err != nil {
 			return sess, o, err
 		}
-		if err := t.event(id, EventSessionChanged, 0, nil); err != nil {
+		if err := t.event(id, EventSessionChanged, 0, data); err != nil {
 			return sess, o, err
 		}
 		sess, err = readSession(t.ctx, t, id)

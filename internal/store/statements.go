@@ -194,6 +194,11 @@ const maxPrepared = 128
 // readerStmt is stmt of the readers. Preparing waits for a connection, so it holds no lock.
 func (s *Store) readerStmt(ctx context.Context, query string) (st *sqlx.Stmt, done func(), err error) {
 	keep := func() {}
+	if s.writer != nil {
+		if refusal := s.writer.overwritten.Load(); refusal != nil { // pages of two files would be mixed
+			return nil, nil, *refusal
+		}
+	}
 	s.mu.RLock()
 	st = s.prepared[query]
 	s.mu.RUnlock()

@@ -22,6 +22,7 @@ import (
 // Options say how a store is opened. The zero value works.
 type Options struct {
 	ReadOnly bool             // no migration, no writer; nothing beside the file is made if it can be helped
+	New      bool             // begin a new database; only where none is
 	Now      func() time.Time // nil: time.Now
 	Zone     *time.Location   // of day columns and ids; nil: time.Local
 	Log      zerolog.Logger
@@ -127,7 +128,7 @@ func (s *Store) TruncateWAL(ctx context.Context) (done bool, err error) {
 	if s.writer.postgres {
 		return true, nil
 	}
-	if err := s.writer.checkFiles(); err != nil {
+	if err := s.resolveDoubt(ctx); err != nil {
 		return false, err
 	}
 	if _, err := s.readers.ExecContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`); err != nil && !isBusy(err) {

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // children are the parts that tests give to processes of their own.
 func children() map[string]func(args []string) error {
 	return map[string]func(args []string) error{
-		"open": openInChild, "append": appendInChild, "lock": lockInChild, "read": readInChild, "umask": umaskInChild, "intrude": intrudeInChild,
+		"open": openInChild, "append": appendInChild, "lock": lockInChild, "read": readInChild, "umask": umaskInChild, "intrude": intrudeInChild, "copy": copyInChild, "killed": killedInChild,
 	}
 }
 

@@ -22,13 +22,6 @@ type StoreData struct {
 	Calls         []SavedCall    `json:"calls,omitempty"` // without a session
 }
 
-// PurgedSource is a session of another program that was purged: an import leaves it out.
-type PurgedSource struct {
-	Source   session.Source `db:"source" json:"source"`
-	IDHash   string         `db:"id_hash" json:"id_hash"` // hex SHA-256 of its id in that program
-	PurgedAt session.Time   `db:"purged_at" json:"purged_at"`
-}
-
 // PurgedDay is what purged sessions count for in the usage of a day.
 type PurgedDay struct {
 	Day       string         `db:"day" json:"day"`
@@ -67,7 +60,7 @@ const storeDataPage = 1000
 func (s *Store) EachStoreData(ctx context.Context, yield func(*StoreData) error) error {
 	var all StoreData
 	if err := s.read(ctx,
-		intoList(&all.PurgedSources, `SELECT source, id_hash, purged_at FROM purged_sources ORDER BY source, id_hash`),
+		intoList(&all.PurgedSources, allTombstones),
 		intoList(&all.PurgedDays, `SELECT day, source, sessions, subagents, messages, prompts FROM purged_days ORDER BY day, source`),
 		intoList(&all.SessionDays, countersBeyondIDs),
 		intoList(&all.Calibrations, `SELECT model, scale, weight, updated_at FROM calibrations ORDER BY model`),
@@ -168,18 +161,15 @@ func (r *storeRestorer) purgedSources(d *StoreData) error {
 	if len(d.PurgedSources) == 0 {
 		return nil
 	}
-	here := map[string]bool{}
-	if err := each(r.ctx, r, func(s *session.Session) error {
-		here[string(s.Source)+" "+hash([]byte(s.SourceID))] = true
-		return nil
-	}, `SELECT source, source_id FROM sessions WHERE source_id <> ''`); err != nil {
+	here, err := r.sessionsByTombstone()
+	if err != nil {
 		return err
 	}
 	for _, p := range d.PurgedSources {
-		if here[string(p.Source)+" "+p.IDHash] {
+		if _, lives := here[PurgedSource{Source: p.Source, IDHash: p.IDHash}]; lives {
 			continue
 		}
-		if err := r.put(`INSERT INTO purged_sources (source, id_hash, purged_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, p.Source, p.IDHash, p.PurgedAt); err != nil {
+		if err := r.put(addTombstone, p.Source, p.IDHash, p.PurgedAt); err != nil {
 			return err
 		}
 	}
@@ -225,7 +215,8 @@ func (r *storeRestorer) calibrations(d *StoreData) error {
 	for _, c := range d.Calibrations {
 		if err := r.put(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (model) DO UPDATE SET scale = excluded.scale, weight = excluded.weight, updated_at = excluded.updated_at
-			WHERE excluded.updated_at > calibrations.updated_at`, c.Model, c.Scale, c.Weight, c.UpdatedAt); err != nil {
+			WHERE excluded.updated_at > calibrations.updated_at AND (excluded.scale <> calibrations.scale OR excluded.weight <> calibrations.weight)`,
+			c.Model, c.Scale, c.Weight, earlier(c.UpdatedAt, r.now)); err != nil {
 			return err
 		}
 	}
@@ -243,8 +234,9 @@ func (r *storeRestorer) keys(d *StoreData) error {
 			return err
 		}
 		if err := r.put(`INSERT INTO keys (key, label, updated_at) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM sessions WHERE key = ?1 AND key <> '')
-			ON CONFLICT (key) DO UPDATE SET label = excluded.label, updated_at = excluded.updated_at WHERE excluded.updated_at > keys.updated_at`,
-			k.Key, k.Label, k.UpdatedAt); err != nil {
+			ON CONFLICT (key) DO UPDATE SET label = excluded.label, updated_at = excluded.updated_at
+				WHERE excluded.updated_at > keys.updated_at AND excluded.label <> keys.label`,
+			k.Key, k.Label, earlier(k.UpdatedAt, r.now)); err != nil {
 			return err
 		}
 	}

@@ -41,6 +41,8 @@ type FileTouch struct {
 	Op      session.FileOp     `json:"op" doc:"read, write, edit or delete"`
 	Path    string             `json:"path"`
 	At      session.Time       `json:"at"`
+
+	came session.Time // At, of a message from the future the time of its session's last change
 }
 
 // touchRow is a row of touched_files.
@@ -69,7 +71,7 @@ func (s *Store) FileSessions(ctx context.Context, f FileFilter, p Page) (data []
 		return nil, "", fmt.Errorf("look up who touched %s: %w", strings.Join(f.Paths, ", "), err)
 	}
 	order := func(a, b *FileSession) int {
-		n := cmp.Or(b.Last.At.Compare(a.Last.At.Time), cmp.Compare(b.Session.ID, a.Session.ID))
+		n := cmp.Or(b.Last.came.Compare(a.Last.came.Time), cmp.Compare(b.Session.ID, a.Session.ID))
 		if p.Ascending {
 			return -n
 		}
@@ -78,7 +80,7 @@ func (s *Store) FileSessions(ctx context.Context, f FileFilter, p Page) (data []
 	all := slices.SortedFunc(maps.Values(found), order)
 	if at != "" {
 		cursor := FileSession{Session: session.Session{ID: session.ID(id)}}
-		if err := cursor.Last.At.Scan(at); err != nil {
+		if err := cursor.Last.came.Scan(at); err != nil {
 			return nil, "", err
 		}
 		all = slices.DeleteFunc(all, func(one *FileSession) bool { return order(one, &cursor) <= 0 })
@@ -87,7 +89,7 @@ func (s *Store) FileSessions(ctx context.Context, f FileFilter, p Page) (data []
 	for _, one := range all {
 		if len(data) == p.limit() {
 			last := data[len(data)-1]
-			return data, encodeCursor(last.Last.At.SQL(), string(last.Session.ID)), nil
+			return data, encodeCursor(last.Last.came.SQL(), string(last.Session.ID)), nil
 		}
 		one.Session, err = s.Session(ctx, one.Session.ID)
 		if session.CodeOf(err) == session.NotFound { // what a purge left of it for its forks
@@ -109,7 +111,8 @@ func (s *Store) FileSessions(ctx context.Context, f FileFilter, p Page) (data []
 const (
 	touchesOfFile = `SELECT path, op, session_id, message_id FROM touched_files WHERE path = ?`
 	touchesBelow  = `SELECT path, op, session_id, message_id FROM touched_files WHERE path >= ? AND path < ?`
-	placesOfRows  = `SELECT m.id, m.session_id, m.seq, m.created_at FROM json_each(?) k CROSS JOIN messages m ON m.id = CAST(k.value AS BIGINT)`
+	placesOfRows  = `SELECT m.id, m.session_id || '.' || m.seq AS message, m.created_at, s.updated_at FROM json_each(?) k
+		CROSS JOIN messages m ON m.id = CAST(k.value AS BIGINT) CROSS JOIN sessions s ON s.id = m.session_id`
 )
 
 // touches gathers by session what was done to the wanted files.
@@ -177,8 +180,14 @@ func (s *Store) placeTouches(ctx context.Context, found map[session.ID]*FileSess
 		}
 	}
 	places := make(map[int64]FileTouch, len(rows))
-	err := each(ctx, s, func(m *session.Message) error {
-		places[m.RowID] = FileTouch{Message: session.MessageRef{Session: m.SessionID, Seq: m.Seq}, At: m.CreatedAt}
+	type placed struct {
+		ID      int64              `db:"id"`
+		Message session.MessageRef `db:"message"`
+		At      session.Time       `db:"created_at"`
+		Changed session.Time       `db:"updated_at"`
+	}
+	err := each(ctx, s, func(m *placed) error {
+		places[m.ID] = FileTouch{Message: m.Message, At: m.At, came: earlier(m.At, m.Changed)}
 		return nil
 	}, placesOfRows, string(session.JSONOf(rows)))
 	place := func(t touchRow) FileTouch {

@@ -340,6 +340,8 @@ func TestMigrationCountsTheUsageByProject(t *testing.T) {
 	for _, q := range []string{
 		`DELETE FROM goose_db_version WHERE version_id >= 109`, `DROP TABLE tokens`, `DROP INDEX sessions_owner`,
 		`ALTER TABLE sessions DROP COLUMN owner`, `ALTER TABLE sessions DROP COLUMN host`,
+		`DROP INDEX sessions_foreign`, `ALTER TABLE sessions DROP COLUMN foreign_from`,
+		`DROP INDEX imports_undecided`, `ALTER TABLE imports DROP COLUMN mine`,
 		`DROP INDEX calls_failed`, `ALTER TABLE purged_days DROP COLUMN subagents`, `DROP TABLE daily_usage`,
 		`CREATE TABLE daily_usage (day TEXT, source TEXT, model TEXT, calls INTEGER)`,
 	} {

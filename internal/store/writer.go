@@ -45,8 +45,14 @@ type writer struct {
 	health  atomic.Pointer[Health]
 	damage  atomic.Pointer[error]        // what writes are answered since a page could not be read
 	files   atomic.Pointer[[]openedFile] // nil: the log is not in use yet
+	stamp   *stamp                       // set before files
 	rescued bool                         // since the files were moved
 	holds   bool                         // the write lock, while they are
+
+	overwritten atomic.Pointer[error] // what writes are answered since the file was overwritten
+	counts      uint32                // the number that this transaction gives the stamp; 0: none
+	staysOpen   bool                  // the files were changed by hand: closing would do harm
+	left        error                 // what was saved then
 
 	patience context.Context // of waiting for another process's lock; ends soon after stop
 
@@ -309,8 +315,12 @@ func (w *writer) transact(batch []*job) (again []*job) {
 		fail(err)
 		return nil
 	}
+	if w.counts > 0 {
+		w.stamp.counted(w.counts)
+		w.counts = 0
+	}
 	// A file that was moved between begin and COMMIT may have no name: nothing is acknowledged.
-	err = w.checkFiles()
+	err = w.checkFilesStrictly()
 	w.settle(err)
 	if err != nil {
 		fail(session.Errorf(session.Unavailable, "%w; whether this request is stored is open: repeat it, with the same Idempotency-Key, when sessiond is ready again", err))
@@ -348,16 +358,11 @@ func (w *writer) begin(ctx context.Context, savepoint bool) error {
 			return err
 		}
 	}
-	if w.health.Load().State == StateOK {
-		return nil
-	}
-	// This changes a page and nothing else. A transaction that happens to write nothing would
-	// prove nothing.
-	if err := w.exec1(ctx, `PRAGMA user_version = 0`); err != nil {
+	var err error
+	if w.counts, err = w.checkStamp(ctx); err != nil {
 		_ = w.exec1(ctx, `ROLLBACK`) // as in transact
-		return err
 	}
-	return nil
+	return err
 }
 
 // attempt runs one closure in a savepoint. Its own failure stands in j.err and leaves the
@@ -383,7 +388,9 @@ func (w *writer) attempt(ctx context.Context, j *job, savepoint bool) (dead erro
 	j.usage = t.usage
 	if IsDamage(j.err) { // nothing that shares its transaction is stored either
 		w.noteDamage(j.err)
-		j.err = *w.damage.Load()
+		if refusal := w.ready(); refusal != nil {
+			j.err = refusal
+		}
 		return j.err
 	}
 	if !savepoint || w.postgres && stateOf(j.err) != StateOK && stateOf(j.err) != "" {
@@ -455,6 +462,7 @@ func (w *writer) stmt(ctx context.Context, query string) (*sqlx.Stmt, error) {
 }
 
 func (w *writer) close() {
+	w.left = w.leaveFiles()
 	w.release()
 	if !w.postgres { // there each would wait for the server, and they end with the connection
 		for _, st := range w.stmts {

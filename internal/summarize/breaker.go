@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"sessiond/internal/session"
 )
 
@@ -17,6 +19,7 @@ type Breaker struct {
 	threshold int
 	coolDown  time.Duration
 	now       func() time.Time
+	log       zerolog.Logger
 
 	mu       sync.Mutex
 	failures int
@@ -25,9 +28,9 @@ type Breaker struct {
 	refused  bool // a request, since the breaker opened
 }
 
-// NewBreaker returns a breaker before inner.
-func NewBreaker(inner Summarizer, threshold int, coolDown time.Duration, now func() time.Time) *Breaker {
-	return &Breaker{inner: inner, threshold: threshold, coolDown: coolDown, now: now}
+// NewBreaker returns a breaker before inner. It logs when it opens and closes.
+func NewBreaker(inner Summarizer, threshold int, coolDown time.Duration, deps Deps) *Breaker {
+	return &Breaker{inner: inner, threshold: threshold, coolDown: coolDown, now: deps.Now, log: deps.Log}
 }
 
 // Name returns the inner summariser's names.
@@ -72,15 +75,28 @@ func (b *Breaker) leave(err error) {
 	var f *Failure
 	switch {
 	case err == nil:
-		b.failures = 0
+		b.close()
 	case errors.Is(err, context.Canceled) || !errors.As(err, &f):
 	case f.Kind == FailRefusal, f.Kind == FailTooLongInput, f.Kind == FailTooLongOutput, f.Kind == FailEmpty:
-		b.failures = 0 // it answered
+		b.close() // it answered
 	default:
 		if b.failures++; b.failures >= b.threshold {
 			b.openTill = b.now().Add(b.coolDown)
 		}
+		if b.failures == b.threshold {
+			_, model := b.inner.Name()
+			b.log.Warn().Str("model", model).Time("until", b.openTill.UTC()).Str("kind", string(f.Kind)).Msg("the model failed too often: circuit breaker open, digests serve")
+		}
 	}
+}
+
+// close lets all requests pass again. The caller holds the mutex.
+func (b *Breaker) close() {
+	if b.failures >= b.threshold {
+		_, model := b.inner.Name()
+		b.log.Info().Str("model", model).Msg("the model answers again: circuit breaker closed")
+	}
+	b.failures = 0
 }
 
 // Close releases the inner summariser's connections.

@@ -74,6 +74,7 @@ func (c *composer) addRules(old *outline) {
 		known = append(known, l)
 		return true
 	})
+	known = slices.DeleteFunc(known, func(l line) bool { return c.span.wasQuoted(l.text) })
 	in := rules
 	room := map[section]int64{rules: rulesBudget(c.limit), constraints: int64(share[constraints] * float64(c.budget))}
 	for i, l := range c.span.standingRules(known) {
@@ -160,7 +161,7 @@ func (c *composer) dropWorst(few, many int64) {
 			}
 		}
 	}
-	sp := scanFor(msgs, false)
+	sp := scanFor(msgs, false, session.Givers{})
 	for k, score := range sp.scores() {
 		p := &places[sp.sentences[k].msg]
 		p.score = max(p.score, score+worth[p.s])
@@ -193,7 +194,7 @@ func saidBy(text string) session.Message {
 func (c *composer) fill(s section, candidates []int, limit int64) {
 	for _, k := range candidates {
 		sen := &c.span.sentences[k]
-		text := sen.by.quote(cutRunes(sen.text, longestLine))
+		text := c.span.quote(sen, cutRunes(sen.text, longestLine))
 		if s == decisions {
 			text = c.withQuestion(k)
 		}
@@ -248,9 +249,18 @@ func (c *composer) withQuestion(k int) string {
 	s := c.span.sentences
 	q := c.questionBefore(k)
 	if q < 0 {
-		return s[k].by.quote(cutRunes(s[k].text, longestLine))
+		return c.span.quote(&s[k], cutRunes(s[k].text, longestLine))
 	}
-	return byModel.quote(cutRunes(s[q].text, longestLine/2)) + " → person: " + cutRunes(s[k].text, longestLine/2)
+	return byModel.quote(cutRunes(s[q].text, longestLine/2)) + " → " + c.span.answer(&s[k])
+}
+
+// answer returns a person's answer behind the question.
+func (sp *span) answer(s *sentence) string {
+	short := cutRunes(s.text, longestLine/2)
+	if text := sp.quote(s, short); text != short {
+		return text
+	}
+	return byPerson.label() + ": " + short
 }
 
 // questionBefore returns the model's question that sentence k, a person's, answers: the last
@@ -282,12 +292,12 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 		if s.by == asker && firstPerson < 0 && len(s.terms) > 2 && !s.rule { // a bare command is no goal, nor is a rule
 			firstPerson = s.msg
 		}
-		if s.duplicate || math.IsInf(c.scores[k], -1) || s.by == byPerson && !s.pasted && (s.rule || ruleForgot.MatchString(s.text)) {
+		if s.duplicate || math.IsInf(c.scores[k], -1) || s.isOwn() && !s.noGiver && (s.rule || ruleForgot.MatchString(s.text)) {
 			continue
 		}
-		if s.by == asker && needGoal && s.msg == firstPerson && (s.nth == 0 || s.nth == 1 && !s.pasted) {
+		if s.by == asker && needGoal && s.msg == firstPerson && (s.nth == 0 || s.nth == 1 && !s.pasted && !s.quoted) {
 			found[goal] = append(found[goal], k)
-			if s.by != byPerson || s.request || s.pasted {
+			if s.by != byPerson || s.request || !s.isOwn() {
 				continue
 			}
 		}
@@ -296,12 +306,12 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 			found[decisions] = append(found[decisions], k)
 		case s.by == byPerson && s.msg == lastPerson && !final && s.nth == 0 && s.request:
 			found[inProgress] = append(found[inProgress], k)
-		case s.by == byPerson && s.request && !s.pasted:
+		case s.isOwn() && s.request:
 			asked = append(asked, k)
 			continue
-		case s.by == byPerson && !s.pasted && wishForm.MatchString(s.text):
+		case s.isOwn() && !s.noGiver && wishForm.MatchString(s.text):
 			found[constraints] = append(found[constraints], k)
-		case s.by == byPerson && !s.pasted && !s.saysNothing():
+		case s.isOwn() && !s.saysNothing():
 			found[alsoSaid] = append(found[alsoSaid], k)
 		case s.failed && unresolved[s.msg] && s.isStatement():
 			found[blocked] = append(found[blocked], k)

@@ -38,7 +38,7 @@ func (e *Extractive) Summarize(ctx context.Context, req session.SummaryRequest) 
 	if limit <= 0 {
 		limit = DefaultMaxTokens
 	}
-	sp := scan(req.Messages)
+	sp := scanRequest(&req)
 	sp.prefer(req.Instructions)
 	out := session.Summary{Provider: ExtractiveProvider, Model: ExtractiveModel}
 	if !req.First() && len(req.Messages) > 0 {

@@ -23,8 +23,8 @@ const toldShare = 0.7
 // Lost returns what another program's summary of messages leaves out, within limit tokens: the person's standing rules,
 // decisions and results, sentences with numbers, and modified files; "" for nothing. A summary that is not known tells
 // nothing. Secrets are masked.
-func Lost(msgs []session.Message, summary string, modified []string, limit int64, count func(string) int64) string {
-	sp := scan(msgs)
+func Lost(msgs []session.Message, givers session.Givers, summary string, modified []string, limit int64, count func(string) int64) string {
+	sp := scanFor(msgs, true, givers)
 	told := newTold(summary)
 	var o outline
 	room := limit
@@ -73,7 +73,7 @@ func (sp *span) bestLines(wanted func(k int, s *sentence) bool) []line {
 	for k := range sp.sentences {
 		s := &sp.sentences[k]
 		if !s.duplicate && int(sp.alike[s.shape]) <= maxAlike(byPerson) && wanted(k, s) {
-			found = append(found, line{text: s.by.quote(cutRunes(s.text, longestLine)), order: k})
+			found = append(found, line{text: sp.quote(s, cutRunes(s.text, longestLine)), order: k})
 		}
 	}
 	slices.SortFunc(found, func(a, b line) int {

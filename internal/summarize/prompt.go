@@ -104,11 +104,11 @@ func writeBlock(b *strings.Builder, tag, text string) {
 // serialise writes messages as labelled paragraphs: [12 person] text. It leaves out reasoning, and
 // cuts long results and arguments.
 func serialise(msgs []session.Message) string {
-	return strings.Join(serialiseEach(msgs), "")
+	return strings.Join(serialiseEach(msgs, false), "")
 }
 
-// serialiseEach returns the paragraphs of each message; "" for one without text.
-func serialiseEach(msgs []session.Message) []string {
+// serialiseEach returns the paragraphs of each message; "" for one without text. Those of a group's members have names.
+func serialiseEach(msgs []session.Message, group bool) []string {
 	out := make([]string, len(msgs))
 	for i := range msgs {
 		m := &msgs[i]
@@ -117,7 +117,7 @@ func serialiseEach(msgs []session.Message) []string {
 		}
 		var b strings.Builder
 		for k := range m.Parts {
-			if label, text := paragraph(m, &m.Parts[k]); label != "" {
+			if label, text := paragraph(m, &m.Parts[k], group); label != "" {
 				// Lines of a text cannot pose as paragraphs of their own.
 				fmt.Fprintf(&b, "[%d %s] %s\n\n", cmp.Or(m.Seq, int64(i+1)), label, strings.ReplaceAll(text, "\n[", "\n\\["))
 			}
@@ -129,8 +129,12 @@ func serialiseEach(msgs []session.Message) []string {
 
 // paragraph returns the label and text of a part; no label when it is left out. It masks secrets
 // before it cuts, because redact does not recognise half a secret.
-func paragraph(m *session.Message, p *session.Part) (label, text string) {
+func paragraph(m *session.Message, p *session.Part, group bool) (label, text string) {
 	by := speakerOf(m)
+	speaker := by.label()
+	if by == byPerson && group {
+		speaker = strings.TrimSpace(speaker + " " + authorName(m))
+	}
 	switch p.Kind {
 	case session.PartText, session.PartRefusal:
 		text = masked(p.Content())
@@ -140,7 +144,7 @@ func paragraph(m *session.Message, p *session.Part) (label, text string) {
 		if by == byTool {
 			text = cutResult(text, longestResult)
 		}
-		return by.label(), text
+		return speaker, text
 	case session.PartToolCall:
 		return "assistant calls " + toolLabel(p.ToolName), cutResult(masked(p.Arguments), longestArguments)
 	case session.PartToolResult:
@@ -150,7 +154,7 @@ func paragraph(m *session.Message, p *session.Part) (label, text string) {
 		}
 		return label, cutResult(masked(p.Content()), longestResult)
 	case session.PartImage, session.PartAudio, session.PartFile:
-		return by.label(), "(" + string(p.Kind) + ")"
+		return speaker, "(" + string(p.Kind) + ")"
 	}
 	return "", ""
 }

@@ -19,6 +19,7 @@ import (
 	"sessiond/internal/summarize"
 	"sessiond/internal/testkit"
 
+	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 )
 
@@ -460,8 +461,9 @@ func (s *scripted) Summarize(context.Context, session.SummaryRequest) (session.S
 
 func TestBreakerRetriesAfterCoolDown(t *testing.T) {
 	now := time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)
+	var log strings.Builder
 	inner := &scripted{err: &summarize.Failure{Kind: summarize.FailServer, Message: "down"}}
-	b := summarize.NewBreaker(inner, 3, time.Minute, func() time.Time { return now })
+	b := summarize.NewBreaker(inner, 3, time.Minute, summarize.Deps{Now: func() time.Time { return now }, Log: zerolog.New(&log)})
 	logged := 0
 	ask := func() summarize.FailureKind {
 		_, err := b.Summarize(context.Background(), session.SummaryRequest{})
@@ -503,6 +505,9 @@ func TestBreakerRetriesAfterCoolDown(t *testing.T) {
 			t.Fatalf("%s: got %q after asking %d times, want %q after %d", s.name, got, inner.asked, s.want, s.asked)
 		}
 	}
+	if opened, closed := strings.Count(log.String(), "breaker open"), strings.Count(log.String(), "breaker closed"); opened != 1 || closed != 1 {
+		t.Errorf("the log says %d times open and %d times closed, want once each:\n%s", opened, closed, log.String())
+	}
 	if logged != 1 {
 		t.Errorf("the open breaker is logged %d times, want once", logged)
 	}
@@ -516,7 +521,7 @@ func TestBreakerIgnoresFailuresOfSpanAndCaller(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inner := &scripted{err: err}
-			b := summarize.NewBreaker(inner, 1, time.Hour, time.Now)
+			b := summarize.NewBreaker(inner, 1, time.Hour, summarize.Deps{Now: time.Now})
 			for range 3 {
 				_, _ = b.Summarize(context.Background(), session.SummaryRequest{})
 			}

@@ -1,7 +1,9 @@
 package summarize
 
 import (
+	"regexp"
 	"strings"
+	"unicode"
 
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
@@ -53,6 +55,9 @@ type passage struct {
 	failed bool // the result of a call that failed
 	pasted bool // by a person, below a heading
 	inCall bool // arguments of a call
+
+	masked bool    // the text has no secrets any more
+	voices []voice // of a person's masked text, by byte; nil: they do not matter
 }
 
 // withoutReminders cuts out what a program put into a tool's result.
@@ -68,10 +73,7 @@ func withoutReminders(text string) string {
 }
 
 // splitPasted cuts a person's text before its first Markdown heading: people type none, they paste plans and files.
-func splitPasted(text string, by speaker) (typed, pasted string) {
-	if by != byPerson {
-		return text, ""
-	}
+func splitPasted(text string) (typed, pasted string) {
 	for at := 0; at < len(text); {
 		end := strings.IndexByte(text[at:], '\n') + 1
 		if _, heading := parseHeading(text[at : at+max(end, 1)]); heading && end > 0 {
@@ -100,6 +102,10 @@ type sentence struct {
 	duplicate bool   // the span contains the same sentence before
 	pasted    bool   // by a person, but more likely pasted output or code
 	inCall    bool   // in the arguments of a call
+	said      string // by a person: the text without another's words
+	quoted    bool   // by a person, but another's words
+	noGiver   bool   // by a member of a group who gives no rules
+	listed    bool   // by a person, below "Rules for this repo:"
 	rule      bool   // by a person, in the form of a standing rule
 	request   bool   // by a person, of the moment
 	finding   bool   // a decision of the model, or a result of a tool
@@ -133,13 +139,15 @@ type span struct {
 	seen      map[uint64]bool // keys of sentences
 
 	tellsRules bool
+	givers     session.Givers
+	read       func(session.MessageRef) (session.Message, error)
 }
 
 // scan parses the text of the messages. It leaves out reasoning, which is the model's own.
-func scan(msgs []session.Message) *span { return scanFor(msgs, true) }
+func scan(msgs []session.Message) *span { return scanFor(msgs, true, session.Givers{}) }
 
-// scanFor is scan that tells rules or does not, which takes most of the time.
-func scanFor(msgs []session.Message, rules bool) *span {
+// scanFor is scan that tells the rules of their givers, or none, because that takes most of the time.
+func scanFor(msgs []session.Message, rules bool, givers session.Givers) *span {
 	size := 0
 	for i := range msgs {
 		for k := range msgs[i].Parts {
@@ -152,8 +160,9 @@ func scanFor(msgs []session.Message, rules bool) *span {
 	}
 	sp := &span{
 		msgs: msgs, count: make([]uint16, counters), asked: make([]bool, counters),
-		alike: make([]uint16, 1<<16), seen: map[uint64]bool{}, tellsRules: rules,
+		alike: make([]uint16, 1<<16), seen: map[uint64]bool{}, tellsRules: rules, givers: givers,
 	}
+	sp.givers.Group = givers.Group || isGroup(msgs)
 	for i := range msgs {
 		m := &msgs[i]
 		if !isConversation(m) {
@@ -162,9 +171,7 @@ func scanFor(msgs []session.Message, rules bool) *span {
 		for k := range m.Parts {
 			switch p := &m.Parts[k]; p.Kind {
 			case session.PartText, session.PartRefusal:
-				typed, pasted := splitPasted(session.WithoutEcho(p.Content()), speakerOf(m))
-				sp.addPassage(i, passage{text: typed, by: speakerOf(m)})
-				sp.addPassage(i, passage{text: pasted, by: speakerOf(m), pasted: true})
+				sp.addText(i, session.WithoutEcho(p.Content()))
 			case session.PartToolResult:
 				sp.addPassage(i, passage{text: withoutReminders(session.WithoutEcho(p.Content())), by: byTool, failed: p.IsError != nil && *p.IsError})
 			case session.PartToolCall:
@@ -184,19 +191,116 @@ func isConversation(m *session.Message) bool {
 	return m.Role != session.System
 }
 
+// scanRequest parses the messages of a request.
+func scanRequest(req *session.SummaryRequest) *span {
+	sp := scanFor(req.Messages, true, req.Givers)
+	sp.read = req.Read
+	return sp
+}
+
+// isGroup reports whether messages of persons have different authors.
+func isGroup(msgs []session.Message) bool {
+	author := ""
+	for i := range msgs {
+		if m := &msgs[i]; speakerOf(m) == byPerson && m.Author != "" {
+			if author != "" && m.Author != author {
+				return true
+			}
+			author = m.Author
+		}
+	}
+	return false
+}
+
+// givesRules reports whether the author of message msg gives standing rules.
+func (sp *span) givesRules(msg int) bool {
+	return !sp.givers.Group || sp.givers.Named != nil && sp.givers.Named(sp.msgs[msg].Author)
+}
+
+// nameOf returns the author of message msg in a group, as lines name him; "" elsewhere.
+func (sp *span) nameOf(msg int) string {
+	m := &sp.msgs[msg]
+	if !sp.givers.Group || speakerOf(m) != byPerson {
+		return ""
+	}
+	return authorName(m)
+}
+
+// longestName is the limit of an author's name in a line, in bytes.
+const longestName = 40
+
+// authorName returns the author of a message without what could pass for another part of a line.
+func authorName(m *session.Message) string {
+	name := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.@+", r) {
+			return r
+		}
+		return ' '
+	}, m.Author)
+	return cutRunes(strings.Join(strings.Fields(name), " "), longestName)
+}
+
+// quote returns a sentence's text as a line of a digest, with its speaker. Words of others, and those of the members of a
+// group, stand in quotation marks.
+func (sp *span) quote(s *sentence, text string) string {
+	if s.by != byPerson {
+		return s.by.quote(text)
+	}
+	var who []string
+	if name := sp.nameOf(s.msg); name != "" {
+		who = append(who, "person "+name)
+	}
+	if s.quoted {
+		who = append(who, "quoted")
+	}
+	if len(who) == 0 {
+		return text
+	}
+	return strings.Join(who, ", ") + ": “" + text + "”"
+}
+
+// addText adds a text of message msg by who said it.
+func (sp *span) addText(msg int, text string) {
+	by := speakerOf(&sp.msgs[msg])
+	if by != byPerson {
+		sp.addPassage(msg, passage{text: text, by: by})
+		return
+	}
+	text, _ = redact.Mask(text)
+	typed, pasted := splitPasted(text)
+	above, below := passage{text: typed, by: by, masked: true}, passage{text: pasted, by: by, masked: true, pasted: true}
+	if sp.tellsRules {
+		voices := voicesOf(text)
+		above.voices, below.voices = voices[:len(typed)], voices[len(typed):]
+	}
+	sp.addPassage(msg, above)
+	sp.addPassage(msg, below)
+}
+
 // counter returns the index of a term's counter.
 func (sp *span) counter(term uint32) uint32 { return term & uint32(len(sp.count)-1) }
 
 // addPassage adds the sentences and facts of a passage of message msg. It masks secrets first.
 func (sp *span) addPassage(msg int, at passage) {
-	text, _ := redact.Mask(at.text)
+	text := at.text
+	if !at.masked {
+		text, _ = redact.Mask(text)
+	}
 	if at.by == byPerson {
 		text = unwrapped(text)
 	}
 	rd := reader{span: sp}
 	first, pasted := len(sp.sentences), at.pasted
+	from := 0
 	for n, text := range splitSentences(text) {
 		s := sentence{text: text, msg: msg, nth: n, by: at.by, failed: at.failed, inCall: at.inCall}
+		v := ownVoice
+		if at.voices != nil {
+			v, from = voiceOf(at.text, at.voices, text, from)
+			if n > 0 && sp.sentences[len(sp.sentences)-1].quoted && v != otherVoice {
+				pasted = at.pasted
+			}
+		}
 		facts := len(sp.facts)
 		rd.readSentence(&s)
 		s.facts = len(sp.facts) - facts
@@ -206,8 +310,15 @@ func (sp *span) addPassage(msg int, at passage) {
 			}
 		}
 		if at.by == byPerson {
-			pasted = pasted || !isPlain(text)
-			s.pasted = pasted
+			pasted = pasted || !isPlain(placeholder.ReplaceAllString(text, ""))
+			s.pasted = pasted && v != listVoice
+			s.listed = v == listVoice
+			s.quoted = v == otherVoice
+			s.said = text
+			if at.voices != nil && !s.quoted {
+				s.said = ownPart(at.text, at.voices, text, from)
+			}
+			s.noGiver = !sp.givesRules(msg)
 		}
 		s.finding = !at.inCall && s.isFinding()
 		sp.countSentence(&s)
@@ -227,10 +338,17 @@ func (sp *span) addPassage(msg int, at passage) {
 		end.pasted = !isPlain(end.text) // people comment below what they paste
 	}
 	for k := range added {
-		added[k].rule = sp.tellsRules && at.by == byPerson && k < mostTyped && !added[k].pasted && isRule(added[k].text)
-		added[k].request = added[k].isRequest()
+		s := &added[k]
+		if s.by != byPerson {
+			continue
+		}
+		s.rule = sp.tellsRules && k < mostTyped && s.isOwn() && !s.noGiver && s.isRule()
+		s.request = !s.quoted && s.isRequest()
 	}
 }
+
+// placeholder matches what programs write for an image in a prompt.
+var placeholder = regexp.MustCompile(`\[(Image|Pasted text) #\d+[^\]]*\]`)
 
 // countSentence counts the terms and the shape of a sentence, and marks a repeated one.
 func (sp *span) countSentence(s *sentence) {

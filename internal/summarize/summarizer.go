@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"sessiond/internal/session"
 	"sessiond/internal/usage"
 )
@@ -56,6 +58,7 @@ type Deps struct {
 	Getenv func(string) string                                           // nil: os.Getenv
 	Wait   func(ctx context.Context, d time.Duration) error              // nil: a timer
 	HTTP   http.RoundTripper                                             // nil: http.DefaultTransport's settings
+	Log    zerolog.Logger                                                // the zero value logs nothing
 }
 
 func (d Deps) withDefaults() Deps {
@@ -105,7 +108,7 @@ func New(cfg Config, deps Deps) (Summarizer, error) {
 	if remote == nil {
 		return nil, session.Errorf(session.Invalid, "summarizer.provider: %q is unknown; use extractive, gemini or openai", cfg.Provider)
 	}
-	return NewBreaker(remote, breakerThreshold, breakerCoolDown, deps.Now), nil
+	return NewBreaker(remote, breakerThreshold, breakerCoolDown, deps), nil
 }
 
 // NewRemote returns the remote model of cfg, nil if it names none. Codes: Invalid.

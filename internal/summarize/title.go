@@ -24,7 +24,7 @@ func NewTitler(cfg Config, deps Deps) (Summarizer, error) {
 	if remote == nil || err != nil {
 		return nil, err
 	}
-	return NewBreaker(titler{remote}, breakerThreshold, breakerCoolDown, deps.Now), nil
+	return NewBreaker(titler{remote}, breakerThreshold, breakerCoolDown, deps), nil
 }
 
 // titler asks a model for titles.

@@ -22,7 +22,7 @@ func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (ses
 	}
 	w := writing{r: r, ctx: ctx, req: &req, limit: limit, text: limit - int64(float64(limit)*indexShare)}
 	w.out.Provider, w.out.Model = r.Name()
-	sp := scan(req.Messages)
+	sp := scanRequest(&req)
 	old := parseOutline(req.Previous)
 	if len(req.Spans) > 0 {
 		old = mergeRunning(req.Spans, req.Previous, limit, r.deps.Count)
@@ -207,7 +207,7 @@ const (
 // chunks and merges their summaries. It drops the oldest chunks if there are too many, and says so
 // in the note.
 func (w *writing) span() (string, error) {
-	paragraphs := serialiseEach(w.req.Messages)
+	paragraphs := serialiseEach(w.req.Messages, w.req.Givers.Group || isGroup(w.req.Messages))
 	sizes := make([]int64, len(paragraphs))
 	whole := int64(0)
 	for i := range paragraphs {

@@ -147,8 +147,9 @@ func (a *Attachment) String() string {
 	return "[" + strings.Join(words, " ") + "]"
 }
 
-// compactionLine describes a compaction: compacted 120 messages · 45,210 → 3,900 tokens · cmp_3.
-func compactionLine(c *session.Compaction) string {
+// compactionLine describes a compaction: sessiond compacted 120 messages · 45,210 → 3,900 tokens · cmp_3 · 10:04. The
+// session's own program made those that were imported: they name nobody.
+func compactionLine(c *session.Compaction, clock *clock) string {
 	verb := map[session.Strategy]string{
 		session.StrategySummarize: "compacted", session.StrategyPrune: "pruned", session.StrategyTruncate: "hid", session.StrategyClear: "cleared",
 	}[c.Strategy]
@@ -168,6 +169,14 @@ func compactionLine(c *session.Compaction) string {
 	parts = append(parts, c.ID)
 	if c.Undone {
 		parts = append(parts, "undone")
+	}
+	if c.Trigger != session.TriggerImport {
+		at := c.CreatedAt
+		if c.ActivatedAt != nil {
+			at = *c.ActivatedAt
+		}
+		parts[0] = "sessiond " + parts[0]
+		parts = append(parts, clock.format(at))
 	}
 	return strings.Join(parts, " · ")
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"sessiond/internal/session"
 )
 
 // sequence is an escape sequence (ECMA-48): a control sequence with its parameters; a command string with its end, BEL
@@ -13,7 +15,7 @@ var sequence = regexp.MustCompile(`^(?:(?:\x1b\[|\x{9b})[ -?]*[@-~]?` +
 	`|\x1b(?:[ -/]+[0-~]?|[0-~])?)`)
 
 // Clean returns text that is safe to write to a terminal. It drops escape sequences (also 8-bit ones),
-// other control characters and those that reorder text; line ends become \n, invalid UTF-8 becomes
+// other control characters, those that reorder text and invisible ones; line ends become \n, invalid UTF-8 becomes
 // U+FFFD, tabs stay. Of a command string without an end it drops only the introducer, so that nothing after
 // it is hidden.
 func Clean(s string) string {
@@ -44,7 +46,7 @@ func introduces(r rune) bool {
 }
 
 // isUnsafe reports whether r acts on the terminal: C0 without \n and \t,
-// DEL, C1, the marks that change the direction of text, and the byte order mark.
+// DEL, C1, the marks that change the direction of text; or whether it shows nothing at all and hides text so.
 func isUnsafe(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -53,5 +55,5 @@ func isUnsafe(r rune) bool {
 		return true
 	}
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f ||
-		r == 0x061c || r == 0x2028 || r == 0x2029 || r == 0xfeff
+		r == 0x061c || r == 0x2028 || r == 0x2029 || session.IsInvisible(r)
 }

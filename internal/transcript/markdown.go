@@ -96,7 +96,7 @@ func (m *markdown) item(item *Item) {
 	case ItemCompaction:
 		m.line("---")
 		m.line("")
-		m.note(compactionLine(item.Compaction))
+		m.note(compactionLine(item.Compaction, &m.clock))
 		if summary := item.Compaction.Summary; strings.TrimSpace(summary) != "" {
 			m.line("")
 			m.open("summary")

@@ -128,7 +128,7 @@ func (p *Pieces) item(item *Item) {
 		if p.Cut != nil {
 			offers = p.Cut(item.Compaction)
 		}
-		p.write("cut", map[string]any{"Line": p.linked(OneLine(compactionLine(item.Compaction), headingWidth)), "Summary": p.drawn(visible(item.Compaction.Summary)), "Offers": offers, "ID": item.Compaction.ID})
+		p.write("cut", map[string]any{"Line": p.linked(OneLine(compactionLine(item.Compaction, &p.clock), headingWidth)), "Summary": p.drawn(visible(item.Compaction.Summary)), "Offers": offers, "ID": item.Compaction.ID})
 		p.speaker = ""
 	case ItemBranch:
 		p.write("cut", map[string]any{"Line": p.linked(OneLine(branchLine(item.Branch), headingWidth))})

@@ -46,7 +46,7 @@ func hostileItems() []Item {
 		hidden.Display, hidden.Origin = false, session.Program
 	}
 	s.say(session.User, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "text/html", Data: []byte("\x89PNG\r\n\x1a\n0123")}})
-	return Build(session.Session{ID: shown}, s.messages, []session.Compaction{{
+	return Build(session.Session{ID: shown, Source: session.SourceSessiond}, s.messages, []session.Compaction{{
 		RowID: 3, Status: session.StatusDone, Strategy: session.StrategySummarize, ThroughID: &s.messages[2].RowID, Summary: strings.Join(hostile, "\n"),
 	}})
 }
@@ -128,7 +128,7 @@ func TestHiddenMessagesAreOneLine(t *testing.T) {
 	add(true, session.Assistant, session.TextPart("Done."), call("c"))
 	add(false, session.User, session.TextPart("a reminder"))
 	var out bytes.Buffer
-	testkit.Check(t, HTML(&out, Heading{}, Build(session.Session{ID: shown}, msgs, nil), time.UTC))
+	testkit.Check(t, HTML(&out, Heading{}, Build(session.Session{ID: shown, Source: session.SourceSessiond}, msgs, nil), time.UTC))
 	var got []string
 	for _, after := range strings.Split(out.String(), "<details class=\"calls\"><summary>")[1:] {
 		got = append(got, after[:strings.IndexByte(after, '<')])
@@ -220,7 +220,7 @@ func actingHTML(line string) string {
 
 func TestAPageAndAMarkdownFileOfEverything(t *testing.T) {
 	msgs, compactions := everything()
-	items := Build(session.Session{ID: shown}, msgs, compactions)
+	items := Build(session.Session{ID: shown, Source: session.SourceSessiond}, msgs, compactions)
 	heading := HeadingOf(&session.Session{ID: shown, Title: "Why the append waits", Source: "pi", Model: "gpt-5", MessageCount: int64(len(msgs)) + 12}, onPath(msgs), time.UTC)
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"page.html": func(b *bytes.Buffer) error { return HTML(b, heading, items, time.UTC) },

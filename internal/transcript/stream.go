@@ -32,6 +32,7 @@ func NewStream(sess session.Session, compactions []session.Compaction, yield fun
 	for _, c := range compactions {
 		switch {
 		case c.Status != session.StatusDone:
+		case c.Undone && c.Trigger != session.TriggerImport && sess.Source != session.SourceSessiond: // it is no part of that program's talk
 		case c.ThroughID != nil:
 			s.cuts[*c.ThroughID] = append(s.cuts[*c.ThroughID], c)
 		default:

@@ -70,7 +70,7 @@ func (t *terminal) item(item *Item) {
 	switch item.Kind {
 	case ItemCompaction:
 		t.gap()
-		t.line(t.style.bold(t.rule(compactionLine(item.Compaction))))
+		t.line(t.style.bold(t.rule(compactionLine(item.Compaction, &t.clock))))
 		if t.Expand || t.Raw {
 			t.text(item.Compaction.Summary, t.style.dim)
 		}

@@ -99,11 +99,11 @@ func everything() ([]session.Message, []session.Compaction) {
 		{RowID: 2, ID: "cmp_2", Status: session.StatusFailed, ThroughID: &cut.RowID, Strategy: session.StrategySummarize},
 		{
 			RowID: 3, ID: "cmp_3", Status: session.StatusDone, ThroughID: at(s.messages[5].RowID), Strategy: session.StrategySummarize,
-			MessageCount: 120, TokensBefore: 45_210, TokensAfter: 3_900, Summary: "## Goal\nFind out why appends wait.",
+			MessageCount: 120, TokensBefore: 45_210, TokensAfter: 3_900, CreatedAt: s.messages[5].CreatedAt, Summary: "## Goal\nFind out why appends wait.",
 		},
 		{
 			RowID: 4, ID: "cmp_4", Status: session.StatusDone, ThroughID: at(s.messages[7].RowID), Strategy: session.StrategyPrune,
-			MessageCount: 1, TokensBefore: 4_000, Undone: true,
+			MessageCount: 1, TokensBefore: 4_000, CreatedAt: s.messages[7].CreatedAt, Undone: true,
 		},
 		{RowID: 5, ID: "cmp_5", Status: session.StatusDone, ThroughID: at(int64(7)), Strategy: session.StrategyClear},
 	}
@@ -112,7 +112,7 @@ func everything() ([]session.Message, []session.Compaction) {
 
 func TestTerminalLooksAsAgreed(t *testing.T) {
 	messages, compactions := everything()
-	items := Build(session.Session{ID: shown}, messages, compactions)
+	items := Build(session.Session{ID: shown, Source: session.SourceSessiond}, messages, compactions)
 	for name, opt := range map[string]TerminalOptions{
 		"plain-80":  {Width: 80},
 		"narrow-40": {Width: 40},
@@ -162,7 +162,7 @@ func golden(t *testing.T, name, got string) {
 
 func TestResultsAreFoldedIntoTheirCalls(t *testing.T) {
 	messages, _ := everything()
-	items := Build(session.Session{ID: shown}, messages, nil)
+	items := Build(session.Session{ID: shown, Source: session.SourceSessiond}, messages, nil)
 	var uses []string
 	tools := 0
 	for _, item := range items {
@@ -194,7 +194,7 @@ func TestTheSameCallIDTwiceGoesToItsOwnCall(t *testing.T) {
 	answer := s.say(session.Tool, result("c", "for b", false))
 	answer.Parts[0].CallPartID = at(late.RowID<<10 | 1)
 	var got []string
-	for _, item := range Build(session.Session{ID: shown}, s.messages, nil) {
+	for _, item := range Build(session.Session{ID: shown, Source: session.SourceSessiond}, s.messages, nil) {
 		for _, b := range item.Blocks {
 			got = append(got, b.Tool.Result)
 		}
@@ -207,7 +207,7 @@ func TestTheSameCallIDTwiceGoesToItsOwnCall(t *testing.T) {
 func TestMarksStandWhereTheyBelong(t *testing.T) {
 	messages, compactions := everything()
 	var got []string
-	for _, item := range Build(session.Session{ID: shown}, messages, compactions) {
+	for _, item := range Build(session.Session{ID: shown, Source: session.SourceSessiond}, messages, compactions) {
 		switch item.Kind {
 		case ItemCompaction:
 			got = append(got, item.Compaction.ID)
@@ -237,7 +237,7 @@ func TestForksSayWhereTheyBegin(t *testing.T) {
 	s.messages[2].Parent = &s.messages[1].ID
 	branches := func(messages []session.Message) string {
 		var got []string
-		for _, item := range Build(session.Session{ID: shown}, messages, nil) {
+		for _, item := range Build(session.Session{ID: shown, Source: session.SourceSessiond}, messages, nil) {
 			if item.Branch != nil {
 				got = append(got, branchLine(item.Branch))
 			}
@@ -267,7 +267,7 @@ func TestNothingStoredActsOnTheTerminal(t *testing.T) {
 	s.say(session.Tool, result(bad, bad, true), result("c2", bad, false), result("orphan", bad, true))
 	s.say("", session.TextPart(bad)).Kind = session.KindMarker
 	compactions := []session.Compaction{{ID: bad, Status: session.StatusDone, Summary: bad, ThroughID: &s.messages[0].RowID}}
-	items := Build(session.Session{ID: shown}, s.messages, compactions)
+	items := Build(session.Session{ID: shown, Source: session.SourceSessiond}, s.messages, compactions)
 	for _, opt := range []TerminalOptions{{}, {Raw: true}, {Expand: true}, {Width: 20}} {
 		got := render(t, items, opt)
 		for _, r := range got {
@@ -350,7 +350,7 @@ func TestCallThatWaitsTooLongIsFar(t *testing.T) {
 				SessionID: shown, RowID: int64(i + 2), Kind: session.KindMessage, Role: session.User, Display: true, Parts: []session.Part{session.TextPart(c.text)},
 			})
 		}
-		items := Build(session.Session{ID: shown}, append(msgs, result), nil)
+		items := Build(session.Session{ID: shown, Source: session.SourceSessiond}, append(msgs, result), nil)
 		var uses []ToolUse
 		for _, item := range items {
 			if len(item.Blocks) > 0 && item.Blocks[0].Tool != nil {

@@ -51,6 +51,7 @@ const (
 	typeContainerUpload = "container_upload"
 	typeThinking        = "thinking"
 	typeRedacted        = "redacted_thinking"
+	typeCompaction      = "compaction"
 	typeToolUse         = "tool_use"
 	typeToolResult      = "tool_result"
 	typeToolReference   = "tool_reference"
@@ -123,7 +124,7 @@ func (d *decoder) role(path string, o *wire.Object) (wire.Message, error) {
 		return wire.NewMessage(Name, session.User, session.Person), nil
 	case roleAssistant:
 		return wire.NewMessage(Name, session.Assistant, session.Model), nil
-	case "system": // in the middle of a conversation, newer models take it
+	case roleSystem: // in the middle of a conversation, newer models take it
 		return wire.NewMessage(Name, session.System, session.Program), nil
 	}
 	return wire.Message{}, wire.Errorf(session.Invalid, wire.Join(path, "role"), "is %q: it must be one of user, assistant, system", wire.Clip(role))
@@ -233,7 +234,7 @@ func (d *decoder) block(b *wire.Block, role session.Role) (p wire.Part, err erro
 		err = d.call(b, &p)
 	case isServerResult(b.Kind) && reply:
 		err = d.serverResult(b, &p)
-	case b.Kind == typeToolReference && role == nested:
+	case b.Kind == typeToolReference && role == nested, b.Kind == typeCompaction && reply:
 		return wire.Data(b.Raw, wire.Extra{Type: b.Kind}), nil
 	default:
 		d.Warn(b.Path, "has the type %q, which is not known here: kept for export, not sent", wire.Clip(b.Kind))

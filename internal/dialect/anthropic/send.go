@@ -20,10 +20,13 @@ import (
 
 // Send makes {"system": …, "messages": […]} of a context, with the fields that the API takes in
 // a request and no other. System text before the first turn is the request's system; later it
-// is quoted in the user's role, so that what was sent before stays a prefix. Neighbours of one
-// role are one entry, results stand first in the entry behind their calls. Codes: Internal.
+// stands behind the user's entry that it came with, for models that take it there, and is quoted in
+// the user's role for others, so that what was sent before stays a prefix. Neighbours of one role
+// are one entry, results stand first in the entry behind their calls. Codes: Internal.
 func Send(in wire.Request) (wire.Sent, error) {
 	s := newSender(in.Model, false)
+	s.before = min(in.Before, len(in.Messages))
+	s.limitImages(&in)
 	if in.System != "" {
 		s.system = append(s.system, in.System)
 	}
@@ -40,20 +43,21 @@ func Send(in wire.Request) (wire.Sent, error) {
 		system = []jsontext.Value{withMark(textBlock(text).raw)}
 	}
 	request := wire.Encode("system", system, "messages", s.written())
-	return wire.Sent{Request: session.JSON(request), Losses: s.Losses(), ThinkingOff: s.thinkingOff()}, nil
+	return wire.Sent{
+		Request: session.JSON(request), Losses: s.Losses(), ThinkingOff: s.thinkingOff(),
+		ToolNames: s.ToolNames(), BrokenBy: s.brokenBy,
+	}, nil
 }
 
 // Roles of the wire.
 const (
 	roleUser      = "user"
 	roleAssistant = "assistant"
+	roleSystem    = "system"
 )
 
-// noContent stands in where the API demands a content and there is none.
-const noContent = "(no content)"
-
-// maxName is the length of a tool's name, which is ^[a-zA-Z0-9_-]{1,64}$ on the models that are
-// strictest, 128 on others.
+// maxName is the length of a tool's name: ^[a-zA-Z0-9_-]{1,64}$ where the API is strictest, on
+// Bedrock and for older models; 128 elsewhere.
 const maxName = 64
 
 // sent is a block as it is sent, and what decides where it may stand.
@@ -64,6 +68,7 @@ type sent struct {
 	from   *session.Message
 	at     int    // the place of from in the context
 	text   string // of a text
+	plain  bool   // a text that came as a string
 	marked bool   // it carries a cache mark
 	raw    jsontext.Value
 }
@@ -83,6 +88,7 @@ func textBlock(text string) sent {
 type entry struct {
 	role   string
 	blocks []sent
+	system []sent // of a user's: the system message behind it
 }
 
 // sender writes messages one after the other.
@@ -96,19 +102,39 @@ type sender struct {
 	server  bool // some tool of the provider's own was used
 	at      int  // the place of the message in the context
 	maker   bool // it is of this form, and from the maker of the model that it is sent to
+
+	systemTurns bool   // the model takes system messages in the middle
+	waiting     []sent // system text for behind the user's next entry
+	images      int    // so far
+	surplus     int    // of them are left out
+	before      int    // messages that the context before had
+	brokenBy    string // why these are sent otherwise now
 }
 
 func newSender(model string, export bool) *sender {
-	return &sender{model: model, export: export, ids: callid.New(callid.FixInvalid)}
+	return &sender{
+		model: model, export: export, ids: callid.New(callid.FixInvalid), systemTurns: !export && takesSystemTurns(model),
+	}
 }
 
 // written returns the entries.
 func (s *sender) written() []json.RawMessage {
-	out := make([]json.RawMessage, len(s.entries))
-	for i, e := range s.entries {
-		out[i] = json.RawMessage(wire.Encode("role", e.role, "content", rawOf(e.blocks)))
+	out := make([]json.RawMessage, 0, len(s.entries))
+	for _, e := range s.entries {
+		out = append(out, json.RawMessage(wire.Encode("role", e.role, "content", contentOf(e.blocks))))
+		if len(e.system) > 0 {
+			out = append(out, json.RawMessage(wire.Encode("role", roleSystem, "content", contentOf(e.system))))
+		}
 	}
 	return out
+}
+
+// contentOf writes a text that came as a string as one, anything else as blocks.
+func contentOf(blocks []sent) any {
+	if len(blocks) == 1 && blocks[0].plain && !blocks[0].marked {
+		return blocks[0].text
+	}
+	return rawOf(blocks)
 }
 
 func rawOf(blocks []sent) []jsontext.Value {
@@ -123,7 +149,7 @@ func rawOf(blocks []sent) []jsontext.Value {
 func (s *sender) taken() []json.RawMessage {
 	var out []json.RawMessage
 	for _, text := range s.system {
-		out = append(out, json.RawMessage(wire.Encode("role", "system", "content", text)))
+		out = append(out, json.RawMessage(wire.Encode("role", roleSystem, "content", text)))
 	}
 	out = append(out, s.written()...)
 	s.system, s.entries, s.Open = nil, nil, nil
@@ -186,7 +212,11 @@ func madeBy(m *session.Message, model string) bool {
 
 // put writes a block into the open entry of that role, or begins the next one.
 func (s *sender) put(role string, b sent) {
+	if role == roleAssistant {
+		s.quoteWaiting()
+	}
 	b.from, b.at = s.From, s.at
+	b.plain = b.kind == typeText && s.cameAsString()
 	s.server = s.server || b.caller != "" || isServerCall(b.kind) || isServerResult(b.kind)
 	last := len(s.entries) - 1
 	if last < 0 || s.entries[last].role != role {
@@ -204,7 +234,19 @@ func (s *sender) put(role string, b sent) {
 		}
 	}
 	e.blocks = slices.Insert(e.blocks, at, b)
+	if role == roleUser {
+		e.system, s.waiting = append(e.system, s.waiting...), nil
+		s.checkSystem(e)
+	}
 }
+
+// cameAsString reports whether the message's content was a string, so that it is sent as one.
+func (s *sender) cameAsString() bool {
+	return s.own() && s.M.X.Shape == "" || s.M.Dialect == native
+}
+
+// native is the name of sessiond's own form, of a message that names no other.
+const native = "native"
 
 // putText writes a text, if there is one: the API rejects an empty one and one of spaces.
 func (s *sender) putText(role, text string) bool {
@@ -218,13 +260,47 @@ func (s *sender) putText(role, text string) bool {
 // instructions writes a system message.
 func (s *sender) instructions() {
 	text := strings.Join(s.Texts(), "\n\n")
+	last := len(s.entries) - 1
 	switch {
 	case strings.TrimSpace(text) == "":
-	case len(s.entries) == 0:
+	case last < 0:
 		s.system = append(s.system, text)
+	case s.systemTurns:
+		b := textBlock(text)
+		b.from, b.at, b.plain = s.From, s.at, s.cameAsString()
+		if e := &s.entries[last]; e.role == roleUser {
+			e.system = append(e.system, b)
+		} else {
+			s.waiting = append(s.waiting, b)
+		}
 	default:
 		s.Lose("a system message in the middle is sent in the user's role")
 		s.putText(roleUser, "<system>\n"+text+"\n</system>")
+	}
+}
+
+// quoteWaiting quotes system text in the user's role that no entry of a user follows: the API takes
+// a system message only behind one.
+func (s *sender) quoteWaiting() {
+	waiting := s.waiting
+	s.waiting = nil
+	for _, b := range waiting {
+		s.LoseOf(b.from, "a system message behind a reply is sent in the user's role")
+		from, at := s.From, s.at
+		s.From, s.at = b.from, b.at
+		s.putText(roleUser, "<system>\n"+b.text+"\n</system>")
+		s.From, s.at = from, at
+	}
+}
+
+// checkSystem notes that what a user said now stands in front of a system message which was sent
+// before it.
+func (s *sender) checkSystem(e *entry) {
+	if s.at < s.before {
+		return
+	}
+	if slices.ContainsFunc(e.system, func(b sent) bool { return b.at < s.before }) {
+		s.brokenBy = "system_message"
 	}
 }
 
@@ -247,7 +323,7 @@ func (s *sender) user() {
 		}
 	}
 	if last := len(s.entries) - 1; !said && (last < 0 || s.entries[last].role != roleUser) {
-		s.putText(roleUser, noContent)
+		s.putText(roleUser, wire.NoContent)
 	}
 }
 
@@ -306,7 +382,12 @@ func (s *sender) reply(p *wire.Part) {
 		}
 	case session.PartReasoning:
 		s.reasoning(p)
-	case session.PartData: // a call that the provider runs and whose result is still to come
+	case session.PartData:
+		if p.X.Type == typeCompaction && s.maker {
+			s.compaction(p)
+			return
+		}
+		// a call that the provider runs and whose result is still to come
 		if o, err := wire.ParseObject("", p.Raw()); err == nil && s.maker && isServerCall(p.X.Type) {
 			s.serverCall(p.X.Type, o.String("id"), o.String("name"), string(o.Get("input")), &o)
 			return
@@ -314,6 +395,15 @@ func (s *sender) reply(p *wire.Part) {
 		s.LosePart(p)
 	default:
 		s.LosePart(p)
+	}
+}
+
+// compaction writes the provider's own summary of everything before it, which it takes in the place
+// of that. One that failed says nothing.
+func (s *sender) compaction(p *wire.Part) {
+	o, err := wire.ParseObject("", p.Raw())
+	if text := o.Get("content"); err == nil && wire.KindOf(text) == '"' && string(text) != `""` {
+		s.put(roleAssistant, blockOf(typeCompaction, "content", jsontext.Value(wire.Clean(text))))
 	}
 }
 
@@ -334,9 +424,9 @@ func (s *sender) reasoning(p *wire.Part) {
 			}
 		}
 	}
-	if text, _ := wire.Text(signature); kind == typeThinking && text != "" && !p.X.Rest.Has("thinking") {
+	if text := wire.ExactText(signature); kind == typeThinking && text != "" && !p.X.Rest.Has("thinking") {
 		s.put(roleAssistant, blockOf(kind, "thinking", p.Content(), "signature", signature))
-	} else if text, _ := wire.Text(data); kind == typeRedacted && text != "" {
+	} else if text := wire.ExactText(data); kind == typeRedacted && text != "" {
 		s.put(roleAssistant, blockOf(kind, "data", data))
 	} else {
 		s.LosePart(p)
@@ -346,11 +436,7 @@ func (s *sender) reasoning(p *wire.Part) {
 // call writes a call that waits for its result. Its id is one of its own, since the API rejects
 // the same id twice in a request and some providers count anew in each reply.
 func (s *sender) call(p *wire.Part) {
-	name := p.ToolName
-	if !callid.Valid(name) || len(name) > 2*maxName {
-		name = callid.LegalName(name, maxName)
-	}
-	s.LoseName("tool's name", p.ToolName, name)
+	name := s.SendToolName(p.ToolName, callid.LegalName(p.ToolName, maxName), maxName)
 	input, ok := wire.ArgumentsObject(p.Arguments, "input")
 	if !ok {
 		s.Lose("arguments of " + strconv.Quote(wire.Clip(p.ToolName)) + " are no JSON object, sent inside one")
@@ -389,7 +475,7 @@ func (s *sender) result(parts []wire.Part) {
 		behind = slices.DeleteFunc(slices.Clone(content), isText)
 		content = slices.DeleteFunc(content, func(b sent) bool { return !isText(b) })
 		if len(content) == 0 {
-			content = append(content, textBlock(noContent))
+			content = append(content, textBlock(wire.NoContent))
 		}
 	}
 	var sentContent any = wire.Maybe("")
@@ -461,7 +547,11 @@ func (s *sender) content(p *wire.Part) sent {
 		}
 		return s.textOf(p)
 	case session.PartImage:
-		return s.media(p, typeImage, imageSource(own, p))
+		source := imageSource(own, p)
+		if s.isSurplus() && source != nil {
+			return textBlock(imageNote)
+		}
+		return s.media(p, typeImage, source)
 	case session.PartFile:
 		if p.X.Type == typeContainerUpload && p.X.FileID != "" && s.maker {
 			s.loseRest(p.X.Type, p, "file_id")
@@ -791,6 +881,7 @@ func hits(raw []byte) jsontext.Value {
 // finish brings the entries into the order that the API demands: what has lost its other half
 // goes, thinking stands where the model put it, the first entry is a user's.
 func (s *sender) finish() {
+	s.quoteWaiting()
 	s.close()
 	s.pairServerTools()
 	for i := range s.entries {
@@ -800,7 +891,7 @@ func (s *sender) finish() {
 	}
 	s.join()
 	if len(s.entries) == 0 || s.entries[0].role != roleUser {
-		s.entries = slices.Insert(s.entries, 0, entry{role: roleUser, blocks: []sent{textBlock(noContent)}})
+		s.entries = slices.Insert(s.entries, 0, entry{role: roleUser, blocks: []sent{textBlock(wire.NoContent)}})
 	}
 	s.trimEnd()
 }
@@ -900,6 +991,7 @@ func (s *sender) join() {
 		}
 		if last := len(joined) - 1; last >= 0 && joined[last].role == e.role {
 			joined[last].blocks = append(joined[last].blocks, e.blocks...)
+			joined[last].system = append(joined[last].system, e.system...)
 			continue
 		}
 		joined = append(joined, e)
@@ -934,7 +1026,11 @@ func (s *sender) thinkingOff() bool {
 	for at >= 2 && isResult(at) {
 		at -= 2
 	}
-	return !s.entries[at+1].blocks[0].thinks()
+	first := s.entries[at+1].blocks
+	if first[0].kind == typeCompaction && len(first) > 1 {
+		first = first[1:]
+	}
+	return !first[0].thinks()
 }
 
 // mark writes the cache marks and tells whether the system text gets one. A border's mark goes
@@ -960,13 +1056,15 @@ func withMark(block jsontext.Value) jsontext.Value {
 func (s *sender) lastBlock(border int) *sent {
 	for i := len(s.entries) - 1; i >= 0; i-- {
 		e := &s.entries[i]
-		for k := len(e.blocks) - 1; k >= 0; k-- {
-			switch b := &e.blocks[k]; {
-			case b.at > border || b.thinks():
-			case b.marked:
-				return nil
-			default:
-				return b
+		for _, blocks := range [][]sent{e.system, e.blocks} {
+			for k := range slices.Backward(blocks) {
+				switch b := &blocks[k]; {
+				case b.at > border || b.thinks():
+				case b.marked:
+					return nil
+				default:
+					return b
+				}
 			}
 		}
 	}

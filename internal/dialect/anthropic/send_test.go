@@ -1,6 +1,8 @@
 package anthropic_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,10 +20,10 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 		name, in, want string
 		losses         []string
 	}{
-		{name: "plain turns are blocks", in: `[{"role":"user","content":"hi"},{"role":"assistant","content":"Hello <&>!"},{"role":"user","content":"x"}]`, want: `[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"text","text":"Hello <&>!"}]},{"role":"user","content":[{"type":"text","text":"x"}]}]`},
+		{name: "plain turns stay", in: `[{"role":"user","content":"hi"},{"role":"assistant","content":"Hello <&>!"},{"role":"user","content":"x"}]`, want: `[{"role":"user","content":"hi"},{"role":"assistant","content":"Hello <&>!"},{"role":"user","content":"x"}]`},
 		{
 			name: "a reply loses what is no request's", in: `[{"role":"user","content":"x"},{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-4-6","content":[{"type":"text","text":"y","citations":null}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1},"novel":1}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"text","text":"y"}]}]`, losses: []string{"20260211_001.2: field novel"},
+			want: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"text","text":"y"}]}]`, losses: []string{"20260211_001.2: field novel"},
 		},
 		{
 			name: "cache marks are no loss", in: `[{"role":"user","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"y","cache_control":{"type":"ephemeral"}}],"cache_control":{"type":"ephemeral"}}]}]`,
@@ -29,89 +31,94 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 		},
 		{
 			name: "calls and results", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{"n": 1.0}},{"type":"tool_use","id":"toolu_2","name":"g","input":{},"caller":{"type":"direct"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_2","content":"2","is_error":true},{"type":"tool_result","tool_use_id":"toolu_1"},{"type":"text","text":"and?"}]}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{"n": 1.0}},{"type":"tool_use","id":"toolu_2","name":"g","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_2","content":"2","is_error":true},{"type":"tool_result","tool_use_id":"toolu_1"},{"type":"text","text":"and?"}]}]`,
+			want: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{"n": 1.0}},{"type":"tool_use","id":"toolu_2","name":"g","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_2","content":"2","is_error":true},{"type":"tool_result","tool_use_id":"toolu_1"},{"type":"text","text":"and?"}]}]`,
 		},
 		{
 			name: "what a result holds keeps its order", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}},{"type":"hologram"},{"type":"text","text":"seen"},{"type":"tool_reference","tool_name":"g"},{"type":"text","text":" "},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"doc"},"title":"T","citations":{"enabled":true}}]}]}]`,
-			want:   `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}},{"type":"text","text":"seen"},{"type":"tool_reference","tool_name":"g"},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"doc"},"title":"T","citations":{"enabled":true}}]}]}]`,
+			want:   `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}},{"type":"text","text":"seen"},{"type":"tool_reference","tool_name":"g"},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"doc"},"title":"T","citations":{"enabled":true}}]}]}]`,
 			losses: []string{"20260211_001.3: unknown part type hologram"},
 		},
 		{
 			name: "a failure that says nothing", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true}]}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"(no content)","is_error":true}]}]`,
+			want: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"(no content)","is_error":true}]}]`,
 		},
 		{
 			name: "a picture of a failure stands behind the results", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":[{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"text","text":"no"},{"type":"tool_reference","tool_name":"g"}]},{"type":"tool_result","tool_use_id":"b","is_error":true,"content":[{"type":"image","source":{"type":"url","url":"https://x/b.png"}}]},{"type":"text","text":"and?"}]}]`,
-			want:   `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"no","is_error":true},{"type":"tool_result","tool_use_id":"b","content":"(no content)","is_error":true},{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"image","source":{"type":"url","url":"https://x/b.png"}},{"type":"text","text":"and?"}]}]`,
+			want:   `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"no","is_error":true},{"type":"tool_result","tool_use_id":"b","content":"(no content)","is_error":true},{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"image","source":{"type":"url","url":"https://x/b.png"}},{"type":"text","text":"and?"}]}]`,
 			losses: []string{"20260211_001.3: the name of a tool in a failed result"},
 		},
 		{
 			name: "a search result in a reply is its text", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"found"}]}]},{"role":"user","content":"z"}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"text","text":"s\nt\nfound"}]},{"role":"user","content":[{"type":"text","text":"z"}]}]`,
+			want: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"text","text":"s\nt\nfound"}]},{"role":"user","content":"z"}]`,
 		},
 		{
 			name: "thinking stays as it is", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"Eq+/=="},{"type":"redacted_thinking","data":"Em=="},{"type":"text","text":"y"},{"type":"thinking","thinking":"b","signature":"s"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"Eq+/=="},{"type":"redacted_thinking","data":"Em=="},{"type":"text","text":"y"},{"type":"thinking","thinking":"b","signature":"s"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]`,
+			want: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"Eq+/=="},{"type":"redacted_thinking","data":"Em=="},{"type":"text","text":"y"},{"type":"thinking","thinking":"b","signature":"s"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]`,
 		},
 		{
 			name: "thinking that nothing follows, or that nobody signed", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"a","signature":""},{"type":"text","text":"y"},{"type":"thinking","thinking":"b","signature":"s"}]},{"role":"user","content":"z"}]`,
-			want:   `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"text","text":"y"}]},{"role":"user","content":[{"type":"text","text":"z"}]}]`,
+			want:   `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"text","text":"y"}]},{"role":"user","content":"z"}]`,
 			losses: []string{"20260211_001.2: reasoning", "20260211_001.2: reasoning at the end of a reply"},
 		},
 		{
 			name: "a reply in several entries is one, its thinking first", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"user","content":"go on"}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"a"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"text","text":"go on"}]}]`,
+			want: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"a"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"text","text":"go on"}]}]`,
 		},
 		{
 			name: "web search with its citation", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://a","title":"A","encrypted_content":"E+/==","page_age":null}]},{"type":"text","text":"y","citations":[{"type":"web_search_result_location","url":"https://a","title":"A","encrypted_index":"I=","cited_text":"c","novel":1},{"type":"char_location","cited_text":"c","document_index":0,"document_title":null,"start_char_index":0,"end_char_index":1,"file_id":null}]}]},{"role":"user","content":"z"}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://a","title":"A","encrypted_content":"E+/=="}]},{"type":"text","text":"y","citations":[{"type":"web_search_result_location","cited_text":"c","encrypted_index":"I=","title":"A","url":"https://a"},{"type":"char_location","cited_text":"c","document_index":0,"document_title":null,"start_char_index":0,"end_char_index":1}]}]},{"role":"user","content":[{"type":"text","text":"z"}]}]`,
+			want: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://a","title":"A","encrypted_content":"E+/=="}]},{"type":"text","text":"y","citations":[{"type":"web_search_result_location","cited_text":"c","encrypted_index":"I=","title":"A","url":"https://a"},{"type":"char_location","cited_text":"c","document_index":0,"document_title":null,"start_char_index":0,"end_char_index":1}]}]},{"role":"user","content":"z"}]`,
 		},
 		{
 			name: "a turn that paused is given back to go on", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}],"stop_reason":"pause_turn"}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}]}]`,
+			want: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}]}]`,
 		},
 		{
 			name: "a turn that paused and went on is one", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}],"stop_reason":"pause_turn"},{"role":"assistant","content":[{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},{"type":"text","text":"y"}]},{"role":"user","content":"z"}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},{"type":"text","text":"y"}]},{"role":"user","content":[{"type":"text","text":"z"}]}]`,
+			want: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},{"type":"text","text":"y"}]},{"role":"user","content":"z"}]`,
 		},
 		{
 			name: "a turn that paused and never went on", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"text","text":"y"},{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}],"stop_reason":"pause_turn"},{"role":"user","content":"z"}]`,
-			want:   `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"text","text":"y"}]},{"role":"user","content":[{"type":"text","text":"z"}]}]`,
+			want:   `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"text","text":"y"}]},{"role":"user","content":"z"}]`,
 			losses: []string{`20260211_001.2: call "srvtoolu_1" of the provider's own tool has no result`},
 		},
 		{
 			name: "a program that calls a tool", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"code_execution","input":{"code":"f()"}},{"type":"tool_use","id":"toolu_1","name":"f","input":{},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"7"}]}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"code_execution","input":{"code":"f()"}},{"type":"tool_use","id":"toolu_1","name":"f","input":{},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"7"}]}]`,
+			want: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"code_execution","input":{"code":"f()"}},{"type":"tool_use","id":"toolu_1","name":"f","input":{},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"7"}]}]`,
 		},
 		{
 			name: "MCP", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"mcp_tool_use","id":"mcptoolu_1","name":"echo","server_name":"s","input":{}},{"type":"mcp_tool_result","tool_use_id":"mcptoolu_1","is_error":false,"content":[{"type":"text","text":"Hello"}]},{"type":"text","text":"y"}]},{"role":"user","content":"z"}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"mcp_tool_use","id":"mcptoolu_1","name":"echo","server_name":"s","input":{}},{"type":"mcp_tool_result","tool_use_id":"mcptoolu_1","is_error":false,"content":[{"type":"text","text":"Hello"}]},{"type":"text","text":"y"}]},{"role":"user","content":[{"type":"text","text":"z"}]}]`,
+			want: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"mcp_tool_use","id":"mcptoolu_1","name":"echo","server_name":"s","input":{}},{"type":"mcp_tool_result","tool_use_id":"mcptoolu_1","is_error":false,"content":[{"type":"text","text":"Hello"}]},{"type":"text","text":"y"}]},{"role":"user","content":"z"}]`,
 		},
 		{
-			name: "pictures and documents", in: `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"` + dialecttest.PNG + `"}},{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"image","source":{"type":"file","file_id":"file_1"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="},"title":"a.pdf","context":"old"},{"type":"document","source":{"type":"content","content":"whole"}},{"type":"document","source":{"type":"url","url":"https://x/a"}},{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"found","cache_control":{"type":"ephemeral"}}],"citations":{"enabled":false}},{"type":"container_upload","file_id":"file_2"}]}]`,
+			name: "pictures and documents", in: `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"` + dialecttest.PNG + `"}},{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"image","source":{"type":"file","file_id":"file_1"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="},"title":"a.pdf","context":"old"},{"type":"document","source":{"type":"content","content":[{"type":"text","text":"whole"}]}},{"type":"document","source":{"type":"url","url":"https://x/a"}},{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"found","cache_control":{"type":"ephemeral"}}],"citations":{"enabled":false}},{"type":"container_upload","file_id":"file_2"}]}]`,
 			want: `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + dialecttest.PNG + `"}},{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"image","source":{"type":"file","file_id":"file_1"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="},"title":"a.pdf","context":"old"},{"type":"document","source":{"type":"content","content":[{"type":"text","text":"whole"}]}},{"type":"document","source":{"type":"url","url":"https://x/a"}},{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"found"}],"citations":{"enabled":false}},{"type":"container_upload","file_id":"file_2"}]}]`,
 		},
 		{
-			name: "what the API does not take", in: `[{"role":"user","content":[{"type":"text","text":"see","novel":1},{"type":"video"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"@@"}},{"type":"image","source":{"type":"base64","media_type":"image/svg+xml","data":"QUJD"}},{"type":"image","source":{"type":"url","url":"http://x"}}]},{"role":"assistant","content":[{"type":"compaction","content":"c"}]}]`,
+			name: "what the API does not take", in: `[{"role":"user","content":[{"type":"text","text":"see","novel":1},{"type":"video"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"@@"}},{"type":"image","source":{"type":"base64","media_type":"image/svg+xml","data":"QUJD"}},{"type":"image","source":{"type":"url","url":"http://x"}}]}]`,
 			want: `[{"role":"user","content":[{"type":"text","text":"see"}]}]`,
 			losses: []string{
 				"20260211_001.1: field novel of a text", "20260211_001.1: unknown part type video", "20260211_001.1: image image/png: its bytes or its type are not what the API takes",
-				"20260211_001.1: image image/svg+xml: its bytes or its type are not what the API takes", "20260211_001.1: image: its bytes or its type are not what the API takes", "20260211_001.2: unknown part type compaction",
+				"20260211_001.1: image image/svg+xml: its bytes or its type are not what the API takes", "20260211_001.1: image: its bytes or its type are not what the API takes",
 			},
 		},
 		{
 			name: "halves of pairs are sent as they read", in: `[{"role":"user","content":"cut \ud83d"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"x":"\ud83d \ud83d\ude00 \\ud83d \uDC00"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"cut �"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"x":"� 😀 \\ud83d �"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]`,
+			want: `[{"role":"user","content":"cut �"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"x":"� 😀 \\ud83d �"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]`,
+		},
+		{
+			name: "its own summary goes back, one that failed does not",
+			in:   `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"compaction","content":"So far: x."},{"type":"text","text":"y"}]},{"role":"user","content":"z"},{"role":"assistant","content":[{"type":"compaction","content":null},{"type":"text","text":"w"}]}]`,
+			want: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"compaction","content":"So far: x."},{"type":"text","text":"y"}]},{"role":"user","content":"z"},{"role":"assistant","content":[{"type":"text","text":"w"}]}]`,
 		},
 		{
 			name: "a system entry in the middle is quoted", in: `[{"role":"system","content":"Be short."},{"role":"user","content":"x"},{"role":"system","content":"In German."},{"role":"assistant","content":"y  \n"}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"<system>\nIn German.\n</system>"}]},{"role":"assistant","content":[{"type":"text","text":"y"}]}]`, losses: []string{"20260211_001.3: a system message in the middle is sent in the user's role"},
+			want: `[{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"<system>\nIn German.\n</system>"}]},{"role":"assistant","content":"y"}]`, losses: []string{"20260211_001.3: a system message in the middle is sent in the user's role"},
 		},
 		{name: "nothing", in: `[{"role":"user","content":""},{"role":"assistant","content":[]}]`, want: `[{"role":"user","content":[{"type":"text","text":"(no content)"}]}]`},
-		{name: "a reply comes first", in: `[{"role":"assistant","content":"y"},{"role":"user","content":"x"}]`, want: `[{"role":"user","content":[{"type":"text","text":"(no content)"}]},{"role":"assistant","content":[{"type":"text","text":"y"}]},{"role":"user","content":[{"type":"text","text":"x"}]}]`},
+		{name: "a reply comes first", in: `[{"role":"assistant","content":"y"},{"role":"user","content":"x"}]`, want: `[{"role":"user","content":[{"type":"text","text":"(no content)"}]},{"role":"assistant","content":"y"},{"role":"user","content":"x"}]`},
 		{
 			name: "the same id twice", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"2"}]}]`,
-			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a_2","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a_2","content":"2"}]}]`,
+			want: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a_2","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a_2","content":"2"}]}]`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -202,7 +209,7 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		},
 		{
 			name: "signatures of others that speak this form", in: wire.Request{Model: "claude-opus-4-8", Messages: []session.Message{user, kimi, user}},
-			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"text","text":"y"}]},` + hi + `]}`, losses: []string{"reasoning"},
+			want: `{"messages":[` + hi + `,{"role":"assistant","content":"y"},` + hi + `]}`, losses: []string{"reasoning"},
 		},
 		{
 			name: "and are theirs again", in: wire.Request{Model: "kimi-k2-thinking", Messages: []session.Message{user, kimi, user}},
@@ -322,4 +329,99 @@ func FuzzSend(f *testing.F) {
 	f.Add([]byte(`[{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"0"}]},{"role":"user"},{"role":"assistant","content":[{"type":"code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"code_execution_result"}}]}]`))
 	f.Add([]byte(`[{"role":"assistant","content":[{"type":"text","text":"0","citations":[{"type":"page_location"}]}]}]`))
 	dialecttest.FuzzSend(f, anthropic.Form(), wireCases(), func(msgs []session.Message) []session.Message { return msgs })
+}
+
+// A system message in the middle goes as such to the models that take one, behind what the user
+// said: the API takes it nowhere else.
+func TestSystemMessageInTheMiddleStaysOne(t *testing.T) {
+	for _, c := range []struct{ name, model, in, want string }{
+		{
+			"behind the user's words", "claude-opus-4-8", `[{"role":"user","content":"x"},{"role":"system","content":"In German."},{"role":"assistant","content":"y"}]`,
+			`[{"role":"user","content":"x"},{"role":"system","content":"In German."},{"role":"assistant","content":"y"}]`,
+		},
+		{
+			"before the user's words", "claude-sonnet-5", `[{"role":"user","content":"x"},{"role":"assistant","content":"y"},{"role":"system","content":"In German."},{"role":"user","content":"z"}]`,
+			`[{"role":"user","content":"x"},{"role":"assistant","content":"y"},{"role":"user","content":"z"},{"role":"system","content":"In German."}]`,
+		},
+		{
+			"between a call and its result, and a second one", "claude-opus-5-5", `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"system","content":"A"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"system","content":"B"}]`,
+			`[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"system","content":[{"type":"text","text":"A"},{"type":"text","text":"B"}]}]`,
+		},
+		{
+			"between two replies it is quoted", "claude-opus-4-8", `[{"role":"user","content":"x"},{"role":"assistant","content":"y"},{"role":"system","content":"In German."},{"role":"assistant","content":"z"}]`,
+			`[{"role":"user","content":"x"},{"role":"assistant","content":"y"},{"role":"user","content":"<system>\nIn German.\n</system>"},{"role":"assistant","content":"z"}]`,
+		},
+		{
+			"an older model gets it quoted", "claude-opus-4-7", `[{"role":"user","content":"x"},{"role":"system","content":"In German."}]`,
+			`[{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"<system>\nIn German.\n</system>"}]}]`,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			decoded := testkit.Must(anthropic.Decode(dialecttest.List(t, c.in)))(t)
+			sent := dialecttest.Accepted(t, anthropic.Form(), wire.Request{Messages: dialecttest.Stored(t, decoded.Messages), Model: c.model})
+			if want := `{"messages":` + c.want + `}`; !dialecttest.EqualJSON([]byte(want), sent.Request) {
+				t.Errorf("sent %s\nwant %s", sent.Request, want)
+			}
+		})
+	}
+}
+
+// What a user says behind a system message that was sent already moves that: the sender says so.
+func TestMovedSystemMessageBreaksThePrefix(t *testing.T) {
+	decoded := testkit.Must(anthropic.Decode(dialecttest.List(t, `[{"role":"user","content":"x"},{"role":"system","content":"s"},{"role":"user","content":"y"}]`)))(t)
+	for before, want := range []string{"", "", "system_message", "", ""} {
+		in := wire.Request{Messages: decoded.Messages, Model: "claude-opus-4-8", Before: before}
+		if sent := testkit.Must(anthropic.Send(in))(t); sent.BrokenBy != want {
+			t.Errorf("after a context of %d messages: broken by %q, want %q", before, sent.BrokenBy, want)
+		}
+	}
+}
+
+// The API rejects a request of more than 100 images. The oldest are left out, twenty at once, so
+// that the beginning stays the same for as many new ones; the sender says when it does not.
+func TestOldestImagesAreLeftOut(t *testing.T) {
+	var entries []string
+	for i := range 121 {
+		entries = append(entries, fmt.Sprintf(`{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://x/%d.png"}}]},{"role":"assistant","content":"seen"}`, i))
+	}
+	msgs := testkit.Must(anthropic.Decode(dialecttest.List(t, "["+strings.Join(entries, ",")+"]")))(t).Messages
+	var last []string
+	for _, c := range []struct {
+		images, left int
+		broken       string
+	}{{100, 0, ""}, {101, 20, "images"}, {102, 20, ""}, {120, 20, ""}, {121, 40, "images"}} {
+		in := wire.Request{Messages: msgs[:2*c.images], Before: 2 * (c.images - 1)}
+		sent := dialecttest.Accepted(t, anthropic.Form(), in)
+		flat := dialecttest.Flat(t, anthropic.Name, sent.Request)
+		if n := strings.Count(string(sent.Request), `"type":"image"`); n != c.images-c.left || sent.BrokenBy != c.broken {
+			t.Errorf("of %d images %d are sent, %q", c.images, n, sent.BrokenBy)
+		}
+		if c.left > 0 && (len(sent.Losses) != 1 || !strings.HasPrefix(sent.Losses[0], fmt.Sprint(c.left, " images"))) {
+			t.Errorf("of %d images: losses %q", c.images, sent.Losses)
+		}
+		if c.broken == "" && !slices.Equal(last, flat[:len(last)]) {
+			t.Errorf("the request of %d images does not begin with the one before", c.images)
+		}
+		last = flat
+	}
+}
+
+// A name of 87 letters is too long for the API: the tool gets a shorter one, which the answer maps
+// back, and two tools never get the same.
+func TestLongToolNamesAreMappedBack(t *testing.T) {
+	long := "mcp__plugin_" + strings.Repeat("x", 70)
+	entry := func(id, name string) string {
+		return `{"role":"assistant","content":[{"type":"tool_use","id":"` + id + `","name":"` + name + `","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + id + `","content":"1"}]}`
+	}
+	in := `[{"role":"user","content":"x"},` + strings.Join([]string{entry("a", long+"_one"), entry("b", long+"_two"), entry("c", long+"_one"), entry("d", "f")}, ",") + `]`
+	sent := dialecttest.Accepted(t, anthropic.Form(), wire.Request{Messages: testkit.Must(anthropic.Decode(dialecttest.List(t, in)))(t).Messages})
+	own := map[string]bool{}
+	for name, of := range sent.ToolNames {
+		if own[of] = true; len(name) > 64 || !strings.Contains(string(sent.Request), `"name":"`+name+`"`) {
+			t.Errorf("%q is sent as %q", of, name)
+		}
+	}
+	if len(own) != 2 || !own[long+"_one"] || !own[long+"_two"] || len(sent.Losses) != 2 {
+		t.Errorf("names %v, losses %q", sent.ToolNames, sent.Losses)
+	}
 }

@@ -53,7 +53,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 		system = wire.Encode("parts", instruction)
 	}
 	request := wire.Encode("systemInstruction", system, "contents", s.contents())
-	return wire.Sent{Request: session.JSON(request), Losses: s.Losses()}, nil
+	return wire.Sent{Request: session.JSON(request), Losses: s.Losses(), ToolNames: s.ToolNames()}, nil
 }
 
 // exportOthers returns messages of other forms as contents, without the texts that Send makes up.
@@ -403,7 +403,7 @@ func inlineFields(field string) []string {
 func (s *sender) call(p *wire.Part, t *turn) jsontext.Value {
 	s.CountCall(p, "")
 	c := wire.OpenCall{ID: p.CallID, Name: p.ToolName, SentID: s.idOf(p, s.ids.Call), At: s.Calls()}
-	c.SentName = s.LoseName("tool's name", p.ToolName, legalName(p.ToolName))
+	c.SentName = s.SendToolName(p.ToolName, legalName(p.ToolName), maxName)
 	s.Open = append(s.Open, c)
 	s.loseInner(p, "name", "id", "args")
 	s.loseBeside(p, fieldSignature)
@@ -637,12 +637,15 @@ const maxName = 64
 // legalName returns a function's name in the API's alphabet: a letter or an underscore, then
 // those, digits, dots, colons and dashes, 64 at most.
 func legalName(name string) string {
-	legal := callid.Legal(name, "_.:-", maxName)
+	legal := callid.Legal(name, "_.:-", len(name))
 	if legal == "" {
 		return "_"
 	}
 	if c := legal[0] | 0x20; legal[0] != '_' && (c < 'a' || c > 'z') {
-		legal = "_" + legal[:min(len(legal), maxName-1)]
+		legal = "_" + legal
+	}
+	if len(legal) > maxName {
+		return callid.TagName(legal, name, maxName)
 	}
 	return legal
 }

@@ -43,7 +43,8 @@ const (
 // Fields of a message that become parts.
 const (
 	fieldReasoning        = "reasoning"         // OpenRouter, vLLM
-	fieldReasoningContent = "reasoning_content" // DeepSeek, Qwen
+	fieldReasoningContent = "reasoning_content" // DeepSeek, Kimi, Qwen
+	fieldReasoningDetails = "reasoning_details" // OpenRouter, MiniMax
 	fieldRefusal          = "refusal"
 	fieldAudio            = "audio"
 	fieldToolCalls        = "tool_calls"
@@ -197,6 +198,7 @@ func (d *decoder) reply(path string, o *wire.Object, m *wire.Message) error {
 	add := func(kind session.PartKind, field, text string) {
 		m.Parts = append(m.Parts, wire.Part{Part: session.Part{Kind: kind, Text: text}, X: wire.Extra{Field: field}})
 	}
+	said := ""
 	for _, field := range []string{fieldReasoningContent, fieldReasoning} {
 		if raw := o.Get(field); wire.KindOf(raw) == '"' { // a vendor's own: any other value stays in rest
 			text, err := d.StringOf(path, field, raw)
@@ -204,7 +206,11 @@ func (d *decoder) reply(path string, o *wire.Object, m *wire.Message) error {
 				return err
 			}
 			add(session.PartReasoning, field, text)
+			said += text
 		}
+	}
+	if p, ok := d.details(o, said); ok {
+		m.Parts = append(m.Parts, p)
 	}
 	if err := d.content(path, o, m); err != nil {
 		return err

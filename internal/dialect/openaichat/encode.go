@@ -90,6 +90,8 @@ func encodePart(p *wire.Part) jsontext.Value {
 		return p.JSON(encodeFunction(p, "arguments"))
 	case p.X.Field == fieldAudio:
 		return p.JSON(encodeAudio(p))
+	case p.X.Field == fieldReasoningDetails:
+		return p.Raw()
 	case p.X.Field != "":
 		return wire.Quote(p.Content())
 	case p.Kind == session.PartToolCall:

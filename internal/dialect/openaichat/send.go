@@ -25,9 +25,10 @@ const (
 // and no other. A tool's message of several results becomes one message for each; images and
 // files of results, which the API takes only from a user, follow the results in a message of
 // the user's role. A Gemini, which Google also offers in this form, gets its thought signatures
-// back. Codes: Internal.
+// back, and a model of a server that returns reasoning its reasoning. Codes: Internal.
 func Send(in wire.Request) (wire.Sent, error) {
 	s := NewSender(in.Model)
+	s.request, s.provider = true, in.Provider
 	if in.System != "" {
 		s.Write("role", "system", "content", in.System)
 	}
@@ -36,15 +37,22 @@ func Send(in wire.Request) (wire.Sent, error) {
 			return wire.Sent{}, err
 		}
 	}
-	request := wire.Encode("messages", append([]json.RawMessage{}, s.End()...))
-	return wire.Sent{Request: session.JSON(request), Losses: s.Losses()}, nil
+	messages := s.End()
+	if len(messages) == 0 && len(in.Messages) > 0 { // of which nothing can be sent
+		s.Write("role", "user", "content", wire.NoContent)
+		messages = s.Taken()
+	}
+	request := wire.Encode("messages", append([]json.RawMessage{}, messages...))
+	return wire.Sent{Request: session.JSON(request), Losses: s.Losses(), ToolNames: s.ToolNames()}, nil
 }
 
 // Sender is Send of a conversation that comes piece by piece.
 type Sender struct{ sender }
 
 // NewSender makes one for a model.
-func NewSender(model string) *Sender { return &Sender{sender{generation: wire.Generation(model)}} }
+func NewSender(model string) *Sender {
+	return &Sender{sender{model: model, generation: wire.Generation(model)}}
+}
 
 // Messages returns the entries that can be written now. Codes: Internal.
 func (s *Sender) Messages(msgs ...session.Message) ([]json.RawMessage, error) {
@@ -66,6 +74,9 @@ func (s *Sender) End() []json.RawMessage {
 // one: calls that wait for their results, and media that may follow only after the last result.
 type sender struct {
 	wire.Sender
+	request    bool // to a model, not an export
+	model      string
+	provider   string
 	generation int // of the Gemini that it is sent to, 0 for any other model
 
 	ids     callid.Names
@@ -89,7 +100,14 @@ func (s *sender) message(of *session.Message) error {
 	if m.Role != session.Tool {
 		s.flush()
 	}
-	s.LoseFields(&m.X.Rest, "", "role", "content", "name", "tool_call_id", fieldToolCalls, fieldFunctionCall, fieldRefusal, fieldAudio, fieldReasoning, fieldReasoningContent)
+	known := []string{
+		"role", "content", "name", "tool_call_id", fieldToolCalls, fieldFunctionCall, fieldRefusal, fieldAudio,
+		fieldReasoning, fieldReasoningContent,
+	}
+	if s.returnsReasoning() {
+		known = append(known, fieldReasoningDetails)
+	}
+	s.LoseFields(&m.X.Rest, "", known...)
 	switch s.Role() {
 	case session.System:
 		role := "system"
@@ -100,9 +118,13 @@ func (s *sender) message(of *session.Message) error {
 		for _, text := range s.Texts() {
 			elements = appendText(elements, text)
 		}
+		if elements == nil {
+			s.Lose("a system message without text")
+			return nil
+		}
 		s.Write("role", role, "content", wire.ContentOf(elements, textPrefix), "name", s.name())
 	case session.User:
-		s.Write("role", "user", "content", wire.ContentOf(s.elements(m), textPrefix), "name", s.name())
+		s.user()
 	case session.Assistant:
 		s.assistant()
 	case session.Tool:
@@ -128,6 +150,17 @@ func (s *sender) name() wire.Maybe {
 		return r
 	}, s.M.Author))
 	return wire.Maybe(s.LoseName("author's name", s.M.Author, string(name[:min(len(name), maxName)])))
+}
+
+// user writes what a person or a program said. One of whom nothing can be sent still has their
+// turn: strict servers reject a message without content.
+func (s *sender) user() {
+	elements := s.elements(&s.M)
+	if elements == nil {
+		s.Lose("nothing that can be sent: " + wire.NoContent + " stands in its place")
+		elements = appendText(nil, wire.NoContent)
+	}
+	s.Write("role", "user", "content", wire.ContentOf(elements, textPrefix), "name", s.name())
 }
 
 // elements writes what a person said.
@@ -194,13 +227,19 @@ func soundFormat(mediaType string) string {
 	return ""
 }
 
-// assistant writes a reply: its text, or its refusal, and its calls. An empty one of another form is left out.
+// assistant writes a reply: its text, or its refusal, its calls and its reasoning. One that says
+// nothing is left out: "Assistant message must have either content or tool_calls, but not none."
+// (Mistral), "the message at position 2 with role 'assistant' must not be empty" (Kimi).
 func (s *sender) assistant() {
 	s.Open = nil
+	thought := s.reasoning()
 	var elements, calls []jsontext.Value
 	refusal, spoken := "", ""
 	for i := range s.M.Parts {
 		p := &s.M.Parts[i]
+		if thought != nil && isReasoning(p) {
+			continue
+		}
 		switch p.Kind {
 		case session.PartText:
 			elements = appendText(elements, p.Content())
@@ -232,10 +271,12 @@ func (s *sender) assistant() {
 		content = wire.Array(wire.AppendTextElement(nil, `{"type":"refusal","refusal":`, refusal))
 	case len(calls) > 0:
 		content = jsontext.Value("null")
-	case s.M.Dialect != Name: // "Assistant message must have either content or tool_calls, but not none.": Mistral, for one
+	default:
+		s.Lose("a reply that says nothing")
 		return
 	}
-	s.Write("role", "assistant", "content", content, "refusal", beside, "name", s.name(), fieldToolCalls, calls)
+	fields := append([]any{"role", "assistant", "content", content}, thought...)
+	s.Write(append(fields, "refusal", beside, "name", s.name(), fieldToolCalls, calls)...)
 }
 
 // call writes one call and opens it; first is one that no other stands before in its reply. A
@@ -254,7 +295,7 @@ func (s *sender) call(p *wire.Part, first bool) jsontext.Value {
 	}
 	id := legalCallID(s.ids.Call(s.CountCall(p, "call_made_")))
 	s.Open = append(s.Open, wire.OpenCall{ID: p.CallID, Name: p.ToolName, SentID: id})
-	name := s.LoseName("tool's name", p.ToolName, callid.LegalName(p.ToolName, maxName))
+	name := s.SendToolName(p.ToolName, callid.LegalName(p.ToolName, maxName), maxName)
 	return wire.Encode("id", id, "type", kind, kind, wire.Encode("name", name, arguments, given), "extra_content", s.signature(p, first))
 }
 

@@ -22,8 +22,8 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 	}{
 		{name: "plain turns stay", in: `[{"role":"user","content":"hi"},{"role":"assistant","content":"Hello <&>!"}]`, want: `[{"role":"user","content":"hi"},{"role":"assistant","content":"Hello <&>!"}]`},
 		{
-			name: "a reply loses what is no request's", in: `[{"role":"assistant","content":"x","refusal":null,"annotations":[{"a":1}],"reasoning_content":"hm","audio":null,"tool_calls":[]}]`,
-			want: `[{"role":"assistant","content":"x"}]`, losses: []string{"20260211_001.1: field annotations", "20260211_001.1: reasoning"},
+			name: "a reply loses what is no request's", in: `[{"role":"assistant","content":"x","refusal":null,"annotations":[{"a":1}],"audio":null,"tool_calls":[]}]`,
+			want: `[{"role":"assistant","content":"x"}]`, losses: []string{"20260211_001.1: field annotations"},
 		},
 		{
 			name: "a choice is its message", in: `[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]`, want: `[{"role":"assistant","content":"x"}]`,
@@ -81,7 +81,10 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			name: "an author's name", in: `[{"role":"user","name":"ann","content":"x"},{"role":"user","name":"Ann Lee","content":"y"}]`, want: `[{"role":"user","name":"ann","content":"x"},{"role":"user","name":"Ann_Lee","content":"y"}]`,
 			losses: []string{`20260211_001.2: the author's name "Ann Lee" is sent as "Ann_Lee"`},
 		},
-		{name: "nothing", in: `[{"role":"user","content":null},{"role":"assistant","content":[]}]`, want: `[{"role":"user","content":""},{"role":"assistant","content":""}]`},
+		{
+			name: "nothing", in: `[{"role":"user","content":null},{"role":"assistant","content":[]}]`, want: `[{"role":"user","content":"(no content)"}]`,
+			losses: []string{"20260211_001.1: nothing that can be sent: (no content) stands in its place", "20260211_001.2: a reply that says nothing"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			decoded := testkit.Must(openaichat.Decode(dialecttest.List(t, c.in)))(t)
@@ -116,7 +119,8 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 	}{
 		{
 			name: "an empty reply of another form is left out", in: wire.Request{Messages: []session.Message{message(session.User, session.TextPart("hi")), message(session.Assistant), message(session.Assistant, session.TextPart("")), message(session.User, session.TextPart("more"))}},
-			want: `[{"role":"user","content":"hi"},{"role":"user","content":"more"}]`,
+			want:   `[{"role":"user","content":"hi"},{"role":"user","content":"more"}]`,
+			losses: []string{"20260211_001.2: a reply that says nothing", "20260211_001.3: a reply that says nothing"},
 		},
 		{name: "system text comes first", in: wire.Request{System: "Be short.", Messages: []session.Message{message(session.User, session.TextPart("hi"))}}, want: `[{"role":"system","content":"Be short."},{"role":"user","content":"hi"}]`},
 		{
@@ -183,7 +187,7 @@ func TestSendOfAnyCaseIsAcceptedWhereItsCallsAreAnswered(t *testing.T) {
 			continue
 		}
 		sent := testkit.Must(openaichat.Send(wire.Request{Messages: dialecttest.Stored(t, msgs)}))(t)
-		if err := dialecttest.ValidateOpenAIChat(sent.Request); err != nil {
+		if err := dialecttest.ValidateReasoningChat(sent.Request); err != nil {
 			t.Errorf("%s: %v\n%.1000s", c.Name, err, sent.Request)
 		}
 		checked++
@@ -281,5 +285,85 @@ func TestAGeminiGetsItsThoughtSignaturesBack(t *testing.T) {
 				t.Errorf("losses: %s", d)
 			}
 		})
+	}
+}
+
+// DeepSeek, Kimi, MiniMax and OpenRouter want the reasoning of a reply back as it came, above all
+// between a call and what follows its result. Another provider, or a model of another family, gets
+// none of it.
+func TestReasoningGoesBackToItsMaker(t *testing.T) {
+	const (
+		content = `"reasoning_content":"I must call."`
+		details = `"reasoning":"I must call.","reasoning_details":[{"type":"reasoning.text","text":"I must call.","signature":"c2ln","index":0}]`
+		empty   = `"reasoning_content":""`
+	)
+	for _, c := range []struct {
+		name, fields, provider, model string
+		to                            wire.Request
+		goesBack                      bool
+	}{
+		{"nobody said who made it", content, "", "", wire.Request{}, true},
+		{"the session's model is known", content, "", "", wire.Request{Model: "deepseek-v4-flash"}, true},
+		{"the same model", content, "deepseek", "deepseek-v4-flash", wire.Request{Model: "deepseek-v4-flash", Provider: "deepseek"}, true},
+		{"an empty one, too", empty, "moonshot", "kimi-k2-thinking", wire.Request{Model: "kimi-k2-thinking"}, true},
+		{"another of the family", content, "deepseek", "deepseek-v4-flash", wire.Request{Model: "deepseek-ai/DeepSeek-V4", Provider: "deepseek"}, true},
+		{"details of OpenRouter", details, "openrouter", "minimax/minimax-m2", wire.Request{Model: "minimax/MiniMax-M3", Provider: "openrouter"}, true},
+		{"OpenAI's model by a router", details, "openrouter", "openai/gpt-5", wire.Request{Model: "openai/gpt-5", Provider: "openrouter"}, true},
+		{"another family", content, "", "deepseek-v4-flash", wire.Request{Model: "kimi-k2-thinking"}, false},
+		{"another provider", details, "openrouter", "deepseek/deepseek-v4", wire.Request{Model: "deepseek-v4", Provider: "deepseek"}, false},
+		{"OpenAI itself", content, "", "", wire.Request{Model: "gpt-5"}, false},
+		{"OpenAI's own reasoning model", content, "openai", "o3", wire.Request{Model: "o3", Provider: "openai"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			calls := `"tool_calls":[{"id":"w1","type":"function","function":{"name":"weather","arguments":"{}"}}]`
+			in := `[{"role":"user","content":"x"},{"role":"assistant","content":"",` + c.fields + `,` + calls + `},{"role":"tool","tool_call_id":"w1","content":"sun"}]`
+			c.to.Messages = testkit.Must(openaichat.Decode(dialecttest.List(t, in)))(t).Messages
+			c.to.Messages[1].Provider, c.to.Messages[1].Model = c.provider, c.model
+			sent := dialecttest.Accepted(t, openaichat.Form(), c.to)
+			fields := ""
+			if c.goesBack {
+				fields = c.fields + ","
+			}
+			want := `{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,` + fields + calls + `},{"role":"tool","tool_call_id":"w1","content":"sun"}]}`
+			if !dialecttest.EqualJSON([]byte(want), sent.Request) {
+				t.Errorf("sent %s\nwant %s", sent.Request, want)
+			}
+			if lost := strings.Contains(strings.Join(sent.Losses, ","), "reasoning"); lost == c.goesBack {
+				t.Errorf("losses %q", sent.Losses)
+			}
+		})
+	}
+}
+
+// Databases hold reasoning_details among the unknown fields of a reply, as earlier versions decoded
+// them: they go back, too.
+func TestReasoningDetailsOfOldRowsGoBack(t *testing.T) {
+	m := session.Message{
+		Kind: session.KindMessage, Role: session.Assistant, Dialect: openaichat.Name, InContext: true, Parts: []session.Part{session.TextPart("y")},
+		Extra: session.JSON(`{"rest":{"reasoning_details":[{"type":"reasoning.text","text":"hm"}]}}`),
+	}
+	sent := dialecttest.Accepted(t, openaichat.Form(), wire.Request{Messages: []session.Message{m}, Model: "minimax-m2"})
+	want := `{"messages":[{"role":"assistant","content":"y","reasoning_details":[{"type":"reasoning.text","text":"hm"}]}]}`
+	if !dialecttest.EqualJSON([]byte(want), sent.Request) {
+		t.Errorf("sent %s\nwant %s", sent.Request, want)
+	}
+}
+
+// Each part of the reasoning is text once, so that it counts once.
+func TestReasoningIsTextOnce(t *testing.T) {
+	for _, fields := range []string{
+		`"reasoning_content":"hm"`, `"reasoning":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm"}]`,
+		`"reasoning_details":[{"type":"reasoning.summary","summary":"h"},{"type":"reasoning.text","text":"m"},{"type":"reasoning.encrypted","data":"x"}]`,
+	} {
+		m := testkit.Must(openaichat.Decode(dialecttest.List(t, `[{"role":"assistant","content":"y",`+fields+`}]`)))(t).Messages[0]
+		text := ""
+		for i := range m.Parts {
+			if m.Parts[i].Kind == session.PartReasoning {
+				text += m.Parts[i].Text
+			}
+		}
+		if text != "hm" {
+			t.Errorf("%s: the text of the reasoning is %q", fields, text)
+		}
 	}
 }

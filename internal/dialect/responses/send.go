@@ -15,8 +15,8 @@ import (
 
 // Limits of the API, which answers 400 beyond them.
 const (
-	maxName   = 128 // characters of a tool's name
-	maxCallID = 64  // bytes of a call's id
+	maxName   = 64 // characters of a tool's name
+	maxCallID = 64 // bytes of a call's id
 )
 
 // Send makes {"instructions": …, "input": […]} of a context, for a request with store:false:
@@ -39,7 +39,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 	}
 	s.dangling()
 	request := wire.Encode("instructions", wire.Maybe(in.System), "input", append([]json.RawMessage{}, s.Taken()...))
-	return wire.Sent{Request: session.JSON(request), Losses: s.Losses()}, nil
+	return wire.Sent{Request: session.JSON(request), Losses: s.Losses(), ToolNames: s.ToolNames()}, nil
 }
 
 // sender writes items one after the other. It remembers what one message leaves to a later
@@ -157,7 +157,11 @@ func (s *sender) user(role string) {
 			}
 		}
 	}
-	if len(elements) > 0 || role == "user" && approvals == 0 {
+	if len(elements) == 0 && role == "user" && approvals == 0 {
+		s.Lose("nothing that can be sent: " + wire.NoContent + " stands in its place")
+		elements = appendText(nil, wire.NoContent)
+	}
+	if len(elements) > 0 {
 		s.Write("type", itemMessage, "role", role, "content", wire.ContentOf(elements, textPrefix))
 	}
 }
@@ -225,7 +229,7 @@ func (s *sender) medium(p *wire.Part) jsontext.Value {
 
 // name returns a tool's name as the API takes it.
 func (s *sender) name(name string) string {
-	return s.LoseName("tool's name", name, callid.LegalName(name, maxName))
+	return s.SendToolName(name, callid.LegalName(name, maxName), maxName)
 }
 
 // opened returns the id that a call is sent with, and notes that it waits for its result. The id

@@ -44,10 +44,15 @@ type Request struct {
 	System   string
 	Messages []session.Message
 	Model    string
+	Provider string // of the model, as the ledger of calls names it; "": unknown
 
 	// Borders are the messages behind which the provider's cache is to keep what it has read,
 	// -1 for the system text. A form without cache marks has nothing to write for them.
 	Borders []int
+
+	// Before is how many of the messages the context before this one had: a provider's cache holds
+	// what was sent of them. 0: unknown.
+	Before int
 }
 
 // Sent is a context in a provider's words. Request goes into the provider's body as it is.
@@ -58,4 +63,12 @@ type Sent struct {
 	// ThinkingOff says that the request must not ask the model to think: its provider refuses
 	// to go on in a loop of tools whose calls were made without a thought of its own.
 	ThinkingOff bool
+
+	// ToolNames maps the name that a tool is sent under to its own, where the provider does not
+	// take that.
+	ToolNames map[string]string
+
+	// BrokenBy names the rule by which what was sent of the context before is sent otherwise now,
+	// "" if none did.
+	BrokenBy string
 }

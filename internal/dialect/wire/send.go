@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/callid"
 	"sessiond/internal/session"
 )
 
@@ -22,6 +23,7 @@ type Sender struct {
 	Open   []OpenCall
 	Out    []json.RawMessage // entries that are written and not taken yet
 	calls  int               // that were sent, to name those that came without an id
+	tools  map[string]string // the tools that were called: their own names by those that are sent
 	losses []string
 }
 
@@ -56,6 +58,9 @@ func (s *Sender) Write(fields ...any) {
 	s.Out = append(s.Out, json.RawMessage(Encode(fields...)))
 }
 
+// NoContent stands in where an API demands a content and there is none.
+const NoContent = "(no content)"
+
 // Taken returns the entries that were written since the last call.
 func (s *Sender) Taken() []json.RawMessage {
 	out := s.Out
@@ -64,12 +69,14 @@ func (s *Sender) Taken() []json.RawMessage {
 }
 
 // Role is the role that the message is sent in: what a program put into the conversation is said
-// in the user's. It is "", with a loss, for a message that is not sent.
+// in the user's, unless it says itself that it was the system's. It is "", with a loss, for a message that is not sent.
 func (s *Sender) Role() session.Role {
 	switch {
 	case !IsTalk(s.From):
 		s.Lose("a " + string(s.From.Kind) + " is no message")
 		return ""
+	case s.From.Kind == session.KindCustomMessage && s.From.Role == session.System:
+		return session.System
 	case slices.Contains([]session.Kind{session.KindBash, session.KindCustomMessage, session.KindBranchSummary}, s.From.Kind):
 		return session.User
 	case !slices.Contains([]session.Role{session.System, session.User, session.Assistant, session.Tool}, s.From.Role):
@@ -156,6 +163,37 @@ func (s *Sender) LoseName(of, name, sent string) string {
 		s.Lose("the " + of + " " + strconv.Quote(Clip(name)) + " is sent as " + strconv.Quote(sent))
 	}
 	return sent
+}
+
+// SendToolName returns the name that a tool is sent under: legal, which the provider takes. Two
+// tools never share one. most is the length that the provider takes.
+func (s *Sender) SendToolName(name, legal string, most int) string {
+	if own, taken := s.tools[legal]; taken && own != name && legal != name {
+		legal = callid.TagName(legal, name, most)
+	}
+	if _, known := s.tools[legal]; known {
+		return legal
+	}
+	if s.tools == nil {
+		s.tools = map[string]string{}
+	}
+	s.tools[legal] = name
+	return s.LoseName("tool's name", name, legal)
+}
+
+// ToolNames returns the tools that are sent under another name: their own by that name.
+func (s *Sender) ToolNames() map[string]string {
+	var changed map[string]string
+	for sent, own := range s.tools {
+		if sent == own {
+			continue
+		}
+		if changed == nil {
+			changed = map[string]string{}
+		}
+		changed[sent] = own
+	}
+	return changed
 }
 
 // Results yields the results of a tool's message, each with the parts that belong to it. Parts

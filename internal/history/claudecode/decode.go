@@ -118,6 +118,9 @@ func (r *reader) rest(w *row, m *session.Message, at place) session.JSON {
 	if m.Kind != session.KindUnknown {
 		drop = append(drop, "message")
 	}
+	if m.Dialect == anthropic.Name {
+		drop = append(drop, "rendered", "renderedRole") // the message says it
+	}
 	if w.kind == typeUser || w.kind == typeAssistant {
 		drop = append(drop, "type") // the role says it
 	}
@@ -375,13 +378,13 @@ func (r *reader) system(st *stream, w *row, at place) {
 func (r *reader) attachment(st *stream, w *row, at place) {
 	a := w.Inner("attachment")
 	m := aside(session.KindCustom, "")
+	if w.Get("rendered") != nil {
+		r.rendered(st, w, at)
+		return
+	}
 	switch a.String("type") {
 	case "queued_command":
-		text, origin, by := plain(promptOf(a)), session.Program, a.Inner("origin").String("kind")
-		if r.isTrunk(st) && speakerOf(text) == saysPerson && (by == "" || by == "human") && a.String("commandMode") != "task-notification" {
-			origin = session.Person
-		}
-		m = inUsersRole(session.KindMessage, origin, text)
+		m = inUsersRole(session.KindMessage, r.queuedBy(st, a), plain(promptOf(a)))
 	case "file", "nested_memory", "edited_text_file", "hook_additional_context", "skill_listing", "invoked_skills", "deferred_tools_delta",
 		"mcp_instructions_delta", "agent_listing_delta", "plan_mode", "plan_mode_exit", "task_reminder", "todo_reminder", "date_change",
 		"compact_file_reference", "task_status", "read_truncation_notice", "dynamic_skill", "auto_mode", "ultra_effort_enter",
@@ -394,6 +397,58 @@ func (r *reader) attachment(st *stream, w *row, at place) {
 		m = aside(session.KindUnknown, "")
 	}
 	r.put(st, w, at, decoded{messages: []session.Message{m}, behind: true})
+}
+
+// queuedBy tells who queued a command: a person, or a program.
+func (r *reader) queuedBy(st *stream, a history.Object) session.Origin {
+	by := a.Inner("origin").String("kind")
+	isWords := speakerOf(plain(promptOf(a))) == saysPerson && (by == "" || by == "human")
+	if r.isTrunk(st) && isWords && a.String("commandMode") != "task-notification" {
+		return session.Person
+	}
+	return session.Program
+}
+
+// rendered decodes an attachment of a version that writes what it sent for it, and in which role:
+// that is the context, word for word. One for which nothing was sent is a record of its own.
+func (r *reader) rendered(st *stream, w *row, at place) {
+	var blocks []json.RawMessage
+	sent, _ := history.Elements(w.Get("rendered"))
+	for _, e := range sent {
+		content := history.Object{}
+		if o, ok := history.Fields(e); ok {
+			content = o
+		}
+		raw := content.Get("content")
+		if elements, ok := history.Elements(raw); ok {
+			blocks = append(blocks, elements...)
+		} else if text, _ := history.Text(raw); text != "" {
+			block := history.Object{{Key: "type", Raw: []byte(`"text"`)}, {Key: "text", Raw: raw}}
+			blocks = append(blocks, json.RawMessage(block.JSON()))
+		}
+	}
+	a := w.Inner("attachment")
+	queued := a.String("type") == "queued_command"
+	if len(blocks) == 0 {
+		r.put(st, w, at, decoded{messages: []session.Message{aside(session.KindCustom, "")}, behind: true})
+		return
+	}
+	role := string(session.User)
+	if w.String("renderedRole") == string(session.System) && !queued {
+		role = string(session.System)
+	}
+	r.put(st, w, at, decoded{behind: true, said: func() ([]session.Message, bool) {
+		entry := history.Object{history.Member("role", role), {Key: "content", Raw: wire.Array(blocks)}}
+		messages, ok := r.said(entry.JSON())
+		for i := range messages {
+			m := &messages[i]
+			m.Kind, m.Origin, m.Display = session.KindCustomMessage, session.Program, false
+			if queued {
+				m.Kind, m.Origin, m.Display = session.KindMessage, r.queuedBy(st, a), true
+			}
+		}
+		return messages, ok && len(messages) == 1
+	}})
 }
 
 // promptOf returns what a person typed while a turn ran.

@@ -94,13 +94,13 @@ func TestWhatTheModelIsGiven(t *testing.T) {
 			},
 		},
 		{
-			// sessiond itself shows again what began the turn.
+			// And no more: what began the turn is not kept.
 			"a compaction keeps the end of the path, whose cleared results stay cleared",
 			[]string{
 				system("6", "5", "microcompact_boundary", `"microcompactMetadata":{"compactedToolIds":["a","b"]},`), user("7", "6", "two"), answer("8", "7", "m3", "done"),
 				keeps("9", "8", `"preservedSegment":{"headUuid":"4","anchorUuid":"10","tailUuid":"8"}`), summarises("10", "9"), user("11", "10", "go on"),
 			},
-			[]string{"user: <conversation_summary>", "user: one", "assistant: (Bash b)", "tool: [b: [output hidden", "user: two", "assistant: done", "user: go on"},
+			[]string{"user: <conversation_summary>", "assistant: (Bash b)", "tool: [b: [output hidden", "user: two", "assistant: done", "user: go on"},
 			[][]string{
 				{"user: one", "assistant: (Bash a)", "tool: [a: [output hidden", "assistant: (Bash b)", "tool: [b: [output hidden", "user: two", "assistant: done", "user: go on"},
 				{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "assistant: (Bash b)", "tool: [b: out of b]", "user: two", "assistant: done", "user: go on"},

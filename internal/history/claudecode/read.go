@@ -28,6 +28,7 @@ type reader struct {
 	lastAt  session.Time       // of the newest row that has a time
 	here    int64              // offset of the row at hand
 	queue   []*row             // rows behind an open reply that do not end it
+	grown   string             // the longer version of a reply, while the rows behind it are handled
 	states
 }
 
@@ -149,12 +150,22 @@ func (w *row) mayInterrupt() bool {
 
 // flush closes the reply of the file's own conversation and handles the rows that waited for it.
 func (r *reader) flush() {
+	grown := len(r.queue) > 0 && r.hasGrown(r.main)
 	r.close(r.main)
 	queue := r.queue
-	r.queue = nil
+	if r.queue = nil; grown {
+		r.grown = r.main.tip
+	}
 	for _, w := range queue {
 		r.handle(r.main, w)
 	}
+	r.grown = ""
+}
+
+// hasGrown reports whether an earlier reading imported the open reply without its last rows. Rows that stood
+// behind it then hang on the shorter one; behind the longer one they get other names.
+func (r *reader) hasGrown(st *stream) bool {
+	return st.open != nil && slices.ContainsFunc(st.open.rows[:len(st.open.rows)-1], func(w *row) bool { return st.Has(w.uuid) })
 }
 
 // streamOf returns the conversation of a row: the file's own, or that of a sub-agent in it; nil for one that
@@ -296,6 +307,14 @@ func (o *reply) last() *row { return o.rows[len(o.rows)-1] }
 // ended reports whether the response said that nothing more comes.
 func (o *reply) ended() bool { return o.last().endsReply() || o.last().made() }
 
+func (o *reply) says() bool {
+	return slices.ContainsFunc(o.rows, func(w *row) bool { return strings.TrimSpace(w.text) != "" })
+}
+
+func (o *reply) calls() bool {
+	return slices.ContainsFunc(o.rows, func(w *row) bool { return len(w.calls()) > 0 })
+}
+
 func (w *row) endsReply() bool {
 	switch w.message.String("stop_reason") {
 	case "end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded":
@@ -306,7 +325,7 @@ func (w *row) endsReply() bool {
 
 // assistant adds a row to its response.
 func (r *reader) assistant(st *stream, w *row) {
-	if open := st.open; open != nil && (w.reply() != open.id || w.made() || r.endedBefore(st, w) || open.supersededBy(w)) {
+	if open := st.open; open != nil && (w.reply() != open.id || w.made() || open.supersededBy(w)) {
 		r.close(st)
 	}
 	if st.open == nil {
@@ -317,12 +336,6 @@ func (r *reader) assistant(st *stream, w *row) {
 	if open.size += w.size; open.size > history.MaxBatchBytes || len(open.rows) >= maxRows || w.made() {
 		r.close(st)
 	}
-}
-
-// endedBefore reports whether an earlier reading stored the open reply without this row: it was the
-// last one of a file that was quiet then.
-func (r *reader) endedBefore(st *stream, w *row) bool {
-	return st.Here != nil && !r.in.Old(w.offset) && st.Has(st.open.last().uuid)
 }
 
 // finish leaves what is not finished to the next reading and closes the rest.
@@ -346,7 +359,7 @@ func (r *reader) finish() {
 // unfinished removes the rows of a reply that may get more of them.
 func (r *reader) unfinished(st *stream) []*row {
 	open := st.open
-	if open == nil || r.in.Quiet() || open.ended() {
+	if open == nil || open.ended() || !r.in.ReplyWaits(open.says(), open.calls()) {
 		return nil
 	}
 	st.open = nil
@@ -360,7 +373,7 @@ func (r *reader) finishStream(st *stream) {
 	r.close(st)
 	switch {
 	case st.bill == nil:
-	case r.in.Quiet() || st.bill.ended:
+	case st.bill.ended || !r.in.ReplyWaits(true, false):
 		r.settle(st)
 	default:
 		r.in.LookAgain()

@@ -56,7 +56,10 @@ func (r *reader) nameOf(line []byte) string {
 	key := "row:" + hex.EncodeToString(sum[:10])
 	r.repeats[key]++
 	if n := r.repeats[key]; n > 1 {
-		return key + "#" + strconv.Itoa(n)
+		key += "#" + strconv.Itoa(n)
+	}
+	if r.grown != "" {
+		key += "~" + r.grown
 	}
 	return key
 }

@@ -176,8 +176,8 @@ func TestLastRowWithoutLineFeed(t *testing.T) {
 	h.Unchanged(path)
 }
 
-// A response that was read to its end, since the file was quiet, may go on all the same. Its usage
-// rises to what its last row reports.
+// A response that was read to its end, since the file was quiet, may go on all the same: its longer version takes
+// the head. Its usage rises to what its last row reports.
 func TestReplyThatGoesOnAfterAQuietEnd(t *testing.T) {
 	h := newHouse(t)
 	path := h.Write(id+".jsonl", user("1", "", "a"), says("2", "1", "m", text("b"), ""))
@@ -185,7 +185,7 @@ func TestReplyThatGoesOnAfterAQuietEnd(t *testing.T) {
 	h.Append(path, strings.Replace(says("3", "2", "m", text("c"), ""), `"output_tokens":7`, `"output_tokens":412`, 1)+"\n"+user("4", "3", "d")+"\n")
 	h.Import(path)
 	s := h.Session(id)
-	if got := h.Talk(s); got != "user: a\nassistant: b\nassistant: c\nuser: d" {
+	if got := h.Talk(s); got != "user: a\nassistant: b\nc\nuser: d" {
 		t.Errorf("path\n%s", got)
 	}
 	if calls := h.Calls(s.ID); len(calls) != 1 || calls[0].OutputTokens != 412 || s.OutputTokens != 412 {

@@ -1,7 +1,10 @@
 package codex
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"sessiond/internal/dialect/responses"
@@ -52,8 +55,9 @@ func (r *reader) compacted(rec *record) {
 	key := r.state.advance(rec)
 	c.Key, c.ThroughKey = key, key
 	r.put(key, rec, 1, func() history.Decoded {
+		var media []session.Part
 		if len(list) > 0 && list[0] == '[' {
-			c.Replacement = replacement(list, text)
+			c.Replacement, media = replacement(list, text)
 		} else {
 			c.Replacement = kept.replacement()
 		}
@@ -61,8 +65,11 @@ func (r *reader) compacted(rec *record) {
 		line := rec.line.Without("timestamp")
 		if len(rec.raw) > session.BlobThreshold {
 			line = line.Without("payload")
-			m.Parts = append(m.Parts, payloadBlob(rec))
+			payload := payloadBlob(rec)
+			payload.Blob.Data = withoutMedia(payload.Blob.Data, media)
+			m.Parts = append(m.Parts, payload)
 		}
+		m.Parts = append(m.Parts, media...)
 		m.Extra = keepLine(line)
 		d := history.Alone(m)
 		d.Compactions = []history.Compaction{c}
@@ -71,8 +78,9 @@ func (r *reader) compacted(rec *record) {
 }
 
 // replacement holds the context that Codex made of the conversation, in sessiond's own form.
-// The summary is left out: the overlay has it.
-func replacement(list []byte, summary string) session.JSON {
+// The summary is left out: the overlay has it. media are the pictures of it, each once: the
+// replacement names them, and the record's message keeps them.
+func replacement(list []byte, summary string) (context session.JSON, media []session.Part) {
 	elements, _ := history.Elements(list)
 	var kept []session.Message
 	for _, element := range elements {
@@ -87,28 +95,52 @@ func replacement(list []byte, summary string) session.JSON {
 			if m.Role == session.User {
 				m.Origin = session.Program
 			}
-			kept = append(kept, session.Message{Kind: m.Kind, Role: m.Role, Origin: m.Origin, Dialect: m.Dialect, Parts: withoutBytes(m.Parts)})
+			media = nameMedia(m.Parts, media)
+			kept = append(kept, session.Message{Kind: m.Kind, Role: m.Role, Origin: m.Origin, Dialect: m.Dialect, Parts: m.Parts})
 		}
 	}
-	return history.Replacement(kept)
+	return history.Replacement(kept), media
 }
 
-// withoutBytes puts a note where bytes stood, which a replacement cannot hold.
-func withoutBytes(parts []session.Part) []session.Part {
+// mostMedia bounds the pictures that one record's message keeps, which holds other parts, too.
+const mostMedia = session.MaxParts - 8
+
+// nameMedia lets parts name their bytes, which no JSON holds, and adds the bytes to media, once.
+// A note stands for those that are too many.
+func nameMedia(parts, media []session.Part) []session.Part {
 	for i := range parts {
-		if p := &parts[i]; p.Blob != nil {
-			if !p.Kind.HasBytes() {
-				p.Text, p.Blob = string(p.Blob.Data), nil
-				continue
-			}
+		p := &parts[i]
+		switch {
+		case p.Blob == nil:
+			continue
+		case !p.Kind.HasBytes():
+			p.Text, p.Blob, p.BlobSHA = string(p.Blob.Data), nil, nil
+			continue
+		}
+		known := slices.ContainsFunc(media, func(of session.Part) bool { return of.Blob.SHA256 == p.Blob.SHA256 })
+		if !known && len(media) >= mostMedia {
 			item := p.Extra
 			*p = session.TextPart("[" + string(p.Kind) + "]")
 			if o, ok := history.ParseObject(item); ok && o.Get("item") != nil {
 				p.Extra = history.Object{{Key: "item", Raw: o.Get("item")}}.JSON()
 			}
+			continue
+		}
+		if !known {
+			media = append(media, session.Part{Kind: session.PartData, Blob: p.Blob, BlobSHA: p.BlobSHA})
 		}
 	}
-	return parts
+	return media
+}
+
+// withoutMedia puts blob:HASH into a payload in the place of bytes that parts beside it keep.
+func withoutMedia(payload []byte, media []session.Part) []byte {
+	for i := range media {
+		b := media[i].Blob
+		encoded := base64.StdEncoding.AppendEncode(nil, b.Data)
+		payload = bytes.ReplaceAll(payload, encoded, []byte("blob:"+b.SHA256))
+	}
+	return payload
 }
 
 // replacement is what Codex goes on with after a compaction that says only its summary.

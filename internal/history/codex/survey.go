@@ -40,6 +40,8 @@ type surveyor struct {
 	line  int32
 	users []typed // items in the user's role that no event has claimed, newest last
 	reply mark    // where the reply that is not finished begins; offset -1: there is none
+	says  bool    // that reply has text
+	calls bool    // and a call without an output
 	user  mark    // the newest user's item, while it may be claimed
 	early mark    // the first user's item, while no event claimed one
 	begun bool    // a line was read
@@ -82,7 +84,7 @@ func look(in *history.Intake) *survey {
 		in.Fail(session.Errorf(session.Invalid, "no rollout: it holds no header"))
 	}
 	s.line++
-	s.settle(in.Quiet())
+	s.settle(in)
 	return s.survey
 }
 
@@ -125,8 +127,10 @@ func (s *surveyor) note(r *record) {
 	case r.isReply():
 		s.items = s.items || r.sub == "message"
 		if s.reply.offset < 0 {
-			s.reply = s.here(r.offset)
+			s.reply, s.says, s.calls = s.here(r.offset), false, false
 		}
+		s.says = s.says || r.sub == "message" && strings.TrimSpace(joined(r.payload.Get("content"))) != ""
+		s.calls = s.calls || strings.HasSuffix(r.sub, "_call") && r.payload.Get("call_id") != nil
 		return
 	case r.isEcho() && r.sub != "item_completed":
 		return
@@ -236,18 +240,18 @@ func digestOf(text string) string {
 }
 
 // settle decides where this reading ends. A reply whose end is not here, and an item that an
-// event may still claim, wait, unless the file was quiet for long.
-func (s *surveyor) settle(quiet bool) {
+// event may still claim, wait.
+func (s *surveyor) settle(in *history.Intake) {
 	s.limit = s.end
-	if quiet {
-		return
+	var waits []mark
+	if s.reply.offset >= 0 && in.ReplyWaits(s.says, s.calls) {
+		waits = append(waits, s.reply)
 	}
-	waits := []mark{s.reply}
 	switch {
-	case s.bare || s.history == paginated:
+	case in.Quiet() || s.bare || s.history == paginated:
 	case s.witnesses:
 		waits = append(waits, s.user)
-	case s.line-s.early.line < beginning:
+	case !in.Found.Last && s.line-s.early.line < beginning:
 		waits = append(waits, s.early)
 	}
 	for _, m := range waits {

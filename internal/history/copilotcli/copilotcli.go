@@ -24,7 +24,7 @@ func New(env func(string) string, now func() time.Time) *history.Program {
 	home := cmp.Or(env("COPILOT_HOME"), history.Expand("~/.copilot", env))
 	return &history.Program{
 		Source: session.SourceCopilotCLI, Folders: history.InFolders(history.FolderIn(home, sessions)), Now: now,
-		Search: search, Replay: read,
+		Search: search, Replay: read, Commands: []string{"copilot"},
 	}
 }
 

@@ -221,12 +221,12 @@ func (r *reader) aside(st *stream, e *event, calls ...history.Call) {
 
 // finish leaves what is not finished in a stream to the next reading.
 func (r *reader) finish(st *stream) {
-	if o := st.open; o != nil && !r.in.Quiet() {
+	if o := st.open; o != nil && r.in.ReplyWaits(strings.TrimSpace(o.Content) != "", len(o.Calls) > 0) {
 		r.in.WaitAmong(o.lines[0], len(o.lines))
 		st.open = nil
 	}
 	r.closeReply(st)
-	if st.call != nil && !r.in.Quiet() {
+	if st.call != nil && r.in.ReplyWaits(true, false) {
 		r.in.LookAgain()
 	} else {
 		r.settle(st)

@@ -91,6 +91,9 @@ func (e *entry) key() string {
 		}
 		key += "+" + history.Fingerprint(history.Object{history.Member("calls", ids)})[:12]
 	}
+	if e.longer {
+		key += "~" + history.Fingerprint(history.Object{history.Member("text", textOf(&e.message))})[:12]
+	}
 	return key
 }
 

@@ -64,6 +64,8 @@ type entry struct {
 	calls  []call  // of a reply
 	at     session.Time
 	aside  bool // it is a part of a compaction, and no message
+	grown  bool // an earlier reading may have imported it with the beginning of its text
+	longer bool // an earlier reading did
 }
 
 type place struct {
@@ -151,6 +153,9 @@ func (f *folded) message(m message, at place) (carrier bool) {
 func (e *entry) update(m *message) {
 	before := e.message
 	e.message = *m
+	if now, then := textOf(m), textOf(&before); now != then && strings.HasPrefix(now, then) {
+		e.grown = true
+	}
 	for _, f := range []struct{ now, before *jsontext.Value }{
 		{&e.ToolCalls, &before.ToolCalls}, {&e.Thoughts, &before.Thoughts}, {&e.Tokens, &before.Tokens},
 	} {

@@ -46,7 +46,7 @@ func readLines(in *history.Intake, h header) {
 		lines = append(lines, read)
 	})
 	ready := len(lines)
-	if last != "" && !in.Quiet() {
+	if last != "" && in.ReplyWaits(stateOf(lines, last)) {
 		ready = slices.IndexFunc(lines, func(l line) bool { return !l.broken && l.ID == last && l.Type == "gemini" })
 	}
 	f := newFolded(h)
@@ -58,6 +58,27 @@ func readLines(in *history.Intake, h header) {
 		in.Wait(lines[ready].at.At, len(lines)-ready)
 	}
 	f.emit(in)
+}
+
+// stateOf reports whether the lines of a reply say something, and whether a call has no result.
+func stateOf(lines []line, id string) (says, open bool) {
+	for i := range lines {
+		if l := &lines[i]; !l.broken && l.ID == id && l.Type == "gemini" {
+			text, waits := l.state()
+			says, open = says || text, waits || open && isEmpty(l.ToolCalls)
+		}
+	}
+	return says, open
+}
+
+// state reports whether a reply says something, be it with calls, and whether a call has no result.
+func (m *message) state() (says, open bool) {
+	var calls []call
+	_ = history.Unmarshal(m.ToolCalls, &calls) // of another form: none
+	for _, c := range calls {
+		open = open || !c.ended()
+	}
+	return len(calls) > 0 || strings.TrimSpace(textOf(m)) != "", open
 }
 
 const tooDeep = "nested too deep"
@@ -120,11 +141,14 @@ func readDocument(in *history.Intake) {
 			f.keep(raw, "not a message of Gemini CLI", at)
 		case wire.DeeperThan(raw, history.MaxDepth):
 			f.keep(raw, tooDeep, at)
-		case i == len(d.Messages)-1 && m.Type == "gemini" && !in.Quiet():
+		case i == len(d.Messages)-1 && m.Type == "gemini" && in.ReplyWaits(m.state()):
 			in.Wait(0, 1)
 		case f.message(m, at):
 			in.Skip(skipCarrier, 1)
 		}
+	}
+	for _, e := range f.all {
+		e.grown = true // what it said before is not in the file
 	}
 	f.emit(in)
 }
@@ -151,6 +175,9 @@ func (f *folded) emit(in *history.Intake) {
 	c := in.Conversation(new)
 	f.link(in, c)
 	for _, e := range f.all {
+		if e.grown && e.Type == "gemini" {
+			e.longer = isShorter(in, c, e)
+		}
 		f.addEntry(in, c, e, directory)
 	}
 	for _, o := range f.compactions {
@@ -162,6 +189,19 @@ func (f *folded) emit(in *history.Intake) {
 	if new.TitleSource == "source" {
 		c.Title = new.Title
 	}
+}
+
+// isShorter reports whether an entry is stored with nothing but the beginning of its text.
+func isShorter(in *history.Intake, c *history.Conversation, e *entry) bool {
+	if !c.Has(e.key()) {
+		return false
+	}
+	ref := in.Message(c.Here.ID, e.key())
+	if ref == nil {
+		return false
+	}
+	stored, now := in.Load(*ref), history.Plain(textOf(&e.message))
+	return stored != nil && stored.Text() != now && strings.HasPrefix(now, stored.Text())
 }
 
 func (f *folded) addEntry(in *history.Intake, c *history.Conversation, e *entry, directory string) {

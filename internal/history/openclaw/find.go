@@ -82,6 +82,9 @@ func isHistory(name string) bool {
 
 // gateway lists a state folder, a folder that holds some, the folder of an agent, or a sessions folder.
 func gateway(f *history.Finder, root string) {
+	if !f.Follows(root) {
+		return
+	}
 	agents := filepath.Join(root, "agents")
 	switch {
 	case history.IsFolder(agents):
@@ -109,6 +112,9 @@ func gateway(f *history.Finder, root string) {
 // agentFolder takes an agent's transcripts and databases. Nothing else in `agent` is opened:
 // the files beside the database hold credentials.
 func agentFolder(f *history.Finder, dir string) {
+	if !f.Follows(dir) {
+		return
+	}
 	if sessions := filepath.Join(dir, "sessions"); history.IsFolder(sessions) {
 		f.Folder(sessions, 1, isHistory)
 		if archive := filepath.Join(sessions, "session-sqlite-import-archive"); history.IsFolder(archive) {
@@ -126,6 +132,9 @@ func agentFolder(f *history.Finder, dir string) {
 
 // folders lists the folders in dir, also behind links.
 func folders(f *history.Finder, dir string) []string {
+	if !f.Follows(dir) {
+		return nil
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		f.Problem(dir, err)

@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 // about is what a source says of a session as a whole.
@@ -71,6 +72,17 @@ func aboutObject(o history.Object) about {
 	revert := o.Inner("revert")
 	a.revert = revert.String("messageID")
 	return a
+}
+
+// states returns the notes that are documents of the session: its list of things to do, and its permissions.
+func (a *about) states() map[string]session.JSON {
+	documents := map[string]session.JSON{}
+	for _, name := range []string{"todos", "permission"} {
+		if value := a.notes.Get(name); len(value) > 0 && len(value) <= store.MaxStateBytes {
+			documents["opencode."+name] = session.JSON(value)
+		}
+	}
+	return documents
 }
 
 // aboutRow reads a session's row, in the form of a file. Columns that are not known are noted.

@@ -61,6 +61,9 @@ func (f *finder) folder(path string, depth int) {
 		f.tree(path)
 		return
 	}
+	if !f.Follows(path) {
+		return
+	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		f.Problem(path, err)

@@ -145,7 +145,7 @@ func extraOf(r *record, rest history.Object, aside []json.RawMessage) session.JS
 			}
 		}
 		if r.open {
-			extra = append(extra, history.Member("note", "it was never finished"))
+			extra = append(extra, history.Member("note", "not finished when it was imported"))
 		}
 	}
 	if len(rest) > 0 {

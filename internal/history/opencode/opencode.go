@@ -46,6 +46,7 @@ func newSource(name session.Source, db string, env func(string) string, now func
 			(&finder{f, string(name)}).folder(folder, maxDepthOfFolders)
 		},
 		File: file, Order: history.SortedBy(compare), Sessions: sessions, Replay: readExport, Tree: readTree, Database: readDatabase,
+		Commands: []string{string(name)},
 	}
 }
 

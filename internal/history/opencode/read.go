@@ -50,16 +50,19 @@ func (r *reader) run() {
 
 // holdBack leaves a reply that may still be written, and the messages after it, to a later reading.
 func (r *reader) holdBack() {
-	newest, open := r.about.updated, -1
+	newest, open, says, calls := r.about.updated, -1, false, false
 	for i, m := range r.records {
 		if m.at.After(newest.Time) {
 			newest = m.at
+		}
+		if m.open {
+			says, calls = m.says && (says || open < 0), calls || m.calls
 		}
 		if m.open && open < 0 {
 			open = i
 		}
 	}
-	if open < 0 || r.in.Now.Sub(newest.Time) >= history.QuietTime {
+	if open < 0 || !r.in.ReplyWaitsSince(newest.Time, says, calls) {
 		return
 	}
 	waiting := 0
@@ -99,7 +102,7 @@ func (r *reader) open() {
 	}
 	if r.trusted {
 		r.c.Title = new.Title
-		r.c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Whole()), ArchivedAt: a.archived}
+		r.c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Whole()), ArchivedAt: a.archived, States: a.states()}
 	}
 	if a.parent != "" {
 		r.linkToParent()

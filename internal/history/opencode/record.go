@@ -94,6 +94,8 @@ type record struct {
 	records int
 	why     string // not "": it is kept raw, and why
 	open    bool   // not finished yet
+	says    bool   // it has text
+	calls   bool   // a call in it has no result
 	large   bool
 	failed  bool
 	answers string // id of the message that it answers
@@ -172,13 +174,16 @@ func (r *record) readPart(p *part) raw {
 	case "step-start", "step-finish", "snapshot", "patch", "retry":
 		return nil
 	case "text", "reasoning":
+		r.says = r.says || o.String("type") == "text" && strings.TrimSpace(o.String("text")) != ""
 		o = only(o, "type", "text")
 	case "file":
 		o = only(o, "type", "mime", "url")
 	case "tool":
 		state := o.Inner("state")
 		status := state.String("status")
-		r.open = r.open || (status == "streaming" || status == "pending" || status == "running") && !r.failed
+		if (status == "streaming" || status == "pending" || status == "running") && !r.failed {
+			r.open, r.calls = true, true
+		}
 		if at := history.Count(state.Inner("time").Get("compacted")); at > 0 {
 			r.pruned = append(r.pruned, pruned{at, clean(o.String("callID"))})
 		}

@@ -161,6 +161,9 @@ func TestOpencodeFamilies(t *testing.T) {
 	if !strings.Contains(string(origin.Metadata), `"todos":[{"content":"Read greet.py"`) {
 		t.Errorf("%s", origin.Metadata)
 	}
+	if todos := testkit.Must(h.Store.State(t.Context(), origin.ID, "opencode.todos"))(t); !strings.HasPrefix(string(todos.Value), `[{"content":"Read greet.py"`) {
+		t.Errorf("%s", todos.Value)
+	}
 }
 
 func TestOpencodeUsage(t *testing.T) {

@@ -200,7 +200,7 @@ func prompt2(seq, second int, text string) string {
 
 func TestOpencodeVersion2RowsThatComeLater(t *testing.T) {
 	h := newHouse(t)
-	h.now = time.UnixMilli(1789635600000).Add(time.Minute)
+	h.now = time.UnixMilli(1789635600000).Add(20 * time.Second)
 	db := h.load("", schema2, messages2, prompt2(1, 1, "one"), `INSERT INTO session_message VALUES ('msg_2', 'ses_2', 'assistant', 2, 1789635602000, 1789635602000,
 		'{"agent":"build","model":{"id":"m","providerID":"p"},"content":[{"type":"text","text":"tw"}],"time":{"created":1789635602000}}')`)
 	if done := h.Import(db); done.Records.Waiting != 1 || h.Talk(h.Session("ses_2")) != "user: one" {

@@ -302,13 +302,18 @@ func (w *writer) usage(m *session.Message) rawJSON {
 	}.JSON())
 }
 
-// overlays writes the compactions that took effect behind a message: pi has them as entries of
-// the path. Those that its own program made are among the lines already.
+// overlays writes the compactions of the session's program that took effect behind a message: pi has them as
+// entries of the path. Those of pi and OpenClaw are among the lines already. sessiond's own are left out: pi
+// would go on without the hidden messages.
 func (w *writer) overlays(m *session.Message) {
 	for i := range w.Compactions {
 		c := &w.Compactions[i]
 		own := c.Trigger == session.TriggerImport && (w.Source == session.SourcePi || w.Source == session.SourceOpenClaw)
 		if c.Status != session.StatusDone || c.Undone || own || c.ThroughID == nil || w.places[i].behind != m.RowID {
+			continue
+		}
+		if c.Trigger != session.TriggerImport {
+			w.leftOut["compactions by sessiond"]++
 			continue
 		}
 		if c.Strategy == session.StrategyPrune {

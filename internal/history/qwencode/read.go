@@ -34,7 +34,7 @@ func read(in *history.Intake) {
 	}
 	r := &reader{in: in, messageOf: map[string]string{}, before: map[string]string{}, says: map[string]string{}, took: map[string]float64{}}
 	history.EachEvent(in, r.begin(w), r.row)
-	if r.response != nil && !in.Quiet() {
+	if r.response != nil && in.ReplyWaits(true, false) {
 		in.LookAgain()
 	} else {
 		r.settle()

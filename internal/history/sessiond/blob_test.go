@@ -63,7 +63,7 @@ func TestBlobsComeBack(t *testing.T) {
 			if bytes.Count(out, []byte(want)) != 1 {
 				t.Fatal("its line is another one")
 			}
-			back := open(t, other)
+			back := openLater(t, other)
 			defer back.Close()
 			if done := importFile(t, back, other, out, own.Source{}); len(done.Errors) > 0 {
 				t.Fatal(done.Errors)
@@ -97,7 +97,7 @@ func TestDataIsMasked(t *testing.T) {
 				testkit.Must(s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{{Role: session.User, Parts: parts}}}))(t)
 				mask := &redact.Masker{}
 				out := export(t, s, mask, sess.ID)
-				back := open(t, other)
+				back := openLater(t, other)
 				defer back.Close()
 				importFile(t, back, other, out, own.Source{})
 				m := testkit.Must(back.Message(t.Context(), session.MessageRef{Session: sess.ID, Seq: 1}))(t)

@@ -32,7 +32,7 @@ func TestOverlaysOfACopyNameItsOwnMessages(t *testing.T) {
 		}
 	}
 	here, there := t.TempDir(), t.TempDir()
-	s, other := open(t, here), open(t, there)
+	s, other := open(t, here), openLater(t, there)
 	defer s.Close()
 	defer other.Close()
 	b := conversation("first", "one")

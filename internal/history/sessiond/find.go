@@ -28,6 +28,7 @@ const folders = 8
 // Find implements history.Source: the files at roots, and the exports in folders there.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
 	var all, inFolders history.Finder
+	inFolders.Confine(roots, nil)
 	for _, root := range roots {
 		if history.IsFolder(root) {
 			inFolders.Folder(root, folders, func(name string) bool { return strings.HasSuffix(name, ".jsonl") })
@@ -40,6 +41,7 @@ func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []h
 			all.File(found.Path)
 		}
 	}
+	inFolders.End()
 	slices.SortStableFunc(all.Found, func(a, b history.Found) int { return a.ModifiedAt.Compare(b.ModifiedAt) })
 	return all.Found, append(all.Problems, inFolders.Problems...), ctx.Err()
 }

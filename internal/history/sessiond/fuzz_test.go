@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"sessiond/internal/dialect"
 	"sessiond/internal/history"
@@ -141,7 +142,7 @@ func comesBack(t *testing.T, dir string, data []byte) {
 	for i := range written {
 		there := filepath.Join(dir, fmt.Sprint(i))
 		testkit.Check(t, os.Mkdir(there, 0o700))
-		s := open(t, there)
+		s := openAt(t, there, time.Date(2026, 2, 11+i, 9, 0, 0, 0, time.UTC)) // what lies in the future for the first does not for the second
 		defer s.Close()
 		if done := importFile(t, s, there, data, own.Source{}); done.Sessions.New == 0 {
 			return

@@ -27,8 +27,8 @@ const (
 // maxLine is the size of the longest line: a content of 64 MiB, each byte written as an escape of six.
 const maxLine = 400 << 20
 
-// Read implements history.Source. There is no cursor: what is here is known by its names, so a
-// session that was purged since comes back.
+// Read implements history.Source. There is no cursor: what is here is known by its names, what
+// was purged by its tombstone.
 //
 // The file is read twice: the first time to find out which of its sessions are whole, so that
 // nothing of a damaged one is stored.
@@ -46,7 +46,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, _ *history.Curso
 	err = r.run(file, info.Size())
 	if s.AsCopy && err == nil && len(r.foreign) > 0 {
 		r.into.Copy = true
-		r = reader{ctx: ctx, path: found.Path, bad: check.bad, into: r.into, emit: emit, store: true, only: r.foreign}
+		r = reader{ctx: ctx, path: found.Path, bad: check.bad, into: r.into, emit: emit, store: true, only: r.foreign, problems: r.problems}
 		err = r.run(file, info.Size())
 	}
 	return append(check.problems, r.problems...), err
@@ -319,7 +319,9 @@ func (r *reader) refused(refusal error, records int) {
 		r.foreign[r.number] = true
 	}
 	r.skipped(records)
-	r.report(r.line, "%s", refusal)
+	if !r.copies || !r.foreign[r.number] { // else another pass tells
+		r.report(r.line, "%s", refusal)
+	}
 }
 
 // storeData gives a piece of the store's own data away.

@@ -44,8 +44,7 @@ type failer interface {
 }
 
 // clock returns a later time whenever it is asked.
-func clock() func() time.Time {
-	at := time.Date(2026, 2, 11, 9, 0, 0, 0, time.UTC)
+func clock(at time.Time) func() time.Time {
 	return func() time.Time {
 		at = at.Add(1700 * time.Millisecond)
 		return at
@@ -55,8 +54,19 @@ func clock() func() time.Time {
 // open makes a store in a folder of the test, which outlives a check of rapid.
 func open(t failer, dir string) *store.Store {
 	t.Helper()
+	return openAt(t, dir, time.Date(2026, 2, 11, 9, 0, 0, 0, time.UTC))
+}
+
+// openLater makes one for what was stored in another: its clock is hours ahead.
+func openLater(t failer, dir string) *store.Store {
+	t.Helper()
+	return openAt(t, dir, time.Date(2026, 2, 11, 20, 0, 0, 0, time.UTC))
+}
+
+func openAt(t failer, dir string, at time.Time) *store.Store {
+	t.Helper()
 	s := testkit.Must(store.Open(context.Background(), storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{
-		Now: clock(), Zone: time.UTC, Measure: tokens.Reference().Measure, Touched: touched.Files,
+		Now: clock(at), Zone: time.UTC, Measure: tokens.Reference().Measure, Touched: touched.Files,
 	}))(t)
 	return s
 }
@@ -325,7 +335,7 @@ func TestAnExportComesBackAsTheSameBytes(t *testing.T) {
 		defer func() { p.s.Close() }()
 		p.live()
 		before := export(rt, p.s, nil)
-		other := open(rt, copyDir)
+		other := openLater(rt, copyDir)
 		defer func() { other.Close() }()
 		done := importFile(rt, other, copyDir, before, own.Source{})
 		if done.Sessions.New != len(p.sessions) || len(done.Errors) > 0 {

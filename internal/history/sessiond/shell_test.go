@@ -84,7 +84,7 @@ func TestForkOfAPurgedSessionComesBack(t *testing.T) {
 	}
 
 	there := t.TempDir()
-	other := open(t, there)
+	other := openLater(t, there)
 	defer other.Close()
 	done := importFile(t, other, there, file, own.Source{})
 	if done.Sessions.New != 1 || len(done.Errors) > 0 {
@@ -110,7 +110,7 @@ func TestForkOfAPurgedSessionComesBack(t *testing.T) {
 
 	// Where the session is whole, it stays so, and the fork hangs on it.
 	third := t.TempDir()
-	last := open(t, third)
+	last := openLater(t, third)
 	defer last.Close()
 	importFile(t, last, third, whole, own.Source{})
 	before := export(t, last, nil)

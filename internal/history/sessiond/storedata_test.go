@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/session"
@@ -38,7 +39,7 @@ func TestStoreDataComesBack(t *testing.T) {
 	must(s.SetKeyLabel(ctx, "agent:main:main", "the main one"))
 	must(s.SetCalibration(ctx, store.Calibration{Model: "m", Scale: 1.25, Weight: 500}))
 	purge(t, s, talkIn(s, ""))
-	at := session.At(clock()())
+	at := session.At(time.Date(2026, 2, 11, 9, 0, 1, 0, time.UTC))
 	for range 2 { // two calls that say the same are two
 		_, err := s.AddCall(ctx, session.Call{Model: "m", OutputTokens: 7, Source: "billing", CreatedAt: at, Metadata: session.JSON(`{"team":"a"}`)})
 		must(err)
@@ -53,7 +54,7 @@ func TestStoreDataComesBack(t *testing.T) {
 	}
 
 	there := t.TempDir()
-	other := open(t, there)
+	other := openLater(t, there)
 	defer other.Close()
 	for range 2 {
 		if done := importFile(t, other, there, file, own.Source{}); len(done.Errors) > 0 {
@@ -70,7 +71,7 @@ func TestStoreDataComesBack(t *testing.T) {
 
 	// A label that another key has here stays there, and the rest comes in.
 	third := t.TempDir()
-	last := open(t, third)
+	last := openLater(t, third)
 	defer last.Close()
 	talkIn(last, "another")
 	must(last.SetKeyLabel(ctx, "another", "the main one"))

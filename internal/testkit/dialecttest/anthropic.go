@@ -17,7 +17,14 @@ import (
 // empty texts, results that are not first, thinking at an end, ids that stand twice. Entries of
 // one role in a row are refused, too: the API joins them, but Send must not rely on
 // that.
-func ValidateAnthropic(raw []byte) error {
+func ValidateAnthropic(raw []byte) error { return validateAnthropic(raw, false) }
+
+// ValidateAnthropicSystem is ValidateAnthropic for models that take a system message in the middle:
+// behind a user's entry, and in front of a reply or at the end. Source: Anthropic's guide to
+// mid-conversation system messages.
+func ValidateAnthropicSystem(raw []byte) error { return validateAnthropic(raw, true) }
+
+func validateAnthropic(raw []byte, system bool) error {
 	if bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) && !bytes.Equal(markHalves(raw), raw) {
 		return errors.New("half a surrogate pair: the API takes it for no JSON")
 	}
@@ -25,7 +32,7 @@ func ValidateAnthropic(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	c := anthropicCheck{ids: map[string]bool{}, server: map[string]bool{}}
+	c := anthropicCheck{ids: map[string]bool{}, server: map[string]bool{}, takesSystem: system}
 	if system := request["system"]; system != nil {
 		if err := c.texts(system); err != nil {
 			return fmt.Errorf("system: %w", err)
@@ -45,6 +52,8 @@ func ValidateAnthropic(raw []byte) error {
 		return fmt.Errorf("calls %q have no result", c.open)
 	case c.marks > 4:
 		return fmt.Errorf("%d cache marks, at most 4 are taken", c.marks)
+	case c.images > 100:
+		return fmt.Errorf("%d images, at most 100 are taken by each model", c.images)
 	}
 	return nil
 }
@@ -57,15 +66,29 @@ type anthropicCheck struct {
 	server   map[string]bool // calls of the provider's own tools, true: answered
 	programs []string        // server calls whose program called a tool in the entry before
 	marks    int
+	images   int
+
+	takesSystem bool
+	afterSystem bool // the entry before is a system message
 }
 
 func (c *anthropicCheck) entry(raw []byte, i, n int) error {
-	m, err := only(raw, "role:user|assistant content")
+	m, err := only(raw, "role:user|assistant|system content")
 	if err != nil {
 		return err
 	}
 	role := m.Text("role")
+	afterSystem := c.afterSystem
+	c.afterSystem = role == "system"
 	switch {
+	case role == "system" && !c.takesSystem:
+		return errors.New("role 'system' is not supported on this model")
+	case role == "system" && (c.role != "user" || afterSystem || len(c.open) > 0):
+		return errors.New("a system message must follow a user's entry")
+	case role == "system":
+		return c.texts(m["content"])
+	case afterSystem && role != "assistant":
+		return errors.New("a system message must be the last entry or stand before a reply")
 	case i == 0 && role != "user":
 		return errors.New("the first entry must be a user's")
 	case role == c.role:
@@ -163,6 +186,8 @@ func (c *anthropicCheck) assistant(blocks []json.RawMessage, last bool) error {
 		switch k {
 		case "text":
 			err = c.text(b)
+		case "compaction":
+			_, err = c.block(b, "content:text? encrypted_content?:text? cache_control?")
 		case "thinking":
 			_, err = c.block(b, "thinking:text signature:name")
 		case "redacted_thinking":
@@ -197,7 +222,7 @@ func (c *anthropicCheck) assistant(blocks []json.RawMessage, last bool) error {
 }
 
 func (c *anthropicCheck) toolUse(raw []byte) error {
-	b, err := c.block(raw, "id:word name:word128 input:object caller? cache_control?")
+	b, err := c.block(raw, "id:word name:word64 input:object caller? cache_control?")
 	if err != nil {
 		return err
 	}
@@ -326,6 +351,7 @@ func (c *anthropicCheck) given(k string, raw []byte) error {
 	}
 	switch {
 	case k == "image":
+		c.images++
 		return anthropicSource(b["source"], "base64", "url", "file")
 	case k == "search_result":
 		return c.texts(b["content"])

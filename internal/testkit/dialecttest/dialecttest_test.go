@@ -39,7 +39,7 @@ const call = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":
 func TestValidateOpenAIChatAccepts(t *testing.T) {
 	for name, messages := range map[string]string{
 		"plain":            `{"role":"system","content":"x"},{"role":"user","content":"x","name":"ann"},{"role":"assistant","content":"y"}`,
-		"users in a row":   `{"role":"user","content":"x"},{"role":"user","content":""}`,
+		"users in a row":   `{"role":"user","content":"x"},{"role":"user","content":"y"}`,
 		"a call answered":  call + `,{"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"x"}]}`,
 		"the same id anew": call + `,{"role":"tool","tool_call_id":"a","content":""},` + call + `,{"role":"tool","tool_call_id":"a","content":""}`,
 		"a refusal":        `{"role":"assistant","content":[{"type":"refusal","refusal":"x"}]}`,
@@ -59,6 +59,8 @@ func TestValidateOpenAIChatRefuses(t *testing.T) {
 		"other letters":                `{"role":"user","Content":"x"}`,
 		"an unknown role":              `{"role":"model","content":"x"}`,
 		"no content":                   `{"role":"user"}`,
+		"an empty content":             `{"role":"user","content":""}`,
+		"a reply of nothing":           `{"role":"assistant","content":""}`,
 		"a null content":               `{"role":"user","content":null}`,
 		"an empty array":               `{"role":"user","content":[]}`,
 		"a null reply":                 `{"role":"assistant","content":null}`,

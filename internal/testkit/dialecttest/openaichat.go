@@ -8,10 +8,41 @@ import (
 	"slices"
 )
 
+// ValidateReasoningChat tells what the many servers of this form would refuse whose models reason
+// aloud: what OpenAI's own would, but that replies may hold their reasoning as it came.
+func ValidateReasoningChat(raw []byte) error {
+	var request map[string]json.RawMessage
+	var messages []Object
+	if err := json.Unmarshal(raw, &request); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(request["messages"], &messages); err != nil {
+		return err
+	}
+	for i, m := range messages {
+		if m.Text("role") != "assistant" {
+			continue
+		}
+		if err := m.Need("reasoning_content?:text reasoning?:text reasoning_details?:list"); err != nil {
+			return fmt.Errorf("messages[%d]: %w", i, err)
+		}
+		for _, field := range []string{"reasoning_content", "reasoning", "reasoning_details"} {
+			delete(m, field)
+		}
+	}
+	request["messages"], _ = json.Marshal(messages)
+	plain, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	return ValidateOpenAIChat(plain)
+}
+
 // ValidateOpenAIChat tells what OpenAI's Chat Completions would refuse in {"messages": […]}.
 // Rules: the API reference and OpenAPI description (fields, types, required ones, enums), and
 // what the API answers with 400 beyond it: the alphabet and the length of names, the length of
-// a call's id, results directly behind their calls, one for each.
+// a call's id, results directly behind their calls, one for each. An empty content is refused, too,
+// but for a result's: OpenAI takes it, stricter servers of the form do not.
 func ValidateOpenAIChat(raw []byte) error {
 	request, err := only(raw, "messages:list")
 	if err != nil {
@@ -54,6 +85,9 @@ func chatMessage(role string, raw []byte, open []string) ([]string, error) {
 	}
 	if name := m["name"]; name != nil && !participant.MatchString(m.Text("name")) {
 		return nil, fmt.Errorf("name: %s", name)
+	}
+	if role != "tool" && string(m["content"]) == `""` {
+		return nil, errors.New("the content must not be empty")
 	}
 	switch role {
 	case "assistant":

@@ -98,7 +98,7 @@ func FuzzSend(f *testing.F, form wire.Form, cases []Case, order func([]session.M
 			return
 		}
 		sent := testkit.Must(form.Send(wire.Request{Messages: order(Stored(t, decoded.Messages))}))(t)
-		if err := Validate(form.Name, sent.Request); err != nil {
+		if err := ValidateFor(form.Name, "", sent.Request); err != nil {
 			t.Errorf("the provider would refuse it: %v\n%s", err, sent.Request)
 		}
 	})

@@ -127,13 +127,23 @@ func Validate(form string, request []byte) error {
 // ValidateFor is Validate for a model, where the provider asks more of some.
 func ValidateFor(form, model string, request []byte) error {
 	signed := slices.Contains([]string{"models/gemini-3-pro-preview", "gemini-flash-latest"}, model)
+	openAI := strings.HasPrefix(model, "gpt-") || model == "o3"
 	switch {
+	case form == "anthropic" && takesSystem(model):
+		return ValidateAnthropicSystem(request)
+	case form == "openai.chat" && !openAI && !strings.Contains(model, "gemini-"):
+		return ValidateReasoningChat(request)
 	case form == "gemini" && signed:
 		return ValidateGemini3(request)
 	case form == "openai.chat" && strings.Contains(model, "gemini-"):
 		return ValidateGeminiChat(request, signed)
 	}
 	return Validate(form, request)
+}
+
+// takesSystem lists models of Anthropic's that take a system message in the middle.
+func takesSystem(model string) bool {
+	return slices.Contains([]string{"claude-opus-4-8", "claude-sonnet-5", "claude-opus-5-5"}, model)
 }
 
 // Entries returns the entries of the conversation in a request, without the system text beside it.
@@ -159,6 +169,12 @@ func Flat(t failer, form string, request []byte) []string {
 		var entry struct {
 			Role           string
 			Content, Parts []json.RawMessage
+		}
+		var plain struct{ Role, Content string }
+		if form == "anthropic" && json.Unmarshal(raw, &plain) == nil { // the same as a block of text
+			text, _ := wire.Encode("type", "text", "text", plain.Content).MarshalJSON()
+			flat = append(flat, plain.Role+" "+string(text))
+			continue
 		}
 		joins := form == "anthropic" || form == "gemini" // neighbours of one role: an entry may grow
 		if !joins || json.Unmarshal(raw, &entry) != nil || len(entry.Content)+len(entry.Parts) == 0 {

@@ -33,8 +33,7 @@ import (
 // a family of forks the ledger is compared alone.
 // Where no record says which of several sessions with equal messages is a fork of which, the order of arrival
 // decides, and one that adds no message is no session (told.Either).
-// The second half of a reply that was unfinished for more than ten minutes is a message of its own: then titles,
-// parents and calls are compared, and no paths (told.Late).
+// A reply that went on after it was imported is on the path in its longest version; shorter ones stay beside it.
 // A call that is known stays with the message that it came with, when the source changes that later.
 func Followed(fresh, followed *House, told Told) (differences []string) {
 	fresh.Helper()
@@ -73,9 +72,6 @@ func Followed(fresh, followed *House, told Told) (differences []string) {
 				differ(want, "parent", parentOf(fresh, want), parentOf(followed, got))
 			}
 		}
-		if told.Late {
-			continue
-		}
 		differ(want, "path", strings.Join(says(fresh.Path(want)), "\n"), strings.Join(says(followed.Path(got)), "\n"))
 		differ(want, "context", given(fresh, want), given(followed, got))
 		if !forked[want.ID] && !told.Changed {
@@ -84,7 +80,7 @@ func Followed(fresh, followed *House, told Told) (differences []string) {
 	}
 	behind := trails(followed)
 	for trail, said := range trails(fresh) {
-		if _, ok := behind[trail]; !ok && !told.Late {
+		if _, ok := behind[trail]; !ok {
 			differences = append(differences, "a message is not here, or not behind what it stands behind: "+said)
 		}
 	}
@@ -100,7 +96,6 @@ func Followed(fresh, followed *House, told Told) (differences []string) {
 // Told says what a followed store cannot have as a fresh one has it.
 type Told struct {
 	Either  bool // no record says which of the sessions with equal messages are forks of which
-	Late    bool // a reply was finished after more than ten minutes: its first half is a message of its own
 	Cut     bool // files became shorter: a name that was given there stays
 	Changed bool // messages were told otherwise, in their places
 }

@@ -14,6 +14,10 @@ func Dir(t testing.TB) string { return shared(t, "samples") }
 // Conformance returns the folder of the original conformance cases, to compare testdata with.
 func Conformance(t testing.TB) string { return shared(t, "conformance") }
 
+// Case returns the folder of a case: a small history, with what is right for it beside it. Where it
+// is not there the test is skipped and says so.
+func Case(t testing.TB, name string) string { return shared(t, filepath.Join("cases", name)) }
+
 // Find returns the path of a sample, "" where there is none.
 func Find(name string) string {
 	found := filepath.Join(beside(), "samples", name)

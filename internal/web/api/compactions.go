@@ -28,9 +28,9 @@ type compactBody struct {
 	Settings         settings         `json:"settings,omitempty" doc:"Settings of the context manager for this compaction"`
 }
 
-// compactedView is a compaction with its plan. The record of a dry run has no id and no status.
+// compactedView is a compaction with its plan. A dry run has no record.
 type compactedView struct {
-	session.Compaction
+	*session.Compaction
 	DryRun bool               `json:"dry_run,omitempty" doc:"This is a plan; nothing was written"`
 	Plan   contextmgr.Preview `json:"plan" doc:"What the compaction hides and keeps"`
 }
@@ -52,7 +52,7 @@ type compactOutput struct {
 const respondAsync = "respond-async"
 
 func (s *Server) compact(ctx context.Context, in *compactInput) (*compactOutput, error) {
-	wanted, err := in.value.compaction()
+	wanted, err := s.compactionInput(&in.value)
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +73,11 @@ func (s *Server) compact(ctx context.Context, in *compactInput) (*compactOutput,
 	if err != nil {
 		return nil, err
 	}
-	out := &compactOutput{Status: http.StatusCreated, Body: compactedView{Compaction: made, DryRun: wanted.DryRun, Plan: plan}}
+	out := &compactOutput{Status: http.StatusCreated, Body: compactedView{DryRun: wanted.DryRun, Plan: plan}}
 	if wanted.DryRun {
 		out.Status = http.StatusOK
 	} else {
-		out.Location = list + "/" + made.ID
+		out.Location, out.Body.Compaction = list+"/"+made.ID, &made
 	}
 	return out, nil
 }
@@ -87,7 +87,7 @@ func replayedCompaction(list string, c *session.Compaction) *compactOutput {
 	if c == nil {
 		return nil
 	}
-	out := &compactOutput{Status: http.StatusCreated, Location: list + "/" + c.ID, Body: compactedView{Compaction: *c, Plan: contextmgr.Preview{
+	out := &compactOutput{Status: http.StatusCreated, Location: list + "/" + c.ID, Body: compactedView{Compaction: c, Plan: contextmgr.Preview{
 		Strategy: c.Strategy, Through: c.Through, FirstKept: c.FirstKept, Hidden: int(c.MessageCount),
 		TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
 	}}}
@@ -126,12 +126,12 @@ func (s *Server) compactLater(ctx context.Context, id session.ID, wanted context
 	}
 	return &compactOutput{
 		Status: http.StatusAccepted, Location: list + "/" + begun.Record.ID, PreferenceApplied: respondAsync,
-		Body: compactedView{Compaction: begun.Record, Plan: begun.Preview},
+		Body: compactedView{Compaction: &begun.Record, Plan: begun.Preview},
 	}, nil
 }
 
-// compaction builds the manager's input. Codes: Invalid.
-func (b *compactBody) compaction() (contextmgr.CompactInput, error) {
+// compactionInput builds the manager's input. Codes: Invalid.
+func (s *Server) compactionInput(b *compactBody) (contextmgr.CompactInput, error) {
 	in := contextmgr.CompactInput{
 		Strategy: b.Strategy, Trigger: b.Trigger, Instructions: string(b.Instructions), Summary: string(b.Summary),
 		KeepTokens: b.KeepRecentTokens, DryRun: b.DryRun,
@@ -148,8 +148,8 @@ func (b *compactBody) compaction() (contextmgr.CompactInput, error) {
 	}
 	in.ReportedTokens, in.ReportedWindow, in.Window = orZero(b.ReportedTokens), orZero(b.ReportedWindow), orZero(b.Window)
 	var err error
-	in.Settings, err = contextmgr.ParseSettings(session.JSON(b.Settings))
-	return in, under("settings", err)
+	in.Settings, err = s.parseSettings(b.Settings)
+	return in, err
 }
 
 func orZero(n *int64) int64 {

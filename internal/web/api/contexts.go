@@ -15,6 +15,7 @@ import (
 
 // Contexts is what the routes need of the context manager.
 type Contexts interface {
+	ParseSettings(raw session.JSON) (contextmgr.Settings, error)
 	Assemble(ctx context.Context, id session.ID, b contextmgr.Budget) (contextmgr.View, error)
 	Turn(ctx context.Context, id session.ID, in contextmgr.TurnInput) (contextmgr.View, error)
 	Compact(ctx context.Context, id session.ID, in contextmgr.CompactInput) (session.Compaction, contextmgr.Preview, error)
@@ -38,6 +39,8 @@ type ContextView struct {
 	// ThinkingLevel is off if the provider would reject thinking in this request; else it is omitted
 	// and the caller chooses.
 	ThinkingLevel string `json:"thinking_level,omitempty" enum:"off" doc:"off: the provider would reject this request with thinking on. Missing: choose freely"`
+
+	ToolNames map[string]string `json:"tool_names,omitempty" doc:"Tools whose names the provider does not take: the name in the request, and the tool's own. Declare the tool under the first, and run the second when the model calls it"`
 }
 
 // Render encodes a context in its dialect. Codes: Invalid.
@@ -47,11 +50,16 @@ func Render(v contextmgr.View) (*ContextView, error) {
 		out.Dialect = dialect.OpenAIChat
 	}
 	if len(v.Pending) == 0 {
-		sent, err := dialect.Send(out.Dialect, dialect.Request{System: v.System, Messages: v.Messages, Model: v.Model, Borders: v.Borders})
+		sent, err := dialect.Send(out.Dialect, dialect.Request{
+			System: v.System, Messages: v.Messages, Model: v.Model, Provider: v.Provider, Borders: v.Borders, Before: v.Before,
+		})
 		if err != nil {
 			return nil, err
 		}
-		out.Request = sent.Request
+		out.Request, out.ToolNames = sent.Request, sent.ToolNames
+		if sent.BrokenBy != "" && out.Prefix.BrokenBy == "" {
+			out.Prefix.StableTokens, out.Prefix.BrokenBy = 0, sent.BrokenBy
+		}
 		out.Losses = append(out.Losses, sent.Losses...)
 		if sent.ThinkingOff {
 			out.ThinkingLevel = "off"

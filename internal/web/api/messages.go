@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -25,6 +26,8 @@ type appendBody struct {
 	ExpectHead messageArg        `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
 	Parent     messageArg        `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
 	Call       *callBody         `json:"call,omitempty" doc:"The model call behind the last reply"`
+
+	turnDialect string // of the context that a turn asks for
 }
 
 // appendedView is what was stored.
@@ -73,6 +76,19 @@ type appended struct {
 	done store.Appended
 }
 
+// nameMaker writes the provider and the model of a call into the reply that it made, where the
+// reply does not say it: reasoning in OpenAI's chat form goes back to its maker alone.
+func nameMaker(msgs []session.Message, call *session.Call) {
+	for i := range slices.Backward(msgs) {
+		if m := &msgs[i]; m.Role == session.Assistant {
+			if m.Dialect == dialect.OpenAIChat {
+				m.Provider, m.Model = cmp.Or(m.Provider, call.Provider), cmp.Or(m.Model, call.Model)
+			}
+			return
+		}
+	}
+}
+
 // append decodes and stores messages. Codes: Malformed, Invalid, TooLarge, NotFound,
 // Conflict (with the head).
 func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem *store.Idempotency) (*appended, error) {
@@ -83,7 +99,11 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 	var decoded dialect.Decoded
 	if len(b.Messages) > 0 {
 		var err error
-		if decoded, err = dialect.Decode(b.Dialect, b.Messages); err != nil {
+		decode, name := dialect.Decode, b.Dialect
+		if name == "" {
+			decode, name = dialect.DecodeFor, b.turnDialect
+		}
+		if decoded, err = decode(name, b.Messages); err != nil {
 			return nil, err
 		}
 	}
@@ -103,6 +123,7 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 		if in.Call = call; warning != "" {
 			decoded.Warnings = append(decoded.Warnings, warning)
 		}
+		nameMaker(decoded.Messages, call)
 	}
 	done, err := s.Store.Append(ctx, in)
 	if err != nil {

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"sessiond/internal/store"
 )
 
 // metrics of one server, in a registry of its own.
@@ -81,7 +81,7 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 	gauge(float64(disk.Database), "database_bytes", "Size of sessions.db.")
 	gauge(float64(disk.Log), "wal_bytes", "Size of its write-ahead log.")
 	gauge(float64(disk.Free), "disk_free_bytes", "Free space of its file system.")
-	if at := newestBackup(s.BackupDir); !at.IsZero() {
+	if at := store.NewestBackup(s.BackupDir); !at.IsZero() {
 		gauge(max(0, s.Now().Sub(at).Seconds()), "backup_age_seconds", "Age of the newest backup in the backup folder; absent without one.")
 	}
 	last, err := s.Store.LastMessageID(ctx)
@@ -120,18 +120,4 @@ func (s stored) ledger(ctx context.Context, counter func(v float64, name, help s
 		counter(float64(c.CostNanoUSD)/1e9, "model_cost_usd_total", "Cost of the calls in the ledger whose price is known.", labels)
 	}
 	return nil
-}
-
-// newestBackup returns when the newest backup of a folder was finished; the zero time without one.
-func newestBackup(dir string) (newest time.Time) {
-	entries, _ := os.ReadDir(dir) // none where there is no folder
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".db") || !strings.HasPrefix(e.Name(), "sessions-") && !strings.HasPrefix(e.Name(), askedPrefix) {
-			continue
-		}
-		if info, err := e.Info(); err == nil && info.ModTime().After(newest) {
-			newest = info.ModTime()
-		}
-	}
-	return newest
 }

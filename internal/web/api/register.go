@@ -20,7 +20,7 @@ import (
 // Limits of bodies, in bytes, and of the time that they may take.
 const (
 	smallBody   = 1 << 20
-	messageBody = 32 << 20
+	MessageBody = 32 << 20
 	stateBody   = store.MaxStateBytes
 	bodyTime    = 30 * time.Second
 )
@@ -184,7 +184,7 @@ func problems() map[string]*huma.Response {
 // problem turns an error into an answer. The text of an internal error goes only to the log.
 func (s *Server) problem(ctx context.Context, err error) *problem.Problem {
 	p, internal := problem.Of(err)
-	if h := s.Store.Health(); internal && h.State == store.StateMoved {
+	if h := s.Store.Health(); internal && (h.State == store.StateMoved || h.State == store.StateOverwritten) {
 		p, internal = problem.Of(h.Err) // a new reading connection finds no file, or another one
 	}
 	if internal {

@@ -23,7 +23,7 @@ func (s *Server) routes() []route {
 			about("A session in the trash is not in lists or in search; untrash restores it. purge=true deletes it for good. The answer is then {id, messages, shared, scrubbed, backups}: the number of deleted messages, the number of messages that stay because forks share them, whether the files were rewritten, and the backups that still contain the session.")),
 		handle(post, "/v1/sessions/{id}/untrash", s.untrashSession, "Take a session out of the trash"),
 
-		handle(post, "/v1/sessions/{id}/messages", s.appendMessages, "Append messages", status(http.StatusCreated), limit(messageBody)),
+		handle(post, "/v1/sessions/{id}/messages", s.appendMessages, "Append messages", status(http.StatusCreated), limit(MessageBody)),
 		handle(get, "/v1/sessions/{id}/messages", s.listMessages, "List messages, oldest first"),
 		handle(get, "/v1/sessions/{id}/messages/{seq}", s.getMessage, "Read a message"),
 		handle(put, "/v1/sessions/{id}/messages/{seq}/pin", s.pin, "Pin a message: keep it in the context"),
@@ -46,7 +46,7 @@ func (s *Server) routes() []route {
 			about("The array is created if it does not exist. Concurrent requests all append.")),
 		handle(remove, "/v1/sessions/{id}/states/{name}", s.deleteState, "Delete a JSON document", status(http.StatusNoContent)),
 
-		handle(post, "/v1/sessions/{id}/turns", s.takeTurn, "Append messages and get the next context", status(http.StatusCreated), limit(messageBody),
+		handle(post, "/v1/sessions/{id}/turns", s.takeTurn, "Append messages and get the next context", status(http.StatusCreated), limit(MessageBody),
 			about("The append and the context are independent: if no context can be built, the messages are stored all the same, context is null, and problem says why. Send request, with model and tools, to the provider; append its reply together with the record of the call, which names context_id.")),
 		handle(get, "/v1/sessions/{id}/export", s.exportSession, "Export a session", streams),
 		handle(get, "/v1/sessions/{id}/context", s.getContext, "Read the context that the model should see now",

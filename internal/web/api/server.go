@@ -56,6 +56,8 @@ type Deps struct {
 	// Run accepts work that outlives its request, and owns it until it ends; false: the queue is
 	// full. nil: the work runs within the request.
 	Run func(work func(context.Context)) bool
+	// Notice is what a person should look at although the daemon is ready; "": nothing.
+	Notice string
 	// BackupDir is the folder of backups.
 	BackupDir string
 	Now       func() time.Time // nil: time.Now

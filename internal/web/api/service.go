@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 type healthView struct {
@@ -24,6 +25,7 @@ func (s *Server) healthz(context.Context, *struct{}) (*output[healthView], error
 type readyView struct {
 	healthView
 	Engine string `json:"engine" enum:"sqlite,postgresql" doc:"sqlite or postgresql"`
+	Detail string `json:"detail,omitempty" doc:"What a person should look at although the daemon is ready: the search index knew messages that the database has not"`
 }
 
 // readyz answers if the database can be read and accepts writes. Codes: Busy, StorageFull, Unavailable.
@@ -33,7 +35,7 @@ func (s *Server) readyz(ctx context.Context, _ *struct{}) (*output[readyView], e
 		s.log.Error().Err(err).Msg("the database does not answer")
 		err = session.Errorf(session.Busy, "the database does not answer")
 	}
-	return reply(readyView{healthView{Status: "ok"}, s.Store.Engine()}, err)
+	return reply(readyView{healthView{Status: "ok"}, s.Store.Engine(), s.Notice}, err)
 }
 
 func (s *Server) version(context.Context, *struct{}) (*output[Version], error) {
@@ -89,7 +91,5 @@ func backupName(key string, at session.Time) string {
 		sum := sha256.Sum256([]byte(key))
 		by = hex.EncodeToString(sum[:12])
 	}
-	return askedPrefix + by + ".db"
+	return store.AskedBackup + by + ".db"
 }
-
-const askedPrefix = "asked-"

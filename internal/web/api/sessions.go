@@ -3,6 +3,8 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"maps"
 	"net/url"
 	"slices"
@@ -82,7 +84,10 @@ func (s *Server) createSession(ctx context.Context, in *createSessionInput) (*se
 	if b.ParentID == "" && (b.ParentKind != "" || b.Started.given || b.Call != "") {
 		return nil, session.Errorf(session.Invalid, "parent_id is missing: parent_kind, parent_message and parent_call describe that session").At("parent_id", "is missing")
 	}
-	if err := cmp.Or(positive("window", b.Window), checkSettings(session.JSON(b.Settings))); err != nil {
+	if err := positive("window", b.Window); err != nil {
+		return nil, err
+	}
+	if _, err := s.parseSettings(b.Settings); err != nil {
 		return nil, err
 	}
 	key, err := s.canonical(string(b.Key))
@@ -108,9 +113,18 @@ func (s *Server) canonical(key string) (string, error) {
 	return s.Routing.Canonical(key)
 }
 
-// checkSettings parses a session's settings. Codes: Invalid, by field.
-func checkSettings(raw session.JSON) error {
-	_, err := contextmgr.ParseSettings(raw)
+// parseSettings parses the settings of a request. Codes: Invalid, by field.
+func (s *Server) parseSettings(raw settings) (contextmgr.Settings, error) {
+	set, err := s.Contexts.ParseSettings(session.JSON(raw))
+	return set, settingsError(err)
+}
+
+// settingsError explains an error of settings as one of the body's field settings.
+func settingsError(err error) error {
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		err = explainMismatch(mismatch)
+	}
 	return under("settings", err)
 }
 
@@ -236,7 +250,7 @@ func (s *Server) patchSession(ctx context.Context, in *patchSessionInput) (*sess
 		if err != nil {
 			return nil, err
 		}
-		patch, err := in.value.onto(now)
+		patch, err := s.sessionPatch(&in.value, now)
 		if err != nil {
 			return nil, err
 		}
@@ -253,8 +267,8 @@ func (s *Server) patchSession(ctx context.Context, in *patchSessionInput) (*sess
 	}
 }
 
-// onto makes the store's patch of a merge patch, on a session as it is. Codes: Invalid.
-func (b *sessionPatchBody) onto(now session.Session) (store.SessionPatch, error) {
+// sessionPatch makes the store's patch of a merge patch, on a session as it is. Codes: Invalid.
+func (s *Server) sessionPatch(b *sessionPatchBody, now session.Session) (store.SessionPatch, error) {
 	p := store.SessionPatch{
 		Title: (*string)(b.Title.set()), Provider: (*string)(b.Provider.set()), Model: (*string)(b.Model.set()),
 		Archived: b.Archived.set(), Starred: b.Starred.set(),
@@ -279,10 +293,13 @@ func (b *sessionPatchBody) onto(now session.Session) (store.SessionPatch, error)
 	if b.Settings.given {
 		var merged session.JSON
 		if !b.Settings.null {
+			if _, err := s.parseSettings(b.Settings.value); err != nil {
+				return p, err
+			}
 			merged = merge(now.Settings, session.JSON(b.Settings.value))
 		}
-		if err := checkSettings(merged); err != nil {
-			return p, err
+		if _, err := contextmgr.StoredSettings(merged); err != nil {
+			return p, settingsError(err)
 		}
 		p.Settings = &merged
 	}

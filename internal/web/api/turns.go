@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 
 	"sessiond/internal/contextmgr"
-	"sessiond/internal/dialect"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -55,17 +54,14 @@ type turnInput struct {
 // anything. After the append a failed context is a problem beside the append, not an error.
 func (s *Server) takeTurn(ctx context.Context, in *turnInput) (*output[turnView], error) {
 	b := &in.value
-	wanted, err := b.turn()
+	wanted, err := s.turnInput(b)
 	if err != nil {
 		return nil, err
 	}
 	if b.Parent.given && len(b.Messages) == 0 {
 		return nil, session.Errorf(session.Invalid, "parent needs messages: it says where they are appended").At("parent", "stands without messages")
 	}
-	add := appendBody{Messages: b.Messages, ExpectHead: b.ExpectHead, Parent: b.Parent, Call: b.Call}
-	if _, err := dialect.Detect(b.Messages); err != nil { // then the context's dialect decides
-		add.Dialect = b.Dialect
-	}
+	add := appendBody{Messages: b.Messages, ExpectHead: b.ExpectHead, Parent: b.Parent, Call: b.Call, turnDialect: b.Dialect}
 	done, err := s.append(ctx, in.ID, &add, in.idem)
 	if err != nil {
 		return nil, err
@@ -132,8 +128,8 @@ func (s *Server) positionOf(ctx context.Context, head session.MessageRef, overla
 	return at, err
 }
 
-// turn builds the manager's input. Codes: Invalid.
-func (b *turnBody) turn() (contextmgr.TurnInput, error) {
+// turnInput builds the manager's input. Codes: Invalid.
+func (s *Server) turnInput(b *turnBody) (contextmgr.TurnInput, error) {
 	in := contextmgr.TurnInput{Volatile: string(b.Volatile), Budget: contextmgr.Budget{
 		Model: string(b.Model), MaxOutput: b.MaxOutput, Dialect: b.Dialect, System: (*string)(b.System),
 		OverheadTokens: b.OverheadTokens, CloseCalls: b.CloseCalls, Explain: b.Explain,
@@ -161,6 +157,6 @@ func (b *turnBody) turn() (contextmgr.TurnInput, error) {
 			At("tools", "must be an array")
 	}
 	var err error
-	in.Settings, err = contextmgr.ParseSettings(session.JSON(b.Settings))
-	return in, under("settings", err)
+	in.Settings, err = s.parseSettings(b.Settings)
+	return in, err
 }

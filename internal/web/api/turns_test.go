@@ -315,3 +315,75 @@ func TestAReplyEarlyOnIsToldOf(t *testing.T) {
 		t.Error("told of a session with a name")
 	}
 }
+
+// Plain messages of a turn are of the dialect that it names, and come back as they came: a text as
+// a text, blocks as blocks. A message with a sign of another dialect is of that one.
+func TestPlainMessagesComeBackAsTheyCame(t *testing.T) {
+	for _, c := range []struct{ dialect, messages, stored, request string }{
+		{"anthropic", `[{"role":"user","content":"hi"}]`, "anthropic", `[{"content":"hi","role":"user"}]`},
+		{"anthropic", `[{"role":"user","content":[{"type":"text","text":"hi"}]}]`, "anthropic", `[{"content":[{"text":"hi","type":"text"}],"role":"user"}]`},
+		{"openai.chat", `[{"role":"user","content":"hi"}]`, "openai.chat", `[{"content":"hi","role":"user"}]`},
+		{"openai.responses", `[{"role":"user","content":"hi"}]`, "openai.responses", `[{"content":"hi","role":"user","type":"message"}]`},
+		{"gemini", `[{"role":"user","content":"hi"}]`, "native", `[{"parts":[{"text":"hi"}],"role":"user"}]`},
+		{"anthropic", `[{"role":"user","parts":[{"kind":"text","text":"hi"}]}]`, "native", `[{"content":"hi","role":"user"}]`},
+		{"anthropic", `[{"role":"user","content":"hi","metadata":{"x":1}}]`, "native", `[{"content":"hi","role":"user"}]`},
+		{"anthropic", `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/a.png"}}]}]`, "openai.chat", `[{"content":[{"source":{"type":"url","url":"https://x/a.png"},"type":"image"}],"role":"user"}]`},
+	} {
+		t.Run(c.dialect+" "+c.messages, func(t *testing.T) {
+			k := newKit(t, nil)
+			path := "/v1/sessions/" + k.session(`{"model":"known"}`)
+			r := k.want(201, k.do("POST", path+"/turns", `{"dialect":"`+c.dialect+`","settings":{"cache_slots":0},"messages":`+c.messages+`}`))
+			field := map[string]string{"openai.responses": "input", "gemini": "contents"}[c.dialect]
+			if field == "" {
+				field = "messages"
+			}
+			got, _ := json.Marshal(r.at("context.request." + field))
+			if string(got) != c.request {
+				t.Errorf("request %s\nwant %s", got, c.request)
+			}
+			if stored := k.want(200, k.do("GET", path+"/messages/1", nil)); stored.text("dialect") != c.stored {
+				t.Errorf("stored as %s, want %s", stored.text("dialect"), c.stored)
+			}
+		})
+	}
+}
+
+// DeepSeek and its like answer 400 to a result whose call comes without the reasoning that led to
+// it, with and without a record of the call.
+func TestReasoningOfACallIsInTheNextContext(t *testing.T) {
+	k := newKit(t, nil)
+	for _, fields := range []string{`"reasoning_content":"I must call."`, `"reasoning_details":[{"index":0,"text":"I must call.","type":"reasoning.text"}]`} {
+		for _, call := range []string{``, `,"call":{"provider":"deepseek","model":"deepseek-v4-flash","input_tokens":20,"output_tokens":9}`} {
+			path := "/v1/sessions/" + k.session(`{"model":"deepseek-v4-flash"}`)
+			k.want(201, k.do("POST", path+"/turns", `{"dialect":"openai.chat","messages":[{"role":"user","content":"How is it?"}]}`))
+			k.want(201, k.do("POST", path+"/messages", `{"messages":[{"role":"assistant","content":"",`+fields+`,"tool_calls":[{"id":"w1","type":"function","function":{"name":"weather","arguments":"{}"}}]}]`+call+`}`))
+			r := k.want(201, k.do("POST", path+"/turns", `{"dialect":"openai.chat","messages":[{"role":"tool","tool_call_id":"w1","content":"sun"}]}`))
+			reply, _ := json.Marshal(r.at("context.request.messages.1"))
+			if !strings.Contains(string(reply), fields) || r.at("context.losses.0") != nil {
+				t.Errorf("the reply goes back as %s, losses %v", reply, r.at("context.losses"))
+			}
+			other := k.want(200, k.do("GET", path+"/context?model=gpt-5", nil))
+			if reply, _ = json.Marshal(other.at("request.messages.1")); strings.Contains(string(reply), "I must call.") {
+				t.Errorf("OpenAI gets the reasoning of DeepSeek: %s", reply)
+			}
+		}
+	}
+}
+
+// A tool whose name the provider does not take is sent under another, and the answer says which.
+func TestAnswerNamesRenamedTools(t *testing.T) {
+	k := newKit(t, nil)
+	path := "/v1/sessions/" + k.session(`{"model":"known"}`)
+	long := strings.Repeat("x", 87)
+	r := k.want(201, k.do("POST", path+"/turns", `{"dialect":"openai.responses","messages":[{"role":"user","content":"go"},
+		{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"`+long+`","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"1"}]}`))
+	names, _ := r.at("context.tool_names").(map[string]any)
+	for sent, own := range names {
+		if len(sent) > 64 || own != long || !strings.Contains(r.raw, `"name":"`+sent+`"`) {
+			t.Errorf("%s is sent as %s: %s", own, sent, r.raw)
+		}
+	}
+	if len(names) != 1 {
+		t.Errorf("tool_names %v", names)
+	}
+}

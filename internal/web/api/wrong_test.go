@@ -110,6 +110,9 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 		{"POST", "/v1/sessions", `{"metadata":{"a":1,"a":2}}`, "metadata"},
 		{"POST", "/v1/sessions", `{"settings":{"fraction":1.5}}`, "settings.fraction"},
 		{"POST", "/v1/sessions", `{"settings":{"fraction":-0.1}}`, "settings.fraction"},
+		{"POST", "/v1/sessions", `{"settings":{"fraction":"0.5"}}`, "settings.fraction"},
+		{"POST", "/v1/sessions", `{"settings":{"fracton":0.5}}`, "settings.fracton"},
+		{"POST", "/v1/sessions", `{"settings":{"summarizer":"http://127.0.0.1"}}`, "settings.summarizer"},
 		{"POST", "/v1/sessions", `{"settings":{"preset":"lazy"}}`, "settings.preset"},
 		{"POST", "/v1/sessions", `{"parent_id":"20200101_001"}`, "parent_id"},
 		{"POST", "/v1/sessions", `{"parent_id":"` + id + `","parent_kind":"fork"}`, "parent_kind"},
@@ -119,6 +122,7 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 		{"PATCH", s, `{"archived":"yes"}`, "archived"},
 		{"PATCH", s, `{"metadata":[]}`, "metadata"},
 		{"PATCH", s, `{"settings":{"fraction":2}}`, "settings.fraction"},
+		{"PATCH", s, `{"settings":{"keep_recent":2}}`, "settings.keep_recent"},
 		{"PATCH", s, `{"id":"x"}`, "id"},
 		{"POST", s + "/messages", `{}`, "messages"},
 		{"POST", s + "/messages", `{"messages":[]}`, "messages"},
@@ -142,6 +146,7 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 		{"POST", s + "/turns", `{` + message + `,"initial":[{"kind":"nothing"}]}`, "initial"},
 		{"POST", s + "/turns", `{` + message + `,"tools":"x"}`, "tools"},
 		{"POST", s + "/turns", `{` + message + `,"settings":{"fraction":7}}`, "settings.fraction"},
+		{"POST", s + "/turns", `{` + message + `,"settings":{"threshold":0.5}}`, "settings.threshold"},
 		{"POST", s + "/turns", `{"parent":1}`, "parent"},
 		{"POST", s + "/compactions", `{"strategy":"magic"}`, "strategy"},
 		{"POST", s + "/compactions", `{"trigger":"mood"}`, "trigger"},
@@ -149,6 +154,7 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 		{"POST", s + "/compactions", `{"keep_recent_tokens":-1}`, "keep_recent_tokens"},
 		{"POST", s + "/compactions", `{"context_id":"ctx_5"}`, "context_id"},
 		{"POST", s + "/compactions", `{"settings":{"fraction":-1}}`, "settings.fraction"},
+		{"POST", s + "/compactions", `{"settings":{"summary_model":"x"}}`, "settings.summary_model"},
 	} {
 		r := k.do(tc.method, tc.path, tc.body)
 		if r.StatusCode != 422 || r.text("code") != "invalid" || r.text("errors.0.path") != tc.field || len(r.text("detail")) < 10 {

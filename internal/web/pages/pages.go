@@ -43,7 +43,8 @@ type Config struct {
 	Reports  *analytics.Reports
 	Models   func(model string) (session.ModelInfo, bool) // for windows; may be nil
 	Guard    *guard.Guard
-	API      http.Handler // whose events the pages follow
+	API      http.Handler                     // whose events the pages follow
+	Alarm    func(ctx context.Context) string // why what is stored may be lost, in one line; "" if all is well
 	Now      func() time.Time
 	Zone     *time.Location
 	Log      zerolog.Logger
@@ -153,6 +154,7 @@ type frame struct {
 	Query    string // in the search line
 	Keep     []chip // filters that a search keeps
 	LoggedIn bool
+	Alarm    string
 	Body     any
 }
 
@@ -162,6 +164,9 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, name string, f fram
 	_, err := r.Cookie("sessiond")
 	f.LoggedIn = err == nil
 	var b bytes.Buffer
+	if name != "login" { // nobody else is told
+		f.Alarm = p.Alarm(r.Context())
+	}
 	if isFragment(r) {
 		err = p.templates.ExecuteTemplate(&b, name+"-piece", f)
 	} else {

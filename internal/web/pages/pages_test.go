@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,7 @@ type kit struct {
 	at     time.Time
 	server *httptest.Server
 	client *http.Client // follows no redirect, keeps cookies
+	alarm  string
 }
 
 func newKit(t *testing.T) *kit {
@@ -61,6 +63,7 @@ func newKit(t *testing.T) *kit {
 	door := guard.New(guard.Options{Token: token})
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "API ", r.URL.Path) })
 	shown := pages.New(pages.Config{
+		Alarm: func(context.Context) string { return k.alarm },
 		Store: k.store, Search: k.index, Contexts: contexts, Reports: analytics.New(k.store.Reader(), time.UTC), Models: models,
 		Guard: door, API: api, Now: func() time.Time { return k.at }, Zone: time.UTC, Log: zerolog.Nop(),
 	})
@@ -230,6 +233,88 @@ func TestDoors(t *testing.T) {
 	}
 	if status, _, _ := k.do("GET", "/", nil, "Cookie", cookie.Name+"="+cookie.Value); status != 303 {
 		t.Error("the login lives after the logout")
+	}
+}
+
+// No script reads a cookie of the page, no other site sends it, and it ends.
+func TestCookiesAreHttpOnlyAndStrict(t *testing.T) {
+	k := newKit(t)
+	id := k.session(store.NewSession{Title: "Boats"}, "hello")
+	told := map[string]bool{}
+	check := func(name string, ends bool, res *http.Response) {
+		t.Helper()
+		for _, c := range res.Cookies() {
+			told[c.Name] = true
+			if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Domain != "" || !strings.HasPrefix(c.Path, "/") || (c.MaxAge < 0) != ends || c.MaxAge > 12*60*60 || c.MaxAge == 0 {
+				t.Errorf("%s sets %s", name, c)
+			}
+		}
+		testkit.Check(t, res.Body.Close())
+	}
+	send := func(method, path string, form url.Values) *http.Response {
+		req := testkit.Must(http.NewRequestWithContext(t.Context(), method, k.server.URL+path, strings.NewReader(form.Encode())))(t)
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Origin", k.server.URL)
+		return testkit.Must(k.client.Do(req))(t)
+	}
+	check("the login", false, send("POST", "/login", url.Values{"token": {token}}))
+	_, after, _ := strings.Cut(k.open("/"), `name="form_token" value="`)
+	form := url.Values{"form_token": {after[:strings.IndexByte(after, '"')]}, "message": {"1"}}
+	check("an action", false, send("POST", "/s/"+string(id)+"/pin", form))
+	check("its page", true, send("GET", "/s/"+string(id), nil))
+	check("the logout", true, send("POST", "/logout", form))
+	if !told["sessiond"] || !told["said"] {
+		t.Errorf("only %v were set", told)
+	}
+}
+
+// No other site shows a page in a frame, and no page runs a script that stands in it: whatever is answered.
+func TestNoPageIsFramedOrRunsStoredScripts(t *testing.T) {
+	k := newKit(t)
+	id := k.session(store.NewSession{Title: "Boats"}, "hello")
+	check := func(path string) {
+		t.Helper()
+		res := testkit.Must(k.client.Get(k.server.URL + path))(t)
+		testkit.Check(t, res.Body.Close())
+		var said []string
+		for directive := range strings.SplitSeq(res.Header.Get("Content-Security-Policy"), ";") {
+			said = append(said, strings.TrimSpace(directive))
+		}
+		for _, want := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"} {
+			if !slices.Contains(said, want) {
+				t.Errorf("%s (%d) says %q, without %s", path, res.StatusCode, said, want)
+			}
+		}
+	}
+	paths := []string{"/", "/login", "/usage", "/s/" + string(id), "/s/20990101_001", "/open/wrong", "/static/pages.js", "/static/nothing", "/?q=(("}
+	for _, path := range paths {
+		check(path)
+	}
+	k.login()
+	for _, path := range paths {
+		check(path)
+	}
+}
+
+// Each page says first that what is stored may be lost; whoever is not logged in is not told.
+func TestPagesBeginWithTheAlarm(t *testing.T) {
+	k := newKit(t)
+	id := k.session(store.NewSession{Title: "Boats"}, "hello")
+	const said = `<p class="alarm" role="alert">! backups are &lt;late&gt;</p>`
+	k.alarm = "! backups are <late>"
+	if page := k.open("/login"); strings.Contains(page, "backups are") {
+		t.Error("whoever is not logged in is told")
+	}
+	k.login()
+	for _, path := range []string{"/", "/usage", "/s/" + string(id), "/?q=hello"} {
+		page := k.open(path)
+		if at := strings.Index(page, said); at < 0 || at > strings.Index(page, "<nav") {
+			t.Errorf("%s does not begin with the alarm (at %d)", path, at)
+		}
+	}
+	k.alarm = ""
+	if page := k.open("/"); strings.Contains(page, `class="alarm"`) {
+		t.Error("there is an alarm although all is well")
 	}
 }
 

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sessiond/internal/config"
+	"sessiond/internal/jobs"
+	"sessiond/internal/store"
+)
+
+// alarm says in one line why what is stored may be lost: the daemon of this database stores nothing, or backups are
+// late; "" if all is well. Without a daemon only the backups are known: a database that cannot be read is an error of
+// its own.
+func (a *app) alarm(ctx context.Context, cfg *config.Config) string {
+	return alarmLine(a.refusal(ctx, cfg), backupsOf(cfg).Late(a.now()))
+}
+
+// alarmOf is alarm for the daemon's own pages.
+func (a *app) alarmOf(ctx context.Context, s *store.Store, cfg *config.Config) string {
+	refusal := ""
+	if err := s.Ready(ctx); err != nil && ctx.Err() == nil {
+		refusal = err.Error()
+	}
+	return alarmLine(refusal, backupsOf(cfg).Late(a.now()))
+}
+
+func alarmLine(refusal, late string) string {
+	var said []string
+	if refusal != "" {
+		said = append(said, "the daemon stores nothing: "+refusal)
+	}
+	if late != "" {
+		said = append(said, late)
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return inOneLine(printable("! " + strings.Join(said, "; ")))
+}
+
+func backupsOf(cfg *config.Config) jobs.Backups {
+	return jobs.Backups{Every: cfg.Backup.Every, Keep: cfg.Backup.Keep, Dir: filepath.Join(cfg.DataDir(), "backups")}
+}
+
+// alarmPatience limits how long a command waits for the daemon to say whether it is ready.
+const alarmPatience = 250 * time.Millisecond
+
+// refusal asks the daemon of the database whether it is ready, and returns why not; "" if it is, or does not answer.
+func (a *app) refusal(ctx context.Context, cfg *config.Config) string {
+	network, address := nearestListener(cfg)
+	if address == "" || a.flags.db != "" && filepath.Dir(address) != cfg.DataDir() { // perhaps of another database
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, alarmPatience)
+	defer cancel()
+	res, err := askDaemon(ctx, network, address, http.MethodGet, "/readyz", nil)
+	if err != nil {
+		return ""
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusServiceUnavailable && res.StatusCode != http.StatusInsufficientStorage {
+		return ""
+	}
+	var problem struct {
+		Detail string `json:"detail"`
+	}
+	const longest = 64 << 10
+	if err := json.NewDecoder(io.LimitReader(res.Body, longest)).Decode(&problem); err != nil || problem.Detail == "" {
+		return res.Status
+	}
+	return problem.Detail
+}
+
+// printAlarm prints the alarm above a list, or for programs on standard error.
+func (a *app) printAlarm(ctx context.Context) error {
+	line := a.alarm(ctx, a.cfg)
+	switch {
+	case line == "":
+		return nil
+	case a.flags.json:
+		a.warn("%s", strings.TrimPrefix(line, "! "))
+		return nil
+	}
+	_, err := fmt.Fprintln(a.out, a.bold(a.fit(line, "")))
+	return err
+}
