@@ -155,14 +155,6 @@ func Assemble(in Material) Draft {
 	return out
 }
 
-// name returns the message of an item, else its kind.
-func (item *Item) name() string {
-	if item.Message.RowID == 0 {
-		return item.Kind
-	}
-	return item.Message.ID.String()
-}
-
 // labelCopies sets the kinds of the overlay's copies. It drops copies of pinned messages.
 func (in *Material) labelCopies(copies []Item) []Item {
 	kept := copies[:0]
