@@ -243,10 +243,10 @@ func (s *Store) OnTree(ctx context.Context, id session.ID, ref session.MessageRe
 	return checkOnTree(ctx, s, sess, ref, m.RowID)
 }
 
-// MessagesAround reads a message with up to n before it and n after it that stand in a line
+// MessagesAround reads a message with at most so many before it and after it that stand in a line
 // with it in its own session, in order; none where there is no such message.
-func (s *Store) MessagesAround(ctx context.Context, ref session.MessageRef, n int) ([]session.Message, error) {
-	msgs, err := readRange(ctx, s, ref.Session, ref.Seq-int64(n), ref.Seq+int64(n))
+func (s *Store) MessagesAround(ctx context.Context, ref session.MessageRef, before, after int) ([]session.Message, error) {
+	msgs, err := readRange(ctx, s, ref.Session, ref.Seq-int64(before), ref.Seq+int64(after))
 	if err != nil {
 		return nil, fmt.Errorf("messages around %s: %w", ref, err)
 	}
