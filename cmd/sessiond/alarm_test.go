@@ -64,6 +64,17 @@ func TestListsBeginWithTheAlarm(t *testing.T) {
 		t.Errorf("the first line is %q", first)
 	}
 	testkit.Check(t, os.Remove(d.db()))
+	for _, args := range [][]string{{"ls"}, {"append", "--new", "user", "hello"}} { // the second would begin a new file
+		cmd := exec.Command("sessiond", args...)
+		cmd.Dir, cmd.Env = home, env
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.HasPrefix(string(out), "sessiond: the daemon stores nothing: "+d.db()+" is gone: ") {
+			t.Errorf("%v without the file: %v %q", args, err, out)
+		}
+	}
+	if _, err := os.Stat(d.db()); err == nil {
+		t.Error("a command began a new database in the place of the daemon's")
+	}
 	testkit.Check(t, os.Rename(moved, d.db()))
 	begins("", "")
 	d.stop()
