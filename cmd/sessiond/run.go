@@ -171,6 +171,7 @@ func (a *app) root() *cobra.Command {
 		a.versionCommand(),
 		a.completionCommand(),
 		a.healthcheckCommand(),
+		a.answerSQLCommand(),
 	} {
 		if cmd.Args == nil {
 			cmd.Args = arguments(0, 0)

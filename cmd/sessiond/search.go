@@ -175,6 +175,9 @@ func (a *app) searchScope(ctx context.Context, s *store.Store, f searchFlags, q 
 
 // explainSearch says what was not found, and why.
 func (a *app) explainSearch(ctx context.Context, s *services, res *search.Result) error {
+	if res.Stopped {
+		a.warn("the search was stopped: %s", search.StoppedAdvice)
+	}
 	if len(res.Hits)+len(res.Sessions) == 0 {
 		if last, err := s.store.LastMessageID(ctx); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"sessiond/internal/summarize"
 	"sessiond/internal/transcript"
 	"sessiond/internal/web"
+	"sessiond/internal/web/answers"
 	"sessiond/internal/web/api"
 	"sessiond/internal/web/guard"
 	"sessiond/internal/web/pages"
@@ -71,6 +73,9 @@ func (a *app) serveCommand() *cobra.Command {
 	return cmd
 }
 
+// memoryLimit is a soft limit: twice what answers may reserve.
+const memoryLimit = 256 << 20
+
 func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool) (err error) {
 	log, err := a.daemonLog(cfg)
 	if err != nil {
@@ -78,6 +83,9 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	}
 	// Little of what an append allocates lives on: fewer collections save a tenth of its CPU.
 	debug.SetGCPercent(200)
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // GOMEMLIMIT is not set: collect more often before the heap is large
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	token, _, err := guard.EnsureToken(cfg.TokenFile)
 	if err != nil {
 		return err
@@ -123,7 +131,13 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 		Daily:   daily(cfg, keeper, log),
 		Backups: backupsOf(cfg),
 	})
+	var selects *analytics.Process
+	if !store.IsPostgres(cfg.DB) { // which limits statements itself
+		selects = analytics.NewProcess(cfg.DB, answerSQL)
+	}
+	room := &answers.Budget{} // which the API and the pages share
 	handler := api.New(api.Deps{
+		SQL: selects, Answers: room,
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
 		Catalogue: s.catalogue, Purges: purger, Events: feed, Stopping: ctx.Done(), Routing: cfg.Rules(), Log: log, Version: buildVersion(),
 		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,
@@ -153,7 +167,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	shown := pages.New(pages.Config{
 		Store: s.store, Search: s.index, Contexts: s.contexts, Reports: analytics.New(s.store.Reader(), s.store.Zone()), Models: s.catalogue.Model,
 		Alarm: func(ctx context.Context) string { return a.alarmOf(ctx, s.store, cfg) },
-		Guard: door, API: handler, Now: a.now, Zone: cfg.Zone(), Log: log,
+		Guard: door, API: handler, Answers: room, Now: a.now, Zone: cfg.Zone(), Log: log,
 	})
 	door.Admit(shown)
 	return web.Serve(ctx, web.Listen{

@@ -23,7 +23,8 @@ type Limits struct {
 	Rows int           // of the result; default 1,000
 	Time time.Duration // until the statement is interrupted; default 10 s
 
-	value int // bytes of one value; default maxValueBytes
+	value int  // bytes of one value; default maxValueBytes
+	alone bool // in a process of its own, whose memory and files are limited
 }
 
 const (

@@ -27,11 +27,8 @@ type Result struct {
 // none. Codes: Invalid (several statements, a statement that writes, attaches, does not compile or exceeds
 // its time), Busy; on PostgreSQL Forbidden (the role can do more than read), Unavailable.
 func (r *Reports) SQL(ctx context.Context, text string, limits Limits) (Result, error) {
-	if len(text) > maxSQLBytes {
-		return Result{}, session.Errorf(session.Invalid, "the SQL is too long: %d bytes, at most %d are allowed", len(text), maxSQLBytes)
-	}
-	if i := strings.IndexByte(text, 0); i >= 0 {
-		return Result{}, session.Errorf(session.Invalid, "the SQL has a NUL at %s", position(text, i))
+	if err := checkText(text); err != nil {
+		return Result{}, err
 	}
 	if !r.file {
 		return r.sqlOnPostgres(ctx, text, limits.orDefaults())
@@ -41,6 +38,16 @@ func (r *Reports) SQL(ctx context.Context, text string, limits Limits) (Result, 
 		return Result{}, err
 	}
 	return r.runSQLite(ctx, &s, nil, limits.orDefaults())
+}
+
+func checkText(text string) error {
+	if len(text) > maxSQLBytes {
+		return session.Errorf(session.Invalid, "the SQL is too long: %d bytes, at most %d are allowed", len(text), maxSQLBytes)
+	}
+	if i := strings.IndexByte(text, 0); i >= 0 {
+		return session.Errorf(session.Invalid, "the SQL has a NUL at %s", position(text, i))
+	}
+	return nil
 }
 
 func (r *Reports) runSQLite(ctx context.Context, s *statement, values map[string]string, limits Limits) (res Result, err error) {
@@ -58,11 +65,15 @@ func (r *Reports) runSQLite(ctx context.Context, s *statement, values map[string
 			err = compile(ctx, conn, text)
 			text = limited(text, limits.Rows)
 		}
-		if err == nil {
+		compiled := err == nil
+		if compiled {
 			res, err = runQuery(ctx, conn, text, s.args(values), limits.Rows)
 		}
 		for i, name := range res.Columns {
 			res.Columns[i] = columnName(name)
+		}
+		if err != nil && compiled && limits.alone {
+			err = explainLimit(err)
 		}
 		if err != nil {
 			return explainError(ctx, conn, s, limits, err)
@@ -70,6 +81,22 @@ func (r *Reports) runSQLite(ctx context.Context, s *statement, values map[string
 		return nil
 	})
 	return res, err
+}
+
+// explainLimit explains the errors of a statement that met the limits of its process.
+func explainLimit(err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_NOMEM:
+		return outOfMemory()
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL:
+		return session.Errorf(session.Invalid, "the query needs temporary files over %d MiB, or they could not be written: "+
+			"narrow it, or sort and group fewer and shorter values", processFile>>20)
+	}
+	return err
 }
 
 // engineLimits returns SQLite's limits for a query, which bound what one of its rows can hold in memory.
@@ -166,7 +193,10 @@ func columnName(name string) string {
 // explainError returns SQLite's error as one that says what to do.
 func explainError(ctx context.Context, conn *sql.Conn, s *statement, limits Limits, err error) error {
 	var e *sqlite.Error
+	var known *session.Error
 	switch {
+	case errors.As(err, &known):
+		return err
 	case errors.Is(err, context.DeadlineExceeded):
 		return stoppedAfter(limits)
 	case errors.Is(err, context.Canceled):
@@ -211,7 +241,7 @@ func sqliteMessage(err error) string {
 }
 
 func stoppedAfter(limits Limits) error {
-	return session.Errorf(session.Invalid, "the query was stopped after %s: narrow it, or give it more time", limits.Time)
+	return session.Errorf(session.Invalid, "the query was stopped after %s, which is its limit: narrow it, or ask for less at once", limits.Time)
 }
 
 func clip(s string) string {

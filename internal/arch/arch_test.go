@@ -34,6 +34,7 @@ var besides = [][2]string{
 	{"internal/history/qwencode", "internal/history/geminicli"}, // Qwen Code's contents are Gemini CLI's
 	{"internal/web", "internal/web/"},                           // the server and its rooms
 	{"internal/web/", "internal/web/problem"},                   // and how each says what failed
+	{"internal/web/", "internal/web/answers"},                   // and what memory their answers may need
 	{"internal/web/pages", "internal/web/guard"},                // the page that logs in
 }
 

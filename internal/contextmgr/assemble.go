@@ -76,7 +76,6 @@ type Draft struct {
 	Weights []int64 // of the items
 	Beside  []Provenance
 	Inside  []Provenance // of recalled and volatile text inside the items' messages
-	Trimmed int          // parts that were shortened
 	Recut   bool         // a part of the context before is shortened differently now
 }
 
@@ -111,6 +110,7 @@ func Assemble(in Material) Draft {
 	out.Items = slices.Replace(out.Items, 0, copies, in.front(in.labelCopies(out.Items[:copies]))...)
 	out.applyPolicy(in.Policy, in.Dialect)
 	out.Weights = make([]int64, 0, len(out.Items))
+	trimmed := 0 // outputs of tools
 	if in.System != "" {
 		out.addBeside(ItemSystem, in.Weigh.Text(in.System))
 	}
@@ -128,11 +128,14 @@ func Assemble(in Material) Draft {
 		if in.Before != nil && item.Message.RowID <= in.Sent {
 			out.Recut = out.Recut || in.Limits.cutsDifferently(in.Before, item)
 		}
+		var shortened int
 		if item.isShownAgain() {
-			out.Trimmed += trimTogether(item, in.Limits.Shown)
+			shortened = trimTogether(item, in.Limits.Shown)
 		}
-		partMax, calls := in.Limits.partLimit(&item.Message)
-		out.Trimmed += trimParts(item, partMax, calls)
+		outputs, said := trimParts(item, in.Limits.partLimits(&item.Message))
+		if trimmed += outputs; shortened+said > 0 {
+			out.Losses = append(out.Losses, item.name()+": the context does not fit otherwise, so only the head and the tail of this message are sent")
+		}
 		if item.Kind == ItemMessage || item.isShownAgain() {
 			out.addFrozen(i, texts[item.Message.RowID], in.Weigh)
 		}
@@ -146,8 +149,8 @@ func Assemble(in Material) Draft {
 			out.Fixed += w
 		}
 	}
-	if out.Trimmed > 0 {
-		out.Losses = append(out.Losses, fmt.Sprintf("%d parts exceed the limit of one part: only their head and tail are sent", out.Trimmed))
+	if trimmed > 0 {
+		out.Losses = append(out.Losses, fmt.Sprintf("%d outputs of tools exceed the limit of one part: only their head and tail are sent", trimmed))
 	}
 	return out
 }

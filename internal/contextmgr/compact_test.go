@@ -192,7 +192,7 @@ func TestSourcesAreTheNewlyHiddenMessages(t *testing.T) {
 	second, p2 := r.compact(CompactInput{})
 	a := testkit.Must(r.mgr.Sources(r.ctx, r.id, first.RowID))(t)
 	b := testkit.Must(r.mgr.Sources(r.ctx, r.id, second.RowID))(t)
-	if len(a) != p1.Hidden || len(b) != p2.Hidden || a[0].Seq != 1 || b[0].Seq != a[len(a)-1].Seq+1 || b[len(b)-1].ID != *second.Through {
+	if len(a) != p1.Hidden || len(b) != p2.Hidden || a[0].Seq != 1 || b[0].Seq != a[len(a)-1].Seq+1 || b[len(b)-1] != *second.Through {
 		t.Errorf("sources: %d of %d, %d of %d", len(a), p1.Hidden, len(b), p2.Hidden)
 	}
 	if !strings.Contains(second.Summary, "Before: extractive of") {

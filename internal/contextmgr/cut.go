@@ -14,6 +14,7 @@ type Entry struct {
 	InContext bool
 	Person    bool     // a person's message
 	Reasoning bool     // a reply of nothing but reasoning: it belongs to the next entry
+	Failed    bool     // a reply that the provider or the network broke off
 	Calls     []string // ids of the calls it makes
 	Results   []string // ids of the calls it answers
 	Outputs   []Output // the finished outputs it holds, in order
@@ -181,6 +182,27 @@ func firstUnanswered(path []Entry) int {
 		}
 	}
 	return first
+}
+
+// openTurn returns the first entry of the turn that is open: it has no reply yet, or its last reply called tools or
+// failed. It returns len(path) if the last turn is complete.
+func openTurn(path []Entry) int {
+	first := firstUnanswered(path)
+	last := first
+	if first == len(path) || path[first].startsTurn() { // what came before may be the same turn
+		for last--; last >= 0 && !path[last].InContext; last-- {
+		}
+		if last < 0 || path[last].startsTurn() || path[last].Role == session.Assistant && len(path[last].Calls) == 0 && !path[last].Failed {
+			return first
+		}
+	}
+	start := max(0, turnStart(path, last))
+	for i := start - 1; i >= 0 && (!path[i].InContext || path[i].startsTurn()); i-- {
+		if path[i].InContext {
+			start = i
+		}
+	}
+	return start
 }
 
 // cutAt returns the cut that keeps the path from first on, with the beginning of the turn that it

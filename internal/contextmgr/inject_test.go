@@ -345,29 +345,37 @@ func TestInitialBlocksAreReplacedAsAWhole(t *testing.T) {
 	}
 }
 
-// The message that began a split turn is shown again. Above a quarter of the threshold it is cut in
-// its middle, and it does not change when the caller asks for longer replies.
-func TestStartOfASplitTurnFillsAtMostAQuarter(t *testing.T) {
-	r := newRig(t, 20000)
-	task := text(session.User, "the task begins. "+filler(4500)+" the task ends.")
-	task.Parts = append(task.Parts, session.TextPart("a note beside it"), session.TextPart("and more. "+filler(2500)))
-	r.append(task)
-	for i := range 30 {
-		id := fmt.Sprintf("call_%d", i)
-		r.append(calling(id), answering(id, filler(300)))
-	}
-	v := r.turn(TurnInput{})
-	i := slices.IndexFunc(v.Provenance, func(p Provenance) bool { return p.Kind == ItemTurnStart })
-	if i < 0 {
-		t.Fatalf("%v", kinds(v))
-	}
-	if most := v.Tokens.Threshold / 4; v.Provenance[i].Tokens > most+20 || v.Provenance[i].Tokens < most*3/4 {
-		t.Errorf("it weighs %d tokens of at most %d", v.Provenance[i].Tokens, most)
-	}
-	wantHas(t, v, "the task begins", "the task ends.", "a note beside it", "and more.", "characters left out")
-	before := wire(v)
-	r.append(calling("next"), answering("next", "ok"))
-	if v = r.turn(TurnInput{Budget: Budget{MaxOutput: 8000}}); !strings.HasPrefix(wire(v), before) {
-		t.Errorf("broken by %q", v.Prefix.BrokenBy)
+// The message that began a split turn is shown again: whole if the context fits with less of the rest, else cut in its
+// middle. It does not change when the caller asks for longer replies.
+func TestStartOfASplitTurnIsCutOnlyIfTheRestLeavesNoRoom(t *testing.T) {
+	for _, size := range []int{4500, 14500} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			r := newRig(t, 20000) // a threshold of 15,000
+			task := text(session.User, "the task begins. "+filler(size)+" the task ends.")
+			task.Parts = append(task.Parts, session.TextPart("a note beside it"), session.TextPart("and more. "+filler(2500)))
+			r.append(task)
+			for i := range 30 {
+				id := fmt.Sprintf("call_%d", i)
+				r.append(calling(id), answering(id, filler(300)))
+			}
+			v := r.turn(TurnInput{})
+			i := slices.IndexFunc(v.Provenance, func(p Provenance) bool { return p.Kind == ItemTurnStart })
+			if i < 0 {
+				t.Fatalf("%v", kinds(v))
+			}
+			whole := size < 10000
+			if weight := v.Provenance[i].Tokens; (weight > int64(size)+2500) != whole || weight < v.Tokens.Threshold/4 || v.Tokens.Total > v.Tokens.Threshold {
+				t.Errorf("it weighs %d tokens, the context %d of %d", weight, v.Tokens.Total, v.Tokens.Threshold)
+			}
+			wantHas(t, v, "the task begins", "the task ends.", "a note beside it", "and more.")
+			if strings.Contains(wire(v), "characters left out") == whole || len(v.Losses) > 0 == whole {
+				t.Errorf("losses: %q", v.Losses)
+			}
+			before := wire(v)
+			r.append(calling("next"), answering("next", "ok"))
+			if v = r.turn(TurnInput{Budget: Budget{MaxOutput: 5001}}); !strings.HasPrefix(wire(v), before) {
+				t.Errorf("broken by %q", v.Prefix.BrokenBy)
+			}
+		})
 	}
 }

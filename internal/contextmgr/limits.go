@@ -1,6 +1,8 @@
 package contextmgr
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -11,60 +13,115 @@ import (
 // limits say how large a part may be that is sent, in tokens of the reference counter. Each context
 // records its own, so that the next one shortens the same parts alike.
 type limits struct {
-	Part  int64 `json:"part"`           // usually; 0: none
-	Shown int64 `json:"shown"`          // of a hidden message that is shown again, all parts together; 0: none
-	Cuts  []cut `json:"cuts,omitempty"` // smaller limits to make a context fit, in the order of the path
+	Output int64 `json:"output"`         // of a tool's output, usually; 0: none
+	Said   int64 `json:"said,omitempty"` // of what a person or the model said, usually; 0: none, as today
+	Shown  int64 `json:"shown"`          // of a hidden message that is shown again, all parts together; 0: none
+	Cuts   []cut `json:"cuts,omitempty"` // smaller limits to make a context fit, in the order of the path
+
+	Part *int64 `json:"part,omitempty"` // of older records, instead of Output and Said; their cuts have one, too
 }
 
 // cut is a smaller limit for messages after the cut before, up to a number of tokens of the path.
 // Messages never change, so these tokens name the same messages in every copy of a session.
 type cut struct {
-	Through int64 `json:"through"`        // messages.path_tokens
-	Part    int64 `json:"part,omitempty"` // 0: the usual
+	Through int64 `json:"through"`          // messages.path_tokens
+	Output  int64 `json:"output,omitempty"` // 0: the usual
+	Said    int64 `json:"said,omitempty"`   // also of arguments of calls; 0: the usual
+
+	Part int64 `json:"part,omitempty"`
 }
 
 // minPart is the smallest limit of a part, in tokens.
 const minPart = 32
 
-// partLimit returns the limit for a part of a message, and whether arguments of calls are cut, too.
-func (l *limits) partLimit(m *session.Message) (limit int64, calls bool) {
+// UnmarshalJSON reads older records, too: they had one limit for all parts.
+func (l *limits) UnmarshalJSON(raw []byte) error {
+	type plain limits
+	if err := json.Unmarshal(raw, (*plain)(l)); err != nil {
+		return err
+	}
+	if l.Part == nil {
+		return nil
+	}
+	l.Output, l.Said, l.Part = *l.Part, *l.Part, nil
+	for i := range l.Cuts {
+		c := &l.Cuts[i]
+		c.Output, c.Said, c.Part = c.Part, c.Part, 0
+	}
+	return nil
+}
+
+// partLimits are the limits for the parts of one message.
+type partLimits struct {
+	output, said int64 // 0: none
+	calls        bool  // arguments of calls are cut like what was said
+}
+
+// of returns the limit of a part, 0 for none.
+func (p partLimits) of(m *session.Message, part *session.Part) int64 {
+	switch part.Kind {
+	case session.PartToolCall:
+		if p.calls {
+			return p.said
+		}
+	case session.PartToolResult:
+		return p.output
+	case session.PartText, session.PartRefusal:
+		if m.Role == session.Tool || m.Kind == session.KindBash {
+			return p.output
+		}
+		return p.said
+	}
+	return 0
+}
+
+// partLimits returns the limits for the parts of a message.
+func (l *limits) partLimits(m *session.Message) partLimits {
+	usual := partLimits{output: l.Output, said: l.Said}
 	for _, c := range l.Cuts {
 		if m.PathTokens <= c.Through {
-			if c.Part == 0 {
-				break
+			if c.Said > 0 {
+				usual.said, usual.calls = c.Said, true
 			}
-			return c.Part, true
+			usual.output = smaller(usual.output, c.Output)
+			break
 		}
 	}
-	return l.Part, false
+	return usual
+}
+
+// smaller returns the smaller of two limits, of which 0 is none.
+func smaller(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // isCut reports whether a smaller limit than usual is in force.
 func (l *limits) isCut() bool {
-	return slices.ContainsFunc(l.Cuts, func(c cut) bool { return c.Part > 0 })
+	return slices.ContainsFunc(l.Cuts, func(c cut) bool { return c.Output+c.Said > 0 })
 }
 
 // cutNew returns limits that cut the messages between sent and now, as tokens of the path, and
-// nothing before them.
-func (l *limits) cutNew(sent, now, part int64) limits {
+// nothing before them. said is 0 where only outputs are cut.
+func (l *limits) cutNew(sent, now, output, said int64) limits {
 	next := *l
 	next.Cuts = slices.Clone(l.Cuts)
 	if n := len(next.Cuts); n == 0 || next.Cuts[n-1].Through < sent {
 		next.Cuts = append(next.Cuts, cut{Through: sent})
 	}
-	next.Cuts = append(next.Cuts, cut{Through: now, Part: part})
+	next.Cuts = append(next.Cuts, cut{Through: now, Output: output, Said: said})
 	return next
 }
 
 // cutAll returns limits that cut everything up to now. Smaller cuts stay.
-func (l *limits) cutAll(now, part int64) limits {
+func (l *limits) cutAll(now, output, said int64) limits {
 	next := *l
 	next.Cuts = nil
 	for _, c := range append(slices.Clone(l.Cuts), cut{Through: now}) {
-		if c.Part == 0 || c.Part > part {
-			c.Part = part
-		}
-		if n := len(next.Cuts); n > 0 && next.Cuts[n-1].Part == c.Part {
+		c.Output, c.Said = smaller(c.Output, output), smaller(c.Said, said)
+		if n := len(next.Cuts); n > 0 && next.Cuts[n-1].Output == c.Output && next.Cuts[n-1].Said == c.Said {
 			next.Cuts[n-1].Through = c.Through
 		} else {
 			next.Cuts = append(next.Cuts, c)
@@ -73,22 +130,24 @@ func (l *limits) cutAll(now, part int64) limits {
 	return next
 }
 
-// tighterLimits returns the limits to try, in this order, for a context that does not fit. The
-// part that a provider has cached stays while cutting the new messages to a quarter helps.
+// tighterLimits returns the limits to try, in this order, for a context that does not fit: first
+// those that cut only outputs of tools, then those that cut also what was said. The part that a
+// provider has cached stays while cutting the new messages to a quarter helps.
 func (s *snapshot) tighterLimits() []limits {
 	var all []limits
-	part := s.Limits.Part
-	if part <= 0 {
-		part = s.numbers.Window / 4
-	}
-	now := s.pathTokens(math.MaxInt64)
+	part, now, sent := cmp.Or(s.Limits.Output, s.numbers.Window/4), s.pathTokens(math.MaxInt64), int64(-1)
 	if s.extendsLast() {
-		if sent := s.pathTokens(*s.last.HeadID); sent < now {
-			all = append(all, s.Limits.cutNew(sent, now, part/2), s.Limits.cutNew(sent, now, part/4))
+		if at := s.pathTokens(*s.last.HeadID); at < now {
+			sent = at
 		}
 	}
-	for part /= 2; part >= minPart; part /= 2 {
-		all = append(all, s.Limits.cutAll(now, part))
+	for _, share := range []int64{0, 1} { // of the limit that what was said has
+		if sent >= 0 {
+			all = append(all, s.Limits.cutNew(sent, now, part/2, share*part/2), s.Limits.cutNew(sent, now, part/4, share*part/4))
+		}
+		for part := part / 2; part >= minPart; part /= 2 {
+			all = append(all, s.Limits.cutAll(now, part, share*part))
+		}
 	}
 	return all
 }
@@ -110,14 +169,14 @@ func (s *snapshot) pathTokens(rowID int64) int64 {
 
 // readLimits takes over the cuts of the last context if this one begins with it.
 func (s *snapshot) readLimits() {
-	s.Limits = limits{Part: s.numbers.PartMax, Shown: s.numbers.ShownMax}
+	s.Limits = limits{Output: s.numbers.PartMax, Shown: cmp.Or(s.details.Shown, s.numbers.ShownMax)}
 	var before limits
 	if s.last == nil || len(s.last.Limits) == 0 || !decode(s.last.Limits, &before) {
 		return
 	}
 	s.Before = &before
 	if s.last.Epoch == s.sess.Epoch && s.last.Model == s.model && sameRow(s.last.CompactionID, s.sess.CompactionID) &&
-		before.Part == s.Limits.Part && before.Shown == s.Limits.Shown {
+		before.Output == s.Limits.Output && before.Shown == s.Limits.Shown {
 		s.Limits.Cuts = before.Cuts
 	}
 }
@@ -131,19 +190,18 @@ func (l *limits) cutsDifferently(before *limits, item *Item) bool {
 	if item.isShownAgain() && l.Shown != before.Shown && partTokens(m) > min(l.Shown, before.Shown) {
 		return true
 	}
-	now, calls := l.partLimit(m)
-	was, callsBefore := before.partLimit(m)
-	if now == was && calls == callsBefore {
+	now, was := l.partLimits(m), before.partLimits(m)
+	if now == was {
 		return false
 	}
-	trimmedTo := func(p *session.Part, limit int64, calls bool) int64 {
-		if limit > 0 && p.Tokens > limit && trimmable(p, calls) {
+	trimmedTo := func(p *session.Part, limit int64) int64 {
+		if limit > 0 && p.Tokens > limit {
 			return limit
 		}
 		return 0
 	}
 	return slices.ContainsFunc(m.Parts, func(p session.Part) bool {
-		return trimmedTo(&p, now, calls) != trimmedTo(&p, was, callsBefore)
+		return trimmedTo(&p, now.of(m, &p)) != trimmedTo(&p, was.of(m, &p))
 	})
 }
 
@@ -155,30 +213,25 @@ func partTokens(m *session.Message) int64 {
 	return sum
 }
 
-// trimmable reports whether a part may be shortened. Arguments of calls may only if calls is set,
-// and signed parts never.
-func trimmable(p *session.Part, calls bool) bool {
-	switch p.Kind {
-	case session.PartToolCall:
-		return calls
-	case session.PartText, session.PartToolResult, session.PartRefusal:
-		return true
-	}
-	return false
-}
-
-// trimParts shortens the parts of an item over a limit, in reference tokens, and returns how many.
-func trimParts(item *Item, limit int64, calls bool) int {
-	n := 0
+// trimParts shortens the parts of an item over their limits, in reference tokens. It returns how many
+// outputs of tools and how many parts that were said it shortened.
+func trimParts(item *Item, limits partLimits) (outputs, said int) {
 	for i := range item.Message.Parts {
-		if p := &item.Message.Parts[i]; limit > 0 && p.Tokens > limit && trimmable(p, calls) {
-			item.copyParts()
-			item.Changed = true
-			trimPart(&item.Message.Parts[i], limit)
-			n++
+		p := &item.Message.Parts[i]
+		limit := limits.of(&item.Message, p)
+		if limit <= 0 || p.Tokens <= limit {
+			continue
+		}
+		item.copyParts()
+		item.Changed = true
+		trimPart(&item.Message.Parts[i], limit)
+		if (partLimits{output: 1}).of(&item.Message, p) > 0 {
+			outputs++
+		} else {
+			said++
 		}
 	}
-	return n
+	return outputs, said
 }
 
 // trimPart shortens a part to its head, a marker and its tail. Arguments of calls stay JSON, since
@@ -203,14 +256,14 @@ func headAndTail(s string, tokens, limit int64) string {
 	return string(text[:head]) + marker + string(text[len(text)-tail:])
 }
 
-// trimTogether shortens the largest parts of an item to one size, so that all parts together
-// weigh at most limit, in reference tokens. It returns how many it shortened.
+// trimTogether shortens the largest texts of an item to one size, so that all parts together weigh
+// at most limit, in reference tokens. It returns how many it shortened.
 func trimTogether(item *Item, limit int64) int {
 	var sizes []int64
 	rest, sum := limit, int64(0)
 	for i := range item.Message.Parts {
 		p := &item.Message.Parts[i]
-		if sum += p.Tokens; trimmable(p, false) {
+		if sum += p.Tokens; (partLimits{output: 1, said: 1}).of(&item.Message, p) > 0 {
 			sizes = append(sizes, p.Tokens)
 		} else {
 			rest -= p.Tokens
@@ -222,7 +275,9 @@ func trimTogether(item *Item, limit int64) int {
 	slices.Sort(sizes)
 	for i, size := range sizes {
 		if share := rest / int64(len(sizes)-i); size > share {
-			return trimParts(item, max(minPart, share), false)
+			share = max(minPart, share)
+			outputs, said := trimParts(item, partLimits{output: share, said: share})
+			return outputs + said
 		}
 		rest -= size
 	}

@@ -3,6 +3,8 @@ package contextmgr
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +44,7 @@ func TestPartsCutToFitStayCut(t *testing.T) {
 // differs.
 func TestChangedCutsBreakThePrefixByName(t *testing.T) {
 	r := newRig(t, 3000)
-	r.append(text(session.User, "task "+filler(200)), text(session.Assistant, filler(600)), text(session.User, "go on"))
+	r.append(text(session.User, "task "+filler(200)), calling("c"), answering("c", filler(600)), text(session.User, "go on"))
 	first := r.turn(TurnInput{})
 	for _, c := range []struct {
 		name string
@@ -92,31 +94,118 @@ func TestNewMessagesAreCutFirst(t *testing.T) {
 
 func TestPartLimitFollowsTheCuts(t *testing.T) {
 	at := func(tokens int64) *session.Message { return &session.Message{PathTokens: tokens} }
-	usual := limits{Part: 1000}
-	first := usual.cutNew(100, 200, 500)
-	second := first.cutNew(200, 300, 250)
+	usual := limits{Output: 1000}
+	first := usual.cutNew(100, 200, 500, 0)
+	second := first.cutNew(200, 300, 250, 250)
 	for _, c := range []struct {
-		name string
-		l    limits
-		want [4]int64 // at 100, 200, 300, 400 tokens of the path
+		name         string
+		l            limits
+		output, said [4]int64 // at 100, 200, 300, 400 tokens of the path
 	}{
-		{"the usual", usual, [4]int64{1000, 1000, 1000, 1000}},
-		{"what came since", first, [4]int64{1000, 500, 1000, 1000}},
-		{"and again", second, [4]int64{1000, 500, 250, 1000}},
-		{"all of it", second.cutAll(400, 300), [4]int64{300, 300, 250, 300}},
-		{"all of it, smaller", second.cutAll(400, 100), [4]int64{100, 100, 100, 100}},
+		{"the usual", usual, [4]int64{1000, 1000, 1000, 1000}, [4]int64{}},
+		{"outputs that came since", first, [4]int64{1000, 500, 1000, 1000}, [4]int64{}},
+		{"and then what was said", second, [4]int64{1000, 500, 250, 1000}, [4]int64{0, 0, 250, 0}},
+		{"all outputs", second.cutAll(400, 300, 0), [4]int64{300, 300, 250, 300}, [4]int64{0, 0, 250, 0}},
+		{"all of it, smaller", second.cutAll(400, 100, 100), [4]int64{100, 100, 100, 100}, [4]int64{100, 100, 100, 100}},
 	} {
-		for i, want := range c.want {
-			if got, calls := c.l.partLimit(at(int64(i+1) * 100)); got != want || calls != (want < 1000) {
-				t.Errorf("%s: at %d tokens %d, calls %t, want %d", c.name, (i+1)*100, got, calls, want)
+		for i := range c.output {
+			want := partLimits{output: c.output[i], said: c.said[i], calls: c.said[i] > 0}
+			if got := c.l.partLimits(at(int64(i+1) * 100)); got != want {
+				t.Errorf("%s: at %d tokens %+v, want %+v", c.name, (i+1)*100, got, want)
 			}
 		}
 		if c.l.isCut() != (c.name != "the usual") {
 			t.Errorf("%s: is cut: %t", c.name, c.l.isCut())
 		}
 	}
-	if all := second.cutAll(400, 100); len(all.Cuts) != 1 {
+	if all := second.cutAll(400, 100, 100); len(all.Cuts) != 1 {
 		t.Errorf("alike, and not joined: %+v", all.Cuts)
+	}
+}
+
+// Records of older versions have one limit for outputs and for what was said. After an update, the answer says that a
+// long text which was shortened is whole now.
+func TestOlderRecordsOfCutsAreRead(t *testing.T) {
+	var l limits
+	if !decode(session.JSON(`{"part":1000,"shown":500,"cuts":[{"through":10},{"through":20,"part":60}]}`), &l) {
+		t.Fatal("cannot be read")
+	}
+	for row, want := range map[int64]partLimits{5: {1000, 1000, false}, 15: {60, 60, true}, 25: {1000, 1000, false}} {
+		if got := l.partLimits(&session.Message{PathTokens: row}); got != want {
+			t.Errorf("at %d tokens of the path: %+v, want %+v", row, got, want)
+		}
+	}
+	for _, now := range []limits{{}, {Output: 7, Shown: 9, Cuts: []cut{{Through: 3, Output: 4, Said: 5}}}, {Cuts: []cut{{Through: 3, Output: 4}}}} {
+		var again limits
+		if !decode(session.JSONOf(now), &again) || !reflect.DeepEqual(again, now) {
+			t.Errorf("%+v is read as %+v", now, again)
+		}
+	}
+	long := Item{Message: text(session.User, filler(3000))}
+	runes{}.Measure(&long.Message)
+	if now := (limits{Output: 1000, Shown: 500}); !now.cutsDifferently(&l, &long) {
+		t.Error("a text that was shortened is whole, and nothing says so")
+	}
+}
+
+// What a person or the model said is sent whole wherever it fits, in every preset, also in a request that compacts and
+// after the beginning of its turn is hidden. Outputs of tools keep their limit.
+func TestWhatWasSaidIsWholeWhereItFits(t *testing.T) {
+	for _, window := range []int64{16000, 128000, 1000000} {
+		for _, preset := range PresetNames() {
+			t.Run(fmt.Sprint(preset, " ", window), func(t *testing.T) {
+				r := newRig(t, window)
+				in := TurnInput{Budget: Budget{Settings: Settings{Preset: &preset}}}
+				size := min(67289, int(r.numbers().Threshold*45/100))
+				said := func(mark string) string {
+					return mark + " begins " + strings.Repeat("lorem ip", size/2) + " ends " + mark
+				}
+				whole := func(at string, texts ...string) {
+					t.Helper()
+					v := r.turn(in)
+					wantHas(t, v, texts...)
+					if strings.Contains(wire(v), "characters left out") || len(v.Losses) > 0 {
+						t.Errorf("%s: losses %q", at, v.Losses)
+					}
+				}
+				r.append(text(session.User, said("QUESTION")))
+				whole("alone", said("QUESTION"))
+				r.append(text(session.Assistant, said("ANSWER")), text(session.User, "And?"))
+				whole("with the answer", "And?")
+				r.append(text(session.Assistant, "So."), text(session.User, said("TASK")))
+				whole("as a task", said("TASK"))
+				for n := range 60 {
+					id := fmt.Sprintf("c%d", n)
+					r.append(calling(id), answering(id, filler(size/25)))
+					if whole(fmt.Sprintf("after %d calls", n+1), said("TASK")); t.Failed() {
+						return
+					}
+				}
+				if r.session().CompactionCount == 0 && window < 1000000 {
+					t.Error("nothing was compacted")
+				}
+			})
+		}
+	}
+}
+
+// Where a context does not fit, outputs of tools are cut before anything that was said, and losses name what was.
+func TestOutputsAreCutBeforeWhatWasSaid(t *testing.T) {
+	r := newRig(t, 3000) // a limit of 2,250, and of 750 for an output
+	r.append(text(session.User, "QUESTION "+filler(1200)), calling("c", "d"), answering("c", filler(700)), answering("d", filler(700)))
+	v := r.turn(TurnInput{})
+	wantHas(t, v, "QUESTION "+filler(1200))
+	if len(v.Losses) != 1 || !strings.Contains(v.Losses[0], "outputs of tools") {
+		t.Errorf("losses %q", v.Losses)
+	}
+	r.fresh()
+	asked := r.append(text(session.User, "QUESTION "+filler(2600)), calling("c"), answering("c", filler(700)))[0]
+	v = r.turn(TurnInput{})
+	wantLacks(t, v, filler(2600))
+	if !slices.ContainsFunc(v.Losses, func(l string) bool {
+		return strings.Contains(l, asked.ID.String()) && strings.Contains(l, "does not fit")
+	}) {
+		t.Errorf("losses %q do not name %s", v.Losses, asked.ID)
 	}
 }
 

@@ -23,11 +23,12 @@ import (
 type Store interface {
 	Session(ctx context.Context, id session.ID) (session.Session, error)
 	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
+	MessageHead(ctx context.Context, ref session.MessageRef, head session.Head) (session.Message, error)
 	MessageByID(ctx context.Context, id int64) (session.Message, error)
 	Blob(ctx context.Context, sha string) (session.Blob, error)
 	Walk(ctx context.Context, head int64, yield func(session.Message) bool) error
 	WalkDownTo(ctx context.Context, head, lowest int64, yield func(session.Message) bool) error
-	Path(ctx context.Context, head, after int64) ([]session.Message, error)
+	RefsBetween(ctx context.Context, head, after int64) ([]session.MessageRef, error)
 	Root(ctx context.Context, head int64) (first, last session.MessageRef, err error)
 	OnPath(ctx context.Context, head, message int64) (bool, error)
 

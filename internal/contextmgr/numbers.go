@@ -31,7 +31,7 @@ type Settings struct {
 	PruneProtect       *int64            `json:"prune_protect,omitempty" doc:"The newest tool outputs, of so many tokens, are not pruned; default 40000"`
 	PruneMinimum       *int64            `json:"prune_minimum,omitempty" doc:"Prune only if it saves so many tokens; 0: never. Default 20000"`
 	ProtectedTools     *[]string         `json:"protected_tools,omitempty" doc:"Tools whose output is never pruned; default [\"skill\"]"`
-	PartMaxTokens      *int64            `json:"part_max_tokens,omitempty" doc:"A larger part is sent as head, marker and tail; default: a quarter of the window, at most 50000"`
+	PartMaxTokens      *int64            `json:"part_max_tokens,omitempty" doc:"A larger output of a tool is sent as head, marker and tail; default: a quarter of the window, at most 50000"`
 	RecallTokens       *int64            `json:"recall_tokens,omitempty" doc:"Tokens to recall for each message of a person; 0: no recall. Default: at most 1000"`
 	CacheSlots         *int64            `json:"cache_slots,omitempty" doc:"Marks for the provider's cache, 0 to 4"`
 	Strategy           *session.Strategy `json:"strategy,omitempty" doc:"summarize (the default), truncate, clear, or ask: the caller chooses"`
@@ -271,7 +271,7 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.ProtectedTools = choose(&n, all, "protected_tools", func(s *Settings) *[]string { return s.ProtectedTools }, []string{"skill"})
 	n.PartMax = choose(&n, all, "part_max_tokens", func(s *Settings) *int64 { return s.PartMaxTokens }, min(window/4, 50000))
 	n.RecallMax = choose(&n, all, "recall_tokens", func(s *Settings) *int64 { return s.RecallTokens }, min(1000, t/20))
-	n.RecallEpoch = 4 * n.RecallMax
+	n.RecallEpoch = max(4*n.RecallMax, min(10*n.RecallMax, t/20)) // a large window has more questions between compactions
 	n.CacheSlots = int(choose(&n, all, "cache_slots", func(s *Settings) *int64 { return s.CacheSlots }, defaultCacheSlots))
 	n.Strategy = choose(&n, all, "strategy", func(s *Settings) *session.Strategy { return s.Strategy }, session.StrategySummarize)
 	n.Summarizer = choose(&n, all, "summarizer", func(s *Settings) *string { return s.Summarizer }, "")

@@ -40,12 +40,47 @@ func (s *snapshot) newRecord(strategy session.Strategy, in overlayInput) session
 	return c
 }
 
-// plan returns what a compaction of the snapshot hides.
+// plan returns what a compaction of the snapshot hides. Messages that are shown again stay whole if the
+// context fits with less of the others; if it does not, they have their share of the threshold.
 func (s *snapshot) plan(in overlayInput) Plan {
 	path, n := s.entries(), &s.numbers
+	room := PlanRoom{Threshold: n.Threshold, Fixed: in.fixed, Summary: n.SummaryMax}
 	if in.strategy == session.StrategyClear {
-		return planClear(path, in.trigger == session.TriggerManual)
+		_, shows := summaryItem(s.Overlay)
+		room.Summary = 0
+		p := planClear(path, room, shows || len(replaced(s.Overlay)) > 0 || s.Person != nil)
+		p.ShownMax = max(n.ShownMax, room.Threshold-room.Fixed-(p.KeptTokens-p.ShownTokens))
+		return p
 	}
+	if in.excess > 1 {
+		room.Threshold = int64(float64(room.Threshold) / in.excess)
+	}
+	var stays int64 // shown by the overlay before, and by this one
+	if s.TurnStart != nil && !slices.ContainsFunc(path, func(e Entry) bool { return e.startsTurn() }) {
+		stays = s.Weigh.Message(s.TurnStart, false)
+	}
+	room.Fixed += stays
+	left := func(p *Plan) int64 { // outputs are cut first
+		rest := room.Threshold - in.fixed - room.Summary - (p.KeptTokens - p.ShownTokens)
+		for _, e := range path[p.First:] {
+			for _, o := range e.Outputs {
+				rest += max(0, min(o.Tokens, n.PartMax)-s.scales.scaled(minPart))
+			}
+		}
+		return rest
+	}
+	p := s.planWithin(path, room, in)
+	if !room.holds(&p) && p.ShownTokens+stays > max(n.ShownMax, left(&p)) {
+		room.Shown, room.Fixed = n.ShownMax, room.Fixed-max(0, stays-n.ShownMax)
+		p = s.planWithin(path, room, in)
+	}
+	p.ShownMax = max(n.ShownMax, left(&p))
+	return p
+}
+
+// planWithin returns what a compaction hides so that the rest has room.
+func (s *snapshot) planWithin(path []Entry, room PlanRoom, in overlayInput) Plan {
+	n := &s.numbers
 	rule := CutRule{KeepTokens: n.KeepTokens, KeepMessages: n.KeepMessages, KeepMost: max(n.KeepTokens, n.Threshold/2), MetadataSplits: n.Preset == presetPi}
 	if in.keep != nil {
 		rule.KeepTokens = *in.keep
@@ -53,11 +88,8 @@ func (s *snapshot) plan(in overlayInput) Plan {
 			rule.KeepMessages = 0
 		}
 	}
-	room := PlanRoom{Threshold: n.Threshold, Fixed: in.fixed, Summary: n.SummaryMax}
 	if in.excess > 1 {
-		for _, limit := range []*int64{&rule.KeepTokens, &rule.KeepMost, &room.Threshold} {
-			*limit = int64(float64(*limit) / in.excess)
-		}
+		rule.KeepTokens, rule.KeepMost = int64(float64(rule.KeepTokens)/in.excess), int64(float64(rule.KeepMost)/in.excess)
 	}
 	if in.strategy == session.StrategySummarize {
 		switch n.Preset {
@@ -95,12 +127,12 @@ func (s *snapshot) cutOf(c *session.Compaction) (Cut, bool) {
 // entries returns the path as planning sees it, each message with the weight that it is sent with.
 func (s *snapshot) entries() []Entry {
 	entries, tools := make([]Entry, len(s.Messages)), map[string]string{}
-	partMax := s.numbers.PartMax
+	usual := partLimits{output: s.numbers.PartMax}
 	for i := range s.Messages {
 		m := &s.Messages[i]
 		e := Entry{
 			Kind: m.Kind, Role: m.Role, InContext: m.InContext, Person: fromPerson(m),
-			Reasoning: len(m.Parts) > 0, Outputs: s.outputsOf(m, tools),
+			Reasoning: len(m.Parts) > 0, Failed: m.Finish == session.FinishError, Outputs: s.outputsOf(m, tools),
 		}
 		var unsent int64
 		hiddenTo := 0 // parts before it belong to a pruned output
@@ -120,8 +152,10 @@ func (s *snapshot) entries() []Entry {
 				var tokens int64
 				tokens, hiddenTo = m.Output(j)
 				unsent += session.PrunedSaves(tokens)
-			case partMax > 0 && p.Tokens > partMax && trimmable(p, false):
-				unsent += p.Tokens - partMax
+			default:
+				if limit := usual.of(m, p); limit > 0 && p.Tokens > limit {
+					unsent += p.Tokens - limit
+				}
 			}
 		}
 		e.Tokens = max(1, s.Weigh.Message(m, s.Edited[m.RowID])-s.scales.scaled(unsent))
@@ -140,8 +174,12 @@ func (m *Manager) makeOverlay(ctx context.Context, s *snapshot, in overlayInput)
 	if p.NoGain != "" {
 		return out, nil
 	}
-	through := &s.Messages[p.First-1]
-	c.ThroughID, c.Through, c.HiddenTokens = &through.RowID, &through.ID, through.PathTokens
+	if p.First > 0 {
+		through := &s.Messages[p.First-1]
+		c.ThroughID, c.Through, c.HiddenTokens = &through.RowID, &through.ID, through.PathTokens
+	} else { // it only hides what the overlay before shows
+		c.ThroughID, c.Through, c.HiddenTokens = s.Overlay.ThroughID, s.Overlay.Through, s.Overlay.HiddenTokens
+	}
 	if p.First < len(s.Messages) {
 		kept := &s.Messages[p.First]
 		c.FirstKeptID, c.FirstKept = &kept.RowID, &kept.ID
@@ -151,6 +189,9 @@ func (m *Manager) makeOverlay(ctx context.Context, s *snapshot, in overlayInput)
 		return out, err
 	}
 	var saved int64
+	if details.TurnStart != "" || details.LastPerson != "" {
+		details.Shown = s.scales.unscaled(p.ShownMax)
+	}
 	details.Pruned, _, saved = outputsIn(s.Messages[p.First:], s.Pruned)
 	c.HiddenTokens += saved
 	details.Replaced, saved = s.keptReplacements(p.First)
@@ -197,12 +238,15 @@ func (m *Manager) newDetails(ctx context.Context, s *snapshot, p *Plan, in overl
 			return d, err
 		}
 		before = last
-	} else if !s.truncated && s.Messages[0].ParentID != nil {
+	} else if !s.truncated && p.First > 0 && s.Messages[0].ParentID != nil {
 		before = *s.Messages[0].ParentID
 	}
-	files, err := m.store.TouchedFiles(ctx, before, s.Messages[p.First-1].RowID)
-	if err != nil {
-		return d, fmt.Errorf("files of the span: %w", err)
+	var files []session.TouchedFile
+	if p.First > 0 {
+		var err error
+		if files, err = m.store.TouchedFiles(ctx, before, s.Messages[p.First-1].RowID); err != nil {
+			return d, fmt.Errorf("files of the span: %w", err)
+		}
 	}
 	d.ReadFiles, d.ModifiedFiles = addFiles(files, s.details.ReadFiles, s.details.ModifiedFiles)
 	switch {

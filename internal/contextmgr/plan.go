@@ -8,9 +8,11 @@ type Plan struct {
 	Cut
 	NoGain string // why there is nothing to do; "" if there is something
 
-	Hidden       int   // messages newly hidden, of those in the context
-	HiddenTokens int64 // their weight
-	KeptTokens   int64
+	Hidden       int    // messages newly hidden, of those in the context
+	HiddenTokens int64  // their weight
+	KeptTokens   int64  // with that of the messages to show again
+	ShownTokens  int64  // of the messages to show again
+	ShownMax     int64  // one of them may weigh at most so much, in tokens of the model; 0: no limit
 	Person       int    // the person's newest message, if it is hidden and shown again; -1: none
 	Words        *int64 // preset codex: tokens for copies of the person's newest words; nil: no copies
 	WordsRoom    int64  // what those copies may weigh, in tokens of the model; 0: no limit
@@ -37,10 +39,20 @@ type PlanRoom struct {
 	Threshold int64 // 0: no limit
 	Fixed     int64 // system, tools, initial blocks, pins
 	Summary   int64 // at most
+	Shown     int64 // of the messages to show again, at most; 0: they are shown whole
 }
 
 func (r *PlanRoom) fits(kept int64) bool {
 	return r.Threshold <= 0 || kept+r.Fixed+r.Summary <= r.Threshold
+}
+
+// holds reports whether the context of a plan fits.
+func (r *PlanRoom) holds(p *Plan) bool {
+	kept := p.KeptTokens
+	if r.Shown > 0 {
+		kept -= max(0, p.ShownTokens-r.Shown)
+	}
+	return r.fits(kept)
 }
 
 // MakePlan plans for the path since the effective overlay. While the kept messages do not fit
@@ -50,7 +62,7 @@ func MakePlan(path []Entry, rule CutRule, room PlanRoom) Plan {
 		return planAt(path, Cut{0, -1})
 	}
 	p := planAt(path, FindCut(path, rule))
-	for rule.KeepTokens+rule.KeepMessages > 0 && !room.fits(p.KeptTokens) {
+	for rule.KeepTokens+rule.KeepMessages > 0 && !room.holds(&p) {
 		if rule.KeepMessages > 0 {
 			rule.KeepMessages = 0
 		} else {
@@ -81,7 +93,7 @@ func planAt(path []Entry, cut Cut) Plan {
 		}
 	}
 	if p.Split() { // the message that began the turn is shown again
-		p.KeptTokens += path[p.TurnStart].Tokens
+		p.ShownTokens += path[p.TurnStart].Tokens
 	}
 	for i := len(path) - 1; i >= 0; i-- {
 		if !path[i].Person || !path[i].InContext {
@@ -89,10 +101,11 @@ func planAt(path []Entry, cut Cut) Plan {
 		}
 		if i < p.First && i != p.TurnStart { // a program began the turns since
 			p.Person = i
-			p.KeptTokens += path[i].Tokens
+			p.ShownTokens += path[i].Tokens
 		}
 		break
 	}
+	p.KeptTokens += p.ShownTokens
 	if !hasContent(path[:p.First]) {
 		p.NoGain = "nothing to compact: everything is recent enough to be kept"
 		p.Hidden, p.HiddenTokens = 0, 0
@@ -111,18 +124,34 @@ func hasContent(entries []Entry) bool {
 	return false
 }
 
-// planClear hides everything. Unless the caller asked for it, unanswered messages stay.
-func planClear(path []Entry, manual bool) Plan {
-	cut := Cut{len(path), -1}
-	if !manual {
-		cut = cutAt(path, firstUnanswered(path))
+// planClear hides everything but the open turn. If that does not fit, its beginning is hidden, too, and the
+// message that began it is shown again. shows reports whether the overlay before shows anything.
+func planClear(path []Entry, room PlanRoom, shows bool) Plan {
+	start := openTurn(path)
+	cut := Cut{start, -1}
+	var weight int64
+	for i := start; i < len(path); i++ {
+		weight += path[i].Tokens
+	}
+	if start < len(path) && !room.fits(weight) {
+		valid, last, shown := validPoints(path), firstUnanswered(path), path[start].Tokens
+		for last > start && (last == len(path) || !valid[last]) {
+			last--
+		}
+		at := start
+		for at < last && (!valid[at] || !room.fits(shown+weight)) {
+			weight -= path[at].Tokens
+			at++
+		}
+		cut = cutAt(path, at)
 	}
 	p := planAt(path, cut)
 	if p.Person >= 0 { // it is not shown again
-		p.KeptTokens, p.Person = p.KeptTokens-path[p.Person].Tokens, -1
+		p.KeptTokens, p.ShownTokens = p.KeptTokens-path[p.Person].Tokens, p.ShownTokens-path[p.Person].Tokens
+		p.Person = -1
 	}
-	if p.NoGain = ""; p.Hidden == 0 {
-		p.NoGain = "nothing to clear: the context holds no message"
+	if p.NoGain = ""; p.Hidden == 0 && !shows {
+		p.NoGain = "nothing to clear: the context holds no message before the open turn"
 	}
 	return p
 }
@@ -136,7 +165,7 @@ func planTail(path []Entry, budget int64, room PlanRoom) Plan {
 			first = unanswered
 		}
 		p := planAt(path, cutAt(path, first))
-		if budget <= 0 || room.fits(p.KeptTokens) {
+		if budget <= 0 || room.holds(&p) {
 			return p
 		}
 		budget /= 2

@@ -3,6 +3,7 @@ package contextmgr
 import (
 	"cmp"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,43 +19,55 @@ import (
 type quoteInput struct {
 	hits   []Hit
 	terms  []string
-	budget int64 // tokens
+	quoted string // what the context quotes already
+	budget int64  // tokens
 	mask   func(string) string
 	weigh  Weigh
+}
+
+// quotable is a message that may be quoted.
+type quotable struct {
+	message *session.Message
+	text    string
+	hit     *Hit // nil: it comes with a person's message
+	prompt  int  // the person's message that began its turn; -1: unknown
 }
 
 // quoter collects passages while there is room.
 type quoter struct {
 	quoteInput
-	texts  []string
-	beside map[int][2]string // quotes of the neighbours before and after, by hit
-	chosen [][]passage       // by hit
-	order  []int             // hits with passages, best first
+	all    []quotable
+	found  map[int]bool      // those with a relevant passage
+	beside map[int][2]string // quotes of messages before and after, by index
+	alone  map[int]bool      // those without room for what is beside them
+	chosen [][]passage       // by index
+	order  []int             // those with chosen passages, best first
 	room   int64             // tokens
 }
 
 const (
-	hitsWithNeighbours = 3   // best hits that are quoted with the messages beside them
+	hitsWithNeighbours = 2   // best hits that are quoted with the messages beside them
 	neighbourRunes     = 150 // quoted of a message beside a hit
 	relevantShare      = 0.6 // of the best passage's score: the rest would use up what later questions may recall
+	promptShare        = 0.5 // of its weight that a term lends the rest of the turn whose prompt holds it
+	askedShare         = 0.5 // of its score that a passage keeps which only asks
+	mostQuoted         = 6   // passages of one recall: more that are as good are none that were asked for
 )
 
 // quoteHits quotes the best passages of the hits within the budget, each with the role that said
 // it. The text is empty if nothing fits.
 func quoteHits(in quoteInput) frozenText {
 	const open, shut = session.QuotesOpen + "From what is hidden of this conversation, word for word:\n", session.QuotesClose
-	var texts []string
-	var rows []int64
-	for i, size := 0, 0; i < len(in.hits) && size < maxHitsBytes; i++ {
-		texts = append(texts, in.mask(searchableText(&in.hits[i].Message))) // before cutting: half a secret has no pattern
-		rows = append(rows, in.hits[i].Message.RowID)
-		size += len(texts[i])
+	q := quoter{quoteInput: in, beside: map[int][2]string{}, alone: map[int]bool{}, found: map[int]bool{}, room: in.budget - in.weigh.Text(open+shut)}
+	q.gather()
+	q.chosen = make([][]passage, len(q.all))
+	relevant := q.relevant()
+	for _, p := range relevant {
+		q.found[p.source] = true
 	}
-	q := quoter{quoteInput: in, texts: texts, beside: map[int][2]string{}, chosen: make([][]passage, len(in.hits)), room: in.budget - in.weigh.Text(open+shut)}
-	found := findPassages(texts, rows, in.terms)
-	for _, p := range found {
-		if p.score >= relevantShare*found[0].score {
-			q.addIfRoom(p)
+	for quoted := 0; quoted < mostQuoted && len(relevant) > 0; relevant = relevant[1:] {
+		if q.addIfRoom(relevant[0]) {
+			quoted++
 		}
 	}
 	if len(q.order) == 0 {
@@ -64,12 +77,100 @@ func quoteHits(in quoteInput) frozenText {
 	var body strings.Builder
 	for _, i := range q.order {
 		body.WriteString(q.quote(i))
-		out.Sources = append(out.Sources, in.hits[i].Message.ID)
+		out.Sources = append(out.Sources, q.all[i].message.ID)
 	}
 	out.Text = open + body.String() + shut
 	out.Tokens = in.weigh.Text(out.Text)
 	return out
 }
+
+// gather collects the messages that may be quoted: the hits, then the rest of the turns that prompts
+// among them began, as far as it holds a term or is a reply.
+func (q *quoter) gather() {
+	at := map[int64]int{} // by row
+	for i, size := 0, 0; i < len(q.hits) && size < maxHitsBytes; i++ {
+		h := &q.hits[i]
+		at[h.Message.RowID] = len(q.all)
+		q.add(quotable{message: &h.Message, hit: h, prompt: -1})
+		size += len(q.all[len(q.all)-1].text)
+	}
+	size := 0
+	for prompt := range q.all {
+		rest := q.all[prompt].hit.Rest
+		for i := range rest {
+			m := &rest[i]
+			if k, known := at[m.RowID]; known {
+				q.all[k].prompt = prompt
+			} else if raw := searchableText(m); size+len(raw) < maxRestBytes && holdsAny(raw, q.terms) {
+				at[m.RowID], size = len(q.all), size+len(raw)
+				q.add(quotable{message: m, prompt: prompt})
+			}
+		}
+	}
+}
+
+func (q *quoter) add(s quotable) {
+	s.text = q.mask(searchableText(s.message)) // before cutting: half a secret has no pattern
+	q.all = append(q.all, s)
+}
+
+// holdsAny reports whether a text holds the stem of one of the terms.
+func holdsAny(text string, terms []string) bool {
+	text = foldCase(text)
+	return slices.ContainsFunc(terms, func(term string) bool { return strings.Contains(text, stemOf(term)) })
+}
+
+// relevant returns the passages to quote, best first. The rest of a turn is found by the words of its
+// prompt, too. A passage that only asks answers nothing: what was asked before is hardly worth a quote.
+func (q *quoter) relevant() []passage {
+	texts, rows := make([]string, len(q.all)), make([]int64, len(q.all))
+	for i := range q.all {
+		texts[i], rows[i] = q.all[i].text, q.all[i].message.RowID
+	}
+	f := newPassageFinder(texts, q.terms)
+	found := f.find(rows)
+	for i := range found {
+		p := &found[i]
+		switch s := &q.all[p.source]; {
+		case s.prompt >= 0:
+			p.score += promptShare * f.lent(s.prompt, p)
+		case s.message.Role == session.User && onlyAsks(s.text[p.from:p.to], q.terms):
+			p.score *= askedShare
+			p.asks = true
+		}
+	}
+	slices.SortStableFunc(found, func(a, b passage) int { return cmp.Compare(b.score, a.score) })
+	best := 0.0
+	for _, p := range found {
+		if s := &q.all[p.source]; !p.asks && (s.hit == nil || len(s.hit.Rest) == 0) {
+			best = max(best, p.score)
+		}
+	}
+	if best == 0 && len(found) > 0 {
+		best = found[0].score
+	}
+	return slices.DeleteFunc(found, func(p passage) bool {
+		s := &q.all[p.source]
+		answered := s.hit == nil || len(s.hit.Rest)+len(s.hit.Neighbours) > 0
+		return p.score < relevantShare*best || p.asks && !answered || strings.Contains(q.quoted, session.EscapeBlocks(strings.TrimSpace(s.text[p.from:p.to])))
+	})
+}
+
+// onlyAsks reports whether a passage holds terms in questions alone.
+func onlyAsks(text string, terms []string) bool {
+	asks := false
+	for _, s := range sentenceForm.FindAllString(text, -1) {
+		if holdsAny(s, terms) {
+			if !strings.ContainsAny(s, "?？") {
+				return false
+			}
+			asks = true
+		}
+	}
+	return asks
+}
+
+var sentenceForm = regexp.MustCompile(`[^.!?。！？\n]+([.!?。！？\n]+|$)`)
 
 // searchableText returns what was said in a message, and the tools and arguments that it calls.
 func searchableText(m *session.Message) string {
@@ -80,43 +181,117 @@ func searchableText(m *session.Message) string {
 	return strings.TrimPrefix(text, "\n")
 }
 
-func (q *quoter) addIfRoom(p passage) {
+// addIfRoom chooses a passage if it fits, and reports whether it does.
+func (q *quoter) addIfRoom(p passage) bool {
 	before := int64(0)
-	if len(q.chosen[p.hit]) > 0 {
-		before = q.weigh.Text(q.quote(p.hit))
+	first := len(q.chosen[p.source]) == 0
+	if first {
+		q.order = append(q.order, p.source)
 	} else {
-		q.order = append(q.order, p.hit)
+		before = q.weigh.Text(q.quote(p.source))
 	}
-	q.chosen[p.hit] = append(q.chosen[p.hit], p)
-	cost := q.weigh.Text(q.quote(p.hit)) - before
+	q.chosen[p.source] = append(q.chosen[p.source], p)
+	cost := q.weigh.Text(q.quote(p.source)) - before
+	if cost > q.room && first {
+		q.alone[p.source] = true
+		cost = q.weigh.Text(q.quote(p.source))
+	}
 	if cost <= q.room {
 		q.room -= cost
-		return
+		return true
 	}
-	q.chosen[p.hit] = q.chosen[p.hit][:len(q.chosen[p.hit])-1]
-	if len(q.chosen[p.hit]) == 0 {
+	q.chosen[p.source] = q.chosen[p.source][:len(q.chosen[p.source])-1]
+	if first {
 		q.order = q.order[:len(q.order)-1]
 	}
+	return false
 }
 
-// quote returns the chosen passages of a hit, in the order of its text, with its neighbours.
+// quote returns the chosen passages of a message, in the order of its text, with what is beside it.
 func (q *quoter) quote(i int) string {
-	text := quoteOf(&q.hits[i].Message, joinPassages(q.texts[i], q.chosen[i]))
-	if slices.Index(q.order, i) >= hitsWithNeighbours {
+	text := quoteOf(q.all[i].message, joinPassages(q.all[i].text, q.chosen[i]))
+	if q.alone[i] || slices.Index(q.order, i) >= hitsWithNeighbours {
 		return text
 	}
 	beside, known := q.beside[i]
 	if !known {
-		for k := range q.hits[i].Neighbours {
-			n, side := &q.hits[i].Neighbours[k], 0
-			if n.RowID > q.hits[i].Message.RowID {
-				side = 1
-			}
-			beside[side] += quoteOf(n, excerpt(q.mask(session.WithoutEcho(n.Text())), q.terms, neighbourRunes))
-		}
+		beside = q.quoteBeside(i)
 		q.beside[i] = beside
 	}
 	return beside[0] + text + beside[1]
+}
+
+// quoteBeside quotes the beginning, or where terms meet, of messages beside one that is quoted: of
+// results of its calls, of a hit's neighbours, and of a turn of which nothing else is quoted the newest
+// result and the reply.
+func (q *quoter) quoteBeside(i int) (beside [2]string) {
+	s := &q.all[i]
+	add := func(m *session.Message) bool {
+		side := 0
+		if m.RowID > s.message.RowID {
+			side = 1
+		}
+		quote := quoteOf(m, excerpt(q.mask(session.WithoutEcho(m.Text())), q.terms, neighbourRunes))
+		beside[side] += quote
+		return quote != ""
+	}
+	if s.prompt >= 0 {
+		for _, m := range q.resultsOf(s.message, q.all[s.prompt].hit.Rest) {
+			add(m)
+		}
+		return beside
+	}
+	for k := range s.hit.Neighbours {
+		add(&s.hit.Neighbours[k])
+	}
+	for k := range q.all {
+		if q.found[k] && q.all[k].prompt == i {
+			return beside
+		}
+	}
+	var newest [2]*session.Message // result and reply
+	for k := range s.hit.Rest {
+		switch m := &s.hit.Rest[k]; {
+		case m.Text() == "":
+		case m.Role == session.Tool:
+			newest[0] = m
+		case m.Role == session.Assistant:
+			newest[1] = m
+		}
+	}
+	for _, m := range newest {
+		if m != nil {
+			add(m)
+		}
+	}
+	return beside
+}
+
+// resultsOf returns the results of a message's calls that are short or hold a term, and of which no passage
+// is quoted.
+func (q *quoter) resultsOf(calling *session.Message, rest []session.Message) (results []*session.Message) {
+	calls := map[string]bool{}
+	for _, p := range calling.Calls() {
+		calls[p.CallID] = true
+	}
+	for k := range rest {
+		m := &rest[k]
+		answers := slices.ContainsFunc(m.Results(), func(p *session.Part) bool { return calls[p.CallID] })
+		if answers && !q.quotes(m.RowID) && (utf8.RuneCountInString(m.Text()) <= passageRunes || holdsAny(m.Text(), q.terms)) {
+			results = append(results, m)
+		}
+	}
+	return results
+}
+
+// quotes reports whether a message has a relevant passage.
+func (q *quoter) quotes(row int64) bool {
+	for k := range q.all {
+		if q.found[k] && q.all[k].message.RowID == row {
+			return true
+		}
+	}
+	return false
 }
 
 // quoteOf quotes a text of a message; "" if it is blank.
@@ -204,9 +379,11 @@ const (
 
 // passage is a stretch of a hit's text that holds terms.
 type passage struct {
-	hit      int // index
+	source   int // index of its text
 	from, to int // bytes
 	score    float64
+	holds    uint32 // the terms that count, by index
+	asks     bool   // it only asks
 }
 
 // passageFinder finds passages in the texts of hits.
@@ -217,28 +394,26 @@ type passageFinder struct {
 	stems       []string // the terms without their endings
 	wordWeights []float64
 	stemWeights []float64
+	counts      [][]int // of stems, by text and term
 }
 
-// findPassages returns the best passages, best first; of equal ones that of the newer text, which
-// has the larger row.
-func findPassages(texts []string, rows []int64, terms []string) []passage {
-	f := passageFinder{texts: texts, folded: make([]string, len(texts)), words: terms}
+func newPassageFinder(texts, terms []string) *passageFinder {
+	f := &passageFinder{texts: texts, folded: make([]string, len(texts)), words: terms, counts: make([][]int, len(texts))}
 	size := 0
 	for i, text := range texts {
 		f.folded[i] = foldCase(text)
 		size += len(text)
-	}
-	counts := make([][]int, len(texts)) // of stems, by text
-	for i := range texts {
-		counts[i] = make([]int, len(terms))
+		f.counts[i] = make([]int, len(terms))
 	}
 	for k, word := range terms {
 		stem := stemOf(word)
 		stems, whole := 0, 0
 		for i, text := range f.folded {
-			counts[i][k] = strings.Count(text, stem)
-			stems += counts[i][k]
-			if counts[i][k] > 0 {
+			for at := f.index(i, stem, 0, len(text)); at >= 0; at = f.index(i, stem, at+len(stem), len(text)) {
+				f.counts[i][k]++
+			}
+			stems += f.counts[i][k]
+			if f.counts[i][k] > 0 {
 				whole += strings.Count(text, word)
 			}
 		}
@@ -246,15 +421,31 @@ func findPassages(texts []string, rows []int64, terms []string) []passage {
 		f.stemWeights = append(f.stemWeights, inflected*rarity(stems, size))
 		f.wordWeights = append(f.wordWeights, rarity(whole, size))
 	}
+	return f
+}
+
+// find returns the best passages, best first; of equal ones that of the newer text, which has the
+// larger row.
+func (f *passageFinder) find(rows []int64) []passage {
 	var all []passage
-	for i := range texts {
-		all = append(all, f.best(i, counts[i])...)
+	for i := range f.texts {
+		all = append(all, f.best(i, f.counts[i])...)
 	}
 	slices.SortStableFunc(all, func(a, b passage) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(rows[b.hit], rows[a.hit]), a.from-b.from)
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(rows[b.source], rows[a.source]), a.from-b.from)
 	})
 	seen := map[string]bool{}
-	return slices.DeleteFunc(all, func(p passage) bool { return repeats(texts[p.hit][p.from:p.to], seen) })
+	return slices.DeleteFunc(all, func(p passage) bool { return repeats(f.texts[p.source][p.from:p.to], seen) })
+}
+
+// lent returns the weights of the terms that a prompt holds and a passage of its turn lacks.
+func (f *passageFinder) lent(prompt int, p *passage) (sum float64) {
+	for k, n := range f.counts[prompt] {
+		if p.holds&(1<<k) == 0 && n > 0 {
+			sum += f.stemWeights[k]
+		}
+	}
+	return sum
 }
 
 // repeats reports whether most lines of a passage were seen before, as in a file that is read again
@@ -278,6 +469,50 @@ func repeats(text string, seen map[string]bool) bool {
 		seen[line] = true
 	}
 	return size > 0 && old*10 >= size*6
+}
+
+// shortStem is the length up to which a stem counts only where a word begins: "port" is no part of a report.
+const shortStem = 4
+
+// index returns the first place of a stem in a stretch of a text, -1 for none.
+func (f *passageFinder) index(source int, stem string, from, to int) int {
+	text := f.folded[source]
+	for from < to {
+		i := strings.Index(text[from:to], stem)
+		if i < 0 || len(stem) > shortStem || f.beginsWord(source, from+i) {
+			if i >= 0 {
+				i += from
+			}
+			return i
+		}
+		from += i + 1
+	}
+	return -1
+}
+
+// lastIndex is index for the last place.
+func (f *passageFinder) lastIndex(source int, stem string, from, to int) int {
+	text := f.folded[source]
+	for from < to {
+		i := strings.LastIndex(text[from:to], stem)
+		if i < 0 || len(stem) > shortStem || f.beginsWord(source, from+i) {
+			if i >= 0 {
+				i += from
+			}
+			return i
+		}
+		to = from + i + len(stem) - 1
+	}
+	return -1
+}
+
+// beginsWord reports whether a word begins at a byte of a text, as File does in openFile. A script
+// without spaces has no beginnings.
+func (f *passageFinder) beginsWord(source, at int) bool {
+	text := f.texts[source]
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	first, _ := utf8.DecodeRuneInString(text[at:])
+	return at == 0 || !unicode.IsLetter(before) || unicode.IsUpper(first) || isCJK(first)
 }
 
 // rarity weighs a term that occurs n times in this many bytes.
@@ -330,12 +565,11 @@ func (f *passageFinder) best(hit int, counts []int) []passage {
 	for _, k := range order[:min(len(order), maxAnchorTerms)] {
 		text, stem := f.folded[hit], f.stems[k]
 		for at, n := 0, 0; n < maxTermPlaces; n++ {
-			i := strings.Index(text[at:], stem)
-			if i < 0 {
+			if at = f.index(hit, stem, at, len(text)); at < 0 {
 				break
 			}
-			found = append(found, f.around(hit, k, at+i, order))
-			at += i + len(stem)
+			found = append(found, f.around(hit, k, at, order))
+			at += len(stem)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b passage) int { return cmp.Compare(b.score, a.score) })
@@ -355,30 +589,30 @@ func (f *passageFinder) best(hit int, counts []int) []passage {
 func (f *passageFinder) around(hit, term, at int, order []int) passage {
 	text := f.folded[hit]
 	from, to := max(0, at-passageReach), min(len(text), at+len(f.stems[term])+passageReach)
-	before, after := text[from:at], text[at:to]
-	p := passage{hit: hit, score: f.weight(term, text[from:to])}
+	p := passage{source: hit, score: f.weight(term, text[from:to]), holds: 1 << term}
 	lo, hi := at, at+len(f.stems[term])
 	for _, k := range order {
 		if k == term {
 			continue
 		}
-		left, right := strings.LastIndex(before, f.stems[k]), strings.Index(after, f.stems[k])
+		left, right := f.lastIndex(hit, f.stems[k], from, at), f.index(hit, f.stems[k], at, to)
 		var between string
 		switch {
 		case left < 0 && right < 0:
 			continue
-		case left < 0 || right >= 0 && right < len(before)-left:
-			between = after[:right]
-			hi = max(hi, at+right+len(f.stems[k]))
+		case left < 0 || right >= 0 && right-at < at-left:
+			between = text[at:right]
+			hi = max(hi, right+len(f.stems[k]))
 		default:
-			between = before[left:]
-			lo = min(lo, from+left)
+			between = text[left:at]
+			lo = min(lo, left)
 		}
 		nearness := 1 - 0.4*float64(len(between))/passageReach
 		if strings.Contains(between, "\n") {
 			nearness *= 0.7
 		}
 		p.score += f.weight(k, text[from:to]) * nearness
+		p.holds |= 1 << k
 	}
 	p.from, p.to = widen(f.texts[hit], lo, hi)
 	return p

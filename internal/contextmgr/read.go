@@ -586,8 +586,8 @@ func fromPerson(m *session.Message) bool {
 func (s *snapshot) withOverlay(c *session.Compaction) *snapshot {
 	next := *s
 	next.Overlay, next.overlayIsNew, next.TurnStart, next.Person = c, true, nil, nil
-	next.Limits.Cuts = nil
 	next.readDetails()
+	next.Limits.Cuts, next.Limits.Shown = nil, cmp.Or(next.details.Shown, s.numbers.ShownMax)
 	next.warnings, next.Frozen = slices.Clip(s.warnings), slices.Clip(s.Frozen)
 	if c.RowID != 0 {
 		next.sess.CompactionID = &c.RowID

@@ -368,7 +368,7 @@ func TestFilesAccumulateOverCompactions(t *testing.T) {
 		if !decode([]session.Compaction{first, second}[i].Details, &got) {
 			t.Fatal("no details")
 		}
-		got.TurnStart = ""
+		got.TurnStart, got.Shown = "", 0
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("compaction %d: want -, got +\n%s", i+1, diff)
 		}

@@ -26,18 +26,21 @@ type RecallQuery struct {
 	Limit  int
 }
 
-// Hit is a hidden message that answers a query, with its neighbours. Hits are ordered best first.
+// Hit is a hidden message that answers a query. Hits are ordered best first.
 type Hit struct {
 	Message    session.Message
-	Neighbours []session.Message
+	Neighbours []session.Message // right before and after it
+	Rest       []session.Message // of a person's message, instead of neighbours: the rest of its turn
 }
 
 const (
 	maxHits      = 24
+	recallParts  = 2  // a recall takes one of them of what is left for its overlay, or of the most that a recall takes
 	queryReach   = 3  // newest messages of a person that a query may be made of
 	minTerms     = 2  // that a query needs
 	maxTerms     = 24 // of a query
 	maxHitsBytes = 128 << 10
+	maxRestBytes = 384 << 10 // of the texts of turns that hits bring
 )
 
 // recall quotes, in the person's newest message, hidden messages that answer it. Pruned outputs
@@ -51,15 +54,18 @@ func (t *turn) recall(ctx context.Context) error {
 	if m == nil || s.hasFrozen(m, session.FrozenRecall) || s.wasSent(m) {
 		return nil
 	}
-	spent, shown := s.earlierRecalls(c.RowID)
-	budget := min(s.numbers.RecallMax, s.numbers.RecallEpoch-spent, s.numbers.Limit-t.tokens.Total)
+	spent, shown, quoted := s.earlierRecalls(c.RowID)
+	// What is left for this overlay must do for later questions, too.
+	left := s.numbers.RecallEpoch - spent
+	budget := min(s.numbers.RecallMax, max(left/recallParts, min(left, s.numbers.RecallMax/recallParts)), s.numbers.Limit-t.tokens.Total)
 	text, terms := Query(s.newestQuestions())
-	if len(terms) == 0 || budget < minPart {
+	forQuestions := left < s.numbers.RecallEpoch/2 // the rest of what an overlay may recall
+	if len(terms) == 0 || budget < minPart || forQuestions && !strings.ContainsAny(text, "?？") {
 		return nil
 	}
 	before := s.Messages[0].RowID
 	hits, unread, err := t.m.cfg.Recall.Recall(ctx, RecallQuery{
-		Head: *s.sess.HeadID, Before: before, Text: text, Limit: maxHits + len(shown),
+		Head: *s.sess.HeadID, Before: before, Text: text, Limit: maxHits + shown,
 		Pruned: s.partlyHidden(),
 	})
 	if err != nil { // a context without recall is better than none
@@ -69,10 +75,8 @@ func (t *turn) recall(ctx context.Context) error {
 	if unread > 0 {
 		s.warn("recall did not search %d older messages that are not yet in the index", unread)
 	}
-	hits = slices.DeleteFunc(hits, func(h Hit) bool {
-		return h.Message.RowID >= before && !s.hidesIn(&h.Message) || slices.Contains(shown, h.Message.ID)
-	})
-	block := quoteHits(quoteInput{hits: hits, terms: terms, budget: budget, mask: t.m.cfg.Mask, weigh: s.Weigh})
+	hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Message.RowID >= before && !s.hidesIn(&h.Message) })
+	block := quoteHits(quoteInput{hits: hits, terms: terms, quoted: quoted, budget: budget, mask: t.m.cfg.Mask, weigh: s.Weigh})
 	var overlay *int64
 	if c.RowID != 0 {
 		overlay = &c.RowID
@@ -84,9 +88,9 @@ func (t *turn) recall(ctx context.Context) error {
 	return t.assemble(ctx)
 }
 
-// earlierRecalls returns the tokens recalled under an overlay, and the messages that this context
-// quotes already.
-func (s *snapshot) earlierRecalls(overlay int64) (spent int64, shown []session.MessageRef) {
+// earlierRecalls returns the tokens recalled under an overlay, and the number of messages and the text
+// that this context quotes already.
+func (s *snapshot) earlierRecalls(overlay int64) (spent int64, shown int, quoted string) {
 	for _, f := range s.Frozen {
 		var content frozenText
 		if f.Kind != session.FrozenRecall || !decode(f.Content, &content) {
@@ -96,10 +100,10 @@ func (s *snapshot) earlierRecalls(overlay int64) (spent int64, shown []session.M
 			spent += content.Tokens
 		}
 		if s.contains(f.MessageID) {
-			shown = append(shown, content.Sources...)
+			shown, quoted = shown+len(content.Sources), quoted+content.Text
 		}
 	}
-	return spent, shown
+	return spent, shown, quoted
 }
 
 // newestQuestions returns the texts of a person's newest messages, newest first.

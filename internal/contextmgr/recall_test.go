@@ -188,7 +188,7 @@ func TestFailedOrPartialRecallOnlyWarns(t *testing.T) {
 
 func TestClearedMessagesAreNotRecalled(t *testing.T) {
 	r, asked := recallRig(t, 20000)
-	r.append(text(session.User, "The zebra costs 4711 crowns"))
+	r.append(text(session.User, "The zebra costs 4711 crowns"), text(session.Assistant, "I see."))
 	r.compact(CompactInput{Strategy: session.StrategyClear})
 	r.append(text(session.User, "What does the zebra cost in crowns?"))
 	if v := r.turn(TurnInput{}); len(*asked) != 0 || len(v.Messages) != 1 {
@@ -272,14 +272,14 @@ func TestPassagesAreWhereTermsMeet(t *testing.T) {
 			for i := range rows {
 				rows[i] = int64(i + 1)
 			}
-			found := findPassages(c.texts, rows, Terms(c.asked))
+			found := newPassageFinder(c.texts, Terms(c.asked)).find(rows)
 			if len(found) == 0 {
 				t.Fatal("nothing was found")
 			}
 			best := found[0]
-			text := c.texts[best.hit][best.from:best.to]
-			if best.hit != c.first || !strings.Contains(text, c.want) || !utf8.ValidString(text) || utf8.RuneCountInString(text) > 2*passageRunes {
-				t.Errorf("the best passage is of text %d: %q", best.hit, text)
+			text := c.texts[best.source][best.from:best.to]
+			if best.source != c.first || !strings.Contains(text, c.want) || !utf8.ValidString(text) || utf8.RuneCountInString(text) > 2*passageRunes {
+				t.Errorf("the best passage is of text %d: %q", best.source, text)
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,8 @@ type pastSummaries struct {
 	running string   // the running summary; "": none
 	spans   []string // of each span, oldest first
 	depth   int      // overlays of the chain with a summary
-	late    bool     // a model's summary of one of the spans came after running was made
+	anew    bool     // running lacks something of the spans: it must be merged from them
+	dropped []string // running summaries that a merge left out, which running may lack
 }
 
 // Every few summaries the running one is merged anew from all spans, so that drift does not add up.
@@ -27,9 +29,12 @@ const (
 )
 
 // collectPast walks the chain of overlays back from the effective one. A model's summary that came
-// too late to be activated replaces the digest of the same span. An overlay without a summary of
-// its span (the caller's own, another program's) contributes its running summary, which covers
-// everything before it. Overlays that only prune are skipped.
+// too late to be activated replaces the digest of the same span, and the running one is merged anew.
+// Overlays that only prune are skipped.
+//
+// Once the merge ended at an overlay that hid only the beginning of a turn, as if nothing were before it.
+// Summaries that such a merge may have made are merged anew, too: from the spans' summaries, which are
+// made of the originals alone.
 func collectPast(all []session.Compaction, effective *session.Compaction, count func(string) int64) pastSummaries {
 	if effective == nil {
 		return pastSummaries{}
@@ -40,28 +45,58 @@ func collectPast(all []session.Compaction, effective *session.Compaction, count 
 	}
 	p := pastSummaries{running: runningSummary(c)}
 	var input int64
-	for complete := false; c != nil && c.Strategy != session.StrategyClear; c = spanBefore(all, c) {
+	updated := 0 // summaries that are newer, without a merge
+	complete, merged := false, false
+	for ; c != nil && c.Strategy != session.StrategyClear; c = spanBefore(all, c) {
+		running := runningSummary(c)
 		if c.Strategy == session.StrategyPrune {
 			continue
 		}
+		if strings.TrimSpace(running) == "" { // contexts show nothing of what was before it
+			break
+		}
 		source := c
 		if late := lateSummary(all, c); late != nil {
-			source, p.late = late, p.late || c != effective && !finishedAt(late).Before(effective.CreatedAt.Time)
+			source, p.anew = late, p.anew || c != effective && !finishedAt(late).Before(effective.CreatedAt.Time)
 		}
-		span := joinSummaries(source.SpanSummary, source.PrefixSummary)
-		if running := runningSummary(c); strings.TrimSpace(running) != "" {
-			p.depth++
-			if input += count(span); span == "" || input > mergeInput {
-				span = running
-			}
-			if !complete {
-				p.spans = append(p.spans, span)
-			}
-			complete = complete || source.SpanSummary == "" || input > mergeInput
+		p.depth++
+		merged = merged || isMerged(c)
+		if !merged && updated > 1 && source.SpanSummary == "" && c.PrefixSummary != "" {
+			p.anew, p.dropped = true, append(p.dropped, c.Summary)
 		}
+		updated++
+		if complete {
+			continue
+		}
+		span, whole := ownSummary(all, c, source)
+		if input += count(span); input > mergeInput {
+			span, whole = running, true
+		}
+		p.spans, complete = append(p.spans, span), whole
 	}
 	slices.Reverse(p.spans)
 	return p
+}
+
+// ownSummary returns what an overlay says of the messages that it newly hides. whole reports that it is
+// the running summary instead, which covers everything before: the overlay has no summary of its own (the
+// caller's, another program's), or the one that it was made from is gone. An overlay that hides only the
+// beginning of a turn has carried the running summary over; its own part is that beginning.
+func ownSummary(all []session.Compaction, c, source *session.Compaction) (text string, whole bool) {
+	switch before := spanBefore(all, c); {
+	case before == nil && c.PreviousID != nil && compactionByRow(all, *c.PreviousID) == nil:
+	case source.SpanSummary != "":
+		return joinSummaries(source.SpanSummary, source.PrefixSummary), false
+	case before != nil && c.PrefixSummary != "" && c.Trigger != session.TriggerImport:
+		return c.PrefixSummary, false
+	}
+	return runningSummary(c), true
+}
+
+// isMerged reports whether an overlay's running summary was merged from those of all spans.
+func isMerged(c *session.Compaction) bool {
+	var d session.CompactionDetails
+	return decode(c.Details, &d) && d.Spans > 0
 }
 
 // lateSummary returns a model's summary of the span of a digest in the chain, which came too late
@@ -116,10 +151,16 @@ func finishedAt(c *session.Compaction) time.Time {
 // toMerge returns the spans that the next running summary is merged from; nil if the one before is
 // updated instead.
 func (p *pastSummaries) toMerge() []string {
-	if (p.depth+1)%mergeEvery != 0 && !p.late || len(p.spans) < 2 {
+	if (p.depth+1)%mergeEvery != 0 && !p.anew || len(p.spans) < 2 {
 		return nil
 	}
 	return p.spans
+}
+
+// previous returns the summary that the next one updates. One that is merged anew holds the rules that this
+// text has: the others were taken back.
+func (p *pastSummaries) previous() string {
+	return strings.Join(slices.Concat([]string{p.running}, p.dropped), "\n\n")
 }
 
 // runningSummary returns the whole text of an overlay's summary.
@@ -172,12 +213,16 @@ func (m *Manager) summarise(ctx context.Context, s *snapshot, p *Plan, in overla
 			return nil, err
 		}
 		past := collectPast(all, s.Overlay, m.countText)
-		if in.strategy == session.StrategyTruncate { // an earlier summary stays
-			c.Summary = past.running
-			break
-		}
 		w := summaryWriter{m: m, s: s, in: &in, past: past, record: c, details: d}
-		err = w.write(ctx, p)
+		if in.strategy == session.StrategyTruncate { // an earlier summary stays
+			limit := int64(math.MaxInt64)
+			if past.anew {
+				limit = s.scales.unscaled(s.numbers.SummaryMax)
+			}
+			err = w.carryOver(ctx, limit)
+		} else {
+			err = w.write(ctx, p)
+		}
 		c.SummaryTokens = m.summaryTokens(c)
 		return w.calls, err
 	}
@@ -212,12 +257,21 @@ func (w *summaryWriter) write(ctx context.Context, p *Plan) error {
 	}
 	from, to = p.Prefix()
 	prefix := summarisable(w.s.Messages[from:to])
-	if len(prefix) == 1 { // the message that began the turn is shown again, but not after the next compaction
+	// The message that began the turn is shown again, but not after the next compaction, and the summary of the
+	// turn's beginning may be too small for a rule.
+	switch {
+	case len(prefix) == 1:
 		history, prefix = append(history, prefix...), nil
+	case len(prefix) > 1 && len(history) > 0:
+		history = append(history, prefix[0])
 	}
 	historyLimit := limit
 	if len(prefix) > 0 {
-		if historyLimit = limit - limit/prefixShare; len(history) == 0 && w.past.running == "" {
+		historyLimit = limit - limit/prefixShare
+		if len(history) == 0 { // what the running summary leaves, up to half
+			historyLimit = min(historyLimit, max(limit/2, w.m.countText(w.past.running)))
+		}
+		if len(history) == 0 && w.past.running == "" {
 			historyLimit = 0
 		}
 	}
@@ -301,7 +355,7 @@ func (m *Manager) addGivers(ctx context.Context, sess *session.Session, req *ses
 func (w *summaryWriter) writeHistory(ctx context.Context, p *Plan, history []session.Message, limit int64) error {
 	c := w.record
 	s, ok, err := w.ask(ctx, p, session.SummaryRequest{
-		Messages: history, Previous: w.past.running, Spans: w.past.toMerge(), MaxTokens: limit,
+		Messages: history, Previous: w.past.previous(), Spans: w.past.toMerge(), MaxTokens: limit,
 		ReadFiles: w.details.ReadFiles, ModifiedFiles: w.details.ModifiedFiles,
 	})
 	if err != nil {
@@ -317,23 +371,28 @@ func (w *summaryWriter) writeHistory(ctx context.Context, p *Plan, history []ses
 	}
 	c.Summary, c.SpanSummary = w.m.clipSummary(s.Text, limit), w.m.clipSummary(s.Span, limit)
 	w.details.Index = append(w.details.Index, s.Index...)
+	w.details.Spans = len(w.past.toMerge())
 	return nil
 }
 
-// carryOver keeps the running summary. If it exceeds its budget, the digest shortens it.
+// carryOver keeps the running summary. If it exceeds its budget or lacks something, the digest makes it
+// anew.
 func (w *summaryWriter) carryOver(ctx context.Context, limit int64) error {
 	w.record.Summary = w.past.running
-	if w.m.countText(w.past.running) <= limit {
+	req := session.SummaryRequest{Previous: w.past.previous(), MaxTokens: limit, Purpose: session.PurposeSummary}
+	if w.past.anew {
+		req.Spans = w.past.toMerge()
+	}
+	if len(req.Spans) == 0 && w.m.countText(w.past.running) <= limit {
 		return nil
 	}
-	req := session.SummaryRequest{Previous: w.past.running, MaxTokens: limit, Purpose: session.PurposeSummary}
 	w.m.addGivers(ctx, &w.s.sess, &req)
 	s, err := w.m.cfg.Digest.Summarize(ctx, req)
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("shorten the previous summary: %w", ctx.Err())
+		return fmt.Errorf("make the previous summary anew: %w", ctx.Err())
 	case err == nil && strings.TrimSpace(s.Text) != "":
-		w.record.Summary = s.Text
+		w.record.Summary, w.details.Spans = s.Text, len(req.Spans)
 	}
 	w.record.Summary = w.m.clipSummary(w.record.Summary, limit)
 	return nil

@@ -109,19 +109,77 @@ func TestChainEndsAtAnOverlayWithoutASpanSummary(t *testing.T) {
 		span(5, 4, session.Compaction{Summary: "running 5", SpanSummary: "span 5", Provider: digestProvider}),
 	}
 	late := session.Compaction{RowID: 6, Strategy: session.StrategySummarize, Status: session.StatusStaged, PreviousID: ptr[int64](5), ThroughID: all[4].ThroughID, Summary: "model 5", SpanSummary: "model span 5"}
+	chain := []string{"another program's", "span 3\n\n---\n\nprefix 3", "span 5"}
+	split := span(5, 4, session.Compaction{Summary: "running 3", PrefixSummary: "prefix 5"}) // nothing but the beginning of a turn
 	for name, c := range map[string]struct {
 		all  []session.Compaction
 		want pastSummaries
 	}{
-		"a chain":                          {all, pastSummaries{running: "running 5", depth: 4, spans: []string{"another program's", "span 3\n\n---\n\nprefix 3", "span 5"}}},
-		"a model's summary that came late": {append(slices.Clone(all), late), pastSummaries{running: "model 5", depth: 4, spans: []string{"another program's", "span 3\n\n---\n\nprefix 3", "model span 5"}}},
+		"a chain":                          {all, pastSummaries{running: "running 5", depth: 4, spans: chain}},
+		"a model's summary that came late": {append(slices.Clone(all), late), pastSummaries{running: "model 5", depth: 4, spans: append(slices.Clone(chain[:2]), "model span 5")}},
 		"everything was cleared":           {[]session.Compaction{all[0], span(5, 1, session.Compaction{Strategy: session.StrategyClear})}, pastSummaries{}},
+		"only the beginning of a turn": {
+			append(slices.Clone(all[:4]), split),
+			pastSummaries{running: "running 3\n\n---\n\nprefix 5", depth: 4, spans: append(slices.Clone(chain[:2]), "prefix 5")},
+		},
+		"another program's with the beginning of a turn": {
+			[]session.Compaction{all[0], span(5, 1, session.Compaction{Trigger: session.TriggerImport, Summary: "theirs", PrefixSummary: "recent"})},
+			pastSummaries{running: "theirs\n\n---\n\nrecent", depth: 2, spans: []string{"theirs\n\n---\n\nrecent"}},
+		},
+		"another program's that keeps messages and no summary": {
+			[]session.Compaction{all[0], span(2, 1, session.Compaction{Trigger: session.TriggerImport}), span(5, 2, session.Compaction{Summary: "running 5", SpanSummary: "span 5"})},
+			pastSummaries{running: "running 5", depth: 1, spans: []string{"span 5"}},
+		},
+		"the one before is gone": {
+			[]session.Compaction{span(5, 4, session.Compaction{Summary: "running 5", SpanSummary: "span 5"})},
+			pastSummaries{running: "running 5", depth: 1, spans: []string{"running 5"}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			effective := c.all[slices.IndexFunc(c.all, func(o session.Compaction) bool { return o.RowID == 5 })]
 			got := collectPast(c.all, &effective, runes{}.Text)
-			if got.running != c.want.running || got.depth != c.want.depth || !slices.Equal(got.spans, c.want.spans) {
+			if got.running != c.want.running || got.depth != c.want.depth || got.anew || !slices.Equal(got.spans, c.want.spans) {
 				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// A merge once dropped everything before an overlay that hid only the beginning of a turn. The next compaction, of
+// whatever strategy, merges the running summary anew from all spans; the one after that updates it as usual.
+func TestDroppedRunningSummaryIsMadeAnew(t *testing.T) {
+	for _, strategy := range []session.Strategy{session.StrategySummarize, session.StrategyTruncate} {
+		t.Run(string(strategy), func(t *testing.T) {
+			s := &scribe{name: digestProvider}
+			r := newRig(t, 20000, func(c *Config) { c.Digest = s })
+			var previous *int64
+			for i, c := range []session.Compaction{
+				{Summary: "running 1", SpanSummary: "span 1"},
+				{Summary: "running 1", PrefixSummary: "prefix 2"},
+				{Summary: "running 3", SpanSummary: "span 3"},
+				{Summary: "what is left", SpanSummary: "span 4"}, // merged from prefix 2 and span 3 alone
+			} {
+				last := r.append(text(session.User, fmt.Sprintf("q%d", i)), text(session.Assistant, "a"))[1]
+				c.SessionID, c.Strategy, c.Trigger, c.Status = r.id, session.StrategySummarize, session.TriggerThreshold, session.StatusDone
+				c.ThroughID, c.PreviousID = &last.RowID, previous
+				previous = ptr(testkit.Must(r.store.AddCompaction(r.ctx, c))(t).RowID)
+			}
+			spans := []string{"span 1", "prefix 2", "span 3", "span 4"}
+			for n, want := range [][]string{spans, nil} {
+				r.talk(6, 100)
+				in := keeping(300)
+				if in.Strategy = session.StrategySummarize; n == 0 {
+					in.Strategy = strategy
+				}
+				c, _ := r.compact(in)
+				asked := s.asked[len(s.asked)-1]
+				if !slices.Equal(asked.Spans, want) || want != nil && asked.Previous != "what is left\n\nrunning 1" {
+					t.Errorf("%d: merged from %q, before it %q", n, asked.Spans, asked.Previous)
+				}
+				var d session.CompactionDetails
+				if decode(c.Details, &d); d.Spans != len(want) || !strings.HasPrefix(c.Summary, digestProvider) {
+					t.Errorf("%d: the record says %q and details %s", n, c.Summary, c.Details)
+				}
 			}
 		})
 	}

@@ -45,9 +45,9 @@ func (m *Manager) SizeWarning(ctx context.Context, id session.ID) (string, error
 	return fmt.Sprintf("the context has %s and the limit is %d: the next turn %s", size, s.numbers.Limit, next), nil
 }
 
-// Sources returns the messages that a compaction newly hid, oldest first: those between what the
+// Sources names the messages that a compaction newly hid, oldest first: those between what the
 // overlay before it kept and what it keeps, and those of which it hides a part. Codes: NotFound.
-func (m *Manager) Sources(ctx context.Context, id session.ID, compaction int64) ([]session.Message, error) {
+func (m *Manager) Sources(ctx context.Context, id session.ID, compaction int64) ([]session.MessageRef, error) {
 	c, err := m.store.Compaction(ctx, id, compaction)
 	if err != nil {
 		return nil, err
@@ -62,30 +62,39 @@ func (m *Manager) Sources(ctx context.Context, id session.ID, compaction int64) 
 	if err != nil {
 		return nil, err
 	}
-	var msgs []session.Message
+	after := int64(0)
+	var hidden []session.MessageRef
 	if through > 0 {
-		after, err := m.lastHidden(ctx, &previous)
-		if err != nil {
+		if after, err = m.lastHidden(ctx, &previous); err != nil {
 			return nil, err
 		}
-		if msgs, err = m.store.Path(ctx, through, after); err != nil {
+		if hidden, err = m.store.RefsBetween(ctx, through, after); err != nil {
 			return nil, err
 		}
 	}
+	var edited []session.Message
 	before := namesInDetails(&previous)
 	for name := range namesInDetails(&c) {
 		ref, err := session.ParseRef(name)
-		if before[name] || err != nil {
+		if before[name] || err != nil || slices.Contains(hidden, ref) {
 			continue
 		}
-		msg, err := m.store.Message(ctx, ref)
+		msg, err := m.store.MessageHead(ctx, ref, session.Head{})
 		if err != nil {
 			return nil, err
 		}
-		msgs = append(msgs, msg)
+		edited = append(edited, msg)
 	}
-	slices.SortStableFunc(msgs, func(a, b session.Message) int { return cmp.Compare(a.RowID, b.RowID) })
-	return slices.CompactFunc(msgs, func(a, b session.Message) bool { return a.RowID == b.RowID }), nil
+	slices.SortFunc(edited, func(a, b session.Message) int { return cmp.Compare(a.RowID, b.RowID) })
+	var older, newer []session.MessageRef // than what is hidden whole
+	for i := range edited {
+		if edited[i].RowID <= after {
+			older = append(older, edited[i].ID)
+		} else {
+			newer = append(newer, edited[i].ID)
+		}
+	}
+	return slices.Concat(older, hidden, newer), nil
 }
 
 // namesInDetails returns the names of the messages that an overlay prunes or replaces.

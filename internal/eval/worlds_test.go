@@ -384,9 +384,10 @@ func (s share) String() string {
 // remembered is what is left of a conversation at its end.
 type remembered struct {
 	own, other, otherUnrecalled, otherNewest, rules, decoys share
-	compactions, unrecalled                                 int64 // number; of questions that recall nothing
-	contexts, recalled                                      int64 // tokens, of all questions with recall
-	room                                                    int64 // tokens, of a window without its reserve
+	compactions, unrecalled                                 int64  // number; of questions that recall nothing
+	contexts, recalled                                      int64  // tokens, of all questions with recall
+	room                                                    int64  // tokens, of a window without its reserve
+	block                                                   string // recalled for the last question
 	with, without                                           []time.Duration
 }
 
@@ -400,7 +401,11 @@ func (r *rig) remember(t *testing.T, half string, window int64, turns int) remem
 		f := &w.Facts[i]
 		questions = append(questions, func(id session.ID) {
 			other := out.ask(t, r, id, f.Other, nil)
-			out.own.count(f.Speaker, holds(out.ask(t, r, id, f.Own, nil), f))
+			own := out.ask(t, r, id, f.Own, nil)
+			out.own.count(f.Speaker, holds(own, f))
+			if *lost && half == "tune" && !holds(own, f) {
+				fmt.Printf("lost at %d: %s, %s: %q, asked %q, recalled %s\n", window, f.ID, f.Speaker, f.Text[0], f.Own, out.block)
+			}
 			out.other.count(f.Speaker, holds(other, f))
 			out.otherUnrecalled.count(f.Speaker, holds(out.ask(t, r, id, f.Other, &none), f))
 			out.otherNewest.count(f.Speaker, holds(linesOf(r.newest(t, id, out.room), -1, ""), f))
@@ -414,6 +419,9 @@ func (r *rig) remember(t *testing.T, half string, window int64, turns int) remem
 			lines := out.ask(t, r, id, q, nil)
 			for i := range w.Rules {
 				out.rules.count("", holds(lines, &w.Rules[i]))
+				if *lost && half == "tune" && !holds(lines, &w.Rules[i]) {
+					fmt.Printf("rule lost at %d: %s %q\n", window, w.Rules[i].ID, w.Rules[i].Text[0])
+				}
 			}
 			for i := range w.Decoys {
 				out.decoys.count("", slices.ContainsFunc(lines, func(l spokenLine) bool { return l.section == "Standing rules" && w.Decoys[i].in(l.text) }))
@@ -441,6 +449,10 @@ func (m *remembered) ask(t *testing.T, r *rig, id session.ID, text string, recal
 		case p.Kind == contextmgr.ItemRecall && p.Message == len(v.Messages)-1:
 			recalled += p.Tokens
 		}
+	}
+	m.block = ""
+	if last := v.Messages[len(v.Messages)-1]; recalled > 0 {
+		m.block = last.Parts[len(last.Parts)-1].Text
 	}
 	m.room = v.Tokens.Window - v.Tokens.Reserve
 	if recallTokens != nil {

@@ -41,7 +41,7 @@ func (c *call) around(ctx context.Context, in aroundArgs) error {
 		return err
 	}
 	n := clamp(in.N, 3, 20)
-	msgs, err := c.Store.MessagesAround(ctx, ref, n)
+	msgs, err := c.Store.MessagesAround(ctx, ref, n, n)
 	if err != nil {
 		return err
 	}

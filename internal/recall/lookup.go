@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	hitsWithNeighbours = 4         // best hits: read with one neighbour on each side
+	hitsWithNeighbours = 4         // best hits: read with one neighbour on each side, a person's with the rest of its turn
 	mostBytes          = 128 << 10 // of text: from there on no more hits are read
+	turnPiece          = 8         // messages of a turn that are read at once
+	mostOfTurn         = 4         // pieces
 )
 
 // Lookup implements contextmgr.Recall.
@@ -48,11 +50,15 @@ func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []co
 	}
 	size := 0
 	for i, f := range found.Hits {
-		near := int64(0)
+		near := 0
 		if i < hitsWithNeighbours {
 			near = 1
 		}
 		hit, err := l.read(ctx, f, near, hidden)
+		if err == nil && near > 0 && isPrompt(&hit.Message) {
+			hit.Neighbours = nil
+			hit.Rest, err = l.restOfTurn(ctx, f.Ref, hidden)
+		}
 		if err != nil {
 			return nil, 0, err
 		}
@@ -69,9 +75,9 @@ func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []co
 
 // read reads a hit and as many hidden messages right before and after it: a price may be in a tool's result, and the
 // thing that it is the price of in the question before.
-func (l Lookup) read(ctx context.Context, f search.RecallHit, beside int64, hidden []search.Span) (contextmgr.Hit, error) {
+func (l Lookup) read(ctx context.Context, f search.RecallHit, beside int, hidden []search.Span) (contextmgr.Hit, error) {
 	var hit contextmgr.Hit
-	near, err := l.Store.MessagesAround(ctx, f.Ref, int(beside))
+	near, err := l.Store.MessagesAround(ctx, f.Ref, beside, beside)
 	if err != nil {
 		return hit, err
 	}
@@ -79,13 +85,49 @@ func (l Lookup) read(ctx context.Context, f search.RecallHit, beside int64, hidd
 		switch m := &near[i]; {
 		case m.RowID == f.RowID:
 			hit.Message = *m
-		case slices.ContainsFunc(hidden, func(sp search.Span) bool {
-			return sp.Session == m.ID.Session && sp.From <= m.ID.Seq && m.ID.Seq <= sp.Through
-		}):
+		case isWithin(hidden, m.ID):
 			hit.Neighbours = append(hit.Neighbours, *m)
 		}
 	}
 	return hit, nil
+}
+
+func isPrompt(m *session.Message) bool {
+	return m.Role == session.User && m.Kind == session.KindMessage
+}
+
+// restOfTurn reads the hidden messages of a turn after the person's message that began it: what a question asks for
+// is in the results of the calls that followed, and in the reply.
+func (l Lookup) restOfTurn(ctx context.Context, prompt session.MessageRef, hidden []search.Span) (rest []session.Message, err error) {
+	last := prompt
+	for range mostOfTurn {
+		piece, err := l.Store.MessagesAround(ctx, last, 0, turnPiece)
+		if err != nil {
+			return nil, err
+		}
+		for i := range piece {
+			m := &piece[i]
+			switch {
+			case m.ID == last:
+				continue
+			case m.Role == session.User || !isWithin(hidden, m.ID):
+				return rest, nil
+			case m.InContext:
+				rest = append(rest, *m)
+			}
+		}
+		if len(piece) <= turnPiece {
+			break
+		}
+		last = piece[len(piece)-1].ID
+	}
+	return rest, nil
+}
+
+func isWithin(spans []search.Span, ref session.MessageRef) bool {
+	return slices.ContainsFunc(spans, func(sp search.Span) bool {
+		return sp.Session == ref.Session && sp.From <= ref.Seq && ref.Seq <= sp.Through
+	})
 }
 
 func toSearchSpans(path []store.Span) []search.Span {

@@ -439,11 +439,11 @@ type brokenStore struct {
 	from   int64
 }
 
-func (b *brokenStore) MessagesByID(ctx context.Context, ids []int64) ([]session.Message, error) {
+func (b *brokenStore) EachHead(ctx context.Context, ids []int64, head session.Head, yield func(*session.Message) error) error {
 	if slices.ContainsFunc(ids, func(id int64) bool { return slices.Contains(b.rows, id) }) {
-		return nil, b.damage
+		return b.damage
 	}
-	return b.fakeStore.MessagesByID(ctx, ids)
+	return b.fakeStore.EachHead(ctx, ids, head, yield)
 }
 
 func (b *brokenStore) MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error) {

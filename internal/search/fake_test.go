@@ -106,6 +106,30 @@ func (f *fakeStore) MessagesByID(ctx context.Context, ids []int64) ([]session.Me
 	return found, nil
 }
 
+func (f *fakeStore) EachHead(ctx context.Context, ids []int64, head session.Head, yield func(*session.Message) error) error {
+	found, err := f.MessagesByID(ctx, ids)
+	for i := range found {
+		if err == nil {
+			shorten(&found[i], head)
+			err = yield(&found[i])
+		}
+	}
+	return err
+}
+
+func (f *fakeStore) MessageHead(ctx context.Context, ref session.MessageRef, head session.Head) (session.Message, error) {
+	m, err := f.Message(ctx, ref)
+	shorten(&m, head)
+	return m, err
+}
+
+func shorten(m *session.Message, head session.Head) {
+	m.Parts = slices.Clone(m.Parts)
+	for i := range m.Parts {
+		m.Parts[i].Shorten(head)
+	}
+}
+
 func (f *fakeStore) InTrash(_ context.Context, ids []session.ID) (map[session.ID]bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

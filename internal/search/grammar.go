@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"sessiond/internal/session"
 )
@@ -50,7 +51,7 @@ func (f *filters) field(name string) *string {
 // Grammar describes queries for help texts, a line for each form.
 const Grammar = `word           a word and its other forms: index, indexes, indexing
 "as written"   these words, as they are written
-begin*         words with this beginning
+begin*         words with this beginning: 3 letters, or fewer as the last word
 -word          not this word
 role:user      of this role: system, user, assistant, tool
 origin:person  made by: person, model, tool, program
@@ -75,7 +76,20 @@ func parse(text string) parsed {
 			p.terms = append(p.terms, t)
 		}
 	}
+	for i := range max(0, len(p.terms)-1) {
+		if t := &p.terms[i]; t.prefix && t.isShort() {
+			t.prefix, t.word = false, true
+		}
+	}
 	return p
+}
+
+// leastBeginning is how many letters a beginning* has at least. Only the last term, which a person may still be
+// typing, can have fewer: for each short one, FTS5 reads the lists of a large part of all words.
+const leastBeginning = 3
+
+func (t term) isShort() bool {
+	return utf8.RuneCountInString(t.norm.text) < leastBeginning && !strings.ContainsFunc(t.norm.text, isCJK)
 }
 
 // hasRoomFor reports whether a term is new and within the limit.

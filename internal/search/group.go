@@ -54,19 +54,27 @@ type grouped struct {
 }
 
 func (r *run) findSessions(ctx context.Context, steps []string, match matcher) error {
+	groups, err := r.matchSessions(ctx, steps, match)
+	if err != nil && (len(groups) == 0 || ctx.Err() == nil) {
+		return err
+	}
+	return cmp.Or(r.addSessions(context.WithoutCancel(ctx), groups), err) // what was found in time is shown
+}
+
+// matchSessions returns the sessions with matching messages, best first; with an error those that were found before it.
+func (r *run) matchSessions(ctx context.Context, steps []string, match matcher) (groups []grouped, err error) {
 	var docs []doc
-	var groups []grouped
 	for _, step := range steps {
 		found := 0
 		for range mostRounds {
 			some, full, err := match(ctx, r.expression(step), max(groupedDocs, 4*r.query.Limit))
 			if err != nil {
-				return err
+				return groups, err
 			}
 			docs = append(docs, some...)
 			groups = groupDocs(docs, r.within)
 			if err := r.loadTrashed(ctx, docs); err != nil {
-				return err
+				return nil, err
 			}
 			found = len(slices.DeleteFunc(slices.Clone(groups), func(g grouped) bool { return r.trashed[g.id] }))
 			if !full || found >= r.query.Limit || r.parsed.filters.session != "" {
@@ -80,12 +88,16 @@ func (r *run) findSessions(ctx context.Context, steps []string, match matcher) e
 		}
 	}
 	if r.query.Order == OrderRank && !r.query.Rare {
-		var err error
 		if groups, err = r.addTitles(ctx, groups); err != nil {
-			return err
+			return nil, err
 		}
 		slices.SortStableFunc(groups, func(a, b grouped) int { return cmp.Compare(b.score, a.score) })
 	}
+	return groups, nil
+}
+
+// addSessions reads the sessions of groups and their best messages, until there are enough.
+func (r *run) addSessions(ctx context.Context, groups []grouped) error {
 	r.sessions = []SessionHit{}
 	for _, g := range groups {
 		if len(r.sessions) == r.query.Limit {

@@ -25,7 +25,9 @@ type Source interface {
 	MessageByID(ctx context.Context, rowID int64) (session.Message, error)
 	// MessagesByID returns the existing ones, in the order of rows.
 	MessagesByID(ctx context.Context, rowIDs []int64) ([]session.Message, error)
-	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
+	// EachHead yields the existing ones in the order of rows, one at a time, with the beginnings of large parts.
+	EachHead(ctx context.Context, rowIDs []int64, head session.Head, yield func(*session.Message) error) error
+	MessageHead(ctx context.Context, ref session.MessageRef, head session.Head) (session.Message, error)
 	Session(ctx context.Context, id session.ID) (session.Session, error)
 	// InTrash reports for each existing session whether it is in the trash.
 	InTrash(ctx context.Context, ids []session.ID) (map[session.ID]bool, error)

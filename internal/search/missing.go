@@ -190,13 +190,13 @@ func (r *run) addFiltersOf(ctx context.Context, hits []Hit) error {
 			return err
 		}
 		add("role", string(h.Role))
-		add("origin", string(h.message.Origin))
+		add("origin", string(h.origin))
 		add("session", string(h.SessionID))
 		add("source", string(s.Source))
 		add("project", s.Project)
 		add("key", s.Key)
-		for i := range h.message.Parts {
-			add("tool", h.message.Parts[i].ToolName)
+		for _, tool := range h.tools {
+			add("tool", tool)
 		}
 	}
 	return nil

@@ -257,7 +257,7 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 				continue
 			}
 			known[ref] = true
-			m, err := r.ix.src.Message(ctx, ref)
+			m, err := r.ix.src.MessageHead(ctx, ref, neighbourHead)
 			if session.CodeOf(err) == session.NotFound || errors.Is(err, errStoreDamaged) {
 				continue
 			}

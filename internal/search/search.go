@@ -28,6 +28,7 @@ const (
 	defaultLimit = 20
 	maxLimit     = 200
 	maxExpand    = 20
+	maxTime      = 5 * time.Second // of one search; what was found until then is returned
 )
 
 // Query selects messages. Text is in the grammar of parse; filters of the Query override those in the
@@ -47,9 +48,10 @@ type Query struct {
 	Until    *session.Time
 	Order    Order
 	Group    Group
-	Limit    int       // of hits, or of sessions
-	Now      time.Time // of ages and days in the text, in the zone of the person; zero: now, UTC
-	Expand   int       // neighbours on each side
+	Limit    int           // of hits, or of sessions
+	Now      time.Time     // of ages and days in the text, in the zone of the person; zero: now, UTC
+	Expand   int           // neighbours on each side
+	Time     time.Duration // limit; 0: 5 s
 
 	Rare bool // rank by words alone that few messages have, not by titles, and explain nothing: quick in any history
 
@@ -65,10 +67,11 @@ type Hit struct {
 	Snippet   string             `json:"snippet" doc:"Text around the words that were found"`
 	Score     float64            `json:"score" doc:"Rank: higher is better; comparable only within one answer"`
 	CreatedAt session.Time       `json:"created_at" doc:"Time of the message, RFC 3339 in UTC"`
-	Before    []session.Message  `json:"before,omitempty"` // oldest first
+	Before    []session.Message  `json:"before,omitempty"` // their beginnings, oldest first
 	After     []session.Message  `json:"after,omitempty"`
 
-	message *session.Message
+	origin session.Origin
+	tools  []string // that its message calls or answers; "" among them
 
 	Marks [][2]int `json:"-"` // byte ranges of Snippet that matched, for highlighting; in order, none overlaps another
 }
@@ -98,11 +101,16 @@ type Result struct {
 	Elsewhere []string `json:"elsewhere,omitempty"`
 	Pending   int      `json:"pending"`
 	Partial   bool     `json:"partial,omitempty"`
+	// Stopped says that the search met its limit of time: there may be more and better hits.
+	Stopped bool `json:"stopped,omitempty"`
 }
+
+// StoppedAdvice says what to do about a search that was stopped.
+const StoppedAdvice = "narrow it: more letters of a beginning*, rarer words, one session, a project or a time"
 
 // Search finds messages. It leaves out sessions in the trash. With OrderRank, messages with all words
 // come first, and those with some words fill the list; with OrderNewest, the latter only appear when
-// no message has all words. Codes: Invalid.
+// no message has all words. Codes: Invalid (also: nothing was found within the limit of time).
 func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	p, err := q.check(ctx)
 	if err != nil {
@@ -133,25 +141,26 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 	}
 	defer end()
 	ix.tail.mu.Lock()
-	defer ix.tail.mu.Unlock()
 	err = ix.tail.extend(ctx, ix.src, mark)
 	unread := errors.Is(err, errStoreDamaged) // what is indexed is found
-	if err != nil && !unread {
-		return Result{}, fmt.Errorf("read messages that are not yet indexed: %w", err)
-	}
+	pending, partial := ix.tail.pending(mark), unread || ix.tail.base > mark
 	run.places = places
 	if ix.tail.n > 0 {
 		run.places = append(run.places, ix.tail.db)
+		defer ix.tail.mu.Unlock()
+	} else {
+		ix.tail.mu.Unlock() // a long search holds up no other one
 	}
-	if err := run.find(ctx); err != nil {
+	if err != nil && !unread {
+		return Result{}, fmt.Errorf("read messages that are not yet indexed: %w", err)
+	}
+	if err := run.findInTime(ctx); err != nil {
 		return Result{}, err
 	}
-	if !q.Rare {
-		if err := run.explain(ctx); err != nil {
-			return Result{}, err
-		}
+	result := Result{
+		Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Elsewhere: run.elsewhere,
+		Pending: pending, Partial: partial, Stopped: run.stopped,
 	}
-	result := Result{Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Elsewhere: run.elsewhere, Pending: ix.tail.pending(mark), Partial: unread || ix.tail.base > mark}
 	if _, limited := session.ScopeOf(ctx); limited {
 		result.hideOthers()
 	}
@@ -259,6 +268,24 @@ type run struct {
 
 	missing   []Missing
 	elsewhere []string
+	stopped   bool // by the limit of time
+}
+
+// findInTime finds and explains within the limit of time. Codes: Invalid (nothing was found until then).
+func (r *run) findInTime(ctx context.Context) error {
+	timed, cancel := context.WithTimeout(ctx, cmp.Or(r.query.Time, maxTime))
+	defer cancel()
+	err := r.find(timed)
+	if err == nil && !r.query.Rare {
+		err = r.explain(timed)
+	}
+	if err == nil || timed.Err() == nil || ctx.Err() != nil {
+		return err
+	}
+	if r.stopped = true; len(r.hits)+len(r.sessions) == 0 {
+		return session.Errorf(session.Invalid, "the search was stopped after %s: %s", cmp.Or(r.query.Time, maxTime), StoppedAdvice).At("q", "takes too long")
+	}
+	return nil
 }
 
 // loadSharedPath widens the search of a fork to the path that it shares with other sessions.
@@ -397,20 +424,35 @@ func (r *run) addHits(ctx context.Context, docs []doc) error {
 	if err := r.loadTrashed(ctx, fresh); err != nil {
 		return err
 	}
-	found, err := r.ix.src.MessagesByID(ctx, rows)
-	if err != nil {
+	hits := map[int64]*Hit{} // by row: messages come in another order, and one at a time is held
+	if err := r.ix.src.EachHead(ctx, rows, r.headOfHits(), func(m *session.Message) error {
+		at := slices.IndexFunc(fresh, func(d doc) bool { return d.rowID == m.RowID })
+		if at < 0 || m.ID != fresh[at].ref() {
+			return nil // deleted since it was indexed
+		}
+		hit, err := r.makeHit(ctx, fresh[at], m)
+		if hit != nil {
+			hits[m.RowID] = hit
+		}
+		return err
+	}); err != nil {
 		return fmt.Errorf("read found messages: %w", err)
 	}
 	for _, d := range fresh {
-		i, there := slices.BinarySearchFunc(found, d.rowID, func(m session.Message, row int64) int { return cmp.Compare(m.RowID, row) })
-		if !there || found[i].ID != d.ref() {
-			continue // deleted since it was indexed
-		}
-		if err := r.addHit(ctx, d, &found[i]); err != nil {
-			return err
+		if hit := hits[d.rowID]; hit != nil {
+			r.hits = append(r.hits, *hit)
 		}
 	}
 	return nil
+}
+
+// headOfHits is how much of a found message is read: what a snippet is cut from, or all that is indexed if words
+// must stand in it as written.
+func (r *run) headOfHits() session.Head {
+	if slices.ContainsFunc(r.parsed.terms, func(t term) bool { return t.quoted }) {
+		return session.Head{Text: maxText}
+	}
+	return session.Head{Text: snippetReach}
 }
 
 // loadTrashed looks up which of the sessions of rows are in the trash.
@@ -427,33 +469,35 @@ func (r *run) loadTrashed(ctx context.Context, docs []doc) error {
 	return err
 }
 
-// addHit adds the hit of a row and its message, unless no session shows it.
-func (r *run) addHit(ctx context.Context, d doc, m *session.Message) error {
+// makeHit returns the hit of a row and its message; nil if no session shows it.
+func (r *run) makeHit(ctx context.Context, d doc, m *session.Message) (*Hit, error) {
 	shownBy, err := r.shownBy(ctx, d)
 	if err != nil || shownBy == "" {
-		return err
+		return nil, err
 	}
 	wanted, _ := r.parsed.wanted()
 	text := searchableText(m)
 	if slices.ContainsFunc(wanted, func(t term) bool { return t.quoted && !t.within(text) }) {
-		return nil // another form of the word that stands in quotes
+		return nil, nil // another form of the word that stands in quotes
 	}
-	hit := Hit{
+	hit := &Hit{
 		SessionID: shownBy, MessageID: m.ID, Seq: m.Seq,
 		Role: m.Role, CreatedAt: m.CreatedAt, Score: math.Round(d.score*1e4) / 1e4,
 	}
-	hit.message = m
+	hit.origin = m.Origin
+	for i := range m.Parts {
+		hit.tools = append(hit.tools, m.Parts[i].ToolName)
+	}
 	if r.query.Mask != nil {
 		text = r.query.Mask(text)
 	}
 	hit.Snippet, hit.Marks = snippet(text, r.parsed.content())
 	if r.query.Expand > 0 {
 		if hit.Before, hit.After, err = r.ix.neighbours(ctx, m, r.query.Expand); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	r.hits = append(r.hits, hit)
-	return nil
+	return hit, nil
 }
 
 // shownBy returns the session that shows a row's message: its own, or, if that was purged, a fork that
@@ -482,24 +526,26 @@ func (r *run) shownBy(ctx context.Context, d doc) (session.ID, error) {
 	return heir.ID, nil
 }
 
-// neighbours returns up to n messages before m on its path, oldest first, and up to n that follow m
-// one after the other in its session.
+// neighbourHead is how much of each text of a message beside a hit is returned: enough to see what was talked about.
+var neighbourHead = session.Head{Text: 1000}
+
+// neighbours returns the beginnings of up to n messages before m on its path, oldest first, and of up to n that
+// follow m one after the other in its session.
 func (ix *Index) neighbours(ctx context.Context, m *session.Message, n int) (before, after []session.Message, err error) {
 	for parent := m.ParentID; parent != nil && len(before) < n; {
-		p, err := ix.src.MessageByID(ctx, *parent)
-		if session.CodeOf(err) == session.NotFound {
-			break
-		}
-		if err != nil {
+		row := *parent
+		parent = nil
+		if err := ix.src.EachHead(ctx, []int64{row}, neighbourHead, func(p *session.Message) error {
+			before, parent = append(before, *p), p.ParentID
+			return nil
+		}); err != nil {
 			return nil, nil, fmt.Errorf("read the messages before %s.%d: %w", m.SessionID, m.Seq, err)
 		}
-		before = append(before, p)
-		parent = p.ParentID
 	}
 	slices.Reverse(before)
 	last := m.RowID
 	for seq := m.Seq + 1; len(after) < n && seq <= m.Seq+int64(4*n); seq++ {
-		next, err := ix.src.Message(ctx, session.MessageRef{Session: m.SessionID, Seq: seq})
+		next, err := ix.src.MessageHead(ctx, session.MessageRef{Session: m.SessionID, Seq: seq}, neighbourHead)
 		if session.CodeOf(err) == session.NotFound {
 			break
 		}

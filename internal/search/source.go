@@ -51,8 +51,32 @@ func (a apart) MessagesByID(ctx context.Context, rowIDs []int64) ([]session.Mess
 	return all, nil
 }
 
-func (a apart) Message(ctx context.Context, ref session.MessageRef) (session.Message, error) {
-	return tell(a.src.Message(ctx, ref))
+// EachHead leaves out messages that cannot be read.
+func (a apart) EachHead(ctx context.Context, rowIDs []int64, head session.Head, yield func(*session.Message) error) error {
+	done := map[int64]bool{}
+	each := func(ids []int64) error {
+		return a.src.EachHead(ctx, ids, head, func(m *session.Message) error {
+			done[m.RowID] = true
+			return yield(m)
+		})
+	}
+	err := each(rowIDs)
+	if !isDamage(err) {
+		return err
+	}
+	for _, id := range slices.Sorted(slices.Values(rowIDs)) {
+		if done[id] {
+			continue
+		}
+		if err := each([]int64{id}); err != nil && !isDamage(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a apart) MessageHead(ctx context.Context, ref session.MessageRef, head session.Head) (session.Message, error) {
+	return tell(a.src.MessageHead(ctx, ref, head))
 }
 
 func (a apart) Session(ctx context.Context, id session.ID) (session.Session, error) {

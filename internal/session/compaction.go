@@ -91,9 +91,11 @@ type CompactionDetails struct {
 	ReadFiles     []string      `json:"read_files"`
 	ModifiedFiles []string      `json:"modified_files"`
 	Index         []string      `json:"index,omitempty"`
+	Spans         int           `json:"spans,omitempty"`  // summaries of spans that the running one was merged from; 0: it updates the one before
 	Pruned        []string      `json:"pruned,omitempty"` // hidden outputs, by OutputName
 	Instructions  string        `json:"instructions,omitempty"`
 	TurnStart     string        `json:"turn_start,omitempty"`  // the user message of a split turn
+	Shown         int64         `json:"shown,omitempty"`       // tokens that each message which is shown again may have; 0: a quarter of the threshold
 	Afresh        bool          `json:"afresh,omitempty"`      // its previous summary kept nothing, so no beginning of a turn is shown again
 	LastPerson    string        `json:"last_person,omitempty"` // the person's newest message, if it is not kept otherwise
 	System        *HiddenSystem `json:"system,omitempty"`      // hidden system messages in the middle of the path

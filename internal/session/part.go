@@ -1,6 +1,9 @@
 package session
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // PartKind is the kind of a part's content.
 type PartKind string
@@ -41,6 +44,9 @@ type Part struct {
 	Tokens     int64    `db:"tokens" json:"tokens"`
 	Extra      JSON     `db:"extra" json:"extra,omitempty" doc:"Fields of the provider's form that have no field of their own here"`
 
+	// Cut is how many bytes of the part an answer leaves out.
+	Cut int64 `db:"-" json:"cut,omitempty" doc:"Bytes that are left out here: read the message for the whole part"`
+
 	// Blob is the large text or the bytes of BlobSHA, if they were read or will be stored. The store
 	// moves a Text over BlobThreshold here.
 	Blob *Blob `db:"-" json:"-"`
@@ -61,6 +67,49 @@ func (p *Part) Content() string {
 		return string(p.Blob.Data)
 	}
 	return p.Text
+}
+
+// Head is how much of a part is wanted, in bytes: the beginning of each of its texts, and bytes that are no text
+// if they are not more.
+type Head struct{ Text, Bytes int }
+
+// Shorten drops what is not within the head. Cut counts it.
+func (p *Part) Shorten(head Head) {
+	for _, text := range []*string{&p.Text, &p.Arguments} {
+		if len(*text) > head.Text {
+			begin := beginning(*text, head.Text)
+			p.Cut += int64(len(*text) - len(begin))
+			*text = strings.Clone(begin) // so that the rest is freed
+		}
+	}
+	if len(p.Extra) > head.Text {
+		p.Cut += int64(len(p.Extra))
+		p.Extra = nil
+	}
+	if p.Blob == nil {
+		return
+	}
+	b := *p.Blob
+	switch had := len(b.Data); {
+	case p.Kind.HasBytes() && b.Size > int64(head.Bytes):
+		b.Data = nil
+		p.Cut += int64(had)
+	case !p.Kind.HasBytes() && had > head.Text:
+		b.Data = []byte(beginning(string(b.Data[:min(had, head.Text+utf8.UTFMax)]), head.Text))
+		p.Cut += int64(had - len(b.Data))
+	}
+	p.Blob = &b
+}
+
+// beginning returns at most so many bytes of a text, without half a character.
+func beginning(text string, most int) string {
+	if len(text) <= most {
+		return strings.ToValidUTF8(text, "")
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
 }
 
 // MadeCallID is the prefix of ids that sessiond makes for calls of a wire form without ids.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"io"
 	"unicode/utf8"
 
 	"sessiond/internal/session"
@@ -66,20 +67,38 @@ func checkComplete(b *session.Blob) error {
 	return session.Errorf(session.Internal, "the blob %s lacks %d of its %d bytes: run `sessiond doctor`", b.SHA256, b.Size-int64(len(b.Data)), b.Size)
 }
 
+// blobPiece is a piece of a blob; the first one has the blob's size and type.
+type blobPiece struct {
+	Size      int64        `db:"size"`
+	MediaType string       `db:"media_type"`
+	Data      sql.RawBytes `db:"data"`
+}
+
 // readBlob returns nil for a blob that is not in the database, and as much as there is of one
 // that lacks pieces: doctor reports both, and the rest of the message can be read.
 func readBlob(ctx context.Context, q queryer, sha string) (*session.Blob, error) {
 	var b *session.Blob
-	type piece struct {
-		Size      int64        `db:"size"`
-		MediaType string       `db:"media_type"`
-		Data      sql.RawBytes `db:"data"`
-	}
-	err := each(ctx, q, func(p *piece) error {
+	err := each(ctx, q, func(p *blobPiece) error {
 		if b == nil {
 			b = &session.Blob{SHA256: sha, Size: p.Size, MediaType: p.MediaType, Data: make([]byte, 0, min(p.Size, MaxTextBytes))}
 		}
 		b.Data = append(b.Data, p.Data...)
+		return nil
+	}, piecesOfBlob, sha)
+	return b, err
+}
+
+// readBlobHead is readBlob of about the first most bytes: up to a piece more.
+func readBlobHead(ctx context.Context, q queryer, sha string, most int) (*session.Blob, error) {
+	var b *session.Blob
+	err := each(ctx, q, func(p *blobPiece) error {
+		if b == nil {
+			b = &session.Blob{SHA256: sha, Size: p.Size, MediaType: p.MediaType}
+		}
+		b.Data = append(b.Data, p.Data...)
+		if len(b.Data) >= most {
+			return errEnough
+		}
 		return nil
 	}, piecesOfBlob, sha)
 	return b, err
@@ -110,6 +129,67 @@ func readAllBlobs(ctx context.Context, q queryer, msgs []session.Message) error 
 		}
 	}
 	return nil
+}
+
+// readHeads reads the beginnings of a message's blobs and shortens its parts.
+func readHeads(ctx context.Context, q queryer, m *session.Message, head session.Head) (err error) {
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.BlobSHA != nil {
+			most := head.Text
+			if p.Kind.HasBytes() {
+				most = head.Bytes
+			}
+			if p.Blob, err = readBlobHead(ctx, q, *p.BlobSHA, most); err != nil {
+				return err
+			}
+			if p.Blob != nil {
+				p.Cut = p.Blob.Size - int64(len(p.Blob.Data))
+			}
+		}
+		p.Shorten(head)
+	}
+	return nil
+}
+
+// WritePart writes the content of a message's part: its text or bytes, and the arguments of a call. It reads a large
+// one piece by piece, so that no statement is open while out is slow. begin is called before, with the beginning.
+// Codes: NotFound.
+func (s *Store) WritePart(ctx context.Context, ref session.MessageRef, idx int, out io.Writer, begin func(p *session.Part, head []byte)) error {
+	msgs, err := readRangeRows(ctx, s, ref.Session, ref.Seq, ref.Seq)
+	if err != nil {
+		return err
+	}
+	if len(msgs) == 0 || idx < 0 || idx >= len(msgs[0].Parts) {
+		return session.Errorf(session.NotFound, "there is no part %d of message %s", idx, ref)
+	}
+	p := &msgs[0].Parts[idx]
+	text := p.Text + p.Arguments
+	if text == "" && p.BlobSHA == nil {
+		text = string(p.Extra)
+	}
+	if p.BlobSHA == nil {
+		begin(p, []byte(text))
+		_, err := io.WriteString(out, text)
+		return err
+	}
+	for n := 0; ; n++ {
+		piece, err := first[[]byte](ctx, s, `SELECT data FROM blobs WHERE sha256 = ?1 AND ?2 = 0
+			UNION ALL SELECT data FROM blob_pieces WHERE sha256 = ?1 AND n = ?2`, *p.BlobSHA, n)
+		if err != nil || piece == nil {
+			return err
+		}
+		if n == 0 {
+			begin(p, *piece)
+			_, err = io.WriteString(out, text)
+		}
+		if err == nil {
+			_, err = out.Write(*piece)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // readCompleteBlobs is readBlobs for an export. Codes: Internal (a blob lacks bytes).

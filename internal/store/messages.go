@@ -44,13 +44,7 @@ var (
 
 // readRange reads a session's messages of seqs from … to, in order, with their parts and blobs.
 func readRange(ctx context.Context, q queryer, id session.ID, from, to int64) ([]session.Message, error) {
-	return readRangeDownTo(ctx, q, id, from, to, 0)
-}
-
-// readRangeDownTo is readRange without the messages whose row is below lowest. The index of
-// seqs tells those.
-func readRangeDownTo(ctx context.Context, q queryer, id session.ID, from, to, lowest int64) ([]session.Message, error) {
-	msgs, err := readSelection(ctx, q, to-from+1, messagesOfRange, id, from, to, lowest)
+	msgs, err := readRangeRows(ctx, q, id, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +53,13 @@ func readRangeDownTo(ctx context.Context, q queryer, id session.ID, from, to, lo
 
 // readRangeRows is readRange without blobs.
 func readRangeRows(ctx context.Context, q queryer, id session.ID, from, to int64) ([]session.Message, error) {
-	return readSelection(ctx, q, to-from+1, messagesOfRange, id, from, to, 0)
+	return readRangeDownTo(ctx, q, id, from, to, 0)
+}
+
+// readRangeDownTo is readRangeRows without the messages whose row is below lowest. The index of
+// seqs tells those.
+func readRangeDownTo(ctx context.Context, q queryer, id session.ID, from, to, lowest int64) ([]session.Message, error) {
+	return readSelection(ctx, q, to-from+1, messagesOfRange, id, from, to, lowest)
 }
 
 // readSelection reads at most so many messages with their parts, without blobs.
@@ -130,6 +130,17 @@ func (s *Store) EachInRange(ctx context.Context, id session.ID, from, to int64, 
 	return err
 }
 
+// EachHeadInRange is EachInRange with the beginnings of large parts alone.
+func (s *Store) EachHeadInRange(ctx context.Context, id session.ID, from, to int64, head session.Head, yield func(*session.Message) error) error {
+	_, err := s.eachInRange(ctx, id, from, to, func(m *session.Message) error {
+		if err := readHeads(ctx, s, m, head); err != nil {
+			return err
+		}
+		return yield(m)
+	})
+	return err
+}
+
 // eachInRange is EachInRange without blobs. It counts the messages.
 func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, yield func(*session.Message) error) (n int64, err error) {
 	var counts []int64
@@ -145,7 +156,9 @@ func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, 
 			return n, fmt.Errorf("messages of %s: %w", id, err)
 		}
 		for i := range msgs {
-			if err := yield(&msgs[i]); err != nil {
+			m := msgs[i]
+			msgs[i] = session.Message{} // its blobs are the caller's alone
+			if err := yield(&m); err != nil {
 				return n, err
 			}
 			n++
@@ -198,21 +211,42 @@ func (s *Store) Message(ctx context.Context, ref session.MessageRef) (session.Me
 // TreeMessage reads one message of a session's tree: its own, or one that a fork shares.
 // Codes: NotFound.
 func (s *Store) TreeMessage(ctx context.Context, id session.ID, ref session.MessageRef) (session.Message, error) {
-	m, err := readMessage(ctx, s, ref)
-	if err != nil || ref.Session == id {
-		return m, err
+	return s.LargeTreeMessage(ctx, id, ref, nil)
+}
+
+// LargeTreeMessage is TreeMessage that calls reserve before it reads a message of more than 4 MiB, with its size.
+func (s *Store) LargeTreeMessage(ctx context.Context, id session.ID, ref session.MessageRef, reserve func(context.Context, int64) error) (session.Message, error) {
+	page, err := s.PageOf(ctx, []session.MessageRef{ref}, reserve)
+	if err != nil {
+		return session.Message{}, err
+	}
+	if m := page[0]; ref.Session == id {
+		return m, nil
 	}
 	sess, err := s.Session(ctx, id)
 	if err != nil {
-		return m, err
+		return session.Message{}, err
 	}
-	return m, checkOnTree(ctx, s, sess, ref, m.RowID)
+	return page[0], checkOnTree(ctx, s, sess, ref, page[0].RowID)
 }
 
-// MessagesAround reads a message with up to n before it and n after it that stand in a line
+// OnTree checks that a message is on a session's tree. Codes: NotFound.
+func (s *Store) OnTree(ctx context.Context, id session.ID, ref session.MessageRef) error {
+	m, err := s.MessageHead(ctx, ref, session.Head{})
+	if err != nil || ref.Session == id {
+		return err
+	}
+	sess, err := s.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	return checkOnTree(ctx, s, sess, ref, m.RowID)
+}
+
+// MessagesAround reads a message with at most so many before it and after it that stand in a line
 // with it in its own session, in order; none where there is no such message.
-func (s *Store) MessagesAround(ctx context.Context, ref session.MessageRef, n int) ([]session.Message, error) {
-	msgs, err := readRange(ctx, s, ref.Session, ref.Seq-int64(n), ref.Seq+int64(n))
+func (s *Store) MessagesAround(ctx context.Context, ref session.MessageRef, before, after int) ([]session.Message, error) {
+	msgs, err := readRange(ctx, s, ref.Session, ref.Seq-int64(before), ref.Seq+int64(after))
 	if err != nil {
 		return nil, fmt.Errorf("messages around %s: %w", ref, err)
 	}
@@ -261,12 +295,52 @@ func (s *Store) MessagesByID(ctx context.Context, ids []int64) ([]session.Messag
 	return msgs, readAllBlobs(ctx, s, msgs)
 }
 
+// EachHead yields messages by their rows, in the order of rows, with the beginnings of large parts alone. It holds
+// the blobs of one message at a time. Messages that are gone are left out.
+func (s *Store) EachHead(ctx context.Context, ids []int64, head session.Head, yield func(*session.Message) error) error {
+	for some := range slices.Chunk(slices.Sorted(slices.Values(ids)), batchRows) {
+		msgs, err := readSelection(ctx, s, int64(len(some)), messagesByID, string(session.JSONOf(some)))
+		if err != nil {
+			return err
+		}
+		for i := range msgs {
+			m := msgs[i]
+			msgs[i] = session.Message{}
+			if err := readHeads(ctx, s, &m, head); err != nil {
+				return err
+			}
+			if err := yield(&m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// MessageHead is Message with the beginnings of large parts alone. Codes: NotFound.
+func (s *Store) MessageHead(ctx context.Context, ref session.MessageRef, head session.Head) (session.Message, error) {
+	msgs, err := readRangeRows(ctx, s, ref.Session, ref.Seq, ref.Seq)
+	if err == nil && len(msgs) == 0 {
+		return session.Message{}, session.Errorf(session.NotFound, "there is no message %s", ref)
+	}
+	if err == nil {
+		err = readHeads(ctx, s, &msgs[0], head)
+	}
+	if err != nil {
+		return session.Message{}, fmt.Errorf("message %s: %w", ref, err)
+	}
+	return msgs[0], nil
+}
+
 // MessagePage says which messages of a session are read.
 type MessagePage struct {
 	After, Before int64 // seqs of this session, exclusive; 0: open
 	Limit         int   // 0: 50; at most 1000
 	Descending    bool
 	All           bool // every message of the session, not only the path to its head
+
+	// Reserve is called before a message larger than a page is read, with about its size. nil: nothing is.
+	Reserve func(ctx context.Context, bytes int64) error
 
 	// The same as After and Before for any message of the path: a fork's begins in another
 	// session. nil: open.
@@ -283,6 +357,9 @@ func (s *Store) Prompts(ctx context.Context, head int64, nth, limit int) (msgs [
 	slices.Reverse(spans)
 	return s.PromptsIn(ctx, spans, nth, limit)
 }
+
+// promptHead is how much of a prompt is read: what a list of prompts shows, and more.
+var promptHead = session.Head{Text: 16 << 10}
 
 // PromptsIn is Prompts of ranges of messages, in their order. With a limit of 0 it only counts.
 func (s *Store) PromptsIn(ctx context.Context, spans []Span, nth, limit int) (msgs []session.Message, total int, err error) {
@@ -306,7 +383,10 @@ func (s *Store) PromptsIn(ctx context.Context, spans []Span, nth, limit int) (ms
 		return nil, total, nil
 	}
 	from := min(max(nth-1, 0), len(rows))
-	msgs, err = s.MessagesByID(ctx, rows[from:min(from+limit, len(rows))])
+	err = s.EachHead(ctx, rows[from:min(from+limit, len(rows))], promptHead, func(m *session.Message) error {
+		msgs = append(msgs, *m)
+		return nil
+	})
 	return msgs, len(rows), err
 }
 
@@ -354,17 +434,74 @@ func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msg
 				if len(msgs) == limit {
 					return msgs, true, nil
 				}
-				if err := readBlobs(ctx, s, &got[i]); err != nil {
-					return nil, false, fmt.Errorf("messages of %s: %w", id, err)
+				blobs, err := s.sizeOfBlobs(ctx, &got[i])
+				if err != nil {
+					return nil, false, err
 				}
-				if size += SizeOf(&got[i]); size > pageBytes && len(msgs) > 0 {
+				if size += SizeOf(&got[i]) + blobs; size > pageBytes && len(msgs) > 0 {
 					return msgs, true, nil
+				}
+				if err := s.readPage(ctx, &got[i], size, p.Reserve); err != nil {
+					return nil, false, fmt.Errorf("messages of %s: %w", id, err)
 				}
 				msgs = append(msgs, got[i])
 			}
 		}
 	}
 	return msgs, false, nil
+}
+
+// readPage reads the blobs of a message of a page, whose messages have so many bytes.
+func (s *Store) readPage(ctx context.Context, m *session.Message, bytes int, reserve func(context.Context, int64) error) error {
+	if bytes > pageBytes && reserve != nil {
+		if err := reserve(ctx, int64(bytes)); err != nil {
+			return err
+		}
+	}
+	return readBlobs(ctx, s, m)
+}
+
+// sizeOfBlobs returns the bytes of a message's blobs without reading them.
+func (s *Store) sizeOfBlobs(ctx context.Context, m *session.Message) (sum int, err error) {
+	for i := range m.Parts {
+		if sha := m.Parts[i].BlobSHA; sha != nil {
+			size, err := first[int](ctx, s, `SELECT size FROM blobs WHERE sha256 = ?`, *sha)
+			if err != nil {
+				return 0, err
+			}
+			if size != nil {
+				sum += *size
+			}
+		}
+	}
+	return sum, nil
+}
+
+// PageOf reads messages by their names, as many as fit into a page of 4 MiB, at least one. It calls reserve before
+// it reads a message larger than that. Codes: NotFound.
+func (s *Store) PageOf(ctx context.Context, refs []session.MessageRef, reserve func(context.Context, int64) error) (msgs []session.Message, err error) {
+	size := 0
+	for _, ref := range refs {
+		got, err := readRangeRows(ctx, s, ref.Session, ref.Seq, ref.Seq)
+		if err != nil {
+			return nil, fmt.Errorf("message %s: %w", ref, err)
+		}
+		if len(got) == 0 {
+			return nil, session.Errorf(session.NotFound, "there is no message %s", ref)
+		}
+		blobs, err := s.sizeOfBlobs(ctx, &got[0])
+		if err != nil {
+			return nil, err
+		}
+		if size += SizeOf(&got[0]) + blobs; size > pageBytes && len(msgs) > 0 {
+			return msgs, nil
+		}
+		if err := s.readPage(ctx, &got[0], size, reserve); err != nil {
+			return nil, fmt.Errorf("message %s: %w", ref, err)
+		}
+		msgs = append(msgs, got[0])
+	}
+	return msgs, nil
 }
 
 // pageSpans gives what of a session's messages may stand on a page, in the page's order. It

@@ -147,8 +147,12 @@ func (s *Store) WalkDownTo(ctx context.Context, head, lowest int64, yield func(s
 			if err != nil {
 				return fmt.Errorf("path of row %d: %w", head, err)
 			}
-			for _, m := range slices.Backward(msgs) {
-				if !yield(m) {
+			for i := range slices.Backward(msgs) {
+				if err := readBlobs(ctx, s, &msgs[i]); err != nil { // only of messages that the caller gets
+					return fmt.Errorf("path of row %d: %w", head, err)
+				}
+				m := msgs[i]
+				if msgs[i] = (session.Message{}); !yield(m) { // the caller may drop it before the next one
 					return nil
 				}
 			}
@@ -180,6 +184,32 @@ func (s *Store) Path(ctx context.Context, head, after int64) ([]session.Message,
 	}
 	reverse(msgs)
 	return msgs, err
+}
+
+// RefsBetween names the messages of the path to head in order, from the message after the row after (0: from the
+// root), without reading them. Codes: NotFound when after is not on the path.
+func (s *Store) RefsBetween(ctx context.Context, head, after int64) ([]session.MessageRef, error) {
+	spans, err := spansDownTo(ctx, s, head, after)
+	if err != nil {
+		return nil, err
+	}
+	if after > 0 {
+		ref, err := refOf(ctx, s, after)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(ref) }) {
+			return nil, session.Errorf(session.NotFound, "message row %d is not on the path", after)
+		}
+		spans = spansAfter(spans, ref, false)
+	}
+	var refs []session.MessageRef
+	for _, sp := range slices.Backward(spans) {
+		for seq := sp.From; seq <= sp.To; seq++ {
+			refs = append(refs, session.MessageRef{Session: sp.Session, Seq: seq})
+		}
+	}
+	return refs, nil
 }
 
 // EachOnPath yields the path to head from its root, oldest message first, as EachInRange does.

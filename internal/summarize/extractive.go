@@ -48,7 +48,7 @@ func (e *Extractive) Summarize(ctx context.Context, req session.SummaryRequest) 
 	}
 	old := parseOutline(req.Previous)
 	if len(req.Spans) > 0 {
-		old = merge(req.Spans)
+		old = mergeRunning(req.Spans, req.Previous, limit, e.count)
 	}
 	out.Text, out.Index = e.digest(sp, &req, old, limit)
 	if req.First() {

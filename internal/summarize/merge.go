@@ -1,5 +1,7 @@
 package summarize
 
+import "slices"
+
 // merge joins the summaries of consecutive spans, oldest first. Work in progress and next steps of
 // all but the newest count as done. The goal of the first stays; later ones are among what the person also said.
 // Entries of the indexes alternate, the newest span's first, so that each span has its share.
@@ -45,4 +47,29 @@ func merge(spans []string) outline {
 			return all
 		}
 	}
+}
+
+// mergeRunning is merge without the rules that were taken back since their span: the running summary before has room
+// for them, in limit tokens, and lacks them.
+func mergeRunning(spans []string, running string, limit int64, count func(string) int64) outline {
+	all := merge(spans)
+	if running == "" {
+		return all
+	}
+	held, room := map[string]bool{}, rulesBudget(limit)
+	before := parseOutline(running)
+	for s := range sectionCount {
+		for _, l := range before.lines[s] {
+			if s == rules || nameBehind.MatchString(l.text) {
+				held[withoutName(l.text)] = true
+				room -= count("- " + l.text + "\n")
+			}
+		}
+	}
+	for s := range sectionCount {
+		all.lines[s] = slices.DeleteFunc(all.lines[s], func(l line) bool {
+			return (s == rules || nameBehind.MatchString(l.text)) && !held[withoutName(l.text)] && count("- "+l.text+"\n") < room
+		})
+	}
+	return all
 }

@@ -75,7 +75,7 @@ func parseOutline(text string) outline {
 	in, inIndex := critical, false
 	for raw := range strings.SplitSeq(text, "\n") {
 		raw = strings.TrimSpace(raw)
-		if raw == "" {
+		if trimMarkup(raw) == "" { // also a line between two summaries
 			continue
 		}
 		if title, ok := parseHeading(raw); ok {

@@ -25,7 +25,7 @@ func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (ses
 	sp := scanRequest(&req)
 	old := parseOutline(req.Previous)
 	if len(req.Spans) > 0 {
-		old = merge(req.Spans)
+		old = mergeRunning(req.Spans, req.Previous, limit, r.deps.Count)
 	}
 	w.spanRules, w.rules = w.rulesSection(sp, &outline{}), w.rulesSection(sp, &old)
 	w.text -= r.deps.Count(w.rules)

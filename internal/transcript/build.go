@@ -110,6 +110,9 @@ func (s *Stream) stopWaiting(use *ToolUse) {
 func (t *ToolUse) fill(m *session.Message, p *session.Part) {
 	t.ResultRef, t.DurationMS = m.ID, p.DurationMS
 	t.Result = p.Content()
+	if rest := restOf(m, p); rest != nil {
+		t.Rests = append(t.Rests, rest)
+	}
 	t.IsError = p.IsError != nil && *p.IsError
 }
 
@@ -117,6 +120,9 @@ func (s *Stream) block(m *session.Message, p *session.Part) Block {
 	switch p.Kind {
 	case session.PartToolCall:
 		use := &ToolUse{Name: p.ToolName, Arguments: p.Arguments, row: p.RowID, id: p.CallID}
+		if rest := restOf(m, p); rest != nil {
+			use.Rests = append(use.Rests, rest)
+		}
 		if p.IsError != nil && *p.IsError { // the call could not be parsed
 			use.ResultRef, use.IsError = m.ID, true
 			use.Result = p.Content()
@@ -134,24 +140,24 @@ func (s *Stream) block(m *session.Message, p *session.Part) Block {
 		use.fill(m, p)
 		return Block{Kind: BlockTool, Tool: use}
 	case session.PartReasoning:
-		return said(BlockReasoning, p)
+		return said(BlockReasoning, m, p)
 	case session.PartRefusal:
-		return said(BlockRefusal, p)
+		return said(BlockRefusal, m, p)
 	case session.PartImage, session.PartAudio, session.PartFile:
-		return Block{Kind: BlockAttachment, Attachment: attachment(p)}
+		return Block{Kind: BlockAttachment, Attachment: attachment(p), Rest: restOf(m, p)}
 	case session.PartData:
 		text := p.Content()
 		if text == "" {
 			text = string(p.Extra)
 		}
-		return Block{Kind: BlockData, Text: text}
+		return Block{Kind: BlockData, Text: text, Rest: restOf(m, p)}
 	default:
-		return said(BlockText, p)
+		return said(BlockText, m, p)
 	}
 }
 
-func said(kind BlockKind, p *session.Part) Block {
-	return Block{Kind: kind, Text: p.Content()}
+func said(kind BlockKind, m *session.Message, p *session.Part) Block {
+	return Block{Kind: kind, Text: p.Content(), Rest: restOf(m, p)}
 }
 
 // SpeakerLabel names the speaker.

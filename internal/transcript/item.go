@@ -62,6 +62,21 @@ type Block struct {
 	Text       string // of text, refusal, reasoning and data; reasoning may have none that can be read
 	Tool       *ToolUse
 	Attachment *Attachment
+	Rest       *Rest
+}
+
+// Rest is what is not shown of a part, because the transcript was made of its beginning.
+type Rest struct {
+	Message session.MessageRef
+	Part    int64
+	Bytes   int64
+}
+
+func restOf(m *session.Message, p *session.Part) *Rest {
+	if p.Cut == 0 {
+		return nil
+	}
+	return &Rest{m.ID, p.Idx, p.Cut}
 }
 
 // ToolUse is a call with its result.
@@ -72,8 +87,9 @@ type ToolUse struct {
 	ResultRef  session.MessageRef // zero: no result is here
 	IsError    bool
 	DurationMS *int64
-	Orphan     bool // a result whose call is not here
-	Far        bool // written before its result was read
+	Orphan     bool    // a result whose call is not here
+	Far        bool    // written before its result was read
+	Rests      []*Rest // of its arguments and its result
 
 	row int64  // of the call's part
 	id  string // the wire's, of the call

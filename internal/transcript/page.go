@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/yuin/goldmark"
 
 	"sessiond/internal/session"
@@ -69,6 +70,8 @@ type Pieces struct {
 	Mark func(*Item) (class string, note template.HTML)
 	// Sessions is the address before a session's id: lines that name sessions and messages lead there. "": they do not.
 	Sessions string
+	// Whole is the address before the names of message and part that leads to a part that is not shown whole; "": none.
+	Whole string
 	// Own is the session whose messages are named by their numbers alone; "": that of the first message.
 	Own session.ID
 
@@ -215,7 +218,7 @@ func (p *Pieces) message(item *Item) {
 		b := &item.Blocks[i]
 		if b.Kind == BlockTool || b.Kind == BlockReasoning && worksOnly {
 			end("")
-			h := held{class: class, use: b.Tool, thought: b.Text}
+			h := held{class: class, use: b.Tool, thought: b.Text, rest: b.Rest}
 			if !named {
 				h.anchor, named = anchor, true
 			}
@@ -259,6 +262,18 @@ func (p *Pieces) block(item *Item, b *Block) {
 	default:
 		p.put(p.text(b.Text, item, b.Kind == BlockRefusal))
 	}
+	p.rest(b.Rest)
+}
+
+// rest leads to the whole of a part that is not shown whole.
+func (p *Pieces) rest(r *Rest) {
+	if r == nil || p.Whole == "" {
+		return
+	}
+	p.write("rest", map[string]any{
+		"To":   p.Whole + r.Message.String() + "/" + strconv.FormatInt(r.Part, 10),
+		"Size": humanize.Bytes(uint64(r.Bytes)),
+	})
 }
 
 // put writes rendered HTML.
@@ -347,7 +362,12 @@ func (a *Attachment) picture() string {
 	if len(a.Data) == 0 {
 		return ""
 	}
-	switch kind := http.DetectContentType(a.Data); kind {
+	return PictureType(a.Data)
+}
+
+// PictureType returns the media type of a picture that begins with these bytes; "" for anything else.
+func PictureType(begin []byte) string {
+	switch kind := http.DetectContentType(begin); kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
 		return kind
 	}

@@ -14,6 +14,7 @@ type held struct {
 	anchor, class string
 	use           *ToolUse
 	thought       string
+	rest          *Rest // of the thought
 	hidden        *Item
 	note          template.HTML // of the hidden message
 }
@@ -80,6 +81,7 @@ func (p *Pieces) writeHeld(h *held) {
 		p.tool(h.use)
 	} else {
 		p.put(p.reasoning(h.thought))
+		p.rest(h.rest)
 	}
 	p.raw("</div>\n")
 }
@@ -149,6 +151,9 @@ func (p *Pieces) tool(use *ToolUse) {
 		p.arguments(use.Arguments)
 	}
 	p.write("result", visible(use.Result))
+	for _, r := range use.Rests {
+		p.rest(r)
+	}
 	p.raw("</details>\n")
 }
 

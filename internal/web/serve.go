@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -133,14 +135,32 @@ func newServer(work context.Context, h http.Handler, logger zerolog.Logger) *htt
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          log.New(debugWriter{logger}, "", 0),
+		ErrorLog:          log.New(&debugWriter{log: logger}, "", 0),
 	}
 }
 
-// debugWriter logs net/http's own messages, mostly broken connections, at level debug.
-type debugWriter struct{ log zerolog.Logger }
+// debugWriter logs net/http's own messages, mostly broken connections, at level debug. Only that connections cannot
+// be accepted is an error, for which net/http writes a line up to once a second.
+type debugWriter struct {
+	log  zerolog.Logger
+	last atomic.Int64 // when an error was logged, in seconds
+}
 
-func (d debugWriter) Write(p []byte) (int, error) {
+const acceptErrorEvery = 60 // seconds
+
+func (d *debugWriter) Write(p []byte) (int, error) {
+	if _, why, accepts := strings.Cut(string(p), "Accept error: "); accepts {
+		now := time.Now().Unix()
+		if last := d.last.Load(); now-last < acceptErrorEvery || !d.last.CompareAndSwap(last, now) {
+			return len(p), nil
+		}
+		advice := ""
+		if strings.Contains(why, "too many open files") {
+			advice = ": the process has run out of descriptors; close connections, or raise its limit (ulimit -n, LimitNOFILE)"
+		}
+		d.log.Error().Str("error", strings.TrimSpace(why)).Msg("no connection can be accepted" + advice)
+		return len(p), nil
+	}
 	d.log.Debug().Str("from", "net/http").Msg(string(p))
 	return len(p), nil
 }

@@ -266,17 +266,24 @@ type sourcesInput struct {
 }
 
 func (s *Server) compactionSources(ctx context.Context, in *sourcesInput) (*listOutput[messageItem], error) {
-	msgs, err := s.Contexts.Sources(ctx, in.ID, in.rowID)
+	refs, err := s.Contexts.Sources(ctx, in.ID, in.rowID)
 	if err != nil {
 		return nil, err
 	}
 	if in.Order == "desc" {
-		slices.Reverse(msgs)
+		slices.Reverse(refs)
 	}
-	page, next, err := cut(msgs, &in.Paged, func(m session.Message) string { return m.ID.String() })
+	page, next, err := cut(refs, &in.Paged, session.MessageRef.String)
 	if err != nil {
 		return nil, err
 	}
-	data, err := listItems(in.Dialect, page)
+	msgs, err := s.Store.PageOf(ctx, page, s.reserveLarge)
+	if err != nil {
+		return nil, err
+	}
+	if len(msgs) < len(page) {
+		next = page[len(msgs)-1].String()
+	}
+	data, err := listItems(in.Dialect, msgs)
 	return replyList(data, next, err)
 }

@@ -465,6 +465,7 @@ func TestCountersOfARealSession(t *testing.T) {
 		t.Errorf("after a call without a prompt figure: %v", full())
 	}
 	k.message(id, "user", session.Person, strings.Repeat("hello ", 50))
+	k.message(id, "assistant", session.Model, "Hello.") // else the turn is open and stays
 	k.want(201, k.do("POST", "/v1/sessions/"+id+"/compactions", `{"strategy":"clear"}`))
 	steps, err := k.store.Counters(context.Background(), session.ID(id))
 	if err != nil || len(steps) != 3 || steps[2].Compaction == nil {

@@ -24,7 +24,7 @@ type Contexts interface {
 	Undo(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 	Redo(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 	SizeWarning(ctx context.Context, id session.ID) (string, error)
-	Sources(ctx context.Context, id session.ID, compaction int64) ([]session.Message, error)
+	Sources(ctx context.Context, id session.ID, compaction int64) ([]session.MessageRef, error)
 	SummarizeBranch(ctx context.Context, id session.ID, from session.MessageRef, to *session.MessageRef) (made *session.Message, attached bool, err error)
 	CheckPin(ctx context.Context, id session.ID, ref session.MessageRef) error
 }

@@ -46,11 +46,12 @@ func (s *Server) events(ctx context.Context, in *eventsInput) (*huma.StreamRespo
 	if err := l.begin(ctx, cmp.Or(in.LastEventID, in.After)); err != nil {
 		return nil, err
 	}
-	if !s.Events.enter() {
-		return nil, session.Errorf(session.Busy, "%d clients listen already, which is the limit: close one, or retry", maxListeners)
+	leave, err := s.Events.enter(ctx)
+	if err != nil {
+		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(hctx huma.Context) {
-		defer s.Events.leave()
+		defer leave()
 		r, w := humago.Unwrap(hctx)
 		l.stream(r.Context(), w)
 	}}, nil

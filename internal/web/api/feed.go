@@ -1,8 +1,11 @@
 package api
 
 import (
+	"context"
 	"sync"
 	"time"
+
+	"sessiond/internal/session"
 )
 
 // Feed wakes the listeners of a store's outbox. Each reads it from the database, at its own pace from its own
@@ -14,6 +17,7 @@ type Feed struct {
 	mu        sync.Mutex
 	wake      chan struct{} // closed at the next nudge
 	listeners int
+	byOwner   map[string]int // of named tokens
 }
 
 const (
@@ -21,6 +25,7 @@ const (
 	defaultMaxLag = 10_000
 	feedPage      = 500 // events of one reading
 	maxListeners  = 256
+	maxOfToken    = 32 // of one owner's named tokens
 )
 
 // NewFeed makes a feed without listeners.
@@ -44,25 +49,41 @@ func (f *Feed) next() <-chan struct{} {
 	return f.wake
 }
 
-// enter counts a new listener; false: there are too many.
-func (f *Feed) enter() bool {
+// enter counts a new listener. Codes: Busy (there are too many).
+func (f *Feed) enter(ctx context.Context) (leave func(), err error) {
+	scope, limited := session.ScopeOf(ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.listeners == maxListeners {
-		return false
+	switch {
+	case f.listeners == maxListeners:
+		return nil, session.Errorf(session.Busy, "%d clients listen already, which is the limit: close one, or retry", maxListeners)
+	case limited && f.byOwner[scope.Owner] == maxOfToken:
+		return nil, session.Errorf(session.Busy, "%d clients listen already with the tokens of %s, which is their limit: close one, or retry", maxOfToken, scope.Owner)
 	}
 	f.listeners++
-	return true
+	if limited {
+		if f.byOwner == nil {
+			f.byOwner = map[string]int{}
+		}
+		f.byOwner[scope.Owner]++
+	}
+	return sync.OnceFunc(func() { f.leave(scope.Owner, limited) }), nil
+}
+
+func (f *Feed) leave(owner string, limited bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.listeners--
+	if !limited {
+		return
+	}
+	if f.byOwner[owner]--; f.byOwner[owner] == 0 {
+		delete(f.byOwner, owner)
+	}
 }
 
 func (f *Feed) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.listeners
-}
-
-func (f *Feed) leave() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.listeners--
 }

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"reflect"
 	"slices"
 	"strconv"
@@ -195,16 +197,58 @@ type messageItem struct {
 	wire json.RawMessage
 }
 
-// MarshalJSON implements json.Marshaler.
-func (m messageItem) MarshalJSON() ([]byte, error) {
+// writeJSON writes the message: a large text is not copied into one JSON value.
+func (m messageItem) writeJSON(w io.Writer) error {
 	if m.view == nil {
-		return m.wire, nil
+		_, err := w.Write(m.wire)
+		return err
 	}
 	type columns session.Message // without its MarshalJSON, which reads the content from the parts
-	return session.MarshalPlain(struct {
+	view := struct {
 		columns
 		Content string `json:"content"`
-	}{columns(m.view.Message), m.view.Content})
+	}{columns(m.view.Message), m.view.Content}
+	var large largeTexts // in the order of the JSON
+	view.Parts = slices.Clone(view.Parts)
+	for i := range view.Parts {
+		large.take(&view.Parts[i].Text)
+		large.take(&view.Parts[i].Arguments)
+	}
+	large.take(&view.Content)
+	encoded, err := session.MarshalPlain(view)
+	if err != nil {
+		return err
+	}
+	return large.write(w, encoded)
+}
+
+// writeMessages writes a list of messages one by one.
+func writeMessages(w io.Writer, l List[messageItem]) error {
+	begin := `{"data":[`
+	for i := range l.Data {
+		if _, err := io.WriteString(w, begin); err != nil {
+			return err
+		}
+		if err := l.Data[i].writeJSON(w); err != nil {
+			return err
+		}
+		begin = ","
+	}
+	if len(l.Data) > 0 {
+		begin = ""
+	}
+	next, err := session.MarshalPlain(l.NextCursor)
+	if err == nil {
+		_, err = io.WriteString(w, begin+`],"next_cursor":`+string(next)+"}\n")
+	}
+	return err
+}
+
+// MarshalJSON implements json.Marshaler, for messages within other values.
+func (m messageItem) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	err := m.writeJSON(&b)
+	return b.Bytes(), err
 }
 
 // Schema implements huma.SchemaProvider.
@@ -222,7 +266,10 @@ func items(form string, msgs []session.Message) ([]messageItem, error) {
 		for i := range msgs {
 			m := &msgs[i]
 			for j := range m.Parts { // a long text is kept beside its part; a reader wants it in it
-				m.Parts[j].Text = m.Parts[j].Content()
+				p := &m.Parts[j]
+				if p.Text = p.Content(); p.Text != "" {
+					p.Blob = nil
+				}
 			}
 			m.Parts = emptyNotNil(m.Parts)
 			out[i] = messageItem{view: &messageView{Message: *m, Content: m.Text()}}
@@ -293,7 +340,7 @@ func bound(id session.ID, field, value string, seq *int64, ref **session.Message
 }
 
 func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*listOutput[messageItem], error) {
-	page := store.MessagePage{Limit: in.Limit, Descending: in.Order == "desc", All: in.Path == "all"}
+	page := store.MessagePage{Limit: in.Limit, Descending: in.Order == "desc", All: in.Path == "all", Reserve: s.reserveLarge}
 	if err := bound(in.ID, "after", in.After, &page.After, &page.AfterRef); err != nil {
 		return nil, err
 	}
@@ -352,7 +399,7 @@ type getMessageInput struct {
 }
 
 func (s *Server) getMessage(ctx context.Context, in *getMessageInput) (*output[messageItem], error) {
-	m, err := s.Store.TreeMessage(ctx, in.ID, in.ref)
+	m, err := s.Store.LargeTreeMessage(ctx, in.ID, in.ref, s.reserveLarge)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package api
 
 import (
 	"context"
+	"io"
 	"net/url"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -45,14 +47,41 @@ type sqlInput struct {
 	body[sqlBody]
 }
 
-func (s *Server) runSQL(ctx context.Context, in *sqlInput) (*output[analytics.Result], error) {
+// sqlView is the answer to a SELECT, as JSON already if it comes from a process of its own.
+type sqlView struct {
+	analytics.Result
+	encoded []byte
+}
+
+// Schema implements huma.SchemaProvider.
+func (sqlView) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[analytics.Result](), true, "Result")
+}
+
+func (v sqlView) writeJSON(w io.Writer) error {
+	if v.encoded == nil {
+		return writeJSON(w, v.Result)
+	}
+	_, err := w.Write(v.encoded)
+	return err
+}
+
+func (s *Server) runSQL(ctx context.Context, in *sqlInput) (*output[sqlView], error) {
 	if in.value.SQL == "" {
 		return nil, session.Errorf(session.Invalid, "sql is empty: send one SELECT").At("sql", "must not be empty")
 	}
 	if in.value.Rows < 0 {
 		return nil, session.Errorf(session.Invalid, "rows must be 1 or more").At("rows", "must be 1 or more")
 	}
-	return reply(s.Reports.SQL(ctx, string(in.value.SQL), analytics.Limits{Rows: in.value.Rows}))
+	limits := analytics.Limits{Rows: in.value.Rows}
+	var view sqlView
+	var err error
+	if s.SQL == nil {
+		view.Result, err = s.Reports.SQL(ctx, string(in.value.SQL), limits)
+	} else {
+		view.encoded, err = s.SQL.SQL(ctx, string(in.value.SQL), limits)
+	}
+	return reply(view, err)
 }
 
 type usageInput struct {

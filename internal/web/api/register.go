@@ -40,11 +40,35 @@ func status(code int) option { return func(op *huma.Operation) { op.DefaultStatu
 // limit sets the size of the largest body, in bytes.
 func limit(n int64) option { return func(op *huma.Operation) { op.MaxBodyBytes = n + 1 } } // the framework's own is exclusive
 
+// memory sets how many bytes an answer reserves before it is made. Without it a GET reserves smallAnswer, and all
+// other routes nothing: appends and turns never wait.
+func memory(bytes int64) option {
+	return func(op *huma.Operation) { setMetadata(op, "memory", bytes) }
+}
+
+func setMetadata(op *huma.Operation, name string, value any) {
+	if op.Metadata == nil {
+		op.Metadata = map[string]any{}
+	}
+	op.Metadata[name] = value
+}
+
+// Memory that answers reserve, in bytes: with what they are read from and encoded to.
+const (
+	smallAnswer   = 2 << 20
+	listAnswer    = 8 << 20  // of values of up to 1 MiB
+	messageAnswer = 16 << 20 // of messages of 4 MiB
+	searchAnswer  = 24 << 20
+	contextAnswer = 32 << 20
+	tableAnswer   = 32 << 20 // of a query
+	largeCopies   = 2        // of a message of more than 4 MiB that are in memory
+)
+
 // about sets the description.
 func about(text string) option { return func(op *huma.Operation) { op.Description = text } }
 
 // whole marks an operation on the whole database, which is for the daemon's own token.
-func whole(op *huma.Operation) { op.Metadata = map[string]any{"whole": true} }
+func whole(op *huma.Operation) { setMetadata(op, "whole", true) }
 
 // anyQuery accepts query parameters that the input does not declare; its resolver checks them. OpenAPI
 // has them as the members of one object.
@@ -89,12 +113,19 @@ func register[I, O any](s *Server, api huma.API, op huma.Operation, handler func
 	if hasBody {
 		op.RequestBody = &huma.RequestBody{}
 	}
+	reserved, known := op.Metadata["memory"].(int64)
+	if !known && op.Method == http.MethodGet {
+		reserved = smallAnswer
+	}
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 		err := parse(ctx, in)
 		if err == nil {
 			err = s.permit(ctx, &op, in)
 		}
 		var out *O
+		if err == nil {
+			err = s.reserve(ctx, reserved)
+		}
 		if err == nil {
 			out, err = handler(ctx, in)
 		}
@@ -108,6 +139,27 @@ func register[I, O any](s *Server, api huma.API, op huma.Operation, handler func
 		op.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: input.schema(registry)}}
 	}
 	showExample(&op)
+}
+
+// reserve reserves memory for the answer of a request until it is written. Codes: Busy.
+func (s *Server) reserve(ctx context.Context, bytes int64) error {
+	if bytes == 0 {
+		return nil
+	}
+	release, err := s.Answers.Reserve(ctx, bytes)
+	if err != nil {
+		return err
+	}
+	r := requestOf(ctx)
+	r.releases = append(r.releases, release)
+	return nil
+}
+
+// reserveLarge reserves memory for a message of more than a page. What the request has reserved is returned before,
+// so that two requests do not wait for each other.
+func (s *Server) reserveLarge(ctx context.Context, bytes int64) error {
+	requestOf(ctx).release()
+	return s.reserve(ctx, largeCopies*bytes)
 }
 
 // permit decides what a named token may do, for every route: what is of the whole database is not for it, and a session in

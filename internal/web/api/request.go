@@ -21,6 +21,16 @@ type request struct {
 	id    string // for the log and for problems
 	route string // method and path, as an Idempotency-Key is bound to them
 	body  *brokenBody
+
+	releases []func() // of what is reserved for the answer
+}
+
+// release returns the memory that is reserved for the answer.
+func (r *request) release() {
+	for _, release := range r.releases {
+		release()
+	}
+	r.releases = nil
 }
 
 type requestKey struct{}
@@ -110,6 +120,7 @@ func (s *Server) around(next http.Handler) http.Handler {
 		a.Header().Set("Cache-Control", "no-store")
 		defer func() {
 			s.inFlight.Add(-req.body.read)
+			req.release()
 			if v := recover(); v != nil {
 				s.panicked(a, r, req, v)
 			}

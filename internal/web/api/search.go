@@ -10,7 +10,7 @@ import (
 )
 
 type searchInput struct {
-	Query   string `query:"q" required:"true" doc:"Words to search for: word, \"as written\", begin* for beginnings, -word to exclude; and filters: role: origin: source: project: session: key: path: tool: (-role: to exclude) after: before: (the first 32 words count)"`
+	Query   string `query:"q" required:"true" doc:"Words to search for: word, \"as written\", begin* for beginnings of three letters or more (fewer in the last word), -word to exclude; and filters: role: origin: source: project: session: key: path: tool: (-role: to exclude) after: before: (the first 32 words count)"`
 	Session string `query:"session" doc:"Only in this session"`
 	Key     string `query:"key" doc:"Only sessions of this routing key"`
 	Source  string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
@@ -21,14 +21,14 @@ type searchInput struct {
 	Order   string `query:"order" enum:"rank,newest" doc:"rank (the default): best first; newest: newest first"`
 	Group   string `query:"group" enum:"message,session" doc:"message (the default): hits are messages; session: sessions, each with up to three of its best messages"`
 	Limit   int    `query:"limit" minimum:"1" maximum:"200" doc:"Hits per answer, or sessions; default 20"`
-	Expand  int    `query:"expand" minimum:"0" maximum:"20" doc:"Messages to return before and after each hit; default 0"`
+	Expand  int    `query:"expand" minimum:"0" maximum:"20" doc:"Messages to return before and after each hit, the first 1,000 bytes of each text; default 0"`
 }
 
 // hitView is a message that was found, its neighbours as the API gives messages.
 type hitView struct {
 	search.Hit
-	Before []messageItem `json:"before,omitempty" doc:"With expand: the messages before it, oldest first"`
-	After  []messageItem `json:"after,omitempty" doc:"With expand: the messages after it, oldest first"`
+	Before []messageItem `json:"before,omitempty" doc:"With expand: the messages before it, oldest first, their beginnings"`
+	After  []messageItem `json:"after,omitempty" doc:"With expand: the messages after it, oldest first, their beginnings"`
 }
 
 // sessionHitView is a session that was found.
@@ -44,6 +44,7 @@ type searchView struct {
 	Elsewhere []string         `json:"elsewhere,omitempty" doc:"When the filters find nothing: filters that would find something"`
 	Pending   int              `json:"pending" doc:"Messages that are not in the index yet; they were searched without it"`
 	Partial   bool             `json:"partial,omitempty" doc:"The index is behind, and some messages were not searched"`
+	Stopped   bool             `json:"stopped,omitempty" doc:"The search was stopped after 5 s, and there may be more and better hits: narrow it"`
 }
 
 func (s *Server) search(ctx context.Context, in *searchInput) (*output[searchView], error) {
@@ -74,7 +75,7 @@ func (s *Server) search(ctx context.Context, in *searchInput) (*output[searchVie
 	if err != nil {
 		return nil, err
 	}
-	out := searchView{Missing: found.Missing, Elsewhere: found.Elsewhere, Pending: found.Pending, Partial: found.Partial}
+	out := searchView{Missing: found.Missing, Elsewhere: found.Elsewhere, Pending: found.Pending, Partial: found.Partial, Stopped: found.Stopped}
 	if found.Sessions == nil {
 		if out.Hits, err = viewHits(found.Hits); err != nil {
 			return nil, err
@@ -96,10 +97,10 @@ func viewHits(hits []search.Hit) ([]hitView, error) {
 	for i, hit := range hits {
 		v := hitView{Hit: hit}
 		var err error
-		if v.Before, err = items("", hit.Before); err != nil {
+		if v.Before, err = listItems("", hit.Before); err != nil {
 			return nil, err
 		}
-		if v.After, err = items("", hit.After); err != nil {
+		if v.After, err = listItems("", hit.After); err != nil {
 			return nil, err
 		}
 		views[i] = v

@@ -23,6 +23,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/web/answers"
 	"sessiond/internal/web/problem"
 )
 
@@ -40,9 +41,13 @@ type Deps struct {
 	Catalogue Catalogue
 	Routing   routing.Config // its zero value has the defaults
 	Purges    Purges
-	Events    *Feed // nil: a new feed without nudges
+	Events    *Feed           // nil: a new feed without nudges
+	Answers   *answers.Budget // of the memory of answers; nil: a new one
 	Log       zerolog.Logger
 	Version   Version
+
+	// SQL runs a caller's SELECT on a file of SQLite. nil: Reports does, within this process.
+	SQL *analytics.Process
 
 	// Changed is called after an append to a session: it updates the search index and stages summaries
 	// in the background. It must not block. May be nil.
@@ -90,6 +95,9 @@ func New(deps Deps) http.Handler {
 	}
 	if deps.Events == nil {
 		deps.Events = NewFeed()
+	}
+	if deps.Answers == nil {
+		deps.Answers = &answers.Budget{}
 	}
 	s := &Server{Deps: deps, log: deps.Log, metrics: newMetrics(&deps)}
 	mux := http.NewServeMux()
@@ -146,7 +154,16 @@ func (s *Server) config() huma.Config {
 	}
 }
 
+// writeJSON encodes an answer. Those that can be large write their JSON themselves: a copy of it would be large, too.
 func writeJSON(w io.Writer, v any) error {
+	switch v := v.(type) {
+	case List[messageItem]:
+		return writeMessages(w, v)
+	case messageItem:
+		return v.writeJSON(w)
+	case sqlView:
+		return v.writeJSON(w)
+	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)

@@ -1,10 +1,10 @@
 package pages
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"html/template"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,7 +32,6 @@ type talk struct {
 	Prompts  []prompt
 	Family   []relative
 	Branch   string // the end of the branch that is shown; "": the current one
-	Pieces   template.HTML
 	Earlier  string // addresses of what comes before and after; "": nothing does
 	Later    string
 	Newest   string
@@ -47,8 +46,14 @@ type talk struct {
 	Resume   string
 	Said     string // what an action did
 
-	own int64 // messages on the path that are the session's own
+	own    int64 // messages on the path that are the session's own
+	pieces func(w io.Writer) error
 }
+
+// Pieces marks the place of the messages in the page: show writes them there, as they are rendered.
+func (t *talk) Pieces() template.HTML { return piecesMark }
+
+const piecesMark = "<!--pieces-->"
 
 type prompt struct {
 	N    int
@@ -95,7 +100,7 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 		t.Newest = address(base, q, "from", strconv.FormatInt(max(1, t.Total-beforeAsked), 10), "at", "")
 	}
 	t.Live = t.Later == "" && t.Branch == ""
-	if err := p.renderPieces(ctx, &sess, &t, path, r); err != nil {
+	if err := p.readPieces(ctx, &sess, &t, path, r); err != nil {
 		return err
 	}
 	if !isFragment(r) {
@@ -104,7 +109,7 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 		}
 		t.Said = takeSaid(w, r, sess.ID)
 	}
-	return p.show(w, r, "conversation", frame{Title: titleOf(&sess), Body: t})
+	return p.show(w, r, "conversation", frame{Title: titleOf(&sess), Body: &t, pieces: t.pieces})
 }
 
 // pathOf returns the ranges of the path to the head, or to the end of another branch, oldest first, and counts their
@@ -171,8 +176,35 @@ func refIn(id session.ID, name string) (session.MessageRef, error) {
 	return session.ParseRef(name)
 }
 
-// renderPieces renders the messages of the window.
-func (p *Pages) renderPieces(ctx context.Context, sess *session.Session, t *talk, path store.Ranges, r *http.Request) error {
+// Of a message a page shows so much; what is larger it leads to.
+const (
+	headOfText    = 32 << 10 // bytes of one text
+	headOfMessage = 48 << 10 // of all texts together, about
+	leastOfText   = 200
+	largestImage  = 1 << 20
+	mostOfImages  = 16 << 20 // of a page
+)
+
+// shorten cuts the parts of a message to what a page shows. images is what is left for images.
+func shorten(m *session.Message, images *int) {
+	left := headOfMessage
+	for i := range m.Parts {
+		part := &m.Parts[i]
+		part.Shorten(session.Head{Text: max(leastOfText, min(left, headOfText)), Bytes: min(largestImage, *images)})
+		left -= len(part.Text) + len(part.Arguments) + len(part.Extra)
+		if part.Blob == nil {
+			continue
+		}
+		if part.Kind.HasBytes() {
+			*images -= len(part.Blob.Data)
+		} else {
+			left -= len(part.Blob.Data)
+		}
+	}
+}
+
+// readPieces reads the beginnings of the messages of the window, and sets how they are rendered.
+func (p *Pages) readPieces(ctx context.Context, sess *session.Session, t *talk, path store.Ranges, r *http.Request) error {
 	compactions, err := p.Store.Compactions(ctx, sess.ID)
 	if err != nil {
 		return err
@@ -181,9 +213,9 @@ func (p *Pages) renderPieces(ctx context.Context, sess *session.Session, t *talk
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	pieces := transcript.NewPieces(&b, p.Zone)
-	pieces.Own, pieces.Sessions = sess.ID, "/s/"
+	var out lateWriter
+	pieces := transcript.NewPieces(&out, p.Zone)
+	pieces.Own, pieces.Sessions, pieces.Whole = sess.ID, "/s/", "/s/"+string(sess.ID)+"/whole/"
 	form := p.Guard.FormToken(r)
 	hides := firstHidden(compactions, path)
 	pieces.Cut = func(c *session.Compaction) template.HTML { return p.offers(sess, c, form, hides[c.RowID]) }
@@ -193,8 +225,11 @@ func (p *Pages) renderPieces(ctx context.Context, sess *session.Session, t *talk
 	}
 	var msgs []session.Message
 	inWindow := map[int64]bool{} // rows
+	images := mostOfImages
+	head := session.Head{Text: headOfText, Bytes: largestImage}
 	for _, s := range path.Between(t.From, t.To) {
-		if err := p.Store.EachInRange(ctx, s.Session, s.From, s.To, func(m *session.Message) error {
+		if err := p.Store.EachHeadInRange(ctx, s.Session, s.From, s.To, head, func(m *session.Message) error {
+			shorten(m, &images)
 			msgs = append(msgs, *m)
 			inWindow[m.RowID] = true
 			return nil
@@ -214,24 +249,24 @@ func (p *Pages) renderPieces(ctx context.Context, sess *session.Session, t *talk
 		items = &interleaved{Writer: items, pieces: pieces, seen: t.Model}
 	}
 	compactions = slices.DeleteFunc(compactions, func(c session.Compaction) bool { return c.ThroughID == nil || !inWindow[*c.ThroughID] })
-	stream := transcript.NewStream(*sess, compactions, items.Item)
-	for i := range msgs {
-		if i == 0 && t.From > 1 {
-			stream.GoesOn(&msgs[0])
+	t.pieces = func(w io.Writer) error {
+		out.Writer = w
+		stream := transcript.NewStream(*sess, compactions, items.Item)
+		for i := range msgs {
+			if i == 0 && t.From > 1 {
+				stream.GoesOn(&msgs[0])
+			}
+			if err := stream.Message(&msgs[i]); err != nil {
+				return err
+			}
 		}
-		if err := stream.Message(&msgs[i]); err != nil {
-			return err
-		}
+		return cmp.Or(stream.Close(), items.Close())
 	}
-	if err := stream.Close(); err != nil {
-		return err
-	}
-	if err := items.Close(); err != nil {
-		return err
-	}
-	t.Pieces = template.HTML(b.String()) //nolint:gosec // pieces are escaped
 	return nil
 }
+
+// lateWriter is a writer that is known later.
+type lateWriter struct{ io.Writer }
 
 // unsettled returns the index of the first message whose pieces a later message can change: calls at the end get
 // results, and share a line with the calls that follow them.

@@ -221,6 +221,9 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since 
 			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: the results are without it.")
 		}
 	}
+	if found.Stopped {
+		page.Notes = append(page.Notes, "The search took too long and was stopped. To find more, "+search.StoppedAdvice+".")
+	}
 	if len(found.Elsewhere) > 0 {
 		page.Notes = append(page.Notes, "Nothing was found with these filters. There are results with "+strings.Join(found.Elsewhere, " "))
 	}

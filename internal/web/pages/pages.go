@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"html/template"
+	"io"
 	"io/fs"
 	"net/http"
 	"path"
@@ -28,6 +29,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
+	"sessiond/internal/web/answers"
 	"sessiond/internal/web/guard"
 	"sessiond/internal/web/problem"
 )
@@ -44,6 +46,7 @@ type Config struct {
 	Models   func(model string) (session.ModelInfo, bool) // for windows; may be nil
 	Guard    *guard.Guard
 	API      http.Handler                     // whose events the pages follow
+	Answers  *answers.Budget                  // of the memory of answers; nil: a new one
 	Alarm    func(ctx context.Context) string // why what is stored may be lost, in one line; "" if all is well
 	Now      func() time.Time
 	Zone     *time.Location
@@ -72,6 +75,9 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // New returns the pages.
 func New(cfg Config) *Pages {
+	if cfg.Answers == nil {
+		cfg.Answers = &answers.Budget{}
+	}
 	p := &Pages{Config: cfg, mux: http.NewServeMux(), static: map[string]asset{}}
 	p.loadStatic()
 	p.templates = template.Must(template.New("").Funcs(template.FuncMap{
@@ -87,21 +93,28 @@ func New(cfg Config) *Pages {
 	for _, route := range []struct {
 		pattern string
 		answer  func(http.ResponseWriter, *http.Request) error
+		memory  int64 // that it reserves
 	}{
-		{"GET /{$}", p.home},
-		{"GET /s/{id}", p.conversation},
-		{"POST /s/{id}/{action}", p.act},
-		{"GET /usage", p.usage},
-		{"GET /login", p.showLogin},
-		{"POST /login", p.login},
-		{"POST /logout", p.logout},
-		{"POST /open", p.link},
-		{"GET /open/{code}", p.redeem},
-		{"GET /static/{name}", p.serveStatic},
-		{"GET /live", p.live},
+		{"GET /{$}", p.home, 24 << 20},
+		{"GET /s/{id}", p.conversation, 16 << 20},
+		{"GET /s/{id}/whole/{message}/{part}", p.whole, 4 << 20},
+		{"POST /s/{id}/{action}", p.act, 0},
+		{"GET /usage", p.usage, 8 << 20},
+		{"GET /login", p.showLogin, 0},
+		{"POST /login", p.login, 0},
+		{"POST /logout", p.logout, 0},
+		{"POST /open", p.link, 0},
+		{"GET /open/{code}", p.redeem, 0},
+		{"GET /static/{name}", p.serveStatic, 0},
+		{"GET /live", p.live, 0},
 	} {
 		p.mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) {
-			if err := route.answer(w, r); err != nil {
+			release, err := p.Answers.Reserve(r.Context(), route.memory)
+			if err == nil {
+				defer release()
+				err = route.answer(w, r)
+			}
+			if err != nil {
 				p.Refuse(w, r, err)
 			}
 		})
@@ -156,6 +169,8 @@ type frame struct {
 	LoggedIn bool
 	Alarm    string
 	Body     any
+
+	pieces func(w io.Writer) error // writes what stands at piecesMark; nil: nothing does
 }
 
 // show writes a page, or for htmx the named piece of it alone.
@@ -177,7 +192,17 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, name string, f fram
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Vary", "HX-Request")
-	_, _ = w.Write(b.Bytes())
+	before, after, found := bytes.Cut(b.Bytes(), []byte(piecesMark))
+	_, _ = w.Write(before)
+	if found {
+		if err := f.pieces(w); err != nil {
+			if r.Context().Err() == nil {
+				p.Log.Error().Err(err).Str("path", r.URL.Path).Msg("a page failed")
+			}
+			panic(http.ErrAbortHandler) // half a page is out: the browser must see that it is broken
+		}
+		_, _ = w.Write(after)
+	}
 	return nil
 }
 

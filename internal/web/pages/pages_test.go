@@ -597,3 +597,29 @@ func TestFilesAreKeptForGood(t *testing.T) {
 		t.Errorf("the first page loads %d bytes", size)
 	}
 }
+
+// A page shows the beginning of a large text and leads to the whole, which is plain text.
+func TestLargeTextsAreCutAndLeadToTheWhole(t *testing.T) {
+	k := newKit(t)
+	k.login()
+	long := "<script>alert(1)</script>" + strings.Repeat("long text ", 300_000) + "the end"
+	id := k.session(store.NewSession{Title: "large"}, long, "short")
+	page := k.open("/s/" + string(id))
+	whole := "/s/" + string(id) + "/whole/" + string(id) + ".1/0"
+	if len(page) > 200_000 || !strings.Contains(page, whole) || strings.Contains(page, string(id)+".2/0") || !strings.Contains(page, "short") {
+		t.Errorf("%d bytes: %.3000s", len(page), page)
+	}
+	if got := k.open(whole); got != long {
+		t.Errorf("the whole has %d bytes of %d", len(got), len(long))
+	}
+	res := testkit.Must(k.client.Get(k.server.URL + whole))(t)
+	defer res.Body.Close()
+	if kind := res.Header.Get("Content-Type"); kind != "text/plain; charset=utf-8" || res.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("it is %s: %v", kind, res.Header)
+	}
+	for _, gone := range []string{whole + "1", strings.Replace(whole, ".1/", ".9/", 1), "/s/20200101_001/whole/" + string(id) + ".1/0"} {
+		if status, _, _ := k.do("GET", gone, nil); status != http.StatusNotFound {
+			t.Errorf("%s: %d", gone, status)
+		}
+	}
+}
