@@ -44,6 +44,7 @@ func TestFifteenQuestions(t *testing.T) {
 			{"gpt-mini", int64(1), int64(800), int64(0), 0.0},
 		}},
 		{"compaction-payoff", [][]any{{"20260209_001", int64(2), int64(1), int64(3800), 0.006}}},
+		{"paid-summaries", [][]any{{"20260209_001", int64(1), int64(1), int64(1), int64(0), int64(0), 0.006}}},
 		{"day", [][]any{
 			{"/home/u/shop", "20260209_001", "sessiond", "The migration", int64(1), "2026-02-10 10:00:00.000", "2026-02-10 10:00:00.000"},
 			{"/home/u/shop", "20260210_001", "pi", "The build", int64(1), "2026-02-10 11:00:00.000", "2026-02-10 11:00:00.000"},
@@ -175,7 +176,7 @@ func TestQueryPlans(t *testing.T) {
 
 // scansLittle tells of a scan that reads no table: the rows of a subquery.
 func scansLittle(text string) bool {
-	return regexp.MustCompile(`^SCAN (\(subquery-\d+\)|chat|replies|path)$`).MatchString(text)
+	return regexp.MustCompile(`^SCAN (\(subquery-\d+\)|chat|replies|path|later)$`).MatchString(text)
 }
 
 func plan(res analytics.Result) string {

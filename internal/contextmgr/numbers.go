@@ -187,7 +187,7 @@ type Numbers struct {
 	Reserve   int64 // effective head-room: floor, caps and the request's max_output applied
 	Limit     int64 // window − reserve: no context passes it
 	Threshold int64 // compact strictly above it; if Off it equals Limit
-	Soft      int64 // stage summaries above it
+	Soft      int64 // stage summaries above it; of a small window, softThreshold lowers it
 	Flush     int64 // ask for a memory flush from here on
 	Off       bool  // no automatic compaction
 
@@ -280,6 +280,32 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 		n.Flush = moltbotFlush(window, n.Reserve, moltbotSoft)
 	}
 	return n, nil
+}
+
+// smallestLateStart is the window from which on 0.9 of the threshold leaves a model enough time.
+const smallestLateStart = 32000
+
+// turnsAhead is how many turns before the threshold a small window stages summaries, so that a model can answer.
+const turnsAhead = 3
+
+// softThreshold returns the size above which summaries are staged. Under a window of 32,000 tokens it is three
+// mean turns of the path below the threshold: at most three quarters of the threshold, at least half of it. A turn
+// is one request to the model and what was appended until the next.
+func softThreshold(n *Numbers, path []Entry) int64 {
+	if n.Window >= smallestLateStart {
+		return n.Soft
+	}
+	var tokens, turns int64
+	for i := range path {
+		if !path[i].InContext {
+			continue
+		}
+		tokens += path[i].Tokens
+		if path[i].Role == session.Assistant {
+			turns++
+		}
+	}
+	return min(max(n.Threshold-turnsAhead*tokens/max(1, turns), n.Threshold/2), n.Threshold*3/4)
 }
 
 // fractionIsChosen reports whether a request, the session or the file sets the fraction.

@@ -80,6 +80,9 @@ func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*snapshot,
 	if err := m.readPath(ctx, s); err != nil {
 		return nil, err
 	}
+	if s.numbers.Window < smallestLateStart {
+		s.numbers.Soft = softThreshold(&s.numbers, s.entries())
+	}
 	if s.leading, err = m.readLeadingSystem(ctx, s); err != nil {
 		return nil, err
 	}

@@ -92,6 +92,11 @@ func (m *Manager) settleStaged(ctx context.Context, running session.Compaction, 
 	switch c.Status = session.StatusStaged; {
 	case failed != nil:
 		c.Status, c.Reason = session.StatusFailed, joinReasons(failed.Error(), c.Reason)
+		for _, call := range made.calls {
+			if call.Status == session.CallOK { // an answer that is paid for and no summary
+				c.Provider, c.Model = call.Provider, call.Model
+			}
+		}
 	case made.plan.NoGain != "":
 		c.Status, c.Reason = session.StatusSkipped, made.plan.NoGain
 	default:
@@ -164,11 +169,14 @@ func (m *Manager) readToStage(ctx context.Context, id session.ID) (*staging, err
 	return st, nil
 }
 
-// isModelDue reports whether to ask the model: a digest is staged, the model is not being asked,
-// and if it failed since the effective overlay, the path has grown by 5 % of the window since. An
-// interrupted attempt does not count as a failure.
+// isModelDue reports whether to ask the model: a digest is staged, the model is not being asked and
+// does not rest, and if it failed since the effective overlay, the path has grown by 5 % of the window
+// since. An interrupted attempt does not count as a failure.
 func (m *Manager) isModelDue(s *staging) bool {
 	if m.remote(&s.numbers).Summarizer == nil || byModel(s.staged) || s.staged.Strategy == session.StrategyPrune || m.running.asksModel(s.sess.ID) {
+		return false
+	}
+	if modelRests(s) {
 		return false
 	}
 	for i := range slices.Backward(s.all) {
@@ -179,6 +187,87 @@ func (m *Manager) isModelDue(s *staging) bool {
 		}
 	}
 	return true
+}
+
+// mostUnused is how many paid summaries in a row may be unused before the model rests.
+const mostUnused = 2
+
+// modelRests reports whether the newest two paid summaries of the session were both unused, and the path has
+// not grown by a window since.
+func modelRests(s *staging) bool {
+	var newest *session.Compaction
+	unused := 0
+	for i := range slices.Backward(s.all) {
+		c := &s.all[i]
+		if c.SessionID != s.sess.ID || c.Trigger != session.TriggerThreshold || !byModel(c) {
+			continue
+		}
+		switch useOf(s.all, c) {
+		case summaryWaits:
+			continue
+		case summaryUsed:
+			return false
+		}
+		if newest == nil {
+			newest = c
+		}
+		if unused++; unused == mostUnused {
+			return s.staged.HiddenTokens < newest.HiddenTokens+s.numbers.Window
+		}
+	}
+	return false
+}
+
+// summaryUse is what became of a model's summary.
+type summaryUse int
+
+const (
+	summaryUnused summaryUse = iota
+	summaryWaits             // it may still take effect, or feed the next compaction
+	summaryUsed              // it took effect, or a compaction that did was made from it
+)
+
+// useOf returns what became of a model's summary. The query paid-summaries counts by the same rule.
+func useOf(all []session.Compaction, c *session.Compaction) summaryUse {
+	digest := replacedDigest(all, c)
+	switch {
+	case c.Status == session.StatusDone, digest != nil && fed(all, c, digest):
+		return summaryUsed
+	case c.Status == session.StatusStaged, digest != nil:
+		return summaryWaits
+	}
+	return summaryUnused
+}
+
+// replacedDigest returns the digest in force for the same messages, for which a model's summary came too late; nil
+// for none.
+func replacedDigest(all []session.Compaction, c *session.Compaction) *session.Compaction {
+	for i := range all {
+		d := &all[i]
+		if d.Status != session.StatusDone || d.Undone || d.SessionID != c.SessionID || byModel(d) || !sameRow(d.ThroughID, c.ThroughID) {
+			continue
+		}
+		if c.ThroughID != nil && (sameRow(c.PreviousID, &d.RowID) || lateSummary(all, d) == c) {
+			return d
+		}
+	}
+	return nil
+}
+
+// fed reports whether a compaction after the digest, made once the late summary was there, took effect.
+func fed(all []session.Compaction, late, digest *session.Compaction) bool {
+	after := map[int64]bool{digest.RowID: true}
+	for i := range all {
+		c := &all[i]
+		if c.Status != session.StatusDone || c.Strategy == session.StrategyClear || c.PreviousID == nil || !after[*c.PreviousID] {
+			continue
+		}
+		if c.Strategy == session.StrategySummarize && !c.CreatedAt.Before(finishedAt(late)) {
+			return true
+		}
+		after[c.RowID] = true
+	}
+	return false
 }
 
 // retireStaged closes staged records that can no longer take effect, because another overlay did.

@@ -187,14 +187,15 @@ func cutResult(text string, n int) string {
 	return text
 }
 
-// withoutSections returns a summary without the sections of some headings. A joined summary may have several of one.
+// withoutSections returns a summary without the sections of some headings, however they are written. A joined summary
+// may have several of one.
 func withoutSections(summary string, headings ...string) string {
 	var b strings.Builder
 	in := false
 	for line := range strings.Lines(summary) {
 		text := strings.TrimSpace(line)
 		switch {
-		case slices.Contains(headings, text):
+		case slices.ContainsFunc(headings, func(h string) bool { return sameHeading(h, text) }):
 			in = true
 		case strings.HasPrefix(text, "#") || text == "---":
 			in = false
@@ -204,4 +205,10 @@ func withoutSections(summary string, headings ...string) string {
 		}
 	}
 	return strings.TrimSpace(b.String())
+}
+
+func sameHeading(a, b string) bool {
+	one, isOne := parseHeading(a)
+	other, isOther := parseHeading(b)
+	return isOne && isOther && one == other
 }

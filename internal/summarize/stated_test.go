@@ -2,6 +2,7 @@ package summarize_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,54 @@ func TestWhatIsAlsoStatedHasALimit(t *testing.T) {
 			if n := count(stated); n > limit/4 || count(got.Text) > limit {
 				t.Errorf("limit %d: %d tokens of %d are also stated", limit, n, count(got.Text))
 			}
+		}
+	})
+}
+
+// A price that the model made up has a mark beside the true one, in this summary and in later ones, until somebody
+// says it. The mark takes nothing away, and stays within the budget.
+func TestInventedValuesAreMarkedUntilTheyAreSaid(t *testing.T) {
+	const invented = "CompanyB's price is $999 [not in the conversation]"
+	say := func(text string) []session.Message { return []session.Message{person(text), model("All right.")} }
+	each(t, func(t *testing.T, p provider) {
+		text := goodSummary + "\n- CompanyB's price is $999, of CompanyA $99."
+		s := serve(t, answer{body: p.answer(text)})
+		remote := p.remote(t, s.URL, time.Minute, &pauses{})
+		ask := func(req session.SummaryRequest) session.Summary {
+			req.MaxTokens = 1000
+			return testkit.Must(remote.Summarize(context.Background(), req))(t)
+		}
+		first := ask(session.SummaryRequest{Messages: companyB()})
+		if !strings.Contains(first.Text, invented) || !strings.Contains(first.Text, "$129") || strings.Contains(first.Text, "$129 [not") {
+			t.Fatalf("first:\n%s", first.Text)
+		}
+		for name, req := range map[string]session.SummaryRequest{
+			"an update": {Previous: first.Text, Messages: say("Go on with the page, please.")},
+			"a merge":   {Previous: first.Text, Spans: []string{first.Span, "## Goal\n- Another."}, Messages: say("Go on with the page, please.")},
+		} {
+			if next := ask(req); !strings.Contains(next.Text, invented) {
+				t.Errorf("%s forgets the mark:\n%s", name, next.Text)
+			}
+		}
+		said := ask(session.SummaryRequest{Previous: first.Text, Messages: say("CompanyB now asks for $999, CompanyA for 99 dollars.")})
+		if strings.Contains(said.Text, "[not in") {
+			t.Errorf("marked though it was said:\n%s", said.Text)
+		}
+	})
+}
+
+// A model's text full of invented values keeps its budget.
+func TestMarksKeepTheBudget(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(goodSummary)
+	for i := range 40 {
+		fmt.Fprintf(&b, "\n- Item %d has the number %d.", i, 48213+i)
+	}
+	each(t, func(t *testing.T, p provider) {
+		s := serve(t, answer{body: p.answer(b.String())}, answer{body: p.answer(b.String())})
+		got := testkit.Must(p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), session.SummaryRequest{Messages: companyB(), MaxTokens: 600}))(t)
+		if n := count(got.Text); n > 600 || !strings.Contains(got.Text, "48252 [not in the conversation].") {
+			t.Errorf("%d tokens:\n%s", n, got.Text)
 		}
 	})
 }

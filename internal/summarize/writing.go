@@ -33,6 +33,7 @@ func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (ses
 	if err != nil {
 		return w.out, err
 	}
+	span = w.marked(span)
 	if req.First() {
 		w.out.Text = w.indexed(sp, span, outline{}, true)
 		w.out.Span = w.out.Text
@@ -45,8 +46,18 @@ func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (ses
 			return w.out, err
 		}
 	}
-	w.out.Text = w.indexed(sp, running, old, true)
+	w.out.Text = w.indexed(sp, w.marked(running), old, true)
 	return w.out, nil
+}
+
+// marked marks what nobody said in a model's text, within its budget.
+func (w *writing) marked(text string) string {
+	text = markUnsaid(text, spoken(w.req))
+	if w.r.deps.Count(text) > w.text {
+		o := parseOutline(text)
+		text = o.fit(w.text, w.r.deps.Count)
+	}
+	return text
 }
 
 // writing is the state of one request for a summary.
