@@ -3,15 +3,19 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"sessiond/internal/config"
 	"sessiond/internal/jobs"
+	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
 
@@ -19,7 +23,7 @@ import (
 // late; "" if all is well. Without a daemon only the backups are known: a database that cannot be read is an error of
 // its own.
 func (a *app) alarm(ctx context.Context, cfg *config.Config) string {
-	return alarmLine(a.refusal(ctx, cfg), backupsOf(cfg).Late(a.now()))
+	return alarmLine(a.refusal(ctx, cfg, alarmPatience), backupsOf(cfg).Late(a.now()))
 }
 
 // alarmOf is alarm for the daemon's own pages.
@@ -49,16 +53,19 @@ func backupsOf(cfg *config.Config) jobs.Backups {
 	return jobs.Backups{Every: cfg.Backup.Every, Keep: cfg.Backup.Keep, Dir: filepath.Join(cfg.DataDir(), "backups")}
 }
 
-// alarmPatience limits how long a command waits for the daemon to say whether it is ready.
-const alarmPatience = 250 * time.Millisecond
+// How long a command waits for the daemon to say whether it is ready.
+const (
+	alarmPatience = 250 * time.Millisecond
+	lostPatience  = 10 * time.Second // where the answer decides whether a new database begins
+)
 
 // refusal asks the daemon of the database whether it is ready, and returns why not; "" if it is, or does not answer.
-func (a *app) refusal(ctx context.Context, cfg *config.Config) string {
+func (a *app) refusal(ctx context.Context, cfg *config.Config, patience time.Duration) string {
 	network, address := nearestListener(cfg)
 	if address == "" || a.flags.db != "" && filepath.Dir(address) != cfg.DataDir() { // perhaps of another database
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, alarmPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	res, err := askDaemon(ctx, network, address, http.MethodGet, "/readyz", nil)
 	if err != nil {
@@ -76,6 +83,22 @@ func (a *app) refusal(ctx context.Context, cfg *config.Config) string {
 		return res.Status
 	}
 	return problem.Detail
+}
+
+// daemonLost refuses to open a database whose file was moved away or deleted under its daemon: it is not a first start, and
+// a new file in its place would hide what is lost. Codes: Unavailable.
+func (a *app) daemonLost(ctx context.Context, cfg *config.Config) error {
+	if store.IsPostgres(cfg.DB) {
+		return nil
+	}
+	if _, err := os.Stat(cfg.DB); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	refusal := a.refusal(ctx, cfg, lostPatience)
+	if !strings.Contains(refusal, cfg.DB) { // no daemon, or one of another database
+		return nil
+	}
+	return session.Errorf(session.Unavailable, "the daemon stores nothing: %s", refusal)
 }
 
 // printAlarm prints the alarm above a list, or for programs on standard error.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/store"
 	"sessiond/internal/testkit"
 )
 
@@ -63,7 +64,23 @@ func TestListsBeginWithTheAlarm(t *testing.T) {
 	if first, _, _ := strings.Cut(out, "\n"); !strings.Contains(first, "; backups are late: ") {
 		t.Errorf("the first line is %q", first)
 	}
+	// The alarm stands also above the greeting of a database without sessions.
+	empty := filepath.Join(home, "empty.db")
+	testkit.Check(t, testkit.Must(store.Open(t.Context(), empty, store.Options{}))(t).Close())
+	testkit.Check(t, os.Rename(empty, d.db()))
+	begins("", "the daemon stores nothing: ")
 	testkit.Check(t, os.Remove(d.db()))
+	for _, args := range [][]string{{"ls"}, {"append", "--new", "user", "hello"}} { // the second would begin a new file
+		cmd := exec.Command("sessiond", args...)
+		cmd.Dir, cmd.Env = home, env
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.HasPrefix(string(out), "sessiond: the daemon stores nothing: "+d.db()+" is gone: ") {
+			t.Errorf("%v without the file: %v %q", args, err, out)
+		}
+	}
+	if _, err := os.Stat(d.db()); err == nil {
+		t.Error("a command began a new database in the place of the daemon's")
+	}
 	testkit.Check(t, os.Rename(moved, d.db()))
 	begins("", "")
 	d.stop()

@@ -99,6 +99,9 @@ func (a *app) open(ctx context.Context, w wiring) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.daemonLost(ctx, cfg); err != nil {
+		return nil, err
+	}
 	log := a.log(zerolog.WarnLevel)
 	if w.log != nil {
 		log = *w.log

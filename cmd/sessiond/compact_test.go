@@ -47,7 +47,7 @@ func holdModel(t *testing.T) *heldModel {
 func TestStartSaysWhoWritesSummaries(t *testing.T) {
 	for _, row := range []struct{ environ, want string }{
 		{"SESSIOND_SUMMARIZER_PROVIDER=", "made on this host, without a model"},
-		{"GEMINI_API_KEY=k", "made on this host, without a model. GEMINI_API_KEY is set but not used: with SESSIOND_SUMMARIZER_PROVIDER=gemini gemini-3.5-flash-lite writes them, for about $"},
+		{"GEMINI_API_KEY=k", "made on this host, without a model. GEMINI_API_KEY is set but not used: set SESSIOND_SUMMARIZER_PROVIDER=gemini, and gemini-3.5-flash-lite writes them, for about $"},
 		{"GEMINI_API_KEY=k SESSIOND_SUMMARIZER_PROVIDER=gemini", "gemini-3.5-flash-lite writes them, for about $"},
 	} {
 		d := startDaemonOn(t, t.TempDir(), "", strings.Fields("GEMINI_API_KEY= OPENAI_API_KEY= "+row.environ)...)

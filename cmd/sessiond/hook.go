@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -94,9 +95,13 @@ func (a *app) hook(ctx context.Context, args []string) error {
 	if len(args) != 1 {
 		return usagef("name one program")
 	}
-	at := slices.IndexFunc(a.sources(), func(s history.Source) bool { return string(s.Name()) == args[0] })
+	var known []string
+	for _, s := range a.sources() {
+		known = append(known, string(s.Name()))
+	}
+	at := slices.Index(known, args[0])
 	if at < 0 {
-		return usagef("unknown program %q", args[0])
+		return usagef("unknown program %q; known: %s", args[0], strings.Join(known, ", "))
 	}
 	src := a.sources()[at]
 	input, err := a.input(ctx, hookInput)

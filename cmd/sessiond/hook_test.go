@@ -284,6 +284,9 @@ func TestHookNeverFails(t *testing.T) {
 	quiet("no program", start)
 	quiet("two programs", start, "claude-code", "codex")
 	quiet("unknown program", start, "vim")
+	if _, said := h.run(start, "hook", "--explain", "vim"); !strings.Contains(said, "known: claude-code, ") {
+		t.Errorf("--explain of an unknown program: %q", said)
+	}
 	quiet("unknown flag", start, "claude-code", "--frobnicate")
 	for name, in := range map[string]string{"nothing": "", "garbage": "\x00\xff{", "half a line": start[:30], "a list": "[1]", "too much": strings.Repeat(" ", hookInput+2)} {
 		quiet(name, in, "claude-code")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
 
@@ -53,9 +54,18 @@ func (a *app) askWhose(ctx context.Context, im history.Importer, pasts []past) e
 	return nil
 }
 
-// printForeign says that the sessions of an import are not known to be the user's own, and what changes that.
+// printForeign says that the sessions of an import are not known to be the user's own, and what changes that; where
+// --mine or --foreign decided of stored sessions, what it decided.
 func (a *app) printForeign(ctx context.Context, im history.Importer, h past, done history.Accounting) {
-	if a.flags.json || done.Sessions.New+done.Sessions.Updated == 0 {
+	decided := len(h.roots) > 0 && h.whose != history.Undecided && done.Sessions.Unchanged > 0
+	if a.flags.json || done.Sessions.New+done.Sessions.Updated == 0 && !decided {
+		return
+	}
+	if decided && h.whose == history.Mine {
+		if h.source.Name() == session.SourceSessiond { // the marks of an export stay
+			return
+		}
+		fmt.Fprintln(a.out, "The sessions of this path are your own: hooks may tell your agents of them.")
 		return
 	}
 	foreign, err := im.AnyForeign(ctx, h.source, h.roots)

@@ -35,6 +35,9 @@ func (a *app) overview(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.printAlarm(ctx); err != nil {
+		return err
+	}
 	if st.Sessions == 0 && !a.flags.json {
 		return a.welcome(ctx, cfg.DB)
 	}
@@ -44,9 +47,6 @@ func (a *app) overview(ctx context.Context) error {
 	}
 	newest, err := a.listed(ctx, s, data, true)
 	if err != nil {
-		return err
-	}
-	if err := a.printAlarm(ctx); err != nil {
 		return err
 	}
 	if a.flags.json {

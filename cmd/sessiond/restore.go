@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -52,7 +54,6 @@ func (a *app) restore(ctx context.Context, file string, keepPurged bool) error {
 	if err != nil {
 		return err
 	}
-	restored.Sessions -= int64(len(again))
 	restart := daemonMustRestart(ctx, cfg)
 	if a.flags.json {
 		return a.report(struct {
@@ -63,7 +64,11 @@ func (a *app) restore(ctx context.Context, file string, keepPurged bool) error {
 		}{restored, cfg.DB, restart, append([]session.ID{}, again...)}, "")
 	}
 	fmt.Fprintf(a.out, "%s: restored, %s with %s\n", cfg.DB, plural(restored.Sessions, "session", "sessions"), plural(restored.Messages, "message", "messages"))
-	if restored.Kept != "" {
+	switch _, err := os.Stat(restored.Kept); {
+	case restored.Kept == "":
+	case errors.Is(err, fs.ErrNotExist): // the database before was moved or deleted, and its log lay there
+		fmt.Fprintf(a.out, "  log      %s-wal, left of a database that was not there\n", restored.Kept)
+	default:
 		fmt.Fprintf(a.out, "  before   %s\n", restored.Kept)
 	}
 	if len(again) > 0 {

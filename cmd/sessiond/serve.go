@@ -263,7 +263,7 @@ func (a *app) summariesText(cfg *config.Config, s *services) string {
 			continue
 		}
 		asks := summarize.Config{Provider: provider}
-		return fmt.Sprintf("%s. %s is set but not used: with SESSIOND_SUMMARIZER_PROVIDER=%s %s writes them, for %s",
+		return fmt.Sprintf("%s. %s is set but not used: set SESSIOND_SUMMARIZER_PROVIDER=%s, and %s writes them, for %s",
 			offline, variable, provider, asks.ModelName(), price(asks))
 	}
 	return offline

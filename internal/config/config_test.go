@@ -157,6 +157,12 @@ func TestUnknownVariableIsAWarning(t *testing.T) {
 	}
 }
 
+func TestVariablesOfTheCommandsAreNoWarning(t *testing.T) {
+	in := input(t, "")
+	in.Environ = []string{"SESSIOND_PAGER=less -R"}
+	testkit.Equal(t, 0, len(load(t, in).Warnings()))
+}
+
 func TestNamedFileMustExist(t *testing.T) {
 	in := input(t, "")
 	in.Environ = []string{"SESSIOND_CONFIG=" + filepath.Join(t.TempDir(), "none.yaml")}

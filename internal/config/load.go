@@ -45,6 +45,7 @@ type Input struct {
 const (
 	envPrefix = "SESSIOND_"
 	envConfig = "SESSIOND_CONFIG" // names the file
+	envPager  = "SESSIOND_PAGER"  // is of the commands
 )
 
 // freeForm are the keys with the user's own names below them.
@@ -167,7 +168,7 @@ func (c *Config) loadEnviron(k *koanf.Koanf, environ, known []string, origins ma
 		TransformFunc: func(name, value string) (string, any) {
 			key, ok := byEnv[name]
 			if !ok {
-				if name != envConfig {
+				if name != envConfig && name != envPager {
 					c.warnings = append(c.warnings, fmt.Sprintf("the environment has %s, which is not a setting (most similar: %s)",
 						name, EnvName(nearest(strings.ToLower(strings.TrimPrefix(name, envPrefix)), known))))
 				}

@@ -21,7 +21,7 @@ import (
 
 // RestoredFile says what RestoreFile did.
 type RestoredFile struct {
-	Sessions int64  `json:"sessions"` // in the file that was restored
+	Sessions int64  `json:"sessions"` // in the database now
 	Messages int64  `json:"messages"`
 	Kept     string `json:"kept,omitempty"` // the database before, "" if there was none
 }
@@ -48,25 +48,37 @@ func RestoreFile(ctx context.Context, file, path string, opt Options, before fun
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return out, err
 	}
-	err = writeHidden(realPath(path), func(tmp string) (err error) {
-		out.Sessions, out.Messages, err = copyToRestore(ctx, file, tmp, opt)
+	counted := func(ctx context.Context, old, next string) (err error) {
+		if before != nil {
+			if err := before(ctx, old, next); err != nil {
+				return err
+			}
+		}
+		out.Sessions, out.Messages, err = countStored(ctx, next)
 		return err
+	}
+	err = writeHidden(realPath(path), func(tmp string) error {
+		return copyToRestore(ctx, file, tmp, opt)
 	}, func(tmp string) (err error) {
-		out.Kept, err = swap(ctx, tmp, path, opt, before)
+		out.Kept, err = swap(ctx, tmp, path, opt, counted)
 		return err
 	})
 	return out, err
 }
 
 // copyToRestore copies a database that may have a log beside it and may be of an older schema, and checks the copy.
-func copyToRestore(ctx context.Context, file, tmp string, opt Options) (sessions, messages int64, err error) {
+func copyToRestore(ctx context.Context, file, tmp string, opt Options) (err error) {
 	if err := checkLog(file, Options{ReadOnly: true, Log: opt.Log}); err != nil {
-		return 0, 0, err
+		return err
 	}
 	explain := func(err error) error {
 		switch {
+		case sqliteCode(err)&0xff == sqlite3.SQLITE_NOTADB:
+			return session.Errorf(session.Invalid, "%s is not an SQLite database; nothing was changed. Name a backup; "+
+				"an export (.jsonl) comes back with `sessiond import sessiond FILE`", file)
 		case IsDamage(err):
-			return session.Errorf(session.Invalid, "%s is damaged or no database; nothing was changed. `sessiond doctor --recover OUT --db %[1]s` copies what can be read: %w", file, err)
+			return session.Errorf(session.Invalid, "%s is damaged; nothing was changed. `sessiond doctor --recover OUT --db %[1]s` "+
+				"copies what can be read: %w", file, err)
 		case sqliteCode(err)&0xff == sqlite3.SQLITE_CANTOPEN:
 			return session.Errorf(session.Forbidden, "%s cannot be read by this user: %w", file, err)
 		}
@@ -79,22 +91,31 @@ func copyToRestore(ctx context.Context, file, tmp string, opt Options) (sessions
 		}
 	}
 	if err != nil {
-		return 0, 0, explain(err)
+		return explain(err)
 	}
 	db, err := sqlx.Open("sqlite", dsn(tmp, "rw", "synchronous(off)"))
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	defer db.Close() //nolint:errcheck // the statements have written
 	// Ids of events begin anew, so that listeners learn of the gap.
 	epoch := make([]byte, 6)
 	if _, err := rand.Read(epoch); err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, `UPDATE store SET epoch = ?`, hex.EncodeToString(epoch))
+	return err
+}
+
+// countStored counts what a database file holds.
+func countStored(ctx context.Context, file string) (sessions, messages int64, err error) {
+	db, err := sqlx.Open("sqlite", dsn(file, "rw"))
+	if err != nil {
 		return 0, 0, err
 	}
-	if _, err := db.ExecContext(ctx, `UPDATE store SET epoch = ?`, hex.EncodeToString(epoch)); err != nil {
-		return 0, 0, err
-	}
-	err = db.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM sessions WHERE purged_at IS NULL AND draft = 0), (SELECT COUNT(*) FROM messages)`).Scan(&sessions, &messages)
+	defer db.Close() //nolint:errcheck // a reader
+	const counts = `SELECT (SELECT COUNT(*) FROM sessions WHERE purged_at IS NULL AND draft = 0), (SELECT COUNT(*) FROM messages)`
+	err = db.QueryRowContext(ctx, counts).Scan(&sessions, &messages)
 	return sessions, messages, err
 }
 
@@ -134,17 +155,15 @@ func swap(ctx context.Context, tmp, path string, opt Options, before func(ctx co
 		return "", err
 	}
 	defer old.close()
-	if before != nil {
-		readable := path
-		if old.db == nil {
-			readable = ""
-		}
-		if err := before(ctx, readable, tmp); err != nil {
-			return "", err
-		}
-		if err := syncFile(tmp); err != nil {
-			return "", err
-		}
+	readable := path
+	if old.db == nil {
+		readable = ""
+	}
+	if err := before(ctx, readable, tmp); err != nil {
+		return "", err
+	}
+	if err := syncFile(tmp); err != nil {
+		return "", err
 	}
 	lock, err := lockFolder(ctx, folder)
 	if err != nil {

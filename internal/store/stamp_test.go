@@ -218,7 +218,7 @@ func TestRestoreFileRefusesWhatIsNoBackup(t *testing.T) {
 		say     string
 	}{
 		"missing.db": {nil, session.NotFound, "nothing to restore from"},
-		"text.db":    {[]byte("hello, I am not a database, and long enough to be looked at as one, which takes a hundred bytes or more"), session.Invalid, "no database"},
+		"text.db":    {[]byte("hello, I am not a database, and long enough to be looked at as one, which takes a hundred bytes or more"), session.Invalid, "not an SQLite database"},
 		"cut.db":     {newDatabase()[:20_000], session.Invalid, "damaged"},
 		"empty.db":   {[]byte{}, session.Invalid, "is empty"},
 	} {

@@ -417,6 +417,7 @@ func TestPiRefusesWhatIsNoSession(t *testing.T) {
 		{"made/empty", "file is empty"},
 		{"made/text", "no session header"},
 		{"made/version", "versions 1 to 4"},
+		{"made/openclaw", "`sessiond import openclaw` reads it"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
@@ -431,6 +432,8 @@ func TestPiRefusesWhatIsNoSession(t *testing.T) {
 				path = h.Write("text.jsonl", "hello", "world")
 			case "made/version":
 				path = h.Write("new.jsonl", `{"type":"session","version":9,"id":"x"}`)
+			case "made/openclaw":
+				path = h.Write("openclaw.jsonl", `{"type":"session","version":4,"id":"x"}`)
 			}
 			done := h.Import(path)
 			if len(done.Errors) != 1 || !strings.Contains(done.Errors[0].Error, test.want) || done.Errors[0].Path != path {

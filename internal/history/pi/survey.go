@@ -103,6 +103,9 @@ func (s *survey) begin(o history.Object) error {
 	s.Version = 1
 	if v := o.Get("version"); v != nil {
 		number, err := strconv.Atoi(string(v))
+		if err == nil && number == 4 && !harness {
+			return session.Errorf(session.Invalid, "a transcript of OpenClaw: `sessiond import openclaw` reads it")
+		}
 		if err != nil || number < 1 || number > 4 || harness != (number == 4) {
 			return session.Errorf(session.Invalid, "a pi session of version %s; versions 1 to 4 can be imported", history.Plain(v))
 		}
