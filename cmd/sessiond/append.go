@@ -50,6 +50,9 @@ func (a *app) appendCommand() *cobra.Command {
 				}
 				name, args = args[0], args[1:]
 			}
+			if _, nameless := f.metadata[""]; nameless {
+				return usagef("--metadata is NAME=VALUE, with a name")
+			}
 			if len(args) == 1 || len(args) > 2 {
 				return usagef("a message is a role and a text, e.g. user 'hello'; leave out both to read JSON from standard input")
 			}
