@@ -25,8 +25,8 @@ func TestNoCommandPrintsWhatActsOnATerminal(t *testing.T) {
 		"stats": {"stats", "stats --by model"}, "query": {"query transcript --session @@", "query @SQL", "query @SQL --csv"}, "fork": {"fork @@"}, "head": {"head @@ 1"}, "label": nil, "rules": {"rules @@"},
 		"context": {"context @@", "context @@ --explain"}, "compact": {"compact @@"}, "rename": {"rename @@ TITLE"}, "star": {"star @@"}, "archive": {"archive @@"}, "unarchive": {"unarchive @@"}, "trash": {"trash @@"}, "untrash": {"untrash @@"},
 		"export": {"export @@ -o OUT --format md"}, "append": {"append @@ user hello"}, "purge": {"purge @@ --dry-run"}, "doctor": {"doctor"}, "config": {"config"},
-		// These print nothing that is stored in the database, or, mcp and hook, only as JSON on request.
-		"serve": nil, "import": nil, "open": nil, "connect": nil, "mcp": nil, "hook": nil, "backup": nil, "copy": nil, "token": nil, "version": nil, "completion": nil, "help": nil, "healthcheck": nil,
+		// These print nothing that is stored in the database, or, mcp, hook and answer-sql, only as JSON on request.
+		"serve": nil, "import": nil, "open": nil, "connect": nil, "mcp": nil, "hook": nil, "backup": nil, "restore": nil, "answer-sql": nil, "copy": nil, "token": nil, "version": nil, "completion": nil, "help": nil, "healthcheck": nil,
 	}
 	path := storetest.New(t, filepath.Join(t.TempDir(), "sessions.db"))
 	s := testkit.Must(store.Open(t.Context(), path, store.Options{Touched: touched.Files}))(t)
