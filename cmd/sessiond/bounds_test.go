@@ -110,8 +110,9 @@ func TestAnswersNeedBoundedMemory(t *testing.T) {
 	}
 }
 
-// A large record costs a few times its size, whatever is asked of it.
-func TestLargeRecordNeedsFiveTimesItsSize(t *testing.T) {
+// A large record costs a few times its size, whatever is asked of it: four to five times on a quiet machine. A busy
+// one collects garbage later, so the limit is beyond that; read as a whole and copied, it was fifteen times.
+func TestLargeRecordNeedsAFewTimesItsSize(t *testing.T) {
 	effort.NotShort(t, "the race detector needs a multiple of memory")
 	const size = 24 << 20
 	dir := t.TempDir()
@@ -122,7 +123,7 @@ func TestLargeRecordNeedsFiveTimesItsSize(t *testing.T) {
 		d := startDaemon(t, dir)
 		before := d.peak()
 		answer := d.at(path, 1)
-		if more := d.peak() - before; more > 5*size {
+		if more := d.peak() - before; more > 8*size {
 			t.Errorf("%s of %d MB: %d MB more", path, answer>>20, more>>20)
 		}
 		d.stop()
