@@ -276,14 +276,14 @@ func (r *Runner) runWatch() {
 	r.seed()
 	tick := time.NewTicker(r.cfg.Look)
 	defer tick.Stop()
-	w := watcher{Runner: r, wrote: r.cfg.Now(), journal: journal{Runner: r}}
-	w.journal.read(r.ctx)
+	w := watcher{Runner: r, wrote: r.cfg.Now()}
+	w.logEvents(r.ctx)
 	for {
 		select {
 		case <-r.ctx.Done():
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), restTime)
 			defer cancel()
-			w.journal.read(ctx)
+			w.logEvents(ctx)
 			return
 		case <-tick.C:
 			w.look()

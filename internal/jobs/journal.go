@@ -12,18 +12,17 @@ import (
 	"sessiond/internal/store"
 )
 
-// journal logs a line for each new session, each change of a session's settings, and each compaction, from the
-// outbox: so it has the writes of other processes, too. It starts at the end of the outbox. Who asks a model logs
-// its failures.
+// journal is how far the outbox was read for the log. It starts at the end of the outbox.
 type journal struct {
-	*Runner
 	begun bool
 	after int64 // the last event that was read
 }
 
-// read logs the events since the last call.
-func (j *journal) read(ctx context.Context) {
-	_, _, last, err := j.cfg.Store.EventRange(ctx)
+// logEvents logs a line for each new session, each change of a session's settings, and each compaction since the
+// last call, from the outbox: so it has the writes of other processes, too. Who asks a model logs its failures.
+func (w *watcher) logEvents(ctx context.Context) {
+	j := &w.journal
+	_, _, last, err := w.cfg.Store.EventRange(ctx)
 	if err != nil || last == j.after && j.begun {
 		return // stopping, or the database is busy: the next call reads on
 	}
@@ -31,17 +30,17 @@ func (j *journal) read(ctx context.Context) {
 		j.begun, j.after = true, last
 		return
 	}
-	events, err := j.cfg.Store.LoggedEvents(ctx, j.after, last)
+	events, err := w.cfg.Store.LoggedEvents(ctx, j.after, last)
 	if err != nil {
 		return
 	}
 	for i := range events {
-		j.log(ctx, &events[i])
+		w.logEvent(ctx, &events[i])
 	}
 	j.after = last
 }
 
-func (j *journal) log(ctx context.Context, e *session.Event) {
+func (w *watcher) logEvent(ctx context.Context, e *session.Event) {
 	var data struct {
 		Changed      []string `json:"changed"`
 		Compaction   string   `json:"compaction"`
@@ -60,10 +59,10 @@ func (j *journal) log(ctx context.Context, e *session.Event) {
 			return
 		}
 	}
-	line := func() *zerolog.Event { return j.cfg.Log.Info().Str("session", string(e.SessionID)) }
+	line := func() *zerolog.Event { return w.cfg.Log.Info().Str("session", string(e.SessionID)) }
 	switch e.Type {
 	case store.EventSessionCreated:
-		s, err := j.cfg.Store.Session(ctx, e.SessionID)
+		s, err := w.cfg.Store.Session(ctx, e.SessionID)
 		if err != nil || s.Source != session.SourceSessiond { // an import is logged as one
 			return
 		}
@@ -72,7 +71,7 @@ func (j *journal) log(ctx context.Context, e *session.Event) {
 		if !slices.Contains(data.Changed, "settings") {
 			return
 		}
-		s, err := j.cfg.Store.Session(ctx, e.SessionID)
+		s, err := w.cfg.Store.Session(ctx, e.SessionID)
 		if err != nil {
 			return
 		}

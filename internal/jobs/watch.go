@@ -20,7 +20,7 @@ type watcher struct {
 
 func (w *watcher) look() {
 	_ = w.cfg.Store.Probe(w.ctx) // the store logs what it finds
-	w.journal.read(w.ctx)
+	w.logEvents(w.ctx)
 	version, err := w.cfg.Store.DataVersion(w.ctx)
 	if err != nil {
 		return // stopping, or the database is busy: check again in a second
