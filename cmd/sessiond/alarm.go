@@ -65,24 +65,30 @@ func (a *app) refusal(ctx context.Context, cfg *config.Config, patience time.Dur
 	if address == "" || a.flags.db != "" && filepath.Dir(address) != cfg.DataDir() { // perhaps of another database
 		return ""
 	}
+	status, detail := readiness(ctx, network, address, patience)
+	if status != http.StatusServiceUnavailable && status != http.StatusInsufficientStorage {
+		return ""
+	}
+	return detail
+}
+
+// readiness asks a daemon whether it is ready, and returns the status of its answer, 0 for none, and what that says.
+func readiness(ctx context.Context, network, address string, patience time.Duration) (status int, detail string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	res, err := askDaemon(ctx, network, address, http.MethodGet, "/readyz", nil)
 	if err != nil {
-		return ""
+		return 0, ""
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusServiceUnavailable && res.StatusCode != http.StatusInsufficientStorage {
-		return ""
-	}
 	var problem struct {
 		Detail string `json:"detail"`
 	}
 	const longest = 64 << 10
 	if err := json.NewDecoder(io.LimitReader(res.Body, longest)).Decode(&problem); err != nil || problem.Detail == "" {
-		return res.Status
+		return res.StatusCode, res.Status
 	}
-	return problem.Detail
+	return res.StatusCode, problem.Detail
 }
 
 // daemonLost refuses to open a database whose file was moved away or deleted under its daemon: it is not a first start, and

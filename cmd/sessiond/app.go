@@ -93,6 +93,14 @@ func (a *app) color() bool {
 	return a.outTTY && !a.flags.noColor && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
 }
 
+// logOf returns the log of services.
+func (a *app) logOf(w wiring) zerolog.Logger {
+	if w.log != nil {
+		return *w.log
+	}
+	return a.log(zerolog.WarnLevel)
+}
+
 // open opens the database for a command. A reading command needs no daemon and writes nothing.
 func (a *app) open(ctx context.Context, w wiring) (*store.Store, error) {
 	cfg, err := a.load(nil)
@@ -102,12 +110,8 @@ func (a *app) open(ctx context.Context, w wiring) (*store.Store, error) {
 	if err := a.daemonLost(ctx, cfg); err != nil {
 		return nil, err
 	}
-	log := a.log(zerolog.WarnLevel)
-	if w.log != nil {
-		log = *w.log
-	}
 	s, err := store.Open(ctx, cfg.DB, store.Options{
-		ReadOnly: w.readOnly, New: w.begin, Now: a.now, Zone: cfg.Zone(), Log: log, Owner: cfg.Owner, Host: cfg.Host, SQL: cfg.SQLDB,
+		ReadOnly: w.readOnly, New: w.begin, Now: a.now, Zone: cfg.Zone(), Log: a.logOf(w), Owner: cfg.Owner, Host: cfg.Host, SQL: cfg.SQLDB,
 		Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage, Committed: w.wrote,
 	})
 	if err != nil || w.readOnly {

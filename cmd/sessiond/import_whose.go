@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/connect"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -97,11 +98,7 @@ func (a *app) decideImports(ctx context.Context, s *store.Store) error {
 func quoted(paths []string) string {
 	var all []string
 	for _, path := range paths {
-		path = inOneLine(printable(path))
-		if strings.ContainsAny(path, " '\"\\$`&;|<>()*?[]#~") {
-			path = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-		}
-		all = append(all, path)
+		all = append(all, connect.QuoteShell(inOneLine(printable(path))))
 	}
 	return strings.Join(all, " ")
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/rs/zerolog"
@@ -56,7 +55,7 @@ func (a *app) purgeCommand() *cobra.Command {
 
 // purger deletes from the database and the search index.
 func (s *services) purger(cfg *config.Config, log zerolog.Logger) *jobs.Purger {
-	return &jobs.Purger{Store: s.store, Index: s.index, BackupDir: filepath.Join(cfg.DataDir(), "backups"), Log: log}
+	return &jobs.Purger{Store: s.store, Index: s.index, BackupDir: backupsOf(cfg).Dir, Log: log}
 }
 
 // keeper applies the configured retention.

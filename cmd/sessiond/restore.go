@@ -121,12 +121,6 @@ func daemonMustRestart(ctx context.Context, cfg *config.Config) bool {
 	if address == "" {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	res, err := askDaemon(ctx, network, address, http.MethodGet, "/readyz", nil)
-	if err != nil {
-		return false
-	}
-	defer res.Body.Close()
-	return res.StatusCode != http.StatusOK
+	status, _ := readiness(ctx, network, address, 3*time.Second)
+	return status != 0 && status != http.StatusOK
 }

@@ -87,10 +87,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 		return s, err
 	}
 	if s.notice != "" {
-		log := a.log(zerolog.WarnLevel)
-		if w.log != nil {
-			log = *w.log
-		}
+		log := a.logOf(w)
 		log.Warn().Msg(s.notice)
 	}
 

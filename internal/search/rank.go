@@ -246,7 +246,7 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 	ctx = context.WithoutCancel(ctx) // as in beginRead
 	from, to := r.query.docRange()
 	sortDocs(docs)
-	known := map[session.MessageRef]bool{}
+	known, sessions := map[session.MessageRef]bool{}, map[session.ID]session.Session{}
 	for _, d := range docs {
 		known[d.ref()] = true
 	}
@@ -264,9 +264,13 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read a message beside a found one: %w", err)
 			}
-			of, err := r.ix.src.Session(ctx, m.SessionID)
-			if err != nil && session.CodeOf(err) != session.NotFound {
-				return nil, fmt.Errorf("read a message beside a found one: %w", err)
+			of, read := sessions[m.SessionID]
+			if !read {
+				of, err = r.ix.src.Session(ctx, m.SessionID)
+				if err != nil && session.CodeOf(err) != session.NotFound {
+					return nil, fmt.Errorf("read a message beside a found one: %w", err)
+				}
+				sessions[m.SessionID] = of
 			}
 			docid := millisOf(&m, &of) << docBits
 			if !saysNothing(&m) && from <= docid && docid <= to && searchableText(&m) != "" {
