@@ -13,17 +13,6 @@ const messageColumns = `m.id, m.session_id, m.seq, m.parent_id, m.jump, m.depth,
 	m.tokens, m.path_tokens, m.in_context, m.display, m.talk, m.provider, m.model, m.dialect, m.external_id, m.day,
 	m.created_at, m.metadata, m.extra`
 
-// talkOfRow is session.TalkOf of a row m of messages.
-const talkOfRow = `
-	CASE WHEN m.kind IN ('unknown', 'custom') OR m.role = 'system' OR m.origin = 'program' AND m.display = 0
-	       OR m.kind = 'marker' AND NOT EXISTS (SELECT 1 FROM parts p WHERE p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
-	              AND p.kind = 'text' AND (p.text <> '' OR p.blob IS NOT NULL))
-	     THEN 'program'
-	     WHEN m.display = 1 AND (m.origin = 'person' OR m.origin = 'model' AND EXISTS (
-	              SELECT 1 FROM parts p WHERE p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
-	              AND p.kind IN ('text', 'refusal') AND (p.text <> '' OR p.blob IS NOT NULL)))
-	     THEN 'said' ELSE 'work' END`
-
 // A part's message and index are in its id. Each column of a row costs as much as a look-up,
 // so what can be told without one is not read, and blobs, which are rare, come behind.
 const partColumns = `p.id, p.kind, p.text, p.tool_name, p.call_id, p.call_part_id, p.arguments,
