@@ -190,11 +190,13 @@ func (d *pickerData) Preview(ctx context.Context, id session.ID) (p picker.Previ
 	if s.HeadID == nil {
 		return p, nil
 	}
-	if p.Last, _, err = d.store.Messages(ctx, id, store.MessagePage{Limit: previewMessages, Descending: true}); err != nil {
+	path, err := pathOf(ctx, d.store, s, false)
+	if err != nil {
 		return p, err
 	}
-	slices.Reverse(p.Last)
-	shorten(p.Last)
+	if p.Last, err = d.store.LastInTalk(ctx, path, previewMessages, session.Head{Text: previewBytes}); err != nil {
+		return p, err
+	}
 	p.Prompts, err = d.prompts(ctx, *s.HeadID)
 	shorten(p.Prompts)
 	return p, err

@@ -307,7 +307,7 @@ func (c *call) newest(ctx context.Context, f store.Filter, limit int) (found []s
 			return nil, err
 		}
 		for i := range some {
-			if s := &some[i]; len(found) < limit && s.MessageCount > 0 && s.ParentKind != session.ParentChild && c.Shows(s) {
+			if s := &some[i]; len(found) < limit && s.SaidCount > 0 && s.ParentKind != session.ParentChild && c.Shows(s) {
 				found = append(found, *s)
 			}
 		}
@@ -339,10 +339,16 @@ func (c *call) digest(ctx context.Context, sess *session.Session, most int64) (s
 	if err != nil {
 		return "", err
 	}
-	last, _, err := c.Store.Messages(ctx, sess.ID, store.MessagePage{Limit: 10, Descending: true})
+	path, err := c.Store.Spans(ctx, *sess.HeadID)
 	if err != nil {
 		return "", err
 	}
+	slices.Reverse(path)
+	last, err := c.Store.LastInTalk(ctx, path, 10, session.Head{Text: session.BlobThreshold})
+	if err != nil {
+		return "", err
+	}
+	slices.Reverse(last)
 	if first, err = c.withoutPrivate(ctx, first); err == nil {
 		last, err = c.withoutPrivate(ctx, last)
 	}

@@ -342,6 +342,7 @@ func TestMigrationCountsTheUsageByProject(t *testing.T) {
 		`ALTER TABLE sessions DROP COLUMN owner`, `ALTER TABLE sessions DROP COLUMN host`,
 		`DROP INDEX sessions_foreign`, `ALTER TABLE sessions DROP COLUMN foreign_from`,
 		`DROP INDEX imports_undecided`, `ALTER TABLE imports DROP COLUMN mine`,
+		`ALTER TABLE messages DROP COLUMN talk`, `ALTER TABLE sessions DROP COLUMN said_count`,
 		`DROP INDEX calls_failed`, `ALTER TABLE purged_days DROP COLUMN subagents`, `DROP TABLE daily_usage`,
 		`CREATE TABLE daily_usage (day TEXT, source TEXT, model TEXT, calls INTEGER)`,
 	} {

@@ -47,7 +47,7 @@ func (s *Stream) branch(m *session.Message) {
 func (s *Stream) message(m *session.Message) {
 	item := Item{
 		Kind: ItemMessage, Ref: m.ID, Label: SpeakerLabel(m), Role: m.Role, Origin: m.Origin, Author: m.Author, Model: m.Model,
-		Finish: m.Finish, At: m.CreatedAt, Tokens: m.Tokens, Hidden: !m.Display,
+		Finish: m.Finish, At: m.CreatedAt, Tokens: m.Tokens, Hidden: !m.Display, Talk: m.Talk,
 	}
 	switch m.Kind {
 	case session.KindMarker, session.KindCustom, session.KindUnknown:
