@@ -309,7 +309,7 @@ func (r *reader) user(st *stream, w *row, at place) {
 				w.timeResults(m, took)
 				continue
 			}
-			m.Origin, m.Display = session.Program, !w.flag("isMeta")
+			m.Origin, m.Display = session.Program, !w.flag("isMeta") && says != saysNotice
 			switch {
 			case says == saysPerson && r.isTrunk(st):
 				m.Origin = session.Person
