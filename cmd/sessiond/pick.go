@@ -130,7 +130,7 @@ func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (
 	q := search.Query{
 		Text: text, Group: search.GroupSession, Limit: pickerHits, Source: in.Source, Now: d.now().In(d.store.Zone()),
 		Hide: func(s *session.Session) bool {
-			return !in.SubAgents && (s.Kind != "chat" || s.ParentKind == session.ParentChild) ||
+			return !in.SubAgents && (s.Kind != session.KindChat || s.ParentKind == session.ParentChild) ||
 				in.Archived != (s.ArchivedAt != nil) || in.Starred && s.StarredAt == nil || in.Where == picker.Here && s.Directory != d.dir
 		},
 	}

@@ -143,7 +143,7 @@ func (m *Memory) last(ctx context.Context, n int) (found []session.Session, err 
 			return nil, err
 		}
 		for i := range sessions {
-			if s := &sessions[i]; s.Kind == "chat" && s.HeadID != nil && m.Scope.Tells(s) {
+			if s := &sessions[i]; s.Kind == session.KindChat && s.HeadID != nil && m.Scope.Tells(s) {
 				found = append(found, *s)
 			}
 		}

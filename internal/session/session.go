@@ -34,6 +34,12 @@ const (
 // KindSubagent is the kind of a session that another one started; the others are chat, cron, hook and other.
 const KindSubagent = "subagent"
 
+// Kinds of sessions that lists show. An automated one was begun by a program: lists leave it out.
+const (
+	KindChat      = "chat"
+	KindAutomated = "other"
+)
+
 // Session is one conversation. Counts are of its own messages; shared messages of a fork count in its
 // parent. Tokens of calls are the provider's, all others the reference counter's.
 type Session struct {

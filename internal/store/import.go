@@ -41,6 +41,7 @@ type ImportMessage struct {
 // ImportFields are what a source changes of a session after it was imported. What is empty
 // stays as it is.
 type ImportFields struct {
+	Kind        string                  // chat or automated: of a session that is no sub-agent
 	Provider    string
 	Model       string
 	Directory   string                  // unless it has one
@@ -646,6 +647,7 @@ func (im *importer) fields() error {
 	if f == nil {
 		return nil
 	}
+	s.Kind = orElse(f.Kind, s.Kind)
 	s.Model, s.Provider = orElse(f.Model, s.Model), orElse(f.Provider, s.Provider)
 	if s.Directory == "" && f.Directory != "" {
 		s.Directory, s.Project = f.Directory, ProjectOf(f.Directory)
@@ -681,9 +683,9 @@ func (im *importer) fields() error {
 	}
 	im.moved, im.keyed = true, s.Key != was.Key || s.Generation != was.Generation
 	return im.moveUsage(s.ID, nil, func() error {
-		return im.exec(`UPDATE sessions SET directory = ?, project = ?, git_branch = ?, archived_at = ?, key = ?, generation = ?,
+		return im.exec(`UPDATE sessions SET kind = ?, directory = ?, project = ?, git_branch = ?, archived_at = ?, key = ?, generation = ?,
 			parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ?, metadata = ? WHERE id = ?`,
-			s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,
+			s.Kind, s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,
 			s.ParentID, s.ParentKind, s.EndedAt, s.EndReason, s.Metadata, s.ID)
 	})
 }

@@ -61,6 +61,9 @@ func (s *Stream) message(m *session.Message) {
 			folded++
 			continue
 		}
+		if item.Kind == ItemMarker && p.Kind == session.PartData && p.BlobSHA != nil {
+			continue // a copy of a request, say: the line is enough
+		}
 		block := s.block(m, p)
 		if m.Kind == session.KindBranchSummary {
 			block.Text = session.UnframeBranch(block.Text)
@@ -200,7 +203,7 @@ func markerText(m *session.Message) string {
 			return strings.Join(words, " · ")
 		case f.name == "type":
 			words = append([]string{f.value}, words...)
-		case slices.Contains([]string{"id", "parentId", "timestamp", "hash", "shape", "bytes"}, f.name): // of no interest
+		case slices.Contains([]string{"id", "parentId", "timestamp", "hash", "shape", "bytes", "blob"}, f.name): // of no interest
 		case f.value == m.Provider, f.value == m.Model, len(f.value) > 200:
 		default:
 			words = append(words, f.name+" "+f.value)
