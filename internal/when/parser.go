@@ -142,6 +142,11 @@ func (p *parser) isOtherWord(i, first, end int) bool {
 func (p *parser) name(span Span, from, first, end int) *Named {
 	n := &Named{Span: span, Text: p.text[p.tokens[from].from:p.tokens[end-1].to]}
 	n.bound(p.text[p.tokens[first].from:p.tokens[end-1].to], p.now)
+	for _, form := range []form{p.namedDay, p.ago, p.relative} {
+		if _, _, ok := form(first, false); ok {
+			n.Relative = true
+		}
+	}
 	for _, t := range p.tokens[from:end] {
 		n.words = append(n.words, t.word)
 	}
@@ -189,10 +194,13 @@ func (p *parser) between(i int) *Named {
 	return both
 }
 
+// form parses times of one form, as time does.
+type form func(i int, plainly bool) (span Span, end int, ok bool)
+
 // time parses the time that begins with token i, and returns the token behind it. plainly says that the text before
 // it tells that it is a time: so March and 2025 are.
 func (p *parser) time(i int, plainly bool) (span Span, end int, ok bool) {
-	for _, form := range []func(int, bool) (Span, int, bool){p.namedDay, p.ago, p.relative, p.date, p.weekday, p.month, p.season, p.year} {
+	for _, form := range []form{p.namedDay, p.ago, p.relative, p.date, p.weekday, p.month, p.season, p.year} {
 		if span, end, ok = form(i, plainly); ok {
 			return span, end, true
 		}

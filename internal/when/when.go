@@ -31,9 +31,9 @@ func (s Span) Contains(t time.Time) bool {
 	return false
 }
 
-// Since returns the spans that begin between two times, one for each year if no year was named, newest first, at
-// most so many.
-func (s Span) Since(oldest time.Time, most int) []Span {
+// Spans returns the span, or that of each year if no year was named, newest first, until one ends before the oldest
+// time or there are most of them.
+func (s Span) Spans(oldest time.Time, most int) []Span {
 	if !s.Yearly {
 		return []Span{s}
 	}
@@ -58,6 +58,8 @@ type Named struct {
 	Span
 	Text         string // as written, with a word like since before it, without one like in
 	Since, Until string // what Parse accepts for the ends of the span; "" for an open end, and for one that is not over
+
+	Relative bool // it is another time each day: yesterday, last week
 
 	words []string // without case and diacritics
 }

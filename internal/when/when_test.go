@@ -154,7 +154,7 @@ func TestYearlySpansAreOfAnyYear(t *testing.T) {
 		}
 	}
 	oldest := time.Date(2024, 1, 1, 0, 0, 0, 0, zone)
-	if got := october.Since(oldest, 10); len(got) != 3 || got[2].String() != "2024-10-07…2024-10-08" {
+	if got := october.Spans(oldest, 10); len(got) != 3 || got[2].String() != "2024-10-07…2024-10-08" {
 		t.Errorf("%v", got)
 	}
 }
