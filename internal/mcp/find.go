@@ -92,6 +92,9 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 	if left > 0 {
 		c.note("Left out for want of room: %d more sessions; a larger max_tokens or a narrower query shows them.", left)
 	}
+	if t := found.Time; t != nil {
+		c.note("Messages of the time %q are preferred. Only these: add %s to the query.", t.Text, t.Filter)
+	}
 	if found.Partial {
 		c.note("The index is behind: the newest messages may be missing.")
 	}

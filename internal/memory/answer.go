@@ -165,7 +165,7 @@ func (m *Memory) ForPrompt(ctx context.Context, prompt string) (string, error) {
 		return "", nil
 	}
 	res, err := m.Index.Search(ctx, search.Query{
-		Text: strings.Join(words, " "), Group: search.GroupSession, Limit: 5, Rare: true, Now: m.Now(), Projects: m.Scope.Projects, Hide: m.hides,
+		Text: strings.Join(words, " "), Group: search.GroupSession, Limit: 5, Rare: true, Now: m.Now(), TimeIn: prompt, Projects: m.Scope.Projects, Hide: m.hides,
 	})
 	if err != nil {
 		return "", err

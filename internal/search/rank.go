@@ -63,6 +63,9 @@ const scoresOfWord = `SELECT rowid, -bm25(words, 2.0, 2.0, 0.0) FROM words WHERE
 // bestExpressions returns what selects the messages to rank, in the order in which it is tried. The rarest
 // words select, never the age alone; common ones only add to the scores.
 func (r *run) bestExpressions(ctx context.Context) ([]string, error) {
+	if r.parsed.asksForTime() {
+		return []string{joinTerms(r.parsed.content(), "OR")}, nil
+	}
 	terms, counts, err := r.byRarity(ctx, r.parsed.content())
 	if err != nil || len(terms) == 0 {
 		return nil, err
@@ -186,8 +189,11 @@ func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs
 		if err := r.loadWordScores(ctx); err != nil {
 			return nil, false, err
 		}
-		weigh(some, r.wordScores[i], words/math.Max(n, 1))
 		full = full || len(some) == limit
+		if some, err = r.addOfTime(ctx, place, expression, some); err != nil {
+			return nil, false, err
+		}
+		weigh(some, r.wordScores[i], r.timeScores[i], words/math.Max(n, 1))
 		docs = append(docs, some...)
 	}
 	if r.wantsAnswers() {
@@ -196,7 +202,7 @@ func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs
 		}
 	}
 	shareWords(docs, len(r.sharing))
-	preferNamedTime(docs, r.query.Text, r.query.Now)
+	r.preferTime(docs)
 	sortDocs(docs)
 	return docs, full, nil
 }
@@ -208,18 +214,28 @@ func (r *run) loadWordScores(ctx context.Context) error {
 		return nil
 	}
 	from, to := r.query.docRange()
-	r.wordScores = make([][]map[int64]float64, len(r.places))
-	for i, place := range r.places {
-		for _, t := range r.sharing {
+	read := func(place queryer, terms []term) (all []map[int64]float64, err error) {
+		for _, t := range terms {
 			found, err := readRows(ctx, place, scanScore, scoresOfWord, t.match(), from, to, rankedDepth)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			scores := make(map[int64]float64, len(found))
 			for _, d := range found {
 				scores[d.docid] = d.score
 			}
-			r.wordScores[i] = append(r.wordScores[i], scores)
+			all = append(all, scores)
+		}
+		return all, nil
+	}
+	r.wordScores, r.timeScores = make([][]map[int64]float64, len(r.places)), make([][]map[int64]float64, len(r.places))
+	for i, place := range r.places {
+		var err error
+		if r.wordScores[i], err = read(place, r.sharing); err != nil {
+			return err
+		}
+		if r.timeScores[i], err = read(place, r.parsed.timeTerms()); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -282,8 +298,8 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 }
 
 // weigh replaces the b of FTS5 in the scores by lengthShare, exactly for a word that a message has once, counts
-// tools less, and fills in what each word gives.
-func weigh(docs []doc, wordScores []map[int64]float64, mean float64) {
+// tools less, adds what words of a time give, and fills in what each word gives.
+func weigh(docs []doc, wordScores, timeScores []map[int64]float64, mean float64) {
 	for i := range docs {
 		d := &docs[i]
 		n := float64(d.words)
@@ -291,6 +307,11 @@ func weigh(docs []doc, wordScores []map[int64]float64, mean float64) {
 		factor := builtin / (1 + saturation*(1-lengthShare+lengthShare*n/usual))
 		if d.tool {
 			factor *= toolFactor
+		}
+		d.namesTime = len(timeScores) > 0
+		for _, scores := range timeScores {
+			d.score += timeWords * scores[d.docid]
+			d.namesTime = d.namesTime && scores[d.docid] > 0
 		}
 		d.score *= factor
 		for _, scores := range wordScores {

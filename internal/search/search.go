@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/when"
 )
 
 // Order of the hits.
@@ -52,6 +53,8 @@ type Query struct {
 	Now      time.Time     // of ages and days in the text, in the zone of the person; zero: now, UTC
 	Expand   int           // neighbours on each side
 	Time     time.Duration // limit; 0: 5 s
+
+	TimeIn string // text of a person that Text was made of, and that may name a time; "": Text
 
 	Rare bool // rank by words alone that few messages have, not by titles, and explain nothing: quick in any history
 
@@ -97,6 +100,8 @@ type Result struct {
 	Sessions []SessionHit `json:"sessions,omitzero"` // instead of hits, with GroupSession
 	// Missing are words that no message has; what was found is without them.
 	Missing []Missing `json:"missing,omitempty"`
+	// Time is a time that the query names, which is preferred and not required.
+	Time *NamedTime `json:"time,omitempty"`
 	// Elsewhere are filters that would find something, when those of the query find nothing.
 	Elsewhere []string `json:"elsewhere,omitempty"`
 	Pending   int      `json:"pending"`
@@ -158,7 +163,7 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 		return Result{}, err
 	}
 	result := Result{
-		Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Elsewhere: run.elsewhere,
+		Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Time: run.namedTime(), Elsewhere: run.elsewhere,
 		Pending: pending, Partial: partial, Stopped: run.stopped,
 	}
 	if _, limited := session.ScopeOf(ctx); limited {
@@ -223,13 +228,14 @@ func (q *Query) check(ctx context.Context) (parsed, error) {
 		if moment.text == "" || *moment.to != nil {
 			continue
 		}
-		at, ok := session.ParseMoment(moment.text, q.Now)
+		at, ok := when.Moment(moment.text, q.Now)
 		if !ok {
-			return p, session.Errorf(session.Invalid, "%s:%s is not a time: write a day (2026-02-11), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)", moment.name, moment.text).
+			return p, session.Errorf(session.Invalid, "%s:%s is not a time: write %s", moment.name, moment.text, when.Forms).
 				At("q", "%s is a day, a time or an age", moment.name)
 		}
-		*moment.to = &at
+		*moment.to = new(session.At(at))
 	}
+	p.findTime(cmp.Or(q.TimeIn, words(q.Text)), q.Now)
 	for _, f := range append([]filters{p.filters}, p.without...) {
 		if err := f.check(); err != nil {
 			return p, err
@@ -265,6 +271,7 @@ type run struct {
 
 	sharing    []term                // words that messages near those that have them get shares of
 	wordScores [][]map[int64]float64 // by place, word and docid
+	timeScores [][]map[int64]float64 // of the words that name a time
 
 	missing   []Missing
 	elsewhere []string
@@ -323,6 +330,7 @@ type doc struct {
 	tool         bool
 	score        float64
 	byWord       []float64 // of it, for each of run.sharing; nil: it has none of the words
+	namesTime    bool      // it has the words of the time that the query names
 }
 
 func (d doc) ref() session.MessageRef { return session.MessageRef{Session: d.session, Seq: d.seq} }
