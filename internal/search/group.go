@@ -213,4 +213,4 @@ func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error
 	return groups, nil
 }
 
-func tokensOf(text string) string { return " " + folded(normalize(text, true).stems) + " " }
+func tokensOf(text string) string { return " " + folded(normalize(text, english, true).stems) + " " }

@@ -194,7 +194,7 @@ func recallTermsOf(text string) []term {
 	if len(text) > recallText {
 		text = strings.ToValidUTF8(text[:recallText], "")
 	}
-	for word := range strings.FieldsSeq(normalize(text, false).text) {
+	for word := range strings.FieldsSeq(normalize(text, english, false).text) {
 		lower, length := strings.ToLower(word), utf8.RuneCountInString(word)
 		if seen[lower] || length < 2 || isStopWord(lower) {
 			continue
@@ -207,7 +207,7 @@ func recallTermsOf(text string) []term {
 	room := 2 * recallTerms
 	for _, w := range words {
 		room-- // a pair of CJK characters is half a word
-		if r, _ := utf8.DecodeRuneInString(w.word); !isCJK(r) {
+		if r, _ := utf8.DecodeRuneInString(w.word); !isUnspaced(r) {
 			room--
 		}
 		if room < 0 {

@@ -154,6 +154,12 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 	if err != nil && !unread {
 		return Result{}, fmt.Errorf("read messages that are not yet indexed: %w", err)
 	}
+	if run.languages, err = languagesIn(ctx, run.places); err != nil {
+		return Result{}, err
+	}
+	for i := range run.parsed.terms {
+		run.parsed.terms[i].addLanguages(run.languages)
+	}
 	if err := run.findInTime(ctx); err != nil {
 		return Result{}, err
 	}
@@ -250,18 +256,19 @@ func (f filters) with(other filters) filters {
 
 // run is the state of one search.
 type run struct {
-	ix       *Index
-	query    Query
-	parsed   parsed
-	places   []queryer               // the index, the tail
-	seen     map[int64]bool          // by row id of the message
-	trashed  map[session.ID]bool     // of the existing sessions so far
-	except   []session.ID            // sessions that have enough rows
-	shared   [][2]session.MessageRef // of a searched fork: the path before its own messages
-	sharedIn []string                // the sessions with that path
-	hits     []Hit
-	sessions []SessionHit
-	rarity   map[string]float64 // by term: BM25's weight of a word
+	ix        *Index
+	query     Query
+	parsed    parsed
+	places    []queryer               // the index, the tail
+	languages []language              // of its texts, besides English
+	seen      map[int64]bool          // by row id of the message
+	trashed   map[session.ID]bool     // of the existing sessions so far
+	except    []session.ID            // sessions that have enough rows
+	shared    [][2]session.MessageRef // of a searched fork: the path before its own messages
+	sharedIn  []string                // the sessions with that path
+	hits      []Hit
+	sessions  []SessionHit
+	rarity    map[string]float64 // by term: BM25's weight of a word
 
 	sharing    []term                // words that messages near those that have them get shares of
 	wordScores [][]map[int64]float64 // by place, word and docid
@@ -276,6 +283,14 @@ func (r *run) findInTime(ctx context.Context) error {
 	timed, cancel := context.WithTimeout(ctx, cmp.Or(r.query.Time, maxTime))
 	defer cancel()
 	err := r.find(timed)
+	quoted := func(t term) bool { return t.quoted && !t.not && !t.path }
+	if err == nil && len(r.hits)+len(r.sessions) == 0 && slices.ContainsFunc(r.parsed.terms, quoted) {
+		named := len(r.missing)
+		if err = r.relaxQuotes(timed, true); err == nil && len(r.missing) > named {
+			r.seen = map[int64]bool{}
+			err = r.find(timed)
+		}
+	}
 	if err == nil && !r.query.Rare {
 		err = r.explain(timed)
 	}
@@ -328,6 +343,12 @@ type doc struct {
 func (d doc) ref() session.MessageRef { return session.MessageRef{Session: d.session, Seq: d.seq} }
 
 func (r *run) find(ctx context.Context) (err error) {
+	if err := r.relaxQuotes(ctx, false); err != nil {
+		return err
+	}
+	if err := r.splitRuns(ctx); err != nil {
+		return err
+	}
 	content := r.parsed.content()
 	steps, match := []string{joinTerms(content, "AND"), joinTerms(content, "OR")}, r.matchNewest
 	if r.query.Order == OrderRank {

@@ -98,7 +98,7 @@ func findTerms(text []rune, terms []term) []span {
 					continue
 				}
 				end := i + len(p)
-				for !isCJK(p[len(p)-1]) && end < len(text) && isWord(text[end]) {
+				for !isUnspaced(p[len(p)-1]) && end < len(text) && isWord(text[end]) {
 					end++
 				}
 				if t.prefix || end == i+len(p) || t.word && t.hasStemOf(string(text[i:end])) {
