@@ -10,6 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"sessiond/internal/session"
 )
 
@@ -18,16 +20,18 @@ const maxTerms = 32
 
 // term is a word, a phrase or a prefix of a query.
 type term struct {
-	raw    string     // as written
-	norm   normalized // its tokens
-	word   bool       // one word or name outside of quotes: its other forms match, too
-	quoted bool
-	prefix bool
-	not    bool
-	symbol bool     // emoji
-	path   bool     // a file's, of a filter that stands alone
-	or     []string // what matches as well, in FTS5's language: a number in groups, the stems of other languages
-	run    string   // what the term is a clue of: the word or sentence without spaces, as written
+	raw       string     // as written
+	norm      normalized // its tokens
+	word      bool       // one word or name outside of quotes: its other forms match, too
+	quoted    bool
+	prefix    bool
+	not       bool
+	symbol    bool       // emoji
+	path      bool       // a file's, of a filter that stands alone
+	or        []string   // what matches as well, in FTS5's language: a number in groups, the stems of other languages
+	languages []language // that the index has besides English
+	stemsIn   []string   // its stems in each of them
+	run       string     // what the term is a clue of: the word or sentence without spaces, as written
 }
 
 // parsed is a parsed query text: its terms and filters.
@@ -72,7 +76,7 @@ after:TIME     not before 2026-02-11, or the last 7d; also before:TIME`
 // words: no text is an error, so that people can paste any text.
 func parse(text string) parsed {
 	var p parsed
-	for _, w := range fields(text) {
+	for _, w := range fields(norm.NFC.String(text)) {
 		if !w.quoted && p.addFilter(w) {
 			continue
 		}
@@ -346,8 +350,11 @@ func (t *term) addLanguages(languages []language) {
 	if t.prefix || t.symbol {
 		return
 	}
+	t.languages, t.stemsIn = languages, nil
 	for _, l := range languages {
-		if stems := normalize(t.raw, l, false).stems; stems != t.norm.stems {
+		stems := normalize(t.raw, l, false).stems
+		t.stemsIn = append(t.stemsIn, stems)
+		if stems != t.norm.stems {
 			t.or = append(t.or, t.matchStems(stems))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"sessiond/internal/session"
@@ -88,6 +89,22 @@ func (h *Hit) Pieces() iter.Seq2[string, bool] {
 		}
 		yield(h.Snippet[end:], false)
 	}
+}
+
+// Matched returns the number of different words of the query in the snippet. A run without spaces counts as the pairs of
+// characters that it has.
+func (h *Hit) Matched() (n int) {
+	seen := map[string]bool{}
+	for piece, matched := range h.Pieces() {
+		if piece = strings.ToLower(piece); matched && !seen[piece] {
+			seen[piece] = true
+			n++
+			if strings.ContainsFunc(piece, isUnspaced) {
+				n += max(0, len(charactersOf(piece))-2)
+			}
+		}
+	}
+	return n
 }
 
 // Result is the result of a search. Pending is the number of messages that are not yet in the index.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // A longer run without spaces is a sentence, not a word, in characters; Thai writes a word with more of them.
@@ -118,6 +120,28 @@ func (t term) clues() (all []term) {
 		}
 	}
 	return all
+}
+
+// CluesOf returns what the runs without spaces of a text may be found by: pairs of characters, without stop words.
+func CluesOf(text string) (found []string) {
+	for run := range strings.FieldsFuncSeq(norm.NFC.String(text), func(r rune) bool { return !isUnspaced(r) }) {
+		t, _ := field{text: run}.term()
+		if t.norm.words == 1 {
+			found = append(found, run)
+		}
+		queue := t.clues()
+		for len(queue) > 0 {
+			c := queue[0]
+			if clues := c.clues(); len(clues) > 1 {
+				queue = append(clues, queue[1:]...)
+				continue
+			}
+			if queue = queue[1:]; !slices.Contains(found, c.raw) {
+				found = append(found, c.raw)
+			}
+		}
+	}
+	return found
 }
 
 func addClues(text string, whole bool, add func(text string, open bool)) {
