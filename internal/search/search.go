@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"sessiond/internal/session"
@@ -93,6 +94,22 @@ func (h *Hit) Pieces() iter.Seq2[string, bool] {
 	}
 }
 
+// Matched returns the number of different words of the query in the snippet. A run without spaces counts as the pairs of
+// characters that it has.
+func (h *Hit) Matched() (n int) {
+	seen := map[string]bool{}
+	for piece, matched := range h.Pieces() {
+		if piece = strings.ToLower(piece); matched && !seen[piece] {
+			seen[piece] = true
+			n++
+			if strings.ContainsFunc(piece, isUnspaced) {
+				n += max(0, len(charactersOf(piece))-2)
+			}
+		}
+	}
+	return n
+}
+
 // Result is the result of a search. Pending is the number of messages that are not yet in the index.
 // The search read them, or, if Partial, only the newest of them.
 type Result struct {
@@ -158,6 +175,12 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 	}
 	if err != nil && !unread {
 		return Result{}, fmt.Errorf("read messages that are not yet indexed: %w", err)
+	}
+	if run.languages, err = languagesIn(ctx, run.places); err != nil {
+		return Result{}, err
+	}
+	for i := range run.parsed.terms {
+		run.parsed.terms[i].addLanguages(run.languages)
 	}
 	if err := run.findInTime(ctx); err != nil {
 		return Result{}, err
@@ -256,18 +279,19 @@ func (f filters) with(other filters) filters {
 
 // run is the state of one search.
 type run struct {
-	ix       *Index
-	query    Query
-	parsed   parsed
-	places   []queryer               // the index, the tail
-	seen     map[int64]bool          // by row id of the message
-	trashed  map[session.ID]bool     // of the existing sessions so far
-	except   []session.ID            // sessions that have enough rows
-	shared   [][2]session.MessageRef // of a searched fork: the path before its own messages
-	sharedIn []string                // the sessions with that path
-	hits     []Hit
-	sessions []SessionHit
-	rarity   map[string]float64 // by term: BM25's weight of a word
+	ix        *Index
+	query     Query
+	parsed    parsed
+	places    []queryer               // the index, the tail
+	languages []language              // of its texts, besides English
+	seen      map[int64]bool          // by row id of the message
+	trashed   map[session.ID]bool     // of the existing sessions so far
+	except    []session.ID            // sessions that have enough rows
+	shared    [][2]session.MessageRef // of a searched fork: the path before its own messages
+	sharedIn  []string                // the sessions with that path
+	hits      []Hit
+	sessions  []SessionHit
+	rarity    map[string]float64 // by term: BM25's weight of a word
 
 	sharing    []term                // words that messages near those that have them get shares of
 	wordScores [][]map[int64]float64 // by place, word and docid
@@ -283,6 +307,14 @@ func (r *run) findInTime(ctx context.Context) error {
 	timed, cancel := context.WithTimeout(ctx, cmp.Or(r.query.Time, maxTime))
 	defer cancel()
 	err := r.find(timed)
+	quoted := func(t term) bool { return t.quoted && !t.not && !t.path }
+	if err == nil && len(r.hits)+len(r.sessions) == 0 && slices.ContainsFunc(r.parsed.terms, quoted) {
+		named := len(r.missing)
+		if err = r.relaxQuotes(timed, true); err == nil && len(r.missing) > named {
+			r.seen = map[int64]bool{}
+			err = r.find(timed)
+		}
+	}
 	if err == nil && !r.query.Rare {
 		err = r.explain(timed)
 	}
@@ -336,6 +368,12 @@ type doc struct {
 func (d doc) ref() session.MessageRef { return session.MessageRef{Session: d.session, Seq: d.seq} }
 
 func (r *run) find(ctx context.Context) (err error) {
+	if err := r.relaxQuotes(ctx, false); err != nil {
+		return err
+	}
+	if err := r.splitRuns(ctx); err != nil {
+		return err
+	}
 	content := r.parsed.content()
 	steps, match := []string{joinTerms(content, "AND"), joinTerms(content, "OR")}, r.matchNewest
 	if r.query.Order == OrderRank {
