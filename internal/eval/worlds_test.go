@@ -407,7 +407,7 @@ func (s share) String() string {
 // remembered is what is left of a conversation at its end.
 type remembered struct {
 	own, other, otherUnrecalled, otherNewest, rules, decoys share
-	results                                                 share                                                   // of calls, the newest two, whole
+	results                                                 share  // of calls, the newest two, whole
 	compactions, unrecalled                                 int64  // number; of questions that recall nothing
 	contexts, recalled                                      int64  // tokens, of all questions with recall
 	room                                                    int64  // tokens, of a window without its reserve
