@@ -320,26 +320,24 @@ func walk(from string, base history.Object, seen map[string]bool) (*state, error
 	}
 	last, bounded := history.Number(base.Get("end_ordinal_exclusive"))
 	var s *state
-	for line, err := range history.Lines(file, end) {
+	for line, err := range history.EachRecord(file, end) {
 		if err != nil {
 			return nil, err
 		}
-		for _, object := range history.Objects(line.Bytes) {
-			rec, ok := parseRecord(object)
-			if !ok {
-				continue
+		rec, ok := parseRecord(line.Bytes)
+		if !ok {
+			continue
+		}
+		if s == nil && rec.kind == typeMeta {
+			if s, err = stateBefore(path, rec.payload, seen); s == nil {
+				return nil, err
 			}
-			if s == nil && rec.kind == typeMeta {
-				if s, err = stateBefore(path, rec.payload, seen); s == nil {
-					return nil, err
-				}
-			}
-			if bounded && rec.ordered && float64(rec.ordinal) >= last {
-				return s, nil
-			}
-			if s != nil {
-				s.pass(&rec)
-			}
+		}
+		if bounded && rec.ordered && float64(rec.ordinal) >= last {
+			return s, nil
+		}
+		if s != nil {
+			s.pass(&rec)
 		}
 	}
 	return s, nil

@@ -1,7 +1,6 @@
 package openclaw
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -323,7 +322,6 @@ func (a *agent) readRuns(path string) {
 // firstObject reads the first line of a file.
 func firstObject(path string) history.Object {
 	head, _ := history.Head(path, 1<<20) // what could be read
-	line, _, _ := bytes.Cut(head, []byte("\n"))
-	o, _, _ := history.ParseLine(line)
+	o, _ := history.FirstRecord(head)
 	return o
 }
