@@ -24,6 +24,9 @@ func (in *Intake) EachLine(visit func(FileLine)) {
 		}
 	}
 	for l, state := range in.lines {
+		if in.err != nil {
+			return
+		}
 		if state == lineWaits || in.waitFrom > 0 && l.At >= in.waitFrom && state != lineTorn {
 			in.Wait(l.At, 1)
 			continue
