@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sessiond/internal/connect"
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/spelling"
 	"sessiond/internal/store"
@@ -20,7 +21,7 @@ import (
 // scopeFlags adds --source and --project.
 func scopeFlags(fl *pflag.FlagSet, source, project *string) {
 	fl.StringVar(source, "source", "", "only from this `PROGRAM` (claude, codex, pi, …), or a part of its name")
-	fl.StringVar(project, "project", "", "only in this `PROJECT`: a path, its last name, or a part of it")
+	fl.StringVar(project, "project", "", "only in this `PROJECT`: a path, the name in lists, or a part of it")
 }
 
 // filterFlags adds the flags that filter sessions, before any other flag.
@@ -108,25 +109,25 @@ func (a *app) meant(given string, of store.Column, values []store.Value) []strin
 		}
 		return texts
 	}
-	folders := of == store.ColumnDirectory || of == store.ColumnProject
-	if folders && (strings.HasPrefix(given, ".") || strings.HasPrefix(given, "~/") || given == "~" || strings.Contains(given, "/")) {
+	ofFolders := of == store.ColumnDirectory || of == store.ColumnProject
+	if ofFolders && (strings.HasPrefix(given, ".") || given == "~" || strings.ContainsAny(given, `/\`)) {
 		roots := a.foldersMeant(given, of)
 		if found := pick(func(value string) bool {
-			return slices.ContainsFunc(roots, func(root string) bool { return value == root || of == store.ColumnDirectory && isBelow(value, root) })
+			return slices.ContainsFunc(roots, func(root string) bool { return folders.Clean(value) == root || of == store.ColumnDirectory && folders.Within(folders.Clean(value), root) })
 		}); len(found) > 0 {
 			return found
 		}
 	}
 	given = strings.ToLower(given)
 	name := func(value string) string {
-		if folders {
+		if ofFolders {
 			value = transcript.LastFolder(value)
 		}
 		return strings.ToLower(value)
 	}
 	for _, fits := range []func(string) bool{
 		func(value string) bool { return strings.ToLower(value) == given },
-		func(value string) bool { return name(value) == given },
+		func(value string) bool { return ofFolders && folders.EndsIn(value, given) },
 		func(value string) bool { return strings.Contains(name(value), given) },
 		func(value string) bool { return strings.Contains(strings.ToLower(value), given) },
 	} {
@@ -154,14 +155,11 @@ func (a *app) foldersMeant(given string, of store.Column) []string {
 	if given == "~" || strings.HasPrefix(given, "~/") {
 		given = a.getenv("HOME") + given[1:]
 	}
+	given = folders.Join(a.dir, given)
 	if of == store.ColumnProject {
-		return store.Roots(a.absolute(given))
+		return folders.Roots(given)
 	}
-	return a.spellings(given)
-}
-
-func isBelow(path, folder string) bool {
-	return strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+	return []string{given, folders.Resolved(given)}
 }
 
 // mostNearest limits the values that are offered instead of one that matches nothing.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/picker"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -45,7 +46,7 @@ func (a *app) pick(ctx context.Context, root *cobra.Command) error {
 	asking, stop := context.WithCancel(ctx)
 	choice, err := picker.Run(asking, picker.Config{
 		Data: data, Now: func() time.Time { return a.now().In(s.store.Zone()) },
-		Home: a.getenv("HOME"), Project: store.ProjectOf(a.dir), Here: a.dir,
+		Home: a.getenv("HOME"), Project: folders.Project(a.dir), Here: a.dir,
 		Debounce: 60 * time.Millisecond, Poll: time.Second,
 	}, picker.Terminal{In: a.in, Out: raw(a.out), Environ: a.environ, NoColor: !a.color()})
 	stop() // a search may still run
@@ -76,14 +77,14 @@ type pickerData struct {
 }
 
 func newPickerData(a *app, s *services) *pickerData {
-	return &pickerData{app: a, store: s.store, index: s.index, catalogue: s.catalogue, projects: store.Roots(a.dir)}
+	return &pickerData{app: a, store: s.store, index: s.index, catalogue: s.catalogue, projects: folders.Roots(a.dir)}
 }
 
 func (d *pickerData) List(ctx context.Context, in picker.Scope, cursor string, limit int) (f picker.Found, err error) {
 	filter := store.Filter{Source: in.Source, Starred: in.Starred, Archived: in.Archived, People: !in.SubAgents}
 	switch in.Where {
 	case picker.InProject:
-		filter.Roots = store.Roots(d.dir)
+		filter.Roots = folders.Roots(d.dir)
 	case picker.Here:
 		filter.Directory = d.dir
 	}

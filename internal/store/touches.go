@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -119,7 +119,7 @@ const (
 func (s *Store) touches(ctx context.Context, f FileFilter) (map[session.ID]*FileSession, error) {
 	found, seen := map[session.ID]*FileSession{}, map[touchRow]bool{}
 	for _, path := range f.Paths {
-		path = filepath.Clean(path)
+		path = folders.Clean(path)
 		folder := strings.TrimSuffix(path, "/")
 		rows, err := list[touchRow](ctx, s, touchesOfFile, path)
 		if err != nil {
@@ -144,6 +144,99 @@ func (s *Store) touches(ctx context.Context, f FileFilter) (map[session.ID]*File
 	}
 	return found, s.placeTouches(ctx, found)
 }
+
+// FilePaths returns the paths by which tools may have touched some files or folders: as they are named, without symbolic
+// links, and at the same place in each worktree of their project, also in one that is gone.
+func (s *Store) FilePaths(ctx context.Context, names ...string) ([]string, error) {
+	var paths []string
+	add := func(path string) {
+		if !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	worktrees := map[string][]string{} // by project
+	for _, name := range names {
+		for _, path := range []string{folders.Clean(name), folders.Resolved(name)} {
+			project := folders.Project(path)
+			roots, known := worktrees[project]
+			if !known {
+				var err error
+				if roots, err = s.worktrees(ctx, path, project); err != nil {
+					return nil, err
+				}
+				worktrees[project] = roots
+			}
+			add(path)
+			nearest := ""
+			for _, root := range roots {
+				if folders.Within(path, root) && len(root) > len(nearest) {
+					nearest = root
+				}
+			}
+			if nearest == "" {
+				continue
+			}
+			for _, root := range roots {
+				add(folders.Clean(root + "/" + path[len(nearest):]))
+			}
+		}
+	}
+	return paths, nil
+}
+
+// worktrees returns the worktrees of a path's project: those that git knows, and those in which sessions were.
+func (s *Store) worktrees(ctx context.Context, path, project string) ([]string, error) {
+	directories, err := list[string](ctx, s, directoriesOfProject, project, project)
+	if err != nil {
+		return nil, wrap(err, "worktrees of %s", project)
+	}
+	roots := append(folders.Worktrees(path), folders.WorktreeRoot(path))
+	for _, directory := range directories {
+		if folders.Worktree(directory, project) != "" {
+			roots = append(roots, folders.WorktreeRoot(directory))
+		}
+	}
+	for i := range roots {
+		roots[i] = folders.Clean(roots[i])
+	}
+	slices.Sort(roots)
+	return slices.Compact(roots), nil
+}
+
+const directoriesOfProject = `SELECT DISTINCT directory FROM sessions WHERE project = ? AND directory <> ? AND purged_at IS NULL`
+
+// PathEnding is a path that tools touched, and a session that did so.
+type PathEnding struct {
+	Path    string     `db:"path"`
+	Session session.ID `db:"session_id"`
+}
+
+// FilesEnding returns files whose path ends in a name, as a person writes one that lies elsewhere, with the last session
+// that touched each: the newest first, at most 200. Sessions in the trash do not count.
+func (s *Store) FilesEnding(ctx context.Context, name string) ([]PathEnding, error) {
+	for name = folders.Clean(name); strings.HasPrefix(name, "../"); {
+		name = name[len("../"):]
+	}
+	for {
+		name = strings.Trim(name, "/")
+		if name == "" || name == "." || name == ".." {
+			return nil, nil
+		}
+		found, err := list[PathEnding](ctx, s, pathsEnding, "%/"+escapeLike(name))
+		if err != nil || len(found) > 0 {
+			return found, wrap(err, "files that end in %s", name)
+		}
+		_, shorter, ok := strings.Cut(name, "/")
+		if !ok {
+			return nil, nil
+		}
+		name = shorter
+	}
+}
+
+const pathsEnding = `
+	SELECT path, MAX(f.session_id) AS session_id FROM touched_files f JOIN sessions s ON s.id = f.session_id
+	WHERE path LIKE ? ESCAPE '\' AND s.deleted_at IS NULL AND s.purged_at IS NULL GROUP BY path ORDER BY MAX(message_id) DESC, path LIMIT 200`
 
 // addTouch counts a touch. Within a session rows are in the order in which they came.
 func (one *FileSession) addTouch(t touchRow) {

@@ -5,13 +5,13 @@ package touched
 
 import (
 	"cmp"
-	"path"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -133,7 +133,7 @@ func (c *collector) addFile(name, directory string, op session.FileOp) {
 	if op == "" || !isPath(name) || len(c.files) >= maxFiles {
 		return
 	}
-	name = absolutePath(name, directory)
+	name = folders.Join(directory, name)
 	if key := (touchedKey{name, op}); !c.seen[key] {
 		c.seen[key] = true
 		c.files = append(c.files, session.TouchedFile{
@@ -152,25 +152,4 @@ func isPath(s string) bool {
 	return strings.TrimSpace(s) != "" && len(s) <= maxPath && utf8.ValidString(s) &&
 		!strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7F }) &&
 		!strings.Contains(s, "://") && !strings.HasPrefix(s, "data:")
-}
-
-// absolutePath joins a relative path with the directory and cleans it. It keeps paths of
-// Windows and of a home folder (~/) as they are.
-func absolutePath(name, directory string) string {
-	if strings.HasPrefix(name, "~") || isWindowsPath(name) {
-		return name
-	}
-	if path.IsAbs(name) || directory == "" {
-		return path.Clean(name)
-	}
-	if isWindowsPath(directory) {
-		return strings.TrimRight(directory, `\/`) + `\` + name
-	}
-	return path.Join(directory, name)
-}
-
-// isWindowsPath reports whether a path begins with a drive (C:\) or a share (\\host).
-func isWindowsPath(s string) bool {
-	return strings.HasPrefix(s, `\\`) ||
-		len(s) > 2 && s[1] == ':' && (s[2] == '\\' || s[2] == '/') && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z')
 }
