@@ -22,6 +22,15 @@ func Project(directory string) string {
 	return Resolved(name)
 }
 
+// ProjectElsewhere is Project for a directory of another host: by its name alone.
+func ProjectElsewhere(directory string) string {
+	name := Clean(directory)
+	if repository, _, ok := byLayout(name); ok {
+		return repository
+	}
+	return name
+}
+
 // HasRepository reports whether a git repository is at or above a directory.
 func HasRepository(directory string) bool { return gitRoot(local(Clean(directory))) != "" }
 

@@ -19,7 +19,7 @@ import (
 
 // version is PRAGMA user_version of the file. It changes with the tables and with the tokens: an index
 // only fits queries that are split as its text was.
-const version = 8
+const version = 9
 
 // The tables. A docid is created_ms << 12 | n (see millisOf): docids are in the order of time, so that newest-first
 // and since/until are ranges of row ids. docs has the facts about a hit that search needs before it

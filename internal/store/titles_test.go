@@ -53,7 +53,7 @@ func TestMigrationImprovesPoorTitlesAlone(t *testing.T) {
 	testkit.Must(raw(t, s).Exec(`DROP TABLE tokens; DROP INDEX sessions_owner; ALTER TABLE sessions DROP COLUMN owner; ALTER TABLE sessions DROP COLUMN host;
 		DROP INDEX sessions_foreign; ALTER TABLE sessions DROP COLUMN foreign_from; DROP INDEX imports_undecided; ALTER TABLE imports DROP COLUMN mine;
 		DROP INDEX sessions_starred; ALTER TABLE sessions DROP COLUMN starred_at;
-		DROP INDEX calls_failed; ALTER TABLE purged_days DROP COLUMN subagents; DELETE FROM goose_db_version WHERE version_id >= 108`))(t)
+		ALTER TABLE store DROP COLUMN mended; DROP INDEX calls_failed; ALTER TABLE purged_days DROP COLUMN subagents; DELETE FROM goose_db_version WHERE version_id >= 108`))(t)
 	path := s.File()
 	testkit.Check(t, s.Close())
 	s = testkit.Must(Open(t.Context(), path, Options{}))(t)

@@ -23,7 +23,7 @@ const (
 
 // Files returns the files that the message's tool calls touch, each (path, operation) once, in
 // the order of the calls. It joins relative paths with directory, the session's, when that is
-// known. It does not check whether a call failed. Arguments that are neither JSON nor a patch,
+// known. A call that is marked as failed (IsError) changes nothing; only a shell may have read before it failed. Arguments that are neither JSON nor a patch,
 // or that are too large, name no files.
 func Files(m *session.Message, directory string) []session.TouchedFile {
 	c := collector{message: m, seen: map[touchedKey]bool{}}
@@ -32,6 +32,7 @@ func Files(m *session.Message, directory string) []session.TouchedFile {
 		if text == "" && call.Blob != nil { // the store moves large arguments to a blob
 			text = string(call.Blob.Data)
 		}
+		c.failed = call.IsError != nil && *call.IsError
 		c.addCall(toolName(call.ToolName), text, directory)
 	}
 	return c.files
@@ -46,6 +47,7 @@ type collector struct {
 	message *session.Message
 	files   []session.TouchedFile
 	seen    map[touchedKey]bool
+	failed  bool // the call whose files are added
 }
 
 // arguments are the arguments of a tool call that name files, in the spellings of all programs.
@@ -79,6 +81,9 @@ func (c *collector) addCall(tool, text, directory string) {
 		}
 		return
 	}
+	if c.failed && !shells[tool] {
+		return
+	}
 	switch tool {
 	case "read", "read_file", "view", "view_image", "notebookread":
 		c.addFile(args.file(), directory, session.OpRead)
@@ -96,10 +101,15 @@ func (c *collector) addCall(tool, text, directory string) {
 		for _, patch := range []string{args.Input, args.PatchText, args.Patch, command} {
 			c.addPatch(patch, directory)
 		}
-	case "bash", "shell", "shell_command", "local_shell", "exec", "exec_command":
-		c.addShell(&args, directory)
+	default:
+		if shells[tool] {
+			c.addShell(&args, directory)
+		}
 	}
 }
+
+// shells are the tools that run a command line.
+var shells = map[string]bool{"bash": true, "shell": true, "shell_command": true, "local_shell": true, "exec": true, "exec_command": true}
 
 // toolName returns the name of a tool in lower case, without the prefix of Goose's extension or
 // of OpenAI's functions. Tools of other servers keep theirs: their files may be elsewhere.
@@ -130,7 +140,7 @@ func editorOp(command jsontext.Value) session.FileOp {
 
 // addFile adds a file if its name can be a path.
 func (c *collector) addFile(name, directory string, op session.FileOp) {
-	if op == "" || !isPath(name) || len(c.files) >= maxFiles {
+	if op == "" || c.failed && op != session.OpRead || !isPath(name) || len(c.files) >= maxFiles {
 		return
 	}
 	name = folders.Join(directory, name)
