@@ -171,7 +171,7 @@ func nearestText(flag, given string, of store.Column, values []store.Value) stri
 		return ""
 	}
 	if of == store.ColumnDirectory || of == store.ColumnProject {
-		values = byLastFolder(values)
+		values = byName(values)
 	}
 	given = strings.ToLower(filepath.Base(given))
 	far := func(v store.Value) int { // many values are equally far: those of the most sessions come first
@@ -192,18 +192,17 @@ func nearestText(flag, given string, of store.Column, values []store.Value) stri
 	return flag + " has: " + strings.Join(offers, ", ")
 }
 
-// byLastFolder sums up folders with the same last name.
-func byLastFolder(values []store.Value) (sums []store.Value) {
-	for _, v := range values {
-		name := transcript.LastFolder(v.Text)
-		at := slices.IndexFunc(sums, func(s store.Value) bool { return s.Text == name })
-		if at < 0 {
-			sums = append(sums, store.Value{Text: name})
-			at = len(sums) - 1
-		}
-		sums[at].Sessions += v.Sessions
+// byName names folders as lists do.
+func byName(values []store.Value) []store.Value {
+	paths := make([]string, len(values))
+	for i, v := range values {
+		paths[i] = v.Text
 	}
-	return sums
+	names, named := folders.NamesOf(paths), slices.Clone(values)
+	for i := range named {
+		named[i].Text = names.Of(named[i].Text)
+	}
+	return named
 }
 
 // moment parses a time that a person writes, in the configured time zone. The database is open.

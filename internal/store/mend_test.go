@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -16,7 +17,7 @@ func callsTouch(o *Options) {
 	o.Touched = func(m *session.Message, _ string) (files []session.TouchedFile) {
 		for _, c := range m.Calls() {
 			if c.IsError == nil {
-				files = append(files, session.TouchedFile{Op: session.FileOp(c.ToolName), Path: c.Arguments})
+				files = append(files, session.TouchedFile{Op: session.FileOp(c.ToolName), Path: folders.Clean(c.Arguments)})
 			}
 		}
 		return files

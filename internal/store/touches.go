@@ -154,19 +154,13 @@ func (s *Store) FilePaths(ctx context.Context, names ...string) ([]string, error
 			paths = append(paths, path)
 		}
 	}
-	worktrees := map[string][]string{} // by project
 	for _, name := range names {
 		for _, path := range []string{folders.Clean(name), folders.Resolved(name)} {
-			project := folders.Project(path)
-			roots, known := worktrees[project]
-			if !known {
-				var err error
-				if roots, err = s.worktrees(ctx, path, project); err != nil {
-					return nil, err
-				}
-				worktrees[project] = roots
-			}
 			add(path)
+			roots, err := s.worktrees(ctx, path)
+			if err != nil {
+				return nil, err
+			}
 			nearest := ""
 			for _, root := range roots {
 				if folders.Within(path, root) && len(root) > len(nearest) {
@@ -184,18 +178,40 @@ func (s *Store) FilePaths(ctx context.Context, names ...string) ([]string, error
 	return paths, nil
 }
 
-// worktrees returns the worktrees of a path's project: those that git knows, and those in which sessions were.
-func (s *Store) worktrees(ctx context.Context, path, project string) ([]string, error) {
-	directories, err := list[string](ctx, s, directoriesOfProject, project, project)
-	if err != nil {
-		return nil, wrap(err, "worktrees of %s", project)
-	}
+// worktrees returns the worktrees of a path's project: those that git knows, and those in which sessions were. Of a
+// repository that is gone the project is the nearest one above that has sessions.
+func (s *Store) worktrees(ctx context.Context, path string) ([]string, error) {
 	roots := append(folders.Worktrees(path), folders.WorktreeRoot(path))
-	for _, directory := range directories {
-		if folders.Worktree(directory, project) != "" {
-			roots = append(roots, folders.WorktreeRoot(directory))
+	above := []string{roots[0]}
+	for at := path; strings.LastIndexByte(at, '/') > 0; {
+		at = at[:strings.LastIndexByte(at, '/')]
+		above = append(above, at)
+	}
+	type place struct {
+		Project   string `db:"project"`
+		Directory string `db:"directory"`
+	}
+	places, err := list[place](ctx, s, directoriesOfProjects, string(session.JSONOf(above)))
+	if err != nil {
+		return nil, wrap(err, "worktrees of %s", path)
+	}
+	project := roots[0]
+	if project == path {
+		for _, p := range places {
+			if folders.Within(path, p.Project) && (project == path || len(p.Project) > len(project)) {
+				project = p.Project
+			}
 		}
 	}
+	for _, p := range places {
+		if p.Project == project && folders.Worktree(p.Directory, project) != "" {
+			roots = append(roots, folders.WorktreeRoot(p.Directory))
+		}
+	}
+	if project != roots[0] {
+		roots = slices.DeleteFunc(roots, func(root string) bool { return root == path })
+	}
+	roots = append(roots, project)
 	for i := range roots {
 		roots[i] = folders.Clean(roots[i])
 	}
@@ -203,7 +219,8 @@ func (s *Store) worktrees(ctx context.Context, path, project string) ([]string, 
 	return slices.Compact(roots), nil
 }
 
-const directoriesOfProject = `SELECT DISTINCT directory FROM sessions WHERE project = ? AND directory <> ? AND purged_at IS NULL`
+const directoriesOfProjects = `
+	SELECT DISTINCT project, directory FROM sessions WHERE project IN (SELECT value FROM json_each(?)) AND purged_at IS NULL`
 
 // PathEnding is a path that tools touched, and a session that did so.
 type PathEnding struct {
