@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -245,10 +244,14 @@ func searchNotes(res *search.Result, reason string) (notes []string) {
 
 // printSessionHits prints sessions with their best passages, and what resumes them.
 func (a *app) printSessionHits(ctx context.Context, s *services, found []search.SessionHit) error {
+	projects, err := s.store.ProjectNames(ctx)
+	if err != nil {
+		return err
+	}
 	for i, h := range found {
 		facts := []string{string(h.SessionID), string(h.Source)}
 		if h.Project != "" {
-			facts = append(facts, filepath.Base(h.Project))
+			facts = append(facts, projects.Of(h.Project))
 		}
 		facts = append(facts, humanize.RelTime(h.ActiveAt.Time, a.now(), "ago", "from now"))
 		if i > 0 {

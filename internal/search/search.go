@@ -134,7 +134,7 @@ const StoppedAdvice = "narrow it: more letters of a beginning*, rarer words, one
 // come first, and those with some words fill the list; with OrderNewest, the latter only appear when
 // no message has all words. Codes: Invalid (also: nothing was found within the limit of time).
 func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
-	p, err := q.check(ctx)
+	p, err := q.check(ctx, ix.src)
 	if err != nil {
 		return Result{}, err
 	}
@@ -212,7 +212,7 @@ func (r *Result) hideOthers() {
 }
 
 // check fills in the defaults and parses the text. Codes: Invalid.
-func (q *Query) check(ctx context.Context) (parsed, error) {
+func (q *Query) check(ctx context.Context, src Source) (parsed, error) {
 	p := parse(q.Text)
 	wanted, _ := p.wanted()
 	if len(wanted) == 0 {
@@ -235,6 +235,22 @@ func (q *Query) check(ctx context.Context) (parsed, error) {
 	p.filters = p.with(filters{
 		role: string(q.Role), source: string(q.Source), session: string(q.Session), key: q.Key, project: q.Project,
 	})
+	if strings.ContainsAny(p.filters.project, `/\`) { // a folder, or the name of a project that shares its last one
+		projects, err := src.ProjectsNamed(ctx, p.filters.project)
+		if err != nil {
+			return p, err
+		}
+		if len(q.Projects) > 0 {
+			projects = slices.DeleteFunc(projects, func(project string) bool { return !slices.Contains(q.Projects, project) })
+		}
+		switch len(projects) {
+		case 0:
+		case 1:
+			p.filters.project = projects[0]
+		default:
+			p.filters.project, q.Projects = "", projects
+		}
+	}
 	if scope, limited := session.ScopeOf(ctx); limited {
 		p.filters.owner = scope.Owner
 		if p.filters.source == "" {

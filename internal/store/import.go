@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -206,8 +207,8 @@ func (s *Store) Import(ctx context.Context, b ImportBatch) (ImportResult, error)
 	if err := s.prepareImport(&b); err != nil {
 		return ImportResult{}, err
 	}
-	if b.Session.Project == "" && b.ID == "" {
-		b.Session.Project = ProjectOf(b.Session.Directory)
+	if b.ID == "" {
+		b.Session.Project = folders.Project(orElse(b.Session.Project, b.Session.Directory))
 	}
 	return write(ctx, s, func(t *tx) (ImportResult, error) {
 		var res ImportResult
@@ -650,7 +651,7 @@ func (im *importer) fields() error {
 	s.Kind = orElse(f.Kind, s.Kind)
 	s.Model, s.Provider = orElse(f.Model, s.Model), orElse(f.Provider, s.Provider)
 	if s.Directory == "" && f.Directory != "" {
-		s.Directory, s.Project = f.Directory, ProjectOf(f.Directory)
+		s.Directory, s.Project = f.Directory, folders.Project(f.Directory)
 	}
 	s.GitBranch = orElse(s.GitBranch, f.GitBranch)
 	if s.TitleSource == "first_message" {

@@ -6,10 +6,6 @@ import (
 	"sessiond/internal/session"
 )
 
-// betterTitles is the version of the schema since which titles skip commands and what programs put before the words of a
-// person.
-const betterTitles = 108
-
 // improveTitles makes titles of an earlier version anew that came from such a prompt: a person's own titles, those of
 // models and programs, and all others stay.
 func (s *Store) improveTitles(ctx context.Context) error {
@@ -49,9 +45,6 @@ func (s *Store) improveTitles(ctx context.Context) error {
 		}
 		return nil
 	})
-	if session.CodeOf(err) == session.StorageFull {
-		return nil // the database is read all the same
-	}
 	return wrap(err, "improve titles")
 }
 

@@ -55,7 +55,7 @@ func TestMigrationImprovesPoorTitlesAlone(t *testing.T) {
 		ALTER TABLE messages DROP COLUMN talk; ALTER TABLE sessions DROP COLUMN said_count;
 		DROP INDEX sessions_starred; ALTER TABLE sessions DROP COLUMN starred_at;
 		ALTER TABLE calls DROP COLUMN service_tier; ALTER TABLE calls DROP COLUMN requests; ALTER TABLE models DROP COLUMN source;
-		DROP INDEX calls_failed; ALTER TABLE purged_days DROP COLUMN subagents; DELETE FROM goose_db_version WHERE version_id >= 108`))(t)
+		ALTER TABLE store DROP COLUMN mended; DROP INDEX calls_failed; ALTER TABLE purged_days DROP COLUMN subagents; DELETE FROM goose_db_version WHERE version_id >= 108`))(t)
 	path := s.File()
 	testkit.Check(t, s.Close())
 	s = testkit.Must(Open(t.Context(), path, Options{}))(t)

@@ -402,7 +402,7 @@ func TestMigrationCountsTheUsageByProject(t *testing.T) {
 	testkit.Check(t, s.Close())
 	db := testkit.Must(sql.Open("sqlite", s.path))(t)
 	for _, q := range []string{
-		`DELETE FROM goose_db_version WHERE version_id >= 109`, `DROP TABLE tokens`, `DROP INDEX sessions_owner`,
+		`DELETE FROM goose_db_version WHERE version_id >= 109`, `ALTER TABLE store DROP COLUMN mended`, `DROP TABLE tokens`, `DROP INDEX sessions_owner`,
 		`ALTER TABLE sessions DROP COLUMN owner`, `ALTER TABLE sessions DROP COLUMN host`,
 		`DROP INDEX sessions_foreign`, `ALTER TABLE sessions DROP COLUMN foreign_from`,
 		`DROP INDEX imports_undecided`, `ALTER TABLE imports DROP COLUMN mine`,
