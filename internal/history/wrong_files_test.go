@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,34 @@ import (
 func programs(t *testing.T) []program {
 	omp, kilo := ofPi(), ofOpencode() // forks that write the same form
 	omp.source, kilo.source = pi.NewOmp(historytest.NoEnv), opencode.NewKilo(historytest.NoEnv, historytest.Later)
-	return []program{ofPi(), omp, ofClaudeCode(), ofCodex(), ofOpenClaw(), ofGoose(), ofOpencode(), kilo, ofGeminiCLI(), ofCopilotCLI(), ofQwenCode(), ofSessiond(t)}
+	all := []program{ofPi(), omp, ofClaudeCode(), ofCodex(), ofOpenClaw(), ofGoose(), ofOpencode(), kilo, ofGeminiCLI(), ofCopilotCLI(), ofQwenCode(), ofSessiond(t)}
+	for i := range all {
+		all[i].addThousands()
+	}
+	return all
+}
+
+// addThousands adds the file with a line of an unknown type, as thousands of such lines.
+func (p *program) addThousands() {
+	for _, w := range p.wrong {
+		if w.kind != unknownType || strings.Contains(w.text, "CREATE TABLE") {
+			continue
+		}
+		var text strings.Builder
+		for line := range strings.Lines(w.text) {
+			text.WriteString(line)
+			for i := 0; i < 3000 && strings.Contains(line, `dream"`); i++ {
+				name := fmt.Sprintf(`id":"2-%d"`, i)
+				text.WriteString(strings.Replace(line, `id":"2"`, name, 1))
+			}
+		}
+		if w.kind, w.text = unknownTypes, text.String(); w.line > 0 {
+			w.line += strings.Count(w.text, `id":"2-`)
+		}
+		p.wrong = append(p.wrong, w)
+		return
+	}
+	p.none = append(slices.Clone(p.none), unknownTypes)
 }
 
 // The file has texts of 50 MiB and 65 MiB instead of these words.

@@ -18,8 +18,10 @@ import (
 // wrongs are the kinds of wrong input that every program's history is tried with.
 var wrongs = []string{
 	"an empty file", "a wrong first line", "half a line", "invalid JSON in the middle", "invalid UTF-8", "a line of 50 MB", "a record of 65 MiB", "10,001 levels", "a cycle", "an orphan",
-	"a name twice", "no end of the last line", "two objects on a line", "an unknown type", "an unknown version", "a newer database", "a corrupt database", "a locked database", "a table missing", "a column missing",
+	"a name twice", "no end of the last line", "two objects on a line", unknownType, unknownTypes, "an unknown version", "a newer database", "a corrupt database", "a locked database", "a table missing", "a column missing",
 }
+
+const unknownType, unknownTypes = "an unknown type", "unknown types by the thousand"
 
 // wrong is one of them: a file, and what the import reports of it.
 type wrong struct {
@@ -93,6 +95,11 @@ func (p *program) try(t *testing.T, w wrong) {
 		t.Errorf("%d sessions, want %d beside the good one: %+v", done.Sessions.New-1, w.new, mine)
 	}
 	h.Examine()
+	for _, s := range h.Sessions() {
+		if w.kind == unknownTypes && s.SaidCount > 5 {
+			t.Errorf("session %s counts %d messages of %d rows", s.SourceID, s.SaidCount, s.MessageCount)
+		}
+	}
 	rows := h.Rows()
 	if again := h.Import(good, bad); again.Records.Imported+again.Records.Raw > 0 || h.Rows() != rows {
 		t.Errorf("the second import: %+v", again)
