@@ -32,7 +32,7 @@ func (a *app) showCommand() *cobra.Command {
 			"compaction hides the messages above it from the model. SEQS are messages: 27, 120..140,\n" +
 			"120.., ..12. The id of a message (20260211_001.27) shows it with the messages around it.\n" +
 			"A pipe gets the same text as a terminal; --full prints everything. Rows of the program itself\n" +
-		"are counted in one line; --program shows them.",
+			"are counted in one line; --program shows them.",
 		Example: "  sessiond show @\n  sessiond show @ --prompts\n  sessiond show 20260211_001 120..140 --expand\n  sessiond show @ -n 3\n" +
 			"  sessiond show @ --grep 'lock timeout'\n  sessiond show @ -f",
 		RunE: func(cmd *cobra.Command, args []string) error {

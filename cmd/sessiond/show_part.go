@@ -18,7 +18,7 @@ import (
 
 // part is what show prints of a session: ranges of messages, oldest first.
 type part struct {
-	spans  store.Ranges
+	spans   store.Ranges
 	chosen  bool                // the user chose it
 	before  int64               // messages of the path before it
 	path    int64               // messages of the whole path

@@ -42,7 +42,7 @@ type ImportMessage struct {
 // ImportFields are what a source changes of a session after it was imported. What is empty
 // stays as it is.
 type ImportFields struct {
-	Kind        string                  // chat or automated: of a session that is no sub-agent
+	Kind        string // chat or automated: of a session that is no sub-agent
 	Provider    string
 	Model       string
 	Directory   string                  // unless it has one

@@ -16,7 +16,7 @@ type held struct {
 	anchor, class string
 	use           *ToolUse
 	thought       string
-	rest          *Rest // of the thought
+	rest          *Rest         // of the thought
 	hidden        *Item         // or the row of the program
 	note          template.HTML // of the hidden message
 }

@@ -17,16 +17,16 @@ const (
 
 // TerminalOptions configure a transcript in a terminal. The zero value is plain text of 80 columns.
 type TerminalOptions struct {
-	Width  int                 // columns; 0: 80
-	Color  bool                // write colours
-	Raw    bool                // texts and results in full and unwrapped, for reading exactly
-	Expand bool                // unfold reasoning, arguments, results, summaries and hidden messages
-	Zone   *time.Location      // of times; nil: time.Local
+	Width  int            // columns; 0: 80
+	Color  bool           // write colours
+	Raw    bool           // texts and results in full and unwrapped, for reading exactly
+	Expand bool           // unfold reasoning, arguments, results, summaries and hidden messages
+	Zone   *time.Location // of times; nil: time.Local
 	// Program shows the rows of the program itself. Else the last line counts them, with the words of Folded behind the
 	// number; "": there is no such line.
 	Program bool
 	Folded  string
-	Mark   *session.MessageRef // a message to point at
+	Mark    *session.MessageRef // a message to point at
 }
 
 // NewTerminal returns a writer for a terminal. Control sequences are stripped from every stored text.
