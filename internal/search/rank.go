@@ -76,6 +76,7 @@ func (r *run) bestExpressions(ctx context.Context) ([]string, error) {
 	}
 	if len(terms) > 1 && counts[0] < rankedDepth { // a word in more messages is near most of them
 		r.sharing = terms[:rare]
+		r.summed = r.query.Rare || rare == len(terms)
 	}
 	var steps []string
 	if r.query.Rare {
@@ -177,16 +178,21 @@ func shortened(word string) string {
 func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs []doc, full bool, err error) {
 	from, to := r.query.docRange()
 	limit = max(limit, bestDocs)
+	if err := r.loadWordScores(ctx); err != nil {
+		return nil, false, err
+	}
 	for i, place := range r.places {
-		some, err := readRows(ctx, place, scanDoc, bestFirst, expression, from, to, rankedDepth, limit)
+		var some []doc
+		if r.summed {
+			some, err = r.readSummed(ctx, i, expression, limit)
+		} else {
+			some, err = readRows(ctx, place, scanDoc, bestFirst, expression, from, to, rankedDepth, limit)
+		}
 		if err != nil {
 			return nil, false, err
 		}
 		var n, words float64
 		if err := place.QueryRowContext(ctx, `SELECT docs, words FROM state`).Scan(&n, &words); err != nil {
-			return nil, false, err
-		}
-		if err := r.loadWordScores(ctx); err != nil {
 			return nil, false, err
 		}
 		full = full || len(some) == limit
@@ -205,6 +211,27 @@ func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs
 	r.preferTime(docs)
 	sortDocs(docs)
 	return docs, full, nil
+}
+
+const matching = `SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?`
+
+// readSummed reads what bestFirst does, with the scores of loadWordScores, of which BM25's is the sum: FTS5 looks up
+// the length of each message that it scores, which is most of what a search costs.
+func (r *run) readSummed(ctx context.Context, place int, expression string, limit int) ([]doc, error) {
+	from, to := r.query.docRange()
+	found, err := readRows(ctx, r.places[place], scanValue[int64], matching, expression, from, to, rankedDepth)
+	if err != nil {
+		return nil, err
+	}
+	best := make([]candidate, len(found))
+	for i, docid := range found {
+		best[i].docAt = docAt{place, docid}
+		for _, scores := range r.wordScores[place] {
+			best[i].score += scores[docid]
+		}
+	}
+	slices.SortFunc(best, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.docid, a.docid)) })
+	return readCandidates(ctx, r.places, best[:min(len(best), limit)])
 }
 
 // loadWordScores reads once what each word that selects gives to each message, by place. It applies no filter:
