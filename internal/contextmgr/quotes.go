@@ -46,14 +46,16 @@ type quoter struct {
 }
 
 const (
-	hitsWithNeighbours = 2    // best hits that are quoted with the messages beside them
-	neighbourRunes     = 150  // quoted of a message beside a hit
-	relevantShare      = 0.6  // of the best passage's score: the rest would use up what later questions may recall
-	promptShare        = 0.5  // of its weight that a term lends the rest of the turn whose prompt holds it
-	askedShare         = 0.5  // of its score that a passage keeps which only asks
-	leastEvidence      = 0.36 // of the score of a passage with all terms side by side: below it nothing is quoted
-	evidenceTerms      = 5    // heaviest terms of a question that count for it: a long one is about several things
-	mostQuoted         = 6    // passages of one recall: more that are as good are none that were asked for
+	hitsWithNeighbours = 2   // best hits that are quoted with the messages beside them
+	neighbourRunes     = 150 // quoted of a message beside a hit
+	relevantShare      = 0.6 // of the best passage's score: the rest would use up what later questions may recall
+	promptShare        = 0.5 // of its weight that a term lends the rest of the turn whose prompt holds it
+	askedShare         = 0.5 // of its score that a passage keeps which only asks
+	// Below this share of the weight of a question's terms nothing is quoted. A passage may have more than all of it:
+	// terms in the form in which they were asked count more.
+	leastEvidence = 0.5
+	evidenceTerms = 5 // heaviest terms of a question that count for it: a long one is about several things
+	mostQuoted    = 6 // passages of one recall: more that are as good are none that were asked for
 )
 
 // quoteHits quotes the best passages of the hits within the budget, each with the role that said
@@ -131,14 +133,17 @@ func (q *quoter) relevant() []passage {
 	}
 	f := newPassageFinder(texts, q.terms)
 	found := f.find(rows)
-	enough := leastEvidence * f.highestScore()
+	enough := leastEvidence * f.questionWeight()
 	for i := range found {
 		p := &found[i]
 		s := &q.all[p.source]
+		evidence := p.score
 		if s.prompt >= 0 {
-			p.score += promptShare * f.lent(s.prompt, p)
+			lent := f.lent(s.prompt, p)
+			evidence += lent
+			p.score += promptShare * lent
 		}
-		p.fits = p.score >= enough
+		p.fits = evidence >= enough
 		if s.prompt < 0 && s.message.Role == session.User && onlyAsks(s.text[p.from:p.to], q.terms) {
 			p.score *= askedShare
 			p.asks = true
@@ -444,10 +449,9 @@ func (f *passageFinder) find(rows []int64) []passage {
 	return slices.DeleteFunc(all, func(p passage) bool { return repeats(f.texts[p.source][p.from:p.to], seen) })
 }
 
-// highestScore returns the score of a passage that holds the question's heaviest terms side by side. Terms that no text
-// holds are the heaviest.
-func (f *passageFinder) highestScore() (sum float64) {
-	heaviest := slices.Sorted(slices.Values(f.wordWeights))
+// questionWeight returns the weight of the question's heaviest terms. Those that no text holds are the heaviest.
+func (f *passageFinder) questionWeight() (sum float64) {
+	heaviest := slices.Sorted(slices.Values(f.stemWeights))
 	for _, w := range heaviest[max(0, len(heaviest)-evidenceTerms):] {
 		sum += w
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sessiond/internal/session"
@@ -293,6 +294,10 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 	for _, d := range docs {
 		known[d.ref()] = true
 	}
+	indexed, err := r.rowsBeside(ctx, docs[:min(len(docs), askedDocs)])
+	if err != nil {
+		return nil, err
+	}
 	for _, d := range docs[:min(len(docs), askedDocs)] {
 		for _, seq := range []int64{d.seq - 1, d.seq + 1} {
 			ref := session.MessageRef{Session: d.session, Seq: seq}
@@ -300,6 +305,12 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 				continue
 			}
 			known[ref] = true
+			if d, ok := indexed[ref]; ok {
+				if !d.tool && from <= d.docid && d.docid <= to {
+					docs = append(docs, d)
+				}
+				continue
+			}
 			m, err := r.ix.src.MessageHead(ctx, ref, neighbourHead)
 			if session.CodeOf(err) == session.NotFound || errors.Is(err, errStoreDamaged) {
 				continue
@@ -322,6 +333,27 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 		}
 	}
 	return docs, nil
+}
+
+// rowsBeside returns, without a score, the rows of the messages that were stored right before and after some: nearly
+// always those that stand beside them in their sessions.
+func (r *run) rowsBeside(ctx context.Context, docs []doc) (map[session.MessageRef]doc, error) {
+	var rows []string
+	for _, d := range docs {
+		rows = append(rows, strconv.FormatInt(d.rowID-1, 10), strconv.FormatInt(d.rowID+1, 10))
+	}
+	found := map[session.MessageRef]doc{}
+	for _, place := range r.places {
+		some, err := readRows(ctx, place, scanDoc, `SELECT docid, message_id, session_id, seq, words, tool, 0.0 FROM docs
+			WHERE message_id IN (`+strings.Join(rows, ", ")+`)`)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range some {
+			found[d.ref()] = d
+		}
+	}
+	return found, nil
 }
 
 // weigh replaces the b of FTS5 in the scores by lengthShare, exactly for a word that a message has once, counts
