@@ -46,14 +46,16 @@ type quoter struct {
 }
 
 const (
-	hitsWithNeighbours = 2    // best hits that are quoted with the messages beside them
-	neighbourRunes     = 150  // quoted of a message beside a hit
-	relevantShare      = 0.6  // of the best passage's score: the rest would use up what later questions may recall
-	promptShare        = 0.5  // of its weight that a term lends the rest of the turn whose prompt holds it
-	askedShare         = 0.5  // of its score that a passage keeps which only asks
-	leastEvidence      = 0.33 // of the weight of a question's terms that a passage must hold: with less nothing is quoted
-	evidenceTerms      = 5    // heaviest terms of a question that count for it: a long one is about several things
-	mostQuoted         = 6    // passages of one recall: more that are as good are none that were asked for
+	hitsWithNeighbours = 2   // best hits that are quoted with the messages beside them
+	neighbourRunes     = 150 // quoted of a message beside a hit
+	relevantShare      = 0.6 // of the best passage's score: the rest would use up what later questions may recall
+	promptShare        = 0.5 // of its weight that a term lends the rest of the turn whose prompt holds it
+	askedShare         = 0.5 // of its score that a passage keeps which only asks
+	// Below this share of the weight of a question's terms nothing is quoted. A passage may have more than all of it:
+	// terms in the form in which they were asked count more.
+	leastEvidence = 0.5
+	evidenceTerms = 5 // heaviest terms of a question that count for it: a long one is about several things
+	mostQuoted    = 6 // passages of one recall: more that are as good are none that were asked for
 )
 
 // quoteHits quotes the best passages of the hits within the budget, each with the role that said
@@ -134,13 +136,15 @@ func (q *quoter) relevant() []passage {
 	enough := leastEvidence * f.questionWeight()
 	for i := range found {
 		p := &found[i]
-		p.evidence = f.heldWeight(p)
-		switch s := &q.all[p.source]; {
-		case s.prompt >= 0:
+		s := &q.all[p.source]
+		evidence := p.score
+		if s.prompt >= 0 {
 			lent := f.lent(s.prompt, p)
+			evidence += lent
 			p.score += promptShare * lent
-			p.evidence += lent
-		case s.message.Role == session.User && onlyAsks(s.text[p.from:p.to], q.terms):
+		}
+		p.fits = evidence >= enough
+		if s.prompt < 0 && s.message.Role == session.User && onlyAsks(s.text[p.from:p.to], q.terms) {
 			p.score *= askedShare
 			p.asks = true
 		}
@@ -158,7 +162,7 @@ func (q *quoter) relevant() []passage {
 	return slices.DeleteFunc(found, func(p passage) bool {
 		s := &q.all[p.source]
 		answered := s.hit == nil || len(s.hit.Rest)+len(s.hit.Neighbours) > 0
-		return p.evidence < enough || p.score < relevantShare*best || p.asks && !answered || strings.Contains(q.quoted, session.EscapeBlocks(strings.TrimSpace(s.text[p.from:p.to])))
+		return !p.fits || p.score < relevantShare*best || p.asks && !answered || strings.Contains(q.quoted, session.EscapeBlocks(strings.TrimSpace(s.text[p.from:p.to])))
 	})
 }
 
@@ -388,9 +392,9 @@ type passage struct {
 	source   int // index of its text
 	from, to int // bytes
 	score    float64
-	evidence float64 // weight of the terms that it and its turn's prompt hold
-	holds    uint32  // the terms that count, by index
-	asks     bool    // it only asks
+	holds    uint32 // the terms that count, by index
+	asks     bool   // it only asks
+	fits     bool   // it holds enough of the question
 }
 
 // passageFinder finds passages in the texts of hits.
@@ -445,17 +449,7 @@ func (f *passageFinder) find(rows []int64) []passage {
 	return slices.DeleteFunc(all, func(p passage) bool { return repeats(f.texts[p.source][p.from:p.to], seen) })
 }
 
-// heldWeight returns the weight of the terms that a passage holds.
-func (f *passageFinder) heldWeight(p *passage) (sum float64) {
-	for k, w := range f.stemWeights {
-		if p.holds&(1<<k) != 0 {
-			sum += w
-		}
-	}
-	return sum
-}
-
-// questionWeight returns the weight of the question's heaviest terms: those that no text holds are the heaviest.
+// questionWeight returns the weight of the question's heaviest terms. Those that no text holds are the heaviest.
 func (f *passageFinder) questionWeight() (sum float64) {
 	heaviest := slices.Sorted(slices.Values(f.stemWeights))
 	for _, w := range heaviest[max(0, len(heaviest)-evidenceTerms):] {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sessiond/internal/session"
@@ -76,6 +77,7 @@ func (r *run) bestExpressions(ctx context.Context) ([]string, error) {
 	}
 	if len(terms) > 1 && counts[0] < rankedDepth { // a word in more messages is near most of them
 		r.sharing = terms[:rare]
+		r.summed = r.query.Rare || rare == len(terms)
 	}
 	var steps []string
 	if r.query.Rare {
@@ -166,16 +168,21 @@ func shortened(word string) string {
 func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs []doc, full bool, err error) {
 	from, to := r.query.docRange()
 	limit = max(limit, bestDocs)
+	if err := r.loadWordScores(ctx); err != nil {
+		return nil, false, err
+	}
 	for i, place := range r.places {
-		some, err := readRows(ctx, place, scanDoc, bestFirst, expression, from, to, rankedDepth, limit)
+		var some []doc
+		if r.summed {
+			some, err = r.readSummed(ctx, i, expression, limit)
+		} else {
+			some, err = readRows(ctx, place, scanDoc, bestFirst, expression, from, to, rankedDepth, limit)
+		}
 		if err != nil {
 			return nil, false, err
 		}
 		var n, words float64
 		if err := place.QueryRowContext(ctx, `SELECT docs, words FROM state`).Scan(&n, &words); err != nil {
-			return nil, false, err
-		}
-		if err := r.loadWordScores(ctx); err != nil {
 			return nil, false, err
 		}
 		full = full || len(some) == limit
@@ -194,6 +201,27 @@ func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs
 	r.preferTime(docs)
 	sortDocs(docs)
 	return docs, full, nil
+}
+
+const matching = `SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?`
+
+// readSummed reads what bestFirst does, with the scores of loadWordScores, of which BM25's is the sum: FTS5 looks up
+// the length of each message that it scores, which is most of what a search costs.
+func (r *run) readSummed(ctx context.Context, place int, expression string, limit int) ([]doc, error) {
+	from, to := r.query.docRange()
+	found, err := readRows(ctx, r.places[place], scanValue[int64], matching, expression, from, to, rankedDepth)
+	if err != nil {
+		return nil, err
+	}
+	best := make([]candidate, len(found))
+	for i, docid := range found {
+		best[i].docAt = docAt{place, docid}
+		for _, scores := range r.wordScores[place] {
+			best[i].score += scores[docid]
+		}
+	}
+	slices.SortFunc(best, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.docid, a.docid)) })
+	return readCandidates(ctx, r.places, best[:min(len(best), limit)])
 }
 
 // loadWordScores reads once what each word that selects gives to each message, by place. It applies no filter:
@@ -255,6 +283,10 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 	for _, d := range docs {
 		known[d.ref()] = true
 	}
+	indexed, err := r.rowsBeside(ctx, docs[:min(len(docs), askedDocs)])
+	if err != nil {
+		return nil, err
+	}
 	for _, d := range docs[:min(len(docs), askedDocs)] {
 		for _, seq := range []int64{d.seq - 1, d.seq + 1} {
 			ref := session.MessageRef{Session: d.session, Seq: seq}
@@ -262,6 +294,12 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 				continue
 			}
 			known[ref] = true
+			if d, ok := indexed[ref]; ok {
+				if !d.tool && from <= d.docid && d.docid <= to {
+					docs = append(docs, d)
+				}
+				continue
+			}
 			m, err := r.ix.src.MessageHead(ctx, ref, neighbourHead)
 			if session.CodeOf(err) == session.NotFound || errors.Is(err, errStoreDamaged) {
 				continue
@@ -284,6 +322,27 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 		}
 	}
 	return docs, nil
+}
+
+// rowsBeside returns, without a score, the rows of the messages that were stored right before and after some: nearly
+// always those that stand beside them in their sessions.
+func (r *run) rowsBeside(ctx context.Context, docs []doc) (map[session.MessageRef]doc, error) {
+	var rows []string
+	for _, d := range docs {
+		rows = append(rows, strconv.FormatInt(d.rowID-1, 10), strconv.FormatInt(d.rowID+1, 10))
+	}
+	found := map[session.MessageRef]doc{}
+	for _, place := range r.places {
+		some, err := readRows(ctx, place, scanDoc, `SELECT docid, message_id, session_id, seq, words, tool, 0.0 FROM docs
+			WHERE message_id IN (`+strings.Join(rows, ", ")+`)`)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range some {
+			found[d.ref()] = d
+		}
+	}
+	return found, nil
 }
 
 // weigh replaces the b of FTS5 in the scores by lengthShare, exactly for a word that a message has once, counts

@@ -310,6 +310,7 @@ type run struct {
 	rarity    map[string]float64 // by term: BM25's weight of a word
 
 	sharing    []term                // words that messages near those that have them get shares of
+	summed     bool                  // a message's score is the sum of those of sharing: there are no other words
 	wordScores [][]map[int64]float64 // by place, word and docid
 	timeScores [][]map[int64]float64 // of the words that name a time
 
