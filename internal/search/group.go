@@ -37,6 +37,8 @@ const (
 	// sessions share them.
 	titleWeight   = 1.0
 	projectWeight = 0.5
+	// Letters by which names are looked up that may have another form of a word in another language.
+	namePrefix = 5
 )
 
 // SessionHit is a found session.
@@ -182,7 +184,11 @@ func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error
 	content := r.parsed.content()
 	var texts []string
 	for _, t := range content {
-		for _, pattern := range append(t.patterns(), strings.ToLower(t.raw)) {
+		patterns := append(t.patterns(), strings.ToLower(t.raw))
+		if r := []rune(patterns[len(patterns)-1]); len(t.languages) > 0 && len(r) > namePrefix { // Verträge, of Vertrag
+			patterns = append(patterns, string(r[:namePrefix]))
+		}
+		for _, pattern := range patterns {
 			texts = append(texts, pattern, norm.NFC.String(pattern), norm.NFD.String(pattern))
 			if first, size := utf8.DecodeRuneInString(pattern); first >= utf8.RuneSelf { // SQLite's LOWER leaves these as they are
 				texts = append(texts, string(unicode.ToUpper(first))+pattern[size:])

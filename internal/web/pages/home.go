@@ -225,14 +225,17 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since 
 		return err
 	}
 	for _, m := range found.Missing {
+		note := "No message has “" + m.Word + "”"
 		switch {
 		case m.Searched:
-			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: this is what was found for “"+m.DidYouMean+"”.")
-		case m.DidYouMean != "":
-			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: the results are without it. Did you mean “"+m.DidYouMean+"”?")
-		default:
-			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: the results are without it.")
+			note += ": this is what was found for “" + m.DidYouMean + "”"
+		case len(found.Sessions) > 0:
+			note += ": the results are without it"
 		}
+		if note += "."; m.DidYouMean != "" && !m.Searched {
+			note += " Did you mean “" + m.DidYouMean + "”?"
+		}
+		page.Notes = append(page.Notes, note)
 	}
 	if t := found.Time; t != nil {
 		page.Offers = append(page.Offers, offer{"only messages of: " + t.Text, address("/", q, "q", page.Query+" "+t.Filter)})
