@@ -49,8 +49,9 @@ const (
 	statesValue             // a number, a version, a path, an identifier, a URL
 )
 
-// statementOf returns what a sentence with these facts states.
-func statementOf(text string, facts []fact) statement {
+// statementOf returns what a sentence of a person or the model with these facts states. The model narrates in the same
+// words in which a person states a choice or a place.
+func statementOf(by speaker, text string, facts []fact) statement {
 	some := statesNothing
 	for i := range facts {
 		if facts[i].kind != factName || hasInnerCapital(facts[i].text) {
@@ -58,11 +59,14 @@ func statementOf(text string, facts []fact) statement {
 		}
 		some = statesSome
 	}
-	if some == statesNothing && stateForm.MatchString(text) {
+	if some == statesNothing && (by == byPerson && stateForm.MatchString(text) || by == byModel && explicitFinding.MatchString(text) && !orderOfWork.MatchString(text)) {
 		some = statesSome
 	}
 	return some
 }
+
+// isIdle reports whether a sentence is the model's and states nothing: progress, narration.
+func (s *sentence) isIdle() bool { return s.by == byModel && s.states == statesNothing }
 
 // hasInnerCapital reports whether a name is one of program text: OrderDao.
 func hasInnerCapital(name string) bool {
@@ -147,7 +151,7 @@ func Findings(m *session.Message, name string) []string {
 func (s *sentence) isFinding() bool {
 	switch s.by {
 	case byModel:
-		return modelFinding.MatchString(s.text) && (s.states > statesNothing || explicitFinding.MatchString(s.text) && !orderOfWork.MatchString(s.text))
+		return s.states > statesNothing && modelFinding.MatchString(s.text)
 	case byTool:
 		if routineResult.MatchString(s.text) && !toolFailure.MatchString(s.text) {
 			return false

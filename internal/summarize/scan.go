@@ -322,7 +322,7 @@ func (sp *span) addPassage(msg int, at passage) {
 			s.noGiver = !sp.givesRules(msg)
 		}
 		if at.by == byPerson || at.by == byModel {
-			s.states = statementOf(text, sp.facts[facts:])
+			s.states = statementOf(at.by, text, sp.facts[facts:])
 		}
 		s.finding = !at.inCall && s.isFinding()
 		sp.countSentence(&s)
