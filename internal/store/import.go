@@ -22,6 +22,7 @@ type ImportBatch struct {
 	Compactions []ImportCompaction
 	Marks       []ImportMark
 	Calls       []ImportCall
+	Copied      []string      // external ids of calls of another session, which an earlier import may have counted for this one
 	Title       *string       // the source's name for the session, when it is known now
 	Head        *string       // external id of the message that is the head after this batch
 	HeadSession session.ID    // of a head that lies in the session that this one was forked from; "": in this one
@@ -244,7 +245,7 @@ func (im *importer) run() error {
 		return im.saveCursor()
 	}
 	first, draft := im.sess.LastSeq+1, im.sess.Draft
-	for _, step := range []func() error{im.messages, im.forkLink, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields, im.keepOneGenerationOpen} {
+	for _, step := range []func() error{im.messages, im.forkLink, im.dropCopied, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields, im.keepOneGenerationOpen} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -551,6 +552,18 @@ func (im *importer) placeOf(m *ImportMessage) (place, error) {
 		return place{}, err
 	}
 	return im.placeAfter(ref)
+}
+
+// dropCopied drops the calls that an earlier import counted for this session though they are another one's.
+func (im *importer) dropCopied() error {
+	for _, key := range im.batch.Copied {
+		dropped, err := im.dropCall(im.sess.Source, key, &im.sess)
+		if err != nil {
+			return err
+		}
+		im.moved = im.moved || dropped
+	}
+	return nil
 }
 
 // calls counts the batch's model calls, each once wherever it was seen before.

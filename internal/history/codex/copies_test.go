@@ -41,6 +41,36 @@ func TestReplayedUsageOfSubagentsIsTheirParents(t *testing.T) {
 	h.Examine()
 }
 
+// What an earlier import counted twice is mended when the rollout is read from its beginning again.
+func TestReplayedUsageThatWasCountedIsDropped(t *testing.T) {
+	h := newHouse(t)
+	noon := time.Date(2026, 9, 15, 12, 0, 0, 0, time.UTC)
+	parent := thread{id: "parent", began: noon, turns: []turn{{"split the work", "done", 40}, {"go on", "ok", 60}}}
+	child := thread{id: "child", began: noon.Add(time.Hour), turns: []turn{{"part 0", "done", 7}}}
+	const header = `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"parent","depth":1}}}`
+	h.Import(h.Write("rollout-1-parent.jsonl", append([]string{parent.header(`"source":"cli"`)}, parent.lines(parent.turns, 0, 0, time.Time{}, false, true)...)...))
+	lines := append(parent.lines(parent.turns, 0, 0, time.Time{}, false, true), child.lines(child.turns, 100, 0, time.Time{}, false, true)...)
+	early := thread{id: "child", began: noon} // nothing tells that the lines are copies
+	path := h.Write("rollout-2-child.jsonl", append([]string{early.header(header)}, lines...)...)
+	h.Import(path)
+	if s := h.Session("child"); s.InputTokens != 107 || s.Title != "split the work" {
+		t.Fatalf("%d tokens of %q", s.InputTokens, s.Title)
+	}
+	h.Rewrite(path, append([]string{child.header(header)}, lines...)...)
+	h.Import(path)
+	if s := h.Session("child"); s.InputTokens != 7 || len(h.Calls(s.ID)) != 1 || s.Title != "part 0" {
+		t.Errorf("%d tokens, %d calls of %q", s.InputTokens, len(h.Calls(s.ID)), s.Title)
+	}
+	if s := h.Session("parent"); s.InputTokens != 100 {
+		t.Errorf("%d tokens", s.InputTokens)
+	}
+	rows := h.Rows()
+	if h.Import(path); h.Rows() != rows {
+		t.Error("reading it again changed something")
+	}
+	h.Examine()
+}
+
 // turn is a turn of a thread: what was said, and the tokens that it used.
 type turn struct {
 	prompt, reply string

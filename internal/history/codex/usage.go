@@ -160,6 +160,9 @@ func (r *reader) charge(rec *record, used tokens, key string, note session.JSON)
 		r.checkCopiedCall(key, rec)
 	}
 	if r.state.Copying || r.inherits {
+		if r.from.kind == session.ParentChild { // a fork's copies have the names of their originals
+			r.talk.Copied("codex:" + key)
+		}
 		r.skip(skipInherited)
 		return false
 	}
