@@ -36,10 +36,11 @@ func (t Time) SQL() string {
 // Day returns the day of t in a zone, as YYYY-MM-DD.
 func (t Time) Day(zone *time.Location) string { return t.In(zone).Format(time.DateOnly) }
 
-// ParseMoment reads what a person writes for a time, in the zone of now: a day (2026-02-11), a time
+// ParseMoment reads what a person writes for a time, in the zone of now: a day (2026-02-11), a month (2026-02: its first
+// moment), a time
 // (2026-02-11T10:00), an age (30m, 12h, 7d, 2w, 3 days ago), or the first moment of a named day (yesterday, monday, last week).
 func ParseMoment(s string, now time.Time) (at Time, ok bool) {
-	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", time.RFC3339} {
+	for _, layout := range []string{time.DateOnly, "2006-01", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", time.RFC3339} {
 		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
 			return At(t), true
 		}
