@@ -114,7 +114,9 @@ func (a *app) meant(given string, of store.Column, values []store.Value) []strin
 	if ofFolders && (strings.HasPrefix(given, ".") || given == "~" || strings.ContainsAny(given, `/\`)) {
 		roots := a.foldersMeant(given, of)
 		if found := pick(func(value string) bool {
-			return slices.ContainsFunc(roots, func(root string) bool { return folders.Clean(value) == root || of == store.ColumnDirectory && folders.Within(folders.Clean(value), root) })
+			return slices.ContainsFunc(roots, func(root string) bool {
+				return folders.Clean(value) == root || of == store.ColumnDirectory && folders.Within(folders.Clean(value), root)
+			})
 		}); len(found) > 0 {
 			return found
 		}

@@ -35,10 +35,10 @@ func (a *app) statsCommand() *cobra.Command {
 		RunE:    a.onPagedStore(func(ctx context.Context, s *store.Store, _ []string) error { return a.stats(ctx, s, f) }),
 	}
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.by, "by", nil, "group by these `COLUMNS`: day, project, program, model, purpose")
+	fl.StringSliceVar(&f.by, "by", nil, "group by these `COLUMNS`: day, week, month, project, program, model, purpose")
 	fl.BoolVar(&f.csv, "csv", false, "print CSV; by day, unless --by says otherwise")
 	scopeFlags(fl, &f.source, &f.project)
-	fl.StringVar(&f.since, "since", "", "only since this `DAY`: 2026-02-11, 7d")
+	fl.StringVar(&f.since, "since", "", "only since this `DAY`: 2026-02-11, 2026-02, 7d")
 	fl.StringVar(&f.until, "until", "", "only before this `DAY`")
 	return cmd
 }
@@ -85,8 +85,8 @@ func parseDimensions(names []string) (by []analytics.Dimension, err error) {
 		if d == "program" {
 			d = analytics.BySource
 		}
-		if !slices.Contains(analytics.Dimensions(), d) {
-			return nil, usagef("--by %q is not a column: use day, project, program, model, purpose, or several with commas", name)
+		if !slices.Contains(analytics.Groups(), d) {
+			return nil, usagef("--by %q is not a column: use day, week, month, project, program, model, purpose, or several with commas", name)
 		}
 		if slices.Contains(by, d) {
 			return nil, usagef("--by names %s twice", name)
@@ -235,7 +235,7 @@ func (a *app) printUsage(projects folders.Names, by []analytics.Dimension, usage
 	}
 	cols := make([]column, len(by))
 	for i, d := range by {
-		cols[i] = column{name: columnName(d), least: 12, grow: d != analytics.ByDay}
+		cols[i] = column{name: columnName(d), least: 12, grow: d != analytics.ByDay && d != analytics.ByWeek && d != analytics.ByMonth}
 	}
 	talks := !slices.Contains(by, analytics.ByModel) && !slices.Contains(by, analytics.ByPurpose) // sessions have no single model
 	if talks {

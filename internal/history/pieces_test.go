@@ -46,8 +46,11 @@ func TestRecordsBesideRubbish(t *testing.T) {
 		{"before a beginning", a + `{"id":` + "\n" + b + "\n", []string{a, `{"id":`, b}, nil},
 		{"behind a first beginning", `{"id":` + a + "\n", []string{a}, []string{"1: 6 bytes before the first JSON object are no JSON object; skipped"}},
 		{"behind NULs", nuls + a + "\n" + b + "\n", []string{a, b}, []string{"1: 40 NUL bytes, which a crash of the system leaves; skipped"}},
-		{"between NULs", a + "\n" + nuls + b + nuls + "\n", []string{a, b},
-			[]string{"2: 40 NUL bytes, which a crash of the system leaves; skipped", "2: 40 NUL bytes, which a crash of the system leaves; skipped"}},
+		{
+			"between NULs", a + "\n" + nuls + b + nuls + "\n",
+			[]string{a, b},
+			[]string{"2: 40 NUL bytes, which a crash of the system leaves; skipped", "2: 40 NUL bytes, which a crash of the system leaves; skipped"},
+		},
 		{"behind a beginning and NULs", a + "\n" + `{"id":"c` + nuls + b + "\n", []string{a, `{"id":"c`, b}, []string{"2: 40 NUL bytes, which a crash of the system leaves; skipped"}},
 		{"NULs at the end", a + "\n" + nuls, []string{a}, []string{"2: 40 NUL bytes, which a crash of the system leaves; skipped"}},
 		{"NULs behind the last", a + "\n" + b + nuls, []string{a, b}, []string{"2: 40 NUL bytes, which a crash of the system leaves; skipped"}},

@@ -293,7 +293,9 @@ func (im *importer) openSession() error {
 		}
 		im.res.Created = true
 		im.batch.Session.ForeignFrom = im.batch.Foreign
-		im.sess, err = im.createSession(im.batch.Session)
+		if im.sess, err = im.createSession(im.batch.Session); err == nil {
+			err = im.ownTitle()
+		}
 	} else {
 		im.sess, err = readSession(im.ctx, im.tx, id)
 		if here := im.opt.Host; err == nil && im.w.postgres && im.batch.Cursor != nil && here != "" && im.sess.Host != "" && im.sess.Host != here {
@@ -313,6 +315,29 @@ func (im *importer) openSession() error {
 		return nil
 	}
 	return err
+}
+
+// ownTitle replaces a title that is the copied prompt of the session that this one was forked from or started by: a fork is
+// called after that one until a person says something of its own, a sub-agent not at all.
+func (im *importer) ownTitle() error {
+	s := &im.sess
+	if s.ParentID == "" || s.TitleSource != "first_message" {
+		return nil
+	}
+	parent, err := readSession(im.ctx, im, s.ParentID)
+	switch {
+	case session.CodeOf(err) == session.NotFound:
+		return nil
+	case err != nil:
+		return err
+	case s.ParentKind == session.ParentFork:
+		if s.Title, s.TitleSource = "", ""; parent.Title != "" {
+			s.Title = session.CutTitle(parent.Title + " (fork)")
+		}
+	case s.Title == parent.Title:
+		s.Title, s.TitleSource = "", ""
+	}
+	return nil
 }
 
 // purgedHere reports whether the session was here and was purged: it does not come back by itself.
@@ -667,8 +692,8 @@ func (im *importer) fields() error {
 		s.Directory, s.Project = f.Directory, folders.Project(f.Directory)
 	}
 	s.GitBranch = orElse(s.GitBranch, f.GitBranch)
-	if s.TitleSource == "first_message" {
-		s.Title = orElse(f.FirstTitle, s.Title)
+	if f.FirstTitle != "" && s.ParentKind != session.ParentFork && (s.TitleSource == "first_message" || s.Title == "") {
+		s.Title, s.TitleSource = f.FirstTitle, "first_message"
 	}
 	if s.ArchivedAt == nil {
 		s.ArchivedAt = f.ArchivedAt

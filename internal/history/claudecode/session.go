@@ -62,9 +62,9 @@ func (r *reader) begin() {
 	}
 }
 
-// firstTitle makes a title of the first thing that a person typed, else of the first command.
+// firstTitle makes a title of the first thing that a person typed, else of the first command with words.
 func (r *reader) firstTitle() string {
-	return cmp.Or(session.TitleOf(plain(r.typed)), history.FirstLine(plain(r.command)))
+	return cmp.Or(session.TitleOf(plain(r.typed)), session.TitleOfCommand(plain(r.command)))
 }
 
 // stream returns the conversation of a sub-agent in this file.

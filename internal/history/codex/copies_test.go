@@ -145,8 +145,10 @@ func talkOf(turns []turn) string {
 // where it says and uses the very same. Its time, its turns and its header tell which is which.
 func TestRandomForksCountOnceAndLoseNothing(t *testing.T) {
 	said := rapid.Custom(func(t *rapid.T) turn {
-		return turn{rapid.SampledFrom([]string{"go on", "split the work"}).Draw(t, "prompt"), rapid.SampledFrom([]string{"done", "ok"}).Draw(t, "reply"),
-			rapid.SampledFrom([]int{10, 20}).Draw(t, "used")}
+		return turn{
+			rapid.SampledFrom([]string{"go on", "split the work"}).Draw(t, "prompt"), rapid.SampledFrom([]string{"done", "ok"}).Draw(t, "reply"),
+			rapid.SampledFrom([]int{10, 20}).Draw(t, "used"),
+		}
 	})
 	h, noon := newHouse(t), time.Date(2001, 9, 15, 12, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(rt *rapid.T) {
