@@ -89,9 +89,10 @@ func TestTalkIsStored(t *testing.T) {
 		mustAppend(t, s, sess.ID, some...)
 	}
 	var wrong []string
-	said := int64(0)
+	said, read := int64(0), 0
 	testkit.Check(t, each(t.Context(), s, func(m *session.Message) error {
 		want := session.TalkOf(&shapes[m.Seq-1])
+		read++
 		if want == session.Said {
 			said++
 		}
@@ -100,6 +101,9 @@ func TestTalkIsStored(t *testing.T) {
 		}
 		return nil
 	}, `SELECT m.seq, `+talkOfRow+` AS talk FROM messages m WHERE m.talk = `+talkOfRow))
+	if read != len(shapes) {
+		t.Errorf("%d of %d rows have the share of the statement", read, len(shapes))
+	}
 	if len(wrong) > 0 {
 		t.Errorf("%d shapes: %v", len(wrong), wrong[:min(5, len(wrong))])
 	}
