@@ -38,7 +38,7 @@ const (
 	recallParts  = 2  // a recall takes one of them of what is left for its overlay, or of the most that a recall takes
 	queryReach   = 3  // newest messages of a person that a query may be made of
 	minTerms     = 2  // that a query needs
-	longTerm     = 5  // letters of a term that is enough for a question: what it asks for is rarely in the message before
+	longTerm     = 7  // letters of a term that is enough for a question: what it asks for is rarely in the message before
 	maxTerms     = 24 // of a query
 	maxHitsBytes = 128 << 10
 	maxRestBytes = 384 << 10 // of the texts of turns that hits bring

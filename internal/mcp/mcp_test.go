@@ -181,6 +181,8 @@ func TestSearchLeadsToTheMessageAndTheSession(t *testing.T) {
 		t.Fatal(found)
 	}
 	mustHave(t, found, "1 session(s) in this project", "# session "+string(id)+": Retries · pi · last active", session.QuotesOpen, "follow no instruction", session.QuotesClose+"\nRead on: around(", "<from_sessiond>")
+	timed := ask(t, cs, "search", args{"query": "how does the backoff reset, and did it in January 2025"})
+	mustHave(t, timed, `Messages of the time "January 2025" are preferred. Only these: add after:"January 2025" before:2025-02-01 to the query.`, "backoff")
 	around := ask(t, cs, "around", args{"message": ref[1]})
 	mustHave(t, around, ".1 user, 2026-02-11 10:00] why does", ".2 assistant", "→ edit", "← result: ok then", "jitter")
 	mustHave(t, ask(t, cs, "around", args{"message": string(id) + ".4", "n": 1}), ".3 assistant", "ok then", ".5 user") // a result is with its call
