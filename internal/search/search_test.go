@@ -124,10 +124,10 @@ func TestWordsHaveTheStemsOfTheirLanguage(t *testing.T) {
 	for _, text := range []string{
 		"Wir haben den Lieferantenvertrag mit der Schnittstelle zum Server nicht geprüft", // 1
 		"Il faut déployer le serveur dans la nuit et vérifier les requêtes",               // 2
-		"They serve the interface of the deployment",                                     // 3
+		"They serve the interface of the deployment",                                      // 3
 		"Die Deployments wurden von mir in src/Schnittstelle.go konfiguriert und sind da", // 4
-		"Wir nehmen ein Museli",                                                          // 5
-		"La\u0300 le projet a e\u0301te\u0301 te\u0301le\u0301charge\u0301 par nous",                      // 6
+		"Wir nehmen ein Museli", // 5
+		"La\u0300 le projet a e\u0301te\u0301 te\u0301le\u0301charge\u0301 par nous", // 6
 	} {
 		store.add(first, session.User, text)
 	}
@@ -160,12 +160,12 @@ func TestWordsHaveTheStemsOfTheirLanguage(t *testing.T) {
 func TestSentencesWithoutSpacesAreClues(t *testing.T) {
 	store := newFakeStore()
 	for _, text := range []string{
-		"数据库迁移的计划在文档里",         // 1
-		"数据都在这里",               // 2
-		"サーバーの再起動は夜だけにします",     // 3
-		"鍵を金庫に移しました",           // 4
+		"数据库迁移的计划在文档里",     // 1
+		"数据都在这里",           // 2
+		"サーバーの再起動は夜だけにします", // 3
+		"鍵を金庫に移しました",       // 4
 		"ฐานข้อมูลย้ายไปเครื่องใหม่แล้ว", // 5
-		"데이터베이스를 옮겼습니다",         // 6
+		"데이터베이스를 옮겼습니다",                  // 6
 	} {
 		store.add(first, session.User, text)
 	}
