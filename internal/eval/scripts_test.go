@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
+	"sessiond/internal/memory"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -54,6 +55,32 @@ func TestQuestionsWithoutSpacesAreFound(t *testing.T) {
 		t.Logf("%s: %d of 10 tuned and %d of 10 held questions are answered first", language, first[0], first[1])
 		if len(set.questions) != 20 || first[0]+first[1] < 18 {
 			t.Error("want 18")
+		}
+	}
+}
+
+// A hook finds what was said in languages without spaces, for a prompt.
+func TestHookFindsFactsWithoutSpaces(t *testing.T) {
+	for _, language := range []string{"en", "zh", "ja", "th"} {
+		r, set, found, lines := openRig(t), unspacedQuestions(t, language), 0, 0
+		for _, c := range set.chats {
+			id := testkit.Must(r.store.CreateSession(t.Context(), store.NewSession{Project: "/w"}))(t).ID
+			testkit.Must(r.store.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{
+				newMessage(session.Assistant, session.Model, session.TextPart(c.said[1].text)),
+			}}))(t)
+		}
+		testkit.Must(r.index.CatchUp(t.Context()))(t)
+		m := memory.Memory{Store: r.store, Index: r.index, Count: func(s string) int64 { return int64(len(s)) }, Now: time.Now, Scope: memory.Scope{Projects: []string{"/w"}}}
+		for n, q := range set.questions {
+			answer := testkit.Must(m.ForPrompt(t.Context(), q.text))(t)
+			lines += strings.Count(answer, "\n- [")
+			if strings.Contains(answer, set.chats[n].said[1].text) {
+				found++
+			}
+		}
+		t.Logf("%s: %d of %d prompts are answered, with %d passages", language, found, len(set.questions), lines)
+		if found < 10 {
+			t.Error("want half of them")
 		}
 	}
 }

@@ -197,6 +197,12 @@ func TestSearchLeadsToTheMessageAndTheSession(t *testing.T) {
 	mustHave(t, res.Contents[0].Text, "2 of the 2 prompts")
 }
 
+func TestQuestionWithoutSpacesIsAnswered(t *testing.T) {
+	k := newKit(t)
+	k.add(k.folder, "Ports", says(session.Assistant, "线上的数据库改用 6432 端口"))
+	mustHave(t, ask(t, k.connect(""), "search", args{"query": "数据库的端口是多少？"}), "1 session(s)", "6432")
+}
+
 func TestRecentShowsTheNewestSummary(t *testing.T) {
 	k := newKit(t)
 	id := k.add(k.folder, "Long", says(session.User, "first prompt"), says(session.Assistant, "done"))

@@ -162,8 +162,11 @@ const (
 // ForPrompt returns passages of earlier sessions that have most of a prompt's words; "" for none.
 func (m *Memory) ForPrompt(ctx context.Context, prompt string) (string, error) {
 	words := slices.DeleteFunc(contextmgr.Terms(prompt), func(w string) bool { return len(search.CluesOf(w)) > 0 })
+	spaced := float64(len(words))
 	words = append(words, search.CluesOf(prompt)...)
-	if words = words[:min(len(words), mostWords)]; len(words) < leastTold {
+	words = words[:min(len(words), mostWords)]
+	least := max(leastTold, leastShare*(spaced+(float64(len(words))-spaced)/2)) // half of the pairs go across a word's end
+	if len(words) < leastTold {
 		return "", nil
 	}
 	res, err := m.Index.Search(ctx, search.Query{
@@ -176,7 +179,7 @@ func (m *Memory) ForPrompt(ctx context.Context, prompt string) (string, error) {
 	for _, s := range res.Sessions {
 		for i := range s.Passages {
 			p := &s.Passages[i]
-			if told := p.Matched(); told < leastTold || float64(told) < leastShare*float64(len(words)) {
+			if told := p.Matched(); float64(told) < least {
 				continue
 			}
 			msg, err := m.Store.Message(ctx, p.MessageID)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"sessiond/internal/session"
 	"sessiond/internal/when"
@@ -95,14 +96,18 @@ func (h *Hit) Pieces() iter.Seq2[string, bool] {
 }
 
 // Matched returns the number of different words of the query in the snippet. A run without spaces counts as the pairs of
-// characters that it has.
+// characters that it has, a Thai one half.
 func (h *Hit) Matched() (n int) {
 	seen := map[string]bool{}
 	for piece, matched := range h.Pieces() {
 		if piece = strings.ToLower(piece); matched && !seen[piece] {
 			seen[piece] = true
 			n++
-			if strings.ContainsFunc(piece, isUnspaced) {
+			switch first, _ := utf8.DecodeRuneInString(piece); {
+			case !isUnspaced(first):
+			case first < 0x2E80: // a word of Thai has some more
+				n += max(0, len(charactersOf(piece))/2-1)
+			default:
 				n += max(0, len(charactersOf(piece))-2)
 			}
 		}

@@ -368,6 +368,8 @@ func TestHome(t *testing.T) {
 	hasNot(t, k.open("/?q=zzzqqq"), "the results are without it")
 	has(t, k.open("/?q=harbour+last+week"), "<mark>harbour</mark>", `only messages of: last week</a>`, "?q=harbour+last+week+after%3A%22last+week%22")
 	has(t, k.open("/?since=il+y+a+un+an"), "Kites")
+	k.session(store.NewSession{Title: "Ports"}, "ok", "线上的数据库改用 6432 端口")
+	has(t, k.open("/?q="+url.QueryEscape("数据库的端口是多少？")), "<mark>数据库</mark>", "<mark>端口</mark>")
 	fragment := testkit.Must(http.NewRequestWithContext(t.Context(), "GET", k.server.URL+"/?q=harbour", nil))(t)
 	fragment.Header.Set("HX-Request", "true")
 	res := testkit.Must(k.client.Do(fragment))(t)
