@@ -481,7 +481,8 @@ func (c *Conversation) Fresh() int { return c.fresh }
 
 func (c *Conversation) empty() bool {
 	b := &c.batch
-	return len(b.Messages)+len(b.Calls)+len(b.Copied)+len(b.Compactions)+len(b.Marks)+b.Records.Read == 0 && c.Title == "" && c.Fields == nil
+	return len(b.Messages)+len(b.Calls)+len(b.Copied)+len(b.Compactions)+len(b.Marks)+b.Records.Read == 0 &&
+		c.Title == "" && c.Fields == nil
 }
 
 // flush stores what was gathered.

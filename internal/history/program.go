@@ -58,13 +58,13 @@ func ByName(a, b Found) int {
 }
 
 // ByBeginning returns an Order for programs whose forks begin with copies and whose file names say no time. Files
-// that change while the program runs come in the order of their last change. Files that were copied together, as by cp -r,
-// unzip or git clone, have the time of that; then those of rank 0 come by the time of their first record, which in a
-// fork is that of the fork.
+// come in the order of their last change. Files that were copied together, as by cp -r, unzip or git clone, have the
+// time of that; those of rank 0 among them come by the time of their first record, which in a fork is that of the fork.
 func ByBeginning(rank func(Found) int) func([]Found) []Found {
 	return func(found []Found) []Found {
 		slices.SortStableFunc(found, func(a, b Found) int {
-			return cmp.Or(rank(a)-rank(b), a.ModifiedAt.Compare(b.ModifiedAt), cmp.Compare(a.Size, b.Size), strings.Compare(a.Path, b.Path))
+			return cmp.Or(rank(a)-rank(b), a.ModifiedAt.Compare(b.ModifiedAt), cmp.Compare(a.Size, b.Size),
+				strings.Compare(a.Path, b.Path))
 		})
 		for from := 0; from < len(found) && rank(found[from]) == 0; {
 			to := from + 1

@@ -57,19 +57,22 @@ type lined struct {
 func (l *lined) rows() []wrong {
 	text := func(all ...string) string { return lines(append(slices.Clone(l.head), all...)...) }
 	one, two, three := l.says(1, "one"), l.says(2, "two"), l.says(3, "three")
-	at, nuls := len(l.head)+2, strings.Repeat("\x00", 512)
+	at, half, nuls := len(l.head)+2, two[:len(two)/2], strings.Repeat("\x00", 512)
+	broken := strings.ReplaceAll(l.says(2, "row one\nrow two"), `\n`, "\n")
 	thousands := []string{one}
 	for i := range 3000 {
 		thousands = append(thousands, l.odd(i+2))
 	}
+	const garbage, skipped, overLines = "a record after garbage", "512 NUL bytes", "a record over lines"
+	bytes := fmt.Sprintf("%d bytes", len(half))
 	return []wrong{
-		{kind: "a record after garbage", file: l.file, text: text(one, two[:len(two)/2]+two, three), says: fmt.Sprintf("%d bytes", len(two)/2), line: at, has: "two"},
-		{kind: "a record after garbage", file: l.file, text: text(one, "what is this? "+two, three), says: "JSON", line: at, has: "two"},
-		{kind: "NULs", file: l.file, text: text(one, nuls+two) + nuls, says: "512 NUL bytes", line: at, has: "two"},
-		{kind: "NULs", file: l.file, text: text(one, two+nuls), says: "512 NUL bytes", line: at, has: "two"},
-		{kind: "NULs", file: l.file, text: nuls + text(one, two), says: "512 NUL bytes", line: 1, has: "two"},
-		{kind: "a record over lines", file: l.file, text: text(one, strings.ReplaceAll(l.says(2, "row one\nrow two"), `\n`, "\n"), three), has: "row one\nrow two"},
-		{kind: "a record over lines", file: l.file, text: text(one, two[:len(two)/2], three), says: "JSON", line: at, has: "three"},
+		{kind: garbage, file: l.file, text: text(one, half+two, three), says: bytes, line: at, has: "two"},
+		{kind: garbage, file: l.file, text: text(one, "what is this? "+two, three), says: "JSON", line: at, has: "two"},
+		{kind: "NULs", file: l.file, text: text(one, nuls+two) + nuls, says: skipped, line: at, has: "two"},
+		{kind: "NULs", file: l.file, text: text(one, two+nuls), says: skipped, line: at, has: "two"},
+		{kind: "NULs", file: l.file, text: nuls + text(one, two), says: skipped, line: 1, has: "two"},
+		{kind: overLines, file: l.file, text: text(one, broken, three), has: "row one\nrow two"},
+		{kind: overLines, file: l.file, text: text(one, half, three), says: "JSON", line: at, has: "three"},
 		{kind: "unknown kinds by the thousand", file: l.file, text: text(thousands...), has: "one"},
 		{kind: "a file that vanishes", file: l.file, text: text(one), says: "no such file"},
 	}
@@ -81,7 +84,9 @@ type vanishing struct {
 	path string
 }
 
-func (v *vanishing) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+func (v *vanishing) Read(
+	ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error,
+) ([]history.Problem, error) {
 	if found.Path == v.path {
 		if err := os.Remove(v.path); err != nil {
 			return nil, err

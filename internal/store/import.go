@@ -22,7 +22,7 @@ type ImportBatch struct {
 	Compactions []ImportCompaction
 	Marks       []ImportMark
 	Calls       []ImportCall
-	Copied      []string      // external ids of calls of another session, which an earlier import may have counted for this one
+	Copied      []string      // external ids of another session's calls that an earlier import may have counted here
 	Title       *string       // the source's name for the session, when it is known now
 	Head        *string       // external id of the message that is the head after this batch
 	HeadSession session.ID    // of a head that lies in the session that this one was forked from; "": in this one
@@ -245,7 +245,10 @@ func (im *importer) run() error {
 		return im.saveCursor()
 	}
 	first, draft := im.sess.LastSeq+1, im.sess.Draft
-	for _, step := range []func() error{im.messages, im.forkLink, im.dropCopied, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields, im.keepOneGenerationOpen} {
+	for _, step := range []func() error{
+		im.messages, im.forkLink, im.dropCopied, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields,
+		im.keepOneGenerationOpen,
+	} {
 		if err := step(); err != nil {
 			return err
 		}

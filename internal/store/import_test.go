@@ -536,7 +536,8 @@ func TestHostsImportTheirOwn(t *testing.T) {
 func TestMigrationReadsFilesAgain(t *testing.T) {
 	onFile(t)
 	ctx, s := t.Context(), openTest(t)
-	raw := session.Message{Kind: session.KindUnknown, Role: session.User, Extra: session.JSON(`{"note":"not a JSON object"}`)}
+	raw := session.Message{Kind: session.KindUnknown, Role: session.User}
+	raw.Extra = session.JSON(`{"note":"not a JSON object"}`)
 	said := session.Message{Role: session.User, Parts: []session.Part{session.TextPart("a")}}
 	batch := func(source session.Source, name string, parent session.ID, m session.Message) session.ID {
 		m.ExternalID = name
@@ -559,6 +560,7 @@ func TestMigrationReadsFilesAgain(t *testing.T) {
 	testkit.Check(t, db.Close())
 	s = testkit.Must(Open(ctx, s.path, Options{Measure: measure, Zone: time.UTC}))(t)
 	defer s.Close() //nolint:errcheck // a test
-	got := testkit.Must(list[string](ctx, s, `SELECT path FROM imports WHERE size < 0 AND hash = '' AND "offset" = 9 ORDER BY path`))(t)
+	got := testkit.Must(list[string](ctx, s, `SELECT path FROM imports WHERE size < 0 AND hash = '' AND "offset" = 9
+		ORDER BY path`))(t)
 	testkit.Equal(t, []string{"/child", "/torn"}, got)
 }

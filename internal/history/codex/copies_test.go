@@ -48,8 +48,9 @@ func TestReplayedUsageThatWasCountedIsDropped(t *testing.T) {
 	parent := thread{id: "parent", began: noon, turns: []turn{{"split the work", "done", 40}, {"go on", "ok", 60}}}
 	child := thread{id: "child", began: noon.Add(time.Hour), turns: []turn{{"part 0", "done", 7}}}
 	const header = `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"parent","depth":1}}}`
-	h.Import(h.Write("rollout-1-parent.jsonl", append([]string{parent.header(`"source":"cli"`)}, parent.lines(parent.turns, 0, 0, time.Time{}, false, true)...)...))
-	lines := append(parent.lines(parent.turns, 0, 0, time.Time{}, false, true), child.lines(child.turns, 100, 0, time.Time{}, false, true)...)
+	copied := parent.lines(parent.turns, 0, 0, time.Time{}, false, true)
+	h.Import(h.Write("rollout-1-parent.jsonl", append([]string{parent.header(`"source":"cli"`)}, copied...)...))
+	lines := append(copied, child.lines(child.turns, 100, 0, time.Time{}, false, true)...)
 	early := thread{id: "child", began: noon} // nothing tells that the lines are copies
 	path := h.Write("rollout-2-child.jsonl", append([]string{early.header(header)}, lines...)...)
 	h.Import(path)
@@ -84,6 +85,8 @@ type thread struct {
 	turns []turn
 }
 
+const milliseconds = "2006-01-02T15:04:05.000Z" // in UTC
+
 // uuid7 returns an id that holds a time.
 func uuid7(at time.Time, n int) string {
 	ms := fmt.Sprintf("%012x", at.UnixMilli())
@@ -101,29 +104,35 @@ func (th *thread) lines(turns []turn, total, from int, stamp time.Time, started,
 			if !stamp.IsZero() {
 				written = stamp
 			}
-			all = append(all, fmt.Sprintf(`{"timestamp":%q,"type":%q,"payload":%s}`, written.UTC().Format("2006-01-02T15:04:05.000Z"), kind, payload))
+			line := fmt.Sprintf(`{"timestamp":%q,"type":%q,"payload":%s}`, written.Format(milliseconds), kind, payload)
+			all = append(all, line)
 		}
 		if started {
 			add("event_msg", `{"type":"task_started","turn_id":"`+id+`"}`)
 		}
-		add("response_item", `{"type":"message","role":"user","content":[{"type":"input_text","text":"`+said.prompt+`"}]}`)
+		text := func(role, kind, text string) string {
+			return `{"type":"message","role":"` + role + `","content":[{"type":"` + kind + `","text":"` + text + `"}]}`
+		}
+		add("response_item", text("user", "input_text", said.prompt))
 		if told {
 			add("event_msg", `{"type":"user_message","message":"`+said.prompt+`"}`)
 		}
 		add("turn_context", `{"turn_id":"`+id+`","model":"gpt-5.6-sol"}`)
-		add("response_item", `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"`+said.reply+`"}]}`)
+		add("response_item", text("assistant", "output_text", said.reply))
 		total += said.used
 		usage := func(n int) string {
 			return fmt.Sprintf(`{"input_tokens":%d,"output_tokens":0,"total_tokens":%d}`, n, n)
 		}
-		add("event_msg", `{"type":"token_count","info":{"total_token_usage":`+usage(total)+`,"last_token_usage":`+usage(said.used)+`}}`)
+		info := `{"total_token_usage":` + usage(total) + `,"last_token_usage":` + usage(said.used) + `}`
+		add("event_msg", `{"type":"token_count","info":`+info+`}`)
 	}
 	return all
 }
 
 func (th *thread) header(more string) string {
-	at := th.began.UTC().Format("2006-01-02T15:04:05.000Z")
-	return fmt.Sprintf(`{"timestamp":%q,"type":"session_meta","payload":{"id":%q,"timestamp":%q,"cwd":"/proj",%s}}`, at, th.id, at, more)
+	at := th.began.Format(milliseconds)
+	payload := fmt.Sprintf(`{"id":%q,"timestamp":%q,"cwd":"/proj",%s}`, th.id, at, more)
+	return fmt.Sprintf(`{"timestamp":%q,"type":"session_meta","payload":%s}`, at, payload)
 }
 
 func (th *thread) used() (n int64) {
@@ -146,8 +155,9 @@ func talkOf(turns []turn) string {
 func TestRandomForksCountOnceAndLoseNothing(t *testing.T) {
 	said := rapid.Custom(func(t *rapid.T) turn {
 		return turn{
-			rapid.SampledFrom([]string{"go on", "split the work"}).Draw(t, "prompt"), rapid.SampledFrom([]string{"done", "ok"}).Draw(t, "reply"),
-			rapid.SampledFrom([]int{10, 20}).Draw(t, "used"),
+			prompt: rapid.SampledFrom([]string{"go on", "split the work"}).Draw(t, "prompt"),
+			reply:  rapid.SampledFrom([]string{"done", "ok"}).Draw(t, "reply"),
+			used:   rapid.SampledFrom([]int{10, 20}).Draw(t, "used"),
 		}
 	})
 	h, noon := newHouse(t), time.Date(2001, 9, 15, 12, 0, 0, 0, time.UTC)
@@ -159,7 +169,8 @@ func TestRandomForksCountOnceAndLoseNothing(t *testing.T) {
 		write := func(th *thread, lines []string) {
 			h.Rewrite(filepath.Join(folder, "rollout-"+th.began.Format("2006-01-02T15-04-05")+"-"+th.id+".jsonl"), lines...)
 		}
-		write(&parent, append([]string{parent.header(`"source":"cli"`)}, parent.lines(parent.turns, 0, 0, time.Time{}, started, told)...))
+		write(&parent, append([]string{parent.header(`"source":"cli"`)},
+			parent.lines(parent.turns, 0, 0, time.Time{}, started, told)...))
 		children := make([]thread, rapid.IntRange(1, 3).Draw(rt, "children"))
 		copies, forks := make([][]turn, len(children)), make([]bool, len(children))
 		for i := range children {

@@ -104,8 +104,9 @@ func (r *reader) run() {
 	for i := range r.Len() {
 		n := &r.Nodes[i]
 		r.talk.Add(history.Entry{
-			Key: n.Key, Parent: r.KeyOf(n.Parent), At: n.Offset, Line: n.Line, Same: true, NoRecords: r.rows != nil && r.rows[n.Line-1].lent,
-			Decode: func() history.Decoded { return r.decode(i) },
+			Key: n.Key, Parent: r.KeyOf(n.Parent), At: n.Offset, Line: n.Line, Same: true,
+			NoRecords: r.rows != nil && r.rows[n.Line-1].lent,
+			Decode:    func() history.Decoded { return r.decode(i) },
 		})
 	}
 	r.finish()
