@@ -64,7 +64,7 @@ func (c *Catalogue) mergeList(l *List) error {
 		}
 	}
 	head := *l
-	head.Models, head.Count = nil, cmp.Or(l.Count, len(l.Models))
+	head.Models, head.Count = nil, max(l.Count, len(l.Models))
 	c.lists = append(c.lists, head)
 	return nil
 }
@@ -408,6 +408,61 @@ func withoutSnapshots(models []Entry) []Entry {
 		base, own := newest[dateEnding.ReplaceAllString(name, "")], newest[name]
 		return base != nil && own != nil && base != own && *base.Input == *own.Input && *base.Output == *own.Output
 	})
+}
+
+// Stored is the file that keeps the lists which were read, in the catalogue's form.
+type Stored struct {
+	Form  int    `json:"form"` // storedForm
+	Lists []List `json:"lists"`
+}
+
+// storedForm counts the changes of the file's form that older versions cannot read.
+const storedForm = 1
+
+// NoLists returns the file's content before a list was read.
+func NoLists() *Stored { return &Stored{Form: storedForm} }
+
+// ParseStored reads the file of lists; an empty one has none. Codes: Malformed.
+func ParseStored(text []byte) (*Stored, error) {
+	s := NoLists()
+	if len(bytes.TrimSpace(text)) == 0 {
+		return s, nil
+	}
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, session.Errorf(session.Malformed, "it is damaged: %w", err)
+	}
+	if s.Form != storedForm {
+		return nil, session.Errorf(session.Malformed, "it has form %d; this version of sessiond reads form %d", s.Form, storedForm)
+	}
+	return s, nil
+}
+
+// Text returns the file of lists.
+func (s *Stored) Text() ([]byte, error) { return json.Marshal(s) }
+
+// Put stores a list in the place of an earlier one of the same path, without the models that the built-in catalogue
+// has just so. It returns how many models and prices the list adds to the built-in catalogue.
+func (s *Stored) Put(l List) (models, prices int, err error) {
+	c, err := Load(nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	l.Count = len(l.Models)
+	l.Models = slices.DeleteFunc(slices.Clone(l.Models), func(e Entry) bool {
+		id, known := c.names[normalizeName(e.ID)]
+		if !known {
+			models++
+			return false
+		}
+		if l.Added || l.Date <= c.lists[0].Date || !c.isMakers(&e, id) || len(changedPrice(e, c.prices[id], l.Date).Prices) == 0 {
+			return true
+		}
+		prices++
+		return false
+	})
+	s.Lists = slices.DeleteFunc(s.Lists, func(known List) bool { return known.Path == l.Path })
+	s.Lists = append(s.Lists, l)
+	return models, prices, nil
 }
 
 // Renewed returns the built-in catalogue's text with what a list adds and changes: the next built-in one.

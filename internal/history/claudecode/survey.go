@@ -26,6 +26,9 @@ type survey struct {
 	branch  string
 	version string
 	seed    maphash.Seed
+
+	costs     []costState
+	compacted bool // since the newest of them
 }
 
 // headLines is how many lines are read to report whether a file is a transcript.
@@ -81,6 +84,7 @@ func (s *survey) note(w *row) {
 	if w.timed {
 		s.last = w.at
 	}
+	s.noteCost(w)
 	first := func(to *string, key string) {
 		if *to == "" {
 			*to = plain(w.String(key))

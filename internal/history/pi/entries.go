@@ -244,6 +244,13 @@ func (e *Entries) Model(leaf int32, isReply func(line, message history.Object) b
 	return "", ""
 }
 
+// NameModel sets the model of a summary's call, which its entry does not name: the one that was in use.
+func (e *Entries) NameModel(i int32, call *session.Call) {
+	if call.Model == "" && (call.Purpose == session.PurposeSummary || call.Purpose == session.PurposeBranchSummary) {
+		call.Provider, call.Model = e.Model(e.Nodes[i].Parent, nil)
+	}
+}
+
 // FirstKept returns the first entry that a compaction names as kept, on its path; -1 if there is none.
 func (e *Entries) FirstKept(i int32, o history.Object) int32 {
 	id, place := o.String("firstKeptEntryId"), int32(-1)
