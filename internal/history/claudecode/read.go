@@ -350,6 +350,7 @@ func (r *reader) finish() {
 		r.finishStream(r.streams[id])
 	}
 	r.finishStream(r.main)
+	r.nameOthers()
 	r.main.Title = r.title()
 	if r.in.Rewritten() && r.agent == "" {
 		r.main.Fields = &history.Changes{FirstTitle: r.firstTitle()}
