@@ -68,7 +68,7 @@ func (a *app) fileLog(ctx context.Context, s *store.Store, args []string, f logF
 		return a.printJSON(api.ListOf(data, next))
 	}
 	if len(data) == 0 {
-		return a.printNoTouch(ctx, s, args, f.op)
+		return a.printNoTouch(ctx, s, args, filter.Paths, f.op)
 	}
 	a.printFileLog(s, filter.Paths, data)
 	a.printMore(next)
@@ -79,7 +79,7 @@ func (a *app) fileLog(ctx context.Context, s *store.Store, args []string, f logF
 const mostEndings = 5
 
 // printNoTouch says that nobody touched the named files, and which files of other folders end in one of the names.
-func (a *app) printNoTouch(ctx context.Context, s *store.Store, args []string, op string) error {
+func (a *app) printNoTouch(ctx context.Context, s *store.Store, args, paths []string, op string) error {
 	did := cmp.Or(map[string]string{"": "read or changed", "write": "wrote", "edit": "edited", "delete": "deleted"}[op], op)
 	line := fmt.Sprintf("No conversation %s %s.", did, printable(strings.Join(args, ", ")))
 	var alike []string
@@ -89,6 +89,9 @@ func (a *app) printNoTouch(ctx context.Context, s *store.Store, args []string, o
 			return err
 		}
 		for _, f := range found {
+			if slices.Contains(paths, f.Path) { // in another way than was asked for
+				continue
+			}
 			if name := connect.QuoteShell(printable(f.Path)); len(alike) <= mostEndings && !slices.Contains(alike, name) {
 				alike = append(alike, name)
 			}

@@ -428,6 +428,12 @@ func (s *Store) ExternalIDs(ctx context.Context, id session.ID, yield func(exter
 	}, `SELECT external_id FROM messages WHERE session_id = ? AND external_id <> ''`, id)
 }
 
+// Untitled lists the sessions of a project that a program has not named, nor a person, in no order that matters.
+func (s *Store) Untitled(ctx context.Context, source session.Source, project string) ([]session.ID, error) {
+	return list[session.ID](ctx, s, `SELECT id FROM sessions WHERE project = ? AND source = ? AND title_source IN ('', 'first_message')
+		AND parent_kind <> 'child' AND purged_at IS NULL`, project, source)
+}
+
 // SessionOfCall gives the session that owns the call that has this external id, "" if there is
 // none.
 func (s *Store) SessionOfCall(ctx context.Context, source session.Source, externalID string) (session.ID, error) {

@@ -354,6 +354,7 @@ func (r *reader) finish() {
 		r.finishStream(r.streams[id])
 	}
 	r.finishStream(r.main)
+	r.nameOthers()
 	r.main.Title = r.title()
 	if r.agent != "" || isAgentFile(r.in.Found.Path) {
 		return

@@ -89,7 +89,7 @@ const kindAgent = "subagent"
 func (r *reader) newStream(id string) *stream {
 	created := r.lastAt
 	c := r.in.Conversation(history.NewSession{
-		Source: session.SourceClaudeCode, SourceID: r.sourceID(id), CreatedAt: &created, Directory: r.cwd, GitBranch: r.branch, Provider: "anthropic",
+		Source: session.SourceClaudeCode, SourceID: r.sourceID(id), CreatedAt: &created, Directory: r.cwd, Project: r.project, GitBranch: r.branch, Provider: "anthropic",
 	})
 	return &stream{
 		Conversation: c, next: map[string]string{}, messageOf: map[string]string{}, before: map[string]string{}, called: map[string]int64{},

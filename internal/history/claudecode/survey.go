@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -24,6 +25,7 @@ type survey struct {
 	byHand  bool             // a person typed one
 	cwd     string           // of the first row that has one
 	branch  string
+	project string // the folder from which Claude Code made the worktree that cwd is in; "": none
 	version string
 	seed    maphash.Seed
 
@@ -124,6 +126,11 @@ func (s *survey) note(w *row) {
 			s.typed = text
 		case says == saysCommand && s.command == "":
 			s.command = commandOf(text)
+		}
+	case "worktree-state":
+		made := w.Inner("worktreeSession")
+		if from := plain(made.String("originalCwd")); from != "" && folders.Within(folders.Clean(s.cwd), folders.Clean(plain(made.String("worktreePath")))) {
+			s.project = from
 		}
 	case typeAttachment:
 		a := w.Inner("attachment")
