@@ -34,15 +34,15 @@ func TestMemory(t *testing.T) {
 	if !*measured {
 		t.Skip("scripts/eval memory measures it")
 	}
-	fmt.Println("\n| half | window | compactions | own words | other words (person, model, tool) | no recall | newest that fit | rules | decoys | last two results | context tokens | recalled | of questions with none | turn p50/p95 | without recall |\n|" + strings.Repeat(" --- |", 15))
+	fmt.Println("\n| half | window | compactions | own words | other words (person, model, tool) | quoted though nothing fits | no recall | newest that fit | rules | decoys | last two results | context tokens | recalled | of questions with none | turn p50/p95 | without recall |\n|" + strings.Repeat(" --- |", 16))
 	for _, h := range []string{"tune", "held"} {
 		for _, window := range []int64{8_000, 16_000, 32_000, 128_000} {
 			if *half != "" && *half != h || *oneWindow != 0 && *oneWindow != window {
 				continue
 			}
 			m := openRig(t).remember(t, h, window, 200)
-			fmt.Printf("| %s | %d | %d | %v | %v | %v | %v | %v | %v | %v | %d | %d | %d/%d | %s | %s |\n", h, window, m.compactions,
-				m.own, m.other, m.otherUnrecalled, m.otherNewest, m.rules, m.decoys, m.results, m.contexts/int64(len(m.with)), m.recalled/int64(len(m.with)), m.unrecalled, len(m.with), percentiles(m.with), percentiles(m.without))
+			fmt.Printf("| %s | %d | %d | %v | %v | %d/%d | %v | %v | %v | %v | %v | %d | %d | %d/%d | %s | %s |\n", h, window, m.compactions,
+				m.own, m.other, m.unfitting, m.other[""][1], m.otherUnrecalled, m.otherNewest, m.rules, m.decoys, m.results, m.contexts/int64(len(m.with)), m.recalled/int64(len(m.with)), m.unrecalled, len(m.with), percentiles(m.with), percentiles(m.without))
 		}
 	}
 }
@@ -409,6 +409,7 @@ type remembered struct {
 	own, other, otherUnrecalled, otherNewest, rules, decoys share
 	results                                                 share  // of calls, the newest two, whole
 	compactions, unrecalled                                 int64  // number; of questions that recall nothing
+	unfitting                                               int64  // of questions in other words that get quotations without the fact
 	contexts, recalled                                      int64  // tokens, of all questions with recall
 	room                                                    int64  // tokens, of a window without its reserve
 	block                                                   string // recalled for the last question
@@ -425,6 +426,12 @@ func (r *rig) remember(t *testing.T, half string, window int64, turns int) remem
 		f := &w.Facts[i]
 		questions = append(questions, func(id session.ID) {
 			other := out.ask(t, r, id, f.Other, nil)
+			if out.block != "" && !f.in(out.block) {
+				out.unfitting++
+				if *lost && half == "tune" {
+					fmt.Printf("unfitting at %d: %s, asked %q, recalled %s\n", window, f.ID, f.Other, out.block)
+				}
+			}
 			own := out.ask(t, r, id, f.Own, nil)
 			out.own.count(f.Speaker, holds(own, f))
 			if *lost && half == "tune" && !holds(own, f) {
