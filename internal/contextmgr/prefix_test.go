@@ -1,8 +1,10 @@
 package contextmgr
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"sessiond/internal/session"
@@ -86,4 +88,47 @@ func TestCacheBorders(t *testing.T) {
 
 	_, err := r.mgr.Turn(r.ctx, r.id, TurnInput{Budget: Budget{Settings: slots(5)}})
 	wantCode(t, err, session.Invalid, "cache_slots", "between 0 and 4")
+}
+
+// noting is a digest that notes how long summaries may be.
+type noting struct {
+	heads
+	most *[]int64
+}
+
+func (d noting) Summarize(ctx context.Context, in session.SummaryRequest) (session.Summary, error) {
+	*d.most = append(*d.most, in.MaxTokens)
+	return d.heads.Summarize(ctx, in)
+}
+
+// A session that was compacted with smaller numbers, as before an upgrade, keeps its prefix. The new numbers hold from its
+// next compaction on.
+func TestNewDefaultsWaitForTheNextCompaction(t *testing.T) {
+	var most []int64
+	r := newRig(t, 8000, func(c *Config) { c.Digest = noting{heads{"extractive"}, &most} })
+	older := TurnInput{Budget: Budget{Settings: Settings{SummaryMaxTokens: ptr[int64](600), KeepRecentTokens: ptr[int64](1800)}}}
+	until := func(compactions int64, in TurnInput) (last View) {
+		for r.session().CompactionCount < compactions {
+			r.talk(1, 200)
+			before := last
+			if last = r.turn(in); r.session().CompactionCount < compactions && before.Tokens.Total > 0 && !strings.HasPrefix(wire(last), wire(before)) {
+				t.Fatalf("before compaction %d the prefix broke by %q", compactions, last.Prefix.BrokenBy)
+			}
+		}
+		return last
+	}
+	before := until(1, older)
+	if slices.Max(most) > 600 {
+		t.Fatalf("summaries of %v tokens", most)
+	}
+	r.talk(1, 200)
+	after := r.turn(TurnInput{})
+	if after.Prefix.BrokenBy != "" || !strings.HasPrefix(wire(after), wire(before)) || r.session().CompactionCount != 1 {
+		t.Fatalf("with the new numbers the prefix is broken by %q", after.Prefix.BrokenBy)
+	}
+	most = nil
+	until(2, TurnInput{})
+	if slices.Max(most) <= 600 {
+		t.Errorf("the next summary had %v tokens", most)
+	}
 }

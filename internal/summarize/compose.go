@@ -161,8 +161,8 @@ const (
 	strong = 5
 
 	// Limits of what new lines get of a full summary, as shares: as much as the strong ones need.
-	leastNew = 0.05
-	mostNew  = 0.25
+	leastNew = 0.12
+	mostNew  = 0.3
 )
 
 // wanted returns the tokens that old lines leave to new ones.
