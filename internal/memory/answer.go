@@ -143,7 +143,7 @@ func (m *Memory) last(ctx context.Context, n int) (found []session.Session, err 
 			return nil, err
 		}
 		for i := range sessions {
-			if s := &sessions[i]; s.Kind == "chat" && s.HeadID != nil && m.Scope.Tells(s) {
+			if s := &sessions[i]; s.Kind == session.KindChat && s.HeadID != nil && m.Scope.Tells(s) {
 				found = append(found, *s)
 			}
 		}
@@ -170,7 +170,7 @@ func (m *Memory) ForPrompt(ctx context.Context, prompt string) (string, error) {
 		return "", nil
 	}
 	res, err := m.Index.Search(ctx, search.Query{
-		Text: strings.Join(words, " "), Group: search.GroupSession, Limit: 5, Rare: true, Now: m.Now(), Projects: m.Scope.Projects, Hide: m.hides,
+		Text: strings.Join(words, " "), Group: search.GroupSession, Limit: 5, Rare: true, Now: m.Now(), TimeIn: prompt, Projects: m.Scope.Projects, Hide: m.hides,
 	})
 	if err != nil {
 		return "", err

@@ -220,13 +220,10 @@ func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]e
 }
 
 // searchableText returns the text that a message is found by: spoken text, reasoning, and the arguments
-// and results of tool calls. What a program reminds the model of in the system's role, as of its tools
-// and skills, is the same in each session, and nobody looks for it.
+// and results of tool calls. Rows of the program itself, as its lists of skills, are the same in each session, and
+// nobody looks for them.
 func searchableText(m *session.Message) string {
-	switch {
-	case m.Kind == session.KindCustom, m.Kind == session.KindMarker, m.Kind == session.KindUnknown:
-		return ""
-	case m.Kind == session.KindCustomMessage && m.Role == session.System:
+	if m.Talk == session.OfProgram || m.Kind == session.KindMarker {
 		return ""
 	}
 	var texts []string

@@ -17,8 +17,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// version is PRAGMA user_version of the file. It changes with the tables and with the tokens: an index
-// only fits queries that are split as its text was.
+// version is PRAGMA user_version of the file. It changes with the tables, with the tokens (an index
+// only fits queries that are split as its text was), and when messages leave it: 9 has no rows of programs.
 const version = 9
 
 // The tables. A docid is created_ms << 12 | n (see millisOf): docids are in the order of time, so that newest-first

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"sessiond/internal/session"
+	"sessiond/internal/when"
 )
 
 // maxTerms is the limit of a query's terms, and of its exclusions; later ones are ignored.
@@ -32,6 +33,7 @@ type term struct {
 	languages []language // that the index has besides English
 	stemsIn   []string   // its stems in each of them
 	run       string     // what the term is a clue of: the word or sentence without spaces, as written
+	time      bool       // it only names the time that the query prefers
 }
 
 // parsed is a parsed query text: its terms and filters.
@@ -40,6 +42,7 @@ type parsed struct {
 	filters
 	without       []filters // each with one value, which no hit has
 	before, after string    // times, as written
+	when          *when.Named
 }
 
 // filters narrow a search to messages with these facts; "" is any.
@@ -187,10 +190,15 @@ var questionForm = regexp.MustCompile(`(?i)^\s*(who|whom|whose|what|when|where|w
 // asks tells a question from a list of words: a hit need not have all words of a question.
 func asks(text string) bool { return questionForm.MatchString(text) }
 
-// content returns the wanted terms that say what is looked for: all but stop words, unless there are no others.
+// content returns the wanted terms that say what is looked for: all but stop words and those that name a time, unless
+// there are no others.
 func (p *parsed) content() []term {
 	wanted, _ := p.wanted()
-	if some := slices.DeleteFunc(slices.Clone(wanted), term.stops); len(some) > 0 {
+	some := slices.DeleteFunc(slices.Clone(wanted), term.stops)
+	if others := slices.DeleteFunc(slices.Clone(some), func(t term) bool { return t.time }); len(others) > 0 {
+		return others
+	}
+	if len(some) > 0 {
 		return some
 	}
 	return wanted
