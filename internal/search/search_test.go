@@ -182,6 +182,10 @@ func TestSentencesWithoutSpacesAreClues(t *testing.T) {
 			t.Errorf("%s: found %v, want %s", query, got, want)
 		}
 	}
+	store.add(second, session.User, "迁移计划是什么")
+	if got := names(search(t, ix, Query{Text: "迁移计划是什么"})); len(got) != 2 {
+		t.Errorf("the same question hides what answers it: %v", got)
+	}
 	if r := search(t, ix, Query{Text: "我的猫叫什么名字？ 数据 \"防火墙规则\""}); len(r.Hits) != 2 ||
 		!slices.Equal(r.Missing, []Missing{{Word: `"防火墙规则"`}, {Word: "我的猫叫什么名字"}}) {
 		t.Errorf("%+v", r)
