@@ -106,7 +106,15 @@ func TestSessionsOfSDKsAreAutomated(t *testing.T) {
 	if got := h.list("--all", "-n", "100"); len(got) != 62 {
 		t.Errorf("ls --all has %d rows", len(got))
 	}
-	if out, _ := h.run("", "search", "question", "answer", "--json"); !strings.Contains(out, "real question") {
+	// The newest session, of the plug-in, repeats the question.
+	transcript := strings.NewReplacer("Hello memory agent, you are continuing to observe the primary session.", "My real question about the cart: cart, question, cart",
+		"00005800", "00005999").Replace(string(testkit.Must(os.ReadFile(filepath.Join(samples.Case(t, "58-cc-observer-flood"), "claude", "projects",
+		"-home-dev1--claude-mem-observer-sessions", "9e000000-0000-4000-8000-000000005800.jsonl")))(t)))
+	copied := filepath.Join(h.home, "9e000000-0000-4000-8000-000000005999.jsonl")
+	testkit.Check(t, os.WriteFile(copied, []byte(transcript), 0o600))
+	h.run("", "import", "claude-code", copied, "--mine")
+	out, _ := h.run("", "search", "question", "cart")
+	if mine, others := strings.Index(out, "claude-code · shop"), strings.Index(out, "observer-sessions"); mine < 0 || others < mine {
 		t.Errorf("search: %s", out)
 	}
 }

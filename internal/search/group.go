@@ -105,6 +105,9 @@ func (r *run) matchSessions(ctx context.Context, steps []string, match matcher) 
 // addSessions reads the sessions of groups and their best messages, until there are enough.
 func (r *run) addSessions(ctx context.Context, groups []grouped) error {
 	r.sessions = []SessionHit{}
+	if r.query.Order == OrderRank {
+		groups = r.automatedLast(ctx, groups)
+	}
 	for _, g := range groups {
 		if len(r.sessions) == r.query.Limit {
 			break
@@ -146,6 +149,23 @@ func (r *run) addSessions(ctx context.Context, groups []grouped) error {
 	}
 	r.hits = nil
 	return nil
+}
+
+// automatedLast moves automated sessions behind those of people, as many of which as the query wants: a plug-in that
+// watches sessions repeats what was said in them.
+func (r *run) automatedLast(ctx context.Context, groups []grouped) []grouped {
+	var people, automated []grouped
+	for i, g := range groups {
+		if len(people) == r.query.Limit {
+			return slices.Concat(people, automated, groups[i:])
+		}
+		if s, err := r.ix.src.Session(ctx, g.id); err == nil && s.Kind == session.KindAutomated {
+			automated = append(automated, g)
+		} else {
+			people = append(people, g)
+		}
+	}
+	return append(people, automated...)
 }
 
 func sessionsOf(docs []doc) []session.ID {

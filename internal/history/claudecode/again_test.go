@@ -69,7 +69,7 @@ func TestSessionOfAnSDKBecomesAPersons(t *testing.T) {
 	if s := h.Session(id); s.Kind != session.KindAutomated {
 		t.Errorf("a session of an SDK is a %s", s.Kind)
 	}
-	h.Write(id+".jsonl", bySDK(user("1", "", "one")), user("2", "1", "by hand"))
+	h.Rewrite(path, bySDK(user("1", "", "one")), user("2", "1", "by hand"))
 	h.Import(path)
 	if s := h.Session(id); s.Kind != session.KindChat {
 		t.Errorf("a session in which a person goes on is a %s", s.Kind)
