@@ -16,6 +16,7 @@ import (
 	"sessiond/internal/spelling"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
+	"sessiond/internal/when"
 )
 
 // scopeFlags adds --source and --project.
@@ -35,7 +36,7 @@ func (f *lsFlags) filterFlags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.parent, "parent", "", "only forks and children of this `SESSION`")
 	fl.StringVar(&f.children, "children", "", "only sub-agents that this `SESSION` started")
 	fl.StringVar(&f.forks, "forks", "", "only forks of this `SESSION`")
-	fl.StringVar(&f.since, "since", "", "only active since this `TIME`: yesterday, monday, \"last week\", 7d, 12h, 2026-02-11")
+	fl.StringVar(&f.since, "since", "", "only active since this `TIME`: yesterday, \"last week\", \"7 October\", 7d, 12h, 2026-02-11")
 	fl.StringVar(&f.until, "until", "", "only active before this `TIME`")
 	fl.StringToStringVar(&f.metadata, "metadata", nil, "only with this metadata: `NAME=VALUE`")
 	fl.Lookup("metadata").DefValue = "" // help would print []
@@ -113,7 +114,9 @@ func (a *app) meant(given string, of store.Column, values []store.Value) []strin
 	if ofFolders && (strings.HasPrefix(given, ".") || given == "~" || strings.ContainsAny(given, `/\`)) {
 		roots := a.foldersMeant(given, of)
 		if found := pick(func(value string) bool {
-			return slices.ContainsFunc(roots, func(root string) bool { return folders.Clean(value) == root || of == store.ColumnDirectory && folders.Within(folders.Clean(value), root) })
+			return slices.ContainsFunc(roots, func(root string) bool {
+				return folders.Clean(value) == root || of == store.ColumnDirectory && folders.Within(folders.Clean(value), root)
+			})
 		}); len(found) > 0 {
 			return found
 		}
@@ -210,8 +213,9 @@ func (a *app) moment(flag, s string) (*session.Time, error) {
 	if s == "" {
 		return nil, nil
 	}
-	if at, ok := session.ParseMoment(s, a.now().In(a.cfg.Zone())); ok {
-		return &at, nil
+	at, ok := when.Moment(s, a.now().In(a.cfg.Zone()))
+	if !ok {
+		return nil, usagef("%s %q is not a time: write %s", flag, s, when.Forms)
 	}
-	return nil, usagef("%s %q is not a time: write a day (2026-02-11, yesterday, monday, \"last week\"), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)", flag, s)
+	return new(session.At(at)), nil
 }

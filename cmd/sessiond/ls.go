@@ -191,7 +191,7 @@ var orders = map[string]func(a, b session.Session) int{
 	"title": func(a, b session.Session) int {
 		return strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title))
 	},
-	"messages": func(a, b session.Session) int { return cmp.Compare(b.MessageCount, a.MessageCount) },
+	"messages": func(a, b session.Session) int { return cmp.Compare(b.SaidCount, a.SaidCount) },
 	"tokens":   func(a, b session.Session) int { return cmp.Compare(b.TotalTokens, a.TotalTokens) },
 	"cost": func(a, b session.Session) int {
 		cost := func(s session.Session) int64 {
@@ -256,7 +256,7 @@ func (a *app) printSessions(ctx context.Context, st *store.Store, data []listedS
 		}
 		rows[i] = []string{
 			string(s.ID), title, folded, string(s.Source), cmp.Or(projects.With(s.Project, s.Directory), "–"), cmp.Or(s.Model, "–"),
-			fmt.Sprint(s.MessageCount), a.contextCell(s.contextTokens, m.Window), transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls),
+			fmt.Sprint(s.SaidCount), a.contextCell(s.contextTokens, m.Window), transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls),
 			transcript.Ago(s.ActiveAt.Time, a.now().In(a.cfg.Zone())),
 		}
 	}

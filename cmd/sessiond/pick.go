@@ -139,7 +139,7 @@ func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (
 	q := search.Query{
 		Text: text, Group: search.GroupSession, Limit: pickerHits, Source: in.Source, Now: d.now().In(d.store.Zone()),
 		Hide: func(s *session.Session) bool {
-			return !in.SubAgents && (s.Kind != "chat" || s.ParentKind == session.ParentChild) ||
+			return !in.SubAgents && (s.Kind != session.KindChat || s.ParentKind == session.ParentChild) ||
 				in.Archived != (s.ArchivedAt != nil) || in.Starred && s.StarredAt == nil || in.Where == picker.Here && s.Directory != d.dir
 		},
 	}
@@ -203,11 +203,13 @@ func (d *pickerData) Preview(ctx context.Context, id session.ID) (p picker.Previ
 	if s.HeadID == nil {
 		return p, nil
 	}
-	if p.Last, _, err = d.store.Messages(ctx, id, store.MessagePage{Limit: previewMessages, Descending: true}); err != nil {
+	path, err := pathOf(ctx, d.store, s, false)
+	if err != nil {
 		return p, err
 	}
-	slices.Reverse(p.Last)
-	shorten(p.Last)
+	if p.Last, err = d.store.LastInTalk(ctx, path, previewMessages, session.Head{Text: previewBytes}); err != nil {
+		return p, err
+	}
 	p.Prompts, err = d.prompts(ctx, *s.HeadID)
 	shorten(p.Prompts)
 	return p, err

@@ -169,7 +169,7 @@ func (a *app) printStats(ctx context.Context, reports *analytics.Reports, projec
 	}
 	for _, line := range [][2]string{
 		{"sessions", sessions},
-		{"messages", humanize.Comma(st.Messages) + ", " + transcript.Counted(st.Prompts, "prompt") + " among them"},
+		{"prompts", humanize.Comma(st.Prompts)},
 		{"input tokens", humanize.Comma(st.Tokens.AllInput())},
 		{"  from cache", humanize.Comma(st.Tokens.CacheRead)},
 		{"  into cache", humanize.Comma(st.Tokens.CacheWrite)},

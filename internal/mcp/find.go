@@ -91,6 +91,9 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 	if left > 0 {
 		c.note("Left out for want of room: %d more sessions; a larger max_tokens or a narrower query shows them.", left)
 	}
+	if t := found.Time; t != nil {
+		c.note("Messages of the time %q are preferred. Only these: add %s to the query.", t.Text, t.Filter)
+	}
 	if found.Partial {
 		c.note("The index is behind: the newest messages may be missing.")
 	}
@@ -326,7 +329,7 @@ func (c *call) newest(ctx context.Context, f store.Filter, limit int) (found []s
 			return nil, err
 		}
 		for i := range some {
-			if s := &some[i]; len(found) < limit && s.MessageCount > 0 && s.ParentKind != session.ParentChild && c.Shows(s) {
+			if s := &some[i]; len(found) < limit && s.SaidCount > 0 && s.ParentKind != session.ParentChild && c.Shows(s) {
 				found = append(found, *s)
 			}
 		}
@@ -358,10 +361,16 @@ func (c *call) digest(ctx context.Context, sess *session.Session, most int64) (s
 	if err != nil {
 		return "", err
 	}
-	last, _, err := c.Store.Messages(ctx, sess.ID, store.MessagePage{Limit: 10, Descending: true})
+	path, err := c.Store.Spans(ctx, *sess.HeadID)
 	if err != nil {
 		return "", err
 	}
+	slices.Reverse(path)
+	last, err := c.Store.LastInTalk(ctx, path, 10, session.Head{Text: session.BlobThreshold})
+	if err != nil {
+		return "", err
+	}
+	slices.Reverse(last)
 	if first, err = c.withoutPrivate(ctx, first); err == nil {
 		last, err = c.withoutPrivate(ctx, last)
 	}

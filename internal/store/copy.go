@@ -37,7 +37,7 @@ var copied = []struct {
 	{"calls", []string{"id"}, true},
 	{"daily_usage", []string{"day", "project", "source", "model", "purpose"}, false},
 	{"models", []string{"id"}, false},
-	{"prices", []string{"model", "valid_from", "above_tokens"}, false},
+	{"prices", []string{"model", "valid_from", "mode", "above_tokens"}, false},
 	{"calibrations", []string{"model"}, false},
 	{"touched_files", []string{"message_id", "path", "op"}, false},
 	{"marks", []string{"session_id", "message_id", "kind"}, false},

@@ -22,6 +22,7 @@ type ImportBatch struct {
 	Compactions []ImportCompaction
 	Marks       []ImportMark
 	Calls       []ImportCall
+	Copied      []string      // external ids of calls of another session, which an earlier import may have counted for this one
 	Title       *string       // the source's name for the session, when it is known now
 	Head        *string       // external id of the message that is the head after this batch
 	HeadSession session.ID    // of a head that lies in the session that this one was forked from; "": in this one
@@ -42,6 +43,7 @@ type ImportMessage struct {
 // ImportFields are what a source changes of a session after it was imported. What is empty
 // stays as it is.
 type ImportFields struct {
+	Kind        string // chat or automated: of a session that is no sub-agent
 	Provider    string
 	Model       string
 	Directory   string                  // unless it has one
@@ -243,7 +245,7 @@ func (im *importer) run() error {
 		return im.saveCursor()
 	}
 	first, draft := im.sess.LastSeq+1, im.sess.Draft
-	for _, step := range []func() error{im.messages, im.forkLink, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields, im.keepOneGenerationOpen} {
+	for _, step := range []func() error{im.messages, im.forkLink, im.dropCopied, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields, im.keepOneGenerationOpen} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -583,6 +585,18 @@ func (im *importer) placeOf(m *ImportMessage) (place, error) {
 	return im.placeAfter(ref)
 }
 
+// dropCopied drops the calls that an earlier import counted for this session though they are another one's.
+func (im *importer) dropCopied() error {
+	for _, key := range im.batch.Copied {
+		dropped, err := im.dropCall(im.sess.Source, key, &im.sess)
+		if err != nil {
+			return err
+		}
+		im.moved = im.moved || dropped
+	}
+	return nil
+}
+
 // calls counts the batch's model calls, each once wherever it was seen before.
 func (im *importer) calls() error {
 	var sum usageSum
@@ -678,6 +692,7 @@ func (im *importer) fields() error {
 	if f == nil {
 		return nil
 	}
+	s.Kind = orElse(f.Kind, s.Kind)
 	s.Model, s.Provider = orElse(f.Model, s.Model), orElse(f.Provider, s.Provider)
 	if s.Directory == "" && f.Directory != "" {
 		s.Directory, s.Project = f.Directory, folders.Project(f.Directory)
@@ -713,9 +728,9 @@ func (im *importer) fields() error {
 	}
 	im.moved, im.keyed = true, s.Key != was.Key || s.Generation != was.Generation
 	return im.moveUsage(s.ID, nil, func() error {
-		return im.exec(`UPDATE sessions SET directory = ?, project = ?, git_branch = ?, archived_at = ?, key = ?, generation = ?,
+		return im.exec(`UPDATE sessions SET kind = ?, directory = ?, project = ?, git_branch = ?, archived_at = ?, key = ?, generation = ?,
 			parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ?, metadata = ? WHERE id = ?`,
-			s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,
+			s.Kind, s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,
 			s.ParentID, s.ParentKind, s.EndedAt, s.EndReason, s.Metadata, s.ID)
 	})
 }

@@ -70,7 +70,9 @@ func TestRowsOfEarlierVersionsAreMended(t *testing.T) {
 		reply := mustAppend(t, s, sess.ID, says(session.User, "Fix it"), callsOn(touches...), outcomeOf("a", true)).Messages[1].RowID
 		testkit.Must(s.AddCall(t.Context(), session.Call{SessionID: sess.ID, Model: "m"}))(t)
 		testkit.Check(t, s.write(t.Context(), func(tx *tx) error {
-			if err := tx.moveUsage(sess.ID, nil, func() error { return tx.exec(`UPDATE sessions SET project = ?, host = ? WHERE id = ?`, project, host, sess.ID) }); err != nil {
+			if err := tx.moveUsage(sess.ID, nil, func() error {
+				return tx.exec(`UPDATE sessions SET project = ?, host = ? WHERE id = ?`, project, host, sess.ID)
+			}); err != nil {
 				return err
 			}
 			for _, touch := range touches {

@@ -12,6 +12,9 @@ func progress(sess *session.Session, m *session.Message, now session.Time) {
 	at := earlier(m.CreatedAt, now)
 	sess.HeadID, sess.Head, sess.LastSeq = &m.RowID, &m.ID, m.Seq
 	sess.MessageCount++
+	if m.Talk == session.Said {
+		sess.SaidCount++
+	}
 	sess.TotalTokens += m.Tokens
 	if m.Role == session.User && m.Kind != session.KindBranchSummary {
 		sess.TurnOrigin = m.Origin
@@ -47,9 +50,9 @@ func earlier(a, b session.Time) session.Time {
 func (t *tx) moveHead(sess *session.Session) error {
 	sess.Revision++
 	sess.UpdatedAt = t.now
-	return wrap(t.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
+	return wrap(t.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, said_count = ?, total_tokens = ?, context_tokens = ?,
 		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
-		optional(sess.HeadID), sess.LastSeq, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
+		optional(sess.HeadID), sess.LastSeq, sess.Revision, sess.MessageCount, sess.SaidCount, sess.TotalTokens, sess.ContextTokens,
 		string(sess.TurnOrigin), sess.ActiveAt.SQL(), sess.InboundAt, sess.UpdatedAt.SQL(), string(sess.ID)), "move the head")
 }
 
@@ -58,10 +61,10 @@ func (t *tx) saveProgress(sess *session.Session) error {
 	sess.Revision++
 	sess.UpdatedAt = t.now
 	return wrap(t.exec(`UPDATE sessions SET title = ?, title_source = ?, draft = ?, provider = ?, model = ?, head_id = ?, last_seq = ?,
-		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
+		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, said_count = ?, total_tokens = ?, context_tokens = ?,
 		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
 		sess.Title, sess.TitleSource, sess.Draft, sess.Provider, sess.Model, sess.HeadID, sess.LastSeq,
-		sess.CompactionID, sess.Epoch, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
+		sess.CompactionID, sess.Epoch, sess.Revision, sess.MessageCount, sess.SaidCount, sess.TotalTokens, sess.ContextTokens,
 		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID), "update session")
 }
 

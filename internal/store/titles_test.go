@@ -57,7 +57,9 @@ func TestMigrationImprovesPoorTitlesAlone(t *testing.T) {
 	ids, titles[unanswered.ID] = append(ids, unanswered.ID), ""
 	testkit.Must(raw(t, s).Exec(`DROP TABLE tokens; DROP INDEX sessions_owner; ALTER TABLE sessions DROP COLUMN owner; ALTER TABLE sessions DROP COLUMN host;
 		DROP INDEX sessions_foreign; ALTER TABLE sessions DROP COLUMN foreign_from; DROP INDEX imports_undecided; ALTER TABLE imports DROP COLUMN mine;
+		ALTER TABLE messages DROP COLUMN talk; ALTER TABLE sessions DROP COLUMN said_count;
 		DROP INDEX sessions_starred; ALTER TABLE sessions DROP COLUMN starred_at;
+		ALTER TABLE calls DROP COLUMN service_tier; ALTER TABLE calls DROP COLUMN requests; ALTER TABLE models DROP COLUMN source;
 		ALTER TABLE store DROP COLUMN mended; DROP INDEX calls_failed; ALTER TABLE purged_days DROP COLUMN subagents; DELETE FROM goose_db_version WHERE version_id >= 108`))(t)
 	path := s.File()
 	testkit.Check(t, s.Close())

@@ -19,17 +19,17 @@ type Heading struct {
 	Facts []string // id, source, model …
 }
 
-// Extent describes how many messages a session has, and how many are not on a path: 34 messages, 32 of
-// them on other branches. onPath counts its own messages on the path.
+// Extent describes how many messages were said in a session, and how many are not on a path: 34 messages, 32 of
+// them on other branches. onPath counts its own said messages on the path.
 func Extent(s *session.Session, onPath int64) string {
-	words := Counted(s.MessageCount, "message")
-	if aside := s.MessageCount - onPath; aside > 0 {
+	words := Counted(s.SaidCount, "message")
+	if aside := s.SaidCount - onPath; aside > 0 {
 		words += ", " + Count(aside) + " of them on other branches"
 	}
 	return words
 }
 
-// HeadingOf returns the heading of a session's path, which holds onPath of its messages.
+// HeadingOf returns the heading of a session's path, which holds onPath of its said messages.
 func HeadingOf(s *session.Session, onPath int64, zone *time.Location) Heading {
 	h := Heading{Title: cmp.Or(s.Title, string(s.ID))}
 	facts := []string{string(s.ID), string(s.Source), s.Model, s.Directory, Extent(s, onPath)}

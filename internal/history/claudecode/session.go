@@ -53,6 +53,7 @@ func (r *reader) begin() {
 	if isAgentFile(r.in.Found.Path) {
 		r.linkAgent(about)
 	} else {
+		r.main.New.Kind = r.kindOfTrunk()
 		r.main.New.Title, r.main.New.TitleSource = history.Titled("", r.firstTitle())
 		r.findOrigins()
 	}

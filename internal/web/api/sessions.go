@@ -140,7 +140,7 @@ type listSessionsInput struct {
 	Host      string `query:"host" doc:"Only sessions that began on this host"`
 	ParentID  string `query:"parent_id" doc:"Forks and children of this session"`
 	Kind      string `query:"parent_kind" enum:"fork,child" doc:"Only forks, or only children"`
-	Since     string `query:"since" doc:"Only sessions active at or after this time (RFC 3339) or day (YYYY-MM-DD)"`
+	Since     string `query:"since" doc:"Only sessions active at or after this time: RFC 3339, a day, or words like last week, in the time zone of the configuration"`
 	Until     string `query:"until" doc:"Only sessions active before this time or day"`
 	Starred   bool   `query:"starred" doc:"Only starred sessions"`
 	Archived  bool   `query:"archived" doc:"List archived sessions instead"`
@@ -186,10 +186,10 @@ func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*list
 	if filter.Key, err = s.canonical(in.Key); err != nil {
 		return nil, err
 	}
-	if filter.Since, err = parseMoment("since", in.Since); err != nil {
+	if filter.Since, err = s.parseMoment("since", in.Since); err != nil {
 		return nil, err
 	}
-	if filter.Until, err = parseMoment("until", in.Until); err != nil {
+	if filter.Until, err = s.parseMoment("until", in.Until); err != nil {
 		return nil, err
 	}
 	return replyList(s.Store.Sessions(ctx, filter, in.page(false)))

@@ -13,6 +13,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
+	"sessiond/internal/when"
 )
 
 const (
@@ -99,11 +100,11 @@ func (p *Pages) since(q url.Values) (*session.Time, error) {
 	if since == "" {
 		return nil, nil
 	}
-	at, ok := session.ParseMoment(since, p.Now().In(p.Zone))
+	at, ok := when.Moment(since, p.Now().In(p.Zone))
 	if !ok {
-		return nil, session.Errorf(session.Invalid, "since=%.40s is not a time: write a day (2026-02-11) or an age (7d)", since)
+		return nil, session.Errorf(session.Invalid, "since=%.40s is not a time: write %s", since, when.Forms)
 	}
-	return &at, nil
+	return new(session.At(at)), nil
 }
 
 func chips(q url.Values, filters []string) (out []chip) {
@@ -224,14 +225,20 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since 
 		return err
 	}
 	for _, m := range found.Missing {
+		note := "No message has “" + m.Word + "”"
 		switch {
 		case m.Searched:
-			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: this is what was found for “"+m.DidYouMean+"”.")
-		case m.DidYouMean != "":
-			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: the results are without it. Did you mean “"+m.DidYouMean+"”?")
-		default:
-			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: the results are without it.")
+			note += ": this is what was found for “" + m.DidYouMean + "”"
+		case len(found.Sessions) > 0:
+			note += ": the results are without it"
 		}
+		if note += "."; m.DidYouMean != "" && !m.Searched {
+			note += " Did you mean “" + m.DidYouMean + "”?"
+		}
+		page.Notes = append(page.Notes, note)
+	}
+	if t := found.Time; t != nil {
+		page.Offers = append(page.Offers, offer{"only messages of: " + t.Text, address("/", q, "q", page.Query+" "+t.Filter)})
 	}
 	if found.Stopped {
 		page.Notes = append(page.Notes, "The search took too long and was stopped. To find more, "+search.StoppedAdvice+".")

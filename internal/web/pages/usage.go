@@ -49,9 +49,9 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	page := usagePage{Since: q.Get("since"), Source: q.Get("source"), Project: q.Get("project")}
 	filter := analytics.Filter{Source: session.Source(page.Source)}
 	if page.Since != "" {
-		at, ok := session.ParseMoment(page.Since, p.Now().In(p.Zone))
-		if !ok {
-			return session.Errorf(session.Invalid, "since=%.40s is not a day: write 2026-02-11, or an age like 30d", page.Since)
+		at, err := p.since(q)
+		if err != nil {
+			return err
 		}
 		filter.Since = at.Day(p.Zone)
 	}
