@@ -252,6 +252,9 @@ func readUsage(ctx context.Context, conn *sql.Conn, args []any, by ...Dimension)
 		}
 		b.CostUSD = dollars(b.nanoUSD, b.Calls, b.UnpricedCalls)
 		all.add(&b.Sums)
+		if ofCalls { // nothing else has a model or a purpose
+			b.Sessions, b.Subagents, b.Messages, b.Prompts = 0, 0, 0, 0
+		}
 		if b.Calls > 0 || !ofCalls {
 			buckets = append(buckets, b)
 		}

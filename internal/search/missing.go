@@ -16,6 +16,24 @@ type Missing struct {
 	Searched   bool   `json:"searched,omitempty" doc:"Nothing else was found, so did_you_mean was searched instead"`
 }
 
+// Notes say in words what became of the missing words. quote quotes a word.
+func (r *Result) Notes(quote func(string) string) (notes []string) {
+	for _, m := range r.Missing {
+		text := "no searched message has " + quote(m.Word)
+		switch {
+		case m.Searched:
+			text += "; searched for " + quote(m.DidYouMean) + " instead"
+		case len(r.Hits)+len(r.Sessions) > 0:
+			text += "; what was found is without it"
+		}
+		if m.DidYouMean != "" && !m.Searched {
+			text += ". Did you mean " + quote(m.DidYouMean) + "?"
+		}
+		notes = append(notes, text)
+	}
+	return notes
+}
+
 const (
 	mostSuggestions = 3 // words of a query; each costs hundreds of lookups
 	leastGuessed    = 4 // letters of a word that a typo can be told in

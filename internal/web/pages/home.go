@@ -211,21 +211,17 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since 
 	if err != nil {
 		return err
 	}
-	for _, m := range found.Missing {
-		switch {
-		case m.Searched:
-			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: this is what was found for “"+m.DidYouMean+"”.")
-		case m.DidYouMean != "":
-			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: the results are without it. Did you mean “"+m.DidYouMean+"”?")
-		default:
-			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: the results are without it.")
-		}
+	for _, note := range found.Notes(func(word string) string { return "“" + word + "”" }) {
+		page.Notes = append(page.Notes, sentence(note))
 	}
 	if found.Stopped {
 		page.Notes = append(page.Notes, "The search took too long and was stopped. To find more, "+search.StoppedAdvice+".")
 	}
 	if len(found.Elsewhere) > 0 {
-		page.Notes = append(page.Notes, "Nothing was found with these filters. There are results with "+strings.Join(found.Elsewhere, " "))
+		page.Notes = append(page.Notes, "Other filters find something: "+strings.Join(found.Elsewhere, " "))
+	}
+	if found.Partial {
+		page.Notes = append(page.Notes, "Not everything was searched: the search index is behind.")
 	}
 	for _, s := range found.Sessions {
 		hit := sessionHit{SessionHit: s}
