@@ -22,7 +22,8 @@
     const list = all(stops[kind]);
     let at = list.findIndex((e) => e.classList.contains('here') && inSight(e));
     if (at < 0) { // what is at the top of the window is the one to go on from
-      at = list.findIndex((e) => e.getBoundingClientRect().top > top() + 4);
+      const from = (r) => (kind === 'item' ? r.bottom - 10 : r.top - 4);
+      at = list.findIndex((e) => from(e.getBoundingClientRect()) > top());
       at = (at < 0 ? list.length : at) - (step > 0 ? 1 : 0);
     }
     const next = list[at + step];
