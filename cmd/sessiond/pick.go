@@ -97,29 +97,20 @@ func (d *pickerData) List(ctx context.Context, in picker.Scope, cursor string, l
 	}
 	f.Next = next
 	for _, s := range data {
-		f.Rows = append(f.Rows, d.row(s))
+		f.Rows = append(f.Rows, picker.Row{Session: s})
 	}
-	return f, d.countChildren(ctx, f.Rows)
+	return f, d.measure(ctx, f.Rows)
 }
 
-func (d *pickerData) row(s session.Session) picker.Row {
-	r := picker.Row{Session: s}
-	if s.Window != nil {
-		r.Window = *s.Window
-	} else if m, known := d.catalogue.Model(s.Model); known {
-		r.Window = m.Window
-	}
-	return r
-}
-
-func (d *pickerData) countChildren(ctx context.Context, rows []picker.Row) error {
-	ids := make([]session.ID, len(rows))
+// measure reads how large and how dear the sessions of rows are.
+func (d *pickerData) measure(ctx context.Context, rows []picker.Row) error {
+	sessions := make([]session.Session, len(rows))
 	for i := range rows {
-		ids[i] = rows[i].ID
+		sessions[i] = rows[i].Session
 	}
-	children, err := d.store.Children(ctx, ids)
+	measures, err := d.store.Measures(ctx, sessions, d.catalogue.Model)
 	for i := range rows {
-		rows[i].Children = children[rows[i].ID]
+		rows[i].Measure = measures[rows[i].ID]
 	}
 	return err
 }
@@ -164,12 +155,10 @@ func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (
 		if err != nil {
 			return f, err
 		}
-		r := d.row(s)
-		r.Passages = hit.Passages
-		f.Rows = append(f.Rows, r)
+		f.Rows = append(f.Rows, picker.Row{Session: s, Passages: hit.Passages})
 	}
 	f.Notes = searchNotes(&found, d.index.Reason())
-	return f, d.countChildren(ctx, f.Rows)
+	return f, d.measure(ctx, f.Rows)
 }
 
 // pickerHits is how many sessions a search of the picker lists.
@@ -181,12 +170,11 @@ func (d *pickerData) Preview(ctx context.Context, id session.ID) (p picker.Previ
 	if err != nil {
 		return p, err
 	}
-	p.Row = d.row(s)
-	sum, err := d.store.Rollup(ctx, id)
-	if err != nil {
+	row := []picker.Row{{Session: s}}
+	if err := d.measure(ctx, row); err != nil {
 		return p, err
 	}
-	p.Children, p.CostNanoUSD, p.Unpriced = sum.Children, sum.CostNanoUSD, sum.UnpricedCalls
+	p.Row = row[0]
 	if s.HeadID == nil {
 		return p, nil
 	}

@@ -38,9 +38,16 @@ type Scope struct {
 // Row is a session in the list.
 type Row struct {
 	session.Session
-	Children int64        // sub-agents, at any depth
-	Window   int64        // tokens; 0: unknown
+	session.Measure
 	Passages []search.Hit // the best ones of a search
+}
+
+// Children is the number of its sub-agents, at any depth.
+func (r *Row) Children() int64 {
+	if r.Rollup == nil {
+		return 0
+	}
+	return r.Rollup.Children
 }
 
 // Found is a piece of a list, newest first, or the answer of a search, best first.
@@ -54,10 +61,8 @@ type Found struct {
 // Preview is what stands beside the list.
 type Preview struct {
 	Row
-	CostNanoUSD *int64 // with all sub-agents
-	Unpriced    int64
-	Prompts     []session.Message // the newest, oldest first
-	Last        []session.Message // the end of the conversation, oldest first
+	Prompts []session.Message // the newest, oldest first
+	Last    []session.Message // the end of the conversation, oldest first
 }
 
 // ErrGone says that a session does not exist any more.

@@ -377,7 +377,12 @@ func firstHidden(compactions []session.Compaction, path store.Ranges) map[int64]
 
 // describe fills what is around the messages.
 func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, path store.Ranges) error {
-	t.Facts = transcript.HeadingOf(sess, t.own, p.Zone).Facts
+	measures, err := p.Store.Measures(ctx, []session.Session{*sess}, p.models)
+	if err != nil {
+		return err
+	}
+	measure := measures[sess.ID]
+	t.Facts = transcript.HeadingWith(sess, &measure, t.own, p.Zone).Facts
 	t.Resume = "sessiond resume " + string(sess.ID)
 	if err := p.fillRail(ctx, sess, t, path); err != nil {
 		return err

@@ -30,6 +30,7 @@ type homePage struct {
 	Query  string
 	Empty  bool // nothing is stored yet
 	Search bool
+	Folds  bool // sub-agents are folded under sessions
 	Offers []offer
 }
 
@@ -47,11 +48,13 @@ type day struct {
 // row is a session in the list.
 type row struct {
 	*session.Session
-	Children int64  // sub-agents, at any depth
-	Below    string // address of their list
-	Context  string // share of the window
-	Cost     string
-	Project  string // its last folder
+	Children  int64  // sub-agents, at any depth
+	Below     string // address of their list
+	Context   string // share of the window
+	Size      string // of the context, in words
+	Cost      string
+	CostWords string
+	Project   string // its last folder
 
 	InProject, FromSource string // addresses of the list with such a filter
 }
@@ -149,20 +152,22 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *s
 	if next != "" {
 		page.Next = address("/", q, "cursor", next)
 	}
-	ids := make([]session.ID, len(sessions))
-	for i := range sessions {
-		ids[i] = sessions[i].ID
-	}
-	children, err := p.Store.Children(ctx, ids)
+	measures, err := p.Store.Measures(ctx, sessions, p.models)
 	if err != nil {
 		return err
 	}
 	for i := range sessions {
 		s := &sessions[i]
-		r := row{Session: s, Children: children[s.ID], Cost: transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls), Project: transcript.LastFolder(s.Project), Below: address("/", url.Values{}, "parent", string(s.ID))}
+		measure := measures[s.ID]
+		r := row{Session: s, Size: transcript.Context(measure.Context), CostWords: transcript.Costs(s, &measure), Project: transcript.LastFolder(s.Project)}
+		r.Cost, _ = transcript.CostCell(s, &measure, filter.People)
+		if measure.Rollup != nil {
+			r.Children, r.Below = measure.Rollup.Children, address("/", url.Values{}, "parent", string(s.ID))
+			page.Folds = page.Folds || filter.People
+		}
 		r.InProject, r.FromSource = address("/", q, "project", s.Project, "cursor", ""), address("/", q, "source", string(s.Source), "cursor", "")
-		if window := p.window(s); window > 0 && s.ContextTokens > 0 {
-			r.Context = transcript.Percent(s.ContextTokens, window)
+		if size := measure.Context; size.Window > 0 && size.Tokens > 0 {
+			r.Context = transcript.Percent(size.Tokens, size.Window)
 		}
 		name := p.dayName(s.ActiveAt.Time)
 		if n := len(page.Days); n == 0 || page.Days[n-1].Name != name {
@@ -175,17 +180,12 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *s
 	return nil
 }
 
-// window returns a session's window, 0 if it is not known.
-func (p *Pages) window(s *session.Session) int64 {
-	if s.Window != nil {
-		return *s.Window
+// models knows the windows of models.
+func (p *Pages) models(model string) (session.ModelInfo, bool) {
+	if p.Models == nil {
+		return session.ModelInfo{}, false
 	}
-	if p.Models != nil {
-		if m, known := p.Models(s.Model); known {
-			return m.Window
-		}
-	}
-	return 0
+	return p.Models(model)
 }
 
 // dayName names a day as people do.
