@@ -1,5 +1,4 @@
--- Which sessions are close to filling their model's window? The context is what the provider reported last and the
--- messages since; where no report holds (reported = 0), sessiond's own count.
+-- Which sessions are close to filling their model's window? (By the provider's last report; reported 0: an estimate.)
 --
 -- :percent  at least this full, in percent (default: 50)
 -- :limit    rows (default: 20)
