@@ -143,6 +143,17 @@ func Context(c session.ContextSize) string {
 	return text
 }
 
+// ContextShare is the part of its window that a context fills: 41 %, "about 41 %" for an estimate; "" if that is not known.
+func ContextShare(c session.ContextSize) string {
+	switch {
+	case c.Tokens == 0 || c.Window == 0:
+		return ""
+	case c.Reported:
+		return Percent(c.Tokens, c.Window)
+	}
+	return "about " + Percent(c.Tokens, c.Window)
+}
+
 // ShortCount formats a number in three digits or so: 59, 68k, 1.2M.
 func ShortCount(n int64) string {
 	switch {
