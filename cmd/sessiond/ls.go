@@ -107,7 +107,9 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	if len(rows) == 0 {
 		return a.printNone(ctx, s, filter, &f, given)
 	}
-	a.printSessions(rows, next)
+	if err := a.printSessions(ctx, s, rows, next); err != nil {
+		return err
+	}
 	if given == "" && f.cursor == "" {
 		a.tellNewer(ctx, s)
 	}
@@ -212,7 +214,7 @@ var orders = map[string]func(a, b session.Session) int{
 	"title": func(a, b session.Session) int {
 		return strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title))
 	},
-	"messages": func(a, b session.Session) int { return cmp.Compare(b.MessageCount, a.MessageCount) },
+	"messages": func(a, b session.Session) int { return cmp.Compare(b.SaidCount, a.SaidCount) },
 	"tokens":   func(a, b session.Session) int { return cmp.Compare(b.TotalTokens, a.TotalTokens) },
 	"cost":     func(_, _ session.Session) int { return 0 }, // sortByCost did it
 }
@@ -242,7 +244,11 @@ func (a *app) leastTitle(first int) int {
 	return enough
 }
 
-func (a *app) printSessions(data []listedSession, next string) {
+func (a *app) printSessions(ctx context.Context, st *store.Store, data []listedSession, next string) error {
+	projects, err := st.ProjectNames(ctx)
+	if err != nil {
+		return err
+	}
 	rows := make([][]string, len(data))
 	var unpriced int64
 	folds := false
@@ -258,8 +264,8 @@ func (a *app) printSessions(data []listedSession, next string) {
 			folds, folded = true, "+"+transcript.Count(s.SubAgents)
 		}
 		rows[i] = []string{
-			string(s.ID), title, folded, string(s.Source), cmp.Or(transcript.LastFolder(s.Project), "–"), cmp.Or(s.Model, "–"),
-			fmt.Sprint(s.MessageCount), a.contextCell(s.Context.Tokens, s.Context.Window), cost,
+			string(s.ID), title, folded, string(s.Source), cmp.Or(projects.With(s.Project, s.Directory), "–"), cmp.Or(s.Model, "–"),
+			fmt.Sprint(s.SaidCount), a.contextCell(s.Context.Tokens, s.Context.Window), cost,
 			transcript.Ago(s.ActiveAt.Time, a.now().In(a.cfg.Zone())),
 		}
 	}
@@ -288,6 +294,7 @@ func (a *app) printSessions(data []listedSession, next string) {
 	}
 	a.explainPlus(unpriced)
 	a.printMore(next)
+	return nil
 }
 
 // given writes the filters as the user may have typed them; "" without any.

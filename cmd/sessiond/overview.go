@@ -59,7 +59,9 @@ func (a *app) overview(ctx context.Context) error {
 	fmt.Fprintf(a.out, "%s in %s, %s. Database: %s\n\n", transcript.Counted(st.Messages, "message"), sessions,
 		transcript.Money(st.NanoUSD(), st.UnpricedCalls), store.PrintableName(cfg.DB))
 	if len(newest) > 0 {
-		a.printSessions(newest, "")
+		if err := a.printSessions(ctx, s, newest, ""); err != nil {
+			return err
+		}
 	}
 	return a.printNext("", [][2]string{
 		{"sessiond show " + firstID(data), "read the newest session"},

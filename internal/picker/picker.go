@@ -39,6 +39,7 @@ type Scope struct {
 type Row struct {
 	session.Session
 	session.Measure
+	Name     string       // of its project, as lists call it
 	Passages []search.Hit // the best ones of a search
 }
 
@@ -97,7 +98,7 @@ type Config struct {
 	Data     Data
 	Now      func() time.Time // in the zone of the person
 	Home     string           // written as ~; may be ""
-	Project  string           // of the current folder; "": none
+	Project  string           // of the current folder, as lists call it; "": none
 	Here     string           // the current folder
 	Debounce time.Duration    // of typing, before a search
 	Poll     time.Duration    // between looks whether the database changed; 0: never

@@ -317,7 +317,7 @@ func isTalk(m *session.Message) bool {
 	case session.KindMarker, session.KindCustom, session.KindUnknown:
 		return false
 	}
-	return m.Display && m.Role != session.Tool
+	return m.Display && m.Talk != session.OfProgram && m.Role != session.Tool
 }
 
 // edged writes an edge into a page before the first piece that a later message can change.
@@ -381,8 +381,12 @@ func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, pa
 	if err != nil {
 		return err
 	}
+	said, err := p.Store.SaidOnPath(ctx, path, sess.ID)
+	if err != nil {
+		return err
+	}
 	measure := measures[sess.ID]
-	t.Facts = transcript.HeadingWith(sess, &measure, t.own, p.Zone).Facts
+	t.Facts = transcript.HeadingWith(sess, &measure, said, p.Zone).Facts
 	t.Resume = "sessiond resume " + string(sess.ID)
 	if err := p.fillRail(ctx, sess, t, path); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
+	"sessiond/internal/when"
 )
 
 const (
@@ -61,6 +62,7 @@ type row struct {
 
 type sessionHit struct {
 	search.SessionHit
+	Name  string // of its project, as lists call it
 	Found []passage
 }
 
@@ -101,11 +103,11 @@ func (p *Pages) since(q url.Values) (*session.Time, error) {
 	if since == "" {
 		return nil, nil
 	}
-	at, ok := session.ParseMoment(since, p.Now().In(p.Zone))
+	at, ok := when.Moment(since, p.Now().In(p.Zone))
 	if !ok {
-		return nil, session.Errorf(session.Invalid, "since=%.40s is not a time: write a day (2026-02-11) or an age (7d)", since)
+		return nil, session.Errorf(session.Invalid, "since=%.40s is not a time: write %s", since, when.Forms)
 	}
-	return &at, nil
+	return new(session.At(at)), nil
 }
 
 func chips(q url.Values, filters []string) (out []chip) {
@@ -135,9 +137,16 @@ func address(path string, q url.Values, changes ...string) string {
 }
 
 func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *session.Time) error {
+	projects, err := p.Store.ProjectsNamed(ctx, q.Get("project"))
+	if err != nil {
+		return err
+	}
 	filter := store.Filter{
-		Project: q.Get("project"), Source: session.Source(q.Get("source")), Model: q.Get("model"), ParentID: session.ID(q.Get("parent")),
+		Source: session.Source(q.Get("source")), Model: q.Get("model"), ParentID: session.ID(q.Get("parent")),
 		Archived: q.Get("archived") != "", People: q.Get("all") == "" && q.Get("parent") == "", Since: since,
+	}
+	if len(projects) > 0 {
+		filter.Among = map[store.Column][]string{store.ColumnProject: projects}
 	}
 	if since == nil {
 		page.Offers = append(page.Offers, offer{"last 7 days", address("/", q, "since", "7d", "cursor", "")})
@@ -156,10 +165,15 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *s
 	if err != nil {
 		return err
 	}
+	names, err := p.Store.ProjectNames(ctx)
+	if err != nil {
+		return err
+	}
 	for i := range sessions {
 		s := &sessions[i]
 		measure := measures[s.ID]
-		r := row{Session: s, Size: transcript.Context(measure.Context), CostWords: transcript.Costs(s, &measure), Project: transcript.LastFolder(s.Project)}
+		r := row{Session: s, Size: transcript.Context(measure.Context), CostWords: transcript.Costs(s, &measure)}
+		r.Project = names.With(s.Project, s.Directory)
 		r.Cost, _ = transcript.CostCell(s, &measure, filter.People)
 		if measure.Rollup != nil {
 			r.Children, r.Below = measure.Rollup.Children, address("/", url.Values{}, "parent", string(s.ID))
@@ -214,6 +228,9 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since 
 	for _, note := range found.Notes(func(word string) string { return "“" + word + "”" }) {
 		page.Notes = append(page.Notes, sentence(note))
 	}
+	if t := found.Time; t != nil {
+		page.Offers = append(page.Offers, offer{"only messages of: " + t.Text, address("/", q, "q", page.Query+" "+t.Filter)})
+	}
 	if found.Stopped {
 		page.Notes = append(page.Notes, "The search took too long and was stopped. To find more, "+search.StoppedAdvice+".")
 	}
@@ -223,8 +240,12 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since 
 	if found.Partial {
 		page.Notes = append(page.Notes, "Not everything was searched: the search index is behind.")
 	}
+	names, err := p.Store.ProjectNames(ctx)
+	if err != nil {
+		return err
+	}
 	for _, s := range found.Sessions {
-		hit := sessionHit{SessionHit: s}
+		hit := sessionHit{SessionHit: s, Name: names.Of(s.Project)}
 		for i := range s.Passages {
 			h := &s.Passages[i]
 			hit.Found = append(hit.Found, passage{
