@@ -106,15 +106,7 @@ func (a *app) printCounting(c *contextmgr.Counting) {
 }
 
 // aboutTokens formats an estimate: about 68k tokens (estimate).
-func aboutTokens(n int64) string {
-	switch {
-	case n >= 1_000_000:
-		return fmt.Sprintf("about %.1fM tokens (estimate)", float64(n)/1e6)
-	case n >= 1000:
-		return fmt.Sprintf("about %dk tokens (estimate)", (n+500)/1000)
-	}
-	return fmt.Sprintf("about %d tokens (estimate)", n)
-}
+func aboutTokens(n int64) string { return "about " + transcript.ShortCount(n) + " tokens (estimate)" }
 
 // printContextItem shows one message in a line on a terminal, whole through a pipe.
 func (a *app) printContextItem(role, text string) {

@@ -39,8 +39,9 @@ func (a *app) lsCommand() *cobra.Command {
 		Use: "ls [TEXT]", Short: "List sessions, newest active first", Args: arguments(0, 1), Aliases: []string{"list"},
 		Long: "Lists sessions, newest active first. TEXT matches a part of the title, the id, or the id in\n" +
 			"the source program. Sub-agents are folded under the session that started them (+12), and\n" +
-			"automated sessions are left out; --all lists them, too. The context column is empty where\n" +
-			"neither a provider nor sessiond counted the context.",
+			"automated sessions are left out; --all lists them, too. The context is what the provider\n" +
+			"reported last and the messages since, else an estimate; its column is empty where the model's\n" +
+			"window is not known. The cost is that with the sub-agents which are folded.",
 		Example: "  sessiond ls --since yesterday\n  sessiond ls --project demo --sort cost\n  sessiond ls parser --source pi\n  sessiond ls --directory .",
 		RunE: a.onPagedStore(func(ctx context.Context, s *store.Store, args []string) error {
 			if len(args) == 1 {
@@ -78,6 +79,11 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.sort == "cost" {
+		if err := sortByCost(ctx, s, data, filter.People); err != nil {
+			return err
+		}
+	}
 	if order != nil {
 		slices.SortStableFunc(data, order)
 		if f.oldest {
@@ -113,35 +119,52 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 // listedSession is a session in a list, with what is folded under it.
 type listedSession struct {
 	session.Session
-	SubAgents     int64 `json:"sub_agents,omitempty"` // that it started, at any depth
-	contextTokens int64 // by the last report of a provider, else by the reference counter
+	session.Measure
+	SubAgents int64 `json:"sub_agents,omitempty"` // that it started, at any depth, if they are folded under it
 }
 
 // listed adds what a list shows of sessions beside their own fields.
 func (a *app) listed(ctx context.Context, s *store.Store, data []session.Session, folded bool) ([]listedSession, error) {
-	rows := make([]listedSession, len(data))
-	for i := range data {
-		rows[i].Session = data[i]
-	}
-	sizes, err := s.ReportedSizes(ctx, sessionIDs(data))
+	catalogue, err := a.catalogue()
 	if err != nil {
 		return nil, err
 	}
-	for i := range rows {
-		if rows[i].contextTokens = rows[i].ContextTokens; sizes[rows[i].ID] > 0 {
-			rows[i].contextTokens = sizes[rows[i].ID]
-		}
+	measures, err := s.Measures(ctx, data, catalogue.Model)
+	if err != nil {
+		return nil, err
 	}
-	if folded {
-		children, err := s.Children(ctx, sessionIDs(data))
-		if err != nil {
-			return nil, err
-		}
-		for i := range rows {
-			rows[i].SubAgents = children[rows[i].ID]
+	rows := make([]listedSession, len(data))
+	for i := range data {
+		rows[i] = listedSession{Session: data[i], Measure: measures[data[i].ID]}
+		if r := rows[i].Rollup; folded && r != nil {
+			rows[i].SubAgents = r.Children
 		}
 	}
 	return rows, nil
+}
+
+// sortByCost sorts sessions by what a list shows, the dearest first, then those without a known cost.
+func sortByCost(ctx context.Context, s *store.Store, data []session.Session, folded bool) error {
+	costs := make(map[session.ID]int64, len(data))
+	note := func(id session.ID, nano *int64) {
+		if costs[id] = -1; nano != nil {
+			costs[id] = *nano
+		}
+	}
+	for i := range data {
+		note(data[i].ID, data[i].CostNanoUSD)
+	}
+	if folded {
+		sums, err := s.Rollups(ctx, sessionIDs(data))
+		if err != nil {
+			return err
+		}
+		for id, sum := range sums {
+			note(id, sum.CostNanoUSD)
+		}
+	}
+	slices.SortStableFunc(data, func(a, b session.Session) int { return cmp.Compare(costs[b.ID], costs[a.ID]) })
+	return nil
 }
 
 // printNone says that nothing matches the filters, and what would.
@@ -193,15 +216,7 @@ var orders = map[string]func(a, b session.Session) int{
 	},
 	"messages": func(a, b session.Session) int { return cmp.Compare(b.SaidCount, a.SaidCount) },
 	"tokens":   func(a, b session.Session) int { return cmp.Compare(b.TotalTokens, a.TotalTokens) },
-	"cost": func(a, b session.Session) int {
-		cost := func(s session.Session) int64 {
-			if s.CostNanoUSD == nil {
-				return -1 // unknown, below free
-			}
-			return *s.CostNanoUSD
-		}
-		return cmp.Compare(cost(b), cost(a))
-	},
+	"cost":     func(_, _ session.Session) int { return 0 }, // sortByCost did it
 }
 
 // contextColumns is the width of the bar of a context and its percentage.
@@ -230,10 +245,6 @@ func (a *app) leastTitle(first int) int {
 }
 
 func (a *app) printSessions(ctx context.Context, st *store.Store, data []listedSession, next string) error {
-	catalogue, err := a.catalogue()
-	if err != nil {
-		return err
-	}
 	projects, err := st.ProjectNames(ctx)
 	if err != nil {
 		return err
@@ -241,12 +252,10 @@ func (a *app) printSessions(ctx context.Context, st *store.Store, data []listedS
 	rows := make([][]string, len(data))
 	var unpriced int64
 	folds := false
-	for i, s := range data {
-		unpriced += s.UnpricedCalls
-		m, _ := catalogue.Model(s.Model)
-		if s.Window != nil {
-			m.Window = *s.Window
-		}
+	for i := range data {
+		s := &data[i]
+		cost, without := transcript.CostCell(&s.Session, &s.Measure, s.SubAgents > 0)
+		unpriced += without
 		title, folded := cmp.Or(s.Title, "–"), ""
 		if s.StarredAt != nil {
 			title = "★ " + title
@@ -256,7 +265,7 @@ func (a *app) printSessions(ctx context.Context, st *store.Store, data []listedS
 		}
 		rows[i] = []string{
 			string(s.ID), title, folded, string(s.Source), cmp.Or(projects.With(s.Project, s.Directory), "–"), cmp.Or(s.Model, "–"),
-			fmt.Sprint(s.SaidCount), a.contextCell(s.contextTokens, m.Window), transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls),
+			fmt.Sprint(s.SaidCount), a.contextCell(s.Context.Tokens, s.Context.Window), cost,
 			transcript.Ago(s.ActiveAt.Time, a.now().In(a.cfg.Zone())),
 		}
 	}
@@ -280,6 +289,9 @@ func (a *app) printSessions(ctx context.Context, st *store.Store, data []listedS
 		}
 	}
 	a.printTable(cols, rows)
+	if folds {
+		fmt.Fprintln(a.out, a.dim(a.fit("+N: so many sub-agents, and the cost is that with them", "")))
+	}
 	a.explainPlus(unpriced)
 	a.printMore(next)
 	return nil

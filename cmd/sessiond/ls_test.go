@@ -4,18 +4,96 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
+	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"sessiond/internal/picker"
+	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
 	"sessiond/internal/transcript"
 )
+
+// A session has one context and one cost, alone and with its sub-agents: lists, headings, answers, the page and the picker
+// say the same numbers, and what they count.
+func TestContextAndCostAreTheSameEverywhere(t *testing.T) {
+	d := startDaemonOn(t, t.TempDir(), "127.0.0.1:0")
+	var parent, child struct {
+		ID session.ID `json:"id"`
+	}
+	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{"title": "Boats", "model": "gpt-4o"}, &parent))(t)
+	testkit.Must(d.do("POST", "/v1/sessions/"+string(parent.ID)+"/messages", map[string]any{
+		"messages": []any{map[string]string{"role": "user", "content": "How deep?"}, map[string]string{"role": "assistant", "content": "7 metres."}},
+		"call":     map[string]any{"model": "gpt-4o", "input_tokens": 40_000, "cache_read_tokens": 500, "output_tokens": 500, "cost_usd": 1.25},
+	}, nil))(t)
+	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{"title": "A helper", "parent_id": parent.ID, "parent_kind": "child"}, &child))(t)
+	testkit.Must(d.do("POST", "/v1/sessions/"+string(child.ID)+"/calls", map[string]any{"model": "gpt-4o", "input_tokens": 10, "cost_usd": 2.5}, nil))(t)
+
+	const size, costs = "context 41k of 128k tokens (32 %)", "$1.25 alone, $3.75 with 1 sub-agent"
+	says := func(where, text string, all ...string) {
+		t.Helper()
+		for _, want := range all {
+			if !strings.Contains(html.UnescapeString(text), want) {
+				t.Errorf("%s does not say %q:\n%s", where, want, text)
+			}
+		}
+	}
+	run := func(args ...string) string { return string(testkit.Must(d.command(args...).Output())(t)) }
+	says("ls", run("ls"), "Boats", "+1", "32 %", "$3.75", "the cost is that with them")
+	says("ls --all", run("ls", "--all"), "32 %", "$1.25", "$2.5")
+	says("show", run("show", string(parent.ID)), size, costs)
+	get := func(path string) string {
+		t.Helper()
+		req := testkit.Must(http.NewRequestWithContext(t.Context(), "GET", "http://sessiond"+path, nil))(t)
+		res := testkit.Must(d.client.Do(req))(t)
+		defer res.Body.Close()
+		return string(testkit.Must(io.ReadAll(res.Body))(t))
+	}
+	says("the page", get("/"), size, costs, "32 %", "$3.75")
+	says("its conversation", get("/s/"+string(parent.ID)), size, costs)
+
+	want := session.Measure{
+		Context: session.ContextSize{Tokens: 41_000, Reported: true, Window: 128_000}, Rollup: &session.Rollup{Children: 1},
+	}
+	for where, text := range map[string]string{
+		"GET /v1/sessions": get("/v1/sessions"), "GET a session": get("/v1/sessions/" + string(parent.ID)),
+		"ls --json": run("ls", "--json"), "show --json": run("show", string(parent.ID), "--json"),
+	} {
+		var lists struct {
+			session.Measure
+			Data    []session.Measure
+			Session session.Measure
+		}
+		testkit.Check(t, json.Unmarshal([]byte(text), &lists))
+		got := lists.Measure
+		for _, m := range append(lists.Data, lists.Session) {
+			if m.Rollup != nil {
+				got = m
+			}
+		}
+		if got.Context != want.Context || got.Rollup == nil || got.Rollup.Children != 1 || got.Rollup.CostUSD == nil || *got.Rollup.CostUSD != 3.75 {
+			t.Errorf("%s says %+v %+v", where, got.Context, got.Rollup)
+		}
+	}
+
+	a := &app{env: &env{out: io.Discard, err: io.Discard, environ: os.Environ(), now: time.Now, dir: d.dir}}
+	a.flags.db = d.db()
+	s := testkit.Must(a.wire(t.Context(), wiring{readOnly: true}))(t)
+	defer s.close() //nolint:errcheck // a test
+	found := testkit.Must(newPickerData(a, s).List(t.Context(), picker.Scope{}, "", 10))(t)
+	row := found.Rows[0]
+	says("the picker", transcript.Context(row.Context)+" "+transcript.Costs(&row.Session, &row.Measure), size, costs)
+	d.stop()
+}
 
 // The context column of a list is the share that `context` prints, within a percent of the window; where `context` shows
 // a summary already, the list says that the next turn compacts.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +197,7 @@ func TestPageByKeyboard(t *testing.T) {
 	b.keys("m")
 
 	b.arrives(path + "?view=model")
+	b.seesHere("The ferry to Ilva leaves from quay seven.") // the other view opens at the message that is read
 	b.sees("recalled ")
 	b.sees("summary ")
 	b.sees("not seen by the model")
@@ -238,6 +240,66 @@ func TestPageByKeyboard(t *testing.T) {
 		b.sees("1 hidden message")
 		b.sees("4 calls · 1 error")
 		b.isAccessible()
+	}
+	d.stop()
+}
+
+// A page follows a real session of Claude Code, whose turns end in rows that a page does not draw: it shows each of five
+// turns as it is written, without a reload and without saying that there is more.
+func TestPageFollowsClaudeCode(t *testing.T) {
+	name := filepath.Join("projects", "-home-dev1-demo", "cbc5c75e-a6ae-4676-a740-1c7ba0674bac.jsonl")
+	rows := strings.SplitAfter(string(testkit.Must(os.ReadFile(filepath.Join(samples.Case(t, "49-claude-code-2.1.332-real"), name)))(t)), "\n")
+	var starts []int
+	for at, row := range rows { // a prompt is queued, taken out of the queue, and stored
+		if strings.Contains(row, `"operation":"enqueue"`) && !strings.Contains(row, "task-notification") {
+			starts = append(starts, at)
+		}
+	}
+	replies := []string{"forty-two-2.", "forty-two-4.", "forty-two-8.", "/compact", "forty-two-11."}
+	if len(starts) != len(replies) {
+		t.Fatalf("the transcript has %d turns, want %d", len(starts), len(replies))
+	}
+	starts = append(starts, len(rows))
+	dir := t.TempDir()
+	transcript := filepath.Join(dir, ".claude", name)
+	testkit.Check(t, os.MkdirAll(filepath.Dir(transcript), 0o700))
+	testkit.Check(t, os.WriteFile(transcript, []byte(strings.Join(rows[:starts[1]], "")), 0o600))
+	first, lines := talker(t, dir, "import", "claude-code")
+	until(t, lines, "claude-code")
+	testkit.Check(t, first.Wait())
+	d := startDaemonOn(t, dir, "127.0.0.1:0")
+	b := newBrowser(t, d)
+	b.open("cbc5c75e-a6ae-4676-a740-1c7ba0674bac")
+	b.arrives("/s/")
+	// The page notes what it says below the messages.
+	b.do(chromedp.Evaluate(`window.said = []; window.stays = true;
+		new MutationObserver(() => said.push(document.querySelector('#toast').innerText)).observe(document.querySelector('#toast'), {childList: true})`, nil))
+	b.sees(replies[0])
+	for i, reply := range replies[1:] {
+		for piece := range slices.Chunk(rows[starts[i+1]:starts[i+2]], 9) {
+			appendTo(t, transcript, strings.Join(piece, ""))
+		}
+		b.sees(reply)
+	}
+	var said string
+	b.do(chromedp.Evaluate(`said.join(' | ')`, &said))
+	if strings.Contains(said, "There are new messages") {
+		t.Errorf("the page said: %s", said)
+	}
+	b.until(`window.stays && document.querySelector('#log[data-live]') && document.querySelectorAll('.rail a').length === 4`)
+	shown := func() (ids string) {
+		b.do(chromedp.Evaluate(`[...document.querySelectorAll('#log [id^=m]')].map(e => e.id + ' ' + e.className.replace(' again', '').replace(' here', '')).join('\n')`, &ids))
+		return ids
+	}
+	followed := shown()
+	b.do(chromedp.Reload())
+	b.arrives("/s/")
+	if reloaded := shown(); followed != reloaded {
+		t.Errorf("the page that followed shows\n%s\none that is opened then\n%s", followed, reloaded)
+	}
+	b.do(chromedp.Evaluate(`document.querySelector('#toast').innerText`, &said)) // a session that is finished is not news
+	if said != "" {
+		t.Errorf("the page says %q", said)
 	}
 	d.stop()
 }

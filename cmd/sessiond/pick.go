@@ -106,29 +106,20 @@ func (d *pickerData) List(ctx context.Context, in picker.Scope, cursor string, l
 		return f, err
 	}
 	for _, s := range data {
-		f.Rows = append(f.Rows, d.row(s, names))
+		f.Rows = append(f.Rows, picker.Row{Session: s, Name: names.With(s.Project, s.Directory)})
 	}
-	return f, d.countChildren(ctx, f.Rows)
+	return f, d.measure(ctx, f.Rows)
 }
 
-func (d *pickerData) row(s session.Session, names folders.Names) picker.Row {
-	r := picker.Row{Session: s, Name: names.With(s.Project, s.Directory)}
-	if s.Window != nil {
-		r.Window = *s.Window
-	} else if m, known := d.catalogue.Model(s.Model); known {
-		r.Window = m.Window
-	}
-	return r
-}
-
-func (d *pickerData) countChildren(ctx context.Context, rows []picker.Row) error {
-	ids := make([]session.ID, len(rows))
+// measure reads how large and how dear the sessions of rows are.
+func (d *pickerData) measure(ctx context.Context, rows []picker.Row) error {
+	sessions := make([]session.Session, len(rows))
 	for i := range rows {
-		ids[i] = rows[i].ID
+		sessions[i] = rows[i].Session
 	}
-	children, err := d.store.Children(ctx, ids)
+	measures, err := d.store.Measures(ctx, sessions, d.catalogue.Model)
 	for i := range rows {
-		rows[i].Children = children[rows[i].ID]
+		rows[i].Measure = measures[rows[i].ID]
 	}
 	return err
 }
@@ -177,12 +168,10 @@ func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (
 		if err != nil {
 			return f, err
 		}
-		r := d.row(s, names)
-		r.Passages = hit.Passages
-		f.Rows = append(f.Rows, r)
+		f.Rows = append(f.Rows, picker.Row{Session: s, Name: names.With(s.Project, s.Directory), Passages: hit.Passages})
 	}
 	f.Notes = searchNotes(&found, d.index.Reason())
-	return f, d.countChildren(ctx, f.Rows)
+	return f, d.measure(ctx, f.Rows)
 }
 
 // pickerHits is how many sessions a search of the picker lists.
@@ -194,12 +183,11 @@ func (d *pickerData) Preview(ctx context.Context, id session.ID) (p picker.Previ
 	if err != nil {
 		return p, err
 	}
-	p.Row = d.row(s, nil)
-	sum, err := d.store.Rollup(ctx, id)
-	if err != nil {
+	row := []picker.Row{{Session: s}}
+	if err := d.measure(ctx, row); err != nil {
 		return p, err
 	}
-	p.Children, p.CostNanoUSD, p.Unpriced = sum.Children, sum.CostNanoUSD, sum.UnpricedCalls
+	p.Row = row[0]
 	if s.HeadID == nil {
 		return p, nil
 	}

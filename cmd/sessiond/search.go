@@ -214,19 +214,7 @@ func timeFlags(t *search.NamedTime) string {
 
 // searchNotes say which words no message has, and what was not searched. reason is why the index is not used.
 func searchNotes(res *search.Result, reason string) (notes []string) {
-	for _, m := range res.Missing {
-		text := fmt.Sprintf("no searched message has `%s`", m.Word)
-		switch {
-		case m.Searched:
-			text += fmt.Sprintf("; searched for `%s` instead", m.DidYouMean)
-		case len(res.Hits)+len(res.Sessions) > 0:
-			text += "; what was found is without it"
-		}
-		if m.DidYouMean != "" && !m.Searched {
-			text += fmt.Sprintf(". Did you mean `%s`?", m.DidYouMean)
-		}
-		notes = append(notes, text)
-	}
+	notes = res.Notes(func(word string) string { return "`" + word + "`" })
 	if res.Time != nil {
 		notes = append(notes, fmt.Sprintf("messages of the time “%s” are preferred; only these: %s", res.Time.Text, res.Time.Flags))
 	}
@@ -318,7 +306,7 @@ func (a *app) indented(said string) string {
 }
 
 func (a *app) printNeighbour(m *session.Message) {
-	fmt.Fprintf(a.out, "    %s\n", a.dim(fmt.Sprintf("%d %s: %s", m.Seq, m.Role, transcript.OneLine(printable(m.Text()), max(20, a.columns()-20)))))
+	fmt.Fprintf(a.out, "    %s\n", a.dim(fmt.Sprintf("%d %s: %s", m.Seq, m.Role, transcript.OneLine(printable(session.ReadableText(m.Text())), max(20, a.columns()-20)))))
 }
 
 // highlight returns a passage in one line. Matches are bold, with colours.

@@ -103,12 +103,16 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 		if damage != nil && !store.IsDamage(damage) {
 			return damage
 		}
+		listed, err := a.listed(ctx, s, []session.Session{sess}, false)
+		if err != nil {
+			return err
+		}
 		return errors.Join(damage, a.printJSON(map[string]any{
-			"session": sess, "messages": api.ListOf(msgs, "").Data, "compactions": api.ListOf(compactions, "").Data, "links": api.ListOf(links, "").Data,
+			"session": listed[0], "messages": api.ListOf(msgs, "").Data, "compactions": api.ListOf(compactions, "").Data, "links": api.ListOf(links, "").Data,
 		}))
 	}
 	opt.Mark, opt.Program, opt.Folded = part.named, f.program || part.program, ": --program shows them"
-	heading, err := a.family(ctx, s, sess, links)
+	heading, err := startedBy(ctx, s, sess)
 	if err != nil {
 		return err
 	}
@@ -183,50 +187,31 @@ func eachReadable(ctx context.Context, s *store.Store, spans []store.Span, fn fu
 // mostLinks limits the forks and children that are mentioned.
 const mostLinks = 1000
 
-// family describes the parent and the children of a session.
-func (a *app) family(ctx context.Context, s *store.Store, sess session.Session, links []session.Link) (facts []string, err error) {
+// startedBy names what a session was forked from or started by.
+func startedBy(ctx context.Context, s *store.Store, sess session.Session) (facts []string, err error) {
 	own, err := s.Link(ctx, sess)
-	if err != nil {
+	if err != nil || own == nil {
 		return nil, err
 	}
-	if own != nil {
-		word := "started by "
-		if own.Kind == session.ParentFork {
-			word = "forked from "
-		}
-		if own.Message != nil {
-			facts = append(facts, word+own.Message.String())
-		} else {
-			facts = append(facts, word+string(own.Parent))
-		}
+	word, of := "started by ", string(own.Parent)
+	if own.Kind == session.ParentFork {
+		word = "forked from "
 	}
-	if !slices.ContainsFunc(links, func(l session.Link) bool { return l.Kind == session.ParentChild }) {
-		return facts, nil
+	if own.Message != nil {
+		of = own.Message.String()
 	}
-	sum, err := s.Rollup(ctx, sess.ID)
-	if err != nil {
-		return nil, err
-	}
-	fact := "started " + transcript.Counted(sum.Children, "session")
-	if cost := transcript.Money(sum.CostNanoUSD, sum.UnpricedCalls); cost != "" {
-		fact += ", " + cost + " with them"
-	}
-	return append(facts, fact), nil
+	return []string{word + of}, nil
 }
 
 func (a *app) showHeading(ctx context.Context, s *store.Store, sess session.Session, extent string, more ...string) error {
-	sizes, err := s.ReportedSizes(ctx, []session.ID{sess.ID})
+	listed, err := a.listed(ctx, s, []session.Session{sess}, false)
 	if err != nil {
 		return err
 	}
-	facts := []string{string(sess.ID), string(sess.Source)}
-	for _, fact := range []string{sess.Model, sess.Directory} {
-		if fact != "" {
-			facts = append(facts, fact)
-		}
-	}
-	facts = append(facts, extent, "context "+aboutTokens(cmp.Or(sizes[sess.ID], sess.ContextTokens)))
-	facts = append(facts, more...)
+	measure := &listed[0].Measure
+	size := cmp.Or(transcript.Context(measure.Context), "context of 0 tokens")
+	facts := []string{string(sess.ID), string(sess.Source), sess.Model, sess.Directory, extent, size, transcript.Costs(&sess, measure)}
+	facts = slices.DeleteFunc(append(facts, more...), func(fact string) bool { return fact == "" })
 	const long = 400 // columns
 	_, err = fmt.Fprintf(a.out, "%s\n%s\n\n", transcript.OneLine(cmp.Or(sess.Title, "–"), long), a.dim(a.fit(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " "), "")))
 	return err

@@ -280,6 +280,9 @@ func readUsage(ctx context.Context, conn *sql.Conn, args []any, by ...Dimension)
 		if b.Calls == 0 && ofCalls {
 			continue
 		}
+		if ofCalls { // nothing else has a model or a purpose
+			b.Sessions, b.Subagents, b.Messages, b.Prompts = 0, 0, 0, 0
+		}
 		for d, to := range map[Dimension]*string{ByWeek: &b.Week, ByMonth: &b.Month} {
 			if slices.Contains(by, d) {
 				*to = periodOf(d, day)

@@ -110,6 +110,9 @@ func (l *ledger) recount(t *rapid.T, f analytics.Filter, by []analytics.Dimensio
 		if g.calls == 0 && ofCalls {
 			continue
 		}
+		if ofCalls { // sessions and messages have no model and no purpose
+			g.sessions, g.messages = 0, 0
+		}
 		cost := "?"
 		if g.unpriced < g.calls || g.calls == 0 {
 			cost = fmt.Sprintf("%.6f", float64(g.nano)/1e9)

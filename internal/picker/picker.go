@@ -38,10 +38,17 @@ type Scope struct {
 // Row is a session in the list.
 type Row struct {
 	session.Session
+	session.Measure
 	Name     string       // of its project, as lists call it
-	Children int64        // sub-agents, at any depth
-	Window   int64        // tokens; 0: unknown
 	Passages []search.Hit // the best ones of a search
+}
+
+// Children is the number of its sub-agents, at any depth.
+func (r *Row) Children() int64 {
+	if r.Rollup == nil {
+		return 0
+	}
+	return r.Rollup.Children
 }
 
 // Found is a piece of a list, newest first, or the answer of a search, best first.
@@ -55,10 +62,8 @@ type Found struct {
 // Preview is what stands beside the list.
 type Preview struct {
 	Row
-	CostNanoUSD *int64 // with all sub-agents
-	Unpriced    int64
-	Prompts     []session.Message // the newest, oldest first
-	Last        []session.Message // the end of the conversation, oldest first
+	Prompts []session.Message // the newest, oldest first
+	Last    []session.Message // the end of the conversation, oldest first
 }
 
 // ErrGone says that a session does not exist any more.

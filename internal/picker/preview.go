@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sessiond/internal/search"
+	"sessiond/internal/session"
 	"sessiond/internal/transcript"
 )
 
@@ -22,10 +23,9 @@ func (m *Model) previewLines(width, rows int) []string {
 	if !any || rows <= 0 {
 		return nil
 	}
-	shown := Preview{Row: row, CostNanoUSD: row.CostNanoUSD, Unpriced: row.UnpricedCalls}
+	shown := Preview{Row: row}
 	if m.preview.ID == row.ID {
 		shown = m.preview
-		shown.Children = row.Children
 	}
 	width = min(width, widestText)
 	lines := []string{bold.Styled(m.method.Truncate(titleOf(shown.Row), width, "…"))}
@@ -54,15 +54,14 @@ func (m *Model) facts(p *Preview) (facts []string) {
 			facts = append(facts, strings.ReplaceAll(plain(fact), " ", unbroken))
 		}
 	}
-	cost := transcript.Money(p.CostNanoUSD, p.Unpriced)
 	add(true, string(p.ID))
 	add(p.ArchivedAt != nil, "archived")
 	add(true, string(p.Source))
 	add(true, transcript.Ago(p.ActiveAt.Time, m.Now()))
 	add(true, transcript.Counted(p.SaidCount, "message"))
-	add(p.Children > 0, transcript.Counted(p.Children, "sub-agent"))
-	add(p.Window > 0 && p.ContextTokens > 0, "context "+transcript.Percent(p.ContextTokens, p.Window))
-	add(cost != "" && cost != "?", cost)
+	share, cost := transcript.ContextShare(p.Context), transcript.Costs(&p.Session, &p.Measure)
+	add(share != "", "context "+share)
+	add(cost != "", cost)
 	add(p.Model != "", p.Model)
 	add(p.Project != "", m.tilde(p.Project))
 	add(p.GitBranch != "", p.GitBranch)
@@ -145,7 +144,7 @@ func (m *Model) promptLines(p *Preview, width, most int) []string {
 	}
 	lines := []string{""}
 	for i := range prompts {
-		lines = append(lines, faint.Styled("› ")+transcript.OneLine(plain(prompts[i].Text()), width-2))
+		lines = append(lines, faint.Styled("› ")+transcript.OneLine(plain(session.ReadableText(prompts[i].Text())), width-2))
 	}
 	return append(lines, "")
 }

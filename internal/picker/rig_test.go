@@ -93,7 +93,7 @@ func (s *shelf) Preview(_ context.Context, id session.ID) (picker.Preview, error
 		}
 	}
 	return picker.Preview{
-		Row: *r, CostNanoUSD: r.CostNanoUSD,
+		Row:     *r,
 		Prompts: []session.Message{message(1, session.User, "First, "+r.Title), message(3, session.User, "And the tests?")},
 		Last:    []session.Message{message(3, session.User, "And the tests?"), message(4, session.Assistant, "All pass.\n\nThe end of "+r.Title)},
 	}, nil
@@ -161,11 +161,11 @@ func filled(titles ...string) *shelf {
 	for i, title := range titles {
 		r := picker.Row{Session: session.Session{
 			ID: session.ID(fmt.Sprintf("20261124_%03d", len(titles)-i)), Title: title, Source: session.SourceClaudeCode, Project: "/home/ada/src/parser",
-			Model: "claude-opus-4-6", GitBranch: "main", SaidCount: 142, ContextTokens: 124_000, CostNanoUSD: &cost,
+			Model: "claude-opus-4-6", GitBranch: "main", SaidCount: 142, CostNanoUSD: &cost,
 			ActiveAt: session.At(now.Add(-time.Duration(i*i) * 7 * time.Hour)), Kind: "chat",
-		}, Window: 200_000}
+		}, Measure: session.Measure{Context: session.ContextSize{Tokens: 124_000, Reported: true, Window: 200_000}}}
 		if i%3 == 2 {
-			r.Source, r.Children, r.Project = session.SourcePi, 12, "/home/ada/src/a-long-project-name"
+			r.Source, r.Rollup, r.Project = session.SourcePi, &session.Rollup{Children: 12, CostNanoUSD: r.CostNanoUSD}, "/home/ada/src/a-long-project-name"
 		}
 		s.rows = append(s.rows, r)
 	}

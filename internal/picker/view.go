@@ -269,8 +269,8 @@ func (m *Model) rowLine(r Row, c columns, selected bool) string {
 	}
 	title, width := titleOf(r), c.title
 	children := ""
-	if r.Children > 0 {
-		children = fmt.Sprintf(" +%d", r.Children)
+	if n := r.Children(); n > 0 && !m.scope.SubAgents {
+		children = fmt.Sprintf(" +%d", n)
 	}
 	title = m.method.Truncate(title, width-len(children), "…")
 	out := marker + m.fit(style.Styled(title)+faint.Styled(children), width)
@@ -283,7 +283,8 @@ func (m *Model) rowLine(r Row, c columns, selected bool) string {
 		}
 	}
 	if c.cost > 0 {
-		out += " " + faint.Styled(fmt.Sprintf("%*s", c.cost, m.method.Truncate(transcript.Money(r.CostNanoUSD, r.UnpricedCalls), c.cost, "…")))
+		cost, _ := transcript.CostCell(&r.Session, &r.Measure, !m.scope.SubAgents)
+		out += " " + faint.Styled(fmt.Sprintf("%*s", c.cost, m.method.Truncate(cost, c.cost, "…")))
 	}
 	if c.age > 0 {
 		out += " " + faint.Styled(fmt.Sprintf("%*s", c.age, age(r.ActiveAt.Time, m.Now())))

@@ -222,7 +222,12 @@ func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]e
 // searchableText returns the text that a message is found by: spoken text, reasoning, and the arguments
 // and results of tool calls. Rows of the program itself, as its lists of skills, are the same in each session, and
 // nobody looks for them.
-func searchableText(m *session.Message) string {
+func searchableText(m *session.Message) string { return textOf(m, false) }
+
+// shownText is searchableText as people read it: a call looks like one, and texts are without the tags of programs.
+func shownText(m *session.Message) string { return textOf(m, true) }
+
+func textOf(m *session.Message, readable bool) string {
 	if m.Talk == session.OfProgram || m.Kind == session.KindMarker {
 		return ""
 	}
@@ -236,8 +241,17 @@ func searchableText(m *session.Message) string {
 		switch p := &m.Parts[i]; p.Kind {
 		case session.PartText, session.PartRefusal, session.PartToolResult, session.PartReasoning:
 			text = session.WithoutEcho(p.Content())
+			switch {
+			case readable && p.Kind == session.PartToolResult:
+				text = session.ReadableResult(text)
+			case readable && m.Role == session.User:
+				text = session.ReadableText(text)
+			}
 		case session.PartToolCall:
 			text = p.ToolName + " " + argumentWords(p.Arguments)
+			if readable {
+				text = namedArguments(p.ToolName, p.Arguments)
+			}
 		}
 		if text != "" {
 			texts = append(texts, text)
@@ -271,6 +285,35 @@ func argumentWords(arguments string) string {
 			words = append(words, token.String())
 		}
 	}
+}
+
+// namedArguments returns a call with its arguments by name: Bash(command: git rebase --continue, description: Go on).
+func namedArguments(tool, arguments string) string {
+	dec := jsontext.NewDecoder(strings.NewReader(arguments), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if token, err := dec.ReadToken(); err != nil || token.Kind() != jsontext.KindBeginObject {
+		return tool + " " + argumentWords(arguments)
+	}
+	var named []string
+	for dec.PeekKind() == jsontext.KindString {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return tool + " " + argumentWords(arguments)
+		}
+		word := name.String() // the next reading overwrites the token
+		value, err := dec.ReadValue()
+		if err != nil {
+			return tool + " " + argumentWords(arguments)
+		}
+		text := argumentWords(string(value))
+		if kind := value.Kind(); kind == jsontext.KindTrue || kind == jsontext.KindFalse {
+			text = string(value)
+		}
+		named = append(named, word+": "+text)
+	}
+	if _, err := dec.ReadToken(); err != nil { // it is cut
+		return tool + " " + argumentWords(arguments)
+	}
+	return tool + "(" + strings.Join(named, ", ") + ")"
 }
 
 func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {

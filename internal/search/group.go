@@ -48,6 +48,7 @@ type SessionHit struct {
 	Source    session.Source `json:"source" doc:"The program that it comes from"`
 	Project   string         `json:"project" doc:"Its folder"`
 	ActiveAt  session.Time   `json:"active_at"`
+	StarredAt *session.Time  `json:"starred_at,omitempty" doc:"Time a person starred it"`
 	Score     float64        `json:"score" doc:"Rank: higher is better; comparable only within one answer"`
 	Passages  []Hit          `json:"passages" doc:"Its best messages, up to three; none if only its title was found"`
 }
@@ -143,7 +144,7 @@ func (r *run) addSessions(ctx context.Context, groups []grouped) error {
 			continue
 		}
 		r.sessions = append(r.sessions, SessionHit{
-			SessionID: s.ID, Title: s.Title, Source: s.Source, Project: s.Project, ActiveAt: s.ActiveAt,
+			SessionID: s.ID, Title: s.Title, Source: s.Source, Project: s.Project, ActiveAt: s.ActiveAt, StarredAt: s.StarredAt,
 			Score: math.Round(g.score*1e4) / 1e4, Passages: append([]Hit{}, r.hits...),
 		})
 	}

@@ -294,3 +294,21 @@ func (r *run) addFiltersOf(ctx context.Context, hits []Hit) error {
 	}
 	return nil
 }
+
+// Notes say in words what became of the missing words. quote quotes a word.
+func (r *Result) Notes(quote func(string) string) (notes []string) {
+	for _, m := range r.Missing {
+		text := "no searched message has " + quote(m.Word)
+		switch {
+		case m.Searched:
+			text += "; searched for " + quote(m.DidYouMean) + " instead"
+		case len(r.Hits)+len(r.Sessions) > 0:
+			text += "; what was found is without it"
+		}
+		if m.DidYouMean != "" && !m.Searched {
+			text += ". Did you mean " + quote(m.DidYouMean) + "?"
+		}
+		notes = append(notes, text)
+	}
+	return notes
+}

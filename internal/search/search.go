@@ -556,7 +556,7 @@ func (r *run) makeHit(ctx context.Context, d doc, m *session.Message) (*Hit, err
 	for i := range m.Parts {
 		hit.tools = append(hit.tools, m.Parts[i].ToolName)
 	}
-	if r.query.Mask != nil {
+	if text = shownText(m); r.query.Mask != nil {
 		text = r.query.Mask(text)
 	}
 	hit.Snippet, hit.Marks = snippet(text, r.parsed.content())

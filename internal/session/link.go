@@ -10,6 +10,19 @@ type Link struct {
 	Title   string      `db:"title" json:"title,omitempty" doc:"Title of the fork or child, for people"`
 }
 
+// Measure is how large and how dear a session is now. Lists, pages and answers show these numbers and no others.
+type Measure struct {
+	Context ContextSize `json:"context" doc:"Size of the context at the head, now"`
+	Rollup  *Rollup     `json:"rollup,omitempty" doc:"Sums of the session and its sub-agents, at any depth; missing: it started none"`
+}
+
+// ContextSize is the size of a context in tokens.
+type ContextSize struct {
+	Tokens   int64 `json:"tokens" doc:"By the provider's newest report and the messages since, else by sessiond's own count"`
+	Reported bool  `json:"reported" doc:"false: no report of a provider holds for this context, the number is an estimate"`
+	Window   int64 `json:"window,omitempty" doc:"Tokens that the model accepts; missing: not known"`
+}
+
 // Rollup is the sum over a session and its children at any depth. Each session counts only its own
 // messages and calls.
 type Rollup struct {

@@ -275,32 +275,3 @@ func (s *Store) Reports(ctx context.Context, id session.ID, most int) ([]session
 
 // maxReports is the number of reports from which a context's overhead is learned.
 const maxReports = 4
-
-// ReportedSizes returns the sizes of contexts at the heads of sessions by the newest report of a provider, and the
-// reference tokens of the messages since. It leaves out sessions without one that holds now: of their model, newer than
-// their overlay, and on the path without a branch since.
-func (s *Store) ReportedSizes(ctx context.Context, ids []session.ID) (map[session.ID]int64, error) {
-	type sized struct {
-		ID     session.ID `db:"id"`
-		Tokens int64      `db:"tokens"`
-	}
-	rows, err := list[sized](ctx, s, reportedSizes, string(session.JSONOf(ids)))
-	if err != nil {
-		return nil, wrap(err, "reported sizes of contexts")
-	}
-	found := make(map[session.ID]int64, len(rows))
-	for _, r := range rows {
-		found[r.ID] = r.Tokens
-	}
-	return found, nil
-}
-
-const reportedSizes = `
-	SELECT s.id, c.input_tokens + c.cache_read_tokens + c.cache_write_tokens + c.output_tokens + h.path_tokens - m.path_tokens AS tokens
-	FROM json_each(?) wanted CROSS JOIN sessions s ON s.id = wanted.value CROSS JOIN messages h ON h.id = s.head_id
-	CROSS JOIN calls c ON c.id = (SELECT id FROM calls r WHERE r.session_id = s.id AND r.session_id <> '' AND r.purpose = 'chat' AND r.status = 'ok'
-	    AND r.message_id IS NOT NULL AND r.input_tokens + r.cache_read_tokens + r.cache_write_tokens > 0 ORDER BY r.id DESC LIMIT 1)
-	CROSS JOIN messages m ON m.id = c.message_id
-	WHERE c.model IN ('', s.model) AND m.session_id = s.id AND h.session_id = s.id AND h.seq >= m.seq
-	  AND NOT EXISTS (SELECT 1 FROM messages x WHERE x.session_id = s.id AND x.seq > m.seq AND x.seq <= h.seq AND x.jump = 1)
-	  AND NOT EXISTS (SELECT 1 FROM compactions o WHERE o.id = s.compaction_id AND o.activated_at >= c.created_at)`

@@ -204,11 +204,11 @@ func TestUsageOfChildrenIsSummedUpOnce(t *testing.T) {
 	}
 	testkit.Must(s.AddCall(ctx, session.Call{SessionID: child.ID, OutputTokens: 3}))(t)
 	mustAppend(t, s, child.ID, says(session.User, "bb"))
-	sum := testkit.Must(s.Rollup(ctx, sess.ID))(t)
+	sum := testkit.Must(s.Rollups(ctx, []session.ID{sess.ID}))(t)[sess.ID]
 	if sum.Children != 2 || sum.InputTokens != 30 || sum.OutputTokens != 3 || *sum.CostNanoUSD != 21 || sum.UnpricedCalls != 1 || sum.MessageCount != 3 {
 		t.Errorf("%+v", sum)
 	}
-	if sum := testkit.Must(s.Rollup(ctx, fork.ID))(t); sum.Children != 0 || sum.InputTokens != 10 {
+	if sum := testkit.Must(s.Rollups(ctx, []session.ID{fork.ID}))(t)[fork.ID]; sum.Children != 0 || sum.InputTokens != 10 {
 		t.Errorf("%+v", sum)
 	}
 	hanging := testkit.Must(s.Hanging(ctx, sess.ID, 9))(t)

@@ -286,7 +286,7 @@ func TestAnImportMakesNoSessionItsOwnAncestor(t *testing.T) {
 	}
 	other := mustCreate(t, s, NewSession{})
 	testkit.Must(s.Import(ctx, ImportBatch{ID: top.ID, Fields: &ImportFields{ParentID: other.ID, ParentKind: session.ParentChild}}))(t)
-	if sum := testkit.Must(s.Rollup(ctx, other.ID))(t); sum.Children != 3 {
+	if sum := testkit.Must(s.Rollups(ctx, []session.ID{other.ID}))(t)[other.ID]; sum.Children != 3 {
 		t.Errorf("%+v", sum)
 	}
 }

@@ -185,22 +185,3 @@ const hangingOn = `
 	SELECT s.id AS session_id, s.parent_id, s.parent_kind, s.title, COALESCE(l.call_id, '') AS call_id, m.session_id || '.' || m.seq AS message
 	FROM sessions s LEFT JOIN links l ON l.session_id = s.id LEFT JOIN messages m ON m.id = l.message_id
 	WHERE s.parent_id = ? AND s.parent_id <> '' AND s.deleted_at IS NULL ORDER BY s.rowid LIMIT +?`
-
-// Rollup sums up a session and all that it started, directly or through others: its children,
-// not its forks.
-func (s *Store) Rollup(ctx context.Context, id session.ID) (session.Rollup, error) {
-	r, err := get[session.Rollup](ctx, s, sumOfChildren, id)
-	return r, wrap(err, "sum up the children of %s", id)
-}
-
-// A union and not a union all, so that even a cycle made by hand ends.
-const sumOfChildren = `
-	WITH RECURSIVE family (id) AS (
-		SELECT ?
-		UNION
-		SELECT s.id FROM family f JOIN sessions s ON s.parent_id = f.id AND s.parent_id <> '' AND s.parent_kind = 'child' AND s.purged_at IS NULL)
-	SELECT COUNT(*) - 1 AS children, COALESCE(SUM(s.message_count), 0) AS message_count, COALESCE(SUM(s.total_tokens), 0) AS total_tokens,
-	       COALESCE(SUM(s.input_tokens), 0) AS input_tokens, COALESCE(SUM(s.output_tokens), 0) AS output_tokens,
-	       COALESCE(SUM(s.cache_read_tokens), 0) AS cache_read_tokens, COALESCE(SUM(s.cache_write_tokens), 0) AS cache_write_tokens,
-	       SUM(s.cost_nanousd) AS cost_nanousd, SUM(s.cost_nanousd) / 1e9 AS cost_usd, COALESCE(SUM(s.unpriced_calls), 0) AS unpriced_calls
-	FROM family f JOIN sessions s ON s.id = f.id`

@@ -273,31 +273,6 @@ func (f Filter) conditions() (c conditions) {
 	return c
 }
 
-// Children returns how many sub-agents sessions started, at any depth. Sessions without one are left out.
-func (s *Store) Children(ctx context.Context, ids []session.ID) (map[session.ID]int64, error) {
-	type counted struct {
-		ID session.ID `db:"id"`
-		N  int64      `db:"n"`
-	}
-	rows, err := list[counted](ctx, s, childCounts, string(session.JSONOf(ids)))
-	if err != nil {
-		return nil, wrap(err, "count sub-agents")
-	}
-	found := make(map[session.ID]int64, len(rows))
-	for _, r := range rows {
-		found[r.ID] = r.N
-	}
-	return found, nil
-}
-
-const childCounts = `
-	WITH RECURSIVE below(root, id) AS (
-	    SELECT value, value FROM json_each(?)
-	    UNION SELECT b.root, s.id FROM below b JOIN sessions s ON s.parent_id = b.id AND s.parent_id <> '' AND s.parent_kind = 'child'
-	      AND s.deleted_at IS NULL AND s.purged_at IS NULL
-	)
-	SELECT root AS id, COUNT(*) - 1 AS n FROM below GROUP BY root HAVING COUNT(*) > 1`
-
 // InTrash tells of some sessions which are there, and of those which are in the trash.
 func (s *Store) InTrash(ctx context.Context, ids []session.ID) (map[session.ID]bool, error) {
 	trashed := make(map[session.ID]bool, len(ids))

@@ -38,8 +38,7 @@ func useEverything(t *testing.T, s *Store) {
 	testkit.Must(s.MessagesAfter(ctx, 0, 10))(t)
 	testkit.Must(s.MessagesByID(ctx, []int64{1, 2}))(t)
 	testkit.Must(s.InTrash(ctx, []session.ID{sess.ID}))(t)
-	testkit.Must(s.Children(ctx, []session.ID{sess.ID}))(t)
-	testkit.Must(s.ReportedSizes(ctx, []session.ID{sess.ID}))(t)
+	testkit.Must(s.Measures(ctx, []session.Session{sess}, func(string) (session.ModelInfo, bool) { return session.ModelInfo{}, false }))(t)
 	testkit.Must(s.LastMessageID(ctx))(t)
 	large := testkit.Must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("y", 2*pieceSize))}}))(t)
 	testkit.Must(s.Message(ctx, *large.Head))(t)
@@ -194,7 +193,7 @@ func useTrees(t *testing.T, s *Store, id session.ID) {
 	testkit.Must(s.Link(ctx, child))(t)
 	testkit.Must(s.Hanging(ctx, id, 10))(t)
 	testkit.Must(s.SharedPath(ctx, again.ID))(t)
-	testkit.Must(s.Rollup(ctx, id))(t)
+	testkit.Must(s.Rollups(ctx, []session.ID{id}))(t)
 	testkit.Must(s.Tree(ctx, again.ID, TreePage{Limit: 2}))(t)
 	testkit.Must(s.TreeMessage(ctx, again.ID, *ref(id, 1)))(t)
 	if _, _, err := s.Root(ctx, *again.HeadID); err != nil {
@@ -265,7 +264,7 @@ func fineToScan(query, detail string) bool {
 	switch {
 	case detail == "SCAN sqlite_sequence", strings.HasPrefix(detail, "SCAN k VIRTUAL TABLE"), strings.HasPrefix(detail, "SCAN json_each VIRTUAL TABLE"): // a row for each of four tables; what is asked for
 		return true
-	case detail == "SCAN CONSTANT ROW", detail == "SCAN s" && query == spansOfPath, detail == "SCAN f" && query == sumOfChildren, detail == "SCAN c" && query == lastReports, strings.HasPrefix(detail, "SCAN h") && query == heirsOf:
+	case detail == "SCAN CONSTANT ROW", detail == "SCAN s" && query == spansOfPath, detail == "SCAN f" && query == sumsOfFamilies, detail == "SCAN c" && query == lastReports, strings.HasPrefix(detail, "SCAN h") && query == heirsOf:
 		return true
 	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_active"), strings.HasPrefix(detail, "SCAN s USING INDEX sessions_starred"), strings.HasPrefix(detail, "SCAN sessions USING INDEX sessions_active"):
 		return true // newest first, until the page is full
@@ -285,7 +284,7 @@ func fineToScan(query, detail string) bool {
 		return strings.Contains(detail, "TERM")
 	case query == fmt.Sprintf(sessionsNamedLike, ""), strings.HasPrefix(query, `SELECT COUNT(*) FROM (`+promptsInRange): // newest first, until it has looked at ten thousand; its subquery
 		return detail == "SCAN s" || detail == "SCAN t" || detail == "SCAN p"
-	case query == childCounts: // what is asked for, and its results
+	case query == sumsOfFamilies: // what is asked for, and its results
 		return detail == "SCAN below" || detail == "SCAN b" || strings.Contains(detail, "TEMP B-TREE")
 	case query == reportedSizes:
 		return strings.HasPrefix(detail, "SCAN wanted VIRTUAL TABLE")

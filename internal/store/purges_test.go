@@ -328,7 +328,7 @@ func TestWhatForksShareOfAPurgedChildIsNoChild(t *testing.T) {
 	mustAppend(t, s, child.ID, says(session.User, "shared"))
 	testkit.Must(s.Fork(t.Context(), Fork{Session: child.ID}))(t)
 	purge(t, s, child.ID)
-	if r := testkit.Must(s.Rollup(t.Context(), mother.ID))(t); r.Children != 0 || r.MessageCount != 0 {
+	if r := testkit.Must(s.Rollups(t.Context(), []session.ID{mother.ID}))(t)[mother.ID]; r.Children != 0 || r.MessageCount != 0 {
 		t.Errorf("%+v", r)
 	}
 }

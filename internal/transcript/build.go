@@ -112,7 +112,7 @@ func (s *Stream) stopWaiting(use *ToolUse) {
 
 func (t *ToolUse) fill(m *session.Message, p *session.Part) {
 	t.ResultRef, t.DurationMS = m.ID, p.DurationMS
-	t.Result = p.Content()
+	t.Result = session.ReadableResult(p.Content())
 	if rest := restOf(m, p); rest != nil {
 		t.Rests = append(t.Rests, rest)
 	}
@@ -160,7 +160,11 @@ func (s *Stream) block(m *session.Message, p *session.Part) Block {
 }
 
 func said(kind BlockKind, m *session.Message, p *session.Part) Block {
-	return Block{Kind: kind, Text: p.Content(), Rest: restOf(m, p)}
+	text := p.Content()
+	if m.Role == session.User && kind == BlockText {
+		text = session.ReadableText(text)
+	}
+	return Block{Kind: kind, Text: text, Rest: restOf(m, p)}
 }
 
 // SpeakerLabel names the speaker.

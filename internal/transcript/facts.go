@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"sessiond/internal/session"
 )
 
 // Bar draws a share in width columns with its percentage: ▓▓▓▓▓▓░░░░ 62 %. A share above one fills the
@@ -88,6 +90,79 @@ func ShortMoney(nano *int64, unpriced int64) string {
 		return Dollars(*nano) + "+"
 	}
 	return Dollars(*nano)
+}
+
+// Costs says what a session cost, alone and with its sub-agents: $7.46, "$7.46 alone, $14.34 with 12 sub-agents". "" where
+// nothing is known.
+func Costs(s *session.Session, m *session.Measure) string {
+	alone := Money(s.CostNanoUSD, s.UnpricedCalls)
+	if m.Rollup == nil {
+		return alone
+	}
+	agents, all := Counted(m.Rollup.Children, "sub-agent"), Money(m.Rollup.CostNanoUSD, m.Rollup.UnpricedCalls)
+	switch {
+	case all == "":
+		return agents
+	case alone == "":
+		return all + " with " + agents
+	}
+	return alone + " alone, " + all + " with " + agents
+}
+
+// CostCell is the cost of a session in a list, and how many of its calls have no price. Where its sub-agents are folded
+// under it, the cost is that with them.
+func CostCell(s *session.Session, m *session.Measure, folded bool) (cell string, unpriced int64) {
+	if folded && m.Rollup != nil {
+		return ShortMoney(m.Rollup.CostNanoUSD, m.Rollup.UnpricedCalls), m.Rollup.UnpricedCalls
+	}
+	return ShortMoney(s.CostNanoUSD, s.UnpricedCalls), s.UnpricedCalls
+}
+
+// Context says how large a context is: "context 82k of 200k tokens (41 %)", "context about 82k tokens (estimate)"; "" for
+// an empty one.
+func Context(c session.ContextSize) string {
+	if c.Tokens == 0 {
+		return ""
+	}
+	var notes []string
+	text := "context " + ShortCount(c.Tokens)
+	if !c.Reported {
+		text = "context about " + ShortCount(c.Tokens)
+	}
+	if c.Window > 0 {
+		text += " of " + ShortCount(c.Window)
+		notes = append(notes, Percent(c.Tokens, c.Window))
+	}
+	if !c.Reported {
+		notes = append(notes, "estimate")
+	}
+	text += " tokens"
+	if len(notes) > 0 {
+		text += " (" + strings.Join(notes, ", ") + ")"
+	}
+	return text
+}
+
+// ContextShare is the part of its window that a context fills: 41 %, "about 41 %" for an estimate; "" if that is not known.
+func ContextShare(c session.ContextSize) string {
+	switch {
+	case c.Tokens == 0 || c.Window == 0:
+		return ""
+	case c.Reported:
+		return Percent(c.Tokens, c.Window)
+	}
+	return "about " + Percent(c.Tokens, c.Window)
+}
+
+// ShortCount formats a number in three digits or so: 59, 68k, 1.2M.
+func ShortCount(n int64) string {
+	switch {
+	case n >= 1_000_000:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
+	case n >= 1000:
+		return fmt.Sprintf("%dk", (n+500)/1000)
+	}
+	return fmt.Sprint(n)
 }
 
 // Dollars formats nano-dollars: $0.0042, $1.25, $1,250.00.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sessiond/internal/session"
 )
 
 func TestBar(t *testing.T) {
@@ -125,6 +127,40 @@ func TestShortArguments(t *testing.T) {
 	} {
 		if got := ShortArguments(in, 60); got != want {
 			t.Errorf("%s: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestContextsAndCostsSayWhatTheyCount(t *testing.T) {
+	reported := session.ContextSize{Tokens: 82_400, Reported: true, Window: 200_000}
+	for _, c := range []struct {
+		size        session.ContextSize
+		whole, part string
+	}{
+		{reported, "context 82k of 200k tokens (41 %)", "41 %"},
+		{session.ContextSize{Tokens: 59, Window: 1_048_576}, "context about 59 of 1M tokens (<1 %, estimate)", "about <1 %"},
+		{session.ContextSize{Tokens: 1500}, "context about 2k tokens (estimate)", ""},
+		{session.ContextSize{Tokens: 900, Reported: true}, "context 900 tokens", ""},
+		{session.ContextSize{Window: 200_000}, "", ""},
+	} {
+		if whole, part := Context(c.size), ContextShare(c.size); whole != c.whole || part != c.part {
+			t.Errorf("%+v is %q and %q", c.size, whole, part)
+		}
+	}
+	dear, all := int64(7_460_000_000), int64(14_340_000_000)
+	for _, c := range []struct {
+		own   *int64
+		below *session.Rollup
+		want  string
+	}{
+		{&dear, nil, "$7.46"},
+		{&dear, &session.Rollup{Children: 12, CostNanoUSD: &all}, "$7.46 alone, $14.34 with 12 sub-agents"},
+		{nil, &session.Rollup{Children: 1, CostNanoUSD: &all, UnpricedCalls: 1}, "$14.34 + 1 call without a price with 1 sub-agent"},
+		{nil, &session.Rollup{Children: 2}, "2 sub-agents"},
+		{nil, nil, ""},
+	} {
+		if got := Costs(&session.Session{CostNanoUSD: c.own}, &session.Measure{Rollup: c.below}); got != c.want {
+			t.Errorf("the cost is %q, want %q", got, c.want)
 		}
 	}
 }

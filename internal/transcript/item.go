@@ -18,7 +18,7 @@ const (
 	ItemBranch     ItemKind = "branch"     // the next item does not continue the one above
 )
 
-// Item is one thing to show. Texts are as stored: writers make them safe.
+// Item is one thing to show. Texts are as stored, without the tags of programs: writers make them safe.
 type Item struct {
 	Kind   ItemKind
 	Ref    session.MessageRef // of a compaction: the last message it represents

@@ -29,11 +29,17 @@ func Extent(s *session.Session, onPath int64) string {
 	return words
 }
 
-// HeadingOf returns the heading of a session's path, which holds onPath of its said messages.
+// HeadingOf returns the heading of a session's path, which holds onPath of its said messages. The cost is that of the
+// session alone.
 func HeadingOf(s *session.Session, onPath int64, zone *time.Location) Heading {
+	return HeadingWith(s, &session.Measure{}, onPath, zone)
+}
+
+// HeadingWith is HeadingOf with the session's context, and the cost with its sub-agents.
+func HeadingWith(s *session.Session, m *session.Measure, onPath int64, zone *time.Location) Heading {
 	h := Heading{Title: cmp.Or(s.Title, string(s.ID))}
 	facts := []string{string(s.ID), string(s.Source), s.Model, s.Directory, Extent(s, onPath)}
-	facts = append(facts, s.CreatedAt.In(zone).Format("2006-01-02 15:04"), Money(s.CostNanoUSD, s.UnpricedCalls))
+	facts = append(facts, Context(m.Context), s.CreatedAt.In(zone).Format("2006-01-02 15:04"), Costs(s, m))
 	for _, fact := range facts {
 		if fact != "" && fact != "?" {
 			h.Facts = append(h.Facts, fact)

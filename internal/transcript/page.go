@@ -172,6 +172,12 @@ func (p *Pieces) Given(kind, size, note, text string) {
 	p.speaker = ""
 }
 
+// Edge writes an element without content behind all pieces so far.
+func (p *Pieces) Edge() {
+	p.flushCalls()
+	p.raw("<i class=\"edge\" hidden></i>\n")
+}
+
 // anchor is the name of a message's place.
 func (p *Pieces) anchor(ref session.MessageRef) string {
 	if p.Own == "" {

@@ -398,7 +398,7 @@ func (r *reader) system(st *stream, w *row, at place) {
 	case "turn_duration", "stop_hook_summary", "bridge_status":
 		kind = session.KindCustom
 	case "local_command":
-		if command := commandOf(text); command != "" {
+		if command := session.CommandLine(text); command != "" {
 			text = command
 		}
 	case "api_error":

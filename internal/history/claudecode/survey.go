@@ -125,7 +125,7 @@ func (s *survey) note(w *row) {
 		case says == saysPerson && session.TitleOf(plain(s.typed)) == "":
 			s.typed = text
 		case says == saysCommand && s.command == "":
-			s.command = commandOf(text)
+			s.command = session.CommandLine(text)
 		}
 	case "worktree-state":
 		made := w.Inner("worktreeSession")
@@ -180,25 +180,4 @@ func isState(kind string) bool {
 		return true
 	}
 	return false
-}
-
-// commandOf makes a readable line of a command: /init with its arguments.
-func commandOf(text string) string {
-	name := between(text, "<command-name>", "</command-name>")
-	if name == "" {
-		name = between(text, "<command-message>", "</command-message>")
-	}
-	if name == "" {
-		return ""
-	}
-	return strings.TrimSpace(name + " " + between(text, "<command-args>", "</command-args>"))
-}
-
-func between(text, open, end string) string {
-	_, rest, ok := strings.Cut(text, open)
-	if !ok {
-		return ""
-	}
-	inner, _, _ := strings.Cut(rest, end)
-	return strings.TrimSpace(inner)
 }

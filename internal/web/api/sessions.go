@@ -165,7 +165,7 @@ func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
 	return errs
 }
 
-func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[session.Session], error) {
+func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[listedSession], error) {
 	filter := store.Filter{
 		Query: in.Query, Source: session.Source(in.Source), Model: in.Model, Directory: in.Directory,
 		Owner: in.Owner, Host: in.Host, ParentID: session.ID(in.ParentID), ParentKind: in.Kind, Starred: in.Starred, Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
@@ -192,7 +192,8 @@ func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*list
 	if filter.Until, err = s.parseMoment("until", in.Until); err != nil {
 		return nil, err
 	}
-	return replyList(s.Store.Sessions(ctx, filter, in.page(false)))
+	sessions, next, err := s.Store.Sessions(ctx, filter, in.page(false))
+	return s.measured(ctx, sessions, next, err)
 }
 
 func (s *Server) getSession(ctx context.Context, id session.ID) (*sessionOutput, error) {
@@ -201,14 +202,33 @@ func (s *Server) getSession(ctx context.Context, id session.ID) (*sessionOutput,
 
 type readSessionInput struct {
 	InSession
-	Rollup bool `query:"rollup" doc:"Sum up the session and its descendants, without forks"`
+	Rollup bool `query:"rollup" doc:"Sum up the session and its descendants, without forks, also where it has none"`
 }
 
 // sessionDetail is a session with what hangs together with it.
 type sessionDetail struct {
 	session.Session
-	Link   *session.Link   `json:"link,omitempty" doc:"How it hangs on its parent; missing: no parent"`
-	Rollup *session.Rollup `json:"rollup,omitempty" doc:"With rollup: sums of the session and its descendants"`
+	session.Measure
+	Link *session.Link `json:"link,omitempty" doc:"How it hangs on its parent; missing: no parent"`
+}
+
+// listedSession is a session in a list.
+type listedSession struct {
+	session.Session
+	session.Measure
+}
+
+// measured adds to sessions how large and how dear they are.
+func (s *Server) measured(ctx context.Context, sessions []session.Session, next string, err error) (*listOutput[listedSession], error) {
+	if err != nil {
+		return nil, err
+	}
+	measures, err := s.Store.Measures(ctx, sessions, s.Catalogue.Model)
+	out := make([]listedSession, len(sessions))
+	for i := range sessions {
+		out[i] = listedSession{sessions[i], measures[sessions[i].ID]}
+	}
+	return replyList(out, next, err)
 }
 
 func (s *Server) readSession(ctx context.Context, in *readSessionInput) (*tagged[sessionDetail], error) {
@@ -220,11 +240,16 @@ func (s *Server) readSession(ctx context.Context, in *readSessionInput) (*tagged
 	if out.Body.Link, err = s.Store.Link(ctx, found.Body); err != nil {
 		return nil, err
 	}
-	if in.Rollup {
-		sum, err := s.Store.Rollup(ctx, found.Body.ID)
+	measures, err := s.Store.Measures(ctx, []session.Session{found.Body}, s.Catalogue.Model)
+	if err != nil {
+		return nil, err
+	}
+	if out.Body.Measure = measures[found.Body.ID]; in.Rollup && out.Body.Rollup == nil {
+		sums, err := s.Store.Rollups(ctx, []session.ID{found.Body.ID})
 		if err != nil {
 			return nil, err
 		}
+		sum := sums[found.Body.ID]
 		out.Body.Rollup = &sum
 	}
 	return out, nil

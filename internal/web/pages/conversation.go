@@ -37,9 +37,8 @@ type talk struct {
 	Newest   string
 	Total    int64
 	From, To int64  // positions on the path, counted from 1
-	Next     int64  // the position from which what arrives is shown
-	Again    string // anchor of the first message whose pieces that replaces; "": none
-	Live     bool
+	Next     int64  // the position from which what arrives is shown; it replaces the pieces behind the edge
+	Live     bool   // what arrives is shown
 	Model    *seen  // what the model sees; nil: everything is shown
 	All      string // addresses of the two views
 	Seen     string
@@ -99,14 +98,14 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 		t.Later = address(base, q, "from", strconv.FormatInt(t.To+1, 10), "at", "")
 		t.Newest = address(base, q, "from", strconv.FormatInt(max(1, t.Total-beforeAsked), 10), "at", "")
 	}
-	t.Live = t.Later == "" && t.Branch == ""
+	t.Live = t.Later == "" && t.Branch == "" && t.Model == nil
 	if err := p.readPieces(ctx, &sess, &t, path, r); err != nil {
 		return err
 	}
+	if err := p.describe(ctx, &sess, &t, path); err != nil {
+		return err
+	}
 	if !isFragment(r) {
-		if err := p.describe(ctx, &sess, &t, path); err != nil {
-			return err
-		}
 		t.Said = takeSaid(w, r, sess.ID)
 	}
 	return p.show(w, r, "conversation", frame{Title: titleOf(&sess), Body: &t, pieces: t.pieces})
@@ -237,10 +236,12 @@ func (p *Pages) readPieces(ctx context.Context, sess *session.Session, t *talk, 
 			return err
 		}
 	}
-	if at := unsettled(msgs); t.Live && at < len(msgs) {
-		t.Next, t.Again = t.From+int64(at), anchorIn(sess.ID, msgs[at].ID)
-	}
 	var items transcript.Writer = mentions
+	if t.Live {
+		at := unsettled(msgs)
+		t.Next = t.From + int64(at)
+		items = newEdged(items, pieces, msgs[at:])
+	}
 	if t.Model != nil {
 		if err := p.readPins(ctx, t.Model, sess.ID, msgs); err != nil {
 			return err
@@ -268,25 +269,92 @@ func (p *Pages) readPieces(ctx context.Context, sess *session.Session, t *talk, 
 // lateWriter is a writer that is known later.
 type lateWriter struct{ io.Writer }
 
-// unsettled returns the index of the first message whose pieces a later message can change: calls at the end get
-// results, and share a line with the calls that follow them.
+// mostUnsettled is the number of messages at the end of a conversation among which a call still waits for its result.
+const mostUnsettled = 50
+
+// unsettled returns the index of the first message whose pieces a later message can change: calls get results, and
+// calls and rows of the program at the end share a line with those that follow them.
 func unsettled(msgs []session.Message) int {
-	at := len(msgs)
-	for i := len(msgs) - 1; i >= 0; i-- {
+	at, atEnd := len(msgs), true // atEnd: only calls, results and rows of the program follow
+	results := map[int64]int{}   // index of the message with the result, by the row of the call
+	resultsByID := map[string]int{}
+	for i := len(msgs) - 1; i >= max(0, len(msgs)-mostUnsettled); i-- {
 		m := &msgs[i]
+		calls := m.Calls()
+		for _, result := range m.Results() {
+			if resultsByID[result.CallID] = i; result.CallPartID != nil {
+				results[*result.CallPartID] = i
+			}
+		}
+		for _, call := range calls {
+			result, answered := results[call.RowID]
+			if !answered {
+				result, answered = resultsByID[call.CallID]
+			}
+			if !answered && !m.Finish.Failed() || answered && result >= at {
+				at = i
+			}
+		}
+		talk := isTalk(m)
 		switch {
-		case m.Role == session.Tool: // shown with its call
-		case !m.Display, m.Talk == session.OfProgram:
-			at = i
-		case len(m.Calls()) > 0 && m.Text() == "":
-			at = i
-		case len(m.Calls()) > 0:
-			return i
-		default:
+		case talk && m.Role == session.User && m.Origin == session.Person:
 			return at
+		case talk && (len(calls) == 0 || m.Text() != ""):
+			if atEnd && len(calls) > 0 {
+				at = i
+			}
+			atEnd = false
+		case atEnd && m.Role != session.Tool:
+			at = i
 		}
 	}
 	return at
+}
+
+// isTalk reports whether a message is shown as one: it is no row of the program, and no result beside its call.
+func isTalk(m *session.Message) bool {
+	switch m.Kind {
+	case session.KindMarker, session.KindCustom, session.KindUnknown:
+		return false
+	}
+	return m.Display && m.Talk != session.OfProgram && m.Role != session.Tool
+}
+
+// edged writes an edge into a page before the first piece that a later message can change.
+type edged struct {
+	transcript.Writer
+	pieces *transcript.Pieces
+	behind map[session.MessageRef]bool
+	done   bool
+}
+
+func newEdged(items transcript.Writer, pieces *transcript.Pieces, behind []session.Message) *edged {
+	e := &edged{Writer: items, pieces: pieces, behind: map[session.MessageRef]bool{}}
+	for i := range behind {
+		e.behind[behind[i].ID] = true
+	}
+	return e
+}
+
+// Item implements transcript.Writer.
+func (e *edged) Item(item *transcript.Item) error {
+	if e.behind[item.Ref] {
+		e.write()
+	}
+	return e.Writer.Item(item)
+}
+
+// Close implements transcript.Writer.
+func (e *edged) Close() error {
+	e.write()
+	return e.Writer.Close()
+}
+
+func (e *edged) write() {
+	if !e.done {
+		e.done = true
+		e.pieces.Edge()
+	}
 }
 
 // firstHidden returns for each compaction the position of the first message that it newly hides.
@@ -309,11 +377,16 @@ func firstHidden(compactions []session.Compaction, path store.Ranges) map[int64]
 
 // describe fills what is around the messages.
 func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, path store.Ranges) error {
+	measures, err := p.Store.Measures(ctx, []session.Session{*sess}, p.models)
+	if err != nil {
+		return err
+	}
 	said, err := p.Store.SaidOnPath(ctx, path, sess.ID)
 	if err != nil {
 		return err
 	}
-	t.Facts = transcript.HeadingOf(sess, said, p.Zone).Facts
+	measure := measures[sess.ID]
+	t.Facts = transcript.HeadingWith(sess, &measure, said, p.Zone).Facts
 	t.Resume = "sessiond resume " + string(sess.ID)
 	if err := p.fillRail(ctx, sess, t, path); err != nil {
 		return err
@@ -382,7 +455,7 @@ func (p *Pages) fillRail(ctx context.Context, sess *session.Session, t *talk, pa
 	}
 	for i := range prompts {
 		m := &prompts[i]
-		t.Prompts = append(t.Prompts, prompt{earlier + skip + i + 1, cmp.Or(transcript.OneLine(m.Text(), promptWidth), "(no text)"), messageAddress(sess.ID, m.ID)})
+		t.Prompts = append(t.Prompts, prompt{earlier + skip + i + 1, cmp.Or(transcript.OneLine(session.ReadableText(m.Text()), promptWidth), "(no text)"), messageAddress(sess.ID, m.ID)})
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ type homePage struct {
 	Query  string
 	Empty  bool // nothing is stored yet
 	Search bool
+	Folds  bool // sub-agents are folded under sessions
 	Offers []offer
 }
 
@@ -48,11 +49,13 @@ type day struct {
 // row is a session in the list.
 type row struct {
 	*session.Session
-	Children int64  // sub-agents, at any depth
-	Below    string // address of their list
-	Context  string // share of the window
-	Cost     string
-	Project  string // as lists call it
+	Children  int64  // sub-agents, at any depth
+	Below     string // address of their list
+	Context   string // share of the window
+	Size      string // of the context, in words
+	Cost      string
+	CostWords string
+	Project   string // its last folder
 
 	InProject, FromSource string // addresses of the list with such a filter
 }
@@ -158,11 +161,7 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *s
 	if next != "" {
 		page.Next = address("/", q, "cursor", next)
 	}
-	ids := make([]session.ID, len(sessions))
-	for i := range sessions {
-		ids[i] = sessions[i].ID
-	}
-	children, err := p.Store.Children(ctx, ids)
+	measures, err := p.Store.Measures(ctx, sessions, p.models)
 	if err != nil {
 		return err
 	}
@@ -172,10 +171,17 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *s
 	}
 	for i := range sessions {
 		s := &sessions[i]
-		r := row{Session: s, Children: children[s.ID], Cost: transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls), Project: names.With(s.Project, s.Directory), Below: address("/", url.Values{}, "parent", string(s.ID))}
+		measure := measures[s.ID]
+		r := row{Session: s, Size: transcript.Context(measure.Context), CostWords: transcript.Costs(s, &measure)}
+		r.Project = names.With(s.Project, s.Directory)
+		r.Cost, _ = transcript.CostCell(s, &measure, filter.People)
+		if measure.Rollup != nil {
+			r.Children, r.Below = measure.Rollup.Children, address("/", url.Values{}, "parent", string(s.ID))
+			page.Folds = page.Folds || filter.People
+		}
 		r.InProject, r.FromSource = address("/", q, "project", s.Project, "cursor", ""), address("/", q, "source", string(s.Source), "cursor", "")
-		if window := p.window(s); window > 0 && s.ContextTokens > 0 {
-			r.Context = transcript.Percent(s.ContextTokens, window)
+		if size := measure.Context; size.Window > 0 && size.Tokens > 0 {
+			r.Context = transcript.Percent(size.Tokens, size.Window)
 		}
 		name := p.dayName(s.ActiveAt.Time)
 		if n := len(page.Days); n == 0 || page.Days[n-1].Name != name {
@@ -188,17 +194,12 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *s
 	return nil
 }
 
-// window returns a session's window, 0 if it is not known.
-func (p *Pages) window(s *session.Session) int64 {
-	if s.Window != nil {
-		return *s.Window
+// models knows the windows of models.
+func (p *Pages) models(model string) (session.ModelInfo, bool) {
+	if p.Models == nil {
+		return session.ModelInfo{}, false
 	}
-	if p.Models != nil {
-		if m, known := p.Models(s.Model); known {
-			return m.Window
-		}
-	}
-	return 0
+	return p.Models(model)
 }
 
 // dayName names a day as people do.
@@ -224,18 +225,8 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since 
 	if err != nil {
 		return err
 	}
-	for _, m := range found.Missing {
-		note := "No message has “" + m.Word + "”"
-		switch {
-		case m.Searched:
-			note += ": this is what was found for “" + m.DidYouMean + "”"
-		case len(found.Sessions) > 0:
-			note += ": the results are without it"
-		}
-		if note += "."; m.DidYouMean != "" && !m.Searched {
-			note += " Did you mean “" + m.DidYouMean + "”?"
-		}
-		page.Notes = append(page.Notes, note)
+	for _, note := range found.Notes(func(word string) string { return "“" + word + "”" }) {
+		page.Notes = append(page.Notes, sentence(note))
 	}
 	if t := found.Time; t != nil {
 		page.Offers = append(page.Offers, offer{"only messages of: " + t.Text, address("/", q, "q", page.Query+" "+t.Filter)})
@@ -244,7 +235,10 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since 
 		page.Notes = append(page.Notes, "The search took too long and was stopped. To find more, "+search.StoppedAdvice+".")
 	}
 	if len(found.Elsewhere) > 0 {
-		page.Notes = append(page.Notes, "Nothing was found with these filters. There are results with "+strings.Join(found.Elsewhere, " "))
+		page.Notes = append(page.Notes, "Other filters find something: "+strings.Join(found.Elsewhere, " "))
+	}
+	if found.Partial {
+		page.Notes = append(page.Notes, "Not everything was searched: the search index is behind.")
 	}
 	names, err := p.Store.ProjectNames(ctx)
 	if err != nil {

@@ -309,7 +309,7 @@ func sentence(text string) string {
 	if r, size := utf8.DecodeRuneInString(text); strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLower(r) }) < 0 {
 		text = string(unicode.ToUpper(r)) + text[size:]
 	}
-	if text != "" && !strings.HasSuffix(text, ".") {
+	if text != "" && !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") {
 		text += "."
 	}
 	return text

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +26,7 @@ import (
 	"sessiond/internal/store"
 	"sessiond/internal/summarize"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
@@ -363,9 +366,9 @@ func TestHome(t *testing.T) {
 	hasNot(t, kites, "Boats")
 	has(t, k.open("/?project=/nowhere"), "No session matches", "Without project")
 	has(t, k.open("/?q=harbour+deep"), "<mark>harbour</mark>", "/s/"+string(boats)+"?at="+string(boats)+".2#m2")
-	has(t, k.open("/?q=harbur"), "No message has “harbur”", "harbour")
-	has(t, k.open("/?q=harbour+zzzqqq"), "No message has “zzzqqq”: the results are without it.")
-	hasNot(t, k.open("/?q=zzzqqq"), "the results are without it")
+	has(t, k.open("/?q=harbur"), "No searched message has “harbur”; searched for “harbour” instead.", "<mark>harbour</mark>")
+	has(t, k.open("/?q=harbour+zzyyxxw"), "No searched message has “zzyyxxw”; what was found is without it.", "<mark>harbour</mark>")
+	hasNot(t, has(t, k.open("/?q=zzyyxxw&since=7d"), "Nothing was found.", "Without since: 7d", "No searched message has “zzyyxxw”."), "without it")
 	has(t, k.open("/?q=harbour+last+week"), "<mark>harbour</mark>", `only messages of: last week</a>`, "?q=harbour+last+week+after%3A%22last+week%22")
 	has(t, k.open("/?since=il+y+a+un+an"), "Kites")
 	k.session(store.NewSession{Title: "Ports"}, "ok", "线上的数据库改用 6432 端口")
@@ -496,32 +499,122 @@ func TestSessionsOfAKeyAreLinked(t *testing.T) {
 	has(t, k.open("/s/"+string(second)), `the session before <a href="/s/`+string(first)+`">Monday</a>`)
 }
 
-// What arrives replaces the end that it changes: a call gets its result, and shares a line with the next call.
-func TestEndIsShownAgainWhereItChanges(t *testing.T) {
+// follower is the log of an open page, as its script keeps it.
+type follower struct {
+	base, next, before, after string // before and after the edge
+}
+
+const edge = `<i class="edge" hidden></i>`
+
+// read opens the page, or asks for what arrived since.
+func (f *follower) read(k *kit) {
+	k.t.Helper()
+	path := f.base
+	if f.next != "" {
+		path += "?from=" + f.next
+	}
+	_, log, found := strings.Cut(k.open(path), `<div id="log"`)
+	_, next, live := strings.Cut(log, ` data-live data-next="`)
+	_, log, _ = strings.Cut(log, ">")
+	log, _, _ = strings.Cut(log, "\n</main>")
+	before, after, edged := strings.Cut(log, edge)
+	if !found || !live || !edged {
+		k.t.Fatalf("%s has no end to follow (log %t, live %t, edge %t):\n%s", path, found, live, edged, log)
+	}
+	f.next, _, _ = strings.Cut(next, `"`)
+	f.before, f.after = f.before+before, after
+}
+
+// text is the log without what a page repeats where a part of it begins: speaker and day.
+func (f *follower) text() string {
+	log := regexp.MustCompile(`(>)\d{4}-\d\d-\d\d (\d\d:\d\d</time>)`).ReplaceAllString(f.before+f.after, "$1$2")
+	return strings.ReplaceAll(log, " again", "")
+}
+
+// Whatever arrives, in whatever order, a page that follows shows what one shows that is opened then: calls and results,
+// rows of the program between them, and rows that are not drawn at all.
+func TestFollowingShowsWhatAReloadShows(t *testing.T) {
+	said := func(role session.Role, parts ...session.Part) session.Message {
+		m := session.Message{Kind: session.KindMessage, Role: role, Origin: session.Model, InContext: role != "", Display: true, Parts: parts}
+		switch role {
+		case session.User:
+			m.Origin = session.Person
+		case session.Tool:
+			m.Origin = session.ByTool
+		}
+		return m
+	}
+	calls, waiting := 0, []string(nil)
+	call := func() session.Part {
+		calls++
+		id := fmt.Sprint("c", calls)
+		waiting = append(waiting, id)
+		return session.Part{Kind: session.PartToolCall, ToolName: "bash", CallID: id, Arguments: `{"command": "sound ` + id + `"}`}
+	}
+	result := func(random *rand.Rand) session.Message {
+		if len(waiting) == 0 {
+			return said(session.Assistant, session.TextPart("All are here."))
+		}
+		n := random.IntN(len(waiting))
+		id := waiting[n]
+		waiting = slices.Delete(waiting, n, n+1)
+		return said(session.Tool, session.Part{Kind: session.PartToolResult, CallID: id, Text: "depth " + id})
+	}
+	row := func(kind session.Kind, display bool) session.Message {
+		m := said(session.System, session.TextPart("the settings"))
+		m.Kind, m.Origin, m.Display, m.InContext = kind, session.Program, display, false
+		return m
+	}
+	pieces := []func(*rand.Rand) session.Message{
+		func(*rand.Rand) session.Message {
+			waiting = nil // a person speaks once the calls ended, or stops them
+			return said(session.User, session.TextPart("How deep?"))
+		},
+		func(*rand.Rand) session.Message { return said(session.Assistant, session.TextPart("I look.")) },
+		func(*rand.Rand) session.Message {
+			return said(session.Assistant, session.TextPart("I look."), call())
+		},
+		func(*rand.Rand) session.Message { return said(session.Assistant, call()) },
+		func(*rand.Rand) session.Message { return said(session.Assistant, call(), call()) },
+		func(*rand.Rand) session.Message {
+			return said(session.Assistant, session.Part{Kind: session.PartReasoning, Text: "Hm."})
+		},
+		func(*rand.Rand) session.Message {
+			stopped := said(session.Assistant, call())
+			stopped.Finish, waiting = session.FinishAborted, waiting[:len(waiting)-1]
+			return stopped
+		},
+		result, result, result, result,
+		func(*rand.Rand) session.Message { return row(session.KindUnknown, true) },
+		func(*rand.Rand) session.Message { return row(session.KindMarker, true) },
+		func(*rand.Rand) session.Message { return row(session.KindCustom, false) },
+		func(*rand.Rand) session.Message { return row(session.KindMessage, false) },
+	}
 	k := newKit(t)
 	k.login()
-	id := k.session(store.NewSession{Title: "Harbour"}, talkOf(2)...)
-	base := "/s/" + string(id)
-	has(t, k.open(base), `data-next="5" data-again="" data-live`)
-	call := func(n string) {
-		testkit.Must(k.store.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{
-			{Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, InContext: true, Display: true, Finish: session.FinishToolCalls, Parts: []session.Part{{Kind: session.PartToolCall, ToolName: "bash", CallID: n, Arguments: `{"command": "sound ` + n + `"}`}}},
-		}}))(t)
+	for seed := range uint64(effort.Runs(12)) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		waiting = nil
+		id := k.session(store.NewSession{Title: "Harbour"}, "Good morning")
+		open := follower{base: "/s/" + string(id)}
+		open.read(k)
+		var order []string
+		for range 25 {
+			n := random.IntN(len(pieces))
+			m := pieces[n](random)
+			order = append(order, fmt.Sprint(n))
+			testkit.Must(k.store.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{m}}))(t)
+			if random.IntN(3) == 0 {
+				continue // two arrive at once
+			}
+			open.read(k)
+			reloaded := follower{base: open.base}
+			reloaded.read(k)
+			if got, want := open.text(), reloaded.text(); got != want {
+				t.Fatalf("after %v it shows\n%s\ninstead of\n%s", order, got, want)
+			}
+		}
 	}
-	result := func(n string) {
-		testkit.Must(k.store.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{
-			{Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, InContext: true, Display: true, Parts: []session.Part{{Kind: session.PartToolResult, CallID: n, Text: "depth " + n}}},
-		}}))(t)
-	}
-	call("one")
-	has(t, k.open(base), `data-next="5" data-again="m5"`, "→ no result")
-	result("one")
-	hasNot(t, has(t, k.open(base+"?from=5"), `data-next="5" data-again="m5"`, `id="m5"`, "→ depth one"), "no result", "its call is not here", `id="m4"`)
-	call("two")
-	has(t, k.open(base+"?from=5"), `data-next="5" data-again="m5"`, "2 calls", "→ depth one", "→ no result")
-	result("two")
-	k.say(id, "Thank you")
-	has(t, k.open(base+"?from=5"), `data-next="10" data-again=""`, "2 calls", "→ depth two", "Thank you")
 }
 
 // hostile are texts that try to leave their place.

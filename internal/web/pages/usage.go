@@ -16,13 +16,21 @@ import (
 type usagePage struct {
 	analytics.Stats
 	Since, Source, Project string
+	Sinces                 []since
 	Facts                  []fact
+	LastDay                string // of the plot
 	Bars                   []bar
 	Top                    string // of the highest bar
 	Tables                 []usageTable
 }
 
 type fact struct{ Name, Value string }
+
+// since is a time from which usage can be shown.
+type since struct {
+	Name, Address string
+	On            bool
+}
 
 // bar is a day in the plot, whose width and height are in percent.
 type bar struct {
@@ -31,8 +39,10 @@ type bar struct {
 }
 
 type usageTable struct {
-	Name string
-	Rows []usageRow
+	Name    string
+	OfCalls bool // sessions belong to no row
+	Rows    []usageRow
+	More    int // rows that are left out
 }
 
 type usageRow struct {
@@ -66,6 +76,11 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	if page.Stats, err = p.Reports.Stats(r.Context(), filter); err != nil {
 		return err
 	}
+	for _, s := range []since{{Name: "7 days"}, {Name: "30 days"}, {Name: "the beginning"}} {
+		value := map[string]string{"7 days": "7d", "30 days": "30d"}[s.Name]
+		s.Address, s.On = address("/usage", q, "since", value), page.Since == value
+		page.Sinces = append(page.Sinces, s)
+	}
 	st := &page.Stats
 	page.Facts = []fact{
 		{"cost", transcript.Money(st.NanoUSD(), st.UnpricedCalls)},
@@ -80,17 +95,24 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	days := slices.Clone(st.ByDay)
 	slices.Reverse(days)
 	page.Tables = []usageTable{
-		table("project", st.ByProject[:min(len(st.ByProject), mostProjects)], func(b *analytics.Bucket) (string, string) {
-			return cmp.Or(names.Of(b.Project), "none"), address("/", nil, "project", b.Project)
+		table("project", st.ByProject, mostProjects, func(b *analytics.Bucket) (string, string) {
+			if b.Project == "" {
+				return "no project", ""
+			}
+			return names.Of(b.Project), address("/", nil, "project", b.Project)
 		}),
-		table("model", st.ByModel, func(b *analytics.Bucket) (string, string) {
-			return cmp.Or(b.Model, "unknown"), address("/", nil, "model", b.Model)
+		table("model", st.ByModel, len(st.ByModel), func(b *analytics.Bucket) (string, string) {
+			if b.Model == "" {
+				return "calls without a model's name", ""
+			}
+			return b.Model, address("/", nil, "model", b.Model)
 		}),
-		table("program", st.BySource, func(b *analytics.Bucket) (string, string) {
+		table("program", st.BySource, len(st.BySource), func(b *analytics.Bucket) (string, string) {
 			return string(b.Source), address("/usage", q, "source", string(b.Source))
 		}),
-		table("day", days[:min(len(days), plottedDays)], func(b *analytics.Bucket) (string, string) { return b.Day, "" }),
+		table("day", days, plottedDays, func(b *analytics.Bucket) (string, string) { return b.Day, "" }),
 	}
+	page.Tables[1].OfCalls = true
 	return p.show(w, r, "usage", frame{Title: "Usage", Place: "usage", Body: page})
 }
 
@@ -117,6 +139,7 @@ func (u *usagePage) plot() {
 	if u.CostUSD != nil {
 		u.Top = transcript.Dollars(int64(top * 1e9))
 	}
+	u.LastDay = days[len(days)-1].Day
 	width := 100 / float64(len(days))
 	for i := range days {
 		b := &days[i]
@@ -128,11 +151,16 @@ func (u *usagePage) plot() {
 	}
 }
 
-func table(name string, buckets []analytics.Bucket, label func(*analytics.Bucket) (name, to string)) usageTable {
+// table lists the first buckets of some that have anything.
+func table(name string, buckets []analytics.Bucket, most int, label func(*analytics.Bucket) (name, to string)) usageTable {
 	t := usageTable{Name: name}
 	for i := range buckets {
 		b := &buckets[i]
 		if b.Calls == 0 && b.Sessions == 0 {
+			continue
+		}
+		if len(t.Rows) == most {
+			t.More++
 			continue
 		}
 		named, to := label(b)

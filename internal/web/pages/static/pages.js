@@ -8,6 +8,8 @@
 
   // Moving.
   const stops = { item: '.item', message: '#log > :is(article, .call, .calls, .cut, .given)', prompt: '#log article.user[id]' };
+  const inSight = (e) => { const r = e.getBoundingClientRect(); return r.bottom > top() && r.top < innerHeight; };
+  const top = () => parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0; // where the page begins below what sticks
   function mark(e) {
     all('.here').forEach((o) => o.classList.remove('here'));
     e.classList.add('here');
@@ -18,16 +20,17 @@
   }
   function go(kind, step) {
     const list = all(stops[kind]);
-    let at = list.findIndex((e) => e.classList.contains('here'));
+    let at = list.findIndex((e) => e.classList.contains('here') && inSight(e));
     if (at < 0) { // what is at the top of the window is the one to go on from
-      const top = kind === 'item' ? 0 : 80;
-      at = list.findIndex((e) => e.getBoundingClientRect().top > top + 4);
+      const from = (r) => (kind === 'item' ? r.bottom - 10 : r.top - 4);
+      at = list.findIndex((e) => from(e.getBoundingClientRect()) > top());
       at = (at < 0 ? list.length : at) - (step > 0 ? 1 : 0);
     }
     const next = list[at + step];
     if (!next) return kind === 'message' && follow(step > 0 ? 'a[rel=next]' : 'a[rel=prev]');
     mark(next);
     next.scrollIntoView({ block: kind === 'item' ? 'nearest' : 'start' });
+    jump(next);
     return true;
   }
   function prompt(step) { // the rail also has the prompts of the other parts
@@ -66,7 +69,7 @@
     ']': () => neighbour(1),
     p: () => follow('a[rel=prev]'),
     n: () => follow('a[rel=next]') || !shown() && follow('.more a'),
-    m: () => follow('.views a:not([aria-current])'),
+    m: () => { const a = $('.views a:not([aria-current])'); if (a) location.href = atPlace(a); return !!a; },
     c: () => { if (shown()) copy(link()); return !!shown(); },
     '?': () => { help(); return true; },
   };
@@ -82,6 +85,19 @@
     const act = keys[e.key];
     if (act && act()) e.preventDefault();
   });
+
+  // The other view of a conversation opens at the message that is read.
+  function atPlace(a) {
+    const here = $('.here'), named = /^(?:m(\d+)|\d{8}_\d+\.\d+)$/;
+    if (scrollY < 40 && !here && !$('a[rel=prev]')) return a.href; // nothing was read yet
+    const list = all('#log [id]').filter((e) => named.test(e.id) && e.getClientRects().length);
+    const e = list.includes(here) && inSight(here) ? here : list.find((e) => e.getBoundingClientRect().bottom > top() + 20) || list.at(-1);
+    if (!e) return a.href;
+    const u = new URL(a.href);
+    u.searchParams.set('at', e.id.match(named)[1] || e.id);
+    u.hash = e.id;
+    return u.href;
+  }
 
   // Copying.
   function link() {
@@ -109,13 +125,13 @@
     const b = e.target.closest('[data-copy]'), a = e.target.closest('a');
     if (b) copy(b.dataset.copy === 'link' ? link() : b.dataset.copy);
     if (e.target.id === 'help-button') help();
+    if (a && a.matches('.views a:not([aria-current])')) a.href = atPlace(a);
     if (a && a.closest('.rail') && !e.ctrlKey && !e.metaKey && !e.shiftKey && named(a.hash)) { // it is on this page
       e.preventDefault();
       const rail = $('.rail');
       if (rail.matches(':popover-open')) rail.hidePopover();
       history.pushState(null, '', a.href);
-      unfold();
-      named(a.hash).scrollIntoView();
+      arrive(named(a.hash));
     }
   });
 
@@ -127,33 +143,41 @@
     for (let e = target.parentElement; e; e = e.parentElement) if (e.tagName === 'DETAILS' && !e.open) { e.open = true; folded = true; }
     if (folded) target.scrollIntoView();
     mark(target);
+    jump(target);
   }
+  function arrive(target) { if (target) { target.scrollIntoView(); unfold(); } }
   addEventListener('hashchange', unfold);
-  addEventListener('popstate', () => { const target = named(location.hash); if (target) { unfold(); target.scrollIntoView(); } });
+  addEventListener('popstate', () => arrive(named(location.hash)));
 
-  // The prompt that is read now, in the rail.
+  // The prompt that is read now, in the rail: that of the message to which a key or a link led, until one scrolls; then
+  // the first one in the upper third of the window, or the last one above.
+  let goal = null, goalAt = 0;
+  function jump(e) { goal = e; goalAt = scrollY; railed(); }
   function railed() {
     const links = new Map(all('.rail a').map((a) => [a.hash.slice(1), a]));
     const prompts = all('#log article.user[id]').filter((p) => links.has(p.id));
     if (!prompts.length) return;
-    let current = null;
-    for (const p of prompts) { if (p.getBoundingClientRect().top > 140) break; current = p; }
+    if (goal && (!goal.isConnected || Math.abs(scrollY - goalAt) > 4)) goal = null;
+    const before = (e) => prompts.filter((p) => p === e || p.compareDocumentPosition(e) & Node.DOCUMENT_POSITION_FOLLOWING).at(-1);
+    const y = (p) => p.getBoundingClientRect().top, third = top() + (innerHeight - top()) / 3;
+    const current = goal ? before(goal) : prompts.find((p) => y(p) > top() - 8 && y(p) < third) || prompts.filter((p) => y(p) < top()).at(-1);
     let a = links.get((current || prompts[0]).id);
-    if (!current && a.parentElement.previousElementSibling) a = $('a', a.parentElement.previousElementSibling);
+    const above = prompts[0].previousElementSibling;
+    if (!current && above && !above.matches('.edge') && a.parentElement.previousElementSibling) a = $('a', a.parentElement.previousElementSibling);
     if (a.hasAttribute('aria-current')) return;
     all('.rail a[aria-current]').forEach((o) => o.removeAttribute('aria-current'));
     a.setAttribute('aria-current', 'true');
-    const rail = $('.rail'), y = a.offsetTop;
-    if (y < rail.scrollTop || y > rail.scrollTop + rail.clientHeight - 40) rail.scrollTop = y - rail.clientHeight / 3;
+    const rail = $('.rail'), line = a.offsetTop;
+    if (line < rail.scrollTop || line > rail.scrollTop + rail.clientHeight - 40) rail.scrollTop = line - rail.clientHeight / 3;
   }
   let waiting = false;
   addEventListener('scroll', () => { if (!waiting) { waiting = true; requestAnimationFrame(() => { waiting = false; railed(); }); } }, { passive: true });
 
-  // What arrives. The pieces at the end that it changes, like calls that got their results, are replaced.
+  // What arrives. The pieces behind the edge, like calls that wait for results, are replaced.
   let asking = false, again = false;
   async function append() {
-    const log = $('#log');
-    if (!log || !('live' in log.dataset)) return;
+    const log = $('#log[data-live]');
+    if (!log) return;
     if (asking) { again = true; return; }
     asking = true;
     try {
@@ -162,8 +186,8 @@
       u.search = '';
       u.searchParams.set('from', log.dataset.next);
       const res = await fetch(u, { headers: { 'HX-Request': 'true' } });
-      const got = res.ok && new DOMParser().parseFromString(await res.text(), 'text/html').getElementById('log');
-      if (got) put(log, got);
+      const got = res.ok && new DOMParser().parseFromString(await res.text(), 'text/html');
+      if (got && got.getElementById('log')) put(log, got);
       if (res.status === 401) say('You are logged out.', location.href, true);
     } catch (e) { /* the daemon stopped; the next event asks again */ }
     asking = false;
@@ -172,20 +196,23 @@
   // folds names the folds of pieces by their places, so that they stay open where pieces are replaced.
   const folds = (pieces) => pieces.filter((p) => p.nodeType === 1).flatMap((p, i) =>
     [...(p.tagName === 'DETAILS' ? [[i + ' itself', p]] : []), ...all('details', p).map((d, n) => [i + ' ' + n, d])]);
-  const piece = (e) => { while (e.parentElement.id !== 'log') e = e.parentElement; return e; };
-  function put(log, got) {
-    const was = log.dataset.again && document.getElementById(log.dataset.again), first = was && piece(was), old = [];
-    if (log.dataset.again && !was) { say('There are new messages.', location.href, true); return; }
-    for (let e = first; e; e = e.nextSibling) old.push(e);
+  function put(log, page) {
+    const got = page.getElementById('log'), later = $('a[rel=next]', page), fresh = [...got.childNodes], old = [];
+    if (!later && got.dataset.head === log.dataset.head) return; // nothing arrived
+    for (let e = $('.edge', log); e; e = e.nextSibling) old.push(e);
     const opened = new Set(folds(old).filter(([, d]) => d.open).map(([name]) => name)), here = $('.here', log), focus = document.activeElement;
-    const below = log.getBoundingClientRect().bottom > innerHeight, grown = got.childNodes.length > old.length;
-    const fresh = [...got.childNodes];
+    const below = log.getBoundingClientRect().bottom > innerHeight, grown = fresh.length > old.length;
     for (const [name, d] of folds(fresh)) if (opened.has(name)) for (let e = d; e; e = e.parentElement) if (e.tagName === 'DETAILS') e.open = true;
     old.forEach((e) => e.remove());
     log.append(...fresh);
     log.dataset.next = got.dataset.next;
-    log.dataset.again = got.dataset.again;
-    if (got.dataset.live === undefined) delete log.dataset.live; // there is a later part now
+    log.dataset.head = got.dataset.head;
+    for (const id of ['about', 'rail']) $('#' + id).replaceChildren(...page.getElementById(id).childNodes);
+    if ($('#none')) $('#none').remove();
+    if (later) { // more arrived than one piece shows
+      delete log.dataset.live;
+      log.after(later.parentElement);
+    }
     if (here && !here.isConnected && here.id && document.getElementById(here.id)) document.getElementById(here.id).classList.add('here');
     if (focus && !focus.isConnected && $('.here')) mark($('.here'));
     if (below && grown && log.lastElementChild && log.lastElementChild.getBoundingClientRect().top > innerHeight) {
