@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,7 +52,7 @@ func (a *app) searchCommand() *cobra.Command {
 	wordFlag(cmd, &f.order, "order", "rank (default) or newest", string(search.OrderRank), string(search.OrderNewest))
 	numberFlag(fl, &f.limit, "limit", "n", 1, "maximum number of messages, or of sessions (default 20, 10)")
 	numberFlag(fl, &f.expand, "expand", "", 0, "show this many messages before and after each hit")
-	wordFlag(cmd, &f.group, "group", "session (default) or message; with --json, message is the default", string(search.GroupMessage), string(search.GroupSession))
+	wordFlag(cmd, &f.group, "group", "session (default) or message; with --session or --expand, message is the default", string(search.GroupMessage), string(search.GroupSession))
 	fl.BoolVar(&f.messages, "messages", false, "the same as --group message")
 	newest := fl.Bool("newest", false, "the same as --order newest")
 	cmd.PreRun = func(*cobra.Command, []string) {
@@ -100,7 +99,7 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 		Text: words, Key: f.key, Role: session.Role(f.role),
 		Order: search.Order(f.order), Group: search.Group(f.group), Limit: int(f.limit), Expand: int(f.expand), Now: a.now().In(s.store.Zone()),
 	}
-	if q.Group == "" && !a.flags.json && f.expand == 0 && f.session == "" {
+	if q.Group == "" && f.expand == 0 && f.session == "" {
 		q.Group = search.GroupSession
 	}
 	if q.Group == search.GroupSession {
@@ -245,10 +244,14 @@ func searchNotes(res *search.Result, reason string) (notes []string) {
 
 // printSessionHits prints sessions with their best passages, and what resumes them.
 func (a *app) printSessionHits(ctx context.Context, s *services, found []search.SessionHit) error {
+	projects, err := s.store.ProjectNames(ctx)
+	if err != nil {
+		return err
+	}
 	for i, h := range found {
 		facts := []string{string(h.SessionID), string(h.Source)}
 		if h.Project != "" {
-			facts = append(facts, filepath.Base(h.Project))
+			facts = append(facts, projects.Of(h.Project))
 		}
 		facts = append(facts, humanize.RelTime(h.ActiveAt.Time, a.now(), "ago", "from now"))
 		if i > 0 {

@@ -134,7 +134,7 @@ func Query(newest []string) (text string, terms []string) {
 }
 
 // Terms returns the distinct telling words of a text, lower-case: no stop words, none shorter than
-// three letters unless it has a digit; runs of CJK as bigrams.
+// three letters unless it has a digit; runs without spaces as bigrams.
 func Terms(text string) []string {
 	const maxWords = 1000 // of a pasted text
 	var terms []string
@@ -156,13 +156,13 @@ func Terms(text string) []string {
 	return terms
 }
 
-// wordForm is a run of CJK, or a word of any other script.
+// wordForm is a run of a script without spaces between words, or a word of any other script.
 var wordForm = regexp.MustCompile(`[` + cjk + `]+|(?:[^\PL` + cjk + `]|[\p{Nd}_\p{Mn}])+`)
 
-const cjk = `\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}`
+const cjk = `\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}`
 
 func isCJK(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 // isTelling reports whether a word has a digit or at least three letters.

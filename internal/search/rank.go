@@ -107,32 +107,21 @@ func (r *run) byRarity(ctx context.Context, terms []term) (sorted []term, counts
 		n int
 	}
 	var all []counted
-	var words, phrases []Missing
+	found := map[string]bool{}
 	for _, t := range terms {
 		n, err := r.count(ctx, r.expression(t.match()))
+		if err == nil && n == 0 {
+			t, n, err = r.nameMissing(ctx, t)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		switch {
-		case n > 0:
+		if n > 0 {
 			all = append(all, counted{t, n})
-		case t.word:
-			words = append(words, Missing{Word: shortened(t.raw)})
-		case t.quoted:
-			if n, err = r.count(ctx, r.parsed.filters.match(r.sharedIn)+t.match()); err != nil {
-				return nil, nil, err
-			}
-			if n == 0 {
-				phrases = append(phrases, Missing{Word: `"` + shortened(t.raw) + `"`})
-			}
-		case t.prefix:
-			words = append(words, Missing{Word: shortened(t.raw) + "*"})
+			found[shortened(t.run)] = true
 		}
 	}
-	if len(phrases) > 0 { // without which nothing is found: this says nothing of the words
-		words = phrases
-	}
-	r.missing = append(r.missing, words...)
+	r.missing = slices.DeleteFunc(r.missing, func(m Missing) bool { return found[m.Word] }) // of a sentence some words are found
 	var docs float64
 	for _, place := range r.places {
 		var n float64
@@ -141,7 +130,7 @@ func (r *run) byRarity(ctx context.Context, terms []term) (sorted []term, counts
 		}
 		docs += n
 	}
-	for _, t := range terms {
+	for _, t := range r.parsed.terms {
 		r.rarity[t.raw] = math.Log1p(docs)
 	}
 	for _, c := range all {
@@ -282,7 +271,7 @@ func sortDocs(docs []doc) {
 func (r *run) wantsAnswers() bool {
 	f := r.parsed.filters
 	return r.query.Group == GroupMessage && !r.query.Rare && asks(r.query.Text) && len(r.parsed.without) == 0 &&
-		f.role+f.origin+f.path+f.tool == "" && !slices.ContainsFunc(r.parsed.terms, func(t term) bool { return t.not || t.quoted || t.prefix })
+		f.role+f.origin+f.path+f.tool == "" && !slices.ContainsFunc(r.parsed.terms, func(t term) bool { return t.not || t.quoted || t.prefix && t.run == "" })
 }
 
 // addBeside adds the messages beside the best ones, without a score of their own.
@@ -416,13 +405,13 @@ func (r *run) expression(terms string) string {
 			must = append(must, t.match()+" AND ")
 		}
 	}
-	e := r.parsed.filters.match(r.sharedIn) + anyProject(r.query.Projects) + strings.Join(must, "") + "(" + terms + ")"
+	e := r.parsed.filters.match(r.sharedIn, r.languages) + anyProject(r.query.Projects) + strings.Join(must, "") + "(" + terms + ")"
 	var not []string
 	for _, t := range excluded {
 		not = append(not, t.match())
 	}
 	for _, f := range r.parsed.without {
-		not = append(not, f.expressions()...)
+		not = append(not, f.expressions(r.languages)...)
 	}
 	for _, id := range r.except {
 		not = append(not, "tags : "+quote(tag(tagSession, string(id))))

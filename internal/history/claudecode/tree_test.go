@@ -1,16 +1,20 @@
 package claudecode_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
+	"sessiond/internal/testkit/samples"
 )
 
 // Calls that run side by side hang their results beside one another; the path holds them all.
@@ -304,4 +308,34 @@ func TestKilledImportGoesOn(t *testing.T) {
 		parent = a
 	}
 	historytest.KilledImportGoesOn(t, quiet(), newHouse(t).Write(id+".jsonl", lines...), 0, 1, 3)
+}
+
+// Which of two transcripts is the copy is seen though all files were changed at one time, as cp -r leaves them.
+func TestForkIsKnownWhenAllTimesAreEqual(t *testing.T) {
+	from := filepath.Join(samples.Case(t, "49-claude-code-2.1.332-real"), "projects")
+	h := newHouse(t)
+	folder := t.TempDir()
+	testkit.Check(t, os.CopyFS(folder, os.DirFS(from)))
+	testkit.Check(t, filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+		at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+		return cmp.Or(err, os.Chtimes(path, at, at))
+	}))
+	h.Import(folder)
+	origin, fork := h.Session("cbc5c75e-a6ae-4676-a740-1c7ba0674bac"), h.Session("545c8de1-ecc5-479a-9840-5ca0b67ada7c")
+	names := func(s session.Session) (all []string) {
+		for _, c := range h.Calls(s.ID) {
+			all = append(all, strings.TrimPrefix(c.ExternalID, "claude-code:msg_mock"))
+		}
+		slices.Sort(all)
+		return all
+	}
+	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.Title != "and what is the answer?" {
+		t.Errorf("%+v", fork)
+	}
+	if got := names(origin); !slices.Contains(got, "0008") || !slices.Contains(got, "0011") || slices.Contains(got, "0012") {
+		t.Errorf("the origin has the calls %q", got)
+	}
+	if got := names(fork); !slices.Equal(got, []string{"0012"}) {
+		t.Errorf("the fork has the calls %q", got)
+	}
 }

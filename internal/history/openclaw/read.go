@@ -104,7 +104,7 @@ func (r *reader) run() {
 	for i := range r.Len() {
 		n := &r.Nodes[i]
 		r.talk.Add(history.Entry{
-			Key: n.Key, Parent: r.KeyOf(n.Parent), At: n.Offset, Line: n.Line, Same: true,
+			Key: n.Key, Parent: r.KeyOf(n.Parent), At: n.Offset, Line: n.Line, Same: true, NoRecords: r.rows != nil && r.rows[n.Line-1].lent,
 			Decode: func() history.Decoded { return r.decode(i) },
 		})
 	}

@@ -13,7 +13,7 @@ type searchInput struct {
 	Session string `query:"session" doc:"Only in this session"`
 	Key     string `query:"key" doc:"Only sessions of this routing key"`
 	Source  string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
-	Project string `query:"project" doc:"Only sessions of this project: its folder"`
+	Project string `query:"project" doc:"Only sessions of this project: its folder, or its name in lists: the end of that (cli, workspace/cli)"`
 	Role    string `query:"role" enum:"system,user,assistant,tool" doc:"Only messages of this role"`
 	Since   string `query:"since" doc:"Only messages at or after this time: RFC 3339, a day, or words like last week, in the time zone of the configuration"`
 	Until   string `query:"until" doc:"Only messages before this time or day"`

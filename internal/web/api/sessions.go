@@ -135,7 +135,7 @@ type listSessionsInput struct {
 	Key       string `query:"key" doc:"Only sessions of this routing key"`
 	Model     string `query:"model" doc:"Only sessions of this model"`
 	Directory string `query:"directory" doc:"Only sessions of this working directory"`
-	Project   string `query:"project" doc:"Only sessions of this project: its folder"`
+	Project   string `query:"project" doc:"Only sessions of this project: its folder, or its name in lists: the end of that (cli, workspace/cli)"`
 	Owner     string `query:"owner" doc:"Only sessions of this owner"`
 	Host      string `query:"host" doc:"Only sessions that began on this host"`
 	ParentID  string `query:"parent_id" doc:"Forks and children of this session"`
@@ -168,7 +168,7 @@ func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
 func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[session.Session], error) {
 	filter := store.Filter{
 		Query: in.Query, Source: session.Source(in.Source), Model: in.Model, Directory: in.Directory,
-		Project: in.Project, Owner: in.Owner, Host: in.Host, ParentID: session.ID(in.ParentID), ParentKind: in.Kind, Starred: in.Starred, Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
+		Owner: in.Owner, Host: in.Host, ParentID: session.ID(in.ParentID), ParentKind: in.Kind, Starred: in.Starred, Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
 	}
 	for key, values := range in.query {
 		if path, ok := strings.CutPrefix(key, metadataPrefix); ok {
@@ -176,6 +176,13 @@ func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*list
 		}
 	}
 	var err error
+	if in.Project != "" {
+		projects, err := s.Store.ProjectsNamed(ctx, in.Project)
+		if err != nil {
+			return nil, err
+		}
+		filter.Among = map[store.Column][]string{store.ColumnProject: projects}
+	}
 	if filter.Key, err = s.canonical(in.Key); err != nil {
 		return nil, err
 	}

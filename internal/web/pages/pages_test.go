@@ -366,6 +366,8 @@ func TestHome(t *testing.T) {
 	has(t, k.open("/?q=harbur"), "No message has “harbur”", "harbour")
 	has(t, k.open("/?q=harbour+last+week"), "<mark>harbour</mark>", `only messages of: last week</a>`, "?q=harbour+last+week+after%3A%22last+week%22")
 	has(t, k.open("/?since=il+y+a+un+an"), "Kites")
+	has(t, k.open("/?q=harbour+zzzqqq"), "No message has “zzzqqq”: the results are without it.")
+	hasNot(t, k.open("/?q=zzzqqq"), "the results are without it")
 	fragment := testkit.Must(http.NewRequestWithContext(t.Context(), "GET", k.server.URL+"/?q=harbour", nil))(t)
 	fragment.Header.Set("HX-Request", "true")
 	res := testkit.Must(k.client.Do(fragment))(t)
