@@ -369,7 +369,7 @@ func TestHome(t *testing.T) {
 	has(t, k.open("/?q=harbur"), "No searched message has “harbur”; searched for “harbour” instead.", "<mark>harbour</mark>")
 	has(t, k.open("/?q=harbour+zzyyxxw"), "No searched message has “zzyyxxw”; what was found is without it.", "<mark>harbour</mark>")
 	hasNot(t, has(t, k.open("/?q=zzyyxxw&since=7d"), "Nothing was found.", "Without since: 7d", "No searched message has “zzyyxxw”."), "without it")
-	has(t, k.open("/?q=harbour+last+week"), "<mark>harbour</mark>", `only messages of: last week</a>`, "?q=harbour+last+week+after%3A%22last+week%22")
+	has(t, k.open("/?q=harbour+last+week"), "<mark>harbour</mark>", `only messages of: last week</a>`, "?q=harbour&#43;last&#43;week&#43;after%3A%22last&#43;week%22")
 	has(t, k.open("/?since=il+y+a+un+an"), "Kites")
 	k.session(store.NewSession{Title: "Ports"}, "ok", "线上的数据库改用 6432 端口")
 	has(t, k.open("/?q="+url.QueryEscape("数据库的端口是多少？")), "<mark>数据库</mark>", "<mark>端口</mark>")
