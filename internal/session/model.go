@@ -9,8 +9,8 @@ type ModelInfo struct {
 	MaxOutput  int64    `db:"max_output" json:"max_output"`
 	Modalities []string `db:"-" json:"modalities"` // of its input: text, image, audio, file
 	Origin     string   `db:"origin" json:"origin"`
-	Source     string   `db:"source" json:"source"`       // of the facts: built in, models.dev, …
-	Like       string   `db:"-" json:"like,omitempty"`    // the model whose window is assumed for an unknown one
+	Source     string   `db:"source" json:"source"`    // of the facts: built in, models.dev, …
+	Like       string   `db:"-" json:"like,omitempty"` // the model whose window is assumed for an unknown one
 }
 
 // Price is a model's price from a day on, in nano-dollars per token. Above 0 is the price of a whole
