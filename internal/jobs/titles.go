@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -30,6 +31,7 @@ func (t *Titles) Title(ctx context.Context, id session.ID) error {
 	if err != nil {
 		return err
 	}
+	msgs = slices.DeleteFunc(msgs, func(m session.Message) bool { return m.Talk == session.OfProgram })
 	made, failed := t.Model.Summarize(ctx, session.SummaryRequest{Messages: msgs, Purpose: session.PurposeTitle})
 	keep := context.WithoutCancel(ctx) // costs are stored also at a stop
 	for _, call := range made.Calls {

@@ -173,6 +173,29 @@ func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
 	return t.countCalls(sess, &more)
 }
 
+// dropCall removes a session's call that an earlier import counted there though it is another session's. dropped is
+// false if the session has no such call.
+func (t *tx) dropCall(source session.Source, externalID string, sess *session.Session) (dropped bool, err error) {
+	known, err := get[session.Call](t.ctx, t, callByExternalID, source, externalID)
+	if noRows(err) || err == nil && known.SessionID != sess.ID {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read call to drop: %w", err)
+	}
+	project, err := t.usageProjectOf(sess.ID)
+	if err != nil {
+		return false, err
+	}
+	if err := t.exec(`DELETE FROM calls WHERE id = ?`, known.RowID); err != nil {
+		return false, fmt.Errorf("drop call: %w", err)
+	}
+	var less usageSum
+	less.add(usageOfCall(&known), -1)
+	t.usage.at(keyOfCall(&known, project)).add(&less, 1)
+	return true, t.countCalls(sess, &less)
+}
+
 // countCalls adds the sum of calls to their session, in memory and in its row.
 func (t *tx) countCalls(sess *session.Session, sum *usageSum) error {
 	sess.InputTokens += sum.Input

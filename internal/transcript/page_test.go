@@ -143,6 +143,40 @@ func TestHiddenMessagesAreOneLine(t *testing.T) {
 	}
 }
 
+// Rows of the program are one line with the calls around them, which opens, and each keeps its place.
+func TestRowsOfTheProgramAreOneLine(t *testing.T) {
+	var msgs []session.Message
+	add := func(kind session.Kind, origin session.Origin, display bool, parts ...session.Part) {
+		at := session.MessageRef{Session: shown, Seq: int64(len(msgs) + 1)}
+		m := session.Message{RowID: at.Seq, SessionID: shown, Seq: at.Seq, ID: at, Kind: kind, Role: session.Assistant, Origin: origin, Display: display, Parts: parts}
+		m.Talk = session.TalkOf(&m)
+		if n := len(msgs); n > 0 {
+			m.ParentID = &msgs[n-1].RowID
+		}
+		msgs = append(msgs, m)
+	}
+	add(session.KindMessage, session.Model, true, session.TextPart("I look."))
+	add(session.KindUnknown, session.Program, true)
+	add(session.KindCustomMessage, session.Program, false, session.TextPart("a list of skills"))
+	add(session.KindMarker, session.Program, true)
+	add(session.KindMarker, session.Program, true, session.TextPart("pull request 7"))
+	add(session.KindCustom, session.Program, false)
+	add(session.KindMessage, session.Model, true, session.TextPart("Done."))
+	var out bytes.Buffer
+	testkit.Check(t, HTML(&out, Heading{}, Build(session.Session{ID: shown, Source: session.SourceSessiond}, msgs, nil), time.UTC))
+	page := out.String()
+	for _, want := range []string{"<summary>+3 rows of the program</summary>", "<summary>+1 row of the program</summary>", "· pull request 7", "a list of skills"} {
+		if strings.Count(page, want) != 1 {
+			t.Errorf("%q is there %d times", want, strings.Count(page, want))
+		}
+	}
+	for _, seq := range []int{1, 2, 3, 4, 6, 7} {
+		if anchor := fmt.Sprintf("id=%q", fmt.Sprint("m", seq)); strings.Count(page, anchor) != 1 {
+			t.Errorf("%s is there %d times", anchor, strings.Count(page, anchor))
+		}
+	}
+}
+
 // In Markdown what was stored stands quoted or fenced, its HTML as text.
 func TestNothingStoredLeavesItsPlaceInMarkdown(t *testing.T) {
 	var out bytes.Buffer
@@ -221,7 +255,7 @@ func actingHTML(line string) string {
 func TestAPageAndAMarkdownFileOfEverything(t *testing.T) {
 	msgs, compactions := everything()
 	items := Build(session.Session{ID: shown, Source: session.SourceSessiond}, msgs, compactions)
-	heading := HeadingOf(&session.Session{ID: shown, Title: "Why the append waits", Source: "pi", Model: "gpt-5", MessageCount: int64(len(msgs)) + 12}, onPath(msgs), time.UTC)
+	heading := HeadingOf(&session.Session{ID: shown, Title: "Why the append waits", Source: "pi", Model: "gpt-5", SaidCount: int64(len(msgs)) + 12}, onPath(msgs), time.UTC)
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"page.html": func(b *bytes.Buffer) error { return HTML(b, heading, items, time.UTC) },
 		"page.md":   func(b *bytes.Buffer) error { return Markdown(b, heading, items, time.UTC) },

@@ -354,9 +354,16 @@ func (r *reader) finish() {
 		r.finishStream(r.streams[id])
 	}
 	r.finishStream(r.main)
+	r.nameOthers()
 	r.main.Title = r.title()
-	if r.in.Rewritten() && r.agent == "" {
+	if r.agent != "" || isAgentFile(r.in.Found.Path) {
+		return
+	}
+	if r.in.Rewritten() {
 		r.main.Fields = &history.Changes{FirstTitle: r.firstTitle()}
+	}
+	if s := r.main.Here; s != nil && s.Kind != r.kindOfTrunk() { // a person went on in it
+		r.main.Change().Kind = r.kindOfTrunk()
 	}
 }
 
@@ -419,7 +426,8 @@ func (r *reader) progress(st *stream, w *row, at place) {
 // verbatim keeps a line that is no row.
 func (r *reader) verbatim(l history.FileLine, why string) {
 	w := &row{number: l.Number, offset: l.At, end: l.End, at: r.lastAt}
-	r.aside(w, l.Bytes, "", decoded{messages: []session.Message{history.Verbatim(l.Bytes, why)}, problem: why + "; kept raw"})
+	kept := history.KeepRaw(l.Bytes, why, session.SourceClaudeCode, r.lastAt)
+	r.aside(w, l.Bytes, "", decoded{messages: []session.Message{kept.Messages[0].Message}, problem: kept.Problem})
 }
 
 // aside puts what is no row of the chain behind the file's newest message.

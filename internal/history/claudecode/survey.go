@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -20,8 +21,11 @@ type survey struct {
 	bills   map[string]*bill // by id of the response
 	typed   string           // what a person said first
 	command string           // the first command that a person ran
+	bySDK   bool             // a program gave a prompt
+	byHand  bool             // a person typed one
 	cwd     string           // of the first row that has one
 	branch  string
+	project string // the folder from which Claude Code made the worktree that cwd is in; "": none
 	version string
 	seed    maphash.Seed
 
@@ -112,12 +116,21 @@ func (s *survey) note(w *row) {
 			return
 		}
 		s.said[s.digest(text)] = true
-		switch says := w.speaker(); {
+		says := w.speaker()
+		if says == saysPerson && !w.side {
+			s.bySDK, s.byHand = s.bySDK || w.isBySDK(), s.byHand || !w.isBySDK()
+		}
+		switch {
 		case w.side:
 		case says == saysPerson && session.TitleOf(plain(s.typed)) == "":
 			s.typed = text
 		case says == saysCommand && s.command == "":
 			s.command = commandOf(text)
+		}
+	case "worktree-state":
+		made := w.Inner("worktreeSession")
+		if from := plain(made.String("originalCwd")); from != "" && folders.Within(folders.Clean(s.cwd), folders.Clean(plain(made.String("worktreePath")))) {
+			s.project = from
 		}
 	case typeAttachment:
 		a := w.Inner("attachment")
@@ -125,6 +138,20 @@ func (s *survey) note(w *row) {
 			s.said[s.digest(promptOf(a))] = true
 		}
 	}
+}
+
+// isBySDK reports whether a program wrote a row in the user's role, with an SDK or `claude -p`.
+func (w *row) isBySDK() bool {
+	return strings.HasPrefix(w.String("entrypoint"), "sdk-") || w.String("promptSource") == "sdk"
+}
+
+// kindOfTrunk returns the kind of the file's session: no person typed a prompt of an automated one. A memory plug-in
+// keeps its own sessions in a folder of its own.
+func (s *survey) kindOfTrunk() string {
+	if s.bySDK && !s.byHand || strings.Contains(strings.ReplaceAll(s.cwd, `\`, "/")+"/", "/.claude-mem/") {
+		return session.KindAutomated
+	}
+	return session.KindChat
 }
 
 // charge adds a row to the bill of its response. first reports whether it is the first of that.
