@@ -38,7 +38,7 @@ func (a *app) modelsCommand() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "update FILE|URL", Short: "Read a list of models in the form of models.dev", Args: arguments(1, 1),
+		Use: "update FILE|URL", Short: "Read a newer list of models", Args: arguments(1, 1),
 		Long: "Reads a list of models, in the form of https://models.dev/api.json or of the catalogue. It adds\n" +
 			"models and changed prices, and prices the stored calls anew. sessiond fetches a list only here.",
 		Example: "  sessiond models update https://models.dev/api.json\n  sessiond models update api.json",

@@ -120,8 +120,10 @@ func (m *Manager) readModel(ctx context.Context, s *snapshot, b Budget) error {
 		switch {
 		case s.model == "":
 			s.warn("neither the request nor the session names a model; assuming a window of %d tokens: set model or window", window)
+		case !known && info.Like != "":
+			s.warn("model %q is not in the catalogue; assuming the window of %s, %d tokens: set window, or read a newer list with `sessiond models update`", s.model, info.Like, window)
 		case !known:
-			s.warn("model %q is not in the catalogue; assuming a window of %d tokens: set window, or add the model to the catalogue", s.model, window)
+			s.warn("model %q is not in the catalogue; assuming a window of %d tokens: set window, or read a newer list with `sessiond models update`", s.model, window)
 		}
 	}
 	own, err := StoredSettings(s.sess.Settings)

@@ -47,6 +47,9 @@ func priceMode(maker, tier string) (mode string, share int64) {
 // ServiceTier returns the tier of service to store for the words that a provider uses; "" for the standard one.
 func ServiceTier(tier string) string {
 	tier = strings.ToLower(strings.TrimSpace(tier))
+	if strings.Trim(tier, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" || len(tier) > 40 {
+		return "unknown"
+	}
 	if mode, share := priceMode("", tier); mode == "" && share == 100 {
 		return ""
 	}

@@ -109,6 +109,11 @@ func anthropic(r *reader, call *session.Call) {
 	call.InputTokens = r.number("input_tokens")
 	call.CacheReadTokens = r.number("cache_read_input_tokens")
 	call.OutputTokens = r.number("output_tokens")
+	for _, name := range []string{"service_tier", "speed"} {
+		if tier := ServiceTier(r.text(name)); tier != "" {
+			call.ServiceTier = tier
+		}
+	}
 	by := r.object("cache_creation")
 	call.CacheWrite1h = by.number("ephemeral_1h_input_tokens")
 	call.CacheWriteTokens = max(r.number("cache_creation_input_tokens"), by.number("ephemeral_5m_input_tokens")+call.CacheWrite1h)
@@ -144,6 +149,14 @@ func (r *reader) has(names ...string) bool {
 		}
 	}
 	return false
+}
+
+// text returns a string; "" for anything else.
+func (r *reader) text(name string) (s string) {
+	if json.Unmarshal(r.fields[name], &s) != nil {
+		return ""
+	}
+	return s
 }
 
 // number returns a count; 0 for a missing one and for null.

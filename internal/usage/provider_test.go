@@ -31,6 +31,14 @@ func TestFromProviderParsesEachForm(t *testing.T) {
 			session.Call{InputTokens: 26, OutputTokens: 290},
 		},
 		{
+			"Anthropic's fast mode", "anthropic", `{"input_tokens":5,"output_tokens":6,"cache_read_input_tokens":7,"service_tier":"standard","speed":"fast"}`,
+			session.Call{InputTokens: 5, CacheReadTokens: 7, OutputTokens: 6, ServiceTier: "fast"},
+		},
+		{
+			"a tier that is no name", "anthropic", `{"input_tokens":5,"output_tokens":6,"cache_read_input_tokens":7,"service_tier":"x\u001b[2J"}`,
+			session.Call{InputTokens: 5, CacheReadTokens: 7, OutputTokens: 6, ServiceTier: "unknown"},
+		},
+		{
 			"details that are null", "", `{"prompt_tokens":19,"completion_tokens":10,"prompt_tokens_details":null,"completion_tokens_details":null}`,
 			session.Call{InputTokens: 19, OutputTokens: 10},
 		},

@@ -34,6 +34,8 @@ type callBody struct {
 	CacheWrite1h     int64           `json:"cache_write_1h_tokens,omitempty" doc:"The part of cache_write_tokens that stays in the cache for an hour"`
 	OutputTokens     int64           `json:"output_tokens,omitempty" doc:"Output tokens including reasoning"`
 	ReasoningTokens  int64           `json:"reasoning_tokens,omitempty"`
+	ServiceTier      name            `json:"service_tier,omitempty" doc:"The provider's tier of service, as fast, priority, flex or batch; default: the standard one"`
+	Requests         int64           `json:"requests,omitempty" doc:"Of the model web_search: how many searches the call stands for"`
 	LatencyMS        *int64          `json:"latency_ms,omitempty"`
 	CostUSD          *float64        `json:"cost_usd,omitempty" doc:"Cost in US dollars, as the provider charged it; default: by the catalogue's price"`
 	Usage            json.RawMessage `json:"usage,omitempty" doc:"The usage object of the provider's reply, as it is, instead of the numbers"`
@@ -64,6 +66,10 @@ func (s *Server) toCall(ctx context.Context, id session.ID, b *callBody) (*sessi
 		}
 	}
 	call.SessionID, call.Provider, call.Purpose = id, string(b.Provider), b.Purpose
+	if b.ServiceTier != "" {
+		call.ServiceTier = usage.ServiceTier(string(b.ServiceTier))
+	}
+	call.Requests = b.Requests
 	if b.Model != "" {
 		call.Model = string(b.Model)
 	}
@@ -83,6 +89,7 @@ func (s *Server) toCall(ctx context.Context, id session.ID, b *callBody) (*sessi
 		notNegative("cache_write_1h_tokens", &call.CacheWrite1h),
 		notNegative("output_tokens", &call.OutputTokens),
 		notNegative("reasoning_tokens", &call.ReasoningTokens),
+		notNegative("requests", &call.Requests),
 		notNegative("latency_ms", call.LatencyMS),
 	); err != nil {
 		return nil, err
