@@ -33,6 +33,8 @@ type app struct {
 	asCopy    bool                     // of import
 	purgedToo bool                     // of import
 	told      map[history.Problem]bool // by import
+
+	warnedOfLists bool // that the lists of models are damaged
 }
 
 // load reads the configuration once. more holds further settings from flags, by key.
@@ -173,7 +175,7 @@ func (a *app) onMessage(ctx context.Context, w wiring, name string, do func(*ser
 	})
 }
 
-// catalogue returns the embedded catalogue of models with the user's overrides.
+// catalogue returns the embedded catalogue of models with the lists that were read and the user's overrides.
 func (a *app) catalogue() (*usage.Catalogue, error) {
 	cfg, err := a.load(nil)
 	if err != nil {
@@ -183,5 +185,16 @@ func (a *app) catalogue() (*usage.Catalogue, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, session.Errorf(session.Invalid, "read %s: %w", cfg.Models(), err)
 	}
-	return usage.Load(overrides)
+	lists := a.storedLists(cfg).Lists
+	c, err := usage.Load(overrides, lists...)
+	if err != nil && len(lists) > 0 {
+		if without, ofOverrides := usage.Load(overrides); ofOverrides == nil {
+			a.warnOfLists(cfg, err)
+			return without, nil
+		}
+	}
+	if err != nil {
+		return nil, session.Errorf(session.CodeOf(err), "%s: %w", cfg.Models(), err)
+	}
+	return c, nil
 }

@@ -21,7 +21,7 @@ const hostile = "evil\x1b]0;owned\a\x1b[8m\x1b[2J\u009b31m\u202e\b\x7f"
 // command needs a line here.
 func TestNoCommandPrintsWhatActsOnATerminal(t *testing.T) {
 	commands := map[string][]string{
-		"ls": {"ls", "ls --project nothing"}, "show": {"show @@", "show @@ --tree", "show @@ --full", "show @@ --prompts", "show @@ --grep evil", "show @@.1", "show evil"}, "log": {"log -- evil"}, "resume": {"resume @@"}, "search": {"search evilword"}, "keys": {"keys", "keys evil"},
+		"ls": {"ls", "ls --project nothing"}, "show": {"show @@", "show @@ --tree", "show @@ --full", "show @@ --prompts", "show @@ --grep evil", "show @@.1", "show evil"}, "log": {"log -- evil"}, "resume": {"resume @@"}, "search": {"search evilword"}, "keys": {"keys", "keys evil"}, "models": {"models", "models evil"},
 		"stats": {"stats", "stats --by model"}, "query": {"query transcript --session @@", "query @SQL", "query @SQL --csv"}, "fork": {"fork @@"}, "head": {"head @@ 1"}, "label": nil, "rules": {"rules @@"},
 		"context": {"context @@", "context @@ --explain"}, "compact": {"compact @@"}, "rename": {"rename @@ TITLE"}, "star": {"star @@"}, "archive": {"archive @@"}, "unarchive": {"unarchive @@"}, "trash": {"trash @@"}, "untrash": {"untrash @@"},
 		"export": {"export @@ -o OUT --format md"}, "append": {"append @@ user hello"}, "purge": {"purge @@ --dry-run"}, "doctor": {"doctor"}, "config": {"config"},

@@ -190,13 +190,17 @@ func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error
 // importPasts imports one history after the other and prints the results. With watch it then
 // follows them.
 func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
+	a.readHostLists()
 	return a.with(ctx, wiring{}, func(s *services) error {
+		if err := s.recordCatalogue(ctx); err != nil {
+			return err
+		}
 		newest, err := s.store.Newest(ctx)
 		if err != nil {
 			return err
 		}
 		im := history.Importer{
-			Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo, Serving: a.daemonServes(ctx), Now: a.now,
+			Store: s.store, Price: s.catalogue.PriceImported, Purged: a.purgedToo, Serving: a.daemonServes(ctx), Now: a.now,
 			Once: !watch, Running: history.IsRunning,
 		}
 		var size int64

@@ -145,3 +145,52 @@ func removeIfThere(path string) error {
 	}
 	return nil
 }
+
+// Sessions in worktrees that are gone are of their repository. The one of Windows is of another folder of that name.
+func TestWorktreesThatAreGoneAreOneProject(t *testing.T) {
+	sh := newShell(t)
+	sh.run("import", "claude-code", filepath.Join(samples.Case(t, "52-cc-worktrees-gone"), "claude"))
+	if list := sh.run("ls", "--project", "shop"); strings.Count(list, "20260915_") != 5 {
+		t.Errorf("of the project are\n%s", list)
+	}
+	list := sh.run("ls", "--project", "dev1/src/shop")
+	for _, want := range []string{"dev1/src/shop [fix-cart]", "dev1/src/shop [elastic-cori-f29409]", "start in the repo"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("no %q in\n%s", want, list)
+		}
+	}
+	stats := sh.run("stats", "--by", "project", "--csv")
+	if strings.Count(stats, "\n") != 3 || !strings.Contains(stats, "\n/home/dev1/src/shop,4,") || !strings.Contains(stats, "\nC:/src/shop,1,") {
+		t.Errorf("by project:\n%s", stats)
+	}
+	if months := sh.run("stats", "--by", "month,week", "--csv"); !strings.Contains(months, "\n2026-09,2026-W38,5,") {
+		t.Errorf("by month and week:\n%s", months)
+	}
+	if old := sh.run("ls", "--since", "2026-09", "--until", "2026-10"); strings.Count(old, "20260915_") != 5 {
+		t.Errorf("in September:\n%s", old)
+	}
+}
+
+// Projects with the same last folder are told apart in each list, and each filter takes the name.
+func TestProjectsOfOneNameAreToldApart(t *testing.T) {
+	sh := newShell(t)
+	for _, folder := range []string{"workspace/cli", "devenv/cli"} {
+		testkit.Check(t, os.MkdirAll(filepath.Join(sh.dir, folder), 0o700))
+		sh.env.dir = filepath.Join(sh.dir, folder)
+		sh.run("append", "--new", "user", "where is the "+folder+" parser")
+	}
+	sh.env.dir = sh.dir
+	for _, args := range [][]string{{"ls"}, {"stats"}, {"stats", "--by", "project"}, {"search", "parser"}} {
+		if list := sh.run(args...); !strings.Contains(list, "workspace/cli") || !strings.Contains(list, "devenv/cli") {
+			t.Errorf("sessiond %v prints\n%s", args, list)
+		}
+	}
+	for _, args := range [][]string{{"ls"}, {"stats", "--by", "project"}, {"search", "parser"}} {
+		if list := sh.run(append(args, "--project", "devenv/cli")...); strings.Contains(list, "workspace/cli") || !strings.Contains(list, "devenv/cli") {
+			t.Errorf("sessiond %v --project devenv/cli prints\n%s", args, list)
+		}
+	}
+	if list := sh.run("search", "parser project:devenv/cli"); strings.Contains(list, "workspace/cli") || !strings.Contains(list, "devenv/cli") {
+		t.Errorf("project:devenv/cli finds\n%s", list)
+	}
+}

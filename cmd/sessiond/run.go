@@ -145,6 +145,7 @@ func (a *app) root() *cobra.Command {
 		a.resumeCommand(),
 		a.searchCommand(),
 		a.keysCommand(),
+		a.modelsCommand(),
 		a.statsCommand(),
 		a.queryCommand(),
 		a.appendCommand(),

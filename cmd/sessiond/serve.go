@@ -92,6 +92,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	}
 	feed := api.NewFeed()
 	var runner *jobs.Runner // it needs the services, and they wake it
+	a.readHostLists()
 	s, err := a.wire(ctx, wiring{log: &log, begin: begin, remote: true, wrote: feed.Nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
 	if err != nil {
 		return err
@@ -185,12 +186,18 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	})
 }
 
+// recordCatalogue writes the catalogue, and prices the stored calls anew if prices changed.
+func (s *services) recordCatalogue(ctx context.Context) error {
+	_, err := s.store.SetCatalogue(ctx, s.catalogue.Models(), s.catalogue.Prices(), s.catalogue.PriceImported)
+	return err
+}
+
 // recordStart writes what each start of the daemon writes. On a full disk the next start does it: what
 // is stored can be read meanwhile.
 func (s *services) recordStart(ctx context.Context) error {
 	_, err := s.store.FailRunning(ctx, session.ReasonBrokenOff)
 	if err == nil {
-		err = s.store.SetCatalogue(ctx, s.catalogue.Models(), s.catalogue.Prices())
+		err = s.recordCatalogue(ctx)
 	}
 	if full(err) {
 		return nil

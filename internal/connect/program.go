@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/tailscale/hujson"
 )
 
 const serverName = "sessiond"
@@ -98,6 +100,13 @@ func (h Host) Programs() []Program {
 	gemini := filepath.Join(moved("GEMINI_CLI_HOME", home), ".gemini")
 	cursor := under(".cursor")
 	openclaw := moved("OPENCLAW_STATE_DIR", filepath.Join(moved("OPENCLAW_HOME", home), ".openclaw"))
+	openclawConfig := moved("OPENCLAW_CONFIG_PATH", filepath.Join(openclaw, "openclaw.json"))
+	openclawEntry := func(binary string) any { // its gateway runs anywhere: the agents work in the workspace
+		return struct {
+			command
+			Folder string `json:"cwd,omitempty"`
+		}{command{binary, []string{"mcp"}}, openclawWorkspace(openclawConfig, openclaw, home)}
+	}
 
 	return []Program{
 		{Name: "claude-code", binary: "claude", Folder: claude, Files: []File{
@@ -124,10 +133,28 @@ func (h Host) Programs() []Program {
 		{Name: "gemini-cli", binary: "gemini", Folder: gemini, Files: []File{server(filepath.Join(gemini, "settings.json"), "mcpServers"), skill(gemini)}},
 		{Name: "cursor", binary: "cursor", Folder: cursor, Files: []File{server(filepath.Join(cursor, "mcp.json"), "mcpServers"), skill(cursor)}},
 		{Name: "openclaw", binary: "openclaw", Folder: openclaw, Files: []File{
-			server(moved("OPENCLAW_CONFIG_PATH", filepath.Join(openclaw, "openclaw.json")), "mcp", "servers"),
+			{MCP, openclawConfig, jsonServer{[]string{"mcp", "servers", serverName}, openclawEntry}},
 			skill(openclaw),
 		}},
 	}
+}
+
+// openclawWorkspace returns the folder in which OpenClaw's agents work, as its configuration says; "" if it is not there.
+func openclawWorkspace(config, state, home string) string {
+	folder := filepath.Join(state, "workspace")
+	text, _ := os.ReadFile(config) // without one the default counts
+	if root, err := parseJSON(text); err == nil {
+		if set := lookup(root, "agents", "defaults", "workspace"); set != nil && set.Value.Kind() == '"' {
+			folder = set.Value.(hujson.Literal).String()
+		}
+	}
+	if rest, ok := strings.CutPrefix(folder, "~/"); ok {
+		folder = filepath.Join(home, rest)
+	}
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() || !filepath.IsAbs(folder) {
+		return ""
+	}
+	return folder
 }
 
 // ProgramOf returns the program of an MCP client, whose name begins with the program's.

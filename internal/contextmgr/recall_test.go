@@ -85,6 +85,37 @@ func TestPriceDroppedByTwoSummariesIsRecalled(t *testing.T) {
 	}
 }
 
+// What shares a usual word or two with a question answers nothing: a recall is silent then.
+func TestRecallIsSilentBelowItsFloor(t *testing.T) {
+	r, _ := recallRig(t, 20000)
+	r.append(text(session.User, "Look at the reader."), text(session.Assistant, "The reader returns the time of each row when the network is down."))
+	r.append(text(session.User, "The choir sings in Tartu on Sunday."), text(session.Assistant, "Noted."))
+	r.append(text(session.User, "Weblate delivers translations."), text(session.Assistant, "Noted."))
+	for range 100 {
+		r.append(text(session.User, "yes, please go on with it"), text(session.Assistant, filler(300)))
+		r.turn(TurnInput{})
+	}
+	for _, c := range [][2]string{
+		{"At which time do guests arrive for breakfast tomorrow?", ""},
+		{"Does somebody fetch the network cable from the warehouse?", ""},
+		{"Where does the choir sing on Sunday?", "in Tartu"},
+		{"And what was Weblate?", "delivers translations"}, // one long word is enough for a question
+		{"What does the reader return when the network is down?", "the time of each row"},
+	} {
+		question, recalled := c[0], c[1]
+		r.append(text(session.User, question))
+		v := r.turn(TurnInput{})
+		last := v.Messages[len(v.Messages)-1].Text()
+		switch quotes := strings.Contains(last, "<recalled_messages>"); {
+		case recalled == "" && quotes:
+			t.Errorf("%q quotes %s", question, last)
+		case recalled != "" && !strings.Contains(last, recalled):
+			t.Errorf("%q does not quote %q: %s", question, recalled, last)
+		}
+		r.append(text(session.Assistant, "I see."))
+	}
+}
+
 func TestPrunedOutputIsRecalled(t *testing.T) {
 	r, _ := recallRig(t, 100_000)
 	out := r.append(text(session.User, "Read the price list."), calling("p"), answering("p", filler(2000)+" The zebra costs 4711 crowns. "+filler(2000)))[2]

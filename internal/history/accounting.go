@@ -92,6 +92,8 @@ const (
 	SkipPurged    = "purged here"
 	SkipCopied    = "copied from the session it was forked from"
 	SkipTooLarge  = "too_large"
+	SkipNULs      = "NUL bytes"
+	SkipRubbish   = "bytes before the first record"
 )
 
 // MaxProblems is how many problems of one file a report names at most.

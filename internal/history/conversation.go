@@ -426,6 +426,13 @@ func (c *Conversation) Call(call Call) {
 	c.addCall(call)
 }
 
+// Copied says that a call is of another session. A reading before may have counted it for this one.
+func (c *Conversation) Copied(externalID string) {
+	if c.Here != nil && c.in.before == nil {
+		c.batch.Copied = append(c.batch.Copied, externalID)
+	}
+}
+
 // addCall adds a call, of the program's if it does not say more: a chat that went well, at the cost that
 // was reported.
 func (c *Conversation) addCall(call Call) {
@@ -474,7 +481,8 @@ func (c *Conversation) Fresh() int { return c.fresh }
 
 func (c *Conversation) empty() bool {
 	b := &c.batch
-	return len(b.Messages)+len(b.Calls)+len(b.Compactions)+len(b.Marks)+b.Records.Read == 0 && c.Title == "" && c.Fields == nil
+	return len(b.Messages)+len(b.Calls)+len(b.Copied)+len(b.Compactions)+len(b.Marks)+b.Records.Read == 0 &&
+		c.Title == "" && c.Fields == nil
 }
 
 // flush stores what was gathered.

@@ -1,23 +1,32 @@
 package history
 
-import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
-
-	"github.com/go-json-experiment/json/jsontext"
-)
+import "fmt"
 
 // EachLine visits each line of the file, and says with At where it is. Lines that hold nothing to
-// visit are counted here: blank ones, those over MaxLine, which are a problem too, and a torn last one.
+// visit are counted here: blank ones, NULs and those over MaxLine, which are a problem too, and a torn last one.
+//
+// A line with several JSON objects, or with rubbish beside one, is visited once for each of them; rubbish before the
+// first object of the file is only reported. An object with literal line feeds in its texts is one line.
 //
 // Lines behind what WaitFrom names wait.
 //
 // A JSON object at the end of the file is a line though its line feed is missing, once the file
-// is quiet. Until then it waits.
+// is quiet. Until then it waits. NULs behind it say that nothing follows on its line.
 func (in *Intake) EachLine(visit func(FileLine)) {
+	begun := false
+	var early []Problem // before the first record: other files are none of the program
+	report := func(l FileLine, reason, why string) {
+		in.Skip(reason, 1)
+		if begun {
+			in.Problem(l.Number, why)
+		} else {
+			early = append(early, Problem{Line: l.Number, Error: why})
+		}
+	}
 	for l, state := range in.lines {
+		if in.err != nil {
+			return
+		}
 		if state == lineWaits || in.waitFrom > 0 && l.At >= in.waitFrom && state != lineTorn {
 			in.Wait(l.At, 1)
 			continue
@@ -34,8 +43,22 @@ func (in *Intake) EachLine(visit func(FileLine)) {
 			in.Problem(l.Number, fmt.Sprintf("the line is over %d MiB; left out", MaxLine>>20))
 		case lineBlank:
 			in.Skip(SkipBlank, 1)
+		case lineNULs:
+			report(l, SkipNULs, fmt.Sprintf("%d NUL bytes, which a crash of the system leaves; skipped", len(l.Bytes)))
+		case lineRubbish:
+			if begun {
+				visit(l)
+				continue
+			}
+			report(l, SkipRubbish, fmt.Sprintf("%d bytes before the first JSON object are no JSON object; skipped", len(l.Bytes)))
 		default:
 			visit(l)
+			if begun = true; in.err == nil {
+				for _, p := range early {
+					in.Problem(p.Line, p.Error)
+				}
+			}
+			early = nil
 		}
 	}
 }
@@ -66,70 +89,33 @@ const (
 	lineWhole    lineState = iota
 	lineBlank              // white space
 	lineTooLarge           // its bytes were not read
+	lineRubbish            // beside a record on its line
+	lineNULs               // that a disk without power left
 	lineTorn               // the last one, which is no JSON object yet
 	lineWaits              // the last one, which is a JSON object but may go on
 )
 
 func (in *Intake) lines(yield func(FileLine, lineState) bool) {
-	for l := range in.Lines() {
-		state := in.stateOf(l)
-		pieces := [][]byte{l.Bytes}
-		if state == lineWhole || state == lineWaits {
-			pieces = Objects(l.Bytes)
-		}
-		for i, piece := range pieces {
-			line := FileLine{Number: l.Number, At: l.At, End: l.At + int64(len(piece)), Bytes: piece}
-			if l.At = line.End; i == len(pieces)-1 {
-				line.End = l.End
-			}
-			if !yield(line, state) {
-				return
-			}
-		}
-	}
+	newLineSplitter(in.file, in.length).each(in.Lines(), func(l FileLine, kind pieceKind, open bool) bool {
+		state := in.stateOf(l, kind, open)
+		return yield(l, state) && (state != lineTorn || !l.Ended) // what lies behind it is a part of it
+	})
 }
 
-// Objects splits a line that holds several whole JSON objects, as a program writes them that goes
-// on after a line without its end. Any other line is one piece.
-func Objects(line []byte) (pieces [][]byte) {
-	if !bytes.Contains(line, []byte("}{")) && !bytes.Contains(line, []byte("} {")) {
-		return [][]byte{line}
-	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(line), lenient, jsontext.AllowDuplicateNames(true))
-	for from := 0; ; {
-		value, err := d.ReadValue()
-		if errors.Is(err, io.EOF) && len(pieces) > 1 {
-			return pieces
-		}
-		if err != nil || value.Kind() != '{' {
-			return [][]byte{line}
-		}
-		end := int(d.InputOffset())
-		pieces, from = append(pieces, line[from:end]), end
-	}
-}
-
-// isObject reports whether a line is one whole JSON object, if perhaps one that is kept raw.
-func isObject(line []byte) bool {
-	value := jsontext.Value(Unmarked(line))
-	return value.Kind() == '{' && value.IsValid(lenient, jsontext.AllowDuplicateNames(true))
-}
-
-func (in *Intake) stateOf(l FileLine) lineState {
-	tooLarge := l.Bytes == nil
-	if !l.Ended {
-		switch {
-		case tooLarge || !isObject(l.Bytes) && len(Objects(l.Bytes)) == 1:
-			return lineTorn
-		case !in.Quiet():
-			return lineWaits
-		}
-	}
+func (in *Intake) stateOf(l FileLine, kind pieceKind, open bool) lineState {
 	switch {
-	case tooLarge:
+	case open && (!l.Ended || !in.Quiet()):
+		return lineTorn
+	case l.Bytes == nil:
 		return lineTooLarge
-	case len(bytes.TrimSpace(Unmarked(l.Bytes))) == 0:
+	case kind == pieceNULs:
+		return lineNULs
+	case kind == pieceRubbish:
+		return lineRubbish
+	case len(trimmed(l.Bytes)) == 0:
 		return lineBlank
+	case !l.Ended && !in.Quiet():
+		return lineWaits
 	}
 	return lineWhole
 }

@@ -142,7 +142,7 @@ func KeepRaw(line []byte, why string, source session.Source, at session.Time) De
 	m := Verbatim(line, why)
 	m.CreatedAt, m.Dialect = at, string(source)
 	d := Alone(m)
-	d.Raw, d.Problem = true, why+"; kept raw"
+	d.Raw, d.Problem = true, fmt.Sprintf("%s; %d bytes kept raw", why, len(line))
 	return d
 }
 

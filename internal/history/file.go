@@ -127,7 +127,8 @@ func beginsTranscript(head []byte) bool {
 	head = bytes.TrimLeft(Unmarked(head), " \t\r\n")
 	line, _, whole := bytes.Cut(head, []byte{'\n'})
 	if whole {
-		return isObject(line) || len(Objects(line)) > 1
+		_, ok := FirstRecord(line)
+		return ok
 	}
 	return len(line) > 0 && line[0] == '{'
 }

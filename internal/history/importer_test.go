@@ -91,6 +91,10 @@ func (f *fakeStore) MessageByKey(context.Context, session.ID, string) (*session.
 	return nil, nil
 }
 
+func (f *fakeStore) Untitled(context.Context, session.Source, string) ([]session.ID, error) {
+	return nil, nil
+}
+
 func (f *fakeStore) SessionOfCall(context.Context, session.Source, string) (session.ID, error) {
 	return "", nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -26,6 +27,18 @@ func (in *Intake) Message(id session.ID, key string) *session.MessageRef {
 	return lookUp(in, func() (*session.MessageRef, error) {
 		return in.Known.MessageByKey(context.WithoutCancel(in.ctx), id, key)
 	})
+}
+
+// Untitled returns the sessions of this program in a directory's project that the program has not named yet.
+func (in *Intake) Untitled(directory string) []session.ID {
+	found := lookUp(in, func() (*[]session.ID, error) {
+		ids, err := in.Known.Untitled(in.ctx, in.source, folders.Project(directory))
+		return &ids, err
+	})
+	if found == nil {
+		return nil
+	}
+	return *found
 }
 
 // CallOwner returns the session that owns the call with this external id, nil if none does.

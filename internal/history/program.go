@@ -1,6 +1,8 @@
 package history
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -53,6 +55,55 @@ func SortedBy(compare func(a, b Found) int) func([]Found) []Found {
 // ByName orders files by their names, which in many programs begin with the time of creation.
 func ByName(a, b Found) int {
 	return strings.Compare(filepath.Base(a.Path), filepath.Base(b.Path))
+}
+
+// ByBeginning returns an Order for programs whose forks begin with copies and whose file names say no time. Files
+// come in the order of their last change. Files that were copied together, as by cp -r, unzip or git clone, have the
+// time of that; those of rank 0 among them come by the time of their first record, which in a fork is that of the fork.
+func ByBeginning(rank func(Found) int) func([]Found) []Found {
+	return func(found []Found) []Found {
+		slices.SortStableFunc(found, func(a, b Found) int {
+			return cmp.Or(rank(a)-rank(b), a.ModifiedAt.Compare(b.ModifiedAt), cmp.Compare(a.Size, b.Size),
+				strings.Compare(a.Path, b.Path))
+		})
+		for from := 0; from < len(found) && rank(found[from]) == 0; {
+			to := from + 1
+			for to < len(found) && rank(found[to]) == 0 && found[to].ModifiedAt.Sub(found[to-1].ModifiedAt) < copiedTogether {
+				to++
+			}
+			if to-from > 1 {
+				sortByBeginning(found[from:to])
+			}
+			from = to
+		}
+		return found
+	}
+}
+
+// copiedTogether is how far apart the last changes of files lie at most that one command copied.
+const copiedTogether = 10 * time.Second
+
+func sortByBeginning(found []Found) {
+	begun := map[string]time.Time{}
+	for _, f := range found {
+		begun[f.Path] = beginning(f)
+	}
+	slices.SortStableFunc(found, func(a, b Found) int { return begun[a.Path].Compare(begun[b.Path]) })
+}
+
+// headBytes is how much of a file is searched for its first time.
+const headBytes = 16 << 10
+
+// beginning returns the time of the first record of a file that has one, else of its last change.
+func beginning(f Found) time.Time {
+	head, _ := Head(f.Path, headBytes) // what could be read
+	for l := range EachRecord(bytes.NewReader(head), int64(len(head))) {
+		o, _, _ := ParseLine(l.Bytes)
+		if at, ok := ParseTime(o.String("timestamp")); ok {
+			return at.Time
+		}
+	}
+	return f.ModifiedAt
 }
 
 // Name implements Source.

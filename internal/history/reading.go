@@ -139,12 +139,12 @@ func (r *reading) emit(ctx context.Context, b Batch) error {
 // title apply only if something in it was new.
 func (r *reading) store(ctx context.Context, b Batch) error {
 	_, offered := r.touched[b.ID]
-	if b.Cursor == nil || b.Cursor.Counts != nil || b.ID == "" || len(b.Messages) == 0 && !offered {
+	if b.Cursor == nil || b.Cursor.Counts != nil || b.ID == "" || len(b.Messages)+len(b.Copied) == 0 && !offered {
 		return r.commit(ctx, b)
 	}
 	last := Batch{ImportBatch: store.ImportBatch{ID: b.ID, Session: b.Session, Cursor: b.Cursor, Head: b.Head, HeadSession: b.HeadSession, Title: b.Title}, Sessions: b.Sessions}
 	b.Cursor, b.Head, b.Title = nil, nil, nil
-	if len(b.Messages)+len(b.Calls)+len(b.Compactions)+len(b.Marks) == 0 {
+	if len(b.Messages)+len(b.Calls)+len(b.Copied)+len(b.Compactions)+len(b.Marks) == 0 {
 		last.Fields, last.Records = b.Fields, b.Records
 	} else if err := r.commit(ctx, b); err != nil {
 		return err
@@ -172,9 +172,7 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 	}
 	if r.Price != nil {
 		for i := range b.Calls {
-			if b.Calls[i].CostNanoUSD == nil {
-				r.Price(&b.Calls[i].Call)
-			}
+			r.Price(&b.Calls[i].Call)
 		}
 	}
 	b.Purged, b.Foreign = r.Purged, r.foreign

@@ -68,6 +68,7 @@ type Known interface {
 	SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error)
 	Session(ctx context.Context, id session.ID) (session.Session, error)
 	ImportCursor(ctx context.Context, source session.Source, path string) (*store.ImportCursor, error)
+	Untitled(ctx context.Context, source session.Source, project string) ([]session.ID, error)
 	MessageByKey(ctx context.Context, id session.ID, externalID string) (*session.MessageRef, error)
 	SessionOfCall(ctx context.Context, source session.Source, externalID string) (session.ID, error)
 	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,34 +29,23 @@ import (
 func programs(t *testing.T) []program {
 	omp, kilo := ofPi(), ofOpencode() // forks that write the same form
 	omp.source, kilo.source = pi.NewOmp(historytest.NoEnv), opencode.NewKilo(historytest.NoEnv, historytest.Later)
-	all := []program{ofPi(), omp, ofClaudeCode(), ofCodex(), ofOpenClaw(), ofGoose(), ofOpencode(), kilo, ofGeminiCLI(), ofCopilotCLI(), ofQwenCode(), ofSessiond(t)}
+	all := []program{
+		ofPi(), omp, ofClaudeCode(), ofCodex(), ofOpenClaw(), ofGoose(), ofOpencode(), kilo, ofGeminiCLI(), ofCopilotCLI(), ofQwenCode(), ofSessiond(t),
+	}
 	for i := range all {
-		all[i].addThousands()
+		if p := &all[i]; p.lines.says != nil {
+			p.wrong = append(p.wrong, p.lines.rows()...)
+		}
 	}
 	return all
 }
 
-// addThousands adds the file with a line of an unknown type, as thousands of such lines.
-func (p *program) addThousands() {
-	for _, w := range p.wrong {
-		if w.kind != unknownType || strings.Contains(w.text, "CREATE TABLE") {
-			continue
-		}
-		var text strings.Builder
-		for line := range strings.Lines(w.text) {
-			text.WriteString(line)
-			for i := 0; i < 3000 && strings.Contains(line, `dream"`); i++ {
-				name := fmt.Sprintf(`id":"2-%d"`, i)
-				text.WriteString(strings.Replace(line, `id":"2"`, name, 1))
-			}
-		}
-		if w.kind, w.text = unknownTypes, text.String(); w.line > 0 {
-			w.line += strings.Count(w.text, `id":"2-`)
-		}
-		p.wrong = append(p.wrong, w)
-		return
+// parent returns the name of the line before the i-th one, "" for the first.
+func parent(i int) string {
+	if i == 1 {
+		return ""
 	}
-	p.none = append(slices.Clone(p.none), unknownTypes)
+	return strconv.Itoa(i - 1)
 }
 
 // The file has texts of 50 MiB and 65 MiB instead of these words.
@@ -86,7 +75,7 @@ func ofPi() program {
 			{kind: "invalid UTF-8", file: file, text: lines(head, say("1", "", "a"), strings.Replace(say("2", "1", "X"), "X", "\xff\xfe", 1))},
 			{kind: "a line of 50 MB", file: file, text: lines(head, say("1", "", wide), say("2", "1", "after"))},
 			{kind: "a record of 65 MiB", file: file, text: lines(head, say("1", "", huge), say("2", "1", "after")), says: "64 MiB", line: 2},
-			{kind: "10,001 levels", file: file, text: lines(head, say("1", "", "a"), `{"type":"message","id":"2","parentId":"1","x":`+deep+`}`, say("3", "1", "b")), says: "not a JSON object; kept raw", line: 3},
+			{kind: "10,001 levels", file: file, text: lines(head, say("1", "", "a"), `{"type":"message","id":"2","parentId":"1","x":`+deep+`}`, say("3", "1", "b")), says: "kept raw", line: 3},
 			{kind: "a cycle", file: file, text: lines(head, say("1", "2", "a"), say("2", "1", "b")), says: "cycle", line: 2},
 			{kind: "an orphan", file: file, text: lines(head, say("1", "", "a"), say("2", "gone", "b"))},
 			{kind: "a name twice", file: file, text: lines(head, say("1", "", "a"), say("1", "", "another"), say("2", "1", "b"))},
@@ -96,6 +85,10 @@ func ofPi() program {
 			{kind: "an unknown version", file: file, text: lines(strings.Replace(head, `"version":3`, `"version":9`, 1), say("1", "", "a")), says: "version 9"},
 		},
 		none: noDatabase,
+		lines: lined{
+			file: file, head: []string{head}, says: func(i int, text string) string { return say(strconv.Itoa(i), parent(i), text) },
+			odd: func(i int) string { return fmt.Sprintf(`{"type":"dream %d","id":"%d","parentId":%q}`, i, i, parent(i)) },
+		},
 	}
 }
 
@@ -131,7 +124,7 @@ func ofClaudeCode() program {
 			{kind: "invalid UTF-8", file: file, text: lines(say("1", "", "a"), strings.Replace(say("2", "1", "X"), "X", "\xff\xfe", 1))},
 			{kind: "a line of 50 MB", file: file, text: lines(say("1", "", wide), say("2", "1", "after"))},
 			{kind: "a record of 65 MiB", file: file, text: lines(say("1", "", huge), say("2", "1", "after")), says: "64 MiB", line: 1},
-			{kind: "10,001 levels", file: file, text: lines(say("1", "", "a"), strings.Replace(say("2", "1", "b"), `"cwd":`, `"x":`+deep+`,"cwd":`, 1), say("3", "2", "c")), says: "not a JSON object; kept raw", line: 2},
+			{kind: "10,001 levels", file: file, text: lines(say("1", "", "a"), strings.Replace(say("2", "1", "b"), `"cwd":`, `"x":`+deep+`,"cwd":`, 1), say("3", "2", "c")), says: "kept raw", line: 2},
 			{kind: "a cycle", file: file, text: lines(say("1", "2", "a"), say("2", "1", "b"))},
 			{kind: "an orphan", file: file, text: lines(say("1", "", "a"), say("2", "gone", "b"))},
 			{kind: "a name twice", file: file, text: lines(say("1", "", "a"), say("1", "", "another"), say("2", "1", "b"))},
@@ -141,6 +134,12 @@ func ofClaudeCode() program {
 			{kind: "an unknown version", file: file, text: lines(strings.Replace(say("1", "", "a"), "2.1.120", "99.0", 1))},
 		},
 		none: noDatabase,
+		lines: lined{
+			file: file, says: func(i int, text string) string { return say(strconv.Itoa(i), parent(i), text) },
+			odd: func(i int) string {
+				return fmt.Sprintf(`{"type":"dream %d","uuid":"%d","parentUuid":%q,"sessionId":%q}`, i, i, parent(i), of)
+			},
+		},
 	}
 }
 
@@ -165,7 +164,7 @@ func ofCodex() program {
 			{kind: "invalid UTF-8", file: file, text: lines(head(""), strings.Replace(say("X"), "X", "\xff\xfe", 1))},
 			{kind: "a line of 50 MB", file: file, text: lines(head(""), say(wide), say("after"))},
 			{kind: "a record of 65 MiB", file: file, text: lines(head(""), say(huge), say("after")), says: "64 MiB", line: 2},
-			{kind: "10,001 levels", file: file, text: lines(head(""), say("a"), `{"timestamp":"2026-03-01T10:00:01.000Z","type":"response_item","payload":`+deep+`}`, say("b")), says: "not a JSON object; kept raw", line: 3},
+			{kind: "10,001 levels", file: file, text: lines(head(""), say("a"), `{"timestamp":"2026-03-01T10:00:01.000Z","type":"response_item","payload":`+deep+`}`, say("b")), says: "kept raw", line: 3},
 			{kind: "a cycle", file: file, text: lines(head(`,"forked_from_id":"wrong"`), say("a"))},
 			{kind: "a cycle", file: mirror, text: threads + `CREATE TABLE thread_spawn_edges (parent_thread_id, child_thread_id); INSERT INTO thread_spawn_edges VALUES ('good', 'good');`, says: "would be among those that it comes from"},
 			{kind: "an orphan", file: file, text: lines(head(`,"forked_from_id":"gone"`), say("a"))},
@@ -180,6 +179,10 @@ func ofCodex() program {
 			{kind: "a table missing", file: mirror, text: `CREATE TABLE jobs (id TEXT);`, says: "table"},
 			{kind: "a column missing", file: mirror, text: `CREATE TABLE threads (name TEXT); INSERT INTO threads VALUES ('Named');`, says: "no table threads with ids"},
 			{kind: "a column missing", file: mirror, text: `CREATE TABLE threads (id TEXT); INSERT INTO threads VALUES ('good'); CREATE TABLE thread_spawn_edges (child_thread_id TEXT); INSERT INTO thread_spawn_edges VALUES ('good');`},
+		},
+		lines: lined{
+			file: file, head: []string{head("")}, says: func(_ int, text string) string { return say(text) },
+			odd: func(i int) string { return fmt.Sprintf(`{"type":"dream %d","payload":{"type":"x"}}`, i) },
 		},
 	}
 }
@@ -204,7 +207,7 @@ func ofOpenClaw() program {
 			{kind: "invalid UTF-8", file: file, text: lines(head, strings.Replace(say("1", "", "X"), "X", "\xff\xfe", 1))},
 			{kind: "a line of 50 MB", file: file, text: lines(head, say("1", "", wide), say("2", "1", "after"))},
 			{kind: "a record of 65 MiB", file: file, text: lines(head, say("1", "", huge), say("2", "1", "after")), says: "64 MiB", line: 2},
-			{kind: "10,001 levels", file: file, text: lines(head, say("1", "", "a"), `{"type":"message","id":"2","parentId":"1","x":`+deep+`}`, say("3", "1", "b")), says: "not a JSON object; kept raw", line: 3},
+			{kind: "10,001 levels", file: file, text: lines(head, say("1", "", "a"), `{"type":"message","id":"2","parentId":"1","x":`+deep+`}`, say("3", "1", "b")), says: "kept raw", line: 3},
 			{kind: "a cycle", file: file, text: lines(head, say("1", "2", "a"), say("2", "1", "b")), says: "cycle", line: 2},
 			{kind: "an orphan", file: file, text: lines(head, say("1", "", "a"), say("2", "gone", "b"))},
 			{kind: "a name twice", file: file, text: lines(head, say("1", "", "a"), say("1", "", "another"), say("2", "1", "b"))},
@@ -221,6 +224,10 @@ func ofOpenClaw() program {
 			{kind: "a column missing", file: db, text: tables + `CREATE TABLE session_transcript_cold_archives (session_id TEXT, archive_name TEXT);`, says: "its table session_transcript_cold_archives lacks columns", new: 1},
 			{kind: "a column missing", file: db, text: tables + `CREATE TABLE session_transcript_archives (session_id TEXT, archive_blob BLOB); INSERT INTO session_transcript_archives VALUES ('old', x'00');`, says: "its hash is not the stored one", new: 1},
 			{kind: "a table missing", file: db, text: tables + `DROP TABLE session_windows;`, says: "only the transcripts are read", new: 1},
+		},
+		lines: lined{
+			file: file, head: []string{head}, says: func(i int, text string) string { return say(strconv.Itoa(i), parent(i), text) },
+			odd: func(i int) string { return fmt.Sprintf(`{"type":"dream %d","id":"%d","parentId":%q}`, i, i, parent(i)) },
 		},
 	}
 }
@@ -249,7 +256,7 @@ func ofGoose() program {
 			{kind: "a line of 50 MB", file: file, text: lines(head, say(wide), say("after"))},
 			{kind: "a record of 65 MiB", file: file, text: lines(head, say(huge), say("after")), says: "64 MiB", line: 2},
 			{kind: "a record of 65 MiB", file: db, text: tables + row("c", "user", `[{"type":"text","text":"`+huge+`"}]`), says: "64 MiB"},
-			{kind: "10,001 levels", file: file, text: lines(head, say("a"), `{"role":"user","created":1754035200,"content":`+deep+`}`, say("b")), says: "not a JSON object; kept raw", line: 3},
+			{kind: "10,001 levels", file: file, text: lines(head, say("a"), `{"role":"user","created":1754035200,"content":`+deep+`}`, say("b")), says: "kept raw", line: 3},
 			{kind: "10,001 levels", file: db, text: tables + row("c", "user", deep), says: "message c#0: its content is no JSON"},
 			{kind: "a cycle", file: db, text: tables + `UPDATE sessions SET parent_session_id = CASE id WHEN '20260314_1' THEN '20260314_2' ELSE '20260314_1' END;`},
 			{kind: "an orphan", file: db, text: tables + `UPDATE sessions SET parent_session_id = 'gone'; INSERT INTO messages (session_id, role, content_json) VALUES ('gone', 'user', '[]');`},
@@ -268,6 +275,12 @@ func ofGoose() program {
 			{kind: "a column missing", file: db, text: tables + `CREATE TABLE threads (id TEXT); INSERT INTO threads VALUES ('t');
 				CREATE TABLE thread_messages (id INTEGER PRIMARY KEY, thread_id TEXT, session_id TEXT, role TEXT, content_json TEXT); INSERT INTO thread_messages VALUES (1, 't', 'gone', 'user', '[]');`, new: 3},
 			{kind: "a table missing", file: db, text: tables + `DROP TABLE schema_version;`, new: 2},
+		},
+		lines: lined{
+			file: file, head: []string{head}, says: func(_ int, text string) string { return say(text) },
+			odd: func(i int) string {
+				return fmt.Sprintf(`{"role":"user","created":1754035200,"content":[{"type":"dream %d"}]}`, i)
+			},
 		},
 	}
 }
@@ -310,6 +323,7 @@ func ofOpencode() program {
 			{kind: "a cycle", file: db, text: tables + `UPDATE session SET parent_id = CASE id WHEN 'ses_1' THEN 'ses_2' ELSE 'ses_1' END;`},
 			{kind: "an orphan", file: db, text: tables + `UPDATE session SET parent_id = 'gone'; INSERT INTO message VALUES ('b', 'ses_1', 2, 2, '{"role":"assistant","parentID":"gone","time":{"created":1,"completed":2}}');`},
 			{kind: "a name twice", file: file, text: export(say("a", "a"), say("a", "another"))},
+			{kind: "a file that vanishes", file: file, text: export(say("a", "a")), says: "no such file"},
 			{kind: "an unknown type", file: db, text: tables + `INSERT INTO part VALUES ('pb', 'a', 'ses_1', 2, 2, '{"type":"dream"}');`},
 			{kind: "an unknown version", file: db, text: tables + `PRAGMA user_version = 99;`},
 			{kind: "a newer database", file: db, text: tables + `ALTER TABLE session ADD COLUMN mood TEXT; CREATE TABLE dreams (x);`},
@@ -327,7 +341,9 @@ func ofOpencode() program {
 			{kind: "a table missing", file: db, text: tables + version2 + `DROP TABLE message;`, says: "its message is gone; kept raw", new: 2},
 			{kind: "a column missing", file: db, text: tables + version2 + `ALTER TABLE message RENAME COLUMN id TO name;`, says: "its table message has no column id and was left out", new: 2},
 		},
-		none: []string{"no end of the last line", "two objects on a line"},
+		none: []string{
+			"no end of the last line", "two objects on a line", "a record after garbage", "NULs", "a record over lines", "unknown kinds by the thousand",
+		},
 	}
 }
 
@@ -364,6 +380,12 @@ func ofGeminiCLI() program {
 			{kind: "an unknown version", file: file, text: lines(strings.Replace(head, `"kind"`, `"version":9,"kind"`, 1), say("1", "a"))},
 		},
 		none: noDatabase,
+		lines: lined{
+			file: file, head: []string{head}, says: func(i int, text string) string { return say(strconv.Itoa(i), text) },
+			odd: func(i int) string {
+				return strings.Replace(say(strconv.Itoa(i), "b"), `"user"`, fmt.Sprintf(`"dream %d"`, i), 1)
+			},
+		},
 	}
 }
 
@@ -395,6 +417,12 @@ func ofCopilotCLI() program {
 			{kind: "an unknown version", file: file, text: lines(strings.Replace(head, `"version":1`, `"version":9`, 1), say("1", "a"))},
 		},
 		none: noDatabase,
+		lines: lined{
+			file: file, head: []string{head}, says: func(i int, text string) string { return say(strconv.Itoa(i), text) },
+			odd: func(i int) string {
+				return strings.Replace(say(strconv.Itoa(i), "b"), "user.message", fmt.Sprintf("dream.%d", i), 1)
+			},
+		},
 	}
 }
 
@@ -430,6 +458,12 @@ func ofQwenCode() program {
 			{kind: "an unknown version", file: file, text: lines(strings.Replace(say("1", "", "a"), "0.21.6", "99.0", 1))},
 		},
 		none: noDatabase,
+		lines: lined{
+			file: file, says: func(i int, text string) string { return say(strconv.Itoa(i), parent(i), text) },
+			odd: func(i int) string {
+				return strings.Replace(say(strconv.Itoa(i), parent(i), "b"), `"type":"user"`, fmt.Sprintf(`"type":"dream %d"`, i), 1)
+			},
+		},
 	}
 }
 
@@ -480,9 +514,14 @@ func ofSessiond(t *testing.T) program {
 			{kind: "an orphan", file: file, text: with(`"parent":null`, `"parent":"20200101_001.9"`), says: "neither in the file before it nor here", line: 5},
 			{kind: "a name twice", file: file, text: strings.Replace(one, all[3], all[2], 1), says: "is not imported", line: 4},
 			{kind: "no end of the last line", file: file, text: strings.TrimSuffix(one, "\n")},
+			{kind: "a file that vanishes", file: file, text: one, says: "no such file"},
+			{
+				kind: "unknown kinds by the thousand", file: file,
+				text: all[0] + all[1] + all[2] + strings.Repeat("{\"type\":\"dream\"}\n", 3000) + all[3] + all[4],
+			},
 			{kind: "an unknown type", file: file, text: all[0] + all[1] + all[2] + "{\"type\":\"dream\"}\n" + all[3] + all[4]},
 			{kind: "an unknown version", file: file, text: with(`"version":1`, `"version":9`), says: "update"},
 		},
-		none: append([]string{"two objects on a line"}, noDatabase...),
+		none: append([]string{"two objects on a line", "a record after garbage", "NULs", "a record over lines"}, noDatabase...),
 	}
 }

@@ -1,7 +1,9 @@
 package history_test
 
 import (
+	"context"
 	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,10 +20,9 @@ import (
 // wrongs are the kinds of wrong input that every program's history is tried with.
 var wrongs = []string{
 	"an empty file", "a wrong first line", "half a line", "invalid JSON in the middle", "invalid UTF-8", "a line of 50 MB", "a record of 65 MiB", "10,001 levels", "a cycle", "an orphan",
-	"a name twice", "no end of the last line", "two objects on a line", unknownType, unknownTypes, "an unknown version", "a newer database", "a corrupt database", "a locked database", "a table missing", "a column missing",
+	"a name twice", "no end of the last line", "two objects on a line", "a record after garbage", "NULs", "a record over lines",
+	"unknown kinds by the thousand", "a file that vanishes", "an unknown type", "an unknown version", "a newer database", "a corrupt database", "a locked database", "a table missing", "a column missing",
 }
-
-const unknownType, unknownTypes = "an unknown type", "unknown types by the thousand"
 
 // wrong is one of them: a file, and what the import reports of it.
 type wrong struct {
@@ -31,6 +32,7 @@ type wrong struct {
 	says string // of the first problem; "": there is none
 	line int    // of it; 0: the whole file, or a row
 	cut  int    // a database of which only so many bytes are there
+	has  string // a text that comes in all the same
 	new  int    // sessions of it that come in all the same; 0: not compared
 }
 
@@ -40,6 +42,57 @@ type program struct {
 	good   wrong // a file that has nothing wrong
 	wrong  []wrong
 	none   []string // kinds that there are not, since it keeps no such thing
+	lines  lined
+}
+
+// lined is what a program's file of lines looks like.
+type lined struct {
+	file string
+	head []string
+	says func(i int, text string) string // the i-th line behind the head, from 1
+	odd  func(i int) string              // one of a kind that nobody knows
+}
+
+// rows are the wrong inputs that every file of lines can be.
+func (l *lined) rows() []wrong {
+	text := func(all ...string) string { return lines(append(slices.Clone(l.head), all...)...) }
+	one, two, three := l.says(1, "one"), l.says(2, "two"), l.says(3, "three")
+	at, half, nuls := len(l.head)+2, two[:len(two)/2], strings.Repeat("\x00", 512)
+	broken := strings.ReplaceAll(l.says(2, "row one\nrow two"), `\n`, "\n")
+	thousands := []string{one}
+	for i := range 3000 {
+		thousands = append(thousands, l.odd(i+2))
+	}
+	const garbage, skipped, overLines = "a record after garbage", "512 NUL bytes", "a record over lines"
+	bytes := fmt.Sprintf("%d bytes", len(half))
+	return []wrong{
+		{kind: garbage, file: l.file, text: text(one, half+two, three), says: bytes, line: at, has: "two"},
+		{kind: garbage, file: l.file, text: text(one, "what is this? "+two, three), says: "JSON", line: at, has: "two"},
+		{kind: "NULs", file: l.file, text: text(one, nuls+two) + nuls, says: skipped, line: at, has: "two"},
+		{kind: "NULs", file: l.file, text: text(one, two+nuls), says: skipped, line: at, has: "two"},
+		{kind: "NULs", file: l.file, text: nuls + text(one, two), says: skipped, line: 1, has: "two"},
+		{kind: overLines, file: l.file, text: text(one, broken, three), has: "row one\nrow two"},
+		{kind: overLines, file: l.file, text: text(one, half, three), says: "JSON", line: at, has: "three"},
+		{kind: "unknown kinds by the thousand", file: l.file, text: text(thousands...), has: "one"},
+		{kind: "a file that vanishes", file: l.file, text: text(one), says: "no such file"},
+	}
+}
+
+// vanishing removes a file when it was found and is about to be read.
+type vanishing struct {
+	history.Source
+	path string
+}
+
+func (v *vanishing) Read(
+	ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error,
+) ([]history.Problem, error) {
+	if found.Path == v.path {
+		if err := os.Remove(v.path); err != nil {
+			return nil, err
+		}
+	}
+	return v.Source.Read(ctx, found, cursor, known, emit)
 }
 
 func (p *program) has(kind string) bool {
@@ -78,7 +131,17 @@ func (p *program) try(t *testing.T, w wrong) {
 		unlock = lock(t, bad)
 		before = historytest.Read(t, bad)
 	}
+	if w.kind == "a file that vanishes" {
+		h.Source = &vanishing{p.source, bad}
+	}
 	done := h.Import(good, bad)
+	if w.kind == "a file that vanishes" {
+		h.Source = p.source
+		testkit.Check(t, os.WriteFile(bad, []byte(before), 0o600))
+		if again := h.Import(bad); again.Records.Imported == 0 || len(again.Errors) > 0 {
+			t.Errorf("when it is back: %+v", again)
+		}
+	}
 	mine := slices.DeleteFunc(slices.Clone(done.Errors), func(e history.Problem) bool { return e.Path != bad })
 	switch {
 	case len(mine) != len(done.Errors):
@@ -91,15 +154,13 @@ func (p *program) try(t *testing.T, w wrong) {
 	if !goodIsThere(h) {
 		t.Error("the rest did not go on")
 	}
+	if w.has != "" && !isThere(h, w.has) {
+		t.Errorf("%q is not there", w.has)
+	}
 	if w.new > 0 && done.Sessions.New != w.new+1 {
 		t.Errorf("%d sessions, want %d beside the good one: %+v", done.Sessions.New-1, w.new, mine)
 	}
 	h.Examine()
-	for _, s := range h.Sessions() {
-		if w.kind == unknownTypes && s.SaidCount > 5 {
-			t.Errorf("session %s counts %d messages of %d rows", s.SourceID, s.SaidCount, s.MessageCount)
-		}
-	}
 	rows := h.Rows()
 	if again := h.Import(good, bad); again.Records.Imported+again.Records.Raw > 0 || h.Rows() != rows {
 		t.Errorf("the second import: %+v", again)
@@ -136,11 +197,13 @@ func put(h *historytest.House, w wrong) string {
 
 const fine = "nothing is wrong here"
 
-func goodIsThere(h *historytest.House) bool {
+func goodIsThere(h *historytest.House) bool { return isThere(h, fine) }
+
+func isThere(h *historytest.House, text string) bool {
 	h.Helper()
 	for _, s := range h.Sessions() {
 		for _, m := range h.Entries(s.ID) {
-			if m.Text() == fine {
+			if m.Text() == text {
 				return true
 			}
 		}

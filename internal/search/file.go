@@ -32,9 +32,10 @@ const schema = `
 		mark_message TEXT NOT NULL, -- the identity of the message at mark
 		boot TEXT NOT NULL,    -- the boot of the machine at the last write; '' once all is synced
 		docs  INTEGER NOT NULL, -- number of docs
-		words INTEGER NOT NULL  -- in all of them
+		words INTEGER NOT NULL, -- in all of them
+		languages INTEGER NOT NULL -- bit n: a text in language n was indexed
 	);
-	INSERT INTO state (id, mark, mark_message, boot, docs, words) VALUES (1, 0, '', '', 0, 0);
+	INSERT INTO state (id, mark, mark_message, boot, docs, words, languages) VALUES (1, 0, '', '', 0, 0, 0);
 	CREATE TABLE docs (
 		docid      INTEGER PRIMARY KEY,
 		message_id INTEGER NOT NULL UNIQUE,

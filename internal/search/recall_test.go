@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,13 +172,20 @@ func BenchmarkSearch(b *testing.B) {
 		{"rank/common and rare", Query{Text: "w1 seldom"}},
 		{"rank/question", Query{Text: "What did w900 say about w2000 and w40 when w300 was there?"}},
 		{"rank/session", Query{Text: "w900 w40 w7", Session: all}},
+		{"hook/question", Query{Text: "w900 say w2000 w40 w300 there", Group: GroupSession, Limit: 5, Rare: true}},
+		{"hook/rare", Query{Text: "w2000 w4000 seldom w9000 w700", Group: GroupSession, Limit: 5, Rare: true}},
 		{"group/common", Query{Text: "w0", Group: GroupSession}},
 		{"group/question", Query{Text: "What did w900 say about w2000 and w40 when w300 was there?", Group: GroupSession}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
+			var times []time.Duration
 			for b.Loop() {
+				start := time.Now()
 				search(b, ix, c.query)
+				times = append(times, time.Since(start))
 			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)*95/100].Microseconds())/1000, "p95-ms")
 		})
 	}
 	b.Run("recall", func(b *testing.B) {

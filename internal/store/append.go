@@ -383,12 +383,31 @@ func (t *tx) insertParts(sess *session.Session, m *session.Message, callOf func(
 			return fmt.Errorf("insert part: %w", err)
 		}
 	}
-	if !calls || t.opt.Touched == nil {
+	if t.opt.Touched == nil {
+		return nil
+	}
+	if err := t.forgetFailures(m); err != nil {
+		return fmt.Errorf("files of failed calls: %w", err)
+	}
+	if !calls {
 		return nil
 	}
 	for _, f := range t.opt.Touched(m, sess.Directory) {
 		if err := t.exec(insertTouched, f.Path, m.RowID, string(f.Op), string(sess.ID)); err != nil {
 			return fmt.Errorf("insert touched file: %w", err)
+		}
+	}
+	return nil
+}
+
+// forgetFailures removes the touched files of the earlier calls that a message says failed.
+func (t *tx) forgetFailures(m *session.Message) error {
+	for _, r := range m.Results() {
+		if r.IsError == nil || !*r.IsError || r.CallPartID == nil || *r.CallPartID>>10 == m.RowID {
+			continue
+		}
+		if err := t.forgetFailed(*r.CallPartID >> 10); err != nil {
+			return err
 		}
 	}
 	return nil

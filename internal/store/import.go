@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -21,6 +22,7 @@ type ImportBatch struct {
 	Compactions []ImportCompaction
 	Marks       []ImportMark
 	Calls       []ImportCall
+	Copied      []string      // external ids of another session's calls that an earlier import may have counted here
 	Title       *string       // the source's name for the session, when it is known now
 	Head        *string       // external id of the message that is the head after this batch
 	HeadSession session.ID    // of a head that lies in the session that this one was forked from; "": in this one
@@ -206,8 +208,8 @@ func (s *Store) Import(ctx context.Context, b ImportBatch) (ImportResult, error)
 	if err := s.prepareImport(&b); err != nil {
 		return ImportResult{}, err
 	}
-	if b.Session.Project == "" && b.ID == "" {
-		b.Session.Project = ProjectOf(b.Session.Directory)
+	if b.ID == "" {
+		b.Session.Project = folders.Project(orElse(b.Session.Project, b.Session.Directory))
 	}
 	return write(ctx, s, func(t *tx) (ImportResult, error) {
 		var res ImportResult
@@ -243,7 +245,10 @@ func (im *importer) run() error {
 		return im.saveCursor()
 	}
 	first, draft := im.sess.LastSeq+1, im.sess.Draft
-	for _, step := range []func() error{im.messages, im.forkLink, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields, im.keepOneGenerationOpen} {
+	for _, step := range []func() error{
+		im.messages, im.forkLink, im.dropCopied, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields,
+		im.keepOneGenerationOpen,
+	} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -291,7 +296,9 @@ func (im *importer) openSession() error {
 		}
 		im.res.Created = true
 		im.batch.Session.ForeignFrom = im.batch.Foreign
-		im.sess, err = im.createSession(im.batch.Session)
+		if im.sess, err = im.createSession(im.batch.Session); err == nil {
+			err = im.ownTitle()
+		}
 	} else {
 		im.sess, err = readSession(im.ctx, im.tx, id)
 		if here := im.opt.Host; err == nil && im.w.postgres && im.batch.Cursor != nil && here != "" && im.sess.Host != "" && im.sess.Host != here {
@@ -311,6 +318,29 @@ func (im *importer) openSession() error {
 		return nil
 	}
 	return err
+}
+
+// ownTitle replaces a title that is the copied prompt of the session that this one was forked from or started by: a fork is
+// called after that one until a person says something of its own, a sub-agent not at all.
+func (im *importer) ownTitle() error {
+	s := &im.sess
+	if s.ParentID == "" || s.TitleSource != "first_message" {
+		return nil
+	}
+	parent, err := readSession(im.ctx, im, s.ParentID)
+	switch {
+	case session.CodeOf(err) == session.NotFound:
+		return nil
+	case err != nil:
+		return err
+	case s.ParentKind == session.ParentFork:
+		if s.Title, s.TitleSource = "", ""; parent.Title != "" {
+			s.Title = session.CutTitle(parent.Title + " (fork)")
+		}
+	case s.Title == parent.Title:
+		s.Title, s.TitleSource = "", ""
+	}
+	return nil
 }
 
 // purgedHere reports whether the session was here and was purged: it does not come back by itself.
@@ -396,6 +426,12 @@ func (s *Store) ExternalIDs(ctx context.Context, id session.ID, yield func(exter
 		yield(*externalID)
 		return nil
 	}, `SELECT external_id FROM messages WHERE session_id = ? AND external_id <> ''`, id)
+}
+
+// Untitled lists the sessions of a project that a program has not named, nor a person, in no order that matters.
+func (s *Store) Untitled(ctx context.Context, source session.Source, project string) ([]session.ID, error) {
+	return list[session.ID](ctx, s, `SELECT id FROM sessions WHERE project = ? AND source = ? AND title_source IN ('', 'first_message')
+		AND parent_kind <> 'child' AND purged_at IS NULL`, project, source)
 }
 
 // SessionOfCall gives the session that owns the call that has this external id, "" if there is
@@ -552,6 +588,18 @@ func (im *importer) placeOf(m *ImportMessage) (place, error) {
 	return im.placeAfter(ref)
 }
 
+// dropCopied drops the calls that an earlier import counted for this session though they are another one's.
+func (im *importer) dropCopied() error {
+	for _, key := range im.batch.Copied {
+		dropped, err := im.dropCall(im.sess.Source, key, &im.sess)
+		if err != nil {
+			return err
+		}
+		im.moved = im.moved || dropped
+	}
+	return nil
+}
+
 // calls counts the batch's model calls, each once wherever it was seen before.
 func (im *importer) calls() error {
 	var sum usageSum
@@ -650,11 +698,11 @@ func (im *importer) fields() error {
 	s.Kind = orElse(f.Kind, s.Kind)
 	s.Model, s.Provider = orElse(f.Model, s.Model), orElse(f.Provider, s.Provider)
 	if s.Directory == "" && f.Directory != "" {
-		s.Directory, s.Project = f.Directory, ProjectOf(f.Directory)
+		s.Directory, s.Project = f.Directory, folders.Project(f.Directory)
 	}
 	s.GitBranch = orElse(s.GitBranch, f.GitBranch)
-	if s.TitleSource == "first_message" {
-		s.Title = orElse(f.FirstTitle, s.Title)
+	if f.FirstTitle != "" && s.ParentKind != session.ParentFork && (s.TitleSource == "first_message" || s.Title == "") {
+		s.Title, s.TitleSource = f.FirstTitle, "first_message"
 	}
 	if s.ArchivedAt == nil {
 		s.ArchivedAt = f.ArchivedAt

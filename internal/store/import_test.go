@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -528,4 +529,38 @@ func TestHostsImportTheirOwn(t *testing.T) {
 	testkit.Must(other.Import(ctx, mine))(t) // the same path on another host
 	testkit.Equal(t, []string{"/f.jsonl"}, testkit.Must(other.ImportedPaths(ctx, session.SourcePi))(t))
 	testkit.Must(s.Import(ctx, history()))(t) // alpha goes on
+}
+
+// What importers understood wrongly is read again after the update: the rollouts of Codex' sub-agents, and files with
+// lines that were kept raw.
+func TestMigrationReadsFilesAgain(t *testing.T) {
+	onFile(t)
+	ctx, s := t.Context(), openTest(t)
+	raw := session.Message{Kind: session.KindUnknown, Role: session.User}
+	raw.Extra = session.JSON(`{"note":"not a JSON object"}`)
+	said := session.Message{Role: session.User, Parts: []session.Part{session.TextPart("a")}}
+	batch := func(source session.Source, name string, parent session.ID, m session.Message) session.ID {
+		m.ExternalID = name
+		b := ImportBatch{
+			Session: NewSession{Source: source, SourceID: name, ParentID: parent}, Messages: []ImportMessage{{Message: m}},
+			Cursor: &ImportCursor{Source: source, Path: "/" + name, Size: 9, Offset: 9, Hash: "ab"},
+		}
+		if parent != "" {
+			b.Session.ParentKind = session.ParentChild
+		}
+		return testkit.Must(s.Import(ctx, b))(t).Session.ID
+	}
+	parent := batch(session.SourceCodex, "parent", "", said)
+	batch(session.SourceCodex, "child", parent, said)
+	batch(session.SourcePi, "whole", "", said)
+	batch(session.SourcePi, "torn", "", raw)
+	testkit.Check(t, s.Close())
+	db := testkit.Must(sql.Open("sqlite", s.path))(t)
+	testkit.Must(db.ExecContext(ctx, `DELETE FROM goose_db_version WHERE version_id >= 128`))(t)
+	testkit.Check(t, db.Close())
+	s = testkit.Must(Open(ctx, s.path, Options{Measure: measure, Zone: time.UTC}))(t)
+	defer s.Close() //nolint:errcheck // a test
+	got := testkit.Must(list[string](ctx, s, `SELECT path FROM imports WHERE size < 0 AND hash = '' AND "offset" = 9
+		ORDER BY path`))(t)
+	testkit.Equal(t, []string{"/child", "/torn"}, got)
 }

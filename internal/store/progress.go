@@ -1,7 +1,7 @@
 package store
 
 import (
-	"strings"
+	"cmp"
 
 	"sessiond/internal/session"
 )
@@ -26,8 +26,8 @@ func progress(sess *session.Session, m *session.Message, now session.Time) {
 		if sess.InboundAt == nil || sess.InboundAt.Before(at.Time) {
 			sess.InboundAt = &at
 		}
-		if m.Role == session.User && (sess.Title == "" || sess.TitleSource == "first_message" && session.IsCommand(sess.Title)) {
-			if title := titleOf(m); title != "" && (sess.Title == "" || !session.IsCommand(title)) {
+		if m.Role == session.User && sess.TitleSource == "" {
+			if title := titleOf(m); title != "" {
 				sess.Title, sess.TitleSource = title, "first_message"
 			}
 		}
@@ -68,9 +68,9 @@ func (t *tx) saveProgress(sess *session.Session) error {
 		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID), "update session")
 }
 
-// titleOf makes a title of the first text of a message that has one; else of a command, until something better is said.
+// titleOf makes a title of the first text of a message that has one; else of a command with words.
 func titleOf(m *session.Message) string {
-	command := ""
+	ofCommand := ""
 	for i := range m.Parts {
 		switch p := &m.Parts[i]; p.Kind {
 		case session.PartText, session.PartRefusal, session.PartToolResult:
@@ -78,11 +78,8 @@ func titleOf(m *session.Message) string {
 			if title := session.TitleOf(text); title != "" {
 				return title
 			}
-			if text = strings.TrimSpace(text); command == "" && session.IsCommand(text) {
-				command, _, _ = strings.Cut(text, "\n")
-				command = strings.Join(strings.Fields(command), " ")
-			}
+			ofCommand = cmp.Or(ofCommand, session.TitleOfCommand(text))
 		}
 	}
-	return session.CutTitle(command)
+	return ofCommand
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -22,7 +23,7 @@ type NewSession struct {
 	SourceID    string
 	Owner       string // "": the parent's, the key's, the token's or the daemon's
 	Directory   string
-	Project     string // "": the git root of the directory, else the directory
+	Project     string // its repository counts; "": that of the directory
 	GitBranch   string
 	ForeignFrom string // a file that was given by hand: it is not known to be the user's own history
 	Provider    string
@@ -57,9 +58,7 @@ func (s *Store) CreateSession(ctx context.Context, in NewSession) (session.Sessi
 	}); err != nil {
 		return session.Session{}, err
 	}
-	if in.Project == "" {
-		in.Project = ProjectOf(in.Directory)
-	}
+	in.Project = folders.Project(orElse(in.Project, in.Directory))
 	return writeOnce(ctx, s, in.Idem, (*tx).replaySession, func(t *tx) (session.Session, outcome, error) {
 		made, err := t.createSession(in)
 		if err == nil && made.ParentKind == session.ParentFork {

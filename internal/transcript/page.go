@@ -321,9 +321,9 @@ func (p *Pieces) renderTyped(s string, refusal bool) template.HTML {
 	}
 	lines := strings.Split(s, "\n")
 	for i := 0; i < len(lines); i++ {
-		fence, info := openingFence(lines[i])
-		end := closingFence(lines, i+1, fence)
-		if end < 0 {
+		indent, fence, info := openingFence(lines[i])
+		end := closingFence(lines, i+1, indent, fence)
+		if end < 0 || end == len(lines) || indent != "" {
 			prose = append(prose, lines[i])
 			continue
 		}

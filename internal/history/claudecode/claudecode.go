@@ -31,7 +31,7 @@ func New(env func(string) string, now func() time.Time) *history.Program {
 	}
 	return &history.Program{
 		Source: session.SourceClaudeCode, Folders: history.InFolders(homes...), Now: now,
-		Search: search, Order: history.SortedBy(compare), Replay: read, Commands: []string{"claude", "claude-code"},
+		Search: search, Order: history.ByBeginning(rank), Replay: read, Commands: []string{"claude", "claude-code"},
 	}
 }
 

@@ -317,7 +317,9 @@ func (r *reader) charge(st *stream, open *reply) {
 // settle puts a response on the ledger: nothing more comes of it.
 func (r *reader) settle(st *stream) {
 	if !r.in.Old(r.here) { // else an earlier reading did
-		st.Call(r.bills[st.bill.id].call(st.bill))
+		for _, call := range r.bills[st.bill.id].calls(st.bill) {
+			st.Call(call)
+		}
 	}
 	st.bill = nil
 }

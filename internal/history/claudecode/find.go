@@ -1,7 +1,6 @@
 package claudecode
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -33,16 +32,12 @@ func isTranscriptName(name string) bool {
 	return strings.HasSuffix(name, ending) && name != "history.jsonl"
 }
 
-// compare orders the files of sub-agents after the rest, then by the time of their last change, so that
-// a fork mostly comes after its origin, then by path.
-func compare(a, b history.Found) int {
-	rank := func(f history.Found) int {
-		if isAgentFile(f.Path) {
-			return 1
-		}
-		return 0
+// rank orders the files of sub-agents after the rest.
+func rank(f history.Found) int {
+	if isAgentFile(f.Path) {
+		return 1
 	}
-	return cmp.Or(rank(a)-rank(b), a.ModifiedAt.Compare(b.ModifiedAt), strings.Compare(a.Path, b.Path))
+	return 0
 }
 
 // isAgentFile reports whether a file is a sub-agent's, or the journal of a run of several.

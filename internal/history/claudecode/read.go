@@ -21,14 +21,15 @@ type reader struct {
 	forked bool   // the file repeats rows of other sessions
 
 	main    *stream
-	streams map[string]*stream // of sub-agents in this file
-	side    map[string]string  // rows of sub-agents in this file: the stream of each
-	agents  map[string]string  // why progress of a sub-agent is skipped; "": it is not
-	lines   map[string]uint64  // by uuid: hash of the line
-	lastAt  session.Time       // of the newest row that has a time
-	here    int64              // offset of the row at hand
-	queue   []*row             // rows behind an open reply that do not end it
-	grown   string             // the longer version of a reply, while the rows behind it are handled
+	streams map[string]*stream       // of sub-agents in this file
+	side    map[string]string        // rows of sub-agents in this file: the stream of each
+	agents  map[string]string        // why progress of a sub-agent is skipped; "": it is not
+	lines   map[string]uint64        // by uuid: hash of the line
+	lastAt  session.Time             // of the newest row that has a time
+	here    int64                    // offset of the row at hand
+	queue   []*row                   // rows behind an open reply that do not end it
+	extra   map[int64][]history.Call // what rows of costs add, by offset; nil: not computed yet
+	grown   string                   // the longer version of a reply, while the rows behind it are handled
 	states
 }
 
@@ -223,6 +224,9 @@ func (r *reader) handle(st *stream, w *row) {
 	switch {
 	case !w.linked():
 		r.state(st, w)
+		if w.kind == typeCost {
+			r.chargeExtras(st, w)
+		}
 	case w.kind == typeAssistant:
 		r.assistant(st, w)
 	case w.kind == typeProgress:
@@ -350,6 +354,7 @@ func (r *reader) finish() {
 		r.finishStream(r.streams[id])
 	}
 	r.finishStream(r.main)
+	r.nameOthers()
 	r.main.Title = r.title()
 	if r.agent != "" || isAgentFile(r.in.Found.Path) {
 		return
@@ -421,7 +426,8 @@ func (r *reader) progress(st *stream, w *row, at place) {
 // verbatim keeps a line that is no row.
 func (r *reader) verbatim(l history.FileLine, why string) {
 	w := &row{number: l.Number, offset: l.At, end: l.End, at: r.lastAt}
-	r.aside(w, l.Bytes, "", decoded{messages: []session.Message{history.Verbatim(l.Bytes, why)}, problem: why + "; kept raw"})
+	kept := history.KeepRaw(l.Bytes, why, session.SourceClaudeCode, r.lastAt)
+	r.aside(w, l.Bytes, "", decoded{messages: []session.Message{kept.Messages[0].Message}, problem: kept.Problem})
 }
 
 // aside puts what is no row of the chain behind the file's newest message.

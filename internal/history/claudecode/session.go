@@ -62,9 +62,9 @@ func (r *reader) begin() {
 	}
 }
 
-// firstTitle makes a title of the first thing that a person typed, else of the first command.
+// firstTitle makes a title of the first thing that a person typed, else of the first command with words.
 func (r *reader) firstTitle() string {
-	return cmp.Or(session.TitleOf(plain(r.typed)), history.FirstLine(plain(r.command)))
+	return cmp.Or(session.TitleOf(plain(r.typed)), session.TitleOfCommand(plain(r.command)))
 }
 
 // stream returns the conversation of a sub-agent in this file.
@@ -89,7 +89,7 @@ const kindAgent = "subagent"
 func (r *reader) newStream(id string) *stream {
 	created := r.lastAt
 	c := r.in.Conversation(history.NewSession{
-		Source: session.SourceClaudeCode, SourceID: r.sourceID(id), CreatedAt: &created, Directory: r.cwd, GitBranch: r.branch, Provider: "anthropic",
+		Source: session.SourceClaudeCode, SourceID: r.sourceID(id), CreatedAt: &created, Directory: r.cwd, Project: r.project, GitBranch: r.branch, Provider: "anthropic",
 	})
 	return &stream{
 		Conversation: c, next: map[string]string{}, messageOf: map[string]string{}, before: map[string]string{}, called: map[string]int64{},

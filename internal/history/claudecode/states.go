@@ -19,10 +19,13 @@ type states struct {
 	repeats map[string]int    // rows without a name that say the same
 	queued  []string          // what was typed and not yet delivered
 
-	custom, given, summarised string // titles: a person's, the model's, a summary's
+	custom, given, summarised string            // titles: a person's, the model's, a summary's
+	summaries                 map[string]string // by the row that each names, which is of another session
 }
 
-func newStates() states { return states{newest: map[string]string{}, repeats: map[string]int{}} }
+func newStates() states {
+	return states{newest: map[string]string{}, repeats: map[string]int{}, summaries: map[string]string{}}
+}
 
 // state reads a row that is no part of the chain. It hangs where it came up, and what follows
 // goes on behind it.
@@ -64,7 +67,7 @@ func (r *reader) nameOf(line []byte) string {
 	return key
 }
 
-// readTitle reads a title. A summary counts where the row that it names is in this file.
+// readTitle reads a title. A summary is that of the session whose row it names, which is mostly an earlier one.
 func (r *reader) readTitle(st *stream, w *row) {
 	clean := func(key string) string { return plain(strings.TrimSpace(w.String(key))) }
 	switch w.kind {
@@ -73,21 +76,43 @@ func (r *reader) readTitle(st *stream, w *row) {
 	case "ai-title":
 		r.given = clean("aiTitle")
 	case "summary":
-		if _, here := st.resolve(plain(w.String("leafUuid"))); here {
+		leaf := plain(w.String("leafUuid"))
+		if _, here := st.resolve(leaf); here {
 			r.summarised = clean("summary")
+		} else if leaf != "" && !isAgentFile(r.in.Found.Path) {
+			r.summaries[leaf] = clean("summary")
+		}
+	}
+}
+
+// nameOthers gives earlier sessions the titles that the summaries of this file say.
+func (r *reader) nameOthers() {
+	for leaf, title := range r.summaries {
+		if _, here := r.main.resolve(leaf); here {
+			r.summarised = title
+			delete(r.summaries, leaf)
+		}
+	}
+	if len(r.summaries) == 0 || r.cwd == "" {
+		return
+	}
+	for _, id := range r.in.Untitled(r.cwd) {
+		for leaf, title := range r.summaries {
+			if title == "" || r.in.Message(id, leaf) == nil {
+				continue
+			}
+			b := history.Batch{Aside: true}
+			b.ID, b.Title = id, &title
+			r.in.Emit(b)
+			delete(r.summaries, leaf)
+			break
 		}
 	}
 }
 
 // title is the name that the person gave the session, else the model's.
 func (r *reader) title() string {
-	if title := cmp.Or(r.custom, r.given, r.summarised); title != "" {
-		return title
-	}
-	if s := r.main.Here; s != nil && s.TitleSource == "first_message" && session.IsCommand(s.Title) {
-		return session.TitleOf(plain(r.typed)) // better than the command that came before it
-	}
-	return ""
+	return cmp.Or(r.custom, r.given, r.summarised)
 }
 
 // queueOperation follows what a person typed while a turn ran. Older versions have no other row

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -24,8 +25,12 @@ type survey struct {
 	byHand  bool             // a person typed one
 	cwd     string           // of the first row that has one
 	branch  string
+	project string // the folder from which Claude Code made the worktree that cwd is in; "": none
 	version string
 	seed    maphash.Seed
+
+	costs     []costState
+	compacted bool // since the newest of them
 }
 
 // headLines is how many lines are read to report whether a file is a transcript.
@@ -81,6 +86,7 @@ func (s *survey) note(w *row) {
 	if w.timed {
 		s.last = w.at
 	}
+	s.noteCost(w)
 	first := func(to *string, key string) {
 		if *to == "" {
 			*to = plain(w.String(key))
@@ -120,6 +126,11 @@ func (s *survey) note(w *row) {
 			s.typed = text
 		case says == saysCommand && s.command == "":
 			s.command = commandOf(text)
+		}
+	case "worktree-state":
+		made := w.Inner("worktreeSession")
+		if from := plain(made.String("originalCwd")); from != "" && folders.Within(folders.Clean(s.cwd), folders.Clean(plain(made.String("worktreePath")))) {
+			s.project = from
 		}
 	case typeAttachment:
 		a := w.Inner("attachment")

@@ -1,16 +1,20 @@
 package claudecode_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
+	"sessiond/internal/testkit/samples"
 )
 
 // Calls that run side by side hang their results beside one another; the path holds them all.
@@ -294,6 +298,56 @@ func TestTitles(t *testing.T) {
 	}
 }
 
+// Claude Code writes the summary of a session into the file of the next one.
+func TestSummaryNamesTheSessionOfItsRow(t *testing.T) {
+	const next = "9a000000-0000-4000-8000-000000000002"
+	in := func(session, row string) string { return strings.ReplaceAll(row, id, session) }
+	h := newHouse(t)
+	h.Write(id+".jsonl", user("1", "", "first words"), says("2", "1", "m1", text("done"), "end_turn"))
+	h.Write(next+".jsonl", `{"type":"summary","summary":"Fix the cart","leafUuid":"2"}`, `{"type":"summary","summary":"Of nobody","leafUuid":"gone"}`,
+		in(next, user("3", "", "second words")), in(next, says("4", "3", "m2", text("done"), "end_turn")))
+	h.Import(h.TempDir())
+	for session, want := range map[string]string{id: "Fix the cart", next: "second words"} {
+		if got := h.Session(session).Title; got != want {
+			t.Errorf("%s is called %q, want %q", session, got, want)
+		}
+	}
+	h.Unchanged(h.TempDir())
+}
+
+// Where Claude Code made the worktree says which project a session is of, also when the worktree is gone.
+func TestWorktreeIsOfTheFolderItWasMadeFrom(t *testing.T) {
+	h := newHouse(t)
+	path := h.Write(id+".jsonl", strings.ReplaceAll(user("1", "", "x"), `"/proj"`, `"/elsewhere/fix/sub"`),
+		`{"type":"worktree-state","sessionId":"`+id+`","worktreeSession":{"originalCwd":"/proj","worktreePath":"/elsewhere/fix","worktreeName":"fix"}}`)
+	h.Import(path)
+	if s := h.Session(id); s.Project != "/proj" || s.Directory != "/elsewhere/fix/sub" {
+		t.Errorf("%s is of %s", s.Directory, s.Project)
+	}
+}
+
+// A prompt that says nothing, a bare command and what a fork copied are no titles.
+func TestTitlesAreOfWhatThePersonSaidHere(t *testing.T) {
+	const fork = "9a000000-0000-4000-8000-000000000003"
+	h := newHouse(t)
+	h.Write("a/"+id+".jsonl", user("0", "", "hi"), says("a0", "0", "m0", text("hello"), "end_turn"), user("1", "a0", "<command-name>/model</command-name>"),
+		user("2", "1", "Fix the parser"), says("3", "2", "m1", text("done"), "end_turn"))
+	h.Import(h.TempDir())
+	if got := h.Session(id).Title; got != "Fix the parser" {
+		t.Errorf("the title is %q", got)
+	}
+	copied := func(row, of string) string {
+		return strings.Replace(strings.ReplaceAll(row, id, fork), "{", `{"forkedFrom":{"sessionId":"`+id+`","messageUuid":"`+of+`"},`, 1)
+	}
+	h.Write("b/"+fork+".jsonl", copied(user("f0", "", "hi"), "0"), copied(says("fa0", "f0", "m0", text("hello"), "end_turn"), "a0"),
+		copied(user("f2", "fa0", "Fix the parser"), "2"), copied(says("f3", "f2", "m1", text("done"), "end_turn"), "3"),
+		strings.ReplaceAll(user("4", "f3", "Now the lexer"), id, fork), strings.ReplaceAll(says("5", "4", "m2", text("done"), "end_turn"), id, fork))
+	h.Import(h.TempDir())
+	if s := h.Session(fork); s.Title != "Now the lexer" || s.ParentKind != session.ParentFork {
+		t.Errorf("the fork is called %q (%s)", s.Title, s.ParentKind)
+	}
+}
+
 func TestKilledImportGoesOn(t *testing.T) {
 	var lines []string
 	parent := ""
@@ -304,4 +358,34 @@ func TestKilledImportGoesOn(t *testing.T) {
 		parent = a
 	}
 	historytest.KilledImportGoesOn(t, quiet(), newHouse(t).Write(id+".jsonl", lines...), 0, 1, 3)
+}
+
+// Which of two transcripts is the copy is seen though all files were changed at one time, as cp -r leaves them.
+func TestForkIsKnownWhenAllTimesAreEqual(t *testing.T) {
+	from := filepath.Join(samples.Case(t, "49-claude-code-2.1.332-real"), "projects")
+	h := newHouse(t)
+	folder := t.TempDir()
+	testkit.Check(t, os.CopyFS(folder, os.DirFS(from)))
+	testkit.Check(t, filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+		at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+		return cmp.Or(err, os.Chtimes(path, at, at))
+	}))
+	h.Import(folder)
+	origin, fork := h.Session("cbc5c75e-a6ae-4676-a740-1c7ba0674bac"), h.Session("545c8de1-ecc5-479a-9840-5ca0b67ada7c")
+	names := func(s session.Session) (all []string) {
+		for _, c := range h.Calls(s.ID) {
+			all = append(all, strings.TrimPrefix(c.ExternalID, "claude-code:msg_mock"))
+		}
+		slices.Sort(all)
+		return all
+	}
+	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.Title != "and what is the answer?" {
+		t.Errorf("%+v", fork)
+	}
+	if got := names(origin); !slices.Contains(got, "0008") || !slices.Contains(got, "0011") || slices.Contains(got, "0012") {
+		t.Errorf("the origin has the calls %q", got)
+	}
+	if got := names(fork); !slices.Equal(got, []string{"0012"}) {
+		t.Errorf("the fork has the calls %q", got)
+	}
 }

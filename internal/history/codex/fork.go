@@ -20,7 +20,7 @@ type gap struct {
 }
 
 // boundary notes the first record of a fork that is no copy, by the signs that need no look at
-// the origin, best first: its ordinal, a turn that is younger than the thread, a record that
+// the origin, best first: its ordinal, a time or a turn that is younger than the thread, a record that
 // only new turns have after another thread's header, a pause of a second after a burst.
 func (s *surveyor) boundary(r *record) {
 	if s.own >= 0 || s.line == 0 {
@@ -28,28 +28,78 @@ func (s *surveyor) boundary(r *record) {
 		return
 	}
 	start, given := history.Number(s.header.Get("subagent_history_start_ordinal"))
+	foreign := s.foreign || s.header.String("forked_from_id") != ""
 	switch {
 	case given:
 		if r.ordered && r.ordinal >= int64(start) {
-			s.begins(r)
+			s.begins(r.offset, true)
 		}
 		return
 	case r.kind == typeMeta:
 		s.foreign = s.foreign || r.payload.String("id") != s.id
-	case s.header.String("forked_from_id") == "" && !s.foreign:
+	case !foreign && starterOf(s.header) == "":
 		return
-	case r.isTurnStart() && younger(r.payload.String("turn_id"), s.id),
-		s.foreign && (r.kind == typeAgentMeta || r.isEvent("thread_settings_applied")),
-		s.pause(r):
-		s.begins(r)
+	case s.endsReplay(r, foreign):
+		s.begins(s.firstOwn(r), true)
+	case foreign && (s.foreign && (r.kind == typeAgentMeta || r.isEvent("thread_settings_applied")) || s.pause(r)):
+		s.begins(r.offset, false)
+	}
+	if r.isReply() || r.isTurnStart() || r.kind == typeContext || r.isEvent("token_count") {
+		s.first = -1
+	} else if s.first < 0 {
+		s.first = r.offset
 	}
 	s.gap.last = r.at
 }
 
+// endsReplay notes copies that have the time or the turn of their original, and reports whether a record is the
+// first one that is younger than the thread. foreign says that the file has other signs of copies.
+func (s *surveyor) endsReplay(r *record, foreign bool) bool {
+	turn := ""
+	if r.isTurnStart() || r.kind == typeContext {
+		turn = r.payload.String("turn_id")
+	}
+	switch {
+	case r.timed && s.madeBefore(r.at):
+		s.replays, s.timed = true, true
+	case s.timed:
+		return r.timed
+	case younger(turn, s.id):
+		return s.replays || foreign
+	case younger(s.id, turn):
+		s.replays = true
+	}
+	return false
+}
+
+// madeBefore reports whether a time lies before the thread began.
+func (s *surveyor) madeBefore(at session.Time) bool {
+	began, ok := history.ParseTime(s.header.String("timestamp"))
+	if !ok || !s.stamp.IsZero() && s.stamp.Before(began.Time) {
+		began = s.stamp
+	}
+	return at.Before(began.Time)
+}
+
+// firstOwn returns where the own records begin of a thread whose first own turn a record shows. A turn's context
+// comes behind its prompt.
+func (s *surveyor) firstOwn(r *record) int64 {
+	if r.kind == typeContext && !s.timed && s.first >= 0 {
+		return s.first
+	}
+	return r.offset
+}
+
 // begins notes where the fork's own records begin; its title is what is said there.
-func (s *surveyor) begins(r *record) {
-	s.own = r.offset
+func (s *surveyor) begins(at int64, sure bool) {
+	s.own, s.sure = at, sure
 	s.firstUser, s.typed = "", ""
+	if s.heard.offset >= at { // before its turn's context
+		s.firstUser = s.heard.title
+	}
+	if i := len(s.users) - 1; i >= 0 && s.users[i].offset >= at {
+		s.typed = s.users[i].title
+	}
 }
 
 // pause reports whether a burst of copies ends before the record. Where the first two records
@@ -86,6 +136,11 @@ func isAgent(header history.Object) bool {
 		return true
 	}
 	return header.String("parent_thread_id") != ""
+}
+
+// starterOf returns the thread that the header of a sub-agent names as the one that started it, "" for none.
+func starterOf(header history.Object) string {
+	return cmp.Or(header.String("parent_thread_id"), spawn(header).String("parent_thread_id"))
 }
 
 // spawn returns what the header of a sub-agent says of its start.
@@ -126,7 +181,7 @@ func (r *reader) origins() lineage {
 		l.parent, l.kind = l.sessions[0], session.ParentFork
 		return l
 	}
-	starter := cmp.Or(r.header.String("parent_thread_id"), spawn(r.header).String("parent_thread_id"))
+	starter := starterOf(r.header)
 	if agent {
 		starter = cmp.Or(starter, r.header.String("forked_from_id"), r.header.String("session_id"))
 	}
@@ -146,12 +201,21 @@ func (r *reader) isEarly(rec *record) bool { return r.own >= 0 && rec.offset < r
 
 // findCopies finds where the copies end that a sub-agent's rollout begins with: they follow one another in the
 // parent, too, with others between them that were left out. Where the parent says nothing of it, the signs that
-// the survey found count.
+// the survey found count; where times or turns tell, the parent only has to confirm that there are copies.
 func (r *reader) findCopies() {
 	if !r.forked || r.from.kind != session.ParentChild || r.header.Get("subagent_history_start_ordinal") != nil {
 		return
 	}
+	if r.sure && !r.replays {
+		return
+	}
 	said := r.saidBefore()
+	if r.replays {
+		if !r.repeats(said) { // a clock went back
+			r.own, r.sure, r.forked = -1, false, r.foreign || r.header.String("forked_from_id") != ""
+		}
+		return
+	}
 	found, own, title := false, int64(-1), ""
 survey:
 	for l := range r.in.Survey {
@@ -189,6 +253,23 @@ survey:
 		own = r.end
 	}
 	r.own, r.firstUser, r.typed = own, title, ""
+}
+
+// repeats reports whether the first thing that is said before the thread's own records was said by its parent, too.
+func (r *reader) repeats(said []string) bool {
+	for l := range r.in.Survey {
+		rec, ok := parseRecord(l.Bytes)
+		switch {
+		case l.At >= r.own:
+			return true
+		case !ok || rec.payload.String("role") == "developer":
+			continue
+		}
+		if says := rec.saysBriefly(); len(says) > 0 {
+			return slices.Contains(said, says[0])
+		}
+	}
+	return true
 }
 
 // saidBefore returns in brief what the parent, and the threads that it was forked off, said, in order.
@@ -239,6 +320,9 @@ func brief(role session.Role, text string) string { return string(role) + digest
 func (r *reader) copied(rec *record) bool {
 	r.inherits = r.forked && !r.state.Copying && rec.kind != typeMeta && r.from.kind == session.ParentChild && r.isEarly(rec)
 	counts := !r.novel() && (rec.kind == typeUsage || rec.isEvent("token_count"))
+	if r.sure && rec.offset >= r.own {
+		r.state.Copying = false
+	}
 	switch {
 	case !r.state.Copying, rec.kind == typeMeta, rec.speaks(), counts:
 		return false
@@ -320,26 +404,24 @@ func walk(from string, base history.Object, seen map[string]bool) (*state, error
 	}
 	last, bounded := history.Number(base.Get("end_ordinal_exclusive"))
 	var s *state
-	for line, err := range history.Lines(file, end) {
+	for line, err := range history.EachRecord(file, end) {
 		if err != nil {
 			return nil, err
 		}
-		for _, object := range history.Objects(line.Bytes) {
-			rec, ok := parseRecord(object)
-			if !ok {
-				continue
+		rec, ok := parseRecord(line.Bytes)
+		if !ok {
+			continue
+		}
+		if s == nil && rec.kind == typeMeta {
+			if s, err = stateBefore(path, rec.payload, seen); s == nil {
+				return nil, err
 			}
-			if s == nil && rec.kind == typeMeta {
-				if s, err = stateBefore(path, rec.payload, seen); s == nil {
-					return nil, err
-				}
-			}
-			if bounded && rec.ordered && float64(rec.ordinal) >= last {
-				return s, nil
-			}
-			if s != nil {
-				s.pass(&rec)
-			}
+		}
+		if bounded && rec.ordered && float64(rec.ordinal) >= last {
+			return s, nil
+		}
+		if s != nil {
+			s.pass(&rec)
 		}
 	}
 	return s, nil

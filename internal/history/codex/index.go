@@ -21,17 +21,15 @@ func (r *reader) indexed() string {
 	}
 	defer file.Close()
 	title := ""
-	for line, err := range history.Lines(file, file.Size) {
+	for line, err := range history.EachRecord(file, file.Size) {
 		if err != nil {
 			return title
 		}
 		if !bytes.Contains(line.Bytes, []byte(r.id)) {
 			continue
 		}
-		for _, object := range history.Objects(line.Bytes) {
-			if o, _, ok := history.ParseLine(object); ok && o.String("id") == r.id {
-				title = plainText(strings.TrimSpace(o.String("thread_name")))
-			}
+		if o, _, ok := history.ParseLine(line.Bytes); ok && o.String("id") == r.id {
+			title = plainText(strings.TrimSpace(o.String("thread_name")))
 		}
 	}
 	return title

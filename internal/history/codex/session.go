@@ -2,7 +2,9 @@ package codex
 
 import (
 	"cmp"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sessiond/internal/dialect/wire"
@@ -14,8 +16,12 @@ import (
 func (r *reader) start() {
 	r.from = r.origins()
 	r.agent = isAgent(r.header)
-	r.forked = !r.novel() && (r.header.String("forked_from_id") != "" || r.foreign || r.header.Get("subagent_history_start_ordinal") != nil)
+	r.forked = !r.novel() && (r.header.String("forked_from_id") != "" || r.foreign || r.replays ||
+		r.header.Get("subagent_history_start_ordinal") != nil)
 	r.findCopies()
+	if r.agent && r.forked && r.own >= 0 { // the events of copies say nothing of its own prompts
+		r.witnesses = slices.ContainsFunc(slices.Collect(maps.Keys(r.person)), func(at int64) bool { return at >= r.own })
+	}
 	r.state = state{
 		Chain: "codex:" + r.from.root, Provider: plainText(r.header.String("model_provider")), LastAt: r.created(),
 		Usage: r.from.root, Copying: r.forked && r.from.kind != session.ParentChild,

@@ -20,6 +20,8 @@ type survey struct {
 	witnesses bool           // there are such events
 	items     bool           // there are messages among the items: events only repeat them
 	own       int64          // offset of the first record that is no copy in a fork; -1: not known
+	sure      bool           // its time, its turn or its number says so
+	replays   bool           // there are records from before the thread began
 	foreign   bool           // it holds headers of other threads
 	firstUser string         // what a person said first, by an event
 	typed     string         // text of the first item that looks like a person's
@@ -47,6 +49,9 @@ type surveyor struct {
 	begun bool    // a line was read
 	bare  bool    // no envelopes: nothing claims items
 	gap   gap
+	timed bool  // copies have the times of their originals
+	heard typed // the last item that an event claimed
+	first int64 // offset of the first record since a reply, a turn's beginning or a count; -1: none
 }
 
 // mark is a line of the file.
@@ -67,7 +72,7 @@ type typed struct {
 func look(in *history.Intake) *survey {
 	s := &surveyor{
 		survey: &survey{person: map[int64]bool{}, own: -1},
-		reply:  mark{offset: -1}, user: mark{offset: -1}, early: mark{offset: -1}, bare: true,
+		reply:  mark{offset: -1}, user: mark{offset: -1}, early: mark{offset: -1}, bare: true, first: -1,
 	}
 	for l := range in.Survey {
 		s.line, s.end = int32(l.Number-1), l.End
@@ -84,6 +89,9 @@ func look(in *history.Intake) *survey {
 		in.Fail(session.Errorf(session.Invalid, "no rollout: it holds no header"))
 	}
 	s.line++
+	if s.replays && s.own < 0 { // nothing of its own is there yet
+		s.begins(s.end, true)
+	}
 	s.settle(in)
 	return s.survey
 }
@@ -216,9 +224,10 @@ func (s *surveyor) claim(text string, number int32) {
 }
 
 func (s *surveyor) claimed(i int) {
-	s.person[s.users[i].offset] = true
+	s.heard = s.users[i]
+	s.person[s.heard.offset] = true
 	if s.firstUser == "" {
-		s.firstUser = s.users[i].title
+		s.firstUser = s.heard.title
 	}
 	s.users = s.users[i+1:]
 	s.user.offset = -1

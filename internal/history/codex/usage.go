@@ -101,6 +101,18 @@ func (s *state) usageKey(used tokens) string {
 	return s.Usage
 }
 
+// ownKey returns the key of a call that an event counts: its own where a fork surely used what its origin did, too.
+func (r *reader) ownKey(rec *record, key string) string {
+	if !r.forked || !r.sure || rec.offset < r.own || r.from.kind != session.ParentFork || r.in.Old(rec.offset) {
+		return key
+	}
+	owner := r.in.CallOwner("codex:" + key)
+	if owner == nil || r.talk.Here != nil && owner.ID == r.talk.Here.ID {
+		return key
+	}
+	return after(key, r.id)
+}
+
 // usageRecord counts a response by its id.
 func (r *reader) usageRecord(rec *record) {
 	var used *tokens
@@ -138,7 +150,7 @@ func (r *reader) tokenCount(rec *record) {
 	if reset {
 		note = session.JSON(`{"counter":"reset"}`)
 	}
-	r.charge(rec, used, r.state.usageKey(used), note)
+	r.charge(rec, used, r.ownKey(rec, r.state.usageKey(used)), note)
 }
 
 // charge adds a call to the ledger, unless the record is a copy: the origin has the call. charged
@@ -148,6 +160,9 @@ func (r *reader) charge(rec *record, used tokens, key string, note session.JSON)
 		r.checkCopiedCall(key, rec)
 	}
 	if r.state.Copying || r.inherits {
+		if r.from.kind == session.ParentChild { // a fork's copies have the names of their originals
+			r.talk.Copied("codex:" + key)
+		}
 		r.skip(skipInherited)
 		return false
 	}

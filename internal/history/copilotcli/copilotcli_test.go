@@ -15,6 +15,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
+	"sessiond/internal/testkit/samples"
 )
 
 func quiet() *history.Program { return copilotcli.New(historytest.NoEnv, historytest.Later) }
@@ -323,4 +324,41 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(begun + "\n\n{}\n[]\n" + asked + asked))
 	f.Add([]byte(begun + of(0, "dream", "{}") + of(0, "nightmare", "{}"))) // in one line
 	historytest.FuzzRead(f, quiet(), growing())
+}
+
+// A record is read whatever stands before it on its line, and over several lines; the rest is reported.
+func TestRecordsOfDamagedLines(t *testing.T) {
+	for _, test := range []struct {
+		name, result string
+		lines, bytes []int // of what is reported
+	}{
+		{"01-copilot-glued-line", "port: 48213", []int{5, 6}, []int{120, 150}},
+		{"04-copilot-raw-newline-in-string", "Contents of the page:\nrow one\nport: 48213", nil, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := historytest.New(t, quiet())
+			done := h.Import(filepath.Join(samples.Case(t, test.name), "copilot"))
+			var results []string
+			s := h.Sessions()[0]
+			for _, m := range h.Path(s) {
+				for _, p := range m.Results() {
+					results = append(results, p.Content())
+				}
+			}
+			talk := "user: Which port does the gateway use?\nassistant: Let me read the settings.(view)\ntool: " + test.result + "\n" +
+				"assistant: The gateway listens on 48213.\nuser: Thanks, close it."
+			if got := h.Talk(s); got != talk {
+				t.Errorf("%s", got)
+			}
+			if len(results) != 1 || results[0] != test.result {
+				t.Errorf("results %q", results)
+			}
+			for i, e := range done.Errors {
+				if len(done.Errors) != len(test.lines) || e.Line != test.lines[i] || !strings.Contains(e.Error, fmt.Sprintf("%d bytes", test.bytes[i])) {
+					t.Errorf("%+v", done.Errors)
+				}
+			}
+			h.Examine()
+		})
+	}
 }

@@ -16,7 +16,7 @@ import (
 // read reads a file of any generation, which its first line tells.
 func read(in *history.Intake) {
 	var first []byte
-	for line := range in.Lines() {
+	for line := range in.Survey {
 		first = history.Unmarked(line.Bytes)
 		break
 	}

@@ -163,7 +163,7 @@ func rowOf(line []byte) *row {
 	o, _, ok := history.ParseLine(line)
 	switch {
 	case !ok:
-		return &row{Content: line, broken: "not a JSON object"}
+		return &row{Content: line, broken: fmt.Sprintf("not a JSON object (%d bytes)", len(line))}
 	case o.Get("role") == nil || o.Get("content") == nil:
 		return &row{Content: line, broken: "no message: it has no role, or no content"}
 	case wire.DeeperThan(line, history.MaxDepth):

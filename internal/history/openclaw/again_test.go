@@ -16,6 +16,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
+	"sessiond/internal/testkit/samples"
 )
 
 const header = historytest.PiHeader
@@ -379,4 +380,29 @@ func TestOpenClawForkOfAForkSharesBothPaths(t *testing.T) {
 
 func TestOpenClawTranscriptWithAByteOrderMark(t *testing.T) {
 	historytest.MarkedFile(t, openclaw.New(historytest.NoEnv), "one.jsonl", header, user("1", "", "one"), reply("2", "1", "two"), user("3", "2", "three"))
+}
+
+// After a move to the database that failed both are written. What only the file has stands where it was said,
+// and nothing is doubled.
+func TestOpenClawFileAndDatabaseOfOneSession(t *testing.T) {
+	state := filepath.Join(samples.Case(t, "21-openclaw-sqlite-and-files"), "openclaw")
+	h := newHouse(t)
+	done := h.run(state)
+	want := "user: Water the basil on Mondays\nassistant: Noted.\nuser: And the mint daily\nassistant: Noted, too.\n" +
+		"user: Fertilise in May\nassistant: Will do."
+	if got := h.Talk(h.Session("main/21212121-1111-4222-8333-000000000001")); got != want {
+		t.Errorf("%s", got)
+	}
+	messages, calls := 0, 0
+	for _, s := range h.all() {
+		messages, calls = messages+len(h.Entries(s.ID)), calls+len(h.Calls(s.ID))
+	}
+	if len(h.all()) != 3 || messages != 10 || calls != 5 || len(done.Errors) > 0 || done.Records.Read != 17 {
+		t.Errorf("%d sessions, %d messages, %d calls: %+v", len(h.all()), messages, calls, done)
+	}
+	rows := h.Rows()
+	if h.run(state); h.Rows() != rows {
+		t.Error("a second import wrote")
+	}
+	h.Examine()
 }

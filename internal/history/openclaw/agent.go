@@ -1,7 +1,6 @@
 package openclaw
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -40,6 +39,7 @@ type about struct {
 	window     history.Object // what a database says of the session, by column
 	node       history.Object // and of its key
 	stored     bool           // a database holds its transcript
+	file       string         // its transcript in a file; "": there is none
 }
 
 // indexed is one entry of an index of keys.
@@ -157,7 +157,9 @@ func (a *agent) heads(source *source, dir string) {
 		switch name.kind {
 		case fileTranscript:
 			h := source.head(path)
-			a.session(h.sid, h.begun)
+			if of := a.session(h.sid, h.begun); of.file == "" && name.put.IsZero() {
+				of.file = path
+			}
 		case fileTrace:
 			id, _, _ := strings.Cut(e.Name(), ".trajectory")
 			if line := firstObject(path); line != nil {
@@ -323,7 +325,6 @@ func (a *agent) readRuns(path string) {
 // firstObject reads the first line of a file.
 func firstObject(path string) history.Object {
 	head, _ := history.Head(path, 1<<20) // what could be read
-	line, _, _ := bytes.Cut(head, []byte("\n"))
-	o, _, _ := history.ParseLine(line)
+	o, _ := history.FirstRecord(head)
 	return o
 }

@@ -247,6 +247,9 @@ func (x *databaseReader) session(id string) {
 	if err := x.TakeErr(); session.CodeOf(err) == session.Invalid {
 		x.in.Problem(0, "session "+id+": "+history.Reason(err))
 	} else if x.in.Fail(err); err == nil {
+		if about.file != "" {
+			l = x.withLent(l, about.file)
+		}
 		x.run(path, l, about, early, stamp)
 	}
 }

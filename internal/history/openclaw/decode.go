@@ -10,6 +10,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
+	"sessiond/internal/usage"
 )
 
 // decode reads an entry again and turns it into a message.
@@ -64,6 +65,9 @@ func (r *reader) decode(i int32) history.Decoded {
 	}
 	r.OmitPlace(i, l)
 	m.Extra = l.Extra(note, hash)
+	for k := range l.Calls {
+		r.NameModel(i, &l.Calls[k].Call)
+	}
 	r.bill(l, n.Key)
 	made.Messages, made.Calls, made.Raw = []history.Message{{Message: *m}}, l.Calls, l.Raw
 	return made
@@ -249,12 +253,12 @@ func (r *reader) bill(l *pi.Line, key string) {
 		if c.InputTokens == 0 && c.OutputTokens == 0 && c.CacheReadTokens == 0 && c.CacheWriteTokens == 0 {
 			continue
 		}
-		if c.CostNanoUSD != nil && *c.CostNanoUSD == 0 {
+		if c.CostNanoUSD != nil && *c.CostNanoUSD == 0 && !usage.IsLocal(c.Provider) {
 			c.CostNanoUSD = nil // the price was not known
 		}
-		usage := message.Inner("usage")
-		total, told := pi.Whole(usage.Get("totalTokens"))
-		input, _ := pi.Whole(usage.Get("input"))
+		said := message.Inner("usage")
+		total, told := pi.Whole(said.Get("totalTokens"))
+		input, _ := pi.Whole(said.Get("input"))
 		if told && c.CacheReadTokens > 0 && c.InputTokens == input && total == c.InputTokens+c.OutputTokens {
 			c.InputTokens = max(0, c.InputTokens-c.CacheReadTokens)
 			c.Metadata = session.JSONOf(map[string]bool{"input_held_cache": true})

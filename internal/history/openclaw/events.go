@@ -34,6 +34,54 @@ func (x *databaseReader) events(id string, early *history.Records) *lines {
 	return &l
 }
 
+// withLent returns a session's lines with those of its file that are ancestors of them and that the database lacks:
+// a move to the database that failed leaves both to be written. They stand before the first line that needs them.
+func (x *databaseReader) withLent(l *lines, file string) *lines {
+	type link struct {
+		parent string
+		raw    []byte
+	}
+	have, parents, lacks := map[string]bool{}, make([]string, len(l.rows)), false
+	for _, r := range l.rows {
+		o, _, _ := history.ParseLine(l.bytes(r.at, r.size))
+		have[o.String("id")] = true
+	}
+	for i, r := range l.rows {
+		o, _, _ := history.ParseLine(l.bytes(r.at, r.size))
+		parents[i] = o.String("parentId")
+		lacks = lacks || parents[i] != "" && !have[parents[i]]
+	}
+	if !lacks {
+		return l
+	}
+	text, err := history.OpenText(file)
+	if err != nil {
+		return l // its own reading reports it
+	}
+	defer text.Close()
+	theirs := map[string]link{}
+	for line := range history.EachRecord(text, text.Size) {
+		if o, _, ok := history.ParseLine(line.Bytes); ok && o.String("id") != "" && !have[o.String("id")] {
+			theirs[o.String("id")] = link{o.String("parentId"), line.Bytes}
+		}
+	}
+	all := new(lines)
+	for i, r := range l.rows {
+		var lent [][]byte
+		for at, ok := theirs[parents[i]]; ok; at, ok = theirs[at.parent] {
+			lent = append(lent, at.raw)
+			delete(theirs, parents[i])
+			parents[i] = at.parent
+		}
+		for _, raw := range slices.Backward(lent) {
+			all.put(r.seq, 0, raw)
+			all.rows[len(all.rows)-1].lent = true
+		}
+		all.put(r.seq, r.made, l.bytes(r.at, r.size))
+	}
+	return all
+}
+
 // merged returns events in the order of their numbers. Of those with one number the first of hot
 // counts, else the first of cold.
 func merged(hot, cold []row, early *history.Records) []row {

@@ -2,6 +2,7 @@ package openclaw
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,10 @@ func (s *source) file(f *history.Finder, path string) {
 		f.Database(path)
 		return
 	}
+	if strings.HasSuffix(path, ".lock.sqlite") {
+		f.Problem(path, errors.New("a lock of OpenClaw, no history"))
+		return
+	}
 	before := len(f.Found)
 	f.File(path)
 	if len(f.Found) > before && parseName(filepath.Base(path)).kind == fileDeleted {
@@ -67,8 +72,9 @@ func (s *source) ask(found *history.Found) {
 	}
 }
 
+// isDatabase tells by its name whether a file is an agent's database. A lock of OpenClaw is an SQLite file, too.
 func isDatabase(name string) bool {
-	return strings.HasPrefix(name, "openclaw-agent") && strings.HasSuffix(name, ".sqlite")
+	return strings.HasPrefix(name, "openclaw-agent") && strings.HasSuffix(name, ".sqlite") && !strings.HasSuffix(name, ".lock.sqlite")
 }
 
 // isHistory tells by its name whether a file in a sessions folder is read.
@@ -123,7 +129,9 @@ func agentFolder(f *history.Finder, dir string) {
 	}
 	databases, _ := filepath.Glob(filepath.Join(dir, "agent", "openclaw-agent*.sqlite"))
 	for _, db := range databases {
-		f.Database(db)
+		if isDatabase(filepath.Base(db)) {
+			f.Database(db)
+		}
 	}
 	if plain := filepath.Join(dir, "agent", "sessions"); history.IsFolder(plain) { // of the plain SDK
 		f.Folder(plain, 2, isHistory)

@@ -1,7 +1,6 @@
 package openclaw
 
 import (
-	"bytes"
 	"io"
 	"path/filepath"
 
@@ -42,9 +41,8 @@ func readHead(path string) head {
 	}
 	beginning := make([]byte, headBytes)
 	n, _ := io.ReadFull(in, beginning) // what could be read
-	line, _, _ := bytes.Cut(bytes.TrimLeft(beginning[:n], " \t\r\n"), []byte("\n"))
-	header, _, ok := history.ParseLine(line)
-	if !ok || header.String("type") != lineSession {
+	header, _ := history.FirstRecord(beginning[:n])
+	if header.String("type") != lineSession {
 		return h
 	}
 	if id := header.String("id"); id != "" && name.kind != fileBackup {

@@ -211,6 +211,7 @@ func TestOpenClawFindsItsFolders(t *testing.T) {
 	transcript("elsewhere/agents/main/sessions/named.jsonl", "named")
 	transcript(".openclaw/agents/main/agent/sessions/--home-dev--/plain.jsonl", "plain")
 	transcript(".openclaw/workspace/notes.jsonl", "foreign")
+	transcript(".openclaw/agents/main/agent/openclaw-agent.0f0f0f0f.lock.sqlite", "a lock")
 	testkit.Check(t, os.Symlink(filepath.Join(home, ".clawdbot"), filepath.Join(home, ".moltbot")))
 	for _, test := range []struct {
 		name  string

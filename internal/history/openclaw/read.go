@@ -105,7 +105,8 @@ func (r *reader) run() {
 		n := &r.Nodes[i]
 		r.talk.Add(history.Entry{
 			Key: n.Key, Parent: r.KeyOf(n.Parent), At: n.Offset, Line: n.Line, Same: true,
-			Decode: func() history.Decoded { return r.decode(i) },
+			NoRecords: r.rows != nil && r.rows[n.Line-1].lent,
+			Decode:    func() history.Decoded { return r.decode(i) },
 		})
 	}
 	r.finish()

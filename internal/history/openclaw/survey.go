@@ -21,10 +21,11 @@ type row struct {
 	at, size int64 // in the text
 	made     int64 // milliseconds since 1970; 0: not known
 	seq      int64 // its number
+	lent     bool  // it is of the session's file: the database lacks it
 }
 
 func (l *lines) put(seq, made int64, raw []byte) {
-	l.rows = append(l.rows, row{int64(len(l.text)), int64(len(raw)), made, seq})
+	l.rows = append(l.rows, row{at: int64(len(l.text)), size: int64(len(raw)), made: made, seq: seq})
 	l.text = append(l.text, raw...)
 }
 

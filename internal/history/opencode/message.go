@@ -246,7 +246,7 @@ func callOf(r *record, o history.Object, parts []part) *history.Call {
 	}
 	if n > 1 && steps.ContextTokens() > c.ContextTokens() {
 		c = steps
-		c.Metadata = session.JSONOf(map[string]string{"note": fmt.Sprintf("the sum of its %d steps", n)})
+		c.Metadata, c.Sum = session.JSONOf(map[string]string{"note": fmt.Sprintf("the sum of its %d steps", n)}), true
 	}
 	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
 		return nil

@@ -302,7 +302,7 @@ func TestPiPurposesOfUsage(t *testing.T) {
 		}
 	}
 	want := map[session.Purpose]string{
-		session.PurposeOther: "0/0/3000 0.00090 claude-sonnet-4-5;", session.PurposeSummary: "3200/210/0 0.01275 ;", session.PurposeBranchSummary: "900/60/0 0.00360 ;",
+		session.PurposeOther: "0/0/3000 0.00090 claude-sonnet-4-5;", session.PurposeSummary: "3200/210/0 0.01275 claude-sonnet-4-5;", session.PurposeBranchSummary: "900/60/0 0.00360 claude-sonnet-4-5;",
 	}
 	for purpose, text := range want {
 		if sum[purpose] != text {

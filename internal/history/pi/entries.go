@@ -85,8 +85,11 @@ func (e *Entries) Len() int32 { return int32(len(e.Nodes)) }
 // Node begins the entry of a line, and returns the line without white space around it.
 func (e *Entries) Node(l history.FileLine) (n Node, body []byte) {
 	body = bytes.TrimSpace(l.Bytes)
-	at := l.At + int64(bytes.Index(l.Bytes, body))
-	return Node{Offset: at, Size: int64(len(body)), Line: l.Number, Parent: -1, Target: -1, Reset: -1, Old: e.In.Old(at)}, body
+	at, size := l.At+int64(bytes.Index(l.Bytes, body)), int64(len(body))
+	if l.Lines > 0 { // Raw joins them again
+		at, size = l.At, l.End-l.At
+	}
+	return Node{Offset: at, Size: size, Line: l.Number, Parent: -1, Target: -1, Reset: -1, Old: e.In.Old(at)}, body
 }
 
 // Name sets the key of an entry: its id, else its place in version 1, else its content. It is false
@@ -186,7 +189,9 @@ func firstText(parts []session.Part) string {
 }
 
 // Raw reads an entry's bytes again.
-func (e *Entries) Raw(i int32) []byte { return e.Bytes(e.Nodes[i].Offset, e.Nodes[i].Size) }
+func (e *Entries) Raw(i int32) []byte {
+	return history.JoinLines(bytes.TrimSpace(e.Bytes(e.Nodes[i].Offset, e.Nodes[i].Size)))
+}
 
 // Reread reads an entry again.
 func (e *Entries) Reread(i int32) history.Object {
@@ -237,6 +242,13 @@ func (e *Entries) Model(leaf int32, isReply func(line, message history.Object) b
 		leaf = e.Nodes[leaf].Parent
 	}
 	return "", ""
+}
+
+// NameModel sets the model of a summary's call, which its entry does not name: the one that was in use.
+func (e *Entries) NameModel(i int32, call *session.Call) {
+	if call.Model == "" && (call.Purpose == session.PurposeSummary || call.Purpose == session.PurposeBranchSummary) {
+		call.Provider, call.Model = e.Model(e.Nodes[i].Parent, nil)
+	}
 }
 
 // FirstKept returns the first entry that a compaction names as kept, on its path; -1 if there is none.

@@ -146,6 +146,7 @@ func (r *reader) decode(i int32) history.Decoded {
 		c := &l.Calls[k]
 		c.ExternalID, c.MessageKey = "pi:"+says, n.Key
 		c.Source, c.Directory, c.CreatedAt = r.In.Source(), r.talk.New.Directory, l.Message.CreatedAt
+		r.NameModel(i, &c.Call)
 	}
 	l.Message.Extra = l.Extra(note, hash)
 	made.Messages, made.Calls = history.Alone(l.Message).Messages, l.Calls

@@ -21,8 +21,10 @@ func usageOf(raw []byte, provider string) (session.Call, bool) {
 		OutputTokens:     history.Count(o.Get("output")),
 		CacheReadTokens:  history.Count(o.Get("cacheRead")),
 		CacheWriteTokens: history.Count(o.Get("cacheWrite")),
+		CacheWrite1h:     history.Count(o.Get("cacheWrite1h")),
 		ReasoningTokens:  history.Count(o.Get("reasoning")),
 	}
+	call.CacheWriteTokens = max(call.CacheWriteTokens, call.CacheWrite1h)
 	// Before 0.63.0 Google's input held the cached tokens, too; the total gives it away.
 	if strings.HasPrefix(provider, "google") && call.CacheReadTokens > 0 &&
 		history.Count(o.Get("totalTokens")) == call.InputTokens+call.OutputTokens {

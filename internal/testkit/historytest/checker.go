@@ -175,6 +175,11 @@ func (Nobody) Message(context.Context, session.MessageRef) (session.Message, err
 	return session.Message{}, errNone
 }
 
+// Untitled implements history.Known.
+func (Nobody) Untitled(context.Context, session.Source, string) ([]session.ID, error) {
+	return nil, nil
+}
+
 // ExternalIDs implements history.Known.
 func (Nobody) ExternalIDs(context.Context, session.ID, func(string)) error { return nil }
 

@@ -32,7 +32,7 @@ func TestSearchFindsWithNeighbours(t *testing.T) {
 	}
 	for query, want := range map[string]int{
 		"q=price": 2, "q=price&role=assistant": 0, "q=price&order=newest&limit=1": 1, "q=price&source=pi": 0,
-		"q=price&since=2026-02-11": 2, "q=price&until=2026-02-11T00:00:00Z": 0,
+		"q=price&since=2026-02-11": 2, "q=price&until=2026-02-11T00:00:00Z": 0, "q=price&since=2026": 2, "q=price&until=last+week": 0,
 	} {
 		if r := k.want(200, k.do("GET", "/v1/search?"+query, nil)); len(r.at("hits").([]any)) != want {
 			t.Errorf("%s: %s", query, r.raw)
@@ -45,6 +45,10 @@ func TestSearchFindsWithNeighbours(t *testing.T) {
 		k.want(status, k.do("GET", "/v1/search?"+query, nil))
 	}
 	k.want(200, k.do("GET", "/v1/search?q=a%00b", nil))
+	r = k.want(200, k.do("GET", "/v1/search?q=price+in+2025", nil))
+	if r.text("time.text") != "2025" || r.text("time.filter") != "after:2025 before:2026-01-01" || r.text("time.since") != "2025-01-01T00:00:00.000Z" {
+		t.Errorf("the time of the question: %s", r.raw)
+	}
 }
 
 func TestQueriesAndSQL(t *testing.T) {
