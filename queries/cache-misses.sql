@@ -16,7 +16,7 @@ SELECT chat.created_at, chat.session_id, chat.model,
        ROUND((julianday(chat.created_at) - julianday(chat.previous_at)) * 1440, 1) AS minutes_since_last,
        chat.previous_model <> chat.model AS model_changed, chat.cached_before AS lost_tokens, chat.fresh_tokens,
        ROUND(chat.cached_before * (SELECT p.input_nanousd - p.cache_read_nanousd FROM prices p
-                                WHERE p.model = chat.model AND p.valid_from <= chat.day AND p.above_tokens < chat.fresh_tokens
+                                WHERE p.model = chat.model AND p.valid_from <= chat.day AND p.mode = '' AND p.above_tokens < chat.fresh_tokens
                                 ORDER BY p.valid_from DESC, p.above_tokens DESC LIMIT 1) / 1e9, 4) AS lost_usd
 FROM chat
 WHERE chat.cached_before > 0 AND chat.cache_read_tokens = 0

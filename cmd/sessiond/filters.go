@@ -11,16 +11,18 @@ import (
 	"github.com/spf13/pflag"
 
 	"sessiond/internal/connect"
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/spelling"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
+	"sessiond/internal/when"
 )
 
 // scopeFlags adds --source and --project.
 func scopeFlags(fl *pflag.FlagSet, source, project *string) {
 	fl.StringVar(source, "source", "", "only from this `PROGRAM` (claude, codex, pi, …), or a part of its name")
-	fl.StringVar(project, "project", "", "only in this `PROJECT`: a path, its last name, or a part of it")
+	fl.StringVar(project, "project", "", "only in this `PROJECT`: a path, the name in lists, or a part of it")
 }
 
 // filterFlags adds the flags that filter sessions, before any other flag.
@@ -34,7 +36,7 @@ func (f *lsFlags) filterFlags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.parent, "parent", "", "only forks and children of this `SESSION`")
 	fl.StringVar(&f.children, "children", "", "only sub-agents that this `SESSION` started")
 	fl.StringVar(&f.forks, "forks", "", "only forks of this `SESSION`")
-	fl.StringVar(&f.since, "since", "", "only active since this `TIME`: yesterday, monday, \"last week\", 7d, 12h, 2026-02-11")
+	fl.StringVar(&f.since, "since", "", "only active since this `TIME`: yesterday, \"last week\", \"7 October\", 7d, 12h, 2026-02-11")
 	fl.StringVar(&f.until, "until", "", "only active before this `TIME`")
 	fl.StringToStringVar(&f.metadata, "metadata", nil, "only with this metadata: `NAME=VALUE`")
 	fl.Lookup("metadata").DefValue = "" // help would print []
@@ -108,25 +110,27 @@ func (a *app) meant(given string, of store.Column, values []store.Value) []strin
 		}
 		return texts
 	}
-	folders := of == store.ColumnDirectory || of == store.ColumnProject
-	if folders && (strings.HasPrefix(given, ".") || strings.HasPrefix(given, "~/") || given == "~" || strings.Contains(given, "/")) {
+	ofFolders := of == store.ColumnDirectory || of == store.ColumnProject
+	if ofFolders && (strings.HasPrefix(given, ".") || given == "~" || strings.ContainsAny(given, `/\`)) {
 		roots := a.foldersMeant(given, of)
 		if found := pick(func(value string) bool {
-			return slices.ContainsFunc(roots, func(root string) bool { return value == root || of == store.ColumnDirectory && isBelow(value, root) })
+			return slices.ContainsFunc(roots, func(root string) bool {
+				return folders.Clean(value) == root || of == store.ColumnDirectory && folders.Within(folders.Clean(value), root)
+			})
 		}); len(found) > 0 {
 			return found
 		}
 	}
 	given = strings.ToLower(given)
 	name := func(value string) string {
-		if folders {
+		if ofFolders {
 			value = transcript.LastFolder(value)
 		}
 		return strings.ToLower(value)
 	}
 	for _, fits := range []func(string) bool{
 		func(value string) bool { return strings.ToLower(value) == given },
-		func(value string) bool { return name(value) == given },
+		func(value string) bool { return ofFolders && folders.EndsIn(value, given) },
 		func(value string) bool { return strings.Contains(name(value), given) },
 		func(value string) bool { return strings.Contains(strings.ToLower(value), given) },
 	} {
@@ -154,14 +158,11 @@ func (a *app) foldersMeant(given string, of store.Column) []string {
 	if given == "~" || strings.HasPrefix(given, "~/") {
 		given = a.getenv("HOME") + given[1:]
 	}
+	given = folders.Join(a.dir, given)
 	if of == store.ColumnProject {
-		return store.Roots(a.absolute(given))
+		return folders.Roots(given)
 	}
-	return a.spellings(given)
-}
-
-func isBelow(path, folder string) bool {
-	return strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+	return []string{given, folders.Resolved(given)}
 }
 
 // mostNearest limits the values that are offered instead of one that matches nothing.
@@ -173,7 +174,7 @@ func nearestText(flag, given string, of store.Column, values []store.Value) stri
 		return ""
 	}
 	if of == store.ColumnDirectory || of == store.ColumnProject {
-		values = byLastFolder(values)
+		values = byName(values)
 	}
 	given = strings.ToLower(filepath.Base(given))
 	far := func(v store.Value) int { // many values are equally far: those of the most sessions come first
@@ -194,18 +195,17 @@ func nearestText(flag, given string, of store.Column, values []store.Value) stri
 	return flag + " has: " + strings.Join(offers, ", ")
 }
 
-// byLastFolder sums up folders with the same last name.
-func byLastFolder(values []store.Value) (sums []store.Value) {
-	for _, v := range values {
-		name := transcript.LastFolder(v.Text)
-		at := slices.IndexFunc(sums, func(s store.Value) bool { return s.Text == name })
-		if at < 0 {
-			sums = append(sums, store.Value{Text: name})
-			at = len(sums) - 1
-		}
-		sums[at].Sessions += v.Sessions
+// byName names folders as lists do.
+func byName(values []store.Value) []store.Value {
+	paths := make([]string, len(values))
+	for i, v := range values {
+		paths[i] = v.Text
 	}
-	return sums
+	names, named := folders.NamesOf(paths), slices.Clone(values)
+	for i := range named {
+		named[i].Text = names.Of(named[i].Text)
+	}
+	return named
 }
 
 // moment parses a time that a person writes, in the configured time zone. The database is open.
@@ -213,8 +213,9 @@ func (a *app) moment(flag, s string) (*session.Time, error) {
 	if s == "" {
 		return nil, nil
 	}
-	if at, ok := session.ParseMoment(s, a.now().In(a.cfg.Zone())); ok {
-		return &at, nil
+	at, ok := when.Moment(s, a.now().In(a.cfg.Zone()))
+	if !ok {
+		return nil, usagef("%s %q is not a time: write %s", flag, s, when.Forms)
 	}
-	return nil, usagef("%s %q is not a time: write a day (2026-02-11, yesterday, monday, \"last week\"), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)", flag, s)
+	return new(session.At(at)), nil
 }

@@ -196,7 +196,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 			return err
 		}
 		im := history.Importer{
-			Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo, Serving: a.daemonServes(ctx), Now: a.now,
+			Store: s.store, Price: s.catalogue.PriceImported, Purged: a.purgedToo, Serving: a.daemonServes(ctx), Now: a.now,
 			Once: !watch, Running: history.IsRunning,
 		}
 		var size int64

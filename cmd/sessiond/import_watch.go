@@ -21,7 +21,7 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 	}
 	history.RemoveLeftovers()
 	f := history.Follower{
-		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: true, Now: a.now, Running: history.IsRunning, Whose: history.Undecided},
+		Importer: &history.Importer{Store: s.store, Price: s.catalogue.PriceImported, Serving: true, Now: a.now, Running: history.IsRunning, Whose: history.Undecided},
 		Sources:  a.sources(), Paths: s.store.ImportedPaths, Now: a.now,
 	}
 	long := longSessions{}
@@ -67,7 +67,7 @@ func logOnce(log zerolog.Logger, message string) func(error) {
 func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 	f := history.Follower{
 		Importer: &history.Importer{
-			Store: s.store, Price: s.catalogue.Price, Serving: a.daemonServes(ctx), Now: a.now, Running: history.IsRunning, Whose: history.Undecided,
+			Store: s.store, Price: s.catalogue.PriceImported, Serving: a.daemonServes(ctx), Now: a.now, Running: history.IsRunning, Whose: history.Undecided,
 		},
 		Now: a.now,
 	}

@@ -138,7 +138,7 @@ func (a *app) generations(ctx context.Context, s *store.Store, given string, f k
 			ended = g.EndedAt.In(zone).Format("2006-01-02 15:04") + "  " + g.EndReason
 		}
 		table[i] = []string{
-			fmt.Sprint(g.Generation), string(g.ID), cmp.Or(g.Title, "–"), fmt.Sprint(g.MessageCount),
+			fmt.Sprint(g.Generation), string(g.ID), cmp.Or(g.Title, "–"), fmt.Sprint(g.SaidCount),
 			g.CreatedAt.In(zone).Format("2006-01-02 15:04"), ended,
 		}
 	}

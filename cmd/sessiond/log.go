@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sessiond/internal/connect"
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
@@ -27,7 +29,7 @@ func (a *app) logCommand() *cobra.Command {
 		Use: "log -- PATH...", Short: "List the conversations that read or changed a file", Args: arguments(1, unlimited),
 		Long: "Lists every conversation, of every agent, whose tools read or changed one of the\n" +
 			"files, newest first. A folder means every file below it. A deleted or moved file\n" +
-			"is found by its old path.",
+			"is found by its old path. The same file in another worktree of the repository counts.",
 		Example: "  sessiond log -- main.go\n  sessiond log --op changed -n 5 -- internal/store\n  sessiond log -- . ~/old/place/of/this",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault // files
@@ -44,15 +46,18 @@ func (a *app) logCommand() *cobra.Command {
 
 func (a *app) fileLog(ctx context.Context, s *store.Store, args []string, f logFlags) error {
 	var filter store.FileFilter
+	var names []string
 	filter.Ops = store.OpsNamed(f.op)
 	for _, arg := range args {
 		if arg == "" {
 			return usagef("a PATH is empty; . means this folder")
 		}
-		filter.Paths = append(filter.Paths, a.spellings(arg)...)
+		names = append(names, folders.Join(a.dir, arg))
 	}
-	slices.Sort(filter.Paths)
-	filter.Paths = slices.Compact(filter.Paths)
+	var err error
+	if filter.Paths, err = s.FilePaths(ctx, names...); err != nil {
+		return err
+	}
 	data, next, err := readPages(a.lengthOfList(f.pageFlags), store.Page{Cursor: f.cursor, Ascending: f.oldest}, func(page store.Page) ([]store.FileSession, string, error) {
 		return s.FileSessions(ctx, filter, page)
 	})
@@ -63,39 +68,52 @@ func (a *app) fileLog(ctx context.Context, s *store.Store, args []string, f logF
 		return a.printJSON(api.ListOf(data, next))
 	}
 	if len(data) == 0 {
-		did := cmp.Or(map[string]string{"": "read or changed", "write": "wrote", "edit": "edited", "delete": "deleted"}[f.op], f.op)
-		_, err := fmt.Fprintf(a.out, "No conversation %s %s.\n", did, printable(strings.Join(args, ", ")))
-		return err
+		return a.printNoTouch(ctx, s, args, f.op)
 	}
 	a.printFileLog(s, filter.Paths, data)
 	a.printMore(next)
 	return nil
 }
 
-// spellings returns the absolute names that a tool may have used for a path: as written, and with
-// symbolic links resolved as far as the path exists.
-func (a *app) spellings(path string) []string {
-	path = filepath.Clean(a.absolute(path))
-	rest := ""
-	for at := path; ; at = filepath.Dir(at) {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return []string{path, filepath.Join(real, rest)}
+// mostEndings limits the paths that are named instead of one without a conversation.
+const mostEndings = 5
+
+// printNoTouch says that nobody touched the named files, and which files of other folders end in one of the names.
+func (a *app) printNoTouch(ctx context.Context, s *store.Store, args []string, op string) error {
+	did := cmp.Or(map[string]string{"": "read or changed", "write": "wrote", "edit": "edited", "delete": "deleted"}[op], op)
+	line := fmt.Sprintf("No conversation %s %s.", did, printable(strings.Join(args, ", ")))
+	var alike []string
+	for _, arg := range args {
+		found, err := s.FilesEnding(ctx, arg)
+		if err != nil {
+			return err
 		}
-		if at == filepath.Dir(at) {
-			return []string{path}
+		for _, f := range found {
+			if name := connect.QuoteShell(printable(f.Path)); len(alike) <= mostEndings && !slices.Contains(alike, name) {
+				alike = append(alike, name)
+			}
 		}
-		rest = filepath.Join(filepath.Base(at), rest)
 	}
+	if len(alike) > mostEndings {
+		alike = append(alike[:mostEndings], "…")
+	}
+	if len(alike) > 0 {
+		line += " Paths that end so:\n  " + strings.Join(alike, "\n  ")
+	}
+	_, err := fmt.Fprintln(a.out, line)
+	return err
 }
 
 // printFileLog prints a line for each session. It has a column of files only if they are not just
 // the named one.
 func (a *app) printFileLog(s *store.Store, paths []string, data []store.FileSession) {
+	touched := map[string]bool{}
 	below := false
 	rows := make([][]string, len(data))
 	for i, f := range data {
 		for _, file := range f.Files {
-			below = below || len(paths) > 2 || !slices.Contains(paths, file)
+			touched[file] = true
+			below = below || len(touched) > 1 || !slices.Contains(paths, file)
 		}
 		rows[i] = []string{
 			f.Last.At.In(s.Zone()).Format("2006-01-02 15:04"), f.Last.Message.String(), string(f.Session.Source), did(f.Ops),

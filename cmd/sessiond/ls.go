@@ -101,7 +101,7 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	if len(rows) == 0 {
 		return a.printNone(ctx, s, filter, &f, given)
 	}
-	if err := a.printSessions(rows, next); err != nil {
+	if err := a.printSessions(ctx, s, rows, next); err != nil {
 		return err
 	}
 	if given == "" && f.cursor == "" {
@@ -191,7 +191,7 @@ var orders = map[string]func(a, b session.Session) int{
 	"title": func(a, b session.Session) int {
 		return strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title))
 	},
-	"messages": func(a, b session.Session) int { return cmp.Compare(b.MessageCount, a.MessageCount) },
+	"messages": func(a, b session.Session) int { return cmp.Compare(b.SaidCount, a.SaidCount) },
 	"tokens":   func(a, b session.Session) int { return cmp.Compare(b.TotalTokens, a.TotalTokens) },
 	"cost": func(a, b session.Session) int {
 		cost := func(s session.Session) int64 {
@@ -229,8 +229,12 @@ func (a *app) leastTitle(first int) int {
 	return enough
 }
 
-func (a *app) printSessions(data []listedSession, next string) error {
+func (a *app) printSessions(ctx context.Context, st *store.Store, data []listedSession, next string) error {
 	catalogue, err := a.catalogue()
+	if err != nil {
+		return err
+	}
+	projects, err := st.ProjectNames(ctx)
 	if err != nil {
 		return err
 	}
@@ -251,8 +255,8 @@ func (a *app) printSessions(data []listedSession, next string) error {
 			folds, folded = true, "+"+transcript.Count(s.SubAgents)
 		}
 		rows[i] = []string{
-			string(s.ID), title, folded, string(s.Source), cmp.Or(transcript.LastFolder(s.Project), "–"), cmp.Or(s.Model, "–"),
-			fmt.Sprint(s.MessageCount), a.contextCell(s.contextTokens, m.Window), transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls),
+			string(s.ID), title, folded, string(s.Source), cmp.Or(projects.With(s.Project, s.Directory), "–"), cmp.Or(s.Model, "–"),
+			fmt.Sprint(s.SaidCount), a.contextCell(s.contextTokens, m.Window), transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls),
 			transcript.Ago(s.ActiveAt.Time, a.now().In(a.cfg.Zone())),
 		}
 	}

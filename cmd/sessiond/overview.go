@@ -59,7 +59,7 @@ func (a *app) overview(ctx context.Context) error {
 	fmt.Fprintf(a.out, "%s in %s, %s. Database: %s\n\n", transcript.Counted(st.Messages, "message"), sessions,
 		transcript.Money(st.NanoUSD(), st.UnpricedCalls), store.PrintableName(cfg.DB))
 	if len(newest) > 0 {
-		if err := a.printSessions(newest, ""); err != nil {
+		if err := a.printSessions(ctx, s, newest, ""); err != nil {
 			return err
 		}
 	}

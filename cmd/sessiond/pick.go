@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/picker"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -42,10 +43,14 @@ func (a *app) pick(ctx context.Context, root *cobra.Command) error {
 		return err
 	}
 	data := newPickerData(a, s)
+	names, err := s.store.ProjectNames(ctx)
+	if err != nil {
+		return errors.Join(err, s.close())
+	}
 	asking, stop := context.WithCancel(ctx)
 	choice, err := picker.Run(asking, picker.Config{
 		Data: data, Now: func() time.Time { return a.now().In(s.store.Zone()) },
-		Home: a.getenv("HOME"), Project: store.ProjectOf(a.dir), Here: a.dir,
+		Home: a.getenv("HOME"), Project: names.Of(folders.Project(a.dir)), Here: a.dir,
 		Debounce: 60 * time.Millisecond, Poll: time.Second,
 	}, picker.Terminal{In: a.in, Out: raw(a.out), Environ: a.environ, NoColor: !a.color()})
 	stop() // a search may still run
@@ -76,14 +81,14 @@ type pickerData struct {
 }
 
 func newPickerData(a *app, s *services) *pickerData {
-	return &pickerData{app: a, store: s.store, index: s.index, catalogue: s.catalogue, projects: store.Roots(a.dir)}
+	return &pickerData{app: a, store: s.store, index: s.index, catalogue: s.catalogue, projects: folders.Roots(a.dir)}
 }
 
 func (d *pickerData) List(ctx context.Context, in picker.Scope, cursor string, limit int) (f picker.Found, err error) {
 	filter := store.Filter{Source: in.Source, Starred: in.Starred, Archived: in.Archived, People: !in.SubAgents}
 	switch in.Where {
 	case picker.InProject:
-		filter.Roots = store.Roots(d.dir)
+		filter.Roots = folders.Roots(d.dir)
 	case picker.Here:
 		filter.Directory = d.dir
 	}
@@ -96,14 +101,18 @@ func (d *pickerData) List(ctx context.Context, in picker.Scope, cursor string, l
 		return picker.Found{Empty: last == 0}, err
 	}
 	f.Next = next
+	names, err := d.store.ProjectNames(ctx)
+	if err != nil {
+		return f, err
+	}
 	for _, s := range data {
-		f.Rows = append(f.Rows, d.row(s))
+		f.Rows = append(f.Rows, d.row(s, names))
 	}
 	return f, d.countChildren(ctx, f.Rows)
 }
 
-func (d *pickerData) row(s session.Session) picker.Row {
-	r := picker.Row{Session: s}
+func (d *pickerData) row(s session.Session, names folders.Names) picker.Row {
+	r := picker.Row{Session: s, Name: names.With(s.Project, s.Directory)}
 	if s.Window != nil {
 		r.Window = *s.Window
 	} else if m, known := d.catalogue.Model(s.Model); known {
@@ -130,7 +139,7 @@ func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (
 	q := search.Query{
 		Text: text, Group: search.GroupSession, Limit: pickerHits, Source: in.Source, Now: d.now().In(d.store.Zone()),
 		Hide: func(s *session.Session) bool {
-			return !in.SubAgents && (s.Kind != "chat" || s.ParentKind == session.ParentChild) ||
+			return !in.SubAgents && (s.Kind != session.KindChat || s.ParentKind == session.ParentChild) ||
 				in.Archived != (s.ArchivedAt != nil) || in.Starred && s.StarredAt == nil || in.Where == picker.Here && s.Directory != d.dir
 		},
 	}
@@ -156,6 +165,10 @@ func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (
 	if id, err := d.store.Resolve(ctx, text, d.dir); err == nil && !slices.ContainsFunc(hits, func(h search.SessionHit) bool { return h.SessionID == id }) {
 		hits = append([]search.SessionHit{{SessionID: id}}, hits...)
 	}
+	names, err := d.store.ProjectNames(ctx)
+	if err != nil {
+		return f, err
+	}
 	for _, hit := range hits {
 		s, err := d.store.Session(ctx, hit.SessionID)
 		if session.CodeOf(err) == session.NotFound {
@@ -164,7 +177,7 @@ func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (
 		if err != nil {
 			return f, err
 		}
-		r := d.row(s)
+		r := d.row(s, names)
 		r.Passages = hit.Passages
 		f.Rows = append(f.Rows, r)
 	}
@@ -181,7 +194,7 @@ func (d *pickerData) Preview(ctx context.Context, id session.ID) (p picker.Previ
 	if err != nil {
 		return p, err
 	}
-	p.Row = d.row(s)
+	p.Row = d.row(s, nil)
 	sum, err := d.store.Rollup(ctx, id)
 	if err != nil {
 		return p, err
@@ -190,11 +203,13 @@ func (d *pickerData) Preview(ctx context.Context, id session.ID) (p picker.Previ
 	if s.HeadID == nil {
 		return p, nil
 	}
-	if p.Last, _, err = d.store.Messages(ctx, id, store.MessagePage{Limit: previewMessages, Descending: true}); err != nil {
+	path, err := pathOf(ctx, d.store, s, false)
+	if err != nil {
 		return p, err
 	}
-	slices.Reverse(p.Last)
-	shorten(p.Last)
+	if p.Last, err = d.store.LastInTalk(ctx, path, previewMessages, session.Head{Text: previewBytes}); err != nil {
+		return p, err
+	}
 	p.Prompts, err = d.prompts(ctx, *s.HeadID)
 	shorten(p.Prompts)
 	return p, err

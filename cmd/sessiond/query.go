@@ -36,6 +36,9 @@ func (a *app) queryCommand() *cobra.Command {
 			})
 			ctx := cmd.Context()
 			return a.read(ctx, func(s *store.Store) error {
+				if err := a.parseDays(params); err != nil {
+					return err
+				}
 				return a.paged(ctx, func() error { return a.query(ctx, s, args[0], params, asCSV) })
 			})
 		},
@@ -43,6 +46,20 @@ func (a *app) queryCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
 	addParams(cmd.Flags())
 	return cmd
+}
+
+// parseDays replaces the times among parameters by their days: queries compare days.
+func (a *app) parseDays(params map[string]string) error {
+	for _, name := range []string{"since", "until"} {
+		at, err := a.moment("--"+name, params[name])
+		if err != nil {
+			return err
+		}
+		if at != nil {
+			params[name] = at.Day(a.cfg.Zone())
+		}
+	}
+	return nil
 }
 
 // parameter is the value of a query's parameter, as it was typed.

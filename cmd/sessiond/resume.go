@@ -89,7 +89,7 @@ func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Sess
 		return no("belongs to sessiond: continue it with `sessiond append %s user TEXT` or POST /v1/sessions/%s/turns", sess.ID, sess.ID)
 	case helps && sess.ParentID != "":
 		return no("was started by another session, and %s resumes only sessions that a person started: `sessiond resume %s` resumes that one", sess.Source, sess.ParentID)
-	case helps || sess.Kind != "chat" && !byKey:
+	case helps || sess.Kind != session.KindChat && !byKey && sess.Source != session.SourceClaudeCode: // which resumes those of SDKs, too
 		return no("is a %s session, which %s cannot resume", sess.Kind, sess.Source)
 	}
 	r := resumption{Session: sess.ID, Source: sess.Source, Directory: sess.Directory}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"sessiond/internal/connect"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -47,12 +47,12 @@ func (a *app) searchCommand() *cobra.Command {
 	scopeFlags(fl, &f.source, &f.project)
 	wordFlag(cmd, &f.role, "role", "only this role: user, assistant, tool, system",
 		string(session.User), string(session.Assistant), string(session.Tool), string(session.System))
-	fl.StringVar(&f.since, "since", "", "only since this `TIME`: 2026-02-11, 7d, 12h")
+	fl.StringVar(&f.since, "since", "", "only since this `TIME`: yesterday, \"last week\", \"7 October\", 7d, 12h, 2026-02-11")
 	fl.StringVar(&f.until, "until", "", "only before this `TIME`")
 	wordFlag(cmd, &f.order, "order", "rank (default) or newest", string(search.OrderRank), string(search.OrderNewest))
 	numberFlag(fl, &f.limit, "limit", "n", 1, "maximum number of messages, or of sessions (default 20, 10)")
 	numberFlag(fl, &f.expand, "expand", "", 0, "show this many messages before and after each hit")
-	wordFlag(cmd, &f.group, "group", "session (default) or message; with --json, message is the default", string(search.GroupMessage), string(search.GroupSession))
+	wordFlag(cmd, &f.group, "group", "session (default) or message; with --session or --expand, message is the default", string(search.GroupMessage), string(search.GroupSession))
 	fl.BoolVar(&f.messages, "messages", false, "the same as --group message")
 	newest := fl.Bool("newest", false, "the same as --order newest")
 	cmd.PreRun = func(*cobra.Command, []string) {
@@ -99,7 +99,7 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 		Text: words, Key: f.key, Role: session.Role(f.role),
 		Order: search.Order(f.order), Group: search.Group(f.group), Limit: int(f.limit), Expand: int(f.expand), Now: a.now().In(s.store.Zone()),
 	}
-	if q.Group == "" && !a.flags.json && f.expand == 0 && f.session == "" {
+	if q.Group == "" && f.expand == 0 && f.session == "" {
 		q.Group = search.GroupSession
 	}
 	if q.Group == search.GroupSession {
@@ -128,6 +128,9 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 	res, err := s.index.Search(ctx, q)
 	if err != nil {
 		return err
+	}
+	if res.Time != nil {
+		res.Time.Flags = timeFlags(res.Time)
 	}
 	if a.flags.json {
 		return a.printJSON(res)
@@ -197,6 +200,18 @@ func (a *app) explainSearch(ctx context.Context, s *services, res *search.Result
 	return nil
 }
 
+// timeFlags returns the flags that limit a search to the time that its words name.
+func timeFlags(t *search.NamedTime) string {
+	var flags []string
+	if t.SinceText != "" {
+		flags = append(flags, "--since "+connect.QuoteShell(t.SinceText))
+	}
+	if t.UntilText != "" {
+		flags = append(flags, "--until "+connect.QuoteShell(t.UntilText))
+	}
+	return strings.Join(flags, " ")
+}
+
 // searchNotes say which words no message has, and what was not searched. reason is why the index is not used.
 func searchNotes(res *search.Result, reason string) (notes []string) {
 	for _, m := range res.Missing {
@@ -212,6 +227,9 @@ func searchNotes(res *search.Result, reason string) (notes []string) {
 		}
 		notes = append(notes, text)
 	}
+	if res.Time != nil {
+		notes = append(notes, fmt.Sprintf("messages of the time “%s” are preferred; only these: %s", res.Time.Text, res.Time.Flags))
+	}
 	if len(res.Elsewhere) > 0 {
 		notes = append(notes, "other filters find something: "+strings.Join(res.Elsewhere, " "))
 	}
@@ -226,10 +244,14 @@ func searchNotes(res *search.Result, reason string) (notes []string) {
 
 // printSessionHits prints sessions with their best passages, and what resumes them.
 func (a *app) printSessionHits(ctx context.Context, s *services, found []search.SessionHit) error {
+	projects, err := s.store.ProjectNames(ctx)
+	if err != nil {
+		return err
+	}
 	for i, h := range found {
 		facts := []string{string(h.SessionID), string(h.Source)}
 		if h.Project != "" {
-			facts = append(facts, filepath.Base(h.Project))
+			facts = append(facts, projects.Of(h.Project))
 		}
 		facts = append(facts, humanize.RelTime(h.ActiveAt.Time, a.now(), "ago", "from now"))
 		if i > 0 {

@@ -190,7 +190,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 func (s *services) recordStart(ctx context.Context) error {
 	_, err := s.store.FailRunning(ctx, session.ReasonBrokenOff)
 	if err == nil {
-		err = s.store.SetCatalogue(ctx, s.catalogue.Models(), s.catalogue.Prices())
+		_, err = s.store.SetCatalogue(ctx, s.catalogue.Models(), s.catalogue.Prices(), s.catalogue.PriceImported)
 	}
 	if full(err) {
 		return nil

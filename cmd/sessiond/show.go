@@ -21,7 +21,7 @@ type showFlags struct {
 	seq, grep                       string
 	last                            int64
 	all, full, expand, follow, tree bool
-	prompts                         bool
+	prompts, program                bool
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -31,7 +31,8 @@ func (a *app) showCommand() *cobra.Command {
 		Long: "Prints the conversation (current branch). Each tool call is one line; a line marks where a\n" +
 			"compaction hides the messages above it from the model. SEQS are messages: 27, 120..140,\n" +
 			"120.., ..12. The id of a message (20260211_001.27) shows it with the messages around it.\n" +
-			"A pipe gets the same text as a terminal; --full prints everything.",
+			"A pipe gets the same text as a terminal; --full prints everything. Rows of the program itself\n" +
+			"are counted in one line; --program shows them.",
 		Example: "  sessiond show @\n  sessiond show @ --prompts\n  sessiond show 20260211_001 120..140 --expand\n  sessiond show @ -n 3\n" +
 			"  sessiond show @ --grep 'lock timeout'\n  sessiond show @ -f",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,6 +62,7 @@ func (a *app) showCommand() *cobra.Command {
 	fl.BoolVar(&f.all, "all", false, "all messages of the session, also on abandoned branches")
 	fl.BoolVar(&f.tree, "tree", false, "draw the tree of branches instead")
 	fl.BoolVarP(&f.expand, "expand", "x", false, "show reasoning, arguments, results and summaries")
+	fl.BoolVar(&f.program, "program", false, "also show rows of the program: settings, snapshots, lists of skills")
 	fl.BoolVar(&f.full, "full", false, "show everything, without line wrapping")
 	fl.BoolVarP(&f.follow, "follow", "f", false, "show the last messages, then new ones as they are appended")
 	return cmd
@@ -105,18 +107,23 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 			"session": sess, "messages": api.ListOf(msgs, "").Data, "compactions": api.ListOf(compactions, "").Data, "links": api.ListOf(links, "").Data,
 		}))
 	}
-	opt.Mark = part.named
+	opt.Mark, opt.Program, opt.Folded = part.named, f.program || part.program, ": --program shows them"
 	heading, err := a.family(ctx, s, sess, links)
 	if err != nil {
 		return err
 	}
-	if err := a.showHeading(ctx, s, sess, part.extent(&sess, f.all), heading...); err != nil {
+	extent, err := part.extent(ctx, s, &sess, f.all)
+	if err != nil {
+		return err
+	}
+	if err := a.showHeading(ctx, s, sess, extent, heading...); err != nil {
 		return err
 	}
 	out := transcript.Mention(transcript.NewTerminal(a.out, opt), links)
 	if err := showSpans(ctx, s, part, transcript.NewStream(sess, compactions, out.Item), out); err != nil || !f.follow {
 		return err
 	}
+	opt.Folded = "" // a line at each look would be more than the talk
 	return a.follow(ctx, s, sess.ID, opt)
 }
 

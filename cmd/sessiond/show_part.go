@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,11 +18,12 @@ import (
 
 // part is what show prints of a session: ranges of messages, oldest first.
 type part struct {
-	spans  store.Ranges
-	chosen bool                // the user chose it
-	before int64               // messages of the path before it
-	path   int64               // messages of the whole path
-	named  *session.MessageRef // the message to point at
+	spans   store.Ranges
+	chosen  bool                // the user chose it
+	before  int64               // messages of the path before it
+	path    int64               // messages of the whole path
+	named   *session.MessageRef // the message to point at
+	program bool                // it is a row of the program
 }
 
 // around is how many messages show prints before and after a named one.
@@ -48,11 +50,28 @@ func partToShow(ctx context.Context, s *store.Store, sess session.Session, ref *
 	case ref != nil && !f.prompts && f.grep == "" && f.last == 0:
 		return neighbourhood(ctx, s, p, *ref)
 	}
+	p.program = f.seq != "" && from == to
 	if f.last > 0 {
 		p.chosen = true
-		p.cut(max(1, p.spans.Len()-f.last+1), p.spans.Len())
+		return p, p.cutToLast(ctx, s, f)
 	}
 	return p, nil
+}
+
+// cutToLast keeps the last messages. Rows of the program do not count where they are not shown.
+func (p *part) cutToLast(ctx context.Context, s *store.Store, f showFlags) error {
+	first := max(1, p.spans.Len()-f.last+1)
+	if !f.program && !f.prompts && f.grep == "" && !p.program {
+		last, err := s.LastInTalk(ctx, p.spans, int(min(f.last, math.MaxInt32)), session.Head{})
+		if err != nil {
+			return err
+		}
+		if len(last) > 0 {
+			first = p.spans.Position(last[0].ID)
+		}
+	}
+	p.cut(first, p.spans.Len())
+	return nil
 }
 
 // pathOf returns the path to the head of a session, oldest first, or all its own messages.
@@ -86,13 +105,21 @@ func neighbourhood(ctx context.Context, s *store.Store, p part, ref session.Mess
 		at = p.path
 	}
 	p.chosen = true
-	p.cut(max(1, at-around), min(p.path, at+around))
-	for ref.Seq > 1 { // a result is shown with its call
-		m, err := s.Message(ctx, ref)
+	before, err := s.LastInTalk(ctx, p.spans.Between(1, at-1), around, session.Head{})
+	if err != nil {
+		return p, err
+	}
+	first := max(1, at-around)
+	if len(before) > 0 {
+		first = p.spans.Position(before[0].ID)
+	}
+	p.cut(first, min(p.path, at+around))
+	for { // a result is shown with its call
+		m, err := s.MessageHead(ctx, ref, session.Head{})
 		if err != nil {
 			return p, err
 		}
-		if m.Role != session.Tool {
+		if p.program = m.Talk == session.OfProgram; m.Role != session.Tool || ref.Seq == 1 {
 			break
 		}
 		ref.Seq--
@@ -102,14 +129,15 @@ func neighbourhood(ctx context.Context, s *store.Store, p part, ref session.Mess
 }
 
 // extent says how much of the session is shown.
-func (p *part) extent(sess *session.Session, all bool) string {
+func (p *part) extent(ctx context.Context, s *store.Store, sess *session.Session, all bool) (string, error) {
 	switch {
 	case p.chosen:
-		return fmt.Sprintf("%s of %s", transcript.Count(p.spans.Len()), transcript.Counted(p.path, "message"))
+		return fmt.Sprintf("%s of %s", transcript.Count(p.spans.Len()), transcript.Counted(p.path, "row")), nil
 	case all:
-		return transcript.Counted(sess.MessageCount, "message")
+		return transcript.Counted(sess.SaidCount, "message"), nil
 	}
-	return transcript.Extent(sess, p.spans.Own(sess.ID))
+	said, err := s.SaidOnPath(ctx, p.spans, sess.ID)
+	return transcript.Extent(sess, said), err
 }
 
 // ownRange returns the part of a path with a session's own seqs; 0 is open, and an open beginning includes what a fork

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/analytics"
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
@@ -34,10 +35,10 @@ func (a *app) statsCommand() *cobra.Command {
 		RunE:    a.onPagedStore(func(ctx context.Context, s *store.Store, _ []string) error { return a.stats(ctx, s, f) }),
 	}
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.by, "by", nil, "group by these `COLUMNS`: day, project, program, model, purpose")
+	fl.StringSliceVar(&f.by, "by", nil, "group by these `COLUMNS`: day, week, month, project, program, model, purpose")
 	fl.BoolVar(&f.csv, "csv", false, "print CSV; by day, unless --by says otherwise")
 	scopeFlags(fl, &f.source, &f.project)
-	fl.StringVar(&f.since, "since", "", "only since this `DAY`: 2026-02-11, 7d")
+	fl.StringVar(&f.since, "since", "", "only since this `DAY`: 2026-02-11, 2026-02, 7d")
 	fl.StringVar(&f.until, "until", "", "only before this `DAY`")
 	return cmd
 }
@@ -58,8 +59,12 @@ func (a *app) stats(ctx context.Context, s *store.Store, f statsFlags) error {
 	if f.csv && by == nil {
 		by = []analytics.Dimension{analytics.ByDay}
 	}
+	projects, err := s.ProjectNames(ctx)
+	if err != nil {
+		return err
+	}
 	if by == nil {
-		return a.printStats(ctx, reports, filter)
+		return a.printStats(ctx, reports, projects, filter)
 	}
 	usage, err := reports.Usage(ctx, filter, by...)
 	switch {
@@ -70,7 +75,7 @@ func (a *app) stats(ctx context.Context, s *store.Store, f statsFlags) error {
 	case f.csv:
 		return a.printUsageCSV(by, usage)
 	}
-	return a.printUsage(by, usage)
+	return a.printUsage(projects, by, usage)
 }
 
 // parseDimensions parses --by. Codes: Invalid.
@@ -80,8 +85,8 @@ func parseDimensions(names []string) (by []analytics.Dimension, err error) {
 		if d == "program" {
 			d = analytics.BySource
 		}
-		if !slices.Contains(analytics.Dimensions(), d) {
-			return nil, usagef("--by %q is not a column: use day, project, program, model, purpose, or several with commas", name)
+		if !slices.Contains(analytics.Groups(), d) {
+			return nil, usagef("--by %q is not a column: use day, week, month, project, program, model, purpose, or several with commas", name)
 		}
 		if slices.Contains(by, d) {
 			return nil, usagef("--by names %s twice", name)
@@ -150,7 +155,7 @@ const (
 )
 
 // printStats prints the totals, and tables by project, program, model and day.
-func (a *app) printStats(ctx context.Context, reports *analytics.Reports, filter analytics.Filter) error {
+func (a *app) printStats(ctx context.Context, reports *analytics.Reports, projects folders.Names, filter analytics.Filter) error {
 	st, err := reports.Stats(ctx, filter)
 	if err != nil {
 		return err
@@ -164,7 +169,7 @@ func (a *app) printStats(ctx context.Context, reports *analytics.Reports, filter
 	}
 	for _, line := range [][2]string{
 		{"sessions", sessions},
-		{"messages", humanize.Comma(st.Messages) + ", " + transcript.Counted(st.Prompts, "prompt") + " among them"},
+		{"prompts", humanize.Comma(st.Prompts)},
 		{"input tokens", humanize.Comma(st.Tokens.AllInput())},
 		{"  from cache", humanize.Comma(st.Tokens.CacheRead)},
 		{"  into cache", humanize.Comma(st.Tokens.CacheWrite)},
@@ -191,7 +196,7 @@ func (a *app) printStats(ctx context.Context, reports *analytics.Reports, filter
 			continue
 		}
 		fmt.Fprintln(a.out)
-		if err := a.printUsage([]analytics.Dimension{t.by}, t.buckets[:min(len(t.buckets), t.most)]); err != nil {
+		if err := a.printUsage(projects, []analytics.Dimension{t.by}, t.buckets[:min(len(t.buckets), t.most)]); err != nil {
 			return err
 		}
 		if more := len(t.buckets) - t.most; more > 0 {
@@ -202,14 +207,14 @@ func (a *app) printStats(ctx context.Context, reports *analytics.Reports, filter
 }
 
 // valueName returns a value of a dimension as people call it.
-func valueName(d analytics.Dimension, value string) string {
+func valueName(projects folders.Names, d analytics.Dimension, value string) string {
 	switch {
 	case value == "" && d == analytics.ByProject:
 		return "(no project)"
 	case value == "" && d == analytics.ByModel:
 		return "(unknown)"
 	case d == analytics.ByProject:
-		value = transcript.LastFolder(value)
+		value = projects.Of(value)
 	}
 	return cmp.Or(value, "–")
 }
@@ -223,14 +228,14 @@ func columnName(d analytics.Dimension) string {
 }
 
 // printUsage prints a table with a row and a bar for each group.
-func (a *app) printUsage(by []analytics.Dimension, usage []analytics.Bucket) error {
+func (a *app) printUsage(projects folders.Names, by []analytics.Dimension, usage []analytics.Bucket) error {
 	if len(usage) == 0 {
 		_, err := fmt.Fprintln(a.out, "Nothing was used in this time and by these filters.")
 		return err
 	}
 	cols := make([]column, len(by))
 	for i, d := range by {
-		cols[i] = column{name: columnName(d), least: 12, grow: d != analytics.ByDay}
+		cols[i] = column{name: columnName(d), least: 12, grow: d != analytics.ByDay && d != analytics.ByWeek && d != analytics.ByMonth}
 	}
 	talks := !slices.Contains(by, analytics.ByModel) && !slices.Contains(by, analytics.ByPurpose) // sessions have no single model
 	if talks {
@@ -243,7 +248,7 @@ func (a *app) printUsage(by []analytics.Dimension, usage []analytics.Bucket) err
 	for i := range usage {
 		b := &usage[i]
 		for _, d := range by {
-			rows[i] = append(rows[i], valueName(d, b.Of(d)))
+			rows[i] = append(rows[i], valueName(projects, d, b.Of(d)))
 		}
 		if talks {
 			rows[i] = append(rows[i], humanize.Comma(b.Sessions-b.Subagents), humanize.Comma(b.Prompts))

@@ -176,7 +176,7 @@ func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session
 	if a.flags.json {
 		return a.printJSON(map[string]any{"session": sess, "segments": api.ListOf(tree.Segments, "").Data, "leaves": tree.Leaves})
 	}
-	if err := a.showHeading(ctx, s, sess, transcript.Counted(sess.MessageCount, "message")); err != nil {
+	if err := a.showHeading(ctx, s, sess, transcript.Counted(sess.SaidCount, "message")); err != nil {
 		return err
 	}
 	return transcript.Tree(a.out, sess.ID, tree.Segments, opt)

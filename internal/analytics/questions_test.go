@@ -21,9 +21,9 @@ func TestFifteenQuestions(t *testing.T) {
 		{"cost-by-project", [][]any{{"/home/u/shop", int64(8), 2.91, int64(1)}}},
 		{"prompts-by-day", [][]any{{"2026-02-11", int64(2), int64(2)}, {"2026-02-10", int64(2), int64(2)}, {"2026-02-09", int64(1), int64(1)}}},
 		{"cost-by-model-week", [][]any{
-			{"2026-06", "gpt-x", int64(6), 2.9, int64(0)},
-			{"2026-06", "gpt-mini", int64(1), 0.01, int64(0)},
-			{"2026-06", "gpt-y", int64(1), nil, int64(1)},
+			{"2026-W07", "gpt-x", int64(6), 2.9, int64(0)},
+			{"2026-W07", "gpt-mini", int64(1), 0.01, int64(0)},
+			{"2026-W07", "gpt-y", int64(1), nil, int64(1)},
 		}},
 		{"dearest-sessions", [][]any{
 			{"20260209_001", "sessiond", "/home/u/shop", "The migration", int64(6), 2.506, int64(1)},

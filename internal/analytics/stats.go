@@ -25,14 +25,32 @@ type Dimension string
 // Dimensions of usage. A sub-agent belongs to the project of the session that started it.
 const (
 	ByDay     Dimension = "day"
+	ByWeek    Dimension = "week"  // of ISO 8601; of Usage alone
+	ByMonth   Dimension = "month" // of Usage alone
 	ByProject Dimension = "project"
 	BySource  Dimension = "source"
 	ByModel   Dimension = "model"
 	ByPurpose Dimension = "purpose"
 )
 
-// Dimensions returns all of them.
+// Dimensions returns those of Stats.
 func Dimensions() []Dimension { return []Dimension{ByDay, ByProject, BySource, ByModel, ByPurpose} }
+
+// Groups returns all by which Usage groups.
+func Groups() []Dimension { return append([]Dimension{ByDay, ByWeek, ByMonth}, Dimensions()[1:]...) }
+
+// periodOf returns the week (2026-W07) or the month (2026-02) of a day.
+func periodOf(d Dimension, day string) string {
+	at, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return day
+	}
+	if d == ByMonth {
+		return at.Format("2006-01")
+	}
+	year, week := at.ISOWeek()
+	return fmt.Sprintf("%d-W%02d", year, week)
+}
 
 // Stats are the sums over the data of a Filter. Tokens are the providers' numbers from the ledger,
 // except those of compactions, which are the reference counter's. Money is in dollars, null when there
@@ -83,6 +101,8 @@ type CompactionStats struct {
 // belong to no model and no purpose.
 type Bucket struct {
 	Day     string          `json:"day,omitempty" doc:"Local day, YYYY-MM-DD; when grouped by day"`
+	Week    string          `json:"week,omitempty" doc:"ISO week, 2026-W07; when grouped by week"`
+	Month   string          `json:"month,omitempty" doc:"Month, 2026-02; when grouped by month"`
 	Project string          `json:"project,omitempty" doc:"The project's folder; when grouped by project. Left out: none, or the session was purged"`
 	Source  session.Source  `json:"source,omitempty" doc:"The program; when grouped by source"`
 	Model   string          `json:"model,omitempty" doc:"The model's id; when grouped by model"`
@@ -92,7 +112,7 @@ type Bucket struct {
 
 // Of returns the bucket's value in a dimension.
 func (b *Bucket) Of(d Dimension) string {
-	return map[Dimension]string{ByDay: b.Day, ByProject: b.Project, BySource: string(b.Source), ByModel: b.Model, ByPurpose: string(b.Purpose)}[d]
+	return map[Dimension]string{ByDay: b.Day, ByWeek: b.Week, ByMonth: b.Month, ByProject: b.Project, BySource: string(b.Source), ByModel: b.Model, ByPurpose: string(b.Purpose)}[d]
 }
 
 const compactionSums = `
@@ -136,7 +156,7 @@ func (r *Reports) Stats(ctx context.Context, f Filter, by ...Dimension) (Stats, 
 // days oldest first, other values by their cost. At least one dimension is needed. Codes: Invalid (a day, a dimension), Busy.
 func (r *Reports) Usage(ctx context.Context, f Filter, by ...Dimension) (buckets []Bucket, err error) {
 	for _, d := range by {
-		if !slices.Contains(Dimensions(), d) {
+		if !slices.Contains(Groups(), d) {
 			return nil, session.Errorf(session.Invalid, "usage has no dimension %q", d)
 		}
 	}
@@ -218,14 +238,18 @@ func readCompactions(ctx context.Context, conn *sql.Conn, args []any, c *Compact
 // usageQuery groups the roll-up, which has a row for each day, project, source, model and purpose.
 func usageQuery(by []Dimension) string {
 	var columns, groups []string
+	ofDays := slices.Contains(by, ByDay) || slices.Contains(by, ByWeek) || slices.Contains(by, ByMonth)
 	for _, d := range Dimensions() {
-		if slices.Contains(by, d) {
+		if slices.Contains(by, d) || d == ByDay && ofDays {
 			columns = append(columns, string(d))
 		} else {
 			columns = append(columns, "''")
 		}
 	}
 	for _, d := range by {
+		if d == ByWeek || d == ByMonth {
+			d = ByDay
+		}
 		groups = append(groups, string(d))
 	}
 	return `SELECT ` + strings.Join(columns, ", ") + `, SUM(sessions), SUM(subagents), SUM(messages), SUM(prompts), SUM(calls), SUM(input_tokens),
@@ -244,24 +268,45 @@ func readUsage(ctx context.Context, conn *sql.Conn, args []any, by ...Dimension)
 	defer rows.Close()
 	ofCalls := slices.Contains(by, ByModel) || slices.Contains(by, ByPurpose)
 	buckets = []Bucket{}
+	places := map[Bucket]int{} // of a group, by what it is grouped by
 	for rows.Next() {
 		var b Bucket
-		if err := rows.Scan(&b.Day, &b.Project, &b.Source, &b.Model, &b.Purpose, &b.Sessions, &b.Subagents, &b.Messages, &b.Prompts, &b.Calls,
+		var day string
+		if err := rows.Scan(&day, &b.Project, &b.Source, &b.Model, &b.Purpose, &b.Sessions, &b.Subagents, &b.Messages, &b.Prompts, &b.Calls,
 			&b.Tokens.Input, &b.Tokens.CacheRead, &b.Tokens.CacheWrite, &b.Tokens.Output, &b.nanoUSD, &b.UnpricedCalls); err != nil {
 			return nil, all, err
 		}
-		b.CostUSD = dollars(b.nanoUSD, b.Calls, b.UnpricedCalls)
 		all.add(&b.Sums)
-		if b.Calls > 0 || !ofCalls {
-			buckets = append(buckets, b)
+		if b.Calls == 0 && ofCalls {
+			continue
 		}
+		for d, to := range map[Dimension]*string{ByWeek: &b.Week, ByMonth: &b.Month} {
+			if slices.Contains(by, d) {
+				*to = periodOf(d, day)
+			}
+		}
+		if slices.Contains(by, ByDay) {
+			b.Day = day
+		}
+		key := b
+		key.Sums = Sums{}
+		at, known := places[key]
+		if !known {
+			at, places[key] = len(buckets), len(buckets)
+			buckets = append(buckets, key)
+		}
+		buckets[at].add(&b.Sums)
+	}
+	for i := range buckets {
+		b := &buckets[i]
+		b.CostUSD = dollars(b.nanoUSD, b.Calls, b.UnpricedCalls)
 	}
 	all.CostUSD = dollars(all.nanoUSD, all.Calls, all.UnpricedCalls)
 	order(buckets, by)
 	return buckets, all, rows.Err()
 }
 
-// order sorts groups by their dimensions: days oldest first, other values by their cost over all groups, then by calls and messages.
+// order sorts groups by their dimensions: days, weeks and months oldest first, other values by their cost over all groups, then by calls and messages.
 func order(buckets []Bucket, by []Dimension) {
 	sums := map[Dimension]map[string]*Sums{}
 	for _, d := range by {
@@ -280,7 +325,7 @@ func order(buckets []Bucket, by []Dimension) {
 			if valueA == valueB {
 				continue
 			}
-			if d == ByDay {
+			if d == ByDay || d == ByWeek || d == ByMonth {
 				return strings.Compare(valueA, valueB)
 			}
 			x, y := sums[d][valueA], sums[d][valueB]

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -68,4 +69,53 @@ func BenchmarkAppend(b *testing.B) {
 		}
 		compare(b, 20, &side{op: turn}, &side{name: "bare", op: bare.transaction(4)})
 	})
+}
+
+// BenchmarkBackup appends while a backup runs, and reports the longest append. The baseline is a bare VACUUM INTO of
+// the same database, which leaves it to the kernel when the copy's pages go to disk. -large sets the size in MB.
+func BenchmarkBackup(b *testing.B) {
+	ctx, dir := b.Context(), b.TempDir()
+	path := filepath.Join(dir, "sessions.db")
+	s := testkit.Must(store.Open(ctx, path, options()))(b)
+	b.Cleanup(func() { testkit.Check(b, s.Close()) })
+	id := testkit.Must(s.CreateSession(ctx, store.NewSession{Title: "A title"}))(b).ID
+	write := newAuthor(5)
+	text := write.sentence(10_000)
+	mb := *transcriptSize
+	if testing.Short() {
+		mb = 5
+	}
+	for written := 0; written < mb<<20; written += 50 * len(text) {
+		msgs := make([]session.Message, 50)
+		for i := range msgs {
+			msgs[i] = textMessage(session.User, session.Person, text)
+		}
+		testkit.Must(s.Append(ctx, store.Append{Session: id, Messages: msgs}))(b)
+	}
+	small := []session.Message{textMessage(session.User, session.Person, write.sentence(60))}
+	longestBeside := func(backup func(out string) error) time.Duration {
+		out, ended := filepath.Join(b.TempDir(), "copy.db"), make(chan error, 1)
+		go func() { ended <- backup(out) }()
+		var longest time.Duration
+		for {
+			select {
+			case err := <-ended:
+				testkit.Check(b, err)
+				testkit.Check(b, os.Remove(out))
+				return longest
+			default:
+			}
+			began := time.Now()
+			testkit.Must(s.Append(ctx, store.Append{Session: id, Messages: small}))(b)
+			longest = max(longest, time.Since(began))
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	bare := openBare(b, path, nil)
+	for b.Loop() {
+		theirs := longestBeside(func(out string) error { return bare.exec(`VACUUM INTO ?`, out) })
+		ours := longestBeside(func(out string) error { _, err := s.Backup(ctx, out); return err })
+		b.ReportMetric(float64(ours.Milliseconds()), "ms-longest")
+		b.ReportMetric(ours.Seconds()/theirs.Seconds(), "×bare")
+	}
 }

@@ -179,6 +179,23 @@ func BenchmarkSearch(b *testing.B) {
 			})
 		}
 	}
+	for _, group := range []search.Group{search.GroupMessage, search.GroupSession} {
+		b.Run("question, by "+string(group), func(b *testing.B) {
+			asked := &side{op: func() error {
+				r, err := h.index.Search(ctx, search.Query{Text: question, Group: group, Limit: 20})
+				if err == nil && len(r.Hits)+len(r.Sessions) == 0 {
+					err = errors.New("nothing was found")
+				}
+				return err
+			}}
+			compare(b, 5, asked, &side{name: "bare", op: func() error {
+				return bare.read(`SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, -w.score
+					FROM (SELECT rowid, bm25(words) AS score FROM words WHERE words MATCH ? ORDER BY rank LIMIT 20) w
+					CROSS JOIN docs d ON d.docid = w.rowid`, `"`+rareWord+`" OR "`+knownWord+`" OR "cost"`)
+			}})
+			reportP95(b, asked)
+		})
+	}
 	b.Run("recall", func(b *testing.B) {
 		compare(b, 5, &side{op: func() error {
 			r, err := h.index.Recall(ctx, search.RecallQuery{

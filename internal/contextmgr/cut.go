@@ -64,7 +64,8 @@ func (c Cut) Split() bool { return c.TurnStart >= 0 }
 
 // FindCut returns the cut at the nearest valid point at or after the entry at which both keep
 // rules are met, counted back from the newest. It never separates a call from its result, or
-// reasoning from its call. Rule: pi, findCutPoint.
+// reasoning from its call. Where that keeps fewer messages than the rule wants, as at a result of
+// a call, the valid point before it is taken if it fits. Rule: pi, findCutPoint.
 func FindCut(path []Entry, rule CutRule) Cut {
 	valid := validPoints(path)
 	cut := slices.Index(valid, true)
@@ -73,7 +74,7 @@ func FindCut(path []Entry, rule CutRule) Cut {
 	}
 	if enough := keepFrom(path, rule); enough >= 0 {
 		if next := slices.Index(valid[enough:], true); next >= 0 {
-			cut = enough + next
+			cut = backToMessages(path, valid, enough+next, rule)
 		} else {
 			for i, ok := range valid { // the last valid point
 				if ok {
@@ -90,6 +91,26 @@ func FindCut(path []Entry, rule CutRule) Cut {
 		message = cut
 	}
 	return Cut{cut, turnStart(path, message)}
+}
+
+// backToMessages returns the valid point before a cut if fewer messages than KeepMessages are behind the cut and those
+// from that point on fit into KeepMost, else the cut.
+func backToMessages(path []Entry, valid []bool, cut int, rule CutRule) int {
+	var sum, count int64
+	for i := len(path) - 1; i >= 0; i-- {
+		if path[i].Tokens > 0 && path[i].InContext {
+			sum += path[i].Tokens
+			count++
+		}
+		switch {
+		case i > cut:
+		case i == cut && count >= rule.KeepMessages, sum > rule.KeepMost:
+			return cut
+		case i < cut && valid[i]:
+			return i
+		}
+	}
+	return cut
 }
 
 // keepFrom returns the newest entry from which on both keep rules are met, -1 if the path is too

@@ -25,9 +25,9 @@ type Settings struct {
 	Fraction           *float64          `json:"fraction,omitempty" doc:"Compact above this part of the window, 0 to 1; 0 and 1: no automatic compaction. Default 0.8"`
 	ReserveTokens      *int64            `json:"reserve_tokens,omitempty" doc:"Tokens to keep free for the reply; default 16384"`
 	ReserveFloor       *int64            `json:"reserve_floor,omitempty" doc:"Smallest reserve, in tokens; 0: none. Default 20000"`
-	KeepRecentTokens   *int64            `json:"keep_recent_tokens,omitempty" doc:"Tokens to keep verbatim; default: a twentieth of the threshold, at least 20000"`
+	KeepRecentTokens   *int64            `json:"keep_recent_tokens,omitempty" doc:"Tokens to keep verbatim; default: a twentieth of the threshold, at least 20000, at most a fifth of the threshold"`
 	KeepRecentMessages *int64            `json:"keep_recent_messages,omitempty" doc:"Messages to keep verbatim; default 5"`
-	SummaryMaxTokens   *int64            `json:"summary_max_tokens,omitempty" doc:"Longest summary, in tokens; default: by the window, at most 8000"`
+	SummaryMaxTokens   *int64            `json:"summary_max_tokens,omitempty" doc:"Longest summary, in tokens; default: a fiftieth of the threshold, at least 4000, at most 8000 and three tenths of the threshold"`
 	PruneProtect       *int64            `json:"prune_protect,omitempty" doc:"The newest tool outputs, of so many tokens, are not pruned; default 40000"`
 	PruneMinimum       *int64            `json:"prune_minimum,omitempty" doc:"Prune only if it saves so many tokens; 0: never. Default 20000"`
 	ProtectedTools     *[]string         `json:"protected_tools,omitempty" doc:"Tools whose output is never pruned; default [\"skill\"]"`
@@ -263,9 +263,10 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	t := n.Threshold
 	n.Soft = t * 9 / 10
 	n.Flush = t - min(4000, t/20)
-	n.KeepTokens = choose(&n, all, "keep_recent_tokens", func(s *Settings) *int64 { return s.KeepRecentTokens }, min(max(20000, t/20), t*3/10))
+	keep, summary := defaultSizes(name, t)
+	n.KeepTokens = choose(&n, all, "keep_recent_tokens", func(s *Settings) *int64 { return s.KeepRecentTokens }, keep)
 	n.KeepMessages = choose(&n, all, "keep_recent_messages", func(s *Settings) *int64 { return s.KeepRecentMessages }, 5)
-	n.SummaryMax = choose(&n, all, "summary_max_tokens", func(s *Settings) *int64 { return s.SummaryMaxTokens }, min(8000, max(2000, t/100), t/10))
+	n.SummaryMax = choose(&n, all, "summary_max_tokens", func(s *Settings) *int64 { return s.SummaryMaxTokens }, summary)
 	n.PruneProtect = choose(&n, all, "prune_protect", func(s *Settings) *int64 { return s.PruneProtect }, 40000)
 	n.PruneMinimum = choose(&n, all, "prune_minimum", func(s *Settings) *int64 { return s.PruneMinimum }, 20000)
 	n.ProtectedTools = choose(&n, all, "protected_tools", func(s *Settings) *[]string { return s.ProtectedTools }, []string{"skill"})
@@ -280,6 +281,17 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 		n.Flush = moltbotFlush(window, n.Reserve, moltbotSoft)
 	}
 	return n, nil
+}
+
+// defaultSizes returns how much a compaction keeps and how long its summary may be, for a threshold. They are chosen
+// together: a summary of three tenths of a small window holds most of what was said before, and keeping a fifth instead
+// of three tenths pays for it, so that compactions stay as rare. docs/performance.md has the measurements. Another
+// program's preset has that program's own keep, beside which a larger summary would make compactions more frequent.
+func defaultSizes(preset string, t int64) (keep, summary int64) {
+	if imitates(preset) {
+		return min(max(20000, t/20), t*3/10), min(8000, max(2000, t/100), t/10)
+	}
+	return min(max(20000, t/20), t/5), min(8000, max(4000, t/50), t*3/10)
 }
 
 // smallestLateStart is the window from which on 0.9 of the threshold leaves a model enough time.

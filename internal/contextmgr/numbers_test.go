@@ -14,11 +14,12 @@ func TestDefaultNumbers(t *testing.T) {
 		window, maxOutput                           int64
 		threshold, reserve, keep, summary, part, re int64
 	}{
-		{"200k", 200000, 0, 160000, 20000, 20000, 2000, 50000, 1000},
+		{"200k", 200000, 0, 160000, 20000, 20000, 4000, 50000, 1000},
 		{"1M", 1000000, 0, 800000, 20000, 40000, 8000, 50000, 1000},
-		{"8k", 8000, 0, 6000, 2000, 1800, 600, 2000, 300},
-		{"32k", 32000, 0, 24000, 8000, 7200, 2000, 8000, 1000},
-		{"a long reply", 200000, 64000, 136000, 64000, 20000, 2000, 50000, 1000},
+		{"8k", 8000, 0, 6000, 2000, 1200, 1800, 2000, 300},
+		{"16k", 16000, 0, 12000, 4000, 2400, 3600, 4000, 600},
+		{"32k", 32000, 0, 24000, 8000, 4800, 4000, 8000, 1000},
+		{"a long reply", 200000, 64000, 136000, 64000, 20000, 4000, 50000, 1000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := testkit.Must(Resolve(nil, c.window, c.maxOutput))(t)
@@ -40,19 +41,19 @@ func TestDefaultNumbers(t *testing.T) {
 }
 
 func TestPresetsUseTheirProgramsNumbers(t *testing.T) {
-	for name, want := range map[string][]int64{ // threshold and kept tokens and messages at 200,000
-		"balanced":     {160000, 20000, 5},
-		"conservative": {180000, 20000, 10},
-		"aggressive":   {140000, 20000, 3},
-		"goose":        {159999, 0, 5}, // it compacts at 160,000 already, as the next two at their limits
-		"pi":           {183616, 20000, 0},
-		"opencode":     {167999, 15000, 0},
-		"codex":        {179999, 20000, 0},
-		"moltbot":      {180000, 20000, 0},
+	for name, want := range map[string][]int64{ // threshold, kept tokens and messages, and summary at 200,000
+		"balanced":     {160000, 20000, 5, 4000},
+		"conservative": {180000, 20000, 10, 4000},
+		"aggressive":   {140000, 20000, 3, 4000},
+		"goose":        {159999, 0, 5, 2000}, // it compacts at 160,000 already, as the next two at their limits
+		"pi":           {183616, 20000, 0, 2000},
+		"opencode":     {167999, 15000, 0, 2000},
+		"codex":        {179999, 20000, 0, 2000},
+		"moltbot":      {180000, 20000, 0, 2000},
 	} {
 		n := testkit.Must(Resolve([]Layer{{"file", Settings{Preset: &name}}}, 200000, 0))(t)
-		if n.Threshold != want[0] || n.KeepTokens != want[1] || n.KeepMessages != want[2] || n.Preset != name {
-			t.Errorf("%s: %d %d %d, want %v", name, n.Threshold, n.KeepTokens, n.KeepMessages, want)
+		if n.Threshold != want[0] || n.KeepTokens != want[1] || n.KeepMessages != want[2] || n.SummaryMax != want[3] || n.Preset != name {
+			t.Errorf("%s: %d %d %d %d, want %v", name, n.Threshold, n.KeepTokens, n.KeepMessages, n.SummaryMax, want)
 		}
 	}
 	if len(PresetNames()) != 8 {

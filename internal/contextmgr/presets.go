@@ -57,6 +57,15 @@ func presetSettings(name string) (Settings, bool) {
 	return Settings{}, false
 }
 
+// imitates reports whether a preset has another program's numbers.
+func imitates(preset string) bool {
+	switch preset {
+	case presetGoose, presetPi, presetOpencode, presetCodex, presetMoltbot:
+		return true
+	}
+	return false
+}
+
 // nearestPreset returns the preset that the nearest layer names.
 func nearestPreset(layers []Layer) string {
 	for i := range layers {

@@ -51,7 +51,11 @@ const (
 	relevantShare      = 0.6 // of the best passage's score: the rest would use up what later questions may recall
 	promptShare        = 0.5 // of its weight that a term lends the rest of the turn whose prompt holds it
 	askedShare         = 0.5 // of its score that a passage keeps which only asks
-	mostQuoted         = 6   // passages of one recall: more that are as good are none that were asked for
+	// Below this share of the weight of a question's terms nothing is quoted. A passage may have more than all of it:
+	// terms in the form in which they were asked count more.
+	leastEvidence = 0.5
+	evidenceTerms = 5 // heaviest terms of a question that count for it: a long one is about several things
+	mostQuoted    = 6 // passages of one recall: more that are as good are none that were asked for
 )
 
 // quoteHits quotes the best passages of the hits within the budget, each with the role that said
@@ -129,12 +133,18 @@ func (q *quoter) relevant() []passage {
 	}
 	f := newPassageFinder(texts, q.terms)
 	found := f.find(rows)
+	enough := leastEvidence * f.questionWeight()
 	for i := range found {
 		p := &found[i]
-		switch s := &q.all[p.source]; {
-		case s.prompt >= 0:
-			p.score += promptShare * f.lent(s.prompt, p)
-		case s.message.Role == session.User && onlyAsks(s.text[p.from:p.to], q.terms):
+		s := &q.all[p.source]
+		evidence := p.score
+		if s.prompt >= 0 {
+			lent := f.lent(s.prompt, p)
+			evidence += lent
+			p.score += promptShare * lent
+		}
+		p.fits = evidence >= enough
+		if s.prompt < 0 && s.message.Role == session.User && onlyAsks(s.text[p.from:p.to], q.terms) {
 			p.score *= askedShare
 			p.asks = true
 		}
@@ -152,7 +162,7 @@ func (q *quoter) relevant() []passage {
 	return slices.DeleteFunc(found, func(p passage) bool {
 		s := &q.all[p.source]
 		answered := s.hit == nil || len(s.hit.Rest)+len(s.hit.Neighbours) > 0
-		return p.score < relevantShare*best || p.asks && !answered || strings.Contains(q.quoted, session.EscapeBlocks(strings.TrimSpace(s.text[p.from:p.to])))
+		return !p.fits || p.score < relevantShare*best || p.asks && !answered || strings.Contains(q.quoted, session.EscapeBlocks(strings.TrimSpace(s.text[p.from:p.to])))
 	})
 }
 
@@ -384,6 +394,7 @@ type passage struct {
 	score    float64
 	holds    uint32 // the terms that count, by index
 	asks     bool   // it only asks
+	fits     bool   // it holds enough of the question
 }
 
 // passageFinder finds passages in the texts of hits.
@@ -436,6 +447,15 @@ func (f *passageFinder) find(rows []int64) []passage {
 	})
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(p passage) bool { return repeats(f.texts[p.source][p.from:p.to], seen) })
+}
+
+// questionWeight returns the weight of the question's heaviest terms. Those that no text holds are the heaviest.
+func (f *passageFinder) questionWeight() (sum float64) {
+	heaviest := slices.Sorted(slices.Values(f.stemWeights))
+	for _, w := range heaviest[max(0, len(heaviest)-evidenceTerms):] {
+		sum += w
+	}
+	return sum
 }
 
 // lent returns the weights of the terms that a prompt holds and a passage of its turn lacks.

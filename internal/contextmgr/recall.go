@@ -38,6 +38,7 @@ const (
 	recallParts  = 2  // a recall takes one of them of what is left for its overlay, or of the most that a recall takes
 	queryReach   = 3  // newest messages of a person that a query may be made of
 	minTerms     = 2  // that a query needs
+	longTerm     = 5  // letters of a term that is enough for a question: what it asks for is rarely in the message before
 	maxTerms     = 24 // of a query
 	maxHitsBytes = 128 << 10
 	maxRestBytes = 384 << 10 // of the texts of turns that hits bring
@@ -123,7 +124,9 @@ func (s *snapshot) newestQuestions() []string {
 // search for, and its terms; none: nothing is recalled.
 func Query(newest []string) (text string, terms []string) {
 	for _, t := range newest[:min(len(newest), queryReach)] {
-		if terms := Terms(t); len(terms) >= minTerms {
+		terms := Terms(t)
+		alone := len(terms) == 1 && strings.ContainsAny(t, "?？") && utf8.RuneCountInString(terms[0]) >= longTerm
+		if len(terms) >= minTerms || alone {
 			return t, terms
 		}
 	}
@@ -131,7 +134,7 @@ func Query(newest []string) (text string, terms []string) {
 }
 
 // Terms returns the distinct telling words of a text, lower-case: no stop words, none shorter than
-// three letters unless it has a digit; runs of CJK as bigrams.
+// three letters unless it has a digit; runs without spaces as bigrams.
 func Terms(text string) []string {
 	const maxWords = 1000 // of a pasted text
 	var terms []string
@@ -153,13 +156,13 @@ func Terms(text string) []string {
 	return terms
 }
 
-// wordForm is a run of CJK, or a word of any other script.
+// wordForm is a run of a script without spaces between words, or a word of any other script.
 var wordForm = regexp.MustCompile(`[` + cjk + `]+|(?:[^\PL` + cjk + `]|[\p{Nd}_\p{Mn}])+`)
 
-const cjk = `\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}`
+const cjk = `\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}`
 
 func isCJK(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 // isTelling reports whether a word has a digit or at least three letters.
@@ -177,8 +180,9 @@ func stopWords() []string {
 		the and was were are been being what when where which who whom whose why how that this these those there then than
 		with from for not you your yours our ours his her hers its their them they have has had will would could should can
 		may might must shall did does doing done about again please tell just now some any all out into over under also only
-		let get got give make made want need know think thanks thank yes okay more most very much here but because while
+		let get got give make made want need know think thanks thank yes okay more most many very much here but because while
 		die der das den dem des ein eine einen einem einer und oder aber nicht mit von vom für auf aus bei nach noch mal
 		was war wer wie wann warum wieso welche welcher welches ist sind waren wird werden hat haben hatte ich mir mich
-		wir uns ihr euch sie ihm ihn dass wenn dann doch bitte danke nochmal kannst kann soll`)
+		wir uns ihr euch sie ihm ihn dass wenn dann doch bitte danke nochmal kannst kann soll viel viele wie wurde wurden
+		les des une est sont que qui quel quelle quels quelles dans pour avec sur pas combien quand comment pourquoi`)
 }

@@ -169,6 +169,14 @@ func TestCutNeverSeparatesCallsFromResults(t *testing.T) {
 		},
 		{"more messages are kept where the budget allows", []Entry{user, model, user, model, user, model}, CutRule{KeepTokens: 10, KeepMessages: 4, KeepMost: 100}, Cut{2, -1}},
 		{"not where it does not", []Entry{user, model, user, model, user, model}, CutRule{KeepTokens: 10, KeepMessages: 4, KeepMost: 20}, Cut{4, -1}},
+		{"a result is kept with its call for the number of messages", []Entry{
+			user, entry(session.Assistant, []string{"a"}, nil), entry(session.Tool, nil, []string{"a"}), entry(session.Assistant, []string{"b"}, nil),
+			entry(session.Tool, nil, []string{"b"}), model, user,
+		}, CutRule{KeepTokens: 10, KeepMessages: 5, KeepMost: 60}, Cut{1, 0}},
+		{"but not where it does not fit", []Entry{
+			user, entry(session.Assistant, []string{"a"}, nil), entry(session.Tool, nil, []string{"a"}), entry(session.Assistant, []string{"b"}, nil),
+			entry(session.Tool, nil, []string{"b"}), model, user,
+		}, CutRule{KeepTokens: 10, KeepMessages: 5, KeepMost: 59}, Cut{3, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := FindCut(c.path, c.rule); got != c.want {

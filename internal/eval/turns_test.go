@@ -112,8 +112,7 @@ type askedLater struct {
 
 // askLater holds a conversation with the turns and a hundred others behind them. It asks for each on a fork of its own,
 // then for one after the other, as a person would.
-func (r *rig) askLater(t *testing.T, half string, window int64, turnsBehind int) (out askedLater) {
-	askings := readAskings(t, half)
+func (r *rig) askLater(t *testing.T, askings []asking, half string, window int64, turnsBehind int) (out askedLater) {
 	_, fill := readWorlds(t, half)
 	id := testkit.Must(r.store.CreateSession(t.Context(), store.NewSession{Model: "m", Window: &window}))(t).ID
 	hold := func(n int, msgs []session.Message) {
@@ -177,7 +176,7 @@ func TestTurnsWithCalls(t *testing.T) {
 			if *half != "" && *half != h || *oneWindow != 0 && *oneWindow != window {
 				continue
 			}
-			got := openRig(t).askLater(t, h, window, 100)
+			got := openRig(t).askLater(t, readAskings(t, h), h, window, 100)
 			fmt.Printf("| %s | %d | %d | %d | %d | %d | %d | %d of 10 |\n", h, window, got.all, got.inContext, got.recalled, got.inSequence, got.tokens/got.all, got.silent)
 		}
 	}
@@ -187,10 +186,46 @@ func TestTurnsWithCalls(t *testing.T) {
 func TestResultsOfCallsAreFoundLater(t *testing.T) {
 	effort.NotShort(t, "it holds conversations of seventy turns")
 	for half, least := range map[string]int{"tune": 14, "held": 13} {
-		got := openRig(t).askLater(t, half, 16_000, 40)
+		got := openRig(t).askLater(t, readAskings(t, half), half, 16_000, 40)
 		t.Logf("%s: %+v", half, got)
 		if got.inContext < least {
 			t.Errorf("of %s, %d of %d are in the context", half, got.inContext, got.all)
+		}
+	}
+}
+
+// Twelve results of calls, whose replies do not name them, are in the context when a person asks for one after the
+// other fifty turns later; scripts/eval memory asks after a hundred.
+func TestTwelveResultsOfCallsAskedInARow(t *testing.T) {
+	effort.NotShort(t, "it holds conversations of seventy turns and more")
+	turnsBehind := 50
+	if *measured {
+		turnsBehind = 100
+	}
+	subjects := []string{
+		"competitor pricing", "delivery times", "support hours", "warranty terms", "team sizes", "storage quotas",
+		"upload limits", "refund periods", "server regions", "contract lengths", "discount levels", "trial periods",
+	}
+	var askings []asking
+	for i, subject := range subjects {
+		company := func(k int) string { return fmt.Sprintf("Company%c", 'A'+(3*i+k)%26) + string(rune('a'+i)) }
+		value := fmt.Sprintf("$%d", 1129+37*i)
+		askings = append(askings, asking{
+			ID: subject, Ask: fmt.Sprintf("Research %s for %s, %s and %s.", subject, company(0), company(1), company(2)),
+			Steps: []step{{
+				Tool: "web_search", Args: map[string]string{"query": subject}, Form: "prose", Size: 100,
+				Fact: []string{fmt.Sprintf("%s=$%d %s=%s %s=$%d", company(0), 2003+i, company(1), value, company(2), 3001+i)},
+			}},
+			Answer: "I found the " + subject + " of all three.", Question: fmt.Sprintf("What was %s's %s again?", company(1), subject),
+			Needs: []string{company(1) + "=" + value},
+		})
+	}
+	for window, least := range map[int64]int{8_000: 8, 16_000: 12, 32_000: 12} {
+		got := openRig(t).askLater(t, askings, "held", window, turnsBehind)
+		t.Logf("%d: %+v", window, got)
+		if got.inContext < least || got.inSequence < least {
+			t.Errorf("at a window of %d %d of %d are in the context, %d if asked in a row; at least %d should be", window,
+				got.inContext, got.all, got.inSequence, least)
 		}
 	}
 }

@@ -34,15 +34,15 @@ func TestMemory(t *testing.T) {
 	if !*measured {
 		t.Skip("scripts/eval memory measures it")
 	}
-	fmt.Println("\n| half | window | compactions | own words | other words (person, model, tool) | no recall | newest that fit | rules | decoys | context tokens | recalled | of questions with none | turn p50/p95 | without recall |\n|" + strings.Repeat(" --- |", 14))
+	fmt.Println("\n| half | window | compactions | own words | other words (person, model, tool) | quoted though nothing fits | no recall | newest that fit | rules | decoys | last two results | context tokens | recalled | of questions with none | turn p50/p95 | without recall |\n|" + strings.Repeat(" --- |", 16))
 	for _, h := range []string{"tune", "held"} {
 		for _, window := range []int64{8_000, 16_000, 32_000, 128_000} {
 			if *half != "" && *half != h || *oneWindow != 0 && *oneWindow != window {
 				continue
 			}
 			m := openRig(t).remember(t, h, window, 200)
-			fmt.Printf("| %s | %d | %d | %v | %v | %v | %v | %v | %v | %d | %d | %d/%d | %s | %s |\n", h, window, m.compactions,
-				m.own, m.other, m.otherUnrecalled, m.otherNewest, m.rules, m.decoys, m.contexts/int64(len(m.with)), m.recalled/int64(len(m.with)), m.unrecalled, len(m.with), percentiles(m.with), percentiles(m.without))
+			fmt.Printf("| %s | %d | %d | %v | %v | %d/%d | %v | %v | %v | %v | %v | %d | %d | %d/%d | %s | %s |\n", h, window, m.compactions,
+				m.own, m.other, m.unfitting, m.other[""][1], m.otherUnrecalled, m.otherNewest, m.rules, m.decoys, m.results, m.contexts/int64(len(m.with)), m.recalled/int64(len(m.with)), m.unrecalled, len(m.with), percentiles(m.with), percentiles(m.without))
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestWorldsAreFair(t *testing.T) {
 				}
 			}
 		}
-		if len(w.Facts) < 30 || len(w.Rules) < 12 || len(w.Decoys) < 7 {
+		if len(w.Facts) != 40 || len(w.Rules) < 12 || len(w.Decoys) < 7 {
 			t.Errorf("%s: %d facts, %d rules, %d decoys", half, len(w.Facts), len(w.Rules), len(w.Decoys))
 		}
 	}
@@ -168,8 +168,13 @@ type otherWork struct {
 func readWorlds(t *testing.T, half string) (w world, fill otherWork) {
 	for _, path := range testkit.Must(filepath.Glob("testdata/memory/*.json"))(t) {
 		raw, one := testkit.Must(os.ReadFile(path))(t), world{}
-		if filepath.Base(path) == "filler.json" {
-			testkit.Check(t, json.Unmarshal(raw, &fill))
+		switch filepath.Base(path) {
+		case "filler.json", "filler-" + half + ".json":
+			var more otherWork
+			testkit.Check(t, json.Unmarshal(raw, &more))
+			fill.add(&more)
+			continue
+		case "filler-tune.json", "filler-held.json":
 			continue
 		}
 		testkit.Check(t, json.Unmarshal(raw, &one))
@@ -180,6 +185,13 @@ func readWorlds(t *testing.T, half string) (w world, fill otherWork) {
 	}
 	fill.random = rand.New(rand.NewPCG(7, uint64(half[0])))
 	return w, fill
+}
+
+// add adds the filler of another file.
+func (f *otherWork) add(o *otherWork) {
+	f.Unrelated, f.Words, f.Verbs, f.Tails = append(f.Unrelated, o.Unrelated...), append(f.Words, o.Words...), append(f.Verbs, o.Verbs...), append(f.Tails, o.Tails...)
+	f.Asks, f.Prose, f.Code, f.Logs = append(f.Asks, o.Asks...), append(f.Prose, o.Prose...), append(f.Code, o.Code...), append(f.Logs, o.Logs...)
+	f.Calls = append(f.Calls, o.Calls...)
 }
 
 // in reports whether a text holds all that an answer needs, as words and numbers of their own.
@@ -358,6 +370,17 @@ func (r *rig) newest(t *testing.T, id session.ID, room int64) []session.Message 
 	return path[first:]
 }
 
+// newestResults returns the texts of the last n results of calls.
+func (r *rig) newestResults(t *testing.T, id session.ID, n int) (texts []string) {
+	path := testkit.Must(r.store.Path(t.Context(), *testkit.Must(r.store.Session(t.Context(), id))(t).HeadID, 0))(t)
+	for i := len(path) - 1; i >= 0 && len(texts) < n; i-- {
+		for _, p := range path[i].Results() {
+			texts = append(texts, p.Content())
+		}
+	}
+	return texts
+}
+
 // share counts what is found, by speaker.
 type share map[string][2]int // found, asked
 
@@ -384,7 +407,9 @@ func (s share) String() string {
 // remembered is what is left of a conversation at its end.
 type remembered struct {
 	own, other, otherUnrecalled, otherNewest, rules, decoys share
+	results                                                 share  // of calls, the newest two, whole
 	compactions, unrecalled                                 int64  // number; of questions that recall nothing
+	unfitting                                               int64  // of questions in other words that get quotations without the fact
 	contexts, recalled                                      int64  // tokens, of all questions with recall
 	room                                                    int64  // tokens, of a window without its reserve
 	block                                                   string // recalled for the last question
@@ -394,13 +419,19 @@ type remembered struct {
 // remember holds a conversation and asks for everything in it.
 func (r *rig) remember(t *testing.T, half string, window int64, turns int) remembered {
 	w, fill := readWorlds(t, half)
-	out := remembered{own: share{}, other: share{}, otherUnrecalled: share{}, otherNewest: share{}, rules: share{}, decoys: share{}}
+	out := remembered{own: share{}, other: share{}, otherUnrecalled: share{}, otherNewest: share{}, rules: share{}, decoys: share{}, results: share{}}
 	var questions []func(session.ID)
 	none := int64(0)
 	for i := range w.Facts {
 		f := &w.Facts[i]
 		questions = append(questions, func(id session.ID) {
 			other := out.ask(t, r, id, f.Other, nil)
+			if out.block != "" && !f.in(out.block) {
+				out.unfitting++
+				if *lost && half == "tune" {
+					fmt.Printf("unfitting at %d: %s, asked %q, recalled %s\n", window, f.ID, f.Other, out.block)
+				}
+			}
 			own := out.ask(t, r, id, f.Own, nil)
 			out.own.count(f.Speaker, holds(own, f))
 			if *lost && half == "tune" && !holds(own, f) {
@@ -417,6 +448,9 @@ func (r *rig) remember(t *testing.T, half string, window int64, turns int) remem
 	for _, q := range fill.Unrelated {
 		questions = append(questions, func(id session.ID) {
 			lines := out.ask(t, r, id, q, nil)
+			for _, result := range r.newestResults(t, id, 2) {
+				out.results.count("", slices.ContainsFunc(lines, func(l spokenLine) bool { return l.speaker == "tool" && l.text == result }))
+			}
 			for i := range w.Rules {
 				out.rules.count("", holds(lines, &w.Rules[i]))
 				if *lost && half == "tune" && !holds(lines, &w.Rules[i]) {

@@ -82,7 +82,11 @@ func transcriptOf(newWriter func(io.Writer, transcript.Heading, *Options) transc
 					return report, err
 				}
 			}
-			w := newWriter(out, transcript.HeadingOf(&r.Session, r.spans.Own(r.ID), opt.Zone), opt)
+			said, err := s.SaidOnPath(ctx, r.spans, id)
+			if err != nil {
+				return report, err
+			}
+			w := newWriter(out, transcript.HeadingOf(&r.Session, said, opt.Zone), opt)
 			items := transcript.NewStream(r.Session, r.compactions, w.Item)
 			if err := r.eachOnPath(ctx, func(m *session.Message) error {
 				report.Messages++

@@ -48,7 +48,8 @@ type Importer struct {
 	// each commit, so that a request waits for one commit at most.
 	Serving bool
 
-	// Price sets the cost of a call from the catalogue where it has none; nil: it stays unknown.
+	// Price sets the cost of a call from the catalogue where the program reported none, or 0 though the model has a
+	// price; nil: it stays as reported.
 	Price func(*session.Call)
 
 	// Purged brings back sessions that were purged here.

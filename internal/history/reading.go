@@ -172,9 +172,7 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 	}
 	if r.Price != nil {
 		for i := range b.Calls {
-			if b.Calls[i].CostNanoUSD == nil {
-				r.Price(&b.Calls[i].Call)
-			}
+			r.Price(&b.Calls[i].Call)
 		}
 	}
 	b.Purged, b.Foreign = r.Purged, r.foreign

@@ -93,7 +93,7 @@ func (c *call) describe(s *session.Session) string {
 	if c.all() && s.Project != "" {
 		facts = append(facts, mask(transcript.OneLine(s.Project, 120)))
 	}
-	facts = append(facts, "last active "+transcript.Ago(s.ActiveAt.Time, c.cfg.Now()), fmt.Sprintf("%d messages", s.MessageCount))
+	facts = append(facts, "last active "+transcript.Ago(s.ActiveAt.Time, c.cfg.Now()), fmt.Sprintf("%d messages", s.SaidCount))
 	if s.ForeignFrom != "" {
 		facts = append(facts, "NOT THE USER'S OWN: imported by hand from "+mask(transcript.OneLine(s.ForeignFrom, 200)))
 	}

@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"sessiond/internal/memory"
+	"sessiond/internal/folders"
 	"sessiond/internal/redact"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -92,6 +91,9 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 	if left > 0 {
 		c.note("Left out for want of room: %d more sessions; a larger max_tokens or a narrower query shows them.", left)
 	}
+	if t := found.Time; t != nil {
+		c.note("Messages of the time %q are preferred. Only these: add %s to the query.", t.Text, t.Filter)
+	}
 	if found.Partial {
 		c.note("The index is behind: the newest messages may be missing.")
 	}
@@ -144,10 +146,11 @@ func (c *call) fileHistory(ctx context.Context, in fileArgs) error {
 	if err := c.leaveOut(ctx, in.Own); err != nil {
 		return err
 	}
-	filter := store.FileFilter{Paths: c.spellings(in.Path)}
-	if len(filter.Paths) == 0 {
-		return session.Errorf(session.Invalid, "path %q is relative and no project is given: pass an absolute path, or project", in.Path)
+	paths, err := c.filePaths(ctx, in.Path)
+	if err != nil {
+		return err
 	}
+	filter := store.FileFilter{Paths: paths}
 	if in.Changed {
 		filter.Ops = store.OpsNamed("changed")
 	}
@@ -171,13 +174,10 @@ func (c *call) fileHistory(ctx context.Context, in fileArgs) error {
 		}
 		shown++
 	}
-	switch name := transcript.OneLine(in.Path, 200); {
-	case len(all) == 0:
-		c.say("No session%s touched %s.", c.where(), name)
-		return nil
-	default:
-		c.say("%d session(s) touched %s, the last first%s.", len(all), name, c.where())
+	if len(all) == 0 {
+		return c.sayNoTouch(ctx, in.Path)
 	}
+	c.say("%d session(s) touched %s, the last first%s.", len(all), transcript.OneLine(in.Path, 200), c.where())
 	if left := len(all) - shown; left > 0 {
 		c.note("Left out: %d earlier sessions; a larger limit or max_tokens shows them.", left)
 	}
@@ -185,24 +185,46 @@ func (c *call) fileHistory(ctx context.Context, in fileArgs) error {
 	return nil
 }
 
-// spellings returns the absolute names that a path may have: in each project and worktree.
-func (c *call) spellings(path string) (paths []string) {
-	if filepath.IsAbs(path) {
-		paths = []string{filepath.Clean(path), memory.Resolved(path)}
+// filePaths returns the paths that a file or folder may have: in the project and its worktrees.
+func (c *call) filePaths(ctx context.Context, path string) ([]string, error) {
+	if folders.IsAbs(path) {
+		return c.Store.FilePaths(ctx, path)
 	}
+	if len(c.Projects) == 0 {
+		return nil, session.Errorf(session.Invalid, "path %q is relative and no project is given: pass an absolute path, or project", path)
+	}
+	var names []string
 	for _, root := range c.Projects {
-		if !filepath.IsAbs(path) {
-			paths = append(paths, filepath.Join(root, path))
+		names = append(names, folders.Join(root, path))
+	}
+	return c.Store.FilePaths(ctx, names...)
+}
+
+// sayNoTouch says that no session touched a file, and which files end in its name.
+func (c *call) sayNoTouch(ctx context.Context, path string) error {
+	const most = 5
+	found, err := c.Store.FilesEnding(ctx, path)
+	if err != nil {
+		return err
+	}
+	var alike []string
+	for _, f := range found {
+		s, err := c.Store.Session(ctx, f.Session)
+		if session.CodeOf(err) == session.NotFound {
 			continue
 		}
-		if rest, err := filepath.Rel(root, filepath.Clean(path)); err == nil && filepath.IsLocal(rest) {
-			for _, other := range c.Projects {
-				paths = append(paths, filepath.Join(other, rest))
-			}
+		if err != nil {
+			return err
+		}
+		if c.Shows(&s) && len(alike) < most {
+			alike = append(alike, session.EscapeBlocks(mask(transcript.OneLine(f.Path, 200))))
 		}
 	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
+	c.say("No session%s touched %s.", c.where(), transcript.OneLine(path, 200))
+	if len(alike) > 0 {
+		c.note("Paths that end so: %s.", strings.Join(alike, ", "))
+	}
+	return nil
 }
 
 // fileSession describes what a session did to the files, and quotes its last edits.
@@ -307,7 +329,7 @@ func (c *call) newest(ctx context.Context, f store.Filter, limit int) (found []s
 			return nil, err
 		}
 		for i := range some {
-			if s := &some[i]; len(found) < limit && s.MessageCount > 0 && s.ParentKind != session.ParentChild && c.Shows(s) {
+			if s := &some[i]; len(found) < limit && s.SaidCount > 0 && s.ParentKind != session.ParentChild && c.Shows(s) {
 				found = append(found, *s)
 			}
 		}
@@ -339,10 +361,16 @@ func (c *call) digest(ctx context.Context, sess *session.Session, most int64) (s
 	if err != nil {
 		return "", err
 	}
-	last, _, err := c.Store.Messages(ctx, sess.ID, store.MessagePage{Limit: 10, Descending: true})
+	path, err := c.Store.Spans(ctx, *sess.HeadID)
 	if err != nil {
 		return "", err
 	}
+	slices.Reverse(path)
+	last, err := c.Store.LastInTalk(ctx, path, 10, session.Head{Text: session.BlobThreshold})
+	if err != nil {
+		return "", err
+	}
+	slices.Reverse(last)
 	if first, err = c.withoutPrivate(ctx, first); err == nil {
 		last, err = c.withoutPrivate(ctx, last)
 	}

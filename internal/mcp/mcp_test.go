@@ -19,7 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rs/zerolog"
 
-	"sessiond/internal/memory"
+	"sessiond/internal/folders"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -42,7 +42,7 @@ type kit struct {
 
 func newKit(t *testing.T) *kit {
 	t.Helper()
-	dir := memory.Resolved(t.TempDir())
+	dir := folders.Resolved(t.TempDir())
 	k := &kit{t: t, folder: filepath.Join(dir, "web")}
 	testkit.Check(t, os.MkdirAll(filepath.Join(k.folder, ".git"), 0o700))
 	ticks := now

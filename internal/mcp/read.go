@@ -103,10 +103,10 @@ func hasResult(item *transcript.Item, ref session.MessageRef) bool {
 	return slices.ContainsFunc(item.Blocks, func(b transcript.Block) bool { return b.Tool != nil && b.Tool.ResultRef == ref })
 }
 
-// itemsOf returns messages as items, with results in their calls and secrets masked.
+// itemsOf returns messages as items, with results in their calls and secrets masked, without rows of the program.
 func itemsOf(sess session.Session, msgs []session.Message) (items []*transcript.Item, err error) {
 	stream := transcript.NewStream(sess, nil, func(item *transcript.Item) error {
-		if item.Kind == transcript.ItemMessage && len(item.Blocks) > 0 {
+		if item.Kind == transcript.ItemMessage && item.Talk != session.OfProgram && len(item.Blocks) > 0 {
 			items = append(items, item)
 		}
 		return nil

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/memory"
 	"sessiond/internal/session"
 	"sessiond/internal/transcript"
@@ -25,7 +25,7 @@ const (
 // returns the question as the call's result.
 func (s *Server) folders(ctx context.Context, req *mcp.CallToolRequest, args common) ([]string, *mcp.CallToolResult, error) {
 	switch {
-	case args.Project != "" && !filepath.IsAbs(args.Project):
+	case args.Project != "" && !folders.IsAbs(args.Project):
 		return nil, nil, session.Errorf(session.Invalid, "project %q is not an absolute folder: pass one like /home/ana/web, or scope: %q", args.Project, scopeAll)
 	case args.Project != "":
 		return []string{args.Project}, nil, nil
@@ -72,8 +72,8 @@ func (s *Server) clientRoots(ctx context.Context, req *mcp.CallToolRequest) ([]s
 		return nil, nil
 	}
 	for _, root := range told.Roots {
-		if u, err := url.Parse(root.URI); err == nil && u.Scheme == "file" && filepath.IsAbs(u.Path) {
-			s.working = append(s.working, filepath.Clean(u.Path))
+		if u, err := url.Parse(root.URI); err == nil && u.Scheme == "file" && folders.IsAbs(u.Path) {
+			s.working = append(s.working, folders.Clean(u.Path))
 		}
 	}
 	return s.working, nil

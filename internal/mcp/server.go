@@ -258,7 +258,7 @@ func (c *call) listed(s *session.Session) *mcp.Resource {
 	return &mcp.Resource{
 		URI: uriPrefix + string(s.ID), Name: string(s.ID), Title: cmp.Or(shown(s.Title), "(no title)"),
 		MIMEType:    "text/plain",
-		Description: fmt.Sprintf("%s, %d messages", about, s.MessageCount),
+		Description: fmt.Sprintf("%s, %d messages", about, s.SaidCount),
 		Annotations: &mcp.Annotations{LastModified: s.ActiveAt.UTC().Format(time.RFC3339)},
 	}
 }

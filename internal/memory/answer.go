@@ -143,7 +143,7 @@ func (m *Memory) last(ctx context.Context, n int) (found []session.Session, err 
 			return nil, err
 		}
 		for i := range sessions {
-			if s := &sessions[i]; s.Kind == "chat" && s.HeadID != nil && m.Scope.Tells(s) {
+			if s := &sessions[i]; s.Kind == session.KindChat && s.HeadID != nil && m.Scope.Tells(s) {
 				found = append(found, *s)
 			}
 		}
@@ -156,16 +156,18 @@ func (m *Memory) last(ctx context.Context, n int) (found []session.Session, err 
 const (
 	leastTold  = 3
 	leastShare = 0.4
+	mostWords  = 24
 )
 
 // ForPrompt returns passages of earlier sessions that have most of a prompt's words; "" for none.
 func (m *Memory) ForPrompt(ctx context.Context, prompt string) (string, error) {
-	words := contextmgr.Terms(prompt)
-	if len(words) < leastTold {
+	words := slices.DeleteFunc(contextmgr.Terms(prompt), func(w string) bool { return len(search.CluesOf(w)) > 0 })
+	words = append(words, search.CluesOf(prompt)...)
+	if words = words[:min(len(words), mostWords)]; len(words) < leastTold {
 		return "", nil
 	}
 	res, err := m.Index.Search(ctx, search.Query{
-		Text: strings.Join(words, " "), Group: search.GroupSession, Limit: 5, Rare: true, Now: m.Now(), Projects: m.Scope.Projects, Hide: m.hides,
+		Text: strings.Join(words, " "), Group: search.GroupSession, Limit: 5, Rare: true, Now: m.Now(), TimeIn: prompt, Projects: m.Scope.Projects, Hide: m.hides,
 	})
 	if err != nil {
 		return "", err
@@ -174,7 +176,7 @@ func (m *Memory) ForPrompt(ctx context.Context, prompt string) (string, error) {
 	for _, s := range res.Sessions {
 		for i := range s.Passages {
 			p := &s.Passages[i]
-			if told := matched(p); told < leastTold || float64(told) < leastShare*float64(len(words)) {
+			if told := p.Matched(); told < leastTold || float64(told) < leastShare*float64(len(words)) {
 				continue
 			}
 			msg, err := m.Store.Message(ctx, p.MessageID)
@@ -194,7 +196,7 @@ func (m *Memory) BeforeEdit(ctx context.Context, file string) (string, error) {
 		return "", nil
 	}
 	res, err := m.Index.Search(ctx, search.Query{
-		Text: `"` + strings.ReplaceAll(name, `"`, " ") + `"`, Role: session.Assistant, Group: search.GroupSession, Limit: 10, Now: m.Now(),
+		Text: `path:"` + strings.ReplaceAll(name, `"`, " ") + `"`, Role: session.Assistant, Group: search.GroupSession, Limit: 10, Now: m.Now(),
 		Projects: m.Scope.Projects, Hide: m.hides,
 	})
 	if err != nil {
@@ -244,15 +246,6 @@ func plain(text string, n int) string {
 		text = strings.ToValidUTF8(text[:n], "") + "…"
 	}
 	return session.EscapeMarkup(text)
-}
-
-// matched returns the number of different words of a query that a passage shows.
-func matched(p *search.Hit) int {
-	words := map[string]bool{}
-	for _, at := range p.Marks {
-		words[strings.ToLower(p.Snippet[at[0]:at[1]])] = true
-	}
-	return len(words)
 }
 
 // frame marks a text as sessiond's, within what a program shows whole. Nothing in it acts as a tag, hides text or is a

@@ -3,13 +3,11 @@
 package memory
 
 import (
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
-	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 )
 
 // Scope says of which sessions an agent is told.
@@ -20,62 +18,36 @@ type Scope struct {
 	excluded map[string]bool // folders of sessions that were looked up
 }
 
-// NewScope returns the scope of the projects in which folders lie, with their worktrees; without folders that of all
+// NewScope returns the scope of the projects of the working folders, with their worktrees; without folders that of all
 // projects. Of an excluded repository the worktrees are excluded, too. The folders may be named by symbolic links.
-func NewScope(folders, exclude []string) Scope {
+func NewScope(working, exclude []string) Scope {
 	s := Scope{excluded: map[string]bool{}}
-	addTo := func(all *[]string, folders ...string) {
-		for _, folder := range folders {
+	addTo := func(all *[]string, names ...string) {
+		for _, folder := range names {
 			if !slices.Contains(*all, folder) {
 				*all = append(*all, folder)
 			}
 		}
 	}
-	for _, folder := range folders {
-		addTo(&s.Projects, filepath.Clean(folder)) // without any, the scope is that of all projects
-		addTo(&s.Projects, store.Roots(folder)...)
-		addTo(&s.Projects, store.Roots(Resolved(folder))...)
+	for _, folder := range working {
+		addTo(&s.Projects, folders.Clean(folder)) // without any, the scope is that of all projects
+		addTo(&s.Projects, folders.Roots(folder)...)
+		addTo(&s.Projects, folders.Roots(folders.Resolved(folder))...)
 	}
 	for _, folder := range exclude {
 		addTo(&s.Exclude, names(folder)...)
-		folder = Resolved(folder)
-		if store.ProjectOf(folder) == folder {
-			addTo(&s.Exclude, store.Roots(folder)...)
+		folder = folders.Resolved(folder)
+		if folders.WorktreeRoot(folder) == folder {
+			addTo(&s.Exclude, folders.Roots(folder)...)
 		}
 	}
 	return s
 }
 
-// Resolved returns a path without symbolic links, as the system follows them. What of it does not exist any more counts
-// by its text, also the target of a link.
-func Resolved(path string) string {
-	const mostLinks = 40 // more lead in a circle
-	if !filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	done, rest := "/", path
-	for links := 0; rest != ""; {
-		var name string
-		name, rest, _ = strings.Cut(rest, "/")
-		next := filepath.Join(done, name) // of ".." the folder above
-		target, err := os.Readlink(next)
-		if err != nil || links == mostLinks {
-			done = next
-			continue
-		}
-		links++
-		if filepath.IsAbs(target) {
-			done = "/"
-		}
-		rest = target + "/" + rest
-	}
-	return done
-}
-
 // names returns the names of a folder: as its text says, and without symbolic links, before and after its ".." are
 // removed from the text.
 func names(folder string) []string {
-	return []string{filepath.Clean(folder), Resolved(folder), Resolved(filepath.Clean(folder))}
+	return []string{folders.Clean(folder), folders.Resolved(folder), folders.Resolved(path.Clean(folder))}
 }
 
 // Shows tells whether a session is in the scope.
@@ -101,16 +73,11 @@ func (s Scope) excludes(folder string) bool {
 	hidden, known := s.excluded[folder]
 	if !known {
 		hidden = slices.ContainsFunc(names(folder), func(name string) bool {
-			return slices.ContainsFunc(s.Exclude, func(excluded string) bool { return isBelow(name, excluded) })
+			return slices.ContainsFunc(s.Exclude, func(excluded string) bool { return folders.Within(name, excluded) })
 		})
 		if s.excluded != nil {
 			s.excluded[folder] = hidden
 		}
 	}
 	return hidden
-}
-
-func isBelow(path, folder string) bool {
-	folder = strings.TrimSuffix(folder, "/")
-	return folder != "" && (path == folder || strings.HasPrefix(path, folder+"/"))
 }

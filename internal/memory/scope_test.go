@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/memory"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
@@ -13,7 +14,7 @@ import (
 
 // A private repository hides its worktrees, and is known by each of its names.
 func TestExcludedProjectHidesItsWorktrees(t *testing.T) {
-	dir := memory.Resolved(t.TempDir())
+	dir := folders.Resolved(t.TempDir())
 	write := func(path, text string) {
 		testkit.Check(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o700))
 		testkit.Check(t, os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600))
@@ -47,7 +48,7 @@ func TestExcludedProjectHidesItsWorktrees(t *testing.T) {
 // A session is of the excluded folder by whatever name it was recorded, and the folder by whatever name it is excluded,
 // also after it is gone.
 func TestExcludesSeeThroughLinks(t *testing.T) {
-	dir := memory.Resolved(t.TempDir())
+	dir := folders.Resolved(t.TempDir())
 	at := func(path string) string { return dir + "/" + path }
 	testkit.Check(t, os.MkdirAll(at("h/private/deep"), 0o700))
 	testkit.Check(t, os.MkdirAll(at("h/pub/sub"), 0o700))

@@ -38,6 +38,7 @@ type Scope struct {
 // Row is a session in the list.
 type Row struct {
 	session.Session
+	Name     string       // of its project, as lists call it
 	Children int64        // sub-agents, at any depth
 	Window   int64        // tokens; 0: unknown
 	Passages []search.Hit // the best ones of a search
@@ -92,7 +93,7 @@ type Config struct {
 	Data     Data
 	Now      func() time.Time // in the zone of the person
 	Home     string           // written as ~; may be ""
-	Project  string           // of the current folder; "": none
+	Project  string           // of the current folder, as lists call it; "": none
 	Here     string           // the current folder
 	Debounce time.Duration    // of typing, before a search
 	Poll     time.Duration    // between looks whether the database changed; 0: never

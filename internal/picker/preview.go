@@ -59,7 +59,7 @@ func (m *Model) facts(p *Preview) (facts []string) {
 	add(p.ArchivedAt != nil, "archived")
 	add(true, string(p.Source))
 	add(true, transcript.Ago(p.ActiveAt.Time, m.Now()))
-	add(true, transcript.Counted(p.MessageCount, "message"))
+	add(true, transcript.Counted(p.SaidCount, "message"))
 	add(p.Children > 0, transcript.Counted(p.Children, "sub-agent"))
 	add(p.Window > 0 && p.ContextTokens > 0, "context "+transcript.Percent(p.ContextTokens, p.Window))
 	add(cost != "" && cost != "?", cost)
@@ -158,10 +158,10 @@ func (m *Model) lastLines(p *Preview, width, rows int) []string {
 	var b bytes.Buffer
 	out := transcript.NewTerminal(&b, transcript.TerminalOptions{Width: width, Color: true, Zone: m.Now().Location()})
 	stream := transcript.NewStream(p.Session, nil, out.Item)
-	if p.Last[0].ParentID != nil {
-		stream.GoesOn(&p.Last[0])
-	}
 	for i := range p.Last {
+		if p.Last[i].ParentID != nil { // rows of the program may stand between it and the one before
+			stream.GoesOn(&p.Last[i])
+		}
 		_ = stream.Message(&p.Last[i]) // a buffer accepts everything
 	}
 	_ = stream.Close()

@@ -161,7 +161,7 @@ func filled(titles ...string) *shelf {
 	for i, title := range titles {
 		r := picker.Row{Session: session.Session{
 			ID: session.ID(fmt.Sprintf("20261124_%03d", len(titles)-i)), Title: title, Source: session.SourceClaudeCode, Project: "/home/ada/src/parser",
-			Model: "claude-opus-4-6", GitBranch: "main", MessageCount: 142, ContextTokens: 124_000, CostNanoUSD: &cost,
+			Model: "claude-opus-4-6", GitBranch: "main", SaidCount: 142, ContextTokens: 124_000, CostNanoUSD: &cost,
 			ActiveAt: session.At(now.Add(-time.Duration(i*i) * 7 * time.Hour)), Kind: "chat",
 		}, Window: 200_000}
 		if i%3 == 2 {

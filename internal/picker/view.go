@@ -195,7 +195,7 @@ func (m *Model) cursor() *tea.Cursor {
 // scopeLine says which sessions are listed; what differs from the usual stands out.
 func (m *Model) scopeLine() string {
 	var parts []string
-	for where, name := range []string{"everywhere", "project " + transcript.LastFolder(m.Project), "folder " + transcript.LastFolder(m.Here)} {
+	for where, name := range []string{"everywhere", "project " + m.Project, "folder " + transcript.LastFolder(m.Here)} {
 		style := faint
 		if Where(where) == m.scope.Where {
 			style = strong
@@ -277,7 +277,7 @@ func (m *Model) rowLine(r Row, c columns, selected bool) string {
 	for _, cell := range []struct {
 		text  string
 		width int
-	}{{transcript.LastFolder(r.Project), c.project}, {string(r.Source), c.source}} {
+	}{{r.Name, c.project}, {string(r.Source), c.source}} {
 		if cell.width > 0 {
 			out += " " + faint.Styled(m.fit(m.method.Truncate(plain(cell.text), cell.width, "…"), cell.width))
 		}

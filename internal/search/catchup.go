@@ -176,7 +176,7 @@ func wipe(ctx context.Context, tx *sql.Tx) error {
 	for _, statement := range []string{
 		`INSERT INTO words (words) VALUES ('delete-all')`,
 		`DELETE FROM docs`,
-		`UPDATE state SET mark = 0, docs = 0, words = 0`,
+		`UPDATE state SET mark = 0, docs = 0, words = 0, languages = 0`,
 	} {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
 			return err
@@ -187,16 +187,17 @@ func wipe(ctx context.Context, tx *sql.Tx) error {
 
 // entry is the row of a message in the index.
 type entry struct {
-	message *session.Message
-	at      int64 // its place in the order of time, in milliseconds
-	norm    normalized
-	tags    string
+	message  *session.Message
+	at       int64 // its place in the order of time, in milliseconds
+	language language
+	norm     normalized
+	tags     string
 }
 
 // entriesOf returns the entries of the messages with searchable text.
 func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]entry, error) {
 	sessions := map[session.ID]session.Session{}
-	n := normalizer{stemmed: map[string]string{}}
+	n := normalizer{stemmed: map[string]stemmed{}}
 	var entries []entry
 	for i := range messages {
 		m := &messages[i]
@@ -212,19 +213,17 @@ func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]e
 			}
 			sessions[m.SessionID] = s
 		}
-		entries = append(entries, entry{m, millisOf(m, &s), n.normalize(text, true), tagsOf(m, &s)})
+		in := languageOf(text)
+		entries = append(entries, entry{m, millisOf(m, &s), in, n.normalize(text, in, true), tagsOf(m, &s)})
 	}
 	return entries, nil
 }
 
 // searchableText returns the text that a message is found by: spoken text, reasoning, and the arguments
-// and results of tool calls. What a program reminds the model of in the system's role, as of its tools
-// and skills, is the same in each session, and nobody looks for it.
+// and results of tool calls. Rows of the program itself, as its lists of skills, are the same in each session, and
+// nobody looks for them.
 func searchableText(m *session.Message) string {
-	switch {
-	case m.Kind == session.KindCustom, m.Kind == session.KindMarker, m.Kind == session.KindUnknown:
-		return ""
-	case m.Kind == session.KindCustomMessage && m.Role == session.System:
+	if m.Talk == session.OfProgram || m.Kind == session.KindMarker {
 		return ""
 	}
 	var texts []string
@@ -291,18 +290,19 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 		return err
 	}
 	defer func() { _ = words.Close() }()
-	total := 0
+	total, languages := 0, 0
 	for _, e := range entries {
 		docid, err := insertDoc(ctx, doc, last, &e)
 		if err != nil {
 			return fmt.Errorf("message %d: %w", e.message.RowID, err)
 		}
-		if _, err := words.ExecContext(ctx, docid, e.norm.stems, e.norm.inflected, e.tags); err != nil {
+		if _, err := words.ExecContext(ctx, docid, e.norm.stems, e.norm.inflected+" "+e.norm.symbols, e.tags); err != nil {
 			return fmt.Errorf("message %d: %w", e.message.RowID, err)
 		}
 		total += e.norm.words
+		languages |= 1 << e.language
 	}
-	_, err = tx.ExecContext(ctx, `UPDATE state SET docs = docs + ?, words = words + ?`, len(entries), total)
+	_, err = tx.ExecContext(ctx, `UPDATE state SET docs = docs + ?, words = words + ?, languages = languages | ?`, len(entries), total, languages)
 	return err
 }
 
@@ -352,3 +352,21 @@ func millisOf(m *session.Message, of *session.Session) int64 {
 
 // millis returns milliseconds since 1970; 0 for earlier times.
 func millis(t session.Time) int64 { return max(0, t.UnixMilli()) }
+
+// languagesIn returns the languages of the texts that are indexed, but English.
+func languagesIn(ctx context.Context, places []queryer) (found []language, err error) {
+	bits := 0
+	for _, place := range places {
+		n := 0
+		if err := place.QueryRowContext(ctx, `SELECT languages FROM state`).Scan(&n); err != nil {
+			return nil, err
+		}
+		bits |= n
+	}
+	for _, l := range []language{german, french} {
+		if bits&(1<<l) != 0 {
+			found = append(found, l)
+		}
+	}
+	return found, nil
+}

@@ -484,17 +484,23 @@ func TestDamageOfTheStoreIsNotTheIndexs(t *testing.T) {
 }
 
 // A program's list of skills or tools stands in each session: it is found by nothing.
-func TestRemindersOfAProgramAreNotIndexed(t *testing.T) {
+func TestRowsOfTheProgramAreNotIndexed(t *testing.T) {
 	for _, c := range []struct {
-		kind session.Kind
-		role session.Role
-		want string
+		kind    session.Kind
+		role    session.Role
+		origin  session.Origin
+		display bool
+		want    string
 	}{
-		{session.KindMessage, session.System, "- draw charts"},
-		{session.KindCustomMessage, session.User, "- draw charts"},
-		{session.KindCustomMessage, session.System, ""},
+		{session.KindMessage, session.System, session.Program, true, ""},
+		{session.KindCustomMessage, session.User, session.Program, false, ""},
+		{session.KindCustomMessage, session.User, session.Program, true, "- draw charts"},
+		{session.KindMessage, session.Assistant, session.Model, false, "- draw charts"},
+		{session.KindUnknown, "", session.Program, true, ""},
+		{session.KindMarker, "", session.Program, true, ""},
 	} {
-		m := session.Message{Kind: c.kind, Role: c.role, Parts: []session.Part{session.TextPart("- draw charts")}}
+		m := session.Message{Kind: c.kind, Role: c.role, Origin: c.origin, Display: c.display, Parts: []session.Part{session.TextPart("- draw charts")}}
+		m.Talk = session.TalkOf(&m)
 		if got := searchableText(&m); got != c.want {
 			t.Errorf("a %s of role %s is found by %q, want %q", c.kind, c.role, got, c.want)
 		}

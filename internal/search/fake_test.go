@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -148,6 +149,20 @@ func (f *fakeStore) SessionsNamed(_ context.Context, texts []string) (found []se
 		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(name, text) }) {
 			found = append(found, s)
 		}
+	}
+	return found, nil
+}
+
+func (f *fakeStore) ProjectsNamed(_ context.Context, text string) (found []string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.sessions {
+		if s.Project == text || folders.EndsIn(s.Project, text) {
+			found = append(found, s.Project)
+		}
+	}
+	if len(found) == 0 {
+		found = []string{text}
 	}
 	return found, nil
 }

@@ -17,9 +17,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// version is PRAGMA user_version of the file. It changes with the tables and with the tokens: an index
-// only fits queries that are split as its text was.
-const version = 8
+// version is PRAGMA user_version of the file. It changes with the tables, with the tokens (an index
+// only fits queries that are split as its text was), and when messages leave it: 9 has no rows of programs.
+const version = 9
 
 // The tables. A docid is created_ms << 12 | n (see millisOf): docids are in the order of time, so that newest-first
 // and since/until are ranges of row ids. docs has the facts about a hit that search needs before it
@@ -32,9 +32,10 @@ const schema = `
 		mark_message TEXT NOT NULL, -- the identity of the message at mark
 		boot TEXT NOT NULL,    -- the boot of the machine at the last write; '' once all is synced
 		docs  INTEGER NOT NULL, -- number of docs
-		words INTEGER NOT NULL  -- in all of them
+		words INTEGER NOT NULL, -- in all of them
+		languages INTEGER NOT NULL -- bit n: a text in language n was indexed
 	);
-	INSERT INTO state (id, mark, mark_message, boot, docs, words) VALUES (1, 0, '', '', 0, 0);
+	INSERT INTO state (id, mark, mark_message, boot, docs, words, languages) VALUES (1, 0, '', '', 0, 0, 0);
 	CREATE TABLE docs (
 		docid      INTEGER PRIMARY KEY,
 		message_id INTEGER NOT NULL UNIQUE,

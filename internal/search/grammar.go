@@ -10,7 +10,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"sessiond/internal/session"
+	"sessiond/internal/when"
 )
 
 // maxTerms is the limit of a query's terms, and of its exclusions; later ones are ignored.
@@ -18,12 +21,19 @@ const maxTerms = 32
 
 // term is a word, a phrase or a prefix of a query.
 type term struct {
-	raw    string     // as written
-	norm   normalized // its tokens
-	word   bool       // one word or name outside of quotes: its other forms match, too
-	quoted bool
-	prefix bool
-	not    bool
+	raw       string     // as written
+	norm      normalized // its tokens
+	word      bool       // one word or name outside of quotes: its other forms match, too
+	quoted    bool
+	prefix    bool
+	not       bool
+	symbol    bool       // emoji
+	path      bool       // a file's, of a filter that stands alone
+	or        []string   // what matches as well, in FTS5's language: a number in groups, the stems of other languages
+	languages []language // that the index has besides English
+	stemsIn   []string   // its stems in each of them
+	run       string     // what the term is a clue of: the word or sentence without spaces, as written
+	time      bool       // it only names the time that the query prefers
 }
 
 // parsed is a parsed query text: its terms and filters.
@@ -32,6 +42,7 @@ type parsed struct {
 	filters
 	without       []filters // each with one value, which no hit has
 	before, after string    // times, as written
+	when          *when.Named
 }
 
 // filters narrow a search to messages with these facts; "" is any.
@@ -49,7 +60,7 @@ func (f *filters) field(name string) *string {
 }
 
 // Grammar describes queries for help texts, a line for each form.
-const Grammar = `word           a word and its other forms: index, indexes, indexing
+const Grammar = `word           a word and its other forms: index, indexes, indexing; go, went
 "as written"   these words, as they are written
 begin*         words with this beginning: 3 letters, or fewer as the last word
 -word          not this word
@@ -68,13 +79,24 @@ after:TIME     not before 2026-02-11, or the last 7d; also before:TIME`
 // words: no text is an error, so that people can paste any text.
 func parse(text string) parsed {
 	var p parsed
-	for _, w := range fields(text) {
+	for _, w := range fields(norm.NFC.String(text)) {
 		if !w.quoted && p.addFilter(w) {
 			continue
 		}
-		if t, ok := w.term(); ok && p.hasRoomFor(t) {
-			p.terms = append(p.terms, t)
+		for _, t := range w.terms() {
+			if p.hasRoomFor(t) {
+				p.terms = append(p.terms, t)
+			}
 		}
+	}
+	if p.isOnlyExclusions() { // -j8 is an option
+		for i := range p.terms {
+			p.terms[i].not = false
+		}
+	}
+	if t, ok := (field{text: p.path, quoted: true}).term(); ok && len(p.terms) == 0 { // path:FILE alone
+		t.path, p.path = true, ""
+		p.terms = append(p.terms, t)
 	}
 	for i := range max(0, len(p.terms)-1) {
 		if t := &p.terms[i]; t.prefix && t.isShort() {
@@ -89,7 +111,12 @@ func parse(text string) parsed {
 const leastBeginning = 3
 
 func (t term) isShort() bool {
-	return utf8.RuneCountInString(t.norm.text) < leastBeginning && !strings.ContainsFunc(t.norm.text, isCJK)
+	return utf8.RuneCountInString(t.norm.text) < leastBeginning && !strings.ContainsFunc(t.norm.text, isUnspaced)
+}
+
+// isOnlyExclusions reports whether the query looks for nothing.
+func (p *parsed) isOnlyExclusions() bool {
+	return len(p.terms) > 0 && p.path == "" && !slices.ContainsFunc(p.terms, func(t term) bool { return !t.not })
 }
 
 // hasRoomFor reports whether a term is new and within the limit.
@@ -163,10 +190,15 @@ var questionForm = regexp.MustCompile(`(?i)^\s*(who|whom|whose|what|when|where|w
 // asks tells a question from a list of words: a hit need not have all words of a question.
 func asks(text string) bool { return questionForm.MatchString(text) }
 
-// content returns the wanted terms that say what is looked for: all but stop words, unless there are no others.
+// content returns the wanted terms that say what is looked for: all but stop words and those that name a time, unless
+// there are no others.
 func (p *parsed) content() []term {
 	wanted, _ := p.wanted()
-	if some := slices.DeleteFunc(slices.Clone(wanted), term.stops); len(some) > 0 {
+	some := slices.DeleteFunc(slices.Clone(wanted), term.stops)
+	if others := slices.DeleteFunc(slices.Clone(some), func(t term) bool { return t.time }); len(others) > 0 {
+		return others
+	}
+	if len(some) > 0 {
 		return some
 	}
 	return wanted
@@ -229,20 +261,65 @@ func isFilterName(s string) bool {
 	return ok && (new(filters).field(name) != nil || name == "before" || name == "after")
 }
 
+// terms returns the words of a field, and its emoji.
+func (f field) terms() (all []term) {
+	t, ok := f.term()
+	if ok {
+		all = append(all, t)
+	}
+	if symbols := normalize(f.text, english, false).symbols; symbols != "" && (!ok || !f.quoted) {
+		emoji := strings.TrimFunc(f.text, func(r rune) bool { return !isSymbol(r) })
+		all = append(all, term{raw: emoji, norm: normalized{text: symbols, stems: symbols, words: 1}, not: f.not, symbol: true})
+	}
+	return all
+}
+
 func (f field) term() (term, bool) {
-	n := normalize(f.text, false)
+	n := normalize(f.text, english, false)
 	if n.text == "" {
 		return term{}, false
 	}
 	t := term{raw: rawTerm(f.text), norm: n, not: f.not, quoted: f.quoted}
 	t.prefix = n.open || (!f.quoted && strings.HasSuffix(f.text, "*"))
 	t.word = !t.prefix && !f.quoted
+	switch {
+	case !t.word:
+	case isHash(t.raw):
+		t.or = []string{"{stems inflected} : " + quote(t.raw) + " *"}
+	case isNumber(t.raw):
+		t.or = []string{"stems : " + quote(strings.Join(groupsOf(t.raw), " "))}
+	case groupedNumber.MatchString(t.raw):
+		t.or = []string{"stems : " + quote(strings.ReplaceAll(n.text, " ", ""))}
+	}
 	return t, true
+}
+
+var (
+	hashForm      = regexp.MustCompile(`^[0-9a-f]{6,}$`)
+	numberForm    = regexp.MustCompile(`^[0-9]{5,}$`)
+	groupedNumber = regexp.MustCompile(`^[0-9]{1,3}([,.'’][0-9]{3})+$`)
+)
+
+// isHash reports whether a word may be the beginning of a hash.
+func isHash(w string) bool {
+	return hashForm.MatchString(w) && strings.ContainsAny(w, "0123456789") && strings.ContainsAny(w, "abcdef")
+}
+
+// isNumber reports whether a word is a number that people write in groups of digits.
+func isNumber(w string) bool { return numberForm.MatchString(w) }
+
+// groupsOf returns the groups of three digits of a number.
+func groupsOf(digits string) []string {
+	groups := []string{digits[:(len(digits)-1)%3+1]}
+	for rest := digits[len(groups[0]):]; rest != ""; rest = rest[3:] {
+		groups = append(groups, rest[:3])
+	}
+	return groups
 }
 
 // rawTerm returns the visible text of a term.
 func rawTerm(s string) string {
-	s = strings.TrimFunc(s, func(r rune) bool { return !isWord(r) && !isCJK(r) && !strings.ContainsRune("$€£¥", r) })
+	s = strings.TrimFunc(s, func(r rune) bool { return !isWord(r) && !isUnspaced(r) && !strings.ContainsRune("$€£¥", r) })
 	for _, possessive := range []string{"'s", "’s", "'S", "’S"} {
 		s = strings.TrimSuffix(s, possessive)
 	}
@@ -252,17 +329,43 @@ func rawTerm(s string) string {
 // match returns the term in FTS5's language. Words and phrases match by their stems; hasExactly checks
 // what stands in quotes afterwards. A name like getUserName also matches its words, one after the other.
 func (t term) match() string {
-	stems, several := strings.Fields(t.norm.stems), t.norm.words > 1
-	name := isOneWord(t.raw) && identifierParts(t.raw) != nil
+	own := t.matchStems(t.norm.stems)
 	switch {
-	case t.prefix && (name || !several): // also of the words that have another stem
-		return "{stems inflected} : " + quote(strings.Fields(t.norm.text)[0]) + " *"
+	case t.symbol:
+		own = "inflected : " + quote(t.norm.stems)
+	case t.prefix && (t.isName() || t.norm.words == 1): // also of the words that have another stem
+		own = "{stems inflected} : " + quote(strings.Fields(t.norm.text)[0]) + " *"
 	case t.prefix:
-		return "stems : " + quote(t.norm.text) + " *"
-	case t.word && name:
-		return "(stems : " + quote(stems[0]) + " OR stems : " + quote(strings.Join(stems[1:], " ")) + ")"
+		own = "stems : " + quote(t.norm.text) + " *"
 	}
-	return "stems : " + quote(t.norm.stems)
+	if len(t.or) == 0 {
+		return own
+	}
+	return "(" + own + " OR " + strings.Join(t.or, " OR ") + ")"
+}
+
+func (t term) matchStems(stems string) string {
+	if first, parts, several := strings.Cut(stems, " "); t.word && several && t.isName() {
+		return "(stems : " + quote(first) + " OR stems : " + quote(parts) + ")"
+	}
+	return "stems : " + quote(stems)
+}
+
+func (t term) isName() bool { return isOneWord(t.raw) && identifierParts(t.raw) != nil }
+
+// addLanguages lets the term match texts in other languages, which the index has.
+func (t *term) addLanguages(languages []language) {
+	if t.prefix || t.symbol {
+		return
+	}
+	t.languages, t.stemsIn = languages, nil
+	for _, l := range languages {
+		stems := normalize(t.raw, l, false).stems
+		t.stemsIn = append(t.stemsIn, stems)
+		if stems != t.norm.stems {
+			t.or = append(t.or, t.matchStems(stems))
+		}
+	}
 }
 
 func isOneWord(s string) bool {
@@ -274,7 +377,7 @@ func (t term) stops() bool { return t.word && isStopWord(strings.ToLower(t.norm.
 
 // within reports whether a text has the words of a quoted term as written, in any case.
 func (t term) within(text string) bool {
-	return strings.Contains(" "+folded(normalize(text, true).text)+" ", " "+folded(t.norm.text)+" ")
+	return strings.Contains(" "+folded(normalize(text, english, true).text)+" ", " "+folded(t.norm.text)+" ")
 }
 
 func folded(s string) string { return strings.Map(fold, s) }
@@ -311,7 +414,7 @@ func tag(kind rune, value string) string {
 
 // match returns the filters in FTS5's language, each followed by AND. shared are more sessions that
 // match beside the session of the filter.
-func (f filters) match(shared []string) string {
+func (f filters) match(shared []string, languages []language) string {
 	var b strings.Builder
 	if len(shared) > 0 {
 		any := []string{"tags : " + quote(tag(tagSession, f.session))}
@@ -321,14 +424,14 @@ func (f filters) match(shared []string) string {
 		b.WriteString("(" + strings.Join(any, " OR ") + ") AND ")
 		f.session = ""
 	}
-	for _, e := range f.expressions() {
+	for _, e := range f.expressions(languages) {
 		b.WriteString(e + " AND ")
 	}
 	return b.String()
 }
 
 // expressions returns the filters in FTS5's language.
-func (f filters) expressions() (all []string) {
+func (f filters) expressions(languages []language) (all []string) {
 	for _, fact := range []struct {
 		kind  rune
 		value string
@@ -347,6 +450,7 @@ func (f filters) expressions() (all []string) {
 		}
 	}
 	if path, ok := (field{text: f.path, quoted: true}).term(); ok {
+		path.addLanguages(languages)
 		all = append(all, path.match())
 	}
 	return all

@@ -7,6 +7,10 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"sessiond/internal/session"
 )
@@ -33,6 +37,8 @@ const (
 	// sessions share them.
 	titleWeight   = 1.0
 	projectWeight = 0.5
+	// Letters by which names are looked up that may have another form of a word in another language.
+	namePrefix = 5
 )
 
 // SessionHit is a found session.
@@ -178,8 +184,19 @@ func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error
 	content := r.parsed.content()
 	var texts []string
 	for _, t := range content {
-		texts = append(texts, t.patterns()...)
+		patterns := append(t.patterns(), strings.ToLower(t.raw))
+		if r := []rune(patterns[len(patterns)-1]); len(t.languages) > 0 && len(r) > namePrefix { // Verträge, of Vertrag
+			patterns = append(patterns, string(r[:namePrefix]))
+		}
+		for _, pattern := range patterns {
+			texts = append(texts, pattern, norm.NFC.String(pattern), norm.NFD.String(pattern))
+			if first, size := utf8.DecodeRuneInString(pattern); first >= utf8.RuneSelf { // SQLite's LOWER leaves these as they are
+				texts = append(texts, string(unicode.ToUpper(first))+pattern[size:])
+			}
+		}
 	}
+	slices.Sort(texts)
+	texts = slices.Compact(texts)
 	named, err := r.ix.src.SessionsNamed(ctx, texts)
 	if err != nil {
 		return nil, err
@@ -187,18 +204,17 @@ func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error
 	_, excluded := r.parsed.wanted()
 	narrowed := r.parsed.filters != (filters{owner: r.parsed.filters.owner}) || len(r.query.Projects) > 0 || r.query.Since != nil || r.query.Until != nil ||
 		len(excluded)+len(r.parsed.without) > 0
+	titled := map[string]bool{}
 	for _, s := range named {
-		title, project := tokensOf(s.Title), tokensOf(s.Project+" "+s.GitBranch)
-		if s.TitleSource == "first_message" {
-			title = "" // that message has its words
-		}
+		title, project := r.namesIn(s.Title), r.namesIn(s.Project+" "+s.GitBranch)
 		score, inTitle := 0.0, 0
 		for _, t := range content {
-			switch stems := " " + folded(t.norm.stems) + " "; {
-			case strings.Contains(title, stems):
+			switch {
+			case s.TitleSource != "first_message" && t.isIn(title): // else that message has its words
 				score += titleWeight * r.rarity[t.raw]
 				inTitle++
-			case strings.Contains(project, stems):
+				titled[t.raw] = true
+			case t.isIn(project):
 				score += projectWeight * r.rarity[t.raw]
 			}
 		}
@@ -210,7 +226,24 @@ func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error
 			groups = append(groups, grouped{id: s.ID, score: score})
 		}
 	}
+	if !narrowed { // a title has them
+		r.missing = slices.DeleteFunc(r.missing, func(m Missing) bool { return titled[m.Word] })
+	}
 	return groups, nil
 }
 
-func tokensOf(text string) string { return " " + folded(normalize(text, true).stems) + " " }
+// namesIn returns the tokens of a name, in each language that the index has.
+func (r *run) namesIn(name string) (tokens []string) {
+	for _, l := range append([]language{english}, r.languages...) {
+		n := normalize(name, l, true)
+		tokens = append(tokens, " "+folded(n.stems+" "+n.symbols)+" ")
+	}
+	return tokens
+}
+
+// isIn reports whether a name has the term in one of its forms.
+func (t term) isIn(names []string) bool {
+	return slices.ContainsFunc(append([]string{t.norm.stems}, t.stemsIn...), func(stems string) bool {
+		return slices.ContainsFunc(names, func(tokens string) bool { return strings.Contains(tokens, " "+folded(stems)+" ") })
+	})
+}

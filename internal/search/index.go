@@ -34,6 +34,8 @@ type Source interface {
 	// SessionsNamed returns the sessions whose title, project or branch has one of the texts in it, in small
 	// letters; the newest if there are very many.
 	SessionsNamed(ctx context.Context, texts []string) ([]session.Session, error)
+	// ProjectsNamed returns the projects that a text means: a folder, or the end of one.
+	ProjectsNamed(ctx context.Context, text string) ([]string, error)
 	// Heir returns a fork that shares a message whose own session was purged. Codes: NotFound.
 	Heir(ctx context.Context, ref session.MessageRef) (session.Session, error)
 	// SharedPath returns the path that a fork shares, as runs from a first to a last message; none

@@ -1,12 +1,16 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"sessiond/internal/session"
+	"sessiond/internal/spelling"
 )
 
 // Missing is a word that no searched message has.
@@ -14,6 +18,110 @@ type Missing struct {
 	Word       string `json:"word" doc:"As it was written in the query"`
 	DidYouMean string `json:"did_you_mean,omitempty" doc:"A word that messages have, one letter different"`
 	Searched   bool   `json:"searched,omitempty" doc:"Nothing else was found, so did_you_mean was searched instead"`
+}
+
+// nameMissing names a term that no message has. A name that a slip of the finger makes of a known one becomes that;
+// n is the number of messages that have it.
+func (r *run) nameMissing(ctx context.Context, t term) (better term, n int, err error) {
+	m := Missing{Word: shortened(cmp.Or(t.run, t.raw))}
+	if t.quoted || t.isOfPhrase() {
+		return t, 0, nil
+	}
+	if slices.ContainsFunc(r.parsed.terms, func(t term) bool { return t.quoted && !t.not }) {
+		alone, err := r.count(ctx, r.parsed.filters.match(r.sharedIn, r.languages)+t.match())
+		if err != nil || alone > 0 { // only not together with what stands in quotes
+			return t, 0, err
+		}
+	}
+	switch {
+	case t.prefix && t.run == "":
+		m.Word += "*"
+	case t.word && isCapital(t.raw) && !r.query.Rare && len(r.missing) < mostSuggestions:
+		if m.DidYouMean, err = r.similar(ctx, t.raw); err != nil {
+			return t, 0, err
+		}
+		if m.Searched = m.DidYouMean != ""; m.Searched {
+			better, _ = field{text: m.DidYouMean}.term()
+			better.addLanguages(r.languages)
+			r.replace(t, better)
+			n, err = r.count(ctx, r.expression(better.match()))
+			t = better
+		}
+	}
+	r.addMissing(m)
+	return t, n, err
+}
+
+func (r *run) addMissing(m Missing) {
+	if !slices.ContainsFunc(r.missing, func(other Missing) bool { return other.Word == m.Word }) {
+		r.missing = append(r.missing, m)
+	}
+}
+
+func isCapital(word string) bool {
+	first, _ := utf8.DecodeRuneInString(word)
+	return unicode.IsUpper(first)
+}
+
+// isOfPhrase reports whether a term is a word of what stands in quotes and in no message.
+func (t term) isOfPhrase() bool { return strings.HasPrefix(t.run, `"`) }
+
+// replace replaces a term of the query by others.
+func (r *run) replace(t term, by ...term) {
+	p := parsed{}
+	for _, other := range r.parsed.terms {
+		these := []term{other}
+		if other.raw == t.raw && other.quoted == t.quoted && other.not == t.not {
+			these = by
+		}
+		for _, these := range these {
+			if p.hasRoomFor(these) {
+				p.terms = append(p.terms, these)
+			}
+		}
+	}
+	r.parsed.terms = p.terms
+}
+
+// relaxQuotes names what stands in quotes and in no message, and looks for its words instead. With asWritten, a phrase
+// in other forms is none.
+func (r *run) relaxQuotes(ctx context.Context, asWritten bool) error {
+	for _, t := range r.parsed.terms {
+		if !t.quoted || t.not {
+			continue
+		}
+		n, err := r.count(ctx, r.parsed.filters.match(r.sharedIn, r.languages)+t.match())
+		if err != nil {
+			return err
+		}
+		if n > 0 && asWritten {
+			alone := *r
+			alone.query.Group, alone.query.Order, alone.query.Limit, alone.query.Expand = GroupMessage, OrderNewest, 1, 0
+			alone.parsed.terms, alone.hits, alone.seen = []term{t}, nil, map[int64]bool{}
+			if err := alone.find(ctx); err != nil {
+				return err
+			}
+			n = len(alone.hits)
+		}
+		if n > 0 {
+			continue
+		}
+		r.addMissing(Missing{Word: `"` + shortened(t.raw) + `"`})
+		if t.path {
+			continue
+		}
+		var words []term
+		for _, w := range fields(strings.ReplaceAll(t.raw, `"`, " ")) {
+			w.not = false
+			for _, word := range w.terms() {
+				word.addLanguages(r.languages)
+				word.run = `"` + t.raw
+				words = append(words, word)
+			}
+		}
+		r.replace(t, words...)
+	}
+	return nil
 }
 
 const (
@@ -40,17 +148,18 @@ func (r *run) explain(ctx context.Context) error {
 		if i >= mostSuggestions {
 			break
 		}
+		if m.Searched || found && isCapital(m.Word) {
+			continue
+		}
 		var err error
-		if m.DidYouMean, err = r.similar(ctx, strings.ToLower(m.Word)); err != nil {
+		if m.DidYouMean, err = r.similar(ctx, m.Word); err != nil {
 			return err
 		}
 		if m.DidYouMean != "" && !found {
 			m.Searched, corrected = true, true
-			for j, t := range r.parsed.terms {
-				if t.raw == m.Word && t.word {
-					r.parsed.terms[j], _ = field{text: m.DidYouMean}.term()
-				}
-			}
+			better, _ := field{text: m.DidYouMean}.term()
+			better.addLanguages(r.languages)
+			r.replace(term{raw: m.Word}, better)
 		}
 	}
 	if corrected {
@@ -72,20 +181,23 @@ const messagesWithWord = `SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE words 
 // similar returns the word in most messages among those that a slip of the finger makes this one: a letter too
 // many, too few, another, or two swapped. "": none, or the words of other owners would be told.
 func (r *run) similar(ctx context.Context, word string) (string, error) {
+	word = plain(word)
 	if r.parsed.filters.owner != "" || len(word) < leastGuessed || len(word) > longestStemmed || !isLowerASCII(word) {
 		return "", nil
 	}
 	best, most := "", 0
 	for _, place := range r.places {
 		tried := map[string]bool{}
-		for i, w := range append([]string{word}, slips(word)...) {
-			s := stem(w)
-			if tried[s] || i > 0 && isStopWord(w) {
+		for i, w := range append([]string{word}, spelling.Slips(word)...) {
+			t := term{raw: w, norm: normalized{stems: stem(w)}, word: true}
+			t.addLanguages(r.languages)
+			match := t.match()
+			if tried[match] || i > 0 && isStopWord(w) {
 				continue
 			}
-			tried[s] = true
+			tried[match] = true
 			n := 0
-			if err := place.QueryRowContext(ctx, messagesWithWord, "stems : "+quote(s)).Scan(&n); err != nil {
+			if err := place.QueryRowContext(ctx, messagesWithWord, match).Scan(&n); err != nil {
 				return "", err
 			}
 			if i == 0 && n > 0 { // it is no slip: only the filters keep it out
@@ -97,25 +209,6 @@ func (r *run) similar(ctx context.Context, word string) (string, error) {
 		}
 	}
 	return best, nil
-}
-
-// slips returns the words that differ from one by a letter, swapped ones first: the likeliest slip.
-func slips(w string) (found []string) {
-	for i := 1; i < len(w); i++ {
-		found = append(found, w[:i-1]+w[i:i+1]+w[i-1:i]+w[i+1:])
-	}
-	for i := range len(w) {
-		found = append(found, w[:i]+w[i+1:])
-	}
-	for i := range len(w) + 1 {
-		for c := 'a'; c <= 'z'; c++ {
-			found = append(found, w[:i]+string(c)+w[i:])
-			if i < len(w) {
-				found = append(found, w[:i]+string(c)+w[i+1:])
-			}
-		}
-	}
-	return found
 }
 
 const mostElsewhere = 10

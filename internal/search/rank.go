@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sessiond/internal/session"
@@ -63,6 +64,9 @@ const scoresOfWord = `SELECT rowid, -bm25(words, 2.0, 2.0, 0.0) FROM words WHERE
 // bestExpressions returns what selects the messages to rank, in the order in which it is tried. The rarest
 // words select, never the age alone; common ones only add to the scores.
 func (r *run) bestExpressions(ctx context.Context) ([]string, error) {
+	if r.parsed.asksForTime() {
+		return []string{joinTerms(r.parsed.content(), "OR")}, nil
+	}
 	terms, counts, err := r.byRarity(ctx, r.parsed.content())
 	if err != nil || len(terms) == 0 {
 		return nil, err
@@ -73,6 +77,7 @@ func (r *run) bestExpressions(ctx context.Context) ([]string, error) {
 	}
 	if len(terms) > 1 && counts[0] < rankedDepth { // a word in more messages is near most of them
 		r.sharing = terms[:rare]
+		r.summed = r.query.Rare || rare == len(terms)
 	}
 	var steps []string
 	if r.query.Rare {
@@ -102,32 +107,21 @@ func (r *run) byRarity(ctx context.Context, terms []term) (sorted []term, counts
 		n int
 	}
 	var all []counted
-	var words, phrases []Missing
+	found := map[string]bool{}
 	for _, t := range terms {
 		n, err := r.count(ctx, r.expression(t.match()))
+		if err == nil && n == 0 {
+			t, n, err = r.nameMissing(ctx, t)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		switch {
-		case n > 0:
+		if n > 0 {
 			all = append(all, counted{t, n})
-		case t.word:
-			words = append(words, Missing{Word: shortened(t.raw)})
-		case t.quoted:
-			if n, err = r.count(ctx, r.parsed.filters.match(r.sharedIn)+t.match()); err != nil {
-				return nil, nil, err
-			}
-			if n == 0 {
-				phrases = append(phrases, Missing{Word: `"` + shortened(t.raw) + `"`})
-			}
-		case t.prefix:
-			words = append(words, Missing{Word: shortened(t.raw) + "*"})
+			found[shortened(t.run)] = true
 		}
 	}
-	if len(phrases) > 0 { // without which nothing is found: this says nothing of the words
-		words = phrases
-	}
-	r.missing = append(r.missing, words...)
+	r.missing = slices.DeleteFunc(r.missing, func(m Missing) bool { return found[m.Word] }) // of a sentence some words are found
 	var docs float64
 	for _, place := range r.places {
 		var n float64
@@ -136,7 +130,7 @@ func (r *run) byRarity(ctx context.Context, terms []term) (sorted []term, counts
 		}
 		docs += n
 	}
-	for _, t := range terms {
+	for _, t := range r.parsed.terms {
 		r.rarity[t.raw] = math.Log1p(docs)
 	}
 	for _, c := range all {
@@ -174,8 +168,16 @@ func shortened(word string) string {
 func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs []doc, full bool, err error) {
 	from, to := r.query.docRange()
 	limit = max(limit, bestDocs)
+	if err := r.loadWordScores(ctx); err != nil {
+		return nil, false, err
+	}
 	for i, place := range r.places {
-		some, err := readRows(ctx, place, scanDoc, bestFirst, expression, from, to, rankedDepth, limit)
+		var some []doc
+		if r.summed {
+			some, err = r.readSummed(ctx, i, expression, limit)
+		} else {
+			some, err = readRows(ctx, place, scanDoc, bestFirst, expression, from, to, rankedDepth, limit)
+		}
 		if err != nil {
 			return nil, false, err
 		}
@@ -183,11 +185,11 @@ func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs
 		if err := place.QueryRowContext(ctx, `SELECT docs, words FROM state`).Scan(&n, &words); err != nil {
 			return nil, false, err
 		}
-		if err := r.loadWordScores(ctx); err != nil {
+		full = full || len(some) == limit
+		if some, err = r.addOfTime(ctx, place, expression, some); err != nil {
 			return nil, false, err
 		}
-		weigh(some, r.wordScores[i], words/math.Max(n, 1))
-		full = full || len(some) == limit
+		weigh(some, r.wordScores[i], r.timeScores[i], words/math.Max(n, 1))
 		docs = append(docs, some...)
 	}
 	if r.wantsAnswers() {
@@ -196,9 +198,30 @@ func (r *run) matchBest(ctx context.Context, expression string, limit int) (docs
 		}
 	}
 	shareWords(docs, len(r.sharing))
-	preferNamedTime(docs, r.query.Text, r.query.Now)
+	r.preferTime(docs)
 	sortDocs(docs)
 	return docs, full, nil
+}
+
+const matching = `SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?`
+
+// readSummed reads what bestFirst does, with the scores of loadWordScores, of which BM25's is the sum: FTS5 looks up
+// the length of each message that it scores, which is most of what a search costs.
+func (r *run) readSummed(ctx context.Context, place int, expression string, limit int) ([]doc, error) {
+	from, to := r.query.docRange()
+	found, err := readRows(ctx, r.places[place], scanValue[int64], matching, expression, from, to, rankedDepth)
+	if err != nil {
+		return nil, err
+	}
+	best := make([]candidate, len(found))
+	for i, docid := range found {
+		best[i].docAt = docAt{place, docid}
+		for _, scores := range r.wordScores[place] {
+			best[i].score += scores[docid]
+		}
+	}
+	slices.SortFunc(best, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.docid, a.docid)) })
+	return readCandidates(ctx, r.places, best[:min(len(best), limit)])
 }
 
 // loadWordScores reads once what each word that selects gives to each message, by place. It applies no filter:
@@ -208,18 +231,28 @@ func (r *run) loadWordScores(ctx context.Context) error {
 		return nil
 	}
 	from, to := r.query.docRange()
-	r.wordScores = make([][]map[int64]float64, len(r.places))
-	for i, place := range r.places {
-		for _, t := range r.sharing {
+	read := func(place queryer, terms []term) (all []map[int64]float64, err error) {
+		for _, t := range terms {
 			found, err := readRows(ctx, place, scanScore, scoresOfWord, t.match(), from, to, rankedDepth)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			scores := make(map[int64]float64, len(found))
 			for _, d := range found {
 				scores[d.docid] = d.score
 			}
-			r.wordScores[i] = append(r.wordScores[i], scores)
+			all = append(all, scores)
+		}
+		return all, nil
+	}
+	r.wordScores, r.timeScores = make([][]map[int64]float64, len(r.places)), make([][]map[int64]float64, len(r.places))
+	for i, place := range r.places {
+		var err error
+		if r.wordScores[i], err = read(place, r.sharing); err != nil {
+			return err
+		}
+		if r.timeScores[i], err = read(place, r.parsed.timeTerms()); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -238,7 +271,7 @@ func sortDocs(docs []doc) {
 func (r *run) wantsAnswers() bool {
 	f := r.parsed.filters
 	return r.query.Group == GroupMessage && !r.query.Rare && asks(r.query.Text) && len(r.parsed.without) == 0 &&
-		f.role+f.origin+f.path+f.tool == "" && !slices.ContainsFunc(r.parsed.terms, func(t term) bool { return t.not || t.quoted || t.prefix })
+		f.role+f.origin+f.path+f.tool == "" && !slices.ContainsFunc(r.parsed.terms, func(t term) bool { return t.not || t.quoted || t.prefix && t.run == "" })
 }
 
 // addBeside adds the messages beside the best ones, without a score of their own.
@@ -250,6 +283,10 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 	for _, d := range docs {
 		known[d.ref()] = true
 	}
+	indexed, err := r.rowsBeside(ctx, docs[:min(len(docs), askedDocs)])
+	if err != nil {
+		return nil, err
+	}
 	for _, d := range docs[:min(len(docs), askedDocs)] {
 		for _, seq := range []int64{d.seq - 1, d.seq + 1} {
 			ref := session.MessageRef{Session: d.session, Seq: seq}
@@ -257,6 +294,12 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 				continue
 			}
 			known[ref] = true
+			if d, ok := indexed[ref]; ok {
+				if !d.tool && from <= d.docid && d.docid <= to {
+					docs = append(docs, d)
+				}
+				continue
+			}
 			m, err := r.ix.src.MessageHead(ctx, ref, neighbourHead)
 			if session.CodeOf(err) == session.NotFound || errors.Is(err, errStoreDamaged) {
 				continue
@@ -281,9 +324,30 @@ func (r *run) addBeside(ctx context.Context, docs []doc) ([]doc, error) {
 	return docs, nil
 }
 
+// rowsBeside returns, without a score, the rows of the messages that were stored right before and after some: nearly
+// always those that stand beside them in their sessions.
+func (r *run) rowsBeside(ctx context.Context, docs []doc) (map[session.MessageRef]doc, error) {
+	var rows []string
+	for _, d := range docs {
+		rows = append(rows, strconv.FormatInt(d.rowID-1, 10), strconv.FormatInt(d.rowID+1, 10))
+	}
+	found := map[session.MessageRef]doc{}
+	for _, place := range r.places {
+		some, err := readRows(ctx, place, scanDoc, `SELECT docid, message_id, session_id, seq, words, tool, 0.0 FROM docs
+			WHERE message_id IN (`+strings.Join(rows, ", ")+`)`)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range some {
+			found[d.ref()] = d
+		}
+	}
+	return found, nil
+}
+
 // weigh replaces the b of FTS5 in the scores by lengthShare, exactly for a word that a message has once, counts
-// tools less, and fills in what each word gives.
-func weigh(docs []doc, wordScores []map[int64]float64, mean float64) {
+// tools less, adds what words of a time give, and fills in what each word gives.
+func weigh(docs []doc, wordScores, timeScores []map[int64]float64, mean float64) {
 	for i := range docs {
 		d := &docs[i]
 		n := float64(d.words)
@@ -291,6 +355,11 @@ func weigh(docs []doc, wordScores []map[int64]float64, mean float64) {
 		factor := builtin / (1 + saturation*(1-lengthShare+lengthShare*n/usual))
 		if d.tool {
 			factor *= toolFactor
+		}
+		d.namesTime = len(timeScores) > 0
+		for _, scores := range timeScores {
+			d.score += timeWords * scores[d.docid]
+			d.namesTime = d.namesTime && scores[d.docid] > 0
 		}
 		d.score *= factor
 		for _, scores := range wordScores {
@@ -336,13 +405,13 @@ func (r *run) expression(terms string) string {
 			must = append(must, t.match()+" AND ")
 		}
 	}
-	e := r.parsed.filters.match(r.sharedIn) + anyProject(r.query.Projects) + strings.Join(must, "") + "(" + terms + ")"
+	e := r.parsed.filters.match(r.sharedIn, r.languages) + anyProject(r.query.Projects) + strings.Join(must, "") + "(" + terms + ")"
 	var not []string
 	for _, t := range excluded {
 		not = append(not, t.match())
 	}
 	for _, f := range r.parsed.without {
-		not = append(not, f.expressions()...)
+		not = append(not, f.expressions(r.languages)...)
 	}
 	for _, id := range r.except {
 		not = append(not, "tags : "+quote(tag(tagSession, string(id))))

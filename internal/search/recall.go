@@ -135,7 +135,15 @@ func (r *recall) find(ctx context.Context, places []queryer) ([]RecallHit, error
 	if total == 0 {
 		return nil, nil
 	}
-	postings, err := r.lookUp(ctx, places, recallTermsOf(r.Text))
+	terms := recallTermsOf(r.Text)
+	languages, err := languagesIn(ctx, places)
+	if err != nil {
+		return nil, err
+	}
+	for i := range terms {
+		terms[i].addLanguages(languages)
+	}
+	postings, err := r.lookUp(ctx, places, terms)
 	if err != nil {
 		return nil, err
 	}
@@ -194,9 +202,10 @@ func recallTermsOf(text string) []term {
 	if len(text) > recallText {
 		text = strings.ToValidUTF8(text[:recallText], "")
 	}
-	for word := range strings.FieldsSeq(normalize(text, false).text) {
+	said := strings.FieldsFunc(normalize(text, english, false).text, func(r rune) bool { return r == ' ' || isUnspaced(r) })
+	for _, word := range append(said, CluesOf(text)...) {
 		lower, length := strings.ToLower(word), utf8.RuneCountInString(word)
-		if seen[lower] || length < 2 || isStopWord(lower) {
+		if seen[lower] || length < 2 && !isUnspaced([]rune(word)[0]) || isStopWord(lower) {
 			continue
 		}
 		seen[lower] = true
@@ -207,7 +216,7 @@ func recallTermsOf(text string) []term {
 	room := 2 * recallTerms
 	for _, w := range words {
 		room-- // a pair of CJK characters is half a word
-		if r, _ := utf8.DecodeRuneInString(w.word); !isCJK(r) {
+		if r, _ := utf8.DecodeRuneInString(w.word); !isUnspaced(r) {
 			room--
 		}
 		if room < 0 {

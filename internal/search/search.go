@@ -10,9 +10,11 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/when"
 )
 
 // Order of the hits.
@@ -53,6 +55,8 @@ type Query struct {
 	Expand   int           // neighbours on each side
 	Time     time.Duration // limit; 0: 5 s
 
+	TimeIn string // text of a person that Text was made of, and that may name a time; "": Text
+
 	Rare bool // rank by words alone that few messages have, not by titles, and explain nothing: quick in any history
 
 	Mask func(string) string // masks a message's text before its snippet is cut; may be nil
@@ -90,6 +94,22 @@ func (h *Hit) Pieces() iter.Seq2[string, bool] {
 	}
 }
 
+// Matched returns the number of different words of the query in the snippet. A run without spaces counts as the pairs of
+// characters that it has.
+func (h *Hit) Matched() (n int) {
+	seen := map[string]bool{}
+	for piece, matched := range h.Pieces() {
+		if piece = strings.ToLower(piece); matched && !seen[piece] {
+			seen[piece] = true
+			n++
+			if strings.ContainsFunc(piece, isUnspaced) {
+				n += max(0, len(charactersOf(piece))-2)
+			}
+		}
+	}
+	return n
+}
+
 // Result is the result of a search. Pending is the number of messages that are not yet in the index.
 // The search read them, or, if Partial, only the newest of them.
 type Result struct {
@@ -97,6 +117,8 @@ type Result struct {
 	Sessions []SessionHit `json:"sessions,omitzero"` // instead of hits, with GroupSession
 	// Missing are words that no message has; what was found is without them.
 	Missing []Missing `json:"missing,omitempty"`
+	// Time is a time that the query names, which is preferred and not required.
+	Time *NamedTime `json:"time,omitempty"`
 	// Elsewhere are filters that would find something, when those of the query find nothing.
 	Elsewhere []string `json:"elsewhere,omitempty"`
 	Pending   int      `json:"pending"`
@@ -112,7 +134,7 @@ const StoppedAdvice = "narrow it: more letters of a beginning*, rarer words, one
 // come first, and those with some words fill the list; with OrderNewest, the latter only appear when
 // no message has all words. Codes: Invalid (also: nothing was found within the limit of time).
 func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
-	p, err := q.check(ctx)
+	p, err := q.check(ctx, ix.src)
 	if err != nil {
 		return Result{}, err
 	}
@@ -154,11 +176,17 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 	if err != nil && !unread {
 		return Result{}, fmt.Errorf("read messages that are not yet indexed: %w", err)
 	}
+	if run.languages, err = languagesIn(ctx, run.places); err != nil {
+		return Result{}, err
+	}
+	for i := range run.parsed.terms {
+		run.parsed.terms[i].addLanguages(run.languages)
+	}
 	if err := run.findInTime(ctx); err != nil {
 		return Result{}, err
 	}
 	result := Result{
-		Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Elsewhere: run.elsewhere,
+		Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Time: run.namedTime(), Elsewhere: run.elsewhere,
 		Pending: pending, Partial: partial, Stopped: run.stopped,
 	}
 	if _, limited := session.ScopeOf(ctx); limited {
@@ -184,7 +212,7 @@ func (r *Result) hideOthers() {
 }
 
 // check fills in the defaults and parses the text. Codes: Invalid.
-func (q *Query) check(ctx context.Context) (parsed, error) {
+func (q *Query) check(ctx context.Context, src Source) (parsed, error) {
 	p := parse(q.Text)
 	wanted, _ := p.wanted()
 	if len(wanted) == 0 {
@@ -207,6 +235,22 @@ func (q *Query) check(ctx context.Context) (parsed, error) {
 	p.filters = p.with(filters{
 		role: string(q.Role), source: string(q.Source), session: string(q.Session), key: q.Key, project: q.Project,
 	})
+	if strings.ContainsAny(p.filters.project, `/\`) { // a folder, or the name of a project that shares its last one
+		projects, err := src.ProjectsNamed(ctx, p.filters.project)
+		if err != nil {
+			return p, err
+		}
+		if len(q.Projects) > 0 {
+			projects = slices.DeleteFunc(projects, func(project string) bool { return !slices.Contains(q.Projects, project) })
+		}
+		switch len(projects) {
+		case 0:
+		case 1:
+			p.filters.project = projects[0]
+		default:
+			p.filters.project, q.Projects = "", projects
+		}
+	}
 	if scope, limited := session.ScopeOf(ctx); limited {
 		p.filters.owner = scope.Owner
 		if p.filters.source == "" {
@@ -223,13 +267,14 @@ func (q *Query) check(ctx context.Context) (parsed, error) {
 		if moment.text == "" || *moment.to != nil {
 			continue
 		}
-		at, ok := session.ParseMoment(moment.text, q.Now)
+		at, ok := when.Moment(moment.text, q.Now)
 		if !ok {
-			return p, session.Errorf(session.Invalid, "%s:%s is not a time: write a day (2026-02-11), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)", moment.name, moment.text).
+			return p, session.Errorf(session.Invalid, "%s:%s is not a time: write %s", moment.name, moment.text, when.Forms).
 				At("q", "%s is a day, a time or an age", moment.name)
 		}
-		*moment.to = &at
+		*moment.to = new(session.At(at))
 	}
+	p.findTime(cmp.Or(q.TimeIn, words(q.Text)), q.Now)
 	for _, f := range append([]filters{p.filters}, p.without...) {
 		if err := f.check(); err != nil {
 			return p, err
@@ -250,21 +295,24 @@ func (f filters) with(other filters) filters {
 
 // run is the state of one search.
 type run struct {
-	ix       *Index
-	query    Query
-	parsed   parsed
-	places   []queryer               // the index, the tail
-	seen     map[int64]bool          // by row id of the message
-	trashed  map[session.ID]bool     // of the existing sessions so far
-	except   []session.ID            // sessions that have enough rows
-	shared   [][2]session.MessageRef // of a searched fork: the path before its own messages
-	sharedIn []string                // the sessions with that path
-	hits     []Hit
-	sessions []SessionHit
-	rarity   map[string]float64 // by term: BM25's weight of a word
+	ix        *Index
+	query     Query
+	parsed    parsed
+	places    []queryer               // the index, the tail
+	languages []language              // of its texts, besides English
+	seen      map[int64]bool          // by row id of the message
+	trashed   map[session.ID]bool     // of the existing sessions so far
+	except    []session.ID            // sessions that have enough rows
+	shared    [][2]session.MessageRef // of a searched fork: the path before its own messages
+	sharedIn  []string                // the sessions with that path
+	hits      []Hit
+	sessions  []SessionHit
+	rarity    map[string]float64 // by term: BM25's weight of a word
 
 	sharing    []term                // words that messages near those that have them get shares of
+	summed     bool                  // a message's score is the sum of those of sharing: there are no other words
 	wordScores [][]map[int64]float64 // by place, word and docid
+	timeScores [][]map[int64]float64 // of the words that name a time
 
 	missing   []Missing
 	elsewhere []string
@@ -276,6 +324,14 @@ func (r *run) findInTime(ctx context.Context) error {
 	timed, cancel := context.WithTimeout(ctx, cmp.Or(r.query.Time, maxTime))
 	defer cancel()
 	err := r.find(timed)
+	quoted := func(t term) bool { return t.quoted && !t.not && !t.path }
+	if err == nil && len(r.hits)+len(r.sessions) == 0 && slices.ContainsFunc(r.parsed.terms, quoted) {
+		named := len(r.missing)
+		if err = r.relaxQuotes(timed, true); err == nil && len(r.missing) > named {
+			r.seen = map[int64]bool{}
+			err = r.find(timed)
+		}
+	}
 	if err == nil && !r.query.Rare {
 		err = r.explain(timed)
 	}
@@ -323,11 +379,18 @@ type doc struct {
 	tool         bool
 	score        float64
 	byWord       []float64 // of it, for each of run.sharing; nil: it has none of the words
+	namesTime    bool      // it has the words of the time that the query names
 }
 
 func (d doc) ref() session.MessageRef { return session.MessageRef{Session: d.session, Seq: d.seq} }
 
 func (r *run) find(ctx context.Context) (err error) {
+	if err := r.relaxQuotes(ctx, false); err != nil {
+		return err
+	}
+	if err := r.splitRuns(ctx); err != nil {
+		return err
+	}
 	content := r.parsed.content()
 	steps, match := []string{joinTerms(content, "AND"), joinTerms(content, "OR")}, r.matchNewest
 	if r.query.Order == OrderRank {

@@ -55,7 +55,7 @@ func TestQueriesFindWordsAsWritten(t *testing.T) {
 		{"CompanyB's", "9 1"},
 		{"companyb’s price", "9"},
 		{`"price went up"`, "9"},
-		{`"went price"`, ""},
+		{`"went price"`, "9"},
 		{"prices", "9"},
 		{"price", "9"},
 		{"pricing", "9"},
@@ -95,7 +95,8 @@ func TestQueriesFindWordsAsWritten(t *testing.T) {
 		{`129 -"has 129"`, "1"},
 		{"a\x00b", ""},
 		{`"`, "error"},
-		{"-price", "error"},
+		{"-price", "9"},
+		{`"the pricing"`, "9"},
 		{"!!!", "error"},
 		{"", "error"},
 	}
@@ -113,6 +114,77 @@ func TestQueriesFindWordsAsWritten(t *testing.T) {
 				t.Errorf("found %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// A text has the stems of its language, and only it: server is serv in German, as serve is in English.
+func TestWordsHaveTheStemsOfTheirLanguage(t *testing.T) {
+	store := newFakeStore()
+	store.change(third, func(s *session.Session) { s.Title, s.TitleSource = "Über die Lieferantenverträge", "given" })
+	for _, text := range []string{
+		"Wir haben den Lieferantenvertrag mit der Schnittstelle zum Server nicht geprüft", // 1
+		"Il faut déployer le serveur dans la nuit et vérifier les requêtes",               // 2
+		"They serve the interface of the deployment",                                      // 3
+		"Die Deployments wurden von mir in src/Schnittstelle.go konfiguriert und sind da", // 4
+		"Wir nehmen ein Museli", // 5
+		"La\u0300 le projet a e\u0301te\u0301 te\u0301le\u0301charge\u0301 par nous", // 6
+	} {
+		store.add(first, session.User, text)
+	}
+	store.add(third, session.User, "ok")
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	for query, want := range map[string]string{
+		"Lieferantenverträge": "1", "Schnittstellen": "4 1", "server": "1", "deployment": "4 3", "deploy": "4 3",
+		"déployé": "4 3 2", "requête": "2", "path:src/Schnittstelle.go": "4", `"Die Deployments"`: "4", `"der Schnittstelle"`: "1", "konfigur*": "4",
+		"téléchargée": "6", "te\u0301le\u0301charge\u0301": "6", "projet -telecharge": "",
+	} {
+		r := search(t, ix, Query{Text: query, Order: OrderNewest})
+		if got := strings.Join(names(r), " "); got != want {
+			t.Errorf("%s: found %q, want %q", query, got, want)
+		}
+	}
+	r := search(t, ix, Query{Text: "Lieferantenvertrag", Group: GroupSession})
+	if len(r.Sessions) != 2 || len(r.Missing) > 0 {
+		t.Errorf("by the title: %+v", r)
+	}
+	if r := search(t, ix, Query{Text: "über", Group: GroupSession}); len(r.Sessions) != 1 || r.Sessions[0].SessionID != third {
+		t.Errorf("by a title that begins with an umlaut: %+v", r)
+	}
+	if h := search(t, ix, Query{Text: "Lieferantenverträge"}).Hits[0]; len(h.Marks) != 1 || h.Snippet[h.Marks[0][0]:h.Marks[0][1]] != "Lieferantenvertrag" {
+		t.Errorf("marked: %+v", h)
+	}
+}
+
+// A sentence without spaces is clues, a word is whole where it stands somewhere; what nothing has is named once.
+func TestSentencesWithoutSpacesAreClues(t *testing.T) {
+	store := newFakeStore()
+	for _, text := range []string{
+		"数据库迁移的计划在文档里",     // 1
+		"数据都在这里",           // 2
+		"サーバーの再起動は夜だけにします", // 3
+		"鍵を金庫に移しました",       // 4
+		"ฐานข้อมูลย้ายไปเครื่องใหม่แล้ว", // 5
+		"데이터베이스를 옮겼습니다",                  // 6
+	} {
+		store.add(first, session.User, text)
+	}
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	for query, want := range map[string]string{
+		"数据库": "1", "数据": "1 2", "数据在哪里？": "1 2", "迁移计划是什么": "1", "サーバーはいつ再起動しますか": "3", "鍵はどこですか": "4",
+		"ย้ายฐานข้อมูลเมื่อไร": "5", "ฐานข้อมูล": "5", "데이터베이스가 어디 있습니까": "6", "再起动": "3",
+	} {
+		r := search(t, ix, Query{Text: query, Limit: 2, Role: session.User})
+		got := names(r)
+		slices.Sort(got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: found %v, want %s", query, got, want)
+		}
+	}
+	if r := search(t, ix, Query{Text: "我的猫叫什么名字？ 数据 \"防火墙规则\""}); len(r.Hits) != 2 ||
+		!slices.Equal(r.Missing, []Missing{{Word: `"防火墙规则"`}, {Word: "我的猫叫什么名字"}}) {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -327,6 +399,12 @@ func TestSnippetShowsTheMatch(t *testing.T) {
 		{"a number and its letters", long + " of PR#60", "PR60", "PR 60"},
 		{"no single letter within words", "aab xaxa", "a1b", ""},
 		{"nothing to mark", "some text", "else", ""},
+		{"pairs as one", "我们讨论了数据库迁移的计划", "数据库的迁移计划是什么？", "数据库 迁移 计划"},
+		{"an irregular form", "she went home", "go", "went"},
+		{"a number in groups", "it has 1,234,567 rows", "1234567", "1,234,567"},
+		{"the beginning of a hash", "at 3f9c2d1e now", "3f9c2d", "3f9c2d1e"},
+		{"an emoji", "ship it 🚀 now", "🚀", "🚀"},
+		{"decomposed", "le re\u0301sume\u0301 est la\u0300", "résumé", "résumé"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -495,6 +573,8 @@ func TestStemsOfWordFamilies(t *testing.T) {
 	for _, family := range []string{
 		"price prices priced pricing", "run runs running", "store stores stored storing", "box boxes", "story stories",
 		"pass passes passed passing", "configure configures configured configuring", "quick quickly",
+		"go goes went gone going", "buy buys bought buying", "child children", "index indices indexed", "write wrote written writes",
+		"база базы базу", "миграция миграции",
 	} {
 		words := strings.Fields(family)
 		for _, w := range words[1:] {
@@ -523,7 +603,7 @@ func FuzzQuery(f *testing.F) {
 		if err != nil && session.CodeOf(err) != session.Invalid {
 			t.Fatalf("%q: %v", text, err)
 		}
-		if n := normalize(text, true); strings.ContainsAny(n.text, "\x00\uE000") {
+		if n := normalize(text, english, true); strings.ContainsAny(n.text, "\x00\uE000") {
 			t.Fatalf("%q: normalized to %q", text, n.text)
 		}
 		snippet(text, parse(text).terms)

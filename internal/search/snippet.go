@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 const (
@@ -24,12 +26,13 @@ func snippet(text string, terms []term) (string, [][2]int) {
 	if len(text) > snippetReach {
 		text = strings.ToValidUTF8(text[:snippetReach], "")
 	}
-	shown, folded := oneLine(text)
+	shown, folded := oneLine(norm.NFC.String(text))
 	matches := findTerms(folded, terms)
 	if len(matches) == 0 {
 		matches = findParts(shown, folded, terms)
 	}
 	from := bestWindow(matches)
+	matches = merged(matches)
 	to := min(len(shown), from+snippetWidth)
 	if to-from < snippetWidth {
 		from = max(0, to-snippetWidth)
@@ -87,7 +90,7 @@ func isBlank(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d'
 }
 
-// findTerms returns the matches of the terms in a folded text, in order, without overlaps.
+// findTerms returns the matches of the terms in a folded text, in order.
 func findTerms(text []rune, terms []term) []span {
 	var found []span
 	for n, t := range terms {
@@ -98,17 +101,17 @@ func findTerms(text []rune, terms []term) []span {
 					continue
 				}
 				end := i + len(p)
-				for !isCJK(p[len(p)-1]) && end < len(text) && isWord(text[end]) {
+				for !isUnspaced(p[len(p)-1]) && end < len(text) && isWord(text[end]) {
 					end++
 				}
-				if t.prefix || end == i+len(p) || t.word && t.hasStemOf(string(text[i:end])) {
+				if t.prefix || end == i+len(p) || t.word && (isHash(t.raw) || t.hasStemOf(string(text[i:end]))) {
 					found = append(found, span{i, end, n})
 				}
 				i = end - 1
 			}
 		}
 	}
-	return withoutOverlaps(found)
+	return inOrder(found)
 }
 
 // findParts returns the places of the tokens of the terms, also within words: completion in
@@ -134,19 +137,24 @@ func findParts(shown, text []rune, terms []term) []span {
 			}
 		}
 	}
-	return withoutOverlaps(found)
+	return inOrder(found)
 }
 
-func withoutOverlaps(found []span) []span {
+func inOrder(found []span) []span {
 	slices.SortFunc(found, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
-	end := 0
-	return slices.DeleteFunc(found, func(s span) bool {
-		if s.from < end {
-			return true
+	return found
+}
+
+// merged returns matches, which are in order, with those that overlap as one: of pairs of characters.
+func merged(found []span) (all []span) {
+	for _, s := range found {
+		if last := len(all) - 1; last >= 0 && s.from < all[last].to {
+			all[last].to = max(all[last].to, s.to)
+		} else {
+			all = append(all, s)
 		}
-		end = s.to
-		return false
-	})
+	}
+	return all
 }
 
 // startsInside reports whether character i continues a word.
@@ -155,19 +163,61 @@ func startsInside(text []rune, i int) bool {
 }
 
 // patterns returns the folded texts to find for a term: that of a word is how its other forms begin.
-func (t term) patterns() []string {
-	raw := folded(t.raw)
-	if cut, ok := strings.CutSuffix(t.norm.stems, "i"); t.word && ok && len(cut) > 1 && strings.HasPrefix(raw, cut) { // happi, of happy
-		return []string{cut}
+func (t term) patterns() (all []string) {
+	raw := folded(norm.NFC.String(t.raw))
+	add := func(pattern string) {
+		if pattern != "" && !slices.ContainsFunc(all, func(shorter string) bool { return strings.HasPrefix(pattern, shorter) }) {
+			all = append(all, pattern)
+		}
 	}
-	if t.word && strings.HasPrefix(raw, t.norm.stems) {
-		return []string{t.norm.stems}
+	switch {
+	case !t.word:
+	case isNumber(raw):
+		for _, separator := range []string{",", ".", "'", "’", " "} {
+			add(strings.Join(groupsOf(raw), separator))
+		}
+	case groupedNumber.MatchString(raw):
+		add(strings.ReplaceAll(t.norm.text, " ", ""))
+	default:
+		cut, ok := strings.CutSuffix(t.norm.stems, "i")
+		switch {
+		case ok && len(cut) > 1 && strings.HasPrefix(raw, cut): // happi, of happy
+			add(cut)
+		case strings.HasPrefix(raw, t.norm.stems):
+			add(t.norm.stems)
+		}
+		for _, stems := range t.stemsIn {
+			add(commonStart(raw, strings.TrimRight(stems, languageMarks)))
+		}
+		for _, form := range formsOf(raw) {
+			add(form)
+		}
 	}
-	return []string{raw}
+	add(raw)
+	return all
+}
+
+// commonStart returns how two words begin, if that is most of the second.
+func commonStart(a, b string) string {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	if n < 3 || n+2 < len(b) {
+		return ""
+	}
+	return strings.ToValidUTF8(a[:n], "")
 }
 
 // hasStemOf tells whether a word is another form of the term.
-func (t term) hasStemOf(word string) bool { return stem(word) == t.norm.stems }
+func (t term) hasStemOf(word string) bool {
+	for i, l := range t.languages {
+		if l.stem(word, word) == t.stemsIn[i] {
+			return true
+		}
+	}
+	return stem(word) == t.norm.stems
+}
 
 // bestWindow returns the first character of the snippet with the most different terms.
 func bestWindow(matches []span) int {

@@ -91,6 +91,10 @@ func (a apart) SessionsNamed(ctx context.Context, texts []string) ([]session.Ses
 	return tell(a.src.SessionsNamed(ctx, texts))
 }
 
+func (a apart) ProjectsNamed(ctx context.Context, text string) ([]string, error) {
+	return tell(a.src.ProjectsNamed(ctx, text))
+}
+
 func (a apart) Heir(ctx context.Context, ref session.MessageRef) (session.Session, error) {
 	return tell(a.src.Heir(ctx, ref))
 }

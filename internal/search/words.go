@@ -2,15 +2,18 @@ package search
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
-// tokenizer configures FTS5: it folds case and diacritics and splits at everything but letters and
+// tokenizer configures FTS5: it folds case and diacritics and splits at everything but letters, their marks and
 // digits, so that internal/store.go and created_at are phrases. A currency sign before a digit is part
 // of a token: see normalize.
-const tokenizer = `unicode61 remove_diacritics 2 tokenchars ''$€£¥''`
+const tokenizer = `unicode61 remove_diacritics 2 categories ''L* N* Mn Mc Co'' tokenchars ''$€£¥''`
 
 const (
 	// A longer run of letters and digits is no word (base64, minified code): only its beginning is
@@ -25,9 +28,10 @@ const (
 	// maxText is the limit of the indexed text of one message.
 	maxText = 8 << 20 // bytes
 
-	// tagMark begins every token for a fact about a message. It is a private-use character, which FTS5
-	// treats as part of a word, and which normalize removes from text.
-	tagMark = '\uE000'
+	// tagMark begins every token for a fact about a message, symbolMark one for an emoji. They are private-use
+	// characters, which FTS5 treats as part of a word, and which normalize removes from text.
+	tagMark    = '\uE000'
+	symbolMark = '\uE001'
 )
 
 // normalized is text prepared for FTS5, for indexing and for queries, as tokens separated by spaces.
@@ -35,58 +39,73 @@ type normalized struct {
 	text      string // the words as written
 	stems     string // the stem of each word
 	inflected string // the words that are not their own stem, in lower case
-	words     int    // number of tokens
-	open      bool   // it ends in a single CJK character, which is only the beginning of a token
+	symbols   string // tokens of its emoji
+	words     int    // number of tokens, without those of emoji
+	open      bool   // it ends in a single character without spaces, which is only the beginning of a token
 }
 
-// normalize prepares text: runs of Chinese, Japanese and Korean become overlapping pairs, a possessive
+// normalize prepares text: runs of scripts without spaces become overlapping pairs of characters, a possessive
 // 's is dropped, $129 becomes "$129 129" so that it is found with and without its sign, getUserName is
-// followed by its parts, and control and private-use characters become spaces. The last character of a
-// CJK run is also a token of its own, so that a token begins at each character and a single one is found
-// as a prefix. whole says that s is a whole text, not a phrase of a query.
-func normalize(s string, whole bool) normalized {
-	return (&normalizer{}).normalize(s, whole)
+// followed by its parts, and control and private-use characters become spaces. Composed and decomposed letters are
+// one. The last character of a run is also a token of its own, so that a token begins at each character and a
+// single one is found as a prefix. whole says that s is a whole text, not a phrase of a query.
+func normalize(s string, in language, whole bool) normalized {
+	return (&normalizer{}).normalize(s, in, whole)
 }
 
 // normalize may be called again: it remembers the stems of one text for the next.
-func (n *normalizer) normalize(s string, whole bool) normalized {
-	*n = normalizer{stemmed: n.stemmed}
+func (n *normalizer) normalize(s string, in language, whole bool) normalized {
+	*n = normalizer{stemmed: n.stemmed, language: in}
 	n.text.Grow(len(s) + len(s)/8)
 	n.stems.Grow(len(s))
 	if len(s) > maxText {
 		s = s[:maxText]
 	}
+	s = norm.NFC.String(s)
 	for i := 0; i < len(s); {
 		i += n.step(s[i:])
 	}
 	n.endWord()
-	open := !whole && len(n.pairs) == 1
-	n.endPairs(!whole)
-	return normalized{text: n.text.String(), stems: n.stems.String(), inflected: n.inflected.String(), words: n.words, open: open}
+	open := !whole && len(n.run) == 1
+	n.endRun(!whole)
+	return normalized{
+		text: n.text.String(), stems: n.stems.String(), inflected: n.inflected.String(), symbols: n.symbols.String(),
+		words: n.words, open: open,
+	}
 }
 
 type normalizer struct {
-	word  []byte // the current word
-	pairs []rune // the current CJK run
+	word     []byte   // the current word
+	run      []string // the characters, with their marks, of the current run without spaces
+	language language // of the text
 
-	text, stems, inflected strings.Builder
-	words                  int
+	text, stems, inflected, symbols strings.Builder
+	words                           int
 
-	stemmed map[string]string // by word; nil: nothing is remembered
+	stemmed map[string]stemmed // by language and word; nil: nothing is remembered
 }
+
+// stemmed is a word in small letters, folded, and its stem.
+type stemmed struct{ lower, stem string }
 
 // step consumes the beginning of s and returns its length.
 func (n *normalizer) step(s string) int {
 	r, size := utf8.DecodeRuneInString(s)
 	switch {
-	case isCJK(r):
+	case isUnspaced(r):
 		n.endWord()
-		n.pairs = append(n.pairs, r)
+		if last := len(n.run) - 1; last >= 0 && isMark(r) {
+			n.run[last] += s[:size]
+		} else {
+			n.run = append(n.run, s[:size])
+		}
 		return size
 	case isWord(r):
-		n.endPairs(false)
+		n.endRun(false)
 		n.word = append(n.word, s[:size]...)
 		return size
+	case isSymbol(r):
+		write(&n.symbols, string(symbolMark)+strconv.FormatInt(int64(r), 36))
 	}
 	if r == '\'' || r == '’' {
 		if rest := s[size:]; len(n.word) > 0 && isPossessive(rest) {
@@ -95,7 +114,7 @@ func (n *normalizer) step(s string) int {
 		}
 	}
 	n.endWord()
-	n.endPairs(false)
+	n.endRun(false)
 	if strings.ContainsRune("$€£¥", r) {
 		if d := leadingDigits(s[size:]); d > 0 {
 			n.writeToken(s[:size+d])
@@ -135,20 +154,27 @@ func (n *normalizer) endWord() {
 }
 
 func (n *normalizer) writeWord(w string) {
-	lower := strings.ReplaceAll(folded(w), "ß", "ss") // Straße, STRASSE
-	cut, known := n.stemmed[lower]
+	key := w
+	if n.language != english {
+		key += string(rune(n.language))
+	}
+	s, known := n.stemmed[key]
 	if !known {
-		if cut = stem(lower); n.stemmed != nil {
-			n.stemmed[lower] = cut
+		s.lower = plain(w)
+		if s.stem = n.language.stem(w, s.lower); n.stemmed != nil {
+			n.stemmed[key] = s
 		}
 	}
 	write(&n.text, w)
-	write(&n.stems, cut)
-	if cut != lower {
-		write(&n.inflected, lower)
+	write(&n.stems, s.stem)
+	if strings.TrimRight(s.stem, languageMarks) != s.lower {
+		write(&n.inflected, s.lower)
 	}
 	n.words++
 }
+
+// plain returns a word in small letters without diacritics: Straße, STRASSE.
+func plain(w string) string { return strings.ReplaceAll(folded(w), "ß", "ss") }
 
 // identifierParts returns the words within a name such as getUserName, HTTPServer or sha256sum; none for
 // a plain word, and for what has too many borders to be a name (base64), or single letters between them.
@@ -187,18 +213,18 @@ func class(c byte) byte {
 	return 'a'
 }
 
-// endPairs writes the CJK run. At the end of a phrase it leaves out the last character, because the
+// endRun writes the pairs of the run. At the end of a phrase it leaves out the last character, because the
 // run may continue in the text.
-func (n *normalizer) endPairs(phraseEnd bool) {
-	for i := range n.pairs {
+func (n *normalizer) endRun(phraseEnd bool) {
+	for i := range n.run {
 		switch {
-		case i+1 < len(n.pairs):
-			n.writeToken(string(n.pairs[i : i+2]))
-		case !phraseEnd || len(n.pairs) == 1:
-			n.writeToken(string(n.pairs[i]))
+		case i+1 < len(n.run):
+			n.writeToken(n.run[i] + n.run[i+1])
+		case !phraseEnd || len(n.run) == 1:
+			n.writeToken(n.run[i])
 		}
 	}
-	n.pairs = n.pairs[:0]
+	n.run = n.run[:0]
 }
 
 func isPossessive(rest string) bool {
@@ -217,17 +243,35 @@ func leadingDigits(s string) int {
 	return n
 }
 
-// isWord reports whether FTS5's unicode61 treats r as part of a word, except CJK and private-use
-// characters.
+// isWord reports whether the tokenizer treats r as part of a word, except private-use characters and scripts
+// without spaces.
 func isWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 	}
-	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Mn, r)) && !isCJK(r)
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsNumber(r) || isMark(r)) && !isUnspaced(r)
 }
 
-// isCJK reports whether r is of a script without spaces between words, or of Korean, whose words have
+// isMark reports whether r belongs to the character before it: an accent, or a vowel of Thai. The variation
+// selectors of emoji are no letters' marks.
+func isMark(r rune) bool {
+	return r >= 0x300 && unicode.In(r, unicode.Mn, unicode.Mc) && (r < 0xFE00 || r > 0xFE0F)
+}
+
+// isUnspaced reports whether r is of a script without spaces between words, or of Korean, whose words have
 // endings without a space.
-func isCJK(r rune) bool {
-	return r >= 0x2E80 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul))
+func isUnspaced(r rune) bool {
+	switch {
+	case r < 0x0E00:
+		return false
+	case r < 0x2E80:
+		return r != '฿' && unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Hangul)
+	}
+	return r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+}
+
+// isSymbol reports whether r is an emoji that can stand alone, not a skin tone.
+func isSymbol(r rune) bool {
+	return r >= 0x1F000 && r < 0x1FB00 && (r < 0x1F3FB || r > 0x1F3FF) || r >= 0x2600 && r < 0x27C0 ||
+		r >= 0x2B1B && r < 0x2B56 || r >= 0x231A && r < 0x2400 && unicode.IsSymbol(r)
 }

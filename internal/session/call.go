@@ -43,6 +43,8 @@ type Call struct {
 	CacheWrite1h     int64    `db:"cache_write_1h_tokens" json:"cache_write_1h_tokens,omitempty" doc:"The part of cache_write_tokens that stays in the cache for an hour"`
 	OutputTokens     int64    `db:"output_tokens" json:"output_tokens"` // including reasoning
 	ReasoningTokens  int64    `db:"reasoning_tokens" json:"reasoning_tokens"`
+	ServiceTier      string   `db:"service_tier" json:"service_tier,omitempty" doc:"The provider's tier of service, as fast, priority, flex or batch; absent: the standard one"`
+	Requests         int64    `db:"requests" json:"requests,omitempty" doc:"Requests that the call stands for where these have a price, as web searches"`
 	CostNanoUSD      *int64   `db:"cost_nanousd" json:"-"` // nil: unknown, which is not free
 	CostUSD          *float64 `db:"cost_usd" json:"cost_usd"`
 	PriceSource      string   `db:"price_source" json:"price_source,omitempty" doc:"reported (by the provider or the program), catalogue, override (your own prices)"`

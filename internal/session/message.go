@@ -89,6 +89,7 @@ type Message struct {
 	PathTokens int64 `db:"path_tokens" json:"-"` // sum over its path, with itself, of the messages in the context
 	InContext  bool  `db:"in_context" json:"in_context" doc:"Contexts contain it"`
 	Display    bool  `db:"display" json:"display" doc:"It is shown to people"`
+	Talk       Talk  `db:"talk" json:"-"` // of a stored message
 
 	Provider   string `db:"provider" json:"provider,omitempty" doc:"Of a reply: the model's provider"`
 	Model      string `db:"model" json:"model,omitempty" doc:"Of a reply: the model's id"`

@@ -34,6 +34,12 @@ const (
 // KindSubagent is the kind of a session that another one started; the others are chat, cron, hook and other.
 const KindSubagent = "subagent"
 
+// Kinds of sessions that lists show. An automated one was begun by a program: lists leave it out.
+const (
+	KindChat      = "chat"
+	KindAutomated = "other"
+)
+
 // Session is one conversation. Counts are of its own messages; shared messages of a fork count in its
 // parent. Tokens of calls are the provider's, all others the reference counter's.
 type Session struct {
@@ -74,6 +80,7 @@ type Session struct {
 	Revision     int64       `db:"revision" json:"revision"`
 
 	MessageCount     int64    `db:"message_count" json:"message_count" doc:"Number of its own messages; a fork does not count the messages that it shares"`
+	SaidCount        int64    `db:"said_count" json:"said_count" doc:"How many of its own messages are words of a person or a model: without calls, results and rows of the program"`
 	TotalTokens      int64    `db:"total_tokens" json:"total_tokens" doc:"Size of its own messages, in reference tokens"`
 	ContextTokens    int64    `db:"context_tokens" json:"context_tokens"` // of the context at the head, by the reference counter
 	CompactionCount  int64    `db:"compaction_count" json:"compaction_count" doc:"Compactions that took effect in it"`

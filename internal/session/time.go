@@ -4,7 +4,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -35,63 +34,6 @@ func (t Time) SQL() string {
 
 // Day returns the day of t in a zone, as YYYY-MM-DD.
 func (t Time) Day(zone *time.Location) string { return t.In(zone).Format(time.DateOnly) }
-
-// ParseMoment reads what a person writes for a time, in the zone of now: a day (2026-02-11), a time
-// (2026-02-11T10:00), an age (30m, 12h, 7d, 2w, 3 days ago), or the first moment of a named day (yesterday, monday, last week).
-func ParseMoment(s string, now time.Time) (at Time, ok bool) {
-	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", time.RFC3339} {
-		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
-			return At(t), true
-		}
-	}
-	if day, ok := namedDay(strings.Join(strings.Fields(strings.ToLower(s)), " "), now); ok {
-		return At(day), true
-	}
-	var n int
-	var unit string
-	if _, err := fmt.Sscanf(s, "%d%s", &n, &unit); err != nil || n < 0 {
-		return Time{}, false
-	}
-	words := strings.Fields(s)
-	switch {
-	case len(words) == 3 && words[2] == "ago": // 3 days ago
-		unit = strings.TrimSuffix(unit, "s")
-	case len(words) != 1:
-		return Time{}, false
-	}
-	d, ok := map[string]time.Duration{
-		"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour,
-		"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour,
-	}[unit]
-	return At(now.Add(-time.Duration(n) * d)), ok
-}
-
-// namedDay returns the first moment of a day that words name: today, yesterday, the newest monday (mon) that is not after
-// today, the Monday of this or last week, the first of this or last month.
-func namedDay(words string, now time.Time) (time.Time, bool) {
-	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
-	since := func(day time.Weekday) int { return int(now.Weekday()-day+7) % 7 }
-	switch words {
-	case "today":
-		return today, true
-	case "yesterday":
-		return today.AddDate(0, 0, -1), true
-	case "this week":
-		return today.AddDate(0, 0, -since(time.Monday)), true
-	case "last week":
-		return today.AddDate(0, 0, -since(time.Monday)-7), true
-	case "this month":
-		return today.AddDate(0, 0, 1-now.Day()), true
-	case "last month":
-		return today.AddDate(0, -1, 1-now.Day()), true
-	}
-	for day := time.Sunday; day <= time.Saturday; day++ {
-		if name := strings.ToLower(day.String()); words == name || words == name[:3] {
-			return today.AddDate(0, 0, -since(day)), true
-		}
-	}
-	return time.Time{}, false
-}
 
 // CheckDate refuses a time before 1970 or more than a day after now: the clock or the program that
 // gave it is wrong. field is the time's name in the request. Codes: Invalid.

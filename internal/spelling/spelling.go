@@ -32,3 +32,22 @@ func Nearest(given string, known []string) string {
 	}
 	return best
 }
+
+// Slips returns the words that differ from a word of small letters by a letter, swapped ones first: the likeliest slip.
+func Slips(w string) (found []string) {
+	for i := 1; i < len(w); i++ {
+		found = append(found, w[:i-1]+w[i:i+1]+w[i-1:i]+w[i+1:])
+	}
+	for i := range len(w) {
+		found = append(found, w[:i]+w[i+1:])
+	}
+	for i := range len(w) + 1 {
+		for c := 'a'; c <= 'z'; c++ {
+			found = append(found, w[:i]+string(c)+w[i:])
+			if i < len(w) {
+				found = append(found, w[:i]+string(c)+w[i+1:])
+			}
+		}
+	}
+	return found
+}

@@ -151,7 +151,7 @@ func (t *tx) sessionToExtend(id session.ID) (session.Session, place, error) {
 	}
 	err := t.row(placeOfSession, []any{string(id)},
 		&s.Day, &s.Source, &s.Directory, &s.Project, &s.Kind, &s.Title, &s.TitleSource, &s.Draft, &s.Provider, &s.Model, &s.ParentID, &s.ParentKind,
-		&s.HeadID, &s.LastSeq, &s.CompactionID, &s.Epoch, &s.Revision, &s.MessageCount, &s.TotalTokens, &s.ContextTokens,
+		&s.HeadID, &s.LastSeq, &s.CompactionID, &s.Epoch, &s.Revision, &s.MessageCount, &s.SaidCount, &s.TotalTokens, &s.ContextTokens,
 		&s.TurnOrigin, &s.CreatedAt, &s.ActiveAt, &s.InboundAt, &s.DeletedAt, &head.session, &head.seq, &head.depth, &head.path)
 	switch {
 	case noRows(err):
@@ -167,7 +167,7 @@ func (t *tx) sessionToExtend(id session.ID) (session.Session, place, error) {
 
 const placeOfSession = `
 	SELECT s.day, s.source, s.directory, s.project, s.kind, s.title, s.title_source, s.draft, s.provider, s.model, s.parent_id, s.parent_kind,
-	       s.head_id, s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.total_tokens, s.context_tokens,
+	       s.head_id, s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.said_count, s.total_tokens, s.context_tokens,
 	       s.turn_origin, s.created_at, s.active_at, s.inbound_at, s.deleted_at, h.session_id, h.seq, h.depth, h.path_tokens
 	FROM sessions s LEFT JOIN messages h ON h.id = s.head_id WHERE s.id = ? AND s.purged_at IS NULL`
 
@@ -275,6 +275,7 @@ func (t *tx) insertRow(sess *session.Session, at place, m *session.Message) erro
 	if m.InContext {
 		m.PathTokens += m.Tokens
 	}
+	m.Talk = session.TalkOf(m)
 	err := t.insertMessageRow(m, jump)
 	if isTaken(err) && m.ExternalID != "" {
 		return session.Errorf(session.Conflict, "session %s has a message with external_id %q already; nothing of this request was stored", sess.ID, m.ExternalID)
@@ -300,7 +301,7 @@ func (t *tx) insertMessageRow(m *session.Message, jump bool) (err error) {
 	args := []any{
 		string(m.SessionID), m.Seq, optional(m.ParentID), jump, m.Depth,
 		string(m.Kind), string(m.Role), string(m.Origin), string(m.Finish), m.Author,
-		m.Tokens, m.PathTokens, m.InContext, m.Display,
+		m.Tokens, m.PathTokens, m.InContext, m.Display, string(m.Talk),
 		m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt.SQL(), optionalJSON(m.Metadata), optionalJSON(m.Extra),
 	}
 	if !t.w.postgres {
@@ -319,8 +320,8 @@ func (t *tx) insertMessageRow(m *session.Message, jump bool) (err error) {
 
 const insertMessage = `
 	INSERT INTO messages (session_id, seq, parent_id, jump, depth, kind, role, origin, finish, author,
-		tokens, path_tokens, in_context, display, provider, model, dialect, external_id, day, created_at, metadata, extra, id)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		tokens, path_tokens, in_context, display, talk, provider, model, dialect, external_id, day, created_at, metadata, extra, id)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // replayAppend builds the answer of an earlier append again, from what it stored.
 func (t *tx) replayAppend(o *outcome) (Appended, error) {
@@ -382,12 +383,31 @@ func (t *tx) insertParts(sess *session.Session, m *session.Message, callOf func(
 			return fmt.Errorf("insert part: %w", err)
 		}
 	}
-	if !calls || t.opt.Touched == nil {
+	if t.opt.Touched == nil {
+		return nil
+	}
+	if err := t.forgetFailures(m); err != nil {
+		return fmt.Errorf("files of failed calls: %w", err)
+	}
+	if !calls {
 		return nil
 	}
 	for _, f := range t.opt.Touched(m, sess.Directory) {
 		if err := t.exec(insertTouched, f.Path, m.RowID, string(f.Op), string(sess.ID)); err != nil {
 			return fmt.Errorf("insert touched file: %w", err)
+		}
+	}
+	return nil
+}
+
+// forgetFailures removes the touched files of the earlier calls that a message says failed.
+func (t *tx) forgetFailures(m *session.Message) error {
+	for _, r := range m.Results() {
+		if r.IsError == nil || !*r.IsError || r.CallPartID == nil || *r.CallPartID>>10 == m.RowID {
+			continue
+		}
+		if err := t.forgetFailed(*r.CallPartID >> 10); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -180,9 +180,36 @@ func (s *Store) copyInto(ctx context.Context, path string) error {
 	}
 	defer db.Close() //nolint:errcheck // a reader
 	return retryBusy(ctx, func() error {
-		_, err := db.ExecContext(ctx, `VACUUM INTO ?`, path)
-		return err
+		return vacuumInto(ctx, db, path)
 	})
+}
+
+// vacuumInto copies the database of a connection into an empty file, and flushes that file as it grows: else the
+// kernel writes gigabytes of it at once, and each append beside the backup waits for its own sync behind them.
+func vacuumInto(ctx context.Context, db sqlx.ExecerContext, path string) error {
+	const flushEvery = 20 * time.Millisecond
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // writeHidden syncs the copy
+	done, flushed := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(flushed)
+		for tick := time.NewTicker(flushEvery); ; {
+			select {
+			case <-done:
+				tick.Stop()
+				return
+			case <-tick.C:
+				startWriteback(f) //nolint:errcheck // it only spreads the load; the sync at the end reports errors
+			}
+		}
+	}()
+	_, err = db.ExecContext(ctx, `VACUUM INTO ?`, path)
+	close(done)
+	<-flushed // before the file is closed
+	return err
 }
 
 // copyMoved copies a database whose file was moved or deleted: only the writing connection is sure to
@@ -191,8 +218,7 @@ func (s *Store) copyMoved(ctx context.Context, path string) error {
 	return s.writer.submit(ctx, &job{ctx: ctx, alone: true, moved: true, answer: make(chan error, 1), fn: func(t *tx) error {
 		t.w.release()
 		defer t.w.hold()
-		_, err := t.w.conn.ExecContext(ctx, `VACUUM INTO ?`, path)
-		return err
+		return vacuumInto(ctx, t.w.conn, path)
 	}})
 }
 

@@ -9,7 +9,7 @@ import (
 
 const callColumns = `id, session_id, message_id, compaction_id, context_id, purpose, status, error, provider, model, source,
 	external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens,
-	cost_nanousd, cost_usd, price_source, latency_ms, created_at, metadata`
+	service_tier, requests, cost_nanousd, cost_usd, price_source, latency_ms, created_at, metadata`
 
 const (
 	callByExternalID = `SELECT ` + callColumns + ` FROM calls WHERE source = ? AND external_id = ? AND external_id <> ''`
@@ -83,7 +83,7 @@ func (t *tx) insertCall(c *session.Call, sess *session.Session) error {
 		string(c.SessionID), optional(c.MessageID), optional(c.CompactionID), optional(c.ContextID), string(c.Purpose), c.Status, c.Error,
 		c.Provider, c.Model, string(c.Source), c.ExternalID, c.Directory, c.Day,
 		c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.CacheWrite1h, c.OutputTokens, c.ReasoningTokens,
-		optional(c.CostNanoUSD), c.PriceSource, optional(c.LatencyMS), c.CreatedAt.SQL(), optionalJSON(c.Metadata))
+		c.ServiceTier, c.Requests, optional(c.CostNanoUSD), c.PriceSource, optional(c.LatencyMS), c.CreatedAt.SQL(), optionalJSON(c.Metadata))
 	if noRows(err) {
 		return t.raiseCall(c, sess)
 	}
@@ -107,8 +107,8 @@ func (t *tx) insertCall(c *session.Call, sess *session.Session) error {
 const insertCall = `
 	INSERT INTO calls (session_id, message_id, compaction_id, context_id, purpose, status, error, provider, model,
 		source, external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens,
-		reasoning_tokens, cost_nanousd, price_source, latency_ms, created_at, metadata)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		reasoning_tokens, service_tier, requests, cost_nanousd, price_source, latency_ms, created_at, metadata)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (source, external_id) WHERE external_id <> '' DO NOTHING`
 
 // raiseCall raises a known call to what a later report says: of each number the greater one. A reply
@@ -137,28 +137,33 @@ func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
 		{&now.CacheWrite1h, c.CacheWrite1h},
 		{&now.OutputTokens, c.OutputTokens},
 		{&now.ReasoningTokens, c.ReasoningTokens},
+		{&now.Requests, c.Requests},
 	} {
 		*n.known = max(*n.known, n.said)
 	}
-	if c.CostNanoUSD != nil && (known.CostNanoUSD == nil || *known.CostNanoUSD < *c.CostNanoUSD) {
+	now.ServiceTier, now.Model = orElse(now.ServiceTier, c.ServiceTier), orElse(now.Model, c.Model)
+	dearer := c.CostNanoUSD != nil && (known.CostNanoUSD == nil || *known.CostNanoUSD < *c.CostNanoUSD)
+	if otherTier := now.ServiceTier != known.ServiceTier; dearer || otherTier && c.CostNanoUSD != nil {
 		now.CostNanoUSD, now.PriceSource = c.CostNanoUSD, c.PriceSource
 	}
 	more := *usageOfCall(&now)
 	more.add(usageOfCall(&known), -1)
-	if more == (usageSum{}) && now.ReasoningTokens == known.ReasoningTokens && now.CacheWrite1h == known.CacheWrite1h {
+	same := now.ReasoningTokens == known.ReasoningTokens && now.CacheWrite1h == known.CacheWrite1h && now.Requests == known.Requests
+	if more == (usageSum{}) && same && now.ServiceTier == known.ServiceTier && now.Model == known.Model {
 		return nil
 	}
 	if err := t.exec(`UPDATE calls SET input_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, cache_write_1h_tokens = ?,
-		output_tokens = ?, reasoning_tokens = ?, cost_nanousd = ?, price_source = ? WHERE id = ?`,
+		output_tokens = ?, reasoning_tokens = ?, model = ?, service_tier = ?, requests = ?, cost_nanousd = ?, price_source = ? WHERE id = ?`,
 		now.InputTokens, now.CacheReadTokens, now.CacheWriteTokens, now.CacheWrite1h,
-		now.OutputTokens, now.ReasoningTokens, optional(now.CostNanoUSD), now.PriceSource, known.RowID); err != nil {
+		now.OutputTokens, now.ReasoningTokens, now.Model, now.ServiceTier, now.Requests, optional(now.CostNanoUSD), now.PriceSource, known.RowID); err != nil {
 		return fmt.Errorf("raise call: %w", err)
 	}
 	project, err := t.usageProjectOf(known.SessionID)
 	if err != nil {
 		return err
 	}
-	t.usage.at(keyOfCall(&known, project)).add(&more, 1)
+	t.usage.at(keyOfCall(&known, project)).add(usageOfCall(&known), -1)
+	t.usage.at(keyOfCall(&now, project)).add(usageOfCall(&now), 1)
 	switch {
 	case known.SessionID == "":
 		return nil

@@ -361,7 +361,9 @@ func TestMigrationUndoesCompactionsThatNobodyAskedFor(t *testing.T) {
 	testkit.Check(t, s.Close())
 	db := testkit.Must(sql.Open("sqlite", s.path))(t)
 	for _, q := range []string{
-		`DELETE FROM goose_db_version WHERE version_id >= 123`,
+		`DELETE FROM goose_db_version WHERE version_id >= 123`, `ALTER TABLE store DROP COLUMN mended`,
+		`ALTER TABLE messages DROP COLUMN talk`, `ALTER TABLE sessions DROP COLUMN said_count`,
+		`ALTER TABLE calls DROP COLUMN service_tier`, `ALTER TABLE calls DROP COLUMN requests`, `ALTER TABLE models DROP COLUMN source`,
 		`UPDATE sessions SET source = 'codex', source_id = id WHERE id <> '` + string(own) + `'`,
 	} {
 		testkit.Must(db.ExecContext(ctx, q))(t)

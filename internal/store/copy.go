@@ -37,7 +37,7 @@ var copied = []struct {
 	{"calls", []string{"id"}, true},
 	{"daily_usage", []string{"day", "project", "source", "model", "purpose"}, false},
 	{"models", []string{"id"}, false},
-	{"prices", []string{"model", "valid_from", "above_tokens"}, false},
+	{"prices", []string{"model", "valid_from", "mode", "above_tokens"}, false},
 	{"calibrations", []string{"model"}, false},
 	{"touched_files", []string{"message_id", "path", "op"}, false},
 	{"marks", []string{"session_id", "message_id", "kind"}, false},
@@ -93,12 +93,13 @@ func (s *Store) CopyTo(ctx context.Context, to *Store, progress func(table strin
 		var epoch string
 		var created session.Time
 		var unscrubbed *session.Time
-		var removed int64
-		if err := from.QueryRowxContext(ctx, `SELECT epoch, created_at, unscrubbed_at, events_removed_id FROM store WHERE id = 1`).
-			Scan(&epoch, &created, &unscrubbed, &removed); err != nil {
+		var removed, mended int64
+		if err := from.QueryRowxContext(ctx, `SELECT epoch, created_at, unscrubbed_at, events_removed_id, mended FROM store WHERE id = 1`).
+			Scan(&epoch, &created, &unscrubbed, &removed, &mended); err != nil {
 			return err
 		}
-		return t.exec(`UPDATE store SET epoch = ?, created_at = ?, unscrubbed_at = ?, events_removed_id = ? WHERE id = 1`, epoch, created, unscrubbed, removed)
+		return t.exec(`UPDATE store SET epoch = ?, created_at = ?, unscrubbed_at = ?, events_removed_id = ?, mended = ? WHERE id = 1`,
+			epoch, created, unscrubbed, removed, mended)
 	})
 }
 

@@ -47,9 +47,12 @@ func counterChecks() []struct{ name, what, query, advice string } {
 			UNION SELECT b.sha256 FROM blobs b
 			LEFT JOIN (SELECT sha256, COUNT(*) AS count, MAX(n) AS last, SUM(LENGTH(data)) AS size FROM blob_pieces GROUP BY sha256) p ON p.sha256 = b.sha256
 			WHERE b.size <> LENGTH(b.data) + COALESCE(p.size, 0) OR p.count <> p.last LIMIT 5`, restore},
+		{"talk", "every message is marked as said, as work or as a row of the program", `
+			SELECT m.session_id || '.' || m.seq FROM messages m WHERE m.talk <> ` + talkOfRow + ` LIMIT 5`, restore},
 		{"counters", "sessions count their own messages and tokens", `
-			SELECT s.id FROM sessions s WHERE (s.message_count, s.total_tokens, s.last_seq) <>
-			(SELECT COUNT(*), COALESCE(SUM(m.tokens), 0), COALESCE(MAX(m.seq), 0) FROM messages m WHERE m.session_id = s.id) LIMIT 5`, restore},
+			SELECT s.id FROM sessions s WHERE (s.message_count, s.said_count, s.total_tokens, s.last_seq) <>
+			(SELECT COUNT(*), COUNT(*) FILTER (WHERE m.talk = 'said'), COALESCE(SUM(m.tokens), 0), COALESCE(MAX(m.seq), 0)
+			 FROM messages m WHERE m.session_id = s.id) LIMIT 5`, restore},
 		{"usage", "sessions sum up their calls", `
 			SELECT s.id FROM sessions s WHERE (s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, COALESCE(s.cost_nanousd, -1), s.unpriced_calls) <>
 			(SELECT COALESCE(SUM(c.input_tokens), 0), COALESCE(SUM(c.output_tokens), 0), COALESCE(SUM(c.cache_read_tokens), 0),

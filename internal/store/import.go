@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -42,6 +43,7 @@ type ImportMessage struct {
 // ImportFields are what a source changes of a session after it was imported. What is empty
 // stays as it is.
 type ImportFields struct {
+	Kind        string // chat or automated: of a session that is no sub-agent
 	Provider    string
 	Model       string
 	Directory   string                  // unless it has one
@@ -206,8 +208,8 @@ func (s *Store) Import(ctx context.Context, b ImportBatch) (ImportResult, error)
 	if err := s.prepareImport(&b); err != nil {
 		return ImportResult{}, err
 	}
-	if b.Session.Project == "" && b.ID == "" {
-		b.Session.Project = ProjectOf(b.Session.Directory)
+	if b.ID == "" {
+		b.Session.Project = folders.Project(orElse(b.Session.Project, b.Session.Directory))
 	}
 	return write(ctx, s, func(t *tx) (ImportResult, error) {
 		var res ImportResult
@@ -294,7 +296,9 @@ func (im *importer) openSession() error {
 		}
 		im.res.Created = true
 		im.batch.Session.ForeignFrom = im.batch.Foreign
-		im.sess, err = im.createSession(im.batch.Session)
+		if im.sess, err = im.createSession(im.batch.Session); err == nil {
+			err = im.ownTitle()
+		}
 	} else {
 		im.sess, err = readSession(im.ctx, im.tx, id)
 		if here := im.opt.Host; err == nil && im.w.postgres && im.batch.Cursor != nil && here != "" && im.sess.Host != "" && im.sess.Host != here {
@@ -314,6 +318,29 @@ func (im *importer) openSession() error {
 		return nil
 	}
 	return err
+}
+
+// ownTitle replaces a title that is the copied prompt of the session that this one was forked from or started by: a fork is
+// called after that one until a person says something of its own, a sub-agent not at all.
+func (im *importer) ownTitle() error {
+	s := &im.sess
+	if s.ParentID == "" || s.TitleSource != "first_message" {
+		return nil
+	}
+	parent, err := readSession(im.ctx, im, s.ParentID)
+	switch {
+	case session.CodeOf(err) == session.NotFound:
+		return nil
+	case err != nil:
+		return err
+	case s.ParentKind == session.ParentFork:
+		if s.Title, s.TitleSource = "", ""; parent.Title != "" {
+			s.Title = session.CutTitle(parent.Title + " (fork)")
+		}
+	case s.Title == parent.Title:
+		s.Title, s.TitleSource = "", ""
+	}
+	return nil
 }
 
 // purgedHere reports whether the session was here and was purged: it does not come back by itself.
@@ -662,13 +689,14 @@ func (im *importer) fields() error {
 	if f == nil {
 		return nil
 	}
+	s.Kind = orElse(f.Kind, s.Kind)
 	s.Model, s.Provider = orElse(f.Model, s.Model), orElse(f.Provider, s.Provider)
 	if s.Directory == "" && f.Directory != "" {
-		s.Directory, s.Project = f.Directory, ProjectOf(f.Directory)
+		s.Directory, s.Project = f.Directory, folders.Project(f.Directory)
 	}
 	s.GitBranch = orElse(s.GitBranch, f.GitBranch)
-	if s.TitleSource == "first_message" {
-		s.Title = orElse(f.FirstTitle, s.Title)
+	if f.FirstTitle != "" && s.ParentKind != session.ParentFork && (s.TitleSource == "first_message" || s.Title == "") {
+		s.Title, s.TitleSource = f.FirstTitle, "first_message"
 	}
 	if s.ArchivedAt == nil {
 		s.ArchivedAt = f.ArchivedAt
@@ -697,9 +725,9 @@ func (im *importer) fields() error {
 	}
 	im.moved, im.keyed = true, s.Key != was.Key || s.Generation != was.Generation
 	return im.moveUsage(s.ID, nil, func() error {
-		return im.exec(`UPDATE sessions SET directory = ?, project = ?, git_branch = ?, archived_at = ?, key = ?, generation = ?,
+		return im.exec(`UPDATE sessions SET kind = ?, directory = ?, project = ?, git_branch = ?, archived_at = ?, key = ?, generation = ?,
 			parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ?, metadata = ? WHERE id = ?`,
-			s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,
+			s.Kind, s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,
 			s.ParentID, s.ParentKind, s.EndedAt, s.EndReason, s.Metadata, s.ID)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -144,6 +145,45 @@ func (s *Store) Values(ctx context.Context, of Column) ([]Value, error) {
 	err := s.reports.SelectContext(ctx, &values, `SELECT `+of.name()+` AS text, COUNT(*) AS n FROM sessions
 		WHERE draft = 0 AND deleted_at IS NULL AND purged_at IS NULL AND `+of.name()+` <> '' GROUP BY 1 ORDER BY n DESC, text`)
 	return values, wrap(err, "values of %s", of.name())
+}
+
+// ProjectNames returns the names by which lists call the projects. It reads the roll-up, which is small.
+func (s *Store) ProjectNames(ctx context.Context) (folders.Names, error) {
+	projects, err := list[string](ctx, s, `SELECT DISTINCT project FROM daily_usage WHERE project <> ''`)
+	return folders.NamesOf(projects), wrap(err, "list the projects")
+}
+
+// ProjectsNamed returns the projects that a text means: the folder that it is, in any spelling, else those whose path ends
+// so, as lists call them. A text that means none is returned as it is.
+func (s *Store) ProjectsNamed(ctx context.Context, text string) ([]string, error) {
+	projects, err := list[string](ctx, s, `SELECT DISTINCT project FROM daily_usage WHERE project <> '' ORDER BY project`)
+	if err != nil || text == "" {
+		return nil, wrap(err, "list the projects")
+	}
+	folder := folders.Clean(text)
+	if slices.Contains(projects, text) || folders.IsAbs(folder) && slices.Contains(projects, folder) {
+		return []string{folder}, nil
+	}
+	if folders.IsAbs(folder) {
+		return []string{folders.Project(folder)}, nil
+	}
+	projects = slices.DeleteFunc(projects, func(project string) bool { return !folders.EndsIn(project, text) })
+	if len(projects) == 0 {
+		projects = []string{text}
+	}
+	return projects, nil
+}
+
+// ProjectNamed is ProjectsNamed where only one can be meant. Codes: Invalid (several).
+func (s *Store) ProjectNamed(ctx context.Context, text string) (string, error) {
+	projects, err := s.ProjectsNamed(ctx, text)
+	switch {
+	case err != nil || len(projects) == 0:
+		return "", err
+	case len(projects) > 1:
+		return "", session.Errorf(session.Invalid, "project %q is the end of several: %s", text, strings.Join(projects, ", ")).At("project", "not the end of one folder")
+	}
+	return projects[0], nil
 }
 
 // maxQueryBytes is the longest text that lists look for; LIKE fails on much longer ones.

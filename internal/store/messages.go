@@ -10,7 +10,7 @@ import (
 )
 
 const messageColumns = `m.id, m.session_id, m.seq, m.parent_id, m.jump, m.depth, m.kind, m.role, m.origin, m.finish, m.author,
-	m.tokens, m.path_tokens, m.in_context, m.display, m.provider, m.model, m.dialect, m.external_id, m.day,
+	m.tokens, m.path_tokens, m.in_context, m.display, m.talk, m.provider, m.model, m.dialect, m.external_id, m.day,
 	m.created_at, m.metadata, m.extra`
 
 // A part's message and index are in its id. Each column of a row costs as much as a look-up,

@@ -105,8 +105,7 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 		return err
 	}
 	s.writeDB.SetMaxOpenConns(1)
-	var from int64
-	if from, err = s.migrate(ctx); err != nil {
+	if err = s.migrate(ctx); err != nil {
 		return err
 	}
 	if info, err := os.Stat(s.path); err == nil && linkCount(info) > 1 {
@@ -130,10 +129,7 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err := s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)")); err != nil {
 		return err
 	}
-	if from > 0 && from < betterTitles {
-		return s.improveTitles(ctx)
-	}
-	return nil
+	return s.mend(ctx)
 }
 
 // openReadOnly falls back on immutable=1 where SQLite cannot make its -shm file, which is
@@ -202,38 +198,33 @@ func dsn(path, mode string, pragmas ...string) string {
 	return u.String()
 }
 
-// migrate brings the schema up to date under the caller's lock. from is the version that it had, 0 of a new file.
-func (s *Store) migrate(ctx context.Context) (from int64, err error) {
+// migrate brings the schema up to date under the caller's lock.
+func (s *Store) migrate(ctx context.Context) error {
 	if err := retryBusy(ctx, func() error { return s.checkVersion(ctx, s.writeDB) }); err != nil {
-		return 0, err
+		return err
 	}
 	TightenModes(s.path, s.opt.Log) // now that the file is known to be sessiond's; one that nobody may write ends here
 	// A new file is marked first of all, so that one whose making was cut short is known again.
 	// auto_vacuum must come before anything is in it; with every connection it would write.
 	var tables int
 	if err := s.writeDB.QueryRowContext(ctx, `SELECT COUNT(*) FROM sqlite_schema`).Scan(&tables); err != nil {
-		return 0, err
+		return err
 	}
 	if tables == 0 {
 		if _, err := s.writeDB.ExecContext(ctx, fmt.Sprintf(`PRAGMA page_size = %d; PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, pageSize, applicationID)); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	provider, err := goose.NewProvider(goose.DialectSQLite3, s.writeDB, migrations.FS)
 	if err != nil {
-		return 0, fmt.Errorf("read the migrations: %w", err)
-	}
-	if from, err = provider.GetDBVersion(ctx); err != nil {
-		return 0, fmt.Errorf("read the version of the schema: %w", err)
+		return fmt.Errorf("read the migrations: %w", err)
 	}
 	pending, err := provider.HasPending(ctx)
 	if err != nil || !pending {
-		return from, err
+		return err
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return 0, fmt.Errorf("migrate: %w", err)
-	}
-	return from, nil
+	_, err = provider.Up(ctx)
+	return wrap(err, "migrate")
 }
 
 // checkVersion refuses a file that is not sessiond's, is of a newer one or from before version
@@ -329,7 +320,8 @@ func (t *tx) housekeeping() error {
 	if _, err := rand.Read(id); err != nil {
 		return err
 	}
-	if err := t.exec(`INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING`, hex.EncodeToString(id), t.now); err != nil {
+	if err := t.exec(`INSERT INTO store (id, epoch, created_at, mended) VALUES (1, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		hex.EncodeToString(id), t.now, mendVersion); err != nil {
 		return err
 	}
 	return t.mendFuture()

@@ -165,7 +165,7 @@ func (s *Store) openPostgresWriter(ctx context.Context) (err error) {
 		return err
 	}
 	s.writer.opened.Store(true)
-	return nil
+	return s.mend(ctx)
 }
 
 // checkPostgresVersion reports whether the schema is this sessiond's. It refuses that of a newer one, and, for a

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"strings"
+	"cmp"
 
 	"sessiond/internal/session"
 )
@@ -12,6 +12,9 @@ func progress(sess *session.Session, m *session.Message, now session.Time) {
 	at := earlier(m.CreatedAt, now)
 	sess.HeadID, sess.Head, sess.LastSeq = &m.RowID, &m.ID, m.Seq
 	sess.MessageCount++
+	if m.Talk == session.Said {
+		sess.SaidCount++
+	}
 	sess.TotalTokens += m.Tokens
 	if m.Role == session.User && m.Kind != session.KindBranchSummary {
 		sess.TurnOrigin = m.Origin
@@ -23,8 +26,8 @@ func progress(sess *session.Session, m *session.Message, now session.Time) {
 		if sess.InboundAt == nil || sess.InboundAt.Before(at.Time) {
 			sess.InboundAt = &at
 		}
-		if m.Role == session.User && (sess.Title == "" || sess.TitleSource == "first_message" && session.IsCommand(sess.Title)) {
-			if title := titleOf(m); title != "" && (sess.Title == "" || !session.IsCommand(title)) {
+		if m.Role == session.User && sess.TitleSource == "" {
+			if title := titleOf(m); title != "" {
 				sess.Title, sess.TitleSource = title, "first_message"
 			}
 		}
@@ -47,9 +50,9 @@ func earlier(a, b session.Time) session.Time {
 func (t *tx) moveHead(sess *session.Session) error {
 	sess.Revision++
 	sess.UpdatedAt = t.now
-	return wrap(t.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
+	return wrap(t.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, said_count = ?, total_tokens = ?, context_tokens = ?,
 		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
-		optional(sess.HeadID), sess.LastSeq, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
+		optional(sess.HeadID), sess.LastSeq, sess.Revision, sess.MessageCount, sess.SaidCount, sess.TotalTokens, sess.ContextTokens,
 		string(sess.TurnOrigin), sess.ActiveAt.SQL(), sess.InboundAt, sess.UpdatedAt.SQL(), string(sess.ID)), "move the head")
 }
 
@@ -58,16 +61,16 @@ func (t *tx) saveProgress(sess *session.Session) error {
 	sess.Revision++
 	sess.UpdatedAt = t.now
 	return wrap(t.exec(`UPDATE sessions SET title = ?, title_source = ?, draft = ?, provider = ?, model = ?, head_id = ?, last_seq = ?,
-		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
+		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, said_count = ?, total_tokens = ?, context_tokens = ?,
 		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
 		sess.Title, sess.TitleSource, sess.Draft, sess.Provider, sess.Model, sess.HeadID, sess.LastSeq,
-		sess.CompactionID, sess.Epoch, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
+		sess.CompactionID, sess.Epoch, sess.Revision, sess.MessageCount, sess.SaidCount, sess.TotalTokens, sess.ContextTokens,
 		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID), "update session")
 }
 
-// titleOf makes a title of the first text of a message that has one; else of a command, until something better is said.
+// titleOf makes a title of the first text of a message that has one; else of a command with words.
 func titleOf(m *session.Message) string {
-	command := ""
+	ofCommand := ""
 	for i := range m.Parts {
 		switch p := &m.Parts[i]; p.Kind {
 		case session.PartText, session.PartRefusal, session.PartToolResult:
@@ -75,11 +78,8 @@ func titleOf(m *session.Message) string {
 			if title := session.TitleOf(text); title != "" {
 				return title
 			}
-			if text = strings.TrimSpace(text); command == "" && session.IsCommand(text) {
-				command, _, _ = strings.Cut(text, "\n")
-				command = strings.Join(strings.Fields(command), " ")
-			}
+			ofCommand = cmp.Or(ofCommand, session.TitleOfCommand(text))
 		}
 	}
-	return session.CutTitle(command)
+	return ofCommand
 }

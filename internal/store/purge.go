@@ -277,9 +277,10 @@ func (t *tx) deleteMessage(id session.ID, row int64) error {
 	var tokens int64
 	var day string
 	var origin session.Origin
+	var talk session.Talk
 	var source session.Source
-	err := t.row(`SELECT m.tokens, m.day, m.origin, s.source FROM messages m JOIN sessions s ON s.id = m.session_id WHERE m.id = ? AND m.session_id = ?`,
-		[]any{row, id}, &tokens, &day, &origin, &source)
+	err := t.row(`SELECT m.tokens, m.day, m.origin, m.talk, s.source FROM messages m JOIN sessions s ON s.id = m.session_id WHERE m.id = ? AND m.session_id = ?`,
+		[]any{row, id}, &tokens, &day, &origin, &talk, &source)
 	if noRows(err) {
 		return nil
 	}
@@ -299,7 +300,8 @@ func (t *tx) deleteMessage(id session.ID, row int64) error {
 	}, row, id); err != nil {
 		return err
 	}
-	if err := t.exec(`UPDATE sessions SET message_count = message_count - 1, total_tokens = total_tokens - ? WHERE id = ?`, tokens, id); err != nil {
+	if err := t.exec(`UPDATE sessions SET message_count = message_count - 1, said_count = said_count - ?, total_tokens = total_tokens - ? WHERE id = ?`,
+		talk == session.Said, tokens, id); err != nil {
 		return err
 	}
 	for _, sha := range blobs {

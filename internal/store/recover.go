@@ -476,8 +476,10 @@ func (r *recovery) count() error {
 		}
 	}
 	return r.all(`
+		UPDATE messages AS m SET talk = `+talkOfRow+` WHERE talk <> `+talkOfRow+``, `
 		UPDATE sessions SET epoch = epoch + 1, revision = revision + 1,
-			(message_count, total_tokens, last_seq) = (SELECT COUNT(*), COALESCE(SUM(tokens), 0), COALESCE(MAX(seq), 0) FROM messages WHERE session_id = sessions.id),
+			(message_count, said_count, total_tokens, last_seq) = (SELECT COUNT(*), COUNT(*) FILTER (WHERE talk = 'said'), COALESCE(SUM(tokens), 0), COALESCE(MAX(seq), 0)
+				FROM messages WHERE session_id = sessions.id),
 			compaction_count = (SELECT COUNT(*) FROM compactions c WHERE c.session_id = sessions.id AND c.status = 'done'
 				AND NOT EXISTS (SELECT 1 FROM compaction_undos u WHERE u.session_id = sessions.id AND u.compaction_id = c.id)),
 			context_tokens = COALESCE((SELECT path_tokens FROM messages WHERE id = head_id), 0) + COALESCE((SELECT summary_tokens - hidden_tokens FROM compactions WHERE id = compaction_id), 0)`, `

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -123,10 +124,10 @@ func (s *Store) nthNewest(ctx context.Context, name, directory string) (session.
 	}
 	query, args := nthOfAll, []any{n - 1}
 	if !anywhere {
-		query, args = nthOfProject, []any{string(session.JSONOf(Roots(directory))), n - 1}
+		query, args = nthOfProject, []any{string(session.JSONOf(folders.Roots(directory))), n - 1}
 	}
 	id, err := get[session.ID](ctx, s, query, args...)
-	if noRows(err) && !anywhere && gitRoot(directory) == "" {
+	if noRows(err) && !anywhere && !folders.HasRepository(directory) {
 		var folder string
 		if folder, err = get[string](ctx, s, nearestAbove, string(session.JSONOf(foldersAbove(directory)))); err == nil {
 			id, err = get[session.ID](ctx, s, nthOfProject, string(session.JSONOf([]string{folder})), n-1)

@@ -755,12 +755,12 @@ func (r *restorer) finish() error {
 	}
 	err = r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
 		git_branch = ?, foreign_from = ?, provider = ?, model = ?, "window" = ?, head_id = ?, last_seq = ?,
-		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?, compaction_count = (`+countedCompactions+`),
+		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, said_count = ?, total_tokens = ?, context_tokens = ?, compaction_count = (`+countedCompactions+`),
 		turn_origin = ?, created_at = ?, updated_at = ?, active_at = ?, inbound_at = ?, archived_at = ?, starred_at = ?, deleted_at = ?, ended_at = ?,
 		end_reason = ?, metadata = ? WHERE id = ?`,
 		in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
 		in.GitBranch, orElse(r.batch.Foreign, in.ForeignFrom), in.Provider, in.Model, in.Window, s.HeadID, s.LastSeq,
-		s.CompactionID, in.Epoch, in.Revision, s.MessageCount, s.TotalTokens, s.ContextTokens, s.ID, s.ID,
+		s.CompactionID, in.Epoch, in.Revision, s.MessageCount, s.SaidCount, s.TotalTokens, s.ContextTokens, s.ID, s.ID,
 		r.batch.Session.TurnOrigin, in.CreatedAt, in.UpdatedAt, in.ActiveAt, in.InboundAt, in.ArchivedAt, in.StarredAt, in.DeletedAt, in.EndedAt,
 		in.EndReason, in.Metadata, s.ID)
 	if err != nil {
@@ -892,9 +892,9 @@ func (r *restorer) nthOf(table string, parent session.ID, n int64) (int64, error
 // saveCounts updates the counters after a piece; finish writes the other fields with the last one.
 func (r *restorer) saveCounts() error {
 	s := &r.sess
-	return r.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, message_count = ?, total_tokens = ?, compaction_id = ?,
+	return r.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, message_count = ?, said_count = ?, total_tokens = ?, compaction_id = ?,
 		context_tokens = ? WHERE id = ?`,
-		s.HeadID, s.LastSeq, s.MessageCount, s.TotalTokens, s.CompactionID, s.ContextTokens, s.ID)
+		s.HeadID, s.LastSeq, s.MessageCount, s.SaidCount, s.TotalTokens, s.CompactionID, s.ContextTokens, s.ID)
 }
 
 // equalJSON reports whether two values are written the same but for white space.

@@ -84,15 +84,8 @@ func (t *tx) saveRollup(r rollup) error {
 		if *u == (usageSum{}) {
 			continue
 		}
-		if err := t.exec(`INSERT INTO daily_usage (day, project, source, model, purpose, sessions, subagents, messages, prompts, calls,
-			input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, cost_nanousd, unpriced_calls)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (day, project, source, model, purpose) DO UPDATE SET sessions = daily_usage.sessions + excluded.sessions,
-			subagents = daily_usage.subagents + excluded.subagents, messages = daily_usage.messages + excluded.messages,
-			prompts = daily_usage.prompts + excluded.prompts, calls = daily_usage.calls + excluded.calls, input_tokens = daily_usage.input_tokens + excluded.input_tokens,
-			cache_read_tokens = daily_usage.cache_read_tokens + excluded.cache_read_tokens, cache_write_tokens = daily_usage.cache_write_tokens + excluded.cache_write_tokens,
-			output_tokens = daily_usage.output_tokens + excluded.output_tokens, cost_nanousd = daily_usage.cost_nanousd + excluded.cost_nanousd,
-			unpriced_calls = daily_usage.unpriced_calls + excluded.unpriced_calls`,
+		if err := t.exec(`INSERT INTO daily_usage (`+usageKeys+`, `+usageColumns+`)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) `+addToUsage,
 			k.Day, k.Project, k.Source, k.Model, k.Purpose, u.Sessions, u.Subagents, u.Messages, u.Prompts, u.Calls,
 			u.Input, u.CacheRead, u.CacheWrite, u.Output, u.CostNanoUSD, u.Unpriced); err != nil {
 			return fmt.Errorf("roll up %s: %w", k.Day, err)
@@ -246,6 +239,17 @@ const messagesOfCounted = `
 const groupMessages = ` GROUP BY m.day, counted.project, s.source`
 
 const usageColumns = `sessions, subagents, messages, prompts, calls, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, cost_nanousd, unpriced_calls`
+
+const usageKeys = `day, project, source, model, purpose`
+
+// addToUsage adds a row to the one that daily_usage has.
+const addToUsage = `
+	ON CONFLICT (` + usageKeys + `) DO UPDATE SET sessions = daily_usage.sessions + excluded.sessions,
+	subagents = daily_usage.subagents + excluded.subagents, messages = daily_usage.messages + excluded.messages,
+	prompts = daily_usage.prompts + excluded.prompts, calls = daily_usage.calls + excluded.calls,
+	input_tokens = daily_usage.input_tokens + excluded.input_tokens, cache_read_tokens = daily_usage.cache_read_tokens + excluded.cache_read_tokens,
+	cache_write_tokens = daily_usage.cache_write_tokens + excluded.cache_write_tokens, output_tokens = daily_usage.output_tokens + excluded.output_tokens,
+	cost_nanousd = daily_usage.cost_nanousd + excluded.cost_nanousd, unpriced_calls = daily_usage.unpriced_calls + excluded.unpriced_calls`
 
 // recountedUsage is daily_usage without the roll-up: sums over all that it counts.
 const recountedUsage = `

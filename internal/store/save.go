@@ -306,6 +306,7 @@ type SavedSession struct {
 
 	LastSeq          hidden `json:"last_seq,omitempty"`
 	MessageCount     hidden `json:"message_count,omitempty"`
+	SaidCount        hidden `json:"said_count,omitempty"`
 	TotalTokens      hidden `json:"total_tokens,omitempty"`
 	ContextTokens    hidden `json:"context_tokens,omitempty"`
 	CompactionCount  hidden `json:"compaction_count,omitempty"`

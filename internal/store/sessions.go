@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -22,7 +23,7 @@ type NewSession struct {
 	SourceID    string
 	Owner       string // "": the parent's, the key's, the token's or the daemon's
 	Directory   string
-	Project     string // "": the git root of the directory, else the directory
+	Project     string // its repository counts; "": that of the directory
 	GitBranch   string
 	ForeignFrom string // a file that was given by hand: it is not known to be the user's own history
 	Provider    string
@@ -57,9 +58,7 @@ func (s *Store) CreateSession(ctx context.Context, in NewSession) (session.Sessi
 	}); err != nil {
 		return session.Session{}, err
 	}
-	if in.Project == "" {
-		in.Project = ProjectOf(in.Directory)
-	}
+	in.Project = folders.Project(orElse(in.Project, in.Directory))
 	return writeOnce(ctx, s, in.Idem, (*tx).replaySession, func(t *tx) (session.Session, outcome, error) {
 		made, err := t.createSession(in)
 		if err == nil && made.ParentKind == session.ParentFork {
@@ -173,7 +172,7 @@ func (t *tx) newID(day string) (session.ID, error) {
 
 const sessionColumns = `s.id, s.day, s.title, s.title_source, s.kind, s.draft, s.settings, s.key, s.generation, s.source, s.source_id,
 	s.owner, s.host, s.directory, s.project, s.git_branch, s.foreign_from, s.provider, s.model, s.window, s.parent_id, s.parent_kind, s.head_id,
-	s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.total_tokens, s.context_tokens,
+	s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.said_count, s.total_tokens, s.context_tokens,
 	s.compaction_count, s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.cost_nanousd,
 	s.cost_usd, s.unpriced_calls, s.turn_origin, s.created_at, s.updated_at, s.active_at, s.inbound_at, s.archived_at,
 	s.starred_at, s.deleted_at, s.ended_at, s.end_reason, s.metadata,

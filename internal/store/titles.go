@@ -6,16 +6,14 @@ import (
 	"sessiond/internal/session"
 )
 
-// betterTitles is the version of the schema since which titles skip commands and what programs put before the words of a
-// person.
-const betterTitles = 108
-
-// improveTitles makes titles of an earlier version anew that came from such a prompt: a person's own titles, those of
+// improveTitles makes titles of an earlier version anew that say nothing, or came from a command or from what a program put
+// before the words of a person: a person's own titles, those of
 // models and programs, and all others stay.
 func (s *Store) improveTitles(ctx context.Context) error {
 	type titled struct {
-		ID    session.ID `db:"id"`
-		Title string     `db:"title"`
+		ID     session.ID `db:"id"`
+		Title  string     `db:"title"`
+		Marked bool       `db:"marked"` // begins or ends as what programs put around words
 	}
 	poor, err := list[titled](ctx, s, poorTitles)
 	if err != nil {
@@ -23,6 +21,9 @@ func (s *Store) improveTitles(ctx context.Context) error {
 	}
 	better := map[session.ID]string{}
 	for _, old := range poor {
+		if !old.Marked && session.TitleOf(old.Title) != "" {
+			continue
+		}
 		rows, err := list[int64](ctx, s, firstPrompts, old.ID)
 		if err != nil {
 			return wrap(err, "prompts of %s", old.ID)
@@ -31,8 +32,11 @@ func (s *Store) improveTitles(ctx context.Context) error {
 		if err != nil {
 			continue // where the file is damaged, the title stays
 		}
+		if nothing := session.TitleOf(old.Title) == ""; nothing {
+			better[old.ID] = ""
+		}
 		for i := range prompts {
-			if title := titleOf(&prompts[i]); title != "" && !session.IsCommand(title) {
+			if title := titleOf(&prompts[i]); title != "" {
 				better[old.ID] = title
 				break
 			}
@@ -43,22 +47,21 @@ func (s *Store) improveTitles(ctx context.Context) error {
 	}
 	err = s.write(ctx, func(t *tx) error {
 		for id, title := range better {
-			if err := t.exec(`UPDATE sessions SET title = ?, revision = revision + 1, updated_at = ? WHERE id = ? AND title_source = 'first_message'`, title, t.now, id); err != nil {
+			if err := t.exec(`UPDATE sessions SET title = ?, title_source = CASE WHEN ? = '' THEN '' ELSE title_source END, revision = revision + 1, updated_at = ?
+				WHERE id = ? AND title_source = 'first_message'`, title, title, t.now, id); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if session.CodeOf(err) == session.StorageFull {
-		return nil // the database is read all the same
-	}
 	return wrap(err, "improve titles")
 }
 
 const (
 	poorTitles = `
-	SELECT id, title FROM sessions WHERE title_source = 'first_message' AND purged_at IS NULL
-	AND (title LIKE '/%' OR title LIKE '<%' OR title LIKE '[%' OR title LIKE 'Caveat:%' OR title LIKE '# AGENTS.md%' OR title LIKE '%plan:' OR title LIKE '❯%')`
+	SELECT id, title, marked FROM (SELECT *, title LIKE '/%' OR title LIKE '<%' OR title LIKE '[%' OR title LIKE 'Caveat:%' OR title LIKE '# AGENTS.md%'
+		OR title LIKE '%plan:' OR title LIKE '❯%' AS marked FROM sessions WHERE title_source = 'first_message' AND purged_at IS NULL) AS titled
+	WHERE marked OR LENGTH(title) < 24`
 	firstPrompts = `
 	SELECT id FROM messages WHERE session_id = ? AND origin = 'person' AND role = 'user' ORDER BY seq LIMIT 20`
 )

@@ -7,15 +7,16 @@ import (
 	"sessiond/internal/testkit"
 )
 
-func TestACommandIsATitleUntilAPersonAsksSomething(t *testing.T) {
+func TestTitleIsTheFirstPromptThatSaysSomething(t *testing.T) {
 	s := openTest(t)
 	for _, c := range []struct {
 		said []string
 		want string
 	}{
 		{[]string{"/init", "<system-reminder>x</system-reminder>", "Fix the parser", "And the lexer"}, "Fix the parser"},
-		{[]string{"/review  the\tparser\nplease"}, "/review the parser"},
-		{[]string{"/init", "/clear"}, "/init"},
+		{[]string{"/review  the\tparser\nplease"}, "review the parser"},
+		{[]string{"/init", "/clear"}, ""},
+		{[]string{"hi", "1", "Fix the parser"}, "Fix the parser"},
 		{[]string{"<environment_context>x</environment_context>"}, ""},
 	} {
 		sess := mustCreate(t, s, NewSession{})
@@ -38,6 +39,10 @@ func TestMigrationImprovesPoorTitlesAlone(t *testing.T) {
 		{"Implement the following plan:", "first_message", "Fix the parser"},
 		{"<environment_context>", "first_message", "Fix the parser"},
 		{"Something else that was said first", "first_message", "Something else that was said first"},
+		{"1", "first_message", "Fix the parser"},
+		{"Hi!", "first_message", "Fix the parser"},
+		{"Short", "first_message", "Short"},
+		{"hi", "given", "hi"},
 		{"/init", "given", "/init"},
 		{"/init of pi", "source", "/init of pi"},
 	} {
@@ -49,11 +54,13 @@ func TestMigrationImprovesPoorTitlesAlone(t *testing.T) {
 	}
 	unanswered := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, unanswered.ID, says(session.User, "/clear"))
-	ids, titles[unanswered.ID] = append(ids, unanswered.ID), "/clear"
+	ids, titles[unanswered.ID] = append(ids, unanswered.ID), ""
 	testkit.Must(raw(t, s).Exec(`DROP TABLE tokens; DROP INDEX sessions_owner; ALTER TABLE sessions DROP COLUMN owner; ALTER TABLE sessions DROP COLUMN host;
 		DROP INDEX sessions_foreign; ALTER TABLE sessions DROP COLUMN foreign_from; DROP INDEX imports_undecided; ALTER TABLE imports DROP COLUMN mine;
+		ALTER TABLE messages DROP COLUMN talk; ALTER TABLE sessions DROP COLUMN said_count;
 		DROP INDEX sessions_starred; ALTER TABLE sessions DROP COLUMN starred_at;
-		DROP INDEX calls_failed; ALTER TABLE purged_days DROP COLUMN subagents; DELETE FROM goose_db_version WHERE version_id >= 108`))(t)
+		ALTER TABLE calls DROP COLUMN service_tier; ALTER TABLE calls DROP COLUMN requests; ALTER TABLE models DROP COLUMN source;
+		ALTER TABLE store DROP COLUMN mended; DROP INDEX calls_failed; ALTER TABLE purged_days DROP COLUMN subagents; DELETE FROM goose_db_version WHERE version_id >= 108`))(t)
 	path := s.File()
 	testkit.Check(t, s.Close())
 	s = testkit.Must(Open(t.Context(), path, Options{}))(t)

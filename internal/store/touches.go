@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -119,7 +119,7 @@ const (
 func (s *Store) touches(ctx context.Context, f FileFilter) (map[session.ID]*FileSession, error) {
 	found, seen := map[session.ID]*FileSession{}, map[touchRow]bool{}
 	for _, path := range f.Paths {
-		path = filepath.Clean(path)
+		path = folders.Clean(path)
 		folder := strings.TrimSuffix(path, "/")
 		rows, err := list[touchRow](ctx, s, touchesOfFile, path)
 		if err != nil {
@@ -144,6 +144,116 @@ func (s *Store) touches(ctx context.Context, f FileFilter) (map[session.ID]*File
 	}
 	return found, s.placeTouches(ctx, found)
 }
+
+// FilePaths returns the paths by which tools may have touched some files or folders: as they are named, without symbolic
+// links, and at the same place in each worktree of their project, also in one that is gone.
+func (s *Store) FilePaths(ctx context.Context, names ...string) ([]string, error) {
+	var paths []string
+	add := func(path string) {
+		if !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	for _, name := range names {
+		for _, path := range []string{folders.Clean(name), folders.Resolved(name)} {
+			add(path)
+			roots, err := s.worktrees(ctx, path)
+			if err != nil {
+				return nil, err
+			}
+			nearest := ""
+			for _, root := range roots {
+				if folders.Within(path, root) && len(root) > len(nearest) {
+					nearest = root
+				}
+			}
+			if nearest == "" {
+				continue
+			}
+			for _, root := range roots {
+				add(folders.Clean(root + "/" + path[len(nearest):]))
+			}
+		}
+	}
+	return paths, nil
+}
+
+// worktrees returns the worktrees of a path's project: those that git knows, and those in which sessions were. Of a
+// repository that is gone the project is the nearest one above that has sessions.
+func (s *Store) worktrees(ctx context.Context, path string) ([]string, error) {
+	roots := append(folders.Worktrees(path), folders.WorktreeRoot(path))
+	above := []string{roots[0]}
+	for at := path; strings.LastIndexByte(at, '/') > 0; {
+		at = at[:strings.LastIndexByte(at, '/')]
+		above = append(above, at)
+	}
+	type place struct {
+		Project   string `db:"project"`
+		Directory string `db:"directory"`
+	}
+	places, err := list[place](ctx, s, directoriesOfProjects, string(session.JSONOf(above)))
+	if err != nil {
+		return nil, wrap(err, "worktrees of %s", path)
+	}
+	project := roots[0]
+	if project == path {
+		for _, p := range places {
+			if folders.Within(path, p.Project) && (project == path || len(p.Project) > len(project)) {
+				project = p.Project
+			}
+		}
+	}
+	for _, p := range places {
+		if p.Project == project && folders.Worktree(p.Directory, project) != "" {
+			roots = append(roots, folders.WorktreeRoot(p.Directory))
+		}
+	}
+	if project != roots[0] {
+		roots = slices.DeleteFunc(roots, func(root string) bool { return root == path })
+	}
+	roots = append(roots, project)
+	for i := range roots {
+		roots[i] = folders.Clean(roots[i])
+	}
+	slices.Sort(roots)
+	return slices.Compact(roots), nil
+}
+
+const directoriesOfProjects = `
+	SELECT DISTINCT project, directory FROM sessions WHERE project IN (SELECT value FROM json_each(?)) AND purged_at IS NULL`
+
+// PathEnding is a path that tools touched, and a session that did so.
+type PathEnding struct {
+	Path    string     `db:"path"`
+	Session session.ID `db:"session_id"`
+}
+
+// FilesEnding returns files whose path ends in a name, as a person writes one that lies elsewhere, with the last session
+// that touched each: the newest first, at most 200. Sessions in the trash do not count.
+func (s *Store) FilesEnding(ctx context.Context, name string) ([]PathEnding, error) {
+	for name = folders.Clean(name); strings.HasPrefix(name, "../"); {
+		name = name[len("../"):]
+	}
+	for {
+		name = strings.Trim(name, "/")
+		if name == "" || name == "." || name == ".." {
+			return nil, nil
+		}
+		found, err := list[PathEnding](ctx, s, pathsEnding, "%/"+escapeLike(name))
+		if err != nil || len(found) > 0 {
+			return found, wrap(err, "files that end in %s", name)
+		}
+		_, shorter, ok := strings.Cut(name, "/")
+		if !ok {
+			return nil, nil
+		}
+		name = shorter
+	}
+}
+
+const pathsEnding = `
+	SELECT path, MAX(f.session_id) AS session_id FROM touched_files f JOIN sessions s ON s.id = f.session_id
+	WHERE path LIKE ? ESCAPE '\' AND s.deleted_at IS NULL AND s.purged_at IS NULL GROUP BY path ORDER BY MAX(message_id) DESC, path LIMIT 200`
 
 // addTouch counts a touch. Within a session rows are in the order in which they came.
 func (one *FileSession) addTouch(t touchRow) {

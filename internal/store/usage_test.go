@@ -71,6 +71,70 @@ func TestKnownCallRisesToTheGreaterReport(t *testing.T) {
 	mustBeHealthy(t, s) // compares the roll-up with the ledger
 }
 
+// A price that the catalogue learned, or that was wrong in it, counts for the calls that are stored.
+func TestNewPricesCountForStoredCalls(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	sess := mustCreate(t, s, NewSession{})
+	nano := map[string]int64{"wrong": 5, "new": 7, "reported": 9, "zero": 11}
+	price := func(c *session.Call) {
+		if n, ok := nano[c.Model]; ok && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
+			c.CostNanoUSD, c.PriceSource = priced(n*c.InputTokens), "catalogue"
+		}
+	}
+	add := func(source session.Source, model string, cost *int64, from string) {
+		testkit.Must(s.AddCall(ctx, session.Call{
+			SessionID: sess.ID, Source: source, ExternalID: string(source) + model, Model: model, InputTokens: 10, CostNanoUSD: cost, PriceSource: from,
+		}))(t)
+	}
+	add("pi", "wrong", priced(1), "catalogue")
+	add("pi", "new", nil, "")
+	add("pi", "reported", priced(3), "reported")
+	add("pi", "zero", priced(0), "reported")
+	add("pi", "unknown", nil, "")
+	add("pi", "gone", priced(4), "catalogue") // has no price any more
+	add("sessiond", "zero", priced(0), "reported")
+	testkit.Must(s.AddCall(ctx, session.Call{Model: "new", InputTokens: 2}))(t) // of no session
+	models, prices := []session.ModelInfo(nil), []session.Price{{Model: "new", ValidFrom: "2026-01-01", Input: 7, Origin: "catalogue"}}
+	for _, want := range []int64{4, 0} { // with the same prices nothing is done
+		if n := testkit.Must(s.SetCatalogue(ctx, models, prices, price))(t); n != want {
+			t.Errorf("%d costs changed, want %d", n, want)
+		}
+	}
+	calls, _, err := s.Calls(ctx, sess.ID, Page{})
+	testkit.Check(t, err)
+	costs := map[string]int64{}
+	for i := range calls {
+		if c := &calls[i]; c.CostNanoUSD != nil {
+			costs[string(c.Source)+" "+c.Model+" "+c.PriceSource] = *c.CostNanoUSD
+		}
+	}
+	testkit.Equal(t, map[string]int64{
+		"pi wrong catalogue": 50, "pi new catalogue": 70, "pi reported reported": 3, "pi zero catalogue": 110, "pi gone catalogue": 4, "sessiond zero reported": 0,
+	}, costs)
+	if got := testkit.Must(s.Session(ctx, sess.ID))(t); *got.CostNanoUSD != 237 || got.UnpricedCalls != 1 {
+		t.Errorf("the session costs %d, %d unpriced", *got.CostNanoUSD, got.UnpricedCalls)
+	}
+	mustBeHealthy(t, s)
+}
+
+// A later report names the mode that the first did not: the call has the price of that.
+func TestKnownCallGetsItsServiceTier(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	sess := mustCreate(t, s, NewSession{})
+	call := session.Call{SessionID: sess.ID, ExternalID: "msg_1", InputTokens: 10, CostNanoUSD: priced(20), PriceSource: "catalogue"}
+	testkit.Must(s.AddCall(ctx, call))(t)
+	call.Model, call.ServiceTier, call.Requests, call.CostNanoUSD = "m", "flex", 2, priced(10)
+	testkit.Must(s.AddCall(ctx, call))(t)
+	call.ServiceTier, call.Requests, call.CostNanoUSD = "", 1, priced(5)
+	got := testkit.Must(s.AddCall(ctx, call))(t)
+	if got.ServiceTier != "flex" || got.Requests != 2 || *got.CostNanoUSD != 10 || got.Model != "m" {
+		t.Errorf("%+v", got)
+	}
+	mustBeHealthy(t, s)
+}
+
 func TestAnUnknownCostIsNotFree(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
@@ -338,10 +402,12 @@ func TestMigrationCountsTheUsageByProject(t *testing.T) {
 	testkit.Check(t, s.Close())
 	db := testkit.Must(sql.Open("sqlite", s.path))(t)
 	for _, q := range []string{
-		`DELETE FROM goose_db_version WHERE version_id >= 109`, `DROP TABLE tokens`, `DROP INDEX sessions_owner`,
+		`DELETE FROM goose_db_version WHERE version_id >= 109`, `ALTER TABLE store DROP COLUMN mended`, `DROP TABLE tokens`, `DROP INDEX sessions_owner`,
 		`ALTER TABLE sessions DROP COLUMN owner`, `ALTER TABLE sessions DROP COLUMN host`,
 		`DROP INDEX sessions_foreign`, `ALTER TABLE sessions DROP COLUMN foreign_from`,
 		`DROP INDEX imports_undecided`, `ALTER TABLE imports DROP COLUMN mine`,
+		`ALTER TABLE messages DROP COLUMN talk`, `ALTER TABLE sessions DROP COLUMN said_count`,
+		`ALTER TABLE calls DROP COLUMN service_tier`, `ALTER TABLE calls DROP COLUMN requests`, `ALTER TABLE models DROP COLUMN source`,
 		`DROP INDEX calls_failed`, `ALTER TABLE purged_days DROP COLUMN subagents`, `DROP TABLE daily_usage`,
 		`CREATE TABLE daily_usage (day TEXT, source TEXT, model TEXT, calls INTEGER)`,
 	} {
@@ -360,13 +426,19 @@ func TestMigrationCountsTheUsageByProject(t *testing.T) {
 func TestTheCatalogueIsWrittenOnce(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	models := []session.ModelInfo{{ID: "m", Provider: "p", Window: 10, MaxOutput: 5, Modalities: []string{"text"}, Origin: "catalogue"}}
+	models := []session.ModelInfo{{ID: "m", Provider: "p", Window: 10, MaxOutput: 5, Modalities: []string{"text", "image"}, Origin: "catalogue"}}
 	prices := []session.Price{{Model: "m", ValidFrom: "2026-01-01", Input: 3, Origin: "catalogue"}}
+	written := func() int64 {
+		testkit.Must(s.SetCatalogue(ctx, models, prices, func(*session.Call) {}))(t)
+		return count(t, s, `SELECT MAX(id) FROM (SELECT 0 AS id UNION ALL SELECT COUNT(*) FROM models)`)
+	}
 	for range 2 {
-		testkit.Check(t, s.SetCatalogue(ctx, models, prices))
+		if n := written(); n != 1 {
+			t.Errorf("%d models", n)
+		}
 	}
 	models[0].Window, prices[0].Input = 20, 4
-	testkit.Check(t, s.SetCatalogue(ctx, models, prices))
+	written()
 	if n := count(t, s, `SELECT "window" * 100 + input_nanousd * 10 + (SELECT COUNT(*) FROM prices) FROM models JOIN prices ON model = models.id`); n != 2041 {
 		t.Errorf("%d", n)
 	}

@@ -42,12 +42,14 @@ type composer struct {
 	alike   map[uint16]int // new lines, by shape
 	dropped []line
 	scores  []float64
+	idle    int64 // tokens that lines of the model which state nothing may still have
 }
 
 // compose merges the span into the summary before it.
 func (c *composer) compose(old *outline) *outline {
 	c.has, c.alike = map[string]bool{}, map[uint16]int{}
 	c.scores = c.span.scores()
+	c.idle = int64(idleShare * float64(c.budget))
 	fresh := c.candidates(len(old.lines[goal]) == 0)
 	c.addRules(old)
 	c.keepOld(old, fresh)
@@ -96,9 +98,10 @@ func (c *composer) addRules(old *outline) {
 // keepOld copies the lines of the old summary and drops some if they leave too little room for new
 // ones. New next steps and work in progress replace old ones.
 func (c *composer) keepOld(old *outline, fresh [sectionCount][]int) {
+	idle := c.oldIdle(old)
 	for s := range sectionCount {
 		for k, l := range old.lines[s] {
-			if c.has[l.text] || s == rules {
+			if c.has[l.text] || s == rules || idle[l.text] {
 				continue
 			}
 			if (s == inProgress || s == next) && len(fresh[s]) > 0 {
@@ -115,6 +118,39 @@ func (c *composer) keepOld(old *outline, fresh [sectionCount][]int) {
 	if free := headings + c.wanted(fresh); c.tokens > c.budget-free {
 		c.dropWorst(c.budget-free, c.room-free)
 	}
+}
+
+// idleShare is the share of the budget for lines of the model that state nothing, half of it for old ones.
+const idleShare = 0.12
+
+// oldIdle returns the old lines of the model which state nothing and have no room, the oldest first. It counts the others.
+func (c *composer) oldIdle(old *outline) map[string]bool {
+	var texts []string
+	var msgs []session.Message
+	for _, s := range [...]section{critical, done, decisions} {
+		for _, l := range old.lines[s] {
+			if strings.HasPrefix(l.text, "model: ") && !strings.Contains(l.text, answered) {
+				texts, msgs = append(texts, l.text), append(msgs, saidBy(l.text))
+			}
+		}
+	}
+	states := map[int]bool{}
+	sp := scanFor(msgs, false, session.Givers{})
+	for k := range sp.sentences {
+		states[sp.sentences[k].msg] = states[sp.sentences[k].msg] || !sp.sentences[k].isIdle()
+	}
+	idle, room := map[string]bool{}, c.idle/2
+	for i, text := range slices.Backward(texts) {
+		if states[i] {
+			continue
+		}
+		if room -= c.count("- " + text + "\n"); room < 0 {
+			idle[text] = true
+		} else {
+			c.idle -= c.count("- " + text + "\n")
+		}
+	}
+	return idle
 }
 
 const (
@@ -205,11 +241,17 @@ func (c *composer) fill(s section, candidates []int, limit int64) {
 		if c.scores[k] < strong {
 			most = min(limit, c.budget-c.tokens)
 		}
+		if sen.isIdle() {
+			most = min(most, c.idle)
+		}
 		if most < 8 {
 			continue
 		}
 		if n := c.addLine(s, text, most); n > 0 {
 			limit -= n
+			if sen.isIdle() {
+				c.idle -= n
+			}
 			c.has[sen.text] = true
 			c.alike[sen.shape]++
 			l := c.out.lines[s]
@@ -244,6 +286,9 @@ func (c *composer) addLine(s section, text string, limit int64) int64 {
 	return n
 }
 
+// answered stands between the model's question and a person's answer.
+const answered = " → "
+
 // withQuestion returns a person's answer behind the model's question.
 func (c *composer) withQuestion(k int) string {
 	s := c.span.sentences
@@ -251,7 +296,7 @@ func (c *composer) withQuestion(k int) string {
 	if q < 0 {
 		return c.span.quote(&s[k], cutRunes(s[k].text, longestLine))
 	}
-	return byModel.quote(cutRunes(s[q].text, longestLine/2)) + " → " + c.span.answer(&s[k])
+	return byModel.quote(cutRunes(s[q].text, longestLine/2)) + answered + c.span.answer(&s[k])
 }
 
 // answer returns a person's answer behind the question.

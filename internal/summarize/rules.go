@@ -135,10 +135,29 @@ func isRule(s string) bool {
 		return false
 	}
 	s = fromNowOn.ReplaceAllString(leadIn.ReplaceAllString(s, ""), "henceforth")
-	return sumOfSigns(s) >= enoughSigns || slices.ContainsFunc(ruleClause.FindAllStringIndex(s, -1), func(at []int) bool {
-		return sumOfSigns(strings.TrimLeft(s[at[0]:], ".,;:：-–— ")) >= enoughSigns
+	task := isTask(s)
+	return !task && sumOfSigns(s) >= enoughSigns || slices.ContainsFunc(ruleClause.FindAllStringIndex(s, -1), func(at []int) bool {
+		clause := s[at[0]:]
+		if task && strings.HasPrefix(clause, ", ") && !anyTime.MatchString(clause) { // "fix the typos, no other changes"
+			return false
+		}
+		clause = strings.TrimLeft(clause, ".,;:：-–— ")
+		return !isTask(clause) && sumOfSigns(clause) >= enoughSigns
 	})
 }
+
+// isTask reports whether a sentence asks for a piece of work that is done once, however it is to be done: "Write
+// property tests for the search first, the happy path only".
+func isTask(s string) bool { return taskForm.MatchString(s) && !anyTime.MatchString(s) }
+
+// taskForm matches a sentence that begins with a verb of work.
+var taskForm = regexp.MustCompile(`(?i)^(please |bitte |now |then |and |also |just |ok(ay)?,? |so |first,? |next,? |can you |could you |go ahead and |let['’]?s )*` +
+	`((build|compare|convert|count|cover|create|debug|delete|deploy|describe|draft|draw|explain|extract|figure out|find|finish|fix|generate|give me|implement|investigate|list|look|merge|move|open|optimi[sz]e|port|prepare|print|profile|read|rebuild|redo|refactor|remove|rename|repeat|replace|reproduce|rerun|restart|revert|review|rewrite|search|show|simplify|sketch|sort|split|start|summari[sz]e|switch|take|test|tidy|translate|try|update|upgrade)` +
+	`|(write|add|change|check|do|run|make|put) (me )?(an?|the|this|that|these|those|it|one|two|three|some|all|only|\pL+ (tests?|docs?|notes?|functions?|helpers?|lines?|flags?|logs?|columns?|buttons?))` +
+	`|(erstell|schreib|mach|prüf|kürz|such|zeig|bau|füg|lösch|änder|sortier|übersetz|erklär|nimm)(e|st)?)\b|^(写一|加一|做一|把|帮我|给我)|(だけ|を)(書いて|直して|表示して|作って|調べて)(ください)?。?$`)
+
+// anyTime matches wording by which even a request for work holds whenever such work is done.
+var anyTime = regexp.MustCompile(`(?i)\b(never|always|every time|whenever|henceforth|generally|as a rule|before (you|each|every|any|\pL+ing)|after (you|each|every|any)|(for|with|in|on|at|to|after) (every|each|any|all)|first, then|without (asking|my|our)|ohne (mich|uns|meine)|new \pL+ must|(every|each|any) \pL+ (you|we|must|needs?|has)|nie|niemals|immer|stets|grundsätzlich|jede[mnrs]?|bevor)\b|sure (that )?(every|all|each|no)\b|每(次|个)|永远|总是|必ず|常に|毎回`)
 
 // isRule reports whether a sentence in the person's own voice is a standing rule. Below a heading of rules each
 // sentence is one that does not speak of the moment.

@@ -109,6 +109,7 @@ type sentence struct {
 	rule      bool   // by a person, in the form of a standing rule
 	request   bool   // by a person, of the moment
 	finding   bool   // a decision of the model, or a result of a tool
+	states    statement
 }
 
 // mostTyped is the number of sentences of a person's message in which rules are told. A longer message was pasted.
@@ -319,6 +320,9 @@ func (sp *span) addPassage(msg int, at passage) {
 				s.said = ownPart(at.text, at.voices, text, from)
 			}
 			s.noGiver = !sp.givesRules(msg)
+		}
+		if at.by == byPerson || at.by == byModel {
+			s.states = statementOf(at.by, text, sp.facts[facts:])
 		}
 		s.finding = !at.inCall && s.isFinding()
 		sp.countSentence(&s)

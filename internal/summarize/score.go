@@ -2,6 +2,12 @@ package summarize
 
 import "math"
 
+// What a sentence of a person or the model scores for stating a value, and loses if it states nothing.
+const (
+	stating = 0.4
+	idle    = 0.8
+)
+
 // scores returns the score of each sentence; minus infinity for one without terms.
 func (sp *span) scores() []float64 {
 	out := make([]float64, len(sp.sentences))
@@ -53,6 +59,9 @@ func (sp *span) scores() []float64 {
 		}
 		if s.request {
 			score -= overRequest
+		}
+		if s.by == byPerson || s.by == byModel {
+			score += [...]float64{statesNothing: -idle, statesSome: 0, statesValue: stating}[s.states]
 		}
 		if s.failed {
 			score += 0.4

@@ -72,14 +72,17 @@ type outline struct {
 func parseOutline(text string) outline {
 	var o outline
 	text, _ = redact.Mask(text)
-	in, inIndex := critical, false
+	in, inIndex, split := critical, false, false
 	for raw := range strings.SplitSeq(text, "\n") {
 		raw = strings.TrimSpace(raw)
 		if trimMarkup(raw) == "" { // also a line between two summaries
+			split = split || raw == "---" && len(o.lines[goal]) > 0
 			continue
 		}
 		if title, ok := parseHeading(raw); ok {
-			in, _ = sectionOf(title)
+			if in, _ = sectionOf(title); in == goal && split { // what the newest turn began with is not the goal of all
+				in = alsoSaid
+			}
 			inIndex = title == "index"
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -14,7 +15,7 @@ import (
 func (c *collector) addShell(args *arguments, directory string) {
 	for _, dir := range []string{args.WorkDir, args.WorkingDir} {
 		if isPath(dir) {
-			directory = absolutePath(dir, directory)
+			directory = folders.Join(directory, dir)
 		}
 	}
 	switch args.Command.Kind() {
@@ -50,7 +51,7 @@ func isShell(program string) bool {
 // can change the meaning of a path otherwise (variables, patterns, lists of commands) is skipped.
 func (c *collector) addScript(script, directory string) {
 	if rest, dir, ok := cutLeadingCD(script); ok {
-		script, directory = rest, absolutePath(dir, directory)
+		script, directory = rest, folders.Join(directory, dir)
 	}
 	if before, _, ok := strings.Cut(script, "*** Begin Patch"); ok {
 		// apply_patch <<'EOF' with the patch as here-document, or the patch as its argument

@@ -5,13 +5,13 @@ package touched
 
 import (
 	"cmp"
-	"path"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -23,7 +23,7 @@ const (
 
 // Files returns the files that the message's tool calls touch, each (path, operation) once, in
 // the order of the calls. It joins relative paths with directory, the session's, when that is
-// known. It does not check whether a call failed. Arguments that are neither JSON nor a patch,
+// known. A call that is marked as failed (IsError) changes nothing; only a shell may have read before it failed. Arguments that are neither JSON nor a patch,
 // or that are too large, name no files.
 func Files(m *session.Message, directory string) []session.TouchedFile {
 	c := collector{message: m, seen: map[touchedKey]bool{}}
@@ -32,6 +32,7 @@ func Files(m *session.Message, directory string) []session.TouchedFile {
 		if text == "" && call.Blob != nil { // the store moves large arguments to a blob
 			text = string(call.Blob.Data)
 		}
+		c.failed = call.IsError != nil && *call.IsError
 		c.addCall(toolName(call.ToolName), text, directory)
 	}
 	return c.files
@@ -46,6 +47,7 @@ type collector struct {
 	message *session.Message
 	files   []session.TouchedFile
 	seen    map[touchedKey]bool
+	failed  bool // the call whose files are added
 }
 
 // arguments are the arguments of a tool call that name files, in the spellings of all programs.
@@ -79,6 +81,9 @@ func (c *collector) addCall(tool, text, directory string) {
 		}
 		return
 	}
+	if c.failed && !shells[tool] {
+		return
+	}
 	switch tool {
 	case "read", "read_file", "view", "view_image", "notebookread":
 		c.addFile(args.file(), directory, session.OpRead)
@@ -96,10 +101,15 @@ func (c *collector) addCall(tool, text, directory string) {
 		for _, patch := range []string{args.Input, args.PatchText, args.Patch, command} {
 			c.addPatch(patch, directory)
 		}
-	case "bash", "shell", "shell_command", "local_shell", "exec", "exec_command":
-		c.addShell(&args, directory)
+	default:
+		if shells[tool] {
+			c.addShell(&args, directory)
+		}
 	}
 }
+
+// shells are the tools that run a command line.
+var shells = map[string]bool{"bash": true, "shell": true, "shell_command": true, "local_shell": true, "exec": true, "exec_command": true}
 
 // toolName returns the name of a tool in lower case, without the prefix of Goose's extension or
 // of OpenAI's functions. Tools of other servers keep theirs: their files may be elsewhere.
@@ -130,10 +140,10 @@ func editorOp(command jsontext.Value) session.FileOp {
 
 // addFile adds a file if its name can be a path.
 func (c *collector) addFile(name, directory string, op session.FileOp) {
-	if op == "" || !isPath(name) || len(c.files) >= maxFiles {
+	if op == "" || c.failed && op != session.OpRead || !isPath(name) || len(c.files) >= maxFiles {
 		return
 	}
-	name = absolutePath(name, directory)
+	name = folders.Join(directory, name)
 	if key := (touchedKey{name, op}); !c.seen[key] {
 		c.seen[key] = true
 		c.files = append(c.files, session.TouchedFile{
@@ -152,25 +162,4 @@ func isPath(s string) bool {
 	return strings.TrimSpace(s) != "" && len(s) <= maxPath && utf8.ValidString(s) &&
 		!strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7F }) &&
 		!strings.Contains(s, "://") && !strings.HasPrefix(s, "data:")
-}
-
-// absolutePath joins a relative path with the directory and cleans it. It keeps paths of
-// Windows and of a home folder (~/) as they are.
-func absolutePath(name, directory string) string {
-	if strings.HasPrefix(name, "~") || isWindowsPath(name) {
-		return name
-	}
-	if path.IsAbs(name) || directory == "" {
-		return path.Clean(name)
-	}
-	if isWindowsPath(directory) {
-		return strings.TrimRight(directory, `\/`) + `\` + name
-	}
-	return path.Join(directory, name)
-}
-
-// isWindowsPath reports whether a path begins with a drive (C:\) or a share (\\host).
-func isWindowsPath(s string) bool {
-	return strings.HasPrefix(s, `\\`) ||
-		len(s) > 2 && s[1] == ':' && (s[2] == '\\' || s[2] == '/') && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z')
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -133,8 +134,10 @@ func TestFilesJoinsPathsWithDirectory(t *testing.T) {
 		{"absolute", "/w", "/x//y/./z", "/x/y/z"},
 		{"out of the directory", "/w/sub", "../a", "/w/a"},
 		{"home", "/w", "~/a", "~/a"},
-		{"a drive", "/w", `C:\x\a`, `C:\x\a`},
-		{"a directory on a drive", `C:\x\`, `a`, `C:\x\a`},
+		{"a drive", "/w", `C:\x\a`, `C:/x/a`},
+		{"a directory on a drive", `C:\x\`, `a`, `C:/x/a`},
+		{"a drive of Git Bash", `D:\x`, `/d/x/a`, `D:/x/a`},
+		{"a drive of WSL", `C:\x`, `/mnt/c/x/a`, `C:/x/a`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := describe(Files(message("read", `{"path":`+quoted(c.path)+`}`), c.directory)); got != "read "+c.want {
@@ -184,7 +187,7 @@ func FuzzFiles(f *testing.F) {
 				t.Errorf("repeated file or invalid path: %q", key)
 			}
 			seen[key] = true
-			if path.IsAbs(directory) && !path.IsAbs(file.Path) && !isWindowsPath(file.Path) && !strings.HasPrefix(file.Path, "~") {
+			if path.IsAbs(directory) && !path.IsAbs(file.Path) && !folders.IsWindows(file.Path) && !strings.HasPrefix(file.Path, "~") {
 				t.Errorf("%q is not absolute", file.Path)
 			}
 		}

@@ -47,7 +47,7 @@ func (s *Stream) branch(m *session.Message) {
 func (s *Stream) message(m *session.Message) {
 	item := Item{
 		Kind: ItemMessage, Ref: m.ID, Label: SpeakerLabel(m), Role: m.Role, Origin: m.Origin, Author: m.Author, Model: m.Model,
-		Finish: m.Finish, At: m.CreatedAt, Tokens: m.Tokens, Hidden: !m.Display,
+		Finish: m.Finish, At: m.CreatedAt, Tokens: m.Tokens, Hidden: !m.Display, Talk: m.Talk,
 	}
 	switch m.Kind {
 	case session.KindMarker, session.KindCustom, session.KindUnknown:
@@ -60,6 +60,9 @@ func (s *Stream) message(m *session.Message) {
 		if p.Kind == session.PartToolResult && s.foldResult(m, p) {
 			folded++
 			continue
+		}
+		if item.Kind == ItemMarker && p.Kind == session.PartData && p.BlobSHA != nil {
+			continue // a copy of a request, say: the line is enough
 		}
 		block := s.block(m, p)
 		if m.Kind == session.KindBranchSummary {
@@ -200,7 +203,7 @@ func markerText(m *session.Message) string {
 			return strings.Join(words, " · ")
 		case f.name == "type":
 			words = append([]string{f.value}, words...)
-		case slices.Contains([]string{"id", "parentId", "timestamp", "hash", "shape", "bytes"}, f.name): // of no interest
+		case slices.Contains([]string{"id", "parentId", "timestamp", "hash", "shape", "bytes", "blob"}, f.name): // of no interest
 		case f.value == m.Provider, f.value == m.Model, len(f.value) > 200:
 		default:
 			words = append(words, f.name+" "+f.value)

@@ -31,6 +31,7 @@ type Item struct {
 	At     session.Time
 	Tokens int64
 	Hidden bool // not meant for people, like an agent's NO_REPLY
+	Talk   session.Talk
 	Blocks []Block
 
 	Compaction *session.Compaction

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"html"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,17 +19,17 @@ type Heading struct {
 	Facts []string // id, source, model …
 }
 
-// Extent describes how many messages a session has, and how many are not on a path: 34 messages, 32 of
-// them on other branches. onPath counts its own messages on the path.
+// Extent describes how many messages were said in a session, and how many are not on a path: 34 messages, 32 of
+// them on other branches. onPath counts its own said messages on the path.
 func Extent(s *session.Session, onPath int64) string {
-	words := Counted(s.MessageCount, "message")
-	if aside := s.MessageCount - onPath; aside > 0 {
+	words := Counted(s.SaidCount, "message")
+	if aside := s.SaidCount - onPath; aside > 0 {
 		words += ", " + Count(aside) + " of them on other branches"
 	}
 	return words
 }
 
-// HeadingOf returns the heading of a session's path, which holds onPath of its messages.
+// HeadingOf returns the heading of a session's path, which holds onPath of its said messages.
 func HeadingOf(s *session.Session, onPath int64, zone *time.Location) Heading {
 	h := Heading{Title: cmp.Or(s.Title, string(s.ID))}
 	facts := []string{string(s.ID), string(s.Source), s.Model, s.Directory, Extent(s, onPath)}
@@ -226,40 +227,88 @@ func plainMarkdown(s string) string {
 	return b.String()
 }
 
-// escapeActive keeps the Markdown of a text and escapes its HTML and images. Its code blocks get new fences;
-// other lines that look like a fence are escaped, so that it is known where code is.
+// escapeActive keeps the Markdown of a text and escapes its HTML and images, but nothing inside code. Its code blocks get
+// new fences; other lines that look like a fence are escaped, so that it is known where code is.
 func escapeActive(s string) string {
 	lines := strings.Split(strings.Trim(Clean(s), "\n"), "\n")
-	var out []string
+	return strings.Join(escapeLines(lines, slices.ContainsFunc(lines, isTableRule)), "\n")
+}
+
+func escapeLines(lines []string, tables bool) (out []string) {
 	for i := 0; i < len(lines); i++ {
-		fence, info := openingFence(lines[i])
-		end := closingFence(lines, i+1, fence)
+		if n := quotedLines(lines[i:]); n > 0 {
+			out = append(out, escapeQuoted(lines[i:i+n], tables)...)
+			i += n - 1
+			continue
+		}
+		indent, fence, info := openingFence(lines[i])
+		end := closingFence(lines, i+1, indent, fence)
 		if fence == "" || end < 0 {
-			out = append(out, escapeLine(lines[i]))
+			out = append(out, escapeLine(lines[i], tables))
 			continue
 		}
 		code := lines[i+1 : end]
-		bar := strings.Repeat("`", max(3, longestRun(strings.Join(code, "\n"), '`')+1))
+		bar := indent + strings.Repeat("`", max(3, longestRun(strings.Join(code, "\n"), '`')+1))
 		out = append(append(append(out, bar+info), code...), bar)
 		i = end
 	}
-	return strings.Join(out, "\n")
+	return out
 }
 
-// openingFence reads a line that begins a block of code at its first column.
-func openingFence(line string) (fence, info string) {
+// isTableRule reports whether a line can be the rule below the head of a table, whose cells end code.
+func isTableRule(line string) bool {
+	return strings.Contains(line, "|") && strings.Contains(line, "-") && strings.Trim(line, " \t>|:-") == ""
+}
+
+// quotedLines returns how many lines from the first on are a quotation.
+func quotedLines(lines []string) (n int) {
+	for n < len(lines) && quoteMark(lines[n]) > 0 {
+		n++
+	}
+	return n
+}
+
+// quoteMark returns the length of the mark of a quotation at the beginning of a line.
+func quoteMark(line string) int {
+	n := len(line) - len(strings.TrimLeft(line, " "))
+	if n > 3 || n == len(line) || line[n] != '>' {
+		return 0
+	}
+	if n++; n < len(line) && line[n] == ' ' {
+		n++
+	}
+	return n
+}
+
+// escapeQuoted escapes the lines of a quotation, which are a text of their own.
+func escapeQuoted(lines []string, tables bool) []string {
+	inner := make([]string, len(lines))
+	for i, line := range lines {
+		inner[i] = line[quoteMark(line):]
+	}
+	escaped := escapeLines(inner, tables)
+	for i := range escaped {
+		at := lines[min(i, len(lines)-1)]
+		escaped[i] = at[:quoteMark(at)] + escaped[i]
+	}
+	return escaped
+}
+
+// openingFence reads a line that begins a block of code.
+func openingFence(line string) (indent, fence, info string) {
+	text := strings.TrimLeft(line, " ")
 	for _, c := range "`~" {
-		n := len(line) - len(strings.TrimLeft(line, string(c)))
+		n := len(text) - len(strings.TrimLeft(text, string(c)))
 		if n < 3 {
 			continue
 		}
-		info = strings.TrimSpace(line[n:])
+		info = strings.TrimSpace(text[n:])
 		if strings.IndexFunc(info, func(r rune) bool { return !isInfo(r) }) >= 0 {
-			return "", ""
+			return "", "", ""
 		}
-		return line[:n], info
+		return line[:len(line)-len(text)], text[:n], info
 	}
-	return "", ""
+	return "", "", ""
 }
 
 // isInfo is what the name of a language is made of.
@@ -267,29 +316,50 @@ func isInfo(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("+-#._", r)
 }
 
-// closingFence finds the line that ends a block of code, -1 if none does.
-func closingFence(lines []string, from int, fence string) int {
+// closingFence finds the line that ends a block of code, -1 if none does. One at the first column goes on to the end of the
+// text. One of a list is none where a line is less indented, which ends the list.
+func closingFence(lines []string, from int, indent, fence string) int {
 	if fence == "" {
 		return -1
 	}
 	for i := from; i < len(lines); i++ {
 		line := strings.TrimRight(lines[i], " \t")
-		if strings.HasPrefix(line, fence) && strings.Trim(line, fence[:1]) == "" {
+		if line != "" && !strings.HasPrefix(line, indent) {
+			return -1
+		}
+		if line = strings.TrimPrefix(line, indent); strings.HasPrefix(line, fence) && strings.Trim(line, fence[:1]) == "" {
 			return i
 		}
+	}
+	if indent == "" {
+		return len(lines)
 	}
 	return -1
 }
 
-// escapeLine escapes what begins HTML, an image or a fence, unless it is escaped already.
-func escapeLine(line string) string {
+// escapeLine escapes what begins HTML, an image or a fence outside of code, unless it is escaped already. A backtick that
+// ends on no other one of the line is escaped, too: then no line ends the code of another one.
+func escapeLine(line string, tables bool) string {
 	var b strings.Builder
 	escaped, started := false, false
 	for i := 0; i < len(line); i++ {
 		c, rest := line[i], line[i+1:]
 		acts := c == '<' && rest != "" && (rest[0] == '/' || rest[0] == '!' || rest[0] == '?' || rest[0]|0x20 >= 'a' && rest[0]|0x20 <= 'z') ||
 			c == '!' && strings.HasPrefix(rest, "[") ||
-			!started && (strings.HasPrefix(line[i:], "```") || strings.HasPrefix(line[i:], "~~~"))
+			!started && strings.HasPrefix(line[i:], "~~~")
+		if c == '`' && !escaped {
+			run := len(line[i:]) - len(strings.TrimLeft(line[i:], "`"))
+			code := codeSpan(line[i:], run)
+			switch {
+			case code == "" || tables && strings.Contains(code, "|"):
+				b.WriteString(strings.Repeat("\\`", run))
+				code = line[i : i+run]
+			default:
+				b.WriteString(code)
+			}
+			i, started = i+len(code)-1, true
+			continue
+		}
 		if acts && !escaped {
 			b.WriteByte('\\')
 		}
@@ -300,6 +370,22 @@ func escapeLine(line string) string {
 		escaped = c == '\\' && !escaped
 	}
 	return b.String()
+}
+
+// codeSpan returns the code that a run of backticks begins, with its marks; "" where nothing ends it.
+func codeSpan(text string, run int) string {
+	for at := run; at < len(text); {
+		begin := strings.IndexByte(text[at:], '`')
+		if begin < 0 {
+			return ""
+		}
+		begin += at
+		at = begin + len(text[begin:]) - len(strings.TrimLeft(text[begin:], "`"))
+		if at-begin == run {
+			return text[:at]
+		}
+	}
+	return ""
 }
 
 // speaker names the speaker: assistant · gpt-5.

@@ -122,6 +122,10 @@ func (p *Pieces) render(name string, v any) template.HTML {
 }
 
 func (p *Pieces) item(item *Item) {
+	if item.Talk == session.OfProgram {
+		p.message(item)
+		return
+	}
 	if item.Kind != ItemMessage {
 		p.flushCalls()
 	}
@@ -179,8 +183,8 @@ func (p *Pieces) anchor(ref session.MessageRef) string {
 	return "m" + strconv.FormatInt(ref.Seq, 10)
 }
 
-// message writes what is said as an article. It holds calls and hidden messages: those that follow one another are
-// one line.
+// message writes what is said as an article. It holds calls, hidden messages and rows of the program: those that
+// follow one another are one line.
 func (p *Pieces) message(item *Item) {
 	anchor, class := p.anchor(item.Ref), string(item.Role)
 	if item.Origin == session.Program || class == "" {
@@ -193,7 +197,7 @@ func (p *Pieces) message(item *Item) {
 			class += " " + more
 		}
 	}
-	if item.Hidden {
+	if item.Hidden || item.Talk == session.OfProgram {
 		p.calls = append(p.calls, held{anchor: anchor, class: class, hidden: item, note: note})
 		return
 	}
@@ -317,9 +321,9 @@ func (p *Pieces) renderTyped(s string, refusal bool) template.HTML {
 	}
 	lines := strings.Split(s, "\n")
 	for i := 0; i < len(lines); i++ {
-		fence, info := openingFence(lines[i])
-		end := closingFence(lines, i+1, fence)
-		if end < 0 {
+		indent, fence, info := openingFence(lines[i])
+		end := closingFence(lines, i+1, indent, fence)
+		if end < 0 || end == len(lines) || indent != "" {
 			prose = append(prose, lines[i])
 			continue
 		}

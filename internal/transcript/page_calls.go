@@ -7,15 +7,17 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"sessiond/internal/session"
 )
 
-// held is a call, a thought before one, or a hidden message, that may be in one line with others.
+// held is a call, a thought before one, a hidden message, or a row of the program, that may be in one line with others.
 type held struct {
 	anchor, class string
 	use           *ToolUse
 	thought       string
-	rest          *Rest // of the thought
-	hidden        *Item
+	rest          *Rest         // of the thought
+	hidden        *Item         // or the row of the program
 	note          template.HTML // of the hidden message
 }
 
@@ -86,13 +88,18 @@ func (p *Pieces) writeHeld(h *held) {
 	p.raw("</div>\n")
 }
 
-// countHeld describes what is behind a line: 10 calls · 3 files changed · 1 error · 2 hidden messages.
+// countHeld describes what is behind a line: 10 calls · 3 files changed · 1 error · 2 hidden messages · +7 rows of the
+// program.
 func countHeld(all []held) string {
-	var used, failed, hidden int64
+	var used, failed, hidden, ofProgram int64
 	files := map[string]bool{}
 	for i := range all {
 		h := &all[i]
-		if h.hidden != nil {
+		switch {
+		case h.hidden == nil:
+		case h.hidden.Talk == session.OfProgram:
+			ofProgram++
+		default:
 			hidden++
 		}
 		if h.use == nil {
@@ -116,10 +123,13 @@ func countHeld(all []held) string {
 	add(int64(len(files)), "file", " changed")
 	add(failed, "error", "")
 	add(hidden, "hidden message", "")
+	if ofProgram > 0 {
+		words = append(words, "+"+Counted(ofProgram, "row")+" of the program")
+	}
 	return strings.Join(words, " · ")
 }
 
-// writeHidden writes a message that is not meant for people.
+// writeHidden writes a message that is not meant for people, or a row of the program.
 func (p *Pieces) writeHidden(h *held) {
 	p.speaker = ""
 	p.begin(h.hidden, h.anchor, h.class, h.note, false)

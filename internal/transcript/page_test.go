@@ -221,7 +221,7 @@ func actingHTML(line string) string {
 func TestAPageAndAMarkdownFileOfEverything(t *testing.T) {
 	msgs, compactions := everything()
 	items := Build(session.Session{ID: shown, Source: session.SourceSessiond}, msgs, compactions)
-	heading := HeadingOf(&session.Session{ID: shown, Title: "Why the append waits", Source: "pi", Model: "gpt-5", MessageCount: int64(len(msgs)) + 12}, onPath(msgs), time.UTC)
+	heading := HeadingOf(&session.Session{ID: shown, Title: "Why the append waits", Source: "pi", Model: "gpt-5", SaidCount: int64(len(msgs)) + 12}, onPath(msgs), time.UTC)
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"page.html": func(b *bytes.Buffer) error { return HTML(b, heading, items, time.UTC) },
 		"page.md":   func(b *bytes.Buffer) error { return Markdown(b, heading, items, time.UTC) },

@@ -17,12 +17,16 @@ const (
 
 // TerminalOptions configure a transcript in a terminal. The zero value is plain text of 80 columns.
 type TerminalOptions struct {
-	Width  int                 // columns; 0: 80
-	Color  bool                // write colours
-	Raw    bool                // texts and results in full and unwrapped, for reading exactly
-	Expand bool                // unfold reasoning, arguments, results, summaries and hidden messages
-	Zone   *time.Location      // of times; nil: time.Local
-	Mark   *session.MessageRef // a message to point at
+	Width  int            // columns; 0: 80
+	Color  bool           // write colours
+	Raw    bool           // texts and results in full and unwrapped, for reading exactly
+	Expand bool           // unfold reasoning, arguments, results, summaries and hidden messages
+	Zone   *time.Location // of times; nil: time.Local
+	// Program shows the rows of the program itself. Else the last line counts them, with the words of Folded behind the
+	// number; "": there is no such line.
+	Program bool
+	Folded  string
+	Mark    *session.MessageRef // a message to point at
 }
 
 // NewTerminal returns a writer for a terminal. Control sequences are stripped from every stored text.
@@ -43,7 +47,13 @@ func (t *terminal) Item(item *Item) error {
 }
 
 // Close implements Writer.
-func (t *terminal) Close() error { return t.out.Flush() }
+func (t *terminal) Close() error {
+	if t.folded > 0 && t.Folded != "" {
+		t.gap()
+		t.line(t.style.dim(OneLine("· +"+Counted(t.folded, "row")+" of the program"+t.Folded, min(t.Width, maxWidth))))
+	}
+	return t.out.Flush()
+}
 
 type terminal struct {
 	TerminalOptions
@@ -51,6 +61,8 @@ type terminal struct {
 	style style
 	clock clock
 	begun bool
+
+	folded int // rows of the program that are not shown
 }
 
 // line leaves errors to Flush, which returns the first one.
@@ -64,7 +76,11 @@ func (t *terminal) gap() {
 }
 
 func (t *terminal) item(item *Item) {
-	if item.Hidden && !t.Expand && !t.Raw {
+	switch {
+	case item.Talk == session.OfProgram && !t.Program:
+		t.folded++
+		return
+	case item.Hidden && !t.Expand && !t.Raw && item.Talk != session.OfProgram:
 		return
 	}
 	switch item.Kind {

@@ -49,7 +49,7 @@ func TestModelIsFoundByEachOfItsNames(t *testing.T) {
 
 func TestUnknownModelUsesAssumptions(t *testing.T) {
 	c := load(t, "")
-	for _, name := range []string{"", "llama3.1:8b", "gpt-5-20", "claude", "my/own-model-latest", "gpt-4o-mini-tts", "-latest", ":"} {
+	for _, name := range []string{"", "llama3.1:8b", "claude", "my/own-model-latest", "-latest", ":"} {
 		info, known := c.Model(name)
 		if known || info.ID != name || info.Window != UnknownWindow || info.MaxOutput != UnknownMaxOutput || info.Family != UnknownFamily {
 			t.Errorf("Model(%q) = %+v, %v", name, info, known)
@@ -63,7 +63,7 @@ func TestCatalogueIsWellFormed(t *testing.T) {
 	priced := map[string]bool{}
 	for _, p := range c.Prices() {
 		priced[p.Model] = true
-		if p.Input <= 0 || p.Output < p.Input || p.CacheRead <= 0 || p.CacheRead > p.Input || p.CacheWrite < p.Input {
+		if p.Input <= 0 || p.Output < p.Input || p.CacheRead <= 0 || p.CacheRead > p.Input || p.CacheWrite < p.CacheRead {
 			t.Errorf("an odd price: %+v", p)
 		}
 		if p.Origin != FromCatalogue {
@@ -74,7 +74,7 @@ func TestCatalogueIsWellFormed(t *testing.T) {
 		t.Errorf("only %d models", len(c.Models()))
 	}
 	for _, m := range c.Models() {
-		if m.Window < m.MaxOutput || m.Window < 8000 || m.MaxOutput < 4000 || m.Provider == "" || !priced[m.ID] {
+		if m.Window < m.MaxOutput || m.Window < 8000 || m.MaxOutput < 500 || m.Provider == "" || !priced[m.ID] {
 			t.Errorf("an odd model: %+v", m)
 		}
 		if !slices.Contains(families, m.Family) {

@@ -2,7 +2,7 @@
 --
 -- :since  first day that counts (default: the first one)
 -- :limit  rows, newest week first (default: 100)
-SELECT to_char(d, 'YYYY-') || to_char(FLOOR((EXTRACT(DOY FROM d) + 7 - EXTRACT(ISODOW FROM d)) / 7), 'FM00') AS week, model, SUM(calls) AS calls,
+SELECT to_char(d, 'IYYY-"W"IW') AS week, model, SUM(calls) AS calls,
        CASE WHEN SUM(calls) > SUM(unpriced_calls) THEN ROUND(SUM(cost_nanousd) / 1e9, 2) END AS usd,
        SUM(unpriced_calls) AS unpriced_calls
 FROM daily_usage, CAST(day AS DATE) AS d

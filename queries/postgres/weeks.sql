@@ -1,7 +1,7 @@
 -- How did each week go: sessions, prompts, tokens, money?
 --
 -- :limit  rows, newest first (default: 26)
-SELECT to_char(d, 'YYYY-') || to_char(FLOOR((EXTRACT(DOY FROM d) + 7 - EXTRACT(ISODOW FROM d)) / 7), 'FM00') AS week,
+SELECT to_char(d, 'IYYY-"W"IW') AS week,
        MIN(day) AS first_day, COUNT(DISTINCT day) AS days,
        SUM(sessions) AS sessions, SUM(prompts) AS prompts, SUM(messages) AS messages,
        SUM(input_tokens + cache_read_tokens + cache_write_tokens) AS tokens_in, SUM(output_tokens) AS tokens_out,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sessiond/internal/history/claudecode"
+	"sessiond/internal/session"
 	"sessiond/internal/testkit/historytest"
 	"sessiond/internal/testkit/samples"
 )
@@ -55,4 +56,23 @@ func TestImpossibleDateIsReportedAndKept(t *testing.T) {
 	if all := h.Entries(s.ID); len(all) != 3 || all[1].CreatedAt.Year() != 9999 || s.ActiveAt.After(time.Now()) {
 		t.Errorf("%d messages, active %v", len(all), s.ActiveAt)
 	}
+}
+
+// A session of an SDK is automated until a person goes on in it.
+func TestSessionOfAnSDKBecomesAPersons(t *testing.T) {
+	h := newHouse(t)
+	bySDK := func(line string) string {
+		return strings.Replace(line, `"type":"user"`, `"type":"user","entrypoint":"sdk-cli","promptSource":"sdk"`, 1)
+	}
+	path := h.Write(id+".jsonl", bySDK(user("1", "", "one")))
+	h.Import(path)
+	if s := h.Session(id); s.Kind != session.KindAutomated {
+		t.Errorf("a session of an SDK is a %s", s.Kind)
+	}
+	h.Write(id+".jsonl", bySDK(user("1", "", "one")), user("2", "1", "by hand"))
+	h.Import(path)
+	if s := h.Session(id); s.Kind != session.KindChat {
+		t.Errorf("a session in which a person goes on is a %s", s.Kind)
+	}
+	h.Examine()
 }

@@ -2,8 +2,11 @@ package claudecode
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"sessiond/internal/dialect/anthropic"
@@ -147,6 +150,9 @@ func (r *reader) rest(w *row, m *session.Message, at place) session.JSON {
 		}
 		line = line.With("toolUseResult", left.JSON())
 	}
+	if !m.InContext && (m.Kind == session.KindUnknown || m.Kind == session.KindCustom) {
+		line = shareLarge(line, m)
+	}
 	o, _ := history.Fields(m.Extra)
 	add := func(key string, raw []byte) { o = append(o, history.Field{Key: key, Raw: raw}) }
 	if len(line) > 0 {
@@ -159,6 +165,42 @@ func (r *reader) rest(w *row, m *session.Message, at place) session.JSON {
 		add("bytes", []byte(session.JSONOf(base64.StdEncoding.EncodeToString(w.bytes))))
 	}
 	return o.JSON()
+}
+
+// leastShared is the size in bytes from which a value of a row of the program is stored once for all rows.
+const leastShared = 1 << 10
+
+// shareLarge moves large values of a line into parts of its message, as blobs: the program writes copies of its requests,
+// whose tools and system prompts are the same in each. The line names them by their hashes.
+func shareLarge(line history.Object, m *session.Message) history.Object {
+	move := func(path string, raw []byte) []byte {
+		sum := sha256.Sum256(raw)
+		m.Parts = append(m.Parts, session.Part{
+			Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: raw},
+			Extra: history.Object{history.Member("line", path)}.JSON(),
+		})
+		return []byte(history.Object{history.Member("blob", hex.EncodeToString(sum[:]))}.JSON())
+	}
+	line = slices.Clone(line)
+	for i := range line {
+		f := &line[i]
+		if len(f.Raw) < leastShared {
+			continue
+		}
+		inner, isObject := history.Fields(f.Raw)
+		if !isObject {
+			f.Raw = move(f.Key, f.Raw)
+			continue
+		}
+		inner = slices.Clone(inner)
+		for k := range inner {
+			if v := &inner[k]; len(v.Raw) >= leastShared && len(m.Parts) < session.MaxParts {
+				v.Raw = move(f.Key+"."+v.Key, v.Raw)
+			}
+		}
+		f.Raw = []byte(inner.JSON())
+	}
+	return line
 }
 
 // said decodes an entry in the provider's dialect, so that it can be exported as the model saw it.
@@ -309,7 +351,7 @@ func (r *reader) user(st *stream, w *row, at place) {
 				w.timeResults(m, took)
 				continue
 			}
-			m.Origin, m.Display = session.Program, !w.flag("isMeta")
+			m.Origin, m.Display = session.Program, !w.flag("isMeta") && says != saysNotice
 			switch {
 			case says == saysPerson && r.isTrunk(st):
 				m.Origin = session.Person

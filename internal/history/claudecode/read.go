@@ -351,8 +351,14 @@ func (r *reader) finish() {
 	}
 	r.finishStream(r.main)
 	r.main.Title = r.title()
-	if r.in.Rewritten() && r.agent == "" {
+	if r.agent != "" || isAgentFile(r.in.Found.Path) {
+		return
+	}
+	if r.in.Rewritten() {
 		r.main.Fields = &history.Changes{FirstTitle: r.firstTitle()}
+	}
+	if s := r.main.Here; s != nil && s.Kind != r.kindOfTrunk() { // a person went on in it
+		r.main.Change().Kind = r.kindOfTrunk()
 	}
 }
 

@@ -146,6 +146,7 @@ const (
 	saysCommand = "command"
 	saysShell   = "shell"
 	saysProgram = "program"
+	saysNotice  = "notice" // of the program for the model alone
 	saysSummary = "summary"
 	saysAgent   = "agent"
 )
@@ -160,6 +161,9 @@ func (w *row) speaker() string {
 		return saysSummary
 	}
 	if kind := w.Inner("origin").String("kind"); w.flag("isMeta") || kind != "" && kind != "human" {
+		if speakerOf(w.text) == saysNotice {
+			return saysNotice
+		}
 		return saysProgram
 	}
 	return speakerOf(w.text)
@@ -171,19 +175,19 @@ func speakerOf(text string) string {
 		{"<command-name>", saysCommand},
 		{"<command-message>", saysCommand},
 		{"<bash-input>", saysShell},
-		{"<local-command-caveat>", saysProgram},
+		{"<local-command-caveat>", saysNotice},
 		{"<local-command-stdout>", saysProgram},
 		{"<local-command-stderr>", saysProgram},
 		{"<bash-stdout>", saysProgram},
 		{"<bash-stderr>", saysProgram},
-		{"<task-notification>", saysProgram},
+		{"<task-notification>", saysNotice},
 		{"<teammate-message>", saysAgent},
 		{"<agent-message>", saysAgent},
-		{"<system-reminder>", saysProgram},
-		{"<session-start-hook>", saysProgram},
-		{"<tick>", saysProgram},
-		{"<goal>", saysProgram},
-		{"Caveat:", saysProgram},
+		{"<system-reminder>", saysNotice},
+		{"<session-start-hook>", saysNotice},
+		{"<tick>", saysNotice},
+		{"<goal>", saysNotice},
+		{"Caveat:", saysNotice},
 		{"[Request interrupted by user", saysProgram},
 	} {
 		if strings.HasPrefix(text, p.prefix) {
@@ -192,7 +196,7 @@ func speakerOf(text string) string {
 	}
 	for _, tag := range [...]string{"ide_opened_file", "ide_selection"} {
 		if strings.HasPrefix(text, "<"+tag+">") && strings.HasSuffix(text, "</"+tag+">") && strings.Count(text, "</"+tag+">") == 1 {
-			return saysProgram
+			return saysNotice
 		}
 	}
 	return saysPerson

@@ -53,6 +53,7 @@ func (r *reader) begin() {
 	if isAgentFile(r.in.Found.Path) {
 		r.linkAgent(about)
 	} else {
+		r.main.New.Kind = r.kindOfTrunk()
 		r.main.New.Title, r.main.New.TitleSource = history.Titled("", r.firstTitle())
 		r.findOrigins()
 	}
@@ -61,9 +62,9 @@ func (r *reader) begin() {
 	}
 }
 
-// firstTitle makes a title of the first thing that a person typed, else of the first command.
+// firstTitle makes a title of the first thing that a person typed, else of the first command with words.
 func (r *reader) firstTitle() string {
-	return cmp.Or(session.TitleOf(plain(r.typed)), history.FirstLine(plain(r.command)))
+	return cmp.Or(session.TitleOf(plain(r.typed)), session.TitleOfCommand(plain(r.command)))
 }
 
 // stream returns the conversation of a sub-agent in this file.

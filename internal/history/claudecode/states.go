@@ -81,13 +81,7 @@ func (r *reader) readTitle(st *stream, w *row) {
 
 // title is the name that the person gave the session, else the model's.
 func (r *reader) title() string {
-	if title := cmp.Or(r.custom, r.given, r.summarised); title != "" {
-		return title
-	}
-	if s := r.main.Here; s != nil && s.TitleSource == "first_message" && session.IsCommand(s.Title) {
-		return session.TitleOf(plain(r.typed)) // better than the command that came before it
-	}
-	return ""
+	return cmp.Or(r.custom, r.given, r.summarised)
 }
 
 // queueOperation follows what a person typed while a turn ran. Older versions have no other row

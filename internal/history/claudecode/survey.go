@@ -20,6 +20,8 @@ type survey struct {
 	bills   map[string]*bill // by id of the response
 	typed   string           // what a person said first
 	command string           // the first command that a person ran
+	bySDK   bool             // a program gave a prompt
+	byHand  bool             // a person typed one
 	cwd     string           // of the first row that has one
 	branch  string
 	version string
@@ -108,7 +110,11 @@ func (s *survey) note(w *row) {
 			return
 		}
 		s.said[s.digest(text)] = true
-		switch says := w.speaker(); {
+		says := w.speaker()
+		if says == saysPerson && !w.side {
+			s.bySDK, s.byHand = s.bySDK || w.isBySDK(), s.byHand || !w.isBySDK()
+		}
+		switch {
 		case w.side:
 		case says == saysPerson && session.TitleOf(plain(s.typed)) == "":
 			s.typed = text
@@ -121,6 +127,20 @@ func (s *survey) note(w *row) {
 			s.said[s.digest(promptOf(a))] = true
 		}
 	}
+}
+
+// isBySDK reports whether a program wrote a row in the user's role, with an SDK or `claude -p`.
+func (w *row) isBySDK() bool {
+	return strings.HasPrefix(w.String("entrypoint"), "sdk-") || w.String("promptSource") == "sdk"
+}
+
+// kindOfTrunk returns the kind of the file's session: no person typed a prompt of an automated one. A memory plug-in
+// keeps its own sessions in a folder of its own.
+func (s *survey) kindOfTrunk() string {
+	if s.bySDK && !s.byHand || strings.Contains(strings.ReplaceAll(s.cwd, `\`, "/")+"/", "/.claude-mem/") {
+		return session.KindAutomated
+	}
+	return session.KindChat
 }
 
 // charge adds a row to the bill of its response. first reports whether it is the first of that.

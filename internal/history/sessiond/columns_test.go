@@ -37,10 +37,10 @@ func TestEveryColumnIsWrittenOrMadeAnew(t *testing.T) {
 		anew    []string
 	}{
 		"sessions": {store.SavedSession{}, []string{"head_id"}, []string{
-			"last_seq", "compaction_id", "message_count", "total_tokens", "context_tokens", "compaction_count", "input_tokens", "output_tokens",
+			"last_seq", "compaction_id", "message_count", "said_count", "total_tokens", "context_tokens", "compaction_count", "input_tokens", "output_tokens",
 			"cache_read_tokens", "cache_write_tokens", "cost_nanousd", "cost_usd", "unpriced_calls",
 		}},
-		"messages":         {store.SavedMessage{}, []string{"session_id", "seq", "parent_id"}, []string{"jump", "depth", "path_tokens"}},
+		"messages":         {store.SavedMessage{}, []string{"session_id", "seq", "parent_id"}, []string{"jump", "depth", "path_tokens", "talk"}},
 		"parts":            {store.SavedPart{}, []string{"call_part_id", "id", "message_id", "idx"}, []string{"tokens"}},
 		"blobs":            {store.SavedBlob{}, []string{"data"}, []string{"size"}},
 		"compactions":      {store.SavedCompaction{}, []string{"session_id", "previous_id", "through_id", "first_kept_id"}, nil},

@@ -2,17 +2,17 @@ package api
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
 
 type filesInput struct {
 	Paged
-	Path string `query:"path" required:"true" doc:"Absolute path of a file, or of a folder with everything below it. Symbolic links are not resolved"`
+	Path string `query:"path" required:"true" doc:"Absolute path of a file, or of a folder with everything below it, also in other worktrees of its repository"`
 	Op   string `query:"op" enum:"read,changed,write,edit,delete" doc:"Only sessions with this operation; changed: write, edit and delete"`
 }
 
@@ -21,8 +21,12 @@ func (s *Server) filesOf(ctx context.Context, in *filesInput) (*listOutput[store
 	switch {
 	case !utf8.ValidString(in.Path) || strings.ContainsRune(in.Path, 0):
 		return nil, session.Errorf(session.Invalid, "path must be UTF-8 without NUL").At("path", "not UTF-8 without NUL")
-	case !filepath.IsAbs(in.Path):
+	case !folders.IsAbs(in.Path):
 		return nil, session.Errorf(session.Invalid, "path is not absolute: it must begin with /").At("path", "not absolute")
 	}
-	return replyList(s.Store.FileSessions(ctx, store.FileFilter{Paths: []string{in.Path}, Ops: store.OpsNamed(in.Op)}, in.page(false)))
+	paths, err := s.Store.FilePaths(ctx, in.Path)
+	if err != nil {
+		return nil, err
+	}
+	return replyList(s.Store.FileSessions(ctx, store.FileFilter{Paths: paths, Ops: store.OpsNamed(in.Op)}, in.page(false)))
 }

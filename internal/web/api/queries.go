@@ -89,11 +89,15 @@ type usageInput struct {
 	Since   string                `query:"since" doc:"The first day, YYYY-MM-DD"`
 	Until   string                `query:"until" doc:"The last day, YYYY-MM-DD"`
 	Source  string                `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
-	Project string                `query:"project" doc:"Only sessions of this project: its folder"`
+	Project string                `query:"project" doc:"Only sessions of this project: its folder, or its name in lists: the end of that (cli, workspace/cli)"`
 }
 
 func (s *Server) getUsage(ctx context.Context, in *usageInput) (*output[analytics.Stats], error) {
+	project, err := s.Store.ProjectNamed(ctx, in.Project)
+	if err != nil {
+		return nil, err
+	}
 	return reply(s.Reports.Stats(ctx, analytics.Filter{
-		Since: in.Since, Until: in.Until, Source: session.Source(in.Source), Project: in.Project,
+		Since: in.Since, Until: in.Until, Source: session.Source(in.Source), Project: project,
 	}, in.GroupBy...))
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"time"
 	"unicode/utf8"
 
 	"sessiond/internal/search"
@@ -14,9 +13,9 @@ type searchInput struct {
 	Session string `query:"session" doc:"Only in this session"`
 	Key     string `query:"key" doc:"Only sessions of this routing key"`
 	Source  string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
-	Project string `query:"project" doc:"Only sessions of this project: its folder"`
+	Project string `query:"project" doc:"Only sessions of this project: its folder, or its name in lists: the end of that (cli, workspace/cli)"`
 	Role    string `query:"role" enum:"system,user,assistant,tool" doc:"Only messages of this role"`
-	Since   string `query:"since" doc:"Only messages at or after this time (RFC 3339) or day (YYYY-MM-DD)"`
+	Since   string `query:"since" doc:"Only messages at or after this time: RFC 3339, a day, or words like last week, in the time zone of the configuration"`
 	Until   string `query:"until" doc:"Only messages before this time or day"`
 	Order   string `query:"order" enum:"rank,newest" doc:"rank (the default): best first; newest: newest first"`
 	Group   string `query:"group" enum:"message,session" doc:"message (the default): hits are messages; session: sessions, each with up to three of its best messages"`
@@ -38,13 +37,14 @@ type sessionHitView struct {
 }
 
 type searchView struct {
-	Hits      []hitView        `json:"hits,omitzero" doc:"The messages that were found; for a question (who, what, …?) also messages beside the best ones, which may have none of its words"`
-	Sessions  []sessionHitView `json:"sessions,omitzero" doc:"With group=session, instead of hits: the sessions that were found, best first"`
-	Missing   []search.Missing `json:"missing,omitempty" doc:"Words that no message has: what was found is without them"`
-	Elsewhere []string         `json:"elsewhere,omitempty" doc:"When the filters find nothing: filters that would find something"`
-	Pending   int              `json:"pending" doc:"Messages that are not in the index yet; they were searched without it"`
-	Partial   bool             `json:"partial,omitempty" doc:"The index is behind, and some messages were not searched"`
-	Stopped   bool             `json:"stopped,omitempty" doc:"The search was stopped after 5 s, and there may be more and better hits: narrow it"`
+	Hits      []hitView         `json:"hits,omitzero" doc:"The messages that were found; for a question (who, what, …?) also messages beside the best ones, which may have none of its words"`
+	Sessions  []sessionHitView  `json:"sessions,omitzero" doc:"With group=session, instead of hits: the sessions that were found, best first"`
+	Missing   []search.Missing  `json:"missing,omitempty" doc:"Words that no message has: what was found is without them"`
+	Time      *search.NamedTime `json:"time,omitempty" doc:"A time that the query names, like last week: its messages are preferred, not required"`
+	Elsewhere []string          `json:"elsewhere,omitempty" doc:"When the filters find nothing: filters that would find something"`
+	Pending   int               `json:"pending" doc:"Messages that are not in the index yet; they were searched without it"`
+	Partial   bool              `json:"partial,omitempty" doc:"The index is behind, and some messages were not searched"`
+	Stopped   bool              `json:"stopped,omitempty" doc:"The search was stopped after 5 s, and there may be more and better hits: narrow it"`
 }
 
 func (s *Server) search(ctx context.Context, in *searchInput) (*output[searchView], error) {
@@ -54,16 +54,16 @@ func (s *Server) search(ctx context.Context, in *searchInput) (*output[searchVie
 	query := search.Query{
 		Text: in.Query, Session: session.ID(in.Session), Source: session.Source(in.Source), Project: in.Project,
 		Role: session.Role(in.Role), Order: search.Order(in.Order), Group: search.Group(in.Group), Limit: in.Limit, Expand: in.Expand,
-		Now: time.Now().In(s.Store.Zone()),
+		Now: s.Now().In(s.Store.Zone()),
 	}
 	var err error
 	if query.Key, err = s.canonical(in.Key); err != nil {
 		return nil, err
 	}
-	if query.Since, err = parseMoment("since", in.Since); err != nil {
+	if query.Since, err = s.parseMoment("since", in.Since); err != nil {
 		return nil, err
 	}
-	if query.Until, err = parseMoment("until", in.Until); err != nil {
+	if query.Until, err = s.parseMoment("until", in.Until); err != nil {
 		return nil, err
 	}
 	if in.Session != "" {
@@ -75,7 +75,7 @@ func (s *Server) search(ctx context.Context, in *searchInput) (*output[searchVie
 	if err != nil {
 		return nil, err
 	}
-	out := searchView{Missing: found.Missing, Elsewhere: found.Elsewhere, Pending: found.Pending, Partial: found.Partial, Stopped: found.Stopped}
+	out := searchView{Missing: found.Missing, Time: found.Time, Elsewhere: found.Elsewhere, Pending: found.Pending, Partial: found.Partial, Stopped: found.Stopped}
 	if found.Sessions == nil {
 		if out.Hits, err = viewHits(found.Hits); err != nil {
 			return nil, err

@@ -135,12 +135,12 @@ type listSessionsInput struct {
 	Key       string `query:"key" doc:"Only sessions of this routing key"`
 	Model     string `query:"model" doc:"Only sessions of this model"`
 	Directory string `query:"directory" doc:"Only sessions of this working directory"`
-	Project   string `query:"project" doc:"Only sessions of this project: its folder"`
+	Project   string `query:"project" doc:"Only sessions of this project: its folder, or its name in lists: the end of that (cli, workspace/cli)"`
 	Owner     string `query:"owner" doc:"Only sessions of this owner"`
 	Host      string `query:"host" doc:"Only sessions that began on this host"`
 	ParentID  string `query:"parent_id" doc:"Forks and children of this session"`
 	Kind      string `query:"parent_kind" enum:"fork,child" doc:"Only forks, or only children"`
-	Since     string `query:"since" doc:"Only sessions active at or after this time (RFC 3339) or day (YYYY-MM-DD)"`
+	Since     string `query:"since" doc:"Only sessions active at or after this time: RFC 3339, a day, or words like last week, in the time zone of the configuration"`
 	Until     string `query:"until" doc:"Only sessions active before this time or day"`
 	Starred   bool   `query:"starred" doc:"Only starred sessions"`
 	Archived  bool   `query:"archived" doc:"List archived sessions instead"`
@@ -168,7 +168,7 @@ func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
 func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[session.Session], error) {
 	filter := store.Filter{
 		Query: in.Query, Source: session.Source(in.Source), Model: in.Model, Directory: in.Directory,
-		Project: in.Project, Owner: in.Owner, Host: in.Host, ParentID: session.ID(in.ParentID), ParentKind: in.Kind, Starred: in.Starred, Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
+		Owner: in.Owner, Host: in.Host, ParentID: session.ID(in.ParentID), ParentKind: in.Kind, Starred: in.Starred, Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
 	}
 	for key, values := range in.query {
 		if path, ok := strings.CutPrefix(key, metadataPrefix); ok {
@@ -176,13 +176,20 @@ func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*list
 		}
 	}
 	var err error
+	if in.Project != "" {
+		projects, err := s.Store.ProjectsNamed(ctx, in.Project)
+		if err != nil {
+			return nil, err
+		}
+		filter.Among = map[store.Column][]string{store.ColumnProject: projects}
+	}
 	if filter.Key, err = s.canonical(in.Key); err != nil {
 		return nil, err
 	}
-	if filter.Since, err = parseMoment("since", in.Since); err != nil {
+	if filter.Since, err = s.parseMoment("since", in.Since); err != nil {
 		return nil, err
 	}
-	if filter.Until, err = parseMoment("until", in.Until); err != nil {
+	if filter.Until, err = s.parseMoment("until", in.Until); err != nil {
 		return nil, err
 	}
 	return replyList(s.Store.Sessions(ctx, filter, in.page(false)))

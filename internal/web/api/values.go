@@ -2,12 +2,12 @@ package api
 
 import (
 	"encoding/json"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/when"
 )
 
 // maxName bounds titles, keys, paths and the like, in bytes.
@@ -76,21 +76,16 @@ func (moment) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
 }
 
-// parseMoment reads a time of the query: RFC 3339, or a day, which is its beginning in UTC.
-func parseMoment(field, s string) (*session.Time, error) {
-	if s == "" {
+// parseMoment parses a time of the query, in the server's zone.
+func (s *Server) parseMoment(field, text string) (*session.Time, error) {
+	if text == "" {
 		return nil, nil
 	}
-	var t session.Time
-	quoted := strconv.Quote(s)
-	if err := t.UnmarshalJSON([]byte(quoted)); err == nil {
-		return &t, nil
+	at, ok := when.Moment(text, s.Now().In(s.Store.Zone()))
+	if !ok {
+		return nil, session.Errorf(session.Invalid, "%s is not a time: write it like 2026-02-11T10:00:15Z, or %s", field, when.Forms).At(field, "not a time")
 	}
-	if err := t.UnmarshalJSON([]byte(strconv.Quote(s + "T00:00:00Z"))); err == nil {
-		return &t, nil
-	}
-	return nil, session.Errorf(session.Invalid, "%s is not a time: write it like 2026-02-11T10:00:15Z or 2026-02-11", field).
-		At(field, "not an RFC 3339 time")
+	return new(session.At(at)), nil
 }
 
 // messageArg names a message: a number is a seq of the route's session, a string S.n any

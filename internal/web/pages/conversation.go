@@ -276,7 +276,7 @@ func unsettled(msgs []session.Message) int {
 		m := &msgs[i]
 		switch {
 		case m.Role == session.Tool: // shown with its call
-		case !m.Display:
+		case !m.Display, m.Talk == session.OfProgram:
 			at = i
 		case len(m.Calls()) > 0 && m.Text() == "":
 			at = i
@@ -309,7 +309,11 @@ func firstHidden(compactions []session.Compaction, path store.Ranges) map[int64]
 
 // describe fills what is around the messages.
 func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, path store.Ranges) error {
-	t.Facts = transcript.HeadingOf(sess, t.own, p.Zone).Facts
+	said, err := p.Store.SaidOnPath(ctx, path, sess.ID)
+	if err != nil {
+		return err
+	}
+	t.Facts = transcript.HeadingOf(sess, said, p.Zone).Facts
 	t.Resume = "sessiond resume " + string(sess.ID)
 	if err := p.fillRail(ctx, sess, t, path); err != nil {
 		return err

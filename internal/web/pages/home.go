@@ -13,6 +13,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
+	"sessiond/internal/when"
 )
 
 const (
@@ -51,13 +52,14 @@ type row struct {
 	Below    string // address of their list
 	Context  string // share of the window
 	Cost     string
-	Project  string // its last folder
+	Project  string // as lists call it
 
 	InProject, FromSource string // addresses of the list with such a filter
 }
 
 type sessionHit struct {
 	search.SessionHit
+	Name  string // of its project, as lists call it
 	Found []passage
 }
 
@@ -98,11 +100,11 @@ func (p *Pages) since(q url.Values) (*session.Time, error) {
 	if since == "" {
 		return nil, nil
 	}
-	at, ok := session.ParseMoment(since, p.Now().In(p.Zone))
+	at, ok := when.Moment(since, p.Now().In(p.Zone))
 	if !ok {
-		return nil, session.Errorf(session.Invalid, "since=%.40s is not a time: write a day (2026-02-11) or an age (7d)", since)
+		return nil, session.Errorf(session.Invalid, "since=%.40s is not a time: write %s", since, when.Forms)
 	}
-	return &at, nil
+	return new(session.At(at)), nil
 }
 
 func chips(q url.Values, filters []string) (out []chip) {
@@ -132,9 +134,16 @@ func address(path string, q url.Values, changes ...string) string {
 }
 
 func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *session.Time) error {
+	projects, err := p.Store.ProjectsNamed(ctx, q.Get("project"))
+	if err != nil {
+		return err
+	}
 	filter := store.Filter{
-		Project: q.Get("project"), Source: session.Source(q.Get("source")), Model: q.Get("model"), ParentID: session.ID(q.Get("parent")),
+		Source: session.Source(q.Get("source")), Model: q.Get("model"), ParentID: session.ID(q.Get("parent")),
 		Archived: q.Get("archived") != "", People: q.Get("all") == "" && q.Get("parent") == "", Since: since,
+	}
+	if len(projects) > 0 {
+		filter.Among = map[store.Column][]string{store.ColumnProject: projects}
 	}
 	if since == nil {
 		page.Offers = append(page.Offers, offer{"last 7 days", address("/", q, "since", "7d", "cursor", "")})
@@ -157,9 +166,13 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *s
 	if err != nil {
 		return err
 	}
+	names, err := p.Store.ProjectNames(ctx)
+	if err != nil {
+		return err
+	}
 	for i := range sessions {
 		s := &sessions[i]
-		r := row{Session: s, Children: children[s.ID], Cost: transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls), Project: transcript.LastFolder(s.Project), Below: address("/", url.Values{}, "parent", string(s.ID))}
+		r := row{Session: s, Children: children[s.ID], Cost: transcript.ShortMoney(s.CostNanoUSD, s.UnpricedCalls), Project: names.With(s.Project, s.Directory), Below: address("/", url.Values{}, "parent", string(s.ID))}
 		r.InProject, r.FromSource = address("/", q, "project", s.Project, "cursor", ""), address("/", q, "source", string(s.Source), "cursor", "")
 		if window := p.window(s); window > 0 && s.ContextTokens > 0 {
 			r.Context = transcript.Percent(s.ContextTokens, window)
@@ -212,14 +225,20 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since 
 		return err
 	}
 	for _, m := range found.Missing {
+		note := "No message has “" + m.Word + "”"
 		switch {
 		case m.Searched:
-			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: this is what was found for “"+m.DidYouMean+"”.")
-		case m.DidYouMean != "":
-			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: the results are without it. Did you mean “"+m.DidYouMean+"”?")
-		default:
-			page.Notes = append(page.Notes, "No message has “"+m.Word+"”: the results are without it.")
+			note += ": this is what was found for “" + m.DidYouMean + "”"
+		case len(found.Sessions) > 0:
+			note += ": the results are without it"
 		}
+		if note += "."; m.DidYouMean != "" && !m.Searched {
+			note += " Did you mean “" + m.DidYouMean + "”?"
+		}
+		page.Notes = append(page.Notes, note)
+	}
+	if t := found.Time; t != nil {
+		page.Offers = append(page.Offers, offer{"only messages of: " + t.Text, address("/", q, "q", page.Query+" "+t.Filter)})
 	}
 	if found.Stopped {
 		page.Notes = append(page.Notes, "The search took too long and was stopped. To find more, "+search.StoppedAdvice+".")
@@ -227,8 +246,12 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since 
 	if len(found.Elsewhere) > 0 {
 		page.Notes = append(page.Notes, "Nothing was found with these filters. There are results with "+strings.Join(found.Elsewhere, " "))
 	}
+	names, err := p.Store.ProjectNames(ctx)
+	if err != nil {
+		return err
+	}
 	for _, s := range found.Sessions {
-		hit := sessionHit{SessionHit: s}
+		hit := sessionHit{SessionHit: s, Name: names.Of(s.Project)}
 		for i := range s.Passages {
 			h := &s.Passages[i]
 			hit.Found = append(hit.Found, passage{

@@ -88,7 +88,6 @@ func New(cfg Config) *Pages {
 		"title":    titleOf,
 		"sentence": sentence,
 		"hint":     hintOf,
-		"folder":   transcript.LastFolder,
 	}).ParseFS(files, "templates/*.html"))
 	for _, route := range []struct {
 		pattern string

@@ -364,6 +364,8 @@ func TestHome(t *testing.T) {
 	has(t, k.open("/?project=/nowhere"), "No session matches", "Without project")
 	has(t, k.open("/?q=harbour+deep"), "<mark>harbour</mark>", "/s/"+string(boats)+"?at="+string(boats)+".2#m2")
 	has(t, k.open("/?q=harbur"), "No message has “harbur”", "harbour")
+	has(t, k.open("/?q=harbour+zzzqqq"), "No message has “zzzqqq”: the results are without it.")
+	hasNot(t, k.open("/?q=zzzqqq"), "the results are without it")
 	fragment := testkit.Must(http.NewRequestWithContext(t.Context(), "GET", k.server.URL+"/?q=harbour", nil))(t)
 	fragment.Header.Set("HX-Request", "true")
 	res := testkit.Must(k.client.Do(fragment))(t)

@@ -47,15 +47,22 @@ const (
 func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	page := usagePage{Since: q.Get("since"), Source: q.Get("source"), Project: q.Get("project")}
-	filter := analytics.Filter{Source: session.Source(page.Source), Project: page.Project}
+	filter := analytics.Filter{Source: session.Source(page.Source)}
 	if page.Since != "" {
-		at, ok := session.ParseMoment(page.Since, p.Now().In(p.Zone))
-		if !ok {
-			return session.Errorf(session.Invalid, "since=%.40s is not a day: write 2026-02-11, or an age like 30d", page.Since)
+		at, err := p.since(q)
+		if err != nil {
+			return err
 		}
 		filter.Since = at.Day(p.Zone)
 	}
 	var err error
+	if filter.Project, err = p.Store.ProjectNamed(r.Context(), page.Project); err != nil {
+		return err
+	}
+	names, err := p.Store.ProjectNames(r.Context())
+	if err != nil {
+		return err
+	}
 	if page.Stats, err = p.Reports.Stats(r.Context(), filter); err != nil {
 		return err
 	}
@@ -74,7 +81,7 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	slices.Reverse(days)
 	page.Tables = []usageTable{
 		table("project", st.ByProject[:min(len(st.ByProject), mostProjects)], func(b *analytics.Bucket) (string, string) {
-			return cmp.Or(transcript.LastFolder(b.Project), "none"), address("/", nil, "project", b.Project)
+			return cmp.Or(names.Of(b.Project), "none"), address("/", nil, "project", b.Project)
 		}),
 		table("model", st.ByModel, func(b *analytics.Bucket) (string, string) {
 			return cmp.Or(b.Model, "unknown"), address("/", nil, "model", b.Model)

@@ -1,0 +1,110 @@
+package store
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+	"sessiond/internal/testkit"
+)
+
+// eachShape returns a message of each combination of what decides its share in the talk.
+func eachShape() (all []session.Message) {
+	large := strings.Repeat("x", session.BlobThreshold+1)
+	parts := [][]session.Part{
+		nil,
+		{session.TextPart("words")},
+		{session.TextPart(large)},
+		{session.TextPart("")},
+		{{Kind: session.PartReasoning, Text: "thinks"}, {Kind: session.PartToolCall, ToolName: "read", Arguments: "{}"}},
+		{{Kind: session.PartRefusal, Text: "no"}},
+		{{Kind: session.PartData, Text: "{}"}},
+	}
+	kinds := []session.Kind{
+		session.KindMessage, session.KindBash, session.KindCustomMessage, session.KindCustom, session.KindBranchSummary, session.KindMarker, session.KindUnknown,
+	}
+	for _, kind := range kinds {
+		for _, role := range []session.Role{"", session.System, session.User, session.Assistant, session.Tool} {
+			for _, origin := range []session.Origin{session.Person, session.Model, session.ByTool, session.Program} {
+				for _, display := range []bool{true, false} {
+					for _, p := range parts {
+						all = append(all, session.Message{
+							Kind: kind, Role: role, Origin: origin, Display: display, InContext: kind == session.KindMessage, Parts: slices.Clone(p),
+						})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Rows, and sessions, of an older version get the marks and counts that a new one has from its beginning.
+func TestOlderMessagesGetTheirShareInTheTalk(t *testing.T) {
+	onFile(t)
+	ctx := t.Context()
+	s := openTest(t)
+	sess := mustCreate(t, s, NewSession{})
+	for some := range slices.Chunk(eachShape(), 500) {
+		mustAppend(t, s, sess.ID, some...)
+	}
+	mustBeHealthy(t, s)
+	const marks = `SELECT seq || talk FROM messages ORDER BY seq`
+	want := testkit.Must(list[string](ctx, s, marks))(t)
+	before := testkit.Must(s.Session(ctx, sess.ID))(t)
+	if before.SaidCount == 0 || before.SaidCount == before.MessageCount {
+		t.Fatalf("%d of %d messages are said", before.SaidCount, before.MessageCount)
+	}
+	testkit.Check(t, s.Close())
+	db := testkit.Must(sql.Open("sqlite", s.path))(t)
+	for _, q := range []string{
+		`DELETE FROM goose_db_version WHERE version_id >= 124`,
+		`ALTER TABLE messages DROP COLUMN talk`, `ALTER TABLE sessions DROP COLUMN said_count`,
+	} {
+		testkit.Must(db.ExecContext(ctx, q))(t)
+	}
+	testkit.Check(t, db.Close())
+	s = testkit.Must(Open(ctx, s.path, Options{Measure: measure, Zone: time.UTC}))(t)
+	defer s.Close() //nolint:errcheck // a test
+	mustBeHealthy(t, s)
+	testkit.Equal(t, want, testkit.Must(list[string](ctx, s, marks))(t))
+	if after := testkit.Must(s.Session(ctx, sess.ID))(t); after.SaidCount != before.SaidCount {
+		t.Errorf("%d messages are said, before %d", after.SaidCount, before.SaidCount)
+	}
+	if _, err := raw(t, s).Exec(`UPDATE messages SET talk = 'said'`); err == nil || !strings.Contains(err.Error(), "immutable") {
+		t.Errorf("messages can be changed after the migration: %v", err)
+	}
+}
+
+// On both engines a stored message has the share that the program gives it.
+func TestTalkIsStored(t *testing.T) {
+	s := openTest(t)
+	sess := mustCreate(t, s, NewSession{})
+	shapes := eachShape()
+	for some := range slices.Chunk(shapes, 500) {
+		mustAppend(t, s, sess.ID, some...)
+	}
+	var wrong []string
+	said := int64(0)
+	testkit.Check(t, each(t.Context(), s, func(m *session.Message) error {
+		want := session.TalkOf(&shapes[m.Seq-1])
+		if want == session.Said {
+			said++
+		}
+		if m.Talk != want {
+			wrong = append(wrong, fmt.Sprintf("%d is %s, want %s", m.Seq, m.Talk, want))
+		}
+		return nil
+	}, `SELECT m.seq, `+talkOfRow+` AS talk FROM messages m WHERE m.talk = `+talkOfRow))
+	if len(wrong) > 0 {
+		t.Errorf("%d shapes: %v", len(wrong), wrong[:min(5, len(wrong))])
+	}
+	now := testkit.Must(s.Session(t.Context(), sess.ID))(t)
+	if now.SaidCount != said || now.MessageCount != int64(len(shapes)) {
+		t.Errorf("%d said, %d messages; want %d, %d", now.SaidCount, now.MessageCount, said, len(shapes))
+	}
+}
