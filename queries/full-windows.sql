@@ -1,4 +1,4 @@
--- Which sessions are close to filling their model's window? (By the provider's last report; reported 0: an estimate.)
+-- Which sessions are close to filling their model's window?
 --
 -- :percent  at least this full, in percent (default: 50)
 -- :limit    rows (default: 20)
