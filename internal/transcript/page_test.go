@@ -165,7 +165,7 @@ func TestRowsOfTheProgramAreOneLine(t *testing.T) {
 	var out bytes.Buffer
 	testkit.Check(t, HTML(&out, Heading{}, Build(session.Session{ID: shown, Source: session.SourceSessiond}, msgs, nil), time.UTC))
 	page := out.String()
-	for _, want := range []string{"<summary>+3 rows of the program</summary>", "<summary>+1 row of the program</summary>", "· pull request 7", "a list of skills"} {
+	for _, want := range []string{"<summary>&#43;3 rows of the program</summary>", "<summary>&#43;1 row of the program</summary>", "· pull request 7", "a list of skills"} {
 		if strings.Count(page, want) != 1 {
 			t.Errorf("%q is there %d times", want, strings.Count(page, want))
 		}
