@@ -359,10 +359,12 @@ func (r *reader) finish() {
 	if r.agent != "" || isAgentFile(r.in.Found.Path) {
 		return
 	}
-	if r.in.Rewritten() {
-		r.main.Fields = &history.Changes{FirstTitle: r.firstTitle()}
+	s := r.main.Here
+	untitled := s != nil && (s.Title == "" || s.TitleSource == "first_message")
+	if title := r.firstTitle(); r.in.Rewritten() || untitled && title != s.Title { // the first reading had no prompt yet
+		r.main.Change().FirstTitle = title
 	}
-	if s := r.main.Here; s != nil && s.Kind != r.kindOfTrunk() { // a person went on in it
+	if s != nil && s.Kind != r.kindOfTrunk() { // a person went on in it
 		r.main.Change().Kind = r.kindOfTrunk()
 	}
 }

@@ -303,16 +303,18 @@ func TestSummaryNamesTheSessionOfItsRow(t *testing.T) {
 	const next = "9a000000-0000-4000-8000-000000000002"
 	in := func(session, row string) string { return strings.ReplaceAll(row, id, session) }
 	h := newHouse(t)
-	h.Write(id+".jsonl", user("1", "", "first words"), says("2", "1", "m1", text("done"), "end_turn"))
-	h.Write(next+".jsonl", `{"type":"summary","summary":"Fix the cart","leafUuid":"2"}`, `{"type":"summary","summary":"Of nobody","leafUuid":"gone"}`,
+	home := filepath.Dir(h.Write(id+".jsonl", user("1", "", "first words"), says("2", "1", "m1", text("done"), "end_turn")))
+	h.Rewrite(filepath.Join(home, next+".jsonl"), `{"type":"summary","summary":"Fix the cart","leafUuid":"2"}`, `{"type":"summary","summary":"Of nobody","leafUuid":"gone"}`,
 		in(next, user("3", "", "second words")), in(next, says("4", "3", "m2", text("done"), "end_turn")))
-	h.Import(h.TempDir())
+	h.Import(home)
 	for session, want := range map[string]string{id: "Fix the cart", next: "second words"} {
 		if got := h.Session(session).Title; got != want {
 			t.Errorf("%s is called %q, want %q", session, got, want)
 		}
 	}
-	h.Unchanged(h.TempDir())
+	if again := h.Import(home); again.Records.Read != 0 {
+		t.Errorf("a second import gave %+v", again)
+	}
 }
 
 // Where Claude Code made the worktree says which project a session is of, also when the worktree is gone.
@@ -330,19 +332,19 @@ func TestWorktreeIsOfTheFolderItWasMadeFrom(t *testing.T) {
 func TestTitlesAreOfWhatThePersonSaidHere(t *testing.T) {
 	const fork = "9a000000-0000-4000-8000-000000000003"
 	h := newHouse(t)
-	h.Write("a/"+id+".jsonl", user("0", "", "hi"), says("a0", "0", "m0", text("hello"), "end_turn"), user("1", "a0", "<command-name>/model</command-name>"),
-		user("2", "1", "Fix the parser"), says("3", "2", "m1", text("done"), "end_turn"))
-	h.Import(h.TempDir())
+	home := filepath.Dir(filepath.Dir(h.Write("a/"+id+".jsonl", user("0", "", "hi"), says("a0", "0", "m0", text("hello"), "end_turn"), user("1", "a0", "<command-name>/model</command-name>"),
+		user("2", "1", "Fix the parser"), says("3", "2", "m1", text("done"), "end_turn"))))
+	h.Import(home)
 	if got := h.Session(id).Title; got != "Fix the parser" {
 		t.Errorf("the title is %q", got)
 	}
 	copied := func(row, of string) string {
 		return strings.Replace(strings.ReplaceAll(row, id, fork), "{", `{"forkedFrom":{"sessionId":"`+id+`","messageUuid":"`+of+`"},`, 1)
 	}
-	h.Write("b/"+fork+".jsonl", copied(user("f0", "", "hi"), "0"), copied(says("fa0", "f0", "m0", text("hello"), "end_turn"), "a0"),
+	h.Rewrite(filepath.Join(home, "b", fork+".jsonl"), copied(user("f0", "", "hi"), "0"), copied(says("fa0", "f0", "m0", text("hello"), "end_turn"), "a0"),
 		copied(user("f2", "fa0", "Fix the parser"), "2"), copied(says("f3", "f2", "m1", text("done"), "end_turn"), "3"),
 		strings.ReplaceAll(user("4", "f3", "Now the lexer"), id, fork), strings.ReplaceAll(says("5", "4", "m2", text("done"), "end_turn"), id, fork))
-	h.Import(h.TempDir())
+	h.Import(home)
 	if s := h.Session(fork); s.Title != "Now the lexer" || s.ParentKind != session.ParentFork {
 		t.Errorf("the fork is called %q (%s)", s.Title, s.ParentKind)
 	}
@@ -379,7 +381,7 @@ func TestForkIsKnownWhenAllTimesAreEqual(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
-	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.Title != "and what is the answer?" {
+	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.Title != "forked question" {
 		t.Errorf("%+v", fork)
 	}
 	if got := names(origin); !slices.Contains(got, "0008") || !slices.Contains(got, "0011") || slices.Contains(got, "0012") {
