@@ -62,7 +62,8 @@ func TestOlderMessagesGetTheirShareInTheTalk(t *testing.T) {
 	testkit.Check(t, s.Close())
 	db := testkit.Must(sql.Open("sqlite", s.path))(t)
 	for _, q := range []string{
-		`DELETE FROM goose_db_version WHERE version_id >= 124`,
+		`DELETE FROM goose_db_version WHERE version_id >= 124`, `ALTER TABLE store DROP COLUMN mended`,
+		`ALTER TABLE calls DROP COLUMN service_tier`, `ALTER TABLE calls DROP COLUMN requests`, `ALTER TABLE models DROP COLUMN source`,
 		`ALTER TABLE messages DROP COLUMN talk`, `ALTER TABLE sessions DROP COLUMN said_count`,
 	} {
 		testkit.Must(db.ExecContext(ctx, q))(t)
