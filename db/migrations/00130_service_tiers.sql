@@ -28,4 +28,4 @@ CREATE TABLE prices (
 
 -- What these programs write of modes, advisors, searches, hours in the cache and calls beside the talk was not read:
 -- the next import reads their files again.
-UPDATE imports SET size = 0, modified_at = NULL, offset = 0, hash = '' WHERE source IN ('claude-code', 'pi', 'openclaw');
+UPDATE imports SET size = 0, modified_at = NULL, offset = 0, hash = '' WHERE source IN ('claude-code', 'pi', 'openclaw') AND size >= 0;

@@ -15,4 +15,4 @@ ALTER TABLE prices ADD PRIMARY KEY (model, valid_from, mode, above_tokens);
 
 -- What these programs write of modes, advisors, searches, hours in the cache and calls beside the talk was not read:
 -- the next import reads their files again.
-UPDATE imports SET size = 0, modified_at = NULL, "offset" = 0, hash = '' WHERE source IN ('claude-code', 'pi', 'openclaw');
+UPDATE imports SET size = 0, modified_at = NULL, "offset" = 0, hash = '' WHERE source IN ('claude-code', 'pi', 'openclaw') AND size >= 0;
