@@ -272,7 +272,7 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.ProtectedTools = choose(&n, all, "protected_tools", func(s *Settings) *[]string { return s.ProtectedTools }, []string{"skill"})
 	n.PartMax = choose(&n, all, "part_max_tokens", func(s *Settings) *int64 { return s.PartMaxTokens }, min(window/4, 50000))
 	n.RecallMax = choose(&n, all, "recall_tokens", func(s *Settings) *int64 { return s.RecallTokens }, min(1000, t/20))
-	n.RecallEpoch = max(4*n.RecallMax, min(10*n.RecallMax, t/20)) // a large window has more questions between compactions
+	n.RecallEpoch = max(6*n.RecallMax, min(10*n.RecallMax, t/20)) // a large window has more questions between compactions
 	n.CacheSlots = int(choose(&n, all, "cache_slots", func(s *Settings) *int64 { return s.CacheSlots }, defaultCacheSlots))
 	n.Strategy = choose(&n, all, "strategy", func(s *Settings) *session.Strategy { return s.Strategy }, session.StrategySummarize)
 	n.Summarizer = choose(&n, all, "summarizer", func(s *Settings) *string { return s.Summarizer }, "")

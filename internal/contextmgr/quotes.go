@@ -406,6 +406,7 @@ type passageFinder struct {
 	wordWeights []float64
 	stemWeights []float64
 	counts      [][]int // of stems, by text and term
+	held        []bool  // whether a text holds the term
 }
 
 func newPassageFinder(texts, terms []string) *passageFinder {
@@ -428,7 +429,7 @@ func newPassageFinder(texts, terms []string) *passageFinder {
 				whole += strings.Count(text, word)
 			}
 		}
-		f.stems = append(f.stems, stem)
+		f.stems, f.held = append(f.stems, stem), append(f.held, stems > 0)
 		f.stemWeights = append(f.stemWeights, inflected*rarity(stems, size))
 		f.wordWeights = append(f.wordWeights, rarity(whole, size))
 	}
@@ -449,9 +450,16 @@ func (f *passageFinder) find(rows []int64) []passage {
 	return slices.DeleteFunc(all, func(p passage) bool { return repeats(f.texts[p.source][p.from:p.to], seen) })
 }
 
-// questionWeight returns the weight of the question's heaviest terms. Those that no text holds are the heaviest.
+// questionWeight returns the weight of the question's heaviest terms. Those that no text holds are the heaviest, but
+// pairs of a language without spaces do not count then: most of them are no words.
 func (f *passageFinder) questionWeight() (sum float64) {
-	heaviest := slices.Sorted(slices.Values(f.stemWeights))
+	var heaviest []float64
+	for k, weight := range f.stemWeights {
+		if f.held[k] || !isCJK([]rune(f.words[k])[0]) {
+			heaviest = append(heaviest, weight)
+		}
+	}
+	slices.Sort(heaviest)
 	for _, w := range heaviest[max(0, len(heaviest)-evidenceTerms):] {
 		sum += w
 	}
