@@ -123,8 +123,15 @@ func (c *composer) keepOld(old *outline, fresh [sectionCount][]int) {
 // idleShare is the share of the budget for lines of the model that state nothing, half of it for old ones.
 const idleShare = 0.12
 
-// oldIdle returns the old lines of the model which state nothing and have no room, the oldest first. It counts the others.
+// oldIdle returns the old lines of the model which state nothing and have no room, the oldest first, as far as more than
+// half of the summary is used. It counts the others.
 func (c *composer) oldIdle(old *outline) map[string]bool {
+	used := c.tokens
+	for _, lines := range old.lines {
+		for _, l := range lines {
+			used += c.count("- " + l.text + "\n")
+		}
+	}
 	var texts []string
 	var msgs []session.Message
 	for _, s := range [...]section{critical, done, decisions} {
@@ -139,15 +146,21 @@ func (c *composer) oldIdle(old *outline) map[string]bool {
 	for k := range sp.sentences {
 		states[sp.sentences[k].msg] = states[sp.sentences[k].msg] || !sp.sentences[k].isIdle()
 	}
-	idle, room := map[string]bool{}, c.idle/2
-	for i, text := range slices.Backward(texts) {
-		if states[i] {
-			continue
+	idle, excess := map[string]bool{}, -c.idle/2
+	for i, text := range texts {
+		if !states[i] {
+			excess += c.count("- " + text + "\n")
 		}
-		if room -= c.count("- " + text + "\n"); room < 0 {
+	}
+	for i, text := range texts {
+		n := c.count("- " + text + "\n")
+		switch {
+		case states[i]:
+		case excess > 0 && used-n >= c.limit/2:
 			idle[text] = true
-		} else {
-			c.idle -= c.count("- " + text + "\n")
+			excess, used = excess-n, used-n
+		default:
+			c.idle -= n
 		}
 	}
 	return idle

@@ -345,7 +345,7 @@ func (r *reader) user(st *stream, w *row, at place) {
 		call := r.main.prompts[r.digest(w.text)]
 		r.main.Starts(w.offset, st.New.SourceID, r.main.starters[call], call)
 	}
-	r.put(st, w, at, decoded{behind: says == saysResult || w.flag("isMeta"), said: func() ([]session.Message, bool) {
+	r.put(st, w, at, decoded{behind: says == saysResult || w.isMeta(), said: func() ([]session.Message, bool) {
 		messages, ok := r.said(w.message.JSON())
 		for i := range messages {
 			m := &messages[i]
@@ -353,7 +353,7 @@ func (r *reader) user(st *stream, w *row, at place) {
 				w.timeResults(m, took)
 				continue
 			}
-			m.Origin, m.Display = session.Program, !w.flag("isMeta") && says != saysNotice
+			m.Origin, m.Display = session.Program, !w.isMeta() && says != saysNotice
 			switch {
 			case says == saysPerson && r.isTrunk(st):
 				m.Origin = session.Person

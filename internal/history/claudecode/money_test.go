@@ -90,7 +90,7 @@ func TestCostStatesAddWhatNoRowHas(t *testing.T) {
 	for _, s := range h.Sessions() {
 		costs[strings.SplitN(s.SourceID, "-", 2)[0]+string(s.Kind)] = *s.CostNanoUSD
 	}
-	testkit.Equal(t, map[string]int64{"cbc5c75eother": 138_386_000, "cbc5c75esubagent": 20_068_000, "545c8de1other": 15_194_000}, costs)
+	testkit.Equal(t, map[string]int64{"cbc5c75echat": 138_386_000, "cbc5c75esubagent": 20_068_000, "545c8de1chat": 15_194_000}, costs)
 	var summaries []session.Call
 	for _, c := range h.Calls(h.Session(original).ID) {
 		if c.Purpose == session.PurposeSummary {

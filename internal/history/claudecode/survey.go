@@ -21,8 +21,8 @@ type survey struct {
 	bills   map[string]*bill // by id of the response
 	typed   string           // what a person said first
 	command string           // the first command that a person ran
-	bySDK   bool             // a program gave a prompt
-	byHand  bool             // a person typed one
+	byHand  bool             // a person typed a prompt
+	prompts int              // of the session itself
 	cwd     string           // of the first row that has one
 	branch  string
 	project string // the folder from which Claude Code made the worktree that cwd is in; "": none
@@ -118,7 +118,8 @@ func (s *survey) note(w *row) {
 		s.said[s.digest(text)] = true
 		says := w.speaker()
 		if says == saysPerson && !w.side {
-			s.bySDK, s.byHand = s.bySDK || w.isBySDK(), s.byHand || !w.isBySDK()
+			s.byHand = s.byHand || !w.isBySDK()
+			s.prompts++
 		}
 		switch {
 		case w.side:
@@ -145,10 +146,10 @@ func (w *row) isBySDK() bool {
 	return strings.HasPrefix(w.String("entrypoint"), "sdk-") || w.String("promptSource") == "sdk"
 }
 
-// kindOfTrunk returns the kind of the file's session: no person typed a prompt of an automated one. A memory plug-in
-// keeps its own sessions in a folder of its own.
+// kindOfTrunk returns the kind of the file's session: a program gave the one prompt of an automated one. Who gives more is
+// a person with a front end of another maker. A memory plug-in keeps its own sessions in a folder of its own.
 func (s *survey) kindOfTrunk() string {
-	if s.bySDK && !s.byHand || strings.Contains(strings.ReplaceAll(s.cwd, `\`, "/")+"/", "/.claude-mem/") {
+	if s.prompts == 1 && !s.byHand || strings.Contains(strings.ReplaceAll(s.cwd, `\`, "/")+"/", "/.claude-mem/") {
 		return session.KindAutomated
 	}
 	return session.KindChat

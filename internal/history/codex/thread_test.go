@@ -126,7 +126,7 @@ func TestFromEvents(t *testing.T) {
 	path := h.Write("rollout.jsonl", header, event(`{"type":"user_message","message":"hello"}`), event(`{"type":"agent_reasoning","text":"hm"}`), event(`{"type":"agent_message","message":"hi"}`), tokenCount(5, 5))
 	h.Import(path)
 	s := h.Session("one")
-	if got := h.Talk(s); got != "user: hello\nassistant: \nassistant: hi" || s.Title != "hello" || s.InputTokens != 5 {
+	if got := h.Talk(s); got != "user: hello\nassistant: \nassistant: hi" || s.Title != "" || s.InputTokens != 5 {
 		t.Errorf("path\n%s\n%+v", got, s)
 	}
 	h.unchanged(path)

@@ -260,9 +260,9 @@ func TestPiTitleFollowsTheFile(t *testing.T) {
 
 func TestPiCommandIsNoTitle(t *testing.T) {
 	for want, said := range map[string][]string{
-		"/mode":               {"/mode"},
+		"":                    {"/mode"},
 		"/etc/hosts is wrong": {"/mode", "/model", "/etc/hosts is wrong", "mend it"},
-		"mend what it found":  {"/review the diff", "mend what it found"},
+		"review the diff":     {"/review the diff", "mend what it found"},
 	} {
 		h := newHouse(t)
 		lines := []string{header}

@@ -164,7 +164,7 @@ func TestPiSamplesAddUp(t *testing.T) {
 		{"version 2 with an unknown kind and a broken line", "019b0000-0000-7000-8000-00000000b2b2", nil, []string{"made", "v2-hook-message.jsonl"}, facts{
 			lines: history.Records{Read: 6, Imported: 4, Raw: 2},
 			kinds: map[string]int{"broken": 1, "future_kind": 1, "message/hookMessage": 1, "message/user": 2},
-			roots: 1, head: "bbbb0004", context: []string{"user", "user", "user"}, title: "hello",
+			roots: 1, head: "bbbb0004", context: []string{"user", "user", "user"}, title: "after the unknown entry",
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
