@@ -237,7 +237,7 @@ func TestPageByKeyboard(t *testing.T) {
 		b.arrives("manual+commit+strategy")
 		b.keys("j" + kb.Enter)
 		b.arrives("/s/20260121_001")
-		b.sees("1 hidden message")
+		b.sees("+1 row of the program")
 		b.sees("4 calls · 1 error")
 		b.isAccessible()
 	}

@@ -15,6 +15,7 @@ DROP TABLE prices;
 CREATE TABLE prices (
     model                  TEXT NOT NULL,
     valid_from             TEXT NOT NULL, -- YYYY-MM-DD
+    mode                   TEXT NOT NULL DEFAULT '', -- fast; '': the standard one
     above_tokens           INTEGER NOT NULL DEFAULT 0,
     input_nanousd          INTEGER NOT NULL,
     cache_read_nanousd     INTEGER NOT NULL,
@@ -22,7 +23,6 @@ CREATE TABLE prices (
     cache_write_1h_nanousd INTEGER NOT NULL,
     output_nanousd         INTEGER NOT NULL,
     origin                 TEXT NOT NULL CHECK (origin IN ('catalogue', 'override')),
-    mode                   TEXT NOT NULL DEFAULT '', -- fast; '': the standard one
     PRIMARY KEY (model, valid_from, mode, above_tokens)
 ) STRICT, WITHOUT ROWID;
 

@@ -91,7 +91,7 @@ func TestNothingStoredActsOnTheTerminal(t *testing.T) {
 	evil := "\x1b]52;c;ZXZpbA==\a\x1b[2J\u202eevil\x9b31m\r\nnew\tline parser"
 	data := filled(evil)
 	r := &data.rows[0]
-	r.Project, r.GitBranch, r.Model, r.Source = evil, evil, evil, session.Source(evil)
+	r.Name, r.Project, r.GitBranch, r.Model, r.Source = evil, evil, evil, evil, session.Source(evil)
 	data.err = nil
 	for _, size := range [][2]int{{80, 24}, {140, 40}, {20, 5}} {
 		p := sit(t, data, size[0], size[1])

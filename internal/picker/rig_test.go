@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -167,6 +168,7 @@ func filled(titles ...string) *shelf {
 		if i%3 == 2 {
 			r.Source, r.Rollup, r.Project = session.SourcePi, &session.Rollup{Children: 12, CostNanoUSD: r.CostNanoUSD}, "/home/ada/src/a-long-project-name"
 		}
+		r.Name = filepath.Base(r.Project)
 		s.rows = append(s.rows, r)
 	}
 	return s
@@ -187,7 +189,7 @@ func sit(t *testing.T, data *shelf, width, height int) *person {
 	t.Helper()
 	p := &person{T: t, data: data}
 	p.model = picker.New(t.Context(), picker.Config{
-		Data: data, Now: func() time.Time { return now }, Home: "/home/ada", Project: "/home/ada/src/parser", Here: "/home/ada/src/parser/cmd",
+		Data: data, Now: func() time.Time { return now }, Home: "/home/ada", Project: "parser", Here: "/home/ada/src/parser/cmd",
 	})
 	p.run(p.model.Init())
 	p.tell(tea.WindowSizeMsg{Width: width, Height: height})

@@ -91,12 +91,12 @@ INSERT INTO marks VALUES
 ('20260209_001', 1, 'pin',   '',          '2026-02-10 12:00:00.000'),
 ('20260209_001', 5, 'label', 'the tests', '2026-02-10 12:00:01.000');
 INSERT INTO models VALUES
-('gpt-x', 'openai', 'o200k', 2000, 500, '["text"]', 'catalogue'),
-('gpt-y', 'openai', 'o200k', 4000, 500, '["text"]', 'catalogue');
+('gpt-x', 'openai', 'o200k', 2000, 500, '["text"]', 'catalogue', ''),
+('gpt-y', 'openai', 'o200k', 4000, 500, '["text"]', 'catalogue', '');
 INSERT INTO prices VALUES
-('gpt-x', '2025-01-01', 0, 2000, 200, 2500, 2500, 8000, 'catalogue'),
-('gpt-y', '2025-01-01', 0, 2000, 400, 2500, 2500, 8000, 'catalogue'),
-('gpt-y', '2026-02-11', 0, 9999, 1, 1, 1, 1, 'catalogue');
+('gpt-x', '2025-01-01', '', 0, 2000, 200, 2500, 2500, 8000, 'catalogue'),
+('gpt-y', '2025-01-01', '', 0, 2000, 400, 2500, 2500, 8000, 'catalogue'),
+('gpt-y', '2026-02-11', '', 0, 9999, 1, 1, 1, 1, 'catalogue');
 INSERT INTO calibrations VALUES ('gpt-x', 1.03, 1500, '2026-02-09 09:00:05.000');
 INSERT INTO imports (source, path, session_id, size, offset, updated_at)
 VALUES ('pi', '/home/u/.pi/abc.jsonl', '20260210_001', 5000, 4000, '2026-02-10 12:00:00.000');
