@@ -121,6 +121,9 @@ func changedPrice(e Entry, known []session.Price, day string) Entry {
 func ParseList(text []byte, source, day string) (*List, error) {
 	var top map[string]jsontext.Value
 	if err := json.Unmarshal(text, &top, jsontext.AllowDuplicateNames(true)); err != nil {
+		if v := jsontext.Value(bytes.TrimSpace(text)); v.IsValid() {
+			return nil, session.Errorf(session.Malformed, "it begins with %q, and a list of models is a JSON object", string(v[:1]))
+		}
 		return nil, session.Errorf(session.Malformed, "it is no JSON object: %w", err)
 	}
 	l := &List{Source: source, Date: day}
@@ -186,6 +189,9 @@ func (l *List) add(e *Entry) {
 
 // check rejects a list without a model. Codes: Invalid.
 func (l *List) check() error {
+	if len(l.Models) == 0 && len(l.Skipped) > 0 {
+		return session.Errorf(session.Invalid, "none of its models can be read: %s", strings.Join(l.Skipped[:min(len(l.Skipped), 3)], "; "))
+	}
 	if len(l.Models) == 0 {
 		return session.Errorf(session.Invalid, "it holds no model: a list has the form of models.dev, {\"provider\":{\"models\":{\"model\":{\"limit\":…,\"cost\":…}}}}")
 	}
