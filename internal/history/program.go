@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sessiond/internal/session"
@@ -57,38 +58,36 @@ func ByName(a, b Found) int {
 	return strings.Compare(filepath.Base(a.Path), filepath.Base(b.Path))
 }
 
-// ByBeginning returns an Order for programs whose forks begin with copies and whose file names say no time. Files
-// come in the order of their last change. Files that were copied together, as by cp -r, unzip or git clone, have the
-// time of that; those of rank 0 among them come by the time of their first record, which in a fork is that of the fork.
+// ByBeginning returns an Order for programs whose forks begin with copies and whose file names say no time. Files of
+// rank 0 come by the time of their first record, which in a fork is that of the fork: a conversation comes before its
+// forks, also if it went on after them. Older forks begin with the same record: those come in the order of their last
+// change, as all other files do.
 func ByBeginning(rank func(Found) int) func([]Found) []Found {
+	var known sync.Map // beginnings, by path
 	return func(found []Found) []Found {
-		slices.SortStableFunc(found, func(a, b Found) int {
-			return cmp.Or(rank(a)-rank(b), a.ModifiedAt.Compare(b.ModifiedAt), cmp.Compare(a.Size, b.Size),
-				strings.Compare(a.Path, b.Path))
-		})
-		for from := 0; from < len(found) && rank(found[from]) == 0; {
-			to := from + 1
-			for to < len(found) && rank(found[to]) == 0 && found[to].ModifiedAt.Sub(found[to-1].ModifiedAt) < copiedTogether {
-				to++
+		begun := make(map[string]time.Time, len(found))
+		for _, f := range found {
+			if rank(f) == 0 && len(found) > 1 {
+				begun[f.Path] = knownBeginning(&known, f)
 			}
-			if to-from > 1 {
-				sortByBeginning(found[from:to])
-			}
-			from = to
 		}
+		slices.SortStableFunc(found, func(a, b Found) int {
+			return cmp.Or(rank(a)-rank(b), begun[a.Path].Compare(begun[b.Path]), a.ModifiedAt.Compare(b.ModifiedAt),
+				cmp.Compare(a.Size, b.Size), strings.Compare(a.Path, b.Path))
+		})
 		return found
 	}
 }
 
-// copiedTogether is how far apart the last changes of files lie at most that one command copied.
-const copiedTogether = 10 * time.Second
-
-func sortByBeginning(found []Found) {
-	begun := map[string]time.Time{}
-	for _, f := range found {
-		begun[f.Path] = beginning(f)
+// knownBeginning returns the beginning of a file, and reads it only if the file is new or changed.
+func knownBeginning(known *sync.Map, f Found) time.Time {
+	type begun struct{ changed, at time.Time }
+	if got, ok := known.Load(f.Path); ok && got.(begun).changed.Equal(f.ModifiedAt) {
+		return got.(begun).at
 	}
-	slices.SortStableFunc(found, func(a, b Found) int { return begun[a.Path].Compare(begun[b.Path]) })
+	at := beginning(f)
+	known.Store(f.Path, begun{f.ModifiedAt, at})
+	return at
 }
 
 // headBytes is how much of a file is searched for its first time.

@@ -29,7 +29,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) < 3 {
-		return errors.New("use: models SOURCE DATE LIST...")
+		return errors.New("use: models SOURCE DATE LIST, with one list or more")
 	}
 	source, day, files := args[0], args[1], args[2:]
 	if _, err := time.Parse(time.DateOnly, day); err != nil {

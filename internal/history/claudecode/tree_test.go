@@ -362,14 +362,24 @@ func TestKilledImportGoesOn(t *testing.T) {
 	historytest.KilledImportGoesOn(t, quiet(), newHouse(t).Write(id+".jsonl", lines...), 0, 1, 3)
 }
 
-// Which of two transcripts is the copy is seen though all files were changed at one time, as cp -r leaves them.
-func TestForkIsKnownWhenAllTimesAreEqual(t *testing.T) {
+// Which of two transcripts is the copy is seen though all files were changed at one time, as cp -r leaves them, and though
+// the original went on after the fork.
+func TestForkIsKnownWhateverTheTimesOfFiles(t *testing.T) {
+	for name, forkChanged := range map[string]time.Duration{"equal": 0, "the fork before": -26 * 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) { forkIsKnown(t, forkChanged) })
+	}
+}
+
+func forkIsKnown(t *testing.T, forkChanged time.Duration) {
 	from := filepath.Join(samples.Case(t, "49-claude-code-2.1.332-real"), "projects")
 	h := newHouse(t)
 	folder := t.TempDir()
 	testkit.Check(t, os.CopyFS(folder, os.DirFS(from)))
 	testkit.Check(t, filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
 		at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+		if strings.HasPrefix(filepath.Base(path), "545c8de1") {
+			at = at.Add(forkChanged)
+		}
 		return cmp.Or(err, os.Chtimes(path, at, at))
 	}))
 	h.Import(folder)
