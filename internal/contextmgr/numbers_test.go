@@ -30,7 +30,7 @@ func TestDefaultNumbers(t *testing.T) {
 					t.Fatalf("threshold, reserve, keep, summary, part, recall = %v, want %v", got, want)
 				}
 			}
-			if epoch := max(4*n.RecallMax, min(10*n.RecallMax, n.Threshold/20)); n.RecallEpoch != epoch {
+			if epoch := max(6*n.RecallMax, min(10*n.RecallMax, n.Threshold/20)); n.RecallEpoch != epoch {
 				t.Errorf("%d tokens recalled under one overlay, want %d", n.RecallEpoch, epoch)
 			}
 			if n.Limit != c.window-n.Reserve || n.Soft != n.Threshold*9/10 || n.Flush != n.Threshold-min(4000, n.Threshold/20) || n.KeepMessages != 5 || n.Off {

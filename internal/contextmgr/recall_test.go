@@ -196,8 +196,8 @@ func TestRecallStopsAtTheBudgetOfItsOverlay(t *testing.T) {
 			}
 		}
 	}
-	if sum < 2000 || sum > 3000 {
-		t.Errorf("%d tokens recalled for one overlay, the budget is 4 × 750", sum)
+	if sum < 3000 || sum > 4500 {
+		t.Errorf("%d tokens recalled for one overlay, the budget is 6 × 750", sum)
 	}
 }
 
