@@ -208,7 +208,7 @@ func TestAppendMovesTheSessionsTimesByWhoSpoke(t *testing.T) {
 	}{
 		{"a heartbeat is no activity", 1, beat, 0, -1},
 		{"nor is the reply to it", 2, says(session.Assistant, "ok"), 0, -1},
-		{"a person begins a turn", 3, says(session.User, "hello\nthere"), 3, 3},
+		{"a person begins a turn", 3, says(session.User, "water the garden\nplease"), 3, 3},
 		{"the reply belongs to it", 4, says(session.Assistant, "hi"), 4, 3},
 		{"and its tools", 5, says(session.Tool, "done"), 5, 3},
 		{"a program's turn again is none", 6, beat, 5, 3},
@@ -222,7 +222,7 @@ func TestAppendMovesTheSessionsTimesByWhoSpoke(t *testing.T) {
 			t.Errorf("%s: active %v, inbound %v", c.name, got.ActiveAt, got.InboundAt)
 		}
 	}
-	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.Title != "hello" || got.TitleSource != "first_message" {
+	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.Title != "water the garden" || got.TitleSource != "first_message" {
 		t.Errorf("title %q from %s", got.Title, got.TitleSource)
 	}
 }
