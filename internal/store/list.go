@@ -154,8 +154,11 @@ func (s *Store) ProjectNames(ctx context.Context) (folders.Names, error) {
 }
 
 // ProjectsNamed returns the projects that a text means: the folder that it is, in any spelling, else those whose path ends
-// so, as lists call them. A text that means none is returned as it is.
+// so, as lists call them. A text that means none is returned as it is. Codes: Invalid (a NUL).
 func (s *Store) ProjectsNamed(ctx context.Context, text string) ([]string, error) {
+	if strings.ContainsRune(text, 0) {
+		return nil, session.Errorf(session.Invalid, "a project is a folder, and the name of none has a NUL").At("project", "has a NUL")
+	}
 	projects, err := list[string](ctx, s, `SELECT DISTINCT project FROM daily_usage WHERE project <> '' ORDER BY project`)
 	if err != nil || text == "" {
 		return nil, wrap(err, "list the projects")

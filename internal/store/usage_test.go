@@ -430,7 +430,7 @@ func TestTheCatalogueIsWrittenOnce(t *testing.T) {
 	prices := []session.Price{{Model: "m", ValidFrom: "2026-01-01", Input: 3, Origin: "catalogue"}}
 	written := func() int64 {
 		testkit.Must(s.SetCatalogue(ctx, models, prices, func(*session.Call) {}))(t)
-		return count(t, s, `SELECT MAX(id) FROM (SELECT 0 AS id UNION ALL SELECT COUNT(*) FROM models) AS both`)
+		return count(t, s, `SELECT MAX(id) FROM (SELECT 0 AS id UNION ALL SELECT COUNT(*) FROM models) AS counted`)
 	}
 	for range 2 {
 		if n := written(); n != 1 {
