@@ -237,18 +237,22 @@ func plainMarkdown(s string) string {
 // new fences; other lines that look like a fence are escaped, so that it is known where code is.
 func escapeActive(s string) string {
 	lines := strings.Split(strings.Trim(Clean(s), "\n"), "\n")
-	return strings.Join(escapeLines(lines, slices.ContainsFunc(lines, isTableRule)), "\n")
+	return strings.Join(escapeLines(lines, slices.ContainsFunc(lines, isTableRule), deepestQuotation), "\n")
 }
 
-func escapeLines(lines []string, tables bool) (out []string) {
+// deepestQuotation is how deep quotations lie in one another: marks beyond that are text.
+const deepestQuotation = 100
+
+func escapeLines(lines []string, tables bool, quotations int) (out []string) {
+	ends := fenceEnds{lines: lines}
 	for i := 0; i < len(lines); i++ {
-		if n := quotedLines(lines[i:]); n > 0 {
-			out = append(out, escapeQuoted(lines[i:i+n], tables)...)
+		if n := quotedLines(lines[i:]); n > 0 && quotations > 0 {
+			out = append(out, escapeQuoted(lines[i:i+n], tables, quotations)...)
 			i += n - 1
 			continue
 		}
 		indent, fence, info := openingFence(lines[i])
-		end := closingFence(lines, i+1, indent, fence)
+		end := ends.find(i+1, indent, fence)
 		if fence == "" || end < 0 {
 			out = append(out, escapeLine(lines[i], tables))
 			continue
@@ -287,12 +291,12 @@ func quoteMark(line string) int {
 }
 
 // escapeQuoted escapes the lines of a quotation, which are a text of their own.
-func escapeQuoted(lines []string, tables bool) []string {
+func escapeQuoted(lines []string, tables bool, quotations int) []string {
 	inner := make([]string, len(lines))
 	for i, line := range lines {
 		inner[i] = line[quoteMark(line):]
 	}
-	escaped := escapeLines(inner, tables)
+	escaped := escapeLines(inner, tables, quotations-1)
 	for i := range escaped {
 		at := lines[min(i, len(lines)-1)]
 		escaped[i] = at[:quoteMark(at)] + escaped[i]
@@ -322,23 +326,37 @@ func isInfo(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("+-#._", r)
 }
 
-// closingFence finds the line that ends a block of code, -1 if none does. One at the first column goes on to the end of the
-// text. One of a list is none where a line is less indented, which ends the list.
-func closingFence(lines []string, from int, indent, fence string) int {
+// fenceEnds finds the lines that end blocks of code. It remembers how far it looked for a fence without an end: a text may
+// have any number of them.
+type fenceEnds struct {
+	lines  []string
+	looked map[string]int // by indent and fence: no line before this one ends it
+}
+
+// find returns the line from an index on that ends a block of code, -1 if none does. A block at the first column goes on to
+// the end of the text. One of a list is none where a line is less indented, which ends the list.
+func (e *fenceEnds) find(from int, indent, fence string) int {
 	if fence == "" {
 		return -1
 	}
-	for i := from; i < len(lines); i++ {
-		line := strings.TrimRight(lines[i], " \t")
-		if line != "" && !strings.HasPrefix(line, indent) {
-			return -1
+	at, known := e.looked[indent+fence]
+	if !known || from > at {
+		for at = from; at < len(e.lines); at++ {
+			line := strings.TrimRight(e.lines[at], " \t")
+			if line != "" && !strings.HasPrefix(line, indent) {
+				break
+			}
+			if line = strings.TrimPrefix(line, indent); strings.HasPrefix(line, fence) && strings.Trim(line, fence[:1]) == "" {
+				return at
+			}
 		}
-		if line = strings.TrimPrefix(line, indent); strings.HasPrefix(line, fence) && strings.Trim(line, fence[:1]) == "" {
-			return i
+		if e.looked == nil {
+			e.looked = map[string]int{}
 		}
+		e.looked[indent+fence] = at
 	}
 	if indent == "" {
-		return len(lines)
+		return len(e.lines)
 	}
 	return -1
 }

@@ -57,3 +57,15 @@ func TestMarkdownOfAnyTextHasNoHTML(t *testing.T) {
 		})
 	})
 }
+
+// Quotations and fences without an end are escaped in one pass, however many there are.
+func TestMarkdownOfManyMarks(t *testing.T) {
+	for name, test := range map[string]struct{ given, want string }{
+		"quotations": {strings.Repeat(">", 300_000) + "<b>", strings.Repeat(">", 300_000) + `\<b>`},
+		"fences":     {strings.TrimSuffix(strings.Repeat(" ```a\n", 100_000), "\n"), strings.TrimSuffix(strings.Repeat(" \\`\\`\\`a\n", 100_000), "\n")},
+	} {
+		if got := escapeActive(test.given); got != test.want {
+			t.Errorf("%s: %d bytes become %d, which begin with %.40q and end with %q", name, len(test.given), len(got), got, got[max(0, len(got)-40):])
+		}
+	}
+}

@@ -326,10 +326,14 @@ func (p *Pieces) renderTyped(s string, refusal bool) template.HTML {
 		prose = nil
 	}
 	lines := strings.Split(s, "\n")
+	ends := fenceEnds{lines: lines}
 	for i := 0; i < len(lines); i++ {
 		indent, fence, info := openingFence(lines[i])
-		end := closingFence(lines, i+1, indent, fence)
-		if end < 0 || end == len(lines) || indent != "" {
+		end := -1
+		if indent == "" {
+			end = ends.find(i+1, "", fence)
+		}
+		if end < 0 || end == len(lines) {
 			prose = append(prose, lines[i])
 			continue
 		}
