@@ -1,7 +1,9 @@
 package session
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -37,19 +39,34 @@ func ReadableText(text string) string {
 			return said + rest(trimmed, tagNotice)
 		}
 	}
-	for _, tag := range unwrapped {
-		if strings.HasPrefix(trimmed, "<"+tag+">") {
-			said := within(trimmed, tag)
-			if others := ReadableText(strings.TrimSpace(rest(trimmed, tag))); others != "" && others != noOutput {
-				said += "\n" + others
-			}
-			if said = strings.TrimSpace(said); said == "" {
-				said = noOutput
-			}
-			return said
-		}
+	outputs, others := unwrap(trimmed)
+	if others == trimmed {
+		return text
 	}
-	return text
+	if others != "" {
+		outputs = append(outputs, ReadableText(others))
+	}
+	for len(outputs) > 1 && outputs[len(outputs)-1] == noOutput {
+		outputs = outputs[:len(outputs)-1]
+	}
+	return cmp.Or(strings.TrimSpace(strings.Join(outputs, "\n")), noOutput)
+}
+
+// unwrap returns what stands in the unwrapped elements at the beginning of a text, without those that are empty, and the
+// text behind them. An element without an end takes the rest with it.
+func unwrap(text string) (inner []string, rest string) {
+	for {
+		tag, _, _ := strings.Cut(strings.TrimPrefix(text, "<"), ">")
+		body, opened := strings.CutPrefix(text, "<"+tag+">")
+		if !opened || !slices.Contains(unwrapped, tag) {
+			return inner, text
+		}
+		said, after, _ := strings.Cut(body, "</"+tag+">")
+		if said = strings.TrimSpace(said); said != "" {
+			inner = append(inner, said)
+		}
+		text = strings.TrimSpace(after)
+	}
 }
 
 // CommandLine returns a command of Claude Code as it was typed: /init with its arguments; "" if the text is none.

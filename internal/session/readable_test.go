@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"strings"
 	"testing"
 
 	"sessiond/internal/session"
@@ -27,6 +28,15 @@ func TestReadableTextHasNoTagsOfClaudeCode(t *testing.T) {
 		if got := session.ReadableText(text); got != want {
 			t.Errorf("%q reads %q, want %q", text, got, want)
 		}
+	}
+}
+
+// A text may hold any number of elements: each is read once.
+func TestReadableTextOfManyElements(t *testing.T) {
+	const many = 200_000
+	text := strings.Repeat("<bash-stdout>a</bash-stdout>\n<bash-stderr></bash-stderr>", many)
+	if got := session.ReadableText(text); got != strings.TrimSuffix(strings.Repeat("a\n", many), "\n") {
+		t.Errorf("%d bytes begin with %q", len(got), got[:10])
 	}
 }
 

@@ -332,6 +332,7 @@ func (r *reader) user(st *stream, w *row, at place) {
 		r.summary(st, w, at)
 		return
 	}
+	meta := w.flag("isMeta") && says != saysPerson
 	took := map[string]int64{} // by id of the call: since it was written
 	for _, call := range w.answers() {
 		if began, ok := st.called[call]; ok && w.timed {
@@ -345,7 +346,7 @@ func (r *reader) user(st *stream, w *row, at place) {
 		call := r.main.prompts[r.digest(w.text)]
 		r.main.Starts(w.offset, st.New.SourceID, r.main.starters[call], call)
 	}
-	r.put(st, w, at, decoded{behind: says == saysResult || w.isMeta(), said: func() ([]session.Message, bool) {
+	r.put(st, w, at, decoded{behind: says == saysResult || meta, said: func() ([]session.Message, bool) {
 		messages, ok := r.said(w.message.JSON())
 		for i := range messages {
 			m := &messages[i]
@@ -353,7 +354,7 @@ func (r *reader) user(st *stream, w *row, at place) {
 				w.timeResults(m, took)
 				continue
 			}
-			m.Origin, m.Display = session.Program, !w.isMeta() && says != saysNotice
+			m.Origin, m.Display = session.Program, !meta && says != saysNotice
 			switch {
 			case says == saysPerson && r.isTrunk(st):
 				m.Origin = session.Person
