@@ -375,7 +375,7 @@ func (w *writer) rescueAtEnd() error {
 // copyTo writes a copy of the database that the writing connection has open, whatever its name is now.
 func (w *writer) copyTo(ctx context.Context, out string) error {
 	return writeNew(out, func(tmp string) error {
-		if _, err := w.conn.ExecContext(ctx, `VACUUM INTO ?`, tmp); err != nil {
+		if err := vacuumInto(ctx, w.conn, tmp); err != nil {
 			return err
 		}
 		return finishCopy(ctx, tmp)

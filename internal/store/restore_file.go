@@ -137,10 +137,7 @@ func copyChecked(ctx context.Context, source, file, tmp string, opt Options) err
 	if made == 0 {
 		return session.Errorf(session.Invalid, "%s is empty; nothing was changed", file)
 	}
-	if err := retryBusy(ctx, func() error {
-		_, err := db.ExecContext(ctx, `VACUUM INTO ?`, tmp)
-		return err
-	}); err != nil {
+	if err := retryBusy(ctx, func() error { return vacuumInto(ctx, db, tmp) }); err != nil {
 		return err
 	}
 	return finishCopy(ctx, tmp)

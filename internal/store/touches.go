@@ -155,7 +155,7 @@ func (s *Store) FilePaths(ctx context.Context, names ...string) ([]string, error
 		}
 	}
 	for _, name := range names {
-		for _, path := range []string{folders.Clean(name), folders.Resolved(name)} {
+		for _, path := range slices.Compact([]string{folders.Clean(name), folders.Resolved(name)}) {
 			add(path)
 			roots, err := s.worktrees(ctx, path)
 			if err != nil {
