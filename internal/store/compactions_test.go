@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"testing"
@@ -359,16 +358,7 @@ func TestMigrationUndoesCompactionsThatNobodyAskedFor(t *testing.T) {
 	testkit.Must(s.SaveContext(ctx, session.Context{SessionID: taken, Dialect: "openai.chat"}, nil, nil))(t)
 	own, ofOwn := compact(session.TriggerThreshold)
 	testkit.Check(t, s.Close())
-	db := testkit.Must(sql.Open("sqlite", s.path))(t)
-	for _, q := range []string{
-		`DELETE FROM goose_db_version WHERE version_id >= 123`, `ALTER TABLE store DROP COLUMN mended`,
-		`ALTER TABLE messages DROP COLUMN talk`, `ALTER TABLE sessions DROP COLUMN said_count`,
-		`ALTER TABLE calls DROP COLUMN service_tier`, `ALTER TABLE calls DROP COLUMN requests`, `ALTER TABLE models DROP COLUMN source`,
-		`UPDATE sessions SET source = 'codex', source_id = id WHERE id <> '` + string(own) + `'`,
-	} {
-		testkit.Must(db.ExecContext(ctx, q))(t)
-	}
-	testkit.Check(t, db.Close())
+	rewind(t, s.path, 123, `UPDATE sessions SET source = 'codex', source_id = id WHERE id <> '`+string(own)+`'`)
 	s = testkit.Must(Open(ctx, s.path, Options{Measure: measure, Zone: time.UTC}))(t)
 	defer s.Close() //nolint:errcheck // a test
 	for _, row := range []struct {

@@ -555,15 +555,7 @@ func TestMigrationReadsFilesAgain(t *testing.T) {
 	batch(session.SourceCodex, "whole", "", said)
 	batch(session.SourceCodex, "torn", "", raw)
 	testkit.Check(t, s.Close())
-	db := testkit.Must(sql.Open("sqlite", s.path))(t)
-	for _, q := range []string{
-		`DELETE FROM goose_db_version WHERE version_id >= 128`, `ALTER TABLE store DROP COLUMN mended`,
-		`ALTER TABLE calls DROP COLUMN service_tier`, `ALTER TABLE calls DROP COLUMN requests`,
-		`ALTER TABLE models DROP COLUMN source`,
-	} {
-		testkit.Must(db.ExecContext(ctx, q))(t)
-	}
-	testkit.Check(t, db.Close())
+	rewind(t, s.path, 128)
 	s = testkit.Must(Open(ctx, s.path, Options{Measure: measure, Zone: time.UTC}))(t)
 	defer s.Close() //nolint:errcheck // a test
 	got := testkit.Must(list[string](ctx, s, `SELECT path FROM imports WHERE size < 0 AND hash = '' AND "offset" = 9

@@ -60,15 +60,7 @@ func TestOlderMessagesGetTheirShareInTheTalk(t *testing.T) {
 		t.Fatalf("%d of %d messages are said", before.SaidCount, before.MessageCount)
 	}
 	testkit.Check(t, s.Close())
-	db := testkit.Must(sql.Open("sqlite", s.path))(t)
-	for _, q := range []string{
-		`DELETE FROM goose_db_version WHERE version_id >= 124`,
-		`ALTER TABLE messages DROP COLUMN talk`, `ALTER TABLE sessions DROP COLUMN said_count`, `ALTER TABLE store DROP COLUMN mended`,
-		`ALTER TABLE calls DROP COLUMN service_tier`, `ALTER TABLE calls DROP COLUMN requests`, `ALTER TABLE models DROP COLUMN source`,
-	} {
-		testkit.Must(db.ExecContext(ctx, q))(t)
-	}
-	testkit.Check(t, db.Close())
+	rewind(t, s.path, 124)
 	s = testkit.Must(Open(ctx, s.path, Options{Measure: measure, Zone: time.UTC}))(t)
 	defer s.Close() //nolint:errcheck // a test
 	mustBeHealthy(t, s)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -94,4 +95,39 @@ func TestARowInPurgingOpensTheDeletionOfOneSession(t *testing.T) {
 	if msgs, _, err := s.Messages(context.Background(), stays.ID, MessagePage{}); err != nil || len(msgs) != 1 {
 		t.Errorf("%d messages, %v", len(msgs), err)
 	}
+}
+
+// rewind takes the file of a closed database back to the schema before a migration, then executes the statements of the
+// test. A migration that adds a column or a table has a line here.
+func rewind(t testing.TB, path string, version int, then ...string) {
+	t.Helper()
+	statements := []string{fmt.Sprintf(`DELETE FROM goose_db_version WHERE version_id >= %d`, version)}
+	for _, added := range []struct {
+		by   int
+		undo []string
+	}{
+		{108, []string{`DROP INDEX sessions_starred`, `ALTER TABLE sessions DROP COLUMN starred_at`}},
+		{109, []string{`DROP INDEX calls_failed`, `ALTER TABLE purged_days DROP COLUMN subagents`}},
+		{110, []string{
+			`DROP TABLE tokens`, `DROP INDEX sessions_owner`, `ALTER TABLE sessions DROP COLUMN owner`, `ALTER TABLE sessions DROP COLUMN host`,
+		}},
+		{116, []string{
+			`DROP INDEX sessions_foreign`, `ALTER TABLE sessions DROP COLUMN foreign_from`,
+			`DROP INDEX imports_undecided`, `ALTER TABLE imports DROP COLUMN mine`,
+		}},
+		{124, []string{`ALTER TABLE messages DROP COLUMN talk`, `ALTER TABLE sessions DROP COLUMN said_count`}},
+		{130, []string{
+			`ALTER TABLE calls DROP COLUMN service_tier`, `ALTER TABLE calls DROP COLUMN requests`, `ALTER TABLE models DROP COLUMN source`,
+		}},
+		{134, []string{`ALTER TABLE store DROP COLUMN mended`}},
+	} {
+		if added.by >= version {
+			statements = append(statements, added.undo...)
+		}
+	}
+	db := testkit.Must(sql.Open("sqlite", path))(t)
+	for _, q := range append(statements, then...) {
+		testkit.Must(db.ExecContext(t.Context(), q))(t)
+	}
+	testkit.Check(t, db.Close())
 }

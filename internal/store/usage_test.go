@@ -400,20 +400,8 @@ func TestMigrationCountsTheUsageByProject(t *testing.T) {
 	}
 	want := rows(s)
 	testkit.Check(t, s.Close())
-	db := testkit.Must(sql.Open("sqlite", s.path))(t)
-	for _, q := range []string{
-		`DELETE FROM goose_db_version WHERE version_id >= 109`, `ALTER TABLE store DROP COLUMN mended`, `DROP TABLE tokens`, `DROP INDEX sessions_owner`,
-		`ALTER TABLE sessions DROP COLUMN owner`, `ALTER TABLE sessions DROP COLUMN host`,
-		`DROP INDEX sessions_foreign`, `ALTER TABLE sessions DROP COLUMN foreign_from`,
-		`DROP INDEX imports_undecided`, `ALTER TABLE imports DROP COLUMN mine`,
-		`ALTER TABLE messages DROP COLUMN talk`, `ALTER TABLE sessions DROP COLUMN said_count`,
-		`ALTER TABLE calls DROP COLUMN service_tier`, `ALTER TABLE calls DROP COLUMN requests`, `ALTER TABLE models DROP COLUMN source`,
-		`DROP INDEX calls_failed`, `ALTER TABLE purged_days DROP COLUMN subagents`, `DROP TABLE daily_usage`,
-		`CREATE TABLE daily_usage (day TEXT, source TEXT, model TEXT, calls INTEGER)`,
-	} {
-		testkit.Must(db.ExecContext(t.Context(), q))(t)
-	}
-	testkit.Check(t, db.Close())
+	rewind(t, s.path, 109,
+		`DROP TABLE daily_usage`, `CREATE TABLE daily_usage (day TEXT, source TEXT, model TEXT, calls INTEGER)`)
 	s = testkit.Must(Open(t.Context(), s.path, Options{Measure: measure, Zone: time.UTC}))(t)
 	defer s.Close() //nolint:errcheck // a test
 	mustBeHealthy(t, s)
