@@ -192,7 +192,7 @@ func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error
 func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 	a.readHostLists()
 	return a.with(ctx, wiring{}, func(s *services) error {
-		if err := s.recordCatalogue(ctx); err != nil {
+		if _, err := recordCatalogue(ctx, s.store, s.catalogue); err != nil {
 			return err
 		}
 		newest, err := s.store.Newest(ctx)

@@ -65,26 +65,27 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	if err != nil {
 		return err
 	}
-	limit, order := a.lengthOfList(f.pageFlags), orders[f.sort]
-	if order != nil && f.cursor != "" {
+	limit, order, byCost := a.lengthOfList(f.pageFlags), orders[f.sort], f.sort == "cost"
+	sorted := order != nil || byCost
+	if sorted && f.cursor != "" {
 		return usagef("--cursor continues a list by activity and cannot be combined with --sort")
 	}
 	length := limit
-	if order != nil { // all are sorted before the list is cut
+	if sorted { // all are sorted before the list is cut
 		length = 0
 	}
-	data, next, err := readPages(length, store.Page{Cursor: f.cursor, Ascending: f.oldest && order == nil}, func(page store.Page) ([]session.Session, string, error) {
+	data, next, err := readPages(length, store.Page{Cursor: f.cursor, Ascending: f.oldest && !sorted}, func(page store.Page) ([]session.Session, string, error) {
 		return s.Sessions(ctx, filter, page)
 	})
 	if err != nil {
 		return err
 	}
-	if f.sort == "cost" {
-		if err := sortByCost(ctx, s, data, filter.People); err != nil {
+	if byCost {
+		if order, err = orderByCost(ctx, s, data, filter.People); err != nil {
 			return err
 		}
 	}
-	if order != nil {
+	if sorted {
 		slices.SortStableFunc(data, order)
 		if f.oldest {
 			slices.Reverse(data)
@@ -143,8 +144,8 @@ func (a *app) listed(ctx context.Context, s *store.Store, data []session.Session
 	return rows, nil
 }
 
-// sortByCost sorts sessions by what a list shows, the dearest first, then those without a known cost.
-func sortByCost(ctx context.Context, s *store.Store, data []session.Session, folded bool) error {
+// orderByCost compares sessions by what a list shows: the dearest first, then those without a known cost.
+func orderByCost(ctx context.Context, s *store.Store, data []session.Session, folded bool) (func(a, b session.Session) int, error) {
 	costs := make(map[session.ID]int64, len(data))
 	note := func(id session.ID, nano *int64) {
 		if costs[id] = -1; nano != nil {
@@ -157,14 +158,13 @@ func sortByCost(ctx context.Context, s *store.Store, data []session.Session, fol
 	if folded {
 		sums, err := s.Rollups(ctx, sessionIDs(data))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for id, sum := range sums {
 			note(id, sum.CostNanoUSD)
 		}
 	}
-	slices.SortStableFunc(data, func(a, b session.Session) int { return cmp.Compare(costs[b.ID], costs[a.ID]) })
-	return nil
+	return func(a, b session.Session) int { return cmp.Compare(costs[b.ID], costs[a.ID]) }, nil
 }
 
 // printNone says that nothing matches the filters, and what would.
@@ -208,7 +208,7 @@ func sortWords() []string {
 	return []string{"active", "created", "title", "messages", "tokens", "cost"}
 }
 
-// orders are those that words name, but the default, by activity.
+// orders are those that words name, but the default, by activity, and that by cost, which reads what is folded.
 var orders = map[string]func(a, b session.Session) int{
 	"created": func(a, b session.Session) int { return b.CreatedAt.Compare(a.CreatedAt.Time) },
 	"title": func(a, b session.Session) int {
@@ -216,7 +216,6 @@ var orders = map[string]func(a, b session.Session) int{
 	},
 	"messages": func(a, b session.Session) int { return cmp.Compare(b.SaidCount, a.SaidCount) },
 	"tokens":   func(a, b session.Session) int { return cmp.Compare(b.TotalTokens, a.TotalTokens) },
-	"cost":     func(_, _ session.Session) int { return 0 }, // sortByCost did it
 }
 
 // contextColumns is the width of the bar of a context and its percentage.

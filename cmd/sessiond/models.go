@@ -304,7 +304,7 @@ func (a *app) updateModels(ctx context.Context, from string) error {
 	if err := saveLists(cfg, stored); err != nil {
 		return fmt.Errorf("keep the list: %w", err)
 	}
-	repriced, err := a.recordCatalogue(ctx, cfg)
+	repriced, err := a.repriceStored(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -386,8 +386,8 @@ func (a *app) readList(ctx context.Context, from string) (text []byte, day strin
 	return text, a.listDay(a.now()), err
 }
 
-// recordCatalogue writes the catalogue into the database, if there is one, and prices stored calls anew.
-func (a *app) recordCatalogue(ctx context.Context, cfg *config.Config) (repriced int64, err error) {
+// repriceStored writes the catalogue into the database, if there is one, and prices stored calls anew.
+func (a *app) repriceStored(ctx context.Context, cfg *config.Config) (repriced int64, err error) {
 	if _, err := os.Stat(cfg.DB); err != nil && !store.IsPostgres(cfg.DB) {
 		return 0, nil
 	}
@@ -396,7 +396,7 @@ func (a *app) recordCatalogue(ctx context.Context, cfg *config.Config) (repriced
 		return 0, err
 	}
 	err = a.write(ctx, func(s *store.Store) error {
-		repriced, err = s.SetCatalogue(ctx, catalogue.Models(), catalogue.Prices(), catalogue.PriceImported)
+		repriced, err = recordCatalogue(ctx, s, catalogue)
 		return err
 	})
 	return repriced, err

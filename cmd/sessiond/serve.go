@@ -20,6 +20,7 @@ import (
 	"sessiond/internal/store"
 	"sessiond/internal/summarize"
 	"sessiond/internal/transcript"
+	"sessiond/internal/usage"
 	"sessiond/internal/web"
 	"sessiond/internal/web/answers"
 	"sessiond/internal/web/api"
@@ -187,9 +188,8 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 }
 
 // recordCatalogue writes the catalogue, and prices the stored calls anew if prices changed.
-func (s *services) recordCatalogue(ctx context.Context) error {
-	_, err := s.store.SetCatalogue(ctx, s.catalogue.Models(), s.catalogue.Prices(), s.catalogue.PriceImported)
-	return err
+func recordCatalogue(ctx context.Context, s *store.Store, c *usage.Catalogue) (repriced int64, err error) {
+	return s.SetCatalogue(ctx, c.Models(), c.Prices(), c.PriceImported)
 }
 
 // recordStart writes what each start of the daemon writes. On a full disk the next start does it: what
@@ -197,7 +197,7 @@ func (s *services) recordCatalogue(ctx context.Context) error {
 func (s *services) recordStart(ctx context.Context) error {
 	_, err := s.store.FailRunning(ctx, session.ReasonBrokenOff)
 	if err == nil {
-		err = s.recordCatalogue(ctx)
+		_, err = recordCatalogue(ctx, s.store, s.catalogue)
 	}
 	if full(err) {
 		return nil
