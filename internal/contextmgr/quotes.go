@@ -455,7 +455,7 @@ func (f *passageFinder) find(rows []int64) []passage {
 func (f *passageFinder) questionWeight() (sum float64) {
 	var heaviest []float64
 	for k, weight := range f.stemWeights {
-		if f.held[k] || !isCJK([]rune(f.words[k])[0]) {
+		if f.held[k] || !isUnspaced([]rune(f.words[k])[0]) {
 			heaviest = append(heaviest, weight)
 		}
 	}
@@ -540,7 +540,7 @@ func (f *passageFinder) beginsWord(source, at int) bool {
 	text := f.texts[source]
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	first, _ := utf8.DecodeRuneInString(text[at:])
-	return at == 0 || !unicode.IsLetter(before) || unicode.IsUpper(first) || isCJK(first)
+	return at == 0 || !unicode.IsLetter(before) || unicode.IsUpper(first) || isUnspaced(first)
 }
 
 // rarity weighs a term that occurs n times in this many bytes.
@@ -550,7 +550,7 @@ func rarity(n, size int) float64 {
 
 // stemOf cuts the ending off a longer word, in whatever language.
 func stemOf(term string) string {
-	if isCJK([]rune(term)[0]) || strings.ContainsFunc(term, unicode.IsDigit) {
+	if isUnspaced([]rune(term)[0]) || strings.ContainsFunc(term, unicode.IsDigit) {
 		return term
 	}
 	switch r := []rune(term); {

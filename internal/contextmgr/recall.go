@@ -145,7 +145,7 @@ func Terms(text string) []string {
 		}
 	}
 	for _, word := range wordForm.FindAllString(text, maxWords) {
-		if r := []rune(word); isCJK(r[0]) {
+		if r := []rune(word); isUnspaced(r[0]) {
 			for i := range r[1:] {
 				add(string(r[i : i+2]))
 			}
@@ -157,11 +157,12 @@ func Terms(text string) []string {
 }
 
 // wordForm is a run of a script without spaces between words, or a word of any other script.
-var wordForm = regexp.MustCompile(`[` + cjk + `]+|(?:[^\PL` + cjk + `]|[\p{Nd}_\p{Mn}])+`)
+var wordForm = regexp.MustCompile(`[` + unspaced + `]+|(?:[^\PL` + unspaced + `]|[\p{Nd}_\p{Mn}])+`)
 
-const cjk = `\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}`
+const unspaced = `\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}`
 
-func isCJK(r rune) bool {
+// isUnspaced reports whether r is of a script without spaces between words, or of Korean.
+func isUnspaced(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
