@@ -19,6 +19,7 @@ var levels = [][]string{
 	{"internal/session", "internal/folders", "internal/callid", "internal/spelling", "internal/when", "db/migrations", "queries"},
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
+	{"internal/find"},
 	{"internal/export", "internal/recall", "internal/memory", "internal/picker"},
 	{"internal/mcp"},
 	{"internal/jobs", "internal/web", "internal/config", "internal/connect"},

@@ -57,16 +57,20 @@ const (
 func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	page := usagePage{Since: q.Get("since"), Source: q.Get("source"), Project: q.Get("project")}
-	filter := analytics.Filter{Source: session.Source(page.Source)}
+	var filter analytics.Filter
 	if page.Since != "" {
-		at, err := p.since(q)
+		at, err := p.finder().Moment("since", page.Since)
 		if err != nil {
 			return err
 		}
 		filter.Since = at.Day(p.Zone)
 	}
-	var err error
-	if filter.Project, err = p.Store.ProjectNamed(r.Context(), page.Project); err != nil {
+	source, err := p.finder().One(r.Context(), "source", page.Source)
+	if err != nil {
+		return err
+	}
+	filter.Source = session.Source(source)
+	if filter.Project, err = p.finder().One(r.Context(), "project", page.Project); err != nil {
 		return err
 	}
 	names, err := p.Store.ProjectNames(r.Context())
