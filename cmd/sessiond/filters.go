@@ -42,7 +42,7 @@ func filterFlags(cmd *cobra.Command, r *find.Request, uses find.Uses, names ...s
 // finder runs requests as a person at this terminal writes them.
 func (a *app) finder(s *store.Store, index *search.Index) *find.Finder {
 	return &find.Finder{
-		Store: s, Index: index, Now: a.now, Key: a.key, Program: programNamed, Folder: a.dir, Home: a.getenv("HOME"),
+		Store: s, Index: index, Now: a.now, Key: a.key, Folder: a.dir, Home: a.getenv("HOME"),
 		Session: func(ctx context.Context, name string) (session.ID, error) {
 			sess, err := a.resolve(ctx, s, name)
 			return sess.ID, err

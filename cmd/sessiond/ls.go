@@ -186,7 +186,11 @@ func (a *app) printNone(ctx context.Context, s *store.Store, filter store.Filter
 	case given == "":
 		line = "No sessions yet. `sessiond import` imports the histories of your agents; `sessiond append --new user 'hello'` begins a session."
 	default:
-		line = "No session matches " + given + "." + f.hint()
+		nearest, err := f.nearest(ctx, s, filter)
+		if err != nil {
+			return err
+		}
+		line = "No session matches " + given + "." + cmp.Or(nearest, f.hint())
 		if filter.Since != nil || filter.Until != nil {
 			filter.Since, filter.Until = nil, nil
 			others, _, err := s.Sessions(ctx, filter, store.Page{Limit: 1})
@@ -313,6 +317,26 @@ func (f *lsFlags) given() string {
 		}
 	}
 	return printable(strings.Join(words, " "))
+}
+
+// nearest names what sessions have instead of a value that none has, of the first such filter; "" without one.
+func (f *lsFlags) nearest(ctx context.Context, s *store.Store, filter store.Filter) (string, error) {
+	for column, text := range map[store.Column]string{
+		store.ColumnSource: f.Source, store.ColumnProject: f.Project, store.ColumnDirectory: f.Directory, store.ColumnModel: f.Model,
+	} {
+		if text == "" {
+			continue
+		}
+		values, err := s.Values(ctx, column)
+		if err != nil {
+			return "", err
+		}
+		has := func(v store.Value) bool { return slices.Contains(filter.Among[column], v.Text) }
+		if len(values) > 0 && !slices.ContainsFunc(values, has) {
+			return " There are " + column.Nearest(values, text) + ".", nil
+		}
+	}
+	return "", nil
 }
 
 // hint says what would match, or names a command that lists it.

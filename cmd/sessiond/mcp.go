@@ -35,7 +35,7 @@ func (a *app) mcpCommand() *cobra.Command {
 }
 
 func (a *app) mcpConfig(cfg *config.Config, log zerolog.Logger) mcp.Config {
-	return mcp.Config{Exclude: cfg.ExcludeProjects, Program: programNamed, Version: buildVersion().Version, Now: a.now, Log: log}
+	return mcp.Config{Exclude: cfg.ExcludeProjects, Version: buildVersion().Version, Now: a.now, Log: log}
 }
 
 // withMCP adds /mcp to the daemon's handler.

@@ -22,8 +22,6 @@ type Finder struct {
 
 	// Key returns the stored form of a routing key; nil: it is as written.
 	Key func(text string) (string, error)
-	// Program returns the program that a name or alias means; nil: only names of stored sessions are known.
-	Program func(name string) (session.Source, bool)
 	// Session finds the session of a name; nil: the store does.
 	Session func(ctx context.Context, name string) (session.ID, error)
 	// Folder is where relative paths begin, and Home is ~; "": paths are absolute.
@@ -128,10 +126,8 @@ func (f *Finder) meant(ctx context.Context, name, text string) ([]string, error)
 		key, err := f.Key(text)
 		return []string{key}, err
 	case "source":
-		if f.Program != nil {
-			if source, ok := f.Program(strings.ToLower(text)); ok {
-				return []string{string(source)}, nil
-			}
+		if p, ok := session.ProgramNamed(text); ok {
+			return []string{string(p.Name)}, nil
 		}
 	}
 	column := columns[name]
@@ -158,22 +154,24 @@ func (f *Finder) One(ctx context.Context, name, text string) (string, error) {
 
 // MeantOne returns the only one of some values that a text names, as in a filter. Codes: Invalid (several), NotFound.
 func (f *Finder) MeantOne(of store.Column, text string, values []store.Value) (string, error) {
-	if of == store.ColumnSource && f.Program != nil {
-		if source, ok := f.Program(strings.ToLower(text)); ok {
-			text = string(source)
-		}
+	if p, ok := session.ProgramNamed(text); ok && of == store.ColumnSource {
+		text = string(p.Name)
 	}
 	return of.MatchingOne(values, text, f.roots(of, text)...)
 }
 
 func (f *Finder) session(ctx context.Context, name string) ([]string, error) {
-	find := f.Session
-	if find == nil {
-		find = func(ctx context.Context, name string) (session.ID, error) {
-			return f.Store.Resolve(ctx, name, f.Folder)
-		}
+	if f.Session != nil {
+		id, err := f.Session(ctx, name)
+		return []string{string(id)}, err
 	}
-	id, err := find(ctx, name)
+	id, err := f.Store.Resolve(ctx, name, f.Folder)
+	if err == nil {
+		_, err = f.Store.Session(ctx, id) // of the scope
+	}
+	if session.CodeOf(err) == session.NotFound {
+		err = session.Errorf(session.NotFound, "there is no session %q", name)
+	}
 	return []string{string(id)}, err
 }
 
@@ -213,7 +211,7 @@ func Moment(name, text string, now time.Time) (*session.Time, error) {
 	}
 	at, ok := when.Moment(text, now)
 	if !ok {
-		return nil, session.Errorf(session.Invalid, "%s %.40q is not a time: write it like 2026-02-11T10:00:15Z, or %s", name, text, when.Forms).
+		return nil, session.Errorf(session.Invalid, "%s %.40q is not a time: write %s", name, text, when.Forms).
 			At(name, "not a time")
 	}
 	return new(session.At(at)), nil
@@ -275,15 +273,15 @@ func (f *Finder) narrow(ctx context.Context, q *search.Query, filter store.Filte
 	return nil
 }
 
-// meantIn returns meant for the filters of a search and of its text. There, what names no session and no key may be
-// pasted: it is the value itself, which finds nothing. If the request is private, errors name nothing that is stored.
+// meantIn returns meant for the filters of a search and of its text. There, what names no session, key or project may be
+// pasted: it is the value itself, which finds nothing, and the search says where its words are. If the request is private, errors name nothing that is stored.
 func (f *Finder) meantIn(r *Request) func(ctx context.Context, name, text string) ([]string, error) {
 	return func(ctx context.Context, name, text string) ([]string, error) {
 		values, err := f.meant(ctx, name, text)
 		switch {
 		case err == nil:
 			return values, nil
-		case name == "session" && text != r.Session, name == "key" && text != r.Key:
+		case name == "session" && text != r.Session, name == "key" && text != r.Key, name == "project" && text != r.Project:
 			return []string{text}, nil
 		case r.Private && session.CodeOf(err) == session.NotFound:
 			err = session.Errorf(session.NotFound, "no session matches %s %q", name, text).At(name, "no session has it")

@@ -51,7 +51,7 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 	if in.Newest {
 		r.Order = string(search.OrderNewest)
 	}
-	finder := find.Finder{Store: c.Store, Index: c.Index, Now: c.cfg.Now, Program: c.cfg.Program}
+	finder := find.Finder{Store: c.Store, Index: c.Index, Now: c.cfg.Now}
 	found, err := finder.Search(ctx, r)
 	if err != nil {
 		return err

@@ -25,14 +25,13 @@ import (
 	"sessiond/internal/transcript"
 )
 
-// Config of a Server. All fields but Folder, Own, Exclude, Answered and Program are needed.
+// Config of a Server. All fields but Folder, Own, Exclude and Answered are needed.
 type Config struct {
-	Open     func(context.Context) (Database, error)  // for one call, which closes it
-	Folder   string                                   // where the client works if it names no root; "": each call names its project
-	Own      string                                   // the client's session, by the id in its program; "": not known
-	Exclude  []string                                 // folders whose sessions are never shown
-	Answered func(client string)                      // is told after a call of a client, by its name; may be nil
-	Program  func(name string) (session.Source, bool) // of a name or alias; may be nil
+	Open     func(context.Context) (Database, error) // for one call, which closes it
+	Folder   string                                  // where the client works if it names no root; "": each call names its project
+	Own      string                                  // the client's session, by the id in its program; "": not known
+	Exclude  []string                                // folders whose sessions are never shown
+	Answered func(client string)                     // is told after a call of a client, by its name; may be nil
 	Version  string
 	Now      func() time.Time
 	Log      zerolog.Logger

@@ -73,8 +73,8 @@ begin*         words with this beginning: 3 letters, or fewer as the last word
 -word          not this word
 role:user      of this role: system, user, assistant, tool
 origin:person  made by: person, model, tool, program
-source:pi      of this program
-project:NAME   of this project: its folder, or the last name of it
+source:pi      of this program, or a part of its name
+project:NAME   of this project: its folder, its name in lists, or a part of it
 session:ID     of this session
 key:KEY        of this routing key
 path:FILE      that name this file

@@ -49,9 +49,6 @@ type Deps struct {
 	// SQL runs a caller's SELECT on a file of SQLite. nil: Reports does, within this process.
 	SQL *analytics.Process
 
-	// Program returns the program that a name or alias means; nil: names of stored sessions are known.
-	Program func(name string) (session.Source, bool)
-
 	// Changed is called after an append to a session: it updates the search index and stages summaries
 	// in the background. It must not block. May be nil.
 	Changed func(session.ID)

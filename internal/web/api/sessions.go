@@ -174,7 +174,7 @@ func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
 
 // finder runs requests of clients, who write absolute paths.
 func (s *Server) finder() *find.Finder {
-	return &find.Finder{Store: s.Store, Index: s.Search, Now: s.Now, Key: s.canonical, Program: s.Program}
+	return &find.Finder{Store: s.Store, Index: s.Search, Now: s.Now, Key: s.canonical}
 }
 
 // filterError returns an error of a filter that names nothing as one of the parameter: the resource exists.

@@ -95,7 +95,7 @@ func (p *Pages) home(w http.ResponseWriter, r *http.Request) error {
 
 // finder runs requests of people, who click or write names.
 func (p *Pages) finder() *find.Finder {
-	return &find.Finder{Store: p.Store, Index: p.Search, Now: p.Now, Key: p.Key, Program: p.Program}
+	return &find.Finder{Store: p.Store, Index: p.Search, Now: p.Now, Key: p.Key}
 }
 
 func chips(q url.Values, filters []string) (out []chip) {

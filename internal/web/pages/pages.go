@@ -37,7 +37,7 @@ import (
 //go:embed templates static
 var files embed.FS
 
-// Config is what the pages work with. All but Models, Key and Program are needed.
+// Config is what the pages work with. All but Models and Key are needed.
 type Config struct {
 	Store    *store.Store
 	Search   *search.Index
@@ -45,7 +45,6 @@ type Config struct {
 	Reports  *analytics.Reports
 	Models   func(model string) (session.ModelInfo, bool) // for windows; may be nil
 	Key      func(text string) (string, error)
-	Program  func(name string) (session.Source, bool) // of a name or alias; may be nil
 	Guard    *guard.Guard
 	API      http.Handler                     // whose events the pages follow
 	Answers  *answers.Budget                  // of the memory of answers; nil: a new one

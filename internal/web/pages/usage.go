@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 
@@ -54,6 +55,15 @@ const (
 	mostProjects = 20
 )
 
+// oneOrItself returns the value that the text of a filter names; where no session has it, the text: nothing was used.
+func (p *Pages) oneOrItself(ctx context.Context, filter, text string) (string, error) {
+	value, err := p.finder().One(ctx, filter, text)
+	if session.CodeOf(err) == session.NotFound {
+		return text, nil
+	}
+	return value, err
+}
+
 func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	page := usagePage{Since: q.Get("since"), Source: q.Get("source"), Project: q.Get("project")}
@@ -65,12 +75,12 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 		}
 		filter.Since = at.Day(p.Zone)
 	}
-	source, err := p.finder().One(r.Context(), "source", page.Source)
+	source, err := p.oneOrItself(r.Context(), "source", page.Source)
 	if err != nil {
 		return err
 	}
 	filter.Source = session.Source(source)
-	if filter.Project, err = p.finder().One(r.Context(), "project", page.Project); err != nil {
+	if filter.Project, err = p.oneOrItself(r.Context(), "project", page.Project); err != nil {
 		return err
 	}
 	names, err := p.Store.ProjectNames(r.Context())
