@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -161,7 +162,7 @@ func TestEachFilterFindsTheSameThroughEveryFrontEnd(t *testing.T) {
 					listed = slices.DeleteFunc(slices.Clone(want), func(id string) bool { return id == string(helper) })
 				}
 				want = listed
-				same("ls", f.run("ls", "--all", flag))
+				same("ls", onlyTitles(f.run("ls", "--all", flag), "No session matches"))
 				same("ls --json", idsOfJSON(f.run("ls", "--all", "--json", flag)))
 				same("GET /v1/sessions", idsOfJSON(f.get(f.api, "/v1/sessions", url.Values{c.name: {c.value}})))
 				same("the page's list", hrefsOf(f.get(f.web.Before(http.NotFoundHandler()), "/", url.Values{"all": {"1"}, c.name: {c.value}})))
@@ -247,4 +248,32 @@ func (f *frontEnds) tool(t *testing.T, query string) string {
 		t.Errorf("%s: %s", query, text)
 	}
 	return text
+}
+
+// A program is a line in session.Programs, a folder under internal/history, and a reader in sources().
+func TestEveryProgramHasItsLines(t *testing.T) {
+	a := &app{env: &env{environ: []string{"HOME=" + t.TempDir()}, now: time.Now}}
+	readers := map[string]bool{}
+	for _, src := range a.sources() {
+		readers[string(src.Name())] = true
+		if !slices.Contains(session.ProgramNames(), string(src.Name())) {
+			t.Errorf("%s has a reader and no line in session.Programs", src.Name())
+		}
+	}
+	read := string(testkit.Must(os.ReadFile("import.go"))(t))
+	for _, folder := range testkit.Must(os.ReadDir("../../internal/history"))(t) {
+		if path := `"sessiond/internal/history/` + folder.Name() + `"`; folder.IsDir() && folder.Name() != "testdata" && !strings.Contains(read, path) {
+			t.Errorf("internal/history/%s is not in the list of readers in import.go", folder.Name())
+		}
+	}
+	for _, p := range session.Programs {
+		if !readers[string(p.Name)] {
+			t.Errorf("%s has a line in session.Programs and no reader in import.go", p.Name)
+		}
+		for _, text := range append([]string{string(p.Name), p.Title}, p.Aliases...) {
+			if named, ok := session.ProgramNamed(text); !ok || named.Name != p.Name {
+				t.Errorf("%q names %q, not %s", text, named.Name, p.Name)
+			}
+		}
+	}
 }
