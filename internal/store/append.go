@@ -304,12 +304,10 @@ func (t *tx) insertMessageRow(m *session.Message, jump bool) (err error) {
 		m.Tokens, m.PathTokens, m.InContext, m.Display, string(m.Talk),
 		m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt.SQL(), optionalJSON(m.Metadata), optionalJSON(m.Extra),
 	}
-	if !t.w.postgres {
+	if m.RowID = t.NextID(); m.RowID == 0 {
 		m.RowID, err = t.insert(insertMessage, append(args, nil)...)
 		return err
 	}
-	t.w.lastMessage++
-	m.RowID = t.w.lastMessage
 	args = append(args, m.RowID)
 	if m.ExternalID == "" {
 		return t.exec(insertMessage, args...)

@@ -21,7 +21,7 @@ import (
 // holds up no writer: it reads one snapshot on a connection of its own. The copy is checked
 // and on disk when Backup returns. Codes: Conflict (out exists), NotFound
 // (its folder), Forbidden.
-func (s *Store) Backup(ctx context.Context, out string) (size int64, err error) {
+func (s *DB) Backup(ctx context.Context, out string) (size int64, err error) {
 	err = writeNew(out, func(tmp string) error {
 		if err := s.copyInto(ctx, tmp); err != nil {
 			return backupError(out, s.damageMet(err))
@@ -163,9 +163,9 @@ func removeLeftCopy(path string) error {
 	return removeCopy(path)
 }
 
-func (s *Store) copyInto(ctx context.Context, path string) error {
+func (s *DB) copyInto(ctx context.Context, path string) error {
 	if IsPostgres(s.path) {
-		return s.copyToFile(ctx, path)
+		return s.opt.CopyToFile(ctx, path)
 	}
 	switch h := s.Health(); h.State {
 	case StateMoved:
@@ -214,8 +214,8 @@ func vacuumInto(ctx context.Context, db sqlx.ExecerContext, path string) error {
 
 // copyMoved copies a database whose file was moved or deleted: only the writing connection is sure to
 // have it open still. There are no writes that it holds up.
-func (s *Store) copyMoved(ctx context.Context, path string) error {
-	return s.writer.submit(ctx, &job{ctx: ctx, alone: true, moved: true, answer: make(chan error, 1), fn: func(t *tx) error {
+func (s *DB) copyMoved(ctx context.Context, path string) error {
+	return s.writer.submit(ctx, &job{ctx: ctx, alone: true, moved: true, answer: make(chan error, 1), fn: func(t *Tx) error {
 		t.w.release()
 		defer t.w.hold()
 		return vacuumInto(ctx, t.w.conn, path)
@@ -223,7 +223,7 @@ func (s *Store) copyMoved(ctx context.Context, path string) error {
 }
 
 // damageMet refuses all further writes if a copy met a damaged page, which only it may have read. Codes: Unavailable.
-func (s *Store) damageMet(err error) error {
+func (s *DB) damageMet(err error) error {
 	if !IsDamage(err) {
 		return err
 	}

@@ -365,7 +365,7 @@ const longestSummary = 15 * time.Minute
 // what ran then was cut short. Other processes must not, since they start while it works.
 func (s *Store) FailRunning(ctx context.Context, reason string) (failed []session.Compaction, err error) {
 	query, args := `SELECT id FROM compactions WHERE status = 'running'`, []any(nil)
-	if IsPostgres(s.path) { // another daemon may be making one
+	if s.IsPostgres() { // another daemon may be making one
 		query, args = query+` AND created_at <= ?`, []any{session.At(s.opt.Now().Add(-longestSummary))}
 	}
 	running, err := list[int64](ctx, s, query, args...)

@@ -35,7 +35,7 @@ func (s *Store) checkServer(ctx context.Context) []Check {
 func (s *Store) serverCheck(ctx context.Context, name, advice, query string) Check {
 	check := Check{Name: name}
 	var inOrder, remark int64
-	if err := s.reports.QueryRowxContext(ctx, query).Scan(&check.Detail, &inOrder, &remark); err != nil {
+	if err := s.Reader().QueryRowxContext(ctx, query).Scan(&check.Detail, &inOrder, &remark); err != nil {
 		check.Detail, check.Advice = "it could not be read: "+err.Error(), "see whether the server is there and this role may ask it"
 		return check
 	}

@@ -56,7 +56,7 @@ func (s *Store) LoggedEvents(ctx context.Context, after, through int64) ([]sessi
 func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int64, err error) {
 	ctx = session.WithoutScope(ctx)
 	written := `COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)`
-	if IsPostgres(s.path) {
+	if s.IsPostgres() {
 		// The sequence also counts a transaction that has not committed: a stream that begins now gets its events.
 		written = `MAX(events_removed_id, COALESCE((SELECT MAX(id) FROM events), 0))`
 	}
@@ -70,7 +70,7 @@ func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int
 // over that lacks the last writes. On PostgreSQL it also ends earlier while a purge deletes the newest events.
 func (s *Store) EventsWentBack(ctx context.Context, had int64) (bool, error) {
 	_, _, last, err := s.EventRange(ctx)
-	if err != nil || last >= had || !IsPostgres(s.path) {
+	if err != nil || last >= had || !s.IsPostgres() {
 		return err == nil && last < had, err
 	}
 	purging, err := first[int64](session.WithoutScope(ctx), s, `SELECT 1 FROM purging LIMIT 1`)
@@ -80,7 +80,7 @@ func (s *Store) EventsWentBack(ctx context.Context, had int64) (bool, error) {
 // PurgedElsewhere reports whether a session was purged after an event. A file's processes share one index,
 // which the purging one cleans: there the answer is no.
 func (s *Store) PurgedElsewhere(ctx context.Context, after int64) (bool, error) {
-	if !IsPostgres(s.path) {
+	if !s.IsPostgres() {
 		return false, nil
 	}
 	found, err := first[int64](ctx, s, `SELECT id FROM events WHERE id > ? AND type = ? ORDER BY id LIMIT 1`, after, EventSessionPurged)

@@ -47,7 +47,7 @@ const ofPath = `source = ?1 AND (path = ?2 OR SUBSTR(path, 1, LENGTH(?2) + 1) IN
 // from the sessions, or marks them.
 func (s *Store) SetMine(ctx context.Context, source session.Source, path string, mine bool) error {
 	path = strings.TrimSuffix(path, "/")
-	imported := hostPath(s.path, s.opt.Host, path)
+	imported := hostPath(s.File(), s.opt.Host, path)
 	return s.write(ctx, func(t *tx) error {
 		if mine {
 			if err := t.exec(`UPDATE imports SET mine = 1 WHERE `+ofPath, source, imported); err != nil {
@@ -77,7 +77,7 @@ func (s *Store) DecideImports(ctx context.Context, source session.Source, isPlac
 		return err
 	}
 	var own, others []string
-	prefix := hostPath(s.path, s.opt.Host, "")
+	prefix := hostPath(s.File(), s.opt.Host, "")
 	for _, stored := range paths {
 		path, here := strings.CutPrefix(stored, prefix)
 		file, _, _ := strings.Cut(path, "#")

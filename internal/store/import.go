@@ -301,7 +301,7 @@ func (im *importer) openSession() error {
 		}
 	} else {
 		im.sess, err = readSession(im.ctx, im.tx, id)
-		if here := im.opt.Host; err == nil && im.w.postgres && im.batch.Cursor != nil && here != "" && im.sess.Host != "" && im.sess.Host != here {
+		if here := im.opt.Host; err == nil && im.IsPostgres() && im.batch.Cursor != nil && here != "" && im.sess.Host != "" && im.sess.Host != here {
 			return session.Errorf(session.Conflict, "session %s has the same id in %s and was imported from host %s: if that is this host under an earlier name, or shares its files, set `host: %s` in config.yaml; else import this history into a database of its own",
 				im.sess.ID, im.sess.Source, im.sess.Host, im.sess.Host)
 		}
@@ -392,13 +392,13 @@ func (im *importer) saveCursor() error {
 		ON CONFLICT (source, path) DO UPDATE SET session_id = excluded.session_id, size = excluded.size, modified_at = excluded.modified_at,
 		"offset" = excluded."offset", hash = excluded.hash, counts = excluded.counts, state = excluded.state,
 		mine = COALESCE(excluded.mine, imports.mine), updated_at = excluded.updated_at`,
-		c.Source, hostPath(im.w.path, im.opt.Host, c.Path), c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, c.Mine, im.now)
+		c.Source, hostPath(im.File(), im.opt.Host, c.Path), c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, c.Mine, im.now)
 }
 
 // ImportCursor reads how far a source's file was read; nil when it never was.
 func (s *Store) ImportCursor(ctx context.Context, source session.Source, path string) (*ImportCursor, error) {
 	c, err := first[ImportCursor](ctx, s, `SELECT source, path, session_id, size, modified_at, "offset", hash, counts, state, mine FROM imports
-		WHERE source = ? AND path IN (?, ?) ORDER BY path DESC LIMIT 1`, source, path, hostPath(s.path, s.opt.Host, path))
+		WHERE source = ? AND path IN (?, ?) ORDER BY path DESC LIMIT 1`, source, path, hostPath(s.File(), s.opt.Host, path))
 	if c != nil {
 		c.Path = path
 	}
@@ -454,7 +454,7 @@ const RootState = `{"root":true}`
 // are, in no order that matters.
 func (s *Store) ImportedPaths(ctx context.Context, source session.Source) ([]string, error) {
 	all, err := list[string](ctx, s, `SELECT path FROM imports WHERE source = ? AND CAST(state AS TEXT) IS DISTINCT FROM ?`, source, RefusedState)
-	paths, own := all[:0], hostPath(s.path, s.opt.Host, "")
+	paths, own := all[:0], hostPath(s.File(), s.opt.Host, "")
 	for _, path := range all {
 		if path = strings.TrimPrefix(path, own); strings.HasPrefix(path, "/") { // else it is another host's
 			paths = append(paths, path)

@@ -142,7 +142,7 @@ type Value struct {
 // connections of reports.
 func (s *Store) Values(ctx context.Context, of Column) ([]Value, error) {
 	var values []Value
-	err := s.reports.SelectContext(ctx, &values, `SELECT `+of.name()+` AS text, COUNT(*) AS n FROM sessions
+	err := s.Reader().SelectContext(ctx, &values, `SELECT `+of.name()+` AS text, COUNT(*) AS n FROM sessions
 		WHERE draft = 0 AND deleted_at IS NULL AND purged_at IS NULL AND `+of.name()+` <> '' GROUP BY 1 ORDER BY n DESC, text`)
 	return values, wrap(err, "values of %s", of.name())
 }

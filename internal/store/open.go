@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,17 +43,14 @@ const (
 	lockPatience = 10 * time.Second
 )
 
-// Open opens the database at path. Unless it is read-only, it makes the file and its folder
+// openDB opens the database at path. Unless it is read-only, it makes the file and its folder
 // where they are missing (0600 and 0700, whatever the umask), tightens looser modes and brings the
 // schema up to date; two processes may do that at once. On a full disk it opens what is there, and
 // Health says so. Codes: NotFound (read-only and no file), Invalid (no database, another program's,
 // a newer sessiond's), Forbidden (not writable), Busy.
-func Open(ctx context.Context, path string, opt Options) (*Store, error) {
+func openDB(ctx context.Context, path string, opt dbOptions) (*DB, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
-	}
-	if opt.Zone == nil {
-		opt.Zone = time.Local
 	}
 	if IsPostgres(path) {
 		return openPostgres(ctx, path, opt)
@@ -68,7 +63,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		return nil, openError(path, false, err)
 	}
 	openStores.Add(1)
-	s := &Store{path: path, opt: opt, prepared: map[string]*sqlx.Stmt{}}
+	s := &DB{path: path, opt: opt, prepared: map[string]*sqlx.Stmt{}}
 	s.statements = statements{stmt: s.readerStmt, failed: s.readFailed}
 	log, err := os.Stat(path + "-wal")
 	besideLog := err == nil && log.Size() > 0 // afterwards it may be gone
@@ -89,7 +84,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) openReadWrite(ctx context.Context) error {
+func (s *DB) openReadWrite(ctx context.Context) error {
 	if err := makeFile(s.path); err != nil {
 		return err
 	}
@@ -116,12 +111,12 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = s.write(ctx, func(t *tx) error { return t.housekeeping() })
+	err = s.atStart(ctx)
 	if err != nil && session.CodeOf(err) != session.StorageFull { // else what is stored can be read
 		return err
 	}
 	if st := s.writer.stamp; st != nil && st.low.count == 0 { // until then copies from before stamps have the same number
-		if err := s.alone(ctx, func(t *tx) error { return t.w.exec1(t.ctx, `PRAGMA wal_checkpoint(PASSIVE)`) }); err != nil && !isBusy(err) {
+		if err := s.alone(ctx, func(t *Tx) error { return t.w.exec1(t.ctx, `PRAGMA wal_checkpoint(PASSIVE)`) }); err != nil && !isBusy(err) {
 			return err
 		}
 	}
@@ -129,12 +124,30 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err := s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)")); err != nil {
 		return err
 	}
-	return s.mend(ctx)
+	return s.announceOpened(ctx)
+}
+
+// atStart runs Options.AtStart.
+func (s *DB) atStart(ctx context.Context) error {
+	return s.Write(ctx, func(t *Tx) error {
+		if s.opt.AtStart == nil {
+			return nil
+		}
+		return s.opt.AtStart(t)
+	})
+}
+
+// announceOpened runs Options.Opened.
+func (s *DB) announceOpened(ctx context.Context) error {
+	if s.opt.Opened == nil {
+		return nil
+	}
+	return s.opt.Opened(ctx, s)
 }
 
 // openReadOnly falls back on immutable=1 where SQLite cannot make its -shm file, which is
 // safe only while no WAL holds anything.
-func (s *Store) openReadOnly(ctx context.Context) error {
+func (s *DB) openReadOnly(ctx context.Context) error {
 	info, err := os.Stat(s.path)
 	if err != nil {
 		return err
@@ -157,7 +170,7 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 	return s.checkVersion(ctx, s.readers.DB)
 }
 
-func (s *Store) openReaders(ctx context.Context, source string) error {
+func (s *DB) openReaders(ctx context.Context, source string) error {
 	readers, err := sql.Open("sqlite", source)
 	if err != nil {
 		return err
@@ -199,7 +212,7 @@ func dsn(path, mode string, pragmas ...string) string {
 }
 
 // migrate brings the schema up to date under the caller's lock.
-func (s *Store) migrate(ctx context.Context) error {
+func (s *DB) migrate(ctx context.Context) error {
 	if err := retryBusy(ctx, func() error { return s.checkVersion(ctx, s.writeDB) }); err != nil {
 		return err
 	}
@@ -229,7 +242,7 @@ func (s *Store) migrate(ctx context.Context) error {
 
 // checkVersion refuses a file that is not sessiond's, is of a newer one or from before version
 // 0.1.0, before anything is changed.
-func (s *Store) checkVersion(ctx context.Context, db *sql.DB) error {
+func (s *DB) checkVersion(ctx context.Context, db *sql.DB) error {
 	var tables, goosed int
 	err := db.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(name = 'goose_db_version'), 0) FROM sqlite_schema WHERE type = 'table'`).Scan(&tables, &goosed)
 	if err != nil {
@@ -270,14 +283,14 @@ func (s *Store) checkVersion(ctx context.Context, db *sql.DB) error {
 
 // unmade is the answer to a file without the schema: its first start was cut short, or is not over.
 // A start that writes makes it. Codes: NotFound.
-func (s *Store) unmade() error {
+func (s *DB) unmade() error {
 	if !s.opt.ReadOnly {
 		return nil
 	}
 	return session.Errorf(session.NotFound, "%s is empty: `sessiond import` fills it with the histories of your agents, `sessiond serve` begins it", s.path)
 }
 
-func (s *Store) tooOld() error {
+func (s *DB) tooOld() error {
 	return session.Errorf(session.Invalid, `%s was made before version 0.1.0, which has another schema; nothing was changed. Move its sessions in two steps:
 with the version that made it: sessiond export -o all.jsonl
 with this one, after you moved the file elsewhere: sessiond import sessiond all.jsonl
@@ -314,20 +327,7 @@ func (w *writer) useWAL(ctx context.Context) error {
 	return nil
 }
 
-// housekeeping is what every start does: it gives the file its identity, and sessions that lie in the future a time.
-func (t *tx) housekeeping() error {
-	id := make([]byte, 6)
-	if _, err := rand.Read(id); err != nil {
-		return err
-	}
-	if err := t.exec(`INSERT INTO store (id, epoch, created_at, mended) VALUES (1, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		hex.EncodeToString(id), t.now, mendVersion); err != nil {
-		return err
-	}
-	return t.mendFuture()
-}
-
-func (s *Store) closeHandles() {
+func (s *DB) closeHandles() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.network != nil {
@@ -351,7 +351,7 @@ func (s *Store) closeHandles() {
 // then the whole database: the WAL is emptied and given up. Whatever is asked of a closed
 // store fails; closing it again does nothing. If the files were moved or overwritten by hand, the error says where
 // everything is.
-func (s *Store) Close() (err error) {
+func (s *DB) Close() (err error) {
 	s.closing.Do(func() {
 		if s.writer != nil {
 			s.writer.stop()
@@ -367,7 +367,7 @@ func (s *Store) Close() (err error) {
 
 // closeAll closes the handles, then the descriptors of the stamp: SQLite's locks belong to the process, so
 // another store of it may still need them.
-func (s *Store) closeAll() {
+func (s *DB) closeAll() {
 	s.closeHandles()
 	if !IsPostgres(s.path) && openStores.Add(-1) == 0 && s.writer != nil && s.writer.stamp != nil {
 		s.writer.stamp.close()
@@ -377,7 +377,7 @@ func (s *Store) closeAll() {
 // openStores counts the stores of this process on files.
 var openStores atomic.Int32
 
-func (s *Store) leaveWAL() {
+func (s *DB) leaveWAL() {
 	if s.writer.postgres {
 		return
 	}
@@ -396,7 +396,7 @@ func (s *Store) leaveWAL() {
 
 // checkLog refuses a database with a write-ahead log that belongs to another file: SQLite would delete the log where
 // the database is missing, and would write it into one that was put there. Codes: Conflict.
-func checkLog(path string, opt Options) error {
+func checkLog(path string, opt dbOptions) error {
 	file := realPath(path)
 	info, err := os.Stat(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -48,8 +48,8 @@ func PrintableName(name string) string {
 // openPostgres opens a database of PostgreSQL, in the schema that the address names first (public, or
 // search_path), and brings it up to date. Codes: Invalid (a newer sessiond's, sorted otherwise),
 // NotFound, Forbidden, Unavailable.
-func openPostgres(ctx context.Context, address string, opt Options) (*Store, error) {
-	s := &Store{path: address, opt: opt, network: &network{}, prepared: map[string]*sqlx.Stmt{}}
+func openPostgres(ctx context.Context, address string, opt dbOptions) (*DB, error) {
+	s := &DB{path: address, opt: opt, network: &network{}, prepared: map[string]*sqlx.Stmt{}}
 	s.statements = statements{stmt: s.readerStmt, batch: s.readBatch}
 	err := s.openPools(ctx)
 	current := false
@@ -74,7 +74,7 @@ func openPostgres(ctx context.Context, address string, opt Options) (*Store, err
 
 // openPools opens the reading connections, and refuses a database that sorts texts in another way than
 // SQLite does: by bytes.
-func (s *Store) openPools(ctx context.Context) error {
+func (s *DB) openPools(ctx context.Context) error {
 	for _, pool := range []struct {
 		to       **sqlx.DB
 		conns    int
@@ -110,7 +110,7 @@ func (s *Store) openPools(ctx context.Context) error {
 }
 
 // readBatch sends readings in one round trip.
-func (s *Store) readBatch(ctx context.Context, all []reading) (*sqlx.Rows, error) {
+func (s *DB) readBatch(ctx context.Context, all []reading) (*sqlx.Rows, error) {
 	batch := make([]statement, len(all))
 	for i, r := range all {
 		var err error
@@ -138,7 +138,7 @@ const orderOfTexts = `
 	FROM (SELECT CASE datlocprovider WHEN 'i' THEN 'ICU' WHEN 'b' THEN 'C' ELSE datcollate END AS name, pg_encoding_to_char(encoding) AS encoding
 	      FROM pg_database WHERE datname = current_database()) AS d`
 
-func (s *Store) openPostgresWriter(ctx context.Context) (err error) {
+func (s *DB) openPostgresWriter(ctx context.Context) (err error) {
 	// The server frees the lock of a daemon that it cannot reach any more.
 	if s.writeDB, err = s.openPostgresPool(map[string]string{
 		"lock_timeout":                        strconv.FormatInt(lockPatience.Milliseconds(), 10),
@@ -150,27 +150,16 @@ func (s *Store) openPostgresWriter(ctx context.Context) (err error) {
 	if s.writer, err = startWriter(s.writeDB, s.path, s.opt); err != nil {
 		return err
 	}
-	named, err := s.Tokens(ctx)
-	if err == nil && len(named) > 0 { // tables that a migration made, and tokens that were copied
-		err = s.write(ctx, func(t *tx) error { return t.makeTokenRole() })
-	}
-	if session.CodeOf(err) == session.Forbidden {
-		s.opt.Log.Warn().Err(err).Msg("requests with named tokens fail")
-		err = nil
-	}
-	if err == nil {
-		err = s.write(ctx, func(t *tx) error { return t.housekeeping() })
-	}
-	if err != nil {
+	if err := s.atStart(ctx); err != nil {
 		return err
 	}
 	s.writer.opened.Store(true)
-	return s.mend(ctx)
+	return s.announceOpened(ctx)
 }
 
 // checkPostgresVersion reports whether the schema is this sessiond's. It refuses that of a newer one, and, for a
 // reader, that of an older one.
-func (s *Store) checkPostgresVersion(ctx context.Context) (current bool, err error) {
+func (s *DB) checkPostgresVersion(ctx context.Context) (current bool, err error) {
 	have, want, err := s.postgresVersion(ctx)
 	switch name := PrintableName(s.path); {
 	case err != nil:
@@ -187,7 +176,7 @@ func (s *Store) checkPostgresVersion(ctx context.Context) (current bool, err err
 
 // checkPostgresSchema refuses a schema that lost its migrations while the store is open. That of a newer
 // sessiond is served until this one restarts.
-func (s *Store) checkPostgresSchema(ctx context.Context) error {
+func (s *DB) checkPostgresSchema(ctx context.Context) error {
 	have, want, err := s.postgresVersion(ctx)
 	if err == nil && have < want {
 		err = session.Errorf(session.Unavailable, "%s has schema %d, this sessiond needs %d, perhaps after a restore: restart sessiond, which brings it up to date", PrintableName(s.path), have, want)
@@ -197,7 +186,7 @@ func (s *Store) checkPostgresSchema(ctx context.Context) error {
 
 // postgresVersion returns the number of the newest migration that the database has, 0 of an empty one, and of
 // the newest that this sessiond knows.
-func (s *Store) postgresVersion(ctx context.Context) (have, want int64, err error) {
+func (s *DB) postgresVersion(ctx context.Context) (have, want int64, err error) {
 	there := false
 	if err = s.readers.GetContext(ctx, &there, `SELECT to_regclass('goose_db_version') IS NOT NULL`); err != nil {
 		return 0, 0, err
@@ -212,7 +201,7 @@ func (s *Store) postgresVersion(ctx context.Context) (have, want int64, err erro
 }
 
 // migratePostgres brings the schema up to date. Of several daemons that start at once one does.
-func (s *Store) migratePostgres(ctx context.Context) error {
+func (s *DB) migratePostgres(ctx context.Context) error {
 	config, err := s.network.config(s.path, nil, 0)
 	if err != nil {
 		return err

@@ -19,56 +19,40 @@ import (
 	"sessiond/internal/session"
 )
 
-// RestoredFile says what RestoreFile did.
-type RestoredFile struct {
-	Sessions int64  `json:"sessions"` // in the database now
-	Messages int64  `json:"messages"`
-	Kept     string `json:"kept,omitempty"` // the database before, "" if there was none
-}
-
-// RestoreFile puts a copy of a database file in the place of the database at path, in one step, and keeps what was
+// restoreFile puts a copy of a database file in the place of the database at path, in one step, and keeps what was
 // there in the folder of backups. It checks the copy before; file itself stays as it is. A daemon that has the
-// database open stores nothing more; what it acknowledged is in the kept file. before is called, if it is not nil,
+// database open stores nothing more; what it acknowledged is in the kept file. It calls before
 // with the database that goes, if it can be read, and the copy that comes, which it may change: nobody can write to
 // either. Codes: NotFound, Invalid, Conflict (a log beside file belongs to another), Forbidden, Busy, StorageFull.
-func RestoreFile(ctx context.Context, file, path string, opt Options, before func(ctx context.Context, old, next string) error) (out RestoredFile, err error) {
+func restoreFile(ctx context.Context, file, path string, opt dbOptions, before func(ctx context.Context, old, next string) error) (kept string, err error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
 	info, err := os.Stat(file)
 	if err != nil {
-		return out, session.Errorf(session.NotFound, "there is nothing to restore from: %w", err)
+		return kept, session.Errorf(session.NotFound, "there is nothing to restore from: %w", err)
 	}
 	if info.IsDir() {
-		return out, session.Errorf(session.Invalid, "%s is a folder; name a database file in it", file)
+		return kept, session.Errorf(session.Invalid, "%s is a folder; name a database file in it", file)
 	}
 	if there, err := os.Stat(path); err == nil && os.SameFile(info, there) {
-		return out, session.Errorf(session.Invalid, "%s is the database itself; name a backup", file)
+		return kept, session.Errorf(session.Invalid, "%s is the database itself; name a backup", file)
 	}
 	if err := makeFolder(filepath.Dir(path)); err != nil {
-		return out, err
-	}
-	counted := func(ctx context.Context, old, next string) (err error) {
-		if before != nil {
-			if err := before(ctx, old, next); err != nil {
-				return err
-			}
-		}
-		out.Sessions, out.Messages, err = countStored(ctx, next)
-		return err
+		return kept, err
 	}
 	err = writeHidden(realPath(path), func(tmp string) error {
 		return copyToRestore(ctx, file, tmp, opt)
 	}, func(tmp string) (err error) {
-		out.Kept, err = swap(ctx, tmp, path, opt, counted)
+		kept, err = swap(ctx, tmp, path, opt, before)
 		return err
 	})
-	return out, err
+	return kept, err
 }
 
 // copyToRestore copies a database that may have a log beside it and may be of an older schema, and checks the copy.
-func copyToRestore(ctx context.Context, file, tmp string, opt Options) (err error) {
-	if err := checkLog(file, Options{ReadOnly: true, Log: opt.Log}); err != nil {
+func copyToRestore(ctx context.Context, file, tmp string, opt dbOptions) (err error) {
+	if err := checkLog(file, dbOptions{ReadOnly: true, Log: opt.Log}); err != nil {
 		return err
 	}
 	explain := func(err error) error {
@@ -107,31 +91,19 @@ func copyToRestore(ctx context.Context, file, tmp string, opt Options) (err erro
 	return err
 }
 
-// countStored counts what a database file holds.
-func countStored(ctx context.Context, file string) (sessions, messages int64, err error) {
-	db, err := sqlx.Open("sqlite", dsn(file, "rw"))
-	if err != nil {
-		return 0, 0, err
-	}
-	defer db.Close() //nolint:errcheck // a reader
-	const counts = `SELECT (SELECT COUNT(*) FROM sessions WHERE purged_at IS NULL AND draft = 0), (SELECT COUNT(*) FROM messages)`
-	err = db.QueryRowContext(ctx, counts).Scan(&sessions, &messages)
-	return sessions, messages, err
-}
-
-func copyChecked(ctx context.Context, source, file, tmp string, opt Options) error {
+func copyChecked(ctx context.Context, source, file, tmp string, opt dbOptions) error {
 	db, err := sql.Open("sqlite", source)
 	if err != nil {
 		return err
 	}
 	defer db.Close() //nolint:errcheck // a reader
-	version := &Store{path: file, opt: opt}
+	version := &DB{path: file, opt: opt}
 	version.opt.ReadOnly = false // an older schema is brought up to date by the next start
 	if err := version.checkVersion(ctx, db); err != nil {
 		return err
 	}
 	var made int
-	if err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM sqlite_schema WHERE name = 'messages'`).Scan(&made); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM sqlite_schema WHERE name = 'store'`).Scan(&made); err != nil {
 		return err
 	}
 	if made == 0 {
@@ -145,7 +117,7 @@ func copyChecked(ctx context.Context, source, file, tmp string, opt Options) err
 
 // swap gives the copy the database's name, and the database one in the folder of backups. Where it can, it does so
 // with the write lock, and with all of the log in the file: then nothing that is acknowledged later is in neither.
-func swap(ctx context.Context, tmp, path string, opt Options, before func(ctx context.Context, old, next string) error) (kept string, err error) {
+func swap(ctx context.Context, tmp, path string, opt dbOptions, before func(ctx context.Context, old, next string) error) (kept string, err error) {
 	folder, path := path, realPath(path)
 	old, err := lockToSwap(ctx, path)
 	if err != nil {
@@ -215,7 +187,7 @@ func (l *swapLock) close() {
 // lockToSwap takes the write lock and empties the log. A file that SQLite cannot open, or whose log belongs to
 // another one, is swapped as it is. Codes: Busy.
 func lockToSwap(ctx context.Context, path string) (*swapLock, error) {
-	if info, err := os.Stat(path); err != nil || info.Size() == 0 || checkLog(path, Options{}) != nil {
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 || checkLog(path, dbOptions{}) != nil {
 		return &swapLock{}, nil //nolint:nilerr // then there is nothing to lock
 	}
 	db, err := sqlx.Open("sqlite", dsn(path, "rw"))

@@ -41,7 +41,7 @@ const (
 // Newest gives the latest time at which a session changed, zero if there is none.
 func (s *Store) Newest(ctx context.Context) (time.Time, error) {
 	var at *session.Time
-	err := s.reports.GetContext(ctx, &at, `SELECT MAX(updated_at) FROM sessions`)
+	err := s.Reader().GetContext(ctx, &at, `SELECT MAX(updated_at) FROM sessions`)
 	if err != nil || at == nil {
 		return time.Time{}, err
 	}

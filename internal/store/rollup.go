@@ -79,6 +79,15 @@ func usageOfCall(c *session.Call) *usageSum {
 	return &u
 }
 
+// saveRollups adds what the writes of a transaction counted.
+func (t *tx) saveRollups(carried []any) error {
+	total := rollup{}
+	for _, c := range carried {
+		total.add(c.(rollup))
+	}
+	return t.saveRollup(total)
+}
+
 func (t *tx) saveRollup(r rollup) error {
 	for k, u := range r {
 		if *u == (usageSum{}) {
@@ -168,7 +177,7 @@ func (s *Store) readMessageUsage(ctx context.Context, id session.ID) (*messageUs
 	if err != nil || read == nil {
 		return nil, wrap(err, "messages of %s", id)
 	}
-	err = s.reports.SelectContext(ctx, &read.usage, `WITH counted (id, project) AS (SELECT ?, '') `+messagesOfCounted+groupMessages, string(id))
+	err = s.Reader().SelectContext(ctx, &read.usage, `WITH counted (id, project) AS (SELECT ?, '') `+messagesOfCounted+groupMessages, string(id))
 	return read, wrap(err, "messages of %s", id)
 }
 
@@ -280,7 +289,7 @@ type CompactionTotal struct {
 // the connections of reports.
 func (s *Store) CompactionTotals(ctx context.Context) ([]CompactionTotal, error) {
 	var totals []CompactionTotal
-	err := s.reports.SelectContext(ctx, &totals, `SELECT status, strategy, trigger, COUNT(*) AS n,
+	err := s.Reader().SelectContext(ctx, &totals, `SELECT status, strategy, trigger, COUNT(*) AS n,
 		COALESCE(SUM(CASE WHEN status = 'done' THEN MAX(tokens_before - tokens_after, 0) END), 0) AS saved, SUM(duration_ms) AS duration
 		FROM compactions GROUP BY status, strategy, trigger`)
 	return totals, wrap(err, "count compactions")
@@ -298,7 +307,7 @@ type CallTotal struct {
 // the roll-up has beyond them.
 func (s *Store) CallTotals(ctx context.Context) ([]CallTotal, error) {
 	var totals []CallTotal
-	err := s.reports.SelectContext(ctx, &totals, `
+	err := s.Reader().SelectContext(ctx, &totals, `
 		WITH failed AS MATERIALIZED (
 			SELECT purpose, COUNT(*) AS n, COALESCE(SUM(cost_nanousd), 0) AS cost FROM calls WHERE status = 'failed' GROUP BY purpose),
 		made AS (SELECT purpose, SUM(calls) AS n, SUM(cost_nanousd) AS cost FROM daily_usage WHERE purpose <> '' GROUP BY purpose)
@@ -311,6 +320,6 @@ func (s *Store) CallTotals(ctx context.Context) ([]CallTotal, error) {
 
 // Sources lists the programs of which anything is stored, those with the most messages first.
 func (s *Store) Sources(ctx context.Context) (found []session.Source, err error) {
-	err = s.reports.SelectContext(ctx, &found, `SELECT source FROM daily_usage GROUP BY source ORDER BY SUM(messages) DESC, source`)
+	err = s.Reader().SelectContext(ctx, &found, `SELECT source FROM daily_usage GROUP BY source ORDER BY SUM(messages) DESC, source`)
 	return found, wrap(err, "list the programs of sessions")
 }

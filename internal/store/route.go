@@ -91,7 +91,7 @@ func (t *tx) route(in Route) (Routed, error) {
 
 // current gives the open generation of a key, nil for none, and its last one, a zero session for none.
 func (t *tx) current(key string) (open *Generation, newest session.Session, err error) {
-	err = t.unlimited(func() error { // a key has one owner
+	err = t.Unlimited(func() error { // a key has one owner
 		last, err := first[session.Session](t.ctx, t, lastGeneration, key)
 		if last != nil {
 			newest = *last

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strconv"
@@ -119,19 +118,15 @@ type atOnce struct {
 
 // readAtOnce reads in one short transaction.
 func (s *Store) readAtOnce(ctx context.Context, id session.ID) (*atOnce, error) {
-	tx, err := s.readers.BeginTxx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return nil, err
-	}
-	defer tx.Rollback() //nolint:errcheck // it only read
-	q := statements{stmt: func(ctx context.Context, query string) (*sqlx.Stmt, func(), error) {
-		st, err := tx.PreparexContext(ctx, query)
-		return st, func() { st.Close() }, err //nolint:errcheck // a reading statement
-	}}
 	v := &atOnce{}
+	return v, s.Snapshot(ctx, func(q queryer) error { return v.read(ctx, q, id) })
+}
+
+func (v *atOnce) read(ctx context.Context, q queryer, id session.ID) error {
 	row := &v.session
+	var err error
 	if row.Session, err = readAncestor(ctx, q, id); err != nil {
-		return nil, err
+		return err
 	}
 	row.Type, row.TurnOrigin = LineSession, row.Session.TurnOrigin
 	if err := q.read(ctx, intoFirst(&row.Link, savedLinks, id),
@@ -141,7 +136,7 @@ func (s *Store) readAtOnce(ctx context.Context, id session.ID) (*atOnce, error) 
 		intoList(&v.marks, savedMarks, id),
 		intoList(&v.states, savedStates, id),
 		intoList(&v.flushes, savedFlushes, id)); err != nil {
-		return nil, err
+		return err
 	}
 	row.Lines = map[string]int64{
 		"messages": row.Session.MessageCount, "compactions": int64(len(v.compactions)), "undos": int64(len(v.undos)), "frozen": int64(len(v.frozen)),
@@ -152,7 +147,7 @@ func (s *Store) readAtOnce(ctx context.Context, id session.ID) (*atOnce, error) 
 		return r.Scan(&row.PurgedAt, &contexts, &v.lastContext, &calls, &v.lastCall)
 	}})
 	row.Lines["contexts"], row.Lines["calls"] = contexts, calls
-	return v, err
+	return err
 }
 
 const savedCounts = `SELECT purged_at,
@@ -231,14 +226,14 @@ type Kin struct {
 // that were purged.
 func (s *Store) AllKin(ctx context.Context) ([]Kin, error) {
 	var all []Kin
-	err := s.reports.SelectContext(ctx, &all, `SELECT id, parent_id, parent_kind, created_at FROM sessions WHERE purged_at IS NULL`)
+	err := s.Reader().SelectContext(ctx, &all, `SELECT id, parent_id, parent_kind, created_at FROM sessions WHERE purged_at IS NULL`)
 	return all, err
 }
 
 // Shells lists what is left of purged sessions for the forks that share their messages.
 func (s *Store) Shells(ctx context.Context) ([]Kin, error) {
 	var all []Kin
-	err := s.reports.SelectContext(ctx, &all, `SELECT id, parent_id, parent_kind, created_at FROM sessions WHERE purged_at IS NOT NULL`)
+	err := s.Reader().SelectContext(ctx, &all, `SELECT id, parent_id, parent_kind, created_at FROM sessions WHERE purged_at IS NOT NULL`)
 	return all, err
 }
 

@@ -29,7 +29,7 @@ func (s *Store) Unscrubbed(ctx context.Context) (*session.Time, error) {
 // disk must have room for that copy. Codes: Conflict (a purge is not finished), Busy (a reader
 // holds the log), StorageFull.
 func (s *Store) Scrub(ctx context.Context) error {
-	if IsPostgres(s.path) {
+	if s.IsPostgres() {
 		return session.Errorf(session.Invalid, "sessiond rewrites only files of its own: on PostgreSQL, VACUUM FULL rewrites the tables, and its write-ahead log and backups expire as its owner configured")
 	}
 	running, err := s.Purging(ctx)
@@ -43,13 +43,8 @@ func (s *Store) Scrub(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.alone(ctx, func(t *tx) error {
-		if err := retryBusy(ctx, func() error { return t.w.exec1(t.ctx, `VACUUM`) }); err != nil {
-			return err
-		}
-		return t.w.learnStamp(t.ctx, t.w.stamp.version)
-	}); err != nil {
-		return fmt.Errorf("rewrite %s: %w", s.path, err)
+	if err := s.DB.Rewrite(ctx); err != nil {
+		return fmt.Errorf("rewrite %s: %w", s.File(), err)
 	}
 	if err := s.emptyLog(ctx); err != nil {
 		return err
@@ -71,7 +66,7 @@ func (s *Store) emptyLog(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return session.Errorf(session.Busy, "%s was rewritten, but someone who reads it keeps its write-ahead log, which still holds what was there before: end long readings and scrub again", s.path)
+			return session.Errorf(session.Busy, "%s was rewritten, but someone who reads it keeps its write-ahead log, which still holds what was there before: end long readings and scrub again", s.File())
 		case <-tick.C:
 		}
 	}
@@ -81,9 +76,9 @@ func (s *Store) emptyLog(ctx context.Context) error {
 // A file that cannot be read as one of sessiond's is passed over.
 func (s *Store) CopiesHolding(ctx context.Context, id session.ID, folders ...string) ([]string, error) {
 	var own os.FileInfo // none on PostgreSQL
-	if !IsPostgres(s.path) {
+	if !s.IsPostgres() {
 		var err error
-		if own, err = os.Stat(s.path); err != nil {
+		if own, err = os.Stat(s.File()); err != nil {
 			return nil, err
 		}
 	}

@@ -192,7 +192,7 @@ func first[T any](ctx context.Context, q queryer, query string, args ...any) (fo
 const maxPrepared = 128
 
 // readerStmt is stmt of the readers. Preparing waits for a connection, so it holds no lock.
-func (s *Store) readerStmt(ctx context.Context, query string) (st *sqlx.Stmt, done func(), err error) {
+func (s *DB) readerStmt(ctx context.Context, query string) (st *sqlx.Stmt, done func(), err error) {
 	keep := func() {}
 	if s.writer != nil {
 		if refusal := s.writer.overwritten.Load(); refusal != nil { // pages of two files would be mixed

@@ -34,7 +34,7 @@ func (s *Store) AddToken(ctx context.Context, t Token) (text string, err error) 
 		if isTaken(err) {
 			return session.Errorf(session.Conflict, "a token is named %q already: `sessiond token rm %s` removes it", t.Name, t.Name)
 		}
-		if err != nil || !s.writer.postgres {
+		if err != nil || !s.IsPostgres() {
 			return err
 		}
 		return tx.makeTokenRole()
@@ -86,7 +86,7 @@ func (t *tx) makeTokenRole() error {
 		END
 		$do$`)
 	if postgresCode(err) == noPrivilege {
-		config, err := pgx.ParseConfig(t.w.path)
+		config, err := pgx.ParseConfig(t.File())
 		if err != nil {
 			return err
 		}
