@@ -216,7 +216,7 @@ func TestAFullDiskInTheMiddleOfABlobLeavesNothingOfIt(t *testing.T) {
 	sess := mustCreate(t, s, NewSession{})
 	limit := func(pages int64) {
 		t.Helper()
-		testkit.Check(t, s.alone(t.Context(), func(t *tx) error {
+		testkit.Check(t, s.alone(t.Context(), func(t *Tx) error {
 			var n int64
 			return t.row(fmt.Sprint(`PRAGMA max_page_count = `, pages), nil, &n)
 		}))

@@ -19,7 +19,7 @@ func TestCopyNamesEveryTable(t *testing.T) {
 		names = append(names, table.name)
 	}
 	catalogue := `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'`
-	if s.writer.postgres {
+	if s.IsPostgres() {
 		catalogue = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`
 	}
 	want := testkit.Must(list[string](t.Context(), s, catalogue))(t)
@@ -27,7 +27,7 @@ func TestCopyNamesEveryTable(t *testing.T) {
 	slices.Sort(names)
 	slices.Sort(want)
 	testkit.Equal(t, want, names)
-	if s.writer.postgres {
+	if s.IsPostgres() {
 		return
 	}
 	for _, table := range copied {

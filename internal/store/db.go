@@ -10,6 +10,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,6 +161,18 @@ func (s *DB) Snapshot(ctx context.Context, use func(queryer) error) error {
 		st, err := tx.PreparexContext(ctx, query)
 		return st, func() { st.Close() }, err //nolint:errcheck // a reading statement
 	}})
+}
+
+// Prepared returns the statements that are kept prepared, the readers' and the writer's.
+func (s *DB) Prepared(ctx context.Context) (queries []string, err error) {
+	s.mu.RLock()
+	queries = slices.Collect(maps.Keys(s.prepared))
+	s.mu.RUnlock()
+	err = s.alone(ctx, func(t *Tx) error {
+		queries = slices.AppendSeq(queries, maps.Keys(t.w.stmts))
+		return nil
+	})
+	return queries, err
 }
 
 // alone runs fn on the writing connection between two transactions.

@@ -48,7 +48,7 @@ func TestOnlyAClockThatIsSureMendsTheFuture(t *testing.T) {
 			}
 			testkit.Check(t, s.Close())
 			now = day(c.now)
-			s = testkit.Must(Open(t.Context(), s.path, s.opt))(t)
+			s = testkit.Must(Open(t.Context(), s.File(), s.opt))(t)
 			defer s.Close()
 			for i, id := range ids {
 				got := testkit.Must(s.Session(t.Context(), id))(t)

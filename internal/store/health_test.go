@@ -27,8 +27,8 @@ func openLogged(t *testing.T) (*Store, *bytes.Buffer) {
 	s := testkit.Must(Open(t.Context(), path, Options{Log: zerolog.New(log)}))(t)
 	t.Cleanup(func() {
 		s.Close()
-		if s.writer.staysOpen {
-			s.closeAll() // Close leaves moved files open
+		if LeftOpen(s.DB) {
+			CloseAll(s.DB) // Close leaves moved files open
 		}
 	})
 	return s, log
@@ -42,7 +42,7 @@ func TestMovedFilesStopWritesUntilTheyAreBack(t *testing.T) {
 			s, log := openLogged(t)
 			sess := mustCreate(t, s, NewSession{})
 			mustAppend(t, s, sess.ID, says(session.User, "before"))
-			from := filepath.Clean(filepath.Join(filepath.Dir(s.path), name))
+			from := filepath.Clean(filepath.Join(filepath.Dir(s.File()), name))
 			to := from + ".away"
 			testkit.Check(t, os.Rename(from, to))
 			for range 3 {
@@ -64,7 +64,7 @@ func TestMovedFilesStopWritesUntilTheyAreBack(t *testing.T) {
 				t.Errorf("log %s", log)
 			}
 			testkit.Check(t, s.Close())
-			again := testkit.Must(Open(t.Context(), s.path, Options{}))(t)
+			again := testkit.Must(Open(t.Context(), s.File(), Options{}))(t)
 			defer again.Close()
 			if got := testkit.Must(again.Session(t.Context(), sess.ID))(t); got.MessageCount != 2 {
 				t.Errorf("%d messages, 2 were acknowledged", got.MessageCount)
@@ -82,13 +82,13 @@ func TestLogWithoutANameIsSavedIntoTheDatabase(t *testing.T) {
 			for range 20 {
 				mustAppend(t, s, sess.ID, says(session.User, "acknowledged"))
 			}
-			here := s.path
+			here := s.File()
 			if name == "" { // another database takes its place
-				here = s.path + ".old"
-				testkit.Check(t, os.Rename(s.path, here))
-				testkit.Check(t, os.WriteFile(s.path, newDatabase(), 0o600))
+				here = s.File() + ".old"
+				testkit.Check(t, os.Rename(s.File(), here))
+				testkit.Check(t, os.WriteFile(s.File(), newDatabase(), 0o600))
 			} else {
-				testkit.Check(t, os.Remove(s.path+name))
+				testkit.Check(t, os.Remove(s.File()+name))
 			}
 			testkit.Check(t, ignoreUnavailable(s.Probe(t.Context())))
 			copied := filepath.Join(t.TempDir(), "copy.db") // as after a kill: what the file alone holds
@@ -115,9 +115,9 @@ func TestCloseAfterAMoveTouchesNoOthersLog(t *testing.T) {
 	s, _ := openLogged(t)
 	sess := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, sess.ID, says(session.User, "first"))
-	dir := filepath.Dir(s.path)
+	dir := filepath.Dir(s.File())
 	testkit.Check(t, os.Rename(dir, dir+".old"))
-	other := testkit.Must(Open(t.Context(), s.path, Options{}))(t)
+	other := testkit.Must(Open(t.Context(), s.File(), Options{}))(t)
 	defer other.Close()
 	theirs := mustCreate(t, other, NewSession{})
 	mustAppend(t, other, theirs.ID, says(session.User, "second"))
@@ -130,15 +130,15 @@ func TestCloseAfterAMoveTouchesNoOthersLog(t *testing.T) {
 
 func TestMoveDuringATransactionIsNotAcknowledged(t *testing.T) {
 	s, _ := openLogged(t)
-	err := s.write(context.Background(), func(t *tx) error {
+	err := s.Write(context.Background(), func(t *Tx) error {
 		if err := note(1)(t); err != nil {
 			return err
 		}
-		return os.Rename(s.path, s.path+".away")
+		return os.Rename(s.File(), s.File()+".away")
 	})
 	wants(t, err, session.Unavailable, "whether this request is stored is open")
-	testkit.Check(t, os.Rename(s.path+".away", s.path))
-	testkit.Check(t, s.write(t.Context(), note(2)))
+	testkit.Check(t, os.Rename(s.File()+".away", s.File()))
+	testkit.Check(t, s.Write(t.Context(), note(2)))
 }
 
 func TestChangesOfHealthAreLoggedOnce(t *testing.T) {
@@ -146,7 +146,7 @@ func TestChangesOfHealthAreLoggedOnce(t *testing.T) {
 	pages := count(t, s, `PRAGMA page_count`)
 	set := func(pragma string) {
 		t.Helper()
-		testkit.Check(t, s.alone(t.Context(), func(t *tx) error { return t.exec(pragma) }))
+		testkit.Check(t, s.alone(t.Context(), func(t *Tx) error { return t.exec(pragma) }))
 	}
 	for _, tt := range []struct {
 		breaks, mends string
@@ -159,7 +159,7 @@ func TestChangesOfHealthAreLoggedOnce(t *testing.T) {
 		log.Reset()
 		set(tt.breaks)
 		for range 3 {
-			err := s.write(t.Context(), func(t *tx) error {
+			err := s.Write(t.Context(), func(t *Tx) error {
 				return t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
 			})
 			wants(t, err, tt.code, "nothing of this request was stored")
@@ -179,9 +179,9 @@ func TestChangesOfHealthAreLoggedOnce(t *testing.T) {
 // A transaction that changes nothing does not prove that the disk accepts writes.
 func TestAnEmptyWriteDoesNotEndAFailure(t *testing.T) {
 	s, _ := openLogged(t)
-	s.writer.health.Store(&Health{State: StateFull, Err: storageError(session.Errorf(session.StorageFull, "full"))})
-	testkit.Check(t, s.alone(t.Context(), func(t *tx) error { return t.exec(`PRAGMA query_only = 1`) }))
-	err := s.write(t.Context(), func(*tx) error { return nil })
+	SetHealth(s.DB, Health{State: StateFull, Err: session.Errorf(session.StorageFull, "full")})
+	testkit.Check(t, s.alone(t.Context(), func(t *Tx) error { return t.exec(`PRAGMA query_only = 1`) }))
+	err := s.Write(t.Context(), func(*Tx) error { return nil })
 	wants(t, err, session.Unavailable, "")
 	if s.Health().State == StateOK {
 		t.Error("it counts as healthy")
@@ -193,7 +193,7 @@ func TestALargeLogIsReportedOncePerCrossing(t *testing.T) {
 	for crossing := range 2 {
 		mustCreate(t, s, NewSession{})
 		// Beyond what was committed SQLite reads nothing. Truncate opens no descriptor of the log.
-		testkit.Check(t, os.Truncate(s.path+"-wal", largeLog))
+		testkit.Check(t, os.Truncate(s.File()+"-wal", largeLog))
 		for range 3 {
 			testkit.Check(t, s.Probe(t.Context()))
 		}
@@ -232,17 +232,17 @@ func TestAnotherDatabaseBesideOurLogHarmsNothing(t *testing.T) {
 	for range 20 {
 		mustAppend(t, s, sess.ID, says(session.User, "acknowledged"))
 	}
-	testkit.Check(t, os.Rename(s.path, s.path+".away"))
+	testkit.Check(t, os.Rename(s.File(), s.File()+".away"))
 	testkit.Check(t, ignoreUnavailable(s.Probe(t.Context())))
-	said := testkit.Must(child(t, "intrude", s.path).Output())(t)
+	said := testkit.Must(child(t, "intrude", s.File()).Output())(t)
 	if !strings.Contains(string(said), "locked") {
 		t.Errorf("the other process wrote into our log: %s", said)
 	}
-	testkit.Check(t, os.Rename(s.path+".away", s.path))
+	testkit.Check(t, os.Rename(s.File()+".away", s.File()))
 	mustAppend(t, s, sess.ID, says(session.User, "after"))
 	testkit.Check(t, s.Close())
-	s.closeHandles()
-	again := testkit.Must(Open(t.Context(), s.path, Options{}))(t)
+	CloseHandles(s.DB)
+	again := testkit.Must(Open(t.Context(), s.File(), Options{}))(t)
 	defer again.Close()
 	if got := testkit.Must(again.Session(t.Context(), sess.ID))(t); got.MessageCount != 21 {
 		t.Errorf("%d messages, 21 were acknowledged", got.MessageCount)
@@ -257,7 +257,7 @@ func TestADeletedDatabaseCanBeBackedUp(t *testing.T) {
 		mustAppend(t, s, sess.ID, says(session.User, "acknowledged"))
 	}
 	for _, end := range []string{"", "-wal", "-shm"} {
-		testkit.Check(t, os.Remove(s.path+end))
+		testkit.Check(t, os.Remove(s.File()+end))
 	}
 	out := filepath.Join(t.TempDir(), "saved.db")
 	for _, step := range []func() error{func() error { return nil }, func() error { return ignoreUnavailable(s.Probe(t.Context())) }} {
@@ -271,7 +271,7 @@ func TestADeletedDatabaseCanBeBackedUp(t *testing.T) {
 		testkit.Check(t, saved.Close())
 		testkit.Check(t, os.Remove(out))
 	}
-	wants(t, s.write(t.Context(), note(1)), session.Unavailable, "POST /v1/backups")
+	wants(t, s.Write(t.Context(), note(1)), session.Unavailable, "POST /v1/backups")
 }
 
 func TestALinkedDatabaseIsWrittenUntilItsFileMoves(t *testing.T) {
@@ -281,12 +281,12 @@ func TestALinkedDatabaseIsWrittenUntilItsFileMoves(t *testing.T) {
 	testkit.Check(t, os.Symlink(file, link))
 	s := testkit.Must(Open(t.Context(), link, Options{}))(t)
 	defer s.Close()
-	testkit.Check(t, s.write(t.Context(), note(1)))
+	testkit.Check(t, s.Write(t.Context(), note(1)))
 	if d := s.Disk(); d.Log == 0 || d.Database == 0 {
 		t.Errorf("%+v", d)
 	}
 	testkit.Check(t, os.Rename(file+"-wal", file+".log"))
-	wants(t, s.write(t.Context(), note(2)), session.Unavailable, "real.db-wal is gone")
+	wants(t, s.Write(t.Context(), note(2)), session.Unavailable, "real.db-wal is gone")
 	testkit.Check(t, os.Rename(file+".log", file+"-wal"))
-	testkit.Check(t, s.write(t.Context(), note(3)))
+	testkit.Check(t, s.Write(t.Context(), note(3)))
 }

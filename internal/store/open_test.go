@@ -150,9 +150,9 @@ func TestOpenNamesWhatIsNoFile(t *testing.T) {
 func TestAnEmptyFileAndOneCutShortBecomeADatabase(t *testing.T) {
 	for _, c := range []struct{ name, made string }{
 		{"empty", ``},
-		{"marked", fmt.Sprintf(`PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, applicationID)},
+		{"marked", fmt.Sprintf(`PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, ApplicationID)},
 		{"without the first migration", fmt.Sprintf(`PRAGMA application_id = %d; CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, `+
-			`version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP); INSERT INTO goose_db_version VALUES (1, 0, 1, datetime())`, applicationID)},
+			`version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP); INSERT INTO goose_db_version VALUES (1, 0, 1, datetime())`, ApplicationID)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "sessions.db")
@@ -195,12 +195,12 @@ func TestConnectionsHaveTheirPragmas(t *testing.T) {
 	s := openTest(t)
 	read := func(query string) string {
 		var v string
-		testkit.Check(t, s.alone(context.Background(), func(tx *tx) error { return tx.row(query, nil, &v) }))
+		testkit.Check(t, s.alone(context.Background(), func(tx *Tx) error { return tx.row(query, nil, &v) }))
 		return v
 	}
 	for pragma, want := range map[string]string{
 		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "secure_delete": "1", "auto_vacuum": "2", "wal_autocheckpoint": "8000", "page_size": "2048",
-		"busy_timeout": "0", "query_only": "0", "temp_store": "2", "cache_size": "-32768", "application_id": fmt.Sprint(applicationID),
+		"busy_timeout": "0", "query_only": "0", "temp_store": "2", "cache_size": "-32768", "application_id": fmt.Sprint(ApplicationID),
 	} {
 		if got := read("PRAGMA " + pragma); got != want {
 			t.Errorf("the writer's %s is %s, not %s", pragma, got, want)
@@ -209,7 +209,7 @@ func TestConnectionsHaveTheirPragmas(t *testing.T) {
 	for pragma, want := range map[string]string{"query_only": "1", "busy_timeout": "250", "temp_store": "2", "journal_mode": "wal"} {
 		for name, db := range map[string]interface {
 			Get(any, string, ...any) error
-		}{"readers": s.readers, "reports": s.reports} {
+		}{"readers": Readers(s.DB), "reports": s.Reader()} {
 			var got string
 			if err := db.Get(&got, "PRAGMA "+pragma); err != nil || got != want {
 				t.Errorf("%s of the %s is %s, not %s (%v)", pragma, name, got, want, err)
@@ -459,13 +459,13 @@ func TestAReadOnlyFileIsTightenedAndStaysReadOnly(t *testing.T) {
 	onFile(t)
 	s := openTest(t)
 	testkit.Check(t, s.Close())
-	testkit.Check(t, os.Chmod(s.path, 0o444))
-	if again, err := Open(t.Context(), s.path, Options{}); err == nil {
+	testkit.Check(t, os.Chmod(s.File(), 0o444))
+	if again, err := Open(t.Context(), s.File(), Options{}); err == nil {
 		testkit.Check(t, again.Close())
 	} else {
 		wants(t, err, session.Forbidden, "cannot be opened by this user")
 	}
-	if mode := testkit.Must(os.Stat(s.path))(t).Mode().Perm(); mode != 0o400 {
+	if mode := testkit.Must(os.Stat(s.File()))(t).Mode().Perm(); mode != 0o400 {
 		t.Errorf("mode %04o", mode)
 	}
 }

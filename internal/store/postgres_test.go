@@ -22,7 +22,6 @@ func TestStatementsAsPostgresReadsThem(t *testing.T) {
 		{`FROM sessions s INDEXED BY sessions_active WHERE x = ?`, `FROM sessions s WHERE x = $1`},
 		{`FROM k CROSS JOIN messages m ON m.id = k.value`, `FROM k JOIN messages m ON m.id = k.value`},
 		{`WHERE title LIKE ? ESCAPE '\'`, `WHERE title ILIKE $1 ESCAPE '\'`},
-		{`JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 WHERE m.id = ?`, `JOIN parts p ON p.message_id = m.id WHERE m.id = $1`},
 		{`FROM a CROSS JOIN b`, `FROM a CROSS JOIN b`},
 	} {
 		if got := pgText(c.query); got != c.want {

@@ -254,7 +254,7 @@ func TestAPurgeIsToldOnceAndWhatItLeavesIsNotShown(t *testing.T) {
 	mustAppend(t, s, fork.ID, says(session.User, "own words"))
 	purge(t, s, origin.ID)
 	for _, name := range []string{"day", "said", "biggest-messages", "forks", "path", "failed-replies"} {
-		text := testkit.Must(queries.Text(name, s.writer.postgres))(t)
+		text := testkit.Must(queries.Text(name, s.IsPostgres()))(t)
 		day := testkit.Must(s.Session(t.Context(), fork.ID))(t).Day
 		query := strings.NewReplacer(":text", "'words'", ":day", "'"+day+"'", ":session", "'"+string(fork.ID)+"'").Replace(text)
 		for _, rest := range []string{":since", ":limit", ":seq"} {
@@ -480,21 +480,21 @@ func TestLookingForCopiesGivesUpNoLock(t *testing.T) {
 	onFile(t)
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
-	index := s.path + "-shm"
+	index := s.File() + "-shm"
 	before := locksOn(t, index)
 	if before == 0 {
 		t.Skip("locks of this process are not listed here")
 	}
-	copied := filepath.Join(filepath.Dir(s.path), "copy.db")
+	copied := filepath.Join(filepath.Dir(s.File()), "copy.db")
 	testkit.Must(s.Backup(t.Context(), copied))(t)
-	found := testkit.Must(s.CopiesHolding(t.Context(), sess.ID, filepath.Dir(s.path)))(t)
+	found := testkit.Must(s.CopiesHolding(t.Context(), sess.ID, filepath.Dir(s.File())))(t)
 	if len(found) != 1 || found[0] != copied {
 		t.Errorf("copies: %v", found)
 	}
 	if after := locksOn(t, index); after != before {
 		t.Errorf("%d locks on the index of the log, and %d before: another process may write at the same time", after, before)
 	}
-	if found := testkit.Must(s.CopiesHolding(t.Context(), session.ID("20000101_001"), filepath.Dir(s.path)))(t); len(found) != 0 {
+	if found := testkit.Must(s.CopiesHolding(t.Context(), session.ID("20000101_001"), filepath.Dir(s.File())))(t); len(found) != 0 {
 		t.Errorf("copies of a session that never was: %v", found)
 	}
 }

@@ -27,7 +27,7 @@ func killedInChild(args []string) error {
 // fileNumber reads the stamp's number from a file of which this process has nothing open.
 func fileNumber(t *testing.T, path string) uint32 {
 	t.Helper()
-	return testkit.Must(readHeaderOf(path))(t).count
+	return testkit.Must(NumberOf(path))(t)
 }
 
 // copyWithoutOpening copies a file in another process: closing a descriptor here would drop SQLite's locks.
@@ -53,7 +53,7 @@ func TestOverwrittenFileStopsWritesAndIsNotTouched(t *testing.T) {
 		{"a backup", func(t *testing.T, s *Store, to string) { testkit.Must(s.Backup(t.Context(), to))(t) }},
 		{"a copy after a checkpoint", func(t *testing.T, s *Store, to string) {
 			testkit.Must(s.TruncateWAL(t.Context()))(t)
-			copyWithoutOpening(t, s.path, to)
+			copyWithoutOpening(t, s.File(), to)
 		}},
 		{"VACUUM INTO of another program", func(t *testing.T, s *Store, to string) {
 			testkit.Must(raw(t, s).Exec(`VACUUM INTO ?`, to))(t)
@@ -68,7 +68,7 @@ func TestOverwrittenFileStopsWritesAndIsNotTouched(t *testing.T) {
 			mustAppend(t, s, sess.ID, says(session.User, "after"))
 			testkit.Must(s.TruncateWAL(t.Context()))(t)
 			mustAppend(t, s, sess.ID, says(session.User, "in the log"))
-			copyWithoutOpening(t, copied, s.path)
+			copyWithoutOpening(t, copied, s.File())
 			for range 3 {
 				_, err := s.Append(t.Context(), Append{Session: sess.ID, Messages: []session.Message{says(session.User, "late")}})
 				wants(t, err, session.Unavailable, "was overwritten")
@@ -84,11 +84,11 @@ func TestOverwrittenFileStopsWritesAndIsNotTouched(t *testing.T) {
 			_, err = s.Session(t.Context(), sess.ID)
 			wants(t, err, session.Unavailable, "was overwritten")
 			wants(t, s.Close(), session.Unavailable, "overwritten-")
-			if string(testkit.Must(os.ReadFile(copied))(t)) != string(testkit.Must(os.ReadFile(s.path))(t)) {
+			if string(testkit.Must(os.ReadFile(copied))(t)) != string(testkit.Must(os.ReadFile(s.File()))(t)) {
 				t.Error("the file was touched")
 			}
-			kept := testkit.Must(filepath.Glob(filepath.Join(BackupDir(s.path), "overwritten-*.db-wal")))(t)
-			if found := testkit.Must(readLog(kept[0]))(t); found.pages == 0 {
+			kept := testkit.Must(filepath.Glob(filepath.Join(BackupDir(s.File()), "overwritten-*.db-wal")))(t)
+			if pages := testkit.Must(PagesOfLog(kept[0]))(t); pages == 0 {
 				t.Error("the old log is empty")
 			}
 			again := testkit.Must(Open(t.Context(), copied, Options{}))(t) // this process has the other one open still
@@ -105,7 +105,7 @@ func TestOverwrittenFileStopsWritesAndIsNotTouched(t *testing.T) {
 func TestNumberCountsUpAfterEachCheckpoint(t *testing.T) {
 	s, _ := openLogged(t)
 	sess := mustCreate(t, s, NewSession{})
-	number := func() uint32 { return testkit.Must(readHeader(s.writer.stamp.file))(t).count }
+	number := func() uint32 { return testkit.Must(Number(s.DB))(t) }
 	last := number()
 	for range 5 {
 		for range 3 {
@@ -133,21 +133,21 @@ func TestFailedTransactionDoesNotCount(t *testing.T) {
 	s, _ := openLogged(t)
 	pages := count(t, s, `PRAGMA page_count`)
 	testkit.Must(s.TruncateWAL(t.Context()))(t)
-	testkit.Check(t, s.alone(t.Context(), func(t *tx) error { return t.exec(fmt.Sprint(`PRAGMA max_page_count = `, pages+2)) }))
+	testkit.Check(t, s.alone(t.Context(), func(t *Tx) error { return t.exec(fmt.Sprint(`PRAGMA max_page_count = `, pages+2)) }))
 	for range 3 {
-		err := s.write(t.Context(), func(t *tx) error {
+		err := s.Write(t.Context(), func(t *Tx) error {
 			return t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
 		})
 		wants(t, err, session.StorageFull, "")
 	}
-	before := s.writer.stamp.high.count
-	testkit.Check(t, s.alone(t.Context(), func(t *tx) error { return t.exec(`PRAGMA max_page_count = 1073741823`) }))
-	testkit.Check(t, s.write(t.Context(), note(1)))
+	before := NewestNumber(s.DB)
+	testkit.Check(t, s.alone(t.Context(), func(t *Tx) error { return t.exec(`PRAGMA max_page_count = 1073741823`) }))
+	testkit.Check(t, s.Write(t.Context(), note(1)))
 	testkit.Must(s.TruncateWAL(t.Context()))(t)
-	if now := testkit.Must(readHeader(s.writer.stamp.file))(t).count; now != before+1 {
+	if now := testkit.Must(Number(s.DB))(t); now != before+1 {
 		t.Errorf("the file has %d, the last commit before had %d", now, before)
 	}
-	testkit.Check(t, s.write(t.Context(), note(2)))
+	testkit.Check(t, s.Write(t.Context(), note(2)))
 }
 
 // A database from before the stamp has 0. Copies of it are told apart after the first start.
@@ -155,8 +155,8 @@ func TestOldDatabaseIsStampedAtItsFirstStart(t *testing.T) {
 	s, _ := openLogged(t)
 	testkit.Check(t, s.Close())
 	testkit.Must(raw(t, s).Exec(`PRAGMA user_version = 0`))(t)
-	again := testkit.Must(Open(t.Context(), s.path, Options{}))(t)
-	if n := testkit.Must(readHeader(again.writer.stamp.file))(t).count; n != 1 {
+	again := testkit.Must(Open(t.Context(), s.File(), Options{}))(t)
+	if n := testkit.Must(Number(again.DB))(t); n != 1 {
 		t.Errorf("the file has %d", n)
 	}
 	testkit.Check(t, again.Close())
@@ -253,14 +253,14 @@ func TestRestoreFileKeepsWhatWasThere(t *testing.T) {
 		return testkit.Must(get[string](t.Context(), s, `SELECT epoch FROM store`))(t)
 	}
 	called := false
-	out := testkit.Must(RestoreFile(t.Context(), copied, s.path, Options{}, func(_ context.Context, old, next string) error {
-		called = old == s.path && next != copied
+	out := testkit.Must(RestoreFile(t.Context(), copied, s.File(), Options{}, func(_ context.Context, old, next string) error {
+		called = old == s.File() && next != copied
 		return nil
 	}))(t)
 	if !called || out.Sessions != 1 || out.Messages != 1 {
 		t.Errorf("%v %+v", called, out)
 	}
-	for path, want := range map[string]int64{s.path: 1, out.Kept: 2} {
+	for path, want := range map[string]int64{s.File(): 1, out.Kept: 2} {
 		again := testkit.Must(Open(t.Context(), path, Options{}))(t)
 		if got := testkit.Must(again.Session(t.Context(), sess.ID))(t); got.MessageCount != want {
 			t.Errorf("%s has %d messages", path, got.MessageCount)
@@ -268,7 +268,7 @@ func TestRestoreFileKeepsWhatWasThere(t *testing.T) {
 		mustBeHealthy(t, again)
 		testkit.Check(t, again.Close())
 	}
-	if epoch(s.path) == epoch(out.Kept) {
+	if epoch(s.File()) == epoch(out.Kept) {
 		t.Error("listeners would not learn that events are missing")
 	}
 	// Where nothing is, nothing is kept.

@@ -59,8 +59,8 @@ func TestOlderMessagesGetTheirShareInTheTalk(t *testing.T) {
 		t.Fatalf("%d of %d messages are said", before.SaidCount, before.MessageCount)
 	}
 	testkit.Check(t, s.Close())
-	rewind(t, s.path, 124)
-	s = testkit.Must(Open(ctx, s.path, Options{Measure: measure, Zone: time.UTC}))(t)
+	rewind(t, s.File(), 124)
+	s = testkit.Must(Open(ctx, s.File(), Options{Measure: measure, Zone: time.UTC}))(t)
 	defer s.Close() //nolint:errcheck // a test
 	mustBeHealthy(t, s)
 	testkit.Equal(t, want, testkit.Must(list[string](ctx, s, marks))(t))

@@ -40,7 +40,7 @@ func TestTokens(t *testing.T) {
 // Row-level security hides and protects the rows of other owners also from statements without a condition.
 func TestRowLevelSecurity(t *testing.T) {
 	s := openTest(t)
-	if !IsPostgres(s.path) {
+	if !s.IsPostgres() {
 		t.Skip("a file of SQLite has no row-level security")
 	}
 	ctx := t.Context()
@@ -77,7 +77,7 @@ func TestRowLevelSecurity(t *testing.T) {
 // that cannot fail. The policies call no function of their own, which would be planned for each row.
 func TestPoliciesLeaveTheIndexes(t *testing.T) {
 	s := openTest(t)
-	if !IsPostgres(s.path) {
+	if !s.IsPostgres() {
 		t.Skip("a file of SQLite has no row-level security")
 	}
 	ctx := t.Context()
@@ -109,9 +109,6 @@ func TestPoliciesLeaveTheIndexes(t *testing.T) {
 // The same connection serves scopes in turn, each with a single statement, several at once, and a transaction.
 func TestConnectionServesScopesInTurn(t *testing.T) {
 	ctx, s := t.Context(), openTest(t)
-	if IsPostgres(s.path) {
-		s.readers.SetMaxOpenConns(1)
-	}
 	testkit.Must(s.AddToken(ctx, Token{Name: "ana", Owner: "ana"}))(t)
 	ana, eve := session.WithScope(ctx, session.Scope{Owner: "ana"}), session.WithScope(ctx, session.Scope{Owner: "eve"})
 	hers := testkit.Must(s.CreateSession(ana, NewSession{Title: "hers"}))(t)
@@ -124,7 +121,7 @@ func TestConnectionServesScopesInTurn(t *testing.T) {
 		for range 2 {
 			testkit.Check(t, read(ana))
 			testkit.Check(t, read(ctx))
-			if err := read(eve); IsPostgres(s.path) && session.CodeOf(err) != session.NotFound {
+			if err := read(eve); s.IsPostgres() && session.CodeOf(err) != session.NotFound {
 				t.Errorf("%s: another owner gets %v", name, err)
 			}
 			testkit.Check(t, read(ana))
@@ -132,7 +129,7 @@ func TestConnectionServesScopesInTurn(t *testing.T) {
 	}
 	// A statement that fails takes the scope that came with it back.
 	_, err := get[int64](eve, s, `SELECT 1 / (SELECT CAST('0' AS BIGINT))`)
-	if n, again := get[int64](ana, s, `SELECT COUNT(*) FROM sessions`); IsPostgres(s.path) && (err == nil || again != nil || n != 1) {
+	if n, again := get[int64](ana, s, `SELECT COUNT(*) FROM sessions`); s.IsPostgres() && (err == nil || again != nil || n != 1) {
 		t.Errorf("%v; then ana has %d sessions: %v", err, n, again)
 	}
 }
@@ -142,11 +139,11 @@ func errorOf[T any](_ T, err error) error { return err }
 // A role that can only read, as that of callers' own SQL, takes no lock that writers wait for.
 func TestReadersHoldUpNoWriter(t *testing.T) {
 	ctx, s := t.Context(), openTest(t)
-	if !IsPostgres(s.path) {
+	if !s.IsPostgres() {
 		t.Skip("a file of SQLite has no roles")
 	}
 	const role = "sessiond_test_reader"
-	reader := testkit.Must(pgx.Connect(ctx, s.path))(t)
+	reader := testkit.Must(pgx.Connect(ctx, s.File()))(t)
 	defer reader.Close(ctx)
 	testkit.Must(reader.Exec(ctx, `DO $$ BEGIN CREATE ROLE `+role+`; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
 		GRANT pg_read_all_data TO `+role+`; SET ROLE `+role))(t)

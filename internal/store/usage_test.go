@@ -262,7 +262,7 @@ func TestCountersAndRollUpsEqualARecount(t *testing.T) {
 			}
 		}
 		var want []CallTotal
-		testkit.Check(rt, s.reports.SelectContext(t.Context(), &want, `SELECT purpose, status, COUNT(*) AS n, COALESCE(SUM(cost_nanousd), 0) AS cost
+		testkit.Check(rt, s.Reader().SelectContext(t.Context(), &want, `SELECT purpose, status, COUNT(*) AS n, COALESCE(SUM(cost_nanousd), 0) AS cost
 			FROM calls GROUP BY purpose, status ORDER BY purpose, status`))
 		got := testkit.Must(s.CallTotals(t.Context()))(rt)
 		slices.SortFunc(got, func(a, b CallTotal) int {
@@ -399,9 +399,9 @@ func TestMigrationCountsTheUsageByProject(t *testing.T) {
 	}
 	want := rows(s)
 	testkit.Check(t, s.Close())
-	rewind(t, s.path, 109,
+	rewind(t, s.File(), 109,
 		`DROP TABLE daily_usage`, `CREATE TABLE daily_usage (day TEXT, source TEXT, model TEXT, calls INTEGER)`)
-	s = testkit.Must(Open(t.Context(), s.path, Options{Measure: measure, Zone: time.UTC}))(t)
+	s = testkit.Must(Open(t.Context(), s.File(), Options{Measure: measure, Zone: time.UTC}))(t)
 	defer s.Close() //nolint:errcheck // a test
 	mustBeHealthy(t, s)
 	testkit.Equal(t, want, rows(s))

@@ -53,7 +53,7 @@ func lockInChild(args []string) error {
 func held(t testing.TB, s *Store) (release func()) {
 	t.Helper()
 	begun, gate := make(chan struct{}), make(chan struct{})
-	go s.alone(context.Background(), func(*tx) error { //nolint:errcheck // it cannot fail
+	go s.alone(context.Background(), func(*Tx) error { //nolint:errcheck // it cannot fail
 		close(begun)
 		<-gate
 		return nil
@@ -62,25 +62,39 @@ func held(t testing.TB, s *Store) (release func()) {
 	return sync.OnceFunc(func() { close(gate) })
 }
 
-// together queues closures so that they make one batch, and gives their outcomes.
-func together(t testing.TB, s *Store, fns ...func(*tx) error) []error {
+// together writes closures in one batch and returns their outcomes.
+func together(t testing.TB, s *Store, fns ...func(*Tx) error) []error {
+	t.Helper()
+	calls := make([]func() error, len(fns))
+	for i, fn := range fns {
+		calls[i] = writes(s, fn)
+	}
+	return callTogether(t, s, calls...)
+}
+
+// callTogether makes calls that each queue one closure, so that these make one batch, and returns their outcomes.
+func callTogether(t testing.TB, s *Store, calls ...func() error) []error {
 	t.Helper()
 	release := held(t, s)
-	jobs := make([]*job, len(fns))
-	for i, fn := range fns {
-		jobs[i] = &job{ctx: context.Background(), fn: fn, answer: make(chan error, 1)}
-		s.writer.queue <- jobs[i]
+	errs := make([]error, len(calls))
+	var all sync.WaitGroup
+	for i, call := range calls {
+		all.Go(func() { errs[i] = call() })
+		for Queued(s.DB) <= i {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	release()
-	errs := make([]error, len(fns))
-	for i, j := range jobs {
-		errs[i] = storageError(<-j.answer)
-	}
+	all.Wait()
 	return errs
 }
 
-func note(n int) func(*tx) error {
-	return func(t *tx) error {
+func writes(s *Store, fn func(*Tx) error) func() error {
+	return func() error { return s.Write(context.Background(), fn) }
+}
+
+func note(n int) func(*Tx) error {
+	return func(t *Tx) error {
 		return t.exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, 1, 1, '2026-02-11 10:00:00.000')`, fmt.Sprint(n))
 	}
 }
@@ -88,11 +102,11 @@ func note(n int) func(*tx) error {
 func TestAFailingClosureDoesNotHarmItsBatch(t *testing.T) {
 	s := openTest(t)
 	errs := together(t, s, note(1),
-		func(t *tx) error { return errors.Join(note(2)(t), errors.New("no")) },
-		func(t *tx) error { _ = note(3)(t); panic("oh") },
+		func(t *Tx) error { return errors.Join(note(2)(t), errors.New("no")) },
+		func(t *Tx) error { _ = note(3)(t); panic("oh") },
 		note(1), note(4))
 	taken := "UNIQUE"
-	if s.writer.postgres {
+	if s.IsPostgres() {
 		taken = "duplicate key"
 	}
 	for i, want := range []string{"", "no", "panic in a write: oh", taken, ""} {
@@ -104,10 +118,10 @@ func TestAFailingClosureDoesNotHarmItsBatch(t *testing.T) {
 		t.Errorf("stored: %d", n)
 	}
 	// Alone, without a savepoint, it is the same.
-	if err := s.write(context.Background(), func(t *tx) error { _ = note(5)(t); panic("again") }); err == nil {
+	if err := s.Write(context.Background(), func(t *Tx) error { _ = note(5)(t); panic("again") }); err == nil {
 		t.Error("a panic went by")
 	}
-	if err := s.write(context.Background(), note(6)); err != nil {
+	if err := s.Write(context.Background(), note(6)); err != nil {
 		t.Error(err)
 	}
 	if n := count(t, s, `SELECT COUNT(*) FROM calibrations`); n != 3 {
@@ -118,8 +132,8 @@ func TestAFailingClosureDoesNotHarmItsBatch(t *testing.T) {
 // On PostgreSQL a failed statement spoils its transaction, whose COMMIT then succeeds and stores nothing.
 func TestAClosureThatOverlooksAnErrorIsNotAcknowledgedAsStored(t *testing.T) {
 	s := openTest(t)
-	overlooks := func(n int) func(*tx) error {
-		return func(t *tx) error {
+	overlooks := func(n int) func(*Tx) error {
+		return func(t *Tx) error {
 			if err := note(n)(t); err != nil {
 				return err
 			}
@@ -128,7 +142,7 @@ func TestAClosureThatOverlooksAnErrorIsNotAcknowledgedAsStored(t *testing.T) {
 		}
 	}
 	errs := together(t, s, note(1), overlooks(2), note(4))
-	errs = append(errs, s.write(t.Context(), overlooks(8)))
+	errs = append(errs, s.Write(t.Context(), overlooks(8)))
 	want := int64(0)
 	for i, n := range []int64{1, 2, 4, 8} {
 		if errs[i] == nil {
@@ -147,17 +161,17 @@ func TestAFullDiskFailsCleanly(t *testing.T) {
 	sess := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, sess.ID, says(session.User, "before"))
 	limit := func(pages string) {
-		testkit.Check(t, s.alone(ctx, func(t *tx) error {
+		testkit.Check(t, s.alone(ctx, func(t *Tx) error {
 			var n int64
 			return t.row(`PRAGMA max_page_count = `+pages, nil, &n)
 		}))
 	}
 	pages := count(t, s, `PRAGMA page_count`)
 	limit(fmt.Sprint(pages + 2))
-	fill := func(t *tx) error {
+	fill := func(t *Tx) error {
 		return t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
 	}
-	errs := together(t, s, note(1), fill, note(2), func(*tx) error { return session.Errorf(session.Conflict, "its own") }, note(3))
+	errs := together(t, s, note(1), fill, note(2), func(*Tx) error { return session.Errorf(session.Conflict, "its own") }, note(3))
 	for i, want := range []session.Code{"", session.StorageFull, "", session.Conflict, ""} {
 		wants(t, errs[i], want, "")
 	}
@@ -177,7 +191,7 @@ func TestAFullDiskFailsCleanly(t *testing.T) {
 func TestAnInterruptedTransactionFailsAndTheNextIsWhole(t *testing.T) {
 	onFile(t)
 	s := openTest(t)
-	errs := together(t, s, note(1), func(t *tx) error {
+	errs := together(t, s, note(1), func(t *Tx) error {
 		// As SQLite itself does where a statement is interrupted: the transaction is gone.
 		return errors.Join(t.w.exec1(t.ctx, `ROLLBACK`), errors.New("interrupted"))
 	}, note(2))
@@ -196,19 +210,19 @@ func TestACallerThatGivesUpInTheQueueIsAnsweredAtOnce(t *testing.T) {
 	defer release()
 	ctx, cancel := context.WithCancel(context.Background())
 	answer := make(chan error, 1)
-	go func() { answer <- s.write(ctx, note(1)) }()
-	for len(s.writer.queue) == 0 { // until it is queued
+	go func() { answer <- s.Write(ctx, note(1)) }()
+	for Queued(s.DB) == 0 { // until it is queued
 		time.Sleep(time.Millisecond)
 	}
 	cancel()
 	if err := <-answer; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if err := s.write(ctx, note(2)); !errors.Is(err, context.Canceled) {
+	if err := s.Write(ctx, note(2)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	release()
-	if err := s.write(context.Background(), note(3)); err != nil {
+	if err := s.Write(context.Background(), note(3)); err != nil {
 		t.Error(err)
 	}
 	if n := count(t, s, `SELECT SUM(CAST(model AS INTEGER)) FROM calibrations`); n != 3 {
@@ -219,7 +233,7 @@ func TestACallerThatGivesUpInTheQueueIsAnsweredAtOnce(t *testing.T) {
 func TestWhatHasBegunIsAwaitedAndStoredWhateverTheCallerDoes(t *testing.T) {
 	s := openTest(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	err := s.write(ctx, func(t *tx) error {
+	err := s.Write(ctx, func(t *Tx) error {
 		cancel()
 		return note(7)(t)
 	})
@@ -237,14 +251,14 @@ func TestStopAnswersEveryJob(t *testing.T) {
 	const n = queueLength + 200 // more than the queue holds
 	answers := make(chan error, n)
 	for i := range n {
-		go func() { answers <- s.write(context.Background(), note(i)) }()
+		go func() { answers <- s.Write(context.Background(), note(i)) }()
 	}
-	for len(s.writer.queue) < queueLength {
+	for Queued(s.DB) < queueLength {
 		time.Sleep(time.Millisecond)
 	}
 	closed := make(chan struct{})
 	go func() { s.Close(); close(closed) }()
-	<-s.writer.quit
+	<-Stopping(s.DB)
 	release()
 	stored := int64(0)
 	for range n {
@@ -308,8 +322,8 @@ func TestAnotherProcessesLockIsWaitedForAndCallersMayLeave(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	patient := make(chan error, 1)
-	go func() { patient <- s.write(context.Background(), note(1)) }()
-	if err := s.write(ctx, note(2)); !errors.Is(err, context.DeadlineExceeded) { // the lock is still held
+	go func() { patient <- s.Write(context.Background(), note(1)) }()
+	if err := s.Write(ctx, note(2)); !errors.Is(err, context.DeadlineExceeded) { // the lock is still held
 		t.Error(err)
 	}
 	in.Close()
@@ -374,7 +388,7 @@ func TestAnImportThatFindsNoRoomLeavesOthersWhole(t *testing.T) {
 		s := openTest(t)
 		limit := func(pages int64) {
 			t.Helper()
-			testkit.Check(t, s.alone(t.Context(), func(t *tx) error {
+			testkit.Check(t, s.alone(t.Context(), func(t *Tx) error {
 				var n int64
 				return t.row(fmt.Sprint(`PRAGMA max_page_count = `, pages), nil, &n)
 			}))
@@ -383,13 +397,12 @@ func TestAnImportThatFindsNoRoomLeavesOthersWhole(t *testing.T) {
 		for i := range n {
 			b.Messages = append(b.Messages, record(fmt.Sprint(i), "", session.User, strings.Repeat("x", 60_000)))
 		}
-		testkit.Check(t, s.prepareImport(&b))
-		imports := func(t *tx) error {
-			im := importer{tx: t, batch: &b, res: &ImportResult{}, spots: map[string]spot{}}
-			return im.run()
+		imports := func() error {
+			_, err := s.Import(t.Context(), b)
+			return err
 		}
 		limit(count(t, s, `PRAGMA page_count`) + 12)
-		errs := together(t, s, note(1), imports, note(2))
+		errs := callTogether(t, s, writes(s, note(1)), imports, writes(s, note(2)))
 		for i, want := range []session.Code{"", session.StorageFull, ""} {
 			wants(t, errs[i], want, "")
 			if errs[i] != nil && (strings.Contains(errs[i].Error(), "\n") || !strings.Contains(errs[i].Error(), "make room")) {
@@ -403,7 +416,7 @@ func TestAnImportThatFindsNoRoomLeavesOthersWhole(t *testing.T) {
 			t.Errorf("%d rows are left", got)
 		}
 		limit(1 << 30)
-		for i, err := range together(t, s, note(3), imports, note(4)) {
+		for i, err := range callTogether(t, s, writes(s, note(3)), imports, writes(s, note(4))) {
 			wants(t, err, "", fmt.Sprint(i))
 		}
 		mustBeHealthy(t, s)
