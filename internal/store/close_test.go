@@ -135,7 +135,7 @@ func TestDataVersionTellsOfOthersWritesOnly(t *testing.T) {
 	if own := testkit.Must(s.DataVersion(ctx))(t); own != before && !IsPostgres(s.File()) {
 		t.Error("it changed with the store's own write")
 	}
-	other := testkit.Must(Open(ctx, s.File(), s.opt))(t)
+	other := testkit.Must(Open(ctx, s.File(), Options{Zone: time.UTC}))(t)
 	defer other.Close()
 	between := testkit.Must(s.DataVersion(ctx))(t)
 	mustAppend(t, other, sess.ID, says(session.User, "x"))
@@ -224,12 +224,12 @@ func TestBackupRemovesTheCopyOfAKilledOne(t *testing.T) {
 		testkit.Check(t, errors.Join(os.WriteFile(path, []byte("half"), 0o600), os.Chtimes(path, long, long)))
 		return path
 	}
-	left, running, others := file(".a.db.1"+unfinished), file(".b.db.2"+unfinished), file(".notes")
-	journal := file(".a.db.1" + unfinished + "-journal")
+	left, running, others := file(".a.db.1"+Unfinished), file(".b.db.2"+Unfinished), file(".notes")
+	journal := file(".a.db.1" + Unfinished + "-journal")
 	lock := flock.New(running)
 	testkit.Check(t, lock.RLock())
 	defer lock.Unlock()
-	folder, link := filepath.Join(dir, ".d.db.4"+unfinished), filepath.Join(dir, ".e.db.5"+unfinished)
+	folder, link := filepath.Join(dir, ".d.db.4"+Unfinished), filepath.Join(dir, ".e.db.5"+Unfinished)
 	testkit.Check(t, errors.Join(os.Mkdir(folder, 0o700), os.Symlink(others, link), os.Chtimes(folder, long, long)))
 	testkit.Must(s.Backup(t.Context(), filepath.Join(dir, "c.db")))(t)
 	for path, stays := range map[string]bool{left: false, journal: false, running: true, others: true, folder: true, link: true} {

@@ -51,3 +51,9 @@ func PagesOfLog(path string) (int, error) {
 
 // Readers returns the pool that requests read with.
 func Readers(d *DB) *sqlx.DB { return d.readers }
+
+// LockWriters is what a writing transaction begins with on PostgreSQL.
+var LockWriters = lockWriters
+
+// Exec1 runs a statement on the writing connection.
+func Exec1(t *Tx, query string) error { return t.w.exec1(t.ctx, query) }

@@ -193,7 +193,7 @@ func TestALargeLogIsReportedOncePerCrossing(t *testing.T) {
 	for crossing := range 2 {
 		mustCreate(t, s, NewSession{})
 		// Beyond what was committed SQLite reads nothing. Truncate opens no descriptor of the log.
-		testkit.Check(t, os.Truncate(s.File()+"-wal", largeLog))
+		testkit.Check(t, os.Truncate(s.File()+"-wal", LargeLog))
 		for range 3 {
 			testkit.Check(t, s.Probe(t.Context()))
 		}

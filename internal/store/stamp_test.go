@@ -234,7 +234,7 @@ func TestRestoreFileRefusesWhatIsNoBackup(t *testing.T) {
 	if string(testkit.Must(os.ReadFile(path))(t)) != string(newDatabase()) {
 		t.Error("the database was changed")
 	}
-	if left := testkit.Must(filepath.Glob(filepath.Join(dir, ".*"+unfinished)))(t); len(left) > 0 {
+	if left := testkit.Must(filepath.Glob(filepath.Join(dir, ".*"+Unfinished)))(t); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

@@ -135,24 +135,3 @@ func TestConnectionServesScopesInTurn(t *testing.T) {
 }
 
 func errorOf[T any](_ T, err error) error { return err }
-
-// A role that can only read, as that of callers' own SQL, takes no lock that writers wait for.
-func TestReadersHoldUpNoWriter(t *testing.T) {
-	ctx, s := t.Context(), openTest(t)
-	if !s.IsPostgres() {
-		t.Skip("a file of SQLite has no roles")
-	}
-	const role = "sessiond_test_reader"
-	reader := testkit.Must(pgx.Connect(ctx, s.File()))(t)
-	defer reader.Close(ctx)
-	testkit.Must(reader.Exec(ctx, `DO $$ BEGIN CREATE ROLE `+role+`; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
-		GRANT pg_read_all_data TO `+role+`; SET ROLE `+role))(t)
-	for _, query := range append(lockWriters[:1:1], `SELECT id FROM store FOR UPDATE`) {
-		if _, err := reader.Exec(ctx, `BEGIN; `+query); postgresCode(err) != noPrivilege {
-			t.Errorf("%s: %v", query, err)
-		}
-		testkit.Must(reader.Exec(ctx, `ROLLBACK`))(t)
-	}
-	testkit.Must(reader.Exec(ctx, `SELECT pg_advisory_lock(1936028465)`))(t)
-	mustCreate(t, s, NewSession{}) // waits for none of it
-}

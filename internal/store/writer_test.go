@@ -193,7 +193,7 @@ func TestAnInterruptedTransactionFailsAndTheNextIsWhole(t *testing.T) {
 	s := openTest(t)
 	errs := together(t, s, note(1), func(t *Tx) error {
 		// As SQLite itself does where a statement is interrupted: the transaction is gone.
-		return errors.Join(t.w.exec1(t.ctx, `ROLLBACK`), errors.New("interrupted"))
+		return errors.Join(Exec1(t, `ROLLBACK`), errors.New("interrupted"))
 	}, note(2))
 	if errs[0] == nil || errs[1] == nil || errs[2] != nil {
 		t.Errorf("%v", errs)
@@ -248,12 +248,12 @@ func TestWhatHasBegunIsAwaitedAndStoredWhateverTheCallerDoes(t *testing.T) {
 func TestStopAnswersEveryJob(t *testing.T) {
 	s := openTest(t)
 	release := held(t, s)
-	const n = queueLength + 200 // more than the queue holds
+	const n = QueueLength + 200 // more than the queue holds
 	answers := make(chan error, n)
 	for i := range n {
 		go func() { answers <- s.Write(context.Background(), note(i)) }()
 	}
-	for Queued(s.DB) < queueLength {
+	for Queued(s.DB) < QueueLength {
 		time.Sleep(time.Millisecond)
 	}
 	closed := make(chan struct{})
@@ -269,8 +269,8 @@ func TestStopAnswersEveryJob(t *testing.T) {
 		}
 	}
 	<-closed
-	if stored < queueLength {
-		t.Errorf("only %d of the %d that were queued are stored", stored, queueLength)
+	if stored < QueueLength {
+		t.Errorf("only %d of the %d that were queued are stored", stored, QueueLength)
 	}
 	again := testkit.Must(Open(context.Background(), s.File(), Options{}))(t)
 	defer again.Close()
@@ -395,7 +395,7 @@ func TestAnImportThatFindsNoRoomLeavesOthersWhole(t *testing.T) {
 		}
 		b := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "large"}}
 		for i := range n {
-			b.Messages = append(b.Messages, record(fmt.Sprint(i), "", session.User, strings.Repeat("x", 60_000)))
+			b.Messages = append(b.Messages, ImportMessage{Message: says(session.User, strings.Repeat("x", 60_000))})
 		}
 		imports := func() error {
 			_, err := s.Import(t.Context(), b)
@@ -421,4 +421,25 @@ func TestAnImportThatFindsNoRoomLeavesOthersWhole(t *testing.T) {
 		}
 		mustBeHealthy(t, s)
 	}
+}
+
+// A role that can only read, as that of callers' own SQL, takes no lock that writers wait for.
+func TestReadersHoldUpNoWriter(t *testing.T) {
+	ctx, s := t.Context(), openTest(t)
+	if !s.IsPostgres() {
+		t.Skip("a file of SQLite has no roles")
+	}
+	const role = "sessiond_test_reader"
+	reader := testkit.Must(pgx.Connect(ctx, s.File()))(t)
+	defer reader.Close(ctx)
+	testkit.Must(reader.Exec(ctx, `DO $$ BEGIN CREATE ROLE `+role+`; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
+		GRANT pg_read_all_data TO `+role+`; SET ROLE `+role))(t)
+	for _, query := range append(LockWriters[:1:1], `SELECT id FROM store FOR UPDATE`) {
+		if _, err := reader.Exec(ctx, `BEGIN; `+query); postgresCode(err) != noPrivilege {
+			t.Errorf("%s: %v", query, err)
+		}
+		testkit.Must(reader.Exec(ctx, `ROLLBACK`))(t)
+	}
+	testkit.Must(reader.Exec(ctx, `SELECT pg_advisory_lock(1936028465)`))(t)
+	mustCreate(t, s, NewSession{}) // waits for none of it
 }
