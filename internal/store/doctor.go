@@ -13,6 +13,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"sessiond/db/migrations"
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -121,7 +122,7 @@ func (s *Store) checkFile(ctx context.Context, quick bool) (checks []Check) {
 		checks = append(checks, s.checkReadable(ctx))
 	}
 	checks = append(checks, s.check(ctx, "foreign keys", "every reference leads somewhere", `SELECT "table" || ' row ' || rowid FROM pragma_foreign_key_check LIMIT 5`, "restore a backup"))
-	for _, l := range LooseModes(s.File()) {
+	for _, l := range engine.LooseModes(s.File()) {
 		checks = append(checks, Check{Name: "modes", Detail: l.String() + ": other users of this host can read or change it", Advice: fmt.Sprintf("chmod %o %s; the next start of sessiond does it", l.Want, l.Path)})
 	}
 	return checks
@@ -155,7 +156,7 @@ func (s *Store) checkPages(ctx context.Context, quick bool) Check {
 		}
 	}
 	check := failed(verdict(name, "SQLite finds no fault in the file", named, advice), name, err)
-	s.readFailed(err)
+	s.ReadFailed(err)
 	return check
 }
 
@@ -210,7 +211,7 @@ func (s *Store) DamagedSessions(ctx context.Context) ([]session.ID, error) {
 		return nil, err
 	}
 	for _, id := range ids {
-		if err := s.drain(ctx, `SELECT * FROM sessions WHERE id = ?`, id); IsDamage(err) {
+		if err := s.drain(ctx, `SELECT * FROM sessions WHERE id = ?`, id); engine.IsDamage(err) {
 			found[id] = true
 		}
 	}
@@ -221,7 +222,7 @@ func (s *Store) DamagedSessions(ctx context.Context) ([]session.ID, error) {
 // until it is one message.
 func (s *Store) unreadable(ctx context.Context, query string, shift, from, to int64, gone *[][2]int64) error {
 	err := s.drain(ctx, query, from<<shift, (to+1)<<shift-1)
-	if !IsDamage(err) || from > to {
+	if !engine.IsDamage(err) || from > to {
 		return err
 	}
 	if from == to {

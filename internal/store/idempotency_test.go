@@ -2,8 +2,11 @@ package store
 
 import (
 	"context"
+	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"

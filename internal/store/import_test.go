@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -358,7 +359,7 @@ func TestImportRejectsWhatTheSchemaRejects(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	n, err := get[int](ctx, s, `SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM parts) + (SELECT COUNT(*) FROM sessions)`)
+	n, err := engine.Get[int](ctx, s, `SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM parts) + (SELECT COUNT(*) FROM sessions)`)
 	if err != nil || n != 0 {
 		t.Errorf("%d rows were stored, %v", n, err)
 	}
@@ -557,7 +558,7 @@ func TestMigrationReadsFilesAgain(t *testing.T) {
 	rewind(t, s.File(), 128)
 	s = testkit.Must(Open(ctx, s.File(), Options{Measure: measure, Zone: time.UTC}))(t)
 	defer s.Close() //nolint:errcheck // a test
-	got := testkit.Must(list[string](ctx, s, `SELECT path FROM imports WHERE size < 0 AND hash = '' AND "offset" = 9
+	got := testkit.Must(engine.List[string](ctx, s, `SELECT path FROM imports WHERE size < 0 AND hash = '' AND "offset" = 9
 		ORDER BY path`))(t)
 	testkit.Equal(t, []string{"/child", "/torn"}, got)
 }

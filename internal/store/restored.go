@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"sessiond/internal/engine"
 
 	"github.com/jmoiron/sqlx"
 )
@@ -16,7 +17,7 @@ type RestoredFile struct {
 // RestoreFile puts a copy of a database file in the place of the database at path, as engine.RestoreFile does, and
 // counts what it holds. before is called, if it is not nil, as there.
 func RestoreFile(ctx context.Context, file, path string, opt Options, before func(ctx context.Context, old, next string) error) (out RestoredFile, err error) {
-	out.Kept, err = restoreFile(ctx, file, path, opt.ofEngine(), func(ctx context.Context, old, next string) (err error) {
+	out.Kept, err = engine.RestoreFile(ctx, file, path, opt.ofEngine(), func(ctx context.Context, old, next string) (err error) {
 		if before != nil {
 			if err := before(ctx, old, next); err != nil {
 				return err
@@ -30,7 +31,7 @@ func RestoreFile(ctx context.Context, file, path string, opt Options, before fun
 
 // countStored counts what a database file holds.
 func countStored(ctx context.Context, file string) (sessions, messages int64, err error) {
-	db, err := sqlx.Open("sqlite", dsn(file, "rw"))
+	db, err := sqlx.Open("sqlite", engine.DSN(file, "rw"))
 	if err != nil {
 		return 0, 0, err
 	}

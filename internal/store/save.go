@@ -9,6 +9,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -86,7 +87,7 @@ const copyPage = 200
 // eachPage reads rows up to a row id in pages, so that no statement is open while they are worked on.
 func eachPage[T any](ctx context.Context, s *Store, query string, id session.ID, upto int64, yield func(*T) (rowID int64, err error)) error {
 	for after := int64(0); after < upto; {
-		page, err := list[T](ctx, s, query, id, after, upto, copyPage)
+		page, err := engine.List[T](ctx, s, query, id, after, upto, copyPage)
 		if err != nil {
 			return fmt.Errorf("rows of %s: %w", id, err)
 		}
@@ -119,23 +120,23 @@ type atOnce struct {
 // readAtOnce reads in one short transaction.
 func (s *Store) readAtOnce(ctx context.Context, id session.ID) (*atOnce, error) {
 	v := &atOnce{}
-	return v, s.Snapshot(ctx, func(q queryer) error { return v.read(ctx, q, id) })
+	return v, s.Snapshot(ctx, func(q engine.Queryer) error { return v.read(ctx, q, id) })
 }
 
-func (v *atOnce) read(ctx context.Context, q queryer, id session.ID) error {
+func (v *atOnce) read(ctx context.Context, q engine.Queryer, id session.ID) error {
 	row := &v.session
 	var err error
 	if row.Session, err = readAncestor(ctx, q, id); err != nil {
 		return err
 	}
 	row.Type, row.TurnOrigin = LineSession, row.Session.TurnOrigin
-	if err := q.read(ctx, intoFirst(&row.Link, savedLinks, id),
-		intoList(&v.compactions, savedCompactions, id),
-		intoList(&v.undos, savedUndos, id),
-		intoList(&v.frozen, savedFrozen, id),
-		intoList(&v.marks, savedMarks, id),
-		intoList(&v.states, savedStates, id),
-		intoList(&v.flushes, savedFlushes, id)); err != nil {
+	if err := q.Read(ctx, engine.IntoFirst(&row.Link, savedLinks, id),
+		engine.IntoList(&v.compactions, savedCompactions, id),
+		engine.IntoList(&v.undos, savedUndos, id),
+		engine.IntoList(&v.frozen, savedFrozen, id),
+		engine.IntoList(&v.marks, savedMarks, id),
+		engine.IntoList(&v.states, savedStates, id),
+		engine.IntoList(&v.flushes, savedFlushes, id)); err != nil {
 		return err
 	}
 	row.Lines = map[string]int64{
@@ -143,9 +144,9 @@ func (v *atOnce) read(ctx context.Context, q queryer, id session.ID) error {
 		"marks": int64(len(v.marks)), "states": int64(len(v.states)), "flushes": int64(len(v.flushes)),
 	}
 	var contexts, calls int64
-	err = q.read(ctx, reading{savedCounts, []any{id}, func(r *sqlx.Rows) error {
+	err = q.Read(ctx, engine.NewReading(savedCounts, []any{id}, func(r *sqlx.Rows) error {
 		return r.Scan(&row.PurgedAt, &contexts, &v.lastContext, &calls, &v.lastCall)
-	}})
+	}))
 	row.Lines["contexts"], row.Lines["calls"] = contexts, calls
 	return err
 }
@@ -207,8 +208,8 @@ func (s *Store) savedMessage(ctx context.Context, m *session.Message) (*SavedMes
 
 // Block reads a block. Codes: NotFound.
 func (s *Store) Block(ctx context.Context, hash string) (Block, error) {
-	b, err := get[Block](ctx, s, `SELECT 'block' AS type, hash, kind, content, created_at FROM blocks WHERE hash = ?`, hash)
-	if noRows(err) {
+	b, err := engine.Get[Block](ctx, s, `SELECT 'block' AS type, hash, kind, content, created_at FROM blocks WHERE hash = ?`, hash)
+	if engine.NoRows(err) {
 		err = session.Errorf(session.NotFound, "there is no block %s", hash)
 	}
 	return b, err

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -17,7 +18,7 @@ func visible(ctx context.Context, sess *session.Session) bool {
 
 // checkSeen answers a message of a session that the scope of a context does not allow as one that does not exist.
 // Codes: NotFound.
-func checkSeen(ctx context.Context, q queryer, ref session.MessageRef) error {
+func checkSeen(ctx context.Context, q engine.Queryer, ref session.MessageRef) error {
 	if _, limited := session.ScopeOf(ctx); !limited {
 		return nil
 	}
@@ -54,7 +55,7 @@ func (c conditions) within(ctx context.Context) conditions {
 
 // owner returns whose a new session without a parent is.
 func (t *tx) owner() string {
-	if scope, limited := session.ScopeOf(t.ctx); limited {
+	if scope, limited := session.ScopeOf(t.Ctx); limited {
 		return scope.Owner
 	}
 	return t.opt.Owner
@@ -63,7 +64,7 @@ func (t *tx) owner() string {
 // mayCreate rejects a session that its own maker could not see, and the first one of a routing key unless the token is
 // for such keys: else a token could take the key of another owner's conversation before it begins. Codes: Forbidden.
 func (t *tx) mayCreate(sess *session.Session) error {
-	scope, limited := session.ScopeOf(t.ctx)
+	scope, limited := session.ScopeOf(t.Ctx)
 	switch {
 	case !limited:
 		return nil
@@ -84,7 +85,7 @@ const tokenRole = "sessiond_token"
 const setScope = `SELECT set_config('sessiond.owner', ?1, ?5 = 1), set_config('sessiond.source', ?2, ?5 = 1), set_config('sessiond.key', ?3, ?5 = 1), set_config('role', ?4, ?5 = 1)`
 
 // rowsOfOwner makes PostgreSQL hide the rows that the scope of a context does not allow.
-var rowsOfOwner = rowScope{
+var rowsOfOwner = engine.RowScope{
 	Role: tokenRole,
 	Set:  setScope,
 	Args: func(ctx context.Context) []string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -19,7 +20,7 @@ const scrubPatience = 20 * time.Second
 // Unscrubbed tells since when the file may hold bytes of purged sessions outside of its tables;
 // nil: it does not.
 func (s *Store) Unscrubbed(ctx context.Context) (*session.Time, error) {
-	at, err := get[*session.Time](ctx, s, `SELECT unscrubbed_at FROM store WHERE id = 1`)
+	at, err := engine.Get[*session.Time](ctx, s, `SELECT unscrubbed_at FROM store WHERE id = 1`)
 	return at, err
 }
 
@@ -50,7 +51,7 @@ func (s *Store) Scrub(ctx context.Context) error {
 		return err
 	}
 	return s.write(ctx, func(t *tx) error {
-		return t.exec(`UPDATE store SET unscrubbed_at = NULL WHERE id = 1 AND unscrubbed_at IS NOT DISTINCT FROM ?`, since)
+		return t.Exec(`UPDATE store SET unscrubbed_at = NULL WHERE id = 1 AND unscrubbed_at IS NOT DISTINCT FROM ?`, since)
 	})
 }
 
@@ -118,7 +119,7 @@ func besideDatabase(path string) bool {
 }
 
 func holdsSession(ctx context.Context, path string, id session.ID) bool {
-	db, err := sqlx.Open("sqlite", dsn(path, "ro")+"&immutable=1")
+	db, err := sqlx.Open("sqlite", engine.DSN(path, "ro")+"&immutable=1")
 	if err != nil {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -38,7 +39,7 @@ type Options struct {
 
 // Store is an open database. Its methods may be called from any goroutine.
 type Store struct {
-	*DB
+	*engine.DB
 	opt Options
 }
 
@@ -53,15 +54,15 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	}
 	s := &Store{opt: opt}
 	e := opt.ofEngine()
-	e.AtStart = func(e *Tx) error { return s.newTx(e).housekeeping() }
-	e.BeforeCommit = func(e *Tx, carried []any) error { return s.newTx(e).saveRollups(carried) }
+	e.AtStart = func(e *engine.Tx) error { return s.newTx(e).housekeeping() }
+	e.BeforeCommit = func(e *engine.Tx, carried []any) error { return s.newTx(e).saveRollups(carried) }
 	e.CopyToFile = s.copyToFile
 	e.Rewrite, e.IDs, e.Rows = rewriteForPostgres, "messages_id_seq", rowsOfOwner
-	e.Opened = func(ctx context.Context, db *DB) error {
+	e.Opened = func(ctx context.Context, db *engine.DB) error {
 		s.DB = db
 		return s.opened(ctx)
 	}
-	db, err := openDB(ctx, path, e)
+	db, err := engine.Open(ctx, path, e)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +71,8 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 }
 
 // ofEngine returns what the engine needs of the options.
-func (o *Options) ofEngine() dbOptions {
-	return dbOptions{ReadOnly: o.ReadOnly, New: o.New, Now: o.Now, Log: o.Log, SQL: o.SQL, Committed: o.Committed}
+func (o *Options) ofEngine() engine.Options {
+	return engine.Options{ReadOnly: o.ReadOnly, New: o.New, Now: o.Now, Log: o.Log, SQL: o.SQL, Committed: o.Committed}
 }
 
 // opened lets named tokens read what a migration made, and mends what earlier versions stored.
@@ -98,8 +99,8 @@ func (t *tx) housekeeping() error {
 	if _, err := rand.Read(id); err != nil {
 		return err
 	}
-	if err := t.exec(`INSERT INTO store (id, epoch, created_at, mended) VALUES (1, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		hex.EncodeToString(id), t.now, mendVersion); err != nil {
+	if err := t.Exec(`INSERT INTO store (id, epoch, created_at, mended) VALUES (1, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		hex.EncodeToString(id), t.Now, mendVersion); err != nil {
 		return err
 	}
 	return t.mendFuture()
@@ -119,21 +120,21 @@ func (s *Store) Ready(ctx context.Context) error {
 
 // tx is the engine's transaction with what the writes of this package share in it.
 type tx struct {
-	*Tx
+	*engine.Tx
 	opt   *Options
 	usage rollup
 	// projects are usageProject of the sub-agents that were looked up.
 	projects map[session.ID]string
 }
 
-func (s *Store) newTx(e *Tx) *tx {
+func (s *Store) newTx(e *engine.Tx) *tx {
 	return &tx{Tx: e, opt: &s.opt, usage: rollup{}, projects: map[session.ID]string{}}
 }
 
 // write runs fn in the writer's next transaction and returns when that is on disk, or when
 // ctx ends before fn has begun. What fn counted is added to the roll-up before the commit.
 func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
-	return s.Write(ctx, func(e *Tx) error {
+	return s.Write(ctx, func(e *engine.Tx) error {
 		t := s.newTx(e)
 		err := fn(t)
 		if len(t.usage) > 0 {

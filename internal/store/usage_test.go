@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -366,7 +367,7 @@ func TestSubagentsCountForTheProjectOfTheirParent(t *testing.T) {
 	projects := func() string {
 		t.Helper()
 		mustBeHealthy(t, s)
-		return testkit.Must(get[string](t.Context(), s, `SELECT string_agg(counted, ' ') FROM (
+		return testkit.Must(engine.Get[string](t.Context(), s, `SELECT string_agg(counted, ' ') FROM (
 			SELECT project || ':' || SUM(sessions) || '/' || SUM(subagents) || '/' || SUM(messages) || '/' || SUM(calls) AS counted FROM daily_usage
 			GROUP BY project HAVING SUM(sessions + messages + calls) > 0 ORDER BY project) AS all_counts`))(t)
 	}
@@ -394,7 +395,7 @@ func TestMigrationCountsTheUsageByProject(t *testing.T) {
 		}
 	})(t)
 	rows := func(s *Store) (all []string) {
-		return testkit.Must(list[string](t.Context(), s, `SELECT concat_ws(' ', day, project, source, model, purpose, `+usageColumns+`) FROM daily_usage
+		return testkit.Must(engine.List[string](t.Context(), s, `SELECT concat_ws(' ', day, project, source, model, purpose, `+usageColumns+`) FROM daily_usage
 			WHERE sessions + messages + calls > 0 AND project <> '' ORDER BY 1`))(t)
 	}
 	want := rows(s)

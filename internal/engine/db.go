@@ -2,7 +2,7 @@
 // connections read; what a write acknowledged is on disk. It speaks SQLite and PostgreSQL, makes backups and notices
 // files that are moved, overwritten or damaged. It knows no noun: of the tables it knows `store` alone, whose one row
 // is the database's identity. What a table's owner adds goes through Options.
-package store
+package engine
 
 import (
 	"cmp"
@@ -22,8 +22,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// dbOptions say how a database is opened. The zero value works.
-type dbOptions struct {
+// Options say how a database is opened. The zero value works.
+type Options struct {
 	ReadOnly bool             // no migration, no writer; nothing beside the file is made if it can be helped
 	New      bool             // begin a new database; only where none is
 	Now      func() time.Time // nil: time.Now
@@ -45,14 +45,14 @@ type dbOptions struct {
 	CopyToFile func(ctx context.Context, path string) error
 	Rewrite    func(query string) string
 	IDs        string
-	Rows       rowScope
+	Rows       RowScope
 }
 
 // DB is an open database. Its methods may be called from any goroutine.
 type DB struct {
-	statements // of the readers
+	Statements // of the readers
 	path       string
-	opt        dbOptions
+	opt        Options
 	readers    *sqlx.DB // what requests read with
 	readName   string   // the driver's name for it
 	reports    *sqlx.DB // for analytics and checks, so that a slow one holds up no request
@@ -105,9 +105,9 @@ func (s *DB) DataVersion(ctx context.Context) (v int64, err error) {
 		return 0, s.readOnly()
 	}
 	if s.writer.postgres {
-		return get[int64](ctx, s, `SELECT COALESCE(MAX(id), 0) FROM events`) // also of this store's writes
+		return Get[int64](ctx, s, `SELECT COALESCE(MAX(id), 0) FROM events`) // also of this store's writes
 	}
-	err = s.alone(ctx, func(t *Tx) error { return t.row(`PRAGMA data_version`, nil, &v) })
+	err = s.Alone(ctx, func(t *Tx) error { return t.Row(`PRAGMA data_version`, nil, &v) })
 	return v, err
 }
 
@@ -128,36 +128,36 @@ func (s *DB) TruncateWAL(ctx context.Context) (done bool, err error) {
 	if _, err := s.readers.ExecContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`); err != nil && !isBusy(err) {
 		return false, fmt.Errorf("checkpoint: %w", err)
 	}
-	err = s.alone(ctx, func(t *Tx) error {
+	err = s.Alone(ctx, func(t *Tx) error {
 		var busy, log, moved int
-		err := t.row(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, &busy, &log, &moved)
+		err := t.Row(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, &busy, &log, &moved)
 		done = err == nil && busy == 0
 		if isBusy(err) {
 			err = nil
 		}
-		return errors.Join(err, t.w.exec1(t.ctx, `PRAGMA shrink_memory`))
+		return errors.Join(err, t.w.exec1(t.Ctx, `PRAGMA shrink_memory`))
 	})
 	return done, err
 }
 
 // Rewrite writes the whole file of SQLite anew (VACUUM). Codes: StorageFull, Busy.
 func (s *DB) Rewrite(ctx context.Context) error {
-	return s.alone(ctx, func(t *Tx) error {
-		if err := retryBusy(ctx, func() error { return t.w.exec1(t.ctx, `VACUUM`) }); err != nil {
+	return s.Alone(ctx, func(t *Tx) error {
+		if err := retryBusy(ctx, func() error { return t.w.exec1(t.Ctx, `VACUUM`) }); err != nil {
 			return err
 		}
-		return t.w.learnStamp(t.ctx, t.w.stamp.version)
+		return t.w.learnStamp(t.Ctx, t.w.stamp.version)
 	})
 }
 
 // Snapshot calls use with a Queryer whose readings all see one state of the database.
-func (s *DB) Snapshot(ctx context.Context, use func(queryer) error) error {
+func (s *DB) Snapshot(ctx context.Context, use func(Queryer) error) error {
 	tx, err := s.readers.BeginTxx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // it only read
-	return use(statements{stmt: func(ctx context.Context, query string) (*sqlx.Stmt, func(), error) {
+	return use(Statements{stmt: func(ctx context.Context, query string) (*sqlx.Stmt, func(), error) {
 		st, err := tx.PreparexContext(ctx, query)
 		return st, func() { st.Close() }, err //nolint:errcheck // a reading statement
 	}})
@@ -168,15 +168,15 @@ func (s *DB) Prepared(ctx context.Context) (queries []string, err error) {
 	s.mu.RLock()
 	queries = slices.Collect(maps.Keys(s.prepared))
 	s.mu.RUnlock()
-	err = s.alone(ctx, func(t *Tx) error {
+	err = s.Alone(ctx, func(t *Tx) error {
 		queries = slices.AppendSeq(queries, maps.Keys(t.w.stmts))
 		return nil
 	})
 	return queries, err
 }
 
-// alone runs fn on the writing connection between two transactions.
-func (s *DB) alone(ctx context.Context, fn func(*Tx) error) error {
+// Alone runs fn on the writing connection between two transactions.
+func (s *DB) Alone(ctx context.Context, fn func(*Tx) error) error {
 	if s.writer == nil {
 		return s.readOnly()
 	}

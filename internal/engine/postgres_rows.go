@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// rowScope limits the rows that PostgreSQL shows, by row-level security: a role, and settings that its policies read.
-type rowScope struct {
+// RowScope limits the rows that PostgreSQL shows, by row-level security: a role, and settings that its policies read.
+type RowScope struct {
 	Role string // its statements have plans of their own
 	Set  string // sets role and settings; its last argument is 1 for a transaction, 0 for a connection
 	// Args returns the other arguments of Set for a context, nil for one that sees all rows. A nil func: all do.
@@ -17,7 +17,7 @@ type rowScope struct {
 	Refused string   // says what to do when the role cannot be used
 }
 
-func (r *rowScope) of(ctx context.Context) []string {
+func (r *RowScope) of(ctx context.Context) []string {
 	if r.Args == nil {
 		return nil
 	}
@@ -25,7 +25,7 @@ func (r *rowScope) of(ctx context.Context) []string {
 }
 
 // statement returns the statement that sets a scope; args may be nil, of is 1 for a transaction, 0 for a connection.
-func (r *rowScope) statement(args []string, of int64) statement {
+func (r *RowScope) statement(args []string, of int64) statement {
 	if args == nil {
 		args = r.All
 	}
@@ -39,15 +39,15 @@ func (r *rowScope) statement(args []string, of int64) statement {
 
 // limit makes PostgreSQL hide the rows that the context does not allow, until the transaction or its
 // savepoint ends; unlimit ends that before.
-func (t *Tx) limit() error   { return t.show(t.w.opt.Rows.of(t.ctx)) }
+func (t *Tx) limit() error   { return t.show(t.w.opt.Rows.of(t.Ctx)) }
 func (t *Tx) unlimit() error { return t.show(nil) }
 
 func (t *Tx) show(args []string) error {
-	if !t.w.postgres || t.w.opt.Rows.of(t.ctx) == nil {
+	if !t.w.postgres || t.w.opt.Rows.of(t.Ctx) == nil {
 		return nil
 	}
 	s := t.w.opt.Rows.statement(args, 1)
-	return t.exec(s.query, s.args...)
+	return t.Exec(s.query, s.args...)
 }
 
 // Unlimited runs f on all rows.
@@ -84,8 +84,8 @@ func (c *pgConn) use(ctx context.Context) error {
 }
 
 // refused explains why the role of Options.Rows cannot be used: it may not, or there is none. Codes: Unavailable.
-func (r *rowScope) refused(err error) error {
-	if code := postgresCode(err); code == noPrivilege || code == invalidValue {
+func (r *RowScope) refused(err error) error {
+	if code := PostgresCode(err); code == NoPrivilege || code == invalidValue {
 		return session.Errorf(session.Unavailable, "%s: %w", r.Refused, err)
 	}
 	return postgresError(err)

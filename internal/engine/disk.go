@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -16,7 +16,7 @@ type Disk struct {
 // Disk reads the sizes of the files and of the file system.
 func (s *DB) Disk() Disk {
 	if IsPostgres(s.path) {
-		size, err := get[int64](context.Background(), s, `SELECT pg_database_size(current_database())`)
+		size, err := Get[int64](context.Background(), s, `SELECT pg_database_size(current_database())`)
 		if err != nil {
 			size = -1
 		}

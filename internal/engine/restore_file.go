@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -19,12 +19,12 @@ import (
 	"sessiond/internal/session"
 )
 
-// restoreFile puts a copy of a database file in the place of the database at path, in one step, and keeps what was
+// RestoreFile puts a copy of a database file in the place of the database at path, in one step, and keeps what was
 // there in the folder of backups. It checks the copy before; file itself stays as it is. A daemon that has the
 // database open stores nothing more; what it acknowledged is in the kept file. It calls before
 // with the database that goes, if it can be read, and the copy that comes, which it may change: nobody can write to
 // either. Codes: NotFound, Invalid, Conflict (a log beside file belongs to another), Forbidden, Busy, StorageFull.
-func restoreFile(ctx context.Context, file, path string, opt dbOptions, before func(ctx context.Context, old, next string) error) (kept string, err error) {
+func RestoreFile(ctx context.Context, file, path string, opt Options, before func(ctx context.Context, old, next string) error) (kept string, err error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
@@ -51,33 +51,33 @@ func restoreFile(ctx context.Context, file, path string, opt dbOptions, before f
 }
 
 // copyToRestore copies a database that may have a log beside it and may be of an older schema, and checks the copy.
-func copyToRestore(ctx context.Context, file, tmp string, opt dbOptions) (err error) {
-	if err := checkLog(file, dbOptions{ReadOnly: true, Log: opt.Log}); err != nil {
+func copyToRestore(ctx context.Context, file, tmp string, opt Options) (err error) {
+	if err := checkLog(file, Options{ReadOnly: true, Log: opt.Log}); err != nil {
 		return err
 	}
 	explain := func(err error) error {
 		switch {
-		case sqliteCode(err)&0xff == sqlite3.SQLITE_NOTADB:
+		case SQLiteCode(err)&0xff == sqlite3.SQLITE_NOTADB:
 			return session.Errorf(session.Invalid, "%s is not an SQLite database; nothing was changed. Name a backup; "+
 				"an export (.jsonl) comes back with `sessiond import sessiond FILE`", file)
 		case IsDamage(err):
 			return session.Errorf(session.Invalid, "%s is damaged; nothing was changed. `sessiond doctor --recover OUT --db %[1]s` "+
 				"copies what can be read: %w", file, err)
-		case sqliteCode(err)&0xff == sqlite3.SQLITE_CANTOPEN:
+		case SQLiteCode(err)&0xff == sqlite3.SQLITE_CANTOPEN:
 			return session.Errorf(session.Forbidden, "%s cannot be read by this user: %w", file, err)
 		}
 		return err
 	}
-	for _, source := range []string{dsn(file, "ro"), dsn(file, "ro") + "&immutable=1"} { // the second for a folder that cannot be written
+	for _, source := range []string{DSN(file, "ro"), DSN(file, "ro") + "&immutable=1"} { // the second for a folder that cannot be written
 		err = copyChecked(ctx, source, file, tmp, opt)
-		if code := sqliteCode(err) & 0xff; code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY {
+		if code := SQLiteCode(err) & 0xff; code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY {
 			break
 		}
 	}
 	if err != nil {
 		return explain(err)
 	}
-	db, err := sqlx.Open("sqlite", dsn(tmp, "rw", "synchronous(off)"))
+	db, err := sqlx.Open("sqlite", DSN(tmp, "rw", "synchronous(off)"))
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func copyToRestore(ctx context.Context, file, tmp string, opt dbOptions) (err er
 	return err
 }
 
-func copyChecked(ctx context.Context, source, file, tmp string, opt dbOptions) error {
+func copyChecked(ctx context.Context, source, file, tmp string, opt Options) error {
 	db, err := sql.Open("sqlite", source)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func copyChecked(ctx context.Context, source, file, tmp string, opt dbOptions) e
 
 // swap gives the copy the database's name, and the database one in the folder of backups. Where it can, it does so
 // with the write lock, and with all of the log in the file: then nothing that is acknowledged later is in neither.
-func swap(ctx context.Context, tmp, path string, opt dbOptions, before func(ctx context.Context, old, next string) error) (kept string, err error) {
+func swap(ctx context.Context, tmp, path string, opt Options, before func(ctx context.Context, old, next string) error) (kept string, err error) {
 	folder, path := path, realPath(path)
 	old, err := lockToSwap(ctx, path)
 	if err != nil {
@@ -187,10 +187,10 @@ func (l *swapLock) close() {
 // lockToSwap takes the write lock and empties the log. A file that SQLite cannot open, or whose log belongs to
 // another one, is swapped as it is. Codes: Busy.
 func lockToSwap(ctx context.Context, path string) (*swapLock, error) {
-	if info, err := os.Stat(path); err != nil || info.Size() == 0 || checkLog(path, dbOptions{}) != nil {
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 || checkLog(path, Options{}) != nil {
 		return &swapLock{}, nil //nolint:nilerr // then there is nothing to lock
 	}
-	db, err := sqlx.Open("sqlite", dsn(path, "rw"))
+	db, err := sqlx.Open("sqlite", DSN(path, "rw"))
 	if err != nil {
 		return nil, err
 	}

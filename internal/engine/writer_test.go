@@ -1,4 +1,4 @@
-package store
+package engine_test
 
 import (
 	"bufio"
@@ -14,19 +14,24 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // appendInChild appends to the session args[1] as fast as it can and says each seq that was
 // acknowledged, until it is killed.
 func appendInChild(args []string) error {
-	s, err := Open(context.Background(), args[0], Options{})
+	s, err := store.Open(context.Background(), args[0], store.Options{})
 	if err != nil {
 		return err
 	}
 	for {
-		out, err := s.Append(context.Background(), Append{Session: session.ID(args[1]), Messages: []session.Message{says(session.User, "kept")}})
+		out, err := s.Append(context.Background(), store.Append{Session: session.ID(args[1]), Messages: []session.Message{says(session.User, "kept")}})
 		if err != nil {
 			return err
 		}
@@ -50,10 +55,10 @@ func lockInChild(args []string) error {
 }
 
 // held blocks the writer until the returned function is called.
-func held(t testing.TB, s *Store) (release func()) {
+func held(t testing.TB, s *store.Store) (release func()) {
 	t.Helper()
 	begun, gate := make(chan struct{}), make(chan struct{})
-	go s.alone(context.Background(), func(*Tx) error { //nolint:errcheck // it cannot fail
+	go s.Alone(context.Background(), func(*engine.Tx) error { //nolint:errcheck // it cannot fail
 		close(begun)
 		<-gate
 		return nil
@@ -63,7 +68,7 @@ func held(t testing.TB, s *Store) (release func()) {
 }
 
 // together writes closures in one batch and returns their outcomes.
-func together(t testing.TB, s *Store, fns ...func(*Tx) error) []error {
+func together(t testing.TB, s *store.Store, fns ...func(*engine.Tx) error) []error {
 	t.Helper()
 	calls := make([]func() error, len(fns))
 	for i, fn := range fns {
@@ -73,14 +78,14 @@ func together(t testing.TB, s *Store, fns ...func(*Tx) error) []error {
 }
 
 // callTogether makes calls that each queue one closure, so that these make one batch, and returns their outcomes.
-func callTogether(t testing.TB, s *Store, calls ...func() error) []error {
+func callTogether(t testing.TB, s *store.Store, calls ...func() error) []error {
 	t.Helper()
 	release := held(t, s)
 	errs := make([]error, len(calls))
 	var all sync.WaitGroup
 	for i, call := range calls {
 		all.Go(func() { errs[i] = call() })
-		for Queued(s.DB) <= i {
+		for engine.Queued(s.DB) <= i {
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -89,21 +94,21 @@ func callTogether(t testing.TB, s *Store, calls ...func() error) []error {
 	return errs
 }
 
-func writes(s *Store, fn func(*Tx) error) func() error {
+func writes(s *store.Store, fn func(*engine.Tx) error) func() error {
 	return func() error { return s.Write(context.Background(), fn) }
 }
 
-func note(n int) func(*Tx) error {
-	return func(t *Tx) error {
-		return t.exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, 1, 1, '2026-02-11 10:00:00.000')`, fmt.Sprint(n))
+func note(n int) func(*engine.Tx) error {
+	return func(t *engine.Tx) error {
+		return t.Exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, 1, 1, '2026-02-11 10:00:00.000')`, fmt.Sprint(n))
 	}
 }
 
 func TestAFailingClosureDoesNotHarmItsBatch(t *testing.T) {
 	s := openTest(t)
 	errs := together(t, s, note(1),
-		func(t *Tx) error { return errors.Join(note(2)(t), errors.New("no")) },
-		func(t *Tx) error { _ = note(3)(t); panic("oh") },
+		func(t *engine.Tx) error { return errors.Join(note(2)(t), errors.New("no")) },
+		func(t *engine.Tx) error { _ = note(3)(t); panic("oh") },
 		note(1), note(4))
 	taken := "UNIQUE"
 	if s.IsPostgres() {
@@ -118,7 +123,7 @@ func TestAFailingClosureDoesNotHarmItsBatch(t *testing.T) {
 		t.Errorf("stored: %d", n)
 	}
 	// Alone, without a savepoint, it is the same.
-	if err := s.Write(context.Background(), func(t *Tx) error { _ = note(5)(t); panic("again") }); err == nil {
+	if err := s.Write(context.Background(), func(t *engine.Tx) error { _ = note(5)(t); panic("again") }); err == nil {
 		t.Error("a panic went by")
 	}
 	if err := s.Write(context.Background(), note(6)); err != nil {
@@ -132,12 +137,12 @@ func TestAFailingClosureDoesNotHarmItsBatch(t *testing.T) {
 // On PostgreSQL a failed statement spoils its transaction, whose COMMIT then succeeds and stores nothing.
 func TestAClosureThatOverlooksAnErrorIsNotAcknowledgedAsStored(t *testing.T) {
 	s := openTest(t)
-	overlooks := func(n int) func(*Tx) error {
-		return func(t *Tx) error {
+	overlooks := func(n int) func(*engine.Tx) error {
+		return func(t *engine.Tx) error {
 			if err := note(n)(t); err != nil {
 				return err
 			}
-			_, _ = t.changed(`INSERT INTO blobs (sha256) VALUES (NULL)`)
+			_, _ = t.Changed(`INSERT INTO blobs (sha256) VALUES (NULL)`)
 			return nil
 		}
 	}
@@ -155,30 +160,30 @@ func TestAClosureThatOverlooksAnErrorIsNotAcknowledgedAsStored(t *testing.T) {
 }
 
 func TestAFullDiskFailsCleanly(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	ctx := context.Background()
 	s := openTest(t)
-	sess := mustCreate(t, s, NewSession{})
+	sess := mustCreate(t, s, store.NewSession{})
 	mustAppend(t, s, sess.ID, says(session.User, "before"))
 	limit := func(pages string) {
-		testkit.Check(t, s.alone(ctx, func(t *Tx) error {
+		testkit.Check(t, s.Alone(ctx, func(t *engine.Tx) error {
 			var n int64
-			return t.row(`PRAGMA max_page_count = `+pages, nil, &n)
+			return t.Row(`PRAGMA max_page_count = `+pages, nil, &n)
 		}))
 	}
 	pages := count(t, s, `PRAGMA page_count`)
 	limit(fmt.Sprint(pages + 2))
-	fill := func(t *Tx) error {
-		return t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
+	fill := func(t *engine.Tx) error {
+		return t.Exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
 	}
-	errs := together(t, s, note(1), fill, note(2), func(*Tx) error { return session.Errorf(session.Conflict, "its own") }, note(3))
+	errs := together(t, s, note(1), fill, note(2), func(*engine.Tx) error { return session.Errorf(session.Conflict, "its own") }, note(3))
 	for i, want := range []session.Code{"", session.StorageFull, "", session.Conflict, ""} {
 		wants(t, errs[i], want, "")
 	}
 	if n := count(t, s, `SELECT SUM(CAST(model AS INTEGER)) * 10 + COUNT(*) FROM calibrations`); n != 63 {
 		t.Errorf("what was acknowledged beside it: %d", n)
 	}
-	_, err := s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("x", 1<<20))}})
+	_, err := s.Append(ctx, store.Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("x", 1<<20))}})
 	wants(t, err, session.StorageFull, "nothing of this request was stored")
 	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.MessageCount != 1 {
 		t.Errorf("%d messages", got.MessageCount)
@@ -189,11 +194,11 @@ func TestAFullDiskFailsCleanly(t *testing.T) {
 }
 
 func TestAnInterruptedTransactionFailsAndTheNextIsWhole(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	s := openTest(t)
-	errs := together(t, s, note(1), func(t *Tx) error {
+	errs := together(t, s, note(1), func(t *engine.Tx) error {
 		// As SQLite itself does where a statement is interrupted: the transaction is gone.
-		return errors.Join(Exec1(t, `ROLLBACK`), errors.New("interrupted"))
+		return errors.Join(engine.Exec1(t, `ROLLBACK`), errors.New("interrupted"))
 	}, note(2))
 	if errs[0] == nil || errs[1] == nil || errs[2] != nil {
 		t.Errorf("%v", errs)
@@ -211,7 +216,7 @@ func TestACallerThatGivesUpInTheQueueIsAnsweredAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	answer := make(chan error, 1)
 	go func() { answer <- s.Write(ctx, note(1)) }()
-	for Queued(s.DB) == 0 { // until it is queued
+	for engine.Queued(s.DB) == 0 { // until it is queued
 		time.Sleep(time.Millisecond)
 	}
 	cancel()
@@ -233,7 +238,7 @@ func TestACallerThatGivesUpInTheQueueIsAnsweredAtOnce(t *testing.T) {
 func TestWhatHasBegunIsAwaitedAndStoredWhateverTheCallerDoes(t *testing.T) {
 	s := openTest(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	err := s.Write(ctx, func(t *Tx) error {
+	err := s.Write(ctx, func(t *engine.Tx) error {
 		cancel()
 		return note(7)(t)
 	})
@@ -248,17 +253,17 @@ func TestWhatHasBegunIsAwaitedAndStoredWhateverTheCallerDoes(t *testing.T) {
 func TestStopAnswersEveryJob(t *testing.T) {
 	s := openTest(t)
 	release := held(t, s)
-	const n = QueueLength + 200 // more than the queue holds
+	const n = engine.QueueLength + 200 // more than the queue holds
 	answers := make(chan error, n)
 	for i := range n {
 		go func() { answers <- s.Write(context.Background(), note(i)) }()
 	}
-	for Queued(s.DB) < QueueLength {
+	for engine.Queued(s.DB) < engine.QueueLength {
 		time.Sleep(time.Millisecond)
 	}
 	closed := make(chan struct{})
 	go func() { s.Close(); close(closed) }()
-	<-Stopping(s.DB)
+	<-engine.Stopping(s.DB)
 	release()
 	stored := int64(0)
 	for range n {
@@ -269,10 +274,10 @@ func TestStopAnswersEveryJob(t *testing.T) {
 		}
 	}
 	<-closed
-	if stored < QueueLength {
-		t.Errorf("only %d of the %d that were queued are stored", stored, QueueLength)
+	if stored < engine.QueueLength {
+		t.Errorf("only %d of the %d that were queued are stored", stored, engine.QueueLength)
 	}
-	again := testkit.Must(Open(context.Background(), s.File(), Options{}))(t)
+	again := testkit.Must(store.Open(context.Background(), s.File(), store.Options{}))(t)
 	defer again.Close()
 	if got := count(t, again, `SELECT COUNT(*) FROM calibrations`); got != stored {
 		t.Errorf("%d acknowledged, %d there", stored, got)
@@ -280,13 +285,13 @@ func TestStopAnswersEveryJob(t *testing.T) {
 }
 
 func TestAClosedStoreFailsAndIsClosedTwice(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	ctx := context.Background()
 	s := openTest(t)
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Error(err)
 	}
-	_, err := s.CreateSession(ctx, NewSession{})
+	_, err := s.CreateSession(ctx, store.NewSession{})
 	wants(t, err, session.Busy, "stopping")
 	if _, err := s.Session(ctx, "20260101_001"); err == nil {
 		t.Error("read from a closed store")
@@ -299,9 +304,9 @@ func TestAClosedStoreFailsAndIsClosedTwice(t *testing.T) {
 func TestAReadOnlyStoreDoesNotWrite(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	ro := testkit.Must(Open(ctx, s.File(), Options{ReadOnly: true}))(t)
+	ro := testkit.Must(store.Open(ctx, s.File(), store.Options{ReadOnly: true}))(t)
 	defer ro.Close()
-	_, err := ro.CreateSession(ctx, NewSession{})
+	_, err := ro.CreateSession(ctx, store.NewSession{})
 	wants(t, err, session.Forbidden, "read-only")
 	_, err = ro.DataVersion(ctx)
 	wants(t, err, session.Forbidden, "read-only")
@@ -310,7 +315,7 @@ func TestAReadOnlyStoreDoesNotWrite(t *testing.T) {
 }
 
 func TestAnotherProcessesLockIsWaitedForAndCallersMayLeave(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	s := openTest(t)
 	cmd := child(t, "lock", s.File())
 	in := testkit.Must(cmd.StdinPipe())(t)
@@ -341,8 +346,8 @@ func TestAnotherProcessesLockIsWaitedForAndCallersMayLeave(t *testing.T) {
 func TestAppendsOfTwoProcessesSurviveKill(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "sessions.db")
-	s := testkit.Must(Open(ctx, path, Options{}))(t)
-	sessions := []session.ID{mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID}
+	s := testkit.Must(store.Open(ctx, path, store.Options{}))(t)
+	sessions := []session.ID{mustCreate(t, s, store.NewSession{}).ID, mustCreate(t, s, store.NewSession{}).ID}
 	s.Close()
 	acknowledged := []int64{0, 0}
 	for round := range 4 {
@@ -371,7 +376,7 @@ func TestAppendsOfTwoProcessesSurviveKill(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	s = testkit.Must(Open(ctx, path, Options{}))(t)
+	s = testkit.Must(store.Open(ctx, path, store.Options{}))(t)
 	defer s.Close()
 	for i, id := range sessions {
 		if got := testkit.Must(s.Session(ctx, id))(t); got.LastSeq < acknowledged[i] || got.LastSeq > acknowledged[i]+1 || got.MessageCount != got.LastSeq {
@@ -383,19 +388,19 @@ func TestAppendsOfTwoProcessesSurviveKill(t *testing.T) {
 
 // An import that finds no room takes nothing with it of what shares its transaction.
 func TestAnImportThatFindsNoRoomLeavesOthersWhole(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	for _, n := range []int{1, 30, 356} {
 		s := openTest(t)
 		limit := func(pages int64) {
 			t.Helper()
-			testkit.Check(t, s.alone(t.Context(), func(t *Tx) error {
+			testkit.Check(t, s.Alone(t.Context(), func(t *engine.Tx) error {
 				var n int64
-				return t.row(fmt.Sprint(`PRAGMA max_page_count = `, pages), nil, &n)
+				return t.Row(fmt.Sprint(`PRAGMA max_page_count = `, pages), nil, &n)
 			}))
 		}
-		b := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "large"}}
-		for i := range n {
-			b.Messages = append(b.Messages, ImportMessage{Message: says(session.User, strings.Repeat("x", 60_000))})
+		b := store.ImportBatch{Session: store.NewSession{Source: session.SourcePi, SourceID: "large"}}
+		for range n {
+			b.Messages = append(b.Messages, store.ImportMessage{Message: says(session.User, strings.Repeat("x", 60_000))})
 		}
 		imports := func() error {
 			_, err := s.Import(t.Context(), b)
@@ -434,12 +439,12 @@ func TestReadersHoldUpNoWriter(t *testing.T) {
 	defer reader.Close(ctx)
 	testkit.Must(reader.Exec(ctx, `DO $$ BEGIN CREATE ROLE `+role+`; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
 		GRANT pg_read_all_data TO `+role+`; SET ROLE `+role))(t)
-	for _, query := range append(LockWriters[:1:1], `SELECT id FROM store FOR UPDATE`) {
-		if _, err := reader.Exec(ctx, `BEGIN; `+query); postgresCode(err) != noPrivilege {
+	for _, query := range append(engine.LockWriters[:1:1], `SELECT id FROM store FOR UPDATE`) {
+		if _, err := reader.Exec(ctx, `BEGIN; `+query); engine.PostgresCode(err) != engine.NoPrivilege {
 			t.Errorf("%s: %v", query, err)
 		}
 		testkit.Must(reader.Exec(ctx, `ROLLBACK`))(t)
 	}
 	testkit.Must(reader.Exec(ctx, `SELECT pg_advisory_lock(1936028465)`))(t)
-	mustCreate(t, s, NewSession{}) // waits for none of it
+	mustCreate(t, s, store.NewSession{}) // waits for none of it
 }

@@ -1,4 +1,4 @@
-package store
+package engine
 
 import "github.com/jmoiron/sqlx"
 
@@ -56,4 +56,4 @@ func Readers(d *DB) *sqlx.DB { return d.readers }
 var LockWriters = lockWriters
 
 // Exec1 runs a statement on the writing connection.
-func Exec1(t *Tx, query string) error { return t.w.exec1(t.ctx, query) }
+func Exec1(t *Tx, query string) error { return t.w.exec1(t.Ctx, query) }

@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -43,12 +43,12 @@ const (
 	lockPatience = 10 * time.Second
 )
 
-// openDB opens the database at path. Unless it is read-only, it makes the file and its folder
+// Open opens the database at path. Unless it is read-only, it makes the file and its folder
 // where they are missing (0600 and 0700, whatever the umask), tightens looser modes and brings the
 // schema up to date; two processes may do that at once. On a full disk it opens what is there, and
 // Health says so. Codes: NotFound (read-only and no file), Invalid (no database, another program's,
 // a newer sessiond's), Forbidden (not writable), Busy.
-func openDB(ctx context.Context, path string, opt dbOptions) (*DB, error) {
+func Open(ctx context.Context, path string, opt Options) (*DB, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
@@ -64,7 +64,7 @@ func openDB(ctx context.Context, path string, opt dbOptions) (*DB, error) {
 	}
 	openStores.Add(1)
 	s := &DB{path: path, opt: opt, prepared: map[string]*sqlx.Stmt{}}
-	s.statements = statements{stmt: s.readerStmt, failed: s.readFailed}
+	s.Statements = Statements{stmt: s.readerStmt, failed: s.ReadFailed}
 	log, err := os.Stat(path + "-wal")
 	besideLog := err == nil && log.Size() > 0 // afterwards it may be gone
 	if opt.ReadOnly {
@@ -94,7 +94,7 @@ func (s *DB) openReadWrite(ctx context.Context) error {
 	}
 	defer lock.Unlock() //nolint:errcheck // closing the process would unlock it too
 
-	if s.writeDB, err = sql.Open("sqlite", dsn(s.path, "rwc",
+	if s.writeDB, err = sql.Open("sqlite", DSN(s.path, "rwc",
 		"secure_delete(1)", "foreign_keys(1)", "synchronous(full)",
 		"wal_autocheckpoint(8000)", "cache_size(-32768)", "temp_store(memory)")); err != nil {
 		return err
@@ -116,12 +116,12 @@ func (s *DB) openReadWrite(ctx context.Context) error {
 		return err
 	}
 	if st := s.writer.stamp; st != nil && st.low.count == 0 { // until then copies from before stamps have the same number
-		if err := s.alone(ctx, func(t *Tx) error { return t.w.exec1(t.ctx, `PRAGMA wal_checkpoint(PASSIVE)`) }); err != nil && !isBusy(err) {
+		if err := s.Alone(ctx, func(t *Tx) error { return t.w.exec1(t.Ctx, `PRAGMA wal_checkpoint(PASSIVE)`) }); err != nil && !isBusy(err) {
 			return err
 		}
 	}
 	s.writer.opened.Store(true)
-	if err := s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)")); err != nil {
+	if err := s.openReaders(ctx, DSN(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)")); err != nil {
 		return err
 	}
 	return s.announceOpened(ctx)
@@ -155,14 +155,14 @@ func (s *DB) openReadOnly(ctx context.Context) error {
 	if info.IsDir() {
 		return session.Errorf(session.Invalid, "%s is a folder; name the database file in it", s.path)
 	}
-	err = s.openReaders(ctx, dsn(s.path, "ro", "query_only(1)", "temp_store(memory)"))
-	if code := sqliteCode(err); code&0xff == sqlite3.SQLITE_CANTOPEN || code&0xff == sqlite3.SQLITE_READONLY {
+	err = s.openReaders(ctx, DSN(s.path, "ro", "query_only(1)", "temp_store(memory)"))
+	if code := SQLiteCode(err); code&0xff == sqlite3.SQLITE_CANTOPEN || code&0xff == sqlite3.SQLITE_READONLY {
 		if wal, statErr := os.Stat(s.path + "-wal"); statErr == nil && wal.Size() > 0 {
 			return session.Errorf(session.Forbidden,
 				"%s has a write-ahead log that holds something, and this folder cannot be written: open it as a user who may write here, or make a copy with `sessiond backup`", s.path)
 		}
 		s.closeHandles()
-		err = s.openReaders(ctx, dsn(s.path, "ro", "query_only(1)", "temp_store(memory)")+"&immutable=1")
+		err = s.openReaders(ctx, DSN(s.path, "ro", "query_only(1)", "temp_store(memory)")+"&immutable=1")
 	}
 	if err != nil {
 		return err
@@ -200,8 +200,8 @@ func (s *DB) openReaders(ctx context.Context, source string) error {
 	return db.GetContext(ctx, &n, `SELECT COUNT(*) FROM sqlite_schema`)
 }
 
-// dsn builds the driver's name for the file. Every pragma is one that a test reads back.
-func dsn(path, mode string, pragmas ...string) string {
+// DSN builds the driver's name for the file. Every pragma is one that a test reads back.
+func DSN(path, mode string, pragmas ...string) string {
 	q := url.Values{"mode": {mode}, "_txlock": {"immediate"}}
 	q.Add("_pragma", "busy_timeout("+strconv.Itoa(busyTimeoutMS)+")")
 	for _, p := range pragmas {
@@ -237,7 +237,7 @@ func (s *DB) migrate(ctx context.Context) error {
 		return err
 	}
 	_, err = provider.Up(ctx)
-	return wrap(err, "migrate")
+	return session.Wrap(err, "migrate")
 }
 
 // checkVersion refuses a file that is not sessiond's, is of a newer one or from before version
@@ -396,7 +396,7 @@ func (s *DB) leaveWAL() {
 
 // checkLog refuses a database with a write-ahead log that belongs to another file: SQLite would delete the log where
 // the database is missing, and would write it into one that was put there. Codes: Conflict.
-func checkLog(path string, opt dbOptions) error {
+func checkLog(path string, opt Options) error {
 	file := realPath(path)
 	info, err := os.Stat(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"cmp"
@@ -75,7 +75,7 @@ func openSQLPool(address string) (*sql.DB, error) {
 		frontend.SetMaxBodyLen(maxSQLRow)
 		return frontend
 	}
-	db := sql.OpenDB(pgConnector{Connector: stdlib.GetConnector(*config), network: n, opt: &dbOptions{}, asWritten: true})
+	db := sql.OpenDB(pgConnector{Connector: stdlib.GetConnector(*config), network: n, opt: &Options{}, asWritten: true})
 	db.SetMaxOpenConns(reportConns)
 	db.SetMaxIdleConns(0)
 	return db, nil
@@ -86,7 +86,7 @@ const maxSQLRow = 1 << 20 // bytes of one row
 type pgConnector struct {
 	driver.Connector
 	network *network
-	opt     *dbOptions
+	opt     *Options
 	reads   bool
 
 	asWritten bool // statements are not translated
@@ -117,7 +117,7 @@ func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 type pgConn struct {
 	*stdlib.Conn
 	network   *network
-	opt       *dbOptions
+	opt       *Options
 	opened    time.Time
 	asWritten bool // statements are not translated
 	texts     map[string]translated
@@ -216,7 +216,7 @@ func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.N
 	if c.asWritten {
 		rows, err := c.Conn.Conn().Query(ctx, query, append([]any{pgx.QueryResultFormats{pgx.TextFormatCode}}, pgValues(args)...)...)
 		r := &pgRows{conn: c}
-		if err = cmp.Or(err, r.begin(rows)); postgresCode(err) != readOnlyTransaction { // else the statement is at fault, not the server
+		if err = cmp.Or(err, r.begin(rows)); PostgresCode(err) != readOnlyTransaction { // else the statement is at fault, not the server
 			err = postgresError(err)
 		}
 		return r, err

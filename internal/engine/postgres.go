@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"cmp"
@@ -48,9 +48,9 @@ func PrintableName(name string) string {
 // openPostgres opens a database of PostgreSQL, in the schema that the address names first (public, or
 // search_path), and brings it up to date. Codes: Invalid (a newer sessiond's, sorted otherwise),
 // NotFound, Forbidden, Unavailable.
-func openPostgres(ctx context.Context, address string, opt dbOptions) (*DB, error) {
+func openPostgres(ctx context.Context, address string, opt Options) (*DB, error) {
 	s := &DB{path: address, opt: opt, network: &network{}, prepared: map[string]*sqlx.Stmt{}}
-	s.statements = statements{stmt: s.readerStmt, batch: s.readBatch}
+	s.Statements = Statements{stmt: s.readerStmt, batch: s.readBatch}
 	err := s.openPools(ctx)
 	current := false
 	if err == nil {
@@ -99,7 +99,7 @@ func (s *DB) openPools(ctx context.Context) error {
 	s.callersSQL = sqlx.NewDb(callers, "postgres")
 	var order, encoding string
 	var fits bool
-	if err := s.readers.QueryRowContext(ctx, orderOfTexts).Scan(&order, &encoding, &fits); err != nil {
+	if err := s.readers.QueryRowContext(ctx, OrderOfTexts).Scan(&order, &encoding, &fits); err != nil {
 		return err
 	}
 	if !fits {
@@ -110,7 +110,7 @@ func (s *DB) openPools(ctx context.Context) error {
 }
 
 // readBatch sends readings in one round trip.
-func (s *DB) readBatch(ctx context.Context, all []reading) (*sqlx.Rows, error) {
+func (s *DB) readBatch(ctx context.Context, all []Reading) (*sqlx.Rows, error) {
 	batch := make([]statement, len(all))
 	for i, r := range all {
 		var err error
@@ -131,9 +131,9 @@ func readOnly(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// orderOfTexts reads a database's order of texts, of ICU's its library alone, its encoding, and whether they sort by
+// OrderOfTexts reads a database's order of texts, of ICU's its library alone, its encoding, and whether they sort by
 // bytes, as SQLite does; the built-in order does.
-const orderOfTexts = `
+const OrderOfTexts = `
 	SELECT name, encoding, name IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') AND encoding = 'UTF8'
 	FROM (SELECT CASE datlocprovider WHEN 'i' THEN 'ICU' WHEN 'b' THEN 'C' ELSE datcollate END AS name, pg_encoding_to_char(encoding) AS encoding
 	      FROM pg_database WHERE datname = current_database()) AS d`
@@ -160,7 +160,7 @@ func (s *DB) openPostgresWriter(ctx context.Context) (err error) {
 // checkPostgresVersion reports whether the schema is this sessiond's. It refuses that of a newer one, and, for a
 // reader, that of an older one.
 func (s *DB) checkPostgresVersion(ctx context.Context) (current bool, err error) {
-	have, want, err := s.postgresVersion(ctx)
+	have, want, err := s.SchemaVersion(ctx)
 	switch name := PrintableName(s.path); {
 	case err != nil:
 		return false, err
@@ -177,16 +177,16 @@ func (s *DB) checkPostgresVersion(ctx context.Context) (current bool, err error)
 // checkPostgresSchema refuses a schema that lost its migrations while the store is open. That of a newer
 // sessiond is served until this one restarts.
 func (s *DB) checkPostgresSchema(ctx context.Context) error {
-	have, want, err := s.postgresVersion(ctx)
+	have, want, err := s.SchemaVersion(ctx)
 	if err == nil && have < want {
 		err = session.Errorf(session.Unavailable, "%s has schema %d, this sessiond needs %d, perhaps after a restore: restart sessiond, which brings it up to date", PrintableName(s.path), have, want)
 	}
 	return err
 }
 
-// postgresVersion returns the number of the newest migration that the database has, 0 of an empty one, and of
+// SchemaVersion returns the number of the newest migration that the database has, 0 of an empty one, and of
 // the newest that this sessiond knows.
-func (s *DB) postgresVersion(ctx context.Context) (have, want int64, err error) {
+func (s *DB) SchemaVersion(ctx context.Context) (have, want int64, err error) {
 	there := false
 	if err = s.readers.GetContext(ctx, &there, `SELECT to_regclass('goose_db_version') IS NOT NULL`); err != nil {
 		return 0, 0, err
@@ -221,5 +221,5 @@ func (s *DB) migratePostgres(ctx context.Context) error {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
 	_, err = provider.Up(ctx)
-	return wrap(err, "migrate")
+	return session.Wrap(err, "migrate")
 }

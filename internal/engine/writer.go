@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type writer struct {
 	queuedSize      int
 	lastID, firstID int64
 
-	opt      dbOptions
+	opt      Options
 	path     string
 	postgres bool
 	pid      atomic.Uint32 // of the server's process, on PostgreSQL
@@ -96,9 +96,9 @@ func (j *job) giveUp(err error) bool {
 // the request's context but not its end: a statement that is cancelled can roll back the whole transaction, and
 // with it other people's appends.
 type Tx struct {
-	statements
-	ctx   context.Context
-	now   session.Time
+	Statements
+	Ctx   context.Context
+	Now   session.Time
 	Carry any // for Options.BeforeCommit, if the closure succeeds
 	w     *writer
 }
@@ -108,10 +108,10 @@ func (w *writer) newTx(ctx context.Context) *Tx {
 		st, err := w.stmt(ctx, query)
 		return st, func() {}, err
 	}
-	return &Tx{statements: statements{stmt: stmt}, w: w, ctx: ctx, now: session.At(w.opt.Now())}
+	return &Tx{Statements: Statements{stmt: stmt}, w: w, Ctx: ctx, Now: session.At(w.opt.Now())}
 }
 
-func startWriter(db *sql.DB, path string, opt dbOptions) (*writer, error) {
+func startWriter(db *sql.DB, path string, opt Options) (*writer, error) {
 	w := &writer{
 		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt, path: path,
 		queue: make(chan *job, queueLength), quit: make(chan struct{}), done: make(chan struct{}),
@@ -244,7 +244,7 @@ func (w *writer) run(batch []*job) {
 				t := w.newTx(context.Background())
 				err := t.guarded(j.fn)
 				if err == nil && w.postgres {
-					err = w.flush(t.ctx)
+					err = w.flush(t.Ctx)
 				}
 				w.noteDamage(err)
 				j.answer <- err
@@ -469,28 +469,28 @@ func (w *writer) close() {
 	w.conn.Close() //nolint:errcheck // returns it to its pool of one
 }
 
-// exec runs a statement whose result is not needed. On PostgreSQL its error may come with a later one's:
-// what tells errors apart calls changed.
-func (t *Tx) exec(query string, args ...any) error {
+// Exec runs a statement whose result is not needed. On PostgreSQL its error may come with a later one's:
+// what tells errors apart calls Changed.
+func (t *Tx) Exec(query string, args ...any) error {
 	if t.w.postgres {
-		return t.w.enqueue(t.ctx, query, args...)
+		return t.w.enqueue(t.Ctx, query, args...)
 	}
 	_, err := t.result(query, args...)
 	return err
 }
 
-// execEach runs statements that take the same arguments.
-func (t *Tx) execEach(queries []string, args ...any) error {
+// ExecEach runs statements that take the same arguments.
+func (t *Tx) ExecEach(queries []string, args ...any) error {
 	for _, query := range queries {
-		if err := t.exec(query, args...); err != nil {
+		if err := t.Exec(query, args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// changed runs a statement and returns how many rows it changed.
-func (t *Tx) changed(query string, args ...any) (int64, error) {
+// Changed runs a statement and returns how many rows it changed.
+func (t *Tx) Changed(query string, args ...any) (int64, error) {
 	res, err := t.result(query, args...)
 	if err != nil {
 		return 0, err
@@ -498,34 +498,34 @@ func (t *Tx) changed(query string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
-// insert runs an INSERT and returns the id of its row.
-func (t *Tx) insert(query string, args ...any) (int64, error) {
+// Insert runs an INSERT and returns the id of its row.
+func (t *Tx) Insert(query string, args ...any) (int64, error) {
 	var id int64
-	err := t.row(query+` RETURNING id`, args, &id)
+	err := t.Row(query+` RETURNING id`, args, &id)
 	return id, err
 }
 
 func (t *Tx) result(query string, args ...any) (sql.Result, error) {
-	st, err := t.w.stmt(t.ctx, query)
+	st, err := t.w.stmt(t.Ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	return st.ExecContext(t.ctx, args...)
+	return st.ExecContext(t.Ctx, args...)
 }
 
-// exists reports whether a query has a row.
-func (t *Tx) exists(query string, args ...any) (bool, error) {
-	found, err := first[int64](t.ctx, t, query, args...)
+// Exists reports whether a query has a row.
+func (t *Tx) Exists(query string, args ...any) (bool, error) {
+	found, err := First[int64](t.Ctx, t, query, args...)
 	return found != nil, err
 }
 
-// row reads one row of plain columns; sql.ErrNoRows when there is none.
-func (t *Tx) row(query string, args []any, dest ...any) error {
-	st, err := t.w.stmt(t.ctx, query)
+// Row reads one row of plain columns; sql.ErrNoRows when there is none.
+func (t *Tx) Row(query string, args []any, dest ...any) error {
+	st, err := t.w.stmt(t.Ctx, query)
 	if err != nil {
 		return err
 	}
-	return st.QueryRowContext(t.ctx, args...).Scan(dest...)
+	return st.QueryRowContext(t.Ctx, args...).Scan(dest...)
 }
 
 // NextID returns the next number of the sequence Options.IDs for a row that the closure inserts, so that no insert waits

@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -63,15 +64,15 @@ func TestErrorsOfPostgresHaveCodes(t *testing.T) {
 
 // A wrong address, a database that is missing, and one that sorts otherwise are named with what to do.
 func TestPostgresThatCannotBeOpenedSaysWhy(t *testing.T) {
-	_, err := openDB(t.Context(), "postgres://nobody:secret@127.0.0.1:1/none", dbOptions{})
+	_, err := Open(t.Context(), "postgres://nobody:secret@127.0.0.1:1/none", Options{})
 	if session.CodeOf(err) != session.Unavailable || !strings.Contains(err.Error(), "postgres://nobody:xxxxx@127.0.0.1:1/none cannot be reached") {
 		t.Error(err)
 	}
-	_, err = openDB(t.Context(), "postgres://%zz", dbOptions{})
+	_, err = Open(t.Context(), "postgres://%zz", Options{})
 	if session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(), "") {
 		t.Error(err)
 	}
-	_, err = openDB(t.Context(), "postgres://a:secret@db/x?sslmode=strict&sslpassword=secret", dbOptions{})
+	_, err = Open(t.Context(), "postgres://a:secret@db/x?sslmode=strict&sslpassword=secret", Options{})
 	if session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(), "the address postgres://a:xxxxx@db/x?sslmode=strict&sslpassword=xxxxx cannot be used: failed to configure TLS (sslmode is invalid)") {
 		t.Error(err)
 	}

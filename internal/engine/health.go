@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -67,7 +67,7 @@ func (s *DB) Ready(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, connectPatience)
 		defer cancel()
 		err := s.writer.do(ctx, func(t *Tx) error { // which a server that only reads lets begin
-			readOnly, err := get[string](t.ctx, t, `SELECT current_setting('transaction_read_only')`)
+			readOnly, err := Get[string](t.Ctx, t, `SELECT current_setting('transaction_read_only')`)
 			if err == nil && readOnly == "on" {
 				err = errReadOnly(nil)
 			}
@@ -119,8 +119,8 @@ func (s *DB) resolveDoubt(ctx context.Context) error {
 	return s.writer.do(ctx, func(*Tx) error { return nil })
 }
 
-// readFailed is told each error of a reading statement.
-func (s *DB) readFailed(err error) {
+// ReadFailed is told each error of a reading statement.
+func (s *DB) ReadFailed(err error) {
 	if s.writer != nil {
 		s.writer.noteDamage(err)
 	}
@@ -140,7 +140,7 @@ func (w *writer) noteDamage(err error) {
 
 // IsDamage reports whether err says that a page of the database cannot be read.
 func IsDamage(err error) bool {
-	code := sqliteCode(err) & 0xff
+	code := SQLiteCode(err) & 0xff
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 
@@ -168,7 +168,7 @@ func (w *writer) settle(err error) {
 }
 
 func stateOf(err error) State {
-	code := sqliteCode(err)
+	code := SQLiteCode(err)
 	switch {
 	case err == nil:
 		return StateOK
@@ -178,10 +178,10 @@ func stateOf(err error) State {
 		return StateOverwritten
 	case isUnreachable(err):
 		return StateUnreachable
-	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE, postgresCode(err) == diskFull, session.CodeOf(err) == session.StorageFull:
+	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE, PostgresCode(err) == diskFull, session.CodeOf(err) == session.StorageFull:
 		return StateFull
 	case code&0xff == sqlite3.SQLITE_IOERR, code&0xff == sqlite3.SQLITE_READONLY, code&0xff == sqlite3.SQLITE_CANTOPEN,
-		postgresCode(err) == readOnlyTransaction, errors.Is(err, errServerReadOnly):
+		PostgresCode(err) == readOnlyTransaction, errors.Is(err, errServerReadOnly):
 		return StateUnwritable
 	}
 	return ""
@@ -373,7 +373,7 @@ func (w *writer) rescueAtEnd() error {
 
 // copyTo writes a copy of the database that the writing connection has open, whatever its name is now.
 func (w *writer) copyTo(ctx context.Context, out string) error {
-	return writeNew(out, func(tmp string) error {
+	return WriteNew(out, func(tmp string) error {
 		if err := vacuumInto(ctx, w.conn, tmp); err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // and on disk when Backup returns. Codes: Conflict (out exists), NotFound
 // (its folder), Forbidden.
 func (s *DB) Backup(ctx context.Context, out string) (size int64, err error) {
-	err = writeNew(out, func(tmp string) error {
+	err = WriteNew(out, func(tmp string) error {
 		if err := s.copyInto(ctx, tmp); err != nil {
 			return backupError(out, s.damageMet(err))
 		}
@@ -38,9 +38,9 @@ func (s *DB) Backup(ctx context.Context, out string) (size int64, err error) {
 	return info.Size(), nil
 }
 
-// writeNew has write fill a hidden file, and gives it the name out, which must not exist, once all of it
+// WriteNew has write fill a hidden file, and gives it the name out, which must not exist, once all of it
 // is on disk.
-func writeNew(out string, write func(tmp string) error) error {
+func WriteNew(out string, write func(tmp string) error) error {
 	out, err := filepath.Abs(out)
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ func (s *DB) damageMet(err error) error {
 	if !IsDamage(err) {
 		return err
 	}
-	s.readFailed(err)
+	s.ReadFailed(err)
 	if refusal := s.Health().Err; refusal != nil {
 		return refusal
 	}
@@ -236,7 +236,7 @@ func (s *DB) damageMet(err error) error {
 
 // finishCopy gives a copy a stamp of its own and checks it.
 func finishCopy(ctx context.Context, path string) error {
-	if err := stampCopy(ctx, path); err != nil {
+	if err := StampCopy(ctx, path); err != nil {
 		return fmt.Errorf("finish the copy: %w", err)
 	}
 	return checkCopy(ctx, path)
@@ -277,7 +277,7 @@ func setAside(database, why string, at time.Time, ours func(fs.FileInfo) bool) (
 }
 
 func checkCopy(ctx context.Context, path string) error {
-	db, err := sqlx.Open("sqlite", dsn(path, "ro")+"&immutable=1")
+	db, err := sqlx.Open("sqlite", DSN(path, "ro")+"&immutable=1")
 	if err != nil {
 		return err
 	}
