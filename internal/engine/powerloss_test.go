@@ -12,8 +12,8 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
-	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/testkit/effort"
+	"sessiond/internal/testkit/storetest"
 )
 
 // files are the bytes of a database and its log at one moment.

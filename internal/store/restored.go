@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+
 	"sessiond/internal/engine"
 
 	"github.com/jmoiron/sqlx"
