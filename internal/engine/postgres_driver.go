@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -277,7 +277,7 @@ func pgValues(args []driver.NamedValue) []any {
 	return values
 }
 
-var pgName = regexp.MustCompile(`'(?:[^']|'')*'|::|:[a-z_]+`)
+var pgName = pattern.New(`'(?:[^']|'')*'|::|:[a-z_]+`)
 
 // pgNamed replaces named parameters, :since, by numbered ones, and puts the arguments in that order. A
 // parameter without an argument is NULL.
@@ -329,7 +329,7 @@ func (s pgStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (dri
 
 func (s pgStmt) CheckNamedValue(v *driver.NamedValue) error { return pgArgument(v) }
 
-var pgNumbered = regexp.MustCompile(`\$(\d+)|'(?:[^']|'')*'`)
+var pgNumbered = pattern.New(`\$(\d+)|'(?:[^']|'')*'`)
 
 // pgParameters returns the highest number of a parameter in a statement.
 func pgParameters(query string) (most int) {
@@ -468,10 +468,10 @@ func (r *pgRows) value(f *pgconn.FieldDescription, raw []byte) (driver.Value, er
 }
 
 var (
-	pgPlaceholder = regexp.MustCompile(`\+?\?(\d*)|'(?:[^']|'')*'`)
+	pgPlaceholder = pattern.New(`\+?\?(\d*)|'(?:[^']|'')*'`)
 	// Hints for SQLite's planner: which index, and which table first.
-	pgIndexedBy = regexp.MustCompile(` INDEXED BY \w+`)
-	pgCrossJoin = regexp.MustCompile(`CROSS JOIN (\w+ \w+ ON )`)
+	pgIndexedBy = pattern.New(` INDEXED BY \w+`)
+	pgCrossJoin = pattern.New(`CROSS JOIN (\w+ \w+ ON )`)
 )
 
 // pgText returns a statement as PostgreSQL reads it: placeholders are numbered, hints for SQLite's

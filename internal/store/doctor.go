@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 
 	"sessiond/db/migrations"
 	"sessiond/internal/engine"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -160,7 +160,7 @@ func (s *Store) checkPages(ctx context.Context, quick bool) Check {
 	return check
 }
 
-var treeNumber = regexp.MustCompile(`Tree \d+`)
+var treeNumber = pattern.New(`Tree \d+`)
 
 // checkReadable names the sessions of which something cannot be read.
 func (s *Store) checkReadable(ctx context.Context) Check {

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"sessiond/internal/engine"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -632,7 +632,7 @@ func (s *Store) LastMessageID(ctx context.Context) (int64, error) {
 
 // A message's parts are a range of ids, which SQLite reads without an index. PostgreSQL takes such a
 // range for a ninth of the table, and asks the policy of parts before it: there an index has them.
-var partsOfMessage = regexp.MustCompile(`\bp\.id BETWEEN m\.id << 10 AND \(m\.id << 10\) \+ 1023`)
+var partsOfMessage = pattern.New(`\bp\.id BETWEEN m\.id << 10 AND \(m\.id << 10\) \+ 1023`)
 
 // rewriteForPostgres returns a statement that finds a message's parts by its id.
 func rewriteForPostgres(query string) string {
