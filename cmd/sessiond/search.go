@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 
 	"sessiond/internal/connect"
 	"sessiond/internal/find"
+	"sessiond/internal/pattern"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/transcript"
@@ -88,7 +88,7 @@ func excludedLast(args []string) []string {
 	return slices.Concat(kept, []string{"--"}, excluded, rest)
 }
 
-var searchShorthand = regexp.MustCompile(`^-(h|n|n=?[0-9]+)$`)
+var searchShorthand = pattern.New(`^-(h|n|n=?[0-9]+)$`)
 
 func (a *app) search(ctx context.Context, s *opened, words string, f searchFlags) error {
 	f.Text, f.Limit, f.Expand = words, int(f.limit), int(f.expand)

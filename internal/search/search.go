@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"sessiond/internal/session"
+	"sessiond/internal/text"
 	"sessiond/internal/when"
 )
 
@@ -111,11 +112,11 @@ func (h *Hit) Matched() (n int) {
 			seen[piece] = true
 			n++
 			switch first, _ := utf8.DecodeRuneInString(piece); {
-			case !isUnspaced(first):
+			case !text.IsUnspaced(first):
 			case first < 0x2E80: // a word of Thai has some more
-				n += max(0, len(charactersOf(piece))/2-1)
+				n += max(0, len(text.Characters(piece))/2-1)
 			default:
-				n += max(0, len(charactersOf(piece))-2)
+				n += max(0, len(text.Characters(piece))-2)
 			}
 		}
 	}
@@ -320,7 +321,7 @@ type run struct {
 	query     Query
 	parsed    parsed
 	places    []queryer               // the index, the tail
-	languages []language              // of its texts, besides English
+	languages []text.Language         // of its texts, besides English
 	seen      map[int64]bool          // by row id of the message
 	except    []session.ID            // sessions that have enough rows
 	shared    [][2]session.MessageRef // of a searched fork: the path before its own messages
@@ -534,7 +535,7 @@ func (r *run) addHits(ctx context.Context, docs []doc) error {
 // must stand in it as written.
 func (r *run) headOfHits() session.Head {
 	if slices.ContainsFunc(r.parsed.terms, func(t term) bool { return t.quoted }) {
-		return session.Head{Text: maxText}
+		return session.Head{Text: text.MaxText}
 	}
 	return session.Head{Text: snippetReach}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -221,11 +222,11 @@ func (s *Store) InTrash(ctx context.Context, ids []session.ID) (map[session.ID]b
 		Trashed bool       `db:"trashed"`
 	}
 	in, args := scopeOf(ctx)
-	err := each(ctx, s, func(f *found) error {
+	err := engine.Each(ctx, s, func(f *found) error {
 		trashed[f.ID] = f.Trashed
 		return nil
 	}, sessionsInTrash+in, append([]any{string(session.JSONOf(ids))}, args...)...)
-	return trashed, wrap(err, "which sessions are in the trash")
+	return trashed, session.Wrap(err, "which sessions are in the trash")
 }
 
 const sessionsInTrash = `
@@ -234,8 +235,8 @@ const sessionsInTrash = `
 // Outlines returns the existing ones of some sessions, without their settings, counts and metadata.
 func (s *Store) Outlines(ctx context.Context, ids []session.ID) ([]session.Session, error) {
 	in, args := scopeOf(ctx)
-	all, err := list[session.Session](ctx, s, sessionOutlines+in, append([]any{string(session.JSONOf(ids))}, args...)...)
-	return all, wrap(err, "read sessions")
+	all, err := engine.List[session.Session](ctx, s, sessionOutlines+in, append([]any{string(session.JSONOf(ids))}, args...)...)
+	return all, session.Wrap(err, "read sessions")
 }
 
 const sessionOutlines = `
@@ -250,16 +251,16 @@ func (s *Store) Listed(ctx context.Context, f Filter, ids []session.ID) ([]sessi
 		return nil, c.err
 	}
 	c.add("s.id IN (SELECT value FROM json_each(?))", string(session.JSONOf(ids)))
-	all, err := list[session.ID](ctx, s, `SELECT s.id `+fromSessions+`WHERE `+strings.Join(c.where, " AND "), c.args...)
-	return all, wrap(err, "filter sessions")
+	all, err := engine.List[session.ID](ctx, s, `SELECT s.id `+fromSessions+`WHERE `+strings.Join(c.where, " AND "), c.args...)
+	return all, session.Wrap(err, "filter sessions")
 }
 
 // SessionsNamed returns the sessions whose title, project or branch has one of the texts in it, in small letters: a
 // thousand of the newest ten thousand. Of each it reads the names only.
 func (s *Store) SessionsNamed(ctx context.Context, texts []string) ([]session.Session, error) {
 	in, args := scopeOf(ctx)
-	all, err := list[session.Session](ctx, s, fmt.Sprintf(sessionsNamedLike, in), append([]any{string(session.JSONOf(texts))}, args...)...)
-	return all, wrap(err, "sessions by their names")
+	all, err := engine.List[session.Session](ctx, s, fmt.Sprintf(sessionsNamedLike, in), append([]any{string(session.JSONOf(texts))}, args...)...)
+	return all, session.Wrap(err, "sessions by their names")
 }
 
 const sessionsNamedLike = `

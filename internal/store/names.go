@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/spelling"
@@ -44,15 +45,15 @@ type Value struct {
 func (s *Store) Values(ctx context.Context, of Column) ([]Value, error) {
 	var values []Value
 	in, args := scopeOf(ctx)
-	err := s.reports.SelectContext(ctx, &values, `SELECT s.`+of.name()+` AS text, COUNT(*) AS n FROM sessions s
+	err := s.Reader().SelectContext(ctx, &values, `SELECT s.`+of.name()+` AS text, COUNT(*) AS n FROM sessions s
 		WHERE s.draft = 0 AND s.deleted_at IS NULL AND s.purged_at IS NULL AND s.`+of.name()+` <> ''`+in+` GROUP BY 1 ORDER BY n DESC, text`, args...)
-	return values, wrap(err, "values of %s", of.name())
+	return values, session.Wrap(err, "values of %s", of.name())
 }
 
 // projects returns the folders of the roll-up, which is small.
 func (s *Store) projects(ctx context.Context) ([]string, error) {
-	all, err := list[string](ctx, s, `SELECT DISTINCT project FROM daily_usage WHERE project <> '' ORDER BY project`)
-	return all, wrap(err, "list the projects")
+	all, err := engine.List[string](ctx, s, `SELECT DISTINCT project FROM daily_usage WHERE project <> '' ORDER BY project`)
+	return all, session.Wrap(err, "list the projects")
 }
 
 // ProjectNames returns the names by which lists call the projects.

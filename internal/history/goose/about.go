@@ -3,12 +3,12 @@ package goose
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"time"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -114,7 +114,7 @@ func (a *about) note(name, value string) {
 
 // noteJSON notes a JSON value, its secrets masked.
 func (a *about) noteJSON(name, value string) {
-	if !json.Valid([]byte(value)) || wire.DeeperThan([]byte(value), history.MaxDepth) {
+	if !json.Valid([]byte(value)) || jsonx.DeeperThan([]byte(value), history.MaxDepth) {
 		return // its secrets cannot be found
 	}
 	masked := mask([]byte(value))
@@ -134,7 +134,7 @@ func cut(text string) string {
 }
 
 // secretName are names of members whose values may be secrets: of tool servers, providers.
-var secretName = regexp.MustCompile(`(?i)secret|passw|credential|cookie|authorization|api_?-?key|access_?-?key|^auth$|_auth$|(^|_|-)token$|^(envs?|headers|args|argv|cmd_args|env_keys)$`)
+var secretName = pattern.New(`(?i)secret|passw|credential|cookie|authorization|api_?-?key|access_?-?key|^auth$|_auth$|(^|_|-)token$|^(envs?|headers|args|argv|cmd_args|env_keys)$`)
 
 // mask replaces the values that may be secrets, and what follows the host of an address.
 func mask(value []byte) raw {
@@ -154,7 +154,7 @@ func mask(value []byte) raw {
 		for i := range elements {
 			elements[i] = mask(elements[i])
 		}
-		return wire.Array(elements)
+		return jsonx.Array(elements)
 	}
 	if text, ok := history.Text(value); ok && strings.Contains(text, "://") {
 		return raw(session.JSONOf(maskAddress(text)))
@@ -175,8 +175,8 @@ func maskAll(value []byte) raw {
 }
 
 var (
-	userInfo = regexp.MustCompile(`://[^/@\s]*@`)
-	question = regexp.MustCompile(`\?\S*`)
+	userInfo = pattern.New(`://[^/@\s]*@`)
+	question = pattern.New(`\?\S*`)
 )
 
 func maskAddress(text string) string {

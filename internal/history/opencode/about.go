@@ -2,12 +2,12 @@ package opencode
 
 import (
 	"cmp"
-	"regexp"
 	"strconv"
 	"strings"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -123,7 +123,7 @@ func (a *about) named() string {
 	return clean(a.title)
 }
 
-var unnamed = regexp.MustCompile(`^(New|Child) session - \d{4}-\d\d-\d\dT`)
+var unnamed = pattern.New(`^(New|Child) session - \d{4}-\d\d-\d\dT`)
 
 // mostNote bounds what is noted of a session beside its conversation.
 const mostNote = 64 << 10
@@ -133,7 +133,7 @@ func (a *about) note(name string, value []byte) {
 	case "", "null", `""`, "{}", "[]":
 		return
 	}
-	if len(value) > mostNote || wire.DeeperThan(value, history.MaxDepth) {
+	if len(value) > mostNote || jsonx.DeeperThan(value, history.MaxDepth) {
 		value = session.JSONOf("left out: " + strconv.Itoa(len(value)) + " bytes")
 	}
 	if o, ok := history.Fields(value); ok && name == "revert" {
