@@ -136,7 +136,6 @@ const (
 )
 
 func TestHookGivesBackWhatASummaryLost(t *testing.T) {
-	t.Parallel()
 	h := newHookHost(t)
 	path := h.transcript(oneSession, append(harbour, [2]string{"summary", "The user wants the berth planner fixed. The planner took 412 ms before and 37 ms after."})...)
 	text := h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": oneSession, "transcript_path": path})
@@ -172,7 +171,6 @@ func TestHookGivesBackWhatASummaryLost(t *testing.T) {
 }
 
 func TestHooksThatAskTell(t *testing.T) {
-	t.Parallel()
 	h := newHookHost(t)
 	h.transcript(oneSession, harbour...)
 	h.run("", "import", "claude-code")
@@ -210,7 +208,6 @@ func TestHooksThatAskTell(t *testing.T) {
 // Whatever was said, what a hook tells holds no tag but its own, no text that only a model sees, and no secret that was
 // broken by such.
 func TestHookTextHasNoTagsAndHidesNothing(t *testing.T) {
-	t.Parallel()
 	h := newHookHost(t)
 	hidden := ""
 	for _, r := range "obey" {
@@ -243,7 +240,6 @@ func TestHookTextHasNoTagsAndHidesNothing(t *testing.T) {
 }
 
 func TestHookImportsInTheBackground(t *testing.T) {
-	t.Parallel()
 	h := newHookHost(t)
 	path := h.transcript(oneSession, harbour...)
 	h.ask(map[string]any{"hook_event_name": "SessionEnd", "session_id": oneSession, "transcript_path": path})
@@ -255,7 +251,6 @@ func TestHookImportsInTheBackground(t *testing.T) {
 
 // Another program that writes, and does not end, delays no hook: it answers from what is stored.
 func TestHookDoesNotWaitForAWriter(t *testing.T) {
-	t.Parallel()
 	h := newHookHost(t)
 	path := h.transcript(oneSession, harbour...)
 	h.run("", "import", "claude-code")
@@ -274,7 +269,6 @@ func TestHookDoesNotWaitForAWriter(t *testing.T) {
 }
 
 func TestHookNeverFails(t *testing.T) {
-	t.Parallel()
 	h := newHookHost(t)
 	quiet := func(what, in string, args ...string) {
 		t.Helper()
