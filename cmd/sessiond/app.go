@@ -95,7 +95,7 @@ func (a *app) color() bool {
 	return a.outTTY && !a.flags.noColor && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
 }
 
-// logOf returns the log of services.
+// logOf returns the log of what wire opens.
 func (a *app) logOf(w wiring) zerolog.Logger {
 	if w.log != nil {
 		return *w.log
@@ -159,14 +159,14 @@ func (a *app) onPagedStore(do func(ctx context.Context, s *store.Store, args []s
 	})
 }
 
-// onSession runs do on services and the session that the user named.
-func (a *app) onSession(ctx context.Context, w wiring, name string, do func(*services, session.Session) error) error {
-	return a.onMessage(ctx, w, name, func(s *services, sess session.Session, _ *session.MessageRef) error { return do(s, sess) })
+// onSession runs do on the open database and the session that the user named.
+func (a *app) onSession(ctx context.Context, w wiring, name string, do func(*opened, session.Session) error) error {
+	return a.onMessage(ctx, w, name, func(s *opened, sess session.Session, _ *session.MessageRef) error { return do(s, sess) })
 }
 
 // onMessage is onSession with the message that the user named, nil without one.
-func (a *app) onMessage(ctx context.Context, w wiring, name string, do func(*services, session.Session, *session.MessageRef) error) error {
-	return a.with(ctx, w, func(s *services) error {
+func (a *app) onMessage(ctx context.Context, w wiring, name string, do func(*opened, session.Session, *session.MessageRef) error) error {
+	return a.with(ctx, w, func(s *opened) error {
 		sess, ref, err := a.named(ctx, s.store, name)
 		if err != nil {
 			return err

@@ -92,7 +92,7 @@ func (a *app) append(ctx context.Context, name string, args []string, f appendFl
 	for _, w := range decoded.Warnings {
 		a.warn("%s", w)
 	}
-	return a.with(ctx, wiring{}, func(s *services) error {
+	return a.with(ctx, wiring{}, func(s *opened) error {
 		in := store.Append{Messages: decoded.Messages}
 		if f.create {
 			key, err := a.key(f.key)
@@ -131,7 +131,7 @@ func (a *app) append(ctx context.Context, name string, args []string, f appendFl
 
 // keepSearchable indexes new messages, because the daemon may not run. After an update the index
 // may be rebuilt, so a terminal shows the progress.
-func (a *app) keepSearchable(ctx context.Context, s *services) {
+func (a *app) keepSearchable(ctx context.Context, s *opened) {
 	err := a.index(ctx, s, indexedUnseen)
 	if err == nil {
 		return

@@ -44,7 +44,7 @@ func (a *app) compactCommand() *cobra.Command {
 					return err
 				}
 			}
-			return a.onSession(cmd.Context(), wiring{readOnly: f.dryRun, remote: f.model}, args[0], func(s *services, sess session.Session) error {
+			return a.onSession(cmd.Context(), wiring{readOnly: f.dryRun, remote: f.model}, args[0], func(s *opened, sess session.Session) error {
 				return a.compact(cmd.Context(), s, sess, f)
 			})
 		},
@@ -63,7 +63,7 @@ func (a *app) compactCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) compact(ctx context.Context, s *services, sess session.Session, f compactFlags) error {
+func (a *app) compact(ctx context.Context, s *opened, sess session.Session, f compactFlags) error {
 	if f.cancel {
 		return a.cancelCompactions(ctx, s, sess)
 	}
@@ -131,7 +131,7 @@ func (a *app) printCompacted(id session.ID, c session.Compaction, p contextmgr.P
 }
 
 // cancelCompactions cancels the running compactions of a session, in any process.
-func (a *app) cancelCompactions(ctx context.Context, s *services, sess session.Session) error {
+func (a *app) cancelCompactions(ctx context.Context, s *opened, sess session.Session) error {
 	all, err := s.store.Compactions(ctx, sess.ID)
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func refText(r *session.MessageRef) string {
 }
 
 // shift undoes the effective compaction, or redoes the one undone last.
-func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo bool) error {
+func (a *app) shift(ctx context.Context, s *opened, sess session.Session, undo bool) error {
 	what, id, err := "undone", sess.CompactionID, error(nil)
 	if undo {
 		if id == nil {
@@ -225,7 +225,7 @@ func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo
 }
 
 // lastUndone finds the undone compaction that follows the effective one.
-func lastUndone(ctx context.Context, s *services, sess session.Session) (*int64, error) {
+func lastUndone(ctx context.Context, s *opened, sess session.Session) (*int64, error) {
 	all, err := s.store.Compactions(ctx, sess.ID)
 	if err != nil {
 		return nil, err
@@ -241,7 +241,7 @@ func lastUndone(ctx context.Context, s *services, sess session.Session) (*int64,
 }
 
 // nothingToUndo is the error without an effective compaction; it mentions one to redo.
-func (a *app) nothingToUndo(ctx context.Context, s *services, sess session.Session) error {
+func (a *app) nothingToUndo(ctx context.Context, s *opened, sess session.Session) error {
 	said := fmt.Sprintf("nothing to undo: session %s has no effective compaction", sess.ID)
 	if id, err := lastUndone(ctx, s, sess); err == nil {
 		said += fmt.Sprintf("; `sessiond compact %s --redo` redoes %s", sess.ID, session.CompactionName(*id))

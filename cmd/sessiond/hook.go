@@ -149,7 +149,7 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 	default:
 		return "", nil
 	}
-	err = a.with(ctx, wiring{readOnly: true}, func(s *services) error {
+	err = a.with(ctx, wiring{readOnly: true}, func(s *opened) error {
 		m := memory.Memory{
 			Store: s.store, Index: s.index, Count: tokens.Reference().Text, Now: a.now, Givers: s.givers,
 			Scope: memory.NewScope([]string{e.Directory}, a.cfg.ExcludeProjects),

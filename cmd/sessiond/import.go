@@ -191,7 +191,7 @@ func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error
 // follows them.
 func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 	a.readHostLists()
-	return a.with(ctx, wiring{}, func(s *services) error {
+	return a.with(ctx, wiring{}, func(s *opened) error {
 		if _, err := recordCatalogue(ctx, s.store, s.catalogue); err != nil {
 			return err
 		}
@@ -267,7 +267,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 
 // purgeLeftShells finishes the purges that an import begins: of what a file holds of a purged session for forks that
 // were purged here, too.
-func (a *app) purgeLeftShells(ctx context.Context, s *services) error {
+func (a *app) purgeLeftShells(ctx context.Context, s *opened) error {
 	if left, err := s.store.Purging(ctx); err != nil || len(left) == 0 {
 		return err
 	}
@@ -275,7 +275,7 @@ func (a *app) purgeLeftShells(ctx context.Context, s *services) error {
 }
 
 // printAfterFirst says what to type after the first import, if it brought a session.
-func (a *app) printAfterFirst(ctx context.Context, s *services) error {
+func (a *app) printAfterFirst(ctx context.Context, s *opened) error {
 	newest, err := s.store.Newest(ctx)
 	if err != nil || newest.IsZero() {
 		return err
@@ -293,7 +293,7 @@ func (a *app) printAfterFirst(ctx context.Context, s *services) error {
 type longSessions map[session.ID]bool
 
 // noteFor returns a function that notes a session if it fills half of its model's window or more.
-func (l longSessions) noteFor(s *services) func(session.Session) {
+func (l longSessions) noteFor(s *opened) func(session.Session) {
 	return func(sess session.Session) {
 		if info, _ := s.catalogue.Model(sess.Model); sess.ContextTokens >= info.Window/2 {
 			l[sess.ID] = true
@@ -303,7 +303,7 @@ func (l longSessions) noteFor(s *services) func(session.Session) {
 
 // stageDigests makes the digests of long sessions, so that a read of their contexts need not make
 // one each time. A read still can: an error is only a warning.
-func (a *app) stageDigests(ctx context.Context, s *services, long longSessions) {
+func (a *app) stageDigests(ctx context.Context, s *opened, long longSessions) {
 	for id := range long {
 		if _, err := s.contexts.StageDigest(ctx, id); err != nil && ctx.Err() == nil {
 			a.warn("no digest of %s was made, so its context takes longer to read: %s", id, err)

@@ -41,7 +41,7 @@ func (a *app) endBar(bar *progressbar.ProgressBar, whole bool) {
 const indexedUnseen = 5000
 
 // index updates the search index. It shows a bar for more than unseen messages.
-func (a *app) index(ctx context.Context, s *services, unseen int64) error {
+func (a *app) index(ctx context.Context, s *opened, unseen int64) error {
 	mark, err := s.index.Mark(ctx)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (a *app) index(ctx context.Context, s *services, unseen int64) error {
 
 // indexMeanwhile indexes what an import stores while it goes on: the index is a file of its own.
 // What is left when stop is called, and every error, is for index to see to.
-func indexMeanwhile(ctx context.Context, s *services) (stop func()) {
+func indexMeanwhile(ctx context.Context, s *opened) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -15,7 +15,7 @@ import (
 )
 
 // followHistories imports new messages and new files from imported places while the daemon runs.
-func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runner, log zerolog.Logger) {
+func (a *app) followHistories(s *opened, cfg *config.Config, runner *jobs.Runner, log zerolog.Logger) {
 	if !cfg.Import.Follow {
 		return
 	}
@@ -64,7 +64,7 @@ func logOnce(log zerolog.Logger, message string) func(error) {
 }
 
 // watchPasts imports new messages and files from the imported places until the user stops it.
-func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
+func (a *app) watchPasts(ctx context.Context, s *opened, pasts []past) error {
 	f := history.Follower{
 		Importer: &history.Importer{
 			Store: s.store, Price: s.catalogue.PriceImported, Serving: a.daemonServes(ctx), Now: a.now, Running: history.IsRunning, Whose: history.Undecided,

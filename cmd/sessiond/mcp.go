@@ -39,7 +39,7 @@ func (a *app) mcpConfig(cfg *config.Config, log zerolog.Logger) mcp.Config {
 }
 
 // withMCP adds /mcp to the daemon's handler.
-func (a *app) withMCP(api http.Handler, s *services, cfg *config.Config, log zerolog.Logger) http.Handler {
+func (a *app) withMCP(api http.Handler, s *opened, cfg *config.Config, log zerolog.Logger) http.Handler {
 	in := a.mcpConfig(cfg, log)
 	in.Open = func(context.Context) (mcp.Database, error) {
 		return mcp.Database{Store: s.store, Index: s.index, Close: func() error { return nil }}, nil
@@ -56,7 +56,7 @@ type sharedServices struct {
 	app   *app
 	mu    sync.Mutex
 	calls int
-	*services
+	*opened
 }
 
 func (o *sharedServices) open(ctx context.Context) (mcp.Database, error) {
@@ -64,7 +64,7 @@ func (o *sharedServices) open(ctx context.Context) (mcp.Database, error) {
 	defer o.mu.Unlock()
 	if o.calls == 0 {
 		var err error
-		if o.services, err = o.app.wire(context.WithoutCancel(ctx), wiring{readOnly: true}); err != nil {
+		if o.opened, err = o.app.wire(context.WithoutCancel(ctx), wiring{readOnly: true}); err != nil {
 			return mcp.Database{}, err
 		}
 	}
@@ -78,5 +78,5 @@ func (o *sharedServices) release() error {
 	if o.calls--; o.calls > 0 {
 		return nil
 	}
-	return o.services.close()
+	return o.opened.close()
 }

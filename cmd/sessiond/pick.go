@@ -80,7 +80,7 @@ type pickerData struct {
 	projects  []string // of the current folder: its repository and all worktrees
 }
 
-func newPickerData(a *app, s *services) *pickerData {
+func newPickerData(a *app, s *opened) *pickerData {
 	return &pickerData{app: a, store: s.store, index: s.index, catalogue: s.catalogue, projects: folders.Roots(a.dir)}
 }
 

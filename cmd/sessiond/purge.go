@@ -40,7 +40,7 @@ func (a *app) purgeCommand() *cobra.Command {
 			case len(args) == 0 && !f.expired && !f.scrub:
 				return usagef("purge needs SESSION…, --expired or --scrub")
 			}
-			return a.with(cmd.Context(), wiring{readOnly: f.dryRun}, func(s *services) error {
+			return a.with(cmd.Context(), wiring{readOnly: f.dryRun}, func(s *opened) error {
 				return a.purge(cmd.Context(), s, args, f)
 			})
 		},
@@ -54,12 +54,12 @@ func (a *app) purgeCommand() *cobra.Command {
 }
 
 // purger deletes from the database and the search index.
-func (s *services) purger(cfg *config.Config, log zerolog.Logger) *jobs.Purger {
+func (s *opened) purger(cfg *config.Config, log zerolog.Logger) *jobs.Purger {
 	return &jobs.Purger{Store: s.store, Index: s.index, BackupDir: backupsOf(cfg).Dir, Log: log}
 }
 
 // keeper applies the configured retention.
-func (s *services) keeper(cfg *config.Config, purger *jobs.Purger, a *app, log zerolog.Logger) *jobs.Keeper {
+func (s *opened) keeper(cfg *config.Config, purger *jobs.Purger, a *app, log zerolog.Logger) *jobs.Keeper {
 	r := cfg.Retention
 	return &jobs.Keeper{
 		Rule:  store.Retention{IdleDays: r.IdleDays, TrashDays: r.TrashDays, EventsDays: r.EventsDays},
@@ -67,7 +67,7 @@ func (s *services) keeper(cfg *config.Config, purger *jobs.Purger, a *app, log z
 	}
 }
 
-func (a *app) purge(ctx context.Context, s *services, names []string, f purgeFlags) error {
+func (a *app) purge(ctx context.Context, s *opened, names []string, f purgeFlags) error {
 	purger := s.purger(a.cfg, a.log(zerolog.WarnLevel))
 	if f.expired {
 		return a.purgeExpired(ctx, s, s.keeper(a.cfg, purger, a, a.log(zerolog.WarnLevel)), f)
@@ -194,7 +194,7 @@ func (a *app) tellPurged(done []session.Purged, asked, scrubbed bool) {
 	}
 }
 
-func (a *app) purgeExpired(ctx context.Context, s *services, k *jobs.Keeper, f purgeFlags) error {
+func (a *app) purgeExpired(ctx context.Context, s *opened, k *jobs.Keeper, f purgeFlags) error {
 	if k.Rule == (store.Retention{EventsDays: k.Rule.EventsDays}) && !a.flags.json {
 		fmt.Fprintln(a.out, "No retention is configured: set retention.idle_days or retention.trash_days.")
 	}

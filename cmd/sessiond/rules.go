@@ -22,7 +22,7 @@ func (a *app) rulesCommand() *cobra.Command {
 		Example: "  sessiond rules @\n  sessiond rules @ --drop 2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := wiring{readOnly: drop == 0}
-			return a.onSession(cmd.Context(), w, args[0], func(s *services, sess session.Session) error {
+			return a.onSession(cmd.Context(), w, args[0], func(s *opened, sess session.Session) error {
 				return a.rules(cmd.Context(), s, sess, int(drop))
 			})
 		},
@@ -31,7 +31,7 @@ func (a *app) rulesCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) rules(ctx context.Context, s *services, sess session.Session, drop int) error {
+func (a *app) rules(ctx context.Context, s *opened, sess session.Session, drop int) error {
 	rules := []summarize.Rule{}
 	if sess.HeadID != nil {
 		path, err := s.store.Path(ctx, *sess.HeadID, 0)

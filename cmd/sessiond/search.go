@@ -36,7 +36,7 @@ func (a *app) searchCommand() *cobra.Command {
 			search.Grammar,
 		Example: "  sessiond search what did we decide about the schema\n  sessiond search '\"exact words\"' -draft tool:bash --since 30d\n  sessiond search migration plan --messages --newest",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), wiring{readOnly: true}, func(s *services) error {
+			return a.with(cmd.Context(), wiring{readOnly: true}, func(s *opened) error {
 				return a.paged(cmd.Context(), func() error { return a.search(cmd.Context(), s, strings.Join(args, " "), f) })
 			})
 		},
@@ -94,7 +94,7 @@ func excludedLast(args []string) []string {
 
 var searchShorthand = regexp.MustCompile(`^-(h|n|n=?[0-9]+)$`)
 
-func (a *app) search(ctx context.Context, s *services, words string, f searchFlags) error {
+func (a *app) search(ctx context.Context, s *opened, words string, f searchFlags) error {
 	q := search.Query{
 		Text: words, Key: f.key, Role: session.Role(f.role),
 		Order: search.Order(f.order), Group: search.Group(f.group), Limit: int(f.limit), Expand: int(f.expand), Now: a.now().In(s.store.Zone()),
@@ -177,7 +177,7 @@ func (a *app) searchScope(ctx context.Context, s *store.Store, f searchFlags, q 
 }
 
 // explainSearch says what was not found, and why.
-func (a *app) explainSearch(ctx context.Context, s *services, res *search.Result) error {
+func (a *app) explainSearch(ctx context.Context, s *opened, res *search.Result) error {
 	if res.Stopped {
 		a.warn("the search was stopped: %s", search.StoppedAdvice)
 	}
@@ -231,7 +231,7 @@ func searchNotes(res *search.Result, reason string) (notes []string) {
 }
 
 // printSessionHits prints sessions with their best passages, and what resumes them.
-func (a *app) printSessionHits(ctx context.Context, s *services, found []search.SessionHit) error {
+func (a *app) printSessionHits(ctx context.Context, s *opened, found []search.SessionHit) error {
 	projects, err := s.store.ProjectNames(ctx)
 	if err != nil {
 		return err
@@ -268,7 +268,7 @@ func (a *app) printSessionHits(ctx context.Context, s *services, found []search.
 }
 
 // printHits prints the place of each hit and the text around the words.
-func (a *app) printHits(ctx context.Context, s *services, hits []search.Hit) error {
+func (a *app) printHits(ctx context.Context, s *opened, hits []search.Hit) error {
 	titles := map[session.ID]string{}
 	for n := range hits {
 		h := &hits[n]

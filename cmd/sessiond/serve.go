@@ -92,7 +92,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 		return err
 	}
 	feed := api.NewFeed()
-	var runner *jobs.Runner // it needs the services, and they wake it
+	var runner *jobs.Runner // it needs the database, whose commits wake it
 	a.readHostLists()
 	s, err := a.wire(ctx, wiring{log: &log, begin: begin, remote: true, wrote: feed.Nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
 	if err != nil {
@@ -194,7 +194,7 @@ func recordCatalogue(ctx context.Context, s *store.Store, c *usage.Catalogue) (r
 
 // recordStart writes what each start of the daemon writes. On a full disk the next start does it: what
 // is stored can be read meanwhile.
-func (s *services) recordStart(ctx context.Context) error {
+func (s *opened) recordStart(ctx context.Context) error {
 	_, err := s.store.FailRunning(ctx, session.ReasonBrokenOff)
 	if err == nil {
 		_, err = recordCatalogue(ctx, s.store, s.catalogue)
@@ -228,7 +228,7 @@ func daily(cfg *config.Config, keeper *jobs.Keeper, log zerolog.Logger) []jobs.D
 }
 
 // greet prints the daemon's addresses.
-func (a *app) greet(cfg *config.Config, s *services, address, socket string, noAuth bool) {
+func (a *app) greet(cfg *config.Config, s *opened, address, socket string, noAuth bool) {
 	line := func(name, value string) { fmt.Fprintf(a.out, "  %-9s %s\n", name, value) }
 	fmt.Fprintln(a.out, "sessiond is ready. Ctrl-C stops it.")
 	if address != "" {
@@ -251,7 +251,7 @@ func (a *app) greet(cfg *config.Config, s *services, address, socket string, noA
 const shownSpan, shownSummary = 80_000, 2000
 
 // summariesText says who writes summaries, and what an API key in the environment could do.
-func (a *app) summariesText(cfg *config.Config, s *services) string {
+func (a *app) summariesText(cfg *config.Config, s *opened) string {
 	price := func(asks summarize.Config) string {
 		cost := s.summaryCost(asks, a.now)(shownSpan, shownSummary)
 		if cost == nil {

@@ -37,7 +37,7 @@ func (a *app) forkCommand() *cobra.Command {
 }
 
 func (a *app) fork(ctx context.Context, name, at string, in store.Fork) error {
-	return a.onMessage(ctx, wiring{}, name, func(s *services, sess session.Session, ref *session.MessageRef) (err error) {
+	return a.onMessage(ctx, wiring{}, name, func(s *opened, sess session.Session, ref *session.MessageRef) (err error) {
 		in.Session = sess.ID
 		if in.At, err = a.namedMessage(ctx, s.store, "--at", at, sess.ID, ref); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (a *app) printHead(sess session.Session) error {
 
 // moveHead moves the head to a message; to is "" if name names it.
 func (a *app) moveHead(ctx context.Context, name, to string, summarize bool) error {
-	return a.onMessage(ctx, wiring{}, name, func(s *services, sess session.Session, ref *session.MessageRef) (err error) {
+	return a.onMessage(ctx, wiring{}, name, func(s *opened, sess session.Session, ref *session.MessageRef) (err error) {
 		in := store.HeadMove{Session: sess.ID}
 		if to != beforeFirst {
 			if in.To, err = a.namedMessage(ctx, s.store, "MESSAGE", to, sess.ID, ref); err != nil {
@@ -155,7 +155,7 @@ func (a *app) labelCommand() *cobra.Command {
 }
 
 func (a *app) label(ctx context.Context, name, message, text string, on bool) error {
-	return a.onMessage(ctx, wiring{}, name, func(s *services, sess session.Session, ref *session.MessageRef) error {
+	return a.onMessage(ctx, wiring{}, name, func(s *opened, sess session.Session, ref *session.MessageRef) error {
 		ref, err := a.namedMessage(ctx, s.store, "MESSAGE", message, sess.ID, ref)
 		if err == nil && ref == nil {
 			err = usagef("MESSAGE is empty: name a seq of the session (42) or a message of its tree (20260211_001.42)")

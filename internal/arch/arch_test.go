@@ -16,7 +16,8 @@ const module = "sessiond/"
 
 // levels are the floors of the house: a package imports only from floors below its own.
 var levels = [][]string{
-	{"internal/session", "internal/folders", "internal/callid", "internal/spelling", "internal/when", "db/migrations", "queries"},
+	{"internal/session", "internal/folders", "internal/callid", "internal/spelling", "internal/text", "internal/when", "db/migrations", "queries"},
+	{"internal/jsonx"}, // its errors are the kernel's
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
 	{"internal/export", "internal/recall", "internal/memory", "internal/picker"},

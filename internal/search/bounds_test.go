@@ -23,7 +23,7 @@ func TestShortBeginningsCountOnlyAtTheEnd(t *testing.T) {
 		got := ""
 		for _, term := range parse(text).terms {
 			if term.prefix {
-				got += string([]rune(term.norm.text)[:1])
+				got += string([]rune(term.norm.Text)[:1])
 			} else {
 				got += "."
 			}

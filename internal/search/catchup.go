@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
+	"sessiond/internal/text"
 )
 
 const (
@@ -189,20 +190,20 @@ func wipe(ctx context.Context, tx *sql.Tx) error {
 type entry struct {
 	message  *session.Message
 	at       int64 // its place in the order of time, in milliseconds
-	language language
-	norm     normalized
+	language text.Language
+	norm     text.Tokens
 	tags     string
 }
 
 // entriesOf returns the entries of the messages with searchable text.
 func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]entry, error) {
 	sessions := map[session.ID]session.Session{}
-	n := normalizer{stemmed: map[string]stemmed{}}
+	n := text.NewTokenizer()
 	var entries []entry
 	for i := range messages {
 		m := &messages[i]
-		text := searchableText(m)
-		if text == "" {
+		content := searchableText(m)
+		if content == "" {
 			continue
 		}
 		s, ok := sessions[m.SessionID]
@@ -213,8 +214,8 @@ func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]e
 			}
 			sessions[m.SessionID] = s
 		}
-		in := languageOf(text)
-		entries = append(entries, entry{m, millisOf(m, &s), in, n.normalize(text, in, true), tagsOf(m, &s)})
+		in := text.LanguageOf(content)
+		entries = append(entries, entry{m, millisOf(m, &s), in, n.Tokenize(content, in, true), tagsOf(m, &s)})
 	}
 	return entries, nil
 }
@@ -234,7 +235,7 @@ func textOf(m *session.Message, readable bool) string {
 	var texts []string
 	size := 0
 	for i := range m.Parts {
-		if size > maxText { // the rest is not indexed
+		if size > text.MaxText { // the rest is not indexed
 			break
 		}
 		text := ""
@@ -339,10 +340,10 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 		if err != nil {
 			return fmt.Errorf("message %d: %w", e.message.RowID, err)
 		}
-		if _, err := words.ExecContext(ctx, docid, e.norm.stems, e.norm.inflected+" "+e.norm.symbols, e.tags); err != nil {
+		if _, err := words.ExecContext(ctx, docid, e.norm.Stems, e.norm.Inflected+" "+e.norm.Symbols, e.tags); err != nil {
 			return fmt.Errorf("message %d: %w", e.message.RowID, err)
 		}
-		total += e.norm.words
+		total += e.norm.Count
 		languages |= 1 << e.language
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE state SET docs = docs + ?, words = words + ?, languages = languages | ?`, len(entries), total, languages)
@@ -354,7 +355,7 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry) (docid int64, err error) {
 	docid = e.at << docBits
 	for {
-		res, err := doc.ExecContext(ctx, docid, e.message.RowID, string(e.message.SessionID), e.message.Seq, e.norm.words, saysNothing(e.message))
+		res, err := doc.ExecContext(ctx, docid, e.message.RowID, string(e.message.SessionID), e.message.Seq, e.norm.Count, saysNothing(e.message))
 		if err != nil {
 			return 0, err
 		}
@@ -397,7 +398,7 @@ func millisOf(m *session.Message, of *session.Session) int64 {
 func millis(t session.Time) int64 { return max(0, t.UnixMilli()) }
 
 // languagesIn returns the languages of the texts that are indexed, but English.
-func languagesIn(ctx context.Context, places []queryer) (found []language, err error) {
+func languagesIn(ctx context.Context, places []queryer) (found []text.Language, err error) {
 	bits := 0
 	for _, place := range places {
 		n := 0
@@ -406,7 +407,7 @@ func languagesIn(ctx context.Context, places []queryer) (found []language, err e
 		}
 		bits |= n
 	}
-	for _, l := range []language{german, french} {
+	for _, l := range []text.Language{text.German, text.French} {
 		if bits&(1<<l) != 0 {
 			found = append(found, l)
 		}

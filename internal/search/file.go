@@ -21,6 +21,11 @@ import (
 // only fits queries that are split as its text was), and when messages leave it: 9 has no rows of programs.
 const version = 9
 
+// tokenizer configures FTS5: it folds case and diacritics and splits at everything but letters, their marks and
+// digits, so that internal/store.go and created_at are phrases. A currency sign before a digit is part
+// of a token: see text.Tokenize.
+const tokenizer = `unicode61 remove_diacritics 2 categories ''L* N* Mn Mc Co'' tokenchars ''$€£¥''`
+
 // The tables. A docid is created_ms << 12 | n (see millisOf): docids are in the order of time, so that newest-first
 // and since/until are ranges of row ids. docs has the facts about a hit that search needs before it
 // reads the store. The FTS table is contentless, which keeps the file small; a row can be deleted

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"sessiond/internal/session"
+	"sessiond/internal/text"
 	"sessiond/internal/when"
 )
 
@@ -21,19 +22,19 @@ const maxTerms = 32
 
 // term is a word, a phrase or a prefix of a query.
 type term struct {
-	raw       string     // as written
-	norm      normalized // its tokens
-	word      bool       // one word or name outside of quotes: its other forms match, too
+	raw       string      // as written
+	norm      text.Tokens // its tokens
+	word      bool        // one word or name outside of quotes: its other forms match, too
 	quoted    bool
 	prefix    bool
 	not       bool
-	symbol    bool       // emoji
-	path      bool       // a file's, of a filter that stands alone
-	or        []string   // what matches as well, in FTS5's language: a number in groups, the stems of other languages
-	languages []language // that the index has besides English
-	stemsIn   []string   // its stems in each of them
-	run       string     // what the term is a clue of: the word or sentence without spaces, as written
-	time      bool       // it only names the time that the query prefers
+	symbol    bool            // emoji
+	path      bool            // a file's, of a filter that stands alone
+	or        []string        // what matches as well, in FTS5's language: a number in groups, the stems of other languages
+	languages []text.Language // that the index has besides English
+	stemsIn   []string        // its stems in each of them
+	run       string          // what the term is a clue of: the word or sentence without spaces, as written
+	time      bool            // it only names the time that the query prefers
 }
 
 // parsed is a parsed query text: its terms and filters.
@@ -111,7 +112,7 @@ func parse(text string) parsed {
 const leastBeginning = 3
 
 func (t term) isShort() bool {
-	return utf8.RuneCountInString(t.norm.text) < leastBeginning && !strings.ContainsFunc(t.norm.text, isUnspaced)
+	return utf8.RuneCountInString(t.norm.Text) < leastBeginning && !strings.ContainsFunc(t.norm.Text, text.IsUnspaced)
 }
 
 // isOnlyExclusions reports whether the query looks for nothing.
@@ -126,7 +127,7 @@ func (p *parsed) hasRoomFor(t term) bool {
 		if other.not != t.not {
 			continue
 		}
-		if n++; n == maxTerms || other.norm.stems == t.norm.stems && other.quoted == t.quoted && other.prefix == t.prefix {
+		if n++; n == maxTerms || other.norm.Stems == t.norm.Stems && other.quoted == t.quoted && other.prefix == t.prefix {
 			return false
 		}
 	}
@@ -267,20 +268,20 @@ func (f field) terms() (all []term) {
 	if ok {
 		all = append(all, t)
 	}
-	if symbols := normalize(f.text, english, false).symbols; symbols != "" && (!ok || !f.quoted) {
-		emoji := strings.TrimFunc(f.text, func(r rune) bool { return !isSymbol(r) })
-		all = append(all, term{raw: emoji, norm: normalized{text: symbols, stems: symbols, words: 1}, not: f.not, symbol: true})
+	if symbols := text.Tokenize(f.text, text.English, false).Symbols; symbols != "" && (!ok || !f.quoted) {
+		emoji := strings.TrimFunc(f.text, func(r rune) bool { return !text.IsSymbol(r) })
+		all = append(all, term{raw: emoji, norm: text.Tokens{Text: symbols, Stems: symbols, Count: 1}, not: f.not, symbol: true})
 	}
 	return all
 }
 
 func (f field) term() (term, bool) {
-	n := normalize(f.text, english, false)
-	if n.text == "" {
+	n := text.Tokenize(f.text, text.English, false)
+	if n.Text == "" {
 		return term{}, false
 	}
 	t := term{raw: rawTerm(f.text), norm: n, not: f.not, quoted: f.quoted}
-	t.prefix = n.open || (!f.quoted && strings.HasSuffix(f.text, "*"))
+	t.prefix = n.Open || (!f.quoted && strings.HasSuffix(f.text, "*"))
 	t.word = !t.prefix && !f.quoted
 	switch {
 	case !t.word:
@@ -289,7 +290,7 @@ func (f field) term() (term, bool) {
 	case isNumber(t.raw):
 		t.or = []string{"stems : " + quote(strings.Join(groupsOf(t.raw), " "))}
 	case groupedNumber.MatchString(t.raw):
-		t.or = []string{"stems : " + quote(strings.ReplaceAll(n.text, " ", ""))}
+		t.or = []string{"stems : " + quote(strings.ReplaceAll(n.Text, " ", ""))}
 	}
 	return t, true
 }
@@ -319,7 +320,9 @@ func groupsOf(digits string) []string {
 
 // rawTerm returns the visible text of a term.
 func rawTerm(s string) string {
-	s = strings.TrimFunc(s, func(r rune) bool { return !isWord(r) && !isUnspaced(r) && !strings.ContainsRune("$€£¥", r) })
+	s = strings.TrimFunc(s, func(r rune) bool {
+		return !text.IsWord(r) && !text.IsUnspaced(r) && !strings.ContainsRune("$€£¥", r)
+	})
 	for _, possessive := range []string{"'s", "’s", "'S", "’S"} {
 		s = strings.TrimSuffix(s, possessive)
 	}
@@ -329,14 +332,14 @@ func rawTerm(s string) string {
 // match returns the term in FTS5's language. Words and phrases match by their stems; hasExactly checks
 // what stands in quotes afterwards. A name like getUserName also matches its words, one after the other.
 func (t term) match() string {
-	own := t.matchStems(t.norm.stems)
+	own := t.matchStems(t.norm.Stems)
 	switch {
 	case t.symbol:
-		own = "inflected : " + quote(t.norm.stems)
-	case t.prefix && (t.isName() || t.norm.words == 1): // also of the words that have another stem
-		own = "{stems inflected} : " + quote(strings.Fields(t.norm.text)[0]) + " *"
+		own = "inflected : " + quote(t.norm.Stems)
+	case t.prefix && (t.isName() || t.norm.Count == 1): // also of the words that have another stem
+		own = "{stems inflected} : " + quote(strings.Fields(t.norm.Text)[0]) + " *"
 	case t.prefix:
-		own = "stems : " + quote(t.norm.text) + " *"
+		own = "stems : " + quote(t.norm.Text) + " *"
 	}
 	if len(t.or) == 0 {
 		return own
@@ -351,36 +354,34 @@ func (t term) matchStems(stems string) string {
 	return "stems : " + quote(stems)
 }
 
-func (t term) isName() bool { return isOneWord(t.raw) && identifierParts(t.raw) != nil }
+func (t term) isName() bool { return isOneWord(t.raw) && text.IdentifierParts(t.raw) != nil }
 
 // addLanguages lets the term match texts in other languages, which the index has.
-func (t *term) addLanguages(languages []language) {
+func (t *term) addLanguages(languages []text.Language) {
 	if t.prefix || t.symbol {
 		return
 	}
 	t.languages, t.stemsIn = languages, nil
 	for _, l := range languages {
-		stems := normalize(t.raw, l, false).stems
+		stems := text.Tokenize(t.raw, l, false).Stems
 		t.stemsIn = append(t.stemsIn, stems)
-		if stems != t.norm.stems {
+		if stems != t.norm.Stems {
 			t.or = append(t.or, t.matchStems(stems))
 		}
 	}
 }
 
 func isOneWord(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return !isWord(r) })
+	return !strings.ContainsFunc(s, func(r rune) bool { return !text.IsWord(r) })
 }
 
 // stops tells whether the term only says how a question is put.
-func (t term) stops() bool { return t.word && isStopWord(strings.ToLower(t.norm.text)) }
+func (t term) stops() bool { return t.word && text.IsStopWord(strings.ToLower(t.norm.Text)) }
 
 // within reports whether a text has the words of a quoted term as written, in any case.
-func (t term) within(text string) bool {
-	return strings.Contains(" "+folded(normalize(text, english, true).text)+" ", " "+folded(t.norm.text)+" ")
+func (t term) within(s string) bool {
+	return strings.Contains(" "+text.Folded(text.Tokenize(s, text.English, true).Text)+" ", " "+text.Folded(t.norm.Text)+" ")
 }
-
-func folded(s string) string { return strings.Map(fold, s) }
 
 // quote returns s as an FTS5 string, without special meanings.
 func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
@@ -405,6 +406,10 @@ const (
 	tagOwner   = 'w'
 )
 
+// tagMark begins every tag. It is a private-use character, which FTS5 treats as part of a word, and which text.Tokenize
+// removes from text.
+const tagMark = '\uE000'
+
 // tag returns the token of a fact. It hashes the value, which FTS5 would split.
 func tag(kind rune, value string) string {
 	h := fnv.New64a()
@@ -414,7 +419,7 @@ func tag(kind rune, value string) string {
 
 // match returns the filters in FTS5's language, each followed by AND. shared are more sessions that
 // match beside the session of the filter.
-func (f filters) match(shared []string, languages []language) string {
+func (f filters) match(shared []string, languages []text.Language) string {
 	var b strings.Builder
 	if len(shared) > 0 {
 		any := []string{"tags : " + quote(tag(tagSession, f.session))}
@@ -431,7 +436,7 @@ func (f filters) match(shared []string, languages []language) string {
 }
 
 // expressions returns the filters in FTS5's language.
-func (f filters) expressions(languages []language) (all []string) {
+func (f filters) expressions(languages []text.Language) (all []string) {
 	for _, fact := range []struct {
 		kind  rune
 		value string

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"sessiond/internal/session"
+	"sessiond/internal/text"
 )
 
 // Group says what a result lists.
@@ -255,16 +256,16 @@ func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error
 
 // namesIn returns the tokens of a name, in each language that the index has.
 func (r *run) namesIn(name string) (tokens []string) {
-	for _, l := range append([]language{english}, r.languages...) {
-		n := normalize(name, l, true)
-		tokens = append(tokens, " "+folded(n.stems+" "+n.symbols)+" ")
+	for _, l := range append([]text.Language{text.English}, r.languages...) {
+		n := text.Tokenize(name, l, true)
+		tokens = append(tokens, " "+text.Folded(n.Stems+" "+n.Symbols)+" ")
 	}
 	return tokens
 }
 
 // isIn reports whether a name has the term in one of its forms.
 func (t term) isIn(names []string) bool {
-	return slices.ContainsFunc(append([]string{t.norm.stems}, t.stemsIn...), func(stems string) bool {
-		return slices.ContainsFunc(names, func(tokens string) bool { return strings.Contains(tokens, " "+folded(stems)+" ") })
+	return slices.ContainsFunc(append([]string{t.norm.Stems}, t.stemsIn...), func(stems string) bool {
+		return slices.ContainsFunc(names, func(tokens string) bool { return strings.Contains(tokens, " "+text.Folded(stems)+" ") })
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/spelling"
+	"sessiond/internal/text"
 )
 
 // Missing is a word that no searched message has.
@@ -181,18 +182,18 @@ const messagesWithWord = `SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE words 
 // similar returns the word in most messages among those that a slip of the finger makes this one: a letter too
 // many, too few, another, or two swapped. "": none, or the words of other owners would be told.
 func (r *run) similar(ctx context.Context, word string) (string, error) {
-	word = plain(word)
-	if r.parsed.filters.owner != "" || len(word) < leastGuessed || len(word) > longestStemmed || !isLowerASCII(word) {
+	word = text.Plain(word)
+	if r.parsed.filters.owner != "" || len(word) < leastGuessed || len(word) > text.LongestStemmed || !text.IsLowerASCII(word) {
 		return "", nil
 	}
 	best, most := "", 0
 	for _, place := range r.places {
 		tried := map[string]bool{}
 		for i, w := range append([]string{word}, spelling.Slips(word)...) {
-			t := term{raw: w, norm: normalized{stems: stem(w)}, word: true}
+			t := term{raw: w, norm: text.Tokens{Stems: text.Stem(w)}, word: true}
 			t.addLanguages(r.languages)
 			match := t.match()
-			if tried[match] || i > 0 && isStopWord(w) {
+			if tried[match] || i > 0 && text.IsStopWord(w) {
 				continue
 			}
 			tried[match] = true

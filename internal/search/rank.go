@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sessiond/internal/session"
+	"sessiond/internal/text"
 )
 
 // How messages are ranked. docs/performance.md has what each is worth on real questions.
@@ -159,8 +160,8 @@ func (r *run) count(ctx context.Context, expression string) (n int, err error) {
 
 // shortened cuts a word that somebody pasted, for an answer.
 func shortened(word string) string {
-	if r := []rune(word); len(r) > keptWord {
-		return string(r[:keptWord]) + "…"
+	if r := []rune(word); len(r) > text.KeptWord {
+		return string(r[:text.KeptWord]) + "…"
 	}
 	return word
 }

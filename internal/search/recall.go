@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"sessiond/internal/session"
+	"sessiond/internal/text"
 )
 
 // Counts alone limit a recall: the same question gets the same answer on a busy machine, and a redo the same bytes.
@@ -192,20 +193,20 @@ func rareTogether(postings []posting, total int64) map[docAt]bool {
 
 // recallTermsOf returns the different words of a text, first the longest, which are rarely common, and
 // names and numbers.
-func recallTermsOf(text string) []term {
+func recallTermsOf(s string) []term {
 	type weighted struct {
 		word, lower string
 		weight      float64
 	}
 	seen := map[string]bool{}
 	var words []weighted
-	if len(text) > recallText {
-		text = strings.ToValidUTF8(text[:recallText], "")
+	if len(s) > recallText {
+		s = strings.ToValidUTF8(s[:recallText], "")
 	}
-	said := strings.FieldsFunc(normalize(text, english, false).text, func(r rune) bool { return r == ' ' || isUnspaced(r) })
-	for _, word := range append(said, CluesOf(text)...) {
+	said := strings.FieldsFunc(text.Tokenize(s, text.English, false).Text, func(r rune) bool { return r == ' ' || text.IsUnspaced(r) })
+	for _, word := range append(said, CluesOf(s)...) {
 		lower, length := strings.ToLower(word), utf8.RuneCountInString(word)
-		if seen[lower] || length < 2 && !isUnspaced([]rune(word)[0]) || isStopWord(lower) {
+		if seen[lower] || length < 2 && !text.IsUnspaced([]rune(word)[0]) || text.IsStopWord(lower) {
 			continue
 		}
 		seen[lower] = true
@@ -216,7 +217,7 @@ func recallTermsOf(text string) []term {
 	room := 2 * recallTerms
 	for _, w := range words {
 		room-- // a pair of CJK characters is half a word
-		if r, _ := utf8.DecodeRuneInString(w.word); !isUnspaced(r) {
+		if r, _ := utf8.DecodeRuneInString(w.word); !text.IsUnspaced(r) {
 			room--
 		}
 		if room < 0 {

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"sessiond/internal/session"
+	"sessiond/internal/text"
 	"sessiond/internal/when"
 )
 
@@ -104,11 +105,11 @@ func (h *Hit) Matched() (n int) {
 			seen[piece] = true
 			n++
 			switch first, _ := utf8.DecodeRuneInString(piece); {
-			case !isUnspaced(first):
+			case !text.IsUnspaced(first):
 			case first < 0x2E80: // a word of Thai has some more
-				n += max(0, len(charactersOf(piece))/2-1)
+				n += max(0, len(text.Characters(piece))/2-1)
 			default:
-				n += max(0, len(charactersOf(piece))-2)
+				n += max(0, len(text.Characters(piece))-2)
 			}
 		}
 	}
@@ -304,7 +305,7 @@ type run struct {
 	query     Query
 	parsed    parsed
 	places    []queryer               // the index, the tail
-	languages []language              // of its texts, besides English
+	languages []text.Language         // of its texts, besides English
 	seen      map[int64]bool          // by row id of the message
 	trashed   map[session.ID]bool     // of the existing sessions so far
 	except    []session.ID            // sessions that have enough rows
@@ -518,7 +519,7 @@ func (r *run) addHits(ctx context.Context, docs []doc) error {
 // must stand in it as written.
 func (r *run) headOfHits() session.Head {
 	if slices.ContainsFunc(r.parsed.terms, func(t term) bool { return t.quoted }) {
-		return session.Head{Text: maxText}
+		return session.Head{Text: text.MaxText}
 	}
 	return session.Head{Text: snippetReach}
 }

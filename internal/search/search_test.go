@@ -13,6 +13,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
+	"sessiond/internal/text"
 )
 
 // texts are found, and not found, by the queries of TestQueriesFindWordsAsWritten. The
@@ -573,27 +574,6 @@ func manyWords(n int) string {
 	return b.String()
 }
 
-func TestStemsOfWordFamilies(t *testing.T) {
-	for _, family := range []string{
-		"price prices priced pricing", "run runs running", "store stores stored storing", "box boxes", "story stories",
-		"pass passes passed passing", "configure configures configured configuring", "quick quickly",
-		"go goes went gone going", "buy buys bought buying", "child children", "index indices indexed", "write wrote written writes",
-		"база базы базу", "миграция миграции",
-	} {
-		words := strings.Fields(family)
-		for _, w := range words[1:] {
-			if stem(w) != stem(words[0]) {
-				t.Errorf("%s → %s but %s → %s", words[0], stem(words[0]), w, stem(w))
-			}
-		}
-	}
-	for _, w := range []string{"status", "this", "need", "bus", "häuser", "a1b2ing", "sing", "red"} {
-		if stem(w) != w {
-			t.Errorf("%s → %s, want it as it is", w, stem(w))
-		}
-	}
-}
-
 // Whatever is asked is answered or Invalid, and what was said is found by its own words.
 func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{`a "b c" -d e* role:user`, `"`, `$1,2.3 中文`, "NEAR(a b)", `a""b`, "col : x^2", "\x00\uE000\xff", "ー", "٣x²"} {
@@ -602,14 +582,14 @@ func FuzzQuery(f *testing.F) {
 	store := newFakeStore()
 	store.add(first, session.User, "text")
 	ix := openIndex(f, store)
-	f.Fuzz(func(t *testing.T, text string) {
-		_, err := ix.Search(t.Context(), Query{Text: text})
+	f.Fuzz(func(t *testing.T, asked string) {
+		_, err := ix.Search(t.Context(), Query{Text: asked})
 		if err != nil && session.CodeOf(err) != session.Invalid {
-			t.Fatalf("%q: %v", text, err)
+			t.Fatalf("%q: %v", asked, err)
 		}
-		if n := normalize(text, english, true); strings.ContainsAny(n.text, "\x00\uE000") {
-			t.Fatalf("%q: normalized to %q", text, n.text)
+		if n := text.Tokenize(asked, text.English, true); strings.ContainsAny(n.Text, "\x00\uE000") {
+			t.Fatalf("%q: normalized to %q", asked, n.Text)
 		}
-		snippet(text, parse(text).terms)
+		snippet(asked, parse(asked).terms)
 	})
 }

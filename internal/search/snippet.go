@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"sessiond/internal/text"
 )
 
 const (
@@ -66,10 +68,10 @@ func snippet(text string, terms []term) (string, [][2]int) {
 
 // oneLine returns the characters of text with each run of white space and control characters as one
 // space, as they are shown and folded.
-func oneLine(text string) (shown, folded []rune) {
-	shown, folded = make([]rune, 0, len(text)), make([]rune, 0, len(text))
+func oneLine(s string) (shown, folded []rune) {
+	shown, folded = make([]rune, 0, len(s)), make([]rune, 0, len(s))
 	space := true
-	for _, r := range strings.TrimRightFunc(text, isBlank) {
+	for _, r := range strings.TrimRightFunc(s, isBlank) {
 		if isBlank(r) {
 			if space {
 				continue
@@ -77,7 +79,7 @@ func oneLine(text string) (shown, folded []rune) {
 			r = ' '
 		}
 		space = r == ' '
-		shown, folded = append(shown, r), append(folded, fold(r))
+		shown, folded = append(shown, r), append(folded, text.Fold(r))
 	}
 	return shown, folded
 }
@@ -91,20 +93,20 @@ func isBlank(r rune) bool {
 }
 
 // findTerms returns the matches of the terms in a folded text, in order.
-func findTerms(text []rune, terms []term) []span {
+func findTerms(in []rune, terms []term) []span {
 	var found []span
 	for n, t := range terms {
 		for _, pattern := range t.patterns() {
 			p := []rune(pattern)
-			for i := 0; i+len(p) <= len(text) && len(found) < maxMatches*(n+1); i++ {
-				if text[i] != p[0] || !slices.Equal(text[i:i+len(p)], p) || startsInside(text, i) {
+			for i := 0; i+len(p) <= len(in) && len(found) < maxMatches*(n+1); i++ {
+				if in[i] != p[0] || !slices.Equal(in[i:i+len(p)], p) || startsInside(in, i) {
 					continue
 				}
 				end := i + len(p)
-				for !isUnspaced(p[len(p)-1]) && end < len(text) && isWord(text[end]) {
+				for !text.IsUnspaced(p[len(p)-1]) && end < len(in) && text.IsWord(in[end]) {
 					end++
 				}
-				if t.prefix || end == i+len(p) || t.word && (isHash(t.raw) || t.hasStemOf(string(text[i:end]))) {
+				if t.prefix || end == i+len(p) || t.word && (isHash(t.raw) || t.hasStemOf(string(in[i:end]))) {
 					found = append(found, span{i, end, n})
 				}
 				i = end - 1
@@ -116,22 +118,22 @@ func findTerms(text []rune, terms []term) []span {
 
 // findParts returns the places of the tokens of the terms, also within words: completion in
 // shellCompletion, read_file in readFile, PR60 in PR#60.
-func findParts(shown, text []rune, terms []term) []span {
+func findParts(shown, in []rune, terms []term) []span {
 	var found []span
 	tokens := 0
 	for _, t := range terms {
-		for token := range strings.FieldsSeq(t.norm.stems) {
-			p := []rune(folded(token))
+		for token := range strings.FieldsSeq(t.norm.Stems) {
+			p := []rune(text.Folded(token))
 			tokens++
-			for i := 0; i+len(p) <= len(text) && len(found) < maxMatches*tokens; i++ {
+			for i := 0; i+len(p) <= len(in) && len(found) < maxMatches*tokens; i++ {
 				end := i + len(p)
-				if text[i] != p[0] || !slices.Equal(text[i:end], p) {
+				if in[i] != p[0] || !slices.Equal(in[i:end], p) {
 					continue
 				}
-				for end < len(text) && isWord(text[end]) && unicode.IsLower(shown[end]) && len(p) >= leastWithin {
+				for end < len(in) && text.IsWord(in[end]) && unicode.IsLower(shown[end]) && len(p) >= leastWithin {
 					end++
 				}
-				if len(p) >= leastWithin || !startsInside(text, i) && (end == len(text) || !isWord(text[end])) {
+				if len(p) >= leastWithin || !startsInside(in, i) && (end == len(in) || !text.IsWord(in[end])) {
 					found = append(found, span{i, end, tokens})
 				}
 			}
@@ -158,13 +160,13 @@ func merged(found []span) (all []span) {
 }
 
 // startsInside reports whether character i continues a word.
-func startsInside(text []rune, i int) bool {
-	return i > 0 && isWord(text[i]) && isWord(text[i-1])
+func startsInside(in []rune, i int) bool {
+	return i > 0 && text.IsWord(in[i]) && text.IsWord(in[i-1])
 }
 
 // patterns returns the folded texts to find for a term: that of a word is how its other forms begin.
 func (t term) patterns() (all []string) {
-	raw := folded(norm.NFC.String(t.raw))
+	raw := text.Folded(norm.NFC.String(t.raw))
 	add := func(pattern string) {
 		if pattern != "" && !slices.ContainsFunc(all, func(shorter string) bool { return strings.HasPrefix(pattern, shorter) }) {
 			all = append(all, pattern)
@@ -177,19 +179,19 @@ func (t term) patterns() (all []string) {
 			add(strings.Join(groupsOf(raw), separator))
 		}
 	case groupedNumber.MatchString(raw):
-		add(strings.ReplaceAll(t.norm.text, " ", ""))
+		add(strings.ReplaceAll(t.norm.Text, " ", ""))
 	default:
-		cut, ok := strings.CutSuffix(t.norm.stems, "i")
+		cut, ok := strings.CutSuffix(t.norm.Stems, "i")
 		switch {
 		case ok && len(cut) > 1 && strings.HasPrefix(raw, cut): // happi, of happy
 			add(cut)
-		case strings.HasPrefix(raw, t.norm.stems):
-			add(t.norm.stems)
+		case strings.HasPrefix(raw, t.norm.Stems):
+			add(t.norm.Stems)
 		}
 		for _, stems := range t.stemsIn {
-			add(commonStart(raw, strings.TrimRight(stems, languageMarks)))
+			add(commonStart(raw, text.WithoutMark(stems)))
 		}
-		for _, form := range formsOf(raw) {
+		for _, form := range text.FormsOf(raw) {
 			add(form)
 		}
 	}
@@ -212,11 +214,11 @@ func commonStart(a, b string) string {
 // hasStemOf tells whether a word is another form of the term.
 func (t term) hasStemOf(word string) bool {
 	for i, l := range t.languages {
-		if l.stem(word, word) == t.stemsIn[i] {
+		if l.Stem(word, word) == t.stemsIn[i] {
 			return true
 		}
 	}
-	return stem(word) == t.norm.stems
+	return text.Stem(word) == t.norm.Stems
 }
 
 // bestWindow returns the first character of the snippet with the most different terms.
@@ -239,25 +241,4 @@ func bestWindow(matches []span) int {
 		}
 	}
 	return best
-}
-
-// plainLetters are Latin letters, each followed by its variants with diacritics.
-const plainLetters = "aàáâãäåāăą cçćĉċč dďđ eèéêëēĕėęě gĝğġģ hĥħ iìíîïĩīĭįı jĵ kķ lĺļľł nñńņň oòóôõöøōŏő rŕŗř sśŝşšș tţťŧț uùúûüũūŭůűų wŵ yýÿŷ zźżž"
-
-// fold removes case and the diacritics of Latin letters. It is less thorough than FTS5: it only finds
-// the part to show.
-func fold(r rune) rune {
-	if r < 0x80 {
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		return r
-	}
-	r = unicode.ToLower(r)
-	if r >= 0xe0 && r < 0x250 {
-		if i := strings.IndexRune(plainLetters, r); i >= 0 {
-			return rune(plainLetters[strings.LastIndexByte(plainLetters[:i], ' ')+1])
-		}
-	}
-	return r
 }

@@ -26,8 +26,8 @@ import (
 	"sessiond/internal/usage"
 )
 
-// services are the packages on top of one open database.
-type services struct {
+// opened is an open database with the packages on top of it.
+type opened struct {
 	store     *store.Store
 	index     *search.Index
 	catalogue *usage.Catalogue
@@ -38,7 +38,7 @@ type services struct {
 	closers   []func() error                  // in the order of opening
 }
 
-// wiring says how to open services.
+// wiring says how wire opens the database and the packages.
 type wiring struct {
 	readOnly bool
 	begin    bool             // a new database; only where none is
@@ -48,9 +48,9 @@ type wiring struct {
 	onSoft   func(session.ID) // called when a session passes its soft threshold; may be nil
 }
 
-// wire opens the services of the configuration. The caller closes them.
-func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
-	s = &services{}
+// wire opens the database of the configuration and the packages on top of it. The caller closes them.
+func (a *app) wire(ctx context.Context, w wiring) (s *opened, err error) {
+	s = &opened{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -122,7 +122,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 
 // missingMessages says that the search index knew messages that the database does not have: an older copy was put
 // in its place, or its write-ahead log was removed. Purged ones do not count.
-func (s *services) missingMessages(ctx context.Context) (string, error) {
+func (s *opened) missingMessages(ctx context.Context) (string, error) {
 	missing := 0
 	for id, n := range s.index.Strays() {
 		purged, err := s.store.IsPurged(ctx, id)
@@ -144,7 +144,7 @@ func (s *services) missingMessages(ctx context.Context) (string, error) {
 }
 
 // remote returns the model of a summarizer with its price; without ask only the price.
-func (s *services) remote(c config.Summarizer, deps summarize.Deps, ask bool) (contextmgr.Remote, error) {
+func (s *opened) remote(c config.Summarizer, deps summarize.Deps, ask bool) (contextmgr.Remote, error) {
 	if c.Provider == summarize.ExtractiveProvider {
 		return contextmgr.Remote{}, nil
 	}
@@ -167,8 +167,8 @@ func modelOf(c config.Summarizer) summarize.Config {
 	return summarize.Config{Provider: c.Provider, Model: c.Model, BaseURL: c.BaseURL, APIKeyFile: c.APIKeyFile, Timeout: c.Timeout}
 }
 
-// model adds prices to a configured model and closes it with the services.
-func (s *services) model(m summarize.Summarizer, err error) (summarize.Summarizer, error) {
+// model adds prices to a configured model and closes it with the database.
+func (s *opened) model(m summarize.Summarizer, err error) (summarize.Summarizer, error) {
 	if c, ok := m.(io.Closer); ok && err == nil {
 		s.closers = append(s.closers, c.Close)
 	}
@@ -176,7 +176,7 @@ func (s *services) model(m summarize.Summarizer, err error) (summarize.Summarize
 }
 
 // close closes in the reverse order of opening.
-func (s *services) close() error {
+func (s *opened) close() error {
 	var errs []error
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		errs = append(errs, s.closers[i]())
@@ -185,8 +185,8 @@ func (s *services) close() error {
 	return errors.Join(errs...)
 }
 
-// with runs a command on wired services.
-func (a *app) with(ctx context.Context, w wiring, do func(*services) error) error {
+// with runs a command on what wire opens.
+func (a *app) with(ctx context.Context, w wiring, do func(*opened) error) error {
 	s, err := a.wire(ctx, w)
 	if err != nil {
 		return err
@@ -210,12 +210,12 @@ func indexPath(cfg *config.Config) string {
 }
 
 // scale returns the learned factor of a model's token counts, and its uncertainty.
-func (s *services) scale(ctx context.Context, model string) (factor, doubt float64, err error) {
+func (s *opened) scale(ctx context.Context, model string) (factor, doubt float64, err error) {
 	scale, err := s.calibration(ctx, model)
 	return scale.Factor(), scale.Doubt(), err
 }
 
-func (s *services) calibration(ctx context.Context, model string) (tokens.Scale, error) {
+func (s *opened) calibration(ctx context.Context, model string) (tokens.Scale, error) {
 	c, err := s.store.Calibration(ctx, model)
 	if err != nil || c == nil {
 		return tokens.Scale{}, err
@@ -224,7 +224,7 @@ func (s *services) calibration(ctx context.Context, model string) (tokens.Scale,
 }
 
 // learned updates a model's calibration by the difference between two reports.
-func (s *services) learned(ctx context.Context, model string, estimated, reported int64) error {
+func (s *opened) learned(ctx context.Context, model string, estimated, reported int64) error {
 	scale, err := s.calibration(ctx, model)
 	if err != nil {
 		return err
@@ -237,7 +237,7 @@ func (s *services) learned(ctx context.Context, model string, estimated, reporte
 }
 
 // setWindow stores the window that an overflow report revealed.
-func (s *services) setWindow(ctx context.Context, id session.ID, window int64) error {
+func (s *opened) setWindow(ctx context.Context, id session.ID, window int64) error {
 	w := &window
 	_, err := s.store.PatchSession(ctx, id, store.SessionPatch{Window: &w})
 	return err
@@ -245,7 +245,7 @@ func (s *services) setWindow(ctx context.Context, id session.ID, window int64) e
 
 // summaryCost returns a function that prices a remote summary in nano-dollars; it returns nil if
 // the model's price is unknown.
-func (s *services) summaryCost(asks summarize.Config, now func() time.Time) func(in, out int64) *int64 {
+func (s *opened) summaryCost(asks summarize.Config, now func() time.Time) func(in, out int64) *int64 {
 	return func(in, out int64) *int64 {
 		call := session.Call{Provider: asks.Provider, Model: asks.ModelName(), InputTokens: in, OutputTokens: out, CreatedAt: session.At(now())}
 		s.catalogue.Price(&call)

@@ -1,0 +1,77 @@
+package text
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+)
+
+func TestStemsOfWordFamilies(t *testing.T) {
+	for _, family := range []string{
+		"price prices priced pricing", "run runs running", "store stores stored storing", "box boxes", "story stories",
+		"pass passes passed passing", "configure configures configured configuring", "quick quickly",
+		"go goes went gone going", "buy buys bought buying", "child children", "index indices indexed", "write wrote written writes",
+		"база базы базу", "миграция миграции",
+	} {
+		words := strings.Fields(family)
+		for _, w := range words[1:] {
+			if Stem(w) != Stem(words[0]) {
+				t.Errorf("%s → %s but %s → %s", words[0], Stem(words[0]), w, Stem(w))
+			}
+		}
+	}
+	for _, w := range []string{"status", "this", "need", "bus", "häuser", "a1b2ing", "sing", "red"} {
+		if Stem(w) != w {
+			t.Errorf("%s → %s, want it as it is", w, Stem(w))
+		}
+	}
+}
+
+func TestLanguagesAreRecognisedByTheirWords(t *testing.T) {
+	for text, want := range map[string]Language{
+		"why did the import fail?":                 English,
+		"Warum ist der Import nicht durchgelaufen": German,
+		"pourquoi la migration est-elle lente ?":   French,
+		"der die":                                  German,
+		"der":                                      English, // one word may be a name
+		"какой сейчас статус":                      English,
+		"":                                         English,
+	} {
+		if got := LanguageOf(text); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestStopWords(t *testing.T) {
+	for word, want := range map[string][2]bool{ // for a search, and at all
+		"the": {true, true}, "which": {true, true}, "mentioned": {true, true},
+		"make": {false, true}, "die": {false, true}, "combien": {false, true},
+		"deploy": {false, false}, "#": {false, false}, "run": {false, false}, "什么": {false, false},
+	} {
+		if got := [2]bool{IsStopWord(word), IsCommonWord(word)}; got != want {
+			t.Errorf("%s: %v, want %v", word, got, want)
+		}
+	}
+	if got := strings.Fields(WithoutStopRuns("我们为什么部署失败了")); strings.Join(got, " ") != "部署失败" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestUnspacedScripts(t *testing.T) {
+	scripts := []*unicode.RangeTable{
+		unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+	}
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		want := unicode.In(r, scripts...) || r == 'ー'
+		if r > 0x2E80 && unicode.Is(unicode.Myanmar, r) {
+			want = false // letters of Shan and others: existing indexes have them as words
+		}
+		if got := IsUnspaced(r); got != want {
+			t.Fatalf("%U: %v, want %v", r, got, want)
+		}
+		if want && IsWord(r) {
+			t.Fatalf("%U is unspaced and of a word with spaces", r)
+		}
+	}
+}
