@@ -23,10 +23,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/config"
+	"sessiond/internal/engine"
 	"sessiond/internal/history"
 	"sessiond/internal/memory"
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
 )
@@ -237,7 +237,7 @@ func (a *app) askDaemonForHook(ctx context.Context, program session.Source, e me
 func hookSettings(cfg *config.Config) string {
 	rules := cfg.Rules()
 	build := buildVersion()
-	settings := fmt.Sprintf("%q %q %q %q %q %q %q", build.Version, build.Commit, store.PrintableName(cfg.DB), cfg.Owner, cfg.Zone().String(),
+	settings := fmt.Sprintf("%q %q %q %q %q %q %q", build.Version, build.Commit, engine.PrintableName(cfg.DB), cfg.Owner, cfg.Zone().String(),
 		cfg.ExcludeProjects, rules.Commanders)
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(settings)))
 }
