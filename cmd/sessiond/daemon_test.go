@@ -29,6 +29,7 @@ type daemon struct {
 	t      *testing.T
 	dir    string
 	cmd    *exec.Cmd
+	socket string
 	url    string // over TCP, where it listens there
 	writes string // who writes summaries, as its start says
 	client *http.Client
@@ -48,7 +49,7 @@ func startDaemonOn(t *testing.T, dir, listen string, env ...string) *daemon {
 	short := testkit.Must(os.MkdirTemp("", "sessiond"))(t)
 	t.Cleanup(func() { os.RemoveAll(short) })
 	socket := filepath.Join(short, "s")
-	d := &daemon{t: t, dir: dir, stderr: &bytes.Buffer{}}
+	d := &daemon{t: t, dir: dir, socket: socket, stderr: &bytes.Buffer{}}
 	d.cmd = exec.Command("sessiond", "serve", "--listen", listen, "--socket", socket)
 	d.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR=", "HOME="+dir)
 	if storetest.OnPostgres() {

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/config"
+	"sessiond/internal/engine"
 	"sessiond/internal/history"
 	"sessiond/internal/memory"
 	"sessiond/internal/session"
@@ -28,8 +34,10 @@ import (
 // Bounds of a hook: an agent waits for it.
 const (
 	hookTime       = 3 * time.Second
-	hookImportTime = time.Second // of the messages since the last import, after a compaction
-	hookInput      = 8 << 20     // bytes
+	hookImportTime = time.Second            // of the messages since the last import, after a compaction
+	hookDialTime   = 100 * time.Millisecond // until the daemon accepts
+	hookAskTime    = time.Second            // until it answered; then the hook reads the database itself
+	hookInput      = 8 << 20                // bytes
 )
 
 // hookEvent is what a program tells a hook: the form of Claude Code, which Codex and sessiond's plug-ins share.
@@ -149,31 +157,89 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 	default:
 		return "", nil
 	}
+	event := memory.Event{
+		Session: e.Session, Directory: e.Directory, Name: e.Event, Source: e.Source, Prompt: e.Prompt, File: e.edited(),
+	}
+	if text, err = a.askDaemonForHook(ctx, src.Name(), event); err == nil {
+		return text, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) { // a daemon that does not run is no fault
+		fmt.Fprintf(a.err, "sessiond: the daemon does not answer, so the database is read: %v\n", err)
+	}
 	err = a.with(ctx, wiring{readOnly: true}, func(s *opened) error {
 		m := memory.Memory{
 			Store: s.store, Index: s.index, Count: tokens.Reference().Text, Now: a.now, Givers: s.givers,
 			Scope: memory.NewScope([]string{e.Directory}, a.cfg.ExcludeProjects),
 		}
-		asking, err := s.store.SessionBySource(ctx, src.Name(), e.Session)
-		known := err == nil
-		if known {
-			m.Scope.Asking = asking.ID
-		}
-		switch file := e.edited(); {
-		case e.Source == "compact" && known:
-			text, err = m.AfterCompaction(ctx, &asking)
-		case e.Source == "compact":
-			return err
-		case e.Event == "SessionStart":
-			text, err = m.AtStart(ctx)
-		case e.Event == "UserPromptSubmit":
-			text, err = m.ForPrompt(ctx, e.Prompt)
-		case file != "":
-			text, err = m.BeforeEdit(ctx, file)
-		}
+		text, err = m.Answer(ctx, src.Name(), event)
 		return err
 	})
 	return text, err
+}
+
+// askDaemonForHook returns the answer of the running daemon, which has everything open.
+func (a *app) askDaemonForHook(ctx context.Context, program session.Source, e memory.Event) (string, error) {
+	cfg, err := a.load(nil)
+	if err != nil {
+		return "", err
+	}
+	if cfg.Socket == config.SocketOff || cfg.Socket == "" {
+		return "", fs.ErrNotExist
+	}
+	body, err := json.Marshal(map[string]string{
+		"program": string(program), "settings": hookSettings(cfg), "session": e.Session, "directory": e.Directory,
+		"event": e.Name, "source": e.Source, "prompt": e.Prompt, "file": e.File,
+	})
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, hookAskTime)
+	defer cancel()
+	dialer := net.Dialer{Timeout: hookDialTime}
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", cfg.Socket)
+		},
+	}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/hook", bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil {
+		return "", err
+	}
+	if res.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s: %.300s", res.Status, answer)
+	}
+	var said struct {
+		Text    string `json:"text"`
+		Version string `json:"version"`
+	}
+	if err := json.Unmarshal(answer, &said); err != nil {
+		return "", err
+	}
+	if said.Version != version {
+		return "", fmt.Errorf("it is of version %q", said.Version)
+	}
+	return said.Text, nil
+}
+
+// hookSettings is what the answers of hooks depend on beside the event: a daemon that has another version, database or
+// settings than the command answers otherwise.
+func hookSettings(cfg *config.Config) string {
+	rules := cfg.Rules()
+	build := buildVersion()
+	settings := fmt.Sprintf("%q %q %q %q %q %q %q", build.Version, build.Commit, engine.PrintableName(cfg.DB), cfg.Owner, cfg.Zone().String(),
+		cfg.ExcludeProjects, rules.Commanders)
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(settings)))
 }
 
 // importForHook imports what a program wrote since the last import, as far as the time allows. What fails here fails

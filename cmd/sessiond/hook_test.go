@@ -5,9 +5,13 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,12 +22,13 @@ import (
 
 // hookHost is a home with a project and a database.
 type hookHost struct {
-	t    *testing.T
-	home string
+	t      *testing.T
+	home   string
+	socket string // of a daemon; "": the usual one, where none runs
 }
 
 func newHookHost(t *testing.T) *hookHost {
-	h := &hookHost{t, t.TempDir()}
+	h := &hookHost{t: t, home: t.TempDir()}
 	awaitImports(t, h.home)
 	testkit.Check(t, os.MkdirAll(filepath.Join(h.home, "proj"), 0o700))
 	return h
@@ -62,6 +67,9 @@ func (h *hookHost) try(in string, args ...string) (out, said string, err error) 
 	cmd := exec.Command("sessiond", args...)
 	cmd.Dir = filepath.Join(h.home, "proj")
 	cmd.Env = append(os.Environ(), "HOME="+h.home, "XDG_DATA_HOME="+h.home, "XDG_CONFIG_HOME="+filepath.Join(h.home, "config"), "XDG_RUNTIME_DIR=")
+	if h.socket != "" {
+		cmd.Env = append(cmd.Env, "SESSIOND_SOCKET="+h.socket)
+	}
 	cmd.Stdin = strings.NewReader(in)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -191,7 +199,7 @@ func TestHooksThatAskTell(t *testing.T) {
 		"unknown session": {map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": "nobody", "transcript_path": filepath.Join(h.home, "gone.jsonl")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := &hookHost{t, h.home}
+			h := &hookHost{t: t, home: h.home}
 			if text := h.ask(c.event); (c.want == "") != (text == "") || !strings.Contains(text, c.want) {
 				t.Errorf("told %q, want %q", text, c.want)
 			}
@@ -297,4 +305,96 @@ func TestHookNeverFails(t *testing.T) {
 	testkit.Check(t, os.MkdirAll(filepath.Join(h.home, "config", "sessiond"), 0o700))
 	testkit.Check(t, os.WriteFile(filepath.Join(h.home, "config", "sessiond", "config.yaml"), []byte("listen: ["), 0o600))
 	quiet("a broken configuration", start, "claude-code")
+}
+
+// A hook gets from the daemon what it reads in the database itself, and reads that when the daemon gives no answer.
+func TestHookAsksTheDaemon(t *testing.T) {
+	h := newHookHost(t)
+	path := h.transcript(oneSession, append(harbour, [2]string{"summary", "The user wants the berth planner fixed."})...)
+	h.transcript(anotherSession, [2]string{"user", "Go on."}, [2]string{"assistant", "Where?"})
+	h.run("", "import", "claude-code")
+	asked := []map[string]any{
+		{"hook_event_name": "SessionStart", "source": "compact", "session_id": oneSession, "transcript_path": path},
+		{"hook_event_name": "SessionStart", "source": "startup", "session_id": thirdSession},
+		{"hook_event_name": "UserPromptSubmit", "session_id": anotherSession, "prompt": "how many boats does the harbour master allow in planner.go?"},
+		{"hook_event_name": "UserPromptSubmit", "session_id": anotherSession, "prompt": "entirely unrelated zebra giraffe elephant"},
+		{"hook_event_name": "PreToolUse", "session_id": anotherSession, "tool_name": "Edit", "tool_input": map[string]any{"file_path": "planner.go"}},
+	}
+	ago := regexp.MustCompile(`now|[0-9]+ (second|minute)s? ago`) // the tests take time
+	answers := func() (all []string) {
+		for _, event := range asked {
+			all = append(all, ago.ReplaceAllString(h.ask(event), "ago"))
+		}
+		return all
+	}
+	want := answers()
+	for i, empty := range []bool{false, false, false, true, false} {
+		if (want[i] == "") != empty {
+			t.Errorf("%v is answered by %q", asked[i], want[i])
+		}
+	}
+	compare := func(daemon string) {
+		t.Helper()
+		for i, got := range answers() {
+			if got != want[i] {
+				t.Errorf("%s: the answer to %v is\n%s\nnot\n%s", daemon, asked[i], got, want[i])
+			}
+		}
+	}
+	explain := func() string {
+		in := testkit.Must(json.Marshal(asked[1]))(t)
+		_, said := h.run(string(in), "hook", "claude-code", "--explain")
+		return said
+	}
+	if said := explain(); said != "" {
+		t.Errorf("without a daemon: %s", said)
+	}
+
+	d := startDaemonOn(t, h.home, "", "XDG_CONFIG_HOME="+filepath.Join(h.home, "config"), "SESSIOND_IMPORT_FOLLOW=false")
+	h.socket = d.socket
+	compare("a daemon")
+	if said := explain(); said != "" {
+		t.Errorf("the daemon did not answer: %s", said)
+	}
+	res := testkit.Must(d.client.Get("http://localhost/metrics"))(t)
+	metrics := testkit.Must(io.ReadAll(res.Body))(t)
+	_ = res.Body.Close()
+	if !strings.Contains(string(metrics), "/v1/hook") {
+		t.Errorf("the daemon was not asked:\n%s", metrics)
+	}
+	testkit.Check(t, d.cmd.Process.Kill())
+	_ = d.cmd.Wait()
+	compare("a killed daemon")
+	if said := explain(); !strings.Contains(said, "the daemon does not answer") {
+		t.Errorf("a killed daemon: %q", said)
+	}
+
+	for name, answer := range map[string]http.HandlerFunc{
+		"without the route":     http.NotFound,
+		"of other settings":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusConflict) },
+		"of another version":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"text":"wrong","version":"0.0.1"}`) },
+		"that answers nonsense": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"text":1}`) },
+		"that refuses":          func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
+	} {
+		h.socket = fakeDaemon(t, answer)
+		compare("a daemon " + name)
+	}
+	h.socket = fakeDaemon(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	if got := h.ask(asked[2]); got != want[2] {
+		t.Errorf("a daemon that hangs: %q", got)
+	}
+}
+
+// fakeDaemon returns a socket that answers as told.
+func fakeDaemon(t *testing.T, answer http.HandlerFunc) (socket string) {
+	short := testkit.Must(os.MkdirTemp("", "sessiond"))(t)
+	socket = filepath.Join(short, "s")
+	l := testkit.Must(net.Listen("unix", socket))(t)
+	server := &http.Server{Handler: answer}
+	go server.Serve(l) //nolint:errcheck // ends with the test
+	t.Cleanup(func() {
+		_ = server.Close()
+		_ = os.RemoveAll(short)
+	})
+	return socket
 }

@@ -145,7 +145,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
 		Catalogue: s.catalogue, Purges: purger, Events: feed, Stopping: ctx.Done(), Routing: routes, Log: log, Version: buildVersion(),
 		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,
-		BackupDir: backups, Now: a.now, Notice: s.notice,
+		BackupDir: backups, Now: a.now, Notice: s.notice, ExcludeProjects: cfg.ExcludeProjects, HookSettings: hookSettings(cfg),
 	})
 	runner.Start()
 	defer runner.Stop()

@@ -311,7 +311,7 @@ func tag(path string) string {
 // groups are the groups of nouns that are none themselves.
 var groups = map[string]string{
 	"untrash": "sessions", "export": "sessions", "turns": "contexts", "context": "contexts", "flushes": "contexts", "route": "keys",
-	"files": "search", "sql": "queries", "calls": "usage", "backups": "service", "redo": "compactions", "sources": "compactions",
+	"files": "search", "hook": "search", "sql": "queries", "calls": "usage", "backups": "service", "redo": "compactions", "sources": "compactions",
 	"pin": "messages", "label": "messages", "head": "trees", "fork": "trees", "tree": "trees",
 }
 

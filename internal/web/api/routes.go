@@ -74,6 +74,8 @@ func (s *Server) routes() []route {
 
 		handle(get, "/v1/search", s.search, "Search messages", memory(searchAnswer)),
 		handle(get, "/v1/files", s.filesOf, "List the sessions that read or changed a file, newest first"),
+		handle(post, "/v1/hook", s.answerHook, "Answer a hook of an agent program",
+			about("What sessiond hook says, which asks here before it reads the database itself.")),
 		handle(get, "/v1/queries", s.listQueries, "List the named queries", whole),
 		handle(get, "/v1/queries/{name}", s.runQuery, "Run a named query", whole, memory(tableAnswer),
 			anyQuery("params", "Parameters of the query, as GET /v1/queries lists them: limit=3")),

@@ -88,6 +88,7 @@ var visits = []visit{
 	{"patch", "/v1/keys/{key}", "", `{"label":"stripes"}`, 200, 404, false},
 	{"get", "/v1/search", "?q=zebra", "", 200, 200, false},
 	{"get", "/v1/files", "?path=/zoo", "", 200, 200, false},
+	{"post", "/v1/hook", "", `{"program":"codex","directory":"/zoo","event":"UserPromptSubmit","prompt":"what does the zebra eat in winter"}`, 200, 200, false},
 	{"get", "/v1/usage", "", "", 403, 403, false},
 	{"get", "/v1/queries", "", "", 403, 403, false},
 	{"get", "/v1/queries/{name}", "", "", 403, 403, false},

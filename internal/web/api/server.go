@@ -66,6 +66,10 @@ type Deps struct {
 	// BackupDir is the folder of backups.
 	BackupDir string
 	Now       func() time.Time // nil: time.Now
+	// ExcludeProjects are folders that hooks never show.
+	ExcludeProjects []string
+	// HookSettings is what the daemon's version, database and settings are to a hook; a hook of others is refused.
+	HookSettings string
 	// Stopping is closed when the daemon begins to stop; it ends streams. nil: never.
 	Stopping <-chan struct{}
 }
