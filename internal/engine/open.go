@@ -96,7 +96,7 @@ func (s *DB) openReadWrite(ctx context.Context) error {
 
 	if s.writeDB, err = sql.Open("sqlite", DSN(s.path, "rwc",
 		"secure_delete(1)", "foreign_keys(1)", "synchronous(full)",
-		"wal_autocheckpoint(8000)", "cache_size(-32768)", "temp_store(memory)")); err != nil {
+		"wal_autocheckpoint(8000)", "cache_size(-8192)", "temp_store(memory)")); err != nil {
 		return err
 	}
 	s.writeDB.SetMaxOpenConns(1)
@@ -121,7 +121,7 @@ func (s *DB) openReadWrite(ctx context.Context) error {
 		}
 	}
 	s.writer.opened.Store(true)
-	if err := s.openReaders(ctx, DSN(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)")); err != nil {
+	if err := s.openReaders(ctx, DSN(s.path, "rw", "query_only(1)", "cache_size(-4096)", "temp_store(memory)")); err != nil {
 		return err
 	}
 	return s.announceOpened(ctx)

@@ -201,7 +201,7 @@ func TestConnectionsHaveTheirPragmas(t *testing.T) {
 	}
 	for pragma, want := range map[string]string{
 		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "secure_delete": "1", "auto_vacuum": "2", "wal_autocheckpoint": "8000", "page_size": "2048",
-		"busy_timeout": "0", "query_only": "0", "temp_store": "2", "cache_size": "-32768", "application_id": fmt.Sprint(engine.ApplicationID),
+		"busy_timeout": "0", "query_only": "0", "temp_store": "2", "cache_size": "-8192", "application_id": fmt.Sprint(engine.ApplicationID),
 	} {
 		if got := read("PRAGMA " + pragma); got != want {
 			t.Errorf("the writer's %s is %s, not %s", pragma, got, want)

@@ -209,7 +209,7 @@ func connect(path, mode string, connections int) (*sql.DB, error) {
 	}
 	query := url.Values{"mode": {mode}, "_pragma": {"busy_timeout(2000)"}}
 	if mode == "ro" {
-		query["_pragma"] = append(query["_pragma"], "query_only(1)", "cache_size(-8192)")
+		query["_pragma"] = append(query["_pragma"], "query_only(1)", "cache_size(-2048)")
 	} else {
 		query.Set("_txlock", "immediate")
 		query["_pragma"] = append(query["_pragma"], "journal_mode(WAL)", "synchronous(OFF)", "cache_size(-16384)", "secure_delete(1)")
