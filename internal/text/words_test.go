@@ -1,6 +1,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -72,6 +73,21 @@ func TestUnspacedScripts(t *testing.T) {
 		}
 		if want && IsWord(r) {
 			t.Fatalf("%U is unspaced and of a word with spaces", r)
+		}
+	}
+}
+
+func TestWordsOfAnyScript(t *testing.T) {
+	for s, want := range map[string]string{
+		"Why did max_tokens=800 fail?": "Why did max_tokens 800 fail",
+		"サーバーを再起動する":                   "サーバーを再起動する", // its long vowels are part of it
+		"deploy失败了v2":                  "deploy 失败了 v2",
+		"naïve cafe\u0301, ١٢":         "naïve cafe\u0301 ١٢",
+		"สวัสดีครับ":                   "สวัสดีครับ",
+		" —!":                          "",
+	} {
+		if got := strings.Join(slices.Collect(Words(s)), " "); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
 		}
 	}
 }
