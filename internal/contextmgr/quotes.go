@@ -10,7 +10,7 @@ import (
 
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
-	"sessiond/internal/text"
+	lang "sessiond/internal/text"
 )
 
 // A hit may be a tool's output with a whole file, of which a line or two answer the question.
@@ -456,7 +456,7 @@ func (f *passageFinder) find(rows []int64) []passage {
 func (f *passageFinder) questionWeight() (sum float64) {
 	var heaviest []float64
 	for k, weight := range f.stemWeights {
-		if f.held[k] || !text.IsUnspaced([]rune(f.words[k])[0]) {
+		if f.held[k] || !lang.IsUnspaced([]rune(f.words[k])[0]) {
 			heaviest = append(heaviest, weight)
 		}
 	}
@@ -538,10 +538,10 @@ func (f *passageFinder) lastIndex(source int, stem string, from, to int) int {
 // beginsWord reports whether a word begins at a byte of a text, as File does in openFile. A script
 // without spaces has no beginnings.
 func (f *passageFinder) beginsWord(source, at int) bool {
-	of := f.texts[source]
-	before, _ := utf8.DecodeLastRuneInString(of[:at])
-	first, _ := utf8.DecodeRuneInString(of[at:])
-	return at == 0 || !unicode.IsLetter(before) || unicode.IsUpper(first) || text.IsUnspaced(first)
+	text := f.texts[source]
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	first, _ := utf8.DecodeRuneInString(text[at:])
+	return at == 0 || !unicode.IsLetter(before) || unicode.IsUpper(first) || lang.IsUnspaced(first)
 }
 
 // rarity weighs a term that occurs n times in this many bytes.
@@ -551,7 +551,7 @@ func rarity(n, size int) float64 {
 
 // stemOf cuts the ending off a longer word, in whatever language.
 func stemOf(term string) string {
-	if text.IsUnspaced([]rune(term)[0]) || strings.ContainsFunc(term, unicode.IsDigit) {
+	if lang.IsUnspaced([]rune(term)[0]) || strings.ContainsFunc(term, unicode.IsDigit) {
 		return term
 	}
 	switch r := []rune(term); {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"sessiond/internal/session"
-	"sessiond/internal/text"
+	lang "sessiond/internal/text"
 )
 
 // Recall finds hidden originals. unread is the number of messages that it did not search, because they are not yet
@@ -144,15 +144,15 @@ func Terms(said string) []string {
 		}
 	}
 	words := 0
-	for word := range text.Words(said) {
+	for word := range lang.Words(said) {
 		if words++; words > maxWords {
 			break
 		}
-		if r := []rune(word); text.IsUnspaced(r[0]) {
+		if r := []rune(word); lang.IsUnspaced(r[0]) {
 			for i := range r[1:] {
 				add(string(r[i : i+2]))
 			}
-		} else if word = strings.ToLower(word); isTelling(word) && !text.IsCommonWord(word) {
+		} else if word = strings.ToLower(word); isTelling(word) && !lang.IsCommonWord(word) {
 			add(word)
 		}
 	}

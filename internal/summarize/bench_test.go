@@ -1,7 +1,10 @@
 package summarize
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,4 +29,40 @@ func BenchmarkDigestOfAFullWindow(b *testing.B) {
 	for b.Loop() {
 		testkit.Must(e.Summarize(b.Context(), session.SummaryRequest{Messages: msgs, MaxTokens: 2000}))(b)
 	}
+}
+
+// BenchmarkDigestOfASession makes a digest of what people, the model and tools say in a long session: requests,
+// this project's pages and its source.
+func BenchmarkDigestOfASession(b *testing.B) {
+	read := func(pattern string) (texts []string) {
+		for _, path := range testkit.Must(filepath.Glob(pattern))(b) {
+			texts = append(texts, string(testkit.Must(os.ReadFile(path))(b)))
+		}
+		return texts
+	}
+	prose, code := read("../../docs/*.md"), read("../store/*.go")
+	requests := strings.Split(string(testkit.Must(os.ReadFile("testdata/briefs.txt"))(b)), "\n%%%% ")
+	var msgs []session.Message
+	add := func(role session.Role, origin session.Origin, part session.Part) {
+		msgs = append(msgs, session.Message{RowID: int64(len(msgs) + 1), Kind: session.KindMessage, Role: role, Origin: origin, Parts: []session.Part{part}})
+	}
+	size := 0
+	for i := 0; size < 3<<20; i++ {
+		said, file := strings.Split(prose[i%len(prose)], "\n## "), code[i%len(code)]
+		add(session.User, session.Person, session.TextPart(requests[i%len(requests)]))
+		for _, text := range said {
+			add(session.Assistant, session.Model, session.TextPart(text))
+			size += len(text)
+		}
+		add(session.Tool, session.ByTool, session.Part{Kind: session.PartToolResult, Text: file})
+		size += len(file)
+	}
+	e := NewExtractive(func(s string) int64 { return int64(len(s)+3) / 4 })
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	var text string
+	for b.Loop() {
+		text = testkit.Must(e.Summarize(b.Context(), session.SummaryRequest{Messages: msgs, MaxTokens: 2000}))(b).Text
+	}
+	b.Logf("%d messages, %x", len(msgs), sha256.Sum256([]byte(text)))
 }

@@ -379,7 +379,7 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 			found[next] = append(found[next], k)
 		case s.by == byModel && s.msg == lastModel && s.last && !final:
 			found[inProgress] = append(found[inProgress], k)
-		case s.by == byModel && (s.nth == 0 || s.last) && sp.closes(s.msg) && !isQuestion(s.text) && !s.saysNothing() && !notProse.MatchString(s.text):
+		case s.by == byModel && (s.nth == 0 || s.last) && sp.closes(s.msg) && !isQuestion(s.text) && !s.saysNothing() && !s.isNoProse():
 			found[done] = append(found[done], k)
 		case (s.by == byTool || s.by == byProgram) && !s.isStatement(), s.saysNothing():
 			continue

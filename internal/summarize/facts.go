@@ -96,7 +96,7 @@ func (rd *reader) addFact(s string, from, to int, f form, first bool) {
 		f.dots = strings.Count(text, ".")
 	}
 	kind, ok := classify(text, &f, first)
-	ok = ok && !((kind == factName || kind == factIdentifier) && emptyWords[strings.ToLower(text)])
+	ok = ok && !((kind == factName || kind == factIdentifier) && emptyWords()[strings.ToLower(text)])
 	if ok && len(text) <= longestFact && len(rd.terms) > 0 {
 		if kind == factNumber {
 			if unit := unitLen(s[at+len(text):]); unit > 0 {

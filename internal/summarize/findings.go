@@ -85,6 +85,35 @@ var (
 	wholeForm = pattern.New(`^[\p{Lu}\p{Lo}\p{N}].*[.!?。！？]["”)]?$`)
 )
 
+// known is what a sentence was found to be; 0: nobody asked yet.
+type known uint8
+
+const (
+	isSo known = iota + 1
+	isNot
+)
+
+// asked returns what is known, and finds it out first if nobody asked yet.
+func (k *known) asked(find func() bool) bool {
+	if *k == 0 {
+		*k = isNot
+		if find() {
+			*k = isSo
+		}
+	}
+	return *k == isSo
+}
+
+// isNoProse reports whether a sentence is program text, a change or a listing. Each fact of a sentence asks.
+func (s *sentence) isNoProse() bool {
+	return s.noProse.asked(func() bool { return notProse.MatchString(s.text) })
+}
+
+// isLicence reports whether a sentence is of a licence.
+func (s *sentence) isLicence() bool {
+	return s.ofLicence.asked(func() bool { return licence.MatchString(s.text) })
+}
+
 // requestForm is the form of a request of the moment, which gets done.
 var requestForm = pattern.New(`(?i)^((and|also|then|now|ok(ay)?|so|please|just|first|next|no|yes|but|hm+|great|good|thanks|go ahead and|let['’]s|lets|i(['’]d| would) like( you)? to|i want you to|(can|could|would|will) (you|we|i)|bitte|jetzt|dann|und|also)[,:;.!]? )*` +
 	`((add|answer|ask|build|bump|call|change|check|clean|commit|compare|complete|continue|convert|copy|count|create|cut|debug|delete|deploy|describe|dig|do|document|draw|explain|export|extract|figure|find|finish|fix|format|generate|get|give|go|have|help|implement|import|improve|insert|install|investigate|list|look|make|mark|merge|move|open|optimi[sz]e|pick|plan|port|print|proceed|profile|pull|push|put|read|rebase|recheck|redo|refactor|reformat|remove|rename|reorder|replace|report|reproduce|rerun|restart|revert|review|rewrite|run|save|search|see|send|set|show|simplify|sketch|sort|split|squash|start|stop|suggest|summari[sz]e|switch|take|tell|test|tidy|trace|translate|try|turn|undo|update|upgrade|verify|wait|walk|wire|wrap|write)\b` +
@@ -106,10 +135,10 @@ func (s *sentence) isStatement() bool {
 		return true
 	}
 	if s.failed {
-		return !notProse.MatchString(s.text)
+		return !s.isNoProse()
 	}
 	prose := s.numbers > 0 || len(s.terms) > 5 && wholeForm.MatchString(s.text)
-	return prose && !s.inCall && isPlain(s.text) && !notProse.MatchString(s.text) && !licence.MatchString(s.text)
+	return prose && !s.inCall && isPlain(s.text) && !s.isNoProse() && !s.isLicence()
 }
 
 // shortReply is the number of terms below which a model's sentence without a name or number says nothing: "Much better."
@@ -156,7 +185,7 @@ func (s *sentence) isFinding() bool {
 		if routineResult.MatchString(s.text) && !toolFailure.MatchString(s.text) {
 			return false
 		}
-		return strings.ContainsAny(s.text, "0123456789") && !notProse.MatchString(s.text) && toolFinding.MatchString(s.text)
+		return strings.ContainsAny(s.text, "0123456789") && !s.isNoProse() && toolFinding.MatchString(s.text)
 	case byPerson, byProgram:
 	}
 	return false

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"sessiond/internal/pattern"
 )
@@ -117,7 +118,7 @@ func (sp *span) rankFacts() []fact {
 }
 
 // emptyWords look like names where they begin a sentence or a comment, or stand in program text everywhere.
-var emptyWords = func() map[string]bool {
+var emptyWords = sync.OnceValue(func() map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(`a also an and any are as at be both but by can could did do does each either every few for
 		from had has have he her here his how i if in into is it its just let like many may might more most must my neither no
@@ -129,7 +130,7 @@ var emptyWords = func() map[string]bool {
 		set[w] = true
 	}
 	return set
-}()
+})
 
 // scoreFact scores a fact by its kind, its speaker, its rarity and whether a person used the word.
 // Facts in lists of numbers score less.
@@ -142,13 +143,13 @@ func (sp *span) scoreFact(f *fact) float64 {
 	case byModel:
 		score += 0.6
 	case byTool, byProgram:
-		if notProse.MatchString(s.text) {
+		if s.isNoProse() {
 			score -= 0.5
 			if f.kind == factName { // a word of program text or of a licence
 				score -= 2
 			}
 		}
-		if licence.MatchString(s.text) {
+		if s.isLicence() {
 			score -= 3
 		}
 	}

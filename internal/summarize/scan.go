@@ -110,6 +110,8 @@ type sentence struct {
 	request   bool   // by a person, of the moment
 	finding   bool   // a decision of the model, or a result of a tool
 	states    statement
+
+	noProse, ofLicence known
 }
 
 // mostTyped is the number of sentences of a person's message in which rules are told. A longer message was pasted.
@@ -124,6 +126,9 @@ const (
 	minCounters = 1 << 12
 	maxCounters = 1 << 18
 )
+
+// bytesOfSentence is about the length of a sentence and of a line of program text.
+const bytesOfSentence = 48
 
 // maxCount is the limit of the counters.
 const maxCount = 1 << 15
@@ -162,6 +167,7 @@ func scanFor(msgs []session.Message, rules bool, givers session.Givers) *span {
 	sp := &span{
 		msgs: msgs, count: make([]uint16, counters), asked: make([]bool, counters),
 		alike: make([]uint16, 1<<16), seen: map[uint64]bool{}, tellsRules: rules, givers: givers,
+		sentences: make([]sentence, 0, size/bytesOfSentence),
 	}
 	sp.givers.Group = givers.Group || isGroup(msgs)
 	for i := range msgs {

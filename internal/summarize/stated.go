@@ -20,7 +20,7 @@ func (sp *span) alsoStated(old []line, text string, limit int64, count func(stri
 	missing := sp.missingFrom(text)
 	fresh := sp.bestLines(func(k int, s *sentence) bool {
 		said := s.by == byPerson && !s.pasted && !s.rule && !isQuestion(s.text)
-		return missing[k] && (said || s.finding || s.by == byModel && !notProse.MatchString(s.text))
+		return missing[k] && (said || s.finding || s.by == byModel && !s.isNoProse())
 	})
 	before := make([]session.Message, len(old))
 	for i := range old {

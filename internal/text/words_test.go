@@ -46,7 +46,7 @@ func TestLanguagesAreRecognisedByTheirWords(t *testing.T) {
 
 func TestStopWords(t *testing.T) {
 	for word, want := range map[string][2]bool{ // for a search, and at all
-		"the": {true, true}, "which": {true, true}, "mentioned": {true, true},
+		"the": {true, true}, "which": {true, true}, "mentioned": {true, false},
 		"make": {false, true}, "die": {false, true}, "combien": {false, true},
 		"deploy": {false, false}, "#": {false, false}, "run": {false, false}, "什么": {false, false},
 	} {
