@@ -18,6 +18,7 @@ const module = "sessiond/"
 var levels = [][]string{
 	{"internal/pattern"},
 	{"internal/session", "internal/folders", "internal/callid", "internal/spelling", "internal/text", "internal/when", "db/migrations", "queries"},
+	{"internal/jsonx"}, // its errors are the kernel's
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
 	{"internal/export", "internal/recall", "internal/memory", "internal/picker"},

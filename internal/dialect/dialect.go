@@ -15,6 +15,7 @@ import (
 	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -103,7 +104,7 @@ func find(name string) (wire.Form, error) {
 	if i := slices.IndexFunc(all, func(f wire.Form) bool { return f.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	return wire.Form{}, session.Errorf(session.Invalid, "unknown dialect %q: name one of %s", wire.Clip(name), names(func(wire.Form) bool { return true }))
+	return wire.Form{}, session.Errorf(session.Invalid, "unknown dialect %q: name one of %s", jsonx.Clip(name), names(func(wire.Form) bool { return true }))
 }
 
 func sendable(f wire.Form) bool { return f.Send != nil }
@@ -137,8 +138,8 @@ func detect(raw []json.RawMessage) (name string, signed bool, err error) {
 	found := sign{dialect: Native}
 	arrays := false
 	for i, r := range raw {
-		path := wire.Index("messages", i)
-		if err := wire.Check(path, r); err != nil {
+		path := jsonx.Index("messages", i)
+		if err := jsonx.Check(path, r); err != nil {
 			return "", false, err
 		}
 		arrays = arrays || hasArray(r)
@@ -181,24 +182,24 @@ func arePlain(name string, raw []json.RawMessage) bool {
 		return false
 	}
 	return !slices.ContainsFunc(raw, func(r json.RawMessage) bool {
-		o, err := wire.ParseObject("", r)
+		o, err := jsonx.ParseObject("", r)
 		role := o.String("role")
 		if err != nil || o.Len() != 2 || role != "user" && role != "assistant" && role != "system" {
 			return true
 		}
-		kind := wire.KindOf(o.Get("content"))
+		kind := jsonx.KindOf(o.Get("content"))
 		return kind != '"' && (kind != '[' || name == OpenAIResponses)
 	})
 }
 
 func hasArray(raw json.RawMessage) bool {
-	o, err := wire.ParseObject("", raw)
-	return err == nil && wire.KindOf(o.Get("content")) == '['
+	o, err := jsonx.ParseObject("", raw)
+	return err == nil && jsonx.KindOf(o.Get("content")) == '['
 }
 
 // signs lists the signs in a message.
 func signs(path string, raw json.RawMessage) []sign {
-	o, err := wire.ParseObject(path, raw)
+	o, err := jsonx.ParseObject(path, raw)
 	if err != nil {
 		return nil // the form says what is wrong
 	}
@@ -207,7 +208,7 @@ func signs(path string, raw json.RawMessage) []sign {
 	}
 	var found []sign
 	add := func(dialect, field string) {
-		s := sign{dialect: dialect, path: wire.Join(path, field)}
+		s := sign{dialect: dialect, path: jsonx.Join(path, field)}
 		if dialect == openAI {
 			s.dialect, s.or = OpenAIChat, OpenAIResponses
 		}
@@ -219,13 +220,13 @@ func signs(path string, raw json.RawMessage) []sign {
 		}
 	}
 	for _, list := range []string{"content", "parts"} {
-		if wire.KindOf(o.Get(list)) != '[' {
+		if jsonx.KindOf(o.Get(list)) != '[' {
 			continue
 		}
-		elements, _ := wire.ParseArray(path, o.Get(list))
+		elements, _ := jsonx.ParseArray(path, o.Get(list))
 		for i, e := range elements {
 			if d := elementSign(list, e); d != "" {
-				add(d, wire.Index(list, i))
+				add(d, jsonx.Index(list, i))
 			}
 		}
 	}
@@ -256,8 +257,8 @@ func fieldSign(field string, value jsontext.Value) string {
 			return dialect
 		}
 	}
-	role, _ := wire.Text(value)
-	switch kind := wire.KindOf(value); {
+	role, _ := jsonx.Text(value)
+	switch kind := jsonx.KindOf(value); {
 	case field == "content" && kind == '{', field == "role" && role == "model": // a candidate's
 		return Gemini
 	case field == "content" && kind == 'n', field == "role" && role == "developer":
@@ -270,7 +271,7 @@ func fieldSign(field string, value jsontext.Value) string {
 
 // elementSign knows a dialect by an element of content or parts.
 func elementSign(list string, raw []byte) string {
-	o, err := wire.ParseObject(list, raw)
+	o, err := jsonx.ParseObject(list, raw)
 	if err != nil {
 		return ""
 	}
@@ -283,7 +284,7 @@ func elementSign(list string, raw []byte) string {
 		}
 		return ""
 	}
-	kind, _ := wire.Text(o.Get("type"))
+	kind, _ := jsonx.Text(o.Get("type"))
 	switch {
 	case slices.Contains([]string{"image_url", "file"}, kind):
 		return OpenAIChat

@@ -11,7 +11,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -53,7 +53,7 @@ func decodeEvent[T any, P eventOf[T]](l FileLine) (p P, id string) {
 	switch {
 	case err != nil || !ok:
 		e.Wrong = "not a JSON object of a known form, or a name occurs twice"
-	case wire.DeeperThan(l.Bytes, MaxDepth):
+	case jsonx.DeeperThan(l.Bytes, MaxDepth):
 		e.Wrong = "nested too deep"
 	}
 	return p, Plain(id)

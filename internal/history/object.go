@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -142,7 +142,7 @@ func (o Object) JSON() session.JSON {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = wire.AppendText(b, o[i].Key)
+		b = jsonx.AppendText(b, o[i].Key)
 		b = append(append(b, ':'), o[i].Raw...)
 	}
 	return append(b, '}')

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
@@ -57,7 +57,7 @@ func FuzzObject(f *testing.F) {
 		if !ok {
 			return
 		}
-		if wire.Depth(data) < 1 {
+		if jsonx.Depth(data) < 1 {
 			t.Error("an object has a depth")
 		}
 		for _, field := range o {
@@ -86,7 +86,7 @@ func TestObjectOfManyEscapes(t *testing.T) {
 	const n = 1 << 20
 	raw := []byte(`{"a":"` + strings.Repeat(`\n\"`, n) + `","b":1}`)
 	o := mustObject(t, raw) // takes minutes if it is quadratic
-	if len(o.String("a")) != 2*n || string(o.Get("b")) != "1" || wire.Depth(raw) != 1 {
+	if len(o.String("a")) != 2*n || string(o.Get("b")) != "1" || jsonx.Depth(raw) != 1 {
 		t.Errorf("%d bytes, then %s", len(o.String("a")), o.Get("b"))
 	}
 }
@@ -117,7 +117,7 @@ func TestDeepNestingIsInvalid(t *testing.T) {
 	if !Valid(nested(10_000)) || Valid(nested(10_001)) {
 		t.Error("the limit is not 10,000 levels")
 	}
-	if wire.DeeperThan(nested(500), 500) || !wire.DeeperThan(nested(500), 499) || wire.DeeperThan([]byte(`[[],[],[]]`), 2) {
+	if jsonx.DeeperThan(nested(500), 500) || !jsonx.DeeperThan(nested(500), 499) || jsonx.DeeperThan([]byte(`[[],[],[]]`), 2) {
 		t.Error("the depth is wrong")
 	}
 }

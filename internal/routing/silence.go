@@ -59,32 +59,9 @@ func SilentMessage(m *session.Message) bool {
 	return outcome == Silent && m.Role == session.Assistant && len(m.Calls()) == 0
 }
 
-// Stream decides the same as Reply while a reply arrives in pieces: the results of Add and End, joined,
-// are the text that Reply returns. The zero value is ready.
-type Stream struct{ text, returned string }
-
-// Add adds the next piece and returns the text that can be delivered now: no beginning and no end that may still
-// become the token.
-func (s *Stream) Add(piece string) string {
-	s.text += piece
-	rest, silent, open := begin(withoutTorn(s.text), false)
-	if silent || open {
-		return ""
-	}
-	before := len(s.returned)
-	s.returned = rest[:len(rest)-tailLength(rest[before:])]
-	return s.returned[before:]
-}
-
-// End returns the rest of the text to deliver, and reports whether the whole reply is silent.
-func (s *Stream) End() (rest string, silent bool) {
-	silent, deliver := decide(s.text)
-	return deliver[len(s.returned):], silent
-}
-
-// decide reports whether a whole reply is silent, and returns the text to deliver.
+// decide reports whether a reply is silent, and returns the text to deliver.
 func decide(text string) (silent bool, deliver string) {
-	rest, silent, _ := begin(text, true)
+	rest, silent := cutLeadingToken(text)
 	if silent {
 		return true, ""
 	}
@@ -92,9 +69,9 @@ func decide(text string) (silent bool, deliver string) {
 	return deliver == "" && rest != "", deliver
 }
 
-// begin judges a reply by its beginning. rest is the text without a token that is joined to its first word; open
-// reports that what follows decides; whole says that nothing follows.
-func begin(text string, whole bool) (rest string, silent, open bool) {
+// cutLeadingToken returns a reply without a token that is joined to its first word, and reports whether its beginning
+// makes it silent.
+func cutLeadingToken(text string) (rest string, silent bool) {
 	for {
 		body := strings.TrimLeftFunc(text, func(r rune) bool { return !isLetterOrDigit(r) })
 		n, exact := tokenPrefix(body)
@@ -103,32 +80,17 @@ func begin(text string, whole bool) (rest string, silent, open bool) {
 		next, _ := utf8.DecodeRuneInString(after)
 		switch {
 		case n < len(SilentToken):
-			return text, false, after == "" && !whole
+			return text, false
 		case after == "":
-			return text, whole, !whole
+			return text, true
 		case leads && unicode.IsLetter(next): // joined to a word: keep the word
 			text = after
 		case leads && !unicode.IsDigit(next) && next != '_':
-			return text, true, false
-		case strings.ContainsFunc(after, isLetterOrDigit):
-			return text, false, false
-		default: // the token alone, between marks
-			return text, whole, !whole
+			return text, true
+		default: // silent if the token stands alone, between marks
+			return text, !strings.ContainsFunc(after, isLetterOrDigit)
 		}
 	}
-}
-
-// withoutTorn cuts off an incomplete character at the end.
-func withoutTorn(text string) string {
-	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
-		if utf8.RuneStart(text[i]) {
-			if !utf8.FullRuneInString(text[i:]) {
-				return text[:i]
-			}
-			break
-		}
-	}
-	return text
 }
 
 func isLetterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -140,22 +102,6 @@ func tokenPrefix(text string) (n int, exact bool) {
 		n++
 	}
 	return n, text[:n] == SilentToken[:n]
-}
-
-// tailLength returns the length of the end of a text that may still be cut off: white space or
-// asterisks, repeated with the token behind them, and a prefix of the token at the very end.
-func tailLength(text string) int {
-	end := len(strings.TrimRightFunc(text, isMark))
-	for n := len(SilentToken); n > 0; n-- {
-		if !strings.HasSuffix(text[:end], SilentToken[:n]) || n < len(SilentToken) && end < len(text) {
-			continue
-		}
-		before := text[:end-n]
-		if cut := strings.TrimRightFunc(before, isMark); cut != before {
-			return len(text) - len(cut) + tailLength(cut)
-		}
-	}
-	return len(text) - end
 }
 
 // cutTokens cuts trailing tokens off, each with the white space or asterisks around it.

@@ -10,33 +10,6 @@ import (
 	"sessiond/internal/session"
 )
 
-// However a text is cut into pieces, what goes out is what the whole text gives.
-func TestStreamDecidesLikeReply(t *testing.T) {
-	words := rapid.SampledFrom([]string{
-		"NO_REPLY", "no_reply", "NO", "NO_", "NO_REP", "LY", "Green", "は沈黙", "_", "7", ".", " ", "\n", "*", "**", ":", "–", "", "A",
-	})
-	rapid.Check(t, func(t *rapid.T) {
-		text := strings.Join(rapid.SliceOfN(words, 0, 8).Draw(t, "text"), "")
-		outcome, want := routing.Reply(text, false)
-		var s routing.Stream
-		var out strings.Builder
-		for rest := text; rest != ""; {
-			n := rapid.IntRange(1, len(rest)).Draw(t, "piece") // also in the middle of a character
-			out.WriteString(s.Add(rest[:n]))
-			rest = rest[n:]
-		}
-		rest, silent := s.End()
-		out.WriteString(rest)
-		got := out.String()
-		if outcome == routing.Empty {
-			got = strings.TrimSpace(got)
-		}
-		if got != want || silent != (outcome == routing.Silent) {
-			t.Fatalf("%q: %q (silent %v), whole %q (%s)", text, got, silent, want, outcome)
-		}
-	})
-}
-
 // reference is the rule as it is written down, on the whole text.
 func reference(text string) (silent bool, deliver string) {
 	isMark := func(r rune) bool { return r == '*' || strings.ContainsRune(" \n\t", r) }

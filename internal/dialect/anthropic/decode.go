@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -84,7 +85,7 @@ type decoder struct{ wire.Reader }
 // entry decodes an entry into the message, or the two, that it becomes. Source: Anthropic's API
 // reference, messages.
 func (d *decoder) entry(path string, raw jsontext.Value) error {
-	o, err := wire.ParseObject(path, raw)
+	o, err := jsonx.ParseObject(path, raw)
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (d *decoder) entry(path string, raw jsontext.Value) error {
 	return wire.Holds(path, len(m.Parts))
 }
 
-func (d *decoder) role(path string, o *wire.Object) (wire.Message, error) {
+func (d *decoder) role(path string, o *jsonx.Object) (wire.Message, error) {
 	role, err := d.StringOf(path, "role", o.Get("role"))
 	if err != nil {
 		return wire.Message{}, err
@@ -127,7 +128,7 @@ func (d *decoder) role(path string, o *wire.Object) (wire.Message, error) {
 	case roleSystem: // in the middle of a conversation, newer models take it
 		return wire.NewMessage(Name, session.System, session.Program), nil
 	}
-	return wire.Message{}, wire.Errorf(session.Invalid, wire.Join(path, "role"), "is %q: it must be one of user, assistant, system", wire.Clip(role))
+	return wire.Message{}, jsonx.Errorf(session.Invalid, jsonx.Join(path, "role"), "is %q: it must be one of user, assistant, system", jsonx.Clip(role))
 }
 
 // finish translates a stop_reason.
@@ -162,7 +163,7 @@ func (d *decoder) content(path string, raw jsontext.Value, m *wire.Message) ([]g
 	case err != nil || shape != wire.ShapeArray:
 		return nil, err
 	}
-	blocks, err := wire.Each(wire.Join(path, "content"), raw, wire.ParseBlock)
+	blocks, err := wire.Each(jsonx.Join(path, "content"), raw, wire.ParseBlock)
 	if err != nil {
 		return nil, err
 	}
@@ -185,9 +186,9 @@ func (d *decoder) content(path string, raw jsontext.Value, m *wire.Message) ([]g
 func (d *decoder) spoken(b *wire.Block, entry []wire.Block, role session.Role) (group, error) {
 	switch {
 	case b.Kind == typeToolResult:
-		return nil, wire.Errorf(session.Invalid, b.Path, "is a tool_result in an entry of role %s: results stand in a user's", role)
+		return nil, jsonx.Errorf(session.Invalid, b.Path, "is a tool_result in an entry of role %s: results stand in a user's", role)
 	case b.Kind == typeToolUse && role != session.Assistant:
-		return nil, wire.Errorf(session.Invalid, b.Path, "is a tool_use in an entry of role %s: only an assistant calls tools", role)
+		return nil, jsonx.Errorf(session.Invalid, b.Path, "is a tool_use in an entry of role %s: only an assistant calls tools", role)
 	case isServerCall(b.Kind) && role == session.Assistant && !answered(b, entry):
 		return group{wire.Data(b.Raw, wire.Extra{Type: b.Kind})}, nil // the provider answers it
 	}
@@ -237,7 +238,7 @@ func (d *decoder) block(b *wire.Block, role session.Role) (p wire.Part, err erro
 	case b.Kind == typeToolReference && role == nested, b.Kind == typeCompaction && reply:
 		return wire.Data(b.Raw, wire.Extra{Type: b.Kind}), nil
 	default:
-		d.Warn(b.Path, "has the type %q, which is not known here: kept for export, not sent", wire.Clip(b.Kind))
+		d.Warn(b.Path, "has the type %q, which is not known here: kept for export, not sent", jsonx.Clip(b.Kind))
 		return wire.Data(b.Raw, wire.Extra{Type: b.Kind}), nil
 	}
 	if err != nil {
@@ -249,7 +250,7 @@ func (d *decoder) block(b *wire.Block, role session.Role) (p wire.Part, err erro
 // source decodes the source of an image or a document. Bytes, and the text of a document that is
 // plain text, become the part's blob where that gives them back exactly.
 func source(b *wire.Block, p *wire.Part) error {
-	o, err := wire.ParseObject(wire.Join(b.Path, "source"), b.Get("source"))
+	o, err := jsonx.ParseObject(jsonx.Join(b.Path, "source"), b.Get("source"))
 	if err != nil {
 		return err
 	}
@@ -286,7 +287,7 @@ func (d *decoder) call(b *wire.Block, p *wire.Part) (err error) {
 	if p.ToolName, err = d.TextOf(b, "name"); err != nil {
 		return err
 	}
-	switch input := b.Get("input"); wire.KindOf(input) {
+	switch input := b.Get("input"); jsonx.KindOf(input) {
 	case 'n':
 	case '"': // of a stream that was not put together
 		p.X.Shape = shapeText
@@ -305,7 +306,7 @@ func (d *decoder) serverResult(b *wire.Block, p *wire.Part) (err error) {
 		return err
 	}
 	failed := string(b.Get("is_error")) == "true"
-	if o, err := wire.ParseObject("content", b.Get("content")); err == nil {
+	if o, err := jsonx.ParseObject("content", b.Get("content")); err == nil {
 		failed = failed || strings.HasSuffix(o.String("type"), "_error")
 	}
 	if failed {
@@ -323,12 +324,12 @@ func (d *decoder) result(b *wire.Block) (group, error) {
 	if p.CallID, err = d.TextOf(b, "tool_use_id"); err != nil {
 		return nil, err
 	}
-	switch kind := wire.KindOf(b.Get("is_error")); kind {
+	switch kind := jsonx.KindOf(b.Get("is_error")); kind {
 	case 't', 'f':
 		p.IsError = new(kind == 't')
 	case 'n':
 	default:
-		return nil, wire.Errorf(session.Invalid, wire.Join(b.Path, "is_error"), "must be true or false, not %s", wire.Describe(b.Get("is_error")))
+		return nil, jsonx.Errorf(session.Invalid, jsonx.Join(b.Path, "is_error"), "must be true or false, not %s", jsonx.Describe(b.Get("is_error")))
 	}
 	content := b.Get("content")
 	if p.X.Shape, p.Text, err = d.Content(b.Path, "content", content); err != nil {
@@ -339,7 +340,7 @@ func (d *decoder) result(b *wire.Block) (group, error) {
 	case wire.ShapeString, wire.ShapeEmpty:
 		g[0].X.Shape = ""
 	case wire.ShapeArray:
-		blocks, err := wire.Each(wire.Join(b.Path, "content"), content, wire.ParseBlock)
+		blocks, err := wire.Each(jsonx.Join(b.Path, "content"), content, wire.ParseBlock)
 		if err != nil {
 			return nil, err
 		}
@@ -351,7 +352,7 @@ func (d *decoder) result(b *wire.Block) (group, error) {
 		}
 		text := slices.IndexFunc(blocks, func(b wire.Block) bool { return b.Kind == typeText })
 		g = wire.ResultFirst(p, elements, text, true)
-		g[0].X.Text, g[0].X.Rest, g[0].X.Raw = g[0].X.Rest, wire.Object{}, nil
+		g[0].X.Text, g[0].X.Rest, g[0].X.Raw = g[0].X.Rest, jsonx.Object{}, nil
 	}
 	return g, g[0].Keep(b.Path, b.Raw, &b.Object, encodeResult(g))
 }
@@ -371,7 +372,7 @@ func split(m *wire.Message, groups []group, raw jsontext.Value) (user *wire.Mess
 	}
 	if len(at) > 0 && len(at) < len(groups) {
 		sum := sha256.Sum256(raw)
-		id := wire.Quote(hex.EncodeToString(sum[:8]))
+		id := jsonx.Quote(hex.EncodeToString(sum[:8]))
 		other := wire.NewMessage(Name, session.User, session.Person)
 		other.X.Shape, other.X.Wire = wire.ShapeArray, &wire.Entry{Entry: id}
 		m.X.Wire = &wire.Entry{Entry: id, At: at}
@@ -389,13 +390,13 @@ func split(m *wire.Message, groups []group, raw jsontext.Value) (user *wire.Mess
 
 // readable returns the texts of a value for people to read, one under the other: what a search
 // found, what a program printed. Ids, encrypted contents and bytes are none.
-func readable(o *wire.Object) string {
+func readable(o *jsonx.Object) string {
 	var lines []string
 	collect(o, &lines)
 	return strings.Join(lines, "\n")
 }
 
-func collect(o *wire.Object, lines *[]string) {
+func collect(o *jsonx.Object, lines *[]string) {
 	if kind := o.String("type"); kind == "base64" {
 		return
 	}
@@ -408,17 +409,17 @@ func collect(o *wire.Object, lines *[]string) {
 }
 
 func collectValue(raw jsontext.Value, lines *[]string) {
-	switch wire.KindOf(raw) {
+	switch jsonx.KindOf(raw) {
 	case '"':
-		if text, _ := wire.Text(raw); text != "" {
+		if text, _ := jsonx.Text(raw); text != "" {
 			*lines = append(*lines, text)
 		}
 	case '{':
-		if o, err := wire.ParseObject("", raw); err == nil {
+		if o, err := jsonx.ParseObject("", raw); err == nil {
 			collect(&o, lines)
 		}
 	case '[':
-		list, _ := wire.ParseArray("", raw)
+		list, _ := jsonx.ParseArray("", raw)
 		for _, e := range list {
 			collectValue(e, lines)
 		}

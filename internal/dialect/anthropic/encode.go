@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -44,12 +45,12 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 
 // encode encodes the columns and the parts of an entry, without its remainder. user is its other
 // half, or nil.
-func encode(m, user *wire.Message) wire.Object {
-	o := wire.Fields("role", string(m.Role))
+func encode(m, user *wire.Message) jsonx.Object {
+	o := jsonx.Fields("role", string(m.Role))
 	if m.Role == session.Tool {
 		o.SetText("role", roleUser)
 	}
-	var fields wire.Object // that are parts of their own
+	var fields jsonx.Object // that are parts of their own
 	blocks := encodeParts(m, &fields)
 	if user != nil {
 		blocks = m.X.Wire.Weave(blocks, encodeParts(user, &fields))
@@ -58,7 +59,7 @@ func encode(m, user *wire.Message) wire.Object {
 	if i := slices.IndexFunc(m.Parts, func(p wire.Part) bool { return p.Kind == session.PartText }); i >= 0 {
 		text = m.Parts[i].Content()
 	}
-	o.SetContent("content", m.X.Shape, blocks, text)
+	wire.SetContent(&o, "content", m.X.Shape, blocks, text)
 	o.Add("id", m.X.ID, "stop_reason", m.X.StopReason, "usage", m.X.Usage)
 	for _, f := range fields.Members() {
 		o.Set(f.Key, f.Value)
@@ -67,7 +68,7 @@ func encode(m, user *wire.Message) wire.Object {
 }
 
 // encodeParts returns the blocks of a message; parts that were fields of it go into fields.
-func encodeParts(m *wire.Message, fields *wire.Object) (blocks []jsontext.Value) {
+func encodeParts(m *wire.Message, fields *jsonx.Object) (blocks []jsontext.Value) {
 	for at := 0; at < len(m.Parts); {
 		p := &m.Parts[at]
 		next := at + 1
@@ -100,7 +101,7 @@ func groupEnd(parts []wire.Part, at int) int {
 	return at
 }
 
-func encodeBlock(p *wire.Part) (o wire.Object) {
+func encodeBlock(p *wire.Part) (o jsonx.Object) {
 	x := &p.X
 	usual := x.Type == ""
 	of := func(kind string) { o.SetText("type", cmp.Or(x.Type, kind)) }
@@ -111,12 +112,12 @@ func encodeBlock(p *wire.Part) (o wire.Object) {
 		}
 	case session.PartImage:
 		of(typeImage)
-		o.Add("source", encodeSource(p), "title", wire.Maybe(x.Name))
+		o.Add("source", encodeSource(p), "title", jsonx.Maybe(x.Name))
 	case session.PartFile:
 		if of(typeDocument); usual {
-			o.Add("source", encodeSource(p), "title", wire.Maybe(x.Name))
+			o.Add("source", encodeSource(p), "title", jsonx.Maybe(x.Name))
 		} else {
-			o.Add("file_id", wire.Maybe(x.FileID))
+			o.Add("file_id", jsonx.Maybe(x.FileID))
 		}
 	case session.PartReasoning:
 		if of(typeThinking); usual {
@@ -142,33 +143,33 @@ func encodeBlock(p *wire.Part) (o wire.Object) {
 func encodeSource(p *wire.Part) jsontext.Value {
 	switch x := &p.X; {
 	case p.Blob != nil && x.Shape == shapeText:
-		return wire.Encode("type", sourceText, "media_type", wire.Maybe(x.MediaType), "data", wire.Maybe(p.Blob.Data))
+		return jsonx.Encode("type", sourceText, "media_type", jsonx.Maybe(x.MediaType), "data", jsonx.Maybe(p.Blob.Data))
 	case p.Blob != nil:
-		return wire.Encode("type", sourceBase64, "media_type", wire.Maybe(x.MediaType), "data", base64.StdEncoding.EncodeToString(p.Blob.Data))
+		return jsonx.Encode("type", sourceBase64, "media_type", jsonx.Maybe(x.MediaType), "data", base64.StdEncoding.EncodeToString(p.Blob.Data))
 	case x.URL != "":
-		return wire.Encode("type", sourceURL, "url", x.URL)
+		return jsonx.Encode("type", sourceURL, "url", x.URL)
 	case x.FileID != "":
-		return wire.Encode("type", sourceFile, "file_id", x.FileID)
+		return jsonx.Encode("type", sourceFile, "file_id", x.FileID)
 	}
 	return nil
 }
 
 // encodeResult returns a tool_result: parts are the result and the ones that belong to it.
-func encodeResult(parts []wire.Part) wire.Object {
+func encodeResult(parts []wire.Part) jsonx.Object {
 	p := &parts[0]
-	o := wire.Fields("type", typeToolResult, "tool_use_id", p.CallID)
+	o := jsonx.Fields("type", typeToolResult, "tool_use_id", p.CallID)
 	var content []jsontext.Value
 	if p.X.Shape == wire.ShapeArray {
 		for i := 1; i < len(parts); i++ {
 			content = append(content, parts[i].JSON(encodeBlock(&parts[i])))
 		}
 		if at := wire.TextPlace(p); at >= 0 && at <= len(content) {
-			text := wire.Fields("type", typeText, "text", p.Content())
+			text := jsonx.Fields("type", typeText, "text", p.Content())
 			text.Merge(&p.X.Text)
 			content = slices.Insert(content, at, text.Value())
 		}
 	}
-	o.SetContent("content", p.X.Shape, content, p.Content())
+	wire.SetContent(&o, "content", p.X.Shape, content, p.Content())
 	o.Add("is_error", p.IsError)
 	return o
 }

@@ -12,6 +12,7 @@ import (
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
@@ -108,7 +109,7 @@ func expectAll(t *testing.T, msgs []session.Message, request session.JSON) {
 					t.Errorf("message %d: the call %s %s is not sent", i, p.CallID, p.Arguments)
 				}
 			}
-			if strings.TrimSpace(text) != "" && p.Kind != session.PartReasoning && !bytes.Contains(request, wire.AppendText(nil, text)) {
+			if strings.TrimSpace(text) != "" && p.Kind != session.PartReasoning && !bytes.Contains(request, jsonx.AppendText(nil, text)) {
 				t.Errorf("message %d: %.80q is not sent", i, text)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 
 	"sessiond/internal/callid"
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -38,11 +39,11 @@ func Send(in wire.Request) (wire.Sent, error) {
 	}
 	s.finish()
 	marked := s.mark(in.Borders)
-	var system any = wire.Maybe(strings.Join(s.system, "\n\n"))
+	var system any = jsonx.Maybe(strings.Join(s.system, "\n\n"))
 	if text := strings.Join(s.system, "\n\n"); marked && strings.TrimSpace(text) != "" {
 		system = []jsontext.Value{withMark(textBlock(text).raw)}
 	}
-	request := wire.Encode("system", system, "messages", s.written())
+	request := jsonx.Encode("system", system, "messages", s.written())
 	return wire.Sent{
 		Request: session.JSON(request), Losses: s.Losses(), ThinkingOff: s.thinkingOff(),
 		ToolNames: s.ToolNames(), BrokenBy: s.brokenBy,
@@ -77,11 +78,11 @@ func (b *sent) thinks() bool { return b.kind == typeThinking || b.kind == typeRe
 
 // blockOf makes a block of a type and fields.
 func blockOf(kind string, fields ...any) sent {
-	return sent{kind: kind, raw: wire.Encode(append([]any{"type", kind}, fields...)...)}
+	return sent{kind: kind, raw: jsonx.Encode(append([]any{"type", kind}, fields...)...)}
 }
 
 func textBlock(text string) sent {
-	return sent{kind: typeText, text: text, raw: wire.Encode("type", typeText, "text", text)}
+	return sent{kind: typeText, text: text, raw: jsonx.Encode("type", typeText, "text", text)}
 }
 
 // entry is an entry of messages.
@@ -121,9 +122,9 @@ func newSender(model string, export bool) *sender {
 func (s *sender) written() []json.RawMessage {
 	out := make([]json.RawMessage, 0, len(s.entries))
 	for _, e := range s.entries {
-		out = append(out, json.RawMessage(wire.Encode("role", e.role, "content", contentOf(e.blocks))))
+		out = append(out, json.RawMessage(jsonx.Encode("role", e.role, "content", contentOf(e.blocks))))
 		if len(e.system) > 0 {
-			out = append(out, json.RawMessage(wire.Encode("role", roleSystem, "content", contentOf(e.system))))
+			out = append(out, json.RawMessage(jsonx.Encode("role", roleSystem, "content", contentOf(e.system))))
 		}
 	}
 	return out
@@ -149,7 +150,7 @@ func rawOf(blocks []sent) []jsontext.Value {
 func (s *sender) taken() []json.RawMessage {
 	var out []json.RawMessage
 	for _, text := range s.system {
-		out = append(out, json.RawMessage(wire.Encode("role", roleSystem, "content", text)))
+		out = append(out, json.RawMessage(jsonx.Encode("role", roleSystem, "content", text)))
 	}
 	out = append(out, s.written()...)
 	s.system, s.entries, s.Open = nil, nil, nil
@@ -388,7 +389,7 @@ func (s *sender) reply(p *wire.Part) {
 			return
 		}
 		// a call that the provider runs and whose result is still to come
-		if o, err := wire.ParseObject("", p.Raw()); err == nil && s.maker && isServerCall(p.X.Type) {
+		if o, err := jsonx.ParseObject("", p.Raw()); err == nil && s.maker && isServerCall(p.X.Type) {
 			s.serverCall(p.X.Type, o.String("id"), o.String("name"), string(o.Get("input")), &o)
 			return
 		}
@@ -401,9 +402,9 @@ func (s *sender) reply(p *wire.Part) {
 // compaction writes the provider's own summary of everything before it, which it takes in the place
 // of that. One that failed says nothing.
 func (s *sender) compaction(p *wire.Part) {
-	o, err := wire.ParseObject("", p.Raw())
-	if text := o.Get("content"); err == nil && wire.KindOf(text) == '"' && string(text) != `""` {
-		s.put(roleAssistant, blockOf(typeCompaction, "content", jsontext.Value(wire.Clean(text))))
+	o, err := jsonx.ParseObject("", p.Raw())
+	if text := o.Get("content"); err == nil && jsonx.KindOf(text) == '"' && string(text) != `""` {
+		s.put(roleAssistant, blockOf(typeCompaction, "content", jsontext.Value(jsonx.Clean(text))))
 	}
 }
 
@@ -417,16 +418,16 @@ func (s *sender) reasoning(p *wire.Part) {
 	case s.maker:
 		kind = p.X.Type
 	case !s.own() && s.M.Provider == Name && madeBy(&s.M.Message, s.model):
-		if o, err := wire.ParseObject("extra", p.Extra); err == nil {
+		if o, err := jsonx.ParseObject("extra", p.Extra); err == nil {
 			kind, signature = typeThinking, o.Get("thinkingSignature")
 			if string(o.Get("redacted")) == "true" {
 				kind, data = typeRedacted, signature
 			}
 		}
 	}
-	if text := wire.ExactText(signature); kind == typeThinking && text != "" && !p.X.Rest.Has("thinking") {
+	if text := jsonx.ExactText(signature); kind == typeThinking && text != "" && !p.X.Rest.Has("thinking") {
 		s.put(roleAssistant, blockOf(kind, "thinking", p.Content(), "signature", signature))
-	} else if text := wire.ExactText(data); kind == typeRedacted && text != "" {
+	} else if text := jsonx.ExactText(data); kind == typeRedacted && text != "" {
 		s.put(roleAssistant, blockOf(kind, "data", data))
 	} else {
 		s.LosePart(p)
@@ -439,7 +440,7 @@ func (s *sender) call(p *wire.Part) {
 	name := s.SendToolName(p.ToolName, callid.LegalName(p.ToolName, maxName), maxName)
 	input, ok := wire.ArgumentsObject(p.Arguments, "input")
 	if !ok {
-		s.Lose("arguments of " + strconv.Quote(wire.Clip(p.ToolName)) + " are no JSON object, sent inside one")
+		s.Lose("arguments of " + strconv.Quote(jsonx.Clip(p.ToolName)) + " are no JSON object, sent inside one")
 	}
 	id := s.ids.Call(s.CountCall(p, "toolu_made_"))
 	var by caller
@@ -460,7 +461,7 @@ func (s *sender) result(parts []wire.Part) {
 	if call, ok := s.CloseCall(p); ok {
 		id = call.SentID
 	} else if !s.export || id == "" {
-		s.Lose("a result of " + strconv.Quote(wire.Clip(p.CallID)) + " answers no call of the reply before it")
+		s.Lose("a result of " + strconv.Quote(jsonx.Clip(p.CallID)) + " answers no call of the reply before it")
 		return
 	}
 	if s.own() {
@@ -478,7 +479,7 @@ func (s *sender) result(parts []wire.Part) {
 			content = append(content, textBlock(wire.NoContent))
 		}
 	}
-	var sentContent any = wire.Maybe("")
+	var sentContent any = jsonx.Maybe("")
 	switch {
 	case len(content) == 1 && content[0].kind == typeText:
 		sentContent = content[0].text
@@ -531,7 +532,7 @@ func (s *sender) close() {
 				break
 			}
 		}
-		s.LoseOf(c.From, "call "+strconv.Quote(wire.Clip(c.ID))+" has no result behind it")
+		s.LoseOf(c.From, "call "+strconv.Quote(jsonx.Clip(c.ID))+" has no result behind it")
 	}
 	s.Open = nil
 }
@@ -563,7 +564,7 @@ func (s *sender) content(p *wire.Part) sent {
 			return textBlock(text) // what was said stands in for how
 		}
 	case session.PartData: // the name of a tool that a result points to
-		if o, err := wire.ParseObject("", p.Raw()); err == nil && s.maker && p.X.Type == typeToolReference && callid.Valid(o.Text("tool_name")) {
+		if o, err := jsonx.ParseObject("", p.Raw()); err == nil && s.maker && p.X.Type == typeToolReference && callid.Valid(o.Text("tool_name")) {
 			return blockOf(typeToolReference, "tool_name", o.Text("tool_name"))
 		}
 	}
@@ -583,7 +584,7 @@ func (s *sender) textOf(p *wire.Part) sent {
 	}
 	s.loseRest(typeText, p, "text", "citations")
 	if cited := s.citations(p.X.Rest.Get("citations")); len(cited) > 0 {
-		b.raw = wire.Encode("type", typeText, "text", text, "citations", cited)
+		b.raw = jsonx.Encode("type", typeText, "text", text, "citations", cited)
 	}
 	return b
 }
@@ -591,22 +592,22 @@ func (s *sender) textOf(p *wire.Part) sent {
 // citations returns the citations of a text with the fields that a request may have. A reply's
 // have more.
 func (s *sender) citations(raw []byte) []jsontext.Value {
-	list, err := wire.ParseArray("", raw)
+	list, err := jsonx.ParseArray("", raw)
 	if err != nil {
 		return nil // null
 	}
 	var out []jsontext.Value
 	for _, r := range list {
-		c, err := wire.ParseObject("", r)
+		c, err := jsonx.ParseObject("", r)
 		kind := c.String("type")
 		fields := citationFields(kind)
 		if err != nil || fields == nil || !s.maker || slices.ContainsFunc(fields, func(f string) bool { return !c.Has(f) }) {
-			s.Lose("a citation " + wire.Clip(kind))
+			s.Lose("a citation " + jsonx.Clip(kind))
 			continue
 		}
-		o := wire.Fields("type", kind)
+		o := jsonx.Fields("type", kind)
 		for _, f := range fields {
-			o.Set(f, wire.Clean(c.Get(f)))
+			o.Set(f, jsonx.Clean(c.Get(f)))
 		}
 		out = append(out, o.Value())
 	}
@@ -639,13 +640,13 @@ func (s *sender) searchResult(p *wire.Part) sent {
 
 // texts returns the text blocks of a content, with nothing but their text.
 func texts(raw []byte) []jsontext.Value {
-	list, err := wire.ParseArray("", raw)
+	list, err := jsonx.ParseArray("", raw)
 	if err != nil {
 		return nil
 	}
 	var out []jsontext.Value
 	for _, r := range list {
-		b, err := wire.ParseObject("", r)
+		b, err := jsonx.ParseObject("", r)
 		if text := b.String("text"); err == nil && strings.TrimSpace(text) != "" {
 			out = append(out, textBlock(text).raw)
 		}
@@ -655,13 +656,13 @@ func texts(raw []byte) []jsontext.Value {
 
 // citationsOf returns whether what is cited is to be marked, {"enabled": true}; nil where nothing
 // says so.
-func citationsOf(fields *wire.Object) jsontext.Value {
-	config, err := wire.ParseObject("", fields.Get("citations"))
+func citationsOf(fields *jsonx.Object) jsontext.Value {
+	config, err := jsonx.ParseObject("", fields.Get("citations"))
 	if err != nil {
 		return nil
 	}
-	if enabled := config.Get("enabled"); wire.KindOf(enabled) == 't' || wire.KindOf(enabled) == 'f' {
-		return wire.Encode("enabled", enabled)
+	if enabled := config.Get("enabled"); jsonx.KindOf(enabled) == 't' || jsonx.KindOf(enabled) == 'f' {
+		return jsonx.Encode("enabled", enabled)
 	}
 	return nil
 }
@@ -677,7 +678,7 @@ func (s *sender) media(p *wire.Part, kind string, source jsontext.Value) sent {
 		return blockOf(kind, "source", source)
 	}
 	rest := &p.X.Rest
-	return blockOf(kind, "source", source, "title", wire.Maybe(p.X.Name), "context", wire.Maybe(rest.Text("context")), "citations", citationsOf(rest))
+	return blockOf(kind, "source", source, "title", jsonx.Maybe(p.X.Name), "context", jsonx.Maybe(rest.Text("context")), "citations", citationsOf(rest))
 }
 
 // imageSource returns the source of an image. Types by Anthropic's guide to vision; the bytes
@@ -708,11 +709,11 @@ func documentSource(own bool, p *wire.Part) jsontext.Value {
 		case mediaType == "application/pdf":
 			return bytesSource(mediaType, p.Blob.Data)
 		case isText(mediaType) && utf8.Valid(p.Blob.Data) && len(bytes.TrimSpace(p.Blob.Data)) > 0:
-			return wire.Encode("type", sourceText, "media_type", "text/plain", "data", string(p.Blob.Data))
+			return jsonx.Encode("type", sourceText, "media_type", "text/plain", "data", string(p.Blob.Data))
 		}
 		return nil
 	}
-	if source, err := wire.ParseObject("", p.X.Rest.Get("source")); err == nil && source.Text("type") == sourceContent {
+	if source, err := jsonx.ParseObject("", p.X.Rest.Get("source")); err == nil && source.Text("type") == sourceContent {
 		blocks := texts(source.Get("content"))
 		if text := source.String("content"); strings.TrimSpace(text) != "" {
 			blocks = []jsontext.Value{textBlock(text).raw}
@@ -720,7 +721,7 @@ func documentSource(own bool, p *wire.Part) jsontext.Value {
 		if len(blocks) == 0 {
 			return nil
 		}
-		return wire.Encode("type", sourceContent, "content", blocks)
+		return jsonx.Encode("type", sourceContent, "content", blocks)
 	}
 	if !own && !strings.HasSuffix(strings.ToLower(p.X.URL), ".pdf") && mediaType != "application/pdf" {
 		return nil
@@ -739,25 +740,25 @@ func isText(mediaType string) bool {
 func elsewhere(own bool, media *wire.Media) jsontext.Value {
 	switch {
 	case strings.HasPrefix(media.URL, "https://"):
-		return wire.Encode("type", sourceURL, "url", media.URL)
+		return jsonx.Encode("type", sourceURL, "url", media.URL)
 	case own && media.FileID != "":
-		return wire.Encode("type", sourceFile, "file_id", media.FileID)
+		return jsonx.Encode("type", sourceFile, "file_id", media.FileID)
 	}
 	return nil
 }
 
 func bytesSource(mediaType string, data []byte) jsontext.Value {
-	return wire.Encode("type", sourceBase64, "media_type", mediaType, "data", base64.StdEncoding.EncodeToString(data))
+	return jsonx.Encode("type", sourceBase64, "media_type", mediaType, "data", base64.StdEncoding.EncodeToString(data))
 }
 
 // serverCall writes a call of a tool that the provider runs, if its id is one of the
 // provider's.
-func (s *sender) serverCall(kind, id, name, input string, fields *wire.Object) {
+func (s *sender) serverCall(kind, id, name, input string, fields *jsonx.Object) {
 	server := fields.String("server_name")
 	rest, own := strings.CutPrefix(id, "srvtoolu_")
 	known := kind == typeServerToolUse && own && rest != "" && !strings.Contains(rest, "-") || kind == typeMCPToolUse && server != ""
 	if !known || !callid.Valid(id) || name == "" || s.ids.Taken(id) {
-		s.Lose("a call of the provider's own tool, " + wire.Clip(kind) + " " + strconv.Quote(wire.Clip(id)))
+		s.Lose("a call of the provider's own tool, " + jsonx.Clip(kind) + " " + strconv.Quote(jsonx.Clip(id)))
 		return
 	}
 	s.ids.Own(id)
@@ -766,7 +767,7 @@ func (s *sender) serverCall(kind, id, name, input string, fields *wire.Object) {
 		by, server = callerOf(fields), ""
 	}
 	object, _ := wire.ArgumentsObject(input, "input")
-	b := blockOf(kind, "id", id, "name", name, "input", object, "server_name", wire.Maybe(server), "caller", by.raw)
+	b := blockOf(kind, "id", id, "name", name, "input", object, "server_name", jsonx.Maybe(server), "caller", by.raw)
 	b.id, b.caller = id, by.id
 	s.put(roleAssistant, b)
 }
@@ -776,7 +777,7 @@ func (s *sender) serverResult(p *wire.Part) {
 	kind, rest := p.X.Type, &p.X.Rest
 	content := serverContent(kind, rest.Get("content"))
 	if content == nil {
-		s.Lose("a result of the provider's own tool, " + wire.Clip(kind))
+		s.Lose("a result of the provider's own tool, " + jsonx.Clip(kind))
 		return
 	}
 	s.loseRest(kind, p, "content", "caller", "is_error")
@@ -784,7 +785,7 @@ func (s *sender) serverResult(p *wire.Part) {
 	var failed jsontext.Value
 	switch kind {
 	case typeMCPToolResult:
-		if raw := rest.Get("is_error"); wire.KindOf(raw) == 't' || wire.KindOf(raw) == 'f' {
+		if raw := rest.Get("is_error"); jsonx.KindOf(raw) == 't' || jsonx.KindOf(raw) == 'f' {
 			failed = raw
 		}
 	case typeWebSearchResult, typeWebFetchResult:
@@ -803,33 +804,33 @@ type caller struct {
 }
 
 // callerOf returns the program that called a tool, if it was one.
-func callerOf(fields *wire.Object) caller {
+func callerOf(fields *jsonx.Object) caller {
 	raw := fields.Get("caller")
-	o, err := wire.ParseObject("", raw)
+	o, err := jsonx.ParseObject("", raw)
 	id := o.String("tool_id")
 	if err != nil || id == "" || o.Len() != 2 || !strings.HasPrefix(o.String("type"), "code_execution_") {
 		return caller{}
 	}
-	return caller{id, wire.Clean(raw)}
+	return caller{id, jsonx.Clean(raw)}
 }
 
 // serverContent returns the content of a result of the provider's own tool as the API takes it
 // back: hits of a search, an object of the tool's types, text of an MCP server. It is nil for
 // any other.
 func serverContent(kind string, raw []byte) jsontext.Value {
-	o, err := wire.ParseObject("", raw)
+	o, err := jsonx.ParseObject("", raw)
 	if err == nil {
 		if slices.Contains(serverContentTypes(kind), o.String("type")) {
-			return wire.Clean(raw)
+			return jsonx.Clean(raw)
 		}
 		return nil
 	}
 	switch {
-	case kind == typeMCPToolResult && wire.KindOf(raw) == '"':
-		return wire.Clean(raw)
-	case kind == typeMCPToolResult && wire.KindOf(raw) == '[':
-		return wire.Array(texts(raw))
-	case kind == typeWebSearchResult && wire.KindOf(raw) == '[':
+	case kind == typeMCPToolResult && jsonx.KindOf(raw) == '"':
+		return jsonx.Clean(raw)
+	case kind == typeMCPToolResult && jsonx.KindOf(raw) == '[':
+		return jsonx.Array(texts(raw))
+	case kind == typeWebSearchResult && jsonx.KindOf(raw) == '[':
 		return hits(raw)
 	}
 	return nil
@@ -851,31 +852,31 @@ func serverContentTypes(kind string) []string {
 // hits returns what a web search found, with the fields that a request may have; nil if one of
 // them is none.
 func hits(raw []byte) jsontext.Value {
-	list, err := wire.ParseArray("", raw)
+	list, err := jsonx.ParseArray("", raw)
 	if err != nil {
 		return nil
 	}
 	out := make([]jsontext.Value, 0, len(list))
 	for _, r := range list {
-		hit, err := wire.ParseObject("", r)
+		hit, err := jsonx.ParseObject("", r)
 		kind := hit.String("type")
 		if err != nil || kind != "web_search_result" {
 			return nil
 		}
-		o := wire.Fields("type", kind)
+		o := jsonx.Fields("type", kind)
 		for _, f := range []string{"url", "title", "encrypted_content"} {
 			text := hit.String(f)
-			if wire.KindOf(hit.Get(f)) != '"' || text == "" && f != "title" {
+			if jsonx.KindOf(hit.Get(f)) != '"' || text == "" && f != "title" {
 				return nil
 			}
-			o.Set(f, wire.Clean(hit.Get(f)))
+			o.Set(f, jsonx.Clean(hit.Get(f)))
 		}
-		if age := hit.Get("page_age"); wire.KindOf(age) == '"' {
-			o.Set("page_age", wire.Clean(age))
+		if age := hit.Get("page_age"); jsonx.KindOf(age) == '"' {
+			o.Set("page_age", jsonx.Clean(age))
 		}
 		out = append(out, o.Value())
 	}
-	return wire.Array(out)
+	return jsonx.Array(out)
 }
 
 // finish brings the entries into the order that the API demands: what has lost its other half
@@ -945,18 +946,18 @@ func (s *sender) keepPaired(e *entry, state map[string]serverCall) {
 		c, called := state[b.id]
 		switch {
 		case isServerCall(b.kind) && c.result == nil && !c.waits:
-			s.LoseOf(b.from, "call "+strconv.Quote(wire.Clip(b.id))+" of the provider's own tool has no result")
+			s.LoseOf(b.from, "call "+strconv.Quote(jsonx.Clip(b.id))+" of the provider's own tool has no result")
 			continue
 		case isServerResult(b.kind) && (!called || c.result != b):
-			s.LoseOf(b.from, "a result of the provider's own tool for "+strconv.Quote(wire.Clip(b.id))+" answers no call")
+			s.LoseOf(b.from, "a result of the provider's own tool for "+strconv.Quote(jsonx.Clip(b.id))+" answers no call")
 			continue
 		}
 		if c, called := state[b.caller]; b.caller != "" && (!called || c.result == nil && !c.waits) {
-			if o, err := wire.ParseObject("", b.raw); err == nil {
+			if o, err := jsonx.ParseObject("", b.raw); err == nil {
 				o.Drop("caller")
 				b.raw = o.Value()
 			}
-			s.LoseOf(b.from, "the caller of "+strconv.Quote(wire.Clip(b.id)))
+			s.LoseOf(b.from, "the caller of "+strconv.Quote(jsonx.Clip(b.id)))
 		}
 		kept = append(kept, *b)
 	}
@@ -1007,7 +1008,7 @@ func (s *sender) trimEnd() {
 		return
 	}
 	if text := strings.TrimRightFunc(b.text, unicode.IsSpace); text != b.text {
-		if o, err := wire.ParseObject("", b.raw); err == nil {
+		if o, err := jsonx.ParseObject("", b.raw); err == nil {
 			o.SetText("text", text)
 			b.text, b.raw = text, o.Value()
 		}

@@ -24,6 +24,7 @@ import (
 
 	"sessiond/internal/callid"
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -112,11 +113,11 @@ type decoder struct {
 
 // around is a content and the objects around it: none in a request.
 type around struct {
-	content   wire.Object
+	content   jsonx.Object
 	path      string // of the content
 	none      bool   // there is no content
-	candidate *wire.Object
-	response  *wire.Object
+	candidate *jsonx.Object
+	response  *jsonx.Object
 }
 
 // isReply reports whether it is a content of a reply.
@@ -124,7 +125,7 @@ func (a *around) isReply() bool { return a.candidate != nil || a.response != nil
 
 // response decodes {candidates: [{…}], …}, a candidate, or a content.
 func (d *decoder) response(path string, raw jsontext.Value) error {
-	o, err := wire.ParseObject(path, raw)
+	o, err := jsonx.ParseObject(path, raw)
 	if err != nil {
 		return err
 	}
@@ -134,46 +135,46 @@ func (d *decoder) response(path string, raw jsontext.Value) error {
 	case isCandidate(&o):
 		return d.candidate(&around{candidate: &o, path: path})
 	case !o.Has("candidates") && !hasAny(&o, "promptFeedback", "usageMetadata", "modelVersion"):
-		return wire.Errorf(session.Invalid, wire.Join(path, "parts"), "is missing: a content is {role, parts}")
+		return jsonx.Errorf(session.Invalid, jsonx.Join(path, "parts"), "is missing: a content is {role, parts}")
 	}
 	candidates := o.Get("candidates")
-	if wire.IsNull(candidates) || wire.KindOf(candidates) == '[' && !wire.HasElements(candidates) {
+	if jsonx.IsNull(candidates) || jsonx.KindOf(candidates) == '[' && !jsonx.HasElements(candidates) {
 		return d.content(&around{path: path, none: true, response: &o})
 	}
-	at := wire.Join(path, "candidates")
-	elements, err := wire.ParseArray(at, candidates)
+	at := jsonx.Join(path, "candidates")
+	elements, err := jsonx.ParseArray(at, candidates)
 	if err != nil {
 		return err
 	}
 	if len(elements) > 1 {
-		return wire.Errorf(session.Invalid, at, "has %d elements: give the content of the one that was chosen", len(elements))
+		return jsonx.Errorf(session.Invalid, at, "has %d elements: give the content of the one that was chosen", len(elements))
 	}
-	candidate, err := wire.ParseObject(wire.Index(at, 0), elements[0])
+	candidate, err := jsonx.ParseObject(jsonx.Index(at, 0), elements[0])
 	if err != nil {
 		return err
 	}
 	o.Drop("candidates")
-	return d.candidate(&around{candidate: &candidate, response: &o, path: wire.Index(at, 0)})
+	return d.candidate(&around{candidate: &candidate, response: &o, path: jsonx.Index(at, 0)})
 }
 
 // isCandidate tells a candidate from a content, which has neither of these fields, and from
 // the replies of other providers.
-func isCandidate(o *wire.Object) bool {
+func isCandidate(o *jsonx.Object) bool {
 	if o.Has("candidates") {
 		return false
 	}
-	text, _ := wire.Text(lookup(o, "finishReason"))
-	return wire.KindOf(o.Get("content")) == '{' || text != "" && strings.ToUpper(text) == text
+	text, _ := jsonx.Text(lookup(o, "finishReason"))
+	return jsonx.KindOf(o.Get("content")) == '{' || text != "" && strings.ToUpper(text) == text
 }
 
-func hasAny(o *wire.Object, fields ...string) bool {
+func hasAny(o *jsonx.Object, fields ...string) bool {
 	return slices.ContainsFunc(fields, func(f string) bool { return o.Has(f) || o.Has(snake(f)) })
 }
 
 // lookup returns a field in either spelling; a null only where there is nothing else.
-func lookup(o *wire.Object, field string) jsontext.Value {
+func lookup(o *jsonx.Object, field string) jsontext.Value {
 	value := o.Get(field)
-	if other := o.Get(snake(field)); wire.IsNull(value) && other != nil {
+	if other := o.Get(snake(field)); jsonx.IsNull(value) && other != nil {
 		value = other
 	}
 	return value
@@ -182,13 +183,13 @@ func lookup(o *wire.Object, field string) jsontext.Value {
 // candidate decodes {content, finishReason, …}.
 func (d *decoder) candidate(a *around) error {
 	content := a.candidate.Get("content")
-	if wire.IsNull(content) {
+	if jsonx.IsNull(content) {
 		a.none = true
 		return d.content(a)
 	}
-	a.path = wire.Join(a.path, "content")
+	a.path = jsonx.Join(a.path, "content")
 	var err error
-	if a.content, err = wire.ParseObject(a.path, content); err != nil {
+	if a.content, err = jsonx.ParseObject(a.path, content); err != nil {
 		return err
 	}
 	a.candidate.Drop("content")
@@ -219,13 +220,13 @@ func (d *decoder) content(a *around) error {
 		return err
 	}
 	if a.response != nil {
-		m.Model = wire.ExactText(lookup(a.response, "modelVersion")) // it stays where it is
+		m.Model = jsonx.ExactText(lookup(a.response, "modelVersion")) // it stays where it is
 		if a.candidate == nil && lookup(a.response, "promptFeedback") != nil {
 			m.Finish = session.FinishRefusal
 		}
 	}
 	if a.candidate != nil {
-		reason, _ := wire.Text(lookup(a.candidate, "finishReason"))
+		reason, _ := jsonx.Text(lookup(a.candidate, "finishReason"))
 		m.Finish = finishOf(reason)
 	}
 	parts, err := d.parts(a, &m)
@@ -257,11 +258,11 @@ func (d *decoder) content(a *around) error {
 
 // keepLarge makes the large fields around a content parts of their own.
 func (a *around) keepLarge(m *wire.Message) error {
-	for of, o := range []*wire.Object{a.candidate, a.response} {
+	for of, o := range []*jsonx.Object{a.candidate, a.response} {
 		if o == nil {
 			continue
 		}
-		large, err := o.TakeLarge(a.path, []string{ofCandidate, ofResponse}[of])
+		large, err := wire.TakeLarge(o, a.path, []string{ofCandidate, ofResponse}[of])
 		if err != nil {
 			return err
 		}
@@ -272,12 +273,12 @@ func (a *around) keepLarge(m *wire.Message) error {
 
 func (d *decoder) role(a *around) (wire.Message, error) {
 	m := wire.NewMessage(Name, session.User, session.Person)
-	at := wire.Join(a.path, "role")
+	at := jsonx.Join(a.path, "role")
 	role := roleUser
 	if a.isReply() {
 		role = roleModel
 	}
-	if wire.IsNull(a.content.Get("role")) {
+	if jsonx.IsNull(a.content.Get("role")) {
 		m.X.Role = wire.ShapeAbsent
 	} else {
 		var err error
@@ -295,10 +296,10 @@ func (d *decoder) role(a *around) (wire.Message, error) {
 	case roleFunction, roleTool:
 		m.X.Role = role
 	default:
-		return m, wire.Errorf(session.Invalid, at, "is %q: it must be user or model", wire.Clip(role))
+		return m, jsonx.Errorf(session.Invalid, at, "is %q: it must be user or model", jsonx.Clip(role))
 	}
 	if a.isReply() && m.Role != session.Assistant {
-		return m, wire.Errorf(session.Invalid, at, "is %q in a reply: it must be model", wire.Clip(role))
+		return m, jsonx.Errorf(session.Invalid, at, "is %q in a reply: it must be model", jsonx.Clip(role))
 	}
 	return m, nil
 }
@@ -356,11 +357,11 @@ func (d *decoder) divide(m wire.Message, parts []placed) []wire.Message {
 
 // parts decodes the parts of a content.
 func (d *decoder) parts(a *around, m *wire.Message) ([]placed, error) {
-	path := wire.Join(a.path, "parts")
+	path := jsonx.Join(a.path, "parts")
 	list := a.content.Get("parts")
-	if wire.IsNull(list) {
-		if !wire.IsNull(a.content.Get("content")) { // another provider's, whose words would be lost
-			return nil, wire.Errorf(session.Invalid, wire.Join(a.path, "content"), "stands where parts should: a content is {role, parts}")
+	if jsonx.IsNull(list) {
+		if !jsonx.IsNull(a.content.Get("content")) { // another provider's, whose words would be lost
+			return nil, jsonx.Errorf(session.Invalid, jsonx.Join(a.path, "content"), "stands where parts should: a content is {role, parts}")
 		}
 		m.X.Shape, _, _ = d.Content(a.path, "parts", list)
 		return nil, nil
@@ -372,8 +373,8 @@ func (d *decoder) parts(a *around, m *wire.Message) ([]placed, error) {
 	readers := make([]partReader, len(elements))
 	for i, e := range elements {
 		r := &readers[i]
-		r.decoder, r.path, r.raw = d, wire.Index(path, i), e
-		if r.Object, err = wire.ParseObject(r.path, e); err != nil {
+		r.decoder, r.path, r.raw = d, jsonx.Index(path, i), e
+		if r.Object, err = jsonx.ParseObject(r.path, e); err != nil {
 			return nil, err
 		}
 		r.field, r.name = kindOf(&r.Object)
@@ -411,7 +412,7 @@ func pair(parts []partReader) {
 		if !isResult && r.field != fieldCode && r.field != fieldToolCall {
 			continue
 		}
-		inner, err := wire.ParseObject("", r.Get(r.name))
+		inner, err := jsonx.ParseObject("", r.Get(r.name))
 		if err != nil {
 			continue // read reports it
 		}
@@ -442,7 +443,7 @@ func pair(parts []partReader) {
 // partReader decodes one part of a content.
 type partReader struct {
 	*decoder
-	wire.Object
+	jsonx.Object
 	path        string
 	raw         jsontext.Value
 	field, name string // what the part is, as the API and as the wire spells it
@@ -451,18 +452,18 @@ type partReader struct {
 }
 
 // IsPart reports whether an object has a field by which a part of this form is known.
-func IsPart(o *wire.Object) bool {
-	return slices.ContainsFunc(o.Members(), func(f wire.Member) bool { return kindField(f.Key) != "" }) || hasAny(o, fieldThought, fieldSignature)
+func IsPart(o *jsonx.Object) bool {
+	return slices.ContainsFunc(o.Members(), func(f jsonx.Member) bool { return kindField(f.Key) != "" }) || hasAny(o, fieldThought, fieldSignature)
 }
 
 // kindOf returns the field that says what a part is, and its name as it stands there. An empty
 // text beside another one says nothing; two that say something are none that can be told.
-func kindOf(o *wire.Object) (field, name string) {
+func kindOf(o *jsonx.Object) (field, name string) {
 	emptyText := false
 	for _, m := range o.Members() {
 		f := kindField(m.Key)
 		switch {
-		case f == "" || m.Odd() || wire.IsNull(m.Value) || f != fieldText && wire.KindOf(m.Value) != '{':
+		case f == "" || m.Odd() || jsonx.IsNull(m.Value) || f != fieldText && jsonx.KindOf(m.Value) != '{':
 		case f == fieldText && string(m.Value) == `""`:
 			emptyText = true
 		case field == "":
@@ -495,7 +496,7 @@ func (r *partReader) read(role session.Role) ([]wire.Part, error) {
 	case r.field == fieldCall && role == session.Assistant:
 		err = r.call(&p)
 	case r.field == fieldCall:
-		err = wire.Errorf(session.Invalid, wire.Join(r.path, r.name), "stands in a content of another role than model: only the model calls functions")
+		err = jsonx.Errorf(session.Invalid, jsonx.Join(r.path, r.name), "stands in a content of another role than model: only the model calls functions")
 	case r.field == fieldResponse && role == session.User:
 		nested, err = r.response(&p)
 	case r.pair != "":
@@ -515,7 +516,7 @@ func (r *partReader) read(role session.Role) ([]wire.Part, error) {
 func (r *partReader) unknown() wire.Part {
 	if r.field == "" {
 		for _, f := range r.Members() {
-			if !f.Odd() && !wire.IsNull(f.Value) && !slices.Contains([]string{fieldThought, fieldSignature, snake(fieldSignature)}, f.Key) {
+			if !f.Odd() && !jsonx.IsNull(f.Value) && !slices.Contains([]string{fieldThought, fieldSignature, snake(fieldSignature)}, f.Key) {
 				r.field = f.Key
 				break
 			}
@@ -528,14 +529,14 @@ func (r *partReader) unknown() wire.Part {
 // onlySignature reports whether a part is nothing but a signature: the text beside it was empty,
 // and some clients leave that out.
 func (r *partReader) onlySignature() bool {
-	return wire.KindOf(lookup(&r.Object, fieldSignature)) == '"' && !slices.ContainsFunc(r.Members(), func(f wire.Member) bool {
-		return !wire.IsNull(f.Value) && f.Key != fieldSignature && f.Key != snake(fieldSignature) && f.Key != fieldThought
+	return jsonx.KindOf(lookup(&r.Object, fieldSignature)) == '"' && !slices.ContainsFunc(r.Members(), func(f jsonx.Member) bool {
+		return !jsonx.IsNull(f.Value) && f.Key != fieldSignature && f.Key != snake(fieldSignature) && f.Key != fieldThought
 	})
 }
 
 func (r *partReader) text(p *wire.Part) (err error) {
 	p.Kind = session.PartText
-	if wire.KindOf(r.Get(fieldThought)) == 't' {
+	if jsonx.KindOf(r.Get(fieldThought)) == 't' {
 		p.Kind = session.PartReasoning
 	}
 	if r.field == "" {
@@ -547,9 +548,9 @@ func (r *partReader) text(p *wire.Part) (err error) {
 }
 
 // inner reads the object that says what the part is.
-func (r *partReader) inner() (o wire.Object, path string, err error) {
-	path = wire.Join(r.path, r.name)
-	o, err = wire.ParseObject(path, r.Get(r.name))
+func (r *partReader) inner() (o jsonx.Object, path string, err error) {
+	path = jsonx.Join(r.path, r.name)
+	o, err = jsonx.ParseObject(path, r.Get(r.name))
 	return o, path, err
 }
 
@@ -564,8 +565,8 @@ func (r *partReader) medium(p *wire.Part) error {
 		return err
 	}
 	x := &p.X
-	x.MediaType = wire.ExactText(lookup(&o, "mimeType"))
-	x.Name = wire.ExactText(lookup(&o, "displayName"))
+	x.MediaType = jsonx.ExactText(lookup(&o, "mimeType"))
+	x.Name = jsonx.ExactText(lookup(&o, "displayName"))
 	switch {
 	case strings.HasPrefix(x.MediaType, "image/"):
 		p.Kind = session.PartImage
@@ -575,7 +576,7 @@ func (r *partReader) medium(p *wire.Part) error {
 		p.Kind = session.PartFile
 	}
 	if r.field == fieldFile {
-		if uri := wire.ExactText(lookup(&o, "fileUri")); strings.HasPrefix(uri, files) {
+		if uri := jsonx.ExactText(lookup(&o, "fileUri")); strings.HasPrefix(uri, files) {
 			x.FileID = uri
 		} else {
 			x.URL = uri
@@ -624,16 +625,16 @@ func (r *partReader) call(p *wire.Part) error {
 }
 
 // nameAndID reads the name and the id of a call or a response. An empty id is none.
-func (r *partReader) nameAndID(o *wire.Object, path string, p *wire.Part) (err error) {
-	if p.ToolName, err = r.StringOf(path, "name", o.Get("name")); err == nil && !wire.IsNull(o.Get("id")) {
+func (r *partReader) nameAndID(o *jsonx.Object, path string, p *wire.Part) (err error) {
+	if p.ToolName, err = r.StringOf(path, "name", o.Get("name")); err == nil && !jsonx.IsNull(o.Get("id")) {
 		p.CallID, err = r.StringOf(path, "id", o.Get("id"))
 	}
 	return err
 }
 
 // arguments reads args: an object, whose bytes are kept; any other value is kept too.
-func (r *partReader) arguments(o *wire.Object, path string, p *wire.Part) (err error) {
-	switch raw := o.Get("args"); wire.KindOf(raw) {
+func (r *partReader) arguments(o *jsonx.Object, path string, p *wire.Part) (err error) {
+	switch raw := o.Get("args"); jsonx.KindOf(raw) {
 	case 'n':
 	case '"':
 		p.X.Shape = wire.ShapeString
@@ -685,8 +686,8 @@ func (r *partReader) response(p *wire.Part) (nested []wire.Part, err error) {
 	if err := r.output(&o, path, p); err != nil {
 		return nil, err
 	}
-	if list := o.Get("parts"); wire.HasElements(list) {
-		nested, err = r.nested(wire.Join(path, "parts"), jsontext.Value(list))
+	if list := o.Get("parts"); jsonx.HasElements(list) {
+		nested, err = r.nested(jsonx.Join(path, "parts"), jsontext.Value(list))
 	}
 	return nested, err
 }
@@ -704,9 +705,9 @@ func (d *decoder) closeCall(is func(wire.OpenCall) bool) (c wire.OpenCall, ok bo
 // output reads the response. The readable text of {"output": "text"}, and of any other object
 // of one text, is that text; of all others their JSON. The API says that "error" holds what
 // went wrong.
-func (r *partReader) output(o *wire.Object, path string, p *wire.Part) (err error) {
+func (r *partReader) output(o *jsonx.Object, path string, p *wire.Part) (err error) {
 	raw := o.Get("response")
-	switch wire.KindOf(raw) {
+	switch jsonx.KindOf(raw) {
 	case 'n':
 		return nil
 	case '"':
@@ -714,15 +715,15 @@ func (r *partReader) output(o *wire.Object, path string, p *wire.Part) (err erro
 		p.Text, err = r.StringOf(path, "response", raw)
 		return err
 	case '{':
-		object, err := wire.ParseObject(wire.Join(path, "response"), raw)
+		object, err := jsonx.ParseObject(jsonx.Join(path, "response"), raw)
 		if err != nil {
 			return err
 		}
-		if failure := object.Get("error"); !wire.IsNull(failure) && !object.Has("output") {
+		if failure := object.Get("error"); !jsonx.IsNull(failure) && !object.Has("output") {
 			p.IsError = new(true)
 		}
 		if fields := object.Members(); len(fields) == 1 && fields[0].Key != "" && !fields[0].Odd() && len(fields[0].Key) <= maxKey {
-			if text, exact := wire.Text(fields[0].Value); exact {
+			if text, exact := jsonx.Text(fields[0].Value); exact {
 				p.Text, p.X.Key = text, fields[0].Key
 				return nil
 			}
@@ -737,17 +738,17 @@ const maxKey = 200
 
 // nested decodes the parts of a response: media that the tool gave.
 func (r *partReader) nested(path string, list jsontext.Value) ([]wire.Part, error) {
-	elements, err := wire.ParseArray(path, list)
+	elements, err := jsonx.ParseArray(path, list)
 	if err != nil {
 		return nil, err
 	}
 	if len(elements) >= session.MaxParts {
-		return nil, wire.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d parts, split it", len(elements), session.MaxParts)
+		return nil, jsonx.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d parts, split it", len(elements), session.MaxParts)
 	}
 	parts := make([]wire.Part, len(elements))
 	for i, e := range elements {
-		n := partReader{decoder: r.decoder, path: wire.Index(path, i), raw: e}
-		if n.Object, err = wire.ParseObject(n.path, e); err != nil {
+		n := partReader{decoder: r.decoder, path: jsonx.Index(path, i), raw: e}
+		if n.Object, err = jsonx.ParseObject(n.path, e); err != nil {
 			return nil, err
 		}
 		n.field, n.name = kindOf(&n.Object)
@@ -791,18 +792,18 @@ func (r *partReader) inline(p *wire.Part) error {
 		}
 		p.Arguments = string(o.JSON()) // {language, code}
 	case fieldToolCall:
-		p.ToolName = wire.ExactText(lookup(&o, "toolType"))
+		p.ToolName = jsonx.ExactText(lookup(&o, "toolType"))
 		err = r.arguments(&o, path, p)
 	case fieldCodeResult:
 		p.Kind = session.PartToolResult
 		p.IsError = new(o.String("outcome") != outcomeOK)
-		if wire.KindOf(o.Get("output")) == '"' {
+		if jsonx.KindOf(o.Get("output")) == '"' {
 			p.Text, err = r.StringOf(path, "output", o.Get("output"))
 		}
 	case fieldToolResponse:
 		p.Kind = session.PartToolResult
-		p.ToolName = wire.ExactText(lookup(&o, "toolType"))
-		if raw := o.Get("response"); !wire.IsNull(raw) {
+		p.ToolName = jsonx.ExactText(lookup(&o, "toolType"))
+		if raw := o.Get("response"); !jsonx.IsNull(raw) {
 			p.Text = string(raw)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -44,7 +45,7 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 func export(group []wire.Message) json.RawMessage {
 	m := &group[0]
 	content := m.JSON(encodeContent(group))
-	around := map[string]*wire.Object{ofContent: &content, ofCandidate: m.X.Candidate, ofResponse: m.X.Response}
+	around := map[string]*jsonx.Object{ofContent: &content, ofCandidate: m.X.Candidate, ofResponse: m.X.Response}
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if o := around[p.X.Of]; o != nil {
@@ -60,7 +61,7 @@ func export(group []wire.Message) json.RawMessage {
 	}
 	if m.X.Response != nil {
 		if m.X.Candidate != nil {
-			m.X.Response.Set("candidates", wire.Array([]json.RawMessage{raw}))
+			m.X.Response.Set("candidates", jsonx.Array([]json.RawMessage{raw}))
 		}
 		raw = m.X.Response.JSON()
 	}
@@ -75,7 +76,7 @@ const (
 )
 
 // encodeContent encodes the columns and the parts of a content, without its remainder.
-func encodeContent(group []wire.Message) (o wire.Object) {
+func encodeContent(group []wire.Message) (o jsonx.Object) {
 	m := &group[0]
 	switch {
 	case m.X.Role == wire.ShapeAbsent:
@@ -92,7 +93,7 @@ func encodeContent(group []wire.Message) (o wire.Object) {
 	if len(group) == 2 {
 		parts = m.X.Wire.Weave(parts, encodeParts(&group[1]))
 	}
-	o.SetContent("parts", cmp.Or(m.X.Shape, wire.ShapeArray), parts, "")
+	wire.SetContent(&o, "parts", cmp.Or(m.X.Shape, wire.ShapeArray), parts, "")
 	return o
 }
 
@@ -113,10 +114,10 @@ func encodeParts(m *wire.Message) (out []jsontext.Value) {
 }
 
 // encodePart encodes a part and the parts within it.
-func encodePart(p *wire.Part, nested []wire.Part) (o wire.Object) {
+func encodePart(p *wire.Part, nested []wire.Part) (o jsonx.Object) {
 	x := &p.X
 	field := ""
-	var inner wire.Object
+	var inner jsonx.Object
 	switch p.Kind {
 	case session.PartText, session.PartReasoning:
 		if x.Shape != wire.ShapeAbsent {
@@ -134,7 +135,7 @@ func encodePart(p *wire.Part, nested []wire.Part) (o wire.Object) {
 			inner = encodeInline(p)
 		case p.Kind == session.PartToolCall:
 			field = fieldCall
-			inner = wire.Fields("name", p.ToolName, "args", argumentsOf(p))
+			inner = jsonx.Fields("name", p.ToolName, "args", argumentsOf(p))
 		default:
 			field = fieldResponse
 			inner = encodeResponse(p, nested)
@@ -158,14 +159,14 @@ func spelled(x *wire.Extra, field string) string {
 	return field
 }
 
-func encodeMedium(p *wire.Part) wire.Object {
+func encodeMedium(p *wire.Part) jsonx.Object {
 	x := &p.X
-	var data wire.Maybe
+	var data jsonx.Maybe
 	if p.Blob != nil {
-		data = wire.Maybe(encode64(p.Blob.Data, x.Encoding))
+		data = jsonx.Maybe(encode64(p.Blob.Data, x.Encoding))
 	}
-	return wire.Fields(spelled(x, "mimeType"), wire.Maybe(x.MediaType), spelled(x, "fileUri"), wire.Maybe(x.URL+x.FileID),
-		spelled(x, "displayName"), wire.Maybe(x.Name), "data", data)
+	return jsonx.Fields(spelled(x, "mimeType"), jsonx.Maybe(x.MediaType), spelled(x, "fileUri"), jsonx.Maybe(x.URL+x.FileID),
+		spelled(x, "displayName"), jsonx.Maybe(x.Name), "data", data)
 }
 
 func encode64(data []byte, encoding string) string {
@@ -178,19 +179,19 @@ func encode64(data []byte, encoding string) string {
 // argumentsOf returns a call's arguments as the wire had them: an object, or a string.
 func argumentsOf(p *wire.Part) any {
 	if p.X.Shape == wire.ShapeString {
-		return wire.Maybe(p.Arguments)
+		return jsonx.Maybe(p.Arguments)
 	}
 	return jsontext.Value(p.Arguments)
 }
 
-func encodeResponse(p *wire.Part, nested []wire.Part) (o wire.Object) {
+func encodeResponse(p *wire.Part, nested []wire.Part) (o jsonx.Object) {
 	o.SetText("name", p.ToolName)
 	switch text := p.Content(); {
 	case p.X.Key != "":
-		inner := wire.Fields(p.X.Key, text)
+		inner := jsonx.Fields(p.X.Key, text)
 		o.Set("response", inner.JSON())
 	case p.X.Shape == wire.ShapeString:
-		o.Add("response", wire.Maybe(text))
+		o.Add("response", jsonx.Maybe(text))
 	default:
 		o.Add("response", jsontext.Value(text))
 	}
@@ -203,16 +204,16 @@ func encodeResponse(p *wire.Part, nested []wire.Part) (o wire.Object) {
 }
 
 // encodeInline encodes a part of a call that the provider ran.
-func encodeInline(p *wire.Part) (o wire.Object) {
+func encodeInline(p *wire.Part) (o jsonx.Object) {
 	switch p.X.Type {
 	case fieldCode:
-		o, _ = wire.ParseObject("arguments", []byte(p.Arguments)) // it was one when it was decoded
+		o, _ = jsonx.ParseObject("arguments", []byte(p.Arguments)) // it was one when it was decoded
 	case fieldToolCall:
-		o = wire.Fields(spelled(&p.X, "toolType"), wire.Maybe(p.ToolName), "args", argumentsOf(p))
+		o = jsonx.Fields(spelled(&p.X, "toolType"), jsonx.Maybe(p.ToolName), "args", argumentsOf(p))
 	case fieldCodeResult:
-		o = wire.Fields("output", wire.Maybe(p.Content()))
+		o = jsonx.Fields("output", jsonx.Maybe(p.Content()))
 	case fieldToolResponse:
-		o = wire.Fields(spelled(&p.X, "toolType"), wire.Maybe(p.ToolName), "response", jsontext.Value(p.Content()))
+		o = jsonx.Fields(spelled(&p.X, "toolType"), jsonx.Maybe(p.ToolName), "response", jsontext.Value(p.Content()))
 	}
 	return o
 }

@@ -13,6 +13,7 @@ import (
 
 	"sessiond/internal/callid"
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -50,9 +51,9 @@ func Send(in wire.Request) (wire.Sent, error) {
 	}
 	var system jsontext.Value
 	if len(instruction) > 0 {
-		system = wire.Encode("parts", instruction)
+		system = jsonx.Encode("parts", instruction)
 	}
-	request := wire.Encode("systemInstruction", system, "contents", s.contents())
+	request := jsonx.Encode("systemInstruction", system, "contents", s.contents())
 	return wire.Sent{Request: session.JSON(request), Losses: s.Losses(), ToolNames: s.ToolNames()}, nil
 }
 
@@ -101,7 +102,7 @@ func (s *sender) own() bool { return s.M.Dialect == Name }
 func (s *sender) contents() []json.RawMessage {
 	out := make([]json.RawMessage, len(s.out))
 	for i, t := range s.out {
-		out[i] = json.RawMessage(wire.Encode("role", t.role, "parts", t.parts))
+		out[i] = json.RawMessage(jsonx.Encode("role", t.role, "parts", t.parts))
 	}
 	return out
 }
@@ -145,7 +146,7 @@ func (s *sender) message(of *session.Message) error {
 		s.flush()
 	}
 	if m.Author != "" {
-		s.Lose("the author's name " + strconv.Quote(wire.Clip(m.Author)))
+		s.Lose("the author's name " + strconv.Quote(jsonx.Clip(m.Author)))
 	}
 	switch role {
 	case session.System:
@@ -206,13 +207,13 @@ func (s *sender) user() {
 // loseBeside names the fields beside the one that says what a part is, but for those that are
 // sent.
 func (s *sender) loseBeside(p *wire.Part, sent ...string) {
-	if !wire.IsNull(p.X.ThoughtSignature) && !slices.Contains(sent, fieldSignature) {
+	if !jsonx.IsNull(p.X.ThoughtSignature) && !slices.Contains(sent, fieldSignature) {
 		s.Lose("field " + fieldSignature)
 	}
 	for _, f := range p.X.Rest.Members() {
-		known := kindField(f.Key) != "" || f.Key == fieldThought && wire.KindOf(f.Value) != 't' || f.Key == "cache_control"
-		if !wire.IsNull(f.Value) && !known && !isOneOf(sent, f.Key) {
-			s.Lose("field " + wire.Clip(f.Key))
+		known := kindField(f.Key) != "" || f.Key == fieldThought && jsonx.KindOf(f.Value) != 't' || f.Key == "cache_control"
+		if !jsonx.IsNull(f.Value) && !known && !isOneOf(sent, f.Key) {
+			s.Lose("field " + jsonx.Clip(f.Key))
 		}
 	}
 }
@@ -225,7 +226,7 @@ func isOneOf(fields []string, name string) bool {
 // loseInner names the fields of the object that says what a part is.
 func (s *sender) loseInner(p *wire.Part, sent ...string) {
 	for _, f := range p.X.Rest.Members() {
-		if inner, err := wire.ParseObject("", f.Value); err == nil && kindField(f.Key) != "" {
+		if inner, err := jsonx.ParseObject("", f.Value); err == nil && kindField(f.Key) != "" {
 			s.LoseFields(&inner, "", sent...)
 		}
 	}
@@ -287,7 +288,7 @@ func (s *sender) modelPart(p *wire.Part, t *turn) jsontext.Value {
 		if p.Kind == session.PartReasoning {
 			thought = jsontext.Value("true")
 		}
-		return wire.Encode(fieldText, p.Content(), fieldThought, thought, fieldSignature, signature)
+		return jsonx.Encode(fieldText, p.Content(), fieldThought, thought, fieldSignature, signature)
 	case isInline(&s.M, p):
 		return s.inline(p)
 	case p.Kind == session.PartToolCall:
@@ -312,37 +313,37 @@ func isInline(m *wire.Message, p *wire.Part) bool {
 func (s *sender) inline(p *wire.Part) jsontext.Value {
 	if !s.own() || !isAccepted(&s.M, p.CallID) {
 		if p.Kind == session.PartToolCall {
-			s.Lose("the call of " + wire.Clip(p.ToolName) + " that a provider ran, with its result: not in the form that the API takes")
+			s.Lose("the call of " + jsonx.Clip(p.ToolName) + " that a provider ran, with its result: not in the form that the API takes")
 		}
 		return nil
 	}
 	inner, _ := innerOf(p) // isAccepted has read it
 	known := s.keepOnly(inner, "", inlineFields(p.X.Type))
 	s.loseBeside(p, fieldSignature)
-	return wire.Encode(p.X.Type, known, fieldSignature, s.signature(p))
+	return jsonx.Encode(p.X.Type, known, fieldSignature, s.signature(p))
 }
 
 // innerOf returns all that the wire said in the object of a call that the provider ran, or of
 // its result.
-func innerOf(p *wire.Part) (wire.Object, error) {
+func innerOf(p *wire.Part) (jsonx.Object, error) {
 	o := encodePart(p, nil)
 	o.Merge(&p.X.Rest)
 	_, name := kindOf(&o)
-	return wire.ParseObject(name, o.Get(name))
+	return jsonx.ParseObject(name, o.Get(name))
 }
 
 // keepOnly returns the fields of those names, in our spelling, and names the others as lost. path
 // is where they stand.
-func (s *sender) keepOnly(o wire.Object, path string, fields []string) jsontext.Value {
-	var known wire.Object
+func (s *sender) keepOnly(o jsonx.Object, path string, fields []string) jsontext.Value {
+	var known jsonx.Object
 	for _, name := range fields {
-		if v := lookup(&o, name); !wire.IsNull(v) {
-			known.Set(name, wire.Clean(v))
+		if v := lookup(&o, name); !jsonx.IsNull(v) {
+			known.Set(name, jsonx.Clean(v))
 		}
 	}
 	for _, f := range o.Members() {
-		if !wire.IsNull(f.Value) && !isOneOf(fields, f.Key) {
-			s.Lose("field " + path + wire.Clip(f.Key))
+		if !jsonx.IsNull(f.Value) && !isOneOf(fields, f.Key) {
+			s.Lose("field " + path + jsonx.Clip(f.Key))
 		}
 	}
 	return known.Value()
@@ -361,13 +362,16 @@ func isAccepted(m *wire.Message, callID string) bool {
 		if err != nil {
 			return false
 		}
-		isA := func(field string, kind byte) bool { v := o.Get(field); return wire.IsNull(v) || wire.KindOf(v) == kind }
+		isA := func(field string, kind byte) bool {
+			v := o.Get(field)
+			return jsonx.IsNull(v) || jsonx.KindOf(v) == kind
+		}
 		isOne := func(field string, words ...string) bool { return slices.Contains(words, o.Text(field)) }
-		tool, _ := wire.Text(lookup(&o, "toolType"))
+		tool, _ := jsonx.Text(lookup(&o, "toolType"))
 		ok := false
 		switch p.X.Type {
 		case fieldCode:
-			ok = isOne("language", "PYTHON", "LANGUAGE_UNSPECIFIED") && wire.KindOf(o.Get("code")) == '"'
+			ok = isOne("language", "PYTHON", "LANGUAGE_UNSPECIFIED") && jsonx.KindOf(o.Get("code")) == '"'
 		case fieldCodeResult:
 			ok = isOne("outcome", outcomeOK, "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED", "OUTCOME_UNSPECIFIED") && isA("output", '"')
 		case fieldToolCall:
@@ -375,7 +379,7 @@ func isAccepted(m *wire.Message, callID string) bool {
 		case fieldToolResponse:
 			ok = tool != "" && isA("response", '{')
 		}
-		if !ok || !wire.IsNull(o.Get("id")) && o.String("id") == "" {
+		if !ok || !jsonx.IsNull(o.Get("id")) && o.String("id") == "" {
 			return false
 		}
 		if p.Kind == session.PartToolCall {
@@ -409,18 +413,18 @@ func (s *sender) call(p *wire.Part, t *turn) jsontext.Value {
 	s.loseBeside(p, fieldSignature)
 	arguments, ok := wire.ArgumentsObject(p.Arguments, "arguments")
 	if !ok {
-		s.Lose("the arguments of a call of " + wire.Clip(p.ToolName) + " are no object: sent as a text within one")
+		s.Lose("the arguments of a call of " + jsonx.Clip(p.ToolName) + " are no object: sent as a text within one")
 	}
 	signature := s.signature(p)
 	if signature == nil && !t.called && s.generation >= wire.Signed {
-		signature = wire.Quote(wire.NoSignature)
+		signature = jsonx.Quote(wire.NoSignature)
 		if !s.skipped {
 			s.Lose("calls without a thought signature are sent with the one that skips its check")
 		}
 		s.skipped = true
 	}
 	t.called = true
-	return wire.Encode(fieldCall, wire.Encode("id", wire.Maybe(c.SentID), "name", c.SentName, "args", arguments), fieldSignature, signature)
+	return jsonx.Encode(fieldCall, jsonx.Encode("id", jsonx.Maybe(c.SentID), "name", c.SentName, "args", arguments), fieldSignature, signature)
 }
 
 // idOf returns the id that a call or a response is sent with, "" for one that was made here.
@@ -440,16 +444,16 @@ func (s *sender) idOf(p *wire.Part, foreign func(string) string) string {
 func (s *sender) signature(p *wire.Part) jsontext.Value {
 	var raw jsontext.Value
 	if s.own() {
-		if raw = p.X.ThoughtSignature; wire.IsNull(raw) {
+		if raw = p.X.ThoughtSignature; jsonx.IsNull(raw) {
 			raw = lookup(&p.X.Rest, fieldSignature)
 		}
 	} else if p.Kind == session.PartToolCall {
 		raw = wire.CallSignature(&p.Part)
 	}
-	if wire.IsNull(raw) || string(raw) == `""` {
+	if jsonx.IsNull(raw) || string(raw) == `""` {
 		return nil
 	}
-	text, exact := wire.Text(raw)
+	text, exact := jsonx.Text(raw)
 	if !exact || !wire.IsSignature(text) {
 		s.Lose("a thought signature that is no base64")
 		return nil
@@ -484,8 +488,8 @@ func (s *sender) result(parts []wire.Part) {
 	}
 	s.loseInner(p, "id", "name", "response", "parts")
 	s.loseBeside(p)
-	response := wire.Encode("id", wire.Maybe(c.SentID), "name", c.SentName, "response", s.response(p, more), "parts", within)
-	s.results = append(s.results, sentResult{c.At, wire.Encode(fieldResponse, response)})
+	response := jsonx.Encode("id", jsonx.Maybe(c.SentID), "name", c.SentName, "response", s.response(p, more), "parts", within)
+	s.results = append(s.results, sentResult{c.At, jsonx.Encode(fieldResponse, response)})
 }
 
 // answered returns the call that a result answers, as it was sent: by id, else by name, else the
@@ -505,8 +509,8 @@ func (s *sender) answered(p *wire.Part) wire.OpenCall {
 // the API documents it, {"error": text} for a failure.
 func (s *sender) response(p *wire.Part, more []string) jsontext.Value {
 	text := p.Content()
-	if s.own() && p.X.Key == "" && p.X.Shape == "" && len(more) == 0 && wire.IsObject(text) {
-		return wire.Clean([]byte(text))
+	if s.own() && p.X.Key == "" && p.X.Shape == "" && len(more) == 0 && jsonx.IsObject(text) {
+		return jsonx.Clean([]byte(text))
 	}
 	key := cmp.Or(p.X.Key, "output")
 	if p.X.Key == "" && p.IsError != nil && *p.IsError {
@@ -518,7 +522,7 @@ func (s *sender) response(p *wire.Part, more []string) jsontext.Value {
 		}
 		text = strings.Join(more, "\n")
 	}
-	o := wire.Fields(key, text)
+	o := jsonx.Fields(key, text)
 	return o.Value()
 }
 
@@ -534,11 +538,11 @@ func (s *sender) holds(p *wire.Part) bool {
 // within writes a medium for the parts of a response.
 func (s *sender) within(p *wire.Part) jsontext.Value {
 	s.loseBeside(p)
-	var name wire.Maybe
+	var name jsonx.Maybe
 	if s.own() { // a response may refer to it by this name
-		name = wire.Maybe(p.X.Name)
+		name = jsonx.Maybe(p.X.Name)
 	}
-	return wire.Encode(fieldInline, wire.Encode("mimeType", p.X.MediaType, "data", encode64(p.Blob.Data, ""), "displayName", name))
+	return jsonx.Encode(fieldInline, jsonx.Encode("mimeType", p.X.MediaType, "data", encode64(p.Blob.Data, ""), "displayName", name))
 }
 
 // medium writes an image, a sound or a file. It returns nil, with a loss, for what the API does
@@ -558,12 +562,12 @@ func (s *sender) medium(p *wire.Part) jsontext.Value {
 	if p.Blob == nil && p.X.MediaType == "" && reachable {
 		p.X.MediaType = typeOfName(uri, p.Kind)
 	}
-	var o wire.Object
+	var o jsonx.Object
 	switch mediaType := p.X.MediaType; {
 	case takes(mediaType) && p.Blob != nil:
-		o = wire.Fields(fieldInline, wire.Encode("mimeType", mediaType, "data", encode64(p.Blob.Data, "")))
+		o = jsonx.Fields(fieldInline, jsonx.Encode("mimeType", mediaType, "data", encode64(p.Blob.Data, "")))
 	case takes(mediaType) && reachable:
-		o = wire.Fields(fieldFile, wire.Encode("mimeType", mediaType, "fileUri", uri))
+		o = jsonx.Fields(fieldFile, jsonx.Encode("mimeType", mediaType, "fileUri", uri))
 	default:
 		s.LoseMedium(p)
 		return nil
@@ -576,17 +580,17 @@ func (s *sender) medium(p *wire.Part) jsontext.Value {
 }
 
 // beside writes the fields beside a medium that the API takes.
-func (s *sender) beside(p *wire.Part, o *wire.Object) {
+func (s *sender) beside(p *wire.Part, o *jsonx.Object) {
 	rest := &p.X.Rest
 	if s.M.Role == session.Assistant {
-		if wire.KindOf(rest.Get(fieldThought)) == 't' {
+		if jsonx.KindOf(rest.Get(fieldThought)) == 't' {
 			o.Set(fieldThought, jsontext.Value("true"))
 		}
 		o.Add(fieldSignature, s.signature(p))
 	}
 	for _, known := range [...][]string{{fieldVideoMetadata, "startOffset", "endOffset", "fps"}, {fieldMediaResolution, "level", "numTokens"}} {
 		name := known[0]
-		if inner, err := wire.ParseObject(name, lookup(rest, name)); err == nil {
+		if inner, err := jsonx.ParseObject(name, lookup(rest, name)); err == nil {
 			o.Set(name, s.keepOnly(inner, name+".", known[1:]))
 		}
 	}

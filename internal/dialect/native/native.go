@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -56,7 +57,7 @@ func export(m *session.Message) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := wire.ParseObject("message", raw)
+	o, err := jsonx.ParseObject("message", raw)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 // fields reads the fields of one object and keeps the first error.
 type fields struct {
 	*wire.Reader
-	wire.Object
+	jsonx.Object
 	path string
 	err  error
 }
@@ -114,14 +115,14 @@ type fields struct {
 // open parses an object and rejects unknown fields, all at once.
 func open(r *wire.Reader, path string, raw jsontext.Value, known string, made ...string) (f fields, err error) {
 	f.Reader, f.path = r, path
-	if f.Object, err = wire.ParseObject(path, raw); err != nil {
+	if f.Object, err = jsonx.ParseObject(path, raw); err != nil {
 		return f, err
 	}
 	names := append(strings.Split(known, ", "), made...)
 	var unknown []string
 	for _, m := range f.Members() {
 		if !slices.Contains(names, m.Key) {
-			unknown = append(unknown, fmt.Sprintf("%q", wire.Clip(m.Key)))
+			unknown = append(unknown, fmt.Sprintf("%q", jsonx.Clip(m.Key)))
 		}
 	}
 	if len(unknown) == 0 {
@@ -129,17 +130,17 @@ func open(r *wire.Reader, path string, raw jsontext.Value, known string, made ..
 	}
 	const named = 5
 	list := strings.Join(unknown[:min(len(unknown), named)], ", ")
-	return f, wire.Errorf(session.Invalid, path, "has fields that the native form does not know: %s; it knows %s. For a provider's form name the dialect", list, known)
+	return f, jsonx.Errorf(session.Invalid, path, "has fields that the native form does not know: %s; it knows %s. For a provider's form name the dialect", list, known)
 }
 
 func (f *fields) fail(code session.Code, field, format string, args ...any) {
 	if f.err == nil {
-		f.err = wire.Errorf(code, wire.Join(f.path, field), format, args...)
+		f.err = jsonx.Errorf(code, jsonx.Join(f.path, field), format, args...)
 	}
 }
 
 // has reports whether a field is there, and not null.
-func (f *fields) has(field string) bool { return !wire.IsNull(f.Get(field)) }
+func (f *fields) has(field string) bool { return !jsonx.IsNull(f.Get(field)) }
 
 // resultField is the first field that only a result has, "" if there is none.
 func (f *fields) resultField() string {
@@ -185,17 +186,17 @@ func (f *fields) message() wire.Message {
 
 // parts reads parts. Content may stand beside them, as the API gives both, if it says the same, or the text that a part leaves out.
 func (f *fields) parts(m *wire.Message) error {
-	path := wire.Join(f.path, "parts")
+	path := jsonx.Join(f.path, "parts")
 	elements, err := wire.Elements(path, f.Get("parts"))
 	if err != nil {
 		return err
 	}
 	if name := f.resultField(); name != "" {
-		return wire.Errorf(session.Invalid, wire.Join(f.path, name), "stands beside parts: put it into the part")
+		return jsonx.Errorf(session.Invalid, jsonx.Join(f.path, name), "stands beside parts: put it into the part")
 	}
 	m.Message.Parts = make([]session.Part, len(elements))
 	for i, e := range elements {
-		of, err := open(f.Reader, wire.Index(path, i), e, partFields, "tokens", "blob")
+		of, err := open(f.Reader, jsonx.Index(path, i), e, partFields, "tokens", "blob")
 		if err != nil {
 			return err
 		}
@@ -214,7 +215,7 @@ func (f *fields) parts(m *wire.Message) error {
 		m.Message.Parts[at].Text, m.Parts[at].Text = text, text
 	}
 	if err == nil && text != m.Text() {
-		err = wire.Errorf(session.Invalid, wire.Join(f.path, "content"), "is not the text of the parts: give one of the two")
+		err = jsonx.Errorf(session.Invalid, jsonx.Join(f.path, "content"), "is not the text of the parts: give one of the two")
 	}
 	return err
 }
@@ -233,11 +234,11 @@ func (f *fields) content(m *wire.Message) {
 		f.fail(session.Invalid, name, "belongs to a message of role tool, not %s", m.Role)
 	}
 	content := f.Get("content")
-	if m.Kind != session.KindMessage && wire.IsNull(content) {
+	if m.Kind != session.KindMessage && jsonx.IsNull(content) {
 		return // a marker may say nothing
 	}
-	if wire.KindOf(content) != '"' {
-		f.fail(session.Invalid, "content", "must be a string, not %s; other content goes into parts", wire.Describe(content))
+	if jsonx.KindOf(content) != '"' {
+		f.fail(session.Invalid, "content", "must be a string, not %s; other content goes into parts", jsonx.Describe(content))
 		return
 	}
 	p.Text = f.long("content", "text", &p)
@@ -255,7 +256,7 @@ func (f *fields) part(role session.Role) (p session.Part) {
 	if f.has("duration_ms") {
 		ms, err := strconv.ParseInt(string(f.Get("duration_ms")), 10, 64)
 		if p.DurationMS = &ms; err != nil {
-			f.fail(session.Invalid, "duration_ms", "must be a number of milliseconds, not %s", wire.Clip(string(f.Get("duration_ms"))))
+			f.fail(session.Invalid, "duration_ms", "must be a number of milliseconds, not %s", jsonx.Clip(string(f.Get("duration_ms"))))
 		}
 	}
 	f.bytes(&p)
@@ -268,11 +269,11 @@ func (f *fields) string(field string) (text string, exact bool) {
 	if !f.has(field) {
 		return "", true
 	}
-	if raw := f.Get(field); wire.KindOf(raw) != '"' {
-		f.fail(session.Invalid, field, "must be a string, not %s", wire.Describe(raw))
+	if raw := f.Get(field); jsonx.KindOf(raw) != '"' {
+		f.fail(session.Invalid, field, "must be a string, not %s", jsonx.Describe(raw))
 		return "", true
 	}
-	return wire.Text(f.Get(field))
+	return jsonx.Text(f.Get(field))
 }
 
 // text returns a short text, "" where there is none.
@@ -286,12 +287,12 @@ func (f *fields) text(field string) string {
 
 // flag returns a field that is true or false, nil where there is none.
 func (f *fields) flag(field string) *bool {
-	switch kind := wire.KindOf(f.Get(field)); kind {
+	switch kind := jsonx.KindOf(f.Get(field)); kind {
 	case 'n':
 	case 't', 'f':
 		return new(kind == 't')
 	default:
-		f.fail(session.Invalid, field, "must be true or false, not %s", wire.Describe(f.Get(field)))
+		f.fail(session.Invalid, field, "must be true or false, not %s", jsonx.Describe(f.Get(field)))
 	}
 	return nil
 }
@@ -302,11 +303,11 @@ func (f *fields) long(field, column string, p *session.Part) string {
 	if exact || f.err != nil {
 		return text
 	}
-	f.setExtra(p, func(extra *wire.Object) error {
-		var raw wire.Object
+	f.setExtra(p, func(extra *jsonx.Object) error {
+		var raw jsonx.Object
 		if given := extra.Get("raw"); given != nil {
 			var err error
-			if raw, err = wire.ParseObject(wire.Join(f.path, "extra.raw"), given); err != nil {
+			if raw, err = jsonx.ParseObject(jsonx.Join(f.path, "extra.raw"), given); err != nil {
 				return err
 			}
 		}
@@ -314,15 +315,15 @@ func (f *fields) long(field, column string, p *session.Part) string {
 		extra.Set("raw", raw.JSON())
 		return nil
 	})
-	f.Warn(wire.Join(f.path, field), "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw in extra")
+	f.Warn(jsonx.Join(f.path, field), "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw in extra")
 	return text
 }
 
-func (f *fields) setExtra(p *session.Part, set func(*wire.Object) error) {
-	var extra wire.Object
+func (f *fields) setExtra(p *session.Part, set func(*jsonx.Object) error) {
+	var extra jsonx.Object
 	var err error
 	if len(p.Extra) > 0 {
-		extra, err = wire.ParseObject(wire.Join(f.path, "extra"), p.Extra)
+		extra, err = jsonx.ParseObject(jsonx.Join(f.path, "extra"), p.Extra)
 	}
 	if err == nil {
 		err = set(&extra)
@@ -344,14 +345,14 @@ func (f *fields) word(field, otherwise string, words ...string) string {
 	}
 	word, _ := f.string(field)
 	if !slices.Contains(words, word) {
-		f.fail(session.Invalid, field, "is %q: it must be one of %s", wire.Clip(word), list)
+		f.fail(session.Invalid, field, "is %q: it must be one of %s", jsonx.Clip(word), list)
 	}
 	return word
 }
 
 // time reads created_at.
 func (f *fields) time(raw jsontext.Value, into *session.Time) {
-	if wire.IsNull(raw) {
+	if jsonx.IsNull(raw) {
 		return
 	}
 	if err := jsonv2.Unmarshal(raw, into); err != nil {
@@ -359,18 +360,18 @@ func (f *fields) time(raw jsontext.Value, into *session.Time) {
 		if errors.As(err, &of) {
 			f.fail(of.Code, "created_at", "is wrong: %s", of.Message)
 		}
-		f.fail(session.Invalid, "created_at", "cannot be %s", wire.Clip(string(raw)))
+		f.fail(session.Invalid, "created_at", "cannot be %s", jsonx.Clip(string(raw)))
 	}
 }
 
 // object returns a JSON object of the caller's own.
 func (f *fields) object(field string) session.JSON {
 	switch raw := f.Get(field); {
-	case wire.IsNull(raw):
+	case jsonx.IsNull(raw):
 		return nil
-	case wire.KindOf(raw) != '{':
-		f.fail(session.Invalid, field, "must be an object, not %s", wire.Describe(raw))
-	case wire.Depth(raw) > wire.MaxExtraDepth:
+	case jsonx.KindOf(raw) != '{':
+		f.fail(session.Invalid, field, "must be an object, not %s", jsonx.Describe(raw))
+	case jsonx.Depth(raw) > wire.MaxExtraDepth:
 		f.fail(session.TooLarge, field, "is nested deeper than %d levels", wire.MaxExtraDepth)
 	}
 	return session.JSON(f.Get(field))
@@ -401,7 +402,7 @@ func (f *fields) bytes(p *session.Part) {
 		f.fail(session.Invalid, "data", "is no base64 (standard alphabet, padded, no line breaks)")
 		return
 	}
-	f.setExtra(p, func(extra *wire.Object) error {
+	f.setExtra(p, func(extra *jsonx.Object) error {
 		extra.SetText("media_type", mediaType)
 		return nil
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -61,11 +62,11 @@ func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 type decoder struct{ wire.Reader }
 
 // around is the objects around a reply's message.
-type around struct{ choice, completion *wire.Object }
+type around struct{ choice, completion *jsonx.Object }
 
 // entry decodes a message, or a choice or a completion with the message in it.
 func (d *decoder) entry(path string, raw jsontext.Value) error {
-	o, err := wire.ParseObject(path, raw)
+	o, err := jsonx.ParseObject(path, raw)
 	if err != nil {
 		return err
 	}
@@ -81,37 +82,37 @@ func (d *decoder) entry(path string, raw jsontext.Value) error {
 }
 
 // completion decodes {choices: [{…}], …} and keeps the fields around it.
-func (d *decoder) completion(path string, o *wire.Object) error {
-	at := wire.Join(path, "choices")
-	choices, err := wire.ParseArray(at, o.Get("choices"))
+func (d *decoder) completion(path string, o *jsonx.Object) error {
+	at := jsonx.Join(path, "choices")
+	choices, err := jsonx.ParseArray(at, o.Get("choices"))
 	if err != nil {
 		return err
 	}
 	if len(choices) != 1 {
-		return wire.Errorf(session.Invalid, at, "has %d elements: send the choice to go on with", len(choices))
+		return jsonx.Errorf(session.Invalid, at, "has %d elements: send the choice to go on with", len(choices))
 	}
-	choice, err := wire.ParseObject(wire.Index(at, 0), choices[0])
+	choice, err := jsonx.ParseObject(jsonx.Index(at, 0), choices[0])
 	if err != nil {
 		return err
 	}
 	o.Drop("choices")
-	if err := o.Fits(path); err != nil {
+	if err := wire.CheckFits(*o, path); err != nil {
 		return err
 	}
-	return d.choice(wire.Index(at, 0), &choice, o)
+	return d.choice(jsonx.Index(at, 0), &choice, o)
 }
 
 // choice decodes {message, finish_reason, …}.
-func (d *decoder) choice(path string, o, completion *wire.Object) error {
-	of, err := wire.ParseObject(wire.Join(path, "message"), o.Get("message"))
+func (d *decoder) choice(path string, o, completion *jsonx.Object) error {
+	of, err := jsonx.ParseObject(jsonx.Join(path, "message"), o.Get("message"))
 	if err != nil {
 		return err
 	}
 	o.Drop("message")
-	if err := o.Fits(path); err != nil {
+	if err := wire.CheckFits(*o, path); err != nil {
 		return err
 	}
-	return d.message(wire.Join(path, "message"), &of, around{o, completion})
+	return d.message(jsonx.Join(path, "message"), &of, around{o, completion})
 }
 
 // finish translates a finish_reason.
@@ -130,7 +131,7 @@ func finish(reason string) session.Finish {
 }
 
 // message decodes a message of any role. Source: OpenAI's API reference, chat/create.
-func (d *decoder) message(path string, o *wire.Object, by around) error {
+func (d *decoder) message(path string, o *jsonx.Object, by around) error {
 	m, err := d.role(path, o)
 	if err != nil {
 		return err
@@ -141,7 +142,7 @@ func (d *decoder) message(path string, o *wire.Object, by around) error {
 	if by.completion != nil {
 		m.Model = by.completion.String("model")
 	}
-	if name := o.Get("name"); !wire.IsNull(name) {
+	if name := o.Get("name"); !jsonx.IsNull(name) {
 		if m.Author, err = d.StringOf(path, "name", name); err != nil {
 			return err
 		}
@@ -157,8 +158,8 @@ func (d *decoder) message(path string, o *wire.Object, by around) error {
 	if err != nil {
 		return err
 	}
-	if m.Role != session.Assistant && wire.HasElements(o.Get(fieldToolCalls)) {
-		return wire.Errorf(session.Invalid, wire.Join(path, fieldToolCalls), "stands in a message of role %s: only an assistant calls tools", m.Role)
+	if m.Role != session.Assistant && jsonx.HasElements(o.Get(fieldToolCalls)) {
+		return jsonx.Errorf(session.Invalid, jsonx.Join(path, fieldToolCalls), "stands in a message of role %s: only an assistant calls tools", m.Role)
 	}
 	large, err := m.Keep(path, *o, encode(&m))
 	if err != nil {
@@ -169,7 +170,7 @@ func (d *decoder) message(path string, o *wire.Object, by around) error {
 	return wire.Holds(path, len(m.Parts))
 }
 
-func (d *decoder) role(path string, o *wire.Object) (wire.Message, error) {
+func (d *decoder) role(path string, o *jsonx.Object) (wire.Message, error) {
 	role, err := d.StringOf(path, "role", o.Get("role"))
 	if err != nil {
 		return wire.Message{}, err
@@ -188,19 +189,19 @@ func (d *decoder) role(path string, o *wire.Object) (wire.Message, error) {
 	case roleFunction:
 		m.Role, m.Origin, m.X.Role = session.Tool, session.ByTool, role
 	default:
-		return m, wire.Errorf(session.Invalid, wire.Join(path, "role"), "is %q: it must be one of system, developer, user, assistant, tool, function", wire.Clip(role))
+		return m, jsonx.Errorf(session.Invalid, jsonx.Join(path, "role"), "is %q: it must be one of system, developer, user, assistant, tool, function", jsonx.Clip(role))
 	}
 	return m, nil
 }
 
 // reply decodes what an assistant's message says, in the order of its parts.
-func (d *decoder) reply(path string, o *wire.Object, m *wire.Message) error {
+func (d *decoder) reply(path string, o *jsonx.Object, m *wire.Message) error {
 	add := func(kind session.PartKind, field, text string) {
 		m.Parts = append(m.Parts, wire.Part{Part: session.Part{Kind: kind, Text: text}, X: wire.Extra{Field: field}})
 	}
 	said := ""
 	for _, field := range []string{fieldReasoningContent, fieldReasoning} {
-		if raw := o.Get(field); wire.KindOf(raw) == '"' { // a vendor's own: any other value stays in rest
+		if raw := o.Get(field); jsonx.KindOf(raw) == '"' { // a vendor's own: any other value stays in rest
 			text, err := d.StringOf(path, field, raw)
 			if err != nil {
 				return err
@@ -215,30 +216,30 @@ func (d *decoder) reply(path string, o *wire.Object, m *wire.Message) error {
 	if err := d.content(path, o, m); err != nil {
 		return err
 	}
-	if refusal := o.Get(fieldRefusal); !wire.IsNull(refusal) {
+	if refusal := o.Get(fieldRefusal); !jsonx.IsNull(refusal) {
 		text, err := d.StringOf(path, fieldRefusal, refusal)
 		if err != nil {
 			return err
 		}
 		add(session.PartRefusal, fieldRefusal, text)
 	}
-	if audio := o.Get(fieldAudio); !wire.IsNull(audio) {
-		if err := d.audio(wire.Join(path, fieldAudio), audio, m); err != nil {
+	if audio := o.Get(fieldAudio); !jsonx.IsNull(audio) {
+		if err := d.audio(jsonx.Join(path, fieldAudio), audio, m); err != nil {
 			return err
 		}
 	}
-	if list := o.Get(fieldToolCalls); !wire.IsNull(list) {
-		calls, err := wire.Each(wire.Join(path, fieldToolCalls), list, d.call)
+	if list := o.Get(fieldToolCalls); !jsonx.IsNull(list) {
+		calls, err := wire.Each(jsonx.Join(path, fieldToolCalls), list, d.call)
 		if err != nil {
 			return err
 		}
 		m.Parts = append(m.Parts, calls...)
 	}
 	call := o.Get(fieldFunctionCall)
-	if wire.IsNull(call) {
+	if jsonx.IsNull(call) {
 		return nil
 	}
-	at := wire.Join(path, fieldFunctionCall)
+	at := jsonx.Join(path, fieldFunctionCall)
 	p := wire.Part{Part: session.Part{Kind: session.PartToolCall}, X: wire.Extra{Field: fieldFunctionCall}}
 	function, err := d.function(at, call, "arguments", &p)
 	if err == nil {
@@ -249,7 +250,7 @@ func (d *decoder) reply(path string, o *wire.Object, m *wire.Message) error {
 }
 
 // content decodes the content of any message.
-func (d *decoder) content(path string, o *wire.Object, m *wire.Message) error {
+func (d *decoder) content(path string, o *jsonx.Object, m *wire.Message) error {
 	raw := o.Get("content")
 	shape, text, err := d.Content(path, "content", raw)
 	switch m.X.Shape = shape; shape {
@@ -258,7 +259,7 @@ func (d *decoder) content(path string, o *wire.Object, m *wire.Message) error {
 		m.Parts = append(m.Parts, wire.Part{Part: session.TextPart(text)})
 	case wire.ShapeArray:
 		var elements []wire.Part
-		elements, err = wire.Each(wire.Join(path, "content"), raw, d.element)
+		elements, err = wire.Each(jsonx.Join(path, "content"), raw, d.element)
 		m.Parts = append(m.Parts, elements...)
 	}
 	return err
@@ -266,7 +267,7 @@ func (d *decoder) content(path string, o *wire.Object, m *wire.Message) error {
 
 // result decodes a tool's message: its first text is the result's, the other elements follow
 // under the same call id.
-func (d *decoder) result(path string, o *wire.Object, m *wire.Message) error {
+func (d *decoder) result(path string, o *jsonx.Object, m *wire.Message) error {
 	result := wire.Part{Part: session.Part{Kind: session.PartToolResult, ToolName: m.Author}}
 	var err error
 	if m.X.Role != roleFunction {
@@ -290,7 +291,7 @@ func (d *decoder) element(path string, raw jsontext.Value) (wire.Part, error) {
 	}
 	kind := b.Kind
 	inner := b.Get(kind) // the field is named like the type
-	at := wire.Join(path, kind)
+	at := jsonx.Join(path, kind)
 	switch kind {
 	case typeText, typeRefusal:
 		p.Kind = session.PartText
@@ -303,15 +304,15 @@ func (d *decoder) element(path string, raw jsontext.Value) (wire.Part, error) {
 		err = d.picture(at, inner, &p)
 	case typeAudio:
 		p.Kind = session.PartAudio
-		var sound wire.Object
-		if sound, err = wire.ParseObject(at, inner); err == nil {
+		var sound jsonx.Object
+		if sound, err = jsonx.ParseObject(at, inner); err == nil {
 			p.X.MediaType = wire.SoundType(sound.String("format"))
 			wire.AttachBase64(&p, sound.Get("data"))
 		}
 	case typeFile:
 		p.Kind = session.PartFile
-		var file wire.Object
-		if file, err = wire.ParseObject(at, inner); err == nil {
+		var file jsonx.Object
+		if file, err = jsonx.ParseObject(at, inner); err == nil {
 			p.X.Name, p.X.FileID = file.Text("filename"), file.Text("file_id")
 			wire.AttachURL(&p, file.Text("file_data"))
 		}
@@ -328,11 +329,11 @@ func (d *decoder) element(path string, raw jsontext.Value) (wire.Part, error) {
 // picture decodes {url, detail}. Bytes of a data URL become the part's blob where that gives the
 // URL back exactly. Some servers take the URL itself.
 func (d *decoder) picture(path string, raw jsontext.Value, p *wire.Part) error {
-	if url := wire.ExactText(raw); url != "" {
+	if url := jsonx.ExactText(raw); url != "" {
 		p.X.URL = url
 		return nil
 	}
-	o, err := wire.ParseObject(path, raw)
+	o, err := jsonx.ParseObject(path, raw)
 	if err != nil {
 		return err
 	}
@@ -346,12 +347,12 @@ func (d *decoder) picture(path string, raw jsontext.Value, p *wire.Part) error {
 
 // audio decodes what the model said aloud: {id, data, expires_at, transcript}.
 func (d *decoder) audio(path string, raw jsontext.Value, m *wire.Message) error {
-	o, err := wire.ParseObject(path, raw)
+	o, err := jsonx.ParseObject(path, raw)
 	if err != nil {
 		return err
 	}
 	p := wire.Part{Part: session.Part{Kind: session.PartAudio}, X: wire.Extra{Field: fieldAudio}}
-	if text := o.Get("transcript"); wire.KindOf(text) == '"' && len(text) <= session.BlobThreshold { // the blob is for the bytes
+	if text := o.Get("transcript"); jsonx.KindOf(text) == '"' && len(text) <= session.BlobThreshold { // the blob is for the bytes
 		p.Text, _ = d.StringOf(path, "transcript", text)
 	}
 	p.X.MediaType = "application/octet-stream" // the format stood in the request
@@ -365,15 +366,15 @@ func (d *decoder) audio(path string, raw jsontext.Value, m *wire.Message) error 
 // known and is kept whole.
 func (d *decoder) call(path string, raw jsontext.Value) (wire.Part, error) {
 	p := wire.Part{Part: session.Part{Kind: session.PartToolCall}}
-	o, err := wire.ParseObject(path, raw)
+	o, err := jsonx.ParseObject(path, raw)
 	if err != nil {
 		return p, err
 	}
 	kind, arguments := typeFunction, "arguments"
 	if t := o.Get("type"); t == nil { // some servers leave it out
 		p.X.Shape = wire.ShapeAbsent
-	} else if kind, _ = wire.Text(t); kind == "" {
-		return p, wire.Errorf(session.Invalid, wire.Join(path, "type"), "must be function or custom, not %s", wire.Describe(t))
+	} else if kind, _ = jsonx.Text(t); kind == "" {
+		return p, jsonx.Errorf(session.Invalid, jsonx.Join(path, "type"), "must be function or custom, not %s", jsonx.Describe(t))
 	}
 	switch kind {
 	case typeFunction:
@@ -386,7 +387,7 @@ func (d *decoder) call(path string, raw jsontext.Value) (wire.Part, error) {
 	if p.CallID, err = d.StringOf(path, "id", o.Get("id")); err != nil {
 		return p, err
 	}
-	if _, err := d.function(wire.Join(path, kind), o.Get(kind), arguments, &p); err != nil {
+	if _, err := d.function(jsonx.Join(path, kind), o.Get(kind), arguments, &p); err != nil {
 		return p, err
 	}
 	return p, p.Keep(path, raw, &o, encodeCall(&p))
@@ -394,14 +395,14 @@ func (d *decoder) call(path string, raw jsontext.Value) (wire.Part, error) {
 
 // function decodes {name, arguments}. Arguments are kept byte for byte, whatever they hold; some
 // servers give them as an object: then its bytes are the arguments.
-func (d *decoder) function(path string, raw jsontext.Value, arguments string, p *wire.Part) (o wire.Object, err error) {
-	if o, err = wire.ParseObject(path, raw); err != nil {
+func (d *decoder) function(path string, raw jsontext.Value, arguments string, p *wire.Part) (o jsonx.Object, err error) {
+	if o, err = jsonx.ParseObject(path, raw); err != nil {
 		return o, err
 	}
 	if p.ToolName, err = d.StringOf(path, "name", o.Get("name")); err != nil {
 		return o, err
 	}
-	switch raw := o.Get(arguments); wire.KindOf(raw) {
+	switch raw := o.Get(arguments); jsonx.KindOf(raw) {
 	case 'n':
 	case '{', '[':
 		p.Arguments = string(raw)

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -32,7 +33,7 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 			o = *m.X.Choice
 		}
 		if m.X.Response != nil {
-			m.X.Response.Set("choices", wire.Array([]jsontext.Value{jsontext.Value(o.JSON())}))
+			m.X.Response.Set("choices", jsonx.Array([]jsontext.Value{jsontext.Value(o.JSON())}))
 			o = *m.X.Response
 		}
 		s.flush()
@@ -43,9 +44,9 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 }
 
 // encode encodes the columns and the parts of a message, without its remainder.
-func encode(m *wire.Message) wire.Object {
-	o := wire.Fields("role", cmp.Or(m.X.Role, string(m.Role)))
-	var fields wire.Object // that are parts of their own
+func encode(m *wire.Message) jsonx.Object {
+	o := jsonx.Fields("role", cmp.Or(m.X.Role, string(m.Role)))
+	var fields jsonx.Object // that are parts of their own
 	var content, calls []jsontext.Value
 	var result jsontext.Value
 	at := -1 // the place of a result's text
@@ -71,8 +72,8 @@ func encode(m *wire.Message) wire.Object {
 	if i := slices.IndexFunc(m.Parts, isText); i >= 0 {
 		text = m.Parts[i].Content()
 	}
-	o.SetContent("content", m.X.Shape, content, text)
-	o.Add("name", wire.Maybe(m.Author), fieldToolCalls, calls)
+	wire.SetContent(&o, "content", m.X.Shape, content, text)
+	o.Add("name", jsonx.Maybe(m.Author), fieldToolCalls, calls)
 	if m.Role == session.Tool && m.X.Role != roleFunction && len(m.Parts) > 0 {
 		o.SetText("tool_call_id", m.Parts[0].CallID)
 	}
@@ -93,47 +94,47 @@ func encodePart(p *wire.Part) jsontext.Value {
 	case p.X.Field == fieldReasoningDetails:
 		return p.Raw()
 	case p.X.Field != "":
-		return wire.Quote(p.Content())
+		return jsonx.Quote(p.Content())
 	case p.Kind == session.PartToolCall:
 		return p.JSON(encodeCall(p))
 	}
 	return p.JSON(encodeElement(p))
 }
 
-func encodeElement(p *wire.Part) wire.Object {
+func encodeElement(p *wire.Part) jsonx.Object {
 	x := &p.X
-	of := func(kind string, fields ...any) wire.Object {
-		return wire.Fields("type", kind, kind, wire.Encode(fields...))
+	of := func(kind string, fields ...any) jsonx.Object {
+		return jsonx.Fields("type", kind, kind, jsonx.Encode(fields...))
 	}
 	switch p.Kind {
 	case session.PartRefusal:
-		return wire.Fields("type", typeRefusal, typeRefusal, p.Content())
+		return jsonx.Fields("type", typeRefusal, typeRefusal, p.Content())
 	case session.PartImage:
-		return of(typeImage, "url", wire.Maybe(wire.DataURLOf(p)+x.URL), "detail", wire.Maybe(x.Detail))
+		return of(typeImage, "url", jsonx.Maybe(wire.DataURLOf(p)+x.URL), "detail", jsonx.Maybe(x.Detail))
 	case session.PartAudio:
-		return of(typeAudio, "data", wire.Maybe(wire.DataURLOf(p)))
+		return of(typeAudio, "data", jsonx.Maybe(wire.DataURLOf(p)))
 	case session.PartFile:
-		return of(typeFile, "file_data", wire.Maybe(wire.DataURLOf(p)), "filename", wire.Maybe(x.Name), "file_id", wire.Maybe(x.FileID))
+		return of(typeFile, "file_data", jsonx.Maybe(wire.DataURLOf(p)), "filename", jsonx.Maybe(x.Name), "file_id", jsonx.Maybe(x.FileID))
 	}
-	return wire.Fields("type", typeText, typeText, p.Content())
+	return jsonx.Fields("type", typeText, typeText, p.Content())
 }
 
-func encodeAudio(p *wire.Part) wire.Object {
-	return wire.Fields("transcript", wire.Maybe(p.Content()), "data", wire.Maybe(wire.DataURLOf(p)))
+func encodeAudio(p *wire.Part) jsonx.Object {
+	return jsonx.Fields("transcript", jsonx.Maybe(p.Content()), "data", jsonx.Maybe(wire.DataURLOf(p)))
 }
 
-func encodeCall(p *wire.Part) wire.Object {
+func encodeCall(p *wire.Part) jsonx.Object {
 	kind, arguments := typeFunction, "arguments"
 	if p.X.Type == typeCustom {
 		kind, arguments = typeCustom, "input"
 	}
-	o := wire.Fields("id", p.CallID, "type", kind, kind, encodeFunction(p, arguments).Value())
+	o := jsonx.Fields("id", p.CallID, "type", kind, kind, encodeFunction(p, arguments).Value())
 	if p.X.Shape == wire.ShapeAbsent {
 		o.Drop("type")
 	}
 	return o
 }
 
-func encodeFunction(p *wire.Part, arguments string) wire.Object {
-	return wire.Fields("name", p.ToolName, arguments, wire.Maybe(p.Arguments))
+func encodeFunction(p *wire.Part, arguments string) jsonx.Object {
+	return jsonx.Fields("name", p.ToolName, arguments, jsonx.Maybe(p.Arguments))
 }

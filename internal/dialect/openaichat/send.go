@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/callid"
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -42,7 +43,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 		s.Write("role", "user", "content", wire.NoContent)
 		messages = s.Taken()
 	}
-	request := wire.Encode("messages", append([]json.RawMessage{}, messages...))
+	request := jsonx.Encode("messages", append([]json.RawMessage{}, messages...))
 	return wire.Sent{Request: session.JSON(request), Losses: s.Losses(), ToolNames: s.ToolNames()}, nil
 }
 
@@ -142,14 +143,14 @@ func appendText(elements []jsontext.Value, text string) []jsontext.Value {
 }
 
 // name returns who speaks, in the characters that the API allows: [^\s<|\\/>]+.
-func (s *sender) name() wire.Maybe {
+func (s *sender) name() jsonx.Maybe {
 	name := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || strings.ContainsRune(`<|\/>`, r) {
 			return '_'
 		}
 		return r
 	}, s.M.Author))
-	return wire.Maybe(s.LoseName("author's name", s.M.Author, string(name[:min(len(name), maxName)])))
+	return jsonx.Maybe(s.LoseName("author's name", s.M.Author, string(name[:min(len(name), maxName)])))
 }
 
 // user writes what a person or a program said. One of whom nothing can be sent still has their
@@ -183,9 +184,9 @@ func (s *sender) medium(p *wire.Part) jsontext.Value {
 	x := &p.X
 	switch p.Kind {
 	case session.PartImage:
-		var detail wire.Maybe
+		var detail jsonx.Maybe
 		if slices.Contains([]string{"auto", "low", "high"}, x.Detail) {
-			detail = wire.Maybe(x.Detail)
+			detail = jsonx.Maybe(x.Detail)
 		}
 		if p.Blob != nil && wire.IsImage(x.MediaType) {
 			return elementOf(typeImage, "url", wire.BlobURL(p), "detail", detail)
@@ -213,7 +214,7 @@ func (s *sender) medium(p *wire.Part) jsontext.Value {
 
 // elementOf makes an element whose field is named like its type.
 func elementOf(kind string, fields ...any) jsontext.Value {
-	return wire.Encode("type", kind, kind, wire.Encode(fields...))
+	return jsonx.Encode("type", kind, kind, jsonx.Encode(fields...))
 }
 
 // soundFormat returns the format that the API calls a media type, "" for one that it does not take.
@@ -251,7 +252,7 @@ func (s *sender) assistant() {
 			}
 		case session.PartToolCall:
 			if wire.AnsweredInside(&s.M, p.CallID) {
-				s.Lose("a tool that the provider ran itself: " + wire.Clip(p.ToolName))
+				s.Lose("a tool that the provider ran itself: " + jsonx.Clip(p.ToolName))
 				continue
 			}
 			calls = append(calls, s.call(p, len(calls) == 0))
@@ -263,12 +264,12 @@ func (s *sender) assistant() {
 	if len(elements) == 0 { // what was said aloud stands in for what was not written
 		elements = appendText(elements, spoken)
 	}
-	content, beside := wire.ContentOf(elements, textPrefix), wire.Maybe("")
+	content, beside := wire.ContentOf(elements, textPrefix), jsonx.Maybe("")
 	switch {
 	case len(elements) > 0:
-		beside = wire.Maybe(refusal)
+		beside = jsonx.Maybe(refusal)
 	case refusal != "":
-		content = wire.Array(wire.AppendTextElement(nil, `{"type":"refusal","refusal":`, refusal))
+		content = jsonx.Array(wire.AppendTextElement(nil, `{"type":"refusal","refusal":`, refusal))
 	case len(calls) > 0:
 		content = jsontext.Value("null")
 	default:
@@ -296,7 +297,7 @@ func (s *sender) call(p *wire.Part, first bool) jsontext.Value {
 	id := legalCallID(s.ids.Call(s.CountCall(p, "call_made_")))
 	s.Open = append(s.Open, wire.OpenCall{ID: p.CallID, Name: p.ToolName, SentID: id})
 	name := s.SendToolName(p.ToolName, callid.LegalName(p.ToolName, maxName), maxName)
-	return wire.Encode("id", id, "type", kind, kind, wire.Encode("name", name, arguments, given), "extra_content", s.signature(p, first))
+	return jsonx.Encode("id", id, "type", kind, kind, jsonx.Encode("name", name, arguments, given), "extra_content", s.signature(p, first))
 }
 
 // legalCallID shortens an id: some programs join two into one that is too long.
@@ -309,19 +310,19 @@ func (s *sender) signature(p *wire.Part, first bool) jsontext.Value {
 		return nil
 	}
 	raw := wire.CallSignature(&p.Part)
-	if text, exact := wire.Text(raw); !exact || !wire.IsSignature(text) {
+	if text, exact := jsonx.Text(raw); !exact || !wire.IsSignature(text) {
 		if text != "" {
 			s.Lose("a thought signature that is no base64")
 		}
 		if !first || s.generation < wire.Signed {
 			return nil
 		}
-		if raw = wire.Quote(wire.NoSignature); !s.skipped {
+		if raw = jsonx.Quote(wire.NoSignature); !s.skipped {
 			s.Lose("calls without a thought signature are sent with the one that skips its check")
 		}
 		s.skipped = true
 	}
-	return wire.Encode("google", wire.Encode("thought_signature", raw))
+	return jsonx.Encode("google", jsonx.Encode("thought_signature", raw))
 }
 
 // result writes a result with the parts that belong to it.

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -72,7 +73,7 @@ func (s *sender) reasoningField(name string) jsontext.Value {
 			return encodePart(p)
 		}
 	}
-	if raw := s.M.X.Rest.Get(name); name == fieldReasoningDetails && wire.KindOf(raw) == '[' {
+	if raw := s.M.X.Rest.Get(name); name == fieldReasoningDetails && jsonx.KindOf(raw) == '[' {
 		return raw
 	}
 	return nil
@@ -86,18 +87,18 @@ func isReasoning(p *wire.Part) bool {
 // details decodes reasoning_details into a part that keeps the list as it came. Its text is what
 // the list says and no other field does. Nothing is decoded of a list that has another form, or of
 // one that is too large for an extra.
-func (d *decoder) details(o *wire.Object, said string) (p wire.Part, ok bool) {
+func (d *decoder) details(o *jsonx.Object, said string) (p wire.Part, ok bool) {
 	raw := o.Get(fieldReasoningDetails)
-	if wire.KindOf(raw) != '[' || wire.IsLarge(raw) {
+	if jsonx.KindOf(raw) != '[' || wire.IsLarge(raw) {
 		return p, false
 	}
-	list, err := wire.ParseArray(fieldReasoningDetails, raw)
+	list, err := jsonx.ParseArray(fieldReasoningDetails, raw)
 	if err != nil || len(list) == 0 {
 		return p, false
 	}
 	var texts []string
 	for _, e := range list {
-		detail, err := wire.ParseObject("", e)
+		detail, err := jsonx.ParseObject("", e)
 		if err != nil {
 			return p, false
 		}

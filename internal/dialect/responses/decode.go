@@ -23,6 +23,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -130,7 +131,7 @@ var outputTools = map[string]string{
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 	d := decoder{shells: map[string]string{}}
 	return d.Read(raw, func(path string, raw jsontext.Value) error {
-		o, err := wire.ParseObject(path, raw)
+		o, err := jsonx.ParseObject(path, raw)
 		switch {
 		case err != nil:
 			return err
@@ -148,9 +149,9 @@ type decoder struct {
 }
 
 // response decodes {output: […]} and keeps the fields around it.
-func (d *decoder) response(path string, o *wire.Object) error {
-	at := wire.Join(path, "output")
-	items, err := wire.ParseArray(at, o.Get("output"))
+func (d *decoder) response(path string, o *jsonx.Object) error {
+	at := jsonx.Join(path, "output")
+	items, err := jsonx.ParseArray(at, o.Get("output"))
 	if err != nil {
 		return err
 	}
@@ -158,9 +159,9 @@ func (d *decoder) response(path string, o *wire.Object) error {
 	first := len(d.Messages)
 	d.open = false
 	for i, raw := range items {
-		inner, err := wire.ParseObject(wire.Index(at, i), raw)
+		inner, err := jsonx.ParseObject(jsonx.Index(at, i), raw)
 		if err == nil {
-			err = d.item(&wire.Block{Object: inner, Path: wire.Index(at, i)})
+			err = d.item(&wire.Block{Object: inner, Path: jsonx.Index(at, i)})
 		}
 		if err != nil {
 			return err
@@ -178,7 +179,7 @@ func (d *decoder) response(path string, o *wire.Object) error {
 			of[i].Model = model
 		}
 	}
-	large, err := o.TakeLarge(path, "response")
+	large, err := wire.TakeLarge(o, path, "response")
 	of[0].Parts = append(of[0].Parts, large...)
 	of[0].X.Response = o
 	if err == nil {
@@ -189,7 +190,7 @@ func (d *decoder) response(path string, o *wire.Object) error {
 
 // finish says why a response ended. A reply that failed did so as a whole; any other end is
 // that of its last message.
-func finish(of []wire.Message, response *wire.Object) {
+func finish(of []wire.Message, response *jsonx.Object) {
 	var f session.Finish
 	switch response.String("status") {
 	case "completed":
@@ -200,7 +201,7 @@ func finish(of []wire.Message, response *wire.Object) {
 		f = session.FinishAborted
 	case "incomplete":
 		f = session.FinishLength
-		details, err := wire.ParseObject("", response.Get("incomplete_details"))
+		details, err := jsonx.ParseObject("", response.Get("incomplete_details"))
 		if err == nil && details.Text("reason") == "content_filter" {
 			f = session.FinishRefusal
 		}
@@ -234,15 +235,15 @@ func reply() wire.Message { return wire.NewMessage(Name, session.Assistant, sess
 func (d *decoder) item(it *wire.Block) error {
 	kind := itemMessage
 	if t := it.Get("type"); t != nil {
-		kind, _ = wire.Text(t)
+		kind, _ = jsonx.Text(t)
 	} else if !it.Has("role") && it.Has("id") && it.Len() == 1 {
 		kind = itemReference
 	}
 	_, isOutput := outputTools[kind]
 	spec, isCall := callSpecs[kind]
 	switch {
-	case kind == "" && !wire.IsNull(it.Get("type")):
-		return wire.Errorf(session.Invalid, wire.Join(it.Path, "type"), "must say what the item is, not be %s", wire.Describe(it.Get("type")))
+	case kind == "" && !jsonx.IsNull(it.Get("type")):
+		return jsonx.Errorf(session.Invalid, jsonx.Join(it.Path, "type"), "must say what the item is, not be %s", jsonx.Describe(it.Get("type")))
 	case kind == itemMessage || kind == "" && it.Has("role"):
 		return d.message(it)
 	case kind == "":
@@ -291,11 +292,11 @@ func (d *decoder) add(m wire.Message, it *wire.Block, parts ...wire.Part) error 
 		u.parts = append(u.parts, &parts[i])
 	}
 	encoded := u.encode(m.Role)
-	rest, ok := wire.Rest(&it.Object, &encoded)
+	rest, ok := jsonx.Rest(&it.Object, &encoded)
 	if !ok {
 		rest = it.Object
 	}
-	large, err := rest.TakeLarge(it.Path, "")
+	large, err := wire.TakeLarge(&rest, it.Path, "")
 	if err != nil {
 		return err
 	}
@@ -347,7 +348,7 @@ func (d *decoder) message(it *wire.Block) error {
 	case roleDeveloper:
 		m.Role = session.System
 	default:
-		return wire.Errorf(session.Invalid, wire.Join(it.Path, "role"), "is %q: it must be one of user, assistant, system, developer", wire.Clip(role))
+		return jsonx.Errorf(session.Invalid, jsonx.Join(it.Path, "role"), "is %q: it must be one of user, assistant, system, developer", jsonx.Clip(role))
 	}
 	m.Author = it.String("name") // no documented field; it stays in the item
 	parts, err := d.content(it, textType(m.Role))
@@ -373,7 +374,7 @@ func (d *decoder) content(it *wire.Block, texts string) ([]wire.Part, error) {
 func (d *decoder) reasoning(it *wire.Block) error {
 	var parts []wire.Part
 	for _, list := range [...][2]string{{"summary", typeSummary}, {"content", typeReasoning}} {
-		if !wire.HasElements(it.Get(list[0])) {
+		if !jsonx.HasElements(it.Get(list[0])) {
 			continue // an empty list, a null or whatever it is stays in the item
 		}
 		texts, err := d.elements(it, list[0], list[1])
@@ -396,7 +397,7 @@ func (d *decoder) reasoning(it *wire.Block) error {
 
 // elements decodes the elements of a list. texts is the type that a text has in it.
 func (d *decoder) elements(it *wire.Block, field, texts string) ([]wire.Part, error) {
-	return wire.Each(wire.Join(it.Path, field), it.Get(field), func(path string, raw jsontext.Value) (wire.Part, error) {
+	return wire.Each(jsonx.Join(it.Path, field), it.Get(field), func(path string, raw jsontext.Value) (wire.Part, error) {
 		return d.element(path, raw, texts)
 	})
 }
@@ -444,7 +445,7 @@ func attachURL(p *wire.Part, url string) {
 }
 
 // file decodes {file_id}, {file_url} or {filename, file_data}: a data URL, or bare base64.
-func file(p *wire.Part, o *wire.Object) {
+func file(p *wire.Part, o *jsonx.Object) {
 	p.X.FileID, p.X.URL, p.X.Name = o.Text("file_id"), o.Text("file_url"), o.Text("filename")
 	text := o.Text("file_data")
 	if wire.AttachURL(p, text) {
@@ -461,12 +462,12 @@ func file(p *wire.Part, o *wire.Object) {
 
 // sound decodes {input_audio: {data, format}}, or the {audio_url} that Codex writes.
 func sound(p *wire.Part, e *wire.Block) error {
-	if wire.KindOf(e.Get(typeAudio)) != '{' {
+	if jsonx.KindOf(e.Get(typeAudio)) != '{' {
 		p.X.Field = "audio_url"
 		attachURL(p, e.Text(p.X.Field))
 		return nil
 	}
-	inner, err := wire.ParseObject(wire.Join(e.Path, typeAudio), e.Get(typeAudio))
+	inner, err := jsonx.ParseObject(jsonx.Join(e.Path, typeAudio), e.Get(typeAudio))
 	if err != nil {
 		return err
 	}
@@ -498,7 +499,7 @@ func (d *decoder) call(it *wire.Block, kind string, spec callSpec) error {
 
 // callID reads call_id.
 func (d *decoder) callID(it *wire.Block, needed bool) (string, error) {
-	if !needed && wire.IsNull(it.Get("call_id")) {
+	if !needed && jsonx.IsNull(it.Get("call_id")) {
 		return "", nil
 	}
 	return d.TextOf(it, "call_id")
@@ -513,7 +514,7 @@ func (d *decoder) nameAndArguments(it *wire.Block, spec callSpec, p *wire.Part) 
 		}
 	}
 	raw := it.Get(spec.arguments)
-	switch kind := wire.KindOf(raw); {
+	switch kind := jsonx.KindOf(raw); {
 	case kind == 'n':
 	case !spec.text, kind == '{', kind == '[': // some servers give the object itself
 		p.Arguments = string(raw)
@@ -531,7 +532,7 @@ func (d *decoder) output(it *wire.Block, kind string) error {
 	switch needed := kind == itemFunctionOutput || kind == itemCustomOutput; {
 	case kind == itemLocalShellOutput: // what it says of ids stays in the item
 		p.CallID = d.shellOf(&it.Object)
-	case needed && wire.IsNull(it.Get("call_id")) && it.Has("call_id"): // Codex writes null
+	case needed && jsonx.IsNull(it.Get("call_id")) && it.Has("call_id"): // Codex writes null
 	default:
 		if p.CallID, err = d.callID(it, needed || kind == itemComputerOutput); err != nil {
 			return err
@@ -563,7 +564,7 @@ func (d *decoder) output(it *wire.Block, kind string) error {
 // shellOf returns the call id that the output of a local shell answers. By the API's reference
 // its id is that of the call; some take that for the id of the call's item, which may be of an
 // earlier append: then it is matched by name.
-func (d *decoder) shellOf(o *wire.Object) string {
+func (d *decoder) shellOf(o *jsonx.Object) string {
 	if id := o.String("call_id"); id != "" {
 		return id
 	}
@@ -580,7 +581,7 @@ func (d *decoder) shellOf(o *wire.Object) string {
 // result decodes an output that is a string or an array of elements.
 func (d *decoder) result(it *wire.Block, p wire.Part) ([]wire.Part, error) {
 	output := it.Get("output")
-	if kind := wire.KindOf(output); kind != 'n' && kind != '"' && kind != '[' { // older programs wrote objects; it stays in the item
+	if kind := jsonx.KindOf(output); kind != 'n' && kind != '"' && kind != '[' { // older programs wrote objects; it stays in the item
 		p.Text, p.X.Shape = string(output), wire.ShapeAbsent
 		return []wire.Part{p}, nil
 	}
@@ -601,23 +602,23 @@ func (d *decoder) result(it *wire.Block, p wire.Part) ([]wire.Part, error) {
 // screenshot decodes an output that is one image.
 func (d *decoder) screenshot(it *wire.Block, p wire.Part) ([]wire.Part, error) {
 	output := it.Get("output")
-	if p.X.Shape = wire.ShapeAbsent; wire.KindOf(output) != '{' {
+	if p.X.Shape = wire.ShapeAbsent; jsonx.KindOf(output) != '{' {
 		return []wire.Part{p}, nil // it stays as it is
 	}
-	image, err := d.element(wire.Join(it.Path, "output"), output, typeInputText)
+	image, err := d.element(jsonx.Join(it.Path, "output"), output, typeInputText)
 	image.CallID, image.X.Of = p.CallID, "output"
 	return []wire.Part{p, image}, err
 }
 
 // shellText returns what a shell's output says, for reading: each command's stdout and stderr.
 func shellText(raw jsontext.Value) string {
-	commands, err := wire.ParseArray("output", raw)
+	commands, err := jsonx.ParseArray("output", raw)
 	if err != nil {
 		return plainText(raw)
 	}
 	var texts []string
 	for _, c := range commands {
-		if o, err := wire.ParseObject("output", c); err == nil {
+		if o, err := jsonx.ParseObject("output", c); err == nil {
 			for _, f := range [...]string{"stdout", "stderr"} {
 				if text := o.String(f); text != "" {
 					texts = append(texts, text)
@@ -630,11 +631,11 @@ func shellText(raw jsontext.Value) string {
 
 // plainText returns a value for reading: a string's text, anything else as it stands.
 func plainText(raw []byte) string {
-	switch wire.KindOf(raw) {
+	switch jsonx.KindOf(raw) {
 	case 'n':
 		return ""
 	case '"':
-		text, _ := wire.Text(raw)
+		text, _ := jsonx.Text(raw)
 		return text
 	}
 	return string(raw)
@@ -655,7 +656,7 @@ func (d *decoder) hosted(it *wire.Block, kind string, spec callSpec) error {
 	parts := []wire.Part{call, result}
 	switch kind {
 	case itemWebSearchCall:
-		if action, err := wire.ParseObject("action", []byte(call.Arguments)); err == nil {
+		if action, err := jsonx.ParseObject("action", []byte(call.Arguments)); err == nil {
 			parts[1].Text = listText(action.Get("sources"), "url")
 		}
 	case itemFileSearchCall:
@@ -687,12 +688,12 @@ func (d *decoder) calls() int {
 
 // mcpResult reads output or error. The output is the result itself and not only for reading.
 func mcpResult(it *wire.Block, p *wire.Part) {
-	if raw := it.Get("error"); !wire.IsNull(raw) {
+	if raw := it.Get("error"); !jsonx.IsNull(raw) {
 		failed := true
 		p.Text, p.IsError = plainText(raw), &failed
 		return
 	}
-	text, exact := wire.Text(it.Get("output"))
+	text, exact := jsonx.Text(it.Get("output"))
 	if p.Text = text; exact {
 		p.X.Made, p.X.Field = false, "output"
 	}
@@ -700,11 +701,11 @@ func mcpResult(it *wire.Block, p *wire.Part) {
 
 // listText returns a text field of all objects of a list, one under the other.
 func listText(list []byte, field string) string {
-	elements, _ := wire.ParseArray(field, list)
+	elements, _ := jsonx.ParseArray(field, list)
 	var texts []string
 	for _, e := range elements {
-		if o, err := wire.ParseObject(field, e); err == nil {
-			if text, _ := wire.Text(o.Get(field)); text != "" {
+		if o, err := jsonx.ParseObject(field, e); err == nil {
+			if text, _ := jsonx.Text(o.Get(field)); text != "" {
 				texts = append(texts, text)
 			}
 		}
@@ -714,8 +715,8 @@ func listText(list []byte, field string) string {
 
 // IsResponse tells a response object from an item: it says so, or has an output and neither
 // type nor role.
-func IsResponse(o *wire.Object) bool {
-	if wire.KindOf(o.Get("output")) != '[' || o.Has("role") {
+func IsResponse(o *jsonx.Object) bool {
+	if jsonx.KindOf(o.Get("output")) != '[' || o.Has("role") {
 		return false
 	}
 	object := o.String("object")
@@ -725,13 +726,13 @@ func IsResponse(o *wire.Object) bool {
 // IsItem reports whether an entry is an item of this form by what it says itself. The content of
 // a message may tell where this does not: {role, content} alone is of any form, and a typed
 // reply with a list may be Anthropic's.
-func IsItem(o *wire.Object) bool {
+func IsItem(o *jsonx.Object) bool {
 	kind := o.String("type")
 	switch kind {
 	case itemReasoning, itemReference, itemCompaction, itemMCPTools, itemMCPRequest, itemMCPResponse:
 		return true
 	case itemMessage:
-		return o.String("role") != "assistant" || wire.KindOf(o.Get("content")) == '"' || o.Has("status") || o.Has("phase")
+		return o.String("role") != "assistant" || jsonx.KindOf(o.Get("content")) == '"' || o.Has("status") || o.Has("phase")
 	}
 	return strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_output")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -41,13 +42,13 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 // exporter gathers the items of a response until another message comes.
 type exporter struct {
 	out      []json.RawMessage
-	response *wire.Object
+	response *jsonx.Object
 	items    []json.RawMessage
 }
 
 func (e *exporter) close() {
 	if e.response != nil {
-		e.response.Set("output", wire.Array(e.items))
+		e.response.Set("output", jsonx.Array(e.items))
 		e.out = append(e.out, e.response.JSON())
 	}
 	e.response, e.items = nil, nil
@@ -91,13 +92,13 @@ func isLarge(p *wire.Part) bool { return p.Kind == session.PartData && p.X.Field
 
 // unit is the parts of one item.
 type unit struct {
-	item  *wire.Object // its fields that the parts do not say; nil for an item in another form
-	kind  string       // its type, "" in another form
+	item  *jsonx.Object // its fields that the parts do not say; nil for an item in another form
+	kind  string        // its type, "" in another form
 	parts []*wire.Part
 }
 
 // kindOf is the type of the item that a part begins.
-func kindOf(item *wire.Object, first *wire.Part) string {
+func kindOf(item *jsonx.Object, first *wire.Part) string {
 	kind := item.String("type")
 	switch {
 	case kind != "", item.Has("type") && first.Kind == session.PartData:
@@ -158,7 +159,7 @@ func says(p *wire.Part) bool {
 }
 
 // encode encodes the parts of an item, without its other fields.
-func (u *unit) encode(role session.Role) (o wire.Object) {
+func (u *unit) encode(role session.Role) (o jsonx.Object) {
 	if p := u.parts[0]; p.Kind == session.PartData && len(p.X.Raw) == 0 && p.Blob == nil {
 		return o // all of it is in the item
 	}
@@ -178,7 +179,7 @@ func (u *unit) encode(role session.Role) (o wire.Object) {
 	return o
 }
 
-func (u *unit) message(o *wire.Object, role session.Role) {
+func (u *unit) message(o *jsonx.Object, role session.Role) {
 	if u.kind == "" {
 		o.SetText("type", itemMessage) // parts that something put before the first item
 	}
@@ -187,12 +188,12 @@ func (u *unit) message(o *wire.Object, role session.Role) {
 	if first.X.Shape == "" {
 		u.list(o, "content", textType(role), "")
 	} else {
-		o.SetContent("content", first.X.Shape, nil, first.Content())
+		wire.SetContent(o, "content", first.X.Shape, nil, first.Content())
 	}
 }
 
 // list writes the parts of a list of elements; of says which, where an item has several.
-func (u *unit) list(o *wire.Object, field, texts, of string) {
+func (u *unit) list(o *jsonx.Object, field, texts, of string) {
 	var elements []jsontext.Value
 	for _, p := range u.parts {
 		if p.X.Of == of && !isLarge(p) {
@@ -200,16 +201,16 @@ func (u *unit) list(o *wire.Object, field, texts, of string) {
 		}
 	}
 	if of == "" || len(elements) > 0 {
-		o.Set(field, wire.Array(elements))
+		o.Set(field, jsonx.Array(elements))
 	}
 }
 
-func (u *unit) call(o *wire.Object, spec callSpec) {
+func (u *unit) call(o *jsonx.Object, spec callSpec) {
 	for _, p := range u.parts {
 		switch {
 		case p.Kind == session.PartToolCall:
 			if !spec.hosted {
-				o.Add("call_id", wire.Maybe(p.CallID))
+				o.Add("call_id", jsonx.Maybe(p.CallID))
 			}
 			if spec.tool == "" {
 				o.SetText("name", p.ToolName)
@@ -226,15 +227,15 @@ func (u *unit) call(o *wire.Object, spec callSpec) {
 // value returns arguments as the item has them, nil for none.
 func (c callSpec) value(arguments string) jsontext.Value {
 	if c.text && arguments != "" {
-		return wire.Quote(arguments)
+		return jsonx.Quote(arguments)
 	}
 	return jsontext.Value(arguments)
 }
 
-func (u *unit) output(o *wire.Object) {
+func (u *unit) output(o *jsonx.Object) {
 	result := u.parts[0]
 	if u.kind != itemLocalShellOutput { // that keeps its ids in the item
-		o.Add("call_id", wire.Maybe(result.CallID))
+		o.Add("call_id", jsonx.Maybe(result.CallID))
 	}
 	switch result.X.Shape {
 	case wire.ShapeAbsent:
@@ -246,7 +247,7 @@ func (u *unit) output(o *wire.Object) {
 		return
 	case "":
 	default:
-		o.SetContent("output", result.X.Shape, nil, result.Content())
+		wire.SetContent(o, "output", result.X.Shape, nil, result.Content())
 		return
 	}
 	elements := slices.DeleteFunc(slices.Clone(u.parts[1:]), isLarge)
@@ -257,25 +258,25 @@ func (u *unit) output(o *wire.Object) {
 	for i, p := range elements {
 		list[i] = p.JSON(encodeElement(p, typeInputText))
 	}
-	o.Set("output", wire.Array(list))
+	o.Set("output", jsonx.Array(list))
 }
 
 // encodeElement encodes an element's part. texts is the type that a text has in the list.
-func encodeElement(p *wire.Part, texts string) (o wire.Object) {
+func encodeElement(p *wire.Part, texts string) (o jsonx.Object) {
 	x := &p.X
 	switch p.Kind {
 	case session.PartRefusal:
 		o.Add("type", typeRefusal, "refusal", p.Content())
 	case session.PartImage:
-		o.Add("type", typeImage, "image_url", wire.Maybe(wire.DataURLOf(p)+x.URL), "file_id", wire.Maybe(x.FileID), "detail", wire.Maybe(x.Detail))
+		o.Add("type", typeImage, "image_url", jsonx.Maybe(wire.DataURLOf(p)+x.URL), "file_id", jsonx.Maybe(x.FileID), "detail", jsonx.Maybe(x.Detail))
 	case session.PartFile:
-		o.Add("type", typeFile, "file_data", wire.Maybe(wire.DataURLOf(p)), "file_url", wire.Maybe(x.URL), "file_id", wire.Maybe(x.FileID), "filename", wire.Maybe(x.Name))
+		o.Add("type", typeFile, "file_data", jsonx.Maybe(wire.DataURLOf(p)), "file_url", jsonx.Maybe(x.URL), "file_id", jsonx.Maybe(x.FileID), "filename", jsonx.Maybe(x.Name))
 	case session.PartAudio:
 		o.Add("type", typeAudio)
 		if x.Field != "" {
-			o.Add(x.Field, wire.Maybe(wire.DataURLOf(p)+x.URL))
+			o.Add(x.Field, jsonx.Maybe(wire.DataURLOf(p)+x.URL))
 		} else if p.Blob != nil {
-			o.Add(typeAudio, wire.Encode("data", wire.DataURLOf(p)))
+			o.Add(typeAudio, jsonx.Encode("data", wire.DataURLOf(p)))
 		}
 	default:
 		o.Add("type", texts, "text", p.Content())

@@ -10,6 +10,7 @@ import (
 
 	"sessiond/internal/callid"
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -38,7 +39,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 		}
 	}
 	s.dangling()
-	request := wire.Encode("instructions", wire.Maybe(in.System), "input", append([]json.RawMessage{}, s.Taken()...))
+	request := jsonx.Encode("instructions", jsonx.Maybe(in.System), "input", append([]json.RawMessage{}, s.Taken()...))
 	return wire.Sent{Request: session.JSON(request), Losses: s.Losses(), ToolNames: s.ToolNames()}, nil
 }
 
@@ -81,7 +82,7 @@ func (s *sender) approvals(of *session.Message) error {
 }
 
 // writeMade writes an item that the model made, behind the reasoning that led to it.
-func (s *sender) writeMade(o *wire.Object) {
+func (s *sender) writeMade(o *jsonx.Object) {
 	for _, r := range s.reasoning {
 		s.Out = append(s.Out, r.item)
 	}
@@ -107,7 +108,7 @@ func (s *sender) message(of *session.Message) error {
 		if kind := m.Parts[0].X.Type; kind == itemReference {
 			s.Lose("an item_reference to what only the provider stores")
 		} else {
-			s.Lose("unknown item type " + wire.Clip(kind))
+			s.Lose("unknown item type " + jsonx.Clip(kind))
 		}
 		return nil
 	}
@@ -168,7 +169,7 @@ func (s *sender) user(role string) {
 
 // loseItem names the fields of an item that are not sent, but for those that a request never
 // has: the provider's or a program's own bookkeeping.
-func (s *sender) loseItem(o *wire.Object, sent ...string) {
+func (s *sender) loseItem(o *jsonx.Object, sent ...string) {
 	if o != nil {
 		s.LoseFields(o, "", append(sent, "type", "id", "status", "call_id", "object", "internal_chat_message_metadata_passthrough", "metadata", "created_by")...)
 	}
@@ -199,21 +200,21 @@ func (s *sender) medium(p *wire.Part) jsontext.Value {
 		}
 		switch {
 		case p.Blob != nil && wire.IsImage(x.MediaType):
-			return wire.Encode("type", typeImage, "detail", detail, "image_url", wire.BlobURL(p))
+			return jsonx.Encode("type", typeImage, "detail", detail, "image_url", wire.BlobURL(p))
 		case p.Blob != nil:
 		case wire.IsWeb(x.URL):
-			return wire.Encode("type", typeImage, "detail", detail, "image_url", x.URL)
+			return jsonx.Encode("type", typeImage, "detail", detail, "image_url", x.URL)
 		case uploaded:
-			return wire.Encode("type", typeImage, "detail", detail, "file_id", x.FileID)
+			return jsonx.Encode("type", typeImage, "detail", detail, "file_id", x.FileID)
 		}
 	case session.PartFile:
 		switch {
 		case p.Blob != nil && strings.Contains(x.MediaType, "/"):
-			return wire.Encode("type", typeFile, "filename", cmp.Or(x.Name, "file"), "file_data", wire.BlobURL(p))
+			return jsonx.Encode("type", typeFile, "filename", cmp.Or(x.Name, "file"), "file_data", wire.BlobURL(p))
 		case wire.IsWeb(x.URL):
-			return wire.Encode("type", typeFile, "file_url", x.URL)
+			return jsonx.Encode("type", typeFile, "file_url", x.URL)
 		case uploaded:
-			return wire.Encode("type", typeFile, "file_id", x.FileID)
+			return jsonx.Encode("type", typeFile, "file_id", x.FileID)
 		}
 	case session.PartAudio:
 		if elements := appendText(nil, p.Content()); elements != nil {
@@ -291,11 +292,11 @@ func (s *sender) reply(u *unit) {
 	if len(elements) == 0 {
 		return
 	}
-	phase := wire.Maybe(u.text("phase"))
+	phase := jsonx.Maybe(u.text("phase"))
 	if phase != "commentary" && phase != "final_answer" {
 		phase = ""
 	}
-	o := wire.Fields("type", itemMessage, "role", "assistant", "content", wire.ContentOf(elements, textPrefix), "phase", phase)
+	o := jsonx.Fields("type", itemMessage, "role", "assistant", "content", wire.ContentOf(elements, textPrefix), "phase", phase)
 	s.writeMade(&o)
 }
 
@@ -308,7 +309,7 @@ func (s *sender) thought(u *unit) {
 	}
 	m := &s.M
 	encrypted := u.field("encrypted_content")
-	if wire.KindOf(encrypted) != '"' || string(encrypted) == `""` {
+	if jsonx.KindOf(encrypted) != '"' || string(encrypted) == `""` {
 		s.Lose("reasoning without its encrypted content")
 		return
 	}
@@ -321,7 +322,7 @@ func (s *sender) thought(u *unit) {
 	var summary []jsontext.Value
 	for _, p := range u.parts {
 		if p.X.Of == "summary" && p.Kind == session.PartReasoning {
-			summary = append(summary, wire.Encode("type", typeSummary, "text", p.Content()))
+			summary = append(summary, jsonx.Encode("type", typeSummary, "text", p.Content()))
 		}
 	}
 	s.wait(summary, encrypted)
@@ -341,9 +342,9 @@ func (s *sender) signed(p *wire.Part) {
 		if json.Unmarshal([]byte(x.ThinkingSignature), &item) == nil && item.Type == itemReasoning && item.Encrypted != "" {
 			var summary []jsontext.Value
 			for _, e := range item.Summary {
-				summary = append(summary, wire.Encode("type", typeSummary, "text", e.Text))
+				summary = append(summary, jsonx.Encode("type", typeSummary, "text", e.Text))
 			}
-			s.wait(summary, wire.Quote(item.Encrypted))
+			s.wait(summary, jsonx.Quote(item.Encrypted))
 			return
 		}
 	}
@@ -354,7 +355,7 @@ func (s *sender) signed(p *wire.Part) {
 
 // wait keeps an item of reasoning until what it led to is written.
 func (s *sender) wait(summary []jsontext.Value, encrypted jsontext.Value) {
-	item := wire.Encode("type", itemReasoning, "summary", wire.Array(summary), "encrypted_content", encrypted)
+	item := jsonx.Encode("type", itemReasoning, "summary", jsonx.Array(summary), "encrypted_content", encrypted)
 	s.reasoning = append(s.reasoning, waiting{item: json.RawMessage(item), of: s.From})
 }
 
@@ -375,19 +376,19 @@ func (s *sender) special(u *unit) {
 		s.requested[id] = true
 		fields = []string{"id", "server_label", "name", "arguments"}
 	default:
-		s.Lose("unknown item type " + wire.Clip(u.kind))
+		s.Lose("unknown item type " + jsonx.Clip(u.kind))
 		return
 	}
-	o := wire.Fields("type", u.kind)
+	o := jsonx.Fields("type", u.kind)
 	for _, f := range fields {
 		raw := u.field(f)
-		if kind := wire.KindOf(raw); kind != '"' && f != "tools" || f == "tools" && kind != '[' {
+		if kind := jsonx.KindOf(raw); kind != '"' && f != "tools" || f == "tools" && kind != '[' {
 			s.Lose(u.kind + " without " + f)
 			return
 		}
 		o.Set(f, raw)
 	}
-	if e := u.item.Get("error"); u.kind == itemMCPTools && wire.KindOf(e) == '"' {
+	if e := u.item.Get("error"); u.kind == itemMCPTools && jsonx.KindOf(e) == '"' {
 		o.Set("error", e)
 	}
 	s.writeMade(&o)
@@ -418,14 +419,14 @@ func (u *unit) field(name string) jsontext.Value {
 }
 
 // approval writes a person's answer to the request of an MCP server.
-func (s *sender) approval(item *wire.Object) {
+func (s *sender) approval(item *jsonx.Object) {
 	id := item.String("approval_request_id")
 	approve, reason := item.Get("approve"), item.Get("reason")
-	if !s.requested[id] || wire.KindOf(approve) != 't' && wire.KindOf(approve) != 'f' {
+	if !s.requested[id] || jsonx.KindOf(approve) != 't' && jsonx.KindOf(approve) != 'f' {
 		s.Lose("an approval of a request that is not here")
 		return
 	}
-	if wire.KindOf(reason) != '"' {
+	if jsonx.KindOf(reason) != '"' {
 		reason = nil
 	}
 	s.Write("type", itemMCPResponse, "approval_request_id", id, "approve", approve, "reason", reason)
@@ -438,7 +439,7 @@ func (s *sender) call(u *unit) {
 		s.ran(u)
 		return
 	}
-	var o wire.Object
+	var o jsonx.Object
 	switch {
 	case u.kind == itemShellCall && isObject(p.Arguments, "commands"),
 		u.kind == itemApplyPatchCall && isObject(p.Arguments, "type", "path"),
@@ -446,13 +447,13 @@ func (s *sender) call(u *unit) {
 		u.kind == itemToolSearchCall && isObject(p.Arguments):
 		o = s.builtIn(u)
 	case p.X.Type == typeCustom || s.M.Dialect != Name && isCustom(&p.Part):
-		o = wire.Fields("type", itemCustomCall, "call_id", s.opened(p, itemCustomCall), "name", s.name(p.ToolName), "input", p.Arguments)
+		o = jsonx.Fields("type", itemCustomCall, "call_id", s.opened(p, itemCustomCall), "name", s.name(p.ToolName), "input", p.Arguments)
 	default:
 		if u.kind != "" && u.kind != itemFunctionCall {
 			s.Lose(u.kind + " is sent as a function's call")
 		}
 		o = s.function(p, p.Arguments)
-		if u.item != nil && wire.KindOf(u.item.Get("namespace")) == '"' {
+		if u.item != nil && jsonx.KindOf(u.item.Get("namespace")) == '"' {
 			o.Set("namespace", u.item.Get("namespace"))
 		}
 	}
@@ -461,18 +462,18 @@ func (s *sender) call(u *unit) {
 }
 
 // function returns the call of a function and opens it.
-func (s *sender) function(p *wire.Part, arguments string) wire.Object {
-	return wire.Fields("type", itemFunctionCall, "call_id", s.opened(p, itemFunctionCall), "name", s.name(p.ToolName), "arguments", cmp.Or(arguments, "{}"))
+func (s *sender) function(p *wire.Part, arguments string) jsonx.Object {
+	return jsonx.Fields("type", itemFunctionCall, "call_id", s.opened(p, itemFunctionCall), "name", s.name(p.ToolName), "arguments", cmp.Or(arguments, "{}"))
 }
 
 // builtIn returns the call of a tool that the API knows and the caller runs.
-func (s *sender) builtIn(u *unit) wire.Object {
+func (s *sender) builtIn(u *unit) jsonx.Object {
 	p := u.parts[0]
 	status := u.text("status")
 	if status != "incomplete" && (status != "in_progress" || u.kind == itemApplyPatchCall) {
 		status = "completed"
 	}
-	o := wire.Fields("type", u.kind, "call_id", s.opened(p, u.kind), callSpecs[u.kind].arguments, jsontext.Value(p.Arguments), "status", status)
+	o := jsonx.Fields("type", u.kind, "call_id", s.opened(p, u.kind), callSpecs[u.kind].arguments, jsontext.Value(p.Arguments), "status", status)
 	if u.kind == itemToolSearchCall {
 		o.Add("execution", u.execution())
 	}
@@ -480,9 +481,9 @@ func (s *sender) builtIn(u *unit) wire.Object {
 }
 
 // execution returns who runs a search for tools.
-func (u *unit) execution() wire.Maybe {
+func (u *unit) execution() jsonx.Maybe {
 	if execution := u.text("execution"); execution == "server" || execution == "client" {
-		return wire.Maybe(execution)
+		return jsonx.Maybe(execution)
 	}
 	return ""
 }
@@ -497,14 +498,14 @@ func isCustom(p *session.Part) bool {
 
 // isObject reports whether a text is a JSON object with the given fields.
 func isObject(text string, fields ...string) bool {
-	o, err := wire.ParseObject("", []byte(text))
-	return err == nil && !slices.ContainsFunc(fields, func(f string) bool { return wire.IsNull(o.Get(f)) })
+	o, err := jsonx.ParseObject("", []byte(text))
+	return err == nil && !slices.ContainsFunc(fields, func(f string) bool { return jsonx.IsNull(o.Get(f)) })
 }
 
 // ran writes a call that the provider ran, with its result: in its own form where the API takes
 // that without an id of its storage, else as a function's call and output.
 func (s *sender) ran(u *unit) {
-	var own wire.Object
+	var own jsonx.Object
 	if u.kind == itemWebSearchCall && s.webSearch(u, &own) || u.kind == itemMCPCall && s.mcpCall(u, &own) {
 		s.writeMade(&own)
 		return
@@ -513,13 +514,13 @@ func (s *sender) ran(u *unit) {
 	elements := s.elements(u.parts[1:])
 	what := cmp.Or(u.kind, call.ToolName)
 	if len(elements) == 0 {
-		s.Lose(wire.Clip(what) + ", which the provider ran: it says nothing that can be sent")
+		s.Lose(jsonx.Clip(what) + ", which the provider ran: it says nothing that can be sent")
 		return
 	}
-	s.Lose(wire.Clip(what) + ", which the provider ran, is sent as a function's call and output")
+	s.Lose(jsonx.Clip(what) + ", which the provider ran, is sent as a function's call and output")
 	arguments := call.Arguments
 	if spec := callSpecs[u.kind]; u.kind != "" && u.kind != itemMCPCall && arguments != "" {
-		arguments = string(wire.Encode(spec.arguments, spec.value(arguments)))
+		arguments = string(jsonx.Encode(spec.arguments, spec.value(arguments)))
 	}
 	o := s.function(call, arguments)
 	s.writeMade(&o)
@@ -529,20 +530,20 @@ func (s *sender) ran(u *unit) {
 }
 
 // webSearch writes a search without its id, as Codex does.
-func (s *sender) webSearch(u *unit, o *wire.Object) bool {
-	action, err := wire.ParseObject("action", []byte(u.parts[0].Arguments))
+func (s *sender) webSearch(u *unit, o *jsonx.Object) bool {
+	action, err := jsonx.ParseObject("action", []byte(u.parts[0].Arguments))
 	if err != nil || !slices.Contains([]string{"search", "open_page", "find_in_page"}, action.Text("type")) {
 		return false
 	}
-	var sent wire.Object
+	var sent jsonx.Object
 	for _, f := range action.Members() {
 		switch f.Key {
 		case "type", "query", "queries", "url", "pattern", "sources":
-			if !wire.IsNull(f.Value) {
+			if !jsonx.IsNull(f.Value) {
 				sent.Set(f.Key, f.Value)
 			}
 		default:
-			s.Lose("field action." + wire.Clip(f.Key))
+			s.Lose("field action." + jsonx.Clip(f.Key))
 		}
 	}
 	status := "completed"
@@ -554,17 +555,17 @@ func (s *sender) webSearch(u *unit, o *wire.Object) bool {
 }
 
 // mcpCall writes the call of an MCP server's tool, which its id identifies.
-func (s *sender) mcpCall(u *unit, o *wire.Object) bool {
+func (s *sender) mcpCall(u *unit, o *jsonx.Object) bool {
 	call, result := u.parts[0], u.parts[1]
 	id, label := u.item.Get("id"), u.item.Get("server_label")
-	if wire.KindOf(id) != '"' || wire.KindOf(label) != '"' || string(id) == `""` {
+	if jsonx.KindOf(id) != '"' || jsonx.KindOf(label) != '"' || string(id) == `""` {
 		return false
 	}
 	o.Add("type", itemMCPCall, "id", id, "server_label", label, "name", call.ToolName, "arguments", call.Arguments)
 	if result.X.Field == "output" {
 		o.SetText("output", result.Content())
 	}
-	if e := u.item.Get("error"); !wire.IsNull(e) {
+	if e := u.item.Get("error"); !jsonx.IsNull(e) {
 		o.Set("error", e)
 	}
 	if request := u.item.String("approval_request_id"); s.requested[request] {
@@ -591,10 +592,10 @@ func (s *sender) result(parts []wire.Part) {
 		if p.IsError != nil && *p.IsError {
 			status = "failed"
 		}
-		s.Write("type", itemApplyPatchOutput, "call_id", call.SentID, "status", status, "output", wire.Maybe(p.Content()))
+		s.Write("type", itemApplyPatchOutput, "call_id", call.SentID, "status", status, "output", jsonx.Maybe(p.Content()))
 	case itemToolSearchCall:
 		tools := u.field("tools")
-		if wire.KindOf(tools) != '[' {
+		if jsonx.KindOf(tools) != '[' {
 			tools = jsontext.Value("[]")
 		}
 		s.Write("type", itemToolSearchOutput, "call_id", call.SentID, "status", "completed", "tools", tools, "execution", u.execution())
@@ -630,7 +631,7 @@ func (s *sender) shellOutput(u *unit, id string) {
 	text := u.parts[0].Content()
 	if raw := u.field("output"); isShellOutput(raw) && shellText(raw) == text {
 		most := u.item.Get("max_output_length")
-		if wire.KindOf(most) != 0 {
+		if jsonx.KindOf(most) != 0 {
 			most = nil
 		}
 		s.Write("type", itemShellOutput, "call_id", id, "output", raw, "max_output_length", most)
@@ -640,16 +641,16 @@ func (s *sender) shellOutput(u *unit, id string) {
 	if failed := u.parts[0].IsError; failed != nil && *failed {
 		code = jsontext.Value("1")
 	}
-	one := wire.Encode("stdout", text, "stderr", "", "outcome", wire.Encode("type", "exit", "exit_code", code))
+	one := jsonx.Encode("stdout", text, "stderr", "", "outcome", jsonx.Encode("type", "exit", "exit_code", code))
 	s.Write("type", itemShellOutput, "call_id", id, "output", []jsontext.Value{one})
 }
 
 // isShellOutput reports whether each command has a stdout, a stderr and an outcome, and nothing else.
 func isShellOutput(raw []byte) bool {
-	commands, err := wire.ParseArray("output", raw)
+	commands, err := jsonx.ParseArray("output", raw)
 	return err == nil && len(commands) > 0 && !slices.ContainsFunc(commands, func(c jsontext.Value) bool {
-		o, err := wire.ParseObject("output", c)
-		return err != nil || o.Len() != 3 || wire.KindOf(o.Get("stdout")) != '"' || wire.KindOf(o.Get("stderr")) != '"' || wire.KindOf(o.Get("outcome")) != '{'
+		o, err := jsonx.ParseObject("output", c)
+		return err != nil || o.Len() != 3 || jsonx.KindOf(o.Get("stdout")) != '"' || jsonx.KindOf(o.Get("stderr")) != '"' || jsonx.KindOf(o.Get("outcome")) != '{'
 	})
 }
 

@@ -5,12 +5,18 @@ import (
 	"encoding/base64"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
+
+// MaxExtraDepth is how deep a JSON value may be nested to stand in an extra column: SQLite
+// refuses a text of more than 1,000 levels, and an extra wraps it in a few of its own.
+const MaxExtraDepth = 900
 
 // Extra is the extra column of a message or a part that came in a provider's form: what the
 // wire said and no column does. docs/schema.md describes the keys.
@@ -24,10 +30,10 @@ type Extra struct {
 	Signature        jsontext.Value `json:"signature,omitzero"`        // of thinking
 	Data             jsontext.Value `json:"data,omitzero"`             // of redacted thinking: encrypted
 	ThoughtSignature jsontext.Value `json:"thoughtSignature,omitzero"` // Gemini's
-	Item             *Object        `json:"item,omitzero"`             // Responses: fields of the item that the part begins
-	Choice           *Object        `json:"choice,omitzero"`           // Chat Completions: what stood around a reply's message
-	Candidate        *Object        `json:"candidate,omitzero"`        // Gemini: what stood around a reply's content
-	Response         *Object        `json:"response,omitzero"`         // what stood around all of it
+	Item             *jsonx.Object  `json:"item,omitzero"`             // Responses: fields of the item that the part begins
+	Choice           *jsonx.Object  `json:"choice,omitzero"`           // Chat Completions: what stood around a reply's message
+	Candidate        *jsonx.Object  `json:"candidate,omitzero"`        // Gemini: what stood around a reply's content
+	Response         *jsonx.Object  `json:"response,omitzero"`         // what stood around all of it
 
 	// How it was said, where that is not as usual.
 	Shape     string         `json:"shape,omitzero"`    // of a content, a text, arguments or a result: absent, null, empty, string, array
@@ -44,9 +50,9 @@ type Extra struct {
 	NoContent bool           `json:"no_content,omitzero"`
 	Continues bool           `json:"continues,omitzero"` // Responses: it belongs to the response of the message before it
 	Wire      *Entry         `json:"wire,omitzero"`
-	Text      Object         `json:"text,omitempty"`   // Anthropic: rest of the element that a result's text was
-	Rest      Object         `json:"rest,omitempty"`   // what this version does not know, as it came
-	Fields    Object         `json:"fields,omitempty"` // the name of rest in exports of older versions
+	Text      jsonx.Object   `json:"text,omitempty"`   // Anthropic: rest of the element that a result's text was
+	Rest      jsonx.Object   `json:"rest,omitempty"`   // what this version does not know, as it came
+	Fields    jsonx.Object   `json:"fields,omitempty"` // the name of rest in exports of older versions
 	Raw       jsontext.Value `json:"raw,omitzero"`     // all of it, where the other keys do not give it back
 }
 
@@ -78,7 +84,7 @@ func (x *Extra) JSON() session.JSON {
 	if reflect.ValueOf(x).Elem().IsZero() {
 		return nil
 	}
-	b, err := json.Marshal(x, lenient(), jsontext.PreserveRawStrings(true))
+	b, err := json.Marshal(x, jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		panic("wire: an extra cannot be written: " + err.Error()) // its values were checked when they were read
 	}
@@ -93,11 +99,11 @@ func ReadExtra(raw session.JSON, into *Extra) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(raw, into, lenient()); err != nil {
+	if err := jsonx.Unmarshal(raw, into); err != nil {
 		return session.Errorf(session.Internal, "stored extra: %w", err)
 	}
 	into.Rest.Merge(&into.Fields)
-	into.Fields = Object{}
+	into.Fields = jsonx.Object{}
 	return nil
 }
 
@@ -206,14 +212,14 @@ func Data(raw jsontext.Value, x Extra) Part {
 
 // Keep compares the part's own JSON with its encoding and stores the difference in extra.rest,
 // or all of it in extra.raw where there is no such difference. Codes: TooLarge.
-func (p *Part) Keep(path string, raw jsontext.Value, original *Object, encoded Object) error {
-	rest, ok := Rest(original, &encoded)
+func (p *Part) Keep(path string, raw jsontext.Value, original *jsonx.Object, encoded jsonx.Object) error {
+	rest, ok := jsonx.Rest(original, &encoded)
 	if ok {
 		p.X.Rest = rest
-		return rest.Fits(path)
+		return CheckFits(rest, path)
 	}
 	p.X.Raw = withMarks(raw, []Part{*p})
-	return original.Fits(path)
+	return CheckFits(*original, path)
 }
 
 // withMarks puts marks for the bytes of parts into their JSON, and withBytes the bytes again.
@@ -235,7 +241,7 @@ func replaceBlobs(raw []byte, parts []Part, marks bool) jsontext.Value {
 }
 
 // JSON completes the encoding of the part with its remainder.
-func (p *Part) JSON(encoded Object) jsontext.Value {
+func (p *Part) JSON(encoded jsonx.Object) jsontext.Value {
 	switch {
 	case p.Kind == session.PartData && p.Blob != nil:
 		return p.Blob.Data
@@ -247,31 +253,77 @@ func (p *Part) JSON(encoded Object) jsontext.Value {
 }
 
 // Raw returns the value that a part of data keeps.
-func (p *Part) Raw() jsontext.Value { return p.JSON(Object{}) }
+func (p *Part) Raw() jsontext.Value { return p.JSON(jsonx.Object{}) }
 
 // Keep compares the message's own JSON with its encoding and stores the difference in extra.rest.
 // It returns fields that are too large for that as parts. Codes: TooLarge.
-func (m *Message) Keep(path string, original, encoded Object) ([]Part, error) {
-	rest, ok := Rest(&original, &encoded)
+func (m *Message) Keep(path string, original, encoded jsonx.Object) ([]Part, error) {
+	rest, ok := jsonx.Rest(&original, &encoded)
 	if !ok {
-		if err := original.Fits(path); err != nil {
+		if err := CheckFits(original, path); err != nil {
 			return nil, err
 		}
 		m.X.Raw = withMarks(original.JSON(), m.Parts)
 		return nil, nil
 	}
-	large, err := rest.TakeLarge(path, "")
+	large, err := TakeLarge(&rest, path, "")
 	m.X.Rest = rest
 	return large, err
 }
 
 // JSON completes the encoding of the message with its remainder.
-func (m *Message) JSON(encoded Object) Object {
+func (m *Message) JSON(encoded jsonx.Object) jsonx.Object {
 	if len(m.X.Raw) > 0 {
-		if o, err := ParseObject("", withBytes(m.X.Raw, m.Parts)); err == nil {
+		if o, err := jsonx.ParseObject("", withBytes(m.X.Raw, m.Parts)); err == nil {
 			return o
 		}
 	}
 	encoded.Merge(&m.X.Rest)
 	return encoded
+}
+
+// IsLarge reports whether a value belongs in a blob: over session.BlobThreshold or nested
+// deeper than MaxExtraDepth.
+func IsLarge[T ~[]byte](raw T) bool {
+	return len(raw) > session.BlobThreshold || jsonx.DeeperThan(raw, MaxExtraDepth)
+}
+
+// CheckFits rejects an object with a field, or a field of an object in it, that is nested too deep for
+// an extra column. Codes: TooLarge.
+func CheckFits(o jsonx.Object, path string) error {
+	for _, m := range o {
+		if !jsonx.DeeperThan(m.Value, MaxExtraDepth) {
+			continue
+		}
+		at := jsonx.Join(path, m.Key)
+		if inner, err := jsonx.ParseObject(at, m.Value); err == nil {
+			if err := CheckFits(inner, at); err != nil {
+				return err
+			}
+		}
+		return jsonx.Errorf(session.TooLarge, at, "is nested deeper than %d levels", MaxExtraDepth)
+	}
+	return nil
+}
+
+// TakeLarge removes the fields that an extra should not hold, being deep or large, and returns each
+// as a part that keeps it; of names the object that they stood in. One whose name a part cannot
+// keep is rejected. Codes: TooLarge.
+func TakeLarge(o *jsonx.Object, path, of string) ([]Part, error) {
+	var parts []Part
+	var fits jsonx.Object
+	for _, m := range *o {
+		switch {
+		case !IsLarge(m.Value):
+			fits = append(fits, m)
+		case m.Odd() || m.Key == "" || strings.ContainsRune(m.Key, 0):
+			return nil, jsonx.Errorf(session.TooLarge, jsonx.Join(path, m.Key), "is over %d bytes or %d levels under a name that is empty or no Unicode text", session.BlobThreshold, MaxExtraDepth)
+		default:
+			parts = append(parts, Data(m.Value, Extra{Field: m.Key, Of: of}))
+		}
+	}
+	if parts != nil {
+		*o = fits
+	}
+	return parts, nil
 }

@@ -6,8 +6,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -24,7 +23,7 @@ type Media struct {
 // MediaOf reads the media fields of a part. An extra of another shape says nothing.
 func MediaOf(p *session.Part) Media {
 	var m Media
-	if len(p.Extra) == 0 || json.Unmarshal(p.Extra, &m, lenient()) != nil {
+	if len(p.Extra) == 0 || jsonx.Unmarshal(p.Extra, &m) != nil {
 		m = Media{}
 	}
 	if m.MediaType == "" && p.Blob != nil && p.Blob.MediaType != session.TextBlob {
@@ -72,7 +71,7 @@ func Loaded(p *session.Part) error {
 
 // AttachBase64 decodes canonical base64 into the part's blob and reports whether it was one.
 func AttachBase64(p *Part, raw []byte) bool {
-	data, ok := Base64(ExactText(raw))
+	data, ok := Base64(jsonx.ExactText(raw))
 	if ok {
 		Attach(&p.Part, Blob(p.X.MediaType, data))
 	}

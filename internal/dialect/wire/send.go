@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/callid"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -55,7 +56,7 @@ func (s *Sender) Load(dialect string, of *session.Message) error {
 
 // Write adds an entry of the fields that Encode takes.
 func (s *Sender) Write(fields ...any) {
-	s.Out = append(s.Out, json.RawMessage(Encode(fields...)))
+	s.Out = append(s.Out, json.RawMessage(jsonx.Encode(fields...)))
 }
 
 // NoContent stands in where an API demands a content and there is none.
@@ -126,9 +127,9 @@ func (s *Sender) LosePart(p *Part) {
 			break
 		}
 		if x.Type != "" {
-			what = "unknown part type " + Clip(x.Type)
+			what = "unknown part type " + jsonx.Clip(x.Type)
 		} else if x.Field != "" {
-			what = "field " + Clip(x.Field)
+			what = "field " + jsonx.Clip(x.Field)
 		}
 	}
 	s.Lose(what)
@@ -141,12 +142,12 @@ func (s *Sender) LoseMedium(p *Part) {
 
 // LoseFields notes the fields that are not sent, but for empty ones and those known by name. kind
 // is the type of the block that they stand in, if any.
-func (s *Sender) LoseFields(o *Object, kind string, known ...string) {
+func (s *Sender) LoseFields(o *jsonx.Object, kind string, known ...string) {
 	for _, f := range o.Members() {
-		if IsNull(f.Value) || string(f.Value) == "[]" || f.Key == cacheMark || slices.Contains(known, f.Key) {
+		if jsonx.IsNull(f.Value) || string(f.Value) == "[]" || f.Key == cacheMark || slices.Contains(known, f.Key) {
 			continue
 		}
-		what := "field " + Clip(f.Key)
+		what := "field " + jsonx.Clip(f.Key)
 		if kind != "" {
 			what += " of a " + kind
 		}
@@ -160,7 +161,7 @@ const cacheMark = "cache_control"
 // LoseName notes that a name is sent as another, which it returns.
 func (s *Sender) LoseName(of, name, sent string) string {
 	if name != sent {
-		s.Lose("the " + of + " " + strconv.Quote(Clip(name)) + " is sent as " + strconv.Quote(sent))
+		s.Lose("the " + of + " " + strconv.Quote(jsonx.Clip(name)) + " is sent as " + strconv.Quote(sent))
 	}
 	return sent
 }
@@ -275,10 +276,10 @@ func ArgumentsObject(arguments, field string) (raw jsontext.Value, ok bool) {
 	switch {
 	case text == "" || text == "null":
 		return jsontext.Value("{}"), true
-	case IsObject(text):
-		return Clean([]byte(text)), true
+	case jsonx.IsObject(text):
+		return jsonx.Clean([]byte(text)), true
 	}
-	return Encode(field, arguments), false
+	return jsonx.Encode(field, arguments), false
 }
 
 // AppendTextElement writes an element of one text behind its beginning: {"type":"text","text":
@@ -286,7 +287,7 @@ func AppendTextElement(elements []jsontext.Value, prefix, text string) []jsontex
 	if text == "" {
 		return elements
 	}
-	return append(elements, append(AppendText([]byte(prefix), text), '}'))
+	return append(elements, append(jsonx.AppendText([]byte(prefix), text), '}'))
 }
 
 // ContentOf writes elements as a content: none as "", one text as a string, else an array.
@@ -299,7 +300,7 @@ func ContentOf(elements []jsontext.Value, prefix string) jsontext.Value {
 			return text[:len(text)-len("}")]
 		}
 	}
-	return Array(elements)
+	return jsonx.Array(elements)
 }
 
 // IsImage reports whether OpenAI and Anthropic take images of a media type.

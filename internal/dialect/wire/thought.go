@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -55,11 +55,11 @@ func CallSignature(p *session.Part) jsontext.Value {
 			} `json:"extra_content"`
 		} `json:"rest"`
 	}
-	if json.Unmarshal(p.Extra, &x, lenient()) != nil {
+	if jsonx.Unmarshal(p.Extra, &x) != nil {
 		return nil
 	}
 	for _, raw := range []jsontext.Value{x.Own, x.Rest.Snake, x.Rest.Extra.Google.Signature} {
-		if !IsNull(raw) {
+		if !jsonx.IsNull(raw) {
 			return raw
 		}
 	}

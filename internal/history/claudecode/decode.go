@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"sessiond/internal/dialect/anthropic"
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -293,7 +293,7 @@ func whole(rows []*row) (message []byte, ok bool) {
 	all := append(history.Object(nil), last.message...)
 	for i := range all {
 		if all[i].Key == "content" {
-			all[i].Raw = wire.Array(blocks)
+			all[i].Raw = jsonx.Array(blocks)
 		}
 	}
 	return all.JSON(), true
@@ -483,7 +483,7 @@ func (r *reader) rendered(st *stream, w *row, at place) {
 		role = string(session.System)
 	}
 	r.put(st, w, at, decoded{behind: true, said: func() ([]session.Message, bool) {
-		entry := history.Object{history.Member("role", role), {Key: "content", Raw: wire.Array(blocks)}}
+		entry := history.Object{history.Member("role", role), {Key: "content", Raw: jsonx.Array(blocks)}}
 		messages, ok := r.said(entry.JSON())
 		for i := range messages {
 			m := &messages[i]

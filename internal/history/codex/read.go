@@ -3,8 +3,8 @@ package codex
 import (
 	"cmp"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -52,7 +52,7 @@ func (r *reader) line(l history.FileLine) {
 	case !ok:
 		r.verbatim(l, "not a JSON object")
 		return
-	case wire.DeeperThan(l.Bytes, history.MaxDepth):
+	case jsonx.DeeperThan(l.Bytes, history.MaxDepth):
 		r.verbatim(l, "nested too deep")
 		return
 	}

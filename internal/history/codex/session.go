@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -88,7 +88,7 @@ func (r *reader) describe() {
 		s.Kind = "subagent"
 	}
 	about := r.header.Without("type", "cwd")
-	if wire.Depth([]byte(about.JSON())) <= history.MaxDepth {
+	if jsonx.Depth([]byte(about.JSON())) <= history.MaxDepth {
 		s.Metadata = history.Object{{Key: "codex", Raw: about.Whole()}}.JSON()
 	}
 }

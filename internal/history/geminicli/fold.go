@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -225,7 +225,7 @@ func (f *folded) replace(values []jsontext.Value, at place) {
 	f.list = nil
 	for _, v := range values {
 		var m message
-		if history.Unmarshal(v, &m) != nil || wire.DeeperThan(v, history.MaxDepth) || f.carries(&m) {
+		if history.Unmarshal(v, &m) != nil || jsonx.DeeperThan(v, history.MaxDepth) || f.carries(&m) {
 			continue
 		}
 		e := f.byKey[m.name()]

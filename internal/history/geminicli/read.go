@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -89,7 +89,7 @@ func (f *folded) line(in *history.Intake, l *line) {
 	switch {
 	case l.broken:
 		f.keep(l.at.Bytes, "not a JSON line of Gemini CLI, or a name occurs twice", at)
-	case l.Set == nil && wire.DeeperThan(l.at.Bytes, history.MaxDepth):
+	case l.Set == nil && jsonx.DeeperThan(l.at.Bytes, history.MaxDepth):
 		f.keep(l.at.Bytes, tooDeep, at)
 	case l.Rewind != nil:
 		f.rewind(*l.Rewind)
@@ -139,7 +139,7 @@ func readDocument(in *history.Intake) {
 		switch {
 		case history.Unmarshal(raw, &m) != nil:
 			f.keep(raw, "not a message of Gemini CLI", at)
-		case wire.DeeperThan(raw, history.MaxDepth):
+		case jsonx.DeeperThan(raw, history.MaxDepth):
 			f.keep(raw, tooDeep, at)
 		case i == len(d.Messages)-1 && m.Type == "gemini" && in.ReplyWaits(m.state()):
 			in.Wait(0, 1)

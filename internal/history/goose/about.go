@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
@@ -114,7 +114,7 @@ func (a *about) note(name, value string) {
 
 // noteJSON notes a JSON value, its secrets masked.
 func (a *about) noteJSON(name, value string) {
-	if !json.Valid([]byte(value)) || wire.DeeperThan([]byte(value), history.MaxDepth) {
+	if !json.Valid([]byte(value)) || jsonx.DeeperThan([]byte(value), history.MaxDepth) {
 		return // its secrets cannot be found
 	}
 	masked := mask([]byte(value))
@@ -154,7 +154,7 @@ func mask(value []byte) raw {
 		for i := range elements {
 			elements[i] = mask(elements[i])
 		}
-		return wire.Array(elements)
+		return jsonx.Array(elements)
 	}
 	if text, ok := history.Text(value); ok && strings.Contains(text, "://") {
 		return raw(session.JSONOf(maskAddress(text)))

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -32,7 +32,7 @@ func partsOf(blocks []raw) []session.Part {
 	for i, block := range blocks {
 		made := partOf(block)
 		if len(parts)+len(made) > session.MaxParts-1 && (i < len(blocks)-1 || len(parts)+len(made) > session.MaxParts) {
-			return append(parts, history.RawPart("blocks", wire.Array(blocks[i:])))
+			return append(parts, history.RawPart("blocks", jsonx.Array(blocks[i:])))
 		}
 		parts = append(parts, made...)
 	}
@@ -206,7 +206,7 @@ func contents(items []raw, callID string) (text string, layout []byte, more []se
 		list = append(list, raw(place.JSON()))
 	}
 	if !plain || len(texts) != 1 || texts[0] == "" {
-		layout = wire.Array(list)
+		layout = jsonx.Array(list)
 	}
 	return strings.Join(texts, "\n"), layout, more
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -166,7 +166,7 @@ func rowOf(line []byte) *row {
 		return &row{Content: line, broken: fmt.Sprintf("not a JSON object (%d bytes)", len(line))}
 	case o.Get("role") == nil || o.Get("content") == nil:
 		return &row{Content: line, broken: "no message: it has no role, or no content"}
-	case wire.DeeperThan(line, history.MaxDepth):
+	case jsonx.DeeperThan(line, history.MaxDepth):
 		return &row{Content: line, broken: "nested too deep"}
 	}
 	return &row{MessageID: o.String("id"), Role: o.String("role"), Created: createdOf(o.Get("created")), Content: o.Get("content"), Metadata: o.Get("metadata")}

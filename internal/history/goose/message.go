@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 	"unicode/utf8"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -28,7 +28,7 @@ func decodeInto(m *session.Message, r *record, in *row, author session.Origin) {
 	note := func(key, value string) { extra = append(extra, history.Member(key, value)) }
 	if r.marker {
 		m.Kind, m.Origin = session.KindMarker, session.Program
-		p := history.RawPart("blocks", wire.Array(blocks))
+		p := history.RawPart("blocks", jsonx.Array(blocks))
 		p.Text = "Goose's summary, as above"
 		if r.role == "assistant" {
 			p.Text = "Goose told its model to go on"

@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -82,7 +82,7 @@ func (r *reader) add(in *row) {
 	if m.why = why; why != "" {
 		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), history.Member("raw", history.Plain(in.Content))})
 	} else {
-		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), {Key: "at", Raw: secondsOf(in.Created)}, {Key: "content", Raw: wire.Array(withoutPatches(blocks))}})
+		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), {Key: "at", Raw: secondsOf(in.Created)}, {Key: "content", Raw: jsonx.Array(withoutPatches(blocks))}})
 		m.says, m.text = r.sayings(blocks)
 	}
 	r.records = append(r.records, m)
@@ -129,10 +129,10 @@ func blocksOf(in *row) (blocks []raw, why string) {
 	if !json.Valid(content) {
 		return nil, "its content is no JSON"
 	}
-	if wire.DeeperThan(content, history.MaxDepth) {
+	if jsonx.DeeperThan(content, history.MaxDepth) {
 		return nil, "its content is nested too deep"
 	}
-	if text, exact := history.Text(bytes.TrimSpace(content)); exact && json.Valid([]byte(text)) && !wire.DeeperThan([]byte(text), history.MaxDepth) {
+	if text, exact := history.Text(bytes.TrimSpace(content)); exact && json.Valid([]byte(text)) && !jsonx.DeeperThan([]byte(text), history.MaxDepth) {
 		content = []byte(text) // a list inside a string
 	}
 	blocks, ok := history.Elements(content)

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -133,7 +133,7 @@ func (a *about) note(name string, value []byte) {
 	case "", "null", `""`, "{}", "[]":
 		return
 	}
-	if len(value) > mostNote || wire.DeeperThan(value, history.MaxDepth) {
+	if len(value) > mostNote || jsonx.DeeperThan(value, history.MaxDepth) {
 		value = session.JSONOf("left out: " + strconv.Itoa(len(value)) + " bytes")
 	}
 	if o, ok := history.Fields(value); ok && name == "revert" {

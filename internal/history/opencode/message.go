@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -152,7 +152,7 @@ func extraOf(r *record, rest history.Object, aside []json.RawMessage) session.JS
 		extra = append(extra, history.Field{Key: "message", Raw: raw(rest.JSON())})
 	}
 	if len(aside) > 0 {
-		extra = append(extra, history.Field{Key: "parts", Raw: wire.Array(aside)})
+		extra = append(extra, history.Field{Key: "parts", Raw: jsonx.Array(aside)})
 	}
 	return extra.JSON()
 }
@@ -173,7 +173,7 @@ func withoutDiffs(summary []byte) []byte {
 			diffs[i] = fields.Without("before", "after", "patch").Whole()
 		}
 	}
-	return o.With("diffs", wire.Array(diffs)).JSON()
+	return o.With("diffs", jsonx.Array(diffs)).JSON()
 }
 
 // endOf returns the time of the last result of a step.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -44,7 +44,7 @@ func parse(text []byte) body {
 	switch {
 	case !ok:
 		return body{text: text, why: "it is no JSON object"}
-	case wire.DeeperThan(text, history.MaxDepth):
+	case jsonx.DeeperThan(text, history.MaxDepth):
 		return body{text: text, why: "it is nested too deep"}
 	}
 	return body{Object: o, text: text}
@@ -147,7 +147,7 @@ func recordOf(in *message) *record {
 			says = append(says, text)
 		}
 	}
-	r.hash = history.Fingerprint(history.Object{{Key: "says", Raw: wire.Array(says)}})
+	r.hash = history.Fingerprint(history.Object{{Key: "says", Raw: jsonx.Array(says)}})
 	return r
 }
 

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 )
 
 // tree is a folder of JSON files: generation 1 has storage/{session,message,part}, generation
@@ -153,7 +153,7 @@ func (t *tree) todo(a *about) {
 		return
 	}
 	if list, ok := history.Elements(text); ok && len(list) > 0 {
-		a.note("todos", wire.Array(list))
+		a.note("todos", jsonx.Array(list))
 		a.todos = len(list)
 	}
 }

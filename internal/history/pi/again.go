@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -234,7 +234,7 @@ func withContent(o history.Object, parts []session.Part, shape string) history.O
 			list = append(list, raw)
 		}
 	}
-	return append(o, field("content", rawJSON(wire.Array(list))))
+	return append(o, field("content", rawJSON(jsonx.Array(list))))
 }
 
 // blockOf is the reverse of partOf; several blocks come with commas between them.

@@ -1,8 +1,8 @@
 package pi
 
 import (
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -38,7 +38,7 @@ func contentOf(raw []byte) (parts []session.Part, shape string) {
 	blocks, _ := history.Elements(raw)
 	for i, block := range blocks {
 		if i == session.MaxParts-1 && len(blocks) > session.MaxParts {
-			return append(parts, history.RawPart("blocks", wire.Array(blocks[i:]))), ""
+			return append(parts, history.RawPart("blocks", jsonx.Array(blocks[i:]))), ""
 		}
 		o, _ := history.Fields(block)
 		parts = append(parts, partOf(block, o))

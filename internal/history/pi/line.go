@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 	"strconv"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -34,7 +34,7 @@ func ParseLine(raw []byte, version int, before session.Time) (l *Line, why strin
 	switch {
 	case !ok:
 		return nil, "not a JSON object"
-	case wire.DeeperThan(raw, history.MaxDepth):
+	case jsonx.DeeperThan(raw, history.MaxDepth):
 		return nil, "nested too deep"
 	}
 	l = &Line{Type: typeOf(o, version), Fields: o, Inner: o.Inner("message"), Rest: history.Taker{Object: o}}

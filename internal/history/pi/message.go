@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -149,7 +149,7 @@ func (l *Line) result(message *history.Taker) {
 	m.Parts[0].Text = strings.Join(texts, "\n")
 	plain := len(blocks) == 1 && len(texts) == 1 && texts[0] != "" && blocks[0].Extra == nil
 	if len(layout) > 0 && !plain {
-		m.Parts[0].Extra = history.Object{field("blocks", rawJSON(wire.Array(layout)))}.JSON()
+		m.Parts[0].Extra = history.Object{field("blocks", rawJSON(jsonx.Array(layout)))}.JSON()
 	}
 	message.Take("role")
 	l.bill(message.Get("usage"), session.PurposeTool, "", "")

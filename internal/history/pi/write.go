@@ -11,8 +11,8 @@ import (
 	"io"
 	"strings"
 
-	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -257,7 +257,7 @@ func (w *writer) blocks(parts []session.Part, reply bool) rawJSON {
 			w.leftOut["parts of kind "+string(p.Kind)]++
 		}
 	}
-	return wire.Array(list)
+	return jsonx.Array(list)
 }
 
 func apiOf(m *session.Message) string {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
@@ -172,7 +173,7 @@ func Flat(t failer, form string, request []byte) []string {
 		}
 		var plain struct{ Role, Content string }
 		if form == "anthropic" && json.Unmarshal(raw, &plain) == nil { // the same as a block of text
-			text, _ := wire.Encode("type", "text", "text", plain.Content).MarshalJSON()
+			text, _ := jsonx.Encode("type", "text", "text", plain.Content).MarshalJSON()
 			flat = append(flat, plain.Role+" "+string(text))
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -73,7 +74,7 @@ func checkJSON(t testing.TB, j session.JSON) {
 	if !json.Valid(j) || !utf8.Valid(j) {
 		t.Fatalf("an extra is no JSON: %.300s", j)
 	}
-	if depth := wire.Depth(j); depth > 1000 {
+	if depth := jsonx.Depth(j); depth > 1000 {
 		t.Fatalf("an extra is %d levels deep", depth)
 	}
 }

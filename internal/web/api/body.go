@@ -13,7 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -59,11 +59,11 @@ func decodeBody(raw []byte, into any) error {
 	if at := invalidUTF8(raw); at >= 0 {
 		return session.Errorf(session.Malformed, "the body is not UTF-8: byte %d does not begin a character", at)
 	}
-	if wire.Depth(raw) > maxDepth {
+	if jsonx.Depth(raw) > maxDepth {
 		return session.Errorf(session.Invalid, "the body nests deeper than the limit of %d levels", maxDepth)
 	}
 	if name := repeatedField(raw); name != "" {
-		name = wire.Clip(name)
+		name = jsonx.Clip(name)
 		return session.Errorf(session.Invalid, "the body has the field %q twice: send it once", name).At(name, "occurs twice")
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -129,7 +129,7 @@ func explain(err error) error {
 		return explainMismatch(mismatch)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		name = wire.Clip(strings.Trim(name, `"`))
+		name = jsonx.Clip(strings.Trim(name, `"`))
 		return session.Errorf(session.Invalid, "the body has the field %q, which this route does not know", name).At(name, "unknown field")
 	}
 	return session.Errorf(session.Malformed, "the body cannot be read: %w", err)

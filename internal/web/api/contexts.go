@@ -9,7 +9,7 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
-	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -128,7 +128,7 @@ type initialArg struct {
 func (a *initialArg) UnmarshalJSON(raw []byte) error {
 	a.given = true
 	form, field := dialect.OpenAIChat, "content"
-	switch wire.KindOf(raw) {
+	switch jsonx.KindOf(raw) {
 	case 'n':
 		return nil
 	case '"':
@@ -136,13 +136,13 @@ func (a *initialArg) UnmarshalJSON(raw []byte) error {
 		if bytes.Contains(raw, []byte(`"kind"`)) {
 			form, field = dialect.Native, "parts"
 		}
-		if elements, err := wire.ParseArray("initial", raw); err == nil && len(elements) == 0 {
+		if elements, err := jsonx.ParseArray("initial", raw); err == nil && len(elements) == 0 {
 			return nil
 		}
 	default:
-		return refuse("must be a string or an array of parts, not %s", wire.Describe(raw))
+		return refuse("must be a string or an array of parts, not %s", jsonx.Describe(raw))
 	}
-	var message wire.Object
+	var message jsonx.Object
 	message.SetText("role", string(session.User))
 	message.Set(field, raw)
 	decoded, err := dialect.Decode(form, []json.RawMessage{message.JSON()})

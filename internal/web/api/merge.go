@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/contextmgr"
-	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -20,7 +20,7 @@ type object session.JSON
 
 // UnmarshalJSON implements json.Unmarshaler; a null is no object.
 func (o *object) UnmarshalJSON(raw []byte) error {
-	if wire.IsNull(raw) {
+	if jsonx.IsNull(raw) {
 		*o = nil
 		return nil
 	}
@@ -49,7 +49,7 @@ func (object) Schema(huma.Registry) *huma.Schema {
 
 // checkObject rejects other values than objects, and invalid or duplicate names.
 func checkObject(raw json.RawMessage) error {
-	parsed, err := wire.ParseObject("it", raw)
+	parsed, err := jsonx.ParseObject("it", raw)
 	if err != nil {
 		return refuse("cannot be used: %s", err.Error())
 	}
@@ -57,7 +57,7 @@ func checkObject(raw json.RawMessage) error {
 		if strings.ContainsRune(m.Key, utf8.RuneError) {
 			return refuse("has a field name that is not valid text")
 		}
-		if wire.KindOf(m.Value) == '{' {
+		if jsonx.KindOf(m.Value) == '{' {
 			if err := checkObject(json.RawMessage(m.Value)); err != nil {
 				return err
 			}
@@ -69,22 +69,22 @@ func checkObject(raw json.RawMessage) error {
 // merge applies a JSON merge patch (RFC 7396) to an object. Both are checked JSON. Values outside the
 // patch keep their bytes.
 func merge(target, patch session.JSON) session.JSON {
-	if wire.KindOf(json.RawMessage(patch)) != '{' {
+	if jsonx.KindOf(json.RawMessage(patch)) != '{' {
 		return patch
 	}
-	if wire.KindOf(json.RawMessage(target)) != '{' {
+	if jsonx.KindOf(json.RawMessage(target)) != '{' {
 		target = session.JSON(`{}`)
 	}
-	into, err := wire.ParseObject("target", json.RawMessage(target))
+	into, err := jsonx.ParseObject("target", json.RawMessage(target))
 	if err != nil { // stored by hand with a duplicate name: keep only the patch
-		into = wire.Object{}
+		into = jsonx.Object{}
 	}
-	changes, err := wire.ParseObject("patch", json.RawMessage(patch))
+	changes, err := jsonx.ParseObject("patch", json.RawMessage(patch))
 	if err != nil {
 		return target
 	}
 	into.Change(changes.Members(), func(was, given jsontext.Value) jsontext.Value {
-		if wire.IsNull(given) {
+		if jsonx.IsNull(given) {
 			return nil
 		}
 		return jsontext.Value(merge(session.JSON(was), session.JSON(given)))

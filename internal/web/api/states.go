@@ -10,7 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -105,8 +105,8 @@ func (s *Server) putState(ctx context.Context, in *writeStateInput) (*stateOutpu
 
 func (s *Server) patchState(ctx context.Context, in *writeStateInput) (*stateOutput, error) {
 	patch := in.document()
-	if wire.KindOf(json.RawMessage(patch)) != '{' {
-		return nil, session.Errorf(session.Malformed, "a merge patch is a JSON object, not %s; PUT replaces the document as a whole", wire.Describe(json.RawMessage(patch)))
+	if jsonx.KindOf(json.RawMessage(patch)) != '{' {
+		return nil, session.Errorf(session.Malformed, "a merge patch is a JSON object, not %s; PUT replaces the document as a whole", jsonx.Describe(json.RawMessage(patch)))
 	}
 	if err := checkObject(json.RawMessage(patch)); err != nil {
 		var refused *json.UnmarshalTypeError
@@ -130,7 +130,7 @@ func withElement(name string, was, element session.JSON) (session.JSON, error) {
 		was = session.JSON(`[]`)
 	}
 	if was[0] != '[' {
-		return nil, session.Errorf(session.Invalid, "state %s is %s and not an array, so nothing can be appended: change it with PUT or PATCH", name, wire.Describe(json.RawMessage(was)))
+		return nil, session.Errorf(session.Invalid, "state %s is %s and not an array, so nothing can be appended: change it with PUT or PATCH", name, jsonx.Describe(json.RawMessage(was)))
 	}
 	begin := bytes.TrimRight(was[:len(was)-1], " \t\r\n")
 	out := append(session.JSON(nil), begin...)

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 
 	"sessiond/internal/contextmgr"
-	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/web/problem"
@@ -148,12 +148,12 @@ func (s *Server) turnInput(b *turnBody) (contextmgr.TurnInput, error) {
 	if b.Initial.given {
 		in.Initial = &b.Initial.parts
 	}
-	switch wire.KindOf(b.Tools) {
+	switch jsonx.KindOf(b.Tools) {
 	case '[', '{':
 		in.Tools = b.Tools
 	case 'n':
 	default:
-		return in, session.Errorf(session.Invalid, "tools must be what the provider is given: an array of schemas, not %s", wire.Describe(b.Tools)).
+		return in, session.Errorf(session.Invalid, "tools must be what the provider is given: an array of schemas, not %s", jsonx.Describe(b.Tools)).
 			At("tools", "must be an array")
 	}
 	var err error

@@ -5,7 +5,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 	"sessiond/internal/when"
 )
@@ -47,13 +47,13 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 }
 
 func exactText(raw []byte) (string, error) {
-	if wire.IsNull(raw) {
+	if jsonx.IsNull(raw) {
 		return "", nil
 	}
-	if wire.KindOf(raw) != '"' {
-		return "", refuse("must be a string, not %s", wire.Describe(raw))
+	if jsonx.KindOf(raw) != '"' {
+		return "", refuse("must be a string, not %s", jsonx.Describe(raw))
 	}
-	s, exact := wire.Text(raw)
+	s, exact := jsonx.Text(raw)
 	if !exact {
 		return "", refuse("contains a NUL or half of a surrogate pair")
 	}
@@ -100,12 +100,12 @@ type messageArg struct {
 // UnmarshalJSON implements json.Unmarshaler.
 func (a *messageArg) UnmarshalJSON(raw []byte) error {
 	*a = messageArg{given: true}
-	switch wire.KindOf(raw) {
+	switch jsonx.KindOf(raw) {
 	case 'n':
 		a.null = true
 		return nil
 	case '"':
-		s, _ := wire.Text(raw)
+		s, _ := jsonx.Text(raw)
 		ref, err := session.ParseRef(s)
 		if err != nil {
 			return refuse("names no message: write a seq of this session as a number, or an id as a string like 20260211_001.42")
@@ -161,7 +161,7 @@ func (c *change[T]) set() *T {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *change[T]) UnmarshalJSON(raw []byte) error {
-	*c = change[T]{given: true, null: wire.IsNull(raw)}
+	*c = change[T]{given: true, null: jsonx.IsNull(raw)}
 	if c.null {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package wire
+package jsonx
 
 import (
 	"bytes"
@@ -13,10 +13,6 @@ import (
 
 	"sessiond/internal/session"
 )
-
-// MaxExtraDepth is how deep a JSON value may be nested to stand in an extra column: SQLite
-// refuses a text of more than 1,000 levels, and an extra wraps it in a few of its own.
-const MaxExtraDepth = 900
 
 // lenient reads escapes of half a surrogate pair, as U+FFFD. Names that stand twice stay an error.
 func lenient() json.Options { return jsontext.AllowInvalidUTF8(true) }
@@ -122,12 +118,6 @@ func Depth[T ~[]byte](raw T) int {
 	}
 }
 
-// IsLarge reports whether a value belongs in a blob: over session.BlobThreshold or nested
-// deeper than MaxExtraDepth.
-func IsLarge[T ~[]byte](raw T) bool {
-	return len(raw) > session.BlobThreshold || DeeperThan(raw, MaxExtraDepth)
-}
-
 // DeeperThan reports whether objects and arrays in valid JSON are nested deeper than depth.
 func DeeperThan[T ~[]byte](raw T, depth int) bool {
 	return bytes.Count(raw, []byte{'['})+bytes.Count(raw, []byte{'{'}) > depth && Depth(raw) > depth
@@ -165,32 +155,6 @@ func (e *elements) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	_, err := dec.ReadToken()
 	return err
-}
-
-// Each decodes the elements of an array, no more than a message holds parts. Codes: Malformed,
-// Invalid, TooLarge, and those of decode.
-func Each[T any](path string, raw jsontext.Value, decode func(path string, raw jsontext.Value) (T, error)) ([]T, error) {
-	elements, err := Elements(path, raw)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]T, len(elements))
-	for i, e := range elements {
-		if out[i], err = decode(Index(path, i), e); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// Elements is ParseArray for no more elements than a message holds parts. Codes: Malformed,
-// Invalid, TooLarge.
-func Elements(path string, raw jsontext.Value) ([]jsontext.Value, error) {
-	elements, err := ParseArray(path, raw)
-	if len(elements) > session.MaxParts {
-		return nil, Errorf(session.Invalid, path, "has %d elements: a message holds at most %d, split it", len(elements), session.MaxParts)
-	}
-	return elements, err
 }
 
 // Equal reports whether two texts are the same JSON value, numbers as they are written. Escapes
@@ -321,3 +285,6 @@ func Clip(s string) string {
 	}
 	return s
 }
+
+// Unmarshal decodes one JSON value strictly, but for text that is no UTF-8: it is read with U+FFFD.
+func Unmarshal(raw []byte, v any) error { return json.Unmarshal(raw, v, lenient()) }

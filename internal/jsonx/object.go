@@ -1,10 +1,12 @@
-package wire
+// Package jsonx reads, compares and writes JSON whose bytes are kept: an object with its fields in order, and each
+// value and string as it came. Its errors name the place in the input. The kernel, internal/session, marshals its own
+// types with the standard library and does not import it.
+package jsonx
 
 import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -22,7 +24,7 @@ type Member struct {
 func (m *Member) Odd() bool { return m.name != nil }
 
 // Object is a JSON object, its fields in order and their values as they came.
-type Object struct{ members []Member }
+type Object []Member
 
 // ParseObject reads the fields of an object. A field that stands twice is rejected, since
 // readers differ on which one counts. Codes: Malformed, Invalid, TooLarge.
@@ -46,7 +48,7 @@ func (m *members) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
 	}
-	m.into.members = make([]Member, 0, 4)
+	*m.into = make(Object, 0, 4)
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadValue()
 		if err != nil {
@@ -63,7 +65,7 @@ func (m *members) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		}
 		end := dec.InputOffset()
 		f.Value = m.from[end-int64(len(value)) : end : end]
-		m.into.members = append(m.into.members, f)
+		*m.into = append(*m.into, f)
 	}
 	_, err := dec.ReadToken()
 	return err
@@ -81,7 +83,7 @@ func (o *Object) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // Get returns a field's value, nil if there is none.
 func (o *Object) Get(key string) jsontext.Value {
 	if i := o.index(key); i >= 0 {
-		return o.members[i].Value
+		return (*o)[i].Value
 	}
 	return nil
 }
@@ -101,40 +103,41 @@ func (o *Object) Has(key string) bool { return o.index(key) >= 0 }
 // Drop removes a field.
 func (o *Object) Drop(key string) {
 	if i := o.index(key); i >= 0 {
-		o.members = slices.Delete(o.members, i, i+1)
+		*o = slices.Delete(*o, i, i+1)
 	}
 }
 
 // Set sets a field, in the place of one of that name or at the end.
 func (o *Object) Set(key string, value []byte) {
 	if i := o.index(key); i >= 0 {
-		o.members[i].Value = value
+		(*o)[i].Value = value
 		return
 	}
-	o.members = append(o.members, Member{Key: key, Value: value})
+	*o = append(*o, Member{Key: key, Value: value})
 }
 
 // Change sets each field of with to what value returns for its present value, nil if it has none, and the new
 // one; nil drops the field. It finds all fields in one pass, where Set and Drop search for each name.
 func (o *Object) Change(with []Member, value func(was, given jsontext.Value) jsontext.Value) {
-	at := make(map[string]int, len(o.members))
-	for i := range o.members {
-		if !o.members[i].Odd() {
-			at[o.members[i].Key] = i
+	all := *o
+	at := make(map[string]int, len(all))
+	for i := range all {
+		if !all[i].Odd() {
+			at[all[i].Key] = i
 		}
 	}
 	for _, m := range with {
 		i, ok := at[m.Key]
 		if m.Odd() || !ok {
-			i = len(o.members)
-			o.members = append(o.members, Member{Key: m.Key, name: m.name})
+			i = len(all)
+			all = append(all, Member{Key: m.Key, name: m.name})
 			if !m.Odd() {
 				at[m.Key] = i
 			}
 		}
-		o.members[i].Value = value(o.members[i].Value, m.Value)
+		all[i].Value = value(all[i].Value, m.Value)
 	}
-	o.members = slices.DeleteFunc(o.members, func(m Member) bool { return m.Value == nil })
+	*o = slices.DeleteFunc(all, func(m Member) bool { return m.Value == nil })
 }
 
 // SetText sets a field to a string.
@@ -152,7 +155,7 @@ func (o *Object) Add(pairs ...any) {
 
 // Fields makes an object of the fields that Add takes.
 func Fields(pairs ...any) Object {
-	o := Object{members: make([]Member, 0, len(pairs)/2)}
+	o := make(Object, 0, len(pairs)/2)
 	o.Add(pairs...)
 	return o
 }
@@ -188,31 +191,16 @@ func appendValue(b []byte, value any) []byte {
 			return strconv.AppendBool(b, *v)
 		}
 	default:
-		panic("wire: a field is of a type that Encode does not write")
+		panic("jsonx: a field is of a type that Encode does not write")
 	}
 	return b
 }
 
-// SetContent sets a content of a shape: elements are those of an array, text that of a string.
-func (o *Object) SetContent(field, shape string, elements []jsontext.Value, text string) {
-	switch shape {
-	case ShapeAbsent:
-	case ShapeNull:
-		o.Set(field, jsontext.Value("null"))
-	case ShapeEmpty:
-		o.SetText(field, "")
-	case ShapeArray:
-		o.Set(field, Array(elements))
-	default:
-		o.SetText(field, text)
-	}
-}
-
 // Members returns the fields, in order.
-func (o *Object) Members() []Member { return o.members }
+func (o *Object) Members() []Member { return *o }
 
 // Len is the number of fields.
-func (o *Object) Len() int { return len(o.members) }
+func (o *Object) Len() int { return len(*o) }
 
 // Value is JSON as a value of the JSON library.
 func (o Object) Value() jsontext.Value { return jsontext.Value(o.JSON()) }
@@ -220,8 +208,8 @@ func (o Object) Value() jsontext.Value { return jsontext.Value(o.JSON()) }
 // JSON writes the object.
 func (o *Object) JSON() json.RawMessage {
 	b := []byte{'{'}
-	for i := range o.members {
-		m := &o.members[i]
+	for i := range *o {
+		m := &(*o)[i]
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -236,20 +224,20 @@ func (o *Object) JSON() json.RawMessage {
 }
 
 func (o *Object) index(key string) int {
-	return slices.IndexFunc(o.members, func(m Member) bool { return m.Key == key && m.name == nil })
+	return slices.IndexFunc(*o, func(m Member) bool { return m.Key == key && m.name == nil })
 }
 
 // Rest returns what encoded lacks of original: the object that Merge puts into encoded to make
 // it original again. ok is false where there is none.
 func Rest(original, encoded *Object) (rest Object, ok bool) {
-	for _, m := range original.members {
+	for _, m := range *original {
 		i := encoded.index(m.Key)
 		switch {
 		case m.Odd():
-			rest.members = append(rest.members, m)
-		case i >= 0 && KindOf(m.Value) == '{' && KindOf(encoded.members[i].Value) == '{':
+			rest = append(rest, m)
+		case i >= 0 && KindOf(m.Value) == '{' && KindOf((*encoded)[i].Value) == '{':
 			inner, err := ParseObject("", m.Value)
-			of, errOf := ParseObject("", encoded.members[i].Value)
+			of, errOf := ParseObject("", (*encoded)[i].Value)
 			if err != nil || errOf != nil {
 				return rest, false
 			}
@@ -258,13 +246,13 @@ func Rest(original, encoded *Object) (rest Object, ok bool) {
 				return rest, false
 			}
 			if missing.Len() > 0 {
-				rest.members = append(rest.members, Member{Key: m.Key, Value: missing.Value()})
+				rest = append(rest, Member{Key: m.Key, Value: missing.Value()})
 			}
-		case i < 0 || !Equal(m.Value, encoded.members[i].Value):
-			rest.members = append(rest.members, m)
+		case i < 0 || !Equal(m.Value, (*encoded)[i].Value):
+			rest = append(rest, m)
 		}
 	}
-	for _, m := range encoded.members {
+	for _, m := range *encoded {
 		if !original.Has(m.Key) {
 			return rest, false
 		}
@@ -275,7 +263,7 @@ func Rest(original, encoded *Object) (rest Object, ok bool) {
 // Merge puts the fields of another object in, and those of objects in it into those of the
 // same name.
 func (o *Object) Merge(rest *Object) {
-	o.Change(rest.members, func(was, given jsontext.Value) jsontext.Value {
+	o.Change(*rest, func(was, given jsontext.Value) jsontext.Value {
 		into, err := ParseObject("", was)
 		if err != nil || KindOf(given) != '{' {
 			return given
@@ -285,46 +273,6 @@ func (o *Object) Merge(rest *Object) {
 		}
 		return into.Value()
 	})
-}
-
-// Fits rejects an object with a field, or a field of an object in it, that is nested too deep for
-// an extra column. Codes: TooLarge.
-func (o *Object) Fits(path string) error {
-	for _, m := range o.members {
-		if !DeeperThan(m.Value, MaxExtraDepth) {
-			continue
-		}
-		at := Join(path, m.Key)
-		if inner, err := ParseObject(at, m.Value); err == nil {
-			if err := inner.Fits(at); err != nil {
-				return err
-			}
-		}
-		return Errorf(session.TooLarge, at, "is nested deeper than %d levels", MaxExtraDepth)
-	}
-	return nil
-}
-
-// TakeLarge removes the fields that an extra should not hold, being deep or large, and returns each
-// as a part that keeps it; of names the object that they stood in. One whose name a part cannot
-// keep is rejected. Codes: TooLarge.
-func (o *Object) TakeLarge(path, of string) ([]Part, error) {
-	var parts []Part
-	var fits []Member
-	for _, m := range o.members {
-		switch {
-		case !IsLarge(m.Value):
-			fits = append(fits, m)
-		case m.Odd() || m.Key == "" || strings.ContainsRune(m.Key, 0):
-			return nil, Errorf(session.TooLarge, Join(path, m.Key), "is over %d bytes or %d levels under a name that is empty or no Unicode text", session.BlobThreshold, MaxExtraDepth)
-		default:
-			parts = append(parts, Data(m.Value, Extra{Field: m.Key, Of: of}))
-		}
-	}
-	if parts != nil {
-		o.members = fits
-	}
-	return parts, nil
 }
 
 // MarshalJSONTo implements json.MarshalerTo.
