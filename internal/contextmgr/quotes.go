@@ -121,8 +121,8 @@ func (q *quoter) add(s quotable) {
 
 // holdsAny reports whether a text holds the stem of one of the terms.
 func holdsAny(text string, terms []string) bool {
-	text = foldCase(text)
-	return slices.ContainsFunc(terms, func(term string) bool { return strings.Contains(text, stemOf(term)) })
+	text = lang.SmallLetters(text)
+	return slices.ContainsFunc(terms, func(term string) bool { return strings.Contains(text, lang.Beginning(term)) })
 }
 
 // relevant returns the passages to quote, best first. The rest of a turn is found by the words of its
@@ -414,12 +414,12 @@ func newPassageFinder(texts, terms []string) *passageFinder {
 	f := &passageFinder{texts: texts, folded: make([]string, len(texts)), words: terms, counts: make([][]int, len(texts))}
 	size := 0
 	for i, text := range texts {
-		f.folded[i] = foldCase(text)
+		f.folded[i] = lang.SmallLetters(text)
 		size += len(text)
 		f.counts[i] = make([]int, len(terms))
 	}
 	for k, word := range terms {
-		stem := stemOf(word)
+		stem := lang.Beginning(word)
 		stems, whole := 0, 0
 		for i, text := range f.folded {
 			for at := f.index(i, stem, 0, len(text)); at >= 0; at = f.index(i, stem, at+len(stem), len(text)) {
@@ -547,38 +547,6 @@ func (f *passageFinder) beginsWord(source, at int) bool {
 // rarity weighs a term that occurs n times in this many bytes.
 func rarity(n, size int) float64 {
 	return math.Log1p(float64(size) / passageReach / float64(max(1, n)))
-}
-
-// stemOf cuts the ending off a longer word, in whatever language.
-func stemOf(term string) string {
-	if lang.IsUnspaced([]rune(term)[0]) || strings.ContainsFunc(term, unicode.IsDigit) {
-		return term
-	}
-	switch r := []rune(term); {
-	case len(r) > 6:
-		return string(r[:len(r)-2])
-	case len(r) > 4:
-		return string(r[:len(r)-1])
-	}
-	return term
-}
-
-// foldCase returns s in lower case, with every byte in its place.
-func foldCase(s string) string {
-	out := []byte(s)
-	for i := 0; i < len(out); i++ {
-		switch c := out[i]; {
-		case c >= 'A' && c <= 'Z':
-			out[i] = c | 0x20
-		case c >= utf8.RuneSelf:
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if l := unicode.ToLower(r); l != r && utf8.RuneLen(l) == size {
-				utf8.EncodeRune(out[i:i+size], l)
-			}
-			i += size - 1
-		}
-	}
-	return string(out)
 }
 
 // best returns the best passages of one text, around its rarest terms.

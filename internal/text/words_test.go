@@ -91,3 +91,24 @@ func TestWordsOfAnyScript(t *testing.T) {
 		}
 	}
 }
+
+func TestBeginnings(t *testing.T) {
+	for word, want := range map[string]string{
+		"deployments": "deploymen", "Verträge": "Verträ", "index": "inde", "run": "run", "v1.2.3456": "v1.2.3456", "失败了吗是的对": "失败了吗是的对",
+	} {
+		if got := Beginning(word); got != want {
+			t.Errorf("%s: %s, want %s", word, got, want)
+		}
+	}
+}
+
+func TestSmallLettersStayInTheirPlace(t *testing.T) {
+	for _, s := range []string{"", "ABC", "ÄÖÜ İstanbul ẞ K", "混合 Text", "broken \xff\xc3 A", "Ⱥ"} {
+		if got := SmallLetters(s); len(got) != len(s) {
+			t.Errorf("%q became %q", s, got)
+		}
+	}
+	if got := SmallLetters("Größe ÄÖ 日本 X"); got != "größe äö 日本 x" {
+		t.Errorf("got %q", got)
+	}
+}
