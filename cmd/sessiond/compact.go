@@ -11,7 +11,7 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/session"
-	"sessiond/internal/summarize"
+	"sessiond/internal/summarize/digest"
 	"sessiond/internal/transcript"
 )
 
@@ -67,7 +67,7 @@ func (a *app) compact(ctx context.Context, s *opened, sess session.Session, f co
 	if f.cancel {
 		return a.cancelCompactions(ctx, s, sess)
 	}
-	if f.model && a.cfg.Summarizer.Provider == summarize.ExtractiveProvider {
+	if f.model && a.cfg.Summarizer.Provider == digest.ExtractiveProvider {
 		return session.Errorf(session.Invalid, "--model: no model is configured; set summarizer.provider to gemini or openai, or leave out --model for a digest without a model")
 	}
 	if f.undo || f.redo {
@@ -183,7 +183,7 @@ func (a *app) printPlan(p contextmgr.Preview) {
 	switch model := a.cfg.Summarizer; {
 	case p.CostNanoUSD != nil:
 		cost += "; a model's summary costs about " + transcript.Money(p.CostNanoUSD, 0)
-	case model.Provider != summarize.ExtractiveProvider:
+	case model.Provider != digest.ExtractiveProvider:
 		cost += fmt.Sprintf("; what a summary by %s costs is not known", modelOf(model).ModelName())
 	}
 	fmt.Fprintf(a.out, "  %s\n", cost)

@@ -9,7 +9,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/summarize"
+	"sessiond/internal/summarize/digest"
 )
 
 func (a *app) rulesCommand() *cobra.Command {
@@ -32,13 +32,13 @@ func (a *app) rulesCommand() *cobra.Command {
 }
 
 func (a *app) rules(ctx context.Context, s *opened, sess session.Session, drop int) error {
-	rules := []summarize.Rule{}
+	rules := []digest.Rule{}
 	if sess.HeadID != nil {
 		path, err := s.store.Path(ctx, *sess.HeadID, 0)
 		if err != nil {
 			return err
 		}
-		rules = summarize.StandingRules(path, s.givers(sess.Key))
+		rules = digest.StandingRules(path, s.givers(sess.Key))
 	}
 	if drop > len(rules) {
 		return usagef("--drop %d: there are %d rules", drop, len(rules))

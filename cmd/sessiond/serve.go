@@ -20,6 +20,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/summarize"
+	"sessiond/internal/summarize/digest"
 	"sessiond/internal/transcript"
 	"sessiond/internal/usage"
 	"sessiond/internal/web"
@@ -262,7 +263,7 @@ func (a *app) summariesText(cfg *config.Config, s *opened) string {
 		}
 		return "about " + transcript.Dollars(*cost) + " each"
 	}
-	if chosen := cfg.Summarizer; chosen.Provider != summarize.ExtractiveProvider {
+	if chosen := cfg.Summarizer; chosen.Provider != digest.ExtractiveProvider {
 		asks := modelOf(chosen)
 		return fmt.Sprintf("%s writes them, for %s; a digest without a model serves until it has answered", asks.ModelName(), price(asks))
 	}

@@ -23,6 +23,8 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/summarize"
+	"sessiond/internal/summarize/digest"
+	"sessiond/internal/summarize/models"
 	"sessiond/internal/tokens"
 	"sessiond/internal/usage"
 )
@@ -94,7 +96,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *opened, err error) {
 
 	reference := tokens.Reference()
 	manager := contextmgr.Config{
-		File: cfg.Compaction, Digest: summarize.NewExtractive(reference.Text), Models: s.catalogue.Model,
+		File: cfg.Compaction, Digest: digest.NewExtractive(reference.Text), Models: s.catalogue.Model,
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 		Reference: string(reference.Family()), Scale: s.scale, Learned: s.learned, Givers: s.givers, Recall: recall.Lookup{Index: s.index, Store: s.store},
 		Mask:   func(text string) string { masked, _ := redact.Mask(text); return masked },
@@ -110,8 +112,8 @@ func (a *app) wire(ctx context.Context, w wiring) (s *opened, err error) {
 			return s, err
 		}
 	}
-	if cfg.Summarizer.Provider != summarize.ExtractiveProvider && w.remote {
-		titler, err := s.model(summarize.NewTitler(modelOf(cfg.Summarizer), deps))
+	if cfg.Summarizer.Provider != digest.ExtractiveProvider && w.remote {
+		titler, err := s.model(models.NewTitler(modelOf(cfg.Summarizer), deps))
 		if err != nil {
 			return s, err
 		}
@@ -146,7 +148,7 @@ func (s *opened) missingMessages(ctx context.Context) (string, error) {
 
 // remote returns the model of a summarizer with its price; without ask only the price.
 func (s *opened) remote(c config.Summarizer, deps summarize.Deps, ask bool) (contextmgr.Remote, error) {
-	if c.Provider == summarize.ExtractiveProvider {
+	if c.Provider == digest.ExtractiveProvider {
 		return contextmgr.Remote{}, nil
 	}
 	asks := modelOf(c)

@@ -35,6 +35,8 @@ var besides = [][2]string{
 	{"internal/history/", "internal/history"},                   // a program's reader and the source it is one of
 	{"internal/history/openclaw", "internal/history/pi"},        // OpenClaw's transcripts are pi's
 	{"internal/history/qwencode", "internal/history/geminicli"}, // Qwen Code's contents are Gemini CLI's
+	{"internal/summarize", "internal/summarize/"},               // who chooses, and the digest and the models
+	{"internal/summarize/models", "internal/summarize/digest"},  // which adds what no model writes
 	{"internal/web", "internal/web/"},                           // the server and its rooms
 	{"internal/web/", "internal/web/problem"},                   // and how each says what failed
 	{"internal/web/", "internal/web/answers"},                   // and what memory their answers may need

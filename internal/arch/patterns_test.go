@@ -5,11 +5,14 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"sessiond/internal/pattern"
 )
 
 // Patterns are compiled at their first use, so an error in one would only show then; and a command pays for no
@@ -41,7 +44,7 @@ func TestPatternsCompileAndNoneAtStart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	compiled := 0
+	expressions := map[string]string{} // each with its folder
 	for _, file := range files {
 		folder := folders[file]
 		for _, d := range file.Decls {
@@ -53,32 +56,77 @@ func TestPatternsCompileAndNoneAtStart(t *testing.T) {
 					return false
 				}
 				call, ok := n.(*ast.CallExpr)
-				if !ok || len(call.Args) != 1 {
+				if !ok {
 					return true
 				}
 				switch calledName(call) {
+				case "signOf": // of the digest's rules
+					var forms []string
+					for _, a := range call.Args[1:] {
+						form, _ := valueOf(a, constants[folder])
+						forms = append(forms, form)
+					}
+					expressions["(?i)"+strings.Join(forms, "|")] = folder
 				case "regexp.MustCompile":
 					t.Errorf("%s: a package's variable is compiled at each start: use pattern.New", folder)
 				case "pattern.New":
-					text, ok := valueOf(call.Args[0], constants[folder])
-					if !ok {
-						return true
-					}
-					compiled++
-					if _, err := regexp.Compile(text); err != nil {
-						t.Errorf("%s: %v", folder, err)
+					if text, ok := valueOf(call.Args[0], constants[folder]); ok {
+						expressions[text] = folder
 					}
 				}
 				return true
 			})
 		}
 	}
-	if compiled < 50 {
-		t.Errorf("only %d patterns found", compiled)
+	if len(expressions) < 100 {
+		t.Errorf("only %d patterns found", len(expressions))
+	}
+	lines := linesToMatch(t)
+	for expression, folder := range expressions {
+		plain, err := regexp.Compile(expression)
+		if err != nil {
+			t.Errorf("%s: %v", folder, err)
+			continue
+		}
+		p := pattern.New(expression)
+		for _, line := range lines {
+			if got, want := p.MatchString(line), plain.MatchString(line); got != want {
+				t.Errorf("%s: %.60s on %q: %v, without a look for its words %v", folder, expression, line, got, want)
+				break
+			}
+		}
 	}
 }
 
+// linesToMatch returns lines that people, models and tools write, in several languages.
+func linesToMatch(t *testing.T) (lines []string) {
+	t.Helper()
+	for _, glob := range []string{
+		"../summarize/testdata/*.txt", "../summarize/*/testdata/*.txt", "../text/stopwords.txt", "../../docs/c*.md", "../summarize/*.go", "../contextmgr/q*.go",
+	} {
+		paths, err := filepath.Glob(glob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range strings.Split(string(raw), "\n") {
+				if line = strings.TrimSpace(line); i%16 == 0 && line != "" {
+					lines = append(lines, line, strings.ToUpper(line))
+				}
+			}
+		}
+	}
+	return append(lines, "ALWAY\u017f", "\u212aEEP", "no_", "x", " ", "")
+}
+
 func calledName(call *ast.CallExpr) string {
+	if name, ok := call.Fun.(*ast.Ident); ok {
+		return name.Name
+	}
 	s, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/summarize"
+	"sessiond/internal/summarize/digest"
 	"sessiond/internal/testkit"
 	"sessiond/internal/tokens"
 	"sessiond/internal/usage"
@@ -110,7 +110,7 @@ func (h *history) contexts(tb testing.TB) *contextmgr.Manager {
 	catalogue := testkit.Must(usage.Load(nil))(tb)
 	reference := tokens.Reference()
 	return contextmgr.New(h.store, contextmgr.Config{
-		Digest: summarize.NewExtractive(reference.Text), Models: catalogue.Model,
+		Digest: digest.NewExtractive(reference.Text), Models: catalogue.Model,
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 		Reference: string(reference.Family()), Recall: recall.Lookup{Index: h.index, Store: h.store},
 	})

@@ -19,7 +19,7 @@ import (
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/summarize"
+	"sessiond/internal/summarize/digest"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 	"sessiond/internal/testkit/effort"
@@ -57,7 +57,7 @@ func newDesk(t testing.TB, change ...func(*contextmgr.Config)) *desk {
 	t.Cleanup(func() { _ = st.Close() })
 	codec := testkit.Must(realTokenizer())(t)
 	cfg := contextmgr.Config{
-		Digest: summarize.NewExtractive(reference.Text),
+		Digest: digest.NewExtractive(reference.Text),
 		Models: func(id string) (session.ModelInfo, bool) {
 			return session.ModelInfo{ID: id, Family: string(tokens.O200k), Window: 128000}, true
 		},

@@ -10,6 +10,7 @@ import (
 
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
+	lang "sessiond/internal/text"
 )
 
 // A hit may be a tool's output with a whole file, of which a line or two answer the question.
@@ -120,8 +121,8 @@ func (q *quoter) add(s quotable) {
 
 // holdsAny reports whether a text holds the stem of one of the terms.
 func holdsAny(text string, terms []string) bool {
-	text = foldCase(text)
-	return slices.ContainsFunc(terms, func(term string) bool { return strings.Contains(text, stemOf(term)) })
+	text = lang.SmallLetters(text)
+	return slices.ContainsFunc(terms, func(term string) bool { return strings.Contains(text, lang.Beginning(term)) })
 }
 
 // relevant returns the passages to quote, best first. The rest of a turn is found by the words of its
@@ -413,12 +414,12 @@ func newPassageFinder(texts, terms []string) *passageFinder {
 	f := &passageFinder{texts: texts, folded: make([]string, len(texts)), words: terms, counts: make([][]int, len(texts))}
 	size := 0
 	for i, text := range texts {
-		f.folded[i] = foldCase(text)
+		f.folded[i] = lang.SmallLetters(text)
 		size += len(text)
 		f.counts[i] = make([]int, len(terms))
 	}
 	for k, word := range terms {
-		stem := stemOf(word)
+		stem := lang.Beginning(word)
 		stems, whole := 0, 0
 		for i, text := range f.folded {
 			for at := f.index(i, stem, 0, len(text)); at >= 0; at = f.index(i, stem, at+len(stem), len(text)) {
@@ -455,7 +456,7 @@ func (f *passageFinder) find(rows []int64) []passage {
 func (f *passageFinder) questionWeight() (sum float64) {
 	var heaviest []float64
 	for k, weight := range f.stemWeights {
-		if f.held[k] || !isUnspaced([]rune(f.words[k])[0]) {
+		if f.held[k] || !lang.IsUnspaced([]rune(f.words[k])[0]) {
 			heaviest = append(heaviest, weight)
 		}
 	}
@@ -540,44 +541,12 @@ func (f *passageFinder) beginsWord(source, at int) bool {
 	text := f.texts[source]
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	first, _ := utf8.DecodeRuneInString(text[at:])
-	return at == 0 || !unicode.IsLetter(before) || unicode.IsUpper(first) || isUnspaced(first)
+	return at == 0 || !unicode.IsLetter(before) || unicode.IsUpper(first) || lang.IsUnspaced(first)
 }
 
 // rarity weighs a term that occurs n times in this many bytes.
 func rarity(n, size int) float64 {
 	return math.Log1p(float64(size) / passageReach / float64(max(1, n)))
-}
-
-// stemOf cuts the ending off a longer word, in whatever language.
-func stemOf(term string) string {
-	if isUnspaced([]rune(term)[0]) || strings.ContainsFunc(term, unicode.IsDigit) {
-		return term
-	}
-	switch r := []rune(term); {
-	case len(r) > 6:
-		return string(r[:len(r)-2])
-	case len(r) > 4:
-		return string(r[:len(r)-1])
-	}
-	return term
-}
-
-// foldCase returns s in lower case, with every byte in its place.
-func foldCase(s string) string {
-	out := []byte(s)
-	for i := 0; i < len(out); i++ {
-		switch c := out[i]; {
-		case c >= 'A' && c <= 'Z':
-			out[i] = c | 0x20
-		case c >= utf8.RuneSelf:
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if l := unicode.ToLower(r); l != r && utf8.RuneLen(l) == size {
-				utf8.EncodeRune(out[i:i+size], l)
-			}
-			i += size - 1
-		}
-	}
-	return string(out)
 }
 
 // best returns the best passages of one text, around its rarest terms.

@@ -7,8 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"sessiond/internal/pattern"
 	"sessiond/internal/session"
+	lang "sessiond/internal/text"
 )
 
 // Recall finds hidden originals. unread is the number of messages that it did not search, because they are not yet
@@ -133,37 +133,30 @@ func Query(newest []string) (text string, terms []string) {
 	return "", nil
 }
 
-// Terms returns the distinct telling words of a text, lower-case: no stop words, none shorter than
+// Terms returns the distinct telling words of a text, lower-case: no common words, none shorter than
 // three letters unless it has a digit; runs without spaces as bigrams.
-func Terms(text string) []string {
+func Terms(said string) []string {
 	const maxWords = 1000 // of a pasted text
 	var terms []string
-	stop := setOf(stopWords())
 	add := func(t string) {
 		if len(terms) < maxTerms && !slices.Contains(terms, t) {
 			terms = append(terms, t)
 		}
 	}
-	for _, word := range wordForm.FindAllString(text, maxWords) {
-		if r := []rune(word); isUnspaced(r[0]) {
+	words := 0
+	for word := range lang.Words(said) {
+		if words++; words > maxWords {
+			break
+		}
+		if r := []rune(word); lang.IsUnspaced(r[0]) {
 			for i := range r[1:] {
 				add(string(r[i : i+2]))
 			}
-		} else if word = strings.ToLower(word); isTelling(word) && !stop[word] {
+		} else if word = strings.ToLower(word); isTelling(word) && !lang.IsCommonWord(word) {
 			add(word)
 		}
 	}
 	return terms
-}
-
-// wordForm is a run of a script without spaces between words, or a word of any other script.
-var wordForm = pattern.New(`[` + unspaced + `]+|(?:[^\PL` + unspaced + `]|[\p{Nd}_\p{Mn}])+`)
-
-const unspaced = `\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}`
-
-// isUnspaced reports whether r is of a script without spaces between words, or of Korean.
-func isUnspaced(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 // isTelling reports whether a word has a digit or at least three letters.
@@ -172,18 +165,4 @@ func isTelling(word string) bool {
 		return true
 	}
 	return utf8.RuneCountInString(word) > 2
-}
-
-// stopWords returns words that are in every message of a language. Search ranks by rarity as well;
-// the list only keeps "what was that again" from being a query.
-func stopWords() []string {
-	return strings.Fields(`
-		the and was were are been being what when where which who whom whose why how that this these those there then than
-		with from for not you your yours our ours his her hers its their them they have has had will would could should can
-		may might must shall did does doing done about again please tell just now some any all out into over under also only
-		let get got give make made want need know think thanks thank yes okay more most many very much here but because while
-		die der das den dem des ein eine einen einem einer und oder aber nicht mit von vom für auf aus bei nach noch mal
-		was war wer wie wann warum wieso welche welcher welches ist sind waren wird werden hat haben hatte ich mir mich
-		wir uns ihr euch sie ihm ihn dass wenn dann doch bitte danke nochmal kannst kann soll viel viele wie wurde wurden
-		les des une est sont que qui quel quelle quels quelles dans pour avec sur pas combien quand comment pourquoi`)
 }

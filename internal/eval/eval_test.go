@@ -29,7 +29,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/summarize"
+	"sessiond/internal/summarize/digest"
 	"sessiond/internal/testkit"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
@@ -94,7 +94,7 @@ func openRig(t *testing.T) *rig {
 	index := testkit.Must(search.Open(t.Context(), filepath.Join(dir, "search.db"), s))(t)
 	t.Cleanup(func() { _ = index.Close() })
 	return &rig{s, index, contextmgr.New(s, contextmgr.Config{
-		Digest:    summarize.NewExtractive(reference.Text),
+		Digest:    digest.NewExtractive(reference.Text),
 		Models:    func(id string) (session.ModelInfo, bool) { return session.ModelInfo{ID: id, Window: window}, true },
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 		Reference: string(reference.Family()), Recall: recall.Lookup{Index: index, Store: s},

@@ -10,7 +10,7 @@ import (
 	"sessiond/internal/memory"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/summarize"
+	"sessiond/internal/summarize/digest"
 	"sessiond/internal/testkit"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
@@ -47,7 +47,7 @@ func TestWhatSummariesLost(t *testing.T) {
 					}
 				}
 			}
-			given := summarize.Lost(plantRules(hidden), session.Givers{}, c.Summary, nil, 2000, m.Count)
+			given := digest.Lost(plantRules(hidden), session.Givers{}, c.Summary, nil, 2000, m.Count)
 			for _, rule := range plantedRules {
 				planted.count("", strings.Contains(given, rule))
 			}
@@ -111,7 +111,7 @@ const kindRule = "rules"
 // factsOf returns the facts that a compaction may lose.
 func factsOf(msgs []session.Message, folder string) []fact {
 	var facts []fact
-	for _, rule := range summarize.StandingRules(msgs, session.Givers{}) {
+	for _, rule := range digest.StandingRules(msgs, session.Givers{}) {
 		facts = append(facts, fact{kind: kindRule, text: rule.Text})
 	}
 	said := slices.DeleteFunc(slices.Clone(msgs), func(m session.Message) bool { return m.Origin != session.Person && m.Role != session.Assistant })

@@ -16,7 +16,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/summarize"
+	"sessiond/internal/summarize/digest"
 	"sessiond/internal/touched"
 	"sessiond/internal/transcript"
 )
@@ -82,7 +82,7 @@ func (m *Memory) Lost(ctx context.Context, sess *session.Session, through int64,
 		givers = m.Givers(sess.Key)
 	}
 	count := func(text string) int64 { return m.Count(session.EscapeMarkup(text)) }
-	lost := summarize.Lost(hidden, givers, summary, modified(hidden, sess.Directory), lostLimit-m.Count(head)-20, count)
+	lost := digest.Lost(hidden, givers, summary, modified(hidden, sess.Directory), lostLimit-m.Count(head)-20, count)
 	if lost == "" {
 		return "", nil
 	}
@@ -214,7 +214,7 @@ func (m *Memory) BeforeEdit(ctx context.Context, file string) (string, error) {
 			if err != nil {
 				continue // deleted meanwhile
 			}
-			for _, said := range summarize.Findings(&msg, name) {
+			for _, said := range digest.Findings(&msg, name) {
 				lines = append(lines, m.passage(msg.ID, string(msg.Role), msg.CreatedAt, said))
 			}
 		}

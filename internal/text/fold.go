@@ -3,6 +3,7 @@ package text
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Plain returns a word in small letters without diacritics: Straße, STRASSE.
@@ -31,3 +32,21 @@ func Fold(r rune) rune {
 
 // Folded returns s without case and the diacritics of Latin letters.
 func Folded(s string) string { return strings.Map(Fold, s) }
+
+// SmallLetters returns s in small letters, with every byte in its place.
+func SmallLetters(s string) string {
+	out := []byte(s)
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case c >= 'A' && c <= 'Z':
+			out[i] = c | 0x20
+		case c >= utf8.RuneSelf:
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if l := unicode.ToLower(r); l != r && utf8.RuneLen(l) == size {
+				utf8.EncodeRune(out[i:i+size], l)
+			}
+			i += size - 1
+		}
+	}
+	return string(out)
+}

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"iter"
 	"unicode"
 	"unicode/utf8"
 )
@@ -77,3 +78,30 @@ func Characters(run string) (all []string) {
 
 // IsKatakana reports whether r is of the script for foreign words in Japanese.
 func IsKatakana(r rune) bool { return r == 'ー' || unicode.Is(unicode.Katakana, r) }
+
+// Words returns the words of a text as written, and its runs of scripts without spaces. Letters, their marks, decimal
+// digits and _ make a word.
+func Words(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		from, unspaced := -1, false
+		for i, r := range s {
+			is := IsUnspaced(r)
+			if from >= 0 && (is != unspaced || !is && !isOfWord(r)) {
+				if !yield(s[from:i]) {
+					return
+				}
+				from = -1
+			}
+			if from < 0 && (is || isOfWord(r)) {
+				from, unspaced = i, is
+			}
+		}
+		if from >= 0 {
+			yield(s[from:])
+		}
+	}
+}
+
+func isOfWord(r rune) bool {
+	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r)
+}

@@ -142,3 +142,18 @@ func FormsOf(w string) (forms []string) {
 	}
 	return forms
 }
+
+// Beginning returns how the other forms of a word begin, in whatever language: a longer word without its ending. Where
+// the place in a text matters, it serves as a stem does.
+func Beginning(word string) string {
+	if IsUnspaced([]rune(word)[0]) || strings.ContainsFunc(word, unicode.IsDigit) {
+		return word
+	}
+	switch r := []rune(word); {
+	case len(r) > 6:
+		return string(r[:len(r)-2])
+	case len(r) > 4:
+		return string(r[:len(r)-1])
+	}
+	return word
+}

@@ -11,7 +11,8 @@ var stopWordsText string
 
 // commonWord says of a word that it is common, and what follows from that.
 type commonWord struct {
-	stops    bool // a search in English ignores it
+	search   bool // a search in English ignores it
+	recall   bool // a recall ignores it
 	language int  // English, German or French, which alone uses it; -1: none
 }
 
@@ -27,14 +28,15 @@ var parseCommonWords = sync.OnceValue(func() commonWords {
 	languages := map[string]Language{"en": English, "de": German, "fr": French}
 	for line := range strings.Lines(stopWordsText) {
 		kind, rest, _ := strings.Cut(line, " ")
-		name, alone := strings.CutSuffix(kind, "!")
+		name, lookedFor := strings.CutSuffix(kind, "-")
+		name, alone := strings.CutSuffix(name, "!")
 		for w := range strings.FieldsSeq(rest) {
 			switch kind {
 			case "#":
 			case "run":
 				runs = append(runs, w, " ")
 			default:
-				c := commonWord{stops: name == "en", language: -1}
+				c := commonWord{search: name == "en", recall: !lookedFor, language: -1}
 				if alone {
 					c.language = int(languages[name])
 				}
@@ -48,14 +50,11 @@ var parseCommonWords = sync.OnceValue(func() commonWords {
 
 // IsStopWord reports whether a word says how a question in English is put, not what it is about. Nearly every message
 // has some of them.
-func IsStopWord(lower string) bool { return parseCommonWords().words[lower].stops }
+func IsStopWord(lower string) bool { return parseCommonWords().words[lower].search }
 
-// IsCommonWord reports whether a word says nothing by itself: the stop words of all languages, and the words
-// in which requests are put, which a search still looks for.
-func IsCommonWord(lower string) bool {
-	_, ok := parseCommonWords().words[lower]
-	return ok
-}
+// IsCommonWord reports whether a recall learns nothing from a word of a question: most stop words of all languages, and
+// the words in which requests are put, which a search still looks for.
+func IsCommonWord(lower string) bool { return parseCommonWords().words[lower].recall }
 
 // WithoutStopRuns returns a text of scripts without spaces with a space for each of their stop words.
 func WithoutStopRuns(s string) string { return parseCommonWords().runs.Replace(s) }

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func TestLanguagesAreRecognisedByTheirWords(t *testing.T) {
 
 func TestStopWords(t *testing.T) {
 	for word, want := range map[string][2]bool{ // for a search, and at all
-		"the": {true, true}, "which": {true, true}, "mentioned": {true, true},
+		"the": {true, true}, "which": {true, true}, "mentioned": {true, false},
 		"make": {false, true}, "die": {false, true}, "combien": {false, true},
 		"deploy": {false, false}, "#": {false, false}, "run": {false, false}, "什么": {false, false},
 	} {
@@ -76,6 +77,42 @@ func TestUnspacedScripts(t *testing.T) {
 		if want && IsWord(r) {
 			t.Fatalf("%U is unspaced and of a word with spaces", r)
 		}
+	}
+}
+
+func TestWordsOfAnyScript(t *testing.T) {
+	for s, want := range map[string]string{
+		"Why did max_tokens=800 fail?": "Why did max_tokens 800 fail",
+		"サーバーを再起動する":                   "サーバーを再起動する", // its long vowels are part of it
+		"deploy失败了v2":                  "deploy 失败了 v2",
+		"naïve cafe\u0301, ١٢":         "naïve cafe\u0301 ١٢",
+		"สวัสดีครับ":                   "สวัสดีครับ",
+		" —!":                          "",
+	} {
+		if got := strings.Join(slices.Collect(Words(s)), " "); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+	}
+}
+
+func TestBeginnings(t *testing.T) {
+	for word, want := range map[string]string{
+		"deployments": "deploymen", "Verträge": "Verträ", "index": "inde", "run": "run", "v1.2.3456": "v1.2.3456", "失败了吗是的对": "失败了吗是的对",
+	} {
+		if got := Beginning(word); got != want {
+			t.Errorf("%s: %s, want %s", word, got, want)
+		}
+	}
+}
+
+func TestSmallLettersStayInTheirPlace(t *testing.T) {
+	for _, s := range []string{"", "ABC", "ÄÖÜ İstanbul ẞ K", "混合 Text", "broken \xff\xc3 A", "Ⱥ"} {
+		if got := SmallLetters(s); len(got) != len(s) {
+			t.Errorf("%q became %q", s, got)
+		}
+	}
+	if got := SmallLetters("Größe ÄÖ 日本 X"); got != "größe äö 日本 x" {
+		t.Errorf("got %q", got)
 	}
 }
 

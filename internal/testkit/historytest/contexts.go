@@ -7,7 +7,7 @@ import (
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
-	"sessiond/internal/summarize"
+	"sessiond/internal/summarize/digest"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 	"sessiond/internal/tokens"
@@ -24,7 +24,7 @@ func (scale) Text(string) int64                    { return 1 }
 func (h *House) Given(id session.ID) []string {
 	h.Helper()
 	manager := contextmgr.New(h.Store, contextmgr.Config{
-		Digest: summarize.NewExtractive(tokens.Reference().Text), Reference: string(tokens.Reference().Family()),
+		Digest: digest.NewExtractive(tokens.Reference().Text), Reference: string(tokens.Reference().Family()),
 		Models:  func(string) (session.ModelInfo, bool) { return session.ModelInfo{}, false },
 		Counter: func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 	})

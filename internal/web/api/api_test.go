@@ -20,7 +20,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/summarize"
+	"sessiond/internal/summarize/digest"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
@@ -209,7 +209,7 @@ func (k *kit) count(query string) int64 {
 // manager is the real one, offline: the digest alone, and a catalogue of one model.
 func manager(st *store.Store) *contextmgr.Manager {
 	return contextmgr.New(st, contextmgr.Config{
-		Digest: summarize.NewExtractive(tokens.Reference().Text),
+		Digest: digest.NewExtractive(tokens.Reference().Text),
 		Models: func(id string) (session.ModelInfo, bool) {
 			return session.ModelInfo{ID: id, Window: 128_000, Family: string(tokens.O200k)}, id == "known" || id == "gpt-4o"
 		},

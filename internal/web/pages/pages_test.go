@@ -24,7 +24,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/summarize"
+	"sessiond/internal/summarize/digest"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/storetest"
@@ -60,7 +60,7 @@ func newKit(t *testing.T) *kit {
 	reference := tokens.Reference()
 	models := func(id string) (session.ModelInfo, bool) { return session.ModelInfo{ID: id, Window: 8000}, id == "m" }
 	contexts := contextmgr.New(k.store, contextmgr.Config{
-		Digest: summarize.NewExtractive(reference.Text), Models: models, Reference: string(reference.Family()),
+		Digest: digest.NewExtractive(reference.Text), Models: models, Reference: string(reference.Family()),
 		Counter: func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 	})
 	door := guard.New(guard.Options{Token: token})
