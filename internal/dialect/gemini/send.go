@@ -11,15 +11,16 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/callid"
+	"sessiond/internal/dialect/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
-// standIn is said in the user's role before a context that would begin with a reply, which the
-// API rejects.
-const standIn = "(The beginning of the conversation is not part of this context.)"
+// rules returns what the API requires of messages.
+func rules(_, _ string) wire.Rules {
+	return wire.Rules{CallIDs: callid.Strict, Signatures: wire.Base64Only, DropBlank: true, LeadingUser: true}
+}
 
 // Send makes {"systemInstruction": …, "contents": […]} of a context, with the fields that the
 // API takes in a request and no other. Replies that follow one another become one content, as
@@ -112,7 +113,7 @@ func (s *sender) put(role string, parts []jsontext.Value) {
 }
 
 // begin puts a turn of the user before a context that has none at its beginning.
-func (s *sender) begin() { s.put(roleUser, appendText(nil, standIn)) }
+func (s *sender) begin() { s.put(roleUser, appendText(nil, wire.LeadText)) }
 
 // flush writes the responses that were gathered, in one content and in the order of their
 // calls, by which the API knows those without an id; and behind it in another one the media

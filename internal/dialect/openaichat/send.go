@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/callid"
+	"sessiond/internal/dialect/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"

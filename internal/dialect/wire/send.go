@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/callid"
+	"sessiond/internal/dialect/callid"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
