@@ -68,6 +68,28 @@ func CallSignature(p *session.Part) jsontext.Value {
 	return nil
 }
 
+// Signature returns a thought signature as it came. It returns nil where there is none, with a loss for one that is no
+// base64.
+func (s *Sender) Signature(raw jsontext.Value) jsontext.Value {
+	if jsonx.IsNull(raw) || string(raw) == `""` {
+		return nil
+	}
+	if text, exact := jsonx.Text(raw); !exact || !IsSignature(text) {
+		s.Lose("a thought signature that is no base64")
+		return nil
+	}
+	return raw
+}
+
+// SkipSignature returns what is sent for the thought signature of a call that has none. The first is a loss.
+func (s *Sender) SkipSignature() jsontext.Value {
+	if !s.skipped {
+		s.Lose("calls without a thought signature are sent with the one that skips its check")
+	}
+	s.skipped = true
+	return jsonx.Quote(NoSignature)
+}
+
 // IsSignature reports whether a text may be a thought signature: base64 in either alphabet, with or without padding, if
 // decoding and encoding give the same text.
 func IsSignature(text string) bool {
