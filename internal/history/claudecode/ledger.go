@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"sessiond/internal/history"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -66,7 +66,7 @@ func parseCost(o history.Object) map[string]tally {
 	return models
 }
 
-var modelEnding = regexp.MustCompile(`(-20[0-9]{6})?(\[[0-9a-z]*\])?$`)
+var modelEnding = pattern.New(`(-20[0-9]{6})?(\[[0-9a-z]*\])?$`)
 
 // modelKey names a model alike in states and in rows: without the window and the date of a snapshot.
 func modelKey(name string) string { return modelEnding.ReplaceAllString(plain(name), "") }

@@ -4,12 +4,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/history"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -332,6 +332,6 @@ func runOf(output string) (code int64, known bool, seconds float64) {
 const maxSeconds = 1e7
 
 var (
-	wallTimeLine = regexp.MustCompile(`(?m)^Wall time: ([0-9]+(?:\.[0-9]+)?) seconds`)
-	exitCodeLine = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:) (-?[0-9]+)`)
+	wallTimeLine = pattern.New(`(?m)^Wall time: ([0-9]+(?:\.[0-9]+)?) seconds`)
+	exitCodeLine = pattern.New(`(?m)^(?:Process exited with code|Exit code:) (-?[0-9]+)`)
 )

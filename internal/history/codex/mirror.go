@@ -2,13 +2,13 @@ package codex
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"sessiond/internal/history"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -22,7 +22,7 @@ const (
 	tableEdges   = "thread_spawn_edges"
 )
 
-var mirrorName = regexp.MustCompile(`^state_([0-9]{1,6})\.sqlite$`)
+var mirrorName = pattern.New(`^state_([0-9]{1,6})\.sqlite$`)
 
 // generation tells which schema a mirror has, by its file's name; 0: it is no mirror.
 func generation(path string) int {
