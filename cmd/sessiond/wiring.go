@@ -15,6 +15,7 @@ import (
 
 	"sessiond/internal/config"
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/dialect"
 	"sessiond/internal/engine"
 	"sessiond/internal/jobs"
 	"sessiond/internal/recall"
@@ -98,6 +99,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *opened, err error) {
 	manager := contextmgr.Config{
 		File: cfg.Compaction, Digest: digest.NewExtractive(reference.Text), Models: s.catalogue.Model,
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
+		Dialects:  dialect.Providers{},
 		Reference: string(reference.Family()), Scale: s.scale, Learned: s.learned, Givers: s.givers, Recall: recall.Lookup{Index: s.index, Store: s.store},
 		Mask:   func(text string) string { masked, _ := redact.Mask(text); return masked },
 		OnSoft: w.onSoft, SetWindow: s.setWindow, Flush: cfg.FlushSettings(), Now: a.now,

@@ -17,7 +17,7 @@ const module = "sessiond/"
 // levels are the floors of the house: a package imports only from floors below its own.
 var levels = [][]string{
 	{"internal/pattern"},
-	{"internal/session", "internal/folders", "internal/callid", "internal/spelling", "internal/text", "internal/when", "db/migrations", "queries"},
+	{"internal/session", "internal/folders", "internal/spelling", "internal/text", "internal/when", "db/migrations", "queries"},
 	{"internal/jsonx", "internal/engine"}, // their errors are the kernel's
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
@@ -32,6 +32,7 @@ var levels = [][]string{
 var besides = [][2]string{
 	{"internal/dialect", "internal/dialect/"},                   // the registry and its wire forms
 	{"internal/dialect/", "internal/dialect/wire"},              // and what those have in common
+	{"internal/dialect/", "internal/dialect/callid"},            // and the ids of their calls
 	{"internal/history/", "internal/history"},                   // a program's reader and the source it is one of
 	{"internal/history/openclaw", "internal/history/pi"},        // OpenClaw's transcripts are pi's
 	{"internal/history/qwencode", "internal/history/geminicli"}, // Qwen Code's contents are Gemini CLI's

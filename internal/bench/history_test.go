@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/dialect"
 	"sessiond/internal/recall"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -112,6 +113,7 @@ func (h *history) contexts(tb testing.TB) *contextmgr.Manager {
 	return contextmgr.New(h.store, contextmgr.Config{
 		Digest: digest.NewExtractive(reference.Text), Models: catalogue.Model,
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
+		Dialects:  dialect.Providers{},
 		Reference: string(reference.Family()), Recall: recall.Lookup{Index: h.index, Store: h.store},
 	})
 }

@@ -60,10 +60,12 @@ type Material struct {
 	Limits     limits
 	Before     *limits  // of the context before; nil: unknown
 	Sent       int64    // row of the head of the context before
-	Modalities []string // that the model accepts; none: unknown, everything is sent
+	Dialects   Dialects // nil: the messages are not fitted to a provider
 	Dialect    string
-	Policy     Policy
-	Shrink     Shrink // nil: images over the limits are replaced by a note
+	Provider   string // "": unknown
+	Model      string
+	Modalities []string       // that the model accepts; none: unknown, everything is sent
+	Shrink     session.Shrink // nil: a note replaces images over the provider's limits
 	Weigh      Weigh
 }
 
@@ -108,7 +110,12 @@ func Assemble(in Material) Draft {
 		copies++
 	}
 	out.Items = slices.Replace(out.Items, 0, copies, in.front(in.labelCopies(out.Items[:copies]))...)
-	out.applyPolicy(in.Policy, in.Dialect)
+	for i := range out.Items {
+		item := &out.Items[i]
+		item.Changed = item.Changed || in.Edited[item.Message.RowID]
+		replacePruned(item, in.Pruned, in.RecallTool)
+	}
+	out.fit(&in)
 	out.Weights = make([]int64, 0, len(out.Items))
 	trimmed := 0 // outputs of tools
 	if in.System != "" {
@@ -119,12 +126,6 @@ func Assemble(in Material) Draft {
 	}
 	for i := range out.Items {
 		item := &out.Items[i]
-		item.Changed = item.Changed || in.Edited[item.Message.RowID]
-		replacePruned(item, in.Pruned, in.RecallTool)
-		for _, kind := range dropUnsupported(item, in.Modalities) {
-			out.Losses = append(out.Losses, fmt.Sprintf("%s: this model accepts no %s; a note replaces it", item.name(), kind))
-		}
-		out.limitImages(item, in.Shrink)
 		if in.Before != nil && item.Message.RowID <= in.Sent {
 			out.Recut = out.Recut || in.Limits.cutsDifferently(in.Before, item)
 		}

@@ -156,17 +156,14 @@ func isTooLarge(reported, counted, window int64) bool {
 	return reported > window && reported > 3*counted
 }
 
-// openAIChat is the dialect in which reasoning is sent again.
-const openAIChat = "openai.chat"
-
 // textOf returns the tokens of the text before an item that the provider must have counted.
-// Providers count media by other rules. They may not be sent reasoning again: in OpenAI's chat form
-// they are, but DeepSeek counts only that of a reply with calls.
+// Providers count media by other rules. Not all are sent reasoning again, and of those that are some count only that of
+// a reply with calls.
 func (s *snapshot) textOf(d *Draft, before int) int64 {
 	var sum int64
 	for i := range before {
 		m, n := &d.Items[i].Message, d.Weights[i]
-		counts := m.Dialect == openAIChat && s.Dialect == openAIChat && len(m.Calls()) > 0
+		counts := m.Dialect == s.Dialect && s.Dialects.ResendsReasoning(m.Dialect) && len(m.Calls()) > 0
 		for k := range m.Parts {
 			switch p := &m.Parts[k]; p.Kind {
 			case session.PartReasoning:

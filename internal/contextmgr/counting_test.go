@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"sessiond/internal/dialect"
 	"sessiond/internal/session"
 )
 
@@ -16,8 +17,8 @@ func TestReasoningThatIsSentAgainCounts(t *testing.T) {
 		calls         bool
 		plausible     bool
 	}{
-		{"of a reply with calls", openAIChat, true, false},
-		{"of a reply without calls", openAIChat, false, true},
+		{"of a reply with calls", dialect.OpenAIChat, true, false},
+		{"of a reply without calls", dialect.OpenAIChat, false, true},
 		{"of another form", "anthropic", true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
+	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
@@ -83,8 +84,8 @@ func (c *hygieneCase) assemble(msgs ...session.Message) contextmgr.Draft {
 		msgs[i].Kind, msgs[i].InContext = session.KindMessage, true
 	}
 	return contextmgr.Assemble(contextmgr.Material{
-		Messages: msgs, CloseCalls: true, Dialect: c.form(), Weigh: weightless{},
-		Policy: contextmgr.PolicyOf(c.Given.Provider, c.form(), c.Given.Model),
+		Messages: msgs, CloseCalls: true, Weigh: weightless{},
+		Dialects: dialect.Providers{}, Dialect: c.form(), Provider: c.Given.Provider, Model: c.Given.Model,
 	})
 }
 
@@ -158,7 +159,7 @@ func (c *hygieneCase) policy(t *testing.T) {
 	var want map[string]any
 	testkit.Check(t, json.Unmarshal(c.Expect, &want))
 	got := map[string]any{}
-	testkit.Check(t, json.Unmarshal(session.JSONOf(contextmgr.PolicyOf(c.Given.Provider, c.form(), c.Given.Model)), &got))
+	testkit.Check(t, json.Unmarshal(session.JSONOf(dialect.RulesOf(c.form(), c.Given.Provider, c.Given.Model)), &got))
 	user, reply := func(s string) session.Message { return of(session.User, session.TextPart(s)) }, func(s string) session.Message { return of(session.Assistant, session.TextPart(s)) }
 	call := of(session.Assistant, session.Part{Kind: session.PartToolCall, CallID: "abcdefghi", ToolName: "f", Arguments: "{}"})
 	orphan := of(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "nobodys00", ToolName: "f"})
@@ -319,11 +320,11 @@ func (c *hygieneCase) reasoning(t *testing.T) {
 
 func (c *hygieneCase) images(t *testing.T) {
 	t.Helper()
-	var want struct{ Actions []contextmgr.ImageAction }
+	var want struct{ Actions []wire.ImageAction }
 	testkit.Check(t, json.Unmarshal(c.Expect, &want))
-	var got []contextmgr.ImageAction
+	var got []wire.ImageAction
 	for _, i := range c.When.Images {
-		got = append(got, contextmgr.ImageInfo{Width: i.Width, Height: i.Height, Bytes: i.Bytes, Readable: i.Readable}.Action())
+		got = append(got, wire.ImageInfo{Width: i.Width, Height: i.Height, Bytes: i.Bytes, Readable: i.Readable}.Action())
 	}
 	testkit.Equal(t, want.Actions, got)
 }

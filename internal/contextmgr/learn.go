@@ -38,7 +38,7 @@ func (m *Manager) Learn(ctx context.Context, id session.ID) error {
 		if msg.InContext {
 			counter.Measure(&msg)
 			estimated += msg.Tokens - reasoningTokens(&msg)
-			altered = altered || isSentAltered(&msg, info.Window)
+			altered = altered || m.isSentAltered(&msg, info.Window)
 		}
 		found = msg.RowID == *older.MessageID
 		return !found && read < maxLearned
@@ -64,14 +64,14 @@ func reasoningTokens(m *session.Message) int64 {
 }
 
 // isSentAltered reports whether a measured message may be sent in another form than it is stored
-// in, or holds more than text: a failed reply, a part that is cut, a picture. Reasoning in OpenAI's
-// chat form is sent again, and some providers do not count it.
-func isSentAltered(m *session.Message, window int64) bool {
-	if m.Finish.Failed() || m.Dialect == openAIChat && reasoningTokens(m) > 0 {
+// in, or holds more than text: a failed reply, a part that is cut, a picture. Where reasoning is sent
+// again, some providers do not count it.
+func (m *Manager) isSentAltered(msg *session.Message, window int64) bool {
+	if msg.Finish.Failed() || reasoningTokens(msg) > 0 && m.cfg.Dialects.ResendsReasoning(msg.Dialect) {
 		return true
 	}
-	for i := range m.Parts {
-		switch p := &m.Parts[i]; p.Kind {
+	for i := range msg.Parts {
+		switch p := &msg.Parts[i]; p.Kind {
 		case session.PartImage, session.PartAudio, session.PartFile:
 			return true
 		default:

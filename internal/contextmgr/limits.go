@@ -283,25 +283,3 @@ func trimTogether(item *Item, limit int64) int {
 	}
 	return 0
 }
-
-// dropUnsupported replaces parts of a kind that the model does not accept by a note, and returns
-// their kinds. modalities are the accepted kinds; none: unknown.
-func dropUnsupported(item *Item, modalities []string) []session.PartKind {
-	var kinds []session.PartKind
-	for i := range item.Message.Parts {
-		kind := item.Message.Parts[i].Kind
-		switch kind {
-		case session.PartImage, session.PartAudio, session.PartFile:
-		default:
-			continue
-		}
-		if len(modalities) == 0 || slices.Contains(modalities, string(kind)) {
-			continue
-		}
-		item.copyParts()
-		item.Changed = true
-		item.Message.Parts[i] = session.TextPart(fmt.Sprintf("[%s left out: this model does not take any]", kind))
-		kinds = append(kinds, kind)
-	}
-	return kinds
-}

@@ -2,7 +2,7 @@
 // hidden messages, the messages kept verbatim and the originals that a question recalls.
 //
 // Decisions are pure functions over small values, in files of their own: numbers, presets, cut,
-// plan, prune, repair, policy, limits, assemble, prefix, quotes. The Manager around them reads,
+// plan, prune, repair, limits, assemble, prefix, quotes. The Manager around them reads,
 // stages and commits. A request never waits for a remote model, and reading never writes.
 package contextmgr
 
@@ -102,7 +102,7 @@ type Counter interface {
 	Measure(m *session.Message) // sets Tokens of the message and its parts
 }
 
-// Config configures a Manager. Digest, Models, Counter and Reference are required.
+// Config configures a Manager. Digest, Models, Counter, Reference and Dialects are required.
 type Config struct {
 	File      Settings          // from the configuration file
 	Digest    Summarizer        // works offline, on the spot
@@ -110,6 +110,7 @@ type Config struct {
 	Models    func(id string) (session.ModelInfo, bool)
 	Counter   func(family string) Counter
 	Reference string // the family that counted the stored messages
+	Dialects  Dialects
 
 	// Scale returns a model's learned scale and two standard errors as a share of a scaled count.
 	// nil: 1 and Doubt.

@@ -134,7 +134,7 @@ func (s *Settings) Check() error {
 		reject("instructions", "has %d bytes and may have %d: say in a few sentences what summaries must keep", len(*s.Instructions), maxInstructions)
 	}
 	if s.Preset != nil && *s.Preset != "" {
-		if _, known := presetSettings(*s.Preset); !known {
+		if _, known := findPreset(*s.Preset); !known {
 			reject("preset", "%q is not one of %s", *s.Preset, strings.Join(PresetNames(), ", "))
 		}
 	}
@@ -225,8 +225,8 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 		}
 	}
 	name := nearestPreset(layers)
-	own, _ := presetSettings(name)
-	all := append(append([]Layer{}, layers...), Layer{"preset " + name, own})
+	own, _ := findPreset(name)
+	all := append(append([]Layer{}, layers...), Layer{"preset " + name, own.settings})
 
 	n := Numbers{Window: window, Preset: name}
 	fraction := choose(&n, all, "fraction", func(s *Settings) *float64 { return s.Fraction }, 0.8)
@@ -248,7 +248,7 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 		n.Capped = fmt.Sprintf("fraction %v of the window is %d tokens; the reserve of %d lowers the threshold to %d (%.2g of the window)",
 			fraction, wanted, n.Reserve, n.Threshold, float64(n.Threshold)/float64(window))
 	}
-	if compactsAtThreshold(name) {
+	if own.atThreshold {
 		n.Threshold--
 	}
 	if n.Limit <= 0 {
@@ -263,7 +263,7 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	t := n.Threshold
 	n.Soft = t * 9 / 10
 	n.Flush = t - min(4000, t/20)
-	keep, summary := defaultSizes(name, t)
+	keep, summary := defaultSizes(own.imitates, t)
 	n.KeepTokens = choose(&n, all, "keep_recent_tokens", func(s *Settings) *int64 { return s.KeepRecentTokens }, keep)
 	n.KeepMessages = choose(&n, all, "keep_recent_messages", func(s *Settings) *int64 { return s.KeepRecentMessages }, 5)
 	n.SummaryMax = choose(&n, all, "summary_max_tokens", func(s *Settings) *int64 { return s.SummaryMaxTokens }, summary)
@@ -287,8 +287,8 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 // together: a summary of three tenths of a small window holds most of what was said before, and keeping a fifth instead
 // of three tenths pays for it, so that compactions stay as rare. docs/performance.md has the measurements. Another
 // program's preset has that program's own keep, beside which a larger summary would make compactions more frequent.
-func defaultSizes(preset string, t int64) (keep, summary int64) {
-	if imitates(preset) {
+func defaultSizes(imitates bool, t int64) (keep, summary int64) {
+	if imitates {
 		return min(max(20000, t/20), t*3/10), min(8000, max(2000, t/100), t/10)
 	}
 	return min(max(20000, t/20), t/5), min(8000, max(4000, t/50), t*3/10)

@@ -78,8 +78,7 @@ const SystemBorder = -1
 
 const (
 	defaultCacheSlots = 2
-	maxCacheSlots     = 4  // Anthropic's limit, including marks on tools
-	cacheReach        = 20 // blocks before a mark in which Anthropic searches its cache
+	maxCacheSlots     = 4 // the caller's marks on tools need some of those that a provider accepts
 )
 
 // cacheBorders returns the messages after which a provider should cache, in order; SystemBorder is
@@ -100,7 +99,7 @@ func (t *turn) cacheBorders(p Prefix) []int {
 		for i := before + 1; i <= end; i++ {
 			blocks += len(items[i].Message.Parts)
 		}
-		if blocks >= cacheReach {
+		if reach := t.s.Dialects.CacheReach(t.s.Dialect); reach > 0 && blocks >= reach {
 			want(before)
 		}
 	}

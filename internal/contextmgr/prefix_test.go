@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sessiond/internal/dialect"
 	"sessiond/internal/session"
 )
 
@@ -59,7 +60,7 @@ func TestCacheBorders(t *testing.T) {
 		}
 	}
 	r.append(text(session.User, "hi"))
-	want("no system text", r.turn(TurnInput{}), 0)
+	want("no system text", r.turn(TurnInput{Budget: Budget{Dialect: dialect.Anthropic}}), 0)
 	want("with it", r.turn(TurnInput{Budget: Budget{System: &system}}), SystemBorder, 0)
 	want("one slot", r.turn(TurnInput{Budget: Budget{Settings: slots(1)}}), 0)
 	want("none", r.turn(TurnInput{Budget: Budget{Settings: slots(0)}}))

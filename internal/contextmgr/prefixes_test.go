@@ -62,6 +62,7 @@ func newDesk(t testing.TB, change ...func(*contextmgr.Config)) *desk {
 			return session.ModelInfo{ID: id, Family: string(tokens.O200k), Window: 128000}, true
 		},
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
+		Dialects:  dialect.Providers{},
 		Reference: string(reference.Family()),
 		Mask:      func(s string) string { masked, _ := redact.Mask(s); return masked },
 	}

@@ -1,5 +1,7 @@
 package contextmgr
 
+import "slices"
+
 // justBelowOne is the fraction of programs whose only rule is the reserve: 1 would turn compaction
 // off.
 const justBelowOne = 0.99999
@@ -13,57 +15,57 @@ const (
 	presetMoltbot  = "moltbot"
 )
 
-// PresetNames lists the presets: three of sessiond's own, then those with another program's
-// numbers.
+// preset is a set of numbers with a name.
+type preset struct {
+	name        string
+	settings    Settings
+	imitates    bool // they are another program's
+	atThreshold bool // that program compacts at its threshold already, not only above it
+}
+
+// allPresets lists the presets: three of sessiond's own, then those with another program's numbers. Those have no
+// pruning: the program has none, or leaves it off.
+func allPresets() []preset {
+	other := func(fraction float64, reserve, floor, keepMessages int64, keepTokens *int64) Settings {
+		return Settings{
+			Fraction: &fraction, ReserveTokens: &reserve, ReserveFloor: &floor,
+			KeepRecentTokens: keepTokens, KeepRecentMessages: &keepMessages, PruneMinimum: ptr[int64](0),
+		}
+	}
+	own := func(fraction float64, keepMessages int64) Settings {
+		return Settings{Fraction: &fraction, KeepRecentMessages: &keepMessages}
+	}
+	return []preset{
+		{name: "balanced", settings: own(0.8, 5)},
+		{name: "conservative", settings: own(0.9, 10)},
+		{name: "aggressive", settings: own(0.7, 3)},
+		// only a fraction; the last five messages stay
+		{name: presetGoose, settings: other(0.8, 0, 0, 5, ptr[int64](0)), imitates: true, atThreshold: true},
+		{name: presetPi, settings: other(justBelowOne, 16384, 0, 0, ptr[int64](20000)), imitates: true},
+		// room for the reply, less if the model's replies are shorter
+		{name: presetOpencode, settings: other(justBelowOne, opencodeOutput, 0, 0, nil), imitates: true, atThreshold: true},
+		// nine tenths of the window; 20000 tokens of the person's own words stay
+		{name: presetCodex, settings: other(0.9, 0, 0, 0, ptr[int64](20000)), imitates: true, atThreshold: true},
+		{name: presetMoltbot, settings: other(justBelowOne, 16384, DefaultReserveFloor, 0, ptr[int64](20000)), imitates: true},
+	}
+}
+
+// PresetNames lists the presets.
 func PresetNames() []string {
-	return []string{"balanced", "conservative", "aggressive", presetGoose, presetPi, presetOpencode, presetCodex, presetMoltbot}
+	var names []string
+	for _, p := range allPresets() {
+		names = append(names, p.name)
+	}
+	return names
 }
 
-func presetSettings(name string) (Settings, bool) {
-	switch name {
-	case "balanced":
-		return Settings{Fraction: ptr(0.8), KeepRecentMessages: ptr[int64](5)}, true
-	case "conservative":
-		return Settings{Fraction: ptr(0.9), KeepRecentMessages: ptr[int64](10)}, true
-	case "aggressive":
-		return Settings{Fraction: ptr(0.7), KeepRecentMessages: ptr[int64](3)}, true
-	case presetGoose: // only a fraction; the last five messages stay
-		return Settings{
-			Fraction: ptr(0.8), ReserveTokens: ptr[int64](0), ReserveFloor: ptr[int64](0),
-			KeepRecentTokens: ptr[int64](0), KeepRecentMessages: ptr[int64](5), PruneMinimum: ptr[int64](0),
-		}, true
-	case presetPi:
-		return Settings{
-			Fraction: ptr(justBelowOne), ReserveTokens: ptr[int64](16384), ReserveFloor: ptr[int64](0),
-			KeepRecentTokens: ptr[int64](20000), KeepRecentMessages: ptr[int64](0), PruneMinimum: ptr[int64](0),
-		}, true
-	case presetOpencode: // room for the reply, less if the model's replies are shorter
-		return Settings{
-			Fraction: ptr(justBelowOne), ReserveTokens: ptr[int64](opencodeOutput), ReserveFloor: ptr[int64](0),
-			KeepRecentMessages: ptr[int64](0),
-			PruneMinimum:       ptr[int64](0), // off by default, as in opencode
-		}, true
-	case presetCodex: // nine tenths of the window; 20000 tokens of the person's own words stay
-		return Settings{
-			Fraction: ptr(0.9), ReserveTokens: ptr[int64](0), ReserveFloor: ptr[int64](0),
-			KeepRecentTokens: ptr[int64](20000), KeepRecentMessages: ptr[int64](0), PruneMinimum: ptr[int64](0),
-		}, true
-	case presetMoltbot:
-		return Settings{
-			Fraction: ptr(justBelowOne), ReserveTokens: ptr[int64](16384), ReserveFloor: ptr[int64](DefaultReserveFloor),
-			KeepRecentTokens: ptr[int64](20000), KeepRecentMessages: ptr[int64](0), PruneMinimum: ptr[int64](0),
-		}, true
+// findPreset returns the preset of a name.
+func findPreset(name string) (p preset, known bool) {
+	all := allPresets()
+	if i := slices.IndexFunc(all, func(p preset) bool { return p.name == name }); i >= 0 {
+		return all[i], true
 	}
-	return Settings{}, false
-}
-
-// imitates reports whether a preset has another program's numbers.
-func imitates(preset string) bool {
-	switch preset {
-	case presetGoose, presetPi, presetOpencode, presetCodex, presetMoltbot:
-		return true
-	}
-	return false
+	return preset{}, false
 }
 
 // nearestPreset returns the preset that the nearest layer names.
@@ -86,12 +88,6 @@ func modelSettings(preset string, maxOutput int64) Settings {
 		return Settings{}
 	}
 	return Settings{ReserveTokens: &maxOutput}
-}
-
-// compactsAtThreshold reports whether a preset's program compacts at its threshold already, not
-// only above it.
-func compactsAtThreshold(preset string) bool {
-	return preset == presetGoose || preset == presetOpencode || preset == presetCodex
 }
 
 // How much opencode keeps behind a summary, in tokens: a quarter of what is usable, within these.

@@ -110,7 +110,7 @@ func (m *Manager) readModel(ctx context.Context, s *snapshot, b Budget) error {
 	if provider == "" && s.model == s.sess.Model {
 		provider = s.sess.Provider
 	}
-	s.Policy, s.Shrink = PolicyOf(provider, s.Dialect, s.model), m.shrinkImage
+	s.Dialects, s.Provider, s.Model, s.Shrink = m.cfg.Dialects, provider, s.model, m.shrinkImage
 	window := b.Window
 	if window == 0 && s.sess.Window != nil {
 		window = *s.sess.Window

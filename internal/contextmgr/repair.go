@@ -19,6 +19,14 @@ type Item struct {
 	ownsParts bool // its parts may be changed: a stored message's are shared
 }
 
+// copyParts copies the item's parts before they are changed: a stored message's are shared.
+func (item *Item) copyParts() {
+	if !item.ownsParts {
+		item.Message.Parts = slices.Clone(item.Message.Parts)
+		item.ownsParts = true
+	}
+}
+
 // Repaired is a list of messages in which each call has one result and the reverse.
 type Repaired struct {
 	Items     []Item
@@ -111,7 +119,7 @@ func matchResults(msgs []session.Message) (calls map[int][]*callAt, orphans map[
 		if m.Role == session.Assistant {
 			for j := range m.Parts {
 				if p := &m.Parts[j]; p.Kind == session.PartToolCall {
-					c := &callAt{message: i, id: p.CallID, name: p.ToolName, failed: m.Finish.Failed(), inline: executedInline(m, p.CallID)}
+					c := &callAt{message: i, id: p.CallID, name: p.ToolName, failed: m.Finish.Failed(), inline: m.HasResultOf(p.CallID)}
 					calls[i] = append(calls[i], c)
 					if !c.inline {
 						open = append(open, c)
@@ -135,11 +143,6 @@ func matchResults(msgs []session.Message) (calls map[int][]*callAt, orphans map[
 		}
 	}
 	return calls, orphans
-}
-
-// executedInline reports whether the provider executed a call: its result is in the same message.
-func executedInline(m *session.Message, id string) bool {
-	return slices.ContainsFunc(m.Parts, func(p session.Part) bool { return p.Kind == session.PartToolResult && p.CallID == id })
 }
 
 // answeredCall returns the index in open of the call that r answers, -1 for none: by its id, or by

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sessiond/internal/dialect"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
@@ -95,6 +96,7 @@ func newRig(t testing.TB, window int64, change ...func(*Config)) *rig {
 		},
 		Counter:   func(string) Counter { return runes{} },
 		Reference: "runes",
+		Dialects:  dialect.Providers{},
 		Now:       c.Now,
 	}
 	for _, f := range change {

@@ -3,6 +3,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -83,6 +84,40 @@ func Send(name string, in Request) (Sent, error) {
 		return Sent{}, session.Errorf(session.Invalid, "dialect %q is no provider's form: name one of %s", name, names(sendable))
 	}
 	return form.Send(in)
+}
+
+// Default is the dialect of requests that name none.
+const Default = OpenAIChat
+
+// Providers answers what a context must know of the provider that it is for.
+type Providers struct{}
+
+// RulesOf returns what a provider requires of messages. A dialect that is not Sendable counts as the default one: Send
+// says what is wrong.
+func RulesOf(name, provider, model string) wire.Rules {
+	form, err := find(cmp.Or(name, Default))
+	if err != nil || form.Rules == nil {
+		form, _ = find(Default)
+	}
+	return form.Rules(provider, model)
+}
+
+// Fit changes a context to what its provider accepts.
+func (Providers) Fit(in session.FitRequest) session.Fitted {
+	return RulesOf(in.Dialect, in.Provider, in.Model).Fit(in)
+}
+
+// ResendsReasoning reports whether replies go back in a dialect with their reasoning.
+func (Providers) ResendsReasoning(name string) bool {
+	form, err := find(name)
+	return err == nil && form.ResendsReasoning
+}
+
+// CacheReach returns in how many blocks before a mark the provider of a dialect searches its cache; 0: it needs no
+// marks.
+func (Providers) CacheReach(name string) int {
+	form, _ := find(name)
+	return form.CacheReach
 }
 
 // Names lists the dialects that Decode and Export know. Send knows those that are Sendable.

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/dialect"
 	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/codex"
@@ -97,6 +98,7 @@ func openRig(t *testing.T) *rig {
 		Digest:    digest.NewExtractive(reference.Text),
 		Models:    func(id string) (session.ModelInfo, bool) { return session.ModelInfo{ID: id, Window: window}, true },
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
+		Dialects:  dialect.Providers{},
 		Reference: string(reference.Family()), Recall: recall.Lookup{Index: index, Store: s},
 		Mask: func(text string) string { masked, _ := redact.Mask(text); return masked },
 	})}

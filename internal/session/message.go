@@ -1,6 +1,9 @@
 package session
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Role is semantic: a tool's result is `tool` whatever the dialect calls it.
 type Role string
@@ -150,6 +153,11 @@ func (m *Message) Calls() []*Part { return m.partsOf(PartToolCall) }
 
 // Results returns the parts that answer a call, in order.
 func (m *Message) Results() []*Part { return m.partsOf(PartToolResult) }
+
+// HasResultOf reports whether the message itself holds the result of one of its calls: then the provider ran the tool.
+func (m *Message) HasResultOf(callID string) bool {
+	return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Kind == PartToolResult && p.CallID == callID })
+}
 
 func (m *Message) partsOf(kind PartKind) []*Part {
 	var found []*Part

@@ -26,7 +26,10 @@ const Name = "anthropic"
 
 // Form is the dialect.
 func Form() wire.Form {
-	return wire.Form{Name: Name, Decode: Decode, Export: Export, Send: Send}
+	return wire.Form{
+		Name: Name, Decode: Decode, Export: Export, Send: Send, Rules: rules,
+		CacheReach: cacheReach,
+	}
 }
 
 // shapeText is the shape of a call's input that is a string, and of a document's source that is

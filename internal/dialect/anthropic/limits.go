@@ -5,10 +5,20 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/dialect/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
+
+// rules returns what the API requires of messages.
+func rules(_, _ string) wire.Rules {
+	return wire.Rules{CallIDs: callid.FixInvalid, Signatures: wire.DropForeign, DropBlank: true}
+}
+
+// cacheReach is in how many blocks before a mark the API searches its cache. Source: Anthropic's guide to prompt
+// caching.
+const cacheReach = 20
 
 // maxImages is how many images a request may have for each model: 100 with a window of 200,000
 // tokens, 600 with a larger one. Source: Anthropic's guide to vision.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/callid"
+	"sessiond/internal/dialect/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
@@ -56,10 +56,6 @@ const (
 	roleAssistant = "assistant"
 	roleSystem    = "system"
 )
-
-// maxName is the length of a tool's name: ^[a-zA-Z0-9_-]{1,64}$ where the API is strictest, on
-// Bedrock and for older models; 128 elsewhere.
-const maxName = 64
 
 // sent is a block as it is sent, and what decides where it may stand.
 type sent struct {
@@ -437,7 +433,7 @@ func (s *sender) reasoning(p *wire.Part) {
 // call writes a call that waits for its result. Its id is one of its own, since the API rejects
 // the same id twice in a request and some providers count anew in each reply.
 func (s *sender) call(p *wire.Part) {
-	name := s.SendToolName(p.ToolName, callid.LegalName(p.ToolName, maxName), maxName)
+	name := s.ToolName(p.ToolName)
 	input, ok := wire.ArgumentsObject(p.Arguments, "input")
 	if !ok {
 		s.Lose("arguments of " + strconv.Quote(jsonx.Clip(p.ToolName)) + " are no JSON object, sent inside one")

@@ -22,7 +22,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/callid"
+	"sessiond/internal/dialect/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
@@ -33,7 +33,9 @@ const Name = "gemini"
 
 // Form is the dialect.
 func Form() wire.Form {
-	return wire.Form{Name: Name, Decode: Decode, Export: Export, Send: Send}
+	return wire.Form{
+		Name: Name, Decode: Decode, Export: Export, Send: Send, Rules: rules,
+	}
 }
 
 // Roles of the wire.

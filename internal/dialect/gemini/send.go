@@ -11,15 +11,16 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/callid"
+	"sessiond/internal/dialect/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
-// standIn is said in the user's role before a context that would begin with a reply, which the
-// API rejects.
-const standIn = "(The beginning of the conversation is not part of this context.)"
+// rules returns what the API requires of messages.
+func rules(_, _ string) wire.Rules {
+	return wire.Rules{CallIDs: callid.Strict, Signatures: wire.Base64Only, DropBlank: true, LeadingUser: true}
+}
 
 // Send makes {"systemInstruction": …, "contents": […]} of a context, with the fields that the
 // API takes in a request and no other. Replies that follow one another become one content, as
@@ -87,7 +88,6 @@ type sender struct {
 	ids     *callid.Names
 	results []sentResult     // responses to the calls of the last reply
 	media   []jsontext.Value // what they hold and a response cannot
-	skipped bool             // a loss says that calls are sent without a signature
 }
 
 // sentResult is a response, with the place of its call.
@@ -112,7 +112,7 @@ func (s *sender) put(role string, parts []jsontext.Value) {
 }
 
 // begin puts a turn of the user before a context that has none at its beginning.
-func (s *sender) begin() { s.put(roleUser, appendText(nil, standIn)) }
+func (s *sender) begin() { s.put(roleUser, appendText(nil, wire.LeadText)) }
 
 // flush writes the responses that were gathered, in one content and in the order of their
 // calls, by which the API knows those without an id; and behind it in another one the media
@@ -407,7 +407,7 @@ func inlineFields(field string) []string {
 func (s *sender) call(p *wire.Part, t *turn) jsontext.Value {
 	s.CountCall(p, "")
 	c := wire.OpenCall{ID: p.CallID, Name: p.ToolName, SentID: s.idOf(p, s.ids.Call), At: s.Calls()}
-	c.SentName = s.SendToolName(p.ToolName, legalName(p.ToolName), maxName)
+	c.SentName = s.SendToolName(p.ToolName, legalName(p.ToolName))
 	s.Open = append(s.Open, c)
 	s.loseInner(p, "name", "id", "args")
 	s.loseBeside(p, fieldSignature)
@@ -417,11 +417,7 @@ func (s *sender) call(p *wire.Part, t *turn) jsontext.Value {
 	}
 	signature := s.signature(p)
 	if signature == nil && !t.called && s.generation >= wire.Signed {
-		signature = jsonx.Quote(wire.NoSignature)
-		if !s.skipped {
-			s.Lose("calls without a thought signature are sent with the one that skips its check")
-		}
-		s.skipped = true
+		signature = s.SkipSignature()
 	}
 	t.called = true
 	return jsonx.Encode(fieldCall, jsonx.Encode("id", jsonx.Maybe(c.SentID), "name", c.SentName, "args", arguments), fieldSignature, signature)
@@ -450,15 +446,7 @@ func (s *sender) signature(p *wire.Part) jsontext.Value {
 	} else if p.Kind == session.PartToolCall {
 		raw = wire.CallSignature(&p.Part)
 	}
-	if jsonx.IsNull(raw) || string(raw) == `""` {
-		return nil
-	}
-	text, exact := jsonx.Text(raw)
-	if !exact || !wire.IsSignature(text) {
-		s.Lose("a thought signature that is no base64")
-		return nil
-	}
-	return raw
+	return s.Signature(raw)
 }
 
 // result writes a response with what belongs to it: further text within it, media within it or
@@ -635,9 +623,6 @@ func typeOfName(uri string, kind session.PartKind) string {
 	return "application/pdf"
 }
 
-// maxName is the length of a function's name that the API takes.
-const maxName = 64
-
 // legalName returns a function's name in the API's alphabet: a letter or an underscore, then
 // those, digits, dots, colons and dashes, 64 at most.
 func legalName(name string) string {
@@ -648,8 +633,8 @@ func legalName(name string) string {
 	if c := legal[0] | 0x20; legal[0] != '_' && (c < 'a' || c > 'z') {
 		legal = "_" + legal
 	}
-	if len(legal) > maxName {
-		return callid.TagName(legal, name, maxName)
+	if len(legal) > wire.MaxName {
+		return callid.TagName(legal, name, wire.MaxName)
 	}
 	return legal
 }

@@ -21,7 +21,10 @@ const Name = "openai.chat"
 
 // Form is the dialect.
 func Form() wire.Form {
-	return wire.Form{Name: Name, Decode: Decode, Export: Export, Send: Send}
+	return wire.Form{
+		Name: Name, Decode: Decode, Export: Export, Send: Send, Rules: wire.RulesOfModel,
+		ResendsReasoning: true,
+	}
 }
 
 // Roles of the wire that share a role with another one.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/callid"
+	"sessiond/internal/dialect/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
@@ -18,7 +18,7 @@ import (
 
 // Limits of the API, which answers 400 beyond them.
 const (
-	maxName   = 64 // characters of a tool's or an author's name
+	maxAuthor = 64 // characters of an author's name
 	maxCallID = 40 // bytes of a call's id
 )
 
@@ -80,9 +80,8 @@ type sender struct {
 	provider   string
 	generation int // of the Gemini that it is sent to, 0 for any other model
 
-	ids     callid.Names
-	media   []jsontext.Value // elements of results, for the user's message behind them
-	skipped bool             // a loss says that calls are sent without a signature
+	ids   callid.Names
+	media []jsontext.Value // elements of results, for the user's message behind them
 }
 
 // flush writes the message that carries the media of results, if there are any.
@@ -150,7 +149,7 @@ func (s *sender) name() jsonx.Maybe {
 		}
 		return r
 	}, s.M.Author))
-	return jsonx.Maybe(s.LoseName("author's name", s.M.Author, string(name[:min(len(name), maxName)])))
+	return jsonx.Maybe(s.LoseName("author's name", s.M.Author, string(name[:min(len(name), maxAuthor)])))
 }
 
 // user writes what a person or a program said. One of whom nothing can be sent still has their
@@ -158,7 +157,7 @@ func (s *sender) name() jsonx.Maybe {
 func (s *sender) user() {
 	elements := s.elements(&s.M)
 	if elements == nil {
-		s.Lose("nothing that can be sent: " + wire.NoContent + " stands in its place")
+		s.LoseContent()
 		elements = appendText(nil, wire.NoContent)
 	}
 	s.Write("role", "user", "content", wire.ContentOf(elements, textPrefix), "name", s.name())
@@ -296,7 +295,7 @@ func (s *sender) call(p *wire.Part, first bool) jsontext.Value {
 	}
 	id := legalCallID(s.ids.Call(s.CountCall(p, "call_made_")))
 	s.Open = append(s.Open, wire.OpenCall{ID: p.CallID, Name: p.ToolName, SentID: id})
-	name := s.SendToolName(p.ToolName, callid.LegalName(p.ToolName, maxName), maxName)
+	name := s.ToolName(p.ToolName)
 	return jsonx.Encode("id", id, "type", kind, kind, jsonx.Encode("name", name, arguments, given), "extra_content", s.signature(p, first))
 }
 
@@ -309,18 +308,12 @@ func (s *sender) signature(p *wire.Part, first bool) jsontext.Value {
 	if s.generation == 0 {
 		return nil
 	}
-	raw := wire.CallSignature(&p.Part)
-	if text, exact := jsonx.Text(raw); !exact || !wire.IsSignature(text) {
-		if text != "" {
-			s.Lose("a thought signature that is no base64")
-		}
+	raw := s.Signature(wire.CallSignature(&p.Part))
+	if raw == nil {
 		if !first || s.generation < wire.Signed {
 			return nil
 		}
-		if raw = jsonx.Quote(wire.NoSignature); !s.skipped {
-			s.Lose("calls without a thought signature are sent with the one that skips its check")
-		}
-		s.skipped = true
+		raw = s.SkipSignature()
 	}
 	return jsonx.Encode("google", jsonx.Encode("thought_signature", raw))
 }

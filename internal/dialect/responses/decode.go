@@ -32,7 +32,9 @@ const Name = "openai.responses"
 
 // Form is the dialect.
 func Form() wire.Form {
-	return wire.Form{Name: Name, Decode: Decode, Export: Export, Send: Send}
+	return wire.Form{
+		Name: Name, Decode: Decode, Export: Export, Send: Send, Rules: wire.RulesOfModel,
+	}
 }
 
 // Types of items.

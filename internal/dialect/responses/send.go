@@ -8,17 +8,14 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/callid"
+	"sessiond/internal/dialect/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
-// Limits of the API, which answers 400 beyond them.
-const (
-	maxName   = 64 // characters of a tool's name
-	maxCallID = 64 // bytes of a call's id
-)
+// maxCallID is the limit of the API for a call's id, in bytes. It answers 400 beyond it.
+const maxCallID = 64
 
 // Send makes {"instructions": …, "input": […]} of a context, for a request with store:false:
 // no item is named by an id that the provider would look up, none refers to a stored one, and
@@ -159,7 +156,7 @@ func (s *sender) user(role string) {
 		}
 	}
 	if len(elements) == 0 && role == "user" && approvals == 0 {
-		s.Lose("nothing that can be sent: " + wire.NoContent + " stands in its place")
+		s.LoseContent()
 		elements = appendText(nil, wire.NoContent)
 	}
 	if len(elements) > 0 {
@@ -226,11 +223,6 @@ func (s *sender) medium(p *wire.Part) jsontext.Value {
 	}
 	s.LoseMedium(p)
 	return nil
-}
-
-// name returns a tool's name as the API takes it.
-func (s *sender) name(name string) string {
-	return s.SendToolName(name, callid.LegalName(name, maxName), maxName)
 }
 
 // opened returns the id that a call is sent with, and notes that it waits for its result. The id
@@ -447,7 +439,7 @@ func (s *sender) call(u *unit) {
 		u.kind == itemToolSearchCall && isObject(p.Arguments):
 		o = s.builtIn(u)
 	case p.X.Type == typeCustom || s.M.Dialect != Name && isCustom(&p.Part):
-		o = jsonx.Fields("type", itemCustomCall, "call_id", s.opened(p, itemCustomCall), "name", s.name(p.ToolName), "input", p.Arguments)
+		o = jsonx.Fields("type", itemCustomCall, "call_id", s.opened(p, itemCustomCall), "name", s.ToolName(p.ToolName), "input", p.Arguments)
 	default:
 		if u.kind != "" && u.kind != itemFunctionCall {
 			s.Lose(u.kind + " is sent as a function's call")
@@ -463,7 +455,7 @@ func (s *sender) call(u *unit) {
 
 // function returns the call of a function and opens it.
 func (s *sender) function(p *wire.Part, arguments string) jsonx.Object {
-	return jsonx.Fields("type", itemFunctionCall, "call_id", s.opened(p, itemFunctionCall), "name", s.name(p.ToolName), "arguments", cmp.Or(arguments, "{}"))
+	return jsonx.Fields("type", itemFunctionCall, "call_id", s.opened(p, itemFunctionCall), "name", s.ToolName(p.ToolName), "arguments", cmp.Or(arguments, "{}"))
 }
 
 // builtIn returns the call of a tool that the API knows and the caller runs.

@@ -29,6 +29,16 @@ type Form struct {
 	// Send encodes the part of a provider's request that holds the conversation. It is nil for
 	// a form that no provider accepts.
 	Send func(in Request) (Sent, error)
+
+	// Rules returns what a provider requires of messages before Send, by the provider's and the model's name. It is
+	// nil for a form that no provider accepts.
+	Rules func(provider, model string) Rules
+
+	// ResendsReasoning says that replies go back with their reasoning.
+	ResendsReasoning bool
+
+	// CacheReach is in how many blocks before a mark the provider searches its cache; 0: it needs no marks.
+	CacheReach int
 }
 
 // Decoded is the result of Decode. A message has kind, role, origin, dialect, parts and extra; the

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/callid"
+	"sessiond/internal/dialect/callid"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
@@ -26,6 +26,8 @@ type Sender struct {
 	calls  int               // that were sent, to name those that came without an id
 	tools  map[string]string // the tools that were called: their own names by those that are sent
 	losses []string
+
+	skipped bool // a loss says that calls are sent without a signature
 }
 
 // OpenCall is a call that has no result yet.
@@ -61,6 +63,11 @@ func (s *Sender) Write(fields ...any) {
 
 // NoContent stands in where an API demands a content and there is none.
 const NoContent = "(no content)"
+
+// LoseContent notes that NoContent replaces everything that a user said.
+func (s *Sender) LoseContent() {
+	s.Lose("nothing that can be sent: " + NoContent + " stands in its place")
+}
 
 // Taken returns the entries that were written since the last call.
 func (s *Sender) Taken() []json.RawMessage {
@@ -166,11 +173,20 @@ func (s *Sender) LoseName(of, name, sent string) string {
 	return sent
 }
 
-// SendToolName returns the name that a tool is sent under: legal, which the provider takes. Two
-// tools never share one. most is the length that the provider takes.
-func (s *Sender) SendToolName(name, legal string, most int) string {
+// MaxName is the longest name of a tool that every provider accepts: ^[a-zA-Z0-9_-]{1,64}$ for OpenAI, on Bedrock and
+// for Anthropic's older models. Gemini has the same length.
+const MaxName = 64
+
+// ToolName returns the name that a tool is sent under, in the alphabet that most providers share.
+func (s *Sender) ToolName(name string) string {
+	return s.SendToolName(name, callid.LegalName(name, MaxName))
+}
+
+// SendToolName returns the name that a tool is sent under: legal, which the provider accepts. Two
+// tools never share one.
+func (s *Sender) SendToolName(name, legal string) string {
 	if own, taken := s.tools[legal]; taken && own != name && legal != name {
-		legal = callid.TagName(legal, name, most)
+		legal = callid.TagName(legal, name, MaxName)
 	}
 	if _, known := s.tools[legal]; known {
 		return legal

@@ -24,9 +24,10 @@ func (scale) Text(string) int64                    { return 1 }
 func (h *House) Given(id session.ID) []string {
 	h.Helper()
 	manager := contextmgr.New(h.Store, contextmgr.Config{
-		Digest: digest.NewExtractive(tokens.Reference().Text), Reference: string(tokens.Reference().Family()),
-		Models:  func(string) (session.ModelInfo, bool) { return session.ModelInfo{}, false },
-		Counter: func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
+		Digest: digest.NewExtractive(tokens.Reference().Text), Dialects: dialect.Providers{},
+		Reference: string(tokens.Reference().Family()),
+		Models:    func(string) (session.ModelInfo, bool) { return session.ModelInfo{}, false },
+		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 	})
 	view := testkit.Must(manager.Assemble(h.Context(), id, contextmgr.Budget{Window: 50_000_000, CloseCalls: true}))(h)
 	var lines []string
@@ -97,7 +98,7 @@ func (h *House) accepted(s session.Session, overlay *session.Compaction, path []
 		overlay = nil // of another branch
 	}
 	path = slices.DeleteFunc(slices.Clone(path), func(m session.Message) bool { return hides(overlay, &m) })
-	made := contextmgr.Assemble(contextmgr.Material{Overlay: overlay, Messages: path, CloseCalls: true, Weigh: scale{}})
+	made := contextmgr.Assemble(contextmgr.Material{Overlay: overlay, Messages: path, CloseCalls: true, Dialects: dialect.Providers{}, Weigh: scale{}})
 	if len(made.Messages()) == 0 {
 		return false
 	}

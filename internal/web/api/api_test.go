@@ -15,6 +15,7 @@ import (
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/dialect"
 	"sessiond/internal/jobs"
 	"sessiond/internal/routing"
 	"sessiond/internal/search"
@@ -214,6 +215,7 @@ func manager(st *store.Store) *contextmgr.Manager {
 			return session.ModelInfo{ID: id, Window: 128_000, Family: string(tokens.O200k)}, id == "known" || id == "gpt-4o"
 		},
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
+		Dialects:  dialect.Providers{},
 		Reference: string(tokens.O200k),
 		Flush:     contextmgr.FlushSettings{Enabled: true},
 	})

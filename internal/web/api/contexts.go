@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -45,10 +46,7 @@ type ContextView struct {
 
 // Render encodes a context in its dialect. Codes: Invalid.
 func Render(v contextmgr.View) (*ContextView, error) {
-	out := &ContextView{View: v, Dialect: v.Dialect}
-	if out.Dialect == "" {
-		out.Dialect = dialect.OpenAIChat
-	}
+	out := &ContextView{View: v, Dialect: cmp.Or(v.Dialect, dialect.Default)}
 	if len(v.Pending) == 0 {
 		sent, err := dialect.Send(out.Dialect, dialect.Request{
 			System: v.System, Messages: v.Messages, Model: v.Model, Provider: v.Provider, Borders: v.Borders, Before: v.Before,

@@ -21,6 +21,7 @@ import (
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/dialect"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -60,8 +61,9 @@ func newKit(t *testing.T) *kit {
 	reference := tokens.Reference()
 	models := func(id string) (session.ModelInfo, bool) { return session.ModelInfo{ID: id, Window: 8000}, id == "m" }
 	contexts := contextmgr.New(k.store, contextmgr.Config{
-		Digest: digest.NewExtractive(reference.Text), Models: models, Reference: string(reference.Family()),
-		Counter: func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
+		Digest: digest.NewExtractive(reference.Text), Models: models, Dialects: dialect.Providers{},
+		Reference: string(reference.Family()),
+		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 	})
 	door := guard.New(guard.Options{Token: token})
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "API ", r.URL.Path) })

@@ -1,4 +1,4 @@
-package contextmgr
+package wire
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 	"image/jpeg"
 	_ "image/png" // registers the format
 	"net/http"
-	"slices"
 	"strings"
 
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -54,14 +54,11 @@ func (i ImageInfo) Action() ImageAction {
 	return ImageKeep
 }
 
-// Shrink returns an image within the limits for one that exceeds them; not ok if it cannot.
-type Shrink func(*session.Blob) (*session.Blob, bool)
-
-// limitImages shrinks the images of an item that exceed the limits, or replaces them by a note. Images
-// without bytes here, or of a type that only some providers accept, are left to the dialect.
-func (d *Draft) limitImages(item *Item, shrink Shrink) {
-	for i := range item.Message.Parts {
-		p := &item.Message.Parts[i]
+// limitImages shrinks the images that exceed the limits, or replaces them by a note. Images without bytes here, or of a
+// type that only some providers accept, are left to Send.
+func (m *fitted) limitImages(shrink session.Shrink) (notes []session.FitNote) {
+	for i := range m.Parts {
+		p := &m.Parts[i]
 		if p.Kind != session.PartImage || p.Blob == nil || !isCommonImage(p) {
 			continue
 		}
@@ -70,14 +67,14 @@ func (d *Draft) limitImages(item *Item, shrink Shrink) {
 		if action == ImageKeep {
 			continue
 		}
-		item.copyParts()
-		item.Changed = true
-		p = &item.Message.Parts[i]
+		m.copyParts()
+		m.Changed = true
+		p = &m.Parts[i]
 		if action == ImageShrink && shrink != nil {
-			if small, ok := shrink(p.Blob); ok {
+			if small, ok := shrink(p.Blob, encodeSmaller); ok {
 				p.Blob, p.BlobSHA, p.Extra = small, &small.SHA256, setJPEGType(p.Extra)
-				d.Adjustments = append(d.Adjustments, fmt.Sprintf("%s: an image of %d×%d pixels, %d bytes, is sent smaller",
-					item.name(), info.Width, info.Height, info.Bytes))
+				notes = append(notes, session.FitNote{From: m.From, Text: fmt.Sprintf(
+					"an image of %d×%d pixels, %d bytes, is sent smaller", info.Width, info.Height, info.Bytes)})
 				continue
 			}
 		}
@@ -88,35 +85,26 @@ func (d *Draft) limitImages(item *Item, shrink Shrink) {
 		callID := p.CallID
 		*p = session.TextPart("[image left out: " + why + "]")
 		p.CallID = callID
-		d.Losses = append(d.Losses, fmt.Sprintf("%s: a note replaces an image: %s", item.name(), why))
+		notes = append(notes, m.loss("a note replaces an image: "+why))
 	}
+	return notes
 }
 
-// isCommonImage reports whether a part is an image of a type that every provider accepts, by its
-// media type or its bytes.
+// isCommonImage reports whether a part is an image of a type that every provider accepts, by its media type or its
+// bytes.
 func isCommonImage(p *session.Part) bool {
-	mediaType := p.Blob.MediaType
-	var extra struct {
-		MediaType string `json:"media_type"`
-	}
-	if len(p.Extra) > 0 && decode(p.Extra, &extra) && extra.MediaType != "" {
-		mediaType = extra.MediaType
-	}
-	common := []string{"", "image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"}
-	return slices.Contains(common, strings.ToLower(mediaType)) || slices.Contains(common, http.DetectContentType(p.Blob.Data))
+	mediaType := strings.ToLower(MediaOf(p).MediaType)
+	return mediaType == "" || mediaType == "image/jpg" || IsImage(mediaType) || IsImage(http.DetectContentType(p.Blob.Data))
 }
 
 // setJPEGType replaces the media type in extra fields, if there is one.
 func setJPEGType(extra session.JSON) session.JSON {
-	var fields map[string]any
-	if len(extra) == 0 || !decode(extra, &fields) {
+	fields, err := jsonx.ParseObject("", extra)
+	if err != nil || !fields.Has("media_type") {
 		return extra
 	}
-	if _, ok := fields["media_type"]; !ok {
-		return extra
-	}
-	fields["media_type"] = "image/jpeg"
-	return session.JSONOf(fields)
+	fields.SetText("media_type", "image/jpeg")
+	return session.JSON(fields.Value())
 }
 
 // imageInfo reads an image's header.
@@ -203,21 +191,4 @@ func scaleTo(m *image.RGBA, side int) *image.RGBA {
 		}
 	}
 	return out
-}
-
-// shrinkImage implements Shrink. It caches its results: a stored image never changes.
-func (m *Manager) shrinkImage(original *session.Blob) (*session.Blob, bool) {
-	m.shrinks.Lock()
-	defer m.shrinks.Unlock()
-	small, ok := m.images.get(original.SHA256)
-	if ok && original.SHA256 != "" {
-		return small, small != nil
-	}
-	small, size := nil, imageEntrySize
-	if data, ok := encodeSmaller(original.Data); ok {
-		small = &session.Blob{SHA256: hashOf(string(data)), Size: int64(len(data)), MediaType: "image/jpeg", Data: data}
-		size += len(data)
-	}
-	m.images.put(original.SHA256, small, size)
-	return small, small != nil
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sessiond/internal/callid"
+	"sessiond/internal/dialect/callid"
 
 	"pgregory.net/rapid"
 )
