@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/session"
 	"sessiond/internal/spelling"
 )
@@ -43,7 +45,7 @@ type Settings struct {
 // that says which one is meant, unless its value is null. Codes: Invalid; a value of the wrong type is a
 // *json.UnmarshalTypeError.
 func ParseSettings(raw session.JSON) (Settings, error) {
-	var given map[string]json.RawMessage
+	var given map[string]jsontext.Value
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &given); err != nil {
 			return Settings{}, session.Errorf(session.Invalid, "compaction settings: %w", err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/callid"
 	"sessiond/internal/session"
 )
@@ -176,7 +178,7 @@ const (
 // withoutSignatures drops the rejected signatures from extra fields. Dialects keep them at the top
 // or under fields; pi and Google's form of OpenAI use names of their own.
 func withoutSignatures(extra session.JSON, rule Signatures) (session.JSON, int) {
-	var fields map[string]json.RawMessage
+	var fields map[string]jsontext.Value
 	if !decode(extra, &fields) {
 		return extra, 0
 	}
@@ -192,7 +194,7 @@ func withoutSignatures(extra session.JSON, rule Signatures) (session.JSON, int) 
 		case "rest", "extra_content", "google":
 			inner, dropped := withoutSignatures(session.JSON(value), rule)
 			if dropped > 0 {
-				fields[name] = json.RawMessage(inner)
+				fields[name] = jsontext.Value(inner)
 				n += dropped
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -318,7 +319,7 @@ func (s *Server) sessionPatch(b *sessionPatchBody, now session.Session) (store.S
 	if b.Metadata.given {
 		merged := session.JSON(`{}`)
 		if !b.Metadata.null {
-			merged = merge(now.Metadata, session.JSON(b.Metadata.value))
+			merged = jsonx.Patch(now.Metadata, session.JSON(b.Metadata.value))
 		}
 		p.Metadata = &merged
 	}
@@ -328,7 +329,7 @@ func (s *Server) sessionPatch(b *sessionPatchBody, now session.Session) (store.S
 			if _, err := s.parseSettings(b.Settings.value); err != nil {
 				return p, err
 			}
-			merged = merge(now.Settings, session.JSON(b.Settings.value))
+			merged = jsonx.Patch(now.Settings, session.JSON(b.Settings.value))
 		}
 		if _, err := contextmgr.StoredSettings(merged); err != nil {
 			return p, settingsError(err)
