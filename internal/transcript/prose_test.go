@@ -29,7 +29,7 @@ func TestProse(t *testing.T) {
 		"see https://a.example/b?c=d&e":            `<p>see <a href="https://a.example/b?c=d&amp;e" title="https://a.example/b?c=d&amp;e" rel="noopener noreferrer">https://a.example/b?c=d&amp;e</a></p>`,
 		"![a cat](https://a.example/c.png)":        "<p>[image a cat https://a.example/c.png]</p>",
 		"[1]: https://a.example \"said\"":          `<p>[1]: <a href="https://a.example" title="https://a.example" rel="noopener noreferrer">https://a.example</a> &quot;said&quot;</p>`,
-		"```go\nif a < b {\n```":                   "<pre class=\"code\"><span class=\"note\">go</span>\n<span class=\"k\">if</span><span class=\"w\"> </span><span class=\"nx\">a</span><span class=\"w\"> </span><span class=\"p\">&lt;</span><span class=\"w\"> </span><span class=\"nx\">b</span><span class=\"w\"> </span><span class=\"p\">{</span></pre>",
+		"```go\nif a < b {\n```":                   "<pre class=\"code\"><span class=\"note\">go</span>\n<span class=\"k\">if</span> a &lt; b {</pre>",
 		"```\nif a < b {\n```":                     "<pre class=\"code\">if a &lt; b {</pre>",
 		"```nosuch\na < b\n```":                    "<pre class=\"code\"><span class=\"note\">nosuch</span>\na &lt; b</pre>",
 		"| a | b |\n|---|---|\n| <i> | `y` |":      "<table>\n<thead>\n<tr>\n<th>a</th>\n<th>b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>&lt;i&gt;</td>\n<td><code>y</code></td>\n</tr>\n</tbody>\n</table>",
