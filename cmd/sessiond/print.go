@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -14,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/transcript"
 )
 
@@ -104,7 +104,7 @@ func raw(w io.Writer) io.Writer {
 }
 
 // ownColors are bold, faint and the colours of text. None hides text.
-var ownColors = regexp.MustCompile(`\x1b\[(0|1|2|(1;)?3[1-6])m`)
+var ownColors = pattern.New(`\x1b\[(0|1|2|(1;)?3[1-6])m`)
 
 // tornLength returns how many bytes at the end of b begin a character without ending it.
 func tornLength(b []byte) int {
@@ -131,7 +131,7 @@ func (a *app) writeCSV(rows [][]string) error {
 }
 
 // plainNumber is what begins as a formula may and is a number.
-var plainNumber = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+var plainNumber = pattern.New(`^[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 
 // withoutFormula returns a cell as text if a spreadsheet would calculate it. Rule: OWASP, CSV Injection, with the
 // characters of full width, and spaces before it.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/connect"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -74,7 +74,7 @@ var resumeCommands = map[session.Source]string{
 }
 
 // plainID matches ids that are safe on a command line.
-var plainID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@+-]*$`)
+var plainID = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._:@+-]*$`)
 
 // resumption finds the command that continues a session. Codes: Invalid (there is none), NotFound
 // (its folder or its program does not exist).

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/connect"
+	"sessiond/internal/pattern"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -92,7 +92,7 @@ func excludedLast(args []string) []string {
 	return slices.Concat(kept, []string{"--"}, excluded, rest)
 }
 
-var searchShorthand = regexp.MustCompile(`^-(h|n|n=?[0-9]+)$`)
+var searchShorthand = pattern.New(`^-(h|n|n=?[0-9]+)$`)
 
 func (a *app) search(ctx context.Context, s *opened, words string, f searchFlags) error {
 	q := search.Query{

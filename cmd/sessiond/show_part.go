@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -164,7 +165,7 @@ func (p *part) cut(first, last int64) {
 	p.spans, p.before = p.spans.Between(first, last), p.before+first-1
 }
 
-var seqsWritten = regexp.MustCompile(`^#?([0-9]*)(?:(\.\.|-)#?([0-9]*))?$`)
+var seqsWritten = pattern.New(`^#?([0-9]*)(?:(\.\.|-)#?([0-9]*))?$`)
 
 // seqRange parses SEQS; 0 is open.
 func seqRange(s string) (from, to int64, err error) {

@@ -16,6 +16,7 @@ const module = "sessiond/"
 
 // levels are the floors of the house: a package imports only from floors below its own.
 var levels = [][]string{
+	{"internal/pattern"},
 	{"internal/session", "internal/folders", "internal/callid", "internal/spelling", "internal/text", "internal/when", "db/migrations", "queries"},
 	{"internal/jsonx"}, // its errors are the kernel's
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
@@ -98,6 +99,7 @@ func TestCheckComplains(t *testing.T) {
 		{"up a floor", "internal/store", "internal/search", false},
 		{"across", "internal/search", "internal/analytics", false},
 		{"the kernel imports nothing", "internal/session", "internal/tokens", false},
+		{"the kernel and patterns", "internal/session", "internal/pattern", true},
 		{"a wire form and its registry", "internal/dialect/openaichat", "internal/dialect", false},
 		{"wire forms and what they share", "internal/dialect/openaichat", "internal/dialect/wire", true},
 		{"one wire form and another", "internal/dialect/openaichat", "internal/dialect/native", false},

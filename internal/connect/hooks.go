@@ -3,11 +3,12 @@ package connect
 import (
 	"crypto/sha256"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"sessiond/internal/pattern"
 )
 
 // jsonHooks are hooks in the form of Claude Code: hooks.EVENT is a list of groups, each with a matcher and a list
@@ -216,7 +217,7 @@ func snakeCase(event string) string {
 	return b.String()
 }
 
-var needsNoQuotes = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var needsNoQuotes = pattern.New(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // QuoteShell quotes a word for a POSIX shell, if need be.
 func QuoteShell(word string) string {

@@ -3,12 +3,12 @@ package contextmgr
 import (
 	"cmp"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -180,7 +180,7 @@ func onlyAsks(text string, terms []string) bool {
 	return asks
 }
 
-var sentenceForm = regexp.MustCompile(`[^.!?。！？\n]+([.!?。！？\n]+|$)`)
+var sentenceForm = pattern.New(`[^.!?。！？\n]+([.!?。！？\n]+|$)`)
 
 // searchableText returns what was said in a message, and the tools and arguments that it calls.
 func searchableText(m *session.Message) string {

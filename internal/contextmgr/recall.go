@@ -2,12 +2,12 @@ package contextmgr
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -157,7 +157,7 @@ func Terms(text string) []string {
 }
 
 // wordForm is a run of a script without spaces between words, or a word of any other script.
-var wordForm = regexp.MustCompile(`[` + unspaced + `]+|(?:[^\PL` + unspaced + `]|[\p{Nd}_\p{Mn}])+`)
+var wordForm = pattern.New(`[` + unspaced + `]+|(?:[^\PL` + unspaced + `]|[\p{Nd}_\p{Mn}])+`)
 
 const unspaced = `\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}`
 

@@ -6,10 +6,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"sync"
+
+	"sessiond/internal/pattern"
 )
 
 // Clean returns the one spelling of a path: without dots and doubled slashes, and a path of Windows with its drive in
@@ -105,7 +106,7 @@ func Within(name, folder string) bool {
 func isSlash(b byte) bool  { return b == '/' || b == '\\' }
 func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
-var oneLetter = regexp.MustCompile(`^/[A-Za-z](/|$)`)
+var oneLetter = pattern.New(`^/[A-Za-z](/|$)`)
 
 // cutDrive cuts the drive off a path of Windows in any of its spellings.
 func cutDrive(name string) (drive byte, rest string, ok bool) {

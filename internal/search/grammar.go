@@ -3,7 +3,6 @@ package search
 import (
 	"hash/fnv"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 	"sessiond/internal/text"
 	"sessiond/internal/when"
@@ -186,7 +186,7 @@ func (f filters) check() error {
 	return nil
 }
 
-var questionForm = regexp.MustCompile(`(?i)^\s*(who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b|[?？]\s*$`)
+var questionForm = pattern.New(`(?i)^\s*(who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b|[?？]\s*$`)
 
 // asks tells a question from a list of words: a hit need not have all words of a question.
 func asks(text string) bool { return questionForm.MatchString(text) }
@@ -296,9 +296,9 @@ func (f field) term() (term, bool) {
 }
 
 var (
-	hashForm      = regexp.MustCompile(`^[0-9a-f]{6,}$`)
-	numberForm    = regexp.MustCompile(`^[0-9]{5,}$`)
-	groupedNumber = regexp.MustCompile(`^[0-9]{1,3}([,.'’][0-9]{3})+$`)
+	hashForm      = pattern.New(`^[0-9a-f]{6,}$`)
+	numberForm    = pattern.New(`^[0-9]{5,}$`)
+	groupedNumber = pattern.New(`^[0-9]{1,3}([,.'’][0-9]{3})+$`)
 )
 
 // isHash reports whether a word may be the beginning of a hash.

@@ -2,9 +2,10 @@ package session
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
+
+	"sessiond/internal/pattern"
 )
 
 // Tags in which Claude Code wraps what it stores as messages in the user's role.
@@ -83,9 +84,9 @@ func CommandLine(text string) string {
 
 var (
 	// agentNote is the line for the model below the answer of a sub-agent, with its usage.
-	agentNote = regexp.MustCompile(`\n?\s*agentId: (\w+) \(for resuming[^\n]*\)\s*(?:<usage>[^<]*</usage>)?\s*$`)
+	agentNote = pattern.New(`\n?\s*agentId: (\w+) \(for resuming[^\n]*\)\s*(?:<usage>[^<]*</usage>)?\s*$`)
 	// agentStart is the result of a call that starts a sub-agent in the background: the rest of it instructs the model.
-	agentStart = regexp.MustCompile(`^Async agent launched successfully\.[^\n]*\n+agentId: (\w+) `)
+	agentStart = pattern.New(`^Async agent launched successfully\.[^\n]*\n+agentId: (\w+) `)
 )
 
 // ReadableResult returns a tool's result without what Claude Code adds for the model alone: ids of sub-agents, and what

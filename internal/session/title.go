@@ -1,10 +1,11 @@
 package session
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"sessiond/internal/pattern"
 )
 
 const (
@@ -71,14 +72,14 @@ var smallTalk = func() map[string]bool {
 func IsCommand(text string) bool { return command.MatchString(text) }
 
 var (
-	command     = regexp.MustCompile(`^/[a-zA-Z][\w:.-]*(\s|$)`)
-	asksForPlan = regexp.MustCompile(`(?i)^(please )?(implement|execute|follow|carry out)\b[^.]{0,30}\bplan\b[^.]{0,30}$`)
-	planWord    = regexp.MustCompile(`(?i)^(implementation )?plan:\s*`)
-	openingTag  = regexp.MustCompile(`^<([A-Za-z][\w-]*)[^<>]*>`)
-	taggedName  = regexp.MustCompile(`[_-]|^[A-Z]+$`) // not an element of HTML that the person asks about
-	attachment  = regexp.MustCompile(`^\[(Image|Pasted text)[^\]\n]*\]|^\[Request interrupted[^\]\n]*\]`)
-	programLine = regexp.MustCompile("^(Caveat: The messages below|# AGENTS\\.md instructions|```)[^\n]*(\n|$)")
-	marks       = regexp.MustCompile(`^([#>*•❯$+-]+\s+)+|^[❯>•]`)
+	command     = pattern.New(`^/[a-zA-Z][\w:.-]*(\s|$)`)
+	asksForPlan = pattern.New(`(?i)^(please )?(implement|execute|follow|carry out)\b[^.]{0,30}\bplan\b[^.]{0,30}$`)
+	planWord    = pattern.New(`(?i)^(implementation )?plan:\s*`)
+	openingTag  = pattern.New(`^<([A-Za-z][\w-]*)[^<>]*>`)
+	taggedName  = pattern.New(`[_-]|^[A-Z]+$`) // not an element of HTML that the person asks about
+	attachment  = pattern.New(`^\[(Image|Pasted text)[^\]\n]*\]|^\[Request interrupted[^\]\n]*\]`)
+	programLine = pattern.New("^(Caveat: The messages below|# AGENTS\\.md instructions|```)[^\n]*(\n|$)")
+	marks       = pattern.New(`^([#>*•❯$+-]+\s+)+|^[❯>•]`)
 )
 
 // withoutPreamble removes one thing before the person's words. A block without an end takes the rest with it.
@@ -87,7 +88,7 @@ func withoutPreamble(text string) (rest string, skipped bool) {
 		_, rest, _ := strings.Cut(text, "</"+tag[1]+">")
 		return rest, true
 	}
-	for _, skip := range []*regexp.Regexp{attachment, programLine} {
+	for _, skip := range []*pattern.Pattern{attachment, programLine} {
 		if at := skip.FindStringIndex(text); at != nil {
 			return text[at[1]:], true
 		}

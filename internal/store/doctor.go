@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"sessiond/db/migrations"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -159,7 +159,7 @@ func (s *Store) checkPages(ctx context.Context, quick bool) Check {
 	return check
 }
 
-var treeNumber = regexp.MustCompile(`Tree \d+`)
+var treeNumber = pattern.New(`Tree \d+`)
 
 // checkReadable names the sessions of which something cannot be read.
 func (s *Store) checkReadable(ctx context.Context) Check {

@@ -3,10 +3,10 @@ package store
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -71,7 +71,7 @@ func (t *tx) fork(in Fork) (session.Session, error) {
 }
 
 // numbered is a title that a fork was given.
-var numbered = regexp.MustCompile(`^(.*\S) \(fork #[0-9]+\)$`)
+var numbered = pattern.New(`^(.*\S) \(fork #[0-9]+\)$`)
 
 // forkTitle is the title of what was forked with the fork's own number. Numbers go through a
 // family, so a fork of "Plan (fork #1)" is "Plan (fork #2)" and never a second "(fork #1)".

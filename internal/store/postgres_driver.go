@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -273,7 +273,7 @@ func pgValues(args []driver.NamedValue) []any {
 	return values
 }
 
-var pgName = regexp.MustCompile(`'(?:[^']|'')*'|::|:[a-z_]+`)
+var pgName = pattern.New(`'(?:[^']|'')*'|::|:[a-z_]+`)
 
 // pgNamed replaces named parameters, :since, by numbered ones, and puts the arguments in that order. A
 // parameter without an argument is NULL.
@@ -325,7 +325,7 @@ func (s pgStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (dri
 
 func (s pgStmt) CheckNamedValue(v *driver.NamedValue) error { return pgArgument(v) }
 
-var pgNumbered = regexp.MustCompile(`\$(\d+)|'(?:[^']|'')*'`)
+var pgNumbered = pattern.New(`\$(\d+)|'(?:[^']|'')*'`)
 
 // pgParameters returns the highest number of a parameter in a statement.
 func pgParameters(query string) (most int) {
@@ -465,13 +465,13 @@ func (r *pgRows) value(f *pgconn.FieldDescription, raw []byte) (driver.Value, er
 }
 
 var (
-	pgPlaceholder = regexp.MustCompile(`\+?\?(\d*)|'(?:[^']|'')*'`)
+	pgPlaceholder = pattern.New(`\+?\?(\d*)|'(?:[^']|'')*'`)
 	// A message's parts are a range of ids, which SQLite reads without an index. PostgreSQL takes such a
 	// range for a ninth of the table, and asks the policy of parts before it: there an index has them.
-	pgPartsOf = regexp.MustCompile(`\bp\.id BETWEEN m\.id << 10 AND \(m\.id << 10\) \+ 1023`)
+	pgPartsOf = pattern.New(`\bp\.id BETWEEN m\.id << 10 AND \(m\.id << 10\) \+ 1023`)
 	// Hints for SQLite's planner: which index, and which table first.
-	pgIndexedBy = regexp.MustCompile(` INDEXED BY \w+`)
-	pgCrossJoin = regexp.MustCompile(`CROSS JOIN (\w+ \w+ ON )`)
+	pgIndexedBy = pattern.New(` INDEXED BY \w+`)
+	pgCrossJoin = pattern.New(`CROSS JOIN (\w+ \w+ ON )`)
 )
 
 // pgText returns a statement as PostgreSQL reads it: placeholders are numbered, hints for SQLite's

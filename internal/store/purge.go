@@ -3,10 +3,10 @@ package store
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -163,7 +163,7 @@ func (t *tx) releaseChildren(id session.ID) error {
 }
 
 // numberOfFork is what a fork's title has more than the one that it was copied from.
-var numberOfFork = regexp.MustCompile(`^ \(fork #[0-9]+\)$`)
+var numberOfFork = pattern.New(`^ \(fork #[0-9]+\)$`)
 
 // renameForks takes a title that was copied from the purged session out of its forks.
 func (t *tx) renameForks(sess session.Session) error {

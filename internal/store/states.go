@@ -3,8 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
-	"regexp"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -14,7 +14,7 @@ const (
 	MaxStates     = 256 // names of one session, also of documents that were taken away
 )
 
-var stateName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var stateName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // CheckStateName tells whether a document can have this name. Codes: Invalid.
 func CheckStateName(name string) error {

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"math/bits"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"sessiond/internal/pattern"
 )
 
 // indexShare is the index's share of a summary's budget.
@@ -16,7 +17,7 @@ const indexShare = 0.15
 const mostOfALabel = 3
 
 // lineBehind is the line number behind a path in a search's output.
-var lineBehind = regexp.MustCompile(`[:\-]\d+[:\-]?.*$`)
+var lineBehind = pattern.New(`[:\-]\d+[:\-]?.*$`)
 
 // index returns the facts of the span that the summary lacks: amounts, versions, URLs, identifiers,
 // names, numbers and paths, literally, the best first. A number comes with its label. budget is in

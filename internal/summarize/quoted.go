@@ -1,11 +1,12 @@
 package summarize
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"sessiond/internal/pattern"
 )
 
 // A person's message contains words of others: quotations, mails, logs, code, a text to translate. Only the person's
@@ -122,9 +123,9 @@ func (h *hearing) nextParagraph(i int) int {
 }
 
 var (
-	openingTag   = regexp.MustCompile(`^<([a-zA-Z][\w:.-]*)(\s[^<>]*)?>`)
-	codeFence    = regexp.MustCompile("^(```+|~~~+)")
-	threeQuotes  = regexp.MustCompile(`"""|'''`)
+	openingTag   = pattern.New(`^<([a-zA-Z][\w:.-]*)(\s[^<>]*)?>`)
+	codeFence    = pattern.New("^(```+|~~~+)")
+	threeQuotes  = pattern.New(`"""|'''`)
 	closingMarks = map[rune]string{'“': "”", '„': "“”", '«': "»", '»': "«", '「': "」", '『': "』", '‹': "›", '"': `"`}
 )
 
@@ -224,7 +225,7 @@ func withoutQuotations(s string, words int) string {
 
 // Lines that people do not type: of programs, of protocols and of documents. The rest of their paragraph is pasted too.
 var (
-	machineLine = regexp.MustCompile(`^\[?\d{4}[-/.]\d\d[-/.]\d\d[T ,]` + // times
+	machineLine = pattern.New(`^\[?\d{4}[-/.]\d\d[-/.]\d\d[T ,]` + // times
 		`|^[\[(]?\d{1,2}[.:]\d\d([.:]\d\d)?([.,]\d+)?([\])]|\s*[AP]M\b)?\s+\S|^\[\d{1,2}[./]\d{1,2}[./]\d{2,4}[, ]|^\d\d:\d\d:\d\d[,.]\d+ -->` +
 		`|^\[?(ERROR|WARN(ING)?|INFO|DEBUG|FATAL|TRACE|NOTICE|CRITICAL|SEVERE|PANIC)\b[\]:|\s-]|(?i:^(error|warning|fatal|panic)(\[\w+\])?: )` +
 		`|^(npm|yarn|pnpm) (WARN|ERR!|notice|warn|error)|^remote: |^##\[|^::(error|warning|group)|^(===|---) (RUN|FAIL|PASS|SKIP)|^Traceback |^\$ \S|^[\w@-]+[$#%] ` +
@@ -236,12 +237,12 @@ var (
 		`|^(Reporter|Assignee|Steps to reproduce|Acceptance criteria|Akzeptanzkriterien|Signed-off-by|Co-authored-by|Attendees|Teilnehmer)( \w+)?\s*:` +
 		`|^Given (an?|the|that|some)\b|^(Scenario|Feature|Background)( Outline)?:|^As an? [^,.]+ I (want|need)|^(§+|Art\.|Article|Section|Clause|Artikel) ?\d|^\(?\d+(\.\d+){2,}\)?\s+\S|^\((\d+|[a-z]|[ivx]+)\) ` +
 		`|^\d+/\d* |^v?\d+\.\d+(\.\d+)+\b|^\[[A-Z]{2,10}-\d+\]|^={3,}$`)
-	indentedLine = regexp.MustCompile(`^(\t| {3,})\s*\S`)
-	listItem     = regexp.MustCompile(`^([-*+•·・–]|\(?\d{1,2}[.)、]|[a-z]\)|[①-⑳])\s*\S`)
-	clauseLine   = regexp.MustCompile(`^\d+\.\d+ \S|^[A-Z]{2,10}-\d+ \S`) // of a document if more lines follow
-	labelLine    = regexp.MustCompile(`^(Type|Priority|Status|Description|Labels|Severity|Component|Decision|Context|Consequences|Summary|Expected|Actual|Beschreibung|Priorität|Environment|Version)( \w+)?\s*:`)
-	keyLine      = regexp.MustCompile(`^(- )?[a-z_][\w.-]*: ?\S|^(- )?[a-z_][\w.-]*:$`)
-	separator    = regexp.MustCompile(`^([-*_=~—–]\s?){3,}$`)
+	indentedLine = pattern.New(`^(\t| {3,})\s*\S`)
+	listItem     = pattern.New(`^([-*+•·・–]|\(?\d{1,2}[.)、]|[a-z]\)|[①-⑳])\s*\S`)
+	clauseLine   = pattern.New(`^\d+\.\d+ \S|^[A-Z]{2,10}-\d+ \S`) // of a document if more lines follow
+	labelLine    = pattern.New(`^(Type|Priority|Status|Description|Labels|Severity|Component|Decision|Context|Consequences|Summary|Expected|Actual|Beschreibung|Priorität|Environment|Version)( \w+)?\s*:`)
+	keyLine      = pattern.New(`^(- )?[a-z_][\w.-]*: ?\S|^(- )?[a-z_][\w.-]*:$`)
+	separator    = pattern.New(`^([-*_=~—–]\s?){3,}$`)
 )
 
 // markEvident marks the rest of a paragraph from a line on that people do not type.
@@ -290,9 +291,9 @@ func isKey(line string) bool { return keyLine.MatchString(line) || labelLine.Mat
 
 // Lines that begin a turn of a conversation, with a time or with a name.
 var (
-	turnWithTime = regexp.MustCompile(`^.{0,50}\b\d{1,2}:\d\d(:\d\d)?\s*([AaPp]\.?[Mm]\.?)?[\])]?:?$|^\[?[\d./, -]*\d{1,2}:\d\d(:\d\d)?( ?[AP]M)?\]?[ ,:-]+\p{L}|^\[[\d:., /-]{6,}( ?[AP]M)?\]|^.{0,50}\b(\d+|an?) (minutes?|min|hours?|days?|weeks?|months?) ago\)?:?$|^.{0,50}\bvor \d+ (minuten|stunden|tagen|wochen)\)?:?$`)
-	turnWithName = regexp.MustCompile(`^(\p{Lu}[\p{L}\d .'-]{0,24}|[A-Z]\d{1,2}|@\w+)( (said|sagt|wrote|says))?\s*[:：](\s|$)`)
-	knownSpeaker = regexp.MustCompile(`(?i)^(you|user|assistant|system|human|ai|bot|q|a|interviewer|interviewee|customer|kunde|agent|chatgpt|claude|gemini|copilot|speaker \d+|[A-Z]\d{1,2}|client|moderator)( said)?\s*[:：]`)
+	turnWithTime = pattern.New(`^.{0,50}\b\d{1,2}:\d\d(:\d\d)?\s*([AaPp]\.?[Mm]\.?)?[\])]?:?$|^\[?[\d./, -]*\d{1,2}:\d\d(:\d\d)?( ?[AP]M)?\]?[ ,:-]+\p{L}|^\[[\d:., /-]{6,}( ?[AP]M)?\]|^.{0,50}\b(\d+|an?) (minutes?|min|hours?|days?|weeks?|months?) ago\)?:?$|^.{0,50}\bvor \d+ (minuten|stunden|tagen|wochen)\)?:?$`)
+	turnWithName = pattern.New(`^(\p{Lu}[\p{L}\d .'-]{0,24}|[A-Z]\d{1,2}|@\w+)( (said|sagt|wrote|says))?\s*[:：](\s|$)`)
+	knownSpeaker = pattern.New(`(?i)^(you|user|assistant|system|human|ai|bot|q|a|interviewer|interviewee|customer|kunde|agent|chatgpt|claude|gemini|copilot|speaker \d+|[A-Z]\d{1,2}|client|moderator)( said)?\s*[:：]`)
 )
 
 // markDialogue marks a copied conversation: from its first turn to the paragraph of its last.
@@ -333,20 +334,20 @@ var (
 	handleVerb = `(translate|summari[sz]e|rewrite|rephrase|paraphrase|proof-?read|shorten|condense|polish|cluster|categori[sz]e|classify|extract|transcribe|continue|solve|parse|interpret|analy[sz]e|rate|übersetz\w*|fasse?|kürz\w*|formulier\w*|korrigier\w*|lektorier\w*|analysier\w*|bewerte|tradui[st]\w*|résume[rz]?|corrige[rz]?|reformule[rz]?|traduce|resume|responde|corrige|analiza|翻译|总结|概括|改写|润色|翻訳|要約|添削)`
 	lookVerb   = `(review|check|correct|fix|explain|evaluate|critique|criticize|improve|compare|answer|reply|respond|draft|look at|read|see|find|tell me|format|edit|convert|make|address|import|implement|what|which|is|are|does|do|how|why|who|summary|prüf\w*|lies|schau\w*|schreib\w*|antworte\w*|was|ist|sind|gilt|wer|explique|réponds|regarde|vérifie|revisa|explica|看|检查|回复|返信)`
 
-	handlesText = regexp.MustCompile(`(?i)^(\W|\b(please|pls|bitte|can|could|would|you|kannst|könntest|du|mir|me|now|then|and|also|haha|ok|okay|hey|hi|just|quickly|for me|peux-tu|puedes|s'il te plaît|请|帮我|把)\b|请|帮我|把)*` + handleVerb + `\b|^(请|帮我|把|请帮我).{0,12}(翻译|总结|概括|改写)|^(以下|次の|この|下記|上の).*(翻訳|要約|添削|返信|説明|まとめ)|\b(what|was|que|qué) .*\b(means?|bedeutet|heißt|significa|veut dire)\b|什么意思|どういう意味|(zusammenfassen|übersetzen|kürzen|zusammen|weiter)[?.!:]?$|\b(gedicht|poem|summary|zusammenfassung) (daraus|from|of)\b|daraus\b`)
-	looksAtText = regexp.MustCompile(`(?i)(^|\b)` + lookVerb + `\b.*(` + deictic + `|\b(my|our|their|the|a|an|unsere?n?|meine?n?|mon|ma|mes|mi|mis)\b).{0,30}(` + textNoun + `)|(` + deictic + `).{0,12}(` + textNoun + `)`)
-	presents    = regexp.MustCompile(`(?i)\b(here('s| is| are)|this is what|this is the|these are the|i (have|found|got|copied|received|saw|get) (this|these|the|an?)|sent me|got from|i copied|hier ist|hier sind|das kam|folgende|voici|aquí (está|tienes)|j'ai reçu|recibí)\b.*(` + textNoun + `)|\b(this is what|here('s| is) what) (it|he|she|they|the|i (get|got|see|have|found|received))\b|\b(sent|gave|forwarded|told) (me|us) this\b`)
-	saysThis    = regexp.MustCompile(`(?i)\b(says?|said|writes?|wrote|reads?|states?|stated|asks?|asked|told (me|us)|sent (me|us)( this)?|answered|replied|claims?|complains?|demands?|insists?|argues?|recommends?|comments?|commented|responds?|responded|outputs?|prints?|quotes?|schreibt|schrieb|sagt|sagte|meint|meinte|antwortet|fordert|steht( da| dort)?|dit|écrit|a dit|demande|dice|escribe|escribió|dijo)( with| like| this| that| us| me| the following| as follows| something like this)?$|(发来|转发|收到|给我).{0,8}$|(说|写道|表示|回复|言いました|書いて|曰く)$|(他|她|老板|客户|用户|领导|经理)[^，。]{0,4}(要求|希望)$|^(from|per|aus|laut|according to) (the|their|his|her|its|dem|der|den)?\s*.{0,20}(` + textNoun + `)|\b(agents?|ais?|llms?|models?|assistants?)$`)
-	thisText    = regexp.MustCompile(`(?i)(` + deictic + `).{0,12}(` + textNoun + `)`)
-	notText     = regexp.MustCompile(`(?i)\b(this|these|diese[rsnm]?|the|our|my) (repo|repository|project|projekt|folder|branch|codebase|team|company|machine|app|service|session|ordner)\b`)
-	ownRules    = regexp.MustCompile(`(?i)\b((ground|house|basic|general|coding|my|our|the|two|three|some|few|\d) )*(rules?|conventions?|guidelines|constraints|requirements|principles|standards|preferences|do['’]?s and don['’]?ts)\b|\bplease (note|remember)\b|\b(keep|bear) in mind\b|^(also |and |please )*remember\b|\b(things|points) (that )?(matter|to (note|remember|know)|are important|i care)|\bhow (we|i) work\b|\bi forgot to say\b|\b(regeln|vorgaben|konventionen|grundregeln|anforderungen|richtlinien|spielregeln)\b|\b(mir wichtig|wichtig ist|bitte beachte\w*|denk (bitte )?daran|merken wir uns|merk dir)\b|\b(règles?|consignes|conventions|contraintes|exigences|à retenir|n'oublie pas)\b|\b(reglas?|normas|convenciones|requisitos|restricciones|recuerda)\b|规则|规范|约定|要求|规定|注意|请记住|几点|原则|ルール|規則|決まり|規約|要件|注意点|お願い`)
+	handlesText = pattern.New(`(?i)^(\W|\b(please|pls|bitte|can|could|would|you|kannst|könntest|du|mir|me|now|then|and|also|haha|ok|okay|hey|hi|just|quickly|for me|peux-tu|puedes|s'il te plaît|请|帮我|把)\b|请|帮我|把)*` + handleVerb + `\b|^(请|帮我|把|请帮我).{0,12}(翻译|总结|概括|改写)|^(以下|次の|この|下記|上の).*(翻訳|要約|添削|返信|説明|まとめ)|\b(what|was|que|qué) .*\b(means?|bedeutet|heißt|significa|veut dire)\b|什么意思|どういう意味|(zusammenfassen|übersetzen|kürzen|zusammen|weiter)[?.!:]?$|\b(gedicht|poem|summary|zusammenfassung) (daraus|from|of)\b|daraus\b`)
+	looksAtText = pattern.New(`(?i)(^|\b)` + lookVerb + `\b.*(` + deictic + `|\b(my|our|their|the|a|an|unsere?n?|meine?n?|mon|ma|mes|mi|mis)\b).{0,30}(` + textNoun + `)|(` + deictic + `).{0,12}(` + textNoun + `)`)
+	presents    = pattern.New(`(?i)\b(here('s| is| are)|this is what|this is the|these are the|i (have|found|got|copied|received|saw|get) (this|these|the|an?)|sent me|got from|i copied|hier ist|hier sind|das kam|folgende|voici|aquí (está|tienes)|j'ai reçu|recibí)\b.*(` + textNoun + `)|\b(this is what|here('s| is) what) (it|he|she|they|the|i (get|got|see|have|found|received))\b|\b(sent|gave|forwarded|told) (me|us) this\b`)
+	saysThis    = pattern.New(`(?i)\b(says?|said|writes?|wrote|reads?|states?|stated|asks?|asked|told (me|us)|sent (me|us)( this)?|answered|replied|claims?|complains?|demands?|insists?|argues?|recommends?|comments?|commented|responds?|responded|outputs?|prints?|quotes?|schreibt|schrieb|sagt|sagte|meint|meinte|antwortet|fordert|steht( da| dort)?|dit|écrit|a dit|demande|dice|escribe|escribió|dijo)( with| like| this| that| us| me| the following| as follows| something like this)?$|(发来|转发|收到|给我).{0,8}$|(说|写道|表示|回复|言いました|書いて|曰く)$|(他|她|老板|客户|用户|领导|经理)[^，。]{0,4}(要求|希望)$|^(from|per|aus|laut|according to) (the|their|his|her|its|dem|der|den)?\s*.{0,20}(` + textNoun + `)|\b(agents?|ais?|llms?|models?|assistants?)$`)
+	thisText    = pattern.New(`(?i)(` + deictic + `).{0,12}(` + textNoun + `)`)
+	notText     = pattern.New(`(?i)\b(this|these|diese[rsnm]?|the|our|my) (repo|repository|project|projekt|folder|branch|codebase|team|company|machine|app|service|session|ordner)\b`)
+	ownRules    = pattern.New(`(?i)\b((ground|house|basic|general|coding|my|our|the|two|three|some|few|\d) )*(rules?|conventions?|guidelines|constraints|requirements|principles|standards|preferences|do['’]?s and don['’]?ts)\b|\bplease (note|remember)\b|\b(keep|bear) in mind\b|^(also |and |please )*remember\b|\b(things|points) (that )?(matter|to (note|remember|know)|are important|i care)|\bhow (we|i) work\b|\bi forgot to say\b|\b(regeln|vorgaben|konventionen|grundregeln|anforderungen|richtlinien|spielregeln)\b|\b(mir wichtig|wichtig ist|bitte beachte\w*|denk (bitte )?daran|merken wir uns|merk dir)\b|\b(règles?|consignes|conventions|contraintes|exigences|à retenir|n'oublie pas)\b|\b(reglas?|normas|convenciones|requisitos|restricciones|recuerda)\b|规则|规范|约定|要求|规定|注意|请记住|几点|原则|ルール|規則|決まり|規約|要件|注意点|お願い`)
 
-	attribution = regexp.MustCompile(`(?i)^(on|am|le|el)\b.*\b(wrote|schrieb\b.*|a écrit|escribió)\s*:$|^@?[\w-]+( [\w-]+)? ((commented|replied|left a comment|requested changes)\b|reviewed (this|these))|^-{3,} ?(original message|forwarded message|ursprüngliche nachricht|message d'origine)|\b(wrote|schrieb|a écrit|escribió)\s*:$|写道[:：]$`)
-	mailHeader  = regexp.MustCompile(`(?i)^\*{0,2}(from|to|cc|sent|date|subject|re|fwd|reply-to|von|an|gesendet|datum|betreff|de|à|envoyé|objet|para|enviado|asunto|fecha|差出人|宛先|件名|送信日時|发件人|收件人|主题|日期|发送时间)\*{0,2}\s*[:：]\s*\S`)
-	mailSubject = regexp.MustCompile(`(?i)^\*{0,2}(subject|betreff|objet|asunto|件名|主题)\*{0,2}\s*[:：]`)
-	salutation  = regexp.MustCompile(`(?i)^(dear|sehr geehrte|liebe[rs]?|hi|hello|hallo|guten (tag|morgen)|bonjour|cher|chère|madame|monsieur|hola|estimad[oa]s?|querid[oa]s?) ([\p{L}.&]+ ?){1,5},$|^sehr geehrte|^お世話になって|^尊敬的`)
-	signOff     = regexp.MustCompile(`(?i)^(best|kind|warm|many)? ?(regards|wishes|greetings|thanks)\b|^(sincerely|yours|cheers)\b|^(mit )?(freundlichen?|besten?|viele[n]?|liebe[n]?) gr(ü|u|ue)(ß|ss)e?n?\b|^(cordialement|bien à (toi|vous)|un saludo|saludos|atentamente)\b|^よろしくお願い|^敬具|^此致|^祝好`)
-	roleOfABot  = regexp.MustCompile(`(?i)^(you are|du bist|vous êtes|tu es|eres) .{0,80}\b(assistant|bot|chatbot|agent|voice|translator|classifier|ai|llm|model|assistent|asistente)\b|^(you are|du bist) ["“„«]|^你是(一个|一位|一名)?.{0,12}(助手|机器人|客服)|^あなたは.{0,20}(アシスタント|ボット)`)
+	attribution = pattern.New(`(?i)^(on|am|le|el)\b.*\b(wrote|schrieb\b.*|a écrit|escribió)\s*:$|^@?[\w-]+( [\w-]+)? ((commented|replied|left a comment|requested changes)\b|reviewed (this|these))|^-{3,} ?(original message|forwarded message|ursprüngliche nachricht|message d'origine)|\b(wrote|schrieb|a écrit|escribió)\s*:$|写道[:：]$`)
+	mailHeader  = pattern.New(`(?i)^\*{0,2}(from|to|cc|sent|date|subject|re|fwd|reply-to|von|an|gesendet|datum|betreff|de|à|envoyé|objet|para|enviado|asunto|fecha|差出人|宛先|件名|送信日時|发件人|收件人|主题|日期|发送时间)\*{0,2}\s*[:：]\s*\S`)
+	mailSubject = pattern.New(`(?i)^\*{0,2}(subject|betreff|objet|asunto|件名|主题)\*{0,2}\s*[:：]`)
+	salutation  = pattern.New(`(?i)^(dear|sehr geehrte|liebe[rs]?|hi|hello|hallo|guten (tag|morgen)|bonjour|cher|chère|madame|monsieur|hola|estimad[oa]s?|querid[oa]s?) ([\p{L}.&]+ ?){1,5},$|^sehr geehrte|^お世話になって|^尊敬的`)
+	signOff     = pattern.New(`(?i)^(best|kind|warm|many)? ?(regards|wishes|greetings|thanks)\b|^(sincerely|yours|cheers)\b|^(mit )?(freundlichen?|besten?|viele[n]?|liebe[n]?) gr(ü|u|ue)(ß|ss)e?n?\b|^(cordialement|bien à (toi|vous)|un saludo|saludos|atentamente)\b|^よろしくお願い|^敬具|^此致|^祝好`)
+	roleOfABot  = pattern.New(`(?i)^(you are|du bist|vous êtes|tu es|eres) .{0,80}\b(assistant|bot|chatbot|agent|voice|translator|classifier|ai|llm|model|assistent|asistente)\b|^(you are|du bist) ["“„«]|^你是(一个|一位|一名)?.{0,12}(助手|机器人|客服)|^あなたは.{0,20}(アシスタント|ボット)`)
 )
 
 // follows is what the lines behind an announcement are.
@@ -442,7 +443,7 @@ func (h *hearing) isHeading(i int) bool {
 	return heading || i+1 < len(h.lines) && underline.MatchString(h.lines[i+1].text)
 }
 
-var underline = regexp.MustCompile(`^(={3,}|-{3,})$`)
+var underline = pattern.New(`^(={3,}|-{3,})$`)
 
 // followParagraph marks what the sentences of one paragraph of the person's announce, and returns what follows it.
 func (h *hearing) followParagraph(from, end int, state follows, brief bool) follows {
@@ -497,7 +498,7 @@ func isTitle(line string) bool {
 	return strings.ToUpper(line) == line && len(strings.Fields(line)) > 1 && capitals.MatchString(line)
 }
 
-var capitals = regexp.MustCompile(`^[\p{Lu}\d &'’/()-]{6,80}$`)
+var capitals = pattern.New(`^[\p{Lu}\d &'’/()-]{6,80}$`)
 
 // announcedBy returns what a line announces, and where in the line that begins; 0: behind the line.
 func announcedBy(line string) (follows, int) {
@@ -541,10 +542,10 @@ func announcedBy(line string) (follows, int) {
 
 var (
 	// A question about "this" without a noun.
-	asksAboutThis = regexp.MustCompile(`(?i)\b(this|these|that|das|dies|ça|cela|esto|eso)( (mean|right|true|correct|ok|okay|fine|about|say|legal|valid|good|so|konkret|richtig|korrekt|wirksam|gut))?( \p{L}+)?\?$|^(is|are|does|do|was) (this|these|that|das|dies) `)
-	innerColon    = regexp.MustCompile(`[:：]\s*["“„«「]|: |：`)
-	isReview      = regexp.MustCompile(`(?i)^(please |can you |could you |bitte )*(review|check|critique|evaluate|compare|explain|prüf\w*|bewerte|vérifie|revisa|检查)\b`)
-	ownTask       = regexp.MustCompile(`(?i)^(task|goal|aufgabe|ziel|objective|objectif|tâche|tarea|objetivo|what (to do|i (want|need))|first steps?|next steps?|deliverables?|to ?do|任务|目标|タスク|目的|今回の作業)\b`)
+	asksAboutThis = pattern.New(`(?i)\b(this|these|that|das|dies|ça|cela|esto|eso)( (mean|right|true|correct|ok|okay|fine|about|say|legal|valid|good|so|konkret|richtig|korrekt|wirksam|gut))?( \p{L}+)?\?$|^(is|are|does|do|was) (this|these|that|das|dies) `)
+	innerColon    = pattern.New(`[:：]\s*["“„«「]|: |：`)
+	isReview      = pattern.New(`(?i)^(please |can you |could you |bitte )*(review|check|critique|evaluate|compare|explain|prüf\w*|bewerte|vérifie|revisa|检查)\b`)
+	ownTask       = pattern.New(`(?i)^(task|goal|aufgabe|ziel|objective|objectif|tâche|tarea|objetivo|what (to do|i (want|need))|first steps?|next steps?|deliverables?|to ?do|任务|目标|タスク|目的|今回の作業)\b`)
 )
 
 // isBrief reports whether the headings of a message are those of a brief that a person wrote: one names the task.
@@ -584,15 +585,15 @@ func isReport(s string) bool {
 	return discussed.MatchString(s) || at != nil && !ownWish.MatchString(s[:at[0]]) && !ownSubject.MatchString(s[at[0]:])
 }
 
-var ownSubject = regexp.MustCompile(`^(I|We|You|Ich|Wir|Du|Ihr) `)
+var ownSubject = pattern.New(`^(I|We|You|Ich|Wir|Du|Ihr) `)
 
-var ownWish = regexp.MustCompile(`(?i)\b(never|always|don['’]t|do not|must|only|nie|niemals|immer|nicht|kein\w*|jamais|toujours|nunca|siempre)\b|不|必须|禁止`)
+var ownWish = pattern.New(`(?i)\b(never|always|don['’]t|do not|must|only|nie|niemals|immer|nicht|kein\w*|jamais|toujours|nunca|siempre)\b|不|必须|禁止`)
 
 // discussed matches a sentence that asks or supposes how something could be done.
-var discussed = regexp.MustCompile(`(?i)\b(whether|debat(e|ing)|discuss(ing|ion)|considering|wonder(ing)?|hypothetical\w*|suppose|imagine|what if|should (we|i|one)|would happen|pros and cons|ob (wir|man|ich|ihr|es)|überlege\w*|angenommen|stell dir vor|je me demande|est-ce qu)\b|是否|要不要|假设|かどうか`)
+var discussed = pattern.New(`(?i)\b(whether|debat(e|ing)|discuss(ing|ion)|considering|wonder(ing)?|hypothetical\w*|suppose|imagine|what if|should (we|i|one)|would happen|pros and cons|ob (wir|man|ich|ihr|es)|überlege\w*|angenommen|stell dir vor|je me demande|est-ce qu)\b|是否|要不要|假设|かどうか`)
 
 // reported matches a sentence that reports what another person says or wants.
-var reported = regexp.MustCompile(`^[^:]*\b(?i:was|were|used to|had)\b[^:]*: |(\b(?i:he|she|they|everyone|somebody|someone|(my|the|our|their|his|her|a|an|one) [\p{L}' -]{2,30}?)|\b\p{Lu}[\p{L}.-]+) (?i:(also|always|now|still|just|even|once) )*(?i:says|said|writes|wrote|thinks|thought|wants|wanted|demands|demanded|insists|insisted|asks|asked|tells|told|claims|claimed|complains|complained|believes|recommends|recommended|suggests|suggested|reckons|argues|argued|announced|advises|warned|warns|swears|hates|prefers)\b` +
+var reported = pattern.New(`^[^:]*\b(?i:was|were|used to|had)\b[^:]*: |(\b(?i:he|she|they|everyone|somebody|someone|(my|the|our|their|his|her|a|an|one) [\p{L}' -]{2,30}?)|\b\p{Lu}[\p{L}.-]+) (?i:(also|always|now|still|just|even|once) )*(?i:says|said|writes|wrote|thinks|thought|wants|wanted|demands|demanded|insists|insisted|asks|asked|tells|told|claims|claimed|complains|complained|believes|recommends|recommended|suggests|suggested|reckons|argues|argued|announced|advises|warned|warns|swears|hates|prefers)\b` +
 	`|\b(?i:they|people|users|customers|folks) (?i:say|think|want|demand|insist|claim|complain|believe|recommend|suggest|argue)\b|^(?i:according to|apparently|allegedly|supposedly|laut|angeblich|selon|según)\b` +
 	`|\b((?i:er|sie|man|(der|die|das|mein|meine|unser|unsere) \p{L}+)|\p{Lu}\p{L}+( \p{Lu}\p{L}+)?) (?i:sagt|sagte|meint|meinte|schreibt|schrieb|will|wollte|möchte|fordert|verlangt|behauptet|findet|fand)\b` +
 	`|\b(?i:m'a dit|nous a dit|(il|elle|on|chef|client|collègue) (dit|veut|demande|pense|exige))\b|\b(?i:(me|nos) (dijo|ha dicho|pidió)|(jefe|cliente|él|ella) (dice|quiere|pide|exige))\b` +

@@ -2,12 +2,12 @@ package summarize
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -30,14 +30,14 @@ func rulesBudget(limit int64) int64 {
 // sign is wording that suggests a standing rule or, with a negative weight, a sentence about the moment.
 type sign struct {
 	weight int
-	form   *regexp.Regexp
+	form   *pattern.Pattern
 }
 
 // enoughSigns is the sum of weights that makes a sentence a rule. A sign with this weight suffices alone.
 const enoughSigns = 2
 
 func signOf(weight int, forms ...string) sign {
-	return sign{weight, regexp.MustCompile(`(?i)` + strings.Join(forms, "|"))}
+	return sign{weight, pattern.New(`(?i)` + strings.Join(forms, "|"))}
 }
 
 // ruleSigns recognise rules: a rule covers all things of a kind, at any time, for everyone who works here. A sentence
@@ -115,19 +115,19 @@ var ruleSigns = []sign{
 
 // Wording that withdraws a rule.
 var (
-	ruleForgot   = regexp.MustCompile(`(?i)^(please |ok,? |okay,? )*(forget|ignore|drop|scrap|never mind|nevermind) (about )?(that|this|the|my|what i said|it|rule)\b|\b(vergiss|ignoriere) (das|die regel)|忘(了|掉)(那|这|关于)|(那|这)条规则(取消|作废)|忘れて`)
-	ruleItself   = regexp.MustCompile(`(?i)\b(rules?|regeln?)\b|(那|这)?条?(规则|规定)吧?|さっきの|ルール[はをも]?`)
-	ruleReplaced = regexp.MustCompile(`(?i)\b(instead|no longer|not any ?more|stattdessen|nicht mehr)\b|改(用|为)|不再|代わりに|ではなく`)
+	ruleForgot   = pattern.New(`(?i)^(please |ok,? |okay,? )*(forget|ignore|drop|scrap|never mind|nevermind) (about )?(that|this|the|my|what i said|it|rule)\b|\b(vergiss|ignoriere) (das|die regel)|忘(了|掉)(那|这|关于)|(那|这)条规则(取消|作废)|忘れて`)
+	ruleItself   = pattern.New(`(?i)\b(rules?|regeln?)\b|(那|这)?条?(规则|规定)吧?|さっきの|ルール[はをも]?`)
+	ruleReplaced = pattern.New(`(?i)\b(instead|no longer|not any ?more|stattdessen|nicht mehr)\b|改(用|为)|不再|代わりに|ではなく`)
 )
 
 // ruleInsteadOf captures the subject of the rule that a new one replaces.
-var ruleInsteadOf = regexp.MustCompile(`(?i)\b(?:instead of|rather than|no longer|not any ?more|statt|anstelle von) (.+)`)
+var ruleInsteadOf = pattern.New(`(?i)\b(?:instead of|rather than|no longer|not any ?more|statt|anstelle von) (.+)`)
 
 // longestRule is the limit of a rule in bytes, below softSentence. Longer sentences are mostly pasted text.
 const longestRule = 250
 
 // fromNowOn matches beginnings of a rule that contain a word of the moment ("now").
-var fromNowOn = regexp.MustCompile(`(?i)\bfrom (now|today|here|this point) on\b|\bab (jetzt|sofort|heute)\b|从(现在|今天)起|今日から|これから(は)?|\bà partir de maintenant\b|\ba partir de ahora\b`)
+var fromNowOn = pattern.New(`(?i)\bfrom (now|today|here|this point) on\b|\bab (jetzt|sofort|heute)\b|从(现在|今天)起|今日から|これから(は)?|\bà partir de maintenant\b|\ba partir de ahora\b`)
 
 // isRule reports whether a sentence of a person is a standing rule.
 func isRule(s string) bool {
@@ -151,13 +151,13 @@ func isRule(s string) bool {
 func isTask(s string) bool { return taskForm.MatchString(s) && !anyTime.MatchString(s) }
 
 // taskForm matches a sentence that begins with a verb of work.
-var taskForm = regexp.MustCompile(`(?i)^(please |bitte |now |then |and |also |just |ok(ay)?,? |so |first,? |next,? |can you |could you |go ahead and |let['’]?s )*` +
+var taskForm = pattern.New(`(?i)^(please |bitte |now |then |and |also |just |ok(ay)?,? |so |first,? |next,? |can you |could you |go ahead and |let['’]?s )*` +
 	`((build|compare|convert|count|cover|create|debug|delete|deploy|describe|draft|draw|explain|extract|figure out|find|finish|fix|generate|give me|implement|investigate|list|look|merge|move|open|optimi[sz]e|port|prepare|print|profile|read|rebuild|redo|refactor|remove|rename|repeat|replace|reproduce|rerun|restart|revert|review|rewrite|search|show|simplify|sketch|sort|split|start|summari[sz]e|switch|take|test|tidy|translate|try|update|upgrade)` +
 	`|(write|add|change|check|do|run|make|put) (me )?(an?|the|this|that|these|those|it|one|two|three|some|all|only|\pL+ (tests?|docs?|notes?|functions?|helpers?|lines?|flags?|logs?|columns?|buttons?))` +
 	`|(erstell|schreib|mach|prüf|kürz|such|zeig|bau|füg|lösch|änder|sortier|übersetz|erklär|nimm)(e|st)?)\b|^(写一|加一|做一|把|帮我|给我)|(だけ|を)(書いて|直して|表示して|作って|調べて)(ください)?。?$`)
 
 // anyTime matches wording by which even a request for work holds whenever such work is done.
-var anyTime = regexp.MustCompile(`(?i)\b(never|always|every time|whenever|henceforth|generally|as a rule|before (you|each|every|any|\pL+ing)|after (you|each|every|any)|(for|with|in|on|at|to|after) (every|each|any|all)|first, then|without (asking|my|our)|ohne (mich|uns|meine)|new \pL+ must|(every|each|any) \pL+ (you|we|must|needs?|has)|nie|niemals|immer|stets|grundsätzlich|jede[mnrs]?|bevor)\b|sure (that )?(every|all|each|no)\b|每(次|个)|永远|总是|必ず|常に|毎回`)
+var anyTime = pattern.New(`(?i)\b(never|always|every time|whenever|henceforth|generally|as a rule|before (you|each|every|any|\pL+ing)|after (you|each|every|any)|(for|with|in|on|at|to|after) (every|each|any|all)|first, then|without (asking|my|our)|ohne (mich|uns|meine)|new \pL+ must|(every|each|any) \pL+ (you|we|must|needs?|has)|nie|niemals|immer|stets|grundsätzlich|jede[mnrs]?|bevor)\b|sure (that )?(every|all|each|no)\b|每(次|个)|永远|总是|必ず|常に|毎回`)
 
 // isRule reports whether a sentence in the person's own voice is a standing rule. Below a heading of rules each
 // sentence is one that does not speak of the moment.
@@ -176,10 +176,10 @@ func (s *sentence) isRule() bool {
 }
 
 // endOfClause matches the end of a sentence before one that begins in small letters.
-var endOfClause = regexp.MustCompile(`[.!?]\s+`)
+var endOfClause = pattern.New(`[.!?]\s+`)
 
 // withoutReason matches what a person adds to a rule to explain it: "…, so that we see which one it was".
-var withoutReason = regexp.MustCompile(`(?i), (so that|because|since|as|they|it|we|so|even if|which|weil|damit|denn|auch wenn|car|parce que|porque|ya que) [^,].*$|(，|、)(因为|否则|不然).*$`)
+var withoutReason = pattern.New(`(?i), (so that|because|since|as|they|it|we|so|even if|which|weil|damit|denn|auch wenn|car|parce que|porque|ya que) [^,].*$|(，|、)(因为|否则|不然).*$`)
 
 // isOwn reports whether a sentence is in the voice of a person who wrote it, rather than quoted or pasted.
 func (s *sentence) isOwn() bool { return s.by == byPerson && !s.pasted && !s.quoted }
@@ -197,10 +197,10 @@ func speaksOfTheMoment(text string) bool {
 
 // ruleClause matches the beginning of a rule after another clause: "rename it, and by the way: exported names always
 // get a comment".
-var ruleClause = regexp.MustCompile(`(?i)[;:] |：| [-–—] |\. (never|always|please|do not|don['’]t|no|keep) |, (but |so |and |aber |und )?(never|always|you may|no |only |niemals)`)
+var ruleClause = pattern.New(`(?i)[;:] |：| [-–—] |\. (never|always|please|do not|don['’]t|no|keep) |, (but |so |and |aber |und )?(never|always|you may|no |only |niemals)`)
 
 // leadIn matches words that lead on to a rule.
-var leadIn = regexp.MustCompile(`(?i)^(\(?\d{1,2}[.)、] *)?((and|also|but|plus|remember|please note|note|important|wichtig|merke?|recuerda|rappel|pls|please remember)( that|,|:)? )?`)
+var leadIn = pattern.New(`(?i)^(\(?\d{1,2}[.)、] *)?((and|also|but|plus|remember|please note|note|important|wichtig|merke?|recuerda|rappel|pls|please remember)( that|,|:)? )?`)
 
 // sumOfSigns returns the sum of the weights of matching signs. It skips negative signs if the positive ones do not
 // suffice.
@@ -232,7 +232,7 @@ func (sp *span) ruleName(msg int) string {
 	return " (" + ref + ")"
 }
 
-var nameBehind = regexp.MustCompile(` \((#|\d{8}_\d+\.)\d+( [^()]*)?\)$`)
+var nameBehind = pattern.New(` \((#|\d{8}_\d+\.)\d+( [^()]*)?\)$`)
 
 // namedMessage returns the message that a rule names, without a session for one of its own; ok is false for none.
 func namedMessage(rule string) (ref session.MessageRef, ok bool) {

@@ -1,10 +1,10 @@
 package summarize
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 )
@@ -352,7 +352,7 @@ func (sp *span) addPassage(msg int, at passage) {
 }
 
 // placeholder matches what programs write for an image in a prompt.
-var placeholder = regexp.MustCompile(`\[(Image|Pasted text) #\d+[^\]]*\]`)
+var placeholder = pattern.New(`\[(Image|Pasted text) #\d+[^\]]*\]`)
 
 // countSentence counts the terms and the shape of a sentence, and marks a repeated one.
 func (sp *span) countSentence(s *sentence) {

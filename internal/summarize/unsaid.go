@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -35,19 +36,19 @@ const (
 )
 
 var (
-	urlForm  = regexp.MustCompile("(?i)\\bhttps?://[^\\s<>\"`|\\\\\\p{Han}\\p{Hiragana}\\p{Katakana}、。）」]+")
-	pathForm = regexp.MustCompile(`\b[A-Za-z]:[/\\][\w.@+-]+(?:[/\\][\w.@+-]+)*|` +
+	urlForm  = pattern.New("(?i)\\bhttps?://[^\\s<>\"`|\\\\\\p{Han}\\p{Hiragana}\\p{Katakana}、。）」]+")
+	pathForm = pattern.New(`\b[A-Za-z]:[/\\][\w.@+-]+(?:[/\\][\w.@+-]+)*|` +
 		`(?:~|\.{1,2})?/?[\w.@+-]+(?:/[\w.@+-]+)+`)
-	wordForm   = regexp.MustCompile(`[\pL\pN_#@][\pL\pN_#@.:+-]*[\pL\pN]`)
-	amountForm = regexp.MustCompile(`(?:(` + moneySigns + `|\b(?:` + moneyCodes + `))\s?)?(` + figure + `)` +
+	wordForm   = pattern.New(`[\pL\pN_#@][\pL\pN_#@.:+-]*[\pL\pN]`)
+	amountForm = pattern.New(`(?:(` + moneySigns + `|\b(?:` + moneyCodes + `))\s?)?(` + figure + `)` +
 		`(?:[ \x{00a0}]?(` + scales + `)\b)?(?:\s?(` + moneySigns + `|(?:` + moneyCodes + `)\b)|\s?(%|(?:` + units + `)\b))?`)
-	extension  = regexp.MustCompile(`[\w-]\.[A-Za-z][A-Za-z0-9]{0,7}$`)
-	lineSuffix = regexp.MustCompile(`:\d+(?::\d+)?$`)
-	dateForm   = regexp.MustCompile(`^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:t[\d:.+-]+z?)?$`)
+	extension  = pattern.New(`[\w-]\.[A-Za-z][A-Za-z0-9]{0,7}$`)
+	lineSuffix = pattern.New(`:\d+(?::\d+)?$`)
+	dateForm   = pattern.New(`^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:t[\d:.+-]+z?)?$`)
 	unescaped  = strings.NewReplacer(
 		`\n`, "\n", `\t`, "\t", `\"`, `"`, `\/`, "/", `\u0026`, "&", `\u003c`, "<", `\u003e`, ">", `\\`, "/", `\`, "/",
 	)
-	marked = regexp.MustCompile(`\s*` + regexp.QuoteMeta(unsaidMark))
+	marked = pattern.New(`\s*` + regexp.QuoteMeta(unsaidMark))
 )
 
 // markUnsaid marks each value of a model's text that none of the sources has. A mark that the model wrote is removed

@@ -1,16 +1,16 @@
 package transcript
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
 // sequence is an escape sequence (ECMA-48): a control sequence with its parameters; a command string with its end, BEL
 // or ST; intermediates with a final. Each has a 7-bit and an 8-bit introducer.
-var sequence = regexp.MustCompile(`^(?:(?:\x1b\[|\x{9b})[ -?]*[@-~]?` +
+var sequence = pattern.New(`^(?:(?:\x1b\[|\x{9b})[ -?]*[@-~]?` +
 	`|(?:\x1b[\]PX^_]|[\x{90}\x{98}\x{9d}-\x{9f}])(?:[^\x07\x1b\n\x{80}-\x{9f}]*(?:\x07|\x{9c}|\x1b\\))?` +
 	`|\x1b(?:[ -/]+[0-~]?|[0-~])?)`)
 

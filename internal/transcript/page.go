@@ -13,7 +13,6 @@ import (
 	_ "image/png"
 	"io"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/yuin/goldmark"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -148,7 +148,7 @@ func (p *Pieces) item(item *Item) {
 	}
 }
 
-var sessionName = regexp.MustCompile(`\b(\d{8}_\d{3,})(?:\.(\d+))?\b`)
+var sessionName = pattern.New(`\b(\d{8}_\d{3,})(?:\.(\d+))?\b`)
 
 // linked returns a line whose ids of sessions and messages lead to them.
 func (p *Pieces) linked(line string) template.HTML {

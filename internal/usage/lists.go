@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -399,7 +399,7 @@ func (e *Entry) renew(now *Entry, known []session.Price, day string) {
 	e.Prices = append(e.Prices, changedPrice(*now, known, day).Prices...)
 }
 
-var dateEnding = regexp.MustCompile(`-20[0-9]{2}-?[01][0-9]-?[0-3][0-9]$`)
+var dateEnding = pattern.New(`-20[0-9]{2}-?[01][0-9]-?[0-3][0-9]$`)
 
 // withoutSnapshots drops the models whose name is another one's with a date, if they cost the same.
 func withoutSnapshots(models []Entry) []Entry {

@@ -1,8 +1,9 @@
 package usage
 
 import (
-	"regexp"
 	"strings"
+
+	"sessiond/internal/pattern"
 )
 
 // find looks a model up by any name that a program or a gateway uses.
@@ -58,7 +59,7 @@ func isVariant(name string) bool {
 
 // nameEnding matches the endings behind a model's name: a variant (:free, [1m]), a revision
 // (-v1:0, @20250929), a date (-20250929, -2025-04-14, -09-2025), -latest, -preview, how much it thinks, its mode.
-var nameEnding = regexp.MustCompile(`(:[a-z0-9._-]*|\[[0-9a-z]*\]|@[a-z0-9-]*|-v[0-9]+|-20[0-9]{2}-?[01][0-9]-?[0-3][0-9]|-[01][0-9]-(20[0-9]{2}|[0-3][0-9])|-latest|-preview|-exp|-experimental|-thinking|-xhigh|-high|-medium|-low|-minimal|-fast)$`)
+var nameEnding = pattern.New(`(:[a-z0-9._-]*|\[[0-9a-z]*\]|@[a-z0-9-]*|-v[0-9]+|-20[0-9]{2}-?[01][0-9]-?[0-3][0-9]|-[01][0-9]-(20[0-9]{2}|[0-3][0-9])|-latest|-preview|-exp|-experimental|-thinking|-xhigh|-high|-medium|-low|-minimal|-fast)$`)
 
 // modeOfName returns the mode that a name asks for beyond the model's own: claude-opus-5-fast, which some programs
 // write, is claude-opus-5 in fast mode.

@@ -2,11 +2,11 @@ package anthropic
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -61,7 +61,7 @@ func (s *sender) isSurplus() bool {
 	return s.images <= s.surplus
 }
 
-var modelVersion = regexp.MustCompile(`claude-[a-z]+-(\d+)(?:[-.](\d{1,2}))?(?:[^0-9]|$)`)
+var modelVersion = pattern.New(`claude-[a-z]+-(\d+)(?:[-.](\d{1,2}))?(?:[^0-9]|$)`)
 
 // takesSystemTurns reports whether a model takes a system message in the middle: Opus does from 4.8
 // on, the others from 5 on. Source: Anthropic's guide to mid-conversation system messages; what

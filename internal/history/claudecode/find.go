@@ -3,11 +3,11 @@ package claudecode
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/pattern"
 )
 
 const ending = ".jsonl"
@@ -63,7 +63,7 @@ func agentOf(path string) string {
 
 func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), ending) }
 
-var uuidForm = regexp.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var uuidForm = pattern.New(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // isUUID reports whether s has the form of the ids that name main files.
 func isUUID(s string) bool { return uuidForm.MatchString(s) }

@@ -6,13 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -67,7 +67,7 @@ func parseCost(o jsonx.Object) map[string]tally {
 	return models
 }
 
-var modelEnding = regexp.MustCompile(`(-20[0-9]{6})?(\[[0-9a-z]*\])?$`)
+var modelEnding = pattern.New(`(-20[0-9]{6})?(\[[0-9a-z]*\])?$`)
 
 // modelKey names a model alike in states and in rows: without the window and the date of a snapshot.
 func modelKey(name string) string { return modelEnding.ReplaceAllString(plain(name), "") }

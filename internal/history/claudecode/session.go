@@ -3,13 +3,13 @@ package claudecode
 import (
 	"cmp"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -194,7 +194,7 @@ func (r *reader) noteStarted(st *stream, w *row) {
 }
 
 // agentLine is what the text of a result says of the sub-agent that its call started.
-var agentLine = regexp.MustCompile(`(?m)^agentId: ([0-9A-Za-z_-]+)`)
+var agentLine = pattern.New(`(?m)^agentId: ([0-9A-Za-z_-]+)`)
 
 // startedBy returns the sub-agent, or the run of a workflow, that a result says its call started.
 func startedBy(result jsonx.Object, text string) (agent, run string) {

@@ -3,7 +3,6 @@ package codex
 import (
 	"encoding/base64"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -334,6 +334,6 @@ func runOf(output string) (code int64, known bool, seconds float64) {
 const maxSeconds = 1e7
 
 var (
-	wallTimeLine = regexp.MustCompile(`(?m)^Wall time: ([0-9]+(?:\.[0-9]+)?) seconds`)
-	exitCodeLine = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:) (-?[0-9]+)`)
+	wallTimeLine = pattern.New(`(?m)^Wall time: ([0-9]+(?:\.[0-9]+)?) seconds`)
+	exitCodeLine = pattern.New(`(?m)^(?:Process exited with code|Exit code:) (-?[0-9]+)`)
 )

@@ -2,7 +2,6 @@ package codex
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -23,7 +23,7 @@ const (
 	tableEdges   = "thread_spawn_edges"
 )
 
-var mirrorName = regexp.MustCompile(`^state_([0-9]{1,6})\.sqlite$`)
+var mirrorName = pattern.New(`^state_([0-9]{1,6})\.sqlite$`)
 
 // generation tells which schema a mirror has, by its file's name; 0: it is no mirror.
 func generation(path string) int {

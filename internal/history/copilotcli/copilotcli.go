@@ -8,12 +8,12 @@ package copilotcli
 import (
 	"cmp"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"sessiond/internal/history"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -32,7 +32,7 @@ func New(env func(string) string, now func() time.Time) *history.Program {
 const sessions = "session-state"
 
 // fileName matches the file in a session's folder, and the file of a session of early builds.
-var fileName = regexp.MustCompile(`^(events|[0-9a-f]{8}-[0-9a-f-]{27})\.jsonl$`)
+var fileName = pattern.New(`^(events|[0-9a-f]{8}-[0-9a-f-]{27})\.jsonl$`)
 
 // search lists the sessions of a home or a folder of sessions. Deeper in a session's folder lie files
 // of the user, whatever their names are.

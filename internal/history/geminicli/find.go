@@ -6,19 +6,19 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"sessiond/internal/history"
+	"sessiond/internal/pattern"
 )
 
 // Names of files that hold a session: session-2026-01-15T20-51-f7633853.jsonl, and for a
 // sub-agent its id.
 var (
-	chatName  = regexp.MustCompile(`^session-.*\.jsonl?$`)
-	agentName = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f-]{27}\.jsonl$`)
+	chatName  = pattern.New(`^session-.*\.jsonl?$`)
+	agentName = pattern.New(`^[0-9a-f]{8}-[0-9a-f-]{27}\.jsonl$`)
 )
 
 const logName = "logs.json"

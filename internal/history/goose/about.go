@@ -3,12 +3,12 @@ package goose
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"time"
 
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -134,7 +134,7 @@ func cut(text string) string {
 }
 
 // secretName are names of members whose values may be secrets: of tool servers, providers.
-var secretName = regexp.MustCompile(`(?i)secret|passw|credential|cookie|authorization|api_?-?key|access_?-?key|^auth$|_auth$|(^|_|-)token$|^(envs?|headers|args|argv|cmd_args|env_keys)$`)
+var secretName = pattern.New(`(?i)secret|passw|credential|cookie|authorization|api_?-?key|access_?-?key|^auth$|_auth$|(^|_|-)token$|^(envs?|headers|args|argv|cmd_args|env_keys)$`)
 
 // mask replaces the values that may be secrets, and what follows the host of an address.
 func mask(value []byte) raw {
@@ -175,8 +175,8 @@ func maskAll(value []byte) raw {
 }
 
 var (
-	userInfo = regexp.MustCompile(`://[^/@\s]*@`)
-	question = regexp.MustCompile(`\?\S*`)
+	userInfo = pattern.New(`://[^/@\s]*@`)
+	question = pattern.New(`\?\S*`)
 )
 
 func maskAddress(text string) string {

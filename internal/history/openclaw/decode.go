@@ -2,7 +2,6 @@ package openclaw
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/jsonx"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 	"sessiond/internal/usage"
 )
@@ -159,7 +159,7 @@ func converse(l *pi.Line) {
 }
 
 // injected begins the texts that the gateway says to the model as if a person did.
-var injected = regexp.MustCompile(`^(?:\[cron:|\[Inter-session message\]|Read HEARTBEAT\.md if it exists|` +
+var injected = pattern.New(`^(?:\[cron:|\[Inter-session message\]|Read HEARTBEAT\.md if it exists|` +
 	`\[heartbeat\]|Pre-compaction memory flush|Agent-to-agent announce step|A new session was started via )`)
 
 // whose tells a person's words from those that a program put in a person's role.

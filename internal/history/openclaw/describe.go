@@ -5,12 +5,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/jsonx"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -24,7 +24,7 @@ func (r *reader) key() string {
 	return r.about.key
 }
 
-var cronPrompt = regexp.MustCompile(`^\[cron:([^\s\]]+)`)
+var cronPrompt = pattern.New(`^\[cron:([^\s\]]+)`)
 
 // describe says what the session is: from the header, the entries, the index and the store.
 func (r *reader) describe() {
@@ -61,8 +61,8 @@ func (s *about) name() string {
 }
 
 var (
-	envelope = regexp.MustCompile(`^(?:\[[^\]\n]{1,200}\]\s*)+`)
-	metadata = regexp.MustCompile("(?s)^[A-Za-z ]{1,60}\\(untrusted[^)]*\\):?\\s*```[a-z]*\\n.*?```\\s*")
+	envelope = pattern.New(`^(?:\[[^\]\n]{1,200}\]\s*)+`)
+	metadata = pattern.New("(?s)^[A-Za-z ]{1,60}\\(untrusted[^)]*\\):?\\s*```[a-z]*\\n.*?```\\s*")
 )
 
 // bare takes what the gateway puts before a person's words off them: blocks about the sender

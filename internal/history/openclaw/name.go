@@ -2,10 +2,10 @@ package openclaw
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -31,9 +31,9 @@ type fileName struct {
 	put   session.Time // away, by a reset
 }
 
-var created = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(-\d+)?Z_`)
+var created = pattern.New(`^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(-\d+)?Z_`)
 
-var putAway = regexp.MustCompile(`^reset\.(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d(?:\.\d+)?Z)`)
+var putAway = pattern.New(`^reset\.(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d(?:\.\d+)?Z)`)
 
 // parseName reads a file's name. Source: config/sessions/artifacts.ts of OpenClaw.
 func parseName(name string) fileName {

@@ -2,12 +2,12 @@ package opencode
 
 import (
 	"cmp"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -123,7 +123,7 @@ func (a *about) named() string {
 	return clean(a.title)
 }
 
-var unnamed = regexp.MustCompile(`^(New|Child) session - \d{4}-\d\d-\d\dT`)
+var unnamed = pattern.New(`^(New|Child) session - \d{4}-\d\d-\d\dT`)
 
 // mostNote bounds what is noted of a session beside its conversation.
 const mostNote = 64 << 10

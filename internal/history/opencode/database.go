@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -96,7 +96,7 @@ func (d *database) ok() bool {
 }
 
 // credentials are names of tables that are not even counted by their rows.
-var credentials = regexp.MustCompile(`(?i)auth|token|secret|credential|account|share`)
+var credentials = pattern.New(`(?i)auth|token|secret|credential|account|share`)
 
 // countOthers counts what is beside the conversations.
 func (d *database) countOthers() {
@@ -176,7 +176,7 @@ func (d *database) list() (all []about) {
 }
 
 // valued are columns that hold JSON or numbers.
-var valued = regexp.MustCompile(`^(revert|permission|metadata|model|cost|summary_.*|tokens_.*)$`)
+var valued = pattern.New(`^(revert|permission|metadata|model|cost|summary_.*|tokens_.*)$`)
 
 // objectOf brings a session's row into the form of a file.
 func objectOf(r history.Row) jsonx.Object {

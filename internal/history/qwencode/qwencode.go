@@ -6,10 +6,10 @@
 package qwencode
 
 import (
-	"regexp"
 	"time"
 
 	"sessiond/internal/history"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -24,7 +24,7 @@ func New(env func(string) string, now func() time.Time) *history.Program {
 	}
 }
 
-var chatName = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f-]{27}\.jsonl$`)
+var chatName = pattern.New(`^[0-9a-f]{8}-[0-9a-f-]{27}\.jsonl$`)
 
 // maxDepth reaches from a home to a session: projects, folder, chats, file.
 const maxDepth = 4
