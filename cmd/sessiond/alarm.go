@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sessiond/internal/config"
+	"sessiond/internal/engine"
 	"sessiond/internal/jobs"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -94,7 +95,7 @@ func readiness(ctx context.Context, network, address string, patience time.Durat
 // daemonLost refuses to open a database whose file was moved away or deleted under its daemon: it is not a first start, and
 // a new file in its place would hide what is lost. Codes: Unavailable.
 func (a *app) daemonLost(ctx context.Context, cfg *config.Config) error {
-	if store.IsPostgres(cfg.DB) {
+	if engine.IsPostgres(cfg.DB) {
 		return nil
 	}
 	if _, err := os.Stat(cfg.DB); !errors.Is(err, fs.ErrNotExist) {

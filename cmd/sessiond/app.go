@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/config"
+	"sessiond/internal/engine"
 	"sessiond/internal/history"
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
@@ -57,7 +58,7 @@ func (a *app) load(more map[string]any) (*config.Config, error) {
 
 // database resolves a path from the working directory; an address of PostgreSQL stays.
 func (a *app) database(name string) string {
-	if store.IsPostgres(name) {
+	if engine.IsPostgres(name) {
 		return name
 	}
 	return a.absolute(name)

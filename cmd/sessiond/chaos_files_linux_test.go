@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"sessiond/internal/store"
+	"sessiond/internal/engine"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/storetest"
@@ -64,7 +64,7 @@ func (d *daemon) end(sig syscall.Signal) {
 // kept returns the only file in the folder of backups with a prefix.
 func (d *daemon) kept(prefix, end string) string {
 	d.t.Helper()
-	found := testkit.Must(filepath.Glob(filepath.Join(store.BackupDir(d.db()), prefix+"-*"+end)))(d.t)
+	found := testkit.Must(filepath.Glob(filepath.Join(engine.BackupDir(d.db()), prefix+"-*"+end)))(d.t)
 	if len(found) != 1 {
 		d.t.Fatalf("kept as %s: %v; the daemon said %s", prefix, found, d.stderr)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/export"
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
@@ -100,7 +101,7 @@ func (a *app) export(ctx context.Context, s *store.Store, names []string, f expo
 	}
 	err := to()
 	switch {
-	case !store.IsDamage(err):
+	case !engine.IsDamage(err):
 	case toOutput:
 		return fmt.Errorf("%w; with -o FILE the sessions that cannot be read are left out", err)
 	case e.leaveOutDamaged(ctx):

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/config"
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
@@ -388,7 +389,7 @@ func (a *app) readList(ctx context.Context, from string) (text []byte, day strin
 
 // repriceStored writes the catalogue into the database, if there is one, and prices stored calls anew.
 func (a *app) repriceStored(ctx context.Context, cfg *config.Config) (repriced int64, err error) {
-	if _, err := os.Stat(cfg.DB); err != nil && !store.IsPostgres(cfg.DB) {
+	if _, err := os.Stat(cfg.DB); err != nil && !engine.IsPostgres(cfg.DB) {
 		return 0, nil
 	}
 	catalogue, err := a.catalogue()

@@ -7,6 +7,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"sessiond/internal/analytics"
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
@@ -50,14 +51,14 @@ func (a *app) overview(ctx context.Context) error {
 		return err
 	}
 	if a.flags.json {
-		return a.printJSON(map[string]any{"database": store.PrintableName(cfg.DB), "stats": st, "newest": api.ListOf(newest, "").Data})
+		return a.printJSON(map[string]any{"database": engine.PrintableName(cfg.DB), "stats": st, "newest": api.ListOf(newest, "").Data})
 	}
 	sessions := transcript.Counted(st.Sessions-st.Subagents, "session")
 	if st.Subagents > 0 {
 		sessions += " and " + transcript.Counted(st.Subagents, "sub-agent")
 	}
 	fmt.Fprintf(a.out, "%s in %s, %s. Database: %s\n\n", transcript.Counted(st.Messages, "message"), sessions,
-		transcript.Money(st.NanoUSD(), st.UnpricedCalls), store.PrintableName(cfg.DB))
+		transcript.Money(st.NanoUSD(), st.UnpricedCalls), engine.PrintableName(cfg.DB))
 	if len(newest) > 0 {
 		if err := a.printSessions(ctx, s, newest, ""); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sessiond/internal/analytics"
+	"sessiond/internal/engine"
 	"sessiond/internal/store"
 	"sessiond/internal/web/api"
 )
@@ -109,7 +110,7 @@ func (a *app) listQueries() error {
 	if err != nil {
 		return err
 	}
-	all, err := analytics.Queries(store.IsPostgres(cfg.DB))
+	all, err := analytics.Queries(engine.IsPostgres(cfg.DB))
 	if err != nil {
 		return err
 	}

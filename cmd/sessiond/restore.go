@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/config"
+	"sessiond/internal/engine"
 	"sessiond/internal/jobs"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -43,8 +44,8 @@ func (a *app) restore(ctx context.Context, file string, keepPurged bool) error {
 	if err != nil {
 		return err
 	}
-	if store.IsPostgres(cfg.DB) {
-		return session.Errorf(session.Invalid, "%s is on PostgreSQL, and restore replaces a file: `sessiond copy FILE TO` copies a backup into an empty database; docs/postgres.md has the rest", store.PrintableName(cfg.DB))
+	if engine.IsPostgres(cfg.DB) {
+		return session.Errorf(session.Invalid, "%s is on PostgreSQL, and restore replaces a file: `sessiond copy FILE TO` copies a backup into an empty database; docs/postgres.md has the rest", engine.PrintableName(cfg.DB))
 	}
 	var again []session.ID
 	restored, err := store.RestoreFile(ctx, file, cfg.DB, store.Options{Now: a.now, Log: a.log(zerolog.WarnLevel)}, func(ctx context.Context, old, next string) (err error) {

@@ -15,6 +15,7 @@ import (
 	"sessiond/internal/analytics"
 	"sessiond/internal/config"
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/engine"
 	"sessiond/internal/jobs"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -59,7 +60,7 @@ func (a *app) serveCommand() *cobra.Command {
 			if noAuth && !config.Loopback(cfg.Listen) {
 				return usagef("--no-auth is allowed only on loopback, not on %s", cfg.Listen)
 			}
-			if begin && store.IsPostgres(cfg.DB) {
+			if begin && engine.IsPostgres(cfg.DB) {
 				return usagef("--new begins a new file; on PostgreSQL, create an empty database")
 			}
 			return a.serve(cmd.Context(), cfg, noAuth, begin)
@@ -106,7 +107,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 		return err
 	}
 	backups := backupsOf(cfg).Dir
-	if err := store.RemoveLeftCopies(backups); err != nil {
+	if err := engine.RemoveLeftCopies(backups); err != nil {
 		log.Warn().Err(err).Msg("an unfinished backup stays")
 	}
 	purger := s.purger(cfg, log)
@@ -122,7 +123,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	keeper := s.keeper(cfg, purger, a, log)
 	begun := time.Now()
 	keeper.Doubt = jobs.NewDoubt(a.now(), known, func() time.Duration { return time.Since(begun) }, log)
-	if !store.IsPostgres(cfg.DB) { // there, another daemon's clients may have just made one
+	if !engine.IsPostgres(cfg.DB) { // there, another daemon's clients may have just made one
 		if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil && !full(err) { // drafts last a day, or until the next start
 			return err
 		}
@@ -134,7 +135,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 		Backups: backupsOf(cfg),
 	})
 	var selects *analytics.Process
-	if !store.IsPostgres(cfg.DB) { // which limits statements itself
+	if !engine.IsPostgres(cfg.DB) { // which limits statements itself
 		selects = analytics.NewProcess(cfg.DB, answerSQL)
 	}
 	room := &answers.Budget{} // which the API and the pages share
@@ -238,7 +239,7 @@ func (a *app) greet(cfg *config.Config, s *opened, address, socket string, noAut
 	if socket != "" {
 		line("socket", socket)
 	}
-	line("database", store.PrintableName(cfg.DB))
+	line("database", engine.PrintableName(cfg.DB))
 	if noAuth {
 		line("token", "not needed (--no-auth): every program and user of this host may read and change all conversations")
 	} else if address != "" {

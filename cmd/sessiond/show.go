@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
@@ -100,7 +101,7 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 	}
 	if a.flags.json {
 		msgs, damage := readSpans(ctx, s, part.spans)
-		if damage != nil && !store.IsDamage(damage) {
+		if damage != nil && !engine.IsDamage(damage) {
 			return damage
 		}
 		listed, err := a.listed(ctx, s, []session.Session{sess}, false)
@@ -141,7 +142,7 @@ func showSpans(ctx context.Context, s *store.Store, p part, items *transcript.St
 		}
 		return items.Message(m)
 	})
-	if err != nil && !store.IsDamage(err) {
+	if err != nil && !engine.IsDamage(err) {
 		return err
 	}
 	return errors.Join(items.Close(), out.Close(), err)
@@ -167,14 +168,14 @@ func eachReadable(ctx context.Context, s *store.Store, spans []store.Span, fn fu
 			next = m.Seq + 1
 			return fn(m)
 		})
-		for ; store.IsDamage(err) && next <= sp.To; next++ {
-			if one := s.EachInRange(ctx, sp.Session, next, next, fn); store.IsDamage(one) {
+		for ; engine.IsDamage(err) && next <= sp.To; next++ {
+			if one := s.EachInRange(ctx, sp.Session, next, next, fn); engine.IsDamage(one) {
 				lost, damage = append(lost, session.MessageRef{Session: sp.Session, Seq: next}.String()), one
 			} else if one != nil {
 				return one
 			}
 		}
-		if err != nil && !store.IsDamage(err) {
+		if err != nil && !engine.IsDamage(err) {
 			return err
 		}
 	}

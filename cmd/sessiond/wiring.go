@@ -15,6 +15,7 @@ import (
 
 	"sessiond/internal/config"
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/engine"
 	"sessiond/internal/jobs"
 	"sessiond/internal/recall"
 	"sessiond/internal/redact"
@@ -77,7 +78,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *opened, err error) {
 		if err := os.MkdirAll(filepath.Dir(indexPath(cfg)), 0o700); err != nil {
 			return s, fmt.Errorf("make the folder of the search index: %w", err)
 		}
-		store.TightenModes(indexPath(cfg), a.log(zerolog.WarnLevel))
+		engine.TightenModes(indexPath(cfg), a.log(zerolog.WarnLevel))
 	}
 	if s.index, err = openIndex(ctx, indexPath(cfg), s.store); err != nil {
 		return s, err
@@ -137,8 +138,8 @@ func (s *opened) missingMessages(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	where := "the server lost its last writes"
-	if !store.IsPostgres(s.store.File()) {
-		where = "another file or an older copy is in its place, or its write-ahead log was removed. If you did not restore a backup, look for the right file where it was moved, and in " + store.BackupDir(s.store.File())
+	if !engine.IsPostgres(s.store.File()) {
+		where = "another file or an older copy is in its place, or its write-ahead log was removed. If you did not restore a backup, look for the right file where it was moved, and in " + engine.BackupDir(s.store.File())
 	}
 	return fmt.Sprintf("the search index knew %s more than this database has: %s", plural(int64(missing), "message", "messages"), where), nil
 }
@@ -199,8 +200,8 @@ func (a *app) with(ctx context.Context, w wiring, do func(*opened) error) error 
 // PostgreSQL has an index on each host.
 func indexPath(cfg *config.Config) string {
 	db := cfg.DB
-	if store.IsPostgres(db) {
-		sum := sha256.Sum256([]byte(store.PrintableName(db)))
+	if engine.IsPostgres(db) {
+		sum := sha256.Sum256([]byte(engine.PrintableName(db)))
 		return filepath.Join(cfg.DataDir(), fmt.Sprintf("postgres-%x.search.db", sum[:6]))
 	}
 	if filepath.Base(db) == "sessions.db" {

@@ -18,7 +18,7 @@ const module = "sessiond/"
 var levels = [][]string{
 	{"internal/pattern"},
 	{"internal/session", "internal/folders", "internal/callid", "internal/spelling", "internal/text", "internal/when", "db/migrations", "queries"},
-	{"internal/jsonx"}, // its errors are the kernel's
+	{"internal/jsonx", "internal/engine"}, // their errors are the kernel's
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
 	{"internal/export", "internal/recall", "internal/memory", "internal/picker"},
@@ -62,7 +62,7 @@ var onlyHere = map[string][]string{
 	"charm.land":                         {"internal/picker"},
 	"github.com/charmbracelet":           {"internal/picker"},
 	"github.com/tiktoken-go/tokenizer":   {}, // vocabularies of megabytes: tests and calibration only
-	"modernc.org/sqlite":                 {"internal/store", "internal/search", "internal/analytics", "internal/history", "tools"},
+	"modernc.org/sqlite":                 {"internal/engine", "internal/store", "internal/search", "internal/analytics", "internal/history", "tools"},
 }
 
 var nameless = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib"}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/go-viper/mapstructure/v2"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 )
 
 const maxDays = 36_500 // a century
@@ -33,7 +33,7 @@ func (c *Config) check(origins map[string]string) error {
 		return fail("timezone", "is %q, which is not a time zone; use Local, UTC or a name like Europe/Berlin", c.Timezone)
 	}
 	c.zone = zone
-	if c.SQLDB != "" && !store.IsPostgres(c.SQLDB) {
+	if c.SQLDB != "" && !engine.IsPostgres(c.SQLDB) {
 		return fail("sql_db", "is not an address of PostgreSQL, postgres://USER@HOST/DATABASE")
 	}
 	if err := CheckListen(c.Listen); err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/engine"
 	"sessiond/internal/routing"
-	"sessiond/internal/store"
 )
 
 // Config is the checked configuration with all defaults: no path is empty.
@@ -138,7 +138,7 @@ func (c *Config) Values() []Value { return c.values }
 // DataDir returns the folder of the database and its other files. With a database on PostgreSQL it is
 // sessiond's folder of this user, which has the search index, the token and backups.
 func (c *Config) DataDir() string {
-	if store.IsPostgres(c.DB) {
+	if engine.IsPostgres(c.DB) {
 		return c.data
 	}
 	return filepath.Dir(c.DB)

@@ -18,8 +18,8 @@ import (
 	"github.com/knadh/koanf/providers/rawbytes"
 	"github.com/knadh/koanf/v2"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 )
 
 // Dirs are the folders of the default paths.
@@ -231,7 +231,7 @@ func (c *Config) fillPaths(dirs Dirs) {
 // list returns the settings in use, with the actual path for a default one.
 func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string) []Value {
 	used := map[string]any{
-		"db": store.PrintableName(c.DB), "sql_db": store.PrintableName(c.SQLDB), "socket": c.Socket, "token_file": c.TokenFile, "host": c.Host,
+		"db": engine.PrintableName(c.DB), "sql_db": engine.PrintableName(c.SQLDB), "socket": c.Socket, "token_file": c.TokenFile, "host": c.Host,
 		"summarizer.timeout": c.Summarizer.Timeout.String(), "backup.every": c.Backup.Every.String(),
 	}
 	values := make([]Value, 0, len(known))

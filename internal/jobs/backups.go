@@ -9,7 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"sessiond/internal/store"
+	"sessiond/internal/engine"
 )
 
 // Backups configures the daemon's backups. An Every of 0 means never.
@@ -20,7 +20,7 @@ type Backups struct {
 }
 
 const (
-	backupPrefix = store.OwnBackup
+	backupPrefix = engine.OwnBackup
 	backupSuffix = ".db"
 	backupTime   = "20060102T150405Z"
 )
@@ -36,7 +36,7 @@ func (b Backups) Late(now time.Time) string {
 	if b.Every <= 0 {
 		return ""
 	}
-	newest := store.NewestBackup(b.Dir)
+	newest := engine.NewestBackup(b.Dir)
 	switch age := now.Sub(newest); {
 	case newest.IsZero():
 		return fmt.Sprintf("no backup is in %s yet, and backup.every is %s", b.Dir, b.Every)
@@ -49,7 +49,7 @@ func (b Backups) Late(now time.Time) string {
 
 // due returns the time until the next backup. The clock may have been set back since the newest.
 func (b Backups) due(now time.Time) time.Duration {
-	return min(b.Every, max(0, b.Every-now.Sub(store.NewestBackup(b.Dir))))
+	return min(b.Every, max(0, b.Every-now.Sub(engine.NewestBackup(b.Dir))))
 }
 
 // runBackups backs up in each interval since the newest backup, so that a daemon that is started each morning does so.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -161,7 +162,7 @@ func (p *Purger) delete(ctx context.Context, work *store.Purge) (messages int64,
 }
 
 func (p *Purger) folders() []string {
-	if store.IsPostgres(p.Store.File()) {
+	if engine.IsPostgres(p.Store.File()) {
 		return []string{p.BackupDir}
 	}
 	folders := []string{filepath.Dir(p.Store.File())}

@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	docBits = 12  // of n in a docid
-	step    = 500 // messages per transaction
+	docBits = 12   // of n in a docid
+	step    = 500  // messages that are read at once
+	batch   = 2000 // messages that CatchUp indexes in one transaction
 
 	// SQLite's lock is not fair: one of several processes that catch up may wait for long.
 	maxBusyWaits = 10 // of two seconds
@@ -100,11 +101,11 @@ func (ix *Index) advance(ctx context.Context, first bool) (n int, done bool, err
 	if err != nil {
 		return 0, false, err
 	}
-	messages, err := ix.src.MessagesAfter(ctx, mark, step)
+	messages, err := ix.src.MessagesAfter(ctx, mark, batch)
 	if err != nil || len(messages) == 0 {
 		return 0, true, err
 	}
-	entries, err := entriesOf(ctx, ix.src, messages)
+	entries, err := ix.entriesOf(ctx, messages)
 	if err != nil {
 		return 0, false, err
 	}
@@ -195,10 +196,19 @@ type entry struct {
 	tags     string
 }
 
+// entriesOf is the function entriesOf, with the stems of earlier messages.
+func (ix *Index) entriesOf(ctx context.Context, messages []session.Message) ([]entry, error) {
+	ix.tokenizer.Lock()
+	defer ix.tokenizer.Unlock()
+	if ix.tokenizer.Tokenizer == nil {
+		ix.tokenizer.Tokenizer = text.NewTokenizer()
+	}
+	return entriesOf(ctx, ix.src, ix.tokenizer.Tokenizer, messages)
+}
+
 // entriesOf returns the entries of the messages with searchable text.
-func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]entry, error) {
+func entriesOf(ctx context.Context, src Source, n *text.Tokenizer, messages []session.Message) ([]entry, error) {
 	sessions := map[session.ID]session.Session{}
-	n := text.NewTokenizer()
 	var entries []entry
 	for i := range messages {
 		m := &messages[i]

@@ -27,7 +27,8 @@ func fill(store *fakeStore, n int) {
 
 func TestConcurrentCatchUpsIndexEachMessageOnce(t *testing.T) {
 	store := newFakeStore()
-	fill(store, 1600)
+	const messages = 3*batch + 100
+	fill(store, messages)
 	path := filepath.Join(t.TempDir(), "search.db")
 	var indexes []*Index
 	for range 4 {
@@ -43,16 +44,41 @@ func TestConcurrentCatchUpsIndexEachMessageOnce(t *testing.T) {
 	for _, n := range counts {
 		total += n
 	}
-	if total != 1600 {
-		t.Errorf("%v make %d messages, want 1600", counts, total)
+	if total != messages {
+		t.Errorf("%v make %d messages, want %d", counts, total, messages)
 	}
 	for i, ix := range indexes {
-		if mark, err := ix.Mark(t.Context()); err != nil || mark != 1600 {
+		if mark, err := ix.Mark(t.Context()); err != nil || mark != messages {
 			t.Errorf("index %d: mark %d, %v", i, mark, err)
 		}
-		if r := search(t, ix, Query{Text: "number1599"}); len(r.Hits) != 1 || r.Pending != 0 {
+		if r := search(t, ix, Query{Text: "number5999"}); len(r.Hits) != 1 || r.Pending != 0 {
 			t.Errorf("index %d: %d hits, %d pending", i, len(r.Hits), r.Pending)
 		}
+	}
+}
+
+// An index of an earlier version gets the size of FTS5's buffer when it is opened.
+func TestHashSizeIsSetInAnEarlierIndex(t *testing.T) {
+	store := newFakeStore()
+	fill(store, 10)
+	path := filepath.Join(t.TempDir(), "search.db")
+	ix := openAt(t, path, store)
+	catchUp(t, ix)
+	size := func() (n int) {
+		testkit.Check(t, ix.reader.QueryRow(`SELECT v FROM words_config WHERE k = 'hashsize'`).Scan(&n))
+		return n
+	}
+	testkit.Must(ix.writer.Exec(`INSERT INTO words (words, rank) VALUES ('hashsize', 1048576)`))(t)
+	if size() != 1<<20 {
+		t.Fatal("the size of an earlier version is not set")
+	}
+	testkit.Check(t, ix.Close())
+	ix = openAt(t, path, store)
+	if got := size(); got != hashSize {
+		t.Errorf("it is %d bytes", got)
+	}
+	if mark, err := ix.Mark(t.Context()); err != nil || mark != 10 {
+		t.Errorf("the index was built again: mark %d, %v", mark, err)
 	}
 }
 

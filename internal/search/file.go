@@ -113,7 +113,10 @@ func makeTables(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	if found == version {
-		return nil
+		if err := setHashSize(ctx, tx); err != nil {
+			return err
+		}
+		return tx.Commit()
 	}
 	if found != 0 || tables != 0 {
 		return errOtherVersion
@@ -124,7 +127,24 @@ func makeTables(ctx context.Context, db *sql.DB) error {
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`PRAGMA user_version = %d`, version)); err != nil {
 		return err
 	}
+	if err := setHashSize(ctx, tx); err != nil {
+		return err
+	}
 	return tx.Commit()
+}
+
+// hashSize is how many bytes of new tokens FTS5 collects before it writes a segment. With its 1 MB a step of CatchUp
+// writes many segments, which it then merges.
+const hashSize = 8 << 20
+
+// setHashSize sets it in the file, where it stays.
+func setHashSize(ctx context.Context, tx *sql.Tx) error {
+	var set bool
+	err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM words_config WHERE k = 'hashsize' AND v = ?)`, hashSize).Scan(&set)
+	if err == nil && !set {
+		_, err = tx.ExecContext(ctx, `INSERT INTO words (words, rank) VALUES ('hashsize', ?)`, hashSize)
+	}
+	return err
 }
 
 // openExisting opens the file read-only and checks its version.
@@ -192,7 +212,7 @@ func connect(path, mode string, connections int) (*sql.DB, error) {
 		query["_pragma"] = append(query["_pragma"], "query_only(1)", "cache_size(-8192)")
 	} else {
 		query.Set("_txlock", "immediate")
-		query["_pragma"] = append(query["_pragma"], "journal_mode(WAL)", "synchronous(OFF)", "cache_size(-4096)", "secure_delete(1)")
+		query["_pragma"] = append(query["_pragma"], "journal_mode(WAL)", "synchronous(OFF)", "cache_size(-16384)", "secure_delete(1)")
 	}
 	dsn := url.URL{Scheme: "file", Path: abs, RawQuery: query.Encode()}
 	db, err := sql.Open("sqlite", dsn.String())

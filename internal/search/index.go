@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"sessiond/internal/session"
+	"sessiond/internal/text"
 )
 
 // Source provides the messages: the store.
@@ -54,6 +55,11 @@ type Index struct {
 	reader *sql.DB      // nil: no usable index
 	reason string       // why not
 	waits  bool         // for room on the disk, to be opened for writing
+
+	tokenizer struct { // of CatchUp, one step at a time; it remembers stems between them
+		sync.Mutex
+		*text.Tokenizer
+	}
 
 	strays map[session.ID]int // what Strays returns
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"sessiond/internal/session"
+	"sessiond/internal/text"
 )
 
 // tailLimit is the number of messages beyond the mark that a search reads at least; twice that is the
@@ -52,7 +53,7 @@ func (t *tail) extend(ctx context.Context, src Source, mark int64) error {
 		if err != nil || len(messages) == 0 {
 			return err
 		}
-		entries, err := entriesOf(ctx, src, messages)
+		entries, err := entriesOf(ctx, src, text.NewTokenizer(), messages)
 		if err != nil {
 			return err
 		}

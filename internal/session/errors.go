@@ -53,6 +53,14 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: wrapped.Error(), cause: errors.Unwrap(wrapped)}
 }
 
+// Wrap says what was being done when err came; nil stays nil.
+func Wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}
+
 // At adds an invalid field and returns the error.
 func (e *Error) At(path, format string, args ...any) *Error {
 	e.Fields = append(e.Fields, FieldError{Path: path, Message: fmt.Sprintf(format, args...)})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -149,12 +150,12 @@ func (t *tx) sessionToExtend(id session.ID) (session.Session, place, error) {
 		session          *session.ID
 		seq, depth, path *int64
 	}
-	err := t.row(placeOfSession, []any{string(id)},
+	err := t.Row(placeOfSession, []any{string(id)},
 		&s.Day, &s.Source, &s.Directory, &s.Project, &s.Kind, &s.Title, &s.TitleSource, &s.Draft, &s.Provider, &s.Model, &s.ParentID, &s.ParentKind,
 		&s.HeadID, &s.LastSeq, &s.CompactionID, &s.Epoch, &s.Revision, &s.MessageCount, &s.SaidCount, &s.TotalTokens, &s.ContextTokens,
 		&s.TurnOrigin, &s.CreatedAt, &s.ActiveAt, &s.InboundAt, &s.DeletedAt, &head.session, &head.seq, &head.depth, &head.path)
 	switch {
-	case noRows(err):
+	case engine.NoRows(err):
 		return s, place{}, noSession(id)
 	case err != nil:
 		return s, place{}, fmt.Errorf("session %s: %w", id, err)
@@ -191,10 +192,10 @@ func (t *tx) placeOnTree(sess session.Session, ref session.MessageRef, field str
 	at, err := t.placeAfter(ref)
 	on := false
 	if err == nil {
-		on, err = onTree(t.ctx, t, sess, ref, *at.id)
+		on, err = onTree(t.Ctx, t, sess, ref, *at.id)
 	}
 	if err == nil && !on {
-		err = checkSeen(t.ctx, t, ref)
+		err = checkSeen(t.Ctx, t, ref)
 	}
 	if session.CodeOf(err) == session.NotFound {
 		hint := ""
@@ -212,9 +213,9 @@ func (t *tx) placeOnTree(sess session.Session, ref session.MessageRef, field str
 
 func (t *tx) placeAfter(ref session.MessageRef) (place, error) {
 	at := place{session: ref.Session, seq: ref.Seq}
-	err := t.row(`SELECT id, depth + 1, path_tokens FROM messages WHERE session_id = ? AND seq = ?`, []any{ref.Session, ref.Seq},
+	err := t.Row(`SELECT id, depth + 1, path_tokens FROM messages WHERE session_id = ? AND seq = ?`, []any{ref.Session, ref.Seq},
 		&at.id, &at.depth, &at.pathTokens)
-	if noRows(err) {
+	if engine.NoRows(err) {
 		return at, session.Errorf(session.NotFound, "there is no message %s", ref)
 	}
 	return at, err
@@ -246,7 +247,7 @@ func placeAfterMessage(m *session.Message) place {
 // head and counters, in memory. line are the messages before it that the same request inserted.
 func (t *tx) insertMessage(sess *session.Session, at place, m *session.Message, line []*session.Message) error {
 	if m.CreatedAt.IsZero() {
-		m.CreatedAt = t.now
+		m.CreatedAt = t.Now
 	}
 	if err := t.insertRow(sess, at, m); err != nil {
 		return err
@@ -254,7 +255,7 @@ func (t *tx) insertMessage(sess *session.Session, at place, m *session.Message, 
 	if err := t.insertParts(sess, m, func(i int) (*int64, error) { return t.callOf(m, i, line) }); err != nil {
 		return err
 	}
-	progress(sess, m, t.now)
+	progress(sess, m, t.Now)
 	return nil
 }
 
@@ -277,7 +278,7 @@ func (t *tx) insertRow(sess *session.Session, at place, m *session.Message) erro
 	}
 	m.Talk = session.TalkOf(m)
 	err := t.insertMessageRow(m, jump)
-	if isTaken(err) && m.ExternalID != "" {
+	if engine.IsTaken(err) && m.ExternalID != "" {
 		return session.Errorf(session.Conflict, "session %s has a message with external_id %q already; nothing of this request was stored", sess.ID, m.ExternalID)
 	}
 	if err != nil {
@@ -304,17 +305,15 @@ func (t *tx) insertMessageRow(m *session.Message, jump bool) (err error) {
 		m.Tokens, m.PathTokens, m.InContext, m.Display, string(m.Talk),
 		m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt.SQL(), optionalJSON(m.Metadata), optionalJSON(m.Extra),
 	}
-	if !t.w.postgres {
-		m.RowID, err = t.insert(insertMessage, append(args, nil)...)
+	if m.RowID = t.NextID(); m.RowID == 0 {
+		m.RowID, err = t.Insert(insertMessage, append(args, nil)...)
 		return err
 	}
-	t.w.lastMessage++
-	m.RowID = t.w.lastMessage
 	args = append(args, m.RowID)
 	if m.ExternalID == "" {
-		return t.exec(insertMessage, args...)
+		return t.Exec(insertMessage, args...)
 	}
-	_, err = t.changed(insertMessage, args...)
+	_, err = t.Changed(insertMessage, args...)
 	return err
 }
 
@@ -326,13 +325,13 @@ const insertMessage = `
 // replayAppend builds the answer of an earlier append again, from what it stored.
 func (t *tx) replayAppend(o *outcome) (Appended, error) {
 	id := session.ID(o.SessionID)
-	sess, err := readSession(t.ctx, t, id)
+	sess, err := readSession(t.Ctx, t, id)
 	if err != nil {
 		return Appended{}, err
 	}
 	out := Appended{Session: sess, Revision: o.Revision, ContextTokens: o.ContextTokens, Replayed: true}
 	if o.HeadID != nil {
-		ref, err := refOf(t.ctx, t, *o.HeadID)
+		ref, err := refOf(t.Ctx, t, *o.HeadID)
 		if err != nil {
 			return Appended{}, err
 		}
@@ -341,11 +340,11 @@ func (t *tx) replayAppend(o *outcome) (Appended, error) {
 	if o.MessageID == nil {
 		return out, nil
 	}
-	first, err := refOf(t.ctx, t, *o.MessageID)
+	first, err := refOf(t.Ctx, t, *o.MessageID)
 	if err != nil {
 		return Appended{}, err
 	}
-	out.Messages, err = readRange(t.ctx, t, id, first.Seq, first.Seq+o.N-1)
+	out.Messages, err = readRange(t.Ctx, t, id, first.Seq, first.Seq+o.N-1)
 	return out, err
 }
 
@@ -377,7 +376,7 @@ func (t *tx) insertParts(sess *session.Session, m *session.Message, callOf func(
 		if err := t.insertBlob(p.Blob); err != nil {
 			return err
 		}
-		if err := t.exec(insertPart,
+		if err := t.Exec(insertPart,
 			p.RowID, p.MessageID, p.Idx, string(p.Kind), p.Text, p.ToolName, p.CallID, optional(p.CallPartID),
 			p.Arguments, optional(p.IsError), optional(p.DurationMS), optional(p.BlobSHA), p.Tokens, optionalJSON(p.Extra)); err != nil {
 			return fmt.Errorf("insert part: %w", err)
@@ -393,7 +392,7 @@ func (t *tx) insertParts(sess *session.Session, m *session.Message, callOf func(
 		return nil
 	}
 	for _, f := range t.opt.Touched(m, sess.Directory) {
-		if err := t.exec(insertTouched, f.Path, m.RowID, string(f.Op), string(sess.ID)); err != nil {
+		if err := t.Exec(insertTouched, f.Path, m.RowID, string(f.Op), string(sess.ID)); err != nil {
 			return fmt.Errorf("insert touched file: %w", err)
 		}
 	}

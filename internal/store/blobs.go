@@ -6,6 +6,7 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -33,16 +34,16 @@ func (t *tx) insertBlob(b *session.Blob) error {
 	if b == nil {
 		return nil
 	}
-	if known, err := t.exists(`SELECT 1 FROM blobs WHERE sha256 = ?`, b.SHA256); err != nil || known {
+	if known, err := t.Exists(`SELECT 1 FROM blobs WHERE sha256 = ?`, b.SHA256); err != nil || known {
 		return err
 	}
 	end := pieceEnd(b.Data)
-	err := t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES (?, ?, ?, ?)`, b.SHA256, b.Size, b.MediaType, b.Data[:end])
+	err := t.Exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES (?, ?, ?, ?)`, b.SHA256, b.Size, b.MediaType, b.Data[:end])
 	for n, rest := 1, b.Data[end:]; err == nil && len(rest) > 0; n, rest = n+1, rest[end:] {
 		end = pieceEnd(rest)
-		err = t.exec(`INSERT INTO blob_pieces (sha256, n, data) VALUES (?, ?, ?)`, b.SHA256, n, rest[:end])
+		err = t.Exec(`INSERT INTO blob_pieces (sha256, n, data) VALUES (?, ?, ?)`, b.SHA256, n, rest[:end])
 	}
-	return wrap(err, "insert blob")
+	return session.Wrap(err, "insert blob")
 }
 
 // Blob reads a blob. Codes: NotFound.
@@ -76,9 +77,9 @@ type blobPiece struct {
 
 // readBlob returns nil for a blob that is not in the database, and as much as there is of one
 // that lacks pieces: doctor reports both, and the rest of the message can be read.
-func readBlob(ctx context.Context, q queryer, sha string) (*session.Blob, error) {
+func readBlob(ctx context.Context, q engine.Queryer, sha string) (*session.Blob, error) {
 	var b *session.Blob
-	err := each(ctx, q, func(p *blobPiece) error {
+	err := engine.Each(ctx, q, func(p *blobPiece) error {
 		if b == nil {
 			b = &session.Blob{SHA256: sha, Size: p.Size, MediaType: p.MediaType, Data: make([]byte, 0, min(p.Size, MaxTextBytes))}
 		}
@@ -89,15 +90,15 @@ func readBlob(ctx context.Context, q queryer, sha string) (*session.Blob, error)
 }
 
 // readBlobHead is readBlob of about the first most bytes: up to a piece more.
-func readBlobHead(ctx context.Context, q queryer, sha string, most int) (*session.Blob, error) {
+func readBlobHead(ctx context.Context, q engine.Queryer, sha string, most int) (*session.Blob, error) {
 	var b *session.Blob
-	err := each(ctx, q, func(p *blobPiece) error {
+	err := engine.Each(ctx, q, func(p *blobPiece) error {
 		if b == nil {
 			b = &session.Blob{SHA256: sha, Size: p.Size, MediaType: p.MediaType}
 		}
 		b.Data = append(b.Data, p.Data...)
 		if len(b.Data) >= most {
-			return errEnough
+			return engine.ErrEnough
 		}
 		return nil
 	}, piecesOfBlob, sha)
@@ -110,7 +111,7 @@ const piecesOfBlob = `
 	UNION ALL SELECT * FROM (SELECT 0, '', data FROM blob_pieces WHERE sha256 = ?1 ORDER BY n) AS pieces`
 
 // readBlobs reads the blobs of a message's parts.
-func readBlobs(ctx context.Context, q queryer, m *session.Message) error {
+func readBlobs(ctx context.Context, q engine.Queryer, m *session.Message) error {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.BlobSHA != nil {
 			var err error
@@ -122,7 +123,7 @@ func readBlobs(ctx context.Context, q queryer, m *session.Message) error {
 	return nil
 }
 
-func readAllBlobs(ctx context.Context, q queryer, msgs []session.Message) error {
+func readAllBlobs(ctx context.Context, q engine.Queryer, msgs []session.Message) error {
 	for i := range msgs {
 		if err := readBlobs(ctx, q, &msgs[i]); err != nil {
 			return err
@@ -132,7 +133,7 @@ func readAllBlobs(ctx context.Context, q queryer, msgs []session.Message) error 
 }
 
 // readHeads reads the beginnings of a message's blobs and shortens its parts.
-func readHeads(ctx context.Context, q queryer, m *session.Message, head session.Head) (err error) {
+func readHeads(ctx context.Context, q engine.Queryer, m *session.Message, head session.Head) (err error) {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if p.BlobSHA != nil {
@@ -174,7 +175,7 @@ func (s *Store) WritePart(ctx context.Context, ref session.MessageRef, idx int, 
 		return err
 	}
 	for n := 0; ; n++ {
-		piece, err := first[[]byte](ctx, s, `SELECT data FROM blobs WHERE sha256 = ?1 AND ?2 = 0
+		piece, err := engine.First[[]byte](ctx, s, `SELECT data FROM blobs WHERE sha256 = ?1 AND ?2 = 0
 			UNION ALL SELECT data FROM blob_pieces WHERE sha256 = ?1 AND n = ?2`, *p.BlobSHA, n)
 		if err != nil || piece == nil {
 			return err
@@ -193,7 +194,7 @@ func (s *Store) WritePart(ctx context.Context, ref session.MessageRef, idx int, 
 }
 
 // readCompleteBlobs is readBlobs for an export. Codes: Internal (a blob lacks bytes).
-func readCompleteBlobs(ctx context.Context, q queryer, m *session.Message) error {
+func readCompleteBlobs(ctx context.Context, q engine.Queryer, m *session.Message) error {
 	err := readBlobs(ctx, q, m)
 	for i := range m.Parts {
 		if err == nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
@@ -216,9 +217,9 @@ func TestAFullDiskInTheMiddleOfABlobLeavesNothingOfIt(t *testing.T) {
 	sess := mustCreate(t, s, NewSession{})
 	limit := func(pages int64) {
 		t.Helper()
-		testkit.Check(t, s.alone(t.Context(), func(t *tx) error {
+		testkit.Check(t, s.Alone(t.Context(), func(t *engine.Tx) error {
 			var n int64
-			return t.row(fmt.Sprint(`PRAGMA max_page_count = `, pages), nil, &n)
+			return t.Row(fmt.Sprint(`PRAGMA max_page_count = `, pages), nil, &n)
 		}))
 	}
 	limit(count(t, s, `PRAGMA page_count`) + 2*pieceSize/4096)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -37,7 +38,7 @@ func (s *Store) AddCall(ctx context.Context, c session.Call) (session.Call, erro
 		return c, outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: fmt.Sprintf("call_%d", c.RowID)}, nil
 	})
 	if err == nil && c.RowID == 0 {
-		c, err = get[session.Call](ctx, s, callByExternalID, c.Source, c.ExternalID)
+		c, err = engine.Get[session.Call](ctx, s, callByExternalID, c.Source, c.ExternalID)
 	}
 	return c, err
 }
@@ -47,7 +48,7 @@ func (t *tx) recordCall(c *session.Call) error {
 	if c.SessionID == "" {
 		return t.addCall(c, nil)
 	}
-	sess, err := readSession(t.ctx, t, c.SessionID)
+	sess, err := readSession(t.Ctx, t, c.SessionID)
 	if err != nil {
 		return err
 	}
@@ -75,16 +76,16 @@ func (t *tx) insertCall(c *session.Call, sess *session.Session) error {
 	}
 	c.Source = orElse(c.Source, session.SourceSessiond)
 	if c.CreatedAt.IsZero() {
-		c.CreatedAt = t.now
+		c.CreatedAt = t.Now
 	}
 	c.Day = orElse(c.Day, c.CreatedAt.Day(t.opt.Zone))
 	var err error
-	c.RowID, err = t.insert(insertCall,
+	c.RowID, err = t.Insert(insertCall,
 		string(c.SessionID), optional(c.MessageID), optional(c.CompactionID), optional(c.ContextID), string(c.Purpose), c.Status, c.Error,
 		c.Provider, c.Model, string(c.Source), c.ExternalID, c.Directory, c.Day,
 		c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.CacheWrite1h, c.OutputTokens, c.ReasoningTokens,
 		c.ServiceTier, c.Requests, optional(c.CostNanoUSD), c.PriceSource, optional(c.LatencyMS), c.CreatedAt.SQL(), optionalJSON(c.Metadata))
-	if noRows(err) {
+	if engine.NoRows(err) {
 		return t.raiseCall(c, sess)
 	}
 	if err != nil {
@@ -114,12 +115,12 @@ const insertCall = `
 // raiseCall raises a known call to what a later report says: of each number the greater one. A reply
 // that was read while it was written, or first seen in a fork, reports more later.
 func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
-	known, err := get[session.Call](t.ctx, t, callByExternalID, c.Source, c.ExternalID)
-	if _, limited := session.ScopeOf(t.ctx); limited {
+	known, err := engine.Get[session.Call](t.Ctx, t, callByExternalID, c.Source, c.ExternalID)
+	if _, limited := session.ScopeOf(t.Ctx); limited {
 		if err == nil {
-			_, err = readSession(t.ctx, t, known.SessionID)
+			_, err = readSession(t.Ctx, t, known.SessionID)
 		}
-		if noRows(err) || session.CodeOf(err) == session.NotFound { // it is another owner's
+		if engine.NoRows(err) || session.CodeOf(err) == session.NotFound { // it is another owner's
 			return session.Errorf(session.Conflict, "the external_id %.60q is of another call already: ids are unique over all owners", c.ExternalID)
 		}
 	}
@@ -152,7 +153,7 @@ func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
 	if more == (usageSum{}) && same && now.ServiceTier == known.ServiceTier && now.Model == known.Model {
 		return nil
 	}
-	if err := t.exec(`UPDATE calls SET input_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, cache_write_1h_tokens = ?,
+	if err := t.Exec(`UPDATE calls SET input_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, cache_write_1h_tokens = ?,
 		output_tokens = ?, reasoning_tokens = ?, model = ?, service_tier = ?, requests = ?, cost_nanousd = ?, price_source = ? WHERE id = ?`,
 		now.InputTokens, now.CacheReadTokens, now.CacheWriteTokens, now.CacheWrite1h,
 		now.OutputTokens, now.ReasoningTokens, now.Model, now.ServiceTier, now.Requests, optional(now.CostNanoUSD), now.PriceSource, known.RowID); err != nil {
@@ -176,8 +177,8 @@ func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
 // dropCall removes a session's call that an earlier import counted there though it is another session's. dropped is
 // false if the session has no such call.
 func (t *tx) dropCall(source session.Source, externalID string, sess *session.Session) (dropped bool, err error) {
-	known, err := get[session.Call](t.ctx, t, callByExternalID, source, externalID)
-	if noRows(err) || err == nil && known.SessionID != sess.ID {
+	known, err := engine.Get[session.Call](t.Ctx, t, callByExternalID, source, externalID)
+	if engine.NoRows(err) || err == nil && known.SessionID != sess.ID {
 		return false, nil
 	}
 	if err != nil {
@@ -187,7 +188,7 @@ func (t *tx) dropCall(source session.Source, externalID string, sess *session.Se
 	if err != nil {
 		return false, err
 	}
-	if err := t.exec(`DELETE FROM calls WHERE id = ?`, known.RowID); err != nil {
+	if err := t.Exec(`DELETE FROM calls WHERE id = ?`, known.RowID); err != nil {
 		return false, fmt.Errorf("drop call: %w", err)
 	}
 	var less usageSum
@@ -214,7 +215,7 @@ func (t *tx) countCalls(sess *session.Session, sum *usageSum) error {
 		usd := float64(all) / 1e9
 		sess.CostNanoUSD, sess.CostUSD = &all, &usd
 	}
-	return wrap(t.exec(`UPDATE sessions SET input_tokens = input_tokens + ?1, output_tokens = output_tokens + ?2,
+	return session.Wrap(t.Exec(`UPDATE sessions SET input_tokens = input_tokens + ?1, output_tokens = output_tokens + ?2,
 		cache_read_tokens = cache_read_tokens + ?3, cache_write_tokens = cache_write_tokens + ?4,
 		cost_nanousd = COALESCE(cost_nanousd + ?5, cost_nanousd, ?5), unpriced_calls = unpriced_calls + ?6 WHERE id = ?7`,
 		sum.Input, sum.Output, sum.CacheRead, sum.CacheWrite, optional(cost), sum.Unpriced, string(sess.ID)), "count calls")
@@ -232,7 +233,7 @@ func (s *Store) Calls(ctx context.Context, id session.ID, p Page) (calls []sessi
 		}
 	}
 	limit := p.limit()
-	if calls, err = list[session.Call](ctx, s, callsOfSession, id, after, limit+1); err != nil {
+	if calls, err = engine.List[session.Call](ctx, s, callsOfSession, id, after, limit+1); err != nil {
 		return nil, "", fmt.Errorf("calls of %s: %w", id, err)
 	}
 	if len(calls) > limit {
@@ -246,7 +247,7 @@ func (s *Store) Calls(ctx context.Context, id session.ID, p Page) (calls []sessi
 // the session's path and which was made in its epoch: either for a context of that epoch, or,
 // without one, after the last activation. nil when there is none.
 func (s *Store) LastReport(ctx context.Context, sess session.Session) (*session.Call, error) {
-	calls, err := list[session.Call](ctx, s, lastReports, sess.ID, sess.Epoch, sess.CompactionID)
+	calls, err := engine.List[session.Call](ctx, s, lastReports, sess.ID, sess.Epoch, sess.CompactionID)
 	if err != nil {
 		return nil, fmt.Errorf("last report of %s: %w", sess.ID, err)
 	}
@@ -269,8 +270,8 @@ func (s *Store) firstOnPath(ctx context.Context, sess session.Session, calls []s
 // Reports gives the newest successful chat calls of a session that were made for a context
 // of ours and reported what went in, newest first.
 func (s *Store) Reports(ctx context.Context, id session.ID, most int) ([]session.Call, error) {
-	calls, err := list[session.Call](ctx, s, reportsOfContexts, id, most)
-	return calls, wrap(err, "reports of %s", id)
+	calls, err := engine.List[session.Call](ctx, s, reportsOfContexts, id, most)
+	return calls, session.Wrap(err, "reports of %s", id)
 }
 
 // maxReports is the number of reports from which a context's overhead is learned.

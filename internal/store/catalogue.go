@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -16,9 +17,9 @@ import (
 func (s *Store) SetCatalogue(ctx context.Context, models []session.ModelInfo, prices []session.Price, price func(*session.Call)) (repriced int64, err error) {
 	var storedModels []modelRow
 	var storedPrices []session.Price
-	if err := s.read(ctx,
-		intoList(&storedModels, `SELECT id, provider, family, "window", max_output, CAST(modalities AS TEXT) AS modalities, origin, source FROM models`),
-		intoList(&storedPrices, `SELECT model, valid_from, mode, above_tokens, input_nanousd, cache_read_nanousd, cache_write_nanousd,
+	if err := s.Read(ctx,
+		engine.IntoList(&storedModels, `SELECT id, provider, family, "window", max_output, CAST(modalities AS TEXT) AS modalities, origin, source FROM models`),
+		engine.IntoList(&storedPrices, `SELECT model, valid_from, mode, above_tokens, input_nanousd, cache_read_nanousd, cache_write_nanousd,
 			cache_write_1h_nanousd, output_nanousd, origin FROM prices`)); err != nil {
 		return 0, fmt.Errorf("read the catalogue: %w", err)
 	}
@@ -42,17 +43,17 @@ func (s *Store) SetCatalogue(ctx context.Context, models []session.ModelInfo, pr
 		}
 	}
 	return repriced, s.write(ctx, func(t *tx) error {
-		if err := t.execEach([]string{`DELETE FROM models`, `DELETE FROM prices`}); err != nil {
+		if err := t.ExecEach([]string{`DELETE FROM models`, `DELETE FROM prices`}); err != nil {
 			return fmt.Errorf("replace the catalogue: %w", err)
 		}
 		for _, m := range models {
-			if err := t.exec(`INSERT INTO models (id, provider, family, "window", max_output, modalities, origin, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			if err := t.Exec(`INSERT INTO models (id, provider, family, "window", max_output, modalities, origin, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 				m.ID, m.Provider, m.Family, m.Window, m.MaxOutput, session.JSONOf(m.Modalities), m.Origin, m.Source); err != nil {
 				return fmt.Errorf("model %s: %w", m.ID, err)
 			}
 		}
 		for _, p := range prices {
-			if err := t.exec(`INSERT INTO prices (model, valid_from, mode, above_tokens, input_nanousd, cache_read_nanousd, cache_write_nanousd,
+			if err := t.Exec(`INSERT INTO prices (model, valid_from, mode, above_tokens, input_nanousd, cache_read_nanousd, cache_write_nanousd,
 				cache_write_1h_nanousd, output_nanousd, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 				p.Model, p.ValidFrom, p.Mode, p.Above, p.Input, p.CacheRead, p.CacheWrite, p.CacheWrite1h, p.Output, p.Origin); err != nil {
 				return fmt.Errorf("price of %s: %w", p.Model, err)
@@ -93,7 +94,7 @@ func (s *Store) Reprice(ctx context.Context, price func(*session.Call)) (changed
 		page, did := after, int64(0)
 		err := s.write(ctx, func(t *tx) error {
 			page, did = after, 0
-			calls, err := list[session.Call](ctx, t, callsToPrice, after, repricePage)
+			calls, err := engine.List[session.Call](ctx, t, callsToPrice, after, repricePage)
 			if err != nil {
 				return err
 			}
@@ -132,7 +133,7 @@ func (t *tx) reprice(known session.Call, price func(*session.Call)) (changed boo
 	if now.CostNanoUSD == nil || known.CostNanoUSD != nil && *known.CostNanoUSD == *now.CostNanoUSD && known.PriceSource == now.PriceSource {
 		return false, nil
 	}
-	if err := t.exec(`UPDATE calls SET cost_nanousd = ?, price_source = ? WHERE id = ?`, *now.CostNanoUSD, now.PriceSource, known.RowID); err != nil {
+	if err := t.Exec(`UPDATE calls SET cost_nanousd = ?, price_source = ? WHERE id = ?`, *now.CostNanoUSD, now.PriceSource, known.RowID); err != nil {
 		return false, err
 	}
 	project, err := t.usageProjectOf(known.SessionID)
@@ -160,14 +161,14 @@ type Calibration struct {
 
 // Calibration reads a model's; nil when nothing was learned yet.
 func (s *Store) Calibration(ctx context.Context, model string) (*Calibration, error) {
-	return first[Calibration](ctx, s, `SELECT model, scale, weight FROM calibrations WHERE model = ?`, model)
+	return engine.First[Calibration](ctx, s, `SELECT model, scale, weight FROM calibrations WHERE model = ?`, model)
 }
 
 // SetCalibration replaces a model's.
 func (s *Store) SetCalibration(ctx context.Context, c Calibration) error {
 	return s.write(ctx, func(t *tx) error {
-		return t.exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, ?, ?, ?)
+		return t.Exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (model) DO UPDATE SET scale = excluded.scale, weight = excluded.weight, updated_at = excluded.updated_at`,
-			c.Model, c.Scale, c.Weight, t.now)
+			c.Model, c.Scale, c.Weight, t.Now)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -51,9 +52,9 @@ func (s *Store) Compactions(ctx context.Context, id session.ID) ([]session.Compa
 	return lineage(ctx, s, sess)
 }
 
-func readCompaction(ctx context.Context, q queryer, rowID int64) (session.Compaction, error) {
-	c, err := get[session.Compaction](ctx, q, compactionByID, rowID)
-	if noRows(err) {
+func readCompaction(ctx context.Context, q engine.Queryer, rowID int64) (session.Compaction, error) {
+	c, err := engine.Get[session.Compaction](ctx, q, compactionByID, rowID)
+	if engine.NoRows(err) {
 		return c, noCompaction(rowID)
 	}
 	if err != nil {
@@ -92,7 +93,7 @@ func (s *Store) AddCompaction(ctx context.Context, c session.Compaction) (sessio
 }
 
 func (t *tx) addCompaction(c *session.Compaction) error {
-	sess, err := readSession(t.ctx, t, c.SessionID)
+	sess, err := readSession(t.Ctx, t, c.SessionID)
 	if err != nil {
 		return err
 	}
@@ -109,14 +110,14 @@ func (t *tx) addCompaction(c *session.Compaction) error {
 
 func (t *tx) insertCompaction(c *session.Compaction) error {
 	if c.CreatedAt.IsZero() {
-		c.CreatedAt = t.now
+		c.CreatedAt = t.Now
 	}
 	if c.Status == session.StatusDone && c.ActivatedAt == nil {
-		at := t.now
+		at := t.Now
 		c.ActivatedAt = &at
 	}
 	var err error
-	if c.RowID, err = t.insert(`INSERT INTO compactions (session_id, previous_id, strategy, trigger, status, reason, through_id, first_kept_id,
+	if c.RowID, err = t.Insert(`INSERT INTO compactions (session_id, previous_id, strategy, trigger, status, reason, through_id, first_kept_id,
 		hidden_tokens, summary_tokens, span_summary, summary, prefix_summary, replacement, details, tokens_before, tokens_after,
 		message_count, provider, model, duration_ms, created_at, activated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -125,7 +126,7 @@ func (t *tx) insertCompaction(c *session.Compaction) error {
 		c.MessageCount, c.Provider, c.Model, c.DurationMS, c.CreatedAt, c.ActivatedAt); err != nil {
 		return fmt.Errorf("insert compaction: %w", err)
 	}
-	*c, err = readCompaction(t.ctx, t, c.RowID)
+	*c, err = readCompaction(t.Ctx, t, c.RowID)
 	return err
 }
 
@@ -143,11 +144,11 @@ func (s *Store) FinishCompaction(ctx context.Context, c session.Compaction) (ses
 }
 
 func (t *tx) finishCompaction(c *session.Compaction) error {
-	sess, err := readSession(t.ctx, t, c.SessionID)
+	sess, err := readSession(t.Ctx, t, c.SessionID)
 	if err != nil {
 		return err
 	}
-	if now, err := readCompaction(t.ctx, t, c.RowID); err != nil {
+	if now, err := readCompaction(t.Ctx, t, c.RowID); err != nil {
 		return err
 	} else if now.SessionID != c.SessionID || now.Status != session.StatusRunning && now.Status != session.StatusStaged {
 		return session.Errorf(session.Conflict, "compaction %s has its outcome already", session.CompactionName(c.RowID))
@@ -160,14 +161,14 @@ func (t *tx) finishCompaction(c *session.Compaction) error {
 	if err := t.updateCompaction(c); err != nil {
 		return err
 	}
-	if *c, err = readCompaction(t.ctx, t, c.RowID); err != nil {
+	if *c, err = readCompaction(t.Ctx, t, c.RowID); err != nil {
 		return err
 	}
 	return t.announceCompaction(&sess, *c)
 }
 
 func (t *tx) updateCompaction(c *session.Compaction) error {
-	return t.exec(`UPDATE compactions SET previous_id = ?, status = ?, reason = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?,
+	return t.Exec(`UPDATE compactions SET previous_id = ?, status = ?, reason = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?,
 		span_summary = ?, summary = ?, prefix_summary = ?, replacement = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?,
 		provider = ?, model = ?, duration_ms = ?, activated_at = ? WHERE id = ?`,
 		c.PreviousID, c.Status, c.Reason, c.ThroughID, c.FirstKeptID, c.HiddenTokens, c.SummaryTokens,
@@ -188,11 +189,11 @@ func (s *Store) AnswerCompaction(ctx context.Context, i *Idempotency, c session.
 // not staged, another overlay became effective meanwhile, or the path no longer holds it).
 func (s *Store) Activate(ctx context.Context, id session.ID, rowID int64) (session.Compaction, error) {
 	return write(ctx, s, func(t *tx) (session.Compaction, error) {
-		sess, err := readSession(t.ctx, t, id)
+		sess, err := readSession(t.Ctx, t, id)
 		if err != nil {
 			return session.Compaction{}, err
 		}
-		c, err := readCompaction(t.ctx, t, rowID)
+		c, err := readCompaction(t.Ctx, t, rowID)
 		if err != nil {
 			return c, err
 		}
@@ -203,7 +204,7 @@ func (s *Store) Activate(ctx context.Context, id session.ID, rowID int64) (sessi
 			return c, err
 		}
 		c.Status = session.StatusDone
-		if err := t.exec(`UPDATE compactions SET status = 'done', activated_at = ? WHERE id = ?`, c.ActivatedAt, rowID); err != nil {
+		if err := t.Exec(`UPDATE compactions SET status = 'done', activated_at = ? WHERE id = ?`, c.ActivatedAt, rowID); err != nil {
 			return c, err
 		}
 		return c, t.announceCompaction(&sess, c)
@@ -220,15 +221,15 @@ func (t *tx) activate(sess session.Session, c *session.Compaction) error {
 	if sess.HeadID == nil || c.ThroughID == nil {
 		return session.Errorf(session.Conflict, "session %s has no path to compact", sess.ID)
 	}
-	on, err := onPath(t.ctx, t, *sess.HeadID, *c.ThroughID)
+	on, err := onPath(t.Ctx, t, *sess.HeadID, *c.ThroughID)
 	if err == nil && !on {
 		err = session.Errorf(session.Conflict, "the head of session %s moved to a branch that this compaction does not cover; plan anew", sess.ID)
 	}
 	if err != nil {
 		return err
 	}
-	at := t.now
-	all, err := overlaysOf(t.ctx, t, sess)
+	at := t.Now
+	all, err := overlaysOf(t.Ctx, t, sess)
 	if len(all) > 0 && !at.After(all[0].ActivatedAt.Time) {
 		at = session.At(all[0].ActivatedAt.Add(time.Millisecond))
 	}
@@ -247,7 +248,7 @@ func (t *tx) announceCompaction(sess *session.Session, c session.Compaction) err
 		return nil
 	}
 	// Of the calls that were made for it so far; nil: none, or of no known price.
-	cost, err := get[*float64](t.ctx, t, `SELECT SUM(cost_nanousd) / 1e9 FROM calls WHERE compaction_id = ?`, c.RowID)
+	cost, err := engine.Get[*float64](t.Ctx, t, `SELECT SUM(cost_nanousd) / 1e9 FROM calls WHERE compaction_id = ?`, c.RowID)
 	if err != nil {
 		return err
 	}
@@ -269,10 +270,10 @@ func (t *tx) newEpoch(sess *session.Session, compactions int64) error {
 	}
 	sess.Epoch++
 	sess.Revision++
-	sess.UpdatedAt = t.now
+	sess.UpdatedAt = t.Now
 	sess.CompactionCount += compactions
-	return t.exec(`UPDATE sessions SET compaction_id = ?, context_tokens = ?, epoch = ?, revision = ?, compaction_count = ?, updated_at = ? WHERE id = ?`,
-		sess.CompactionID, sess.ContextTokens, sess.Epoch, sess.Revision, sess.CompactionCount, t.now, sess.ID)
+	return t.Exec(`UPDATE sessions SET compaction_id = ?, context_tokens = ?, epoch = ?, revision = ?, compaction_count = ?, updated_at = ? WHERE id = ?`,
+		sess.CompactionID, sess.ContextTokens, sess.Epoch, sess.Revision, sess.CompactionCount, t.Now, sess.ID)
 }
 
 // UndoCompaction takes the effective overlay out of force for this session; the record and
@@ -285,7 +286,7 @@ func (s *Store) UndoCompaction(ctx context.Context, id session.ID, rowID int64) 
 		case *sess.CompactionID != rowID:
 			return session.Errorf(session.Conflict, "only the effective compaction can be undone; in session %s that is %s", id, session.CompactionName(*sess.CompactionID))
 		}
-		if err := t.exec(`INSERT INTO compaction_undos (session_id, compaction_id, at) VALUES (?, ?, ?)`, id, rowID, t.now); err != nil {
+		if err := t.Exec(`INSERT INTO compaction_undos (session_id, compaction_id, at) VALUES (?, ?, ?)`, id, rowID, t.Now); err != nil {
 			return err
 		}
 		if err := t.event(id, EventCompactionUndone, 0, session.JSONOf(map[string]string{"compaction": c.ID})); err != nil {
@@ -301,7 +302,7 @@ func (s *Store) UndoCompaction(ctx context.Context, id session.ID, rowID int64) 
 func (s *Store) RedoCompaction(ctx context.Context, id session.ID, rowID int64) (session.Session, error) {
 	return s.shiftOverlay(ctx, id, rowID, func(t *tx, sess *session.Session, c session.Compaction) error {
 		if c.PreviousID != nil {
-			undone, err := t.exists(`SELECT 1 FROM compaction_undos WHERE session_id = ? AND compaction_id = ?`, id, *c.PreviousID)
+			undone, err := t.Exists(`SELECT 1 FROM compaction_undos WHERE session_id = ? AND compaction_id = ?`, id, *c.PreviousID)
 			if err == nil && undone {
 				err = session.Errorf(session.Conflict, "redo %s first: %s was built on it", c.Previous, c.ID)
 			}
@@ -309,7 +310,7 @@ func (s *Store) RedoCompaction(ctx context.Context, id session.ID, rowID int64) 
 				return err
 			}
 		}
-		n, err := t.changed(`DELETE FROM compaction_undos WHERE session_id = ? AND compaction_id = ?`, id, rowID)
+		n, err := t.Changed(`DELETE FROM compaction_undos WHERE session_id = ? AND compaction_id = ?`, id, rowID)
 		if err != nil {
 			return err
 		}
@@ -337,11 +338,11 @@ func ownCount(sess *session.Session, c session.Compaction) int64 {
 
 func (s *Store) shiftOverlay(ctx context.Context, id session.ID, rowID int64, shift func(*tx, *session.Session, session.Compaction) error) (session.Session, error) {
 	return write(ctx, s, func(t *tx) (session.Session, error) {
-		sess, err := readSession(t.ctx, t, id)
+		sess, err := readSession(t.Ctx, t, id)
 		if err != nil {
 			return sess, err
 		}
-		all, err := lineage(t.ctx, t, sess)
+		all, err := lineage(t.Ctx, t, sess)
 		if err != nil {
 			return sess, err
 		}
@@ -365,10 +366,10 @@ const longestSummary = 15 * time.Minute
 // what ran then was cut short. Other processes must not, since they start while it works.
 func (s *Store) FailRunning(ctx context.Context, reason string) (failed []session.Compaction, err error) {
 	query, args := `SELECT id FROM compactions WHERE status = 'running'`, []any(nil)
-	if IsPostgres(s.path) { // another daemon may be making one
+	if s.IsPostgres() { // another daemon may be making one
 		query, args = query+` AND created_at <= ?`, []any{session.At(s.opt.Now().Add(-longestSummary))}
 	}
-	running, err := list[int64](ctx, s, query, args...)
+	running, err := engine.List[int64](ctx, s, query, args...)
 	if err != nil || len(running) == 0 {
 		return nil, err
 	}
@@ -396,7 +397,7 @@ const stagedReach = 10000
 // Staged gives the sessions for which a compaction stands ready, with the time of their last
 // change, the one changed last first. The daemon reads them at its start.
 func (s *Store) Staged(ctx context.Context) ([]session.Resting, error) {
-	rows, err := list[session.Resting](ctx, s, stagedSessions, stagedReach)
+	rows, err := engine.List[session.Resting](ctx, s, stagedSessions, stagedReach)
 	if err != nil {
 		return nil, fmt.Errorf("sessions with something staged: %w", err)
 	}

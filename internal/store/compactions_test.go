@@ -123,7 +123,7 @@ func TestRunningRecordsFailAtTheDaemonsStart(t *testing.T) {
 	running := testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusRunning, 0)))(t)
 	staged := testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusStaged, 0)))(t)
 	now = now.Add(-time.Hour) // a clock that was set back
-	if s.writer.postgres {
+	if s.IsPostgres() {
 		now = now.Add(time.Hour + longestSummary) // another daemon may have been making it until then
 	}
 	failed := testkit.Must(s.FailRunning(ctx, "sessiond was stopped"))(t)
@@ -358,8 +358,8 @@ func TestMigrationUndoesCompactionsThatNobodyAskedFor(t *testing.T) {
 	testkit.Must(s.SaveContext(ctx, session.Context{SessionID: taken, Dialect: "openai.chat"}, nil, nil))(t)
 	own, ofOwn := compact(session.TriggerThreshold)
 	testkit.Check(t, s.Close())
-	rewind(t, s.path, 123, `UPDATE sessions SET source = 'codex', source_id = id WHERE id <> '`+string(own)+`'`)
-	s = testkit.Must(Open(ctx, s.path, Options{Measure: measure, Zone: time.UTC}))(t)
+	rewind(t, s.File(), 123, `UPDATE sessions SET source = 'codex', source_id = id WHERE id <> '`+string(own)+`'`)
+	s = testkit.Must(Open(ctx, s.File(), Options{Measure: measure, Zone: time.UTC}))(t)
 	defer s.Close() //nolint:errcheck // a test
 	for _, row := range []struct {
 		name   string

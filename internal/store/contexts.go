@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -30,7 +31,7 @@ func (s *Store) SaveContext(ctx context.Context, c session.Context, blocks map[s
 			case session.BlockTools:
 				c.ToolsHash = h
 			}
-			if err := t.keepBlock(Block{Hash: h, Kind: kind, Content: content, CreatedAt: t.now}); err != nil {
+			if err := t.keepBlock(Block{Hash: h, Kind: kind, Content: content, CreatedAt: t.Now}); err != nil {
 				return err
 			}
 		}
@@ -40,7 +41,7 @@ func (s *Store) SaveContext(ctx context.Context, c session.Context, blocks map[s
 			}
 		}
 		if c.CreatedAt.IsZero() {
-			c.CreatedAt = t.now
+			c.CreatedAt = t.Now
 		}
 		return t.insertContext(&c)
 	})
@@ -48,27 +49,27 @@ func (s *Store) SaveContext(ctx context.Context, c session.Context, blocks map[s
 }
 
 func (t *tx) keepBlock(b Block) error {
-	return wrap(t.exec(`INSERT INTO blocks (hash, kind, content, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	return session.Wrap(t.Exec(`INSERT INTO blocks (hash, kind, content, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		b.Hash, b.Kind, b.Content, b.CreatedAt), "keep the %s block", b.Kind)
 }
 
 func (t *tx) freeze(f session.Frozen) error {
-	return wrap(t.exec(`INSERT INTO frozen (session_id, message_id, kind, compaction_id, content) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	return session.Wrap(t.Exec(`INSERT INTO frozen (session_id, message_id, kind, compaction_id, content) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		f.SessionID, f.MessageID, f.Kind, f.CompactionID, f.Content), "freeze %s", f.Kind)
 }
 
 func (t *tx) insertContext(c *session.Context) (err error) {
-	c.RowID, err = t.insert(`INSERT INTO contexts (session_id, head_id, compaction_id, epoch, model, dialect, system_hash, initial_hash,
+	c.RowID, err = t.Insert(`INSERT INTO contexts (session_id, head_id, compaction_id, epoch, model, dialect, system_hash, initial_hash,
 		tools_hash, overhead_tokens, tokens, created_at, limits) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		c.SessionID, c.HeadID, c.CompactionID, c.Epoch, c.Model, c.Dialect, c.SystemHash, c.InitialHash,
 		c.ToolsHash, c.OverheadTokens, c.Tokens, c.CreatedAt, c.Limits)
-	return wrap(err, "record the context")
+	return session.Wrap(err, "record the context")
 }
 
 // Context reads a record of a context. Codes: NotFound.
 func (s *Store) Context(ctx context.Context, id session.ID, rowID int64) (session.Context, error) {
-	c, err := get[session.Context](ctx, s, `SELECT `+contextColumns+` FROM contexts WHERE id = ? AND session_id = ?`, rowID, id)
-	if noRows(err) {
+	c, err := engine.Get[session.Context](ctx, s, `SELECT `+contextColumns+` FROM contexts WHERE id = ? AND session_id = ?`, rowID, id)
+	if engine.NoRows(err) {
 		return c, session.Errorf(session.NotFound, "session %s was given no context %s", id, session.ContextName(rowID))
 	}
 	return c, err
@@ -79,13 +80,13 @@ func (s *Store) ContextBasis(ctx context.Context, sess session.Session) (session
 	var b session.ContextBasis
 	var last *contextWithBlocks
 	var reports []session.Call
-	err := s.read(ctx,
-		intoFirst(&last, lastContext, sess.ID),
-		intoFirst(&b.Overlay, compactionByID, sess.CompactionID),
-		intoList(&b.Frozen, frozenOfSession, sess.ID, int64(math.MaxInt64), int64(math.MaxInt64)),
-		intoList(&b.Pins, pinsOfSession, sess.ID),
-		intoList(&reports, lastReports, sess.ID, sess.Epoch, sess.CompactionID),
-		intoList(&b.Reports, reportsOfContexts, sess.ID, maxReports))
+	err := s.Read(ctx,
+		engine.IntoFirst(&last, lastContext, sess.ID),
+		engine.IntoFirst(&b.Overlay, compactionByID, sess.CompactionID),
+		engine.IntoList(&b.Frozen, frozenOfSession, sess.ID, int64(math.MaxInt64), int64(math.MaxInt64)),
+		engine.IntoList(&b.Pins, pinsOfSession, sess.ID),
+		engine.IntoList(&reports, lastReports, sess.ID, sess.Epoch, sess.CompactionID),
+		engine.IntoList(&b.Reports, reportsOfContexts, sess.ID, maxReports))
 	if err == nil && last != nil {
 		b.Last = &last.Context
 		b.Blocks, err = last.blocks()
@@ -103,7 +104,7 @@ func (s *Store) ContextBasis(ctx context.Context, sess session.Session) (session
 	if err == nil {
 		b.Report, err = s.firstOnPath(ctx, sess, reports)
 	}
-	return b, wrap(err, "the context of %s", sess.ID)
+	return b, session.Wrap(err, "the context of %s", sess.ID)
 }
 
 // contextWithBlocks is a record of a context with the content of its blocks; nil: it has none.
@@ -137,9 +138,9 @@ func (c *contextWithBlocks) blocks() (map[string]string, error) {
 
 // LastContext reads the newest record of a session with its blocks; nil when there is none.
 func (s *Store) LastContext(ctx context.Context, id session.ID) (*session.Context, map[string]string, error) {
-	c, err := first[contextWithBlocks](ctx, s, lastContext, id)
+	c, err := engine.First[contextWithBlocks](ctx, s, lastContext, id)
 	if err != nil || c == nil {
-		return nil, nil, wrap(err, "last context of %s", id)
+		return nil, nil, session.Wrap(err, "last context of %s", id)
 	}
 	blocks, err := c.blocks()
 	return &c.Context, blocks, err
@@ -148,16 +149,16 @@ func (s *Store) LastContext(ctx context.Context, id session.ID) (*session.Contex
 // Frozen lists what was frozen into a session's contexts, by message; of a fork also what was
 // frozen with the messages that it shares until it was made, so that they stay as they were.
 func (s *Store) Frozen(ctx context.Context, sess session.Session) ([]session.Frozen, error) {
-	own, err := list[session.Frozen](ctx, s, frozenOfSession, sess.ID, int64(math.MaxInt64), int64(math.MaxInt64))
+	own, err := engine.List[session.Frozen](ctx, s, frozenOfSession, sess.ID, int64(math.MaxInt64), int64(math.MaxInt64))
 	if err != nil {
 		return nil, err
 	}
 	return inheritFrozen(ctx, s, sess, own)
 }
 
-func inheritFrozen(ctx context.Context, q queryer, sess session.Session, all []session.Frozen) ([]session.Frozen, error) {
+func inheritFrozen(ctx context.Context, q engine.Queryer, sess session.Session, all []session.Frozen) ([]session.Frozen, error) {
 	err := ancestors(ctx, q, sess, func(id session.ID, l link) error {
-		more, err := list[session.Frozen](ctx, q, frozenOfSession, id, *l.MessageID, l.FrozenID)
+		more, err := engine.List[session.Frozen](ctx, q, frozenOfSession, id, *l.MessageID, l.FrozenID)
 		all = append(more, all...)
 		return err
 	})
@@ -182,18 +183,18 @@ const counterCalls = 20
 // compactions, and of its calls for chat the newest back to one that tells of its prompt.
 func (s *Store) Counters(ctx context.Context, id session.ID) ([]CounterStep, error) {
 	var steps []CounterStep
-	err := each(ctx, s, func(row *session.Call) error {
+	err := engine.Each(ctx, s, func(row *session.Call) error {
 		c := *row
 		steps = append(steps, CounterStep{At: c.CreatedAt, Call: &c})
 		if c.InputTokens+c.CacheReadTokens+c.CacheWriteTokens > 0 {
-			return errEnough
+			return engine.ErrEnough
 		}
 		return nil
 	}, callsThatCount, id, counterCalls)
 	if err != nil {
 		return nil, fmt.Errorf("calls of %s: %w", id, err)
 	}
-	err = each(ctx, s, func(row *session.Compaction) error {
+	err = engine.Each(ctx, s, func(row *session.Compaction) error {
 		if c := *row; c.ActivatedAt != nil {
 			steps = append(steps, CounterStep{At: *c.ActivatedAt, Compaction: &c})
 		}

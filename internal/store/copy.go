@@ -10,6 +10,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -61,20 +62,20 @@ const (
 // the number of rows that it has before the copy, then so far. Codes: Conflict (the other store has something else, or this
 // one changed since the copy was begun).
 func (s *Store) CopyTo(ctx context.Context, to *Store, progress func(table string, rows int64)) error {
-	from, err := s.reports.BeginTxx(ctx, s.snapshot())
+	from, err := s.Reader().BeginTxx(ctx, s.snapshot())
 	if err != nil {
-		return wrap(err, "read %s", PrintableName(s.path))
+		return session.Wrap(err, "read %s", engine.PrintableName(s.File()))
 	}
 	defer from.Rollback() //nolint:errcheck // it only reads
 	for _, table := range copied {
 		c := tableCopy{from: from, to: to, table: table.name, key: table.key}
 		if err := c.run(ctx, progress); err != nil {
-			return wrap(err, "copy %s", table.name)
+			return session.Wrap(err, "copy %s", table.name)
 		}
 	}
 	return to.write(ctx, func(t *tx) error {
-		if IsPostgres(to.path) { // it plans by statistics, which it would collect a minute later
-			if err := t.exec(`ANALYZE`); err != nil {
+		if to.IsPostgres() { // it plans by statistics, which it would collect a minute later
+			if err := t.Exec(`ANALYZE`); err != nil {
 				return err
 			}
 		}
@@ -87,7 +88,7 @@ func (s *Store) CopyTo(ctx context.Context, to *Store, progress func(table strin
 				err = t.setIdentity(table.name, last)
 			}
 			if err != nil {
-				return wrap(err, "continue the numbers of %s", table.name)
+				return session.Wrap(err, "continue the numbers of %s", table.name)
 			}
 		}
 		var epoch string
@@ -98,7 +99,7 @@ func (s *Store) CopyTo(ctx context.Context, to *Store, progress func(table strin
 			Scan(&epoch, &created, &unscrubbed, &removed, &mended); err != nil {
 			return err
 		}
-		return t.exec(`UPDATE store SET epoch = ?, created_at = ?, unscrubbed_at = ?, events_removed_id = ?, mended = ? WHERE id = 1`,
+		return t.Exec(`UPDATE store SET epoch = ?, created_at = ?, unscrubbed_at = ?, events_removed_id = ?, mended = ? WHERE id = 1`,
 			epoch, created, unscrubbed, removed, mended)
 	})
 }
@@ -114,7 +115,7 @@ func (s *Store) copyToFile(ctx context.Context, path string) error {
 
 // snapshot returns how a reading transaction sees one state of the database.
 func (s *Store) snapshot() *sql.TxOptions {
-	if IsPostgres(s.path) {
+	if s.IsPostgres() {
 		return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 	}
 	return &sql.TxOptions{ReadOnly: true}
@@ -139,7 +140,7 @@ func (c *tableCopy) run(ctx context.Context, progress func(string, int64)) error
 		return err
 	}
 	var there int64
-	if err := c.to.reports.GetContext(ctx, &there, `SELECT COUNT(*) FROM `+c.table); err != nil {
+	if err := c.to.Reader().GetContext(ctx, &there, `SELECT COUNT(*) FROM `+c.table); err != nil {
 		return err
 	}
 	progress(c.table, there)
@@ -183,7 +184,7 @@ func (c *tableCopy) order() string { return strings.Join(c.key, ", ") }
 
 // lastKey returns the key of the last row that is copied already; nil: none.
 func (c *tableCopy) lastKey(ctx context.Context) ([]any, error) {
-	rows, err := c.to.reports.QueryxContext(ctx, `SELECT `+c.order()+` FROM `+c.table+` ORDER BY `+strings.Join(c.key, " DESC, ")+` DESC LIMIT 1`)
+	rows, err := c.to.Reader().QueryxContext(ctx, `SELECT `+c.order()+` FROM `+c.table+` ORDER BY `+strings.Join(c.key, " DESC, ")+` DESC LIMIT 1`)
 	if err != nil {
 		return nil, err
 	}
@@ -231,13 +232,13 @@ func (c *tableCopy) write(ctx context.Context, rows [][]any) error {
 	many := insert + strings.Repeat(`, `+row, most-1)
 	return c.to.write(ctx, func(t *tx) error {
 		for len(rows) >= most {
-			if err := t.exec(many, slices.Concat(rows[:most]...)...); err != nil {
+			if err := t.Exec(many, slices.Concat(rows[:most]...)...); err != nil {
 				return err
 			}
 			rows = rows[most:]
 		}
 		for _, row := range rows {
-			if err := t.exec(insert, row...); err != nil {
+			if err := t.Exec(insert, row...); err != nil {
 				return err
 			}
 		}
@@ -259,7 +260,7 @@ func quotedColumns(names []string) string { return `"` + strings.Join(names, `",
 
 // lastIdentity returns the highest number that a table ever gave.
 func (s *Store) lastIdentity(ctx context.Context, from *sqlx.Tx, table string) (last int64, err error) {
-	if IsPostgres(s.path) {
+	if s.IsPostgres() {
 		err = from.GetContext(ctx, &last, `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM `+table+`_id_seq`)
 		return last, err
 	}
@@ -269,13 +270,13 @@ func (s *Store) lastIdentity(ctx context.Context, from *sqlx.Tx, table string) (
 
 // setIdentity has a table go on after a number.
 func (t *tx) setIdentity(table string, last int64) error {
-	if t.w.postgres {
+	if t.IsPostgres() {
 		var set int64
-		return t.row(`SELECT setval(pg_get_serial_sequence(?, 'id'), MAX(?, 1), ? > 0)`, []any{table, last, last}, &set)
+		return t.Row(`SELECT setval(pg_get_serial_sequence(?, 'id'), MAX(?, 1), ? > 0)`, []any{table, last, last}, &set)
 	}
-	n, err := t.changed(`UPDATE sqlite_sequence SET seq = ? WHERE name = ?`, last, table)
+	n, err := t.Changed(`UPDATE sqlite_sequence SET seq = ? WHERE name = ?`, last, table)
 	if err != nil || n > 0 || last == 0 {
 		return err
 	}
-	return t.exec(`INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)`, table, last)
+	return t.Exec(`INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)`, table, last)
 }

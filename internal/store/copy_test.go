@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -19,19 +20,19 @@ func TestCopyNamesEveryTable(t *testing.T) {
 		names = append(names, table.name)
 	}
 	catalogue := `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'`
-	if s.writer.postgres {
+	if s.IsPostgres() {
 		catalogue = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`
 	}
-	want := testkit.Must(list[string](t.Context(), s, catalogue))(t)
+	want := testkit.Must(engine.List[string](t.Context(), s, catalogue))(t)
 	want = slices.DeleteFunc(want, func(name string) bool { return name == "store" || name == "goose_db_version" })
 	slices.Sort(names)
 	slices.Sort(want)
 	testkit.Equal(t, want, names)
-	if s.writer.postgres {
+	if s.IsPostgres() {
 		return
 	}
 	for _, table := range copied {
-		key := testkit.Must(list[string](t.Context(), s, `SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk`, table.name))(t)
+		key := testkit.Must(engine.List[string](t.Context(), s, `SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk`, table.name))(t)
 		testkit.Equal(t, key, table.key)
 	}
 }
@@ -41,7 +42,7 @@ func TestCopyGoesByPrimaryKeys(t *testing.T) {
 	onFile(t)
 	s := openTest(t)
 	for _, table := range copied {
-		primary := testkit.Must(list[string](t.Context(), s, `SELECT name FROM pragma_table_info(?) WHERE pk > 0`, table.name))(t)
+		primary := testkit.Must(engine.List[string](t.Context(), s, `SELECT name FROM pragma_table_info(?) WHERE pk > 0`, table.name))(t)
 		key := slices.Sorted(slices.Values(table.key))
 		slices.Sort(primary)
 		if !slices.Equal(key, primary) {

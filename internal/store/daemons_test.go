@@ -18,7 +18,7 @@ func openTwo(t *testing.T, ahead time.Duration) (a, b *Store) {
 	a = openTest(t, func(o *Options) { o.Now = func() time.Time { return start } })
 	opt := a.opt
 	opt.Now = func() time.Time { return start.Add(ahead) }
-	b = testkit.Must(Open(t.Context(), a.path, opt))(t)
+	b = testkit.Must(Open(t.Context(), a.File(), opt))(t)
 	t.Cleanup(func() { testkit.Check(t, b.Close()) })
 	return a, b
 }
@@ -159,7 +159,7 @@ func TestTransactionThatCommitsLateIsNoticed(t *testing.T) {
 	}()
 	<-wrote
 	version := int64(0)
-	if IsPostgres(a.path) {
+	if a.IsPostgres() {
 		version = testkit.Must(a.DataVersion(ctx))(t)
 	}
 	_, _, last, err := a.EventRange(ctx)

@@ -12,6 +12,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"sessiond/db/migrations"
+	"sessiond/internal/engine"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
@@ -94,7 +95,7 @@ const advice = "stop sessiond; then restore the newest backup, or copy what can 
 // check and no other.
 func (s *Store) Doctor(ctx context.Context, quick bool) ([]Check, error) {
 	checks := make([]Check, 0, 16)
-	if IsPostgres(s.path) { // which checks its pages and references itself
+	if s.IsPostgres() { // which checks its pages and references itself
 		checks = append(checks, s.checkServer(ctx)...)
 	} else {
 		checks = append(checks, s.checkFile(ctx, quick)...)
@@ -102,7 +103,7 @@ func (s *Store) Doctor(ctx context.Context, quick bool) ([]Check, error) {
 	for _, c := range counterChecks() {
 		checks = append(checks, s.check(ctx, c.name, c.what, c.query, c.advice))
 	}
-	if !IsPostgres(s.path) {
+	if !s.IsPostgres() {
 		check, err := s.checkSchema(ctx)
 		checks = append(checks, failed(check, "schema", err))
 	}
@@ -121,7 +122,7 @@ func (s *Store) checkFile(ctx context.Context, quick bool) (checks []Check) {
 		checks = append(checks, s.checkReadable(ctx))
 	}
 	checks = append(checks, s.check(ctx, "foreign keys", "every reference leads somewhere", `SELECT "table" || ' row ' || rowid FROM pragma_foreign_key_check LIMIT 5`, "restore a backup"))
-	for _, l := range LooseModes(s.path) {
+	for _, l := range engine.LooseModes(s.File()) {
 		checks = append(checks, Check{Name: "modes", Detail: l.String() + ": other users of this host can read or change it", Advice: fmt.Sprintf("chmod %o %s; the next start of sessiond does it", l.Want, l.Path)})
 	}
 	return checks
@@ -134,13 +135,13 @@ func (s *Store) checkPages(ctx context.Context, quick bool) Check {
 		name, query = "quick integrity", `PRAGMA quick_check(20)`
 	}
 	var faults []string
-	err := s.reports.SelectContext(ctx, &faults, query)
+	err := s.Reader().SelectContext(ctx, &faults, query)
 	roots := map[string]string{} // names of tables and indexes by their first page
 	var trees []struct {
 		Rootpage   int64
 		Type, Name string
 	}
-	_ = s.reports.SelectContext(ctx, &trees, `SELECT rootpage, type, name FROM sqlite_schema WHERE rootpage > 0`) // then pages have no names
+	_ = s.Reader().SelectContext(ctx, &trees, `SELECT rootpage, type, name FROM sqlite_schema WHERE rootpage > 0`) // then pages have no names
 	for _, t := range trees {
 		roots[fmt.Sprint(t.Rootpage)] = t.Type + " " + t.Name
 	}
@@ -155,7 +156,7 @@ func (s *Store) checkPages(ctx context.Context, quick bool) Check {
 		}
 	}
 	check := failed(verdict(name, "SQLite finds no fault in the file", named, advice), name, err)
-	s.readFailed(err)
+	s.ReadFailed(err)
 	return check
 }
 
@@ -181,7 +182,7 @@ func (s *Store) checkReadable(ctx context.Context) Check {
 func (s *Store) DamagedSessions(ctx context.Context) ([]session.ID, error) {
 	found := map[session.ID]bool{}
 	var last int64
-	if err := s.reports.GetContext(ctx, &last, `SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'messages'`); err != nil {
+	if err := s.Reader().GetContext(ctx, &last, `SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'messages'`); err != nil {
 		last = 1 << 40 // the table of sequences is damaged, too: SQLite ends soon where there are no rows
 	}
 	var gone [][2]int64
@@ -198,7 +199,7 @@ func (s *Store) DamagedSessions(ctx context.Context) ([]session.ID, error) {
 	}
 	for _, span := range gone {
 		var ids []session.ID
-		if err := s.reports.SelectContext(ctx, &ids, `SELECT DISTINCT session_id FROM messages INDEXED BY sqlite_autoindex_messages_1 WHERE id BETWEEN ? AND ?`, span[0], span[1]); err != nil {
+		if err := s.Reader().SelectContext(ctx, &ids, `SELECT DISTINCT session_id FROM messages INDEXED BY sqlite_autoindex_messages_1 WHERE id BETWEEN ? AND ?`, span[0], span[1]); err != nil {
 			return nil, fmt.Errorf("messages %d to %d cannot be read, and the index does not say whose they are: %w", span[0], span[1], err)
 		}
 		for _, id := range ids {
@@ -206,11 +207,11 @@ func (s *Store) DamagedSessions(ctx context.Context) ([]session.ID, error) {
 		}
 	}
 	var ids []session.ID
-	if err := s.reports.SelectContext(ctx, &ids, `SELECT DISTINCT session_id FROM messages INDEXED BY sqlite_autoindex_messages_1`); err != nil {
+	if err := s.Reader().SelectContext(ctx, &ids, `SELECT DISTINCT session_id FROM messages INDEXED BY sqlite_autoindex_messages_1`); err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
-		if err := s.drain(ctx, `SELECT * FROM sessions WHERE id = ?`, id); IsDamage(err) {
+		if err := s.drain(ctx, `SELECT * FROM sessions WHERE id = ?`, id); engine.IsDamage(err) {
 			found[id] = true
 		}
 	}
@@ -221,7 +222,7 @@ func (s *Store) DamagedSessions(ctx context.Context) ([]session.ID, error) {
 // until it is one message.
 func (s *Store) unreadable(ctx context.Context, query string, shift, from, to int64, gone *[][2]int64) error {
 	err := s.drain(ctx, query, from<<shift, (to+1)<<shift-1)
-	if !IsDamage(err) || from > to {
+	if !engine.IsDamage(err) || from > to {
 		return err
 	}
 	if from == to {
@@ -241,7 +242,7 @@ func (s *Store) unreadable(ctx context.Context, query string, shift, from, to in
 
 // drain reads all rows of a query.
 func (s *Store) drain(ctx context.Context, query string, args ...any) error {
-	rows, err := s.reports.QueryContext(ctx, query, args...)
+	rows, err := s.Reader().QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
@@ -295,7 +296,7 @@ func (s *Store) checkSchema(ctx context.Context) (Check, error) {
 	if err != nil {
 		return Check{}, err
 	}
-	have, err := read(s.reports)
+	have, err := read(s.Reader())
 	if err != nil {
 		return Check{}, err
 	}
@@ -312,7 +313,7 @@ func (s *Store) checkSchema(ctx context.Context) (Check, error) {
 // checkBlobs hashes every blob anew.
 func (s *Store) checkBlobs(ctx context.Context) (Check, error) {
 	var all, faults []string
-	if err := s.reports.SelectContext(ctx, &all, `SELECT sha256 FROM blobs`); err != nil {
+	if err := s.Reader().SelectContext(ctx, &all, `SELECT sha256 FROM blobs`); err != nil {
 		return Check{}, err
 	}
 	for _, sha := range all {
@@ -329,7 +330,7 @@ func (s *Store) checkBlobs(ctx context.Context) (Check, error) {
 
 func (s *Store) check(ctx context.Context, name, what, query, advice string) Check {
 	var faults []string
-	if err := s.reports.SelectContext(ctx, &faults, query); err != nil {
+	if err := s.Reader().SelectContext(ctx, &faults, query); err != nil {
 		return failed(Check{}, name, err)
 	}
 	return verdict(name, what, faults, advice)

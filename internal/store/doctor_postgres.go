@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+
+	"sessiond/internal/engine"
 )
 
 // checkServer looks at the server of PostgreSQL, the user, the database and its schema. A check that is OK
@@ -15,7 +17,7 @@ func (s *Store) checkServer(ctx context.Context) []Check {
 			SELECT current_user || CASE WHEN rolsuper THEN ', a superuser' WHEN rolbypassrls THEN ', with BYPASSRLS' ELSE '' END, true, rolsuper OR rolbypassrls
 			FROM pg_roles WHERE rolname = current_user`),
 		s.serverCheck(ctx, "collation", "create the database anew as docs/postgres.md says, and copy this one into it", `
-			SELECT o.name || ', ' || o.encoding, o.fits, false FROM (`+orderOfTexts+`) AS o (name, encoding, fits)`),
+			SELECT o.name || ', ' || o.encoding, o.fits, false FROM (`+engine.OrderOfTexts+`) AS o (name, encoding, fits)`),
 		s.checkMigrations(ctx),
 		s.serverCheck(ctx, "size", "", `SELECT pg_size_pretty(pg_database_size(current_database())), true, false`),
 		s.serverCheck(ctx, "connections", "few are left: raise max_connections, or put a pool before the server; each daemon has at most 8", `
@@ -35,7 +37,7 @@ func (s *Store) checkServer(ctx context.Context) []Check {
 func (s *Store) serverCheck(ctx context.Context, name, advice, query string) Check {
 	check := Check{Name: name}
 	var inOrder, remark int64
-	if err := s.reports.QueryRowxContext(ctx, query).Scan(&check.Detail, &inOrder, &remark); err != nil {
+	if err := s.Reader().QueryRowxContext(ctx, query).Scan(&check.Detail, &inOrder, &remark); err != nil {
 		check.Detail, check.Advice = "it could not be read: "+err.Error(), "see whether the server is there and this role may ask it"
 		return check
 	}
@@ -46,7 +48,7 @@ func (s *Store) serverCheck(ctx context.Context, name, advice, query string) Che
 }
 
 func (s *Store) checkMigrations(ctx context.Context) Check {
-	have, want, err := s.postgresVersion(ctx)
+	have, want, err := s.SchemaVersion(ctx)
 	check := Check{Name: "schema", OK: have == want, Detail: fmt.Sprintf("version %d", have)}
 	if !check.OK {
 		check.Detail, check.Advice = fmt.Sprintf("version %d, this sessiond has %d", have, want), "restart the daemons with one version of sessiond"

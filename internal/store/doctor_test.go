@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
@@ -140,7 +141,7 @@ func TestDoctorReadsAroundADamagedPage(t *testing.T) {
 			}
 			_, err = again.Append(t.Context(), Append{Session: ids[1], Messages: []session.Message{says(session.User, "more")}})
 			wants(t, err, session.Unavailable, "is damaged")
-			if h := again.Health(); h.State != StateDamaged || strings.Count(log.String(), "\n") != 1 {
+			if h := again.Health(); h.State != engine.StateDamaged || strings.Count(log.String(), "\n") != 1 {
 				t.Errorf("%+v, log %s", h, &log)
 			}
 			if name != "an index" {

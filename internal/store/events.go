@@ -5,6 +5,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -32,23 +33,23 @@ func (t *tx) event(id session.ID, kind string, seq int64, data session.JSON) err
 	if seq > 0 {
 		last = &seq
 	}
-	return t.exec(`INSERT INTO events (session_id, type, seq, data, created_at) VALUES (?, ?, ?, ?, ?)`,
-		id, kind, last, data, t.now)
+	return t.Exec(`INSERT INTO events (session_id, type, seq, data, created_at) VALUES (?, ?, ?, ?, ?)`,
+		id, kind, last, data, t.Now)
 }
 
 // EventsAfter gives events of all sessions, oldest first, whose ids are above after: in the
 // order in which their writes were committed, also those of other processes.
 func (s *Store) EventsAfter(ctx context.Context, after int64, limit int) ([]session.Event, error) {
-	events, err := list[session.Event](ctx, s, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? ORDER BY id LIMIT +?`, after, limit)
-	return events, wrap(err, "events after %d", after)
+	events, err := engine.List[session.Event](ctx, s, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? ORDER BY id LIMIT +?`, after, limit)
+	return events, session.Wrap(err, "events after %d", after)
 }
 
 // LoggedEvents returns the events of a range of ids that a log mentions, oldest first: of sessions and of
 // compactions, not of messages.
 func (s *Store) LoggedEvents(ctx context.Context, after, through int64) ([]session.Event, error) {
-	events, err := list[session.Event](ctx, s, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? AND id <= ?
+	events, err := engine.List[session.Event](ctx, s, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? AND id <= ?
 		AND type IN ('session.created', 'session.changed', 'compaction.done') ORDER BY id`, after, through)
-	return events, wrap(err, "events from %d to %d", after, through)
+	return events, session.Wrap(err, "events from %d to %d", after, through)
 }
 
 // EventRange tells where the outbox stands: the epoch of its ids, the last event that was
@@ -56,13 +57,13 @@ func (s *Store) LoggedEvents(ctx context.Context, after, through int64) ([]sessi
 func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int64, err error) {
 	ctx = session.WithoutScope(ctx)
 	written := `COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)`
-	if IsPostgres(s.path) {
+	if s.IsPostgres() {
 		// The sequence also counts a transaction that has not committed: a stream that begins now gets its events.
 		written = `MAX(events_removed_id, COALESCE((SELECT MAX(id) FROM events), 0))`
 	}
-	err = s.read(ctx, reading{`SELECT epoch, events_removed_id, ` + written + ` FROM store WHERE id = 1`, nil, func(row *sqlx.Rows) error {
+	err = s.Read(ctx, engine.NewReading(`SELECT epoch, events_removed_id, `+written+` FROM store WHERE id = 1`, nil, func(row *sqlx.Rows) error {
 		return row.Scan(&epoch, &removed, &last)
-	}})
+	}))
 	return epoch, removed, last, err
 }
 
@@ -70,19 +71,19 @@ func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int
 // over that lacks the last writes. On PostgreSQL it also ends earlier while a purge deletes the newest events.
 func (s *Store) EventsWentBack(ctx context.Context, had int64) (bool, error) {
 	_, _, last, err := s.EventRange(ctx)
-	if err != nil || last >= had || !IsPostgres(s.path) {
+	if err != nil || last >= had || !s.IsPostgres() {
 		return err == nil && last < had, err
 	}
-	purging, err := first[int64](session.WithoutScope(ctx), s, `SELECT 1 FROM purging LIMIT 1`)
+	purging, err := engine.First[int64](session.WithoutScope(ctx), s, `SELECT 1 FROM purging LIMIT 1`)
 	return purging == nil, err
 }
 
 // PurgedElsewhere reports whether a session was purged after an event. A file's processes share one index,
 // which the purging one cleans: there the answer is no.
 func (s *Store) PurgedElsewhere(ctx context.Context, after int64) (bool, error) {
-	if !IsPostgres(s.path) {
+	if !s.IsPostgres() {
 		return false, nil
 	}
-	found, err := first[int64](ctx, s, `SELECT id FROM events WHERE id > ? AND type = ? ORDER BY id LIMIT 1`, after, EventSessionPurged)
+	found, err := engine.First[int64](ctx, s, `SELECT id FROM events WHERE id > ? AND type = ? ORDER BY id LIMIT 1`, after, EventSessionPurged)
 	return found != nil, err
 }

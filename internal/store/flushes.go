@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -12,8 +13,8 @@ func (s *Store) Flush(ctx context.Context, id session.ID, generation int64) (*se
 	return readFlush(ctx, s, id, generation)
 }
 
-func readFlush(ctx context.Context, q queryer, id session.ID, generation int64) (*session.Flush, error) {
-	f, err := first[session.Flush](ctx, q, `SELECT session_id, compaction_id, at, outcome FROM flushes WHERE session_id = ? AND compaction_id = ?`, id, generation)
+func readFlush(ctx context.Context, q engine.Queryer, id session.ID, generation int64) (*session.Flush, error) {
+	f, err := engine.First[session.Flush](ctx, q, `SELECT session_id, compaction_id, at, outcome FROM flushes WHERE session_id = ? AND compaction_id = ?`, id, generation)
 	if err != nil {
 		return nil, fmt.Errorf("flush of %s: %w", id, err)
 	}
@@ -30,8 +31,8 @@ func (s *Store) AskFlush(ctx context.Context, id session.ID, generation int64) e
 		if err := t.checkExists(id); err != nil {
 			return err
 		}
-		n, err := t.changed(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, 'asked')
-			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = 'asked' WHERE flushes.outcome = 'failed'`, id, generation, t.now)
+		n, err := t.Changed(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, 'asked')
+			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = 'asked' WHERE flushes.outcome = 'failed'`, id, generation, t.Now)
 		if err != nil {
 			return fmt.Errorf("ask for a flush: %w", err)
 		}
@@ -55,7 +56,7 @@ func generationName(generation int64) string {
 // Codes: NotFound (the session), Invalid (no such generation).
 func (s *Store) RecordFlush(ctx context.Context, id session.ID, generation *int64, outcome string) (session.Flush, error) {
 	return write(ctx, s, func(t *tx) (f session.Flush, err error) {
-		sess, err := readSession(t.ctx, t, id)
+		sess, err := readSession(t.Ctx, t, id)
 		if err != nil {
 			return f, err
 		}
@@ -63,11 +64,11 @@ func (s *Store) RecordFlush(ctx context.Context, id session.ID, generation *int6
 		if err != nil {
 			return f, err
 		}
-		if err := t.exec(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, ?)
-			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = excluded.outcome WHERE flushes.outcome <> 'ok'`, id, of, t.now, outcome); err != nil {
+		if err := t.Exec(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, ?)
+			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = excluded.outcome WHERE flushes.outcome <> 'ok'`, id, of, t.Now, outcome); err != nil {
 			return f, fmt.Errorf("record the flush: %w", err)
 		}
-		now, err := readFlush(t.ctx, t, id, of)
+		now, err := readFlush(t.Ctx, t, id, of)
 		if err == nil && now != nil {
 			f = *now
 		}
@@ -80,17 +81,17 @@ func (t *tx) flushGeneration(sess session.Session, given *int64) (int64, error) 
 		if *given == 0 {
 			return 0, nil
 		}
-		c, err := readCompaction(t.ctx, t, *given)
+		c, err := readCompaction(t.Ctx, t, *given)
 		if err != nil || c.SessionID != sess.ID && (sess.CompactionID == nil || *sess.CompactionID != *given) {
 			return 0, session.Errorf(session.Invalid, "session %s has no overlay %s", sess.ID, session.CompactionName(*given)).At("generation", "no overlay of this session")
 		}
 		return *given, nil
 	}
-	asked, err := get[int64](t.ctx, t, `SELECT compaction_id FROM flushes WHERE session_id = ? AND outcome = 'asked' ORDER BY compaction_id DESC LIMIT 1`, sess.ID)
+	asked, err := engine.Get[int64](t.Ctx, t, `SELECT compaction_id FROM flushes WHERE session_id = ? AND outcome = 'asked' ORDER BY compaction_id DESC LIMIT 1`, sess.ID)
 	switch {
 	case err == nil:
 		return asked, nil
-	case !noRows(err):
+	case !engine.NoRows(err):
 		return 0, err
 	case sess.CompactionID != nil:
 		return *sess.CompactionID, nil

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -18,7 +19,7 @@ func (im *importer) markForeign() error {
 		return nil
 	}
 	im.sess.ForeignFrom = from
-	return im.exec(`UPDATE sessions SET foreign_from = ? WHERE id = ?`, from, im.sess.ID)
+	return im.Exec(`UPDATE sessions SET foreign_from = ? WHERE id = ?`, from, im.sess.ID)
 }
 
 // ImportIsMine reports what was decided of a path, or of the nearest folder above it: whether its histories are the
@@ -47,37 +48,37 @@ const ofPath = `source = ?1 AND (path = ?2 OR SUBSTR(path, 1, LENGTH(?2) + 1) IN
 // from the sessions, or marks them.
 func (s *Store) SetMine(ctx context.Context, source session.Source, path string, mine bool) error {
 	path = strings.TrimSuffix(path, "/")
-	imported := hostPath(s.path, s.opt.Host, path)
+	imported := hostPath(s.File(), s.opt.Host, path)
 	return s.write(ctx, func(t *tx) error {
 		if mine {
-			if err := t.exec(`UPDATE imports SET mine = 1 WHERE `+ofPath, source, imported); err != nil {
+			if err := t.Exec(`UPDATE imports SET mine = 1 WHERE `+ofPath, source, imported); err != nil {
 				return fmt.Errorf("decide that %s is the user's own: %w", path, err)
 			}
-			return wrap(t.exec(`UPDATE sessions SET foreign_from = '' WHERE foreign_from <> ''
+			return session.Wrap(t.Exec(`UPDATE sessions SET foreign_from = '' WHERE foreign_from <> ''
 				AND (foreign_from = ?1 OR SUBSTR(foreign_from, 1, LENGTH(?1) + 1) = ?1 || '/')`, path), "take the marks of an import")
 		}
-		if err := t.exec(`UPDATE imports SET mine = 0 WHERE `+ofPath, source, imported); err != nil {
+		if err := t.Exec(`UPDATE imports SET mine = 0 WHERE `+ofPath, source, imported); err != nil {
 			return fmt.Errorf("decide that %s is not the user's own: %w", path, err)
 		}
-		return wrap(t.exec(`UPDATE sessions SET foreign_from = ?3 WHERE foreign_from = ''
+		return session.Wrap(t.Exec(`UPDATE sessions SET foreign_from = ?3 WHERE foreign_from = ''
 			AND id IN (SELECT session_id FROM imports WHERE session_id <> '' AND `+ofPath+`)`, source, imported, path), "mark the sessions of an import")
 	})
 }
 
 // UndecidedSources returns the programs with imports of which nobody decided whose they are.
 func (s *Store) UndecidedSources(ctx context.Context) ([]session.Source, error) {
-	return list[session.Source](ctx, s, `SELECT DISTINCT source FROM imports WHERE mine IS NULL`)
+	return engine.List[session.Source](ctx, s, `SELECT DISTINCT source FROM imports WHERE mine IS NULL`)
 }
 
 // DecideImports decides whose the imports of a source are for which nobody did yet: an older version made them. What
 // isPlace says to lie in one of the program's own places is the user's own; the other sessions are marked.
 func (s *Store) DecideImports(ctx context.Context, source session.Source, isPlace func(path string) bool) error {
-	paths, err := list[string](ctx, s, `SELECT path FROM imports WHERE source = ? AND mine IS NULL`, source)
+	paths, err := engine.List[string](ctx, s, `SELECT path FROM imports WHERE source = ? AND mine IS NULL`, source)
 	if err != nil || len(paths) == 0 {
 		return err
 	}
 	var own, others []string
-	prefix := hostPath(s.path, s.opt.Host, "")
+	prefix := hostPath(s.File(), s.opt.Host, "")
 	for _, stored := range paths {
 		path, here := strings.CutPrefix(stored, prefix)
 		file, _, _ := strings.Cut(path, "#")
@@ -91,7 +92,7 @@ func (s *Store) DecideImports(ctx context.Context, source session.Source, isPlac
 	}
 	return s.write(ctx, func(t *tx) error {
 		for _, path := range own {
-			if err := t.exec(`UPDATE imports SET mine = 1 WHERE source = ? AND path = ?`, source, path); err != nil {
+			if err := t.Exec(`UPDATE imports SET mine = 1 WHERE source = ? AND path = ?`, source, path); err != nil {
 				return fmt.Errorf("decide that %s is the user's own: %w", path, err)
 			}
 		}
@@ -106,14 +107,14 @@ func (s *Store) DecideImports(ctx context.Context, source session.Source, isPlac
 
 // decideForeign marks the session of an import, and those that it started, unless another import of it is the user's own.
 func (t *tx) decideForeign(source session.Source, imported, path string) error {
-	if err := t.exec(`UPDATE imports SET mine = 0 WHERE source = ? AND path = ?`, source, imported); err != nil {
+	if err := t.Exec(`UPDATE imports SET mine = 0 WHERE source = ? AND path = ?`, source, imported); err != nil {
 		return err
 	}
-	id, err := get[session.ID](t.ctx, t, `SELECT session_id FROM imports WHERE source = ? AND path = ?`, source, imported)
+	id, err := engine.Get[session.ID](t.Ctx, t, `SELECT session_id FROM imports WHERE source = ? AND path = ?`, source, imported)
 	if err != nil || id == "" {
 		return err
 	}
 	file, _, _ := strings.Cut(path, "#")
-	return t.exec(`UPDATE sessions SET foreign_from = ? WHERE foreign_from = '' AND (id = ? OR parent_id = ? AND parent_kind = 'child')
+	return t.Exec(`UPDATE sessions SET foreign_from = ? WHERE foreign_from = '' AND (id = ? OR parent_id = ? AND parent_kind = 'child')
 		AND NOT EXISTS (SELECT 1 FROM imports i WHERE i.session_id = sessions.id AND i.mine = 1)`, file, id, id)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
@@ -37,7 +38,7 @@ func (s *Store) Fork(ctx context.Context, in Fork) (session.Session, error) {
 }
 
 func (t *tx) fork(in Fork) (session.Session, error) {
-	parent, err := readSession(t.ctx, t, in.Session)
+	parent, err := readSession(t.Ctx, t, in.Session)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -92,13 +93,13 @@ func forkTitle(parent string, wanted *string, number int64) string {
 func (t *tx) family(parent session.Session) (link, error) {
 	l := link{Root: parent.ID}
 	if parent.ParentKind == session.ParentFork {
-		up, err := readLink(t.ctx, t, parent.ID)
+		up, err := readLink(t.Ctx, t, parent.ID)
 		if err != nil {
 			return l, err
 		}
 		l.Root = orElse(up.Root, l.Root)
 	}
-	err := t.row(`SELECT COALESCE(MAX(number), 0) + 1 FROM links WHERE root_id = ? AND root_id <> ''`, []any{l.Root}, &l.Number)
+	err := t.Row(`SELECT COALESCE(MAX(number), 0) + 1 FROM links WHERE root_id = ? AND root_id <> ''`, []any{l.Root}, &l.Number)
 	return l, err
 }
 
@@ -106,10 +107,10 @@ func (t *tx) family(parent session.Session) (link, error) {
 // inherits. Nothing is counted twice: tokens of the shared path are its owners'.
 func (t *tx) beginFork(made *session.Session, parent session.Session, l link, ref *session.MessageRef, at *int64) error {
 	l.MessageID = at
-	if err := t.row(`SELECT (SELECT COALESCE(MAX(id), 0) FROM compactions), (SELECT COALESCE(MAX(id), 0) FROM frozen)`, nil, &l.CompactionID, &l.FrozenID); err != nil {
+	if err := t.Row(`SELECT (SELECT COALESCE(MAX(id), 0) FROM compactions), (SELECT COALESCE(MAX(id), 0) FROM frozen)`, nil, &l.CompactionID, &l.FrozenID); err != nil {
 		return fmt.Errorf("what a fork inherits: %w", err)
 	}
-	overlays, err := overlaysOf(t.ctx, t, parent)
+	overlays, err := overlaysOf(t.Ctx, t, parent)
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (t *tx) beginFork(made *session.Session, parent session.Session, l link, re
 		return err
 	}
 	// A redo in the parent takes its undo away, so the fork keeps what was undone itself.
-	if err := t.exec(`INSERT INTO compaction_undos (session_id, compaction_id, at)
+	if err := t.Exec(`INSERT INTO compaction_undos (session_id, compaction_id, at)
 		SELECT ?, compaction_id, at FROM compaction_undos WHERE session_id = ?`, made.ID, parent.ID); err != nil {
 		return fmt.Errorf("inherit undos: %w", err)
 	}
@@ -134,19 +135,19 @@ func (t *tx) beginFork(made *session.Session, parent session.Session, l link, re
 	if err := t.updateOverlay(made); err != nil {
 		return err
 	}
-	return t.exec(`UPDATE sessions SET head_id = ?, compaction_id = ?, context_tokens = ?, turn_origin = ? WHERE id = ?`,
+	return t.Exec(`UPDATE sessions SET head_id = ?, compaction_id = ?, context_tokens = ?, turn_origin = ? WHERE id = ?`,
 		made.HeadID, made.CompactionID, made.ContextTokens, made.TurnOrigin, made.ID)
 }
 
 // copyMarks gives a fork the pins and labels of the path that it shares.
 func (t *tx) copyMarks(from, to session.ID, head int64) error {
-	marks, err := list[session.Message](t.ctx, t, `SELECT m.id, m.session_id, m.seq FROM marks k JOIN messages m ON m.id = k.message_id
+	marks, err := engine.List[session.Message](t.Ctx, t, `SELECT m.id, m.session_id, m.seq FROM marks k JOIN messages m ON m.id = k.message_id
 		WHERE k.session_id = ? AND k.message_id <= ? ORDER BY k.message_id`, from, head)
 	if err != nil || len(marks) == 0 {
 		return err
 	}
 	marks = slices.CompactFunc(marks, func(a, b session.Message) bool { return a.RowID == b.RowID }) // pinned and labelled
-	spans, err := spansDownTo(t.ctx, t, head, marks[0].RowID)
+	spans, err := spansDownTo(t.Ctx, t, head, marks[0].RowID)
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func (t *tx) copyMarks(from, to session.ID, head int64) error {
 		if !holds(spans, session.MessageRef{Session: m.SessionID, Seq: m.Seq}) {
 			continue
 		}
-		if err := t.exec(`INSERT INTO marks (session_id, message_id, kind, text, created_at)
+		if err := t.Exec(`INSERT INTO marks (session_id, message_id, kind, text, created_at)
 			SELECT ?, message_id, kind, text, created_at FROM marks WHERE session_id = ? AND message_id = ?`, to, from, m.RowID); err != nil {
 			return fmt.Errorf("inherit marks: %w", err)
 		}
@@ -167,7 +168,7 @@ const turnLook = 256
 
 // turnOrigin tells who began the turn that a message belongs to, "" when that is far back.
 func (t *tx) turnOrigin(ref session.MessageRef) (session.Origin, error) {
-	origin, err := first[session.Origin](t.ctx, t, originOfTurn, ref.Session, ref.Seq-turnLook, ref.Seq)
+	origin, err := engine.First[session.Origin](t.Ctx, t, originOfTurn, ref.Session, ref.Seq-turnLook, ref.Seq)
 	if err != nil || origin == nil {
 		return "", err
 	}

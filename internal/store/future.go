@@ -3,6 +3,7 @@ package store
 import (
 	"time"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -13,16 +14,16 @@ const farAhead = 30 * 24 * time.Hour
 // an older version kept a file's times, and a clock may have been ahead. Else they would lead every list for ever.
 // What they are dated, created_at, stays.
 func (t *tx) mendFuture() error {
-	ahead := session.At(t.now.Add(farAhead))
-	if found, err := t.exists(sessionFromFuture, ahead); err != nil || !found {
-		return wrap(err, "sessions from the future")
+	ahead := session.At(t.Now.Add(farAhead))
+	if found, err := t.Exists(sessionFromFuture, ahead); err != nil || !found {
+		return session.Wrap(err, "sessions from the future")
 	}
 	if behind, err := t.clockIsBehind(ahead); err != nil || behind {
-		return wrap(err, "sessions from the future")
+		return session.Wrap(err, "sessions from the future")
 	}
-	return wrap(t.exec(`UPDATE sessions AS s SET active_at = (`+arrivalOf+`),
+	return session.Wrap(t.Exec(`UPDATE sessions AS s SET active_at = (`+arrivalOf+`),
 		updated_at = CASE WHEN updated_at > ?2 THEN (`+arrivalOf+`) ELSE updated_at END,
-		inbound_at = CASE WHEN inbound_at > ?2 THEN (`+arrivalOf+`) ELSE inbound_at END WHERE active_at > ?2`, t.now, ahead),
+		inbound_at = CASE WHEN inbound_at > ?2 THEN (`+arrivalOf+`) ELSE inbound_at END WHERE active_at > ?2`, t.Now, ahead),
 		"sessions from the future")
 }
 
@@ -40,19 +41,19 @@ const arrivalOf = `SELECT COALESCE(
 func (t *tx) clockIsBehind(ahead session.Time) (bool, error) {
 	var born session.Time
 	var removed int64
-	err := t.row(`SELECT created_at, events_removed_id FROM store WHERE id = 1`, nil, &born, &removed)
-	if err != nil || born.After(t.now.Time) {
+	err := t.Row(`SELECT created_at, events_removed_id FROM store WHERE id = 1`, nil, &born, &removed)
+	if err != nil || born.After(t.Now.Time) {
 		return true, err
 	}
 	type event struct {
 		ID int64        `db:"id"`
 		At session.Time `db:"created_at"`
 	}
-	future, err := first[event](t.ctx, t, `SELECT id, created_at FROM events WHERE created_at > ? ORDER BY id LIMIT 1`, ahead)
+	future, err := engine.First[event](t.Ctx, t, `SELECT id, created_at FROM events WHERE created_at > ? ORDER BY id LIMIT 1`, ahead)
 	if err != nil || future == nil {
 		return false, err
 	}
-	before, err := first[session.Time](t.ctx, t, `SELECT created_at FROM events WHERE id < ? ORDER BY id DESC LIMIT 1`, future.ID)
+	before, err := engine.First[session.Time](t.Ctx, t, `SELECT created_at FROM events WHERE id < ? ORDER BY id DESC LIMIT 1`, future.ID)
 	if err != nil || before == nil && removed > 0 {
 		return true, err
 	}

@@ -32,7 +32,7 @@ func TestOnlyAClockThatIsSureMendsTheFuture(t *testing.T) {
 			now := day(c.active[0])
 			s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
 			testkit.Check(t, s.write(t.Context(), func(t *tx) error {
-				return t.exec(`UPDATE store SET created_at = ?`, session.At(day(c.active[0])))
+				return t.Exec(`UPDATE store SET created_at = ?`, session.At(day(c.active[0])))
 			}))
 			var ids []session.ID
 			for _, at := range c.active {
@@ -42,13 +42,13 @@ func TestOnlyAClockThatIsSureMendsTheFuture(t *testing.T) {
 			if c.restored != 0 {
 				ids = append(ids, mustCreate(t, s, NewSession{}).ID)
 				testkit.Check(t, s.write(t.Context(), func(t *tx) error {
-					return t.exec(`UPDATE sessions SET active_at = ?, updated_at = ? WHERE id = ?`,
+					return t.Exec(`UPDATE sessions SET active_at = ?, updated_at = ? WHERE id = ?`,
 						session.At(day(c.restored)), session.At(day(c.restored)), ids[len(ids)-1])
 				}))
 			}
 			testkit.Check(t, s.Close())
 			now = day(c.now)
-			s = testkit.Must(Open(t.Context(), s.path, s.opt))(t)
+			s = testkit.Must(Open(t.Context(), s.File(), s.opt))(t)
 			defer s.Close()
 			for i, id := range ids {
 				got := testkit.Must(s.Session(t.Context(), id))(t)

@@ -37,7 +37,7 @@ func (s *Store) MoveHead(ctx context.Context, in HeadMove) (HeadMoved, error) {
 }
 
 func (t *tx) moveHeadTo(in HeadMove) (HeadMoved, error) {
-	sess, err := readSession(t.ctx, t, in.Session)
+	sess, err := readSession(t.Ctx, t, in.Session)
 	if err != nil {
 		return HeadMoved{}, err
 	}
@@ -92,7 +92,7 @@ func (s *Store) AddBranchSummary(ctx context.Context, in session.BranchSummary) 
 }
 
 func (t *tx) addBranchSummary(in session.BranchSummary, m *session.Message) (attached bool, err error) {
-	sess, err := readSession(t.ctx, t, in.Session)
+	sess, err := readSession(t.Ctx, t, in.Session)
 	if err != nil {
 		return false, err
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -53,7 +54,7 @@ func (t *tx) findOutcome(i *Idempotency) (*outcome, error) {
 	if i == nil {
 		return nil, nil
 	}
-	o, err := first[outcome](t.ctx, t, `SELECT body_hash, status, session_id, message_id, n, object_id, revision, head_id,
+	o, err := engine.First[outcome](t.Ctx, t, `SELECT body_hash, status, session_id, message_id, n, object_id, revision, head_id,
 		compaction_id, context_tokens FROM idempotency_keys WHERE key_hash = ?`, keyHash(i))
 	if err != nil || o == nil {
 		return nil, err
@@ -65,11 +66,11 @@ func (t *tx) findOutcome(i *Idempotency) (*outcome, error) {
 }
 
 func (t *tx) keepOutcome(i *Idempotency, o outcome) error {
-	return t.exec(`INSERT INTO idempotency_keys (key_hash, body_hash, route, status, session_id, message_id, n,
+	return t.Exec(`INSERT INTO idempotency_keys (key_hash, body_hash, route, status, session_id, message_id, n,
 		object_id, revision, head_id, compaction_id, context_tokens, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		keyHash(i), hash(i.Body), i.Route, o.Status, o.SessionID, o.MessageID, o.N,
-		o.ObjectID, o.Revision, o.HeadID, o.CompactionID, o.ContextTokens, t.now)
+		o.ObjectID, o.Revision, o.HeadID, o.CompactionID, o.ContextTokens, t.Now)
 }
 
 func keyHash(i *Idempotency) string { return hash([]byte(i.Route + "\x00" + i.Key)) }
@@ -97,7 +98,7 @@ func (t *tx) replayCompaction(o *outcome) (session.Compaction, error) {
 	if err != nil {
 		return session.Compaction{}, err
 	}
-	return readCompaction(t.ctx, t, id)
+	return readCompaction(t.Ctx, t, id)
 }
 
 func (t *tx) replayCall(o *outcome) (session.Call, error) {
@@ -105,10 +106,10 @@ func (t *tx) replayCall(o *outcome) (session.Call, error) {
 	if err != nil {
 		return session.Call{}, err
 	}
-	return get[session.Call](t.ctx, t, `SELECT `+callColumns+` FROM calls WHERE id = ?`, id)
+	return engine.Get[session.Call](t.Ctx, t, `SELECT `+callColumns+` FROM calls WHERE id = ?`, id)
 }
 
 // replaySession reads the session that an earlier request made or changed, as it is now.
 func (t *tx) replaySession(o *outcome) (session.Session, error) {
-	return readSession(t.ctx, t, session.ID(o.SessionID))
+	return readSession(t.Ctx, t, session.ID(o.SessionID))
 }

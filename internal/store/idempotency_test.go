@@ -2,8 +2,11 @@ package store
 
 import (
 	"context"
+	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
@@ -139,5 +142,109 @@ func TestRepeatedCallsAndCompactionsAreOne(t *testing.T) {
 	after, err := s.Session(ctx, sess.ID)
 	if err != nil || after.Revision != before.Revision || after.InputTokens != 10 || after.CompactionCount != 1 {
 		t.Errorf("the repetitions wrote: %+v, %v", after, err)
+	}
+}
+
+func TestOnlyTheKeysOfAWeekAreKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	now := time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
+	opt := Options{Now: func() time.Time { return now }, Zone: time.UTC}
+	s := testkit.Must(Open(t.Context(), path, opt))(t)
+	id := mustCreate(t, s, NewSession{}).ID
+	for _, key := range []string{"b", "c", "a"} {
+		testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, key)}, Idem: &Idempotency{Key: key, Route: "r"}}))(t)
+		now = now.Add(24 * time.Hour)
+	}
+	now = now.Add(5*24*time.Hour - time.Minute) // b is older than a week, c a minute younger
+	defer s.Close()
+	testkit.Check(t, s.ForgetKeys(t.Context(), now))
+	if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != 2 {
+		t.Errorf("%d keys are there, not 2", n)
+	}
+	if out := testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "c")}, Idem: &Idempotency{Key: "c", Route: "r"}}))(t); !out.Replayed {
+		t.Error("a key that is younger than a week was forgotten")
+	}
+}
+
+// A clock that leapt ahead for a while stamped a key with a year to come: the keys behind it are
+// forgotten when they are old, it with them, and none before its time.
+func TestAKeyFromTheFutureHoldsBackNobody(t *testing.T) {
+	start := time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
+	day := func(n float64) time.Time { return start.Add(time.Duration(n * float64(24*time.Hour))) }
+	const leap = 400
+	for _, c := range []struct {
+		name  string
+		asked []float64 // days on which keys came
+		now   float64
+		left  int64
+	}{
+		{"the last is of this week", []float64{0, leap, 1, 9}, 10, 1},
+		{"it came between this week's", []float64{0, 8, leap, 9}, 10, 3},
+		{"all others are old", []float64{0, leap, 1}, 10, 0},
+		{"it came last, perhaps an hour ago", []float64{0, 1, leap}, 10, 1},
+		{"there is no other", []float64{leap}, 10, 1},
+		{"its day has come and gone", []float64{0, leap}, leap + 8, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "sessions.db")
+			now := start
+			opt := Options{Now: func() time.Time { return now }, Zone: time.UTC}
+			s := testkit.Must(Open(t.Context(), path, opt))(t)
+			id := mustCreate(t, s, NewSession{}).ID
+			for i, at := range c.asked {
+				now = day(at)
+				testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "x")}, Idem: &Idempotency{Key: strconv.Itoa(i), Route: "r"}}))(t)
+			}
+			defer s.Close()
+			testkit.Check(t, s.ForgetKeys(t.Context(), day(c.now)))
+			if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != c.left {
+				t.Errorf("%d keys are left, not %d", n, c.left)
+			}
+		})
+	}
+}
+
+func TestOnlyOldEmptyDraftsAndOldKeysAreForgotten(t *testing.T) {
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	now := time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
+	opt := Options{Now: func() time.Time { return now }, Zone: time.UTC, Measure: measure}
+	s := testkit.Must(Open(ctx, path, opt))(t)
+	empty := mustCreate(t, s, NewSession{Draft: true})
+	begun := mustCreate(t, s, NewSession{Draft: true})
+	mustAppend(t, s, begun.ID, says(session.User, "hello"))
+	parent := mustCreate(t, s, NewSession{Draft: true})
+	mustCreate(t, s, NewSession{ParentID: parent.ID})
+	paid := mustCreate(t, s, NewSession{Draft: true})
+	testkit.Must(s.AddCall(ctx, session.Call{SessionID: paid.ID}))(t)
+	testkit.Must(s.Append(ctx, Append{Session: begun.ID, Messages: []session.Message{says(session.User, "x")}, Idem: &Idempotency{Key: "k", Route: "r"}}))(t)
+	now = now.Add(23 * time.Hour)
+	fresh := mustCreate(t, s, NewSession{Draft: true})
+	s.Close()
+	for _, later := range []struct {
+		wait       time.Duration
+		gone, keys int64
+	}{{0, 0, 1}, {2 * time.Hour, 1, 1}, {7 * 24 * time.Hour, 2, 0}} {
+		now = now.Add(later.wait)
+		s = testkit.Must(Open(ctx, path, opt))(t)
+		if n := count(t, s, `SELECT 6 - COUNT(*) FROM sessions`); later.gone == 0 && n != 0 {
+			t.Error("the start forgot a session by the clock alone")
+		}
+		testkit.Must(s.ForgetDrafts(ctx, now.Add(-24*time.Hour)))(t)
+		testkit.Check(t, s.ForgetKeys(ctx, now))
+		if n := count(t, s, `SELECT 6 - COUNT(*) FROM sessions`); n != later.gone {
+			t.Errorf("after %v %d sessions are gone, not %d", later.wait, n, later.gone)
+		}
+		if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != later.keys {
+			t.Errorf("after %v %d keys are there, not %d", later.wait, n, later.keys)
+		}
+		mustBeHealthy(t, s)
+		s.Close()
+	}
+	s = testkit.Must(Open(ctx, path, opt))(t)
+	defer s.Close()
+	for _, gone := range []session.ID{empty.ID, fresh.ID} {
+		_, err := s.Session(ctx, gone)
+		wants(t, err, session.NotFound, "no session")
 	}
 }

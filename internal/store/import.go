@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
@@ -286,7 +287,7 @@ func (im *importer) openSession() error {
 	id := im.batch.ID
 	var err error
 	if id == "" {
-		if id, err = sessionOfSource(im.ctx, im, im.batch.Session.Source, im.batch.Session.SourceID); err != nil {
+		if id, err = sessionOfSource(im.Ctx, im, im.batch.Session.Source, im.batch.Session.SourceID); err != nil {
 			return err
 		}
 	}
@@ -300,8 +301,8 @@ func (im *importer) openSession() error {
 			err = im.ownTitle()
 		}
 	} else {
-		im.sess, err = readSession(im.ctx, im.tx, id)
-		if here := im.opt.Host; err == nil && im.w.postgres && im.batch.Cursor != nil && here != "" && im.sess.Host != "" && im.sess.Host != here {
+		im.sess, err = readSession(im.Ctx, im.tx, id)
+		if here := im.opt.Host; err == nil && im.IsPostgres() && im.batch.Cursor != nil && here != "" && im.sess.Host != "" && im.sess.Host != here {
 			return session.Errorf(session.Conflict, "session %s has the same id in %s and was imported from host %s: if that is this host under an earlier name, or shares its files, set `host: %s` in config.yaml; else import this history into a database of its own",
 				im.sess.ID, im.sess.Source, im.sess.Host, im.sess.Host)
 		}
@@ -327,7 +328,7 @@ func (im *importer) ownTitle() error {
 	if s.ParentID == "" || s.TitleSource != "first_message" {
 		return nil
 	}
-	parent, err := readSession(im.ctx, im, s.ParentID)
+	parent, err := readSession(im.Ctx, im, s.ParentID)
 	switch {
 	case session.CodeOf(err) == session.NotFound:
 		return nil
@@ -357,7 +358,7 @@ func (im *importer) moveHead() error {
 	if err != nil || sameID(im.sess.HeadID, &id) {
 		return err
 	}
-	ref, err := refOf(im.ctx, im.tx, id)
+	ref, err := refOf(im.Ctx, im.tx, id)
 	im.sess.HeadID, im.sess.Head, im.moved, im.turned = &id, &ref, true, true
 	if err != nil || ref.Session == im.sess.ID {
 		return err
@@ -387,18 +388,18 @@ func (im *importer) saveCursor() error {
 	if c.Counts == nil {
 		c.Counts = session.JSON(`{}`)
 	}
-	return im.exec(`INSERT INTO imports (source, path, session_id, size, modified_at, "offset", hash, counts, state, mine, updated_at)
+	return im.Exec(`INSERT INTO imports (source, path, session_id, size, modified_at, "offset", hash, counts, state, mine, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (source, path) DO UPDATE SET session_id = excluded.session_id, size = excluded.size, modified_at = excluded.modified_at,
 		"offset" = excluded."offset", hash = excluded.hash, counts = excluded.counts, state = excluded.state,
 		mine = COALESCE(excluded.mine, imports.mine), updated_at = excluded.updated_at`,
-		c.Source, hostPath(im.w.path, im.opt.Host, c.Path), c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, c.Mine, im.now)
+		c.Source, hostPath(im.File(), im.opt.Host, c.Path), c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, c.Mine, im.Now)
 }
 
 // ImportCursor reads how far a source's file was read; nil when it never was.
 func (s *Store) ImportCursor(ctx context.Context, source session.Source, path string) (*ImportCursor, error) {
-	c, err := first[ImportCursor](ctx, s, `SELECT source, path, session_id, size, modified_at, "offset", hash, counts, state, mine FROM imports
-		WHERE source = ? AND path IN (?, ?) ORDER BY path DESC LIMIT 1`, source, path, hostPath(s.path, s.opt.Host, path))
+	c, err := engine.First[ImportCursor](ctx, s, `SELECT source, path, session_id, size, modified_at, "offset", hash, counts, state, mine FROM imports
+		WHERE source = ? AND path IN (?, ?) ORDER BY path DESC LIMIT 1`, source, path, hostPath(s.File(), s.opt.Host, path))
 	if c != nil {
 		c.Path = path
 	}
@@ -408,7 +409,7 @@ func (s *Store) ImportCursor(ctx context.Context, source session.Source, path st
 // hostPath returns the name of a file in imports. On PostgreSQL, which several hosts share, it begins with the
 // host's, as in alpha:/home/ana/.codex; without one it is of the only host, or of a copied file.
 func hostPath(database, host, path string) string {
-	if !IsPostgres(database) || host == "" {
+	if !engine.IsPostgres(database) || host == "" {
 		return path
 	}
 	return host + ":" + path
@@ -416,13 +417,13 @@ func hostPath(database, host, path string) string {
 
 // MessageByKey names the message of a session that has this external id, nil if there is none.
 func (s *Store) MessageByKey(ctx context.Context, id session.ID, externalID string) (*session.MessageRef, error) {
-	return first[session.MessageRef](ctx, s, `SELECT session_id || '.' || seq FROM messages
+	return engine.First[session.MessageRef](ctx, s, `SELECT session_id || '.' || seq FROM messages
 		WHERE session_id = ? AND external_id = ? AND external_id <> ''`, id, externalID)
 }
 
 // ExternalIDs yields the external ids of a session's own messages, in no order that matters.
 func (s *Store) ExternalIDs(ctx context.Context, id session.ID, yield func(externalID string)) error {
-	return each(ctx, s, func(externalID *string) error {
+	return engine.Each(ctx, s, func(externalID *string) error {
 		yield(*externalID)
 		return nil
 	}, `SELECT external_id FROM messages WHERE session_id = ? AND external_id <> ''`, id)
@@ -430,15 +431,15 @@ func (s *Store) ExternalIDs(ctx context.Context, id session.ID, yield func(exter
 
 // Untitled lists the sessions of a project that a program has not named, nor a person, in no order that matters.
 func (s *Store) Untitled(ctx context.Context, source session.Source, project string) ([]session.ID, error) {
-	return list[session.ID](ctx, s, `SELECT id FROM sessions WHERE project = ? AND source = ? AND title_source IN ('', 'first_message')
+	return engine.List[session.ID](ctx, s, `SELECT id FROM sessions WHERE project = ? AND source = ? AND title_source IN ('', 'first_message')
 		AND parent_kind <> 'child' AND purged_at IS NULL`, project, source)
 }
 
 // SessionOfCall gives the session that owns the call that has this external id, "" if there is
 // none.
 func (s *Store) SessionOfCall(ctx context.Context, source session.Source, externalID string) (session.ID, error) {
-	id, err := get[session.ID](ctx, s, `SELECT session_id FROM calls WHERE source = ? AND external_id = ? AND external_id <> ''`, source, externalID)
-	if noRows(err) {
+	id, err := engine.Get[session.ID](ctx, s, `SELECT session_id FROM calls WHERE source = ? AND external_id = ? AND external_id <> ''`, source, externalID)
+	if engine.NoRows(err) {
 		return "", nil
 	}
 	return id, err
@@ -453,8 +454,8 @@ const RootState = `{"root":true}`
 // ImportedPaths lists the files of a source that were imported, and the folders in which new ones
 // are, in no order that matters.
 func (s *Store) ImportedPaths(ctx context.Context, source session.Source) ([]string, error) {
-	all, err := list[string](ctx, s, `SELECT path FROM imports WHERE source = ? AND CAST(state AS TEXT) IS DISTINCT FROM ?`, source, RefusedState)
-	paths, own := all[:0], hostPath(s.path, s.opt.Host, "")
+	all, err := engine.List[string](ctx, s, `SELECT path FROM imports WHERE source = ? AND CAST(state AS TEXT) IS DISTINCT FROM ?`, source, RefusedState)
+	paths, own := all[:0], hostPath(s.File(), s.opt.Host, "")
 	for _, path := range all {
 		if path = strings.TrimPrefix(path, own); strings.HasPrefix(path, "/") { // else it is another host's
 			paths = append(paths, path)
@@ -476,9 +477,9 @@ func (s *Store) SessionBySource(ctx context.Context, source session.Source, sour
 }
 
 // sessionOfSource finds the session that was imported from a source's session, "" if none was.
-func sessionOfSource(ctx context.Context, q queryer, source session.Source, sourceID string) (session.ID, error) {
-	id, err := get[session.ID](ctx, q, `SELECT id FROM sessions WHERE source = ? AND source_id = ? AND source_id <> ''`, source, sourceID)
-	if noRows(err) {
+func sessionOfSource(ctx context.Context, q engine.Queryer, source session.Source, sourceID string) (session.ID, error) {
+	id, err := engine.Get[session.ID](ctx, q, `SELECT id FROM sessions WHERE source = ? AND source_id = ? AND source_id <> ''`, source, sourceID)
+	if engine.NoRows(err) {
 		return "", nil
 	}
 	return id, err
@@ -493,9 +494,9 @@ func (im *importer) find(key string) (spot, error) {
 		return at, nil
 	}
 	var at spot
-	err := im.row(`SELECT id, seq, depth, path_tokens FROM messages WHERE session_id = ? AND external_id = ? AND external_id <> ''`,
+	err := im.Row(`SELECT id, seq, depth, path_tokens FROM messages WHERE session_id = ? AND external_id = ? AND external_id <> ''`,
 		[]any{string(im.sess.ID), key}, &at.id, &at.seq, &at.depth, &at.pathTokens)
-	if err != nil && !noRows(err) {
+	if err != nil && !engine.NoRows(err) {
 		return spot{}, err
 	}
 	if at.id != 0 {
@@ -518,12 +519,12 @@ func (im *importer) mustFindIn(in session.ID, what, key string) (id int64, err e
 		return im.mustFind(what, key)
 	}
 	var doomed bool
-	err = im.row(`SELECT id, EXISTS (SELECT 1 FROM purging WHERE session_id = m.session_id) FROM messages m
+	err = im.Row(`SELECT id, EXISTS (SELECT 1 FROM purging WHERE session_id = m.session_id) FROM messages m
 		WHERE session_id = ? AND external_id = ? AND external_id <> ''`, []any{in, key}, &id, &doomed)
 	if doomed {
 		return 0, session.Errorf(session.Conflict, "%s names message %q of session %s, which is being purged: import again when it is gone", what, key, in)
 	}
-	if noRows(err) {
+	if engine.NoRows(err) {
 		err = session.Errorf(session.Invalid, "%s names message %q, which is not in session %s", what, key, in)
 	}
 	return id, err
@@ -578,7 +579,7 @@ func (im *importer) placeOf(m *ImportMessage) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	ref, err := refOf(im.ctx, im.tx, parent)
+	ref, err := refOf(im.Ctx, im.tx, parent)
 	if err != nil {
 		return place{}, err
 	}
@@ -639,7 +640,7 @@ func (im *importer) linkCall(c *session.Call) error {
 	if c.MessageID == nil {
 		return nil
 	}
-	return im.exec(`UPDATE calls SET message_id = ?1 WHERE source = ?2 AND external_id = ?3 AND external_id <> '' AND session_id = ?4
+	return im.Exec(`UPDATE calls SET message_id = ?1 WHERE source = ?2 AND external_id = ?3 AND external_id <> '' AND session_id = ?4
 		AND (message_id IS NULL OR message_id < ?1 AND EXISTS (SELECT 1 FROM messages a, messages b
 			WHERE a.id = calls.message_id AND b.id = ?1 AND a.session_id = ?4 AND b.session_id = ?4 AND a.parent_id IS NOT DISTINCT FROM b.parent_id))`,
 		c.MessageID, c.Source, c.ExternalID, c.SessionID)
@@ -664,7 +665,7 @@ func (im *importer) forkLink() error {
 	if key == "" || in == "" || in == im.sess.ID {
 		return nil
 	}
-	l, err := readLink(im.ctx, im.tx, im.sess.ID)
+	l, err := readLink(im.Ctx, im.tx, im.sess.ID)
 	if err != nil || l.MessageID != nil {
 		return err
 	}
@@ -719,7 +720,7 @@ func (im *importer) fields() error {
 		s.EndedAt, s.EndReason = f.EndedAt, f.EndReason
 	}
 	if f.Metadata != nil {
-		if err := im.row(`SELECT json_set(?, ?, json(?))`, []any{s.Metadata, `$."` + string(s.Source) + `"`, f.Metadata}, &s.Metadata); err != nil {
+		if err := im.Row(`SELECT json_set(?, ?, json(?))`, []any{s.Metadata, `$."` + string(s.Source) + `"`, f.Metadata}, &s.Metadata); err != nil {
 			return err
 		}
 	}
@@ -731,7 +732,7 @@ func (im *importer) fields() error {
 	}
 	im.moved, im.keyed = true, s.Key != was.Key || s.Generation != was.Generation
 	return im.moveUsage(s.ID, nil, func() error {
-		return im.exec(`UPDATE sessions SET kind = ?, directory = ?, project = ?, git_branch = ?, archived_at = ?, key = ?, generation = ?,
+		return im.Exec(`UPDATE sessions SET kind = ?, directory = ?, project = ?, git_branch = ?, archived_at = ?, key = ?, generation = ?,
 			parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ?, metadata = ? WHERE id = ?`,
 			s.Kind, s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,
 			s.ParentID, s.ParentKind, s.EndedAt, s.EndReason, s.Metadata, s.ID)
@@ -741,7 +742,7 @@ func (im *importer) fields() error {
 // states writes the source's documents of the session where they changed.
 func (im *importer) states(documents map[string]session.JSON) error {
 	for _, name := range slices.Sorted(maps.Keys(documents)) {
-		st, err := readState(im.ctx, im, im.sess.ID, name)
+		st, err := readState(im.Ctx, im, im.sess.ID, name)
 		if err != nil {
 			return err
 		}
@@ -801,7 +802,7 @@ func (im *importer) setParent(f *ImportFields) error {
 	case f.ParentKind == session.ParentFork:
 		l = importedFork(im.sess.CreatedAt)
 	case f.Started != nil:
-		parent, err := readSession(im.ctx, im.tx, f.ParentID)
+		parent, err := readSession(im.Ctx, im.tx, f.ParentID)
 		if err != nil {
 			return err
 		}

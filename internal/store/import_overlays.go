@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -44,7 +45,7 @@ func (im *importer) compaction(in *ImportCompaction) error {
 		im.sess.CompactionCount++
 	}
 	im.moved, im.turned = true, true
-	return im.exec(`UPDATE sessions SET compaction_count = ? WHERE id = ?`, im.sess.CompactionCount, im.sess.ID)
+	return im.Exec(`UPDATE sessions SET compaction_count = ? WHERE id = ?`, im.sess.CompactionCount, im.sess.ID)
 }
 
 // importedOverlay is an overlay of another program on its way into the database.
@@ -83,7 +84,7 @@ func (o *importedOverlay) places() error {
 			return err
 		}
 		o.ThroughID, o.furthest = &through, through
-		if err := o.row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{through}, &o.HiddenTokens); err != nil {
+		if err := o.Row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{through}, &o.HiddenTokens); err != nil {
 			return err
 		}
 	}
@@ -123,7 +124,7 @@ func (o *importedOverlay) piecesOnPath() error {
 	if err != nil {
 		return err
 	}
-	spans, err := pathSpans(o.ctx, o.tx, new(max(head, *o.ThroughID)))
+	spans, err := pathSpans(o.Ctx, o.tx, new(max(head, *o.ThroughID)))
 	if err != nil {
 		return err
 	}
@@ -152,12 +153,12 @@ func (o *importedOverlay) outputsOnPath() error {
 		Call string `db:"call_id"`
 	}
 	var all []found
-	spans, err := pathSpans(o.ctx, o.tx, o.ThroughID)
+	spans, err := pathSpans(o.Ctx, o.tx, o.ThroughID)
 	if err != nil {
 		return err
 	}
 	for _, sp := range spans {
-		if err := each(o.ctx, o, func(f *found) error {
+		if err := engine.Each(o.Ctx, o, func(f *found) error {
 			if want[f.Call] {
 				delete(want, f.Call)
 				all = append(all, *f)
@@ -217,7 +218,7 @@ func (o *importedOverlay) piece(want *ImportReplaced) error {
 		}
 		var tokens int64
 		var ref session.MessageRef
-		if err := o.importer.row(`SELECT tokens * in_context, session_id || '.' || seq FROM messages WHERE id = ?`, []any{row}, &tokens, &ref); err != nil {
+		if err := o.importer.Row(`SELECT tokens * in_context, session_id || '.' || seq FROM messages WHERE id = ?`, []any{row}, &tokens, &ref); err != nil {
 			return err
 		}
 		at.tokens += tokens
@@ -279,12 +280,12 @@ func (o *importedOverlay) rowOf(place ImportPlace) (int64, error) {
 
 // partsOf reads of a message's parts what tells outputs and their sizes.
 func (o *importedOverlay) partsOf(row int64) (session.Message, error) {
-	m, err := get[session.Message](o.ctx, o, `SELECT session_id, seq, role FROM messages WHERE id = ?`, row)
+	m, err := engine.Get[session.Message](o.Ctx, o, `SELECT session_id, seq, role FROM messages WHERE id = ?`, row)
 	if err != nil {
 		return m, err
 	}
 	m.ID = session.MessageRef{Session: m.SessionID, Seq: m.Seq}
-	m.Parts, err = list[session.Part](o.ctx, o, outputsOfMessage, row, row)
+	m.Parts, err = engine.List[session.Part](o.Ctx, o, outputsOfMessage, row, row)
 	return m, err
 }
 
@@ -293,12 +294,12 @@ const outputsOfMessage = `
 
 // known reports whether the overlay is here: the session's own, or one that it inherits.
 func (o *importedOverlay) known() (bool, error) {
-	here, err := o.exists(`SELECT 1 FROM compactions WHERE session_id = ? AND through_id = ? AND created_at = ? AND (status = 'done' OR ? <> 'done')`,
+	here, err := o.Exists(`SELECT 1 FROM compactions WHERE session_id = ? AND through_id = ? AND created_at = ? AND (status = 'done' OR ? <> 'done')`,
 		o.SessionID, *o.ThroughID, o.CreatedAt, o.Status)
 	if err != nil || here || o.Status != session.StatusDone {
 		return here, err
 	}
-	all, err := overlaysOf(o.ctx, o.tx, o.sess)
+	all, err := overlaysOf(o.Ctx, o.tx, o.sess)
 	return slices.ContainsFunc(all, func(c overlayRow) bool {
 		return c.ThroughID != nil && *c.ThroughID == *o.ThroughID && c.ActivatedAt.Equal(o.CreatedAt.Time)
 	}), err
@@ -336,7 +337,7 @@ func (o *importedOverlay) chain() (worth bool, err error) {
 	}
 	details.Afresh = details.Afresh || o.afresh
 	if record != 0 {
-		ref, err := refOf(o.ctx, o.tx, record)
+		ref, err := refOf(o.Ctx, o.tx, record)
 		if err != nil {
 			return false, err
 		}
@@ -365,7 +366,7 @@ func (o *importedOverlay) size(before *overlayRow) error {
 	if err != nil || at == 0 || o.TokensBefore != 0 || o.TokensAfter != 0 {
 		return err
 	}
-	path, err := get[int64](o.ctx, o, `SELECT path_tokens FROM messages WHERE id = ?`, at)
+	path, err := engine.Get[int64](o.Ctx, o, `SELECT path_tokens FROM messages WHERE id = ?`, at)
 	if err != nil {
 		return err
 	}
@@ -380,7 +381,7 @@ func (o *importedOverlay) size(before *overlayRow) error {
 func (o *importedOverlay) buildOn(before *overlayRow) error {
 	o.HiddenTokens, o.FirstKeptID = 0, nil
 	if before != nil {
-		c, err := readCompaction(o.ctx, o.tx, before.ID)
+		c, err := readCompaction(o.Ctx, o.tx, before.ID)
 		if err != nil {
 			return err
 		}
@@ -397,7 +398,7 @@ func (o *importedOverlay) buildOn(before *overlayRow) error {
 
 // firstAfter gives the first message of the path that comes after what an overlay represents.
 func (o *importedOverlay) firstAfter(before *overlayRow) (row int64, err error) {
-	spans, err := pathSpans(o.ctx, o.tx, o.ThroughID)
+	spans, err := pathSpans(o.Ctx, o.tx, o.ThroughID)
 	if err != nil {
 		return 0, err
 	}
@@ -408,7 +409,7 @@ func (o *importedOverlay) firstAfter(before *overlayRow) (row int64, err error) 
 		return *o.ThroughID + 1, nil
 	}
 	first := spans[len(spans)-1]
-	return get[int64](o.ctx, o, `SELECT id FROM messages WHERE session_id = ? AND seq = ?`, first.Session, first.From)
+	return engine.Get[int64](o.Ctx, o, `SELECT id FROM messages WHERE session_id = ? AND seq = ?`, first.Session, first.From)
 }
 
 // hide adds to the details what is hidden of the messages that are kept, and gives how much
@@ -452,7 +453,7 @@ func (o *importedOverlay) countRepresented(before *overlayRow) (n int64, err err
 		}
 		stood = *before.Through
 	default:
-		c, err := readCompaction(o.ctx, o.tx, before.ID)
+		c, err := readCompaction(o.Ctx, o.tx, before.ID)
 		if err != nil {
 			return 0, err
 		}
@@ -460,12 +461,12 @@ func (o *importedOverlay) countRepresented(before *overlayRow) (n int64, err err
 			stood, from = *c.FirstKept, true
 		}
 	}
-	spans, err := pathSpans(o.ctx, o.tx, o.ThroughID)
+	spans, err := pathSpans(o.Ctx, o.tx, o.ThroughID)
 	if err != nil {
 		return 0, err
 	}
 	for _, sp := range spansAfter(spans, stood, from) {
-		here, err := get[int64](o.ctx, o, countInSpan, sp.Session, sp.From, sp.To)
+		here, err := engine.Get[int64](o.Ctx, o, countInSpan, sp.Session, sp.From, sp.To)
 		if err != nil {
 			return 0, err
 		}

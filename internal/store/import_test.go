@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -358,7 +359,7 @@ func TestImportRejectsWhatTheSchemaRejects(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	n, err := get[int](ctx, s, `SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM parts) + (SELECT COUNT(*) FROM sessions)`)
+	n, err := engine.Get[int](ctx, s, `SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM parts) + (SELECT COUNT(*) FROM sessions)`)
 	if err != nil || n != 0 {
 		t.Errorf("%d rows were stored, %v", n, err)
 	}
@@ -504,12 +505,12 @@ func TestImportKeepsImpossibleDatesAndIsActiveUntilNow(t *testing.T) {
 // Two hosts share a database: each knows its own files, and a session of one program's id on both is not mixed.
 func TestHostsImportTheirOwn(t *testing.T) {
 	s := openTest(t, func(o *Options) { o.Host = "alpha" })
-	if !IsPostgres(s.path) {
+	if !s.IsPostgres() {
 		t.Skip("a file has one host")
 	}
 	ctx := t.Context()
 	testkit.Must(s.Import(ctx, history()))(t)
-	other := testkit.Must(Open(ctx, s.path, Options{Measure: measure, Zone: time.UTC, Host: "beta"}))(t)
+	other := testkit.Must(Open(ctx, s.File(), Options{Measure: measure, Zone: time.UTC, Host: "beta"}))(t)
 	defer other.Close() //nolint:errcheck // a test
 	if c := testkit.Must(other.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t); c != nil {
 		t.Errorf("beta knows alpha's file: %+v", c)
@@ -554,10 +555,10 @@ func TestMigrationReadsFilesAgain(t *testing.T) {
 	batch(session.SourceCodex, "whole", "", said)
 	batch(session.SourceCodex, "torn", "", raw)
 	testkit.Check(t, s.Close())
-	rewind(t, s.path, 128)
-	s = testkit.Must(Open(ctx, s.path, Options{Measure: measure, Zone: time.UTC}))(t)
+	rewind(t, s.File(), 128)
+	s = testkit.Must(Open(ctx, s.File(), Options{Measure: measure, Zone: time.UTC}))(t)
 	defer s.Close() //nolint:errcheck // a test
-	got := testkit.Must(list[string](ctx, s, `SELECT path FROM imports WHERE size < 0 AND hash = '' AND "offset" = 9
+	got := testkit.Must(engine.List[string](ctx, s, `SELECT path FROM imports WHERE size < 0 AND hash = '' AND "offset" = 9
 		ORDER BY path`))(t)
 	testkit.Equal(t, []string{"/child", "/torn"}, got)
 }

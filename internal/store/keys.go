@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -42,7 +43,7 @@ func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next
 		Label string `db:"label"`
 		session.Session
 	}
-	if err := each(ctx, s, func(k *labelled) error {
+	if err := engine.Each(ctx, s, func(k *labelled) error {
 		data = append(data, Key{k.Label, k.Session})
 		return nil
 	}, query, args...); err != nil {
@@ -77,7 +78,7 @@ func (s *Store) Generations(ctx context.Context, key string, p Page) (label stri
 		return "", nil, "", nil
 	}
 	data, next = endPage(data, p, func(s *session.Session) *session.Session { return s })
-	if label, err = get[string](ctx, s, `SELECT label FROM keys WHERE key = ?`, key); err != nil && !noRows(err) {
+	if label, err = engine.Get[string](ctx, s, `SELECT label FROM keys WHERE key = ?`, key); err != nil && !engine.NoRows(err) {
 		return "", nil, "", fmt.Errorf("label of %q: %w", key, err)
 	}
 	return label, data, next, nil
@@ -89,27 +90,27 @@ func (s *Store) SetKeyLabel(ctx context.Context, key, label string) error {
 		return err
 	}
 	return s.write(ctx, func(t *tx) error {
-		sess, err := first[session.Session](t.ctx, t, lastGeneration, key)
+		sess, err := engine.First[session.Session](t.Ctx, t, lastGeneration, key)
 		if err != nil {
 			return err
 		}
-		if sess == nil || !visible(t.ctx, sess) {
+		if sess == nil || !visible(t.Ctx, sess) {
 			return session.Errorf(session.NotFound, "nothing ever came in at key %q", key)
 		}
-		other, err := get[string](t.ctx, t, `SELECT key FROM keys WHERE label = ? AND label <> ''`, label)
+		other, err := engine.Get[string](t.Ctx, t, `SELECT key FROM keys WHERE label = ? AND label <> ''`, label)
 		switch {
 		case err == nil && other == key:
 			return nil
 		case err == nil:
-			if _, limited := session.ScopeOf(t.ctx); limited { // it may be another owner's
+			if _, limited := session.ScopeOf(t.Ctx); limited { // it may be another owner's
 				return session.Errorf(session.Conflict, "another key has the label %q already: a label names one key, choose another", label).At("label", "taken")
 			}
 			return session.Errorf(session.Conflict, "key %s has the label %q already: a label names one key", other, label).At("label", "taken")
-		case !noRows(err):
+		case !engine.NoRows(err):
 			return err
 		}
-		if err := t.exec(`INSERT INTO keys (key, label, updated_at) VALUES (?, ?, ?)
-			ON CONFLICT (key) DO UPDATE SET label = excluded.label, updated_at = excluded.updated_at`, key, label, t.now); err != nil {
+		if err := t.Exec(`INSERT INTO keys (key, label, updated_at) VALUES (?, ?, ?)
+			ON CONFLICT (key) DO UPDATE SET label = excluded.label, updated_at = excluded.updated_at`, key, label, t.Now); err != nil {
 			return fmt.Errorf("label the key: %w", err)
 		}
 		return t.event(sess.ID, EventSessionChanged, 0, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -20,19 +21,19 @@ type link struct {
 }
 
 // readLink returns the zero value for a session without a link.
-func readLink(ctx context.Context, q queryer, id session.ID) (link, error) {
-	l, err := get[link](ctx, q, linkOfSession, id)
-	if noRows(err) {
+func readLink(ctx context.Context, q engine.Queryer, id session.ID) (link, error) {
+	l, err := engine.Get[link](ctx, q, linkOfSession, id)
+	if engine.NoRows(err) {
 		return link{}, nil
 	}
-	return l, wrap(err, "how %s hangs on its parent", id)
+	return l, session.Wrap(err, "how %s hangs on its parent", id)
 }
 
 const linkOfSession = `
 	SELECT message_id, call_id, root_id, number, compaction_id, activated_at, frozen_id FROM links WHERE session_id = ?`
 
 func (t *tx) saveLink(id session.ID, l link) error {
-	return wrap(t.exec(`INSERT INTO links (session_id, message_id, call_id, root_id, number, compaction_id, activated_at, frozen_id)
+	return session.Wrap(t.Exec(`INSERT INTO links (session_id, message_id, call_id, root_id, number, compaction_id, activated_at, frozen_id)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (session_id) DO UPDATE SET message_id = excluded.message_id, call_id = excluded.call_id, root_id = excluded.root_id,
 		number = excluded.number, compaction_id = excluded.compaction_id, activated_at = excluded.activated_at, frozen_id = excluded.frozen_id`,
@@ -42,7 +43,7 @@ func (t *tx) saveLink(id session.ID, l link) error {
 // newLink makes the link of a new session to its parent. Codes: Invalid.
 func (t *tx) newLink(parent session.Session, in NewSession) (link, error) {
 	if in.ParentKind == session.ParentFork {
-		made := t.now
+		made := t.Now
 		if in.CreatedAt != nil {
 			made = *in.CreatedAt
 		}
@@ -73,12 +74,12 @@ func (t *tx) extendSharedPath(sess session.Session, message int64) error {
 	if sess.ParentKind != session.ParentFork {
 		return nil
 	}
-	l, err := readLink(t.ctx, t, sess.ID)
+	l, err := readLink(t.Ctx, t, sess.ID)
 	if err != nil {
 		return err
 	}
 	if l.MessageID != nil {
-		further, err := onPath(t.ctx, t, message, *l.MessageID)
+		further, err := onPath(t.Ctx, t, message, *l.MessageID)
 		if err != nil || !further || message == *l.MessageID {
 			return err
 		}
@@ -93,7 +94,7 @@ func (t *tx) checkNoCycle(id, parent session.ID) error {
 		if above == id {
 			return session.Errorf(session.Invalid, "session %s cannot hang on %s, which hangs on it", id, parent).At("parent_id", "would be a cycle")
 		}
-		sess, err := readSession(t.ctx, t, above)
+		sess, err := readSession(t.Ctx, t, above)
 		if session.CodeOf(err) == session.NotFound {
 			return nil
 		}
@@ -121,7 +122,7 @@ func (l link) intersect(other link) link {
 
 // onTree tells whether a message is on a session's tree: one of its own, or one of the path
 // that a fork shares.
-func onTree(ctx context.Context, q queryer, sess session.Session, ref session.MessageRef, rowID int64) (bool, error) {
+func onTree(ctx context.Context, q engine.Queryer, sess session.Session, ref session.MessageRef, rowID int64) (bool, error) {
 	if ref.Session == sess.ID {
 		return true, nil
 	}
@@ -177,8 +178,8 @@ func (s *Store) Link(ctx context.Context, sess session.Session) (*session.Link, 
 // Hanging lists the forks and children of a session that are not in the trash, oldest first,
 // at most limit of them.
 func (s *Store) Hanging(ctx context.Context, id session.ID, limit int) ([]session.Link, error) {
-	all, err := list[session.Link](ctx, s, hangingOn, id, limit)
-	return all, wrap(err, "forks and children of %s", id)
+	all, err := engine.List[session.Link](ctx, s, hangingOn, id, limit)
+	return all, session.Wrap(err, "forks and children of %s", id)
 }
 
 const hangingOn = `

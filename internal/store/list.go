@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
@@ -142,15 +143,15 @@ type Value struct {
 // connections of reports.
 func (s *Store) Values(ctx context.Context, of Column) ([]Value, error) {
 	var values []Value
-	err := s.reports.SelectContext(ctx, &values, `SELECT `+of.name()+` AS text, COUNT(*) AS n FROM sessions
+	err := s.Reader().SelectContext(ctx, &values, `SELECT `+of.name()+` AS text, COUNT(*) AS n FROM sessions
 		WHERE draft = 0 AND deleted_at IS NULL AND purged_at IS NULL AND `+of.name()+` <> '' GROUP BY 1 ORDER BY n DESC, text`)
-	return values, wrap(err, "values of %s", of.name())
+	return values, session.Wrap(err, "values of %s", of.name())
 }
 
 // ProjectNames returns the names by which lists call the projects. It reads the roll-up, which is small.
 func (s *Store) ProjectNames(ctx context.Context) (folders.Names, error) {
-	projects, err := list[string](ctx, s, `SELECT DISTINCT project FROM daily_usage WHERE project <> ''`)
-	return folders.NamesOf(projects), wrap(err, "list the projects")
+	projects, err := engine.List[string](ctx, s, `SELECT DISTINCT project FROM daily_usage WHERE project <> ''`)
+	return folders.NamesOf(projects), session.Wrap(err, "list the projects")
 }
 
 // ProjectsNamed returns the projects that a text means: the folder that it is, in any spelling, else those whose path ends
@@ -159,9 +160,9 @@ func (s *Store) ProjectsNamed(ctx context.Context, text string) ([]string, error
 	if strings.ContainsRune(text, 0) {
 		return nil, session.Errorf(session.Invalid, "a project is a folder, and the name of none has a NUL").At("project", "has a NUL")
 	}
-	projects, err := list[string](ctx, s, `SELECT DISTINCT project FROM daily_usage WHERE project <> '' ORDER BY project`)
+	projects, err := engine.List[string](ctx, s, `SELECT DISTINCT project FROM daily_usage WHERE project <> '' ORDER BY project`)
 	if err != nil || text == "" {
-		return nil, wrap(err, "list the projects")
+		return nil, session.Wrap(err, "list the projects")
 	}
 	folder := folders.Clean(text)
 	if slices.Contains(projects, text) || folders.IsAbs(folder) && slices.Contains(projects, folder) {
@@ -284,11 +285,11 @@ func (s *Store) InTrash(ctx context.Context, ids []session.ID) (map[session.ID]b
 		Trashed bool       `db:"trashed"`
 	}
 	in, args := scopeOf(ctx)
-	err := each(ctx, s, func(f *found) error {
+	err := engine.Each(ctx, s, func(f *found) error {
 		trashed[f.ID] = f.Trashed
 		return nil
 	}, sessionsInTrash+in, append([]any{string(session.JSONOf(ids))}, args...)...)
-	return trashed, wrap(err, "which sessions are in the trash")
+	return trashed, session.Wrap(err, "which sessions are in the trash")
 }
 
 const sessionsInTrash = `
@@ -298,8 +299,8 @@ const sessionsInTrash = `
 // thousand of the newest ten thousand. Of each it reads the names only.
 func (s *Store) SessionsNamed(ctx context.Context, texts []string) ([]session.Session, error) {
 	in, args := scopeOf(ctx)
-	all, err := list[session.Session](ctx, s, fmt.Sprintf(sessionsNamedLike, in), append([]any{string(session.JSONOf(texts))}, args...)...)
-	return all, wrap(err, "sessions by their names")
+	all, err := engine.List[session.Session](ctx, s, fmt.Sprintf(sessionsNamedLike, in), append([]any{string(session.JSONOf(texts))}, args...)...)
+	return all, session.Wrap(err, "sessions by their names")
 }
 
 const sessionsNamedLike = `

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -15,7 +16,7 @@ const (
 
 // Pins lists the pinned messages of a session, by row, oldest first.
 func (s *Store) Pins(ctx context.Context, id session.ID) ([]int64, error) {
-	return list[int64](ctx, s, pinsOfSession, id)
+	return engine.List[int64](ctx, s, pinsOfSession, id)
 }
 
 const pinsOfSession = `SELECT message_id FROM marks WHERE session_id = ? AND kind = 'pin' ORDER BY message_id`
@@ -27,7 +28,7 @@ func (s *Store) Labels(ctx context.Context, id session.ID) (map[int64]string, er
 		Text    string `db:"text"`
 	}
 	labels := map[int64]string{}
-	err := each(ctx, s, func(l *label) error {
+	err := engine.Each(ctx, s, func(l *label) error {
 		labels[l.Message] = l.Text
 		return nil
 	}, `SELECT message_id, text FROM marks WHERE session_id = ? AND kind = 'label'`, id)
@@ -39,7 +40,7 @@ func (s *Store) Labels(ctx context.Context, id session.ID) (map[int64]string, er
 // Codes: NotFound.
 func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageRef, kind, text string, on bool) (session.Session, error) {
 	return write(ctx, s, func(t *tx) (session.Session, error) {
-		sess, err := readSession(t.ctx, t, id)
+		sess, err := readSession(t.Ctx, t, id)
 		if err != nil {
 			return sess, err
 		}
@@ -47,7 +48,7 @@ func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageR
 		if err != nil {
 			return sess, err
 		}
-		if err := checkOnTree(t.ctx, t, sess, ref, *at.id); err != nil {
+		if err := checkOnTree(t.Ctx, t, sess, ref, *at.id); err != nil {
 			return sess, err
 		}
 		if err := t.setMark(id, *at.id, kind, text, on); err != nil {
@@ -60,13 +61,13 @@ func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageR
 			err = t.newEpoch(&sess, 0)
 			return sess, err
 		}
-		sess.Revision, sess.UpdatedAt = sess.Revision+1, t.now
-		return sess, t.exec(`UPDATE sessions SET revision = ?, updated_at = ? WHERE id = ?`, sess.Revision, sess.UpdatedAt, id)
+		sess.Revision, sess.UpdatedAt = sess.Revision+1, t.Now
+		return sess, t.Exec(`UPDATE sessions SET revision = ?, updated_at = ? WHERE id = ?`, sess.Revision, sess.UpdatedAt, id)
 	})
 }
 
 // checkOnTree refuses a message that is not on a session's tree. Codes: NotFound.
-func checkOnTree(ctx context.Context, q queryer, sess session.Session, ref session.MessageRef, rowID int64) error {
+func checkOnTree(ctx context.Context, q engine.Queryer, sess session.Session, ref session.MessageRef, rowID int64) error {
 	on, err := onTree(ctx, q, sess, ref, rowID)
 	if err == nil && !on {
 		err = checkSeen(ctx, q, ref)
@@ -82,9 +83,9 @@ func (t *tx) setMark(id session.ID, messageID int64, kind, text string, on bool)
 	if on {
 		query = `INSERT INTO marks (session_id, message_id, kind, text, created_at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (session_id, message_id, kind) DO UPDATE SET text = excluded.text`
-		args = append(args, text, t.now)
+		args = append(args, text, t.Now)
 	}
-	return wrap(t.exec(query, args...), "mark message")
+	return session.Wrap(t.Exec(query, args...), "mark message")
 }
 
 // TouchedFiles lists what the tool calls of the path's messages in (after, through] read or
@@ -102,7 +103,7 @@ func (s *Store) TouchedFiles(ctx context.Context, after, through int64) ([]sessi
 	}
 	var all []session.TouchedFile
 	for _, sp := range spansAfter(spans, from, false) {
-		files, err := list[session.TouchedFile](ctx, s, touchedInSpan, sp.Session, sp.From, sp.To)
+		files, err := engine.List[session.TouchedFile](ctx, s, touchedInSpan, sp.Session, sp.From, sp.To)
 		if err != nil {
 			return nil, fmt.Errorf("touched files: %w", err)
 		}

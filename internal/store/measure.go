@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -51,9 +52,9 @@ func (s *Store) reportedSizes(ctx context.Context, ids []session.ID) (map[sessio
 		ID     session.ID `db:"id"`
 		Tokens int64      `db:"tokens"`
 	}
-	rows, err := list[sized](ctx, s, reportedSizes, string(session.JSONOf(ids)))
+	rows, err := engine.List[sized](ctx, s, reportedSizes, string(session.JSONOf(ids)))
 	if err != nil {
-		return nil, wrap(err, "reported sizes of contexts")
+		return nil, session.Wrap(err, "reported sizes of contexts")
 	}
 	found := make(map[session.ID]int64, len(rows))
 	for _, r := range rows {
@@ -79,9 +80,9 @@ func (s *Store) Rollups(ctx context.Context, ids []session.ID) (map[session.ID]s
 		ID session.ID `db:"id"`
 		session.Rollup
 	}
-	rows, err := list[summed](ctx, s, sumsOfFamilies, string(session.JSONOf(ids)))
+	rows, err := engine.List[summed](ctx, s, sumsOfFamilies, string(session.JSONOf(ids)))
 	if err != nil {
-		return nil, wrap(err, "sum up sessions with their sub-agents")
+		return nil, session.Wrap(err, "sum up sessions with their sub-agents")
 	}
 	found := make(map[session.ID]session.Rollup, len(rows))
 	for _, r := range rows {

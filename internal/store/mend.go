@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
@@ -13,9 +14,9 @@ const mendVersion = 134
 
 // mend applies today's rules to what earlier versions stored. A step that was cut short runs again at the next start.
 func (s *Store) mend(ctx context.Context) error {
-	done, err := get[int64](ctx, s, `SELECT mended FROM store WHERE id = 1`)
+	done, err := engine.Get[int64](ctx, s, `SELECT mended FROM store WHERE id = 1`)
 	if err != nil || done >= mendVersion {
-		return wrap(err, "read what was mended")
+		return session.Wrap(err, "read what was mended")
 	}
 	for _, step := range []func(context.Context) error{s.improveTitles, s.regroupProjects, s.respellFiles, s.forgetFailedFiles} {
 		if err := step(ctx); err != nil {
@@ -25,7 +26,7 @@ func (s *Store) mend(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.write(ctx, func(t *tx) error { return t.exec(`UPDATE store SET mended = ? WHERE id = 1`, mendVersion) })
+	return s.write(ctx, func(t *tx) error { return t.Exec(`UPDATE store SET mended = ? WHERE id = 1`, mendVersion) })
 }
 
 // regroupProjects gives the sessions of worktrees the project of their repository, and paths of Windows one spelling. What
@@ -35,9 +36,9 @@ func (s *Store) regroupProjects(ctx context.Context) error {
 		Project   string `db:"project"`
 		Elsewhere bool   `db:"elsewhere"` // on other hosts alone, whose folders cannot be looked up
 	}
-	groups, err := list[group](ctx, s, projectsAndHosts, s.opt.Host)
+	groups, err := engine.List[group](ctx, s, projectsAndHosts, s.opt.Host)
 	if err != nil {
-		return wrap(err, "projects to regroup")
+		return session.Wrap(err, "projects to regroup")
 	}
 	for _, g := range groups {
 		to := folders.Project(g.Project)
@@ -48,7 +49,7 @@ func (s *Store) regroupProjects(ctx context.Context) error {
 			continue
 		}
 		if err := s.write(ctx, func(t *tx) error { return t.renameProject(g.Project, to) }); err != nil {
-			return wrap(err, "move project %s to %s", g.Project, to)
+			return session.Wrap(err, "move project %s to %s", g.Project, to)
 		}
 	}
 	return nil
@@ -60,21 +61,21 @@ const projectsAndHosts = `
 
 // renameProject moves all sessions of a project, and what they count for, to another one.
 func (t *tx) renameProject(from, to string) error {
-	if err := t.exec(`UPDATE sessions SET project = ?, revision = revision + 1, updated_at = ? WHERE project = ?`, to, t.now, from); err != nil {
+	if err := t.Exec(`UPDATE sessions SET project = ?, revision = revision + 1, updated_at = ? WHERE project = ?`, to, t.Now, from); err != nil {
 		return err
 	}
-	if err := t.exec(`INSERT INTO daily_usage (`+usageKeys+`, `+usageColumns+`)
+	if err := t.Exec(`INSERT INTO daily_usage (`+usageKeys+`, `+usageColumns+`)
 		SELECT day, ?, source, model, purpose, `+usageColumns+` FROM daily_usage WHERE project = ? `+addToUsage, to, from); err != nil {
 		return err
 	}
-	return t.exec(`DELETE FROM daily_usage WHERE project = ?`, from)
+	return t.Exec(`DELETE FROM daily_usage WHERE project = ?`, from)
 }
 
 // respellFiles gives touched files of Windows one spelling.
 func (s *Store) respellFiles(ctx context.Context) error {
-	paths, err := list[string](ctx, s, pathsOfWindows)
+	paths, err := engine.List[string](ctx, s, pathsOfWindows)
 	if err != nil {
-		return wrap(err, "files of Windows")
+		return session.Wrap(err, "files of Windows")
 	}
 	for some := range slices.Chunk(paths, batchRows) {
 		err := s.write(ctx, func(t *tx) error {
@@ -83,18 +84,18 @@ func (s *Store) respellFiles(ctx context.Context) error {
 				if to == from {
 					continue
 				}
-				if err := t.exec(`INSERT INTO touched_files (path, message_id, op, session_id)
+				if err := t.Exec(`INSERT INTO touched_files (path, message_id, op, session_id)
 					SELECT ?, message_id, op, session_id FROM touched_files WHERE path = ? ON CONFLICT DO NOTHING`, to, from); err != nil {
 					return err
 				}
-				if err := t.exec(`DELETE FROM touched_files WHERE path = ?`, from); err != nil {
+				if err := t.Exec(`DELETE FROM touched_files WHERE path = ?`, from); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 		if err != nil {
-			return wrap(err, "spell the files of Windows")
+			return session.Wrap(err, "spell the files of Windows")
 		}
 	}
 	return nil
@@ -109,9 +110,9 @@ func (s *Store) forgetFailedFiles(ctx context.Context) error {
 	if s.opt.Touched == nil {
 		return nil
 	}
-	messages, err := list[int64](ctx, s, touchesWithFailures)
+	messages, err := engine.List[int64](ctx, s, touchesWithFailures)
 	if err != nil {
-		return wrap(err, "files of failed calls")
+		return session.Wrap(err, "files of failed calls")
 	}
 	for some := range slices.Chunk(messages, batchRows) {
 		err := s.write(ctx, func(t *tx) error {
@@ -123,7 +124,7 @@ func (s *Store) forgetFailedFiles(ctx context.Context) error {
 			return nil
 		})
 		if err != nil {
-			return wrap(err, "forget the files of failed calls")
+			return session.Wrap(err, "forget the files of failed calls")
 		}
 	}
 	return nil
@@ -136,17 +137,17 @@ const touchesWithFailures = `
 
 // forgetFailed removes the touched files of a message that only calls of it name which failed.
 func (t *tx) forgetFailed(message int64) error {
-	known, err := list[session.TouchedFile](t.ctx, t, `SELECT path, message_id, op, session_id FROM touched_files WHERE message_id = ?`, message)
+	known, err := engine.List[session.TouchedFile](t.Ctx, t, `SELECT path, message_id, op, session_id FROM touched_files WHERE message_id = ?`, message)
 	if err != nil || len(known) == 0 || t.opt.Touched == nil {
 		return err
 	}
-	failed, err := list[int64](t.ctx, t, failedCalls, message)
+	failed, err := engine.List[int64](t.Ctx, t, failedCalls, message)
 	if err != nil {
 		return err
 	}
-	msgs, err := readSelection(t.ctx, t, 1, messagesByID, string(session.JSONOf([]int64{message})))
+	msgs, err := readSelection(t.Ctx, t, 1, messagesByID, string(session.JSONOf([]int64{message})))
 	if err == nil {
-		err = readAllBlobs(t.ctx, t, msgs)
+		err = readAllBlobs(t.Ctx, t, msgs)
 	}
 	if err != nil || len(msgs) == 0 {
 		return err
@@ -157,7 +158,7 @@ func (t *tx) forgetFailed(message int64) error {
 			p.IsError = &yes
 		}
 	}
-	directory, err := get[string](t.ctx, t, `SELECT directory FROM sessions WHERE id = ?`, msgs[0].SessionID)
+	directory, err := engine.Get[string](t.Ctx, t, `SELECT directory FROM sessions WHERE id = ?`, msgs[0].SessionID)
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (t *tx) forgetFailed(message int64) error {
 		if slices.ContainsFunc(kept, func(k session.TouchedFile) bool { return k.Path == f.Path && k.Op == f.Op }) {
 			continue
 		}
-		if err := t.exec(`DELETE FROM touched_files WHERE message_id = ? AND path = ? AND op = ?`, message, f.Path, string(f.Op)); err != nil {
+		if err := t.Exec(`DELETE FROM touched_files WHERE message_id = ? AND path = ? AND op = ?`, message, f.Path, string(f.Op)); err != nil {
 			return err
 		}
 	}

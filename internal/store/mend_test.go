@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
@@ -40,7 +41,7 @@ func outcomeOf(call string, failed bool) session.Message {
 
 func touchedPaths(t *testing.T, s *Store) string {
 	t.Helper()
-	return strings.Join(testkit.Must(list[string](t.Context(), s, `SELECT op || ' ' || path FROM touched_files ORDER BY 1`))(t), ", ")
+	return strings.Join(testkit.Must(engine.List[string](t.Context(), s, `SELECT op || ' ' || path FROM touched_files ORDER BY 1`))(t), ", ")
 }
 
 // A failed edit is none, also where another call of the same reply worked, and the same file was edited by one that did.
@@ -71,13 +72,13 @@ func TestRowsOfEarlierVersionsAreMended(t *testing.T) {
 		testkit.Must(s.AddCall(t.Context(), session.Call{SessionID: sess.ID, Model: "m"}))(t)
 		testkit.Check(t, s.write(t.Context(), func(tx *tx) error {
 			if err := tx.moveUsage(sess.ID, nil, func() error {
-				return tx.exec(`UPDATE sessions SET project = ?, host = ? WHERE id = ?`, project, host, sess.ID)
+				return tx.Exec(`UPDATE sessions SET project = ?, host = ? WHERE id = ?`, project, host, sess.ID)
 			}); err != nil {
 				return err
 			}
 			for _, touch := range touches {
 				op, path, _ := strings.Cut(touch, " ")
-				if err := tx.exec(insertTouched, path, reply, op, string(sess.ID)); err != nil {
+				if err := tx.Exec(insertTouched, path, reply, op, string(sess.ID)); err != nil {
 					return err
 				}
 			}
@@ -97,7 +98,7 @@ func TestRowsOfEarlierVersionsAreMended(t *testing.T) {
 	store(at("plain"), "here", at("plain"))
 	mend := func() {
 		t.Helper()
-		testkit.Check(t, s.write(t.Context(), func(t *tx) error { return t.exec(`UPDATE store SET mended = 0`) }))
+		testkit.Check(t, s.write(t.Context(), func(t *tx) error { return t.Exec(`UPDATE store SET mended = 0`) }))
 		testkit.Check(t, s.mend(t.Context()))
 	}
 	mend()
@@ -111,7 +112,7 @@ func TestRowsOfEarlierVersionsAreMended(t *testing.T) {
 	}
 	mustBeHealthy(t, s) // the roll-up equals a recount
 	testkit.Equal(t, "edit C:/x/a.go, read C:/x/a.go", touchedPaths(t, s))
-	if n := testkit.Must(get[int64](t.Context(), s, `SELECT mended FROM store`))(t); n != mendVersion {
+	if n := testkit.Must(engine.Get[int64](t.Context(), s, `SELECT mended FROM store`))(t); n != mendVersion {
 		t.Errorf("mended up to %d", n)
 	}
 	mend()

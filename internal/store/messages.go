@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"sessiond/internal/engine"
+	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
 
@@ -43,7 +45,7 @@ var (
 )
 
 // readRange reads a session's messages of seqs from … to, in order, with their parts and blobs.
-func readRange(ctx context.Context, q queryer, id session.ID, from, to int64) ([]session.Message, error) {
+func readRange(ctx context.Context, q engine.Queryer, id session.ID, from, to int64) ([]session.Message, error) {
 	msgs, err := readRangeRows(ctx, q, id, from, to)
 	if err != nil {
 		return nil, err
@@ -52,20 +54,20 @@ func readRange(ctx context.Context, q queryer, id session.ID, from, to int64) ([
 }
 
 // readRangeRows is readRange without blobs.
-func readRangeRows(ctx context.Context, q queryer, id session.ID, from, to int64) ([]session.Message, error) {
+func readRangeRows(ctx context.Context, q engine.Queryer, id session.ID, from, to int64) ([]session.Message, error) {
 	return readRangeDownTo(ctx, q, id, from, to, 0)
 }
 
 // readRangeDownTo is readRangeRows without the messages whose row is below lowest. The index of
 // seqs tells those.
-func readRangeDownTo(ctx context.Context, q queryer, id session.ID, from, to, lowest int64) ([]session.Message, error) {
+func readRangeDownTo(ctx context.Context, q engine.Queryer, id session.ID, from, to, lowest int64) ([]session.Message, error) {
 	return readSelection(ctx, q, to-from+1, messagesOfRange, id, from, to, lowest)
 }
 
 // readSelection reads at most so many messages with their parts, without blobs.
-func readSelection(ctx context.Context, q queryer, most int64, of selection, args ...any) ([]session.Message, error) {
+func readSelection(ctx context.Context, q engine.Queryer, most int64, of selection, args ...any) ([]session.Message, error) {
 	msgs := make([]session.Message, 0, max(0, most))
-	if err := q.read(ctx, intoMessages(&msgs, of.messages, args...), intoParts(&msgs, of.parts, args...)); err != nil {
+	if err := q.Read(ctx, intoMessages(&msgs, of.messages, args...), intoParts(&msgs, of.parts, args...)); err != nil {
 		return nil, err
 	}
 	return msgs, nameParents(ctx, q, msgs)
@@ -73,8 +75,8 @@ func readSelection(ctx context.Context, q queryer, most int64, of selection, arg
 
 // intoMessages reads rows of messages. A message that is no jump follows the one before it in its session;
 // nameParents names the parents of the others.
-func intoMessages(msgs *[]session.Message, query string, args ...any) reading {
-	return into(func(m *messageRow) error {
+func intoMessages(msgs *[]session.Message, query string, args ...any) engine.Reading {
+	return engine.Into(func(m *messageRow) error {
 		m.ID = session.MessageRef{Session: m.SessionID, Seq: m.Seq}
 		if m.ParentID != nil && !m.Jump {
 			m.Parent = &session.MessageRef{Session: m.SessionID, Seq: m.Seq - 1}
@@ -84,7 +86,7 @@ func intoMessages(msgs *[]session.Message, query string, args ...any) reading {
 	}, query, args...)
 }
 
-func nameParents(ctx context.Context, q queryer, msgs []session.Message) error {
+func nameParents(ctx context.Context, q engine.Queryer, msgs []session.Message) error {
 	for i := range msgs {
 		if m := &msgs[i]; m.ParentID != nil && m.Parent == nil {
 			ref, err := refOf(ctx, q, *m.ParentID)
@@ -98,15 +100,15 @@ func nameParents(ctx context.Context, q queryer, msgs []session.Message) error {
 }
 
 // intoParts adds parts to their messages. The rows come in the messages' order.
-func intoParts(msgs *[]session.Message, query string, args ...any) reading {
+func intoParts(msgs *[]session.Message, query string, args ...any) engine.Reading {
 	i := 0
-	return into(func(p *session.Part) error {
+	return engine.Into(func(p *session.Part) error {
 		p.MessageID, p.Idx = p.RowID>>10, p.RowID&(session.MaxParts-1)
 		for i < len(*msgs) && (*msgs)[i].RowID != p.MessageID {
 			i++
 		}
 		if i == len(*msgs) { // of a message that was appended between the two statements
-			return errEnough
+			return engine.ErrEnough
 		}
 		m := &(*msgs)[i]
 		m.Parts = append(m.Parts, *p)
@@ -144,15 +146,15 @@ func (s *Store) EachHeadInRange(ctx context.Context, id session.ID, from, to int
 // eachInRange is EachInRange without blobs. It counts the messages.
 func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, yield func(*session.Message) error) (n int64, err error) {
 	var counts []int64
-	count := intoList(&counts, messagesInRange, id, from, to)
+	count := engine.IntoList(&counts, messagesInRange, id, from, to)
 	for at := from; at <= to; at += batchRows {
 		upto := min(to, at+batchRows-1)
 		msgs := make([]session.Message, 0, upto-at+1)
-		page := []reading{intoMessages(&msgs, messagesOfRange.messages, id, at, upto, 0), intoParts(&msgs, messagesOfRange.parts, id, at, upto, 0)}
+		page := []engine.Reading{intoMessages(&msgs, messagesOfRange.messages, id, at, upto, 0), intoParts(&msgs, messagesOfRange.parts, id, at, upto, 0)}
 		if at == from {
-			page = append([]reading{count}, page...)
+			page = append([]engine.Reading{count}, page...)
 		}
-		if err := cmp.Or(s.read(ctx, page...), nameParents(ctx, s, msgs)); err != nil {
+		if err := cmp.Or(s.Read(ctx, page...), nameParents(ctx, s, msgs)); err != nil {
 			return n, fmt.Errorf("messages of %s: %w", id, err)
 		}
 		for i := range msgs {
@@ -164,7 +166,7 @@ func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, 
 			n++
 		}
 	}
-	if err := s.read(ctx, count); err != nil {
+	if err := s.Read(ctx, count); err != nil {
 		return n, fmt.Errorf("messages of %s: %w", id, err)
 	}
 	if slices.ContainsFunc(counts, func(c int64) bool { return c != n }) { // one may have lost its parts before they were read
@@ -189,9 +191,9 @@ func (s *Store) CheckNotPurged(ctx context.Context, id session.ID) error {
 }
 
 // refOf names a message outside the database.
-func refOf(ctx context.Context, q queryer, id int64) (session.MessageRef, error) {
-	ref, err := get[session.MessageRef](ctx, q, nameOfMessage, id)
-	if noRows(err) {
+func refOf(ctx context.Context, q engine.Queryer, id int64) (session.MessageRef, error) {
+	ref, err := engine.Get[session.MessageRef](ctx, q, nameOfMessage, id)
+	if engine.NoRows(err) {
 		err = missingRow(id)
 	}
 	return ref, err
@@ -265,7 +267,7 @@ func (s *Store) MessagesAround(ctx context.Context, ref session.MessageRef, befo
 	return msgs[from:to], nil
 }
 
-func readMessage(ctx context.Context, q queryer, ref session.MessageRef) (session.Message, error) {
+func readMessage(ctx context.Context, q engine.Queryer, ref session.MessageRef) (session.Message, error) {
 	msgs, err := readRange(ctx, q, ref.Session, ref.Seq, ref.Seq)
 	if err != nil {
 		return session.Message{}, fmt.Errorf("message %s: %w", ref, err)
@@ -366,14 +368,14 @@ func (s *Store) PromptsIn(ctx context.Context, spans []Span, nth, limit int) (ms
 	var rows []int64
 	for _, sp := range spans {
 		if limit == 0 {
-			n, err := get[int](ctx, s, `SELECT COUNT(*) FROM (`+promptsInRange+`) AS p`, sp.Session, sp.From, sp.To)
+			n, err := engine.Get[int](ctx, s, `SELECT COUNT(*) FROM (`+promptsInRange+`) AS p`, sp.Session, sp.From, sp.To)
 			if err != nil {
 				return nil, 0, fmt.Errorf("prompts of %s: %w", sp.Session, err)
 			}
 			total += n
 			continue
 		}
-		some, err := list[int64](ctx, s, promptsInRange, sp.Session, sp.From, sp.To)
+		some, err := engine.List[int64](ctx, s, promptsInRange, sp.Session, sp.From, sp.To)
 		if err != nil {
 			return nil, 0, fmt.Errorf("prompts of %s: %w", sp.Session, err)
 		}
@@ -465,7 +467,7 @@ func (s *Store) readPage(ctx context.Context, m *session.Message, bytes int, res
 func (s *Store) sizeOfBlobs(ctx context.Context, m *session.Message) (sum int, err error) {
 	for i := range m.Parts {
 		if sha := m.Parts[i].BlobSHA; sha != nil {
-			size, err := first[int](ctx, s, `SELECT size FROM blobs WHERE sha256 = ?`, *sha)
+			size, err := engine.First[int](ctx, s, `SELECT size FROM blobs WHERE sha256 = ?`, *sha)
 			if err != nil {
 				return 0, err
 			}
@@ -506,7 +508,7 @@ func (s *Store) PageOf(ctx context.Context, refs []session.MessageRef, reserve f
 
 // pageSpans gives what of a session's messages may stand on a page, in the page's order. It
 // goes from the head no further back than that needs.
-func pageSpans(ctx context.Context, q queryer, sess session.Session, p MessagePage, limit int64) ([]Span, error) {
+func pageSpans(ctx context.Context, q engine.Queryer, sess session.Session, p MessagePage, limit int64) ([]Span, error) {
 	w := window{MessagePage: p, own: sess.ID}
 	if p.Descending {
 		w.enough = limit + 1
@@ -557,14 +559,14 @@ func (w *window) take(sp Span) error {
 		last = last || sp.From <= w.After
 		sp.From = max(sp.From, w.After+1)
 	case w.After > 0:
-		return errEnough
+		return engine.ErrEnough
 	}
 	if sp.From <= sp.To {
 		w.spans = append(w.spans, sp)
 		w.held += sp.To - sp.From + 1
 	}
 	if last || w.enough > 0 && w.held >= w.enough {
-		return errEnough
+		return engine.ErrEnough
 	}
 	return nil
 }
@@ -588,9 +590,9 @@ func (w *window) checkBounds() error {
 // only when there are none. Of a blob it returns the first 8 MiB.
 func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error) {
 	msgs := make([]session.Message, 0, limit)
-	err := s.read(ctx, intoMessages(&msgs, messagesAfter, mark, limit))
+	err := s.Read(ctx, intoMessages(&msgs, messagesAfter, mark, limit))
 	if err == nil && len(msgs) > 0 {
-		err = cmp.Or(s.read(ctx, intoParts(&msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID)), nameParents(ctx, s, msgs))
+		err = cmp.Or(s.Read(ctx, intoParts(&msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID)), nameParents(ctx, s, msgs))
 	}
 	if err != nil {
 		return nil, err
@@ -624,6 +626,15 @@ const (
 
 // LastMessageID gives the row of the newest message, 0 when there is none.
 func (s *Store) LastMessageID(ctx context.Context) (int64, error) {
-	id, err := get[int64](ctx, s, `SELECT COALESCE(MAX(id), 0) FROM messages`)
+	id, err := engine.Get[int64](ctx, s, `SELECT COALESCE(MAX(id), 0) FROM messages`)
 	return id, err
+}
+
+// A message's parts are a range of ids, which SQLite reads without an index. PostgreSQL takes such a
+// range for a ninth of the table, and asks the policy of parts before it: there an index has them.
+var partsOfMessage = pattern.New(`\bp\.id BETWEEN m\.id << 10 AND \(m\.id << 10\) \+ 1023`)
+
+// rewriteForPostgres returns a statement that finds a message's parts by its id.
+func rewriteForPostgres(query string) string {
+	return partsOfMessage.ReplaceAllString(query, "p.message_id = m.id")
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -23,7 +24,7 @@ type overlayRow struct {
 
 // ancestors calls visit with each session that a fork was forked off, directly or through others, and with
 // what of its records the fork inherits.
-func ancestors(ctx context.Context, q queryer, sess session.Session, visit func(id session.ID, l link) error) error {
+func ancestors(ctx context.Context, q engine.Queryer, sess session.Session, visit func(id session.ID, l link) error) error {
 	inherits := link{CompactionID: math.MaxInt64, ActivatedAt: "\uffff", FrozenID: math.MaxInt64}
 	for sess.ParentKind == session.ParentFork {
 		next, err := readLink(ctx, q, sess.ID)
@@ -46,13 +47,13 @@ func ancestors(ctx context.Context, q queryer, sess session.Session, visit func(
 // lineage reads the records of a session and of those that it was forked off. A fork inherits
 // what its ancestors had activated, undone and redone when it was made, and nothing later:
 // undos are its own from then on.
-func lineage(ctx context.Context, q queryer, sess session.Session) ([]session.Compaction, error) {
-	all, err := list[session.Compaction](ctx, q, compactionsOfSession, sess.ID)
+func lineage(ctx context.Context, q engine.Queryer, sess session.Session) ([]session.Compaction, error) {
+	all, err := engine.List[session.Compaction](ctx, q, compactionsOfSession, sess.ID)
 	if err != nil {
 		return nil, fmt.Errorf("compactions of %s: %w", sess.ID, err)
 	}
 	if err := ancestors(ctx, q, sess, func(id session.ID, l link) error {
-		return each(ctx, q, func(c *session.Compaction) error {
+		return engine.Each(ctx, q, func(c *session.Compaction) error {
 			if l.within(&overlayRow{ID: c.RowID, ActivatedAt: c.ActivatedAt}) {
 				all = append(all, *c)
 			}
@@ -81,18 +82,18 @@ func lineage(ctx context.Context, q queryer, sess session.Session) ([]session.Co
 
 var compactionsOfSession = `SELECT ` + compactionColumns + ` FROM compactions c WHERE c.session_id = ? ORDER BY c.id`
 
-func undosOf(ctx context.Context, q queryer, id session.ID) (map[int64]session.Time, error) {
+func undosOf(ctx context.Context, q engine.Queryer, id session.ID) (map[int64]session.Time, error) {
 	undone := map[int64]session.Time{}
-	err := q.read(ctx, intoUndos(undone, id))
-	return undone, wrap(err, "undos of %s", id)
+	err := q.Read(ctx, intoUndos(undone, id))
+	return undone, session.Wrap(err, "undos of %s", id)
 }
 
-func intoUndos(undone map[int64]session.Time, id session.ID) reading {
+func intoUndos(undone map[int64]session.Time, id session.ID) engine.Reading {
 	type undo struct {
 		Compaction int64        `db:"compaction_id"`
 		At         session.Time `db:"at"`
 	}
-	return into(func(u *undo) error {
+	return engine.Into(func(u *undo) error {
 		undone[u.Compaction] = u.At
 		return nil
 	}, `SELECT compaction_id, at FROM compaction_undos WHERE session_id = ?`, id)
@@ -100,8 +101,8 @@ func intoUndos(undone map[int64]session.Time, id session.ID) reading {
 
 // overlaysOf reads what lineage does, as far as it tells which overlay is in force: the one
 // that took effect last comes first.
-func overlaysOf(ctx context.Context, q queryer, sess session.Session) ([]overlayRow, error) {
-	own, err := list[overlayRow](ctx, q, overlaysOfSession, sess.ID)
+func overlaysOf(ctx context.Context, q engine.Queryer, sess session.Session) ([]overlayRow, error) {
+	own, err := engine.List[overlayRow](ctx, q, overlaysOfSession, sess.ID)
 	if err != nil {
 		return nil, fmt.Errorf("overlays of %s: %w", sess.ID, err)
 	}
@@ -109,9 +110,9 @@ func overlaysOf(ctx context.Context, q queryer, sess session.Session) ([]overlay
 }
 
 // inheritOverlays adds to a session's own overlays those that it inherits.
-func inheritOverlays(ctx context.Context, q queryer, sess session.Session, all []overlayRow) ([]overlayRow, error) {
+func inheritOverlays(ctx context.Context, q engine.Queryer, sess session.Session, all []overlayRow) ([]overlayRow, error) {
 	err := ancestors(ctx, q, sess, func(id session.ID, l link) error {
-		return each(ctx, q, func(o *overlayRow) error {
+		return engine.Each(ctx, q, func(o *overlayRow) error {
 			if l.within(o) {
 				all = append(all, *o)
 			}
@@ -144,7 +145,7 @@ func (t *tx) updateOverlay(sess *session.Session) error {
 	if sess.HeadID == nil {
 		return nil
 	}
-	if err := t.row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{*sess.HeadID}, &sess.ContextTokens); err != nil {
+	if err := t.Row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{*sess.HeadID}, &sess.ContextTokens); err != nil {
 		return fmt.Errorf("size of the path: %w", err)
 	}
 	o, err := t.overlayInForce(*sess, *sess.HeadID, nil)
@@ -159,11 +160,11 @@ func (t *tx) updateOverlay(sess *session.Session) error {
 // overlayInForce finds the newest overlay of a session that is not undone and ends on the path to
 // head, of those that took effect until then; nil for none. A nil until is now.
 func (t *tx) overlayInForce(sess session.Session, head int64, until *session.Time) (*overlayRow, error) {
-	all, err := overlaysOf(t.ctx, t, sess)
+	all, err := overlaysOf(t.Ctx, t, sess)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	undone, err := undosOf(t.ctx, t, sess.ID)
+	undone, err := undosOf(t.Ctx, t, sess.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +176,7 @@ func (t *tx) overlayInForce(sess session.Session, head int64, until *session.Tim
 		return nil, nil
 	}
 	oldest := slices.MinFunc(all, func(a, b overlayRow) int { return int(*a.ThroughID - *b.ThroughID) })
-	spans, err := spansDownTo(t.ctx, t, head, *oldest.ThroughID)
+	spans, err := spansDownTo(t.Ctx, t, head, *oldest.ThroughID)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -25,7 +26,7 @@ func (sp Span) holds(ref session.MessageRef) bool {
 // pathSpans gives the path from a head to its root as spans, the newest first. It reads a
 // row per jump and none of what lies between, so a million messages in a line cost as much
 // as one.
-func pathSpans(ctx context.Context, q queryer, head *int64) ([]Span, error) {
+func pathSpans(ctx context.Context, q engine.Queryer, head *int64) ([]Span, error) {
 	var spans []Span
 	err := eachSpan(ctx, q, head, func(sp Span) error {
 		spans = append(spans, sp)
@@ -36,29 +37,29 @@ func pathSpans(ctx context.Context, q queryer, head *int64) ([]Span, error) {
 
 // eachSpan yields the spans of a path, the newest first, until yield returns errEnough. The
 // database keeps parents older than their children (CHECK), so no path is a cycle.
-func eachSpan(ctx context.Context, q queryer, head *int64, yield func(Span) error) error {
+func eachSpan(ctx context.Context, q engine.Queryer, head *int64, yield func(Span) error) error {
 	if head == nil {
 		return nil
 	}
 	none := true
-	err := q.read(ctx, intoSpans(func(sp Span) error {
+	err := q.Read(ctx, intoSpans(func(sp Span) error {
 		none = false
 		return yield(sp)
 	}, *head))
 	if err == nil && none {
 		return missingRow(*head)
 	}
-	return wrap(err, "path of row %d", *head)
+	return session.Wrap(err, "path of row %d", *head)
 }
 
-func intoSpans(yield func(Span) error, head int64) reading {
-	return reading{spansOfPath, []any{head}, func(row *sqlx.Rows) error {
+func intoSpans(yield func(Span) error, head int64) engine.Reading {
+	return engine.NewReading(spansOfPath, []any{head}, func(row *sqlx.Rows) error {
 		var sp Span
 		if err := row.Scan(&sp.Session, &sp.From, &sp.To, &sp.first); err != nil {
 			return err
 		}
 		return yield(sp)
-	}}
+	})
 }
 
 // jumpBefore is the row of the jump that begins the run of messages that m ends.
@@ -108,12 +109,12 @@ func (s *Store) Root(ctx context.Context, head int64) (first, last session.Messa
 }
 
 // spanTo finds the run of messages that ends at a row, and the parent before it.
-func spanTo(ctx context.Context, q queryer, last int64) (run Span, parent *int64, err error) {
+func spanTo(ctx context.Context, q engine.Queryer, last int64) (run Span, parent *int64, err error) {
 	none := true
-	err = q.read(ctx, reading{spanToRow, []any{last}, func(row *sqlx.Rows) error {
+	err = q.Read(ctx, engine.NewReading(spanToRow, []any{last}, func(row *sqlx.Rows) error {
 		none = false
 		return row.Scan(&run.Session, &run.From, &run.To, &parent)
-	}})
+	}))
 	if err == nil && none {
 		err = missingRow(last)
 	}
@@ -241,15 +242,15 @@ func (s *Store) OnPath(ctx context.Context, head, message int64) (bool, error) {
 	return onPath(ctx, s, head, message)
 }
 
-func onPath(ctx context.Context, q queryer, head, message int64) (bool, error) {
+func onPath(ctx context.Context, q engine.Queryer, head, message int64) (bool, error) {
 	if message >= head { // parents are older than their children
 		return message == head, nil
 	}
 	var ref *session.MessageRef
 	on := false
-	err := q.read(ctx, intoFirst(&ref, nameOfMessage, message), intoSpans(func(sp Span) error {
+	err := q.Read(ctx, engine.IntoFirst(&ref, nameOfMessage, message), intoSpans(func(sp Span) error {
 		if on = ref != nil && sp.holds(*ref); on || ref == nil || sp.first <= message && sp.first > 0 {
-			return errEnough
+			return engine.ErrEnough
 		}
 		return nil
 	}, head))
@@ -258,12 +259,12 @@ func onPath(ctx context.Context, q queryer, head, message int64) (bool, error) {
 
 // spansDownTo gives the spans of a path that may hold the row lowest or a newer one. Rows fall
 // along a path, so a place near the head is found without reading the many branches before it.
-func spansDownTo(ctx context.Context, q queryer, head, lowest int64) ([]Span, error) {
+func spansDownTo(ctx context.Context, q engine.Queryer, head, lowest int64) ([]Span, error) {
 	var spans []Span
 	err := eachSpan(ctx, q, &head, func(sp Span) error {
 		spans = append(spans, sp)
 		if sp.first <= lowest && sp.first > 0 {
-			return errEnough
+			return engine.ErrEnough
 		}
 		return nil
 	})

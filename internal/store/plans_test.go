@@ -206,16 +206,7 @@ func TestStatementsOfRequestsUseIndexes(t *testing.T) {
 	s := openTest(t)
 	useEverything(t, s)
 	onFile(t) // that all run is also shown on PostgreSQL
-	var queries []string
-	for q := range s.prepared {
-		queries = append(queries, q)
-	}
-	testkit.Check(t, s.alone(ctx, func(t *tx) error {
-		for q := range t.w.stmts {
-			queries = append(queries, q)
-		}
-		return nil
-	}))
+	queries := testkit.Must(s.Prepared(ctx))(t)
 	if len(queries) < 60 {
 		t.Errorf("only %d statements were seen", len(queries))
 	}
@@ -307,5 +298,12 @@ func TestTheScansThatAStartMakesUseIndexes(t *testing.T) {
 				t.Errorf("%s\nin: %s", detail, q)
 			}
 		}
+	}
+}
+
+func TestPostgresFindsPartsByTheirMessage(t *testing.T) {
+	const found = `JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 WHERE m.id = ?`
+	if got := rewriteForPostgres(found); got != `JOIN parts p ON p.message_id = m.id WHERE m.id = ?` {
+		t.Error(got)
 	}
 }

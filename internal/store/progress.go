@@ -49,8 +49,8 @@ func earlier(a, b session.Time) session.Time {
 // rows, so that a reader never sees one without the other.
 func (t *tx) moveHead(sess *session.Session) error {
 	sess.Revision++
-	sess.UpdatedAt = t.now
-	return wrap(t.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, said_count = ?, total_tokens = ?, context_tokens = ?,
+	sess.UpdatedAt = t.Now
+	return session.Wrap(t.Exec(`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, said_count = ?, total_tokens = ?, context_tokens = ?,
 		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
 		optional(sess.HeadID), sess.LastSeq, sess.Revision, sess.MessageCount, sess.SaidCount, sess.TotalTokens, sess.ContextTokens,
 		string(sess.TurnOrigin), sess.ActiveAt.SQL(), sess.InboundAt, sess.UpdatedAt.SQL(), string(sess.ID)), "move the head")
@@ -59,8 +59,8 @@ func (t *tx) moveHead(sess *session.Session) error {
 // saveProgress writes everything that progress and updateOverlay may have changed.
 func (t *tx) saveProgress(sess *session.Session) error {
 	sess.Revision++
-	sess.UpdatedAt = t.now
-	return wrap(t.exec(`UPDATE sessions SET title = ?, title_source = ?, draft = ?, provider = ?, model = ?, head_id = ?, last_seq = ?,
+	sess.UpdatedAt = t.Now
+	return session.Wrap(t.Exec(`UPDATE sessions SET title = ?, title_source = ?, draft = ?, provider = ?, model = ?, head_id = ?, last_seq = ?,
 		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, said_count = ?, total_tokens = ?, context_tokens = ?,
 		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
 		sess.Title, sess.TitleSource, sess.Draft, sess.Provider, sess.Model, sess.HeadID, sess.LastSeq,

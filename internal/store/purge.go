@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
@@ -64,7 +65,7 @@ func (s *Store) BeginPurge(ctx context.Context, in PurgeRequest) (p *Purge, dele
 }
 
 func (t *tx) beginPurge(in PurgeRequest, known *messageUsage) error {
-	sess, err := readSession(t.ctx, t, in.Session)
+	sess, err := readSession(t.Ctx, t, in.Session)
 	if err != nil {
 		return err
 	}
@@ -80,13 +81,13 @@ func (t *tx) beginPurge(in PurgeRequest, known *messageUsage) error {
 // RememberPurged keeps for a repeated request how many messages its purge deleted.
 func (s *Store) RememberPurged(ctx context.Context, idem *Idempotency, deleted int64) error {
 	return s.write(ctx, func(t *tx) error {
-		return t.exec(`UPDATE idempotency_keys SET n = ? WHERE key_hash = ?`, deleted, keyHash(idem))
+		return t.Exec(`UPDATE idempotency_keys SET n = ? WHERE key_hash = ?`, deleted, keyHash(idem))
 	})
 }
 
 // Purging lists the sessions whose deletion was begun and not finished.
 func (s *Store) Purging(ctx context.Context) ([]session.ID, error) {
-	ids, err := list[session.ID](ctx, s, `SELECT session_id FROM purging ORDER BY session_id`)
+	ids, err := engine.List[session.ID](ctx, s, `SELECT session_id FROM purging ORDER BY session_id`)
 	return ids, err
 }
 
@@ -94,8 +95,8 @@ func (s *Store) Purging(ctx context.Context) ([]session.ID, error) {
 func (s *Store) ResumePurge(ctx context.Context, id session.ID) (*Purge, error) {
 	p := &Purge{ID: id, store: s, size: purgeStep}
 	var err error
-	p.turn, err = get[string](ctx, s, `SELECT started_at FROM purging WHERE session_id = ?`, id)
-	if noRows(err) { // another process ended it
+	p.turn, err = engine.Get[string](ctx, s, `SELECT started_at FROM purging WHERE session_id = ?`, id)
+	if engine.NoRows(err) { // another process ended it
 		return p, nil
 	}
 	if err != nil {
@@ -107,17 +108,17 @@ func (s *Store) ResumePurge(ctx context.Context, id session.ID) (*Purge, error) 
 	if p.keep, err = p.shared(ctx); err != nil {
 		return nil, err
 	}
-	if p.next, err = get[int64](ctx, s, `SELECT last_seq FROM sessions WHERE id = ?`, id); err != nil && !noRows(err) {
+	if p.next, err = engine.Get[int64](ctx, s, `SELECT last_seq FROM sessions WHERE id = ?`, id); err != nil && !engine.NoRows(err) {
 		return nil, fmt.Errorf("purge %s: %w", id, err)
 	}
 	err = p.dropOverlays(ctx)
-	return p, wrap(err, "purge %s", id)
+	return p, session.Wrap(err, "purge %s", id)
 }
 
 // hide takes a session out of everything that lists or reads, and empties what its row says.
 // Names that were made from it leave its forks, too.
 func (t *tx) hide(sess session.Session, known *messageUsage) error {
-	if err := t.exec(`INSERT INTO purging (session_id, started_at) VALUES (?, ?)`, sess.ID, t.now); err != nil {
+	if err := t.Exec(`INSERT INTO purging (session_id, started_at) VALUES (?, ?)`, sess.ID, t.Now); err != nil {
 		return err
 	}
 	if err := t.bury(&sess); err != nil {
@@ -130,30 +131,30 @@ func (t *tx) hide(sess session.Session, known *messageUsage) error {
 		return err
 	}
 	err := t.moveUsage(sess.ID, known, func() error {
-		return t.exec(`UPDATE sessions SET purged_at = ?, deleted_at = COALESCE(deleted_at, ?), updated_at = ?, revision = revision + 1,
+		return t.Exec(`UPDATE sessions SET purged_at = ?, deleted_at = COALESCE(deleted_at, ?), updated_at = ?, revision = revision + 1,
 		title = '', title_source = '', key = '', generation = 0, source_id = '', directory = '', project = '', git_branch = '',
 		head_id = NULL, compaction_id = NULL, context_tokens = 0, starred_at = NULL, settings = NULL, metadata = '{}' WHERE id = ?`,
-			t.now, t.now, t.now, sess.ID)
+			t.Now, t.Now, t.Now, sess.ID)
 	})
 	if err != nil {
 		return fmt.Errorf("hide session: %w", err)
 	}
 	// A key without a session is forgotten with its label: it may be a person's number and name.
-	if err := t.exec(`DELETE FROM keys WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE key = ?1 AND key <> '')`, sess.Key); err != nil {
+	if err := t.Exec(`DELETE FROM keys WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE key = ?1 AND key <> '')`, sess.Key); err != nil {
 		return fmt.Errorf("forget the key: %w", err)
 	}
-	return t.exec(`UPDATE store SET unscrubbed_at = COALESCE(unscrubbed_at, ?) WHERE id = 1`, t.now)
+	return t.Exec(`UPDATE store SET unscrubbed_at = COALESCE(unscrubbed_at, ?) WHERE id = 1`, t.Now)
 }
 
 // releaseChildren makes a session's sub-agents sessions without a parent, which count for their own projects.
 func (t *tx) releaseChildren(id session.ID) error {
-	children, err := list[session.ID](t.ctx, t, `SELECT id FROM sessions WHERE parent_id = ? AND parent_id <> '' AND parent_kind = 'child'`, id)
+	children, err := engine.List[session.ID](t.Ctx, t, `SELECT id FROM sessions WHERE parent_id = ? AND parent_id <> '' AND parent_kind = 'child'`, id)
 	if err != nil {
 		return fmt.Errorf("children: %w", err)
 	}
 	for _, child := range children {
 		err := t.moveUsage(child, nil, func() error {
-			return t.execEach([]string{`DELETE FROM links WHERE session_id = ?`, `UPDATE sessions SET parent_id = '', parent_kind = '' WHERE id = ?`}, child)
+			return t.ExecEach([]string{`DELETE FROM links WHERE session_id = ?`, `UPDATE sessions SET parent_id = '', parent_kind = '' WHERE id = ?`}, child)
 		})
 		if err != nil {
 			return fmt.Errorf("child %s: %w", child, err)
@@ -170,12 +171,12 @@ func (t *tx) renameForks(sess session.Session) error {
 	if sess.Title == "" {
 		return nil
 	}
-	forks, err := forksOf(t.ctx, t, sess.ID)
+	forks, err := forksOf(t.Ctx, t, sess.ID)
 	if err != nil {
 		return err
 	}
 	for _, id := range forks {
-		title, err := get[string](t.ctx, t, `SELECT title FROM sessions WHERE id = ?`, id)
+		title, err := engine.Get[string](t.Ctx, t, `SELECT title FROM sessions WHERE id = ?`, id)
 		if err != nil {
 			return fmt.Errorf("title of fork %s: %w", id, err)
 		}
@@ -183,7 +184,7 @@ func (t *tx) renameForks(sess session.Session) error {
 		if !same || rest != "" && !numberOfFork.MatchString(rest) {
 			continue // its own
 		}
-		if err := t.exec(`UPDATE sessions SET title = '', title_source = '', revision = revision + 1, updated_at = ? WHERE id = ?`, t.now, id); err != nil {
+		if err := t.Exec(`UPDATE sessions SET title = '', title_source = '', revision = revision + 1, updated_at = ? WHERE id = ?`, t.Now, id); err != nil {
 			return fmt.Errorf("title of fork %s: %w", id, err)
 		}
 	}
@@ -206,7 +207,7 @@ func (p *Purge) dropOverlays(ctx context.Context) error {
 			Done    bool                `db:"done"`
 			Through *session.MessageRef `db:"through"`
 		}
-		own, err := list[overlay](t.ctx, t, `SELECT c.id, c.status = 'done' AS done, m.session_id || '.' || m.seq AS through
+		own, err := engine.List[overlay](t.Ctx, t, `SELECT c.id, c.status = 'done' AS done, m.session_id || '.' || m.seq AS through
 			FROM compactions c LEFT JOIN messages m ON m.id = c.through_id WHERE c.session_id = ? ORDER BY c.id`, p.ID)
 		if err != nil {
 			return err
@@ -215,7 +216,7 @@ func (p *Purge) dropOverlays(ctx context.Context) error {
 			if c.Done && c.Through != nil && p.inheritsOverlay(*c.Through) {
 				continue
 			}
-			if err := t.execEach([]string{
+			if err := t.ExecEach([]string{
 				`UPDATE calls SET compaction_id = NULL, error = '' WHERE compaction_id = ?1`,
 				`DELETE FROM compaction_undos WHERE session_id = ?2 AND compaction_id = ?1`,
 				`DELETE FROM compactions WHERE id = ?1 AND session_id = ?2`,
@@ -223,7 +224,7 @@ func (p *Purge) dropOverlays(ctx context.Context) error {
 				return fmt.Errorf("overlays: %w", err)
 			}
 		}
-		return t.exec(`UPDATE sessions SET compaction_count = (SELECT COUNT(*) FROM compactions c WHERE c.session_id = sessions.id AND c.status = 'done'
+		return t.Exec(`UPDATE sessions SET compaction_count = (SELECT COUNT(*) FROM compactions c WHERE c.session_id = sessions.id AND c.status = 'done'
 			AND NOT EXISTS (SELECT 1 FROM compaction_undos u WHERE u.session_id = sessions.id AND u.compaction_id = c.id)) WHERE id = ?`, p.ID)
 	})
 }
@@ -234,7 +235,7 @@ func (p *Purge) Doomed(ctx context.Context) ([]int64, error) {
 	var rows []int64
 	for len(rows) < p.size && p.next > 0 {
 		read := 0
-		err := each(ctx, p.store, func(m *session.Message) error {
+		err := engine.Each(ctx, p.store, func(m *session.Message) error {
 			read, p.next = read+1, m.Seq-1
 			if !p.keep.holds(m.Seq) {
 				rows = append(rows, m.RowID)
@@ -264,13 +265,13 @@ func (p *Purge) Delete(ctx context.Context, rows []int64) error {
 				return fmt.Errorf("purge %s: %w", p.ID, err)
 			}
 		}
-		return t.exec(`UPDATE sessions SET last_seq = (SELECT COALESCE(MAX(seq), 0) FROM messages WHERE session_id = sessions.id) WHERE id = ?`, p.ID)
+		return t.Exec(`UPDATE sessions SET last_seq = (SELECT COALESCE(MAX(seq), 0) FROM messages WHERE session_id = sessions.id) WHERE id = ?`, p.ID)
 	})
 }
 
 // purgeRuns reports whether the purge of a session goes on: another process may have ended it.
 func (t *tx) purgeRuns(id session.ID) (bool, error) {
-	return t.exists(`SELECT 1 FROM purging WHERE session_id = ?`, id)
+	return t.Exists(`SELECT 1 FROM purging WHERE session_id = ?`, id)
 }
 
 func (t *tx) deleteMessage(id session.ID, row int64) error {
@@ -279,19 +280,19 @@ func (t *tx) deleteMessage(id session.ID, row int64) error {
 	var origin session.Origin
 	var talk session.Talk
 	var source session.Source
-	err := t.row(`SELECT m.tokens, m.day, m.origin, m.talk, s.source FROM messages m JOIN sessions s ON s.id = m.session_id WHERE m.id = ? AND m.session_id = ?`,
+	err := t.Row(`SELECT m.tokens, m.day, m.origin, m.talk, s.source FROM messages m JOIN sessions s ON s.id = m.session_id WHERE m.id = ? AND m.session_id = ?`,
 		[]any{row, id}, &tokens, &day, &origin, &talk, &source)
-	if noRows(err) {
+	if engine.NoRows(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	blobs, err := list[string](t.ctx, t, `SELECT blob FROM parts WHERE id BETWEEN CAST(?1 AS BIGINT) << 10 AND (CAST(?1 AS BIGINT) << 10 | 1023) AND blob IS NOT NULL`, row)
+	blobs, err := engine.List[string](t.Ctx, t, `SELECT blob FROM parts WHERE id BETWEEN CAST(?1 AS BIGINT) << 10 AND (CAST(?1 AS BIGINT) << 10 | 1023) AND blob IS NOT NULL`, row)
 	if err != nil {
 		return err
 	}
-	if err := t.execEach([]string{
+	if err := t.ExecEach([]string{
 		`DELETE FROM parts WHERE id BETWEEN CAST(?1 AS BIGINT) << 10 AND (CAST(?1 AS BIGINT) << 10 | 1023)`,
 		`DELETE FROM touched_files WHERE message_id = ?1`,
 		`DELETE FROM messages WHERE id = ?1`,
@@ -300,12 +301,12 @@ func (t *tx) deleteMessage(id session.ID, row int64) error {
 	}, row, id); err != nil {
 		return err
 	}
-	if err := t.exec(`UPDATE sessions SET message_count = message_count - 1, said_count = said_count - ?, total_tokens = total_tokens - ? WHERE id = ?`,
+	if err := t.Exec(`UPDATE sessions SET message_count = message_count - 1, said_count = said_count - ?, total_tokens = total_tokens - ? WHERE id = ?`,
 		talk == session.Said, tokens, id); err != nil {
 		return err
 	}
 	for _, sha := range blobs {
-		if err := t.exec(`DELETE FROM blobs WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM parts WHERE blob = ?1)`, sha); err != nil {
+		if err := t.Exec(`DELETE FROM blobs WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM parts WHERE blob = ?1)`, sha); err != nil {
 			return err
 		}
 	}
@@ -318,13 +319,13 @@ func (t *tx) deleteMessage(id session.ID, row int64) error {
 
 // IsPurged reports whether a session was purged here; false if it never existed.
 func (s *Store) IsPurged(ctx context.Context, id session.ID) (bool, error) {
-	found, err := first[int64](ctx, s, `SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NOT NULL`, id)
+	found, err := engine.First[int64](ctx, s, `SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NOT NULL`, id)
 	return found != nil, err
 }
 
 // countPurged keeps what the roll-up counts explainable after the rows are gone.
 func (t *tx) countPurged(day string, source session.Source, u usageSum) error {
-	return t.exec(`INSERT INTO purged_days (day, source, sessions, subagents, messages, prompts) VALUES (?, ?, ?, ?, ?, ?)
+	return t.Exec(`INSERT INTO purged_days (day, source, sessions, subagents, messages, prompts) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (day, source) DO UPDATE SET sessions = purged_days.sessions + excluded.sessions, subagents = purged_days.subagents + excluded.subagents,
 		messages = purged_days.messages + excluded.messages, prompts = purged_days.prompts + excluded.prompts`,
 		day, source, u.Sessions, u.Subagents, u.Messages, u.Prompts)
@@ -332,7 +333,7 @@ func (t *tx) countPurged(day string, source session.Source, u usageSum) error {
 
 // checkExists refuses what would be written beside a session that was purged meanwhile.
 func (t *tx) checkExists(id session.ID) error {
-	if lives, err := t.exists(`SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NULL`, id); err != nil || lives {
+	if lives, err := t.Exists(`SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NULL`, id); err != nil || lives {
 		return err
 	}
 	return noSession(id)
@@ -361,7 +362,7 @@ func (p *Purge) Finish(ctx context.Context) (shells []session.ID, err error) {
 		shells, err = t.endPurge(p)
 		return err
 	})
-	return shells, wrap(err, "purge %s", p.ID)
+	return shells, session.Wrap(err, "purge %s", p.ID)
 }
 
 // until repeats a statement that changes at most finishStep rows until it changes none.
@@ -369,7 +370,7 @@ func (p *Purge) until(ctx context.Context, query string, args ...any) error {
 	for {
 		var n int64
 		err := p.store.write(ctx, func(t *tx) (err error) {
-			n, err = t.changed(query, args...)
+			n, err = t.Changed(query, args...)
 			return err
 		})
 		if err != nil || n < finishStep {
@@ -390,15 +391,15 @@ func (p *Purge) unlinkCalls(ctx context.Context) error {
 // forgetContexts deletes the records of contexts, and the caller's blocks that no other session
 // was given. The readers find these; the transaction only looks at the contexts that came since.
 func (p *Purge) forgetContexts(ctx context.Context) error {
-	newest, err := get[int64](ctx, p.store, `SELECT COALESCE(MAX(id), 0) FROM contexts`)
+	newest, err := engine.Get[int64](ctx, p.store, `SELECT COALESCE(MAX(id), 0) FROM contexts`)
 	if err != nil {
 		return err
 	}
-	own, err := list[string](ctx, p.store, ownBlocks, p.ID)
+	own, err := engine.List[string](ctx, p.store, ownBlocks, p.ID)
 	if err != nil {
 		return err
 	}
-	if err := p.store.write(ctx, func(t *tx) error { return t.exec(deleteBlocks, string(session.JSONOf(own)), newest) }); err != nil {
+	if err := p.store.write(ctx, func(t *tx) error { return t.Exec(deleteBlocks, string(session.JSONOf(own)), newest) }); err != nil {
 		return err
 	}
 	return p.until(ctx, `DELETE FROM contexts WHERE id IN (SELECT id FROM contexts WHERE session_id = ? LIMIT +?)`, p.ID, finishStep)
@@ -422,14 +423,14 @@ func (p *Purge) forgetEvents(ctx context.Context) error {
 		First int64 `db:"first"`
 		Last  int64 `db:"last"`
 	}
-	all, err := get[span](ctx, p.store, `SELECT COALESCE((SELECT id FROM events ORDER BY id LIMIT 1), 1) AS first,
+	all, err := engine.Get[span](ctx, p.store, `SELECT COALESCE((SELECT id FROM events ORDER BY id LIMIT 1), 1) AS first,
 		COALESCE((SELECT id FROM events ORDER BY id DESC LIMIT 1), 0) AS last`)
 	if err != nil {
 		return err
 	}
 	for at := all.First; at <= all.Last; at += eventStep {
 		if err := p.store.write(ctx, func(t *tx) error {
-			return t.exec(`DELETE FROM events WHERE id >= ? AND id < ? AND session_id = ? AND type <> ?`, at, at+eventStep, p.ID, EventSessionPurged)
+			return t.Exec(`DELETE FROM events WHERE id >= ? AND id < ? AND session_id = ? AND type <> ?`, at, at+eventStep, p.ID, EventSessionPurged)
 		}); err != nil {
 			return err
 		}
@@ -446,7 +447,7 @@ func (p *Purge) forgetDocuments(ctx context.Context) error {
 		return fmt.Errorf("what was frozen: %w", err)
 	}
 	return p.store.write(ctx, func(t *tx) error {
-		if err := t.execEach([]string{
+		if err := t.ExecEach([]string{
 			`DELETE FROM states WHERE session_id = ?`,
 			`DELETE FROM marks WHERE session_id = ?`,
 			`DELETE FROM flushes WHERE session_id = ?`,
@@ -454,11 +455,11 @@ func (p *Purge) forgetDocuments(ctx context.Context) error {
 		}, p.ID); err != nil {
 			return err
 		}
-		if err := t.exec(`DELETE FROM frozen WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))`, string(session.JSONOf(unfrozen))); err != nil {
+		if err := t.Exec(`DELETE FROM frozen WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))`, string(session.JSONOf(unfrozen))); err != nil {
 			return err
 		}
 		for i := range p.forks {
-			if err := t.exec(frozenOfNothing, p.forks[i].ID); err != nil {
+			if err := t.Exec(frozenOfNothing, p.forks[i].ID); err != nil {
 				return err
 			}
 		}
@@ -472,9 +473,9 @@ const frozenOfNothing = `DELETE FROM frozen WHERE session_id = ? AND NOT EXISTS 
 func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 	id := p.ID
 	var again, told bool
-	err = t.row(`SELECT started_at <> ?, told FROM purging WHERE session_id = ?`, []any{p.turn, id}, &again, &told)
+	err = t.Row(`SELECT started_at <> ?, told FROM purging WHERE session_id = ?`, []any{p.turn, id}, &again, &told)
 	switch {
-	case noRows(err):
+	case engine.NoRows(err):
 		return nil, nil // another process was here first
 	case err != nil:
 		return nil, err
@@ -485,10 +486,10 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 	var source session.Source
 	var parent session.ID
 	var draft, left bool
-	err = t.row(`SELECT day, source, kind, draft, parent_id, parent_kind, EXISTS (SELECT 1 FROM messages WHERE session_id = s.id)
+	err = t.Row(`SELECT day, source, kind, draft, parent_id, parent_kind, EXISTS (SELECT 1 FROM messages WHERE session_id = s.id)
 		OR EXISTS (SELECT 1 FROM compactions WHERE session_id = s.id) OR EXISTS (SELECT 1 FROM frozen WHERE session_id = s.id) FROM sessions s WHERE id = ?`, []any{id},
 		&day, &source, &kind, &draft, &parent, &parentKind, &left)
-	if noRows(err) {
+	if engine.NoRows(err) {
 		return nil, nil // another process was here first
 	}
 	if err != nil {
@@ -511,7 +512,7 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 			}
 		}
 	}
-	if err := t.exec(`DELETE FROM purging WHERE session_id = ?`, id); err != nil {
+	if err := t.Exec(`DELETE FROM purging WHERE session_id = ?`, id); err != nil {
 		return nil, err
 	}
 	if !told {
@@ -523,15 +524,15 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 		return nil, nil
 	}
 	// Where another process purges the parent now, it looks anew at what is still shared.
-	at := t.now
-	begun, err := first[session.Time](t.ctx, t, `SELECT started_at FROM purging WHERE session_id = ?`, parent)
+	at := t.Now
+	begun, err := engine.First[session.Time](t.Ctx, t, `SELECT started_at FROM purging WHERE session_id = ?`, parent)
 	if err != nil {
 		return nil, err
 	}
 	if begun != nil && !at.After(begun.Time) {
 		at = session.At(begun.Add(time.Millisecond))
 	}
-	n, err := t.changed(`INSERT INTO purging (session_id, started_at, told) SELECT id, ?, 1 FROM sessions WHERE id = ? AND purged_at IS NOT NULL
+	n, err := t.Changed(`INSERT INTO purging (session_id, started_at, told) SELECT id, ?, 1 FROM sessions WHERE id = ? AND purged_at IS NOT NULL
 		ON CONFLICT (session_id) DO UPDATE SET started_at = excluded.started_at`, at, parent)
 	if err != nil || n == 0 {
 		return nil, err
@@ -543,7 +544,7 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 // was a fork itself: paths and overlays go on through it, and what they inherit is no more
 // than it inherited.
 func (t *tx) deleteSession(id, parent session.ID, parentKind string) error {
-	if err := t.execEach([]string{
+	if err := t.ExecEach([]string{
 		`UPDATE links AS fork SET compaction_id = MIN(fork.compaction_id, own.compaction_id), activated_at = MIN(fork.activated_at, own.activated_at),
 			frozen_id = MIN(fork.frozen_id, own.frozen_id) FROM (SELECT compaction_id, activated_at, frozen_id FROM links WHERE session_id = ?1) own
 			WHERE fork.session_id IN (SELECT id FROM sessions WHERE parent_id = ?1 AND parent_id <> '')`,
@@ -553,8 +554,8 @@ func (t *tx) deleteSession(id, parent session.ID, parentKind string) error {
 	}, id); err != nil {
 		return err
 	}
-	if err := t.exec(`UPDATE sessions SET parent_id = ?2, parent_kind = ?3 WHERE parent_id = ?1 AND parent_id <> ''`, id, parent, parentKind); err != nil {
+	if err := t.Exec(`UPDATE sessions SET parent_id = ?2, parent_kind = ?3 WHERE parent_id = ?1 AND parent_id <> ''`, id, parent, parentKind); err != nil {
 		return err
 	}
-	return t.exec(`DELETE FROM sessions WHERE id = ?`, id)
+	return t.Exec(`DELETE FROM sessions WHERE id = ?`, id)
 }

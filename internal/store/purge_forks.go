@@ -9,6 +9,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -39,13 +40,13 @@ const withHeirs = `
 		SELECT s.id, CASE WHEN s.purged_at IS NULL THEN 1 ELSE 0 END, l.message_id, MIN(h.frozen_id, COALESCE(l.frozen_id, 0)), CASE WHEN l.compaction_id = ?2 THEN 1 ELSE 0 END
 		FROM heir h JOIN sessions s ON s.parent_id = h.id AND s.parent_id <> '' AND s.parent_kind = 'fork' LEFT JOIN links l ON l.session_id = s.id)`
 
-func readHeirs(ctx context.Context, q queryer, id session.ID) ([]heir, error) {
-	heirs, err := list[heir](ctx, q, heirsOf, id, math.MaxInt64)
-	return heirs, wrap(err, "forks of %s", id)
+func readHeirs(ctx context.Context, q engine.Queryer, id session.ID) ([]heir, error) {
+	heirs, err := engine.List[heir](ctx, q, heirsOf, id, math.MaxInt64)
+	return heirs, session.Wrap(err, "forks of %s", id)
 }
 
 // forksOf lists the forks of a session, and theirs.
-func forksOf(ctx context.Context, q queryer, id session.ID) ([]session.ID, error) {
+func forksOf(ctx context.Context, q engine.Queryer, id session.ID) ([]session.ID, error) {
 	heirs, err := readHeirs(ctx, q, id)
 	var forks []session.ID
 	for i := range heirs {
@@ -86,7 +87,7 @@ func (p *Purge) unfrozen(ctx context.Context) ([]int64, error) {
 		Message *session.MessageRef `db:"message"`
 	}
 	var doomed []int64
-	err := each(ctx, p.store, func(f *frozen) error {
+	err := engine.Each(ctx, p.store, func(f *frozen) error {
 		inherits := func(h heir) bool { return f.Message != nil && h.Lives && f.ID <= h.FrozenID && h.shares(*f.Message) }
 		if !slices.ContainsFunc(p.forks, inherits) {
 			doomed = append(doomed, f.ID)
@@ -104,7 +105,7 @@ func (p *Purge) trimLinks(t *tx) error {
 		if p.forks[i].Lives {
 			continue
 		}
-		l, err := readLink(t.ctx, t, id)
+		l, err := readLink(t.Ctx, t, id)
 		if err != nil {
 			return err
 		}
@@ -118,7 +119,7 @@ func (p *Purge) trimLinks(t *tx) error {
 		if to != nil && *to == *l.MessageID {
 			continue
 		}
-		if err := t.exec(`UPDATE links SET message_id = ? WHERE session_id = ?`, to, id); err != nil {
+		if err := t.Exec(`UPDATE links SET message_id = ? WHERE session_id = ?`, to, id); err != nil {
 			return fmt.Errorf("what the purged fork %s shared: %w", id, err)
 		}
 	}
@@ -128,7 +129,7 @@ func (p *Purge) trimLinks(t *tx) error {
 // lastKept gives the last message of a path that this purge leaves; nil for none.
 func (p *Purge) lastKept(t *tx, at int64) (*int64, error) {
 	var last session.MessageRef
-	err := eachSpan(t.ctx, t, &at, func(sp Span) error {
+	err := eachSpan(t.Ctx, t, &at, func(sp Span) error {
 		last = session.MessageRef{Session: sp.Session, Seq: sp.To}
 		if sp.Session == p.ID {
 			last.Seq = p.keep.last(sp)
@@ -136,25 +137,25 @@ func (p *Purge) lastKept(t *tx, at int64) (*int64, error) {
 		if last.Seq == 0 {
 			return nil
 		}
-		return errEnough
+		return engine.ErrEnough
 	})
 	if err != nil || last.Seq == 0 {
 		return nil, err
 	}
-	return first[int64](t.ctx, t, `SELECT id FROM messages WHERE session_id = ? AND seq = ?`, last.Session, last.Seq)
+	return engine.First[int64](t.Ctx, t, `SELECT id FROM messages WHERE session_id = ? AND seq = ?`, last.Session, last.Seq)
 }
 
 // shared finds what forks need of the session: every path that one of their messages, heads,
 // overlays or marks lies on.
 func (p *Purge) shared(ctx context.Context) (coverage, error) {
 	var runs []Span
-	err := p.store.read(ctx, reading{sharedRuns, []any{p.ID, math.MaxInt64}, func(row *sqlx.Rows) error {
+	err := p.store.Read(ctx, engine.NewReading(sharedRuns, []any{p.ID, math.MaxInt64}, func(row *sqlx.Rows) error {
 		var sp Span
 		err := row.Scan(&sp.From, &sp.To)
 		runs = append(runs, sp)
 		return err
-	}})
-	return merge(runs), wrap(err, "what forks of %s share", p.ID)
+	}))
+	return merge(runs), session.Wrap(err, "what forks of %s share", p.ID)
 }
 
 // What links a fork to rows of the session (?1), and the paths of those. A fork's messages reach

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/queries"
@@ -145,11 +146,11 @@ func (c *clearing) checkPurged() {
 		}
 		slices.Sort(want)
 		want = slices.Compact(want)
-		got := testkit.Must(list[int64](ctx, c.s, `SELECT id FROM messages WHERE session_id = ? ORDER BY id`, id))(c.t)
+		got := testkit.Must(engine.List[int64](ctx, c.s, `SELECT id FROM messages WHERE session_id = ? ORDER BY id`, id))(c.t)
 		if !slices.Equal(got, want) {
 			c.t.Fatalf("of %s %v are left, and %v are shared", id, got, want)
 		}
-		left := testkit.Must(get[bool](ctx, c.s, `SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?)`, id))(c.t)
+		left := testkit.Must(engine.Get[bool](ctx, c.s, `SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?)`, id))(c.t)
 		forks := testkit.Must(forksOf(ctx, c.s, id))(c.t)
 		living := slices.ContainsFunc(forks, func(fork session.ID) bool {
 			return slices.ContainsFunc(c.all, func(b *branching) bool { return b.id == fork })
@@ -165,7 +166,7 @@ func (c *clearing) checkPurged() {
 		}
 	}
 	for _, id := range c.purged {
-		for _, content := range testkit.Must(list[string](ctx, c.s, `SELECT content FROM frozen WHERE session_id = ?`, id))(c.t) {
+		for _, content := range testkit.Must(engine.List[string](ctx, c.s, `SELECT content FROM frozen WHERE session_id = ?`, id))(c.t) {
 			if !inherited[content] {
 				c.t.Fatalf("%s of %s is left for nobody", content, id)
 			}
@@ -254,7 +255,7 @@ func TestAPurgeIsToldOnceAndWhatItLeavesIsNotShown(t *testing.T) {
 	mustAppend(t, s, fork.ID, says(session.User, "own words"))
 	purge(t, s, origin.ID)
 	for _, name := range []string{"day", "said", "biggest-messages", "forks", "path", "failed-replies"} {
-		text := testkit.Must(queries.Text(name, s.writer.postgres))(t)
+		text := testkit.Must(queries.Text(name, s.IsPostgres()))(t)
 		day := testkit.Must(s.Session(t.Context(), fork.ID))(t).Day
 		query := strings.NewReplacer(":text", "'words'", ":day", "'"+day+"'", ":session", "'"+string(fork.ID)+"'").Replace(text)
 		for _, rest := range []string{":since", ":limit", ":seq"} {
@@ -293,7 +294,7 @@ func TestAKeyGoesWithItsLastSession(t *testing.T) {
 	first := mustCreate(t, s, NewSession{Key: key})
 	last := mustCreate(t, s, NewSession{Key: key})
 	testkit.Check(t, s.SetKeyLabel(t.Context(), key, "somebody"))
-	left := func() int { return testkit.Must(get[int](t.Context(), s, `SELECT COUNT(*) FROM keys`))(t) }
+	left := func() int { return testkit.Must(engine.Get[int](t.Context(), s, `SELECT COUNT(*) FROM keys`))(t) }
 	purge(t, s, last.ID)
 	if left() != 1 {
 		t.Error("the label went with one of two generations")
@@ -351,7 +352,7 @@ func TestAForgottenDraftLeavesNothing(t *testing.T) {
 		t.Fatal(n, "drafts")
 	}
 	healthy(t, s)
-	contexts, err := get[int](t.Context(), s, `SELECT COUNT(*) FROM contexts`)
+	contexts, err := engine.Get[int](t.Context(), s, `SELECT COUNT(*) FROM contexts`)
 	if err != nil || contexts != 0 {
 		t.Error(contexts, "contexts", err)
 	}
@@ -410,7 +411,7 @@ func TestAnImportKeepsNothingOfWhatIsPurged(t *testing.T) {
 	if again := testkit.Must(s.Import(t.Context(), batch))(t); !again.Purged {
 		t.Errorf("%+v", again)
 	}
-	state, err := get[string](t.Context(), s, `SELECT COALESCE(CAST(state AS TEXT), '') FROM imports`)
+	state, err := engine.Get[string](t.Context(), s, `SELECT COALESCE(CAST(state AS TEXT), '') FROM imports`)
 	if err != nil || state != "" {
 		t.Errorf("the cursor remembers %s %v", state, err)
 	}
@@ -480,21 +481,21 @@ func TestLookingForCopiesGivesUpNoLock(t *testing.T) {
 	onFile(t)
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
-	index := s.path + "-shm"
+	index := s.File() + "-shm"
 	before := locksOn(t, index)
 	if before == 0 {
 		t.Skip("locks of this process are not listed here")
 	}
-	copied := filepath.Join(filepath.Dir(s.path), "copy.db")
+	copied := filepath.Join(filepath.Dir(s.File()), "copy.db")
 	testkit.Must(s.Backup(t.Context(), copied))(t)
-	found := testkit.Must(s.CopiesHolding(t.Context(), sess.ID, filepath.Dir(s.path)))(t)
+	found := testkit.Must(s.CopiesHolding(t.Context(), sess.ID, filepath.Dir(s.File())))(t)
 	if len(found) != 1 || found[0] != copied {
 		t.Errorf("copies: %v", found)
 	}
 	if after := locksOn(t, index); after != before {
 		t.Errorf("%d locks on the index of the log, and %d before: another process may write at the same time", after, before)
 	}
-	if found := testkit.Must(s.CopiesHolding(t.Context(), session.ID("20000101_001"), filepath.Dir(s.path)))(t); len(found) != 0 {
+	if found := testkit.Must(s.CopiesHolding(t.Context(), session.ID("20000101_001"), filepath.Dir(s.File())))(t); len(found) != 0 {
 		t.Errorf("copies of a session that never was: %v", found)
 	}
 }

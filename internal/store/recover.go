@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -35,7 +36,7 @@ func Recover(ctx context.Context, path, out string, opt Options) ([]Recovered, e
 	}
 	opt.ReadOnly = false
 	r := &recovery{ctx: ctx}
-	err := writeNew(out, func(tmp string) error {
+	err := engine.WriteNew(out, func(tmp string) error {
 		fresh, err := Open(ctx, tmp, opt)
 		if err != nil {
 			return err
@@ -44,7 +45,7 @@ func Recover(ctx context.Context, path, out string, opt Options) ([]Recovered, e
 			return err
 		}
 		// A rollback journal holds little of a file that only grows, where a WAL would hold all of it.
-		r.db, err = sqlx.Open("sqlite", dsn(tmp, "rw", "foreign_keys(0)", "synchronous(off)", "journal_mode(delete)"))
+		r.db, err = sqlx.Open("sqlite", engine.DSN(tmp, "rw", "foreign_keys(0)", "synchronous(off)", "journal_mode(delete)"))
 		if err != nil {
 			return err
 		}
@@ -59,7 +60,7 @@ func Recover(ctx context.Context, path, out string, opt Options) ([]Recovered, e
 		if err := r.exec(`DETACH damaged`); err != nil {
 			return err
 		}
-		if err := stampCopy(ctx, tmp); err != nil {
+		if err := engine.StampCopy(ctx, tmp); err != nil {
 			return err
 		}
 		return r.exec(`PRAGMA main.journal_mode = wal`)
@@ -75,14 +76,14 @@ type recovery struct {
 }
 
 func (r *recovery) attach(path string) error {
-	for _, source := range []string{dsn(path, "ro"), dsn(path, "ro") + "&immutable=1"} { // the second for a folder that cannot be written
+	for _, source := range []string{engine.DSN(path, "ro"), engine.DSN(path, "ro") + "&immutable=1"} { // the second for a folder that cannot be written
 		n := 0
 		err := r.exec(`ATTACH ? AS damaged`, source)
 		if err == nil {
 			err = r.db.GetContext(r.ctx, &n, `SELECT COUNT(*) FROM damaged.sqlite_schema`)
 		}
-		switch code := sqliteCode(err) & 0xff; {
-		case IsDamage(err), err == nil && n == 0:
+		switch code := engine.SQLiteCode(err) & 0xff; {
+		case engine.IsDamage(err), err == nil && n == 0:
 			return session.Errorf(session.Invalid, "%s does not say which tables it has, so nothing can be copied; try `sqlite3 FILE .recover`", path)
 		case code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY:
 			return err
@@ -271,11 +272,11 @@ func (r *recovery) readRows(query string) ([][]any, error) {
 
 // isLoss reports whether rows could not be read, or hold what no row of the table may.
 func isLoss(err error) bool {
-	switch code := sqliteCode(err); code {
+	switch code := engine.SQLiteCode(err); code {
 	case sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ:
 		return true
 	default:
-		return IsDamage(err) || code&0xff == sqlite3.SQLITE_CONSTRAINT || code&0xff == sqlite3.SQLITE_MISMATCH
+		return engine.IsDamage(err) || code&0xff == sqlite3.SQLITE_CONSTRAINT || code&0xff == sqlite3.SQLITE_MISMATCH
 	}
 }
 

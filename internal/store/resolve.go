@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
@@ -58,16 +59,16 @@ func (s *Store) sessionNamed(ctx context.Context, name, directory string) (sessi
 	}
 	for prefix, query := range map[string]string{"cmp": sessionOfCompaction, "ctx": sessionOfContext} {
 		if row, err := session.ParseName(prefix, name); err == nil {
-			id, err := get[session.ID](ctx, s, query, row)
-			if noRows(err) {
+			id, err := engine.Get[session.ID](ctx, s, query, row)
+			if engine.NoRows(err) {
 				err = session.Errorf(session.NotFound, "there is no %s", name)
 			}
 			return id, err
 		}
 	}
-	found, err := list[session.ID](ctx, s, sessionsNamed, name, name)
+	found, err := engine.List[session.ID](ctx, s, sessionsNamed, name, name)
 	if err == nil && len(found) == 0 && len(name) >= 6 {
-		found, err = list[session.ID](ctx, s, sessionsBeginning, name, name+"\U0010FFFF")
+		found, err = engine.List[session.ID](ctx, s, sessionsBeginning, name, name+"\U0010FFFF")
 	}
 	switch {
 	case err != nil:
@@ -126,17 +127,17 @@ func (s *Store) nthNewest(ctx context.Context, name, directory string) (session.
 	if !anywhere {
 		query, args = nthOfProject, []any{string(session.JSONOf(folders.Roots(directory))), n - 1}
 	}
-	id, err := get[session.ID](ctx, s, query, args...)
-	if noRows(err) && !anywhere && !folders.HasRepository(directory) {
+	id, err := engine.Get[session.ID](ctx, s, query, args...)
+	if engine.NoRows(err) && !anywhere && !folders.HasRepository(directory) {
 		var folder string
-		if folder, err = get[string](ctx, s, nearestAbove, string(session.JSONOf(foldersAbove(directory)))); err == nil {
-			id, err = get[session.ID](ctx, s, nthOfProject, string(session.JSONOf([]string{folder})), n-1)
+		if folder, err = engine.Get[string](ctx, s, nearestAbove, string(session.JSONOf(foldersAbove(directory)))); err == nil {
+			id, err = engine.Get[session.ID](ctx, s, nthOfProject, string(session.JSONOf([]string{folder})), n-1)
 		}
 	}
 	switch {
-	case noRows(err) && anywhere:
+	case engine.NoRows(err) && anywhere:
 		return "", session.Errorf(session.NotFound, "there is no conversation %s", name)
-	case noRows(err):
+	case engine.NoRows(err):
 		return "", session.Errorf(session.NotFound, "no conversation %s belongs to %s: `sessiond ls` lists all, and @@ is the newest of all projects", name, directory)
 	}
 	return id, err
@@ -189,11 +190,11 @@ func (s *Store) Titled(ctx context.Context, words string) ([]Titled, error) {
 	for word := range strings.FieldsSeq(words) {
 		c.contains(word, "title")
 	}
-	found, err := list[Titled](ctx, s, `SELECT id, title, active_at, `+ofPeople+` AS person FROM sessions
+	found, err := engine.List[Titled](ctx, s, `SELECT id, title, active_at, `+ofPeople+` AS person FROM sessions
 		WHERE draft = 0 AND deleted_at IS NULL AND purged_at IS NULL AND `+strings.Join(c.where, " AND ")+`
 		ORDER BY person DESC, active_at DESC LIMIT 200`, c.args...)
 	if err != nil {
-		return nil, wrap(err, "find sessions by title")
+		return nil, session.Wrap(err, "find sessions by title")
 	}
 	pick := func(fits func(Titled) bool) (some []Titled) {
 		for _, t := range found {

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -182,7 +183,7 @@ func (r *restorer) run() error {
 		return nil
 	}
 	var err error
-	if r.sess, err = readAncestor(r.ctx, r.tx, r.now.id); err != nil {
+	if r.sess, err = readAncestor(r.Ctx, r.tx, r.now.id); err != nil {
 		return err
 	}
 	first := r.sess.LastSeq + 1
@@ -228,7 +229,7 @@ func (r *restorer) open() error {
 	want, source, sourceID := in.ID, in.Source, in.SourceID
 	if r.batch.Into.Copy {
 		sourceID = string(in.ID)
-		copied, err := sessionOfSource(r.ctx, r, source, sourceID)
+		copied, err := sessionOfSource(r.Ctx, r, source, sourceID)
 		if err != nil {
 			return err
 		}
@@ -237,14 +238,14 @@ func (r *restorer) open() error {
 		}
 		want = copied
 	}
-	here, err := readAncestor(r.ctx, r.tx, want)
+	here, err := readAncestor(r.Ctx, r.tx, want)
 	if session.CodeOf(err) == session.NotFound {
 		return r.create(want, sourceID)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := readSession(r.ctx, r.tx, want); !r.isShell() && session.CodeOf(err) == session.NotFound {
+	if _, err := readSession(r.Ctx, r.tx, want); !r.isShell() && session.CodeOf(err) == session.NotFound {
 		return r.openPurged(want)
 	}
 	if here.Source != source || !r.isShell() && here.SourceID != sourceID {
@@ -258,10 +259,10 @@ func (r *restorer) open() error {
 		r.now.mode = restoreVerify
 	default: // a compaction that is not done, and a context that was handed out, do not count as a change
 		r.now.mode, r.now.changed = restoreForward, here.Revision < in.Revision
-		if r.now.contexts, err = list[int64](r.ctx, r, `SELECT id FROM contexts WHERE session_id = ? ORDER BY id`, want); err != nil {
+		if r.now.contexts, err = engine.List[int64](r.Ctx, r, `SELECT id FROM contexts WHERE session_id = ? ORDER BY id`, want); err != nil {
 			return err
 		}
-		r.now.known, err = get[int64](r.ctx, r, `SELECT COUNT(*) FROM calls WHERE session_id = ? AND session_id <> ''`, want)
+		r.now.known, err = engine.Get[int64](r.Ctx, r, `SELECT COUNT(*) FROM calls WHERE session_id = ? AND session_id <> ''`, want)
 		return err
 	}
 	return nil
@@ -276,7 +277,7 @@ func (r *restorer) isShell() bool { return r.batch.Session.PurgedAt != nil }
 // past the id, so that it is never given again.
 func (r *restorer) create(want session.ID, sourceID string) error {
 	in := &r.batch.Session.Session
-	other, err := sessionOfSource(r.ctx, r, in.Source, sourceID)
+	other, err := sessionOfSource(r.Ctx, r, in.Source, sourceID)
 	if err == nil && other != "" {
 		err = session.Errorf(session.Conflict, "session %s is here already, as %s, under its id of %s, %q; --as-copy brings it in once more", in.ID, other, in.Source, sourceID)
 	}
@@ -296,11 +297,11 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 	} else if err := r.passID(want); err != nil {
 		return err
 	}
-	err = r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, owner, host, directory, project, foreign_from, revision,
+	err = r.Exec(`INSERT INTO sessions (id, day, draft, source, source_id, owner, host, directory, project, foreign_from, revision,
 		created_at, updated_at, active_at, purged_at)
 		VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
 		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Owner, in.Host, in.Directory, in.Project,
-		orElse(r.batch.Foreign, in.ForeignFrom), in.CreatedAt, r.tx.now, earlier(in.CreatedAt, r.tx.now), r.batch.Session.PurgedAt)
+		orElse(r.batch.Foreign, in.ForeignFrom), in.CreatedAt, r.tx.Now, earlier(in.CreatedAt, r.tx.Now), r.batch.Session.PurgedAt)
 	if err != nil {
 		return fmt.Errorf("insert session: %w", err)
 	}
@@ -339,7 +340,7 @@ func (r *restorer) leaveOut() (bool, error) {
 	if in.ParentKind != session.ParentFork || !into.left[in.ParentID] {
 		return false, nil
 	}
-	if kept, err := r.exists(`SELECT 1 FROM sessions WHERE id = ?`, in.ParentID); err != nil || kept {
+	if kept, err := r.Exists(`SELECT 1 FROM sessions WHERE id = ?`, in.ParentID); err != nil || kept {
 		return false, err
 	}
 	return false, session.Errorf(session.Conflict, "session %s is not imported: %s, from which it was forked, was purged here; --purged brings both back", in.ID, in.ParentID)
@@ -352,8 +353,8 @@ func (r *restorer) purgeShell() error {
 	if in.ParentKind != session.ParentFork {
 		return nil
 	}
-	return r.exec(`INSERT INTO purging (session_id, started_at, told) SELECT id, ?, 1 FROM sessions WHERE id = ? AND purged_at IS NOT NULL
-		ON CONFLICT DO NOTHING`, r.tx.now, in.ParentID)
+	return r.Exec(`INSERT INTO purging (session_id, started_at, told) SELECT id, ?, 1 FROM sessions WHERE id = ? AND purged_at IS NOT NULL
+		ON CONFLICT DO NOTHING`, r.tx.Now, in.ParentID)
 }
 
 // passID moves the counter of the id's day up to its number.
@@ -366,7 +367,7 @@ func (r *restorer) passID(id session.ID) error {
 	if err != nil {
 		return session.Errorf(session.Invalid, "%q is no session id", id)
 	}
-	return r.exec(raiseIDCounter, digits[:4]+"-"+digits[4:6]+"-"+digits[6:], n)
+	return r.Exec(raiseIDCounter, digits[:4]+"-"+digits[4:6]+"-"+digits[6:], n)
 }
 
 // here returns the name that a message of the file has here: a copied session has another id.
@@ -410,8 +411,8 @@ func (r *restorer) compactionRow(ref CompactionRef) *int64 {
 			return &row
 		}
 	}
-	row, err := get[int64](r.ctx, r, nthCompaction, r.hereID(ref.Session), max(0, ref.N-1))
-	if noRows(err) {
+	row, err := engine.Get[int64](r.Ctx, r, nthCompaction, r.hereID(ref.Session), max(0, ref.N-1))
+	if engine.NoRows(err) {
 		err = session.Errorf(session.Invalid, "session %s names compaction %d of %s, which is neither in the file before it nor here", r.batch.Session.ID, ref.N, ref.Session)
 	}
 	r.unknown = err
@@ -456,7 +457,7 @@ func (r *restorer) compare(batch []RestoreMessage) error {
 		return nil
 	}
 	from, to := batch[0].ID.Seq, batch[len(batch)-1].ID.Seq
-	here, err := readRangeRows(r.ctx, r, r.now.id, from, to)
+	here, err := readRangeRows(r.Ctx, r, r.now.id, from, to)
 	if err != nil {
 		return err
 	}
@@ -535,14 +536,14 @@ func (r *restorer) message(in *RestoreMessage) error {
 	if err != nil {
 		return fmt.Errorf("message %s: %w", named, err)
 	}
-	progress(&r.sess, m, r.tx.now)
+	progress(&r.sess, m, r.tx.Now)
 	r.res.Messages++
 	return nil
 }
 
 // restore inserts a compaction that is not here; one is known again by its time of creation.
 func (in *SavedCompaction) restore(r *restorer) error {
-	known, err := first[int64](r.ctx, r, `SELECT id FROM compactions WHERE session_id = ? AND created_at = ? ORDER BY id LIMIT 1`, r.now.id, in.CreatedAt)
+	known, err := engine.First[int64](r.Ctx, r, `SELECT id FROM compactions WHERE session_id = ? AND created_at = ? ORDER BY id LIMIT 1`, r.now.id, in.CreatedAt)
 	if err != nil {
 		return err
 	}
@@ -584,7 +585,7 @@ func (r *restorer) outcome(row int64, in *SavedCompaction) error {
 	if r.now.mode != restoreForward {
 		return nil
 	}
-	here, err := readCompaction(r.ctx, r.tx, row)
+	here, err := readCompaction(r.Ctx, r.tx, row)
 	if err != nil || here.Status == in.Status || here.Status != session.StatusRunning && here.Status != session.StatusStaged {
 		return err
 	}
@@ -654,7 +655,7 @@ func (r *restorer) checkBlocks(c *session.Context) error {
 		if hash == "" {
 			continue
 		}
-		if kept, err := r.exists(`SELECT 1 FROM blocks WHERE hash = ?`, hash); err != nil {
+		if kept, err := r.Exists(`SELECT 1 FROM blocks WHERE hash = ?`, hash); err != nil {
 			return err
 		} else if !kept {
 			return session.Errorf(session.Invalid, "a context of session %s is made of the block %s, which is not in the file before it", r.batch.Session.ID, hash)
@@ -731,9 +732,9 @@ func (r *restorer) finish() error {
 		return r.unknown
 	}
 	s.ParentID, s.ParentKind, s.CreatedAt, s.Project = r.hereID(in.ParentID), in.ParentKind, in.CreatedAt, in.Project
-	in.UpdatedAt, in.ActiveAt = earlier(in.UpdatedAt, r.tx.now), earlier(in.ActiveAt, r.tx.now) // lists are in their order
+	in.UpdatedAt, in.ActiveAt = earlier(in.UpdatedAt, r.tx.Now), earlier(in.ActiveAt, r.tx.Now) // lists are in their order
 	if in.InboundAt != nil {
-		at := earlier(*in.InboundAt, r.tx.now)
+		at := earlier(*in.InboundAt, r.tx.Now)
 		in.InboundAt = &at
 	}
 	was := *s
@@ -748,12 +749,12 @@ func (r *restorer) finish() error {
 		return err
 	}
 	err := r.moveUsage(s.ID, nil, func() error {
-		return r.exec(`UPDATE sessions SET project = ?, parent_id = ?, parent_kind = ? WHERE id = ?`, in.Project, s.ParentID, s.ParentKind, s.ID)
+		return r.Exec(`UPDATE sessions SET project = ?, parent_id = ?, parent_kind = ? WHERE id = ?`, in.Project, s.ParentID, s.ParentKind, s.ID)
 	})
 	if err != nil {
 		return fmt.Errorf("update session: %w", err)
 	}
-	err = r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
+	err = r.Exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
 		git_branch = ?, foreign_from = ?, provider = ?, model = ?, "window" = ?, head_id = ?, last_seq = ?,
 		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, said_count = ?, total_tokens = ?, context_tokens = ?, compaction_count = (`+countedCompactions+`),
 		turn_origin = ?, created_at = ?, updated_at = ?, active_at = ?, inbound_at = ?, archived_at = ?, starred_at = ?, deleted_at = ?, ended_at = ?,
@@ -771,7 +772,7 @@ func (r *restorer) finish() error {
 			return err
 		}
 	}
-	if r.sess, err = readAncestor(r.ctx, r.tx, s.ID); err != nil {
+	if r.sess, err = readAncestor(r.Ctx, r.tx, s.ID); err != nil {
 		return err
 	}
 	if err := r.countSession(&was, -1); err != nil {
@@ -801,7 +802,7 @@ func (r *restorer) keepOneGenerationOpen(in *session.Session) error {
 // sets replaces undos, marks, states and flushes.
 func (r *restorer) sets() error {
 	for _, table := range []string{"compaction_undos", "marks", "states", "flushes"} {
-		if err := r.exec(`DELETE FROM `+table+` WHERE session_id = ?`, r.now.id); err != nil {
+		if err := r.Exec(`DELETE FROM `+table+` WHERE session_id = ?`, r.now.id); err != nil {
 			return err
 		}
 	}
@@ -841,7 +842,7 @@ func (r *restorer) set(query string, args ...any) error {
 	if r.unknown != nil {
 		return r.unknown
 	}
-	return r.exec(query, append([]any{r.now.id}, args...)...)
+	return r.Exec(query, append([]any{r.now.id}, args...)...)
 }
 
 // link stores how the session hangs on its parent. What a fork inherits ends with a row of its
@@ -885,14 +886,14 @@ func (r *restorer) nthOf(table string, parent session.ID, n int64) (int64, error
 	if n < 0 {
 		return math.MaxInt64, nil
 	}
-	return get[int64](r.ctx, r, `SELECT COALESCE((SELECT id FROM `+table+` WHERE session_id = ?1 ORDER BY id LIMIT 1 OFFSET MAX(?2 - 1, 0)) - CASE WHEN ?2 = 0 THEN 1 ELSE 0 END,
+	return engine.Get[int64](r.Ctx, r, `SELECT COALESCE((SELECT id FROM `+table+` WHERE session_id = ?1 ORDER BY id LIMIT 1 OFFSET MAX(?2 - 1, 0)) - CASE WHEN ?2 = 0 THEN 1 ELSE 0 END,
 		(SELECT COALESCE(MAX(id), 0) FROM `+table+`))`, parent, n)
 }
 
 // saveCounts updates the counters after a piece; finish writes the other fields with the last one.
 func (r *restorer) saveCounts() error {
 	s := &r.sess
-	return r.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, message_count = ?, said_count = ?, total_tokens = ?, compaction_id = ?,
+	return r.Exec(`UPDATE sessions SET head_id = ?, last_seq = ?, message_count = ?, said_count = ?, total_tokens = ?, compaction_id = ?,
 		context_tokens = ? WHERE id = ?`,
 		s.HeadID, s.LastSeq, s.MessageCount, s.SaidCount, s.TotalTokens, s.CompactionID, s.ContextTokens, s.ID)
 }

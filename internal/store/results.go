@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -35,12 +36,12 @@ func (t *tx) answersClosed(sess session.Session, msgs []session.Message) (bool, 
 // that it inherits.
 func (t *tx) closedCall(sess session.Session, message int64) (closed bool, err error) {
 	const closing = `SELECT 1 FROM frozen WHERE session_id = ? AND message_id = ? AND kind = 'closed_call' AND id <= ?`
-	if closed, err = t.exists(closing, sess.ID, message, int64(math.MaxInt64)); err != nil {
+	if closed, err = t.Exists(closing, sess.ID, message, int64(math.MaxInt64)); err != nil {
 		return false, err
 	}
-	err = ancestors(t.ctx, t, sess, func(id session.ID, l link) (err error) {
+	err = ancestors(t.Ctx, t, sess, func(id session.ID, l link) (err error) {
 		if !closed {
-			closed, err = t.exists(closing, id, message, l.FrozenID)
+			closed, err = t.Exists(closing, id, message, l.FrozenID)
 		}
 		return err
 	})
@@ -129,10 +130,10 @@ func (t *tx) callOnPath(from *session.MessageRef, key wantedCall, answered map[i
 		var found []int64 // the nearest first
 		var spans []Span
 		left := reach
-		err := eachSpan(t.ctx, t, at.id, func(sp Span) error {
+		err := eachSpan(t.Ctx, t, at.id, func(sp Span) error {
 			spans = append(spans, Span{Session: sp.Session, From: max(sp.From, sp.To-left+1), To: sp.To})
 			if left -= sp.To - sp.From + 1; left <= 0 {
-				return errEnough
+				return engine.ErrEnough
 			}
 			return nil
 		})
@@ -140,7 +141,7 @@ func (t *tx) callOnPath(from *session.MessageRef, key wantedCall, answered map[i
 			return nil, false, err
 		}
 		for _, sp := range spans {
-			here, err := list[int64](t.ctx, t, query, sp.Session, sp.From, sp.To, value)
+			here, err := engine.List[int64](t.Ctx, t, query, sp.Session, sp.From, sp.To, value)
 			if err != nil {
 				return nil, false, err
 			}
@@ -176,7 +177,7 @@ func (t *tx) firstUnanswered(key wantedCall, calls []int64, spans []Span, answer
 		if len(calls) == 1 && key.isExact() {
 			return &calls[i], true, nil
 		}
-		results, err := list[session.MessageRef](t.ctx, t, resultsOfCall, id)
+		results, err := engine.List[session.MessageRef](t.Ctx, t, resultsOfCall, id)
 		if err != nil {
 			return nil, false, err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -41,7 +42,7 @@ const (
 // Newest gives the latest time at which a session changed, zero if there is none.
 func (s *Store) Newest(ctx context.Context) (time.Time, error) {
 	var at *session.Time
-	err := s.reports.GetContext(ctx, &at, `SELECT MAX(updated_at) FROM sessions`)
+	err := s.Reader().GetContext(ctx, &at, `SELECT MAX(updated_at) FROM sessions`)
 	if err != nil || at == nil {
 		return time.Time{}, err
 	}
@@ -51,7 +52,7 @@ func (s *Store) Newest(ctx context.Context) (time.Time, error) {
 // KnownTime gives the time of the newest event that was old at a time, else the latest at which a session changed;
 // zero if there is none. Events are in order of arrival, so that those which a clock stamped that was set since tell of it.
 func (s *Store) KnownTime(ctx context.Context, old time.Time) (time.Time, error) {
-	at, err := first[session.Time](ctx, s, lastEventBefore, session.At(old))
+	at, err := engine.First[session.Time](ctx, s, lastEventBefore, session.At(old))
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -65,8 +66,8 @@ const lastEventBefore = `SELECT created_at FROM events WHERE created_at < ? ORDE
 
 // ForgetKeys forgets the idempotency keys of more than a week ago.
 func (s *Store) ForgetKeys(ctx context.Context, now time.Time) error {
-	err := s.write(ctx, func(t *tx) error { return t.exec(forgetKeys, daysBefore(now, 7), session.At(now)) })
-	return wrap(err, "forget old idempotency keys")
+	err := s.write(ctx, func(t *tx) error { return t.Exec(forgetKeys, daysBefore(now, 7), session.At(now)) })
+	return session.Wrap(err, "forget old idempotency keys")
 }
 
 // Keys are in order of arrival. The query finds the first key of this week and deletes up to the
@@ -90,14 +91,14 @@ func (s *Store) RemoveEvents(ctx context.Context, before time.Time) (removed int
 		err := s.write(ctx, func(t *tx) error {
 			var through *int64
 			// Events are in the order of time, but for a clock that was set back.
-			if err := t.row(`SELECT MAX(id) FROM (SELECT id, created_at FROM events ORDER BY id LIMIT +?) AS oldest WHERE created_at < ?`,
+			if err := t.Row(`SELECT MAX(id) FROM (SELECT id, created_at FROM events ORDER BY id LIMIT +?) AS oldest WHERE created_at < ?`,
 				[]any{finishStep, session.At(before)}, &through); err != nil || through == nil {
 				return err
 			}
-			if n, err = t.changed(`DELETE FROM events WHERE id <= ?`, *through); err != nil {
+			if n, err = t.Changed(`DELETE FROM events WHERE id <= ?`, *through); err != nil {
 				return err
 			}
-			return t.exec(`UPDATE store SET events_removed_id = MAX(events_removed_id, ?) WHERE id = 1`, *through)
+			return t.Exec(`UPDATE store SET events_removed_id = MAX(events_removed_id, ?) WHERE id = 1`, *through)
 		})
 		removed += n
 		if err != nil || n == 0 {
@@ -117,13 +118,13 @@ const forgetDrafts = `
 // ForgetDrafts removes the empty drafts that were made before a time, and tells how many.
 func (s *Store) ForgetDrafts(ctx context.Context, before time.Time) (n int64, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		gone, err := list[session.ID](t.ctx, t, forgetDrafts, session.At(before))
+		gone, err := engine.List[session.ID](t.Ctx, t, forgetDrafts, session.At(before))
 		if err != nil {
 			return fmt.Errorf("forget drafts: %w", err)
 		}
 		n = int64(len(gone))
 		for _, id := range gone {
-			if err := t.execEach([]string{ // what does not keep it
+			if err := t.ExecEach([]string{ // what does not keep it
 				`DELETE FROM links WHERE session_id = ?`,
 				`DELETE FROM compaction_undos WHERE session_id = ?`,
 				`DELETE FROM marks WHERE session_id = ?`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -79,12 +80,21 @@ func usageOfCall(c *session.Call) *usageSum {
 	return &u
 }
 
+// saveRollups adds what the writes of a transaction counted.
+func (t *tx) saveRollups(carried []any) error {
+	total := rollup{}
+	for _, c := range carried {
+		total.add(c.(rollup))
+	}
+	return t.saveRollup(total)
+}
+
 func (t *tx) saveRollup(r rollup) error {
 	for k, u := range r {
 		if *u == (usageSum{}) {
 			continue
 		}
-		if err := t.exec(`INSERT INTO daily_usage (`+usageKeys+`, `+usageColumns+`)
+		if err := t.Exec(`INSERT INTO daily_usage (`+usageKeys+`, `+usageColumns+`)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) `+addToUsage,
 			k.Day, k.Project, k.Source, k.Model, k.Purpose, u.Sessions, u.Subagents, u.Messages, u.Prompts, u.Calls,
 			u.Input, u.CacheRead, u.CacheWrite, u.Output, u.CostNanoUSD, u.Unpriced); err != nil {
@@ -94,7 +104,7 @@ func (t *tx) saveRollup(r rollup) error {
 			continue
 		}
 		// A row that counts nothing any more would still name the project of what was purged.
-		if err := t.exec(`DELETE FROM daily_usage WHERE day = ? AND project = ? AND source = ? AND model = ? AND purpose = ?
+		if err := t.Exec(`DELETE FROM daily_usage WHERE day = ? AND project = ? AND source = ? AND model = ? AND purpose = ?
 			AND (`+usageColumns+`) = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)`, k.Day, k.Project, k.Source, k.Model, k.Purpose); err != nil {
 			return fmt.Errorf("roll up %s: %w", k.Day, err)
 		}
@@ -137,9 +147,9 @@ func (t *tx) usageProject(sess *session.Session) (string, error) {
 
 func (t *tx) usageProjectOf(id session.ID) (project string, _ error) {
 	for id != "" {
-		err := t.row(`SELECT project, CASE WHEN parent_kind = 'child' AND purged_at IS NULL THEN parent_id ELSE '' END FROM sessions WHERE id = ?`,
+		err := t.Row(`SELECT project, CASE WHEN parent_kind = 'child' AND purged_at IS NULL THEN parent_id ELSE '' END FROM sessions WHERE id = ?`,
 			[]any{string(id)}, &project, &id)
-		if noRows(err) {
+		if engine.NoRows(err) {
 			break
 		}
 		if err != nil {
@@ -164,12 +174,12 @@ type usageRow struct {
 
 // readMessageUsage counts the messages of a session that is about to lose its project.
 func (s *Store) readMessageUsage(ctx context.Context, id session.ID) (*messageUsage, error) {
-	read, err := first[messageUsage](ctx, s, messageExtent, string(id))
+	read, err := engine.First[messageUsage](ctx, s, messageExtent, string(id))
 	if err != nil || read == nil {
-		return nil, wrap(err, "messages of %s", id)
+		return nil, session.Wrap(err, "messages of %s", id)
 	}
-	err = s.reports.SelectContext(ctx, &read.usage, `WITH counted (id, project) AS (SELECT ?, '') `+messagesOfCounted+groupMessages, string(id))
-	return read, wrap(err, "messages of %s", id)
+	err = s.Reader().SelectContext(ctx, &read.usage, `WITH counted (id, project) AS (SELECT ?, '') `+messagesOfCounted+groupMessages, string(id))
+	return read, session.Wrap(err, "messages of %s", id)
 }
 
 const messageExtent = `SELECT last_seq, message_count FROM sessions WHERE id = ?`
@@ -199,7 +209,7 @@ func (t *tx) moveUsage(id session.ID, known *messageUsage, change func() error) 
 	}
 	var counted session.ID // whose messages are counted already
 	if known != nil {
-		now, err := get[messageUsage](t.ctx, t, messageExtent, string(id))
+		now, err := engine.Get[messageUsage](t.Ctx, t, messageExtent, string(id))
 		if err != nil {
 			return fmt.Errorf("usage of %s: %w", id, err)
 		}
@@ -210,7 +220,7 @@ func (t *tx) moveUsage(id session.ID, known *messageUsage, change func() error) 
 			}
 		}
 	}
-	return wrap(each(t.ctx, t, move, usageOfFamily, string(id), string(counted)), "usage of %s", id)
+	return session.Wrap(engine.Each(t.Ctx, t, move, usageOfFamily, string(id), string(counted)), "usage of %s", id)
 }
 
 const usageOfFamily = `
@@ -280,10 +290,10 @@ type CompactionTotal struct {
 // the connections of reports.
 func (s *Store) CompactionTotals(ctx context.Context) ([]CompactionTotal, error) {
 	var totals []CompactionTotal
-	err := s.reports.SelectContext(ctx, &totals, `SELECT status, strategy, trigger, COUNT(*) AS n,
+	err := s.Reader().SelectContext(ctx, &totals, `SELECT status, strategy, trigger, COUNT(*) AS n,
 		COALESCE(SUM(CASE WHEN status = 'done' THEN MAX(tokens_before - tokens_after, 0) END), 0) AS saved, SUM(duration_ms) AS duration
 		FROM compactions GROUP BY status, strategy, trigger`)
-	return totals, wrap(err, "count compactions")
+	return totals, session.Wrap(err, "count compactions")
 }
 
 // CallTotal sums up the ledger by what calls were made for.
@@ -298,7 +308,7 @@ type CallTotal struct {
 // the roll-up has beyond them.
 func (s *Store) CallTotals(ctx context.Context) ([]CallTotal, error) {
 	var totals []CallTotal
-	err := s.reports.SelectContext(ctx, &totals, `
+	err := s.Reader().SelectContext(ctx, &totals, `
 		WITH failed AS MATERIALIZED (
 			SELECT purpose, COUNT(*) AS n, COALESCE(SUM(cost_nanousd), 0) AS cost FROM calls WHERE status = 'failed' GROUP BY purpose),
 		made AS (SELECT purpose, SUM(calls) AS n, SUM(cost_nanousd) AS cost FROM daily_usage WHERE purpose <> '' GROUP BY purpose)
@@ -306,11 +316,11 @@ func (s *Store) CallTotals(ctx context.Context) ([]CallTotal, error) {
 		UNION ALL
 		SELECT m.purpose, 'ok', m.n - COALESCE(f.n, 0), m.cost - COALESCE(f.cost, 0) FROM made m LEFT JOIN failed f ON f.purpose = m.purpose
 		WHERE m.n > COALESCE(f.n, 0)`)
-	return totals, wrap(err, "count calls")
+	return totals, session.Wrap(err, "count calls")
 }
 
 // Sources lists the programs of which anything is stored, those with the most messages first.
 func (s *Store) Sources(ctx context.Context) (found []session.Source, err error) {
-	err = s.reports.SelectContext(ctx, &found, `SELECT source FROM daily_usage GROUP BY source ORDER BY SUM(messages) DESC, source`)
-	return found, wrap(err, "list the programs of sessions")
+	err = s.Reader().SelectContext(ctx, &found, `SELECT source FROM daily_usage GROUP BY source ORDER BY SUM(messages) DESC, source`)
+	return found, session.Wrap(err, "list the programs of sessions")
 }

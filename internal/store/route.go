@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -91,19 +92,19 @@ func (t *tx) route(in Route) (Routed, error) {
 
 // current gives the open generation of a key, nil for none, and its last one, a zero session for none.
 func (t *tx) current(key string) (open *Generation, newest session.Session, err error) {
-	err = t.unlimited(func() error { // a key has one owner
-		last, err := first[session.Session](t.ctx, t, lastGeneration, key)
+	err = t.Unlimited(func() error { // a key has one owner
+		last, err := engine.First[session.Session](t.Ctx, t, lastGeneration, key)
 		if last != nil {
 			newest = *last
 		}
 		return err
 	})
 	if err != nil || newest.ID == "" {
-		return nil, newest, wrap(err, "generations of the key")
+		return nil, newest, session.Wrap(err, "generations of the key")
 	}
 	g := Generation{Session: newest}
 	switch {
-	case !visible(t.ctx, &newest):
+	case !visible(t.Ctx, &newest):
 		// A token that may not begin this key does not learn that it is taken.
 		if err := t.mayCreate(&session.Session{Owner: t.owner(), Source: session.SourceSessiond, Key: key, Generation: 1}); err != nil {
 			return nil, newest, err
@@ -112,10 +113,10 @@ func (t *tx) current(key string) (open *Generation, newest session.Session, err 
 	case g.EndedAt != nil:
 		return nil, newest, nil
 	case g.DeletedAt != nil: // nobody goes on in the trash
-		return nil, newest, t.endGeneration(g.ID, endedByProgram, t.now)
+		return nil, newest, t.endGeneration(g.ID, endedByProgram, t.Now)
 	}
 	if g.HeadID != nil {
-		err = t.row(`SELECT role, finish, created_at FROM messages WHERE id = ?`, []any{*g.HeadID}, &g.HeadRole, &g.HeadFinish, &g.HeadAt)
+		err = t.Row(`SELECT role, finish, created_at FROM messages WHERE id = ?`, []any{*g.HeadID}, &g.HeadRole, &g.HeadFinish, &g.HeadAt)
 	}
 	return &g, newest, err
 }
@@ -127,7 +128,7 @@ const lastGeneration = `SELECT ` + sessionColumns + fromSessions + `
 const endedByProgram = "rpc"
 
 func (t *tx) endGeneration(id session.ID, reason string, at session.Time) error {
-	err := t.exec(`UPDATE sessions SET ended_at = ?, end_reason = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, at, reason, t.now, id)
+	err := t.Exec(`UPDATE sessions SET ended_at = ?, end_reason = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, at, reason, t.Now, id)
 	if err != nil {
 		return fmt.Errorf("end the generation: %w", err)
 	}
@@ -139,14 +140,14 @@ func (t *tx) endGeneration(id session.ID, reason string, at session.Time) error 
 func (t *tx) nextGeneration(key string) (n int64, owner string, err error) {
 	current, newest, err := t.current(key)
 	if err == nil && current != nil {
-		err = t.endGeneration(current.ID, endedByProgram, t.now)
+		err = t.endGeneration(current.ID, endedByProgram, t.Now)
 	}
 	return newest.Generation + 1, newest.Owner, err
 }
 
 // openGenerations lists the open generations of a key but for one session.
 func (t *tx) openGenerations(key string, but session.ID) ([]session.Session, error) {
-	return readSessions(t.ctx, t, openOfKey, key, but)
+	return readSessions(t.Ctx, t, openOfKey, key, but)
 }
 
 const openOfKey = `SELECT ` + sessionColumns + fromSessions + `
@@ -158,7 +159,7 @@ func (t *tx) renumberGeneration(open *session.Session, other int64) error {
 	if open.Generation > other {
 		return nil
 	}
-	if err := t.exec(`UPDATE sessions SET generation = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, other+1, t.now, open.ID); err != nil {
+	if err := t.Exec(`UPDATE sessions SET generation = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, other+1, t.Now, open.ID); err != nil {
 		return fmt.Errorf("number the generation: %w", err)
 	}
 	return t.event(open.ID, EventSessionChanged, 0, nil)
@@ -166,24 +167,24 @@ func (t *tx) renumberGeneration(open *session.Session, other int64) error {
 
 // renewMetadata keeps what a connector told of the conversation. It is no activity.
 func (t *tx) renewMetadata(sess session.Session, metadata session.JSON) (Routed, error) {
-	if err := t.exec(`UPDATE sessions SET metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, metadata, t.now, sess.ID); err != nil {
+	if err := t.Exec(`UPDATE sessions SET metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, metadata, t.Now, sess.ID); err != nil {
 		return Routed{}, fmt.Errorf("update metadata: %w", err)
 	}
 	if err := t.event(sess.ID, EventSessionChanged, 0, nil); err != nil {
 		return Routed{}, err
 	}
-	sess, err := readSession(t.ctx, t, sess.ID)
+	sess, err := readSession(t.Ctx, t, sess.ID)
 	return Routed{Session: sess}, err
 }
 
 func (t *tx) replayRoute(o *outcome) (Routed, error) {
-	sess, err := readSession(t.ctx, t, session.ID(o.SessionID))
+	sess, err := readSession(t.Ctx, t, session.ID(o.SessionID))
 	if err != nil {
 		return Routed{}, err
 	}
 	out := Routed{Session: sess, Created: o.Status == 201, Previous: session.ID(o.ObjectID)}
 	if out.Previous != "" {
-		before, err := readSession(t.ctx, t, out.Previous)
+		before, err := readSession(t.Ctx, t, out.Previous)
 		if session.CodeOf(err) == session.NotFound { // purged since; the key goes on
 			return out, nil
 		}

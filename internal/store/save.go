@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -87,7 +87,7 @@ const copyPage = 200
 // eachPage reads rows up to a row id in pages, so that no statement is open while they are worked on.
 func eachPage[T any](ctx context.Context, s *Store, query string, id session.ID, upto int64, yield func(*T) (rowID int64, err error)) error {
 	for after := int64(0); after < upto; {
-		page, err := list[T](ctx, s, query, id, after, upto, copyPage)
+		page, err := engine.List[T](ctx, s, query, id, after, upto, copyPage)
 		if err != nil {
 			return fmt.Errorf("rows of %s: %w", id, err)
 		}
@@ -119,40 +119,36 @@ type atOnce struct {
 
 // readAtOnce reads in one short transaction.
 func (s *Store) readAtOnce(ctx context.Context, id session.ID) (*atOnce, error) {
-	tx, err := s.readers.BeginTxx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return nil, err
-	}
-	defer tx.Rollback() //nolint:errcheck // it only read
-	q := statements{stmt: func(ctx context.Context, query string) (*sqlx.Stmt, func(), error) {
-		st, err := tx.PreparexContext(ctx, query)
-		return st, func() { st.Close() }, err //nolint:errcheck // a reading statement
-	}}
 	v := &atOnce{}
+	return v, s.Snapshot(ctx, func(q engine.Queryer) error { return v.read(ctx, q, id) })
+}
+
+func (v *atOnce) read(ctx context.Context, q engine.Queryer, id session.ID) error {
 	row := &v.session
+	var err error
 	if row.Session, err = readAncestor(ctx, q, id); err != nil {
-		return nil, err
+		return err
 	}
 	row.Type, row.TurnOrigin = LineSession, row.Session.TurnOrigin
-	if err := q.read(ctx, intoFirst(&row.Link, savedLinks, id),
-		intoList(&v.compactions, savedCompactions, id),
-		intoList(&v.undos, savedUndos, id),
-		intoList(&v.frozen, savedFrozen, id),
-		intoList(&v.marks, savedMarks, id),
-		intoList(&v.states, savedStates, id),
-		intoList(&v.flushes, savedFlushes, id)); err != nil {
-		return nil, err
+	if err := q.Read(ctx, engine.IntoFirst(&row.Link, savedLinks, id),
+		engine.IntoList(&v.compactions, savedCompactions, id),
+		engine.IntoList(&v.undos, savedUndos, id),
+		engine.IntoList(&v.frozen, savedFrozen, id),
+		engine.IntoList(&v.marks, savedMarks, id),
+		engine.IntoList(&v.states, savedStates, id),
+		engine.IntoList(&v.flushes, savedFlushes, id)); err != nil {
+		return err
 	}
 	row.Lines = map[string]int64{
 		"messages": row.Session.MessageCount, "compactions": int64(len(v.compactions)), "undos": int64(len(v.undos)), "frozen": int64(len(v.frozen)),
 		"marks": int64(len(v.marks)), "states": int64(len(v.states)), "flushes": int64(len(v.flushes)),
 	}
 	var contexts, calls int64
-	err = q.read(ctx, reading{savedCounts, []any{id}, func(r *sqlx.Rows) error {
+	err = q.Read(ctx, engine.NewReading(savedCounts, []any{id}, func(r *sqlx.Rows) error {
 		return r.Scan(&row.PurgedAt, &contexts, &v.lastContext, &calls, &v.lastCall)
-	}})
+	}))
 	row.Lines["contexts"], row.Lines["calls"] = contexts, calls
-	return v, err
+	return err
 }
 
 const savedCounts = `SELECT purged_at,
@@ -212,8 +208,8 @@ func (s *Store) savedMessage(ctx context.Context, m *session.Message) (*SavedMes
 
 // Block reads a block. Codes: NotFound.
 func (s *Store) Block(ctx context.Context, hash string) (Block, error) {
-	b, err := get[Block](ctx, s, `SELECT 'block' AS type, hash, kind, content, created_at FROM blocks WHERE hash = ?`, hash)
-	if noRows(err) {
+	b, err := engine.Get[Block](ctx, s, `SELECT 'block' AS type, hash, kind, content, created_at FROM blocks WHERE hash = ?`, hash)
+	if engine.NoRows(err) {
 		err = session.Errorf(session.NotFound, "there is no block %s", hash)
 	}
 	return b, err
@@ -231,14 +227,14 @@ type Kin struct {
 // that were purged.
 func (s *Store) AllKin(ctx context.Context) ([]Kin, error) {
 	var all []Kin
-	err := s.reports.SelectContext(ctx, &all, `SELECT id, parent_id, parent_kind, created_at FROM sessions WHERE purged_at IS NULL`)
+	err := s.Reader().SelectContext(ctx, &all, `SELECT id, parent_id, parent_kind, created_at FROM sessions WHERE purged_at IS NULL`)
 	return all, err
 }
 
 // Shells lists what is left of purged sessions for the forks that share their messages.
 func (s *Store) Shells(ctx context.Context) ([]Kin, error) {
 	var all []Kin
-	err := s.reports.SelectContext(ctx, &all, `SELECT id, parent_id, parent_kind, created_at FROM sessions WHERE purged_at IS NOT NULL`)
+	err := s.Reader().SelectContext(ctx, &all, `SELECT id, parent_id, parent_kind, created_at FROM sessions WHERE purged_at IS NOT NULL`)
 	return all, err
 }
 

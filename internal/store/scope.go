@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -17,7 +18,7 @@ func visible(ctx context.Context, sess *session.Session) bool {
 
 // checkSeen answers a message of a session that the scope of a context does not allow as one that does not exist.
 // Codes: NotFound.
-func checkSeen(ctx context.Context, q queryer, ref session.MessageRef) error {
+func checkSeen(ctx context.Context, q engine.Queryer, ref session.MessageRef) error {
 	if _, limited := session.ScopeOf(ctx); !limited {
 		return nil
 	}
@@ -54,7 +55,7 @@ func (c conditions) within(ctx context.Context) conditions {
 
 // owner returns whose a new session without a parent is.
 func (t *tx) owner() string {
-	if scope, limited := session.ScopeOf(t.ctx); limited {
+	if scope, limited := session.ScopeOf(t.Ctx); limited {
 		return scope.Owner
 	}
 	return t.opt.Owner
@@ -63,7 +64,7 @@ func (t *tx) owner() string {
 // mayCreate rejects a session that its own maker could not see, and the first one of a routing key unless the token is
 // for such keys: else a token could take the key of another owner's conversation before it begins. Codes: Forbidden.
 func (t *tx) mayCreate(sess *session.Session) error {
-	scope, limited := session.ScopeOf(t.ctx)
+	scope, limited := session.ScopeOf(t.Ctx)
 	switch {
 	case !limited:
 		return nil
@@ -77,69 +78,23 @@ func (t *tx) mayCreate(sess *session.Session) error {
 	return nil
 }
 
-// limit makes PostgreSQL hide the rows that the scope of the job does not allow, until the transaction or its
-// savepoint ends; unlimit ends that before.
-func (t *tx) limit() error   { return t.actAs(scopeArgs(session.ScopeOf(t.ctx))) }
-func (t *tx) unlimit() error { return t.actAs(scopeArgs(session.Scope{}, false)) }
-
-func (t *tx) actAs(args []any) error {
-	if _, limited := session.ScopeOf(t.ctx); !limited || !t.w.postgres {
-		return nil
-	}
-	return t.exec(setScope, append(args, 1)...)
-}
-
-// unlimited runs f on the rows of all owners.
-func (t *tx) unlimited(f func() error) error {
-	err := t.unlimit()
-	if err == nil {
-		err = f()
-	}
-	if err == nil {
-		err = t.limit()
-	}
-	return err
-}
-
 // tokenRole is the role of PostgreSQL to which the policies of migration 00110 apply.
 const tokenRole = "sessiond_token"
 
 // setScope sets the role and the scope of a transaction (1), or of a connection (0).
 const setScope = `SELECT set_config('sessiond.owner', ?1, ?5 = 1), set_config('sessiond.source', ?2, ?5 = 1), set_config('sessiond.key', ?3, ?5 = 1), set_config('role', ?4, ?5 = 1)`
 
-// scopeArgs are the first arguments of setScope.
-func scopeArgs(s session.Scope, limited bool) []any {
-	if !limited {
-		return []any{"", "", "", "none"}
-	}
-	return []any{s.Owner, string(s.Source), s.Key, tokenRole}
-}
-
-// scopeOf returns the statement that gives a reading connection the scope of a context; none where it has that one.
-func (c *pgConn) scopeOf(ctx context.Context) []statement {
-	scope, limited := session.ScopeOf(ctx)
-	if !c.reads || limited == c.limited && scope == c.scope || c.Conn.Conn().PgConn().TxStatus() != 'I' { // a rollback would take it back
-		return nil
-	}
-	return []statement{{setScope, append(scopeArgs(scope, limited), int64(0))}}
-}
-
-// use gives a reading connection the scope of a context, before a statement that is not sent with it.
-func (c *pgConn) use(ctx context.Context) error {
-	if len(c.scopeOf(ctx)) == 0 {
-		return nil
-	}
-	rows, err := c.query(ctx)
-	if err != nil {
-		return err
-	}
-	return rows.Close()
-}
-
-// scopeError explains why the role of tokens cannot be used: it may not, or there is none. Codes: Unavailable.
-func scopeError(err error) error {
-	if code := postgresCode(err); code == noPrivilege || code == invalidValue {
-		return session.Errorf(session.Unavailable, "requests with named tokens run as PostgreSQL's role %s, which sessiond's user cannot use: `sessiond token add` says how to make it: %w", tokenRole, err)
-	}
-	return postgresError(err)
+// rowsOfOwner makes PostgreSQL hide the rows that the scope of a context does not allow.
+var rowsOfOwner = engine.RowScope{
+	Role: tokenRole,
+	Set:  setScope,
+	Args: func(ctx context.Context) []string {
+		scope, limited := session.ScopeOf(ctx)
+		if !limited {
+			return nil
+		}
+		return []string{scope.Owner, string(scope.Source), scope.Key, tokenRole}
+	},
+	All:     []string{"", "", "", "none"},
+	Refused: "requests with named tokens run as PostgreSQL's role " + tokenRole + ", which sessiond's user cannot use: `sessiond token add` says how to make it",
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -19,7 +20,7 @@ const scrubPatience = 20 * time.Second
 // Unscrubbed tells since when the file may hold bytes of purged sessions outside of its tables;
 // nil: it does not.
 func (s *Store) Unscrubbed(ctx context.Context) (*session.Time, error) {
-	at, err := get[*session.Time](ctx, s, `SELECT unscrubbed_at FROM store WHERE id = 1`)
+	at, err := engine.Get[*session.Time](ctx, s, `SELECT unscrubbed_at FROM store WHERE id = 1`)
 	return at, err
 }
 
@@ -29,7 +30,7 @@ func (s *Store) Unscrubbed(ctx context.Context) (*session.Time, error) {
 // disk must have room for that copy. Codes: Conflict (a purge is not finished), Busy (a reader
 // holds the log), StorageFull.
 func (s *Store) Scrub(ctx context.Context) error {
-	if IsPostgres(s.path) {
+	if s.IsPostgres() {
 		return session.Errorf(session.Invalid, "sessiond rewrites only files of its own: on PostgreSQL, VACUUM FULL rewrites the tables, and its write-ahead log and backups expire as its owner configured")
 	}
 	running, err := s.Purging(ctx)
@@ -43,19 +44,14 @@ func (s *Store) Scrub(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.alone(ctx, func(t *tx) error {
-		if err := retryBusy(ctx, func() error { return t.w.exec1(t.ctx, `VACUUM`) }); err != nil {
-			return err
-		}
-		return t.w.learnStamp(t.ctx, t.w.stamp.version)
-	}); err != nil {
-		return fmt.Errorf("rewrite %s: %w", s.path, err)
+	if err := s.DB.Rewrite(ctx); err != nil {
+		return fmt.Errorf("rewrite %s: %w", s.File(), err)
 	}
 	if err := s.emptyLog(ctx); err != nil {
 		return err
 	}
 	return s.write(ctx, func(t *tx) error {
-		return t.exec(`UPDATE store SET unscrubbed_at = NULL WHERE id = 1 AND unscrubbed_at IS NOT DISTINCT FROM ?`, since)
+		return t.Exec(`UPDATE store SET unscrubbed_at = NULL WHERE id = 1 AND unscrubbed_at IS NOT DISTINCT FROM ?`, since)
 	})
 }
 
@@ -71,7 +67,7 @@ func (s *Store) emptyLog(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return session.Errorf(session.Busy, "%s was rewritten, but someone who reads it keeps its write-ahead log, which still holds what was there before: end long readings and scrub again", s.path)
+			return session.Errorf(session.Busy, "%s was rewritten, but someone who reads it keeps its write-ahead log, which still holds what was there before: end long readings and scrub again", s.File())
 		case <-tick.C:
 		}
 	}
@@ -81,9 +77,9 @@ func (s *Store) emptyLog(ctx context.Context) error {
 // A file that cannot be read as one of sessiond's is passed over.
 func (s *Store) CopiesHolding(ctx context.Context, id session.ID, folders ...string) ([]string, error) {
 	var own os.FileInfo // none on PostgreSQL
-	if !IsPostgres(s.path) {
+	if !s.IsPostgres() {
 		var err error
-		if own, err = os.Stat(s.path); err != nil {
+		if own, err = os.Stat(s.File()); err != nil {
 			return nil, err
 		}
 	}
@@ -123,7 +119,7 @@ func besideDatabase(path string) bool {
 }
 
 func holdsSession(ctx context.Context, path string, id session.ID) bool {
-	db, err := sqlx.Open("sqlite", dsn(path, "ro")+"&immutable=1")
+	db, err := sqlx.Open("sqlite", engine.DSN(path, "ro")+"&immutable=1")
 	if err != nil {
 		return false
 	}

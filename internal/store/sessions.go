@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
@@ -70,7 +71,7 @@ func (s *Store) CreateSession(ctx context.Context, in NewSession) (session.Sessi
 
 // forkFromHead makes a new session the fork of its parent at the parent's head.
 func (t *tx) forkFromHead(made *session.Session) error {
-	parent, err := readSession(t.ctx, t, made.ParentID)
+	parent, err := readSession(t.Ctx, t, made.ParentID)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 	var hangs link
 	owner := orElse(in.Owner, t.owner())
 	if in.ParentID != "" {
-		parent, err := readSession(t.ctx, t, in.ParentID)
+		parent, err := readSession(t.Ctx, t, in.ParentID)
 		if err != nil {
 			return session.Session{}, err
 		}
@@ -108,7 +109,7 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 	if err := t.mayCreate(&session.Session{Owner: owner, Source: source, Key: in.Key, Generation: in.Generation}); err != nil {
 		return session.Session{}, err
 	}
-	at := t.now
+	at := t.Now
 	if in.CreatedAt != nil {
 		at = *in.CreatedAt
 	}
@@ -123,14 +124,14 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 	if in.Title != "" && in.TitleSource == "" {
 		in.TitleSource = "given"
 	}
-	_, err = t.changed(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
+	_, err = t.Changed(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
 		source, source_id, owner, host, directory, project, git_branch, foreign_from, provider, model, "window", parent_id, parent_kind,
 		created_at, updated_at, active_at, metadata)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		id, day, in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
 		source, in.SourceID, owner, t.opt.Host, in.Directory, in.Project, in.GitBranch, in.ForeignFrom,
-		in.Provider, in.Model, in.Window, in.ParentID, in.ParentKind, at, t.now, earlier(at, t.now), in.Metadata)
-	if isTaken(err) && in.SourceID != "" {
+		in.Provider, in.Model, in.Window, in.ParentID, in.ParentKind, at, t.Now, earlier(at, t.Now), in.Metadata)
+	if engine.IsTaken(err) && in.SourceID != "" {
 		return session.Session{}, session.Errorf(session.Conflict, "a session of source %s with source_id %q exists already", source, in.SourceID)
 	}
 	if err != nil {
@@ -144,7 +145,7 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 	if err := t.event(id, EventSessionCreated, 0, nil); err != nil {
 		return session.Session{}, err
 	}
-	made, err := readSession(t.ctx, t, id)
+	made, err := readSession(t.Ctx, t, id)
 	if err != nil {
 		return made, err
 	}
@@ -159,15 +160,15 @@ func (s *Store) IsGone(ctx context.Context, name string) (bool, error) {
 		return false, nil //nolint:nilerr // it names a session in another way
 	}
 	day, n, _ := strings.Cut(string(id), "_")
-	return get[bool](ctx, s, `SELECT EXISTS (SELECT 1 FROM session_days WHERE day = ? AND last >= CAST(? AS INTEGER))
+	return engine.Get[bool](ctx, s, `SELECT EXISTS (SELECT 1 FROM session_days WHERE day = ? AND last >= CAST(? AS INTEGER))
 		AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NULL)`, day[:4]+"-"+day[4:6]+"-"+day[6:], n, id)
 }
 
 // newID returns the next id of a day.
 func (t *tx) newID(day string) (session.ID, error) {
-	n, err := get[int64](t.ctx, t, `INSERT INTO session_days (day, last) VALUES (?, 1)
+	n, err := engine.Get[int64](t.Ctx, t, `INSERT INTO session_days (day, last) VALUES (?, 1)
 		ON CONFLICT (day) DO UPDATE SET last = session_days.last + 1 RETURNING last`, day)
-	return session.NewID(day, n), wrap(err, "count the day's sessions")
+	return session.NewID(day, n), session.Wrap(err, "count the day's sessions")
 }
 
 const sessionColumns = `s.id, s.day, s.title, s.title_source, s.kind, s.draft, s.settings, s.key, s.generation, s.source, s.source_id,
@@ -193,7 +194,7 @@ func (s *Store) Session(ctx context.Context, id session.ID) (session.Session, er
 	return readSession(ctx, s, id)
 }
 
-func readSession(ctx context.Context, q queryer, id session.ID) (session.Session, error) {
+func readSession(ctx context.Context, q engine.Queryer, id session.ID) (session.Session, error) {
 	sess, err := sessionBy(ctx, q, sessionByID, id)
 	return sess, cmp.Or(err, checkVisible(ctx, &sess, id))
 }
@@ -212,12 +213,12 @@ func noSession(id session.ID) error {
 }
 
 // readAncestor reads a session also when it was purged and only its forks are left.
-func readAncestor(ctx context.Context, q queryer, id session.ID) (session.Session, error) {
+func readAncestor(ctx context.Context, q engine.Queryer, id session.ID) (session.Session, error) {
 	return sessionBy(ctx, q, anySession, id)
 }
 
-func sessionBy(ctx context.Context, q queryer, query string, id session.ID) (session.Session, error) {
-	found, err := first[session.Session](ctx, q, query, id)
+func sessionBy(ctx context.Context, q engine.Queryer, query string, id session.ID) (session.Session, error) {
+	found, err := engine.First[session.Session](ctx, q, query, id)
 	if err != nil {
 		return session.Session{}, fmt.Errorf("session %s: %w", id, err)
 	}
@@ -236,8 +237,8 @@ func foundSession(found *session.Session, id session.ID) (session.Session, error
 }
 
 // readSessions reads the sessions that a query of sessionColumns lists.
-func readSessions(ctx context.Context, q queryer, query string, args ...any) ([]session.Session, error) {
-	all, err := list[session.Session](ctx, q, query, args...)
+func readSessions(ctx context.Context, q engine.Queryer, query string, args ...any) ([]session.Session, error) {
+	all, err := engine.List[session.Session](ctx, q, query, args...)
 	if all == nil {
 		all = []session.Session{} // an empty list in JSON, not null
 	}
@@ -294,25 +295,25 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 			sess.Window = *p.Window
 		}
 		if p.Archived != nil {
-			sess.ArchivedAt = switchTime(sess.ArchivedAt, *p.Archived, t.now)
+			sess.ArchivedAt = switchTime(sess.ArchivedAt, *p.Archived, t.Now)
 		}
 		if p.Starred != nil {
-			sess.StarredAt = switchTime(sess.StarredAt, *p.Starred, t.now)
+			sess.StarredAt = switchTime(sess.StarredAt, *p.Starred, t.Now)
 		}
 		if p.Settings != nil {
 			changed = session.JSON(`{"changed":["settings"]}`)
 		}
-		return changed, t.exec(`UPDATE sessions SET title = ?, title_source = ?, metadata = ?, settings = ?, provider = ?,
+		return changed, t.Exec(`UPDATE sessions SET title = ?, title_source = ?, metadata = ?, settings = ?, provider = ?,
 			model = ?, "window" = ?, archived_at = ?, starred_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
-			sess.Title, sess.TitleSource, sess.Metadata, sess.Settings, sess.Provider, sess.Model, sess.Window, sess.ArchivedAt, sess.StarredAt, t.now, id)
+			sess.Title, sess.TitleSource, sess.Metadata, sess.Settings, sess.Provider, sess.Model, sess.Window, sess.ArchivedAt, sess.StarredAt, t.Now, id)
 	})
 }
 
 // SetTrash puts a session into the trash, or takes it out. Codes: NotFound, PreconditionFailed.
 func (s *Store) SetTrash(ctx context.Context, id session.ID, trashed bool, ifRevision *int64, idem *Idempotency) (session.Session, error) {
 	return s.changeSession(ctx, id, ifRevision, idem, func(t *tx, sess session.Session) (session.JSON, error) {
-		return nil, t.exec(`UPDATE sessions SET deleted_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
-			switchTime(sess.DeletedAt, trashed, t.now), t.now, id)
+		return nil, t.Exec(`UPDATE sessions SET deleted_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
+			switchTime(sess.DeletedAt, trashed, t.Now), t.Now, id)
 	})
 }
 
@@ -320,7 +321,7 @@ func (s *Store) SetTrash(ctx context.Context, id session.ID, trashed bool, ifRev
 // that change returns, and reads the session anew.
 func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *int64, idem *Idempotency, change func(*tx, session.Session) (session.JSON, error)) (session.Session, error) {
 	return writeOnce(ctx, s, idem, (*tx).replaySession, func(t *tx) (sess session.Session, o outcome, err error) {
-		if sess, err = readSession(t.ctx, t, id); err != nil {
+		if sess, err = readSession(t.Ctx, t, id); err != nil {
 			return sess, o, err
 		}
 		if ifRevision != nil && *ifRevision != sess.Revision {
@@ -333,7 +334,7 @@ func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *in
 		if err := t.event(id, EventSessionChanged, 0, data); err != nil {
 			return sess, o, err
 		}
-		sess, err = readSession(t.ctx, t, id)
+		sess, err = readSession(t.Ctx, t, id)
 		return sess, outcome{SessionID: string(id), Revision: sess.Revision, Status: 200}, err
 	})
 }
@@ -365,10 +366,10 @@ func (s *Store) SetModelTitle(ctx context.Context, id session.ID, title string) 
 		return err
 	}
 	return s.write(ctx, func(t *tx) error {
-		n, err := t.changed(`UPDATE sessions SET title = ?, title_source = 'model', revision = revision + 1, updated_at = ?
-			WHERE id = ? AND title_source = 'first_message' AND deleted_at IS NULL`, title, t.now, id)
+		n, err := t.Changed(`UPDATE sessions SET title = ?, title_source = 'model', revision = revision + 1, updated_at = ?
+			WHERE id = ? AND title_source = 'first_message' AND deleted_at IS NULL`, title, t.Now, id)
 		if err != nil || n == 0 {
-			return wrap(err, "set the title")
+			return session.Wrap(err, "set the title")
 		}
 		return t.event(id, EventSessionChanged, 0, nil)
 	})

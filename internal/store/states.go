@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
@@ -43,9 +44,9 @@ func (s *Store) States(ctx context.Context, id session.ID) ([]session.State, err
 	if _, err := s.Session(ctx, id); err != nil {
 		return nil, err
 	}
-	all, err := list[session.State](ctx, s, `SELECT session_id, name, revision, OCTET_LENGTH(CAST(value AS TEXT)) AS size, updated_at FROM states
+	all, err := engine.List[session.State](ctx, s, `SELECT session_id, name, revision, OCTET_LENGTH(CAST(value AS TEXT)) AS size, updated_at FROM states
 		WHERE session_id = ? AND deleted_at IS NULL ORDER BY name`, id)
-	return all, wrap(err, "states of %s", id)
+	return all, session.Wrap(err, "states of %s", id)
 }
 
 // State reads a document. Codes: NotFound.
@@ -65,12 +66,12 @@ func noState(id session.ID, name string) error {
 }
 
 // readState gives a revision of 0 where the name was never used.
-func readState(ctx context.Context, q queryer, id session.ID, name string) (st session.State, err error) {
-	st, err = get[session.State](ctx, q, `SELECT `+stateColumns+`, OCTET_LENGTH(CAST(value AS TEXT)) AS size, deleted_at FROM states WHERE session_id = ? AND name = ?`, id, name)
-	if noRows(err) {
+func readState(ctx context.Context, q engine.Queryer, id session.ID, name string) (st session.State, err error) {
+	st, err = engine.Get[session.State](ctx, q, `SELECT `+stateColumns+`, OCTET_LENGTH(CAST(value AS TEXT)) AS size, deleted_at FROM states WHERE session_id = ? AND name = ?`, id, name)
+	if engine.NoRows(err) {
 		return session.State{Session: id, Name: name}, nil
 	}
-	return st, wrap(err, "state %s of %s", name, id)
+	return st, session.Wrap(err, "state %s of %s", name, id)
 }
 
 // ChangeState makes, changes or takes away a document in one transaction, so that of two
@@ -82,16 +83,16 @@ func (s *Store) ChangeState(ctx context.Context, in StateChange) (session.State,
 		return session.State{}, err
 	}
 	return writeOnce(ctx, s, in.Idem, func(t *tx, _ *outcome) (session.State, error) {
-		return readState(t.ctx, t, in.Session, in.Name)
+		return readState(t.Ctx, t, in.Session, in.Name)
 	}, func(t *tx) (st session.State, o outcome, err error) {
-		sess, err := readSession(t.ctx, t, in.Session)
+		sess, err := readSession(t.Ctx, t, in.Session)
 		if err != nil {
 			return st, o, err
 		}
 		if sess.DeletedAt != nil {
 			return st, o, inTrash(sess.ID)
 		}
-		if st, err = readState(t.ctx, t, in.Session, in.Name); err != nil {
+		if st, err = readState(t.Ctx, t, in.Session, in.Name); err != nil {
 			return st, o, err
 		}
 		err = t.changeState(in, &st)
@@ -131,13 +132,13 @@ func (t *tx) changeState(in StateChange, st *session.State) error {
 // saveState writes the next revision of a document; a nil value takes it away.
 func (t *tx) saveState(st *session.State, value session.JSON) error {
 	st.Revision++
-	st.Value, st.Size, st.UpdatedAt, st.Deleted = value, int64(len(value)), t.now, nil
+	st.Value, st.Size, st.UpdatedAt, st.Deleted = value, int64(len(value)), t.Now, nil
 	kept := value
 	if value == nil {
-		at := t.now
+		at := t.Now
 		st.Deleted, kept = &at, session.JSON(`null`)
 	}
-	if err := t.exec(`INSERT INTO states (session_id, name, revision, value, updated_at, deleted_at) VALUES (?, ?, ?, ?, ?, ?)
+	if err := t.Exec(`INSERT INTO states (session_id, name, revision, value, updated_at, deleted_at) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (session_id, name) DO UPDATE SET revision = excluded.revision, value = excluded.value,
 		updated_at = excluded.updated_at, deleted_at = excluded.deleted_at`,
 		st.Session, st.Name, st.Revision, kept, st.UpdatedAt, st.Deleted); err != nil {
@@ -153,7 +154,7 @@ func (t *tx) checkState(in StateChange, first bool, value session.JSON) error {
 	if err := checkStorable([]field{{"value", string(value)}}); err != nil || !first {
 		return err
 	}
-	n, err := get[int](t.ctx, t, `SELECT COUNT(*) FROM states WHERE session_id = ?`, in.Session)
+	n, err := engine.Get[int](t.Ctx, t, `SELECT COUNT(*) FROM states WHERE session_id = ?`, in.Session)
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (t *tx) checkState(in StateChange, first bool, value session.JSON) error {
 // copyStates gives a fork the named documents as they are now. Codes: Invalid.
 func (t *tx) copyStates(from, to session.ID, names []string) error {
 	for i, name := range names {
-		st, err := readState(t.ctx, t, from, name)
+		st, err := readState(t.Ctx, t, from, name)
 		if err != nil {
 			return err
 		}

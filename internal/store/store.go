@@ -1,21 +1,16 @@
-// Package store keeps sessions in one SQLite file. It is the only package that reads or
-// writes the tables. One goroutine writes, in group commits; a small pool of connections
-// reads. What Append acknowledged is on disk.
+// Package store keeps sessions: one file a noun. It is the only package that writes the tables, through the engine
+// below it. What Append acknowledged is on disk.
 package store
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
+	"crypto/rand"
+	"encoding/hex"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/rs/zerolog"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -44,48 +39,109 @@ type Options struct {
 
 // Store is an open database. Its methods may be called from any goroutine.
 type Store struct {
-	statements // of the readers
-	path       string
-	opt        Options
-	readers    *sqlx.DB // what requests read with
-	readName   string   // the driver's name for it
-	reports    *sqlx.DB // for analytics and checks, so that a slow one holds up no request
-	callersSQL *sqlx.DB // for callers' own statements
-	writeDB    *sql.DB  // one connection, owned by writer; nil when read-only
-	writer     *writer
-	network    *network     // of a database of PostgreSQL
-	failed     atomic.Int64 // writes that the disk or the file did not accept
-	logIsLarge atomic.Bool
-	closing    sync.Once
-
-	mu       sync.RWMutex
-	prepared map[string]*sqlx.Stmt // on readers
+	*engine.DB
+	opt Options
 }
 
-// File gives the path of the database file.
-func (s *Store) File() string { return s.path }
+// Open opens the database at a path, or at an address of PostgreSQL, as engine.Open does, and applies today's rules to
+// what earlier versions stored.
+func Open(ctx context.Context, path string, opt Options) (*Store, error) {
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Zone == nil {
+		opt.Zone = time.Local
+	}
+	s := &Store{opt: opt}
+	e := opt.ofEngine()
+	e.AtStart = func(e *engine.Tx) error { return s.newTx(e).housekeeping() }
+	e.BeforeCommit = func(e *engine.Tx, carried []any) error { return s.newTx(e).saveRollups(carried) }
+	e.CopyToFile = s.copyToFile
+	e.Rewrite, e.IDs, e.Rows = rewriteForPostgres, "messages_id_seq", rowsOfOwner
+	e.Opened = func(ctx context.Context, db *engine.DB) error {
+		s.DB = db
+		return s.opened(ctx)
+	}
+	db, err := engine.Open(ctx, path, e)
+	if err != nil {
+		return nil, err
+	}
+	s.DB = db
+	return s, nil
+}
 
-// Zone gives the zone of the day columns.
+// ofEngine returns what the engine needs of the options.
+func (o *Options) ofEngine() engine.Options {
+	return engine.Options{ReadOnly: o.ReadOnly, New: o.New, Now: o.Now, Log: o.Log, SQL: o.SQL, Committed: o.Committed}
+}
+
+// opened lets named tokens read what a migration made, and mends what earlier versions stored.
+func (s *Store) opened(ctx context.Context) error {
+	if s.IsPostgres() {
+		named, err := s.Tokens(ctx)
+		if err == nil && len(named) > 0 { // tables that a migration made, and tokens that were copied
+			err = s.write(ctx, func(t *tx) error { return t.makeTokenRole() })
+		}
+		if session.CodeOf(err) == session.Forbidden {
+			s.opt.Log.Warn().Err(err).Msg("requests with named tokens fail")
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.mend(ctx)
+}
+
+// housekeeping is what every start does: it gives the file its identity, and sessions that lie in the future a time.
+func (t *tx) housekeeping() error {
+	id := make([]byte, 6)
+	if _, err := rand.Read(id); err != nil {
+		return err
+	}
+	if err := t.Exec(`INSERT INTO store (id, epoch, created_at, mended) VALUES (1, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		hex.EncodeToString(id), t.Now, mendVersion); err != nil {
+		return err
+	}
+	return t.mendFuture()
+}
+
+// Zone returns the zone of the day columns.
 func (s *Store) Zone() *time.Location { return s.opt.Zone }
 
-// Reader gives a reading pool of its own, whose connections cannot write, for analytics.
-func (s *Store) Reader() *sqlx.DB { return s.reports }
+// Ready returns why the database cannot be read or accepts no writes. Codes: Busy, StorageFull, Unavailable.
+func (s *Store) Ready(ctx context.Context) error {
+	if err := s.DB.Ready(ctx); err != nil {
+		return err
+	}
+	_, err := s.LastMessageID(ctx)
+	return err
+}
 
-// SQLReader gives the pool for callers' own statements. On PostgreSQL it sends them as they are, on a new
-// connection each, and the role of Options.SQL limits them.
-func (s *Store) SQLReader() *sqlx.DB { return cmp.Or(s.callersSQL, s.reports) }
+// tx is the engine's transaction with what the writes of this package share in it.
+type tx struct {
+	*engine.Tx
+	opt   *Options
+	usage rollup
+	// projects are usageProject of the sub-agents that were looked up.
+	projects map[session.ID]string
+}
+
+func (s *Store) newTx(e *engine.Tx) *tx {
+	return &tx{Tx: e, opt: &s.opt, usage: rollup{}, projects: map[session.ID]string{}}
+}
 
 // write runs fn in the writer's next transaction and returns when that is on disk, or when
-// ctx ends before fn has begun.
+// ctx ends before fn has begun. What fn counted is added to the roll-up before the commit.
 func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
-	if s.writer == nil {
-		return s.readOnly()
-	}
-	err := s.writer.do(ctx, fn)
-	if code := session.CodeOf(err); code == session.StorageFull || code == session.Unavailable {
-		s.failed.Add(1)
-	}
-	return err
+	return s.Write(ctx, func(e *engine.Tx) error {
+		t := s.newTx(e)
+		err := fn(t)
+		if len(t.usage) > 0 {
+			e.Carry = t.usage
+		}
+		return err
+	})
 }
 
 // write is Store.write for a closure with a result.
@@ -98,58 +154,4 @@ func write[T any](ctx context.Context, s *Store, fn func(*tx) (T, error)) (out T
 		return *new(T), err // fn may have answered before its commit failed
 	}
 	return out, nil
-}
-
-func (s *Store) readOnly() error {
-	return session.Errorf(session.Forbidden, "%s was opened read-only", s.path)
-}
-
-// DataVersion changes whenever another process commits to the file, and not by this store's
-// own writes (it is the writing connection's view), so that a daemon notices what others append.
-func (s *Store) DataVersion(ctx context.Context) (v int64, err error) {
-	if s.writer == nil {
-		return 0, s.readOnly()
-	}
-	if s.writer.postgres {
-		return get[int64](ctx, s, `SELECT COALESCE(MAX(id), 0) FROM events`) // also of this store's writes
-	}
-	err = s.alone(ctx, func(t *tx) error { return t.row(`PRAGMA data_version`, nil, &v) })
-	return v, err
-}
-
-// TruncateWAL moves what the write-ahead log holds into the database file, empties it, and frees the
-// writer's page cache.
-// done is false while a reader still needs the log. The moving happens beside the writer;
-// only the emptying, which is short and waits for nobody, holds up appends. Codes: Unavailable.
-func (s *Store) TruncateWAL(ctx context.Context) (done bool, err error) {
-	if s.writer == nil {
-		return false, s.readOnly()
-	}
-	if s.writer.postgres {
-		return true, nil
-	}
-	if err := s.resolveDoubt(ctx); err != nil {
-		return false, err
-	}
-	if _, err := s.readers.ExecContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`); err != nil && !isBusy(err) {
-		return false, fmt.Errorf("checkpoint: %w", err)
-	}
-	err = s.alone(ctx, func(t *tx) error {
-		var busy, log, moved int
-		err := t.row(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, &busy, &log, &moved)
-		done = err == nil && busy == 0
-		if isBusy(err) {
-			err = nil
-		}
-		return errors.Join(err, t.w.exec1(t.ctx, `PRAGMA shrink_memory`))
-	})
-	return done, err
-}
-
-// alone runs fn on the writing connection between two transactions.
-func (s *Store) alone(ctx context.Context, fn func(*tx) error) error {
-	if s.writer == nil {
-		return s.readOnly()
-	}
-	return s.writer.submit(ctx, &job{ctx: ctx, fn: fn, alone: true, answer: make(chan error, 1)})
 }

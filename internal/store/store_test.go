@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,33 +19,7 @@ import (
 	"sessiond/internal/testkit"
 )
 
-// TestMain runs the tests, or, in a process that a test started, that process's part.
-func TestMain(m *testing.M) {
-	if part := os.Getenv("STORE_TEST_CHILD"); part != "" {
-		if err := children()[part](os.Args[1:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// children are the parts that tests give to processes of their own.
-func children() map[string]func(args []string) error {
-	return map[string]func(args []string) error{
-		"open": openInChild, "append": appendInChild, "lock": lockInChild, "read": readInChild, "umask": umaskInChild, "intrude": intrudeInChild, "copy": copyInChild, "killed": killedInChild,
-	}
-}
-
-// child prepares a process that runs one of children. Its output is the test's.
-func child(t testing.TB, part string, args ...string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "STORE_TEST_CHILD="+part)
-	cmd.Stderr = os.Stderr
-	return cmd
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // measure counts bytes: enough for tests of sums.
 func measure(m *session.Message) {

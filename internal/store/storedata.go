@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -59,12 +60,12 @@ const storeDataPage = 1000
 // EachStoreData yields the store's own data in pieces, each label of a key in one of its own.
 func (s *Store) EachStoreData(ctx context.Context, yield func(*StoreData) error) error {
 	var all StoreData
-	if err := s.read(ctx,
-		intoList(&all.PurgedSources, allTombstones),
-		intoList(&all.PurgedDays, `SELECT day, source, sessions, subagents, messages, prompts FROM purged_days ORDER BY day, source`),
-		intoList(&all.SessionDays, countersBeyondIDs),
-		intoList(&all.Calibrations, `SELECT model, scale, weight, updated_at FROM calibrations ORDER BY model`),
-		intoList(&all.Keys, `SELECT key, label, updated_at FROM keys ORDER BY key`)); err != nil {
+	if err := s.Read(ctx,
+		engine.IntoList(&all.PurgedSources, allTombstones),
+		engine.IntoList(&all.PurgedDays, `SELECT day, source, sessions, subagents, messages, prompts FROM purged_days ORDER BY day, source`),
+		engine.IntoList(&all.SessionDays, countersBeyondIDs),
+		engine.IntoList(&all.Calibrations, `SELECT model, scale, weight, updated_at FROM calibrations ORDER BY model`),
+		engine.IntoList(&all.Keys, `SELECT key, label, updated_at FROM keys ORDER BY key`)); err != nil {
 		return fmt.Errorf("the store's own data: %w", err)
 	}
 	for page := range slices.Chunk(all.PurgedSources, storeDataPage) {
@@ -85,7 +86,7 @@ func (s *Store) EachStoreData(ctx context.Context, yield func(*StoreData) error)
 	for after := int64(0); ; {
 		line := StoreData{Type: LineStore}
 		var err error
-		if line.Calls, err = list[SavedCall](ctx, s, callsWithoutSession, after, storeDataPage); err != nil {
+		if line.Calls, err = engine.List[SavedCall](ctx, s, callsWithoutSession, after, storeDataPage); err != nil {
 			return fmt.Errorf("calls without a session: %w", err)
 		}
 		if len(line.Calls) == 0 {
@@ -150,9 +151,9 @@ type storeRestorer struct {
 
 // put runs a statement that writes at most what is new.
 func (r *storeRestorer) put(query string, args ...any) error {
-	n, err := r.tx.changed(query, args...)
+	n, err := r.tx.Changed(query, args...)
 	r.changed = r.changed || n > 0
-	return wrap(err, "the store's own data")
+	return session.Wrap(err, "the store's own data")
 }
 
 // purgedSources keeps sessions away that were purged where the file was written, unless they are
@@ -180,8 +181,8 @@ func (r *storeRestorer) purgedSources(d *StoreData) error {
 // file's where those are larger: which sessions they stand for is not known any more.
 func (r *storeRestorer) purgedDays(d *StoreData) error {
 	for _, p := range d.PurgedDays {
-		here, err := get[PurgedDay](r.ctx, r, `SELECT day, source, sessions, subagents, messages, prompts FROM purged_days WHERE day = ? AND source = ?`, p.Day, p.Source)
-		if err != nil && !noRows(err) {
+		here, err := engine.Get[PurgedDay](r.Ctx, r, `SELECT day, source, sessions, subagents, messages, prompts FROM purged_days WHERE day = ? AND source = ?`, p.Day, p.Source)
+		if err != nil && !engine.NoRows(err) {
 			return err
 		}
 		more := usageSum{
@@ -216,7 +217,7 @@ func (r *storeRestorer) calibrations(d *StoreData) error {
 		if err := r.put(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (model) DO UPDATE SET scale = excluded.scale, weight = excluded.weight, updated_at = excluded.updated_at
 			WHERE excluded.updated_at > calibrations.updated_at AND (excluded.scale <> calibrations.scale OR excluded.weight <> calibrations.weight)`,
-			c.Model, c.Scale, c.Weight, earlier(c.UpdatedAt, r.now)); err != nil {
+			c.Model, c.Scale, c.Weight, earlier(c.UpdatedAt, r.Now)); err != nil {
 			return err
 		}
 	}
@@ -226,7 +227,7 @@ func (r *storeRestorer) calibrations(d *StoreData) error {
 // keys stores labels of keys that have a session here.
 func (r *storeRestorer) keys(d *StoreData) error {
 	for _, k := range d.Keys {
-		other, err := first[string](r.ctx, r, `SELECT key FROM keys WHERE label = ? AND label <> '' AND key <> ?`, k.Label, k.Key)
+		other, err := engine.First[string](r.Ctx, r, `SELECT key FROM keys WHERE label = ? AND label <> '' AND key <> ?`, k.Label, k.Key)
 		if err == nil && other != nil {
 			err = session.Errorf(session.Conflict, "the label %q of key %s is not imported: key %s has it here", k.Label, k.Key, *other)
 		}
@@ -236,7 +237,7 @@ func (r *storeRestorer) keys(d *StoreData) error {
 		if err := r.put(`INSERT INTO keys (key, label, updated_at) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM sessions WHERE key = ?1 AND key <> '')
 			ON CONFLICT (key) DO UPDATE SET label = excluded.label, updated_at = excluded.updated_at
 				WHERE excluded.updated_at > keys.updated_at AND excluded.label <> keys.label`,
-			k.Key, k.Label, earlier(k.UpdatedAt, r.now)); err != nil {
+			k.Key, k.Label, earlier(k.UpdatedAt, r.Now)); err != nil {
 			return err
 		}
 	}
@@ -259,7 +260,7 @@ func (r *storeRestorer) callsWithoutSession(d *StoreData) error {
 			}
 			same := fmt.Sprintf("%q", says)
 			r.calls[same]++
-			here, err := get[int](r.ctx, r, equalCalls, says...)
+			here, err := engine.Get[int](r.Ctx, r, equalCalls, says...)
 			if err != nil {
 				return err
 			}

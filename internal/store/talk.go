@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -25,7 +26,7 @@ func (s *Store) SaidOnPath(ctx context.Context, path Ranges, id session.ID) (sai
 		if sp.Session != id {
 			continue
 		}
-		n, err := get[int64](ctx, s, saidInRange, sp.Session, sp.From, sp.To)
+		n, err := engine.Get[int64](ctx, s, saidInRange, sp.Session, sp.From, sp.To)
 		if err != nil {
 			return 0, fmt.Errorf("count what was said in %s: %w", id, err)
 		}
@@ -44,7 +45,7 @@ func (s *Store) LastInTalk(ctx context.Context, path Ranges, most int, head sess
 		if len(rows) >= most {
 			break
 		}
-		some, err := list[int64](ctx, s, lastOfTalk, sp.Session, sp.From, sp.To, most-len(rows))
+		some, err := engine.List[int64](ctx, s, lastOfTalk, sp.Session, sp.From, sp.To, most-len(rows))
 		if err != nil {
 			return nil, fmt.Errorf("last messages of %s: %w", sp.Session, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -53,17 +54,17 @@ func TestOlderMessagesGetTheirShareInTheTalk(t *testing.T) {
 	}
 	mustBeHealthy(t, s)
 	const marks = `SELECT seq || talk FROM messages ORDER BY seq`
-	want := testkit.Must(list[string](ctx, s, marks))(t)
+	want := testkit.Must(engine.List[string](ctx, s, marks))(t)
 	before := testkit.Must(s.Session(ctx, sess.ID))(t)
 	if before.SaidCount == 0 || before.SaidCount == before.MessageCount {
 		t.Fatalf("%d of %d messages are said", before.SaidCount, before.MessageCount)
 	}
 	testkit.Check(t, s.Close())
-	rewind(t, s.path, 124)
-	s = testkit.Must(Open(ctx, s.path, Options{Measure: measure, Zone: time.UTC}))(t)
+	rewind(t, s.File(), 124)
+	s = testkit.Must(Open(ctx, s.File(), Options{Measure: measure, Zone: time.UTC}))(t)
 	defer s.Close() //nolint:errcheck // a test
 	mustBeHealthy(t, s)
-	testkit.Equal(t, want, testkit.Must(list[string](ctx, s, marks))(t))
+	testkit.Equal(t, want, testkit.Must(engine.List[string](ctx, s, marks))(t))
 	if after := testkit.Must(s.Session(ctx, sess.ID))(t); after.SaidCount != before.SaidCount {
 		t.Errorf("%d messages are said, before %d", after.SaidCount, before.SaidCount)
 	}
@@ -82,7 +83,7 @@ func TestTalkIsStored(t *testing.T) {
 	}
 	var wrong []string
 	said, read := int64(0), 0
-	testkit.Check(t, each(t.Context(), s, func(m *session.Message) error {
+	testkit.Check(t, engine.Each(t.Context(), s, func(m *session.Message) error {
 		want := session.TalkOf(&shapes[m.Seq-1])
 		read++
 		if want == session.Said {

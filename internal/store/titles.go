@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -15,18 +16,18 @@ func (s *Store) improveTitles(ctx context.Context) error {
 		Title  string     `db:"title"`
 		Marked bool       `db:"marked"` // begins or ends as what programs put around words
 	}
-	poor, err := list[titled](ctx, s, poorTitles)
+	poor, err := engine.List[titled](ctx, s, poorTitles)
 	if err != nil {
-		return wrap(err, "find titles to improve")
+		return session.Wrap(err, "find titles to improve")
 	}
 	better := map[session.ID]string{}
 	for _, old := range poor {
 		if !old.Marked && session.TitleOf(old.Title) != "" {
 			continue
 		}
-		rows, err := list[int64](ctx, s, firstPrompts, old.ID)
+		rows, err := engine.List[int64](ctx, s, firstPrompts, old.ID)
 		if err != nil {
-			return wrap(err, "prompts of %s", old.ID)
+			return session.Wrap(err, "prompts of %s", old.ID)
 		}
 		prompts, err := s.MessagesByID(ctx, rows)
 		if err != nil {
@@ -47,14 +48,14 @@ func (s *Store) improveTitles(ctx context.Context) error {
 	}
 	err = s.write(ctx, func(t *tx) error {
 		for id, title := range better {
-			if err := t.exec(`UPDATE sessions SET title = ?, title_source = CASE WHEN ? = '' THEN '' ELSE title_source END, revision = revision + 1, updated_at = ?
-				WHERE id = ? AND title_source = 'first_message'`, title, title, t.now, id); err != nil {
+			if err := t.Exec(`UPDATE sessions SET title = ?, title_source = CASE WHEN ? = '' THEN '' ELSE title_source END, revision = revision + 1, updated_at = ?
+				WHERE id = ? AND title_source = 'first_message'`, title, title, t.Now, id); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return wrap(err, "improve titles")
+	return session.Wrap(err, "improve titles")
 }
 
 const (

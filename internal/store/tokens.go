@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jmoiron/sqlx"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -29,12 +30,12 @@ func (s *Store) AddToken(ctx context.Context, t Token) (text string, err error) 
 	}
 	text = session.NewToken()
 	return text, s.write(ctx, func(tx *tx) error {
-		_, err := tx.changed(`INSERT INTO tokens (name, hash, owner, source, key_prefix, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
-			t.Name, hash([]byte(text)), t.Owner, t.Source, t.KeyPrefix, tx.now)
-		if isTaken(err) {
+		_, err := tx.Changed(`INSERT INTO tokens (name, hash, owner, source, key_prefix, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+			t.Name, hash([]byte(text)), t.Owner, t.Source, t.KeyPrefix, tx.Now)
+		if engine.IsTaken(err) {
 			return session.Errorf(session.Conflict, "a token is named %q already: `sessiond token rm %s` removes it", t.Name, t.Name)
 		}
-		if err != nil || !s.writer.postgres {
+		if err != nil || !s.IsPostgres() {
 			return err
 		}
 		return tx.makeTokenRole()
@@ -44,33 +45,33 @@ func (s *Store) AddToken(ctx context.Context, t Token) (text string, err error) 
 // RemoveToken makes a token invalid at once. Codes: NotFound.
 func (s *Store) RemoveToken(ctx context.Context, name string) error {
 	return s.write(ctx, func(t *tx) error {
-		if ok, err := t.exists(`SELECT 1 FROM tokens WHERE name = ?`, name); err != nil {
+		if ok, err := t.Exists(`SELECT 1 FROM tokens WHERE name = ?`, name); err != nil {
 			return err
 		} else if !ok {
 			return session.Errorf(session.NotFound, "no token is named %q: `sessiond token ls` lists them", name)
 		}
-		return t.exec(`DELETE FROM tokens WHERE name = ?`, name)
+		return t.Exec(`DELETE FROM tokens WHERE name = ?`, name)
 	})
 }
 
 // Tokens lists the tokens by name.
 func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
-	return list[Token](ctx, s, `SELECT name, owner, source, key_prefix, created_at FROM tokens ORDER BY name`)
+	return engine.List[Token](ctx, s, `SELECT name, owner, source, key_prefix, created_at FROM tokens ORDER BY name`)
 }
 
 // ScopeOfToken returns what a token may see and write; false: there is no such token.
 func (s *Store) ScopeOfToken(ctx context.Context, text string) (scope session.Scope, ok bool, err error) {
-	err = s.read(ctx, reading{`SELECT owner, source, key_prefix FROM tokens WHERE hash = ?`, []any{hash([]byte(text))}, func(row *sqlx.Rows) error {
+	err = s.Read(ctx, engine.NewReading(`SELECT owner, source, key_prefix FROM tokens WHERE hash = ?`, []any{hash([]byte(text))}, func(row *sqlx.Rows) error {
 		ok = true
 		return row.Scan(&scope.Owner, &scope.Source, &scope.Key)
-	}})
+	}))
 	return scope, ok, err
 }
 
 // makeTokenRole makes the role of PostgreSQL that requests with named tokens run as, unless it is there, and lets it use
 // the tables. Codes: Forbidden.
 func (t *tx) makeTokenRole() error {
-	_, err := t.changed(`DO $do$
+	_, err := t.Changed(`DO $do$
 		BEGIN
 			IF to_regrole('sessiond_token') IS NULL THEN
 				BEGIN
@@ -85,8 +86,8 @@ func (t *tx) makeTokenRole() error {
 			EXECUTE format('REVOKE ALL ON tokens FROM sessiond_token');
 		END
 		$do$`)
-	if postgresCode(err) == noPrivilege {
-		config, err := pgx.ParseConfig(t.w.path)
+	if engine.PostgresCode(err) == engine.NoPrivilege {
+		config, err := pgx.ParseConfig(t.File())
 		if err != nil {
 			return err
 		}

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -40,7 +39,7 @@ func TestTokens(t *testing.T) {
 // Row-level security hides and protects the rows of other owners also from statements without a condition.
 func TestRowLevelSecurity(t *testing.T) {
 	s := openTest(t)
-	if !IsPostgres(s.path) {
+	if !s.IsPostgres() {
 		t.Skip("a file of SQLite has no row-level security")
 	}
 	ctx := t.Context()
@@ -52,24 +51,24 @@ func TestRowLevelSecurity(t *testing.T) {
 	mustAppend(t, s, other.ID, says(session.User, "c"))
 	for _, table := range []string{"sessions", "messages", "parts", "events", "messages_flat"} {
 		query := `SELECT COUNT(*) FROM ` + table
-		all, a, e := testkit.Must(get[int64](ctx, s, query))(t), testkit.Must(get[int64](ana, s, query))(t), testkit.Must(get[int64](eve, s, query))(t)
+		all, a, e := testkit.Must(engine.Get[int64](ctx, s, query))(t), testkit.Must(engine.Get[int64](ana, s, query))(t), testkit.Must(engine.Get[int64](eve, s, query))(t)
 		if a == 0 || e == 0 || a+e != all {
 			t.Errorf("%s has %d rows, ana sees %d, eve %d", table, all, a, e)
 		}
 	}
-	if _, err := get[string](ana, s, `SELECT name FROM tokens`); err == nil {
+	if _, err := engine.Get[string](ana, s, `SELECT name FROM tokens`); err == nil {
 		t.Error("a token reads the tokens")
 	}
-	err := s.write(eve, func(t *tx) error { return t.exec(`UPDATE sessions SET title = 'changed'`) })
+	err := s.write(eve, func(t *tx) error { return t.Exec(`UPDATE sessions SET title = 'changed'`) })
 	testkit.Check(t, err)
 	err = s.write(eve, func(t *tx) error {
-		return t.exec(`INSERT INTO marks (session_id, message_id, kind, text, created_at) VALUES (?, 1, 'pin', '', ?)`, hers.ID, t.now)
+		return t.Exec(`INSERT INTO marks (session_id, message_id, kind, text, created_at) VALUES (?, 1, 'pin', '', ?)`, hers.ID, t.Now)
 	})
 	if err == nil || !strings.Contains(err.Error(), "row-level security") {
 		t.Errorf("a token writes into another owner's session: %v", err)
 	}
-	testkit.Check(t, s.write(ctx, func(t *tx) error { return t.exec(`UPDATE sessions SET git_branch = 'main'`) })) // all, afterwards
-	titles := testkit.Must(list[string](ctx, s, `SELECT title || ' ' || git_branch FROM sessions ORDER BY id`))(t)
+	testkit.Check(t, s.write(ctx, func(t *tx) error { return t.Exec(`UPDATE sessions SET git_branch = 'main'`) })) // all, afterwards
+	titles := testkit.Must(engine.List[string](ctx, s, `SELECT title || ' ' || git_branch FROM sessions ORDER BY id`))(t)
 	testkit.Equal(t, []string{"hers main", "changed main"}, titles)
 }
 
@@ -77,13 +76,13 @@ func TestRowLevelSecurity(t *testing.T) {
 // that cannot fail. The policies call no function of their own, which would be planned for each row.
 func TestPoliciesLeaveTheIndexes(t *testing.T) {
 	s := openTest(t)
-	if !IsPostgres(s.path) {
+	if !s.IsPostgres() {
 		t.Skip("a file of SQLite has no row-level security")
 	}
 	ctx := t.Context()
 	testkit.Must(s.AddToken(ctx, Token{Name: "ana", Owner: "ana"}))(t)
 	testkit.Check(t, s.write(session.WithScope(ctx, session.Scope{Owner: "ana"}), func(t *tx) error {
-		if err := t.exec(`SET LOCAL enable_seqscan = off`); err != nil { // else small tables are read whole
+		if err := t.Exec(`SET LOCAL enable_seqscan = off`); err != nil { // else small tables are read whole
 			return err
 		}
 		for _, c := range []struct {
@@ -94,7 +93,7 @@ func TestPoliciesLeaveTheIndexes(t *testing.T) {
 			{messagesOfRange.parts, []any{"20260211_001", 1, 9, 0}, "Index Cond: (message_id = m.id)"},
 			{messagesByID.messages, []any{"[1,2]"}, "Index Cond: (id = "},
 		} {
-			plan, err := list[string](t.ctx, t, `EXPLAIN `+c.query, c.args...)
+			plan, err := engine.List[string](t.Ctx, t, `EXPLAIN `+c.query, c.args...)
 			if err != nil {
 				return err
 			}
@@ -109,9 +108,6 @@ func TestPoliciesLeaveTheIndexes(t *testing.T) {
 // The same connection serves scopes in turn, each with a single statement, several at once, and a transaction.
 func TestConnectionServesScopesInTurn(t *testing.T) {
 	ctx, s := t.Context(), openTest(t)
-	if IsPostgres(s.path) {
-		s.readers.SetMaxOpenConns(1)
-	}
 	testkit.Must(s.AddToken(ctx, Token{Name: "ana", Owner: "ana"}))(t)
 	ana, eve := session.WithScope(ctx, session.Scope{Owner: "ana"}), session.WithScope(ctx, session.Scope{Owner: "eve"})
 	hers := testkit.Must(s.CreateSession(ana, NewSession{Title: "hers"}))(t)
@@ -124,38 +120,17 @@ func TestConnectionServesScopesInTurn(t *testing.T) {
 		for range 2 {
 			testkit.Check(t, read(ana))
 			testkit.Check(t, read(ctx))
-			if err := read(eve); IsPostgres(s.path) && session.CodeOf(err) != session.NotFound {
+			if err := read(eve); s.IsPostgres() && session.CodeOf(err) != session.NotFound {
 				t.Errorf("%s: another owner gets %v", name, err)
 			}
 			testkit.Check(t, read(ana))
 		}
 	}
 	// A statement that fails takes the scope that came with it back.
-	_, err := get[int64](eve, s, `SELECT 1 / (SELECT CAST('0' AS BIGINT))`)
-	if n, again := get[int64](ana, s, `SELECT COUNT(*) FROM sessions`); IsPostgres(s.path) && (err == nil || again != nil || n != 1) {
+	_, err := engine.Get[int64](eve, s, `SELECT 1 / (SELECT CAST('0' AS BIGINT))`)
+	if n, again := engine.Get[int64](ana, s, `SELECT COUNT(*) FROM sessions`); s.IsPostgres() && (err == nil || again != nil || n != 1) {
 		t.Errorf("%v; then ana has %d sessions: %v", err, n, again)
 	}
 }
 
 func errorOf[T any](_ T, err error) error { return err }
-
-// A role that can only read, as that of callers' own SQL, takes no lock that writers wait for.
-func TestReadersHoldUpNoWriter(t *testing.T) {
-	ctx, s := t.Context(), openTest(t)
-	if !IsPostgres(s.path) {
-		t.Skip("a file of SQLite has no roles")
-	}
-	const role = "sessiond_test_reader"
-	reader := testkit.Must(pgx.Connect(ctx, s.path))(t)
-	defer reader.Close(ctx)
-	testkit.Must(reader.Exec(ctx, `DO $$ BEGIN CREATE ROLE `+role+`; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
-		GRANT pg_read_all_data TO `+role+`; SET ROLE `+role))(t)
-	for _, query := range append(lockWriters[:1:1], `SELECT id FROM store FOR UPDATE`) {
-		if _, err := reader.Exec(ctx, `BEGIN; `+query); postgresCode(err) != noPrivilege {
-			t.Errorf("%s: %v", query, err)
-		}
-		testkit.Must(reader.Exec(ctx, `ROLLBACK`))(t)
-	}
-	testkit.Must(reader.Exec(ctx, `SELECT pg_advisory_lock(1936028465)`))(t)
-	mustCreate(t, s, NewSession{}) // waits for none of it
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -48,8 +49,8 @@ func ownTombstone(id session.ID, created session.Time) PurgedSource {
 // bury stores the tombstones of a session that is being purged.
 func (t *tx) bury(sess *session.Session) error {
 	for _, p := range tombstonesOf(sess) {
-		if err := t.exec(`INSERT INTO purged_sources (source, id_hash, purged_at) VALUES (?, ?, ?)
-			ON CONFLICT (source, id_hash) DO UPDATE SET purged_at = excluded.purged_at`, p.Source, p.IDHash, t.now); err != nil {
+		if err := t.Exec(`INSERT INTO purged_sources (source, id_hash, purged_at) VALUES (?, ?, ?)
+			ON CONFLICT (source, id_hash) DO UPDATE SET purged_at = excluded.purged_at`, p.Source, p.IDHash, t.Now); err != nil {
 			return err
 		}
 	}
@@ -60,12 +61,12 @@ func (t *tx) bury(sess *session.Session) error {
 func (t *tx) purgedHere(all []PurgedSource, bringBack bool) (bool, error) {
 	for _, p := range all {
 		if bringBack {
-			if err := t.exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, p.Source, p.IDHash); err != nil {
+			if err := t.Exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, p.Source, p.IDHash); err != nil {
 				return false, fmt.Errorf("bring a purged session back: %w", err)
 			}
 			continue
 		}
-		if here, err := t.exists(`SELECT 1 FROM purged_sources WHERE source = ? AND id_hash = ?`, p.Source, p.IDHash); err != nil || here {
+		if here, err := t.Exists(`SELECT 1 FROM purged_sources WHERE source = ? AND id_hash = ?`, p.Source, p.IDHash); err != nil || here {
 			return here, err
 		}
 	}
@@ -74,8 +75,8 @@ func (t *tx) purgedHere(all []PurgedSource, bringBack bool) (bool, error) {
 
 // Tombstones lists what names the sessions that were purged here.
 func (s *Store) Tombstones(ctx context.Context) ([]PurgedSource, error) {
-	all, err := list[PurgedSource](ctx, s, allTombstones)
-	return all, wrap(err, "list what was purged")
+	all, err := engine.List[PurgedSource](ctx, s, allTombstones)
+	return all, session.Wrap(err, "list what was purged")
 }
 
 const allTombstones = `SELECT source, id_hash, purged_at FROM purged_sources ORDER BY source, id_hash`
@@ -97,26 +98,26 @@ func (s *Store) AddTombstones(ctx context.Context, all []PurgedSource) (named []
 				found[id] = true
 				continue
 			}
-			if err := t.exec(addTombstone, p.Source, p.IDHash, p.PurgedAt); err != nil {
+			if err := t.Exec(addTombstone, p.Source, p.IDHash, p.PurgedAt); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return named, wrap(err, "take over what was purged")
+	return named, session.Wrap(err, "take over what was purged")
 }
 
 // IDCounters lists the newest number of each day's ids.
 func (s *Store) IDCounters(ctx context.Context) ([]SessionDay, error) {
-	all, err := list[SessionDay](ctx, s, `SELECT day, last FROM session_days ORDER BY day`)
-	return all, wrap(err, "list the counters of ids")
+	all, err := engine.List[SessionDay](ctx, s, `SELECT day, last FROM session_days ORDER BY day`)
+	return all, session.Wrap(err, "list the counters of ids")
 }
 
 // RaiseIDCounters keeps ids that another database gave from being given again.
 func (s *Store) RaiseIDCounters(ctx context.Context, all []SessionDay) error {
-	return wrap(s.write(ctx, func(t *tx) error {
+	return session.Wrap(s.write(ctx, func(t *tx) error {
 		for _, d := range all {
-			if err := t.exec(raiseIDCounter, d.Day, d.Last); err != nil {
+			if err := t.Exec(raiseIDCounter, d.Day, d.Last); err != nil {
 				return err
 			}
 		}
@@ -131,7 +132,7 @@ const addTombstone = `INSERT INTO purged_sources (source, id_hash, purged_at) VA
 // sessionsByTombstone returns the sessions that are here, by the tombstones that they would leave, without a time.
 func (t *tx) sessionsByTombstone() (map[PurgedSource]session.ID, error) {
 	here := map[PurgedSource]session.ID{}
-	err := each(t.ctx, t, func(s *session.Session) error {
+	err := engine.Each(t.Ctx, t, func(s *session.Session) error {
 		for _, p := range tombstonesOf(s) {
 			here[p] = s.ID
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
@@ -121,11 +122,11 @@ func (s *Store) touches(ctx context.Context, f FileFilter) (map[session.ID]*File
 	for _, path := range f.Paths {
 		path = folders.Clean(path)
 		folder := strings.TrimSuffix(path, "/")
-		rows, err := list[touchRow](ctx, s, touchesOfFile, path)
+		rows, err := engine.List[touchRow](ctx, s, touchesOfFile, path)
 		if err != nil {
 			return nil, err
 		}
-		below, err := list[touchRow](ctx, s, touchesBelow, folder+"/", folder+"0")
+		below, err := engine.List[touchRow](ctx, s, touchesBelow, folder+"/", folder+"0")
 		if err != nil {
 			return nil, err
 		}
@@ -191,9 +192,9 @@ func (s *Store) worktrees(ctx context.Context, path string) ([]string, error) {
 		Project   string `db:"project"`
 		Directory string `db:"directory"`
 	}
-	places, err := list[place](ctx, s, directoriesOfProjects, string(session.JSONOf(above)))
+	places, err := engine.List[place](ctx, s, directoriesOfProjects, string(session.JSONOf(above)))
 	if err != nil {
-		return nil, wrap(err, "worktrees of %s", path)
+		return nil, session.Wrap(err, "worktrees of %s", path)
 	}
 	project := roots[0]
 	if project == path {
@@ -239,9 +240,9 @@ func (s *Store) FilesEnding(ctx context.Context, name string) ([]PathEnding, err
 		if name == "" || name == "." || name == ".." {
 			return nil, nil
 		}
-		found, err := list[PathEnding](ctx, s, pathsEnding, "%/"+escapeLike(name))
+		found, err := engine.List[PathEnding](ctx, s, pathsEnding, "%/"+escapeLike(name))
 		if err != nil || len(found) > 0 {
-			return found, wrap(err, "files that end in %s", name)
+			return found, session.Wrap(err, "files that end in %s", name)
 		}
 		_, shorter, ok := strings.Cut(name, "/")
 		if !ok {
@@ -296,7 +297,7 @@ func (s *Store) placeTouches(ctx context.Context, found map[session.ID]*FileSess
 		At      session.Time       `db:"created_at"`
 		Changed session.Time       `db:"updated_at"`
 	}
-	err := each(ctx, s, func(m *placed) error {
+	err := engine.Each(ctx, s, func(m *placed) error {
 		places[m.ID] = FileTouch{Message: m.Message, At: m.At, came: earlier(m.At, m.Changed)}
 		return nil
 	}, placesOfRows, string(session.JSONOf(rows)))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -54,7 +55,7 @@ func (s *Store) Tree(ctx context.Context, id session.ID, p TreePage) (Tree, erro
 	}
 	var err error
 	out.Segments, err = g.segments(ctx, s, page)
-	return out, wrap(err, "tree of %s", id)
+	return out, session.Wrap(err, "tree of %s", id)
 }
 
 // treeRun is a segment while the tree is put together.
@@ -94,16 +95,16 @@ type treeJump struct {
 }
 
 // read reads all that a tree is made of but what a fork shares and the segments' ends. Codes: NotFound.
-func (g *treeBuilder) read(ctx context.Context, q queryer, id session.ID) error {
+func (g *treeBuilder) read(ctx context.Context, q engine.Queryer, id session.ID) error {
 	var sess *session.Session
 	g.undone = map[int64]session.Time{}
-	err := q.read(ctx,
-		intoFirst(&sess, sessionByID, id),
-		intoList(&g.jumps, jumpsOfSession, id),
-		intoList(&g.labels, labelsOfTree, id),
-		intoList(&g.overlays, overlaysOfSession, id),
+	err := q.Read(ctx,
+		engine.IntoFirst(&sess, sessionByID, id),
+		engine.IntoList(&g.jumps, jumpsOfSession, id),
+		engine.IntoList(&g.labels, labelsOfTree, id),
+		engine.IntoList(&g.overlays, overlaysOfSession, id),
 		intoUndos(g.undone, id),
-		intoList(&g.hanging, hangingOn, id, hangingMost))
+		engine.IntoList(&g.hanging, hangingOn, id, hangingMost))
 	if err != nil {
 		return fmt.Errorf("tree of %s: %w", id, err)
 	}
@@ -113,7 +114,7 @@ func (g *treeBuilder) read(ctx context.Context, q queryer, id session.ID) error 
 
 // makeRuns makes the runs: the shared path and the session's own lines, cut after every message
 // that something else follows as well, and after the head.
-func (g *treeBuilder) makeRuns(ctx context.Context, q queryer) error {
+func (g *treeBuilder) makeRuns(ctx context.Context, q engine.Queryer) error {
 	lines, err := g.shared(ctx, q)
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func (g *treeBuilder) makeRuns(ctx context.Context, q queryer) error {
 }
 
 // shared gives the path that a fork shares, oldest first.
-func (g *treeBuilder) shared(ctx context.Context, q queryer) ([]treeRun, error) {
+func (g *treeBuilder) shared(ctx context.Context, q engine.Queryer) ([]treeRun, error) {
 	if g.sess.ParentKind != session.ParentFork {
 		return nil, nil
 	}
@@ -242,14 +243,14 @@ func (g *treeBuilder) segments(ctx context.Context, s *Store, runs []treeRun) ([
 	out := make([]session.Segment, 0, len(runs))
 	for some := range slices.Chunk(runs, segmentsAtOnce) {
 		ends := make([][2]*treeRow, len(some))
-		var readings []reading
+		var readings []engine.Reading
 		for i, r := range some {
-			readings = append(readings, intoFirst(&ends[i][0], treeMessage, r.Session, r.From))
+			readings = append(readings, engine.IntoFirst(&ends[i][0], treeMessage, r.Session, r.From))
 			if r.To > r.From {
-				readings = append(readings, intoFirst(&ends[i][1], treeMessage, r.Session, r.To))
+				readings = append(readings, engine.IntoFirst(&ends[i][1], treeMessage, r.Session, r.To))
 			}
 		}
-		if err := s.read(ctx, readings...); err != nil {
+		if err := s.Read(ctx, readings...); err != nil {
 			return nil, err
 		}
 		for i, r := range some {
@@ -322,7 +323,7 @@ func preview(text string) string {
 }
 
 // addDetails hangs labels, compactions, forks and children where they belong.
-func (g *treeBuilder) addDetails(ctx context.Context, q queryer, runs []treeRun, out []session.Segment) error {
+func (g *treeBuilder) addDetails(ctx context.Context, q engine.Queryer, runs []treeRun, out []session.Segment) error {
 	find := func(ref session.MessageRef) int {
 		return slices.IndexFunc(runs, func(r treeRun) bool { return r.holds(ref) })
 	}

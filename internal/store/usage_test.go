@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -262,7 +263,7 @@ func TestCountersAndRollUpsEqualARecount(t *testing.T) {
 			}
 		}
 		var want []CallTotal
-		testkit.Check(rt, s.reports.SelectContext(t.Context(), &want, `SELECT purpose, status, COUNT(*) AS n, COALESCE(SUM(cost_nanousd), 0) AS cost
+		testkit.Check(rt, s.Reader().SelectContext(t.Context(), &want, `SELECT purpose, status, COUNT(*) AS n, COALESCE(SUM(cost_nanousd), 0) AS cost
 			FROM calls GROUP BY purpose, status ORDER BY purpose, status`))
 		got := testkit.Must(s.CallTotals(t.Context()))(rt)
 		slices.SortFunc(got, func(a, b CallTotal) int {
@@ -366,7 +367,7 @@ func TestSubagentsCountForTheProjectOfTheirParent(t *testing.T) {
 	projects := func() string {
 		t.Helper()
 		mustBeHealthy(t, s)
-		return testkit.Must(get[string](t.Context(), s, `SELECT string_agg(counted, ' ') FROM (
+		return testkit.Must(engine.Get[string](t.Context(), s, `SELECT string_agg(counted, ' ') FROM (
 			SELECT project || ':' || SUM(sessions) || '/' || SUM(subagents) || '/' || SUM(messages) || '/' || SUM(calls) AS counted FROM daily_usage
 			GROUP BY project HAVING SUM(sessions + messages + calls) > 0 ORDER BY project) AS all_counts`))(t)
 	}
@@ -394,14 +395,14 @@ func TestMigrationCountsTheUsageByProject(t *testing.T) {
 		}
 	})(t)
 	rows := func(s *Store) (all []string) {
-		return testkit.Must(list[string](t.Context(), s, `SELECT concat_ws(' ', day, project, source, model, purpose, `+usageColumns+`) FROM daily_usage
+		return testkit.Must(engine.List[string](t.Context(), s, `SELECT concat_ws(' ', day, project, source, model, purpose, `+usageColumns+`) FROM daily_usage
 			WHERE sessions + messages + calls > 0 AND project <> '' ORDER BY 1`))(t)
 	}
 	want := rows(s)
 	testkit.Check(t, s.Close())
-	rewind(t, s.path, 109,
+	rewind(t, s.File(), 109,
 		`DROP TABLE daily_usage`, `CREATE TABLE daily_usage (day TEXT, source TEXT, model TEXT, calls INTEGER)`)
-	s = testkit.Must(Open(t.Context(), s.path, Options{Measure: measure, Zone: time.UTC}))(t)
+	s = testkit.Must(Open(t.Context(), s.File(), Options{Measure: measure, Zone: time.UTC}))(t)
 	defer s.Close() //nolint:errcheck // a test
 	mustBeHealthy(t, s)
 	testkit.Equal(t, want, rows(s))

@@ -29,7 +29,7 @@ const (
 
 // Tokens are the tokens of a text, each list separated by spaces.
 type Tokens struct {
-	Text      string // the words as written
+	Text      string // the words as written; "" of a text for an index
 	Stems     string // the stem of each word
 	Inflected string // the words that are not their own stem, in lower case
 	Symbols   string // tokens of its emoji
@@ -48,45 +48,58 @@ func Tokenize(s string, in Language, whole bool) Tokens {
 
 // Tokenizer tokenizes texts one after the other and remembers the stems of their words.
 type Tokenizer struct {
-	word     []byte   // the current word
+	s        string
+	at       int      // what of s is read
+	word     string   // the current word, up to at
 	run      []string // the characters, with their marks, of the current run without spaces
 	language Language // of the text
 
 	text, stems, inflected, symbols strings.Builder
 	words                           int
 
-	stemmed map[string]stemmed // by language and word; nil: nothing is remembered
+	known map[wordKey]wordForms // for an index, which has no use for Text; nil: nothing is remembered
 }
 
-// NewTokenizer returns a tokenizer without any stems.
-func NewTokenizer() *Tokenizer { return &Tokenizer{stemmed: map[string]stemmed{}} }
+type wordKey struct {
+	word     string
+	language Language
+}
+
+// wordForms are a word in small letters, folded, its stem, and the words that it consists of.
+type wordForms struct {
+	lower, stem string
+	parts       []string
+}
+
+// mostKnown is the number of words that a tokenizer remembers, some 10 MB.
+const mostKnown = 1 << 16
+
+// NewTokenizer returns a tokenizer for an index. It returns no Text.
+func NewTokenizer() *Tokenizer { return &Tokenizer{known: map[wordKey]wordForms{}} }
 
 // Tokenize does what the function Tokenize does.
 func (n *Tokenizer) Tokenize(s string, in Language, whole bool) Tokens {
-	*n = Tokenizer{stemmed: n.stemmed, language: in}
-	n.text.Grow(len(s) + len(s)/8)
-	n.stems.Grow(len(s))
 	if len(s) > MaxText {
 		s = s[:MaxText]
 	}
-	s = norm.NFC.String(s)
-	for i := 0; i < len(s); {
-		i += n.step(s[i:])
+	*n = Tokenizer{known: n.known, language: in, s: norm.NFC.String(s)}
+	n.stems.Grow(len(s))
+	for n.at < len(n.s) {
+		n.at += n.step()
 	}
 	n.endWord()
 	open := !whole && len(n.run) == 1
 	n.endRun(!whole)
+	n.s = ""
 	return Tokens{
 		Text: n.text.String(), Stems: n.stems.String(), Inflected: n.inflected.String(), Symbols: n.symbols.String(),
 		Count: n.words, Open: open,
 	}
 }
 
-// stemmed is a word in small letters, folded, and its stem.
-type stemmed struct{ lower, stem string }
-
-// step consumes the beginning of s and returns its length.
-func (n *Tokenizer) step(s string) int {
+// step reads a character, or a run of ASCII letters and digits, and returns its length.
+func (n *Tokenizer) step() int {
+	s := n.s[n.at:]
 	r, size := utf8.DecodeRuneInString(s)
 	switch {
 	case IsUnspaced(r):
@@ -99,7 +112,10 @@ func (n *Tokenizer) step(s string) int {
 		return size
 	case IsWord(r):
 		n.endRun(false)
-		n.word = append(n.word, s[:size]...)
+		for r < utf8.RuneSelf && size < len(s) && s[size] < utf8.RuneSelf && IsWord(rune(s[size])) {
+			size++
+		}
+		n.word = n.s[n.at-len(n.word) : n.at+size]
 		return size
 	case IsSymbol(r):
 		write(&n.symbols, string(symbolMark)+strconv.FormatInt(int64(r), 36))
@@ -123,9 +139,15 @@ func (n *Tokenizer) step(s string) int {
 }
 
 func (n *Tokenizer) writeToken(token string) {
-	write(&n.text, token)
+	n.writeText(token)
 	write(&n.stems, token)
 	n.words++
+}
+
+func (n *Tokenizer) writeText(token string) {
+	if n.known == nil {
+		write(&n.text, token)
+	}
 }
 
 func write(to *strings.Builder, token string) {
@@ -136,38 +158,47 @@ func write(to *strings.Builder, token string) {
 }
 
 func (n *Tokenizer) endWord() {
-	if len(n.word) == 0 {
+	if n.word == "" {
 		return
 	}
-	w := string(n.word)
-	n.word = n.word[:0]
+	w := n.word
+	n.word = ""
 	if len(w) > maxWord {
 		w = strings.ToValidUTF8(w[:KeptWord], "")
 	}
-	n.writeWord(w)
-	for _, part := range IdentifierParts(w) {
+	for _, part := range n.writeWord(w) {
 		n.writeWord(part)
 	}
 }
 
-func (n *Tokenizer) writeWord(w string) {
-	key := w
-	if n.language != English {
-		key += string(rune(n.language))
-	}
-	s, known := n.stemmed[key]
-	if !known {
-		s.lower = Plain(w)
-		if s.stem = n.language.Stem(w, s.lower); n.stemmed != nil {
-			n.stemmed[key] = s
-		}
-	}
-	write(&n.text, w)
-	write(&n.stems, s.stem)
-	if WithoutMark(s.stem) != s.lower {
-		write(&n.inflected, s.lower)
+// writeWord writes a word and returns the words that it consists of.
+func (n *Tokenizer) writeWord(w string) (parts []string) {
+	forms := n.forms(w)
+	n.writeText(w)
+	write(&n.stems, forms.stem)
+	if WithoutMark(forms.stem) != forms.lower {
+		write(&n.inflected, forms.lower)
 	}
 	n.words++
+	return forms.parts
+}
+
+func (n *Tokenizer) forms(w string) wordForms {
+	if known, ok := n.known[wordKey{w, n.language}]; ok {
+		return known
+	}
+	if n.known != nil {
+		w = strings.Clone(w) // a part of the text would keep all of it in memory
+	}
+	lower := Plain(w)
+	forms := wordForms{lower: lower, stem: n.language.Stem(w, lower), parts: IdentifierParts(w)}
+	if n.known != nil {
+		if len(n.known) >= mostKnown {
+			clear(n.known)
+		}
+		n.known[wordKey{w, n.language}] = forms
+	}
+	return forms
 }
 
 // IdentifierParts returns the words within a name such as getUserName, HTTPServer or sha256sum; none for

@@ -1,9 +1,12 @@
 package text
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
+
+	"pgregory.net/rapid"
 )
 
 func TestStemsOfWordFamilies(t *testing.T) {
@@ -73,5 +76,41 @@ func TestUnspacedScripts(t *testing.T) {
 		if want && IsWord(r) {
 			t.Fatalf("%U is unspaced and of a word with spaces", r)
 		}
+	}
+}
+
+// The tokens of an index are those of a query, whichever texts came before.
+func TestTokenizerOfAnIndex(t *testing.T) {
+	pieces := []string{
+		"running", "getUserNames", "HTTPServer", "it's", "dogs’", "Müller's", "Bücher", "der die Verträge", "les des maisons", "über", "u\u0308ber",
+		"$129", "€5", "数据库迁移", "ภาษาไทย", "가격", "😀", "e\u0301", "\uE001x", "\x00", "a1b2", strings.Repeat("x", 300), strings.Repeat("é", 200),
+		"миграции", "'", " ", "\n", "_", "-", ".", "\xff",
+	}
+	n := NewTokenizer()
+	rapid.Check(t, func(t *rapid.T) {
+		s := strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "pieces"), "")
+		for _, in := range []Language{English, German, French} {
+			want, got := Tokenize(s, in, true), n.Tokenize(s, in, true)
+			if want.Count != len(strings.Fields(want.Text)) {
+				t.Fatalf("%q has %d words, not %q", s, want.Count, want.Text)
+			}
+			want.Text = ""
+			if got != want {
+				t.Fatalf("%q in language %d\nin an index %+v\nin a query  %+v", s, in, got, want)
+			}
+		}
+	})
+}
+
+func TestTokenizerForgetsStems(t *testing.T) {
+	n := NewTokenizer()
+	for i := range mostKnown + 1 {
+		n.Tokenize("running w"+strconv.Itoa(i), English, true)
+	}
+	if len(n.known) > mostKnown {
+		t.Errorf("it remembers %d words", len(n.known))
+	}
+	if got := n.Tokenize("running", English, true).Stems; got != "run" {
+		t.Errorf("then running is %q", got)
 	}
 }

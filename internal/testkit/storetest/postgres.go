@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
 )
@@ -92,7 +93,7 @@ const reader = "sessiond_test_reader"
 // ReaderOf returns the address of a database on the server for a role that can only read; "" for a file.
 func ReaderOf(t testkit.Failer, database string) string {
 	t.Helper()
-	if !store.IsPostgres(database) {
+	if !engine.IsPostgres(database) {
 		return ""
 	}
 	u := testkit.Must(url.Parse(database))(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"sessiond/internal/store"
+	"sessiond/internal/engine"
 )
 
 // metrics of one server, in a registry of its own.
@@ -81,7 +81,7 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 	gauge(float64(disk.Database), "database_bytes", "Size of sessions.db.")
 	gauge(float64(disk.Log), "wal_bytes", "Size of its write-ahead log.")
 	gauge(float64(disk.Free), "disk_free_bytes", "Free space of its file system.")
-	if at := store.NewestBackup(s.BackupDir); !at.IsZero() {
+	if at := engine.NewestBackup(s.BackupDir); !at.IsZero() {
 		gauge(max(0, s.Now().Sub(at).Seconds()), "backup_age_seconds", "Age of the newest backup in the backup folder; absent without one.")
 	}
 	last, err := s.Store.LastMessageID(ctx)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/web/problem"
@@ -236,7 +237,7 @@ func problems() map[string]*huma.Response {
 // problem turns an error into an answer. The text of an internal error goes only to the log.
 func (s *Server) problem(ctx context.Context, err error) *problem.Problem {
 	p, internal := problem.Of(err)
-	if h := s.Store.Health(); internal && (h.State == store.StateMoved || h.State == store.StateOverwritten) {
+	if h := s.Store.Health(); internal && (h.State == engine.StateMoved || h.State == engine.StateOverwritten) {
 		p, internal = problem.Of(h.Err) // a new reading connection finds no file, or another one
 	}
 	if internal {

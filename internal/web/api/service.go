@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 )
 
 type healthView struct {
@@ -91,5 +91,5 @@ func backupName(key string, at session.Time) string {
 		sum := sha256.Sum256([]byte(key))
 		by = hex.EncodeToString(sum[:12])
 	}
-	return store.AskedBackup + by + ".db"
+	return engine.AskedBackup + by + ".db"
 }

@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"bytes"
@@ -240,9 +240,9 @@ func (w *writer) overwrittenBy(why error) error {
 	return *w.overwritten.Load()
 }
 
-// stampCopy gives a copy a number that no state of its original has.
-func stampCopy(ctx context.Context, path string) error {
-	db, err := sqlx.Open("sqlite", dsn(path, "rw", "synchronous(off)")) // writeNew syncs it
+// StampCopy gives a copy a number that no state of its original has.
+func StampCopy(ctx context.Context, path string) error {
+	db, err := sqlx.Open("sqlite", DSN(path, "rw", "synchronous(off)")) // writeNew syncs it
 	if err != nil {
 		return err
 	}

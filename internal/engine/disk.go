@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -14,9 +14,9 @@ type Disk struct {
 }
 
 // Disk reads the sizes of the files and of the file system.
-func (s *Store) Disk() Disk {
+func (s *DB) Disk() Disk {
 	if IsPostgres(s.path) {
-		size, err := get[int64](context.Background(), s, `SELECT pg_database_size(current_database())`)
+		size, err := Get[int64](context.Background(), s, `SELECT pg_database_size(current_database())`)
 		if err != nil {
 			size = -1
 		}
@@ -43,7 +43,7 @@ func (s *Store) Disk() Disk {
 const largeLog = 256 << 20
 
 // watchLog reports a log that grows past largeLog, and its end, once each.
-func (s *Store) watchLog() {
+func (s *DB) watchLog() {
 	log := s.Disk().Log
 	large := log >= largeLog
 	if s.logIsLarge.Swap(large) == large {

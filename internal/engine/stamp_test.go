@@ -1,4 +1,4 @@
-package store
+package engine_test
 
 import (
 	"context"
@@ -7,17 +7,19 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 	"sessiond/internal/testkit"
 )
 
 // killedInChild writes to a new database and ends as a kill ends it: most is in the log.
 func killedInChild(args []string) error {
-	s, err := Open(context.Background(), args[0], Options{})
+	s, err := store.Open(context.Background(), args[0], store.Options{})
 	if err != nil {
 		return err
 	}
-	if _, err := s.CreateSession(context.Background(), NewSession{Title: "acknowledged"}); err != nil {
+	if _, err := s.CreateSession(context.Background(), store.NewSession{Title: "acknowledged"}); err != nil {
 		return err
 	}
 	os.Exit(0)
@@ -27,7 +29,7 @@ func killedInChild(args []string) error {
 // fileNumber reads the stamp's number from a file of which this process has nothing open.
 func fileNumber(t *testing.T, path string) uint32 {
 	t.Helper()
-	return testkit.Must(readHeaderOf(path))(t).count
+	return testkit.Must(engine.NumberOf(path))(t)
 }
 
 // copyWithoutOpening copies a file in another process: closing a descriptor here would drop SQLite's locks.
@@ -48,32 +50,32 @@ func copyInChild(args []string) error {
 func TestOverwrittenFileStopsWritesAndIsNotTouched(t *testing.T) {
 	for _, way := range []struct {
 		name string
-		take func(t *testing.T, s *Store, to string)
+		take func(t *testing.T, s *store.Store, to string)
 	}{
-		{"a backup", func(t *testing.T, s *Store, to string) { testkit.Must(s.Backup(t.Context(), to))(t) }},
-		{"a copy after a checkpoint", func(t *testing.T, s *Store, to string) {
+		{"a backup", func(t *testing.T, s *store.Store, to string) { testkit.Must(s.Backup(t.Context(), to))(t) }},
+		{"a copy after a checkpoint", func(t *testing.T, s *store.Store, to string) {
 			testkit.Must(s.TruncateWAL(t.Context()))(t)
-			copyWithoutOpening(t, s.path, to)
+			copyWithoutOpening(t, s.File(), to)
 		}},
-		{"VACUUM INTO of another program", func(t *testing.T, s *Store, to string) {
+		{"VACUUM INTO of another program", func(t *testing.T, s *store.Store, to string) {
 			testkit.Must(raw(t, s).Exec(`VACUUM INTO ?`, to))(t)
 		}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			s, log := openLogged(t)
-			sess := mustCreate(t, s, NewSession{})
+			sess := mustCreate(t, s, store.NewSession{})
 			mustAppend(t, s, sess.ID, says(session.User, "before"))
 			copied := filepath.Join(t.TempDir(), "copy.db")
 			way.take(t, s, copied)
 			mustAppend(t, s, sess.ID, says(session.User, "after"))
 			testkit.Must(s.TruncateWAL(t.Context()))(t)
 			mustAppend(t, s, sess.ID, says(session.User, "in the log"))
-			copyWithoutOpening(t, copied, s.path)
+			copyWithoutOpening(t, copied, s.File())
 			for range 3 {
-				_, err := s.Append(t.Context(), Append{Session: sess.ID, Messages: []session.Message{says(session.User, "late")}})
+				_, err := s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{says(session.User, "late")}})
 				wants(t, err, session.Unavailable, "was overwritten")
 			}
-			if h := s.Health(); h.State != StateOverwritten || lines(log) != 1 {
+			if h := s.Health(); h.State != engine.StateOverwritten || lines(log) != 1 {
 				t.Errorf("%+v, log %s", h, log)
 			}
 			wants(t, s.Ready(t.Context()), session.Unavailable, "sessiond restore")
@@ -84,14 +86,14 @@ func TestOverwrittenFileStopsWritesAndIsNotTouched(t *testing.T) {
 			_, err = s.Session(t.Context(), sess.ID)
 			wants(t, err, session.Unavailable, "was overwritten")
 			wants(t, s.Close(), session.Unavailable, "overwritten-")
-			if string(testkit.Must(os.ReadFile(copied))(t)) != string(testkit.Must(os.ReadFile(s.path))(t)) {
+			if string(testkit.Must(os.ReadFile(copied))(t)) != string(testkit.Must(os.ReadFile(s.File()))(t)) {
 				t.Error("the file was touched")
 			}
-			kept := testkit.Must(filepath.Glob(filepath.Join(BackupDir(s.path), "overwritten-*.db-wal")))(t)
-			if found := testkit.Must(readLog(kept[0]))(t); found.pages == 0 {
+			kept := testkit.Must(filepath.Glob(filepath.Join(engine.BackupDir(s.File()), "overwritten-*.db-wal")))(t)
+			if pages := testkit.Must(engine.PagesOfLog(kept[0]))(t); pages == 0 {
 				t.Error("the old log is empty")
 			}
-			again := testkit.Must(Open(t.Context(), copied, Options{}))(t) // this process has the other one open still
+			again := testkit.Must(store.Open(t.Context(), copied, store.Options{}))(t) // this process has the other one open still
 			if got := testkit.Must(again.Session(t.Context(), sess.ID))(t); got.MessageCount != 1 {
 				t.Errorf("%d messages", got.MessageCount)
 			}
@@ -104,8 +106,8 @@ func TestOverwrittenFileStopsWritesAndIsNotTouched(t *testing.T) {
 // Each state of the file has a number of its own: it counts up after each checkpoint, and only then.
 func TestNumberCountsUpAfterEachCheckpoint(t *testing.T) {
 	s, _ := openLogged(t)
-	sess := mustCreate(t, s, NewSession{})
-	number := func() uint32 { return testkit.Must(readHeader(s.writer.stamp.file))(t).count }
+	sess := mustCreate(t, s, store.NewSession{})
+	number := func() uint32 { return testkit.Must(engine.Number(s.DB))(t) }
 	last := number()
 	for range 5 {
 		for range 3 {
@@ -133,21 +135,21 @@ func TestFailedTransactionDoesNotCount(t *testing.T) {
 	s, _ := openLogged(t)
 	pages := count(t, s, `PRAGMA page_count`)
 	testkit.Must(s.TruncateWAL(t.Context()))(t)
-	testkit.Check(t, s.alone(t.Context(), func(t *tx) error { return t.exec(fmt.Sprint(`PRAGMA max_page_count = `, pages+2)) }))
+	testkit.Check(t, s.Alone(t.Context(), func(t *engine.Tx) error { return t.Exec(fmt.Sprint(`PRAGMA max_page_count = `, pages+2)) }))
 	for range 3 {
-		err := s.write(t.Context(), func(t *tx) error {
-			return t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
+		err := s.Write(t.Context(), func(t *engine.Tx) error {
+			return t.Exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
 		})
 		wants(t, err, session.StorageFull, "")
 	}
-	before := s.writer.stamp.high.count
-	testkit.Check(t, s.alone(t.Context(), func(t *tx) error { return t.exec(`PRAGMA max_page_count = 1073741823`) }))
-	testkit.Check(t, s.write(t.Context(), note(1)))
+	before := engine.NewestNumber(s.DB)
+	testkit.Check(t, s.Alone(t.Context(), func(t *engine.Tx) error { return t.Exec(`PRAGMA max_page_count = 1073741823`) }))
+	testkit.Check(t, s.Write(t.Context(), note(1)))
 	testkit.Must(s.TruncateWAL(t.Context()))(t)
-	if now := testkit.Must(readHeader(s.writer.stamp.file))(t).count; now != before+1 {
+	if now := testkit.Must(engine.Number(s.DB))(t); now != before+1 {
 		t.Errorf("the file has %d, the last commit before had %d", now, before)
 	}
-	testkit.Check(t, s.write(t.Context(), note(2)))
+	testkit.Check(t, s.Write(t.Context(), note(2)))
 }
 
 // A database from before the stamp has 0. Copies of it are told apart after the first start.
@@ -155,8 +157,8 @@ func TestOldDatabaseIsStampedAtItsFirstStart(t *testing.T) {
 	s, _ := openLogged(t)
 	testkit.Check(t, s.Close())
 	testkit.Must(raw(t, s).Exec(`PRAGMA user_version = 0`))(t)
-	again := testkit.Must(Open(t.Context(), s.path, Options{}))(t)
-	if n := testkit.Must(readHeader(again.writer.stamp.file))(t).count; n != 1 {
+	again := testkit.Must(store.Open(t.Context(), s.File(), store.Options{}))(t)
+	if n := testkit.Must(engine.Number(again.DB))(t); n != 1 {
 		t.Errorf("the file has %d", n)
 	}
 	testkit.Check(t, again.Close())
@@ -183,24 +185,24 @@ func TestLogWithoutItsDatabaseIsNotDeleted(t *testing.T) {
 			case "another":
 				copied := filepath.Join(t.TempDir(), "copy.db")
 				testkit.Check(t, os.WriteFile(copied, newDatabase(), 0o600))
-				testkit.Check(t, stampCopy(t.Context(), copied))
+				testkit.Check(t, engine.StampCopy(t.Context(), copied))
 				testkit.Check(t, os.Rename(copied, path))
 			}
 			for _, readOnly := range []bool{false, true} {
-				_, err := Open(t.Context(), path, Options{ReadOnly: readOnly})
+				_, err := store.Open(t.Context(), path, store.Options{ReadOnly: readOnly})
 				wants(t, err, session.Conflict, c.say)
 			}
 			if string(testkit.Must(os.ReadFile(path+"-wal"))(t)) != string(log) {
 				t.Error("the log was changed")
 			}
 			if c.name == "another" {
-				_, err := Open(t.Context(), path, Options{New: true})
+				_, err := store.Open(t.Context(), path, store.Options{New: true})
 				wants(t, err, session.Conflict, "exists")
 				return
 			}
-			fresh := testkit.Must(Open(t.Context(), path, Options{New: true}))(t)
+			fresh := testkit.Must(store.Open(t.Context(), path, store.Options{New: true}))(t)
 			testkit.Check(t, fresh.Close())
-			kept := testkit.Must(filepath.Glob(filepath.Join(BackupDir(path), "left-*.db-wal")))(t)
+			kept := testkit.Must(filepath.Glob(filepath.Join(engine.BackupDir(path), "left-*.db-wal")))(t)
 			if len(kept) != 1 || string(testkit.Must(os.ReadFile(kept[0]))(t)) != string(log) {
 				t.Errorf("the log was not kept: %v", kept)
 			}
@@ -226,57 +228,57 @@ func TestRestoreFileRefusesWhatIsNoBackup(t *testing.T) {
 		if c.content != nil {
 			testkit.Check(t, os.WriteFile(file, c.content, 0o600))
 		}
-		_, err := RestoreFile(t.Context(), file, path, Options{}, nil)
+		_, err := store.RestoreFile(t.Context(), file, path, store.Options{}, nil)
 		wants(t, err, c.code, c.say)
 	}
-	_, err := RestoreFile(t.Context(), path, path, Options{}, nil)
+	_, err := store.RestoreFile(t.Context(), path, path, store.Options{}, nil)
 	wants(t, err, session.Invalid, "the database itself")
 	if string(testkit.Must(os.ReadFile(path))(t)) != string(newDatabase()) {
 		t.Error("the database was changed")
 	}
-	if left := testkit.Must(filepath.Glob(filepath.Join(dir, ".*"+unfinished)))(t); len(left) > 0 {
+	if left := testkit.Must(filepath.Glob(filepath.Join(dir, ".*"+engine.Unfinished)))(t); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
 
 func TestRestoreFileKeepsWhatWasThere(t *testing.T) {
 	s, _ := openLogged(t)
-	sess := mustCreate(t, s, NewSession{})
+	sess := mustCreate(t, s, store.NewSession{})
 	mustAppend(t, s, sess.ID, says(session.User, "first"))
 	copied := filepath.Join(t.TempDir(), "copy.db")
 	testkit.Must(s.Backup(t.Context(), copied))(t)
 	mustAppend(t, s, sess.ID, says(session.User, "second"))
 	testkit.Check(t, s.Close())
 	epoch := func(path string) string {
-		s := testkit.Must(Open(t.Context(), path, Options{ReadOnly: true}))(t)
+		s := testkit.Must(store.Open(t.Context(), path, store.Options{ReadOnly: true}))(t)
 		defer s.Close()
-		return testkit.Must(get[string](t.Context(), s, `SELECT epoch FROM store`))(t)
+		return testkit.Must(engine.Get[string](t.Context(), s, `SELECT epoch FROM store`))(t)
 	}
 	called := false
-	out := testkit.Must(RestoreFile(t.Context(), copied, s.path, Options{}, func(_ context.Context, old, next string) error {
-		called = old == s.path && next != copied
+	out := testkit.Must(store.RestoreFile(t.Context(), copied, s.File(), store.Options{}, func(_ context.Context, old, next string) error {
+		called = old == s.File() && next != copied
 		return nil
 	}))(t)
 	if !called || out.Sessions != 1 || out.Messages != 1 {
 		t.Errorf("%v %+v", called, out)
 	}
-	for path, want := range map[string]int64{s.path: 1, out.Kept: 2} {
-		again := testkit.Must(Open(t.Context(), path, Options{}))(t)
+	for path, want := range map[string]int64{s.File(): 1, out.Kept: 2} {
+		again := testkit.Must(store.Open(t.Context(), path, store.Options{}))(t)
 		if got := testkit.Must(again.Session(t.Context(), sess.ID))(t); got.MessageCount != want {
 			t.Errorf("%s has %d messages", path, got.MessageCount)
 		}
 		mustBeHealthy(t, again)
 		testkit.Check(t, again.Close())
 	}
-	if epoch(s.path) == epoch(out.Kept) {
+	if epoch(s.File()) == epoch(out.Kept) {
 		t.Error("listeners would not learn that events are missing")
 	}
 	// Where nothing is, nothing is kept.
 	fresh := filepath.Join(t.TempDir(), "new", "sessions.db")
-	if out := testkit.Must(RestoreFile(t.Context(), copied, fresh, Options{}, nil))(t); out.Kept != "" {
+	if out := testkit.Must(store.RestoreFile(t.Context(), copied, fresh, store.Options{}, nil))(t); out.Kept != "" {
 		t.Errorf("%+v", out)
 	}
-	testkit.Check(t, testkit.Must(Open(t.Context(), fresh, Options{}))(t).Close())
+	testkit.Check(t, testkit.Must(store.Open(t.Context(), fresh, store.Options{}))(t).Close())
 }
 
 // A database that was killed, then overwritten: SQLite must not open it, and restore keeps both files.
@@ -287,9 +289,9 @@ func TestRestoreFileKeepsALogOfAnotherFile(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy.db")
 	testkit.Check(t, os.WriteFile(copied, newDatabase(), 0o600))
 	testkit.Check(t, os.WriteFile(path, nil, 0o600)) // > sessions.db
-	out := testkit.Must(RestoreFile(t.Context(), copied, path, Options{}, nil))(t)
+	out := testkit.Must(store.RestoreFile(t.Context(), copied, path, store.Options{}, nil))(t)
 	if string(testkit.Must(os.ReadFile(out.Kept+"-wal"))(t)) != string(log) {
 		t.Error("the log was not kept")
 	}
-	testkit.Check(t, testkit.Must(Open(t.Context(), path, Options{}))(t).Close())
+	testkit.Check(t, testkit.Must(store.Open(t.Context(), path, store.Options{}))(t).Close())
 }

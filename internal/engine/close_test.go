@@ -1,4 +1,4 @@
-package store
+package engine_test
 
 import (
 	"bufio"
@@ -18,8 +18,11 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/rs/zerolog"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
 )
 
 // readInChild opens the file as sqlite3 would, reads from it and keeps a transaction open
@@ -62,10 +65,10 @@ func startReader(t *testing.T, path string) (stop func()) {
 }
 
 func TestAfterCloseTheOneFileIsEverything(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	ctx := context.Background()
 	s := openTest(t)
-	sess := mustCreate(t, s, NewSession{})
+	sess := mustCreate(t, s, store.NewSession{})
 	mustAppend(t, s, sess.ID, says(session.User, "hello"))
 	testkit.Check(t, s.Close())
 	if names := testkit.Must(os.ReadDir(filepath.Dir(s.File())))(t); len(names) != 1 {
@@ -82,16 +85,16 @@ func TestAfterCloseTheOneFileIsEverything(t *testing.T) {
 	if err := db.QueryRow(`SELECT content FROM messages_flat`).Scan(&text); err != nil || text != "hello" {
 		t.Errorf("%q, %v", text, err)
 	}
-	again := testkit.Must(Open(ctx, s.File(), Options{}))(t)
+	again := testkit.Must(store.Open(ctx, s.File(), store.Options{}))(t)
 	defer again.Close()
 	mustAppend(t, again, sess.ID, says(session.Assistant, "hi"))
 }
 
 func TestCloseSaysWhenAnotherProcessStillReads(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	var log bytes.Buffer
-	s := openTest(t, func(o *Options) { o.Log = zerolog.New(&log) })
-	sess := mustCreate(t, s, NewSession{})
+	s := openTest(t, func(o *store.Options) { o.Log = zerolog.New(&log) })
+	sess := mustCreate(t, s, store.NewSession{})
 	stop := startReader(t, s.File())
 	mustAppend(t, s, sess.ID, says(session.User, "hello"))
 	testkit.Check(t, s.Close())
@@ -99,7 +102,7 @@ func TestCloseSaysWhenAnotherProcessStillReads(t *testing.T) {
 		t.Errorf("it said %q", log.String())
 	}
 	stop()
-	again := testkit.Must(Open(context.Background(), s.File(), Options{}))(t)
+	again := testkit.Must(store.Open(context.Background(), s.File(), store.Options{}))(t)
 	defer again.Close()
 	if got := testkit.Must(again.Session(context.Background(), sess.ID))(t); got.MessageCount != 1 {
 		t.Errorf("%d messages", got.MessageCount)
@@ -107,10 +110,10 @@ func TestCloseSaysWhenAnotherProcessStillReads(t *testing.T) {
 }
 
 func TestTruncateWALDoesNotWaitForReaders(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	ctx := context.Background()
 	s := openTest(t)
-	sess := mustCreate(t, s, NewSession{})
+	sess := mustCreate(t, s, store.NewSession{})
 	stop := startReader(t, s.File())
 	mustAppend(t, s, sess.ID, says(session.User, "hello"))
 	done, err := s.TruncateWAL(ctx)
@@ -131,11 +134,11 @@ func TestDataVersionTellsOfOthersWritesOnly(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	before := testkit.Must(s.DataVersion(ctx))(t)
-	sess := mustCreate(t, s, NewSession{})
-	if own := testkit.Must(s.DataVersion(ctx))(t); own != before && !IsPostgres(s.File()) {
+	sess := mustCreate(t, s, store.NewSession{})
+	if own := testkit.Must(s.DataVersion(ctx))(t); own != before && !engine.IsPostgres(s.File()) {
 		t.Error("it changed with the store's own write")
 	}
-	other := testkit.Must(Open(ctx, s.File(), s.opt))(t)
+	other := testkit.Must(store.Open(ctx, s.File(), store.Options{Zone: time.UTC}))(t)
 	defer other.Close()
 	between := testkit.Must(s.DataVersion(ctx))(t)
 	mustAppend(t, other, sess.ID, says(session.User, "x"))
@@ -145,10 +148,10 @@ func TestDataVersionTellsOfOthersWritesOnly(t *testing.T) {
 }
 
 func TestBackupDuringAppendsIsWholeAndOpensAlone(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	ctx := context.Background()
 	s := openTest(t)
-	ids := []session.ID{mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID}
+	ids := []session.ID{mustCreate(t, s, store.NewSession{}).ID, mustCreate(t, s, store.NewSession{}).ID}
 	mustAppend(t, s, ids[0], says(session.User, strings.Repeat("x", 100_000)))
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -174,7 +177,7 @@ func TestBackupDuringAppendsIsWholeAndOpensAlone(t *testing.T) {
 		if names := testkit.Must(os.ReadDir(filepath.Dir(out)))(t); len(names) != 1 {
 			t.Errorf("beside the backup there is %v", names)
 		}
-		b := testkit.Must(Open(ctx, out, Options{}))(t)
+		b := testkit.Must(store.Open(ctx, out, store.Options{}))(t)
 		mustBeHealthy(t, b)
 		mustAppend(t, b, ids[0], says(session.User, "in the backup"))
 		b.Close()
@@ -197,18 +200,18 @@ func TestBackupDuringAppendsIsWholeAndOpensAlone(t *testing.T) {
 }
 
 func TestBackupOfAReadOnlyStore(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	ctx := context.Background()
 	s := openTest(t)
-	mustCreate(t, s, NewSession{})
+	mustCreate(t, s, store.NewSession{})
 	s.Close()
-	ro := testkit.Must(Open(ctx, s.File(), Options{ReadOnly: true}))(t)
+	ro := testkit.Must(store.Open(ctx, s.File(), store.Options{ReadOnly: true}))(t)
 	defer ro.Close()
 	out := filepath.Join(t.TempDir(), "backup.db")
 	testkit.Must(ro.Backup(ctx, out))(t)
-	b := testkit.Must(Open(ctx, out, Options{ReadOnly: true}))(t)
+	b := testkit.Must(store.Open(ctx, out, store.Options{ReadOnly: true}))(t)
 	defer b.Close()
-	if data, _, err := b.Sessions(ctx, Filter{}, Page{}); err != nil || len(data) != 1 {
+	if data, _, err := b.Sessions(ctx, store.Filter{}, store.Page{}); err != nil || len(data) != 1 {
 		t.Errorf("%d sessions, %v", len(data), err)
 	}
 }
@@ -216,7 +219,7 @@ func TestBackupOfAReadOnlyStore(t *testing.T) {
 // A killed backup leaves its copy; the next one in the folder removes it, but not one that is written, nor
 // a folder or a link with such a name.
 func TestBackupRemovesTheCopyOfAKilledOne(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	s, dir := openTest(t), t.TempDir()
 	long := time.Now().Add(-time.Hour)
 	file := func(name string) string {
@@ -224,12 +227,12 @@ func TestBackupRemovesTheCopyOfAKilledOne(t *testing.T) {
 		testkit.Check(t, errors.Join(os.WriteFile(path, []byte("half"), 0o600), os.Chtimes(path, long, long)))
 		return path
 	}
-	left, running, others := file(".a.db.1"+unfinished), file(".b.db.2"+unfinished), file(".notes")
-	journal := file(".a.db.1" + unfinished + "-journal")
+	left, running, others := file(".a.db.1"+engine.Unfinished), file(".b.db.2"+engine.Unfinished), file(".notes")
+	journal := file(".a.db.1" + engine.Unfinished + "-journal")
 	lock := flock.New(running)
 	testkit.Check(t, lock.RLock())
 	defer lock.Unlock()
-	folder, link := filepath.Join(dir, ".d.db.4"+unfinished), filepath.Join(dir, ".e.db.5"+unfinished)
+	folder, link := filepath.Join(dir, ".d.db.4"+engine.Unfinished), filepath.Join(dir, ".e.db.5"+engine.Unfinished)
 	testkit.Check(t, errors.Join(os.Mkdir(folder, 0o700), os.Symlink(others, link), os.Chtimes(folder, long, long)))
 	testkit.Must(s.Backup(t.Context(), filepath.Join(dir, "c.db")))(t)
 	for path, stays := range map[string]bool{left: false, journal: false, running: true, others: true, folder: true, link: true} {

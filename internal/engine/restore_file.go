@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -19,51 +19,35 @@ import (
 	"sessiond/internal/session"
 )
 
-// RestoredFile says what RestoreFile did.
-type RestoredFile struct {
-	Sessions int64  `json:"sessions"` // in the database now
-	Messages int64  `json:"messages"`
-	Kept     string `json:"kept,omitempty"` // the database before, "" if there was none
-}
-
 // RestoreFile puts a copy of a database file in the place of the database at path, in one step, and keeps what was
 // there in the folder of backups. It checks the copy before; file itself stays as it is. A daemon that has the
-// database open stores nothing more; what it acknowledged is in the kept file. before is called, if it is not nil,
+// database open stores nothing more; what it acknowledged is in the kept file. It calls before
 // with the database that goes, if it can be read, and the copy that comes, which it may change: nobody can write to
 // either. Codes: NotFound, Invalid, Conflict (a log beside file belongs to another), Forbidden, Busy, StorageFull.
-func RestoreFile(ctx context.Context, file, path string, opt Options, before func(ctx context.Context, old, next string) error) (out RestoredFile, err error) {
+func RestoreFile(ctx context.Context, file, path string, opt Options, before func(ctx context.Context, old, next string) error) (kept string, err error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
 	info, err := os.Stat(file)
 	if err != nil {
-		return out, session.Errorf(session.NotFound, "there is nothing to restore from: %w", err)
+		return kept, session.Errorf(session.NotFound, "there is nothing to restore from: %w", err)
 	}
 	if info.IsDir() {
-		return out, session.Errorf(session.Invalid, "%s is a folder; name a database file in it", file)
+		return kept, session.Errorf(session.Invalid, "%s is a folder; name a database file in it", file)
 	}
 	if there, err := os.Stat(path); err == nil && os.SameFile(info, there) {
-		return out, session.Errorf(session.Invalid, "%s is the database itself; name a backup", file)
+		return kept, session.Errorf(session.Invalid, "%s is the database itself; name a backup", file)
 	}
 	if err := makeFolder(filepath.Dir(path)); err != nil {
-		return out, err
-	}
-	counted := func(ctx context.Context, old, next string) (err error) {
-		if before != nil {
-			if err := before(ctx, old, next); err != nil {
-				return err
-			}
-		}
-		out.Sessions, out.Messages, err = countStored(ctx, next)
-		return err
+		return kept, err
 	}
 	err = writeHidden(realPath(path), func(tmp string) error {
 		return copyToRestore(ctx, file, tmp, opt)
 	}, func(tmp string) (err error) {
-		out.Kept, err = swap(ctx, tmp, path, opt, counted)
+		kept, err = swap(ctx, tmp, path, opt, before)
 		return err
 	})
-	return out, err
+	return kept, err
 }
 
 // copyToRestore copies a database that may have a log beside it and may be of an older schema, and checks the copy.
@@ -73,27 +57,27 @@ func copyToRestore(ctx context.Context, file, tmp string, opt Options) (err erro
 	}
 	explain := func(err error) error {
 		switch {
-		case sqliteCode(err)&0xff == sqlite3.SQLITE_NOTADB:
+		case SQLiteCode(err)&0xff == sqlite3.SQLITE_NOTADB:
 			return session.Errorf(session.Invalid, "%s is not an SQLite database; nothing was changed. Name a backup; "+
 				"an export (.jsonl) comes back with `sessiond import sessiond FILE`", file)
 		case IsDamage(err):
 			return session.Errorf(session.Invalid, "%s is damaged; nothing was changed. `sessiond doctor --recover OUT --db %[1]s` "+
 				"copies what can be read: %w", file, err)
-		case sqliteCode(err)&0xff == sqlite3.SQLITE_CANTOPEN:
+		case SQLiteCode(err)&0xff == sqlite3.SQLITE_CANTOPEN:
 			return session.Errorf(session.Forbidden, "%s cannot be read by this user: %w", file, err)
 		}
 		return err
 	}
-	for _, source := range []string{dsn(file, "ro"), dsn(file, "ro") + "&immutable=1"} { // the second for a folder that cannot be written
+	for _, source := range []string{DSN(file, "ro"), DSN(file, "ro") + "&immutable=1"} { // the second for a folder that cannot be written
 		err = copyChecked(ctx, source, file, tmp, opt)
-		if code := sqliteCode(err) & 0xff; code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY {
+		if code := SQLiteCode(err) & 0xff; code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY {
 			break
 		}
 	}
 	if err != nil {
 		return explain(err)
 	}
-	db, err := sqlx.Open("sqlite", dsn(tmp, "rw", "synchronous(off)"))
+	db, err := sqlx.Open("sqlite", DSN(tmp, "rw", "synchronous(off)"))
 	if err != nil {
 		return err
 	}
@@ -107,31 +91,19 @@ func copyToRestore(ctx context.Context, file, tmp string, opt Options) (err erro
 	return err
 }
 
-// countStored counts what a database file holds.
-func countStored(ctx context.Context, file string) (sessions, messages int64, err error) {
-	db, err := sqlx.Open("sqlite", dsn(file, "rw"))
-	if err != nil {
-		return 0, 0, err
-	}
-	defer db.Close() //nolint:errcheck // a reader
-	const counts = `SELECT (SELECT COUNT(*) FROM sessions WHERE purged_at IS NULL AND draft = 0), (SELECT COUNT(*) FROM messages)`
-	err = db.QueryRowContext(ctx, counts).Scan(&sessions, &messages)
-	return sessions, messages, err
-}
-
 func copyChecked(ctx context.Context, source, file, tmp string, opt Options) error {
 	db, err := sql.Open("sqlite", source)
 	if err != nil {
 		return err
 	}
 	defer db.Close() //nolint:errcheck // a reader
-	version := &Store{path: file, opt: opt}
+	version := &DB{path: file, opt: opt}
 	version.opt.ReadOnly = false // an older schema is brought up to date by the next start
 	if err := version.checkVersion(ctx, db); err != nil {
 		return err
 	}
 	var made int
-	if err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM sqlite_schema WHERE name = 'messages'`).Scan(&made); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM sqlite_schema WHERE name = 'store'`).Scan(&made); err != nil {
 		return err
 	}
 	if made == 0 {
@@ -218,7 +190,7 @@ func lockToSwap(ctx context.Context, path string) (*swapLock, error) {
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 || checkLog(path, Options{}) != nil {
 		return &swapLock{}, nil //nolint:nilerr // then there is nothing to lock
 	}
-	db, err := sqlx.Open("sqlite", dsn(path, "rw"))
+	db, err := sqlx.Open("sqlite", DSN(path, "rw"))
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"cmp"
@@ -49,13 +49,13 @@ func isPooled(config *pgx.ConnConfig) bool {
 
 // openPostgresPool returns connections to PostgreSQL that speak as SQLite's driver does: placeholders
 // are ? and ?1, booleans are 0 and 1, times are texts in UTC, sums are whole numbers.
-func (s *Store) openPostgresPool(settings map[string]string, patience time.Duration, options ...stdlib.OptionOpenDB) (*sql.DB, error) {
+func (s *DB) openPostgresPool(settings map[string]string, patience time.Duration, options ...stdlib.OptionOpenDB) (*sql.DB, error) {
 	config, err := s.network.config(s.path, settings, patience)
 	if err != nil {
 		return nil, err
 	}
 	return sql.OpenDB(pgConnector{
-		Connector: stdlib.GetConnector(*config, options...), network: s.network,
+		Connector: stdlib.GetConnector(*config, options...), network: s.network, opt: &s.opt,
 		reads: settings == nil && !isPooled(config), // a pool would give the scope to others
 	}), nil
 }
@@ -75,7 +75,7 @@ func openSQLPool(address string) (*sql.DB, error) {
 		frontend.SetMaxBodyLen(maxSQLRow)
 		return frontend
 	}
-	db := sql.OpenDB(pgConnector{Connector: stdlib.GetConnector(*config), network: n, asWritten: true})
+	db := sql.OpenDB(pgConnector{Connector: stdlib.GetConnector(*config), network: n, opt: &Options{}, asWritten: true})
 	db.SetMaxOpenConns(reportConns)
 	db.SetMaxIdleConns(0)
 	return db, nil
@@ -86,6 +86,7 @@ const maxSQLRow = 1 << 20 // bytes of one row
 type pgConnector struct {
 	driver.Connector
 	network *network
+	opt     *Options
 	reads   bool
 
 	asWritten bool // statements are not translated
@@ -106,7 +107,7 @@ func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, postgresError(err)
 	}
 	return &pgConn{
-		Conn: conn.(*stdlib.Conn), network: c.network, opened: time.Now(),
+		Conn: conn.(*stdlib.Conn), network: c.network, opt: c.opt, opened: time.Now(),
 		reads: c.reads, asWritten: c.asWritten, texts: map[string]translated{},
 	}, nil
 }
@@ -116,14 +117,14 @@ func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 type pgConn struct {
 	*stdlib.Conn
 	network   *network
+	opt       *Options
 	opened    time.Time
 	asWritten bool // statements are not translated
 	texts     map[string]translated
 	queued    []statement // that go with the next one; their results are not needed
 
-	reads   bool // a reader's: its scope is set here; the writer's transactions set their own
-	limited bool // scope is in force
-	scope   session.Scope
+	reads bool     // a reader's: its scope is set here; the writer's transactions set their own
+	scope []string // in force; nil: none
 }
 
 // translated is a statement as PostgreSQL reads it, and how many arguments it takes.
@@ -138,7 +139,10 @@ const maxTexts = 512
 func (c *pgConn) translate(query string) translated {
 	to, known := c.texts[query]
 	if !known {
-		to.text = pgText(query)
+		if to.text = query; c.opt.Rewrite != nil {
+			to.text = c.opt.Rewrite(query)
+		}
+		to.text = pgText(to.text)
 		to.params = pgParameters(to.text)
 		if len(c.texts) < maxTexts {
 			c.texts[query] = to
@@ -150,12 +154,12 @@ func (c *pgConn) translate(query string) translated {
 // batch translates statements for one round trip. Those that run as the role of tokens have a text, and so a
 // plan, of their own: PostgreSQL would plan one again at each change of the role.
 func (c *pgConn) batch(ctx context.Context, all ...statement) *pgx.Batch {
-	_, limited := session.ScopeOf(ctx)
+	limited := c.opt.Rows.of(ctx) != nil
 	batch := &pgx.Batch{}
 	for _, s := range all {
 		to := c.translate(s.query)
 		if limited {
-			to.text += " -- " + tokenRole
+			to.text += " -- " + c.opt.Rows.Role
 		}
 		batch.Queue(to.text, s.args[:min(len(s.args), to.params)]...)
 	}
@@ -212,7 +216,7 @@ func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.N
 	if c.asWritten {
 		rows, err := c.Conn.Conn().Query(ctx, query, append([]any{pgx.QueryResultFormats{pgx.TextFormatCode}}, pgValues(args)...)...)
 		r := &pgRows{conn: c}
-		if err = cmp.Or(err, r.begin(rows)); postgresCode(err) != readOnlyTransaction { // else the statement is at fault, not the server
+		if err = cmp.Or(err, r.begin(rows)); PostgresCode(err) != readOnlyTransaction { // else the statement is at fault, not the server
 			err = postgresError(err)
 		}
 		return r, err
@@ -232,8 +236,9 @@ func (c *pgConn) query(ctx context.Context, all ...statement) (driver.Rows, erro
 	if c.Conn.Conn().IsClosed() {
 		return nil, driver.ErrBadConn
 	}
-	queued, scoped := c.queued, c.scopeOf(ctx)
+	queued := c.queued
 	c.queued = nil
+	scoped, scope := c.setScope(ctx)
 	batch := c.batch(ctx, slices.Concat(queued, scoped, all)...)
 	r := &pgRows{conn: c, results: c.Conn.Conn().SendBatch(ctx, batch), left: len(all)}
 	for _, s := range queued {
@@ -248,11 +253,10 @@ func (c *pgConn) query(ctx context.Context, all ...statement) (driver.Rows, erro
 		}
 	}
 	if len(scoped) > 0 {
-		r.scope, r.limited = session.ScopeOf(ctx)
-		r.scoped = true
+		r.scope, r.scoped = scope, true
 		if _, err := r.results.Exec(); err != nil {
 			r.Close() //nolint:errcheck // the error says more
-			return nil, scopeError(err)
+			return nil, c.opt.Rows.refused(err)
 		}
 	}
 	if err := r.NextResultSet(); err != nil && len(all) > 0 {
@@ -369,9 +373,8 @@ type pgRows struct {
 	ahead   bool // the first row was read to see whether there is an error
 	more    bool // what reading it returned
 
-	scoped  bool // the connection has this scope from the end on
-	limited bool
-	scope   session.Scope
+	scoped bool // the connection has this scope from the end on
+	scope  []string
 }
 
 func (r *pgRows) begin(rows pgx.Rows) error {
@@ -403,7 +406,7 @@ func (r *pgRows) Close() error {
 		err = cmp.Or(r.results.Close(), err)
 	}
 	if err == nil && r.scoped { // a failure takes the scope back
-		r.conn.scope, r.conn.limited = r.scope, r.limited
+		r.conn.scope = r.scope
 	}
 	return err
 }
@@ -466,22 +469,18 @@ func (r *pgRows) value(f *pgconn.FieldDescription, raw []byte) (driver.Value, er
 
 var (
 	pgPlaceholder = pattern.New(`\+?\?(\d*)|'(?:[^']|'')*'`)
-	// A message's parts are a range of ids, which SQLite reads without an index. PostgreSQL takes such a
-	// range for a ninth of the table, and asks the policy of parts before it: there an index has them.
-	pgPartsOf = pattern.New(`\bp\.id BETWEEN m\.id << 10 AND \(m\.id << 10\) \+ 1023`)
 	// Hints for SQLite's planner: which index, and which table first.
 	pgIndexedBy = pattern.New(` INDEXED BY \w+`)
 	pgCrossJoin = pattern.New(`CROSS JOIN (\w+ \w+ ON )`)
 )
 
 // pgText returns a statement as PostgreSQL reads it: placeholders are numbered, hints for SQLite's
-// planner are left out, a message's parts are found by its id.
+// planner are left out.
 func pgText(query string) string {
 	query = pgCrossJoin.ReplaceAllString(pgIndexedBy.ReplaceAllString(query, ""), "JOIN $1")
 	if query == `BEGIN DEFERRED` {
 		return `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
 	}
-	query = pgPartsOf.ReplaceAllString(query, "p.message_id = m.id")
 	query = strings.ReplaceAll(query, " LIKE ", " ILIKE ") // SQLite's ignores case
 	n := 0
 	return pgPlaceholder.ReplaceAllStringFunc(query, func(found string) string {

@@ -1,4 +1,4 @@
-package store
+package engine_test
 
 import (
 	"bytes"
@@ -9,37 +9,38 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
 )
 
 func openInChild(args []string) error {
-	opt := Options{ReadOnly: args[0] == "ro"}
-	s, err := Open(context.Background(), args[1], opt)
+	opt := store.Options{ReadOnly: args[0] == "ro"}
+	s, err := store.Open(context.Background(), args[1], opt)
 	if err != nil {
 		fmt.Printf("%s: %v", session.CodeOf(err), err)
 		return nil
 	}
-	page, _, err := s.Sessions(context.Background(), Filter{}, Page{})
+	page, _, err := s.Sessions(context.Background(), store.Filter{}, store.Page{})
 	fmt.Printf("opened %d %v", len(page), err)
 	return errors.Join(s.Close())
 }
 
 func umaskInChild(args []string) error {
 	syscall.Umask(0)
-	s, err := Open(context.Background(), args[0], Options{})
+	s, err := store.Open(context.Background(), args[0], store.Options{})
 	if err != nil {
 		return err
 	}
-	if _, err := s.CreateSession(context.Background(), NewSession{}); err != nil {
+	if _, err := s.CreateSession(context.Background(), store.NewSession{}); err != nil {
 		return err
 	}
 	for path, want := range map[string]os.FileMode{
@@ -110,7 +111,7 @@ func TestOpenRefusesWhatIsNotItsOwnAndChangesNothing(t *testing.T) {
 		{"one of an old migration", plant(`PRAGMA application_id = 0x73657331`, `CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TEXT)`,
 			`INSERT INTO goose_db_version VALUES (1, 14, 1, '')`), session.Invalid, "sessiond import sessiond all.jsonl"},
 		{"a newer sessiond's", func(t *testing.T, path string) {
-			s := testkit.Must(Open(context.Background(), path, Options{}))(t)
+			s := testkit.Must(store.Open(context.Background(), path, store.Options{}))(t)
 			testkit.Check(t, s.Close())
 			plant(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`)(t, path)
 		}, session.Invalid, "update sessiond"},
@@ -120,7 +121,7 @@ func TestOpenRefusesWhatIsNotItsOwnAndChangesNothing(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "sessions.db")
 				c.make(t, path)
 				before := testkit.Must(os.ReadFile(path))(t)
-				_, err := Open(context.Background(), path, Options{ReadOnly: readOnly})
+				_, err := store.Open(context.Background(), path, store.Options{ReadOnly: readOnly})
 				wants(t, err, c.code, c.words)
 				if after := testkit.Must(os.ReadFile(path))(t); string(after) != string(before) {
 					t.Error("the file was changed")
@@ -136,11 +137,11 @@ func TestOpenRefusesWhatIsNotItsOwnAndChangesNothing(t *testing.T) {
 func TestOpenNamesWhatIsNoFile(t *testing.T) {
 	ctx := context.Background()
 	for _, readOnly := range []bool{false, true} {
-		_, err := Open(ctx, t.TempDir(), Options{ReadOnly: readOnly})
+		_, err := store.Open(ctx, t.TempDir(), store.Options{ReadOnly: readOnly})
 		wants(t, err, session.Invalid, "is a folder")
 	}
 	missing := filepath.Join(t.TempDir(), "none", "sessions.db")
-	_, err := Open(ctx, missing, Options{ReadOnly: true})
+	_, err := store.Open(ctx, missing, store.Options{ReadOnly: true})
 	wants(t, err, session.NotFound, "does not exist")
 	if _, err := os.Stat(filepath.Dir(missing)); err == nil {
 		t.Error("a read-only open made the folder")
@@ -150,9 +151,9 @@ func TestOpenNamesWhatIsNoFile(t *testing.T) {
 func TestAnEmptyFileAndOneCutShortBecomeADatabase(t *testing.T) {
 	for _, c := range []struct{ name, made string }{
 		{"empty", ``},
-		{"marked", fmt.Sprintf(`PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, applicationID)},
+		{"marked", fmt.Sprintf(`PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, engine.ApplicationID)},
 		{"without the first migration", fmt.Sprintf(`PRAGMA application_id = %d; CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, `+
-			`version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP); INSERT INTO goose_db_version VALUES (1, 0, 1, datetime())`, applicationID)},
+			`version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP); INSERT INTO goose_db_version VALUES (1, 0, 1, datetime())`, engine.ApplicationID)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "sessions.db")
@@ -160,11 +161,11 @@ func TestAnEmptyFileAndOneCutShortBecomeADatabase(t *testing.T) {
 			db := testkit.Must(sql.Open("sqlite", path))(t)
 			testkit.Must(db.Exec(c.made))(t) // a start ended here
 			db.Close()
-			_, err := Open(context.Background(), path, Options{ReadOnly: true})
+			_, err := store.Open(context.Background(), path, store.Options{ReadOnly: true})
 			wants(t, err, session.NotFound, "is empty: `sessiond import` fills it")
-			s := testkit.Must(Open(context.Background(), path, Options{}))(t)
+			s := testkit.Must(store.Open(context.Background(), path, store.Options{}))(t)
 			defer s.Close()
-			mustCreate(t, s, NewSession{})
+			mustCreate(t, s, store.NewSession{})
 			mustBeHealthy(t, s)
 		})
 	}
@@ -175,15 +176,15 @@ func TestAnyPathNamesTheFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), name)
 			path := filepath.Join(dir, name+".db")
-			s := testkit.Must(Open(context.Background(), path, Options{}))(t)
-			mustCreate(t, s, NewSession{})
+			s := testkit.Must(store.Open(context.Background(), path, store.Options{}))(t)
+			mustCreate(t, s, store.NewSession{})
 			testkit.Check(t, s.Close())
 			if names := testkit.Must(os.ReadDir(dir))(t); len(names) != 1 || names[0].Name() != name+".db" {
 				t.Errorf("the folder holds %v", names)
 			}
-			ro := testkit.Must(Open(context.Background(), path, Options{ReadOnly: true}))(t)
+			ro := testkit.Must(store.Open(context.Background(), path, store.Options{ReadOnly: true}))(t)
 			defer ro.Close()
-			if data, _, err := ro.Sessions(context.Background(), Filter{}, Page{}); err != nil || len(data) != 1 {
+			if data, _, err := ro.Sessions(context.Background(), store.Filter{}, store.Page{}); err != nil || len(data) != 1 {
 				t.Errorf("%d sessions, %v", len(data), err)
 			}
 		})
@@ -191,16 +192,16 @@ func TestAnyPathNamesTheFile(t *testing.T) {
 }
 
 func TestConnectionsHaveTheirPragmas(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	s := openTest(t)
 	read := func(query string) string {
 		var v string
-		testkit.Check(t, s.alone(context.Background(), func(tx *tx) error { return tx.row(query, nil, &v) }))
+		testkit.Check(t, s.Alone(context.Background(), func(tx *engine.Tx) error { return tx.Row(query, nil, &v) }))
 		return v
 	}
 	for pragma, want := range map[string]string{
 		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "secure_delete": "1", "auto_vacuum": "2", "wal_autocheckpoint": "8000", "page_size": "2048",
-		"busy_timeout": "0", "query_only": "0", "temp_store": "2", "cache_size": "-32768", "application_id": fmt.Sprint(applicationID),
+		"busy_timeout": "0", "query_only": "0", "temp_store": "2", "cache_size": "-32768", "application_id": fmt.Sprint(engine.ApplicationID),
 	} {
 		if got := read("PRAGMA " + pragma); got != want {
 			t.Errorf("the writer's %s is %s, not %s", pragma, got, want)
@@ -209,7 +210,7 @@ func TestConnectionsHaveTheirPragmas(t *testing.T) {
 	for pragma, want := range map[string]string{"query_only": "1", "busy_timeout": "250", "temp_store": "2", "journal_mode": "wal"} {
 		for name, db := range map[string]interface {
 			Get(any, string, ...any) error
-		}{"readers": s.readers, "reports": s.reports} {
+		}{"readers": engine.Readers(s.DB), "reports": s.Reader()} {
 			var got string
 			if err := db.Get(&got, "PRAGMA "+pragma); err != nil || got != want {
 				t.Errorf("%s of the %s is %s, not %s (%v)", pragma, name, got, want, err)
@@ -256,8 +257,8 @@ func TestAReadOnlyFolderIsReadWhereThatIsSafe(t *testing.T) {
 		}))
 	}
 	path := filepath.Join(dir, "data", "sessions.db")
-	s := testkit.Must(Open(context.Background(), path, Options{}))(t)
-	mustCreate(t, s, NewSession{})
+	s := testkit.Must(store.Open(context.Background(), path, store.Options{}))(t)
+	mustCreate(t, s, store.NewSession{})
 	crashed := filepath.Join(dir, "crashed", "sessions.db")
 	testkit.Check(t, os.Mkdir(filepath.Dir(crashed), 0o755))
 	image := map[string][]byte{"": testkit.Must(os.ReadFile(path))(t), "-wal": testkit.Must(os.ReadFile(path + "-wal"))(t)}
@@ -281,114 +282,10 @@ func TestAReadOnlyFolderIsReadWhereThatIsSafe(t *testing.T) {
 	}
 }
 
-func TestOnlyTheKeysOfAWeekAreKept(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "sessions.db")
-	now := time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
-	opt := Options{Now: func() time.Time { return now }, Zone: time.UTC}
-	s := testkit.Must(Open(t.Context(), path, opt))(t)
-	id := mustCreate(t, s, NewSession{}).ID
-	for _, key := range []string{"b", "c", "a"} {
-		testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, key)}, Idem: &Idempotency{Key: key, Route: "r"}}))(t)
-		now = now.Add(24 * time.Hour)
-	}
-	now = now.Add(5*24*time.Hour - time.Minute) // b is older than a week, c a minute younger
-	defer s.Close()
-	testkit.Check(t, s.ForgetKeys(t.Context(), now))
-	if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != 2 {
-		t.Errorf("%d keys are there, not 2", n)
-	}
-	if out := testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "c")}, Idem: &Idempotency{Key: "c", Route: "r"}}))(t); !out.Replayed {
-		t.Error("a key that is younger than a week was forgotten")
-	}
-}
-
-// A clock that leapt ahead for a while stamped a key with a year to come: the keys behind it are
-// forgotten when they are old, it with them, and none before its time.
-func TestAKeyFromTheFutureHoldsBackNobody(t *testing.T) {
-	start := time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
-	day := func(n float64) time.Time { return start.Add(time.Duration(n * float64(24*time.Hour))) }
-	const leap = 400
-	for _, c := range []struct {
-		name  string
-		asked []float64 // days on which keys came
-		now   float64
-		left  int64
-	}{
-		{"the last is of this week", []float64{0, leap, 1, 9}, 10, 1},
-		{"it came between this week's", []float64{0, 8, leap, 9}, 10, 3},
-		{"all others are old", []float64{0, leap, 1}, 10, 0},
-		{"it came last, perhaps an hour ago", []float64{0, 1, leap}, 10, 1},
-		{"there is no other", []float64{leap}, 10, 1},
-		{"its day has come and gone", []float64{0, leap}, leap + 8, 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "sessions.db")
-			now := start
-			opt := Options{Now: func() time.Time { return now }, Zone: time.UTC}
-			s := testkit.Must(Open(t.Context(), path, opt))(t)
-			id := mustCreate(t, s, NewSession{}).ID
-			for i, at := range c.asked {
-				now = day(at)
-				testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "x")}, Idem: &Idempotency{Key: strconv.Itoa(i), Route: "r"}}))(t)
-			}
-			defer s.Close()
-			testkit.Check(t, s.ForgetKeys(t.Context(), day(c.now)))
-			if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != c.left {
-				t.Errorf("%d keys are left, not %d", n, c.left)
-			}
-		})
-	}
-}
-
-func TestOnlyOldEmptyDraftsAndOldKeysAreForgotten(t *testing.T) {
-	ctx := context.Background()
-	path := filepath.Join(t.TempDir(), "sessions.db")
-	now := time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
-	opt := Options{Now: func() time.Time { return now }, Zone: time.UTC, Measure: measure}
-	s := testkit.Must(Open(ctx, path, opt))(t)
-	empty := mustCreate(t, s, NewSession{Draft: true})
-	begun := mustCreate(t, s, NewSession{Draft: true})
-	mustAppend(t, s, begun.ID, says(session.User, "hello"))
-	parent := mustCreate(t, s, NewSession{Draft: true})
-	mustCreate(t, s, NewSession{ParentID: parent.ID})
-	paid := mustCreate(t, s, NewSession{Draft: true})
-	testkit.Must(s.AddCall(ctx, session.Call{SessionID: paid.ID}))(t)
-	testkit.Must(s.Append(ctx, Append{Session: begun.ID, Messages: []session.Message{says(session.User, "x")}, Idem: &Idempotency{Key: "k", Route: "r"}}))(t)
-	now = now.Add(23 * time.Hour)
-	fresh := mustCreate(t, s, NewSession{Draft: true})
-	s.Close()
-	for _, later := range []struct {
-		wait       time.Duration
-		gone, keys int64
-	}{{0, 0, 1}, {2 * time.Hour, 1, 1}, {7 * 24 * time.Hour, 2, 0}} {
-		now = now.Add(later.wait)
-		s = testkit.Must(Open(ctx, path, opt))(t)
-		if n := count(t, s, `SELECT 6 - COUNT(*) FROM sessions`); later.gone == 0 && n != 0 {
-			t.Error("the start forgot a session by the clock alone")
-		}
-		testkit.Must(s.ForgetDrafts(ctx, now.Add(-24*time.Hour)))(t)
-		testkit.Check(t, s.ForgetKeys(ctx, now))
-		if n := count(t, s, `SELECT 6 - COUNT(*) FROM sessions`); n != later.gone {
-			t.Errorf("after %v %d sessions are gone, not %d", later.wait, n, later.gone)
-		}
-		if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != later.keys {
-			t.Errorf("after %v %d keys are there, not %d", later.wait, n, later.keys)
-		}
-		mustBeHealthy(t, s)
-		s.Close()
-	}
-	s = testkit.Must(Open(ctx, path, opt))(t)
-	defer s.Close()
-	for _, gone := range []session.ID{empty.ID, fresh.ID} {
-		_, err := s.Session(ctx, gone)
-		wants(t, err, session.NotFound, "no session")
-	}
-}
-
 // A crash leaves a log, and a backup that is put in the file's place beside it is mixed with it.
 func TestADamagedFileBesideALogNamesTheLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
-	s := testkit.Must(Open(t.Context(), path, Options{}))(t)
+	s := testkit.Must(store.Open(t.Context(), path, store.Options{}))(t)
 	testkit.Check(t, s.Close())
 	whole := testkit.Must(os.ReadFile(path))(t)
 	for i := 100; i < 4096; i++ { // the schema's page, behind the header
@@ -399,7 +296,7 @@ func TestADamagedFileBesideALogNamesTheLog(t *testing.T) {
 	}{{"what a crash left", "remove " + path + "-wal and " + path + "-shm"}, {"", "run `sessiond doctor`"}} {
 		testkit.Check(t, errors.Join(os.WriteFile(path, whole, 0o600), os.WriteFile(path+"-wal", []byte(left.log), 0o600)))
 		for _, readOnly := range []bool{true, false} {
-			_, err := Open(t.Context(), path, Options{ReadOnly: readOnly})
+			_, err := store.Open(t.Context(), path, store.Options{ReadOnly: readOnly})
 			wants(t, err, session.Invalid, left.want)
 			testkit.Check(t, os.WriteFile(path+"-wal", []byte(left.log), 0o600))
 		}
@@ -409,7 +306,7 @@ func TestADamagedFileBesideALogNamesTheLog(t *testing.T) {
 func TestRefusedFileKeepsItsMode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notes.txt")
 	testkit.Check(t, errors.Join(os.WriteFile(path, []byte("another program's"), 0o600), os.Chmod(path, 0o644)))
-	if s, err := Open(t.Context(), path, Options{}); err == nil {
+	if s, err := store.Open(t.Context(), path, store.Options{}); err == nil {
 		s.Close()
 		t.Fatal("opened another program's file")
 	}
@@ -422,7 +319,7 @@ func TestDatabaseMadeThroughALinkIsTheOwnersAlone(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file.db"), filepath.Join(dir, "link.db")
 	testkit.Check(t, os.Symlink(file, link))
-	s := testkit.Must(Open(t.Context(), link, Options{}))(t)
+	s := testkit.Must(store.Open(t.Context(), link, store.Options{}))(t)
 	defer s.Close()
 	for _, end := range []string{"", "-wal", "-shm"} {
 		if info := testkit.Must(os.Stat(file + end))(t); info.Mode().Perm() != 0o600 {
@@ -430,14 +327,14 @@ func TestDatabaseMadeThroughALinkIsTheOwnersAlone(t *testing.T) {
 		}
 	}
 	testkit.Check(t, os.Chmod(file+"-wal", 0o644))
-	if loose := LooseModes(link); len(loose) != 1 {
+	if loose := engine.LooseModes(link); len(loose) != 1 {
 		t.Errorf("a log that others can read is reported as %v", loose)
 	}
 }
 
 // Two daemons that open one file by two names have two logs, and destroy it.
 func TestOpenWarnsOfASecondName(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	s := openTest(t)
 	path := s.File()
 	testkit.Check(t, s.Close())
@@ -446,7 +343,7 @@ func TestOpenWarnsOfASecondName(t *testing.T) {
 			testkit.Check(t, os.Link(path, path+".link"))
 		}
 		var log bytes.Buffer
-		s := testkit.Must(Open(t.Context(), path, Options{Log: zerolog.New(&log)}))(t)
+		s := testkit.Must(store.Open(t.Context(), path, store.Options{Log: zerolog.New(&log)}))(t)
 		testkit.Check(t, s.Close())
 		if said := strings.Contains(log.String(), "hard link"); said != (links > 0) {
 			t.Errorf("%d links: %s", links, log.String())
@@ -456,30 +353,30 @@ func TestOpenWarnsOfASecondName(t *testing.T) {
 
 // A file that its owner made read-only cannot be opened for writing, except by root; its mode is tightened first.
 func TestAReadOnlyFileIsTightenedAndStaysReadOnly(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	s := openTest(t)
 	testkit.Check(t, s.Close())
-	testkit.Check(t, os.Chmod(s.path, 0o444))
-	if again, err := Open(t.Context(), s.path, Options{}); err == nil {
+	testkit.Check(t, os.Chmod(s.File(), 0o444))
+	if again, err := store.Open(t.Context(), s.File(), store.Options{}); err == nil {
 		testkit.Check(t, again.Close())
 	} else {
 		wants(t, err, session.Forbidden, "cannot be opened by this user")
 	}
-	if mode := testkit.Must(os.Stat(s.path))(t).Mode().Perm(); mode != 0o400 {
+	if mode := testkit.Must(os.Stat(s.File()))(t).Mode().Perm(); mode != 0o400 {
 		t.Errorf("mode %04o", mode)
 	}
 }
 
 func TestOpenTightensLooseModes(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	path := openTest(t).File() // open: its log and index are there, too
 	for name, mode := range map[string]os.FileMode{path: 0o644, path + "-wal": 0o644, filepath.Dir(path): 0o777} {
 		testkit.Check(t, os.Chmod(name, mode))
 	}
 	var log bytes.Buffer
-	s := testkit.Must(Open(t.Context(), path, Options{Log: zerolog.New(&log)}))(t)
+	s := testkit.Must(store.Open(t.Context(), path, store.Options{Log: zerolog.New(&log)}))(t)
 	defer s.Close()
-	if loose := LooseModes(path); len(loose) > 0 {
+	if loose := engine.LooseModes(path); len(loose) > 0 {
 		t.Errorf("still loose: %v", loose)
 	}
 	for _, say := range []string{"sessions.db has mode 0644", "sessions.db-wal has mode 0644", "has mode 0777"} {

@@ -1,4 +1,4 @@
-package store
+package engine_test
 
 import (
 	"bufio"
@@ -14,19 +14,24 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/storetest"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // appendInChild appends to the session args[1] as fast as it can and says each seq that was
 // acknowledged, until it is killed.
 func appendInChild(args []string) error {
-	s, err := Open(context.Background(), args[0], Options{})
+	s, err := store.Open(context.Background(), args[0], store.Options{})
 	if err != nil {
 		return err
 	}
 	for {
-		out, err := s.Append(context.Background(), Append{Session: session.ID(args[1]), Messages: []session.Message{says(session.User, "kept")}})
+		out, err := s.Append(context.Background(), store.Append{Session: session.ID(args[1]), Messages: []session.Message{says(session.User, "kept")}})
 		if err != nil {
 			return err
 		}
@@ -50,10 +55,10 @@ func lockInChild(args []string) error {
 }
 
 // held blocks the writer until the returned function is called.
-func held(t testing.TB, s *Store) (release func()) {
+func held(t testing.TB, s *store.Store) (release func()) {
 	t.Helper()
 	begun, gate := make(chan struct{}), make(chan struct{})
-	go s.alone(context.Background(), func(*tx) error { //nolint:errcheck // it cannot fail
+	go s.Alone(context.Background(), func(*engine.Tx) error { //nolint:errcheck // it cannot fail
 		close(begun)
 		<-gate
 		return nil
@@ -62,37 +67,51 @@ func held(t testing.TB, s *Store) (release func()) {
 	return sync.OnceFunc(func() { close(gate) })
 }
 
-// together queues closures so that they make one batch, and gives their outcomes.
-func together(t testing.TB, s *Store, fns ...func(*tx) error) []error {
+// together writes closures in one batch and returns their outcomes.
+func together(t testing.TB, s *store.Store, fns ...func(*engine.Tx) error) []error {
+	t.Helper()
+	calls := make([]func() error, len(fns))
+	for i, fn := range fns {
+		calls[i] = writes(s, fn)
+	}
+	return callTogether(t, s, calls...)
+}
+
+// callTogether makes calls that each queue one closure, so that these make one batch, and returns their outcomes.
+func callTogether(t testing.TB, s *store.Store, calls ...func() error) []error {
 	t.Helper()
 	release := held(t, s)
-	jobs := make([]*job, len(fns))
-	for i, fn := range fns {
-		jobs[i] = &job{ctx: context.Background(), fn: fn, answer: make(chan error, 1)}
-		s.writer.queue <- jobs[i]
+	errs := make([]error, len(calls))
+	var all sync.WaitGroup
+	for i, call := range calls {
+		all.Go(func() { errs[i] = call() })
+		for engine.Queued(s.DB) <= i {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	release()
-	errs := make([]error, len(fns))
-	for i, j := range jobs {
-		errs[i] = storageError(<-j.answer)
-	}
+	all.Wait()
 	return errs
 }
 
-func note(n int) func(*tx) error {
-	return func(t *tx) error {
-		return t.exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, 1, 1, '2026-02-11 10:00:00.000')`, fmt.Sprint(n))
+func writes(s *store.Store, fn func(*engine.Tx) error) func() error {
+	return func() error { return s.Write(context.Background(), fn) }
+}
+
+func note(n int) func(*engine.Tx) error {
+	return func(t *engine.Tx) error {
+		return t.Exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, 1, 1, '2026-02-11 10:00:00.000')`, fmt.Sprint(n))
 	}
 }
 
 func TestAFailingClosureDoesNotHarmItsBatch(t *testing.T) {
 	s := openTest(t)
 	errs := together(t, s, note(1),
-		func(t *tx) error { return errors.Join(note(2)(t), errors.New("no")) },
-		func(t *tx) error { _ = note(3)(t); panic("oh") },
+		func(t *engine.Tx) error { return errors.Join(note(2)(t), errors.New("no")) },
+		func(t *engine.Tx) error { _ = note(3)(t); panic("oh") },
 		note(1), note(4))
 	taken := "UNIQUE"
-	if s.writer.postgres {
+	if s.IsPostgres() {
 		taken = "duplicate key"
 	}
 	for i, want := range []string{"", "no", "panic in a write: oh", taken, ""} {
@@ -104,10 +123,10 @@ func TestAFailingClosureDoesNotHarmItsBatch(t *testing.T) {
 		t.Errorf("stored: %d", n)
 	}
 	// Alone, without a savepoint, it is the same.
-	if err := s.write(context.Background(), func(t *tx) error { _ = note(5)(t); panic("again") }); err == nil {
+	if err := s.Write(context.Background(), func(t *engine.Tx) error { _ = note(5)(t); panic("again") }); err == nil {
 		t.Error("a panic went by")
 	}
-	if err := s.write(context.Background(), note(6)); err != nil {
+	if err := s.Write(context.Background(), note(6)); err != nil {
 		t.Error(err)
 	}
 	if n := count(t, s, `SELECT COUNT(*) FROM calibrations`); n != 3 {
@@ -118,17 +137,17 @@ func TestAFailingClosureDoesNotHarmItsBatch(t *testing.T) {
 // On PostgreSQL a failed statement spoils its transaction, whose COMMIT then succeeds and stores nothing.
 func TestAClosureThatOverlooksAnErrorIsNotAcknowledgedAsStored(t *testing.T) {
 	s := openTest(t)
-	overlooks := func(n int) func(*tx) error {
-		return func(t *tx) error {
+	overlooks := func(n int) func(*engine.Tx) error {
+		return func(t *engine.Tx) error {
 			if err := note(n)(t); err != nil {
 				return err
 			}
-			_, _ = t.changed(`INSERT INTO blobs (sha256) VALUES (NULL)`)
+			_, _ = t.Changed(`INSERT INTO blobs (sha256) VALUES (NULL)`)
 			return nil
 		}
 	}
 	errs := together(t, s, note(1), overlooks(2), note(4))
-	errs = append(errs, s.write(t.Context(), overlooks(8)))
+	errs = append(errs, s.Write(t.Context(), overlooks(8)))
 	want := int64(0)
 	for i, n := range []int64{1, 2, 4, 8} {
 		if errs[i] == nil {
@@ -141,30 +160,30 @@ func TestAClosureThatOverlooksAnErrorIsNotAcknowledgedAsStored(t *testing.T) {
 }
 
 func TestAFullDiskFailsCleanly(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	ctx := context.Background()
 	s := openTest(t)
-	sess := mustCreate(t, s, NewSession{})
+	sess := mustCreate(t, s, store.NewSession{})
 	mustAppend(t, s, sess.ID, says(session.User, "before"))
 	limit := func(pages string) {
-		testkit.Check(t, s.alone(ctx, func(t *tx) error {
+		testkit.Check(t, s.Alone(ctx, func(t *engine.Tx) error {
 			var n int64
-			return t.row(`PRAGMA max_page_count = `+pages, nil, &n)
+			return t.Row(`PRAGMA max_page_count = `+pages, nil, &n)
 		}))
 	}
 	pages := count(t, s, `PRAGMA page_count`)
 	limit(fmt.Sprint(pages + 2))
-	fill := func(t *tx) error {
-		return t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
+	fill := func(t *engine.Tx) error {
+		return t.Exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
 	}
-	errs := together(t, s, note(1), fill, note(2), func(*tx) error { return session.Errorf(session.Conflict, "its own") }, note(3))
+	errs := together(t, s, note(1), fill, note(2), func(*engine.Tx) error { return session.Errorf(session.Conflict, "its own") }, note(3))
 	for i, want := range []session.Code{"", session.StorageFull, "", session.Conflict, ""} {
 		wants(t, errs[i], want, "")
 	}
 	if n := count(t, s, `SELECT SUM(CAST(model AS INTEGER)) * 10 + COUNT(*) FROM calibrations`); n != 63 {
 		t.Errorf("what was acknowledged beside it: %d", n)
 	}
-	_, err := s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("x", 1<<20))}})
+	_, err := s.Append(ctx, store.Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("x", 1<<20))}})
 	wants(t, err, session.StorageFull, "nothing of this request was stored")
 	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.MessageCount != 1 {
 		t.Errorf("%d messages", got.MessageCount)
@@ -175,11 +194,11 @@ func TestAFullDiskFailsCleanly(t *testing.T) {
 }
 
 func TestAnInterruptedTransactionFailsAndTheNextIsWhole(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	s := openTest(t)
-	errs := together(t, s, note(1), func(t *tx) error {
+	errs := together(t, s, note(1), func(t *engine.Tx) error {
 		// As SQLite itself does where a statement is interrupted: the transaction is gone.
-		return errors.Join(t.w.exec1(t.ctx, `ROLLBACK`), errors.New("interrupted"))
+		return errors.Join(engine.Exec1(t, `ROLLBACK`), errors.New("interrupted"))
 	}, note(2))
 	if errs[0] == nil || errs[1] == nil || errs[2] != nil {
 		t.Errorf("%v", errs)
@@ -196,19 +215,19 @@ func TestACallerThatGivesUpInTheQueueIsAnsweredAtOnce(t *testing.T) {
 	defer release()
 	ctx, cancel := context.WithCancel(context.Background())
 	answer := make(chan error, 1)
-	go func() { answer <- s.write(ctx, note(1)) }()
-	for len(s.writer.queue) == 0 { // until it is queued
+	go func() { answer <- s.Write(ctx, note(1)) }()
+	for engine.Queued(s.DB) == 0 { // until it is queued
 		time.Sleep(time.Millisecond)
 	}
 	cancel()
 	if err := <-answer; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if err := s.write(ctx, note(2)); !errors.Is(err, context.Canceled) {
+	if err := s.Write(ctx, note(2)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	release()
-	if err := s.write(context.Background(), note(3)); err != nil {
+	if err := s.Write(context.Background(), note(3)); err != nil {
 		t.Error(err)
 	}
 	if n := count(t, s, `SELECT SUM(CAST(model AS INTEGER)) FROM calibrations`); n != 3 {
@@ -219,7 +238,7 @@ func TestACallerThatGivesUpInTheQueueIsAnsweredAtOnce(t *testing.T) {
 func TestWhatHasBegunIsAwaitedAndStoredWhateverTheCallerDoes(t *testing.T) {
 	s := openTest(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	err := s.write(ctx, func(t *tx) error {
+	err := s.Write(ctx, func(t *engine.Tx) error {
 		cancel()
 		return note(7)(t)
 	})
@@ -234,17 +253,17 @@ func TestWhatHasBegunIsAwaitedAndStoredWhateverTheCallerDoes(t *testing.T) {
 func TestStopAnswersEveryJob(t *testing.T) {
 	s := openTest(t)
 	release := held(t, s)
-	const n = queueLength + 200 // more than the queue holds
+	const n = engine.QueueLength + 200 // more than the queue holds
 	answers := make(chan error, n)
 	for i := range n {
-		go func() { answers <- s.write(context.Background(), note(i)) }()
+		go func() { answers <- s.Write(context.Background(), note(i)) }()
 	}
-	for len(s.writer.queue) < queueLength {
+	for engine.Queued(s.DB) < engine.QueueLength {
 		time.Sleep(time.Millisecond)
 	}
 	closed := make(chan struct{})
 	go func() { s.Close(); close(closed) }()
-	<-s.writer.quit
+	<-engine.Stopping(s.DB)
 	release()
 	stored := int64(0)
 	for range n {
@@ -255,10 +274,10 @@ func TestStopAnswersEveryJob(t *testing.T) {
 		}
 	}
 	<-closed
-	if stored < queueLength {
-		t.Errorf("only %d of the %d that were queued are stored", stored, queueLength)
+	if stored < engine.QueueLength {
+		t.Errorf("only %d of the %d that were queued are stored", stored, engine.QueueLength)
 	}
-	again := testkit.Must(Open(context.Background(), s.File(), Options{}))(t)
+	again := testkit.Must(store.Open(context.Background(), s.File(), store.Options{}))(t)
 	defer again.Close()
 	if got := count(t, again, `SELECT COUNT(*) FROM calibrations`); got != stored {
 		t.Errorf("%d acknowledged, %d there", stored, got)
@@ -266,13 +285,13 @@ func TestStopAnswersEveryJob(t *testing.T) {
 }
 
 func TestAClosedStoreFailsAndIsClosedTwice(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	ctx := context.Background()
 	s := openTest(t)
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Error(err)
 	}
-	_, err := s.CreateSession(ctx, NewSession{})
+	_, err := s.CreateSession(ctx, store.NewSession{})
 	wants(t, err, session.Busy, "stopping")
 	if _, err := s.Session(ctx, "20260101_001"); err == nil {
 		t.Error("read from a closed store")
@@ -285,9 +304,9 @@ func TestAClosedStoreFailsAndIsClosedTwice(t *testing.T) {
 func TestAReadOnlyStoreDoesNotWrite(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	ro := testkit.Must(Open(ctx, s.File(), Options{ReadOnly: true}))(t)
+	ro := testkit.Must(store.Open(ctx, s.File(), store.Options{ReadOnly: true}))(t)
 	defer ro.Close()
-	_, err := ro.CreateSession(ctx, NewSession{})
+	_, err := ro.CreateSession(ctx, store.NewSession{})
 	wants(t, err, session.Forbidden, "read-only")
 	_, err = ro.DataVersion(ctx)
 	wants(t, err, session.Forbidden, "read-only")
@@ -296,7 +315,7 @@ func TestAReadOnlyStoreDoesNotWrite(t *testing.T) {
 }
 
 func TestAnotherProcessesLockIsWaitedForAndCallersMayLeave(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	s := openTest(t)
 	cmd := child(t, "lock", s.File())
 	in := testkit.Must(cmd.StdinPipe())(t)
@@ -308,8 +327,8 @@ func TestAnotherProcessesLockIsWaitedForAndCallersMayLeave(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	patient := make(chan error, 1)
-	go func() { patient <- s.write(context.Background(), note(1)) }()
-	if err := s.write(ctx, note(2)); !errors.Is(err, context.DeadlineExceeded) { // the lock is still held
+	go func() { patient <- s.Write(context.Background(), note(1)) }()
+	if err := s.Write(ctx, note(2)); !errors.Is(err, context.DeadlineExceeded) { // the lock is still held
 		t.Error(err)
 	}
 	in.Close()
@@ -327,8 +346,8 @@ func TestAnotherProcessesLockIsWaitedForAndCallersMayLeave(t *testing.T) {
 func TestAppendsOfTwoProcessesSurviveKill(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "sessions.db")
-	s := testkit.Must(Open(ctx, path, Options{}))(t)
-	sessions := []session.ID{mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID}
+	s := testkit.Must(store.Open(ctx, path, store.Options{}))(t)
+	sessions := []session.ID{mustCreate(t, s, store.NewSession{}).ID, mustCreate(t, s, store.NewSession{}).ID}
 	s.Close()
 	acknowledged := []int64{0, 0}
 	for round := range 4 {
@@ -357,7 +376,7 @@ func TestAppendsOfTwoProcessesSurviveKill(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	s = testkit.Must(Open(ctx, path, Options{}))(t)
+	s = testkit.Must(store.Open(ctx, path, store.Options{}))(t)
 	defer s.Close()
 	for i, id := range sessions {
 		if got := testkit.Must(s.Session(ctx, id))(t); got.LastSeq < acknowledged[i] || got.LastSeq > acknowledged[i]+1 || got.MessageCount != got.LastSeq {
@@ -369,27 +388,26 @@ func TestAppendsOfTwoProcessesSurviveKill(t *testing.T) {
 
 // An import that finds no room takes nothing with it of what shares its transaction.
 func TestAnImportThatFindsNoRoomLeavesOthersWhole(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	for _, n := range []int{1, 30, 356} {
 		s := openTest(t)
 		limit := func(pages int64) {
 			t.Helper()
-			testkit.Check(t, s.alone(t.Context(), func(t *tx) error {
+			testkit.Check(t, s.Alone(t.Context(), func(t *engine.Tx) error {
 				var n int64
-				return t.row(fmt.Sprint(`PRAGMA max_page_count = `, pages), nil, &n)
+				return t.Row(fmt.Sprint(`PRAGMA max_page_count = `, pages), nil, &n)
 			}))
 		}
-		b := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "large"}}
-		for i := range n {
-			b.Messages = append(b.Messages, record(fmt.Sprint(i), "", session.User, strings.Repeat("x", 60_000)))
+		b := store.ImportBatch{Session: store.NewSession{Source: session.SourcePi, SourceID: "large"}}
+		for range n {
+			b.Messages = append(b.Messages, store.ImportMessage{Message: says(session.User, strings.Repeat("x", 60_000))})
 		}
-		testkit.Check(t, s.prepareImport(&b))
-		imports := func(t *tx) error {
-			im := importer{tx: t, batch: &b, res: &ImportResult{}, spots: map[string]spot{}}
-			return im.run()
+		imports := func() error {
+			_, err := s.Import(t.Context(), b)
+			return err
 		}
 		limit(count(t, s, `PRAGMA page_count`) + 12)
-		errs := together(t, s, note(1), imports, note(2))
+		errs := callTogether(t, s, writes(s, note(1)), imports, writes(s, note(2)))
 		for i, want := range []session.Code{"", session.StorageFull, ""} {
 			wants(t, errs[i], want, "")
 			if errs[i] != nil && (strings.Contains(errs[i].Error(), "\n") || !strings.Contains(errs[i].Error(), "make room")) {
@@ -403,9 +421,30 @@ func TestAnImportThatFindsNoRoomLeavesOthersWhole(t *testing.T) {
 			t.Errorf("%d rows are left", got)
 		}
 		limit(1 << 30)
-		for i, err := range together(t, s, note(3), imports, note(4)) {
+		for i, err := range callTogether(t, s, writes(s, note(3)), imports, writes(s, note(4))) {
 			wants(t, err, "", fmt.Sprint(i))
 		}
 		mustBeHealthy(t, s)
 	}
+}
+
+// A role that can only read, as that of callers' own SQL, takes no lock that writers wait for.
+func TestReadersHoldUpNoWriter(t *testing.T) {
+	ctx, s := t.Context(), openTest(t)
+	if !s.IsPostgres() {
+		t.Skip("a file of SQLite has no roles")
+	}
+	const role = "sessiond_test_reader"
+	reader := testkit.Must(pgx.Connect(ctx, s.File()))(t)
+	defer reader.Close(ctx)
+	testkit.Must(reader.Exec(ctx, `DO $$ BEGIN CREATE ROLE `+role+`; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
+		GRANT pg_read_all_data TO `+role+`; SET ROLE `+role))(t)
+	for _, query := range append(engine.LockWriters[:1:1], `SELECT id FROM store FOR UPDATE`) {
+		if _, err := reader.Exec(ctx, `BEGIN; `+query); engine.PostgresCode(err) != engine.NoPrivilege {
+			t.Errorf("%s: %v", query, err)
+		}
+		testkit.Must(reader.Exec(ctx, `ROLLBACK`))(t)
+	}
+	testkit.Must(reader.Exec(ctx, `SELECT pg_advisory_lock(1936028465)`))(t)
+	mustCreate(t, s, store.NewSession{}) // waits for none of it
 }

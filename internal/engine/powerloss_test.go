@@ -1,4 +1,4 @@
-package store
+package engine_test
 
 import (
 	"bytes"
@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
+	"sessiond/internal/testkit/storetest"
 )
 
 // files are the bytes of a database and its log at one moment.
@@ -22,9 +24,9 @@ type files struct{ db, log []byte }
 // there and any are not. It takes as given that SQLite syncs the log before it answers, and the database
 // before it begins the log anew.
 func TestLostPowerLosesNothingAcknowledged(t *testing.T) {
-	onFile(t)
+	storetest.OnFile(t)
 	s := openTest(t)
-	path, id := s.File(), mustCreate(t, s, NewSession{}).ID
+	path, id := s.File(), mustCreate(t, s, store.NewSession{}).ID
 	now := func() files {
 		return files{testkit.Must(os.ReadFile(path))(t), testkit.Must(os.ReadFile(path + "-wal"))(t)}
 	}
@@ -35,14 +37,14 @@ func TestLostPowerLosesNothingAcknowledged(t *testing.T) {
 			testkit.Must(s.TruncateWAL(t.Context()))(t)
 		}
 		text := fmt.Sprintf("message %d %s", i, bytes.Repeat([]byte("word "), i*i))
-		testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, text)}}))(t)
+		testkit.Must(s.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{says(session.User, text)}}))(t)
 		moments = append(moments, now())
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	images, folder := effort.Runs(1000), t.TempDir()
 	for n := range images {
 		at := random.IntN(appends)
-		opened := testkit.Must(Open(t.Context(), lostPower(t, random, moments[at], moments[at+1], filepath.Join(folder, fmt.Sprint(n))), Options{}))(t)
+		opened := testkit.Must(store.Open(t.Context(), lostPower(t, random, moments[at], moments[at+1], filepath.Join(folder, fmt.Sprint(n))), store.Options{}))(t)
 		got := testkit.Must(opened.Session(t.Context(), id))(t)
 		if got.MessageCount != int64(at) && got.MessageCount != int64(at+1) {
 			t.Errorf("image %d: %d messages were acknowledged, %d are there", n, at, got.MessageCount)

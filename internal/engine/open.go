@@ -1,10 +1,8 @@
-package store
+package engine
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,12 +48,9 @@ const (
 // schema up to date; two processes may do that at once. On a full disk it opens what is there, and
 // Health says so. Codes: NotFound (read-only and no file), Invalid (no database, another program's,
 // a newer sessiond's), Forbidden (not writable), Busy.
-func Open(ctx context.Context, path string, opt Options) (*Store, error) {
+func Open(ctx context.Context, path string, opt Options) (*DB, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
-	}
-	if opt.Zone == nil {
-		opt.Zone = time.Local
 	}
 	if IsPostgres(path) {
 		return openPostgres(ctx, path, opt)
@@ -68,8 +63,8 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		return nil, openError(path, false, err)
 	}
 	openStores.Add(1)
-	s := &Store{path: path, opt: opt, prepared: map[string]*sqlx.Stmt{}}
-	s.statements = statements{stmt: s.readerStmt, failed: s.readFailed}
+	s := &DB{path: path, opt: opt, prepared: map[string]*sqlx.Stmt{}}
+	s.Statements = Statements{stmt: s.readerStmt, failed: s.ReadFailed}
 	log, err := os.Stat(path + "-wal")
 	besideLog := err == nil && log.Size() > 0 // afterwards it may be gone
 	if opt.ReadOnly {
@@ -89,7 +84,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) openReadWrite(ctx context.Context) error {
+func (s *DB) openReadWrite(ctx context.Context) error {
 	if err := makeFile(s.path); err != nil {
 		return err
 	}
@@ -99,7 +94,7 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	}
 	defer lock.Unlock() //nolint:errcheck // closing the process would unlock it too
 
-	if s.writeDB, err = sql.Open("sqlite", dsn(s.path, "rwc",
+	if s.writeDB, err = sql.Open("sqlite", DSN(s.path, "rwc",
 		"secure_delete(1)", "foreign_keys(1)", "synchronous(full)",
 		"wal_autocheckpoint(8000)", "cache_size(-32768)", "temp_store(memory)")); err != nil {
 		return err
@@ -116,25 +111,43 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = s.write(ctx, func(t *tx) error { return t.housekeeping() })
+	err = s.atStart(ctx)
 	if err != nil && session.CodeOf(err) != session.StorageFull { // else what is stored can be read
 		return err
 	}
 	if st := s.writer.stamp; st != nil && st.low.count == 0 { // until then copies from before stamps have the same number
-		if err := s.alone(ctx, func(t *tx) error { return t.w.exec1(t.ctx, `PRAGMA wal_checkpoint(PASSIVE)`) }); err != nil && !isBusy(err) {
+		if err := s.Alone(ctx, func(t *Tx) error { return t.w.exec1(t.Ctx, `PRAGMA wal_checkpoint(PASSIVE)`) }); err != nil && !isBusy(err) {
 			return err
 		}
 	}
 	s.writer.opened.Store(true)
-	if err := s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)")); err != nil {
+	if err := s.openReaders(ctx, DSN(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)")); err != nil {
 		return err
 	}
-	return s.mend(ctx)
+	return s.announceOpened(ctx)
+}
+
+// atStart runs Options.AtStart.
+func (s *DB) atStart(ctx context.Context) error {
+	return s.Write(ctx, func(t *Tx) error {
+		if s.opt.AtStart == nil {
+			return nil
+		}
+		return s.opt.AtStart(t)
+	})
+}
+
+// announceOpened runs Options.Opened.
+func (s *DB) announceOpened(ctx context.Context) error {
+	if s.opt.Opened == nil {
+		return nil
+	}
+	return s.opt.Opened(ctx, s)
 }
 
 // openReadOnly falls back on immutable=1 where SQLite cannot make its -shm file, which is
 // safe only while no WAL holds anything.
-func (s *Store) openReadOnly(ctx context.Context) error {
+func (s *DB) openReadOnly(ctx context.Context) error {
 	info, err := os.Stat(s.path)
 	if err != nil {
 		return err
@@ -142,14 +155,14 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 	if info.IsDir() {
 		return session.Errorf(session.Invalid, "%s is a folder; name the database file in it", s.path)
 	}
-	err = s.openReaders(ctx, dsn(s.path, "ro", "query_only(1)", "temp_store(memory)"))
-	if code := sqliteCode(err); code&0xff == sqlite3.SQLITE_CANTOPEN || code&0xff == sqlite3.SQLITE_READONLY {
+	err = s.openReaders(ctx, DSN(s.path, "ro", "query_only(1)", "temp_store(memory)"))
+	if code := SQLiteCode(err); code&0xff == sqlite3.SQLITE_CANTOPEN || code&0xff == sqlite3.SQLITE_READONLY {
 		if wal, statErr := os.Stat(s.path + "-wal"); statErr == nil && wal.Size() > 0 {
 			return session.Errorf(session.Forbidden,
 				"%s has a write-ahead log that holds something, and this folder cannot be written: open it as a user who may write here, or make a copy with `sessiond backup`", s.path)
 		}
 		s.closeHandles()
-		err = s.openReaders(ctx, dsn(s.path, "ro", "query_only(1)", "temp_store(memory)")+"&immutable=1")
+		err = s.openReaders(ctx, DSN(s.path, "ro", "query_only(1)", "temp_store(memory)")+"&immutable=1")
 	}
 	if err != nil {
 		return err
@@ -157,7 +170,7 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 	return s.checkVersion(ctx, s.readers.DB)
 }
 
-func (s *Store) openReaders(ctx context.Context, source string) error {
+func (s *DB) openReaders(ctx context.Context, source string) error {
 	readers, err := sql.Open("sqlite", source)
 	if err != nil {
 		return err
@@ -187,8 +200,8 @@ func (s *Store) openReaders(ctx context.Context, source string) error {
 	return db.GetContext(ctx, &n, `SELECT COUNT(*) FROM sqlite_schema`)
 }
 
-// dsn builds the driver's name for the file. Every pragma is one that a test reads back.
-func dsn(path, mode string, pragmas ...string) string {
+// DSN builds the driver's name for the file. Every pragma is one that a test reads back.
+func DSN(path, mode string, pragmas ...string) string {
 	q := url.Values{"mode": {mode}, "_txlock": {"immediate"}}
 	q.Add("_pragma", "busy_timeout("+strconv.Itoa(busyTimeoutMS)+")")
 	for _, p := range pragmas {
@@ -199,7 +212,7 @@ func dsn(path, mode string, pragmas ...string) string {
 }
 
 // migrate brings the schema up to date under the caller's lock.
-func (s *Store) migrate(ctx context.Context) error {
+func (s *DB) migrate(ctx context.Context) error {
 	if err := retryBusy(ctx, func() error { return s.checkVersion(ctx, s.writeDB) }); err != nil {
 		return err
 	}
@@ -224,12 +237,12 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	_, err = provider.Up(ctx)
-	return wrap(err, "migrate")
+	return session.Wrap(err, "migrate")
 }
 
 // checkVersion refuses a file that is not sessiond's, is of a newer one or from before version
 // 0.1.0, before anything is changed.
-func (s *Store) checkVersion(ctx context.Context, db *sql.DB) error {
+func (s *DB) checkVersion(ctx context.Context, db *sql.DB) error {
 	var tables, goosed int
 	err := db.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(name = 'goose_db_version'), 0) FROM sqlite_schema WHERE type = 'table'`).Scan(&tables, &goosed)
 	if err != nil {
@@ -270,14 +283,14 @@ func (s *Store) checkVersion(ctx context.Context, db *sql.DB) error {
 
 // unmade is the answer to a file without the schema: its first start was cut short, or is not over.
 // A start that writes makes it. Codes: NotFound.
-func (s *Store) unmade() error {
+func (s *DB) unmade() error {
 	if !s.opt.ReadOnly {
 		return nil
 	}
 	return session.Errorf(session.NotFound, "%s is empty: `sessiond import` fills it with the histories of your agents, `sessiond serve` begins it", s.path)
 }
 
-func (s *Store) tooOld() error {
+func (s *DB) tooOld() error {
 	return session.Errorf(session.Invalid, `%s was made before version 0.1.0, which has another schema; nothing was changed. Move its sessions in two steps:
 with the version that made it: sessiond export -o all.jsonl
 with this one, after you moved the file elsewhere: sessiond import sessiond all.jsonl
@@ -314,20 +327,7 @@ func (w *writer) useWAL(ctx context.Context) error {
 	return nil
 }
 
-// housekeeping is what every start does: it gives the file its identity, and sessions that lie in the future a time.
-func (t *tx) housekeeping() error {
-	id := make([]byte, 6)
-	if _, err := rand.Read(id); err != nil {
-		return err
-	}
-	if err := t.exec(`INSERT INTO store (id, epoch, created_at, mended) VALUES (1, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		hex.EncodeToString(id), t.now, mendVersion); err != nil {
-		return err
-	}
-	return t.mendFuture()
-}
-
-func (s *Store) closeHandles() {
+func (s *DB) closeHandles() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.network != nil {
@@ -351,7 +351,7 @@ func (s *Store) closeHandles() {
 // then the whole database: the WAL is emptied and given up. Whatever is asked of a closed
 // store fails; closing it again does nothing. If the files were moved or overwritten by hand, the error says where
 // everything is.
-func (s *Store) Close() (err error) {
+func (s *DB) Close() (err error) {
 	s.closing.Do(func() {
 		if s.writer != nil {
 			s.writer.stop()
@@ -367,7 +367,7 @@ func (s *Store) Close() (err error) {
 
 // closeAll closes the handles, then the descriptors of the stamp: SQLite's locks belong to the process, so
 // another store of it may still need them.
-func (s *Store) closeAll() {
+func (s *DB) closeAll() {
 	s.closeHandles()
 	if !IsPostgres(s.path) && openStores.Add(-1) == 0 && s.writer != nil && s.writer.stamp != nil {
 		s.writer.stamp.close()
@@ -377,7 +377,7 @@ func (s *Store) closeAll() {
 // openStores counts the stores of this process on files.
 var openStores atomic.Int32
 
-func (s *Store) leaveWAL() {
+func (s *DB) leaveWAL() {
 	if s.writer.postgres {
 		return
 	}

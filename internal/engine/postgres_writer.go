@@ -1,4 +1,4 @@
-package store
+package engine
 
 import "context"
 
@@ -7,11 +7,10 @@ import "context"
 // the server notifies the other daemons.
 var lockWriters = []string{`LOCK TABLE store IN SHARE UPDATE EXCLUSIVE MODE`, `SELECT pg_notify('` + channel + `', '')`}
 
-// Messages get their ids here, so that no insert has to wait for the answer to another: the sequence is read
-// under the lock, and set before the commit.
+// The sequence of Options.IDs is read under the lock, and set before the commit: see NextID.
 const (
-	lastMessageID    = `SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM messages_id_seq`
-	setLastMessageID = `SELECT setval('messages_id_seq', ?)`
+	lastOfSequence = `SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM `
+	setSequence    = `SELECT setval(?, ?)`
 )
 
 // beginPostgres begins a transaction, with a savepoint if several jobs share it, on a new connection if
@@ -30,8 +29,8 @@ func (w *writer) beginPostgres(ctx context.Context, savepoint bool) error {
 				return err
 			}
 		}
-		err := w.conn.GetContext(ctx, &w.lastMessage, lastMessageID)
-		w.firstMessage = w.lastMessage
+		err := w.conn.GetContext(ctx, &w.lastID, lastOfSequence+w.opt.IDs)
+		w.firstID = w.lastID
 		return err
 	}
 	err := begin()
@@ -52,8 +51,8 @@ func (w *writer) beginPostgres(ctx context.Context, savepoint bool) error {
 
 // commitPostgres commits the transaction.
 func (w *writer) commitPostgres(ctx context.Context) error {
-	if w.lastMessage > w.firstMessage {
-		if err := w.enqueue(ctx, setLastMessageID, w.lastMessage); err != nil {
+	if w.lastID > w.firstID {
+		if err := w.enqueue(ctx, setSequence, w.opt.IDs, w.lastID); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"cmp"
@@ -12,35 +12,40 @@ import (
 	"github.com/jmoiron/sqlx/reflectx"
 )
 
-// queryer is what functions that only read need: the readers, or the writer inside its transaction.
-type queryer interface {
-	// read runs readings one after the other: on PostgreSQL several go in one round trip, and see one
+// Queryer is what functions that only read need: the readers, or the writer inside its transaction.
+type Queryer interface {
+	// Read runs readings one after the other: on PostgreSQL several go in one round trip, and see one
 	// state of the database.
-	read(ctx context.Context, all ...reading) error
+	Read(ctx context.Context, all ...Reading) error
 }
 
-// reading is a statement that reads, and what becomes of each of its rows. errEnough ends it early.
-type reading struct {
+// Reading is a statement that reads, and what becomes of each of its rows. errEnough ends it early.
+type Reading struct {
 	query string
 	args  []any
 	use   func(*sqlx.Rows) error
 }
 
-// statements implements queryer by prepared statements. A cancelled context keeps a statement from
+// NewReading returns a reading that calls use for each row of a statement.
+func NewReading(query string, args []any, use func(*sqlx.Rows) error) Reading {
+	return Reading{query: query, args: args, use: use}
+}
+
+// Statements implements Queryer by prepared statements. A cancelled context keeps a statement from
 // starting and ends it between two rows. It does not interrupt SQLite: for that the driver and
 // database/sql start a goroutine each per statement, which costs more than most statements.
-type statements struct {
+type Statements struct {
 	// stmt returns the prepared form of a statement; done is called after its use. A LIMIT that is
 	// bound is written +?: with a plain ? SQLite plans for its value, and so prepares the statement
 	// anew at every use.
 	stmt func(ctx context.Context, query string) (st *sqlx.Stmt, done func(), err error)
 	// batch sends several readings at once, and returns a result set for each; nil: they are run one by one.
-	batch func(ctx context.Context, all []reading) (*sqlx.Rows, error)
+	batch func(ctx context.Context, all []Reading) (*sqlx.Rows, error)
 	// failed is told each error; nil: nobody.
 	failed func(error)
 }
 
-func (s statements) read(ctx context.Context, all ...reading) (err error) {
+func (s Statements) Read(ctx context.Context, all ...Reading) (err error) {
 	if s.batch != nil && len(all) > 1 {
 		err = s.atOnce(ctx, all)
 	} else {
@@ -54,7 +59,7 @@ func (s statements) read(ctx context.Context, all ...reading) (err error) {
 	return ownStatementError(err)
 }
 
-func (s statements) one(ctx context.Context, r reading) error {
+func (s Statements) one(ctx context.Context, r Reading) error {
 	st, done, err := s.stmt(ctx, r.query)
 	if err != nil {
 		return err
@@ -68,7 +73,7 @@ func (s statements) one(ctx context.Context, r reading) error {
 	return r.useAll(ctx, rows)
 }
 
-func (s statements) atOnce(ctx context.Context, all []reading) error {
+func (s Statements) atOnce(ctx context.Context, all []Reading) error {
 	rows, err := s.batch(context.WithoutCancel(ctx), all)
 	if err != nil {
 		return err
@@ -86,12 +91,12 @@ func (s statements) atOnce(ctx context.Context, all []reading) error {
 }
 
 // useAll calls use for every row, while it holds the connection.
-func (r reading) useAll(ctx context.Context, rows *sqlx.Rows) error {
+func (r Reading) useAll(ctx context.Context, rows *sqlx.Rows) error {
 	for rows.Next() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.use(rows); errors.Is(err, errEnough) {
+		if err := r.use(rows); errors.Is(err, ErrEnough) {
 			return nil
 		} else if err != nil {
 			return err
@@ -100,16 +105,16 @@ func (r reading) useAll(ctx context.Context, rows *sqlx.Rows) error {
 	return rows.Err()
 }
 
-// errEnough ends a reading before its last row.
-var errEnough = errors.New("enough rows")
+// ErrEnough ends a reading before its last row.
+var ErrEnough = errors.New("enough rows")
 
-// into reads rows into a T, for which it calls use: a struct whose fields have the columns' names in db tags,
+// Into reads rows into a T, for which it calls use: a struct whose fields have the columns' names in db tags,
 // or the value of the only column. All rows are scanned into the same value, so that reflection finds the
 // fields once per statement; sqlx does so for every row.
-func into[T any](use func(*T) error, query string, args ...any) reading {
+func Into[T any](use func(*T) error, query string, args ...any) Reading {
 	var row, zero T
 	var dest []any
-	return reading{query: query, args: args, use: func(rows *sqlx.Rows) error {
+	return Reading{query: query, args: args, use: func(rows *sqlx.Rows) error {
 		if dest == nil {
 			columns, err := rows.Columns()
 			if err != nil {
@@ -127,25 +132,25 @@ func into[T any](use func(*T) error, query string, args ...any) reading {
 	}}
 }
 
-// intoList reads all rows.
-func intoList[T any](all *[]T, query string, args ...any) reading {
-	return into(func(row *T) error {
+// IntoList reads all rows.
+func IntoList[T any](all *[]T, query string, args ...any) Reading {
+	return Into(func(row *T) error {
 		*all = append(*all, *row)
 		return nil
 	}, query, args...)
 }
 
-// intoFirst reads one row; found stays nil when there is none.
-func intoFirst[T any](found **T, query string, args ...any) reading {
-	return into(func(row *T) error {
+// IntoFirst reads one row; found stays nil when there is none.
+func IntoFirst[T any](found **T, query string, args ...any) Reading {
+	return Into(func(row *T) error {
 		*found = row
-		return errEnough
+		return ErrEnough
 	}, query, args...)
 }
 
-// each is into of one statement.
-func each[T any](ctx context.Context, q queryer, use func(*T) error, query string, args ...any) error {
-	return q.read(ctx, into(use, query, args...))
+// Each is Into of one statement.
+func Each[T any](ctx context.Context, q Queryer, use func(*T) error, query string, args ...any) error {
+	return q.Read(ctx, Into(use, query, args...))
 }
 
 // destinations returns where the columns of a row go: to the fields of a struct with their names in
@@ -166,24 +171,24 @@ func destinations(mapper *reflectx.Mapper, row any, columns []string) ([]any, er
 	return dest, err
 }
 
-// list reads all rows.
-func list[T any](ctx context.Context, q queryer, query string, args ...any) (all []T, err error) {
-	err = q.read(ctx, intoList(&all, query, args...))
+// List reads all rows.
+func List[T any](ctx context.Context, q Queryer, query string, args ...any) (all []T, err error) {
+	err = q.Read(ctx, IntoList(&all, query, args...))
 	return all, err
 }
 
-// get reads one row; sql.ErrNoRows when there is none.
-func get[T any](ctx context.Context, q queryer, query string, args ...any) (T, error) {
-	row, err := first[T](ctx, q, query, args...)
+// Get reads one row; sql.ErrNoRows when there is none.
+func Get[T any](ctx context.Context, q Queryer, query string, args ...any) (T, error) {
+	row, err := First[T](ctx, q, query, args...)
 	if row == nil {
 		return *new(T), cmp.Or(err, sql.ErrNoRows)
 	}
 	return *row, err
 }
 
-// first reads one row; nil when there is none.
-func first[T any](ctx context.Context, q queryer, query string, args ...any) (found *T, err error) {
-	err = q.read(ctx, intoFirst(&found, query, args...))
+// First reads one row; nil when there is none.
+func First[T any](ctx context.Context, q Queryer, query string, args ...any) (found *T, err error) {
+	err = q.Read(ctx, IntoFirst(&found, query, args...))
 	return found, err
 }
 
@@ -192,7 +197,7 @@ func first[T any](ctx context.Context, q queryer, query string, args ...any) (fo
 const maxPrepared = 128
 
 // readerStmt is stmt of the readers. Preparing waits for a connection, so it holds no lock.
-func (s *Store) readerStmt(ctx context.Context, query string) (st *sqlx.Stmt, done func(), err error) {
+func (s *DB) readerStmt(ctx context.Context, query string) (st *sqlx.Stmt, done func(), err error) {
 	keep := func() {}
 	if s.writer != nil {
 		if refusal := s.writer.overwritten.Load(); refusal != nil { // pages of two files would be mixed

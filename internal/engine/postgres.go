@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"cmp"
@@ -48,9 +48,9 @@ func PrintableName(name string) string {
 // openPostgres opens a database of PostgreSQL, in the schema that the address names first (public, or
 // search_path), and brings it up to date. Codes: Invalid (a newer sessiond's, sorted otherwise),
 // NotFound, Forbidden, Unavailable.
-func openPostgres(ctx context.Context, address string, opt Options) (*Store, error) {
-	s := &Store{path: address, opt: opt, network: &network{}, prepared: map[string]*sqlx.Stmt{}}
-	s.statements = statements{stmt: s.readerStmt, batch: s.readBatch}
+func openPostgres(ctx context.Context, address string, opt Options) (*DB, error) {
+	s := &DB{path: address, opt: opt, network: &network{}, prepared: map[string]*sqlx.Stmt{}}
+	s.Statements = Statements{stmt: s.readerStmt, batch: s.readBatch}
 	err := s.openPools(ctx)
 	current := false
 	if err == nil {
@@ -74,7 +74,7 @@ func openPostgres(ctx context.Context, address string, opt Options) (*Store, err
 
 // openPools opens the reading connections, and refuses a database that sorts texts in another way than
 // SQLite does: by bytes.
-func (s *Store) openPools(ctx context.Context) error {
+func (s *DB) openPools(ctx context.Context) error {
 	for _, pool := range []struct {
 		to       **sqlx.DB
 		conns    int
@@ -99,7 +99,7 @@ func (s *Store) openPools(ctx context.Context) error {
 	s.callersSQL = sqlx.NewDb(callers, "postgres")
 	var order, encoding string
 	var fits bool
-	if err := s.readers.QueryRowContext(ctx, orderOfTexts).Scan(&order, &encoding, &fits); err != nil {
+	if err := s.readers.QueryRowContext(ctx, OrderOfTexts).Scan(&order, &encoding, &fits); err != nil {
 		return err
 	}
 	if !fits {
@@ -110,7 +110,7 @@ func (s *Store) openPools(ctx context.Context) error {
 }
 
 // readBatch sends readings in one round trip.
-func (s *Store) readBatch(ctx context.Context, all []reading) (*sqlx.Rows, error) {
+func (s *DB) readBatch(ctx context.Context, all []Reading) (*sqlx.Rows, error) {
 	batch := make([]statement, len(all))
 	for i, r := range all {
 		var err error
@@ -131,14 +131,14 @@ func readOnly(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// orderOfTexts reads a database's order of texts, of ICU's its library alone, its encoding, and whether they sort by
+// OrderOfTexts reads a database's order of texts, of ICU's its library alone, its encoding, and whether they sort by
 // bytes, as SQLite does; the built-in order does.
-const orderOfTexts = `
+const OrderOfTexts = `
 	SELECT name, encoding, name IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') AND encoding = 'UTF8'
 	FROM (SELECT CASE datlocprovider WHEN 'i' THEN 'ICU' WHEN 'b' THEN 'C' ELSE datcollate END AS name, pg_encoding_to_char(encoding) AS encoding
 	      FROM pg_database WHERE datname = current_database()) AS d`
 
-func (s *Store) openPostgresWriter(ctx context.Context) (err error) {
+func (s *DB) openPostgresWriter(ctx context.Context) (err error) {
 	// The server frees the lock of a daemon that it cannot reach any more.
 	if s.writeDB, err = s.openPostgresPool(map[string]string{
 		"lock_timeout":                        strconv.FormatInt(lockPatience.Milliseconds(), 10),
@@ -150,28 +150,17 @@ func (s *Store) openPostgresWriter(ctx context.Context) (err error) {
 	if s.writer, err = startWriter(s.writeDB, s.path, s.opt); err != nil {
 		return err
 	}
-	named, err := s.Tokens(ctx)
-	if err == nil && len(named) > 0 { // tables that a migration made, and tokens that were copied
-		err = s.write(ctx, func(t *tx) error { return t.makeTokenRole() })
-	}
-	if session.CodeOf(err) == session.Forbidden {
-		s.opt.Log.Warn().Err(err).Msg("requests with named tokens fail")
-		err = nil
-	}
-	if err == nil {
-		err = s.write(ctx, func(t *tx) error { return t.housekeeping() })
-	}
-	if err != nil {
+	if err := s.atStart(ctx); err != nil {
 		return err
 	}
 	s.writer.opened.Store(true)
-	return s.mend(ctx)
+	return s.announceOpened(ctx)
 }
 
 // checkPostgresVersion reports whether the schema is this sessiond's. It refuses that of a newer one, and, for a
 // reader, that of an older one.
-func (s *Store) checkPostgresVersion(ctx context.Context) (current bool, err error) {
-	have, want, err := s.postgresVersion(ctx)
+func (s *DB) checkPostgresVersion(ctx context.Context) (current bool, err error) {
+	have, want, err := s.SchemaVersion(ctx)
 	switch name := PrintableName(s.path); {
 	case err != nil:
 		return false, err
@@ -187,17 +176,17 @@ func (s *Store) checkPostgresVersion(ctx context.Context) (current bool, err err
 
 // checkPostgresSchema refuses a schema that lost its migrations while the store is open. That of a newer
 // sessiond is served until this one restarts.
-func (s *Store) checkPostgresSchema(ctx context.Context) error {
-	have, want, err := s.postgresVersion(ctx)
+func (s *DB) checkPostgresSchema(ctx context.Context) error {
+	have, want, err := s.SchemaVersion(ctx)
 	if err == nil && have < want {
 		err = session.Errorf(session.Unavailable, "%s has schema %d, this sessiond needs %d, perhaps after a restore: restart sessiond, which brings it up to date", PrintableName(s.path), have, want)
 	}
 	return err
 }
 
-// postgresVersion returns the number of the newest migration that the database has, 0 of an empty one, and of
+// SchemaVersion returns the number of the newest migration that the database has, 0 of an empty one, and of
 // the newest that this sessiond knows.
-func (s *Store) postgresVersion(ctx context.Context) (have, want int64, err error) {
+func (s *DB) SchemaVersion(ctx context.Context) (have, want int64, err error) {
 	there := false
 	if err = s.readers.GetContext(ctx, &there, `SELECT to_regclass('goose_db_version') IS NOT NULL`); err != nil {
 		return 0, 0, err
@@ -212,7 +201,7 @@ func (s *Store) postgresVersion(ctx context.Context) (have, want int64, err erro
 }
 
 // migratePostgres brings the schema up to date. Of several daemons that start at once one does.
-func (s *Store) migratePostgres(ctx context.Context) error {
+func (s *DB) migratePostgres(ctx context.Context) error {
 	config, err := s.network.config(s.path, nil, 0)
 	if err != nil {
 		return err
@@ -232,5 +221,5 @@ func (s *Store) migratePostgres(ctx context.Context) error {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
 	_, err = provider.Up(ctx)
-	return wrap(err, "migrate")
+	return session.Wrap(err, "migrate")
 }

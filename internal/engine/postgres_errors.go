@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ const (
 	invalidPassword     = "28P01"
 	invalidAuth         = "28000"
 	noDatabase          = "3D000"
-	noPrivilege         = "42501"
+	NoPrivilege         = "42501"
 	readOnlyTransaction = "25006"
 	idleInTransaction   = "25P03" // the server ended the connection
 	statementCancelled  = "57014"
@@ -38,8 +38,8 @@ const (
 	undefinedTable      = "42P01"
 )
 
-// postgresCode returns the SQLSTATE of an error of PostgreSQL, "" when it is not one.
-func postgresCode(err error) string {
+// PostgresCode returns the SQLSTATE of an error of PostgreSQL, "" when it is not one.
+func PostgresCode(err error) string {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
 		return e.Code
@@ -53,7 +53,7 @@ func isUnreachable(err error) bool {
 	if errors.As(err, &refused) { // also a database that is gone, or a password that was changed
 		return true
 	}
-	if code := postgresCode(err); code != "" {
+	if code := PostgresCode(err); code != "" {
 		return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P") || code == tooManyConnections || code == idleInTransaction
 	}
 	var network net.Error
@@ -75,7 +75,7 @@ func postgresError(err error) error {
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	switch postgresCode(err) {
+	switch PostgresCode(err) {
 	case invalidBytes:
 		return session.Errorf(session.Invalid, "a text has a NUL, which PostgreSQL cannot hold")
 	case readOnlyTransaction:
@@ -95,7 +95,7 @@ func postgresError(err error) error {
 
 // ownStatementError is postgresError for a statement of sessiond's own, whose tables must be there.
 func ownStatementError(err error) error {
-	if postgresCode(err) == undefinedTable {
+	if PostgresCode(err) == undefinedTable {
 		return session.Errorf(session.Unavailable, "the database has lost tables of sessiond: restore a backup, or restart sessiond to begin a new one: %w", err)
 	}
 	return postgresError(err)
@@ -111,12 +111,12 @@ func openPostgresError(name string, err error) error {
 		return err
 	}
 	said := strings.Join(strings.Fields(err.Error()), " ") // of several attempts it has a line each
-	switch postgresCode(err) {
+	switch PostgresCode(err) {
 	case invalidPassword, invalidAuth:
 		return session.Errorf(session.Forbidden, "PostgreSQL refuses the user, the password or the client certificate of %s: %s", name, said)
 	case noDatabase:
 		return session.Errorf(session.NotFound, "%s does not exist: create it with `createdb -T template0 -E UTF8 --lc-collate=C --lc-ctype=C.UTF-8 NAME`", name)
-	case noPrivilege:
+	case NoPrivilege:
 		return session.Errorf(session.Forbidden, "the user of %s may not do what sessiond needs: it must own the database or have CREATE on its schema: %s", name, said)
 	}
 	if stateOf(err) == StateUnwritable {

@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -30,8 +30,8 @@ func retryBusy(ctx context.Context, fn func() error) error {
 	}
 }
 
-// sqliteCode gives the extended result code of an error, 0 when it is not SQLite's.
-func sqliteCode(err error) int {
+// SQLiteCode gives the extended result code of an error, 0 when it is not SQLite's.
+func SQLiteCode(err error) int {
 	var e interface {
 		error
 		Code() int // as the driver's errors have it, and the engine's
@@ -43,32 +43,25 @@ func sqliteCode(err error) int {
 }
 
 func isBusy(err error) bool {
-	code := sqliteCode(err) & 0xff
+	code := SQLiteCode(err) & 0xff
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
 }
 
-// isTaken tells that a row was refused because one of its kind is there already: by an index,
+// IsTaken tells that a row was refused because one of its kind is there already: by an index,
 // or by the trigger that keeps INSERT OR REPLACE from going around it.
-func isTaken(err error) bool {
-	if postgresCode(err) == uniqueViolation {
+func IsTaken(err error) bool {
+	if PostgresCode(err) == uniqueViolation {
 		return true
 	}
-	switch sqliteCode(err) {
+	switch SQLiteCode(err) {
 	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_TRIGGER:
 		return true
 	}
 	return false
 }
 
-// wrap says what was being done when err came; nil stays nil.
-func wrap(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
-}
-
-func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+// NoRows reports whether err says that a query found nothing.
+func NoRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
 // openError says what is wrong with the file in words that lead on. besideLog tells that a
 // write-ahead log lay beside it.
@@ -80,7 +73,7 @@ func openError(path string, besideLog bool, err error) error {
 		}
 		err = known.Unwrap()
 	}
-	switch code := sqliteCode(err) & 0xff; {
+	switch code := SQLiteCode(err) & 0xff; {
 	case code == sqlite3.SQLITE_NOTADB:
 		return session.Errorf(session.Invalid, "%s is not an SQLite database; nothing was changed. Name another file with --db: %w", path, err)
 	case code == sqlite3.SQLITE_CORRUPT:
@@ -103,8 +96,8 @@ func storageError(err error) error {
 	if err = ownStatementError(err); err == nil || errors.As(err, &known) {
 		return err
 	}
-	code := sqliteCode(err)
-	if postgresCode(err) == diskFull {
+	code := SQLiteCode(err)
+	if PostgresCode(err) == diskFull {
 		return session.Errorf(session.StorageFull, "the disk of PostgreSQL is full; nothing of this request was stored: make room, then try again")
 	}
 	switch stateOf(err) {
@@ -118,7 +111,7 @@ func storageError(err error) error {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return session.Errorf(session.Busy, "another process holds the database's write lock; try again: %w", err)
 	}
-	switch postgresCode(err) {
+	switch PostgresCode(err) {
 	case checkViolation, invalidText:
 		code = sqlite3.SQLITE_CONSTRAINT_CHECK
 	}

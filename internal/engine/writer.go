@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -31,10 +31,10 @@ type writer struct {
 	stmts map[string]*sqlx.Stmt
 	queue chan *job
 
-	// On PostgreSQL: the bytes of the statements that wait for the next round trip, the last id of a message, and
+	// On PostgreSQL: the bytes of the statements that wait for the next round trip, the last of Options.IDs, and
 	// the one before the transaction.
-	queuedSize                int
-	lastMessage, firstMessage int64
+	queuedSize      int
+	lastID, firstID int64
 
 	opt      Options
 	path     string
@@ -63,9 +63,9 @@ type writer struct {
 
 type job struct {
 	ctx    context.Context
-	fn     func(*tx) error
+	fn     func(*Tx) error
 	err    error
-	usage  rollup
+	carry  any
 	answer chan error
 	alone  bool // outside any transaction, with the writing connection to itself
 	moved  bool // also while the database's files are moved
@@ -92,26 +92,23 @@ func (j *job) giveUp(err error) bool {
 	return true
 }
 
-// tx is what a closure sees: the writer's connection inside its transaction. Statements run
-// under the writer's own context, never the request's: a statement that is cancelled can
-// roll back the whole transaction, and with it other people's appends.
-type tx struct {
-	statements
+// Tx is what a closure sees: the writer's connection inside its transaction. Its statements have the values of
+// the request's context but not its end: a statement that is cancelled can roll back the whole transaction, and
+// with it other people's appends.
+type Tx struct {
+	Statements
+	Ctx   context.Context
+	Now   session.Time
+	Carry any // for Options.BeforeCommit, if the closure succeeds
 	w     *writer
-	ctx   context.Context
-	opt   *Options
-	now   session.Time
-	usage rollup
-	// projects are usageProject of the sub-agents that were looked up.
-	projects map[session.ID]string
 }
 
-func (w *writer) newTx() *tx {
+func (w *writer) newTx(ctx context.Context) *Tx {
 	stmt := func(ctx context.Context, query string) (*sqlx.Stmt, func(), error) {
 		st, err := w.stmt(ctx, query)
 		return st, func() {}, err
 	}
-	return &tx{statements: statements{stmt: stmt}, w: w, ctx: context.Background(), opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}, projects: map[session.ID]string{}}
+	return &Tx{Statements: Statements{stmt: stmt}, w: w, Ctx: ctx, Now: session.At(w.opt.Now())}
 }
 
 func startWriter(db *sql.DB, path string, opt Options) (*writer, error) {
@@ -149,7 +146,7 @@ func (w *writer) waitInside(ms int) error {
 
 // do queues fn and waits for its outcome. Once fn has begun its outcome is awaited whatever
 // happens to ctx.
-func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
+func (w *writer) do(ctx context.Context, fn func(*Tx) error) error {
 	return w.submit(ctx, &job{ctx: ctx, fn: fn, answer: make(chan error, 1)})
 }
 
@@ -244,10 +241,10 @@ func (w *writer) run(batch []*job) {
 			if err := w.ready(); err != nil && !j.moved {
 				j.giveUp(err)
 			} else if j.begin() {
-				t := w.newTx()
+				t := w.newTx(context.Background())
 				err := t.guarded(j.fn)
 				if err == nil && w.postgres {
-					err = w.flush(t.ctx)
+					err = w.flush(t.Ctx)
 				}
 				w.noteDamage(err)
 				j.answer <- err
@@ -275,7 +272,7 @@ func (w *writer) transact(batch []*job) (again []*job) {
 		}
 		return nil
 	}
-	begun, total := batch[:0], rollup{}
+	begun, carried := batch[:0], []any(nil)
 	fail := func(err error) {
 		for _, j := range begun {
 			if j.err == nil {
@@ -295,12 +292,14 @@ func (w *writer) transact(batch []*job) (again []*job) {
 			fail(dead)
 			return batch[i+1:]
 		}
-		if j.err == nil {
-			total.add(j.usage)
+		if j.err == nil && j.carry != nil {
+			carried = append(carried, j.carry)
 		}
 	}
-	t := w.newTx()
-	err := t.saveRollup(total)
+	var err error
+	if len(carried) > 0 {
+		err = w.opt.BeforeCommit(w.newTx(ctx), carried)
+	}
 	if err == nil {
 		err = w.commit(ctx)
 	}
@@ -375,17 +374,14 @@ func (w *writer) attempt(ctx context.Context, j *job, savepoint bool) (dead erro
 			return err
 		}
 	}
-	t := w.newTx()
-	if scope, limited := session.ScopeOf(j.ctx); limited {
-		t.ctx = session.WithScope(t.ctx, scope)
-	}
+	t := w.newTx(context.WithoutCancel(j.ctx))
 	if j.err = t.limit(); j.err == nil {
 		j.err = t.guarded(j.fn)
 	}
 	if j.err == nil {
 		j.err = t.unlimit()
 	}
-	j.usage = t.usage
+	j.carry = t.Carry
 	if IsDamage(j.err) { // nothing that shares its transaction is stored either
 		w.noteDamage(j.err)
 		if refusal := w.ready(); refusal != nil {
@@ -411,7 +407,7 @@ func (w *writer) attempt(ctx context.Context, j *job, savepoint bool) (dead erro
 }
 
 // guarded keeps a panic in one closure from taking down the writer, and with it the daemon.
-func (t *tx) guarded(fn func(*tx) error) (err error) {
+func (t *Tx) guarded(fn func(*Tx) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in a write: %v", p)
@@ -473,28 +469,28 @@ func (w *writer) close() {
 	w.conn.Close() //nolint:errcheck // returns it to its pool of one
 }
 
-// exec runs a statement whose result is not needed. On PostgreSQL its error may come with a later one's:
-// what tells errors apart calls changed.
-func (t *tx) exec(query string, args ...any) error {
+// Exec runs a statement whose result is not needed. On PostgreSQL its error may come with a later one's:
+// what tells errors apart calls Changed.
+func (t *Tx) Exec(query string, args ...any) error {
 	if t.w.postgres {
-		return t.w.enqueue(t.ctx, query, args...)
+		return t.w.enqueue(t.Ctx, query, args...)
 	}
 	_, err := t.result(query, args...)
 	return err
 }
 
-// execEach runs statements that take the same arguments.
-func (t *tx) execEach(queries []string, args ...any) error {
+// ExecEach runs statements that take the same arguments.
+func (t *Tx) ExecEach(queries []string, args ...any) error {
 	for _, query := range queries {
-		if err := t.exec(query, args...); err != nil {
+		if err := t.Exec(query, args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// changed runs a statement and returns how many rows it changed.
-func (t *tx) changed(query string, args ...any) (int64, error) {
+// Changed runs a statement and returns how many rows it changed.
+func (t *Tx) Changed(query string, args ...any) (int64, error) {
 	res, err := t.result(query, args...)
 	if err != nil {
 		return 0, err
@@ -502,32 +498,42 @@ func (t *tx) changed(query string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
-// insert runs an INSERT and returns the id of its row.
-func (t *tx) insert(query string, args ...any) (int64, error) {
+// Insert runs an INSERT and returns the id of its row.
+func (t *Tx) Insert(query string, args ...any) (int64, error) {
 	var id int64
-	err := t.row(query+` RETURNING id`, args, &id)
+	err := t.Row(query+` RETURNING id`, args, &id)
 	return id, err
 }
 
-func (t *tx) result(query string, args ...any) (sql.Result, error) {
-	st, err := t.w.stmt(t.ctx, query)
+func (t *Tx) result(query string, args ...any) (sql.Result, error) {
+	st, err := t.w.stmt(t.Ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	return st.ExecContext(t.ctx, args...)
+	return st.ExecContext(t.Ctx, args...)
 }
 
-// exists tells whether a query has a row.
-func (t *tx) exists(query string, args ...any) (bool, error) {
-	found, err := first[int64](t.ctx, t, query, args...)
+// Exists reports whether a query has a row.
+func (t *Tx) Exists(query string, args ...any) (bool, error) {
+	found, err := First[int64](t.Ctx, t, query, args...)
 	return found != nil, err
 }
 
-// row reads one row of plain columns; sql.ErrNoRows when there is none.
-func (t *tx) row(query string, args []any, dest ...any) error {
-	st, err := t.w.stmt(t.ctx, query)
+// Row reads one row of plain columns; sql.ErrNoRows when there is none.
+func (t *Tx) Row(query string, args []any, dest ...any) error {
+	st, err := t.w.stmt(t.Ctx, query)
 	if err != nil {
 		return err
 	}
-	return st.QueryRowContext(t.ctx, args...).Scan(dest...)
+	return st.QueryRowContext(t.Ctx, args...).Scan(dest...)
+}
+
+// NextID returns the next number of the sequence Options.IDs for a row that the closure inserts, so that no insert waits
+// for the answer to another; 0 on SQLite, which numbers rows itself.
+func (t *Tx) NextID() int64 {
+	if !t.w.postgres {
+		return 0
+	}
+	t.w.lastID++
+	return t.w.lastID
 }

@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -144,7 +144,7 @@ const channel = "sessiond"
 // Listen calls wake after transactions of other processes, until ctx ends. It connects again by itself, and
 // calls wake then, for what it missed meanwhile. On a file, and through a pool in transaction mode, which passes
 // no notifications, it returns at once.
-func (s *Store) Listen(ctx context.Context, wake func()) {
+func (s *DB) Listen(ctx context.Context, wake func()) {
 	if !IsPostgres(s.path) {
 		return
 	}
@@ -163,7 +163,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 	}
 }
 
-func (s *Store) listen(ctx context.Context, wake func()) error {
+func (s *DB) listen(ctx context.Context, wake func()) error {
 	config, err := s.network.config(s.path, nil, 0)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -22,7 +23,6 @@ func TestStatementsAsPostgresReadsThem(t *testing.T) {
 		{`FROM sessions s INDEXED BY sessions_active WHERE x = ?`, `FROM sessions s WHERE x = $1`},
 		{`FROM k CROSS JOIN messages m ON m.id = k.value`, `FROM k JOIN messages m ON m.id = k.value`},
 		{`WHERE title LIKE ? ESCAPE '\'`, `WHERE title ILIKE $1 ESCAPE '\'`},
-		{`JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 WHERE m.id = ?`, `JOIN parts p ON p.message_id = m.id WHERE m.id = $1`},
 		{`FROM a CROSS JOIN b`, `FROM a CROSS JOIN b`},
 	} {
 		if got := pgText(c.query); got != c.want {
@@ -65,11 +65,17 @@ func TestErrorsOfPostgresHaveCodes(t *testing.T) {
 // A wrong address, a database that is missing, and one that sorts otherwise are named with what to do.
 func TestPostgresThatCannotBeOpenedSaysWhy(t *testing.T) {
 	_, err := Open(t.Context(), "postgres://nobody:secret@127.0.0.1:1/none", Options{})
-	wants(t, err, session.Unavailable, "postgres://nobody:xxxxx@127.0.0.1:1/none cannot be reached")
+	if session.CodeOf(err) != session.Unavailable || !strings.Contains(err.Error(), "postgres://nobody:xxxxx@127.0.0.1:1/none cannot be reached") {
+		t.Error(err)
+	}
 	_, err = Open(t.Context(), "postgres://%zz", Options{})
-	wants(t, err, session.Invalid, "")
+	if session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(), "") {
+		t.Error(err)
+	}
 	_, err = Open(t.Context(), "postgres://a:secret@db/x?sslmode=strict&sslpassword=secret", Options{})
-	wants(t, err, session.Invalid, "the address postgres://a:xxxxx@db/x?sslmode=strict&sslpassword=xxxxx cannot be used: failed to configure TLS (sslmode is invalid)")
+	if session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(), "the address postgres://a:xxxxx@db/x?sslmode=strict&sslpassword=xxxxx cannot be used: failed to configure TLS (sslmode is invalid)") {
+		t.Error(err)
+	}
 }
 
 func TestPrintableNameHasNoPassword(t *testing.T) {

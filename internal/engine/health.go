@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -37,7 +37,7 @@ type Health struct {
 
 // Health returns the outcome of the last write, and whether the files are still where they were
 // opened. A store that is open read-only has StateOK.
-func (s *Store) Health() Health {
+func (s *DB) Health() Health {
 	if s.writer == nil {
 		return Health{State: StateOK}
 	}
@@ -56,7 +56,7 @@ func (s *Store) Health() Health {
 
 // Ready returns why the database cannot be read or accepts no writes: by the outcome of the last write, and
 // on PostgreSQL by a transaction that asks whether it may write. Codes: Busy, StorageFull, Unavailable.
-func (s *Store) Ready(ctx context.Context) error {
+func (s *DB) Ready(ctx context.Context) error {
 	if err := s.resolveDoubt(ctx); err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func (s *Store) Ready(ctx context.Context) error {
 	if s.writer != nil && s.writer.postgres {
 		ctx, cancel := context.WithTimeout(ctx, connectPatience)
 		defer cancel()
-		err := s.writer.do(ctx, func(t *tx) error { // which a server that only reads lets begin
-			readOnly, err := get[string](t.ctx, t, `SELECT current_setting('transaction_read_only')`)
+		err := s.writer.do(ctx, func(t *Tx) error { // which a server that only reads lets begin
+			readOnly, err := Get[string](t.Ctx, t, `SELECT current_setting('transaction_read_only')`)
 			if err == nil && readOnly == "on" {
 				err = errReadOnly(nil)
 			}
@@ -81,12 +81,11 @@ func (s *Store) Ready(ctx context.Context) error {
 		}
 		return err
 	}
-	_, err := s.LastMessageID(ctx)
-	return err
+	return nil
 }
 
 // Engine names the database's engine.
-func (s *Store) Engine() string {
+func (s *DB) Engine() string {
 	if IsPostgres(s.path) {
 		return "postgresql"
 	}
@@ -94,11 +93,11 @@ func (s *Store) Engine() string {
 }
 
 // FailedWrites returns how many writes failed since the start because of the disk or the file.
-func (s *Store) FailedWrites() int64 { return s.failed.Load() }
+func (s *DB) FailedWrites() int64 { return s.failed.Load() }
 
 // Probe checks the files and the size of the log, and tries a write of nothing while the last write
 // failed, so that a store that nobody writes to notices both the failure and its end.
-func (s *Store) Probe(ctx context.Context) error {
+func (s *DB) Probe(ctx context.Context) error {
 	if s.writer == nil {
 		return nil
 	}
@@ -106,22 +105,22 @@ func (s *Store) Probe(ctx context.Context) error {
 	if s.Health().State == StateOK && s.writer.health.Load().State == StateOK {
 		return s.resolveDoubt(ctx)
 	}
-	return s.writer.do(ctx, func(*tx) error { return nil })
+	return s.writer.do(ctx, func(*Tx) error { return nil })
 }
 
 // resolveDoubt tries a write of nothing if the file has changed in a way that only a transaction can judge.
-func (s *Store) resolveDoubt(ctx context.Context) error {
+func (s *DB) resolveDoubt(ctx context.Context) error {
 	if s.writer == nil || s.writer.postgres {
 		return nil
 	}
 	if doubt, err := s.writer.lookAtFiles(); err != nil || !doubt {
 		return err
 	}
-	return s.writer.do(ctx, func(*tx) error { return nil })
+	return s.writer.do(ctx, func(*Tx) error { return nil })
 }
 
-// readFailed is told each error of a reading statement.
-func (s *Store) readFailed(err error) {
+// ReadFailed is told each error of a reading statement.
+func (s *DB) ReadFailed(err error) {
 	if s.writer != nil {
 		s.writer.noteDamage(err)
 	}
@@ -141,7 +140,7 @@ func (w *writer) noteDamage(err error) {
 
 // IsDamage reports whether err says that a page of the database cannot be read.
 func IsDamage(err error) bool {
-	code := sqliteCode(err) & 0xff
+	code := SQLiteCode(err) & 0xff
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 
@@ -169,7 +168,7 @@ func (w *writer) settle(err error) {
 }
 
 func stateOf(err error) State {
-	code := sqliteCode(err)
+	code := SQLiteCode(err)
 	switch {
 	case err == nil:
 		return StateOK
@@ -179,10 +178,10 @@ func stateOf(err error) State {
 		return StateOverwritten
 	case isUnreachable(err):
 		return StateUnreachable
-	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE, postgresCode(err) == diskFull, session.CodeOf(err) == session.StorageFull:
+	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE, PostgresCode(err) == diskFull, session.CodeOf(err) == session.StorageFull:
 		return StateFull
 	case code&0xff == sqlite3.SQLITE_IOERR, code&0xff == sqlite3.SQLITE_READONLY, code&0xff == sqlite3.SQLITE_CANTOPEN,
-		postgresCode(err) == readOnlyTransaction, errors.Is(err, errServerReadOnly):
+		PostgresCode(err) == readOnlyTransaction, errors.Is(err, errServerReadOnly):
 		return StateUnwritable
 	}
 	return ""
@@ -374,7 +373,7 @@ func (w *writer) rescueAtEnd() error {
 
 // copyTo writes a copy of the database that the writing connection has open, whatever its name is now.
 func (w *writer) copyTo(ctx context.Context, out string) error {
-	return writeNew(out, func(tmp string) error {
+	return WriteNew(out, func(tmp string) error {
 		if err := vacuumInto(ctx, w.conn, tmp); err != nil {
 			return err
 		}

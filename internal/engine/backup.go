@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -21,8 +21,8 @@ import (
 // holds up no writer: it reads one snapshot on a connection of its own. The copy is checked
 // and on disk when Backup returns. Codes: Conflict (out exists), NotFound
 // (its folder), Forbidden.
-func (s *Store) Backup(ctx context.Context, out string) (size int64, err error) {
-	err = writeNew(out, func(tmp string) error {
+func (s *DB) Backup(ctx context.Context, out string) (size int64, err error) {
+	err = WriteNew(out, func(tmp string) error {
 		if err := s.copyInto(ctx, tmp); err != nil {
 			return backupError(out, s.damageMet(err))
 		}
@@ -38,9 +38,9 @@ func (s *Store) Backup(ctx context.Context, out string) (size int64, err error) 
 	return info.Size(), nil
 }
 
-// writeNew has write fill a hidden file, and gives it the name out, which must not exist, once all of it
+// WriteNew has write fill a hidden file, and gives it the name out, which must not exist, once all of it
 // is on disk.
-func writeNew(out string, write func(tmp string) error) error {
+func WriteNew(out string, write func(tmp string) error) error {
 	out, err := filepath.Abs(out)
 	if err != nil {
 		return err
@@ -163,9 +163,9 @@ func removeLeftCopy(path string) error {
 	return removeCopy(path)
 }
 
-func (s *Store) copyInto(ctx context.Context, path string) error {
+func (s *DB) copyInto(ctx context.Context, path string) error {
 	if IsPostgres(s.path) {
-		return s.copyToFile(ctx, path)
+		return s.opt.CopyToFile(ctx, path)
 	}
 	switch h := s.Health(); h.State {
 	case StateMoved:
@@ -214,8 +214,8 @@ func vacuumInto(ctx context.Context, db sqlx.ExecerContext, path string) error {
 
 // copyMoved copies a database whose file was moved or deleted: only the writing connection is sure to
 // have it open still. There are no writes that it holds up.
-func (s *Store) copyMoved(ctx context.Context, path string) error {
-	return s.writer.submit(ctx, &job{ctx: ctx, alone: true, moved: true, answer: make(chan error, 1), fn: func(t *tx) error {
+func (s *DB) copyMoved(ctx context.Context, path string) error {
+	return s.writer.submit(ctx, &job{ctx: ctx, alone: true, moved: true, answer: make(chan error, 1), fn: func(t *Tx) error {
 		t.w.release()
 		defer t.w.hold()
 		return vacuumInto(ctx, t.w.conn, path)
@@ -223,11 +223,11 @@ func (s *Store) copyMoved(ctx context.Context, path string) error {
 }
 
 // damageMet refuses all further writes if a copy met a damaged page, which only it may have read. Codes: Unavailable.
-func (s *Store) damageMet(err error) error {
+func (s *DB) damageMet(err error) error {
 	if !IsDamage(err) {
 		return err
 	}
-	s.readFailed(err)
+	s.ReadFailed(err)
 	if refusal := s.Health().Err; refusal != nil {
 		return refusal
 	}
@@ -236,7 +236,7 @@ func (s *Store) damageMet(err error) error {
 
 // finishCopy gives a copy a stamp of its own and checks it.
 func finishCopy(ctx context.Context, path string) error {
-	if err := stampCopy(ctx, path); err != nil {
+	if err := StampCopy(ctx, path); err != nil {
 		return fmt.Errorf("finish the copy: %w", err)
 	}
 	return checkCopy(ctx, path)
@@ -277,7 +277,7 @@ func setAside(database, why string, at time.Time, ours func(fs.FileInfo) bool) (
 }
 
 func checkCopy(ctx context.Context, path string) error {
-	db, err := sqlx.Open("sqlite", dsn(path, "ro")+"&immutable=1")
+	db, err := sqlx.Open("sqlite", DSN(path, "ro")+"&immutable=1")
 	if err != nil {
 		return err
 	}
