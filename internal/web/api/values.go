@@ -1,7 +1,6 @@
 package api
 
 import (
-
 	"github.com/danielgtaylor/huma/v2"
 
 	"sessiond/internal/jsonx"
