@@ -54,7 +54,10 @@ func explain(path string, raw []byte, err error) error {
 // maxDepth is how deep the JSON library reads.
 const maxDepth = 10_000
 
-// fields writes a JSON pointer as a path: .content[0].text.
+// Path writes a JSON pointer as a path: content[0].text.
+func Path(pointer jsontext.Pointer) string { return strings.TrimPrefix(fields(pointer), ".") }
+
+// fields is Path behind another one: .content[0].text.
 func fields(pointer jsontext.Pointer) string {
 	var b strings.Builder
 	for name := range pointer.Tokens() {

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/url"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/jsonx"
@@ -122,7 +122,7 @@ func (s *Server) parseSettings(raw settings) (contextmgr.Settings, error) {
 
 // settingsError explains an error of settings as one of the body's field settings.
 func settingsError(err error) error {
-	var mismatch *json.UnmarshalTypeError
+	var mismatch *json.SemanticError
 	if errors.As(err, &mismatch) {
 		err = explainMismatch(mismatch)
 	}

@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -40,7 +39,7 @@ func (b *anyBody) read() error {
 	if len(bytes.TrimSpace(b.RawBody)) == 0 {
 		return session.Errorf(session.Malformed, "the body is empty: send a JSON value")
 	}
-	return decodeBody(b.RawBody, new(jsontext.Value))
+	return decode(b.RawBody, new(jsontext.Value), jsontext.AllowDuplicateNames(true)) // stored as it came
 }
 
 func (b *anyBody) raw() []byte { return b.RawBody }
@@ -110,9 +109,9 @@ func (s *Server) patchState(ctx context.Context, in *writeStateInput) (*stateOut
 		return nil, session.Errorf(session.Malformed, "a merge patch is a JSON object, not %s; PUT replaces the document as a whole", jsonx.Describe(jsontext.Value(patch)))
 	}
 	if err := checkObject(jsontext.Value(patch)); err != nil {
-		var refused *json.UnmarshalTypeError
+		var refused *refusal
 		if errors.As(err, &refused) {
-			err = session.Errorf(session.Invalid, "the merge patch %s", refused.Value)
+			err = session.Errorf(session.Invalid, "the merge patch %s", refused.what)
 		}
 		return nil, err
 	}
