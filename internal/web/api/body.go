@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -72,12 +73,18 @@ func decode(raw []byte, into any, options ...json.Options) error {
 		json.MatchCaseInsensitiveNames(true), jsonv1.MatchCaseSensitiveDelimiter(true))
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), options...)
 	if err := json.UnmarshalDecode(dec, into, options...); err != nil {
-		return explain(err)
+		return explain(cmp.Or(brokenJSON(raw), err))
 	}
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return session.Errorf(session.Malformed, "the body continues after its JSON value, at byte %d", dec.InputOffset())
 	}
 	return nil
+}
+
+// brokenJSON returns what is wrong with the syntax of a refused body: that comes before a wrong field.
+func brokenJSON(raw []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return dec.SkipValue()
 }
 
 // invalidUTF8 returns the index of the first byte that is not UTF-8, -1 if there is none.
