@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/dialect"
@@ -144,7 +145,7 @@ func (a *app) keepSearchable(ctx context.Context, s *opened) {
 }
 
 // messagesOf returns the messages of a command line as JSON.
-func (a *app) messagesOf(ctx context.Context, args []string) ([]json.RawMessage, error) {
+func (a *app) messagesOf(ctx context.Context, args []string) ([]jsontext.Value, error) {
 	if len(args) == 2 {
 		text := args[1]
 		if text == "-" {
@@ -158,7 +159,7 @@ func (a *app) messagesOf(ctx context.Context, args []string) ([]json.RawMessage,
 			return nil, session.Errorf(session.Malformed, "the text is not UTF-8 (byte %d); nothing was stored", at)
 		}
 		m, err := session.MarshalPlain(map[string]string{"role": args[0], "content": text})
-		return []json.RawMessage{m}, err
+		return []jsontext.Value{m}, err
 	}
 	if a.inTTY {
 		return nil, usagef("no message: give a role and a text, or JSON on standard input")
@@ -190,14 +191,14 @@ func firstFault(s string) int {
 }
 
 // messagesIn parses one message, an array of them, or an object with messages.
-func messagesIn(b []byte) ([]json.RawMessage, error) {
+func messagesIn(b []byte) ([]jsontext.Value, error) {
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 {
 		return nil, usagef("standard input is empty: give a role and a text, or JSON")
 	}
-	var all []json.RawMessage
+	var all []jsontext.Value
 	object := struct {
-		Messages *[]json.RawMessage `json:"messages"`
+		Messages *[]jsontext.Value `json:"messages"`
 	}{}
 	isArray := b[0] == '['
 	into := any(&object)
@@ -213,7 +214,7 @@ func messagesIn(b []byte) ([]json.RawMessage, error) {
 	case object.Messages != nil:
 		return *object.Messages, nil
 	}
-	return []json.RawMessage{b}, nil
+	return []jsontext.Value{b}, nil
 }
 
 // jsonFault describes an error in JSON, without the names of Go types.

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
@@ -44,7 +46,7 @@ func (h home) run(args ...string) []byte {
 
 // answer is what `context --json` prints, as far as a test looks at it.
 type answer struct {
-	Request json.RawMessage `json:"request"`
+	Request jsontext.Value `json:"request"`
 	Tokens  struct {
 		Total   int64 `json:"total"`
 		Window  int64 `json:"window"`
@@ -64,9 +66,9 @@ func (h home) context(id session.ID, window int64) answer {
 }
 
 // messages gives the messages that show prints, as JSON.
-func (h home) messages(id session.ID) json.RawMessage {
+func (h home) messages(id session.ID) jsontext.Value {
 	h.t.Helper()
-	var shown struct{ Messages json.RawMessage }
+	var shown struct{ Messages jsontext.Value }
 	testkit.Check(h.t, json.Unmarshal(h.run("show", string(id), "--json"), &shown))
 	return shown.Messages
 }

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
@@ -14,8 +15,8 @@ import (
 // turn is the answer of POST …/turns, as far as the test looks at it.
 type turn struct {
 	Context *struct {
-		ID      string          `json:"context_id"`
-		Request json.RawMessage `json:"request"`
+		ID      string         `json:"context_id"`
+		Request jsontext.Value `json:"request"`
 		Tokens  struct {
 			Total     int64 `json:"total"`
 			Window    int64 `json:"window"`
@@ -30,7 +31,7 @@ type turn struct {
 			Sources []string `json:"sources"`
 		} `json:"provenance"`
 	} `json:"context"`
-	Problem json.RawMessage `json:"problem"`
+	Problem jsontext.Value `json:"problem"`
 }
 
 // TestCompanyBThroughTurns is an agent's day over HTTP: a tool tells three prices, then turn

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -142,7 +144,7 @@ func piMessage(m *session.Message, ms int64) object {
 	case session.Assistant:
 		content, stop := []any{text}, "stop"
 		for _, c := range m.Calls() {
-			content, stop = append(content, object{"type": "toolCall", "id": c.CallID, "name": c.ToolName, "arguments": json.RawMessage(c.Arguments)}), "toolUse"
+			content, stop = append(content, object{"type": "toolCall", "id": c.CallID, "name": c.ToolName, "arguments": jsontext.Value(c.Arguments)}), "toolUse"
 		}
 		return object{
 			"role": "assistant", "content": content, "api": "openai-completions", "provider": "openai", "model": "gpt-4o", "stopReason": stop, "timestamp": ms,

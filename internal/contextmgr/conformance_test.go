@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
@@ -26,23 +28,23 @@ type confCase struct {
 	Tier      string
 	Given     struct {
 		Entries  []confEntry
-		Settings json.RawMessage
+		Settings jsontext.Value
 		Leaf     string
 		File     string
 		Before   string `json:"before_message"`
 	}
-	Expect      json.RawMessage
-	Alternative json.RawMessage
+	Expect      jsontext.Value
+	Alternative jsontext.Value
 }
 
 type confEntry struct {
 	ID     string
 	Kind   string
 	Role   string
-	Parts  []json.RawMessage
-	Parent json.RawMessage
+	Parts  []jsontext.Value
+	Parent jsontext.Value
 	Tokens int64
-	Calls  []json.RawMessage
+	Calls  []jsontext.Value
 	CallID string `json:"call_id"`
 
 	Compaction bool // of opencode: requests a compaction
@@ -50,8 +52,8 @@ type confEntry struct {
 	Target      string
 	Replacement *int `json:"replacement_tokens"`
 	Stop        string
-	Summary     json.RawMessage // text, or a flag in opencode's cases
-	FirstKept   string          `json:"first_kept"`
+	Summary     jsontext.Value // text, or a flag in opencode's cases
+	FirstKept   string         `json:"first_kept"`
 	Usage       *struct {
 		Input, Output, Total int64
 		CacheRead            int64 `json:"cache_read"`
@@ -75,7 +77,7 @@ func conformance(t *testing.T, algorithm string) []confCase {
 	return found
 }
 
-func into[T any](t *testing.T, raw json.RawMessage) T {
+func into[T any](t *testing.T, raw jsontext.Value) T {
 	t.Helper()
 	var v T
 	testkit.Check(t, json.Unmarshal(raw, &v))
@@ -227,7 +229,7 @@ func TestPrepareConformance(t *testing.T) {
 				Keep int64 `json:"keep_recent_tokens"`
 			}](t, c.Given.Settings)
 			path, previous := sinceOverlay(pathOf(c.Given.Entries, c.Given.Leaf))
-			prepare := func(quirk bool, expect json.RawMessage) {
+			prepare := func(quirk bool, expect jsontext.Value) {
 				t.Helper()
 				want := into[map[string]any](t, expect)
 				entries := editedEntries(t, path)
@@ -311,7 +313,7 @@ func repaired(t *testing.T, entries []confEntry) (Repaired, map[session.MessageR
 	for i, e := range entries {
 		switch e.Kind {
 		case "call":
-			e.Role, e.Calls = "assistant", []json.RawMessage{json.RawMessage(session.JSONOf(e.CallID))}
+			e.Role, e.Calls = "assistant", []jsontext.Value{jsontext.Value(session.JSONOf(e.CallID))}
 		case "output":
 			e.Role = "tool"
 		}
@@ -323,7 +325,7 @@ func repaired(t *testing.T, entries []confEntry) (Repaired, map[session.MessageR
 	return Repair(msgs, nil, true), ids
 }
 
-func equal(t *testing.T, got map[string]any, expect json.RawMessage) {
+func equal(t *testing.T, got map[string]any, expect jsontext.Value) {
 	t.Helper()
 	testkit.Equal(t, into[map[string]any](t, expect), got)
 }
@@ -590,13 +592,13 @@ func TestEveryCompactionCaseRunsOrHasAReason(t *testing.T) {
 }
 
 // callsOf returns the calls of a case's entry as parts.
-func callsOf(t *testing.T, raw []json.RawMessage) []session.Part {
+func callsOf(t *testing.T, raw []jsontext.Value) []session.Part {
 	t.Helper()
 	var parts []session.Part
 	for _, one := range raw {
 		c := into[struct {
 			ID, Name string
-			Args     json.RawMessage
+			Args     jsontext.Value
 		}](t, one)
 		parts = append(parts, session.Part{Kind: session.PartToolCall, CallID: c.ID, ToolName: c.Name, Arguments: string(c.Args)})
 	}
@@ -637,12 +639,12 @@ func TestFileOperationsConformance(t *testing.T) {
 }
 
 // given returns a case's whole input.
-func (c *confCase) given(t *testing.T) json.RawMessage {
+func (c *confCase) given(t *testing.T) jsontext.Value {
 	t.Helper()
 	raw := testkit.Must(os.ReadFile("testdata/compaction.json"))(t)
 	for _, one := range into[[]struct {
 		ID    string
-		Given json.RawMessage
+		Given jsontext.Value
 	}](t, raw) {
 		if one.ID == c.ID {
 			return one.Given
@@ -841,14 +843,14 @@ func TestFractionTriggerConformance(t *testing.T) {
 			Window   int64 `json:"context_window"`
 			Fraction float64
 			Tokens   int64 `json:"context_tokens"`
-		}](t, json.RawMessage(replaceKey(c.Given.Settings, "threshold", "fraction")))
+		}](t, jsontext.Value(replaceKey(c.Given.Settings, "threshold", "fraction")))
 		n := numbersOf(t, presetGoose, Settings{Fraction: &in.Fraction}, in.Window, 0)
 		equal(t, map[string]any{"compact": fires(n, in.Tokens)}, c.Expect)
 	})
 }
 
-func replaceKey(raw json.RawMessage, from, to string) string {
-	var fields map[string]json.RawMessage
+func replaceKey(raw jsontext.Value, from, to string) string {
+	var fields map[string]jsontext.Value
 	_ = json.Unmarshal(raw, &fields)
 	fields[to] = fields[from]
 	out, _ := json.Marshal(fields)

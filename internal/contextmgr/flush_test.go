@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
@@ -15,7 +17,7 @@ import (
 // flushCase is a case of the areas flush and compaction; internal/routing counts all cases.
 type flushCase struct {
 	ID, Area            string
-	Given, When, Expect json.RawMessage
+	Given, When, Expect jsontext.Value
 }
 
 func flushCases(t *testing.T, area string) []flushCase {

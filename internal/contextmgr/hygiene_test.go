@@ -18,6 +18,7 @@ import (
 	"sessiond/internal/testkit/dialecttest"
 	"sessiond/internal/testkit/samples"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -39,7 +40,7 @@ type hygieneCase struct {
 			Readable      bool
 		}
 	}
-	Expect json.RawMessage
+	Expect jsontext.Value
 }
 
 // said is a message in the cases' form.
@@ -295,7 +296,7 @@ func (c *hygieneCase) reasoning(t *testing.T) {
 	t.Helper()
 	var want struct{ Kept []int }
 	testkit.Check(t, json.Unmarshal(c.Expect, &want))
-	items := []json.RawMessage{[]byte(`{"type":"message","role":"user","content":"a"}`)}
+	items := []jsontext.Value{[]byte(`{"type":"message","role":"user","content":"a"}`)}
 	for i, b := range c.When.Blocks {
 		if b.Type == "thinking" {
 			items = append(items, fmt.Appendf(nil, `{"type":"reasoning","id":%q,"summary":[],"encrypted_content":"block%d"}`, b.Signature, i))

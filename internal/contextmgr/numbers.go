@@ -2,7 +2,6 @@ package contextmgr
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -10,6 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 	"sessiond/internal/spelling"
 )
@@ -41,11 +43,11 @@ type Settings struct {
 
 // ParseSettings parses the settings that a caller gives as JSON. A name that no setting has is an error
 // that says which one is meant, unless its value is null. Codes: Invalid; a value of the wrong type is a
-// *json.UnmarshalTypeError.
+// *json.SemanticError.
 func ParseSettings(raw session.JSON) (Settings, error) {
-	var given map[string]json.RawMessage
+	var given map[string]jsontext.Value
 	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &given); err != nil {
+		if err := jsonx.Unmarshal(raw, &given); err != nil {
 			return Settings{}, session.Errorf(session.Invalid, "compaction settings: %w", err)
 		}
 	}
@@ -68,7 +70,7 @@ func StoredSettings(raw session.JSON) (Settings, error) {
 	if len(raw) == 0 {
 		return s, nil
 	}
-	if err := json.Unmarshal(raw, &s); err != nil {
+	if err := jsonx.Unmarshal(raw, &s); err != nil {
 		return s, session.Errorf(session.Invalid, "compaction settings: %w", err)
 	}
 	return s, s.Check()

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/session"
 )
 
@@ -63,7 +65,7 @@ func (m *Manager) readPictures(ctx context.Context, s *snapshot) error {
 func recordedImages(record *session.Message) (images []session.Part) {
 	for i := range record.Parts {
 		var payload struct {
-			History json.RawMessage `json:"replacement_history"`
+			History jsontext.Value `json:"replacement_history"`
 		}
 		if b := record.Parts[i].Blob; b == nil || json.Unmarshal(b.Data, &payload) != nil {
 			continue

@@ -27,6 +27,7 @@ import (
 	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 	"github.com/tiktoken-go/tokenizer"
@@ -226,7 +227,7 @@ func (d *desk) real(request session.JSON) int64 {
 	d.Helper()
 	var body struct {
 		Messages []struct {
-			Content json.RawMessage `json:"content"`
+			Content jsontext.Value `json:"content"`
 			Calls   []struct {
 				Function struct{ Name, Arguments string } `json:"function"`
 			} `json:"tool_calls"`

@@ -24,14 +24,15 @@ import (
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 )
 
 // recorded reads the lines of a program's history that a provider's form accepts.
-func recorded(t *testing.T, path, form string, pick func(line []byte) json.RawMessage) []session.Message {
+func recorded(t *testing.T, path, form string, pick func(line []byte) jsontext.Value) []session.Message {
 	t.Helper()
 	data := testkit.Must(os.ReadFile(path))(t)
-	var raw []json.RawMessage
+	var raw []jsontext.Value
 	for line := range bytes.Lines(data) {
 		if r := pick(line); r != nil {
 			raw = append(raw, r)
@@ -42,17 +43,17 @@ func recorded(t *testing.T, path, form string, pick func(line []byte) json.RawMe
 	}
 	var log []session.Message
 	for _, r := range raw {
-		if one, err := dialect.Decode(form, []json.RawMessage{r}); err == nil {
+		if one, err := dialect.Decode(form, []jsontext.Value{r}); err == nil {
 			log = append(log, one.Messages...)
 		}
 	}
 	return log
 }
 
-func claudeCode(line []byte) json.RawMessage {
+func claudeCode(line []byte) jsontext.Value {
 	var l struct {
 		Type    string
-		Message json.RawMessage
+		Message jsontext.Value
 	}
 	if json.Unmarshal(line, &l) != nil || l.Type != "user" && l.Type != "assistant" {
 		return nil
@@ -60,10 +61,10 @@ func claudeCode(line []byte) json.RawMessage {
 	return l.Message
 }
 
-func codex(line []byte) json.RawMessage {
+func codex(line []byte) jsontext.Value {
 	var l struct {
 		Type    string
-		Payload json.RawMessage
+		Payload jsontext.Value
 	}
 	if json.Unmarshal(line, &l) != nil || l.Type != "response_item" {
 		return nil
@@ -76,7 +77,7 @@ func codex(line []byte) json.RawMessage {
 func TestContextsOfOtherProgramsHistories(t *testing.T) {
 	for _, program := range []struct {
 		name, form string
-		pick       func([]byte) json.RawMessage
+		pick       func([]byte) jsontext.Value
 	}{{"claude-code", dialect.Anthropic, claudeCode}, {"codex", dialect.OpenAIResponses, codex}} {
 		found := 0
 		err := filepath.WalkDir(filepath.Join(samples.Dir(t), program.name), func(path string, _ fs.DirEntry, err error) error {
@@ -113,7 +114,7 @@ type programCase struct {
 	Algorithm string
 	Given     struct {
 		Entries  []map[string]any
-		Settings json.RawMessage
+		Settings jsontext.Value
 		Leaf     string
 		File     string
 		SHA256   string `json:"sha256"`
@@ -143,7 +144,7 @@ type programCase struct {
 func casesOf(t *testing.T, algorithm string) []programCase {
 	t.Helper()
 	raw := testkit.Must(os.ReadFile("testdata/compaction.json"))(t)
-	var all []json.RawMessage
+	var all []jsontext.Value
 	testkit.Check(t, json.Unmarshal(raw, &all))
 	var found []programCase
 	for _, one := range all {
@@ -363,7 +364,7 @@ func piTokens(t *testing.T, line []byte) int64 {
 	var l struct {
 		Message struct {
 			Role            string
-			Content         json.RawMessage
+			Content         jsontext.Value
 			Command, Output string
 		}
 	}
@@ -373,7 +374,7 @@ func piTokens(t *testing.T, line []byte) int64 {
 	var text string
 	var blocks []struct {
 		Type, Text, Thinking, Name string
-		Arguments                  json.RawMessage
+		Arguments                  jsontext.Value
 	}
 	if json.Unmarshal(l.Message.Content, &text) != nil && len(l.Message.Content) > 0 {
 		testkit.Check(t, json.Unmarshal(l.Message.Content, &blocks))

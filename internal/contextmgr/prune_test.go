@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
@@ -232,7 +234,7 @@ func TestManualPruningNamesTheRecallTool(t *testing.T) {
 	for i := range 8 {
 		r.work(fmt.Sprint("file", i), 900)
 	}
-	budget := Budget{Settings: pruning(), Tools: json.RawMessage(`[{"type":"function","function":{"name":"recall_message"}}]`)}
+	budget := Budget{Settings: pruning(), Tools: jsontext.Value(`[{"type":"function","function":{"name":"recall_message"}}]`)}
 	if c, p := r.compact(CompactInput{Budget: budget, Strategy: session.StrategyPrune, DryRun: true}); c.RowID != 0 || p.Hidden == 0 {
 		t.Errorf("dry run: %+v %+v", c, p)
 	}

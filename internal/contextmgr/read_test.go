@@ -2,7 +2,6 @@ package contextmgr
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -101,7 +101,7 @@ func TestReportAnchorsTheCount(t *testing.T) {
 		t.Errorf("tokens %+v", anchored.Tokens)
 	}
 	// with other tools the report is of another context
-	if other := r.read(Budget{Tools: json.RawMessage(`[{"name":"t"}]`)}); other.Tokens.Method != MethodEstimate {
+	if other := r.read(Budget{Tools: jsontext.Value(`[{"name":"t"}]`)}); other.Tokens.Method != MethodEstimate {
 		t.Errorf("with other tools: %+v", other.Tokens)
 	}
 	if other := r.read(Budget{System: ptr("another")}); other.Tokens.Method != MethodEstimate {
@@ -130,7 +130,7 @@ func TestReportAboveTheThresholdCompacts(t *testing.T) {
 func TestToolsAndOverheadAreCounted(t *testing.T) {
 	r := newRig(t, 20000)
 	r.talk(1, 20)
-	tools := json.RawMessage(`[{"name":"` + strings.Repeat("x", 400) + `"}]`)
+	tools := jsontext.Value(`[{"name":"` + strings.Repeat("x", 400) + `"}]`)
 	plain := r.read(Budget{}).Tokens.Total
 	if v := r.turn(TurnInput{Budget: Budget{Tools: tools}}); v.Tokens.Total != plain+(int64(len(tools))+3)/4 {
 		t.Errorf("%d tokens with tools, %d without", v.Tokens.Total, plain)
@@ -264,7 +264,7 @@ func TestOverheadIsLearnedFromReports(t *testing.T) {
 		want string
 	}{
 		{"given", Budget{OverheadTokens: ptr[int64](7)}, OverheadGiven},
-		{"counted", Budget{Tools: json.RawMessage(`[{"name":"t"}]`)}, OverheadCounted},
+		{"counted", Budget{Tools: jsontext.Value(`[{"name":"t"}]`)}, OverheadCounted},
 		{"of another model", Budget{Model: "x"}, OverheadNone},
 	} {
 		c.b.Explain = true

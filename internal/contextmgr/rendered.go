@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/session"
 )
 
@@ -12,7 +14,7 @@ import (
 type renderedLine struct {
 	Line struct {
 		Rendered []struct {
-			Content json.RawMessage `json:"content"`
+			Content jsontext.Value `json:"content"`
 		} `json:"rendered"`
 		Role session.Role `json:"renderedRole"`
 	} `json:"line"`
@@ -52,7 +54,7 @@ func (m *Manager) applyRendered(s *snapshot) {
 }
 
 // renderedText returns the text of a content: a string, or blocks of text.
-func renderedText(content json.RawMessage) string {
+func renderedText(content jsontext.Value) string {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
 		return text

@@ -1,7 +1,7 @@
 package contextmgr
 
 import (
-	"encoding/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
 )
@@ -20,7 +20,7 @@ type Budget struct {
 
 	System         *string         // replaces the caller's whole system text
 	Initial        *[]session.Part // the caller's blocks before the conversation
-	Tools          json.RawMessage // the caller's tool schemas, counted
+	Tools          jsontext.Value  // the caller's tool schemas, counted
 	OverheadTokens *int64          // replaces the count of Tools
 	CloseCalls     bool            // answer pending calls with an error
 	Explain        bool            // say where each number comes from, and how tokens were counted

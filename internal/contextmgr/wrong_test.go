@@ -1,11 +1,12 @@
 package contextmgr_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/session"
@@ -64,7 +65,7 @@ func TestInvalidOrExtremeInput(t *testing.T) {
 			b.System = &text
 		}, code: session.DoesNotFit, names: "system"},
 		{name: "tools larger than the window", log: []session.Message{plain(session.User, "hello")}, change: func(b *contextmgr.Budget) {
-			b.Tools = json.RawMessage(`[{"name":"` + strings.Repeat("long ", 9000) + `"}]`)
+			b.Tools = jsontext.Value(`[{"name":"` + strings.Repeat("long ", 9000) + `"}]`)
 		}, code: session.DoesNotFit, names: "tools"},
 		{name: "initial blocks larger than the window", log: []session.Message{plain(session.User, "hello")}, change: func(b *contextmgr.Budget) {
 			var parts []session.Part

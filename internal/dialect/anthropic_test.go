@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
 	"sessiond/internal/contextmgr"
@@ -113,10 +114,10 @@ func TestAnyTurnsCrossFromAnthropic(t *testing.T) {
 // What sessions of Codex say at any of their moments is a context that Anthropic takes, and
 // so is what Gemini said.
 func TestOtherFormsAreSentToAnthropic(t *testing.T) {
-	codex := histories(t, "codex", func(line []byte) json.RawMessage {
+	codex := histories(t, "codex", func(line []byte) jsontext.Value {
 		var l struct {
 			Type    string
-			Payload json.RawMessage
+			Payload jsontext.Value
 		}
 		if json.Unmarshal(line, &l) != nil || l.Type != "response_item" {
 			return nil

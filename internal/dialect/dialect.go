@@ -4,7 +4,6 @@ package dialect
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -49,7 +48,7 @@ func forms() []wire.Form {
 
 // Decode reads messages in the dialect of that name; "" detects it. Errors carry the path of
 // the value at fault: messages[3].content[0]. Codes: Malformed, Invalid, TooLarge.
-func Decode(name string, raw []json.RawMessage) (Decoded, error) {
+func Decode(name string, raw []jsontext.Value) (Decoded, error) {
 	if name == "" {
 		detected, err := Detect(raw)
 		if err != nil {
@@ -66,7 +65,7 @@ func Decode(name string, raw []json.RawMessage) (Decoded, error) {
 
 // Export returns messages in the dialect of that name. What was decoded from it comes back as
 // the same JSON values. Codes: Invalid.
-func Export(name string, msgs []session.Message) ([]json.RawMessage, error) {
+func Export(name string, msgs []session.Message) ([]jsontext.Value, error) {
 	form, err := find(name)
 	if err != nil {
 		return nil, err
@@ -163,13 +162,13 @@ type sign struct{ dialect, path, or string }
 // in which it says the same as in Anthropic's form. Signs of two dialects are an error: nothing
 // is taken for what it is not.
 // Codes: Malformed, Invalid.
-func Detect(raw []json.RawMessage) (string, error) {
+func Detect(raw []jsontext.Value) (string, error) {
 	name, _, err := detect(raw)
 	return name, err
 }
 
 // detect is Detect. signed reports whether anything tells the dialect.
-func detect(raw []json.RawMessage) (name string, signed bool, err error) {
+func detect(raw []jsontext.Value) (name string, signed bool, err error) {
 	found := sign{dialect: Native}
 	arrays := false
 	for i, r := range raw {
@@ -198,7 +197,7 @@ func detect(raw []json.RawMessage) (name string, signed bool, err error) {
 // sign of a dialect are of that one, whatever the context's is: an agent that changes its provider
 // appends its last reply as that gave it. Plain messages, {role, content}, say the same in all
 // forms: they are of the context's, and come back in it as they came. Codes as Decode.
-func DecodeFor(context string, raw []json.RawMessage) (Decoded, error) {
+func DecodeFor(context string, raw []jsontext.Value) (Decoded, error) {
 	detected, signed, err := detect(raw)
 	switch {
 	case context == "":
@@ -212,14 +211,14 @@ func DecodeFor(context string, raw []json.RawMessage) (Decoded, error) {
 }
 
 // arePlain reports whether messages have nothing but a role and a content that a dialect reads.
-func arePlain(name string, raw []json.RawMessage) bool {
+func arePlain(name string, raw []jsontext.Value) bool {
 	if !slices.Contains([]string{OpenAIChat, OpenAIResponses, Anthropic}, name) {
 		return false
 	}
-	return !slices.ContainsFunc(raw, func(r json.RawMessage) bool {
+	return !slices.ContainsFunc(raw, func(r jsontext.Value) bool {
 		o, err := jsonx.ParseObject("", r)
 		role := o.String("role")
-		if err != nil || o.Len() != 2 || role != "user" && role != "assistant" && role != "system" {
+		if err != nil || len(o) != 2 || role != "user" && role != "assistant" && role != "system" {
 			return true
 		}
 		kind := jsonx.KindOf(o.Get("content"))
@@ -227,13 +226,13 @@ func arePlain(name string, raw []json.RawMessage) bool {
 	})
 }
 
-func hasArray(raw json.RawMessage) bool {
+func hasArray(raw jsontext.Value) bool {
 	o, err := jsonx.ParseObject("", raw)
 	return err == nil && jsonx.KindOf(o.Get("content")) == '['
 }
 
 // signs lists the signs in a message.
-func signs(path string, raw json.RawMessage) []sign {
+func signs(path string, raw jsontext.Value) []sign {
 	o, err := jsonx.ParseObject(path, raw)
 	if err != nil {
 		return nil // the form says what is wrong
@@ -249,7 +248,7 @@ func signs(path string, raw json.RawMessage) []sign {
 		}
 		found = append(found, s)
 	}
-	for _, f := range o.Members() {
+	for _, f := range o {
 		if d := fieldSign(f.Key, f.Value); d != "" {
 			add(d, f.Key)
 		}

@@ -5,15 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
-func list(t *testing.T, messages string) []json.RawMessage {
+func list(t *testing.T, messages string) []jsontext.Value {
 	t.Helper()
-	var raw []json.RawMessage
+	var raw []jsontext.Value
 	testkit.Check(t, json.Unmarshal([]byte(messages), &raw))
 	return raw
 }
@@ -81,12 +83,12 @@ func TestDetect(t *testing.T) {
 
 func TestAWrongBodyIsNotDetectedButRefused(t *testing.T) {
 	for _, body := range []string{"{", "\"\xff\"", ""} {
-		if _, err := dialect.Decode("", []json.RawMessage{json.RawMessage(body)}); session.CodeOf(err) != session.Malformed {
+		if _, err := dialect.Decode("", []jsontext.Value{jsontext.Value(body)}); session.CodeOf(err) != session.Malformed {
 			t.Errorf("%q: %v", body, err)
 		}
 	}
 	for _, body := range []string{"7", `"x"`, "null", "[]"} {
-		if _, err := dialect.Decode("", []json.RawMessage{json.RawMessage(body)}); session.CodeOf(err) != session.Invalid {
+		if _, err := dialect.Decode("", []jsontext.Value{jsontext.Value(body)}); session.CodeOf(err) != session.Invalid {
 			t.Errorf("%q: %v", body, err)
 		}
 	}

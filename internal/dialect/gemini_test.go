@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
@@ -17,13 +19,13 @@ import (
 )
 
 // histories reads the sessions of a program: of each line, what pick gives of it, if anything.
-func histories(t *testing.T, program string, pick func(line []byte) json.RawMessage) map[string][]json.RawMessage {
+func histories(t *testing.T, program string, pick func(line []byte) jsontext.Value) map[string][]jsontext.Value {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(samples.Dir(t), program, "*.jsonl"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no samples of %s (%v)", program, err)
 	}
-	found := map[string][]json.RawMessage{}
+	found := map[string][]jsontext.Value{}
 	for _, f := range files {
 		data := testkit.Must(os.ReadFile(f))(t)
 		for line := range bytes.Lines(data) {
@@ -37,27 +39,27 @@ func histories(t *testing.T, program string, pick func(line []byte) json.RawMess
 
 // What another program's session says at any of its moments is a context that Gemini takes.
 func TestEveryPrefixOfOtherProgramsIsSentToGemini(t *testing.T) {
-	anthropic := histories(t, "claude-code", func(line []byte) json.RawMessage {
+	anthropic := histories(t, "claude-code", func(line []byte) jsontext.Value {
 		var l struct {
 			Type    string
-			Message json.RawMessage
+			Message jsontext.Value
 		}
 		if json.Unmarshal(line, &l) != nil || l.Type != "user" && l.Type != "assistant" {
 			return nil
 		}
 		return l.Message
 	})
-	responses := histories(t, "codex", func(line []byte) json.RawMessage {
+	responses := histories(t, "codex", func(line []byte) jsontext.Value {
 		var l struct {
 			Type    string
-			Payload json.RawMessage
+			Payload jsontext.Value
 		}
 		if json.Unmarshal(line, &l) != nil || l.Type != "response_item" {
 			return nil
 		}
 		return l.Payload
 	})
-	for form, files := range map[string]map[string][]json.RawMessage{dialect.Anthropic: anthropic, dialect.OpenAIResponses: responses} {
+	for form, files := range map[string]map[string][]jsontext.Value{dialect.Anthropic: anthropic, dialect.OpenAIResponses: responses} {
 		for name, raw := range files {
 			t.Run(form+" "+name, func(t *testing.T) {
 				decoded, err := dialect.Decode(form, raw)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -87,7 +89,7 @@ type turn struct {
 }
 
 // addDialogue adds the lists session_1, session_2 … of an object.
-func (d *dataset) addDialogue(name string, fields map[string]json.RawMessage) error {
+func (d *dataset) addDialogue(name string, fields map[string]jsontext.Value) error {
 	numbers := map[int]string{}
 	for key := range fields {
 		if m := talkKey.FindStringSubmatch(key); m != nil {
@@ -156,8 +158,8 @@ func (d *dataset) addQuestion(name, text string, evidence []string) {
 func readLoCoMo(raw []byte) (dataset, error) {
 	d := dataset{name: "LoCoMo"}
 	var samples []struct {
-		ID           string                     `json:"sample_id"`
-		Conversation map[string]json.RawMessage `json:"conversation"`
+		ID           string                    `json:"sample_id"`
+		Conversation map[string]jsontext.Value `json:"conversation"`
 		QA           []struct {
 			Question string   `json:"question"`
 			Evidence []string `json:"evidence"`
@@ -183,7 +185,7 @@ func readLoCoMo(raw []byte) (dataset, error) {
 }
 
 func (d *dataset) addRealTalk(raw []byte, name string) error {
-	var fields map[string]json.RawMessage
+	var fields map[string]jsontext.Value
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		return err
 	}
@@ -191,8 +193,8 @@ func (d *dataset) addRealTalk(raw []byte, name string) error {
 		return err
 	}
 	var qa []struct {
-		Question string          `json:"question"`
-		Evidence json.RawMessage `json:"evidence"` // a list, or one text
+		Question string         `json:"question"`
+		Evidence jsontext.Value `json:"evidence"` // a list, or one text
 	}
 	if err := json.Unmarshal(fields["qa"], &qa); err != nil {
 		return fmt.Errorf("qa: %w", err)

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/session"
@@ -117,7 +119,7 @@ func (w *chatWriter) send() {
 	w.report.LeftOut[partsLeftOut] += len(w.sender.Losses()) + len(repaired.Losses) + len(repaired.Dropped)
 }
 
-func (w *chatWriter) entries(entries []json.RawMessage) {
+func (w *chatWriter) entries(entries []jsontext.Value) {
 	for _, entry := range entries {
 		var line bytes.Buffer
 		if w.begun {

@@ -3,7 +3,6 @@ package export_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect"
 	"sessiond/internal/export"
@@ -136,7 +137,7 @@ func native(t *testing.T, s *store.Store) session.Session {
 	t.Helper()
 	ctx := context.Background()
 	sess := testkit.Must(s.CreateSession(ctx, store.NewSession{Title: "A plan", Directory: "/home/dev/x"}))(t)
-	var raw []json.RawMessage
+	var raw []jsontext.Value
 	for _, m := range []string{
 		`{"role":"system","content":"You help."}`,
 		`{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}`,
@@ -147,7 +148,7 @@ func native(t *testing.T, s *store.Store) session.Session {
 		`{"role":"user","content":"and b?"}`,
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"c3","type":"function","function":{"name":"read","arguments":"{}"}}]}`,
 	} {
-		raw = append(raw, json.RawMessage(m))
+		raw = append(raw, jsontext.Value(m))
 	}
 	d := testkit.Must(dialect.Decode(dialect.OpenAIChat, raw))(t)
 	out := testkit.Must(s.Append(ctx, store.Append{Session: sess.ID, Messages: d.Messages}))(t)

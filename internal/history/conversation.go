@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -350,8 +351,8 @@ func says(m *session.Message) string {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		arguments := p.Arguments
-		if o, ok := ParseObject([]byte(arguments)); ok {
-			arguments = Fingerprint(o) // a program may write them anew
+		if o, ok := jsonx.ReadObject([]byte(arguments)); ok {
+			arguments = jsonx.Fingerprint(o) // a program may write them anew
 		}
 		all = append(all, string(p.Kind), p.CallID, p.Content(), arguments)
 	}

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 
@@ -11,7 +10,7 @@ import (
 )
 
 // Document reads the found file as one JSON object or array, as EachValue does.
-func (in *Intake) Document(list string, visit func(name string, element bool, value json.RawMessage) error) error {
+func (in *Intake) Document(list string, visit func(name string, element bool, value jsontext.Value) error) error {
 	return EachValue(in.file, in.Found.Size, list, visit)
 }
 
@@ -20,7 +19,7 @@ func (in *Intake) Document(list string, visit func(name string, element bool, va
 // of an array.
 // It ends with the first error of visit. What comes behind the object or array is not read. Codes: Invalid (the
 // JSON is broken).
-func EachValue(file io.ReaderAt, size int64, list string, visit func(name string, element bool, value json.RawMessage) error) error {
+func EachValue(file io.ReaderAt, size int64, list string, visit func(name string, element bool, value jsontext.Value) error) error {
 	mark := make([]byte, len("\ufeff"))
 	n, _ := file.ReadAt(mark, 0)
 	skip := int64(n - len(Unmarked(mark[:n])))
@@ -36,7 +35,7 @@ func EachValue(file io.ReaderAt, size int64, list string, visit func(name string
 	return err
 }
 
-func eachValue(d *jsontext.Decoder, list string, visit func(name string, element bool, value json.RawMessage) error) error {
+func eachValue(d *jsontext.Decoder, list string, visit func(name string, element bool, value jsontext.Value) error) error {
 	kind := d.PeekKind()
 	if _, err := d.ReadToken(); err != nil {
 		return err
@@ -56,7 +55,7 @@ func eachValue(d *jsontext.Decoder, list string, visit func(name string, element
 		if key != list {
 			value, err := d.ReadValue()
 			if err == nil {
-				err = visit(key, false, json.RawMessage(value.Clone()))
+				err = visit(key, false, jsontext.Value(value.Clone()))
 			}
 			if err != nil {
 				return err
@@ -85,11 +84,11 @@ func eachValue(d *jsontext.Decoder, list string, visit func(name string, element
 }
 
 // eachElement visits the rest of an array, to its end.
-func eachElement(d *jsontext.Decoder, list string, visit func(name string, element bool, value json.RawMessage) error) error {
+func eachElement(d *jsontext.Decoder, list string, visit func(name string, element bool, value jsontext.Value) error) error {
 	for kind := d.PeekKind(); kind != ']' && kind != 0; kind = d.PeekKind() {
 		value, err := d.ReadValue()
 		if err == nil {
-			err = visit(list, true, json.RawMessage(value.Clone()))
+			err = visit(list, true, jsontext.Value(value.Clone()))
 		}
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/history"
@@ -13,7 +14,7 @@ import (
 
 // members returns the values of a document; of the member list its elements.
 func members(text, list string) (all []string, err error) {
-	err = history.EachValue(strings.NewReader(text), int64(len(text)), list, func(name string, element bool, value json.RawMessage) error {
+	err = history.EachValue(strings.NewReader(text), int64(len(text)), list, func(name string, element bool, value jsontext.Value) error {
 		switch {
 		case element && name != "":
 			all = append(all, string(value))
@@ -67,7 +68,7 @@ func FuzzDocument(f *testing.F) {
 	f.Add(`[{"a":"\\\""},2]`)
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := members(text, "")
-		var list []json.RawMessage
+		var list []jsontext.Value
 		if !json.Valid([]byte(text)) || json.Unmarshal([]byte(text), &list) != nil || list == nil {
 			return
 		}

@@ -45,7 +45,7 @@ func decodeEvent[T any, P eventOf[T]](l FileLine) (p P, id string) {
 	err := jsonv2.Unmarshal(line, p)
 	if err != nil {
 		exact, p = false, new(T)
-		err = Unmarshal(line, p)
+		err = jsonx.Unmarshal(line, p)
 	}
 	e, id, timestamp, ok := p.Head()
 	e.Line, e.exact = l, exact
@@ -108,16 +108,16 @@ func EachEvent[T any, P eventOf[T]](in *Intake, begun session.Time, visit func(P
 }
 
 // Message begins the message of an event. rest has what neither columns nor parts hold.
-func (e *Event) Message(kind session.Kind, role session.Role, origin session.Origin, source session.Source, rest Object) session.Message {
+func (e *Event) Message(kind session.Kind, role session.Role, origin session.Origin, source session.Source, rest jsonx.Object) session.Message {
 	if e.Note != "" {
-		rest = append(rest, Member("note", e.Note))
+		rest = append(rest, jsonx.MemberOf("note", e.Note))
 	}
 	if !e.exact {
-		rest = append(rest, Member("bytes", base64.StdEncoding.EncodeToString(e.Line.Bytes)))
+		rest = append(rest, jsonx.MemberOf("bytes", base64.StdEncoding.EncodeToString(e.Line.Bytes)))
 	}
 	return session.Message{
 		Kind: kind, Role: role, Origin: origin, InContext: kind == session.KindMessage, Display: kind != session.KindCustom,
-		Dialect: string(source), CreatedAt: e.Time, Extra: rest.JSON(),
+		Dialect: string(source), CreatedAt: e.Time, Extra: rest.Column(),
 	}
 }
 

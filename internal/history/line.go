@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -22,13 +23,13 @@ func Unmarked(line []byte) []byte { return bytes.TrimPrefix(line, []byte("\ufeff
 
 // ParseLine reads a line that is one JSON object, Unmarked. Bytes that are no UTF-8 are replaced
 // for reading; exact says that there were none.
-func ParseLine(line []byte) (o Object, exact, ok bool) {
+func ParseLine(line []byte) (o jsonx.Object, exact, ok bool) {
 	line = Unmarked(line)
 	exact = utf8.Valid(line)
 	if !exact {
 		line = bytes.ToValidUTF8(line, []byte(string(utf8.RuneError)))
 	}
-	o, ok = ParseObject(line)
+	o, ok = jsonx.ReadObject(line)
 	return o, exact, ok
 }
 
@@ -38,11 +39,11 @@ func Verbatim(line []byte, why string) session.Message {
 		Kind: session.KindUnknown, Origin: session.Program, Display: true,
 		Parts: []session.Part{{Kind: session.PartData, Text: Plain(line)}},
 	}
-	extra := Object{{Key: "note", Raw: []byte(session.JSONOf(why))}}
+	extra := jsonx.Object{{Key: "note", Value: []byte(session.JSONOf(why))}}
 	if m.Parts[0].Text != string(line) {
-		extra = append(extra, Field{Key: "bytes", Raw: []byte(session.JSONOf(base64.StdEncoding.EncodeToString(line)))})
+		extra = append(extra, jsonx.Member{Key: "bytes", Value: []byte(session.JSONOf(base64.StdEncoding.EncodeToString(line)))})
 	}
-	m.Extra = extra.JSON()
+	m.Extra = extra.Column()
 	return m
 }
 

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"sessiond/internal/jsonx"
 )
 
 // A program that is killed while it writes, or a disk that loses power, leaves lines that are no single record: two
@@ -148,8 +148,7 @@ func objectStart(text []byte) int {
 
 // isObject reports whether a text is one whole JSON object, if perhaps one that is kept raw.
 func isObject(text []byte) bool {
-	value := jsontext.Value(Unmarked(text))
-	return value.Kind() == '{' && value.IsValid(lenient, jsontext.AllowDuplicateNames(true))
+	return jsonx.IsObject(Unmarked(text))
 }
 
 // maxPieces is how many pieces a line may have before the first object: text in UTF-16 has NULs everywhere.

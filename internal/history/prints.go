@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/json"
 
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -142,11 +143,11 @@ func (in *Intake) Origins(ids []string) (found []*session.Session) {
 
 // Notes returns what the metadata of a stored session say under the name of its program; nil: it
 // is not stored.
-func Notes(s *session.Session, program string) Object {
+func Notes(s *session.Session, program string) jsonx.Object {
 	if s == nil {
 		return nil
 	}
-	o, _ := ParseObject(s.Metadata)
-	notes, _ := Fields(o.Get(program))
+	o, _ := jsonx.ReadObject(s.Metadata)
+	notes, _ := jsonx.ReadFields(o.Get(program))
 	return notes
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sessiond/internal/jsonx"
 )
 
 // EachRecord yields the records of a file up to an offset: its JSON objects, and lines that hold none.
@@ -30,7 +32,7 @@ func EachRecord(file io.ReaderAt, end int64) iter.Seq2[FileLine, error] {
 }
 
 // FirstRecord parses the first record of a text. ok is false if that is no JSON object, or not all of one.
-func FirstRecord(text []byte) (o Object, ok bool) {
+func FirstRecord(text []byte) (o jsonx.Object, ok bool) {
 	for l := range EachRecord(bytes.NewReader(text), int64(len(text))) {
 		o, _, ok = ParseLine(l.Bytes)
 		break
@@ -123,7 +125,7 @@ func (s *lineSplitter) join(l FileLine, kind pieceKind) (joined FileLine, of pie
 	defer stop()
 	in := &joiner{splitter: s, next: next, last: l}
 	in.write(Unmarked(l.Bytes))
-	decoder := jsontext.NewDecoder(in, lenient, jsontext.AllowDuplicateNames(true))
+	decoder := jsontext.NewDecoder(in, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	value, err := decoder.ReadValue()
 	if err != nil {
 		return l, kind, in.ended

@@ -2,19 +2,21 @@ package history
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/dialect/wire"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
 // Taker removes the fields of an object that columns hold; the rest stays for extra. It does not
 // change the object that it was made of.
-type Taker struct{ Object }
+type Taker struct{ jsonx.Object }
 
 // Take takes a field whatever it is, nil if there is none.
 func (t *Taker) Take(key string) []byte {
@@ -28,7 +30,7 @@ func (t *Taker) Take(key string) []byte {
 // Text takes a field that is a string. One that text cannot hold exactly stays as well, and
 // so does an empty one, since an empty column says that there was none.
 func (t *Taker) Text(key string) string {
-	text, exact := Text(t.Get(key))
+	text, exact := jsonx.Text(t.Get(key))
 	if exact && text != "" {
 		t.Take(key)
 	}
@@ -60,7 +62,7 @@ func MediaKind(mime string) session.PartKind {
 
 // RawPart holds a value that no other kind of part can, under a name.
 func RawPart(name string, raw []byte) session.Part {
-	return session.Part{Kind: session.PartData, Extra: Object{{Key: name, Raw: raw}}.JSON()}
+	return session.Part{Kind: session.PartData, Extra: jsonx.Object{{Key: name, Value: raw}}.Column()}
 }
 
 // replaced is a message of a Replacement, in the words of the kernel.
@@ -86,19 +88,19 @@ func Replacement(messages []session.Message) session.JSON {
 
 // ArgumentsOf returns a call's arguments as an object, as the programs keep them; any other text becomes a
 // field of one.
-func ArgumentsOf(p *session.Part) json.RawMessage {
-	if _, ok := ParseObject([]byte(p.Arguments)); ok {
-		return json.RawMessage(p.Arguments)
+func ArgumentsOf(p *session.Part) jsontext.Value {
+	if _, ok := jsonx.ReadObject([]byte(p.Arguments)); ok {
+		return jsontext.Value(p.Arguments)
 	}
 	if p.Arguments == "" {
-		return json.RawMessage("{}")
+		return jsontext.Value("{}")
 	}
-	return Object{Member("arguments", p.Arguments)}.Whole()
+	return jsonx.Object{jsonx.MemberOf("arguments", p.Arguments)}.Value()
 }
 
 // Number parses a JSON number, or a number in a JSON string.
 func Number(raw []byte) (n float64, ok bool) {
-	if text, is := Text(raw); is {
+	if text, is := jsonx.Text(raw); is {
 		raw = []byte(text)
 	}
 	n, err := strconv.ParseFloat(string(raw), 64)

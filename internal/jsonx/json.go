@@ -14,24 +14,16 @@ import (
 	"sessiond/internal/session"
 )
 
-// lenient reads escapes of half a surrogate pair, as U+FFFD. Names that stand twice stay an error.
-func lenient() json.Options { return jsontext.AllowInvalidUTF8(true) }
+// lenient reads text that is no UTF-8, and escapes of half a surrogate pair, as U+FFFD. Fields that stand twice
+// stay an error.
+var lenient = jsontext.AllowInvalidUTF8(true)
 
-// unmarshal decodes the JSON value at a path of the input. Codes: Malformed, Invalid, TooLarge; the
-// error says in the words of the API what the JSON library found wrong, and names the value at fault.
-func unmarshal[T ~[]byte](path string, raw T, into any) error {
-	err := json.Unmarshal(raw, into, lenient())
-	var syntax *jsontext.SyntacticError
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
-		return Errorf(session.Invalid, path+fields(syntax.JSONPointer), "stands twice")
-	case Depth(raw) >= maxDepth:
-		return Errorf(session.TooLarge, path, "is nested deeper than %d levels", maxDepth)
-	}
-	return Errorf(session.Malformed, path, "is not JSON")
-}
+// Unmarshal decodes one JSON value strictly, but for text that is no UTF-8: it is read with U+FFFD.
+func Unmarshal(raw []byte, v any) error { return json.Unmarshal(raw, v, lenient) }
+
+// Valid reports whether raw is one JSON value: no field stands twice in an object, and it is nested no deeper than
+// 10,000 levels.
+func Valid(raw []byte) bool { return jsontext.Value(raw).IsValid(lenient) }
 
 // Check rejects bytes that are not UTF-8 or not JSON, or nested deeper than can be read.
 // Codes: Malformed, Invalid, TooLarge.
@@ -40,13 +32,32 @@ func Check[T ~[]byte](path string, raw T) error {
 		return Errorf(session.Malformed, path, "holds bytes that are not UTF-8")
 	}
 	var value jsontext.Value
-	return unmarshal(path, raw, &value)
+	if err := Unmarshal(raw, &value); err != nil {
+		return explain(path, raw, err)
+	}
+	return nil
+}
+
+// explain says in the words of the API what the JSON library found wrong with the value at a path of the input, and
+// names the value at fault. Codes: Malformed, Invalid, TooLarge.
+func explain(path string, raw []byte, err error) error {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		return Errorf(session.Invalid, path+fields(syntax.JSONPointer), "stands twice")
+	case Depth(raw) >= maxDepth:
+		return Errorf(session.TooLarge, path, "is nested deeper than %d levels", maxDepth)
+	}
+	return Errorf(session.Malformed, path, "is not JSON")
 }
 
 // maxDepth is how deep the JSON library reads.
 const maxDepth = 10_000
 
-// fields writes a JSON pointer as a path: .content[0].text.
+// Path writes a JSON pointer as a path: content[0].text.
+func Path(pointer jsontext.Pointer) string { return strings.TrimPrefix(fields(pointer), ".") }
+
+// fields is Path behind another one: .content[0].text.
 func fields(pointer jsontext.Pointer) string {
 	var b strings.Builder
 	for name := range pointer.Tokens() {
@@ -108,7 +119,7 @@ func Depth[T ~[]byte](raw T) int {
 	if bytes.Count(raw, []byte{'['})+bytes.Count(raw, []byte{'{'}) == 0 {
 		return 0
 	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), lenient())
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), lenient)
 	deepest := 0
 	for {
 		if _, err := dec.ReadToken(); err != nil {
@@ -128,33 +139,35 @@ func ParseArray[T ~[]byte](path string, raw T) ([]jsontext.Value, error) {
 	if KindOf(raw) != '[' {
 		return nil, Errorf(session.Invalid, path, "must be an array, not %s", Describe(raw))
 	}
-	var e elements
-	e.from = raw
-	err := unmarshal(path, raw, &e)
-	return e.list, err
-}
-
-// elements reads an array. Values are slices of the text that they are read from.
-type elements struct {
-	from []byte
-	list []jsontext.Value
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (e *elements) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if _, err := dec.ReadToken(); err != nil {
-		return err
+	elements, err := parseArray(raw, lenient)
+	if err != nil {
+		return nil, explain(path, raw, err)
 	}
-	for dec.PeekKind() != ']' {
-		value, err := dec.ReadValue()
+	return elements, nil
+}
+
+// ReadArray returns the elements of an array in bytes that are known to be valid JSON.
+func ReadArray(raw []byte) (elements []jsontext.Value, ok bool) {
+	elements, err := parseArray(raw, lenient, jsontext.AllowDuplicateNames(true))
+	return elements, err == nil
+}
+
+func parseArray(raw []byte, options ...jsontext.Options) (elements []jsontext.Value, err error) {
+	d := decoders.Get().(*jsontext.Decoder)
+	defer decoders.Put(d)
+	d.Reset(bytes.NewBuffer(raw), options...)
+	if d.PeekKind() != '[' {
+		return nil, errKind
+	}
+	_, _ = d.ReadToken()
+	for d.PeekKind() != ']' {
+		value, err := readValue(d, raw)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		end := dec.InputOffset()
-		e.list = append(e.list, e.from[end-int64(len(value)):end:end])
+		elements = append(elements, value)
 	}
-	_, err := dec.ReadToken()
-	return err
+	return elements, readEnd(d)
 }
 
 // Equal reports whether two texts are the same JSON value, numbers as they are written. Escapes
@@ -188,17 +201,9 @@ func Equal(a, b []byte) bool {
 		x, errX := ParseObject("", a)
 		y, errY := ParseObject("", b)
 		rest, ok := Rest(&x, &y)
-		return errX == nil && errY == nil && ok && rest.Len() == 0
+		return errX == nil && errY == nil && ok && len(rest) == 0
 	}
 	return bytes.Equal(bytes.TrimSpace(a), bytes.TrimSpace(b))
-}
-
-func unquote(raw []byte) (text string, exact bool) {
-	b, err := jsontext.AppendUnquote(nil, raw)
-	if bytes.IndexByte(b, 0) < 0 {
-		return string(b), err == nil
-	}
-	return strings.ReplaceAll(string(b), "\x00", "\uFFFD"), false
 }
 
 // Text reads a JSON string. exact is false where UTF-8 or SQLite cannot hold what it says: a
@@ -208,7 +213,15 @@ func Text[T ~[]byte](raw T) (text string, exact bool) {
 	if KindOf(raw) != '"' {
 		return "", false
 	}
-	return unquote(bytes.TrimSpace(raw))
+	quoted := bytes.TrimSpace(raw)
+	if n := len(quoted) - 1; n > 0 && bytes.IndexByte(quoted[1:], '"') == n-1 && bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
+		return string(quoted[1:n]), true // most strings
+	}
+	b, err := jsontext.AppendUnquote(nil, quoted)
+	if bytes.IndexByte(b, 0) < 0 {
+		return string(b), err == nil
+	}
+	return strings.ReplaceAll(string(b), "\x00", "\uFFFD"), false
 }
 
 // ExactText returns a string that a column can hold as it is, "" for any other value.
@@ -248,16 +261,16 @@ func Clean(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte(`\ud`)) && !bytes.Contains(raw, []byte(`\uD`)) {
 		return raw
 	}
-	clean, err := jsontext.AppendFormat(nil, raw, lenient(), jsontext.AllowDuplicateNames(true))
+	clean, err := jsontext.AppendFormat(nil, raw, lenient, jsontext.AllowDuplicateNames(true))
 	if err != nil {
 		return raw
 	}
 	return clean
 }
 
-// IsObject reports whether a text is a JSON object.
-func IsObject(text string) bool {
-	return KindOf([]byte(text)) == '{' && jsontext.Value(text).IsValid(lenient(), jsontext.AllowDuplicateNames(true))
+// IsObject reports whether a text is one JSON object, in which fields may stand twice.
+func IsObject(text []byte) bool {
+	return KindOf(text) == '{' && jsontext.Value(text).IsValid(lenient, jsontext.AllowDuplicateNames(true))
 }
 
 // Errorf makes an error about the value at a path of the input.
@@ -285,6 +298,3 @@ func Clip(s string) string {
 	}
 	return s
 }
-
-// Unmarshal decodes one JSON value strictly, but for text that is no UTF-8: it is read with U+FFFD.
-func Unmarshal(raw []byte, v any) error { return json.Unmarshal(raw, v, lenient()) }

@@ -4,9 +4,12 @@
 package jsonx
 
 import (
-	"encoding/json"
+	"bytes"
+	"errors"
+	"io"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -17,58 +20,103 @@ import (
 type Member struct {
 	Key   string
 	Value jsontext.Value
-	name  []byte // as it is written, of a name that is no Unicode text
+	odd   *string // the name as it is written, of one that is no Unicode text
+}
+
+// MemberOf returns the field of a name with a value as JSON.
+func MemberOf(key string, value any) Member {
+	return Member{Key: key, Value: jsontext.Value(session.JSONOf(value))}
 }
 
 // Odd reports whether the field's name is no Unicode text, so that Key does not find it.
-func (m *Member) Odd() bool { return m.name != nil }
+func (m *Member) Odd() bool { return m.odd != nil }
 
-// Object is a JSON object, its fields in order and their values as they came.
+// Object is a JSON object, its fields in order and their values as they came: slices of the text
+// that they were parsed from, not copies.
 type Object []Member
 
-// ParseObject reads the fields of an object. A field that stands twice is rejected, since
+// ParseObject parses the fields of an object. A field that stands twice is rejected, since
 // readers differ on which one counts. Codes: Malformed, Invalid, TooLarge.
 func ParseObject[T ~[]byte](path string, raw T) (Object, error) {
-	var o Object
 	if KindOf(raw) != '{' {
-		return o, Errorf(session.Invalid, path, "must be an object, not %s", Describe(raw))
+		return nil, Errorf(session.Invalid, path, "must be an object, not %s", Describe(raw))
 	}
-	err := unmarshal(path, raw, &members{raw, &o})
-	return o, err
+	o, err := parseObject(raw, lenient)
+	if err != nil {
+		return nil, explain(path, raw, err)
+	}
+	return o, nil
 }
 
-// members reads an object. Values are slices of the text that they are read from.
-type members struct {
-	from []byte
-	into *Object
+// ReadObject parses one JSON object that fills raw but for white space. ok is false for anything else, also for
+// an object in which a field stands twice.
+func ReadObject(raw []byte) (o Object, ok bool) {
+	o, err := parseObject(raw, lenient)
+	return o, err == nil
 }
 
-// UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (m *members) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if _, err := dec.ReadToken(); err != nil {
+// ReadFields is ReadObject for bytes that are known to be valid JSON, as all values in an Object are: it does not
+// look for fields that stand twice.
+func ReadFields(raw []byte) (o Object, ok bool) {
+	o, err := parseObject(raw, lenient, jsontext.AllowDuplicateNames(true))
+	return o, err == nil
+}
+
+// decoders are used again: a transcript has millions of objects.
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+
+var (
+	errKind   = errors.New("a value of another kind")
+	errBehind = errors.New("more text behind the value")
+)
+
+func parseObject(raw []byte, options ...jsontext.Options) (o Object, err error) {
+	d := decoders.Get().(*jsontext.Decoder)
+	defer decoders.Put(d)
+	d.Reset(bytes.NewBuffer(raw), options...)
+	if d.PeekKind() != '{' {
+		return nil, errKind
+	}
+	_, _ = d.ReadToken()
+	o = make(Object, 0, 4)
+	for d.PeekKind() != '}' {
+		name, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		m := Member{}
+		key, err := jsontext.AppendUnquote(nil, name)
+		if m.Key = string(key); err != nil {
+			written := string(name)
+			m.odd = &written
+		}
+		if m.Value, err = readValue(d, raw); err != nil {
+			return nil, err
+		}
+		o = append(o, m)
+	}
+	return o, readEnd(d)
+}
+
+// readValue returns the next value as a slice of the text that the decoder reads.
+func readValue(d *jsontext.Decoder, text []byte) (jsontext.Value, error) {
+	value, err := d.ReadValue()
+	end := int(d.InputOffset())
+	if err != nil {
+		return nil, err
+	}
+	return text[end-len(value) : end : end], nil
+}
+
+// readEnd reads the end of an object or array, behind which the text ends.
+func readEnd(d *jsontext.Decoder) error {
+	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
-	*m.into = make(Object, 0, 4)
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		f := Member{}
-		key, err := jsontext.AppendUnquote(nil, name)
-		if f.Key = string(key); err != nil {
-			f.name = name.Clone()
-		}
-		value, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		end := dec.InputOffset()
-		f.Value = m.from[end-int64(len(value)) : end : end]
-		*m.into = append(*m.into, f)
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return errors.Join(err, errBehind)
 	}
-	_, err := dec.ReadToken()
-	return err
+	return nil
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
@@ -80,25 +128,49 @@ func (o *Object) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// Get returns a field's value, nil if there is none.
-func (o *Object) Get(key string) jsontext.Value {
+// Get returns a field's value, nil if there is none. Of equal names the last one counts.
+func (o Object) Get(key string) jsontext.Value {
 	if i := o.index(key); i >= 0 {
-		return (*o)[i].Value
+		return o[i].Value
 	}
 	return nil
 }
 
 // Text returns a field that is a string which a column can hold as it is, "" for any other.
-func (o *Object) Text(key string) string { return ExactText(o.Get(key)) }
+func (o Object) Text(key string) string { return ExactText(o.Get(key)) }
 
 // String returns a field that is a string as Text reads it, "" for any other.
-func (o *Object) String(key string) string {
+func (o Object) String(key string) string {
 	text, _ := Text(o.Get(key))
 	return text
 }
 
+// Inner returns the object under a name, nil if there is none.
+func (o Object) Inner(key string) Object {
+	inner, _ := ReadFields(o.Get(key))
+	return inner
+}
+
 // Has reports whether there is such a field.
-func (o *Object) Has(key string) bool { return o.index(key) >= 0 }
+func (o Object) Has(key string) bool { return o.index(key) >= 0 }
+
+// Without returns the fields whose names are not among keys.
+func (o Object) Without(keys ...string) Object {
+	return slices.DeleteFunc(slices.Clone(o), func(m Member) bool { return !m.Odd() && slices.Contains(keys, m.Key) })
+}
+
+// With returns the object with a field at its end, in place of one of that name.
+func (o Object) With(key string, value []byte) Object {
+	return append(o.Without(key), Member{Key: key, Value: value})
+}
+
+// WithRest returns the object with a field for the members of another object, unless it has none.
+func (o Object) WithRest(key string, rest []byte) Object {
+	if members, _ := ReadFields(rest); len(members) > 0 {
+		o = append(o, Member{Key: key, Value: rest})
+	}
+	return o
+}
 
 // Drop removes a field.
 func (o *Object) Drop(key string) {
@@ -130,7 +202,7 @@ func (o *Object) Change(with []Member, value func(was, given jsontext.Value) jso
 		i, ok := at[m.Key]
 		if m.Odd() || !ok {
 			i = len(all)
-			all = append(all, Member{Key: m.Key, name: m.name})
+			all = append(all, Member{Key: m.Key, odd: m.odd})
 			if !m.Odd() {
 				at[m.Key] = i
 			}
@@ -153,8 +225,8 @@ func (o *Object) Add(pairs ...any) {
 	}
 }
 
-// Fields makes an object of the fields that Add takes.
-func Fields(pairs ...any) Object {
+// NewObject makes an object of the fields that Add takes.
+func NewObject(pairs ...any) Object {
 	o := make(Object, 0, len(pairs)/2)
 	o.Add(pairs...)
 	return o
@@ -164,7 +236,7 @@ func Fields(pairs ...any) Object {
 type Maybe string
 
 // Encode writes an object of the fields that Add takes.
-func Encode(pairs ...any) jsontext.Value { return Fields(pairs...).Value() }
+func Encode(pairs ...any) jsontext.Value { return NewObject(pairs...).Value() }
 
 func appendValue(b []byte, value any) []byte {
 	switch v := value.(type) {
@@ -176,13 +248,7 @@ func appendValue(b []byte, value any) []byte {
 		}
 	case jsontext.Value:
 		return append(b, v...)
-	case json.RawMessage:
-		return append(b, v...)
 	case []jsontext.Value:
-		if v != nil {
-			return appendArray(b, v)
-		}
-	case []json.RawMessage:
 		if v != nil {
 			return appendArray(b, v)
 		}
@@ -196,25 +262,16 @@ func appendValue(b []byte, value any) []byte {
 	return b
 }
 
-// Members returns the fields, in order.
-func (o *Object) Members() []Member { return *o }
-
-// Len is the number of fields.
-func (o *Object) Len() int { return len(*o) }
-
-// Value is JSON as a value of the JSON library.
-func (o Object) Value() jsontext.Value { return jsontext.Value(o.JSON()) }
-
-// JSON writes the object.
-func (o *Object) JSON() json.RawMessage {
+// Value writes the object.
+func (o Object) Value() jsontext.Value {
 	b := []byte{'{'}
-	for i := range *o {
-		m := &(*o)[i]
+	for i := range o {
+		m := &o[i]
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if m.name != nil {
-			b = append(b, m.name...)
+		if m.odd != nil {
+			b = append(b, *m.odd...)
 		} else {
 			b = AppendText(b, m.Key)
 		}
@@ -223,59 +280,22 @@ func (o *Object) JSON() json.RawMessage {
 	return append(b, '}')
 }
 
-func (o *Object) index(key string) int {
-	return slices.IndexFunc(*o, func(m Member) bool { return m.Key == key && m.name == nil })
+// Column writes the object for a column that may be NULL: an empty one is no value.
+func (o Object) Column() session.JSON {
+	if len(o) == 0 {
+		return nil
+	}
+	return session.JSON(o.Value())
 }
 
-// Rest returns what encoded lacks of original: the object that Merge puts into encoded to make
-// it original again. ok is false where there is none.
-func Rest(original, encoded *Object) (rest Object, ok bool) {
-	for _, m := range *original {
-		i := encoded.index(m.Key)
-		switch {
-		case m.Odd():
-			rest = append(rest, m)
-		case i >= 0 && KindOf(m.Value) == '{' && KindOf((*encoded)[i].Value) == '{':
-			inner, err := ParseObject("", m.Value)
-			of, errOf := ParseObject("", (*encoded)[i].Value)
-			if err != nil || errOf != nil {
-				return rest, false
-			}
-			missing, ok := Rest(&inner, &of)
-			if !ok {
-				return rest, false
-			}
-			if missing.Len() > 0 {
-				rest = append(rest, Member{Key: m.Key, Value: missing.Value()})
-			}
-		case i < 0 || !Equal(m.Value, (*encoded)[i].Value):
-			rest = append(rest, m)
+func (o Object) index(key string) int {
+	for i := len(o) - 1; i >= 0; i-- {
+		if o[i].Key == key && o[i].odd == nil {
+			return i
 		}
 	}
-	for _, m := range *encoded {
-		if !original.Has(m.Key) {
-			return rest, false
-		}
-	}
-	return rest, true
-}
-
-// Merge puts the fields of another object in, and those of objects in it into those of the
-// same name.
-func (o *Object) Merge(rest *Object) {
-	o.Change(*rest, func(was, given jsontext.Value) jsontext.Value {
-		into, err := ParseObject("", was)
-		if err != nil || KindOf(given) != '{' {
-			return given
-		}
-		if inner, err := ParseObject("", given); err == nil {
-			into.Merge(&inner)
-		}
-		return into.Value()
-	})
+	return -1
 }
 
 // MarshalJSONTo implements json.MarshalerTo.
-func (o Object) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return enc.WriteValue(jsontext.Value(o.JSON()))
-}
+func (o Object) MarshalJSONTo(enc *jsontext.Encoder) error { return enc.WriteValue(o.Value()) }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
@@ -72,7 +73,7 @@ func (r *requests) next() (line []byte, tooLong bool, err error) {
 // whole number.
 func isMessage(line []byte) bool {
 	var message struct {
-		ID json.RawMessage `json:"id"`
+		ID jsontext.Value `json:"id"`
 	}
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &message) != nil {
 		return false

@@ -1,9 +1,10 @@
 package routing
 
 import (
-	"encoding/json"
 	"maps"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
 )
@@ -12,10 +13,10 @@ import (
 // to the key and stay. Counters, caches and facts about the last run belong to the generation and
 // go. Unknown members are the caller's own and stay. The reason of the reset does not matter.
 // model is the reset's choice, provider/model or "".
-func Carry(before map[string]json.RawMessage, model string) map[string]json.RawMessage {
+func Carry(before map[string]jsontext.Value, model string) map[string]jsontext.Value {
 	next := maps.Clone(before)
 	if next == nil {
-		next = map[string]json.RawMessage{}
+		next = map[string]jsontext.Value{}
 	}
 	for _, name := range []string{
 		"contextTokens", "modelProvider", "model", "memoryFlushAt", "memoryFlushCompactionCount",
@@ -28,7 +29,7 @@ func Carry(before map[string]json.RawMessage, model string) map[string]json.RawM
 		"compactionCount": "0", "systemSent": "false", "abortedLastRun": "false",
 	} {
 		if _, had := before[name]; had {
-			next[name] = json.RawMessage(value)
+			next[name] = jsontext.Value(value)
 		}
 	}
 	if string(before["modelOverrideSource"]) == `"auto"` { // a fallback chose it, not a person
@@ -58,4 +59,4 @@ func SplitModel(model string) (provider, name string) {
 	return "", model
 }
 
-func quoted(s string) json.RawMessage { return json.RawMessage(session.JSONOf(s)) }
+func quoted(s string) jsontext.Value { return jsontext.Value(session.JSONOf(s)) }

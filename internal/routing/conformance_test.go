@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
@@ -18,7 +20,7 @@ import (
 // confCase is one case of session behaviour; docs/keys.md names where the rules come from.
 type confCase struct {
 	ID, Area            string
-	Given, When, Expect json.RawMessage
+	Given, When, Expect jsontext.Value
 }
 
 func allCases(t *testing.T) []confCase {
@@ -45,7 +47,7 @@ func conform(t *testing.T, area string, run func(t *testing.T, c confCase)) {
 }
 
 // into reads a part of a case and refuses members that the test does not know of.
-func into[T any](t *testing.T, raw json.RawMessage) T {
+func into[T any](t *testing.T, raw jsontext.Value) T {
 	t.Helper()
 	var v T
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -57,7 +59,7 @@ func into[T any](t *testing.T, raw json.RawMessage) T {
 }
 
 // expect compares what was got with the members that the case names.
-func expect(t *testing.T, got map[string]any, want json.RawMessage) {
+func expect(t *testing.T, got map[string]any, want jsontext.Value) {
 	t.Helper()
 	raw := testkit.Must(json.Marshal(got))(t)
 	var a, b map[string]any
@@ -279,14 +281,14 @@ func TestRecoveryConformance(t *testing.T) {
 
 func TestCarryConformance(t *testing.T) {
 	conform(t, "carry", func(t *testing.T, c confCase) {
-		g := into[struct{ Entry map[string]json.RawMessage }](t, c.Given)
+		g := into[struct{ Entry map[string]jsontext.Value }](t, c.Given)
 		w := into[struct {
 			Reason    routing.Reason
 			ModelHint string `json:"model_hint"`
 		}](t, c.When)
 		want := into[struct {
 			Kept, Cleared []string
-			Set           map[string]json.RawMessage
+			Set           map[string]jsontext.Value
 		}](t, c.Expect)
 		before := len(g.Entry)
 		next := routing.Carry(g.Entry, w.ModelHint)

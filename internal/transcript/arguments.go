@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/session"
 )
 
@@ -61,7 +63,7 @@ func subjectIndex(fields []namedValue) int {
 
 // shortValueText is OneLine, but shows the end of a path that does not fit, and counts a long list.
 func shortValueText(value string, width int) string {
-	var list []json.RawMessage
+	var list []jsontext.Value
 	if len(value) > width && strings.HasPrefix(value, "[") && json.Unmarshal([]byte(value), &list) == nil {
 		return Counted(len(list), "item")
 	}
@@ -92,7 +94,7 @@ func topFields(object string) ([]namedValue, bool) {
 		if err != nil {
 			return nil, false
 		}
-		var raw json.RawMessage
+		var raw jsontext.Value
 		if err := dec.Decode(&raw); err != nil {
 			return nil, false
 		}

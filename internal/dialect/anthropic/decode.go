@@ -10,7 +10,6 @@ package anthropic
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -78,7 +77,7 @@ func isServerResult(kind string) bool {
 
 // Decode reads entries of a request's messages, or whole replies {id, type: "message", role,
 // model, content, stop_reason, usage}. Codes: Malformed, Invalid, TooLarge.
-func Decode(raw []json.RawMessage) (wire.Decoded, error) {
+func Decode(raw []jsontext.Value) (wire.Decoded, error) {
 	var d decoder
 	return d.Read(raw, d.entry)
 }
@@ -403,7 +402,7 @@ func collect(o *jsonx.Object, lines *[]string) {
 	if kind := o.String("type"); kind == "base64" {
 		return
 	}
-	for _, m := range o.Members() {
+	for _, m := range *o {
 		switch m.Key {
 		case "title", "url", "source", "text", "stdout", "stderr", "error_code", "error_message", "data", "tool_name", "content", "tool_references", "lines":
 			collectValue(jsontext.Value(m.Value), lines)

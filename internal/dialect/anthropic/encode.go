@@ -3,7 +3,6 @@ package anthropic
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,8 +15,8 @@ import (
 // Export returns messages in this form: those that were decoded by it as the same JSON values,
 // the two halves of an entry as that entry; any others as Send says them, which may be more
 // or fewer entries. Codes: Internal.
-func Export(msgs []session.Message) ([]json.RawMessage, error) {
-	out := make([]json.RawMessage, 0, len(msgs))
+func Export(msgs []session.Message) ([]jsontext.Value, error) {
+	out := make([]jsontext.Value, 0, len(msgs))
 	s := newSender("", true)
 	for i := 0; i < len(msgs); i++ {
 		if msgs[i].Dialect != Name {
@@ -38,7 +37,7 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 			i++
 		}
 		o := m.JSON(encode(m, user))
-		out = append(out, o.JSON())
+		out = append(out, o.Value())
 	}
 	return append(out, s.taken()...), nil
 }
@@ -46,7 +45,7 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 // encode encodes the columns and the parts of an entry, without its remainder. user is its other
 // half, or nil.
 func encode(m, user *wire.Message) jsonx.Object {
-	o := jsonx.Fields("role", string(m.Role))
+	o := jsonx.NewObject("role", string(m.Role))
 	if m.Role == session.Tool {
 		o.SetText("role", roleUser)
 	}
@@ -61,7 +60,7 @@ func encode(m, user *wire.Message) jsonx.Object {
 	}
 	wire.SetContent(&o, "content", m.X.Shape, blocks, text)
 	o.Add("id", m.X.ID, "stop_reason", m.X.StopReason, "usage", m.X.Usage)
-	for _, f := range fields.Members() {
+	for _, f := range fields {
 		o.Set(f.Key, f.Value)
 	}
 	return o
@@ -157,14 +156,14 @@ func encodeSource(p *wire.Part) jsontext.Value {
 // encodeResult returns a tool_result: parts are the result and the ones that belong to it.
 func encodeResult(parts []wire.Part) jsonx.Object {
 	p := &parts[0]
-	o := jsonx.Fields("type", typeToolResult, "tool_use_id", p.CallID)
+	o := jsonx.NewObject("type", typeToolResult, "tool_use_id", p.CallID)
 	var content []jsontext.Value
 	if p.X.Shape == wire.ShapeArray {
 		for i := 1; i < len(parts); i++ {
 			content = append(content, parts[i].JSON(encodeBlock(&parts[i])))
 		}
 		if at := wire.TextPlace(p); at >= 0 && at <= len(content) {
-			text := jsonx.Fields("type", typeText, "text", p.Content())
+			text := jsonx.NewObject("type", typeText, "text", p.Content())
 			text.Merge(&p.X.Text)
 			content = slices.Insert(content, at, text.Value())
 		}

@@ -1,9 +1,10 @@
 package anthropic_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/dialect/wire"
@@ -40,9 +41,9 @@ func TestCacheMarks(t *testing.T) {
 		{"two on one block", "", []int{3, 9}, 3, `{"messages":[` + entry("user", x) + `,` + entry("assistant", use) + `,` + entry("user", result, marked(y)) + `]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var raw []json.RawMessage
+			var raw []jsontext.Value
 			for _, e := range in[:c.n] {
-				raw = append(raw, json.RawMessage(e))
+				raw = append(raw, jsontext.Value(e))
 			}
 			decoded := testkit.Must(anthropic.Decode(raw))(t)
 			sent := testkit.Must(anthropic.Send(wire.Request{System: c.system, Messages: decoded.Messages, Borders: c.borders}))(t)

@@ -1,7 +1,6 @@
 package anthropic_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/testkit/dialecttest"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 )
 
@@ -167,7 +167,7 @@ func TestDecodeWarnsOfWhatItStoresOtherwise(t *testing.T) {
 }
 
 // anyMessage generates an entry that must decode.
-func anyMessage(r *rapid.T) json.RawMessage {
+func anyMessage(r *rapid.T) jsontext.Value {
 	role := rapid.SampledFrom([]string{"system", "user", "user", "assistant", "assistant"}).Draw(r, "role")
 	fields := []string{`"role":"` + role + `"`}
 	maybe := func(name string, value *rapid.Generator[string]) {
@@ -186,7 +186,7 @@ func anyMessage(r *rapid.T) json.RawMessage {
 	maybe("model", dialecttest.AnyValue(1))
 	maybe("stop_reason", rapid.OneOf(dialecttest.AnyValue(1), rapid.SampledFrom([]string{`"end_turn"`, `"tool_use"`, `"pause_turn"`})))
 	maybe("x", dialecttest.AnyValue(3))
-	return json.RawMessage("{" + strings.Join(fields, ",") + "}")
+	return jsontext.Value("{" + strings.Join(fields, ",") + "}")
 }
 
 // withMore writes an object of a block, perhaps with undocumented fields.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/dialect/wire"
@@ -21,13 +23,13 @@ import (
 
 // transcripts returns the entries of the wire that real transcripts of Claude Code hold, by file,
 // in the order of their rows: one block of a reply each, sub-agents left out.
-func transcripts(t testing.TB) map[string][]json.RawMessage {
+func transcripts(t testing.TB) map[string][]jsontext.Value {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(samples.Dir(t), "claude-code", "*.jsonl"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
 	}
-	found := map[string][]json.RawMessage{}
+	found := map[string][]jsontext.Value{}
 	for _, file := range files {
 		data := testkit.Must(os.ReadFile(file))(t)
 		lines := bufio.NewScanner(bytes.NewReader(data))
@@ -35,7 +37,7 @@ func transcripts(t testing.TB) map[string][]json.RawMessage {
 		for lines.Scan() {
 			var row struct {
 				IsSidechain bool
-				Message     json.RawMessage
+				Message     jsontext.Value
 			}
 			var head struct{ Role string }
 			if json.Unmarshal(lines.Bytes(), &row) != nil || row.IsSidechain || json.Unmarshal(row.Message, &head) != nil || head.Role == "" {

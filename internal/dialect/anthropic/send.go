@@ -3,7 +3,6 @@ package anthropic
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -115,12 +114,12 @@ func newSender(model string, export bool) *sender {
 }
 
 // written returns the entries.
-func (s *sender) written() []json.RawMessage {
-	out := make([]json.RawMessage, 0, len(s.entries))
+func (s *sender) written() []jsontext.Value {
+	out := make([]jsontext.Value, 0, len(s.entries))
 	for _, e := range s.entries {
-		out = append(out, json.RawMessage(jsonx.Encode("role", e.role, "content", contentOf(e.blocks))))
+		out = append(out, jsontext.Value(jsonx.Encode("role", e.role, "content", contentOf(e.blocks))))
 		if len(e.system) > 0 {
-			out = append(out, json.RawMessage(jsonx.Encode("role", roleSystem, "content", contentOf(e.system))))
+			out = append(out, jsontext.Value(jsonx.Encode("role", roleSystem, "content", contentOf(e.system))))
 		}
 	}
 	return out
@@ -143,10 +142,10 @@ func rawOf(blocks []sent) []jsontext.Value {
 }
 
 // taken returns what was written since the last time, as entries of an export.
-func (s *sender) taken() []json.RawMessage {
-	var out []json.RawMessage
+func (s *sender) taken() []jsontext.Value {
+	var out []jsontext.Value
 	for _, text := range s.system {
-		out = append(out, json.RawMessage(jsonx.Encode("role", roleSystem, "content", text)))
+		out = append(out, jsontext.Value(jsonx.Encode("role", roleSystem, "content", text)))
 	}
 	out = append(out, s.written()...)
 	s.system, s.entries, s.Open = nil, nil, nil
@@ -601,7 +600,7 @@ func (s *sender) citations(raw []byte) []jsontext.Value {
 			s.Lose("a citation " + jsonx.Clip(kind))
 			continue
 		}
-		o := jsonx.Fields("type", kind)
+		o := jsonx.NewObject("type", kind)
 		for _, f := range fields {
 			o.Set(f, jsonx.Clean(c.Get(f)))
 		}
@@ -804,7 +803,7 @@ func callerOf(fields *jsonx.Object) caller {
 	raw := fields.Get("caller")
 	o, err := jsonx.ParseObject("", raw)
 	id := o.String("tool_id")
-	if err != nil || id == "" || o.Len() != 2 || !strings.HasPrefix(o.String("type"), "code_execution_") {
+	if err != nil || id == "" || len(o) != 2 || !strings.HasPrefix(o.String("type"), "code_execution_") {
 		return caller{}
 	}
 	return caller{id, jsonx.Clean(raw)}
@@ -859,7 +858,7 @@ func hits(raw []byte) jsontext.Value {
 		if err != nil || kind != "web_search_result" {
 			return nil
 		}
-		o := jsonx.Fields("type", kind)
+		o := jsonx.NewObject("type", kind)
 		for _, f := range []string{"url", "title", "encrypted_content"} {
 			text := hit.String(f)
 			if jsonx.KindOf(hit.Get(f)) != '"' || text == "" && f != "title" {

@@ -15,7 +15,6 @@ import (
 	"crypto/sha1"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,7 +94,7 @@ func kindField(name string) string {
 
 // Decode reads contents of a request, or of a reply: the content alone, the candidate around
 // it, or the whole response of one candidate. Codes: Malformed, Invalid, TooLarge.
-func Decode(raw []json.RawMessage) (wire.Decoded, error) {
+func Decode(raw []jsontext.Value) (wire.Decoded, error) {
 	var d decoder
 	return d.Read(raw, func(path string, raw jsontext.Value) error {
 		err := d.response(path, raw)
@@ -455,14 +454,14 @@ type partReader struct {
 
 // IsPart reports whether an object has a field by which a part of this form is known.
 func IsPart(o *jsonx.Object) bool {
-	return slices.ContainsFunc(o.Members(), func(f jsonx.Member) bool { return kindField(f.Key) != "" }) || hasAny(o, fieldThought, fieldSignature)
+	return slices.ContainsFunc(*o, func(f jsonx.Member) bool { return kindField(f.Key) != "" }) || hasAny(o, fieldThought, fieldSignature)
 }
 
 // kindOf returns the field that says what a part is, and its name as it stands there. An empty
 // text beside another one says nothing; two that say something are none that can be told.
 func kindOf(o *jsonx.Object) (field, name string) {
 	emptyText := false
-	for _, m := range o.Members() {
+	for _, m := range *o {
 		f := kindField(m.Key)
 		switch {
 		case f == "" || m.Odd() || jsonx.IsNull(m.Value) || f != fieldText && jsonx.KindOf(m.Value) != '{':
@@ -517,7 +516,7 @@ func (r *partReader) read(role session.Role) ([]wire.Part, error) {
 // it is not expected, such as code without its output.
 func (r *partReader) unknown() wire.Part {
 	if r.field == "" {
-		for _, f := range r.Members() {
+		for _, f := range r.Object {
 			if !f.Odd() && !jsonx.IsNull(f.Value) && !slices.Contains([]string{fieldThought, fieldSignature, snake(fieldSignature)}, f.Key) {
 				r.field = f.Key
 				break
@@ -531,7 +530,7 @@ func (r *partReader) unknown() wire.Part {
 // onlySignature reports whether a part is nothing but a signature: the text beside it was empty,
 // and some clients leave that out.
 func (r *partReader) onlySignature() bool {
-	return jsonx.KindOf(lookup(&r.Object, fieldSignature)) == '"' && !slices.ContainsFunc(r.Members(), func(f jsonx.Member) bool {
+	return jsonx.KindOf(lookup(&r.Object, fieldSignature)) == '"' && !slices.ContainsFunc(r.Object, func(f jsonx.Member) bool {
 		return !jsonx.IsNull(f.Value) && f.Key != fieldSignature && f.Key != snake(fieldSignature) && f.Key != fieldThought
 	})
 }
@@ -724,7 +723,7 @@ func (r *partReader) output(o *jsonx.Object, path string, p *wire.Part) (err err
 		if failure := object.Get("error"); !jsonx.IsNull(failure) && !object.Has("output") {
 			p.IsError = new(true)
 		}
-		if fields := object.Members(); len(fields) == 1 && fields[0].Key != "" && !fields[0].Odd() && len(fields[0].Key) <= maxKey {
+		if fields := object; len(fields) == 1 && fields[0].Key != "" && !fields[0].Odd() && len(fields[0].Key) <= maxKey {
 			if text, exact := jsonx.Text(fields[0].Value); exact {
 				p.Text, p.X.Key = text, fields[0].Key
 				return nil
@@ -792,7 +791,7 @@ func (r *partReader) inline(p *wire.Part) error {
 		if !p.X.Made {
 			o.Drop("id")
 		}
-		p.Arguments = string(o.JSON()) // {language, code}
+		p.Arguments = string(o.Value()) // {language, code}
 	case fieldToolCall:
 		p.ToolName = jsonx.ExactText(lookup(&o, "toolType"))
 		err = r.arguments(&o, path, p)

@@ -3,7 +3,6 @@ package gemini
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,8 +15,8 @@ import (
 // Export returns messages in this form: those that were decoded by it as the same JSON values,
 // runs of others as Send says them; system text becomes a content of role system. Codes:
 // Internal.
-func Export(msgs []session.Message) ([]json.RawMessage, error) {
-	out := make([]json.RawMessage, 0, len(msgs))
+func Export(msgs []session.Message) ([]jsontext.Value, error) {
+	out := make([]jsontext.Value, 0, len(msgs))
 	for i := 0; i < len(msgs); i++ {
 		if msgs[i].Dialect != Name {
 			from := i
@@ -42,7 +41,7 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 }
 
 // export writes a content, of one message or of the two that it became, and the objects around it.
-func export(group []wire.Message) json.RawMessage {
+func export(group []wire.Message) jsontext.Value {
 	m := &group[0]
 	content := m.JSON(encodeContent(group))
 	around := map[string]*jsonx.Object{ofContent: &content, ofCandidate: m.X.Candidate, ofResponse: m.X.Response}
@@ -52,18 +51,18 @@ func export(group []wire.Message) json.RawMessage {
 			o.Set(p.X.Field, p.Raw())
 		}
 	}
-	raw := content.JSON()
+	raw := content.Value()
 	if m.X.Candidate != nil {
 		if !m.X.NoContent {
 			m.X.Candidate.Set("content", raw)
 		}
-		raw = m.X.Candidate.JSON()
+		raw = m.X.Candidate.Value()
 	}
 	if m.X.Response != nil {
 		if m.X.Candidate != nil {
-			m.X.Response.Set("candidates", jsonx.Array([]json.RawMessage{raw}))
+			m.X.Response.Set("candidates", jsonx.Array([]jsontext.Value{raw}))
 		}
-		raw = m.X.Response.JSON()
+		raw = m.X.Response.Value()
 	}
 	return raw
 }
@@ -135,7 +134,7 @@ func encodePart(p *wire.Part, nested []wire.Part) (o jsonx.Object) {
 			inner = encodeInline(p)
 		case p.Kind == session.PartToolCall:
 			field = fieldCall
-			inner = jsonx.Fields("name", p.ToolName, "args", argumentsOf(p))
+			inner = jsonx.NewObject("name", p.ToolName, "args", argumentsOf(p))
 		default:
 			field = fieldResponse
 			inner = encodeResponse(p, nested)
@@ -145,7 +144,7 @@ func encodePart(p *wire.Part, nested []wire.Part) (o jsonx.Object) {
 		}
 	}
 	if field = cmp.Or(x.Field, field); field != "" {
-		o.Set(field, inner.JSON())
+		o.Set(field, inner.Value())
 	}
 	o.Add(fieldSignature, x.ThoughtSignature)
 	return o
@@ -165,7 +164,7 @@ func encodeMedium(p *wire.Part) jsonx.Object {
 	if p.Blob != nil {
 		data = jsonx.Maybe(encode64(p.Blob.Data, x.Encoding))
 	}
-	return jsonx.Fields(spelled(x, "mimeType"), jsonx.Maybe(x.MediaType), spelled(x, "fileUri"), jsonx.Maybe(x.URL+x.FileID),
+	return jsonx.NewObject(spelled(x, "mimeType"), jsonx.Maybe(x.MediaType), spelled(x, "fileUri"), jsonx.Maybe(x.URL+x.FileID),
 		spelled(x, "displayName"), jsonx.Maybe(x.Name), "data", data)
 }
 
@@ -188,8 +187,8 @@ func encodeResponse(p *wire.Part, nested []wire.Part) (o jsonx.Object) {
 	o.SetText("name", p.ToolName)
 	switch text := p.Content(); {
 	case p.X.Key != "":
-		inner := jsonx.Fields(p.X.Key, text)
-		o.Set("response", inner.JSON())
+		inner := jsonx.NewObject(p.X.Key, text)
+		o.Set("response", inner.Value())
 	case p.X.Shape == wire.ShapeString:
 		o.Add("response", jsonx.Maybe(text))
 	default:
@@ -209,11 +208,11 @@ func encodeInline(p *wire.Part) (o jsonx.Object) {
 	case fieldCode:
 		o, _ = jsonx.ParseObject("arguments", []byte(p.Arguments)) // it was one when it was decoded
 	case fieldToolCall:
-		o = jsonx.Fields(spelled(&p.X, "toolType"), jsonx.Maybe(p.ToolName), "args", argumentsOf(p))
+		o = jsonx.NewObject(spelled(&p.X, "toolType"), jsonx.Maybe(p.ToolName), "args", argumentsOf(p))
 	case fieldCodeResult:
-		o = jsonx.Fields("output", jsonx.Maybe(p.Content()))
+		o = jsonx.NewObject("output", jsonx.Maybe(p.Content()))
 	case fieldToolResponse:
-		o = jsonx.Fields(spelled(&p.X, "toolType"), jsonx.Maybe(p.ToolName), "response", jsontext.Value(p.Content()))
+		o = jsonx.NewObject(spelled(&p.X, "toolType"), jsonx.Maybe(p.ToolName), "response", jsontext.Value(p.Content()))
 	}
 	return o
 }

@@ -1,7 +1,6 @@
 package gemini_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 )
 
@@ -139,7 +139,7 @@ func TestDecodeWarnsOfWhatItStoresOtherwise(t *testing.T) {
 }
 
 // anyContent generates a content, a candidate or a response that must decode.
-func anyContent(r *rapid.T) json.RawMessage {
+func anyContent(r *rapid.T) jsontext.Value {
 	role := rapid.SampledFrom([]string{"user", "user", "model", "model", "function", "tool", "system"}).Draw(r, "role")
 	reply := rapid.IntRange(0, 4).Draw(r, "around")
 	if reply < 2 {
@@ -158,14 +158,14 @@ func anyContent(r *rapid.T) json.RawMessage {
 	}
 	content := "{" + strings.Join(fields, ",") + "}"
 	if reply > 1 {
-		return json.RawMessage(content)
+		return jsontext.Value(content)
 	}
 	reason := rapid.SampledFrom([]string{"STOP", "MAX_TOKENS", "SAFETY", "OTHER", "NOVEL"}).Draw(r, "reason")
 	candidate := fmt.Sprintf(`{"content":%s,"finishReason":"%s","groundingMetadata":%s}`, content, reason, dialecttest.AnyValue(2).Draw(r, "grounding"))
 	if reply > 0 {
-		return json.RawMessage(candidate)
+		return jsontext.Value(candidate)
 	}
-	return json.RawMessage(fmt.Sprintf(`{"candidates":[%s],"usageMetadata":%s,"modelVersion":%s}`, candidate, dialecttest.AnyValue(2).Draw(r, "usage"), dialecttest.AnyValue(0).Draw(r, "version")))
+	return jsontext.Value(fmt.Sprintf(`{"candidates":[%s],"usageMetadata":%s,"modelVersion":%s}`, candidate, dialecttest.AnyValue(2).Draw(r, "usage"), dialecttest.AnyValue(0).Draw(r, "version")))
 }
 
 func anyPart(role string) func(*rapid.T) string {

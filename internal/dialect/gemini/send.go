@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"path"
 	"slices"
@@ -59,7 +58,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 }
 
 // exportOthers returns messages of other forms as contents, without the texts that Send makes up.
-func exportOthers(msgs []session.Message) ([]json.RawMessage, error) {
+func exportOthers(msgs []session.Message) ([]jsontext.Value, error) {
 	s := sender{export: true, ids: callid.New(callid.Strict)}
 	for i := range msgs {
 		if err := s.message(&msgs[i]); err != nil {
@@ -99,10 +98,10 @@ type sentResult struct {
 func (s *sender) own() bool { return s.M.Dialect == Name }
 
 // contents returns the contents, one by one.
-func (s *sender) contents() []json.RawMessage {
-	out := make([]json.RawMessage, len(s.out))
+func (s *sender) contents() []jsontext.Value {
+	out := make([]jsontext.Value, len(s.out))
 	for i, t := range s.out {
-		out[i] = json.RawMessage(jsonx.Encode("role", t.role, "parts", t.parts))
+		out[i] = jsontext.Value(jsonx.Encode("role", t.role, "parts", t.parts))
 	}
 	return out
 }
@@ -210,7 +209,7 @@ func (s *sender) loseBeside(p *wire.Part, sent ...string) {
 	if !jsonx.IsNull(p.X.ThoughtSignature) && !slices.Contains(sent, fieldSignature) {
 		s.Lose("field " + fieldSignature)
 	}
-	for _, f := range p.X.Rest.Members() {
+	for _, f := range p.X.Rest {
 		known := kindField(f.Key) != "" || f.Key == fieldThought && jsonx.KindOf(f.Value) != 't' || f.Key == "cache_control"
 		if !jsonx.IsNull(f.Value) && !known && !isOneOf(sent, f.Key) {
 			s.Lose("field " + jsonx.Clip(f.Key))
@@ -225,7 +224,7 @@ func isOneOf(fields []string, name string) bool {
 
 // loseInner names the fields of the object that says what a part is.
 func (s *sender) loseInner(p *wire.Part, sent ...string) {
-	for _, f := range p.X.Rest.Members() {
+	for _, f := range p.X.Rest {
 		if inner, err := jsonx.ParseObject("", f.Value); err == nil && kindField(f.Key) != "" {
 			s.LoseFields(&inner, "", sent...)
 		}
@@ -341,7 +340,7 @@ func (s *sender) keepOnly(o jsonx.Object, path string, fields []string) jsontext
 			known.Set(name, jsonx.Clean(v))
 		}
 	}
-	for _, f := range o.Members() {
+	for _, f := range o {
 		if !jsonx.IsNull(f.Value) && !isOneOf(fields, f.Key) {
 			s.Lose("field " + path + jsonx.Clip(f.Key))
 		}
@@ -497,7 +496,7 @@ func (s *sender) answered(p *wire.Part) wire.OpenCall {
 // the API documents it, {"error": text} for a failure.
 func (s *sender) response(p *wire.Part, more []string) jsontext.Value {
 	text := p.Content()
-	if s.own() && p.X.Key == "" && p.X.Shape == "" && len(more) == 0 && jsonx.IsObject(text) {
+	if s.own() && p.X.Key == "" && p.X.Shape == "" && len(more) == 0 && jsonx.IsObject([]byte(text)) {
 		return jsonx.Clean([]byte(text))
 	}
 	key := cmp.Or(p.X.Key, "output")
@@ -510,7 +509,7 @@ func (s *sender) response(p *wire.Part, more []string) jsontext.Value {
 		}
 		text = strings.Join(more, "\n")
 	}
-	o := jsonx.Fields(key, text)
+	o := jsonx.NewObject(key, text)
 	return o.Value()
 }
 
@@ -553,9 +552,9 @@ func (s *sender) medium(p *wire.Part) jsontext.Value {
 	var o jsonx.Object
 	switch mediaType := p.X.MediaType; {
 	case takes(mediaType) && p.Blob != nil:
-		o = jsonx.Fields(fieldInline, jsonx.Encode("mimeType", mediaType, "data", encode64(p.Blob.Data, "")))
+		o = jsonx.NewObject(fieldInline, jsonx.Encode("mimeType", mediaType, "data", encode64(p.Blob.Data, "")))
 	case takes(mediaType) && reachable:
-		o = jsonx.Fields(fieldFile, jsonx.Encode("mimeType", mediaType, "fileUri", uri))
+		o = jsonx.NewObject(fieldFile, jsonx.Encode("mimeType", mediaType, "fileUri", uri))
 	default:
 		s.LoseMedium(p)
 		return nil

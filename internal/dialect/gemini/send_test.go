@@ -11,6 +11,7 @@ import (
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 )
 
@@ -279,7 +280,7 @@ func FuzzDecodeSend(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, newest bool) {
-		var raw []json.RawMessage
+		var raw []jsontext.Value
 		if json.Unmarshal(body, &raw) != nil {
 			t.Skip("no JSON array")
 		}

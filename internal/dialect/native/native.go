@@ -4,7 +4,6 @@
 package native
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -40,8 +39,8 @@ type written struct {
 
 // Export returns messages as the API gives them, with the bytes of their parts, so that they
 // can be appended again. Codes: Internal.
-func Export(msgs []session.Message) ([]json.RawMessage, error) {
-	out := make([]json.RawMessage, 0, len(msgs))
+func Export(msgs []session.Message) ([]jsontext.Value, error) {
+	out := make([]jsontext.Value, 0, len(msgs))
 	for i := range msgs {
 		raw, err := export(&msgs[i])
 		if err != nil {
@@ -52,7 +51,7 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 	return out, nil
 }
 
-func export(m *session.Message) (json.RawMessage, error) {
+func export(m *session.Message) (jsontext.Value, error) {
 	raw, err := session.MarshalPlain(m)
 	if err != nil {
 		return nil, err
@@ -76,7 +75,7 @@ func export(m *session.Message) (json.RawMessage, error) {
 		return nil, err
 	}
 	o.Set("parts", raw)
-	return o.JSON(), nil
+	return o.Value(), nil
 }
 
 // The fields that the form knows, for an error; and those that the server makes, which are
@@ -91,7 +90,7 @@ func madeFields() []string {
 }
 
 // Decode reads messages. Codes: Malformed, Invalid, TooLarge.
-func Decode(raw []json.RawMessage) (wire.Decoded, error) {
+func Decode(raw []jsontext.Value) (wire.Decoded, error) {
 	var d wire.Reader
 	return d.Read(raw, func(path string, raw jsontext.Value) error {
 		f, err := open(&d, path, raw, messageFields, madeFields()...)
@@ -120,7 +119,7 @@ func open(r *wire.Reader, path string, raw jsontext.Value, known string, made ..
 	}
 	names := append(strings.Split(known, ", "), made...)
 	var unknown []string
-	for _, m := range f.Members() {
+	for _, m := range f.Object {
 		if !slices.Contains(names, m.Key) {
 			unknown = append(unknown, fmt.Sprintf("%q", jsonx.Clip(m.Key)))
 		}
@@ -312,7 +311,7 @@ func (f *fields) long(field, column string, p *session.Part) string {
 			}
 		}
 		raw.Set(column, f.Get(field))
-		extra.Set("raw", raw.JSON())
+		extra.Set("raw", raw.Value())
 		return nil
 	})
 	f.Warn(jsonx.Join(f.path, field), "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw in extra")
@@ -331,7 +330,7 @@ func (f *fields) setExtra(p *session.Part, set func(*jsonx.Object) error) {
 	if err != nil && f.err == nil {
 		f.err = err
 	}
-	p.Extra = session.JSON(extra.JSON())
+	p.Extra = session.JSON(extra.Value())
 }
 
 // word returns one of a few words.

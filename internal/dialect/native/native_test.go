@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -18,7 +19,7 @@ import (
 
 func decode(t testing.TB, message string) (session.Message, error) {
 	t.Helper()
-	decoded, err := native.Decode([]json.RawMessage{json.RawMessage(message)})
+	decoded, err := native.Decode([]jsontext.Value{jsontext.Value(message)})
 	if err != nil {
 		return session.Message{}, err
 	}

@@ -7,8 +7,6 @@
 package openaichat
 
 import (
-	"encoding/json"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
@@ -57,7 +55,7 @@ const (
 
 // Decode reads messages of a request, or a reply's message: alone, as the choice
 // {message, finish_reason}, or as the whole completion {choices: [{…}], …}. Codes: Malformed, Invalid, TooLarge.
-func Decode(raw []json.RawMessage) (wire.Decoded, error) {
+func Decode(raw []jsontext.Value) (wire.Decoded, error) {
 	var d decoder
 	return d.Read(raw, d.entry)
 }

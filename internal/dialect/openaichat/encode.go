@@ -2,7 +2,6 @@ package openaichat
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,7 +13,7 @@ import (
 
 // Export returns messages in this form: one that was decoded by it as the same JSON value, any
 // other as Send says it, which may be several messages for one or none. Codes: Internal.
-func Export(msgs []session.Message) ([]json.RawMessage, error) {
+func Export(msgs []session.Message) ([]jsontext.Value, error) {
 	var s sender
 	for i := range msgs {
 		if msgs[i].Dialect != Name {
@@ -29,15 +28,15 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 		}
 		o := m.JSON(encode(&m))
 		if m.X.Choice != nil {
-			m.X.Choice.Set("message", o.JSON())
+			m.X.Choice.Set("message", o.Value())
 			o = *m.X.Choice
 		}
 		if m.X.Response != nil {
-			m.X.Response.Set("choices", jsonx.Array([]jsontext.Value{jsontext.Value(o.JSON())}))
+			m.X.Response.Set("choices", jsonx.Array([]jsontext.Value{jsontext.Value(o.Value())}))
 			o = *m.X.Response
 		}
 		s.flush()
-		s.Out = append(s.Out, o.JSON())
+		s.Out = append(s.Out, o.Value())
 	}
 	s.flush()
 	return s.Out, nil
@@ -45,7 +44,7 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 
 // encode encodes the columns and the parts of a message, without its remainder.
 func encode(m *wire.Message) jsonx.Object {
-	o := jsonx.Fields("role", cmp.Or(m.X.Role, string(m.Role)))
+	o := jsonx.NewObject("role", cmp.Or(m.X.Role, string(m.Role)))
 	var fields jsonx.Object // that are parts of their own
 	var content, calls []jsontext.Value
 	var result jsontext.Value
@@ -77,7 +76,7 @@ func encode(m *wire.Message) jsonx.Object {
 	if m.Role == session.Tool && m.X.Role != roleFunction && len(m.Parts) > 0 {
 		o.SetText("tool_call_id", m.Parts[0].CallID)
 	}
-	for _, f := range fields.Members() {
+	for _, f := range fields {
 		o.Set(f.Key, f.Value)
 	}
 	return o
@@ -104,11 +103,11 @@ func encodePart(p *wire.Part) jsontext.Value {
 func encodeElement(p *wire.Part) jsonx.Object {
 	x := &p.X
 	of := func(kind string, fields ...any) jsonx.Object {
-		return jsonx.Fields("type", kind, kind, jsonx.Encode(fields...))
+		return jsonx.NewObject("type", kind, kind, jsonx.Encode(fields...))
 	}
 	switch p.Kind {
 	case session.PartRefusal:
-		return jsonx.Fields("type", typeRefusal, typeRefusal, p.Content())
+		return jsonx.NewObject("type", typeRefusal, typeRefusal, p.Content())
 	case session.PartImage:
 		return of(typeImage, "url", jsonx.Maybe(wire.DataURLOf(p)+x.URL), "detail", jsonx.Maybe(x.Detail))
 	case session.PartAudio:
@@ -116,11 +115,11 @@ func encodeElement(p *wire.Part) jsonx.Object {
 	case session.PartFile:
 		return of(typeFile, "file_data", jsonx.Maybe(wire.DataURLOf(p)), "filename", jsonx.Maybe(x.Name), "file_id", jsonx.Maybe(x.FileID))
 	}
-	return jsonx.Fields("type", typeText, typeText, p.Content())
+	return jsonx.NewObject("type", typeText, typeText, p.Content())
 }
 
 func encodeAudio(p *wire.Part) jsonx.Object {
-	return jsonx.Fields("transcript", jsonx.Maybe(p.Content()), "data", jsonx.Maybe(wire.DataURLOf(p)))
+	return jsonx.NewObject("transcript", jsonx.Maybe(p.Content()), "data", jsonx.Maybe(wire.DataURLOf(p)))
 }
 
 func encodeCall(p *wire.Part) jsonx.Object {
@@ -128,7 +127,7 @@ func encodeCall(p *wire.Part) jsonx.Object {
 	if p.X.Type == typeCustom {
 		kind, arguments = typeCustom, "input"
 	}
-	o := jsonx.Fields("id", p.CallID, "type", kind, kind, encodeFunction(p, arguments).Value())
+	o := jsonx.NewObject("id", p.CallID, "type", kind, kind, encodeFunction(p, arguments).Value())
 	if p.X.Shape == wire.ShapeAbsent {
 		o.Drop("type")
 	}
@@ -136,5 +135,5 @@ func encodeCall(p *wire.Part) jsonx.Object {
 }
 
 func encodeFunction(p *wire.Part, arguments string) jsonx.Object {
-	return jsonx.Fields("name", p.ToolName, arguments, jsonx.Maybe(p.Arguments))
+	return jsonx.NewObject("name", p.ToolName, arguments, jsonx.Maybe(p.Arguments))
 }

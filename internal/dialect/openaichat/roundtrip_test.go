@@ -1,7 +1,6 @@
 package openaichat_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/testkit/dialecttest"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 )
 
@@ -151,7 +151,7 @@ func TestDecodeWarnsOfWhatItStoresOtherwise(t *testing.T) {
 }
 
 // anyMessage generates a message that must decode.
-func anyMessage(r *rapid.T) json.RawMessage {
+func anyMessage(r *rapid.T) jsontext.Value {
 	role := rapid.SampledFrom([]string{"system", "developer", "user", "assistant", "tool", "function"}).Draw(r, "role")
 	fields := []string{`"role":"` + role + `"`}
 	maybe := func(name string, value *rapid.Generator[string]) {
@@ -174,7 +174,7 @@ func anyMessage(r *rapid.T) json.RawMessage {
 	}
 	maybe("annotations", dialecttest.AnyValue(3))
 	maybe("x", dialecttest.AnyValue(3))
-	return json.RawMessage("{" + strings.Join(fields, ",") + "}")
+	return jsontext.Value("{" + strings.Join(fields, ",") + "}")
 }
 
 func anyElement(r *rapid.T) string {

@@ -43,7 +43,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 		s.Write("role", "user", "content", wire.NoContent)
 		messages = s.Taken()
 	}
-	request := jsonx.Encode("messages", append([]json.RawMessage{}, messages...))
+	request := jsonx.Encode("messages", append([]jsontext.Value{}, messages...))
 	return wire.Sent{Request: session.JSON(request), Losses: s.Losses(), ToolNames: s.ToolNames()}, nil
 }
 
@@ -56,7 +56,7 @@ func NewSender(model string) *Sender {
 }
 
 // Messages returns the entries that can be written now. Codes: Internal.
-func (s *Sender) Messages(msgs ...session.Message) ([]json.RawMessage, error) {
+func (s *Sender) Messages(msgs ...session.Message) ([]jsontext.Value, error) {
 	for i := range msgs {
 		if err := s.message(&msgs[i]); err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func (s *Sender) Messages(msgs ...session.Message) ([]json.RawMessage, error) {
 }
 
 // End returns the entries that are left.
-func (s *Sender) End() []json.RawMessage {
+func (s *Sender) End() []jsontext.Value {
 	s.flush()
 	return s.Taken()
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -72,9 +73,9 @@ func TestChatCrossesToResponsesAndBack(t *testing.T) {
 }
 
 // chatConversation generates a conversation on openai.chat's wire whose calls have results.
-func chatConversation(r *rapid.T) []json.RawMessage {
-	var raw []json.RawMessage
-	add := func(text string) { raw = append(raw, json.RawMessage(text)) }
+func chatConversation(r *rapid.T) []jsontext.Value {
+	var raw []jsontext.Value
+	add := func(text string) { raw = append(raw, jsontext.Value(text)) }
 	add(`{"role":"system","content":"Be short."}`)
 	word := rapid.SampledFrom([]string{`"hi"`, `"a\nb"`, `"你好 <&>"`, `[{"type":"text","text":"a"},{"type":"text","text":"b"}]`})
 	for turn := range rapid.IntRange(1, 4).Draw(r, "turns") {
@@ -144,12 +145,12 @@ func claudeMessages(t *testing.T, file string) []session.Message {
 	for lines.Scan() {
 		var line struct {
 			Type    string
-			Message json.RawMessage
+			Message jsontext.Value
 		}
 		if json.Unmarshal(lines.Bytes(), &line) != nil || line.Type != "user" && line.Type != "assistant" {
 			continue
 		}
-		if decoded, err := anthropic.Decode([]json.RawMessage{line.Message}); err == nil { // fixtures hold values that no provider gives
+		if decoded, err := anthropic.Decode([]jsontext.Value{line.Message}); err == nil { // fixtures hold values that no provider gives
 			msgs = append(msgs, decoded.Messages...)
 		}
 	}

@@ -13,7 +13,6 @@
 package responses
 
 import (
-	"encoding/json"
 	"fmt"
 	"mime"
 	"path/filepath"
@@ -130,7 +129,7 @@ var outputTools = map[string]string{
 
 // Decode reads items of a request or a reply, or whole response objects. Codes: Malformed,
 // Invalid, TooLarge.
-func Decode(raw []json.RawMessage) (wire.Decoded, error) {
+func Decode(raw []jsontext.Value) (wire.Decoded, error) {
 	d := decoder{shells: map[string]string{}}
 	return d.Read(raw, func(path string, raw jsontext.Value) error {
 		o, err := jsonx.ParseObject(path, raw)
@@ -238,7 +237,7 @@ func (d *decoder) item(it *wire.Block) error {
 	kind := itemMessage
 	if t := it.Get("type"); t != nil {
 		kind, _ = jsonx.Text(t)
-	} else if !it.Has("role") && it.Has("id") && it.Len() == 1 {
+	} else if !it.Has("role") && it.Has("id") && len(it.Object) == 1 {
 		kind = itemReference
 	}
 	_, isOutput := outputTools[kind]

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,8 +14,8 @@ import (
 // Export returns items: those of messages that were decoded by this form as the same JSON values,
 // those of any other as Send says them. A response object is one value again, as far as its
 // messages stand behind one another. Codes: Internal.
-func Export(msgs []session.Message) ([]json.RawMessage, error) {
-	e := exporter{out: make([]json.RawMessage, 0, len(msgs))}
+func Export(msgs []session.Message) ([]jsontext.Value, error) {
+	e := exporter{out: make([]jsontext.Value, 0, len(msgs))}
 	s := newSender("")
 	for i := range msgs {
 		if msgs[i].Dialect != Name {
@@ -41,15 +40,15 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 
 // exporter gathers the items of a response until another message comes.
 type exporter struct {
-	out      []json.RawMessage
+	out      []jsontext.Value
 	response *jsonx.Object
-	items    []json.RawMessage
+	items    []jsontext.Value
 }
 
 func (e *exporter) close() {
 	if e.response != nil {
 		e.response.Set("output", jsonx.Array(e.items))
-		e.out = append(e.out, e.response.JSON())
+		e.out = append(e.out, e.response.Value())
 	}
 	e.response, e.items = nil, nil
 }
@@ -77,9 +76,9 @@ func (e *exporter) message(m *wire.Message) {
 			}
 		}
 		if e.response != nil {
-			e.items = append(e.items, o.JSON())
+			e.items = append(e.items, o.Value())
 		} else {
-			e.out = append(e.out, o.JSON())
+			e.out = append(e.out, o.Value())
 		}
 	}
 }

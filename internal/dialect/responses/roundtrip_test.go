@@ -1,7 +1,6 @@
 package responses_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/testkit/dialecttest"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 )
 
@@ -181,9 +181,9 @@ func TestDecodeWarnsOfWhatItStoresOtherwise(t *testing.T) {
 }
 
 // anyInput generates an item, or a response object of some, that must decode.
-func anyInput(r *rapid.T) json.RawMessage {
+func anyInput(r *rapid.T) jsontext.Value {
 	if rapid.IntRange(0, 9).Draw(r, "response") > 0 {
-		return json.RawMessage(anyItem(r))
+		return jsontext.Value(anyItem(r))
 	}
 	items := rapid.SliceOfN(rapid.Custom(anyItem), 0, 4).Draw(r, "output")
 	fields := []string{`"object":"response"`, `"output":[` + strings.Join(items, ",") + `]`}
@@ -192,7 +192,7 @@ func anyInput(r *rapid.T) json.RawMessage {
 			fields = append(fields, `"`+f+`":`+dialecttest.AnyValue(2).Draw(r, f))
 		}
 	}
-	return json.RawMessage("{" + strings.Join(fields, ",") + "}")
+	return jsontext.Value("{" + strings.Join(fields, ",") + "}")
 }
 
 // anyItem generates one item.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
@@ -20,16 +22,16 @@ import (
 
 // codexItems returns the items of a rollout: the payloads of its response_item lines, or of a file
 // from before there were envelopes the lines that are items.
-func codexItems(t *testing.T, file string) []json.RawMessage {
+func codexItems(t *testing.T, file string) []jsontext.Value {
 	t.Helper()
 	raw := testkit.Must(os.ReadFile(file))(t)
-	var items []json.RawMessage
+	var items []jsontext.Value
 	lines := bufio.NewScanner(bytes.NewReader(raw))
 	lines.Buffer(nil, len(raw)+1)
 	for lines.Scan() {
 		var line struct {
 			Type    string
-			Payload json.RawMessage
+			Payload jsontext.Value
 		}
 		switch {
 		case json.Unmarshal(lines.Bytes(), &line) != nil:
@@ -59,13 +61,13 @@ func TestCodexRolloutsComeBack(t *testing.T) {
 		read += len(items)
 		if strings.Contains(file, "key-sweep") { // values of the wrong type stand in it: each item alone, or refused by its path
 			for _, item := range items {
-				if _, err := responses.Decode([]json.RawMessage{item}); err != nil {
+				if _, err := responses.Decode([]jsontext.Value{item}); err != nil {
 					if !strings.HasPrefix(err.Error(), "messages[0]") {
 						t.Errorf("%.200s: %v", item, err)
 					}
 					continue
 				}
-				dialecttest.RoundTrip(t, responses.Form(), []json.RawMessage{item})
+				dialecttest.RoundTrip(t, responses.Form(), []jsontext.Value{item})
 			}
 			continue
 		}
@@ -106,9 +108,9 @@ func TestEveryPrefixOfCodexRolloutsIsAccepted(t *testing.T) {
 }
 
 // decodable leaves out the items of the key sweep that no provider would give.
-func decodable(items []json.RawMessage) []json.RawMessage {
-	return slices.DeleteFunc(items, func(item json.RawMessage) bool {
-		_, err := responses.Decode([]json.RawMessage{item})
+func decodable(items []jsontext.Value) []jsontext.Value {
+	return slices.DeleteFunc(items, func(item jsontext.Value) bool {
+		_, err := responses.Decode([]jsontext.Value{item})
 		return err != nil
 	})
 }

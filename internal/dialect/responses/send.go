@@ -36,7 +36,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 		}
 	}
 	s.dangling()
-	request := jsonx.Encode("instructions", jsonx.Maybe(in.System), "input", append([]json.RawMessage{}, s.Taken()...))
+	request := jsonx.Encode("instructions", jsonx.Maybe(in.System), "input", append([]jsontext.Value{}, s.Taken()...))
 	return wire.Sent{Request: session.JSON(request), Losses: s.Losses(), ToolNames: s.ToolNames()}, nil
 }
 
@@ -53,7 +53,7 @@ type sender struct {
 
 // waiting is an item of reasoning, and the message that it is of.
 type waiting struct {
-	item json.RawMessage
+	item jsontext.Value
 	of   *session.Message
 }
 
@@ -84,7 +84,7 @@ func (s *sender) writeMade(o *jsonx.Object) {
 		s.Out = append(s.Out, r.item)
 	}
 	s.reasoning = nil
-	s.Out = append(s.Out, o.JSON())
+	s.Out = append(s.Out, o.Value())
 }
 
 // dangling leaves out reasoning that led to nothing which is sent.
@@ -288,7 +288,7 @@ func (s *sender) reply(u *unit) {
 	if phase != "commentary" && phase != "final_answer" {
 		phase = ""
 	}
-	o := jsonx.Fields("type", itemMessage, "role", "assistant", "content", wire.ContentOf(elements, textPrefix), "phase", phase)
+	o := jsonx.NewObject("type", itemMessage, "role", "assistant", "content", wire.ContentOf(elements, textPrefix), "phase", phase)
 	s.writeMade(&o)
 }
 
@@ -348,7 +348,7 @@ func (s *sender) signed(p *wire.Part) {
 // wait keeps an item of reasoning until what it led to is written.
 func (s *sender) wait(summary []jsontext.Value, encrypted jsontext.Value) {
 	item := jsonx.Encode("type", itemReasoning, "summary", jsonx.Array(summary), "encrypted_content", encrypted)
-	s.reasoning = append(s.reasoning, waiting{item: json.RawMessage(item), of: s.From})
+	s.reasoning = append(s.reasoning, waiting{item: jsontext.Value(item), of: s.From})
 }
 
 // special writes items that are no talk and no call.
@@ -371,7 +371,7 @@ func (s *sender) special(u *unit) {
 		s.Lose("unknown item type " + jsonx.Clip(u.kind))
 		return
 	}
-	o := jsonx.Fields("type", u.kind)
+	o := jsonx.NewObject("type", u.kind)
 	for _, f := range fields {
 		raw := u.field(f)
 		if kind := jsonx.KindOf(raw); kind != '"' && f != "tools" || f == "tools" && kind != '[' {
@@ -439,7 +439,7 @@ func (s *sender) call(u *unit) {
 		u.kind == itemToolSearchCall && isObject(p.Arguments):
 		o = s.builtIn(u)
 	case p.X.Type == typeCustom || s.M.Dialect != Name && isCustom(&p.Part):
-		o = jsonx.Fields("type", itemCustomCall, "call_id", s.opened(p, itemCustomCall), "name", s.ToolName(p.ToolName), "input", p.Arguments)
+		o = jsonx.NewObject("type", itemCustomCall, "call_id", s.opened(p, itemCustomCall), "name", s.ToolName(p.ToolName), "input", p.Arguments)
 	default:
 		if u.kind != "" && u.kind != itemFunctionCall {
 			s.Lose(u.kind + " is sent as a function's call")
@@ -455,7 +455,7 @@ func (s *sender) call(u *unit) {
 
 // function returns the call of a function and opens it.
 func (s *sender) function(p *wire.Part, arguments string) jsonx.Object {
-	return jsonx.Fields("type", itemFunctionCall, "call_id", s.opened(p, itemFunctionCall), "name", s.ToolName(p.ToolName), "arguments", cmp.Or(arguments, "{}"))
+	return jsonx.NewObject("type", itemFunctionCall, "call_id", s.opened(p, itemFunctionCall), "name", s.ToolName(p.ToolName), "arguments", cmp.Or(arguments, "{}"))
 }
 
 // builtIn returns the call of a tool that the API knows and the caller runs.
@@ -465,7 +465,7 @@ func (s *sender) builtIn(u *unit) jsonx.Object {
 	if status != "incomplete" && (status != "in_progress" || u.kind == itemApplyPatchCall) {
 		status = "completed"
 	}
-	o := jsonx.Fields("type", u.kind, "call_id", s.opened(p, u.kind), callSpecs[u.kind].arguments, jsontext.Value(p.Arguments), "status", status)
+	o := jsonx.NewObject("type", u.kind, "call_id", s.opened(p, u.kind), callSpecs[u.kind].arguments, jsontext.Value(p.Arguments), "status", status)
 	if u.kind == itemToolSearchCall {
 		o.Add("execution", u.execution())
 	}
@@ -528,7 +528,7 @@ func (s *sender) webSearch(u *unit, o *jsonx.Object) bool {
 		return false
 	}
 	var sent jsonx.Object
-	for _, f := range action.Members() {
+	for _, f := range action {
 		switch f.Key {
 		case "type", "query", "queries", "url", "pattern", "sources":
 			if !jsonx.IsNull(f.Value) {
@@ -542,7 +542,7 @@ func (s *sender) webSearch(u *unit, o *jsonx.Object) bool {
 	if u.text("status") == "failed" {
 		status = "failed"
 	}
-	o.Add("type", itemWebSearchCall, "status", status, "action", sent.JSON())
+	o.Add("type", itemWebSearchCall, "status", status, "action", sent.Value())
 	return true
 }
 
@@ -642,7 +642,7 @@ func isShellOutput(raw []byte) bool {
 	commands, err := jsonx.ParseArray("output", raw)
 	return err == nil && len(commands) > 0 && !slices.ContainsFunc(commands, func(c jsontext.Value) bool {
 		o, err := jsonx.ParseObject("output", c)
-		return err != nil || o.Len() != 3 || jsonx.KindOf(o.Get("stdout")) != '"' || jsonx.KindOf(o.Get("stderr")) != '"' || jsonx.KindOf(o.Get("outcome")) != '{'
+		return err != nil || len(o) != 3 || jsonx.KindOf(o.Get("stdout")) != '"' || jsonx.KindOf(o.Get("stderr")) != '"' || jsonx.KindOf(o.Get("outcome")) != '{'
 	})
 }
 

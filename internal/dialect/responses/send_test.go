@@ -2,7 +2,6 @@ package responses_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 )
 
@@ -151,7 +151,7 @@ func accepted(t testing.TB, in wire.Request) wire.Sent {
 // repaired context has them.
 func anyRepaired(t testing.TB) func(*rapid.T) []session.Message {
 	return func(r *rapid.T) []session.Message {
-		raw := []json.RawMessage{json.RawMessage(`{"role":"user","content":"hi"}`)}
+		raw := []jsontext.Value{jsontext.Value(`{"role":"user","content":"hi"}`)}
 		raw = append(raw, rapid.SliceOfN(rapid.Custom(anyInput), 1, 8).Draw(r, "items")...)
 		decoded, err := responses.Decode(raw)
 		if err != nil {

@@ -263,7 +263,7 @@ func (m *Message) Keep(path string, original, encoded jsonx.Object) ([]Part, err
 		if err := CheckFits(original, path); err != nil {
 			return nil, err
 		}
-		m.X.Raw = withMarks(original.JSON(), m.Parts)
+		m.X.Raw = withMarks(original.Value(), m.Parts)
 		return nil, nil
 	}
 	large, err := TakeLarge(&rest, path, "")

@@ -8,7 +8,7 @@
 package wire
 
 import (
-	"encoding/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
 )
@@ -20,11 +20,11 @@ type Form struct {
 
 	// Decode reads messages of one request or reply, in order. Errors have code Malformed,
 	// Invalid or TooLarge and name the place: messages[3].content[0].
-	Decode func(raw []json.RawMessage) (Decoded, error)
+	Decode func(raw []jsontext.Value) (Decoded, error)
 
 	// Export encodes messages: those decoded by this form as the same JSON values, those of
 	// another form as this form's Send writes them.
-	Export func(msgs []session.Message) ([]json.RawMessage, error)
+	Export func(msgs []session.Message) ([]jsontext.Value, error)
 
 	// Send encodes the part of a provider's request that holds the conversation. It is nil for
 	// a form that no provider accepts.

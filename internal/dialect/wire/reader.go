@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -19,7 +18,7 @@ type Reader struct {
 }
 
 // Read passes the entries on, one by one, with their paths. Codes: Malformed, and those of entry.
-func (r *Reader) Read(entries []json.RawMessage, entry func(path string, raw jsontext.Value) error) (Decoded, error) {
+func (r *Reader) Read(entries []jsontext.Value, entry func(path string, raw jsontext.Value) error) (Decoded, error) {
 	r.Messages = make([]Message, 0, len(entries))
 	for i, raw := range entries {
 		path := jsonx.Index("messages", i)

@@ -22,7 +22,7 @@ type Sender struct {
 	M      Message          // the message that is sent, its extras open; the next Load reuses it
 	From   *session.Message // the same message in the context
 	Open   []OpenCall
-	Out    []json.RawMessage // entries that are written and not taken yet
+	Out    []jsontext.Value  // entries that are written and not taken yet
 	calls  int               // that were sent, to name those that came without an id
 	tools  map[string]string // the tools that were called: their own names by those that are sent
 	losses []string
@@ -58,7 +58,7 @@ func (s *Sender) Load(dialect string, of *session.Message) error {
 
 // Write adds an entry of the fields that Encode takes.
 func (s *Sender) Write(fields ...any) {
-	s.Out = append(s.Out, json.RawMessage(jsonx.Encode(fields...)))
+	s.Out = append(s.Out, jsontext.Value(jsonx.Encode(fields...)))
 }
 
 // NoContent stands in where an API demands a content and there is none.
@@ -70,7 +70,7 @@ func (s *Sender) LoseContent() {
 }
 
 // Taken returns the entries that were written since the last call.
-func (s *Sender) Taken() []json.RawMessage {
+func (s *Sender) Taken() []jsontext.Value {
 	out := s.Out
 	s.Out = nil
 	return out
@@ -150,7 +150,7 @@ func (s *Sender) LoseMedium(p *Part) {
 // LoseFields notes the fields that are not sent, but for empty ones and those known by name. kind
 // is the type of the block that they stand in, if any.
 func (s *Sender) LoseFields(o *jsonx.Object, kind string, known ...string) {
-	for _, f := range o.Members() {
+	for _, f := range *o {
 		if jsonx.IsNull(f.Value) || string(f.Value) == "[]" || f.Key == cacheMark || slices.Contains(known, f.Key) {
 			continue
 		}
@@ -292,7 +292,7 @@ func ArgumentsObject(arguments, field string) (raw jsontext.Value, ok bool) {
 	switch {
 	case text == "" || text == "null":
 		return jsontext.Value("{}"), true
-	case jsonx.IsObject(text):
+	case jsonx.IsObject([]byte(text)):
 		return jsonx.Clean([]byte(text)), true
 	}
 	return jsonx.Encode(field, arguments), false

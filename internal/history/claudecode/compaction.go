@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -111,10 +112,10 @@ func overlay(w *row, strategy session.Strategy) history.Compaction {
 // model no longer sees. What the row says of the size counts. nil: it names nothing.
 func (st *stream) clear(w *row) *history.Compaction {
 	meta := w.Inner("microcompactMetadata")
-	calls, _ := history.Elements(meta.Get("compactedToolIds"))
+	calls, _ := jsonx.ReadArray(meta.Get("compactedToolIds"))
 	c := overlay(w, session.StrategyPrune)
 	for _, call := range calls {
-		if text, _ := history.Text(call); text != "" {
+		if text, _ := jsonx.Text(call); text != "" {
 			c.Pruned = append(c.Pruned, history.Output{CallID: plain(text)})
 			st.cleared = append(st.cleared, history.Output{CallID: plain(text), Place: history.Place{Key: st.answered[plain(text)]}})
 		}
@@ -185,10 +186,10 @@ func (st *stream) withdraw(names []string) []history.Replaced {
 
 // uuids reads a list of names of rows.
 func uuids(raw []byte) []string {
-	elements, _ := history.Elements(raw)
+	elements, _ := jsonx.ReadArray(raw)
 	var names []string
 	for _, e := range elements[:min(len(elements), mostWithdrawn)] {
-		text, _ := history.Text(e)
+		text, _ := jsonx.Text(e)
 		if name := plain(text); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -5,9 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/history"
@@ -142,21 +143,21 @@ func (r *reader) rest(w *row, m *session.Message, at place) session.JSON {
 	}
 	line := w.Without(drop...)
 	if display := line.Get("toolUseResult"); len(display) > session.BlobThreshold {
-		left, o := history.Object{history.Member("omitted_bytes", len(display))}, w.Inner("toolUseResult")
+		left, o := jsonx.Object{jsonx.MemberOf("omitted_bytes", len(display))}, w.Inner("toolUseResult")
 		for _, key := range []string{"agentId", "runId"} { // link what the call started
 			if raw := o.Get(key); raw != nil {
 				left = left.With(key, raw)
 			}
 		}
-		line = line.With("toolUseResult", left.JSON())
+		line = line.With("toolUseResult", left.Column())
 	}
 	if !m.InContext && (m.Kind == session.KindUnknown || m.Kind == session.KindCustom) {
 		line = shareLarge(line, m)
 	}
-	o, _ := history.Fields(m.Extra)
-	add := func(key string, raw []byte) { o = append(o, history.Field{Key: key, Raw: raw}) }
+	o, _ := jsonx.ReadFields(m.Extra)
+	add := func(key string, raw []byte) { o = append(o, jsonx.Member{Key: key, Value: raw}) }
 	if len(line) > 0 {
-		add("line", []byte(line.JSON()))
+		add("line", []byte(line.Column()))
 	}
 	if at.note != "" {
 		add("note", []byte(session.JSONOf(at.note)))
@@ -164,7 +165,7 @@ func (r *reader) rest(w *row, m *session.Message, at place) session.JSON {
 	if w.bytes != nil {
 		add("bytes", []byte(session.JSONOf(base64.StdEncoding.EncodeToString(w.bytes))))
 	}
-	return o.JSON()
+	return o.Column()
 }
 
 // leastShared is the size in bytes from which a value of a row of the program is stored once for all rows.
@@ -172,33 +173,33 @@ const leastShared = 1 << 10
 
 // shareLarge moves large values of a line into parts of its message, as blobs: the program writes copies of its requests,
 // whose tools and system prompts are the same in each. The line names them by their hashes.
-func shareLarge(line history.Object, m *session.Message) history.Object {
+func shareLarge(line jsonx.Object, m *session.Message) jsonx.Object {
 	move := func(path string, raw []byte) []byte {
 		sum := sha256.Sum256(raw)
 		m.Parts = append(m.Parts, session.Part{
 			Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: raw},
-			Extra: history.Object{history.Member("line", path)}.JSON(),
+			Extra: jsonx.Object{jsonx.MemberOf("line", path)}.Column(),
 		})
-		return []byte(history.Object{history.Member("blob", hex.EncodeToString(sum[:]))}.JSON())
+		return []byte(jsonx.Object{jsonx.MemberOf("blob", hex.EncodeToString(sum[:]))}.Column())
 	}
 	line = slices.Clone(line)
 	for i := range line {
 		f := &line[i]
-		if len(f.Raw) < leastShared {
+		if len(f.Value) < leastShared {
 			continue
 		}
-		inner, isObject := history.Fields(f.Raw)
+		inner, isObject := jsonx.ReadFields(f.Value)
 		if !isObject {
-			f.Raw = move(f.Key, f.Raw)
+			f.Value = move(f.Key, f.Value)
 			continue
 		}
 		inner = slices.Clone(inner)
 		for k := range inner {
-			if v := &inner[k]; len(v.Raw) >= leastShared && len(m.Parts) < session.MaxParts {
-				v.Raw = move(f.Key+"."+v.Key, v.Raw)
+			if v := &inner[k]; len(v.Value) >= leastShared && len(m.Parts) < session.MaxParts {
+				v.Value = move(f.Key+"."+v.Key, v.Value)
 			}
 		}
-		f.Raw = []byte(inner.JSON())
+		f.Value = []byte(inner.Column())
 	}
 	return line
 }
@@ -208,7 +209,7 @@ func (r *reader) said(message []byte) ([]session.Message, bool) {
 	if len(message) == 0 {
 		return nil, false
 	}
-	out, err := anthropic.Decode([]json.RawMessage{message})
+	out, err := anthropic.Decode([]jsontext.Value{message})
 	return out.Messages, err == nil && len(out.Messages) > 0
 }
 
@@ -274,29 +275,29 @@ func (r *reader) reply(rows []*row) ([]session.Message, bool) {
 func whole(rows []*row) (message []byte, ok bool) {
 	last := rows[len(rows)-1]
 	if len(rows) == 1 {
-		return last.message.JSON(), true
+		return last.message.Column(), true
 	}
-	var blocks []json.RawMessage
+	var blocks []jsontext.Value
 	for _, w := range rows {
 		content := w.message.Get("content")
-		elements, ok := history.Elements(content)
+		elements, ok := jsonx.ReadArray(content)
 		switch {
 		case ok:
 		case len(content) > 0 && content[0] == '"':
-			text := history.Object{{Key: "type", Raw: []byte(`"text"`)}, {Key: "text", Raw: content}}
-			elements = []json.RawMessage{json.RawMessage(text.JSON())}
+			text := jsonx.Object{{Key: "type", Value: []byte(`"text"`)}, {Key: "text", Value: content}}
+			elements = []jsontext.Value{jsontext.Value(text.Column())}
 		default:
 			return nil, false
 		}
 		blocks = append(blocks, elements...)
 	}
-	all := append(history.Object(nil), last.message...)
+	all := append(jsonx.Object(nil), last.message...)
 	for i := range all {
 		if all[i].Key == "content" {
-			all[i].Raw = jsonx.Array(blocks)
+			all[i].Value = jsonx.Array(blocks)
 		}
 	}
-	return all.JSON(), true
+	return all.Column(), true
 }
 
 // charge notes that a response has a newer message.
@@ -347,7 +348,7 @@ func (r *reader) user(st *stream, w *row, at place) {
 		r.main.Starts(w.offset, st.New.SourceID, r.main.starters[call], call)
 	}
 	r.put(st, w, at, decoded{behind: says == saysResult || meta, said: func() ([]session.Message, bool) {
-		messages, ok := r.said(w.message.JSON())
+		messages, ok := r.said(w.message.Column())
 		for i := range messages {
 			m := &messages[i]
 			if m.Role != session.User {
@@ -445,7 +446,7 @@ func (r *reader) attachment(st *stream, w *row, at place) {
 }
 
 // queuedBy tells who queued a command: a person, or a program.
-func (r *reader) queuedBy(st *stream, a history.Object) session.Origin {
+func (r *reader) queuedBy(st *stream, a jsonx.Object) session.Origin {
 	by := a.Inner("origin").String("kind")
 	isWords := speakerOf(plain(promptOf(a))) == saysPerson && (by == "" || by == "human")
 	if r.isTrunk(st) && isWords && a.String("commandMode") != "task-notification" {
@@ -457,19 +458,19 @@ func (r *reader) queuedBy(st *stream, a history.Object) session.Origin {
 // rendered decodes an attachment of a version that writes what it sent for it, and in which role:
 // that is the context, word for word. One for which nothing was sent is a record of its own.
 func (r *reader) rendered(st *stream, w *row, at place) {
-	var blocks []json.RawMessage
-	sent, _ := history.Elements(w.Get("rendered"))
+	var blocks []jsontext.Value
+	sent, _ := jsonx.ReadArray(w.Get("rendered"))
 	for _, e := range sent {
-		content := history.Object{}
-		if o, ok := history.Fields(e); ok {
+		content := jsonx.Object{}
+		if o, ok := jsonx.ReadFields(e); ok {
 			content = o
 		}
 		raw := content.Get("content")
-		if elements, ok := history.Elements(raw); ok {
+		if elements, ok := jsonx.ReadArray(raw); ok {
 			blocks = append(blocks, elements...)
-		} else if text, _ := history.Text(raw); text != "" {
-			block := history.Object{{Key: "type", Raw: []byte(`"text"`)}, {Key: "text", Raw: raw}}
-			blocks = append(blocks, json.RawMessage(block.JSON()))
+		} else if text, _ := jsonx.Text(raw); text != "" {
+			block := jsonx.Object{{Key: "type", Value: []byte(`"text"`)}, {Key: "text", Value: raw}}
+			blocks = append(blocks, jsontext.Value(block.Column()))
 		}
 	}
 	a := w.Inner("attachment")
@@ -483,8 +484,8 @@ func (r *reader) rendered(st *stream, w *row, at place) {
 		role = string(session.System)
 	}
 	r.put(st, w, at, decoded{behind: true, said: func() ([]session.Message, bool) {
-		entry := history.Object{history.Member("role", role), {Key: "content", Raw: jsonx.Array(blocks)}}
-		messages, ok := r.said(entry.JSON())
+		entry := jsonx.Object{jsonx.MemberOf("role", role), {Key: "content", Value: jsonx.Array(blocks)}}
+		messages, ok := r.said(entry.Column())
 		for i := range messages {
 			m := &messages[i]
 			m.Kind, m.Origin, m.Display = session.KindCustomMessage, session.Program, false
@@ -497,7 +498,7 @@ func (r *reader) rendered(st *stream, w *row, at place) {
 }
 
 // promptOf returns what a person typed while a turn ran.
-func promptOf(a history.Object) string { return textOf(a.Get("prompt")) }
+func promptOf(a jsonx.Object) string { return textOf(a.Get("prompt")) }
 
 // textOf returns the text of a content: a string, or a list of texts and blocks.
 func textOf(content []byte) string {
@@ -507,11 +508,11 @@ func textOf(content []byte) string {
 }
 
 // readable returns the text that an attachment brings, "" where it has none of its own.
-func readable(a history.Object) string {
+func readable(a jsonx.Object) string {
 	for _, key := range []string{"content", "text", "snippet", "message", "reminder", "file"} {
 		raw := a.Get(key)
 		text := textOf(raw)
-		if inner, ok := history.Fields(raw); ok {
+		if inner, ok := jsonx.ReadFields(raw); ok {
 			text = readable(inner)
 		}
 		if strings.TrimSpace(text) != "" {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit/historytest"
@@ -38,7 +40,7 @@ func TestExportGivesTheBlocksBack(t *testing.T) {
 			for _, line := range strings.Split(historytest.Read(t, sample(t, file)), "\n") {
 				var row struct {
 					Type             string
-					Message          json.RawMessage
+					Message          jsontext.Value
 					IsCompactSummary bool
 				}
 				if json.Unmarshal([]byte(line), &row) == nil && row.Message != nil && (row.Type == "user" || row.Type == "assistant") && !row.IsCompactSummary {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
@@ -45,10 +46,10 @@ func (s *survey) noteCost(w *row) {
 }
 
 // parseCost reads the models of a state; nil if there are none.
-func parseCost(o history.Object) map[string]tally {
+func parseCost(o jsonx.Object) map[string]tally {
 	models := map[string]tally{}
 	for _, member := range o.Inner("modelUsage") {
-		used, ok := history.Fields(member.Raw)
+		used, ok := jsonx.ReadFields(member.Value)
 		if !ok {
 			continue
 		}

@@ -109,7 +109,7 @@ func (r *reader) line(l history.FileLine) {
 			r.in.Skip(history.SkipDuplicate, 1)
 			return
 		case again:
-			r.aside(w, w.JSON(), "another row has its name", decoded{messages: []session.Message{aside(session.KindUnknown, "")}})
+			r.aside(w, w.Column(), "another row has its name", decoded{messages: []session.Message{aside(session.KindUnknown, "")}})
 			return
 		}
 		r.lines[w.uuid] = line

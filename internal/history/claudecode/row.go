@@ -5,21 +5,22 @@ import (
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
 // row is one line of a transcript.
 type row struct {
-	history.Object
+	jsonx.Object
 	kind    string
 	uuid    string
 	parent  string
 	side    bool // of a sub-agent
 	at      session.Time
 	timed   bool
-	message history.Object   // of user and assistant
-	blocks  []history.Object // of the message's content, once it is parsed
-	text    string           // of the same
+	message jsonx.Object   // of user and assistant
+	blocks  []jsonx.Object // of the message's content, once it is parsed
+	text    string         // of the same
 
 	number      int // of its line
 	offset, end int64
@@ -41,7 +42,7 @@ func parseRow(l history.FileLine) (w *row, ok bool) {
 	return w, true
 }
 
-func rowOf(o history.Object) *row {
+func rowOf(o jsonx.Object) *row {
 	w := &row{Object: o, kind: o.String("type"), uuid: plain(o.String("uuid")), parent: plain(o.String("parentUuid"))}
 	w.at, w.timed = history.ParseTime(o.String("timestamp"))
 	w.side = w.flag("isSidechain")
@@ -61,7 +62,7 @@ func (w *row) ofAgent() (agent string, said *row, ok bool) {
 	if data.String("type") != "agent_progress" {
 		return "", nil, false
 	}
-	inner, is := history.Fields(data.Get("message"))
+	inner, is := jsonx.ReadFields(data.Get("message"))
 	if agent = plain(data.String("agentId")); !is || agent == "" || inner.String("uuid") == "" {
 		return "", nil, false
 	}
@@ -108,17 +109,17 @@ func (w *row) parseContent() { w.parseBlocks(w.message.Get("content")) }
 
 func (w *row) parseBlocks(content []byte) {
 	var texts []string
-	elements, _ := history.Elements(content)
+	elements, _ := jsonx.ReadArray(content)
 	for _, e := range elements {
-		o, _ := history.Fields(e)
+		o, _ := jsonx.ReadFields(e)
 		w.blocks = append(w.blocks, o)
 		if o.String("type") == "text" {
 			texts = append(texts, o.String("text"))
-		} else if text, _ := history.Text(e); text != "" {
+		} else if text, _ := jsonx.Text(e); text != "" {
 			texts = append(texts, text)
 		}
 	}
-	if w.text, _ = history.Text(content); w.text == "" {
+	if w.text, _ = jsonx.Text(content); w.text == "" {
 		w.text = strings.Join(texts, "\n")
 	}
 }

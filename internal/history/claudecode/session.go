@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
@@ -120,7 +121,7 @@ func (r *reader) linkAgent(about map[string]string) {
 	c, starter := r.main, r.trunk
 	c.New.Kind = kindAgent
 	if text, err := history.ReadFile(strings.TrimSuffix(r.in.Found.Path, ending) + ".meta.json"); err == nil && r.agent != "" && len(text) < 1<<16 {
-		meta, _ := history.ParseObject(text)
+		meta, _ := jsonx.ReadObject(text)
 		c.agentType = plain(meta.String("agentType"))
 		about["agent_type"], about["tool_use_id"] = c.agentType, plain(meta.String("toolUseId"))
 		if other := plain(meta.String("parentAgentId")); other != "" {
@@ -152,7 +153,7 @@ func (r *reader) startOf(call string) func(*session.Message) string {
 		if len(results) != 1 {
 			return ""
 		}
-		extra, _ := history.ParseObject(m.Extra)
+		extra, _ := jsonx.ReadObject(m.Extra)
 		agent, run := startedBy(extra.Inner("line").Inner("toolUseResult"), results[0].Content())
 		if agent != "" && agent == r.agent || run != "" && run == runOf(r.in.Found.Path) {
 			return results[0].CallID
@@ -162,7 +163,7 @@ func (r *reader) startOf(call string) func(*session.Message) string {
 }
 
 // noteStarter remembers a call that starts sub-agents, which the newest message makes.
-func (r *reader) noteStarter(st *stream, call history.Object) {
+func (r *reader) noteStarter(st *stream, call jsonx.Object) {
 	switch call.String("name") {
 	case "Task", "Agent", "Workflow":
 		id := plain(call.String("id"))
@@ -196,7 +197,7 @@ func (r *reader) noteStarted(st *stream, w *row) {
 var agentLine = pattern.New(`(?m)^agentId: ([0-9A-Za-z_-]+)`)
 
 // startedBy returns the sub-agent, or the run of a workflow, that a result says its call started.
-func startedBy(result history.Object, text string) (agent, run string) {
+func startedBy(result jsonx.Object, text string) (agent, run string) {
 	agent, run = plain(result.String("agentId")), plain(result.String("runId"))
 	if found := agentLine.FindStringSubmatch(text); agent == "" && run == "" && found != nil {
 		agent = found[1]

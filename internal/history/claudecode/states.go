@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -43,14 +44,14 @@ func (r *reader) state(st *stream, w *row) {
 	}
 	r.readTitle(st, w)
 	if isState(w.kind) && w.kind != "queue-operation" && w.kind != "summary" {
-		print := history.Fingerprint(w.Object, "timestamp")
+		print := jsonx.Fingerprint(w.Object, "timestamp")
 		if r.newest[w.kind] == print {
 			r.in.Skip(skipRepeated, 1)
 			return
 		}
 		r.newest[w.kind] = print
 	}
-	r.putUnnamed(st, w, w.JSON(), note, decoded{messages: []session.Message{m}})
+	r.putUnnamed(st, w, w.Column(), note, decoded{messages: []session.Message{m}})
 }
 
 // nameOf names a row without a name by what it says, and by how often the file said that before.

@@ -7,6 +7,7 @@ import (
 
 	"sessiond/internal/folders"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -95,7 +96,7 @@ func (s *survey) note(w *row) {
 	first(&s.cwd, "cwd")
 	first(&s.branch, "gitBranch")
 	first(&s.version, "version")
-	if from, ok := history.Fields(w.Get("forkedFrom")); ok {
+	if from, ok := jsonx.ReadFields(w.Get("forkedFrom")); ok {
 		if id := plain(from.String("sessionId")); !slices.Contains(s.forks, id) {
 			s.forks = append(s.forks, id)
 		}

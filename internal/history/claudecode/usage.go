@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 	"sessiond/internal/usage"
 )
@@ -33,7 +34,7 @@ func plus(a, b int64) int64   { return a + b }
 func minus(a, b int64) int64  { return max(0, a-b) }
 
 // parseTally reads a usage object.
-func parseTally(usage history.Object) tally {
+func parseTally(usage jsonx.Object) tally {
 	created := usage.Inner("cache_creation")
 	hour := tokens(created, "ephemeral_1h_input_tokens")
 	return tally{
@@ -80,13 +81,13 @@ func (b *bill) add(w *row) {
 		b.at, b.time = w.offset, w.at
 	}
 	b.model, b.version = plain(w.message.String("model")), plain(w.String("version"))
-	if _, ok := history.Fields(w.Get("forkedFrom")); ok {
+	if _, ok := jsonx.ReadFields(w.Get("forkedFrom")); ok {
 		b.inherited = true
 	}
 	if cost, ok := history.Number(w.Get("costUSD")); ok && (b.cost == nil || *b.cost < cost) {
 		b.cost = &cost
 	}
-	said, ok := history.Fields(w.message.Get("usage"))
+	said, ok := jsonx.ReadFields(w.message.Get("usage"))
 	if !ok {
 		return
 	}
@@ -101,11 +102,11 @@ func (b *bill) add(w *row) {
 	b.addBeside(said)
 }
 
-func (b *bill) addBeside(said history.Object) {
-	iterations, _ := history.Elements(said.Get("iterations"))
+func (b *bill) addBeside(said jsonx.Object) {
+	iterations, _ := jsonx.ReadArray(said.Get("iterations"))
 	n := 0
 	for _, raw := range iterations {
-		o, ok := history.Fields(raw)
+		o, ok := jsonx.ReadFields(raw)
 		kind := o.String("type")
 		if !ok || kind != iterationAdvisor && kind != iterationCompaction {
 			continue
@@ -207,4 +208,4 @@ func qualityOf(version string) string {
 }
 
 // tokens reads a number of tokens, 0 for anything else.
-func tokens(o history.Object, key string) int64 { return history.Count(o.Get(key)) }
+func tokens(o jsonx.Object, key string) int64 { return history.Count(o.Get(key)) }

@@ -3,12 +3,14 @@ package codex
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 	"sessiond/internal/words"
 )
@@ -81,10 +83,10 @@ func (r *reader) compacted(rec *record) {
 // The summary is left out: the overlay has it. media are the pictures of it, each once: the
 // replacement names them, and the record's message keeps them.
 func replacement(list []byte, summary string) (context session.JSON, media []session.Part) {
-	elements, _ := history.Elements(list)
+	elements, _ := jsonx.ReadArray(list)
 	var kept []session.Message
 	for _, element := range elements {
-		decoded, err := responses.Decode([]json.RawMessage{element})
+		decoded, err := responses.Decode([]jsontext.Value{element})
 		if err != nil {
 			continue // what the dialect does not hold is in the marker
 		}
@@ -121,8 +123,8 @@ func nameMedia(parts, media []session.Part) []session.Part {
 		if !known && len(media) >= mostMedia {
 			item := p.Extra
 			*p = session.TextPart("[" + string(p.Kind) + "]")
-			if o, ok := history.ParseObject(item); ok && o.Get("item") != nil {
-				p.Extra = history.Object{{Key: "item", Raw: o.Get("item")}}.JSON()
+			if o, ok := jsonx.ReadObject(item); ok && o.Get("item") != nil {
+				p.Extra = jsonx.Object{{Key: "item", Value: o.Get("item")}}.Column()
 			}
 			continue
 		}

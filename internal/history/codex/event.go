@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -61,8 +62,8 @@ func (r *reader) event(rec *record) {
 
 // describeFailure returns what the error of a turn says.
 func describeFailure(raw []byte) string {
-	text, _ := history.Text(raw)
-	o, _ := history.Fields(raw)
+	text, _ := jsonx.Text(raw)
+	o, _ := jsonx.ReadFields(raw)
 	return cmp.Or(text, o.String("message"), plainText(string(raw[:min(len(raw), 500)])))
 }
 
@@ -116,8 +117,8 @@ func (r *reader) completed(rec *record) {
 }
 
 // fromItem takes the message of a file that holds no items from the event that completes it.
-func (r *reader) fromItem(rec *record, kind string, item history.Object) {
-	text := history.Field{Key: "message", Raw: []byte(session.JSONOf(plainText(joined(item.Get("content")))))}
+func (r *reader) fromItem(rec *record, kind string, item jsonx.Object) {
+	text := jsonx.Member{Key: "message", Value: []byte(session.JSONOf(plainText(joined(item.Get("content")))))}
 	sub := map[string]string{"UserMessage": "user_message", "AgentMessage": "agent_message", "Reasoning": "agent_reasoning"}[kind]
 	if kind == "Reasoning" {
 		text.Key = "text"
@@ -156,7 +157,7 @@ func (r *reader) aside(rec *record, kind session.Kind, words string) {
 }
 
 func (r *reader) beside(rec *record, decode func() session.Message, raw bool) {
-	r.put(r.state.beside(history.Fingerprint(rec.line, "timestamp", "ordinal")), rec, 1, func() history.Decoded {
+	r.put(r.state.beside(jsonx.Fingerprint(rec.line, "timestamp", "ordinal")), rec, 1, func() history.Decoded {
 		d := history.Alone(decode())
 		d.Raw = raw
 		return d
@@ -178,8 +179,8 @@ func besideMessage(rec *record, kind session.Kind, words string) session.Message
 }
 
 // keepLine keeps a record, or what is left of it, beside its message.
-func keepLine(line history.Object) session.JSON {
-	return history.Object{{Key: "line", Raw: line.Whole()}}.JSON()
+func keepLine(line jsonx.Object) session.JSON {
+	return jsonx.Object{{Key: "line", Value: line.Value()}}.Column()
 }
 
 // payloadBlob holds the payload of a record that is too large for extra.
@@ -189,7 +190,7 @@ func payloadBlob(rec *record) session.Part {
 
 // contextOf returns what a turn context says beside its turn: equal texts are equal settings.
 func contextOf(rec *record) string {
-	return string(rec.payload.Without("turn_id", "root_turn_id", "current_date").JSON())
+	return string(rec.payload.Without("turn_id", "root_turn_id", "current_date").Column())
 }
 
 func plural(n int, what string) string {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit/historytest"
@@ -54,20 +56,20 @@ func TestExportGivesTheItemsBack(t *testing.T) {
 	}
 }
 
-func items(t *testing.T, text string) []json.RawMessage {
+func items(t *testing.T, text string) []jsontext.Value {
 	t.Helper()
-	var found []json.RawMessage
+	var found []jsontext.Value
 	for _, line := range strings.Split(text, "\n") {
 		var o struct {
 			Type    string
-			Payload json.RawMessage
+			Payload jsontext.Value
 		}
 		switch {
 		case json.Unmarshal([]byte(line), &o) != nil:
 		case o.Type == "response_item":
 			found = append(found, o.Payload)
 		case o.Payload == nil && o.Type != "":
-			found = append(found, json.RawMessage(line))
+			found = append(found, jsontext.Value(line))
 		}
 	}
 	return found

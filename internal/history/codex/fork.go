@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -127,8 +128,8 @@ func younger(turn, thread string) bool {
 }
 
 // isAgent reports whether a thread is a sub-agent's or otherwise no conversation of a person.
-func isAgent(header history.Object) bool {
-	if source, is := history.Fields(header.Get("source")); is {
+func isAgent(header jsonx.Object) bool {
+	if source, is := jsonx.ReadFields(header.Get("source")); is {
 		return source.Get("custom") == nil
 	}
 	switch header.String("thread_source") {
@@ -139,12 +140,12 @@ func isAgent(header history.Object) bool {
 }
 
 // starterOf returns the thread that the header of a sub-agent names as the one that started it, "" for none.
-func starterOf(header history.Object) string {
+func starterOf(header jsonx.Object) string {
 	return cmp.Or(header.String("parent_thread_id"), spawn(header).String("parent_thread_id"))
 }
 
 // spawn returns what the header of a sub-agent says of its start.
-func spawn(header history.Object) history.Object {
+func spawn(header jsonx.Object) jsonx.Object {
 	return header.Inner("source").Inner("subagent").Inner("thread_spawn")
 }
 
@@ -160,7 +161,7 @@ type lineage struct {
 func (r *reader) origins() lineage {
 	l := lineage{root: r.id}
 	next := r.header.String("forked_from_id")
-	if base, ok := history.Fields(r.header.Get("history_base")); ok && next == "" {
+	if base, ok := jsonx.ReadFields(r.header.Get("history_base")); ok && next == "" {
 		next = threadOf(r.path, base.String("thread_id"))
 	}
 	agent := isAgent(r.header)
@@ -361,7 +362,7 @@ func (r *reader) checkCopiedCall(key string, rec *record) {
 // findBase follows history_base: the records before this file's stand in another one. Their keys lead
 // to the stored ones.
 func (r *reader) findBase() {
-	base, ok := history.Fields(r.header.Get("history_base"))
+	base, ok := jsonx.ReadFields(r.header.Get("history_base"))
 	if !ok {
 		return
 	}
@@ -384,7 +385,7 @@ func (r *reader) findBase() {
 
 // walk replays the part of a rollout that another one begins with, and returns the state behind it;
 // nil where a file is missing or the files name one another in a circle.
-func walk(from string, base history.Object, seen map[string]bool) (*state, error) {
+func walk(from string, base jsonx.Object, seen map[string]bool) (*state, error) {
 	path := sibling(from, base.String("thread_id"))
 	if path == "" || seen[path] || len(seen) > history.MaxForks {
 		return nil, nil
@@ -428,8 +429,8 @@ func walk(from string, base history.Object, seen map[string]bool) (*state, error
 }
 
 // stateBefore returns the state that a rollout begins with.
-func stateBefore(path string, header history.Object, seen map[string]bool) (*state, error) {
-	if base, ok := history.Fields(header.Get("history_base")); ok {
+func stateBefore(path string, header jsonx.Object, seen map[string]bool) (*state, error) {
+	if base, ok := jsonx.ReadFields(header.Get("history_base")); ok {
 		return walk(path, base, seen)
 	}
 	id := header.String("id")

@@ -2,13 +2,15 @@ package codex
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
@@ -72,7 +74,7 @@ func (r *reader) item(rec *record) {
 // model saw them. ok is false when that form does not hold them. The messages are good until
 // the next.
 func (r *reader) decode(items ...*record) ([]session.Message, bool) {
-	raw := make([]json.RawMessage, len(items))
+	raw := make([]jsontext.Value, len(items))
 	for i, rec := range items {
 		raw[i] = rec.raw
 	}
@@ -179,7 +181,7 @@ func together(msgs []session.Message, key string, items []*record) history.Decod
 		if i < len(msgs)-1 {
 			m.ExternalID = key + "/" + strconv.Itoa(i)
 		} else if lines := envelopes(items); lines != nil {
-			m.Extra = history.Object{{Key: "lines", Raw: lines}}.JSON()
+			m.Extra = jsonx.Object{{Key: "lines", Value: lines}}.Column()
 		}
 		if i == 0 {
 			m.CreatedAt = items[0].at
@@ -197,15 +199,15 @@ func envelopes(items []*record) []byte {
 		if i > 0 {
 			list = append(list, ',')
 		}
-		around := history.Object{}
+		around := jsonx.Object{}
 		if rec.line.Get("payload") != nil {
 			around = rec.line.Without("timestamp", "type", "payload")
 		}
 		if rec.bytes != nil {
-			around = append(around, history.Field{Key: "bytes", Raw: []byte(session.JSONOf(base64.StdEncoding.EncodeToString(rec.bytes)))})
+			around = append(around, jsonx.Member{Key: "bytes", Value: []byte(session.JSONOf(base64.StdEncoding.EncodeToString(rec.bytes)))})
 		}
 		some = some || len(around) > 0
-		list = append(list, around.Whole()...)
+		list = append(list, around.Value()...)
 	}
 	if !some {
 		return nil
@@ -268,7 +270,7 @@ func agentMessage(rec *record) session.Message {
 		m.InContext = false
 	}
 	m.Parts = m.Parts[:min(len(m.Parts), session.MaxParts)]
-	m.Parts[0].Extra = history.Object{{Key: "item", Raw: rec.raw}}.JSON()
+	m.Parts[0].Extra = jsonx.Object{{Key: "item", Value: rec.raw}}.Column()
 	return m
 }
 
@@ -303,8 +305,8 @@ const headOf = 400
 // {"exit_code", "duration_seconds"}}, newer ones lines before the output. seconds is -1 where
 // it is not said.
 func runOf(output string) (code int64, known bool, seconds float64) {
-	if o, ok := history.ParseObject([]byte(output)); ok {
-		metadata, is := history.Fields(o.Get("metadata"))
+	if o, ok := jsonx.ReadObject([]byte(output)); ok {
+		metadata, is := jsonx.ReadFields(o.Get("metadata"))
 		if !is {
 			return 0, false, -1
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
@@ -179,7 +180,7 @@ func (t *thread) about(existing *session.Session) session.JSON {
 	header := history.Notes(existing, "codex") // of its rollout
 	git := header.Inner("git")
 	before := header.Get("state")
-	state, _ := history.Fields(before)
+	state, _ := jsonx.ReadFields(before)
 	state = slices.Clone(state)
 	for _, f := range []struct{ key, said, known string }{
 		{"git_sha", t.Commit, git.String("commit_hash")},
@@ -192,10 +193,10 @@ func (t *thread) about(existing *session.Session) session.JSON {
 			state = state.With(f.key, session.JSONOf(said))
 		}
 	}
-	if len(state) == 0 || string(state.JSON()) == string(before) {
+	if len(state) == 0 || string(state.Column()) == string(before) {
 		return nil
 	}
-	return header.With("state", state.JSON()).JSON()
+	return header.With("state", state.Column()).Column()
 }
 
 // edge links a thread to the one that started it, where its rollout did not say.

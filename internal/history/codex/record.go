@@ -4,15 +4,16 @@ import (
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
 // record is one line of a rollout, brought to one shape for all eras.
 type record struct {
-	line    history.Object // as it stands
-	kind    string         // the outer type; items of the first era are response_items
-	sub     string         // payload.type
-	payload history.Object
+	line    jsonx.Object // as it stands
+	kind    string       // the outer type; items of the first era are response_items
+	sub     string       // payload.type
+	payload jsonx.Object
 	raw     []byte // of the payload
 	bytes   []byte // of the line, where they are no UTF-8
 	offset  int64
@@ -33,7 +34,7 @@ func parseRecord(line []byte) (r record, ok bool) {
 	r = record{line: o, kind: o.String("type"), ordinal: -1}
 	raw := line
 	if !exact {
-		r.bytes, raw = line, []byte(o.JSON())
+		r.bytes, raw = line, []byte(o.Column())
 	}
 	r.at, r.timed = history.ParseTime(o.String("timestamp"))
 	if n, ok := history.Number(o.Get("ordinal")); ok && n >= 0 && n < 1<<53 {
@@ -55,7 +56,7 @@ func parseRecord(line []byte) (r record, ok bool) {
 }
 
 // isItem reports whether a line without an envelope is an item of the first era.
-func isItem(kind string, o history.Object) bool {
+func isItem(kind string, o jsonx.Object) bool {
 	switch kind {
 	case "message":
 		return o.Get("role") != nil
@@ -120,29 +121,29 @@ func (r *record) isEcho() bool {
 }
 
 // says is the canonical form of what the record says, whatever file and version it stands in.
-func (r *record) says() history.Object {
-	o := make(history.Object, 0, len(r.payload)+1)
+func (r *record) says() jsonx.Object {
+	o := make(jsonx.Object, 0, len(r.payload)+1)
 	for _, f := range r.payload {
 		switch f.Key {
 		case "id", "metadata", "internal_chat_message_metadata_passthrough", "timestamp", "ordinal":
 			continue
 		}
-		if string(f.Raw) != "null" {
+		if string(f.Value) != "null" {
 			o = append(o, f)
 		}
 	}
-	return append(o, history.Field{Key: " kind", Raw: []byte(session.JSONOf(r.kind))})
+	return append(o, jsonx.Member{Key: " kind", Value: []byte(session.JSONOf(r.kind))})
 }
 
 // texts returns the texts of a message's content, or of a value that is a text itself.
 func texts(content []byte) []string {
-	if text, ok := history.Text(content); ok || text != "" {
+	if text, ok := jsonx.Text(content); ok || text != "" {
 		return []string{text}
 	}
 	var found []string
-	elements, _ := history.Elements(content)
+	elements, _ := jsonx.ReadArray(content)
 	for _, element := range elements {
-		if o, ok := history.Fields(element); ok {
+		if o, ok := jsonx.ReadFields(element); ok {
 			if text := o.String("text"); text != "" {
 				found = append(found, text)
 			}

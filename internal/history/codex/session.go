@@ -88,8 +88,8 @@ func (r *reader) describe() {
 		s.Kind = "subagent"
 	}
 	about := r.header.Without("type", "cwd")
-	if jsonx.Depth([]byte(about.JSON())) <= history.MaxDepth {
-		s.Metadata = history.Object{{Key: "codex", Raw: about.Whole()}}.JSON()
+	if jsonx.Depth([]byte(about.Column())) <= history.MaxDepth {
+		s.Metadata = jsonx.Object{{Key: "codex", Value: about.Value()}}.Column()
 	}
 }
 

@@ -3,7 +3,7 @@ package codex
 import (
 	"strings"
 
-	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -30,7 +30,7 @@ func spawned(rec *record) (s started) {
 }
 
 // spawnEvent returns the call and the thread of an event that says that the thread was started.
-func spawnEvent(event history.Object) (call, thread string) {
+func spawnEvent(event jsonx.Object) (call, thread string) {
 	item := event
 	if event.String("type") == "item_completed" {
 		item = event.Inner("item")
@@ -39,9 +39,9 @@ func spawnEvent(event history.Object) (call, thread string) {
 	case "collab_agent_spawn_end":
 		return item.String("call_id"), item.String("new_thread_id")
 	case "CollabAgentToolCall":
-		threads, _ := history.Elements(item.Get("receiver_thread_ids"))
+		threads, _ := jsonx.ReadArray(item.Get("receiver_thread_ids"))
 		if len(threads) == 1 {
-			thread, _ = history.Text(threads[0])
+			thread, _ = jsonx.Text(threads[0])
 		}
 		return item.String("id"), thread
 	case "sub_agent_activity":
@@ -60,7 +60,7 @@ func agentIn(output, key string) string {
 	if !strings.HasPrefix(output, "{") || !strings.Contains(output, key) {
 		return ""
 	}
-	o, _ := history.ParseObject([]byte(output))
+	o, _ := jsonx.ReadObject([]byte(output))
 	return o.String(key)
 }
 
@@ -76,7 +76,7 @@ func startOf(thread, path string) func(*session.Message) string {
 		if m.Kind != session.KindCustom {
 			return ""
 		}
-		extra, _ := history.ParseObject(m.Extra)
+		extra, _ := jsonx.ReadObject(m.Extra)
 		if call, started := spawnEvent(extra.Inner("line").Inner("payload")); started == thread {
 			return call
 		}

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
-	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -38,7 +38,7 @@ func after(chain, says string) string {
 
 // advance moves over a record of the conversation and gives its key.
 func (s *state) advance(r *record) string {
-	s.Chain, s.Side = after(s.Chain, history.Fingerprint(r.says())), 0
+	s.Chain, s.Side = after(s.Chain, jsonx.Fingerprint(r.says())), 0
 	return s.Chain
 }
 

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
 // survey is what a look over a rollout learns before anything is decoded.
 type survey struct {
-	header     history.Object // the payload of its first header
+	header     jsonx.Object // the payload of its first header
 	headerLine int
 	stamp      session.Time // of the header's line, zero when it has none
 	id         string       // of the thread

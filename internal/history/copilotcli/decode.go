@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -135,17 +136,17 @@ func (r *reader) expect(st *stream, e *event, c *call) {
 // part makes the part of a call.
 func (c *call) part() session.Part {
 	p := session.Part{Kind: session.PartToolCall, CallID: plain(c.ID), ToolName: plain(cmp.Or(c.Name, c.ToolName)), Arguments: string(c.Arguments)}
-	extra := history.Object{}.WithRest("rest", c.Rest)
-	if text, ok := history.Text(c.Arguments); ok {
-		p.Arguments, extra = text, append(extra, history.Member("arguments", "text"))
+	extra := jsonx.Object{}.WithRest("rest", c.Rest)
+	if text, ok := jsonx.Text(c.Arguments); ok {
+		p.Arguments, extra = text, append(extra, jsonx.MemberOf("arguments", "text"))
 	}
-	p.Extra = extra.JSON()
+	p.Extra = extra.Column()
 	return p
 }
 
 // prompt is what a call asks of a sub-agent.
 func (c *call) prompt() string {
-	arguments, _ := history.ParseObject([]byte(c.part().Arguments))
+	arguments, _ := jsonx.ReadObject([]byte(c.part().Arguments))
 	return arguments.String("prompt")
 }
 
@@ -194,13 +195,13 @@ func (r *reader) callEnded(st *stream, e *event) {
 	r.say(st, e, func() session.Message {
 		m := e.message(session.KindMessage, session.Tool, session.ByTool, "toolCallId", "success", "result", "error")
 		p := session.Part{Kind: session.PartToolResult, CallID: plain(d.ID), ToolName: plain(cmp.Or(c.Name, c.ToolName))}
-		p.Extra = history.Object{}.WithRest("result", d.Result.Rest).WithRest("error", d.Error.Rest).WithRest("start", c.started).JSON()
+		p.Extra = jsonx.Object{}.WithRest("result", d.Result.Rest).WithRest("error", d.Error.Rest).WithRest("start", c.started).Column()
 		if d.Success != nil {
 			p.IsError = new(!*d.Success)
 		}
 		switch d.Result.Content.Kind() {
 		case '"':
-			p.Text, _ = history.Text(d.Result.Content)
+			p.Text, _ = jsonx.Text(d.Result.Content)
 		case '{', '[', '0', 't', 'f':
 			p.Text = history.Plain(d.Result.Content)
 		}

@@ -4,6 +4,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -28,7 +29,7 @@ func (e *event) Head() (of *history.Event, id, timestamp string, ok bool) {
 
 // decode reads the data of an event. If a field has another type, the event is Wrong.
 func (e *event) decode(to any) bool {
-	if history.Unmarshal(e.Data, to) != nil {
+	if jsonx.Unmarshal(e.Data, to) != nil {
 		e.Wrong = "not an event as Copilot CLI writes it"
 	}
 	return e.Wrong == ""
@@ -36,15 +37,15 @@ func (e *event) decode(to any) bool {
 
 // message begins the message of an event. held are the fields of its data that it holds.
 func (e *event) message(kind session.Kind, role session.Role, origin session.Origin, held ...string) session.Message {
-	var rest history.Object
+	var rest jsonx.Object
 	if kind != session.KindMessage {
-		rest = append(rest, history.Member("type", e.Type))
+		rest = append(rest, jsonx.MemberOf("type", e.Type))
 	}
 	if !e.Timed && e.Timestamp != "" {
-		rest = append(rest, history.Member("timestamp", e.Timestamp))
+		rest = append(rest, jsonx.MemberOf("timestamp", e.Timestamp))
 	}
-	data, _ := history.Fields(e.Data)
-	rest = rest.WithRest("line", e.Rest).WithRest("data", data.Without(held...).JSON())
+	data, _ := jsonx.ReadFields(e.Data)
+	rest = rest.WithRest("line", e.Rest).WithRest("data", data.Without(held...).Column())
 	return e.Message(kind, role, origin, session.SourceCopilotCLI, rest)
 }
 

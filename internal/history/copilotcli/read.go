@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -71,9 +72,9 @@ func (r *reader) begin() (created session.Time, ok bool) {
 	}
 	w := workspaceOf(path, r.id)
 	r.directory = plain(cmp.Or(d.Context.CWD, w.CWD))
-	data, _ := history.Fields(r.header.Data)
+	data, _ := jsonx.ReadFields(r.header.Data)
 	new := history.NewSession{SourceID: r.id, CreatedAt: &created, GitBranch: plain(cmp.Or(d.Context.Branch, w.Branch)), Model: plain(d.Model)}
-	new.Metadata = history.Object{}.WithRest(string(session.SourceCopilotCLI), data.Without("sessionId").JSON()).JSON()
+	new.Metadata = jsonx.Object{}.WithRest(string(session.SourceCopilotCLI), data.Without("sessionId").Column()).Column()
 	new.Title, new.TitleSource = history.Titled(history.FirstLine(plain(w.Name)), "")
 	r.main = r.newStream(new)
 	r.main.Silent, r.main.Title = skipSilent, new.Title
@@ -97,7 +98,7 @@ func (r *reader) streamOf(e *event) *stream {
 		Parent string `json:"parentToolCallId"`
 		Call   string `json:"toolCallId"`
 	}
-	if e.Wrong != "" || history.Unmarshal(e.Data, &d) != nil {
+	if e.Wrong != "" || jsonx.Unmarshal(e.Data, &d) != nil {
 		return r.main
 	}
 	id := plain(cmp.Or(e.AgentID, d.Parent))
@@ -206,7 +207,7 @@ var beside = strings.Fields(`abort hook.end hook.start permission.completed perm
 func (r *reader) aside(st *stream, e *event, calls ...history.Call) {
 	r.add(st, e, func() history.Decoded {
 		m := e.message(session.KindCustom, "", session.Program)
-		data, _ := history.Fields(e.Data)
+		data, _ := jsonx.ReadFields(e.Data)
 		for _, key := range []string{"message", "content", "summary", "reason", "newModel", "newMode", "agentDisplayName"} {
 			if text := plain(data.String(key)); text != "" {
 				m.Kind, m.Display, m.Parts = session.KindMarker, true, []session.Part{session.TextPart(text)}

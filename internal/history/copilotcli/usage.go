@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -75,7 +76,7 @@ func (u *usage) call(r *reader, e *event, purpose session.Purpose) history.Call 
 	if u.Duration > 0 {
 		c.LatencyMS = new(int64(u.Duration))
 	}
-	c.Metadata = history.Object{}.WithRest("usage", u.Rest).JSON()
+	c.Metadata = jsonx.Object{}.WithRest("usage", u.Rest).Column()
 	return c
 }
 
@@ -166,9 +167,9 @@ func (r *reader) shutdown(e *event) {
 			continue
 		}
 		c := r.call(e, session.PurposeChat, model, r.id+":"+e.Key+":"+model, spent[model])
-		requests, _ := history.Fields(d.Models[model].Requests)
+		requests, _ := jsonx.ReadFields(d.Models[model].Requests)
 		c.Sum = history.Count(requests.Get("count")) != 1
-		c.Metadata = history.Object{history.Member("total", "segment")}.WithRest("requests", d.Models[model].Requests).JSON()
+		c.Metadata = jsonx.Object{jsonx.MemberOf("total", "segment")}.WithRest("requests", d.Models[model].Requests).Column()
 		calls = append(calls, c)
 	}
 	r.aside(r.main, e, calls...)

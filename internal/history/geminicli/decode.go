@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -48,7 +49,7 @@ func (c call) ended() bool {
 
 // partsOf reads a content: a text or a list of parts. A part of an unknown form has raw alone.
 func partsOf(content jsontext.Value) []part {
-	values, isList := history.Elements(content)
+	values, isList := jsonx.ReadArray(content)
 	if !isList && !isEmpty(content) {
 		values = append(values, []byte(content))
 	}
@@ -56,9 +57,9 @@ func partsOf(content jsontext.Value) []part {
 	for _, v := range values {
 		var p part
 		if v[0] == '"' {
-			text, _ := history.Text(v)
+			text, _ := jsonx.Text(v)
 			p.Text = &text
-		} else if history.Unmarshal(v, &p) != nil {
+		} else if jsonx.Unmarshal(v, &p) != nil {
 			p = part{}
 		}
 		p.raw = jsontext.Value(v)
@@ -81,7 +82,7 @@ func textOf(m *message) string {
 // key names an entry. A reply that got calls after it was imported is another version of it.
 func (e *entry) key() string {
 	if e.raw != nil {
-		return "line:" + history.Fingerprint(history.Object{history.Member("line", string(e.raw))})
+		return "line:" + jsonx.Fingerprint(jsonx.Object{jsonx.MemberOf("line", string(e.raw))})
 	}
 	key := e.name()
 	if len(e.calls) > 0 {
@@ -89,10 +90,10 @@ func (e *entry) key() string {
 		for _, c := range e.calls {
 			ids = append(ids, c.ID+"="+c.Status)
 		}
-		key += "+" + history.Fingerprint(history.Object{history.Member("calls", ids)})[:12]
+		key += "+" + jsonx.Fingerprint(jsonx.Object{jsonx.MemberOf("calls", ids)})[:12]
 	}
 	if e.longer {
-		key += "~" + history.Fingerprint(history.Object{history.Member("text", textOf(&e.message))})[:12]
+		key += "~" + jsonx.Fingerprint(jsonx.Object{jsonx.MemberOf("text", textOf(&e.message))})[:12]
 	}
 	return key
 }
@@ -121,7 +122,7 @@ func (e *entry) decode() history.Decoded {
 	m := session.Message{
 		Kind: session.KindMessage, InContext: true, Display: true, CreatedAt: e.at, Dialect: string(session.SourceGeminiCLI),
 	}
-	m.Extra = history.Object{}.WithRest("line", e.Rest).JSON()
+	m.Extra = jsonx.Object{}.WithRest("line", e.Rest).Column()
 	var d history.Decoded
 	switch e.Type {
 	case "user":
@@ -135,7 +136,7 @@ func (e *entry) decode() history.Decoded {
 		m.Provider, m.Model = "google", history.Plain(e.Model)
 		m.Parts = append(thoughtsOf(e.Thoughts), DecodeParts(e.Content)...)
 		for _, c := range e.calls {
-			m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: c.ID, ToolName: c.Name, Arguments: string(c.Args), Extra: history.Object{}.WithRest("rest", c.Rest).JSON()})
+			m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: c.ID, ToolName: c.Name, Arguments: string(c.Args), Extra: jsonx.Object{}.WithRest("rest", c.Rest).Column()})
 		}
 		if m.Finish = session.FinishStop; len(m.Calls()) > 0 {
 			m.Finish = session.FinishToolCalls
@@ -197,9 +198,9 @@ func results(calls []call) (parts []session.Part) {
 
 // responseText returns the text of an answer: its output or error, or all of it as JSON.
 func responseText(response jsontext.Value) string {
-	o, _ := history.Fields(response)
+	o, _ := jsonx.ReadFields(response)
 	for _, key := range []string{"output", "error"} {
-		if text, ok := history.Text(o.Get(key)); ok && len(o) == 1 {
+		if text, ok := jsonx.Text(o.Get(key)); ok && len(o) == 1 {
 			return text
 		}
 	}
@@ -216,7 +217,7 @@ func DecodeParts(content jsontext.Value) (parts []session.Part) {
 
 // decodePart turns one piece of a content into a part.
 func decodePart(p part) session.Part {
-	made := session.Part{Extra: history.Object{}.WithRest("rest", p.Rest).JSON()}
+	made := session.Part{Extra: jsonx.Object{}.WithRest("rest", p.Rest).Column()}
 	switch {
 	case p.Text != nil:
 		made.Kind, made.Text = session.PartText, *p.Text
@@ -242,7 +243,7 @@ func thoughtsOf(raw jsontext.Value) (parts []session.Part) {
 		Subject     string `json:"subject"`
 		Description string `json:"description"`
 	}
-	if history.Unmarshal(raw, &thoughts) != nil {
+	if jsonx.Unmarshal(raw, &thoughts) != nil {
 		return nil
 	}
 	for _, t := range thoughts {
@@ -255,7 +256,7 @@ func thoughtsOf(raw jsontext.Value) (parts []session.Part) {
 // includes cached tokens, its output excludes the thoughts; the prompts of its own tools are
 // counted apart.
 func (e *entry) usage(directory string) (c history.Call, ok bool) {
-	tokens, _ := history.Fields(e.Tokens)
+	tokens, _ := jsonx.ReadFields(e.Tokens)
 	count := func(key string) int64 { return history.Count(tokens.Get(key)) }
 	input, output, cached, thoughts, tool := count("input"), count("output"), count("cached"), count("thoughts"), count("tool")
 	c.Call = session.Call{

@@ -120,7 +120,7 @@ func (f *folded) add(e *entry) {
 }
 
 func (f *folded) learnCalls(e *entry) {
-	if e.calls = nil; history.Unmarshal(e.ToolCalls, &e.calls) != nil {
+	if e.calls = nil; jsonx.Unmarshal(e.ToolCalls, &e.calls) != nil {
 		e.calls = nil
 	}
 	for _, c := range e.calls {
@@ -176,7 +176,7 @@ func (e *entry) update(m *message) {
 
 // totalOf returns the tokens of a prompt and its reply.
 func totalOf(tokens jsontext.Value) int64 {
-	fields, _ := history.Fields(tokens)
+	fields, _ := jsonx.ReadFields(tokens)
 	return history.Count(fields.Get("input")) + history.Count(fields.Get("output")) + history.Count(fields.Get("thoughts"))
 }
 
@@ -225,7 +225,7 @@ func (f *folded) replace(values []jsontext.Value, at place) {
 	f.list = nil
 	for _, v := range values {
 		var m message
-		if history.Unmarshal(v, &m) != nil || jsonx.DeeperThan(v, history.MaxDepth) || f.carries(&m) {
+		if jsonx.Unmarshal(v, &m) != nil || jsonx.DeeperThan(v, history.MaxDepth) || f.carries(&m) {
 			continue
 		}
 		e := f.byKey[m.name()]

@@ -24,7 +24,7 @@ func read(in *history.Intake) {
 	switch {
 	case bytes.HasPrefix(first, []byte("[")):
 		readLog(in)
-	case history.Unmarshal(first, &d) == nil && d.SessionID != "" && d.Messages == nil:
+	case jsonx.Unmarshal(first, &d) == nil && d.SessionID != "" && d.Messages == nil:
 		readLines(in, d.header)
 	default:
 		readDocument(in)
@@ -38,7 +38,7 @@ func readLines(in *history.Intake, h header) {
 	last := "" // the id of the last message, if it is a reply
 	in.EachLine(func(l history.FileLine) {
 		read := line{at: l}
-		if read.broken = history.Unmarshal(history.Unmarked(l.Bytes), &read) != nil; !read.broken && read.ID != "" {
+		if read.broken = jsonx.Unmarshal(history.Unmarked(l.Bytes), &read) != nil; !read.broken && read.ID != "" {
 			if last = ""; read.Type == "gemini" {
 				last = read.ID
 			}
@@ -74,7 +74,7 @@ func stateOf(lines []line, id string) (says, open bool) {
 // state reports whether a reply says something, be it with calls, and whether a call has no result.
 func (m *message) state() (says, open bool) {
 	var calls []call
-	_ = history.Unmarshal(m.ToolCalls, &calls) // of another form: none
+	_ = jsonx.Unmarshal(m.ToolCalls, &calls) // of another form: none
 	for _, c := range calls {
 		open = open || !c.ended()
 	}
@@ -127,7 +127,7 @@ func readDocument(in *history.Intake) {
 	}
 	text := in.Bytes(0, in.Found.Size)
 	var d document
-	if err := history.Unmarshal(history.Unmarked(text), &d); err != nil || d.SessionID == "" || d.Messages == nil {
+	if err := jsonx.Unmarshal(history.Unmarked(text), &d); err != nil || d.SessionID == "" || d.Messages == nil {
 		in.Fail(session.Errorf(session.Invalid, "no session of Gemini CLI: neither an object with a sessionId and messages, nor lines that begin with a header"))
 		return
 	}
@@ -137,7 +137,7 @@ func readDocument(in *history.Intake) {
 		var m message
 		at := place{0, i + 1}
 		switch {
-		case history.Unmarshal(raw, &m) != nil:
+		case jsonx.Unmarshal(raw, &m) != nil:
 			f.keep(raw, "not a message of Gemini CLI", at)
 		case jsonx.DeeperThan(raw, history.MaxDepth):
 			f.keep(raw, tooDeep, at)
@@ -244,7 +244,7 @@ func (f *folded) link(in *history.Intake, c *history.Conversation) {
 					Agent string `json:"agentId"`
 				} `json:"rest"`
 			}
-			if history.Unmarshal(p.Extra, &extra) == nil && extra.Rest.Agent == f.SessionID {
+			if jsonx.Unmarshal(p.Extra, &extra) == nil && extra.Rest.Agent == f.SessionID {
 				return p.CallID
 			}
 		}
@@ -296,7 +296,7 @@ func readLog(in *history.Intake) {
 		Timestamp string         `json:"timestamp"`
 		Type      string         `json:"type"`
 	}
-	if err := history.Unmarshal(history.Unmarked(text), &prompts); err != nil {
+	if err := jsonx.Unmarshal(history.Unmarked(text), &prompts); err != nil {
 		in.Fail(session.Errorf(session.Invalid, "no log of prompts: %v", err))
 		return
 	}

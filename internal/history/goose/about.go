@@ -25,7 +25,7 @@ type about struct {
 	model     string
 	archived  *session.Time
 	parent    string // Goose's id of the session that started it
-	notes     history.Object
+	notes     jsonx.Object
 	balance   usage // sums over the session
 	inFile    bool  // it is read from a file, not from a database
 	records   int   // of the source: the session's own row, or a file's first line
@@ -57,10 +57,10 @@ func aboutRow(r history.Row) about {
 		created: timeText(r.Get("created_at")), archived: timeText(r.Get("archived_at")), parent: r.Get("parent_session_id"), records: 1,
 	}
 	a.typed(r.Get("session_type"))
-	config, _ := history.ParseObject([]byte(r.Get("model_config_json")))
+	config, _ := jsonx.ReadObject([]byte(r.Get("model_config_json")))
 	a.model = config.String("model_name")
 	a.balance = usageOf(func(name string) []byte { return []byte(r.Get("accumulated_" + name)) })
-	var unknown history.Object
+	var unknown jsonx.Object
 	for _, c := range r {
 		name, value := c.Name, c.Text
 		switch use := columnUse(name); {
@@ -72,13 +72,13 @@ func aboutRow(r history.Row) about {
 		case use == "kept out":
 			a.note(strings.TrimSuffix(name, "_json"), "not imported: it may hold secrets")
 		case use == "" && secretName.MatchString(name):
-			unknown = append(unknown, history.Member(name, "[masked]"))
+			unknown = append(unknown, jsonx.MemberOf(name, "[masked]"))
 		case use == "":
-			unknown = append(unknown, history.Member(name, cut(value)))
+			unknown = append(unknown, jsonx.MemberOf(name, cut(value)))
 		}
 	}
 	if len(unknown) > 0 {
-		a.notes = append(a.notes, history.Field{Key: "unknown_columns", Raw: unknown.Whole()})
+		a.notes = append(a.notes, jsonx.Member{Key: "unknown_columns", Value: unknown.Value()})
 	}
 	return a
 }
@@ -105,9 +105,9 @@ func (a *about) typed(kind string) {
 }
 
 func (a *about) note(name, value string) {
-	field := history.Member(name, cut(value))
+	field := jsonx.MemberOf(name, cut(value))
 	if _, ok := history.Number([]byte(value)); ok && json.Valid([]byte(value)) {
-		field.Raw = raw(value)
+		field.Value = raw(value)
 	}
 	a.notes = append(a.notes, field)
 }
@@ -121,7 +121,7 @@ func (a *about) noteJSON(name, value string) {
 	if string(masked) == "{}" || string(masked) == "null" {
 		return
 	}
-	a.notes = append(a.notes, history.Field{Key: name, Raw: masked})
+	a.notes = append(a.notes, jsonx.Member{Key: name, Value: masked})
 }
 
 // cut bounds what a note keeps of a text.
@@ -138,25 +138,25 @@ var secretName = pattern.New(`(?i)secret|passw|credential|cookie|authorization|a
 
 // mask replaces the values that may be secrets, and what follows the host of an address.
 func mask(value []byte) raw {
-	if o, ok := history.Fields(value); ok {
-		masked := make(history.Object, 0, len(o))
+	if o, ok := jsonx.ReadFields(value); ok {
+		masked := make(jsonx.Object, 0, len(o))
 		for _, f := range o {
 			if secretName.MatchString(f.Key) {
-				f.Raw = maskAll(f.Raw)
+				f.Value = maskAll(f.Value)
 			} else {
-				f.Raw = mask(f.Raw)
+				f.Value = mask(f.Value)
 			}
 			masked = append(masked, f)
 		}
-		return masked.Whole()
+		return masked.Value()
 	}
-	if elements, ok := history.Elements(value); ok {
+	if elements, ok := jsonx.ReadArray(value); ok {
 		for i := range elements {
 			elements[i] = mask(elements[i])
 		}
 		return jsonx.Array(elements)
 	}
-	if text, ok := history.Text(value); ok && strings.Contains(text, "://") {
+	if text, ok := jsonx.Text(value); ok && strings.Contains(text, "://") {
 		return raw(session.JSONOf(maskAddress(text)))
 	}
 	return value
@@ -164,12 +164,12 @@ func mask(value []byte) raw {
 
 // maskAll keeps the names and the shape of a value, and nothing else of it.
 func maskAll(value []byte) raw {
-	if o, ok := history.Fields(value); ok {
-		masked := make(history.Object, 0, len(o))
+	if o, ok := jsonx.ReadFields(value); ok {
+		masked := make(jsonx.Object, 0, len(o))
 		for _, f := range o {
-			masked = append(masked, history.Member(f.Key, "[masked]"))
+			masked = append(masked, jsonx.MemberOf(f.Key, "[masked]"))
 		}
-		return masked.Whole()
+		return masked.Value()
 	}
 	return raw(`"[masked]"`)
 }

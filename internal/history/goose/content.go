@@ -41,7 +41,7 @@ func partsOf(blocks []raw) []session.Part {
 
 // partOf decodes one block. What the columns of a part do not store exactly stays in extra.
 func partOf(block []byte) []session.Part {
-	o, ok := history.Fields(block)
+	o, ok := jsonx.ReadFields(block)
 	if !ok {
 		return []session.Part{history.RawPart("block", block)}
 	}
@@ -81,18 +81,18 @@ func partOf(block []byte) []session.Part {
 	if kind == blockText || kind == blockThinking || kind == blockImage || kind == blockDocument || kind == blockRequest {
 		rest.Take("type")
 	}
-	part.Extra = rest.JSON()
+	part.Extra = rest.Column()
 	return []session.Part{part}
 }
 
 // notice returns the text of a block for people.
-func notice(o history.Object) string {
+func notice(o jsonx.Object) string {
 	return cmp.Or(o.String("msg"), o.String("message"), o.String("prompt"), o.Inner("data").String("message"))
 }
 
 // forModel reports whether a model sees a text: its audience, if it has one, names it.
-func forModel(o history.Object) bool {
-	audience, ok := history.Elements(o.Inner("annotations").Get("audience"))
+func forModel(o jsonx.Object) bool {
+	audience, ok := jsonx.ReadArray(o.Inner("annotations").Get("audience"))
 	return !ok || slices.ContainsFunc(audience, func(who raw) bool { return string(who) == `"assistant"` })
 }
 
@@ -105,7 +105,7 @@ func request(rest *history.Taker) session.Part {
 		part.IsError, part.Text = &failed, envelope.String("error")
 		return part
 	}
-	value, ok := history.Fields(envelope.Get("value"))
+	value, ok := jsonx.ReadFields(envelope.Get("value"))
 	if !ok {
 		return part
 	}
@@ -116,16 +116,16 @@ func request(rest *history.Taker) session.Part {
 }
 
 // keepRest keeps of an envelope what its value's columns do not say.
-func keepRest(rest *history.Taker, key string, envelope, value history.Object) {
+func keepRest(rest *history.Taker, key string, envelope, value jsonx.Object) {
 	if len(value) == 0 && len(envelope) == 2 && envelope.String("status") == "success" {
 		rest.Take(key)
 		return
 	}
 	envelope = envelope.Without("value")
 	if len(value) > 0 {
-		envelope = envelope.With("value", value.JSON())
+		envelope = envelope.With("value", value.Column())
 	}
-	rest.Object = rest.With(key, envelope.JSON())
+	rest.Object = rest.With(key, envelope.Column())
 }
 
 // response turns a result into a part with its texts, and one for each image, sound and file
@@ -138,11 +138,11 @@ func response(rest *history.Taker) []session.Part {
 	if failed {
 		part.Text = envelope.String("error")
 	}
-	items, isList := history.Elements(envelope.Get("value"))
-	value, isObject := history.Fields(envelope.Get("value"))
+	items, isList := jsonx.ReadArray(envelope.Get("value"))
+	value, isObject := jsonx.ReadFields(envelope.Get("value"))
 	left := history.Taker{Object: value}
 	if isObject {
-		items, isList = history.Elements(value.Get("content"))
+		items, isList = jsonx.ReadArray(value.Get("content"))
 		failed = failed || string(left.Get("isError")) == "true"
 		if is := string(left.Get("isError")); is == "true" || is == "false" {
 			left.Take("isError")
@@ -150,7 +150,7 @@ func response(rest *history.Taker) []session.Part {
 	}
 	part.IsError = &failed
 	if !isList {
-		part.Extra = rest.JSON()
+		part.Extra = rest.Column()
 		return []session.Part{part}
 	}
 	left.Take("content")
@@ -163,7 +163,7 @@ func response(rest *history.Taker) []session.Part {
 	if layout != nil {
 		rest.Object = rest.With("blocks", layout)
 	}
-	part.Extra = rest.JSON()
+	part.Extra = rest.Column()
 	return append([]session.Part{part}, more...)
 }
 
@@ -175,35 +175,35 @@ func contents(items []raw, callID string) (text string, layout []byte, more []se
 	var list []raw
 	plain := true
 	for _, item := range items {
-		o, ok := history.Fields(item)
+		o, ok := jsonx.ReadFields(item)
 		rest := history.Taker{Object: o}
-		var place history.Object
+		var place jsonx.Object
 		switch {
 		case ok && o.String("type") == "text" && forModel(o):
 			content := rest.String("text")
-			if _, exact := history.Text(rest.Get("text")); exact {
+			if _, exact := jsonx.Text(rest.Get("text")); exact {
 				rest.Take("text")
 			}
 			texts = append(texts, content)
-			place = history.Object{{Key: "bytes", Raw: raw(strconv.Itoa(len(content)))}}
+			place = jsonx.Object{{Key: "bytes", Value: raw(strconv.Itoa(len(content)))}}
 		case ok && len(more) < session.MaxParts/2:
 			if part, is := attachment(&rest); is {
 				more = append(more, part)
 				more[len(more)-1].CallID = callID
-				place = history.Object{{Key: "part", Raw: raw(strconv.Itoa(len(more)))}}
+				place = jsonx.Object{{Key: "part", Value: raw(strconv.Itoa(len(more)))}}
 			}
 		}
 		if place == nil {
-			list = append(list, raw(history.Object{{Key: "item", Raw: item}}.JSON()))
+			list = append(list, raw(jsonx.Object{{Key: "item", Value: item}}.Column()))
 			plain = false
 			continue
 		}
 		rest.Take("type")
 		if len(rest.Object) > 0 {
-			place = append(place, history.Field{Key: "rest", Raw: raw(rest.JSON())})
+			place = append(place, jsonx.Member{Key: "rest", Value: raw(rest.Column())})
 		}
 		plain = plain && len(more) == 0 && len(rest.Object) == 0
-		list = append(list, raw(place.JSON()))
+		list = append(list, raw(place.Column()))
 	}
 	if !plain || len(texts) != 1 || texts[0] == "" {
 		layout = jsonx.Array(list)
@@ -228,7 +228,7 @@ func attachment(rest *history.Taker) (session.Part, bool) {
 	}
 	part := session.Part{Kind: kind, Blob: &session.Blob{MediaType: from.Text("mimeType"), Data: data, Size: int64(len(data))}}
 	if kind == session.PartFile {
-		rest.Object = rest.With("resource", from.Whole())
+		rest.Object = rest.With("resource", from.Value())
 	}
 	return part, true
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -122,7 +123,7 @@ func (d *database) noteGone(s *session.Session) {
 	}
 	b := history.Batch{}
 	b.ID = s.ID
-	b.Fields = &history.Changes{Metadata: append(notes, history.Member("gone", "deleted in Goose")).JSON()}
+	b.Fields = &history.Changes{Metadata: append(notes, jsonx.MemberOf("gone", "deleted in Goose")).Column()}
 	d.in.Emit(b)
 }
 

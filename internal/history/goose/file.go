@@ -75,10 +75,10 @@ func begin(in *history.Intake, line []byte) (a about, isHeader bool, err error) 
 }
 
 // aboutFile parses the session's columns in an object.
-func aboutFile(o history.Object) about {
+func aboutFile(o jsonx.Object) about {
 	var row history.Row
 	for _, member := range o.Without(keyConversation, "message_count", "usage", "accumulated_usage") {
-		name, text := member.Key, history.Plain(member.Raw)
+		name, text := member.Key, history.Plain(member.Value)
 		switch text {
 		case "null":
 			continue
@@ -87,8 +87,8 @@ func aboutFile(o history.Object) about {
 		case "false":
 			text = "0"
 		}
-		if member.Raw[0] == '"' {
-			text, _ = history.Text(member.Raw)
+		if member.Value[0] == '"' {
+			text, _ = jsonx.Text(member.Value)
 		}
 		switch name { // as the newest exports nest them
 		case "model_config", "recipe", "user_recipe_values":
@@ -115,7 +115,7 @@ const keyConversation = "conversation"
 // short object.
 func readExport(in *history.Intake) (is bool, err error) {
 	r := newReader(in, about{})
-	var o history.Object
+	var o jsonx.Object
 	broken := in.Document(keyConversation, func(name string, element bool, value raw) error {
 		switch {
 		case element && name == keyConversation:
@@ -123,7 +123,7 @@ func readExport(in *history.Intake) (is bool, err error) {
 		case name == keyConversation:
 			is = true
 		case !element:
-			o = append(o, history.Field{Key: name, Raw: bytes.ToValidUTF8(value, []byte(string(utf8.RuneError)))})
+			o = append(o, jsonx.Member{Key: name, Value: bytes.ToValidUTF8(value, []byte(string(utf8.RuneError)))})
 		}
 		return in.Err()
 	})
@@ -174,7 +174,7 @@ func rowOf(line []byte) *row {
 
 // createdOf parses a time that may be spelled out.
 func createdOf(value []byte) []byte {
-	if text, ok := history.Text(value); ok {
+	if text, ok := jsonx.Text(value); ok {
 		if at := timeText(text); at != nil {
 			return []byte(strconv.FormatInt(at.Unix(), 10))
 		}

@@ -68,8 +68,8 @@ func FuzzFileLine(f *testing.F) {
 		}
 		if o, _, ok := history.ParseLine([]byte(line)); ok {
 			a := aboutFile(o)
-			if len(a.notes) > 0 && !json.Valid(a.notes.JSON()) {
-				t.Errorf("%s", a.notes.JSON())
+			if len(a.notes) > 0 && !json.Valid(a.notes.Column()) {
+				t.Errorf("%s", a.notes.Column())
 			}
 		}
 	})

@@ -24,8 +24,8 @@ func decode(r *record, in *row, author session.Origin) session.Message {
 
 func decodeInto(m *session.Message, r *record, in *row, author session.Origin) {
 	blocks, _ := blocksOf(in)
-	extra := history.Object{history.Member("hash", r.print)}
-	note := func(key, value string) { extra = append(extra, history.Member(key, value)) }
+	extra := jsonx.Object{jsonx.MemberOf("hash", r.print)}
+	note := func(key, value string) { extra = append(extra, jsonx.MemberOf(key, value)) }
 	if r.marker {
 		m.Kind, m.Origin = session.KindMarker, session.Program
 		p := history.RawPart("blocks", jsonx.Array(blocks))
@@ -41,11 +41,11 @@ func decodeInto(m *session.Message, r *record, in *row, author session.Origin) {
 		}
 		m.InContext = r.says.model && (r.agent || r.hidden || r.paired != nil) && !r.between
 	}
-	metadata, isObject := history.ParseObject(in.Metadata)
+	metadata, isObject := jsonx.ReadObject(in.Metadata)
 	setModel(m, metadata)
 	switch {
 	case isObject && len(metadata) > 0:
-		extra = append(extra, history.Field{Key: "metadata", Raw: raw(metadata.JSON())})
+		extra = append(extra, jsonx.Member{Key: "metadata", Value: raw(metadata.Column())})
 	case !isObject && len(in.Metadata) > 0:
 		note("metadata_text", history.Plain(in.Metadata))
 	}
@@ -61,7 +61,7 @@ func decodeInto(m *session.Message, r *record, in *row, author session.Origin) {
 	if !utf8.Valid(in.Content) {
 		note("bytes", base64.StdEncoding.EncodeToString(in.Content))
 	}
-	m.Extra = extra.JSON()
+	m.Extra = extra.Column()
 }
 
 // setSpeaker sets who made a message, in which role. A notice in the assistant's role is the program's.
@@ -89,7 +89,7 @@ func setSpeaker(m *session.Message, r *record, author session.Origin) {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if p.Kind == session.PartData && m.Role == session.Assistant && m.Finish == "" {
-			block, _ := history.Fields(p.Extra)
+			block, _ := jsonx.ReadFields(p.Extra)
 			if inner := block.Inner("block"); inner.String("type") == blockError {
 				m.Finish = session.FinishError
 			}
@@ -107,7 +107,7 @@ func onlyResults(parts []session.Part) bool {
 }
 
 // setModel sets the model that answered, as Goose names it.
-func setModel(m *session.Message, metadata history.Object) {
+func setModel(m *session.Message, metadata jsonx.Object) {
 	if m.Role != session.Assistant {
 		return
 	}
@@ -121,11 +121,11 @@ func setModel(m *session.Message, metadata history.Object) {
 // verbatim returns a row as text, out of the context and beside the path.
 func verbatim(r *record, in *row) session.Message {
 	m := history.Verbatim(in.Content, r.why)
-	extra, _ := history.Fields(m.Extra)
-	extra = append(extra, history.Member("hash", r.print), history.Member("role", history.Plain(in.Role)))
+	extra, _ := jsonx.ReadFields(m.Extra)
+	extra = append(extra, jsonx.MemberOf("hash", r.print), jsonx.MemberOf("role", history.Plain(in.Role)))
 	if len(in.Metadata) > 0 {
-		extra = append(extra, history.Member("metadata_text", history.Plain(in.Metadata)))
+		extra = append(extra, jsonx.MemberOf("metadata_text", history.Plain(in.Metadata)))
 	}
-	m.Extra = extra.JSON()
+	m.Extra = extra.Column()
 	return m
 }

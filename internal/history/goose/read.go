@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -177,9 +178,9 @@ func (r *reader) describe() {
 	notes := a.notes
 	switch {
 	case len(r.ledger) > 0:
-		notes = append(notes, history.Member("usage", "ledger"))
+		notes = append(notes, jsonx.MemberOf("usage", "ledger"))
 	case !a.balance.isEmpty():
-		notes = append(notes, history.Member("usage", "accumulated"))
+		notes = append(notes, jsonx.MemberOf("usage", "accumulated"))
 	}
 	if why := r.difference(); why != "" {
 		r.in.Problem(0, why)
@@ -188,7 +189,7 @@ func (r *reader) describe() {
 	c.New.Directory, c.New.CreatedAt, c.New.Kind = a.directory, &r.created, a.kind
 	c.New.Title, c.New.TitleSource = history.Titled(a.title, "")
 	c.New.Provider, c.New.Model = a.provider, a.model
-	c.New.Metadata = history.Object{{Key: "goose", Raw: notes.Whole()}}.JSON()
+	c.New.Metadata = jsonx.Object{{Key: "goose", Value: notes.Value()}}.Column()
 	switch {
 	case r.talk.Here == nil:
 		r.in.Import(a.records)
@@ -200,7 +201,7 @@ func (r *reader) describe() {
 		r.in.Skip(history.SkipKnown, a.records)
 	}
 	c.Title = a.title
-	c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Whole()), ArchivedAt: a.archived}
+	c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Value()), ArchivedAt: a.archived}
 	r.startedBy()
 }
 

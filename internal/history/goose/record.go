@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
@@ -80,22 +82,22 @@ func (r *reader) add(in *row) {
 		why = "a message of role " + history.Plain(in.Role)
 	}
 	if m.why = why; why != "" {
-		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), history.Member("raw", history.Plain(in.Content))})
+		m.print = jsonx.Fingerprint(jsonx.Object{jsonx.MemberOf("role", in.Role), jsonx.MemberOf("raw", history.Plain(in.Content))})
 	} else {
-		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), {Key: "at", Raw: secondsOf(in.Created)}, {Key: "content", Raw: jsonx.Array(withoutPatches(blocks))}})
+		m.print = jsonx.Fingerprint(jsonx.Object{jsonx.MemberOf("role", in.Role), {Key: "at", Value: secondsOf(in.Created)}, {Key: "content", Value: jsonx.Array(withoutPatches(blocks))}})
 		m.says, m.text = r.sayings(blocks)
 	}
 	r.records = append(r.records, m)
 }
 
-type raw = json.RawMessage
+type raw = jsontext.Value
 
 // sayings returns what the blocks of a message are, and a sum of its text if it has nothing else.
 func (r *reader) sayings(blocks []raw) (s says, sum uint64) {
 	var text maphash.Hash
 	text.SetSeed(r.seed)
 	for _, block := range blocks {
-		o, _ := history.Fields(block)
+		o, _ := jsonx.ReadFields(block)
 		switch o.String("type") {
 		case blockText:
 			s.text = true
@@ -132,10 +134,10 @@ func blocksOf(in *row) (blocks []raw, why string) {
 	if jsonx.DeeperThan(content, history.MaxDepth) {
 		return nil, "its content is nested too deep"
 	}
-	if text, exact := history.Text(bytes.TrimSpace(content)); exact && json.Valid([]byte(text)) && !jsonx.DeeperThan([]byte(text), history.MaxDepth) {
+	if text, exact := jsonx.Text(bytes.TrimSpace(content)); exact && json.Valid([]byte(text)) && !jsonx.DeeperThan([]byte(text), history.MaxDepth) {
 		content = []byte(text) // a list inside a string
 	}
-	blocks, ok := history.Elements(content)
+	blocks, ok := jsonx.ReadArray(content)
 	if !ok {
 		return nil, "its content is no list of blocks"
 	}
@@ -147,8 +149,8 @@ func withoutPatches(blocks []raw) []raw {
 	plain := make([]raw, len(blocks))
 	for i, block := range blocks {
 		plain[i] = block
-		if o, ok := history.Fields(block); ok && o.String("type") == blockRequest && o.Get("_meta") != nil {
-			plain[i] = raw(o.Without("_meta").JSON())
+		if o, ok := jsonx.ReadFields(block); ok && o.String("type") == blockRequest && o.Get("_meta") != nil {
+			plain[i] = raw(o.Without("_meta").Column())
 		}
 	}
 	return plain
@@ -156,7 +158,7 @@ func withoutPatches(blocks []raw) []raw {
 
 // metadataOf parses who sees a message, both if it does not say, and what its call used.
 func metadataOf(metadata []byte) (user, agent bool, u *usage) {
-	o, ok := history.ParseObject(metadata)
+	o, ok := jsonx.ReadObject(metadata)
 	if !ok {
 		return true, true, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 )
 
 // Which rows a conversation has.
@@ -60,11 +61,11 @@ func (d *database) usage(r *reader) {
 			r.ledger = append(r.ledger, usageOfRow(columns))
 			return
 		}
-		var o history.Object
+		var o jsonx.Object
 		for _, c := range columns {
-			o = append(o, history.Member(c.Name, c.Text))
+			o = append(o, jsonx.MemberOf(c.Name, c.Text))
 		}
-		r.add(&row{ID: int64(len(r.records)), Created: []byte(columns.Get("created_timestamp")), Content: o.Whole(), broken: "usage of a session that is gone"})
+		r.add(&row{ID: int64(len(r.records)), Created: []byte(columns.Get("created_timestamp")), Content: o.Value(), broken: "usage of a session that is gone"})
 	}, r.about.id)
 }
 
@@ -124,7 +125,7 @@ func aboutThread(c history.Row) about {
 	if at := c.Get("created_at"); at != "" {
 		a.note("created_at", at)
 	}
-	metadata, _ := history.ParseObject([]byte(c.Get("metadata_json")))
+	metadata, _ := jsonx.ReadObject([]byte(c.Get("metadata_json")))
 	a.provider, a.model = metadata.String("provider_id"), metadata.String("model_name")
 	return a
 }

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -38,7 +39,7 @@ var namesInMessages = map[string]string{
 }
 
 // usageOfMessage parses what a message says of its call.
-func usageOfMessage(o history.Object) *usage {
+func usageOfMessage(o jsonx.Object) *usage {
 	u := usageOf(func(name string) []byte { return o.Get(namesInMessages[name]) })
 	u.Model = o.String("model")
 	if ms := history.Count(o.Get("elapsedMs")); ms > 0 {
@@ -58,13 +59,13 @@ func usageOfRow(r history.Row) usage {
 		u.Purpose = session.PurposeSummary
 	}
 	u.CreatedAt, _ = timeOf([]byte(r.Get("created_timestamp")))
-	var o history.Object
+	var o jsonx.Object
 	for _, c := range r {
 		if c.Name != "id" && c.Name != "session_id" {
-			o = append(o, history.Member(c.Name, c.Text))
+			o = append(o, jsonx.MemberOf(c.Name, c.Text))
 		}
 	}
-	u.print = history.Fingerprint(o)
+	u.print = jsonx.Fingerprint(o)
 	return u
 }
 
@@ -125,15 +126,15 @@ func (u *usage) name() string {
 
 // ledgerCall adds the call of a row. occurrence is how often an equal row came before.
 func (r *reader) ledgerCall(e *usage, at session.Time, occurrence int) (fresh bool) {
-	var notes history.Object
+	var notes jsonx.Object
 	if e.costSource != "" {
-		notes = append(notes, history.Member("cost_source", e.costSource))
+		notes = append(notes, jsonx.MemberOf("cost_source", e.costSource))
 	}
 	call, inside := e.call(at)
 	if !inside {
-		notes = append(notes, history.Member("cache_exceeds_input", true))
+		notes = append(notes, jsonx.MemberOf("cache_exceeds_input", true))
 	}
-	call.Metadata = notes.JSON()
+	call.Metadata = notes.Column()
 	c := history.Call{Call: call}
 	if e.costSource != carriedForward {
 		c.MessageKey = r.replyOf(e, at)
@@ -166,11 +167,11 @@ func (r *reader) opening(u *usage, source string, at session.Time) (fresh bool) 
 	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
 		return false
 	}
-	notes := history.Object{history.Member("cost_source", source)}
+	notes := jsonx.Object{jsonx.MemberOf("cost_source", source)}
 	if !u.cached {
-		notes = append(notes, history.Member("cache_unknown", true))
+		notes = append(notes, jsonx.MemberOf("cache_unknown", true))
 	}
-	c.Metadata = notes.JSON()
+	c.Metadata = notes.Column()
 	return r.call(history.Call{Call: c}, u.name())
 }
 

@@ -12,7 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -43,16 +46,16 @@ func Write(out io.Writer, s *Session) (Written, error) {
 		"input_tokens": all, "output_tokens": output, "total_tokens": all + output, "cache_read_input_tokens": read, "cache_write_input_tokens": write,
 	}
 	w.replaced()
-	o := history.Object{
-		history.Member("id", w.id()), history.Member("name", s.Title), history.Member("user_set_name", s.TitleSource == "given"), history.Member("session_type", sessionType(s.Kind)),
-		history.Member("working_dir", s.Directory), history.Member("created_at", s.CreatedAt.UTC().Format(time.RFC3339)), history.Member("updated_at", s.UpdatedAt.UTC().Format(time.RFC3339)),
-		history.Member("extension_data", map[string]any{}), history.Member("usage", usage), history.Member("accumulated_usage", usage), history.Member("accumulated_cost", s.CostUSD),
-		history.Member("provider_name", optionalText(s.Provider)), history.Member("model_config", map[string]any{"model_name": s.Model}),
+	o := jsonx.Object{
+		jsonx.MemberOf("id", w.id()), jsonx.MemberOf("name", s.Title), jsonx.MemberOf("user_set_name", s.TitleSource == "given"), jsonx.MemberOf("session_type", sessionType(s.Kind)),
+		jsonx.MemberOf("working_dir", s.Directory), jsonx.MemberOf("created_at", s.CreatedAt.UTC().Format(time.RFC3339)), jsonx.MemberOf("updated_at", s.UpdatedAt.UTC().Format(time.RFC3339)),
+		jsonx.MemberOf("extension_data", map[string]any{}), jsonx.MemberOf("usage", usage), jsonx.MemberOf("accumulated_usage", usage), jsonx.MemberOf("accumulated_cost", s.CostUSD),
+		jsonx.MemberOf("provider_name", optionalText(s.Provider)), jsonx.MemberOf("model_config", map[string]any{"model_name": s.Model}),
 	}
 	if s.Model == "" {
 		o = o.Without("model_config")
 	}
-	_, _ = w.out.Write(bytes.TrimSuffix(o.JSON(), []byte("}"))) // the writer keeps its first error
+	_, _ = w.out.Write(bytes.TrimSuffix(o.Column(), []byte("}"))) // the writer keeps its first error
 	_, _ = w.out.WriteString(`,"conversation":[`)
 	if err := s.Along(w.next); err != nil {
 		return w.Written, err
@@ -90,7 +93,7 @@ func (w *writer) next(m *session.Message) error {
 	return nil
 }
 
-func (w *writer) entry(raw json.RawMessage) error {
+func (w *writer) entry(raw jsontext.Value) error {
 	if w.entries++; w.entries > 1 {
 		_ = w.out.WriteByte(',') // as above
 	}
@@ -166,7 +169,7 @@ func (w *writer) hidden(m *session.Message) bool {
 }
 
 // message writes one message; nil for what Goose has no message for.
-func (w *writer) message(m *session.Message, hidden bool) json.RawMessage {
+func (w *writer) message(m *session.Message, hidden bool) jsontext.Value {
 	role := "user"
 	switch m.Kind {
 	case session.KindMarker, session.KindCustom, session.KindUnknown:
@@ -180,18 +183,18 @@ func (w *writer) message(m *session.Message, hidden bool) json.RawMessage {
 	case session.Assistant:
 		role = "assistant"
 	}
-	metadata := history.Object{history.Member("userVisible", m.Display), history.Member("agentVisible", m.InContext && !hidden)}
+	metadata := jsonx.Object{jsonx.MemberOf("userVisible", m.Display), jsonx.MemberOf("agentVisible", m.InContext && !hidden)}
 	if role == "assistant" && m.Model != "" {
-		metadata = append(metadata, history.Member("inference", map[string]string{"provider": m.Provider, "requestedModel": m.Model}))
+		metadata = append(metadata, jsonx.MemberOf("inference", map[string]string{"provider": m.Provider, "requestedModel": m.Model}))
 	}
 	id, _, _ := strings.Cut(m.ExternalID, "#")
 	if m.Dialect != string(session.SourceGoose) || id == "" {
 		id = "msg_" + string(m.SessionID) + "_" + strconv.FormatInt(m.Seq, 10)
 	}
 	w.Written.Messages++
-	return history.Object{
-		history.Member("id", id), history.Member("role", role), history.Member("created", m.CreatedAt.Unix()), history.Member("content", w.blocks(m)), history.Member("metadata", metadata.Whole()),
-	}.Whole()
+	return jsonx.Object{
+		jsonx.MemberOf("id", id), jsonx.MemberOf("role", role), jsonx.MemberOf("created", m.CreatedAt.Unix()), jsonx.MemberOf("content", w.blocks(m)), jsonx.MemberOf("metadata", metadata.Value()),
+	}.Value()
 }
 
 // summary writes the summary of the hidden messages, behind them. It has the time of the last
@@ -208,43 +211,43 @@ func (w *writer) summary() error {
 }
 
 // forModel writes a text of the overlay that only the model sees, at the time of a message.
-func (w *writer) forModel(at *session.Message, n int64, role, text string) json.RawMessage {
-	return history.Object{
-		history.Member("id", "msg_"+string(w.Overlay.SessionID)+"_"+session.CompactionName(w.Overlay.RowID)+"_"+role+strconv.FormatInt(n, 10)), history.Member("role", role), history.Member("created", at.CreatedAt.Unix()),
-		history.Member("content", []map[string]string{{"type": "text", "text": text}}),
-		history.Member("metadata", map[string]bool{"userVisible": false, "agentVisible": true}),
-	}.Whole()
+func (w *writer) forModel(at *session.Message, n int64, role, text string) jsontext.Value {
+	return jsonx.Object{
+		jsonx.MemberOf("id", "msg_"+string(w.Overlay.SessionID)+"_"+session.CompactionName(w.Overlay.RowID)+"_"+role+strconv.FormatInt(n, 10)), jsonx.MemberOf("role", role), jsonx.MemberOf("created", at.CreatedAt.Unix()),
+		jsonx.MemberOf("content", []map[string]string{{"type": "text", "text": text}}),
+		jsonx.MemberOf("metadata", map[string]bool{"userVisible": false, "agentVisible": true}),
+	}.Value()
 }
 
-func (w *writer) blocks(m *session.Message) []json.RawMessage {
-	blocks := []json.RawMessage{}
-	add := func(fields ...history.Field) { blocks = append(blocks, history.Object(fields).Whole()) }
+func (w *writer) blocks(m *session.Message) []jsontext.Value {
+	blocks := []jsontext.Value{}
+	add := func(fields ...jsonx.Member) { blocks = append(blocks, jsonx.Object(fields).Value()) }
 	reply := m.Role == session.Assistant
 	for i := 0; i < len(m.Parts); i++ {
 		p := &m.Parts[i]
-		extra, _ := history.ParseObject(p.Extra)
+		extra, _ := jsonx.ReadObject(p.Extra)
 		switch {
 		case p.Kind == session.PartText, p.Kind == session.PartRefusal:
-			add(history.Member("type", "text"), history.Member("text", p.Content()))
+			add(jsonx.MemberOf("type", "text"), jsonx.MemberOf("text", p.Content()))
 		case p.Kind == session.PartReasoning && p.Content() == "":
 			w.LeftOut["thoughts that cannot be read"]++
 		case p.Kind == session.PartReasoning:
-			add(history.Member("type", "thinking"), history.Member("thinking", p.Content()), history.Member("signature", extra.String("signature")))
+			add(jsonx.MemberOf("type", "thinking"), jsonx.MemberOf("thinking", p.Content()), jsonx.MemberOf("signature", extra.String("signature")))
 		case p.Kind == session.PartToolCall && reply:
-			add(history.Member("type", "toolRequest"), history.Member("id", p.CallID), history.Member("toolCall", toolCall(p)))
+			add(jsonx.MemberOf("type", "toolRequest"), jsonx.MemberOf("id", p.CallID), jsonx.MemberOf("toolCall", toolCall(p)))
 		case p.Kind == session.PartToolResult && !reply:
-			content := []json.RawMessage{textBlock(p.Content())}
+			content := []jsontext.Value{textBlock(p.Content())}
 			for i+1 < len(m.Parts) && m.Parts[i+1].Kind == session.PartImage && m.Role == session.Tool && m.Parts[i+1].Blob != nil {
 				i++
 				content = append(content, imageBlock(&m.Parts[i]))
 			}
-			add(history.Member("type", "toolResponse"), history.Member("id", p.CallID), history.Member("toolResult", map[string]any{
-				"status": "success", "value": history.Object{history.Member("content", content), history.Member("isError", p.IsError != nil && *p.IsError)}.Whole(),
+			add(jsonx.MemberOf("type", "toolResponse"), jsonx.MemberOf("id", p.CallID), jsonx.MemberOf("toolResult", map[string]any{
+				"status": "success", "value": jsonx.Object{jsonx.MemberOf("content", content), jsonx.MemberOf("isError", p.IsError != nil && *p.IsError)}.Value(),
 			}))
 		case p.Kind == session.PartImage && p.Blob != nil:
 			blocks = append(blocks, imageBlock(p))
 		case p.Kind == session.PartFile && p.Blob != nil:
-			add(history.Member("type", "document"), history.Member("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), history.Member("mimeType", p.Blob.MediaType))
+			add(jsonx.MemberOf("type", "document"), jsonx.MemberOf("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), jsonx.MemberOf("mimeType", p.Blob.MediaType))
 		case p.Kind == session.PartData && m.Dialect == string(session.SourceGoose) && extra.Get("block") != nil:
 			blocks = append(blocks, extra.Get("block"))
 		default:
@@ -260,16 +263,16 @@ func toolCall(p *session.Part) map[string]any {
 		return map[string]any{"status": "error", "error": cmp.Or(p.Content(), "the call names no tool")}
 	}
 	return map[string]any{
-		"status": "success", "value": history.Object{history.Member("name", p.ToolName), history.Member("arguments", history.ArgumentsOf(p))}.Whole(),
+		"status": "success", "value": jsonx.Object{jsonx.MemberOf("name", p.ToolName), jsonx.MemberOf("arguments", history.ArgumentsOf(p))}.Value(),
 	}
 }
 
-func textBlock(text string) json.RawMessage {
-	return history.Object{history.Member("type", "text"), history.Member("text", text)}.Whole()
+func textBlock(text string) jsontext.Value {
+	return jsonx.Object{jsonx.MemberOf("type", "text"), jsonx.MemberOf("text", text)}.Value()
 }
 
-func imageBlock(p *session.Part) json.RawMessage {
-	return history.Object{
-		history.Member("type", "image"), history.Member("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), history.Member("mimeType", p.Blob.MediaType),
-	}.Whole()
+func imageBlock(p *session.Part) jsontext.Value {
+	return jsonx.Object{
+		jsonx.MemberOf("type", "image"), jsonx.MemberOf("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), jsonx.MemberOf("mimeType", p.Blob.MediaType),
+	}.Value()
 }

@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -23,7 +24,7 @@ type agent struct {
 	sessions map[string]*about // by their ids with topics
 	keys     map[string][]*about
 	indexed  []indexed
-	runs     map[string]history.Object // of sub-agents, by the child's key
+	runs     map[string]jsonx.Object // of sub-agents, by the child's key
 	problems []history.Problem
 }
 
@@ -33,20 +34,20 @@ type about struct {
 	key        string // canonical; "" where nothing tells
 	generation int64  // of its key, from 1
 	begun      session.Time
-	ended      session.Time   // when the next generation of its key began
-	reason     string         // of its end, in sessiond's words
-	entry      history.Object // of the index, if that names this session as its key's present one
-	window     history.Object // what a database says of the session, by column
-	node       history.Object // and of its key
-	stored     bool           // a database holds its transcript
-	file       string         // its transcript in a file; "": there is none
+	ended      session.Time // when the next generation of its key began
+	reason     string       // of its end, in sessiond's words
+	entry      jsonx.Object // of the index, if that names this session as its key's present one
+	window     jsonx.Object // what a database says of the session, by column
+	node       jsonx.Object // and of its key
+	stored     bool         // a database holds its transcript
+	file       string       // its transcript in a file; "": there is none
 }
 
 // indexed is one entry of an index of keys.
 type indexed struct {
 	key     string // canonical
 	written string // as the index has it
-	entry   history.Object
+	entry   jsonx.Object
 }
 
 // agentFor returns what is known of the agent that a file belongs to, read anew when something
@@ -129,7 +130,7 @@ func stampOf(p places) string {
 
 // load reads the indexes and the heads of all transcripts.
 func (a *agent) load(ctx context.Context, s *source, p places, opened *database) {
-	a.sessions, a.keys, a.runs = map[string]*about{}, map[string][]*about{}, map[string]history.Object{}
+	a.sessions, a.keys, a.runs = map[string]*about{}, map[string][]*about{}, map[string]jsonx.Object{}
 	for _, dir := range p.sessions {
 		a.heads(s, dir)
 	}
@@ -194,13 +195,13 @@ func (a *agent) index(path string) {
 		return
 	}
 	for _, f := range o {
-		if entry, ok := history.Fields(f.Raw); ok {
+		if entry, ok := jsonx.ReadFields(f.Value); ok {
 			a.entry(f.Key, entry)
 		}
 	}
 }
 
-func readIndex(path string) (history.Object, error) {
+func readIndex(path string) (jsonx.Object, error) {
 	for again := false; ; again = true {
 		raw, err := history.ReadFile(path)
 		if err != nil {
@@ -216,7 +217,7 @@ func readIndex(path string) (history.Object, error) {
 }
 
 // entry takes what an index says of a key and the session that it names now.
-func (a *agent) entry(written string, entry history.Object) {
+func (a *agent) entry(written string, entry jsonx.Object) {
 	channel := cmp.Or(entry.String("channel"), entry.String("provider"))
 	key := canonicalKey(written, a.id, channel)
 	a.indexed = append(a.indexed, indexed{key: key, written: written, entry: entry})
@@ -311,19 +312,19 @@ func (a *agent) readRuns(path string) {
 		return // most gateways have none
 	}
 	o, _, _ := history.ParseLine(raw)
-	runs, ok := history.Fields(o.Get("runs"))
+	runs, ok := jsonx.ReadFields(o.Get("runs"))
 	if !ok {
 		a.problems = append(a.problems, history.Problem{Path: path, Error: "the registry of sub-agents is not understood"})
 	}
 	for _, f := range runs {
-		if run, ok := history.Fields(f.Raw); ok {
+		if run, ok := jsonx.ReadFields(f.Value); ok {
 			a.runs[canonicalKey(run.String("childSessionKey"), a.id, "")] = run
 		}
 	}
 }
 
 // firstObject reads the first line of a file.
-func firstObject(path string) history.Object {
+func firstObject(path string) jsonx.Object {
 	head, _ := history.Head(path, 1<<20) // what could be read
 	o, _ := history.FirstRecord(head)
 	return o

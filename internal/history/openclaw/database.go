@@ -16,6 +16,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -68,7 +69,7 @@ func (d *database) hasCold() bool {
 
 // rows yields a table's rows as objects of their columns, texts and numbers as JSON; bytes
 // are left out, as is what is NULL.
-func (d *database) rows(table, order string, yield func(history.Object)) {
+func (d *database) rows(table, order string, yield func(jsonx.Object)) {
 	var list []string
 	for _, c := range d.columns[table] {
 		list = append(list, `CAST("`+c+`" AS TEXT), typeof("`+c+`")`)
@@ -82,20 +83,20 @@ func (d *database) rows(table, order string, yield func(history.Object)) {
 		if err := rows.Scan(into...); err != nil {
 			return err
 		}
-		var o history.Object
+		var o jsonx.Object
 		for i, c := range d.columns[table] {
 			value := history.Plain(texts[2*i].String)
 			switch texts[2*i+1].String {
 			case "integer", "real":
 				if json.Valid([]byte(value)) {
-					o = append(o, history.Field{Key: c, Raw: []byte(value)})
+					o = append(o, jsonx.Member{Key: c, Value: []byte(value)})
 				}
 			case "text":
-				if _, ok := history.ParseObject([]byte(value)); ok && c == "entry_json" {
-					o = append(o, history.Field{Key: c, Raw: []byte(value)})
+				if _, ok := jsonx.ReadObject([]byte(value)); ok && c == "entry_json" {
+					o = append(o, jsonx.Member{Key: c, Value: []byte(value)})
 					continue
 				}
-				o = append(o, history.Member(c, value))
+				o = append(o, jsonx.MemberOf(c, value))
 			}
 		}
 		yield(o)
@@ -126,7 +127,7 @@ func sameFile(a, b string) bool {
 
 func (a *agent) take(d *database) error {
 	if table := d.windows(); table != "" {
-		d.rows(table, "session_id", func(o history.Object) {
+		d.rows(table, "session_id", func(o jsonx.Object) {
 			s := a.session(o.String("session_id"), timeOfColumn(o, "started_at", "created_at"))
 			s.window, s.stored = o.Without("session_id"), true
 			s.key = canonicalKey(o.String("session_key"), a.id, o.String("channel"))
@@ -136,7 +137,7 @@ func (a *agent) take(d *database) error {
 		if !d.has(table, "session_key") {
 			continue
 		}
-		d.rows(table, "session_key", func(o history.Object) {
+		d.rows(table, "session_key", func(o jsonx.Object) {
 			entry := o.Inner("entry_json")
 			a.entry(o.String("session_key"), entry)
 			if id := cmp.Or(o.String("current_session_id"), o.String("session_id"), entry.String("sessionId")); id != "" {
@@ -279,12 +280,12 @@ func (x *databaseReader) stamp(id string, about *about) string {
 		x.Select(&marks, `SELECT COALESCE(CAST(generation AS TEXT), '') FROM `+tableMarks+` WHERE session_id = ?`, id)
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%d\x00%s\x00%s\x00%s\x00%s\x00%s",
-		events.N, events.Last, strings.Join(marks, " "), about.ended.SQL(), about.window.JSON(), about.node.JSON(), about.entry.JSON()))
+		events.N, events.Last, strings.Join(marks, " "), about.ended.SQL(), about.window.Column(), about.node.Column(), about.entry.Column()))
 	return hex.EncodeToString(sum[:])
 }
 
 // timeOfColumn reads the first of some columns that holds milliseconds since 1970.
-func timeOfColumn(o history.Object, columns ...string) session.Time {
+func timeOfColumn(o jsonx.Object, columns ...string) session.Time {
 	for _, c := range columns {
 		if at, ok := pi.Time(o.Get(c)); ok {
 			return at

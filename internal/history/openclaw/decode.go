@@ -8,6 +8,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 	"sessiond/internal/usage"
@@ -106,7 +107,7 @@ func (r *reader) resetOf(i int32, l *pi.Line) *history.Compaction {
 
 // timeOf returns a line's time: its own, else its message's, else the database's, in
 // milliseconds since 1970.
-func timeOf(o history.Object, made int64) (session.Time, bool) {
+func timeOf(o jsonx.Object, made int64) (session.Time, bool) {
 	if at, ok := pi.Time(o.Get("timestamp")); ok {
 		return at, true
 	}
@@ -117,12 +118,12 @@ func timeOf(o history.Object, made int64) (session.Time, bool) {
 }
 
 // label marks the entry that a line names, if that comes before it.
-func (r *reader) label(i int32, o history.Object) *history.Mark {
+func (r *reader) label(i int32, o jsonx.Object) *history.Mark {
 	target := r.FindBefore(o.String("targetId"), i)
 	if target < 0 {
 		return nil
 	}
-	text, _ := history.Text(o.Get("label"))
+	text, _ := jsonx.Text(o.Get("label"))
 	return &history.Mark{MessageKey: r.KeyOf(target), Kind: "label", Text: text}
 }
 
@@ -162,8 +163,8 @@ var injected = pattern.New(`^(?:\[cron:|\[Inter-session message\]|Read HEARTBEAT
 	`\[heartbeat\]|Pre-compaction memory flush|Agent-to-agent announce step|A new session was started via )`)
 
 // whose tells a person's words from those that a program put in a person's role.
-func whose(m *session.Message, message history.Object) {
-	from, told := history.Fields(message.Get("provenance"))
+func whose(m *session.Message, message jsonx.Object) {
+	from, told := jsonx.ReadFields(message.Get("provenance"))
 	switch from.String("kind") {
 	case "inter_session", "internal_system":
 		m.Origin = session.Program
@@ -201,16 +202,16 @@ var (
 
 // unwritten reports whether a reply is one that no model wrote: an echo of what was sent, an
 // operator's text, an old injected row.
-func unwritten(line, message history.Object) bool {
+func unwritten(line, message jsonx.Object) bool {
 	if slices.Contains(echoes, message.String("model")) || mirrored(line, message) {
 		return true
 	}
 	return message.String("stopReason") == "injected" && line.Get("parentId") == nil
 }
 
-func mirrored(line, message history.Object) bool {
-	for _, o := range []history.Object{message, line} {
-		mirror, ok := history.Fields(o.Get("openclawDeliveryMirror"))
+func mirrored(line, message jsonx.Object) bool {
+	for _, o := range []jsonx.Object{message, line} {
+		mirror, ok := jsonx.ReadFields(o.Get("openclawDeliveryMirror"))
 		if ok && slices.Contains(mirrors, mirror.String("kind")) {
 			return true
 		}
@@ -220,7 +221,7 @@ func mirrored(line, message history.Object) bool {
 
 // disown takes the model off a reply that none wrote; its name becomes the author's. The
 // gateway never gives its own echoes to a model.
-func disown(l *pi.Line, message history.Object) {
+func disown(l *pi.Line, message jsonx.Object) {
 	m := &l.Message
 	provider, model := message.String("provider"), message.String("model")
 	m.Origin, m.Provider, m.Model = session.Program, "", ""
@@ -235,7 +236,7 @@ func disown(l *pi.Line, message history.Object) {
 			rest = rest.With(field, raw)
 		}
 	}
-	l.Rest.Object = l.Rest.With("message", []byte(rest.JSON()))
+	l.Rest.Object = l.Rest.With("message", []byte(rest.Column()))
 }
 
 // bill settles the calls of an entry: each counts once over all transcripts of the agent, by

@@ -9,6 +9,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
@@ -107,7 +108,7 @@ func (r *reader) created() session.Time {
 
 // model returns the newest model on the path of the leaf, else the index's, else the header's.
 func (r *reader) model() (provider, model string) {
-	provider, model = r.Model(r.leaf, func(line, message history.Object) bool { return !unwritten(line, message) })
+	provider, model = r.Model(r.leaf, func(line, message jsonx.Object) bool { return !unwritten(line, message) })
 	if model != "" {
 		return provider, model
 	}
@@ -134,22 +135,22 @@ func (r *reader) fields() *history.Changes {
 
 // named puts what is kept of a session under the source's name.
 func named(facts session.JSON) session.JSON {
-	return history.Object{{Key: string(session.SourceOpenClaw), Raw: []byte(facts)}}.JSON()
+	return jsonx.Object{{Key: string(session.SourceOpenClaw), Value: []byte(facts)}}.Column()
 }
 
 // metadata is what is kept of the session that no column holds.
 func (r *reader) metadata() session.JSON {
-	o := history.Object{{Key: "agent", Raw: []byte(session.JSONOf(r.agent.id))}}
+	o := jsonx.Object{{Key: "agent", Value: []byte(session.JSONOf(r.agent.id))}}
 	if rest := r.Header.Without("type", "id", "cwd"); len(rest) > 0 {
-		o = append(o, history.Field{Key: "header", Raw: []byte(rest.JSON())})
+		o = append(o, jsonx.Member{Key: "header", Value: []byte(rest.Column())})
 	}
 	if r.name.topic != "" {
-		o = append(o, history.Field{Key: "topic", Raw: []byte(session.JSONOf(r.name.topic))})
+		o = append(o, jsonx.Member{Key: "topic", Value: []byte(session.JSONOf(r.name.topic))})
 	}
 	if r.rows == nil && r.name.id != r.Header.String("id") && r.name.id != "" {
-		o = append(o, history.Field{Key: "file", Raw: []byte(session.JSONOf(filepath.Base(r.In.Found.Path)))})
+		o = append(o, jsonx.Member{Key: "file", Value: []byte(session.JSONOf(filepath.Base(r.In.Found.Path)))})
 	}
-	return compact(append(o, r.agent.facts(r.about)...).JSON())
+	return compact(append(o, r.agent.facts(r.about)...).Column())
 }
 
 // compact takes the white space out of JSON.
@@ -162,36 +163,36 @@ func compact(raw session.JSON) session.JSON {
 }
 
 // facts are what the index, the database and the registry of sub-agents say of a session.
-func (a *agent) facts(s *about) history.Object {
-	var o history.Object
+func (a *agent) facts(s *about) jsonx.Object {
+	var o jsonx.Object
 	for _, part := range []struct {
 		name string
-		what history.Object
+		what jsonx.Object
 	}{{"entry", public(s.entry)}, {"node", public(s.node)}, {"window", s.window}, {"run", a.runs[s.key]}} {
 		if len(part.what) > 0 && (part.name != "run" || s.key != "") {
-			o = append(o, history.Field{Key: part.name, Raw: []byte(part.what.JSON())})
+			o = append(o, jsonx.Member{Key: part.name, Value: []byte(part.what.Column())})
 		}
 	}
 	return o
 }
 
 // public leaves out of an entry of the index what is private, or large and not the session's.
-func public(entry history.Object) history.Object {
-	kept := make(history.Object, 0, len(entry))
+func public(entry jsonx.Object) jsonx.Object {
+	kept := make(jsonx.Object, 0, len(entry))
 	for _, f := range entry {
 		switch {
 		case strings.HasPrefix(f.Key, "authProfile"), f.Key == "pluginExtensions":
 			continue
 		case f.Key == "skillsSnapshot":
-			if skills, ok := history.Fields(f.Raw); ok {
-				f.Raw = []byte(append(skills.Without("resolvedSkills"), history.Field{Key: "cut", Raw: []byte("true")}).JSON())
+			if skills, ok := jsonx.ReadFields(f.Value); ok {
+				f.Value = []byte(append(skills.Without("resolvedSkills"), jsonx.Member{Key: "cut", Value: []byte("true")}).Column())
 			}
 		case f.Key == "entry_json":
-			if inner, ok := history.Fields(f.Raw); ok {
-				f.Raw = []byte(public(inner).JSON())
+			if inner, ok := jsonx.ReadFields(f.Value); ok {
+				f.Value = []byte(public(inner).Column())
 			}
 		}
-		if len(f.Raw) > 0 {
+		if len(f.Value) > 0 {
 			kept = append(kept, f)
 		}
 	}
@@ -228,7 +229,7 @@ type link struct {
 }
 
 // parents returns the links of a session that the sources give, the surest first.
-func (a *agent) parents(s *about, header history.Object) []link {
+func (a *agent) parents(s *about, header jsonx.Object) []link {
 	var links []link
 	add := func(kind, key, id string) {
 		if key != "" || id != "" {

@@ -16,6 +16,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -174,11 +175,11 @@ func coldEvents(text []byte, into *lines, early *history.Records) (n int) {
 	for line := range bytes.Lines(text) {
 		o, _, ok := history.ParseLine(line)
 		kind := o.String("kind")
-		event, is := history.Fields(o.Get("row"))
+		event, is := jsonx.ReadFields(o.Get("row"))
 		seq, numbered := pi.Whole(event.Get("seq"))
 		switch {
 		case ok && kind == "event" && is && numbered:
-			raw, _ := history.Text(event.Get("event_json"))
+			raw, _ := jsonx.Text(event.Get("event_json"))
 			made, _ := pi.Whole(event.Get("created_at"))
 			into.put(seq, made, []byte(raw))
 			n++

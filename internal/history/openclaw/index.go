@@ -6,6 +6,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -20,7 +21,7 @@ func (s *source) readIndex(in *history.Intake) {
 	}
 	x := indexReader{in: in, source: s, agent: s.agentFor(in.Context(), in.Found.Path, nil)}
 	for _, f := range o {
-		x.entry(f.Key, f.Raw)
+		x.entry(f.Key, f.Value)
 	}
 	x.beside(filepath.Dir(in.Found.Path))
 	for _, p := range x.agent.problems {
@@ -36,13 +37,13 @@ type indexReader struct {
 
 // entry takes one key's entry.
 func (x *indexReader) entry(written string, raw []byte) {
-	entry, ok := history.Fields(raw)
+	entry, ok := jsonx.ReadFields(raw)
 	id := entry.String("sessionId")
 	if !ok || id == "" {
 		x.in.Skip("entry without a session", 1)
 		return
 	}
-	says := history.Fingerprint(entry)[:12]
+	says := jsonx.Fingerprint(entry)[:12]
 	if x.in.Repeats(written, says) {
 		x.in.Skip(skipUnchanged, 1)
 		return
@@ -96,7 +97,7 @@ func (x *indexReader) close(key string, now *about) {
 	}
 }
 
-func newAbout(sid, key string, entry history.Object) *about {
+func newAbout(sid, key string, entry jsonx.Object) *about {
 	return &about{sid: sid, key: key, generation: 1, entry: entry}
 }
 
@@ -106,7 +107,7 @@ func (x *indexReader) changes(r *reader) *history.Changes {
 	before := history.Notes(r.existing, string(session.SourceOpenClaw))
 	after := before.Without("entry", "node", "window", "run")
 	if len(before) == 0 {
-		after = history.Object{{Key: "agent", Raw: []byte(session.JSONOf(r.agent.id))}}
+		after = jsonx.Object{{Key: "agent", Value: []byte(session.JSONOf(r.agent.id))}}
 	}
 	after = append(after, r.agent.facts(r.about)...)
 	parent, kind := r.parent()
@@ -117,11 +118,11 @@ func (x *indexReader) changes(r *reader) *history.Changes {
 		parent, kind = "", "" // it was imported whole
 	}
 	named := r.session.TitleSource == "source" && r.existing.TitleSource != "source" && r.existing.TitleSource != "given"
-	if history.Fingerprint(after) == history.Fingerprint(before) && r.existing.Key == r.session.Key && r.existing.Generation == r.session.Generation && parent == "" && !named {
+	if jsonx.Fingerprint(after) == jsonx.Fingerprint(before) && r.existing.Key == r.session.Key && r.existing.Generation == r.session.Generation && parent == "" && !named {
 		return nil
 	}
 	return &history.Changes{
-		Metadata: after.JSON(), Key: r.session.Key, Generation: r.session.Generation, ParentID: parent, ParentKind: kind,
+		Metadata: after.Column(), Key: r.session.Key, Generation: r.session.Generation, ParentID: parent, ParentKind: kind,
 	}
 }
 

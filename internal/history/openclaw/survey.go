@@ -7,6 +7,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -94,7 +95,7 @@ func (s *survey) read(l history.FileLine, made int64) {
 }
 
 // begin reads the header. Codes: Invalid.
-func (s *survey) begin(o history.Object, line int) error {
+func (s *survey) begin(o jsonx.Object, line int) error {
 	if o.String("id") == "" {
 		return session.Errorf(session.Invalid, "no transcript: its header names no session")
 	}
@@ -114,7 +115,7 @@ func (s *survey) begin(o history.Object, line int) error {
 }
 
 // object reads an entry.
-func (s *survey) object(o history.Object, raw []byte, n pi.Node) {
+func (s *survey) object(o jsonx.Object, raw []byte, n pi.Node) {
 	kindOf := o.String("type")
 	if kindOf == lineSession && s.Header != nil && o.String("id") == s.Header.String("id") {
 		s.In.Skip(history.SkipDuplicate, 1)

@@ -1,8 +1,8 @@
 package openclaw
 
 import (
-	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/jsonx"
 )
 
 // How entries hang together: OpenClaw walks a transcript in its order with a leaf, where the
@@ -10,7 +10,7 @@ import (
 // transcript-tree.ts of OpenClaw.
 
 // hang finds the parent of an entry and moves leaf and cursor.
-func (s *survey) hang(n pi.Node, o history.Object, kindOf string) {
+func (s *survey) hang(n pi.Node, o jsonx.Object, kindOf string) {
 	own := o.Get("parentId") != nil
 	moves := n.Kind != pi.Unknown
 	if string(o.Get("appendMode")) == `"side"` {
@@ -74,7 +74,7 @@ func (s *survey) after(at, reset int32) bool { return at >= 0 && s.Nodes[at].Res
 
 // control takes a leaf line, which moves leaf and cursor; false if it is not valid: then it
 // is a line like any unknown one.
-func (s *survey) control(n *pi.Node, o history.Object) bool {
+func (s *survey) control(n *pi.Node, o jsonx.Object) bool {
 	target, ok := s.pointed(o.Get("targetId"))
 	if !ok {
 		return false
@@ -101,7 +101,7 @@ func (s *survey) pointed(raw []byte) (int32, bool) {
 	if string(raw) == "null" {
 		return -1, true
 	}
-	id, _ := history.Text(raw)
+	id, _ := jsonx.Text(raw)
 	at, ok := s.Find(id)
 	if ok && s.Nodes[at].Kind == pi.Leaf {
 		at = s.Nodes[at].Target

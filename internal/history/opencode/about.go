@@ -27,12 +27,12 @@ type about struct {
 	provider  string
 	model     string
 	revert    string // the message from which on everything was taken back
-	notes     history.Object
+	notes     jsonx.Object
 	records   int // of the source: the session's own
 	todos     int // of the source: its list of things to do, which the notes hold
 	store     string
-	row       history.Object // of a database, in the form of a file
-	older     bool           // there is another row, of version 1
+	row       jsonx.Object // of a database, in the form of a file
+	older     bool         // there is another row, of version 1
 }
 
 // noted are the names of a session's notes: of fields of files, then of columns only.
@@ -44,7 +44,7 @@ var noted = strings.Fields(`slug version project_id parent_id path agent summary
 var fieldNames = map[string]string{"project_id": "projectID", "parent_id": "parentID", "workspace_id": "workspaceID"}
 
 // aboutObject reads a session as files and exports hold it.
-func aboutObject(o history.Object) about {
+func aboutObject(o jsonx.Object) about {
 	times := o.Inner("time")
 	a := about{
 		id: o.String("id"), title: o.String("title"), directory: o.String("directory"), parent: o.String("parentID"),
@@ -59,7 +59,7 @@ func aboutObject(o history.Object) about {
 	if a.directory == "" { // of generation 0
 		a.directory = o.Inner("path").String("cwd")
 	}
-	if share, ok := history.Fields(o.Get("share")); ok {
+	if share, ok := jsonx.ReadFields(o.Get("share")); ok {
 		a.note("share_url", session.JSONOf(share.String("url")))
 	}
 	for _, name := range noted {
@@ -86,18 +86,18 @@ func (a *about) states() map[string]session.JSON {
 }
 
 // aboutRow reads a session's row, in the form of a file. Columns that are not known are noted.
-func aboutRow(row history.Object) about {
+func aboutRow(row jsonx.Object) about {
 	a := aboutObject(row)
 	a.store, a.row = inDatabase, row
-	var unknown history.Object
+	var unknown jsonx.Object
 	known := append(strings.Fields("id title directory time model projectID parentID workspaceID resume_attempts idle_outcome"), noted...)
 	for _, f := range row.Without(known...) {
 		if credentials.MatchString(f.Key) {
-			f.Raw = raw(`"[masked]"`)
+			f.Value = raw(`"[masked]"`)
 		}
 		unknown = append(unknown, f)
 	}
-	a.note("unknown_columns", unknown.JSON())
+	a.note("unknown_columns", unknown.Column())
 	return a
 }
 
@@ -110,7 +110,7 @@ func recovered(id, in, why string) about {
 
 // modelOf returns the provider and the model that a session used last.
 func modelOf(value []byte) (provider, model string) {
-	o, _ := history.Fields(value)
+	o, _ := jsonx.ReadFields(value)
 	return clean(o.String("providerID")), clean(cmp.Or(o.String("id"), o.String("modelID")))
 }
 
@@ -136,8 +136,8 @@ func (a *about) note(name string, value []byte) {
 	if len(value) > mostNote || jsonx.DeeperThan(value, history.MaxDepth) {
 		value = session.JSONOf("left out: " + strconv.Itoa(len(value)) + " bytes")
 	}
-	if o, ok := history.Fields(value); ok && name == "revert" {
-		value = o.Without("diff", "files").Whole()
+	if o, ok := jsonx.ReadFields(value); ok && name == "revert" {
+		value = o.Without("diff", "files").Value()
 	}
-	a.notes = append(a.notes, history.Field{Key: name, Raw: raw(value)})
+	a.notes = append(a.notes, jsonx.Member{Key: name, Value: raw(value)})
 }

@@ -8,6 +8,7 @@ import (
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -31,7 +32,7 @@ func segments(parts []part, role string) []segment {
 			continue
 		}
 		if o.Get("id") == nil && parts[i].id != "" {
-			o = append(history.Object{history.Member("id", clean(parts[i].id))}, o...)
+			o = append(jsonx.Object{jsonx.MemberOf("id", clean(parts[i].id))}, o...)
 		}
 		o = o.Without("sessionID", "messageID")
 		s := &all[len(all)-1]
@@ -49,7 +50,7 @@ func segments(parts []part, role string) []segment {
 }
 
 // add adds a part of a kind. What a column does not hold exactly stays in extra.
-func (s *segment) add(kind string, o history.Object, role string) {
+func (s *segment) add(kind string, o jsonx.Object, role string) {
 	rest := history.Taker{Object: o}
 	var p session.Part
 	switch kind {
@@ -72,12 +73,12 @@ func (s *segment) add(kind string, o history.Object, role string) {
 	case "agent":
 		p = session.Part{Kind: session.PartData, Text: "@" + clean(o.String("name"))}
 	case "step-start", "step-finish", "snapshot", "patch", "retry", "compaction", "too many":
-		s.aside = append(s.aside, raw(o.JSON()))
+		s.aside = append(s.aside, raw(o.Column()))
 		return
 	default:
 		p = session.Part{Kind: session.PartData}
 	}
-	p.Extra = rest.JSON()
+	p.Extra = rest.Column()
 	s.says = append(s.says, p)
 }
 
@@ -142,12 +143,12 @@ func (s *segment) tool(rest *history.Taker) {
 		result.DurationMS = &took
 	}
 	if len(state.Object) > 0 {
-		rest.Object = rest.With("state", state.JSON())
+		rest.Object = rest.With("state", state.Column())
 	} else {
 		rest.Take("state")
 	}
 	rest.Take("type")
-	call.Extra = rest.JSON()
+	call.Extra = rest.Column()
 	s.says = append(s.says, call)
 	if !ended {
 		return
@@ -164,19 +165,19 @@ func (s *segment) tool(rest *history.Taker) {
 
 // attachments returns the files of a result.
 func attachments(state *history.Taker) []session.Part {
-	list, ok := history.Elements(state.Get("attachments"))
+	list, ok := jsonx.ReadArray(state.Get("attachments"))
 	if !ok || len(list) > session.MaxParts/8 {
 		return nil
 	}
 	var parts []session.Part
 	for _, element := range list {
-		o, ok := history.Fields(element)
+		o, ok := jsonx.ReadFields(element)
 		if !ok {
 			return nil // the state keeps them all
 		}
 		rest := history.Taker{Object: o}
 		p := filePart(&rest)
-		p.Extra = rest.JSON()
+		p.Extra = rest.Column()
 		parts = append(parts, p)
 	}
 	state.Take("attachments")
@@ -196,16 +197,16 @@ func textOf(parts []part) string {
 
 // withoutHeaders drops the headers of an error but for ids of requests: others may hold cookies.
 func withoutHeaders(failure []byte) []byte {
-	o, ok := history.Fields(failure)
+	o, ok := jsonx.ReadFields(failure)
 	if !ok {
 		return failure
 	}
-	data, ok := history.Fields(o.Get("data"))
+	data, ok := jsonx.ReadFields(o.Get("data"))
 	if !ok || data.Get("responseHeaders") == nil {
 		return failure
 	}
 	headers := data.Inner("responseHeaders")
-	var kept history.Object
+	var kept jsonx.Object
 	for _, h := range headers {
 		if name := strings.ToLower(h.Key); strings.Contains(name, "request") && strings.HasSuffix(name, "id") {
 			kept = append(kept, h)
@@ -213,14 +214,14 @@ func withoutHeaders(failure []byte) []byte {
 	}
 	data = data.Without("responseHeaders")
 	if len(kept) > 0 {
-		data = data.With("responseHeaders", kept.JSON())
+		data = data.With("responseHeaders", kept.Column())
 	}
-	return o.With("data", data.Whole()).JSON()
+	return o.With("data", data.Value()).Column()
 }
 
 // errorText returns in a line why a reply failed.
 func errorText(failure []byte) string {
-	o, _ := history.Fields(failure)
+	o, _ := jsonx.ReadFields(failure)
 	if text := o.Inner("data").String("message"); text != "" {
 		return fmt.Sprintf("%s: %s", o.String("name"), text)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 )
@@ -178,28 +179,28 @@ func (d *database) list() (all []about) {
 var valued = pattern.New(`^(revert|permission|metadata|model|cost|summary_.*|tokens_.*)$`)
 
 // objectOf brings a session's row into the form of a file.
-func objectOf(r history.Row) history.Object {
-	var o, times history.Object
+func objectOf(r history.Row) jsonx.Object {
+	var o, times jsonx.Object
 	for _, c := range r {
 		name, isTime := strings.CutPrefix(c.Name, "time_")
-		isValue := valued.MatchString(c.Name) && history.Valid([]byte(c.Text))
+		isValue := valued.MatchString(c.Name) && jsonx.Valid([]byte(c.Text))
 		switch {
 		case c.Text == "", isValue && (c.Text == "0" || c.Text == "0.0"):
 		case isTime:
-			times = append(times, history.Member(name, c.Text))
+			times = append(times, jsonx.MemberOf(name, c.Text))
 		case isValue:
-			o = append(o, history.Field{Key: cmp.Or(fieldNames[c.Name], c.Name), Raw: raw(c.Text)})
+			o = append(o, jsonx.Member{Key: cmp.Or(fieldNames[c.Name], c.Name), Value: raw(c.Text)})
 		default:
-			o = append(o, history.Member(cmp.Or(fieldNames[c.Name], c.Name), c.Text))
+			o = append(o, jsonx.MemberOf(cmp.Or(fieldNames[c.Name], c.Name), c.Text))
 		}
 	}
-	return o.With("time", times.Whole())
+	return o.With("time", times.Value())
 }
 
 // markOf returns a mark that changes with a session: with its row, its messages and its parts.
 func (d *database) markOf(a *about) string {
 	sum := sha256.New()
-	fmt.Fprint(sum, reads, string(a.row.JSON()), a.title)
+	fmt.Fprint(sum, reads, string(a.row.Column()), a.title)
 	for _, table := range perSession {
 		fmt.Fprint(sum, d.extents[table][a.id])
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -64,15 +65,15 @@ func (e *export) message(o body) *message {
 	if o.why != "" {
 		return in
 	}
-	if info, ok := history.Fields(o.Get("info")); ok {
+	if info, ok := jsonx.ReadFields(o.Get("info")); ok {
 		in.id, in.data = info.String("id"), body{Object: info}
-		list, _ := history.Elements(o.Get("parts"))
+		list, _ := jsonx.ReadArray(o.Get("parts"))
 		for _, element := range list {
 			in.addPart(element)
 		}
 		return in
 	}
-	data, ok := history.Fields(o.Get("data"))
+	data, ok := jsonx.ReadFields(o.Get("data"))
 	if !ok || o.String("type") != "message" {
 		in.data.why = "it is no message"
 		return in

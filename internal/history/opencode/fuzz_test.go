@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit/historytest"
 
@@ -33,13 +33,13 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data, first, second string) {
 		in := &message{id: "msg_1", data: parse([]byte(data)), parts: []part{{"prt_1", parse([]byte(first))}, {"prt_2", parse([]byte(second))}, {"prt_3", parse([]byte(first))}}, records: 4}
 		check(t, in)
-		if o, ok := history.ParseObject([]byte(data)); ok {
+		if o, ok := jsonx.ReadObject([]byte(data)); ok {
 			if o.Get("parts") != nil {
 				inner, parts := inline("msg_1", o)
 				check(t, &message{id: "msg_1", data: inner, parts: parts, records: 1})
 			}
-			if a := aboutObject(o); len(a.notes) > 0 && !json.Valid(a.notes.JSON()) {
-				t.Errorf("%s", a.notes.JSON())
+			if a := aboutObject(o); len(a.notes) > 0 && !json.Valid(a.notes.Column()) {
+				t.Errorf("%s", a.notes.Column())
 			}
 		}
 		for _, kind := range []string{"user", "assistant", "compaction", "shell", "skill", "model-switched", "other"} {

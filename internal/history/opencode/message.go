@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
@@ -67,7 +69,7 @@ func decode(r *record, in *message, author session.Origin) (d history.Decoded) {
 }
 
 // reply fills in what opencode says of a model's message.
-func reply(m *session.Message, r *record, o history.Object) {
+func reply(m *session.Message, r *record, o jsonx.Object) {
 	m.Role, m.Origin = session.Assistant, session.Model
 	m.Provider, m.Model = clean(o.String("providerID")), clean(o.String("modelID"))
 	m.Finish = finishOf(o.String("finish"), o.Get("error"))
@@ -95,12 +97,12 @@ func finishOf(finish string, failure []byte) session.Finish {
 	if !isSet(failure) {
 		return finishes[finish]
 	}
-	e, _ := history.Fields(failure)
+	e, _ := jsonx.ReadFields(failure)
 	return cmp.Or(finishes[cmp.Or(e.String("name"), e.String("type"))], session.FinishError)
 }
 
 // prompt fills in who made a message in the user's role: a text that opencode wrote is marked.
-func prompt(m *session.Message, r *record, o history.Object, parts []part, author session.Origin) {
+func prompt(m *session.Message, r *record, o jsonx.Object, parts []part, author session.Origin) {
 	m.Role, m.Origin = session.User, author
 	if r.request {
 		m.Kind, m.Role, m.Origin, m.InContext = session.KindMarker, "", session.Program, false
@@ -131,49 +133,49 @@ func prompt(m *session.Message, r *record, o history.Object, parts []part, autho
 
 // extraOf keeps what no column says: the message's own fields, parts that say nothing, and
 // what it is known by.
-func extraOf(r *record, rest history.Object, aside []json.RawMessage) session.JSON {
-	var extra history.Object
+func extraOf(r *record, rest jsonx.Object, aside []jsontext.Value) session.JSON {
+	var extra jsonx.Object
 	if r != nil {
-		extra = append(extra, history.Member("hash", r.hash))
+		extra = append(extra, jsonx.MemberOf("hash", r.hash))
 		rest = slices.Clone(rest)
 		for i := range rest {
 			switch rest[i].Key {
 			case "error":
-				rest[i].Raw = withoutHeaders(rest[i].Raw)
+				rest[i].Value = withoutHeaders(rest[i].Value)
 			case "summary":
-				rest[i].Raw = withoutDiffs(rest[i].Raw)
+				rest[i].Value = withoutDiffs(rest[i].Value)
 			}
 		}
 		if r.open {
-			extra = append(extra, history.Member("note", "not finished when it was imported"))
+			extra = append(extra, jsonx.MemberOf("note", "not finished when it was imported"))
 		}
 	}
 	if len(rest) > 0 {
-		extra = append(extra, history.Field{Key: "message", Raw: raw(rest.JSON())})
+		extra = append(extra, jsonx.Member{Key: "message", Value: raw(rest.Column())})
 	}
 	if len(aside) > 0 {
-		extra = append(extra, history.Field{Key: "parts", Raw: jsonx.Array(aside)})
+		extra = append(extra, jsonx.Member{Key: "parts", Value: jsonx.Array(aside)})
 	}
-	return extra.JSON()
+	return extra.Column()
 }
 
 // withoutDiffs keeps of a summary of changes which files they were: with their texts before
 // and after they can be megabytes, and the tools' calls say them, too.
 func withoutDiffs(summary []byte) []byte {
-	o, ok := history.Fields(summary)
+	o, ok := jsonx.ReadFields(summary)
 	if !ok {
 		return summary
 	}
-	diffs, ok := history.Elements(o.Get("diffs"))
+	diffs, ok := jsonx.ReadArray(o.Get("diffs"))
 	if !ok {
 		return summary
 	}
 	for i, diff := range diffs {
-		if fields, ok := history.Fields(diff); ok {
-			diffs[i] = fields.Without("before", "after", "patch").Whole()
+		if fields, ok := jsonx.ReadFields(diff); ok {
+			diffs[i] = fields.Without("before", "after", "patch").Value()
 		}
 	}
-	return o.With("diffs", jsonx.Array(diffs)).JSON()
+	return o.With("diffs", jsonx.Array(diffs)).Column()
 }
 
 // endOf returns the time of the last result of a step.
@@ -182,7 +184,7 @@ func endOf(s *segment, at session.Time) session.Time {
 		var extra struct {
 			State struct {
 				Time struct {
-					End json.RawMessage `json:"end"`
+					End jsontext.Value `json:"end"`
 				} `json:"time"`
 			} `json:"state"`
 		}
@@ -203,14 +205,14 @@ func verbatim(r *record, in *message) history.Message {
 	}
 	m := history.Verbatim([]byte(text), r.why)
 	m.Dialect, m.ExternalID, m.CreatedAt = "opencode", r.key, r.at
-	o, _ := history.Fields(m.Extra)
-	m.Extra = o.With("hash", session.JSONOf(r.hash)).JSON()
+	o, _ := jsonx.ReadFields(m.Extra)
+	m.Extra = o.With("hash", session.JSONOf(r.hash)).Column()
 	return history.Message{Message: m}
 }
 
 // usageOf reads what a reply used, or one step of it. Until 1.3 opencode's output held the
 // reasoning, later it does not: the total tells. Rows of version 2, which have a type, have no total.
-func usageOf(o history.Object) session.Call {
+func usageOf(o jsonx.Object) session.Call {
 	u := o.Inner("tokens")
 	cache := u.Inner("cache")
 	c := session.Call{
@@ -229,7 +231,7 @@ func usageOf(o history.Object) session.Call {
 
 // callOf returns the model call of a reply, nil if it used nothing. A message of several steps may
 // tell only the last one's usage: then its steps say more.
-func callOf(r *record, o history.Object, parts []part) *history.Call {
+func callOf(r *record, o jsonx.Object, parts []part) *history.Call {
 	c, steps, n := usageOf(o), session.Call{}, 0
 	for _, step := range parts {
 		if step.String("type") != "step-finish" {
@@ -264,9 +266,9 @@ func callOf(r *record, o history.Object, parts []part) *history.Call {
 		}
 	}
 	// A fork's copy says the same, whatever its ids.
-	c.ExternalID = "opencode:" + history.Fingerprint(history.Object{
-		history.Member("at", r.at.UnixMilli()), history.Member("model", c.Provider+"/"+c.Model),
-		history.Member("tokens", []int64{c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens}),
+	c.ExternalID = "opencode:" + jsonx.Fingerprint(jsonx.Object{
+		jsonx.MemberOf("at", r.at.UnixMilli()), jsonx.MemberOf("model", c.Provider+"/"+c.Model),
+		jsonx.MemberOf("tokens", []int64{c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens}),
 	})
 	return &history.Call{Call: c, MessageKey: r.key}
 }
@@ -278,12 +280,12 @@ func (r *reader) total() {
 	if r.waits || !slices.ContainsFunc(r.records, isReply) || r.records[0].copyOf != nil {
 		return
 	}
-	number := func(key, column string) history.Field {
-		return history.Field{Key: key, Raw: orNull(r.about.row.Get("tokens_" + column))}
+	number := func(key, column string) jsonx.Member {
+		return jsonx.Member{Key: key, Value: orNull(r.about.row.Get("tokens_" + column))}
 	}
-	cache := history.Object{number("read", "cache_read"), number("write", "cache_write")}
-	tokens := history.Object{number("input", "input"), number("output", "output"), number("reasoning", "reasoning"), {Key: "cache", Raw: cache.Whole()}}
-	c := usageOf(history.Object{history.Member("type", "assistant"), {Key: "cost", Raw: r.about.row.Get("cost")}, {Key: "tokens", Raw: tokens.Whole()}})
+	cache := jsonx.Object{number("read", "cache_read"), number("write", "cache_write")}
+	tokens := jsonx.Object{number("input", "input"), number("output", "output"), number("reasoning", "reasoning"), {Key: "cache", Value: cache.Value()}}
+	c := usageOf(jsonx.Object{jsonx.MemberOf("type", "assistant"), {Key: "cost", Value: r.about.row.Get("cost")}, {Key: "tokens", Value: tokens.Value()}})
 	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -76,14 +77,14 @@ func (r *reader) holdBack() {
 // open begins the session, with its origin or parent.
 func (r *reader) open() {
 	a := &r.about
-	notes := append(a.notes, history.Member("store", a.store))
+	notes := append(a.notes, jsonx.MemberOf("store", a.store))
 	if strings.HasPrefix(a.title, "[redacted:") {
-		notes = append(notes, history.Member("redacted", true))
+		notes = append(notes, jsonx.MemberOf("redacted", true))
 	}
 	new := history.NewSession{
 		Source: r.in.Source(), SourceID: a.id, Directory: clean(a.directory), CreatedAt: &a.created, Kind: "chat",
 		Project: a.worktree, Provider: a.provider, Model: a.model,
-		Metadata: history.Object{{Key: string(r.in.Source()), Raw: notes.Whole()}}.JSON(),
+		Metadata: jsonx.Object{{Key: string(r.in.Source()), Value: notes.Value()}}.Column(),
 	}
 	new.Title, new.TitleSource = history.Titled(a.named(), "")
 	if a.parent != "" {
@@ -102,7 +103,7 @@ func (r *reader) open() {
 	}
 	if r.trusted {
 		r.c.Title = new.Title
-		r.c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Whole()), ArchivedAt: a.archived, States: a.states()}
+		r.c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Value()), ArchivedAt: a.archived, States: a.states()}
 	}
 	if a.parent != "" {
 		r.linkToParent()

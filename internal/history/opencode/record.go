@@ -2,17 +2,18 @@ package opencode
 
 import (
 	"cmp"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
-type raw = json.RawMessage
+type raw = jsontext.Value
 
 // message is one message with its parts, in the form of the tables message and part, whatever
 // store it was read from.
@@ -33,7 +34,7 @@ type part struct {
 
 // body is the JSON object of a message or part.
 type body struct {
-	history.Object
+	jsonx.Object
 	text []byte // as it was read; nil: the object was made here
 	why  string // not "": it is kept as text, and why
 }
@@ -54,7 +55,7 @@ func (b *body) json() []byte {
 	if b.text != nil {
 		return b.text
 	}
-	return b.Whole()
+	return b.Value()
 }
 
 // plain returns the JSON as text that the database can hold.
@@ -64,7 +65,7 @@ func (b *body) size() int {
 	n := len(b.text)
 	if b.text == nil {
 		for i := range b.Object {
-			n += len(b.Object[i].Raw)
+			n += len(b.Object[i].Value)
 		}
 	}
 	return n
@@ -138,7 +139,7 @@ func recordOf(in *message) *record {
 	r.summary = r.role == "assistant" && string(o.Get("summary")) == "true"
 	r.alone = r.summary && o.String("type") == "compaction"
 	r.open = in.open || r.role == "assistant" && times.Get("completed") == nil && !r.failed
-	says := []json.RawMessage{raw(session.JSONOf(r.at.UnixMilli())), raw(session.JSONOf(r.role))}
+	says := []jsontext.Value{raw(session.JSONOf(r.at.UnixMilli())), raw(session.JSONOf(r.role))}
 	if r.why != "" {
 		says = append(says, raw(session.JSONOf(in.data.plain())))
 	}
@@ -147,7 +148,7 @@ func recordOf(in *message) *record {
 			says = append(says, text)
 		}
 	}
-	r.hash = history.Fingerprint(history.Object{{Key: "says", Raw: jsonx.Array(says)}})
+	r.hash = jsonx.Fingerprint(jsonx.Object{{Key: "says", Value: jsonx.Array(says)}})
 	return r
 }
 
@@ -189,14 +190,14 @@ func (r *record) readPart(p *part) raw {
 		}
 		o = append(only(o, "type", "callID", "tool"), only(state, "input", "output", "error")...)
 	}
-	return raw(session.JSONOf(history.Fingerprint(o, "id", "messageID", "sessionID")))
+	return raw(session.JSONOf(jsonx.Fingerprint(o, "id", "messageID", "sessionID")))
 }
 
 // only returns some fields of an object.
-func only(o history.Object, keys ...string) (some history.Object) {
+func only(o jsonx.Object, keys ...string) (some jsonx.Object) {
 	for _, key := range keys {
 		if value := o.Get(key); value != nil {
-			some = append(some, history.Field{Key: key, Raw: value})
+			some = append(some, jsonx.Member{Key: key, Value: value})
 		}
 	}
 	return some

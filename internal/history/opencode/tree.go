@@ -93,7 +93,7 @@ func (t *tree) worktree(project string) string {
 }
 
 // object reads one file. One that is cut off is being written: the next import reads it again.
-func (t *tree) object(in *history.Intake, file string) (history.Object, bool) {
+func (t *tree) object(in *history.Intake, file string) (jsonx.Object, bool) {
 	text, err := history.ReadFile(file)
 	if err == nil {
 		o := parse(text)
@@ -149,10 +149,10 @@ func (t *tree) session(a about, besideDatabase bool) {
 // todo notes the session's list of things to do.
 func (t *tree) todo(a *about) {
 	text, err := history.ReadFile(filepath.Join(t.path, "todo", a.id+".json"))
-	if err != nil || !history.Valid(text) {
+	if err != nil || !jsonx.Valid(text) {
 		return
 	}
-	if list, ok := history.Elements(text); ok && len(list) > 0 {
+	if list, ok := jsonx.ReadArray(text); ok && len(list) > 0 {
 		a.note("todos", jsonx.Array(list))
 		a.todos = len(list)
 	}
@@ -228,9 +228,9 @@ func (t *tree) message(in *history.Intake, of, file string) (*message, bool) {
 
 // inline brings a message of generation 0 into the later form: its parts stand in it, and in
 // the oldest ones what was known of the reply stands in metadata.
-func inline(id string, o history.Object) (body, []part) {
-	list, _ := history.Elements(o.Get("parts"))
-	metadata, older := history.Fields(o.Get("metadata"))
+func inline(id string, o jsonx.Object) (body, []part) {
+	list, _ := jsonx.ReadArray(o.Get("parts"))
+	metadata, older := jsonx.ReadFields(o.Get("metadata"))
 	data := o.Without("parts", "metadata")
 	tools := metadata.Inner("tool")
 	if older {
@@ -252,7 +252,7 @@ func inline(id string, o history.Object) (body, []part) {
 }
 
 // older0 brings a part of the oldest form into the later one.
-func older0(o, tools history.Object) history.Object {
+func older0(o, tools jsonx.Object) jsonx.Object {
 	if o.String("type") == "file" {
 		return renamed(o, "mediaType", "mime")
 	}
@@ -260,7 +260,7 @@ func older0(o, tools history.Object) history.Object {
 		return o
 	}
 	call := o.Inner("toolInvocation")
-	about, _ := history.Fields(tools.Get(call.String("toolCallId")))
+	about, _ := jsonx.ReadFields(tools.Get(call.String("toolCallId")))
 	status := "pending"
 	switch call.String("state") {
 	case "call":
@@ -271,22 +271,22 @@ func older0(o, tools history.Object) history.Object {
 			status = "error"
 		}
 	}
-	state := history.Object{history.Member("status", status)}
+	state := jsonx.Object{jsonx.MemberOf("status", status)}
 	if args := call.Get("args"); args != nil {
-		state = append(state, history.Field{Key: "input", Raw: args})
+		state = append(state, jsonx.Member{Key: "input", Value: args})
 	}
 	if result := call.Get("result"); result != nil {
 		key := "output"
 		if status == "error" {
 			key = "error"
 		}
-		state = append(state, history.Field{Key: key, Raw: result})
+		state = append(state, jsonx.Member{Key: key, Value: result})
 	}
 	state = append(state, about.Without("error")...)
-	return history.Object{
-		history.Member("type", "tool"),
-		{Key: "callID", Raw: orNull(call.Get("toolCallId"))},
-		{Key: "tool", Raw: orNull(call.Get("toolName"))},
-		{Key: "state", Raw: state.Whole()},
+	return jsonx.Object{
+		jsonx.MemberOf("type", "tool"),
+		{Key: "callID", Value: orNull(call.Get("toolCallId"))},
+		{Key: "tool", Value: orNull(call.Get("toolName"))},
+		{Key: "state", Value: state.Value()},
 	}
 }

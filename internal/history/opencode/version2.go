@@ -8,6 +8,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -73,19 +74,19 @@ func (r *row) message() *message {
 	if times.Get("created") == nil {
 		times = times.With("created", strconv.AppendInt(nil, m.created, 10))
 	}
-	data := history.Object{{Key: "time", Raw: times.Whole()}, history.Member("type", r.Type)}
+	data := jsonx.Object{{Key: "time", Value: times.Value()}, jsonx.MemberOf("type", r.Type)}
 	role := "user"
 	switch r.Type {
 	case "user":
 		m.add("text", o.Without("time", "files", "agents"))
-		files, _ := history.Elements(o.Get("files"))
+		files, _ := jsonx.ReadArray(o.Get("files"))
 		for _, f := range files {
-			fields, _ := history.Fields(f)
+			fields, _ := jsonx.ReadFields(f)
 			m.add("file", renamed(renamed(fields, "uri", "url"), "name", "filename"))
 		}
-		agents, _ := history.Elements(o.Get("agents"))
+		agents, _ := jsonx.ReadArray(o.Get("agents"))
 		for _, a := range agents {
-			fields, _ := history.Fields(a)
+			fields, _ := jsonx.ReadFields(a)
 			m.add("agent", fields)
 		}
 	case "synthetic", "skill":
@@ -99,37 +100,37 @@ func (r *row) message() *message {
 	case "agent-switched", "model-switched", "location-switched":
 		role = "marker"
 		data = append(data, o.Without("time", "type")...)
-		m.add("text", history.Object{history.Member("text", switchText(o))})
+		m.add("text", jsonx.Object{jsonx.MemberOf("text", switchText(o))})
 	case "assistant":
 		role = "assistant"
 		data = append(data, withModel(o.Without("time", "type", "content"))...)
-		content, _ := history.Elements(o.Get("content"))
+		content, _ := jsonx.ReadArray(o.Get("content"))
 		for _, element := range content {
 			m.content(element)
 		}
 	case "compaction": // the request and its summary in one
 		role = "assistant"
 		data = append(data, withModel(o.Without("time", "type", "summary"))...)
-		data = append(data, history.Member("summary", true))
+		data = append(data, jsonx.MemberOf("summary", true))
 		switch o.String("status") {
 		case "", "completed":
-			data = append(data, history.Member("finish", "stop"))
-			data = data.With("time", times.With("completed", times.Get("created")).JSON())
+			data = append(data, jsonx.MemberOf("finish", "stop"))
+			data = data.With("time", times.With("completed", times.Get("created")).Column())
 		case "failed":
 			data = data.With("error", orNull(o.Get("error")))
 		}
-		m.add("text", history.Object{{Key: "text", Raw: orNull(o.Get("summary"))}})
+		m.add("text", jsonx.Object{{Key: "text", Value: orNull(o.Get("summary"))}})
 	default:
 		m.data.why = "a message of type " + strconv.Quote(r.Type)
 		return m
 	}
-	m.data = body{Object: append(data, history.Member("role", role))}
+	m.data = body{Object: append(data, jsonx.MemberOf("role", role))}
 	return m
 }
 
 // withModel writes a reply's model as the older tables do.
-func withModel(o history.Object) history.Object {
-	model, ok := history.Fields(o.Get("model"))
+func withModel(o jsonx.Object) jsonx.Object {
+	model, ok := jsonx.ReadFields(o.Get("model"))
 	if !ok {
 		return o
 	}
@@ -138,32 +139,32 @@ func withModel(o history.Object) history.Object {
 		if f.Key == "id" {
 			f.Key = "modelID"
 		}
-		o = o.With(f.Key, f.Raw)
+		o = o.With(f.Key, f.Value)
 	}
 	return o
 }
 
 // shellText returns a command that the person ran and its output.
-func shellText(o history.Object) string {
+func shellText(o jsonx.Object) string {
 	output := o.String("output")
-	if fields, ok := history.Fields(o.Get("output")); ok {
+	if fields, ok := jsonx.ReadFields(o.Get("output")); ok {
 		output = fields.String("output")
 	}
 	return "Ran `" + o.String("command") + "`\n```\n" + output + "\n```"
 }
 
 // switchText returns what the session switched to: an agent, a model or a folder.
-func switchText(o history.Object) string {
-	if model, ok := history.Fields(o.Get("model")); ok {
+func switchText(o jsonx.Object) string {
+	if model, ok := jsonx.ReadFields(o.Get("model")); ok {
 		return "model: " + model.String("providerID") + "/" + model.String("id")
 	}
-	if location, ok := history.Fields(o.Get("location")); ok {
+	if location, ok := jsonx.ReadFields(o.Get("location")); ok {
 		return "folder: " + location.String("directory")
 	}
 	return "agent: " + o.String("agent")
 }
 
-func renamed(o history.Object, from, to string) history.Object {
+func renamed(o jsonx.Object, from, to string) jsonx.Object {
 	if value := o.Get(from); value != nil && o.Get(to) == nil {
 		return o.Without(from).With(to, value)
 	}
@@ -177,15 +178,15 @@ func orNull(value []byte) raw {
 	return value
 }
 
-func (m *message) add(kind string, o history.Object) {
+func (m *message) add(kind string, o jsonx.Object) {
 	id := m.id + ":" + strconv.Itoa(len(m.parts))
-	o = append(history.Object{history.Member("type", kind)}, o.Without("type")...)
+	o = append(jsonx.Object{jsonx.MemberOf("type", kind)}, o.Without("type")...)
 	m.parts = append(m.parts, part{id, body{Object: o}})
 }
 
 // content adds a piece of a reply as a part.
 func (m *message) content(element raw) {
-	o, ok := history.Fields(element)
+	o, ok := jsonx.ReadFields(element)
 	switch kind := o.String("type"); {
 	case !ok:
 		m.parts = append(m.parts, part{m.id + ":" + strconv.Itoa(len(m.parts)), parse(element)})
@@ -197,41 +198,41 @@ func (m *message) content(element raw) {
 	state := o.Inner("state")
 	switch state.String("status") {
 	case "completed":
-		if _, ok := history.Text(state.Get("output")); !ok {
+		if _, ok := jsonx.Text(state.Get("output")); !ok {
 			state = state.With("output", session.JSONOf(outputText(state)))
 		}
 	case "error":
-		if failure, ok := history.Fields(state.Get("error")); ok {
+		if failure, ok := jsonx.ReadFields(state.Get("error")); ok {
 			state = state.With("error", session.JSONOf(failure.String("message"))).With("failure", state.Get("error"))
 		}
 	}
 	times := o.Inner("time")
-	when := history.Object{}
+	when := jsonx.Object{}
 	for _, name := range [][2]string{{"ran", "start"}, {"completed", "end"}, {"pruned", "compacted"}} {
 		if value := times.Get(name[0]); value != nil {
-			when = append(when, history.Field{Key: name[1], Raw: value})
+			when = append(when, jsonx.Member{Key: name[1], Value: value})
 		}
 	}
 	if len(when) > 0 {
-		state = state.With("time", when.JSON())
+		state = state.With("time", when.Column())
 	}
 	rest := o.Without("type", "id", "name", "state", "time")
-	m.add("tool", append(history.Object{
-		{Key: "callID", Raw: orNull(o.Get("id"))}, {Key: "tool", Raw: orNull(o.Get("name"))}, {Key: "state", Raw: state.Whole()},
+	m.add("tool", append(jsonx.Object{
+		{Key: "callID", Value: orNull(o.Get("id"))}, {Key: "tool", Value: orNull(o.Get("name"))}, {Key: "state", Value: state.Value()},
 	}, rest...))
 }
 
 // outputText returns the texts of a tool's content, else its result.
-func outputText(state history.Object) string {
+func outputText(state jsonx.Object) string {
 	var texts []string
-	content, _ := history.Elements(state.Get("content"))
+	content, _ := jsonx.ReadArray(state.Get("content"))
 	for _, piece := range content {
-		fields, _ := history.Fields(piece)
+		fields, _ := jsonx.ReadFields(piece)
 		if text := fields.String("text"); text != "" {
 			texts = append(texts, text)
 		}
 	}
-	if result, ok := history.Text(state.Get("result")); ok && len(texts) == 0 {
+	if result, ok := jsonx.Text(state.Get("result")); ok && len(texts) == 0 {
 		return result
 	}
 	return strings.Join(texts, "\n")

@@ -12,8 +12,8 @@ import (
 // again writes the line that a message was read from. It is false for one that was no entry of
 // a session file of versions 1 to 3, or that could not be taken apart.
 func (w *writer) again(m *session.Message) bool {
-	extra, _ := history.ParseObject(m.Extra)
-	rest, ok := history.Fields(extra.Get("line"))
+	extra, _ := jsonx.ReadObject(m.Extra)
+	rest, ok := jsonx.ReadFields(extra.Get("line"))
 	if !ok || extra.Get("bytes") != nil {
 		return false
 	}
@@ -28,7 +28,7 @@ func (w *writer) again(m *session.Message) bool {
 	at := rest.Get("timestamp")
 	rest = rest.Without("type", "id", "parentId", "timestamp")
 	if kind != "" && at != nil && at[0] == '"' {
-		text, _ := history.Text(at)
+		text, _ := jsonx.Text(at)
 		if _, ok := history.ParseTime(text); !ok {
 			at = nil
 		}
@@ -38,15 +38,15 @@ func (w *writer) again(m *session.Message) bool {
 	case "":
 		return false
 	case lineMessage:
-		inner, ok := history.Fields(rest.Get("message"))
+		inner, ok := jsonx.ReadFields(rest.Get("message"))
 		if !ok {
 			return false
 		}
-		rest = rest.With("message", w.messageAgain(w.renaming(inner), m, shape).Whole())
+		rest = rest.With("message", w.messageAgain(w.renaming(inner), m, shape).Value())
 	case lineLabel, lineContextEdit:
 		if !w.written[rest.String("targetId")] { // pi takes it for a file's that is damaged
 			w.leftOut["labels and edits of entries that are not in the file"]++
-			kind, rest = lineCustom, history.Object{field("customType", "sessiond."+kind), field("data", rawJSON(rest.JSON()))}
+			kind, rest = lineCustom, jsonx.Object{field("customType", "sessiond."+kind), field("data", rawJSON(rest.Column()))}
 		}
 	case lineCustomMessage:
 		rest = withContent(withField(rest, "display", m.Display), m.Parts, shape)
@@ -60,7 +60,7 @@ func (w *writer) again(m *session.Message) bool {
 }
 
 // compactionAgain names what a compaction of version 1 kept, which counted lines, by its id.
-func (w *writer) compactionAgain(rest history.Object, m *session.Message) history.Object {
+func (w *writer) compactionAgain(rest jsonx.Object, m *session.Message) jsonx.Object {
 	if rest.Get("firstKeptEntryIndex") == nil || rest.Get("firstKeptEntryId") != nil {
 		return rest
 	}
@@ -78,7 +78,7 @@ func (w *writer) compactionAgain(rest history.Object, m *session.Message) histor
 }
 
 // withField puts a field in unless it is there: then that one says it exactly.
-func withField(o history.Object, key string, value any) history.Object {
+func withField(o jsonx.Object, key string, value any) jsonx.Object {
 	if o.Get(key) != nil {
 		return o
 	}
@@ -86,7 +86,7 @@ func withField(o history.Object, key string, value any) history.Object {
 }
 
 // withText puts a text back that a column held.
-func withText(o history.Object, key, text string) history.Object {
+func withText(o jsonx.Object, key, text string) jsonx.Object {
 	if text == "" {
 		return o
 	}
@@ -94,7 +94,7 @@ func withText(o history.Object, key, text string) history.Object {
 }
 
 // messageAgain puts the fields of a message back that columns and parts held.
-func (w *writer) messageAgain(o history.Object, m *session.Message, shape string) history.Object {
+func (w *writer) messageAgain(o jsonx.Object, m *session.Message, shape string) jsonx.Object {
 	role := o.String("role")
 	switch {
 	case m.Kind == session.KindBash:
@@ -132,11 +132,11 @@ func (w *writer) messageAgain(o history.Object, m *session.Message, shape string
 	return o
 }
 
-func systemAgain(o history.Object, m *session.Message, shape string) history.Object {
+func systemAgain(o jsonx.Object, m *session.Message, shape string) jsonx.Object {
 	var content []session.Part
-	var sections history.Object
+	var sections jsonx.Object
 	for i := range m.Parts {
-		extra, _ := history.ParseObject(m.Parts[i].Extra)
+		extra, _ := jsonx.ReadObject(m.Parts[i].Extra)
 		if name := extra.Get("section"); name != nil {
 			sections = append(sections, field(extra.String("section"), m.Parts[i].Content()))
 			continue
@@ -144,13 +144,13 @@ func systemAgain(o history.Object, m *session.Message, shape string) history.Obj
 		content = append(content, m.Parts[i])
 	}
 	if sections != nil {
-		o = withField(o, "sections", rawJSON(sections.JSON()))
+		o = withField(o, "sections", rawJSON(sections.Column()))
 	}
 	return withContent(o, content, shape)
 }
 
 // resultAgain puts a tool's answer together: its text was joined, as blocks tells.
-func (w *writer) resultAgain(o history.Object, m *session.Message, shape string) history.Object {
+func (w *writer) resultAgain(o jsonx.Object, m *session.Message, shape string) jsonx.Object {
 	o = withText(o, "role", "toolResult")
 	if len(m.Parts) == 0 {
 		return o
@@ -163,8 +163,8 @@ func (w *writer) resultAgain(o history.Object, m *session.Message, shape string)
 	if o.Get("content") != nil {
 		return o
 	}
-	extra, _ := history.ParseObject(answer.Extra)
-	layout, divided := history.Elements(extra.Get("blocks"))
+	extra, _ := jsonx.ReadObject(answer.Extra)
+	layout, divided := jsonx.ReadArray(extra.Get("blocks"))
 	text := answer.Content()
 	if divided {
 		if parts, ok := w.divide(text, layout, m.Parts); ok {
@@ -186,7 +186,7 @@ func (w *writer) divide(text string, layout []rawJSON, all []session.Part) (part
 		return nil, false
 	}
 	for _, raw := range layout {
-		block, _ := history.Fields(raw)
+		block, _ := jsonx.ReadFields(raw)
 		var n, part int
 		if json.Unmarshal(block.Get("part"), &part) == nil && part > 0 && part < len(all) {
 			p := all[part]
@@ -211,7 +211,7 @@ func (w *writer) divide(text string, layout []rawJSON, all []session.Part) (part
 }
 
 // withContent is the reverse of contentOf.
-func withContent(o history.Object, parts []session.Part, shape string) history.Object {
+func withContent(o jsonx.Object, parts []session.Part, shape string) jsonx.Object {
 	if o.Get("content") != nil {
 		return o
 	}
@@ -222,7 +222,7 @@ func withContent(o history.Object, parts []session.Part, shape string) history.O
 		if len(parts) == 0 {
 			return append(o, field("content", ""))
 		}
-		extra, _ := history.ParseObject(parts[0].Extra)
+		extra, _ := jsonx.ReadObject(parts[0].Extra)
 		if exact := extra.Get("text"); exact != nil {
 			return append(o, field("content", rawJSON(exact)))
 		}
@@ -239,15 +239,15 @@ func withContent(o history.Object, parts []session.Part, shape string) history.O
 
 // blockOf is the reverse of partOf; several blocks come with commas between them.
 func blockOf(p *session.Part) []byte {
-	rest, _ := history.ParseObject(p.Extra)
-	var o history.Object
+	rest, _ := jsonx.ReadObject(p.Extra)
+	var o jsonx.Object
 	switch p.Kind {
 	case session.PartText:
-		o = append(history.Object{field("type", "text")}, withField(rest, "text", p.Content())...)
+		o = append(jsonx.Object{field("type", "text")}, withField(rest, "text", p.Content())...)
 	case session.PartReasoning:
-		o = append(history.Object{field("type", "thinking")}, withField(rest, "thinking", p.Content())...)
+		o = append(jsonx.Object{field("type", "thinking")}, withField(rest, "thinking", p.Content())...)
 	case session.PartToolCall:
-		o = append(history.Object{field("type", "toolCall")}, withField(withField(rest, "id", p.CallID), "name", p.ToolName)...)
+		o = append(jsonx.Object{field("type", "toolCall")}, withField(withField(rest, "id", p.CallID), "name", p.ToolName)...)
 		if p.Arguments != "" {
 			o = withField(o, "arguments", rawJSON(p.Arguments))
 		}
@@ -255,7 +255,7 @@ func blockOf(p *session.Part) []byte {
 		if p.Blob == nil {
 			return nil
 		}
-		o = history.Object{field("type", "image"), field("data", base64.StdEncoding.EncodeToString(p.Blob.Data))}
+		o = jsonx.Object{field("type", "image"), field("data", base64.StdEncoding.EncodeToString(p.Blob.Data))}
 		o = append(o, withField(rest, "mimeType", p.Blob.MediaType)...)
 	default:
 		if raw := rest.Get("block"); raw != nil {
@@ -266,5 +266,5 @@ func blockOf(p *session.Part) []byte {
 		}
 		return nil
 	}
-	return o.JSON()
+	return o.Column()
 }

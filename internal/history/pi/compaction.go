@@ -2,6 +2,7 @@ package pi
 
 import (
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -31,9 +32,9 @@ func (r *reader) compaction(i int32, l *Line) *history.Compaction {
 
 // Details returns which files a compaction's record says were read and modified, and the system text
 // of then where the record has a copy; nil when it says neither.
-func Details(record history.Object) session.JSON {
-	files, ok := history.Fields(record.Get("details"))
-	system, has := history.Fields(record.Get("systemMessage"))
+func Details(record jsonx.Object) session.JSON {
+	files, ok := jsonx.ReadFields(record.Get("details"))
+	system, has := jsonx.ReadFields(record.Get("systemMessage"))
 	if !ok && !has {
 		return nil
 	}
@@ -70,11 +71,11 @@ func (s *survey) findTails() {
 			continue
 		}
 		o := s.Reread(i)
-		copies, _ := history.Elements(o.Get("retainedTail"))
+		copies, _ := jsonx.ReadArray(o.Get("retainedTail"))
 		says := make([]string, len(copies))
 		for k, message := range copies {
-			if fields, ok := history.Fields(message); ok {
-				says[k] = history.Fingerprint(fields)
+			if fields, ok := jsonx.ReadFields(message); ok {
+				says[k] = jsonx.Fingerprint(fields)
 			}
 		}
 		if first := s.firstCopied(s.Nodes[i].Parent, says); first >= 0 {
@@ -92,7 +93,7 @@ func (s *survey) firstCopied(at int32, says []string) int32 {
 			continue
 		}
 		left--
-		if history.Fingerprint(o.Inner("message")) != says[left] {
+		if jsonx.Fingerprint(o.Inner("message")) != says[left] {
 			return -1
 		}
 		if left == 0 {
@@ -106,10 +107,10 @@ func (s *survey) firstCopied(at int32, says []string) int32 {
 // sessiond's own form, the summary first.
 func replacement(summary string, tail []byte) session.JSON {
 	kept := []session.Message{{Kind: session.KindMessage, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(summary)}}}
-	messages, _ := history.Elements(tail)
+	messages, _ := jsonx.ReadArray(tail)
 	for _, raw := range messages {
-		inner, _ := history.Fields(raw)
-		l := Line{Inner: inner, Rest: history.Taker{Object: history.Object{{Key: "message", Raw: raw}}}}
+		inner, _ := jsonx.ReadFields(raw)
+		l := Line{Inner: inner, Rest: history.Taker{Object: jsonx.Object{{Key: "message", Value: raw}}}}
 		if l.talk(); !l.Raw && l.Message.InContext {
 			kept = append(kept, l.Message)
 		}

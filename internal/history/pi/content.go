@@ -23,31 +23,31 @@ func contentOf(raw []byte) (parts []session.Part, shape string) {
 	case string(raw) == "null":
 		return nil, shapeNull
 	case raw[0] == '"':
-		text, exact := history.Text(raw)
+		text, exact := jsonx.Text(raw)
 		if text == "" {
 			return nil, shapeString
 		}
 		part := session.TextPart(text)
 		if !exact {
-			part.Extra = history.Object{{Key: "text", Raw: raw}}.JSON()
+			part.Extra = jsonx.Object{{Key: "text", Value: raw}}.Column()
 		}
 		return []session.Part{part}, shapeString
 	case raw[0] != '[':
 		return []session.Part{history.RawPart("block", raw)}, shapeOther
 	}
-	blocks, _ := history.Elements(raw)
+	blocks, _ := jsonx.ReadArray(raw)
 	for i, block := range blocks {
 		if i == session.MaxParts-1 && len(blocks) > session.MaxParts {
 			return append(parts, history.RawPart("blocks", jsonx.Array(blocks[i:]))), ""
 		}
-		o, _ := history.Fields(block)
+		o, _ := jsonx.ReadFields(block)
 		parts = append(parts, partOf(block, o))
 	}
 	return parts, ""
 }
 
 // partOf turns one block into a part. What a column does not hold exactly stays in extra.
-func partOf(block []byte, o history.Object) session.Part {
+func partOf(block []byte, o jsonx.Object) session.Part {
 	if len(o) == 0 {
 		return history.RawPart("block", block)
 	}
@@ -74,6 +74,6 @@ func partOf(block []byte, o history.Object) session.Part {
 		return history.RawPart("block", block)
 	}
 	rest.Take("type")
-	part.Extra = rest.JSON()
+	part.Extra = rest.Column()
 	return part
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -19,7 +20,7 @@ import (
 type Entries struct {
 	In      *history.Intake
 	Bytes   func(at, size int64) []byte // reads a stretch of the transcript again
-	Header  history.Object              // nil where there is none
+	Header  jsonx.Object                // nil where there is none
 	Version int
 	Nodes   []Node
 
@@ -149,7 +150,7 @@ func (e *Entries) AddBroken(n Node, raw []byte) {
 }
 
 // Notice remembers the name that an entry gives the session, and the first text of a user.
-func (e *Entries) Notice(o history.Object, lineType string, old bool) {
+func (e *Entries) Notice(o jsonx.Object, lineType string, old bool) {
 	switch lineType {
 	case lineInfo:
 		e.Title = strings.TrimSpace(o.String("name"))
@@ -158,7 +159,7 @@ func (e *Entries) Notice(o history.Object, lineType string, old bool) {
 		if e.FirstUser != "" && !isCommand(e.FirstUser) {
 			return
 		}
-		if message, ok := history.Fields(o.Get("message")); ok && message.String("role") == "user" {
+		if message, ok := jsonx.ReadFields(o.Get("message")); ok && message.String("role") == "user" {
 			parts, _ := contentOf(message.Get("content"))
 			if text := firstText(parts); text != "" {
 				e.FirstUser = text
@@ -194,7 +195,7 @@ func (e *Entries) Raw(i int32) []byte {
 }
 
 // Reread reads an entry again.
-func (e *Entries) Reread(i int32) history.Object {
+func (e *Entries) Reread(i int32) jsonx.Object {
 	o, _, _ := history.ParseLine(e.Raw(i))
 	return o
 }
@@ -229,7 +230,7 @@ const modelSearch = 1000
 
 // Model returns the newest model on the path of a leaf, "" if there is none. isReply, which may be
 // nil, reports whether a model wrote a reply.
-func (e *Entries) Model(leaf int32, isReply func(line, message history.Object) bool) (provider, model string) {
+func (e *Entries) Model(leaf int32, isReply func(line, message jsonx.Object) bool) (provider, model string) {
 	for n := 0; leaf >= 0 && n < modelSearch; n++ {
 		o := e.Reread(leaf)
 		message := o.Inner("message")
@@ -252,7 +253,7 @@ func (e *Entries) NameModel(i int32, call *session.Call) {
 }
 
 // FirstKept returns the first entry that a compaction names as kept, on its path; -1 if there is none.
-func (e *Entries) FirstKept(i int32, o history.Object) int32 {
+func (e *Entries) FirstKept(i int32, o jsonx.Object) int32 {
 	id, place := o.String("firstKeptEntryId"), int32(-1)
 	if index, ok := Whole(o.Get("firstKeptEntryIndex")); ok && e.Version == 1 && index >= 1 && index <= int64(e.Len()) {
 		place = int32(index) - 1 // it counts the header

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -66,7 +67,7 @@ func isLabel(m *session.Message) bool {
 	if m.Kind != session.KindMarker {
 		return false
 	}
-	extra, _ := history.ParseObject(m.Extra)
+	extra, _ := jsonx.ReadObject(m.Extra)
 	return extra.Inner("line").String("type") == lineLabel
 }
 

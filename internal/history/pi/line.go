@@ -14,8 +14,8 @@ import (
 // compaction hides and what a label marks is the reader's to decide.
 type Line struct {
 	Type    string          // message, compaction, …; of version 4 in the words of version 3
-	Fields  history.Object  // the line
-	Inner   history.Object  // its message, nil where there is none
+	Fields  jsonx.Object    // the line
+	Inner   jsonx.Object    // its message, nil where there is none
 	Message session.Message // without a parent and an external id
 	Rest    history.Taker   // the fields of the line that Message does not hold
 	Calls   []history.Call  // without external ids
@@ -50,7 +50,7 @@ func ParseLine(raw []byte, version int, before session.Time) (l *Line, why strin
 }
 
 // typeOf returns the type of a line in the words of version 3.
-func typeOf(o history.Object, version int) string {
+func typeOf(o jsonx.Object, version int) string {
 	if version < 4 {
 		return o.String("type")
 	}
@@ -81,7 +81,7 @@ func (l *Line) time(version int) (at session.Time, ok bool) {
 		}
 		return at, ok
 	}
-	text, _ := history.Text(raw)
+	text, _ := jsonx.Text(raw)
 	if at, ok = history.ParseTime(text); !ok {
 		return history.UnixMilli(l.Inner.Get("timestamp"))
 	}
@@ -121,9 +121,9 @@ func (l *Line) content() {
 
 // Extra writes {"line": Rest, …} with a note on what became of the line, and its hash.
 func (l *Line) Extra(note, hash string) session.JSON {
-	var extra history.Object
+	var extra jsonx.Object
 	if len(l.Rest.Object) > 0 {
-		extra = append(extra, field("line", rawJSON(l.Rest.JSON())))
+		extra = append(extra, field("line", rawJSON(l.Rest.Column())))
 	}
 	add := func(key, value string) {
 		if value != "" {
@@ -137,7 +137,7 @@ func (l *Line) Extra(note, hash string) session.JSON {
 		extra = append(extra, field("context_edit", rawJSON(l.edit)))
 	}
 	add("bytes", base64.StdEncoding.EncodeToString(l.bytes))
-	return extra.JSON()
+	return extra.Column()
 }
 
 // Fingerprint tells what the line says, whatever id and parent it has and whichever of the versions
@@ -146,22 +146,22 @@ func (l *Line) Fingerprint() string { return fingerprint(l.Fields, 3) }
 
 // fingerprint tells what an entry says, whatever id it has and whichever version wrote it.
 // Copies of an entry in other files have the same, so that its usage counts once.
-func fingerprint(o history.Object, version int) string {
+func fingerprint(o jsonx.Object, version int) string {
 	if bytes.Contains(o.Get("message"), []byte("hookMessage")) {
 		message := o.Inner("message")
 		if message.String("role") == "hookMessage" {
-			o = o.With("message", message.With("role", []byte(`"custom"`)).JSON())
+			o = o.With("message", message.With("role", []byte(`"custom"`)).Column())
 		}
 	}
 	if version == 4 { // a copy has other numbers and no lane
 		o = o.Without("seq", "lane")
 	}
-	return history.Fingerprint(o, "id", "parentId", "firstKeptEntryId", "firstKeptEntryIndex")
+	return jsonx.Fingerprint(o, "id", "parentId", "firstKeptEntryId", "firstKeptEntryIndex")
 }
 
 // Time reads a line's ISO time, or a number of milliseconds since 1970.
 func Time(raw []byte) (session.Time, bool) {
-	text, _ := history.Text(raw)
+	text, _ := jsonx.Text(raw)
 	if at, ok := history.ParseTime(text); ok {
 		return at, true
 	}
@@ -177,9 +177,9 @@ func Whole(raw []byte) (int64, bool) {
 // Texts returns the strings of an array that are not empty.
 func Texts(raw []byte) []string {
 	texts := []string{}
-	elements, _ := history.Elements(raw)
+	elements, _ := jsonx.ReadArray(raw)
 	for _, element := range elements {
-		if text, _ := history.Text(element); text != "" {
+		if text, _ := jsonx.Text(element); text != "" {
 			texts = append(texts, text)
 		}
 	}

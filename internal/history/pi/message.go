@@ -1,17 +1,18 @@
 package pi
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
-type rawJSON = json.RawMessage
+type rawJSON = jsontext.Value
 
 // talk decodes a line that holds a message, by the message's role.
 func (l *Line) talk() {
@@ -38,7 +39,7 @@ func (l *Line) talk() {
 		m.Kind, m.Role, m.Origin = session.KindBash, session.User, session.Person
 		m.InContext = !takeFlag(&message, "excludeFromContext", false)
 		if !m.InContext {
-			message.Object = append(message.Object, history.Field{Key: "excludeFromContext", Raw: rawJSON("true")})
+			message.Object = append(message.Object, jsonx.Member{Key: "excludeFromContext", Value: rawJSON("true")})
 		}
 		shell(&message, m)
 	case "custom", "hookMessage":
@@ -51,7 +52,7 @@ func (l *Line) talk() {
 	default:
 		m.Kind, m.InContext, l.Raw = session.KindUnknown, false, true
 	}
-	l.Rest.Object = l.Rest.With("message", message.Object.Whole())
+	l.Rest.Object = l.Rest.With("message", message.Object.Value())
 }
 
 // finishOf returns the finish that a stop reason of pi says exactly, "" for none.
@@ -129,10 +130,10 @@ func (l *Line) result(message *history.Taker) {
 	l.shape = shape
 	m.Parts = []session.Part{answer}
 	var texts []string
-	var layout []json.RawMessage
+	var layout []jsontext.Value
 	for _, block := range blocks {
 		if block.Kind != session.PartText {
-			layout = append(layout, rawJSON(history.Object{field("part", len(m.Parts))}.JSON()))
+			layout = append(layout, rawJSON(jsonx.Object{field("part", len(m.Parts))}.Column()))
 			if block.Kind == session.PartImage {
 				block.CallID = answer.CallID
 			}
@@ -140,16 +141,16 @@ func (l *Line) result(message *history.Taker) {
 			continue
 		}
 		texts = append(texts, block.Text)
-		part := history.Object{field("bytes", len(block.Text))}
+		part := jsonx.Object{field("bytes", len(block.Text))}
 		if block.Extra != nil {
 			part = append(part, field("rest", rawJSON(block.Extra)))
 		}
-		layout = append(layout, rawJSON(part.JSON()))
+		layout = append(layout, rawJSON(part.Column()))
 	}
 	m.Parts[0].Text = strings.Join(texts, "\n")
 	plain := len(blocks) == 1 && len(texts) == 1 && texts[0] != "" && blocks[0].Extra == nil
 	if len(layout) > 0 && !plain {
-		m.Parts[0].Extra = history.Object{field("blocks", rawJSON(jsonx.Array(layout)))}.JSON()
+		m.Parts[0].Extra = jsonx.Object{field("blocks", rawJSON(jsonx.Array(layout)))}.Column()
 	}
 	message.Take("role")
 	l.bill(message.Get("usage"), session.PurposeTool, "", "")
@@ -159,12 +160,12 @@ func (l *Line) result(message *history.Taker) {
 func (l *Line) prompt(message *history.Taker) {
 	m := &l.Message
 	m.Parts, l.shape = contentOf(message.Take("content"))
-	sections, ok := history.Fields(message.Get("sections"))
+	sections, ok := jsonx.ReadFields(message.Get("sections"))
 	if !ok || len(sections)+len(m.Parts) > session.MaxParts {
 		return
 	}
 	for _, section := range sections {
-		text, exact := history.Text(section.Raw)
+		text, exact := jsonx.Text(section.Value)
 		if !exact {
 			return // a removed section: the whole patch stays in extra
 		}
@@ -186,7 +187,7 @@ func (l *Line) summary(from *history.Taker) {
 // shell writes a command that the person ran as pi gives it to the model. Where the output
 // stands in the text is kept, in bytes, so that it need not be stored twice.
 func shell(message *history.Taker, m *session.Message) {
-	output, exact := history.Text(message.Get("output"))
+	output, exact := jsonx.Text(message.Get("output"))
 	var b strings.Builder
 	fmt.Fprintf(&b, "Ran `%s`\n", message.String("command"))
 	var extra session.JSON

@@ -2,6 +2,7 @@ package pi
 
 import (
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -124,7 +125,7 @@ func (r *reader) decode(i int32) history.Decoded {
 			note = "labels an entry that is not in the file"
 			break
 		}
-		text, _ := history.Text(l.Fields.Get("label"))
+		text, _ := jsonx.Text(l.Fields.Get("label"))
 		r.marks = append(r.marks, history.Mark{MessageKey: r.KeyOf(target), Kind: "label", Text: text})
 	case lineContextEdit:
 		if target, ok := r.Find(l.Fields.String("targetId")); ok && target < i {
@@ -215,7 +216,7 @@ func (r *reader) describe() {
 	if r.origins != nil {
 		about = about.With(foreignImport, r.origins)
 	}
-	s.Metadata = history.Object{{Key: string(r.In.Source()), Raw: about.Whole()}}.JSON()
+	s.Metadata = jsonx.Object{{Key: string(r.In.Source()), Value: about.Value()}}.Column()
 	s.Title, s.TitleSource = history.Titled(r.Title, session.TitleOf(r.FirstUser))
 	if s.Provider, s.Model = r.Model(r.leaf(), nil); s.Model == "" {
 		s.Provider, s.Model = r.Header.String("provider"), r.Header.String("modelId")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/session"
@@ -209,7 +210,7 @@ func rebuildMessage(into map[string]any, m *session.Message, shape string, put f
 		text := ""
 		if len(parts) > 0 {
 			text = parts[0].Content()
-			var extra struct{ Text *json.RawMessage }
+			var extra struct{ Text *jsontext.Value }
 			if json.Unmarshal(parts[0].Extra, &extra) == nil && extra.Text != nil {
 				_ = json.Unmarshal(*extra.Text, &text)
 			}

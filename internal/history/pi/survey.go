@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -17,9 +18,9 @@ type survey struct {
 	tails []int32         // compactions that carry copies of what they kept
 	kept  map[int32]int32 // of these: the entry that the first copy is of
 
-	slot    history.Object // omp's line before the header
-	foreign int32          // of omp: the entries before this one were made of another program's session
-	origins []byte         // what omp says of that session
+	slot    jsonx.Object // omp's line before the header
+	foreign int32        // of omp: the entries before this one were made of another program's session
+	origins []byte       // what omp says of that session
 }
 
 // The types of omp's custom entries that say something of the session.
@@ -78,7 +79,7 @@ func (s *survey) read(l history.FileLine) {
 }
 
 // entry reads an entry of versions 1 to 3.
-func (s *survey) entry(n Node, o history.Object, raw []byte, lineType string) {
+func (s *survey) entry(n Node, o jsonx.Object, raw []byte, lineType string) {
 	n.target, n.Kind = o.String("targetId"), kindOfLine(lineType)
 	if s.Version > 1 {
 		n.ID, n.Link = o.String("id"), o.String("parentId")
@@ -95,7 +96,7 @@ func (s *survey) entry(n Node, o history.Object, raw []byte, lineType string) {
 }
 
 // begin reads the header. Codes: Invalid.
-func (s *survey) begin(o history.Object) error {
+func (s *survey) begin(o jsonx.Object) error {
 	harness := o.String("kind") == "header"
 	if (o.String("type") != lineSession && !harness) || o.String("id") == "" {
 		return errNoHeader
@@ -132,7 +133,7 @@ func (s *survey) begin(o history.Object) error {
 const mainLane = "main"
 
 // harness reads a line of version 4.
-func (s *survey) harness(n Node, o history.Object, raw []byte) {
+func (s *survey) harness(n Node, o jsonx.Object, raw []byte) {
 	kind := o.String("kind")
 	if kind == "header" && o.String("id") == s.Header.String("id") {
 		s.In.Skip(skipHeader, 1)
@@ -155,7 +156,7 @@ func (s *survey) harness(n Node, o history.Object, raw []byte) {
 }
 
 // add adds an entry; false for a line that repeats an earlier one.
-func (s *survey) add(n Node, o history.Object, raw []byte, lineType string) bool {
+func (s *survey) add(n Node, o jsonx.Object, raw []byte, lineType string) bool {
 	if n.ID == "" && s.Version == 4 {
 		n.Key = "seq:" + strconv.FormatInt(history.Count(o.Get("seq")), 10) + ":" + s.byContent("", raw)
 	} else if !s.Name(&n, raw) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -12,7 +13,7 @@ import (
 // reasoning. Cost is what pi stored, in US dollars: the provider's figure or its own
 // catalogue's estimate at that time.
 func usageOf(raw []byte, provider string) (session.Call, bool) {
-	o, ok := history.Fields(raw)
+	o, ok := jsonx.ReadFields(raw)
 	if !ok {
 		return session.Call{}, false
 	}
@@ -36,7 +37,7 @@ func usageOf(raw []byte, provider string) (session.Call, bool) {
 }
 
 // costOf returns nano-dollars, nil where none are told.
-func costOf(o history.Object) *int64 {
+func costOf(o jsonx.Object) *int64 {
 	total, ok := history.Number(o.Get("total"))
 	if !ok {
 		for _, key := range []string{"input", "output", "cacheRead", "cacheWrite"} {

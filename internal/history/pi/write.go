@@ -96,17 +96,17 @@ func (w *writer) notePlaces(m *session.Message) {
 	}
 }
 
-func (w *writer) line(o history.Object) {
+func (w *writer) line(o jsonx.Object) {
 	if w.err == nil {
-		_, w.err = w.out.Write(append(o.JSON(), '\n'))
+		_, w.err = w.out.Write(append(o.Column(), '\n'))
 	}
 }
 
-func field(key string, v any) history.Field {
+func field(key string, v any) jsonx.Member {
 	if raw, ok := v.(rawJSON); ok {
-		return history.Field{Key: key, Raw: raw}
+		return jsonx.Member{Key: key, Value: raw}
 	}
-	return history.Field{Key: key, Raw: rawJSON(session.JSONOf(v))}
+	return jsonx.Member{Key: key, Value: rawJSON(session.JSONOf(v))}
 }
 
 const isoTime = "2006-01-02T15:04:05.000Z"
@@ -116,18 +116,18 @@ func (w *writer) header() {
 	if w.Source == session.SourcePi && w.SourceID != "" {
 		id = w.SourceID
 	}
-	o := history.Object{field("type", lineSession), field("version", 3), field("id", id), field("timestamp", w.CreatedAt.UTC().Format(isoTime)), field("cwd", w.Directory)}
+	o := jsonx.Object{field("type", lineSession), field("version", 3), field("id", id), field("timestamp", w.CreatedAt.UTC().Format(isoTime)), field("cwd", w.Directory)}
 	w.line(o)
 }
 
 // entry writes one line with what every line has. An empty id makes one; an empty parent is none.
-func (w *writer) entry(id string, m *session.Message, parent, kind string, rest ...history.Field) {
+func (w *writer) entry(id string, m *session.Message, parent, kind string, rest ...jsonx.Member) {
 	if id == "" {
 		id = w.newID()
 	}
-	o := history.Object{field("type", kind), field("id", id), field("parentId", parent), field("timestamp", m.CreatedAt.UTC().Format(isoTime))}
+	o := jsonx.Object{field("type", kind), field("id", id), field("parentId", parent), field("timestamp", m.CreatedAt.UTC().Format(isoTime))}
 	if parent == "" {
-		o[2].Raw = rawJSON("null")
+		o[2].Value = rawJSON("null")
 	}
 	w.line(append(o, rest...))
 	w.last = id
@@ -161,7 +161,7 @@ func (w *writer) message(m *session.Message) {
 		return
 	}
 	id, parent := w.ids[m.RowID], w.parentOf(m)
-	one := func(kind string, rest ...history.Field) { w.entry(id, m, parent, kind, rest...) }
+	one := func(kind string, rest ...jsonx.Member) { w.entry(id, m, parent, kind, rest...) }
 	switch m.Kind {
 	case session.KindMessage:
 		w.talk(m, id, parent)
@@ -190,14 +190,14 @@ const unknown = "unknown"
 // talk writes a turn of another program as pi would have written it.
 func (w *writer) talk(m *session.Message, id, parent string) {
 	at := field("timestamp", m.CreatedAt.UnixMilli())
-	one := func(o history.Object) {
-		w.entry(id, m, parent, lineMessage, field("message", rawJSON(append(o, at).JSON())))
+	one := func(o jsonx.Object) {
+		w.entry(id, m, parent, lineMessage, field("message", rawJSON(append(o, at).Column())))
 	}
 	switch m.Role {
 	case session.System:
-		one(history.Object{field("role", "system"), field("content", m.Text())})
+		one(jsonx.Object{field("role", "system"), field("content", m.Text())})
 	case session.Assistant:
-		one(history.Object{
+		one(jsonx.Object{
 			field("role", "assistant"), field("content", w.blocks(m.Parts, true)), field("api", apiOf(m)), field("provider", cmp.Or(m.Provider, unknown)),
 			field("model", cmp.Or(m.Model, unknown)), field("usage", w.usage(m)), field("stopReason", stopReason(m)),
 		})
@@ -207,7 +207,7 @@ func (w *writer) talk(m *session.Message, id, parent string) {
 	case session.Tool:
 		w.results(m, id, parent)
 	default:
-		one(history.Object{field("role", "user"), field("content", w.blocks(m.Parts, false))})
+		one(jsonx.Object{field("role", "user"), field("content", w.blocks(m.Parts, false))})
 	}
 }
 
@@ -225,10 +225,10 @@ func (w *writer) results(m *session.Message, id, parent string) {
 		}
 		content := append([]session.Part{session.TextPart(p.Content())}, m.Parts[i+1:end]...)
 		name := cmp.Or(p.ToolName, w.names[p.CallID], unknown)
-		w.entry(id, m, parent, lineMessage, field("message", rawJSON(history.Object{
+		w.entry(id, m, parent, lineMessage, field("message", rawJSON(jsonx.Object{
 			field("role", "toolResult"), field("toolCallId", p.CallID), field("toolName", name), field("content", w.blocks(content, false)),
 			field("isError", p.IsError != nil && *p.IsError), field("timestamp", m.CreatedAt.UnixMilli()),
-		}.JSON())))
+		}.Column())))
 		id, parent, wrote = "", w.last, true
 	}
 	if !wrote && m.Role == session.Tool {
@@ -240,7 +240,7 @@ func (w *writer) results(m *session.Message, id, parent string) {
 // hold text and images.
 func (w *writer) blocks(parts []session.Part, reply bool) rawJSON {
 	var list []rawJSON
-	add := func(fields ...history.Field) { list = append(list, rawJSON(history.Object(fields).JSON())) }
+	add := func(fields ...jsonx.Member) { list = append(list, rawJSON(jsonx.Object(fields).Column())) }
 	for i := range parts {
 		p := &parts[i]
 		switch {
@@ -295,11 +295,11 @@ func (w *writer) usage(m *session.Message) rawJSON {
 	if c.CostNanoUSD != nil {
 		cost = float64(*c.CostNanoUSD) / 1e9
 	}
-	return rawJSON(history.Object{
+	return rawJSON(jsonx.Object{
 		field("input", c.InputTokens), field("output", c.OutputTokens), field("cacheRead", c.CacheReadTokens), field("cacheWrite", c.CacheWriteTokens),
 		field("reasoning", c.ReasoningTokens), field("totalTokens", c.ContextTokens()),
-		field("cost", rawJSON(history.Object{field("input", 0), field("output", 0), field("cacheRead", 0), field("cacheWrite", 0), field("total", cost)}.JSON())),
-	}.JSON())
+		field("cost", rawJSON(jsonx.Object{field("input", 0), field("output", 0), field("cacheRead", 0), field("cacheWrite", 0), field("total", cost)}.Column())),
+	}.Column())
 }
 
 // overlays writes the compactions of the session's program that took effect behind a message: pi has them as
@@ -424,7 +424,7 @@ func (w *writer) newID() string {
 }
 
 // renaming returns the fields of a line with the entries that they name under their new ids.
-func (w *writer) renaming(o history.Object) history.Object {
+func (w *writer) renaming(o jsonx.Object) jsonx.Object {
 	if len(w.renamed) == 0 {
 		return o
 	}

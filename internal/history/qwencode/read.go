@@ -8,6 +8,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/geminicli"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -113,7 +114,7 @@ func (r *reader) row(w *row) {
 func (r *reader) speak(w *row) { r.Silent, r.says[print(w.Message.Parts)] = "", w.Key }
 
 func print(parts jsontext.Value) string {
-	return history.Fingerprint(history.Object{{Key: "parts", Raw: []byte(parts)}})
+	return jsonx.Fingerprint(jsonx.Object{{Key: "parts", Value: []byte(parts)}})
 }
 
 // parts decodes what a row says.
@@ -178,7 +179,7 @@ func (r *reader) callOf(w *row) history.Call {
 // of a tool took. It returns false for anything else.
 func (r *reader) telemetry(w *row) bool {
 	var t telemetry
-	if w.Subtype != "ui_telemetry" || history.Unmarshal(w.Payload, &t) != nil {
+	if w.Subtype != "ui_telemetry" || jsonx.Unmarshal(w.Payload, &t) != nil {
 		return false
 	}
 	switch t.Event.Name {
@@ -206,11 +207,11 @@ func (r *reader) system(w *row) []history.Compaction {
 	var title struct {
 		Custom string `json:"customTitle"`
 	}
-	if w.Subtype == "custom_title" && history.Unmarshal(w.Payload, &title) == nil {
+	if w.Subtype == "custom_title" && jsonx.Unmarshal(w.Payload, &title) == nil {
 		r.Title = cmp.Or(history.FirstLine(history.Plain(title.Custom)), r.Title)
 	}
 	var d compression
-	if w.Subtype != "chat_compression" || history.Unmarshal(w.Payload, &d) != nil || len(d.History) == 0 {
+	if w.Subtype != "chat_compression" || jsonx.Unmarshal(w.Payload, &d) != nil || len(d.History) == 0 {
 		return nil
 	}
 	o := history.Compaction{Key: w.Key, ThroughKey: w.Key, Record: history.Place{Key: w.Key}}

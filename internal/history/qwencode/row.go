@@ -4,6 +4,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/history"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -86,9 +87,9 @@ type compression struct {
 
 // message begins the message of a row.
 func (w *row) message(kind session.Kind, role session.Role, origin session.Origin) session.Message {
-	rest := history.Object{}.WithRest("line", w.Rest).WithRest("toolCallResult", w.Result.Rest).WithRest("systemPayload", w.Payload)
+	rest := jsonx.Object{}.WithRest("line", w.Rest).WithRest("toolCallResult", w.Result.Rest).WithRest("systemPayload", w.Payload)
 	if w.Subtype != "" {
-		rest = append(rest, history.Member("subtype", w.Subtype))
+		rest = append(rest, jsonx.MemberOf("subtype", w.Subtype))
 	}
 	return w.Event.Message(kind, role, origin, session.SourceQwenCode, rest)
 }

@@ -3,12 +3,13 @@ package sessiond_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect"
 	"sessiond/internal/history"
@@ -31,11 +32,11 @@ func everyKind(f *testing.F) [][]byte {
 	}
 	parent, err := s.CreateSession(ctx, store.NewSession{Title: "seeds", Key: "agent:main:main", Generation: 1, Directory: "/home/dev/x"})
 	must(err)
-	decoded, err := dialect.Decode(dialect.OpenAIChat, []json.RawMessage{
-		json.RawMessage(`{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}`),
-		json.RawMessage(`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\": \"a.txt\"}"}}]}`),
-		json.RawMessage(`{"role":"tool","tool_call_id":"c1","content":"what it said"}`),
-		json.RawMessage(`{"role":"assistant","content":"done"}`),
+	decoded, err := dialect.Decode(dialect.OpenAIChat, []jsontext.Value{
+		jsontext.Value(`{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}`),
+		jsontext.Value(`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\": \"a.txt\"}"}}]}`),
+		jsontext.Value(`{"role":"tool","tool_call_id":"c1","content":"what it said"}`),
+		jsontext.Value(`{"role":"assistant","content":"done"}`),
 	})
 	must(err)
 	cost := int64(7)

@@ -3,7 +3,6 @@ package sessiond_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
 	"sessiond/internal/dialect"
@@ -150,7 +150,7 @@ func (p *past) message() []session.Message {
 		if strings.Contains(form, "%d") {
 			form = fmt.Sprintf(form, p.calls)
 		}
-		d, err := dialect.Decode(dialect.OpenAIChat, []json.RawMessage{json.RawMessage(form)})
+		d, err := dialect.Decode(dialect.OpenAIChat, []jsontext.Value{jsontext.Value(form)})
 		p.must(err)
 		return d.Messages
 	}

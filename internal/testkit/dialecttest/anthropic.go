@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ValidateAnthropic tells what Anthropic's Messages API would refuse in {"system", "messages"}.
@@ -106,9 +108,9 @@ func (c *anthropicCheck) entry(raw []byte, i, n int) error {
 }
 
 // contentBlocks returns the blocks of a content; a string is one of text.
-func (c *anthropicCheck) contentBlocks(raw []byte) ([]json.RawMessage, error) {
+func (c *anthropicCheck) contentBlocks(raw []byte) ([]jsontext.Value, error) {
 	if len(raw) > 0 && raw[0] == '"' {
-		return []json.RawMessage{[]byte(`{"type":"text","text":` + string(raw) + `}`)}, nil
+		return []jsontext.Value{[]byte(`{"type":"text","text":` + string(raw) + `}`)}, nil
 	}
 	blocks, err := array(raw)
 	if err != nil {
@@ -117,7 +119,7 @@ func (c *anthropicCheck) contentBlocks(raw []byte) ([]json.RawMessage, error) {
 	return blocks, nil
 }
 
-func (c *anthropicCheck) user(blocks []json.RawMessage) error {
+func (c *anthropicCheck) user(blocks []jsontext.Value) error {
 	leading := true
 	for i, b := range blocks {
 		k := kind(b)
@@ -178,7 +180,7 @@ func (c *anthropicCheck) toolResult(raw []byte) error {
 	})
 }
 
-func (c *anthropicCheck) assistant(blocks []json.RawMessage, last bool) error {
+func (c *anthropicCheck) assistant(blocks []jsontext.Value, last bool) error {
 	c.programs = nil
 	for i, b := range blocks {
 		k := kind(b)

@@ -8,10 +8,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Object is a JSON object.
-type Object map[string]json.RawMessage
+type Object map[string]jsontext.Value
 
 // Need checks fields. A field is written name:type, or name?:type if it may be missing, and fields are parted by
 // spaces. Types:
@@ -42,7 +44,7 @@ func (o Object) Need(fields string) error {
 
 var wordOnly = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
-func isA(kind string, value json.RawMessage) bool {
+func isA(kind string, value jsontext.Value) bool {
 	var text string
 	isText := value[0] == '"' && json.Unmarshal(value, &text) == nil
 	switch kind {
@@ -115,8 +117,8 @@ func kind(raw []byte) string {
 }
 
 // array decodes an array that must not be empty.
-func array(raw []byte) ([]json.RawMessage, error) {
-	var a []json.RawMessage
+func array(raw []byte) ([]jsontext.Value, error) {
+	var a []jsontext.Value
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, err
 	}

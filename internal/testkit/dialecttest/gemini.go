@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ValidateGemini tells what Gemini's generateContent would refuse in {"systemInstruction": …,
@@ -246,7 +248,7 @@ func geminiBytes(text string) error {
 // each reply must, as Gemini 3 asks.
 func ValidateGeminiChat(raw []byte, signed bool) error {
 	var request struct {
-		Messages []map[string]json.RawMessage `json:"messages"`
+		Messages []map[string]jsontext.Value `json:"messages"`
 	}
 	if err := json.Unmarshal(raw, &request); err != nil {
 		return err
@@ -255,7 +257,7 @@ func ValidateGeminiChat(raw []byte, signed bool) error {
 		if m["tool_calls"] == nil {
 			continue
 		}
-		var calls []map[string]json.RawMessage
+		var calls []map[string]jsontext.Value
 		if err := json.Unmarshal(m["tool_calls"], &calls); err != nil {
 			return fmt.Errorf("messages[%d].tool_calls: %w", i, err)
 		}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ValidateReasoningChat tells what the many servers of this form would refuse whose models reason
 // aloud: what OpenAI's own would, but that replies may hold their reasoning as it came.
 func ValidateReasoningChat(raw []byte) error {
-	var request map[string]json.RawMessage
+	var request map[string]jsontext.Value
 	var messages []Object
 	if err := json.Unmarshal(raw, &request); err != nil {
 		return err
@@ -123,7 +125,7 @@ func chatAssistant(m Object) (calls []string, err error) {
 	if err := content(c, "text", "refusal"); err != nil {
 		return nil, err
 	}
-	if parts, err := array(c); err == nil && len(parts) > 1 && slices.ContainsFunc(parts, func(p json.RawMessage) bool { return kind(p) == "refusal" }) {
+	if parts, err := array(c); err == nil && len(parts) > 1 && slices.ContainsFunc(parts, func(p jsontext.Value) bool { return kind(p) == "refusal" }) {
 		return nil, errors.New("content: a refusal stands alone")
 	}
 	return calls, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
 	"sessiond/internal/dialect/wire"
@@ -28,9 +29,9 @@ func Nested(levels int) string { return strings.Repeat("[", levels) + strings.Re
 const small = 4096
 
 // List reads a JSON array.
-func List(t testing.TB, array string) []json.RawMessage {
+func List(t testing.TB, array string) []jsontext.Value {
 	t.Helper()
-	var raw []json.RawMessage
+	var raw []jsontext.Value
 	if err := json.Unmarshal([]byte(array), &raw); err != nil {
 		t.Fatalf("the case is no JSON array: %v", err)
 	}
@@ -38,7 +39,7 @@ func List(t testing.TB, array string) []json.RawMessage {
 }
 
 // RoundTrip decodes entries that must decode, stores them and exports them: the same come back.
-func RoundTrip(t testing.TB, form wire.Form, raw []json.RawMessage) {
+func RoundTrip(t testing.TB, form wire.Form, raw []jsontext.Value) {
 	t.Helper()
 	decoded, err := form.Decode(raw)
 	if err != nil {
@@ -47,7 +48,7 @@ func RoundTrip(t testing.TB, form wire.Form, raw []json.RawMessage) {
 	comesBack(t, form, raw, decoded)
 }
 
-func comesBack(t testing.TB, form wire.Form, raw []json.RawMessage, decoded wire.Decoded) {
+func comesBack(t testing.TB, form wire.Form, raw []jsontext.Value, decoded wire.Decoded) {
 	t.Helper()
 	exported := testkit.Must(form.Export(Stored(t, decoded.Messages)))(t)
 	if want, got := Array(raw), Array(exported); !EqualJSON(want, got) {
@@ -64,7 +65,7 @@ func RoundTrips(t *testing.T, form wire.Form, cases []Case) {
 }
 
 // AnyRoundTrips takes generated entries there and back.
-func AnyRoundTrips(t *testing.T, form wire.Form, entry func(*rapid.T) json.RawMessage) {
+func AnyRoundTrips(t *testing.T, form wire.Form, entry func(*rapid.T) jsontext.Value) {
 	t.Helper()
 	rapid.Check(t, func(r *rapid.T) {
 		raw := rapid.SliceOfN(rapid.Custom(entry), 1, 6).Draw(r, "entries")
@@ -82,7 +83,7 @@ func AnyRoundTrips(t *testing.T, form wire.Form, entry func(*rapid.T) json.RawMe
 // FuzzRoundTrip takes whatever decodes there and back.
 func FuzzRoundTrip(f *testing.F, form wire.Form, cases []Case) {
 	f.Helper()
-	fuzz(f, cases, func(t *testing.T, raw []json.RawMessage) {
+	fuzz(f, cases, func(t *testing.T, raw []jsontext.Value) {
 		if decoded, err := form.Decode(raw); err == nil {
 			comesBack(t, form, raw, decoded)
 		}
@@ -92,7 +93,7 @@ func FuzzRoundTrip(f *testing.F, form wire.Form, cases []Case) {
 // FuzzSend sends whatever decodes, after what brings it into order: its provider accepts it.
 func FuzzSend(f *testing.F, form wire.Form, cases []Case, order func([]session.Message) []session.Message) {
 	f.Helper()
-	fuzz(f, cases, func(t *testing.T, raw []json.RawMessage) {
+	fuzz(f, cases, func(t *testing.T, raw []jsontext.Value) {
 		decoded, err := form.Decode(raw)
 		if err != nil {
 			return
@@ -104,7 +105,7 @@ func FuzzSend(f *testing.F, form wire.Form, cases []Case, order func([]session.M
 	})
 }
 
-func fuzz(f *testing.F, cases []Case, run func(*testing.T, []json.RawMessage)) {
+func fuzz(f *testing.F, cases []Case, run func(*testing.T, []jsontext.Value)) {
 	f.Helper()
 	for _, c := range cases {
 		if len(c.Entries) < small {
@@ -112,7 +113,7 @@ func fuzz(f *testing.F, cases []Case, run func(*testing.T, []json.RawMessage)) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var raw []json.RawMessage
+		var raw []jsontext.Value
 		if json.Unmarshal(body, &raw) != nil {
 			t.Skip("no JSON array")
 		}
@@ -169,7 +170,7 @@ func Refuses(t *testing.T, form wire.Form, fine string, cases ...Wrong) {
 	)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			decoded, err := form.Decode([]json.RawMessage{json.RawMessage(fine), json.RawMessage(c.entry)})
+			decoded, err := form.Decode([]jsontext.Value{jsontext.Value(fine), jsontext.Value(c.entry)})
 			var known *session.Error
 			if !errors.As(err, &known) {
 				t.Fatalf("got %+v and error %v", decoded, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -148,12 +149,12 @@ func takesSystem(model string) bool {
 }
 
 // Entries returns the entries of the conversation in a request, without the system text beside it.
-func Entries(t failer, form string, request []byte) []json.RawMessage {
+func Entries(t failer, form string, request []byte) []jsontext.Value {
 	t.Helper()
 	field := map[string]string{"openai.chat": "messages", "openai.responses": "input", "anthropic": "messages", "gemini": "contents"}[form]
-	var body map[string]json.RawMessage
+	var body map[string]jsontext.Value
 	testkit.Check(t, json.Unmarshal(request, &body))
-	var entries []json.RawMessage
+	var entries []jsontext.Value
 	if err := json.Unmarshal(body[field], &entries); err != nil {
 		t.Fatalf("%s of %.200s: %v", field, request, err)
 	}
@@ -169,7 +170,7 @@ func Flat(t failer, form string, request []byte) []string {
 		raw = bytes.ReplaceAll(raw, []byte(`,"cache_control":{"type":"ephemeral"}`), nil)
 		var entry struct {
 			Role           string
-			Content, Parts []json.RawMessage
+			Content, Parts []jsontext.Value
 		}
 		var plain struct{ Role, Content string }
 		if form == "anthropic" && json.Unmarshal(raw, &plain) == nil { // the same as a block of text

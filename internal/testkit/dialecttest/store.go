@@ -14,6 +14,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
@@ -112,7 +114,7 @@ func markHalves(raw []byte) []byte {
 }
 
 // Array writes elements as one JSON array, for comparing and printing.
-func Array(elements []json.RawMessage) []byte {
+func Array(elements []jsontext.Value) []byte {
 	parts := make([]string, len(elements))
 	for i, e := range elements {
 		parts[i] = string(e)

@@ -2,16 +2,17 @@ package api
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
@@ -49,56 +50,41 @@ type withBody interface {
 	schema(huma.Registry) *huma.Schema
 }
 
-// decodeBody decodes one JSON object into a struct. It rejects unknown fields, because ignoring a
-// misspelled expect_head would be worse. An empty body is an empty object.
+// decodeBody decodes one JSON object into a struct, in one pass. It rejects unknown fields, because ignoring a
+// misspelled expect_head would be worse, and a field that occurs twice, at any depth. As in earlier versions the case
+// of the route's own names does not count. An empty body is an empty object.
 // Codes: Malformed, Invalid.
 func decodeBody(raw []byte, into any) error {
+	return decode(raw, into, jsontext.AllowDuplicateNames(false))
+}
+
+func decode(raw []byte, into any, options ...json.Options) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}
 	if at := invalidUTF8(raw); at >= 0 {
 		return session.Errorf(session.Malformed, "the body is not UTF-8: byte %d does not begin a character", at)
 	}
-	if jsonx.Depth(raw) > maxDepth {
+	if jsonx.DeeperThan(raw, maxDepth) {
 		return session.Errorf(session.Invalid, "the body nests deeper than the limit of %d levels", maxDepth)
 	}
-	if name := repeatedField(raw); name != "" {
-		name = jsonx.Clip(name)
-		return session.Errorf(session.Invalid, "the body has the field %q twice: send it once", name).At(name, "occurs twice")
+	// Halves of surrogate pairs pass: fields that cannot hold them refuse them, messages keep them.
+	options = append(options, jsontext.AllowInvalidUTF8(true), json.RejectUnknownMembers(true),
+		json.MatchCaseInsensitiveNames(true), jsonv1.MatchCaseSensitiveDelimiter(true))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), options...)
+	if err := json.UnmarshalDecode(dec, into, options...); err != nil {
+		return explain(cmp.Or(brokenJSON(raw), err))
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return explain(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return session.Errorf(session.Malformed, "the body continues after its JSON value, at byte %d", dec.InputOffset())
 	}
 	return nil
 }
 
-// repeatedField returns the first field of a JSON object that occurs twice, "" for none. Case does
-// not count, as it does not for the decoder.
-func repeatedField(raw []byte) string {
-	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if dec.PeekKind() != '{' {
-		return ""
-	}
-	_, err := dec.ReadToken()
-	seen := map[string]bool{}
-	for err == nil && dec.PeekKind() == '"' {
-		var name jsontext.Token
-		if name, err = dec.ReadToken(); err != nil {
-			return "" // the decoder says what is wrong
-		}
-		field := name.String()
-		if seen[strings.ToLower(field)] {
-			return field
-		}
-		seen[strings.ToLower(field)] = true
-		err = dec.SkipValue()
-	}
-	return ""
+// brokenJSON returns what is wrong with the syntax of a refused body: that comes before a wrong field.
+func brokenJSON(raw []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return dec.SkipValue()
 }
 
 // invalidUTF8 returns the index of the first byte that is not UTF-8, -1 if there is none.
@@ -115,43 +101,64 @@ func invalidUTF8(raw []byte) int {
 
 // explain turns a decoder's error into one that names the place and does not echo the input.
 func explain(err error) error {
-	var syntax *json.SyntaxError
-	var mismatch *json.UnmarshalTypeError
+	var syntax *jsontext.SyntacticError
+	var semantic *json.SemanticError
 	var known *session.Error
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &syntax):
-		return session.Errorf(session.Malformed, "the body is not valid JSON: %s at byte %d", syntax.Error(), syntax.Offset)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return session.Errorf(session.Malformed, "the body is not valid JSON: it ends too early")
-	case errors.As(err, &mismatch):
-		return explainMismatch(mismatch)
-	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		name = jsonx.Clip(strings.Trim(name, `"`))
-		return session.Errorf(session.Invalid, "the body has the field %q, which this route does not know", name).At(name, "unknown field")
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		name := jsonx.Path(syntax.JSONPointer)
+		return session.Errorf(session.Invalid, "the body has the field %q twice: send it once", name).At(name, "occurs twice")
+	case errors.As(err, &syntax):
+		return session.Errorf(session.Malformed, "the body is not valid JSON: %s at byte %d", syntax.Err, syntax.ByteOffset)
+	case errors.As(err, &semantic):
+		return explainMismatch(semantic)
 	}
 	return session.Errorf(session.Malformed, "the body cannot be read: %w", err)
 }
 
-func explainMismatch(e *json.UnmarshalTypeError) error {
-	if e.Field == "" && e.Type != nil && e.Type.Kind() == reflect.Struct {
-		return session.Errorf(session.Malformed, "the body must be a JSON object, not %s", e.Value)
+func explainMismatch(e *json.SemanticError) error {
+	path, what := jsonx.Path(e.JSONPointer), ""
+	var refused *refusal
+	switch {
+	case errors.Is(e, json.ErrUnknownName):
+		return session.Errorf(session.Invalid, "the body has the field %q, which this route does not know", path).At(path, "unknown field")
+	case errors.As(e, &refused):
+		what = refused.what
+	case path == "" && e.GoType != nil && e.GoType.Kind() == reflect.Struct:
+		return session.Errorf(session.Malformed, "the body must be a JSON object, not %s", kindName(e.JSONKind))
+	default:
+		what = fmt.Sprintf("must be %s, not %s", wanted(e.GoType), kindName(e.JSONKind))
 	}
-	what := ""
-	if e.Type == reflect.TypeFor[refusal]() {
-		what = e.Value
-	} else {
-		given, _, _ := strings.Cut(e.Value, " ") // "number 1.5": without the number
-		what = fmt.Sprintf("must be %s, not %s", wanted(e.Type), given)
+	return session.Errorf(session.Invalid, "%s %s", path, what).At(path, "%s", what)
+}
+
+// kindName returns the name of a kind of JSON values.
+func kindName(kind jsontext.Kind) string {
+	switch kind {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case '0':
+		return "number"
+	case 't', 'f':
+		return "bool"
 	}
-	return session.Errorf(session.Invalid, "%s %s", e.Field, what).At(e.Field, "%s", what)
+	return "null"
 }
 
 func wanted(t reflect.Type) string {
 	if t == nil {
 		return "something else"
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -169,11 +176,10 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// refusal marks an UnmarshalTypeError that was made by refuse.
-type refusal struct{}
+// refusal is the error of an UnmarshalJSON for an invalid value. The decoder adds the path of the field.
+type refusal struct{ what string }
 
-// refuse is the error that an UnmarshalJSON returns for an invalid value. The decoder adds the
-// path of the field only to errors of this type.
-func refuse(format string, args ...any) error {
-	return &json.UnmarshalTypeError{Value: fmt.Sprintf(format, args...), Type: reflect.TypeFor[refusal]()}
-}
+func (r *refusal) Error() string { return r.what }
+
+// refuse returns a refusal.
+func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"math"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/usage"
@@ -38,7 +40,7 @@ type callBody struct {
 	Requests         int64           `json:"requests,omitempty" doc:"Of the model web_search: how many searches the call stands for"`
 	LatencyMS        *int64          `json:"latency_ms,omitempty"`
 	CostUSD          *float64        `json:"cost_usd,omitempty" doc:"Cost in US dollars, as the provider charged it; default: by the catalogue's price"`
-	Usage            json.RawMessage `json:"usage,omitempty" doc:"The usage object of the provider's reply, as it is, instead of the numbers"`
+	Usage            jsontext.Value  `json:"usage,omitempty" doc:"The usage object of the provider's reply, as it is, instead of the numbers"`
 	ExternalID       name            `json:"external_id,omitempty" doc:"The caller's id of the call; a call with the same id is counted once"`
 	CreatedAt        *moment         `json:"created_at,omitempty"`
 	Metadata         object          `json:"metadata,omitempty"`
@@ -113,7 +115,7 @@ func (s *Server) replyCall(ctx context.Context, id session.ID, b *callBody) (cal
 		call, err = s.toCall(ctx, id, b)
 		return call, "", err
 	}
-	kept := map[string]json.RawMessage{}
+	kept := map[string]jsontext.Value{}
 	if len(b.Metadata) > 0 {
 		if err := json.Unmarshal(b.Metadata, &kept); err != nil {
 			return nil, "", err

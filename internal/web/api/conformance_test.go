@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
@@ -24,7 +26,7 @@ import (
 // and counts them all.
 type confCase struct {
 	ID, Area            string
-	Given, When, Expect json.RawMessage
+	Given, When, Expect jsontext.Value
 }
 
 func conform(t *testing.T, area string, run func(t *testing.T, c confCase)) {
@@ -45,7 +47,7 @@ func conform(t *testing.T, area string, run func(t *testing.T, c confCase)) {
 }
 
 // into reads a part of a case and refuses members that the test does not know of.
-func into[T any](t *testing.T, raw json.RawMessage) T {
+func into[T any](t *testing.T, raw jsontext.Value) T {
 	t.Helper()
 	var v T
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -57,7 +59,7 @@ func into[T any](t *testing.T, raw json.RawMessage) T {
 }
 
 // expect compares what was got with what the case wants, as JSON.
-func expect(t *testing.T, got any, want json.RawMessage) {
+func expect(t *testing.T, got any, want jsontext.Value) {
 	t.Helper()
 	raw := testkit.Must(json.Marshal(got))(t)
 	var a, b any

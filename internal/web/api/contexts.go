@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
@@ -143,7 +143,7 @@ func (a *initialArg) UnmarshalJSON(raw []byte) error {
 	var message jsonx.Object
 	message.SetText("role", string(session.User))
 	message.Set(field, raw)
-	decoded, err := dialect.Decode(form, []json.RawMessage{message.JSON()})
+	decoded, err := dialect.Decode(form, []jsontext.Value{message.Value()})
 	if err != nil {
 		return refuse("cannot be read: %s", err.Error())
 	}

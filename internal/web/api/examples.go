@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // examplesJSON is a conversation with the API, request after request. A test sends them to a server and
@@ -17,11 +18,11 @@ var examplesJSON []byte
 
 // example is one request and its answer. Without a recorded answer only the status is known.
 type example struct {
-	Operation string          `json:"operation"`
-	Path      string          `json:"path"`
-	Body      json.RawMessage `json:"body"`
-	Status    int             `json:"status"`
-	Answer    json.RawMessage `json:"answer"`
+	Operation string         `json:"operation"`
+	Path      string         `json:"path"`
+	Body      jsontext.Value `json:"body"`
+	Status    int            `json:"status"`
+	Answer    jsontext.Value `json:"answer"`
 }
 
 // showExample adds the first example of an operation to its OpenAPI description.

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
@@ -39,12 +40,12 @@ func FuzzMerge(f *testing.F) {
 		if json.Unmarshal(to, &a) != nil || json.Unmarshal(by, &b) != nil {
 			return
 		}
-		merged := merge(session.JSON(to), session.JSON(by))
+		merged := jsonx.Patch(session.JSON(to), session.JSON(by))
 		if err := json.Unmarshal(merged, &got); err != nil {
-			t.Fatalf("merge(%s, %s) = %s: %v", target, patch, merged, err)
+			t.Fatalf("jsonx.Patch(%s, %s) = %s: %v", target, patch, merged, err)
 		}
 		if want := mergeValues(a, b); !reflect.DeepEqual(got, want) {
-			t.Errorf("merge(%s, %s) = %s, want %v", target, patch, merged, want)
+			t.Errorf("jsonx.Patch(%s, %s) = %s, want %v", target, patch, merged, want)
 		}
 	})
 }

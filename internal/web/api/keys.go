@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -80,7 +82,7 @@ func keyRow(k *store.Key, rules *routing.Config, now time.Time) KeyView {
 
 // namesOf parses the names in metadata from connectors, and skips values of another form.
 func namesOf(metadata session.JSON) routing.Names {
-	var members map[string]json.RawMessage
+	var members map[string]jsontext.Value
 	var n routing.Names
 	if json.Unmarshal(metadata, &members) != nil {
 		return n

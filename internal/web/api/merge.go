@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -48,46 +47,20 @@ func (object) Schema(huma.Registry) *huma.Schema {
 }
 
 // checkObject rejects other values than objects, and invalid or duplicate names.
-func checkObject(raw json.RawMessage) error {
+func checkObject(raw jsontext.Value) error {
 	parsed, err := jsonx.ParseObject("it", raw)
 	if err != nil {
 		return refuse("cannot be used: %s", err.Error())
 	}
-	for _, m := range parsed.Members() {
+	for _, m := range parsed {
 		if strings.ContainsRune(m.Key, utf8.RuneError) {
 			return refuse("has a field name that is not valid text")
 		}
 		if jsonx.KindOf(m.Value) == '{' {
-			if err := checkObject(json.RawMessage(m.Value)); err != nil {
+			if err := checkObject(jsontext.Value(m.Value)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// merge applies a JSON merge patch (RFC 7396) to an object. Both are checked JSON. Values outside the
-// patch keep their bytes.
-func merge(target, patch session.JSON) session.JSON {
-	if jsonx.KindOf(json.RawMessage(patch)) != '{' {
-		return patch
-	}
-	if jsonx.KindOf(json.RawMessage(target)) != '{' {
-		target = session.JSON(`{}`)
-	}
-	into, err := jsonx.ParseObject("target", json.RawMessage(target))
-	if err != nil { // stored by hand with a duplicate name: keep only the patch
-		into = jsonx.Object{}
-	}
-	changes, err := jsonx.ParseObject("patch", json.RawMessage(patch))
-	if err != nil {
-		return target
-	}
-	into.Change(changes.Members(), func(was, given jsontext.Value) jsontext.Value {
-		if jsonx.IsNull(given) {
-			return nil
-		}
-		return jsontext.Value(merge(session.JSON(was), session.JSON(given)))
-	})
-	return session.JSON(into.JSON())
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"io"
 	"reflect"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect"
 	"sessiond/internal/routing"
@@ -23,11 +23,11 @@ import (
 const maxMessages = 10_000
 
 type appendBody struct {
-	Messages   []json.RawMessage `json:"messages" doc:"The messages to append: {role, content}, or a provider's form, such as its reply, or sessiond's own {role, parts}"`
-	Dialect    string            `json:"dialect,omitempty" doc:"Form of the messages: openai.chat, openai.responses, anthropic, gemini, native; default: detected"`
-	ExpectHead messageArg        `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
-	Parent     messageArg        `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
-	Call       *callBody         `json:"call,omitempty" doc:"The model call behind the last reply"`
+	Messages   []jsontext.Value `json:"messages" doc:"The messages to append: {role, content}, or a provider's form, such as its reply, or sessiond's own {role, parts}"`
+	Dialect    string           `json:"dialect,omitempty" doc:"Form of the messages: openai.chat, openai.responses, anthropic, gemini, native; default: detected"`
+	ExpectHead messageArg       `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
+	Parent     messageArg       `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
+	Call       *callBody        `json:"call,omitempty" doc:"The model call behind the last reply"`
 
 	turnDialect string // of the context that a turn asks for
 }
@@ -194,7 +194,7 @@ type messageView struct {
 // messageItem is a message in our form or in a provider's.
 type messageItem struct {
 	view *messageView
-	wire json.RawMessage
+	wire jsontext.Value
 }
 
 // writeJSON writes the message: a large text is not copied into one JSON value.

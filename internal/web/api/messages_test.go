@@ -16,6 +16,7 @@ import (
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/storetest"
 
+	"github.com/go-json-experiment/json/jsontext"
 	_ "modernc.org/sqlite" // breaks what the store keeps whole
 )
 
@@ -62,7 +63,7 @@ func TestNativeMessages(t *testing.T) {
 		t.Errorf("%s", r.raw)
 	}
 	// What was read can be appended again.
-	var page struct{ Data []json.RawMessage }
+	var page struct{ Data []jsontext.Value }
 	testkit.Check(t, json.Unmarshal([]byte(r.raw), &page))
 	other := "/v1/sessions/" + k.session(nil) + "/messages"
 	k.want(201, k.do("POST", other, map[string]any{"messages": page.Data, "dialect": "native"}))

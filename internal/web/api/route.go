@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/jsonx"
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -282,7 +284,7 @@ func turnover(current *store.Generation, d routing.Decision, a routing.Arrival, 
 		return t, nil
 	}
 	next := store.NewSession{Kind: kindOf(a.Class.Source)}
-	before := map[string]json.RawMessage{}
+	before := map[string]jsontext.Value{}
 	if current != nil {
 		next.Settings, next.Directory, next.Project, next.Window = current.Settings, current.Directory, current.Project, current.Window
 		if current.ParentKind == session.ParentChild {
@@ -318,7 +320,7 @@ func tell(metadata, told session.JSON) session.JSON {
 	if len(told) == 0 {
 		return metadata
 	}
-	var news map[string]json.RawMessage
+	var news map[string]jsontext.Value
 	if json.Unmarshal(told, &news) != nil {
 		return metadata
 	}
@@ -330,7 +332,7 @@ func tell(metadata, told session.JSON) session.JSON {
 	if len(news) == 0 {
 		return metadata
 	}
-	return merge(metadata, session.JSONOf(news))
+	return jsonx.Patch(metadata, session.JSONOf(news))
 }
 
 // chosenModel returns the model that a person chose for a key, "" without a choice.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
 	"sessiond/internal/analytics"
@@ -131,6 +132,7 @@ func (s *Server) config() huma.Config {
 	registry := huma.NewMapRegistry(schemaPrefix, schemaName)
 	registry.RegisterTypeAlias(reflect.TypeFor[session.Time](), reflect.TypeFor[time.Time]())
 	registry.RegisterTypeAlias(reflect.TypeFor[session.JSON](), reflect.TypeFor[any]())
+	registry.RegisterTypeAlias(reflect.TypeFor[jsontext.Value](), reflect.TypeFor[any]())
 	registry.Schema(reflect.TypeFor[problem.Problem](), true, "Problem")
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/url"
@@ -12,9 +11,11 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/find"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -122,7 +123,7 @@ func (s *Server) parseSettings(raw settings) (contextmgr.Settings, error) {
 
 // settingsError explains an error of settings as one of the body's field settings.
 func settingsError(err error) error {
-	var mismatch *json.UnmarshalTypeError
+	var mismatch *json.SemanticError
 	if errors.As(err, &mismatch) {
 		err = explainMismatch(mismatch)
 	}
@@ -324,7 +325,7 @@ func (s *Server) sessionPatch(b *sessionPatchBody, now session.Session) (store.S
 	if b.Metadata.given {
 		merged := session.JSON(`{}`)
 		if !b.Metadata.null {
-			merged = merge(now.Metadata, session.JSON(b.Metadata.value))
+			merged = jsonx.Patch(now.Metadata, session.JSON(b.Metadata.value))
 		}
 		p.Metadata = &merged
 	}
@@ -334,7 +335,7 @@ func (s *Server) sessionPatch(b *sessionPatchBody, now session.Session) (store.S
 			if _, err := s.parseSettings(b.Settings.value); err != nil {
 				return p, err
 			}
-			merged = merge(now.Settings, session.JSON(b.Settings.value))
+			merged = jsonx.Patch(now.Settings, session.JSON(b.Settings.value))
 		}
 		if _, err := contextmgr.StoredSettings(merged); err != nil {
 			return p, settingsError(err)

@@ -3,12 +3,12 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
@@ -39,7 +39,7 @@ func (b *anyBody) read() error {
 	if len(bytes.TrimSpace(b.RawBody)) == 0 {
 		return session.Errorf(session.Malformed, "the body is empty: send a JSON value")
 	}
-	return decodeBody(b.RawBody, new(json.RawMessage))
+	return decode(b.RawBody, new(jsontext.Value), jsontext.AllowDuplicateNames(true)) // stored as it came
 }
 
 func (b *anyBody) raw() []byte { return b.RawBody }
@@ -105,17 +105,17 @@ func (s *Server) putState(ctx context.Context, in *writeStateInput) (*stateOutpu
 
 func (s *Server) patchState(ctx context.Context, in *writeStateInput) (*stateOutput, error) {
 	patch := in.document()
-	if jsonx.KindOf(json.RawMessage(patch)) != '{' {
-		return nil, session.Errorf(session.Malformed, "a merge patch is a JSON object, not %s; PUT replaces the document as a whole", jsonx.Describe(json.RawMessage(patch)))
+	if jsonx.KindOf(jsontext.Value(patch)) != '{' {
+		return nil, session.Errorf(session.Malformed, "a merge patch is a JSON object, not %s; PUT replaces the document as a whole", jsonx.Describe(jsontext.Value(patch)))
 	}
-	if err := checkObject(json.RawMessage(patch)); err != nil {
-		var refused *json.UnmarshalTypeError
+	if err := checkObject(jsontext.Value(patch)); err != nil {
+		var refused *refusal
 		if errors.As(err, &refused) {
-			err = session.Errorf(session.Invalid, "the merge patch %s", refused.Value)
+			err = session.Errorf(session.Invalid, "the merge patch %s", refused.what)
 		}
 		return nil, err
 	}
-	return s.changeState(ctx, in, func(was session.JSON) (session.JSON, error) { return merge(was, patch), nil })
+	return s.changeState(ctx, in, func(was session.JSON) (session.JSON, error) { return jsonx.Patch(was, patch), nil })
 }
 
 // addToState appends an element to an array. The store runs the change in its transaction, so that
@@ -130,7 +130,7 @@ func withElement(name string, was, element session.JSON) (session.JSON, error) {
 		was = session.JSON(`[]`)
 	}
 	if was[0] != '[' {
-		return nil, session.Errorf(session.Invalid, "state %s is %s and not an array, so nothing can be appended: change it with PUT or PATCH", name, jsonx.Describe(json.RawMessage(was)))
+		return nil, session.Errorf(session.Invalid, "state %s is %s and not an array, so nothing can be appended: change it with PUT or PATCH", name, jsonx.Describe(jsontext.Value(was)))
 	}
 	begin := bytes.TrimRight(was[:len(was)-1], " \t\r\n")
 	out := append(session.JSON(nil), begin...)

@@ -3,7 +3,8 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/jsonx"
@@ -13,22 +14,22 @@ import (
 )
 
 type turnBody struct {
-	Messages   []json.RawMessage `json:"messages,omitempty" doc:"Messages to append; none: only build the context"`
-	Call       *callBody         `json:"call,omitempty" doc:"The model call behind the last reply"`
-	ExpectHead messageArg        `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
-	Parent     messageArg        `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
+	Messages   []jsontext.Value `json:"messages,omitempty" doc:"Messages to append; none: only build the context"`
+	Call       *callBody        `json:"call,omitempty" doc:"The model call behind the last reply"`
+	ExpectHead messageArg       `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
+	Parent     messageArg       `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
 
-	Dialect        string          `json:"dialect,omitempty" doc:"The provider's form of the context: openai.chat, openai.responses, anthropic, gemini; default: that of the last turn, else openai.chat"`
-	Model          name            `json:"model,omitempty"`
-	Window         *int64          `json:"window,omitempty" doc:"The model's window, in tokens; default: the session's, else the catalogue's"`
-	MaxOutput      int64           `json:"max_output,omitempty" doc:"Tokens to reserve for the reply"`
-	System         *text           `json:"system,omitempty" doc:"The system text. It is stored: a later turn without system uses it again; \"\" removes it"`
-	Initial        initialArg      `json:"initial,omitzero" doc:"The caller's text or parts that stand before the conversation; stored like system"`
-	Volatile       text            `json:"volatile,omitempty" doc:"Text that changes from turn to turn, like the date. It is added to the newest message and stays there, so that the provider's cache stays valid"`
-	Tools          json.RawMessage `json:"tools,omitempty" doc:"The tool schemas that the caller sends to the provider: they are counted, not returned"`
-	OverheadTokens *int64          `json:"overhead_tokens,omitempty" doc:"Tokens outside the messages, if the caller counted them; instead of tools"`
-	CloseCalls     bool            `json:"close_calls,omitempty" doc:"Answer tool calls that have no result with an error result, so that the context can be sent"`
-	Settings       settings        `json:"settings,omitempty" doc:"Settings of the context manager for this context"`
+	Dialect        string         `json:"dialect,omitempty" doc:"The provider's form of the context: openai.chat, openai.responses, anthropic, gemini; default: that of the last turn, else openai.chat"`
+	Model          name           `json:"model,omitempty"`
+	Window         *int64         `json:"window,omitempty" doc:"The model's window, in tokens; default: the session's, else the catalogue's"`
+	MaxOutput      int64          `json:"max_output,omitempty" doc:"Tokens to reserve for the reply"`
+	System         *text          `json:"system,omitempty" doc:"The system text. It is stored: a later turn without system uses it again; \"\" removes it"`
+	Initial        initialArg     `json:"initial,omitzero" doc:"The caller's text or parts that stand before the conversation; stored like system"`
+	Volatile       text           `json:"volatile,omitempty" doc:"Text that changes from turn to turn, like the date. It is added to the newest message and stays there, so that the provider's cache stays valid"`
+	Tools          jsontext.Value `json:"tools,omitempty" doc:"The tool schemas that the caller sends to the provider: they are counted, not returned"`
+	OverheadTokens *int64         `json:"overhead_tokens,omitempty" doc:"Tokens outside the messages, if the caller counted them; instead of tools"`
+	CloseCalls     bool           `json:"close_calls,omitempty" doc:"Answer tool calls that have no result with an error result, so that the context can be sent"`
+	Settings       settings       `json:"settings,omitempty" doc:"Settings of the context manager for this context"`
 
 	WorkspaceAccess string `json:"workspace_access,omitempty" enum:"rw,ro,none" doc:"The agent's access to its files; only with rw (the default) a turn requests a memory flush"`
 	Heartbeat       bool   `json:"heartbeat,omitempty" doc:"An automatic turn: it requests no memory flush"`

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/session"
 	"sessiond/internal/web/api"
@@ -65,7 +67,7 @@ func TestTurnForAnthropic(t *testing.T) {
 	id := k.session(nil)
 	r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/turns", map[string]any{
 		"dialect": "anthropic", "model": "claude-opus-4-5", "system": "Be brief.",
-		"messages": json.RawMessage(`[{"role":"user","content":"look"},
+		"messages": jsontext.Value(`[{"role":"user","content":"look"},
 			{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]},
 			{"role":"tool","tool_call_id":"call_1","content":"seen"}]`),
 	}))
@@ -77,7 +79,7 @@ func TestTurnForAnthropic(t *testing.T) {
 	}
 	r = k.want(201, k.do("POST", "/v1/sessions/"+id+"/turns", map[string]any{
 		"dialect": "anthropic", "settings": map[string]any{"cache_slots": 1},
-		"messages": json.RawMessage(`[{"role":"assistant","content":[{"type":"text","text":"done"}]},{"role":"user","content":[{"type":"text","text":"thanks","cache_control":{"type":"ephemeral"}}]}]`),
+		"messages": jsontext.Value(`[{"role":"assistant","content":[{"type":"text","text":"done"}]},{"role":"user","content":[{"type":"text","text":"thanks","cache_control":{"type":"ephemeral"}}]}]`),
 	}))
 	if n := strings.Count(r.raw, "cache_control"); r.at("context.thinking_level") != nil || n != 1 {
 		t.Errorf("%d cache marks: %s", n, r.raw)
@@ -219,7 +221,7 @@ func TestCallsAreReportedWithAnAppend(t *testing.T) {
 	ctxID := turn.text("context.context_id")
 	k.want(201, k.do("POST", path+"/turns", map[string]any{
 		"model": "priced", "messages": []any{map[string]any{"role": "assistant", "content": "y"}},
-		"call": map[string]any{"provider": "openai", "model": "priced", "usage": json.RawMessage(`{"prompt_tokens":100,"completion_tokens":5}`), "context_id": ctxID, "latency_ms": 12},
+		"call": map[string]any{"provider": "openai", "model": "priced", "usage": jsontext.Value(`{"prompt_tokens":100,"completion_tokens":5}`), "context_id": ctxID, "latency_ms": 12},
 	}))
 	r := k.want(200, k.do("GET", path+"/calls", nil))
 	if r.at("data.0.input_tokens") != 100.0 || r.at("data.0.output_tokens") != 5.0 || r.text("data.0.price_source") != "catalogue" || r.at("data.0.latency_ms") != 12.0 || r.text("data.0.purpose") != "chat" {

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"encoding/json"
-
 	"github.com/danielgtaylor/huma/v2"
 
 	"sessiond/internal/jsonx"
@@ -105,7 +103,7 @@ func (a *messageArg) UnmarshalJSON(raw []byte) error {
 		a.ref = ref
 		return nil
 	case 0:
-		if err := json.Unmarshal(raw, &a.seq); err == nil && a.seq > 0 {
+		if err := jsonx.Unmarshal(raw, &a.seq); err == nil && a.seq > 0 {
 			return nil
 		}
 	}
@@ -157,7 +155,7 @@ func (c *change[T]) UnmarshalJSON(raw []byte) error {
 	if c.null {
 		return nil
 	}
-	return json.Unmarshal(raw, &c.value)
+	return jsonx.Unmarshal(raw, &c.value)
 }
 
 // Schema implements huma.SchemaProvider.

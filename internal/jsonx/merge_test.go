@@ -1,13 +1,14 @@
-package api
+package jsonx_test
 
 import (
 	"testing"
 
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
 
 // The rows are those of RFC 7396, appendix A, as far as an object is patched.
-func TestMergeFollowsRFC7396(t *testing.T) {
+func TestPatchFollowsRFC7396(t *testing.T) {
 	for _, row := range []struct{ target, patch, want string }{
 		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
 		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
@@ -22,8 +23,8 @@ func TestMergeFollowsRFC7396(t *testing.T) {
 		{``, `{"a":1}`, `{"a":1}`},
 		{`{"big":9007199254740993}`, `{"a":1.50}`, `{"big":9007199254740993,"a":1.50}`},
 	} {
-		if got := merge(session.JSON(row.target), session.JSON(row.patch)); string(got) != row.want {
-			t.Errorf("merge(%s, %s) = %s, want %s", row.target, row.patch, got, row.want)
+		if got := jsonx.Patch(session.JSON(row.target), session.JSON(row.patch)); string(got) != row.want {
+			t.Errorf("Patch(%s, %s) = %s, want %s", row.target, row.patch, got, row.want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package history
+package jsonx
 
 import (
 	"bytes"
@@ -18,11 +18,11 @@ func Fingerprint(o Object, drop ...string) string {
 	o = o.Without(drop...)
 	d := decoders.Get().(*jsontext.Decoder)
 	defer decoders.Put(d)
-	var p print
+	var p printer
 	p.members(func(yield func(key string, value func())) {
 		for _, f := range o {
-			yield(f.Key, func() {
-				d.Reset(bytes.NewBuffer(f.Raw), lenient, jsontext.AllowDuplicateNames(true))
+			yield(strings.ReplaceAll(f.Key, "\x00", "\uFFFD"), func() { // as Text reads a name
+				d.Reset(bytes.NewBuffer(f.Value), lenient, jsontext.AllowDuplicateNames(true))
 				p.value(d, 1)
 			})
 		}
@@ -35,12 +35,12 @@ func Fingerprint(o Object, drop ...string) string {
 // is spelled.
 const maxFingerprintDepth = 64
 
-// print writes JSON in a form of its own that leaves nothing to choose. Stored names are made of
+// printer writes JSON in a form of its own that leaves nothing to choose. Stored names are made of
 // it, so that it must stay as it is.
-type print struct{ out []byte }
+type printer struct{ out []byte }
 
 // value writes the decoder's next value.
-func (p *print) value(d *jsontext.Decoder, depth int) {
+func (p *printer) value(d *jsontext.Decoder, depth int) {
 	kind := d.PeekKind()
 	if depth > maxFingerprintDepth {
 		raw, _ := d.ReadValue()
@@ -81,7 +81,7 @@ func (p *print) value(d *jsontext.Decoder, depth int) {
 }
 
 // members writes an object, by the order of its names. Of equal names the last one counts.
-func (p *print) members(each func(yield func(key string, value func()))) {
+func (p *printer) members(each func(yield func(key string, value func()))) {
 	type member struct {
 		key      string
 		from, to int
@@ -109,7 +109,7 @@ func (p *print) members(each func(yield func(key string, value func()))) {
 }
 
 // text is written with its length, so that no content can look like structure.
-func (p *print) text(s string) {
+func (p *printer) text(s string) {
 	p.out = strconv.AppendInt(append(p.out, '"'), int64(len(s)), 10)
 	p.out = append(append(p.out, ':'), s...)
 }

@@ -1,4 +1,4 @@
-package history
+package jsonx
 
 import (
 	"slices"
@@ -31,6 +31,25 @@ func TestEqualObjectsHaveOneFingerprint(t *testing.T) {
 	}
 }
 
+func TestFingerprintIsThatOfTheMeaning(t *testing.T) {
+	base := `{"id":"1","a":{"x":0.00003,"y":["é","b"]},"n":1}`
+	for _, test := range []struct {
+		name, other string
+		equal       bool
+	}{
+		{"order, spelling, spaces", `{"n":1.0, "a":{"y":["\u00e9","b"],"x":3e-05},"id":"2"}`, true},
+		{"another number", `{"id":"1","a":{"x":0.00004,"y":["é","b"]},"n":1}`, false},
+		{"another order of a list", `{"id":"1","a":{"x":0.00003,"y":["b","é"]},"n":1}`, false},
+		{"text that looks like structure", `{"id":"1","a":{"x":0.00003,"y":["é\",\"b"]},"n":1}`, false},
+		{"an inner id counts", `{"id":"1","a":{"id":"1","x":0.00003,"y":["é","b"]},"n":1}`, false},
+		{"a number as text", `{"id":"1","a":{"x":0.00003,"y":["é","b"]},"n":"1"}`, false},
+	} {
+		if got := Fingerprint(mustObject(t, []byte(base)), "id") == Fingerprint(mustObject(t, []byte(test.other)), "id"); got != test.equal {
+			t.Errorf("%s: equal is %v", test.name, got)
+		}
+	}
+}
+
 func FuzzFingerprint(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a" : [ ] , "b":[ 1 , "\ud83d" ], "":1e999}`, `{"a":` + strings.Repeat(`[{"b":`, 40) + `"\n"` + strings.Repeat(`}]`, 40) + `}`,
@@ -38,7 +57,7 @@ func FuzzFingerprint(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		o, ok := ParseObject(data)
+		o, ok := ReadObject(data)
 		if !ok || !utf8.Valid(data) {
 			return
 		}
