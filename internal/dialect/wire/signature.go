@@ -153,7 +153,7 @@ func withoutSignatures[T ~[]byte](extra T, rule Signatures) (T, int) {
 		return extra, 0
 	}
 	n := 0
-	for _, f := range slices.Clone(fields.Members()) {
+	for _, f := range slices.Clone(fields) {
 		switch f.Key {
 		case "thoughtSignature", "thought_signature", "textSignature":
 			isText := jsonx.KindOf(f.Value) == '"' || jsonx.IsNull(f.Value)
