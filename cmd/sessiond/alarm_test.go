@@ -14,6 +14,7 @@ import (
 
 // The first line of a list says that backups are late, by their files alone, and that the daemon stores nothing.
 func TestListsBeginWithTheAlarm(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	d := startDaemonOn(t, home, "127.0.0.1:0")
 	d.newSession()

@@ -79,6 +79,7 @@ func (d *daemon) at(path string, times int) (size int64) {
 
 // No answer needs memory by the size of a session: each is read by a daemon of its own, asked for its peak.
 func TestAnswersNeedBoundedMemory(t *testing.T) {
+	t.Parallel()
 	effort.NotShort(t, "the race detector needs a multiple of memory")
 	const once, eight = int64(100 << 20), int64(345 << 20) // and 55 MB of the program itself are 400
 	messages, size := 24, 500<<10
@@ -113,6 +114,7 @@ func TestAnswersNeedBoundedMemory(t *testing.T) {
 // A large record costs a few times its size, whatever is asked of it: four to five times on a quiet machine. A busy
 // one collects garbage later, so the limit is beyond that; read as a whole and copied, it was fifteen times.
 func TestLargeRecordNeedsAFewTimesItsSize(t *testing.T) {
+	t.Parallel()
 	effort.NotShort(t, "the race detector needs a multiple of memory")
 	const size = 24 << 20
 	dir := t.TempDir()
@@ -132,6 +134,7 @@ func TestLargeRecordNeedsAFewTimesItsSize(t *testing.T) {
 
 // A statement that needs too much memory ends without the daemon.
 func TestSQLLeavesTheDaemonItsMemory(t *testing.T) {
+	t.Parallel()
 	effort.NotShort(t, "the race detector's own memory is over the limit")
 	if storetest.OnPostgres() {
 		t.Skip("PostgreSQL runs its statements itself")
@@ -154,6 +157,7 @@ func TestSQLLeavesTheDaemonItsMemory(t *testing.T) {
 
 // A daemon that runs out of descriptors says so in its log.
 func TestRunningOutOfDescriptorsIsLogged(t *testing.T) {
+	t.Parallel()
 	shell, err := exec.LookPath("sh")
 	if err != nil || storetest.OnPostgres() {
 		t.Skip("needs a shell to lower the limit")

@@ -48,6 +48,7 @@ func (c *counts) String() string {
 
 // TestChaos prints a row with its counts for each fault. `scripts/chaos` runs it alone.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	for _, f := range faults() {
 		if !f.quick && !effort.Long() { // they take minutes
 			continue

@@ -20,6 +20,7 @@ const hostile = "evil\x1b]0;owned\a\x1b[8m\x1b[2J\u009b31m\u202e\b\x7f"
 // Every command prints what was stored without what acts on a terminal, on a terminal and in a pipe. A new
 // command needs a line here.
 func TestNoCommandPrintsWhatActsOnATerminal(t *testing.T) {
+	t.Parallel()
 	commands := map[string][]string{
 		"ls": {"ls", "ls --project nothing"}, "show": {"show @@", "show @@ --tree", "show @@ --full", "show @@ --prompts", "show @@ --grep evil", "show @@.1", "show evil"}, "log": {"log -- evil"}, "resume": {"resume @@"}, "search": {"search evilword"}, "keys": {"keys", "keys evil"}, "models": {"models", "models evil"},
 		"stats": {"stats", "stats --by model"}, "query": {"query transcript --session @@", "query @SQL", "query @SQL --csv"}, "fork": {"fork @@"}, "head": {"head @@ 1"}, "label": nil, "rules": {"rules @@"},

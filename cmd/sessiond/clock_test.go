@@ -18,6 +18,7 @@ import (
 
 // A clock was six weeks behind when the host started, and was set later: the keys of that time look old to the next start.
 func TestKeysOfAClockThatWasSetAreKept(t *testing.T) {
+	t.Parallel()
 	storetest.OnFile(t)
 	dir := t.TempDir()
 	d := startDaemon(t, dir)
@@ -47,6 +48,7 @@ func TestKeysOfAClockThatWasSetAreKept(t *testing.T) {
 
 // Without a leap, the keys of more than a week ago are forgotten at a start.
 func TestOldKeysAreForgottenAtAStart(t *testing.T) {
+	t.Parallel()
 	storetest.OnFile(t)
 	dir := t.TempDir()
 	d := startDaemon(t, dir)
@@ -112,6 +114,7 @@ const fromFuture = `{"type":"export","program":"sessiond","version":1}
 
 // A file that dates a session 2099 takes the first place once, when it is imported.
 func TestASessionFromTheFutureLeadsNoList(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "future.jsonl")
 	testkit.Check(t, os.WriteFile(file, []byte(fromFuture), 0o600))
@@ -139,6 +142,7 @@ func TestASessionFromTheFutureLeadsNoList(t *testing.T) {
 
 // Databases of earlier versions, and those of a clock that was ahead, hold sessions from the future.
 func TestAStartMendsSessionsFromTheFuture(t *testing.T) {
+	t.Parallel()
 	storetest.OnFile(t)
 	for _, test := range []struct {
 		name   string

@@ -45,6 +45,7 @@ func holdModel(t *testing.T) *heldModel {
 }
 
 func TestStartSaysWhoWritesSummaries(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct{ environ, want string }{
 		{"SESSIOND_SUMMARIZER_PROVIDER=", "made on this host, without a model"},
 		{"GEMINI_API_KEY=k", "made on this host, without a model. GEMINI_API_KEY is set but not used: set SESSIOND_SUMMARIZER_PROVIDER=gemini, and gemini-3.5-flash-lite writes them, for about $"},

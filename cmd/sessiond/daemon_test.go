@@ -167,6 +167,7 @@ type appendAnswer struct {
 // again and again on the same file. Whatever was answered with 201 is there, once, at its seq,
 // and a retry with the same key after the restart stores nothing twice.
 func TestKillLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
 	const clients = 16
 	rounds, all := effort.Runs(50), 0
 	dir, database := t.TempDir(), ""
@@ -259,6 +260,7 @@ func (d *daemon) stop() {
 
 // TestStopLeavesOneFile: after a clean stop the database is one file, whole by itself.
 func TestStopLeavesOneFile(t *testing.T) {
+	t.Parallel()
 	storetest.OnFile(t)
 	d := startDaemon(t, t.TempDir())
 	id := d.newSession()

@@ -135,6 +135,7 @@ func (a *tally) mustHold(t *testing.T, path string) {
 // daemon that clients write to, and kills it afterwards. Everything acknowledged is in the database
 // file, wherever that is by then.
 func TestMovedFilesLoseNothingAcknowledged(t *testing.T) {
+	t.Parallel()
 	ways := []struct {
 		name string
 		do   func(db string) error // under the daemon
@@ -199,6 +200,7 @@ func TestMovedFilesLoseNothingAcknowledged(t *testing.T) {
 // TestFullDiskLosesNothingAcknowledged fills a small disk under a daemon, kills it there, starts it
 // on the full disk, and makes room again.
 func TestFullDiskLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
 	rounds, clients, size := 1, 2, 8_000
 	if effort.Long() {
 		rounds, clients = 10, 8
@@ -242,6 +244,7 @@ func TestFullDiskLosesNothingAcknowledged(t *testing.T) {
 
 // After a clean stop the file has no log, and a full disk has no room for one.
 func TestStartOnAFullDiskServesReads(t *testing.T) {
+	t.Parallel()
 	dir := smallDisk(t, 8)
 	d := startDaemon(t, dir)
 	id := d.newSession()
@@ -279,6 +282,7 @@ func TestStartOnAFullDiskServesReads(t *testing.T) {
 // TestStopEndsInTenSecondsWithSlowClients: one client reads an export byte by byte, one an event
 // stream, one sends its body so.
 func TestStopEndsInTenSecondsWithSlowClients(t *testing.T) {
+	t.Parallel()
 	effort.OnlyLong(t, "the stop cuts slow clients off after 7 s")
 	d := startDaemonOn(t, t.TempDir(), "127.0.0.1:0")
 	token := testkit.Must(os.ReadFile(filepath.Join(d.dir, "sessiond", "token")))(t)

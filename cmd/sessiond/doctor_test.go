@@ -17,6 +17,7 @@ import (
 
 // An export of a damaged database writes the sessions that can be read, names the others, and fails.
 func TestExportLeavesOutWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := storetest.New(t, filepath.Join(dir, "sessions.db"))
 	s := testkit.Must(store.Open(t.Context(), path, store.Options{}))(t)

@@ -61,6 +61,7 @@ func (f *follower) follow(t *testing.T, d *daemon, stop func() bool) {
 // Over a kill -9, and for what another process wrote meanwhile, a listener that comes back
 // with its last id misses nothing and hears nothing twice.
 func TestAListenerMissesNothingOverAKill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := startDaemon(t, dir)
 	id := d.newSession()
@@ -100,6 +101,7 @@ func TestAListenerMissesNothingOverAKill(t *testing.T) {
 
 // A daemon that is killed while it purges ends the deletion when it is started again.
 func TestAKilledPurgeIsFinishedByTheNextDaemon(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := startDaemon(t, dir)
 	id := d.newSession()

@@ -20,6 +20,7 @@ import (
 
 	"sessiond/internal/engine"
 	"sessiond/internal/export"
+	"sessiond/internal/find"
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -51,7 +52,7 @@ func (a *app) exportCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	f.filterFlags(fl)
+	f.filters = filterFlags(cmd, &f.Request, find.Lists)
 	a.completeFilters(cmd)
 	wordFlag(cmd, &f.format, "format", strings.Join(export.Names(), ", ")+" (default: by the extension of the output, else jsonl)", export.Names()...)
 	fl.StringVarP(&f.out, "output", "o", "", "`FILE`, or FOLDER/ for one file per session (default: standard output)")

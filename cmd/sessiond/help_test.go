@@ -17,6 +17,7 @@ import (
 // Every help page fits a terminal: prose and flags are broken between words. Examples are to be
 // copied and stay whole.
 func TestHelpFitsTheTerminal(t *testing.T) {
+	t.Parallel()
 	for _, width := range []int{50, 80, 200} {
 		whole := (&app{env: &env{outTTY: true, width: width}}).root()
 		for _, cmd := range append(whole.Commands(), whole) {
@@ -42,6 +43,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 // TestReadme runs what the README tells people to copy and paste, in a home of its own. The
 // first block starts the daemon and the tests themselves; the import needs a history.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	text := testkit.Must(os.ReadFile(filepath.Join("..", "..", "README.md")))(t)
 	blocks := regexp.MustCompile("(?s)\n```sh\n(.*?)```\n").FindAllStringSubmatch(string(text), -1)
 	var commands, http, analyst string
@@ -86,6 +88,7 @@ func TestReadme(t *testing.T) {
 }
 
 func TestFitColumns(t *testing.T) {
+	t.Parallel()
 	cols := []column{
 		{name: "id"}, {name: "title", least: 10, grow: true}, {name: "note", least: 5, grow: true, keep: 2}, {name: "cost", keep: 1},
 	}
@@ -119,6 +122,7 @@ func TestFitColumns(t *testing.T) {
 // TestNothingStoredActsOnATerminal: control characters of any kind come out as text or not at
 // all, in what people read and in JSON.
 func TestNothingStoredActsOnATerminal(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"a colour":      "a\x1b[31mb",
 		"a title":       "a\x1b]0;owned\ab",
@@ -142,6 +146,7 @@ func TestNothingStoredActsOnATerminal(t *testing.T) {
 // However JSON is cut into writes, no control character of it reaches the terminal, and the rest
 // is as it was.
 func TestJSONForATerminalIsSafeInAnyPieces(t *testing.T) {
+	t.Parallel()
 	const said = "{\"a\":\"\u009b31m caf\u00e9 \u00c2 价格 \x7f\U0001f600 \u0080\u009f\u00a0 end\"}"
 	const want = "{\"a\":\"\\u009b31m caf\u00e9 \u00c2 价格 \\u007f\U0001f600 \\u0080\\u009f\u00a0 end\"}"
 	for size := 1; size <= len(said); size++ {

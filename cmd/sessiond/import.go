@@ -78,7 +78,8 @@ func (a *app) importCommand() *cobra.Command {
 				}
 				return a.importAll(cmd.Context(), yes, watch)
 			}
-			at := slices.Index(names, args[0])
+			program, _ := session.ProgramNamed(args[0])
+			at := slices.Index(names, string(program.Name))
 			if at < 0 {
 				return usagef("unknown source %q; known: %s", args[0], strings.Join(names, ", "))
 			}

@@ -43,6 +43,7 @@ func quietApp(t *testing.T) *app {
 // Every record of every source is imported, kept raw, or skipped with a reason; the second
 // import writes nothing; and no source is changed by either.
 func TestEverySourceIsAccountedFor(t *testing.T) {
+	t.Parallel()
 	dir := samples.Dir(t)
 	for _, src := range quietApp(t).sources() {
 		if src.Name() == session.SourceSessiond {
@@ -211,6 +212,7 @@ func fingerprint(t *testing.T, s *store.Store) map[string]int64 {
 
 // A line is wrapped to a terminal, and stays one line in a pipe.
 func TestLinesFitTheTerminal(t *testing.T) {
+	t.Parallel()
 	for width, want := range map[int]string{
 		0:  "skipped: 12 blank line, 3 unfinished last line",
 		30: "skipped: 12 blank line, 3\n  unfinished last line",
@@ -224,6 +226,7 @@ func TestLinesFitTheTerminal(t *testing.T) {
 
 // A program that reads standard error line by line gets one line for each problem.
 func TestAProblemIsOneLine(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	a := app{env: &env{err: &out}}
 	a.printProblems([]history.Problem{{Path: "/home/ana/two\nlines/\x1b[31mred.jsonl", Line: 3, Error: "not a JSON object"}})
@@ -234,6 +237,7 @@ func TestAProblemIsOneLine(t *testing.T) {
 
 // A hit is read in a narrow terminal: words stay whole.
 func TestAHitIsBrokenBetweenWords(t *testing.T) {
+	t.Parallel()
 	a := app{env: &env{outTTY: true, width: 30}}
 	if got := a.indented("one two three four five six seven eight"); got != "    one two three four five\n    six seven eight" {
 		t.Errorf("%q", got)
@@ -295,6 +299,7 @@ func until(t *testing.T, lines *bufio.Scanner, text string) {
 }
 
 func TestImportWatchGoesOnUntilItIsStopped(t *testing.T) {
+	t.Parallel()
 	home, transcript := piHome(t)
 	cmd, lines := talker(t, home, "import", "pi", "--watch")
 	until(t, lines, "Following")
@@ -310,6 +315,7 @@ func TestImportWatchGoesOnUntilItIsStopped(t *testing.T) {
 
 // The daemon follows a history that was imported once; `show -f` prints its new messages.
 func TestDaemonFollowsWhatWasImported(t *testing.T) {
+	t.Parallel()
 	home, transcript := piHome(t)
 	first, lines := talker(t, home, "import", "pi")
 	until(t, lines, "pi")
@@ -323,6 +329,7 @@ func TestDaemonFollowsWhatWasImported(t *testing.T) {
 
 // A session that its model's window cannot hold comes with a digest, so that no read makes it again.
 func TestImportStagesDigestsOfLongSessions(t *testing.T) {
+	t.Parallel()
 	home, transcript := piHome(t)
 	words := strings.Repeat("the harvest of the apples begins in the orchard behind the barn. ", 400)
 	for i := range 40 { // 128,000 tokens is the window of an unknown model
@@ -338,6 +345,7 @@ func TestImportStagesDigestsOfLongSessions(t *testing.T) {
 }
 
 func TestFailureOfAllSourcesIsLoggedOnce(t *testing.T) {
+	t.Parallel()
 	var said bytes.Buffer
 	failed := logOnce(zerolog.New(&said), "the store failed")
 	for range 11 {

@@ -21,6 +21,7 @@ func (endless) Read(p []byte) (int, error) {
 
 // A command reads standard input within its limit: it ends, says so, and stores nothing.
 func TestEndlessInputIsRefused(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	run := func(args ...string) (*exec.Cmd, *strings.Builder) {
 		said := &strings.Builder{}
@@ -53,6 +54,7 @@ func TestEndlessInputIsRefused(t *testing.T) {
 
 // A spreadsheet calculates no cell that sessiond writes, and numbers stay numbers.
 func TestCSVHasNoFormulas(t *testing.T) {
+	t.Parallel()
 	for cell, want := range map[string]string{
 		"": "", "plain": "plain", "a=1": "a=1", "-1": "-1", "+2.50": "+2.50", "-1e-9": "-1e-9", "3": "3",
 		"=1+1": "'=1+1", "+1+1": "'+1+1", "-1+1": "'-1+1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\n=1": "'\n=1", "  =1": "'  =1",

@@ -57,7 +57,7 @@ func (a *app) key(given string) (string, error) {
 func (a *app) keys(ctx context.Context, s *store.Store, f keysFlags) error {
 	filter := store.KeyFilter{Query: f.query, All: f.all}
 	var err error
-	if filter.Since, err = a.moment("--active", f.active); err != nil {
+	if filter.Since, err = a.moment("active", f.active); err != nil {
 		return err
 	}
 	data, next, err := s.Keys(ctx, filter, store.Page{Limit: int(f.limit), Cursor: f.cursor})

@@ -15,6 +15,7 @@ import (
 
 	"sessiond/internal/connect"
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/find"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -24,13 +25,10 @@ import (
 
 type lsFlags struct {
 	pageFlags
-	source, key, model, directory, project, query, parent, since, until, sort string
-	children, forks, owner, host                                              string
-	archived, trash, starred                                                  bool
-	all                                                                       bool   // also sub-agents and automated sessions
-	nearest                                                                   string // what a filter could have been that matches nothing
-	metadata                                                                  map[string]string
-	filters                                                                   []*pflag.Flag // those of filterFlags
+	find.Request
+	sort    string
+	all     bool          // also sub-agents and automated sessions
+	filters []*pflag.Flag // those of filterFlags
 }
 
 func (a *app) lsCommand() *cobra.Command {
@@ -45,13 +43,13 @@ func (a *app) lsCommand() *cobra.Command {
 		Example: "  sessiond ls --since yesterday\n  sessiond ls --project demo --sort cost\n  sessiond ls parser --source pi\n  sessiond ls --directory .",
 		RunE: a.onPagedStore(func(ctx context.Context, s *store.Store, args []string) error {
 			if len(args) == 1 {
-				f.query = args[0]
+				f.Text = args[0]
 			}
 			return a.ls(ctx, s, f)
 		}),
 	}
 	fl := cmd.Flags()
-	f.filterFlags(fl)
+	f.filters = filterFlags(cmd, &f.Request, find.Lists)
 	fl.BoolVarP(&f.all, "all", "a", false, "also list sub-agents and automated sessions")
 	fl.BoolVar(&f.oldest, "oldest", false, "reverse the order: oldest or smallest first")
 	wordFlag(cmd, &f.sort, "sort", "sort by "+strings.Join(sortWords(), ", ")+"; newest or largest first", sortWords()...)
@@ -188,8 +186,12 @@ func (a *app) printNone(ctx context.Context, s *store.Store, filter store.Filter
 	case given == "":
 		line = "No sessions yet. `sessiond import` imports the histories of your agents; `sessiond append --new user 'hello'` begins a session."
 	default:
-		line = "No session matches " + given + "." + f.hint()
-		if f.nearest == "" && (filter.Since != nil || filter.Until != nil) {
+		nearest, err := f.nearest(ctx, s, filter)
+		if err != nil {
+			return err
+		}
+		line = "No session matches " + given + "." + cmp.Or(nearest, f.hint())
+		if filter.Since != nil || filter.Until != nil {
 			filter.Since, filter.Until = nil, nil
 			others, _, err := s.Sessions(ctx, filter, store.Page{Limit: 1})
 			if err != nil {
@@ -299,8 +301,8 @@ func (a *app) printSessions(ctx context.Context, st *store.Store, data []listedS
 // given writes the filters as the user may have typed them; "" without any.
 func (f *lsFlags) given() string {
 	var words []string
-	if f.query != "" {
-		words = append(words, strconv.Quote(f.query))
+	if f.Text != "" {
+		words = append(words, strconv.Quote(f.Text))
 	}
 	for _, filter := range f.filters {
 		value := filter.Value.String()
@@ -317,14 +319,32 @@ func (f *lsFlags) given() string {
 	return printable(strings.Join(words, " "))
 }
 
+// nearest names what sessions have instead of a value that none has, of the first such filter; "" without one.
+func (f *lsFlags) nearest(ctx context.Context, s *store.Store, filter store.Filter) (string, error) {
+	for column, text := range map[store.Column]string{
+		store.ColumnSource: f.Source, store.ColumnProject: f.Project, store.ColumnDirectory: f.Directory, store.ColumnModel: f.Model,
+	} {
+		if text == "" {
+			continue
+		}
+		values, err := s.Values(ctx, column)
+		if err != nil {
+			return "", err
+		}
+		has := func(v store.Value) bool { return slices.Contains(filter.Among[column], v.Text) }
+		if len(values) > 0 && !slices.ContainsFunc(values, has) {
+			return " There are " + column.Nearest(values, text) + ".", nil
+		}
+	}
+	return "", nil
+}
+
 // hint says what would match, or names a command that lists it.
 func (f *lsFlags) hint() string {
 	switch {
-	case f.nearest != "":
-		return " " + f.nearest + "."
-	case f.key != "":
+	case f.Key != "":
 		return " `sessiond keys` lists the keys."
-	case f.query != "":
+	case f.Text != "":
 		return " `sessiond search` searches the messages, too."
 	}
 	return ""

@@ -26,6 +26,7 @@ import (
 // A session has one context and one cost, alone and with its sub-agents: lists, headings, answers, the page and the picker
 // say the same numbers, and what they count.
 func TestContextAndCostAreTheSameEverywhere(t *testing.T) {
+	t.Parallel()
 	d := startDaemonOn(t, t.TempDir(), "127.0.0.1:0")
 	var parent, child struct {
 		ID session.ID `json:"id"`
@@ -98,6 +99,7 @@ func TestContextAndCostAreTheSameEverywhere(t *testing.T) {
 // The context column of a list is the share that `context` prints, within a percent of the window; where `context` shows
 // a summary already, the list says that the next turn compacts.
 func TestContextColumnAgreesWithContext(t *testing.T) {
+	t.Parallel()
 	dir := samples.Dir(t)
 	sh := newShell(t)
 	for _, program := range []string{"claude-code", "codex", "pi"} {
@@ -135,6 +137,7 @@ func TestContextColumnAgreesWithContext(t *testing.T) {
 }
 
 func TestListsFitEveryTerminal(t *testing.T) {
+	t.Parallel()
 	sh := newShell(t)
 	for _, title := range []string{"Plan \x1b[2Jthe \x07garden", "日本語のタイトルはとても幅が広いので切り詰められます、そしてさらに長く続きます", "👩‍👩‍👧‍👦 family \u202eemoji", strings.Repeat("long ", 40)} {
 		sh.run("append", "--new", "--title", title, "--model", "claude-opus-4-5-20251101", "user", "hello")
@@ -174,6 +177,7 @@ func TestListsFitEveryTerminal(t *testing.T) {
 func plain(s string) string { return ownColors.ReplaceAllString(s, "") }
 
 func TestPagerStartsForLongOutput(t *testing.T) {
+	t.Parallel()
 	sh := newShell(t)
 	for i := range 12 {
 		sh.run("append", "--new", "--title", fmt.Sprintf("number %d", i), "user", "hello")
@@ -226,6 +230,7 @@ func removeIfThere(path string) error {
 
 // Sessions in worktrees that are gone are of their repository. The one of Windows is of another folder of that name.
 func TestWorktreesThatAreGoneAreOneProject(t *testing.T) {
+	t.Parallel()
 	sh := newShell(t)
 	sh.run("import", "claude-code", filepath.Join(samples.Case(t, "52-cc-worktrees-gone"), "claude"))
 	if list := sh.run("ls", "--project", "shop"); strings.Count(list, "20260915_") != 5 {
@@ -251,6 +256,7 @@ func TestWorktreesThatAreGoneAreOneProject(t *testing.T) {
 
 // Projects with the same last folder are told apart in each list, and each filter takes the name.
 func TestProjectsOfOneNameAreToldApart(t *testing.T) {
+	t.Parallel()
 	sh := newShell(t)
 	for _, folder := range []string{"workspace/cli", "devenv/cli"} {
 		testkit.Check(t, os.MkdirAll(filepath.Join(sh.dir, folder), 0o700))

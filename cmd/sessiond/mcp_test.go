@@ -26,6 +26,7 @@ func searches(t *testing.T, by mcp.Transport, in map[string]any) (text string, f
 
 // A client that starts `sessiond mcp` needs no daemon, and the database may come later.
 func TestMCPServesAClientWithoutTheDaemon(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	started := func(args ...string) *exec.Cmd {
 		cmd := exec.Command("sessiond", args...)
@@ -48,6 +49,7 @@ func TestMCPServesAClientWithoutTheDaemon(t *testing.T) {
 // Neither a search of all projects nor the list of resources shows a session that was recorded under a link to an
 // excluded folder, or with ".." in its path.
 func TestMCPShowsNothingOfExcludedProjectsThroughLinks(t *testing.T) {
+	t.Parallel()
 	home := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	for _, folder := range []string{"h/private", "h/pub", "sessiond"} {
 		testkit.Check(t, os.MkdirAll(filepath.Join(home, folder), 0o700))
@@ -98,6 +100,7 @@ func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // The daemon's /mcp stands behind the same guard as its API.
 func TestMCPOverHTTPIsGuarded(t *testing.T) {
+	t.Parallel()
 	d := startDaemonOn(t, t.TempDir(), "127.0.0.1:0")
 	id := d.newSession()
 	testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": []any{map[string]string{"role": "user", "content": "a needle"}}}, nil))(t)

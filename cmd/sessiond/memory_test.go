@@ -20,6 +20,7 @@ import (
 // The memory of an import grows little with the length of a transcript. Each import is a process of
 // its own, asked for its peak. bench memory does it for every program, and larger.
 func TestImportStaysSmall(t *testing.T) {
+	t.Parallel()
 	effort.OnlyLong(t, "it measures memory")
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("no /proc to ask for the peak")

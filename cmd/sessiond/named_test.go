@@ -53,6 +53,7 @@ func (sh *shell) run(args ...string) string {
 var anyID = regexp.MustCompile(`\b[0-9]{8}_[0-9]{3,}(\.[0-9]+)?\b|\b(cmp|ctx)_[0-9]+\b`)
 
 func TestEveryPrintedIDIsAccepted(t *testing.T) {
+	t.Parallel()
 	sh := newShell(t)
 	talk := make([]map[string]any, 0, 40)
 	for i := range 20 {
@@ -114,6 +115,7 @@ func TestEveryPrintedIDIsAccepted(t *testing.T) {
 }
 
 func TestTitlesNameSessions(t *testing.T) {
+	t.Parallel()
 	sh := newShell(t)
 	for _, title := range []string{"Fix the parser", "Fix the lexer", "Plans for \x1b[31mthe garden"} {
 		sh.run("append", "--new", "--title", title, "user", "hello")

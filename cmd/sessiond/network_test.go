@@ -182,6 +182,7 @@ const oneMessage = `{"messages":[{"role":"user","content":"hello"}]}`
 // append and repeat with their keys. Requests are answered meanwhile with 503. When the network is back, the
 // daemon goes on by itself.
 func TestNetworkCutLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
 	for name, cut := range map[string]func(*proxy){"reset": (*proxy).reset, "silent": (*proxy).silence} {
 		t.Run(name, func(t *testing.T) {
 			if name == "silent" {
@@ -277,6 +278,7 @@ func TestNetworkCutLosesAndDoublesNothing(t *testing.T) {
 // TestNetworkCutAtCommit cuts the network when the server has got the COMMIT of an append. The answer says
 // that it is open whether it is stored; repeated with the key it is stored once.
 func TestNetworkCutAtCommit(t *testing.T) {
+	t.Parallel()
 	cluster := storetest.NewCluster(t)
 	network := newProxy(t, cluster.Host())
 	d := startDaemonOn(t, t.TempDir(), "", "SESSIOND_DB="+network.address())

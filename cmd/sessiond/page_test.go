@@ -147,6 +147,7 @@ func addSessions(t *testing.T, path string, n int) {
 // A person finds a phrase among many sessions, opens its message, looks at what a compaction hid and what is recalled,
 // undoes it, and watches what arrives, by keys alone. Real transcripts are among the sessions where there are any.
 func TestPageByKeyboard(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	testkit.Check(t, os.MkdirAll(filepath.Join(dir, "sessiond"), 0o700))
 	addSessions(t, storetest.New(t, filepath.Join(dir, "sessiond", "sessions.db")), effort.Runs(100_000))
@@ -247,6 +248,7 @@ func TestPageByKeyboard(t *testing.T) {
 // A page follows a real session of Claude Code, whose turns end in rows that a page does not draw: it shows each of five
 // turns as it is written, without a reload and without saying that there is more.
 func TestPageFollowsClaudeCode(t *testing.T) {
+	t.Parallel()
 	name := filepath.Join("projects", "-home-dev1-demo", "cbc5c75e-a6ae-4676-a740-1c7ba0674bac.jsonl")
 	rows := strings.SplitAfter(string(testkit.Must(os.ReadFile(filepath.Join(samples.Case(t, "49-claude-code-2.1.332-real"), name)))(t)), "\n")
 	var starts []int
@@ -314,6 +316,7 @@ func (b *browser) top(selector string) (y float64) {
 // Nothing that is stored runs in a browser or makes it load something, and many tabs share one stream of events: more
 // streams than a browser opens connections would leave the next tab waiting.
 func TestPageIsSafeAndAnswersManyTabs(t *testing.T) {
+	t.Parallel()
 	d := startDaemonOn(t, t.TempDir(), "127.0.0.1:0")
 	b := newBrowser(t, d)
 	hostile := []string{

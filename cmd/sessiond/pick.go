@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sessiond/internal/find"
 	"sessiond/internal/folders"
 	"sessiond/internal/picker"
 	"sessiond/internal/search"
@@ -85,14 +86,7 @@ func newPickerData(a *app, s *opened) *pickerData {
 }
 
 func (d *pickerData) List(ctx context.Context, in picker.Scope, cursor string, limit int) (f picker.Found, err error) {
-	filter := store.Filter{Source: in.Source, Starred: in.Starred, Archived: in.Archived, People: !in.SubAgents}
-	switch in.Where {
-	case picker.InProject:
-		filter.Roots = folders.Roots(d.dir)
-	case picker.Here:
-		filter.Directory = d.dir
-	}
-	data, next, err := d.store.Sessions(ctx, filter, store.Page{Cursor: cursor, Limit: limit})
+	data, next, err := d.finder(d.store, d.index).List(ctx, d.request(in), store.Page{Cursor: cursor, Limit: limit})
 	if err != nil {
 		return f, err
 	}
@@ -111,6 +105,18 @@ func (d *pickerData) List(ctx context.Context, in picker.Scope, cursor string, l
 	return f, d.measure(ctx, f.Rows)
 }
 
+// request returns what the picker shows, without words.
+func (d *pickerData) request(in picker.Scope) find.Request {
+	r := find.Request{Source: string(in.Source), Starred: in.Starred, Archived: in.Archived, People: !in.SubAgents}
+	switch in.Where {
+	case picker.InProject:
+		r.Roots = d.projects
+	case picker.Here:
+		r.Exact = d.dir
+	}
+	return r
+}
+
 // measure reads how large and how dear the sessions of rows are.
 func (d *pickerData) measure(ctx context.Context, rows []picker.Row) error {
 	sessions := make([]session.Session, len(rows))
@@ -127,25 +133,18 @@ func (d *pickerData) measure(ctx context.Context, rows []picker.Row) error {
 // Search is `sessiond search`. If no message has the last word, it may be unfinished: words that begin with it are
 // searched. A text that is the id of a session, as commands accept it, finds that session, too.
 func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (f picker.Found, err error) {
-	q := search.Query{
-		Text: text, Group: search.GroupSession, Limit: pickerHits, Source: in.Source, Now: d.now().In(d.store.Zone()),
-		Hide: func(s *session.Session) bool {
-			return !in.SubAgents && (s.Kind != session.KindChat || s.ParentKind == session.ParentChild) ||
-				in.Archived != (s.ArchivedAt != nil) || in.Starred && s.StarredAt == nil || in.Where == picker.Here && s.Directory != d.dir
-		},
-	}
-	if in.Where != picker.Everywhere {
-		q.Projects = d.projects
-	}
-	found, err := d.index.Search(ctx, q)
-	if session.CodeOf(err) == session.Invalid {
+	r := d.request(in)
+	r.Text, r.Group, r.Limit, r.SkipArchived = text, string(search.GroupSession), pickerHits, true
+	finder := d.finder(d.store, d.index)
+	found, err := finder.Search(ctx, r)
+	if code := session.CodeOf(err); code == session.Invalid || code == session.NotFound {
 		return picker.Found{Notes: []string{err.Error()}}, nil
 	}
 	words := strings.Fields(text)
 	if last := words[len(words)-1]; err == nil && len(last) > 2 &&
 		slices.ContainsFunc(found.Missing, func(m search.Missing) bool { return m.Word == last }) {
-		q.Text = text + "*"
-		if begun, err := d.index.Search(ctx, q); err == nil && len(begun.Sessions) > 0 {
+		r.Text = text + "*"
+		if begun, err := finder.Search(ctx, r); err == nil && len(begun.Sessions) > 0 {
 			found = begun
 		}
 	}
@@ -170,7 +169,7 @@ func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (
 		}
 		f.Rows = append(f.Rows, picker.Row{Session: s, Name: names.With(s.Project, s.Directory), Passages: hit.Passages})
 	}
-	f.Notes = searchNotes(&found, d.index.Reason())
+	f.Notes = searchNotes(&found)
 	return f, d.measure(ctx, f.Rows)
 }
 

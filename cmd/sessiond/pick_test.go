@@ -147,6 +147,7 @@ func (p *terminal) keys(names ...string) {
 // Yesterday's conversation about X, in another project, goes on in its program and folder. The program gets the
 // terminal as sessiond found it.
 func TestPickerFindsAConversationAndResumesIt(t *testing.T) {
+	t.Parallel()
 	h := newShop(t)
 	bank := filepath.Join(h.home, "bank")
 	h.talk(store.NewSession{Title: "Beds", Source: session.SourcePi, SourceID: "beds", Directory: filepath.Join(h.home, "garden")}, time.Hour, "Which bed is for the beans?", "The sunny one.")
@@ -174,6 +175,7 @@ func TestPickerFindsAConversationAndResumesIt(t *testing.T) {
 }
 
 func TestPickerLeavesACleanScreen(t *testing.T) {
+	t.Parallel()
 	h := newShop(t)
 	id := h.talk(store.NewSession{Title: "Beds"}, time.Hour, "Which bed?")
 	for _, key := range []string{"Escape", "C-c"} {
@@ -195,6 +197,7 @@ func TestPickerLeavesACleanScreen(t *testing.T) {
 
 // Others append, and purge what is selected, while the picker is open; it renames and archives beside them.
 func TestPickerWorksBesideOtherProcesses(t *testing.T) {
+	t.Parallel()
 	h := newShop(t)
 	first := h.talk(store.NewSession{Title: "Apples"}, 3*time.Hour, "Red?")
 	h.talk(store.NewSession{Title: "Beans"}, 2*time.Hour, "Green?")
@@ -236,6 +239,7 @@ func TestPickerWorksBesideOtherProcesses(t *testing.T) {
 }
 
 func TestPickerIsResizedWhileItDraws(t *testing.T) {
+	t.Parallel()
 	h := newShop(t)
 	for i := range 30 {
 		h.talk(store.NewSession{Title: fmt.Sprintf("session 果物 %d", i)}, time.Hour, "Red?")
@@ -255,6 +259,7 @@ func TestPickerIsResizedWhileItDraws(t *testing.T) {
 }
 
 func TestPickerWithoutSessionsOrColours(t *testing.T) {
+	t.Parallel()
 	h := newShop(t)
 	p := h.terminal("garden", 80, 24, "NO_COLOR=1")
 	p.sees("Nothing is stored yet. Press Enter to import")
@@ -271,6 +276,7 @@ func TestPickerWithoutSessionsOrColours(t *testing.T) {
 }
 
 func TestPickerNeedsATerminal(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		in, out bool
@@ -312,6 +318,7 @@ func titlesOf(rows []picker.Row) (titles []string) {
 }
 
 func TestPickerScopes(t *testing.T) {
+	t.Parallel()
 	h := newShop(t)
 	in := func(dir string) string { return filepath.Join(h.home, dir) }
 	bank := h.talk(store.NewSession{Title: "bank", Source: session.SourcePi, SourceID: "1", Directory: in("bank")}, time.Hour, "money")
@@ -350,6 +357,7 @@ func TestPickerScopes(t *testing.T) {
 }
 
 func TestPickerSearchesWithoutAnIndex(t *testing.T) {
+	t.Parallel()
 	h := newShop(t)
 	id := h.talk(store.NewSession{Title: "Keys"}, time.Hour, "How do we rotate the zebra keys?")
 	d := h.data("garden")

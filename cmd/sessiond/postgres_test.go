@@ -24,6 +24,7 @@ import (
 // repeats an append with its key, at either daemon, until it is acknowledged. In the end each session has
 // each message once, in order.
 func TestDaemonsOnPostgresLoseNothing(t *testing.T) {
+	t.Parallel()
 	effort.NotShort(t, "it kills daemons and a server")
 	cluster := storetest.NewCluster(t)
 	dirs := []string{t.TempDir(), t.TempDir()}
@@ -108,6 +109,7 @@ func TestDaemonsOnPostgresLoseNothing(t *testing.T) {
 // TestCopyToPostgresAndBack copies a file into PostgreSQL and that into another file; each has what the
 // first had, and goes on with its numbers.
 func TestCopyToPostgresAndBack(t *testing.T) {
+	t.Parallel()
 	cluster := storetest.NewCluster(t)
 	h := home{t, t.TempDir()}
 	h.run("append", "--new", "--title", "A plan", "user", "Where do we begin?")
@@ -129,6 +131,7 @@ func TestCopyToPostgresAndBack(t *testing.T) {
 // TestNamedTokensOnPostgres has a daemon whose user is an ordinary one, and an owner with a token of its own: the
 // administrator makes the role of tokens once.
 func TestNamedTokensOnPostgres(t *testing.T) {
+	t.Parallel()
 	cluster := storetest.NewCluster(t)
 	admin := testkit.Must(sql.Open("pgx", cluster.Address()))(t)
 	defer admin.Close() //nolint:errcheck // a test

@@ -44,6 +44,7 @@ const newDatabase = `CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8' LC_CO
 // TestWrongPostgresSaysWhatToDo gives commands addresses and databases that cannot be used. Each error says what
 // is wrong, where, and what to do, and shows no password.
 func TestWrongPostgresSaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	cluster := storetest.NewCluster(t)
 	at := func(user, database string) string {
 		return "postgres://" + user + "@" + cluster.Host() + "/" + database
@@ -109,6 +110,7 @@ func TestWrongPostgresSaysWhatToDo(t *testing.T) {
 // TestServerThatReadsOnlyIsNotReady makes a daemon's server a replica, and the primary server again. Reading goes
 // on meanwhile.
 func TestServerThatReadsOnlyIsNotReady(t *testing.T) {
+	t.Parallel()
 	cluster := storetest.NewCluster(t)
 	d := startDaemonOn(t, t.TempDir(), "", "SESSIOND_DB="+cluster.Address())
 	id := d.newSession()
@@ -137,6 +139,7 @@ func TestServerThatReadsOnlyIsNotReady(t *testing.T) {
 // TestOperatorsOfPostgresMayActWhileServing does to a daemon's database what operators do: ends its connections,
 // fills its disk, freezes it, drops it and makes it again.
 func TestOperatorsOfPostgresMayActWhileServing(t *testing.T) {
+	t.Parallel()
 	cluster := storetest.NewCluster(t)
 	address := "postgres://postgres@" + cluster.Host() + "/served"
 	onServer(t, cluster.Address(), fmt.Sprintf(newDatabase, "served"))
@@ -203,6 +206,7 @@ func TestOperatorsOfPostgresMayActWhileServing(t *testing.T) {
 
 // TestDaemonsMigrateAnEmptyDatabaseAtOnce starts two and four daemons on an empty database at once.
 func TestDaemonsMigrateAnEmptyDatabaseAtOnce(t *testing.T) {
+	t.Parallel()
 	cluster := storetest.NewCluster(t)
 	for _, n := range []int{2, 4} {
 		name := fmt.Sprint("empty", n)

@@ -163,6 +163,7 @@ func (m *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Programs as they come from npm, each in a home of its own, are connected, list and call the MCP server's tool, get the
 // hook's text, and are as before when they are disconnected.
 func TestConnectedPrograms(t *testing.T) {
+	t.Parallel()
 	if !effort.Long() {
 		t.Skip("it installs five programs from npm: ./scripts/test --long runs it")
 	}

@@ -19,6 +19,7 @@ import (
 
 // A purge that was killed is finished by the next one, which may name the same session.
 func TestPurgeFinishesWhatWasBrokenOff(t *testing.T) {
+	t.Parallel()
 	path := storetest.New(t, filepath.Join(t.TempDir(), "sessions.db"))
 	s := testkit.Must(store.Open(t.Context(), path, store.Options{}))(t)
 	sess, err := s.CreateSession(t.Context(), store.NewSession{})
@@ -49,6 +50,7 @@ func TestPurgeFinishesWhatWasBrokenOff(t *testing.T) {
 
 // What was exported before a purge stays away afterwards, in each format that an import reads, until --purged names it.
 func TestAPurgedSessionComesBackByNameAlone(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, format string
 		again        []string // the import
@@ -89,6 +91,7 @@ func TestAPurgedSessionComesBackByNameAlone(t *testing.T) {
 
 // Two hosts give the same id to two sessions: a purge of the one keeps the other nowhere away.
 func TestAPurgeKeepsNoSessionOfAnotherHostAway(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	c := cli{t, home}
 	c.run("append", "--new", "user", "mine")
@@ -107,6 +110,7 @@ func TestAPurgeKeepsNoSessionOfAnotherHostAway(t *testing.T) {
 
 // An export holds what a fork shares with its origin. Of these the purged ones stay away, with every message of them.
 func TestForksOfPurgedSessionsStayAwayWithThem(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		before func(c cli, origin, fork, file string) // exports and purges
@@ -154,6 +158,7 @@ func TestForksOfPurgedSessionsStayAwayWithThem(t *testing.T) {
 
 // A copy has the tombstones, and a second run of copy says that nothing was missing.
 func TestACopyKeepsPurgedSessionsAway(t *testing.T) {
+	t.Parallel()
 	storetest.OnFile(t)
 	home := t.TempDir()
 	c := cli{t, home}

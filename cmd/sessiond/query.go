@@ -52,7 +52,7 @@ func (a *app) queryCommand() *cobra.Command {
 // parseDays replaces the times among parameters by their days: queries compare days.
 func (a *app) parseDays(params map[string]string) error {
 	for _, name := range []string{"since", "until"} {
-		at, err := a.moment("--"+name, params[name])
+		at, err := a.moment(name, params[name])
 		if err != nil {
 			return err
 		}

@@ -106,6 +106,7 @@ func (d *daemon) gaps() (count func() int) {
 // loses the last writes. Ids of sessions, messages and events are used again, with other content. Both daemons
 // find and show what is stored, nothing that is lost, and tell their listeners.
 func TestDaemonsFollowARestoredServer(t *testing.T) {
+	t.Parallel()
 	cluster := storetest.NewCluster(t)
 	a := startDaemonOn(t, t.TempDir(), "", "SESSIOND_DB="+cluster.Address())
 	b := startDaemonOn(t, t.TempDir(), "", "SESSIOND_DB="+cluster.Address())
@@ -168,6 +169,7 @@ func TestDaemonsFollowARestoredServer(t *testing.T) {
 
 // TestRestoredFileIsSearched replaces sessions.db by an older copy, as README says, and keeps search.db.
 func TestRestoredFileIsSearched(t *testing.T) {
+	t.Parallel()
 	storetest.OnFile(t)
 	for name, n := range map[string]int{"fewer messages than before": 2, "more than before": 20} {
 		t.Run(name, func(t *testing.T) {

@@ -59,20 +59,6 @@ type resumption struct {
 	program string // the file of the command
 }
 
-// resumeCommands are the beginnings of the commands; the session's id is the last word.
-var resumeCommands = map[session.Source]string{
-	session.SourceClaudeCode: "claude --resume",
-	session.SourceCodex:      "codex resume",
-	session.SourceCopilotCLI: "copilot --resume",
-	session.SourceGoose:      "goose session --resume --session-id",
-	session.SourceKilo:       "kilo --session",
-	session.SourceOmp:        "omp --resume",
-	session.SourceOpencode:   "opencode --session",
-	session.SourceOpenClaw:   "openclaw tui --session",
-	session.SourcePi:         "pi --session",
-	session.SourceQwenCode:   "qwen --resume",
-}
-
 // plainID matches ids that are safe on a command line.
 var plainID = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._:@+-]*$`)
 
@@ -113,11 +99,11 @@ func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Sess
 		}
 		id, r.Directory = sess.Key, ""
 	}
-	command := resumeCommands[sess.Source]
-	if command == "" {
+	program, _ := session.ProgramNamed(string(sess.Source))
+	if program.Resume == "" {
 		return no("comes from %s, which has no known command to resume a session", sess.Source)
 	}
-	r.Command = append(strings.Fields(command), id)
+	r.Command = append(strings.Fields(program.Resume), id)
 	if !plainID.MatchString(id) {
 		return no("has the id %q in %s, which is not safe on a command line", id, sess.Source)
 	}

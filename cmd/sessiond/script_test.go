@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs what a user types, one file for each behaviour.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.Join("testdata", "script"),
 		UpdateScripts: *update,

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,18 +12,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/connect"
+	"sessiond/internal/find"
 	"sessiond/internal/pattern"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 	"sessiond/internal/transcript"
+	"sessiond/internal/web/api"
 )
 
 type searchFlags struct {
-	session, key, source, project, role, since, until, order string
-	limit, expand                                            int64
-	group                                                    string
-	messages                                                 bool
+	find.Request
+	limit, expand int64
+	messages      bool
 }
 
 func (a *app) searchCommand() *cobra.Command {
@@ -42,25 +43,20 @@ func (a *app) searchCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.session, "session", "", "only in this `SESSION`")
-	fl.StringVar(&f.key, "key", "", "only in sessions with this routing `KEY`")
-	scopeFlags(fl, &f.source, &f.project)
-	wordFlag(cmd, &f.role, "role", "only this role: user, assistant, tool, system",
-		string(session.User), string(session.Assistant), string(session.Tool), string(session.System))
-	fl.StringVar(&f.since, "since", "", "only since this `TIME`: yesterday, \"last week\", \"7 October\", 7d, 12h, 2026-02-11")
-	fl.StringVar(&f.until, "until", "", "only before this `TIME`")
-	wordFlag(cmd, &f.order, "order", "rank (default) or newest", string(search.OrderRank), string(search.OrderNewest))
+	filterFlags(cmd, &f.Request, find.Searches)
+	a.completeFilters(cmd)
+	wordFlag(cmd, &f.Order, "order", "rank (default) or newest", string(search.OrderRank), string(search.OrderNewest))
 	numberFlag(fl, &f.limit, "limit", "n", 1, "maximum number of messages, or of sessions (default 20, 10)")
 	numberFlag(fl, &f.expand, "expand", "", 0, "show this many messages before and after each hit")
-	wordFlag(cmd, &f.group, "group", "session (default) or message; with --session or --expand, message is the default", string(search.GroupMessage), string(search.GroupSession))
+	wordFlag(cmd, &f.Group, "group", "session (default) or message; with --session or --expand, message is the default", string(search.GroupMessage), string(search.GroupSession))
 	fl.BoolVar(&f.messages, "messages", false, "the same as --group message")
 	newest := fl.Bool("newest", false, "the same as --order newest")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if *newest {
-			f.order = string(search.OrderNewest)
+			f.Order = string(search.OrderNewest)
 		}
 		if f.messages {
-			f.group = string(search.GroupMessage)
+			f.Group = string(search.GroupMessage)
 		}
 	}
 	return cmd
@@ -95,106 +91,57 @@ func excludedLast(args []string) []string {
 var searchShorthand = pattern.New(`^-(h|n|n=?[0-9]+)$`)
 
 func (a *app) search(ctx context.Context, s *opened, words string, f searchFlags) error {
-	q := search.Query{
-		Text: words, Key: f.key, Role: session.Role(f.role),
-		Order: search.Order(f.order), Group: search.Group(f.group), Limit: int(f.limit), Expand: int(f.expand), Now: a.now().In(s.store.Zone()),
+	f.Text, f.Limit, f.Expand = words, int(f.limit), int(f.expand)
+	if f.Group == "" && f.expand == 0 && f.Session == "" {
+		f.Group = string(search.GroupSession)
 	}
-	if q.Group == "" && f.expand == 0 && f.session == "" {
-		q.Group = search.GroupSession
+	if f.Group == string(search.GroupSession) {
+		f.Limit = cmp.Or(f.Limit, 10)
 	}
-	if q.Group == search.GroupSession {
-		q.Limit = cmp.Or(q.Limit, 10)
-	}
-	var err error
-	if q.Key, err = a.key(q.Key); err != nil {
-		return err
-	}
-	if f.session != "" {
-		sess, err := a.resolve(ctx, s.store, f.session)
-		if err != nil {
-			return err
-		}
-		q.Session = sess.ID
-	}
-	if err := a.searchScope(ctx, s.store, f, &q); err != nil {
-		return err
-	}
-	if q.Since, err = a.moment("--since", f.since); err != nil {
-		return err
-	}
-	if q.Until, err = a.moment("--until", f.until); err != nil {
-		return err
-	}
-	res, err := s.index.Search(ctx, q)
+	found, err := a.finder(s.store, s.index).Search(ctx, f.Request)
 	if err != nil {
-		return err
+		return orUsage(err)
 	}
-	if res.Time != nil {
-		res.Time.Flags = timeFlags(res.Time)
+	if found.Time != nil {
+		found.Time.Flags = timeFlags(found.Time)
 	}
 	if a.flags.json {
-		return a.printJSON(res)
-	}
-	if err := a.printSessionHits(ctx, s, res.Sessions); err != nil {
-		return err
-	}
-	if err := a.printHits(ctx, s, res.Hits); err != nil {
-		return err
-	}
-	return a.explainSearch(ctx, s, &res)
-}
-
-// searchScope sets the program and the projects that the flags mean. The search explains names that match nothing.
-func (a *app) searchScope(ctx context.Context, s *store.Store, f searchFlags, q *search.Query) error {
-	q.Source, q.Project = session.Source(f.source), f.project
-	if f.source != "" {
-		values, err := s.Values(ctx, store.ColumnSource)
+		view, err := api.SearchViewOf(&found)
 		if err != nil {
 			return err
 		}
-		source, err := a.theMeant("--source", f.source, store.ColumnSource, values)
-		switch {
-		case err == nil:
-			q.Source = session.Source(source)
-		case session.CodeOf(err) != session.NotFound:
-			return err
-		}
+		return errors.Join(a.printJSON(view), a.warnOfSearch(&found))
 	}
-	if f.project != "" {
-		values, err := s.Values(ctx, store.ColumnProject)
-		if err != nil {
-			return err
-		}
-		switch projects := a.meant(f.project, store.ColumnProject, values); len(projects) {
-		case 0:
-		case 1:
-			q.Project = projects[0]
-		default:
-			q.Project, q.Projects = "", projects
-		}
+	if err := a.printSessionHits(ctx, s, found.Sessions); err != nil {
+		return err
 	}
-	return nil
+	if err := a.printHits(ctx, s, found.Hits); err != nil {
+		return err
+	}
+	return a.explainSearch(ctx, s, &found)
 }
 
 // explainSearch says what was not found, and why.
-func (a *app) explainSearch(ctx context.Context, s *opened, res *search.Result) error {
-	if res.Stopped {
-		a.warn("the search was stopped: %s", search.StoppedAdvice)
-	}
-	if len(res.Hits)+len(res.Sessions) == 0 {
+func (a *app) explainSearch(ctx context.Context, s *opened, found *find.Found) error {
+	if len(found.Hits)+len(found.Sessions) == 0 {
 		if last, err := s.store.LastMessageID(ctx); err != nil {
 			return err
 		} else if last == 0 {
 			fmt.Fprintln(a.out, "Nothing is stored yet. `sessiond import` reads the histories of the agents on this host.")
 			return nil
 		}
-		if len(res.Elsewhere) > 0 {
+		if len(found.Elsewhere) > 0 {
 			fmt.Fprintln(a.out, "Nothing found with these filters.")
 		} else {
 			fmt.Fprintln(a.out, "Nothing found. Fewer words find more; word* finds beginnings.")
 		}
 	}
-	for _, note := range searchNotes(res, s.index.Reason()) {
+	return a.warnOfSearch(found)
+}
+
+// warnOfSearch prints the notes of a search.
+func (a *app) warnOfSearch(found *find.Found) error {
+	for _, note := range searchNotes(found) {
 		a.warn("%s", note)
 	}
 	return nil
@@ -212,20 +159,11 @@ func timeFlags(t *search.NamedTime) string {
 	return strings.Join(flags, " ")
 }
 
-// searchNotes say which words no message has, and what was not searched. reason is why the index is not used.
-func searchNotes(res *search.Result, reason string) (notes []string) {
-	notes = res.Notes(func(word string) string { return "`" + word + "`" })
-	if res.Time != nil {
-		notes = append(notes, fmt.Sprintf("messages of the time “%s” are preferred; only these: %s", res.Time.Text, res.Time.Flags))
-	}
-	if len(res.Elsewhere) > 0 {
-		notes = append(notes, "other filters find something: "+strings.Join(res.Elsewhere, " "))
-	}
-	if reason != "" {
-		notes = append(notes, "searched without the index: "+reason)
-	}
-	if res.Partial {
-		notes = append(notes, "not everything was searched: the search index is behind; the daemon or the next append updates it")
+// searchNotes say which words no message has, and what was not searched.
+func searchNotes(found *find.Found) []string {
+	notes := found.Notes(func(word string) string { return "`" + word + "`" })
+	if note := found.TimeNote(func(t *search.NamedTime) string { return t.Flags }); note != "" {
+		notes = append(notes, note)
 	}
 	return notes
 }

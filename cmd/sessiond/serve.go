@@ -139,10 +139,11 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 		selects = analytics.NewProcess(cfg.DB, answerSQL)
 	}
 	room := &answers.Budget{} // which the API and the pages share
+	routes := cfg.Rules()
 	handler := api.New(api.Deps{
 		SQL: selects, Answers: room,
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
-		Catalogue: s.catalogue, Purges: purger, Events: feed, Stopping: ctx.Done(), Routing: cfg.Rules(), Log: log, Version: buildVersion(),
+		Catalogue: s.catalogue, Purges: purger, Events: feed, Stopping: ctx.Done(), Routing: routes, Log: log, Version: buildVersion(),
 		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,
 		BackupDir: backups, Now: a.now, Notice: s.notice,
 	})
@@ -170,6 +171,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	shown := pages.New(pages.Config{
 		Store: s.store, Search: s.index, Contexts: s.contexts, Reports: analytics.New(s.store.Reader(), s.store.Zone()), Models: s.catalogue.Model,
 		Alarm: func(ctx context.Context) string { return a.alarmOf(ctx, s.store, cfg) },
+		Key:   routes.Canonical,
 		Guard: door, API: handler, Answers: room, Now: a.now, Zone: cfg.Zone(), Log: log,
 	})
 	door.Admit(shown)

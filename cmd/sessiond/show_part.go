@@ -200,7 +200,7 @@ func (a *app) showPrompts(ctx context.Context, s *store.Store, sess session.Sess
 	rows := make([][]string, len(prompts))
 	for i := range prompts {
 		m := &prompts[i]
-		rows[i] = []string{fmt.Sprint(i + 1), m.ID.String(), transcript.Ago(m.CreatedAt.Time, a.now().In(s.Zone())), transcript.OneLine(session.ReadableText(m.Text()), mostOfAPrompt)}
+		rows[i] = []string{fmt.Sprint(i + 1), m.ID.String(), transcript.Ago(m.CreatedAt.Time, a.now().In(s.Zone())), transcript.PromptLine(m, mostOfAPrompt)}
 	}
 	a.printTable([]column{{name: "", right: true}, {name: "message"}, {name: "when", keep: 1}, {name: "prompt", least: 20, grow: true}}, rows)
 	return nil

@@ -9,6 +9,7 @@ import (
 )
 
 func TestPartsOfAPath(t *testing.T) {
+	t.Parallel()
 	// A fork "b" that shares 1 to 3 and 5 to 6 of "a", and left its own 2 behind.
 	spans := store.Ranges{{Session: "a", From: 1, To: 3}, {Session: "a", From: 5, To: 6}, {Session: "b", From: 1, To: 1}, {Session: "b", From: 3, To: 6}}
 	for _, c := range []struct {
@@ -53,6 +54,7 @@ func spanText(spans []store.Span) (s string) {
 }
 
 func TestSeqsAreParsed(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string][2]int64{
 		"": {}, "7": {7, 7}, "#7": {7, 7}, "7-12": {7, 12}, "7..12": {7, 12}, "120..": {120, 0}, "7-": {7, 0}, "..12": {0, 12}, "-12": {0, 12},
 	} {

@@ -16,6 +16,7 @@ import (
 // TestMemoryReturnsAfterASoak loads the daemon for a while and again for longer. A minute after the last
 // write its memory is what it was after the first load.
 func TestMemoryReturnsAfterASoak(t *testing.T) {
+	t.Parallel()
 	effort.OnlyLong(t, "it takes eight minutes")
 	d := startDaemon(t, t.TempDir())
 	ids := make([]session.ID, 8)

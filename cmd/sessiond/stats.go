@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/analytics"
+	"sessiond/internal/find"
 	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -37,9 +38,9 @@ func (a *app) statsCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.by, "by", nil, "group by these `COLUMNS`: day, week, month, project, program, model, purpose")
 	fl.BoolVar(&f.csv, "csv", false, "print CSV; by day, unless --by says otherwise")
-	scopeFlags(fl, &f.source, &f.project)
-	fl.StringVar(&f.since, "since", "", "only since this `DAY`: 2026-02-11, 2026-02, 7d")
-	fl.StringVar(&f.until, "until", "", "only before this `DAY`")
+	filterFlags(cmd, &f.Request, find.Lists, "source", "project")
+	fl.StringVar(&f.Since, "since", "", "only since this `DAY`: 2026-02-11, 2026-02, 7d")
+	fl.StringVar(&f.Until, "until", "", "only before this `DAY`")
 	return cmd
 }
 
@@ -53,7 +54,7 @@ func (a *app) stats(ctx context.Context, s *store.Store, f statsFlags) error {
 		return err
 	}
 	reports := analytics.New(s.Reader(), s.Zone())
-	if err := a.resolveFilter(ctx, reports, f.lsFlags, &filter); err != nil {
+	if err := a.resolveFilter(ctx, reports, a.finder(s, nil), f.lsFlags, &filter); err != nil {
 		return err
 	}
 	if f.csv && by == nil {
@@ -102,7 +103,7 @@ func (a *app) statsFilter(f lsFlags) (out analytics.Filter, err error) {
 		flag, value string
 		to          *string
 		whole       time.Duration
-	}{{"--since", f.since, &out.Since, 0}, {"--until", f.until, &out.Until, -time.Millisecond}} {
+	}{{"since", f.Since, &out.Since, 0}, {"until", f.Until, &out.Until, -time.Millisecond}} {
 		at, err := a.moment(d.flag, d.value)
 		if err != nil {
 			return out, err
@@ -116,13 +117,13 @@ func (a *app) statsFilter(f lsFlags) (out analytics.Filter, err error) {
 
 // resolveFilter replaces the names of a program and a project by those that are meant. Values are those of the usage,
 // which also has that of deleted sessions.
-func (a *app) resolveFilter(ctx context.Context, reports *analytics.Reports, f lsFlags, filter *analytics.Filter) error {
+func (a *app) resolveFilter(ctx context.Context, reports *analytics.Reports, finder *find.Finder, f lsFlags, filter *analytics.Filter) error {
 	for _, m := range []struct {
-		flag, given string
-		by          analytics.Dimension
-		of          store.Column
-	}{{"--source", f.source, analytics.BySource, store.ColumnSource}, {"--project", f.project, analytics.ByProject, store.ColumnProject}} {
-		if m.given == "" {
+		text string
+		by   analytics.Dimension
+		of   store.Column
+	}{{f.Source, analytics.BySource, store.ColumnSource}, {f.Project, analytics.ByProject, store.ColumnProject}} {
+		if m.text == "" {
 			continue
 		}
 		usage, err := reports.Usage(ctx, analytics.Filter{}, m.by)
@@ -135,9 +136,9 @@ func (a *app) resolveFilter(ctx context.Context, reports *analytics.Reports, f l
 				values = append(values, store.Value{Text: text, Sessions: usage[i].Sessions})
 			}
 		}
-		value, err := a.theMeant(m.flag, m.given, m.of, values)
+		value, err := finder.MeantOne(m.of, m.text, values)
 		if err != nil {
-			return err
+			return orUsage(err)
 		}
 		if m.of == store.ColumnSource {
 			filter.Source = session.Source(value)

@@ -33,6 +33,7 @@ func (h *hookHost) list(args ...string) []listed {
 
 // Real transcripts of today's programs: people see prompts, replies and calls, and one line for the rest.
 func TestRowsOfTheProgramAreNoTalk(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		folder, program, history string
 		session                  string // its id in the program
@@ -76,6 +77,7 @@ func TestRowsOfTheProgramAreNoTalk(t *testing.T) {
 
 // A program writes copies of its requests: the tools and the system prompt of each lie in the database once.
 func TestCopiesOfRequestsAreStoredOnce(t *testing.T) {
+	t.Parallel()
 	histories := filepath.Join(samples.Case(t, "49-claude-code-2.1.332-real"), "projects")
 	h := newHookHost(t)
 	h.run("", "import", "claude-code", histories, "--mine")
@@ -98,6 +100,7 @@ func TestCopiesOfRequestsAreStoredOnce(t *testing.T) {
 
 // A memory plug-in and scripts begin sessions by an SDK: lists have those of people.
 func TestSessionsOfSDKsAreAutomated(t *testing.T) {
+	t.Parallel()
 	h := newHookHost(t)
 	h.run("", "import", "claude-code", filepath.Join(samples.Case(t, "58-cc-observer-flood"), "claude"), "--mine")
 	if got := h.list(); len(got) != 1 || got[0].Title != "My real question about the cart" {
@@ -121,6 +124,7 @@ func TestSessionsOfSDKsAreAutomated(t *testing.T) {
 
 // The list of skills, which stands in each session, is no hit.
 func TestListsOfSkillsAreNoHits(t *testing.T) {
+	t.Parallel()
 	h := newHookHost(t)
 	h.run("", "import", "claude-code", filepath.Join(samples.Case(t, "61-cc-skill-listing-in-search"), "claude"), "--mine")
 	out, _ := h.run("", "search", "dashboard", "plotting")

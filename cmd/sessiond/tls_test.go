@@ -56,6 +56,7 @@ func pemOf(kind string, bytes []byte) []byte {
 // TestPostgresOverTLS reaches a server that wants TLS and a certificate of each client. What is wrong with a
 // certificate is said, with what to do.
 func TestPostgresOverTLS(t *testing.T) {
+	t.Parallel()
 	cluster := storetest.NewCluster(t)
 	ours, others := newAuthority(t, "ours"), newAuthority(t, "another")
 	dir := t.TempDir()

@@ -65,7 +65,7 @@ func (a *app) addToken(ctx context.Context, t store.Token) error {
 	switch {
 	case t.Owner == "":
 		return usagef("--owner is missing: it says whose sessions the token sees")
-	case t.Source != "" && !slices.Contains(session.Sources, t.Source):
+	case t.Source != "" && !slices.Contains(session.ProgramNames(), string(t.Source)):
 		return usagef("--source %q is no program that sessiond knows", t.Source)
 	}
 	return a.write(ctx, func(s *store.Store) error {

@@ -76,6 +76,7 @@ func (h home) messages(id session.ID) json.RawMessage {
 // one that OpenAI would take and is below the limit; the one after the undo is the one before,
 // byte for byte; redo gives the compacted one back.
 func TestRealTranscriptIsCompactedAndUndone(t *testing.T) {
+	t.Parallel()
 	h := home{t, t.TempDir()}
 	h.run("import", "pi", filepath.Join(samples.Dir(t), "pi", "large-session.jsonl"))
 	var sessions struct{ Data []session.Session }

@@ -38,6 +38,7 @@ type turn struct {
 // passes the limit, and when somebody asks for one of the prices it is recalled, with the
 // message that it comes from.
 func TestCompanyBThroughTurns(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, t.TempDir())
 	var made struct {
 		ID session.ID `json:"id"`

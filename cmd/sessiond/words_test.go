@@ -18,6 +18,7 @@ import (
 
 // TestHelpPages keeps all help pages in testdata/help.golden, where they can be read one after another.
 func TestHelpPages(t *testing.T) {
+	t.Parallel()
 	root := (&app{env: &env{outTTY: true, width: 80}}).root()
 	var pages strings.Builder
 	for _, cmd := range append([]*cobra.Command{root}, root.Commands()...) {
@@ -33,6 +34,7 @@ func TestHelpPages(t *testing.T) {
 // TestMessages keeps what the commands say, success and error, in testdata/messages.golden. The lines of
 // testdata/messages.txt run one after another, in one home, a minute apart.
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	dir := filepath.Join(home, "shop")
 	testkit.Check(t, os.MkdirAll(filepath.Join(dir, ".git"), 0o700))

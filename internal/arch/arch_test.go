@@ -21,6 +21,7 @@ var levels = [][]string{
 	{"internal/jsonx", "internal/engine"}, // their errors are the kernel's
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
+	{"internal/find"},
 	{"internal/export", "internal/recall", "internal/memory", "internal/picker"},
 	{"internal/mcp"},
 	{"internal/jobs", "internal/web", "internal/config", "internal/connect"},

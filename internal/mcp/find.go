@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/find"
 	"sessiond/internal/folders"
 	"sessiond/internal/redact"
 	"sessiond/internal/search"
@@ -44,14 +45,14 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 	if err := c.leaveOut(ctx, in.Own); err != nil {
 		return err
 	}
-	q := search.Query{
-		Text: in.Query, Group: search.GroupSession, Limit: clamp(in.Limit, 8, 30), Now: c.cfg.Now().In(c.Store.Zone()),
-		Projects: c.Projects, Hide: func(s *session.Session) bool { return !c.Shows(s) }, Mask: mask,
-	}
+	r := find.Request{Text: in.Query, Group: string(search.GroupSession), Limit: clamp(in.Limit, 8, 30), Scope: find.Scope{
+		Projects: c.Projects, Hide: func(s *session.Session) bool { return !c.Shows(s) }, Mask: mask, Private: len(c.Exclude) > 0,
+	}}
 	if in.Newest {
-		q.Order = search.OrderNewest
+		r.Order = string(search.OrderNewest)
 	}
-	found, err := c.Index.Search(ctx, q)
+	finder := find.Finder{Store: c.Store, Index: c.Index, Now: c.cfg.Now}
+	found, err := finder.Search(ctx, r)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"sessiond/internal/search"
-	"sessiond/internal/session"
 	"sessiond/internal/transcript"
 )
 
@@ -144,7 +143,7 @@ func (m *Model) promptLines(p *Preview, width, most int) []string {
 	}
 	lines := []string{""}
 	for i := range prompts {
-		lines = append(lines, faint.Styled("› ")+transcript.OneLine(plain(session.ReadableText(prompts[i].Text())), width-2))
+		lines = append(lines, faint.Styled("› ")+transcript.OneLine(plain(transcript.PromptLine(&prompts[i], 4*width)), width-2))
 	}
 	return append(lines, "")
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -22,6 +21,7 @@ type fakeStore struct {
 	sessions map[session.ID]session.Session
 	heads    map[session.ID]int64
 	shared   map[session.ID][][2]session.MessageRef
+	outlines []session.ID // that were read
 }
 
 func newFakeStore() *fakeStore {
@@ -131,16 +131,16 @@ func shorten(m *session.Message, head session.Head) {
 	}
 }
 
-func (f *fakeStore) InTrash(_ context.Context, ids []session.ID) (map[session.ID]bool, error) {
+func (f *fakeStore) Outlines(_ context.Context, ids []session.ID) (found []session.Session, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	trashed := map[session.ID]bool{}
 	for _, id := range ids {
 		if s, there := f.sessions[id]; there {
-			trashed[id] = s.DeletedAt != nil
+			f.outlines = append(f.outlines, id)
+			found = append(found, s)
 		}
 	}
-	return trashed, nil
+	return found, nil
 }
 
 func (f *fakeStore) SessionsNamed(_ context.Context, texts []string) (found []session.Session, err error) {
@@ -149,20 +149,6 @@ func (f *fakeStore) SessionsNamed(_ context.Context, texts []string) (found []se
 		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(name, text) }) {
 			found = append(found, s)
 		}
-	}
-	return found, nil
-}
-
-func (f *fakeStore) ProjectsNamed(_ context.Context, text string) (found []string, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, s := range f.sessions {
-		if s.Project == text || folders.EndsIn(s.Project, text) {
-			found = append(found, s.Project)
-		}
-	}
-	if len(found) == 0 {
-		found = []string{text}
 	}
 	return found, nil
 }

@@ -33,12 +33,12 @@ func (ix *Index) ForgetPurged(ctx context.Context) error {
 		return err
 	}
 	for named := range slices.Chunk(ids, step) {
-		there, err := ix.src.InTrash(ctx, named)
+		there, err := ix.src.Outlines(ctx, named)
 		if err != nil {
 			return err
 		}
 		for _, id := range named {
-			if _, ok := there[id]; ok {
+			if slices.ContainsFunc(there, func(s session.Session) bool { return s.ID == id }) {
 				continue
 			}
 			if err := ix.forgetGone(ctx, id); err != nil {

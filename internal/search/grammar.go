@@ -46,11 +46,18 @@ type parsed struct {
 	when          *when.Named
 }
 
-// filters narrow a search to messages with these facts; "" is any.
+// filters narrow a search to messages with these facts; "" is any. A fact may have alternatives.
 type filters struct {
 	role, origin, source, session, key, project, path, tool string
 	owner                                                   string // of a token's scope; no query names it
 }
+
+// orMark is between the alternatives of a fact: no value has a NUL.
+const orMark = "\x00"
+
+func anyOf(values []string) string { return strings.Join(values, orMark) }
+
+func alternatives(fact string) []string { return strings.Split(fact, orMark) }
 
 // field returns the filter of a name in a query; nil: there is none.
 func (f *filters) field(name string) *string {
@@ -67,8 +74,8 @@ begin*         words with this beginning: 3 letters, or fewer as the last word
 -word          not this word
 role:user      of this role: system, user, assistant, tool
 origin:person  made by: person, model, tool, program
-source:pi      of this program
-project:NAME   of this project: its folder, or the last name of it
+source:pi      of this program, or a part of its name
+project:NAME   of this project: its folder, its name in lists, or a part of it
 session:ID     of this session
 key:KEY        of this routing key
 path:FILE      that name this file
@@ -161,13 +168,6 @@ func (p *parsed) addFilter(w field) bool {
 	return to != nil
 }
 
-var sources = func() (names []string) {
-	for _, s := range session.Sources {
-		names = append(names, string(s))
-	}
-	return names
-}()
-
 // check rejects values that no message can have. Codes: Invalid.
 func (f filters) check() error {
 	for _, c := range []struct {
@@ -176,7 +176,6 @@ func (f filters) check() error {
 	}{
 		{"role", f.role, []string{"system", "user", "assistant", "tool"}},
 		{"origin", f.origin, []string{"person", "model", "tool", "program"}},
-		{"source", f.source, sources},
 	} {
 		if c.value != "" && !slices.Contains(c.known, c.value) {
 			return session.Errorf(session.Invalid, "%s:%s finds nothing: %s is one of %s; to search for the text, put it in quotes", c.name, c.value, c.name, strings.Join(c.known, ", ")).
@@ -422,11 +421,7 @@ func tag(kind rune, value string) string {
 func (f filters) match(shared []string, languages []text.Language) string {
 	var b strings.Builder
 	if len(shared) > 0 {
-		any := []string{"tags : " + quote(tag(tagSession, f.session))}
-		for _, id := range shared {
-			any = append(any, "tags : "+quote(tag(tagSession, id)))
-		}
-		b.WriteString("(" + strings.Join(any, " OR ") + ") AND ")
+		b.WriteString(anyTag(tagSession, append([]string{f.session}, shared...)) + " AND ")
 		f.session = ""
 	}
 	for _, e := range f.expressions(languages) {
@@ -451,7 +446,7 @@ func (f filters) expressions(languages []text.Language) (all []string) {
 		{tagOwner, f.owner},
 	} {
 		if fact.value != "" {
-			all = append(all, "tags : "+quote(tag(fact.kind, fact.value)))
+			all = append(all, anyTag(fact.kind, alternatives(fact.value)))
 		}
 	}
 	if path, ok := (field{text: f.path, quoted: true}).term(); ok {
@@ -469,16 +464,16 @@ func withoutSlash(folder string) string {
 	return folder
 }
 
-// anyProject returns the filter of several projects, followed by AND.
-func anyProject(folders []string) string {
-	if len(folders) == 0 {
-		return ""
+// anyTag returns what finds messages with one of some facts.
+func anyTag(kind rune, values []string) string {
+	tags := make([]string, len(values))
+	for i, value := range values {
+		tags[i] = "tags : " + quote(tag(kind, value))
 	}
-	tags := make([]string, len(folders))
-	for i, folder := range folders {
-		tags[i] = "tags : " + quote(tag(tagProject, folder))
+	if len(tags) == 1 {
+		return tags[0]
 	}
-	return "(" + strings.Join(tags, " OR ") + ") AND "
+	return "(" + strings.Join(tags, " OR ") + ")"
 }
 
 // tagsOf returns the tags of a message. Their facts never change.

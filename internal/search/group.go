@@ -81,10 +81,10 @@ func (r *run) matchSessions(ctx context.Context, steps []string, match matcher) 
 			}
 			docs = append(docs, some...)
 			groups = groupDocs(docs, r.within)
-			if err := r.loadTrashed(ctx, docs); err != nil {
+			if err := r.loadSessions(ctx, sessionsOf(docs)...); err != nil {
 				return nil, err
 			}
-			found = len(slices.DeleteFunc(slices.Clone(groups), func(g grouped) bool { return r.trashed[g.id] }))
+			found = len(slices.DeleteFunc(slices.Clone(groups), func(g grouped) bool { return r.sessions[g.id] != nil && !r.shows(g.id) }))
 			if !full || found >= r.query.Limit || r.parsed.filters.session != "" {
 				break
 			}
@@ -106,12 +106,19 @@ func (r *run) matchSessions(ctx context.Context, steps []string, match matcher) 
 
 // addSessions reads the sessions of groups and their best messages, until there are enough.
 func (r *run) addSessions(ctx context.Context, groups []grouped) error {
-	r.sessions = []SessionHit{}
+	r.found = []SessionHit{}
+	ids := make([]session.ID, len(groups))
+	for i, g := range groups {
+		ids[i] = g.id
+	}
+	if err := r.loadSessions(ctx, ids...); err != nil { // those that are found by their titles alone
+		return err
+	}
 	if r.query.Order == OrderRank {
-		groups = r.automatedLast(ctx, groups)
+		groups = r.automatedLast(groups)
 	}
 	for _, g := range groups {
-		if len(r.sessions) == r.query.Limit {
+		if len(r.found) == r.query.Limit {
 			break
 		}
 		r.hits = nil
@@ -131,20 +138,17 @@ func (r *run) addSessions(ctx context.Context, groups []grouped) error {
 		case len(g.docs) > 0:
 			continue // in the trash, or gone
 		}
-		if slices.ContainsFunc(r.sessions, func(s SessionHit) bool { return s.SessionID == id }) {
+		if slices.ContainsFunc(r.found, func(s SessionHit) bool { return s.SessionID == id }) {
 			continue // a fork that also shows messages of a purged session
 		}
-		s, err := r.ix.src.Session(ctx, id)
-		if session.CodeOf(err) == session.NotFound || s.DeletedAt != nil {
-			continue
-		}
-		if err != nil {
+		if err := r.loadSessions(ctx, id); err != nil {
 			return err
 		}
-		if r.query.Hide != nil && r.query.Hide(&s) {
+		if !r.shows(id) {
 			continue
 		}
-		r.sessions = append(r.sessions, SessionHit{
+		s := r.sessions[id]
+		r.found = append(r.found, SessionHit{
 			SessionID: s.ID, Title: s.Title, Source: s.Source, Project: s.Project, ActiveAt: s.ActiveAt, StarredAt: s.StarredAt,
 			Score: math.Round(g.score*1e4) / 1e4, Passages: append([]Hit{}, r.hits...),
 		})
@@ -155,13 +159,13 @@ func (r *run) addSessions(ctx context.Context, groups []grouped) error {
 
 // automatedLast moves automated sessions behind those of people, as many of which as the query wants: a plug-in that
 // watches sessions repeats what was said in them.
-func (r *run) automatedLast(ctx context.Context, groups []grouped) []grouped {
+func (r *run) automatedLast(groups []grouped) []grouped {
 	var people, automated []grouped
 	for i, g := range groups {
 		if len(people) == r.query.Limit {
 			return slices.Concat(people, automated, groups[i:])
 		}
-		if s, err := r.ix.src.Session(ctx, g.id); err == nil && s.Kind == session.KindAutomated {
+		if s := r.sessions[g.id]; s != nil && s.Kind == session.KindAutomated {
 			automated = append(automated, g)
 		} else {
 			people = append(people, g)
@@ -224,7 +228,7 @@ func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error
 		return nil, err
 	}
 	_, excluded := r.parsed.wanted()
-	narrowed := r.parsed.filters != (filters{owner: r.parsed.filters.owner}) || len(r.query.Projects) > 0 || r.query.Since != nil || r.query.Until != nil ||
+	narrowed := r.parsed.filters != (filters{owner: r.parsed.filters.owner}) || len(r.query.Projects) > 0 || r.query.Listed != nil || r.query.Since != nil || r.query.Until != nil ||
 		len(excluded)+len(r.parsed.without) > 0
 	titled := map[string]bool{}
 	for _, s := range named {

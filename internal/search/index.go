@@ -30,13 +30,11 @@ type Source interface {
 	EachHead(ctx context.Context, rowIDs []int64, head session.Head, yield func(*session.Message) error) error
 	MessageHead(ctx context.Context, ref session.MessageRef, head session.Head) (session.Message, error)
 	Session(ctx context.Context, id session.ID) (session.Session, error)
-	// InTrash reports for each existing session whether it is in the trash.
-	InTrash(ctx context.Context, ids []session.ID) (map[session.ID]bool, error)
+	// Outlines returns the existing ones of some sessions, without their settings, counts and metadata.
+	Outlines(ctx context.Context, ids []session.ID) ([]session.Session, error)
 	// SessionsNamed returns the sessions whose title, project or branch has one of the texts in it, in small
 	// letters; the newest if there are very many.
 	SessionsNamed(ctx context.Context, texts []string) ([]session.Session, error)
-	// ProjectsNamed returns the projects that a text means: a folder, or the end of one.
-	ProjectsNamed(ctx context.Context, text string) ([]string, error)
 	// Heir returns a fork that shares a message whose own session was purged. Codes: NotFound.
 	Heir(ctx context.Context, ref session.MessageRef) (session.Session, error)
 	// SharedPath returns the path that a fork shares, as runs from a first to a last message; none

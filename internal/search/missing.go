@@ -137,7 +137,7 @@ func (r *run) explain(ctx context.Context) error {
 		r.missing = nil // words are counted in all sessions of the owner, of which this token sees some
 		return nil
 	}
-	found := len(r.hits) > 0 || len(r.sessions) > 0
+	found := len(r.hits) > 0 || len(r.found) > 0
 	if !found && r.query.Order == OrderNewest { // which counts no words
 		if _, _, err := r.byRarity(ctx, r.parsed.content()); err != nil {
 			return err
@@ -169,7 +169,7 @@ func (r *run) explain(ctx context.Context) error {
 			return err
 		}
 		r.missing = missing
-		found = len(r.hits) > 0 || len(r.sessions) > 0
+		found = len(r.hits) > 0 || len(r.found) > 0
 	}
 	if found {
 		return nil
@@ -271,7 +271,8 @@ func (r *run) addFiltersOf(ctx context.Context, hits []Hit) error {
 	given := r.parsed.filters
 	add := func(name, value string) {
 		was := withoutSlash(*given.field(name))
-		if was == "" || value == "" || strings.EqualFold(value, was) || strings.HasSuffix(value, "/"+was) || len(r.elsewhere) == mostElsewhere {
+		has := func(was string) bool { return strings.EqualFold(value, was) || strings.HasSuffix(value, "/"+was) }
+		if was == "" || value == "" || slices.ContainsFunc(alternatives(was), has) || len(r.elsewhere) == mostElsewhere {
 			return
 		}
 		if filter := name + ":" + value; !slices.Contains(r.elsewhere, filter) {

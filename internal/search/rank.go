@@ -406,7 +406,17 @@ func (r *run) expression(terms string) string {
 			must = append(must, t.match()+" AND ")
 		}
 	}
-	e := r.parsed.filters.match(r.sharedIn, r.languages) + anyProject(r.query.Projects) + strings.Join(must, "") + "(" + terms + ")"
+	if len(r.query.Projects) > 0 {
+		must = append(must, anyTag(tagProject, r.query.Projects)+" AND ")
+	}
+	if r.query.Sessions != nil {
+		var ids []string
+		for _, id := range r.query.Sessions {
+			ids = append(ids, string(id))
+		}
+		must = append(must, anyTag(tagSession, append(ids, ""))+" AND ") // no session has the name ""
+	}
+	e := r.parsed.filters.match(r.sharedIn, r.languages) + strings.Join(must, "") + "(" + terms + ")"
 	var not []string
 	for _, t := range excluded {
 		not = append(not, t.match())

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -46,16 +45,24 @@ type Query struct {
 	Project string
 	Role    session.Role
 
+	// Meant returns the values that a filter's text names, of the filters session, key, source and project, in the text
+	// or not: one of them is enough. nil: the text is the value.
+	Meant func(ctx context.Context, filter, text string) ([]string, error)
+
 	Projects []string                    // only of these folders
-	Hide     func(*session.Session) bool // leaves out sessions, with GroupSession
-	Since    *session.Time
-	Until    *session.Time
-	Order    Order
-	Group    Group
-	Limit    int           // of hits, or of sessions
-	Now      time.Time     // of ages and days in the text, in the zone of the person; zero: now, UTC
-	Expand   int           // neighbours on each side
-	Time     time.Duration // limit; 0: 5 s
+	Sessions []session.ID                // only these; nil: any
+	Hide     func(*session.Session) bool // leaves out sessions
+	// Listed returns those of some sessions that may be found; nil: all of them.
+	Listed func(ctx context.Context, ids []session.ID) ([]session.ID, error)
+
+	Since  *session.Time
+	Until  *session.Time
+	Order  Order
+	Group  Group
+	Limit  int           // of hits, or of sessions
+	Now    time.Time     // of ages and days in the text, in the zone of the person; zero: now, UTC
+	Expand int           // neighbours on each side
+	Time   time.Duration // limit; 0: 5 s
 
 	TimeIn string // text of a person that Text was made of, and that may name a time; "": Text
 
@@ -140,7 +147,7 @@ const StoppedAdvice = "narrow it: more letters of a beginning*, rarer words, one
 // come first, and those with some words fill the list; with OrderNewest, the latter only appear when
 // no message has all words. Codes: Invalid (also: nothing was found within the limit of time).
 func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
-	p, err := q.check(ctx, ix.src)
+	p, err := q.check(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -159,7 +166,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	run := run{ix: ix, query: q, parsed: p, seen: map[int64]bool{}, trashed: map[session.ID]bool{}, hits: []Hit{}, rarity: map[string]float64{}}
+	run := run{ix: ix, query: q, parsed: p, seen: map[int64]bool{}, sessions: map[session.ID]*candidateSession{}, hits: []Hit{}, rarity: map[string]float64{}}
 	if err := run.loadSharedPath(ctx); err != nil {
 		return Result{}, err
 	}
@@ -192,7 +199,7 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 		return Result{}, err
 	}
 	result := Result{
-		Hits: run.hits, Sessions: run.sessions, Missing: run.missing, Time: run.namedTime(), Elsewhere: run.elsewhere,
+		Hits: run.hits, Sessions: run.found, Missing: run.missing, Time: run.namedTime(), Elsewhere: run.elsewhere,
 		Pending: pending, Partial: partial, Stopped: run.stopped,
 	}
 	if _, limited := session.ScopeOf(ctx); limited {
@@ -218,7 +225,7 @@ func (r *Result) hideOthers() {
 }
 
 // check fills in the defaults and parses the text. Codes: Invalid.
-func (q *Query) check(ctx context.Context, src Source) (parsed, error) {
+func (q *Query) check(ctx context.Context) (parsed, error) {
 	p := parse(q.Text)
 	wanted, _ := p.wanted()
 	if len(wanted) == 0 {
@@ -241,21 +248,8 @@ func (q *Query) check(ctx context.Context, src Source) (parsed, error) {
 	p.filters = p.with(filters{
 		role: string(q.Role), source: string(q.Source), session: string(q.Session), key: q.Key, project: q.Project,
 	})
-	if strings.ContainsAny(p.filters.project, `/\`) { // a folder, or the name of a project that shares its last one
-		projects, err := src.ProjectsNamed(ctx, p.filters.project)
-		if err != nil {
-			return p, err
-		}
-		if len(q.Projects) > 0 {
-			projects = slices.DeleteFunc(projects, func(project string) bool { return !slices.Contains(q.Projects, project) })
-		}
-		switch len(projects) {
-		case 0:
-		case 1:
-			p.filters.project = projects[0]
-		default:
-			p.filters.project, q.Projects = "", projects
-		}
+	if err := q.resolveNames(ctx, &p); err != nil {
+		return p, err
 	}
 	if scope, limited := session.ScopeOf(ctx); limited {
 		p.filters.owner = scope.Owner
@@ -289,6 +283,28 @@ func (q *Query) check(ctx context.Context, src Source) (parsed, error) {
 	return p, nil
 }
 
+// resolveNames replaces the texts of filters by the values that they name.
+func (q *Query) resolveNames(ctx context.Context, p *parsed) error {
+	all := []*filters{&p.filters}
+	for i := range p.without {
+		all = append(all, &p.without[i])
+	}
+	for _, f := range all {
+		for _, name := range []string{"session", "key", "source", "project"} {
+			value := f.field(name)
+			if *value == "" || q.Meant == nil {
+				continue
+			}
+			values, err := q.Meant(ctx, name, *value)
+			if err != nil {
+				return err
+			}
+			*value = anyOf(values)
+		}
+	}
+	return nil
+}
+
 // with returns the filters, overridden by those of other.
 func (f filters) with(other filters) filters {
 	for _, name := range []string{"role", "source", "session", "key", "project"} {
@@ -307,13 +323,13 @@ type run struct {
 	places    []queryer               // the index, the tail
 	languages []text.Language         // of its texts, besides English
 	seen      map[int64]bool          // by row id of the message
-	trashed   map[session.ID]bool     // of the existing sessions so far
 	except    []session.ID            // sessions that have enough rows
 	shared    [][2]session.MessageRef // of a searched fork: the path before its own messages
 	sharedIn  []string                // the sessions with that path
 	hits      []Hit
-	sessions  []SessionHit
-	rarity    map[string]float64 // by term: BM25's weight of a word
+	found     []SessionHit
+	sessions  map[session.ID]*candidateSession // that were looked up; nil: there is none
+	rarity    map[string]float64               // by term: BM25's weight of a word
 
 	sharing    []term                // words that messages near those that have them get shares of
 	summed     bool                  // a message's score is the sum of those of sharing: there are no other words
@@ -331,7 +347,7 @@ func (r *run) findInTime(ctx context.Context) error {
 	defer cancel()
 	err := r.find(timed)
 	quoted := func(t term) bool { return t.quoted && !t.not && !t.path }
-	if err == nil && len(r.hits)+len(r.sessions) == 0 && slices.ContainsFunc(r.parsed.terms, quoted) {
+	if err == nil && len(r.hits)+len(r.found) == 0 && slices.ContainsFunc(r.parsed.terms, quoted) {
 		named := len(r.missing)
 		if err = r.relaxQuotes(timed, true); err == nil && len(r.missing) > named {
 			r.seen = map[int64]bool{}
@@ -344,7 +360,7 @@ func (r *run) findInTime(ctx context.Context) error {
 	if err == nil || timed.Err() == nil || ctx.Err() != nil {
 		return err
 	}
-	if r.stopped = true; len(r.hits)+len(r.sessions) == 0 {
+	if r.stopped = true; len(r.hits)+len(r.found) == 0 {
 		return session.Errorf(session.Invalid, "the search was stopped after %s: %s", cmp.Or(r.query.Time, maxTime), StoppedAdvice).At("q", "takes too long")
 	}
 	return nil
@@ -490,7 +506,7 @@ func (r *run) addHits(ctx context.Context, docs []doc) error {
 		r.seen[d.rowID] = true
 		fresh, rows = append(fresh, d), append(rows, d.rowID)
 	}
-	if err := r.loadTrashed(ctx, fresh); err != nil {
+	if err := r.loadSessions(ctx, sessionsOf(fresh)...); err != nil {
 		return err
 	}
 	hits := map[int64]*Hit{} // by row: messages come in another order, and one at a time is held
@@ -524,18 +540,46 @@ func (r *run) headOfHits() session.Head {
 	return session.Head{Text: snippetReach}
 }
 
-// loadTrashed looks up which of the sessions of rows are in the trash.
-func (r *run) loadTrashed(ctx context.Context, docs []doc) error {
-	unknown := slices.DeleteFunc(sessionsOf(docs), func(id session.ID) bool {
-		_, known := r.trashed[id]
+// candidateSession is a session with matching messages.
+type candidateSession struct {
+	session.Session
+	hidden bool // by the query; what is in the trash is not
+}
+
+// loadSessions looks up sessions that are not known yet, all at once.
+func (r *run) loadSessions(ctx context.Context, ids ...session.ID) error {
+	unknown := slices.DeleteFunc(ids, func(id session.ID) bool {
+		_, known := r.sessions[id]
 		return known
 	})
 	if len(unknown) == 0 {
 		return nil
 	}
-	there, err := r.ix.src.InTrash(ctx, unknown)
-	maps.Copy(r.trashed, there)
-	return err
+	there, err := r.ix.src.Outlines(ctx, unknown)
+	if err != nil {
+		return err
+	}
+	listed := unknown
+	if r.query.Listed != nil {
+		if listed, err = r.query.Listed(ctx, unknown); err != nil {
+			return err
+		}
+	}
+	for _, id := range unknown {
+		r.sessions[id] = nil
+	}
+	for i := range there {
+		s := candidateSession{Session: there[i]}
+		s.hidden = !slices.Contains(listed, s.ID) || r.query.Hide != nil && r.query.Hide(&s.Session)
+		r.sessions[s.ID] = &s
+	}
+	return nil
+}
+
+// shows reports whether an existing session may be found.
+func (r *run) shows(id session.ID) bool {
+	s := r.sessions[id]
+	return s != nil && !s.hidden && s.DeletedAt == nil
 }
 
 // makeHit returns the hit of a row and its message; nil if no session shows it.
@@ -570,13 +614,12 @@ func (r *run) makeHit(ctx context.Context, d doc, m *session.Message) (*Hit, err
 }
 
 // shownBy returns the session that shows a row's message: its own, or, if that was purged, a fork that
-// shares the message; "" if the session is in the trash or deleted.
+// shares the message; "" if the session is hidden, in the trash or deleted.
 func (r *run) shownBy(ctx context.Context, d doc) (session.ID, error) {
 	searched := session.ID(r.parsed.filters.session)
 	shared := len(r.shared) > 0 && d.session != searched
-	trashed, there := r.trashed[d.session]
-	if there {
-		if trashed && !shared { // a fork keeps its shared path
+	if s := r.sessions[d.session]; s != nil {
+		if s.hidden || s.DeletedAt != nil && !shared { // a fork keeps its shared path
 			return "", nil
 		}
 		return d.session, nil
@@ -589,8 +632,9 @@ func (r *run) shownBy(ctx context.Context, d doc) (session.ID, error) {
 		return "", fmt.Errorf("find a fork that shares message %s: %w", d.ref(), err)
 	case shared: // the searched fork is one of the heirs
 		return searched, nil
-	case heir.DeletedAt != nil:
-		return "", nil
+	}
+	if err := r.loadSessions(ctx, heir.ID); err != nil || !r.shows(heir.ID) {
+		return "", err
 	}
 	return heir.ID, nil
 }

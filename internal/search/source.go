@@ -83,16 +83,12 @@ func (a apart) Session(ctx context.Context, id session.ID) (session.Session, err
 	return tell(a.src.Session(ctx, id))
 }
 
-func (a apart) InTrash(ctx context.Context, ids []session.ID) (map[session.ID]bool, error) {
-	return tell(a.src.InTrash(ctx, ids))
+func (a apart) Outlines(ctx context.Context, ids []session.ID) ([]session.Session, error) {
+	return tell(a.src.Outlines(ctx, ids))
 }
 
 func (a apart) SessionsNamed(ctx context.Context, texts []string) ([]session.Session, error) {
 	return tell(a.src.SessionsNamed(ctx, texts))
-}
-
-func (a apart) ProjectsNamed(ctx context.Context, text string) ([]string, error) {
-	return tell(a.src.ProjectsNamed(ctx, text))
 }
 
 func (a apart) Heir(ctx context.Context, ref session.MessageRef) (session.Session, error) {

@@ -1,30 +1,5 @@
 package session
 
-// Source is the program of a conversation's origin, by its name on the command line.
-type Source string
-
-// The sources.
-const (
-	SourceSessiond   Source = "sessiond"
-	SourceGoose      Source = "goose"
-	SourceCodex      Source = "codex"
-	SourcePi         Source = "pi"
-	SourceOpencode   Source = "opencode"
-	SourceClaudeCode Source = "claude-code"
-	SourceOpenClaw   Source = "openclaw"
-	SourceGeminiCLI  Source = "gemini-cli"
-	SourceCopilotCLI Source = "copilot-cli"
-	SourceQwenCode   Source = "qwen-code"
-	SourceKilo       Source = "kilo"
-	SourceOmp        Source = "omp"
-)
-
-// Sources lists them.
-var Sources = []Source{
-	SourceSessiond, SourceGoose, SourceCodex, SourcePi, SourceOpencode, SourceClaudeCode, SourceOpenClaw,
-	SourceGeminiCLI, SourceCopilotCLI, SourceQwenCode, SourceKilo, SourceOmp,
-}
-
 // Kinds of a session's link to its parent_id.
 const (
 	ParentFork  = "fork"  // its path begins in the parent

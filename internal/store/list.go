@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"sessiond/internal/engine"
-	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -31,6 +30,7 @@ type Filter struct {
 	Since      *session.Time // active at or after
 	Until      *session.Time // active before
 	Archived   bool
+	AnyState   bool // archived ones, too
 	Trash      bool
 	Starred    bool
 	People     bool              // without sub-agents and automated sessions
@@ -109,6 +109,12 @@ func listQuery(ctx context.Context, f Filter, p Page) (query string, args []any,
 	return `SELECT ` + sessionColumns + fromSessions + clauses, args, err
 }
 
+// FiltersNothing reports whether every session outside of the trash passes the filter.
+func (f Filter) FiltersNothing() bool {
+	any := Filter{AnyState: true}
+	return len(f.conditions().where) == len(any.conditions().where)
+}
+
 // conditions say which sessions are listed.
 type conditions struct {
 	where []string
@@ -118,76 +124,6 @@ type conditions struct {
 
 func (c *conditions) add(cond string, args ...any) {
 	c.where, c.args = append(c.where, cond), append(c.args, args...)
-}
-
-// Column names a text of a session by which people filter.
-type Column int
-
-// The columns of Values and Filter.Among.
-const (
-	ColumnSource Column = iota
-	ColumnModel
-	ColumnDirectory
-	ColumnProject
-)
-
-func (c Column) name() string { return [...]string{"source", "model", "directory", "project"}[c] }
-
-// Value is a text that sessions have in a column.
-type Value struct {
-	Text     string `db:"text"`
-	Sessions int64  `db:"n"` // how many have it, without the trash
-}
-
-// Values returns the different texts of a column, those of the most sessions first. It reads all sessions, on the
-// connections of reports.
-func (s *Store) Values(ctx context.Context, of Column) ([]Value, error) {
-	var values []Value
-	err := s.Reader().SelectContext(ctx, &values, `SELECT `+of.name()+` AS text, COUNT(*) AS n FROM sessions
-		WHERE draft = 0 AND deleted_at IS NULL AND purged_at IS NULL AND `+of.name()+` <> '' GROUP BY 1 ORDER BY n DESC, text`)
-	return values, session.Wrap(err, "values of %s", of.name())
-}
-
-// ProjectNames returns the names by which lists call the projects. It reads the roll-up, which is small.
-func (s *Store) ProjectNames(ctx context.Context) (folders.Names, error) {
-	projects, err := engine.List[string](ctx, s, `SELECT DISTINCT project FROM daily_usage WHERE project <> ''`)
-	return folders.NamesOf(projects), session.Wrap(err, "list the projects")
-}
-
-// ProjectsNamed returns the projects that a text means: the folder that it is, in any spelling, else those whose path ends
-// so, as lists call them. A text that means none is returned as it is. Codes: Invalid (a NUL).
-func (s *Store) ProjectsNamed(ctx context.Context, text string) ([]string, error) {
-	if strings.ContainsRune(text, 0) {
-		return nil, session.Errorf(session.Invalid, "a project is a folder, and the name of none has a NUL").At("project", "has a NUL")
-	}
-	projects, err := engine.List[string](ctx, s, `SELECT DISTINCT project FROM daily_usage WHERE project <> '' ORDER BY project`)
-	if err != nil || text == "" {
-		return nil, session.Wrap(err, "list the projects")
-	}
-	folder := folders.Clean(text)
-	if slices.Contains(projects, text) || folders.IsAbs(folder) && slices.Contains(projects, folder) {
-		return []string{folder}, nil
-	}
-	if folders.IsAbs(folder) {
-		return []string{folders.Project(folder)}, nil
-	}
-	projects = slices.DeleteFunc(projects, func(project string) bool { return !folders.EndsIn(project, text) })
-	if len(projects) == 0 {
-		projects = []string{text}
-	}
-	return projects, nil
-}
-
-// ProjectNamed is ProjectsNamed where only one can be meant. Codes: Invalid (several).
-func (s *Store) ProjectNamed(ctx context.Context, text string) (string, error) {
-	projects, err := s.ProjectsNamed(ctx, text)
-	switch {
-	case err != nil || len(projects) == 0:
-		return "", err
-	case len(projects) > 1:
-		return "", session.Errorf(session.Invalid, "project %q is the end of several: %s", text, strings.Join(projects, ", ")).At("project", "not the end of one folder")
-	}
-	return projects[0], nil
 }
 
 // maxQueryBytes is the longest text that lists look for; LIKE fails on much longer ones.
@@ -230,9 +166,10 @@ func (f Filter) conditions() (c conditions) {
 		add("s.deleted_at IS NOT NULL")
 	} else {
 		add("s.deleted_at IS NULL")
-		if f.Archived {
+		switch {
+		case f.Archived:
 			add("s.archived_at IS NOT NULL")
-		} else {
+		case !f.AnyState:
 			add("s.archived_at IS NULL")
 		}
 	}
@@ -294,6 +231,29 @@ func (s *Store) InTrash(ctx context.Context, ids []session.ID) (map[session.ID]b
 
 const sessionsInTrash = `
 	SELECT id, deleted_at IS NOT NULL AS trashed FROM sessions s WHERE id IN (SELECT value FROM json_each(?)) AND purged_at IS NULL`
+
+// Outlines returns the existing ones of some sessions, without their settings, counts and metadata.
+func (s *Store) Outlines(ctx context.Context, ids []session.ID) ([]session.Session, error) {
+	in, args := scopeOf(ctx)
+	all, err := engine.List[session.Session](ctx, s, sessionOutlines+in, append([]any{string(session.JSONOf(ids))}, args...)...)
+	return all, session.Wrap(err, "read sessions")
+}
+
+const sessionOutlines = `
+	SELECT s.id, s.title, s.title_source, s.kind, s.source, s.source_id, s.key, s.directory, s.project, s.git_branch, s.owner, s.host,
+	       s.foreign_from, s.model, s.parent_id, s.parent_kind, s.active_at, s.archived_at, s.starred_at, s.deleted_at
+	FROM sessions s WHERE s.id IN (SELECT value FROM json_each(?)) AND s.purged_at IS NULL`
+
+// Listed returns those of some sessions that a filter lists. Codes: Invalid.
+func (s *Store) Listed(ctx context.Context, f Filter, ids []session.ID) ([]session.ID, error) {
+	c := f.conditions().within(ctx)
+	if c.err != nil {
+		return nil, c.err
+	}
+	c.add("s.id IN (SELECT value FROM json_each(?))", string(session.JSONOf(ids)))
+	all, err := engine.List[session.ID](ctx, s, `SELECT s.id `+fromSessions+`WHERE `+strings.Join(c.where, " AND "), c.args...)
+	return all, session.Wrap(err, "filter sessions")
+}
 
 // SessionsNamed returns the sessions whose title, project or branch has one of the texts in it, in small letters: a
 // thousand of the newest ten thousand. Of each it reads the names only.

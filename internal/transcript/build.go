@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -214,6 +215,20 @@ func markerText(m *session.Message) string {
 		}
 	}
 	return strings.Join(words, " · ")
+}
+
+// PromptLine returns what a person asked on one line of a width in columns: the text, or what is attached without one.
+func PromptLine(m *session.Message, width int) string {
+	if line := OneLine(session.ReadableText(m.Text()), width); line != "" {
+		return line
+	}
+	var attached []string
+	for i := range m.Parts {
+		if p := &m.Parts[i]; p.Kind != session.PartText {
+			attached = append(attached, attachment(p).String())
+		}
+	}
+	return OneLine(cmp.Or(strings.Join(attached, " "), "(no text)"), width)
 }
 
 func attachment(p *session.Part) *Attachment {

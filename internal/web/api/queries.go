@@ -88,16 +88,20 @@ type usageInput struct {
 	GroupBy []analytics.Dimension `query:"group_by" enum:"day,model,source,project,purpose" doc:"The sums to return; default: all. A sub-agent counts for the project of the session that started it"`
 	Since   string                `query:"since" doc:"The first day, YYYY-MM-DD"`
 	Until   string                `query:"until" doc:"The last day, YYYY-MM-DD"`
-	Source  string                `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
-	Project string                `query:"project" doc:"Only sessions of this project: its folder, or its name in lists: the end of that (cli, workspace/cli)"`
+	Source  string                `query:"source" doc:"Only sessions of this program: its name (claude-code), or a part of it"`
+	Project string                `query:"project" doc:"Only sessions of this project: its folder, its name in lists (cli, workspace/cli), or a part of it"`
 }
 
 func (s *Server) getUsage(ctx context.Context, in *usageInput) (*output[analytics.Stats], error) {
-	project, err := s.Store.ProjectNamed(ctx, in.Project)
+	project, err := s.finder().One(ctx, "project", in.Project)
 	if err != nil {
-		return nil, err
+		return nil, filterError(err)
+	}
+	source, err := s.finder().One(ctx, "source", in.Source)
+	if err != nil {
+		return nil, filterError(err)
 	}
 	return reply(s.Reports.Stats(ctx, analytics.Filter{
-		Since: in.Since, Until: in.Until, Source: session.Source(in.Source), Project: project,
+		Since: in.Since, Until: in.Until, Source: session.Source(source), Project: project,
 	}, in.GroupBy...))
 }

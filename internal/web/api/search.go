@@ -2,18 +2,21 @@ package api
 
 import (
 	"context"
+	"net/url"
+	"strconv"
 	"unicode/utf8"
 
+	"github.com/danielgtaylor/huma/v2"
+
+	"sessiond/internal/find"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 )
 
 type searchInput struct {
-	Query   string `query:"q" required:"true" doc:"Words to search for: word, \"as written\", begin* for beginnings of three letters or more (fewer in the last word), -word to exclude; and filters: role: origin: source: project: session: key: path: tool: (-role: to exclude) after: before: (the first 32 words count)"`
+	Query string `query:"q" required:"true" doc:"Words to search for: word, \"as written\", begin* for beginnings of three letters or more (fewer in the last word), -word to exclude; and filters: role: origin: source: project: session: key: path: tool: (-role: to exclude) after: before: (the first 32 words count)"`
+	SessionFilters
 	Session string `query:"session" doc:"Only in this session"`
-	Key     string `query:"key" doc:"Only sessions of this routing key"`
-	Source  string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
-	Project string `query:"project" doc:"Only sessions of this project: its folder, or its name in lists: the end of that (cli, workspace/cli)"`
 	Role    string `query:"role" enum:"system,user,assistant,tool" doc:"Only messages of this role"`
 	Since   string `query:"since" doc:"Only messages at or after this time: RFC 3339, a day, or words like last week, in the time zone of the configuration"`
 	Until   string `query:"until" doc:"Only messages before this time or day"`
@@ -21,6 +24,15 @@ type searchInput struct {
 	Group   string `query:"group" enum:"message,session" doc:"message (the default): hits are messages; session: sessions, each with up to three of its best messages"`
 	Limit   int    `query:"limit" minimum:"1" maximum:"200" doc:"Hits per answer, or sessions; default 20"`
 	Expand  int    `query:"expand" minimum:"0" maximum:"20" doc:"Messages to return before and after each hit, the first 1,000 bytes of each text; default 0"`
+
+	query url.Values
+}
+
+// Resolve implements huma.Resolver.
+func (in *searchInput) Resolve(ctx huma.Context) []error {
+	u := ctx.URL()
+	in.query = u.Query()
+	return nil
 }
 
 // hitView is a message that was found, its neighbours as the API gives messages.
@@ -36,7 +48,8 @@ type sessionHitView struct {
 	Passages []hitView `json:"passages" doc:"Its best messages, up to three; none if only its title was found"`
 }
 
-type searchView struct {
+// SearchView is the answer to a search, of the API and of `search --json`.
+type SearchView struct {
 	Hits      []hitView         `json:"hits,omitzero" doc:"The messages that were found; for a question (who, what, …?) also messages beside the best ones, which may have none of its words"`
 	Sessions  []sessionHitView  `json:"sessions,omitzero" doc:"With group=session, instead of hits: the sessions that were found, best first"`
 	Missing   []search.Missing  `json:"missing,omitempty" doc:"Words that no message has: what was found is without them"`
@@ -45,51 +58,40 @@ type searchView struct {
 	Pending   int               `json:"pending" doc:"Messages that are not in the index yet; they were searched without it"`
 	Partial   bool              `json:"partial,omitempty" doc:"The index is behind, and some messages were not searched"`
 	Stopped   bool              `json:"stopped,omitempty" doc:"The search was stopped after 5 s, and there may be more and better hits: narrow it"`
+	Notes     []string          `json:"notes,omitempty" doc:"In words: what was not found, what was not searched, and what else would find something"`
 }
 
-func (s *Server) search(ctx context.Context, in *searchInput) (*output[searchView], error) {
+func (s *Server) search(ctx context.Context, in *searchInput) (*output[SearchView], error) {
 	if !utf8.ValidString(in.Query) {
 		return nil, session.Errorf(session.Invalid, "q is not UTF-8").At("q", "not UTF-8")
 	}
-	query := search.Query{
-		Text: in.Query, Session: session.ID(in.Session), Source: session.Source(in.Source), Project: in.Project,
-		Role: session.Role(in.Role), Order: search.Order(in.Order), Group: search.Group(in.Group), Limit: in.Limit, Expand: in.Expand,
-		Now: s.Now().In(s.Store.Zone()),
-	}
-	var err error
-	if query.Key, err = s.canonical(in.Key); err != nil {
-		return nil, err
-	}
-	if query.Since, err = s.parseMoment("since", in.Since); err != nil {
-		return nil, err
-	}
-	if query.Until, err = s.parseMoment("until", in.Until); err != nil {
-		return nil, err
-	}
-	if in.Session != "" {
-		if _, err := s.Store.Session(ctx, query.Session); err != nil {
-			return nil, err
-		}
-	}
-	found, err := s.Search.Search(ctx, query)
+	r := find.FromQuery(in.query)
+	r.Order, r.Group, r.Limit, r.Expand = in.Order, in.Group, in.Limit, in.Expand
+	found, err := s.finder().Search(ctx, r)
 	if err != nil {
-		return nil, err
+		return nil, filterError(err)
 	}
-	out := searchView{Missing: found.Missing, Time: found.Time, Elsewhere: found.Elsewhere, Pending: found.Pending, Partial: found.Partial, Stopped: found.Stopped}
+	return reply(SearchViewOf(&found))
+}
+
+// SearchViewOf returns what a search found as the API answers it.
+func SearchViewOf(found *find.Found) (out SearchView, err error) {
+	out = SearchView{
+		Missing: found.Missing, Time: found.Time, Elsewhere: found.Elsewhere, Pending: found.Pending, Partial: found.Partial, Stopped: found.Stopped,
+		Notes: found.Notes(strconv.Quote),
+	}
 	if found.Sessions == nil {
-		if out.Hits, err = viewHits(found.Hits); err != nil {
-			return nil, err
-		}
-		return reply(out, nil)
+		out.Hits, err = viewHits(found.Hits)
+		return out, err
 	}
 	out.Sessions = make([]sessionHitView, len(found.Sessions))
 	for i, hit := range found.Sessions {
 		out.Sessions[i].SessionHit = hit
 		if out.Sessions[i].Passages, err = viewHits(hit.Passages); err != nil {
-			return nil, err
+			return out, err
 		}
 	}
-	return reply(out, nil)
+	return out, nil
 }
 
 func viewHits(hits []search.Hit) ([]hitView, error) {

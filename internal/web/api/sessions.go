@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/find"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -128,72 +129,77 @@ func settingsError(err error) error {
 	return under("settings", err)
 }
 
-type listSessionsInput struct {
-	Paged
-	Query     string `query:"q" doc:"Part of the title, the id or the id in the source program"`
-	Source    string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp" doc:"Only sessions of this program"`
+// SessionFilters are the filters of sessions, of lists and of searches. The finder reads them from the address.
+type SessionFilters struct {
+	Source    string `query:"source" doc:"Only sessions of this program: its name (claude-code), or a part of it"`
+	Project   string `query:"project" doc:"Only sessions of this project: its folder, its name in lists (cli, workspace/cli), or a part of it"`
+	Model     string `query:"model" doc:"Only sessions of this model, or with this part of its name (opus)"`
+	Directory string `query:"directory" doc:"Only sessions of this working directory or below it: its path, its last name, or a part of it"`
 	Key       string `query:"key" doc:"Only sessions of this routing key"`
-	Model     string `query:"model" doc:"Only sessions of this model"`
-	Directory string `query:"directory" doc:"Only sessions of this working directory"`
-	Project   string `query:"project" doc:"Only sessions of this project: its folder, or its name in lists: the end of that (cli, workspace/cli)"`
 	Owner     string `query:"owner" doc:"Only sessions of this owner"`
 	Host      string `query:"host" doc:"Only sessions that began on this host"`
-	ParentID  string `query:"parent_id" doc:"Forks and children of this session"`
-	Kind      string `query:"parent_kind" enum:"fork,child" doc:"Only forks, or only children"`
-	Since     string `query:"since" doc:"Only sessions active at or after this time: RFC 3339, a day, or words like last week, in the time zone of the configuration"`
-	Until     string `query:"until" doc:"Only sessions active before this time or day"`
+	Parent    string `query:"parent" doc:"Only forks and children of this session"`
+	Children  string `query:"children" doc:"Only sub-agents that this session started"`
+	Forks     string `query:"forks" doc:"Only forks of this session"`
 	Starred   bool   `query:"starred" doc:"Only starred sessions"`
-	Archived  bool   `query:"archived" doc:"List archived sessions instead"`
-	Trash     bool   `query:"trash" doc:"List the trash instead"`
+	Archived  bool   `query:"archived" doc:"Only archived sessions, which lists leave out"`
+}
+
+type listSessionsInput struct {
+	Paged
+	SessionFilters
+	Query    string `query:"q" doc:"Part of the title, the id or the id in the source program"`
+	ParentID string `query:"parent_id" doc:"The same as parent"`
+	Kind     string `query:"parent_kind" enum:"fork,child" doc:"With parent_id: only forks, or only children"`
+	Since    string `query:"since" doc:"Only sessions active at or after this time: RFC 3339, a day, or words like last week, in the time zone of the configuration"`
+	Until    string `query:"until" doc:"Only sessions active before this time or day"`
+	Trash    bool   `query:"trash" doc:"List the trash instead"`
 
 	query url.Values
 }
-
-const metadataPrefix = "metadata."
 
 // Resolve implements huma.Resolver: metadata.NAME=VALUE are parameters, too.
 func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
 	u := ctx.URL()
 	in.query = u.Query()
-	known := []string{"limit", "cursor", "order", "q", "source", "key", "model", "directory", "project", "owner", "host", "parent_id", "parent_kind", "since", "until", "starred", "archived", "trash"}
+	known := append(find.Names(find.Lists), "limit", "cursor", "order", "q", "parent_id", "parent_kind")
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(in.query)) {
-		if !slices.Contains(known, key) && (!strings.HasPrefix(key, metadataPrefix) || key == metadataPrefix) {
+		if !slices.Contains(known, key) && (!strings.HasPrefix(key, find.MetadataPrefix) || key == find.MetadataPrefix) {
 			errs = append(errs, &huma.ErrorDetail{Location: "query." + key, Message: "unknown query parameter"})
 		}
 	}
 	return errs
 }
 
+// finder runs requests of clients, who write absolute paths.
+func (s *Server) finder() *find.Finder {
+	return &find.Finder{Store: s.Store, Index: s.Search, Now: s.Now, Key: s.canonical}
+}
+
+// filterError returns an error of a filter that names nothing as one of the parameter: the resource exists.
+func filterError(err error) error {
+	var known *session.Error
+	if !errors.As(err, &known) || known.Code != session.NotFound || len(known.Fields) == 0 {
+		return err
+	}
+	invalid := session.Errorf(session.Invalid, "%s", known.Message)
+	invalid.Fields = known.Fields
+	return invalid
+}
+
 func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[listedSession], error) {
-	filter := store.Filter{
-		Query: in.Query, Source: session.Source(in.Source), Model: in.Model, Directory: in.Directory,
-		Owner: in.Owner, Host: in.Host, ParentID: session.ID(in.ParentID), ParentKind: in.Kind, Starred: in.Starred, Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
+	r := find.FromQuery(in.query)
+	switch in.Kind {
+	case session.ParentChild:
+		r.Children = in.ParentID
+	case session.ParentFork:
+		r.Forks = in.ParentID
+	default:
+		r.Parent = cmp.Or(r.Parent, in.ParentID)
 	}
-	for key, values := range in.query {
-		if path, ok := strings.CutPrefix(key, metadataPrefix); ok {
-			filter.Metadata[path] = values[0]
-		}
-	}
-	var err error
-	if in.Project != "" {
-		projects, err := s.Store.ProjectsNamed(ctx, in.Project)
-		if err != nil {
-			return nil, err
-		}
-		filter.Among = map[store.Column][]string{store.ColumnProject: projects}
-	}
-	if filter.Key, err = s.canonical(in.Key); err != nil {
-		return nil, err
-	}
-	if filter.Since, err = s.parseMoment("since", in.Since); err != nil {
-		return nil, err
-	}
-	if filter.Until, err = s.parseMoment("until", in.Until); err != nil {
-		return nil, err
-	}
-	sessions, next, err := s.Store.Sessions(ctx, filter, in.page(false))
-	return s.measured(ctx, sessions, next, err)
+	sessions, next, err := s.finder().List(ctx, r, in.page(false))
+	return s.measured(ctx, sessions, next, filterError(err))
 }
 
 func (s *Server) getSession(ctx context.Context, id session.ID) (*sessionOutput, error) {

@@ -7,7 +7,6 @@ import (
 
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
-	"sessiond/internal/when"
 )
 
 // maxName bounds titles, keys, paths and the like, in bytes.
@@ -78,14 +77,7 @@ func (moment) Schema(huma.Registry) *huma.Schema {
 
 // parseMoment parses a time of the query, in the server's zone.
 func (s *Server) parseMoment(field, text string) (*session.Time, error) {
-	if text == "" {
-		return nil, nil
-	}
-	at, ok := when.Moment(text, s.Now().In(s.Store.Zone()))
-	if !ok {
-		return nil, session.Errorf(session.Invalid, "%s is not a time: write it like 2026-02-11T10:00:15Z, or %s", field, when.Forms).At(field, "not a time")
-	}
-	return new(session.At(at)), nil
+	return s.finder().Moment(field, text)
 }
 
 // messageArg names a message: a number is a seq of the route's session, a string S.n any

@@ -455,7 +455,7 @@ func (p *Pages) fillRail(ctx context.Context, sess *session.Session, t *talk, pa
 	}
 	for i := range prompts {
 		m := &prompts[i]
-		t.Prompts = append(t.Prompts, prompt{earlier + skip + i + 1, cmp.Or(transcript.OneLine(session.ReadableText(m.Text()), promptWidth), "(no text)"), messageAddress(sess.ID, m.ID)})
+		t.Prompts = append(t.Prompts, prompt{earlier + skip + i + 1, transcript.PromptLine(m, promptWidth), messageAddress(sess.ID, m.ID)})
 	}
 	return nil
 }

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/find"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
-	"sessiond/internal/when"
 )
 
 const (
@@ -72,42 +72,30 @@ type passage struct {
 	Snippet template.HTML
 }
 
-// Filters of the list, and of a search, as they are in the address.
-var (
-	homeFilters   = []string{"project", "source", "model", "since", "parent", "archived", "all"}
-	searchFilters = []string{"project", "source", "since"}
-)
-
 func (p *Pages) home(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	page := homePage{Query: strings.TrimSpace(q.Get("q")), Chips: chips(q, homeFilters)}
-	since, err := p.since(q)
-	if err != nil {
-		return err
-	}
+	wanted := find.FromQuery(q)
+	wanted.Text = strings.TrimSpace(wanted.Text)
+	page := homePage{Query: wanted.Text, Chips: chips(q, append(find.Names(find.Lists), "all"))}
+	var err error
 	if page.Query != "" {
-		page.Search, page.Chips = true, chips(q, searchFilters)
-		err = p.search(r.Context(), &page, q, since)
+		page.Search, page.Chips = true, chips(q, find.Names(find.Searches))
+		err = p.search(r.Context(), &page, q, wanted)
 	} else {
-		err = p.list(r.Context(), &page, q, since)
+		err = p.list(r.Context(), &page, q, wanted)
+	}
+	if session.CodeOf(err) == session.NotFound { // the name of a filter
+		page.Notes, err = []string{sentence(err.Error())}, nil
 	}
 	if err != nil {
 		return err
 	}
-	return p.show(w, r, "home", frame{Title: "Sessions", Place: "sessions", Query: page.Query, Keep: chips(q, searchFilters), Body: page})
+	return p.show(w, r, "home", frame{Title: "Sessions", Place: "sessions", Query: page.Query, Keep: chips(q, find.Names(find.Searches)), Body: page})
 }
 
-// since parses the filter since, nil if there is none. Codes: Invalid.
-func (p *Pages) since(q url.Values) (*session.Time, error) {
-	since := q.Get("since")
-	if since == "" {
-		return nil, nil
-	}
-	at, ok := when.Moment(since, p.Now().In(p.Zone))
-	if !ok {
-		return nil, session.Errorf(session.Invalid, "since=%.40s is not a time: write %s", since, when.Forms)
-	}
-	return new(session.At(at)), nil
+// finder runs requests of people, who click or write names.
+func (p *Pages) finder() *find.Finder {
+	return &find.Finder{Store: p.Store, Index: p.Search, Now: p.Now, Key: p.Key}
 }
 
 func chips(q url.Values, filters []string) (out []chip) {
@@ -136,25 +124,15 @@ func address(path string, q url.Values, changes ...string) string {
 	return path + "?" + with.Encode()
 }
 
-func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *session.Time) error {
-	projects, err := p.Store.ProjectsNamed(ctx, q.Get("project"))
-	if err != nil {
-		return err
-	}
-	filter := store.Filter{
-		Source: session.Source(q.Get("source")), Model: q.Get("model"), ParentID: session.ID(q.Get("parent")),
-		Archived: q.Get("archived") != "", People: q.Get("all") == "" && q.Get("parent") == "", Since: since,
-	}
-	if len(projects) > 0 {
-		filter.Among = map[store.Column][]string{store.ColumnProject: projects}
-	}
-	if since == nil {
+func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, wanted find.Request) error {
+	wanted.People = q.Get("all") == "" && wanted.Parent+wanted.Children+wanted.Forks == ""
+	if wanted.Since == "" {
 		page.Offers = append(page.Offers, offer{"last 7 days", address("/", q, "since", "7d", "cursor", "")})
 	}
-	if filter.People {
+	if wanted.People {
 		page.Offers = append(page.Offers, offer{"with sub-agents and automated sessions", address("/", q, "all", "1", "cursor", "")})
 	}
-	sessions, next, err := p.Store.Sessions(ctx, filter, store.Page{Limit: homeRows, Cursor: q.Get("cursor")})
+	sessions, next, err := p.finder().List(ctx, wanted, store.Page{Limit: homeRows, Cursor: q.Get("cursor")})
 	if err != nil {
 		return err
 	}
@@ -174,10 +152,10 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, since *s
 		measure := measures[s.ID]
 		r := row{Session: s, Size: transcript.Context(measure.Context), CostWords: transcript.Costs(s, &measure)}
 		r.Project = names.With(s.Project, s.Directory)
-		r.Cost, _ = transcript.CostCell(s, &measure, filter.People)
+		r.Cost, _ = transcript.CostCell(s, &measure, wanted.People)
 		if measure.Rollup != nil {
 			r.Children, r.Below = measure.Rollup.Children, address("/", url.Values{}, "parent", string(s.ID))
-			page.Folds = page.Folds || filter.People
+			page.Folds = page.Folds || wanted.People
 		}
 		r.InProject, r.FromSource = address("/", q, "project", s.Project, "cursor", ""), address("/", q, "source", string(s.Source), "cursor", "")
 		if size := measure.Context; size.Window > 0 && size.Tokens > 0 {
@@ -217,11 +195,9 @@ func (p *Pages) dayName(at time.Time) string {
 	return at.Format("2 January 2006")
 }
 
-func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since *session.Time) error {
-	found, err := p.Search.Search(ctx, search.Query{
-		Text: page.Query, Group: search.GroupSession, Limit: homeHits, Now: p.Now().In(p.Zone),
-		Project: q.Get("project"), Source: session.Source(q.Get("source")), Since: since,
-	})
+func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, wanted find.Request) error {
+	wanted.Group, wanted.Limit = string(search.GroupSession), homeHits
+	found, err := p.finder().Search(ctx, wanted)
 	if err != nil {
 		return err
 	}
@@ -230,15 +206,6 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, since 
 	}
 	if t := found.Time; t != nil {
 		page.Offers = append(page.Offers, offer{"only messages of: " + t.Text, address("/", q, "q", page.Query+" "+t.Filter)})
-	}
-	if found.Stopped {
-		page.Notes = append(page.Notes, "The search took too long and was stopped. To find more, "+search.StoppedAdvice+".")
-	}
-	if len(found.Elsewhere) > 0 {
-		page.Notes = append(page.Notes, "Other filters find something: "+strings.Join(found.Elsewhere, " "))
-	}
-	if found.Partial {
-		page.Notes = append(page.Notes, "Not everything was searched: the search index is behind.")
 	}
 	names, err := p.Store.ProjectNames(ctx)
 	if err != nil {

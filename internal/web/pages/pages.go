@@ -37,13 +37,14 @@ import (
 //go:embed templates static
 var files embed.FS
 
-// Config is what the pages work with. All but Models are needed.
+// Config is what the pages work with. All but Models and Key are needed.
 type Config struct {
 	Store    *store.Store
 	Search   *search.Index
 	Contexts *contextmgr.Manager
 	Reports  *analytics.Reports
 	Models   func(model string) (session.ModelInfo, bool) // for windows; may be nil
+	Key      func(text string) (string, error)
 	Guard    *guard.Guard
 	API      http.Handler                     // whose events the pages follow
 	Answers  *answers.Budget                  // of the memory of answers; nil: a new one

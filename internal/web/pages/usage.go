@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 
@@ -54,19 +55,32 @@ const (
 	mostProjects = 20
 )
 
+// oneOrItself returns the value that the text of a filter names; where no session has it, the text: nothing was used.
+func (p *Pages) oneOrItself(ctx context.Context, filter, text string) (string, error) {
+	value, err := p.finder().One(ctx, filter, text)
+	if session.CodeOf(err) == session.NotFound {
+		return text, nil
+	}
+	return value, err
+}
+
 func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	page := usagePage{Since: q.Get("since"), Source: q.Get("source"), Project: q.Get("project")}
-	filter := analytics.Filter{Source: session.Source(page.Source)}
+	var filter analytics.Filter
 	if page.Since != "" {
-		at, err := p.since(q)
+		at, err := p.finder().Moment("since", page.Since)
 		if err != nil {
 			return err
 		}
 		filter.Since = at.Day(p.Zone)
 	}
-	var err error
-	if filter.Project, err = p.Store.ProjectNamed(r.Context(), page.Project); err != nil {
+	source, err := p.oneOrItself(r.Context(), "source", page.Source)
+	if err != nil {
+		return err
+	}
+	filter.Source = session.Source(source)
+	if filter.Project, err = p.oneOrItself(r.Context(), "project", page.Project); err != nil {
 		return err
 	}
 	names, err := p.Store.ProjectNames(r.Context())

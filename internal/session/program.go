@@ -1,0 +1,69 @@
+package session
+
+import (
+	"slices"
+	"strings"
+)
+
+// Source is the program of a conversation's origin, by its name on the command line.
+type Source string
+
+// The programs that code has special cases for.
+const (
+	SourceSessiond   Source = "sessiond"
+	SourceGoose      Source = "goose"
+	SourceCodex      Source = "codex"
+	SourcePi         Source = "pi"
+	SourceOpencode   Source = "opencode"
+	SourceClaudeCode Source = "claude-code"
+	SourceOpenClaw   Source = "openclaw"
+	SourceGeminiCLI  Source = "gemini-cli"
+	SourceCopilotCLI Source = "copilot-cli"
+	SourceQwenCode   Source = "qwen-code"
+	SourceKilo       Source = "kilo"
+	SourceOmp        Source = "omp"
+)
+
+// ProgramInfo describes a program whose sessions are stored.
+type ProgramInfo struct {
+	Name    Source
+	Title   string   // as people call it
+	Aliases []string // other names on the command line, in small letters
+	Resume  string   // the beginning of the command that resumes a session, whose id is its last word; "": there is none
+}
+
+// Programs are all programs. A new one is a line here and one in the list of readers, cmd/sessiond/import.go.
+var Programs = []ProgramInfo{
+	{Name: SourceSessiond, Title: "sessiond"},
+	{Name: SourceGoose, Title: "Goose", Resume: "goose session --resume --session-id"},
+	{Name: SourceCodex, Title: "Codex", Aliases: []string{"codex-cli"}, Resume: "codex resume"},
+	{Name: SourcePi, Title: "pi", Resume: "pi --session"},
+	{Name: SourceOpencode, Title: "OpenCode", Resume: "opencode --session"},
+	{Name: SourceClaudeCode, Title: "Claude Code", Aliases: []string{"claude"}, Resume: "claude --resume"},
+	{Name: SourceOpenClaw, Title: "OpenClaw", Aliases: []string{"clawdbot", "moltbot"}, Resume: "openclaw tui --session"},
+	{Name: SourceGeminiCLI, Title: "Gemini CLI", Aliases: []string{"gemini"}},
+	{Name: SourceCopilotCLI, Title: "Copilot CLI", Aliases: []string{"copilot"}, Resume: "copilot --resume"},
+	{Name: SourceQwenCode, Title: "Qwen Code", Aliases: []string{"qwen"}, Resume: "qwen --resume"},
+	{Name: SourceKilo, Title: "Kilo Code", Aliases: []string{"kilocode", "kilo-code"}, Resume: "kilo --session"},
+	{Name: SourceOmp, Title: "Oh My Pi", Aliases: []string{"oh-my-pi"}, Resume: "omp --resume"},
+}
+
+// ProgramNamed returns the program of a name, a title or an alias, in any case.
+func ProgramNamed(text string) (ProgramInfo, bool) {
+	text = strings.ToLower(text)
+	at := slices.IndexFunc(Programs, func(p ProgramInfo) bool {
+		return string(p.Name) == text || strings.ToLower(p.Title) == text || slices.Contains(p.Aliases, text)
+	})
+	if at < 0 {
+		return ProgramInfo{}, false
+	}
+	return Programs[at], true
+}
+
+// ProgramNames are the names of all programs.
+func ProgramNames() (names []string) {
+	for _, p := range Programs {
+		names = append(names, string(p.Name))
+	}
+	return names
+}
