@@ -92,8 +92,8 @@ func readiness(ctx context.Context, network, address string, patience time.Durat
 	return res.StatusCode, problem.Detail
 }
 
-// daemonLost refuses to open a database whose file was moved away or deleted under its daemon: it is not a first start, and
-// a new file in its place would hide what is lost. Codes: Unavailable.
+// daemonLost refuses to open a database whose file was moved away or deleted under its daemon: it is not a first start,
+// and a new file in its place would hide what is lost. Codes: Unavailable.
 func (a *app) daemonLost(ctx context.Context, cfg *config.Config) error {
 	if engine.IsPostgres(cfg.DB) {
 		return nil

@@ -18,7 +18,8 @@ func TestListsBeginWithTheAlarm(t *testing.T) {
 	home := t.TempDir()
 	d := startDaemonOn(t, home, "127.0.0.1:0")
 	d.newSession()
-	env := append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_RUNTIME_DIR=", "SESSIOND_DB="+d.db(), "SESSIOND_SOCKET="+d.cmd.Args[len(d.cmd.Args)-1])
+	env := append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_RUNTIME_DIR=",
+		"SESSIOND_DB="+d.db(), "SESSIOND_SOCKET="+d.cmd.Args[len(d.cmd.Args)-1])
 	run := func(environ string, args ...string) (out, said string) {
 		t.Helper()
 		var errors strings.Builder

@@ -22,12 +22,13 @@ func (a *app) answerSQLCommand() *cobra.Command {
 					_ = s.Close() // nothing was written
 				}
 			}()
-			return analytics.AnswerSQL(cmd.Context(), a.in, raw(a.out), func(ctx context.Context, db string) (_ analytics.DB, err error) {
-				if s, err = store.Open(ctx, db, store.Options{ReadOnly: true, Now: a.now}); err != nil {
-					return nil, err
-				}
-				return s.Reader(), nil
-			})
+			return analytics.AnswerSQL(cmd.Context(), a.in, raw(a.out),
+				func(ctx context.Context, db string) (_ analytics.DB, err error) {
+					if s, err = store.Open(ctx, db, store.Options{ReadOnly: true, Now: a.now}); err != nil {
+						return nil, err
+					}
+					return s.Reader(), nil
+				})
 		},
 	}
 }

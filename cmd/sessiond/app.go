@@ -88,7 +88,10 @@ func (a *app) userDirs() config.Dirs {
 
 // log writes to standard error. Commands log from level warn, the daemon from the configured one.
 func (a *app) log(level zerolog.Level) zerolog.Logger {
-	return zerolog.New(zerolog.ConsoleWriter{Out: a.err, NoColor: !a.color(), TimeFormat: "15:04:05"}).Level(level).With().Timestamp().Logger()
+	return zerolog.New(zerolog.ConsoleWriter{
+		Out: a.err, NoColor: !a.color(),
+		TimeFormat: "15:04:05",
+	}).Level(level).With().Timestamp().Logger()
 }
 
 // color reports whether to print colours.
@@ -114,7 +117,8 @@ func (a *app) open(ctx context.Context, w wiring) (*store.Store, error) {
 		return nil, err
 	}
 	s, err := store.Open(ctx, cfg.DB, store.Options{
-		ReadOnly: w.readOnly, New: w.begin, Now: a.now, Zone: cfg.Zone(), Log: a.logOf(w), Owner: cfg.Owner, Host: cfg.Host, SQL: cfg.SQLDB,
+		ReadOnly: w.readOnly, New: w.begin, Now: a.now, Zone: cfg.Zone(), Log: a.logOf(w), Owner: cfg.Owner, Host: cfg.Host,
+		SQL:     cfg.SQLDB,
 		Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage, Committed: w.wrote,
 	})
 	if err != nil || w.readOnly {
@@ -147,14 +151,18 @@ func (a *app) write(ctx context.Context, do func(*store.Store) error) error {
 }
 
 // onStore is the RunE of a command that reads the database.
-func (a *app) onStore(do func(ctx context.Context, s *store.Store, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) onStore(do func(ctx context.Context, s *store.Store,
+	args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.read(cmd.Context(), func(s *store.Store) error { return do(cmd.Context(), s, args) })
 	}
 }
 
 // onPagedStore is onStore with the output in a pager.
-func (a *app) onPagedStore(do func(ctx context.Context, s *store.Store, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) onPagedStore(do func(ctx context.Context, s *store.Store,
+	args []string) error,
+) func(*cobra.Command, []string) error {
 	return a.onStore(func(ctx context.Context, s *store.Store, args []string) error {
 		return a.paged(ctx, func() error { return do(ctx, s, args) })
 	})
@@ -162,11 +170,15 @@ func (a *app) onPagedStore(do func(ctx context.Context, s *store.Store, args []s
 
 // onSession runs do on the open database and the session that the user named.
 func (a *app) onSession(ctx context.Context, w wiring, name string, do func(*opened, session.Session) error) error {
-	return a.onMessage(ctx, w, name, func(s *opened, sess session.Session, _ *session.MessageRef) error { return do(s, sess) })
+	return a.onMessage(ctx, w, name, func(s *opened, sess session.Session, _ *session.MessageRef) error {
+		return do(s, sess)
+	})
 }
 
 // onMessage is onSession with the message that the user named, nil without one.
-func (a *app) onMessage(ctx context.Context, w wiring, name string, do func(*opened, session.Session, *session.MessageRef) error) error {
+func (a *app) onMessage(ctx context.Context, w wiring, name string,
+	do func(*opened, session.Session, *session.MessageRef) error,
+) error {
 	return a.with(ctx, w, func(s *opened) error {
 		sess, ref, err := a.named(ctx, s.store, name)
 		if err != nil {

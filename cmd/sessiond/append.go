@@ -67,9 +67,11 @@ func (a *app) appendCommand() *cobra.Command {
 	fl.StringVar(&f.key, "key", "", "routing `KEY` of a new session")
 	fl.StringToStringVar(&f.metadata, "metadata", nil, "metadata of a new session: `NAME=VALUE`, also several times")
 	fl.Lookup("metadata").DefValue = "" // help would print []
-	wordFlag(cmd, &f.dialect, "dialect", "form of the JSON: "+strings.Join(dialect.Names(), ", ")+" (default: detected)", dialect.Names()...)
+	wordFlag(cmd, &f.dialect, "dialect", "form of the JSON: "+strings.Join(dialect.Names(), ", ")+" (default: detected)",
+		dialect.Names()...)
 	fl.StringVar(&f.parent, "parent", "", "append after this `MESSAGE` (SEQ or SESSION.SEQ) and move the head there")
-	fl.StringVar(&f.expectHead, "expect-head", "", "fail unless this `MESSAGE` is the head (SEQ, SESSION.SEQ, or null for an empty session)")
+	fl.StringVar(&f.expectHead, "expect-head", "",
+		"fail unless this `MESSAGE` is the head (SEQ, SESSION.SEQ, or null for an empty session)")
 	return cmd
 }
 
@@ -100,7 +102,10 @@ func (a *app) append(ctx context.Context, name string, args []string, f appendFl
 			if err != nil {
 				return err
 			}
-			made, err := s.store.CreateSession(ctx, store.NewSession{Title: f.title, Model: f.model, Key: key, Directory: a.dir, Metadata: f.metadataObject()})
+			made, err := s.store.CreateSession(ctx, store.NewSession{
+				Title: f.title, Model: f.model, Key: key, Directory: a.dir,
+				Metadata: f.metadataObject(),
+			})
 			if err != nil {
 				return err
 			}
@@ -206,7 +211,8 @@ func messagesIn(b []byte) ([]jsontext.Value, error) {
 		into = &all
 	}
 	if err := json.Unmarshal(b, into); err != nil {
-		return nil, session.Errorf(session.Malformed, "standard input is not a JSON message, an array of messages or {\"messages\": […]}: %s", jsonFault(err))
+		return nil, session.Errorf(session.Malformed,
+			"standard input is not a JSON message, an array of messages or {\"messages\": […]}: %s", jsonFault(err))
 	}
 	switch {
 	case isArray:
@@ -231,7 +237,9 @@ func jsonFault(err error) string {
 }
 
 // expectedHead parses --expect-head: nil without it, an empty session for null.
-func (a *app) expectedHead(ctx context.Context, s *store.Store, value string, own session.ID) (*store.ExpectHead, error) {
+func (a *app) expectedHead(ctx context.Context, s *store.Store, value string,
+	own session.ID,
+) (*store.ExpectHead, error) {
 	if value == "null" {
 		return &store.ExpectHead{}, nil
 	}

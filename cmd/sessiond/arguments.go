@@ -65,7 +65,8 @@ func (w word) Set(s string) error {
 // wordFlag adds a flag that takes one of the words, and completes it.
 func wordFlag(cmd *cobra.Command, to *string, name, usage string, of ...string) {
 	cmd.Flags().Var(word{to, of}, name, usage)
-	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp)) // fails only if the flag is missing
+	// fails only if the flag is missing
+	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // number is a flag that takes a whole number, not below least.
@@ -112,7 +113,9 @@ const (
 )
 
 // readPages reads a list: limit items, or all of them if limit is 0.
-func readPages[T any](limit int, page store.Page, read func(store.Page) ([]T, string, error)) (data []T, next string, err error) {
+func readPages[T any](limit int, page store.Page,
+	read func(store.Page) ([]T, string, error),
+) (data []T, next string, err error) {
 	page.Limit = limit
 	if limit == 0 {
 		page.Limit = 1000

@@ -17,7 +17,8 @@ func (a *app) backupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.report(map[string]any{"path": args[0], "bytes": size}, "%s: %s, checked and on disk\n", args[0], humanize.Bytes(uint64(size)))
+			return a.report(map[string]any{"path": args[0], "bytes": size}, "%s: %s, checked and on disk\n", args[0],
+				humanize.Bytes(uint64(size)))
 		}),
 	}
 }

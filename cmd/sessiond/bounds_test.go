@@ -121,7 +121,10 @@ func TestLargeRecordNeedsAFewTimesItsSize(t *testing.T) {
 	d := startDaemon(t, dir)
 	id := d.talkOf(1, size)
 	d.stop()
-	for _, path := range []string{"/v1/sessions/" + id + "/messages/1", "/v1/sessions/" + id + "/messages", "/s/" + id, "/s/" + id + "/whole/1/0"} {
+	for _, path := range []string{
+		"/v1/sessions/" + id + "/messages/1", "/v1/sessions/" + id + "/messages", "/s/" + id,
+		"/s/" + id + "/whole/1/0",
+	} {
 		d := startDaemon(t, dir)
 		before := d.peak()
 		answer := d.at(path, 1)
@@ -150,7 +153,8 @@ func TestSQLLeavesTheDaemonItsMemory(t *testing.T) {
 		t.Errorf("the daemon needed %d MB more", more>>20)
 	}
 	var table struct{ Rows [][]int }
-	if status, err := d.do("POST", "/v1/sql", map[string]any{"sql": "SELECT COUNT(*) FROM sessions"}, &table); status != 200 || len(table.Rows) != 1 {
+	if status, err := d.do("POST", "/v1/sql", map[string]any{"sql": "SELECT COUNT(*) FROM sessions"},
+		&table); status != 200 || len(table.Rows) != 1 {
 		t.Errorf("%d %v: %v", status, err, table)
 	}
 }
@@ -188,7 +192,8 @@ func TestRunningOutOfDescriptorsIsLogged(t *testing.T) {
 		conn := testkit.Must(net.Dial("tcp", address))(t)
 		defer conn.Close()
 	}
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(log.String(), "run out of descriptors"); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(log.String(),
+		"run out of descriptors"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("nothing is in the log of %s: %s", filepath.Base(dir), log.String())
 		}

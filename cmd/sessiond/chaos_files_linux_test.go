@@ -117,7 +117,12 @@ func movedThenKilled(t *testing.T, c *counts) {
 		testkit.Check(t, os.Rename(d.db(), d.db()+".away"))
 		d.end(syscall.SIGKILL)
 		h := home{t, d.dir}
-		for _, command := range [][]string{{"serve", "--listen", ""}, {"append", "--new", "user", "hello"}, {"import"}, {"ls"}} {
+		for _, command := range [][]string{
+			{"serve", "--listen", ""},
+			{"append", "--new", "user", "hello"},
+			{"import"},
+			{"ls"},
+		} {
 			said := h.fails(command...)
 			if !strings.Contains(said, d.db()+"-wal") || !strings.Contains(said, "--new") {
 				t.Errorf("%v says %s", command, said)
@@ -180,11 +185,17 @@ func overwriting() map[string]overwriteWay {
 			foreign(t, d.db(), `VACUUM INTO '`+copied+`'`)
 			return copied
 		}, do: put, reads: true},
-		"by a copy of an earlier run": {before: func(t *testing.T, d *daemon) string { return d.db() + ".earlier" }, do: put, reads: true},
-		"truncated":                   {quick: true, do: func(db, _ string) error { return os.Truncate(db, 0) }},
-		"its end truncated":           {do: func(db, _ string) error { return exec.Command("truncate", "-s", "50K", db).Run() }},
-		"its log truncated":           {do: func(db, _ string) error { return os.Truncate(db+"-wal", 0) }, reads: true},
-		"both truncated":              {do: func(db, _ string) error { return errors.Join(os.Truncate(db, 0), os.Truncate(db+"-wal", 0)) }},
+		"by a copy of an earlier run": {before: func(t *testing.T, d *daemon) string {
+			return d.db() + ".earlier"
+		}, do: put, reads: true},
+		"truncated": {quick: true, do: func(db, _ string) error { return os.Truncate(db, 0) }},
+		"its end truncated": {do: func(db, _ string) error {
+			return exec.Command("truncate", "-s", "50K", db).Run()
+		}},
+		"its log truncated": {do: func(db, _ string) error { return os.Truncate(db+"-wal", 0) }, reads: true},
+		"both truncated": {do: func(db, _ string) error {
+			return errors.Join(os.Truncate(db, 0), os.Truncate(db+"-wal", 0))
+		}},
 		"by another file": {do: func(db, _ string) error {
 			return os.WriteFile(db, []byte(strings.Repeat("not a database ", 100_000)), 0o600)
 		}},
@@ -230,7 +241,8 @@ func overwritten(way overwriteWay, sig syscall.Signal) func(*testing.T, *counts)
 			eventually(t, "refusal", func() bool { return a.refused(503) > 20 })
 			c.add("late", int(a.n.Load()-late))
 			status, err := d.do("GET", "/readyz", nil, nil)
-			if status != 503 || !strings.Contains(err.Error(), "overwritten") || !strings.Contains(err.Error(), "sessiond restore") {
+			if status != 503 || !strings.Contains(err.Error(), "overwritten") ||
+				!strings.Contains(err.Error(), "sessiond restore") {
 				t.Errorf("/readyz: %d %v", status, err)
 			}
 			if status, err := d.do("POST", "/v1/backups", map[string]any{}, nil); status != 503 {
@@ -298,9 +310,12 @@ func besides() map[string]func(ctx context.Context, t *testing.T, d *daemon) {
 				t.Error(err)
 			}
 		}),
-		"commands that append": loop(func(t *testing.T, d *daemon) { home{t, d.dir}.run("append", "--new", "user", "beside") }),
+		"commands that append": loop(func(t *testing.T, d *daemon) {
+			home{t, d.dir}.run("append", "--new", "user", "beside")
+		}),
 		"backups": loop(func(t *testing.T, d *daemon) {
-			if _, err := d.do("POST", "/v1/backups", map[string]any{}, nil); err != nil && !strings.Contains(err.Error(), "exists") {
+			if _, err := d.do("POST", "/v1/backups", map[string]any{}, nil); err != nil &&
+				!strings.Contains(err.Error(), "exists") {
 				t.Error(err)
 			}
 		}),
@@ -319,8 +334,8 @@ func besides() map[string]func(ctx context.Context, t *testing.T, d *daemon) {
 	}
 }
 
-// litestream does what Litestream does: it keeps a reading transaction open so that nobody else restarts the log, writes
-// a row of its own, checkpoints, and begins to read again.
+// litestream does what Litestream does: it keeps a reading transaction open so that nobody else restarts the log,
+// writes a row of its own, checkpoints, and begins to read again.
 func litestream(ctx context.Context, t *testing.T, d *daemon) {
 	db := testkit.Must(sql.Open("sqlite", d.db()+"?_pragma=busy_timeout(5000)"))(t)
 	defer db.Close()

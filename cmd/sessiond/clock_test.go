@@ -16,7 +16,8 @@ import (
 	"sessiond/internal/testkit/storetest"
 )
 
-// A clock was six weeks behind when the host started, and was set later: the keys of that time look old to the next start.
+// A clock was six weeks behind when the host started, and was set later: the keys of that time look old to the next
+// start.
 func TestKeysOfAClockThatWasSetAreKept(t *testing.T) {
 	t.Parallel()
 	storetest.OnFile(t)
@@ -31,7 +32,8 @@ func TestKeysOfAClockThatWasSetAreKept(t *testing.T) {
 	}
 	send(d, "behind")
 	d.stop()
-	stamp(t, d.db(), `-42 days`, `idempotency_keys SET created_at`, `events SET created_at`, `sessions SET updated_at`, `sessions SET active_at`)
+	stamp(t, d.db(), `-42 days`, `idempotency_keys SET created_at`, `events SET created_at`, `sessions SET updated_at`,
+		`sessions SET active_at`)
 	for range 3 { // each start has a newer time stored than the one before
 		d = startDaemon(t, dir)
 		send(d, "behind")
@@ -60,7 +62,9 @@ func TestOldKeysAreForgottenAtAStart(t *testing.T) {
 	stamp(t, d.db(), `-8 days`, `idempotency_keys SET created_at`)
 	stamp(t, d.db(), `-1 days`, `events SET created_at`)
 	d = startDaemon(t, dir)
-	eventually(t, "forgotten key", func() bool { return countRows(t, d.db(), `SELECT COUNT(*) FROM idempotency_keys`) == 0 })
+	eventually(t, "forgotten key", func() bool {
+		return countRows(t, d.db(), `SELECT COUNT(*) FROM idempotency_keys`) == 0
+	})
 	d.stop()
 }
 
@@ -121,7 +125,8 @@ func TestASessionFromTheFutureLeadsNoList(t *testing.T) {
 	c := cli{t, dir}
 	c.run("import", "sessiond", file)
 	c.run("append", "--new", "user", "zebra of today")
-	if first, _, _ := strings.Cut(c.run("search", "zebra", "--messages", "--newest", "--json"), "20990101_001"); !strings.Contains(first, "zebra of today") {
+	if first, _, _ := strings.Cut(c.run("search", "zebra", "--messages", "--newest", "--json"),
+		"20990101_001"); !strings.Contains(first, "zebra of today") {
 		t.Error("newest first, the search begins with the future")
 	}
 	if shown := c.run("show", "@@"); !strings.Contains(shown, "zebra of today") {

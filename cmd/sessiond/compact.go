@@ -25,7 +25,8 @@ type compactFlags struct {
 func (a *app) compactCommand() *cobra.Command {
 	var f compactFlags
 	cmd := &cobra.Command{
-		Use: "compact SESSION", Short: "Replace old messages in the context by a summary; undo, redo", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
+		Use: "compact SESSION", Short: "Replace old messages in the context by a summary; undo, redo", Args: arguments(1, 1),
+		ValidArgsFunction: a.completeSession,
 		Long: "Compacts a session's context now: a summary replaces old messages. The messages stay stored\n" +
 			"and unchanged: --undo restores the context, --redo applies the compaction again.\n" +
 			"--dry-run shows which messages would be hidden and kept.\n" +
@@ -44,9 +45,10 @@ func (a *app) compactCommand() *cobra.Command {
 					return err
 				}
 			}
-			return a.onSession(cmd.Context(), wiring{readOnly: f.dryRun, remote: f.model}, args[0], func(s *opened, sess session.Session) error {
-				return a.compact(cmd.Context(), s, sess, f)
-			})
+			return a.onSession(cmd.Context(), wiring{readOnly: f.dryRun, remote: f.model}, args[0],
+				func(s *opened, sess session.Session) error {
+					return a.compact(cmd.Context(), s, sess, f)
+				})
 		},
 	}
 	fl := cmd.Flags()
@@ -56,7 +58,8 @@ func (a *app) compactCommand() *cobra.Command {
 	fl.BoolVar(&f.model, "model", false, "wait for a summary by the configured model")
 	fl.BoolVar(&f.cancel, "cancel", false, "stop a running compaction")
 	wordFlag(cmd, &f.strategy, "strategy", "summarize (default), prune, truncate, clear",
-		string(session.StrategySummarize), string(session.StrategyPrune), string(session.StrategyTruncate), string(session.StrategyClear))
+		string(session.StrategySummarize), string(session.StrategyPrune), string(session.StrategyTruncate),
+		string(session.StrategyClear))
 	fl.StringVar(&f.instructions, "instructions", "", "`TEXT` for the summarizer: what the summary must mention")
 	numberFlag(fl, &f.keep, "keep", "", 1, "keep at least `N` tokens verbatim")
 	numberFlag(fl, &f.window, "window", "", 1, "plan for a window of `N` tokens")
@@ -68,7 +71,9 @@ func (a *app) compact(ctx context.Context, s *opened, sess session.Session, f co
 		return a.cancelCompactions(ctx, s, sess)
 	}
 	if f.model && a.cfg.Summarizer.Provider == digest.ExtractiveProvider {
-		return session.Errorf(session.Invalid, "--model: no model is configured; set summarizer.provider to gemini or openai, or leave out --model for a digest without a model")
+		return session.Errorf(session.Invalid,
+			"--model: no model is configured; set summarizer.provider to gemini or openai, "+
+				"or leave out --model for a digest without a model")
 	}
 	if f.undo || f.redo {
 		return a.shift(ctx, s, sess, f.undo)
@@ -123,7 +128,8 @@ func (a *app) printCompacted(id session.ID, c session.Compaction, p contextmgr.P
 		session.StrategyClear:     "all " + hidden + " are hidden",
 		session.StrategyPrune:     "old tool output is hidden",
 	}[c.Strategy]
-	fmt.Fprintf(a.out, "%s: %s; the context went from %s to %s tokens.\n", c.ID, what, humanize.Comma(p.TokensBefore), humanize.Comma(p.TokensAfter))
+	fmt.Fprintf(a.out, "%s: %s; the context went from %s to %s tokens.\n", c.ID, what, humanize.Comma(p.TokensBefore),
+		humanize.Comma(p.TokensAfter))
 	if c.Reason != "" {
 		fmt.Fprintf(a.out, "%s.\n", c.Reason)
 	}
@@ -171,11 +177,15 @@ func (a *app) printPlan(p contextmgr.Preview) {
 		name, bar string
 		tokens    int64
 	}{{"now", now, p.TokensBefore}, {"then", then, p.TokensAfter}} {
-		fmt.Fprintf(a.out, "%-5s %s%s %s tokens\n", line.name, line.bar, strings.Repeat(" ", max(0, width-utf8.RuneCountInString(line.bar))), humanize.Comma(line.tokens))
+		fmt.Fprintf(a.out, "%-5s %s%s %s tokens\n", line.name, line.bar,
+			strings.Repeat(" ", max(0, width-utf8.RuneCountInString(line.bar))), humanize.Comma(line.tokens))
 	}
-	fmt.Fprintf(a.out, "░ hidden  %s, %s tokens, through %s\n", transcript.Counted(p.Hidden, "message"), humanize.Comma(p.HiddenTokens), refText(p.Through))
-	fmt.Fprintf(a.out, "▒ new     summary, system text and pins, %s tokens\n", humanize.Comma(max(p.TokensAfter-p.KeptTokens, 0)))
-	fmt.Fprintf(a.out, "█ kept    %s, %s tokens, from %s\n", transcript.Counted(p.Kept, "message"), humanize.Comma(p.KeptTokens), refText(p.FirstKept))
+	fmt.Fprintf(a.out, "░ hidden  %s, %s tokens, through %s\n", transcript.Counted(p.Hidden, "message"),
+		humanize.Comma(p.HiddenTokens), refText(p.Through))
+	fmt.Fprintf(a.out, "▒ new     summary, system text and pins, %s tokens\n",
+		humanize.Comma(max(p.TokensAfter-p.KeptTokens, 0)))
+	fmt.Fprintf(a.out, "█ kept    %s, %s tokens, from %s\n", transcript.Counted(p.Kept, "message"),
+		humanize.Comma(p.KeptTokens), refText(p.FirstKept))
 	if p.TurnStart != nil {
 		fmt.Fprintf(a.out, "  the cut splits a turn: the context repeats its question %s\n", p.TurnStart)
 	}
@@ -232,12 +242,14 @@ func lastUndone(ctx context.Context, s *opened, sess session.Session) (*int64, e
 	}
 	for i := len(all) - 1; i >= 0; i-- {
 		c := all[i]
-		follows := c.PreviousID == nil && sess.CompactionID == nil || c.PreviousID != nil && sess.CompactionID != nil && *c.PreviousID == *sess.CompactionID
+		follows := c.PreviousID == nil && sess.CompactionID == nil ||
+			c.PreviousID != nil && sess.CompactionID != nil && *c.PreviousID == *sess.CompactionID
 		if c.Undone && follows {
 			return &c.RowID, nil
 		}
 	}
-	return nil, session.Errorf(session.Conflict, "nothing to redo: session %s has no undone compaction that follows the effective one", sess.ID)
+	return nil, session.Errorf(session.Conflict,
+		"nothing to redo: session %s has no undone compaction that follows the effective one", sess.ID)
 }
 
 // nothingToUndo is the error without an effective compaction; it mentions one to redo.

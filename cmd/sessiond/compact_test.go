@@ -48,7 +48,11 @@ func TestStartSaysWhoWritesSummaries(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ environ, want string }{
 		{"SESSIOND_SUMMARIZER_PROVIDER=", "made on this host, without a model"},
-		{"GEMINI_API_KEY=k", "made on this host, without a model. GEMINI_API_KEY is set but not used: set SESSIOND_SUMMARIZER_PROVIDER=gemini, and gemini-3.5-flash-lite writes them, for about $"},
+		{
+			"GEMINI_API_KEY=k",
+			"made on this host, without a model. GEMINI_API_KEY is set but not used: set SESSIOND_SUMMARIZER_PROVIDER=gemini, " +
+				"and gemini-3.5-flash-lite writes them, for about $",
+		},
 		{"GEMINI_API_KEY=k SESSIOND_SUMMARIZER_PROVIDER=gemini", "gemini-3.5-flash-lite writes them, for about $"},
 	} {
 		d := startDaemonOn(t, t.TempDir(), "", strings.Fields("GEMINI_API_KEY= OPENAI_API_KEY= "+row.environ)...)
@@ -84,7 +88,10 @@ func TestLogSaysWhatTheDaemonDid(t *testing.T) {
 			t.Errorf("the log does not say once %q", line)
 		}
 	}
-	for _, detail := range []string{`"fraction":0.7`, `"strategy":"truncate"`, `"tokens_before":`, `"tokens_after":`, `"model":"small"`} {
+	for _, detail := range []string{
+		`"fraction":0.7`, `"strategy":"truncate"`, `"tokens_before":`, `"tokens_after":`,
+		`"model":"small"`,
+	} {
 		if !strings.Contains(log, detail) {
 			t.Errorf("the log lacks %s", detail)
 		}
@@ -125,7 +132,8 @@ func (d *daemon) gardener() *gardener {
 	var made struct {
 		ID session.ID `json:"id"`
 	}
-	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{"model": "gpt-4o", "window": 8000, "title": "garden"}, &made))(d.t)
+	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{"model": "gpt-4o", "window": 8000, "title": "garden"},
+		&made))(d.t)
 	return &gardener{daemon: d, path: "/v1/sessions/" + string(made.ID)}
 }
 
@@ -135,7 +143,11 @@ func (g *gardener) step() turn {
 	g.n++
 	var out turn
 	body := map[string]any{"messages": []any{
-		map[string]any{"role": "assistant", "content": strings.Repeat(fmt.Sprintf("For step %d take lettuce and leave %d centimetres between the rows. ", g.n, 20+g.n%9), 6)},
+		map[string]any{
+			"role": "assistant",
+			"content": strings.Repeat(fmt.Sprintf("For step %d take lettuce and leave %d centimetres between the rows. ", g.n,
+				20+g.n%9), 6),
+		},
 		map[string]any{"role": "user", "content": fmt.Sprintf("Step %d: which plants go into bed %d?", g.n, g.n%7)},
 	}}
 	testkit.Must(g.do("POST", g.path+"/turns", body, &out))(g.t)
@@ -178,10 +190,14 @@ func TestNoTurnWaitsForTheServer(t *testing.T) {
 		}
 	}
 	all := g.records()
-	if n := count(all, func(c session.Compaction) bool { return c.Status == session.StatusDone && c.Provider == "extractive" }); n < 3 {
+	if n := count(all, func(c session.Compaction) bool {
+		return c.Status == session.StatusDone && c.Provider == "extractive"
+	}); n < 3 {
 		t.Errorf("%d digests took effect in %d records", n, len(all))
 	}
-	if n := count(all, func(c session.Compaction) bool { return c.Status == session.StatusRunning }); n != 1 || len(m.gone) != 0 {
+	if n := count(all, func(c session.Compaction) bool {
+		return c.Status == session.StatusRunning
+	}); n != 1 || len(m.gone) != 0 {
 		t.Errorf("%d summaries wait for the model, which %d left", n, len(m.gone))
 	}
 	g.stop()
@@ -204,7 +220,8 @@ func TestAKilledCompactionIsNeitherLostNorDoubled(t *testing.T) {
 	next := startWithModel(t, dir, m)
 	g.daemon = next
 	all := g.records()
-	if len(all) != 2 || all[0].Status != session.StatusStaged || all[1].Status != session.StatusFailed || all[1].Reason != session.ReasonBrokenOff {
+	if len(all) != 2 || all[0].Status != session.StatusStaged || all[1].Status != session.StatusFailed ||
+		all[1].Reason != session.ReasonBrokenOff {
 		t.Fatalf("after the kill: %+v", all)
 	}
 	g.step()
@@ -245,7 +262,8 @@ func TestACompactionIsCancelledFromElsewhere(t *testing.T) {
 			}
 		},
 		"by a command": func(g *gardener, _ string) {
-			if out, err := d.command("compact", strings.TrimPrefix(g.path, "/v1/sessions/"), "--cancel").CombinedOutput(); err != nil || !bytes.Contains(out, []byte("is cancelled; nothing changed.")) {
+			if out, err := d.command("compact", strings.TrimPrefix(g.path, "/v1/sessions/"),
+				"--cancel").CombinedOutput(); err != nil || !bytes.Contains(out, []byte("is cancelled; nothing changed.")) {
 				t.Errorf("%s, %v", out, err)
 			}
 		},
@@ -256,13 +274,16 @@ func TestACompactionIsCancelledFromElsewhere(t *testing.T) {
 				g.step()
 			}
 			var begun session.Compaction
-			if status, err := g.do("POST", g.path+"/compactions", map[string]any{"keep_recent_tokens": 100, "settings": map[string]any{"keep_recent_messages": 1}}, &begun, "Prefer", "respond-async"); err != nil || status != 202 || begun.Status != session.StatusRunning {
+			if status, err := g.do("POST", g.path+"/compactions",
+				map[string]any{"keep_recent_tokens": 100, "settings": map[string]any{"keep_recent_messages": 1}}, &begun, "Prefer",
+				"respond-async"); err != nil || status != 202 || begun.Status != session.StatusRunning {
 				t.Fatalf("%d %+v %v", status, begun, err)
 			}
 			<-m.asked
 			cancel(g, g.path+"/compactions/"+begun.ID)
 			<-m.gone // the model is no longer asked
-			if all := g.records(); len(all) != 1 || all[0].Status != session.StatusFailed || all[0].Reason != session.ReasonCancelled {
+			if all := g.records(); len(all) != 1 || all[0].Status != session.StatusFailed ||
+				all[0].Reason != session.ReasonCancelled {
 				t.Errorf("%+v", all)
 			}
 		})
@@ -288,7 +309,8 @@ func TestCtrlCGivesUpACompaction(t *testing.T) {
 	if err := cmd.Wait(); err == nil || !strings.Contains(said.String(), "stopped; nothing changed") {
 		t.Errorf("%v, it said %q", err, said.String())
 	}
-	if all := g.records(); len(all) != 1 || all[0].Status != session.StatusFailed || all[0].Reason != session.ReasonBrokenOff {
+	if all := g.records(); len(all) != 1 || all[0].Status != session.StatusFailed ||
+		all[0].Reason != session.ReasonBrokenOff {
 		t.Errorf("%+v", all)
 	}
 	go func() { m.free <- struct{}{} }()
@@ -296,7 +318,8 @@ func TestCtrlCGivesUpACompaction(t *testing.T) {
 	var made struct {
 		Compaction session.Compaction `json:"compaction"`
 	}
-	if err != nil || json.Unmarshal(out, &made) != nil || made.Compaction.Status != session.StatusDone || made.Compaction.Provider != "openai" {
+	if err != nil || json.Unmarshal(out, &made) != nil || made.Compaction.Status != session.StatusDone ||
+		made.Compaction.Provider != "openai" {
 		t.Errorf("%v: %s", err, out)
 	}
 	d.stop()

@@ -52,9 +52,12 @@ func (a *app) completeSession(cmd *cobra.Command, given []string, _ string) ([]s
 // completeFilters completes the filters of sessions by the values that sessions have.
 func (a *app) completeFilters(cmd *cobra.Command) {
 	for flag, column := range map[string]store.Column{
-		"source": store.ColumnSource, "model": store.ColumnModel, "project": store.ColumnProject, "directory": store.ColumnDirectory,
+		"source": store.ColumnSource, "model": store.ColumnModel, "project": store.ColumnProject,
+		"directory": store.ColumnDirectory,
 	} {
-		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) (offers []string, _ cobra.ShellCompDirective) {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) (offers []string,
+			_ cobra.ShellCompDirective,
+		) {
 			_ = a.read(cmd.Context(), func(s *store.Store) error {
 				values, err := s.Values(cmd.Context(), column)
 				for _, v := range values {
@@ -66,7 +69,9 @@ func (a *app) completeFilters(cmd *cobra.Command) {
 		}) // fails only if the flag is missing
 	}
 	for _, flag := range []string{"parent", "children", "forks"} {
-		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, typed string) ([]string,
+			cobra.ShellCompDirective,
+		) {
 			return a.completeSession(cmd, nil, typed)
 		})
 	}

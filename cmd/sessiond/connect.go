@@ -31,7 +31,8 @@ func (a *app) connectCommand() *cobra.Command {
 	}
 	var f connectFlags
 	cmd := &cobra.Command{
-		Use: "connect [PROGRAM...]", Short: "Connect the agent programs on this host with sessiond", Args: arguments(0, unlimited),
+		Use: "connect [PROGRAM...]", Short: "Connect the agent programs on this host with sessiond",
+		Args: arguments(0, unlimited),
 		Long: "Adds sessiond to the configuration of PROGRAM, or of all programs found: its MCP server, with which\n" +
 			"a model searches earlier sessions; hooks, which bring back what a compaction lost; and a skill, which\n" +
 			"says when to search. Programs: " + strings.Join(names, ", ") + ".\n" +
@@ -82,7 +83,8 @@ func (a *app) programs(names []string) ([]connect.Program, error) {
 		found := a.host().Found(p)
 		switch named := slices.Contains(names, p.Name); {
 		case named && !found:
-			return nil, session.Errorf(session.NotFound, "%s is not on this host: %s does not exist, and PATH has no such program", p.Name, p.Folder)
+			return nil, session.Errorf(session.NotFound,
+				"%s is not on this host: %s does not exist, and PATH has no such program", p.Name, p.Folder)
 		case named, found && len(names) == 0:
 			chosen = append(chosen, p)
 		}
@@ -116,7 +118,8 @@ func (a *app) connect(ctx context.Context, programs []connect.Program, f connect
 		return err
 	}
 	if strings.Contains(binary, "/go-build") && !f.remove {
-		return usagef("`go run` deletes its sessiond (%s) when it ends: `go install ./cmd/sessiond`, then `sessiond connect`", binary)
+		return usagef("`go run` deletes its sessiond (%s) when it ends: `go install ./cmd/sessiond`, then `sessiond connect`",
+			binary)
 	}
 	wanted := connect.Wanted{Binary: binary, Events: connect.Events(f.atStart, f.forPrompts, f.beforeEdits)}
 	plan, failed := a.planConnections(programs, wanted, f.remove)
@@ -154,7 +157,9 @@ func (a *app) connect(ctx context.Context, programs []connect.Program, f connect
 }
 
 // planConnections reads the programs' files. Its error is that of a broken file, and told.
-func (a *app) planConnections(programs []connect.Program, wanted connect.Wanted, remove bool) (plan []*connection, failed error) {
+func (a *app) planConnections(programs []connect.Program, wanted connect.Wanted,
+	remove bool,
+) (plan []*connection, failed error) {
 	for _, p := range programs {
 		c := &connection{Program: p.Name}
 		state, err := p.State()

@@ -19,7 +19,8 @@ import (
 func (a *app) contextCommand() *cobra.Command {
 	var b contextmgr.Budget
 	cmd := &cobra.Command{
-		Use: "context SESSION", Short: "Show the context that the model would get now (changes nothing)", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
+		Use: "context SESSION", Short: "Show the context that the model would get now (changes nothing)",
+		Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
 		Long: "Prints the context at the session's head: system text, summary of the hidden messages, and\n" +
 			"the kept messages. --json prints the answer of GET /v1/sessions/{id}/context; copy its\n" +
 			"`request` into the body for the provider.",
@@ -53,14 +54,17 @@ func (a *app) printContext(v contextmgr.View) error {
 	}
 	t := v.Tokens
 	fmt.Fprintln(a.out, a.fit(fmt.Sprintf("%s of %s tokens (%s), compacts above %s, reserve %s · %s",
-		humanize.Comma(t.Total), humanize.Comma(t.Window), t.Method, humanize.Comma(t.Threshold), humanize.Comma(t.Reserve), printable(cmp.Or(v.Model, "–"))), ""))
+		humanize.Comma(t.Total), humanize.Comma(t.Window), t.Method, humanize.Comma(t.Threshold), humanize.Comma(t.Reserve),
+		printable(cmp.Or(v.Model, "–"))), ""))
 	switch c := v.Compaction; {
 	case c == nil:
 	case c.ID == "":
-		fmt.Fprintln(a.out, a.fit("with a temporary digest of the hidden messages: the next turn, or `sessiond compact`, stores one", ""))
+		fmt.Fprintln(a.out,
+			a.fit("with a temporary digest of the hidden messages: the next turn, or `sessiond compact`, stores one", ""))
 	default:
 		without := map[session.Strategy]string{
-			session.StrategyPrune: "without old tool output", session.StrategyTruncate: "without the hidden messages", session.StrategyClear: "without the hidden messages",
+			session.StrategyPrune: "without old tool output", session.StrategyTruncate: "without the hidden messages",
+			session.StrategyClear: "without the hidden messages",
 		}[c.Strategy]
 		fmt.Fprintf(a.out, "%s: %s, %s\n", cmp.Or(without, "with a summary of the hidden messages"), c.ID, c.Status)
 	}
@@ -95,10 +99,12 @@ func (a *app) printCounting(c *contextmgr.Counting) {
 		return
 	}
 	fmt.Fprintf(a.out, "%s to %s tokens: %s of them are estimated (%s weights × %.3f, ± %s)\n",
-		humanize.Comma(c.Low), humanize.Comma(c.High), humanize.Comma(c.Estimated), c.Family, c.Scale, humanize.Comma(c.Error))
+		humanize.Comma(c.Low), humanize.Comma(c.High), humanize.Comma(c.Estimated), c.Family, c.Scale,
+		humanize.Comma(c.Error))
 	if n := c.Anchor; n != nil {
 		fmt.Fprintf(a.out, "counted from the provider's report for %s (%s): %s in, %s out; then %s tokens in %d messages\n",
-			n.Message, n.At.Format("2006-01-02 15:04"), humanize.Comma(n.Input), humanize.Comma(n.Output), humanize.Comma(n.Since), n.Messages)
+			n.Message, n.At.Format("2006-01-02 15:04"), humanize.Comma(n.Input), humanize.Comma(n.Output),
+			humanize.Comma(n.Since), n.Messages)
 	} else {
 		fmt.Fprintln(a.out, "no token report of a provider applies to this context")
 	}

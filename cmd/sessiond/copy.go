@@ -68,7 +68,11 @@ func (a *app) copyDatabase(ctx context.Context, fromName, toName string) (err er
 	if copied == 0 {
 		did = "already: nothing was missing"
 	}
-	return a.report(map[string]any{"from": engine.PrintableName(fromName), "to": engine.PrintableName(toName), "rows": counts, "copied": copied},
-		"%s has %s and %s %s. `sessiond doctor --db` checks it; `sessiond serve --db` serves it.\n", engine.PrintableName(toName),
+	return a.report(map[string]any{
+		"from": engine.PrintableName(fromName), "to": engine.PrintableName(toName),
+		"rows": counts, "copied": copied,
+	},
+		"%s has %s and %s %s. `sessiond doctor --db` checks it; `sessiond serve --db` serves it.\n",
+		engine.PrintableName(toName),
 		transcript.Counted(counts["sessions"], "session"), transcript.Counted(counts["messages"], "message"), did)
 }

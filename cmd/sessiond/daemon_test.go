@@ -265,7 +265,8 @@ func TestStopLeavesOneFile(t *testing.T) {
 	storetest.OnFile(t)
 	d := startDaemon(t, t.TempDir())
 	id := d.newSession()
-	testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": []any{map[string]string{"role": "user", "content": "hello"}}}, nil))(t)
+	testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/messages",
+		map[string]any{"messages": []any{map[string]string{"role": "user", "content": "hello"}}}, nil))(t)
 	d.stop()
 	for _, rest := range []string{"-wal", "-shm", "-journal"} {
 		if _, err := os.Stat(d.db() + rest); err == nil {

@@ -71,7 +71,8 @@ func (a *tally) chatter(d *daemon, clients, size int) (stop func()) {
 			for n := 0; ctx.Err() == nil; n++ {
 				text := fmt.Sprintf("client %d message %d %s", c, n, strings.Repeat("x", size))
 				var out appendAnswer
-				status, _ := d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": []any{map[string]string{"role": "user", "content": text}}}, &out)
+				status, _ := d.do("POST", "/v1/sessions/"+string(id)+"/messages",
+					map[string]any{"messages": []any{map[string]string{"role": "user", "content": text}}}, &out)
 				a.mu.Lock()
 				if status == 201 {
 					a.acked[id][out.Messages[0].Seq] = text
@@ -144,11 +145,17 @@ func TestMovedFilesLoseNothingAcknowledged(t *testing.T) {
 	}{
 		{name: "the log deleted", do: func(db string) error { return os.Remove(db + "-wal") }},
 		{name: "the file moved", at: ".away", do: func(db string) error { return os.Rename(db, db+".away") }},
-		{name: "the file moved and back", do: func(db string) error { return os.Rename(db, db+".away") }, undo: func(db string) error { return os.Rename(db+".away", db) }},
+		{name: "the file moved and back", do: func(db string) error {
+			return os.Rename(db, db+".away")
+		}, undo: func(db string) error { return os.Rename(db+".away", db) }},
 		{name: "the log moved", do: func(db string) error { return os.Rename(db+"-wal", db+".log") }},
 		{name: "the log's index deleted", do: func(db string) error { return os.Remove(db + "-shm") }},
-		{name: "log and index deleted", do: func(db string) error { return errors.Join(os.Remove(db+"-shm"), os.Remove(db+"-wal")) }},
-		{name: "the folder moved", at: "/../../away/sessions.db", do: func(db string) error { return os.Rename(filepath.Dir(db), filepath.Join(filepath.Dir(db), "../away")) }},
+		{name: "log and index deleted", do: func(db string) error {
+			return errors.Join(os.Remove(db+"-shm"), os.Remove(db+"-wal"))
+		}},
+		{name: "the folder moved", at: "/../../away/sessions.db", do: func(db string) error {
+			return os.Rename(filepath.Dir(db), filepath.Join(filepath.Dir(db), "../away"))
+		}},
 		{name: "the file replaced", at: ".old", do: func(db string) error {
 			return errors.Join(os.Rename(db, db+".old"), exec.Command("cp", db+".old", db).Run())
 		}},
@@ -257,7 +264,10 @@ func TestStartOnAFullDiskServesReads(t *testing.T) {
 	var found struct {
 		Hits []any `json:"hits"`
 	}
-	for _, path := range []string{"/v1/sessions/" + string(id) + "/messages", "/v1/sessions/" + string(id) + "/context?window=8000", "/v1/search?q=hello"} {
+	for _, path := range []string{
+		"/v1/sessions/" + string(id) + "/messages",
+		"/v1/sessions/" + string(id) + "/context?window=8000", "/v1/search?q=hello",
+	} {
 		testkit.Must(d.do("GET", path, nil, &found))(t)
 	}
 	if len(found.Hits) != 1 {
@@ -288,7 +298,9 @@ func TestStopEndsInTenSecondsWithSlowClients(t *testing.T) {
 	token := testkit.Must(os.ReadFile(filepath.Join(d.dir, "sessiond", "token")))(t)
 	id := d.newSession()
 	for range 4 {
-		testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": []any{map[string]string{"role": "user", "content": strings.Repeat("much ", 1<<20)}}}, nil))(t)
+		testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/messages",
+			map[string]any{"messages": []any{map[string]string{"role": "user", "content": strings.Repeat("much ", 1<<20)}}},
+			nil))(t)
 	}
 	for _, request := range []string{
 		"GET /v1/sessions/" + string(id) + "/export", "GET /v1/events?after=0", "POST /v1/sessions",
@@ -298,7 +310,8 @@ func TestStopEndsInTenSecondsWithSlowClients(t *testing.T) {
 		defer ends.Wait()
 		defer conn.Close()
 		testkit.Check(t, conn.(*net.TCPConn).SetReadBuffer(1024))
-		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n", request, strings.TrimSpace(string(token)))
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n",
+			request, strings.TrimSpace(string(token)))
 		body := strings.HasPrefix(request, "POST")
 		if body {
 			fmt.Fprint(conn, "Content-Length: 1000\r\n\r\n{")

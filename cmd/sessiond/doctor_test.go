@@ -26,7 +26,10 @@ func TestExportLeavesOutWhatCannotBeRead(t *testing.T) {
 		sess := testkit.Must(s.CreateSession(t.Context(), store.NewSession{Title: "a title"}))(t)
 		ids = append(ids, sess.ID)
 		for i := range 30 {
-			said := session.Message{Role: session.User, Display: true, InContext: true, Parts: []session.Part{session.TextPart(fmt.Sprint(i, strings.Repeat(" word", 100)))}}
+			said := session.Message{
+				Role: session.User, Display: true, InContext: true,
+				Parts: []session.Part{session.TextPart(fmt.Sprint(i, strings.Repeat(" word", 100)))},
+			}
 			testkit.Must(s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{said}}))(t)
 		}
 	}
@@ -50,7 +53,8 @@ func TestExportLeavesOutWhatCannotBeRead(t *testing.T) {
 			target += "/"
 		}
 		out, code := sessiond("export", "-o", target)
-		if code != exitFailed || !strings.Contains(out, string(ids[0])+" is left out") || !strings.Contains(out, "2 sessions, 60 messages") {
+		if code != exitFailed || !strings.Contains(out, string(ids[0])+" is left out") ||
+			!strings.Contains(out, "2 sessions, 60 messages") {
 			t.Errorf("%s: exit %d: %s", to, code, out)
 		}
 	}
@@ -58,7 +62,8 @@ func TestExportLeavesOutWhatCannotBeRead(t *testing.T) {
 		t.Errorf("the folder has %v", files)
 	}
 	out, code := sessiond("doctor")
-	if code != exitFailed || !strings.Contains(out, "table parts") || !strings.Contains(out, string(ids[0])) || strings.Contains(out, string(ids[1])) {
+	if code != exitFailed || !strings.Contains(out, "table parts") || !strings.Contains(out, string(ids[0])) ||
+		strings.Contains(out, string(ids[1])) {
 		t.Errorf("doctor: exit %d: %s", code, out)
 	}
 	for _, args := range [][]string{{"show", string(ids[0])}, {"show", string(ids[0]), "--json"}} {
@@ -73,7 +78,8 @@ func TestExportLeavesOutWhatCannotBeRead(t *testing.T) {
 		t.Errorf("doctor --recover: exit %d: %s", code, out)
 	}
 	path = saved
-	if out, code := sessiond("export", "-o", filepath.Join(dir, "saved.jsonl")); code != 0 || !strings.Contains(out, "3 sessions, 90 messages") {
+	if out, code := sessiond("export", "-o", filepath.Join(dir, "saved.jsonl")); code != 0 ||
+		!strings.Contains(out, "3 sessions, 90 messages") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }

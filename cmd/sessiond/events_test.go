@@ -24,7 +24,8 @@ type follower struct {
 // follow reads events until stop says so, or the daemon is gone.
 func (f *follower) follow(t *testing.T, d *daemon, stop func() bool) {
 	t.Helper()
-	req := testkit.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sessiond/v1/events?after=0", nil))(t)
+	req := testkit.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sessiond/v1/events?after=0",
+		nil))(t)
 	if f.id != "" {
 		req.Header.Set("Last-Event-ID", f.id)
 	}
@@ -67,7 +68,8 @@ func TestAListenerMissesNothingOverAKill(t *testing.T) {
 	id := d.newSession()
 	var f follower
 	says := func(d *daemon) error {
-		_, err := d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": []map[string]string{{"role": "user", "content": "x"}}}, nil)
+		_, err := d.do("POST", "/v1/sessions/"+string(id)+"/messages",
+			map[string]any{"messages": []map[string]string{{"role": "user", "content": "x"}}}, nil)
 		return err
 	}
 	for range 20 {
@@ -138,14 +140,16 @@ func TestAKilledPurgeIsFinishedByTheNextDaemon(t *testing.T) {
 		defer s.Close()
 		eventually(t, "the end of the purge", func() bool { return len(testkit.Must(s.Purging(t.Context()))(t)) == 0 })
 		var left int
-		if err := s.Reader().Get(&left, `SELECT COUNT(*) FROM parts WHERE text LIKE '%wombatword%'`); err != nil || left != 0 {
+		if err := s.Reader().Get(&left, `SELECT COUNT(*) FROM parts WHERE text LIKE '%wombatword%'`); err != nil ||
+			left != 0 {
 			t.Errorf("%d parts are left, %v", left, err)
 		}
 		return
 	}
 	second := d.newSession()
 	var purged session.Purged
-	if _, err := d.do("DELETE", "/v1/sessions/"+string(second)+"?purge=true&scrub=true", nil, &purged); err != nil || !purged.Scrubbed {
+	if _, err := d.do("DELETE", "/v1/sessions/"+string(second)+"?purge=true&scrub=true", nil, &purged); err != nil ||
+		!purged.Scrubbed {
 		t.Fatalf("%+v, %v", purged, err)
 	}
 	for _, name := range []string{"sessions.db", "sessions.db-wal", "search.db", "search.db-wal"} {

@@ -43,7 +43,8 @@ func (a *app) exportCommand() *cobra.Command {
 			"Formats: jsonl holds everything, and `sessiond import sessiond FILE` restores it;\n" +
 			"md and html are for reading; openai has one line of messages per session; pi and\n" +
 			"goose are files of those programs.",
-		Example: "  sessiond export -o all.jsonl\n  sessiond export @ -o talk.html\n  sessiond export --project ~/src/demo --since 7d --format md -o notes/ --redact",
+		Example: "  sessiond export -o all.jsonl\n  sessiond export @ -o talk.html\n" +
+			"  sessiond export --project ~/src/demo --since 7d --format md -o notes/ --redact",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("format") {
 				f.format = string(formatOf(f.out))
@@ -54,7 +55,8 @@ func (a *app) exportCommand() *cobra.Command {
 	fl := cmd.Flags()
 	f.filters = filterFlags(cmd, &f.Request, find.Lists)
 	a.completeFilters(cmd)
-	wordFlag(cmd, &f.format, "format", strings.Join(export.Names(), ", ")+" (default: by the extension of the output, else jsonl)", export.Names()...)
+	wordFlag(cmd, &f.format, "format", strings.Join(export.Names(),
+		", ")+" (default: by the extension of the output, else jsonl)", export.Names()...)
 	fl.StringVarP(&f.out, "output", "o", "", "`FILE`, or FOLDER/ for one file per session (default: standard output)")
 	fl.BoolVar(&f.force, "force", false, "overwrite existing files")
 	fl.BoolVar(&f.redacted, "redact", false, "mask secrets (keys, tokens, passwords) and count them")
@@ -83,7 +85,8 @@ func (a *app) export(ctx context.Context, s *store.Store, names []string, f expo
 	path := a.absolute(f.out)
 	toFolder := strings.HasSuffix(f.out, "/") || isFolder(path)
 	if (toOutput || !toFolder) && len(e.ids) > 1 && !e.format.Many() {
-		return usagef("a file of format %s holds one session, and these are %s: -o DIR/ writes one file per session", e.format, humanize.Comma(int64(len(e.ids))))
+		return usagef("a file of format %s holds one session, and these are %s: -o DIR/ writes one file per session",
+			e.format, humanize.Comma(int64(len(e.ids))))
 	}
 	to := func() error {
 		ids := e.ids
@@ -171,7 +174,8 @@ func (e *exporting) choose(ctx context.Context, names []string, f lsFlags) error
 			return err
 		}
 		if len(all) == 0 {
-			return session.Errorf(session.NotFound, "there is no session to export: `sessiond import` imports the histories of your agents")
+			return session.Errorf(session.NotFound,
+				"there is no session to export: `sessiond import` imports the histories of your agents")
 		}
 		e.all = true
 		for _, kin := range all {
@@ -287,7 +291,8 @@ func (e *exporting) report(toOutput bool) error {
 	}
 	var words []string
 	if !toOutput {
-		words = append(words, transcript.Counted(len(e.written), "session"), transcript.Counted(e.count, "message"), humanize.Bytes(uint64(e.bytes)))
+		words = append(words, transcript.Counted(len(e.written), "session"), transcript.Counted(e.count, "message"),
+			humanize.Bytes(uint64(e.bytes)))
 	}
 	if e.mask != nil {
 		words = append(words, transcript.Counted(e.mask.Masked, "secret")+" masked")
@@ -296,7 +301,8 @@ func (e *exporting) report(toOutput bool) error {
 	for _, what := range slices.Sorted(maps.Keys(e.leftOut)) {
 		n := e.leftOut[what]
 		if n == 1 {
-			what = strings.NewReplacer("messages", "message", "parts", "part", "pieces of messages", "piece of a message", "thoughts", "thought").Replace(what)
+			what = strings.NewReplacer("messages", "message", "parts", "part", "pieces of messages", "piece of a message",
+				"thoughts", "thought").Replace(what)
 		}
 		leftOut = append(leftOut, humanize.Comma(int64(n))+" "+what)
 	}

@@ -46,14 +46,21 @@ func newFrontEnds(h *shop) *frontEnds {
 	s := testkit.Must(f.app.wire(h.Context(), wiring{readOnly: true}))(h)
 	h.Cleanup(func() { testkit.Check(h, s.close()) })
 	routes := f.app.cfg.Rules()
-	f.api = api.New(api.Deps{Store: s.store, Search: s.index, Contexts: s.contexts, Catalogue: s.catalogue, Now: time.Now, Log: zerolog.Nop()})
-	f.web = pages.New(pages.Config{
-		Store: s.store, Search: s.index, Contexts: s.contexts, Models: s.catalogue.Model, Key: routes.Canonical, Guard: guard.New(guard.Options{}),
-		API: f.api, Now: time.Now, Zone: time.UTC, Log: zerolog.Nop(), Alarm: func(context.Context) string { return "" },
+	f.api = api.New(api.Deps{
+		Store: s.store, Search: s.index, Contexts: s.contexts, Catalogue: s.catalogue, Now: time.Now,
+		Log: zerolog.Nop(),
 	})
-	f.mcp = mcp.New(mcp.Config{Folder: h.home, Now: time.Now, Log: zerolog.Nop(), Open: func(context.Context) (mcp.Database, error) {
-		return mcp.Database{Store: s.store, Index: s.index, Close: func() error { return nil }}, nil
-	}})
+	f.web = pages.New(pages.Config{
+		Store: s.store, Search: s.index, Contexts: s.contexts, Models: s.catalogue.Model, Key: routes.Canonical,
+		Guard: guard.New(guard.Options{}),
+		API:   f.api, Now: time.Now, Zone: time.UTC, Log: zerolog.Nop(), Alarm: func(context.Context) string { return "" },
+	})
+	f.mcp = mcp.New(mcp.Config{
+		Folder: h.home, Now: time.Now, Log: zerolog.Nop(),
+		Open: func(context.Context) (mcp.Database, error) {
+			return mcp.Database{Store: s.store, Index: s.index, Close: func() error { return nil }}, nil
+		},
+	})
 	return f
 }
 
@@ -95,10 +102,12 @@ func TestEachFilterFindsTheSameThroughEveryFrontEnd(t *testing.T) {
 	yes := true
 	in := func(dir string) string { return filepath.Join(h.home, dir) }
 	bank := h.talk(store.NewSession{
-		Title: "bank", Source: session.SourceClaudeCode, SourceID: "claude-1", Directory: in("bank"), Model: "claude-opus-4-6", Key: "agent:bot:bank",
+		Title: "bank", Source: session.SourceClaudeCode, SourceID: "claude-1", Directory: in("bank"),
+		Model: "claude-opus-4-6", Key: "agent:bot:bank",
 	}, time.Hour, "money", "money")
 	garden := h.talk(store.NewSession{Title: "garden", Directory: in("garden"), Model: "gpt-5"}, 30*24*time.Hour, "money")
-	helper := h.talk(store.NewSession{Title: "helper", Directory: in("bank"), ParentID: bank, Kind: "subagent"}, time.Hour, "money")
+	helper := h.talk(store.NewSession{Title: "helper", Directory: in("bank"), ParentID: bank, Kind: "subagent"}, time.Hour,
+		"money")
 	h.change(func(s *store.Store) {
 		testkit.Must(s.PatchSession(t.Context(), garden, store.SessionPatch{Starred: &yes}))(t)
 		testkit.Must(s.PatchSession(t.Context(), helper, store.SessionPatch{Archived: &yes}))(t)
@@ -165,7 +174,8 @@ func TestEachFilterFindsTheSameThroughEveryFrontEnd(t *testing.T) {
 				same("ls", onlyTitles(f.run("ls", "--all", flag), "No session matches"))
 				same("ls --json", idsOfJSON(f.run("ls", "--all", "--json", flag)))
 				same("GET /v1/sessions", idsOfJSON(f.get(f.api, "/v1/sessions", url.Values{c.name: {c.value}})))
-				same("the page's list", hrefsOf(f.get(f.web.Before(http.NotFoundHandler()), "/", url.Values{"all": {"1"}, c.name: {c.value}})))
+				same("the page's list", hrefsOf(f.get(f.web.Before(http.NotFoundHandler()), "/",
+					url.Values{"all": {"1"}, c.name: {c.value}})))
 				want = idsOf(c.want)
 			}
 			if c.inText != "" {
@@ -190,7 +200,8 @@ func TestEachFilterFindsTheSameThroughEveryFrontEnd(t *testing.T) {
 		"search --json":    f.run("search", "money", "--project", "nowhere", "--json"),
 		"GET /v1/sessions": f.get(f.api, "/v1/sessions", url.Values{"project": {"nowhere"}}),
 		"GET /v1/search":   f.get(f.api, "/v1/search", url.Values{"q": {"money"}, "project": {"nowhere"}}),
-		"the page":         f.get(f.web.Before(http.NotFoundHandler()), "/", url.Values{"q": {"money"}, "project": {"nowhere"}}),
+		"the page": f.get(f.web.Before(http.NotFoundHandler()), "/",
+			url.Values{"q": {"money"}, "project": {"nowhere"}}),
 	} {
 		answer = strings.NewReplacer(`\"`, `"`, "&#34;", `"`, "No session", "no session").Replace(answer)
 		if !strings.Contains(answer, words) {
@@ -243,7 +254,8 @@ func (f *frontEnds) tool(t *testing.T, query string) string {
 	t.Helper()
 	server := httptest.NewServer(f.mcp.Handler())
 	defer server.Close()
-	text, failed := searches(t, &protocol.StreamableClientTransport{Endpoint: server.URL}, map[string]any{"query": query, "scope": "all"})
+	text, failed := searches(t, &protocol.StreamableClientTransport{Endpoint: server.URL},
+		map[string]any{"query": query, "scope": "all"})
 	if failed {
 		t.Errorf("%s: %s", query, text)
 	}
@@ -262,7 +274,8 @@ func TestEveryProgramHasItsLines(t *testing.T) {
 	}
 	read := string(testkit.Must(os.ReadFile("import.go"))(t))
 	for _, folder := range testkit.Must(os.ReadDir("../../internal/history"))(t) {
-		if path := `"sessiond/internal/history/` + folder.Name() + `"`; folder.IsDir() && folder.Name() != "testdata" && !strings.Contains(read, path) {
+		if path := `"sessiond/internal/history/` + folder.Name() + `"`; folder.IsDir() && folder.Name() != "testdata" &&
+			!strings.Contains(read, path) {
 			t.Errorf("internal/history/%s is not in the list of readers in import.go", folder.Name())
 		}
 	}

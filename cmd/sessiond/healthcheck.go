@@ -28,7 +28,8 @@ func (a *app) healthcheckCommand() *cobra.Command {
 			defer cancel()
 			network, address := daemonAddress(cfg)
 			if address == "" {
-				return session.Errorf(session.Invalid, "no listener is configured: set `listen` to an address, or `socket` to a path")
+				return session.Errorf(session.Invalid,
+					"no listener is configured: set `listen` to an address, or `socket` to a path")
 			}
 			return askHealth(ctx, network, address)
 		},

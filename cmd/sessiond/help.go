@@ -16,7 +16,8 @@ func fitHelp(root *cobra.Command, width int) {
 	if width == 0 {
 		return
 	}
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", width)))
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ",
+		fmt.Sprintf(".FlagUsagesWrapped %d ", width)))
 	for _, cmd := range append(root.Commands(), root) {
 		cmd.Long = filled(cmp.Or(cmd.Long, cmd.Short), width)
 	}

@@ -27,7 +27,8 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 			said, _, _ := strings.Cut(page.String(), "Global Flags:")
 			for line := range strings.Lines(said) {
 				line = strings.TrimRight(line, "\n")
-				example := strings.HasPrefix(line, "  sessiond ") || strings.HasPrefix(line, "  eval ") || strings.HasPrefix(line, "  source ")
+				example := strings.HasPrefix(line, "  sessiond ") || strings.HasPrefix(line, "  eval ") ||
+					strings.HasPrefix(line, "  source ")
 				list := cmd == whole && (strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "Use \""))
 				if n := utf8.RuneCountInString(line); n > width && !example && !list {
 					t.Errorf("%s in %d columns: %d in %q", cmd.Name(), width, n, line)
@@ -35,7 +36,8 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 			}
 		}
 	}
-	if got := filled("One line.\n--two is\na flag of it.\n\n  kept as it is", 13); got != "One line.\n--two is\na flag of it.\n\n  kept as it is" {
+	if got := filled("One line.\n--two is\na flag of it.\n\n  kept as it is",
+		13); got != "One line.\n--two is\na flag of it.\n\n  kept as it is" {
 		t.Errorf("what fits was broken: %q", got)
 	}
 }
@@ -90,7 +92,10 @@ func TestReadme(t *testing.T) {
 func TestFitColumns(t *testing.T) {
 	t.Parallel()
 	cols := []column{
-		{name: "id"}, {name: "title", least: 10, grow: true}, {name: "note", least: 5, grow: true, keep: 2}, {name: "cost", keep: 1},
+		{name: "id"},
+		{name: "title", least: 10, grow: true},
+		{name: "note", least: 5, grow: true, keep: 2},
+		{name: "cost", keep: 1},
 	}
 	for name, c := range map[string]struct {
 		most          int
@@ -131,7 +136,9 @@ func TestNothingStoredActsOnATerminal(t *testing.T) {
 		"delete":        "a\x7fb",
 		"another order": "a\u202eb",
 	} {
-		if got := printable(text); strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || isC1(r) || r == '\u202e' }) {
+		if got := printable(text); strings.ContainsFunc(got, func(r rune) bool {
+			return r < ' ' || isC1(r) || r == '\u202e'
+		}) {
 			t.Errorf("%s: %q", name, got)
 		}
 		var out strings.Builder

@@ -54,7 +54,10 @@ type hookEvent struct {
 
 // edited returns the first file that the tool is about to change; "" for none.
 func (e *hookEvent) edited() string {
-	call := session.Message{Parts: []session.Part{{Kind: session.PartToolCall, ToolName: e.ToolName, Arguments: string(e.ToolInput)}}}
+	call := session.Message{Parts: []session.Part{{
+		Kind: session.PartToolCall, ToolName: e.ToolName,
+		Arguments: string(e.ToolInput),
+	}}}
 	for _, f := range touched.Files(&call, e.Directory) {
 		if f.Op != session.OpRead {
 			return f.Path
@@ -237,7 +240,8 @@ func (a *app) askDaemonForHook(ctx context.Context, program session.Source, e me
 func hookSettings(cfg *config.Config) string {
 	rules := cfg.Rules()
 	build := buildVersion()
-	settings := fmt.Sprintf("%q %q %q %q %q %q %q", build.Version, build.Commit, engine.PrintableName(cfg.DB), cfg.Owner, cfg.Zone().String(),
+	settings := fmt.Sprintf("%q %q %q %q %q %q %q", build.Version, build.Commit, engine.PrintableName(cfg.DB), cfg.Owner,
+		cfg.Zone().String(),
 		cfg.ExcludeProjects, rules.Commanders)
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(settings)))
 }
@@ -300,7 +304,8 @@ func (a *app) noteAnswer(program string) {
 	}
 }
 
-// noteClient is noteAnswer for the client of an MCP server, by the name that it gives: codex-mcp-client, gemini-cli-mcp-client.
+// noteClient is noteAnswer for the client of an MCP server, by the name that it gives: codex-mcp-client,
+// gemini-cli-mcp-client.
 func (a *app) noteClient(client string) {
 	if p, known := a.host().ProgramOf(client); known {
 		a.noteAnswer(p.Name)

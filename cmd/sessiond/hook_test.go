@@ -34,8 +34,8 @@ func newHookHost(t *testing.T) *hookHost {
 	return h
 }
 
-// awaitImports lets the end of a test wait for the imports that hooks started in the background, with a database below a
-// folder, before the folder is removed. Without /proc it does not see them.
+// awaitImports lets the end of a test wait for the imports that hooks started in the background, with a database below
+// a folder, before the folder is removed. Without /proc it does not see them.
 func awaitImports(t *testing.T, folder string) {
 	running := func() bool {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -66,7 +66,8 @@ func (h *hookHost) run(in string, args ...string) (out, said string) {
 func (h *hookHost) try(in string, args ...string) (out, said string, err error) {
 	cmd := exec.Command("sessiond", args...)
 	cmd.Dir = filepath.Join(h.home, "proj")
-	cmd.Env = append(os.Environ(), "HOME="+h.home, "XDG_DATA_HOME="+h.home, "XDG_CONFIG_HOME="+filepath.Join(h.home, "config"), "XDG_RUNTIME_DIR=")
+	cmd.Env = append(os.Environ(), "HOME="+h.home, "XDG_DATA_HOME="+h.home,
+		"XDG_CONFIG_HOME="+filepath.Join(h.home, "config"), "XDG_RUNTIME_DIR=")
 	if h.socket != "" {
 		cmd.Env = append(cmd.Env, "SESSIOND_SOCKET="+h.socket)
 	}
@@ -97,7 +98,8 @@ func (h *hookHost) ask(event map[string]any) string {
 	}
 	testkit.Check(h.t, json.Unmarshal([]byte(out), &answer))
 	text := answer.Output.Text
-	if answer.Output.Event != event["hook_event_name"] || !strings.HasPrefix(text, "<from_sessiond>") || len(text) > 10_000 {
+	if answer.Output.Event != event["hook_event_name"] || !strings.HasPrefix(text, "<from_sessiond>") ||
+		len(text) > 10_000 {
 		h.t.Errorf("the answer to %s is %s", in, out)
 	}
 	return text
@@ -132,7 +134,11 @@ func (h *hookHost) transcript(id string, lines ...[2]string) string {
 
 var harbour = [][2]string{
 	{"user", "Never add a dependency without asking me. Please fix the berth planner in planner.go."},
-	{"assistant", "The root cause is that the tide table in planner.go rounds to 15 minutes. I decided to keep the heights in millimetres."},
+	{
+		"assistant",
+		"The root cause is that the tide table in planner.go rounds to 15 minutes. " +
+			"I decided to keep the heights in millimetres.",
+	},
 	{"user", "Good. The harbour master allows at most 34 boats."},
 	{"assistant", "I measured the planner: 412 ms before, 37 ms after."},
 }
@@ -145,8 +151,14 @@ const (
 
 func TestHookGivesBackWhatASummaryLost(t *testing.T) {
 	h := newHookHost(t)
-	path := h.transcript(oneSession, append(harbour, [2]string{"summary", "The user wants the berth planner fixed. The planner took 412 ms before and 37 ms after."})...)
-	text := h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": oneSession, "transcript_path": path})
+	path := h.transcript(oneSession, append(harbour, [2]string{
+		"summary",
+		"The user wants the berth planner fixed. The planner took 412 ms before and 37 ms after.",
+	})...)
+	text := h.ask(map[string]any{
+		"hook_event_name": "SessionStart", "source": "compact", "session_id": oneSession,
+		"transcript_path": path,
+	})
 	for _, want := range []string{"Never add a dependency without asking me.", "34 boats", "millimetres", "(#1)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not given back:\n%s", want, text)
@@ -160,17 +172,28 @@ func TestHookGivesBackWhatASummaryLost(t *testing.T) {
 	for range 12 {
 		later = append(later, [2]string{"user", "And now?"})
 	}
-	path = h.transcript(thirdSession, append(later, [2]string{"user", "Always ask the pilot first."}, [2]string{"assistant", "I will."})...)
-	text = h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": thirdSession, "transcript_path": path})
+	path = h.transcript(thirdSession, append(later, [2]string{"user", "Always ask the pilot first."},
+		[2]string{"assistant", "I will."})...)
+	text = h.ask(map[string]any{
+		"hook_event_name": "SessionStart", "source": "compact", "session_id": thirdSession,
+		"transcript_path": path,
+	})
 	if !strings.Contains(text, "Never add a dependency") || !strings.Contains(text, "Always ask the pilot first") {
 		t.Errorf("at the second compaction: %s", text)
 	}
 	// A summary that the program writes later than it asks is not known.
 	path = h.transcript(anotherSession, harbour...)
-	if text = h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": anotherSession, "transcript_path": path}); !strings.Contains(text, "Never add a dependency") || !strings.Contains(text, "34 boats") || !strings.Contains(text, "its summary may say some of it") {
+	if text = h.ask(map[string]any{
+		"hook_event_name": "SessionStart", "source": "compact", "session_id": anotherSession,
+		"transcript_path": path,
+	}); !strings.Contains(text, "Never add a dependency") || !strings.Contains(text, "34 boats") ||
+		!strings.Contains(text, "its summary may say some of it") {
 		t.Errorf("without a summary: %s", text)
 	}
-	if text = h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "resume", "session_id": oneSession, "transcript_path": path}); text != "" {
+	if text = h.ask(map[string]any{
+		"hook_event_name": "SessionStart", "source": "resume", "session_id": oneSession,
+		"transcript_path": path,
+	}); text != "" {
 		t.Errorf("a resumed session is told %s", text)
 	}
 	if out, _ := h.run("", "doctor"); !strings.Contains(out, "last answered") {
@@ -186,17 +209,44 @@ func TestHooksThatAskTell(t *testing.T) {
 		event map[string]any
 		want  string // "": nothing
 	}{
-		"start":           {map[string]any{"hook_event_name": "SessionStart", "source": "startup"}, "berth planner"},
-		"prompt":          {map[string]any{"hook_event_name": "UserPromptSubmit", "prompt": "How many boats does the harbour master allow at most?"}, "34 boats"},
-		"another prompt":  {map[string]any{"hook_event_name": "UserPromptSubmit", "prompt": "Write a poem about the autumn leaves"}, ""},
-		"the own session": {map[string]any{"hook_event_name": "UserPromptSubmit", "session_id": oneSession, "prompt": "How many boats does the harbour master allow at most?"}, ""},
-		"edit":            {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": map[string]any{"file_path": "/x/planner.go"}}, "millimetres"},
-		"a patch":         {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "apply_patch", "tool_input": map[string]any{"command": "*** Begin Patch\n*** Update File: planner.go\n@@\n-a\n+b\n*** End Patch"}}, "millimetres"},
-		"a read":          {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": map[string]any{"file_path": "/x/planner.go"}}, ""},
-		"another file":    {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": map[string]any{"file_path": "/x/kites.go"}}, ""},
-		"no file":         {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": []int{1}}, ""},
-		"unknown":         {map[string]any{"hook_event_name": "Sunrise"}, ""},
-		"unknown session": {map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": "nobody", "transcript_path": filepath.Join(h.home, "gone.jsonl")}, ""},
+		"start": {map[string]any{"hook_event_name": "SessionStart", "source": "startup"}, "berth planner"},
+		"prompt": {map[string]any{
+			"hook_event_name": "UserPromptSubmit",
+			"prompt":          "How many boats does the harbour master allow at most?",
+		}, "34 boats"},
+		"another prompt": {map[string]any{
+			"hook_event_name": "UserPromptSubmit",
+			"prompt":          "Write a poem about the autumn leaves",
+		}, ""},
+		"the own session": {map[string]any{
+			"hook_event_name": "UserPromptSubmit", "session_id": oneSession,
+			"prompt": "How many boats does the harbour master allow at most?",
+		}, ""},
+		"edit": {map[string]any{
+			"hook_event_name": "PreToolUse", "tool_name": "Edit",
+			"tool_input": map[string]any{"file_path": "/x/planner.go"},
+		}, "millimetres"},
+		"a patch": {
+			map[string]any{
+				"hook_event_name": "PreToolUse", "tool_name": "apply_patch",
+				"tool_input": map[string]any{"command": "*** Begin Patch\n*** Update File: planner.go\n@@\n-a\n+b\n*** End Patch"},
+			},
+			"millimetres",
+		},
+		"a read": {map[string]any{
+			"hook_event_name": "PreToolUse", "tool_name": "Read",
+			"tool_input": map[string]any{"file_path": "/x/planner.go"},
+		}, ""},
+		"another file": {map[string]any{
+			"hook_event_name": "PreToolUse", "tool_name": "Edit",
+			"tool_input": map[string]any{"file_path": "/x/kites.go"},
+		}, ""},
+		"no file": {map[string]any{"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": []int{1}}, ""},
+		"unknown": {map[string]any{"hook_event_name": "Sunrise"}, ""},
+		"unknown session": {map[string]any{
+			"hook_event_name": "SessionStart", "source": "compact", "session_id": "nobody",
+			"transcript_path": filepath.Join(h.home, "gone.jsonl"),
+		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &hookHost{t: t, home: h.home}
@@ -206,7 +256,8 @@ func TestHooksThatAskTell(t *testing.T) {
 		})
 	}
 	testkit.Check(t, os.MkdirAll(filepath.Join(h.home, "config", "sessiond"), 0o700))
-	testkit.Check(t, os.WriteFile(filepath.Join(h.home, "config", "sessiond", "config.yaml"), []byte("exclude_projects: ["+filepath.Join(h.home, "proj")+"]\n"), 0o600))
+	testkit.Check(t, os.WriteFile(filepath.Join(h.home, "config", "sessiond", "config.yaml"),
+		[]byte("exclude_projects: ["+filepath.Join(h.home, "proj")+"]\n"), 0o600))
 	if text := h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "startup"}); text != "" {
 		t.Errorf("an excluded project is shown: %s", text)
 	}
@@ -225,7 +276,8 @@ func TestHookTextHasNoTagsAndHidesNothing(t *testing.T) {
 	key := " ghp_0123456789" + hidden + "abcdefghijABCDEFGHIJ012345 "
 	lines := [][2]string{
 		{"user", evil + key + "Never add a dependency without asking me. Please fix the berth planner in planner.go."},
-		{"assistant", "The root cause is that the tide table in planner.go " + evil + key + " rounds to 15 minutes. I decided to keep the heights in millimetres."},
+		{"assistant", "The root cause is that the tide table in planner.go " + evil + key +
+			" rounds to 15 minutes. I decided to keep the heights in millimetres."},
 		{"user", "Good. The harbour master " + evil + " allows at most 34 boats."},
 		{"assistant", "I measured the planner: 412 ms before, 37 ms after."},
 	}
@@ -233,14 +285,22 @@ func TestHookTextHasNoTagsAndHidesNothing(t *testing.T) {
 	compacted := h.transcript(anotherSession, append(lines, [2]string{"summary", "They spoke about boats."})...)
 	h.run("", "import", "claude-code")
 	for name, event := range map[string]map[string]any{
-		"start":   {"hook_event_name": "SessionStart", "source": "startup"},
-		"prompt":  {"hook_event_name": "UserPromptSubmit", "prompt": "How many boats does the harbour master allow at most?"},
-		"edit":    {"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": map[string]any{"file_path": "/x/planner.go"}},
-		"compact": {"hook_event_name": "SessionStart", "source": "compact", "session_id": anotherSession, "transcript_path": compacted},
+		"start":  {"hook_event_name": "SessionStart", "source": "startup"},
+		"prompt": {"hook_event_name": "UserPromptSubmit", "prompt": "How many boats does the harbour master allow at most?"},
+		"edit": {
+			"hook_event_name": "PreToolUse", "tool_name": "Edit",
+			"tool_input": map[string]any{"file_path": "/x/planner.go"},
+		},
+		"compact": {
+			"hook_event_name": "SessionStart", "source": "compact", "session_id": anotherSession,
+			"transcript_path": compacted,
+		},
 	} {
 		text := h.ask(event)
 		inner := strings.TrimSuffix(strings.TrimPrefix(text, "<from_sessiond>\n"), "\n</from_sessiond>")
-		acts := strings.ContainsFunc(inner, func(r rune) bool { return r >= 0xe0000 && r <= 0xe0fff || r == 0x202e || r == 0x200b })
+		acts := strings.ContainsFunc(inner, func(r rune) bool {
+			return r >= 0xe0000 && r <= 0xe0fff || r == 0x202e || r == 0x200b
+		})
 		if inner == "" || strings.Contains(inner, "<") || acts || strings.Contains(inner, "abcdefghijABCDEFGHIJ") {
 			t.Errorf("%s is told %+q", name, text)
 		}
@@ -267,7 +327,10 @@ func TestHookDoesNotWaitForAWriter(t *testing.T) {
 	writer := testkit.Must(db.Conn(t.Context()))(t)
 	testkit.Must(writer.ExecContext(t.Context(), "BEGIN IMMEDIATE"))(t)
 	for text := ""; text == ""; { // a busy machine may need more than the hook's time
-		text = h.ask(map[string]any{"hook_event_name": "SessionStart", "source": "compact", "session_id": oneSession, "transcript_path": path})
+		text = h.ask(map[string]any{
+			"hook_event_name": "SessionStart", "source": "compact", "session_id": oneSession,
+			"transcript_path": path,
+		})
 		if text != "" && !strings.Contains(text, "Never add a dependency") {
 			t.Errorf("told %s", text)
 		}
@@ -296,7 +359,10 @@ func TestHookNeverFails(t *testing.T) {
 		t.Errorf("--explain of an unknown program: %q", said)
 	}
 	quiet("unknown flag", start, "claude-code", "--frobnicate")
-	for name, in := range map[string]string{"nothing": "", "garbage": "\x00\xff{", "half a line": start[:30], "a list": "[1]", "too much": strings.Repeat(" ", hookInput+2)} {
+	for name, in := range map[string]string{
+		"nothing": "", "garbage": "\x00\xff{", "half a line": start[:30],
+		"a list": "[1]", "too much": strings.Repeat(" ", hookInput+2),
+	} {
 		quiet(name, in, "claude-code")
 	}
 	testkit.Check(t, os.MkdirAll(filepath.Dir(h.db()), 0o700))
@@ -316,9 +382,18 @@ func TestHookAsksTheDaemon(t *testing.T) {
 	asked := []map[string]any{
 		{"hook_event_name": "SessionStart", "source": "compact", "session_id": oneSession, "transcript_path": path},
 		{"hook_event_name": "SessionStart", "source": "startup", "session_id": thirdSession},
-		{"hook_event_name": "UserPromptSubmit", "session_id": anotherSession, "prompt": "how many boats does the harbour master allow in planner.go?"},
-		{"hook_event_name": "UserPromptSubmit", "session_id": anotherSession, "prompt": "entirely unrelated zebra giraffe elephant"},
-		{"hook_event_name": "PreToolUse", "session_id": anotherSession, "tool_name": "Edit", "tool_input": map[string]any{"file_path": "planner.go"}},
+		{
+			"hook_event_name": "UserPromptSubmit", "session_id": anotherSession,
+			"prompt": "how many boats does the harbour master allow in planner.go?",
+		},
+		{
+			"hook_event_name": "UserPromptSubmit", "session_id": anotherSession,
+			"prompt": "entirely unrelated zebra giraffe elephant",
+		},
+		{
+			"hook_event_name": "PreToolUse", "session_id": anotherSession, "tool_name": "Edit",
+			"tool_input": map[string]any{"file_path": "planner.go"},
+		},
 	}
 	ago := regexp.MustCompile(`now|[0-9]+ (second|minute)s? ago`) // the tests take time
 	answers := func() (all []string) {
@@ -370,9 +445,11 @@ func TestHookAsksTheDaemon(t *testing.T) {
 	}
 
 	for name, answer := range map[string]http.HandlerFunc{
-		"without the route":     http.NotFound,
-		"of other settings":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusConflict) },
-		"of another version":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"text":"wrong","version":"0.0.1"}`) },
+		"without the route": http.NotFound,
+		"of other settings": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusConflict) },
+		"of another version": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"text":"wrong","version":"0.0.1"}`)
+		},
 		"that answers nonsense": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"text":1}`) },
 		"that refuses":          func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
 	} {

@@ -90,17 +90,22 @@ func (a *app) importCommand() *cobra.Command {
 			return a.importPaths(cmd.Context(), a.sources()[at], args[1:], whose, watch)
 		},
 	}
-	cmd.Flags().BoolVar(&a.asCopy, "as-copy", false, "with SOURCE sessiond: import a session that differs from the stored one under a new id")
+	cmd.Flags().BoolVar(&a.asCopy, "as-copy", false,
+		"with SOURCE sessiond: import a session that differs from the stored one under a new id")
 	cmd.Flags().BoolVar(&mine, "mine", false, "with PATH: these are my own sessions, hooks may tell my agents of them")
-	cmd.Flags().BoolVar(&foreign, "foreign", false, "with PATH: these are not my own sessions, hooks leave them out (default)")
+	cmd.Flags().BoolVar(&foreign, "foreign", false,
+		"with PATH: these are not my own sessions, hooks leave them out (default)")
 	cmd.Flags().BoolVar(&a.purgedToo, "purged", false, "read all records again, and restore purged sessions")
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "keep importing new messages until Ctrl-C (the daemon does this by itself)")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false,
+		"keep importing new messages until Ctrl-C (the daemon does this by itself)")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without SOURCE: import all histories found, do not ask")
 	return cmd
 }
 
 // importPaths imports what one source has at paths, or in its usual places.
-func (a *app) importPaths(ctx context.Context, src history.Source, paths []string, whose history.Whose, watch bool) error {
+func (a *app) importPaths(ctx context.Context, src history.Source, paths []string, whose history.Whose,
+	watch bool,
+) error {
 	for i, p := range paths {
 		paths[i] = a.absolute(p)
 	}
@@ -316,7 +321,8 @@ func (a *app) stageDigests(ctx context.Context, s *opened, long longSessions) {
 // printNowhere names the program's usual places, if an import found no history at all.
 func (a *app) printNowhere(h past, done history.Accounting) {
 	sessions := done.Sessions
-	if a.flags.json || sessions.New+sessions.Updated+sessions.Unchanged+done.Records.Read > 0 || len(h.roots) == 0 && len(done.Errors) > 0 {
+	if a.flags.json || sessions.New+sessions.Updated+sessions.Unchanged+done.Records.Read > 0 ||
+		len(h.roots) == 0 && len(done.Errors) > 0 {
 		return
 	}
 	places := slices.Clone(h.source.Places())
@@ -331,7 +337,8 @@ func (a *app) printNowhere(h past, done history.Accounting) {
 	case len(places) == 0:
 		fmt.Fprintf(a.out, "%s has no usual place. Name the files: `sessiond import %[1]s PATH`.\n", name)
 	default:
-		fmt.Fprintf(a.out, "Found no history of %s in its usual places. `sessiond import %[1]s PATH` reads another place.\n%s\n", name,
+		fmt.Fprintf(a.out,
+			"Found no history of %s in its usual places. `sessiond import %[1]s PATH` reads another place.\n%s\n", name,
 			a.fit("Searched: "+strings.Join(places, ", "), "  "))
 	}
 }

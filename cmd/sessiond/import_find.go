@@ -66,13 +66,18 @@ func (a *app) printPasts(pasts []past) {
 	var sum past
 	for _, h := range pasts {
 		rows = append(rows, row(string(h.source.Name()), h))
-		sum.Sessions, sum.size, sum.New, sum.NewBytes = sum.Sessions+h.Sessions, sum.size+h.size, sum.New+h.New, sum.NewBytes+h.NewBytes
+		sum.Sessions, sum.size, sum.New, sum.NewBytes = sum.Sessions+h.Sessions, sum.size+h.size, sum.New+h.New,
+			sum.NewBytes+h.NewBytes
 	}
 	if len(pasts) > 1 {
 		rows = append(rows, row("together", sum))
 	}
 	a.printTable([]column{
-		{name: "source"}, {name: "sessions", right: true}, {name: "size", right: true}, {name: "new", right: true}, {name: "disk needed", right: true},
+		{name: "source"},
+		{name: "sessions", right: true},
+		{name: "size", right: true},
+		{name: "new", right: true},
+		{name: "disk needed", right: true},
 	}, rows)
 	for _, h := range pasts {
 		if h.Refused > 0 {

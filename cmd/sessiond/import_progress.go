@@ -9,8 +9,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// bar begins a progress bar on standard error, of bytes or messages. It shows nothing if that is no terminal, or without
-// anything to count.
+// bar begins a progress bar on standard error, of bytes or messages. It shows nothing if that is no terminal, or
+// without anything to count.
 func (a *app) bar(what string, most int64, bytes bool) *progressbar.ProgressBar {
 	width := a.width
 	if width == 0 { // standard output goes elsewhere
@@ -21,7 +21,8 @@ func (a *app) bar(what string, most int64, bytes bool) *progressbar.ProgressBar 
 		rate   = len("(100.0 MB/s) ")
 	)
 	return progressbar.NewOptions64(most, progressbar.OptionSetWriter(raw(a.err)), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowBytes(bytes && width >= around+rate+10), progressbar.OptionClearOnFinish(), progressbar.OptionSetVisibility(a.showsBars() && most > 0),
+		progressbar.OptionShowBytes(bytes && width >= around+rate+10), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetVisibility(a.showsBars() && most > 0),
 		progressbar.OptionSetWidth(max(3, min(30, width-around-rate))), progressbar.OptionThrottle(100*time.Millisecond))
 }
 

@@ -80,7 +80,8 @@ func (a *app) printImport(accounts []history.Accounting, total history.Accountin
 		fmt.Fprintln(a.out, a.fit("skipped: "+strings.Join(reasons, ", "), "  "))
 	}
 	if total.Records.Skipped[history.SkipPurged] > 0 {
-		fmt.Fprintln(a.out, "Sessions that were purged here stay away; `sessiond import --purged` with the same names brings them back.")
+		fmt.Fprintln(a.out,
+			"Sessions that were purged here stay away; `sessiond import --purged` with the same names brings them back.")
 	}
 }
 
@@ -118,7 +119,8 @@ func problemLine(p history.Problem) string {
 
 // failedImport is an error if there was something to read and all of it failed.
 func failedImport(total history.Accounting) error {
-	if touched := total.Sessions.New + total.Sessions.Updated + total.Sessions.Unchanged; touched > 0 || len(total.Errors) == 0 {
+	if touched := total.Sessions.New + total.Sessions.Updated + total.Sessions.Unchanged; touched > 0 ||
+		len(total.Errors) == 0 {
 		return nil
 	}
 	return quietError{session.Errorf(session.Invalid, "nothing was imported")}

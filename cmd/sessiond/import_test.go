@@ -77,7 +77,8 @@ func TestEverySourceIsAccountedFor(t *testing.T) {
 			rows := fingerprint(t, s)
 			second := testkit.Must(im.Run(t.Context(), src, roots))(t)
 			if r := second.Records; !r.Balanced() || r.Imported+r.Raw > 0 || second.Sessions.New+second.Sessions.Updated > 0 {
-				t.Errorf("the second time: %d = %d + %d + %v + %d waiting, %+v", r.Read, r.Imported, r.Raw, r.Skipped, r.Waiting, second.Sessions)
+				t.Errorf("the second time: %d = %d + %d + %v + %d waiting, %+v", r.Read, r.Imported, r.Raw, r.Skipped, r.Waiting,
+					second.Sessions)
 			}
 			if diff := cmp.Diff(rows, fingerprint(t, s)); diff != "" {
 				t.Errorf("the second import wrote something: %s", diff)
@@ -152,7 +153,10 @@ func copyTree(t *testing.T, from string) string {
 // build makes the database that a sample holds as SQL, under the name that its program gives
 // it. A later state of one is left out.
 func build(path, script string) error {
-	name := map[string]string{"schema-17.sql": "sessions.db", "goose.sql": "sessions.db", "openclaw-agent.sql": "openclaw-agent.sqlite", "kilo.sql": "kilo.db"}[filepath.Base(path)]
+	name := map[string]string{
+		"schema-17.sql": "sessions.db", "goose.sql": "sessions.db",
+		"openclaw-agent.sql": "openclaw-agent.sqlite", "kilo.sql": "kilo.db",
+	}[filepath.Base(path)]
 	if name == "" {
 		return nil
 	}
@@ -229,7 +233,10 @@ func TestAProblemIsOneLine(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	a := app{env: &env{err: &out}}
-	a.printProblems([]history.Problem{{Path: "/home/ana/two\nlines/\x1b[31mred.jsonl", Line: 3, Error: "not a JSON object"}})
+	a.printProblems([]history.Problem{{
+		Path: "/home/ana/two\nlines/\x1b[31mred.jsonl", Line: 3,
+		Error: "not a JSON object",
+	}})
 	if want := "sessiond: /home/ana/two\\nlines/red.jsonl:3: not a JSON object\n"; out.String() != want {
 		t.Errorf("%q", out.String())
 	}
@@ -239,7 +246,8 @@ func TestAProblemIsOneLine(t *testing.T) {
 func TestAHitIsBrokenBetweenWords(t *testing.T) {
 	t.Parallel()
 	a := app{env: &env{outTTY: true, width: 30}}
-	if got := a.indented("one two three four five six seven eight"); got != "    one two three four five\n    six seven eight" {
+	got := a.indented("one two three four five six seven eight")
+	if want := "    one two three four five\n    six seven eight"; got != want {
 		t.Errorf("%q", got)
 	}
 	a.outTTY = false
@@ -274,7 +282,8 @@ func appendTo(t *testing.T, path, text string) {
 func talker(t *testing.T, home string, args ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	cmd := exec.Command("sessiond", args...)
-	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_RUNTIME_DIR=", "HOME="+home, "PI_CODING_AGENT_DIR=")
+	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_RUNTIME_DIR=", "HOME="+home,
+		"PI_CODING_AGENT_DIR=")
 	cmd.Stderr = os.Stderr
 	out := testkit.Must(cmd.StdoutPipe())(t)
 	testkit.Check(t, cmd.Start())
@@ -333,7 +342,8 @@ func TestImportStagesDigestsOfLongSessions(t *testing.T) {
 	home, transcript := piHome(t)
 	words := strings.Repeat("the harvest of the apples begins in the orchard behind the barn. ", 400)
 	for i := range 40 { // 128,000 tokens is the window of an unknown model
-		appendTo(t, transcript, piSays(fmt.Sprint("m", i), fmt.Sprintf("%q", []string{"a", fmt.Sprint("m", i-1)}[min(i, 1)]), fmt.Sprint(i, words)))
+		appendTo(t, transcript, piSays(fmt.Sprint("m", i), fmt.Sprintf("%q", []string{"a", fmt.Sprint("m", i-1)}[min(i, 1)]),
+			fmt.Sprint(i, words)))
 	}
 	cmd, lines := talker(t, home, "import", "pi")
 	until(t, lines, "pi")

@@ -21,8 +21,11 @@ func (a *app) followHistories(s *opened, cfg *config.Config, runner *jobs.Runner
 	}
 	history.RemoveLeftovers()
 	f := history.Follower{
-		Importer: &history.Importer{Store: s.store, Price: s.catalogue.PriceImported, Serving: true, Now: a.now, Running: history.IsRunning, Whose: history.Undecided},
-		Sources:  a.sources(), Paths: s.store.ImportedPaths, Now: a.now,
+		Importer: &history.Importer{
+			Store: s.store, Price: s.catalogue.PriceImported, Serving: true, Now: a.now,
+			Running: history.IsRunning, Whose: history.Undecided,
+		},
+		Sources: a.sources(), Paths: s.store.ImportedPaths, Now: a.now,
 	}
 	long := longSessions{}
 	f.Importer.Changed = long.noteFor(s)
@@ -37,7 +40,8 @@ func (a *app) followHistories(s *opened, cfg *config.Config, runner *jobs.Runner
 			if done.Sessions.New > 0 {
 				level = zerolog.InfoLevel
 			}
-			log.WithLevel(level).Str("source", string(source)).Int("new", done.Sessions.New).Int("updated", done.Sessions.Updated).
+			log.WithLevel(level).Str("source", string(source)).Int("new", done.Sessions.New).Int("updated",
+				done.Sessions.Updated).
 				Int("records", done.Records.Imported+done.Records.Raw).Msg("imported")
 		}
 		for _, p := range done.Errors {
@@ -67,7 +71,8 @@ func logOnce(log zerolog.Logger, message string) func(error) {
 func (a *app) watchPasts(ctx context.Context, s *opened, pasts []past) error {
 	f := history.Follower{
 		Importer: &history.Importer{
-			Store: s.store, Price: s.catalogue.PriceImported, Serving: a.daemonServes(ctx), Now: a.now, Running: history.IsRunning, Whose: history.Undecided,
+			Store: s.store, Price: s.catalogue.PriceImported, Serving: a.daemonServes(ctx), Now: a.now,
+			Running: history.IsRunning, Whose: history.Undecided,
 		},
 		Now: a.now,
 	}
@@ -89,7 +94,8 @@ func (a *app) watchPasts(ctx context.Context, s *opened, pasts []past) error {
 		case a.flags.json:
 			_ = a.printJSON(done) // the reader may have gone
 		default:
-			fmt.Fprintf(a.out, "%s  %s: %s of %s\n", a.now().In(s.store.Zone()).Format("15:04:05"), source, transcript.Counted(n, "record"),
+			fmt.Fprintf(a.out, "%s  %s: %s of %s\n", a.now().In(s.store.Zone()).Format("15:04:05"), source,
+				transcript.Counted(n, "record"),
 				transcript.Counted(max(done.Sessions.New+done.Sessions.Updated, 1), "session"))
 		}
 		a.printProblems(done.Errors)

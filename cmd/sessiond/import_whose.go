@@ -27,8 +27,8 @@ func whoseFlag(mine, foreign, paths bool) (history.Whose, error) {
 	return history.Undecided, nil
 }
 
-// askWhose asks on a terminal whose the histories at given paths are, once for each path. Without an answer they are not
-// known to be the user's own.
+// askWhose asks on a terminal whose the histories at given paths are, once for each path. Without an answer they are
+// not known to be the user's own.
 func (a *app) askWhose(ctx context.Context, im history.Importer, pasts []past) error {
 	for i := range pasts {
 		h := &pasts[i]
@@ -43,8 +43,9 @@ func (a *app) askWhose(ctx context.Context, im history.Importer, pasts []past) e
 		for _, root := range h.roots {
 			names = append(names, inOneLine(printable(root)))
 		}
-		mine, err := a.ask(ctx, fmt.Sprintf("Are the sessions in %s your own? Hooks tell your agents only of your own sessions. [y/N] ",
-			strings.Join(names, ", ")), false)
+		mine, err := a.ask(ctx,
+			fmt.Sprintf("Are the sessions in %s your own? Hooks tell your agents only of your own sessions. [y/N] ",
+				strings.Join(names, ", ")), false)
 		if err != nil {
 			return err
 		}
@@ -71,8 +72,9 @@ func (a *app) printForeign(ctx context.Context, im history.Importer, h past, don
 	}
 	foreign, err := im.AnyForeign(ctx, h.source, h.roots)
 	if err == nil && foreign {
-		fmt.Fprintf(a.out, "Hooks leave these sessions out, since they came from a path given by hand. If they are your own: "+
-			"`sessiond import %s %s --mine`.\n", h.source.Name(), quoted(h.roots))
+		fmt.Fprintf(a.out,
+			"Hooks leave these sessions out, since they came from a path given by hand. If they are your own: "+
+				"`sessiond import %s %s --mine`.\n", h.source.Name(), quoted(h.roots))
 	}
 }
 

@@ -36,7 +36,8 @@ func TestEndlessInputIsRefused(t *testing.T) {
 		cmd, said := run(args...)
 		cmd.Stdin = endless{}
 		err := cmd.Run()
-		if err == nil || !strings.Contains(said.String(), "standard input has more than 32 MiB, the limit of one append; nothing was stored") {
+		if err == nil || !strings.Contains(said.String(),
+			"standard input has more than 32 MiB, the limit of one append; nothing was stored") {
 			t.Errorf("%q: %v: %s", args, err, said)
 		}
 	}
@@ -57,8 +58,9 @@ func TestCSVHasNoFormulas(t *testing.T) {
 	t.Parallel()
 	for cell, want := range map[string]string{
 		"": "", "plain": "plain", "a=1": "a=1", "-1": "-1", "+2.50": "+2.50", "-1e-9": "-1e-9", "3": "3",
-		"=1+1": "'=1+1", "+1+1": "'+1+1", "-1+1": "'-1+1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\n=1": "'\n=1", "  =1": "'  =1",
-		"-": "'-", "-x": "'-x", "＝1": "'＝1", "-0x1": "'-0x1", "+Inf": "'+Inf", "'=1": "'=1",
+		"=1+1": "'=1+1", "+1+1": "'+1+1", "-1+1": "'-1+1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\n=1": "'\n=1",
+		"  =1": "'  =1",
+		"-":    "'-", "-x": "'-x", "＝1": "'＝1", "-0x1": "'-0x1", "+Inf": "'+Inf", "'=1": "'=1",
 	} {
 		if got := withoutFormula(cell); got != want {
 			t.Errorf("%q is written as %q, want %q", cell, got, want)

@@ -77,7 +77,8 @@ func (a *app) keys(ctx context.Context, s *store.Store, f keysFlags) error {
 		return a.printJSON(api.ListOf(rows, next))
 	}
 	if len(rows) == 0 {
-		_, err := fmt.Fprintln(a.out, a.fit("No routing keys yet. An agent creates one with POST /v1/route, or with a key in POST /v1/sessions.", ""))
+		_, err := fmt.Fprintln(a.out,
+			a.fit("No routing keys yet. An agent creates one with POST /v1/route, or with a key in POST /v1/sessions.", ""))
 		return err
 	}
 	table := make([][]string, len(rows))

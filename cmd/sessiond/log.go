@@ -30,11 +30,14 @@ func (a *app) logCommand() *cobra.Command {
 		Long: "Lists every conversation, of every agent, whose tools read or changed one of the\n" +
 			"files, newest first. A folder means every file below it. A deleted or moved file\n" +
 			"is found by its old path. The same file in another worktree of the repository counts.",
-		Example: "  sessiond log -- main.go\n  sessiond log --op changed -n 5 -- internal/store\n  sessiond log -- . ~/old/place/of/this",
+		Example: "  sessiond log -- main.go\n  sessiond log --op changed -n 5 -- internal/store\n" +
+			"  sessiond log -- . ~/old/place/of/this",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault // files
 		},
-		RunE: a.onPagedStore(func(ctx context.Context, s *store.Store, args []string) error { return a.fileLog(ctx, s, args, f) }),
+		RunE: a.onPagedStore(func(ctx context.Context, s *store.Store, args []string) error {
+			return a.fileLog(ctx, s, args, f)
+		}),
 	}
 	wordFlag(cmd, &f.op, "op", "only this operation: read, changed (write, edit or delete), write, edit, delete",
 		"read", "changed", string(session.OpWrite), string(session.OpEdit), string(session.OpDelete))
@@ -58,9 +61,10 @@ func (a *app) fileLog(ctx context.Context, s *store.Store, args []string, f logF
 	if filter.Paths, err = s.FilePaths(ctx, names...); err != nil {
 		return err
 	}
-	data, next, err := readPages(a.lengthOfList(f.pageFlags), store.Page{Cursor: f.cursor, Ascending: f.oldest}, func(page store.Page) ([]store.FileSession, string, error) {
-		return s.FileSessions(ctx, filter, page)
-	})
+	data, next, err := readPages(a.lengthOfList(f.pageFlags), store.Page{Cursor: f.cursor, Ascending: f.oldest},
+		func(page store.Page) ([]store.FileSession, string, error) {
+			return s.FileSessions(ctx, filter, page)
+		})
 	if err != nil {
 		return err
 	}
@@ -80,7 +84,8 @@ const mostEndings = 5
 
 // printNoTouch says that nobody touched the named files, and which files of other folders end in one of the names.
 func (a *app) printNoTouch(ctx context.Context, s *store.Store, args, paths []string, op string) error {
-	did := cmp.Or(map[string]string{"": "read or changed", "write": "wrote", "edit": "edited", "delete": "deleted"}[op], op)
+	did := cmp.Or(map[string]string{"": "read or changed", "write": "wrote", "edit": "edited", "delete": "deleted"}[op],
+		op)
 	line := fmt.Sprintf("No conversation %s %s.", did, printable(strings.Join(args, ", ")))
 	var alike []string
 	for _, arg := range args {

@@ -40,7 +40,8 @@ func (a *app) lsCommand() *cobra.Command {
 			"automated sessions are left out; --all lists them, too. The context is what the provider\n" +
 			"reported last and the messages since, else an estimate; its column is empty where the model's\n" +
 			"window is not known. The cost is that with the sub-agents which are folded.",
-		Example: "  sessiond ls --since yesterday\n  sessiond ls --project demo --sort cost\n  sessiond ls parser --source pi\n  sessiond ls --directory .",
+		Example: "  sessiond ls --since yesterday\n  sessiond ls --project demo --sort cost\n" +
+			"  sessiond ls parser --source pi\n  sessiond ls --directory .",
 		RunE: a.onPagedStore(func(ctx context.Context, s *store.Store, args []string) error {
 			if len(args) == 1 {
 				f.Text = args[0]
@@ -72,9 +73,10 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	if sorted { // all are sorted before the list is cut
 		length = 0
 	}
-	data, next, err := readPages(length, store.Page{Cursor: f.cursor, Ascending: f.oldest && !sorted}, func(page store.Page) ([]session.Session, string, error) {
-		return s.Sessions(ctx, filter, page)
-	})
+	data, next, err := readPages(length, store.Page{Cursor: f.cursor, Ascending: f.oldest && !sorted},
+		func(page store.Page) ([]session.Session, string, error) {
+			return s.Sessions(ctx, filter, page)
+		})
 	if err != nil {
 		return err
 	}
@@ -123,7 +125,9 @@ type listedSession struct {
 }
 
 // listed adds what a list shows of sessions beside their own fields.
-func (a *app) listed(ctx context.Context, s *store.Store, data []session.Session, folded bool) ([]listedSession, error) {
+func (a *app) listed(ctx context.Context, s *store.Store, data []session.Session,
+	folded bool,
+) ([]listedSession, error) {
 	catalogue, err := a.catalogue()
 	if err != nil {
 		return nil, err
@@ -143,7 +147,9 @@ func (a *app) listed(ctx context.Context, s *store.Store, data []session.Session
 }
 
 // orderByCost compares sessions by what a list shows: the dearest first, then those without a known cost.
-func orderByCost(ctx context.Context, s *store.Store, data []session.Session, folded bool) (func(a, b session.Session) int, error) {
+func orderByCost(ctx context.Context, s *store.Store, data []session.Session,
+	folded bool,
+) (func(a, b session.Session) int, error) {
 	costs := make(map[session.ID]int64, len(data))
 	note := func(id session.ID, nano *int64) {
 		if costs[id] = -1; nano != nil {
@@ -184,7 +190,8 @@ func (a *app) printNone(ctx context.Context, s *store.Store, filter store.Filter
 	case folded:
 		line = "Only sub-agents and automated sessions match " + given + ". --all lists them."
 	case given == "":
-		line = "No sessions yet. `sessiond import` imports the histories of your agents; `sessiond append --new user 'hello'` begins a session."
+		line = "No sessions yet. `sessiond import` imports the histories of your agents; " +
+			"`sessiond append --new user 'hello'` begins a session."
 	default:
 		nearest, err := f.nearest(ctx, s, filter)
 		if err != nil {
@@ -223,8 +230,8 @@ var orders = map[string]func(a, b session.Session) int{
 // contextColumns is the width of the bar of a context and its percentage.
 const contextColumns = 13
 
-// contextCell draws how much of a window a context fills; "" if that is unknown. Above the threshold the next turn gets a
-// summary, and `context` shows the context with it.
+// contextCell draws how much of a window a context fills; "" if that is unknown. Above the threshold the next turn gets
+// a summary, and `context` shows the context with it.
 func (a *app) contextCell(used, window int64) string {
 	if used == 0 || window <= 0 {
 		return ""
@@ -265,7 +272,8 @@ func (a *app) printSessions(ctx context.Context, st *store.Store, data []listedS
 			folds, folded = true, "+"+transcript.Count(s.SubAgents)
 		}
 		rows[i] = []string{
-			string(s.ID), title, folded, string(s.Source), cmp.Or(projects.With(s.Project, s.Directory), "–"), cmp.Or(s.Model, "–"),
+			string(s.ID), title, folded, string(s.Source), cmp.Or(projects.With(s.Project, s.Directory), "–"),
+			cmp.Or(s.Model, "–"),
 			fmt.Sprint(s.SaidCount), a.contextCell(s.Context.Tokens, s.Context.Window), cost,
 			transcript.Ago(s.ActiveAt.Time, a.now().In(a.cfg.Zone())),
 		}
@@ -322,7 +330,8 @@ func (f *lsFlags) given() string {
 // nearest names what sessions have instead of a value that none has, of the first such filter; "" without one.
 func (f *lsFlags) nearest(ctx context.Context, s *store.Store, filter store.Filter) (string, error) {
 	for column, text := range map[store.Column]string{
-		store.ColumnSource: f.Source, store.ColumnProject: f.Project, store.ColumnDirectory: f.Directory, store.ColumnModel: f.Model,
+		store.ColumnSource: f.Source, store.ColumnProject: f.Project, store.ColumnDirectory: f.Directory,
+		store.ColumnModel: f.Model,
 	} {
 		if text == "" {
 			continue
@@ -392,7 +401,8 @@ func (a *app) tellNewer(ctx context.Context, s *store.Store) {
 		}
 	}
 	if len(newer) > 0 && ctx.Err() == nil {
-		line := "Not imported yet: " + strings.Join(newer, ", ") + ". `sessiond import` imports them; `sessiond serve` follows imported histories."
+		line := "Not imported yet: " + strings.Join(newer, ", ") +
+			". `sessiond import` imports them; `sessiond serve` follows imported histories."
 		fmt.Fprintln(a.err, a.dim(a.fit(line, "")))
 	}
 }

@@ -23,8 +23,8 @@ import (
 	"sessiond/internal/transcript"
 )
 
-// A session has one context and one cost, alone and with its sub-agents: lists, headings, answers, the page and the picker
-// say the same numbers, and what they count.
+// A session has one context and one cost, alone and with its sub-agents: lists, headings, answers, the page and the
+// picker say the same numbers, and what they count.
 func TestContextAndCostAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	d := startDaemonOn(t, t.TempDir(), "127.0.0.1:0")
@@ -33,11 +33,21 @@ func TestContextAndCostAreTheSameEverywhere(t *testing.T) {
 	}
 	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{"title": "Boats", "model": "gpt-4o"}, &parent))(t)
 	testkit.Must(d.do("POST", "/v1/sessions/"+string(parent.ID)+"/messages", map[string]any{
-		"messages": []any{map[string]string{"role": "user", "content": "How deep?"}, map[string]string{"role": "assistant", "content": "7 metres."}},
-		"call":     map[string]any{"model": "gpt-4o", "input_tokens": 40_000, "cache_read_tokens": 500, "output_tokens": 500, "cost_usd": 1.25},
+		"messages": []any{
+			map[string]string{"role": "user", "content": "How deep?"},
+			map[string]string{"role": "assistant", "content": "7 metres."},
+		},
+		"call": map[string]any{
+			"model": "gpt-4o", "input_tokens": 40_000, "cache_read_tokens": 500, "output_tokens": 500,
+			"cost_usd": 1.25,
+		},
 	}, nil))(t)
-	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{"title": "A helper", "parent_id": parent.ID, "parent_kind": "child"}, &child))(t)
-	testkit.Must(d.do("POST", "/v1/sessions/"+string(child.ID)+"/calls", map[string]any{"model": "gpt-4o", "input_tokens": 10, "cost_usd": 2.5}, nil))(t)
+	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{
+		"title": "A helper", "parent_id": parent.ID,
+		"parent_kind": "child",
+	}, &child))(t)
+	testkit.Must(d.do("POST", "/v1/sessions/"+string(child.ID)+"/calls",
+		map[string]any{"model": "gpt-4o", "input_tokens": 10, "cost_usd": 2.5}, nil))(t)
 
 	const size, costs = "context 41k of 128k tokens (32 %)", "$1.25 alone, $3.75 with 1 sub-agent"
 	says := func(where, text string, all ...string) {
@@ -81,7 +91,8 @@ func TestContextAndCostAreTheSameEverywhere(t *testing.T) {
 				got = m
 			}
 		}
-		if got.Context != want.Context || got.Rollup == nil || got.Rollup.Children != 1 || got.Rollup.CostUSD == nil || *got.Rollup.CostUSD != 3.75 {
+		if got.Context != want.Context || got.Rollup == nil || got.Rollup.Children != 1 || got.Rollup.CostUSD == nil ||
+			*got.Rollup.CostUSD != 3.75 {
 			t.Errorf("%s says %+v %+v", where, got.Context, got.Rollup)
 		}
 	}
@@ -96,8 +107,8 @@ func TestContextAndCostAreTheSameEverywhere(t *testing.T) {
 	d.stop()
 }
 
-// The context column of a list is the share that `context` prints, within a percent of the window; where `context` shows
-// a summary already, the list says that the next turn compacts.
+// The context column of a list is the share that `context` prints, within a percent of the window; where `context`
+// shows a summary already, the list says that the next turn compacts.
 func TestContextColumnAgreesWithContext(t *testing.T) {
 	t.Parallel()
 	dir := samples.Dir(t)
@@ -139,7 +150,10 @@ func TestContextColumnAgreesWithContext(t *testing.T) {
 func TestListsFitEveryTerminal(t *testing.T) {
 	t.Parallel()
 	sh := newShell(t)
-	for _, title := range []string{"Plan \x1b[2Jthe \x07garden", "日本語のタイトルはとても幅が広いので切り詰められます、そしてさらに長く続きます", "👩‍👩‍👧‍👦 family \u202eemoji", strings.Repeat("long ", 40)} {
+	for _, title := range []string{
+		"Plan \x1b[2Jthe \x07garden", "日本語のタイトルはとても幅が広いので切り詰められます、そしてさらに長く続きます",
+		"👩‍👩‍👧‍👦 family \u202eemoji", strings.Repeat("long ", 40),
+	} {
 		sh.run("append", "--new", "--title", title, "--model", "claude-opus-4-5-20251101", "user", "hello")
 	}
 	sh.env.outTTY, sh.env.height = true, 24
@@ -243,7 +257,8 @@ func TestWorktreesThatAreGoneAreOneProject(t *testing.T) {
 		}
 	}
 	stats := sh.run("stats", "--by", "project", "--csv")
-	if strings.Count(stats, "\n") != 3 || !strings.Contains(stats, "\n/home/dev1/src/shop,4,") || !strings.Contains(stats, "\nC:/src/shop,1,") {
+	if strings.Count(stats, "\n") != 3 || !strings.Contains(stats, "\n/home/dev1/src/shop,4,") ||
+		!strings.Contains(stats, "\nC:/src/shop,1,") {
 		t.Errorf("by project:\n%s", stats)
 	}
 	if months := sh.run("stats", "--by", "month,week", "--csv"); !strings.Contains(months, "\n2026-09,2026-W38,5,") {
@@ -270,11 +285,13 @@ func TestProjectsOfOneNameAreToldApart(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"ls"}, {"stats", "--by", "project"}, {"search", "parser"}} {
-		if list := sh.run(append(args, "--project", "devenv/cli")...); strings.Contains(list, "workspace/cli") || !strings.Contains(list, "devenv/cli") {
+		if list := sh.run(append(args, "--project", "devenv/cli")...); strings.Contains(list, "workspace/cli") ||
+			!strings.Contains(list, "devenv/cli") {
 			t.Errorf("sessiond %v --project devenv/cli prints\n%s", args, list)
 		}
 	}
-	if list := sh.run("search", "parser project:devenv/cli"); strings.Contains(list, "workspace/cli") || !strings.Contains(list, "devenv/cli") {
+	if list := sh.run("search", "parser project:devenv/cli"); strings.Contains(list, "workspace/cli") ||
+		!strings.Contains(list, "devenv/cli") {
 		t.Errorf("project:devenv/cli finds\n%s", list)
 	}
 }

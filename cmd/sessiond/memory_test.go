@@ -29,7 +29,8 @@ func TestImportStaysSmall(t *testing.T) {
 	short := peakOfImport(t, filepath.Join(dir, "short"), 25_000) // 20 MB
 	long := peakOfImport(t, filepath.Join(dir, "long"), 75_000)
 	t.Logf("peak %d MB of the short one, %d MB of the long one", short>>20, long>>20)
-	if more := long - short; more > 80<<20 { // 300 bytes for each of 50,000 records are 15 MB; the rest is garbage not yet collected
+	// 300 bytes for each of 50,000 records are 15 MB; the rest is garbage not yet collected
+	if more := long - short; more > 80<<20 {
 		t.Errorf("a transcript of thrice the length needs %d MB more", more>>20)
 	}
 }

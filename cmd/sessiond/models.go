@@ -27,7 +27,8 @@ import (
 
 func (a *app) modelsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "models [NAME...]", Short: "List the models that are known, with windows and prices", Args: arguments(0, maxNames),
+		Use: "models [NAME...]", Short: "List the models that are known, with windows and prices",
+		Args: arguments(0, maxNames),
 		Long: "Windows and prices come from the built-in catalogue, from lists that other programs keep on this\n" +
 			"host (opencode's cache of models.dev, pi's models.json and its store), from a list that\n" +
 			"`models update` read, and from your own models.json beside the configuration, which counts most.\n" +
@@ -115,7 +116,10 @@ func (a *app) listModels(names []string) error {
 }
 
 func modelRow(m *listedModel) []string {
-	row := []string{m.ID, m.Provider, transcript.Count(m.Window), transcript.Count(m.MaxOutput), "?", "", "?", "", m.Source}
+	row := []string{
+		m.ID, m.Provider, transcript.Count(m.Window), transcript.Count(m.MaxOutput), "?", "", "?", "",
+		m.Source,
+	}
 	if !m.Known {
 		row[2] = "≈ " + row[2]
 	}
@@ -140,7 +144,8 @@ func unknownModel(m *session.ModelInfo) string {
 	if m.Like != "" {
 		like = "that of " + m.Like
 	}
-	return fmt.Sprintf("%s is not in the catalogue: no price, and a window of %s tokens is assumed, %s.", m.ID, transcript.Count(m.Window), like)
+	return fmt.Sprintf("%s is not in the catalogue: no price, and a window of %s tokens is assumed, %s.", m.ID,
+		transcript.Count(m.Window), like)
 }
 
 func listLine(l *usage.List) string {
@@ -228,7 +233,10 @@ func (a *app) readHostLists() {
 			continue
 		}
 		changed = true
-		list := &usage.List{Source: host.source, Path: host.path, Date: a.listDay(info.ModTime()), Stamp: stamp, Added: host.added}
+		list := &usage.List{
+			Source: host.source, Path: host.path, Date: a.listDay(info.ModTime()), Stamp: stamp,
+			Added: host.added,
+		}
 		if text, err := os.ReadFile(host.path); err != nil {
 			a.warn("the list of models in %s is left out: %s", host.path, err)
 		} else if read, err := usage.ParseList(text, host.source, list.Date); err == nil {
@@ -311,11 +319,13 @@ func (a *app) updateModels(ctx context.Context, from string) error {
 	}
 	if a.flags.json {
 		return a.printJSON(map[string]any{
-			"models": list.Count, "new_models": models, "new_prices": prices, "calls_priced_anew": repriced, "skipped": list.Skipped, "date": list.Date,
+			"models": list.Count, "new_models": models, "new_prices": prices, "calls_priced_anew": repriced,
+			"skipped": list.Skipped, "date": list.Date,
 		})
 	}
 	fmt.Fprintf(a.out, "%s of %s: %s, %s new, %s changed\n", printable(list.Source), list.Date,
-		transcript.Counted(int64(list.Count), "model"), transcript.Count(int64(models)), transcript.Counted(int64(prices), "price"))
+		transcript.Counted(int64(list.Count), "model"), transcript.Count(int64(models)),
+		transcript.Counted(int64(prices), "price"))
 	if repriced > 0 {
 		fmt.Fprintf(a.out, "%s have another cost now\n", transcript.Counted(repriced, "stored call"))
 	}
@@ -361,7 +371,8 @@ func (a *app) readList(ctx context.Context, from string) (text []byte, day strin
 			return nil, "", err
 		}
 		if info.Size() > maxList {
-			return nil, "", fmt.Errorf("it has %s; a list has at most %s", transcript.Size(info.Size()), transcript.Size(maxList))
+			return nil, "", fmt.Errorf("it has %s; a list has at most %s", transcript.Size(info.Size()),
+				transcript.Size(maxList))
 		}
 		text, err = os.ReadFile(from)
 		return text, a.listDay(info.ModTime()), err

@@ -57,10 +57,19 @@ func TestEveryPrintedIDIsAccepted(t *testing.T) {
 	sh := newShell(t)
 	talk := make([]map[string]any, 0, 40)
 	for i := range 20 {
-		talk = append(talk, map[string]any{"role": "user", "content": fmt.Sprintf("Never push step %d without asking me. %s", i, strings.Repeat("word ", 400))})
+		talk = append(talk, map[string]any{
+			"role":    "user",
+			"content": fmt.Sprintf("Never push step %d without asking me. %s", i, strings.Repeat("word ", 400)),
+		})
 		call := fmt.Sprintf("c%d", i)
 		talk = append(talk,
-			map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{"id": call, "type": "function", "function": map[string]string{"name": "read_file", "arguments": `{"path": "a.txt"}`}}}},
+			map[string]any{
+				"role": "assistant", "content": nil,
+				"tool_calls": []any{map[string]any{
+					"id": call, "type": "function",
+					"function": map[string]string{"name": "read_file", "arguments": `{"path": "a.txt"}`},
+				}},
+			},
 			map[string]any{"role": "tool", "tool_call_id": call, "content": "line one"},
 			map[string]any{"role": "assistant", "content": "Done."})
 	}
@@ -70,9 +79,12 @@ func TestEveryPrintedIDIsAccepted(t *testing.T) {
 	}
 	printed := map[string]string{} // id → the command that printed it
 	for _, args := range []string{
-		"compact @ --keep 2000", "fork @ --at 12", "append @ user more", "head @", "append --new --key agent:main:main user hello",
-		"ls", "ls --json", "ls --all", "show @@3", "show @@3 --json", "show @@3 --tree", "show @@3 --prompts", "show @@3 --grep push", "search push", "search push --messages",
-		"search push --json", "log a.txt", "log a.txt --json", "context @@3", "context @@3 --explain", "context @@3 --json", "compact @@3 --undo", "compact @@3 --redo",
+		"compact @ --keep 2000", "fork @ --at 12", "append @ user more", "head @",
+		"append --new --key agent:main:main user hello",
+		"ls", "ls --json", "ls --all", "show @@3", "show @@3 --json", "show @@3 --tree", "show @@3 --prompts",
+		"show @@3 --grep push", "search push", "search push --messages",
+		"search push --json", "log a.txt", "log a.txt --json", "context @@3", "context @@3 --explain", "context @@3 --json",
+		"compact @@3 --undo", "compact @@3 --redo",
 		"rules @@3", "keys", "keys agent:main:main", "export @@3 --format jsonl", "stats --json", "query summaries",
 	} {
 		ids := anyID.FindAllString(sh.run(strings.Fields(args)...), -1)
@@ -124,10 +136,12 @@ func TestTitlesNameSessions(t *testing.T) {
 		t.Error(out)
 	}
 	_, errs, code := sh.try("", "show", "fix the")
-	if code != exitConflict || !strings.Contains(errs, "Fix the parser") || !strings.Contains(errs, "Fix the lexer") || len(anyID.FindAllString(errs, -1)) != 2 {
+	if code != exitConflict || !strings.Contains(errs, "Fix the parser") || !strings.Contains(errs, "Fix the lexer") ||
+		len(anyID.FindAllString(errs, -1)) != 2 {
 		t.Errorf("%d: %s", code, errs)
 	}
-	if _, errs, code := sh.try("", "purge", "--yes", "@.1"); code != exitUsage || !strings.Contains(errs, "purge deletes whole sessions") {
+	if _, errs, code := sh.try("", "purge", "--yes", "@.1"); code != exitUsage ||
+		!strings.Contains(errs, "purge deletes whole sessions") {
 		t.Errorf("a purge takes a message: %d %s", code, errs)
 	}
 	if _, errs, code := sh.try("", "purge", "--yes", "garden plans"); code != exitNotFound {

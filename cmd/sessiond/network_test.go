@@ -36,7 +36,10 @@ type proxy struct {
 
 func newProxy(t *testing.T, server string) *proxy {
 	t.Helper()
-	p := &proxy{listener: testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t), server: server, conns: map[net.Conn]bool{}, open: make(chan struct{})}
+	p := &proxy{
+		listener: testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t), server: server, conns: map[net.Conn]bool{},
+		open: make(chan struct{}),
+	}
 	close(p.open)
 	go func() {
 		for {
@@ -144,7 +147,8 @@ func (p *proxy) restore() {
 // ask sends a request and gives the status, the code of the problem and its Retry-After.
 func (d *daemon) ask(method, path, body, key string) (status int, code, retry, text string) {
 	d.t.Helper()
-	req := testkit.Must(http.NewRequestWithContext(d.t.Context(), method, "http://sessiond"+path, strings.NewReader(body)))(d.t)
+	req := testkit.Must(http.NewRequestWithContext(d.t.Context(), method, "http://sessiond"+path,
+		strings.NewReader(body)))(d.t)
 	req.Header.Set("Content-Type", "application/json")
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
@@ -201,9 +205,13 @@ func TestNetworkCutLosesAndDoublesNothing(t *testing.T) {
 				ids[c] = d.newSession()
 				wg.Go(func() {
 					for n := 0; ; n++ {
-						body := map[string]any{"messages": []any{map[string]string{"role": "user", "content": fmt.Sprintf("message %d", n)}}}
+						body := map[string]any{"messages": []any{map[string]string{
+							"role":    "user",
+							"content": fmt.Sprintf("message %d", n),
+						}}}
 						for status := 0; status != 201; {
-							if status, _ = d.do("POST", "/v1/sessions/"+string(ids[c])+"/messages", body, nil, "Idempotency-Key", fmt.Sprintf("%d-%d", c, n)); status != 201 {
+							if status, _ = d.do("POST", "/v1/sessions/"+string(ids[c])+"/messages", body, nil, "Idempotency-Key",
+								fmt.Sprintf("%d-%d", c, n)); status != 201 {
 								time.Sleep(20 * time.Millisecond) // the network is cut
 							}
 						}
@@ -236,7 +244,8 @@ func TestNetworkCutLosesAndDoublesNothing(t *testing.T) {
 						continue // a report may take two minutes
 					}
 					begun := time.Now()
-					if status, code, retry, said := d.ask(request[0], request[1], request[2], ""); status != 503 || code != "unavailable" || retry == "" {
+					if status, code, retry, said := d.ask(request[0], request[1], request[2], ""); status != 503 ||
+						code != "unavailable" || retry == "" {
 						t.Errorf("%s %s: %d, Retry-After %q: %s", request[0], request[1], status, retry, said)
 					}
 					t.Logf("%s %s answered after %s", request[0], request[1], time.Since(begun).Round(time.Millisecond))

@@ -22,7 +22,8 @@ import (
 func (a *app) openCommand() *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{
-		Use: "open [SESSION]", Short: "Open the page in a browser", Args: arguments(0, 1), ValidArgsFunction: a.completeSession,
+		Use: "open [SESSION]", Short: "Open the page in a browser", Args: arguments(0, 1),
+		ValidArgsFunction: a.completeSession,
 		Long: "Opens the daemon's page in a browser, logged in: all sessions, or SESSION. The link works once, for a\n" +
 			"minute; the login lasts 12 hours.",
 		Example: "  sessiond open\n  sessiond open @\n  sessiond open --print",
@@ -57,7 +58,8 @@ func (a *app) openPage(ctx context.Context, to string, show bool) error {
 	}
 	if opener := browse(ctx, link); opener != "" {
 		fmt.Fprintln(a.out, link)
-		return session.Errorf(session.Unavailable, "no browser could be opened here (%s): open the link above within a minute", opener)
+		return session.Errorf(session.Unavailable,
+			"no browser could be opened here (%s): open the link above within a minute", opener)
 	}
 	_, err = fmt.Fprintln(a.out, "The page is open in your browser.")
 	return err
@@ -93,7 +95,8 @@ func askForLink(ctx context.Context, cfg *config.Config, to string) (string, err
 		problem.Problem
 	}
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer.URL == "" {
-		return "", session.Errorf(session.Unavailable, "the daemon on %s gave no link: %s", address, cmp.Or(answer.Detail, res.Status))
+		return "", session.Errorf(session.Unavailable, "the daemon on %s gave no link: %s", address,
+			cmp.Or(answer.Detail, res.Status))
 	}
 	return answer.URL, nil
 }

@@ -51,7 +51,10 @@ func (a *app) overview(ctx context.Context) error {
 		return err
 	}
 	if a.flags.json {
-		return a.printJSON(map[string]any{"database": engine.PrintableName(cfg.DB), "stats": st, "newest": api.ListOf(newest, "").Data})
+		return a.printJSON(map[string]any{
+			"database": engine.PrintableName(cfg.DB), "stats": st,
+			"newest": api.ListOf(newest, "").Data,
+		})
 	}
 	sessions := transcript.Counted(st.Sessions-st.Subagents, "session")
 	if st.Subagents > 0 {
@@ -67,7 +70,8 @@ func (a *app) overview(ctx context.Context) error {
 	return a.printNext("", [][2]string{
 		{"sessiond show " + firstID(data), "read the newest session"},
 		{"sessiond search WORDS", "search all messages"},
-		{"sessiond stats", humanize.Comma(st.Tokens.AllInput()+st.Tokens.Output) + " tokens, by project, program, model and day"},
+		{"sessiond stats", humanize.Comma(st.Tokens.AllInput()+st.Tokens.Output) +
+			" tokens, by project, program, model and day"},
 		{"sessiond serve", "run the daemon: the page, HTTP for agents"},
 		{"sessiond help", "all commands"},
 	})
@@ -87,9 +91,14 @@ func (a *app) welcome(ctx context.Context, db string) error {
 		return err
 	}
 	if a.flags.json {
-		return a.printJSON(map[string]any{"database": db, "stats": nil, "newest": []string{}, "found": append([]past{}, found(pasts)...)})
+		return a.printJSON(map[string]any{
+			"database": db, "stats": nil, "newest": []string{},
+			"found": append([]past{}, found(pasts)...),
+		})
 	}
-	fmt.Fprintln(a.out, a.fit("sessiond keeps the conversations of every AI agent on this host in one file. None is here yet: `sessiond import` fills "+db+".", ""))
+	fmt.Fprintln(a.out,
+		a.fit("sessiond keeps the conversations of every AI agent on this host in one file. None is here yet: "+
+			"`sessiond import` fills "+db+".", ""))
 	fmt.Fprintln(a.out)
 	a.printFound(pasts)
 	return a.printNext("To begin:", [][2]string{
@@ -107,7 +116,9 @@ func (a *app) printFound(pasts []past) {
 		a.printPasts(there)
 		return
 	}
-	fmt.Fprintln(a.out, a.fit("Found no history of a known program in its usual place. `sessiond import SOURCE PATH` imports from another one.", ""))
+	fmt.Fprintln(a.out,
+		a.fit("Found no history of a known program in its usual place. "+
+			"`sessiond import SOURCE PATH` imports from another one.", ""))
 }
 
 // printNext prints, below a blank line, commands to type next.

@@ -41,8 +41,10 @@ func newBrowser(t *testing.T, d *daemon) *browser {
 	// The browser's processes may write to its profile a moment longer than it runs.
 	profile := testkit.Must(os.MkdirTemp("", "sessiond-page"))(t)
 	t.Cleanup(func() { os.RemoveAll(profile) })
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900),
-		chromedp.UserDataDir(profile), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true))
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.WindowSize(1280, 900),
+		chromedp.UserDataDir(profile), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithErrorf(t.Logf)) // it logs events that it does not know
@@ -166,14 +168,16 @@ func TestPageByKeyboard(t *testing.T) {
 	text := func(role, content string) any { return map[string]string{"role": role, "content": content} }
 	var talk []any
 	for i := range 60 {
-		question, answer := fmt.Sprintf("Question %d about the boats", i+1), fmt.Sprintf("Answer %d. %s", i+1, strings.Repeat("The tide comes and goes. ", 30))
+		question, answer := fmt.Sprintf("Question %d about the boats", i+1),
+			fmt.Sprintf("Answer %d. %s", i+1, strings.Repeat("The tide comes and goes. ", 30))
 		if i == 10 {
 			question, answer = "Where does the ferry to Ilva leave?", "The ferry to Ilva leaves from quay seven."
 		}
 		talk = append(talk, text("user", question), text("assistant", answer))
 	}
 	say(talk...)
-	testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/compactions", map[string]any{"keep_recent_tokens": 2000}, nil))(t)
+	testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/compactions", map[string]any{"keep_recent_tokens": 2000},
+		nil))(t)
 	say(text("user", "Which quay does the ferry to Ilva leave from?"))
 
 	b.open()
@@ -221,9 +225,16 @@ func TestPageByKeyboard(t *testing.T) {
 	b.keys("J") // to the second prompt
 	b.seesHere("Question 2 about the boats")
 	before := b.top("#m3")
-	say(map[string]any{"role": "assistant", "content": "I ask the harbour.", "tool_calls": []any{map[string]any{"id": "c", "type": "function", "function": map[string]any{"name": "ask", "arguments": `{"of": "the harbour"}`}}}})
+	say(map[string]any{
+		"role": "assistant", "content": "I ask the harbour.",
+		"tool_calls": []any{map[string]any{
+			"id": "c", "type": "function",
+			"function": map[string]any{"name": "ask", "arguments": `{"of": "the harbour"}`},
+		}},
+	})
 	b.sees("→ no result")
-	say(map[string]any{"role": "tool", "tool_call_id": "c", "content": "quay eight"}, text("assistant", "It leaves from quay eight today."))
+	say(map[string]any{"role": "tool", "tool_call_id": "c", "content": "quay eight"},
+		text("assistant", "It leaves from quay eight today."))
 	b.sees("It leaves from quay eight today.")
 	b.sees("→ quay eight")
 	if after := b.top("#m3"); after != before {
@@ -245,12 +256,13 @@ func TestPageByKeyboard(t *testing.T) {
 	d.stop()
 }
 
-// A page follows a real session of Claude Code, whose turns end in rows that a page does not draw: it shows each of five
-// turns as it is written, without a reload and without saying that there is more.
+// A page follows a real session of Claude Code, whose turns end in rows that a page does not draw: it shows each of
+// five turns as it is written, without a reload and without saying that there is more.
 func TestPageFollowsClaudeCode(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join("projects", "-home-dev1-demo", "cbc5c75e-a6ae-4676-a740-1c7ba0674bac.jsonl")
-	rows := strings.SplitAfter(string(testkit.Must(os.ReadFile(filepath.Join(samples.Case(t, "49-claude-code-2.1.332-real"), name)))(t)), "\n")
+	rows := strings.SplitAfter(string(testkit.Must(os.ReadFile(filepath.Join(samples.Case(t,
+		"49-claude-code-2.1.332-real"), name)))(t)), "\n")
 	var starts []int
 	for at, row := range rows { // a prompt is queued, taken out of the queue, and stored
 		if strings.Contains(row, `"operation":"enqueue"`) && !strings.Contains(row, "task-notification") {
@@ -321,7 +333,8 @@ func TestPageIsSafeAndAnswersManyTabs(t *testing.T) {
 	b := newBrowser(t, d)
 	hostile := []string{
 		`<script>window.ran = 1</script>`, `"><img src=x onerror="window.ran = 1">`, `<svg onload="window.ran = 1"><animate onbegin="window.ran = 1">`,
-		"[a](javascript:window.ran=1) ![b](http://127.0.0.1:9/b.png) ![c](data:image/svg+xml,<svg onload=window.ran=1>) <javascript:window.ran=1>",
+		"[a](javascript:window.ran=1) ![b](http://127.0.0.1:9/b.png) ![c](data:image/svg+xml,<svg onload=window.ran=1>) " +
+			"<javascript:window.ran=1>",
 		`<iframe srcdoc="<script>parent.ran = 1</script>"></iframe><base href="http://127.0.0.1:9/"><style>body { display: none }</style>`,
 		`<div hx-get="/logout" hx-trigger="load" hx-on:load="window.ran = 1"></div><form id="q"></form><div id="log"></div>`,
 		"```html\n<script>window.ran = 1</script>\n```", `{{.Form}} ${window.ran = 1}`, "\x1b[31m\u202e\u2028<b>",
@@ -337,19 +350,34 @@ func TestPageIsSafeAndAnswersManyTabs(t *testing.T) {
 		testkit.Must(d.do("POST", messages, map[string]any{"dialect": "anthropic", "messages": []any{
 			map[string]any{"role": "user", "content": []any{
 				map[string]any{"type": "text", "text": text},
-				map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": "image/svg+xml", "data": svg}},
+				map[string]any{"type": "image", "source": map[string]any{
+					"type": "base64", "media_type": "image/svg+xml",
+					"data": svg,
+				}},
 				map[string]any{"type": "image", "source": map[string]any{"type": "url", "url": "http://127.0.0.1:9/c.png"}},
 			}},
 			map[string]any{"role": "assistant", "content": []any{
-				map[string]any{"type": "text", "text": text}, map[string]any{"type": "tool_use", "id": "t", "name": "Edit", "input": map[string]any{"file_path": text, "command": text, "old_string": text, "new_string": "b" + text}},
+				map[string]any{"type": "text", "text": text},
+				map[string]any{
+					"type": "tool_use", "id": "t", "name": "Edit",
+					"input": map[string]any{"file_path": text, "command": text, "old_string": text, "new_string": "b" + text},
+				},
 			}},
-			map[string]any{"role": "user", "content": []any{map[string]any{"type": "tool_result", "tool_use_id": "t", "content": text}}},
+			map[string]any{"role": "user", "content": []any{map[string]any{
+				"type": "tool_result", "tool_use_id": "t",
+				"content": text,
+			}}},
 		}}, nil))(t)
 	}
-	testkit.Must(d.do("POST", "/v1/sessions/"+string(made.ID)+"/compactions", map[string]any{"keep_recent_tokens": 1, "summary": all}, nil))(t)
+	testkit.Must(d.do("POST", "/v1/sessions/"+string(made.ID)+"/compactions",
+		map[string]any{"keep_recent_tokens": 1, "summary": all}, nil))(t)
 	b.open()
 	own := "/s/" + string(made.ID)
-	for _, path := range []string{"/", own, own + "?view=model", own + "?view=model&plan=1", own + "#%E0%A4%A", "/?q=" + url.QueryEscape("window ran script"), "/?project=" + url.QueryEscape("/"+all), "/usage", "/s/" + url.PathEscape(all)} {
+	for _, path := range []string{
+		"/", own, own + "?view=model", own + "?view=model&plan=1", own + "#%E0%A4%A",
+		"/?q=" + url.QueryEscape("window ran script"), "/?project=" + url.QueryEscape("/"+all), "/usage",
+		"/s/" + url.PathEscape(all),
+	} {
 		b.do(chromedp.Navigate(d.url + path))
 		b.until(`document.documentElement.classList.contains('js')`)
 		var found string
@@ -371,7 +399,10 @@ func TestPageIsSafeAndAnswersManyTabs(t *testing.T) {
 		tab.do(chromedp.Navigate(d.url + own))
 		tabs = append(tabs, tab)
 	}
-	testkit.Must(d.do("POST", messages, map[string]any{"messages": []any{map[string]string{"role": "user", "content": "to all tabs"}}}, nil))(t)
+	testkit.Must(d.do("POST", messages, map[string]any{"messages": []any{map[string]string{
+		"role":    "user",
+		"content": "to all tabs",
+	}}}, nil))(t)
 	for _, tab := range tabs {
 		tab.sees("to all tabs")
 	}

@@ -11,7 +11,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// defaultPager ends by itself if everything fits on the screen, passes colours, and leaves the text there. Git's is the same.
+// defaultPager ends by itself if everything fits on the screen, passes colours, and leaves the text there. Git's is the
+// same.
 const defaultPager = "less -FRX"
 
 // pagerCommand returns the user's pager, "" for none: $SESSIOND_PAGER, else $PAGER, else less.
@@ -33,15 +34,18 @@ func (a *app) pagerCommand() string {
 	return defaultPager
 }
 
-// paged runs print. On a terminal its output goes through the user's pager, if it is longer than the screen. Warnings go
-// there, too, where a pager would draw over them.
+// paged runs print. On a terminal its output goes through the user's pager, if it is longer than the screen. Warnings
+// go there, too, where a pager would draw over them.
 func (a *app) paged(ctx context.Context, print func() error) error {
 	command := a.pagerCommand()
 	if command == "" {
 		return print()
 	}
 	out, errs := a.out, a.err
-	p := &pager{environ: a.environ, dir: a.dir, command: command, screen: max(2, a.height) - 1, direct: out, errs: raw(errs)}
+	p := &pager{
+		environ: a.environ, dir: a.dir, command: command, screen: max(2, a.height) - 1, direct: out,
+		errs: raw(errs),
+	}
 	a.out = &cleanWriter{to: p, color: true}
 	if a.errTTY {
 		a.err = a.out
@@ -110,7 +114,8 @@ func (p *pager) finish(ctx context.Context, err error) error {
 	case exit.ExitCode() < 126:
 		failed = nil // its own affair
 	default: // as the shell says
-		failed = session.Errorf(session.Invalid, "the pager %q cannot run: set SESSIOND_PAGER or PAGER to another one, or use --no-pager", p.command)
+		failed = session.Errorf(session.Invalid,
+			"the pager %q cannot run: set SESSIOND_PAGER or PAGER to another one, or use --no-pager", p.command)
 	}
 	return errors.Join(err, failed)
 }

@@ -23,7 +23,8 @@ import (
 	"sessiond/internal/usage"
 )
 
-// picks reports whether `sessiond` alone shows the picker: a person types and reads on a terminal that can move its cursor.
+// picks reports whether `sessiond` alone shows the picker: a person types and reads on a terminal that can move its
+// cursor.
 func (a *app) picks() bool {
 	term := a.getenv("TERM")
 	return a.inTTY && a.outTTY && !a.flags.json && term != "" && term != "dumb"
@@ -152,7 +153,8 @@ func (d *pickerData) Search(ctx context.Context, in picker.Scope, text string) (
 		return f, err
 	}
 	hits := found.Sessions
-	if id, err := d.store.Resolve(ctx, text, d.dir); err == nil && !slices.ContainsFunc(hits, func(h search.SessionHit) bool { return h.SessionID == id }) {
+	if id, err := d.store.Resolve(ctx, text, d.dir); err == nil &&
+		!slices.ContainsFunc(hits, func(h search.SessionHit) bool { return h.SessionID == id }) {
 		hits = append([]search.SessionHit{{SessionID: id}}, hits...)
 	}
 	names, err := d.store.ProjectNames(ctx)

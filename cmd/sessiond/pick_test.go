@@ -54,7 +54,10 @@ func (h *shop) talk(in store.NewSession, ago time.Duration, texts ...string) (id
 		id = made.ID
 		var msgs []session.Message
 		for i, text := range texts {
-			m := session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true, Display: true, CreatedAt: at, Parts: []session.Part{session.TextPart(text)}}
+			m := session.Message{
+				Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true,
+				Display: true, CreatedAt: at, Parts: []session.Part{session.TextPart(text)},
+			}
 			if i%2 == 1 {
 				m.Role, m.Origin = session.Assistant, session.Model
 			}
@@ -69,7 +72,8 @@ func (h *shop) talk(in store.NewSession, ago time.Duration, texts ...string) (id
 
 func (h *shop) environ(more ...string) []string {
 	return append(os.Environ(), append([]string{
-		"HOME=" + h.home, "XDG_DATA_HOME=" + h.home, "XDG_CONFIG_HOME=" + h.home, "XDG_RUNTIME_DIR=", "NO_COLOR=", "SSH_CONNECTION=",
+		"HOME=" + h.home, "XDG_DATA_HOME=" + h.home, "XDG_CONFIG_HOME=" + h.home, "XDG_RUNTIME_DIR=", "NO_COLOR=",
+		"SSH_CONNECTION=",
 		"DISPLAY=", "WAYLAND_DISPLAY=", "PATH=" + filepath.Join(h.home, "bin") + ":" + os.Getenv("PATH"),
 	}, more...)...)
 }
@@ -99,8 +103,10 @@ func (h *shop) terminal(dir string, width, height int, environ ...string) *termi
 	short := testkit.Must(os.MkdirTemp("", "tmux"))(h) // a socket's path must be short
 	h.Cleanup(func() { os.RemoveAll(short) })
 	p := &terminal{h, filepath.Join(short, "s")}
-	testkit.Check(h, os.WriteFile(filepath.Join(short, "conf"), []byte("set -g status off\nset -g set-clipboard on\nset -g default-terminal tmux-256color\n"), 0o600))
-	cmd := exec.Command("tmux", "-S", p.socket, "-f", filepath.Join(short, "conf"), "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height),
+	testkit.Check(h, os.WriteFile(filepath.Join(short, "conf"),
+		[]byte("set -g status off\nset -g set-clipboard on\nset -g default-terminal tmux-256color\n"), 0o600))
+	cmd := exec.Command("tmux", "-S", p.socket, "-f", filepath.Join(short, "conf"), "new-session", "-d", "-x",
+		fmt.Sprint(width), "-y", fmt.Sprint(height),
 		"env "+cmp.Or(strings.Join(environ, " "), "A=")+" sh -c 'echo before; sessiond; echo exit code $?; exec cat'")
 	cmd.Dir, cmd.Env = filepath.Join(h.home, dir), h.environ("TERM=xterm-256color", "LC_ALL=C.UTF-8", "TMUX=")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -150,9 +156,14 @@ func TestPickerFindsAConversationAndResumesIt(t *testing.T) {
 	t.Parallel()
 	h := newShop(t)
 	bank := filepath.Join(h.home, "bank")
-	h.talk(store.NewSession{Title: "Beds", Source: session.SourcePi, SourceID: "beds", Directory: filepath.Join(h.home, "garden")}, time.Hour, "Which bed is for the beans?", "The sunny one.")
-	h.talk(store.NewSession{Title: "Keys", Source: session.SourcePi, SourceID: "019c-keys", Directory: bank}, 26*time.Hour, "How do we rotate the zebra keys?", "Every month.")
-	testkit.Check(t, os.WriteFile(filepath.Join(h.home, "bin", "pi"), []byte("#!/bin/sh\nstty -a > \"$HOME/stty\"\npwd\necho pi \"$@\"\n"), 0o700))
+	h.talk(store.NewSession{
+		Title: "Beds", Source: session.SourcePi, SourceID: "beds",
+		Directory: filepath.Join(h.home, "garden"),
+	}, time.Hour, "Which bed is for the beans?", "The sunny one.")
+	h.talk(store.NewSession{Title: "Keys", Source: session.SourcePi, SourceID: "019c-keys", Directory: bank}, 26*time.Hour,
+		"How do we rotate the zebra keys?", "Every month.")
+	testkit.Check(t, os.WriteFile(filepath.Join(h.home, "bin", "pi"),
+		[]byte("#!/bin/sh\nstty -a > \"$HOME/stty\"\npwd\necho pi \"$@\"\n"), 0o700))
 
 	p := h.terminal("garden", 80, 24)
 	p.sees("❯ Beds")
@@ -163,7 +174,8 @@ func TestPickerFindsAConversationAndResumesIt(t *testing.T) {
 	p.keys("Enter")
 	p.sees("pi --session 019c-keys")
 	p.sees("before")
-	if ran := strings.ReplaceAll(p.screen(), "\n", ""); !strings.Contains(ran, bank+"pi --session") { // the path may be long
+	// the path may be long
+	if ran := strings.ReplaceAll(p.screen(), "\n", ""); !strings.Contains(ran, bank+"pi --session") {
 		t.Errorf("pi did not run in %s:\n%s", bank, p.screen())
 	}
 	stty := string(testkit.Must(os.ReadFile(filepath.Join(h.home, "stty")))(t))
@@ -246,7 +258,15 @@ func TestPickerIsResizedWhileItDraws(t *testing.T) {
 	}
 	p := h.terminal("garden", 80, 24)
 	p.sees("session 果物")
-	for i, size := range [][2]string{{"20", "5"}, {"400", "100"}, {"1", "1"}, {"99", "9"}, {"140", "40"}, {"7", "3"}, {"80", "24"}} {
+	for i, size := range [][2]string{
+		{"20", "5"},
+		{"400", "100"},
+		{"1", "1"},
+		{"99", "9"},
+		{"140", "40"},
+		{"7", "3"},
+		{"80", "24"},
+	} {
 		p.keys("Down", "Down")
 		p.tmux("resize-window", "-x", size[0], "-y", size[1])
 		p.types(fmt.Sprint(i))
@@ -263,7 +283,8 @@ func TestPickerWithoutSessionsOrColours(t *testing.T) {
 	h := newShop(t)
 	p := h.terminal("garden", 80, 24, "NO_COLOR=1")
 	p.sees("Nothing is stored yet. Press Enter to import")
-	if coloured := p.tmux("capture-pane", "-p", "-e"); strings.Contains(coloured, "\x1b[35") || strings.Contains(coloured, ";35") {
+	if coloured := p.tmux("capture-pane", "-p", "-e"); strings.Contains(coloured, "\x1b[35") ||
+		strings.Contains(coloured, ";35") {
 		t.Errorf("colours despite NO_COLOR: %q", coloured)
 	}
 	p.keys("Enter")
@@ -302,7 +323,10 @@ func TestPickerNeedsATerminal(t *testing.T) {
 // data opens what answers the picker in a folder of the shop.
 func (h *shop) data(dir string) *pickerData {
 	h.Helper()
-	a := &app{env: &env{out: os.Stdout, err: os.Stderr, environ: h.environ(), now: time.Now, dir: filepath.Join(h.home, dir)}}
+	a := &app{env: &env{
+		out: os.Stdout, err: os.Stderr, environ: h.environ(), now: time.Now,
+		dir: filepath.Join(h.home, dir),
+	}}
 	a.flags.db = h.db
 	s := testkit.Must(a.wire(h.Context(), wiring{readOnly: true}))(h)
 	h.Cleanup(func() { testkit.Check(h, s.close()) })
@@ -321,7 +345,8 @@ func TestPickerScopes(t *testing.T) {
 	t.Parallel()
 	h := newShop(t)
 	in := func(dir string) string { return filepath.Join(h.home, dir) }
-	bank := h.talk(store.NewSession{Title: "bank", Source: session.SourcePi, SourceID: "1", Directory: in("bank")}, time.Hour, "money")
+	bank := h.talk(store.NewSession{Title: "bank", Source: session.SourcePi, SourceID: "1", Directory: in("bank")},
+		time.Hour, "money")
 	h.talk(store.NewSession{Title: "keys", Directory: in("bank/keys")}, time.Hour, "money")
 	h.talk(store.NewSession{Title: "helper", Directory: in("bank"), ParentID: bank, Kind: "subagent"}, time.Hour, "money")
 	h.talk(store.NewSession{Title: "garden", Directory: in("garden")}, time.Hour, "money")
@@ -372,8 +397,10 @@ func TestPickerSearchesWithoutAnIndex(t *testing.T) {
 	}
 	h.sessiond("purge", string(id), "--yes")
 	for name, err := range map[string]error{
-		"preview": last(d.Preview(t.Context(), id)), "resume": last(d.Resume(t.Context(), id)), "export": last(d.Export(t.Context(), id, "x.md")),
-		"rename": d.Rename(t.Context(), id, "x"), "star": d.Star(t.Context(), id, true), "archive": d.Archive(t.Context(), id, true),
+		"preview": last(d.Preview(t.Context(), id)), "resume": last(d.Resume(t.Context(), id)),
+		"export": last(d.Export(t.Context(), id, "x.md")),
+		"rename": d.Rename(t.Context(), id, "x"), "star": d.Star(t.Context(), id, true),
+		"archive": d.Archive(t.Context(), id, true),
 	} {
 		if !errors.Is(err, picker.ErrGone) {
 			t.Errorf("%s of a purged session: %v", name, err)

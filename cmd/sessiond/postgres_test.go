@@ -46,10 +46,14 @@ func TestDaemonsOnPostgresLoseNothing(t *testing.T) {
 	for c := range clients {
 		wg.Go(func() {
 			for n := 0; ; n++ {
-				body := map[string]any{"messages": []any{map[string]string{"role": "user", "content": fmt.Sprintf("message %d", n)}}}
+				body := map[string]any{"messages": []any{map[string]string{
+					"role":    "user",
+					"content": fmt.Sprintf("message %d", n),
+				}}}
 				for try := 0; ; try++ {
 					var out appendAnswer
-					status, _ := daemons[(c+try)%2].Load().do("POST", "/v1/sessions/"+string(ids[c])+"/messages", body, &out, "Idempotency-Key", fmt.Sprintf("%d-%d", c, n))
+					status, _ := daemons[(c+try)%2].Load().do("POST", "/v1/sessions/"+string(ids[c])+"/messages", body, &out,
+						"Idempotency-Key", fmt.Sprintf("%d-%d", c, n))
 					if status == 201 {
 						acked[c]++
 						all.Add(1)
@@ -143,7 +147,8 @@ func TestNamedTokensOnPostgres(t *testing.T) {
 	env := "SESSIOND_DB=" + address
 	d := startDaemonOn(t, dir, "127.0.0.1:0", env, "SESSIOND_OWNER=ops", "SESSIOND_HOST=alpha")
 	h := home{t, dir}
-	if said, err := h.command("token", "add", "laptop", "--owner", "ana", "--db", address).CombinedOutput(); err == nil || !strings.Contains(string(said), "CREATE ROLE sessiond_token NOLOGIN; GRANT sessiond_token TO app") {
+	if said, err := h.command("token", "add", "laptop", "--owner", "ana", "--db", address).CombinedOutput(); err == nil ||
+		!strings.Contains(string(said), "CREATE ROLE sessiond_token NOLOGIN; GRANT sessiond_token TO app") {
 		t.Errorf("a user without the right to make roles: %v: %s", err, said)
 	}
 	testkit.Must(admin.ExecContext(t.Context(), `CREATE ROLE sessiond_token NOLOGIN; GRANT sessiond_token TO app`))(t)
@@ -163,7 +168,8 @@ func TestNamedTokensOnPostgres(t *testing.T) {
 		defer res.Body.Close()
 		return res.StatusCode, string(testkit.Must(io.ReadAll(res.Body))(t))
 	}
-	if status, said := ask("POST", "/v1/sessions", `{"title":"hers"}`); status != 201 || !strings.Contains(said, `"owner":"ana"`) {
+	if status, said := ask("POST", "/v1/sessions", `{"title":"hers"}`); status != 201 ||
+		!strings.Contains(said, `"owner":"ana"`) {
 		t.Errorf("ana's session: %d %s", status, said)
 	}
 	if status, said := ask("GET", "/v1/sessions", ""); status != 200 || strings.Count(said, `"owner"`) != 1 {
@@ -191,7 +197,8 @@ func TestReaderOnPostgresRunsReadingCommands(t *testing.T) {
 	owner := cluster.Address()
 	reader := strings.Replace(owner, "postgres@", "reader@", 1)
 	h := home{t, t.TempDir()}
-	h.run("append", "--db", owner, "--new", "--title", "A plan", "user", "Where do we begin?") // also makes the folder of the index
+	// also makes the folder of the index
+	h.run("append", "--db", owner, "--new", "--title", "A plan", "user", "Where do we begin?")
 	admin := testkit.Must(sql.Open("pgx", owner))(t)
 	defer admin.Close()
 	testkit.Must(admin.Exec(`CREATE ROLE reader LOGIN; GRANT pg_read_all_data TO reader`))(t)
@@ -223,7 +230,8 @@ func TestReaderOnPostgresRunsReadingCommands(t *testing.T) {
 	refuse("permission denied", "append", "--db", reader, "--new", "user", "x")
 	refuse("GRANT pg_read_all_data TO sessiond_sql", "query", "--db", owner, "SELECT 1 AS one")
 	t.Setenv("SESSIOND_SQL_DB", reader)
-	if got := string(h.run("query", "--db", owner, "--json", "SELECT session_user AS role")); !strings.Contains(got, "reader") {
+	if got := string(h.run("query", "--db", owner, "--json", "SELECT session_user AS role")); !strings.Contains(got,
+		"reader") {
 		t.Error(got)
 	}
 	refuse(`column "titel" does not exist at line 1, column 8`, "query", "--db", owner, "SELECT titel FROM sessions")

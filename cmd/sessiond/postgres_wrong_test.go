@@ -50,9 +50,11 @@ func TestWrongPostgresSaysWhatToDo(t *testing.T) {
 		return "postgres://" + user + "@" + cluster.Host() + "/" + database
 	}
 	onServer(t, cluster.Address(),
-		`CREATE ROLE plain LOGIN`, `CREATE ROLE limited LOGIN CONNECTION LIMIT 0`, `CREATE ROLE locked LOGIN PASSWORD 'right'`,
+		`CREATE ROLE plain LOGIN`, `CREATE ROLE limited LOGIN CONNECTION LIMIT 0`,
+		`CREATE ROLE locked LOGIN PASSWORD 'right'`,
 		`COPY (SELECT 'local all all trust' UNION ALL SELECT 'host all locked 127.0.0.1/32 scram-sha-256' UNION ALL SELECT 'host all all 127.0.0.1/32 trust') TO '`+cluster.HBA()+`'`,
-		fmt.Sprintf(newDatabase, "plain"), fmt.Sprintf(newDatabase, "older"), fmt.Sprintf(newDatabase, "newer"), fmt.Sprintf(newDatabase, "frozen"),
+		fmt.Sprintf(newDatabase, "plain"), fmt.Sprintf(newDatabase, "older"), fmt.Sprintf(newDatabase, "newer"),
+		fmt.Sprintf(newDatabase, "frozen"),
 		`CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'`,
 		`CREATE DATABASE cased TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en'`,
 	)
@@ -72,21 +74,105 @@ func TestWrongPostgresSaysWhatToDo(t *testing.T) {
 		says    []string
 		silence string
 	}{
-		{"wrong password", []string{"ls", "--db", at("locked:wrong", "plain")}, exitFailed, []string{"PostgreSQL refuses the user, the password or the client certificate of postgres://locked:xxxxx@"}, "wrong@"},
-		{"unknown user", []string{"ls", "--db", at("stranger", "plain")}, exitFailed, []string{"PostgreSQL refuses the user, the password or the client certificate of postgres://stranger@"}, ""},
-		{"no database", []string{"serve", "--listen", "", "--db", at("postgres", "none")}, exitNotFound, []string{"/none does not exist: create it with `createdb -T template0"}, ""},
-		{"no right to create", []string{"serve", "--listen", "127.0.0.1:0", "--db", at("plain", "plain")}, exitFailed, []string{"the user of postgres://plain@", "must own the database or have CREATE on its schema"}, ""},
-		{"no right to read", []string{"ls", "--db", at("plain", "frozen")}, exitFailed, []string{"the user of postgres://plain@"}, ""},
-		{"empty", []string{"ls", "--db", at("plain", "plain")}, exitNotFound, []string{"/plain is empty: start `sessiond serve`"}, ""},
-		{"another encoding", []string{"ls", "--db", at("postgres", "latin")}, exitFailed, []string{"LATIN1", "create a database with `createdb -T template0"}, ""},
-		{"another order", []string{"ls", "--db", at("postgres", "cased")}, exitFailed, []string{"sorts texts by ICU", "create a database with `createdb -T template0"}, ""},
-		{"older schema", []string{"ls", "--db", at("postgres", "older")}, exitFailed, []string{"has schema 100, this sessiond reads", "start `sessiond serve` to bring it up to date"}, ""},
-		{"newer schema", []string{"append", "--db", at("postgres", "newer"), "--new", "user", "x"}, exitFailed, []string{"has schema 9999, this sessiond knows up to", "update sessiond; nothing was changed"}, ""},
-		{"read-only", []string{"append", "--db", at("postgres", "frozen"), "--new", "user", "x"}, exitFailed, []string{"/frozen is read-only", "name its primary server"}, ""},
+		{
+			"wrong password",
+			[]string{"ls", "--db", at("locked:wrong", "plain")},
+			exitFailed,
+			[]string{"PostgreSQL refuses the user, the password or the client certificate of postgres://locked:xxxxx@"},
+			"wrong@",
+		},
+		{
+			"unknown user",
+			[]string{"ls", "--db", at("stranger", "plain")},
+			exitFailed,
+			[]string{"PostgreSQL refuses the user, the password or the client certificate of postgres://stranger@"},
+			"",
+		},
+		{
+			"no database",
+			[]string{"serve", "--listen", "", "--db", at("postgres", "none")},
+			exitNotFound,
+			[]string{"/none does not exist: create it with `createdb -T template0"},
+			"",
+		},
+		{
+			"no right to create",
+			[]string{"serve", "--listen", "127.0.0.1:0", "--db", at("plain", "plain")},
+			exitFailed,
+			[]string{"the user of postgres://plain@", "must own the database or have CREATE on its schema"},
+			"",
+		},
+		{
+			"no right to read",
+			[]string{"ls", "--db", at("plain", "frozen")},
+			exitFailed,
+			[]string{"the user of postgres://plain@"},
+			"",
+		},
+		{
+			"empty",
+			[]string{"ls", "--db", at("plain", "plain")},
+			exitNotFound,
+			[]string{"/plain is empty: start `sessiond serve`"},
+			"",
+		},
+		{
+			"another encoding",
+			[]string{"ls", "--db", at("postgres", "latin")},
+			exitFailed,
+			[]string{"LATIN1", "create a database with `createdb -T template0"},
+			"",
+		},
+		{
+			"another order",
+			[]string{"ls", "--db", at("postgres", "cased")},
+			exitFailed,
+			[]string{"sorts texts by ICU", "create a database with `createdb -T template0"},
+			"",
+		},
+		{
+			"older schema",
+			[]string{"ls", "--db", at("postgres", "older")},
+			exitFailed,
+			[]string{"has schema 100, this sessiond reads", "start `sessiond serve` to bring it up to date"},
+			"",
+		},
+		{
+			"newer schema",
+			[]string{"append", "--db", at("postgres", "newer"), "--new", "user", "x"},
+			exitFailed,
+			[]string{"has schema 9999, this sessiond knows up to", "update sessiond; nothing was changed"},
+			"",
+		},
+		{
+			"read-only",
+			[]string{"append", "--db", at("postgres", "frozen"), "--new", "user", "x"},
+			exitFailed,
+			[]string{"/frozen is read-only", "name its primary server"},
+			"",
+		},
 		{"read-only is read", []string{"ls", "--db", at("postgres", "frozen")}, exitDone, nil, ""},
-		{"too many connections", []string{"ls", "--db", at("limited", "plain")}, exitFailed, []string{"cannot be reached: check address and server", "too many connections for role"}, ""},
-		{"not an address", []string{"ls", "--db", "postgres://%zz"}, exitFailed, []string{"cannot be used: failed to parse as URL"}, ""},
-		{"no server", []string{"ls", "--db", "postgres://postgres@127.0.0.1:1/x"}, exitFailed, []string{"cannot be reached: check address and server", "refused"}, ""},
+		{
+			"too many connections",
+			[]string{"ls", "--db", at("limited", "plain")},
+			exitFailed,
+			[]string{"cannot be reached: check address and server", "too many connections for role"},
+			"",
+		},
+		{
+			"not an address",
+			[]string{"ls", "--db", "postgres://%zz"},
+			exitFailed,
+			[]string{"cannot be used: failed to parse as URL"},
+			"",
+		},
+		{
+			"no server",
+			[]string{"ls", "--db", "postgres://postgres@127.0.0.1:1/x"},
+			exitFailed,
+			[]string{"cannot be reached: check address and server", "refused"},
+			"",
+		},
 	} {
 		status, said := h.tries(c.args...)
 		if status != c.status || c.silence != "" && strings.Contains(said, c.silence) || strings.Count(said, "\n") > 1 {
@@ -102,7 +188,8 @@ func TestWrongPostgresSaysWhatToDo(t *testing.T) {
 	cluster.Stop()
 	cluster.Standby()
 	cluster.StartUnready()
-	if status, said := h.tries("ls", "--db", at("postgres", "frozen")); status != exitFailed || !strings.Contains(said, "cannot be reached") || !strings.Contains(said, "57P03") {
+	if status, said := h.tries("ls", "--db", at("postgres", "frozen")); status != exitFailed ||
+		!strings.Contains(said, "cannot be reached") || !strings.Contains(said, "57P03") {
 		t.Errorf("a server in recovery: %d %s", status, said)
 	}
 }
@@ -117,12 +204,16 @@ func TestServerThatReadsOnlyIsNotReady(t *testing.T) {
 	cluster.Stop()
 	cluster.Standby()
 	cluster.Start()
-	eventually(t, "reading", func() bool { status, _, _, _ := d.ask("GET", "/v1/sessions/"+string(id), "", ""); return status == 200 })
+	eventually(t, "reading", func() bool {
+		status, _, _, _ := d.ask("GET", "/v1/sessions/"+string(id), "", "")
+		return status == 200
+	})
 	eventually(t, "refusal", func() bool {
 		status, code, retry, said := d.ask("POST", "/v1/sessions/"+string(id)+"/messages", oneMessage, "k")
 		return status == 503 && code == "unavailable" && retry != "" && strings.Contains(said, "PostgreSQL is read-only")
 	})
-	if status, _, _, said := d.ask("GET", "/readyz", "", ""); status != 503 || !strings.Contains(said, "PostgreSQL is read-only") {
+	if status, _, _, said := d.ask("GET", "/readyz", "", ""); status != 503 ||
+		!strings.Contains(said, "PostgreSQL is read-only") {
 		t.Errorf("%d %s", status, said)
 	}
 	cluster.Promote()
@@ -176,7 +267,10 @@ func TestOperatorsOfPostgresMayActWhileServing(t *testing.T) {
 	ready(200, "")
 	appends(201, "", "")
 
-	for code, says := range map[string]string{"57014": "PostgreSQL cancelled the statement", "40P01": "ended this transaction for another one", "55P03": "has held a lock"} {
+	for code, says := range map[string]string{
+		"57014": "PostgreSQL cancelled the statement",
+		"40P01": "ended this transaction for another one", "55P03": "has held a lock",
+	} {
 		onServer(t, address, raises(code), `CREATE TRIGGER fails BEFORE INSERT ON messages EXECUTE FUNCTION fails()`)
 		appends(503, "busy", says)
 		onServer(t, address, `DROP TRIGGER fails ON messages`)

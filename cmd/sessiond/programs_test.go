@@ -38,13 +38,22 @@ const askedPrompt = "Which port has the staging database behind pgbouncer?"
 var npmPrograms = []npmProgram{
 	{
 		name: "claude-code", pack: "@anthropic-ai/claude-code@2.1.197", bin: "claude", hooks: true,
-		env:  []string{"ANTHROPIC_BASE_URL=MODEL", "ANTHROPIC_API_KEY=fake", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "IS_SANDBOX=1"},
+		env: []string{
+			"ANTHROPIC_BASE_URL=MODEL", "ANTHROPIC_API_KEY=fake", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+			"DISABLE_AUTOUPDATER=1", "IS_SANDBOX=1",
+		},
 		args: []string{"--allowedTools", "mcp__sessiond__search", "-p"},
 	},
 	{
 		name: "codex", pack: "@openai/codex@0.169.0", bin: "codex", hooks: true,
-		files: map[string]string{".codex/config.toml": "model = \"fake\"\nmodel_provider = \"fake\"\napproval_policy = \"never\"\n\n[model_providers.fake]\nname = \"fake\"\nbase_url = \"MODEL/v1\"\nwire_api = \"responses\"\n"},
-		args:  []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"}, // no person trusts the hooks here
+		files: map[string]string{".codex/config.toml": "model = \"fake\"\nmodel_provider = \"fake\"\n" +
+			"approval_policy = \"never\"\n\n[model_providers.fake]\nname = \"fake\"\nbase_url = \"MODEL/v1\"\n" +
+			"wire_api = \"responses\"\n"},
+		// no person trusts the hooks here
+		args: []string{
+			"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox",
+			"--dangerously-bypass-hook-trust",
+		},
 	},
 	{
 		name: "opencode", pack: "opencode-ai@1.18.33", bin: "opencode", hooks: true,
@@ -63,9 +72,11 @@ var npmPrograms = []npmProgram{
 	},
 	{
 		name: "gemini-cli", pack: "@google/gemini-cli@0.61.0", bin: "gemini",
-		files: map[string]string{".gemini/settings.json": "{\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}, \"telemetry\": {\"enabled\": false}, \"privacy\": {\"usageStatisticsEnabled\": false}\n}\n"},
-		env:   []string{"GOOGLE_GEMINI_BASE_URL=MODEL", "GEMINI_API_KEY=fake"},
-		args:  []string{"--yolo", "--skip-trust", "-p"},
+		files: map[string]string{".gemini/settings.json": "{\n" +
+			"  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}, \"telemetry\": {\"enabled\": false}, " +
+			"\"privacy\": {\"usageStatisticsEnabled\": false}\n}\n"},
+		env:  []string{"GOOGLE_GEMINI_BASE_URL=MODEL", "GEMINI_API_KEY=fake"},
+		args: []string{"--yolo", "--skip-trust", "-p"},
 	},
 }
 
@@ -113,12 +124,14 @@ func (m *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		event("message_start", `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-4-5","content":[],"stop_reason":null,"usage":{"input_tokens":10,"output_tokens":1}}}`)
 		block, delta, stop := `{"type":"text","text":""}`, `{"type":"text_delta","text":"It is 6432."}`, "end_turn"
 		if tool != "" {
-			block, delta, stop = `{"type":"tool_use","id":"call_fake","name":"`+tool+`","input":{}}`, `{"type":"input_json_delta","partial_json":`+quoted+`}`, "tool_use"
+			block, delta, stop = `{"type":"tool_use","id":"call_fake","name":"`+tool+`","input":{}}`,
+				`{"type":"input_json_delta","partial_json":`+quoted+`}`, "tool_use"
 		}
 		event("content_block_start", `{"type":"content_block_start","index":0,"content_block":`+block+`}`)
 		event("content_block_delta", `{"type":"content_block_delta","index":0,"delta":`+delta+`}`)
 		event("content_block_stop", `{"type":"content_block_stop","index":0}`)
-		event("message_delta", `{"type":"message_delta","delta":{"stop_reason":"`+stop+`","stop_sequence":null},"usage":{"output_tokens":9}}`)
+		event("message_delta",
+			`{"type":"message_delta","delta":{"stop_reason":"`+stop+`","stop_sequence":null},"usage":{"output_tokens":9}}`)
 		event("message_stop", `{"type":"message_stop"}`)
 	case strings.HasSuffix(path, "/responses"):
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -126,7 +139,8 @@ func (m *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if tool != "" {
 			name := `"name":"` + tool + `"`
 			item = `{"type":"function_call","id":"fc_1","call_id":"call_fake",` + name + `,"arguments":` + quoted + `}`
-		} else if bytes.Contains(body, []byte(`"mcp__sessiond"`)) && !bytes.Contains(body, []byte("call_fake")) { // tools of a server as a name space
+		} else if bytes.Contains(body, []byte(`"mcp__sessiond"`)) && !bytes.Contains(body, []byte("call_fake")) {
+			// tools of a server as a name space
 			item = `{"type":"function_call","id":"fc_1","call_id":"call_fake","namespace":"mcp__sessiond","name":"search","arguments":` + quoted + `}`
 		}
 		event("response.created", `{"type":"response.created","response":{"id":"resp_1"}}`)
@@ -160,8 +174,8 @@ func (m *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Programs as they come from npm, each in a home of its own, are connected, list and call the MCP server's tool, get the
-// hook's text, and are as before when they are disconnected.
+// Programs as they come from npm, each in a home of its own, are connected, list and call the MCP server's tool, get
+// the hook's text, and are as before when they are disconnected.
 func TestConnectedPrograms(t *testing.T) {
 	t.Parallel()
 	if !effort.Long() {
@@ -177,7 +191,8 @@ func TestConnectedPrograms(t *testing.T) {
 			awaitImports(t, dir)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // far more than it needs
 			defer cancel()
-			install := exec.CommandContext(ctx, npm, "install", "--prefix", filepath.Join(dir, "npm"), "--no-audit", "--no-fund", "--silent", p.pack)
+			install := exec.CommandContext(ctx, npm, "install", "--prefix", filepath.Join(dir, "npm"), "--no-audit", "--no-fund",
+				"--silent", p.pack)
 			install.Env = append(os.Environ(), "TMPDIR="+dir)
 			if out, err := install.CombinedOutput(); err != nil {
 				t.Skipf("%s cannot be installed here: %v: %.300s", p.pack, err, out)
@@ -189,9 +204,14 @@ func TestConnectedPrograms(t *testing.T) {
 			testkit.Check(t, os.MkdirAll(project, 0o700))
 			for path, text := range p.files {
 				testkit.Check(t, os.MkdirAll(filepath.Dir(filepath.Join(home, path)), 0o700))
-				testkit.Check(t, os.WriteFile(filepath.Join(home, path), []byte(strings.ReplaceAll(text, "MODEL", server.URL)), 0o600))
+				testkit.Check(t, os.WriteFile(filepath.Join(home, path), []byte(strings.ReplaceAll(text, "MODEL", server.URL)),
+					0o600))
 			}
-			env := []string{"HOME=" + home, "XDG_DATA_HOME=" + filepath.Join(home, ".local", "share"), "XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "XDG_RUNTIME_DIR=", "TMPDIR=" + dir, "PATH=" + filepath.Join(dir, "npm", "node_modules", ".bin") + ":" + os.Getenv("PATH"), "TERM=dumb"}
+			env := []string{
+				"HOME=" + home, "XDG_DATA_HOME=" + filepath.Join(home, ".local", "share"),
+				"XDG_CONFIG_HOME=" + filepath.Join(home, ".config"), "XDG_RUNTIME_DIR=", "TMPDIR=" + dir,
+				"PATH=" + filepath.Join(dir, "npm", "node_modules", ".bin") + ":" + os.Getenv("PATH"), "TERM=dumb",
+			}
 			for _, e := range p.env {
 				env = append(env, strings.ReplaceAll(e, "MODEL", server.URL))
 			}
@@ -251,7 +271,11 @@ func TestConnectedPrograms(t *testing.T) {
 // configurations are the small files of a home, but for what sessiond and the program store.
 func configurations(t *testing.T, home string) map[string]string {
 	found := map[string]string{}
-	for _, folder := range []string{".claude/settings.json", ".claude/skills", ".claude.json", ".codex/config.toml", ".codex/hooks.json", ".codex/skills", ".config/opencode", ".pi/agent/models.json", ".pi/agent/mcp.json", ".pi/agent/extensions", ".pi/agent/skills", ".gemini/settings.json"} {
+	for _, folder := range []string{
+		".claude/settings.json", ".claude/skills", ".claude.json", ".codex/config.toml",
+		".codex/hooks.json", ".codex/skills", ".config/opencode", ".pi/agent/models.json", ".pi/agent/mcp.json",
+		".pi/agent/extensions", ".pi/agent/skills", ".gemini/settings.json",
+	} {
 		_ = filepath.WalkDir(filepath.Join(home, folder), func(path string, d os.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && !strings.Contains(path, "node_modules") {
 				rel := testkit.Must(filepath.Rel(home, path))(t)

@@ -22,7 +22,8 @@ type purgeFlags struct{ scrub, expired, dryRun, yes bool }
 func (a *app) purgeCommand() *cobra.Command {
 	var f purgeFlags
 	cmd := &cobra.Command{
-		Use: "purge [SESSION…]", Short: "Delete sessions for good", Args: arguments(0, unlimited), ValidArgsFunction: a.completeSession,
+		Use: "purge [SESSION…]", Short: "Delete sessions for good", Args: arguments(0, unlimited),
+		ValidArgsFunction: a.completeSession,
 		Long: "Deletes sessions with everything made from them: texts, attached files, summaries,\n" +
 			"recalls, titles, entries of the search index. Usage numbers stay. Forks keep their path.\n" +
 			"Fragments may stay in the database files until --scrub rewrites them; without SESSION it\n" +
@@ -169,7 +170,8 @@ func (a *app) listDoomed(what string, doomed []session.Session) error {
 		fmt.Fprintf(a.out, "Nothing %s.\n", what)
 	}
 	for _, s := range doomed {
-		fmt.Fprintf(a.out, "%s %s: %s, %s\n", s.ID, what, printable(cmp.Or(s.Title, noTitle)), transcript.Counted(s.MessageCount, "message"))
+		fmt.Fprintf(a.out, "%s %s: %s, %s\n", s.ID, what, printable(cmp.Or(s.Title, noTitle)),
+			transcript.Counted(s.MessageCount, "message"))
 	}
 	return nil
 }
@@ -178,7 +180,8 @@ func (a *app) tellPurged(done []session.Purged, asked, scrubbed bool) {
 	for _, one := range done {
 		fmt.Fprintf(a.out, "%s is purged: %s.\n", one.ID, transcript.Counted(one.Messages, "message"))
 		if one.Shared > 0 {
-			fmt.Fprintf(a.out, "  %s stay until the last fork that shares them is purged\n", transcript.Counted(one.Shared, "message"))
+			fmt.Fprintf(a.out, "  %s stay until the last fork that shares them is purged\n",
+				transcript.Counted(one.Shared, "message"))
 		}
 		for _, path := range one.Backups {
 			fmt.Fprintf(a.out, "  the backup %s still contains it\n", printable(path))
@@ -222,7 +225,8 @@ func (a *app) purgeExpired(ctx context.Context, s *opened, k *jobs.Keeper, f pur
 			return err
 		}
 	}
-	return a.report(done, "%s went to the trash, %s purged, %s removed.\n", transcript.Counted(len(done.Trashed), "session"),
+	return a.report(done, "%s went to the trash, %s purged, %s removed.\n",
+		transcript.Counted(len(done.Trashed), "session"),
 		plural(int64(len(done.Purged)), "was", "were"), transcript.Counted(done.Events, "old event"))
 }
 

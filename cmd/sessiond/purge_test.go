@@ -31,11 +31,15 @@ func TestPurgeFinishesWhatWasBrokenOff(t *testing.T) {
 	}
 	testkit.Check(t, s.Close())
 	var out, complaints bytes.Buffer
-	e := &env{in: strings.NewReader(""), out: &out, err: &complaints, environ: []string{"HOME=" + t.TempDir()}, now: time.Now}
+	e := &env{
+		in: strings.NewReader(""), out: &out, err: &complaints, environ: []string{"HOME=" + t.TempDir()},
+		now: time.Now,
+	}
 	if code := run(t.Context(), []string{"purge", string(sess.ID), "--yes", "--db", path}, e); code != exitDone {
 		t.Errorf("exit %d: %s", code, complaints.String())
 	}
-	if want := string(sess.ID) + " is purged: an interrupted purge was finished."; !strings.Contains(complaints.String(), want) {
+	if want := string(sess.ID) + " is purged: an interrupted purge was finished."; !strings.Contains(complaints.String(),
+		want) {
 		t.Errorf("said %q and %q", out.String(), complaints.String())
 	}
 	s = testkit.Must(store.Open(t.Context(), path, store.Options{}))(t)
@@ -67,7 +71,8 @@ func TestAPurgedSessionComesBackByNameAlone(t *testing.T) {
 			file := filepath.Join(home, "a."+map[string]string{"jsonl": "jsonl", "pi": "jsonl", "goose": "json"}[test.format])
 			c.run("export", "@@", "--format", test.format, "-o", file)
 			c.run("purge", "--yes", onlySession(c))
-			if said := c.run(append(test.again, file)...); !strings.Contains(said, "purged here") || !strings.Contains(said, "--purged") {
+			if said := c.run(append(test.again, file)...); !strings.Contains(said, "purged here") ||
+				!strings.Contains(said, "--purged") {
 				t.Errorf("the import said %s", said)
 			}
 			c.run(append(test.again, file)...) // of another file's format it reads nothing again
@@ -171,7 +176,8 @@ func TestACopyKeepsPurgedSessionsAway(t *testing.T) {
 	if said := c.run("copy", from, copied); !strings.Contains(said, "has 1 session and 1 message now") {
 		t.Errorf("copy said %s", said)
 	}
-	if said := c.run("copy", from, copied); !strings.Contains(said, "has 1 session and 1 message already: nothing was missing") {
+	if said := c.run("copy", from, copied); !strings.Contains(said,
+		"has 1 session and 1 message already: nothing was missing") {
 		t.Errorf("the second copy said %s", said)
 	}
 	if said := c.run("import", "sessiond", file, "--db", copied); !strings.Contains(said, "purged here") {

@@ -28,7 +28,8 @@ func (a *app) archiveCommand(on bool) *cobra.Command {
 		},
 	}
 	if !on {
-		w.use, w.short, w.long, w.done = "unarchive SESSION…", "Show archived sessions in the lists again", "", "back in the lists"
+		w.use, w.short, w.long, w.done = "unarchive SESSION…", "Show archived sessions in the lists again", "",
+			"back in the lists"
 	}
 	return a.putAwayCommand(&w)
 }

@@ -16,8 +16,10 @@ const longestTitle = 200
 
 func (a *app) renameCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "rename SESSION TITLE", Short: "Give a session another title", Args: arguments(2, unlimited), ValidArgsFunction: a.completeSession,
-		Long:    "Sets the title of SESSION. No import and no model changes it afterwards. The source program\nkeeps its own title.",
+		Use: "rename SESSION TITLE", Short: "Give a session another title", Args: arguments(2, unlimited),
+		ValidArgsFunction: a.completeSession,
+		Long: "Sets the title of SESSION. No import and no model changes it afterwards. The source program\n" +
+			"keeps its own title.",
 		Example: "  sessiond rename @ 'The new parser'\n  sessiond rename 20260211_001 The new parser",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			title := transcript.OneLine(strings.Join(args[1:], " "), longestTitle)
@@ -42,7 +44,8 @@ func (a *app) renameCommand() *cobra.Command {
 func (a *app) starCommand() *cobra.Command {
 	var remove bool
 	on := away{
-		"star SESSION…", "Star sessions, to find them again", "`sessiond ls --starred` lists them. --remove takes the star away.", "starred",
+		"star SESSION…", "Star sessions, to find them again",
+		"`sessiond ls --starred` lists them. --remove takes the star away.", "starred",
 		func(ctx context.Context, s *store.Store, id session.ID) (session.Session, error) {
 			starred := !remove
 			return s.PatchSession(ctx, id, store.SessionPatch{Starred: &starred})

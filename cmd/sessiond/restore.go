@@ -45,13 +45,17 @@ func (a *app) restore(ctx context.Context, file string, keepPurged bool) error {
 		return err
 	}
 	if engine.IsPostgres(cfg.DB) {
-		return session.Errorf(session.Invalid, "%s is on PostgreSQL, and restore replaces a file: `sessiond copy FILE TO` copies a backup into an empty database; docs/postgres.md has the rest", engine.PrintableName(cfg.DB))
+		return session.Errorf(session.Invalid,
+			"%s is on PostgreSQL, and restore replaces a file: "+
+				"`sessiond copy FILE TO` copies a backup into an empty database; docs/postgres.md has the rest",
+			engine.PrintableName(cfg.DB))
 	}
 	var again []session.ID
-	restored, err := store.RestoreFile(ctx, file, cfg.DB, store.Options{Now: a.now, Log: a.log(zerolog.WarnLevel)}, func(ctx context.Context, old, next string) (err error) {
-		again, err = a.carryPurges(ctx, old, next, keepPurged)
-		return err
-	})
+	restored, err := store.RestoreFile(ctx, file, cfg.DB, store.Options{Now: a.now, Log: a.log(zerolog.WarnLevel)},
+		func(ctx context.Context, old, next string) (err error) {
+			again, err = a.carryPurges(ctx, old, next, keepPurged)
+			return err
+		})
 	if err != nil {
 		return err
 	}
@@ -64,7 +68,8 @@ func (a *app) restore(ctx context.Context, file string, keepPurged bool) error {
 			Purged  []session.ID `json:"purged_again"`
 		}{restored, cfg.DB, restart, append([]session.ID{}, again...)}, "")
 	}
-	fmt.Fprintf(a.out, "%s: restored, %s with %s\n", cfg.DB, plural(restored.Sessions, "session", "sessions"), plural(restored.Messages, "message", "messages"))
+	fmt.Fprintf(a.out, "%s: restored, %s with %s\n", cfg.DB, plural(restored.Sessions, "session", "sessions"),
+		plural(restored.Messages, "message", "messages"))
 	switch _, err := os.Stat(restored.Kept); {
 	case restored.Kept == "":
 	case errors.Is(err, fs.ErrNotExist): // the database before was moved or deleted, and its log lay there
@@ -73,7 +78,8 @@ func (a *app) restore(ctx context.Context, file string, keepPurged bool) error {
 		fmt.Fprintf(a.out, "  before   %s\n", restored.Kept)
 	}
 	if len(again) > 0 {
-		fmt.Fprintf(a.out, "  purged   %s again, which the database before had purged; --purged keeps them\n", plural(int64(len(again)), "session", "sessions"))
+		fmt.Fprintf(a.out, "  purged   %s again, which the database before had purged; --purged keeps them\n",
+			plural(int64(len(again)), "session", "sessions"))
 	}
 	if restart {
 		fmt.Fprintln(a.out, "  daemon   it runs on the database before and stores nothing more: restart it now")
@@ -86,7 +92,8 @@ func (a *app) restore(ctx context.Context, file string, keepPurged bool) error {
 func (a *app) carryPurges(ctx context.Context, old, next string, keep bool) ([]session.ID, error) {
 	tombstones, days, err := a.readPurges(ctx, old)
 	if err != nil {
-		a.warn("what was purged in the database before cannot be read, so sessions that were purged there may be back: %s", err)
+		a.warn("what was purged in the database before cannot be read, so sessions that were purged there may be back: %s",
+			err)
 		return nil, nil
 	}
 	s, err := store.Open(ctx, next, store.Options{Now: a.now, Log: a.log(zerolog.ErrorLevel)})
@@ -101,7 +108,9 @@ func (a *app) carryPurges(ctx context.Context, old, next string, keep bool) ([]s
 	return again, errors.Join(err, s.Close())
 }
 
-func (a *app) readPurges(ctx context.Context, old string) (tombstones []store.PurgedSource, days []store.SessionDay, err error) {
+func (a *app) readPurges(ctx context.Context,
+	old string,
+) (tombstones []store.PurgedSource, days []store.SessionDay, err error) {
 	if old == "" {
 		return nil, nil, nil
 	}

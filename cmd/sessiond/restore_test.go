@@ -43,7 +43,8 @@ func (d *daemon) finds(some, none []string) bool {
 			Hits    []struct{} `json:"hits"`
 			Pending int        `json:"pending"`
 		}
-		if _, err := d.do("GET", "/v1/search?q="+url.QueryEscape(`"`+word+`"`), nil, &found); err != nil || found.Pending > 0 {
+		if _, err := d.do("GET", "/v1/search?q="+url.QueryEscape(`"`+word+`"`), nil, &found); err != nil ||
+			found.Pending > 0 {
 			return -1
 		}
 		return len(found.Hits)
@@ -118,7 +119,10 @@ func TestDaemonsFollowARestoredServer(t *testing.T) {
 	cluster.Save()
 	cluster.Start()
 	ready := func(d *daemon) {
-		eventually(t, "daemon that is ready", func() bool { status, _, _, _ := d.ask("GET", "/readyz", "", ""); return status == 200 })
+		eventually(t, "daemon that is ready", func() bool {
+			status, _, _, _ := d.ask("GET", "/readyz", "", "")
+			return status == 200
+		})
 	}
 	ready(a)
 	ready(b)
@@ -145,7 +149,8 @@ func TestDaemonsFollowARestoredServer(t *testing.T) {
 	}
 	ready(b)
 	fresh := words("fresh", 20)
-	if status, _, _, said := b.ask("POST", "/v1/sessions/"+string(id)+"/messages", body, "the-same"); status != 201 { // lost, so it is stored
+	// lost, so it is stored
+	if status, _, _, said := b.ask("POST", "/v1/sessions/"+string(id)+"/messages", body, "the-same"); status != 201 {
 		t.Errorf("a repeated append: %d %s", status, said)
 	}
 	b.says(id, fresh...)
@@ -159,7 +164,8 @@ func TestDaemonsFollowARestoredServer(t *testing.T) {
 		eventually(t, "hit of each new word and of no lost one", func() bool {
 			return d.finds(append(append(kept, fresh...), "here", "with a key"), append(lost, "elsewhere"))
 		})
-		if text := d.reads(id); strings.Contains(text, "lost") || strings.Count(text, "with a key") != 1 || !strings.Contains(text, "fresh20") {
+		if text := d.reads(id); strings.Contains(text, "lost") || strings.Count(text, "with a key") != 1 ||
+			!strings.Contains(text, "fresh20") {
 			t.Errorf("daemon %d shows %s", i, text)
 		}
 	}
@@ -188,7 +194,9 @@ func TestRestoredFileIsSearched(t *testing.T) {
 			h.run("append", string(id), "user", "the word is early") // before the daemon starts
 			d = startDaemon(t, dir)
 			d.says(id, fresh...)
-			eventually(t, "hit of each new word and of no lost one", func() bool { return d.finds(append(append(kept, fresh...), "early"), lost) })
+			eventually(t, "hit of each new word and of no lost one", func() bool {
+				return d.finds(append(append(kept, fresh...), "early"), lost)
+			})
 			d.stop()
 			if out := string(h.run("search", "lost4")); strings.Contains(out, "the word is") {
 				t.Errorf("the command finds %s", out)

@@ -22,7 +22,8 @@ import (
 func (a *app) resumeCommand() *cobra.Command {
 	var run bool
 	cmd := &cobra.Command{
-		Use: "resume SESSION", Short: "Print the command that continues a session in its program", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
+		Use: "resume SESSION", Short: "Print the command that continues a session in its program", Args: arguments(1, 1),
+		ValidArgsFunction: a.completeSession,
 		Long: "Prints the shell command that continues SESSION in its own program and folder.\n" +
 			"--exec runs it.",
 		Example: "  sessiond resume @\n  sessiond resume --exec 20260211_001\n  eval \"$(sessiond resume @)\"",
@@ -72,10 +73,13 @@ func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Sess
 	helps := sess.Kind == "subagent" || sess.ParentKind == session.ParentChild && !byKey
 	switch {
 	case sess.Source == session.SourceSessiond:
-		return no("belongs to sessiond: continue it with `sessiond append %s user TEXT` or POST /v1/sessions/%s/turns", sess.ID, sess.ID)
+		return no("belongs to sessiond: continue it with `sessiond append %s user TEXT` or POST /v1/sessions/%s/turns",
+			sess.ID, sess.ID)
 	case helps && sess.ParentID != "":
-		return no("was started by another session, and %s resumes only sessions that a person started: `sessiond resume %s` resumes that one", sess.Source, sess.ParentID)
-	case helps || sess.Kind != session.KindChat && !byKey && sess.Source != session.SourceClaudeCode: // which resumes those of SDKs, too
+		return no("was started by another session, and %s resumes only sessions that a person started: "+
+			"`sessiond resume %s` resumes that one", sess.Source, sess.ParentID)
+	// which resumes those of SDKs, too
+	case helps || sess.Kind != session.KindChat && !byKey && sess.Source != session.SourceClaudeCode:
 		return no("is a %s session, which %s cannot resume", sess.Kind, sess.Source)
 	}
 	r := resumption{Session: sess.ID, Source: sess.Source, Directory: sess.Directory}
@@ -141,17 +145,20 @@ func (a *app) checked(r resumption) (resumption, error) {
 	r.Shell = strings.Join(words, " ")
 	if r.Directory != "" {
 		if printable(r.Directory) != r.Directory {
-			return r, session.Errorf(session.Invalid, "the folder of %s has control characters in its name, which is not safe to print: %q", r.Session, r.Directory)
+			return r, session.Errorf(session.Invalid,
+				"the folder of %s has control characters in its name, which is not safe to print: %q", r.Session, r.Directory)
 		}
 		if info, err := os.Stat(r.Directory); err != nil || !info.IsDir() {
-			return r, session.Errorf(session.NotFound, "folder %s no longer exists; if you moved it, run there: %s", r.Directory, r.Shell)
+			return r, session.Errorf(session.NotFound, "folder %s no longer exists; if you moved it, run there: %s", r.Directory,
+				r.Shell)
 		}
 		if filepath.Clean(r.Directory) != filepath.Clean(a.dir) {
 			r.Shell = "cd " + connect.QuoteShell(r.Directory) + " && " + r.Shell
 		}
 	}
 	if r.program = a.host().LookPath(r.Command[0]); r.program == "" {
-		return r, session.Errorf(session.NotFound, "%s is not on the PATH; install it or add its folder, then run: %s", r.Command[0], r.Shell)
+		return r, session.Errorf(session.NotFound, "%s is not on the PATH; install it or add its folder, then run: %s",
+			r.Command[0], r.Shell)
 	}
 	return r, nil
 }

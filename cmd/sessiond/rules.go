@@ -15,7 +15,8 @@ import (
 func (a *app) rulesCommand() *cobra.Command {
 	var drop int64
 	cmd := &cobra.Command{
-		Use: "rules SESSION", Short: "List the standing rules of a conversation, or withdraw one", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
+		Use: "rules SESSION", Short: "List the standing rules of a conversation, or withdraw one", Args: arguments(1, 1),
+		ValidArgsFunction: a.completeSession,
 		Long: "Lists the sentences in which a person sets a rule for all work (never …, always …, must …), with their\n" +
 			"messages. Compaction keeps each rule word for word until the person withdraws it: \"forget that\",\n" +
 			"\"from now on X instead\", or --drop, which appends such a message.",

@@ -127,10 +127,12 @@ func (a *app) root() *cobra.Command {
 	root.SetVersionTemplate(versionLine())
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.flags.db, "db", "", "database `FILE`, or postgres://… (default: sessions.db in the data folder)")
-	flags.StringVar(&a.flags.config, "config", "", "configuration `FILE` (default: sessiond/config.yaml in the configuration folder)")
+	flags.StringVar(&a.flags.config, "config", "",
+		"configuration `FILE` (default: sessiond/config.yaml in the configuration folder)")
 	flags.BoolVar(&a.flags.json, "json", false, "print JSON for programs")
 	flags.BoolVar(&a.flags.noColor, "no-color", false, "no colours (NO_COLOR does the same)")
-	flags.BoolVar(&a.flags.noPager, "no-pager", false, "print long output at once, without $SESSIOND_PAGER, $PAGER or less")
+	flags.BoolVar(&a.flags.noPager, "no-pager", false,
+		"print long output at once, without $SESSIOND_PAGER, $PAGER or less")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	for _, cmd := range []*cobra.Command{
 		a.serveCommand(),

@@ -29,7 +29,10 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.Join("testdata", "script"),
 		UpdateScripts: *update,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"chatter": chatter, "exits": exits, "expand": expand, "sqlite": sqlite},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"chatter": chatter, "exits": exits,
+			"expand": expand, "sqlite": sqlite,
+		},
 		Setup: func(e *testscript.Env) error {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("HOME", home)
@@ -90,9 +93,17 @@ func chatter(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	msgs := make([]map[string]string, n)
 	for i := range msgs {
-		msgs[i] = map[string]string{"role": "user", "content": fmt.Sprintf("Now the garden, step %d: which plants go into bed %d, and how far apart do they stand?", i, i%7)}
+		msgs[i] = map[string]string{
+			"role": "user",
+			"content": fmt.Sprintf("Now the garden, step %d: which plants go into bed %d, and how far apart do they stand?", i,
+				i%7),
+		}
 		if i%2 == 1 {
-			msgs[i] = map[string]string{"role": "assistant", "content": fmt.Sprintf("For step %d take lettuce and leave %d centimetres between the rows; water them in the evening, then cover them.", i, 20+i%9)}
+			msgs[i] = map[string]string{
+				"role": "assistant",
+				"content": fmt.Sprintf("For step %d take lettuce and leave %d centimetres between the rows; "+
+					"water them in the evening, then cover them.", i, 20+i%9),
+			}
 		}
 	}
 	b, err := json.Marshal(msgs)

@@ -35,7 +35,9 @@ func (a *app) searchCommand() *cobra.Command {
 			"the best ones: an answer rarely repeats the question. The first 32 words of a query count, and the first\n" +
 			"8 MiB of a text.\n\n" +
 			search.Grammar,
-		Example: "  sessiond search what did we decide about the schema\n  sessiond search '\"exact words\"' -draft tool:bash --since 30d\n  sessiond search migration plan --messages --newest",
+		Example: "  sessiond search what did we decide about the schema\n" +
+			"  sessiond search '\"exact words\"' -draft tool:bash --since 30d\n" +
+			"  sessiond search migration plan --messages --newest",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), wiring{readOnly: true}, func(s *opened) error {
 				return a.paged(cmd.Context(), func() error { return a.search(cmd.Context(), s, strings.Join(args, " "), f) })
@@ -48,7 +50,8 @@ func (a *app) searchCommand() *cobra.Command {
 	wordFlag(cmd, &f.Order, "order", "rank (default) or newest", string(search.OrderRank), string(search.OrderNewest))
 	numberFlag(fl, &f.limit, "limit", "n", 1, "maximum number of messages, or of sessions (default 20, 10)")
 	numberFlag(fl, &f.expand, "expand", "", 0, "show this many messages before and after each hit")
-	wordFlag(cmd, &f.Group, "group", "session (default) or message; with --session or --expand, message is the default", string(search.GroupMessage), string(search.GroupSession))
+	wordFlag(cmd, &f.Group, "group", "session (default) or message; with --session or --expand, message is the default",
+		string(search.GroupMessage), string(search.GroupSession))
 	fl.BoolVar(&f.messages, "messages", false, "the same as --group message")
 	newest := fl.Bool("newest", false, "the same as --order newest")
 	cmd.PreRun = func(*cobra.Command, []string) {
@@ -244,7 +247,8 @@ func (a *app) indented(said string) string {
 }
 
 func (a *app) printNeighbour(m *session.Message) {
-	fmt.Fprintf(a.out, "    %s\n", a.dim(fmt.Sprintf("%d %s: %s", m.Seq, m.Role, transcript.OneLine(printable(session.ReadableText(m.Text())), max(20, a.columns()-20)))))
+	fmt.Fprintf(a.out, "    %s\n", a.dim(fmt.Sprintf("%d %s: %s", m.Seq, m.Role,
+		transcript.OneLine(printable(session.ReadableText(m.Text())), max(20, a.columns()-20)))))
 }
 
 // highlight returns a passage in one line. Matches are bold, with colours.

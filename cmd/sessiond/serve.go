@@ -70,7 +70,8 @@ func (a *app) serveCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&listen, "listen", "", "TCP `ADDRESS` (default 127.0.0.1:7433; '' disables TCP)")
 	fl.StringVar(&socket, "socket", "", "`PATH` of the Unix socket ('off' disables it)")
-	wordFlag(cmd, &preset, "preset", "compaction preset: "+strings.Join(contextmgr.PresetNames(), ", "), contextmgr.PresetNames()...)
+	wordFlag(cmd, &preset, "preset", "compaction preset: "+strings.Join(contextmgr.PresetNames(), ", "),
+		contextmgr.PresetNames()...)
 	fl.BoolVar(&noAuth, "no-auth", false, "require no token on TCP; allowed only on loopback")
 	fl.BoolVar(&begin, "new", false, "begin a new database beside the log of a lost one; only where no database is")
 	return cmd
@@ -96,7 +97,9 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	feed := api.NewFeed()
 	var runner *jobs.Runner // it needs the database, whose commits wake it
 	a.readHostLists()
-	s, err := a.wire(ctx, wiring{log: &log, begin: begin, remote: true, wrote: feed.Nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
+	s, err := a.wire(ctx, wiring{log: &log, begin: begin, remote: true, wrote: feed.Nudge, onSoft: func(id session.ID) {
+		runner.Soft(id)
+	}})
 	if err != nil {
 		return err
 	}
@@ -125,7 +128,8 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	begun := time.Now()
 	keeper.Doubt = jobs.NewDoubt(a.now(), known, func() time.Duration { return time.Since(begun) }, log)
 	if !engine.IsPostgres(cfg.DB) { // there, another daemon's clients may have just made one
-		if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil && !full(err) { // drafts last a day, or until the next start
+		// drafts last a day, or until the next start
+		if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil && !full(err) {
 			return err
 		}
 	}
@@ -143,10 +147,13 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	routes := cfg.Rules()
 	handler := api.New(api.Deps{
 		SQL: selects, Answers: room,
-		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
-		Catalogue: s.catalogue, Purges: purger, Events: feed, Stopping: ctx.Done(), Routing: routes, Log: log, Version: buildVersion(),
+		Store: s.store, Contexts: s.contexts, Search: s.index,
+		Reports:   analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
+		Catalogue: s.catalogue, Purges: purger, Events: feed, Stopping: ctx.Done(), Routing: routes, Log: log,
+		Version: buildVersion(),
 		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,
-		BackupDir: backups, Now: a.now, Notice: s.notice, ExcludeProjects: cfg.ExcludeProjects, HookSettings: hookSettings(cfg),
+		BackupDir: backups, Now: a.now, Notice: s.notice, ExcludeProjects: cfg.ExcludeProjects,
+		HookSettings: hookSettings(cfg),
 	})
 	runner.Start()
 	defer runner.Stop()
@@ -168,12 +175,16 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	for _, w := range cfg.Warnings() {
 		log.Warn().Msg(w)
 	}
-	door := guard.New(guard.Options{Token: token, NoAuth: noAuth, Hosts: cfg.Hosts, Open: api.Open, Named: s.store.ScopeOfToken})
+	door := guard.New(guard.Options{
+		Token: token, NoAuth: noAuth, Hosts: cfg.Hosts, Open: api.Open,
+		Named: s.store.ScopeOfToken,
+	})
 	shown := pages.New(pages.Config{
-		Store: s.store, Search: s.index, Contexts: s.contexts, Reports: analytics.New(s.store.Reader(), s.store.Zone()), Models: s.catalogue.Model,
-		Alarm: func(ctx context.Context) string { return a.alarmOf(ctx, s.store, cfg) },
-		Key:   routes.Canonical,
-		Guard: door, API: handler, Answers: room, Now: a.now, Zone: cfg.Zone(), Log: log,
+		Store: s.store, Search: s.index, Contexts: s.contexts, Reports: analytics.New(s.store.Reader(), s.store.Zone()),
+		Models: s.catalogue.Model,
+		Alarm:  func(ctx context.Context) string { return a.alarmOf(ctx, s.store, cfg) },
+		Key:    routes.Canonical,
+		Guard:  door, API: handler, Answers: room, Now: a.now, Zone: cfg.Zone(), Log: log,
 	})
 	door.Admit(shown)
 	return web.Serve(ctx, web.Listen{
@@ -265,7 +276,8 @@ func (a *app) summariesText(cfg *config.Config, s *opened) string {
 	}
 	if chosen := cfg.Summarizer; chosen.Provider != digest.ExtractiveProvider {
 		asks := modelOf(chosen)
-		return fmt.Sprintf("%s writes them, for %s; a digest without a model serves until it has answered", asks.ModelName(), price(asks))
+		return fmt.Sprintf("%s writes them, for %s; a digest without a model serves until it has answered", asks.ModelName(),
+			price(asks))
 	}
 	const offline = "made on this host, without a model"
 	for _, provider := range []string{"gemini", "openai"} {
@@ -300,7 +312,8 @@ func (a *app) greetFirst(ctx context.Context, log zerolog.Logger) {
 func (a *app) daemonLog(cfg *config.Config) (zerolog.Logger, error) {
 	level, err := zerolog.ParseLevel(cfg.Log.Level)
 	if err != nil {
-		return zerolog.Nop(), session.Errorf(session.Invalid, "log.level %q is unknown: use debug, info, warn or error", cfg.Log.Level)
+		return zerolog.Nop(), session.Errorf(session.Invalid, "log.level %q is unknown: use debug, info, warn or error",
+			cfg.Log.Level)
 	}
 	if cfg.Log.Format == "console" || cfg.Log.Format == "auto" && a.errTTY {
 		return a.log(level), nil

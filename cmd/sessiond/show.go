@@ -28,13 +28,15 @@ type showFlags struct {
 func (a *app) showCommand() *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
-		Use: "show SESSION [SEQS]", Short: "Read a conversation", Args: arguments(1, 2), ValidArgsFunction: a.completeSession, Aliases: []string{"cat"},
+		Use: "show SESSION [SEQS]", Short: "Read a conversation", Args: arguments(1, 2), ValidArgsFunction: a.completeSession,
+		Aliases: []string{"cat"},
 		Long: "Prints the conversation (current branch). Each tool call is one line; a line marks where a\n" +
 			"compaction hides the messages above it from the model. SEQS are messages: 27, 120..140,\n" +
 			"120.., ..12. The id of a message (20260211_001.27) shows it with the messages around it.\n" +
 			"A pipe gets the same text as a terminal; --full prints everything. Rows of the program itself\n" +
 			"are counted in one line; --program shows them.",
-		Example: "  sessiond show @\n  sessiond show @ --prompts\n  sessiond show 20260211_001 120..140 --expand\n  sessiond show @ -n 3\n" +
+		Example: "  sessiond show @\n  sessiond show @ --prompts\n  sessiond show 20260211_001 120..140 --expand\n" +
+			"  sessiond show @ -n 3\n" +
 			"  sessiond show @ --grep 'lock timeout'\n  sessiond show @ -f",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := exclusive(cmd, "tree", "prompts", "grep", "follow"); err != nil {
@@ -109,7 +111,8 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 			return err
 		}
 		return errors.Join(damage, a.printJSON(map[string]any{
-			"session": listed[0], "messages": api.ListOf(msgs, "").Data, "compactions": api.ListOf(compactions, "").Data, "links": api.ListOf(links, "").Data,
+			"session": listed[0], "messages": api.ListOf(msgs, "").Data, "compactions": api.ListOf(compactions, "").Data,
+			"links": api.ListOf(links, "").Data,
 		}))
 	}
 	opt.Mark, opt.Program, opt.Folded = part.named, f.program || part.program, ": --program shows them"
@@ -182,7 +185,8 @@ func eachReadable(ctx context.Context, s *store.Store, spans []store.Span, fn fu
 	if damage == nil {
 		return nil
 	}
-	return fmt.Errorf("the database is damaged, and these messages cannot be read: %s; `sessiond doctor` says what to do: %w", strings.Join(lost, " "), damage)
+	return fmt.Errorf("the database is damaged, and these messages cannot be read: %s; "+
+		"`sessiond doctor` says what to do: %w", strings.Join(lost, " "), damage)
 }
 
 // mostLinks limits the forks and children that are mentioned.
@@ -204,17 +208,23 @@ func startedBy(ctx context.Context, s *store.Store, sess session.Session) (facts
 	return []string{word + of}, nil
 }
 
-func (a *app) showHeading(ctx context.Context, s *store.Store, sess session.Session, extent string, more ...string) error {
+func (a *app) showHeading(ctx context.Context, s *store.Store, sess session.Session, extent string,
+	more ...string,
+) error {
 	listed, err := a.listed(ctx, s, []session.Session{sess}, false)
 	if err != nil {
 		return err
 	}
 	measure := &listed[0].Measure
 	size := cmp.Or(transcript.Context(measure.Context), "context of 0 tokens")
-	facts := []string{string(sess.ID), string(sess.Source), sess.Model, sess.Directory, extent, size, transcript.Costs(&sess, measure)}
+	facts := []string{
+		string(sess.ID), string(sess.Source), sess.Model, sess.Directory, extent, size,
+		transcript.Costs(&sess, measure),
+	}
 	facts = slices.DeleteFunc(append(facts, more...), func(fact string) bool { return fact == "" })
 	const long = 400 // columns
-	_, err = fmt.Fprintf(a.out, "%s\n%s\n\n", transcript.OneLine(cmp.Or(sess.Title, "–"), long), a.dim(a.fit(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " "), "")))
+	_, err = fmt.Fprintf(a.out, "%s\n%s\n\n", transcript.OneLine(cmp.Or(sess.Title, "–"), long),
+		a.dim(a.fit(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " "), "")))
 	return err
 }
 

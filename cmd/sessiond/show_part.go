@@ -31,7 +31,9 @@ type part struct {
 const around = 5
 
 // partToShow finds the messages to show: all of the path to the head, or those that the user chose.
-func partToShow(ctx context.Context, s *store.Store, sess session.Session, ref *session.MessageRef, f showFlags) (part, error) {
+func partToShow(ctx context.Context, s *store.Store, sess session.Session, ref *session.MessageRef,
+	f showFlags,
+) (part, error) {
 	from, to, err := seqRange(f.seq)
 	if err != nil {
 		return part{}, err
@@ -45,7 +47,9 @@ func partToShow(ctx context.Context, s *store.Store, sess session.Session, ref *
 	case f.seq != "":
 		p.chosen = true
 		if p.spans = ownRange(spans, sess.ID, from, to); len(p.spans) == 0 {
-			return p, session.Errorf(session.NotFound, "session %s has no message %s on its current branch: its last seq is %d, and --all includes abandoned branches", sess.ID, f.seq, sess.LastSeq)
+			return p, session.Errorf(session.NotFound,
+				"session %s has no message %s on its current branch: its last seq is %d, and --all includes abandoned branches",
+				sess.ID, f.seq, sess.LastSeq)
 		}
 		p.before = spans.Position(session.MessageRef{Session: p.spans[0].Session, Seq: p.spans[0].From}) - 1
 	case ref != nil && !f.prompts && f.grep == "" && f.last == 0:
@@ -180,7 +184,8 @@ func seqRange(s string) (from, to int64, err error) {
 		}
 	}
 	if m == nil || m[1] == "" && m[3] == "" || m[1] != "" && from < 1 || m[3] != "" && to < 1 || to != 0 && from > to {
-		return 0, 0, usagef("%q is not a message (7) or a range of them (7..12, 7.., ..12); quote a title of several words", s)
+		return 0, 0, usagef("%q is not a message (7) or a range of them (7..12, 7.., ..12); quote a title of several words",
+			s)
 	}
 	return from, to, nil
 }
@@ -200,9 +205,17 @@ func (a *app) showPrompts(ctx context.Context, s *store.Store, sess session.Sess
 	rows := make([][]string, len(prompts))
 	for i := range prompts {
 		m := &prompts[i]
-		rows[i] = []string{fmt.Sprint(i + 1), m.ID.String(), transcript.Ago(m.CreatedAt.Time, a.now().In(s.Zone())), transcript.PromptLine(m, mostOfAPrompt)}
+		rows[i] = []string{
+			fmt.Sprint(i + 1), m.ID.String(), transcript.Ago(m.CreatedAt.Time, a.now().In(s.Zone())),
+			transcript.PromptLine(m, mostOfAPrompt),
+		}
 	}
-	a.printTable([]column{{name: "", right: true}, {name: "message"}, {name: "when", keep: 1}, {name: "prompt", least: 20, grow: true}}, rows)
+	a.printTable([]column{
+		{name: "", right: true},
+		{name: "message"},
+		{name: "when", keep: 1},
+		{name: "prompt", least: 20, grow: true},
+	}, rows)
 	return nil
 }
 
@@ -233,7 +246,8 @@ func (a *app) showMatches(ctx context.Context, s *store.Store, sess session.Sess
 		return err
 	}
 	if len(found) == 0 {
-		fmt.Fprintf(a.out, "No message has %s. `sessiond search` finds other forms of words, and other sessions.\n", printable(strings.Join(words, " and ")))
+		fmt.Fprintf(a.out, "No message has %s. `sessiond search` finds other forms of words, and other sessions.\n",
+			printable(strings.Join(words, " and ")))
 	}
 	for i := range found {
 		m := &found[i]

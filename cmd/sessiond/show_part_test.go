@@ -11,7 +11,12 @@ import (
 func TestPartsOfAPath(t *testing.T) {
 	t.Parallel()
 	// A fork "b" that shares 1 to 3 and 5 to 6 of "a", and left its own 2 behind.
-	spans := store.Ranges{{Session: "a", From: 1, To: 3}, {Session: "a", From: 5, To: 6}, {Session: "b", From: 1, To: 1}, {Session: "b", From: 3, To: 6}}
+	spans := store.Ranges{
+		{Session: "a", From: 1, To: 3},
+		{Session: "a", From: 5, To: 6},
+		{Session: "b", From: 1, To: 1},
+		{Session: "b", From: 3, To: 6},
+	}
 	for _, c := range []struct {
 		from, to int64
 		want     string
@@ -29,14 +34,20 @@ func TestPartsOfAPath(t *testing.T) {
 			t.Errorf("%d to %d: %q, want %q", c.from, c.to, got, c.want)
 		}
 	}
-	for n, want := range map[int64]string{1: "b6-6", 4: "b3-6", 5: "b1-1 b3-6", 6: "a6-6 b1-1 b3-6", 99: "a1-3 a5-6 b1-1 b3-6"} {
+	for n, want := range map[int64]string{
+		1: "b6-6", 4: "b3-6", 5: "b1-1 b3-6", 6: "a6-6 b1-1 b3-6",
+		99: "a1-3 a5-6 b1-1 b3-6",
+	} {
 		p := part{spans: spans, path: spans.Len()}
 		p.cut(max(1, p.path-n+1), p.path)
 		if got := spanText(p.spans); got != want {
 			t.Errorf("the last %d: %q, want %q", n, got, want)
 		}
 	}
-	for ref, want := range map[session.MessageRef]int64{{Session: "a", Seq: 5}: 4, {Session: "b", Seq: 3}: 7, {Session: "b", Seq: 2}: 0} {
+	for ref, want := range map[session.MessageRef]int64{
+		{Session: "a", Seq: 5}: 4, {Session: "b", Seq: 3}: 7,
+		{Session: "b", Seq: 2}: 0,
+	} {
 		if got := spans.Position(ref); got != want {
 			t.Errorf("%s is at %d, want %d", ref, got, want)
 		}
@@ -56,7 +67,8 @@ func spanText(spans []store.Span) (s string) {
 func TestSeqsAreParsed(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][2]int64{
-		"": {}, "7": {7, 7}, "#7": {7, 7}, "7-12": {7, 12}, "7..12": {7, 12}, "120..": {120, 0}, "7-": {7, 0}, "..12": {0, 12}, "-12": {0, 12},
+		"": {}, "7": {7, 7}, "#7": {7, 7}, "7-12": {7, 12}, "7..12": {7, 12}, "120..": {120, 0}, "7-": {7, 0},
+		"..12": {0, 12}, "-12": {0, 12},
 	} {
 		from, to, err := seqRange(text)
 		if err != nil || from != want[0] || to != want[1] {

@@ -51,7 +51,10 @@ func (d *daemon) soak(ids []session.ID, load time.Duration) (requests int) {
 				asks := []struct {
 					method, path string
 					body         any
-				}{{"POST", own + "/messages", map[string]any{"messages": []any{map[string]string{"role": "user", "content": text}}}}}
+				}{{"POST", own + "/messages", map[string]any{"messages": []any{map[string]string{
+					"role":    "user",
+					"content": text,
+				}}}}}
 				if n%20 == c {
 					asks = append(asks, asks[0], asks[0])
 					asks[1].method, asks[1].path, asks[1].body = "GET", own+"/context?dialect=openai.chat&window=32000", nil

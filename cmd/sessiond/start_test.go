@@ -11,8 +11,8 @@ import (
 	"sessiond/internal/testkit"
 )
 
-// Each command, hook and MCP server pays for what the packages of the program allocate before main: a table, a pattern or
-// a registry is made at its first use.
+// Each command, hook and MCP server pays for what the packages of the program allocate before main: a table, a pattern
+// or a registry is made at its first use.
 func TestPackagesAllocateLittleAtTheStart(t *testing.T) {
 	const limit = 3_500_000 // bytes
 	deps := testkit.Must(exec.CommandContext(t.Context(), "go", "list", "-deps", "sessiond/cmd/sessiond").Output())(t)
@@ -30,7 +30,8 @@ func TestPackagesAllocateLittleAtTheStart(t *testing.T) {
 		var name string
 		var at, took float64
 		var size int
-		if _, err := fmt.Sscanf(line, "init %s @%g ms, %g ms clock, %d bytes", &name, &at, &took, &size); err != nil || !ours[name] {
+		if _, err := fmt.Sscanf(line, "init %s @%g ms, %g ms clock, %d bytes", &name, &at, &took, &size); err != nil ||
+			!ours[name] {
 			continue // of packages that only the tests have
 		}
 		packages++

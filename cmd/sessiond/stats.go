@@ -32,8 +32,9 @@ func (a *app) statsCommand() *cobra.Command {
 		Use: "stats", Short: "Show tokens, cost and numbers of sessions, by day, project, program and model",
 		Long: "Shows the totals of sessions, tokens and cost, and the same by project, program, model and day, newest day\n" +
 			"first. A sub-agent counts for the project of the session that started it. --by chooses the groups.",
-		Example: "  sessiond stats --since 7d\n  sessiond stats --by project,day --since 30d --csv\n  sessiond stats --by model --project ~/src/shop",
-		RunE:    a.onPagedStore(func(ctx context.Context, s *store.Store, _ []string) error { return a.stats(ctx, s, f) }),
+		Example: "  sessiond stats --since 7d\n  sessiond stats --by project,day --since 30d --csv\n" +
+			"  sessiond stats --by model --project ~/src/shop",
+		RunE: a.onPagedStore(func(ctx context.Context, s *store.Store, _ []string) error { return a.stats(ctx, s, f) }),
 	}
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.by, "by", nil, "group by these `COLUMNS`: day, week, month, project, program, model, purpose")
@@ -87,7 +88,9 @@ func parseDimensions(names []string) (by []analytics.Dimension, err error) {
 			d = analytics.BySource
 		}
 		if !slices.Contains(analytics.Groups(), d) {
-			return nil, usagef("--by %q is not a column: use day, week, month, project, program, model, purpose, or several with commas", name)
+			return nil,
+				usagef("--by %q is not a column: use day, week, month, project, program, model, purpose, or several with commas",
+					name)
 		}
 		if slices.Contains(by, d) {
 			return nil, usagef("--by names %s twice", name)
@@ -117,7 +120,9 @@ func (a *app) statsFilter(f lsFlags) (out analytics.Filter, err error) {
 
 // resolveFilter replaces the names of a program and a project by those that are meant. Values are those of the usage,
 // which also has that of deleted sessions.
-func (a *app) resolveFilter(ctx context.Context, reports *analytics.Reports, finder *find.Finder, f lsFlags, filter *analytics.Filter) error {
+func (a *app) resolveFilter(ctx context.Context, reports *analytics.Reports, finder *find.Finder, f lsFlags,
+	filter *analytics.Filter,
+) error {
 	for _, m := range []struct {
 		text string
 		by   analytics.Dimension
@@ -156,7 +161,9 @@ const (
 )
 
 // printStats prints the totals, and tables by project, program, model and day.
-func (a *app) printStats(ctx context.Context, reports *analytics.Reports, projects folders.Names, filter analytics.Filter) error {
+func (a *app) printStats(ctx context.Context, reports *analytics.Reports, projects folders.Names,
+	filter analytics.Filter,
+) error {
 	st, err := reports.Stats(ctx, filter)
 	if err != nil {
 		return err
@@ -176,7 +183,8 @@ func (a *app) printStats(ctx context.Context, reports *analytics.Reports, projec
 		{"  into cache", humanize.Comma(st.Tokens.CacheWrite)},
 		{"output tokens", humanize.Comma(st.Tokens.Output)},
 		{"cost", cmp.Or(transcript.Money(st.NanoUSD(), st.UnpricedCalls), "–")},
-		{"compactions", fmt.Sprintf("%s, which saved %s tokens", humanize.Comma(st.Compactions.Count), humanize.Comma(st.Compactions.TokensSaved))},
+		{"compactions", fmt.Sprintf("%s, which saved %s tokens", humanize.Comma(st.Compactions.Count),
+			humanize.Comma(st.Compactions.TokensSaved))},
 	} {
 		if _, err := fmt.Fprintf(a.out, "%-14s %s\n", line[0], line[1]); err != nil {
 			return err
@@ -236,9 +244,13 @@ func (a *app) printUsage(projects folders.Names, by []analytics.Dimension, usage
 	}
 	cols := make([]column, len(by))
 	for i, d := range by {
-		cols[i] = column{name: columnName(d), least: 12, grow: d != analytics.ByDay && d != analytics.ByWeek && d != analytics.ByMonth}
+		cols[i] = column{
+			name: columnName(d), least: 12,
+			grow: d != analytics.ByDay && d != analytics.ByWeek && d != analytics.ByMonth,
+		}
 	}
-	talks := !slices.Contains(by, analytics.ByModel) && !slices.Contains(by, analytics.ByPurpose) // sessions have no single model
+	// sessions have no single model
+	talks := !slices.Contains(by, analytics.ByModel) && !slices.Contains(by, analytics.ByPurpose)
 	if talks {
 		cols = append(cols, column{name: "sessions", right: true, keep: 3}, column{name: "prompts", right: true, keep: 1})
 	}
@@ -258,7 +270,8 @@ func (a *app) printUsage(projects folders.Names, by []analytics.Dimension, usage
 		if b.Calls > 0 {
 			cost = transcript.ShortMoney(b.NanoUSD(), b.UnpricedCalls)
 		}
-		rows[i] = append(rows[i], humanize.Comma(b.Calls), humanize.Comma(b.Tokens.AllInput()), humanize.Comma(b.Tokens.Output), cost)
+		rows[i] = append(rows[i], humanize.Comma(b.Calls), humanize.Comma(b.Tokens.AllInput()),
+			humanize.Comma(b.Tokens.Output), cost)
 		unpriced += b.UnpricedCalls
 	}
 	a.printBars(cols, rows, usage)
@@ -325,7 +338,8 @@ func (a *app) printUsageCSV(by []analytics.Dimension, usage []analytics.Bucket) 
 	for _, d := range by {
 		header = append(header, string(d))
 	}
-	rows := [][]string{append(header, "sessions", "subagents", "messages", "prompts", "calls", "input_tokens", "cache_read_tokens",
+	rows := [][]string{append(header, "sessions", "subagents", "messages", "prompts", "calls", "input_tokens",
+		"cache_read_tokens",
 		"cache_write_tokens", "output_tokens", "cost_usd", "unpriced_calls")}
 	for i := range usage {
 		b := &usage[i]
@@ -333,7 +347,10 @@ func (a *app) printUsageCSV(by []analytics.Dimension, usage []analytics.Bucket) 
 		for _, d := range by {
 			row = append(row, b.Of(d))
 		}
-		for _, n := range []int64{b.Sessions, b.Subagents, b.Messages, b.Prompts, b.Calls, b.Tokens.Input, b.Tokens.CacheRead, b.Tokens.CacheWrite, b.Tokens.Output} {
+		for _, n := range []int64{
+			b.Sessions, b.Subagents, b.Messages, b.Prompts, b.Calls, b.Tokens.Input, b.Tokens.CacheRead,
+			b.Tokens.CacheWrite, b.Tokens.Output,
+		} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
 		cost := ""

@@ -40,9 +40,18 @@ func TestRowsOfTheProgramAreNoTalk(t *testing.T) {
 		said, messages           int
 		fold                     string
 	}{
-		{"49-claude-code-2.1.332-real", "claude-code", "projects", "cbc5c75e-a6ae-4676-a740-1c7ba0674bac", 10, 114, "· +96 rows of the program: --program shows them"},
-		{"50-codex-0.171.0-real", "codex", "sessions", "01a21b18-1d70-7880-af52-03dfc15d6ce2", 6, 17, "· +11 rows of the program: --program shows them"},
-		{"55-pi-1.6.0-real", "pi", "sessions", "01a21b1c-4ad6-7000-bd59-e5a31935a161", 5, 9, "· +3 rows of the program: --program shows them"},
+		{
+			"49-claude-code-2.1.332-real", "claude-code", "projects", "cbc5c75e-a6ae-4676-a740-1c7ba0674bac", 10, 114,
+			"· +96 rows of the program: --program shows them",
+		},
+		{
+			"50-codex-0.171.0-real", "codex", "sessions", "01a21b18-1d70-7880-af52-03dfc15d6ce2", 6, 17,
+			"· +11 rows of the program: --program shows them",
+		},
+		{
+			"55-pi-1.6.0-real", "pi", "sessions", "01a21b1c-4ad6-7000-bd59-e5a31935a161", 5, 9,
+			"· +3 rows of the program: --program shows them",
+		},
 	} {
 		t.Run(c.folder, func(t *testing.T) {
 			histories := filepath.Join(samples.Case(t, c.folder), c.history)
@@ -57,15 +66,20 @@ func TestRowsOfTheProgramAreNoTalk(t *testing.T) {
 				t.Errorf("%d messages were said, of %d; want %d of %d", got.Said, got.Messages, c.said, c.messages)
 			}
 			shown, _ := h.run("", "show", all[at].ID)
-			for _, no := range []string{"unknown", "hidden", "system-reminder", "task-notification", "environment_context", "model_change", "You are a coding assistant"} {
+			for _, no := range []string{
+				"unknown", "hidden", "system-reminder", "task-notification", "environment_context",
+				"model_change", "You are a coding assistant",
+			} {
 				if strings.Contains(shown, no) {
 					t.Errorf("show has %q:\n%s", no, shown)
 				}
 			}
-			if !strings.Contains(shown, c.fold) || strings.Count(shown, "of the program") != 1 || strings.Count(shown, "● user") == 0 {
+			if !strings.Contains(shown, c.fold) || strings.Count(shown, "of the program") != 1 ||
+				strings.Count(shown, "● user") == 0 {
 				t.Errorf("show has not one line %q:\n%s", c.fold, shown)
 			}
-			if whole, _ := h.run("", "show", all[at].ID, "--program"); strings.Contains(whole, "of the program") || len(whole) < len(shown)+200 {
+			if whole, _ := h.run("", "show", all[at].ID, "--program"); strings.Contains(whole, "of the program") ||
+				len(whole) < len(shown)+200 {
 				t.Errorf("show --program prints\n%s", whole)
 			}
 			if last, _ := h.run("", "show", all[at].ID, "-n", "1"); !strings.Contains(last, "● assistant") {
@@ -110,14 +124,17 @@ func TestSessionsOfSDKsAreAutomated(t *testing.T) {
 		t.Errorf("ls --all has %d rows", len(got))
 	}
 	// The newest session, of the plug-in, repeats the question.
-	transcript := strings.NewReplacer("Hello memory agent, you are continuing to observe the primary session.", "My real question about the cart: cart, question, cart",
-		"00005800", "00005999").Replace(string(testkit.Must(os.ReadFile(filepath.Join(samples.Case(t, "58-cc-observer-flood"), "claude", "projects",
+	transcript := strings.NewReplacer("Hello memory agent, you are continuing to observe the primary session.",
+		"My real question about the cart: cart, question, cart",
+		"00005800", "00005999").Replace(string(testkit.Must(os.ReadFile(filepath.Join(samples.Case(t, "58-cc-observer-flood"),
+		"claude", "projects",
 		"-home-dev1--claude-mem-observer-sessions", "9e000000-0000-4000-8000-000000005800.jsonl")))(t)))
 	copied := filepath.Join(h.home, "9e000000-0000-4000-8000-000000005999.jsonl")
 	testkit.Check(t, os.WriteFile(copied, []byte(transcript), 0o600))
 	h.run("", "import", "claude-code", copied, "--mine")
 	out, _ := h.run("", "search", "question", "cart")
-	if mine, others := strings.Index(out, "claude-code · shop"), strings.Index(out, "observer-sessions"); mine < 0 || others < mine {
+	if mine, others := strings.Index(out, "claude-code · shop"), strings.Index(out, "observer-sessions"); mine < 0 ||
+		others < mine {
 		t.Errorf("search: %s", out)
 	}
 }

@@ -30,10 +30,12 @@ func newAuthority(t *testing.T, name string) authority {
 	t.Helper()
 	a := authority{t: t, key: testkit.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)}
 	a.cert = &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(48 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-48 * time.Hour),
+		NotAfter: time.Now().Add(48 * time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	a.pem = pemOf("CERTIFICATE", testkit.Must(x509.CreateCertificate(rand.Reader, a.cert, a.cert, &a.key.PublicKey, a.key))(t))
+	a.pem = pemOf("CERTIFICATE", testkit.Must(x509.CreateCertificate(rand.Reader, a.cert, a.cert, &a.key.PublicKey,
+		a.key))(t))
 	return a
 }
 
@@ -42,7 +44,8 @@ func (a authority) sign(name, host string, until time.Duration) (cert, key []byt
 	a.t.Helper()
 	own := testkit.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(a.t)
 	in := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(until),
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-48 * time.Hour),
+		NotAfter: time.Now().Add(until),
 		KeyUsage: x509.KeyUsageDigitalSignature, DNSNames: []string{host},
 	}
 	cert = pemOf("CERTIFICATE", testkit.Must(x509.CreateCertificate(rand.Reader, in, a.cert, &own.PublicKey, a.key))(a.t))
@@ -80,7 +83,8 @@ func TestPostgresOverTLS(t *testing.T) {
 		cluster.Stop()
 		cluster.Start()
 	}
-	onServer(t, cluster.Address(), `CREATE ROLE app LOGIN SUPERUSER`, `ALTER SYSTEM SET ssl = on`, `ALTER SYSTEM SET ssl_ca_file = 'ca.pem'`,
+	onServer(t, cluster.Address(), `CREATE ROLE app LOGIN SUPERUSER`, `ALTER SYSTEM SET ssl = on`,
+		`ALTER SYSTEM SET ssl_ca_file = 'ca.pem'`,
 		`COPY (SELECT 'local all all trust' UNION ALL SELECT 'hostssl all app 127.0.0.1/32 cert') TO '`+cluster.HBA()+`'`)
 	serve(ours, "localhost", time.Hour)
 	h := home{t, t.TempDir()}
@@ -90,14 +94,33 @@ func TestPostgresOverTLS(t *testing.T) {
 	}
 	h.run("append", "--db", at("localhost", "sslmode=verify-full&"+ca+user), "--new", "--title", "A plan", "user", "hello")
 	for name, c := range map[string]struct{ address, says string }{
-		"another authority":              {at("localhost", "sslmode=verify-full&"+otherCA+user), "signed by unknown authority"},
-		"another name":                   {at("127.0.0.1", "sslmode=verify-full&"+ca+user), "cannot validate certificate for 127.0.0.1"},
-		"another name, unchecked":        {at("127.0.0.1", "sslmode=verify-ca&"+ca+user), ""},
-		"no client certificate":          {at("localhost", "sslmode=verify-full&"+ca), "refuses the user, the password or the client certificate of postgres://app@localhost"},
-		"another's client certificate":   {at("localhost", "sslmode=verify-full&"+ca+pair("strange", strangeCert, strangeKey)), "refuses the user, the password or the client certificate"},
-		"a key of another certificate":   {at("localhost", "sslmode=verify-full&"+ca+pair("mixed", userCert, strangeKey)), "cannot be used: failed to configure TLS (unable to load cert: tls: private key does not match public key)"},
-		"no file of the authority":       {at("localhost", "sslmode=verify-full&sslrootcert=/nowhere/ca.pem"), "/nowhere/ca.pem: no such file"},
-		"a certificate without its key":  {at("localhost", "sslmode=verify-full&"+ca+"&sslcert="+dir+"/user.crt"), `both "sslcert" and "sslkey" are required`},
+		"another authority": {
+			at("localhost", "sslmode=verify-full&"+otherCA+user),
+			"signed by unknown authority",
+		},
+		"another name": {
+			at("127.0.0.1", "sslmode=verify-full&"+ca+user),
+			"cannot validate certificate for 127.0.0.1",
+		},
+		"another name, unchecked": {at("127.0.0.1", "sslmode=verify-ca&"+ca+user), ""},
+		"no client certificate": {
+			at("localhost", "sslmode=verify-full&"+ca),
+			"refuses the user, the password or the client certificate of postgres://app@localhost",
+		},
+		"another's client certificate": {at("localhost", "sslmode=verify-full&"+ca+pair("strange", strangeCert,
+			strangeKey)), "refuses the user, the password or the client certificate"},
+		"a key of another certificate": {
+			at("localhost", "sslmode=verify-full&"+ca+pair("mixed", userCert, strangeKey)),
+			"cannot be used: failed to configure TLS (unable to load cert: tls: private key does not match public key)",
+		},
+		"no file of the authority": {
+			at("localhost", "sslmode=verify-full&sslrootcert=/nowhere/ca.pem"),
+			"/nowhere/ca.pem: no such file",
+		},
+		"a certificate without its key": {
+			at("localhost", "sslmode=verify-full&"+ca+"&sslcert="+dir+"/user.crt"),
+			`both "sslcert" and "sslkey" are required`,
+		},
 		"without TLS, which it requires": {at("localhost", "sslmode=disable"), "no encryption"},
 	} {
 		h.says(name, c.address, c.says)
@@ -110,7 +133,8 @@ func TestPostgresOverTLS(t *testing.T) {
 func (h home) says(name, address, refusal string) {
 	h.t.Helper()
 	status, said := h.tries("ls", "--all", "--db", address)
-	if refusal == "" && status != exitDone || refusal != "" && (status == exitDone || !strings.Contains(said, refusal) || strings.Count(said, "\n") > 1) {
+	if refusal == "" && status != exitDone || refusal != "" &&
+		(status == exitDone || !strings.Contains(said, refusal) || strings.Count(said, "\n") > 1) {
 		h.t.Errorf("%s: status %d: %s", name, status, said)
 	}
 	if strings.Contains(said, "x509") && !strings.Contains(said, "check sslrootcert, and the name in the address") {

@@ -19,12 +19,14 @@ func (a *app) tokenCommand() *cobra.Command {
 	var t store.Token
 	var source string
 	cmd := &cobra.Command{
-		Use: "token [add NAME | ls | rm NAME]", Short: "Print the token for HTTP clients, or make named tokens", Args: arguments(0, 2),
+		Use: "token [add NAME | ls | rm NAME]", Short: "Print the token for HTTP clients, or make named tokens",
+		Args: arguments(0, 2),
 		Long: "Without arguments it prints the daemon's own token, which allows everything, and creates it on\n" +
 			"first use. `add` makes a named token and prints it, once: it sees and writes the sessions of one\n" +
 			"owner, by the routes below /v1. Sessions that it creates are that owner's. It is valid at once\n" +
 			"for every daemon of the database, and until `rm`. `ls` lists the named tokens.",
-		Example: "  sessiond token\n  sessiond token add laptop --owner ana\n  sessiond token add bot --owner team --key agent:support:\n  sessiond token rm laptop",
+		Example: "  sessiond token\n  sessiond token add laptop --owner ana\n" +
+			"  sessiond token add bot --owner team --key agent:support:\n  sessiond token rm laptop",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.Source = session.Source(source)
 			given := strings.Join(args, " ")
@@ -91,8 +93,12 @@ func (a *app) listTokens(ctx context.Context, s *store.Store) error {
 	}
 	rows := make([][]string, len(all))
 	for i, t := range all {
-		rows[i] = []string{t.Name, t.Owner, cmp.Or(string(t.Source), "–"), cmp.Or(t.KeyPrefix, "–"), transcript.Ago(t.CreatedAt.Time, a.now().In(a.cfg.Zone()))}
+		rows[i] = []string{
+			t.Name, t.Owner, cmp.Or(string(t.Source), "–"), cmp.Or(t.KeyPrefix, "–"),
+			transcript.Ago(t.CreatedAt.Time, a.now().In(a.cfg.Zone())),
+		}
 	}
-	a.printTable([]column{{name: "NAME"}, {name: "OWNER"}, {name: "SOURCE"}, {name: "KEY", grow: true}, {name: "MADE"}}, rows)
+	a.printTable([]column{{name: "NAME"}, {name: "OWNER"}, {name: "SOURCE"}, {name: "KEY", grow: true}, {name: "MADE"}},
+		rows)
 	return nil
 }

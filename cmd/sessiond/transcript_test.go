@@ -105,7 +105,8 @@ func TestRealTranscriptIsCompactedAndUndone(t *testing.T) {
 	if err := dialecttest.ValidateOpenAIChat(compacted.Request); err != nil {
 		t.Errorf("the compacted context: %v", err)
 	}
-	if limit := window - compacted.Tokens.Reserve; compacted.Tokens.Total > limit || compacted.Tokens.Total*2 > before.Tokens.Total {
+	if limit := window - compacted.Tokens.Reserve; compacted.Tokens.Total > limit ||
+		compacted.Tokens.Total*2 > before.Tokens.Total {
 		t.Errorf("%d tokens of %d are left, the limit is %d", compacted.Tokens.Total, before.Tokens.Total, limit)
 	}
 

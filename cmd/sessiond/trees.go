@@ -16,7 +16,8 @@ func (a *app) forkCommand() *cobra.Command {
 	var at, title string
 	var states []string
 	cmd := &cobra.Command{
-		Use: "fork SESSION", Short: "Fork a session at one of its messages", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
+		Use: "fork SESSION", Short: "Fork a session at one of its messages", Args: arguments(1, 1),
+		ValidArgsFunction: a.completeSession,
 		Long: "Begins a new session that shares the conversation of SESSION up to its head, or up to a\n" +
 			"message: --at names it, or SESSION does (20260211_001.12). No message is copied, and SESSION\n" +
 			"does not change. Prints the new id.",
@@ -56,7 +57,8 @@ const beforeFirst = "start"
 func (a *app) headCommand() *cobra.Command {
 	var summarize bool
 	cmd := &cobra.Command{
-		Use: "head SESSION [MESSAGE]", Short: "Continue from another message (the rest stays as a branch)", Args: arguments(1, 2), ValidArgsFunction: a.completeSession,
+		Use: "head SESSION [MESSAGE]", Short: "Continue from another message (the rest stays as a branch)",
+		Args: arguments(1, 2), ValidArgsFunction: a.completeSession,
 		Long: "Moves the head to a message of the session's tree: the next message follows it. MESSAGE\n" +
 			"is a seq (12), an id (20260211_001.12, which also needs no SESSION), or `start` for the place\n" +
 			"before the first message. Without MESSAGE it prints the head.",
@@ -92,7 +94,10 @@ func (a *app) printHead(sess session.Session) error {
 	if sess.Head != nil {
 		at = sess.Head.String()
 	}
-	return a.report(map[string]any{"session_id": sess.ID, "head": sess.Head, "revision": sess.Revision, "context_tokens": sess.ContextTokens}, "%s\n", at)
+	return a.report(map[string]any{
+		"session_id": sess.ID, "head": sess.Head, "revision": sess.Revision,
+		"context_tokens": sess.ContextTokens,
+	}, "%s\n", at)
 }
 
 // moveHead moves the head to a message; to is "" if name names it.
@@ -131,7 +136,8 @@ func (a *app) moveHead(ctx context.Context, name, to string, summarize bool) err
 func (a *app) labelCommand() *cobra.Command {
 	var remove bool
 	cmd := &cobra.Command{
-		Use: "label SESSION MESSAGE [TEXT]", Short: "Label a message, or remove its label", Args: arguments(1, 3), ValidArgsFunction: a.completeSession,
+		Use: "label SESSION MESSAGE [TEXT]", Short: "Label a message, or remove its label", Args: arguments(1, 3),
+		ValidArgsFunction: a.completeSession,
 		Long: "Labels MESSAGE with TEXT of 1 to 64 characters. `label 20260211_001.12 TEXT` is the same as\n" +
 			"`label 20260211_001 12 TEXT`. `show --tree` and named queries show labels.",
 		Example: "  sessiond label @ 12 'before the rewrite'\n  sessiond label @ 12 --remove",
@@ -168,13 +174,18 @@ func (a *app) label(ctx context.Context, name, message, text string, on bool) er
 }
 
 // showTree draws the whole tree of a session.
-func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session, opt transcript.TerminalOptions) error {
+func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session,
+	opt transcript.TerminalOptions,
+) error {
 	tree, err := s.Tree(ctx, sess.ID, store.TreePage{})
 	if err != nil {
 		return err
 	}
 	if a.flags.json {
-		return a.printJSON(map[string]any{"session": sess, "segments": api.ListOf(tree.Segments, "").Data, "leaves": tree.Leaves})
+		return a.printJSON(map[string]any{
+			"session": sess, "segments": api.ListOf(tree.Segments, "").Data,
+			"leaves": tree.Leaves,
+		})
 	}
 	if err := a.showHeading(ctx, s, sess, transcript.Counted(sess.SaidCount, "message")); err != nil {
 		return err

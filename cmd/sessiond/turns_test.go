@@ -44,12 +44,16 @@ func TestCompanyBThroughTurns(t *testing.T) {
 	var made struct {
 		ID session.ID `json:"id"`
 	}
-	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{"title": "Market", "model": "gpt-4o", "window": 8000}, &made))(t)
+	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{"title": "Market", "model": "gpt-4o", "window": 8000},
+		&made))(t)
 	path := "/v1/sessions/" + string(made.ID)
 	say := func(messages ...map[string]any) turn {
 		t.Helper()
 		var out turn
-		testkit.Must(d.do("POST", path+"/turns", map[string]any{"messages": messages, "dialect": "openai.chat", "system": "You watch the market."}, &out))(t)
+		testkit.Must(d.do("POST", path+"/turns", map[string]any{
+			"messages": messages, "dialect": "openai.chat",
+			"system": "You watch the market.",
+		}, &out))(t)
 		if out.Context == nil {
 			t.Fatalf("no context: %s", out.Problem)
 		}
@@ -61,12 +65,16 @@ func TestCompanyBThroughTurns(t *testing.T) {
 	}
 	answer := func(message map[string]any) {
 		t.Helper()
-		testkit.Must(d.do("POST", path+"/messages", map[string]any{"messages": []any{message}, "dialect": "openai.chat"}, nil))(t)
+		testkit.Must(d.do("POST", path+"/messages", map[string]any{"messages": []any{message}, "dialect": "openai.chat"},
+			nil))(t)
 	}
 
 	say(map[string]any{"role": "user", "content": "Compare the prices of our three competitors."})
 	answer(map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{
-		"id": "call_1", "type": "function", "function": map[string]any{"name": "web_search", "arguments": `{"query":"competitor prices"}`},
+		"id": "call_1", "type": "function", "function": map[string]any{
+			"name":      "web_search",
+			"arguments": `{"query":"competitor prices"}`,
+		},
 	}}})
 	say(map[string]any{
 		"role": "tool", "tool_call_id": "call_1",
@@ -76,11 +84,19 @@ func TestCompanyBThroughTurns(t *testing.T) {
 
 	compactions := map[string]bool{}
 	for step := range 70 {
-		got := say(map[string]any{"role": "user", "content": fmt.Sprintf("Now the garden, step %d: which plants go into bed %d, and how far apart do they stand in the rows?", step, step%7)})
+		got := say(map[string]any{
+			"role": "user",
+			"content": fmt.Sprintf("Now the garden, step %d: which plants go into bed %d, "+
+				"and how far apart do they stand in the rows?", step, step%7),
+		})
 		if c := got.Context.Compaction; c != nil {
 			compactions[c.ID] = true
 		}
-		answer(map[string]any{"role": "assistant", "content": strings.Repeat(fmt.Sprintf("For step %d take lettuce, leave %d centimetres between the rows and water them in the evening. ", step, 20+step%9), 6)})
+		answer(map[string]any{
+			"role": "assistant",
+			"content": strings.Repeat(fmt.Sprintf("For step %d take lettuce, "+
+				"leave %d centimetres between the rows and water them in the evening. ", step, 20+step%9), 6),
+		})
 	}
 	if len(compactions) < 2 {
 		t.Errorf("of themselves came the compactions %v", compactions)

@@ -100,7 +100,8 @@ func (a *app) wire(ctx context.Context, w wiring) (s *opened, err error) {
 		File: cfg.Compaction, Digest: digest.NewExtractive(reference.Text), Models: s.catalogue.Model,
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 		Dialects:  dialect.Providers{},
-		Reference: string(reference.Family()), Scale: s.scale, Learned: s.learned, Givers: s.givers, Recall: recall.Lookup{Index: s.index, Store: s.store},
+		Reference: string(reference.Family()), Scale: s.scale, Learned: s.learned, Givers: s.givers,
+		Recall: recall.Lookup{Index: s.index, Store: s.store},
 		Mask:   func(text string) string { masked, _ := redact.Mask(text); return masked },
 		OnSoft: w.onSoft, SetWindow: s.setWindow, Flush: cfg.FlushSettings(), Now: a.now,
 	}
@@ -143,9 +144,12 @@ func (s *opened) missingMessages(ctx context.Context) (string, error) {
 	}
 	where := "the server lost its last writes"
 	if !engine.IsPostgres(s.store.File()) {
-		where = "another file or an older copy is in its place, or its write-ahead log was removed. If you did not restore a backup, look for the right file where it was moved, and in " + engine.BackupDir(s.store.File())
+		where = "another file or an older copy is in its place, or its write-ahead log was removed. " +
+			"If you did not restore a backup, look for the right file where it was moved, and in " +
+			engine.BackupDir(s.store.File())
 	}
-	return fmt.Sprintf("the search index knew %s more than this database has: %s", plural(int64(missing), "message", "messages"), where), nil
+	return fmt.Sprintf("the search index knew %s more than this database has: %s",
+		plural(int64(missing), "message", "messages"), where), nil
 }
 
 // remote returns the model of a summarizer with its price; without ask only the price.
@@ -169,7 +173,10 @@ func (s *opened) remote(c config.Summarizer, deps summarize.Deps, ask bool) (con
 }
 
 func modelOf(c config.Summarizer) summarize.Config {
-	return summarize.Config{Provider: c.Provider, Model: c.Model, BaseURL: c.BaseURL, APIKeyFile: c.APIKeyFile, Timeout: c.Timeout}
+	return summarize.Config{
+		Provider: c.Provider, Model: c.Model, BaseURL: c.BaseURL, APIKeyFile: c.APIKeyFile,
+		Timeout: c.Timeout,
+	}
 }
 
 // model adds prices to a configured model and closes it with the database.
@@ -252,7 +259,10 @@ func (s *opened) setWindow(ctx context.Context, id session.ID, window int64) err
 // the model's price is unknown.
 func (s *opened) summaryCost(asks summarize.Config, now func() time.Time) func(in, out int64) *int64 {
 	return func(in, out int64) *int64 {
-		call := session.Call{Provider: asks.Provider, Model: asks.ModelName(), InputTokens: in, OutputTokens: out, CreatedAt: session.At(now())}
+		call := session.Call{
+			Provider: asks.Provider, Model: asks.ModelName(), InputTokens: in, OutputTokens: out,
+			CreatedAt: session.At(now()),
+		}
 		s.catalogue.Price(&call)
 		return call.CostNanoUSD
 	}

@@ -54,8 +54,13 @@ func TestMessages(t *testing.T) {
 		line = strings.ReplaceAll(strings.TrimPrefix(line, "."), "$HOME", home) // a lone dot: without arguments
 		var out, problems bytes.Buffer
 		code := run(context.Background(), fields(line), &env{
-			in: strings.NewReader(""), out: &out, err: &problems, now: func() time.Time { return now }, dir: dir, program: "sessiond",
-			environ: []string{"HOME=" + home, "TZ=UTC", "XDG_DATA_HOME=" + home + "/data", "XDG_CONFIG_HOME=" + home + "/config", "XDG_RUNTIME_DIR=" + home, "SESSIOND_TIMEZONE=UTC"},
+			in: strings.NewReader(""), out: &out, err: &problems, now: func() time.Time {
+				return now
+			}, dir: dir, program: "sessiond",
+			environ: []string{
+				"HOME=" + home, "TZ=UTC", "XDG_DATA_HOME=" + home + "/data", "XDG_CONFIG_HOME=" + home + "/config",
+				"XDG_RUNTIME_DIR=" + home, "SESSIOND_TIMEZONE=UTC",
+			},
 		})
 		fmt.Fprintln(&said, strings.TrimSpace("$ sessiond "+line))
 		said.WriteString(out.String())
@@ -96,7 +101,8 @@ func golden(t *testing.T, name, got string) {
 	}
 	want := string(testkit.Must(os.ReadFile(path))(t))
 	if got != want {
-		t.Errorf("%s is not what sessiond says now; `go test ./cmd/sessiond -run 'Help|Messages' -update` writes it anew.\n%s", name, firstDifference(want, got))
+		t.Errorf("%s is not what sessiond says now; `go test ./cmd/sessiond -run 'Help|Messages' -update` writes it anew.\n"+
+			"%s", name, firstDifference(want, got))
 	}
 }
 

@@ -77,7 +77,9 @@ func (r *Reports) WithSQL(db DB) *Reports {
 
 // withConn runs f on a connection of its own, at most maxAtOnce at a time. The time limit includes the
 // wait for a connection. Codes: Busy (none in time).
-func (r *Reports) withConn(ctx context.Context, db DB, limit time.Duration, f func(context.Context, *sql.Conn) error) error {
+func (r *Reports) withConn(ctx context.Context, db DB, limit time.Duration,
+	f func(context.Context, *sql.Conn) error,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	select {

@@ -18,7 +18,9 @@ import (
 )
 
 // runPostgres runs a named query. Its days and hours are those of the database's zone.
-func (r *Reports) runPostgres(ctx context.Context, s *statement, values map[string]string, limits Limits) (res Result, err error) {
+func (r *Reports) runPostgres(ctx context.Context, s *statement, values map[string]string,
+	limits Limits,
+) (res Result, err error) {
 	err = r.withConn(ctx, r.db, limits.Time, func(ctx context.Context, conn *sql.Conn) error {
 		err := inSnapshot(ctx, conn, func() error {
 			if _, err := conn.ExecContext(ctx, `SELECT set_config('timezone', ?, true)`, postgresZone(r.zone)); err != nil {
@@ -86,7 +88,8 @@ func (r *Reports) sqlOnPostgres(ctx context.Context, text string, limits Limits)
 			return err
 		}
 		// Two statements of one text run only without arguments; a caller's text is always sent as one.
-		if _, err := conn.ExecContext(ctx, fmt.Sprintf(`BEGIN READ ONLY; SET LOCAL statement_timeout = %d`, max(limits.Time.Milliseconds(), 1))); err != nil {
+		if _, err := conn.ExecContext(ctx, fmt.Sprintf(`BEGIN READ ONLY; SET LOCAL statement_timeout = %d`,
+			max(limits.Time.Milliseconds(), 1))); err != nil {
 			return err
 		}
 		rows, err := conn.QueryContext(ctx, text)
@@ -144,7 +147,9 @@ func checkRole(ctx context.Context, conn *sql.Conn) error {
 	case err != nil:
 		return fmt.Errorf("check the role for SQL: %w", err)
 	case !there:
-		return session.Errorf(session.Forbidden, "SQL is not possible: the role %q finds no table messages; sql_db must name sessiond's database, and the role needs USAGE of its schema", role)
+		return session.Errorf(session.Forbidden,
+			"SQL is not possible: the role %q finds no table messages; sql_db must name sessiond's database, "+
+				"and the role needs USAGE of its schema", role)
 	case writer == role:
 		return cannotRead(fmt.Sprintf("the role %q can do more than read", role))
 	case writer != "":
@@ -155,7 +160,8 @@ func checkRole(ctx context.Context, conn *sql.Conn) error {
 
 func cannotRead(why string) error {
 	return session.Errorf(session.Forbidden, "SQL runs only as a role that can read and nothing else, and %s: run "+
-		"`CREATE ROLE sessiond_sql LOGIN PASSWORD '…'` and `GRANT pg_read_all_data TO sessiond_sql` as the database's administrator, "+
+		"`CREATE ROLE sessiond_sql LOGIN PASSWORD '…'` and `GRANT pg_read_all_data TO sessiond_sql` as the database's "+
+		"administrator, "+
 		"then set sql_db (SESSIOND_SQL_DB) to postgres://sessiond_sql@HOST/DATABASE", why)
 }
 
@@ -171,10 +177,12 @@ func explainPostgres(text string, limits Limits, err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return stoppedAfter(limits)
 	case errors.As(err, &large):
-		return session.Errorf(session.Invalid, "a row of the query is over %d MiB: take a substr of its texts, or their length", limits.value>>20)
+		return session.Errorf(session.Invalid,
+			"a row of the query is over %d MiB: take a substr of its texts, or their length", limits.value>>20)
 	case !errors.As(err, &e):
 		if strings.HasPrefix(err.Error(), "expected ") { // pgx: expected 1 arguments, got 0
-			return session.Errorf(session.Invalid, "the SQL has a parameter such as $1, which has no value: write the value into it")
+			return session.Errorf(session.Invalid,
+				"the SQL has a parameter such as $1, which has no value: write the value into it")
 		}
 		return fmt.Errorf("run query: %w", err)
 	}
@@ -183,7 +191,8 @@ func explainPostgres(text string, limits Limits, err error) error {
 		return stoppedAfter(limits)
 	case class == "40": // such as a conflict with the recovery of a replica
 		return session.Errorf(session.Busy, "%s; try again", e.Message)
-	case slices.Contains([]string{"08", "57", "58", "XX"}, class): // connections, the operator, the system, PostgreSQL's own
+	// connections, the operator, the system, PostgreSQL's own
+	case slices.Contains([]string{"08", "57", "58", "XX"}, class):
 		return fmt.Errorf("run query: %w", err)
 	}
 	message := e.Message

@@ -65,7 +65,8 @@ func asJSON(t *testing.T, res analytics.Result) string {
 	for _, row := range res.Rows {
 		for i, v := range row {
 			var document any
-			if text, ok := v.(string); ok && strings.ContainsAny(text[:min(len(text), 1)], "[{") && json.Unmarshal([]byte(text), &document) == nil {
+			if text, ok := v.(string); ok && strings.ContainsAny(text[:min(len(text), 1)], "[{") &&
+				json.Unmarshal([]byte(text), &document) == nil {
 				row[i] = string(testkit.Must(json.Marshal(document))(t))
 			}
 		}
@@ -166,7 +167,8 @@ func TestHoursAreOfTheZone(t *testing.T) {
 	s := testkit.Must(store.Open(t.Context(), address, store.Options{ReadOnly: true}))(t)
 	defer s.Close()
 	for zone, want := range map[*time.Location]string{
-		time.UTC: "08", testkit.Must(time.LoadLocation("Asia/Kolkata"))(t): "01", time.FixedZone("x", -3*3600): "05", time.FixedZone("y", 14*3600): "00",
+		time.UTC: "08", testkit.Must(time.LoadLocation("Asia/Kolkata"))(t): "01", time.FixedZone("x", -3*3600): "05",
+		time.FixedZone("y", 14*3600): "00",
 	} {
 		res := testkit.Must(analytics.New(s.Reader(), zone).Run(t.Context(), "hours-of-activity", nil))(t)
 		if res.Rows[0][0] != want {
@@ -184,17 +186,48 @@ func TestSQLOnPostgresReads(t *testing.T) {
 		rows      [][]any
 	}{
 		{"a value of each type", `SELECT 1 AS i, 2.5 AS f, 'x' AS t, '\x00ff'::bytea AS b, NULL AS n, true AS y, 7::numeric AS d`, []string{"i", "f", "t", "b", "n", "y", "d"}, [][]any{{int64(1), 2.5, "x", []byte{0, 255}, nil, int64(1), int64(7)}}},
-		{"two columns of one name", `SELECT 1 AS id, 2 AS id, 3 AS "id:1"`, []string{"id", "id", "id:1"}, [][]any{{int64(1), int64(2), int64(3)}}},
-		{"a time", `SELECT created_at FROM sessions ORDER BY id LIMIT 1`, []string{"created_at"}, [][]any{{"2026-02-09 09:00:00.000"}}},
+		{
+			"two columns of one name", `SELECT 1 AS id, 2 AS id, 3 AS "id:1"`,
+			[]string{"id", "id", "id:1"},
+			[][]any{{int64(1), int64(2), int64(3)}},
+		},
+		{
+			"a time", `SELECT created_at FROM sessions ORDER BY id LIMIT 1`,
+			[]string{"created_at"},
+			[][]any{{"2026-02-09 09:00:00.000"}},
+		},
 		{"a time compared with a text is in UTC", `SELECT COUNT(*) AS n FROM sessions WHERE created_at = '2026-02-09 09:00:00.000'`, []string{"n"}, [][]any{{int64(1)}}},
 		{"JSON", `SELECT metadata, metadata ->> 'user_id' AS u FROM sessions ORDER BY id LIMIT 1`, []string{"metadata", "u"}, [][]any{{`{"user_id":"user_123"}`, "user_123"}}},
-		{"other types are texts", `SELECT ARRAY[1,2] AS a, INTERVAL '90 min' AS i`, []string{"a", "i"}, [][]any{{"{1,2}", "01:30:00"}}},
+		{
+			"other types are texts", `SELECT ARRAY[1,2] AS a, INTERVAL '90 min' AS i`,
+			[]string{"a", "i"},
+			[][]any{{"{1,2}", "01:30:00"}},
+		},
 		{"no rows", `SELECT id FROM sessions WHERE false`, []string{"id"}, [][]any{}},
-		{"an infinite number", `SELECT 'infinity'::float8 AS x, 'NaN'::numeric AS y`, []string{"x", "y"}, [][]any{{"+Inf", "NaN"}}},
-		{"with, values, table", `WITH x(a) AS (VALUES (1), (2)) SELECT SUM(a) AS s FROM x`, []string{"s"}, [][]any{{int64(3)}}},
+		{
+			"an infinite number", `SELECT 'infinity'::float8 AS x, 'NaN'::numeric AS y`,
+			[]string{"x", "y"},
+			[][]any{{"+Inf", "NaN"}},
+		},
+		{
+			"with, values, table", `WITH x(a) AS (VALUES (1), (2)) SELECT SUM(a) AS s FROM x`,
+			[]string{"s"},
+			[][]any{{int64(3)}},
+		},
 		{"show", `SHOW transaction_read_only`, []string{"transaction_read_only"}, [][]any{{"on"}}},
-		{"as PostgreSQL writes it", "-- a comment\n;SELECT $$a ? b$$ AS x, 'A' LIKE 'a' AS y, metadata::jsonb ? 'user_id' AS z FROM sessions ORDER BY id LIMIT 1; -- end", []string{"x", "y", "z"}, [][]any{{"a ? b", int64(0), int64(1)}}},
-		{"a word that writes, in a string", `SELECT 'DROP TABLE sessions' AS x`, []string{"x"}, [][]any{{"DROP TABLE sessions"}}},
+		{
+			"as PostgreSQL writes it",
+			"-- a comment\n" +
+				";SELECT $$a ? b$$ AS x, 'A' LIKE 'a' AS y, metadata::jsonb ? 'user_id' AS z FROM sessions ORDER BY id LIMIT 1; " +
+				"-- end",
+			[]string{"x", "y", "z"},
+			[][]any{{"a ? b", int64(0), int64(1)}},
+		},
+		{
+			"a word that writes, in a string", `SELECT 'DROP TABLE sessions' AS x`,
+			[]string{"x"},
+			[][]any{{"DROP TABLE sessions"}},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -214,20 +247,32 @@ func TestSQLOnPostgresRejects(t *testing.T) {
 	tests := []struct{ name, sql, says string }{
 		{"nothing", " -- SELECT 1\n;", "the SQL is empty"},
 		{"two statements", "SELECT 1; SELECT 2", "only one statement is allowed"},
-		{"a second statement that ends the transaction", "SELECT 1; COMMIT; DROP TABLE parts", "only one statement is allowed"},
+		{
+			"a second statement that ends the transaction", "SELECT 1; COMMIT; DROP TABLE parts",
+			"only one statement is allowed",
+		},
 		{"insert", "INSERT INTO marks VALUES (1)", `begins with "INSERT"`},
 		{"copy", "COPY messages TO STDOUT", `begins with "COPY"`},
 		{"do", "DO $$ BEGIN DELETE FROM events; END $$", `begins with "DO"`},
 		{"set", "SET statement_timeout = 0", `begins with "SET"`},
 		{"delete behind with", "WITH x AS (DELETE FROM events RETURNING 1) SELECT * FROM x", "in a read-only transaction"},
-		{"an explained delete that runs", "EXPLAIN ANALYZE DELETE FROM events", "cannot execute DELETE in a read-only transaction"},
+		{
+			"an explained delete that runs", "EXPLAIN ANALYZE DELETE FROM events",
+			"cannot execute DELETE in a read-only transaction",
+		},
 		{"a table of a SELECT", "SELECT 1 AS x INTO copy_of_it", "cannot execute SELECT INTO in a read-only transaction"},
 		{"a lock of rows", "SELECT * FROM sessions FOR UPDATE", "read-only transaction"},
 		{"a new large object", "SELECT lo_import('/etc/passwd')", "permission denied"},
 		{"a file of the server", "SELECT pg_read_file('/etc/passwd')", "permission denied for function pg_read_file"},
-		{"writing from within a SELECT", "SELECT query_to_xml('DELETE FROM events', true, true, '')", "DELETE is not allowed"},
+		{
+			"writing from within a SELECT", "SELECT query_to_xml('DELETE FROM events', true, true, '')",
+			"DELETE is not allowed",
+		},
 		{"becoming the owner", "SELECT set_config('role', 'postgres', false)", "permission denied to set role"},
-		{"opening the transaction", "SELECT set_config('transaction_read_only', 'off', false)", "transaction read-write mode must be set before any query"},
+		{
+			"opening the transaction", "SELECT set_config('transaction_read_only', 'off', false)",
+			"transaction read-write mode must be set before any query",
+		},
 		{"a misspelt keyword", "SELECT *\nFORM sessions", `syntax error at or near "FORM" at line 2, column 1`},
 		{"an unknown column, after umlauts", "SELECT 'üü',\n  'ü', titel FROM sessions", `column "titel" does not exist at line 2, column 8. Perhaps you meant to reference the column "sessions.title"`},
 		{"an unknown table", "SELECT 1 FROM sesions", `relation "sesions" does not exist at line 1, column 15`},
@@ -270,7 +315,10 @@ func TestSQLOnPostgresHasLimits(t *testing.T) {
 			t.Errorf("%s: %d rows, truncated %t, %v", tt.sql, len(res.Rows), res.Truncated, err)
 		}
 	}
-	for _, sleep := range []string{"SELECT pg_sleep(3600)", "SELECT set_config('statement_timeout', '0', false), pg_sleep(3600)"} {
+	for _, sleep := range []string{
+		"SELECT pg_sleep(3600)",
+		"SELECT set_config('statement_timeout', '0', false), pg_sleep(3600)",
+	} {
 		_, err := r.SQL(t.Context(), sleep, analytics.Limits{Time: 250 * time.Millisecond})
 		if session.CodeOf(err) != session.Invalid || !strings.Contains(fmt.Sprint(err), "stopped after 250ms") {
 			t.Errorf("%s: %v", sleep, err)
@@ -279,7 +327,8 @@ func TestSQLOnPostgresHasLimits(t *testing.T) {
 	running(t, r, "pg_sleep", 0)
 }
 
-// All of a history begins before PostgreSQL's first year in a zone east of UTC, and ends after SQLite's last one west of it.
+// All of a history begins before PostgreSQL's first year in a zone east of UTC, and ends after SQLite's last one west
+// of it.
 func TestStatsOfAllTimesInEveryZone(t *testing.T) {
 	needsPostgres(t)
 	s := testkit.Must(store.Open(t.Context(), postgres(t), store.Options{ReadOnly: true}))(t)
@@ -320,7 +369,8 @@ func TestSQLOnPostgresEndsWithItsClient(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	running(t, r, "pg_sleep", 0)
-	testkit.Must(r.SQL(t.Context(), "SELECT pg_advisory_lock(7), set_config('search_path', 'x', false)", analytics.Limits{}))(t)
+	testkit.Must(r.SQL(t.Context(), "SELECT pg_advisory_lock(7), set_config('search_path', 'x', false)",
+		analytics.Limits{}))(t)
 	for _, none := range []string{`SELECT 1 FROM pg_locks WHERE locktype = 'advisory'`, `SELECT 1 FROM sessions WHERE current_setting('search_path') = 'x'`} {
 		for n := 1; n > 0; {
 			n = len(testkit.Must(r.SQL(t.Context(), none, analytics.Limits{}))(t).Rows)
@@ -360,7 +410,8 @@ func TestSQLOnPostgresNeedsAReadingRole(t *testing.T) {
 		t.Helper()
 		s := testkit.Must(store.Open(t.Context(), address, store.Options{ReadOnly: true, SQL: sqlAddress}))(t)
 		defer s.Close()
-		_, err := analytics.New(s.Reader(), time.UTC).WithSQL(s.SQLReader()).SQL(t.Context(), "SELECT COUNT(*) FROM messages", analytics.Limits{})
+		_, err := analytics.New(s.Reader(), time.UTC).WithSQL(s.SQLReader()).SQL(t.Context(), "SELECT COUNT(*) FROM messages",
+			analytics.Limits{})
 		if says == "" && err != nil || says != "" && !strings.Contains(fmt.Sprint(err), says) {
 			t.Errorf("%v, not %q", err, says)
 		}
@@ -375,7 +426,8 @@ func TestSQLOnPostgresNeedsAReadingRole(t *testing.T) {
 	try(u.String(), `the role "`+role+`" can do more than read`)
 	do(`REVOKE UPDATE (title) ON sessions FROM ` + role)
 	try(u.String(), "")
-	do(`ALTER ROLE ` + role + ` NOINHERIT; GRANT DELETE ON events TO ` + role + `_group; GRANT ` + role + `_group TO ` + role)
+	do(`ALTER ROLE ` + role + ` NOINHERIT; GRANT DELETE ON events TO ` + role + `_group; GRANT ` + role + `_group TO ` +
+		role)
 	try(u.String(), `the role "`+role+`" is a member of "`+role+`_group", which can do more than read`)
 	do(`REVOKE ` + role + `_group FROM ` + role + `; GRANT pg_read_server_files TO ` + role)
 	try(u.String(), `is a member of "pg_read_server_files"`)

@@ -188,7 +188,9 @@ func AnswerSQL(ctx context.Context, in io.Reader, out io.Writer, open func(conte
 	return err
 }
 
-func answerSQL(ctx context.Context, asked request, limits Limits, open func(context.Context, string) (DB, error)) ([]byte, error) {
+func answerSQL(ctx context.Context, asked request, limits Limits,
+	open func(context.Context, string) (DB, error),
+) ([]byte, error) {
 	db, err := open(ctx, asked.DB)
 	if err != nil {
 		return nil, err
@@ -220,7 +222,8 @@ func (res *Result) encode() ([]byte, error) {
 		}
 		if res.Rows[i] = nil; b.Len()+len(line) > maxBytes {
 			if i == 0 {
-				return nil, session.Errorf(session.Invalid, "a row of the query is over %d MiB: take a substr of its texts, or their length", maxBytes>>20)
+				return nil, session.Errorf(session.Invalid,
+					"a row of the query is over %d MiB: take a substr of its texts, or their length", maxBytes>>20)
 			}
 			res.Truncated = true
 			break

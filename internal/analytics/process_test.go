@@ -23,9 +23,10 @@ const answers = "answer-sql"
 // TestMain lets the test binary be the process that answers SQL.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == answers {
-		err := analytics.AnswerSQL(context.Background(), os.Stdin, os.Stdout, func(_ context.Context, path string) (analytics.DB, error) {
-			return sql.Open("sqlite", "file:"+path+"?mode=ro")
-		})
+		err := analytics.AnswerSQL(context.Background(), os.Stdin, os.Stdout,
+			func(_ context.Context, path string) (analytics.DB, error) {
+				return sql.Open("sqlite", "file:"+path+"?mode=ro")
+			})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -58,7 +59,8 @@ func TestProcessAnswersAsReportsDo(t *testing.T) {
 		"SELECT 1; SELECT 2":       "only one statement",
 		"SELECT zeroblob(9000000)": "a value or a row of the query is over 1 MiB",
 	} {
-		if _, err := p.SQL(t.Context(), text, analytics.Limits{}); session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(), want) {
+		if _, err := p.SQL(t.Context(), text, analytics.Limits{}); session.CodeOf(err) != session.Invalid ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
@@ -77,9 +79,15 @@ func TestProcessEndsWhatSQLiteDoesNot(t *testing.T) {
 			`SELECT trim(replace(hex(zeroblob(500000)), '0', 'a'), replace(hex(zeroblob(42500)), '0', 'b') || 'a')`,
 			"was stopped after", time.Second,
 		},
-		"endless rows":             {`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n`, "was stopped after", time.Second},
-		"an aggregate of 10 GB":    {numbers + `SELECT json_group_array(hex(zeroblob(50000))) FROM n`, "out of memory", time.Minute},
-		"temporary files of 20 GB": {numbers + `SELECT i, hex(zeroblob(100000)) FROM n`, "temporary files over 256 MiB", time.Minute},
+		"endless rows": {`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n`, "was stopped after", time.Second},
+		"an aggregate of 10 GB": {
+			numbers + `SELECT json_group_array(hex(zeroblob(50000))) FROM n`, "out of memory",
+			time.Minute,
+		},
+		"temporary files of 20 GB": {
+			numbers + `SELECT i, hex(zeroblob(100000)) FROM n`, "temporary files over 256 MiB",
+			time.Minute,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := p.SQL(t.Context(), c.text, analytics.Limits{Time: c.time, Rows: 100_000})
@@ -104,7 +112,8 @@ func TestProcessIsBusyWhileTwoRun(t *testing.T) {
 	for p.Running() < 2 {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := p.SQL(t.Context(), "SELECT 1", analytics.Limits{Time: time.Millisecond}); session.CodeOf(err) != session.Busy {
+	if _, err := p.SQL(t.Context(), "SELECT 1",
+		analytics.Limits{Time: time.Millisecond}); session.CodeOf(err) != session.Busy {
 		t.Errorf("a third one: %v", err)
 	}
 	cancel()

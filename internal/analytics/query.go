@@ -58,14 +58,16 @@ func (r *Reports) lookup(name string) (Query, error) {
 	}
 	var near []string
 	for _, q := range all {
-		if name != "" && (strings.Contains(q.Name, name) || strings.Contains(strings.ToLower(q.Description), strings.ToLower(name))) {
+		if name != "" && (strings.Contains(q.Name, name) ||
+			strings.Contains(strings.ToLower(q.Description), strings.ToLower(name))) {
 			near = append(near, q.Name)
 		}
 	}
 	if len(near) == 0 {
 		return Query{}, session.Errorf(session.NotFound, "no query is named %q; `sessiond query` lists them", clip(name))
 	}
-	return Query{}, session.Errorf(session.NotFound, "no query is named %q; did you mean %s?", clip(name), strings.Join(near, ", "))
+	return Query{}, session.Errorf(session.NotFound, "no query is named %q; did you mean %s?", clip(name),
+		strings.Join(near, ", "))
 }
 
 // readQuery parses a file: a line with the question, an empty comment line, and one line
@@ -129,9 +131,11 @@ func (q *Query) check(params map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		if !slices.Contains(known, name) {
 			if len(known) == 0 {
-				return session.Errorf(session.Invalid, "query %s has no parameters, so no %q", q.Name, clip(name)).At(name, "unknown parameter")
+				return session.Errorf(session.Invalid, "query %s has no parameters, so no %q", q.Name, clip(name)).At(name,
+					"unknown parameter")
 			}
-			return session.Errorf(session.Invalid, "query %s has no parameter %q; it has %s", q.Name, clip(name), strings.Join(known, ", ")).At(name, "unknown parameter")
+			return session.Errorf(session.Invalid, "query %s has no parameter %q; it has %s", q.Name, clip(name),
+				strings.Join(known, ", ")).At(name, "unknown parameter")
 		}
 		if err := checkValue(name, params[name]); err != nil {
 			return err
@@ -145,11 +149,13 @@ func checkValue(name, value string) error {
 	switch name {
 	case "since", "day":
 		if _, err := time.Parse(time.DateOnly, value); err != nil {
-			return session.Errorf(session.Invalid, "%s %q is not a day; use the form 2026-02-11", name, clip(value)).At(name, "not a day")
+			return session.Errorf(session.Invalid, "%s %q is not a day; use the form 2026-02-11", name, clip(value)).At(name,
+				"not a day")
 		}
 	}
 	if isWhole(name) && (value == "" || len(value) > 18 || strings.Trim(value, "0123456789") != "") {
-		return session.Errorf(session.Invalid, "%s %q is not a whole number", name, clip(value)).At(name, "not a whole number")
+		return session.Errorf(session.Invalid, "%s %q is not a whole number", name, clip(value)).At(name,
+			"not a whole number")
 	}
 	return nil
 }

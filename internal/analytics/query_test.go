@@ -38,7 +38,9 @@ func TestEveryQueryFindsSomething(t *testing.T) {
 			if len(res.Rows) == 0 {
 				t.Error("no rows: the fixture holds nothing for it, or the query is wrong")
 			}
-			if i := slices.IndexFunc(res.Columns, func(c string) bool { return !regexp.MustCompile(`^[a-z][a-z0-9_]*$`).MatchString(c) }); i >= 0 {
+			if i := slices.IndexFunc(res.Columns, func(c string) bool {
+				return !regexp.MustCompile(`^[a-z][a-z0-9_]*$`).MatchString(c)
+			}); i >= 0 {
 				t.Errorf("column %q has no plain name", res.Columns[i])
 			}
 		})
@@ -75,7 +77,8 @@ func TestSQLite3AnswersTheSame(t *testing.T) {
 
 // A sqlite3 of 2022 must find nothing wrong in a file that the driver's newer one wrote.
 func TestSQLite3ChecksTheFile(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), sqlite3(t), "-readonly", database(t, "testdata/fixture.sql"), "PRAGMA integrity_check")
+	cmd := exec.CommandContext(t.Context(), sqlite3(t), "-readonly", database(t, "testdata/fixture.sql"),
+		"PRAGMA integrity_check")
 	out, err := cmd.CombinedOutput()
 	if err != nil || string(out) != "ok\n" {
 		t.Errorf("%v: %s", err, out)
@@ -163,11 +166,26 @@ func filterTests() []filterTest {
 	return []filterTest{
 		{"dearest-sessions", map[string]string{"limit": "2"}, "id", []any{"20260209_001", "20260210_001"}},
 		{"prompts-by-day", map[string]string{"since": "2026-02-10"}, "day", []any{"2026-02-11", "2026-02-10"}},
-		{"path", map[string]string{"session": "20260211_001"}, "seq", []any{int64(1), int64(2), int64(3), int64(4), int64(1), int64(3)}},
-		{"path", map[string]string{"session": "20260211_001", "seq": "2"}, "seq", []any{int64(1), int64(2), int64(3), int64(4), int64(1), int64(2)}},
+		{
+			"path",
+			map[string]string{"session": "20260211_001"},
+			"seq",
+			[]any{int64(1), int64(2), int64(3), int64(4), int64(1), int64(3)},
+		},
+		{
+			"path",
+			map[string]string{"session": "20260211_001", "seq": "2"},
+			"seq",
+			[]any{int64(1), int64(2), int64(3), int64(4), int64(1), int64(2)},
+		},
 		{"path", map[string]string{"session": "20260211_001", "limit": "2"}, "seq", []any{int64(1), int64(3)}},
 		{"path", map[string]string{"session": "20990101_001"}, "seq", nil},
-		{"transcript", map[string]string{"session": "20260209_001", "after": "4"}, "content", []any{"And the Migration test?", "Run it twice."}},
+		{
+			"transcript",
+			map[string]string{"session": "20260209_001", "after": "4"},
+			"content",
+			[]any{"And the Migration test?", "Run it twice."},
+		},
 		{"sessions-of-file", map[string]string{"path": "store.go"}, "id", []any{"20260210_001", "20260209_001"}},
 		{"sessions-of-file", map[string]string{"path": "/home/u/shop/Makefile"}, "id", []any{"20260210_001"}},
 		{"sessions-of-file", map[string]string{"path": "tore.go"}, "id", nil},
@@ -176,7 +194,12 @@ func filterTests() []filterTest {
 		{"repeated-calls", map[string]string{"times": "4"}, "times", nil},
 		{"repeated-calls", map[string]string{"times": "1"}, "times", []any{int64(3), int64(1)}},
 		{"full-windows", map[string]string{"percent": "61"}, "id", []any{"20260209_001"}},
-		{"full-windows", map[string]string{"percent": "2"}, "id", []any{"20260209_001", "20260210_002", "20260210_001", "20260211_001"}},
+		{
+			"full-windows",
+			map[string]string{"percent": "2"},
+			"id",
+			[]any{"20260209_001", "20260210_002", "20260210_001", "20260211_001"},
+		},
 		{"cache-misses", map[string]string{"tokens": "2001"}, "model", nil},
 		{"busiest-files", map[string]string{"under": "/home/u/shop/internal/"}, "changes", []any{int64(1)}},
 		{"sessions-by-metadata", map[string]string{"name": "user_id", "value": "user_123"}, "id", []any{"20260209_001"}},
@@ -184,7 +207,12 @@ func filterTests() []filterTest {
 		{"sessions-by-metadata", map[string]string{"name": "$.tags[0]", "value": "late"}, "id", []any{"20260211_002"}},
 		{"sessions-by-metadata", map[string]string{"name": "tags"}, "id", []any{"20260211_002"}},
 		{"path", map[string]string{"session": "20260211_001", "limit": "0"}, "seq", nil},
-		{"dearest-sessions", map[string]string{"limit": "999999999999999999", "since": "2026-02-11"}, "id", []any{"20260211_001"}},
+		{
+			"dearest-sessions",
+			map[string]string{"limit": "999999999999999999", "since": "2026-02-11"},
+			"id",
+			[]any{"20260211_001"},
+		},
 	}
 }
 
@@ -210,13 +238,28 @@ func TestInvalidNamesAndValues(t *testing.T) {
 		{"a part of a name", "dearest", nil, session.NotFound, "did you mean dearest-days, dearest-sessions"},
 		{"a path", "../queries/day", nil, session.NotFound, "no query is named"},
 		{"no name", "", nil, session.NotFound, "no query is named"},
-		{"unknown parameter", "day", map[string]string{"limit": "3"}, session.Invalid, `query day has no parameter "limit"; it has day`},
+		{
+			"unknown parameter", "day",
+			map[string]string{"limit": "3"},
+			session.Invalid,
+			`query day has no parameter "limit"; it has day`,
+		},
 		{"a query without any", "resets", map[string]string{"limit": "3"}, session.Invalid, "query resets has no parameters"},
-		{"no number", "dearest-days", map[string]string{"limit": "many"}, session.Invalid, `limit "many" is not a whole number`},
+		{
+			"no number", "dearest-days",
+			map[string]string{"limit": "many"},
+			session.Invalid,
+			`limit "many" is not a whole number`,
+		},
 		{"a negative number", "dearest-days", map[string]string{"limit": "-1"}, session.Invalid, "not a whole number"},
 		{"no day", "day", map[string]string{"day": "Tuesday"}, session.Invalid, `day "Tuesday" is not a day`},
 		{"a day that is not", "day", map[string]string{"day": "2026-02-30"}, session.Invalid, "is not a day"},
-		{"a broken JSON path", "sessions-by-metadata", map[string]string{"name": "$.tags[x]", "value": "x"}, session.Invalid, "path"},
+		{
+			"a broken JSON path", "sessions-by-metadata",
+			map[string]string{"name": "$.tags[x]", "value": "x"},
+			session.Invalid,
+			"path",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

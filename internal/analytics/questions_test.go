@@ -19,7 +19,11 @@ func TestFifteenQuestions(t *testing.T) {
 		want  [][]any
 	}{
 		{"cost-by-project", [][]any{{"/home/u/shop", int64(8), 2.91, int64(1)}}},
-		{"prompts-by-day", [][]any{{"2026-02-11", int64(2), int64(2)}, {"2026-02-10", int64(2), int64(2)}, {"2026-02-09", int64(1), int64(1)}}},
+		{"prompts-by-day", [][]any{
+			{"2026-02-11", int64(2), int64(2)},
+			{"2026-02-10", int64(2), int64(2)},
+			{"2026-02-09", int64(1), int64(1)},
+		}},
 		{"cost-by-model-week", [][]any{
 			{"2026-W07", "gpt-x", int64(6), 2.9, int64(0)},
 			{"2026-W07", "gpt-mini", int64(1), 0.01, int64(0)},
@@ -34,9 +38,15 @@ func TestFifteenQuestions(t *testing.T) {
 		{"sessions-of-file", [][]any{
 			{"20260210_001", "pi", "The build", "/home/u/shop/Makefile", int64(0), int64(1), "2026-02-10 11:01:00.000"},
 			{"20260210_001", "pi", "The build", "/home/u/shop/internal/store.go", int64(0), int64(1), "2026-02-10 11:01:00.000"},
-			{"20260209_001", "sessiond", "The migration", "/home/u/shop/internal/store.go", int64(1), int64(0), "2026-02-09 09:00:05.000"},
+			{
+				"20260209_001", "sessiond", "The migration", "/home/u/shop/internal/store.go", int64(1), int64(0),
+				"2026-02-09 09:00:05.000",
+			},
 		}},
-		{"failing-tools", [][]any{{"bash", int64(3), int64(2), 100.0, int64(1)}, {"read", int64(1), int64(0), 0.0, int64(0)}}},
+		{"failing-tools", [][]any{
+			{"bash", int64(3), int64(2), 100.0, int64(1)},
+			{"read", int64(1), int64(0), 0.0, int64(0)},
+		}},
 		{"slowest-tools", [][]any{{"bash", int64(2), 600.0, int64(700), 1.2}, {"read", int64(1), 120.0, int64(120), 0.1}}},
 		{"cache-hits", [][]any{
 			{"gpt-x", int64(6), int64(4300), int64(1900), 44.2},
@@ -46,11 +56,18 @@ func TestFifteenQuestions(t *testing.T) {
 		{"compaction-payoff", [][]any{{"20260209_001", int64(2), int64(1), int64(3800), 0.006}}},
 		{"paid-summaries", [][]any{{"20260209_001", int64(1), int64(1), int64(1), int64(0), int64(0), 0.006}}},
 		{"day", [][]any{
-			{"/home/u/shop", "20260209_001", "sessiond", "The migration", int64(1), "2026-02-10 10:00:00.000", "2026-02-10 10:00:00.000"},
+			{
+				"/home/u/shop", "20260209_001", "sessiond", "The migration", int64(1), "2026-02-10 10:00:00.000",
+				"2026-02-10 10:00:00.000",
+			},
 			{"/home/u/shop", "20260210_001", "pi", "The build", int64(1), "2026-02-10 11:00:00.000", "2026-02-10 11:00:00.000"},
 		}},
 		{"subagent-cost", [][]any{{"20260209_001", "The migration", int64(1), 0.1, 2.506, int64(0)}}},
-		{"steps-per-prompt", [][]any{{"sessiond", int64(3), int64(6), 2.0}, {"pi", int64(1), int64(2), 2.0}, {"claude-code", int64(1), int64(0), 0.0}}},
+		{"steps-per-prompt", [][]any{
+			{"sessiond", int64(3), int64(6), 2.0},
+			{"pi", int64(1), int64(2), 2.0},
+			{"claude-code", int64(1), int64(0), 0.0},
+		}},
 		{"what-fills-the-file", [][]any{
 			{"claude-code", int64(1), int64(2), int64(22), int64(0), int64(70000)},
 			{"sessiond", int64(11), int64(12), int64(213), int64(0), int64(0)},
@@ -70,7 +87,8 @@ func TestFifteenQuestions(t *testing.T) {
 	})
 	t.Run("unanswered", func(t *testing.T) {
 		res := run(t, r, "unanswered", nil)
-		if len(res.Rows) != 1 || res.Rows[0][0] != "20260211_002" || !strings.HasPrefix(res.Rows[0][5].(string), "Anyone there? Größe!") {
+		if len(res.Rows) != 1 || res.Rows[0][0] != "20260211_002" ||
+			!strings.HasPrefix(res.Rows[0][5].(string), "Anyone there? Größe!") {
 			t.Errorf("%v", res.Rows)
 		}
 	})
@@ -107,7 +125,13 @@ func TestClassicShape(t *testing.T) {
 			 GROUP BY session_id
 			 ORDER BY total DESC
 			 LIMIT 10`,
-			[][]any{{"20260211_002", int64(9000)}, {"20260209_001", int64(60)}, {"20260210_001", int64(40)}, {"20260211_001", int64(28)}, {"20260210_002", int64(15)}},
+			[][]any{
+				{"20260211_002", int64(9000)},
+				{"20260209_001", int64(60)},
+				{"20260210_001", int64(40)},
+				{"20260211_001", int64(28)},
+				{"20260210_002", int64(15)},
+			},
 		},
 		{
 			"by metadata",

@@ -42,7 +42,8 @@ func (r *Reports) SQL(ctx context.Context, text string, limits Limits) (Result, 
 
 func checkText(text string) error {
 	if len(text) > maxSQLBytes {
-		return session.Errorf(session.Invalid, "the SQL is too long: %d bytes, at most %d are allowed", len(text), maxSQLBytes)
+		return session.Errorf(session.Invalid, "the SQL is too long: %d bytes, at most %d are allowed", len(text),
+			maxSQLBytes)
 	}
 	if i := strings.IndexByte(text, 0); i >= 0 {
 		return session.Errorf(session.Invalid, "the SQL has a NUL at %s", position(text, i))
@@ -50,7 +51,9 @@ func checkText(text string) error {
 	return nil
 }
 
-func (r *Reports) runSQLite(ctx context.Context, s *statement, values map[string]string, limits Limits) (res Result, err error) {
+func (r *Reports) runSQLite(ctx context.Context, s *statement, values map[string]string,
+	limits Limits,
+) (res Result, err error) {
 	err = r.withConn(ctx, r.db, limits.Time, func(ctx context.Context, conn *sql.Conn) error {
 		for limit, n := range engineLimits(limits) {
 			before, err := sqlite.Limit(conn, limit, n)
@@ -115,7 +118,8 @@ func engineLimits(l Limits) map[int]int {
 // limited returns a query that gives one row more than the limit. SQLite's driver can be interrupted only
 // before the first row, so all rows are computed before the first.
 func limited(text string, limit int) string {
-	return fmt.Sprintf("WITH answer AS MATERIALIZED (SELECT * FROM (%s\n) AS a LIMIT %d) SELECT * FROM answer", text, limit+1)
+	return fmt.Sprintf("WITH answer AS MATERIALIZED (SELECT * FROM (%s\n) AS a LIMIT %d) SELECT * FROM answer", text,
+		limit+1)
 }
 
 // args returns the statement's arguments; a parameter without a value is NULL.
@@ -209,11 +213,14 @@ func explainError(ctx context.Context, conn *sql.Conn, s *statement, limits Limi
 	case sqlite3.SQLITE_INTERRUPT:
 		return stoppedAfter(limits)
 	case sqlite3.SQLITE_READONLY:
-		return session.Errorf(session.Invalid, "the query would write, and queries only read; write through the commands or the API")
+		return session.Errorf(session.Invalid,
+			"the query would write, and queries only read; write through the commands or the API")
 	case sqlite3.SQLITE_TOOBIG:
-		return session.Errorf(session.Invalid, "a value or a row of the query is over %d MiB: take a substr of the text, or its length", limits.value>>20)
+		return session.Errorf(session.Invalid,
+			"a value or a row of the query is over %d MiB: take a substr of the text, or its length", limits.value>>20)
 	case sqlite3.SQLITE_NOMEM: // so SQLite names a statement of too many instructions
-		return session.Errorf(session.Invalid, "the query is too complex: shorten its lists, or join with the table that holds them")
+		return session.Errorf(session.Invalid,
+			"the query is too complex: shorten its lists, or join with the table that holds them")
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return session.Errorf(session.Busy, "the database is busy; try again soon")
 	case sqlite3.SQLITE_MISMATCH:
@@ -241,7 +248,8 @@ func sqliteMessage(err error) string {
 }
 
 func stoppedAfter(limits Limits) error {
-	return session.Errorf(session.Invalid, "the query was stopped after %s, which is its limit: narrow it, or ask for less at once", limits.Time)
+	return session.Errorf(session.Invalid,
+		"the query was stopped after %s, which is its limit: narrow it, or ask for less at once", limits.Time)
 }
 
 func clip(s string) string {

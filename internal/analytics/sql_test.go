@@ -33,22 +33,47 @@ func TestSQLReads(t *testing.T) {
 		columns   []string
 		rows      [][]any
 	}{
-		{"a value of each type", `SELECT 1 AS i, 2.5 AS f, 'x' AS t, x'00ff' AS b, NULL AS n`, []string{"i", "f", "t", "b", "n"}, [][]any{{int64(1), 2.5, "x", []byte{0, 255}, nil}}},
+		{
+			"a value of each type", `SELECT 1 AS i, 2.5 AS f, 'x' AS t, x'00ff' AS b, NULL AS n`,
+			[]string{"i", "f", "t", "b", "n"},
+			[][]any{{int64(1), 2.5, "x", []byte{0, 255}, nil}},
+		},
 		{"two columns of one name", `SELECT 1 AS id, 2 AS id`, []string{"id", "id"}, [][]any{{int64(1), int64(2)}}},
 		{"a column without a name of its own", `SELECT COUNT(*) FROM sessions`, []string{"COUNT(*)"}, [][]any{{int64(5)}}},
 		{"no rows", `SELECT id FROM sessions WHERE 0`, []string{"id"}, [][]any{}},
-		{"in the order that was asked for", `SELECT id FROM messages ORDER BY id DESC LIMIT 3`, []string{"id"}, [][]any{{int64(16)}, {int64(15)}, {int64(14)}}},
+		{
+			"in the order that was asked for", `SELECT id FROM messages ORDER BY id DESC LIMIT 3`,
+			[]string{"id"},
+			[][]any{{int64(16)}, {int64(15)}, {int64(14)}},
+		},
 		{"an infinite number", `SELECT 9e999 AS x, -9e999 AS y`, []string{"x", "y"}, [][]any{{"+Inf", "-Inf"}}},
 		{"with", `WITH x(a) AS (VALUES (1), (2)) SELECT SUM(a) AS s FROM x`, []string{"s"}, [][]any{{int64(3)}}},
 		{"values", `VALUES (1, 'a'), (2, 'b')`, []string{"column1", "column2"}, [][]any{{int64(1), "a"}, {int64(2), "b"}}},
 		{"semicolons and comments around it", "-- ;\n;; SELECT ';' AS x /* ; */ ; -- end; really\n;", nil, nil},
-		{"semicolons and comments behind it", "SELECT ';' AS \"a;b\", [x;y] FROM (SELECT 1 AS [x;y]) /* ; */ ; -- end; really\n;", []string{"a;b", "x;y"}, [][]any{{";", int64(1)}}},
+		{
+			"semicolons and comments behind it",
+			"SELECT ';' AS \"a;b\", [x;y] FROM (SELECT 1 AS [x;y]) /* ; */ ; -- end; really\n;",
+			[]string{"a;b", "x;y"},
+			[][]any{{";", int64(1)}},
+		},
 		{"a comment without an end of line", "SELECT 1 AS x -- that is all", []string{"x"}, [][]any{{int64(1)}}},
 		{"a comment without an end", "SELECT 1 AS x /* that is all", []string{"x"}, [][]any{{int64(1)}}},
 		{"quotes in quotes", `SELECT 'it''s; ok' AS x`, []string{"x"}, [][]any{{"it's; ok"}}},
-		{"a parameter that is not set", `SELECT COALESCE(:limit, 20) AS x, @y AS y, $z AS z`, []string{"x", "y", "z"}, [][]any{{int64(20), nil, nil}}},
-		{"a word that writes, in a string", `SELECT 'DROP TABLE sessions' AS x`, []string{"x"}, [][]any{{"DROP TABLE sessions"}}},
-		{"describing a table", `SELECT name FROM pragma_table_info('marks') LIMIT 2`, []string{"name"}, [][]any{{"session_id"}, {"message_id"}}},
+		{
+			"a parameter that is not set", `SELECT COALESCE(:limit, 20) AS x, @y AS y, $z AS z`,
+			[]string{"x", "y", "z"},
+			[][]any{{int64(20), nil, nil}},
+		},
+		{
+			"a word that writes, in a string", `SELECT 'DROP TABLE sessions' AS x`,
+			[]string{"x"},
+			[][]any{{"DROP TABLE sessions"}},
+		},
+		{
+			"describing a table", `SELECT name FROM pragma_table_info('marks') LIMIT 2`,
+			[]string{"name"},
+			[][]any{{"session_id"}, {"message_id"}},
+		},
 		{"a pragma that describes", `PRAGMA encoding`, []string{"encoding"}, [][]any{{"UTF-8"}}},
 	}
 	for _, tt := range tests {
@@ -80,7 +105,10 @@ func TestSQLRejects(t *testing.T) {
 		{"insert", "INSERT INTO marks VALUES (1)", "INSERT is not allowed"},
 		{"update, behind a comment", "/* SELECT */ update sessions SET title = ''", "UPDATE is not allowed"},
 		{"delete", "DELETE FROM events", "DELETE is not allowed"},
-		{"delete behind with", "WITH x(a) AS (SELECT ')') DELETE FROM events WHERE id IN (SELECT a FROM x)", "DELETE is not allowed"},
+		{
+			"delete behind with", "WITH x(a) AS (SELECT ')') DELETE FROM events WHERE id IN (SELECT a FROM x)",
+			"DELETE is not allowed",
+		},
 		{"an explained delete", "EXPLAIN DELETE FROM events", "DELETE is not allowed"},
 		{"attach", "ATTACH '/tmp/other.db' AS other", "ATTACH is not allowed"},
 		{"vacuum into", "VACUUM INTO '/tmp/copy.db'", "VACUUM is not allowed"},
@@ -93,7 +121,10 @@ func TestSQLRejects(t *testing.T) {
 		{"another schema's", "PRAGMA main.user_version = 7", "this PRAGMA is not allowed"},
 		{"no SQL", "sessions please", `begins with "sessions"`},
 		{"a misspelt keyword", "SELECT *\nFORM sessions", "near \"FORM\": syntax error at line 2, column 1"},
-		{"a misspelt keyword, its word used before", "SELECT sessions.id FROM sessions\nWHERE sessions sessions", "syntax error at line 2, column 16"},
+		{
+			"a misspelt keyword, its word used before", "SELECT sessions.id FROM sessions\nWHERE sessions sessions",
+			"syntax error at line 2, column 16",
+		},
 		{"an unknown column", "SELECT id,\n  größe, titel FROM sessions", "no such column: größe at line 2, column 3"},
 		{"an unknown column after umlauts", "SELECT 'ü', titel FROM sessions", "no such column: titel at line 1, column 13"},
 		{"an unknown table", "SELECT 1 FROM sesions", "no such table: sesions at line 1, column 15"},
@@ -203,7 +234,8 @@ func TestCancelledQueryFreesItsConnection(t *testing.T) {
 		runtime.Gosched()
 	}
 	t.Run("a third one waits and gives up", func(t *testing.T) {
-		if _, err := r.SQL(t.Context(), "SELECT 1", analytics.Limits{Time: time.Millisecond}); session.CodeOf(err) != session.Busy {
+		if _, err := r.SQL(t.Context(), "SELECT 1",
+			analytics.Limits{Time: time.Millisecond}); session.CodeOf(err) != session.Busy {
 			t.Errorf("got %v", err)
 		}
 	})

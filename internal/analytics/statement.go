@@ -40,7 +40,8 @@ func parseStatement(text string) (statement, error) {
 		switch {
 		case t == nil:
 		case end >= 0 && !isSign(text, t, ';'):
-			return statement{}, session.Errorf(session.Invalid, "only one statement is allowed; a second one begins at %s", position(text, t.start))
+			return statement{}, session.Errorf(session.Invalid, "only one statement is allowed; a second one begins at %s",
+				position(text, t.start))
 		case isSign(text, t, ';'):
 			if end < 0 {
 				end = t.start
@@ -111,9 +112,11 @@ func (s *statement) checkReads() error {
 		return session.Errorf(session.Invalid, "%s is not allowed; queries read only this database", first)
 	case "INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "VACUUM", "REINDEX", "ANALYZE",
 		"BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE":
-		return session.Errorf(session.Invalid, "%s is not allowed; queries only read, write through the commands or the API", first)
+		return session.Errorf(session.Invalid, "%s is not allowed; queries only read, write through the commands or the API",
+			first)
 	default:
-		return session.Errorf(session.Invalid, "the SQL begins with %q; write a SELECT", clip(s.text[s.tokens[0].start:s.tokens[0].end]))
+		return session.Errorf(session.Invalid, "the SQL begins with %q; write a SELECT",
+			clip(s.text[s.tokens[0].start:s.tokens[0].end]))
 	}
 	for _, t := range s.tokens {
 		if t.kind == param && s.text[t.start] == '?' {
@@ -140,7 +143,8 @@ func (s *statement) checkPragma() error {
 			return nil
 		}
 	}
-	return session.Errorf(session.Invalid, "this PRAGMA is not allowed; only those that describe the database are, such as table_info, index_list, page_count")
+	return session.Errorf(session.Invalid,
+		"this PRAGMA is not allowed; only those that describe the database are, such as table_info, index_list, page_count")
 }
 
 func isSign(text string, t *token, c byte) bool { return t.kind == sign && text[t.start] == c }

@@ -112,7 +112,10 @@ type Bucket struct {
 
 // Of returns the bucket's value in a dimension.
 func (b *Bucket) Of(d Dimension) string {
-	return map[Dimension]string{ByDay: b.Day, ByWeek: b.Week, ByMonth: b.Month, ByProject: b.Project, BySource: string(b.Source), ByModel: b.Model, ByPurpose: string(b.Purpose)}[d]
+	return map[Dimension]string{
+		ByDay: b.Day, ByWeek: b.Week, ByMonth: b.Month, ByProject: b.Project,
+		BySource: string(b.Source), ByModel: b.Model, ByPurpose: string(b.Purpose),
+	}[d]
 }
 
 const compactionSums = `
@@ -134,8 +137,14 @@ func (r *Reports) Stats(ctx context.Context, f Filter, by ...Dimension) (Stats, 
 	if len(by) == 0 {
 		by = Dimensions()
 	}
-	stats := Stats{ByDay: []Bucket{}, ByProject: []Bucket{}, BySource: []Bucket{}, ByModel: []Bucket{}, ByPurpose: []Bucket{}}
-	lists := map[Dimension]*[]Bucket{ByDay: &stats.ByDay, ByProject: &stats.ByProject, BySource: &stats.BySource, ByModel: &stats.ByModel, ByPurpose: &stats.ByPurpose}
+	stats := Stats{
+		ByDay: []Bucket{}, ByProject: []Bucket{}, BySource: []Bucket{}, ByModel: []Bucket{},
+		ByPurpose: []Bucket{},
+	}
+	lists := map[Dimension]*[]Bucket{
+		ByDay: &stats.ByDay, ByProject: &stats.ByProject, BySource: &stats.BySource,
+		ByModel: &stats.ByModel, ByPurpose: &stats.ByPurpose,
+	}
 	err := r.snapshot(ctx, f, func(ctx context.Context, conn *sql.Conn, args []any) error {
 		for _, d := range by {
 			if lists[d] == nil {
@@ -153,7 +162,8 @@ func (r *Reports) Stats(ctx context.Context, f Filter, by ...Dimension) (Stats, 
 }
 
 // Usage returns the sums over the filter's data for each combination of some dimensions, in their order:
-// days oldest first, other values by their cost. At least one dimension is needed. Codes: Invalid (a day, a dimension), Busy.
+// days oldest first, other values by their cost. At least one dimension is needed. Codes: Invalid (a day, a dimension),
+// Busy.
 func (r *Reports) Usage(ctx context.Context, f Filter, by ...Dimension) (buckets []Bucket, err error) {
 	for _, d := range by {
 		if !slices.Contains(Groups(), d) {
@@ -204,7 +214,8 @@ func (r *Reports) filterArgs(f Filter) ([]any, error) {
 func (r *Reports) parseDay(name, day string) (time.Time, error) {
 	start, err := time.ParseInLocation(time.DateOnly, day, r.zone)
 	if err != nil {
-		return start, session.Errorf(session.Invalid, "%s %q is not a day; use the form 2026-02-11", name, clip(day)).At(name, "not a day")
+		return start, session.Errorf(session.Invalid, "%s %q is not a day; use the form 2026-02-11", name, clip(day)).At(name,
+			"not a day")
 	}
 	return start, nil
 }
@@ -260,7 +271,9 @@ func usageQuery(by []Dimension) string {
 }
 
 // readUsage returns the groups, and the sums over all. Groups without calls have no model.
-func readUsage(ctx context.Context, conn *sql.Conn, args []any, by ...Dimension) (buckets []Bucket, all Sums, err error) {
+func readUsage(ctx context.Context, conn *sql.Conn, args []any,
+	by ...Dimension,
+) (buckets []Bucket, all Sums, err error) {
 	rows, err := conn.QueryContext(ctx, usageQuery(by), args...)
 	if err != nil {
 		return nil, all, err
@@ -272,8 +285,10 @@ func readUsage(ctx context.Context, conn *sql.Conn, args []any, by ...Dimension)
 	for rows.Next() {
 		var b Bucket
 		var day string
-		if err := rows.Scan(&day, &b.Project, &b.Source, &b.Model, &b.Purpose, &b.Sessions, &b.Subagents, &b.Messages, &b.Prompts, &b.Calls,
-			&b.Tokens.Input, &b.Tokens.CacheRead, &b.Tokens.CacheWrite, &b.Tokens.Output, &b.nanoUSD, &b.UnpricedCalls); err != nil {
+		if err := rows.Scan(&day, &b.Project, &b.Source, &b.Model, &b.Purpose, &b.Sessions, &b.Subagents, &b.Messages,
+			&b.Prompts, &b.Calls,
+			&b.Tokens.Input, &b.Tokens.CacheRead, &b.Tokens.CacheWrite, &b.Tokens.Output, &b.nanoUSD,
+			&b.UnpricedCalls); err != nil {
 			return nil, all, err
 		}
 		all.add(&b.Sums)
@@ -309,7 +324,8 @@ func readUsage(ctx context.Context, conn *sql.Conn, args []any, by ...Dimension)
 	return buckets, all, rows.Err()
 }
 
-// order sorts groups by their dimensions: days, weeks and months oldest first, other values by their cost over all groups, then by calls and messages.
+// order sorts groups by their dimensions: days, weeks and months oldest first, other values by their cost over all
+// groups, then by calls and messages.
 func order(buckets []Bucket, by []Dimension) {
 	sums := map[Dimension]map[string]*Sums{}
 	for _, d := range by {
@@ -332,7 +348,8 @@ func order(buckets []Bucket, by []Dimension) {
 				return strings.Compare(valueA, valueB)
 			}
 			x, y := sums[d][valueA], sums[d][valueB]
-			return cmp.Or(cmp.Compare(y.nanoUSD, x.nanoUSD), cmp.Compare(y.Calls, x.Calls), cmp.Compare(y.Messages, x.Messages), strings.Compare(valueA, valueB))
+			return cmp.Or(cmp.Compare(y.nanoUSD, x.nanoUSD), cmp.Compare(y.Calls, x.Calls), cmp.Compare(y.Messages, x.Messages),
+				strings.Compare(valueA, valueB))
 		}
 		return 0
 	})

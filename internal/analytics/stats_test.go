@@ -18,16 +18,30 @@ func TestStats(t *testing.T) {
 	tests := []struct {
 		name   string
 		filter analytics.Filter
-		want   string // session count, messages, prompts, calls | input, cache read, cache write, output | usd, unpriced | compactions, saved, usd
+		// session count, messages, prompts, calls | input, cache read, cache write, output | usd, unpriced | compactions,
+		// saved, usd
+		want string
 	}{
 		{"everything", analytics.Filter{}, "5 16 5 8 | 4700 1900 500 310 | 2.906 1 | 1 3800 0.006"},
-		{"one day", analytics.Filter{Since: "2026-02-10", Until: "2026-02-10"}, "2 8 2 5 | 3500 0 0 210 | 0.356 1 | 1 3800 0.006"},
+		{
+			"one day",
+			analytics.Filter{Since: "2026-02-10", Until: "2026-02-10"},
+			"2 8 2 5 | 3500 0 0 210 | 0.356 1 | 1 3800 0.006",
+		},
 		{"since a day", analytics.Filter{Since: "2026-02-11"}, "2 4 2 1 | 100 400 0 10 | 0.05 0 | 0 0 0"},
 		{"until a day", analytics.Filter{Until: "2026-02-09"}, "1 4 1 2 | 1100 1500 500 90 | 2.5 0 | 0 0 0"},
 		{"a source", analytics.Filter{Source: session.SourcePi}, "1 4 1 2 | 300 0 0 60 | 0.25 0 | 0 0 0"},
 		{"a project", analytics.Filter{Project: "/home/u/shop"}, "4 15 4 8 | 4700 1900 500 310 | 2.906 1 | 1 3800 0.006"},
-		{"a project and a source", analytics.Filter{Project: "/home/u/shop", Source: session.SourcePi}, "1 4 1 2 | 300 0 0 60 | 0.25 0 | 0 0 0"},
-		{"a project on a day", analytics.Filter{Project: "/home/u/shop", Since: "2026-02-11"}, "1 3 1 1 | 100 400 0 10 | 0.05 0 | 0 0 0"},
+		{
+			"a project and a source",
+			analytics.Filter{Project: "/home/u/shop", Source: session.SourcePi},
+			"1 4 1 2 | 300 0 0 60 | 0.25 0 | 0 0 0",
+		},
+		{
+			"a project on a day",
+			analytics.Filter{Project: "/home/u/shop", Since: "2026-02-11"},
+			"1 3 1 1 | 100 400 0 10 | 0.05 0 | 0 0 0",
+		},
 		{"nothing", analytics.Filter{Project: "/nowhere"}, "0 0 0 0 | 0 0 0 0 | 0 0 | 0 0 0"},
 	}
 	for _, tt := range tests {
@@ -51,7 +65,8 @@ func TestStatsByEachDimension(t *testing.T) {
 		if b.CostUSD != nil {
 			usd = fmt.Sprint(*b.CostUSD)
 		}
-		got = append(got, fmt.Sprintf("%s%s%s%s%s: %d sessions, %d messages, %d calls, %d in, %s", b.Day, b.Model, b.Source, b.Project, b.Purpose, b.Sessions, b.Messages, b.Calls, b.Tokens.Input, usd))
+		got = append(got, fmt.Sprintf("%s%s%s%s%s: %d sessions, %d messages, %d calls, %d in, %s", b.Day, b.Model, b.Source,
+			b.Project, b.Purpose, b.Sessions, b.Messages, b.Calls, b.Tokens.Input, usd))
 	}
 	want := []string{
 		"2026-02-09: 1 sessions, 4 messages, 2 calls, 1100 in, 2.5",
@@ -72,7 +87,8 @@ func TestStatsByEachDimension(t *testing.T) {
 }
 
 func TestStatsAsJSON(t *testing.T) {
-	s := testkit.Must(reports(t).Stats(t.Context(), analytics.Filter{Since: "2026-02-11", Source: session.SourceClaudeCode}))(t)
+	s := testkit.Must(reports(t).Stats(t.Context(),
+		analytics.Filter{Since: "2026-02-11", Source: session.SourceClaudeCode}))(t)
 	got := testkit.Must(json.Marshal(s))(t)
 	sums := `"sessions":1,"subagents":0,"messages":1,"prompts":1,"calls":0,"tokens":{"input":0,"cache_read":0,"cache_write":0,"output":0},"cost_usd":0,"unpriced_calls":0`
 	want := `{` + sums + `,"compactions":{"count":0,"tokens_saved":0,"cost_usd":0},` +
@@ -87,7 +103,8 @@ func TestUsageByProjectAndDay(t *testing.T) {
 	usage := testkit.Must(reports(t).Usage(t.Context(), analytics.Filter{}, analytics.ByProject, analytics.ByDay))(t)
 	var got []string
 	for _, b := range usage {
-		got = append(got, fmt.Sprintf("%s %s: %d sessions, %d sub-agents, %d calls, %v", b.Project, b.Day, b.Sessions, b.Subagents, b.Calls, *b.CostUSD))
+		got = append(got, fmt.Sprintf("%s %s: %d sessions, %d sub-agents, %d calls, %v", b.Project, b.Day, b.Sessions,
+			b.Subagents, b.Calls, *b.CostUSD))
 	}
 	testkit.Equal(t, []string{
 		"/home/u/shop 2026-02-09: 1 sessions, 0 sub-agents, 2 calls, 2.5",

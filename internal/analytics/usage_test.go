@@ -29,7 +29,10 @@ func (l *ledger) fill(t *rapid.T) {
 	ctx := context.Background()
 	pick := func(name string, from ...string) string { return rapid.SampledFrom(from).Draw(t, name) }
 	for range rapid.IntRange(3, 12).Draw(t, "sessions") {
-		in := store.NewSession{Directory: pick("project", "", "/a", "/b", "/c"), Source: session.Source(pick("source", "pi", "codex")), Kind: "chat"}
+		in := store.NewSession{
+			Directory: pick("project", "", "/a", "/b", "/c"),
+			Source:    session.Source(pick("source", "pi", "codex")), Kind: "chat",
+		}
 		if len(l.ids) > 0 && rapid.Bool().Draw(t, "child") {
 			in.ParentID, in.Kind = rapid.SampledFrom(l.ids).Draw(t, "parent"), session.KindSubagent
 		}
@@ -37,7 +40,10 @@ func (l *ledger) fill(t *rapid.T) {
 		l.ids = append(l.ids, made.ID)
 		for n := range rapid.IntRange(0, 4).Draw(t, "turns") {
 			at := session.At(time.Date(2026, 2, rapid.IntRange(1, 5).Draw(t, "day"), 12, n, 0, 0, time.UTC))
-			call := session.Call{Model: pick("model", "", "m", "n"), Purpose: session.Purpose(pick("purpose", "", "title")), InputTokens: int64(n), OutputTokens: 7, CreatedAt: at}
+			call := session.Call{
+				Model: pick("model", "", "m", "n"), Purpose: session.Purpose(pick("purpose", "", "title")),
+				InputTokens: int64(n), OutputTokens: 7, CreatedAt: at,
+			}
 			if rapid.Bool().Draw(t, "priced") {
 				nano := rapid.Int64Range(0, 5e9).Draw(t, "cost")
 				call.CostNanoUSD = &nano
@@ -79,17 +85,20 @@ func (l *ledger) recount(t *rapid.T, f analytics.Filter, by []analytics.Dimensio
 	for rows.Next() {
 		var r row
 		var n sums
-		testkit.Check(t, rows.Scan(&r.day, &r.session, &r.source, &r.model, &r.purpose, &n.sessions, &n.messages, &n.calls, &n.input, &n.nano, &n.unpriced))
+		testkit.Check(t, rows.Scan(&r.day, &r.session, &r.source, &r.model, &r.purpose, &n.sessions, &n.messages, &n.calls,
+			&n.input, &n.nano, &n.unpriced))
 		top := r.session
 		for parents[top] != "" {
 			top = parents[top]
 		}
 		project := projects[top]
-		if f.Since != "" && r.day < f.Since || f.Until != "" && r.day > f.Until || f.Source != "" && r.source != string(f.Source) || f.Project != "" && project != f.Project {
+		if f.Since != "" && r.day < f.Since || f.Until != "" && r.day > f.Until ||
+			f.Source != "" && r.source != string(f.Source) || f.Project != "" && project != f.Project {
 			continue
 		}
 		values := map[analytics.Dimension]string{
-			analytics.ByDay: r.day, analytics.ByProject: project, analytics.BySource: r.source, analytics.ByModel: r.model, analytics.ByPurpose: r.purpose,
+			analytics.ByDay: r.day, analytics.ByProject: project, analytics.BySource: r.source, analytics.ByModel: r.model,
+			analytics.ByPurpose: r.purpose,
 		}
 		var key []string
 		for _, d := range by {
@@ -135,8 +144,10 @@ func TestUsageEqualsARecount(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l.fill(rt)
 		f := analytics.Filter{
-			Since: rapid.SampledFrom([]string{"", "2026-02-03"}).Draw(rt, "since"), Until: rapid.SampledFrom([]string{"", "2026-02-04"}).Draw(rt, "until"),
-			Source: rapid.SampledFrom([]session.Source{"", "pi"}).Draw(rt, "source"), Project: rapid.SampledFrom([]string{"", "/a"}).Draw(rt, "project"),
+			Since:   rapid.SampledFrom([]string{"", "2026-02-03"}).Draw(rt, "since"),
+			Until:   rapid.SampledFrom([]string{"", "2026-02-04"}).Draw(rt, "until"),
+			Source:  rapid.SampledFrom([]session.Source{"", "pi"}).Draw(rt, "source"),
+			Project: rapid.SampledFrom([]string{"", "/a"}).Draw(rt, "project"),
 		}
 		by := rapid.SliceOfNDistinct(rapid.SampledFrom(analytics.Dimensions()), 1, 3, rapid.ID).Draw(rt, "by")
 		got := map[string]string{}
@@ -161,7 +172,8 @@ func checkQueries(t *testing.T, r *analytics.Reports) {
 	t.Helper()
 	st := testkit.Must(r.Stats(t.Context(), analytics.Filter{}))(t)
 	for query, groups := range map[string][]analytics.Bucket{
-		"cost-by-project": st.ByProject, "cost-by-purpose": nil, "tokens-by-day": st.ByDay, "cost-by-month": nil, "cost-by-model-week": nil, "dearest-days": nil,
+		"cost-by-project": st.ByProject, "cost-by-purpose": nil, "tokens-by-day": st.ByDay, "cost-by-month": nil,
+		"cost-by-model-week": nil, "dearest-days": nil,
 	} {
 		params := map[string]string{"limit": "1000"}
 		if query == "cost-by-purpose" {
@@ -186,12 +198,15 @@ func checkQueries(t *testing.T, r *analytics.Reports) {
 				sums[name] += column(row, name)
 			}
 		}
-		if sums["calls"] != float64(st.Calls) || sums["unpriced_calls"] != float64(st.UnpricedCalls) || math.Abs(sums["usd"]-*st.CostUSD) > 0.005*float64(len(res.Rows)) {
-			t.Errorf("%s sums up to %v; stats: %d calls, %v dollars, %d unpriced", query, sums, st.Calls, *st.CostUSD, st.UnpricedCalls)
+		if sums["calls"] != float64(st.Calls) || sums["unpriced_calls"] != float64(st.UnpricedCalls) ||
+			math.Abs(sums["usd"]-*st.CostUSD) > 0.005*float64(len(res.Rows)) {
+			t.Errorf("%s sums up to %v; stats: %d calls, %v dollars, %d unpriced", query, sums, st.Calls, *st.CostUSD,
+				st.UnpricedCalls)
 		}
 		for i := range groups {
 			if b := &groups[i]; b.CostUSD != nil && b.Calls > 0 && !slices.ContainsFunc(res.Rows, func(row []any) bool {
-				return (row[0] == b.Day || row[0] == b.Project) && column(row, "calls") == float64(b.Calls) && math.Abs(column(row, "usd")-*b.CostUSD) < 0.006
+				return (row[0] == b.Day || row[0] == b.Project) && column(row, "calls") == float64(b.Calls) &&
+					math.Abs(column(row, "usd")-*b.CostUSD) < 0.006
 			}) {
 				t.Errorf("%s has no row of %+v", query, b)
 			}

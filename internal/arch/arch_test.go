@@ -17,10 +17,19 @@ const module = "sessiond/"
 // levels are the floors of the house: a package imports only from floors below its own.
 var levels = [][]string{
 	{"internal/pattern"},
-	{"internal/session", "internal/folders", "internal/spelling", "internal/text", "internal/when", "db/migrations", "queries"},
+	{
+		"internal/session", "internal/folders", "internal/spelling", "internal/text", "internal/when", "db/migrations",
+		"queries",
+	},
 	{"internal/jsonx", "internal/engine"}, // their errors are the kernel's
-	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
-	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
+	{
+		"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact",
+		"internal/touched", "internal/words",
+	},
+	{
+		"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history",
+		"internal/analytics",
+	},
 	{"internal/find"},
 	{"internal/export", "internal/recall", "internal/memory", "internal/picker"},
 	{"internal/mcp"},
@@ -66,7 +75,10 @@ var onlyHere = map[string][]string{
 	"charm.land":                         {"internal/picker"},
 	"github.com/charmbracelet":           {"internal/picker"},
 	"github.com/tiktoken-go/tokenizer":   {}, // vocabularies of megabytes: tests and calibration only
-	"modernc.org/sqlite":                 {"internal/engine", "internal/store", "internal/search", "internal/analytics", "internal/history", "tools"},
+	"modernc.org/sqlite": {
+		"internal/engine", "internal/store", "internal/search", "internal/analytics",
+		"internal/history", "tools",
+	},
 }
 
 var nameless = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib"}
@@ -137,12 +149,18 @@ func TestCheckComplains(t *testing.T) {
 		}
 	})
 	t.Run("a library out of its place", func(t *testing.T) {
-		if len(check(pkg{ImportPath: module + "internal/store", Imports: []string{"github.com/danielgtaylor/huma/v2"}})) != 1 {
+		if len(check(pkg{
+			ImportPath: module + "internal/store",
+			Imports:    []string{"github.com/danielgtaylor/huma/v2"},
+		})) != 1 {
 			t.Error("allowed")
 		}
 	})
 	t.Run("the kernel and any library", func(t *testing.T) {
-		if len(check(pkg{ImportPath: module + "internal/session", Imports: []string{"time", "github.com/google/uuid"}})) != 1 {
+		if len(check(pkg{
+			ImportPath: module + "internal/session",
+			Imports:    []string{"time", "github.com/google/uuid"},
+		})) != 1 {
 			t.Error("allowed")
 		}
 	})

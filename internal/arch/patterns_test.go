@@ -102,7 +102,8 @@ func TestPatternsCompileAndNoneAtStart(t *testing.T) {
 func linesToMatch(t *testing.T) (lines []string) {
 	t.Helper()
 	for _, glob := range []string{
-		"../summarize/testdata/*.txt", "../summarize/*/testdata/*.txt", "../text/stopwords.txt", "../../docs/c*.md", "../summarize/*.go", "../contextmgr/q*.go",
+		"../summarize/testdata/*.txt", "../summarize/*/testdata/*.txt", "../text/stopwords.txt", "../../docs/c*.md",
+		"../summarize/*.go", "../contextmgr/q*.go",
 	} {
 		paths, err := filepath.Glob(glob)
 		if err != nil {

@@ -49,7 +49,10 @@ func BenchmarkAppend(b *testing.B) {
 		keys := 0
 		compare(b, 20, &side{op: func() error {
 			keys++
-			return appendTo(ids[0], store.Append{Messages: message, Idem: &store.Idempotency{Key: fmt.Sprint(keys), Route: "POST /v1/sessions/x/messages", Body: []byte(text)}})
+			return appendTo(ids[0], store.Append{
+				Messages: message,
+				Idem:     &store.Idempotency{Key: fmt.Sprint(keys), Route: "POST /v1/sessions/x/messages", Body: []byte(text)},
+			})
 		}}, one)
 	})
 	b.Run("16 writers", func(b *testing.B) {
@@ -65,7 +68,10 @@ func BenchmarkAppend(b *testing.B) {
 	})
 	b.Run("a turn of 4 messages with its model call", func(b *testing.B) {
 		turn := func() error {
-			return appendTo(ids[1], store.Append{Messages: write.messages(4, 60), Call: &session.Call{Provider: "openai", Model: "gpt-4o", InputTokens: 12_000, OutputTokens: 300}})
+			return appendTo(ids[1], store.Append{
+				Messages: write.messages(4, 60),
+				Call:     &session.Call{Provider: "openai", Model: "gpt-4o", InputTokens: 12_000, OutputTokens: 300},
+			})
 		}
 		compare(b, 20, &side{op: turn}, &side{name: "bare", op: bare.transaction(4)})
 	})

@@ -17,7 +17,10 @@ import (
 
 // Settings of the store's connections, which a baseline must have too.
 func writerPragmas() []string {
-	return []string{"secure_delete(1)", "foreign_keys(1)", "synchronous(full)", "wal_autocheckpoint(4000)", "cache_size(-32768)", "temp_store(memory)"}
+	return []string{
+		"secure_delete(1)", "foreign_keys(1)", "synchronous(full)", "wal_autocheckpoint(4000)",
+		"cache_size(-32768)", "temp_store(memory)",
+	}
 }
 
 func readerPragmas() []string {
@@ -32,7 +35,8 @@ type bare struct {
 
 func openBare(tb testing.TB, path string, pragmas []string) *bare {
 	tb.Helper()
-	dsn := url.URL{Scheme: "file", Path: path, RawQuery: url.Values{"_pragma": append([]string{"busy_timeout(250)"}, pragmas...)}.Encode()}
+	dsn := url.URL{Scheme: "file", Path: path, RawQuery: url.Values{"_pragma": append([]string{"busy_timeout(250)"},
+		pragmas...)}.Encode()}
 	db := testkit.Must(sql.Open("sqlite", dsn.String()))(tb)
 	db.SetMaxOpenConns(1)
 	f := &bare{db, map[string]*sql.Stmt{}}

@@ -69,7 +69,10 @@ func BenchmarkContext(b *testing.B) {
 			if _, err := h.store.Append(ctx, store.Append{Session: h.long.ID, Messages: msgs}); err != nil {
 				return err
 			}
-			_, err := managers[h].Turn(ctx, h.long.ID, contextmgr.TurnInput{Budget: contextmgr.Budget{Dialect: "openai.chat", Settings: silent()}})
+			_, err := managers[h].Turn(ctx, h.long.ID, contextmgr.TurnInput{Budget: contextmgr.Budget{
+				Dialect:  "openai.chat",
+				Settings: silent(),
+			}})
 			return err
 		})
 		compare(b, 1, product, other, &side{name: "bare-append", op: openFloor(b, write.sentence(10)).transaction(2)})
@@ -83,7 +86,9 @@ func silent() contextmgr.Settings {
 }
 
 // assemble makes a context of a session as the API answers it, which must have want messages.
-func (h *history) assemble(ctx context.Context, m *contextmgr.Manager, id session.ID, settings contextmgr.Settings, want int) error {
+func (h *history) assemble(ctx context.Context, m *contextmgr.Manager, id session.ID, settings contextmgr.Settings,
+	want int,
+) error {
 	view, err := m.Assemble(ctx, id, contextmgr.Budget{Dialect: "openai.chat", Settings: settings})
 	if err != nil {
 		return err
@@ -127,7 +132,9 @@ func (h *history) reads(ctx context.Context, tb testing.TB) []read {
 			return err
 		}},
 		{"150 messages of the middle", func() error {
-			return h.store.EachInRange(ctx, h.long.ID, h.long.LastSeq/2, h.long.LastSeq/2+150, func(*session.Message) error { return nil })
+			return h.store.EachInRange(ctx, h.long.ID, h.long.LastSeq/2, h.long.LastSeq/2+150, func(*session.Message) error {
+				return nil
+			})
 		}},
 		{"tree", func() error {
 			_, err := h.store.Tree(ctx, h.long.ID, store.TreePage{Limit: 50})
@@ -139,7 +146,9 @@ func (h *history) reads(ctx context.Context, tb testing.TB) []read {
 		}},
 		{"context of 52 messages", func() error { return h.assemble(ctx, contexts, h.long.ID, silent(), keptLong+1) }},
 		{"context of 240 messages", func() error { return h.assemble(ctx, contexts, h.wide.ID, silent(), keptWide+1) }},
-		{"context with recall", func() error { return h.assemble(ctx, contexts, h.long.ID, contextmgr.Settings{}, keptLong+1) }},
+		{"context with recall", func() error {
+			return h.assemble(ctx, contexts, h.long.ID, contextmgr.Settings{}, keptLong+1)
+		}},
 		{"search by session", func() error {
 			_, err := h.index.Search(ctx, search.Query{Text: knownWord, Group: search.GroupSession, Limit: 20})
 			return err

@@ -27,7 +27,8 @@ func binary(tb testing.TB) string {
 		return *measured
 	}
 	path := filepath.Join(tb.TempDir(), "sessiond")
-	cmd := exec.CommandContext(tb.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "sessiond/cmd/sessiond")
+	cmd := exec.CommandContext(tb.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path,
+		"sessiond/cmd/sessiond")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("build sessiond: %v\n%s", err, out)
@@ -121,7 +122,9 @@ func (d *daemon) dial(tb testing.TB) *client {
 func request(tb testing.TB, method, path string, body any) []byte {
 	tb.Helper()
 	raw := testkit.Must(json.Marshal(body))(tb)
-	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: sessiond\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method, path, len(raw), raw)
+	return fmt.Appendf(nil,
+		"%s %s HTTP/1.1\r\nHost: sessiond\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method, path,
+		len(raw), raw)
 }
 
 // send does a request and returns the answer's body.
@@ -156,5 +159,6 @@ func (c *client) newSession(tb testing.TB, text string) []byte {
 	var created struct{ ID string }
 	answer := testkit.Must(c.send(request(tb, "POST", "/v1/sessions", object{"title": "A title", "model": "gpt-4o"})))(tb)
 	testkit.Check(tb, json.Unmarshal(answer, &created))
-	return request(tb, "POST", "/v1/sessions/"+created.ID+"/messages", object{"messages": []any{object{"role": "user", "content": text}}})
+	return request(tb, "POST", "/v1/sessions/"+created.ID+"/messages",
+		object{"messages": []any{object{"role": "user", "content": text}}})
 }

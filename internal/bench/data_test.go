@@ -72,7 +72,10 @@ func (a *author) message(i, words int) session.Message {
 		m := textMessage(session.Assistant, session.Model, a.sentence(words/4))
 		m.Finish = session.FinishToolCalls
 		path := fmt.Sprintf("internal/%s/%d.go", a.words[a.rng.IntN(20)], a.rng.IntN(20))
-		m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, ToolName: "read", CallID: call, Arguments: `{"path":"` + path + `"}`})
+		m.Parts = append(m.Parts, session.Part{
+			Kind: session.PartToolCall, ToolName: "read", CallID: call,
+			Arguments: `{"path":"` + path + `"}`,
+		})
 		return m
 	case 2:
 		m := textMessage(session.Tool, session.ByTool, "")
@@ -126,14 +129,20 @@ func piProgram() program {
 		source: "pi",
 		file:   func(n int) string { return "2026-01-05T09-00-00-000Z_" + uuid(n) + ".jsonl" },
 		header: func(n int) object {
-			return object{"type": "session", "version": 3, "id": uuid(n), "timestamp": stamp(0).Format(stampFormat), "cwd": "/home/me/project"}
+			return object{
+				"type": "session", "version": 3, "id": uuid(n), "timestamp": stamp(0).Format(stampFormat),
+				"cwd": "/home/me/project",
+			}
 		},
 		line: func(n, i int, m *session.Message) object {
 			var parent any
 			if i > 0 {
 				parent = fmt.Sprintf("%06x%06x", n, i-1)
 			}
-			return object{"type": "message", "id": fmt.Sprintf("%06x%06x", n, i), "parentId": parent, "timestamp": stamp(i).Format(stampFormat), "message": piMessage(m, stamp(i).UnixMilli())}
+			return object{
+				"type": "message", "id": fmt.Sprintf("%06x%06x", n, i), "parentId": parent,
+				"timestamp": stamp(i).Format(stampFormat), "message": piMessage(m, stamp(i).UnixMilli()),
+			}
 		},
 	}
 }
@@ -144,14 +153,24 @@ func piMessage(m *session.Message, ms int64) object {
 	case session.Assistant:
 		content, stop := []any{text}, "stop"
 		for _, c := range m.Calls() {
-			content, stop = append(content, object{"type": "toolCall", "id": c.CallID, "name": c.ToolName, "arguments": jsontext.Value(c.Arguments)}), "toolUse"
+			content, stop = append(content, object{
+				"type": "toolCall", "id": c.CallID, "name": c.ToolName,
+				"arguments": jsontext.Value(c.Arguments),
+			}), "toolUse"
 		}
 		return object{
-			"role": "assistant", "content": content, "api": "openai-completions", "provider": "openai", "model": "gpt-4o", "stopReason": stop, "timestamp": ms,
-			"usage": object{"input": 1200, "output": 90, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 1290, "cost": object{"input": 0.003, "output": 0.0009, "cacheRead": 0, "cacheWrite": 0, "total": 0.0039}},
+			"role": "assistant", "content": content, "api": "openai-completions", "provider": "openai", "model": "gpt-4o",
+			"stopReason": stop, "timestamp": ms,
+			"usage": object{
+				"input": 1200, "output": 90, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 1290,
+				"cost": object{"input": 0.003, "output": 0.0009, "cacheRead": 0, "cacheWrite": 0, "total": 0.0039},
+			},
 		}
 	case session.Tool:
-		return object{"role": "toolResult", "toolCallId": m.Parts[0].CallID, "toolName": "read", "content": []any{text}, "isError": false, "timestamp": ms}
+		return object{
+			"role": "toolResult", "toolCallId": m.Parts[0].CallID, "toolName": "read", "content": []any{text},
+			"isError": false, "timestamp": ms,
+		}
 	}
 	return object{"role": "user", "content": []any{text}, "timestamp": ms}
 }
@@ -163,16 +182,20 @@ func claudeProgram() program {
 		line: func(n, i int, m *session.Message) object {
 			id := func(i int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", i, n) }
 			line := object{
-				"parentUuid": nil, "uuid": id(i), "isSidechain": false, "cwd": "/home/me/project", "sessionId": uuid(n), "version": "2.1.120",
-				"type": "user", "timestamp": stamp(i).Format(stampFormat), "message": object{"role": "user", "content": m.Parts[0].Text},
+				"parentUuid": nil, "uuid": id(i), "isSidechain": false, "cwd": "/home/me/project", "sessionId": uuid(n),
+				"version": "2.1.120",
+				"type":    "user", "timestamp": stamp(i).Format(stampFormat),
+				"message": object{"role": "user", "content": m.Parts[0].Text},
 			}
 			if i > 0 {
 				line["parentUuid"] = id(i - 1)
 			}
 			if m.Role == session.Assistant {
 				line["type"], line["message"] = "assistant", object{
-					"id": "msg_" + id(i), "type": "message", "role": "assistant", "model": "claude-opus-4-6", "stop_reason": "end_turn",
-					"content": []any{object{"type": "text", "text": m.Parts[0].Text}}, "usage": object{"input_tokens": 1200, "output_tokens": 90},
+					"id": "msg_" + id(i), "type": "message", "role": "assistant", "model": "claude-opus-4-6",
+					"stop_reason": "end_turn",
+					"content":     []any{object{"type": "text", "text": m.Parts[0].Text}},
+					"usage":       object{"input_tokens": 1200, "output_tokens": 90},
 				}
 			}
 			return line
@@ -186,7 +209,8 @@ func codexProgram() program {
 		file:   func(n int) string { return "rollout-2026-01-05T09-00-00-" + uuid(n) + ".jsonl" },
 		header: func(n int) object {
 			return object{"timestamp": stamp(0).Format(stampFormat), "type": "session_meta", "payload": object{
-				"id": uuid(n), "timestamp": stamp(0).Format(stampFormat), "cwd": "/home/me/project", "cli_version": "0.106.0", "source": "cli", "model_provider": "openai",
+				"id": uuid(n), "timestamp": stamp(0).Format(stampFormat), "cwd": "/home/me/project", "cli_version": "0.106.0",
+				"source": "cli", "model_provider": "openai",
 			}}
 		},
 		line: func(_, i int, m *session.Message) object {
@@ -217,7 +241,8 @@ func (p program) writeTranscript(dir string, n int, next func(i int) (session.Me
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close(), os.Chtimes(path, stamp(0), stamp(0))) }() // an old file: its session is complete
+	// an old file: its session is complete
+	defer func() { err = errors.Join(err, f.Close(), os.Chtimes(path, stamp(0), stamp(0))) }()
 	out := bufio.NewWriter(f)
 	enc := json.NewEncoder(out)
 	if p.header != nil {

@@ -61,7 +61,10 @@ func fillHistory(tb testing.TB, h *history, size int) {
 	at, every := time.Date(2024, 1, 1, 8, 0, 0, 0, time.UTC), 2*365*24*time.Hour/time.Duration(size+keptLong+keptWide)
 	open := func() session.Session {
 		created := session.At(at)
-		return testkit.Must(h.store.CreateSession(ctx, store.NewSession{Model: "gpt-4o", Provider: "openai", Directory: "/home/me/project", CreatedAt: &created}))(tb)
+		return testkit.Must(h.store.CreateSession(ctx, store.NewSession{
+			Model: "gpt-4o", Provider: "openai",
+			Directory: "/home/me/project", CreatedAt: &created,
+		}))(tb)
 	}
 	add := func(id session.ID, msgs []session.Message) {
 		for i := range msgs {
@@ -101,7 +104,8 @@ func compact(tb testing.TB, s *store.Store, id session.ID, kept int64, summary s
 	testkit.Must(s.AddCompaction(ctx, session.Compaction{
 		SessionID: id, Strategy: session.StrategySummarize, Trigger: session.TriggerThreshold, Status: session.StatusDone,
 		ThroughID: first.ParentID, FirstKeptID: &first.RowID, HiddenTokens: first.PathTokens - first.Tokens,
-		Summary: summary, SummaryTokens: 2500, TokensBefore: first.PathTokens, TokensAfter: sess.ContextTokens - first.PathTokens + 2500,
+		Summary: summary, SummaryTokens: 2500, TokensBefore: first.PathTokens,
+		TokensAfter: sess.ContextTokens - first.PathTokens + 2500,
 	}))(tb)
 }
 

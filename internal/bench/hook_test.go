@@ -49,7 +49,8 @@ func reportP95(b *testing.B, s *side) {
 func BenchmarkTool(b *testing.B) {
 	h := openHistory(b, sized(*historySize))
 	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	cs := testkit.Must(client.Connect(b.Context(), &mcp.CommandTransport{Command: exec.Command(binary(b), "mcp", "--db", h.path)}, nil))(b)
+	cs := testkit.Must(client.Connect(b.Context(),
+		&mcp.CommandTransport{Command: exec.Command(binary(b), "mcp", "--db", h.path)}, nil))(b)
 	defer cs.Close() //nolint:errcheck // of a benchmark
 	for _, c := range []struct {
 		tool string

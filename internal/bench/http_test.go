@@ -51,7 +51,10 @@ func BenchmarkHTTP(b *testing.B) {
 		b.ReportMetric(1/wall, "messages/s")
 	})
 	for name, body := range map[string]object{
-		"route to the session of a key":     {"channel": "telegram", "chat_type": "group", "peer": "-100123", "text": text, "sender": "7"},
+		"route to the session of a key": {
+			"channel": "telegram", "chat_type": "group", "peer": "-100123", "text": text,
+			"sender": "7",
+		},
 		"route with a reset, a new session": {"key": "main", "text": "/new and now something else"},
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -126,7 +129,8 @@ func BenchmarkList(b *testing.B) {
 		handler := api.New(api.Deps{Store: s})
 		compare(b, 20, &side{op: func() error {
 			w := httptest.NewRecorder()
-			r := httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://localhost/v1/sessions?limit=%d", listed), nil)
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet,
+				fmt.Sprintf("http://localhost/v1/sessions?limit=%d", listed), nil)
 			if handler.ServeHTTP(w, r); w.Code != http.StatusOK {
 				return fmt.Errorf("%d: %s", w.Code, w.Body)
 			}
@@ -167,7 +171,11 @@ func BenchmarkSearch(b *testing.B) {
 				FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 5000) ORDER BY score, rowid DESC LIMIT 24) w
 			CROSS JOIN docs d ON d.docid = w.rowid`},
 	} {
-		for _, word := range []struct{ word, about string }{{rareWord, "a rare word"}, {knownWord, "a word in 0.9 %"}, {commonWord, "a word in 20 %"}} {
+		for _, word := range []struct{ word, about string }{
+			{rareWord, "a rare word"},
+			{knownWord, "a word in 0.9 %"},
+			{commonWord, "a word in 20 %"},
+		} {
 			b.Run(order.name+", "+word.about, func(b *testing.B) {
 				compare(b, 5, &side{op: func() error {
 					r, err := h.index.Search(ctx, search.Query{Text: word.word, Order: order.order, Limit: 20})

@@ -23,7 +23,10 @@ import (
 
 func sources() map[string]past.Source {
 	none := func(string) string { return "" }
-	return map[string]past.Source{"pi": pi.New(none), "claude-code": claudecode.New(none, time.Now), "codex": codex.New(none, time.Now)}
+	return map[string]past.Source{
+		"pi": pi.New(none), "claude-code": claudecode.New(none, time.Now),
+		"codex": codex.New(none, time.Now),
+	}
 }
 
 // BenchmarkImport imports transcripts in process into an empty database. The baseline copies the
@@ -74,7 +77,8 @@ func benchmarkImport(b *testing.B, source past.Source, dir string) {
 		return err
 	}
 	rows := func() error {
-		to := openBare(b, storetest.New(b, filepath.Join(b.TempDir(), "sessions.db")), append([]string{"journal_mode(wal)"}, writerPragmas()...))
+		to := openBare(b, storetest.New(b, filepath.Join(b.TempDir(), "sessions.db")),
+			append([]string{"journal_mode(wal)"}, writerPragmas()...))
 		if err := errors.Join(to.exec(`PRAGMA foreign_keys = 0`), to.exec(`ATTACH ? AS source`, from)); err != nil {
 			return err
 		}
@@ -83,7 +87,8 @@ func benchmarkImport(b *testing.B, source past.Source, dir string) {
 			if err != nil {
 				return err
 			}
-			if err := to.exec(fmt.Sprintf(`INSERT INTO %[1]s (%[2]s) SELECT %[2]s FROM source.%[1]s`, table, columns)); err != nil {
+			if err := to.exec(fmt.Sprintf(`INSERT INTO %[1]s (%[2]s) SELECT %[2]s FROM source.%[1]s`, table,
+				columns)); err != nil {
 				return err
 			}
 		}
@@ -122,7 +127,8 @@ func copySamples(tb testing.TB, from, to string, n int) {
 			return err
 		}
 		target := filepath.Join(to, string(ids.ReplaceAllFunc([]byte(inside), renamed)))
-		return errors.Join(os.MkdirAll(filepath.Dir(target), 0o700), os.WriteFile(target, ids.ReplaceAllFunc(data, renamed), 0o600))
+		return errors.Join(os.MkdirAll(filepath.Dir(target), 0o700),
+			os.WriteFile(target, ids.ReplaceAllFunc(data, renamed), 0o600))
 	}))
 }
 
@@ -176,7 +182,8 @@ func BenchmarkBesideImport(b *testing.B) {
 // found. The baseline appends the same text over HTTP.
 func BenchmarkFollow(b *testing.B) {
 	program, dir := binary(b), b.TempDir()
-	db, path := filepath.Join(dir, "sessions.db"), filepath.Join(dir, ".claude", "projects", "p", "11111111-2222-4333-8444-555555555555.jsonl")
+	db, path := filepath.Join(dir, "sessions.db"),
+		filepath.Join(dir, ".claude", "projects", "p", "11111111-2222-4333-8444-555555555555.jsonl")
 	testkit.Check(b, os.MkdirAll(filepath.Dir(path), 0o700))
 	n := 0
 	word := func() string { return fmt.Sprintf("zebra%d", n) }

@@ -55,7 +55,8 @@ func BenchmarkMemory(b *testing.B) {
 			for _, format := range []string{"jsonl", "md", "html", "openai"} {
 				b.Run("export "+format+", "+s.name, func(b *testing.B) {
 					for b.Loop() {
-						reportPeak(b, folderSize(b, dir), command(sessiond, db, "export", theSession(b, sessiond, db), "--format", format, "-o", filepath.Join(dir, "out"), "--force"))
+						reportPeak(b, folderSize(b, dir), command(sessiond, db, "export", theSession(b, sessiond, db), "--format", format,
+							"-o", filepath.Join(dir, "out"), "--force"))
 					}
 				})
 			}

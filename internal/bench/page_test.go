@@ -51,7 +51,9 @@ func BenchmarkPage(b *testing.B) {
 			return err
 		}},
 		{"the middle of a conversation", fmt.Sprintf("/s/%s?at=%d", long.ID, long.LastSeq/2), func() error {
-			return h.store.EachInRange(ctx, long.ID, long.LastSeq/2, long.LastSeq/2+150, func(*session.Message) error { return nil })
+			return h.store.EachInRange(ctx, long.ID, long.LastSeq/2, long.LastSeq/2+150, func(*session.Message) error {
+				return nil
+			})
 		}},
 	} {
 		b.Run(page.name, func(b *testing.B) {

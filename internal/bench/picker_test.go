@@ -50,8 +50,9 @@ func fillSessions(tb testing.TB, h *history, n int) {
 		at := newest.Add(-every * time.Duration(n-i))
 		created := session.At(at)
 		in := store.NewSession{
-			Title: author.sentence(3 + i%9), TitleSource: "source", Source: sources[i%len(sources)], SourceID: uuid(i), CreatedAt: &created,
-			Model: "gpt-4o", Provider: "openai", Directory: fmt.Sprintf("/home/me/project-%d", i*7%200),
+			Title: author.sentence(3 + i%9), TitleSource: "source", Source: sources[i%len(sources)], SourceID: uuid(i),
+			CreatedAt: &created,
+			Model:     "gpt-4o", Provider: "openai", Directory: fmt.Sprintf("/home/me/project-%d", i*7%200),
 		}
 		if i%5 == 4 && parent != "" {
 			in.ParentID, in.ParentKind, in.Kind = parent, session.ParentChild, "subagent"

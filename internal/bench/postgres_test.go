@@ -77,19 +77,29 @@ type pgbench struct {
 const pgbenchClients = 64
 
 func openPgbench(b *testing.B, cluster *storetest.Cluster, text string) *pgbench {
-	p := &pgbench{program: cluster.Program("pgbench"), script: filepath.Join(b.TempDir(), "append.sql"), address: cluster.NewDatabase("bare")}
+	p := &pgbench{
+		program: cluster.Program("pgbench"), script: filepath.Join(b.TempDir(), "append.sql"),
+		address: cluster.NewDatabase("bare"),
+	}
 	opt := options()
 	opt.Now = func() time.Time { return time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC) } // days in ids are the script's
 	s := testkit.Must(store.Open(b.Context(), p.address, opt))(b)
 	for range pgbenchClients {
 		id := testkit.Must(s.CreateSession(b.Context(), store.NewSession{Title: "A title"}))(b).ID
-		testkit.Must(s.Append(b.Context(), store.Append{Session: id, Messages: []session.Message{textMessage(session.User, session.Person, text)}}))(b)
+		testkit.Must(s.Append(b.Context(), store.Append{
+			Session:  id,
+			Messages: []session.Message{textMessage(session.User, session.Person, text)},
+		}))(b)
 	}
 	testkit.Check(b, s.Close())
-	line := appendStatements(place{variable(":id"), variable(":seq"), variable(":last_seq"), variable(":head_id"), variable(":path"), variable(":row"), variable(":part")}, text)
+	line := appendStatements(place{
+		variable(":id"), variable(":seq"), variable(":last_seq"), variable(":head_id"),
+		variable(":path"), variable(":row"), variable(":part"),
+	}, text)
 	script := strings.Join([]string{
 		"BEGIN;",
-		"SELECT id, head_id, last_seq, total_tokens FROM sessions WHERE id = '20260211_' || to_char(:client_id + 1, 'FM000') FOR UPDATE \\gset",
+		"SELECT id, head_id, last_seq, total_tokens FROM sessions WHERE id = '20260211_' || to_char(:client_id + 1, " +
+			"'FM000') FOR UPDATE \\gset",
 		"\\set seq :last_seq + 1",
 		fmt.Sprintf("\\set path :total_tokens + %d", floorTokens),
 		line[0].text() + " RETURNING id AS row \\gset",
@@ -109,8 +119,11 @@ var pgbenchRate = regexp.MustCompile(`tps = ([\d.]+) \(without initial connectio
 
 // side runs the script in k clients, each times each. Its time is pgbench's own: without connecting.
 func (p *pgbench) side(k, each int) *side {
-	return &side{name: "pgbench", per: k * each, cpu: noCPU, took: func() time.Duration { return p.took }, op: func() error {
-		out, err := exec.Command(p.program, "-n", "-M", "prepared", "-f", p.script, "-c", strconv.Itoa(k), "-j", strconv.Itoa(min(k, 2)), "-t", strconv.Itoa(each), p.address).CombinedOutput()
+	return &side{name: "pgbench", per: k * each, cpu: noCPU, took: func() time.Duration {
+		return p.took
+	}, op: func() error {
+		out, err := exec.Command(p.program, "-n", "-M", "prepared", "-f", p.script, "-c", strconv.Itoa(k), "-j",
+			strconv.Itoa(min(k, 2)), "-t", strconv.Itoa(each), p.address).CombinedOutput()
 		rate := pgbenchRate.FindSubmatch(out)
 		if err != nil || rate == nil || !bytes.Contains(out, []byte("number of failed transactions: 0 ")) {
 			return fmt.Errorf("pgbench: %w: %s", err, out)
@@ -128,14 +141,16 @@ func benchmarkPostgresLag(b *testing.B, cluster *storetest.Cluster, program stri
 	first, second := serveIn(b, b.TempDir(), program, address), serveIn(b, b.TempDir(), program, address)
 	from, to := first.dial(b), second.dial(b)
 	var created struct{ ID string }
-	testkit.Check(b, json.Unmarshal(testkit.Must(from.send(request(b, "POST", "/v1/sessions", object{"title": "A title"})))(b), &created))
+	testkit.Check(b, json.Unmarshal(testkit.Must(from.send(request(b, "POST", "/v1/sessions",
+		object{"title": "A title"})))(b), &created))
 	seen := second.events(b, created.ID)
 	var events, found []time.Duration
 	for seq := 1; b.Loop(); {
 		for range sized(100) {
 			time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond) // at no fixed time of what happens each second
 			word := strings.Trim(strings.ReplaceAll(write.sentence(6), " ", ""), ".")
-			testkit.Must(from.send(request(b, "POST", "/v1/sessions/"+created.ID+"/messages", object{"messages": []any{object{"role": "user", "content": word}}})))(b)
+			testkit.Must(from.send(request(b, "POST", "/v1/sessions/"+created.ID+"/messages",
+				object{"messages": []any{object{"role": "user", "content": word}}})))(b)
 			answered := time.Now()
 			wanted := fmt.Appendf(nil, `"%s.%d"`, created.ID, seq)
 			for query := request(b, "GET", "/v1/search?q="+word, nil); ; time.Sleep(2 * time.Millisecond) {
@@ -224,7 +239,8 @@ func benchmarkPostgresRead(b *testing.B, cluster *storetest.Cluster, program str
 	b.Cleanup(func() { testkit.Check(b, copied.store.Close()) })
 	for name, h := range map[string]*history{"file": file, "postgres": copied} {
 		h.openIndex(b, filepath.Join(b.TempDir(), name+".db"))
-		h.long, h.wide = testkit.Must(h.store.Session(ctx, file.long.ID))(b), testkit.Must(h.store.Session(ctx, file.wide.ID))(b)
+		h.long, h.wide = testkit.Must(h.store.Session(ctx, file.long.ID))(b),
+			testkit.Must(h.store.Session(ctx, file.wide.ID))(b)
 	}
 	testkit.Must(copied.store.AddToken(ctx, store.Token{Name: "ana", Owner: opt.Owner}))(b)
 	there, beside := copied.reads(ctx, b), file.reads(ctx, b)

@@ -45,7 +45,10 @@ func BenchmarkUsage(b *testing.B) {
 	s := testkit.Must(store.Open(b.Context(), path, store.Options{Measure: func(*session.Message) {}}))(b)
 	defer s.Close() //nolint:errcheck // a benchmark
 	r := analytics.New(s.Reader(), time.UTC)
-	for by, column := range map[analytics.Dimension]string{analytics.ByModel: "c.model", analytics.ByProject: "s.project", analytics.ByDay: "c.day"} {
+	for by, column := range map[analytics.Dimension]string{
+		analytics.ByModel: "c.model", analytics.ByProject: "s.project",
+		analytics.ByDay: "c.day",
+	} {
 		b.Run("by "+string(by), func(b *testing.B) {
 			compare(b, 3, &side{op: func() error {
 				_, err := r.Stats(b.Context(), analytics.Filter{}, by)

@@ -89,7 +89,11 @@ func (c *Config) check(origins map[string]string) error {
 	for _, age := range []struct {
 		key  string
 		days int
-	}{{"idle_days", c.Retention.IdleDays}, {"trash_days", c.Retention.TrashDays}, {"events_days", c.Retention.EventsDays}} {
+	}{
+		{"idle_days", c.Retention.IdleDays},
+		{"trash_days", c.Retention.TrashDays},
+		{"events_days", c.Retention.EventsDays},
+	} {
 		if age.days < 0 || age.days > maxDays {
 			return fail("retention."+age.key, "is %d; use a number of days, or 0 for never", age.days)
 		}
@@ -113,7 +117,8 @@ func (s *Summarizer) check(key string, fail func(key, format string, args ...any
 		return fail(key+".provider", "is %q; use one of %s", s.Provider, strings.Join(providers, ", "))
 	}
 	if u := s.BaseURL; u != "" {
-		if parsed, err := url.Parse(u); err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+		if parsed, err := url.Parse(u); err != nil || parsed.Host == "" ||
+			(parsed.Scheme != "http" && parsed.Scheme != "https") {
 			return fail(key+".base_url", "is not an http or https address")
 		}
 	}

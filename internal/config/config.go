@@ -14,8 +14,9 @@ import (
 
 // Config is the checked configuration with all defaults: no path is empty.
 type Config struct {
-	DB        string   `koanf:"db"`         // the database file, or postgres://…
-	SQLDB     string   `koanf:"sql_db"`     // of a database on PostgreSQL: its address for callers' SQL, of a role that can only read
+	DB string `koanf:"db"` // the database file, or postgres://…
+	// of a database on PostgreSQL: its address for callers' SQL, of a role that can only read
+	SQLDB     string   `koanf:"sql_db"`
 	Listen    string   `koanf:"listen"`     // host:port; "" turns TCP off
 	Hosts     []string `koanf:"hosts"`      // names that a request's Host may have, beside loopback and addresses
 	Socket    string   `koanf:"socket"`     // path of the Unix socket; "off" turns it off
@@ -27,9 +28,10 @@ type Config struct {
 
 	ExcludeProjects []string `koanf:"exclude_projects"` // folders that tools and hooks show to no agent
 
-	Summarizer  Summarizer            `koanf:"summarizer"`
-	Summarizers map[string]Summarizer `koanf:"summarizers"` // others, which compaction.summarizer, a session or a preset of the same name choose
-	Compaction  contextmgr.Settings   `koanf:"compaction"`  // nil is "as the preset says"
+	Summarizer Summarizer `koanf:"summarizer"`
+	// others, which compaction.summarizer, a session or a preset of the same name choose
+	Summarizers map[string]Summarizer `koanf:"summarizers"`
+	Compaction  contextmgr.Settings   `koanf:"compaction"` // nil is "as the preset says"
 	Reset       Reset                 `koanf:"reset"`
 	Routing     Routing               `koanf:"routing"`
 	Retention   Retention             `koanf:"retention"`
@@ -100,7 +102,10 @@ type Flush struct {
 // FlushSettings returns the settings of Flush for the context manager.
 func (c *Config) FlushSettings() contextmgr.FlushSettings {
 	f := c.Flush
-	return contextmgr.FlushSettings{Enabled: f.Enabled, Prompt: f.Prompt, SystemPrompt: f.SystemPrompt, SoftTokens: f.SoftTokens, Zone: c.zone}
+	return contextmgr.FlushSettings{
+		Enabled: f.Enabled, Prompt: f.Prompt, SystemPrompt: f.SystemPrompt,
+		SoftTokens: f.SoftTokens, Zone: c.zone,
+	}
 }
 
 // Log configures the daemon's log on standard error.

@@ -18,7 +18,10 @@ import (
 func input(t *testing.T, text string) config.Input {
 	t.Helper()
 	root := t.TempDir()
-	in := config.Input{Dirs: config.Dirs{Config: filepath.Join(root, "config"), Data: filepath.Join(root, "data"), Runtime: filepath.Join(root, "run")}}
+	in := config.Input{Dirs: config.Dirs{
+		Config: filepath.Join(root, "config"), Data: filepath.Join(root, "data"),
+		Runtime: filepath.Join(root, "run"),
+	}}
 	if text != "" {
 		folder := filepath.Join(in.Dirs.Config, "sessiond")
 		testkit.Check(t, os.MkdirAll(folder, 0o700))
@@ -80,15 +83,22 @@ func TestSocketIsInTheRuntimeFolder(t *testing.T) {
 }
 
 func TestLaterLayersOverride(t *testing.T) {
-	in := input(t, "listen: 127.0.0.1:1\nlog: { level: debug }\ncompaction: { preset: pi, fraction: 0.5, protected_tools: [a, b] }\nsummarizer:\n  timeout: 5s\n")
-	in.Environ = []string{"HOME=/x", "SESSIOND_LISTEN=127.0.0.1:2", "SESSIOND_COMPACTION_KEEP_RECENT_MESSAGES=9", "SESSIOND_SUMMARIZER_BASE_URL=http://127.0.0.1:9/v1", "SESSIOND_SCRUB_AT_HOUR=3"}
+	in := input(t,
+		"listen: 127.0.0.1:1\nlog: { level: debug }\ncompaction: { preset: pi, fraction: 0.5, protected_tools: [a, b] }\n"+
+			"summarizer:\n  timeout: 5s\n")
+	in.Environ = []string{
+		"HOME=/x", "SESSIOND_LISTEN=127.0.0.1:2", "SESSIOND_COMPACTION_KEEP_RECENT_MESSAGES=9",
+		"SESSIOND_SUMMARIZER_BASE_URL=http://127.0.0.1:9/v1", "SESSIOND_SCRUB_AT_HOUR=3",
+	}
 	in.Flags = map[string]any{"listen": "127.0.0.1:3"}
 	c := load(t, in)
-	if c.Listen != "127.0.0.1:3" || c.Log.Level != "debug" || c.Summarizer.Timeout != 5*time.Second || c.Summarizer.BaseURL != "http://127.0.0.1:9/v1" {
+	if c.Listen != "127.0.0.1:3" || c.Log.Level != "debug" || c.Summarizer.Timeout != 5*time.Second ||
+		c.Summarizer.BaseURL != "http://127.0.0.1:9/v1" {
 		t.Errorf("layers are merged wrongly: %+v", c)
 	}
 	if *c.Compaction.Preset != "pi" || *c.Compaction.Fraction != 0.5 || *c.Compaction.KeepRecentMessages != 9 ||
-		strings.Join(*c.Compaction.ProtectedTools, " ") != "a b" || c.Compaction.ReserveTokens != nil || *c.Scrub.AtHour != 3 {
+		strings.Join(*c.Compaction.ProtectedTools, " ") != "a b" || c.Compaction.ReserveTokens != nil ||
+		*c.Scrub.AtHour != 3 {
 		t.Errorf("compaction = %+v", c.Compaction)
 	}
 	path, _ := c.File()
@@ -106,10 +116,16 @@ func TestLaterLayersOverride(t *testing.T) {
 
 func TestEverySettingOfCompactionHasAKey(t *testing.T) {
 	in := input(t, "")
-	in.Environ = []string{"SESSIOND_COMPACTION_PRESET=pi", "SESSIOND_COMPACTION_STRATEGY=summarize", "SESSIOND_COMPACTION_INSTRUCTIONS=keep names", "SESSIOND_COMPACTION_SUMMARIZER=", "SESSIOND_COMPACTION_PROTECTED_TOOLS=read"}
+	in.Environ = []string{
+		"SESSIOND_COMPACTION_PRESET=pi", "SESSIOND_COMPACTION_STRATEGY=summarize",
+		"SESSIOND_COMPACTION_INSTRUCTIONS=keep names", "SESSIOND_COMPACTION_SUMMARIZER=",
+		"SESSIOND_COMPACTION_PROTECTED_TOOLS=read",
+	}
 	for _, v := range load(t, in).Values() {
 		name := config.EnvName(v.Key)
-		if strings.HasPrefix(v.Key, "compaction.") && !slices.ContainsFunc(in.Environ, func(pair string) bool { return strings.HasPrefix(pair, name+"=") }) {
+		if strings.HasPrefix(v.Key, "compaction.") && !slices.ContainsFunc(in.Environ, func(pair string) bool {
+			return strings.HasPrefix(pair, name+"=")
+		}) {
 			in.Environ = append(in.Environ, name+"=1")
 		}
 	}
@@ -122,7 +138,9 @@ func TestEverySettingOfCompactionHasAKey(t *testing.T) {
 }
 
 func TestNamedSummarizersTakeTheDefaultsTimeout(t *testing.T) {
-	in := input(t, "summarizer: { timeout: 5s }\nsummarizers:\n  careful: { provider: gemini, model: big }\n  none: {}\ncompaction: { summarizer: careful }\n")
+	in := input(t,
+		"summarizer: { timeout: 5s }\nsummarizers:\n  careful: { provider: gemini, model: big }\n  none: {}\n"+
+			"compaction: { summarizer: careful }\n")
 	in.Environ = []string{"SESSIOND_SUMMARIZER_PROVIDER="} // as a container's environment has it
 	want := map[string]config.Summarizer{
 		"":        {Provider: "extractive", Timeout: 5 * time.Second},
@@ -180,28 +198,61 @@ func TestInvalidSettingsAreRejected(t *testing.T) {
 	}{
 		{name: "no YAML", file: "listen: [", says: []string{"config.yaml", "not valid YAML"}},
 		{name: "unknown key", file: "lisen: x", says: []string{"config.yaml", `"lisen"`, `"listen"`}},
-		{name: "another program's name", file: "compaction: { threshold: 0.7 }", says: []string{`"compaction.threshold"`, `"compaction.fraction"`}},
+		{
+			name: "another program's name", file: "compaction: { threshold: 0.7 }",
+			says: []string{`"compaction.threshold"`, `"compaction.fraction"`},
+		},
 		{name: "unknown key in a section", file: "summarizer: { base_ulr: x }", says: []string{`"summarizer.base_url"`}},
 		{name: "key outside its section", file: "base_url: x", says: []string{`"summarizer.base_url"`}},
 		{name: "value for a section", file: "compaction: balanced", says: []string{`"compaction"`}},
 		{name: "unknown flag", flags: map[string]any{"lissten": "x"}, says: []string{"a flag", `"listen"`}},
 		{name: "listen without port", file: "listen: localhost", says: []string{"listen", "host:port", "config.yaml"}},
-		{name: "listen with a wild port", environ: "SESSIOND_LISTEN=127.0.0.1:99999", says: []string{"0 to 65535", "environment SESSIOND_LISTEN"}},
+		{
+			name: "listen with a wild port", environ: "SESSIOND_LISTEN=127.0.0.1:99999",
+			says: []string{"0 to 65535", "environment SESSIOND_LISTEN"},
+		},
 		{name: "relative socket", file: "socket: here", says: []string{"socket", "absolute"}},
-		{name: "relative project", environ: "SESSIOND_EXCLUDE_PROJECTS=/a,b", says: []string{"exclude_projects", `"b"`, "absolute"}},
+		{
+			name: "relative project", environ: "SESSIOND_EXCLUDE_PROJECTS=/a,b",
+			says: []string{"exclude_projects", `"b"`, "absolute"},
+		},
 		{name: "SQL on a file", file: "sql_db: /tmp/sessions.db", says: []string{"sql_db", "address of PostgreSQL"}},
 		{name: "unknown zone", file: "timezone: Mars/Base", says: []string{"timezone", "Mars/Base"}},
-		{name: "fraction over 1", file: "compaction: { fraction: 1.2 }", says: []string{"compaction.fraction", "between 0 and 1"}},
-		{name: "fraction under 0", environ: "SESSIOND_COMPACTION_FRACTION=-0.1", says: []string{"compaction.fraction", "SESSIOND_COMPACTION_FRACTION"}},
+		{
+			name: "fraction over 1", file: "compaction: { fraction: 1.2 }",
+			says: []string{"compaction.fraction", "between 0 and 1"},
+		},
+		{
+			name: "fraction under 0", environ: "SESSIOND_COMPACTION_FRACTION=-0.1",
+			says: []string{"compaction.fraction", "SESSIOND_COMPACTION_FRACTION"},
+		},
 		{name: "fraction is no number", file: "compaction: { fraction: much }", says: []string{"compaction.fraction"}},
 		{name: "fraction is NaN", file: "compaction: { fraction: .nan }", says: []string{"compaction.fraction"}},
 		{name: "unknown preset", file: "compaction: { preset: lazy }", says: []string{"compaction.preset", "balanced"}},
-		{name: "unknown strategy", file: "compaction: { strategy: drop }", says: []string{"compaction.strategy", "summarize"}},
-		{name: "negative tokens", file: "compaction: { keep_recent_tokens: -1 }", says: []string{"compaction.keep_recent_tokens"}},
-		{name: "unknown provider", file: "summarizer: { provider: magic }", says: []string{"summarizer.provider", "extractive"}},
-		{name: "unknown provider of a name", file: "summarizers: { careful: { provider: magic } }", says: []string{"summarizers.careful.provider", "extractive"}},
-		{name: "unknown key of a name", file: "summarizers: { careful: { adress: x } }", says: []string{"summarizers", "adress"}},
-		{name: "name without a summarizer", file: "compaction: { summarizer: careful }", says: []string{"compaction.summarizer", "careful"}},
+		{
+			name: "unknown strategy", file: "compaction: { strategy: drop }",
+			says: []string{"compaction.strategy", "summarize"},
+		},
+		{
+			name: "negative tokens", file: "compaction: { keep_recent_tokens: -1 }",
+			says: []string{"compaction.keep_recent_tokens"},
+		},
+		{
+			name: "unknown provider", file: "summarizer: { provider: magic }",
+			says: []string{"summarizer.provider", "extractive"},
+		},
+		{
+			name: "unknown provider of a name", file: "summarizers: { careful: { provider: magic } }",
+			says: []string{"summarizers.careful.provider", "extractive"},
+		},
+		{
+			name: "unknown key of a name", file: "summarizers: { careful: { adress: x } }",
+			says: []string{"summarizers", "adress"},
+		},
+		{
+			name: "name without a summarizer", file: "compaction: { summarizer: careful }",
+			says: []string{"compaction.summarizer", "careful"},
+		},
 		{name: "zero timeout", file: "summarizer: { timeout: 0s }", says: []string{"summarizer.timeout"}},
 		{name: "no duration", file: "summarizer: { timeout: soon }", says: []string{"summarizer.timeout", "config.yaml"}},
 		{name: "odd base url", file: "summarizer: { base_url: 'ftp://x' }", says: []string{"summarizer.base_url"}},
@@ -209,8 +260,14 @@ func TestInvalidSettingsAreRejected(t *testing.T) {
 		{name: "scrub hour out of range", file: "scrub: { at_hour: -1 }", says: []string{"scrub.at_hour"}},
 		{name: "no backup kept", file: "backup: { keep: 0 }", says: []string{"backup.keep"}},
 		{name: "unknown retention", file: "retention: { days: 3 }", says: []string{"retention.days", "retention.idle_days"}},
-		{name: "negative retention", file: "retention: { trash_days: -3 }", says: []string{"retention.trash_days", "0 for never"}},
-		{name: "retention hour out of range", file: "retention: { at_hour: 25 }", says: []string{"retention.at_hour", "0 to 23"}},
+		{
+			name: "negative retention", file: "retention: { trash_days: -3 }",
+			says: []string{"retention.trash_days", "0 for never"},
+		},
+		{
+			name: "retention hour out of range", file: "retention: { at_hour: 25 }",
+			says: []string{"retention.at_hour", "0 to 23"},
+		},
 		{name: "log level", file: "log: { level: loud }", says: []string{"log.level", "debug"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

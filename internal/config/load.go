@@ -49,7 +49,10 @@ const (
 )
 
 // freeForm are the keys with the user's own names below them.
-var freeForm = [...]string{"summarizers", "reset.by_type", "reset.by_channel", "routing.identity_links", "routing.aliases"}
+var freeForm = [...]string{
+	"summarizers", "reset.by_type", "reset.by_channel", "routing.identity_links",
+	"routing.aliases",
+}
 
 // Load reads all layers and checks the result. Every error has code session.Invalid and names the key,
 // its layer, and valid values.
@@ -91,8 +94,9 @@ func Load(in Input) (*Config, error) {
 // defaults returns every key; an untyped nil is "not set".
 func defaults() map[string]any {
 	return map[string]any{
-		"db": "", "sql_db": "", "listen": "127.0.0.1:7433", "hosts": []string{}, "socket": "", "token_file": "", "timezone": "Local",
-		"owner": "", "host": "", "exclude_projects": []string{},
+		"db": "", "sql_db": "", "listen": "127.0.0.1:7433", "hosts": []string{}, "socket": "", "token_file": "",
+		"timezone": "Local",
+		"owner":    "", "host": "", "exclude_projects": []string{},
 		"summarizer.provider": "extractive", "summarizer.model": "", "summarizer.base_url": "",
 		"summarizer.api_key_file": "", "summarizer.timeout": "60s",
 		"compaction.preset": "balanced", "compaction.strategy": nil, "compaction.fraction": nil,
@@ -100,14 +104,17 @@ func defaults() map[string]any {
 		"compaction.keep_recent_tokens": nil, "compaction.keep_recent_messages": nil,
 		"compaction.summary_max_tokens": nil, "compaction.prune_protect": nil, "compaction.prune_minimum": nil,
 		"compaction.protected_tools": nil, "compaction.part_max_tokens": nil, "compaction.recall_tokens": nil,
-		"compaction.cache_slots": nil, "compaction.summarizer": nil, "compaction.instructions": nil, "summarizers": map[string]any{},
-		"reset.mode": "daily", "reset.at_hour": 4, "reset.idle_minutes": 0,
+		"compaction.cache_slots": nil, "compaction.summarizer": nil, "compaction.instructions": nil,
+		"summarizers": map[string]any{},
+		"reset.mode":  "daily", "reset.at_hour": 4, "reset.idle_minutes": 0,
 		"reset.by_type": map[string]any{}, "reset.by_channel": map[string]any{},
 		"routing.agent": "main", "routing.main_key": "main", "routing.scope": "per-sender", "routing.dm_scope": "main",
 		"routing.identity_links": map[string]any{}, "routing.triggers": []string{}, "routing.commanders": []string{},
-		"routing.mentions": []string{}, "routing.bot_name": "", "routing.models": []string{}, "routing.aliases": map[string]any{},
-		"retention.idle_days": 0, "retention.trash_days": 0, "retention.events_days": 30, "retention.at_hour": 3, "import.follow": true,
-		"backup.every": "0s", "backup.keep": 7, "scrub.at_hour": nil, "flush.enabled": true,
+		"routing.mentions": []string{}, "routing.bot_name": "", "routing.models": []string{},
+		"routing.aliases":     map[string]any{},
+		"retention.idle_days": 0, "retention.trash_days": 0, "retention.events_days": 30, "retention.at_hour": 3,
+		"import.follow": true,
+		"backup.every":  "0s", "backup.keep": 7, "scrub.at_hour": nil, "flush.enabled": true,
 		"flush.prompt": "", "flush.system_prompt": "", "flush.soft_tokens": nil,
 		"log.level": "info", "log.format": "auto",
 	}
@@ -231,7 +238,8 @@ func (c *Config) fillPaths(dirs Dirs) {
 // list returns the settings in use, with the actual path for a default one.
 func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string) []Value {
 	used := map[string]any{
-		"db": engine.PrintableName(c.DB), "sql_db": engine.PrintableName(c.SQLDB), "socket": c.Socket, "token_file": c.TokenFile, "host": c.Host,
+		"db": engine.PrintableName(c.DB), "sql_db": engine.PrintableName(c.SQLDB), "socket": c.Socket,
+		"token_file": c.TokenFile, "host": c.Host,
 		"summarizer.timeout": c.Summarizer.Timeout.String(), "backup.every": c.Backup.Every.String(),
 	}
 	values := make([]Value, 0, len(known))

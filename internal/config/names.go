@@ -24,7 +24,8 @@ func knownName(key string, known []string) string {
 }
 
 func unknownKey(key, where string, known []string) error {
-	return session.Errorf(session.Invalid, "%s: there is no setting %q; the most similar one is %q", where, key, nearest(key, known)).
+	return session.Errorf(session.Invalid, "%s: there is no setting %q; the most similar one is %q", where, key,
+		nearest(key, known)).
 		At(key, "unknown setting")
 }
 

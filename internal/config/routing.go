@@ -31,12 +31,13 @@ type Routing struct {
 	Scope         string         `koanf:"scope"`    // per-sender, global
 	DMScope       string         `koanf:"dm_scope"` // main, per-peer, per-channel-peer, per-account-channel-peer
 	IdentityLinks map[string]any `koanf:"identity_links"`
-	Triggers      []string       `koanf:"triggers"`   // of a reset; empty: /new and /reset
-	Commanders    []string       `koanf:"commanders"` // who may reset (empty: everyone) and who gives rules in a group (empty: nobody)
-	Mentions      []string       `koanf:"mentions"`
-	BotName       string         `koanf:"bot_name"`
-	Models        []string       `koanf:"models"`  // provider/model that a reset may choose
-	Aliases       map[string]any `koanf:"aliases"` // short name → provider/model
+	Triggers      []string       `koanf:"triggers"` // of a reset; empty: /new and /reset
+	// who may reset (empty: everyone) and who gives rules in a group (empty: nobody)
+	Commanders []string       `koanf:"commanders"`
+	Mentions   []string       `koanf:"mentions"`
+	BotName    string         `koanf:"bot_name"`
+	Models     []string       `koanf:"models"`  // provider/model that a reset may choose
+	Aliases    map[string]any `koanf:"aliases"` // short name → provider/model
 }
 
 // Rules returns the routing rules, in the configured zone.
@@ -85,7 +86,8 @@ func (c *Config) checkRouting() error {
 // inRoutingSection adds the section routing to the path of a field, except those of other sections.
 func inRoutingSection(err error) error {
 	known, ok := err.(*session.Error) //nolint:errorlint // made by the rules themselves
-	if ok && len(known.Fields) > 0 && !strings.HasPrefix(known.Fields[0].Path, "reset.") && known.Fields[0].Path != "timezone" {
+	if ok && len(known.Fields) > 0 && !strings.HasPrefix(known.Fields[0].Path, "reset.") &&
+		known.Fields[0].Path != "timezone" {
 		known.Fields[0].Path = "routing." + known.Fields[0].Path
 	}
 	return err

@@ -24,12 +24,14 @@ var all = Wanted{Binary: binary, Events: events}
 var before = map[string][]string{
 	".claude.json": {
 		"", "{}", "{}\n", "{\n}\n", `{"numStartups":3}`, "{\n  \"numStartups\": 3,\n  \"mcpServers\": {}\n}",
-		"{\n  \"mcpServers\": {\n    \"github\": {\n      \"type\": \"stdio\",\n      \"command\": \"npx\",\n      \"args\": []\n    }\n  },\n  \"oauthAccount\": {}\n}\n",
+		"{\n  \"mcpServers\": {\n    \"github\": {\n      \"type\": \"stdio\",\n      \"command\": \"npx\",\n" +
+			"      \"args\": []\n    }\n  },\n  \"oauthAccount\": {}\n}\n",
 		"{\r\n\t\"mcpServers\": {\r\n\t\t\"a\": {\"command\": \"x\"}\r\n\t}\r\n}\r\n",
 	},
 	"opencode.jsonc": {
 		"// mine\n{\n  \"$schema\": \"https://opencode.ai/config.json\", // the schema\n  /* none yet */\n}\n",
-		"{\n    \"mcp\": {\n        \"docs\": { \"type\": \"remote\", \"url\": \"https://x\" }, // keep\n        // the last one\n    },\n}\n",
+		"{\n    \"mcp\": {\n        \"docs\": { \"type\": \"remote\", \"url\": \"https://x\" }, // keep\n" +
+			"        // the last one\n    },\n}\n",
 		"{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\"]}} /* end */ }",
 	},
 	"settings.json": {
@@ -51,23 +53,29 @@ var before = map[string][]string{
 	},
 	"config.toml": {
 		"", "model = \"gpt-5\"", "model = \"gpt-5\"\n",
-		"# mine\nmodel = \"gpt-5\" # best\n\n[mcp_servers.docs]\ncommand = \"npx\"\nargs = [\n  \"-y\", # yes\n]\n\n# trust\n[projects.\"/a b\"]\ntrust_level = \"trusted\"\nnote = \"\"\"\n[mcp_servers.sessiond]\n\"\"\"\n",
+		"# mine\nmodel = \"gpt-5\" # best\n\n[mcp_servers.docs]\ncommand = \"npx\"\nargs = [\n  \"-y\", # yes\n]\n\n" +
+			"# trust\n[projects.\"/a b\"]\ntrust_level = \"trusted\"\nnote = \"\"\"\n[mcp_servers.sessiond]\n\"\"\"\n",
 		"[a]\nb = 1\r\n",
 	},
 	"config.yaml": {
-		"", "GOOSE_MODEL: x", "extensions:\n", "extensions: {}\nGOOSE_MODEL: x # y\n", "# mine\nextensions:\n  # first\n  developer:\n    enabled: true\n    type: builtin\n\n# model\nGOOSE_MODEL: x\n",
+		"", "GOOSE_MODEL: x", "extensions:\n", "extensions: {}\nGOOSE_MODEL: x # y\n",
+		"# mine\nextensions:\n  # first\n  developer:\n    enabled: true\n    type: builtin\n\n# model\nGOOSE_MODEL: x\n",
 		"extensions:\n    memory: {enabled: true}\n",
 	},
 	"SKILL.md": {""},
 }
 
 var forms = map[string]form{
-	".claude.json":   jsonServer{[]string{"mcpServers", serverName}, func(b string) any { return command{b, []string{"mcp"}} }},
-	"opencode.jsonc": jsonServer{[]string{"mcp", serverName}, func(b string) any { return map[string]any{"command": []string{b, "mcp"}} }},
-	"settings.json":  jsonHooks{"claude-code"},
-	"config.toml":    tomlServer{},
-	"config.yaml":    yamlExtension{},
-	"SKILL.md":       whole{opencodeText},
+	".claude.json": jsonServer{[]string{"mcpServers", serverName}, func(b string) any {
+		return command{b, []string{"mcp"}}
+	}},
+	"opencode.jsonc": jsonServer{[]string{"mcp", serverName}, func(b string) any {
+		return map[string]any{"command": []string{b, "mcp"}}
+	}},
+	"settings.json": jsonHooks{"claude-code"},
+	"config.toml":   tomlServer{},
+	"config.yaml":   yamlExtension{},
+	"SKILL.md":      whole{opencodeText},
 }
 
 // For each kind of file: connect twice is connect once, a removal gives back the same bytes, and without the
@@ -111,7 +119,8 @@ func TestRemovalGivesBackTheSameBytes(t *testing.T) {
 			moved := all
 			moved.Binary = "/usr/bin/sessiond"
 			if again := testkit.Must(f.add(added, moved))(t); name != "SKILL.md" {
-				if have, _, err := f.find(again); err != nil || have.Binary != moved.Binary || bytes.Contains(again, []byte("my tools")) {
+				if have, _, err := f.find(again); err != nil || have.Binary != moved.Binary ||
+					bytes.Contains(again, []byte("my tools")) {
 					t.Errorf("%s: moved, but %v %v\n%s", name, have, err, again)
 				}
 			}
@@ -125,10 +134,16 @@ func TestTextIsAsTheProgramReadsIt(t *testing.T) {
 	for name, c := range map[string]struct{ before, after string }{
 		"opencode.jsonc": {
 			before["opencode.jsonc"][1],
-			"{\n    \"mcp\": {\n        \"docs\": { \"type\": \"remote\", \"url\": \"https://x\" }, // keep\n        // the last one\n        \"sessiond\": {\n            \"command\": [\n                \"/usr/bin/sessiond\",\n                \"mcp\"\n            ]\n        },\n    },\n}\n",
+			"{\n    \"mcp\": {\n        \"docs\": { \"type\": \"remote\", \"url\": \"https://x\" }, // keep\n" +
+				"        // the last one\n        \"sessiond\": {\n            \"command\": [\n" +
+				"                \"/usr/bin/sessiond\",\n                \"mcp\"\n            ]\n        },\n    },\n}\n",
 		},
-		".claude.json": {"{}\n", "{\n  \"mcpServers\": {\n    \"sessiond\": {\n      \"command\": \"/usr/bin/sessiond\",\n      \"args\": [\n        \"mcp\"\n      ]\n    }\n  }\n}\n"},
-		"config.toml":  {"a = 1\n", "a = 1\n\n[mcp_servers.sessiond]\ncommand = \"/usr/bin/sessiond\"\nargs = [\"mcp\"]\n"},
+		".claude.json": {
+			"{}\n",
+			"{\n  \"mcpServers\": {\n    \"sessiond\": {\n      \"command\": \"/usr/bin/sessiond\",\n      \"args\": [\n" +
+				"        \"mcp\"\n      ]\n    }\n  }\n}\n",
+		},
+		"config.toml": {"a = 1\n", "a = 1\n\n[mcp_servers.sessiond]\ncommand = \"/usr/bin/sessiond\"\nargs = [\"mcp\"]\n"},
 		"config.yaml": {"extensions:\n  # first\n  developer:\n    enabled: true\n", `extensions:
   sessiond:
     enabled: true
@@ -212,7 +227,10 @@ func TestBrokenFileIsRefusedWithItsPlace(t *testing.T) {
 		{".claude.json", "[]", "not an object"},
 		{".claude.json", "{\n\"mcpServers\": []}", "line 2: mcpServers is not an object"},
 		{".claude.json", "{\"mcpServers\": null}", "line 1: mcpServers is not an object"},
-		{".claude.json", "{\"mcpServers\": {\n\"sessiond\": {\"url\": \"x\"}}}", "line 2: mcpServers.sessiond has no command"},
+		{
+			".claude.json", "{\"mcpServers\": {\n\"sessiond\": {\"url\": \"x\"}}}",
+			"line 2: mcpServers.sessiond has no command",
+		},
 		{"settings.json", "{\"hooks\": []}", "line 1: hooks is not an object"},
 		{"settings.json", "{\n\"hooks\": {\n\"PreCompact\": {}}}", "line 3: hooks.PreCompact is not a list"},
 		{"config.toml", "a = 1\nb = = 2\n", "line 2, column 5"},
@@ -232,8 +250,11 @@ func TestRemovalKeepsLaterChanges(t *testing.T) {
 	for name, change := range map[string][2]string{
 		".claude.json":  {"\"numStartups\": 3", "\"numStartups\": 4"},
 		"settings.json": {"\"model\": \"opus\"", "\"model\": \"sonnet\""},
-		"config.toml":   {"args = [\"mcp\"]\n", "args = [\"mcp\"]\n\n[mcp_servers.sessiond.tools.search]\napproval_mode = \"approve\"\n\n# new\n[tui]\nx = 1\n"},
-		"config.yaml":   {"GOOSE_MODEL: x", "GOOSE_MODEL: z"},
+		"config.toml": {
+			"args = [\"mcp\"]\n",
+			"args = [\"mcp\"]\n\n[mcp_servers.sessiond.tools.search]\napproval_mode = \"approve\"\n\n# new\n[tui]\nx = 1\n",
+		},
+		"config.yaml": {"GOOSE_MODEL: x", "GOOSE_MODEL: z"},
 	} {
 		old := map[string]string{
 			".claude.json": "{\n  \"numStartups\": 3\n}\n", "settings.json": "{\n  \"model\": \"opus\"\n}\n",
@@ -280,7 +301,8 @@ func TestAnyJSONSurvives(t *testing.T) {
 			return out + end
 		}
 		text := "{" + space.Draw(t, "s")
-		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "mcpServers", "hooks"}), 0, 3, rapid.ID).Draw(t, "names") {
+		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "mcpServers", "hooks"}), 0, 3,
+			rapid.ID).Draw(t, "names") {
 			v := value(0)
 			if name != "a" {
 				v = "{" + space.Draw(t, "s") + `"z":` + v + space.Draw(t, "s") + "}"
@@ -328,7 +350,10 @@ func values(t *rapid.T, text []byte) string {
 // Codex' own hashes of these hooks, as `hooks/list` of its app-server says.
 func TestUntrustedHooksOfCodex(t *testing.T) {
 	f := jsonHooks{"codex"}
-	hooks := testkit.Must(f.add(nil, Wanted{"/opt/x/sessiond", []string{atCompact, "PreCompact", "SessionEnd", beforeEdits}}))(t)
+	hooks := testkit.Must(f.add(nil, Wanted{
+		"/opt/x/sessiond",
+		[]string{atCompact, "PreCompact", "SessionEnd", beforeEdits},
+	}))(t)
 	trust := func(place, hash string) string {
 		return "[hooks.state.\"/home/ana/.codex/hooks.json:" + place + ":0:0\"]\ntrusted_hash = \"sha256:" + hash + "\"\n"
 	}
@@ -353,8 +378,12 @@ func TestEntryOfTheUserMoves(t *testing.T) {
 	for _, c := range []struct{ name, before, moved, removed string }{
 		{
 			"config.toml",
-			"# mine\n[mcp_servers.sessiond]\ncommand = \"sessiond\" # by hand\nargs = [\"mcp\"]\nstartup_timeout_sec = 20\n\n[mcp_servers.sessiond.env]\ncommand = \"x\"\n\n[mcp_servers.sessiond.tools.search]\napproval_mode = \"approve\"\n\n# theirs\n[tui]\nx = 1\n",
-			"# mine\n[mcp_servers.sessiond]\ncommand = \"/usr/bin/sessiond\" # by hand\nargs = [\"mcp\"]\nstartup_timeout_sec = 20\n\n[mcp_servers.sessiond.env]\ncommand = \"x\"\n\n[mcp_servers.sessiond.tools.search]\napproval_mode = \"approve\"\n\n# theirs\n[tui]\nx = 1\n",
+			"# mine\n[mcp_servers.sessiond]\ncommand = \"sessiond\" # by hand\nargs = [\"mcp\"]\nstartup_timeout_sec = 20\n\n" +
+				"[mcp_servers.sessiond.env]\ncommand = \"x\"\n\n[mcp_servers.sessiond.tools.search]\n" +
+				"approval_mode = \"approve\"\n\n# theirs\n[tui]\nx = 1\n",
+			"# mine\n[mcp_servers.sessiond]\ncommand = \"/usr/bin/sessiond\" # by hand\nargs = [\"mcp\"]\n" +
+				"startup_timeout_sec = 20\n\n[mcp_servers.sessiond.env]\ncommand = \"x\"\n\n[mcp_servers.sessiond.tools.search]\n" +
+				"approval_mode = \"approve\"\n\n# theirs\n[tui]\nx = 1\n",
 			"# mine\n\n# theirs\n[tui]\nx = 1\n",
 		},
 		{
@@ -366,7 +395,8 @@ func TestEntryOfTheUserMoves(t *testing.T) {
 		{
 			"config.yaml",
 			"extensions:\n  sessiond: {enabled: false, type: stdio, cmd: sessiond, args: [mcp]}\n  dev:\n    enabled: true\n",
-			"extensions:\n  sessiond: {enabled: false, type: stdio, cmd: \"/usr/bin/sessiond\", args: [mcp]}\n  dev:\n    enabled: true\n",
+			"extensions:\n  sessiond: {enabled: false, type: stdio, cmd: \"/usr/bin/sessiond\", args: [mcp]}\n  dev:\n" +
+				"    enabled: true\n",
 			"extensions:\n  dev:\n    enabled: true\n",
 		},
 		{
@@ -422,9 +452,12 @@ func program(t *testing.T, h Host, name string) Program {
 // Each program's folder is byte for byte what it was, after connect and a removal.
 func TestEveryProgramIsAsBefore(t *testing.T) {
 	files := map[string]string{
-		".claude.json": before[".claude.json"][6], ".claude/settings.json": before["settings.json"][2], ".codex/config.toml": before["config.toml"][3],
-		".config/opencode/opencode.jsonc": before["opencode.jsonc"][1], ".pi/agent/settings.json": "{}", ".config/goose/config.yaml": before["config.yaml"][4],
-		".gemini/settings.json": "{\n  // dark\n  \"theme\": \"x\"\n}\n", ".cursor/mcp.json": "{\"mcpServers\": {}}", ".openclaw/openclaw.json": "{\n  \"gateway\": {\"port\": 1},\n}\n",
+		".claude.json": before[".claude.json"][6], ".claude/settings.json": before["settings.json"][2],
+		".codex/config.toml":              before["config.toml"][3],
+		".config/opencode/opencode.jsonc": before["opencode.jsonc"][1], ".pi/agent/settings.json": "{}",
+		".config/goose/config.yaml": before["config.yaml"][4],
+		".gemini/settings.json":     "{\n  // dark\n  \"theme\": \"x\"\n}\n", ".cursor/mcp.json": "{\"mcpServers\": {}}",
+		".openclaw/openclaw.json": "{\n  \"gateway\": {\"port\": 1},\n}\n",
 	}
 	dir, host := home(t, files)
 	plan := func(remove bool) (changes []Change) {
@@ -455,7 +488,8 @@ func TestEveryProgramIsAsBefore(t *testing.T) {
 		t.Errorf("a second connect has %d changes", n)
 	}
 	for name, text := range files {
-		if name != ".pi/agent/settings.json" && string(testkit.Must(os.ReadFile(filepath.Join(dir, name+BackupSuffix)))(t)) != text {
+		if name != ".pi/agent/settings.json" && string(testkit.Must(os.ReadFile(filepath.Join(dir,
+			name+BackupSuffix)))(t)) != text {
 			t.Errorf("%s: the backup differs", name)
 		}
 	}
@@ -551,11 +585,13 @@ func TestWriteLeavesTheRest(t *testing.T) {
 
 func TestEnvironmentMovesFolders(t *testing.T) {
 	env := map[string]string{
-		"HOME": "/home/ana", "XDG_CONFIG_HOME": "/x", "CLAUDE_CONFIG_DIR": "/cc", "CODEX_HOME": "~/co", "PI_CODING_AGENT_DIR": "/pi", "GOOSE_PATH_ROOT": "/g",
+		"HOME": "/home/ana", "XDG_CONFIG_HOME": "/x", "CLAUDE_CONFIG_DIR": "/cc", "CODEX_HOME": "~/co",
+		"PI_CODING_AGENT_DIR": "/pi", "GOOSE_PATH_ROOT": "/g",
 		"GEMINI_CLI_HOME": "/ge", "OPENCLAW_CONFIG_PATH": "/oc/my.json",
 	}
 	want := map[string]string{
-		"claude-code": "/cc/.claude.json", "codex": "/home/ana/co/config.toml", "opencode": "/x/opencode/opencode.json", "pi": "/pi/mcp.json", "goose": "/g/config/config.yaml",
+		"claude-code": "/cc/.claude.json", "codex": "/home/ana/co/config.toml", "opencode": "/x/opencode/opencode.json",
+		"pi": "/pi/mcp.json", "goose": "/g/config/config.yaml",
 		"gemini-cli": "/ge/.gemini/settings.json", "cursor": "/home/ana/.cursor/mcp.json", "openclaw": "/oc/my.json",
 	}
 	for _, p := range (Host{func(name string) string { return env[name] }}).Programs() {

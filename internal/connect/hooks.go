@@ -67,7 +67,8 @@ func (f jsonHooks) all(text []byte) ([]placed, error) {
 			for h := 0; group.Find(fmt.Sprintf("/hooks/%d", h)) != nil; h++ {
 				handler := group.Find(fmt.Sprintf("/hooks/%d", h))
 				command := handler.Find("/command")
-				if command == nil || command.Value.Kind() != '"' || !strings.HasSuffix(command.Value.(hujson.Literal).String(), f.suffix()) {
+				if command == nil || command.Value.Kind() != '"' ||
+					!strings.HasSuffix(command.Value.(hujson.Literal).String(), f.suffix()) {
 					continue
 				}
 				p := placed{event: event, group: g, handler: h, command: command}

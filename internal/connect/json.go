@@ -56,11 +56,13 @@ func (f jsonServer) add(old []byte, w Wanted) ([]byte, error) {
 	command := commandOf(server)
 	switch {
 	case command == nil:
-		return nil, fmt.Errorf("line %d: %s has no command; delete that entry and connect again", lineOf(old, server.StartOffset), strings.Join(f.path, "."))
+		return nil, fmt.Errorf("line %d: %s has no command; delete that entry and connect again",
+			lineOf(old, server.StartOffset), strings.Join(f.path, "."))
 	case command.Value.(hujson.Literal).String() == w.Binary:
 		return old, nil
 	}
-	return splice(old, command.StartOffset, command.EndOffset, quoteJSON(w.Binary)), nil // the rest of the entry may be the user's
+	// the rest of the entry may be the user's
+	return splice(old, command.StartOffset, command.EndOffset, quoteJSON(w.Binary)), nil
 }
 
 func (f jsonServer) cut(old []byte) ([]byte, error) { return cutMember(old, f.path) }

@@ -11,8 +11,8 @@ import (
 	"sessiond/internal/testkit"
 )
 
-// opencode's plug-in runs in both APIs of opencode: what a session is told stays with its requests, each event's text in
-// the place of its last one, and never reaches another session.
+// opencode's plug-in runs in both APIs of opencode: what a session is told stays with its requests, each event's text
+// in the place of its last one, and never reaches another session.
 func TestPluginOfOpencode(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {

@@ -61,7 +61,9 @@ func (h Host) Programs() []Program {
 		return cmp.Or(dir, usual)
 	}
 	server := func(path string, names ...string) File {
-		return File{MCP, path, jsonServer{append(names, serverName), func(binary string) any { return command{binary, []string{"mcp"}} }}}
+		return File{MCP, path, jsonServer{append(names, serverName), func(binary string) any {
+			return command{binary, []string{"mcp"}}
+		}}}
 	}
 	skill := func(dir string) File {
 		return File{Skill, filepath.Join(dir, "skills", serverName, "SKILL.md"), whole{skillText}}
@@ -129,9 +131,18 @@ func (h Host) Programs() []Program {
 			{Hooks, filepath.Join(pi, "extensions", "sessiond.ts"), whole{piText}},
 			skill(pi),
 		}},
-		{Name: "goose", binary: "goose", Folder: goose, Files: []File{{MCP, filepath.Join(goose, "config.yaml"), yamlExtension{}}, skill(goose)}},
-		{Name: "gemini-cli", binary: "gemini", Folder: gemini, Files: []File{server(filepath.Join(gemini, "settings.json"), "mcpServers"), skill(gemini)}},
-		{Name: "cursor", binary: "cursor", Folder: cursor, Files: []File{server(filepath.Join(cursor, "mcp.json"), "mcpServers"), skill(cursor)}},
+		{
+			Name: "goose", binary: "goose", Folder: goose,
+			Files: []File{{MCP, filepath.Join(goose, "config.yaml"), yamlExtension{}}, skill(goose)},
+		},
+		{
+			Name: "gemini-cli", binary: "gemini", Folder: gemini,
+			Files: []File{server(filepath.Join(gemini, "settings.json"), "mcpServers"), skill(gemini)},
+		},
+		{
+			Name: "cursor", binary: "cursor", Folder: cursor,
+			Files: []File{server(filepath.Join(cursor, "mcp.json"), "mcpServers"), skill(cursor)},
+		},
 		{Name: "openclaw", binary: "openclaw", Folder: openclaw, Files: []File{
 			{MCP, openclawConfig, jsonServer{[]string{"mcp", "servers", serverName}, openclawEntry}},
 			skill(openclaw),
@@ -139,7 +150,8 @@ func (h Host) Programs() []Program {
 	}
 }
 
-// openclawWorkspace returns the folder in which OpenClaw's agents work, as its configuration says; "" if it is not there.
+// openclawWorkspace returns the folder in which OpenClaw's agents work, as its configuration says; "" if it is not
+// there.
 func openclawWorkspace(config, state, home string) string {
 	folder := filepath.Join(state, "workspace")
 	text, _ := os.ReadFile(config) // without one the default counts
@@ -184,7 +196,8 @@ func (h Host) Found(p Program) bool {
 func (h Host) LookPath(name string) string {
 	for _, dir := range filepath.SplitList(h.Getenv("PATH")) {
 		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() &&
+			info.Mode()&0o111 != 0 {
 			return path
 		}
 	}

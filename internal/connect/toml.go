@@ -41,7 +41,8 @@ func (f tomlServer) add(old []byte, w Wanted) ([]byte, error) {
 	}
 	out := append(bytes.Clone(rest), table...)
 	if !sameElse(f, parseTOML, tomlKey, old, out, true) {
-		return nil, fmt.Errorf("%s is an inline table; write it as [%s.NAME] tables, or add sessiond by hand:\n%s", tomlKey, tomlKey, table)
+		return nil, fmt.Errorf("%s is an inline table; write it as [%s.NAME] tables, or add sessiond by hand:\n%s", tomlKey,
+			tomlKey, table)
 	}
 	return out, nil
 }
@@ -54,12 +55,14 @@ func (f tomlServer) move(old []byte, w Wanted) ([]byte, error) {
 	}
 	for _, t := range tables {
 		if t.ours() && len(t.name) == 2 && t.command[1] > 0 {
-			if out := splice(old, t.command[0], t.command[1], quoteTOML(w.Binary)); sameElse(f, parseTOML, tomlKey, old, out, true) {
+			if out := splice(old, t.command[0], t.command[1], quoteTOML(w.Binary)); sameElse(f, parseTOML, tomlKey, old, out,
+				true) {
 				return out, nil
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s.%s has no command in a table of its own; delete that entry and connect again", tomlKey, serverName)
+	return nil, fmt.Errorf("%s.%s has no command in a table of its own; delete that entry and connect again", tomlKey,
+		serverName)
 }
 
 func (f tomlServer) cut(old []byte) ([]byte, error) {

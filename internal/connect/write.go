@@ -125,7 +125,8 @@ func (c Change) write() error {
 func (c Change) unchanged() error {
 	now, err := read(c.Path)
 	if err == nil && ((now == nil) != (c.Old == nil) || !bytes.Equal(now, c.Old)) {
-		err = session.Errorf(session.Conflict, "another program changed it meanwhile; nothing was written. Run `sessiond connect` again")
+		err = session.Errorf(session.Conflict,
+			"another program changed it meanwhile; nothing was written. Run `sessiond connect` again")
 	}
 	return err
 }

@@ -43,7 +43,8 @@ func (f yamlExtension) add(old []byte, w Wanted) ([]byte, error) {
 		return nil, err
 	}
 	if !sameElse(f, parseYAML, yamlKey, old, out, true) {
-		return nil, fmt.Errorf("%s has a form that cannot be edited in place; add sessiond by hand:\n%s", yamlKey, entry("  "))
+		return nil, fmt.Errorf("%s has a form that cannot be edited in place; add sessiond by hand:\n%s", yamlKey,
+			entry("  "))
 	}
 	return out, nil
 }
@@ -66,7 +67,8 @@ func (f yamlExtension) move(old []byte, w Wanted) ([]byte, error) {
 			return out, nil
 		}
 	}
-	return nil, fmt.Errorf("%s.%s has no cmd in a line of its own; delete that entry and connect again", yamlKey, serverName)
+	return nil, fmt.Errorf("%s.%s has no cmd in a line of its own; delete that entry and connect again", yamlKey,
+		serverName)
 }
 
 // insert adds the entry after the line `extensions:`. Without that line it appends both to the text.
@@ -85,10 +87,12 @@ func (yamlExtension) insert(text []byte, entry func(indent string) string) ([]by
 	switch {
 	case value.Kind == yaml.MappingNode && value.Style&yaml.FlowStyle == 0 && len(value.Content) > 0:
 		return splice(text, next, next, entry(strings.Repeat(" ", value.Content[0].Column-1))), nil
-	case value.Kind == yaml.MappingNode && len(value.Content) == 0, value.Tag == "!!null": // `extensions: {}` or `extensions:`
+	// `extensions: {}` or `extensions:`
+	case value.Kind == yaml.MappingNode && len(value.Content) == 0, value.Tag == "!!null":
 		return splice(text, lineStart(text, name.Line), next, yamlKey+":\n"+entry("  ")), nil
 	}
-	return nil, fmt.Errorf("line %d: %s is not a list of names; add sessiond by hand:\n%s", name.Line, yamlKey, entry("  "))
+	return nil, fmt.Errorf("line %d: %s is not a list of names; add sessiond by hand:\n%s", name.Line, yamlKey,
+		entry("  "))
 }
 
 func (f yamlExtension) cut(old []byte) ([]byte, error) {

@@ -135,7 +135,8 @@ func Assemble(in Material) Draft {
 		}
 		outputs, said := trimParts(item, in.Limits.partLimits(&item.Message))
 		if trimmed += outputs; shortened+said > 0 {
-			out.Losses = append(out.Losses, item.name()+": the context does not fit otherwise, so only the head and the tail of this message are sent")
+			out.Losses = append(out.Losses,
+				item.name()+": the context does not fit otherwise, so only the head and the tail of this message are sent")
 		}
 		if item.Kind == ItemMessage || item.isShownAgain() {
 			out.addFrozen(i, texts[item.Message.RowID], in.Weigh)
@@ -151,7 +152,8 @@ func Assemble(in Material) Draft {
 		}
 	}
 	if trimmed > 0 {
-		out.Losses = append(out.Losses, fmt.Sprintf("%d outputs of tools exceed the limit of one part: only their head and tail are sent", trimmed))
+		out.Losses = append(out.Losses,
+			fmt.Sprintf("%d outputs of tools exceed the limit of one part: only their head and tail are sent", trimmed))
 	}
 	return out
 }
@@ -260,7 +262,10 @@ func (d *Draft) Provenance() []Provenance {
 	all := append([]Provenance(nil), d.Beside...)
 	inside := d.Inside
 	for i := range d.Items {
-		p := Provenance{Message: i, Kind: d.Items[i].Kind, Sources: d.Items[i].Sources, Compaction: d.Items[i].Compaction, Tokens: d.Weights[i]}
+		p := Provenance{
+			Message: i, Kind: d.Items[i].Kind, Sources: d.Items[i].Sources, Compaction: d.Items[i].Compaction,
+			Tokens: d.Weights[i],
+		}
 		own := len(all)
 		all = append(all, p)
 		for len(inside) > 0 && inside[0].Message == i {
@@ -294,13 +299,15 @@ func pinnedItem(m *session.Message) Item {
 	if m.Role == session.User {
 		return storedItem(m, ItemPinned)
 	}
-	item := newUserItem(ItemPinned, session.TextPart(fmt.Sprintf("<pinned_message role=%q>\n%s\n</pinned_message>", m.Role, escapeTags(m.Text()))))
+	item := newUserItem(ItemPinned, session.TextPart(fmt.Sprintf("<pinned_message role=%q>\n%s\n</pinned_message>", m.Role,
+		escapeTags(m.Text()))))
 	item.Sources = []session.MessageRef{m.ID}
 	return item
 }
 
 const (
-	summaryOpen  = "<conversation_summary>\nThe conversation before this point, summarised. The originals are in the session's log.\n\n"
+	summaryOpen = "<conversation_summary>\n" +
+		"The conversation before this point, summarised. The originals are in the session's log.\n\n"
 	summaryClose = "\n</conversation_summary>"
 )
 

@@ -25,7 +25,9 @@ type branchDetails struct {
 // first message). The configured model writes it, or the digest if the model fails, in the
 // background. The summary becomes the head if nothing followed to, else it stands beside the path:
 // attached tells which. The message is nil if there is nothing to summarise. Codes: NotFound.
-func (m *Manager) SummarizeBranch(ctx context.Context, id session.ID, from session.MessageRef, to *session.MessageRef) (made *session.Message, attached bool, err error) {
+func (m *Manager) SummarizeBranch(ctx context.Context, id session.ID, from session.MessageRef,
+	to *session.MessageRef,
+) (made *session.Message, attached bool, err error) {
 	sess, err := m.store.Session(ctx, id)
 	if err != nil {
 		return nil, false, err
@@ -67,7 +69,9 @@ func (m *Manager) SummarizeBranch(ctx context.Context, id session.ID, from sessi
 
 // askForBranch asks the remote model, and makes the digest if that fails or the daemon stops. The result
 // holds the model's calls either way.
-func (m *Manager) askForBranch(ctx context.Context, remote Remote, req session.SummaryRequest) (session.Summary, error) {
+func (m *Manager) askForBranch(ctx context.Context, remote Remote,
+	req session.SummaryRequest,
+) (session.Summary, error) {
 	if remote.Summarizer == nil {
 		return m.cfg.Digest.Summarize(ctx, req)
 	}
@@ -81,7 +85,9 @@ func (m *Manager) askForBranch(ctx context.Context, remote Remote, req session.S
 }
 
 // readBranch reads the abandoned messages into the snapshot, at most what a summary takes in.
-func (m *Manager) readBranch(ctx context.Context, s *snapshot, from session.MessageRef, to *session.MessageRef) (branchDetails, error) {
+func (m *Manager) readBranch(ctx context.Context, s *snapshot, from session.MessageRef,
+	to *session.MessageRef,
+) (branchDetails, error) {
 	details := branchDetails{From: from, ReadFiles: []string{}, ModifiedFiles: []string{}}
 	head, err := m.store.Message(ctx, from)
 	if err != nil {

@@ -50,7 +50,10 @@ func (k *told) turn() {
 		id := fmt.Sprintf("c%d", k.calls)
 		call := newText(session.Assistant, session.Model, "")
 		call.Finish = session.FinishToolCalls
-		call.Parts = []session.Part{{Kind: session.PartToolCall, ToolName: "read", CallID: id, Arguments: fmt.Sprintf(`{"path":"src/part%d.go"}`, k.calls)}}
+		call.Parts = []session.Part{{
+			Kind: session.PartToolCall, ToolName: "read", CallID: id,
+			Arguments: fmt.Sprintf(`{"path":"src/part%d.go"}`, k.calls),
+		}}
 		result := newText(session.Tool, session.ByTool, "")
 		result.Parts = []session.Part{{Kind: session.PartToolResult, ToolName: "read", CallID: id, Text: strings.Repeat(
 			fmt.Sprintf("func helper%d(x int) int { return x*%d }\n", k.calls, k.n), rapid.IntRange(1, 40).Draw(k.t, "lines"))}}
@@ -60,13 +63,17 @@ func (k *told) turn() {
 			k.compact(session.StrategySummarize, rapid.Int64Range(0, 1500).Draw(k.t, "keep"))
 		}
 	}
-	reply := newText(session.Assistant, session.Model, fmt.Sprintf("I renamed helper %d, because two packages had one of that name.", k.n))
+	reply := newText(session.Assistant, session.Model,
+		fmt.Sprintf("I renamed helper %d, because two packages had one of that name.", k.n))
 	reply.Finish = session.FinishStop
 	k.follow(k.id, reply)
 }
 
 func newText(role session.Role, origin session.Origin, text string) session.Message {
-	return session.Message{Kind: session.KindMessage, Role: role, Origin: origin, InContext: true, Display: true, Parts: []session.Part{session.TextPart(text)}}
+	return session.Message{
+		Kind: session.KindMessage, Role: role, Origin: origin, InContext: true, Display: true,
+		Parts: []session.Part{session.TextPart(text)},
+	}
 }
 
 // next takes a turn and compares the summary in force with the one before.
@@ -113,7 +120,8 @@ func (k *told) compare() {
 			continue
 		}
 		if roomy || ruleWithMessage.MatchString(line) {
-			k.t.Fatalf("%s, of %d tokens, lost the line %q, which the summary before had under %s:\n%s", session.CompactionName(c.RowID), k.count(summary), line, section, summary)
+			k.t.Fatalf("%s, of %d tokens, lost the line %q, which the summary before had under %s:\n%s",
+				session.CompactionName(c.RowID), k.count(summary), line, section, summary)
 		}
 	}
 	k.held, k.seen = now, c.RowID

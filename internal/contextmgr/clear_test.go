@@ -16,9 +16,15 @@ import (
 func TestClearKeepsTheOpenTurn(t *testing.T) {
 	call := newText(session.Assistant, session.Model, "")
 	call.Finish = session.FinishToolCalls
-	call.Parts = []session.Part{{Kind: session.PartToolCall, CallID: "call_1", ToolName: "read", Arguments: `{"path":"zebra.go"}`}}
+	call.Parts = []session.Part{{
+		Kind: session.PartToolCall, CallID: "call_1", ToolName: "read",
+		Arguments: `{"path":"zebra.go"}`,
+	}}
 	result := newText(session.Tool, session.ByTool, "")
-	result.Parts = []session.Part{{Kind: session.PartToolResult, CallID: "call_1", ToolName: "read", Text: "func stripes() int { return 4711 }"}}
+	result.Parts = []session.Part{{
+		Kind: session.PartToolResult, CallID: "call_1", ToolName: "read",
+		Text: "func stripes() int { return 4711 }",
+	}}
 	failed := newText(session.Assistant, session.Model, "The zebra")
 	failed.Finish = session.FinishError
 	done := newText(session.Assistant, session.Model, "It has 4711 stripes.")
@@ -28,10 +34,19 @@ func TestClearKeepsTheOpenTurn(t *testing.T) {
 		open  []session.Message
 		holds []string
 	}{
-		"a question":                     {[]session.Message{question}, []string{"How many stripes"}},
-		"two questions":                  {[]session.Message{question, newText(session.User, session.Person, "And the okapi?")}, []string{"How many stripes", "okapi"}},
-		"a loop of tools":                {[]session.Message{question, call, result}, []string{"How many stripes", "zebra.go", "4711"}},
-		"a question in a loop of tools":  {[]session.Message{question, call, result, newText(session.User, session.Person, "And the okapi?")}, []string{"How many stripes", "zebra.go", "4711", "okapi"}},
+		"a question": {[]session.Message{question}, []string{"How many stripes"}},
+		"two questions": {[]session.Message{
+			question,
+			newText(session.User, session.Person, "And the okapi?"),
+		}, []string{"How many stripes", "okapi"}},
+		"a loop of tools": {
+			[]session.Message{question, call, result},
+			[]string{"How many stripes", "zebra.go", "4711"},
+		},
+		"a question in a loop of tools": {[]session.Message{
+			question, call, result,
+			newText(session.User, session.Person, "And the okapi?"),
+		}, []string{"How many stripes", "zebra.go", "4711", "okapi"}},
 		"a question whose reply failed":  {[]session.Message{question, failed}, []string{"How many stripes"}},
 		"nothing is open, and then more": {[]session.Message{question, call, result, done}, nil},
 	} {
@@ -41,7 +56,8 @@ func TestClearKeepsTheOpenTurn(t *testing.T) {
 					d := newDesk(t)
 					id := d.begin()
 					for n := range 60 {
-						d.follow(id, newText(session.User, session.Person, fmt.Sprintf("Old question %d. %s", n, strings.Repeat("lorem ", 150))), done)
+						d.follow(id, newText(session.User, session.Person,
+							fmt.Sprintf("Old question %d. %s", n, strings.Repeat("lorem ", 150))), done)
 					}
 					d.follow(id, c.open...)
 					budget := contextmgr.Budget{Window: 8000, Dialect: form, CloseCalls: true}
@@ -86,7 +102,8 @@ func TestClearHidesASummaryBeforeTheOpenTurn(t *testing.T) {
 	id := d.begin()
 	reply := newText(session.Assistant, session.Model, "Yes.")
 	reply.Finish = session.FinishStop
-	d.follow(id, newText(session.User, session.Person, "The zebra has 4711 stripes. "+strings.Repeat("lorem ", 99)), reply, newText(session.User, session.Person, "How many has it?"))
+	d.follow(id, newText(session.User, session.Person, "The zebra has 4711 stripes. "+strings.Repeat("lorem ", 99)), reply,
+		newText(session.User, session.Person, "How many has it?"))
 	in := contextmgr.CompactInput{Summary: "A SUMMARY", KeepTokens: new(int64)}
 	in.Settings.KeepRecentMessages = new(int64)
 	if c, _, err := d.mgr.Compact(t.Context(), id, in); err != nil || c.Status != session.StatusDone {
@@ -96,10 +113,12 @@ func TestClearHidesASummaryBeforeTheOpenTurn(t *testing.T) {
 	c, _, err := d.mgr.Compact(t.Context(), id, contextmgr.CompactInput{Strategy: session.StrategyClear})
 	testkit.Check(t, err)
 	after := d.text(testkit.Must(d.mgr.Assemble(t.Context(), id, contextmgr.Budget{}))(t))
-	if c.Status != session.StatusDone || strings.Contains(after, "SUMMARY") || !strings.Contains(after, "How many has it?") {
+	if c.Status != session.StatusDone || strings.Contains(after, "SUMMARY") ||
+		!strings.Contains(after, "How many has it?") {
 		t.Errorf("%s %s: the context was\n%s\nand is\n%s", c.Status, c.Reason, before, after)
 	}
-	if again, _, err := d.mgr.Compact(t.Context(), id, contextmgr.CompactInput{Strategy: session.StrategyClear}); err != nil || again.Status != session.StatusSkipped {
+	if again, _, err := d.mgr.Compact(t.Context(), id,
+		contextmgr.CompactInput{Strategy: session.StrategyClear}); err != nil || again.Status != session.StatusSkipped {
 		t.Errorf("once more: %+v, %v", again, err)
 	}
 	testkit.Must(d.mgr.Undo(t.Context(), id, c.RowID))(t)

@@ -159,7 +159,8 @@ func (m *Manager) begin(ctx context.Context, id session.ID, in CompactInput) (*B
 	c := b.made.result()
 	if in.Model && c.Status == session.StatusDone {
 		c = session.Compaction{
-			SessionID: c.SessionID, PreviousID: c.PreviousID, Strategy: c.Strategy, Trigger: c.Trigger, Status: session.StatusRunning,
+			SessionID: c.SessionID, PreviousID: c.PreviousID, Strategy: c.Strategy, Trigger: c.Trigger,
+			Status:    session.StatusRunning,
 			ThroughID: c.ThroughID, FirstKeptID: c.FirstKeptID, TokensBefore: c.TokensBefore, MessageCount: c.MessageCount,
 		}
 	}
@@ -319,10 +320,12 @@ func (m *Manager) readToCompact(ctx context.Context, id session.ID, in *CompactI
 		in.Trigger = session.TriggerManual
 	}
 	if in.Trigger != session.TriggerManual && in.Trigger != session.TriggerOverflow {
-		return nil, overlayInput{}, session.Errorf(session.Invalid, "trigger %q is not one of manual, overflow", in.Trigger).At("trigger", "manual or overflow")
+		return nil, overlayInput{}, session.Errorf(session.Invalid, "trigger %q is not one of manual, overflow",
+			in.Trigger).At("trigger", "manual or overflow")
 	}
 	if in.Strategy != "" {
-		if err := checkStrategy(in.Strategy, session.StrategySummarize, session.StrategyPrune, session.StrategyTruncate, session.StrategyClear); err != nil {
+		if err := checkStrategy(in.Strategy, session.StrategySummarize, session.StrategyPrune, session.StrategyTruncate,
+			session.StrategyClear); err != nil {
 			return nil, overlayInput{}, session.Errorf(session.Invalid, "%w", err).At("strategy", "%s", err.Error())
 		}
 	}
@@ -341,8 +344,10 @@ func (m *Manager) readToCompact(ctx context.Context, id session.ID, in *CompactI
 		return nil, overlayInput{}, err
 	}
 	over := overlayInput{
-		strategy: in.Strategy, trigger: in.Trigger, summarizer: m.cfg.Digest, mustSucceed: true, instructions: in.Instructions, summary: in.Summary,
-		keep: in.KeepTokens, fixed: t.draft.Fixed, before: max(t.tokens.Total, in.ReportedTokens), forced: in.Trigger == session.TriggerOverflow,
+		strategy: in.Strategy, trigger: in.Trigger, summarizer: m.cfg.Digest, mustSucceed: true,
+		instructions: in.Instructions, summary: in.Summary,
+		keep: in.KeepTokens, fixed: t.draft.Fixed, before: max(t.tokens.Total, in.ReportedTokens),
+		forced: in.Trigger == session.TriggerOverflow,
 	}
 	if over.strategy == "" {
 		if over.strategy = s.numbers.Strategy; over.strategy == StrategyAsk {
@@ -350,7 +355,8 @@ func (m *Manager) readToCompact(ctx context.Context, id session.ID, in *CompactI
 		}
 	}
 	if limit := s.scales.unscaled(s.numbers.Threshold / 2); over.summary != "" && m.countText(over.summary) > limit {
-		return nil, over, session.Errorf(session.Invalid, "summary exceeds half the threshold of %d tokens: shorten it", s.numbers.Threshold).At("summary", "too long")
+		return nil, over, session.Errorf(session.Invalid, "summary exceeds half the threshold of %d tokens: shorten it",
+			s.numbers.Threshold).At("summary", "too long")
 	}
 	if in.Trigger == session.TriggerOverflow {
 		err = m.prepareOverflow(ctx, &t, &over)
@@ -365,7 +371,9 @@ const maxOverflows = 3
 func (m *Manager) prepareOverflow(ctx context.Context, t *turn, over *overlayInput) error {
 	s := t.s
 	if s.numbers.Off {
-		return session.Errorf(session.CompactionRequired, "the context of session %s is too large for the model, and automatic compaction is off: compact the session, or turn automatic compaction on", s.sess.ID)
+		return session.Errorf(session.CompactionRequired,
+			"the context of session %s is too large for the model, and automatic compaction is off: compact the session, "+
+				"or turn automatic compaction on", s.sess.ID)
 	}
 	all, err := m.store.Compactions(ctx, s.sess.ID)
 	if err != nil {
@@ -380,7 +388,8 @@ func (m *Manager) prepareOverflow(ctx context.Context, t *turn, over *overlayInp
 		inARow = countOverflows(all, s.Overlay, s.sess.ID)
 	}
 	if inARow >= maxOverflows {
-		return doesNotFit(s.sess.ID, &t.draft, over.before, s.numbers.Limit, float64(over.before)/float64(max(1, t.tokens.Estimate)))
+		return doesNotFit(s.sess.ID, &t.draft, over.before, s.numbers.Limit,
+			float64(over.before)/float64(max(1, t.tokens.Estimate)))
 	}
 	if over.keep == nil {
 		keep := min(s.numbers.KeepTokens, t.draft.Total-t.draft.Fixed) >> (inARow + 1)
@@ -394,7 +403,8 @@ func (m *Manager) prepareOverflow(ctx context.Context, t *turn, over *overlayInp
 func countOverflows(all []session.Compaction, effective *session.Compaction, own session.ID) int {
 	n := 0
 	for i := range all {
-		if c := &all[i]; c.Trigger == session.TriggerOverflow && c.Status == session.StatusSkipped && c.SessionID == own && follows(c, effective) {
+		if c := &all[i]; c.Trigger == session.TriggerOverflow && c.Status == session.StatusSkipped && c.SessionID == own &&
+			follows(c, effective) {
 			n++
 		}
 	}

@@ -115,8 +115,12 @@ func TestSummaryLargerThanItsSpanIsNoGain(t *testing.T) {
 	r := newRig(t, 20000)
 	r.append(text(session.User, "a"), text(session.User, filler(500)))
 	before := wire(r.read(Budget{}))
-	c, _ := r.compact(CompactInput{KeepTokens: ptr[int64](1), Budget: Budget{Settings: Settings{KeepRecentMessages: ptr[int64](0)}}})
-	if c.Status != session.StatusSkipped || !strings.Contains(c.Reason, "as large as") || wire(r.read(Budget{})) != before {
+	c, _ := r.compact(CompactInput{
+		KeepTokens: ptr[int64](1),
+		Budget:     Budget{Settings: Settings{KeepRecentMessages: ptr[int64](0)}},
+	})
+	if c.Status != session.StatusSkipped || !strings.Contains(c.Reason, "as large as") ||
+		wire(r.read(Budget{})) != before {
 		t.Errorf("%s: %s", c.Status, c.Reason)
 	}
 }
@@ -129,7 +133,8 @@ func TestDryRunReturnsThePlanAndWritesNothing(t *testing.T) {
 	r.talk(30, 150)
 	before := r.session()
 	_, p := r.compact(CompactInput{DryRun: true})
-	if p.Hidden == 0 || p.Kept == 0 || p.Hidden+p.Kept != 60 || p.FirstKept == nil || p.Through == nil || p.CostUSD == nil || *p.CostUSD != 0.002 || p.TokensAfter >= p.TokensBefore {
+	if p.Hidden == 0 || p.Kept == 0 || p.Hidden+p.Kept != 60 || p.FirstKept == nil || p.Through == nil ||
+		p.CostUSD == nil || *p.CostUSD != 0.002 || p.TokensAfter >= p.TokensBefore {
 		t.Errorf("plan: %+v", p)
 	}
 	if after := r.session(); len(r.compactions()) != 0 || after.Revision != before.Revision {
@@ -170,7 +175,10 @@ func TestSessionChoosesASummarizerByName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, 10000, func(c *Config) {
-				c.Remotes = map[string]Remote{"": {Summarizer: heads{"cheap"}}, "careful": {Summarizer: heads{"better"}}, "conservative": {Summarizer: heads{"best"}}, "none": {}}
+				c.Remotes = map[string]Remote{
+					"": {Summarizer: heads{"cheap"}}, "careful": {Summarizer: heads{"better"}},
+					"conservative": {Summarizer: heads{"best"}}, "none": {},
+				}
 			})
 			testkit.Must(r.store.PatchSession(r.ctx, r.id, store.SessionPatch{Settings: ptr(session.JSON(row.settings))}))(t)
 			r.talk(30, 150)
@@ -192,7 +200,8 @@ func TestSourcesAreTheNewlyHiddenMessages(t *testing.T) {
 	second, p2 := r.compact(CompactInput{})
 	a := testkit.Must(r.mgr.Sources(r.ctx, r.id, first.RowID))(t)
 	b := testkit.Must(r.mgr.Sources(r.ctx, r.id, second.RowID))(t)
-	if len(a) != p1.Hidden || len(b) != p2.Hidden || a[0].Seq != 1 || b[0].Seq != a[len(a)-1].Seq+1 || b[len(b)-1] != *second.Through {
+	if len(a) != p1.Hidden || len(b) != p2.Hidden || a[0].Seq != 1 || b[0].Seq != a[len(a)-1].Seq+1 ||
+		b[len(b)-1] != *second.Through {
 		t.Errorf("sources: %d of %d, %d of %d", len(a), p1.Hidden, len(b), p2.Hidden)
 	}
 	if !strings.Contains(second.Summary, "Before: extractive of") {
@@ -243,9 +252,13 @@ func TestOverflowKeepsHalfAsMuchEachTimeThenFails(t *testing.T) {
 	}
 	// a good call ends the row
 	r.append(text(session.User, "short"))
-	testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{text(session.Assistant, "ok")}, Call: &session.Call{
-		Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: 900, OutputTokens: 5, CreatedAt: session.At(r.clock.Now()),
-	}}))(t)
+	testkit.Must(r.store.Append(r.ctx, store.Append{
+		Session:  r.id,
+		Messages: []session.Message{text(session.Assistant, "ok")}, Call: &session.Call{
+			Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: 900, OutputTokens: 5,
+			CreatedAt: session.At(r.clock.Now()),
+		},
+	}))(t)
 	r.talk(20, 150)
 	if c, _ := r.compact(CompactInput{Trigger: session.TriggerOverflow}); c.Status != session.StatusDone {
 		t.Errorf("after a good call: %s %s", c.Status, c.Reason)
@@ -296,7 +309,10 @@ func (h hung) Summarize(ctx context.Context, in session.SummaryRequest) (session
 	select {
 	case s := <-h.free:
 		if s.Text == "" {
-			s.Calls = []session.Call{{Purpose: session.PurposeSummary, Status: session.CallFailed, Error: "429", CreatedAt: session.Time{Time: time.Unix(0, 0).UTC()}}}
+			s.Calls = []session.Call{{
+				Purpose: session.PurposeSummary, Status: session.CallFailed, Error: "429",
+				CreatedAt: session.Time{Time: time.Unix(0, 0).UTC()},
+			}}
 			return s, errors.New("the model does not answer")
 		}
 		return s, nil
@@ -321,7 +337,8 @@ func TestNoTurnWaitsForTheModel(t *testing.T) {
 		r.turn(TurnInput{})
 	}
 	all := r.compactions()
-	if all[0].Status != session.StatusDone || all[0].Provider != "extractive" || all[1].Status != session.StatusRunning || len(all) < 3 {
+	if all[0].Status != session.StatusDone || all[0].Provider != "extractive" || all[1].Status != session.StatusRunning ||
+		len(all) < 3 {
 		t.Errorf("%d records, first %s by %s", len(all), all[0].Status, all[0].Provider)
 	}
 	h.free <- session.Summary{Text: "MODEL", Provider: "gemini", Model: "flash"}
@@ -342,7 +359,8 @@ func staged(t *testing.T) *rig {
 		t.Fatal("the session is above its threshold already")
 	}
 	testkit.Check(t, r.mgr.Stage(r.ctx, r.id))
-	if all := r.compactions(); len(all) != 2 || all[0].Status != session.StatusStaged || all[1].Status != session.StatusStaged {
+	if all := r.compactions(); len(all) != 2 || all[0].Status != session.StatusStaged ||
+		all[1].Status != session.StatusStaged {
 		t.Fatalf("staged: %+v", all)
 	}
 	return r
@@ -357,11 +375,13 @@ func TestStagedModelSummaryIsActivatedAboveTheThreshold(t *testing.T) {
 		t.Errorf("staging twice made %d records: %v", len(r.compactions()), err)
 	}
 	r.talk(2, 150)
-	if v := r.read(Budget{}); v.Compaction == nil || v.Compaction.ID != "cmp_2" || v.Compaction.Status != session.StatusStaged {
+	if v := r.read(Budget{}); v.Compaction == nil || v.Compaction.ID != "cmp_2" ||
+		v.Compaction.Status != session.StatusStaged {
 		t.Errorf("reading: %+v", v.Compaction)
 	}
 	v := r.turn(TurnInput{})
-	if v.Compaction == nil || v.Compaction.ID != "cmp_2" || v.Compaction.Status != session.StatusDone || v.Prefix.BrokenBy != "epoch" {
+	if v.Compaction == nil || v.Compaction.ID != "cmp_2" || v.Compaction.Status != session.StatusDone ||
+		v.Prefix.BrokenBy != "epoch" {
 		t.Errorf("turn: %+v, prefix %+v", v.Compaction, v.Prefix)
 	}
 	wantHas(t, v, "gemini of")
@@ -370,7 +390,10 @@ func TestStagedModelSummaryIsActivatedAboveTheThreshold(t *testing.T) {
 func TestStagedOverlayOfAnotherBranchIsNotActivated(t *testing.T) {
 	r := staged(t)
 	first := testkit.Must(r.store.Message(r.ctx, session.MessageRef{Session: r.id, Seq: 2}))(t)
-	testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Parent: &first.ID, Messages: []session.Message{text(session.User, "OTHER")}}))(t)
+	testkit.Must(r.store.Append(r.ctx, store.Append{
+		Session: r.id, Parent: &first.ID,
+		Messages: []session.Message{text(session.User, "OTHER")},
+	}))(t)
 	r.talk(30, 150)
 	v := r.turn(TurnInput{})
 	if v.Compaction == nil || v.Compaction.ID != "cmp_3" {
@@ -416,7 +439,8 @@ func TestIdleSessionBelowTheSoftThresholdIsUnchanged(t *testing.T) {
 	r := newRig(t, 20000)
 	m := r.append(text(session.User, "a"), text(session.User, "b"))
 	testkit.Must(r.store.AddCompaction(r.ctx, session.Compaction{
-		SessionID: r.id, Strategy: session.StrategySummarize, Trigger: session.TriggerThreshold, Status: session.StatusStaged, ThroughID: &m[0].RowID, FirstKeptID: &m[1].RowID, Summary: "S",
+		SessionID: r.id, Strategy: session.StrategySummarize, Trigger: session.TriggerThreshold, Status: session.StatusStaged,
+		ThroughID: &m[0].RowID, FirstKeptID: &m[1].RowID, Summary: "S",
 	}))(t)
 	r.clock.advance(time.Hour)
 	if done, _, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || done {
@@ -477,7 +501,10 @@ func held(t *testing.T) (*rig, hung) {
 	return r, h
 }
 
-var modelSays = session.Summary{Text: "MODEL", Provider: "gemini", Model: "flash", Calls: []session.Call{{Purpose: session.PurposeSummary, Status: session.CallOK, Model: "flash"}}}
+var modelSays = session.Summary{
+	Text: "MODEL", Provider: "gemini", Model: "flash",
+	Calls: []session.Call{{Purpose: session.PurposeSummary, Status: session.CallOK, Model: "flash"}},
+}
 
 type answered struct {
 	c   session.Compaction
@@ -514,10 +541,12 @@ func TestConcurrentCompactionsShareOneRecord(t *testing.T) {
 	b := finish(r.ctx, r.begin(CompactInput{Model: true, Idem: &session.Idempotency{Key: "b", Route: "r"}}))
 	h.free <- modelSays
 	one, two := <-a, <-b
-	if one.err != nil || two.err != nil || one.c.ID != two.c.ID || one.c.Status != session.StatusDone || one.c.Provider != "gemini" {
+	if one.err != nil || two.err != nil || one.c.ID != two.c.ID || one.c.Status != session.StatusDone ||
+		one.c.Provider != "gemini" {
 		t.Errorf("%+v and %+v", one, two)
 	}
-	if c, err := r.store.ReplayedCompaction(r.ctx, &session.Idempotency{Key: "b", Route: "r"}); err != nil || c == nil || c.ID != one.c.ID {
+	if c, err := r.store.ReplayedCompaction(r.ctx, &session.Idempotency{Key: "b", Route: "r"}); err != nil || c == nil ||
+		c.ID != one.c.ID {
 		t.Errorf("the second request's retry is answered with %v, %v", c, err)
 	}
 	if n := len(r.compactions()); n != 1 || len(r.calls()) != 1 || r.session().CompactionCount != 1 {
@@ -624,7 +653,8 @@ func TestInterruptedStagedSummaryIsRetried(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := r.compactions()
-	if len(all) != 3 || all[0].Status != session.StatusStaged || all[1].Reason != session.ReasonBrokenOff || all[2].Status != session.StatusStaged || all[2].Provider != "gemini" {
+	if len(all) != 3 || all[0].Status != session.StatusStaged || all[1].Reason != session.ReasonBrokenOff ||
+		all[2].Status != session.StatusStaged || all[2].Provider != "gemini" {
 		t.Fatalf("%+v", all)
 	}
 	if *all[0].ThroughID != *all[2].ThroughID {
@@ -713,7 +743,8 @@ func TestFailedSummaryKeepsItsSpanSummary(t *testing.T) {
 	if err := r.mgr.Stage(r.ctx, r.id); err == nil {
 		t.Error("no error")
 	}
-	if c := r.compactions()[1]; c.Status != session.StatusFailed || c.SpanSummary != "WHAT WAS PAID FOR" || !strings.Contains(c.Reason, "no update") {
+	if c := r.compactions()[1]; c.Status != session.StatusFailed || c.SpanSummary != "WHAT WAS PAID FOR" ||
+		!strings.Contains(c.Reason, "no update") {
 		t.Errorf("%s %q: %s", c.Status, c.SpanSummary, c.Reason)
 	}
 }

@@ -147,7 +147,10 @@ func TestPreFlushConformance(t *testing.T) {
 				Count   int64  `json:"compaction_count"`
 				Last    *int64 `json:"last_flush_count"`
 			}](t, c.Given.Settings)
-			skip := DecideFlush(FlushState{Enabled: true, Context: in.Context, From: moltbotFlush(in.Window, in.Floor, in.Soft), Generation: in.Count, Last: in.Last})
+			skip := DecideFlush(FlushState{
+				Enabled: true, Context: in.Context, From: moltbotFlush(in.Window, in.Floor, in.Soft),
+				Generation: in.Count, Last: in.Last,
+			})
 			equal(t, map[string]any{"flush": skip == ""}, c.Expect)
 		})
 	}
@@ -286,7 +289,10 @@ func TestRepairConformance(t *testing.T) {
 // TestOtherRepairsConformance runs the cases of other programs' repairs that sessiond repairs alike.
 // No preset and no importer uses their rules, so the others are skipped.
 func TestOtherRepairsConformance(t *testing.T) {
-	for _, algorithm := range []string{"pi.close_orphans", "openclaw.repair_pairs", "codex.normalize", "codex.remove_first"} {
+	for _, algorithm := range []string{
+		"pi.close_orphans", "openclaw.repair_pairs", "codex.normalize",
+		"codex.remove_first",
+	} {
 		runCases(t, algorithm, func(t *testing.T, c confCase) {
 			r, ids := repaired(t, c.Given.Entries)
 			order := []any{}
@@ -365,7 +371,10 @@ func entriesOf(t *testing.T, in []confEntry) []Entry {
 	t.Helper()
 	var out []Entry
 	for _, e := range in {
-		x := Entry{Kind: session.KindMessage, Role: session.Role(e.Role), Tokens: e.Tokens, InContext: true, Calls: callIDs(t, e)}
+		x := Entry{
+			Kind: session.KindMessage, Role: session.Role(e.Role), Tokens: e.Tokens, InContext: true,
+			Calls: callIDs(t, e),
+		}
 		switch {
 		case e.Role == "bash":
 			x.Kind, x.Role = session.KindBash, session.User
@@ -373,7 +382,8 @@ func entriesOf(t *testing.T, in []confEntry) []Entry {
 			x.Results = []string{e.CallID}
 		case e.Kind == "custom_message" || e.Kind == "branch_summary":
 			x.Kind, x.Role = session.Kind(e.Kind), session.User
-		case e.Kind == "model_change" || e.Kind == "thinking_level_change" || e.Kind == "label" || e.Kind == "usage" || e.Kind == "compaction" || e.Kind == "context_edit":
+		case e.Kind == "model_change" || e.Kind == "thinking_level_change" || e.Kind == "label" || e.Kind == "usage" ||
+			e.Kind == "compaction" || e.Kind == "context_edit":
 			x.Kind, x.Role, x.InContext = session.KindMarker, "", false
 		case e.Kind != "" && e.Kind != "message":
 			t.Fatalf("unknown kind %q", e.Kind)
@@ -431,7 +441,10 @@ func editedEntries(t *testing.T, path []confEntry) []Entry {
 	entries := entriesOf(t, path)
 	r := &snapshot{}
 	for i, e := range path {
-		m := session.Message{RowID: int64(i + 1), Kind: session.KindMessage, InContext: entries[i].InContext, ExternalID: e.ID}
+		m := session.Message{
+			RowID: int64(i + 1), Kind: session.KindMessage, InContext: entries[i].InContext,
+			ExternalID: e.ID,
+		}
 		if e.Kind == "context_edit" {
 			edit := contextEdit{Target: e.Target}
 			if e.Replacement != nil { // the counter's four tokens for a message are among them
@@ -515,8 +528,9 @@ func skippedCases() map[string]string {
 
 		"files-other-tools":  otherTools,
 		"files-nested-calls": "pi's calls within calls stay in the raw record: no message has calls inside of a result",
-		"summary-update":     "no preset uses it: the span has a summary of its own, and the running one is an update with that",
-		"summary-serialise":  "no preset uses it: what a summariser reads names each message by its number and who made it",
+		"summary-update": "no preset uses it: the span has a summary of its own, " +
+			"and the running one is an update with that",
+		"summary-serialise": "no preset uses it: what a summariser reads names each message by its number and who made it",
 
 		"trigger-pi-reserve-over-window":    smallPi,
 		"trigger-codex-config-lower":        noLimit,
@@ -578,7 +592,9 @@ func TestEveryCompactionCaseRunsOrHasAReason(t *testing.T) {
 			continue
 		}
 		file, test, _ := strings.Cut(ranAt()[c.Algorithm], " ")
-		if source, err := os.ReadFile(filepath.Clean(file)); err != nil || !strings.Contains(string(source), "func "+test+"(t *testing.T)") || !strings.Contains(string(source), `"`+c.Algorithm+`"`) {
+		if source, err := os.ReadFile(filepath.Clean(file)); err != nil ||
+			!strings.Contains(string(source), "func "+test+"(t *testing.T)") ||
+			!strings.Contains(string(source), `"`+c.Algorithm+`"`) {
 			t.Errorf("%s: no test runs %s (%v)", c.ID, c.Algorithm, err)
 			continue
 		}
@@ -600,7 +616,10 @@ func callsOf(t *testing.T, raw []jsontext.Value) []session.Part {
 			ID, Name string
 			Args     jsontext.Value
 		}](t, one)
-		parts = append(parts, session.Part{Kind: session.PartToolCall, CallID: c.ID, ToolName: c.Name, Arguments: string(c.Args)})
+		parts = append(parts, session.Part{
+			Kind: session.PartToolCall, CallID: c.ID, ToolName: c.Name,
+			Arguments: string(c.Args),
+		})
 	}
 	return parts
 }
@@ -722,7 +741,8 @@ func TestSummaryConformance(t *testing.T) {
 			}
 			for i, call := range want.Calls {
 				asked := model.asked[i]
-				if (call.Kind == "prefix") != asked.TurnPrefix || call.Previous == asked.First() || call.Focus != (asked.Instructions != "") {
+				if (call.Kind == "prefix") != asked.TurnPrefix || call.Previous == asked.First() ||
+					call.Focus != (asked.Instructions != "") {
 					t.Errorf("call %d: %+v; want %+v", i, asked, call)
 				}
 			}
@@ -730,7 +750,9 @@ func TestSummaryConformance(t *testing.T) {
 				return
 			}
 			said := []string{w.record.Summary, w.record.PrefixSummary}
-			if whole := slices.DeleteFunc(said, func(s string) bool { return s == "" }); !inOrder(want.Summary, whole) || len(whole) == 0 {
+			if whole := slices.DeleteFunc(said, func(s string) bool {
+				return s == ""
+			}); !inOrder(want.Summary, whole) || len(whole) == 0 {
 				t.Errorf("the record says %q; pi %q", whole, want.Summary)
 			}
 		})
@@ -815,7 +837,10 @@ func TestOpencodeTriggerConformance(t *testing.T) {
 		n := numbersOf(t, presetOpencode, own, in.Limits.Context, 0)
 		tokens := in.Tokens.Total
 		if tokens == 0 {
-			call := session.Call{InputTokens: in.Tokens.Input, OutputTokens: in.Tokens.Output, CacheReadTokens: in.Tokens.Cache.Read, CacheWriteTokens: in.Tokens.Cache.Write}
+			call := session.Call{
+				InputTokens: in.Tokens.Input, OutputTokens: in.Tokens.Output,
+				CacheReadTokens: in.Tokens.Cache.Read, CacheWriteTokens: in.Tokens.Cache.Write,
+			}
 			tokens = call.ContextTokens()
 		}
 		equal(t, map[string]any{"usable": float64(n.Limit), "compact": !n.Off && fires(n, tokens)}, c.Expect)
@@ -872,7 +897,8 @@ func TestAfterTurnConformance(t *testing.T) {
 				kept := stored[e.FirstKept]
 				through := testkit.Must(r.store.MessageByID(r.ctx, *kept.ParentID))(t)
 				testkit.Must(r.store.AddCompaction(r.ctx, session.Compaction{
-					SessionID: r.id, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone, Summary: "S",
+					SessionID: r.id, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone,
+					Summary:   "S",
 					ThroughID: &through.RowID, FirstKeptID: &kept.RowID, HiddenTokens: through.PathTokens, SummaryTokens: 1,
 				}))(t)
 				continue
@@ -883,7 +909,10 @@ func TestAfterTurnConformance(t *testing.T) {
 			}
 			add := store.Append{Session: r.id, Messages: []session.Message{m}}
 			if e.Usage != nil {
-				add.Call = &session.Call{Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: e.Usage.Input, OutputTokens: e.Usage.Output, CreatedAt: session.At(r.clock.Now())}
+				add.Call = &session.Call{
+					Purpose: session.PurposeChat, Status: session.CallOK, Model: "m",
+					InputTokens: e.Usage.Input, OutputTokens: e.Usage.Output, CreatedAt: session.At(r.clock.Now()),
+				}
 				if m.Finish.Failed() {
 					add.Call.Status = session.CallFailed
 				}
@@ -898,7 +927,8 @@ func TestAfterTurnConformance(t *testing.T) {
 		v, err := r.mgr.Assemble(r.ctx, r.id, Budget{Window: 2 * in.Window}) // only the size: nothing is compacted
 		testkit.Check(t, err)
 		n := numbersOf(t, presetPi, Settings{ReserveTokens: &in.Reserve}, in.Window, 0)
-		if fires(n, v.Tokens.Total) != want.Compact || want.Tokens > 0 && (v.Tokens.Total < want.Tokens || v.Tokens.Total > want.Tokens+8) {
+		if fires(n, v.Tokens.Total) != want.Compact ||
+			want.Tokens > 0 && (v.Tokens.Total < want.Tokens || v.Tokens.Total > want.Tokens+8) {
 			t.Errorf("%+v, threshold %d; want %+v", v.Tokens, n.Threshold, want)
 		}
 	})

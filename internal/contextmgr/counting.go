@@ -202,7 +202,10 @@ func CountFromReport(items []SizedItem) (total, reported, trailing int64, last i
 // context whose parts were cut to fit does not count for the whole parts.
 func (s *snapshot) count(d *Draft, last *report) Tokens {
 	n := s.numbers
-	t := Tokens{Total: d.Total, Estimate: d.Total, Window: n.Window, Threshold: n.Threshold, Reserve: n.Reserve, Method: MethodEstimate, Error: s.scales.errorOf(d.Total)}
+	t := Tokens{
+		Total: d.Total, Estimate: d.Total, Window: n.Window, Threshold: n.Threshold, Reserve: n.Reserve,
+		Method: MethodEstimate, Error: s.scales.errorOf(d.Total),
+	}
 	if last == nil {
 		return t
 	}
@@ -226,7 +229,8 @@ func (s *snapshot) count(d *Draft, last *report) Tokens {
 	case isTooSmall(input, counted):
 		warning = fmt.Sprintf("the provider reported %d tokens for a request with about %d tokens of text", input, counted)
 	case isTooLarge(reported, d.Total, n.Window):
-		warning = fmt.Sprintf("the provider reported %d tokens, more than the window of %d, for about %d tokens", reported, n.Window, d.Total)
+		warning = fmt.Sprintf("the provider reported %d tokens, more than the window of %d, for about %d tokens", reported,
+			n.Window, d.Total)
 	}
 	if warning != "" {
 		if warning += ": the report stays in the ledger and does not count here"; !slices.Contains(s.warnings, warning) {
@@ -236,7 +240,8 @@ func (s *snapshot) count(d *Draft, last *report) Tokens {
 	}
 	t.Total, t.Method, t.Error = total, MethodAnchor, s.scales.errorOf(trailing)
 	t.anchor = &Anchor{
-		Message: d.Items[at].Message.ID, Model: last.Model, At: last.CreatedAt, Input: inputTokens(last.Call), Output: last.OutputTokens,
+		Message: d.Items[at].Message.ID, Model: last.Model, At: last.CreatedAt, Input: inputTokens(last.Call),
+		Output: last.OutputTokens,
 		Tokens: reported, Since: trailing, Messages: len(d.Items) - at - 1,
 	}
 	if last.ContextID != nil {

@@ -213,7 +213,8 @@ func openTurn(path []Entry) int {
 	if first == len(path) || path[first].startsTurn() { // what came before may be the same turn
 		for last--; last >= 0 && !path[last].InContext; last-- {
 		}
-		if last < 0 || path[last].startsTurn() || path[last].Role == session.Assistant && len(path[last].Calls) == 0 && !path[last].Failed {
+		if last < 0 || path[last].startsTurn() || path[last].Role == session.Assistant && len(path[last].Calls) == 0 &&
+			!path[last].Failed {
 			return first
 		}
 	}

@@ -50,7 +50,9 @@ func (m *Manager) setParts(msg *session.Message, parts []session.Part) {
 		msg.InContext = false
 		return
 	}
-	if i := slices.IndexFunc(msg.Parts, func(p session.Part) bool { return p.Kind == session.PartToolResult }); i >= 0 && msg.Role == session.Tool {
+	if i := slices.IndexFunc(msg.Parts, func(p session.Part) bool {
+		return p.Kind == session.PartToolResult
+	}); i >= 0 && msg.Role == session.Tool {
 		result := msg.Parts[i]
 		result.Text, result.Blob, result.BlobSHA, result.Extra = (&session.Message{Parts: parts}).Text(), nil, nil, nil
 		parts = []session.Part{result}

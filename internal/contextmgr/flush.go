@@ -11,9 +11,12 @@ import (
 
 // Default texts of the flush turn. Both say that the agent may stay silent. <date> becomes the day.
 const (
-	defaultFlushPrompt = "The context of this conversation is nearly full and will be summarised soon. Put anything worth remembering into `memory/<date>.md` now; create the folder if it is missing and add to the file if it exists. Nothing to keep? Then answer NO_REPLY."
-	defaultFlushSystem = "Housekeeping turn before compaction. Write short, factual notes for your later self. Unless the person has to be told something, your answer is NO_REPLY."
-	silenceHint        = "Answer NO_REPLY when nothing needs to be said to the person."
+	defaultFlushPrompt = "The context of this conversation is nearly full and will be summarised soon. " +
+		"Put anything worth remembering into `memory/<date>.md` now; " +
+		"create the folder if it is missing and add to the file if it exists. Nothing to keep? Then answer NO_REPLY."
+	defaultFlushSystem = "Housekeeping turn before compaction. Write short, factual notes for your later self. " +
+		"Unless the person has to be told something, your answer is NO_REPLY."
+	silenceHint = "Answer NO_REPLY when nothing needs to be said to the person."
 )
 
 // FlushSettings say whether and how to ask for a memory flush. The zero value asks for none.
@@ -135,7 +138,10 @@ func DecideFlush(s FlushState) FlushSkip {
 func (t *turn) askFlush(ctx context.Context, caller FlushCaller) error {
 	settings := t.m.cfg.Flush.Effective()
 	from := settings.dueFrom(&t.s.numbers)
-	state := FlushState{Enabled: settings.Enabled, Caller: caller, Context: t.tokens.Upper(), From: from, Generation: t.generation}
+	state := FlushState{
+		Enabled: settings.Enabled, Caller: caller, Context: t.tokens.Upper(), From: from,
+		Generation: t.generation,
+	}
 	if t.compacted { // it exceeded the threshold, so a flush was due before
 		state.Context = max(state.Context, from)
 	}

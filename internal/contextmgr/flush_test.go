@@ -66,7 +66,8 @@ type flushGiven struct {
 func moltbotNumbers(t *testing.T, reserve, floor, window int64) Numbers {
 	t.Helper()
 	name := presetMoltbot
-	return testkit.Must(Resolve([]Layer{{"file", Settings{Preset: &name, ReserveTokens: &reserve, ReserveFloor: &floor}}}, window, 0))(t)
+	return testkit.Must(Resolve([]Layer{{"file", Settings{Preset: &name, ReserveTokens: &reserve, ReserveFloor: &floor}}},
+		window, 0))(t)
 }
 
 func TestFlushConformance(t *testing.T) {
@@ -81,8 +82,10 @@ func TestFlushConformance(t *testing.T) {
 					Start string `json:"prompt_starts_with"`
 				}](t, c.Expect)
 				got := map[string]any{
-					"enabled": s.Enabled, "soft_threshold_tokens": float64(n.Limit - s.dueFrom(&n)), "reserve_tokens_floor": float64(DefaultReserveFloor),
-					"prompt_has_token": strings.Contains(s.Prompt, routing.SilentToken), "system_prompt_has_token": strings.Contains(s.SystemPrompt, routing.SilentToken),
+					"enabled": s.Enabled, "soft_threshold_tokens": float64(n.Limit - s.dueFrom(&n)),
+					"reserve_tokens_floor":    float64(DefaultReserveFloor),
+					"prompt_has_token":        strings.Contains(s.Prompt, routing.SilentToken),
+					"system_prompt_has_token": strings.Contains(s.SystemPrompt, routing.SilentToken),
 				}
 				if want.Start != "" && strings.HasPrefix(s.Prompt, want.Start) {
 					got["prompt_starts_with"] = want.Start
@@ -92,7 +95,8 @@ func TestFlushConformance(t *testing.T) {
 				n := moltbotNumbers(t, g.Reserve, g.Floor, g.Window)
 				s := FlushState{
 					Enabled: g.Enabled, Caller: FlushCaller{Workspace: g.Workspace, Heartbeat: g.Heartbeat, CLIBackend: g.CLIBackend},
-					From: FlushSettings{SoftTokens: &g.Soft}.dueFrom(&n), Generation: g.Entry.CompactionCount, Last: g.Entry.MemoryFlushCount,
+					From: FlushSettings{SoftTokens: &g.Soft}.dueFrom(&n), Generation: g.Entry.CompactionCount,
+					Last: g.Entry.MemoryFlushCount,
 				}
 				if g.Entry.TotalTokensFresh && g.Entry.TotalTokens != nil {
 					s.Context = *g.Entry.TotalTokens
@@ -129,7 +133,8 @@ func recordFlush(t *testing.T, entry flushEntry, c flushCase) {
 	compact := func() {
 		t.Helper()
 		r.talk(3, 200)
-		made, _, err := r.mgr.Compact(r.ctx, r.id, CompactInput{Trigger: session.TriggerManual, Strategy: session.StrategyClear})
+		made, _, err := r.mgr.Compact(r.ctx, r.id,
+			CompactInput{Trigger: session.TriggerManual, Strategy: session.StrategyClear})
 		if err != nil || made.Status != session.StatusDone {
 			t.Fatalf("%+v, %v", made, err)
 		}
@@ -188,7 +193,10 @@ func TestCompactionConformance(t *testing.T) {
 				equal(t, map[string]any{"compact": need == NeedCompact}, c.Expect)
 			case "events":
 				e := g.Entry
-				counters := routing.Counters{InputTokens: e.InputTokens, OutputTokens: e.OutputTokens, TotalTokens: e.TotalTokens, Fresh: e.TotalTokensFresh, Compactions: e.CompactionCount}
+				counters := routing.Counters{
+					InputTokens: e.InputTokens, OutputTokens: e.OutputTokens, TotalTokens: e.TotalTokens,
+					Fresh: e.TotalTokensFresh, Compactions: e.CompactionCount,
+				}
 				for _, event := range w.Events {
 					if event.Kind == "compaction_end" && !event.WillRetry { // a compaction that is retried has no finished record
 						counters.Compacted(event.After)
@@ -232,13 +240,19 @@ func TestFlushIsAskedForOncePerOverlay(t *testing.T) {
 		t.Errorf("under the flush threshold: %+v", d)
 	}
 	r.talk(1, 250)
-	for _, c := range []FlushCaller{{Heartbeat: true}, {CLIBackend: true}, {Workspace: WorkspaceRead}, {Workspace: WorkspaceNone}} {
+	for _, c := range []FlushCaller{
+		{Heartbeat: true},
+		{CLIBackend: true},
+		{Workspace: WorkspaceRead},
+		{Workspace: WorkspaceNone},
+	} {
 		if d := ask(c); len(d) != 0 {
 			t.Errorf("%+v is asked: %+v", c, d)
 		}
 	}
 	for range 2 { // until the agent acknowledges it: the answer may have been lost
-		if d := ask(FlushCaller{}); len(d) != 1 || !strings.Contains(d[0].Prompt, "memory/2026-02-11.md") || !strings.Contains(d[0].SystemPrompt, "NO_REPLY") || *d[0].Generation != "" {
+		if d := ask(FlushCaller{}); len(d) != 1 || !strings.Contains(d[0].Prompt, "memory/2026-02-11.md") ||
+			!strings.Contains(d[0].SystemPrompt, "NO_REPLY") || *d[0].Generation != "" {
 			t.Fatalf("above it: %+v", d)
 		}
 	}

@@ -161,15 +161,23 @@ func (c *hygieneCase) policy(t *testing.T) {
 	testkit.Check(t, json.Unmarshal(c.Expect, &want))
 	got := map[string]any{}
 	testkit.Check(t, json.Unmarshal(session.JSONOf(dialect.RulesOf(c.form(), c.Given.Provider, c.Given.Model)), &got))
-	user, reply := func(s string) session.Message { return of(session.User, session.TextPart(s)) }, func(s string) session.Message { return of(session.Assistant, session.TextPart(s)) }
-	call := of(session.Assistant, session.Part{Kind: session.PartToolCall, CallID: "abcdefghi", ToolName: "f", Arguments: "{}"})
+	user, reply := func(s string) session.Message {
+		return of(session.User, session.TextPart(s))
+	}, func(s string) session.Message { return of(session.Assistant, session.TextPart(s)) }
+	call := of(session.Assistant, session.Part{
+		Kind: session.PartToolCall, CallID: "abcdefghi", ToolName: "f",
+		Arguments: "{}",
+	})
 	orphan := of(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "nobodys00", ToolName: "f"})
 	closed := c.sent(t, c.assemble(user("a"), orphan, call, user("b")))
 	got["pairing"] = countRole(closed, session.Tool) == 1
 	got["synthesize_missing"] = slices.ContainsFunc(closed, func(m session.Message) bool { return m.Role == session.Tool })
 	users, replies := c.entries(t, c.assemble(user("a"), user("b"), reply("1"), reply("2"), user("c")))
 	got["merge_users"], got["merge_assistants"] = users == 2, replies == 1
-	got["image_limits"] = len(c.assemble(of(session.User, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: []byte("x")}})).Losses) == 1
+	got["image_limits"] = len(c.assemble(of(session.User, session.Part{
+		Kind: session.PartImage,
+		Blob: &session.Blob{MediaType: "image/png", Data: []byte("x")},
+	})).Losses) == 1
 	if c.form() == dialect.Anthropic && got["merge_assistants"] == true {
 		got["merge_assistants"] = false // its API joins them; Send does so first, to put thinking in its place
 	}
@@ -229,7 +237,10 @@ func (s *said) message() session.Message {
 		m.Parts = append(m.Parts, session.TextPart(b))
 	}
 	for _, call := range s.Calls {
-		m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: call.ID, ToolName: call.Name, Arguments: "{}"})
+		m.Parts = append(m.Parts, session.Part{
+			Kind: session.PartToolCall, CallID: call.ID, ToolName: call.Name,
+			Arguments: "{}",
+		})
 	}
 	return m
 }
@@ -274,7 +285,8 @@ func (c *hygieneCase) signatures(t *testing.T) {
 		var kept []string
 		for _, v := range c.When.Values {
 			extra := session.JSONOf(map[string]any{name: v, "more": 1})
-			draft := c.assemble(of(session.User, session.TextPart("a")), of(session.Assistant, session.Part{Kind: session.PartReasoning, Text: "hm", Extra: extra}))
+			draft := c.assemble(of(session.User, session.TextPart("a")),
+				of(session.Assistant, session.Part{Kind: session.PartReasoning, Text: "hm", Extra: extra}))
 			part := draft.Messages()[1].Parts[0]
 			var left map[string]any
 			testkit.Check(t, json.Unmarshal(part.Extra, &left))
@@ -350,13 +362,18 @@ func TestHygieneCasesAreUnchanged(t *testing.T) {
 // own result.
 func TestCallsWithTheSameIDKeepTheirResults(t *testing.T) {
 	result := func(text string) session.Message {
-		return of(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "x", ToolName: "f", Text: text}, session.Part{Kind: session.PartText, CallID: "x", Text: "more of " + text})
+		return of(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "x", ToolName: "f", Text: text},
+			session.Part{Kind: session.PartText, CallID: "x", Text: "more of " + text})
 	}
 	call := session.Part{Kind: session.PartToolCall, CallID: "x", ToolName: "f", Arguments: "{}"}
 	for _, form := range dialecttest.Forms() {
 		c := hygieneCase{}
-		c.Given.API = map[string]string{dialect.Anthropic: "anthropic-messages", dialect.Gemini: "google-generative-ai", dialect.OpenAIResponses: "openai-responses", dialect.OpenAIChat: "openai-completions"}[form]
-		draft := c.assemble(of(session.User, session.TextPart("a")), of(session.Assistant, call, call), result("one"), result("two"), of(session.Assistant, call), result("three"))
+		c.Given.API = map[string]string{
+			dialect.Anthropic: "anthropic-messages", dialect.Gemini: "google-generative-ai",
+			dialect.OpenAIResponses: "openai-responses", dialect.OpenAIChat: "openai-completions",
+		}[form]
+		draft := c.assemble(of(session.User, session.TextPart("a")), of(session.Assistant, call, call), result("one"),
+			result("two"), of(session.Assistant, call), result("three"))
 		var calls, answers []string
 		var texts string
 		for _, m := range c.sent(t, draft) {
@@ -371,7 +388,8 @@ func TestCallsWithTheSameIDKeepTheirResults(t *testing.T) {
 		if !slices.Equal(calls, answers) || len(calls) != 3 || len(slices.Compact(slices.Sorted(slices.Values(calls)))) != 3 {
 			t.Errorf("%s: calls %v, results of %v", form, calls, answers)
 		}
-		if one, two, three := strings.Index(texts, "one"), strings.Index(texts, "two"), strings.Index(texts, "three"); one < 0 || two < one || three < two {
+		if one, two, three := strings.Index(texts, "one"), strings.Index(texts, "two"),
+			strings.Index(texts, "three"); one < 0 || two < one || three < two {
 			t.Errorf("%s: %s", form, texts)
 		}
 	}

@@ -34,7 +34,8 @@ func TestImagesOverTheLimitsAreSentSmaller(t *testing.T) {
 		testkit.Check(t, err)
 	}
 	webp := func(w, h int) []byte {
-		return append([]byte("RIFF____WEBPVP8X____\x00\x00\x00\x00"), byte(w-1), byte((w-1)>>8), 0, byte(h-1), byte((h-1)>>8), 0, 0, 0)
+		return append([]byte("RIFF____WEBPVP8X____\x00\x00\x00\x00"), byte(w-1), byte((w-1)>>8), 0, byte(h-1), byte((h-1)>>8),
+			0, 0, 0)
 	}
 	tests := []struct {
 		name      string
@@ -60,7 +61,10 @@ func TestImagesOverTheLimitsAreSentSmaller(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d.follow(id, session.Message{
 				Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true, Display: true,
-				Parts: []session.Part{{Kind: session.PartImage, Blob: &session.Blob{MediaType: tt.mediaType, Data: tt.data}, Extra: session.JSONOf(map[string]string{"media_type": tt.mediaType, "detail": "low"})}},
+				Parts: []session.Part{{
+					Kind: session.PartImage, Blob: &session.Blob{MediaType: tt.mediaType, Data: tt.data},
+					Extra: session.JSONOf(map[string]string{"media_type": tt.mediaType, "detail": "low"}),
+				}},
 			})
 			var before []byte
 			for range 2 {
@@ -83,7 +87,8 @@ func TestImagesOverTheLimitsAreSentSmaller(t *testing.T) {
 				}
 				before = p.Blob.Data
 				c, err := jpeg.DecodeConfig(bytes.NewReader(p.Blob.Data))
-				if err != nil || c.Width != tt.width || c.Height > 2000 || len(p.Blob.Data) > 5<<20 || !strings.Contains(string(p.Extra), "image/jpeg") {
+				if err != nil || c.Width != tt.width || c.Height > 2000 || len(p.Blob.Data) > 5<<20 ||
+					!strings.Contains(string(p.Extra), "image/jpeg") {
 					t.Errorf("sent are %d×%d pixels, %d bytes, %s: %v", c.Width, c.Height, len(p.Blob.Data), p.Extra, err)
 				}
 			}

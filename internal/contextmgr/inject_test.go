@@ -31,7 +31,10 @@ func TestInjectConformance(t *testing.T) {
 				case e.Role == "user":
 					item.Kind = ItemWords
 				case e.Kind == "compaction_item":
-					item.Message.Parts = []session.Part{{Kind: session.PartData, Extra: session.JSON(`{"item":{"type":"compaction"}}`)}}
+					item.Message.Parts = []session.Part{{
+						Kind:  session.PartData,
+						Extra: session.JSON(`{"item":{"type":"compaction"}}`),
+					}}
 				}
 				history = append(history, item)
 			}
@@ -86,7 +89,8 @@ func TestRecentUserConformance(t *testing.T) {
 				names[m.ID], said[e.ID] = e.ID, m.Text()
 				r.Messages = append(r.Messages, m)
 			}
-			kept := r.newestWords(&Plan{Cut: Cut{len(r.Messages), -1}, Person: -1}, entries.Settings.Budget, &session.CompactionDetails{})
+			kept := r.newestWords(&Plan{Cut: Cut{len(r.Messages), -1}, Person: -1}, entries.Settings.Budget,
+				&session.CompactionDetails{})
 			want := into[struct {
 				Kept  []map[string]any
 				Order []string
@@ -94,7 +98,10 @@ func TestRecentUserConformance(t *testing.T) {
 			got, order := []map[string]any{}, []string{}
 			for i := range kept {
 				text := kept[i].Parts[0].Text
-				one := map[string]any{"id": names[kept[i].ID], "truncated": text != said[names[kept[i].ID]], "tokens": float64(words.Tokens(text))}
+				one := map[string]any{
+					"id": names[kept[i].ID], "truncated": text != said[names[kept[i].ID]],
+					"tokens": float64(words.Tokens(text)),
+				}
 				if one["truncated"] == true {
 					u := utf16.Encode([]rune(text)) // the cases count so
 					one["text_bytes"], one["marker"] = float64(len(text)), cutMark.FindString(text)
@@ -203,7 +210,8 @@ func TestPresetCodexPutsInitialBlocksBeforeTheLastWordsInMidTurn(t *testing.T) {
 	// A pin replaces the copy.
 	first := testkit.Must(r.store.Message(r.ctx, session.MessageRef{Session: r.id, Seq: 1}))(t)
 	testkit.Must(r.store.SetMark(r.ctx, r.id, first.ID, "pin", "", true))(t)
-	if w := r.turn(TurnInput{Budget: b}); strings.Count(wire(w), "text(an earlier wish") != 1 || kinds(w)[0] != ItemPinned {
+	if w := r.turn(TurnInput{Budget: b}); strings.Count(wire(w), "text(an earlier wish") != 1 ||
+		kinds(w)[0] != ItemPinned {
 		t.Errorf("%v:\n%s", kinds(w), wire(w))
 	}
 }
@@ -332,7 +340,10 @@ func TestInitialBlocksAreReplacedAsAWhole(t *testing.T) {
 	r.talk(30, 250)
 	for _, preset := range PresetNames() {
 		parts := []session.Part{session.TextPart("rules of " + preset)}
-		v := r.turn(TurnInput{Budget: Budget{Initial: &parts, System: ptr("system of " + preset), Settings: Settings{Preset: &preset}}})
+		v := r.turn(TurnInput{Budget: Budget{
+			Initial: &parts, System: ptr("system of " + preset),
+			Settings: Settings{Preset: &preset},
+		}})
 		if strings.Count(wire(v), "rules of ") != 1 || strings.Count(wire(v), "system of ") != 1 {
 			t.Errorf("%s:\n%.2000s", preset, wire(v))
 		}
@@ -364,7 +375,8 @@ func TestStartOfASplitTurnIsCutOnlyIfTheRestLeavesNoRoom(t *testing.T) {
 				t.Fatalf("%v", kinds(v))
 			}
 			whole := size < 10000
-			if weight := v.Provenance[i].Tokens; (weight > int64(size)+2500) != whole || weight < v.Tokens.Threshold/4 || v.Tokens.Total > v.Tokens.Threshold {
+			if weight := v.Provenance[i].Tokens; (weight > int64(size)+2500) != whole || weight < v.Tokens.Threshold/4 ||
+				v.Tokens.Total > v.Tokens.Threshold {
 				t.Errorf("it weighs %d tokens, the context %d of %d", weight, v.Tokens.Total, v.Tokens.Threshold)
 			}
 			wantHas(t, v, "the task begins", "the task ends.", "a note beside it", "and more.")

@@ -99,7 +99,8 @@ func (m *Manager) areComparable(ctx context.Context, id session.ID, newer, older
 	if a.Epoch != b.Epoch || !sameBlocks(a, b) || a.OverheadTokens != b.OverheadTokens {
 		return false, nil
 	}
-	if isTooSmall(inputTokens(newer), a.Tokens-a.OverheadTokens) || isTooSmall(inputTokens(older), b.Tokens-b.OverheadTokens) {
+	if isTooSmall(inputTokens(newer), a.Tokens-a.OverheadTokens) ||
+		isTooSmall(inputTokens(older), b.Tokens-b.OverheadTokens) {
 		return false, nil
 	}
 	for _, c := range []*session.Context{&a, &b} { // parts that were cut are counted whole here

@@ -14,8 +14,14 @@ import (
 func (r *rig) reported(v View, input int64) {
 	r.t.Helper()
 	id := testkit.Must(session.ParseName("ctx", v.ID))(r.t)
-	call := session.Call{Provider: "p", Model: "m", InputTokens: input, OutputTokens: 500, ReasoningTokens: 480, ContextID: &id}
-	testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{text(session.Assistant, filler(40))}, Call: &call}))(r.t)
+	call := session.Call{
+		Provider: "p", Model: "m", InputTokens: input, OutputTokens: 500, ReasoningTokens: 480,
+		ContextID: &id,
+	}
+	testkit.Must(r.store.Append(r.ctx, store.Append{
+		Session:  r.id,
+		Messages: []session.Message{text(session.Assistant, filler(40))}, Call: &call,
+	}))(r.t)
 }
 
 func TestLearnComparesReportsWithTheCount(t *testing.T) {
@@ -63,7 +69,10 @@ func TestLearnSkipsMessagesThatAreSentAltered(t *testing.T) {
 	failed := text(session.Assistant, filler(40))
 	failed.Finish = session.FinishError
 	picture := text(session.User, "see")
-	picture.Parts = append(picture.Parts, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: []byte("x")}})
+	picture.Parts = append(picture.Parts, session.Part{
+		Kind: session.PartImage,
+		Blob: &session.Blob{MediaType: "image/png", Data: []byte("x")},
+	})
 	for _, c := range []struct {
 		name    string
 		between session.Message

@@ -154,7 +154,8 @@ func (s *snapshot) tighterLimits() []limits {
 
 // extendsLast reports whether this context begins with the last one.
 func (s *snapshot) extendsLast() bool {
-	return !s.overlayIsNew && s.last != nil && s.last.HeadID != nil && s.last.Epoch == s.sess.Epoch && s.last.Model == s.model && s.contains(*s.last.HeadID)
+	return !s.overlayIsNew && s.last != nil && s.last.HeadID != nil && s.last.Epoch == s.sess.Epoch &&
+		s.last.Model == s.model && s.contains(*s.last.HeadID)
 }
 
 // pathTokens returns the tokens of the path up to a row.
@@ -238,7 +239,8 @@ func trimParts(item *Item, limits partLimits) (outputs, said int) {
 // providers parse them.
 func trimPart(p *session.Part, limit int64) {
 	if p.Kind == session.PartToolCall {
-		p.Arguments = string(session.JSONOf(map[string]string{"arguments_left_out": headAndTail(p.Arguments, p.Tokens, limit)}))
+		p.Arguments = string(session.JSONOf(map[string]string{"arguments_left_out": headAndTail(p.Arguments, p.Tokens,
+			limit)}))
 	} else {
 		p.Text = headAndTail(p.Content(), p.Tokens, limit)
 		p.Blob, p.BlobSHA = nil, nil

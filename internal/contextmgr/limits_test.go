@@ -31,7 +31,8 @@ func TestPartsCutToFitStayCut(t *testing.T) {
 	r.report(first, "reply", first.Tokens.Total, 10)
 	r.append(text(session.User, "next"))
 	second := r.turn(TurnInput{})
-	if !strings.HasPrefix(wire(second), wire(first)) || second.Prefix.BrokenBy != "" || second.Prefix.StableTokens < 2000 || second.Tokens.Method != MethodAnchor {
+	if !strings.HasPrefix(wire(second), wire(first)) || second.Prefix.BrokenBy != "" ||
+		second.Prefix.StableTokens < 2000 || second.Tokens.Method != MethodAnchor {
 		t.Errorf("prefix %+v, tokens %+v:\n%.2000s", second.Prefix, second.Tokens, wire(second))
 	}
 	again := r.read(Budget{})
@@ -44,7 +45,8 @@ func TestPartsCutToFitStayCut(t *testing.T) {
 // differs.
 func TestChangedCutsBreakThePrefixByName(t *testing.T) {
 	r := newRig(t, 3000)
-	r.append(text(session.User, "task "+filler(200)), calling("c"), answering("c", filler(600)), text(session.User, "go on"))
+	r.append(text(session.User, "task "+filler(200)), calling("c"), answering("c", filler(600)),
+		text(session.User, "go on"))
 	first := r.turn(TurnInput{})
 	for _, c := range []struct {
 		name string
@@ -135,7 +137,11 @@ func TestOlderRecordsOfCutsAreRead(t *testing.T) {
 			t.Errorf("at %d tokens of the path: %+v, want %+v", row, got, want)
 		}
 	}
-	for _, now := range []limits{{}, {Output: 7, Shown: 9, Cuts: []cut{{Through: 3, Output: 4, Said: 5}}}, {Cuts: []cut{{Through: 3, Output: 4}}}} {
+	for _, now := range []limits{
+		{},
+		{Output: 7, Shown: 9, Cuts: []cut{{Through: 3, Output: 4, Said: 5}}},
+		{Cuts: []cut{{Through: 3, Output: 4}}},
+	} {
 		var again limits
 		if !decode(session.JSONOf(now), &again) || !reflect.DeepEqual(again, now) {
 			t.Errorf("%+v is read as %+v", now, again)
@@ -192,7 +198,8 @@ func TestWhatWasSaidIsWholeWhereItFits(t *testing.T) {
 // Where a context does not fit, outputs of tools are cut before anything that was said, and losses name what was.
 func TestOutputsAreCutBeforeWhatWasSaid(t *testing.T) {
 	r := newRig(t, 3000) // a limit of 2,250, and of 750 for an output
-	r.append(text(session.User, "QUESTION "+filler(1200)), calling("c", "d"), answering("c", filler(700)), answering("d", filler(700)))
+	r.append(text(session.User, "QUESTION "+filler(1200)), calling("c", "d"), answering("c", filler(700)),
+		answering("d", filler(700)))
 	v := r.turn(TurnInput{})
 	wantHas(t, v, "QUESTION "+filler(1200))
 	if len(v.Losses) != 1 || !strings.Contains(v.Losses[0], "outputs of tools") {

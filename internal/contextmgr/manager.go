@@ -44,7 +44,8 @@ type Store interface {
 
 	AddBranchSummary(ctx context.Context, in session.BranchSummary) (m session.Message, attached bool, err error)
 
-	SaveContext(ctx context.Context, c session.Context, blocks map[string]string, frozen []session.Frozen) (session.Context, error)
+	SaveContext(ctx context.Context, c session.Context, blocks map[string]string,
+		frozen []session.Frozen) (session.Context, error)
 	ContextBasis(ctx context.Context, sess session.Session) (session.ContextBasis, error)
 	LastContext(ctx context.Context, id session.ID) (*session.Context, map[string]string, error)
 	Context(ctx context.Context, id session.ID, contextID int64) (session.Context, error)
@@ -118,12 +119,14 @@ type Config struct {
 	// Learned receives the estimate and the report of the same messages; nil: nothing is learned.
 	Learned func(ctx context.Context, model string, estimated, reported int64) error
 
-	Givers    func(key string) session.Givers                // of rules in the sessions of a key; nil: each person
-	Recall    Recall                                         // nil: none
-	Mask      func(string) string                            // masks secrets for summaries and recall; nil: no mask
-	OnSoft    func(session.ID)                               // a context passed the soft threshold: call StageDigest; must not block
-	Flush     FlushSettings                                  // the zero value: no memory flush
-	SetWindow func(context.Context, session.ID, int64) error // stores a window that an overflow report corrected; nil: not stored
+	Givers func(key string) session.Givers // of rules in the sessions of a key; nil: each person
+	Recall Recall                          // nil: none
+	Mask   func(string) string             // masks secrets for summaries and recall; nil: no mask
+	// a context passed the soft threshold: call StageDigest; must not block
+	OnSoft func(session.ID)
+	Flush  FlushSettings // the zero value: no memory flush
+	// stores a window that an overflow report corrected; nil: not stored
+	SetWindow func(context.Context, session.ID, int64) error
 	Now       func() time.Time
 }
 

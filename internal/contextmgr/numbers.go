@@ -133,7 +133,8 @@ func (s *Settings) Check() error {
 		reject("cache_slots", "is %d and must be between 0 and %d; 0 sends no cache marks", *n, maxCacheSlots)
 	}
 	if s.Instructions != nil && len(*s.Instructions) > maxInstructions {
-		reject("instructions", "has %d bytes and may have %d: say in a few sentences what summaries must keep", len(*s.Instructions), maxInstructions)
+		reject("instructions", "has %d bytes and may have %d: say in a few sentences what summaries must keep",
+			len(*s.Instructions), maxInstructions)
 	}
 	if s.Preset != nil && *s.Preset != "" {
 		if _, known := findPreset(*s.Preset); !known {
@@ -141,7 +142,8 @@ func (s *Settings) Check() error {
 		}
 	}
 	if s.Strategy != nil {
-		if err := checkStrategy(*s.Strategy, session.StrategySummarize, session.StrategyTruncate, session.StrategyClear, StrategyAsk); err != nil {
+		if err := checkStrategy(*s.Strategy, session.StrategySummarize, session.StrategyTruncate, session.StrategyClear,
+			StrategyAsk); err != nil {
 			reject("strategy", "%s", err.Error())
 		}
 	}
@@ -216,10 +218,12 @@ type Numbers struct {
 // nearest preset, else the default. maxOutput is the request's own, 0 for none. Codes: Invalid.
 func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	if window <= 0 {
-		return Numbers{}, session.Errorf(session.Invalid, "window is %d: it must be the model's window in tokens", window).At("window", "must be positive")
+		return Numbers{}, session.Errorf(session.Invalid, "window is %d: it must be the model's window in tokens",
+			window).At("window", "must be positive")
 	}
 	if maxOutput < 0 || maxOutput >= window {
-		return Numbers{}, session.Errorf(session.Invalid, "max_output is %d: it must leave room in the window of %d tokens", maxOutput, window).At("max_output", "must be below the window")
+		return Numbers{}, session.Errorf(session.Invalid, "max_output is %d: it must leave room in the window of %d tokens",
+			maxOutput, window).At("max_output", "must be below the window")
 	}
 	for i := range layers {
 		if err := layers[i].Settings.Check(); err != nil {
@@ -247,14 +251,16 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.Limit = window - n.Reserve
 	n.Threshold, n.Off = Threshold(window, fraction, n.Reserve)
 	if wanted, _ := Threshold(window, fraction, 0); !n.Off && n.Threshold < wanted {
-		n.Capped = fmt.Sprintf("fraction %v of the window is %d tokens; the reserve of %d lowers the threshold to %d (%.2g of the window)",
+		n.Capped = fmt.Sprintf("fraction %v of the window is %d tokens; "+
+			"the reserve of %d lowers the threshold to %d (%.2g of the window)",
 			fraction, wanted, n.Reserve, n.Threshold, float64(n.Threshold)/float64(window))
 	}
 	if own.atThreshold {
 		n.Threshold--
 	}
 	if n.Limit <= 0 {
-		return Numbers{}, session.Errorf(session.Invalid, "the reserve of %d tokens fills the window of %d: lower reserve_tokens or max_output", n.Reserve, window)
+		return Numbers{}, session.Errorf(session.Invalid,
+			"the reserve of %d tokens fills the window of %d: lower reserve_tokens or max_output", n.Reserve, window)
 	}
 	if n.Off {
 		n.Threshold = n.Limit
@@ -271,12 +277,18 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.SummaryMax = choose(&n, all, "summary_max_tokens", func(s *Settings) *int64 { return s.SummaryMaxTokens }, summary)
 	n.PruneProtect = choose(&n, all, "prune_protect", func(s *Settings) *int64 { return s.PruneProtect }, 40000)
 	n.PruneMinimum = choose(&n, all, "prune_minimum", func(s *Settings) *int64 { return s.PruneMinimum }, 20000)
-	n.ProtectedTools = choose(&n, all, "protected_tools", func(s *Settings) *[]string { return s.ProtectedTools }, []string{"skill"})
-	n.PartMax = choose(&n, all, "part_max_tokens", func(s *Settings) *int64 { return s.PartMaxTokens }, min(window/4, 50000))
+	n.ProtectedTools = choose(&n, all, "protected_tools", func(s *Settings) *[]string {
+		return s.ProtectedTools
+	}, []string{"skill"})
+	n.PartMax = choose(&n, all, "part_max_tokens", func(s *Settings) *int64 {
+		return s.PartMaxTokens
+	}, min(window/4, 50000))
 	n.RecallMax = choose(&n, all, "recall_tokens", func(s *Settings) *int64 { return s.RecallTokens }, min(1000, t/20))
 	n.RecallEpoch = max(6*n.RecallMax, min(10*n.RecallMax, t/20)) // a large window has more questions between compactions
 	n.CacheSlots = int(choose(&n, all, "cache_slots", func(s *Settings) *int64 { return s.CacheSlots }, defaultCacheSlots))
-	n.Strategy = choose(&n, all, "strategy", func(s *Settings) *session.Strategy { return s.Strategy }, session.StrategySummarize)
+	n.Strategy = choose(&n, all, "strategy", func(s *Settings) *session.Strategy {
+		return s.Strategy
+	}, session.StrategySummarize)
 	n.Summarizer = choose(&n, all, "summarizer", func(s *Settings) *string { return s.Summarizer }, "")
 	n.Instructions = choose(&n, all, "instructions", func(s *Settings) *string { return s.Instructions }, "")
 	if name == presetMoltbot {

@@ -33,7 +33,8 @@ func TestDefaultNumbers(t *testing.T) {
 			if epoch := max(6*n.RecallMax, min(10*n.RecallMax, n.Threshold/20)); n.RecallEpoch != epoch {
 				t.Errorf("%d tokens recalled under one overlay, want %d", n.RecallEpoch, epoch)
 			}
-			if n.Limit != c.window-n.Reserve || n.Soft != n.Threshold*9/10 || n.Flush != n.Threshold-min(4000, n.Threshold/20) || n.KeepMessages != 5 || n.Off {
+			if n.Limit != c.window-n.Reserve || n.Soft != n.Threshold*9/10 || n.Flush != n.Threshold-min(4000, n.Threshold/20) ||
+				n.KeepMessages != 5 || n.Off {
 				t.Errorf("numbers %+v", n)
 			}
 		})
@@ -52,7 +53,8 @@ func TestPresetsUseTheirProgramsNumbers(t *testing.T) {
 		"moltbot":      {180000, 20000, 0, 2000},
 	} {
 		n := testkit.Must(Resolve([]Layer{{"file", Settings{Preset: &name}}}, 200000, 0))(t)
-		if n.Threshold != want[0] || n.KeepTokens != want[1] || n.KeepMessages != want[2] || n.SummaryMax != want[3] || n.Preset != name {
+		if n.Threshold != want[0] || n.KeepTokens != want[1] || n.KeepMessages != want[2] || n.SummaryMax != want[3] ||
+			n.Preset != name {
 			t.Errorf("%s: %d %d %d %d, want %v", name, n.Threshold, n.KeepTokens, n.KeepMessages, n.SummaryMax, want)
 		}
 	}
@@ -66,11 +68,16 @@ func TestPresetsUseTheirProgramsNumbers(t *testing.T) {
 }
 
 func TestNearestSettingWinsAndNamesItsSource(t *testing.T) {
-	request, own, file := Settings{Fraction: ptr(0.5)}, Settings{Fraction: ptr(0.6), KeepRecentMessages: ptr[int64](7), Preset: ptr("pi")},
-		Settings{Fraction: ptr(0.7), KeepRecentMessages: ptr[int64](8), PruneMinimum: ptr[int64](9), Preset: ptr("aggressive")}
+	request, own, file := Settings{Fraction: ptr(0.5)},
+		Settings{Fraction: ptr(0.6), KeepRecentMessages: ptr[int64](7), Preset: ptr("pi")},
+		Settings{
+			Fraction: ptr(0.7), KeepRecentMessages: ptr[int64](8), PruneMinimum: ptr[int64](9),
+			Preset: ptr("aggressive"),
+		}
 	n := testkit.Must(Resolve([]Layer{{"request", request}, {"session", own}, {"file", file}}, 200000, 0))(t)
 	want := map[string]string{
-		"fraction": "request", "keep_recent_messages": "session", "prune_minimum": "file", "keep_recent_tokens": "preset pi", "recall_tokens": "default",
+		"fraction": "request", "keep_recent_messages": "session", "prune_minimum": "file", "keep_recent_tokens": "preset pi",
+		"recall_tokens": "default",
 	}
 	for _, s := range n.Settings {
 		if w, ok := want[s.Name]; ok && s.Source != w {
@@ -85,7 +92,8 @@ func TestNearestSettingWinsAndNamesItsSource(t *testing.T) {
 
 func TestUnknownSettingIsRejectedWithTheRightName(t *testing.T) {
 	for given, right := range map[string]string{
-		"threshold": "fraction", "fracton": "fraction", "keep_recent": "keep_recent_messages", "reserve": "reserve_tokens", "Fraction": "fraction",
+		"threshold": "fraction", "fracton": "fraction", "keep_recent": "keep_recent_messages", "reserve": "reserve_tokens",
+		"Fraction": "fraction",
 	} {
 		_, err := ParseSettings(session.JSON(`{"` + given + `":0.5}`))
 		wantCode(t, err, session.Invalid, `"`+given+`"`, `"`+right+`"`)

@@ -81,7 +81,10 @@ func (s *snapshot) plan(in overlayInput) Plan {
 // planWithin returns what a compaction hides so that the rest has room.
 func (s *snapshot) planWithin(path []Entry, room PlanRoom, in overlayInput) Plan {
 	n := &s.numbers
-	rule := CutRule{KeepTokens: n.KeepTokens, KeepMessages: n.KeepMessages, KeepMost: max(n.KeepTokens, n.Threshold/2), MetadataSplits: n.Preset == presetPi}
+	rule := CutRule{
+		KeepTokens: n.KeepTokens, KeepMessages: n.KeepMessages, KeepMost: max(n.KeepTokens, n.Threshold/2),
+		MetadataSplits: n.Preset == presetPi,
+	}
 	if in.keep != nil {
 		rule.KeepTokens = *in.keep
 		if in.trigger == session.TriggerOverflow {
@@ -229,7 +232,9 @@ func (s *snapshot) uncutTotal() int64 {
 
 // newDetails collects what is known without a model: files, cumulative over the chain of
 // overlays, and the hidden messages to show again.
-func (m *Manager) newDetails(ctx context.Context, s *snapshot, p *Plan, in overlayInput) (session.CompactionDetails, error) {
+func (m *Manager) newDetails(ctx context.Context, s *snapshot, p *Plan,
+	in overlayInput,
+) (session.CompactionDetails, error) {
 	d := session.CompactionDetails{Instructions: in.instructions}
 	var before int64
 	if s.truncated && s.Overlay != nil {

@@ -161,7 +161,8 @@ func (p *pacedRig) wantUsed(atOnce int) {
 			waiting++
 		}
 	}
-	table := testkit.Must(analytics.New(p.store.Reader(), time.UTC).Run(p.ctx, "paid-summaries", map[string]string{"session": string(p.id)}))(p.t)
+	table := testkit.Must(analytics.New(p.store.Reader(), time.UTC).Run(p.ctx, "paid-summaries",
+		map[string]string{"session": string(p.id)}))(p.t)
 	want := []any{string(p.id), int64(paid), int64(direct + fed), int64(direct), int64(fed), int64(waiting), nil}
 	if len(table.Rows) != 1 || fmt.Sprint(table.Rows[0]) != fmt.Sprint(want) {
 		p.t.Errorf("the query says %v, the records %v", table.Rows, want)
@@ -221,13 +222,15 @@ func TestSmallWindowStagesThreeTurnsAhead(t *testing.T) {
 func wasted(id, hidden int64) session.Compaction {
 	return session.Compaction{
 		RowID: id, SessionID: "s", Strategy: session.StrategySummarize, Trigger: session.TriggerThreshold,
-		Status: session.StatusSkipped, Provider: "gemini", ThroughID: ptr(100 + id), HiddenTokens: hidden, SpanSummary: "span",
+		Status: session.StatusSkipped, Provider: "gemini", ThroughID: ptr(100 + id), HiddenTokens: hidden,
+		SpanSummary: "span",
 	}
 }
 
 func TestModelRestsAfterTwoUnusedSummaries(t *testing.T) {
 	used, failed, manual, others := wasted(9, 900), wasted(2, 200), wasted(2, 200), wasted(2, 200)
-	used.Status, failed.Status, manual.Trigger, others.SessionID = session.StatusDone, session.StatusFailed, session.TriggerManual, "fork"
+	used.Status, failed.Status, manual.Trigger, others.SessionID = session.StatusDone, session.StatusFailed,
+		session.TriggerManual, "fork"
 	digest, next := wasted(3, 200), wasted(4, 300)
 	digest.Provider, digest.Status, digest.ThroughID = digestProvider, session.StatusDone, ptr[int64](102)
 	next.Provider, next.Status, next.PreviousID = digestProvider, session.StatusDone, ptr[int64](3)

@@ -22,7 +22,10 @@ func TestNotedPicturesComeFromTheRecord(t *testing.T) {
 	record := func(history string) *session.Message {
 		return &session.Message{Parts: []session.Part{
 			session.TextPart("context compacted"),
-			{Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: []byte(`{"message":"","replacement_history":[` + history + `]}`)}},
+			{Kind: session.PartData, Blob: &session.Blob{
+				MediaType: "application/json",
+				Data:      []byte(`{"message":"","replacement_history":[` + history + `]}`),
+			}},
 		}}
 	}
 	copied := session.JSON(`[{"kind":"message","role":"user","parts":[{"kind":"text","text":"see"},{"kind":"text","text":"[image]"}]}]`)

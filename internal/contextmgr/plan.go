@@ -183,7 +183,8 @@ func planWords(path []Entry, budget int64, room PlanRoom) Plan {
 	}
 	p := planAt(path, cutAt(path, firstUnanswered(path)))
 	if room.Threshold > 0 {
-		budget = max(0, min(budget, int64(wordsShare*float64(room.Threshold)), room.Threshold-room.Fixed-room.Summary-p.KeptTokens))
+		budget = max(0, min(budget, int64(wordsShare*float64(room.Threshold)),
+			room.Threshold-room.Fixed-room.Summary-p.KeptTokens))
 		p.WordsRoom = budget
 	}
 	p.Words = &budget

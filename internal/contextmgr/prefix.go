@@ -134,7 +134,10 @@ func (t *turn) endOfLast(p Prefix) int {
 // frontItems returns how many items stand before the conversation itself.
 func (d *Draft) frontItems() int {
 	n := 0
-	for n < len(d.Items) && slices.Contains([]string{ItemInitial, ItemPinned, ItemSummary, ItemPerson, ItemTurnStart, ItemReplaced, ItemWords}, d.Items[n].Kind) {
+	for n < len(d.Items) && slices.Contains([]string{
+		ItemInitial, ItemPinned, ItemSummary, ItemPerson, ItemTurnStart,
+		ItemReplaced, ItemWords,
+	}, d.Items[n].Kind) {
 		n++
 	}
 	return n

@@ -13,7 +13,10 @@ import (
 
 func TestComparePrefix(t *testing.T) {
 	head := int64(7)
-	base := session.Context{HeadID: &head, Epoch: 3, Model: "m", Dialect: "d", SystemHash: "s", InitialHash: "i", ToolsHash: "t"}
+	base := session.Context{
+		HeadID: &head, Epoch: 3, Model: "m", Dialect: "d", SystemHash: "s", InitialHash: "i",
+		ToolsHash: "t",
+	}
 	with := func(change func(*session.Context)) session.Context {
 		c := base
 		change(&c)
@@ -65,7 +68,8 @@ func TestCacheBorders(t *testing.T) {
 	want("one slot", r.turn(TurnInput{Budget: Budget{Settings: slots(1)}}), 0)
 	want("none", r.turn(TurnInput{Budget: Budget{Settings: slots(0)}}))
 	r.talk(1, 10)
-	want("four: the end of the context before, too", r.turn(TurnInput{Budget: Budget{Settings: slots(4)}}), SystemBorder, 0, 2)
+	want("four: the end of the context before, too", r.turn(TurnInput{Budget: Budget{Settings: slots(4)}}), SystemBorder,
+		0, 2)
 
 	var ids []string
 	for i := range 11 {
@@ -102,17 +106,21 @@ func (d noting) Summarize(ctx context.Context, in session.SummaryRequest) (sessi
 	return d.heads.Summarize(ctx, in)
 }
 
-// A session that was compacted with smaller numbers, as before an upgrade, keeps its prefix. The new numbers hold from its
-// next compaction on.
+// A session that was compacted with smaller numbers, as before an upgrade, keeps its prefix. The new numbers hold from
+// its next compaction on.
 func TestNewDefaultsWaitForTheNextCompaction(t *testing.T) {
 	var most []int64
 	r := newRig(t, 8000, func(c *Config) { c.Digest = noting{heads{"extractive"}, &most} })
-	older := TurnInput{Budget: Budget{Settings: Settings{SummaryMaxTokens: ptr[int64](600), KeepRecentTokens: ptr[int64](1800)}}}
+	older := TurnInput{Budget: Budget{Settings: Settings{
+		SummaryMaxTokens: ptr[int64](600),
+		KeepRecentTokens: ptr[int64](1800),
+	}}}
 	until := func(compactions int64, in TurnInput) (last View) {
 		for r.session().CompactionCount < compactions {
 			r.talk(1, 200)
 			before := last
-			if last = r.turn(in); r.session().CompactionCount < compactions && before.Tokens.Total > 0 && !strings.HasPrefix(wire(last), wire(before)) {
+			if last = r.turn(in); r.session().CompactionCount < compactions && before.Tokens.Total > 0 &&
+				!strings.HasPrefix(wire(last), wire(before)) {
 				t.Fatalf("before compaction %d the prefix broke by %q", compactions, last.Prefix.BrokenBy)
 			}
 		}

@@ -202,7 +202,8 @@ func (d *desk) checkCount(at string, real int64, stated contextmgr.Tokens, made 
 		return
 	}
 	if real > stated.Window {
-		d.Errorf("%s: a real tokenizer counts %d tokens in a window of %d, stated are %d ± %d", at, real, stated.Window, stated.Total, stated.Error)
+		d.Errorf("%s: a real tokenizer counts %d tokens in a window of %d, stated are %d ± %d", at, real, stated.Window,
+			stated.Total, stated.Error)
 	}
 	over := real - stated.Total - framing
 	if d.counted++; over > stated.Error {
@@ -278,7 +279,8 @@ func interesting(path []session.Message, most int) []int {
 		switch {
 		case i%stride == 0 || i == len(path)-1:
 			picked = append(picked, i)
-		case path[i].Finish.Failed(), len(path[i].Calls()) > 1, len(path[i].Results()) > 1, path[i].Kind != session.KindMessage:
+		case path[i].Finish.Failed(), len(path[i].Calls()) > 1, len(path[i].Results()) > 1,
+			path[i].Kind != session.KindMessage:
 			odd = append(odd, i)
 		}
 	}
@@ -295,7 +297,10 @@ func interesting(path []session.Message, most int) []int {
 func TestContextsAtPrefixesOfRealHistories(t *testing.T) {
 	root := filepath.Join(samples.Dir(t), "pi")
 	var paths []string
-	for _, pattern := range []string{"*.jsonl", "v3/*/*.jsonl", "v3-harness/*.jsonl", "v4-harness/*.jsonl", "made/*.jsonl"} {
+	for _, pattern := range []string{
+		"*.jsonl", "v3/*/*.jsonl", "v3-harness/*.jsonl", "v4-harness/*.jsonl",
+		"made/*.jsonl",
+	} {
 		found := testkit.Must(filepath.Glob(filepath.Join(root, pattern)))(t)
 		paths = append(paths, found...)
 	}
@@ -412,7 +417,10 @@ func (d *desk) live(to asked, log []session.Message, stride int) {
 			continue // no turn begins here
 		}
 		at := fmt.Sprintf("%s, turn after %d (%s)", to.form, i+1, log[i].ExternalID)
-		v, err := d.mgr.Turn(d.Context(), id, contextmgr.TurnInput{Budget: contextmgr.Budget{Window: 24000, Dialect: to.form, Model: to.model}})
+		v, err := d.mgr.Turn(d.Context(), id, contextmgr.TurnInput{Budget: contextmgr.Budget{
+			Window: 24000, Dialect: to.form,
+			Model: to.model,
+		}})
 		if err != nil {
 			d.Fatalf("%s: %v", at, err)
 		}
@@ -423,7 +431,8 @@ func (d *desk) live(to asked, log []session.Message, stride int) {
 			d.check(at, v, wanted(log[:i+1]))
 		}
 		sent := dialecttest.Flat(d, to.form, d.accepted(at, v))
-		if v.Prefix.Epoch == epoch && v.Prefix.BrokenBy == "" && (len(sent) < len(last) || !slices.Equal(sent[:len(last)], last)) {
+		if v.Prefix.Epoch == epoch && v.Prefix.BrokenBy == "" &&
+			(len(sent) < len(last) || !slices.Equal(sent[:len(last)], last)) {
 			d.Errorf("%s: in epoch %d the context sent before is no prefix of this one", at, epoch)
 		}
 		last, epoch = sent, v.Prefix.Epoch
@@ -453,7 +462,10 @@ func (d *desk) request(v contextmgr.View) session.JSON {
 	if v.Dialect == "" {
 		v.Dialect = dialect.OpenAIChat
 	}
-	sent := testkit.Must(dialect.Send(v.Dialect, dialect.Request{System: v.System, Messages: v.Messages, Model: v.Model, Borders: v.Borders}))(d)
+	sent := testkit.Must(dialect.Send(v.Dialect, dialect.Request{
+		System: v.System, Messages: v.Messages, Model: v.Model,
+		Borders: v.Borders,
+	}))(d)
 	return sent.Request
 }
 
@@ -484,7 +496,8 @@ func (k *talker) grows(at string, v contextmgr.View) {
 	sent := dialecttest.Flat(k, v.Dialect, k.request(v))
 	same := len(sent) >= len(k.sent) && slices.Equal(sent[:min(len(sent), len(k.sent))], k.sent)
 	if k.sent != nil && !same && v.Prefix.Epoch == k.epoch && v.Prefix.BrokenBy == "" {
-		k.t.Fatalf("%s: in epoch %d the context sent before is no prefix of this one:\n%.3000s\n%.3000s", at, k.epoch, k.sent, sent)
+		k.t.Fatalf("%s: in epoch %d the context sent before is no prefix of this one:\n%.3000s\n%.3000s", at, k.epoch, k.sent,
+			sent)
 	}
 	k.sent, k.epoch = sent, v.Prefix.Epoch
 }
@@ -500,25 +513,43 @@ func (k *talker) say(m session.Message) {
 // words returns a numbered text of a kind that histories hold.
 func (k *talker) words(most int) string {
 	k.n++
-	pieces := []string{"Please look at the parser and tell me what fails. ", "internal/store/append.go:42: undefined: foo\n", "価格は129ドルです。確認してください。", "{\"id\":\"a3f9-22\",\"n\":[1,2,3]}", "\t\tif err != nil { return err }\n", "🦓🎷 "}
+	pieces := []string{
+		"Please look at the parser and tell me what fails. ",
+		"internal/store/append.go:42: undefined: foo\n", "価格は129ドルです。確認してください。", "{\"id\":\"a3f9-22\",\"n\":[1,2,3]}",
+		"\t\tif err != nil { return err }\n", "🦓🎷 ",
+	}
 	piece := rapid.SampledFrom(pieces).Draw(k.t, "piece")
 	size := rapid.SampledFrom([]int{0, 1, 10, 200, most}).Draw(k.t, "size")
 	return fmt.Sprintf("#%d %s", k.n, strings.Repeat(piece, 1+size/len(piece)))
 }
 
 func (k *talker) person() {
-	m := session.Message{Role: session.User, Origin: session.Person, Parts: []session.Part{session.TextPart(k.words(20000))}}
+	m := session.Message{
+		Role: session.User, Origin: session.Person,
+		Parts: []session.Part{session.TextPart(k.words(20000))},
+	}
 	if rapid.IntRange(0, 4).Draw(k.t, "image") == 0 {
-		png, _ := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
-		m.Parts = append(m.Parts, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: png}})
+		png,
+			_ := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ" +
+			"AAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
+		m.Parts = append(m.Parts, session.Part{
+			Kind: session.PartImage,
+			Blob: &session.Blob{MediaType: "image/png", Data: png},
+		})
 	}
 	k.say(m)
 }
 
 // program adds a program's message in the user's role, like a heartbeat or a hook.
 func (k *talker) program() {
-	kind := rapid.SampledFrom([]session.Kind{session.KindMessage, session.KindCustomMessage, session.KindBash, session.KindBranchSummary}).Draw(k.t, "kind")
-	k.say(session.Message{Kind: kind, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(k.words(5000))}})
+	kind := rapid.SampledFrom([]session.Kind{
+		session.KindMessage, session.KindCustomMessage, session.KindBash,
+		session.KindBranchSummary,
+	}).Draw(k.t, "kind")
+	k.say(session.Message{
+		Kind: kind, Role: session.User, Origin: session.Program,
+		Parts: []session.Part{session.TextPart(k.words(5000))},
+	})
 }
 
 func (k *talker) reply() {
@@ -532,7 +563,10 @@ func (k *talker) reply() {
 	for range rapid.IntRange(0, 3).Draw(k.t, "calls") {
 		k.n++
 		id := fmt.Sprintf("call_%d", k.n)
-		m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: id, ToolName: "write", Arguments: string(session.JSONOf(map[string]string{"text": k.words(40000)}))})
+		m.Parts = append(m.Parts, session.Part{
+			Kind: session.PartToolCall, CallID: id, ToolName: "write",
+			Arguments: string(session.JSONOf(map[string]string{"text": k.words(40000)})),
+		})
 		m.Finish = session.FinishToolCalls
 		k.open = append(k.open, id)
 	}
@@ -552,7 +586,10 @@ func (k *talker) result() {
 			k.open = slices.Delete(k.open, i, i+1)
 		}
 	}
-	m := session.Message{Role: session.Tool, Origin: session.ByTool, Parts: []session.Part{{Kind: session.PartToolResult, CallID: id, ToolName: "write", Text: k.words(60000)}}}
+	m := session.Message{
+		Role: session.Tool, Origin: session.ByTool,
+		Parts: []session.Part{{Kind: session.PartToolResult, CallID: id, ToolName: "write", Text: k.words(60000)}},
+	}
 	if rapid.IntRange(0, 5).Draw(k.t, "empty") == 0 {
 		m.Parts[0].Text = ""
 	}
@@ -573,10 +610,16 @@ func TestContextsOfGeneratedHistories(t *testing.T) {
 		window := rapid.SampledFrom([]int64{4000, 8000, 32000}).Draw(rt, "window")
 		preset := rapid.SampledFrom(contextmgr.PresetNames()).Draw(rt, "preset")
 		form := rapid.SampledFrom(dialecttest.Forms()).Draw(rt, "form")
-		budget := contextmgr.Budget{Dialect: form, Window: window, CloseCalls: true, Settings: contextmgr.Settings{Preset: &preset}}
+		budget := contextmgr.Budget{
+			Dialect: form, Window: window, CloseCalls: true,
+			Settings: contextmgr.Settings{Preset: &preset},
+		}
 		k.person()
 		for step := range rapid.IntRange(3, longest).Draw(rt, "steps") {
-			rapid.SampledFrom([]func(){k.person, k.program, k.program, k.reply, k.reply, k.reply, k.result, k.result, k.result}).Draw(rt, "step")()
+			rapid.SampledFrom([]func(){
+				k.person, k.program, k.program, k.reply, k.reply, k.reply, k.result, k.result,
+				k.result,
+			}).Draw(rt, "step")()
 			at := fmt.Sprintf("step %d, %s, window %d, preset %s", step, form, window, preset)
 			v, err := d.mgr.Assemble(d.Context(), k.id, budget)
 			if err != nil {
@@ -588,7 +631,10 @@ func TestContextsOfGeneratedHistories(t *testing.T) {
 			if rapid.IntRange(0, 2).Draw(rt, "turn") > 0 {
 				continue
 			}
-			in := contextmgr.TurnInput{Budget: budget, Volatile: rapid.SampledFrom([]string{"", "", "It is Monday.", "It is Tuesday."}).Draw(rt, "volatile")}
+			in := contextmgr.TurnInput{Budget: budget, Volatile: rapid.SampledFrom([]string{
+				"", "", "It is Monday.",
+				"It is Tuesday.",
+			}).Draw(rt, "volatile")}
 			in.CloseCalls = rapid.Bool().Draw(rt, "close")
 			if v, err = d.mgr.Turn(d.Context(), k.id, in); err != nil {
 				rt.Fatalf("%s: %v", at, err)
@@ -608,10 +654,17 @@ func TestContextsAtHeadsMatchTheirPrograms(t *testing.T) {
 		want            []string
 	}{
 		{pattern: "v3/--home-dev-demo--/*e142.jsonl", want: []string{"user", "assistant"}},
-		{pattern: "v3/--home-dev-other--/*.jsonl", before: "v3/--home-dev-demo--/*e142.jsonl", want: []string{"user", "assistant", "user"}},
+		{
+			pattern: "v3/--home-dev-other--/*.jsonl", before: "v3/--home-dev-demo--/*e142.jsonl",
+			want: []string{"user", "assistant", "user"},
+		},
 		{pattern: "v3-harness/*.jsonl", want: []string{"user"}},
-		{pattern: "v4-harness/*e6c9e6253dc5.jsonl", want: []string{"summary", "user", "assistant", "user"}}, // its cut splits a turn, whose question sessiond shows again
-		{pattern: "v4-harness/*e6d1a35ee98b.jsonl", before: "v4-harness/*e6c9e6253dc5.jsonl", want: []string{"user", "assistant"}},
+		// its cut splits a turn, whose question sessiond shows again
+		{pattern: "v4-harness/*e6c9e6253dc5.jsonl", want: []string{"summary", "user", "assistant", "user"}},
+		{
+			pattern: "v4-harness/*e6d1a35ee98b.jsonl", before: "v4-harness/*e6c9e6253dc5.jsonl",
+			want: []string{"user", "assistant"},
+		},
 		{pattern: "made/v1-compaction.jsonl", want: []string{"summary", "user", "assistant", "user"}},
 		{pattern: "made/v2-hook-message.jsonl", want: []string{"user", "user", "user"}},
 		{pattern: "made/cycle-and-orphan.jsonl", want: []string{"user", "user", "user"}},
@@ -634,7 +687,9 @@ func TestContextsAtHeadsMatchTheirPrograms(t *testing.T) {
 				return
 			}
 			// Two compactions: the newest one's summary, then the path from the entry it kept.
-			first := slices.IndexFunc(v.Provenance, func(p contextmgr.Provenance) bool { return p.Kind == contextmgr.ItemMessage })
+			first := slices.IndexFunc(v.Provenance, func(p contextmgr.Provenance) bool {
+				return p.Kind == contextmgr.ItemMessage
+			})
 			if got[0] != contextmgr.ItemSummary || v.Messages[v.Provenance[first].Message].ExternalID != "v1:550" {
 				t.Errorf("it begins with %v and then %s", got[:2], v.Messages[v.Provenance[first].Message].ExternalID)
 			}
@@ -682,7 +737,8 @@ func TestContextAtAnotherLeafMatchesItsProgram(t *testing.T) {
 		if on && all[0].Status == session.StatusDone {
 			at.CompactionID = &all[0].RowID
 		}
-		v := testkit.Must(d.mgr.Assemble(t.Context(), sess.ID, contextmgr.Budget{Window: 1000000, CloseCalls: true, At: at}))(t)
+		v := testkit.Must(d.mgr.Assemble(t.Context(), sess.ID,
+			contextmgr.Budget{Window: 1000000, CloseCalls: true, At: at}))(t)
 		roles := shownRoles(v)
 		if v.System != "" {
 			roles = slices.Insert(roles, 0, "system")

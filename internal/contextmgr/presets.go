@@ -46,7 +46,10 @@ func allPresets() []preset {
 		{name: presetOpencode, settings: other(justBelowOne, opencodeOutput, 0, 0, nil), imitates: true, atThreshold: true},
 		// nine tenths of the window; 20000 tokens of the person's own words stay
 		{name: presetCodex, settings: other(0.9, 0, 0, 0, ptr[int64](20000)), imitates: true, atThreshold: true},
-		{name: presetMoltbot, settings: other(justBelowOne, 16384, DefaultReserveFloor, 0, ptr[int64](20000)), imitates: true},
+		{
+			name: presetMoltbot, settings: other(justBelowOne, 16384, DefaultReserveFloor, 0, ptr[int64](20000)),
+			imitates: true,
+		},
 	}
 }
 

@@ -80,28 +80,29 @@ func TestContextsOfOtherProgramsHistories(t *testing.T) {
 		pick       func([]byte) jsontext.Value
 	}{{"claude-code", dialect.Anthropic, claudeCode}, {"codex", dialect.OpenAIResponses, codex}} {
 		found := 0
-		err := filepath.WalkDir(filepath.Join(samples.Dir(t), program.name), func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".jsonl") {
-				return err
-			}
-			log := recorded(t, path, program.form, program.pick)
-			if len(log) == 0 {
+		err := filepath.WalkDir(filepath.Join(samples.Dir(t), program.name),
+			func(path string, _ fs.DirEntry, err error) error {
+				if err != nil || !strings.HasSuffix(path, ".jsonl") {
+					return err
+				}
+				log := recorded(t, path, program.form, program.pick)
+				if len(log) == 0 {
+					return nil
+				}
+				found++
+				t.Run(program.name+"/"+filepath.Base(path), func(t *testing.T) {
+					t.Parallel()
+					if most := 120; len(log) > most {
+						log = log[:most]
+					}
+					if testing.Short() && len(log) > 20 {
+						log = log[:20]
+					}
+					d := newDesk(t)
+					d.liveEverywhere(log, false)
+				})
 				return nil
-			}
-			found++
-			t.Run(program.name+"/"+filepath.Base(path), func(t *testing.T) {
-				t.Parallel()
-				if most := 120; len(log) > most {
-					log = log[:most]
-				}
-				if testing.Short() && len(log) > 20 {
-					log = log[:20]
-				}
-				d := newDesk(t)
-				d.liveEverywhere(log, false)
 			})
-			return nil
-		})
 		if err != nil || found < 5 {
 			t.Errorf("%d histories of %s: %v", found, program.name, err)
 		}
@@ -148,7 +149,8 @@ func casesOf(t *testing.T, algorithm string) []programCase {
 	testkit.Check(t, json.Unmarshal(raw, &all))
 	var found []programCase
 	for _, one := range all {
-		if !bytes.Contains(one, []byte(`"algorithm": "`+algorithm+`"`)) && !bytes.Contains(one, []byte(`"algorithm":"`+algorithm+`"`)) {
+		if !bytes.Contains(one, []byte(`"algorithm": "`+algorithm+`"`)) &&
+			!bytes.Contains(one, []byte(`"algorithm":"`+algorithm+`"`)) {
 			continue
 		}
 		var c programCase
@@ -166,7 +168,8 @@ func seen(v contextmgr.View) (ids, roles []string) {
 	ids, roles = []string{}, []string{}
 	for _, p := range v.Provenance {
 		switch {
-		case p.Message < 0 || p.Kind == contextmgr.ItemTurnStart || p.Kind == contextmgr.ItemPerson: // shown again: sessiond's own
+		// shown again: sessiond's own
+		case p.Message < 0 || p.Kind == contextmgr.ItemTurnStart || p.Kind == contextmgr.ItemPerson:
 		case p.Kind == contextmgr.ItemSummary:
 			ids, roles = append(ids, "<summary>"), append(roles, "summary")
 		default:
@@ -195,7 +198,10 @@ func piFile(t *testing.T, c programCase) string {
 	at := func(i int) string {
 		return time.Date(2026, 2, 3, 9, i, 0, 0, time.UTC).Format("2006-01-02T15:04:05.000Z")
 	}
-	line(map[string]any{"type": "session", "version": 3, "id": "0c0c0c0c-" + c.ID, "timestamp": at(0), "cwd": "/home/dev/demo"})
+	line(map[string]any{
+		"type": "session", "version": 3, "id": "0c0c0c0c-" + c.ID, "timestamp": at(0),
+		"cwd": "/home/dev/demo",
+	})
 	var before any
 	for i, e := range c.Given.Entries {
 		l := map[string]any{"type": "message", "id": e["id"], "parentId": before, "timestamp": at(i + 1)}
@@ -266,7 +272,8 @@ func TestBuildContextConformance(t *testing.T) {
 			ids, roles := seen(v)
 			if v.System == "the prompt of then" { // the compaction's copy
 				i := slices.IndexFunc(c.Given.Entries, func(e map[string]any) bool { return e["system_message"] == true })
-				ids, roles = append([]string{fmt.Sprint(c.Given.Entries[i]["id"], "#system")}, ids...), append([]string{"system"}, roles...)
+				ids, roles = append([]string{fmt.Sprint(c.Given.Entries[i]["id"], "#system")}, ids...),
+					append([]string{"system"}, roles...)
 			}
 			testkit.Equal(t, [][]string{c.Expect.Messages, c.Expect.Roles}, [][]string{ids, roles})
 		})
@@ -280,8 +287,14 @@ func opencodeFile(t *testing.T, c programCase) string {
 	var messages []any
 	for i, e := range c.Given.Entries {
 		at := 1795245518571 + 60000*i
-		info := map[string]any{"id": e["id"], "sessionID": id, "role": e["role"], "time": map[string]any{"created": at, "completed": at + 1}}
-		parts := []any{map[string]any{"type": "text", "text": fmt.Sprintf("%v says a word", e["id"]), "id": fmt.Sprintf("prt_%d", i), "sessionID": id, "messageID": e["id"]}}
+		info := map[string]any{
+			"id": e["id"], "sessionID": id, "role": e["role"],
+			"time": map[string]any{"created": at, "completed": at + 1},
+		}
+		parts := []any{map[string]any{
+			"type": "text", "text": fmt.Sprintf("%v says a word", e["id"]),
+			"id": fmt.Sprintf("prt_%d", i), "sessionID": id, "messageID": e["id"],
+		}}
 		if e["role"] == "assistant" {
 			info["parentID"], info["modelID"], info["providerID"], info["finish"] = e["parent_message"], "m1", "mock", "stop"
 			if e["summary"] == true {
@@ -296,7 +309,10 @@ func opencodeFile(t *testing.T, c programCase) string {
 			}
 		}
 		if e["compaction"] == true {
-			request := map[string]any{"type": "compaction", "auto": true, "id": fmt.Sprintf("prt_%d", i), "sessionID": id, "messageID": e["id"]}
+			request := map[string]any{
+				"type": "compaction", "auto": true, "id": fmt.Sprintf("prt_%d", i), "sessionID": id,
+				"messageID": e["id"],
+			}
 			if e["tail_start"] != nil {
 				request["tail_start_id"] = e["tail_start"]
 			}
@@ -305,7 +321,10 @@ func opencodeFile(t *testing.T, c programCase) string {
 		messages = append(messages, map[string]any{"info": info, "parts": parts})
 	}
 	raw := testkit.Must(json.Marshal(map[string]any{
-		"info":     map[string]any{"id": id, "version": "1.18.33", "title": "x", "directory": "/home/dev/demo", "time": map[string]any{"created": 1795245518000, "updated": 1795245592783}},
+		"info": map[string]any{
+			"id": id, "version": "1.18.33", "title": "x", "directory": "/home/dev/demo",
+			"time": map[string]any{"created": 1795245518000, "updated": 1795245592783},
+		},
 		"messages": messages,
 	}))(t)
 	path := filepath.Join(t.TempDir(), "export.json")
@@ -338,7 +357,8 @@ func TestFilterCompactedConformance(t *testing.T) {
 			im := history.Importer{Store: d.store}
 			later := func() time.Time { return time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) }
 			testkit.Must(im.Run(t.Context(), opencode.New(func(string) string { return "" }, later), []string{path}))(t)
-			v := testkit.Must(d.mgr.Assemble(t.Context(), d.sessions()[0].ID, contextmgr.Budget{Window: 1000000, CloseCalls: true}))(t)
+			v := testkit.Must(d.mgr.Assemble(t.Context(), d.sessions()[0].ID,
+				contextmgr.Budget{Window: 1000000, CloseCalls: true}))(t)
 			ids, _ := seen(v)
 			got := []string{}
 			for _, id := range ids {
@@ -445,7 +465,10 @@ func TestRealPrepareConformance(t *testing.T) {
 				return n
 			}
 			got := []any{start + p.First, start + p.TurnStart, p.Split(), count(p.History()), count(p.Prefix())}
-			if diff := cmp.Diff([]any{c.Expect.CutIndex, c.Expect.TurnStart, c.Expect.Split, c.Expect.Summarize, c.Expect.TurnPrefix}, got); diff != "" {
+			if diff := cmp.Diff([]any{
+				c.Expect.CutIndex, c.Expect.TurnStart, c.Expect.Split, c.Expect.Summarize,
+				c.Expect.TurnPrefix,
+			}, got); diff != "" {
 				t.Errorf("cut, turn, split, summarised, prefix: want -, got +\n%s", diff)
 			}
 		})

@@ -24,7 +24,8 @@ type life struct {
 }
 
 func (l *life) person() {
-	l.append(text(session.User, fmt.Sprintf("P%d about zebra%d and crown%d %s", l.ids, l.ids%3, l.ids%2, filler(rapid.IntRange(1, 400).Draw(l.t, "tokens")))))
+	l.append(text(session.User, fmt.Sprintf("P%d about zebra%d and crown%d %s", l.ids, l.ids%3, l.ids%2,
+		filler(rapid.IntRange(1, 400).Draw(l.t, "tokens")))))
 	l.ids++
 }
 
@@ -57,7 +58,10 @@ func (l *life) result() {
 // next takes a turn and checks invariants 4 and 5.
 func (l *life) next() {
 	v := l.turn(TurnInput{
-		Budget:   Budget{CloseCalls: rapid.Bool().Draw(l.t, "close"), MaxOutput: rapid.SampledFrom([]int64{0, 0, 900}).Draw(l.t, "max output")},
+		Budget: Budget{
+			CloseCalls: rapid.Bool().Draw(l.t, "close"),
+			MaxOutput:  rapid.SampledFrom([]int64{0, 0, 900}).Draw(l.t, "max output"),
+		},
 		Volatile: rapid.SampledFrom([]string{"", "", "V1", "V2"}).Draw(l.t, "volatile"),
 	})
 	if len(v.Pending) > 0 {
@@ -77,7 +81,8 @@ func (l *life) next() {
 		goesOn := len(items) >= len(l.sent) && slices.Equal(items[:len(l.sent)], l.sent)
 		switch {
 		case v.Prefix.BrokenBy == "" && !goesOn:
-			l.t.Fatalf("in epoch %d the context is no longer a prefix of the next:\n%.3000s\nwas\n%.3000s", l.epoch, strings.Join(items, "\n"), strings.Join(l.sent, "\n"))
+			l.t.Fatalf("in epoch %d the context is no longer a prefix of the next:\n%.3000s\nwas\n%.3000s", l.epoch,
+				strings.Join(items, "\n"), strings.Join(l.sent, "\n"))
 		case v.Prefix.BrokenBy == "trimmed" && goesOn:
 			l.t.Fatalf("in epoch %d nothing of the context before was cut otherwise", l.epoch)
 		}
@@ -115,7 +120,10 @@ func (l *life) compactRandom() {
 	before, log := l.readContext(), l.log()
 	in := CompactInput{
 		KeepTokens: &keep,
-		Strategy:   rapid.SampledFrom([]session.Strategy{session.StrategySummarize, session.StrategySummarize, session.StrategyTruncate, session.StrategyClear}).Draw(l.t, "strategy"),
+		Strategy: rapid.SampledFrom([]session.Strategy{
+			session.StrategySummarize, session.StrategySummarize,
+			session.StrategyTruncate, session.StrategyClear,
+		}).Draw(l.t, "strategy"),
 	}
 	c, p := l.compact(in)
 	if l.log() != log {
@@ -175,7 +183,10 @@ func (l *life) log() string {
 func (l *life) somewhere() session.MessageRef {
 	tree := testkit.Must(l.store.Tree(l.ctx, l.id, store.TreePage{}))(l.t)
 	s := rapid.SampledFrom(tree.Segments).Draw(l.t, "segment")
-	return session.MessageRef{Session: s.First.ID.Session, Seq: rapid.Int64Range(s.First.ID.Seq, s.Last.ID.Seq).Draw(l.t, "seq")}
+	return session.MessageRef{
+		Session: s.First.ID.Session,
+		Seq:     rapid.Int64Range(s.First.ID.Seq, s.Last.ID.Seq).Draw(l.t, "seq"),
+	}
 }
 
 // goBack moves the head, and may summarise the abandoned branch.
@@ -207,7 +218,8 @@ func (l *life) fork() {
 	if in.At != nil {
 		return
 	}
-	ownOverlay := strings.HasPrefix(before, StatusEphemeral) || strings.HasPrefix(before, string(session.StatusStaged)) // a fork inherits neither
+	// a fork inherits neither
+	ownOverlay := strings.HasPrefix(before, StatusEphemeral) || strings.HasPrefix(before, string(session.StatusStaged))
 	if after := l.readContext(); after != before && !ownOverlay {
 		l.t.Fatalf("the context of a fork of %s is another:\n%.3000s\nwant\n%.3000s", origin, after, before)
 	}
@@ -216,7 +228,10 @@ func (l *life) fork() {
 // branch appends after a random message, which moves the head there.
 func (l *life) branch() {
 	ref := l.somewhere()
-	testkit.Must(l.store.Append(l.ctx, store.Append{Session: l.id, Parent: &ref, Messages: []session.Message{text(session.User, fmt.Sprintf("P%d branch", l.ids))}}))(l.t)
+	testkit.Must(l.store.Append(l.ctx, store.Append{
+		Session: l.id, Parent: &ref,
+		Messages: []session.Message{text(session.User, fmt.Sprintf("P%d branch", l.ids))},
+	}))(l.t)
 	l.ids++
 	l.calls = nil
 }

@@ -164,7 +164,9 @@ func (s *snapshot) outputsOf(m *session.Message, tools map[string]string) []Outp
 // hidesIn reports whether the overlay hides something of a message that it keeps.
 func (s *snapshot) hidesIn(m *session.Message) bool {
 	name := m.ID.String()
-	if slices.ContainsFunc(s.details.Replaced, func(r session.Replaced) bool { return slices.Contains(r.Messages, name) }) {
+	if slices.ContainsFunc(s.details.Replaced, func(r session.Replaced) bool {
+		return slices.Contains(r.Messages, name)
+	}) {
 		return true
 	}
 	for j := range m.Parts {
@@ -216,7 +218,8 @@ func (s *snapshot) planPrune(in overlayInput) (made madeOverlay, enough bool) {
 	}
 	if len(outputs) == 0 {
 		made.record.TokensAfter = in.before
-		made.plan.NoGain = fmt.Sprintf("nothing to prune: the newest %d tokens of tool output stay, and older output must free more than %d", n.PruneProtect, n.PruneMinimum)
+		made.plan.NoGain = fmt.Sprintf("nothing to prune: the newest %d tokens of tool output stay, "+
+			"and older output must free more than %d", n.PruneProtect, n.PruneMinimum)
 		return made, false
 	}
 	s.hideOutputs(&made.record, outputs)
@@ -230,7 +233,8 @@ func (s *snapshot) planPrune(in overlayInput) (made madeOverlay, enough bool) {
 // hideOutputs fills a record that hides outputs and otherwise continues the overlay before it.
 func (s *snapshot) hideOutputs(c *session.Compaction, outputs []string) {
 	if o := s.Overlay; o != nil {
-		c.Summary, c.PrefixSummary, c.Replacement, c.SummaryTokens = o.Summary, o.PrefixSummary, o.Replacement, o.SummaryTokens
+		c.Summary, c.PrefixSummary, c.Replacement, c.SummaryTokens = o.Summary, o.PrefixSummary, o.Replacement,
+			o.SummaryTokens
 		c.HiddenTokens, c.FirstKeptID, c.FirstKept = o.HiddenTokens, o.FirstKeptID, o.FirstKept
 	}
 	if c.FirstKeptID == nil {

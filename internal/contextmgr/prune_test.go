@@ -77,7 +77,10 @@ func opencodeEntries(t *testing.T, c confCase) []Entry {
 			if p.Status == "running" || p.Status == "pending" {
 				continue // no output yet
 			}
-			entry.Outputs = append(entry.Outputs, Output{Name: p.ID, Tool: p.Tool, Tokens: p.Tokens, Failed: p.Status == "error", Pruned: p.Pruned})
+			entry.Outputs = append(entry.Outputs, Output{
+				Name: p.ID, Tool: p.Tool, Tokens: p.Tokens, Failed: p.Status == "error",
+				Pruned: p.Pruned,
+			})
 		}
 		path = append(path, entry)
 	}
@@ -127,7 +130,10 @@ func TestTurnOverTheThresholdIsPrunedUpToItsLastReplies(t *testing.T) {
 	for i := range 6 {
 		path = append(path,
 			Entry{Kind: session.KindMessage, Role: session.Assistant, InContext: true, Tokens: 10},
-			Entry{Kind: session.KindMessage, Role: session.Tool, InContext: true, Tokens: 1000, Outputs: []Output{{Name: fmt.Sprint(i), Tokens: 1000}}})
+			Entry{
+				Kind: session.KindMessage, Role: session.Tool, InContext: true, Tokens: 1000,
+				Outputs: []Output{{Name: fmt.Sprint(i), Tokens: 1000}},
+			})
 	}
 	rule := PruneRule{Protect: 500, Minimum: 100}
 	if got, _ := Prune(path, rule); got != nil {
@@ -151,7 +157,10 @@ func (r *rig) work(call string, tokens int) {
 }
 
 func pruning() Settings {
-	return Settings{PruneProtect: ptr[int64](1000), PruneMinimum: ptr[int64](1000), KeepRecentMessages: ptr[int64](2), KeepRecentTokens: ptr[int64](800)}
+	return Settings{
+		PruneProtect: ptr[int64](1000), PruneMinimum: ptr[int64](1000), KeepRecentMessages: ptr[int64](2),
+		KeepRecentTokens: ptr[int64](800),
+	}
 }
 
 func TestOldOutputIsPrunedBeforeASummary(t *testing.T) {
@@ -169,7 +178,10 @@ func TestOldOutputIsPrunedBeforeASummary(t *testing.T) {
 		t.Errorf("%d tokens are left of a threshold of %d", v.Tokens.Total, v.Tokens.Threshold)
 	}
 	pruned := wire(v)
-	for _, want := range []string{"Look at file0", "I saw file0", "[output of bash hidden to make room, about", "the original is message " + string(r.id) + ".3]", "file8 says"} {
+	for _, want := range []string{
+		"Look at file0", "I saw file0", "[output of bash hidden to make room, about",
+		"the original is message " + string(r.id) + ".3]", "file8 says",
+	} {
 		if !strings.Contains(pruned, want) {
 			t.Errorf("the context lacks %q:\n%.2000s", want, pruned)
 		}
@@ -180,7 +192,8 @@ func TestOldOutputIsPrunedBeforeASummary(t *testing.T) {
 
 	// It stays pruned, and can be undone and redone.
 	r.talk(1, 20)
-	if again := wire(r.turn(TurnInput{Budget: Budget{Settings: pruning()}})); !strings.HasPrefix(again, strings.TrimSuffix(pruned, "\n")) {
+	if again := wire(r.turn(TurnInput{Budget: Budget{Settings: pruning()}})); !strings.HasPrefix(again,
+		strings.TrimSuffix(pruned, "\n")) {
 		t.Error("the next context does not begin as this one")
 	}
 	sources, err := r.mgr.Sources(r.ctx, r.id, all[0].RowID)
@@ -196,7 +209,8 @@ func TestOldOutputIsPrunedBeforeASummary(t *testing.T) {
 		t.Error("after undo the context differs from the one before")
 	}
 	r.redo(all[0].RowID)
-	if got := wire(r.read(Budget{Settings: pruning(), Window: 40_000})); strings.Contains(got, "file0 says") || !strings.Contains(got, "hidden to make room") {
+	if got := wire(r.read(Budget{Settings: pruning(), Window: 40_000})); strings.Contains(got, "file0 says") ||
+		!strings.Contains(got, "hidden to make room") {
 		t.Error("redone, the output is back")
 	}
 }
@@ -208,7 +222,10 @@ func TestPrunedOutputStaysPrunedUnderTheNextSummary(t *testing.T) {
 	}
 	r.turn(TurnInput{Budget: Budget{Settings: pruning()}})
 	keep := int64(2900)
-	c, _ := r.compact(CompactInput{Budget: Budget{Settings: pruning()}, Strategy: session.StrategySummarize, KeepTokens: &keep})
+	c, _ := r.compact(CompactInput{
+		Budget: Budget{Settings: pruning()}, Strategy: session.StrategySummarize,
+		KeepTokens: &keep,
+	})
 	if c.Status != session.StatusDone {
 		t.Fatalf("%s %s", c.Status, c.Reason)
 	}
@@ -234,17 +251,26 @@ func TestManualPruningNamesTheRecallTool(t *testing.T) {
 	for i := range 8 {
 		r.work(fmt.Sprint("file", i), 900)
 	}
-	budget := Budget{Settings: pruning(), Tools: jsontext.Value(`[{"type":"function","function":{"name":"recall_message"}}]`)}
-	if c, p := r.compact(CompactInput{Budget: budget, Strategy: session.StrategyPrune, DryRun: true}); c.RowID != 0 || p.Hidden == 0 {
+	budget := Budget{
+		Settings: pruning(),
+		Tools:    jsontext.Value(`[{"type":"function","function":{"name":"recall_message"}}]`),
+	}
+	if c, p := r.compact(CompactInput{Budget: budget, Strategy: session.StrategyPrune, DryRun: true}); c.RowID != 0 ||
+		p.Hidden == 0 {
 		t.Errorf("dry run: %+v %+v", c, p)
 	}
-	if c, _ := r.compact(CompactInput{Budget: budget, Strategy: session.StrategyPrune}); c.Status != session.StatusDone || c.Strategy != session.StrategyPrune {
+	if c, _ := r.compact(CompactInput{Budget: budget, Strategy: session.StrategyPrune}); c.Status != session.StatusDone ||
+		c.Strategy != session.StrategyPrune {
 		t.Errorf("%+v", c)
 	}
 	if v := wire(r.turn(TurnInput{Budget: budget})); !strings.Contains(v, "; recall_message brings it back]") {
 		t.Error("the caller's tool is not named")
 	}
-	if c, _ := r.compact(CompactInput{Budget: budget, Strategy: session.StrategyPrune}); c.Status != session.StatusSkipped || !strings.Contains(c.Reason, "nothing to prune") {
+	if c, _ := r.compact(CompactInput{
+		Budget:   budget,
+		Strategy: session.StrategyPrune,
+	}); c.Status != session.StatusSkipped ||
+		!strings.Contains(c.Reason, "nothing to prune") {
 		t.Errorf("again: %s %q", c.Status, c.Reason)
 	}
 }

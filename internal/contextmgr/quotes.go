@@ -62,8 +62,12 @@ const (
 // quoteHits quotes the best passages of the hits within the budget, each with the role that said
 // it. The text is empty if nothing fits.
 func quoteHits(in quoteInput) frozenText {
-	const open, shut = session.QuotesOpen + "From what is hidden of this conversation, word for word:\n", session.QuotesClose
-	q := quoter{quoteInput: in, beside: map[int][2]string{}, alone: map[int]bool{}, found: map[int]bool{}, room: in.budget - in.weigh.Text(open+shut)}
+	const open, shut = session.QuotesOpen + "From what is hidden of this conversation, word for word:\n",
+		session.QuotesClose
+	q := quoter{
+		quoteInput: in, beside: map[int][2]string{}, alone: map[int]bool{}, found: map[int]bool{},
+		room: in.budget - in.weigh.Text(open+shut),
+	}
 	q.gather()
 	q.chosen = make([][]passage, len(q.all))
 	relevant := q.relevant()
@@ -163,7 +167,8 @@ func (q *quoter) relevant() []passage {
 	return slices.DeleteFunc(found, func(p passage) bool {
 		s := &q.all[p.source]
 		answered := s.hit == nil || len(s.hit.Rest)+len(s.hit.Neighbours) > 0
-		return !p.fits || p.score < relevantShare*best || p.asks && !answered || strings.Contains(q.quoted, session.EscapeBlocks(strings.TrimSpace(s.text[p.from:p.to])))
+		return !p.fits || p.score < relevantShare*best || p.asks && !answered ||
+			strings.Contains(q.quoted, session.EscapeBlocks(strings.TrimSpace(s.text[p.from:p.to])))
 	})
 }
 
@@ -288,7 +293,8 @@ func (q *quoter) resultsOf(calling *session.Message, rest []session.Message) (re
 	for k := range rest {
 		m := &rest[k]
 		answers := slices.ContainsFunc(m.Results(), func(p *session.Part) bool { return calls[p.CallID] })
-		if answers && !q.quotes(m.RowID) && (utf8.RuneCountInString(m.Text()) <= passageRunes || holdsAny(m.Text(), q.terms)) {
+		if answers && !q.quotes(m.RowID) && (utf8.RuneCountInString(m.Text()) <= passageRunes ||
+			holdsAny(m.Text(), q.terms)) {
 			results = append(results, m)
 		}
 	}

@@ -119,11 +119,14 @@ func (m *Manager) readModel(ctx context.Context, s *snapshot, b Budget) error {
 		window = cmp.Or(info.Window, DefaultWindow)
 		switch {
 		case s.model == "":
-			s.warn("neither the request nor the session names a model; assuming a window of %d tokens: set model or window", window)
+			s.warn("neither the request nor the session names a model; assuming a window of %d tokens: set model or window",
+				window)
 		case !known && info.Like != "":
-			s.warn("model %q is not in the catalogue; assuming the window of %s, %d tokens: set window, or read a newer list with `sessiond models update`", s.model, info.Like, window)
+			s.warn("model %q is not in the catalogue; assuming the window of %s, %d tokens: set window, "+
+				"or read a newer list with `sessiond models update`", s.model, info.Like, window)
 		case !known:
-			s.warn("model %q is not in the catalogue; assuming a window of %d tokens: set window, or read a newer list with `sessiond models update`", s.model, window)
+			s.warn("model %q is not in the catalogue; assuming a window of %d tokens: set window, "+
+				"or read a newer list with `sessiond models update`", s.model, window)
 		}
 	}
 	own, err := StoredSettings(s.sess.Settings)
@@ -136,7 +139,10 @@ func (m *Manager) readModel(ctx context.Context, s *snapshot, b Budget) error {
 		return err
 	}
 	family := cmp.Or(info.Family, m.cfg.Reference)
-	s.scales = &scales{family: family, counter: m.cfg.Counter(family), reference: family == m.cfg.Reference, scale: 1, doubt: Doubt, weights: m.weights}
+	s.scales = &scales{
+		family: family, counter: m.cfg.Counter(family), reference: family == m.cfg.Reference, scale: 1,
+		doubt: Doubt, weights: m.weights,
+	}
 	s.Weigh = s.scales
 	if m.cfg.Scale != nil {
 		if s.scales.scale, s.scales.doubt, err = m.cfg.Scale(ctx, s.model); err != nil {
@@ -170,7 +176,8 @@ func (s *snapshot) readBlocks(b Budget, saved map[string]string) error {
 	case b.OverheadTokens != nil:
 		s.overheadMethod = OverheadGiven
 		if s.Overhead = *b.OverheadTokens; s.Overhead < 0 {
-			return session.Errorf(session.Invalid, "overhead_tokens is %d: it must not be negative", s.Overhead).At("overhead_tokens", "must not be negative")
+			return session.Errorf(session.Invalid, "overhead_tokens is %d: it must not be negative",
+				s.Overhead).At("overhead_tokens", "must not be negative")
 		}
 	case b.Tools == nil && s.last != nil:
 		if s.Overhead = s.last.OverheadTokens; s.Overhead > 0 || s.tools != "" {
@@ -253,7 +260,9 @@ func (s *snapshot) readDetails() {
 		return
 	}
 	decode(s.Overlay.Details, &s.details)
-	s.details.Replaced = slices.DeleteFunc(s.details.Replaced, func(r session.Replaced) bool { return len(r.Messages) == 0 })
+	s.details.Replaced = slices.DeleteFunc(s.details.Replaced, func(r session.Replaced) bool {
+		return len(r.Messages) == 0
+	})
 	if len(s.details.Pruned) > 0 {
 		s.Pruned = setOf(s.details.Pruned)
 	}
@@ -402,10 +411,13 @@ func (m *Manager) readShownAgain(ctx context.Context, s *snapshot) (err error) {
 	if c == nil {
 		return nil
 	}
-	if c.FirstKeptID != nil && (len(s.Messages) == 0 || s.Messages[0].RowID != *c.FirstKeptID) && !s.truncated && c.ThroughID != nil {
+	if c.FirstKeptID != nil && (len(s.Messages) == 0 || s.Messages[0].RowID != *c.FirstKeptID) && !s.truncated &&
+		c.ThroughID != nil {
 		s.Messages = slices.DeleteFunc(s.Messages, func(msg session.Message) bool { return msg.RowID <= *c.ThroughID })
 		if c.Strategy != session.StrategyClear {
-			s.Person, err = m.findBack(ctx, *c.ThroughID, func(msg *session.Message) bool { return msg.InContext && fromPerson(msg) })
+			s.Person, err = m.findBack(ctx, *c.ThroughID, func(msg *session.Message) bool {
+				return msg.InContext && fromPerson(msg)
+			})
 		}
 		return err
 	}
@@ -457,7 +469,8 @@ func (s *snapshot) shownAgain() []*session.Message {
 // programs do not record it. Claude Code names all that it kept, and keeps no more.
 func (m *Manager) findTurnStart(ctx context.Context, s *snapshot) (err error) {
 	first := slices.IndexFunc(s.Messages, func(msg session.Message) bool { return msg.InContext })
-	if s.Overlay.Trigger != session.TriggerImport || s.Overlay.FirstKeptID == nil || first < 0 || s.Messages[first].ParentID == nil {
+	if s.Overlay.Trigger != session.TriggerImport || s.Overlay.FirstKeptID == nil || first < 0 ||
+		s.Messages[first].ParentID == nil {
 		return nil
 	}
 	if startsTurn(&s.Messages[first]) {
@@ -480,7 +493,9 @@ func startsTurn(m *session.Message) bool {
 const maxTurnLength = 500
 
 // findBack returns the newest message that matches, from a row back towards the root; nil for none.
-func (m *Manager) findBack(ctx context.Context, rowID int64, matches func(*session.Message) bool) (found *session.Message, err error) {
+func (m *Manager) findBack(ctx context.Context, rowID int64,
+	matches func(*session.Message) bool,
+) (found *session.Message, err error) {
 	searched := 0
 	err = m.store.Walk(ctx, rowID, func(msg session.Message) bool {
 		if matches(&msg) {
@@ -556,7 +571,9 @@ func (m *Manager) CheckPin(ctx context.Context, id session.ID, ref session.Messa
 		}
 	}
 	if limit := s.numbers.Threshold / 4; sum > limit {
-		return session.Errorf(session.DoesNotFit, "message %s cannot be pinned: system text, tools and pins would have %d tokens, and a quarter of the threshold, %d, is the limit", ref, sum, limit)
+		return session.Errorf(session.DoesNotFit,
+			"message %s cannot be pinned: system text, tools and pins would have %d tokens, and a quarter of the threshold, "+
+				"%d, is the limit", ref, sum, limit)
 	}
 	return nil
 }
@@ -564,7 +581,8 @@ func (m *Manager) CheckPin(ctx context.Context, id session.ID, ref session.Messa
 // wasSent reports whether a message is part of a context that this one still extends: adding to
 // it would break the prefix.
 func (s *snapshot) wasSent(m *session.Message) bool {
-	return !s.overlayIsNew && s.last != nil && s.last.Epoch == s.sess.Epoch && s.last.HeadID != nil && m.RowID <= *s.last.HeadID
+	return !s.overlayIsNew && s.last != nil && s.last.Epoch == s.sess.Epoch && s.last.HeadID != nil &&
+		m.RowID <= *s.last.HeadID
 }
 
 func (s *snapshot) hasFrozen(m *session.Message, kind string) bool {

@@ -18,12 +18,18 @@ import (
 
 func (r *rig) report(v View, reply string, input, output int64) session.Message {
 	r.t.Helper()
-	call := &session.Call{Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: input, OutputTokens: output, CreatedAt: session.At(r.clock.Now())}
+	call := &session.Call{
+		Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: input,
+		OutputTokens: output, CreatedAt: session.At(r.clock.Now()),
+	}
 	if v.ID != "" {
 		n := testkit.Must(session.ParseName("ctx", v.ID))(r.t)
 		call.ContextID = &n
 	}
-	out := testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{text(session.Assistant, reply)}, Call: call}))(r.t)
+	out := testkit.Must(r.store.Append(r.ctx, store.Append{
+		Session:  r.id,
+		Messages: []session.Message{text(session.Assistant, reply)}, Call: call,
+	}))(r.t)
 	return out.Messages[0]
 }
 
@@ -45,7 +51,9 @@ func TestReportBelowTheTextIsNotUsed(t *testing.T) {
 	r.talk(40, 150)
 	r.report(r.turn(TurnInput{}), "Done.", 1500, 20)
 	v = r.turn(TurnInput{})
-	said := slices.IndexFunc(v.Warnings, func(w string) bool { return strings.Contains(w, "the provider reported 1500 tokens") })
+	said := slices.IndexFunc(v.Warnings, func(w string) bool {
+		return strings.Contains(w, "the provider reported 1500 tokens")
+	})
 	if v.Tokens.Method != MethodEstimate || v.Tokens.Total < 12_000 || said < 0 {
 		t.Errorf("%+v %q", v.Tokens, v.Warnings)
 	}
@@ -72,7 +80,9 @@ func TestSumOfSeveralRequestsIsNotUsed(t *testing.T) {
 	v := r.turn(TurnInput{})
 	r.report(v, "Done.", 600_000, 20)
 	got := r.turn(TurnInput{})
-	said := slices.IndexFunc(got.Warnings, func(w string) bool { return strings.Contains(w, "the provider reported 600020 tokens") })
+	said := slices.IndexFunc(got.Warnings, func(w string) bool {
+		return strings.Contains(w, "the provider reported 600020 tokens")
+	})
 	if got.Compaction != nil || got.Tokens.Method != MethodEstimate || got.Tokens.Total > 2*v.Tokens.Total || said < 0 {
 		t.Errorf("600,000 reported tokens count for %d: %+v %q", v.Tokens.Total, got.Tokens, got.Warnings)
 	}
@@ -112,7 +122,8 @@ func TestReportAnchorsTheCount(t *testing.T) {
 	}
 	// in a new epoch the report is of the context before the compaction
 	r.compact(CompactInput{KeepTokens: new(int64)})
-	if after := r.read(Budget{OverheadTokens: new(int64)}); after.Tokens.Method != MethodEstimate || after.Tokens.Total > 1000 {
+	if after := r.read(Budget{OverheadTokens: new(int64)}); after.Tokens.Method != MethodEstimate ||
+		after.Tokens.Total > 1000 {
 		t.Errorf("after a compaction: %+v", after.Tokens)
 	}
 }
@@ -183,7 +194,8 @@ func TestExplainShowsHowTokensWereCounted(t *testing.T) {
 	r.talk(10, 150)
 	v := r.turn(TurnInput{Budget: Budget{Explain: true}})
 	want := &Counting{
-		Method: MethodEstimate, Estimated: v.Tokens.Total, Error: v.Tokens.Error, Low: v.Tokens.Total - v.Tokens.Error, High: v.Tokens.Upper(),
+		Method: MethodEstimate, Estimated: v.Tokens.Total, Error: v.Tokens.Error, Low: v.Tokens.Total - v.Tokens.Error,
+		High:   v.Tokens.Upper(),
 		Family: "runes", Scale: 1, Estimate: v.Tokens.Estimate, Excess: 1, Overhead: Overhead{Method: OverheadNone},
 	}
 	if diff := cmp.Diff(want, v.Counting); diff != "" {
@@ -193,10 +205,12 @@ func TestExplainShowsHowTokensWereCounted(t *testing.T) {
 	r.append(text(session.User, filler(100)))
 	v = r.read(Budget{Explain: true})
 	a := v.Counting.Anchor
-	if a == nil || a.Message != reply.ID || a.Context != "ctx_1" || a.Input != 9000 || a.Output != 10 || a.Tokens != 9010 || a.Since != 104 || a.Messages != 1 || a.At.IsZero() {
+	if a == nil || a.Message != reply.ID || a.Context != "ctx_1" || a.Input != 9000 || a.Output != 10 ||
+		a.Tokens != 9010 || a.Since != 104 || a.Messages != 1 || a.At.IsZero() {
 		t.Fatalf("anchor %+v", a)
 	}
-	if c := v.Counting; c.Method != MethodAnchor || c.Estimated != 104 || c.Error != 7 || c.Low != 9114-7 || c.High != 9114+7 {
+	if c := v.Counting; c.Method != MethodAnchor || c.Estimated != 104 || c.Error != 7 || c.Low != 9114-7 ||
+		c.High != 9114+7 {
 		t.Errorf("counting %+v", c)
 	}
 	if v = r.read(Budget{}); v.Counting != nil {
@@ -219,7 +233,8 @@ func TestExplainAddsUpForACutContext(t *testing.T) {
 	if off := float64(c.Estimate)*c.Excess - float64(v.Tokens.Total); off > 0 || off <= -1 {
 		t.Errorf("%d tokens times %g are not %d", c.Estimate, c.Excess, v.Tokens.Total)
 	}
-	if want := (v.Tokens.Total*6 + 99) / 100; c.Error != want || c.High != v.Tokens.Total+want || c.Low != v.Tokens.Total-want {
+	if want := (v.Tokens.Total*6 + 99) / 100; c.Error != want || c.High != v.Tokens.Total+want ||
+		c.Low != v.Tokens.Total-want {
 		t.Errorf("the error of %d is %d: %+v", v.Tokens.Total, want, c)
 	}
 }
@@ -249,10 +264,12 @@ func TestOverheadIsLearnedFromReports(t *testing.T) {
 	r.compact(keeping(500))
 	explain := TurnInput{Budget: Budget{Explain: true}}
 	v = r.turn(explain)
-	if v.Counting.Method != MethodEstimate || v.Counting.Overhead != (Overhead{3000, OverheadLearned}) || v.Provenance[0].Kind != ItemTools || v.Provenance[0].Tokens != 3000 {
+	if v.Counting.Method != MethodEstimate || v.Counting.Overhead != (Overhead{3000, OverheadLearned}) ||
+		v.Provenance[0].Kind != ItemTools || v.Provenance[0].Tokens != 3000 {
 		t.Errorf("%+v", v.Counting)
 	}
-	if last, _, err := r.store.LastContext(r.ctx, r.id); err != nil || last.OverheadTokens != 0 || last.Tokens != v.Tokens.Estimate-3000 {
+	if last, _, err := r.store.LastContext(r.ctx, r.id); err != nil || last.OverheadTokens != 0 ||
+		last.Tokens != v.Tokens.Estimate-3000 {
 		t.Errorf("what was learned is recorded as given: %+v %v", last, err)
 	}
 	if again := r.turn(explain); again.Counting.Overhead != v.Counting.Overhead {
@@ -346,9 +363,13 @@ func TestFilesAccumulateOverCompactions(t *testing.T) {
 		}
 	}
 	op := session.OpRead
-	st, err := store.Open(t.Context(), storetest.New(t, t.TempDir()+"/s.db"), store.Options{Measure: runes{}.Measure, Now: r.clock.Now, Touched: func(m *session.Message, d string) []session.TouchedFile {
-		return touching(op)(m, d)
-	}})
+	st, err := store.Open(t.Context(), storetest.New(t, t.TempDir()+"/s.db"),
+		store.Options{
+			Measure: runes{}.Measure, Now: r.clock.Now,
+			Touched: func(m *session.Message, d string) []session.TouchedFile {
+				return touching(op)(m, d)
+			},
+		})
 	testkit.Check(t, err)
 	t.Cleanup(func() { _ = st.Close() })
 	r.store, r.mgr = st, New(st, r.mgr.cfg)
@@ -417,9 +438,13 @@ func TestReportOfAFailedReplyDoesNotAnchor(t *testing.T) {
 	r.talk(10, 150)
 	failed := text(session.Assistant, "half a")
 	failed.Finish = session.FinishAborted
-	testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{failed}, Call: &session.Call{
-		Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: 40, OutputTokens: 5, CreatedAt: session.At(r.clock.Now()),
-	}}))(t)
+	testkit.Must(r.store.Append(r.ctx, store.Append{
+		Session: r.id, Messages: []session.Message{failed},
+		Call: &session.Call{
+			Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: 40, OutputTokens: 5,
+			CreatedAt: session.At(r.clock.Now()),
+		},
+	}))(t)
 	if v := r.read(Budget{}); v.Tokens.Method != MethodEstimate {
 		t.Errorf("tokens %+v", v.Tokens)
 	}
@@ -436,7 +461,8 @@ func TestFitGoesByTheProvidersCount(t *testing.T) {
 	plain := r.read(Budget{Model: "another"}).Tokens.Total
 	v = r.turn(TurnInput{Budget: Budget{Window: 12500, Settings: Settings{Strategy: ptr(session.StrategySummarize)}}})
 	if limit := v.Tokens.Window - v.Tokens.Reserve; v.Tokens.Estimate*3/2 > limit {
-		t.Errorf("%d tokens by its own count (%d before), which the provider counts as half as much again; the limit is %d", v.Tokens.Estimate, plain, limit)
+		t.Errorf("%d tokens by its own count (%d before), which the provider counts as half as much again; the limit is %d",
+			v.Tokens.Estimate, plain, limit)
 	}
 }
 
@@ -444,7 +470,10 @@ func TestFitGoesByTheProvidersCount(t *testing.T) {
 func TestInitialBlocksKeepTheirBytes(t *testing.T) {
 	r := newRig(t, 20000)
 	r.append(text(session.User, "hello"))
-	picture := session.Part{Kind: session.PartImage, Extra: session.JSON(`{"media":{}}`), Blob: &session.Blob{MediaType: "image/png", Data: []byte("\x89PNG")}}
+	picture := session.Part{
+		Kind: session.PartImage, Extra: session.JSON(`{"media":{}}`),
+		Blob: &session.Blob{MediaType: "image/png", Data: []byte("\x89PNG")},
+	}
 	first := r.turn(TurnInput{Budget: Budget{Initial: &[]session.Part{session.TextPart("see"), picture}}})
 	again := r.turn(TurnInput{})
 	if diff := cmp.Diff(first.Messages[0].Parts, again.Messages[0].Parts); diff != "" || again.Prefix.BrokenBy != "" {

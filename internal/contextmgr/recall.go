@@ -48,7 +48,8 @@ const (
 // count as hidden.
 func (t *turn) recall(ctx context.Context) error {
 	s, c := t.s, t.s.Overlay
-	if t.m.cfg.Recall == nil || t.pinned || c == nil || c.Strategy == session.StrategyClear || s.numbers.RecallMax <= 0 || len(s.Messages) == 0 {
+	if t.m.cfg.Recall == nil || t.pinned || c == nil || c.Strategy == session.StrategyClear || s.numbers.RecallMax <= 0 ||
+		len(s.Messages) == 0 {
 		return nil
 	}
 	m := s.newest(fromPerson)
@@ -58,7 +59,8 @@ func (t *turn) recall(ctx context.Context) error {
 	spent, shown, quoted := s.earlierRecalls(c.RowID)
 	// What is left for this overlay must do for later questions, too.
 	left := s.numbers.RecallEpoch - spent
-	budget := min(s.numbers.RecallMax, max(left/recallParts, min(left, s.numbers.RecallMax/recallParts)), s.numbers.Limit-t.tokens.Total)
+	budget := min(s.numbers.RecallMax, max(left/recallParts, min(left, s.numbers.RecallMax/recallParts)),
+		s.numbers.Limit-t.tokens.Total)
 	text, terms := Query(s.newestQuestions())
 	forQuestions := left < s.numbers.RecallEpoch/2 // the rest of what an overlay may recall
 	if len(terms) == 0 || budget < minPart || forQuestions && !strings.ContainsAny(text, "?？") {
@@ -77,7 +79,10 @@ func (t *turn) recall(ctx context.Context) error {
 		s.warn("recall did not search %d older messages that are not yet in the index", unread)
 	}
 	hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Message.RowID >= before && !s.hidesIn(&h.Message) })
-	block := quoteHits(quoteInput{hits: hits, terms: terms, quoted: quoted, budget: budget, mask: t.m.cfg.Mask, weigh: s.Weigh})
+	block := quoteHits(quoteInput{
+		hits: hits, terms: terms, quoted: quoted, budget: budget, mask: t.m.cfg.Mask,
+		weigh: s.Weigh,
+	})
 	var overlay *int64
 	if c.RowID != 0 {
 		overlay = &c.RowID

@@ -57,7 +57,8 @@ func recallRig(t *testing.T, window int64, change ...func(*Config)) (*rig, *[]Re
 func TestPriceDroppedByTwoSummariesIsRecalled(t *testing.T) {
 	r, asked := recallRig(t, 20000)
 	tool := r.append(text(session.User, "Compare the prices."), calling("p"),
-		answering("p", strings.Repeat("some header of a page ", 40)+"CompanyA: $99, CompanyB: $129, CompanyC: $89. "+strings.Repeat("some footer of a page ", 40)))[2]
+		answering("p", strings.Repeat("some header of a page ",
+			40)+"CompanyA: $99, CompanyB: $129, CompanyC: $89. "+strings.Repeat("some footer of a page ", 40)))[2]
 	for range 100 {
 		r.append(text(session.User, "yes, please go on with it"), text(session.Assistant, filler(300)))
 		r.turn(TurnInput{})
@@ -70,11 +71,14 @@ func TestPriceDroppedByTwoSummariesIsRecalled(t *testing.T) {
 	r.append(text(session.User, "What was CompanyB's price again?"))
 	v := r.turn(TurnInput{})
 	wantHas(t, v, "$129", "["+tool.ID.String()+" tool]")
-	at := slices.IndexFunc(v.Provenance, func(p Provenance) bool { return p.Kind == ItemRecall && p.Message == len(v.Messages)-1 })
+	at := slices.IndexFunc(v.Provenance, func(p Provenance) bool {
+		return p.Kind == ItemRecall && p.Message == len(v.Messages)-1
+	})
 	if at < 0 || v.Provenance[at].Sources[0] != tool.ID || v.Provenance[at].Compaction != v.Compaction.ID {
 		t.Errorf("provenance: %+v", v.Provenance)
 	}
-	if last := v.Messages[len(v.Messages)-1]; !strings.HasPrefix(last.Text(), "What was CompanyB's price again?\n<recalled_messages>") {
+	if last := v.Messages[len(v.Messages)-1]; !strings.HasPrefix(last.Text(),
+		"What was CompanyB's price again?\n<recalled_messages>") {
 		t.Errorf("the block is not in the person's message: %.200s", last.Text())
 	}
 	n := len(*asked)
@@ -88,7 +92,8 @@ func TestPriceDroppedByTwoSummariesIsRecalled(t *testing.T) {
 // What shares a usual word or two with a question answers nothing: a recall is silent then.
 func TestRecallIsSilentBelowItsFloor(t *testing.T) {
 	r, _ := recallRig(t, 20000)
-	r.append(text(session.User, "Look at the reader."), text(session.Assistant, "The reader returns the time of each row when the network is down."))
+	r.append(text(session.User, "Look at the reader."),
+		text(session.Assistant, "The reader returns the time of each row when the network is down."))
 	r.append(text(session.User, "The choir sings in Tartu on Sunday."), text(session.Assistant, "Noted."))
 	r.append(text(session.User, "Weblate delivers translations."), text(session.Assistant, "Noted."))
 	for range 100 {
@@ -118,12 +123,16 @@ func TestRecallIsSilentBelowItsFloor(t *testing.T) {
 
 func TestPrunedOutputIsRecalled(t *testing.T) {
 	r, _ := recallRig(t, 100_000)
-	out := r.append(text(session.User, "Read the price list."), calling("p"), answering("p", filler(2000)+" The zebra costs 4711 crowns. "+filler(2000)))[2]
+	out := r.append(text(session.User, "Read the price list."), calling("p"),
+		answering("p", filler(2000)+" The zebra costs 4711 crowns. "+filler(2000)))[2]
 	r.append(text(session.Assistant, "Read."))
 	for i := range 8 {
 		r.work(fmt.Sprint("file", i), 900)
 	}
-	if c, _ := r.compact(CompactInput{Budget: Budget{Settings: pruning()}, Strategy: session.StrategyPrune}); c.Status != session.StatusDone {
+	if c, _ := r.compact(CompactInput{
+		Budget:   Budget{Settings: pruning()},
+		Strategy: session.StrategyPrune,
+	}); c.Status != session.StatusDone {
 		t.Fatalf("nothing was pruned: %+v", c)
 	}
 	wantLacks(t, r.read(Budget{}), "4711")
@@ -267,9 +276,18 @@ func TestExcerptDoesNotCutASecretInHalf(t *testing.T) {
 	mask := func(s string) string { return strings.ReplaceAll(s, token, "[secret]") }
 	for before := range 400 {
 		text := strings.Repeat("x", before) + token + strings.Repeat(" y", 300) + " zebra crowns" + strings.Repeat(" y", 300)
-		m := session.Message{ID: session.MessageRef{Session: "20260211_001", Seq: 1}, RowID: 1, Parts: []session.Part{session.TextPart(text)}}
-		n := session.Message{ID: session.MessageRef{Session: "20260211_001", Seq: 2}, RowID: 2, Parts: []session.Part{session.TextPart(text)}}
-		quote := quoteHits(quoteInput{hits: []Hit{{Message: m, Neighbours: []session.Message{n}}}, terms: []string{"zebra", "crowns", "xxxx"}, budget: 900, mask: mask, weigh: bytesWeigh{}}).Text
+		m := session.Message{
+			ID: session.MessageRef{Session: "20260211_001", Seq: 1}, RowID: 1,
+			Parts: []session.Part{session.TextPart(text)},
+		}
+		n := session.Message{
+			ID: session.MessageRef{Session: "20260211_001", Seq: 2}, RowID: 2,
+			Parts: []session.Part{session.TextPart(text)},
+		}
+		quote := quoteHits(quoteInput{
+			hits:  []Hit{{Message: m, Neighbours: []session.Message{n}}},
+			terms: []string{"zebra", "crowns", "xxxx"}, budget: 900, mask: mask, weigh: bytesWeigh{},
+		}).Text
 		if strings.Contains(quote, "aB3d") || !strings.Contains(quote, "zebra") {
 			t.Fatalf("with %d characters before the token: %s", before, quote)
 		}
@@ -290,12 +308,33 @@ func TestPassagesAreWhereTermsMeet(t *testing.T) {
 		want  string // in the best passage
 		first int    // the text that holds it
 	}{
-		{"far down in a long output", []string{"The port was discussed.", page + "redis listens on port 6390\n" + page}, "Which port does redis listen on?", "6390", 1},
-		{"not where only one of them stands often", []string{strings.Repeat("port ", 90) + page + strings.Repeat("redis ", 90), "redis: port 6390"}, "redis port", "6390", 1},
-		{"other endings", []string{page, page + "Der Vertrag mit Brandl wurde zum 3. Mai gekündigt.\n" + page}, "Wann kündigen wir den Brandl-Vertrag?", "3. Mai", 1},
-		{"Chinese", []string{strings.Repeat("我们谈谈座位怎么摆。\n", 60), strings.Repeat("先整理书架。\n", 60) + "恒达科技报价 35200 元。\n"}, "恒达科技的报价是多少？", "35200 元", 1},
-		{"Japanese", []string{strings.Repeat("庭の手入れです。\n", 60) + "竹の間 29700円です。\n" + strings.Repeat("次の準備です。\n", 60)}, "竹の間の料金はいくらですか", "29700円", 0},
-		{"a name in camel case", []string{page + "import { UserMessageComponent } from './um.js'\n", page}, "the user message component", "um.js", 0},
+		{
+			"far down in a long output",
+			[]string{"The port was discussed.", page + "redis listens on port 6390\n" + page},
+			"Which port does redis listen on?", "6390", 1,
+		},
+		{"not where only one of them stands often", []string{strings.Repeat("port ", 90) + page +
+			strings.Repeat("redis ", 90), "redis: port 6390"}, "redis port", "6390", 1},
+		{
+			"other endings",
+			[]string{page, page + "Der Vertrag mit Brandl wurde zum 3. Mai gekündigt.\n" + page},
+			"Wann kündigen wir den Brandl-Vertrag?", "3. Mai", 1,
+		},
+		{
+			"Chinese",
+			[]string{strings.Repeat("我们谈谈座位怎么摆。\n", 60), strings.Repeat("先整理书架。\n", 60) + "恒达科技报价 35200 元。\n"},
+			"恒达科技的报价是多少？", "35200 元", 1,
+		},
+		{
+			"Japanese",
+			[]string{strings.Repeat("庭の手入れです。\n", 60) + "竹の間 29700円です。\n" + strings.Repeat("次の準備です。\n", 60)},
+			"竹の間の料金はいくらですか", "29700円", 0,
+		},
+		{
+			"a name in camel case",
+			[]string{page + "import { UserMessageComponent } from './um.js'\n", page},
+			"the user message component", "um.js", 0,
+		},
 		{"of equal ones the newer", []string{"The limit is 40 units.", "The limit is 55 units."}, "limit units", "55", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -309,7 +348,8 @@ func TestPassagesAreWhereTermsMeet(t *testing.T) {
 			}
 			best := found[0]
 			text := c.texts[best.source][best.from:best.to]
-			if best.source != c.first || !strings.Contains(text, c.want) || !utf8.ValidString(text) || utf8.RuneCountInString(text) > 2*passageRunes {
+			if best.source != c.first || !strings.Contains(text, c.want) || !utf8.ValidString(text) ||
+				utf8.RuneCountInString(text) > 2*passageRunes {
 				t.Errorf("the best passage is of text %d: %q", best.source, text)
 			}
 		})
@@ -320,13 +360,18 @@ func TestRepeatedLineIsQuotedOnce(t *testing.T) {
 	var hits []Hit
 	for i := range 20 {
 		text := fmt.Sprintf("%d: const zebraLimit = crowns(4711)\n%s", i, filler(200))
-		hits = append(hits, Hit{Message: session.Message{RowID: int64(i + 1), ID: session.MessageRef{Session: "20260211_001", Seq: int64(i + 1)}, Parts: []session.Part{session.TextPart(text)}}})
+		hits = append(hits, Hit{Message: session.Message{
+			RowID: int64(i + 1),
+			ID:    session.MessageRef{Session: "20260211_001", Seq: int64(i + 1)}, Parts: []session.Part{session.TextPart(text)},
+		}})
 	}
 	other := calling("c")
 	other.RowID, other.ID = 99, session.MessageRef{Session: "20260211_001", Seq: 99}
 	other.Calls()[0].Arguments = `{"command":"feed --zebra 12 --crowns"}`
 	hits = append(hits, Hit{Message: other})
-	got := quoteHits(quoteInput{hits: hits, terms: []string{"zebra", "crowns"}, budget: 700, mask: func(s string) string { return s }, weigh: bytesWeigh{}})
+	got := quoteHits(quoteInput{hits: hits, terms: []string{"zebra", "crowns"}, budget: 700, mask: func(s string) string {
+		return s
+	}, weigh: bytesWeigh{}})
 	if n := strings.Count(got.Text, "zebraLimit"); n != 1 {
 		t.Errorf("it is quoted %d times", n)
 	}
@@ -338,13 +383,19 @@ func TestRepeatedLineIsQuotedOnce(t *testing.T) {
 // What sessiond put into the conversation is not quoted again, of a hit or beside it.
 func TestEchoIsNotQuoted(t *testing.T) {
 	said := func(seq int64, text string) session.Message {
-		return session.Message{RowID: seq, ID: session.MessageRef{Session: "20260211_001", Seq: seq}, Parts: []session.Part{session.TextPart(text)}}
+		return session.Message{
+			RowID: seq, ID: session.MessageRef{Session: "20260211_001", Seq: seq},
+			Parts: []session.Part{session.TextPart(text)},
+		}
 	}
 	hit := Hit{
 		Message:    said(1, session.Echo("a zebra wears crowns 4711")+" The zebra wears three crowns."),
 		Neighbours: []session.Message{said(2, "Beside it. "+session.Echo("4712"))},
 	}
-	got := quoteHits(quoteInput{hits: []Hit{hit}, terms: []string{"zebra", "crowns"}, budget: 900, mask: func(s string) string { return s }, weigh: bytesWeigh{}}).Text
+	got := quoteHits(quoteInput{
+		hits: []Hit{hit}, terms: []string{"zebra", "crowns"}, budget: 900,
+		mask: func(s string) string { return s }, weigh: bytesWeigh{},
+	}).Text
 	if strings.Contains(got, "471") || !strings.Contains(got, "three crowns") || !strings.Contains(got, "Beside it") {
 		t.Errorf("quoted is %s", got)
 	}

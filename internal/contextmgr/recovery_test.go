@@ -18,7 +18,10 @@ import (
 type broken struct{}
 
 func (broken) Summarize(context.Context, session.SummaryRequest) (session.Summary, error) {
-	return session.Summary{Calls: []session.Call{{Purpose: session.PurposeSummary, Status: session.CallFailed, Error: "500", Model: "flash"}}}, errors.New("no answer")
+	return session.Summary{Calls: []session.Call{{
+		Purpose: session.PurposeSummary, Status: session.CallFailed,
+		Error: "500", Model: "flash",
+	}}}, errors.New("no answer")
 }
 
 // mute is a summarizer with an empty answer.
@@ -58,7 +61,8 @@ func TestDigestReplacesAFailedModelAndItsCallIsRecorded(t *testing.T) {
 		t.Errorf("%s by %s", c.Status, c.Provider)
 	}
 	calls, _, err := r.store.Calls(r.ctx, r.id, store.Page{Limit: 10})
-	if err != nil || len(calls) != 1 || calls[0].Error != "500" || calls[0].CompactionID == nil || *calls[0].CompactionID != c.RowID {
+	if err != nil || len(calls) != 1 || calls[0].Error != "500" || calls[0].CompactionID == nil ||
+		*calls[0].CompactionID != c.RowID {
 		t.Errorf("ledger: %+v %v", calls, err)
 	}
 }
@@ -101,7 +105,8 @@ func (r *rig) imported(through, firstKept *int64, summary string) session.Compac
 func TestImportedOverlays(t *testing.T) {
 	setup := func(t *testing.T) (*rig, []session.Message) {
 		r := newRig(t, 20000)
-		return r, r.append(text(session.User, "u1"), text(session.Assistant, "a1"), text(session.User, "u2"), calling("c"), answering("c", "r"), text(session.Assistant, "a2"))
+		return r, r.append(text(session.User, "u1"), text(session.Assistant, "a1"), text(session.User, "u2"), calling("c"),
+			answering("c", "r"), text(session.Assistant, "a2"))
 	}
 	t.Run("keeps what stands before its record", func(t *testing.T) {
 		r, m := setup(t)
@@ -127,7 +132,10 @@ func TestImportedOverlays(t *testing.T) {
 	})
 	t.Run("keeps a message that is not on the path", func(t *testing.T) {
 		r, m := setup(t)
-		testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Parent: &m[1].ID, Messages: []session.Message{text(session.User, "u4")}}))(t)
+		testkit.Must(r.store.Append(r.ctx, store.Append{
+			Session: r.id, Parent: &m[1].ID,
+			Messages: []session.Message{text(session.User, "u4")},
+		}))(t)
 		r.imported(&m[1].RowID, &m[2].RowID, "SUMMARY") // m[2] is on the abandoned branch
 		v := r.read(Budget{})
 		wantHas(t, v, "SUMMARY", "u1", "u4") // the person's last message before the branch stays
@@ -142,7 +150,10 @@ func TestUnsupportedPartIsReplacedByANote(t *testing.T) {
 		}
 	})
 	m := text(session.User, "look")
-	m.Parts = append(m.Parts, session.Part{Kind: session.PartImage, Extra: session.JSON(`{"url":"https://example.com/a.png"}`)})
+	m.Parts = append(m.Parts, session.Part{
+		Kind:  session.PartImage,
+		Extra: session.JSON(`{"url":"https://example.com/a.png"}`),
+	})
 	r.append(m)
 	v := r.read(Budget{})
 	wantHas(t, v, "text([image left out: this model does not take any])")
@@ -238,9 +249,11 @@ func BenchmarkAssemble(b *testing.B) {
 
 func TestImportedCopiesFollowTheSummary(t *testing.T) {
 	r := newRig(t, 20000)
-	m := r.append(text(session.User, "u1"), text(session.Assistant, "a1"), text(session.User, "u2"), text(session.Assistant, "a2"))
+	m := r.append(text(session.User, "u1"), text(session.Assistant, "a1"), text(session.User, "u2"),
+		text(session.Assistant, "a2"))
 	c := session.Compaction{
-		SessionID: r.id, Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone, ThroughID: &m[3].RowID, Summary: "SUMMARY",
+		SessionID: r.id, Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone,
+		ThroughID: &m[3].RowID, Summary: "SUMMARY",
 		Replacement: session.JSON(`[{"kind":"message","role":"user","origin":"program","parts":[{"kind":"text","text":"SUMMARY"}]},
 			{"kind":"message","role":"user","origin":"person","parts":[{"kind":"text","text":"copied question"}]},
 			{"kind":"message","role":"assistant","origin":"model","finish":"tool_calls","parts":[{"kind":"tool_call","call_id":"k","tool_name":"bash","arguments":"{}"}]}]`),
@@ -248,9 +261,11 @@ func TestImportedCopiesFollowTheSummary(t *testing.T) {
 	testkit.Must(r.store.AddCompaction(r.ctx, c))(t)
 	r.append(answering("k", "its result"), text(session.User, "u3"))
 	v := r.turn(TurnInput{})
-	wantHas(t, v, "SUMMARY", "[user] text(copied question)\n[assistant] tool_call(k{})\n[tool] tool_result(kits result)\n[user] text(u3)")
+	wantHas(t, v, "SUMMARY",
+		"[user] text(copied question)\n[assistant] tool_call(k{})\n[tool] tool_result(kits result)\n[user] text(u3)")
 	wantLacks(t, v, "u2", "a2")
-	if strings.Count(wire(v), "SUMMARY") != 1 || v.Provenance[1].Kind != ItemReplaced || v.Provenance[1].Compaction != "cmp_1" {
+	if strings.Count(wire(v), "SUMMARY") != 1 || v.Provenance[1].Kind != ItemReplaced ||
+		v.Provenance[1].Compaction != "cmp_1" {
 		t.Errorf("provenance %+v of\n%s", v.Provenance, wire(v))
 	}
 	r.talk(30, 150) // the next summary covers the copies, too
@@ -268,7 +283,10 @@ func TestUnknownModelIsSentEverything(t *testing.T) {
 	var dot bytes.Buffer
 	testkit.Check(t, png.Encode(&dot, image.NewGray(image.Rect(0, 0, 1, 1))))
 	m := text(session.User, "look")
-	m.Parts = append(m.Parts, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: dot.Bytes()}})
+	m.Parts = append(m.Parts, session.Part{
+		Kind: session.PartImage,
+		Blob: &session.Blob{MediaType: "image/png", Data: dot.Bytes()},
+	})
 	r.append(m)
 	if v := r.read(Budget{}); len(v.Losses) != 0 || v.Messages[0].Parts[1].Kind != session.PartImage {
 		t.Errorf("losses %v", v.Losses)

@@ -12,7 +12,8 @@ import (
 func TestRenderedFormOfOldRowsIsTheContext(t *testing.T) {
 	row := func(kind session.Kind, inContext bool, extra string) session.Message {
 		m := text(session.User, "retold")
-		m.Kind, m.InContext, m.Origin, m.Dialect, m.Extra = kind, inContext, session.Program, string(session.SourceClaudeCode), session.JSON(extra)
+		m.Kind, m.InContext, m.Origin, m.Dialect, m.Extra = kind, inContext, session.Program,
+			string(session.SourceClaudeCode), session.JSON(extra)
 		return m
 	}
 	r := newRig(t, 100_000)
@@ -46,7 +47,8 @@ func TestReminderInTheSystemsRoleBeginsNoTurn(t *testing.T) {
 		m := session.Message{Kind: session.KindCustomMessage, Role: c.role, InContext: true}
 		e := Entry{Kind: m.Kind, Role: m.Role, InContext: m.InContext}
 		if e.cuttable() != c.want || startsTurn(&m) != c.want {
-			t.Errorf("a custom message of role %s: a cut may be there: %v, a turn begins: %v", c.role, e.cuttable(), startsTurn(&m))
+			t.Errorf("a custom message of role %s: a cut may be there: %v, a turn begins: %v", c.role, e.cuttable(),
+				startsTurn(&m))
 		}
 	}
 }

@@ -119,7 +119,10 @@ func matchResults(msgs []session.Message) (calls map[int][]*callAt, orphans map[
 		if m.Role == session.Assistant {
 			for j := range m.Parts {
 				if p := &m.Parts[j]; p.Kind == session.PartToolCall {
-					c := &callAt{message: i, id: p.CallID, name: p.ToolName, failed: m.Finish.Failed(), inline: m.HasResultOf(p.CallID)}
+					c := &callAt{
+						message: i, id: p.CallID, name: p.ToolName, failed: m.Finish.Failed(),
+						inline: m.HasResultOf(p.CallID),
+					}
 					calls[i] = append(calls[i], c)
 					if !c.inline {
 						open = append(open, c)
@@ -259,7 +262,8 @@ func (out *Repaired) addResults(msgs []session.Message, i int, calls []*callAt, 
 			}
 			run = append(run, r)
 			if r.message < previous || hasNonResult(msgs[i+1:r.message]) {
-				out.Adjustments = append(out.Adjustments, fmt.Sprintf("%s: the result of %q is moved to its call", msgs[r.message].ID, c.id))
+				out.Adjustments = append(out.Adjustments,
+					fmt.Sprintf("%s: the result of %q is moved to its call", msgs[r.message].ID, c.id))
 			}
 			previous = r.message
 			if slices.Contains(closed, c.id) {
@@ -272,7 +276,8 @@ func (out *Repaired) addResults(msgs []session.Message, i int, calls []*callAt, 
 			out.Items = append(out.Items, closedItem(reply, c))
 			out.Synthetic = append(out.Synthetic, c.id)
 			out.ClosedIn[reply.RowID] = append(out.ClosedIn[reply.RowID], c.id)
-			out.Adjustments = append(out.Adjustments, fmt.Sprintf("%s: call %q has no result and is closed with an error", reply.ID, c.id))
+			out.Adjustments = append(out.Adjustments,
+				fmt.Sprintf("%s: call %q has no result and is closed with an error", reply.ID, c.id))
 		}
 	}
 	flush()

@@ -47,12 +47,18 @@ func TestRepair(t *testing.T) {
 		{
 			name: "a whole exchange is left as it is",
 			msgs: numbered(text(session.User, "u"), calling("a"), answering("a", "r"), text(session.Assistant, "t")),
-			want: []string{"[user] text(u)", `[assistant] tool_call(a{"command":"ls"})`, "[tool] tool_result(ar)", "[assistant] text(t)"},
+			want: []string{
+				"[user] text(u)", `[assistant] tool_call(a{"command":"ls"})`, "[tool] tool_result(ar)",
+				"[assistant] text(t)",
+			},
 		},
 		{
 			name: "results of one message are parted where calls lie between",
 			msgs: numbered(calling("a"), text(session.User, "u"), calling("b"), with(answering("a", "1"), result("b", "2"))),
-			want: []string{`[assistant] tool_call(a{"command":"ls"})`, "[tool] tool_result(a1)", "[user] text(u)", `[assistant] tool_call(b{"command":"ls"})`, "[tool] tool_result(b2)"},
+			want: []string{
+				`[assistant] tool_call(a{"command":"ls"})`, "[tool] tool_result(a1)", "[user] text(u)",
+				`[assistant] tool_call(b{"command":"ls"})`, "[tool] tool_result(b2)",
+			},
 		},
 		{
 			name: "an orphan is cut out of a message that holds a good result",
@@ -61,12 +67,14 @@ func TestRepair(t *testing.T) {
 		},
 		{
 			name: "an image beside a result stays with it",
-			msgs: numbered(calling("a", "b"), with(answering("b", "2"), session.Part{Kind: session.PartImage}, result("a", "1"))),
+			msgs: numbered(calling("a", "b"), with(answering("b", "2"), session.Part{Kind: session.PartImage},
+				result("a", "1"))),
 			want: []string{`[assistant] tool_call(a{"command":"ls"}) tool_call(b{"command":"ls"})`, "[tool] tool_result(a1)", "[tool] tool_result(b2) image()"},
 		},
 		{
 			name: "without ids results match by name, then order",
-			msgs: numbered(with(text(session.Assistant, ""), session.Part{Kind: session.PartToolCall, ToolName: "bash"}), answering("", "r")),
+			msgs: numbered(with(text(session.Assistant, ""), session.Part{Kind: session.PartToolCall, ToolName: "bash"}),
+				answering("", "r")),
 			want: []string{"[assistant] text() tool_call()", "[tool] tool_result(r)"},
 		},
 		{
@@ -81,12 +89,16 @@ func TestRepair(t *testing.T) {
 		},
 		{
 			name: "a result without an id finds a call that has one, in the newest reply",
-			msgs: numbered(calling("a"), text(session.User, "u"), calling("b", "c"), with(answering("made_bash_1", "1"), session.Part{Kind: session.PartImage, CallID: "made_bash_1"}), answering("", "2")),
+			msgs: numbered(calling("a"), text(session.User, "u"), calling("b", "c"),
+				with(answering("made_bash_1", "1"), session.Part{Kind: session.PartImage, CallID: "made_bash_1"}),
+				answering("", "2")),
 			want: []string{`[assistant] tool_call(a{"command":"ls"})`, strings.Replace(closed, "%", "a", 1), "[user] text(u)", `[assistant] tool_call(b{"command":"ls"}) tool_call(c{"command":"ls"})`, "[tool] tool_result(b1) image(b)", "[tool] tool_result(c2)"},
 		},
 		{
 			name: "not one of another tool, nor by an id that the wire said",
-			msgs: numbered(with(session.Message{Kind: session.KindMessage, Role: session.Assistant, InContext: true}, session.Part{Kind: session.PartToolCall, CallID: "a", ToolName: "grep"}), answering("made_bash_1", "1"), answering("x", "2")), losses: 2, pending: []string{"a"},
+			msgs: numbered(with(session.Message{Kind: session.KindMessage, Role: session.Assistant, InContext: true},
+				session.Part{Kind: session.PartToolCall, CallID: "a", ToolName: "grep"}), answering("made_bash_1", "1"),
+				answering("x", "2")), losses: 2, pending: []string{"a"},
 			want: []string{"[assistant] tool_call(a)"},
 		},
 		{
@@ -96,7 +108,8 @@ func TestRepair(t *testing.T) {
 		},
 		{
 			name: "a failed reply keeps its text and loses its calls",
-			msgs: numbered(failed(with(text(session.Assistant, "half"), calling("a").Parts...), session.FinishAborted), answering("a", "r"), text(session.User, "u")), losses: 2,
+			msgs: numbered(failed(with(text(session.Assistant, "half"), calling("a").Parts...), session.FinishAborted),
+				answering("a", "r"), text(session.User, "u")), losses: 2,
 			want: []string{"[assistant] text(half)", "[user] text(u)"},
 		},
 		{
@@ -111,17 +124,24 @@ func TestRepair(t *testing.T) {
 		},
 		{
 			name: "a late result replaces what was closed",
-			msgs: numbered(calling("a"), text(session.User, "u"), answering("a", "r")), closed: map[int64][]string{1: {"a"}}, late: []string{"a"},
+			msgs: numbered(calling("a"), text(session.User, "u"), answering("a", "r")), closed: map[int64][]string{1: {"a"}},
+			late: []string{"a"},
 			want: []string{`[assistant] tool_call(a{"command":"ls"})`, "[tool] tool_result(ar)", "[user] text(u)"},
 		},
 		{
 			name: "a call before a failed reply does not wait",
 			msgs: numbered(calling("a"), failed(text(session.Assistant, "x"), session.FinishError)),
-			want: []string{`[assistant] tool_call(a{"command":"ls"})`, strings.Replace(closed, "%", "a", 1), "[assistant] text(x)"},
+			want: []string{
+				`[assistant] tool_call(a{"command":"ls"})`, strings.Replace(closed, "%", "a", 1),
+				"[assistant] text(x)",
+			},
 		},
 		{
 			name: "empty messages are left out",
-			msgs: numbered(text(session.User, "u"), session.Message{Kind: session.KindMessage, Role: session.Assistant, InContext: true}), losses: 1,
+			msgs: numbered(text(session.User, "u"), session.Message{
+				Kind: session.KindMessage, Role: session.Assistant,
+				InContext: true,
+			}), losses: 1,
 			want: []string{"[user] text(u)"},
 		},
 	} {
@@ -157,24 +177,42 @@ func TestCutNeverSeparatesCallsFromResults(t *testing.T) {
 		}, CutRule{KeepTokens: 35}, Cut{5, -1}},
 		{
 			"reasoning from what it led to",
-			[]Entry{user, model, reasoning, entry(session.Assistant, []string{"a"}, nil), entry(session.Tool, nil, []string{"a"}), user},
+			[]Entry{
+				user, model, reasoning, entry(session.Assistant, []string{"a"}, nil),
+				entry(session.Tool, nil, []string{"a"}), user,
+			},
 			CutRule{KeepTokens: 25},
 			Cut{5, -1},
 		},
 		{
 			"but may lie before reasoning",
-			[]Entry{user, model, reasoning, entry(session.Assistant, []string{"a"}, nil), entry(session.Tool, nil, []string{"a"}), user},
+			[]Entry{
+				user, model, reasoning, entry(session.Assistant, []string{"a"}, nil),
+				entry(session.Tool, nil, []string{"a"}), user,
+			},
 			CutRule{KeepTokens: 35},
 			Cut{2, 0},
 		},
-		{"more messages are kept where the budget allows", []Entry{user, model, user, model, user, model}, CutRule{KeepTokens: 10, KeepMessages: 4, KeepMost: 100}, Cut{2, -1}},
-		{"not where it does not", []Entry{user, model, user, model, user, model}, CutRule{KeepTokens: 10, KeepMessages: 4, KeepMost: 20}, Cut{4, -1}},
+		{
+			"more messages are kept where the budget allows",
+			[]Entry{user, model, user, model, user, model},
+			CutRule{KeepTokens: 10, KeepMessages: 4, KeepMost: 100},
+			Cut{2, -1},
+		},
+		{
+			"not where it does not",
+			[]Entry{user, model, user, model, user, model},
+			CutRule{KeepTokens: 10, KeepMessages: 4, KeepMost: 20},
+			Cut{4, -1},
+		},
 		{"a result is kept with its call for the number of messages", []Entry{
-			user, entry(session.Assistant, []string{"a"}, nil), entry(session.Tool, nil, []string{"a"}), entry(session.Assistant, []string{"b"}, nil),
+			user, entry(session.Assistant, []string{"a"}, nil), entry(session.Tool, nil, []string{"a"}),
+			entry(session.Assistant, []string{"b"}, nil),
 			entry(session.Tool, nil, []string{"b"}), model, user,
 		}, CutRule{KeepTokens: 10, KeepMessages: 5, KeepMost: 60}, Cut{1, 0}},
 		{"but not where it does not fit", []Entry{
-			user, entry(session.Assistant, []string{"a"}, nil), entry(session.Tool, nil, []string{"a"}), entry(session.Assistant, []string{"b"}, nil),
+			user, entry(session.Assistant, []string{"a"}, nil), entry(session.Tool, nil, []string{"a"}),
+			entry(session.Assistant, []string{"b"}, nil),
 			entry(session.Tool, nil, []string{"b"}), model, user,
 		}, CutRule{KeepTokens: 10, KeepMessages: 5, KeepMost: 59}, Cut{3, 0}},
 	} {

@@ -115,7 +115,10 @@ func (r *rig) fresh() {
 }
 
 func text(role session.Role, s string) session.Message {
-	m := session.Message{Kind: session.KindMessage, Role: role, Origin: session.Person, InContext: true, Display: true, Parts: []session.Part{session.TextPart(s)}}
+	m := session.Message{
+		Kind: session.KindMessage, Role: role, Origin: session.Person, InContext: true, Display: true,
+		Parts: []session.Part{session.TextPart(s)},
+	}
 	switch role {
 	case session.Assistant:
 		m.Origin, m.Finish = session.Model, session.FinishStop
@@ -126,9 +129,15 @@ func text(role session.Role, s string) session.Message {
 }
 
 func calling(ids ...string) session.Message {
-	m := session.Message{Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, InContext: true, Display: true, Finish: session.FinishToolCalls}
+	m := session.Message{
+		Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, InContext: true,
+		Display: true, Finish: session.FinishToolCalls,
+	}
 	for _, id := range ids {
-		m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: id, ToolName: "bash", Arguments: `{"command":"ls"}`})
+		m.Parts = append(m.Parts, session.Part{
+			Kind: session.PartToolCall, CallID: id, ToolName: "bash",
+			Arguments: `{"command":"ls"}`,
+		})
 	}
 	return m
 }

@@ -165,7 +165,8 @@ func (m *Manager) DropCancelled(ctx context.Context) error {
 	for record, id := range m.running.records() {
 		c, err := m.store.Compaction(ctx, id, record)
 		switch {
-		case session.CodeOf(err) == session.NotFound, err == nil && c.Status == session.StatusFailed && c.Reason == session.ReasonCancelled:
+		case session.CodeOf(err) == session.NotFound,
+			err == nil && c.Status == session.StatusFailed && c.Reason == session.ReasonCancelled:
 			m.running.cancel(record)
 		case err != nil:
 			return err

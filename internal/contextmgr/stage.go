@@ -65,7 +65,8 @@ func (m *Manager) beginStaged(ctx context.Context, id session.ID) (s *staging, r
 		return nil, nil, err
 	}
 	c, err := m.store.AddCompaction(ctx, session.Compaction{
-		SessionID: id, PreviousID: s.staged.PreviousID, Strategy: s.in.strategy, Trigger: s.in.trigger, Status: session.StatusRunning,
+		SessionID: id, PreviousID: s.staged.PreviousID, Strategy: s.in.strategy, Trigger: s.in.trigger,
+		Status:    session.StatusRunning,
 		ThroughID: s.staged.ThroughID, FirstKeptID: s.staged.FirstKeptID, TokensBefore: s.in.before,
 	})
 	if err != nil {
@@ -111,7 +112,8 @@ func (m *Manager) settleStaged(ctx context.Context, running session.Compaction, 
 			c.Reason = joinReasons(c.Reason, session.CompactionName(digest.RowID)+" took effect first, for the same messages")
 		}
 	}
-	if _, err := m.store.FinishCompaction(keep, c); err != nil && session.CodeOf(err) != session.Conflict { // a conflict: it was cancelled
+	// a conflict: it was cancelled
+	if _, err := m.store.FinishCompaction(keep, c); err != nil && session.CodeOf(err) != session.Conflict {
 		return fmt.Errorf("finish a staged summary: %w", err)
 	}
 	return failed
@@ -173,7 +175,8 @@ func (m *Manager) readToStage(ctx context.Context, id session.ID) (*staging, err
 // does not rest, and if it failed since the effective overlay, the path has grown by 5 % of the window
 // since. An interrupted attempt does not count as a failure.
 func (m *Manager) isModelDue(s *staging) bool {
-	if m.remote(&s.numbers).Summarizer == nil || byModel(s.staged) || s.staged.Strategy == session.StrategyPrune || m.running.asksModel(s.sess.ID) {
+	if m.remote(&s.numbers).Summarizer == nil || byModel(s.staged) || s.staged.Strategy == session.StrategyPrune ||
+		m.running.asksModel(s.sess.ID) {
 		return false
 	}
 	if modelRests(s) {
@@ -181,7 +184,8 @@ func (m *Manager) isModelDue(s *staging) bool {
 	}
 	for i := range slices.Backward(s.all) {
 		c := &s.all[i]
-		tried := c.Status == session.StatusFailed && c.Reason != session.ReasonBrokenOff || c.Status == session.StatusSkipped && byModel(c)
+		tried := c.Status == session.StatusFailed && c.Reason != session.ReasonBrokenOff ||
+			c.Status == session.StatusSkipped && byModel(c)
 		if tried && c.SessionID == s.sess.ID && c.Trigger == session.TriggerThreshold && follows(c, s.Overlay) {
 			return s.in.before >= c.TokensBefore+s.numbers.Window/20
 		}
@@ -244,7 +248,8 @@ func useOf(all []session.Compaction, c *session.Compaction) summaryUse {
 func replacedDigest(all []session.Compaction, c *session.Compaction) *session.Compaction {
 	for i := range all {
 		d := &all[i]
-		if d.Status != session.StatusDone || d.Undone || d.SessionID != c.SessionID || byModel(d) || !sameRow(d.ThroughID, c.ThroughID) {
+		if d.Status != session.StatusDone || d.Undone || d.SessionID != c.SessionID || byModel(d) ||
+			!sameRow(d.ThroughID, c.ThroughID) {
 			continue
 		}
 		if c.ThroughID != nil && (sameRow(c.PreviousID, &d.RowID) || lateSummary(all, d) == c) {
@@ -259,7 +264,8 @@ func fed(all []session.Compaction, late, digest *session.Compaction) bool {
 	after := map[int64]bool{digest.RowID: true}
 	for i := range all {
 		c := &all[i]
-		if c.Status != session.StatusDone || c.Strategy == session.StrategyClear || c.PreviousID == nil || !after[*c.PreviousID] {
+		if c.Status != session.StatusDone || c.Strategy == session.StrategyClear || c.PreviousID == nil ||
+			!after[*c.PreviousID] {
 			continue
 		}
 		if c.Strategy == session.StrategySummarize && !c.CreatedAt.Before(finishedAt(late)) {
@@ -333,7 +339,8 @@ func BestStaged(all []session.Compaction, effective *session.Compaction, onPath 
 	best := -1
 	for i := range all {
 		c := &all[i]
-		if c.Status != session.StatusStaged || c.Undone || c.ThroughID == nil || !follows(c, effective) || !onPath(*c.ThroughID) {
+		if c.Status != session.StatusStaged || c.Undone || c.ThroughID == nil || !follows(c, effective) ||
+			!onPath(*c.ThroughID) {
 			continue
 		}
 		if best < 0 || byModel(c) || !byModel(&all[best]) {
@@ -350,7 +357,8 @@ func lateStaged(all []session.Compaction, effective *session.Compaction) int {
 		return -1
 	}
 	for i, c := range slices.Backward(all) {
-		if c.Status == session.StatusStaged && !c.Undone && follows(&c, effective) && sameRow(c.ThroughID, effective.ThroughID) {
+		if c.Status == session.StatusStaged && !c.Undone && follows(&c, effective) &&
+			sameRow(c.ThroughID, effective.ThroughID) {
 			return i
 		}
 	}

@@ -201,7 +201,9 @@ func (m *Manager) clipSummary(text string, limit int64) string {
 
 // summarise fills in the summaries of a record, and the index in its details. It returns the calls
 // that a model answered.
-func (m *Manager) summarise(ctx context.Context, s *snapshot, p *Plan, in overlayInput, c *session.Compaction, d *session.CompactionDetails) (calls []session.Call, err error) {
+func (m *Manager) summarise(ctx context.Context, s *snapshot, p *Plan, in overlayInput, c *session.Compaction,
+	d *session.CompactionDetails,
+) (calls []session.Call, err error) {
 	switch {
 	case in.strategy == session.StrategyClear:
 		return nil, nil
@@ -313,7 +315,9 @@ func joinReasons(a, b string) string {
 
 // ask calls the summarizer. ok is false if it is the digest and has nothing to say: a plain note
 // serves then.
-func (w *summaryWriter) ask(ctx context.Context, p *Plan, req session.SummaryRequest) (s session.Summary, ok bool, err error) {
+func (w *summaryWriter) ask(ctx context.Context, p *Plan,
+	req session.SummaryRequest,
+) (s session.Summary, ok bool, err error) {
 	req.Instructions, req.Purpose = w.in.instructions, session.PurposeSummary
 	w.m.addGivers(ctx, &w.s.sess, &req)
 	s, err = w.in.summarizer.Summarize(ctx, req)
@@ -409,7 +413,8 @@ func (w *summaryWriter) writePrefix(ctx context.Context, p *Plan, msgs []session
 		return err
 	}
 	if !ok {
-		w.record.PrefixSummary = fmt.Sprintf("%d messages at the beginning of this turn are hidden; nothing in them could be summarised.", len(msgs))
+		w.record.PrefixSummary = fmt.Sprintf("%d messages at the beginning of this turn are hidden; "+
+			"nothing in them could be summarised.", len(msgs))
 		return nil
 	}
 	w.record.PrefixSummary = w.m.clipSummary(s.Text, limit)

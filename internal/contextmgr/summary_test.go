@@ -23,10 +23,12 @@ func (s *scribe) Summarize(_ context.Context, in session.SummaryRequest) (sessio
 	s.asked = append(s.asked, in)
 	n := len(s.asked)
 	if s.fails > 0 && n >= s.fails {
-		return session.Summary{Calls: []session.Call{{Purpose: in.Purpose, Status: session.CallFailed, Error: "500"}}}, errors.New("the model is out")
+		return session.Summary{Calls: []session.Call{{Purpose: in.Purpose, Status: session.CallFailed, Error: "500"}}},
+			errors.New("the model is out")
 	}
 	out := session.Summary{
-		Text: fmt.Sprintf("%s running %d", s.name, n), Span: fmt.Sprintf("%s span %d", s.name, n), Index: []string{fmt.Sprintf("$%d", n)},
+		Text: fmt.Sprintf("%s running %d", s.name, n), Span: fmt.Sprintf("%s span %d", s.name, n),
+		Index:    []string{fmt.Sprintf("$%d", n)},
 		Provider: s.name, Model: "m", Calls: []session.Call{{Purpose: in.Purpose, Status: session.CallOK}},
 	}
 	if in.First() {
@@ -66,7 +68,8 @@ func TestEveryFourthSummaryMergesAllSpans(t *testing.T) {
 			t.Errorf("summary %d is asked to update %q", n, asked.Previous)
 		}
 		var d session.CompactionDetails
-		if decode(c.Details, &d); c.Summary != fmt.Sprintf("extractive running %d", n) || c.SpanSummary == "" || !slices.Equal(d.Index, []string{fmt.Sprintf("$%d", n)}) {
+		if decode(c.Details, &d); c.Summary != fmt.Sprintf("extractive running %d", n) || c.SpanSummary == "" ||
+			!slices.Equal(d.Index, []string{fmt.Sprintf("$%d", n)}) {
 			t.Errorf("record %d says %q, of its span %q, with the index %q", n, c.Summary, c.SpanSummary, d.Index)
 		}
 	}
@@ -86,7 +89,8 @@ func TestMergeInputIsBounded(t *testing.T) {
 	}
 	p := collectPast(all, &all[39], runes{}.Text)
 	if p.depth != 40 || len(p.spans) != 25 || p.spans[0] != "running 15" || !strings.HasPrefix(p.spans[24], "span 39 ") {
-		t.Errorf("depth %d, %d spans, the first %.20q, the last %.20q", p.depth, len(p.spans), p.spans[0], p.spans[len(p.spans)-1])
+		t.Errorf("depth %d, %d spans, the first %.20q, the last %.20q", p.depth, len(p.spans), p.spans[0],
+			p.spans[len(p.spans)-1])
 	}
 }
 
@@ -108,26 +112,42 @@ func TestChainEndsAtAnOverlayWithoutASpanSummary(t *testing.T) {
 		span(4, 3, session.Compaction{Strategy: session.StrategyPrune, Summary: "running 3", PrefixSummary: "prefix 3"}),
 		span(5, 4, session.Compaction{Summary: "running 5", SpanSummary: "span 5", Provider: digestProvider}),
 	}
-	late := session.Compaction{RowID: 6, Strategy: session.StrategySummarize, Status: session.StatusStaged, PreviousID: ptr[int64](5), ThroughID: all[4].ThroughID, Summary: "model 5", SpanSummary: "model span 5"}
+	late := session.Compaction{
+		RowID: 6, Strategy: session.StrategySummarize, Status: session.StatusStaged,
+		PreviousID: ptr[int64](5), ThroughID: all[4].ThroughID, Summary: "model 5", SpanSummary: "model span 5",
+	}
 	chain := []string{"another program's", "span 3\n\n---\n\nprefix 3", "span 5"}
-	split := span(5, 4, session.Compaction{Summary: "running 3", PrefixSummary: "prefix 5"}) // nothing but the beginning of a turn
+	// nothing but the beginning of a turn
+	split := span(5, 4, session.Compaction{Summary: "running 3", PrefixSummary: "prefix 5"})
 	for name, c := range map[string]struct {
 		all  []session.Compaction
 		want pastSummaries
 	}{
-		"a chain":                          {all, pastSummaries{running: "running 5", depth: 4, spans: chain}},
-		"a model's summary that came late": {append(slices.Clone(all), late), pastSummaries{running: "model 5", depth: 4, spans: append(slices.Clone(chain[:2]), "model span 5")}},
-		"everything was cleared":           {[]session.Compaction{all[0], span(5, 1, session.Compaction{Strategy: session.StrategyClear})}, pastSummaries{}},
+		"a chain": {all, pastSummaries{running: "running 5", depth: 4, spans: chain}},
+		"a model's summary that came late": {
+			append(slices.Clone(all), late),
+			pastSummaries{running: "model 5", depth: 4, spans: append(slices.Clone(chain[:2]), "model span 5")},
+		},
+		"everything was cleared": {[]session.Compaction{
+			all[0],
+			span(5, 1, session.Compaction{Strategy: session.StrategyClear}),
+		}, pastSummaries{}},
 		"only the beginning of a turn": {
 			append(slices.Clone(all[:4]), split),
 			pastSummaries{running: "running 3\n\n---\n\nprefix 5", depth: 4, spans: append(slices.Clone(chain[:2]), "prefix 5")},
 		},
 		"another program's with the beginning of a turn": {
-			[]session.Compaction{all[0], span(5, 1, session.Compaction{Trigger: session.TriggerImport, Summary: "theirs", PrefixSummary: "recent"})},
+			[]session.Compaction{all[0], span(5, 1, session.Compaction{
+				Trigger: session.TriggerImport, Summary: "theirs",
+				PrefixSummary: "recent",
+			})},
 			pastSummaries{running: "theirs\n\n---\n\nrecent", depth: 2, spans: []string{"theirs\n\n---\n\nrecent"}},
 		},
 		"another program's that keeps messages and no summary": {
-			[]session.Compaction{all[0], span(2, 1, session.Compaction{Trigger: session.TriggerImport}), span(5, 2, session.Compaction{Summary: "running 5", SpanSummary: "span 5"})},
+			[]session.Compaction{
+				all[0], span(2, 1, session.Compaction{Trigger: session.TriggerImport}),
+				span(5, 2, session.Compaction{Summary: "running 5", SpanSummary: "span 5"}),
+			},
 			pastSummaries{running: "running 5", depth: 1, spans: []string{"span 5"}},
 		},
 		"the one before is gone": {
@@ -160,7 +180,8 @@ func TestDroppedRunningSummaryIsMadeAnew(t *testing.T) {
 				{Summary: "what is left", SpanSummary: "span 4"}, // merged from prefix 2 and span 3 alone
 			} {
 				last := r.append(text(session.User, fmt.Sprintf("q%d", i)), text(session.Assistant, "a"))[1]
-				c.SessionID, c.Strategy, c.Trigger, c.Status = r.id, session.StrategySummarize, session.TriggerThreshold, session.StatusDone
+				c.SessionID, c.Strategy, c.Trigger, c.Status = r.id, session.StrategySummarize, session.TriggerThreshold,
+					session.StatusDone
 				c.ThroughID, c.PreviousID = &last.RowID, previous
 				previous = ptr(testkit.Must(r.store.AddCompaction(r.ctx, c))(t).RowID)
 			}
@@ -255,7 +276,8 @@ func TestSplitTurnHasItsOwnSummary(t *testing.T) {
 		r, in := split(t, s, 4)
 		in.Instructions = "mind the leak"
 		c, _ := r.compact(in)
-		if len(s.asked) != 2 || s.asked[0].TurnPrefix || !s.asked[1].TurnPrefix || s.asked[1].Instructions != "mind the leak" {
+		if len(s.asked) != 2 || s.asked[0].TurnPrefix || !s.asked[1].TurnPrefix ||
+			s.asked[1].Instructions != "mind the leak" {
 			t.Fatalf("asked %+v", s.asked)
 		}
 		if a, b := s.asked[0].MaxTokens, s.asked[1].MaxTokens; a+b != r.numbers().SummaryMax || b == 0 || b > a {
@@ -269,7 +291,8 @@ func TestSplitTurnHasItsOwnSummary(t *testing.T) {
 	t.Run("alone, where it is the first turn", func(t *testing.T) {
 		s := &scribe{name: "extractive"}
 		r, in := split(t, s, 0)
-		if c, _ := r.compact(in); len(s.asked) != 1 || !s.asked[0].TurnPrefix || c.Summary != "" || c.PrefixSummary != "extractive running 1" || s.asked[0].MaxTokens != r.numbers().SummaryMax {
+		if c, _ := r.compact(in); len(s.asked) != 1 || !s.asked[0].TurnPrefix || c.Summary != "" ||
+			c.PrefixSummary != "extractive running 1" || s.asked[0].MaxTokens != r.numbers().SummaryMax {
 			t.Errorf("asked %d times; the record says %q and %q", len(s.asked), c.Summary, c.PrefixSummary)
 		}
 	})
@@ -285,7 +308,8 @@ func TestSplitTurnHasItsOwnSummary(t *testing.T) {
 			id := fmt.Sprintf("c%d", i)
 			r.append(calling(id), answering(id, filler(100)))
 		}
-		if c, _ := r.compact(in); len(s.asked) != 1 || c.Summary != "SUMMARY of before" || c.PrefixSummary != "extractive running 1" {
+		if c, _ := r.compact(in); len(s.asked) != 1 || c.Summary != "SUMMARY of before" ||
+			c.PrefixSummary != "extractive running 1" {
 			t.Errorf("asked %d times; the record says %q and %q", len(s.asked), c.Summary, c.PrefixSummary)
 		}
 	})
@@ -316,7 +340,8 @@ func TestSessionInstructionsReachEachSummary(t *testing.T) {
 	in := keeping(200)
 	in.Instructions = "and the names"
 	r.compact(in)
-	if len(s.asked) != 2 || s.asked[0].Instructions != "keep the prices" || s.asked[1].Instructions != "keep the prices\n\nand the names" {
+	if len(s.asked) != 2 || s.asked[0].Instructions != "keep the prices" ||
+		s.asked[1].Instructions != "keep the prices\n\nand the names" {
 		t.Errorf("asked %+v", s.asked)
 	}
 	long := Settings{Instructions: ptr(strings.Repeat("x", maxInstructions+1))}

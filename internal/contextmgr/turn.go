@@ -131,7 +131,9 @@ func (s *snapshot) assemble() Draft {
 	}
 	for i := range s.pins {
 		pin := &s.pins[i]
-		shown := pin.Role == session.System || slices.ContainsFunc(s.shownAgain(), func(m *session.Message) bool { return m.RowID == pin.RowID })
+		shown := pin.Role == session.System || slices.ContainsFunc(s.shownAgain(), func(m *session.Message) bool {
+			return m.RowID == pin.RowID
+		})
 		if s.Overlay != nil && (len(s.Messages) == 0 || pin.RowID < s.Messages[0].RowID) && !shown {
 			in.Pinned = append(in.Pinned, *pin)
 		}
@@ -179,7 +181,9 @@ func (t *turn) compactIfNeeded(ctx context.Context) error {
 	}
 	switch Decide(t.tokens, t.s.numbers, grown) {
 	case NeedRequired:
-		return session.Errorf(session.CompactionRequired, "the context of session %s has %d tokens, its limit is %d, and automatic compaction is off: compact the session, or turn automatic compaction on",
+		return session.Errorf(session.CompactionRequired,
+			"the context of session %s has %d tokens, its limit is %d, and automatic compaction is off: compact the session, "+
+				"or turn automatic compaction on",
 			t.s.sess.ID, t.tokens.Total, t.s.numbers.Limit)
 	case NeedChoice:
 		t.directives = append(t.directives, Directive{Type: "compaction_choice", Choices: []session.Strategy{
@@ -352,10 +356,12 @@ func doesNotFit(id session.ID, d *Draft, total, limit int64, ratio float64) erro
 		}
 		names = append(names, fmt.Sprintf("%s (%d tokens)", name, p.Tokens))
 	}
-	err := fmt.Sprintf("no context of session %s fits: it would have %d tokens and the limit is %d; the largest items are %s",
+	err := fmt.Sprintf("no context of session %s fits: it would have %d tokens and the limit is %d; "+
+		"the largest items are %s",
 		id, total, limit, strings.Join(names, ", "))
 	if ratio >= suspiciousRatio {
-		err += fmt.Sprintf("; the provider counted %.1f times as much as sessiond, so tools or other text beside the messages may be too large: set tools, overhead_tokens or a larger window", ratio)
+		err += fmt.Sprintf("; the provider counted %.1f times as much as sessiond, "+
+			"so tools or other text beside the messages may be too large: set tools, overhead_tokens or a larger window", ratio)
 	}
 	return session.Errorf(session.DoesNotFit, "%s", err)
 }
@@ -370,10 +376,14 @@ func (t *turn) addNotices() {
 		s.warn("the context holds no message, and providers reject an empty conversation: append a message")
 	}
 	if t.compacted && t.commit && len(s.Messages) > 0 && s.Messages[len(s.Messages)-1].Role == session.Tool {
-		t.directives = append(t.directives, Directive{Type: "continue", Prompt: "The conversation was compacted in the middle of your task. Continue with it."})
+		t.directives = append(t.directives, Directive{
+			Type:   "continue",
+			Prompt: "The conversation was compacted in the middle of your task. Continue with it.",
+		})
 	}
 	if t.compacted && s.sess.CompactionCount >= manyCompactions {
-		s.warn("this session was compacted %d times: its summary may lack details; search finds the originals", s.sess.CompactionCount)
+		s.warn("this session was compacted %d times: its summary may lack details; search finds the originals",
+			s.sess.CompactionCount)
 	}
 }
 
@@ -399,7 +409,10 @@ func (t *turn) freezeVolatile(text string) {
 
 // freezeContent adds content to a message in this context and, once saved, in later ones.
 func (t *turn) freezeContent(m *session.Message, kind string, compaction *int64, content any) {
-	f := session.Frozen{SessionID: t.s.sess.ID, MessageID: m.RowID, Kind: kind, CompactionID: compaction, Content: session.JSONOf(content)}
+	f := session.Frozen{
+		SessionID: t.s.sess.ID, MessageID: m.RowID, Kind: kind, CompactionID: compaction,
+		Content: session.JSONOf(content),
+	}
 	t.s.Frozen = append(t.s.Frozen, f)
 	t.freeze = append(t.freeze, f)
 }
@@ -407,7 +420,8 @@ func (t *turn) freezeContent(m *session.Message, kind string, compaction *int64,
 // contextRecord returns the record of this context.
 func (s *snapshot) contextRecord(tokens int64) session.Context {
 	return session.Context{
-		SessionID: s.sess.ID, HeadID: s.sess.HeadID, CompactionID: s.sess.CompactionID, Epoch: s.sess.Epoch, Model: s.model, Dialect: s.Dialect,
+		SessionID: s.sess.ID, HeadID: s.sess.HeadID, CompactionID: s.sess.CompactionID, Epoch: s.sess.Epoch, Model: s.model,
+		Dialect:    s.Dialect,
 		SystemHash: hashOf(s.ownSystem), InitialHash: hashOf(encodeParts(s.Initial)), ToolsHash: hashOf(s.tools),
 		OverheadTokens: s.knownOverhead(), Tokens: tokens, Limits: session.JSONOf(s.Limits),
 	}
@@ -417,7 +431,8 @@ func (s *snapshot) contextRecord(tokens int64) session.Context {
 func (t *turn) save(ctx context.Context) (session.Context, error) {
 	s := t.s
 	for i := range s.Messages {
-		if calls := t.draft.ClosedIn[s.Messages[i].RowID]; len(calls) > 0 && !s.hasFrozen(&s.Messages[i], session.FrozenClosedCall) {
+		if calls := t.draft.ClosedIn[s.Messages[i].RowID]; len(calls) > 0 &&
+			!s.hasFrozen(&s.Messages[i], session.FrozenClosedCall) {
 			t.freezeContent(&s.Messages[i], session.FrozenClosedCall, nil, frozenCalls{calls})
 		}
 	}
@@ -429,7 +444,8 @@ func (t *turn) save(ctx context.Context) (session.Context, error) {
 			blocks[kind] = content
 		}
 	}
-	saved, err := t.m.store.SaveContext(ctx, s.contextRecord(t.tokens.Estimate-s.Overhead+s.knownOverhead()), blocks, t.freeze)
+	saved, err := t.m.store.SaveContext(ctx, s.contextRecord(t.tokens.Estimate-s.Overhead+s.knownOverhead()), blocks,
+		t.freeze)
 	if err != nil {
 		return saved, fmt.Errorf("record the context: %w", err)
 	}

@@ -15,11 +15,15 @@ func TestTurnSendsEverythingThatFits(t *testing.T) {
 	r.append(text(session.System, "Stored system."))
 	r.talk(2, 20)
 	system := "The caller's system."
-	v := r.turn(TurnInput{Budget: Budget{Dialect: "openai.chat", System: &system, Initial: &[]session.Part{session.TextPart("INITIAL")}}})
+	v := r.turn(TurnInput{Budget: Budget{
+		Dialect: "openai.chat", System: &system,
+		Initial: &[]session.Part{session.TextPart("INITIAL")},
+	}})
 	if v.System != "Stored system.\n\nThe caller's system." {
 		t.Errorf("system is %q", v.System)
 	}
-	if len(v.Messages) != 5 || v.Messages[0].Text() != "INITIAL" || !strings.HasPrefix(v.Messages[1].Text(), "Question 1.") {
+	if len(v.Messages) != 5 || v.Messages[0].Text() != "INITIAL" ||
+		!strings.HasPrefix(v.Messages[1].Text(), "Question 1.") {
 		t.Errorf("want the initial block and four messages:\n%s", wire(v))
 	}
 	if v.ID == "" || v.Compaction != nil || v.Tokens.Method != MethodEstimate || len(v.Provenance) != 6 {
@@ -30,7 +34,8 @@ func TestTurnSendsEverythingThatFits(t *testing.T) {
 		t.Errorf("the context that is read differs from the turn's:\n%s", wire(again))
 	}
 	replaced := "Another."
-	if v = r.turn(TurnInput{Budget: Budget{System: &replaced}}); v.System != "Stored system.\n\nAnother." || v.Prefix.BrokenBy != "system" {
+	if v = r.turn(TurnInput{Budget: Budget{System: &replaced}}); v.System != "Stored system.\n\nAnother." ||
+		v.Prefix.BrokenBy != "system" {
 		t.Errorf("system %q, broken by %q", v.System, v.Prefix.BrokenBy)
 	}
 }
@@ -241,7 +246,8 @@ func TestPinnedMessagesAreShownAgain(t *testing.T) {
 		testkit.Must(r.store.SetMark(r.ctx, r.id, m.ID, "pin", "", true))(t)
 	}
 	v := r.turn(TurnInput{})
-	if flat(&v.Messages[0]) != "[user] text(My name is Ada.)" || !strings.Contains(flat(&v.Messages[1]), `<pinned_message role="assistant">`) {
+	if flat(&v.Messages[0]) != "[user] text(My name is Ada.)" ||
+		!strings.Contains(flat(&v.Messages[1]), `<pinned_message role="assistant">`) {
 		t.Errorf("first messages: %.200s %.200s", flat(&v.Messages[0]), flat(&v.Messages[1]))
 	}
 }
@@ -304,9 +310,13 @@ func TestArgumentsLargerThanTheWindowAreCutAndStayJSON(t *testing.T) {
 func TestSummaryCannotCloseItsBlock(t *testing.T) {
 	r := newRig(t, 10000)
 	r.talk(5, 150)
-	r.compact(CompactInput{KeepTokens: new(int64), Summary: "a </conversation_summary> b </ Conversation_Summary> c <CONVERSATION_SUMMARY> d <b>e</b>"})
+	r.compact(CompactInput{
+		KeepTokens: new(int64),
+		Summary:    "a </conversation_summary> b </ Conversation_Summary> c <CONVERSATION_SUMMARY> d <b>e</b>",
+	})
 	v := r.read(Budget{})
-	if n := strings.Count(strings.ToLower(wire(v)), "conversation_summary>"); n != 5 || strings.Count(wire(v), "&lt;") != 3 {
+	if n := strings.Count(strings.ToLower(wire(v)), "conversation_summary>"); n != 5 ||
+		strings.Count(wire(v), "&lt;") != 3 {
 		t.Errorf("summary %.600s", wire(v))
 	}
 	wantHas(t, v, "<b>e</b>")

@@ -78,7 +78,8 @@ func (s *snapshot) newestWords(p *Plan, budget int64, details *session.Compactio
 	ids = ids[len(ids)-len(recent):]
 	for i, text := range recent {
 		copies = append(copies, copiedWords{
-			ID: ids[i], Kind: session.KindMessage, Role: session.User, Origin: session.Person, Parts: []session.Part{session.TextPart(text)},
+			ID: ids[i], Kind: session.KindMessage, Role: session.User, Origin: session.Person,
+			Parts: []session.Part{session.TextPart(text)},
 		})
 	}
 	return copies

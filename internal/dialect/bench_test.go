@@ -22,8 +22,15 @@ func conversation() []session.Message {
 		msgs = append(
 			msgs,
 			of(session.User, session.TextPart(fmt.Sprintf("Please look at file number %d and say what it does.", i))),
-			of(session.Assistant, session.TextPart("I will read it."), session.Part{Kind: session.PartToolCall, CallID: id, ToolName: "read", Arguments: fmt.Sprintf(`{"path":"/src/file%d.go","limit":200}`, i)}),
-			of(session.Tool, session.Part{Kind: session.PartToolResult, CallID: id, ToolName: "read", Text: strings.Repeat("func main() {\n\tprintln(\"hello\")\n}\n", 20)}),
+			of(session.Assistant, session.TextPart("I will read it."),
+				session.Part{
+					Kind: session.PartToolCall, CallID: id, ToolName: "read",
+					Arguments: fmt.Sprintf(`{"path":"/src/file%d.go","limit":200}`, i),
+				}),
+			of(session.Tool, session.Part{
+				Kind: session.PartToolResult, CallID: id, ToolName: "read",
+				Text: strings.Repeat("func main() {\n\tprintln(\"hello\")\n}\n", 20),
+			}),
 			of(session.Assistant, session.TextPart("It prints hello.")),
 		)
 	}
@@ -34,7 +41,10 @@ func BenchmarkForms(b *testing.B) {
 	for _, form := range dialecttest.Forms() {
 		wire := testkit.Must(dialect.Export(form, conversation()))(b)
 		decoded := testkit.Must(dialect.Decode(form, wire))(b)
-		in := dialect.Request{System: "Be short.", Messages: dialecttest.Stored(b, decoded.Messages), Borders: []int{-1, len(decoded.Messages) - 1}}
+		in := dialect.Request{
+			System: "Be short.", Messages: dialecttest.Stored(b, decoded.Messages),
+			Borders: []int{-1, len(decoded.Messages) - 1},
+		}
 		for _, step := range []struct {
 			name string
 			run  func() error

@@ -80,7 +80,8 @@ func Send(name string, in Request) (Sent, error) {
 		return Sent{}, err
 	}
 	if form.Send == nil {
-		return Sent{}, session.Errorf(session.Invalid, "dialect %q is no provider's form: name one of %s", name, names(sendable))
+		return Sent{}, session.Errorf(session.Invalid, "dialect %q is no provider's form: name one of %s", name,
+			names(sendable))
 	}
 	return form.Send(in)
 }
@@ -138,7 +139,8 @@ func find(name string) (wire.Form, error) {
 	if i := slices.IndexFunc(all, func(f wire.Form) bool { return f.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	return wire.Form{}, session.Errorf(session.Invalid, "unknown dialect %q: name one of %s", jsonx.Clip(name), names(func(wire.Form) bool { return true }))
+	return wire.Form{}, session.Errorf(session.Invalid, "unknown dialect %q: name one of %s", jsonx.Clip(name),
+		names(func(wire.Form) bool { return true }))
 }
 
 func sendable(f wire.Form) bool { return f.Send != nil }
@@ -182,7 +184,8 @@ func detect(raw []jsontext.Value) (name string, signed bool, err error) {
 			case found.path == "", s.dialect == found.dialect && s.or == "", s.dialect == found.or:
 				found = s
 			case s.dialect != found.dialect && s.or != found.dialect:
-				return "", true, session.Errorf(session.Invalid, "%s looks like %s, %s like %s: name the dialect", found.path, found.dialect, s.path, s.dialect).
+				return "", true, session.Errorf(session.Invalid, "%s looks like %s, %s like %s: name the dialect", found.path,
+					found.dialect, s.path, s.dialect).
 					At(s.path, "looks like %s", s.dialect)
 			}
 		}
@@ -270,10 +273,12 @@ func signs(path string, raw jsontext.Value) []sign {
 // openAI is the sign of both of OpenAI's forms. It means chat, unless something says Responses.
 const openAI = "openai"
 
-// signFields are fields of a message that tell its dialect, whatever they hold. Responses has call_id and created_at, too.
+// signFields are fields of a message that tell its dialect, whatever they hold. Responses has call_id and created_at,
+// too.
 var signFields = map[string][]string{
 	OpenAIChat: {
-		"tool_calls", "tool_call_id", "function_call", "refusal", "annotations", "audio", "reasoning_content", "reasoning_details",
+		"tool_calls", "tool_call_id", "function_call", "refusal", "annotations", "audio", "reasoning_content",
+		"reasoning_details",
 		"finish_reason", "choices",
 	},
 	openAI: {"name"},
@@ -324,9 +329,15 @@ func elementSign(list string, raw []byte) string {
 		return OpenAIChat
 	case slices.Contains([]string{"input_audio", "refusal"}, kind):
 		return openAI
-	case slices.Contains([]string{"input_text", "output_text", "input_image", "input_file", "summary_text", "reasoning_text"}, kind):
+	case slices.Contains([]string{
+		"input_text", "output_text", "input_image", "input_file", "summary_text",
+		"reasoning_text",
+	}, kind):
 		return OpenAIResponses
-	case slices.Contains([]string{"thinking", "redacted_thinking", "image", "document", "search_result", "container_upload"}, kind),
+	case slices.Contains([]string{
+		"thinking", "redacted_thinking", "image", "document", "search_result",
+		"container_upload",
+	}, kind),
 		strings.HasSuffix(kind, "tool_use"), strings.HasSuffix(kind, "tool_result"):
 		return Anthropic
 	}

@@ -100,12 +100,14 @@ func TestAnUnknownDialectIsToldWhichAreKnown(t *testing.T) {
 		_, export := dialect.Export(name, nil)
 		_, send := dialect.Send(name, dialect.Request{})
 		for _, err := range []error{decode, export, send} {
-			if session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "native, openai.chat") {
+			if session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(), says) ||
+				!strings.Contains(err.Error(), "native, openai.chat") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
-	if _, err := dialect.Send(dialect.Native, dialect.Request{}); session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(), "openai.chat") {
+	if _, err := dialect.Send(dialect.Native, dialect.Request{}); session.CodeOf(err) != session.Invalid ||
+		!strings.Contains(err.Error(), "openai.chat") {
 		t.Errorf("native is sent to nobody: %v", err)
 	}
 	if dialect.Sendable(dialect.Native) || !dialect.Sendable(dialect.OpenAIChat) || dialect.Sendable("openai") {

@@ -23,7 +23,10 @@ func picture(t *testing.T, width int) session.Message {
 	t.Helper()
 	var b bytes.Buffer
 	testkit.Check(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 1))))
-	return message(session.User, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: b.Bytes()}})
+	return message(session.User, session.Part{
+		Kind: session.PartImage,
+		Blob: &session.Blob{MediaType: "image/png", Data: b.Bytes()},
+	})
 }
 
 func message(role session.Role, parts ...session.Part) session.Message {
@@ -65,7 +68,10 @@ func TestFitChangesWhatAProviderRejects(t *testing.T) {
 		foreign = "2: 1 signatures of another provider left out"
 	)
 	everywhere := func(note string) map[string]string {
-		return map[string]string{dialect.OpenAIChat: note, dialect.OpenAIResponses: note, dialect.Anthropic: note, dialect.Gemini: note}
+		return map[string]string{
+			dialect.OpenAIChat: note, dialect.OpenAIResponses: note, dialect.Anthropic: note,
+			dialect.Gemini: note,
+		}
 	}
 	for _, c := range []struct {
 		name, model string
@@ -76,18 +82,58 @@ func TestFitChangesWhatAProviderRejects(t *testing.T) {
 		{"roles in order", "", nil, []session.Message{user, reply, user}, nil},
 		{"a reply first", "", nil, []session.Message{reply, user}, map[string]string{dialect.Gemini: lead}},
 		{"neighbours of one role", "", nil, []session.Message{user, user, reply, reply, user}, nil},
-		{"system text in the middle", "", nil, []session.Message{user, reply, message(session.System, session.TextPart("s")), user}, nil},
+		{"system text in the middle", "", nil, []session.Message{
+			user, reply, message(session.System, session.TextPart("s")),
+			user,
+		}, nil},
 		{"a result that answers no call", "", nil, []session.Message{user, results("x"), reply, user}, nil},
 		{"a result twice", "", nil, []session.Message{user, calls("x1"), results("x1"), results("x1"), user}, nil},
-		{"calls of one id", "", nil, []session.Message{user, calls("x", "x"), results("x", "x"), calls("x"), results("x")}, everywhere("2 calls and their results " + renamed)},
-		{"ids of another alphabet", "", nil, []session.Message{user, calls("call|ü 1"), results("call|ü 1")}, map[string]string{dialect.Anthropic: renamed, dialect.Gemini: renamed}},
-		{"ids for Mistral", "mistral-large", nil, []session.Message{user, calls("x"), results("x")}, map[string]string{dialect.OpenAIChat: renamed, dialect.OpenAIResponses: renamed}},
-		{"a blank reply", "", nil, []session.Message{user, message(session.Assistant, session.TextPart(" \n")), user}, map[string]string{dialect.Anthropic: blank, dialect.Gemini: blank}},
-		{"a blank reply to Mistral", "mistral-large", nil, []session.Message{user, message(session.Assistant, session.TextPart("")), user}, everywhere(blank)},
-		{"a signature of OpenAI's", "", nil, []session.Message{user, signed, user}, map[string]string{dialect.Anthropic: foreign, dialect.Gemini: foreign}},
-		{"a signature that is no base64", "", nil, []session.Message{user, unreadable, user}, map[string]string{dialect.Gemini: foreign}},
-		{"a kind that the model lacks", "", []string{"text"}, []session.Message{picture(t, 1)}, everywhere("1: this model accepts no image")},
-		{"an image that is too wide", "", nil, []session.Message{picture(t, 2001)}, everywhere("1: a note replaces an image")},
+		{
+			"calls of one id", "", nil,
+			[]session.Message{user, calls("x", "x"), results("x", "x"), calls("x"), results("x")},
+			everywhere("2 calls and their results " + renamed),
+		},
+		{
+			"ids of another alphabet", "", nil,
+			[]session.Message{user, calls("call|ü 1"), results("call|ü 1")},
+			map[string]string{dialect.Anthropic: renamed, dialect.Gemini: renamed},
+		},
+		{
+			"ids for Mistral", "mistral-large", nil,
+			[]session.Message{user, calls("x"), results("x")},
+			map[string]string{dialect.OpenAIChat: renamed, dialect.OpenAIResponses: renamed},
+		},
+		{
+			"a blank reply", "", nil,
+			[]session.Message{user, message(session.Assistant, session.TextPart(" \n")), user},
+			map[string]string{dialect.Anthropic: blank, dialect.Gemini: blank},
+		},
+		{
+			"a blank reply to Mistral", "mistral-large", nil,
+			[]session.Message{user, message(session.Assistant, session.TextPart("")), user},
+			everywhere(blank),
+		},
+		{
+			"a signature of OpenAI's", "", nil,
+			[]session.Message{user, signed, user},
+			map[string]string{dialect.Anthropic: foreign, dialect.Gemini: foreign},
+		},
+		{
+			"a signature that is no base64", "", nil,
+			[]session.Message{user, unreadable, user},
+			map[string]string{dialect.Gemini: foreign},
+		},
+		{
+			"a kind that the model lacks", "",
+			[]string{"text"},
+			[]session.Message{picture(t, 1)},
+			everywhere("1: this model accepts no image"),
+		},
+		{
+			"an image that is too wide", "", nil,
+			[]session.Message{picture(t, 2001)},
+			everywhere("1: a note replaces an image"),
+		},
 		{"images too many", "", nil, many, nil},
 	} {
 		for _, form := range dialecttest.Forms() {

@@ -59,7 +59,10 @@ func TestEveryPrefixOfOtherProgramsIsSentToGemini(t *testing.T) {
 		}
 		return l.Payload
 	})
-	for form, files := range map[string]map[string][]jsontext.Value{dialect.Anthropic: anthropic, dialect.OpenAIResponses: responses} {
+	for form, files := range map[string]map[string][]jsontext.Value{
+		dialect.Anthropic:       anthropic,
+		dialect.OpenAIResponses: responses,
+	} {
 		for name, raw := range files {
 			t.Run(form+" "+name, func(t *testing.T) {
 				decoded, err := dialect.Decode(form, raw)
@@ -91,7 +94,8 @@ func everyPrefix(t *testing.T, msgs []session.Message) {
 		if len(context) == 0 {
 			continue
 		}
-		sent := testkit.Must(dialect.Send(dialect.Gemini, dialect.Request{System: "Be short.", Messages: context, Model: "gemini-3-pro-preview"}))(t)
+		sent := testkit.Must(dialect.Send(dialect.Gemini,
+			dialect.Request{System: "Be short.", Messages: context, Model: "gemini-3-pro-preview"}))(t)
 		if err := dialecttest.ValidateGemini3(sent.Request); err != nil {
 			t.Fatalf("of the first %d messages: %v\n%.3000s", n, err, sent.Request)
 		}
@@ -109,7 +113,8 @@ func TestAConversationGoesToGeminiAndBack(t *testing.T) {
 	second := testkit.Must(dialect.Decode("", there))(t)
 	back := testkit.Must(dialect.Send(dialect.OpenAIChat, dialect.Request{Messages: second.Messages}))(t)
 	// The ids are as Gemini takes them, the results in the order of the calls.
-	one, two := `{"role":"tool","tool_call_id":"call_1","content":"one"}`, `{"role":"tool","tool_call_id":"call_2","content":"two"}`
+	one, two := `{"role":"tool","tool_call_id":"call_1","content":"one"}`,
+		`{"role":"tool","tool_call_id":"call_2","content":"two"}`
 	want := strings.Replace(`{"messages":`+chat+`}`, two+","+one, one+","+two, 1)
 	want = strings.NewReplacer("call_1", "call1", "call_2", "call2").Replace(want)
 	if !dialecttest.EqualJSON([]byte(want), back.Request) {
@@ -134,12 +139,16 @@ func TestResponsesWithoutIDsFindTheirCallsAppendedBefore(t *testing.T) {
 		msgs = append(msgs, decoded.Messages...)
 	}
 	repaired := contextmgr.Repair(numbered(msgs), nil, false)
-	if len(repaired.Pending)+len(repaired.Synthetic)+len(repaired.Adjustments)+len(repaired.Losses) > 0 || len(repaired.Items) != len(msgs) {
+	if len(repaired.Pending)+len(repaired.Synthetic)+len(repaired.Adjustments)+len(repaired.Losses) > 0 ||
+		len(repaired.Items) != len(msgs) {
 		t.Fatalf("repair found something to do: %+v", repaired)
 	}
 	for _, form := range []string{dialect.Gemini, dialect.OpenAIChat} {
 		sent := testkit.Must(dialect.Send(form, dialect.Request{Messages: msgs}))(t)
-		validate := map[string]func([]byte) error{dialect.Gemini: dialecttest.ValidateGemini, dialect.OpenAIChat: dialecttest.ValidateOpenAIChat}[form]
+		validate := map[string]func([]byte) error{
+			dialect.Gemini:     dialecttest.ValidateGemini,
+			dialect.OpenAIChat: dialecttest.ValidateOpenAIChat,
+		}[form]
 		if err := validate(sent.Request); err != nil {
 			t.Errorf("%s: %v\n%s", form, err, sent.Request)
 		}
@@ -161,7 +170,8 @@ func TestWhatGeminiGaveIsSentElsewhere(t *testing.T) {
 		context = append(context, item.Message)
 	}
 	for form, validate := range map[string]func([]byte) error{
-		dialect.Gemini: dialecttest.ValidateGemini, dialect.Anthropic: dialecttest.ValidateAnthropic, dialect.OpenAIResponses: dialecttest.ValidateResponses,
+		dialect.Gemini: dialecttest.ValidateGemini, dialect.Anthropic: dialecttest.ValidateAnthropic,
+		dialect.OpenAIResponses: dialecttest.ValidateResponses,
 	} {
 		sent, err := dialect.Send(form, dialect.Request{Messages: context})
 		if err != nil {
@@ -240,11 +250,13 @@ func TestLocalShellOutputsInLaterAppends(t *testing.T) {
 		log = append(log, decoded(t, dialect.OpenAIResponses, request).Messages...)
 	}
 	repaired := contextmgr.Repair(numbered(log), nil, false)
-	if len(repaired.Pending)+len(repaired.Losses) > 0 || len(repaired.Items) != 3 || repaired.Items[2].Message.Parts[0].CallID != "call_1" {
+	if len(repaired.Pending)+len(repaired.Losses) > 0 || len(repaired.Items) != 3 ||
+		repaired.Items[2].Message.Parts[0].CallID != "call_1" {
 		t.Errorf("%+v", repaired)
 	}
 	exported, err := dialect.Export(dialect.OpenAIResponses, log[2:])
-	if err != nil || !strings.Contains(string(exported[0]), `"id":"lsh_1"`) || strings.Contains(string(exported[0]), "made_") {
+	if err != nil || !strings.Contains(string(exported[0]), `"id":"lsh_1"`) ||
+		strings.Contains(string(exported[0]), "made_") {
 		t.Errorf("%s: %v", exported, err)
 	}
 }

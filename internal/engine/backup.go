@@ -215,11 +215,14 @@ func vacuumInto(ctx context.Context, db sqlx.ExecerContext, path string) error {
 // copyMoved copies a database whose file was moved or deleted: only the writing connection is sure to
 // have it open still. There are no writes that it holds up.
 func (s *DB) copyMoved(ctx context.Context, path string) error {
-	return s.writer.submit(ctx, &job{ctx: ctx, alone: true, moved: true, answer: make(chan error, 1), fn: func(t *Tx) error {
-		t.w.release()
-		defer t.w.hold()
-		return vacuumInto(ctx, t.w.conn, path)
-	}})
+	return s.writer.submit(ctx, &job{
+		ctx: ctx, alone: true, moved: true, answer: make(chan error, 1),
+		fn: func(t *Tx) error {
+			t.w.release()
+			defer t.w.hold()
+			return vacuumInto(ctx, t.w.conn, path)
+		},
+	})
 }
 
 // damageMet refuses all further writes if a copy met a damaged page, which only it may have read. Codes: Unavailable.
@@ -231,7 +234,8 @@ func (s *DB) damageMet(err error) error {
 	if refusal := s.Health().Err; refusal != nil {
 		return refusal
 	}
-	return session.Errorf(session.Unavailable, "%s is damaged, and a copy of it would be, too: run `sessiond doctor`: %w", s.path, err)
+	return session.Errorf(session.Unavailable, "%s is damaged, and a copy of it would be, too: run `sessiond doctor`: %w",
+		s.path, err)
 }
 
 // finishCopy gives a copy a stamp of its own and checks it.

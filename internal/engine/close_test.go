@@ -235,7 +235,10 @@ func TestBackupRemovesTheCopyOfAKilledOne(t *testing.T) {
 	folder, link := filepath.Join(dir, ".d.db.4"+engine.Unfinished), filepath.Join(dir, ".e.db.5"+engine.Unfinished)
 	testkit.Check(t, errors.Join(os.Mkdir(folder, 0o700), os.Symlink(others, link), os.Chtimes(folder, long, long)))
 	testkit.Must(s.Backup(t.Context(), filepath.Join(dir, "c.db")))(t)
-	for path, stays := range map[string]bool{left: false, journal: false, running: true, others: true, folder: true, link: true} {
+	for path, stays := range map[string]bool{
+		left: false, journal: false, running: true, others: true, folder: true,
+		link: true,
+	} {
 		if _, err := os.Lstat(path); stays != (err == nil) {
 			t.Errorf("%s: %v", path, err)
 		}

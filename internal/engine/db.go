@@ -41,7 +41,8 @@ type Options struct {
 	BeforeCommit func(t *Tx, carried []any) error
 
 	// What only PostgreSQL needs: CopyToFile copies all tables into an empty file of SQLite, for a backup. Rewrite changes
-	// a statement that it would run badly; nil: none. IDs names the sequence of Tx.NextID. Rows limits what a context sees.
+	// a statement that it would run badly; nil: none. IDs names the sequence of Tx.NextID. Rows limits what a context
+	// sees.
 	CopyToFile func(ctx context.Context, path string) error
 	Rewrite    func(query string) string
 	IDs        string

@@ -53,5 +53,8 @@ func (s *DB) watchLog() {
 		s.opt.Log.Info().Int64("bytes", log).Msg("the write-ahead log is small again")
 		return
 	}
-	s.opt.Log.Warn().Int64("bytes", log).Msgf("the write-ahead log of %s is large: another program has been reading for long and keeps it from being emptied; end its transaction (`lsof %[1]s` names the program)", s.path)
+	s.opt.Log.Warn().Int64("bytes",
+		log).Msgf("the write-ahead log of %s is large: "+
+		"another program has been reading for long and keeps it from being emptied; "+
+		"end its transaction (`lsof %[1]s` names the program)", s.path)
 }

@@ -24,7 +24,8 @@ func retryBusy(ctx context.Context, fn func() error) error {
 			return err
 		}
 		if ctx.Err() != nil || time.Now().After(deadline) {
-			return session.Errorf(session.Busy, "another process has held the database's write lock for too long; try again: %w", err)
+			return session.Errorf(session.Busy, "another process has held the database's write lock for too long; try again: %w",
+				err)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -75,16 +76,25 @@ func openError(path string, besideLog bool, err error) error {
 	}
 	switch code := SQLiteCode(err) & 0xff; {
 	case code == sqlite3.SQLITE_NOTADB:
-		return session.Errorf(session.Invalid, "%s is not an SQLite database; nothing was changed. Name another file with --db: %w", path, err)
+		return session.Errorf(session.Invalid,
+			"%s is not an SQLite database; nothing was changed. Name another file with --db: %w", path, err)
 	case code == sqlite3.SQLITE_CORRUPT:
 		if besideLog { // SQLite writes a log into whatever lies beside it, also into a copy that was put there
-			return session.Errorf(session.Invalid, "%s is damaged. If it is a backup that was just put here, remove %[1]s-wal and %[1]s-shm, which belong to the file before it, and put the backup here again; else restore one: %w", path, err)
+			return session.Errorf(session.Invalid,
+				"%s is damaged. If it is a backup that was just put here, remove %[1]s-wal and %[1]s-shm, "+
+					"which belong to the file before it, and put the backup here again; else restore one: %w", path, err)
 		}
-		return session.Errorf(session.Invalid, "%s is damaged; run `sessiond doctor`, and if that cannot open it either, restore a backup: %w", path, err)
-	case code == sqlite3.SQLITE_READONLY, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_PERM, errors.Is(err, fs.ErrPermission):
-		return session.Errorf(session.Forbidden, "%s cannot be opened by this user: check the permissions of the file and its folder, and whether the disk is mounted read-only: %w", path, err)
+		return session.Errorf(session.Invalid,
+			"%s is damaged; run `sessiond doctor`, and if that cannot open it either, restore a backup: %w", path, err)
+	case code == sqlite3.SQLITE_READONLY, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_PERM,
+		errors.Is(err, fs.ErrPermission):
+		return session.Errorf(session.Forbidden,
+			"%s cannot be opened by this user: check the permissions of the file and its folder, "+
+				"and whether the disk is mounted read-only: %w", path, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return session.Errorf(session.NotFound, "%s does not exist yet: `sessiond import` fills it with the histories of your agents, `sessiond serve` begins it", path)
+		return session.Errorf(session.NotFound,
+			"%s does not exist yet: `sessiond import` fills it with the histories of your agents, `sessiond serve` begins it",
+			path)
 	}
 	return fmt.Errorf("open %s: %w", path, storageError(err))
 }
@@ -98,14 +108,18 @@ func storageError(err error) error {
 	}
 	code := SQLiteCode(err)
 	if PostgresCode(err) == diskFull {
-		return session.Errorf(session.StorageFull, "the disk of PostgreSQL is full; nothing of this request was stored: make room, then try again")
+		return session.Errorf(session.StorageFull,
+			"the disk of PostgreSQL is full; nothing of this request was stored: make room, then try again")
 	}
 	switch stateOf(err) {
 	case StateFull:
 		// What SQLite says of it is the same again, over two lines.
-		return session.Errorf(session.StorageFull, "the disk or the database is full; nothing of this request was stored: make room, then try again")
+		return session.Errorf(session.StorageFull,
+			"the disk or the database is full; nothing of this request was stored: make room, then try again")
 	case StateUnwritable:
-		return session.Errorf(session.Unavailable, "the disk refuses the database's files; nothing of this request was stored: see whether it is mounted read-only, over a quota or failing, then try again: %w", err)
+		return session.Errorf(session.Unavailable,
+			"the disk refuses the database's files; nothing of this request was stored: see whether it is mounted read-only, "+
+				"over a quota or failing, then try again: %w", err)
 	}
 	switch code & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
@@ -116,7 +130,8 @@ func storageError(err error) error {
 		code = sqlite3.SQLITE_CONSTRAINT_CHECK
 	}
 	if code == sqlite3.SQLITE_CONSTRAINT_CHECK {
-		return session.Errorf(session.Invalid, "a value is none of those that docs/schema.md allows; nothing of this request was stored: %w", err)
+		return session.Errorf(session.Invalid,
+			"a value is none of those that docs/schema.md allows; nothing of this request was stored: %w", err)
 	}
 	return err
 }

@@ -77,7 +77,8 @@ func (s *DB) Ready(ctx context.Context) error {
 			err = s.checkPostgresSchema(ctx)
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = session.Errorf(session.Unavailable, "PostgreSQL has not answered for %s: check its server and the network", connectPatience)
+			err = session.Errorf(session.Unavailable, "PostgreSQL has not answered for %s: check its server and the network",
+				connectPatience)
 		}
 		return err
 	}
@@ -132,7 +133,9 @@ func (w *writer) noteDamage(err error) {
 	if !IsDamage(err) || errors.Is(w.checkFiles(), errOverwritten) { // then the damage is not ours
 		return
 	}
-	var refusal error = session.Errorf(session.Unavailable, "%s is damaged; sessiond stores nothing more in it, and reads what it can. Stop sessiond, then run `sessiond doctor`: %w", w.path, err)
+	var refusal error = session.Errorf(session.Unavailable,
+		"%s is damaged; sessiond stores nothing more in it, and reads what it can. Stop sessiond, "+
+			"then run `sessiond doctor`: %w", w.path, err)
 	if w.damage.CompareAndSwap(nil, &refusal) {
 		w.opt.Log.Error().Str("state", string(StateDamaged)).Err(refusal).Msg("the database accepts no writes")
 	}
@@ -161,7 +164,8 @@ func (w *writer) settle(err error) {
 		return
 	}
 	if now.Err == nil {
-		w.opt.Log.Warn().Str("state", string(now.State)).Str("before", string(before.State)).Msg("the database accepts writes again")
+		w.opt.Log.Warn().Str("state", string(now.State)).Str("before",
+			string(before.State)).Msg("the database accepts writes again")
 		return
 	}
 	w.opt.Log.Error().Str("state", string(now.State)).Err(now.Err).Msg("the database accepts no writes")
@@ -178,7 +182,8 @@ func stateOf(err error) State {
 		return StateOverwritten
 	case isUnreachable(err):
 		return StateUnreachable
-	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE, PostgresCode(err) == diskFull, session.CodeOf(err) == session.StorageFull:
+	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE, PostgresCode(err) == diskFull,
+		session.CodeOf(err) == session.StorageFull:
 		return StateFull
 	case code&0xff == sqlite3.SQLITE_IOERR, code&0xff == sqlite3.SQLITE_READONLY, code&0xff == sqlite3.SQLITE_CANTOPEN,
 		PostgresCode(err) == readOnlyTransaction, errors.Is(err, errServerReadOnly):
@@ -227,7 +232,8 @@ func realPath(path string) string {
 	return path
 }
 
-var errMoved = errors.New("sessiond stores nothing until it is back in its place, or until sessiond is restarted; before that POST /v1/backups copies everything that was acknowledged")
+var errMoved = errors.New("sessiond stores nothing until it is back in its place, or until sessiond is restarted; " +
+	"before that POST /v1/backups copies everything that was acknowledged")
 
 // checkFiles returns an error if a file of the database is not at its path any more, as SQLite would write on into
 // a file that has no name, or if it was overwritten. Codes: Unavailable.
@@ -274,11 +280,13 @@ func statOpened(f openedFile) (fs.FileInfo, error) {
 	info, err := os.Stat(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = session.Errorf(session.Unavailable, "%s is gone: it was moved or deleted while sessiond had it open; %w", f.path, errMoved)
+		err = session.Errorf(session.Unavailable, "%s is gone: it was moved or deleted while sessiond had it open; %w",
+			f.path, errMoved)
 	case err != nil:
 		err = session.Errorf(session.Unavailable, "%s cannot be reached (%s); %w", f.path, err.Error(), errMoved)
 	case !os.SameFile(f.info, info):
-		err = session.Errorf(session.Unavailable, "%s is another file now: it was replaced while sessiond had the old one open; %w", f.path, errMoved)
+		err = session.Errorf(session.Unavailable,
+			"%s is another file now: it was replaced while sessiond had the old one open; %w", f.path, errMoved)
 	}
 	return info, err
 }
@@ -334,9 +342,15 @@ func (w *writer) setLogAside() error {
 		return slices.ContainsFunc(*w.files.Load(), func(f openedFile) bool { return os.SameFile(f.info, info) })
 	})
 	if err != nil {
-		return session.Errorf(session.Unavailable, "%s was overwritten while sessiond had it open, and its old write-ahead log could not be moved away: move %[1]s-wal and %[1]s-shm elsewhere before the next start, which would write them into the new file: %w", w.path, err)
+		return session.Errorf(session.Unavailable,
+			"%s was overwritten while sessiond had it open, and its old write-ahead log could not be moved away: "+
+				"move %[1]s-wal and %[1]s-shm elsewhere before the next start, which would write them into the new file: %w",
+			w.path, err)
 	}
-	return session.Errorf(session.Unavailable, "%s was overwritten while sessiond had it open. Nothing of the old write-ahead log was written into it; the log is %s now. If a copy was being put there, put it there once more, or run `sessiond restore FILE`; then start sessiond", w.path, kept)
+	return session.Errorf(session.Unavailable,
+		"%s was overwritten while sessiond had it open. Nothing of the old write-ahead log was written into it; "+
+			"the log is %s now. If a copy was being put there, put it there once more, or run `sessiond restore FILE`; "+
+			"then start sessiond", w.path, kept)
 }
 
 // rescueAtEnd moves what the log holds into the database file, wherever that is. If the file has no name any more,
@@ -350,14 +364,17 @@ func (w *writer) rescueAtEnd() error {
 	}
 	at, named := w.stamp.place(w.path)
 	if w.rescued && strings.HasPrefix(filepath.Base(at), beforeRestore) {
-		w.opt.Log.Info().Msgf("%s was restored while sessiond had it open; everything that was acknowledged before is in %s", w.path, at)
+		w.opt.Log.Info().Msgf("%s was restored while sessiond had it open; everything that was acknowledged before is in %s",
+			w.path, at)
 		return nil
 	}
 	if w.rescued && named {
 		if at != "" {
 			at = ", which is " + at + " now"
 		}
-		return session.Errorf(session.Unavailable, "a file of %s was moved while sessiond had it open. Everything that was acknowledged is in the database file%s: put it back in its place", w.path, at)
+		return session.Errorf(session.Unavailable,
+			"a file of %s was moved while sessiond had it open. Everything that was acknowledged is in the database file%s: "+
+				"put it back in its place", w.path, at)
 	}
 	w.release()
 	out := keptName(w.path, "rescued", w.opt.Now())
@@ -366,9 +383,13 @@ func (w *writer) rescueAtEnd() error {
 		err = w.copyTo(context.Background(), out)
 	}
 	if err != nil {
-		return session.Errorf(session.Unavailable, "%s was deleted while sessiond had it open, and what was acknowledged since could not be written to %s: %w", w.path, out, err)
+		return session.Errorf(session.Unavailable,
+			"%s was deleted while sessiond had it open, and what was acknowledged since could not be written to %s: %w", w.path,
+			out, err)
 	}
-	return session.Errorf(session.Unavailable, "%s was deleted or replaced while sessiond had it open. Everything that was acknowledged is in %s: `sessiond restore %[2]s` puts it back", w.path, out)
+	return session.Errorf(session.Unavailable,
+		"%s was deleted or replaced while sessiond had it open. Everything that was acknowledged is in %s: "+
+			"`sessiond restore %[2]s` puts it back", w.path, out)
 }
 
 // copyTo writes a copy of the database that the writing connection has open, whatever its name is now.

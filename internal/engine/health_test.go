@@ -48,7 +48,10 @@ func TestMovedFilesStopWritesUntilTheyAreBack(t *testing.T) {
 			to := from + ".away"
 			testkit.Check(t, os.Rename(from, to))
 			for range 3 {
-				_, err := s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{says(session.User, "lost")}})
+				_, err := s.Append(t.Context(), store.Append{
+					Session:  sess.ID,
+					Messages: []session.Message{says(session.User, "lost")},
+				})
 				wants(t, err, session.Unavailable, "is gone")
 			}
 			if h := s.Health(); h.State != engine.StateMoved || h.Err == nil || lines(log) != 1 || s.FailedWrites() != 3 {
@@ -155,7 +158,10 @@ func TestChangesOfHealthAreLoggedOnce(t *testing.T) {
 		state         engine.State
 		code          session.Code
 	}{
-		{fmt.Sprint(`PRAGMA max_page_count = `, pages+2), `PRAGMA max_page_count = 1073741823`, engine.StateFull, session.StorageFull},
+		{
+			fmt.Sprint(`PRAGMA max_page_count = `, pages+2), `PRAGMA max_page_count = 1073741823`, engine.StateFull,
+			session.StorageFull,
+		},
 		{`PRAGMA query_only = 1`, `PRAGMA query_only = 0`, engine.StateUnwritable, session.Unavailable},
 	} {
 		log.Reset()
@@ -262,7 +268,9 @@ func TestADeletedDatabaseCanBeBackedUp(t *testing.T) {
 		testkit.Check(t, os.Remove(s.File()+end))
 	}
 	out := filepath.Join(t.TempDir(), "saved.db")
-	for _, step := range []func() error{func() error { return nil }, func() error { return ignoreUnavailable(s.Probe(t.Context())) }} {
+	for _, step := range []func() error{func() error {
+		return nil
+	}, func() error { return ignoreUnavailable(s.Probe(t.Context())) }} {
 		testkit.Check(t, step())
 		testkit.Must(s.Backup(t.Context(), out))(t)
 		saved := testkit.Must(store.Open(t.Context(), out, store.Options{}))(t)

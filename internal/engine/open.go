@@ -105,7 +105,9 @@ func (s *DB) openReadWrite(ctx context.Context) error {
 	}
 	if info, err := os.Stat(s.path); err == nil && linkCount(info) > 1 {
 		// Each name has its own log and its own locks on it.
-		s.opt.Log.Warn().Msgf("%s has a second name, a hard link: a program that writes to the database by that name damages it, and a copy that is a link changes with it. Remove the other name; `sessiond backup` makes a copy", s.path)
+		s.opt.Log.Warn().Msgf("%s has a second name, a hard link: a program that writes to the database by that name "+
+			"damages it, and a copy that is a link changes with it. Remove the other name; `sessiond backup` makes a copy",
+			s.path)
 	}
 	s.writer, err = startWriter(s.writeDB, s.path, s.opt)
 	if err != nil {
@@ -116,12 +118,15 @@ func (s *DB) openReadWrite(ctx context.Context) error {
 		return err
 	}
 	if st := s.writer.stamp; st != nil && st.low.count == 0 { // until then copies from before stamps have the same number
-		if err := s.Alone(ctx, func(t *Tx) error { return t.w.exec1(t.Ctx, `PRAGMA wal_checkpoint(PASSIVE)`) }); err != nil && !isBusy(err) {
+		if err := s.Alone(ctx, func(t *Tx) error {
+			return t.w.exec1(t.Ctx, `PRAGMA wal_checkpoint(PASSIVE)`)
+		}); err != nil && !isBusy(err) {
 			return err
 		}
 	}
 	s.writer.opened.Store(true)
-	if err := s.openReaders(ctx, DSN(s.path, "rw", "query_only(1)", "cache_size(-4096)", "temp_store(memory)")); err != nil {
+	if err := s.openReaders(ctx, DSN(s.path, "rw", "query_only(1)", "cache_size(-4096)",
+		"temp_store(memory)")); err != nil {
 		return err
 	}
 	return s.announceOpened(ctx)
@@ -159,7 +164,8 @@ func (s *DB) openReadOnly(ctx context.Context) error {
 	if code := SQLiteCode(err); code&0xff == sqlite3.SQLITE_CANTOPEN || code&0xff == sqlite3.SQLITE_READONLY {
 		if wal, statErr := os.Stat(s.path + "-wal"); statErr == nil && wal.Size() > 0 {
 			return session.Errorf(session.Forbidden,
-				"%s has a write-ahead log that holds something, and this folder cannot be written: open it as a user who may write here, or make a copy with `sessiond backup`", s.path)
+				"%s has a write-ahead log that holds something, and this folder cannot be written: "+
+					"open it as a user who may write here, or make a copy with `sessiond backup`", s.path)
 		}
 		s.closeHandles()
 		err = s.openReaders(ctx, DSN(s.path, "ro", "query_only(1)", "temp_store(memory)")+"&immutable=1")
@@ -259,7 +265,9 @@ func (s *DB) checkVersion(ctx context.Context, db *sql.DB) error {
 		return s.tooOld()
 	}
 	if goosed == 0 || app != applicationID {
-		return session.Errorf(session.Invalid, "%s is not sessiond's: it is another program's SQLite database, or an empty one; nothing was changed. Name another file with --db", s.path)
+		return session.Errorf(session.Invalid,
+			"%s is not sessiond's: it is another program's SQLite database, or an empty one; nothing was changed. "+
+				"Name another file with --db", s.path)
 	}
 	var have, want int64
 	if err := db.QueryRowContext(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&have); err != nil {
@@ -274,9 +282,12 @@ func (s *DB) checkVersion(ctx context.Context, db *sql.DB) error {
 	case have < firstMigration:
 		return s.tooOld()
 	case have > want:
-		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond knows up to %d: update sessiond; nothing was changed", s.path, have, want)
+		return session.Errorf(session.Invalid,
+			"%s has schema %d, this sessiond knows up to %d: update sessiond; nothing was changed", s.path, have, want)
 	case have < want && s.opt.ReadOnly:
-		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond reads %d: start `sessiond serve` (anew, if an older one is running) to bring it up to date", s.path, have, want)
+		return session.Errorf(session.Invalid,
+			"%s has schema %d, this sessiond reads %d: start `sessiond serve` (anew, "+
+				"if an older one is running) to bring it up to date", s.path, have, want)
 	}
 	return nil
 }
@@ -287,7 +298,8 @@ func (s *DB) unmade() error {
 	if !s.opt.ReadOnly {
 		return nil
 	}
-	return session.Errorf(session.NotFound, "%s is empty: `sessiond import` fills it with the histories of your agents, `sessiond serve` begins it", s.path)
+	return session.Errorf(session.NotFound,
+		"%s is empty: `sessiond import` fills it with the histories of your agents, `sessiond serve` begins it", s.path)
 }
 
 func (s *DB) tooOld() error {
@@ -316,13 +328,17 @@ func (w *writer) useWAL(ctx context.Context) error {
 		return err
 	}
 	if free, err := freeBytes(w.path); err == nil && free < roomForLog {
-		return session.Errorf(session.StorageFull, "the disk has no room for the write-ahead log of %s; nothing of this request was stored: make room, then try again", w.path)
+		return session.Errorf(session.StorageFull,
+			"the disk has no room for the write-ahead log of %s; nothing of this request was stored: make room, then try again",
+			w.path)
 	}
 	if err := w.conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
 		return err
 	}
 	if mode != "wal" {
-		return session.Errorf(session.Invalid, "this file system cannot hold SQLite's write-ahead log (journal_mode stays %q): put the database on a local disk", mode)
+		return session.Errorf(session.Invalid,
+			"this file system cannot hold SQLite's write-ahead log (journal_mode stays %q): put the database on a local disk",
+			mode)
 	}
 	return nil
 }
@@ -390,7 +406,8 @@ func (s *DB) leaveWAL() {
 	case err != nil && !isBusy(err):
 		s.opt.Log.Warn().Str("db", s.path).Err(err).Msg("the write-ahead log stays: the file alone is not yet a backup")
 	case err != nil || mode != "delete":
-		s.opt.Log.Info().Str("db", s.path).Msg("another process still has the database open: the file alone is not yet a backup")
+		s.opt.Log.Info().Str("db",
+			s.path).Msg("another process still has the database open: the file alone is not yet a backup")
 	}
 }
 
@@ -404,7 +421,8 @@ func checkLog(path string, opt Options) error {
 	}
 	isThere := err == nil && info.Size() > 0
 	if opt.New && isThere {
-		return session.Errorf(session.Conflict, "%s exists: --new begins a new database only where none is; leave it out", path)
+		return session.Errorf(session.Conflict, "%s exists: --new begins a new database only where none is; leave it out",
+			path)
 	}
 	for tries := 0; ; tries++ { // another process may have moved its log into the file between the two readings
 		log, err := readLog(file + "-wal")
@@ -418,7 +436,11 @@ func checkLog(path string, opt Options) error {
 			}
 			return err
 		case !isThere:
-			return session.Errorf(session.Conflict, "%s is missing or empty, but its write-ahead log %s-wal holds %d pages that were acknowledged. Nothing was changed. If the database was moved, move it back beside its log; if it is lost, `sessiond restore FILE` puts a backup in its place; `sessiond serve --new` begins anew. Both keep the log in the folder of backups", path, file, log.pages)
+			return session.Errorf(session.Conflict,
+				"%s is missing or empty, but its write-ahead log %s-wal holds %d pages that were acknowledged. "+
+					"Nothing was changed. If the database was moved, move it back beside its log; if it is lost, "+
+					"`sessiond restore FILE` puts a backup in its place; `sessiond serve --new` begins anew. "+
+					"Both keep the log in the folder of backups", path, file, log.pages)
 		case openStores.Load() > 0: // of this process: closing a descriptor would drop its locks
 			return nil
 		}
@@ -430,7 +452,11 @@ func checkLog(path string, opt Options) error {
 			return err
 		}
 		if tries == 5 {
-			return session.Errorf(session.Conflict, "%s was overwritten while its write-ahead log was in use: %s-wal belongs to the file before, and would damage this one. Nothing was changed. Stop what still runs on it. Then `sessiond restore FILE` puts a backup in its place; or, if the file that is there now is whole, move the log and %[2]s-shm elsewhere", path, file)
+			return session.Errorf(session.Conflict,
+				"%s was overwritten while its write-ahead log was in use: %s-wal belongs to the file before, "+
+					"and would damage this one. Nothing was changed. Stop what still runs on it. "+
+					"Then `sessiond restore FILE` puts a backup in its place; or, if the file that is there now is whole, "+
+					"move the log and %[2]s-shm elsewhere", path, file)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

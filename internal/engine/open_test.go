@@ -102,12 +102,21 @@ func TestOpenRefusesWhatIsNotItsOwnAndChangesNothing(t *testing.T) {
 		{"text", func(t *testing.T, path string) {
 			testkit.Check(t, os.WriteFile(path, []byte(strings.Repeat("not a database at all\n", 50)), 0o600))
 		}, session.Invalid, "is not an SQLite database"},
-		{"another program's", plant(`CREATE TABLE notes (id INTEGER)`, `INSERT INTO notes VALUES (1)`), session.Invalid, "another program's"},
+		{
+			"another program's", plant(`CREATE TABLE notes (id INTEGER)`, `INSERT INTO notes VALUES (1)`), session.Invalid,
+			"another program's",
+		},
 		{"another program's that uses goose too", plant(`CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TEXT)`,
 			`INSERT INTO goose_db_version VALUES (1, 3, 1, '')`), session.Invalid, "another program's"},
-		{"an empty one of another program", plant(`PRAGMA application_id = 77`, `VACUUM`), session.Invalid, "another program's"},
-		{"one from before 0.1.0", plant(`PRAGMA application_id = 0x73657364`, `CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TEXT)`,
-			`INSERT INTO goose_db_version VALUES (1, 14, 1, '')`, `CREATE TABLE sessions (id TEXT)`), session.Invalid, "sessiond export -o all.jsonl"},
+		{
+			"an empty one of another program", plant(`PRAGMA application_id = 77`, `VACUUM`), session.Invalid,
+			"another program's",
+		},
+		{
+			"one from before 0.1.0", plant(`PRAGMA application_id = 0x73657364`, `CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TEXT)`,
+				`INSERT INTO goose_db_version VALUES (1, 14, 1, '')`, `CREATE TABLE sessions (id TEXT)`), session.Invalid,
+			"sessiond export -o all.jsonl",
+		},
 		{"one of an old migration", plant(`PRAGMA application_id = 0x73657331`, `CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TEXT)`,
 			`INSERT INTO goose_db_version VALUES (1, 14, 1, '')`), session.Invalid, "sessiond import sessiond all.jsonl"},
 		{"a newer sessiond's", func(t *testing.T, path string) {
@@ -172,7 +181,10 @@ func TestAnEmptyFileAndOneCutShortBecomeADatabase(t *testing.T) {
 }
 
 func TestAnyPathNamesTheFile(t *testing.T) {
-	for _, name := range []string{"with space", "a?b", "a#b", "50%25 off", "a%20b", "größe 日本", "semi;colon&amp=1", "'quoted\""} {
+	for _, name := range []string{
+		"with space", "a?b", "a#b", "50%25 off", "a%20b", "größe 日本", "semi;colon&amp=1",
+		"'quoted\"",
+	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), name)
 			path := filepath.Join(dir, name+".db")
@@ -200,14 +212,19 @@ func TestConnectionsHaveTheirPragmas(t *testing.T) {
 		return v
 	}
 	for pragma, want := range map[string]string{
-		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "secure_delete": "1", "auto_vacuum": "2", "wal_autocheckpoint": "8000", "page_size": "2048",
-		"busy_timeout": "0", "query_only": "0", "temp_store": "2", "cache_size": "-8192", "application_id": fmt.Sprint(engine.ApplicationID),
+		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "secure_delete": "1", "auto_vacuum": "2",
+		"wal_autocheckpoint": "8000", "page_size": "2048",
+		"busy_timeout": "0", "query_only": "0", "temp_store": "2", "cache_size": "-8192",
+		"application_id": fmt.Sprint(engine.ApplicationID),
 	} {
 		if got := read("PRAGMA " + pragma); got != want {
 			t.Errorf("the writer's %s is %s, not %s", pragma, got, want)
 		}
 	}
-	for pragma, want := range map[string]string{"query_only": "1", "busy_timeout": "250", "temp_store": "2", "journal_mode": "wal"} {
+	for pragma, want := range map[string]string{
+		"query_only": "1", "busy_timeout": "250", "temp_store": "2",
+		"journal_mode": "wal",
+	} {
 		for name, db := range map[string]interface {
 			Get(any, string, ...any) error
 		}{"readers": engine.Readers(s.DB), "reports": s.Reader()} {
@@ -273,7 +290,8 @@ func TestAReadOnlyFolderIsReadWhereThatIsSafe(t *testing.T) {
 	for suffix, data := range image {
 		testkit.Check(t, os.WriteFile(crashed+suffix, data, 0o644))
 	}
-	if out := open("ro", crashed); !strings.HasPrefix(out, string(session.Forbidden)) || !strings.Contains(out, "write-ahead log") {
+	if out := open("ro", crashed); !strings.HasPrefix(out, string(session.Forbidden)) ||
+		!strings.Contains(out, "write-ahead log") {
 		t.Errorf("with a WAL that holds something: %s", out)
 	}
 	testkit.Check(t, os.Truncate(crashed+"-wal", 0))

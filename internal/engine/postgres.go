@@ -103,7 +103,9 @@ func (s *DB) openPools(ctx context.Context) error {
 		return err
 	}
 	if !fits {
-		return session.Errorf(session.Invalid, "%s sorts texts by %s and is encoded as %s, but sessiond needs C and UTF8: create a database with `createdb -T template0 -E UTF8 --lc-collate=C --lc-ctype=C.UTF-8 NAME`",
+		return session.Errorf(session.Invalid,
+			"%s sorts texts by %s and is encoded as %s, but sessiond needs C and UTF8: "+
+				"create a database with `createdb -T template0 -E UTF8 --lc-collate=C --lc-ctype=C.UTF-8 NAME`",
 			PrintableName(s.path), order, encoding)
 	}
 	return nil
@@ -121,8 +123,9 @@ func (s *DB) readBatch(ctx context.Context, all []Reading) (*sqlx.Rows, error) {
 	return s.readers.QueryxContext(ctx, "", batch)
 }
 
-// readOnly makes a connection refuse writes, and each transaction see one state. It is no setting of the start, which target_session_attrs=read-write
-// would take for a server that only reads, and which a pool in transaction mode would give to others.
+// readOnly makes a connection refuse writes, and each transaction see one state. It is no setting of the start, which
+// target_session_attrs=read-write would take for a server that only reads, and which a pool in transaction mode would
+// give to others.
 func readOnly(ctx context.Context, conn *pgx.Conn) error {
 	if isPooled(conn.Config()) {
 		return nil
@@ -165,11 +168,14 @@ func (s *DB) checkPostgresVersion(ctx context.Context) (current bool, err error)
 	case err != nil:
 		return false, err
 	case have > want:
-		return false, session.Errorf(session.Invalid, "%s has schema %d, this sessiond knows up to %d: update sessiond; nothing was changed", name, have, want)
+		return false, session.Errorf(session.Invalid,
+			"%s has schema %d, this sessiond knows up to %d: update sessiond; nothing was changed", name, have, want)
 	case have == 0 && s.opt.ReadOnly:
-		return false, session.Errorf(session.NotFound, "%s is empty: start `sessiond serve`, or import something, to fill it", name)
+		return false, session.Errorf(session.NotFound, "%s is empty: start `sessiond serve`, or import something, to fill it",
+			name)
 	case have < want && s.opt.ReadOnly:
-		return false, session.Errorf(session.Invalid, "%s has schema %d, this sessiond reads %d: start `sessiond serve` to bring it up to date", name, have, want)
+		return false, session.Errorf(session.Invalid,
+			"%s has schema %d, this sessiond reads %d: start `sessiond serve` to bring it up to date", name, have, want)
 	}
 	return have == want, nil
 }
@@ -179,7 +185,9 @@ func (s *DB) checkPostgresVersion(ctx context.Context) (current bool, err error)
 func (s *DB) checkPostgresSchema(ctx context.Context) error {
 	have, want, err := s.SchemaVersion(ctx)
 	if err == nil && have < want {
-		err = session.Errorf(session.Unavailable, "%s has schema %d, this sessiond needs %d, perhaps after a restore: restart sessiond, which brings it up to date", PrintableName(s.path), have, want)
+		err = session.Errorf(session.Unavailable,
+			"%s has schema %d, this sessiond needs %d, perhaps after a restore: restart sessiond, which brings it up to date",
+			PrintableName(s.path), have, want)
 	}
 	return err
 }

@@ -49,7 +49,9 @@ func isPooled(config *pgx.ConnConfig) bool {
 
 // openPostgresPool returns connections to PostgreSQL that speak as SQLite's driver does: placeholders
 // are ? and ?1, booleans are 0 and 1, times are texts in UTC, sums are whole numbers.
-func (s *DB) openPostgresPool(settings map[string]string, patience time.Duration, options ...stdlib.OptionOpenDB) (*sql.DB, error) {
+func (s *DB) openPostgresPool(settings map[string]string, patience time.Duration,
+	options ...stdlib.OptionOpenDB,
+) (*sql.DB, error) {
 	config, err := s.network.config(s.path, settings, patience)
 	if err != nil {
 		return nil, err
@@ -101,7 +103,9 @@ func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		c.network.connected(err)
 	}
 	if err != nil && c.asWritten && ctx.Err() == nil {
-		return nil, session.Errorf(session.Unavailable, "the database for SQL (sql_db) cannot be reached, or refuses its user: %s", strings.Join(strings.Fields(err.Error()), " "))
+		return nil, session.Errorf(session.Unavailable,
+			"the database for SQL (sql_db) cannot be reached, or refuses its user: %s",
+			strings.Join(strings.Fields(err.Error()), " "))
 	}
 	if err != nil {
 		return nil, postgresError(err)
@@ -214,9 +218,11 @@ func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx,
 
 func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if c.asWritten {
-		rows, err := c.Conn.Conn().Query(ctx, query, append([]any{pgx.QueryResultFormats{pgx.TextFormatCode}}, pgValues(args)...)...)
+		rows, err := c.Conn.Conn().Query(ctx, query,
+			append([]any{pgx.QueryResultFormats{pgx.TextFormatCode}}, pgValues(args)...)...)
 		r := &pgRows{conn: c}
-		if err = cmp.Or(err, r.begin(rows)); PostgresCode(err) != readOnlyTransaction { // else the statement is at fault, not the server
+		// else the statement is at fault, not the server
+		if err = cmp.Or(err, r.begin(rows)); PostgresCode(err) != readOnlyTransaction {
 			err = postgresError(err)
 		}
 		return r, err

@@ -54,18 +54,23 @@ func isUnreachable(err error) bool {
 		return true
 	}
 	if code := PostgresCode(err); code != "" {
-		return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P") || code == tooManyConnections || code == idleInTransaction
+		return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P") || code == tooManyConnections ||
+			code == idleInTransaction
 	}
 	var network net.Error
 	return errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) ||
-		slices.ContainsFunc([]error{driver.ErrBadConn, io.ErrUnexpectedEOF, io.EOF, net.ErrClosed}, func(e error) bool { return errors.Is(err, e) })
+		slices.ContainsFunc([]error{driver.ErrBadConn, io.ErrUnexpectedEOF, io.EOF, net.ErrClosed}, func(e error) bool {
+			return errors.Is(err, e)
+		})
 }
 
 var errServerReadOnly = errors.New("it accepts no writes")
 
 // errReadOnly is the answer to a write on a server that only reads. Codes: Unavailable.
 func errReadOnly(cause error) error {
-	return session.Errorf(session.Unavailable, "PostgreSQL is read-only: it is a replica, or default_transaction_read_only is on; nothing of this request was stored. Promote it, or name its primary server: %w", cmp.Or(cause, errServerReadOnly))
+	return session.Errorf(session.Unavailable,
+		"PostgreSQL is read-only: it is a replica, or default_transaction_read_only is on; "+
+			"nothing of this request was stored. Promote it, or name its primary server: %w", cmp.Or(cause, errServerReadOnly))
 }
 
 // postgresError gives the errors that any statement may meet a code; others stay as they are. Codes:
@@ -81,22 +86,29 @@ func postgresError(err error) error {
 	case readOnlyTransaction:
 		return errReadOnly(err)
 	case statementCancelled:
-		return session.Errorf(session.Busy, "PostgreSQL cancelled the statement: its operator did, or statement_timeout; nothing of this request was stored: try again: %w", err)
+		return session.Errorf(session.Busy,
+			"PostgreSQL cancelled the statement: its operator did, or statement_timeout; nothing of this request was stored: "+
+				"try again: %w", err)
 	case lockNotAvailable:
-		return session.Errorf(session.Busy, "another transaction on PostgreSQL has held a lock for %s; nothing of this request was stored: try again: %w", lockPatience, err)
+		return session.Errorf(session.Busy,
+			"another transaction on PostgreSQL has held a lock for %s; nothing of this request was stored: try again: %w",
+			lockPatience, err)
 	case serializationFailed, deadlock:
-		return session.Errorf(session.Busy, "PostgreSQL ended this transaction for another one; nothing of this request was stored: try again: %w", err)
+		return session.Errorf(session.Busy,
+			"PostgreSQL ended this transaction for another one; nothing of this request was stored: try again: %w", err)
 	}
 	if !isUnreachable(err) {
 		return err
 	}
-	return session.Errorf(session.Unavailable, "PostgreSQL cannot be reached or ended the connection; nothing of this request was stored: try again: %w", err)
+	return session.Errorf(session.Unavailable,
+		"PostgreSQL cannot be reached or ended the connection; nothing of this request was stored: try again: %w", err)
 }
 
 // ownStatementError is postgresError for a statement of sessiond's own, whose tables must be there.
 func ownStatementError(err error) error {
 	if PostgresCode(err) == undefinedTable {
-		return session.Errorf(session.Unavailable, "the database has lost tables of sessiond: restore a backup, or restart sessiond to begin a new one: %w", err)
+		return session.Errorf(session.Unavailable,
+			"the database has lost tables of sessiond: restore a backup, or restart sessiond to begin a new one: %w", err)
 	}
 	return postgresError(err)
 }
@@ -113,18 +125,25 @@ func openPostgresError(name string, err error) error {
 	said := strings.Join(strings.Fields(err.Error()), " ") // of several attempts it has a line each
 	switch PostgresCode(err) {
 	case invalidPassword, invalidAuth:
-		return session.Errorf(session.Forbidden, "PostgreSQL refuses the user, the password or the client certificate of %s: %s", name, said)
+		return session.Errorf(session.Forbidden,
+			"PostgreSQL refuses the user, the password or the client certificate of %s: %s", name, said)
 	case noDatabase:
-		return session.Errorf(session.NotFound, "%s does not exist: create it with `createdb -T template0 -E UTF8 --lc-collate=C --lc-ctype=C.UTF-8 NAME`", name)
+		return session.Errorf(session.NotFound,
+			"%s does not exist: create it with `createdb -T template0 -E UTF8 --lc-collate=C --lc-ctype=C.UTF-8 NAME`", name)
 	case NoPrivilege:
-		return session.Errorf(session.Forbidden, "the user of %s may not do what sessiond needs: it must own the database or have CREATE on its schema: %s", name, said)
+		return session.Errorf(session.Forbidden,
+			"the user of %s may not do what sessiond needs: it must own the database or have CREATE on its schema: %s", name,
+			said)
 	}
 	if stateOf(err) == StateUnwritable {
-		return session.Errorf(session.Forbidden, "%s is read-only: it is a replica, or default_transaction_read_only is on; name its primary server", name)
+		return session.Errorf(session.Forbidden,
+			"%s is read-only: it is a replica, or default_transaction_read_only is on; name its primary server", name)
 	}
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
-		return session.Errorf(session.Unavailable, "the certificate of the server of %s is not accepted: check sslrootcert, and the name in the address: %s", name, said)
+		return session.Errorf(session.Unavailable,
+			"the certificate of the server of %s is not accepted: check sslrootcert, and the name in the address: %s", name,
+			said)
 	}
 	if isUnreachable(err) {
 		return session.Errorf(session.Unavailable, "%s cannot be reached: check address and server: %s", name, said)

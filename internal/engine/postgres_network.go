@@ -67,7 +67,10 @@ func (n *network) watch(config *pgx.ConnConfig, patience time.Duration) {
 			return nil, err
 		}
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			err = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: writePatience, Interval: 5 * time.Second, Count: 3})
+			err = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
+				Enable: true, Idle: writePatience, Interval: 5 * time.Second,
+				Count: 3,
+			})
 		}
 		return &patientConn{Conn: conn, network: n, patience: patience}, err
 	}
@@ -154,7 +157,8 @@ func (s *DB) Listen(ctx context.Context, wake func()) {
 	for ctx.Err() == nil {
 		err := s.listen(ctx, wake)
 		if ctx.Err() == nil {
-			s.opt.Log.Debug().Err(err).Msg("PostgreSQL notifies of nothing; other daemons' writes are found by looking each second")
+			s.opt.Log.Debug().Err(err).Msg("PostgreSQL notifies of nothing; " +
+				"other daemons' writes are found by looking each second")
 		}
 		select {
 		case <-ctx.Done():

@@ -65,7 +65,8 @@ func (t *Tx) Unlimited(f func() error) error {
 // setScope returns the statement that gives a reading connection the scope of a context; none where it has that one.
 func (c *pgConn) setScope(ctx context.Context) (set []statement, scope []string) {
 	scope = c.opt.Rows.of(ctx)
-	if !c.reads || slices.Equal(scope, c.scope) || c.Conn.Conn().PgConn().TxStatus() != 'I' { // a rollback would take it back
+	// a rollback would take it back
+	if !c.reads || slices.Equal(scope, c.scope) || c.Conn.Conn().PgConn().TxStatus() != 'I' {
 		return nil, nil
 	}
 	return []statement{c.opt.Rows.statement(scope, 0)}, scope

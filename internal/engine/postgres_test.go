@@ -65,7 +65,8 @@ func TestErrorsOfPostgresHaveCodes(t *testing.T) {
 // A wrong address, a database that is missing, and one that sorts otherwise are named with what to do.
 func TestPostgresThatCannotBeOpenedSaysWhy(t *testing.T) {
 	_, err := Open(t.Context(), "postgres://nobody:secret@127.0.0.1:1/none", Options{})
-	if session.CodeOf(err) != session.Unavailable || !strings.Contains(err.Error(), "postgres://nobody:xxxxx@127.0.0.1:1/none cannot be reached") {
+	if session.CodeOf(err) != session.Unavailable ||
+		!strings.Contains(err.Error(), "postgres://nobody:xxxxx@127.0.0.1:1/none cannot be reached") {
 		t.Error(err)
 	}
 	_, err = Open(t.Context(), "postgres://%zz", Options{})
@@ -73,7 +74,9 @@ func TestPostgresThatCannotBeOpenedSaysWhy(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = Open(t.Context(), "postgres://a:secret@db/x?sslmode=strict&sslpassword=secret", Options{})
-	if session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(), "the address postgres://a:xxxxx@db/x?sslmode=strict&sslpassword=xxxxx cannot be used: failed to configure TLS (sslmode is invalid)") {
+	if session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(),
+		"the address postgres://a:xxxxx@db/x?sslmode=strict&sslpassword=xxxxx cannot be used: "+
+			"failed to configure TLS (sslmode is invalid)") {
 		t.Error(err)
 	}
 }

@@ -37,14 +37,18 @@ func TestLostPowerLosesNothingAcknowledged(t *testing.T) {
 			testkit.Must(s.TruncateWAL(t.Context()))(t)
 		}
 		text := fmt.Sprintf("message %d %s", i, bytes.Repeat([]byte("word "), i*i))
-		testkit.Must(s.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{says(session.User, text)}}))(t)
+		testkit.Must(s.Append(t.Context(), store.Append{
+			Session:  id,
+			Messages: []session.Message{says(session.User, text)},
+		}))(t)
 		moments = append(moments, now())
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	images, folder := effort.Runs(1000), t.TempDir()
 	for n := range images {
 		at := random.IntN(appends)
-		opened := testkit.Must(store.Open(t.Context(), lostPower(t, random, moments[at], moments[at+1], filepath.Join(folder, fmt.Sprint(n))), store.Options{}))(t)
+		opened := testkit.Must(store.Open(t.Context(), lostPower(t, random, moments[at], moments[at+1],
+			filepath.Join(folder, fmt.Sprint(n))), store.Options{}))(t)
 		got := testkit.Must(opened.Session(t.Context(), id))(t)
 		if got.MessageCount != int64(at) && got.MessageCount != int64(at+1) {
 			t.Errorf("image %d: %d messages were acknowledged, %d are there", n, at, got.MessageCount)
@@ -69,7 +73,8 @@ func lostPower(t *testing.T, random *rand.Rand, before, after files, folder stri
 		}
 	}
 	path := filepath.Join(folder, "sessions.db")
-	testkit.Check(t, errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(path, db, 0o600), os.WriteFile(path+"-wal", log, 0o600)))
+	testkit.Check(t, errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(path, db, 0o600),
+		os.WriteFile(path+"-wal", log, 0o600)))
 	return path
 }
 

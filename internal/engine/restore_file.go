@@ -24,7 +24,9 @@ import (
 // database open stores nothing more; what it acknowledged is in the kept file. It calls before
 // with the database that goes, if it can be read, and the copy that comes, which it may change: nobody can write to
 // either. Codes: NotFound, Invalid, Conflict (a log beside file belongs to another), Forbidden, Busy, StorageFull.
-func RestoreFile(ctx context.Context, file, path string, opt Options, before func(ctx context.Context, old, next string) error) (kept string, err error) {
+func RestoreFile(ctx context.Context, file, path string, opt Options,
+	before func(ctx context.Context, old, next string) error,
+) (kept string, err error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
@@ -61,14 +63,16 @@ func copyToRestore(ctx context.Context, file, tmp string, opt Options) (err erro
 			return session.Errorf(session.Invalid, "%s is not an SQLite database; nothing was changed. Name a backup; "+
 				"an export (.jsonl) comes back with `sessiond import sessiond FILE`", file)
 		case IsDamage(err):
-			return session.Errorf(session.Invalid, "%s is damaged; nothing was changed. `sessiond doctor --recover OUT --db %[1]s` "+
-				"copies what can be read: %w", file, err)
+			return session.Errorf(session.Invalid,
+				"%s is damaged; nothing was changed. `sessiond doctor --recover OUT --db %[1]s` "+
+					"copies what can be read: %w", file, err)
 		case SQLiteCode(err)&0xff == sqlite3.SQLITE_CANTOPEN:
 			return session.Errorf(session.Forbidden, "%s cannot be read by this user: %w", file, err)
 		}
 		return err
 	}
-	for _, source := range []string{DSN(file, "ro"), DSN(file, "ro") + "&immutable=1"} { // the second for a folder that cannot be written
+	// the second for a folder that cannot be written
+	for _, source := range []string{DSN(file, "ro"), DSN(file, "ro") + "&immutable=1"} {
 		err = copyChecked(ctx, source, file, tmp, opt)
 		if code := SQLiteCode(err) & 0xff; code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY {
 			break
@@ -117,7 +121,9 @@ func copyChecked(ctx context.Context, source, file, tmp string, opt Options) err
 
 // swap gives the copy the database's name, and the database one in the folder of backups. Where it can, it does so
 // with the write lock, and with all of the log in the file: then nothing that is acknowledged later is in neither.
-func swap(ctx context.Context, tmp, path string, opt Options, before func(ctx context.Context, old, next string) error) (kept string, err error) {
+func swap(ctx context.Context, tmp, path string, opt Options,
+	before func(ctx context.Context, old, next string) error,
+) (kept string, err error) {
 	folder, path := path, realPath(path)
 	old, err := lockToSwap(ctx, path)
 	if err != nil {
@@ -215,10 +221,14 @@ func lockToSwap(ctx context.Context, path string) (*swapLock, error) {
 func (l *swapLock) lock(ctx context.Context, path string) error {
 	for deadline := time.Now().Add(lockPatience); ; {
 		var busy, log, moved int
-		if err := l.conn.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &moved); err != nil && !isBusy(err) {
+		if err := l.conn.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &moved); err != nil &&
+			!isBusy(err) {
 			return err
 		}
-		if err := retryBusy(ctx, func() error { _, err := l.conn.ExecContext(ctx, `BEGIN IMMEDIATE`); return err }); err != nil {
+		if err := retryBusy(ctx, func() error {
+			_, err := l.conn.ExecContext(ctx, `BEGIN IMMEDIATE`)
+			return err
+		}); err != nil {
 			return err
 		}
 		found, err := readLog(path + "-wal")
@@ -242,7 +252,8 @@ func lockFolder(ctx context.Context, path string) (*flock.Flock, error) {
 	defer cancel()
 	if _, err := lock.TryLockContext(lockCtx, 10*time.Millisecond); err != nil {
 		if lockCtx.Err() != nil && ctx.Err() == nil {
-			err = session.Errorf(session.Busy, "%s: another process has been starting on this folder for %s; try again", path, lockPatience)
+			err = session.Errorf(session.Busy, "%s: another process has been starting on this folder for %s; try again", path,
+				lockPatience)
 		}
 		return nil, err
 	}

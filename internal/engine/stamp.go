@@ -58,7 +58,8 @@ var errNoHeader = errors.New("it does not begin as a database does")
 
 func readHeader(r io.ReaderAt) (header, error) {
 	b := make([]byte, headerSize)
-	if _, err := r.ReadAt(b, 0); errors.Is(err, io.EOF) || err == nil && !bytes.HasPrefix(b, []byte("SQLite format 3\x00")) {
+	if _, err := r.ReadAt(b, 0); errors.Is(err, io.EOF) ||
+		err == nil && !bytes.HasPrefix(b, []byte("SQLite format 3\x00")) {
 		return header{}, errNoHeader
 	} else if err != nil {
 		return header{}, err
@@ -129,7 +130,9 @@ func (st *stamp) close() {
 	}
 }
 
-var errOverwritten = errors.New("sessiond stores nothing more, and writes nothing into that file. Stop sessiond: it then moves the old write-ahead log into the folder of backups, so that nothing of it gets into the new file. Then run `sessiond restore FILE`, or put the copy there once more, and start sessiond")
+var errOverwritten = errors.New("sessiond stores nothing more, and writes nothing into that file. Stop sessiond: " +
+	"it then moves the old write-ahead log into the folder of backups, so that nothing of it gets into the new file. " +
+	"Then run `sessiond restore FILE`, or put the copy there once more, and start sessiond")
 
 // look compares the header with what the file may have. The sizes must have been read before, of the log first.
 // doubt: the number is one that this process has not counted, so another process has, or the file was overwritten.
@@ -202,7 +205,8 @@ func (w *writer) checkStamp(ctx context.Context) (next uint32, err error) {
 	if !due && w.health.Load().State == StateOK {
 		return 0, nil
 	}
-	if _, err := w.conn.ExecContext(ctx, fmt.Sprintf(`PRAGMA user_version = %d`, int32(next))); err != nil { //nolint:gosec // as SQLite has it
+	if _, err := w.conn.ExecContext(ctx, fmt.Sprintf(`PRAGMA user_version = %d`,
+		int32(next))); err != nil { //nolint:gosec // as SQLite has it
 		return 0, err
 	}
 	return next, nil
@@ -235,7 +239,8 @@ func (w *writer) number(ctx context.Context, query string) (n int64, err error) 
 
 // overwrittenBy refuses all further writes: the file is not what sessiond wrote.
 func (w *writer) overwrittenBy(why error) error {
-	var refusal error = session.Errorf(session.Unavailable, "%s was overwritten while sessiond had it open (%s); %w", w.path, why.Error(), errOverwritten)
+	var refusal error = session.Errorf(session.Unavailable, "%s was overwritten while sessiond had it open (%s); %w",
+		w.path, why.Error(), errOverwritten)
 	w.overwritten.CompareAndSwap(nil, &refusal)
 	return *w.overwritten.Load()
 }

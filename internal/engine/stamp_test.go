@@ -72,7 +72,10 @@ func TestOverwrittenFileStopsWritesAndIsNotTouched(t *testing.T) {
 			mustAppend(t, s, sess.ID, says(session.User, "in the log"))
 			copyWithoutOpening(t, copied, s.File())
 			for range 3 {
-				_, err := s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{says(session.User, "late")}})
+				_, err := s.Append(t.Context(), store.Append{
+					Session:  sess.ID,
+					Messages: []session.Message{says(session.User, "late")},
+				})
 				wants(t, err, session.Unavailable, "was overwritten")
 			}
 			if h := s.Health(); h.State != engine.StateOverwritten || lines(log) != 1 {
@@ -93,7 +96,8 @@ func TestOverwrittenFileStopsWritesAndIsNotTouched(t *testing.T) {
 			if pages := testkit.Must(engine.PagesOfLog(kept[0]))(t); pages == 0 {
 				t.Error("the old log is empty")
 			}
-			again := testkit.Must(store.Open(t.Context(), copied, store.Options{}))(t) // this process has the other one open still
+			// this process has the other one open still
+			again := testkit.Must(store.Open(t.Context(), copied, store.Options{}))(t)
 			if got := testkit.Must(again.Session(t.Context(), sess.ID))(t); got.MessageCount != 1 {
 				t.Errorf("%d messages", got.MessageCount)
 			}
@@ -135,7 +139,9 @@ func TestFailedTransactionDoesNotCount(t *testing.T) {
 	s, _ := openLogged(t)
 	pages := count(t, s, `PRAGMA page_count`)
 	testkit.Must(s.TruncateWAL(t.Context()))(t)
-	testkit.Check(t, s.Alone(t.Context(), func(t *engine.Tx) error { return t.Exec(fmt.Sprint(`PRAGMA max_page_count = `, pages+2)) }))
+	testkit.Check(t, s.Alone(t.Context(), func(t *engine.Tx) error {
+		return t.Exec(fmt.Sprint(`PRAGMA max_page_count = `, pages+2))
+	}))
 	for range 3 {
 		err := s.Write(t.Context(), func(t *engine.Tx) error {
 			return t.Exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
@@ -143,7 +149,9 @@ func TestFailedTransactionDoesNotCount(t *testing.T) {
 		wants(t, err, session.StorageFull, "")
 	}
 	before := engine.NewestNumber(s.DB)
-	testkit.Check(t, s.Alone(t.Context(), func(t *engine.Tx) error { return t.Exec(`PRAGMA max_page_count = 1073741823`) }))
+	testkit.Check(t, s.Alone(t.Context(), func(t *engine.Tx) error {
+		return t.Exec(`PRAGMA max_page_count = 1073741823`)
+	}))
 	testkit.Check(t, s.Write(t.Context(), note(1)))
 	testkit.Must(s.TruncateWAL(t.Context()))(t)
 	if now := testkit.Must(engine.Number(s.DB))(t); now != before+1 {
@@ -220,9 +228,10 @@ func TestRestoreFileRefusesWhatIsNoBackup(t *testing.T) {
 		say     string
 	}{
 		"missing.db": {nil, session.NotFound, "nothing to restore from"},
-		"text.db":    {[]byte("hello, I am not a database, and long enough to be looked at as one, which takes a hundred bytes or more"), session.Invalid, "not an SQLite database"},
-		"cut.db":     {newDatabase()[:20_000], session.Invalid, "damaged"},
-		"empty.db":   {[]byte{}, session.Invalid, "is empty"},
+		"text.db": {[]byte("hello, I am not a database, and long enough to be looked at as one, " +
+			"which takes a hundred bytes or more"), session.Invalid, "not an SQLite database"},
+		"cut.db":   {newDatabase()[:20_000], session.Invalid, "damaged"},
+		"empty.db": {[]byte{}, session.Invalid, "is empty"},
 	} {
 		file := filepath.Join(dir, name)
 		if c.content != nil {
@@ -255,10 +264,11 @@ func TestRestoreFileKeepsWhatWasThere(t *testing.T) {
 		return testkit.Must(engine.Get[string](t.Context(), s, `SELECT epoch FROM store`))(t)
 	}
 	called := false
-	out := testkit.Must(store.RestoreFile(t.Context(), copied, s.File(), store.Options{}, func(_ context.Context, old, next string) error {
-		called = old == s.File() && next != copied
-		return nil
-	}))(t)
+	out := testkit.Must(store.RestoreFile(t.Context(), copied, s.File(), store.Options{},
+		func(_ context.Context, old, next string) error {
+			called = old == s.File() && next != copied
+			return nil
+		}))(t)
 	if !called || out.Sessions != 1 || out.Messages != 1 {
 		t.Errorf("%v %+v", called, out)
 	}

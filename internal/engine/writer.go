@@ -309,7 +309,9 @@ func (w *writer) transact(batch []*job) (again []*job) {
 		w.settle(err)
 		err = fmt.Errorf("commit: %w", err)
 		if isUnreachable(err) { // its answer may be what was lost
-			err = session.Errorf(session.Unavailable, "the connection to PostgreSQL was lost at the commit; whether this request is stored is open: repeat it, with the same Idempotency-Key: %w", err)
+			err = session.Errorf(session.Unavailable,
+				"the connection to PostgreSQL was lost at the commit; whether this request is stored is open: repeat it, "+
+					"with the same Idempotency-Key: %w", err)
 		}
 		fail(err)
 		return nil
@@ -322,7 +324,9 @@ func (w *writer) transact(batch []*job) (again []*job) {
 	err = w.checkFilesStrictly()
 	w.settle(err)
 	if err != nil {
-		fail(session.Errorf(session.Unavailable, "%w; whether this request is stored is open: repeat it, with the same Idempotency-Key, when sessiond is ready again", err))
+		fail(session.Errorf(session.Unavailable,
+			"%w; whether this request is stored is open: repeat it, with the same Idempotency-Key, when sessiond is ready again",
+			err))
 		return nil
 	}
 	for _, j := range begun {
@@ -528,8 +532,8 @@ func (t *Tx) Row(query string, args []any, dest ...any) error {
 	return st.QueryRowContext(t.Ctx, args...).Scan(dest...)
 }
 
-// NextID returns the next number of the sequence Options.IDs for a row that the closure inserts, so that no insert waits
-// for the answer to another; 0 on SQLite, which numbers rows itself.
+// NextID returns the next number of the sequence Options.IDs for a row that the closure inserts, so that no insert
+// waits for the answer to another; 0 on SQLite, which numbers rows itself.
 func (t *Tx) NextID() int64 {
 	if !t.w.postgres {
 		return 0

@@ -31,7 +31,10 @@ func appendInChild(args []string) error {
 		return err
 	}
 	for {
-		out, err := s.Append(context.Background(), store.Append{Session: session.ID(args[1]), Messages: []session.Message{says(session.User, "kept")}})
+		out, err := s.Append(context.Background(), store.Append{
+			Session:  session.ID(args[1]),
+			Messages: []session.Message{says(session.User, "kept")},
+		})
 		if err != nil {
 			return err
 		}
@@ -154,7 +157,8 @@ func TestAClosureThatOverlooksAnErrorIsNotAcknowledgedAsStored(t *testing.T) {
 			want += n
 		}
 	}
-	if got := count(t, s, `SELECT SUM(CAST(model AS INTEGER)) FROM calibrations`); got != want || errs[0] != nil || errs[2] != nil {
+	if got := count(t, s, `SELECT SUM(CAST(model AS INTEGER)) FROM calibrations`); got != want || errs[0] != nil ||
+		errs[2] != nil {
 		t.Errorf("stored: %d, acknowledged: %d (%v)", got, want, errs)
 	}
 }
@@ -176,14 +180,19 @@ func TestAFullDiskFailsCleanly(t *testing.T) {
 	fill := func(t *engine.Tx) error {
 		return t.Exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
 	}
-	errs := together(t, s, note(1), fill, note(2), func(*engine.Tx) error { return session.Errorf(session.Conflict, "its own") }, note(3))
+	errs := together(t, s, note(1), fill, note(2), func(*engine.Tx) error {
+		return session.Errorf(session.Conflict, "its own")
+	}, note(3))
 	for i, want := range []session.Code{"", session.StorageFull, "", session.Conflict, ""} {
 		wants(t, errs[i], want, "")
 	}
 	if n := count(t, s, `SELECT SUM(CAST(model AS INTEGER)) * 10 + COUNT(*) FROM calibrations`); n != 63 {
 		t.Errorf("what was acknowledged beside it: %d", n)
 	}
-	_, err := s.Append(ctx, store.Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("x", 1<<20))}})
+	_, err := s.Append(ctx, store.Append{
+		Session:  sess.ID,
+		Messages: []session.Message{says(session.User, strings.Repeat("x", 1<<20))},
+	})
 	wants(t, err, session.StorageFull, "nothing of this request was stored")
 	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.MessageCount != 1 {
 		t.Errorf("%d messages", got.MessageCount)
@@ -379,7 +388,8 @@ func TestAppendsOfTwoProcessesSurviveKill(t *testing.T) {
 	s = testkit.Must(store.Open(ctx, path, store.Options{}))(t)
 	defer s.Close()
 	for i, id := range sessions {
-		if got := testkit.Must(s.Session(ctx, id))(t); got.LastSeq < acknowledged[i] || got.LastSeq > acknowledged[i]+1 || got.MessageCount != got.LastSeq {
+		if got := testkit.Must(s.Session(ctx, id))(t); got.LastSeq < acknowledged[i] || got.LastSeq > acknowledged[i]+1 ||
+			got.MessageCount != got.LastSeq {
 			t.Errorf("%d acknowledged, %d there", acknowledged[i], got.LastSeq)
 		}
 	}

@@ -20,8 +20,10 @@ func TestDatasetsAreReadAsPublished(t *testing.T) {
 	}
 	want := []string{
 		"LoCoMo without evidence: 2",
-		"conv-1/D1 2023-05-08 13:56:00 [{conv-1/D1:1 A I mended the blue kite on Sunday.} {conv-1/D1:2 B Good! Does it fly?} {conv-1/D1:3 A \n[a photo of a kite over a lake]}]",
-		"conv-1/D2 2023-06-09 10:01:00 [{conv-1/D2:1 B My sister opened a bakery near the harbour.} {conv-1/D2:2 A What does she bake?}]",
+		"conv-1/D1 2023-05-08 13:56:00 [{conv-1/D1:1 A I mended the blue kite on Sunday.} {conv-1/D1:2 B Good! Does it " +
+			"fly?} {conv-1/D1:3 A \n[a photo of a kite over a lake]}]",
+		"conv-1/D2 2023-06-09 10:01:00 [{conv-1/D2:1 B My sister opened a bakery near the harbour.} {conv-1/D2:2 A What " +
+			"does she bake?}]",
 		"Which kite was mended? [conv-1/D1:1] [conv-1/D1]",
 		"Where is the bakery, and who flies a kite? [conv-1/D2:1 conv-1/D1:3] [conv-1/D2 conv-1/D1]",
 		"LongMemEval without evidence: 1",
@@ -30,7 +32,8 @@ func TestDatasetsAreReadAsPublished(t *testing.T) {
 		"q2_abs/0 2023-05-20 02:21:00 [{q2_abs/0:0 user I have a dog.}]",
 		"Where did I buy my tent? [q1/1:0] [q1/1]",
 		"REALTALK without evidence: 0",
-		"Chat_1_Ann_Ben/D1 2023-12-29 13:34:36 [{Chat_1_Ann_Ben/D1:1 Ann Our team lost the final yesterday} {Chat_1_Ann_Ben/D1:2 Ben Against whom?}]",
+		"Chat_1_Ann_Ben/D1 2023-12-29 13:34:36 [{Chat_1_Ann_Ben/D1:1 Ann Our team lost the final yesterday} " +
+			"{Chat_1_Ann_Ben/D1:2 Ben Against whom?}]",
 		"Who lost the final? [Chat_1_Ann_Ben/D1:1] [Chat_1_Ann_Ben/D1]",
 	}
 	slices.Sort(got)

@@ -256,7 +256,10 @@ func readLongMemEval(raw []byte) (dataset, error) {
 
 // parseDate reads the dates of the three sets; the n-th talk without one is on the n-th day.
 func parseDate(s string, n int) time.Time {
-	for _, layout := range []string{"3:04 pm on 2 January, 2006", "2006/01/02 (Mon) 15:04", "02.01.2006, 15:04:05", "2006-01-02 15:04:05"} {
+	for _, layout := range []string{
+		"3:04 pm on 2 January, 2006", "2006/01/02 (Mon) 15:04", "02.01.2006, 15:04:05",
+		"2006-01-02 15:04:05",
+	} {
 		if at, err := time.Parse(layout, s); err == nil {
 			return at
 		}

@@ -90,7 +90,8 @@ type rig struct {
 
 func openRig(t *testing.T) *rig {
 	dir, reference := t.TempDir(), tokens.Reference()
-	s := testkit.Must(store.Open(t.Context(), filepath.Join(dir, "sessions.db"), store.Options{Measure: reference.Measure, Touched: touched.Files}))(t)
+	s := testkit.Must(store.Open(t.Context(), filepath.Join(dir, "sessions.db"),
+		store.Options{Measure: reference.Measure, Touched: touched.Files}))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	index := testkit.Must(search.Open(t.Context(), filepath.Join(dir, "search.db"), s))(t)
 	t.Cleanup(func() { _ = index.Close() })
@@ -119,7 +120,10 @@ func (r *rig) measure(t *testing.T, talk talk) tally {
 	told := 0
 	for n := 1; n <= compactions; n++ {
 		upto := len(talk.messages) * n / compactions
-		head = testkit.Must(r.store.Append(ctx, store.Append{Session: id, Messages: talk.messages[told:upto], Parent: head}))(t).Head
+		head = testkit.Must(r.store.Append(ctx, store.Append{
+			Session: id, Messages: talk.messages[told:upto],
+			Parent: head,
+		}))(t).Head
 		told = upto
 		_, _, err := r.contexts.Compact(ctx, id, contextmgr.CompactInput{
 			KeepTokens: &keep, Strategy: session.StrategySummarize,
@@ -151,9 +155,12 @@ func (r *rig) measure(t *testing.T, talk talk) tally {
 // ask appends a question on a branch of its own and looks for the fact in the context.
 func (r *rig) ask(t *testing.T, id session.ID, head *session.MessageRef, f *fact, question string) (got found) {
 	asked := newMessage(session.User, session.Person, session.TextPart(strings.TrimRight(question, "?？")+"?"))
-	testkit.Must(r.store.Append(t.Context(), store.Append{Session: id, Parent: head, Messages: []session.Message{asked}}))(t)
+	testkit.Must(r.store.Append(t.Context(),
+		store.Append{Session: id, Parent: head, Messages: []session.Message{asked}}))(t)
 	v := testkit.Must(r.contexts.Assemble(t.Context(), id, contextmgr.Budget{CloseCalls: true}))(t)
-	summary := slices.IndexFunc(v.Provenance, func(p contextmgr.Provenance) bool { return p.Kind == contextmgr.ItemSummary })
+	summary := slices.IndexFunc(v.Provenance, func(p contextmgr.Provenance) bool {
+		return p.Kind == contextmgr.ItemSummary
+	})
 	if summary >= 0 {
 		summary = v.Provenance[summary].Message
 	}
@@ -167,7 +174,9 @@ func (r *rig) ask(t *testing.T, id session.ID, head *session.MessageRef, f *fact
 		case last: // the question itself, then what was recalled for it
 			got[recalled] = slices.ContainsFunc(m.Parts[1:], func(p session.Part) bool { return f.in(p.Text) })
 		default:
-			got[truncated] = got[truncated] || f.in(m.Text()) || slices.ContainsFunc(m.Parts, func(p session.Part) bool { return f.in(p.Arguments) })
+			got[truncated] = got[truncated] || f.in(m.Text()) || slices.ContainsFunc(m.Parts, func(p session.Part) bool {
+				return f.in(p.Arguments)
+			})
 		}
 	}
 	for way := digested; way <= recalled; way++ {
@@ -225,7 +234,8 @@ func (t tally) add(o tally) {
 }
 
 func (t tally) print(name string) {
-	fmt.Printf("\n%s\n\n| facts | after | asked | truncation | digest | digest + index | with recall |\n| --- | ---:| ---:| ---:| ---:| ---:| ---:|\n", name)
+	fmt.Printf("\n%s\n\n| facts | after | asked | truncation | digest | digest + index | with recall |\n"+
+		"| --- | ---:| ---:| ---:| ---:| ---:| ---:|\n", name)
 	for _, kind := range append(kinds(), sumClear, sumEvery, sumOtherwise) {
 		for after := 1; after <= compactions; after++ {
 			c, ok := t[place{after, kind}]
@@ -280,7 +290,10 @@ func (r *rig) importTalks(t *testing.T, folder string, least int) (talks []talk)
 			plain.Finish = m.Finish
 			for _, p := range m.Parts {
 				if p.Kind == session.PartText || p.Kind == session.PartToolCall || p.Kind == session.PartToolResult {
-					plain.Parts = append(plain.Parts, session.Part{Kind: p.Kind, Text: p.Content(), ToolName: p.ToolName, CallID: p.CallID, Arguments: p.Arguments, IsError: p.IsError})
+					plain.Parts = append(plain.Parts, session.Part{
+						Kind: p.Kind, Text: p.Content(), ToolName: p.ToolName,
+						CallID: p.CallID, Arguments: p.Arguments, IsError: p.IsError,
+					})
 				}
 			}
 			if len(plain.Parts) > 0 {
@@ -295,7 +308,10 @@ func (r *rig) importTalks(t *testing.T, folder string, least int) (talks []talk)
 }
 
 func newMessage(role session.Role, origin session.Origin, parts ...session.Part) session.Message {
-	return session.Message{Kind: session.KindMessage, Role: role, Origin: origin, InContext: true, Display: true, Parts: parts}
+	return session.Message{
+		Kind: session.KindMessage, Role: role, Origin: origin, InContext: true, Display: true,
+		Parts: parts,
+	}
 }
 
 // writtenTalks returns the conversations in the folder talks. A line of their files is
@@ -316,7 +332,10 @@ func writtenTalks(t *testing.T) (talks []talk) {
 				talk.messages = append(talk.messages, parseSaying(who, said, len(talk.messages))...)
 			case "?":
 				f := append(strings.Split(said, " | "), "")
-				talk.labelled = append(talk.labelled, fact{kind: f[0], text: f[1], asked: f[2], otherwise: f[3], told: len(talk.messages) - 1})
+				talk.labelled = append(talk.labelled, fact{
+					kind: f[0], text: f[1], asked: f[2], otherwise: f[3],
+					told: len(talk.messages) - 1,
+				})
 			case "~":
 				small.templates = append(small.templates, said)
 			case "=":
@@ -342,8 +361,10 @@ func parseSaying(who, said string, n int) []session.Message {
 		return []session.Message{reply}
 	}
 	id := fmt.Sprintf("c%d", n)
-	reply.Finish, reply.Parts = session.FinishToolCalls, []session.Part{{Kind: session.PartToolCall, CallID: id, ToolName: "lookup", Arguments: "{}"}}
-	return []session.Message{reply, newMessage(session.Tool, session.ByTool, session.Part{Kind: session.PartToolResult, CallID: id, ToolName: "lookup", Text: said})}
+	reply.Finish, reply.Parts = session.FinishToolCalls,
+		[]session.Part{{Kind: session.PartToolCall, CallID: id, ToolName: "lookup", Arguments: "{}"}}
+	return []session.Message{reply, newMessage(session.Tool, session.ByTool,
+		session.Part{Kind: session.PartToolResult, CallID: id, ToolName: "lookup", Text: said})}
 }
 
 // smallTalk makes turns of no importance from templates.
@@ -563,8 +584,11 @@ func firstRunes(s string, n int) string {
 
 func TestSampledFactsAreClear(t *testing.T) {
 	msgs := []session.Message{
-		newMessage(session.User, session.Person, session.TextPart("Never restart the billing gateway without me. What is next?")),
-		newMessage(session.Tool, session.ByTool, session.TextPart("12: return nothing 777\n13: return nothing 888\n14: return nothing 999\nThe gateway charges $129 for each merchant.")),
+		newMessage(session.User, session.Person,
+			session.TextPart("Never restart the billing gateway without me. What is next?")),
+		newMessage(session.Tool, session.ByTool,
+			session.TextPart("12: return nothing 777\n13: return nothing 888\n14: return nothing 999\n"+
+				"The gateway charges $129 for each merchant.")),
 		newMessage(session.Assistant, session.Model, session.TextPart("We will use retryBudget for merchant calls.")),
 	}
 	var got []string
@@ -574,7 +598,10 @@ func TestSampledFactsAreClear(t *testing.T) {
 		}
 	}
 	all := strings.Join(got, "\n")
-	for _, want := range []string{"constraints Never restart the billing gateway without me.", "decisions We will use retryBudget", "numbers $129"} {
+	for _, want := range []string{
+		"constraints Never restart the billing gateway without me.",
+		"decisions We will use retryBudget", "numbers $129",
+	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not among\n%s", want, all)
 		}

@@ -53,7 +53,9 @@ func TestWhatSummariesLost(t *testing.T) {
 			}
 		}
 	}
-	fmt.Printf("%d compactions; %d tokens each where the hook knows the summary, %d where not\n\n| | told | lost by the summary | given back | given back without knowing the summary |\n|---|---|---|---|---|\n", n, known.tokens/max(1, int64(n)), unknown.tokens/max(1, int64(n)))
+	fmt.Printf("%d compactions; %d tokens each where the hook knows the summary, %d where not\n\n"+
+		"| | told | lost by the summary | given back | given back without knowing the summary |\n|---|---|---|---|---|\n", n,
+		known.tokens/max(1, int64(n)), unknown.tokens/max(1, int64(n)))
 	for _, kind := range []string{kindRule, kindDecision, kindNumber, kindPath} {
 		fmt.Printf("| %s | %d | %d | %d (%.0f %%) | %d (%.0f %%) |\n", kind, known.kinds[kind].told, known.kinds[kind].lost,
 			known.kinds[kind].back, known.kinds[kind].share(), unknown.kinds[kind].back, unknown.kinds[kind].share())
@@ -99,7 +101,8 @@ func plantRules(msgs []session.Message) (out []session.Message) {
 	for i, rule := range plantedRules {
 		from, to := i*len(msgs)/len(plantedRules), (i+1)*len(msgs)/len(plantedRules)
 		out = append(out, session.Message{
-			Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true, Parts: []session.Part{session.TextPart(rule)},
+			Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true,
+			Parts: []session.Part{session.TextPart(rule)},
 		})
 		out = append(out, msgs[from:to]...)
 	}
@@ -114,7 +117,9 @@ func factsOf(msgs []session.Message, folder string) []fact {
 	for _, rule := range digest.StandingRules(msgs, session.Givers{}) {
 		facts = append(facts, fact{kind: kindRule, text: rule.Text})
 	}
-	said := slices.DeleteFunc(slices.Clone(msgs), func(m session.Message) bool { return m.Origin != session.Person && m.Role != session.Assistant })
+	said := slices.DeleteFunc(slices.Clone(msgs), func(m session.Message) bool {
+		return m.Origin != session.Person && m.Role != session.Assistant
+	})
 	for _, f := range sampleFacts(said, len(said)) {
 		if f.kind == kindDecision || f.kind == kindNumber {
 			facts = append(facts, f)

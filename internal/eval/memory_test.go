@@ -70,9 +70,17 @@ func (r *rig) afterWork(t *testing.T, window int64, turns int) (text string, com
 			said = plantedRules[n/10] + " " + said
 		}
 		msgs := []session.Message{newMessage(session.User, session.Person, session.TextPart(said))}
-		call := newMessage(session.Assistant, session.Model, session.Part{Kind: session.PartToolCall, ToolName: "read", CallID: fmt.Sprint("c", n), Arguments: fmt.Sprintf(`{"path":"src/%s_%d.go"}`, file, n)})
-		result := newMessage(session.Tool, session.ByTool, session.Part{Kind: session.PartToolResult, ToolName: "read", CallID: fmt.Sprint("c", n), Text: filling(random, n, file)})
-		reply := newMessage(session.Assistant, session.Model, session.TextPart(fmt.Sprintf("I renamed helper %d in %s. The build passes and nothing else uses it.", n, file)))
+		call := newMessage(session.Assistant, session.Model,
+			session.Part{
+				Kind: session.PartToolCall, ToolName: "read", CallID: fmt.Sprint("c", n),
+				Arguments: fmt.Sprintf(`{"path":"src/%s_%d.go"}`, file, n),
+			})
+		result := newMessage(session.Tool, session.ByTool, session.Part{
+			Kind: session.PartToolResult, ToolName: "read",
+			CallID: fmt.Sprint("c", n), Text: filling(random, n, file),
+		})
+		reply := newMessage(session.Assistant, session.Model,
+			session.TextPart(fmt.Sprintf("I renamed helper %d in %s. The build passes and nothing else uses it.", n, file)))
 		reply.Finish = session.FinishStop
 		msgs = append(msgs, call, result, reply)
 		testkit.Must(r.store.Append(t.Context(), store.Append{Session: id, Messages: msgs}))(t)
@@ -81,7 +89,8 @@ func (r *rig) afterWork(t *testing.T, window int64, turns int) (text string, com
 	testkit.Must(r.index.CatchUp(t.Context()))(t)
 	ask := newMessage(session.User, session.Person, session.TextPart("What is the weather like in Lisbon?"))
 	testkit.Must(r.store.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{ask}}))(t)
-	v := testkit.Must(r.contexts.Turn(t.Context(), id, contextmgr.TurnInput{Budget: contextmgr.Budget{CloseCalls: true}}))(t)
+	v := testkit.Must(r.contexts.Turn(t.Context(), id,
+		contextmgr.TurnInput{Budget: contextmgr.Budget{CloseCalls: true}}))(t)
 	for i := range v.Messages {
 		text += v.Messages[i].Text() + "\n"
 	}
@@ -94,11 +103,16 @@ func filling(random *rand.Rand, n int, file string) string {
 	for i := range 12 + random.IntN(20) {
 		switch n % 3 {
 		case 0:
-			fmt.Fprintf(&b, "// helper%d always returns the %s of the %d-th row and must not be called twice.\nfunc helper%d(x uint64) error { return %s.Do(x, %d) }\n", i, file, i, i, file, random.IntN(9999))
+			fmt.Fprintf(&b,
+				"// helper%d always returns the %s of the %d-th row and must not be called twice.\n"+
+					"func helper%d(x uint64) error { return %s.Do(x, %d) }\n", i, file, i, i, file, random.IntN(9999))
 		case 1:
-			fmt.Fprintf(&b, "2026-02-11T10:%02d:00Z INFO %s: request %d took %d ms\n", i, file, random.IntN(99999), random.IntN(900))
+			fmt.Fprintf(&b, "2026-02-11T10:%02d:00Z INFO %s: request %d took %d ms\n", i, file, random.IntN(99999),
+				random.IntN(900))
 		default:
-			fmt.Fprintf(&b, "The %s keeps every row that it has read and never forgets the order of row %d. You must read it before you go on.\n", file, random.IntN(999))
+			fmt.Fprintf(&b,
+				"The %s keeps every row that it has read and never forgets the order of row %d. "+
+					"You must read it before you go on.\n", file, random.IntN(999))
 		}
 	}
 	return b.String()

@@ -23,7 +23,8 @@ import (
 // ones without a question answer none. Those at even places are for tuning.
 func unspacedQuestions(t testing.TB, language string) dataset {
 	set := dataset{name: "questions in " + language}
-	for n, line := range strings.Split(strings.TrimSpace(string(testkit.Must(os.ReadFile("testdata/unspaced.tsv"))(t))), "\n") {
+	for n, line := range strings.Split(strings.TrimSpace(string(testkit.Must(os.ReadFile("testdata/unspaced.tsv"))(t))),
+		"\n") {
 		fields := strings.Split(line, "\t")
 		if fields[0] != language {
 			continue
@@ -32,7 +33,10 @@ func unspacedQuestions(t testing.TB, language string) dataset {
 		c.said = []saying{{c.id + ":0", "user", "ok"}, {c.id + ":1", "assistant", fields[2]}}
 		set.chats = append(set.chats, c)
 		if fields[1] != "" {
-			set.questions = append(set.questions, question{dialogue: language, text: fields[1], evidence: []string{c.id + ":1"}, chats: []string{c.id}})
+			set.questions = append(set.questions, question{
+				dialogue: language, text: fields[1], evidence: []string{c.id + ":1"},
+				chats: []string{c.id},
+			})
 		}
 	}
 	return set
@@ -70,7 +74,9 @@ func TestHookFindsFactsWithoutSpaces(t *testing.T) {
 			}}))(t)
 		}
 		testkit.Must(r.index.CatchUp(t.Context()))(t)
-		m := memory.Memory{Store: r.store, Index: r.index, Count: func(s string) int64 { return int64(len(s)) }, Now: time.Now, Scope: memory.Scope{Projects: []string{"/w"}}}
+		m := memory.Memory{Store: r.store, Index: r.index, Count: func(s string) int64 {
+			return int64(len(s))
+		}, Now: time.Now, Scope: memory.Scope{Projects: []string{"/w"}}}
 		for n, q := range set.questions {
 			answer := testkit.Must(m.ForPrompt(t.Context(), q.text))(t)
 			lines += strings.Count(answer, "\n- [")
@@ -108,7 +114,9 @@ func TestRecallFindsFactsWithoutSpaces(t *testing.T) {
 		}
 		for n, q := range set.questions {
 			fact := set.chats[n].said[1].text
-			if slices.ContainsFunc((&remembered{}).ask(t, r, id, q.text, nil), func(l spokenLine) bool { return strings.Contains(l.text, fact) }) {
+			if slices.ContainsFunc((&remembered{}).ask(t, r, id, q.text, nil), func(l spokenLine) bool {
+				return strings.Contains(l.text, fact)
+			}) {
 				found[language]++
 			} else if n%2 == 0 {
 				t.Logf("not recalled: %s", q.text)
@@ -126,7 +134,9 @@ func TestScriptsAndFormsAreFound(t *testing.T) {
 	dir := samples.Case(t, "34-search-scripts")
 	r := openRig(t)
 	importer := history.Importer{Store: r.store}
-	testkit.Must(importer.Run(t.Context(), claudecode.New(func(string) string { return "" }, time.Now), []string{filepath.Join(dir, "claude", "projects")}))(t)
+	testkit.Must(importer.Run(t.Context(), claudecode.New(func(string) string {
+		return ""
+	}, time.Now), []string{filepath.Join(dir, "claude", "projects")}))(t)
 	testkit.Must(r.index.CatchUp(t.Context()))(t)
 	for line := range strings.Lines(string(testkit.Must(os.ReadFile(filepath.Join(dir, "questions.tsv")))(t))) {
 		query, want, ok := strings.Cut(strings.TrimSpace(line), "\t")

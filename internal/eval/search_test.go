@@ -54,7 +54,8 @@ func TestSearchData(t *testing.T) {
 		fmt.Printf("\n%s: %d talks, %d messages, %d questions (%d without evidence left out), %d newer messages\n",
 			set.name, len(set.chats), messages, len(set.questions), set.skipped, *newer)
 		set.chats = append(set.chats, newerChats(t, *newer)...)
-		fmt.Printf("%-22s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n", "", "hit@1", "hit@5", "MRR", "R@10", "any@10", "R@10 all", "any all", "p50", "p99")
+		fmt.Printf("%-22s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n", "", "hit@1", "hit@5", "MRR", "R@10", "any@10", "R@10 all",
+			"any all", "p50", "p99")
 		for _, engine := range []engine{openSessiond(t, set), openPlain(t, set)} {
 			score(engine, set.questions).print(engine.name())
 		}
@@ -131,10 +132,10 @@ func (f figures) print(name string) {
 		f.hit1/n, f.hit5/n, f.mrr/n, f.recall/m, f.any/m, f.recallAll/m, f.anyA/m, at(50), at(99))
 }
 
-// newerChats returns chats of 20 messages between other people about other things. They have as many messages as given and
-// are newer than those of a set. Their sentences are in testdata/newer.json: {n} stands for the second speaker, {m} for a
-// third person, {k} for a relative, {t} for a time, {d} for a number, {a} and {b} for things of the topic, {v} for what
-// people do with them.
+// newerChats returns chats of 20 messages between other people about other things. They have as many messages as given
+// and are newer than those of a set. Their sentences are in testdata/newer.json: {n} stands for the second speaker, {m}
+// for a third person, {k} for a relative, {t} for a time, {d} for a number, {a} and {b} for things of the topic, {v}
+// for what people do with them.
 func newerChats(t testing.TB, messages int) (chats []chat) {
 	var from struct {
 		Names, Kin, Times, Frames []string
@@ -144,7 +145,10 @@ func newerChats(t testing.TB, messages int) (chats []chat) {
 	random := rand.New(rand.NewPCG(1, 2))
 	one := func(of []string) string { return of[random.IntN(len(of))] }
 	for len(chats)*20 < messages {
-		c := chat{dialogue: "newer", id: fmt.Sprintf("newer/%d", len(chats)), at: time.Date(2026, 1, 1, 0, len(chats), 0, 0, time.UTC)}
+		c := chat{
+			dialogue: "newer", id: fmt.Sprintf("newer/%d", len(chats)),
+			at: time.Date(2026, 1, 1, 0, len(chats), 0, 0, time.UTC),
+		}
 		topics, who := random.Perm(len(from.Topics))[:3], [2]string{one(from.Names), one(from.Names)}
 		for i := range min(20, messages-len(chats)*20) {
 			topic := from.Topics[topics[random.IntN(len(topics))]]
@@ -153,7 +157,8 @@ func newerChats(t testing.TB, messages int) (chats []chat) {
 				text += " " + one(from.Frames)
 			}
 			text = strings.NewReplacer("{n}", who[i%2], "{m}", one(from.Names), "{k}", one(from.Kin), "{t}", one(from.Times),
-				"{d}", fmt.Sprint(2+random.IntN(90)), "{a}", one(topic.Things), "{b}", one(topic.Things), "{v}", one(topic.Verbs)).Replace(text)
+				"{d}", fmt.Sprint(2+random.IntN(90)), "{a}", one(topic.Things), "{b}", one(topic.Things), "{v}",
+				one(topic.Verbs)).Replace(text)
 			c.said = append(c.said, saying{fmt.Sprintf("%s:%d", c.id, i), []string{"user", "assistant"}[i%2], text})
 		}
 		chats = append(chats, c)
@@ -212,7 +217,8 @@ func (o *ours) sayings(q, dialogue string, n int) (ids []string) {
 }
 
 func (o *ours) talks(q, dialogue string, n int) (ids []string) {
-	res := testkit.Must(o.index.Search(o.t.Context(), search.Query{Text: q, Project: dialogue, Group: search.GroupSession, Limit: n}))(o.t)
+	res := testkit.Must(o.index.Search(o.t.Context(),
+		search.Query{Text: q, Project: dialogue, Group: search.GroupSession, Limit: n}))(o.t)
 	for _, h := range res.Sessions {
 		ids = append(ids, o.talk[h.SessionID])
 	}
@@ -270,7 +276,10 @@ func (p *plain) talks(q, dialogue string, n int) []string   { return p.find("tal
 func chatsOf(talks []talk) (chats []chat) {
 	for n, talk := range talks {
 		for from := 0; from < len(talk.messages); from += 20 {
-			c := chat{dialogue: fmt.Sprint(n), id: fmt.Sprintf("%d/%d", n, from), at: time.Date(2025, 1, 1, n%24, 0, 0, 0, time.UTC).AddDate(0, 0, n)}
+			c := chat{
+				dialogue: fmt.Sprint(n), id: fmt.Sprintf("%d/%d", n, from),
+				at: time.Date(2025, 1, 1, n%24, 0, 0, 0, time.UTC).AddDate(0, 0, n),
+			}
 			for i, m := range talk.messages[from:min(from+20, len(talk.messages))] {
 				var texts []string
 				for j := range m.Parts {
@@ -295,7 +304,8 @@ func chatsOf(talks []talk) (chats []chat) {
 // whose answers are in none of the transcripts are left out.
 func askedQuestions(t testing.TB, talks []talk, half string) dataset {
 	set := dataset{name: "questions asked by a person, " + cmp.Or(half, "held"), chats: chatsOf(talks)}
-	for n, line := range strings.Split(strings.TrimSpace(string(testkit.Must(os.ReadFile("testdata/asked.tsv"))(t))), "\n") {
+	for n, line := range strings.Split(strings.TrimSpace(string(testkit.Must(os.ReadFile("testdata/asked.tsv"))(t))),
+		"\n") {
 		if (n%2 == 0) != (half == "tune") {
 			continue
 		}
@@ -303,7 +313,9 @@ func askedQuestions(t testing.TB, talks []talk, half string) dataset {
 		q := question{text: text}
 		for _, c := range set.chats {
 			for _, s := range c.said {
-				if slices.ContainsFunc(strings.Split(answers, "|"), func(answer string) bool { return strings.Contains(s.text, answer) }) {
+				if slices.ContainsFunc(strings.Split(answers, "|"), func(answer string) bool {
+					return strings.Contains(s.text, answer)
+				}) {
 					q.evidence = append(q.evidence, s.id)
 					if !slices.Contains(q.chats, c.id) {
 						q.chats = append(q.chats, c.id)
@@ -359,7 +371,10 @@ func madeQuestions(t testing.TB, talks []talk, half string) dataset {
 			h := fnv.New32a()
 			h.Write([]byte(text))
 			if (h.Sum32()%2 == 0) == (half == "tune") {
-				set.questions = append(set.questions, question{dialogue: c.dialogue, text: text, evidence: []string{s.id}, chats: []string{c.id}})
+				set.questions = append(set.questions, question{
+					dialogue: c.dialogue, text: text, evidence: []string{s.id},
+					chats: []string{c.id},
+				})
 			}
 		}
 	}

@@ -94,7 +94,8 @@ func TestQuestionsPreferTheirTime(t *testing.T) {
 				t.Errorf("%q: the answer names no filter: %+v", q.text, got.Time)
 			}
 		}
-		t.Logf("by %s, right ones first: %d of %d (tune), %d of %d (held)", group, first["tune"], asked["tune"], first["held"], asked["held"])
+		t.Logf("by %s, right ones first: %d of %d (tune), %d of %d (held)", group, first["tune"], asked["tune"],
+			first["held"], asked["held"])
 		if first["tune"]+first["held"] < len(questions)-2 {
 			t.Errorf("by %s, only %v of %v are right", group, first, asked)
 		}

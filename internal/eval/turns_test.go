@@ -69,9 +69,11 @@ func (a *asking) messages(f *otherWork) []session.Message {
 	msgs := []session.Message{newMessage(session.User, session.Person, session.TextPart(a.Ask))}
 	for i := range a.Steps {
 		s, id := &a.Steps[i], fmt.Sprintf("%s-%d", a.ID, i)
-		call := newMessage(session.Assistant, session.Model, session.Part{Kind: session.PartToolCall, ToolName: s.Tool, CallID: id, Arguments: string(encode(s.Args))})
+		call := newMessage(session.Assistant, session.Model,
+			session.Part{Kind: session.PartToolCall, ToolName: s.Tool, CallID: id, Arguments: string(encode(s.Args))})
 		call.Finish = session.FinishToolCalls
-		msgs = append(msgs, call, newMessage(session.Tool, session.ByTool, session.Part{Kind: session.PartToolResult, ToolName: s.Tool, CallID: id, Text: s.result(f)}))
+		msgs = append(msgs, call, newMessage(session.Tool, session.ByTool,
+			session.Part{Kind: session.PartToolResult, ToolName: s.Tool, CallID: id, Text: s.result(f)}))
 	}
 	reply := newMessage(session.Assistant, session.Model, session.TextPart(a.Answer))
 	reply.Finish = session.FinishStop
@@ -152,7 +154,10 @@ func (r *rig) askLater(t *testing.T, askings []asking, half string, window int64
 	}
 	for i := range askings {
 		a := &askings[i]
-		testkit.Must(r.store.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{newMessage(session.User, session.Person, session.TextPart(a.Question))}}))(t)
+		testkit.Must(r.store.Append(t.Context(), store.Append{
+			Session:  id,
+			Messages: []session.Message{newMessage(session.User, session.Person, session.TextPart(a.Question))},
+		}))(t)
 		testkit.Must(r.index.CatchUp(t.Context()))(t)
 		v := r.contextOf(t, id, nil)
 		if slices.ContainsFunc(linesOf(v.Messages, -1, a.Question), func(l spokenLine) bool { return a.in(l.text) }) {
@@ -170,14 +175,17 @@ func TestTurnsWithCalls(t *testing.T) {
 	if !*measured {
 		t.Skip("scripts/eval memory measures it")
 	}
-	fmt.Println("\n| half | window | asked | in the context | recalled | asked one after the other | tokens of a recall | silent at unrelated questions |\n|" + strings.Repeat(" --- |", 8))
+	fmt.Println("\n" +
+		"| half | window | asked | in the context | recalled | asked one after the other | tokens of a recall | silent at " +
+		"unrelated questions |\n|" + strings.Repeat(" --- |", 8))
 	for _, h := range []string{"tune", "held"} {
 		for _, window := range []int64{8_000, 16_000, 32_000} {
 			if *half != "" && *half != h || *oneWindow != 0 && *oneWindow != window {
 				continue
 			}
 			got := openRig(t).askLater(t, readAskings(t, h), h, window, 100)
-			fmt.Printf("| %s | %d | %d | %d | %d | %d | %d | %d of 10 |\n", h, window, got.all, got.inContext, got.recalled, got.inSequence, got.tokens/got.all, got.silent)
+			fmt.Printf("| %s | %d | %d | %d | %d | %d | %d | %d of 10 |\n", h, window, got.all, got.inContext, got.recalled,
+				got.inSequence, got.tokens/got.all, got.silent)
 		}
 	}
 }
@@ -216,8 +224,9 @@ func TestTwelveResultsOfCallsAskedInARow(t *testing.T) {
 				Tool: "web_search", Args: map[string]string{"query": subject}, Form: "prose", Size: 100,
 				Fact: []string{fmt.Sprintf("%s=$%d %s=%s %s=$%d", company(0), 2003+i, company(1), value, company(2), 3001+i)},
 			}},
-			Answer: "I found the " + subject + " of all three.", Question: fmt.Sprintf("What was %s's %s again?", company(1), subject),
-			Needs: []string{company(1) + "=" + value},
+			Answer:   "I found the " + subject + " of all three.",
+			Question: fmt.Sprintf("What was %s's %s again?", company(1), subject),
+			Needs:    []string{company(1) + "=" + value},
 		})
 	}
 	for window, least := range map[int64]int{8_000: 8, 16_000: 12, 32_000: 12} {

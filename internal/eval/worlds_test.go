@@ -34,15 +34,21 @@ func TestMemory(t *testing.T) {
 	if !*measured {
 		t.Skip("scripts/eval memory measures it")
 	}
-	fmt.Println("\n| half | window | compactions | own words | other words (person, model, tool) | quoted though nothing fits | no recall | newest that fit | rules | decoys | last two results | context tokens | recalled | of questions with none | turn p50/p95 | without recall |\n|" + strings.Repeat(" --- |", 16))
+	fmt.Println("\n" +
+		"| half | window | compactions | own words | other words (person, model, " +
+		"tool) | quoted though nothing fits | no recall | newest that fit | rules | decoys | last two results | context " +
+		"tokens | recalled | of questions with none | turn p50/p95 | without recall |\n|" + strings.Repeat(" --- |", 16))
 	for _, h := range []string{"tune", "held"} {
 		for _, window := range []int64{8_000, 16_000, 32_000, 128_000} {
 			if *half != "" && *half != h || *oneWindow != 0 && *oneWindow != window {
 				continue
 			}
 			m := openRig(t).remember(t, h, window, 200)
-			fmt.Printf("| %s | %d | %d | %v | %v | %d/%d | %v | %v | %v | %v | %v | %d | %d | %d/%d | %s | %s |\n", h, window, m.compactions,
-				m.own, m.other, m.unfitting, m.other[""][1], m.otherUnrecalled, m.otherNewest, m.rules, m.decoys, m.results, m.contexts/int64(len(m.with)), m.recalled/int64(len(m.with)), m.unrecalled, len(m.with), percentiles(m.with), percentiles(m.without))
+			fmt.Printf("| %s | %d | %d | %v | %v | %d/%d | %v | %v | %v | %v | %v | %d | %d | %d/%d | %s | %s |\n", h, window,
+				m.compactions,
+				m.own, m.other, m.unfitting, m.other[""][1], m.otherUnrecalled, m.otherNewest, m.rules, m.decoys, m.results,
+				m.contexts/int64(len(m.with)), m.recalled/int64(len(m.with)), m.unrecalled, len(m.with), percentiles(m.with),
+				percentiles(m.without))
 		}
 	}
 }
@@ -52,9 +58,11 @@ func TestMemory(t *testing.T) {
 func TestMemoryOfShortConversation(t *testing.T) {
 	effort.NotShort(t, "it holds a conversation of 100 turns")
 	m := openRig(t).remember(t, "tune", 8_000, 100)
-	t.Logf("%d compactions: %v in own words, %v in other words, rules %v, decoys %v", m.compactions, m.own, m.other, m.rules, m.decoys)
+	t.Logf("%d compactions: %v in own words, %v in other words, rules %v, decoys %v", m.compactions, m.own, m.other,
+		m.rules, m.decoys)
 	if m.own[""][0] < 36 || m.other[""][0] < 20 || m.rules[""][0] < 90 || m.decoys[""][0] > 20 || m.compactions < 10 {
-		t.Error("less is left than of 200 turns when this test was written: 32/40 in other words, rules 120/120, decoys 10/130")
+		t.Error("less is left than of 200 turns when this test was written: 32/40 in other words, rules 120/120, " +
+			"decoys 10/130")
 	}
 }
 
@@ -66,7 +74,8 @@ func TestWorldsAreFair(t *testing.T) {
 		all := slices.Concat(w.Facts, w.Rules, w.Decoys)
 		for i := range all {
 			s := &all[i]
-			if len(s.Needs) == 0 || !s.in(strings.Join(s.Text, "\n")) || s.in(s.Own) || s.in(s.Other) || slices.ContainsFunc(theirs, s.in) {
+			if len(s.Needs) == 0 || !s.in(strings.Join(s.Text, "\n")) || s.in(s.Own) || s.in(s.Other) ||
+				slices.ContainsFunc(theirs, s.in) {
 				t.Errorf("%s: its text lacks %q, or a question or filler has it", s.ID, s.Needs)
 			}
 			for k := range all {
@@ -97,7 +106,8 @@ func TestFactCountsWithItsSpeaker(t *testing.T) {
 		}
 	}
 	recalled := []session.Message{newMessage(session.User, session.Person, session.TextPart("What?"),
-		session.TextPart("<recalled_messages>\n[a.1 user] door locks\n[a.2 tool] 218 of the door locks\n</recalled_messages>"))}
+		session.TextPart("<recalled_messages>\n"+
+			"[a.1 user] door locks\n[a.2 tool] 218 of the door locks\n</recalled_messages>"))}
 	if !holds(linesOf(recalled, -1, "What?"), &s) {
 		t.Error("a quoted tool does not count")
 	}
@@ -122,9 +132,12 @@ func TestStandingRulesAreListed(t *testing.T) {
 	for _, talk := range talks {
 		id := testkit.Must(r.store.CreateSession(t.Context(), store.NewSession{Model: "m", Directory: talk.directory}))(t).ID
 		testkit.Must(r.store.Append(t.Context(), store.Append{Session: id, Messages: talk.messages}))(t)
-		c, _, err := r.contexts.Compact(t.Context(), id, contextmgr.CompactInput{KeepTokens: &keep, Strategy: session.StrategySummarize, Budget: contextmgr.Budget{
-			CloseCalls: true, Settings: contextmgr.Settings{KeepRecentMessages: &none},
-		}})
+		c, _, err := r.contexts.Compact(t.Context(), id, contextmgr.CompactInput{
+			KeepTokens: &keep,
+			Strategy:   session.StrategySummarize, Budget: contextmgr.Budget{
+				CloseCalls: true, Settings: contextmgr.Settings{KeepRecentMessages: &none},
+			},
+		})
 		testkit.Check(t, err)
 		if c.Summary != "" {
 			digests++
@@ -189,8 +202,10 @@ func readWorlds(t *testing.T, half string) (w world, fill otherWork) {
 
 // add adds the filler of another file.
 func (f *otherWork) add(o *otherWork) {
-	f.Unrelated, f.Words, f.Verbs, f.Tails = append(f.Unrelated, o.Unrelated...), append(f.Words, o.Words...), append(f.Verbs, o.Verbs...), append(f.Tails, o.Tails...)
-	f.Asks, f.Prose, f.Code, f.Logs = append(f.Asks, o.Asks...), append(f.Prose, o.Prose...), append(f.Code, o.Code...), append(f.Logs, o.Logs...)
+	f.Unrelated, f.Words, f.Verbs, f.Tails = append(f.Unrelated, o.Unrelated...), append(f.Words, o.Words...),
+		append(f.Verbs, o.Verbs...), append(f.Tails, o.Tails...)
+	f.Asks, f.Prose, f.Code, f.Logs = append(f.Asks, o.Asks...), append(f.Prose, o.Prose...), append(f.Code, o.Code...),
+		append(f.Logs, o.Logs...)
 	f.Calls = append(f.Calls, o.Calls...)
 }
 
@@ -249,9 +264,11 @@ func (f *otherWork) turn(n int, s *planted) []session.Message {
 		}
 		id := fmt.Sprintf("c%d-%d", n, i)
 		arguments, _ := json.Marshal(map[string]string{"command": command})
-		call := newMessage(session.Assistant, session.Model, session.Part{Kind: session.PartToolCall, ToolName: "bash", CallID: id, Arguments: string(arguments)})
+		call := newMessage(session.Assistant, session.Model,
+			session.Part{Kind: session.PartToolCall, ToolName: "bash", CallID: id, Arguments: string(arguments)})
 		call.Finish = session.FinishToolCalls
-		msgs = append(msgs, call, newMessage(session.Tool, session.ByTool, session.Part{Kind: session.PartToolResult, ToolName: "bash", CallID: id, Text: result}))
+		msgs = append(msgs, call, newMessage(session.Tool, session.ByTool,
+			session.Part{Kind: session.PartToolResult, ToolName: "bash", CallID: id, Text: result}))
 	}
 	end := newMessage(session.Assistant, session.Model, session.TextPart(reply))
 	end.Finish = session.FinishStop
@@ -260,7 +277,9 @@ func (f *otherWork) turn(n int, s *planted) []session.Message {
 
 // converse holds a conversation with all sayings in its first 70 %, in an order of chance, and asks the questions,
 // evenly spread, in the rest of it: the digest and the room for recall are new at some of them and old at others.
-func (r *rig) converse(t *testing.T, w *world, f *otherWork, window int64, turns int, questions []func(session.ID)) session.ID {
+func (r *rig) converse(t *testing.T, w *world, f *otherWork, window int64, turns int,
+	questions []func(session.ID),
+) session.ID {
 	said := slices.Concat(w.Facts, w.Rules, w.Decoys)
 	f.random.Shuffle(len(said), func(i, j int) { said[i], said[j] = said[j], said[i] })
 	at, all, rest := map[int]*planted{}, turns*7/10, turns-turns*7/10
@@ -407,19 +426,23 @@ func (s share) String() string {
 // remembered is what is left of a conversation at its end.
 type remembered struct {
 	own, other, otherUnrecalled, otherNewest, rules, decoys share
-	results                                                 share  // of calls, the newest two, whole
-	compactions, unrecalled                                 int64  // number; of questions that recall nothing
-	unfitting                                               int64  // of questions in other words that get quotations without the fact
-	contexts, recalled                                      int64  // tokens, of all questions with recall
-	room                                                    int64  // tokens, of a window without its reserve
-	block                                                   string // recalled for the last question
-	with, without                                           []time.Duration
+	results                                                 share // of calls, the newest two, whole
+	compactions, unrecalled                                 int64 // number; of questions that recall nothing
+	// of questions in other words that get quotations without the fact
+	unfitting          int64
+	contexts, recalled int64  // tokens, of all questions with recall
+	room               int64  // tokens, of a window without its reserve
+	block              string // recalled for the last question
+	with, without      []time.Duration
 }
 
 // remember holds a conversation and asks for everything in it.
 func (r *rig) remember(t *testing.T, half string, window int64, turns int) remembered {
 	w, fill := readWorlds(t, half)
-	out := remembered{own: share{}, other: share{}, otherUnrecalled: share{}, otherNewest: share{}, rules: share{}, decoys: share{}, results: share{}}
+	out := remembered{
+		own: share{}, other: share{}, otherUnrecalled: share{}, otherNewest: share{}, rules: share{},
+		decoys: share{}, results: share{},
+	}
 	var questions []func(session.ID)
 	none := int64(0)
 	for i := range w.Facts {
@@ -449,7 +472,9 @@ func (r *rig) remember(t *testing.T, half string, window int64, turns int) remem
 		questions = append(questions, func(id session.ID) {
 			lines := out.ask(t, r, id, q, nil)
 			for _, result := range r.newestResults(t, id, 2) {
-				out.results.count("", slices.ContainsFunc(lines, func(l spokenLine) bool { return l.speaker == "tool" && l.text == result }))
+				out.results.count("", slices.ContainsFunc(lines, func(l spokenLine) bool {
+					return l.speaker == "tool" && l.text == result
+				}))
 			}
 			for i := range w.Rules {
 				out.rules.count("", holds(lines, &w.Rules[i]))
@@ -458,7 +483,9 @@ func (r *rig) remember(t *testing.T, half string, window int64, turns int) remem
 				}
 			}
 			for i := range w.Decoys {
-				out.decoys.count("", slices.ContainsFunc(lines, func(l spokenLine) bool { return l.section == "Standing rules" && w.Decoys[i].in(l.text) }))
+				out.decoys.count("", slices.ContainsFunc(lines, func(l spokenLine) bool {
+					return l.section == "Standing rules" && w.Decoys[i].in(l.text)
+				}))
 			}
 		})
 	}

@@ -40,12 +40,18 @@ type encoder struct {
 func encoders() []encoder {
 	return []encoder{
 		{JSONL, "application/x-ndjson", ".jsonl", true, writeJSONL},
-		{Markdown, "text/markdown; charset=utf-8", ".md", true, transcriptOf(func(out io.Writer, h transcript.Heading, opt *Options) transcript.Writer {
-			return transcript.NewMarkdown(out, h, opt.Zone)
-		})},
-		{HTML, "text/html; charset=utf-8", ".html", false, transcriptOf(func(out io.Writer, h transcript.Heading, opt *Options) transcript.Writer {
-			return transcript.NewHTML(out, h, opt.Zone)
-		})},
+		{
+			Markdown, "text/markdown; charset=utf-8", ".md", true,
+			transcriptOf(func(out io.Writer, h transcript.Heading, opt *Options) transcript.Writer {
+				return transcript.NewMarkdown(out, h, opt.Zone)
+			}),
+		},
+		{
+			HTML, "text/html; charset=utf-8", ".html", false,
+			transcriptOf(func(out io.Writer, h transcript.Heading, opt *Options) transcript.Writer {
+				return transcript.NewHTML(out, h, opt.Zone)
+			}),
+		},
 		{OpenAI, "application/x-ndjson", ".openai.jsonl", true, writeOpenAI},
 		{Pi, "application/x-ndjson", ".pi.jsonl", false, writePi},
 		{Goose, "application/json", ".goose.json", false, writeGoose},
@@ -79,7 +85,8 @@ func encoderOf(f Format) (encoder, error) {
 	if i := slices.IndexFunc(all, func(have encoder) bool { return have.Format == f }); i >= 0 {
 		return all[i], nil
 	}
-	return encoder{}, session.Errorf(session.Invalid, "format %q is not one of %s", string(f[:min(len(f), 40)]), strings.Join(Names(), ", ")).At("format", "not a format")
+	return encoder{}, session.Errorf(session.Invalid, "format %q is not one of %s", string(f[:min(len(f), 40)]),
+		strings.Join(Names(), ", ")).At("format", "not a format")
 }
 
 // Check returns an error for an unknown format. Codes: Invalid.
@@ -100,7 +107,9 @@ func (f Format) Many() bool { found, _ := encoderOf(f); return found.many }
 // Write writes sessions in a format, several only if the format has Many. No ids: every session.
 // Memory does not grow with the number of sessions, and with their sizes only if a format puts a
 // session into one value. Codes: NotFound, Invalid, Busy (one was purged meanwhile).
-func Write(ctx context.Context, out io.Writer, s *store.Store, f Format, ids []session.ID, opt Options) (Report, error) {
+func Write(ctx context.Context, out io.Writer, s *store.Store, f Format, ids []session.ID,
+	opt Options,
+) (Report, error) {
 	e, err := encoderOf(f)
 	if err != nil {
 		return Report{}, err

@@ -95,7 +95,8 @@ func told(t *testing.T, s *store.Store, sess session.Session) []string {
 
 // hostileUnit has all that a form must escape: quotes, HTML, fences, sequences of terminals,
 // marks that turn the direction of text, characters of two to four bytes.
-const hostileUnit = "\"quoted\" \\ <b onclick=x>&amp; ````` \x1b[31mred\x1b]0;title\a \u202e evil \u2028 价格 \U0001f600 end\n"
+const hostileUnit = "\"quoted\" \\ <b onclick=x>&amp; " +
+	"````` \x1b[31mred\x1b]0;title\a \u202e evil \u2028 价格 \U0001f600 end\n"
 
 // longTalk stores a session of long texts.
 func longTalk(t *testing.T, s *store.Store) (id session.ID, said, result string) {
@@ -112,7 +113,10 @@ func longTalk(t *testing.T, s *store.Store) (id session.ID, said, result string)
 			session.TextPart("I read."),
 			{Kind: session.PartToolCall, CallID: "c1", ToolName: "read", Arguments: `{"path":"/x"}`},
 		}},
-		{Role: session.Tool, Display: true, InContext: true, Parts: []session.Part{{Kind: session.PartToolResult, CallID: "c1", Text: result}}},
+		{
+			Role: session.Tool, Display: true, InContext: true,
+			Parts: []session.Part{{Kind: session.PartToolResult, CallID: "c1", Text: result}},
+		},
 		{Role: session.Assistant, Display: true, InContext: true, Parts: []session.Part{session.TextPart(said)}},
 	}}))(t)
 	return made.ID, said, result
@@ -210,13 +214,18 @@ func TestAPurgeEndsAnExport(t *testing.T) {
 			made := testkit.Must(s.CreateSession(t.Context(), store.NewSession{Title: "gone soon"}))(t)
 			var msgs []session.Message
 			for range 1000 {
-				msgs = append(msgs, session.Message{Role: session.User, Display: true, InContext: true, Parts: []session.Part{session.TextPart(strings.Repeat("word ", 200))}})
+				msgs = append(msgs, session.Message{
+					Role: session.User, Display: true, InContext: true,
+					Parts: []session.Part{session.TextPart(strings.Repeat("word ", 200))},
+				})
 			}
 			testkit.Must(s.Append(t.Context(), store.Append{Session: made.ID, Messages: msgs}))(t)
-			if report, err := export.Write(t.Context(), io.Discard, s, export.Format(format), []session.ID{made.ID}, export.Options{}); err != nil || report.Messages != len(msgs) {
+			if report, err := export.Write(t.Context(), io.Discard, s, export.Format(format), []session.ID{made.ID},
+				export.Options{}); err != nil || report.Messages != len(msgs) {
 				t.Fatalf("before, %d messages, %v", report.Messages, err)
 			}
-			report, err := export.Write(t.Context(), &purging{t: t, s: s, id: made.ID}, s, export.Format(format), []session.ID{made.ID}, export.Options{})
+			report, err := export.Write(t.Context(), &purging{t: t, s: s, id: made.ID}, s, export.Format(format),
+				[]session.ID{made.ID}, export.Options{})
 			if session.CodeOf(err) != session.Busy {
 				t.Errorf("%d messages are all of it, it says: %v", report.Messages, err)
 			}

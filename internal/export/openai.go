@@ -29,7 +29,10 @@ func writeOpenAI(ctx context.Context, out io.Writer, s *store.Store, ids []sessi
 		if err != nil {
 			return report, err
 		}
-		w := chatWriter{out: bufio.NewWriter(out), sender: openaichat.NewSender(r.Model), report: &report, open: map[string]int{}}
+		w := chatWriter{
+			out: bufio.NewWriter(out), sender: openaichat.NewSender(r.Model), report: &report,
+			open: map[string]int{},
+		}
 		w.string(`{"messages":[`)
 		if err := r.eachOnPath(ctx, func(m *session.Message) error {
 			if !m.InContext {
@@ -78,7 +81,8 @@ func (w *chatWriter) string(s string) {
 }
 
 func (w *chatWriter) message(m *session.Message) error {
-	if m.Role != session.Tool && len(w.waiting) > 0 && (len(w.open) == 0 || len(w.waiting) >= maxWaiting || w.size >= maxWaitingBytes) {
+	if m.Role != session.Tool && len(w.waiting) > 0 &&
+		(len(w.open) == 0 || len(w.waiting) >= maxWaiting || w.size >= maxWaitingBytes) {
 		w.send()
 	}
 	w.waiting = append(w.waiting, *m)

@@ -31,7 +31,9 @@ func writePi(ctx context.Context, out io.Writer, s *store.Store, ids []session.I
 	}
 	report := Report{Sessions: []session.ID{id}}
 	report.LeftOut, err = pi.Write(out, &pi.Session{
-		Session: r.Session, OnPath: func(ref session.MessageRef) bool { return r.spans.Position(ref) > 0 }, Compactions: r.compactions, Masked: opt.Mask != nil, Spent: func(row int64) *session.Call { return spent[row] },
+		Session: r.Session, OnPath: func(ref session.MessageRef) bool {
+			return r.spans.Position(ref) > 0
+		}, Compactions: r.compactions, Masked: opt.Mask != nil, Spent: func(row int64) *session.Call { return spent[row] },
 		Each: func(first bool, yield func(*session.Message) error) error {
 			return r.eachInTree(ctx, shared, func(m *session.Message) error {
 				if !first {
@@ -55,7 +57,9 @@ func writeGoose(ctx context.Context, out io.Writer, s *store.Store, ids []sessio
 	if err != nil {
 		return Report{}, err
 	}
-	file := goose.Session{Session: r.Session, Along: func(yield func(*session.Message) error) error { return r.eachOnPath(ctx, yield) }}
+	file := goose.Session{Session: r.Session, Along: func(yield func(*session.Message) error) error {
+		return r.eachOnPath(ctx, yield)
+	}}
 	// Goose would go on with what an overlay of sessiond's shows: the conversation stays whole.
 	byRow := map[int64]*session.Compaction{}
 	for i := range r.compactions {
@@ -92,7 +96,9 @@ func (r *reading) sharedSpans(ctx context.Context) (store.Ranges, error) {
 	var shared store.Ranges
 	add := func(spans []store.Span) {
 		for _, sp := range spans {
-			at := slices.IndexFunc(shared, func(have store.Span) bool { return have.Session == sp.Session && have.From == sp.From })
+			at := slices.IndexFunc(shared, func(have store.Span) bool {
+				return have.Session == sp.Session && have.From == sp.From
+			})
 			switch {
 			case sp.Session == r.ID:
 			case at < 0:

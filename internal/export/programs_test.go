@@ -31,7 +31,8 @@ import (
 
 func open(t *testing.T) *store.Store {
 	t.Helper()
-	s, err := store.Open(context.Background(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{Zone: time.UTC, Measure: tokens.Reference().Measure})
+	s, err := store.Open(context.Background(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")),
+		store.Options{Zone: time.UTC, Measure: tokens.Reference().Measure})
 	testkit.Check(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -78,7 +79,10 @@ func said(m *session.Message) string {
 		}
 		parts = append(parts, one)
 	}
-	return string(session.JSONOf([]any{m.Kind, m.Role, m.Origin, m.Finish, m.InContext, m.Display, m.Provider, m.Model, m.CreatedAt, parts}))
+	return string(session.JSONOf([]any{
+		m.Kind, m.Role, m.Origin, m.Finish, m.InContext, m.Display, m.Provider, m.Model,
+		m.CreatedAt, parts,
+	}))
 }
 
 func pathOf(t *testing.T, s *store.Store, sess session.Session) []session.Message {
@@ -154,7 +158,8 @@ func native(t *testing.T, s *store.Store) session.Session {
 	out := testkit.Must(s.Append(ctx, store.Append{Session: sess.ID, Messages: d.Messages}))(t)
 	through := out.Messages[4]
 	testkit.Must(s.AddCompaction(ctx, session.Compaction{
-		SessionID: sess.ID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone, ThroughID: &through.RowID,
+		SessionID: sess.ID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone,
+		ThroughID:    &through.RowID,
 		HiddenTokens: through.PathTokens, SummaryTokens: 3, Summary: "They looked.", TokensBefore: 100, TokensAfter: 50,
 	}))(t)
 	sess = testkit.Must(s.Session(ctx, sess.ID))(t)
@@ -169,7 +174,8 @@ func TestASessionOfOurOwnIsAFileOfPi(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, file)
 	}
-	want := historytest.PiCounts{Entries: 9, Messages: 8, Users: 2, Replies: 3, Results: 2, Calls: 3, Roots: 1, OnLeaf: 9} // without sessiond's compaction
+	// without sessiond's compaction
+	want := historytest.PiCounts{Entries: 9, Messages: 8, Users: 2, Replies: 3, Results: 2, Calls: 3, Roots: 1, OnLeaf: 9}
 	if counts != want {
 		t.Errorf("it holds %+v, want %+v\n%s", counts, want, file)
 	}
@@ -221,8 +227,10 @@ func TestSessionsAreFilesOfGoose(t *testing.T) {
 		if sess.CompactionID != nil && sess.ID != ours.ID { // sessiond's own compaction stays behind
 			summaries = 1
 		}
-		if counts.Replies != replies+summaries || counts.Requests != calls || counts.Responses != results || counts.Summaries != summaries || counts.Messages != report.Messages+2*summaries {
-			t.Errorf("%s: %+v, want %d replies, %d calls, %d results, %d summaries", sess.ID, counts, replies, calls, results, summaries)
+		if counts.Replies != replies+summaries || counts.Requests != calls || counts.Responses != results ||
+			counts.Summaries != summaries || counts.Messages != report.Messages+2*summaries {
+			t.Errorf("%s: %+v, want %d replies, %d calls, %d results, %d summaries", sess.ID, counts, replies, calls, results,
+				summaries)
 		}
 	}
 	theirs := open(t)
@@ -239,7 +247,8 @@ func TestSessionsAreFilesOfGoose(t *testing.T) {
 	testkit.Check(t, os.WriteFile(name, file, 0o600))
 	other := open(t)
 	im = history.Importer{Store: other}
-	if done, err := im.Run(context.Background(), goose.New(os.Getenv), []string{name}); err != nil || len(done.Errors) > 0 {
+	if done, err := im.Run(context.Background(), goose.New(os.Getenv), []string{name}); err != nil ||
+		len(done.Errors) > 0 {
 		t.Fatalf("%+v %v", done, err)
 	}
 	back := sessions(t, other)[0]
@@ -291,7 +300,8 @@ func TestACallThatFailedToParseIsOneForGooseToo(t *testing.T) {
 	im := history.Importer{Store: s}
 	testkit.Must(im.Run(context.Background(), goose.New(os.Getenv), []string{path}))(t)
 	file, _ := write(t, s, export.Goose, sessions(t, s)[0].ID)
-	if counts, err := historytest.CheckGoose(file); err != nil || counts.Requests != 1 || !strings.Contains(string(file), call) {
+	if counts, err := historytest.CheckGoose(file); err != nil || counts.Requests != 1 ||
+		!strings.Contains(string(file), call) {
 		t.Errorf("%+v, %v: %s", counts, err, file)
 	}
 }
@@ -311,7 +321,10 @@ func TestCallsAreAnsweredHoweverFarTheirResultsAre(t *testing.T) {
 			case n < 3:
 				m = session.Message{Role: session.Assistant, Finish: session.FinishToolCalls}
 				for range 1 + r.IntN(3) {
-					m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: id(), ToolName: "read", Arguments: "{}"})
+					m.Parts = append(m.Parts, session.Part{
+						Kind: session.PartToolCall, CallID: id(), ToolName: "read",
+						Arguments: "{}",
+					})
 				}
 				if r.IntN(5) == 0 {
 					m.Finish = session.FinishError

@@ -65,7 +65,9 @@ func (r *reading) purgedOr(ctx context.Context, err error) error {
 }
 
 // transcriptOf returns a function that writes sessions as transcripts.
-func transcriptOf(newWriter func(io.Writer, transcript.Heading, *Options) transcript.Writer) func(context.Context, io.Writer, *store.Store, []session.ID, *Options) (Report, error) {
+func transcriptOf(newWriter func(io.Writer, transcript.Heading,
+	*Options) transcript.Writer,
+) func(context.Context, io.Writer, *store.Store, []session.ID, *Options) (Report, error) {
 	return func(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
 		ids, err := idsOrAll(ctx, s, ids)
 		if err != nil {

@@ -81,7 +81,8 @@ func (f *Finder) facts(ctx context.Context, r *Request) (store.Filter, error) {
 		case link.text == "":
 			continue
 		case out.ParentID != "":
-			return out, session.Errorf(session.Invalid, "parent, children and forks exclude one another").At("parent", "only one of them")
+			return out, session.Errorf(session.Invalid, "parent, children and forks exclude one another").At("parent",
+				"only one of them")
 		}
 		ids, err := f.meant(ctx, "session", link.text)
 		if err != nil {
@@ -94,7 +95,8 @@ func (f *Finder) facts(ctx context.Context, r *Request) (store.Filter, error) {
 
 // columns are the filters whose texts are names of values.
 var columns = map[string]store.Column{
-	"source": store.ColumnSource, "project": store.ColumnProject, "model": store.ColumnModel, "directory": store.ColumnDirectory,
+	"source": store.ColumnSource, "project": store.ColumnProject, "model": store.ColumnModel,
+	"directory": store.ColumnDirectory,
 }
 
 // among sets a filter by names.
@@ -148,7 +150,8 @@ func (f *Finder) One(ctx context.Context, name, text string) (string, error) {
 	case folders.IsAbs(text): // its spellings and worktrees
 		return folders.Project(text), nil
 	}
-	return "", session.Errorf(session.Invalid, "%s %q matches %s; write one of them whole", name, text, strings.Join(values, ", ")).
+	return "", session.Errorf(session.Invalid, "%s %q matches %s; write one of them whole", name, text,
+		strings.Join(values, ", ")).
 		At(name, "matches several")
 }
 
@@ -273,8 +276,9 @@ func (f *Finder) narrow(ctx context.Context, q *search.Query, filter store.Filte
 	return nil
 }
 
-// meantIn returns meant for the filters of a search and of its text. There, what names no session, key or project may be
-// pasted: it is the value itself, which finds nothing, and the search says where its words are. If the request is private, errors name nothing that is stored.
+// meantIn returns meant for the filters of a search and of its text. There, what names no session, key or project may
+// be pasted: it is the value itself, which finds nothing, and the search says where its words are. If the request is
+// private, errors name nothing that is stored.
 func (f *Finder) meantIn(r *Request) func(ctx context.Context, name, text string) ([]string, error) {
 	return func(ctx context.Context, name, text string) ([]string, error) {
 		values, err := f.meant(ctx, name, text)
@@ -303,7 +307,8 @@ func (f *Found) Notes(quote func(string) string) []string {
 		notes = append(notes, "searched without the index: "+f.reason)
 	}
 	if f.Partial {
-		notes = append(notes, "not everything was searched: the search index is behind; the daemon or the next append updates it")
+		notes = append(notes,
+			"not everything was searched: the search index is behind; the daemon or the next append updates it")
 	}
 	return notes
 }

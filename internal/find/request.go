@@ -12,8 +12,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// Request says which sessions or messages are wanted. Its texts are as people and programs write them; empty ones filter
-// nothing.
+// Request says which sessions or messages are wanted. Its texts are as people and programs write them; empty ones
+// filter nothing.
 type Request struct {
 	Text string // of a search: words in its grammar; of a list: a part of a title or an id
 
@@ -188,7 +188,8 @@ func Names(uses Uses) (names []string) {
 func (r *Request) query(meant func(context.Context, string, string) ([]string, error)) search.Query {
 	return search.Query{
 		Text: r.Text, Session: session.ID(r.Session), Key: r.Key, Source: session.Source(r.Source), Project: r.Project,
-		Role: session.Role(r.Role), Order: search.Order(r.Order), Group: search.Group(r.Group), Limit: r.Limit, Expand: r.Expand,
+		Role: session.Role(r.Role), Order: search.Order(r.Order), Group: search.Group(r.Group), Limit: r.Limit,
+		Expand:   r.Expand,
 		Projects: r.Projects, Hide: r.Hide, Mask: r.Mask, TimeIn: r.TimeIn, Rare: r.Rare, Meant: meant,
 	}
 }

@@ -13,11 +13,15 @@ import (
 func TestCleanSpellsAPathOfWindowsInOneWay(t *testing.T) {
 	for want, spellings := range map[string][]string{
 		"C:/src/shop": {
-			`C:\src\shop`, "c:/src/shop", `c:\src\.\shop\`, "/c/src/shop", "/mnt/c/src/shop", "/cygdrive/c/src/shop", `\\?\C:\src\shop`,
+			`C:\src\shop`, "c:/src/shop", `c:\src\.\shop\`, "/c/src/shop", "/mnt/c/src/shop", "/cygdrive/c/src/shop",
+			`\\?\C:\src\shop`,
 			`\\.\C:\src\shop`, "//?/C:/src/shop", "/C:/src/shop", `\\wsl$\Ubuntu\mnt\c\src\shop`,
 		},
-		"C:/":                 {`C:\`, "c:", "/mnt/c", "/c/"},
-		"/home/ana/shop":      {"/home/ana/shop", "/home/ana/./x/../shop/", `\\wsl$\Ubuntu\home\ana\shop`, "//wsl.localhost/Debian/home/ana/shop", "//wsl$/Ubuntu/home/ana/shop"},
+		"C:/": {`C:\`, "c:", "/mnt/c", "/c/"},
+		"/home/ana/shop": {
+			"/home/ana/shop", "/home/ana/./x/../shop/", `\\wsl$\Ubuntu\home\ana\shop`,
+			"//wsl.localhost/Debian/home/ana/shop", "//wsl$/Ubuntu/home/ana/shop",
+		},
 		`\\server/share/shop`: {`\\server\share\shop`, `\\?\UNC\server\share\shop`, `\\SERVER\share\shop\`},
 		"/w/shop":             {"/w/shop", "//w//shop"},
 		`/home/a\b`:           {`/home/a\b`}, // a name of Linux
@@ -100,7 +104,10 @@ func TestProjectOfAWorktreeIsItsRepository(t *testing.T) {
 			t.Errorf("%s is the worktree %q, want %q", c.directory, got, c.worktree)
 		}
 	}
-	for _, from := range []string{"shop", "shop-fix/deep", "shop/.claude/worktrees/cart", "shop/.claude/worktrees/gone", "link"} {
+	for _, from := range []string{
+		"shop", "shop-fix/deep", "shop/.claude/worktrees/cart", "shop/.claude/worktrees/gone",
+		"link",
+	} {
 		roots := Roots(filepath.Join(dir, from))
 		for _, want := range []string{from, "shop", "shop-fix", "shop/.claude/worktrees/cart"} {
 			if !slices.Contains(roots, filepath.Join(dir, want)) {
@@ -108,7 +115,8 @@ func TestProjectOfAWorktreeIsItsRepository(t *testing.T) {
 			}
 		}
 	}
-	testkit.Equal(t, filepath.Join(dir, "shop/.claude/worktrees/cart"), WorktreeRoot(filepath.Join(dir, "shop/.claude/worktrees/cart/cmd")))
+	testkit.Equal(t, filepath.Join(dir, "shop/.claude/worktrees/cart"),
+		WorktreeRoot(filepath.Join(dir, "shop/.claude/worktrees/cart/cmd")))
 }
 
 func TestLayoutTellsARepositoryOfAnotherHost(t *testing.T) {
@@ -128,9 +136,13 @@ func TestLayoutTellsARepositoryOfAnotherHost(t *testing.T) {
 }
 
 func TestNamesAreTheShortestUniqueEndings(t *testing.T) {
-	names := NamesOf([]string{"/home/ana/workspace/cli", "/home/ana/devenv/cli", "/src/shop", "/cli", "C:/src/shop", "/", "C:/", "", "api", "/x/api"})
+	names := NamesOf([]string{
+		"/home/ana/workspace/cli", "/home/ana/devenv/cli", "/src/shop", "/cli", "C:/src/shop", "/",
+		"C:/", "", "api", "/x/api",
+	})
 	for project, want := range map[string]string{
-		"/home/ana/workspace/cli": "workspace/cli", "/home/ana/devenv/cli": "devenv/cli", "/cli": "/cli", "/src/shop": "/src/shop", "C:/src/shop": "C:/src/shop",
+		"/home/ana/workspace/cli": "workspace/cli", "/home/ana/devenv/cli": "devenv/cli", "/cli": "/cli",
+		"/src/shop": "/src/shop", "C:/src/shop": "C:/src/shop",
 		"/": "/", "C:/": "C:/", "": "", "api": "api", "/x/api": "x/api", "/unknown/one": "one",
 	} {
 		if got := names.Of(project); got != want {
@@ -145,7 +157,12 @@ func TestNamesAreTheShortestUniqueEndings(t *testing.T) {
 	for _, c := range []struct {
 		project, name string
 		want          bool
-	}{{"/a/workspace/cli", "Workspace/CLI", true}, {"/a/myworkspace/cli", "workspace/cli", false}, {"/a/cli", "/cli/", true}, {"/a/cli", "", false}} {
+	}{
+		{"/a/workspace/cli", "Workspace/CLI", true},
+		{"/a/myworkspace/cli", "workspace/cli", false},
+		{"/a/cli", "/cli/", true},
+		{"/a/cli", "", false},
+	} {
 		if EndsIn(c.project, c.name) != c.want {
 			t.Errorf("%s ends in %s: %t", c.project, c.name, !c.want)
 		}

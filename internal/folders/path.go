@@ -14,9 +14,10 @@ import (
 )
 
 // Clean returns the one spelling of a path: without dots and doubled slashes, and a path of Windows with its drive in
-// front and with slashes, C:/src/shop, whether it was written C:\src\shop, c:/src/shop, \\?\C:\src\shop, /mnt/c/src/shop
-// (WSL), /cygdrive/c/src/shop or /c/src/shop (Git Bash). A share of WSL, \\wsl$\Ubuntu\home\ana, is the path in Linux, another one begins with \\host. A
-// path of another system is not changed but for dots and slashes; "" stays "".
+// front and with slashes, C:/src/shop, whether it was written C:\src\shop, c:/src/shop, \\?\C:\src\shop,
+// /mnt/c/src/shop (WSL), /cygdrive/c/src/shop or /c/src/shop (Git Bash). A share of WSL, \\wsl$\Ubuntu\home\ana, is the
+// path in Linux, another one begins with \\host. A path of another system is not changed but for dots and slashes; ""
+// stays "".
 func Clean(name string) string {
 	if name == "" {
 		return ""
@@ -71,8 +72,8 @@ func IsWindows(name string) bool {
 	return strings.HasPrefix(name, `\\`) || len(name) > 2 && name[1] == ':' && isSlash(name[2]) && isLetter(name[0])
 }
 
-// Resolved returns the one spelling of a path without symbolic links, as the system follows them. What of it does not exist
-// any more counts by its text, also the target of a link.
+// Resolved returns the one spelling of a path without symbolic links, as the system follows them. What of it does not
+// exist any more counts by its text, also the target of a link.
 func Resolved(name string) string {
 	const mostLinks = 40 // more lead in a circle
 	if _, _, windows := cutDrive(name); windows || !strings.HasPrefix(name, "/") || runtime.GOOS == "windows" {
@@ -132,7 +133,8 @@ func joinDrive(drive byte, rest string) string {
 	return strings.ToUpper(string(rune(drive))) + ":" + path.Clean("/"+strings.ReplaceAll(rest, `\`, "/"))
 }
 
-// isMounted reports whether a folder that looks like a drive is one of this host, and no drive: only WSL has drives there.
+// isMounted reports whether a folder that looks like a drive is one of this host, and no drive: only WSL has drives
+// there.
 func isMounted(folder string) bool {
 	if runtime.GOOS == "windows" || inWSL() {
 		return false

@@ -118,8 +118,9 @@ func gitRoot(directory string) string {
 	}
 }
 
-// mainWorktree returns the main worktree of the repository that a root belongs to, else the root: gitrepository-layout(5)
-// describes the files. Of a bare repository it is the repository's folder, or the one that hides it as .bare.
+// mainWorktree returns the main worktree of the repository that a root belongs to, else the root:
+// gitrepository-layout(5) describes the files. Of a bare repository it is the repository's folder, or the one that
+// hides it as .bare.
 func mainWorktree(root string) string {
 	common := commonFolder(root)
 	switch filepath.Base(common) {
@@ -132,8 +133,8 @@ func mainWorktree(root string) string {
 	return common
 }
 
-// commonFolder returns the folder of git that the worktrees of a root's repository share. A submodule is a repository of
-// its own. It is known from its name where the repository has moved away.
+// commonFolder returns the folder of git that the worktrees of a root's repository share. A submodule is a repository
+// of its own. It is known from its name where the repository has moved away.
 func commonFolder(root string) string {
 	git := filepath.Join(root, ".git")
 	own, linked := readPath(git, "gitdir: ")
@@ -164,12 +165,13 @@ func readPath(file, prefix string) (string, bool) {
 
 // layouts are the folders of a repository in which programs put its worktrees.
 var layouts = [...]string{
-	"/.claude/worktrees/", "/.gemini/worktrees/", "/.qwen/worktrees/", "/.kilocode/worktrees/", "/.kilo/worktrees/", "/.worktrees/",
+	"/.claude/worktrees/", "/.gemini/worktrees/", "/.qwen/worktrees/", "/.kilocode/worktrees/", "/.kilo/worktrees/",
+	"/.worktrees/",
 }
 
-// byLayout tells by its name that a folder is in a worktree: below REPOSITORY/.claude/worktrees/NAME and its like, or below
-// REPOSITORY.worktrees/NAME, beside the repository. root is the worktree's folder. In a home such a folder may be of
-// several repositories.
+// byLayout tells by its name that a folder is in a worktree: below REPOSITORY/.claude/worktrees/NAME and its like, or
+// below REPOSITORY.worktrees/NAME, beside the repository. root is the worktree's folder. In a home such a folder may be
+// of several repositories.
 func byLayout(folder string) (repository, root string, ok bool) {
 	outermost := len(folder)
 	for _, layout := range append(layouts[:], ".worktrees/") {
@@ -188,7 +190,8 @@ func byLayout(folder string) (repository, root string, ok bool) {
 // isHome reports whether a folder is the home of a user.
 func isHome(folder string) bool {
 	switch above := path.Dir(folder); {
-	case folder == "/root", strings.EqualFold(above, "/home"), strings.EqualFold(above, "/Users"), IsWindows(folder) && strings.EqualFold(above[2:], "/Users"):
+	case folder == "/root", strings.EqualFold(above, "/home"), strings.EqualFold(above, "/Users"),
+		IsWindows(folder) && strings.EqualFold(above[2:], "/Users"):
 		return true
 	}
 	home, err := os.UserHomeDir()

@@ -144,7 +144,8 @@ func Reason(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		if isTemporary(err) {
-			return "not read: temporary files in " + os.TempDir() + " fail: " + at.Err.Error() + "; set TMPDIR to a folder with room and import again"
+			return "not read: temporary files in " + os.TempDir() + " fail: " + at.Err.Error() +
+				"; set TMPDIR to a folder with room and import again"
 		}
 		return at.Op + ": " + at.Err.Error()
 	}

@@ -126,7 +126,8 @@ func (c *Conversation) LinkTo(parent *session.Session, kind string, standIn *ses
 		return true
 	}
 	stands := standIn != nil && c.Here.ParentID == standIn.ID
-	if c.Here.ParentID != "" && !stands || c.Here.ParentID == parent.ID || c.Here.ID == parent.ID || c.in.ComesFrom(parent, c.Here) {
+	if c.Here.ParentID != "" && !stands || c.Here.ParentID == parent.ID || c.Here.ID == parent.ID ||
+		c.in.ComesFrom(parent, c.Here) {
 		return false
 	}
 	f := c.Change()
@@ -187,7 +188,10 @@ func (c *Conversation) linkStarted() {
 		if at := c.in.Message(own.ID, s.key); at != nil {
 			b := Batch{Aside: true}
 			b.ID = child.ID
-			b.Fields = &Changes{ParentID: own.ID, ParentKind: session.ParentChild, Instead: child.ParentID, Started: at, StartedCall: s.call}
+			b.Fields = &Changes{
+				ParentID: own.ID, ParentKind: session.ParentChild, Instead: child.ParentID, Started: at,
+				StartedCall: s.call,
+			}
 			c.in.Emit(b)
 		}
 	}
@@ -204,7 +208,9 @@ func (c *Conversation) StartedIn(parent session.ID, callOf func(*session.Message
 
 // StartOf finds the call in a session that started another one, and the message that makes it. callOf gets
 // the session's messages in order, until it returns the id of that call. at is nil if there is none.
-func (in *Intake) StartOf(parent session.ID, callOf func(*session.Message) string) (at *session.MessageRef, call string) {
+func (in *Intake) StartOf(parent session.ID,
+	callOf func(*session.Message) string,
+) (at *session.MessageRef, call string) {
 	made := map[string]session.MessageRef{} // by the id of the call
 	in.Entries(parent, func(m *session.Message) bool {
 		for _, p := range m.Calls() {
@@ -367,7 +373,8 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) {
 	if len(d.Messages) > 0 {
 		parent, ok := c.Find(e.Parent)
 		if !ok && e.Parent != "" {
-			c.in.Fail(session.Errorf(session.Invalid, "entry %q of session %s follows %q: %w", e.Key, c.New.SourceID, e.Parent, errMissing))
+			c.in.Fail(session.Errorf(session.Invalid, "entry %q of session %s follows %q: %w", e.Key, c.New.SourceID, e.Parent,
+				errMissing))
 			return
 		}
 		for i := range d.Messages {
@@ -411,7 +418,9 @@ func (c *Conversation) checkDate(m *Message, e *Entry) {
 		return
 	}
 	c.misdated = true
-	c.in.problem(e.Line, fmt.Sprintf("the message is dated %s; it is imported with this date, and the session is sorted by today's", m.CreatedAt.Format(time.RFC3339)))
+	c.in.problem(e.Line,
+		fmt.Sprintf("the message is dated %s; it is imported with this date, and the session is sorted by today's",
+			m.CreatedAt.Format(time.RFC3339)))
 }
 
 // Call counts a model call. The store counts one that it knows no second time, but raises it to what

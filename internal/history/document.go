@@ -19,7 +19,9 @@ func (in *Intake) Document(list string, visit func(name string, element bool, va
 // of an array.
 // It ends with the first error of visit. What comes behind the object or array is not read. Codes: Invalid (the
 // JSON is broken).
-func EachValue(file io.ReaderAt, size int64, list string, visit func(name string, element bool, value jsontext.Value) error) error {
+func EachValue(file io.ReaderAt, size int64, list string,
+	visit func(name string, element bool, value jsontext.Value) error,
+) error {
 	mark := make([]byte, len("\ufeff"))
 	n, _ := file.ReadAt(mark, 0)
 	skip := int64(n - len(Unmarked(mark[:n])))
@@ -35,7 +37,9 @@ func EachValue(file io.ReaderAt, size int64, list string, visit func(name string
 	return err
 }
 
-func eachValue(d *jsontext.Decoder, list string, visit func(name string, element bool, value jsontext.Value) error) error {
+func eachValue(d *jsontext.Decoder, list string,
+	visit func(name string, element bool, value jsontext.Value) error,
+) error {
 	kind := d.PeekKind()
 	if _, err := d.ReadToken(); err != nil {
 		return err
@@ -84,7 +88,9 @@ func eachValue(d *jsontext.Decoder, list string, visit func(name string, element
 }
 
 // eachElement visits the rest of an array, to its end.
-func eachElement(d *jsontext.Decoder, list string, visit func(name string, element bool, value jsontext.Value) error) error {
+func eachElement(d *jsontext.Decoder, list string,
+	visit func(name string, element bool, value jsontext.Value) error,
+) error {
 	for kind := d.PeekKind(); kind != ']' && kind != 0; kind = d.PeekKind() {
 		value, err := d.ReadValue()
 		if err == nil {

@@ -14,15 +14,16 @@ import (
 
 // members returns the values of a document; of the member list its elements.
 func members(text, list string) (all []string, err error) {
-	err = history.EachValue(strings.NewReader(text), int64(len(text)), list, func(name string, element bool, value jsontext.Value) error {
-		switch {
-		case element && name != "":
-			all = append(all, string(value))
-		case value != nil:
-			all = append(all, name+"="+string(value))
-		}
-		return nil
-	})
+	err = history.EachValue(strings.NewReader(text), int64(len(text)), list,
+		func(name string, element bool, value jsontext.Value) error {
+			switch {
+			case element && name != "":
+				all = append(all, string(value))
+			case value != nil:
+				all = append(all, name+"="+string(value))
+			}
+			return nil
+		})
 	return all, err
 }
 
@@ -54,7 +55,8 @@ func TestDocumentGivesEachMember(t *testing.T) {
 
 func TestBrokenDocumentIsRefused(t *testing.T) {
 	for _, text := range []string{
-		``, `x`, `1`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{a:1}`, `{"a" 1}`, `{"a":1 "b":2}`, `[1 2]`, `[1,]`, `[,1]`, `["a]`, `{"a":[}`, `{"list":[1`, `{"list":1}`, `{"a":}`,
+		``, `x`, `1`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{a:1}`, `{"a" 1}`, `{"a":1 "b":2}`, `[1 2]`,
+		`[1,]`, `[,1]`, `["a]`, `{"a":[}`, `{"list":[1`, `{"list":1}`, `{"a":}`,
 	} {
 		if got, err := members(text, "list"); session.CodeOf(err) != session.Invalid {
 			t.Errorf("%q gives %q, %v", text, got, err)

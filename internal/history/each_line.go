@@ -50,7 +50,8 @@ func (in *Intake) EachLine(visit func(FileLine)) {
 				visit(l)
 				continue
 			}
-			report(l, SkipRubbish, fmt.Sprintf("%d bytes before the first JSON object are no JSON object; skipped", len(l.Bytes)))
+			report(l, SkipRubbish, fmt.Sprintf("%d bytes before the first JSON object are no JSON object; skipped",
+				len(l.Bytes)))
 		default:
 			visit(l)
 			if begun = true; in.err == nil {

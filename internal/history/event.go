@@ -108,7 +108,9 @@ func EachEvent[T any, P eventOf[T]](in *Intake, begun session.Time, visit func(P
 }
 
 // Message begins the message of an event. rest has what neither columns nor parts hold.
-func (e *Event) Message(kind session.Kind, role session.Role, origin session.Origin, source session.Source, rest jsonx.Object) session.Message {
+func (e *Event) Message(kind session.Kind, role session.Role, origin session.Origin, source session.Source,
+	rest jsonx.Object,
+) session.Message {
 	if e.Note != "" {
 		rest = append(rest, jsonx.MemberOf("note", e.Note))
 	}

@@ -83,7 +83,8 @@ const (
 
 // Unzstd reads a zstd stream, which the caller closes.
 func Unzstd(in io.Reader) (*zstd.Decoder, error) {
-	return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+	return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecoderLowmem(true))
 }
 
 // unpack unpacks a zstd stream into a file that has no name, and returns its size. It looks at the beginning before it
@@ -112,8 +113,9 @@ func unpack(in io.Reader, packed int64) (*os.File, int64, error) {
 	case err != nil:
 		err = session.Errorf(session.Invalid, "compressed, and damaged: %w", err)
 	case size > most && most < maxUnpacked:
-		err = session.Errorf(session.Invalid, "compressed, and over %d MiB, which is more than %d times its size: no transcript; "+
-			"if it is one, unpack it and import the result", most>>20, maxRatio)
+		err = session.Errorf(session.Invalid,
+			"compressed, and over %d MiB, which is more than %d times its size: no transcript; "+
+				"if it is one, unpack it and import the result", most>>20, maxRatio)
 	case size > most:
 		err = session.Errorf(session.Invalid, "compressed, and larger than %d GiB", maxUnpacked>>30)
 	default:

@@ -196,7 +196,8 @@ func (f *Finder) Database(path string) {
 func (f *Finder) End() {
 	if more := f.outside - MaxProblems; more > 0 {
 		f.Problems = append(f.Problems, Problem{
-			Path: f.Problems[len(f.Problems)-1].Path, Error: fmt.Sprintf("%d more links lead outside of the imported folder: not followed", more),
+			Path:  f.Problems[len(f.Problems)-1].Path,
+			Error: fmt.Sprintf("%d more links lead outside of the imported folder: not followed", more),
 		})
 	}
 }

@@ -13,14 +13,16 @@ import (
 func TestFinderFollowsLinksOnce(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	for path, text := range map[string]string{
-		filepath.Join(dir, "a", "1.jsonl"): "x", filepath.Join(dir, "a", "deep", "2.jsonl"): "xx", filepath.Join(dir, "a", "notes.txt"): "",
-		filepath.Join(elsewhere, "3.jsonl"): "xxx",
+		filepath.Join(dir, "a", "1.jsonl"): "x", filepath.Join(dir, "a", "deep", "2.jsonl"): "xx",
+		filepath.Join(dir, "a", "notes.txt"): "",
+		filepath.Join(elsewhere, "3.jsonl"):  "xxx",
 	} {
 		testkit.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		testkit.Check(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	for link, to := range map[string]string{
-		"loop": ".", "a/up": "..", "again": "a", "same.jsonl": "a/1.jsonl", "other": elsewhere, "gone.jsonl": "nowhere", "itself.jsonl": "itself.jsonl",
+		"loop": ".", "a/up": "..", "again": "a", "same.jsonl": "a/1.jsonl", "other": elsewhere, "gone.jsonl": "nowhere",
+		"itself.jsonl": "itself.jsonl",
 	} {
 		testkit.Check(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
@@ -50,7 +52,8 @@ func TestFinderFollowsLinksOnce(t *testing.T) {
 	}
 }
 
-// A link out of the given folder is not followed, but named, and counted where there are many. The folder may be a link.
+// A link out of the given folder is not followed, but named, and counted where there are many. The folder may be a
+// link.
 func TestFinderStaysInTheGivenFolder(t *testing.T) {
 	given, elsewhere, place := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, path := range []string{
@@ -58,7 +61,10 @@ func TestFinderStaysInTheGivenFolder(t *testing.T) {
 	} {
 		testkit.Check(t, os.WriteFile(path, []byte("x"), 0o600))
 	}
-	links := map[string]string{"out": elsewhere, "out.jsonl": filepath.Join(elsewhere, "2.jsonl"), "root": "/", "home": place, "in": "."}
+	links := map[string]string{
+		"out": elsewhere, "out.jsonl": filepath.Join(elsewhere, "2.jsonl"), "root": "/",
+		"home": place, "in": ".",
+	}
 	for i := range 30 {
 		links[fmt.Sprintf("more%d", i)] = elsewhere
 	}
@@ -89,7 +95,8 @@ func TestFinderStaysInTheGivenFolder(t *testing.T) {
 	}
 	testkit.Check(t, os.Symlink(elsewhere, filepath.Join(place, "moved"))) // the user put it there
 	for _, roots := range [][]string{nil, {place}} {
-		if found, problems, err := p.Find(t.Context(), roots); err != nil || fmt.Sprint(names(found)) != "[2.jsonl 3.jsonl]" || len(problems) > 0 {
+		if found, problems, err := p.Find(t.Context(), roots); err != nil ||
+			fmt.Sprint(names(found)) != "[2.jsonl 3.jsonl]" || len(problems) > 0 {
 			t.Errorf("%v %v %v", names(found), problems, err)
 		}
 	}

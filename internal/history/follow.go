@@ -140,7 +140,8 @@ func (f *Follower) begin() {
 	}
 	for _, s := range f.Sources {
 		f.followed = append(f.followed, &followed{
-			Source: s, known: map[string]Found{}, changed: map[string]bool{}, later: map[string]time.Time{}, rests: map[string]time.Time{},
+			Source: s, known: map[string]Found{}, changed: map[string]bool{}, later: map[string]time.Time{},
+			rests:  map[string]time.Time{},
 			awaits: map[string]string{}, held: map[string]*os.File{}, errors: map[string]string{},
 		})
 	}
@@ -450,7 +451,8 @@ func (f *Follower) report(s *followed, done Accounting) {
 			done.Errors = append(done.Errors, p)
 		}
 	}
-	if f.Done != nil && (done.Records.Imported+done.Records.Raw > 0 || done.Sessions.New+done.Sessions.Updated > 0 || len(done.Errors) > 0) {
+	if f.Done != nil && (done.Records.Imported+done.Records.Raw > 0 || done.Sessions.New+done.Sessions.Updated > 0 ||
+		len(done.Errors) > 0) {
 		f.Done(s.Name(), done)
 	}
 }

@@ -38,7 +38,8 @@ type home struct {
 
 func newHome(t *testing.T) *home {
 	t.Helper()
-	s := testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{}))(t)
+	s := testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")),
+		store.Options{}))(t)
 	t.Cleanup(func() { s.Close() })
 	h := &home{
 		T: t, store: s, dir: filepath.Join(t.TempDir(), "sessions"), now: time.Now(),
@@ -225,13 +226,15 @@ func TestFollowerSurvivesDeletionTruncationAndReplacement(t *testing.T) {
 		t.Errorf("the path is %q: a rewritten file is a branch of the same session", got)
 	}
 	moved := path + ".new"
-	testkit.Check(t, os.WriteFile(moved, []byte(header("one")+said("a", "", "hello")+said("c", "a", "after")+said("d", "c", "rename")), 0o600))
+	testkit.Check(t, os.WriteFile(moved, []byte(header("one")+said("a", "", "hello")+said("c", "a", "after")+said("d", "c",
+		"rename")), 0o600))
 	testkit.Check(t, os.Rename(moved, path))
 	h.waits(1)
 	if err := os.RemoveAll(filepath.Dir(path)); err != nil { // the whole folder, made again
 		t.Fatal(err)
 	}
-	h.write(first, header("one"), said("a", "", "hello"), said("c", "a", "after"), said("d", "c", "rename"), said("e", "d", "folder"))
+	h.write(first, header("one"), said("a", "", "hello"), said("c", "a", "after"), said("d", "c", "rename"),
+		said("e", "d", "folder"))
 	h.waits(1)
 	if got := h.messages("one"); got != "hello after rename folder" {
 		t.Error(got)
@@ -315,7 +318,8 @@ func newGeminiHome(t *testing.T) *home {
 
 func (h *home) hasAnswer() {
 	h.Helper()
-	sess := testkit.Must(h.store.SessionBySource(context.WithoutCancel(h.Context()), session.SourceGeminiCLI, "aaaaaaaa-0000-4000-8000-000000000001"))(h)
+	sess := testkit.Must(h.store.SessionBySource(context.WithoutCancel(h.Context()), session.SourceGeminiCLI,
+		"aaaaaaaa-0000-4000-8000-000000000001"))(h)
 	msgs, _, err := h.store.Messages(context.WithoutCancel(h.Context()), sess.ID, store.MessagePage{})
 	if err != nil || len(msgs) != 2 || msgs[1].Text() != "answer" || sess.Head == nil || *sess.Head != msgs[1].ID {
 		h.Errorf("%d messages, head %v: %v", len(msgs), sess.Head, err)
@@ -375,7 +379,9 @@ type waiting struct {
 	read chan string
 }
 
-func (w *waiting) Read(ctx context.Context, f history.Found, c *history.Cursor, k history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+func (w *waiting) Read(ctx context.Context, f history.Found, c *history.Cursor, k history.Known,
+	emit func(history.Batch) error,
+) ([]history.Problem, error) {
 	w.read <- f.Path
 	return w.Source.Read(ctx, f, c, k, func(b history.Batch) error {
 		if b.Cursor != nil {
@@ -389,7 +395,8 @@ func (w *waiting) Read(ctx context.Context, f history.Found, c *history.Cursor, 
 func TestFollowerLinksWhatWaited(t *testing.T) {
 	h := newHome(t)
 	origin := "--home-dev--/2026-02-03T09-00-00-000Z_origin.jsonl"
-	h.write(first, strings.Replace(header("one"), `"cwd"`, fmt.Sprintf(`"parentSession":%q,"cwd"`, filepath.Join(h.dir, origin)), 1), said("a", "", "hello"))
+	h.write(first, strings.Replace(header("one"), `"cwd"`,
+		fmt.Sprintf(`"parentSession":%q,"cwd"`, filepath.Join(h.dir, origin)), 1), said("a", "", "hello"))
 	h.imported().run()
 	h.write(origin, header("origin"), said("a", "", "hello"))
 	h.waits(2)
@@ -418,7 +425,8 @@ func TestFollowerDoesNotReadWhatWaitsForNobody(t *testing.T) {
 	h := newHome(t)
 	for i := range 20 {
 		name := fmt.Sprintf("--home-dev--/2026-02-03T09-00-%02d-000Z_fork%d.jsonl", i, i)
-		h.write(name, strings.Replace(header(fmt.Sprint("fork", i)), `"cwd"`, `"parentSession":"/gone/2026_origin.jsonl","cwd"`, 1), said("a", "", "hello"))
+		h.write(name, strings.Replace(header(fmt.Sprint("fork", i)), `"cwd"`,
+			`"parentSession":"/gone/2026_origin.jsonl","cwd"`, 1), said("a", "", "hello"))
 		old := time.Now().Add(-time.Hour) // it has been quiet for long: no look is due while the test runs
 		testkit.Check(t, os.Chtimes(filepath.Join(h.dir, name), old, old))
 	}
@@ -436,7 +444,8 @@ func TestFollowerDoesNotReadWhatWaitsForNobody(t *testing.T) {
 
 // Whoever imports a file, or a folder, has asked for nothing beside it.
 func TestFollowerFollowsOnlyWhatWasNamed(t *testing.T) {
-	const second, third = "--home-dev--/2026-02-04T09-00-00-000Z_two.jsonl", "--home-other--/2026-02-05T09-00-00-000Z_three.jsonl"
+	const second, third = "--home-dev--/2026-02-04T09-00-00-000Z_two.jsonl",
+		"--home-other--/2026-02-05T09-00-00-000Z_three.jsonl"
 	for _, test := range []struct {
 		name  string
 		roots []string

@@ -80,7 +80,9 @@ func writesOpencode() *writer {
 		f.lines[0].ends = true
 	}
 	return &writer{
-		name: "opencode", either: true, source: func(now func() time.Time) history.Source { return opencode.New(historytest.NoEnv, now) },
+		name: "opencode", either: true, source: func(now func() time.Time) history.Source {
+			return opencode.New(historytest.NoEnv, now)
+		},
 		base: "opencode.db", schema: `
 			CREATE TABLE session (id TEXT PRIMARY KEY, project_id TEXT NOT NULL, parent_id TEXT, slug TEXT, directory TEXT NOT NULL, title TEXT NOT NULL, version TEXT,
 				revert TEXT, permission TEXT, time_created INTEGER NOT NULL, time_updated INTEGER NOT NULL, time_archived INTEGER, model TEXT, cost REAL DEFAULT 0);

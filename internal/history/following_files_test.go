@@ -22,8 +22,13 @@ import (
 func writers() []*writer {
 	omp, kilo := writesPi(), writesOpencode() // forks that write the same form
 	omp.name, omp.source = "omp", func(func() time.Time) history.Source { return pi.NewOmp(historytest.NoEnv) }
-	kilo.name, kilo.source = "kilo", func(now func() time.Time) history.Source { return opencode.NewKilo(historytest.NoEnv, now) }
-	return []*writer{writesPi(), writesOpenClaw(), writesClaudeCode(), writesCodex(), writesGoose(), writesOpencode(), writesCopilotCLI(), writesQwenCode(), writesGeminiCLI(), omp, kilo}
+	kilo.name, kilo.source = "kilo", func(now func() time.Time) history.Source {
+		return opencode.NewKilo(historytest.NoEnv, now)
+	}
+	return []*writer{
+		writesPi(), writesOpenClaw(), writesClaudeCode(), writesCodex(), writesGoose(), writesOpencode(),
+		writesCopilotCLI(), writesQwenCode(), writesGeminiCLI(), omp, kilo,
+	}
 }
 
 // says returns a text that is different each time.
@@ -96,7 +101,8 @@ func piTurn(w *writing, f *file) {
 	text := func() string { return fmt.Sprintf(`{"type":"text","text":%q}`, w.says()) }
 	other := func(format string, args ...any) {
 		id := fmt.Sprintf("%08x", w.fresh())
-		f.add(id, `{"id":%q,"parentId":%s,"timestamp":%q,`+format+`}`, append([]any{id, orNull(f.last()), w.at()}, args...)...)
+		f.add(id, `{"id":%q,"parentId":%s,"timestamp":%q,`+format+`}`,
+			append([]any{id, orNull(f.last()), w.at()}, args...)...)
 	}
 	switch last := f.last(); w.pick(7) {
 	case 0, 1:
@@ -150,7 +156,9 @@ func writesOpenClaw() *writer {
 func writesClaudeCode() *writer {
 	path := func(w *writing, f *file) string { return filepath.Join(w.dir, "projects", "-proj", f.id+".jsonl") }
 	return &writer{
-		name: "claude-code", either: true, source: func(now func() time.Time) history.Source { return claudecode.New(historytest.NoEnv, now) },
+		name: "claude-code", either: true, source: func(now func() time.Time) history.Source {
+			return claudecode.New(historytest.NoEnv, now)
+		},
 		begin: func(w *writing, f *file) { f.path = path(w, f) },
 		turn:  claudeTurn,
 		moved: func(w *writing, f *file) string {
@@ -222,7 +230,8 @@ func claudeTurn(w *writing, f *file) {
 
 func writesCodex() *writer {
 	path := func(w *writing, f *file) string {
-		return filepath.Join(w.dir, "sessions", "2026", "03", "01", "rollout-"+w.now.Format("2006-01-02T15-04-05")+"-"+f.id+".jsonl")
+		return filepath.Join(w.dir, "sessions", "2026", "03", "01",
+			"rollout-"+w.now.Format("2006-01-02T15-04-05")+"-"+f.id+".jsonl")
 	}
 	head := func(w *writing, f *file, more string) {
 		f.path = path(w, f)
@@ -309,7 +318,9 @@ func writesCopilotCLI() *writer {
 		return filepath.Join(w.dir, folder, f.id, "events.jsonl")
 	}
 	return &writer{
-		name: "copilot-cli", source: func(now func() time.Time) history.Source { return copilotcli.New(historytest.NoEnv, now) },
+		name: "copilot-cli", source: func(now func() time.Time) history.Source {
+			return copilotcli.New(historytest.NoEnv, now)
+		},
 		begin: func(w *writing, f *file) {
 			f.path = path(w, f, ".")
 			f.add("", `{"type":"session.start","data":{"sessionId":%q,"copilotVersion":"1.0.102","startTime":%q,"context":{"cwd":"/proj","branch":"main"}},"id":"start","timestamp":%q,"parentId":null}`, f.id, w.at(), w.at())
@@ -372,7 +383,9 @@ func copilotTurn(w *writing, f *file) {
 
 func writesGeminiCLI() *writer {
 	return &writer{
-		name: "gemini-cli", inOrder: true, source: func(now func() time.Time) history.Source { return geminicli.New(historytest.NoEnv, now) },
+		name: "gemini-cli", inOrder: true, source: func(now func() time.Time) history.Source {
+			return geminicli.New(historytest.NoEnv, now)
+		},
 		begin: func(w *writing, f *file) {
 			f.path = filepath.Join(w.dir, "tmp", "demo", "chats", "session-2026-03-01T10-00-"+f.id[:8]+".jsonl")
 			f.add("", `{"sessionId":%q,"projectHash":"ab","startTime":%q,"kind":"main"}`, f.id, w.at())
@@ -409,7 +422,8 @@ func geminiTurn(w *writing, f *file) {
 
 func writesQwenCode() *writer {
 	path := func(w *writing, f *file, folder string) string {
-		return filepath.Join(w.dir, "projects", folder, "chats", fmt.Sprintf("%08x-0000-4000-8000-000000000001.jsonl", len(f.path)+w.fresh()))
+		return filepath.Join(w.dir, "projects", folder, "chats",
+			fmt.Sprintf("%08x-0000-4000-8000-000000000001.jsonl", len(f.path)+w.fresh()))
 	}
 	return &writer{
 		name: "qwen-code", source: func(now func() time.Time) history.Source { return qwencode.New(historytest.NoEnv, now) },

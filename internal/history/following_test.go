@@ -144,7 +144,8 @@ func (w *writing) run() []string {
 	fresh := historytest.New(w.T, w.source(func() time.Time { return w.now }))
 	fresh.Import(w.dir)
 	w.followed.Examine()
-	return append(w.wrong, historytest.Followed(fresh, w.followed, historytest.Told{Either: w.either, Changed: w.changed, Cut: w.cut})...)
+	return append(w.wrong, historytest.Followed(fresh, w.followed,
+		historytest.Told{Either: w.either, Changed: w.changed, Cut: w.cut})...)
 }
 
 // look imports what is there, twice, and once more: a moved file can make the second one link a session.
@@ -343,7 +344,8 @@ func (w *writing) write(f *file) {
 		text.WriteString(l.text + "\n")
 	}
 	text.WriteString(f.half)
-	testkit.Check(w, errors.Join(os.MkdirAll(filepath.Dir(f.path), 0o700), os.WriteFile(f.path, []byte(text.String()), 0o600), os.Chtimes(f.path, w.now, w.now)))
+	testkit.Check(w, errors.Join(os.MkdirAll(filepath.Dir(f.path), 0o700),
+		os.WriteFile(f.path, []byte(text.String()), 0o600), os.Chtimes(f.path, w.now, w.now)))
 }
 
 func (w *writing) remove(f *file) {

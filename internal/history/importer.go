@@ -142,7 +142,10 @@ func (im *Importer) rememberRoots(ctx context.Context, source Source, roots []st
 		}
 		before, err := im.Store.ImportCursor(ctx, source.Name(), root)
 		if err == nil && before == nil {
-			_, err = im.Store.Import(ctx, store.ImportBatch{Cursor: &Cursor{Source: source.Name(), Path: root, State: session.JSON(store.RootState), Mine: mine}})
+			_, err = im.Store.Import(ctx, store.ImportBatch{Cursor: &Cursor{
+				Source: source.Name(), Path: root,
+				State: session.JSON(store.RootState), Mine: mine,
+			}})
 		}
 		if err != nil {
 			return fmt.Errorf("remember %s: %w", root, err)

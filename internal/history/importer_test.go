@@ -124,7 +124,9 @@ func (s fakeSource) Find(context.Context, []string) ([]Found, []Problem, error) 
 	return s.found, []Problem{{Path: "/closed", Error: "permission denied"}}, nil
 }
 
-func (s fakeSource) Read(ctx context.Context, f Found, _ *Cursor, known Known, emit func(Batch) error) ([]Problem, error) {
+func (s fakeSource) Read(ctx context.Context, f Found, _ *Cursor, known Known,
+	emit func(Batch) error,
+) ([]Problem, error) {
 	existing, err := orNone(known.SessionBySource(ctx, "fake", "x"))
 	if err != nil {
 		return nil, err
@@ -160,14 +162,18 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 func TestImporterAddsUp(t *testing.T) {
 	st := newFakeStore()
 	im := Importer{Store: st}
-	source := fakeSource{found: []Found{{Path: "/a", Size: 1, ModifiedAt: noon}, {Path: "/b", Size: 1, ModifiedAt: noon}}, torn: 1}
+	source := fakeSource{
+		found: []Found{{Path: "/a", Size: 1, ModifiedAt: noon}, {Path: "/b", Size: 1, ModifiedAt: noon}},
+		torn:  1,
+	}
 	done := testkit.Must(im.Run(t.Context(), source, nil))(t)
 	want := `{"source":"fake","sessions":{"new":1,"updated":0,"unchanged":0},"records":{"read":10,"imported":4,"raw":0,"skipped":{"already imported":4},"waiting":2},"errors":[{"path":"/closed","error":"permission denied"}]}`
 	if got := string(session.JSONOf(done)); got != want || !done.Records.Balanced() {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	var kept struct{ Records }
-	if err := json.Unmarshal(st.cursors["/b"].Counts, &kept); err != nil || kept.Read != 4 || kept.Skipped[SkipKnown] != 4 {
+	if err := json.Unmarshal(st.cursors["/b"].Counts, &kept); err != nil || kept.Read != 4 ||
+		kept.Skipped[SkipKnown] != 4 {
 		t.Errorf("imports keeps %s: what was not finished will be read again", st.cursors["/b"].Counts)
 	}
 	again, err := im.Run(t.Context(), source, nil)
@@ -175,7 +181,8 @@ func TestImporterAddsUp(t *testing.T) {
 		t.Errorf("the second time: %+v %v", again, err)
 	}
 	source.found[0].ModifiedAt = noon.Add(time.Second)
-	if touched, err := im.Run(t.Context(), source, nil); err != nil || touched.Records.Read != 5 || touched.Records.Imported != 0 {
+	if touched, err := im.Run(t.Context(), source, nil); err != nil || touched.Records.Read != 5 ||
+		touched.Records.Imported != 0 {
 		t.Errorf("after a touch: %+v %v", touched, err)
 	}
 }
@@ -253,7 +260,9 @@ func TestLargeBatchIsCommittedInPieces(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			st := &commits{fakeStore: newFakeStore()}
-			source := scripted{fakeSource{found: []Found{{Path: "/a"}}}, func(_ Found, emit func(Batch) error) error { return emit(test.b) }}
+			source := scripted{fakeSource{found: []Found{{Path: "/a"}}}, func(_ Found, emit func(Batch) error) error {
+				return emit(test.b)
+			}}
 			done, err := (&Importer{Store: st}).Run(t.Context(), source, nil)
 			if err != nil || done.Records.Imported != len(test.b.Messages) || !done.Records.Balanced() {
 				t.Errorf("%+v %v", done, err)
@@ -332,7 +341,10 @@ func TestImporterTellsWhoseFaultItIs(t *testing.T) {
 		}
 	})
 	t.Run("what the store refuses stops one file", func(t *testing.T) {
-		for _, refused := range []error{session.Errorf(session.Invalid, "no such parent"), session.Errorf(session.Conflict, "its origin is being purged")} {
+		for _, refused := range []error{
+			session.Errorf(session.Invalid, "no such parent"),
+			session.Errorf(session.Conflict, "its origin is being purged"),
+		} {
 			st := newFakeStore()
 			st.fail = refused
 			done, err := (&Importer{Store: st}).Run(t.Context(), fakeSource{found: found}, nil)

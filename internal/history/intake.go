@@ -66,7 +66,9 @@ type Intake struct {
 
 // newIntake begins the reading of a found thing. Without open it is one that has no offsets, as a
 // database, whose records are all counted each time.
-func newIntake(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, emit func(Batch) error) *Intake {
+func newIntake(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known,
+	emit func(Batch) error,
+) *Intake {
 	before := readCursorState(cursor)
 	return &Intake{
 		Found: found, Known: known, ctx: ctx, source: source, emit: emit,
@@ -91,8 +93,9 @@ func (in *Intake) open(file io.ReaderAt, length int64, cursor *Cursor) {
 
 // cursorState is what the cursor of a found thing remembers beside its place.
 type cursorState struct {
-	Awaits  string            `json:"awaits,omitempty"`   // source id of a session that is missing
-	Counted int64             `json:"counted,omitempty"`  // records before this offset were counted, but for those that waited
+	Awaits string `json:"awaits,omitempty"` // source id of a session that is missing
+	// records before this offset were counted, but for those that waited
+	Counted int64             `json:"counted,omitempty"`
 	Parts   []string          `json:"sessions,omitempty"` // ids of its parts
 	Said    map[string]string `json:"said,omitempty"`     // what Repeats remembers
 }

@@ -21,7 +21,8 @@ func TestOpenCopyHasNoName(t *testing.T) {
 		t.Errorf("%s is there", left[0].Name())
 	}
 	var text string
-	if err := s.GetContext(t.Context(), &text, `SELECT text FROM messages ORDER BY id DESC LIMIT 1`); err != nil || text != "in the log" {
+	if err := s.GetContext(t.Context(), &text, `SELECT text FROM messages ORDER BY id DESC LIMIT 1`); err != nil ||
+		text != "in the log" {
 		t.Errorf("%q, %v", text, err)
 	}
 }
@@ -31,7 +32,8 @@ func TestOpenCopyHasNoName(t *testing.T) {
 func TestLeftoversOfTheDeadAreRemoved(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	dead, young, other := filepath.Join(temp, tempNames+"1"), filepath.Join(temp, tempNames+"2"), filepath.Join(temp, tempNames+"file")
+	dead, young, other := filepath.Join(temp, tempNames+"1"), filepath.Join(temp, tempNames+"2"),
+		filepath.Join(temp, tempNames+"file")
 	for _, dir := range []string{dead, young} {
 		testkit.Check(t, os.Mkdir(dir, 0o700))
 		testkit.Check(t, os.WriteFile(filepath.Join(dir, copyName), []byte("secret"), 0o600))

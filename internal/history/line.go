@@ -41,7 +41,10 @@ func Verbatim(line []byte, why string) session.Message {
 	}
 	extra := jsonx.Object{{Key: "note", Value: []byte(session.JSONOf(why))}}
 	if m.Parts[0].Text != string(line) {
-		extra = append(extra, jsonx.Member{Key: "bytes", Value: []byte(session.JSONOf(base64.StdEncoding.EncodeToString(line)))})
+		extra = append(extra, jsonx.Member{
+			Key:   "bytes",
+			Value: []byte(session.JSONOf(base64.StdEncoding.EncodeToString(line))),
+		})
 	}
 	m.Extra = extra.Column()
 	return m

@@ -11,7 +11,9 @@ import (
 
 // Session returns the session that has an id in this program, nil if there is none.
 func (in *Intake) Session(sourceID string) *session.Session {
-	return lookUp(in, func() (*session.Session, error) { return orNone(in.Known.SessionBySource(in.ctx, in.source, sourceID)) })
+	return lookUp(in, func() (*session.Session, error) {
+		return orNone(in.Known.SessionBySource(in.ctx, in.source, sourceID))
+	})
 }
 
 // SessionByID returns a session by its own id, nil if there is none.

@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// visited reads a file as the importers do: the lines that they are given, what was reported, and the records that wait.
+// visited reads a file as the importers do: the lines that they are given, what was reported, and the records that
+// wait.
 func visited(text string, quiet bool) (lines, problems []string, waiting int) {
 	in := newIntake(context.Background(), "", Found{ModifiedAt: time.Unix(1, 0)}, nil, nil, nil)
 	if !quiet {

@@ -30,7 +30,10 @@ func TestPlanRemembersRefusals(t *testing.T) {
 		{"no permission", session.Errorf(session.Forbidden, "not yours"), Plan{Refused: 1}},
 		{"locked just now", session.Errorf(session.Busy, "locked"), Plan{Sessions: 1, New: 1, NewBytes: 7}},
 		{"a disk that fails", errors.New("input/output error"), Plan{Sessions: 1, New: 1, NewBytes: 7}},
-		{"the store's, of this file", fmt.Errorf("store: %w", session.Errorf(session.Conflict, "another one")), Plan{Refused: 1}},
+		{
+			"the store's, of this file", fmt.Errorf("store: %w", session.Errorf(session.Conflict, "another one")),
+			Plan{Refused: 1},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			im := Importer{Store: newFakeStore()}
@@ -72,9 +75,24 @@ func TestPlanCountsAnUnfinishedEndAsNew(t *testing.T) {
 		now    time.Time
 		want   Plan
 	}{
-		{"an end that is not finished", store.ImportCursor{Size: -1, ModifiedAt: &at}, noon.Add(time.Minute), Plan{Sessions: 1}},
-		{"for long enough", store.ImportCursor{Size: -1, ModifiedAt: &at}, noon.Add(time.Hour), Plan{Sessions: 1, New: 1, NewBytes: 7}},
-		{"a clock that is behind", store.ImportCursor{Size: -1, ModifiedAt: &at}, noon.Add(-time.Hour), Plan{Sessions: 1, New: 1, NewBytes: 7}},
+		{
+			"an end that is not finished",
+			store.ImportCursor{Size: -1, ModifiedAt: &at},
+			noon.Add(time.Minute),
+			Plan{Sessions: 1},
+		},
+		{
+			"for long enough",
+			store.ImportCursor{Size: -1, ModifiedAt: &at},
+			noon.Add(time.Hour),
+			Plan{Sessions: 1, New: 1, NewBytes: 7},
+		},
+		{
+			"a clock that is behind",
+			store.ImportCursor{Size: -1, ModifiedAt: &at},
+			noon.Add(-time.Hour),
+			Plan{Sessions: 1, New: 1, NewBytes: 7},
+		},
 		{"more was written", store.ImportCursor{Size: 6}, noon.Add(time.Minute), Plan{Sessions: 1, New: 1, NewBytes: 7}},
 		{"finished", store.ImportCursor{Size: 7, ModifiedAt: &at}, noon.Add(time.Minute), Plan{Sessions: 1}},
 	} {
@@ -82,7 +100,8 @@ func TestPlanCountsAnUnfinishedEndAsNew(t *testing.T) {
 		test.cursor.Path, test.cursor.SessionID = "/a", "20260101_001"
 		st.cursors["/a"] = &test.cursor
 		im := Importer{Store: st, Now: func() time.Time { return test.now }}
-		if got, err := im.Plan(t.Context(), fakeSource{}, []Found{{Path: "/a", Size: 7, ModifiedAt: noon}}); err != nil || got != test.want {
+		if got, err := im.Plan(t.Context(), fakeSource{}, []Found{{Path: "/a", Size: 7, ModifiedAt: noon}}); err != nil ||
+			got != test.want {
 			t.Errorf("%s: %+v %v", test.name, got, err)
 		}
 		im.Once = true

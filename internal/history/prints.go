@@ -92,7 +92,9 @@ func (e *Printed) Take() { e.taken = true }
 // shares the most records, LeastShared at least. A conversation that is stored has the origin that
 // it has. take takes the record that the i-th record of the copy is a copy of from prints; nil ends
 // the search. copied are the records that the two share, nil if there is no origin.
-func (c *Conversation) FindOrigin(candidates func() []*session.Session, record func(key string) string, take func(prints *Prints, i int) *Printed) (copied []*Printed) {
+func (c *Conversation) FindOrigin(candidates func() []*session.Session, record func(key string) string,
+	take func(prints *Prints, i int) *Printed,
+) (copied []*Printed) {
 	if c.Here != nil {
 		candidates = c.storedOrigin
 	}

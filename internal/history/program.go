@@ -16,15 +16,18 @@ import (
 
 // Program is the Source of a program that keeps sessions in files, folders or SQLite databases.
 type Program struct {
-	Source   session.Source
-	Folders  func() []string                                               // its places, as Places returns them
-	Now      func() time.Time                                              // nil: nothing needs to be quiet, a line that parses is whole
-	Search   func(f *Finder, folder string)                                // lists what a folder holds
-	File     func(f *Finder, path string)                                  // lists a file that is named; nil: as Finder.File
+	Source  session.Source
+	Folders func() []string // its places, as Places returns them
+	// nil: nothing needs to be quiet, a line that parses is whole
+	Now    func() time.Time
+	Search func(f *Finder, folder string) // lists what a folder holds
+	// lists a file that is named; nil: as Finder.File
+	File     func(f *Finder, path string)
 	Order    func([]Found) []Found                                         // orders what was found; nil: by time
 	Sessions func(ctx context.Context, f Found) (ids []string, known bool) // as SessionIDs; nil: none is known
 	Slot     func(path string) int64                                       // returns Found.Slot; nil: 0
-	Commands []string                                                      // as Running looks for them in the names of processes
+	// as Running looks for them in the names of processes
+	Commands []string
 
 	Replay   func(*Intake)          // reads a file
 	Tree     func(*Intake)          // reads a folder; nil: none is found
@@ -139,7 +142,9 @@ func (p *Program) SessionIDs(ctx context.Context, found Found) (ids []string, kn
 func (p *Program) Running() (running, known bool) { return isRunning(p.Commands) }
 
 // Read implements Source.
-func (p *Program) Read(ctx context.Context, found Found, cursor *Cursor, known Known, emit func(Batch) error) ([]Problem, error) {
+func (p *Program) Read(ctx context.Context, found Found, cursor *Cursor, known Known,
+	emit func(Batch) error,
+) ([]Problem, error) {
 	in := newIntake(ctx, p.Source, found, cursor, known, emit)
 	if p.Now != nil {
 		in.Now = p.Now()

@@ -142,7 +142,10 @@ func (r *reading) store(ctx context.Context, b Batch) error {
 	if b.Cursor == nil || b.Cursor.Counts != nil || b.ID == "" || len(b.Messages)+len(b.Copied) == 0 && !offered {
 		return r.commit(ctx, b)
 	}
-	last := Batch{ImportBatch: store.ImportBatch{ID: b.ID, Session: b.Session, Cursor: b.Cursor, Head: b.Head, HeadSession: b.HeadSession, Title: b.Title}, Sessions: b.Sessions}
+	last := Batch{ImportBatch: store.ImportBatch{
+		ID: b.ID, Session: b.Session, Cursor: b.Cursor, Head: b.Head,
+		HeadSession: b.HeadSession, Title: b.Title,
+	}, Sessions: b.Sessions}
 	b.Cursor, b.Head, b.Title = nil, nil, nil
 	if len(b.Messages)+len(b.Calls)+len(b.Copied)+len(b.Compactions)+len(b.Marks) == 0 {
 		last.Fields, last.Records = b.Fields, b.Records
@@ -177,12 +180,13 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 	}
 	b.Purged, b.Foreign = r.Purged, r.foreign
 	id := b.ID
-	return storePieces(ctx, r, b, b.Split(r.limits()), func(ctx context.Context, piece store.ImportBatch) (store.ImportResult, error) {
-		piece.ID = cmp.Or(piece.ID, id)
-		result, err := r.Store.Import(ctx, piece)
-		id = result.Session.ID
-		return result, err
-	})
+	return storePieces(ctx, r, b, b.Split(r.limits()),
+		func(ctx context.Context, piece store.ImportBatch) (store.ImportResult, error) {
+			piece.ID = cmp.Or(piece.ID, id)
+			result, err := r.Store.Import(ctx, piece)
+			id = result.Session.ID
+			return result, err
+		})
 }
 
 // restore commits a piece of a session under its own names.
@@ -192,7 +196,9 @@ func (r *reading) restore(ctx context.Context, b Batch) error {
 }
 
 // storePieces stores the pieces of a batch, each in a transaction, with a pause behind each.
-func storePieces[P any](ctx context.Context, r *reading, b Batch, pieces []P, put func(context.Context, P) (store.ImportResult, error)) error {
+func storePieces[P any](ctx context.Context, r *reading, b Batch, pieces []P,
+	put func(context.Context, P) (store.ImportResult, error),
+) error {
 	var sum store.ImportResult
 	for _, piece := range pieces {
 		result, err := put(ctx, piece)

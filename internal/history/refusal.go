@@ -35,7 +35,10 @@ func (r *reading) rememberRefusal(ctx context.Context, err error) error {
 		return nil
 	}
 	modified := session.At(r.found.ModifiedAt)
-	c := &Cursor{Source: r.source.Name(), Path: r.found.Path, Size: r.found.Size, ModifiedAt: &modified, State: session.JSON(refusedAnew)}
+	c := &Cursor{
+		Source: r.source.Name(), Path: r.found.Path, Size: r.found.Size, ModifiedAt: &modified,
+		State: session.JSON(refusedAnew),
+	}
 	if before != nil && string(before.State) != refusedAnew {
 		c.State = session.JSON(refusedAfter)
 	}

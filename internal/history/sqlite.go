@@ -67,7 +67,8 @@ func openSnapshot(ctx context.Context, path string) (*SQLite, error) {
 		return nil, err
 	}
 	if size(path+"-journal") > 0 {
-		return nil, session.Errorf(session.Busy, "its program is writing, or stopped in the middle of a write: let it finish, or start it once")
+		return nil, session.Errorf(session.Busy,
+			"its program is writing, or stopped in the middle of a write: let it finish, or start it once")
 	}
 	if size(path+"-wal") <= 0 {
 		info, err := os.Stat(path)
@@ -399,7 +400,8 @@ func SQLiteError(err error) error {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return session.Errorf(session.Busy, "its program has locked it: import again when that is at rest: %w", err)
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
-		return session.Errorf(session.Forbidden, "this user may not read it: check the permissions of the file and its folder: %w", err)
+		return session.Errorf(session.Forbidden,
+			"this user may not read it: check the permissions of the file and its folder: %w", err)
 	}
 	return err
 }

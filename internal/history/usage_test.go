@@ -57,31 +57,40 @@ func talks() []talk {
 	later := func() time.Time { return time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) }
 	return []talk{
 		{source: pi.New(historytest.NoEnv), file: "2026-01-02_S.jsonl", text: piTalk("")},
-		{source: pi.NewOmp(historytest.NoEnv), file: "2026-01-02_S.jsonl", text: piTalk(`{"type":"title","title":"a title"}` + "\n")},
+		{
+			source: pi.NewOmp(historytest.NoEnv), file: "2026-01-02_S.jsonl",
+			text: piTalk(`{"type":"title","title":"a title"}` + "\n"),
+		},
 		{source: openclaw.New(historytest.NoEnv), file: "agents/main/sessions/S.jsonl", text: piTalk("")},
-		{source: claudecode.New(historytest.NoEnv, historytest.Later), file: "S.jsonl", grows: true, global: true, text: func(session, said string, outputs ...int64) string {
-			row := func(id, parent, kind, message string) string {
-				return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"cwd":"/w","sessionId":%q,"version":"2.1.120","type":%q,"message":%s,"uuid":%q,"timestamp":"2026-02-08T05:00:0%s.000Z"}`, orNull(parent), of(session), kind, message, session+id, id)
-			}
-			all := []string{row("1", "", "user", fmt.Sprintf(`{"role":"user","content":%q}`, "asked in "+session))}
-			for i, n := range outputs {
-				all = append(all, row(fmt.Sprint(i+2), fmt.Sprint(session, i+1), "assistant", fmt.Sprintf(`{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-4-6","content":[{"type":"text","text":"%s%d"}],"usage":{"input_tokens":3,"output_tokens":%d}}`, said, i, n)))
-			}
-			return lines(all...)
-		}},
-		{source: codex.New(historytest.NoEnv, historytest.Later), file: "rollout-S.jsonl", grows: true, totals: true, text: func(session, said string, outputs ...int64) string {
-			all := []string{
-				fmt.Sprintf(`{"timestamp":"2026-03-01T10:00:00.000Z","type":"session_meta","payload":{"id":%q,"timestamp":"2026-03-01T10:00:00.000Z","cwd":"/w","cli_version":"0.106.0","source":"cli"}}`, of(session)),
-				fmt.Sprintf(`{"timestamp":"2026-03-01T10:00:01.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, "asked in "+session),
-				fmt.Sprintf(`{"timestamp":"2026-03-01T10:00:02.000Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}}`, said),
-			}
-			before := int64(0)
-			for _, n := range outputs {
-				all = append(all, fmt.Sprintf(`{"timestamp":"2026-03-01T10:00:03.000Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":3,"output_tokens":%d,"total_tokens":%d},"last_token_usage":{"input_tokens":3,"output_tokens":%d,"total_tokens":%d}}}}`, n, n+3, n-before, n-before+3))
-				before = n
-			}
-			return lines(all...)
-		}},
+		{
+			source: claudecode.New(historytest.NoEnv, historytest.Later), file: "S.jsonl", grows: true, global: true,
+			text: func(session, said string, outputs ...int64) string {
+				row := func(id, parent, kind, message string) string {
+					return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"cwd":"/w","sessionId":%q,"version":"2.1.120","type":%q,"message":%s,"uuid":%q,"timestamp":"2026-02-08T05:00:0%s.000Z"}`, orNull(parent), of(session), kind, message, session+id, id)
+				}
+				all := []string{row("1", "", "user", fmt.Sprintf(`{"role":"user","content":%q}`, "asked in "+session))}
+				for i, n := range outputs {
+					all = append(all, row(fmt.Sprint(i+2), fmt.Sprint(session, i+1), "assistant", fmt.Sprintf(`{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-4-6","content":[{"type":"text","text":"%s%d"}],"usage":{"input_tokens":3,"output_tokens":%d}}`, said, i, n)))
+				}
+				return lines(all...)
+			},
+		},
+		{
+			source: codex.New(historytest.NoEnv, historytest.Later), file: "rollout-S.jsonl", grows: true, totals: true,
+			text: func(session, said string, outputs ...int64) string {
+				all := []string{
+					fmt.Sprintf(`{"timestamp":"2026-03-01T10:00:00.000Z","type":"session_meta","payload":{"id":%q,"timestamp":"2026-03-01T10:00:00.000Z","cwd":"/w","cli_version":"0.106.0","source":"cli"}}`, of(session)),
+					fmt.Sprintf(`{"timestamp":"2026-03-01T10:00:01.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, "asked in "+session),
+					fmt.Sprintf(`{"timestamp":"2026-03-01T10:00:02.000Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}}`, said),
+				}
+				before := int64(0)
+				for _, n := range outputs {
+					all = append(all, fmt.Sprintf(`{"timestamp":"2026-03-01T10:00:03.000Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":3,"output_tokens":%d,"total_tokens":%d},"last_token_usage":{"input_tokens":3,"output_tokens":%d,"total_tokens":%d}}}}`, n, n+3, n-before, n-before+3))
+					before = n
+				}
+				return lines(all...)
+			},
+		},
 		{
 			source: goose.New(historytest.NoEnv), file: "sessions.db", tables: `CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY); INSERT OR IGNORE INTO schema_version VALUES (17);
 			CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, name TEXT, description TEXT DEFAULT '', working_dir TEXT DEFAULT '/w', created_at TIMESTAMP, updated_at TIMESTAMP, parent_session_id TEXT);
@@ -96,33 +105,42 @@ func talks() []talk {
 		},
 		{source: opencode.New(historytest.NoEnv, later), file: "opencode.db", tables: opencodeTables, text: opencodeTalk},
 		{source: opencode.NewKilo(historytest.NoEnv, later), file: "kilo.db", tables: opencodeTables, text: opencodeTalk},
-		{source: geminicli.New(historytest.NoEnv, historytest.Later), file: "session-2026-08-01T09-00-0000000S.jsonl", grows: true, global: true, text: func(session, said string, outputs ...int64) string {
-			all := []string{
-				fmt.Sprintf(`{"sessionId":%q,"projectHash":"334c","startTime":"2026-08-01T09:00:00.000Z","lastUpdated":"2026-08-01T09:00:00.000Z","kind":"main"}`, of(session)),
-				fmt.Sprintf(`{"id":"1","timestamp":"2026-08-01T09:00:01.000Z","type":"user","content":[{"text":%q}]}`, "asked in "+session),
-			}
-			for _, n := range outputs {
-				all = append(all, fmt.Sprintf(`{"id":"2","timestamp":"2026-08-01T09:00:02.000Z","type":"gemini","content":%q,"model":"gemini-2.5-pro","tokens":{"input":3,"output":%d,"cached":0,"thoughts":0,"tool":0,"total":%d}}`, said, n, n+3))
-			}
-			return lines(all...)
-		}},
-		{source: copilotcli.New(historytest.NoEnv, historytest.Later), file: "session-state/S/events.jsonl", text: func(session, said string, outputs ...int64) string {
-			all := []string{
-				fmt.Sprintf(`{"type":"session.start","data":{"sessionId":%q,"version":1,"copilotVersion":"1.0.102","startTime":"2026-08-01T09:00:00.000Z","context":{"cwd":"/w"}},"id":"0","timestamp":"2026-08-01T09:00:00.000Z","parentId":null}`, of(session)),
-				fmt.Sprintf(`{"type":"user.message","data":{"content":%q},"id":"1","timestamp":"2026-08-01T09:00:01.000Z","parentId":"0"}`, "asked in "+session),
-			}
-			for i, n := range outputs {
-				all = append(all, fmt.Sprintf(`{"type":"session.usage_record","data":{"usage":{"model":"m","inputTokens":3,"outputTokens":%d,"apiCallId":"api-1"}},"id":"u%d","timestamp":"2026-08-01T09:00:02.000Z","parentId":"1"}`, n, i))
-			}
-			return lines(append(all, fmt.Sprintf(`{"type":"assistant.message","data":{"messageId":"m1","model":"m","content":%q,"toolRequests":[],"apiCallId":"api-1"},"id":"2","timestamp":"2026-08-01T09:00:03.000Z","parentId":"1"}`, said))...)
-		}},
-		{source: qwencode.New(historytest.NoEnv, historytest.Later), file: "chats/0000000S-0000-4000-8000-000000000001.jsonl", global: true, text: func(session, said string, outputs ...int64) string {
-			row := func(id, parent, kind, rest string) string {
-				return fmt.Sprintf(`{"uuid":%q,"parentUuid":%s,"sessionId":%q,"timestamp":"2026-08-01T09:00:0%s.000Z","type":%q,"cwd":"/w","version":"0.21.6",%s}`, id, orNull(parent), of(session), id, kind, rest)
-			}
-			return lines(row("1", "", "user", fmt.Sprintf(`"provenance":"real_user","message":{"role":"user","parts":[{"text":%q}]}`, "asked in "+session)),
-				row("2", "1", "assistant", fmt.Sprintf(`"model":"m","message":{"role":"model","parts":[{"text":%q}]},"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":%d}`, said, last(outputs))))
-		}},
+		{
+			source: geminicli.New(historytest.NoEnv, historytest.Later), file: "session-2026-08-01T09-00-0000000S.jsonl",
+			grows: true, global: true, text: func(session, said string, outputs ...int64) string {
+				all := []string{
+					fmt.Sprintf(`{"sessionId":%q,"projectHash":"334c","startTime":"2026-08-01T09:00:00.000Z","lastUpdated":"2026-08-01T09:00:00.000Z","kind":"main"}`, of(session)),
+					fmt.Sprintf(`{"id":"1","timestamp":"2026-08-01T09:00:01.000Z","type":"user","content":[{"text":%q}]}`, "asked in "+session),
+				}
+				for _, n := range outputs {
+					all = append(all, fmt.Sprintf(`{"id":"2","timestamp":"2026-08-01T09:00:02.000Z","type":"gemini","content":%q,"model":"gemini-2.5-pro","tokens":{"input":3,"output":%d,"cached":0,"thoughts":0,"tool":0,"total":%d}}`, said, n, n+3))
+				}
+				return lines(all...)
+			},
+		},
+		{
+			source: copilotcli.New(historytest.NoEnv, historytest.Later), file: "session-state/S/events.jsonl",
+			text: func(session, said string, outputs ...int64) string {
+				all := []string{
+					fmt.Sprintf(`{"type":"session.start","data":{"sessionId":%q,"version":1,"copilotVersion":"1.0.102","startTime":"2026-08-01T09:00:00.000Z","context":{"cwd":"/w"}},"id":"0","timestamp":"2026-08-01T09:00:00.000Z","parentId":null}`, of(session)),
+					fmt.Sprintf(`{"type":"user.message","data":{"content":%q},"id":"1","timestamp":"2026-08-01T09:00:01.000Z","parentId":"0"}`, "asked in "+session),
+				}
+				for i, n := range outputs {
+					all = append(all, fmt.Sprintf(`{"type":"session.usage_record","data":{"usage":{"model":"m","inputTokens":3,"outputTokens":%d,"apiCallId":"api-1"}},"id":"u%d","timestamp":"2026-08-01T09:00:02.000Z","parentId":"1"}`, n, i))
+				}
+				return lines(append(all, fmt.Sprintf(`{"type":"assistant.message","data":{"messageId":"m1","model":"m","content":%q,"toolRequests":[],"apiCallId":"api-1"},"id":"2","timestamp":"2026-08-01T09:00:03.000Z","parentId":"1"}`, said))...)
+			},
+		},
+		{
+			source: qwencode.New(historytest.NoEnv, historytest.Later), file: "chats/0000000S-0000-4000-8000-000000000001.jsonl",
+			global: true, text: func(session, said string, outputs ...int64) string {
+				row := func(id, parent, kind, rest string) string {
+					return fmt.Sprintf(`{"uuid":%q,"parentUuid":%s,"sessionId":%q,"timestamp":"2026-08-01T09:00:0%s.000Z","type":%q,"cwd":"/w","version":"0.21.6",%s}`, id, orNull(parent), of(session), id, kind, rest)
+				}
+				return lines(row("1", "", "user", fmt.Sprintf(`"provenance":"real_user","message":{"role":"user","parts":[{"text":%q}]}`, "asked in "+session)),
+					row("2", "1", "assistant", fmt.Sprintf(`"model":"m","message":{"role":"model","parts":[{"text":%q}]},"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":%d}`, said, last(outputs))))
+			},
+		},
 	}
 }
 

@@ -10,8 +10,9 @@ import (
 type Whose int
 
 const (
-	NotAsked  Whose = iota // nobody asks: no session is marked
-	Undecided              // what lies in a program's own places is the user's, else what was decided before, else nobody's
+	NotAsked Whose = iota // nobody asks: no session is marked
+	// what lies in a program's own places is the user's, else what was decided before, else nobody's
+	Undecided
 	Mine
 	Foreign
 )

@@ -19,9 +19,12 @@ import (
 
 // wrongs are the kinds of wrong input that every program's history is tried with.
 var wrongs = []string{
-	"an empty file", "a wrong first line", "half a line", "invalid JSON in the middle", "invalid UTF-8", "a line of 50 MB", "a record of 65 MiB", "10,001 levels", "a cycle", "an orphan",
-	"a name twice", "no end of the last line", "two objects on a line", "a record after garbage", "NULs", "a record over lines",
-	"unknown kinds by the thousand", "a file that vanishes", "an unknown type", "an unknown version", "a newer database", "a corrupt database", "a locked database", "a table missing", "a column missing",
+	"an empty file", "a wrong first line", "half a line", "invalid JSON in the middle", "invalid UTF-8", "a line of 50 MB",
+	"a record of 65 MiB", "10,001 levels", "a cycle", "an orphan",
+	"a name twice", "no end of the last line", "two objects on a line", "a record after garbage", "NULs",
+	"a record over lines",
+	"unknown kinds by the thousand", "a file that vanishes", "an unknown type", "an unknown version", "a newer database",
+	"a corrupt database", "a locked database", "a table missing", "a column missing",
 }
 
 // wrong is one of them: a file, and what the import reports of it.
@@ -180,7 +183,8 @@ func put(h *historytest.House, w wrong) string {
 	h.Helper()
 	path := filepath.Join(h.TempDir(), w.file)
 	testkit.Check(h, os.MkdirAll(filepath.Dir(path), 0o700))
-	text := strings.NewReplacer(wide, strings.Repeat("wide ", 10<<20), huge, strings.Repeat("huge ", 13<<20)).Replace(w.text)
+	text := strings.NewReplacer(wide, strings.Repeat("wide ", 10<<20), huge,
+		strings.Repeat("huge ", 13<<20)).Replace(w.text)
 	if strings.Contains(text, "CREATE TABLE") {
 		h.Load(path, text)
 		text = historytest.Read(h, path)
@@ -240,7 +244,10 @@ func TestFoldersOfEveryProgram(t *testing.T) {
 			dir := filepath.Dir(good)
 			link := filepath.Join(t.TempDir(), filepath.Base(good))
 			gone, closed := filepath.Join(t.TempDir(), "gone"), filepath.Join(t.TempDir(), "closed")
-			for to, from := range map[string]string{link: good, filepath.Join(dir, "again"): dir, filepath.Join(dir, "dangling"): gone} {
+			for to, from := range map[string]string{
+				link: good, filepath.Join(dir, "again"): dir,
+				filepath.Join(dir, "dangling"): gone,
+			} {
 				testkit.Check(t, os.Symlink(from, to))
 			}
 			testkit.Check(t, os.Mkdir(closed, 0))
@@ -268,7 +275,10 @@ func TestPipesOfEveryProgram(t *testing.T) {
 			h := historytest.New(t, p.source)
 			good := put(h, p.good)
 			dir := filepath.Dir(good)
-			named := []string{"sessions.json", "runs.json", "history.jsonl", "session_index.jsonl", "sessions.db", "openclaw-agent.sqlite", "opencode-x.db", "x.jsonl", "x.json"}
+			named := []string{
+				"sessions.json", "runs.json", "history.jsonl", "session_index.jsonl", "sessions.db",
+				"openclaw-agent.sqlite", "opencode-x.db", "x.jsonl", "x.json",
+			}
 			for _, w := range p.wrong {
 				named = append(named, filepath.Base(w.file))
 			}

@@ -85,7 +85,8 @@ func (r *Runner) backUpNow() error {
 	begun, out := r.cfg.Now(), filepath.Join(r.cfg.Backups.Dir, backupName(r.cfg.Now()))
 	size, err := r.cfg.Store.Backup(r.ctx, out)
 	if err == nil {
-		r.cfg.Log.Info().Str("file", out).Int64("bytes", size).Float64("seconds", r.cfg.Now().Sub(begun).Seconds()).Msg("backup made")
+		r.cfg.Log.Info().Str("file", out).Int64("bytes", size).Float64("seconds",
+			r.cfg.Now().Sub(begun).Seconds()).Msg("backup made")
 	}
 	return err
 }

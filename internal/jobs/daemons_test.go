@@ -21,7 +21,9 @@ import (
 func (p *place) second(t *testing.T, ahead time.Duration) *place {
 	t.Helper()
 	other := &place{dir: t.TempDir()}
-	other.store = testkit.Must(store.Open(t.Context(), p.store.File(), store.Options{Now: func() time.Time { return time.Now().Add(ahead) }}))(t)
+	other.store = testkit.Must(store.Open(t.Context(), p.store.File(), store.Options{Now: func() time.Time {
+		return time.Now().Add(ahead)
+	}}))(t)
 	other.index = testkit.Must(search.Open(t.Context(), filepath.Join(other.dir, "search.db"), other.store))(t)
 	t.Cleanup(func() { _ = other.index.Close(); _ = other.store.Close() })
 	other.purger = &Purger{Store: other.store, Index: other.index, Log: zerolog.Nop()}
@@ -56,9 +58,12 @@ func TestTwoDaemonsKeepAtOnce(t *testing.T) {
 		later := time.Now().Add(time.Duration(days) * 24 * time.Hour)
 		var wg sync.WaitGroup
 		for i, p := range []*place{a, b} {
-			k := Keeper{Rule: store.Retention{IdleDays: 10, TrashDays: 10, EventsDays: 10}, Store: p.store, Purger: p.purger, Log: zerolog.Nop(), Now: func() time.Time {
-				return later.Add(time.Duration(i) * 5 * time.Hour)
-			}}
+			k := Keeper{
+				Rule: store.Retention{IdleDays: 10, TrashDays: 10, EventsDays: 10}, Store: p.store, Purger: p.purger,
+				Log: zerolog.Nop(), Now: func() time.Time {
+					return later.Add(time.Duration(i) * 5 * time.Hour)
+				},
+			}
 			wg.Go(func() { both[i] = testkit.Must(k.Apply(t.Context()))(t) })
 		}
 		wg.Wait()

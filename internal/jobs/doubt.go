@@ -42,7 +42,8 @@ func NewDoubt(now, known time.Time, since func() time.Duration, log zerolog.Logg
 func (d *Doubt) begin(ahead time.Duration, log zerolog.Logger) {
 	d.leapAt, d.doubted = d.since, true
 	log.Warn().Time("clock", d.wall).Float64("days_ahead", ahead.Hours()/24).
-		Msg("the clock is far ahead of the known time: nothing old is removed for half a day, so that a wrong clock removes nothing; set it right, or wait")
+		Msg("the clock is far ahead of the known time: nothing old is removed for half a day, " +
+			"so that a wrong clock removes nothing; set it right, or wait")
 }
 
 // distrusts reports whether the clock may be wrong.

@@ -36,8 +36,9 @@ const (
 // Store is the part of the store that the jobs use.
 type Store interface {
 	DataVersion(ctx context.Context) (int64, error)
-	Listen(ctx context.Context, wake func()) // calls wake after writes of other processes, where the database notifies of them
-	Probe(ctx context.Context) error         // notices that the file cannot be written, and that it can again
+	// calls wake after writes of other processes, where the database notifies of them
+	Listen(ctx context.Context, wake func())
+	Probe(ctx context.Context) error // notices that the file cannot be written, and that it can again
 	TruncateWAL(ctx context.Context) (bool, error)
 	ForgetDrafts(ctx context.Context, before time.Time) (int64, error)
 	Backup(ctx context.Context, out string) (int64, error)
@@ -112,7 +113,10 @@ func New(cfg Config) *Runner {
 	if cfg.Look == 0 {
 		cfg.Look = lookInterval
 	}
-	r := &Runner{cfg: cfg, changed: make(chan struct{}, 1), woken: make(chan struct{}, 1), active: map[session.ID]time.Time{}}
+	r := &Runner{
+		cfg: cfg, changed: make(chan struct{}, 1), woken: make(chan struct{}, 1),
+		active: map[session.ID]time.Time{},
+	}
 	r.digests = pool{limit: digestsAtOnce, work: r.stageDigest, busy: map[session.ID]bool{}}
 	r.models = pool{limit: modelsAtOnce, work: r.stageModel, busy: map[session.ID]bool{}}
 	r.reports = pool{limit: 1, work: r.learn, busy: map[session.ID]bool{}}

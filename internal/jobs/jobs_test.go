@@ -434,9 +434,18 @@ func TestClockThatLeapsAheadDelaysRetention(t *testing.T) {
 		{"nothing is stored", -1, []look{{5 * hour, 5 * hour, false}}},
 		{"a quiet weekend", 40 * hour, []look{{hour, hour, false}}},
 		{"started with a wrong clock", 3650 * day, []look{{5 * hour, 5 * hour, true}, {29 * hour, 29 * hour, false}}},
-		{"set ahead while it runs", hour, []look{{5 * hour, 5 * hour, false}, {6 * hour, 3650 * day, true}, {10 * hour, 3650*day + 4*hour, true}, {30 * hour, 3651 * day, false}}},
+		{"set ahead while it runs", hour, []look{
+			{5 * hour, 5 * hour, false},
+			{6 * hour, 3650 * day, true},
+			{10 * hour, 3650*day + 4*hour, true},
+			{30 * hour, 3651 * day, false},
+		}},
 		{"set ahead, and right again", hour, []look{{5 * hour, 3650 * day, true}, {29 * hour, 29 * hour, false}}},
-		{"ahead and further ahead", hour, []look{{5 * hour, 30 * day, true}, {29 * hour, 90 * day, true}, {53 * hour, 91 * day, false}}},
+		{"ahead and further ahead", hour, []look{
+			{5 * hour, 30 * day, true},
+			{29 * hour, 90 * day, true},
+			{53 * hour, 91 * day, false},
+		}},
 		{"asleep for a night", hour, []look{{hour, hour, false}, {9 * hour, 25 * hour, false}}},
 		{"set back", hour, []look{{5 * hour, -3650 * day, false}, {29 * hour, -3649 * day, false}}},
 	} {

@@ -92,7 +92,8 @@ func (w *watcher) logEvent(ctx context.Context, e *session.Event) {
 			return
 		}
 		l := line().Str("compaction", data.Compaction).Str("strategy", data.Strategy).Str("trigger", data.Trigger).
-			Int64("tokens_before", data.TokensBefore).Int64("tokens_after", data.TokensAfter).Str("method", data.Provider).Str("model", data.Model).
+			Int64("tokens_before", data.TokensBefore).Int64("tokens_after", data.TokensAfter).Str("method",
+			data.Provider).Str("model", data.Model).
 			Float64("seconds", float64(data.DurationMS)/1000)
 		if data.CostUSD != nil {
 			l.Float64("cost_usd", *data.CostUSD)

@@ -54,7 +54,9 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
-func (p *place) append(t *testing.T, id session.ID, parent *session.MessageRef, msgs ...session.Message) store.Appended {
+func (p *place) append(t *testing.T, id session.ID, parent *session.MessageRef,
+	msgs ...session.Message,
+) store.Appended {
 	t.Helper()
 	for i := range msgs {
 		msgs[i].InContext, msgs[i].Display = true, true
@@ -118,14 +120,24 @@ func (p *place) healthy(t *testing.T) {
 func (p *place) secret(t *testing.T, r *rand.Rand, word string) session.ID {
 	t.Helper()
 	ctx := t.Context()
-	s := p.create(t, store.NewSession{Title: "about " + word, Directory: "/home/" + word, Metadata: session.JSONOf(map[string]string{"of": word}), Source: session.SourcePi, SourceID: fmt.Sprint("id-", word, r.Uint32())})
+	s := p.create(t, store.NewSession{
+		Title: "about " + word, Directory: "/home/" + word,
+		Metadata: session.JSONOf(map[string]string{"of": word}), Source: session.SourcePi,
+		SourceID: fmt.Sprint("id-", word, r.Uint32()),
+	})
 	text := func(role session.Role) session.Message {
-		m := session.Message{Role: role, Metadata: session.JSONOf(word), Parts: []session.Part{session.TextPart(fmt.Sprintf("%s%d and %s", word, r.IntN(99), word))}}
+		m := session.Message{
+			Role: role, Metadata: session.JSONOf(word),
+			Parts: []session.Part{session.TextPart(fmt.Sprintf("%s%d and %s", word, r.IntN(99), word))},
+		}
 		switch r.IntN(5) {
 		case 0:
 			m.Parts = append(m.Parts, session.TextPart(strings.Repeat(word+" ", 9000))) // a blob
 		case 1:
-			m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, ToolName: word, CallID: word, Arguments: `{"path":"` + word + `"}`})
+			m.Parts = append(m.Parts, session.Part{
+				Kind: session.PartToolCall, ToolName: word, CallID: word,
+				Arguments: `{"path":"` + word + `"}`,
+			})
 		case 2:
 			m.Author, m.Extra = word, session.JSONOf(map[string]string{"x": word})
 		}
@@ -144,15 +156,20 @@ func (p *place) secret(t *testing.T, r *rand.Rand, word string) session.ID {
 	testkit.Check(t, err)
 	_, err = p.store.AddCompaction(ctx, session.Compaction{
 		SessionID: s.ID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone,
-		ThroughID: &path[0].RowID, FirstKeptID: &path[1].RowID, Summary: "they spoke of " + word, Details: session.JSONOf(word),
+		ThroughID: &path[0].RowID, FirstKeptID: &path[1].RowID, Summary: "they spoke of " + word,
+		Details: session.JSONOf(word),
 	})
 	testkit.Check(t, err)
 	_, err = p.store.SetMark(ctx, s.ID, path[0].ID, store.MarkLabel, word, true)
 	testkit.Check(t, err)
-	_, err = p.store.SaveContext(ctx, session.Context{SessionID: s.ID, HeadID: now.HeadID}, map[string]string{session.BlockSystem: "you know " + word},
+	_, err = p.store.SaveContext(ctx, session.Context{SessionID: s.ID, HeadID: now.HeadID},
+		map[string]string{session.BlockSystem: "you know " + word},
 		[]session.Frozen{{SessionID: s.ID, MessageID: *now.HeadID, Kind: "volatile", Content: session.JSONOf(word)}})
 	testkit.Check(t, err)
-	_, err = p.store.AddCall(ctx, session.Call{SessionID: s.ID, Purpose: session.PurposeChat, Status: "failed", Error: "bad " + word, InputTokens: 5, Metadata: session.JSONOf(word)})
+	_, err = p.store.AddCall(ctx, session.Call{
+		SessionID: s.ID, Purpose: session.PurposeChat, Status: "failed",
+		Error: "bad " + word, InputTokens: 5, Metadata: session.JSONOf(word),
+	})
 	testkit.Check(t, err)
 	return s.ID
 }
@@ -175,7 +192,10 @@ func TestScrubbedPurgeLeavesNoByte(t *testing.T) {
 			gone := p.secret(t, r, word)
 			if r.IntN(2) == 0 { // some in the index and some not yet
 				testkit.Must(p.index.CatchUp(t.Context()))(t)
-				p.append(t, gone, nil, session.Message{Role: session.User, Parts: []session.Part{session.TextPart("once more " + word)}})
+				p.append(t, gone, nil, session.Message{
+					Role:  session.User,
+					Parts: []session.Part{session.TextPart("once more " + word)},
+				})
 			}
 			before := testkit.Must(p.store.Session(t.Context(), gone))(t)
 			done := testkit.Must(p.purger.Purge(t.Context(), store.PurgeRequest{Session: gone, Scrub: true}))(t)
@@ -210,7 +230,10 @@ func TestPurgeKeepsOnlyThePathOfForks(t *testing.T) {
 	}
 	origin := p.create(t, store.NewSession{Title: "the origin's own title"})
 	p.append(t, origin.ID, nil, say("shared alpha"), say("shared beta"))
-	fork := p.create(t, store.NewSession{Title: "the origin's own title (fork #2)", ParentID: origin.ID, ParentKind: session.ParentFork})
+	fork := p.create(t, store.NewSession{
+		Title: "the origin's own title (fork #2)", ParentID: origin.ID,
+		ParentKind: session.ParentFork,
+	})
 	p.append(t, fork.ID, nil, say("the fork's gamma"))
 	deeper := p.create(t, store.NewSession{ParentID: fork.ID, ParentKind: session.ParentFork})
 	p.append(t, deeper.ID, nil, say("deeper delta"))
@@ -247,7 +270,8 @@ func TestPurgeKeepsOnlyThePathOfForks(t *testing.T) {
 		}
 		if step.purge != deeper.ID { // what stays is found, in a session that is there
 			r := testkit.Must(p.index.Search(ctx, search.Query{Text: "alpha"}))(t)
-			if want := []session.ID{fork.ID, deeper.ID}[i]; len(r.Hits) != 1 || r.Hits[0].SessionID != want || r.Hits[0].MessageID.Session != origin.ID {
+			if want := []session.ID{fork.ID, deeper.ID}[i]; len(r.Hits) != 1 || r.Hits[0].SessionID != want ||
+				r.Hits[0].MessageID.Session != origin.ID {
 				t.Errorf("step %d: found %+v, want it in %s", i, r.Hits, want)
 			}
 		}
@@ -295,7 +319,8 @@ func TestInterruptedPurgeIsFinished(t *testing.T) {
 			if _, err := p.store.Session(t.Context(), id); session.CodeOf(err) != session.NotFound {
 				t.Errorf("it is shown while it is being deleted: %v", err)
 			}
-			if list, _, err := p.store.Sessions(t.Context(), store.Filter{Trash: true}, store.Page{}); err != nil || len(list) != 0 {
+			if list, _, err := p.store.Sessions(t.Context(), store.Filter{Trash: true}, store.Page{}); err != nil ||
+				len(list) != 0 {
 				t.Errorf("the trash lists it: %v", err)
 			}
 			if !scrub() {
@@ -333,7 +358,10 @@ func TestPurgeNamesBackupsWithItsText(t *testing.T) {
 
 func TestPurgeKeepsUsageNumbers(t *testing.T) {
 	p := newPlace(t)
-	ids := []session.ID{p.secret(t, rand.New(rand.NewPCG(1, 2)), "numbersword"), p.secret(t, rand.New(rand.NewPCG(1, 3)), "othernumbers")}
+	ids := []session.ID{
+		p.secret(t, rand.New(rand.NewPCG(1, 2)), "numbersword"),
+		p.secret(t, rand.New(rand.NewPCG(1, 3)), "othernumbers"),
+	}
 	sums := func() string {
 		var n [4]int64
 		testkit.Check(t, p.store.Reader().QueryRowContext(t.Context(), `SELECT SUM(sessions), SUM(messages), SUM(calls), SUM(input_tokens) FROM daily_usage`).Scan(&n[0], &n[1], &n[2], &n[3]))
@@ -354,9 +382,13 @@ func TestPurgeKeepsUsageNumbers(t *testing.T) {
 func TestPurgedHistoryIsNotImportedAgain(t *testing.T) {
 	p := newPlace(t)
 	batch := func(again bool) store.ImportBatch {
-		m := store.ImportMessage{Message: session.Message{Role: session.User, InContext: true, Display: true, ExternalID: "a", Parts: []session.Part{session.TextPart("imported")}}}
+		m := store.ImportMessage{Message: session.Message{
+			Role: session.User, InContext: true, Display: true, ExternalID: "a",
+			Parts: []session.Part{session.TextPart("imported")},
+		}}
 		return store.ImportBatch{
-			Session: store.NewSession{Source: session.SourcePi, SourceID: "uuid"}, Messages: []store.ImportMessage{m}, Purged: again,
+			Session: store.NewSession{Source: session.SourcePi, SourceID: "uuid"}, Messages: []store.ImportMessage{m},
+			Purged: again,
 			Cursor: &store.ImportCursor{Source: session.SourcePi, Path: "/f.jsonl", Size: 9},
 		}
 	}
@@ -384,7 +416,8 @@ func TestPurgeRejects(t *testing.T) {
 		{"a session that is not there", "20200101_001", nil, session.NotFound},
 		{"a session that changed", s.ID, &old, session.PreconditionFailed},
 	} {
-		if _, err := p.purger.Purge(context.Background(), store.PurgeRequest{Session: c.id, IfRevision: c.revision}); session.CodeOf(err) != c.code {
+		if _, err := p.purger.Purge(context.Background(),
+			store.PurgeRequest{Session: c.id, IfRevision: c.revision}); session.CodeOf(err) != c.code {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -397,7 +430,10 @@ func TestARestoredBackupPurgesAgain(t *testing.T) {
 		t.Run(fmt.Sprint("keep ", keep), func(t *testing.T) {
 			p := newPlace(t)
 			origin := p.create(t, store.NewSession{})
-			said := p.append(t, origin.ID, nil, session.Message{Role: session.User, Parts: []session.Part{session.TextPart("shared wombatword")}},
+			said := p.append(t, origin.ID, nil, session.Message{
+				Role:  session.User,
+				Parts: []session.Part{session.TextPart("shared wombatword")},
+			},
 				session.Message{Role: session.User, Parts: []session.Part{session.TextPart("own zanzibarword")}})
 			fork := testkit.Must(p.store.Fork(t.Context(), store.Fork{Session: origin.ID, At: &said.Messages[0].ID}))(t)
 			imported := p.create(t, store.NewSession{Source: session.SourcePi, SourceID: "a"})
@@ -414,18 +450,21 @@ func TestARestoredBackupPurgesAgain(t *testing.T) {
 			defer restored.Close()
 			again := testkit.Must((&Purger{Store: restored, Log: zerolog.Nop()}).PurgeAgain(t.Context(), tombstones, keep))(t)
 			here := func(id session.ID) bool { _, err := restored.Session(t.Context(), id); return err == nil }
-			if here(origin.ID) != keep || here(imported.ID) != keep || !here(fork.ID) || !here(lives.ID) || len(again) != 2 && !keep {
+			if here(origin.ID) != keep || here(imported.ID) != keep || !here(fork.ID) || !here(lives.ID) ||
+				len(again) != 2 && !keep {
 				t.Errorf("purged again were %v", again)
 			}
 			if m, err := restored.Message(t.Context(), said.Messages[0].ID); err != nil || m.Text() != "shared wombatword" {
 				t.Errorf("the fork's path has %q: %v", m.Text(), err)
 			}
 			// What the backup never had stays away, too.
-			res := testkit.Must(restored.Import(t.Context(), store.ImportBatch{Session: store.NewSession{Source: session.SourcePi, SourceID: "later"}}))(t)
+			res := testkit.Must(restored.Import(t.Context(),
+				store.ImportBatch{Session: store.NewSession{Source: session.SourcePi, SourceID: "later"}}))(t)
 			if !res.Purged {
 				t.Error("a session that was purged after the backup came in")
 			}
-			if twice := testkit.Must((&Purger{Store: restored, Log: zerolog.Nop()}).PurgeAgain(t.Context(), tombstones, false))(t); !keep && len(twice) != 0 {
+			if twice := testkit.Must((&Purger{Store: restored, Log: zerolog.Nop()}).PurgeAgain(t.Context(), tombstones,
+				false))(t); !keep && len(twice) != 0 {
 				t.Errorf("a second run purged %v", twice)
 			}
 			for _, c := range testkit.Must(restored.Doctor(t.Context(), true))(t) {

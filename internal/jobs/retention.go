@@ -63,7 +63,8 @@ func (k *Keeper) Apply(ctx context.Context) (Kept, error) {
 		k.Log.Info().Int("trashed", len(done.Trashed)).Int("purged", len(done.Purged)).Msg("retention is done")
 	}
 	if k.Rule.EventsDays > 0 {
-		if done.Events, err = k.Store.RemoveEvents(ctx, k.Now().Add(-time.Duration(k.Rule.EventsDays)*24*time.Hour)); err != nil {
+		if done.Events, err = k.Store.RemoveEvents(ctx,
+			k.Now().Add(-time.Duration(k.Rule.EventsDays)*24*time.Hour)); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -48,6 +48,7 @@ func (t *Titles) Title(ctx context.Context, id session.ID) error {
 
 func (r *Runner) makeTitle(id session.ID) {
 	if err := r.cfg.Titles.Title(r.ctx, id); err != nil && r.ctx.Err() == nil && !session.IsRepeated(err) {
-		r.cfg.Log.Warn().Err(err).Str("session", string(id)).Msg("cannot make a title; the session keeps the beginning of its first message")
+		r.cfg.Log.Warn().Err(err).Str("session",
+			string(id)).Msg("cannot make a title; the session keeps the beginning of its first message")
 	}
 }

@@ -38,7 +38,8 @@ func (n *namer) Summarize(_ context.Context, in session.SummaryRequest) (session
 
 func spoken(t *testing.T) (*store.Store, session.ID) {
 	t.Helper()
-	s := testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{Log: zerolog.Nop()}))(t)
+	s := testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")),
+		store.Options{Log: zerolog.Nop()}))(t)
 	t.Cleanup(func() { testkit.Check(t, s.Close()) })
 	sess := testkit.Must(s.CreateSession(t.Context(), store.NewSession{}))(t)
 	for _, m := range []session.Message{
@@ -112,7 +113,10 @@ func TestOnlyEmptyDraftsAreRemoved(t *testing.T) {
 	s, _ := spoken(t)
 	empty := testkit.Must(s.CreateSession(t.Context(), store.NewSession{Draft: true}))(t)
 	used := testkit.Must(s.CreateSession(t.Context(), store.NewSession{Draft: true}))(t)
-	testkit.Must(s.Append(t.Context(), store.Append{Session: used.ID, Messages: []session.Message{{Role: session.User, Parts: []session.Part{session.TextPart("hi")}}}}))(t)
+	testkit.Must(s.Append(t.Context(), store.Append{
+		Session:  used.ID,
+		Messages: []session.Message{{Role: session.User, Parts: []session.Part{session.TextPart("hi")}}},
+	}))(t)
 	if n, err := s.ForgetDrafts(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {
 		t.Errorf("%d fresh drafts vanished, %v", n, err)
 	}

@@ -70,7 +70,8 @@ func (w *watcher) forgetPurged(after int64) {
 		err = w.cfg.Index.ForgetPurged(w.ctx)
 	}
 	if err != nil && w.ctx.Err() == nil {
-		w.cfg.Log.Error().Err(err).Msg("the search index may keep words of a session that another daemon purged; the next start removes them")
+		w.cfg.Log.Error().Err(err).Msg("the search index may keep words of a session that another daemon purged; " +
+			"the next start removes them")
 	}
 }
 

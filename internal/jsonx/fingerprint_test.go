@@ -44,7 +44,8 @@ func TestFingerprintIsThatOfTheMeaning(t *testing.T) {
 		{"an inner id counts", `{"id":"1","a":{"id":"1","x":0.00003,"y":["é","b"]},"n":1}`, false},
 		{"a number as text", `{"id":"1","a":{"x":0.00003,"y":["é","b"]},"n":"1"}`, false},
 	} {
-		if got := Fingerprint(mustObject(t, []byte(base)), "id") == Fingerprint(mustObject(t, []byte(test.other)), "id"); got != test.equal {
+		if got := Fingerprint(mustObject(t, []byte(base)), "id") == Fingerprint(mustObject(t, []byte(test.other)),
+			"id"); got != test.equal {
 			t.Errorf("%s: equal is %v", test.name, got)
 		}
 	}
@@ -52,7 +53,8 @@ func TestFingerprintIsThatOfTheMeaning(t *testing.T) {
 
 func FuzzFingerprint(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, `{"a" : [ ] , "b":[ 1 , "\ud83d" ], "":1e999}`, `{"a":` + strings.Repeat(`[{"b":`, 40) + `"\n"` + strings.Repeat(`}]`, 40) + `}`,
+		`{}`, `{"a" : [ ] , "b":[ 1 , "\ud83d" ], "":1e999}`,
+		`{"a":` + strings.Repeat(`[{"b":`, 40) + `"\n"` + strings.Repeat(`}]`, 40) + `}`,
 	} {
 		f.Add([]byte(seed))
 	}

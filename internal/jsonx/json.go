@@ -214,7 +214,8 @@ func Text[T ~[]byte](raw T) (text string, exact bool) {
 		return "", false
 	}
 	quoted := bytes.TrimSpace(raw)
-	if n := len(quoted) - 1; n > 0 && bytes.IndexByte(quoted[1:], '"') == n-1 && bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
+	if n := len(quoted) - 1; n > 0 && bytes.IndexByte(quoted[1:], '"') == n-1 && bytes.IndexByte(quoted, '\\') < 0 &&
+		utf8.Valid(quoted) {
 		return string(quoted[1:n]), true // most strings
 	}
 	b, err := jsontext.AppendUnquote(nil, quoted)

@@ -51,7 +51,8 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		var want string
-		if json.Unmarshal([]byte(raw), &want) != nil || strings.TrimSpace(raw) == "null" || jsonx.Check("x", jsontext.Value(raw)) != nil {
+		if json.Unmarshal([]byte(raw), &want) != nil || strings.TrimSpace(raw) == "null" ||
+			jsonx.Check("x", jsontext.Value(raw)) != nil {
 			t.Skip("no JSON string")
 		}
 		got, exact := jsonx.Text(jsontext.Value(raw))
@@ -66,7 +67,8 @@ func FuzzText(f *testing.F) {
 		if again, ok := jsonx.Text(written); again != got || !ok {
 			t.Fatalf("%s is read as %q", written, again)
 		}
-		if exact != !strings.Contains(got, "\uFFFD") && !strings.Contains(strings.ToLower(raw), `\ufffd`) && !strings.Contains(raw, "\uFFFD") {
+		if exact != !strings.Contains(got, "\uFFFD") && !strings.Contains(strings.ToLower(raw), `\ufffd`) &&
+			!strings.Contains(raw, "\uFFFD") {
 			t.Fatalf("%s: exact is %v", raw, exact)
 		}
 	})
@@ -79,7 +81,10 @@ func TestAppendTextReplacesBytesThatAreNoText(t *testing.T) {
 }
 
 func TestDepthLooksPastStrings(t *testing.T) {
-	for raw, want := range map[string]int{`7`: 0, `"[[["`: 0, `"\"[["`: 0, `[]`: 1, `{"a":[{}],"b":[]}`: 3, `[[`: 2, `"`: 0} {
+	for raw, want := range map[string]int{
+		`7`: 0, `"[[["`: 0, `"\"[["`: 0, `[]`: 1, `{"a":[{}],"b":[]}`: 3, `[[`: 2,
+		`"`: 0,
+	} {
 		if got := jsonx.Depth(jsontext.Value(raw)); got != want {
 			t.Errorf("%s: %d", raw, got)
 		}
@@ -105,11 +110,13 @@ func TestAFieldThatStandsTwiceIsRefused(t *testing.T) {
 		many[i] = `"` + strings.Repeat("k", i) + `":0`
 	}
 	for _, raw := range []string{`{"a":1,"\u0061":2}`, `{` + strings.Join(many, ",") + `,"kkk":1}`} {
-		if _, err := jsonx.ParseObject("x", jsontext.Value(raw)); session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(), "twice") {
+		if _, err := jsonx.ParseObject("x", jsontext.Value(raw)); session.CodeOf(err) != session.Invalid ||
+			!strings.Contains(err.Error(), "twice") {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
-	if o, err := jsonx.ParseObject("x", jsontext.Value(`{`+strings.Join(many, ",")+`}`)); err != nil || len(o) != len(many) {
+	if o, err := jsonx.ParseObject("x", jsontext.Value(`{`+strings.Join(many, ",")+`}`)); err != nil ||
+		len(o) != len(many) {
 		t.Errorf("%d fields, %v", len(o), err)
 	}
 }
@@ -134,7 +141,8 @@ func TestChangeSetsAndDropsFieldsInTheirPlaces(t *testing.T) {
 		}
 		return given
 	})
-	if got := string(o.Value()); got != `{"a":5,"b":2,"d":4,"\ud800":6}` || !slices.Equal(were, []string{"3", "", "1", "", ""}) {
+	if got := string(o.Value()); got != `{"a":5,"b":2,"d":4,"\ud800":6}` ||
+		!slices.Equal(were, []string{"3", "", "1", "", ""}) {
 		t.Errorf("%s of %q", got, were)
 	}
 	var many bytes.Buffer // a 1 MiB patch, which once took 15 s in the store's transaction
@@ -208,7 +216,8 @@ func TestCheckNamesThePlace(t *testing.T) {
 		`{"x":` + deep + `}`:           "m is nested deeper than 10000 levels",
 		`{"a":{"b":["\ud800",null]}}`:  "",
 	} {
-		if err := jsonx.Check("m", []byte(raw)); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+		if err := jsonx.Check("m", []byte(raw)); want == "" && err != nil ||
+			want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%.60s: %v, want %q", raw, err, want)
 		}
 	}

@@ -36,7 +36,10 @@ func TestObjectKeepsNamesOrderAndBytes(t *testing.T) {
 
 // Whatever valid JSON is taken apart and put together again means the same.
 func FuzzObject(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"a":[[],{"b":"\"]"}],"c":-1e5,"d":null,"e":true}`, "{ \"a\" : [ ] , \"b\" : \"\\\\\" }\n", `{"":null,"":true}`} {
+	for _, seed := range []string{
+		`{}`, `{"a":[[],{"b":"\"]"}],"c":-1e5,"d":null,"e":true}`,
+		"{ \"a\" : [ ] , \"b\" : \"\\\\\" }\n", `{"":null,"":true}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -91,7 +94,8 @@ func TestObjectOfManyEscapes(t *testing.T) {
 // What is valid, and what a string says, is what encoding/json says, but for names that occur twice.
 func FuzzValid(f *testing.F) {
 	for _, seed := range []string{
-		`"a\\n\\u00e9\\ud83d\\ude00\\ud83d"`, `"\\u12g4"`, "\"long enough for eight bytes \x01\"", `[1,-0.5e+3,01,1.,-]`, `[0,-0,1e5, true , false,null]`,
+		`"a\\n\\u00e9\\ud83d\\ude00\\ud83d"`, `"\\u12g4"`, "\"long enough for eight bytes \x01\"", `[1,-0.5e+3,01,1.,-]`,
+		`[0,-0,1e5, true , false,null]`,
 		`{"a":{"b":[{}]}}`, `{"a" 1}`, `[1 2]`, `tru`, `"open`, `{"a":1,}`, "\"\xff\"", `"\\`, strings.Repeat("[", 300),
 	} {
 		f.Add([]byte(seed))
@@ -101,7 +105,8 @@ func FuzzValid(f *testing.F) {
 			t.Fatalf("%q: %v", raw, got)
 		}
 		var want string
-		if body := bytes.TrimSpace(raw); Valid(body) && body[0] == '"' && utf8.Valid(body) && json.Unmarshal(body, &want) == nil {
+		if body := bytes.TrimSpace(raw); Valid(body) && body[0] == '"' && utf8.Valid(body) &&
+			json.Unmarshal(body, &want) == nil {
 			if got, _ := Text(body); got != strings.ReplaceAll(want, "\x00", "\ufffd") {
 				t.Fatalf("%q is %q, not %q", body, got, want)
 			}

@@ -77,7 +77,9 @@ func (c *call) quote(ref session.MessageRef, speaker string, at session.Time, te
 }
 
 // quoteWithin is quote in at most so many tokens. Where it cuts the text it says cut.
-func (c *call) quoteWithin(most int64, ref session.MessageRef, speaker string, at session.Time, text, cut string) string {
+func (c *call) quoteWithin(most int64, ref session.MessageRef, speaker string, at session.Time, text,
+	cut string,
+) string {
 	kept, whole := c.cut(indented(text), max(20, most-frameOfQuote))
 	if !whole {
 		kept += " …" + cut
@@ -93,7 +95,8 @@ func (c *call) describe(s *session.Session) string {
 	if c.all() && s.Project != "" {
 		facts = append(facts, mask(transcript.OneLine(s.Project, 120)))
 	}
-	facts = append(facts, "last active "+transcript.Ago(s.ActiveAt.Time, c.cfg.Now()), fmt.Sprintf("%d messages", s.SaidCount))
+	facts = append(facts, "last active "+transcript.Ago(s.ActiveAt.Time, c.cfg.Now()),
+		fmt.Sprintf("%d messages", s.SaidCount))
 	if s.ForeignFrom != "" {
 		facts = append(facts, "NOT THE USER'S OWN: imported by hand from "+mask(transcript.OneLine(s.ForeignFrom, 200)))
 	}

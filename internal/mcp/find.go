@@ -46,7 +46,9 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 		return err
 	}
 	r := find.Request{Text: in.Query, Group: string(search.GroupSession), Limit: clamp(in.Limit, 8, 30), Scope: find.Scope{
-		Projects: c.Projects, Hide: func(s *session.Session) bool { return !c.Shows(s) }, Mask: mask, Private: len(c.Exclude) > 0,
+		Projects: c.Projects, Hide: func(s *session.Session) bool {
+			return !c.Shows(s)
+		}, Mask: mask, Private: len(c.Exclude) > 0,
 	}}
 	if in.Newest {
 		r.Order = string(search.OrderNewest)
@@ -182,7 +184,8 @@ func (c *call) fileHistory(ctx context.Context, in fileArgs) error {
 	if left := len(all) - shown; left > 0 {
 		c.note("Left out: %d earlier sessions; a larger limit or max_tokens shows them.", left)
 	}
-	c.note("Read on: around(message: ID%s), or read_session(session: ID, messages: \"N\"%s) for a whole edit.", c.alike(), c.alike())
+	c.note("Read on: around(message: ID%s), or read_session(session: ID, messages: \"N\"%s) for a whole edit.", c.alike(),
+		c.alike())
 	return nil
 }
 
@@ -192,7 +195,8 @@ func (c *call) filePaths(ctx context.Context, path string) ([]string, error) {
 		return c.Store.FilePaths(ctx, path)
 	}
 	if len(c.Projects) == 0 {
-		return nil, session.Errorf(session.Invalid, "path %q is relative and no project is given: pass an absolute path, or project", path)
+		return nil, session.Errorf(session.Invalid,
+			"path %q is relative and no project is given: pass an absolute path, or project", path)
 	}
 	var names []string
 	for _, root := range c.Projects {
@@ -229,7 +233,9 @@ func (c *call) sayNoTouch(ctx context.Context, path string) error {
 }
 
 // fileSession describes what a session did to the files, and quotes its last edits.
-func (c *call) fileSession(ctx context.Context, f *store.FileSession, paths []string) (line string, edits []string, err error) {
+func (c *call) fileSession(ctx context.Context, f *store.FileSession,
+	paths []string,
+) (line string, edits []string, err error) {
 	const editTokens = 200
 	var did []string
 	for _, op := range []session.FileOp{session.OpWrite, session.OpEdit, session.OpDelete, session.OpRead} {
@@ -253,7 +259,9 @@ func (c *call) fileSession(ctx context.Context, f *store.FileSession, paths []st
 		var masker redact.Masker
 		for _, p := range m.Calls() {
 			one := session.Message{SessionID: m.SessionID, RowID: m.RowID, Parts: []session.Part{*p}}
-			if !slices.ContainsFunc(touched.Files(&one, f.Session.Directory), func(t session.TouchedFile) bool { return t.Path == change.Path && t.Op == change.Op }) {
+			if !slices.ContainsFunc(touched.Files(&one, f.Session.Directory), func(t session.TouchedFile) bool {
+				return t.Path == change.Path && t.Op == change.Op
+			}) {
 				continue
 			}
 			masker.Message(&one)
@@ -348,7 +356,8 @@ func (c *call) digest(ctx context.Context, sess *session.Session, most int64) (s
 		return "", err
 	}
 	for _, comp := range slices.Backward(done) {
-		if comp.SessionID != sess.ID && len(c.Exclude) > 0 { // of the session that this one was forked from, which may be private
+		// of the session that this one was forked from, which may be private
+		if comp.SessionID != sess.ID && len(c.Exclude) > 0 {
 			continue
 		}
 		if comp.Status == session.StatusDone && strings.TrimSpace(comp.Summary) != "" && comp.Through != nil {
@@ -378,7 +387,9 @@ func (c *call) digest(ctx context.Context, sess *session.Session, most int64) (s
 	if err != nil {
 		return "", err
 	}
-	if at := slices.IndexFunc(last, func(m session.Message) bool { return m.Role == session.Assistant && m.Text() != "" }); at >= 0 {
+	if at := slices.IndexFunc(last, func(m session.Message) bool {
+		return m.Role == session.Assistant && m.Text() != ""
+	}); at >= 0 {
 		last[at].Parts = []session.Part{session.TextPart(last[at].Text())}
 		first = append(first, last[at])
 	}

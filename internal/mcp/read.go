@@ -46,13 +46,16 @@ func (c *call) around(ctx context.Context, in aroundArgs) error {
 		return err
 	}
 	if len(msgs) == 0 {
-		return session.Errorf(session.NotFound, "session %s has no message %d: its last is %d", ref.Session, ref.Seq, sess.LastSeq)
+		return session.Errorf(session.NotFound, "session %s has no message %d: its last is %d", ref.Session, ref.Seq,
+			sess.LastSeq)
 	}
 	items, err := itemsOf(sess, msgs)
 	if err != nil {
 		return err
 	}
-	at := max(0, slices.IndexFunc(items, func(i *transcript.Item) bool { return i.Ref.Seq >= ref.Seq || hasResult(i, ref) }))
+	at := max(0, slices.IndexFunc(items, func(i *transcript.Item) bool {
+		return i.Ref.Seq >= ref.Seq || hasResult(i, ref)
+	}))
 	c.body.WriteString(c.describe(&sess))
 	c.left -= c.count.Text(c.body.String())
 	// The message first, then its neighbours, the nearest first.
@@ -88,7 +91,8 @@ func (c *call) around(ctx context.Context, in aroundArgs) error {
 	if left := len(items) - (to + 1 - from); left > 0 {
 		c.note("Left out for want of room: %d of the messages around; a larger max_tokens shows them.", left)
 	}
-	c.note("Before: read_session(session: %q, messages: \"%d-%d\"%s). After: messages: \"%d-%d\".", sess.ID, max(1, first-10), max(1, first-1), c.alike(), last+1, last+10)
+	c.note("Before: read_session(session: %q, messages: \"%d-%d\"%s). After: messages: \"%d-%d\".", sess.ID,
+		max(1, first-10), max(1, first-1), c.alike(), last+1, last+10)
 	return nil
 }
 
@@ -100,7 +104,9 @@ func clamp(n, otherwise, most int) int {
 }
 
 func hasResult(item *transcript.Item, ref session.MessageRef) bool {
-	return slices.ContainsFunc(item.Blocks, func(b transcript.Block) bool { return b.Tool != nil && b.Tool.ResultRef == ref })
+	return slices.ContainsFunc(item.Blocks, func(b transcript.Block) bool {
+		return b.Tool != nil && b.Tool.ResultRef == ref
+	})
 }
 
 // itemsOf returns messages as items, with results in their calls and secrets masked, without rows of the program.
@@ -154,7 +160,8 @@ func (c *call) textOf(item *transcript.Item, output int64) string {
 
 // item quotes an item in at most so many tokens.
 func (c *call) item(item *transcript.Item, most int64) string {
-	return c.quoteWithin(most, item.Ref, item.Label, item.At, c.textOf(item, max(60, most/3)), fmt.Sprintf(" (cut; message %d whole: read_session)", item.Ref.Seq))
+	return c.quoteWithin(most, item.Ref, item.Label, item.At, c.textOf(item, max(60, most/3)),
+		fmt.Sprintf(" (cut; message %d whole: read_session)", item.Ref.Seq))
 }
 
 type readArgs struct {
@@ -172,7 +179,8 @@ func (c *call) readSession(ctx context.Context, in readArgs) error {
 	}
 	id, err := c.Store.Resolve(ctx, name, "")
 	if err != nil {
-		return session.Errorf(session.NotFound, "there is no session %.60q; search and recent give ids, like 20260112_001", name)
+		return session.Errorf(session.NotFound, "there is no session %.60q; search and recent give ids, like 20260112_001",
+			name)
 	}
 	sess, err := c.session(ctx, id)
 	if err != nil {
@@ -235,10 +243,12 @@ func (c *call) outline(ctx context.Context, sess *session.Session, nth int) erro
 		shown++
 	}
 	if left := total - nth + 1 - shown; left > 0 {
-		next = fmt.Sprintf(" Left out: %d later prompts: read_session(session: %q, from: %d%s).", left, sess.ID, nth+shown, c.alike())
+		next = fmt.Sprintf(" Left out: %d later prompts: read_session(session: %q, from: %d%s).", left, sess.ID, nth+shown,
+			c.alike())
 	}
 	c.say("Outline: %d of the %d prompts of the user, of messages 1 to %d.", shown, total, sess.LastSeq)
-	c.note("Read on: read_session(session: %q, messages: \"12-30\"%s) with numbers of messages.%s", sess.ID, c.alike(), next)
+	c.note("Read on: read_session(session: %q, messages: \"12-30\"%s) with numbers of messages.%s", sess.ID, c.alike(),
+		next)
 	return nil
 }
 
@@ -255,7 +265,8 @@ func (c *call) messages(ctx context.Context, sess *session.Session, from, to int
 	// The shared path of a fork stands before its own messages.
 	msgs = slices.DeleteFunc(msgs, func(m session.Message) bool { return m.ID.Session != sess.ID })
 	if len(msgs) == 0 {
-		return session.Errorf(session.NotFound, "session %s has no messages %d-%d: its last is %d", sess.ID, from, to, sess.LastSeq)
+		return session.Errorf(session.NotFound, "session %s has no messages %d-%d: its last is %d", sess.ID, from, to,
+			sess.LastSeq)
 	}
 	last := msgs[len(msgs)-1].Seq
 	items, err := itemsOf(*sess, msgs)
@@ -273,7 +284,8 @@ func (c *call) messages(ctx context.Context, sess *session.Session, from, to int
 	}
 	c.say("Messages %d to %d of the session's %d.", from, max(end, last), sess.LastSeq)
 	if last < next {
-		c.note("Left out: messages %d to %d: read_session(session: %q, messages: \"%d-%d\"%s).", last+1, next, sess.ID, last+1, next, c.alike())
+		c.note("Left out: messages %d to %d: read_session(session: %q, messages: \"%d-%d\"%s).", last+1, next, sess.ID,
+			last+1, next, c.alike())
 	}
 	return nil
 }
@@ -307,7 +319,8 @@ func (c *call) oneMessage(ctx context.Context, sess *session.Session, seq int64,
 		kept, whole = c.cut(string(text[offset:]), most)
 	}
 	if !whole {
-		c.note("Left out: the rest: read_session(session: %q, messages: \"%d\", offset: %d%s).", sess.ID, seq, offset+len([]rune(kept)), c.alike())
+		c.note("Left out: the rest: read_session(session: %q, messages: \"%d\", offset: %d%s).", sess.ID, seq,
+			offset+len([]rune(kept)), c.alike())
 	}
 	return nil
 }

@@ -23,16 +23,20 @@ const (
 
 // folders returns the folders that a call is about, none for all. Where the client must be asked for them, it
 // returns the question as the call's result.
-func (s *Server) folders(ctx context.Context, req *mcp.CallToolRequest, args common) ([]string, *mcp.CallToolResult, error) {
+func (s *Server) folders(ctx context.Context, req *mcp.CallToolRequest,
+	args common,
+) ([]string, *mcp.CallToolResult, error) {
 	switch {
 	case args.Project != "" && !folders.IsAbs(args.Project):
-		return nil, nil, session.Errorf(session.Invalid, "project %q is not an absolute folder: pass one like /home/ana/web, or scope: %q", args.Project, scopeAll)
+		return nil, nil, session.Errorf(session.Invalid,
+			"project %q is not an absolute folder: pass one like /home/ana/web, or scope: %q", args.Project, scopeAll)
 	case args.Project != "":
 		return []string{args.Project}, nil, nil
 	case args.Scope == scopeAll:
 		return nil, nil, nil
 	case s.cfg.Folder == "":
-		return nil, nil, session.Errorf(session.Invalid, "which project? Pass project: the absolute folder that you work in, or scope: %q", scopeAll)
+		return nil, nil, session.Errorf(session.Invalid,
+			"which project? Pass project: the absolute folder that you work in, or scope: %q", scopeAll)
 	}
 	roots, question := s.clientRoots(ctx, req)
 	if len(roots) == 0 {

@@ -27,11 +27,12 @@ import (
 
 // Config of a Server. All fields but Folder, Own, Exclude and Answered are needed.
 type Config struct {
-	Open     func(context.Context) (Database, error) // for one call, which closes it
-	Folder   string                                  // where the client works if it names no root; "": each call names its project
-	Own      string                                  // the client's session, by the id in its program; "": not known
-	Exclude  []string                                // folders whose sessions are never shown
-	Answered func(client string)                     // is told after a call of a client, by its name; may be nil
+	Open func(context.Context) (Database, error) // for one call, which closes it
+	// where the client works if it names no root; "": each call names its project
+	Folder   string
+	Own      string              // the client's session, by the id in its program; "": not known
+	Exclude  []string            // folders whose sessions are never shown
+	Answered func(client string) // is told after a call of a client, by its name; may be nil
 	Version  string
 	Now      func() time.Time
 	Log      zerolog.Logger
@@ -62,7 +63,10 @@ const instructions = `sessiond stores the conversations of every AI agent on thi
 // New returns a server with all tools.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg}
-	s.protocol = mcp.NewServer(&mcp.Implementation{Name: "sessiond", Title: "sessiond: sessions of every agent", Version: cfg.Version}, &mcp.ServerOptions{
+	s.protocol = mcp.NewServer(&mcp.Implementation{
+		Name: "sessiond", Title: "sessiond: sessions of every agent",
+		Version: cfg.Version,
+	}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
 		//lint:ignore SA1019 clients of today tell their folders this way
@@ -108,7 +112,10 @@ const uriPrefix = "session://"
 // ServeStdio serves one client, until in ends or ctx does.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	to := &replies{out: out}
-	err := s.protocol.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(&requests{in: bufio.NewReader(in), to: to}), Writer: to})
+	err := s.protocol.Run(ctx, &mcp.IOTransport{
+		Reader: io.NopCloser(&requests{in: bufio.NewReader(in), to: to}),
+		Writer: to,
+	})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil // the usual ends of a client
 	}
@@ -142,7 +149,9 @@ type common struct {
 func (c common) args() common { return c }
 
 // addTool adds a tool that only reads. Its errors, and even a panic, are answers to the model.
-func addTool[In interface{ args() common }](s *Server, name, title, text string, do func(*call, context.Context, In) error) {
+func addTool[In interface{ args() common }](s *Server, name, title, text string,
+	do func(*call, context.Context, In) error,
+) {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
 		panic(err) // of a type in this package
@@ -151,9 +160,14 @@ func addTool[In interface{ args() common }](s *Server, name, title, text string,
 	closed := false
 	tool := &mcp.Tool{
 		Name: name, Title: title, Description: text, InputSchema: schema,
-		Annotations: &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &closed, OpenWorldHint: &closed},
+		Annotations: &mcp.ToolAnnotations{
+			Title: title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &closed,
+			OpenWorldHint: &closed,
+		},
 	}
-	mcp.AddTool(s.protocol, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult, _ any, err error) {
+	mcp.AddTool(s.protocol, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult,
+		_ any, err error,
+	) {
 		defer s.recovered(name, &err)
 		folders, question, err := s.folders(ctx, req, in.args())
 		if err != nil || question != nil {
@@ -180,7 +194,9 @@ func threadOf(req *mcp.CallToolRequest) string {
 }
 
 // run opens the database for a call and returns the answer's text.
-func (s *Server) run(ctx context.Context, folders []string, args common, do func(*call) error) (text string, err error) {
+func (s *Server) run(ctx context.Context, folders []string, args common,
+	do func(*call) error,
+) (text string, err error) {
 	db, err := s.cfg.Open(ctx)
 	if err != nil {
 		return "", err
@@ -197,7 +213,8 @@ func (s *Server) run(ctx context.Context, folders []string, args common, do func
 func (s *Server) recovered(what string, err *error) {
 	if p := recover(); p != nil {
 		s.cfg.Log.Error().Str("tool", what).Bytes("stack", debug.Stack()).Msgf("mcp: panic: %v", p)
-		*err = errors.New("sessiond failed on this call; this is a bug of sessiond, and its log says more. Other calls may work")
+		*err = errors.New("sessiond failed on this call; this is a bug of sessiond, and its log says more. " +
+			"Other calls may work")
 	}
 }
 
@@ -217,8 +234,8 @@ func (s *Server) told(tool string, err error) error {
 // mostListed is how many sessions the list of resources names.
 const mostListed = 50
 
-// newestSessions answers resources/list, for which the protocol's library has only resources that are always there, with
-// the newest sessions of whatever project.
+// newestSessions answers resources/list, for which the protocol's library has only resources that are always there,
+// with the newest sessions of whatever project.
 func (s *Server) newestSessions(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
 		if method != "resources/list" {

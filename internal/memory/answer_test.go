@@ -36,7 +36,9 @@ func TestPromptPrefersTheTimeThatItNames(t *testing.T) {
 	ix := testkit.Must(search.Open(t.Context(), filepath.Join(t.TempDir(), "search.db"), s))(t)
 	defer ix.Close() //nolint:errcheck // of a test
 	testkit.Must(ix.CatchUp(t.Context()))(t)
-	m := memory.Memory{Store: s, Index: ix, Count: tokens.Reference().Text, Now: func() time.Time { return now }, Scope: memory.NewScope(nil, nil)}
+	m := memory.Memory{Store: s, Index: ix, Count: tokens.Reference().Text, Now: func() time.Time {
+		return now
+	}, Scope: memory.NewScope(nil, nil)}
 	for prompt, first := range map[string]string{
 		"which limit has the gateway cache, as set il y a deux semaines?": "two gigabytes",
 		"which limit has the gateway cache, as set on Monday?":            "nine gigabytes",

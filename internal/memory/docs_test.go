@@ -14,7 +14,8 @@ import (
 func TestDocsHaveTheLimits(t *testing.T) {
 	text := string(testkit.Must(os.ReadFile("../../docs/hooks.md"))(t))
 	for event, limit := range map[string]int64{
-		"| `SessionStart`, source `compact` |": lostLimit, "| `UserPromptSubmit` | `--for-prompts` |": promptLimit, "| `PreToolUse` of Edit and Write;": editLimit,
+		"| `SessionStart`, source `compact` |": lostLimit, "| `UserPromptSubmit` | `--for-prompts` |": promptLimit,
+		"| `PreToolUse` of Edit and Write;": editLimit,
 	} {
 		_, row, _ := strings.Cut(text, event)
 		row, _, _ = strings.Cut(row, "\n")

@@ -52,7 +52,8 @@ func names(folder string) []string {
 
 // Shows tells whether a session is in the scope.
 func (s Scope) Shows(sess *session.Session) bool {
-	asks := s.Asking != "" && (sess.ID == s.Asking || sess.ParentID == s.Asking) // it knows what it and its sub-agents said
+	// it knows what it and its sub-agents said
+	asks := s.Asking != "" && (sess.ID == s.Asking || sess.ParentID == s.Asking)
 	return !asks && sess.DeletedAt == nil && !s.Excludes(sess) &&
 		(len(s.Projects) == 0 || slices.Contains(s.Projects, sess.Project))
 }

@@ -54,7 +54,8 @@ func TestExcludesSeeThroughLinks(t *testing.T) {
 	testkit.Check(t, os.MkdirAll(at("h/pub/sub"), 0o700))
 	testkit.Check(t, os.MkdirAll(at("h/private-not"), 0o700))
 	for link, target := range map[string]string{
-		"h/link": "private", "h/absolute": at("h/private"), "h/second": "link", "h/pub/inward": "../private/deep", "h/aside": "pub/sub",
+		"h/link": "private", "h/absolute": at("h/private"), "h/second": "link", "h/pub/inward": "../private/deep",
+		"h/aside":  "pub/sub",
 		"h/circle": "circle", "h/elsewhere": "private/gone/deeper",
 	} {
 		testkit.Check(t, os.Symlink(target, at(link)))
@@ -63,7 +64,8 @@ func TestExcludesSeeThroughLinks(t *testing.T) {
 		t.Helper()
 		for _, folder := range recorded {
 			for field, sess := range map[string]session.Session{
-				"project": {ID: "20260101_001", Project: at(folder)}, "directory": {ID: "20260101_001", Project: "/elsewhere", Directory: at(folder)},
+				"project":   {ID: "20260101_001", Project: at(folder)},
+				"directory": {ID: "20260101_001", Project: "/elsewhere", Directory: at(folder)},
 			} {
 				if got := memory.NewScope(nil, []string{at(excluded)}).Excludes(&sess); got != hidden {
 					t.Errorf("%s is %s; without %s it is hidden: %t, want %t", field, folder, excluded, got, hidden)
@@ -72,10 +74,15 @@ func TestExcludesSeeThroughLinks(t *testing.T) {
 		}
 	}
 	private := []string{
-		"h/private", "h/private/", "h//private/./deep", "h/link", "h/link/deep", "h/absolute/deep/gone", "h/second", "h/pub/inward",
-		"h/pub/../private", "h/pub/../link/deep", "h/gone/../private", "h/pub/inward/../x", "h/aside/../../private", "h/elsewhere", "h/elsewhere/x",
+		"h/private", "h/private/", "h//private/./deep", "h/link", "h/link/deep", "h/absolute/deep/gone", "h/second",
+		"h/pub/inward",
+		"h/pub/../private", "h/pub/../link/deep", "h/gone/../private", "h/pub/inward/../x", "h/aside/../../private",
+		"h/elsewhere", "h/elsewhere/x",
 	}
-	public := []string{"h", "h/pub", "h/private-not", "h/aside", "h/private/../pub", "h/circle", "h/circle/private", "h/link/../pub"}
+	public := []string{
+		"h", "h/pub", "h/private-not", "h/aside", "h/private/../pub", "h/circle", "h/circle/private",
+		"h/link/../pub",
+	}
 	for _, name := range []string{"h/private", "h/link", "h/second/", "h/pub/../private", "h/absolute"} {
 		check(t, true, name, private...)
 		check(t, false, name, public...)

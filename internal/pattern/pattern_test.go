@@ -30,7 +30,8 @@ func TestNeedles(t *testing.T) {
 			continue
 		}
 		if !n.mayMatch(tt.matches) || n.mayMatch(tt.misses) || !New(tt.expression).MatchString(tt.matches) {
-			t.Errorf("%s: %v for %q, %v for %q", tt.expression, n.mayMatch(tt.matches), tt.matches, n.mayMatch(tt.misses), tt.misses)
+			t.Errorf("%s: %v for %q, %v for %q", tt.expression, n.mayMatch(tt.matches), tt.matches, n.mayMatch(tt.misses),
+				tt.misses)
 		}
 	}
 	for _, expression := range []string{`a*`, `a?b?`, `(a|)`, `.`, `[a-z]x*`, `(?i)ü`, `\pL+`} {
@@ -42,7 +43,8 @@ func TestNeedles(t *testing.T) {
 
 func TestPatternsMatchAsRegexpDoes(t *testing.T) {
 	expressions := []string{
-		`(?i)\b(ask|k|ss)\b`, `(?i)(s|ks?)\b`, `\b_a|b_\b`, `(?i)[ks]x`, `a(b|c?)d`, `(?i)^(x|y )*(a|b)+ s$`, `\Ba`, `(?s)a.b|é`, `(?i)é|ab`, `a{0,2}b`,
+		`(?i)\b(ask|k|ss)\b`, `(?i)(s|ks?)\b`, `\b_a|b_\b`, `(?i)[ks]x`, `a(b|c?)d`, `(?i)^(x|y )*(a|b)+ s$`, `\Ba`,
+		`(?s)a.b|é`, `(?i)é|ab`, `a{0,2}b`,
 	}
 	text := rapid.StringOfN(rapid.SampledFrom([]rune("abcdksxy_ éÉſ\u212aKS.\n")), 0, 12, -1)
 	rapid.Check(t, func(t *rapid.T) {

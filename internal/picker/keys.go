@@ -185,14 +185,18 @@ func (m *Model) act(name string, row Row) tea.Cmd {
 			return doneMsg{said: "Copied: " + command, copied: command, err: err}
 		})
 	case "ctrl+d":
-		return m.toggle(row, row.ArchivedAt == nil, data.Archive, "Archived: %s. ^V ^V lists archived sessions, ^D there brings one back.", "Back in the list: %s")
+		return m.toggle(row, row.ArchivedAt == nil, data.Archive,
+			"Archived: %s. ^V ^V lists archived sessions, ^D there brings one back.", "Back in the list: %s")
 	case "ctrl+s":
 		return m.toggle(row, row.StarredAt == nil, data.Star, "Starred: %s", "No star any more: %s")
 	case "ctrl+o":
 		return m.run(id, func(ctx context.Context) doneMsg {
 			link, err := data.Open(ctx, id)
 			if link != "" {
-				return doneMsg{said: "No browser can be started here. Copied the link, good for one minute: " + link, copied: link, err: err}
+				return doneMsg{
+					said: "No browser can be started here. Copied the link, good for one minute: " + link, copied: link,
+					err: err,
+				}
 			}
 			return doneMsg{said: "Opened in your browser.", err: err}
 		})
@@ -210,7 +214,9 @@ func (m *Model) act(name string, row Row) tea.Cmd {
 }
 
 // toggle turns something about a session on or off, and says so.
-func (m *Model) toggle(row Row, on bool, set func(context.Context, session.ID, bool) error, saidOn, saidOff string) tea.Cmd {
+func (m *Model) toggle(row Row, on bool, set func(context.Context, session.ID, bool) error, saidOn,
+	saidOff string,
+) tea.Cmd {
 	said := saidOn
 	if !on {
 		said = saidOff

@@ -120,7 +120,10 @@ type Terminal struct {
 
 // Run shows the picker until the person leaves it, and restores the terminal.
 func Run(ctx context.Context, cfg Config, t Terminal) (Choice, error) {
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ), tea.WithFPS(120)}
+	options := []tea.ProgramOption{
+		tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out),
+		tea.WithEnvironment(t.Environ), tea.WithFPS(120),
+	}
 	if t.NoColor {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}

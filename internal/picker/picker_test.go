@@ -23,7 +23,8 @@ var update = flag.Bool("update", false, "write the golden screens anew")
 
 func titles() []string {
 	return []string{
-		"Fix the parser: it fails on nested lists", "Fix the parser: a second try, with a title that is far too long for the list and for the preview beside it",
+		"Fix the parser: it fails on nested lists",
+		"Fix the parser: a second try, with a title that is far too long for the list and for the preview beside it",
 		"嵌套列表的解析器为什么会失败", "Deploy 🚀 to production 👩‍👩‍👧 ❤️", "", "Write docs", "Rename the zebra keys",
 	}
 }
@@ -127,12 +128,17 @@ func TestEveryScreenFits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		data := filled(titles()...)
 		for i := range 300 {
-			data.rows = append(data.rows, picker.Row{Session: session.Session{ID: session.ID(fmt.Sprintf("20250101_%03d", i)), Title: "old"}})
+			data.rows = append(data.rows, picker.Row{Session: session.Session{
+				ID:    session.ID(fmt.Sprintf("20250101_%03d", i)),
+				Title: "old",
+			}})
 		}
 		p := sit(t, data, 80, 24)
 		all := []string{
-			"down", "up", "pgdown", "pgup", "home", "end", "tab", "shift+tab", "'p", "'é", "'漢", "'?", "backspace", "ctrl+u", "ctrl+w", "esc", "enter", "f1",
-			"ctrl+y", "ctrl+t", "ctrl+r", "ctrl+d", "ctrl+x", "ctrl+o", "ctrl+s", "ctrl+f", "ctrl+g", "ctrl+v", "shift+up", "shift+down", "left", "right",
+			"down", "up", "pgdown", "pgup", "home", "end", "tab", "shift+tab", "'p", "'é", "'漢", "'?", "backspace", "ctrl+u",
+			"ctrl+w", "esc", "enter", "f1",
+			"ctrl+y", "ctrl+t", "ctrl+r", "ctrl+d", "ctrl+x", "ctrl+o", "ctrl+s", "ctrl+f", "ctrl+g", "ctrl+v", "shift+up",
+			"shift+down", "left", "right",
 		}
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 9).Draw(rt, "step") {
@@ -245,10 +251,16 @@ func TestScopes(t *testing.T) {
 		scopes = append(scopes, strings.TrimSuffix(strings.TrimPrefix(asked, "list {"), `} after ""`))
 	}
 	testkit.Equal(t, []string{
-		"Where:1 Source: SubAgents:false Starred:false Archived:false", "Where:2 Source: SubAgents:false Starred:false Archived:false", "Where:0 Source: SubAgents:false Starred:false Archived:false",
-		"Where:0 Source:claude-code SubAgents:false Starred:false Archived:false", "Where:0 Source:pi SubAgents:false Starred:false Archived:false", "Where:0 Source: SubAgents:false Starred:false Archived:false",
-		"Where:0 Source: SubAgents:true Starred:false Archived:false", "Where:0 Source: SubAgents:true Starred:true Archived:false",
-		"Where:0 Source: SubAgents:true Starred:false Archived:true", "Where:0 Source: SubAgents:true Starred:false Archived:false",
+		"Where:1 Source: SubAgents:false Starred:false Archived:false",
+		"Where:2 Source: SubAgents:false Starred:false Archived:false",
+		"Where:0 Source: SubAgents:false Starred:false Archived:false",
+		"Where:0 Source:claude-code SubAgents:false Starred:false Archived:false",
+		"Where:0 Source:pi SubAgents:false Starred:false Archived:false",
+		"Where:0 Source: SubAgents:false Starred:false Archived:false",
+		"Where:0 Source: SubAgents:true Starred:false Archived:false",
+		"Where:0 Source: SubAgents:true Starred:true Archived:false",
+		"Where:0 Source: SubAgents:true Starred:false Archived:true",
+		"Where:0 Source: SubAgents:true Starred:false Archived:false",
 	}, scopes)
 	p.keys("ctrl+v")
 	p.sees("with sub-agents · starred", "No session is starred here")
@@ -386,7 +398,10 @@ func TestPurgedSessionLeavesASearch(t *testing.T) {
 func TestListFollowsTheDatabase(t *testing.T) {
 	p := sit(t, filled("one", "two", "three"), 80, 24)
 	p.keys("down")
-	p.data.rows = append([]picker.Row{{Session: session.Session{ID: "20261124_009", Title: "brand new", Source: "pi", ActiveAt: session.At(now)}}}, p.data.rows...)
+	p.data.rows = append([]picker.Row{{Session: session.Session{
+		ID: "20261124_009", Title: "brand new", Source: "pi",
+		ActiveAt: session.At(now),
+	}}}, p.data.rows...)
 	p.tell(p.model.(picker.Model).Look())
 	p.seesNot("brand new") // nothing says that anything changed
 	p.data.version++

@@ -37,7 +37,8 @@ func (m *Model) previewLines(width, rows int) []string {
 	}
 	switch {
 	case len(row.Passages) > 0:
-		lines = append(append(lines, m.passageLines(row.Passages, width)...), faint.Styled("── the end of the conversation ──"))
+		lines = append(append(lines, m.passageLines(row.Passages, width)...),
+			faint.Styled("── the end of the conversation ──"))
 	case rows >= promptsFrom:
 		lines = append(lines, m.promptLines(&shown, width, rows/3)...)
 	}
@@ -143,7 +144,8 @@ func (m *Model) promptLines(p *Preview, width, most int) []string {
 	}
 	lines := []string{""}
 	for i := range prompts {
-		lines = append(lines, faint.Styled("› ")+transcript.OneLine(plain(transcript.PromptLine(&prompts[i], 4*width)), width-2))
+		lines = append(lines, faint.Styled("› ")+transcript.OneLine(plain(transcript.PromptLine(&prompts[i], 4*width)),
+			width-2))
 	}
 	return append(lines, "")
 }

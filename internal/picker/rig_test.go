@@ -46,7 +46,8 @@ func (s *shelf) List(_ context.Context, in picker.Scope, cursor string, limit in
 	}
 	var f picker.Found
 	for _, r := range s.rows[at:] {
-		if (r.ArchivedAt != nil) != in.Archived || in.Starred && r.StarredAt == nil || in.Source != "" && r.Source != in.Source {
+		if (r.ArchivedAt != nil) != in.Archived || in.Starred && r.StarredAt == nil ||
+			in.Source != "" && r.Source != in.Source {
 			continue
 		}
 		if len(f.Rows) == limit {
@@ -64,7 +65,10 @@ func (s *shelf) Search(_ context.Context, in picker.Scope, text string) (f picke
 	for _, r := range s.rows {
 		if strings.Contains(strings.ToLower(r.Title), text) {
 			if at := strings.Index(r.Title, text); at >= 0 {
-				r.Passages = []search.Hit{{Seq: 27, Role: session.User, Snippet: r.Title + " …", Marks: [][2]int{{at, at + len(text)}}}}
+				r.Passages = []search.Hit{{
+					Seq: 27, Role: session.User, Snippet: r.Title + " …",
+					Marks: [][2]int{{at, at + len(text)}},
+				}}
 			}
 			f.Rows = append(f.Rows, r)
 		}
@@ -89,14 +93,18 @@ func (s *shelf) Preview(_ context.Context, id session.ID) (picker.Preview, error
 	message := func(seq int64, role session.Role, text string) session.Message {
 		parent := seq - 1
 		return session.Message{
-			ID: session.MessageRef{Session: id, Seq: seq}, SessionID: id, Seq: seq, RowID: seq, ParentID: &parent, Kind: session.KindMessage, Role: role,
+			ID: session.MessageRef{Session: id, Seq: seq}, SessionID: id, Seq: seq, RowID: seq, ParentID: &parent,
+			Kind: session.KindMessage, Role: role,
 			Display: true, CreatedAt: session.At(now.Add(-time.Hour)), Parts: []session.Part{session.TextPart(text)},
 		}
 	}
 	return picker.Preview{
 		Row:     *r,
 		Prompts: []session.Message{message(1, session.User, "First, "+r.Title), message(3, session.User, "And the tests?")},
-		Last:    []session.Message{message(3, session.User, "And the tests?"), message(4, session.Assistant, "All pass.\n\nThe end of "+r.Title)},
+		Last: []session.Message{
+			message(3, session.User, "And the tests?"),
+			message(4, session.Assistant, "All pass.\n\nThe end of "+r.Title),
+		},
 	}, nil
 }
 
@@ -161,12 +169,14 @@ func filled(titles ...string) *shelf {
 	cost := int64(12_100_000_000)
 	for i, title := range titles {
 		r := picker.Row{Session: session.Session{
-			ID: session.ID(fmt.Sprintf("20261124_%03d", len(titles)-i)), Title: title, Source: session.SourceClaudeCode, Project: "/home/ada/src/parser",
-			Model: "claude-opus-4-6", GitBranch: "main", SaidCount: 142, CostNanoUSD: &cost,
+			ID: session.ID(fmt.Sprintf("20261124_%03d", len(titles)-i)), Title: title, Source: session.SourceClaudeCode,
+			Project: "/home/ada/src/parser",
+			Model:   "claude-opus-4-6", GitBranch: "main", SaidCount: 142, CostNanoUSD: &cost,
 			ActiveAt: session.At(now.Add(-time.Duration(i*i) * 7 * time.Hour)), Kind: "chat",
 		}, Measure: session.Measure{Context: session.ContextSize{Tokens: 124_000, Reported: true, Window: 200_000}}}
 		if i%3 == 2 {
-			r.Source, r.Rollup, r.Project = session.SourcePi, &session.Rollup{Children: 12, CostNanoUSD: r.CostNanoUSD}, "/home/ada/src/a-long-project-name"
+			r.Source, r.Rollup, r.Project = session.SourcePi, &session.Rollup{Children: 12, CostNanoUSD: r.CostNanoUSD},
+				"/home/ada/src/a-long-project-name"
 		}
 		r.Name = filepath.Base(r.Project)
 		s.rows = append(s.rows, r)
@@ -189,7 +199,9 @@ func sit(t *testing.T, data *shelf, width, height int) *person {
 	t.Helper()
 	p := &person{T: t, data: data}
 	p.model = picker.New(t.Context(), picker.Config{
-		Data: data, Now: func() time.Time { return now }, Home: "/home/ada", Project: "parser", Here: "/home/ada/src/parser/cmd",
+		Data: data, Now: func() time.Time {
+			return now
+		}, Home: "/home/ada", Project: "parser", Here: "/home/ada/src/parser/cmd",
 	})
 	p.run(p.model.Init())
 	p.tell(tea.WindowSizeMsg{Width: width, Height: height})
@@ -243,7 +255,8 @@ func (p *person) release() {
 func (p *person) keys(names ...string) {
 	p.Helper()
 	codes := map[string]rune{
-		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown, "pgup": tea.KeyPgUp,
+		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown,
+		"pgup":   tea.KeyPgUp,
 		"pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd, "backspace": tea.KeyBackspace, "f1": tea.KeyF1,
 	}
 	for _, name := range names {

@@ -299,7 +299,8 @@ func (m *Model) nothing(width int) []string {
 	case m.outdated():
 		return nil
 	case m.found.Empty:
-		text = "Nothing is stored yet. Press Enter to import the conversations that your agents have had on this host: `sessiond import` lists them and asks before it begins."
+		text = "Nothing is stored yet. Press Enter to import the conversations that your agents have had on this host: " +
+			"`sessiond import` lists them and asks before it begins."
 	case query != "":
 		text = "Nothing found. Fewer words find more; word* finds beginnings."
 	case m.scope.Starred:
@@ -350,7 +351,9 @@ func (m *Model) helpLines() []string {
 		lines = append(lines, "  "+bold.Styled(m.fit(k.name, 11))+k.long)
 	}
 	lines = append(lines, "")
-	for _, text := range m.wrap("Any key goes back. A search can have \"exact words\", -word, begin*, after:7d and more; `sessiond search --help` lists all.", m.width-2) {
+	const help = "Any key goes back. A search can have \"exact words\", -word, begin*, after:7d and more; " +
+		"`sessiond search --help` lists all."
+	for _, text := range m.wrap(help, m.width-2) {
 		lines = append(lines, "  "+faint.Styled(text))
 	}
 	return lines

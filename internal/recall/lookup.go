@@ -75,7 +75,9 @@ func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []co
 
 // read reads a hit and as many hidden messages right before and after it: a price may be in a tool's result, and the
 // thing that it is the price of in the question before.
-func (l Lookup) read(ctx context.Context, f search.RecallHit, beside int, hidden []search.Span) (contextmgr.Hit, error) {
+func (l Lookup) read(ctx context.Context, f search.RecallHit, beside int,
+	hidden []search.Span,
+) (contextmgr.Hit, error) {
 	var hit contextmgr.Hit
 	near, err := l.Store.MessagesAround(ctx, f.Ref, beside, beside)
 	if err != nil {
@@ -98,7 +100,9 @@ func isPrompt(m *session.Message) bool {
 
 // restOfTurn reads the hidden messages of a turn after the person's message that began it: what a question asks for
 // is in the results of the calls that followed, and in the reply.
-func (l Lookup) restOfTurn(ctx context.Context, prompt session.MessageRef, hidden []search.Span) (rest []session.Message, err error) {
+func (l Lookup) restOfTurn(ctx context.Context, prompt session.MessageRef,
+	hidden []search.Span,
+) (rest []session.Message, err error) {
 	last := prompt
 	for range mostOfTurn {
 		piece, err := l.Store.MessagesAround(ctx, last, 0, turnPiece)

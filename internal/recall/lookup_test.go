@@ -20,29 +20,47 @@ import (
 func told(t *testing.T) (Lookup, []session.Message) {
 	ctx := t.Context()
 	dir := t.TempDir()
-	st := testkit.Must(store.Open(ctx, storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{Zone: time.UTC}))(t)
+	st := testkit.Must(store.Open(ctx, storetest.New(t, filepath.Join(dir, "sessions.db")),
+		store.Options{Zone: time.UTC}))(t)
 	t.Cleanup(func() { testkit.Check(t, st.Close()) })
 	ix := testkit.Must(search.Open(ctx, filepath.Join(dir, "search.db"), st))(t)
 	t.Cleanup(func() { testkit.Check(t, ix.Close()) })
 	s, err := st.CreateSession(ctx, store.NewSession{Directory: dir})
 	testkit.Check(t, err)
 	say := func(role session.Role, text string) session.Message {
-		return session.Message{Kind: session.KindMessage, Role: role, InContext: true, Parts: []session.Part{session.TextPart(text)}}
+		return session.Message{
+			Kind: session.KindMessage, Role: role, InContext: true,
+			Parts: []session.Part{session.TextPart(text)},
+		}
 	}
 	tool := func(kind session.PartKind, text string) session.Part {
 		return session.Part{Kind: kind, CallID: "c", ToolName: "read", Text: text, Arguments: "{}"}
 	}
-	call := session.Message{Kind: session.KindMessage, Role: session.Assistant, Finish: session.FinishToolCalls, InContext: true, Parts: []session.Part{tool(session.PartToolCall, "")}}
-	result := session.Message{Kind: session.KindMessage, Role: session.Tool, InContext: true, Parts: []session.Part{tool(session.PartToolResult, "The zebra costs 4711 crowns.")}}
+	call := session.Message{
+		Kind: session.KindMessage, Role: session.Assistant, Finish: session.FinishToolCalls,
+		InContext: true, Parts: []session.Part{tool(session.PartToolCall, "")},
+	}
+	result := session.Message{
+		Kind: session.KindMessage, Role: session.Tool, InContext: true,
+		Parts: []session.Part{tool(session.PartToolResult, "The zebra costs 4711 crowns.")},
+	}
 	_, err = st.Append(ctx, store.Append{Session: s.ID, Messages: []session.Message{
-		say(session.User, "Hello."), say(session.Assistant, "Hello."), say(session.User, "Look at the list."), call, result, say(session.Assistant, "Done."),
+		say(session.User, "Hello."), say(session.Assistant, "Hello."), say(session.User, "Look at the list."), call, result,
+		say(session.Assistant, "Done."),
 	}})
 	testkit.Check(t, err)
-	_, err = st.Append(ctx, store.Append{Session: s.ID, Parent: &session.MessageRef{Session: s.ID, Seq: 2}, Messages: []session.Message{say(session.User, "The zebra costs no crowns here.")}})
+	_, err = st.Append(ctx, store.Append{
+		Session: s.ID, Parent: &session.MessageRef{Session: s.ID, Seq: 2},
+		Messages: []session.Message{say(session.User, "The zebra costs no crowns here.")},
+	})
 	testkit.Check(t, err)
-	testkit.Must(st.Append(ctx, store.Append{Session: s.ID, Parent: &session.MessageRef{Session: s.ID, Seq: 6}, Messages: []session.Message{
-		say(session.User, "Thanks."), say(session.Assistant, "Anything else?"), say(session.User, "What does the zebra cost in crowns?"),
-	}}))(t)
+	testkit.Must(st.Append(ctx, store.Append{
+		Session: s.ID, Parent: &session.MessageRef{Session: s.ID, Seq: 6},
+		Messages: []session.Message{
+			say(session.User, "Thanks."), say(session.Assistant, "Anything else?"),
+			say(session.User, "What does the zebra cost in crowns?"),
+		},
+	}))(t)
 	testkit.Must(ix.CatchUp(ctx))(t)
 	now := testkit.Must(st.Session(ctx, s.ID))(t)
 	path := testkit.Must(st.Path(ctx, *now.HeadID, 0))(t)
@@ -96,7 +114,10 @@ func TestRecallEndsWithItsContext(t *testing.T) {
 	l, path := told(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err := l.Recall(ctx, contextmgr.RecallQuery{Head: path[len(path)-1].RowID, Before: path[6].RowID, Text: "zebra crowns", Limit: 8})
+	_, _, err := l.Recall(ctx, contextmgr.RecallQuery{
+		Head: path[len(path)-1].RowID, Before: path[6].RowID,
+		Text: "zebra crowns", Limit: 8,
+	})
 	if err == nil {
 		t.Error("a cancelled recall answers")
 	}

@@ -99,7 +99,8 @@ func maskJSON(raw []byte) (masked []byte, n int, err error) {
 func maskNamed(name, value string) (string, int) {
 	if nameKind(name) != "" {
 		before := name + `: "`
-		if masked, n := Mask(before + value + `"`); n > 0 && strings.HasPrefix(masked, before) && strings.HasSuffix(masked, `"`) {
+		if masked, n := Mask(before + value + `"`); n > 0 && strings.HasPrefix(masked, before) &&
+			strings.HasSuffix(masked, `"`) {
 			return masked[len(before) : len(masked)-1], n
 		}
 	}
@@ -140,7 +141,8 @@ func (m *Masker) data(b *session.Blob) []byte {
 
 // Compaction masks the texts of a compaction in place.
 func (m *Masker) Compaction(c *session.Compaction) {
-	c.Reason, c.Summary, c.SpanSummary, c.PrefixSummary = m.Text(c.Reason), m.Text(c.Summary), m.Text(c.SpanSummary), m.Text(c.PrefixSummary)
+	c.Reason, c.Summary, c.SpanSummary, c.PrefixSummary = m.Text(c.Reason), m.Text(c.Summary), m.Text(c.SpanSummary),
+		m.Text(c.PrefixSummary)
 	c.Replacement, c.Details = m.JSON(c.Replacement), m.JSON(c.Details)
 }
 

@@ -26,7 +26,8 @@ func secret(prefix string, n int) string {
 
 func TestMaskKnowsTheShapesOfSecrets(t *testing.T) {
 	jwt := "eyJ" + secret("", 20) + ".eyJ" + secret("", 30) + "." + secret("", 43)
-	armour := "-----BEGIN RSA PRIVATE KEY-----\nMIIEow" + secret("", 60) + "\n" + secret("", 60) + "==\n-----END RSA PRIVATE KEY-----"
+	armour := "-----BEGIN RSA PRIVATE KEY-----\nMIIEow" + secret("", 60) + "\n" + secret("", 60) +
+		"==\n-----END RSA PRIVATE KEY-----"
 	for name, c := range map[string]struct{ secret, kind string }{
 		"aws key id":          {"AKIA" + strings.Repeat("Z7", 8), "aws key id"},
 		"github classic":      {secret("ghp_", 36), "github token"},
@@ -57,7 +58,10 @@ func TestMaskKnowsTheShapesOfSecrets(t *testing.T) {
 		"private key as JSON": {strings.ReplaceAll(armour, "\n", `\n`), "private key"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, around := range []string{"%s", "the key is %s, keep it", "`%s`", `{"x":"%s"}`, "a\n%s\nb", "(%s)", `{"x":"a\n%s\nb"}`, `a\u001b%s\r`, "q?a%%3D%s%%26"} {
+			for _, around := range []string{
+				"%s", "the key is %s, keep it", "`%s`", `{"x":"%s"}`, "a\n%s\nb", "(%s)",
+				`{"x":"a\n%s\nb"}`, `a\u001b%s\r`, "q?a%%3D%s%%26",
+			} {
 				text := fmt.Sprintf(around, c.secret)
 				got, n := redact.Mask(text)
 				if want := fmt.Sprintf(around, "[secret: "+c.kind+"]"); n != 1 || got != want {
@@ -78,15 +82,21 @@ func TestMaskPrivateKeyWithoutEnd(t *testing.T) {
 func TestMaskAssignmentsAndHeaders(t *testing.T) {
 	v := secret("", 32)
 	for name, c := range map[string]struct{ text, want string }{
-		"header":             {"Authorization: Bearer " + v, "Authorization: Bearer [secret: credential]"},
-		"curl":               {`curl -H "authorization: bearer ` + v + `" x`, `curl -H "authorization: bearer [secret: credential]" x`},
-		"basic":              {"Authorization: Basic dXNlcjpwYXNzd29yZDEyMw==", "Authorization: Basic [secret: credential]"},
-		"URL":                {"postgres://app:s3cr3t@db.local:5432/x", "postgres://app:[secret: password]@db.local:5432/x"},
-		"env file":           {"AWS_SECRET_ACCESS_KEY=" + v, "AWS_SECRET_ACCESS_KEY=[secret: api key]"},
-		"shell":              {"export API_KEY='" + v + "'", "export API_KEY='[secret: api key]'"},
-		"JSON":               {`{"password": "hunter2x9", "user": "bo"}`, `{"password": "[secret: password]", "user": "bo"}`},
-		"JSON inside JSON":   {`"{\"client_secret\": \"` + v + `\"}"`, `"{\"client_secret\": \"[secret: secret key]\"}"`},
-		"short names":        {"DB_PASS=hunter22 SMTP_PWD=hunter23 dbPass: hunter24", "DB_PASS=[secret: password] SMTP_PWD=[secret: password] dbPass: [secret: password]"},
+		"header": {"Authorization: Bearer " + v, "Authorization: Bearer [secret: credential]"},
+		"curl": {
+			`curl -H "authorization: bearer ` + v + `" x`,
+			`curl -H "authorization: bearer [secret: credential]" x`,
+		},
+		"basic":            {"Authorization: Basic dXNlcjpwYXNzd29yZDEyMw==", "Authorization: Basic [secret: credential]"},
+		"URL":              {"postgres://app:s3cr3t@db.local:5432/x", "postgres://app:[secret: password]@db.local:5432/x"},
+		"env file":         {"AWS_SECRET_ACCESS_KEY=" + v, "AWS_SECRET_ACCESS_KEY=[secret: api key]"},
+		"shell":            {"export API_KEY='" + v + "'", "export API_KEY='[secret: api key]'"},
+		"JSON":             {`{"password": "hunter2x9", "user": "bo"}`, `{"password": "[secret: password]", "user": "bo"}`},
+		"JSON inside JSON": {`"{\"client_secret\": \"` + v + `\"}"`, `"{\"client_secret\": \"[secret: secret key]\"}"`},
+		"short names": {
+			"DB_PASS=hunter22 SMTP_PWD=hunter23 dbPass: hunter24",
+			"DB_PASS=[secret: password] SMTP_PWD=[secret: password] dbPass: [secret: password]",
+		},
 		"YAML":               {"dbPassword: Tr0ub4dor&3", "dbPassword: [secret: password]&3"},
 		"query string":       {"GET /v1?access_token=" + v + "&page=2", "GET /v1?access_token=[secret: token]&page=2"},
 		"two in one line":    {"TOKEN=" + v + " SECRET=" + v, "TOKEN=[secret: token] SECRET=[secret: secret key]"},
@@ -105,19 +115,25 @@ func TestMaskKeepsHarmlessText(t *testing.T) {
 	source := rand.NewChaCha8([32]byte{1})
 	_, _ = source.Read(pixels)
 	for name, text := range map[string]string{
-		"prose":              "The password must be changed. Ask for a token at the desk: it is free. The secret: always be kind.",
-		"German":             "Das Passwort: bitte nie weitergeben! Der Schlüssel liegt unter der Matte.",
-		"Chinese":            "密码：请不要告诉任何人。token：一次性",
-		"Go":                 "token := os.Getenv(\"API_TOKEN\")\nif token == expectedToken2 { return errToken1 }\nkey := m.keys[i]\nmaxTokens: 4096,\npassword: cfg.Password,",
-		"placeholders":       "PASSWORD=${DB_PASSWORD} TOKEN=<your-token-1234567> SECRET={{ .Secret1234567 }} API_KEY=xxxxxxxxxxxxxxxxxxxx postgres://u:$PASS@h",
-		"git":                "commit 83378aad7e74a0e2bb8f37c007a9685fb4609d8a\nAuthor: x\nkey 83378aad7e74a0e2bb8f37c007a9685fb4609d8a",
-		"uuid":               "id: 123e4567-e89b-12d3-a456-426614174000, cache_key: 123e4567-e89b-12d3-a456-426614174000",
-		"image":              "data:image/png;base64," + base64.StdEncoding.EncodeToString(pixels),
-		"usage":              `{"input_tokens": 12345678, "output_tokens":17,"max_tokens":8192, "total_token": 123456789012}`,
-		"public key":         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA\n-----END PUBLIC KEY-----",
-		"URL":                "http://localhost:8080/@scope/pkg?x=1 and https://x.example/a:b and user@host",
-		"words with pass":    "bypass=2026-02-11 COMPASS=north2026 overpass: a2b3c4d5",
-		"names like secrets": "pypi-server, pypi-simple-2, sk-learn, sk-toolbar-button-primary-large, ghp_ is the prefix, npm_config_cache, hf_hub_download, AIza alone",
+		"prose": "The password must be changed. Ask for a token at the desk: it is free. The secret: " +
+			"always be kind.",
+		"German":  "Das Passwort: bitte nie weitergeben! Der Schlüssel liegt unter der Matte.",
+		"Chinese": "密码：请不要告诉任何人。token：一次性",
+		"Go": "token := os.Getenv(\"API_TOKEN\")\nif token == expectedToken2 { return errToken1 }\n" +
+			"key := m.keys[i]\nmaxTokens: 4096,\npassword: cfg.Password,",
+		"placeholders": "PASSWORD=${DB_PASSWORD} TOKEN=<your-token-1234567> SECRET={{ .Secret1234567 }} " +
+			"API_KEY=xxxxxxxxxxxxxxxxxxxx postgres://u:$PASS@h",
+		"git": "commit 83378aad7e74a0e2bb8f37c007a9685fb4609d8a\nAuthor: x\n" +
+			"key 83378aad7e74a0e2bb8f37c007a9685fb4609d8a",
+		"uuid":  "id: 123e4567-e89b-12d3-a456-426614174000, cache_key: 123e4567-e89b-12d3-a456-426614174000",
+		"image": "data:image/png;base64," + base64.StdEncoding.EncodeToString(pixels),
+		"usage": `{"input_tokens": 12345678, "output_tokens":17,"max_tokens":8192, "total_token": 123456789012}`,
+		"public key": "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA\n" +
+			"-----END PUBLIC KEY-----",
+		"URL":             "http://localhost:8080/@scope/pkg?x=1 and https://x.example/a:b and user@host",
+		"words with pass": "bypass=2026-02-11 COMPASS=north2026 overpass: a2b3c4d5",
+		"names like secrets": "pypi-server, pypi-simple-2, sk-learn, sk-toolbar-button-primary-large, ghp_ is the prefix, " +
+			"npm_config_cache, hf_hub_download, AIza alone",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, n := redact.Mask(text); n != 0 {
@@ -137,8 +153,10 @@ func TestURLKeyMasksKeysInErrors(t *testing.T) {
 
 func FuzzMask(f *testing.F) {
 	for _, seed := range []string{
-		"", "plain", secret("ghp_", 36), "a=" + secret("", 30), "token: " + secret("", 30) + "]", "://a:b1@", "-----BEGIN PRIVATE KEY-----\nabc",
-		"Bearer " + secret("", 20), "eyJaaaaaaaaaa.eyJb.c", "password=\"[secret: x]\"", "\xff\xfeAKIA", "key=key=key=" + secret("", 40),
+		"", "plain", secret("ghp_", 36), "a=" + secret("", 30), "token: " + secret("", 30) + "]", "://a:b1@",
+		"-----BEGIN PRIVATE KEY-----\nabc",
+		"Bearer " + secret("", 20), "eyJaaaaaaaaaa.eyJb.c", "password=\"[secret: x]\"", "\xff\xfeAKIA",
+		"key=key=key=" + secret("", 40),
 	} {
 		f.Add(seed)
 	}
@@ -190,14 +208,20 @@ func TestMaskingJSONKeepsItsStructure(t *testing.T) {
 		in, want string
 		n        int
 	}{
-		"nothing":             {`{ "a" : [1, "x", {"b":null}] }`, `{ "a" : [1, "x", {"b":null}] }`, 0},
-		"a value by its name": {`{"password": "hunter22!x", "user":"ann"}`, `{"password": "[secret: password]", "user":"ann"}`, 1},
+		"nothing": {`{ "a" : [1, "x", {"b":null}] }`, `{ "a" : [1, "x", {"b":null}] }`, 0},
+		"a value by its name": {
+			`{"password": "hunter22!x", "user":"ann"}`,
+			`{"password": "[secret: password]", "user":"ann"}`, 1,
+		},
 		"a value by its form": {`["AKIAIOSFODNN7EXAMPLE"]`, `["[secret: aws key id]"]`, 1},
-		"inside a text":       {`{"text":"key AKIAIOSFODNN7EXAMPLE \"quoted\""}`, `{"text":"key [secret: aws key id] \"quoted\""}`, 1},
-		"a key that is cut":   {`{"out":"-----BEGIN RSA PRIVATE KEY-----\nMIIEow\\"}`, `{"out":"[secret: private key]"}`, 1},
-		"a name that is one":  {`{"AKIAIOSFODNN7EXAMPLE":1}`, `{"AKIAIOSFODNN7EXAMPLE":1}`, 0},
-		"no JSON":             {`{"a":`, `{"a":`, 0},
-		"half a pair":         {`{"a":"\ud800","b":"AKIAIOSFODNN7EXAMPLE"}`, `{"a":"\ud800","b":"[secret: aws key id]"}`, 1},
+		"inside a text": {
+			`{"text":"key AKIAIOSFODNN7EXAMPLE \"quoted\""}`,
+			`{"text":"key [secret: aws key id] \"quoted\""}`, 1,
+		},
+		"a key that is cut":  {`{"out":"-----BEGIN RSA PRIVATE KEY-----\nMIIEow\\"}`, `{"out":"[secret: private key]"}`, 1},
+		"a name that is one": {`{"AKIAIOSFODNN7EXAMPLE":1}`, `{"AKIAIOSFODNN7EXAMPLE":1}`, 0},
+		"no JSON":            {`{"a":`, `{"a":`, 0},
+		"half a pair":        {`{"a":"\ud800","b":"AKIAIOSFODNN7EXAMPLE"}`, `{"a":"\ud800","b":"[secret: aws key id]"}`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var m redact.Masker
@@ -226,13 +250,19 @@ func TestMaskingAMessageKeepsItsParts(t *testing.T) {
 		{Kind: session.PartToolResult, Blob: blob},
 		{Kind: session.PartImage, Blob: picture},
 		{Kind: session.PartData, Blob: blob},
-		{Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: []byte(`{"password":"hunter2x9"}`)}},
+		{Kind: session.PartData, Blob: &session.Blob{
+			MediaType: "application/json",
+			Data:      []byte(`{"password":"hunter2x9"}`),
+		}},
 	}}
 	m.Message(&msg)
-	if m.Masked != 6 || len(msg.Parts) != 6 || string(msg.Parts[5].Blob.Data) != `{"password":"[secret: password]"}` || msg.Parts[1].CallID != "AKIAIOSFODNN7EXAMPLE" || string(blob.Data) != secret || msg.Parts[3].Blob != picture {
+	if m.Masked != 6 || len(msg.Parts) != 6 || string(msg.Parts[5].Blob.Data) != `{"password":"[secret: password]"}` ||
+		msg.Parts[1].CallID != "AKIAIOSFODNN7EXAMPLE" || string(blob.Data) != secret || msg.Parts[3].Blob != picture {
 		t.Errorf("%d masked: %+v", m.Masked, msg)
 	}
-	if msg.Parts[1].Arguments != `{"k":"[secret: aws key id]"}` || msg.Parts[2].Content() != "token [secret: aws key id]" || string(msg.Parts[4].Blob.Data) != "token [secret: aws key id]" {
+	if msg.Parts[1].Arguments != `{"k":"[secret: aws key id]"}` ||
+		msg.Parts[2].Content() != "token [secret: aws key id]" ||
+		string(msg.Parts[4].Blob.Data) != "token [secret: aws key id]" {
 		t.Errorf("%+v", msg.Parts)
 	}
 }

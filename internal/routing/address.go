@@ -34,7 +34,9 @@ func (c *Config) Direct(agent, channel, account, peer string) (string, error) {
 	}
 	channel, peer = strings.ToLower(strings.TrimSpace(channel)), strings.ToLower(strings.TrimSpace(peer))
 	if peer == "" {
-		return "", invalid("peer", "a direct message in scope %s needs the peer's id; without it the message would join another person's session", c.DMScope)
+		return "", invalid("peer",
+			"a direct message in scope %s needs the peer's id; without it the message would join another person's session",
+			c.DMScope)
 	}
 	name, err := personOf(c.Links, channel, peer)
 	if err != nil {
@@ -103,7 +105,10 @@ func (c *Config) Job(agent, job string) (string, error) {
 	if strings.TrimSpace(job) == "" {
 		return "", invalid("job", "a job needs its id")
 	}
-	return c.Canonical(Key{Agent: cmp.Or(agent, c.agent()), Rest: string(SourceCron) + ":" + strings.TrimSpace(job)}.String())
+	return c.Canonical(Key{
+		Agent: cmp.Or(agent, c.agent()),
+		Rest:  string(SourceCron) + ":" + strings.TrimSpace(job),
+	}.String())
 }
 
 // Hook returns the key of a webhook: its own key if it sets one, else one with the given uuid.

@@ -24,7 +24,8 @@ func slowBoundary(year int, month time.Month, day, hour int, zone *time.Location
 func TestBoundariesMatchTheZonesClock(t *testing.T) {
 	names := rapid.SampledFrom([]string{
 		"UTC", "Europe/Berlin", "America/New_York", "America/Nuuk", "Australia/Lord_Howe", "Asia/Kolkata", "Asia/Kathmandu",
-		"America/Sao_Paulo", "Asia/Beirut", "Africa/Cairo", "America/Havana", "Pacific/Chatham", "Asia/Tehran", "Africa/Casablanca",
+		"America/Sao_Paulo", "Asia/Beirut", "Africa/Cairo", "America/Havana", "Pacific/Chatham", "Asia/Tehran",
+		"Africa/Casablanca",
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		zone := testkit.Must(routing.LoadZone(names.Draw(t, "zone")))(t)
@@ -38,7 +39,8 @@ func TestBoundariesMatchTheZonesClock(t *testing.T) {
 		if got := routing.NextBoundary(before, zone, hour); !got.Equal(want) {
 			t.Fatalf("after %s comes %s, not %s", before, got, want)
 		}
-		last, now := routing.Boundary(before, zone, hour), before.Add(-time.Duration(rapid.IntRange(0, 100_000).Draw(t, "ago"))*time.Second)
+		last, now := routing.Boundary(before, zone, hour),
+			before.Add(-time.Duration(rapid.IntRange(0, 100_000).Draw(t, "ago"))*time.Second)
 		if last.After(before) || !routing.NextBoundary(last, zone, hour).Equal(want) {
 			t.Fatalf("before %s the boundary was %s", want, last)
 		}

@@ -89,8 +89,8 @@ func (c *Config) MayReset(channel, sender string) bool {
 	return c.isCommander(channel, sender)
 }
 
-// Givers returns who gives standing rules in the conversation of a key: the person of a direct chat, the commanders of a
-// group. In the one session of a global installation also messages without an author give them.
+// Givers returns who gives standing rules in the conversation of a key: the person of a direct chat, the commanders of
+// a group. In the one session of a global installation also messages without an author give them.
 func (c *Config) Givers(key string) session.Givers {
 	class := Classify(key)
 	for class.Type == TypeThread {

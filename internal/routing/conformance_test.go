@@ -112,7 +112,10 @@ func TestKeysConformance(t *testing.T) {
 	}
 	conform(t, "keys", func(t *testing.T, c confCase) {
 		g, w := into[given](t, c.Given), into[when](t, c.When)
-		rules := routing.Config{Agent: g.AgentID, MainKey: g.MainKey, Scope: g.Scope, DMScope: g.DMScope, Links: g.IdentityLinks}
+		rules := routing.Config{
+			Agent: g.AgentID, MainKey: g.MainKey, Scope: g.Scope, DMScope: g.DMScope,
+			Links: g.IdentityLinks,
+		}
 		text := func(s *string) string {
 			if s == nil {
 				return ""
@@ -166,7 +169,10 @@ func TestTriggerConformance(t *testing.T) {
 	}
 	conform(t, "trigger", func(t *testing.T, c confCase) {
 		g, w := into[given](t, c.Given), into[struct{ Text string }](t, c.When)
-		rules := routing.Config{Triggers: g.Triggers, Mentions: g.MentionPatterns, Models: routing.Models{Allowed: g.Models.Allowed, Aliases: g.Models.Aliases}}
+		rules := routing.Config{
+			Triggers: g.Triggers, Mentions: g.MentionPatterns,
+			Models: routing.Models{Allowed: g.Models.Allowed, Aliases: g.Models.Aliases},
+		}
 		if g.BotUsername != nil {
 			rules.BotName = *g.BotUsername
 		}
@@ -200,7 +206,10 @@ func (c confReset) rules() routing.Reset {
 	of := func(r confRule) routing.Rule {
 		return routing.Rule{Mode: r.Mode, AtHour: r.AtHour, IdleMinutes: r.IdleMinutes}
 	}
-	out := routing.Reset{IdleMinutes: c.IdleMinutes, ByType: map[string]routing.Rule{}, ByChannel: map[string]routing.Rule{}}
+	out := routing.Reset{
+		IdleMinutes: c.IdleMinutes, ByType: map[string]routing.Rule{},
+		ByChannel: map[string]routing.Rule{},
+	}
 	if c.Reset != nil {
 		base := of(*c.Reset)
 		out.Base = &base
@@ -223,7 +232,8 @@ func TestPolicyConformance(t *testing.T) {
 		}](t, c.When)
 		rules := g.Config.rules()
 		p := rules.Policy(w.Type, w.Channel)
-		expect(t, outcome(rules.Check(), map[string]any{"mode": p.Mode, "at_hour": p.AtHour, "idle_minutes": p.IdleMinutes}), c.Expect)
+		expect(t, outcome(rules.Check(), map[string]any{"mode": p.Mode, "at_hour": p.AtHour, "idle_minutes": p.IdleMinutes}),
+			c.Expect)
 	})
 }
 
@@ -340,7 +350,8 @@ func areas() map[string]string {
 // leftOut are the areas whose cases no test runs, and why.
 func leftOut() map[string]string {
 	return map[string]string{
-		"prune":         "pruning of old tool outputs is the context manager's, which goes by tokens and turns and has no rule that these cases are about",
+		"prune": "pruning of old tool outputs is the context manager's, " +
+			"which goes by tokens and turns and has no rule that these cases are about",
 		"silent_stream": "sessiond stores whole replies: no front end delivers one in pieces",
 	}
 }

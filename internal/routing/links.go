@@ -37,5 +37,6 @@ func personOf(links map[string][]string, channel, peer string) (string, error) {
 }
 
 func claimedTwice(id, a, b string) error {
-	return invalid("identity_links", "%s is claimed by both %s and %s: it can belong to one person only", clip(id), min(a, b), max(a, b))
+	return invalid("identity_links", "%s is claimed by both %s and %s: it can belong to one person only", clip(id),
+		min(a, b), max(a, b))
 }

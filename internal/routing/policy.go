@@ -138,7 +138,8 @@ func (r *Rule) check(path string) error {
 		return badIdle(path+".idle_minutes", *r.IdleMinutes)
 	}
 	if r.IdleMinutes != nil && *r.IdleMinutes > maxIdleMinutes {
-		return invalid(path+".idle_minutes", "is %d; at most %d minutes (ten years) are allowed", *r.IdleMinutes, maxIdleMinutes)
+		return invalid(path+".idle_minutes", "is %d; at most %d minutes (ten years) are allowed", *r.IdleMinutes,
+			maxIdleMinutes)
 	}
 	return nil
 }

@@ -109,7 +109,9 @@ const titleRunes = 60
 // beginning of the first message, on one line and cut at a word, else its id and day.
 func Title(displayName, subject, firstMessage, id string, updated time.Time) string {
 	for _, s := range []string{displayName, subject, firstMessage} {
-		if s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " "); s != "" {
+		if s = strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+			return unicode.IsSpace(r) || unicode.IsControl(r)
+		}), " "); s != "" {
 			return cutAtWord(s)
 		}
 	}

@@ -49,7 +49,10 @@ func reference(text string) (silent bool, deliver string) {
 }
 
 func TestReplyFollowsTheWrittenRule(t *testing.T) {
-	words := rapid.SampledFrom([]string{"NO_REPLY", "no_reply", "NO_", "Green", "は沈黙", "_", "7", ".", " ", "\n", "*", ":", "A"})
+	words := rapid.SampledFrom([]string{
+		"NO_REPLY", "no_reply", "NO_", "Green", "は沈黙", "_", "7", ".", " ", "\n", "*", ":",
+		"A",
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(words, 1, 8).Draw(t, "text"), "")
 		if strings.TrimSpace(text) == "" {
@@ -81,10 +84,13 @@ func TestSilentMessageIsOnlyAReply(t *testing.T) {
 		"with a tool's call": {says(session.Assistant, token, session.Part{Kind: session.PartToolCall}), false},
 		"a person's":         {says(session.User, token), false},
 		"nothing at all":     {says(session.Assistant), false},
-		"in a blob":          {says(session.Assistant, long(routing.SilentToken+". "+strings.Repeat("never mind ", 20_000))), true},
-		"much in a blob":     {says(session.Assistant, long(strings.Repeat("this is to be told ", 20_000))), false},
-		"white in a blob":    {says(session.Assistant, long(strings.Repeat(" ", 3<<20))), false},
-		"in two places":      {says(session.Assistant, token, long("\n"+routing.SilentToken)), true},
+		"in a blob": {
+			says(session.Assistant, long(routing.SilentToken+". "+strings.Repeat("never mind ", 20_000))),
+			true,
+		},
+		"much in a blob":  {says(session.Assistant, long(strings.Repeat("this is to be told ", 20_000))), false},
+		"white in a blob": {says(session.Assistant, long(strings.Repeat(" ", 3<<20))), false},
+		"in two places":   {says(session.Assistant, token, long("\n"+routing.SilentToken)), true},
 	} {
 		if got := routing.SilentMessage(c.m); got != c.want {
 			t.Errorf("%s: %v", name, got)

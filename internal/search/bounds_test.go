@@ -66,7 +66,8 @@ func TestNeighboursAreShort(t *testing.T) {
 	testkit.Equal(t, 1, len(h.Before))
 	testkit.Equal(t, 1, len(h.After))
 	for _, m := range append(h.Before, h.After...) {
-		if p := m.Parts[0]; len(p.Text) > neighbourHead.Text || p.Cut+int64(len(p.Text)) != int64(len(long)) || !strings.HasPrefix(long, p.Text) {
+		if p := m.Parts[0]; len(p.Text) > neighbourHead.Text || p.Cut+int64(len(p.Text)) != int64(len(long)) ||
+			!strings.HasPrefix(long, p.Text) {
 			t.Errorf("%d bytes, %d cut of %d", len(p.Text), p.Cut, len(long))
 		}
 	}

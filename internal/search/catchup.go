@@ -51,7 +51,8 @@ func (ix *Index) CatchUpWithProgress(ctx context.Context, progress func(messages
 			}
 		case isBusy(err):
 			if waits++; waits == maxBusyWaits || ctx.Err() != nil {
-				return total, session.Errorf(session.Busy, "another process is writing the search index %s; try again: %w", ix.path, err)
+				return total, session.Errorf(session.Busy, "another process is writing the search index %s; try again: %w", ix.path,
+					err)
 			}
 		case err != nil:
 			return total, fmt.Errorf("catch up the search index: %w", err)
@@ -283,7 +284,8 @@ func saysNothing(m *session.Message) bool {
 // escaped line break is no part of the next word.
 func argumentWords(arguments string) string {
 	var words []string
-	dec := jsontext.NewDecoder(strings.NewReader(arguments), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	dec := jsontext.NewDecoder(strings.NewReader(arguments), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
 	for {
 		token, err := dec.ReadToken()
 		if errors.Is(err, io.EOF) {
@@ -300,7 +302,8 @@ func argumentWords(arguments string) string {
 
 // namedArguments returns a call with its arguments by name: Bash(command: git rebase --continue, description: Go on).
 func namedArguments(tool, arguments string) string {
-	dec := jsontext.NewDecoder(strings.NewReader(arguments), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	dec := jsontext.NewDecoder(strings.NewReader(arguments), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != jsontext.KindBeginObject {
 		return tool + " " + argumentWords(arguments)
 	}
@@ -365,7 +368,8 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry) (docid int64, err error) {
 	docid = e.at << docBits
 	for {
-		res, err := doc.ExecContext(ctx, docid, e.message.RowID, string(e.message.SessionID), e.message.Seq, e.norm.Count, saysNothing(e.message))
+		res, err := doc.ExecContext(ctx, docid, e.message.RowID, string(e.message.SessionID), e.message.Seq, e.norm.Count,
+			saysNothing(e.message))
 		if err != nil {
 			return 0, err
 		}

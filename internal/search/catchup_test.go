@@ -86,12 +86,15 @@ func TestNewestIsOrderedByTimeNotArrival(t *testing.T) {
 	store := newFakeStore()
 	order := rand.New(rand.NewPCG(1, 2)).Perm(100)
 	for _, n := range order {
-		store.addParts(first, session.User, began.Add(time.Duration(n)*time.Hour), session.TextPart(fmt.Sprintf("needle n%d", n)))
+		store.addParts(first, session.User, began.Add(time.Duration(n)*time.Hour),
+			session.TextPart(fmt.Sprintf("needle n%d", n)))
 	}
 	ix := openIndex(t, store)
 	catchUp(t, ix)
 	hits := search(t, ix, Query{Text: "needle", Order: OrderNewest, Limit: 100}).Hits
-	if len(hits) != 100 || !slices.IsSortedFunc(hits, func(a, b Hit) int { return b.CreatedAt.Compare(a.CreatedAt.Time) }) {
+	if len(hits) != 100 || !slices.IsSortedFunc(hits, func(a, b Hit) int {
+		return b.CreatedAt.Compare(a.CreatedAt.Time)
+	}) {
 		t.Errorf("%d hits, not newest first", len(hits))
 	}
 }
@@ -123,7 +126,9 @@ func TestUnusableFilesAreReplaced(t *testing.T) {
 		spoil func(t *testing.T, path string)
 	}{
 		{"missing", func(t *testing.T, path string) { testkit.Check(t, os.Remove(path)) }},
-		{"no database", func(t *testing.T, path string) { testkit.Check(t, os.WriteFile(path, []byte("this is text"), 0o600)) }},
+		{"no database", func(t *testing.T, path string) {
+			testkit.Check(t, os.WriteFile(path, []byte("this is text"), 0o600))
+		}},
 		{"cut", func(t *testing.T, path string) { testkit.Check(t, os.Truncate(path, 5000)) }},
 		{"pages overwritten", func(t *testing.T, path string) {
 			f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -155,7 +160,8 @@ func TestUnusableFilesAreReplaced(t *testing.T) {
 
 			readOnly := testkit.Must(OpenReadOnly(t.Context(), path, store))(t)
 			if r := search(t, readOnly, Query{Text: "number7"}); len(r.Hits) != 1 || r.Pending != 20 || readOnly.Reason() == "" {
-				t.Errorf("read-only: %d hits, %d pending, reason %q; want all 20 scanned", len(r.Hits), r.Pending, readOnly.Reason())
+				t.Errorf("read-only: %d hits, %d pending, reason %q; want all 20 scanned", len(r.Hits), r.Pending,
+					readOnly.Reason())
 			}
 			testkit.Check(t, readOnly.Close())
 
@@ -242,7 +248,8 @@ func TestTailReadsOnlyTheNewestWhenFarBehind(t *testing.T) {
 	}
 	fill(store, 10)
 	base := ix.tail.base
-	if r := search(t, ix, Query{Text: "number10", Order: OrderNewest}); len(r.Hits) != 1 || r.Pending != 2*tailLimit+110 || ix.tail.base != base {
+	if r := search(t, ix, Query{Text: "number10", Order: OrderNewest}); len(r.Hits) != 1 || r.Pending != 2*tailLimit+110 ||
+		ix.tail.base != base {
 		t.Errorf("a little later: %d hits, %d pending, the window moved: %t", len(r.Hits), r.Pending, ix.tail.base != base)
 	}
 	catchUp(t, ix)
@@ -264,7 +271,10 @@ func TestIndexOfAnotherStoreIsEmptied(t *testing.T) {
 	for range 15 {
 		restored.addParts(first, session.User, began.Add(time.Hour), session.TextPart("after the restore"))
 	}
-	for name, other := range map[string]*fakeStore{"older": {messages: store.messages[:10], sessions: store.sessions}, "older and used": restored} {
+	for name, other := range map[string]*fakeStore{
+		"older":          {messages: store.messages[:10], sessions: store.sessions},
+		"older and used": restored,
+	} {
 		readOnly := testkit.Must(OpenReadOnly(t.Context(), path, other))(t)
 		if r := search(t, readOnly, Query{Text: "number15"}); len(r.Hits) != 0 || readOnly.Reason() == "" {
 			t.Errorf("%s: found %v, reason %q", name, names(r), readOnly.Reason())
@@ -426,7 +436,8 @@ func TestReadOnlyOpensIndexInUse(t *testing.T) {
 	readOnly := testkit.Must(OpenReadOnly(t.Context(), ix.path, store))(t)
 	defer func() { testkit.Check(t, readOnly.Close()) }()
 	fill(store, 1)
-	if r := search(t, readOnly, Query{Text: "many", Limit: 100}); len(r.Hits) != 11 || r.Pending != 1 || readOnly.Reason() != "" {
+	if r := search(t, readOnly, Query{Text: "many", Limit: 100}); len(r.Hits) != 11 || r.Pending != 1 ||
+		readOnly.Reason() != "" {
 		t.Errorf("%d hits, %d pending, %q", len(r.Hits), r.Pending, readOnly.Reason())
 	}
 	if _, err := readOnly.CatchUp(t.Context()); err == nil {
@@ -465,7 +476,9 @@ type brokenStore struct {
 	from   int64
 }
 
-func (b *brokenStore) EachHead(ctx context.Context, ids []int64, head session.Head, yield func(*session.Message) error) error {
+func (b *brokenStore) EachHead(ctx context.Context, ids []int64, head session.Head,
+	yield func(*session.Message) error,
+) error {
 	if slices.ContainsFunc(ids, func(id int64) bool { return slices.Contains(b.rows, id) }) {
 		return b.damage
 	}
@@ -498,7 +511,8 @@ func TestDamageOfTheStoreIsNotTheIndexs(t *testing.T) {
 	catchUp(t, ix)
 	store.rows, store.from = []int64{2}, 3
 	store.add(first, session.User, "needle, new")
-	if r := search(t, ix, Query{Text: "needle"}); strings.Join(slices.Sorted(slices.Values(names(r))), " ") != "1 3" || !r.Partial {
+	if r := search(t, ix, Query{Text: "needle"}); strings.Join(slices.Sorted(slices.Values(names(r))), " ") != "1 3" ||
+		!r.Partial {
 		t.Errorf("found %v, partial %t", names(r), r.Partial)
 	}
 	if _, err := ix.CatchUp(t.Context()); !errors.Is(err, errStoreDamaged) {
@@ -525,7 +539,10 @@ func TestRowsOfTheProgramAreNotIndexed(t *testing.T) {
 		{session.KindUnknown, "", session.Program, true, ""},
 		{session.KindMarker, "", session.Program, true, ""},
 	} {
-		m := session.Message{Kind: c.kind, Role: c.role, Origin: c.origin, Display: c.display, Parts: []session.Part{session.TextPart("- draw charts")}}
+		m := session.Message{
+			Kind: c.kind, Role: c.role, Origin: c.origin, Display: c.display,
+			Parts: []session.Part{session.TextPart("- draw charts")},
+		}
 		m.Talk = session.TalkOf(&m)
 		if got := searchableText(&m); got != c.want {
 			t.Errorf("a %s of role %s is found by %q, want %q", c.kind, c.role, got, c.want)

@@ -107,7 +107,9 @@ func (f *fakeStore) MessagesByID(ctx context.Context, ids []int64) ([]session.Me
 	return found, nil
 }
 
-func (f *fakeStore) EachHead(ctx context.Context, ids []int64, head session.Head, yield func(*session.Message) error) error {
+func (f *fakeStore) EachHead(ctx context.Context, ids []int64, head session.Head,
+	yield func(*session.Message) error,
+) error {
 	found, err := f.MessagesByID(ctx, ids)
 	for i := range found {
 		if err == nil {
@@ -118,7 +120,9 @@ func (f *fakeStore) EachHead(ctx context.Context, ids []int64, head session.Head
 	return err
 }
 
-func (f *fakeStore) MessageHead(ctx context.Context, ref session.MessageRef, head session.Head) (session.Message, error) {
+func (f *fakeStore) MessageHead(ctx context.Context, ref session.MessageRef,
+	head session.Head,
+) (session.Message, error) {
 	m, err := f.Message(ctx, ref)
 	shorten(&m, head)
 	return m, err

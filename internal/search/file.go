@@ -212,7 +212,8 @@ func connect(path, mode string, connections int) (*sql.DB, error) {
 		query["_pragma"] = append(query["_pragma"], "query_only(1)", "cache_size(-2048)")
 	} else {
 		query.Set("_txlock", "immediate")
-		query["_pragma"] = append(query["_pragma"], "journal_mode(WAL)", "synchronous(OFF)", "cache_size(-16384)", "secure_delete(1)")
+		query["_pragma"] = append(query["_pragma"], "journal_mode(WAL)", "synchronous(OFF)", "cache_size(-16384)",
+			"secure_delete(1)")
 	}
 	dsn := url.URL{Scheme: "file", Path: abs, RawQuery: query.Encode()}
 	db, err := sql.Open("sqlite", dsn.String())

@@ -104,7 +104,8 @@ func (ix *Index) deleteRows(ctx context.Context, rows []int64, newest *session.M
 		}
 	}
 	if newest != nil {
-		if _, err := tx.ExecContext(ctx, `UPDATE state SET mark = ?, mark_message = ? WHERE id = 1`, newest.RowID, identity(newest)); err != nil {
+		if _, err := tx.ExecContext(ctx, `UPDATE state SET mark = ?, mark_message = ? WHERE id = 1`, newest.RowID,
+			identity(newest)); err != nil {
 			return err
 		}
 	}
@@ -154,7 +155,8 @@ func emptyLog(ctx context.Context, db *sql.DB) error {
 		}
 		select {
 		case <-ctx.Done():
-			return session.Errorf(session.Busy, "the search index was rewritten, but a reader keeps its write-ahead log; scrub again")
+			return session.Errorf(session.Busy,
+				"the search index was rewritten, but a reader keeps its write-ahead log; scrub again")
 		case <-tick.C:
 		}
 	}

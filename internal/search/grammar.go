@@ -178,7 +178,9 @@ func (f filters) check() error {
 		{"origin", f.origin, []string{"person", "model", "tool", "program"}},
 	} {
 		if c.value != "" && !slices.Contains(c.known, c.value) {
-			return session.Errorf(session.Invalid, "%s:%s finds nothing: %s is one of %s; to search for the text, put it in quotes", c.name, c.value, c.name, strings.Join(c.known, ", ")).
+			return session.Errorf(session.Invalid,
+				"%s:%s finds nothing: %s is one of %s; to search for the text, put it in quotes", c.name, c.value, c.name,
+				strings.Join(c.known, ", ")).
 				At("q", "%s is one of %s", c.name, strings.Join(c.known, ", "))
 		}
 	}
@@ -269,7 +271,10 @@ func (f field) terms() (all []term) {
 	}
 	if symbols := text.Tokenize(f.text, text.English, false).Symbols; symbols != "" && (!ok || !f.quoted) {
 		emoji := strings.TrimFunc(f.text, func(r rune) bool { return !text.IsSymbol(r) })
-		all = append(all, term{raw: emoji, norm: text.Tokens{Text: symbols, Stems: symbols, Count: 1}, not: f.not, symbol: true})
+		all = append(all, term{
+			raw: emoji, norm: text.Tokens{Text: symbols, Stems: symbols, Count: 1}, not: f.not,
+			symbol: true,
+		})
 	}
 	return all
 }
@@ -379,7 +384,8 @@ func (t term) stops() bool { return t.word && text.IsStopWord(strings.ToLower(t.
 
 // within reports whether a text has the words of a quoted term as written, in any case.
 func (t term) within(s string) bool {
-	return strings.Contains(" "+text.Folded(text.Tokenize(s, text.English, true).Text)+" ", " "+text.Folded(t.norm.Text)+" ")
+	return strings.Contains(" "+text.Folded(text.Tokenize(s, text.English, true).Text)+" ",
+		" "+text.Folded(t.norm.Text)+" ")
 }
 
 // quote returns s as an FTS5 string, without special meanings.

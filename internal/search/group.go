@@ -84,7 +84,9 @@ func (r *run) matchSessions(ctx context.Context, steps []string, match matcher) 
 			if err := r.loadSessions(ctx, sessionsOf(docs)...); err != nil {
 				return nil, err
 			}
-			found = len(slices.DeleteFunc(slices.Clone(groups), func(g grouped) bool { return r.sessions[g.id] != nil && !r.shows(g.id) }))
+			found = len(slices.DeleteFunc(slices.Clone(groups), func(g grouped) bool {
+				return r.sessions[g.id] != nil && !r.shows(g.id)
+			}))
 			if !full || found >= r.query.Limit || r.parsed.filters.session != "" {
 				break
 			}
@@ -216,7 +218,8 @@ func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error
 		}
 		for _, pattern := range patterns {
 			texts = append(texts, pattern, norm.NFC.String(pattern), norm.NFD.String(pattern))
-			if first, size := utf8.DecodeRuneInString(pattern); first >= utf8.RuneSelf { // SQLite's LOWER leaves these as they are
+			// SQLite's LOWER leaves these as they are
+			if first, size := utf8.DecodeRuneInString(pattern); first >= utf8.RuneSelf {
 				texts = append(texts, string(unicode.ToUpper(first))+pattern[size:])
 			}
 		}
@@ -228,7 +231,8 @@ func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error
 		return nil, err
 	}
 	_, excluded := r.parsed.wanted()
-	narrowed := r.parsed.filters != (filters{owner: r.parsed.filters.owner}) || len(r.query.Projects) > 0 || r.query.Listed != nil || r.query.Since != nil || r.query.Until != nil ||
+	narrowed := r.parsed.filters != (filters{owner: r.parsed.filters.owner}) || len(r.query.Projects) > 0 ||
+		r.query.Listed != nil || r.query.Since != nil || r.query.Until != nil ||
 		len(excluded)+len(r.parsed.without) > 0
 	titled := map[string]bool{}
 	for _, s := range named {
@@ -270,6 +274,8 @@ func (r *run) namesIn(name string) (tokens []string) {
 // isIn reports whether a name has the term in one of its forms.
 func (t term) isIn(names []string) bool {
 	return slices.ContainsFunc(append([]string{t.norm.Stems}, t.stemsIn...), func(stems string) bool {
-		return slices.ContainsFunc(names, func(tokens string) bool { return strings.Contains(tokens, " "+text.Folded(stems)+" ") })
+		return slices.ContainsFunc(names, func(tokens string) bool {
+			return strings.Contains(tokens, " "+text.Folded(stems)+" ")
+		})
 	})
 }

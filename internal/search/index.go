@@ -206,7 +206,8 @@ func (ix *Index) sessionsOf(ctx context.Context, messages []int64) (map[session.
 		for i := range rows {
 			args[i] = rows[i]
 		}
-		ids, err := readRows(ctx, ix.reader, scanValue[session.ID], `SELECT session_id FROM docs WHERE message_id IN (`+marks+`)`, args...)
+		ids, err := readRows(ctx, ix.reader, scanValue[session.ID],
+			`SELECT session_id FROM docs WHERE message_id IN (`+marks+`)`, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -294,7 +295,9 @@ type queryer interface {
 }
 
 // readRows reads all rows of a query.
-func readRows[T any](ctx context.Context, db queryer, scan func(*sql.Rows, *T) error, query string, args ...any) (all []T, err error) {
+func readRows[T any](ctx context.Context, db queryer, scan func(*sql.Rows, *T) error, query string,
+	args ...any,
+) (all []T, err error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err

@@ -183,7 +183,8 @@ const messagesWithWord = `SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE words 
 // many, too few, another, or two swapped. "": none, or the words of other owners would be told.
 func (r *run) similar(ctx context.Context, word string) (string, error) {
 	word = text.Plain(word)
-	if r.parsed.filters.owner != "" || len(word) < leastGuessed || len(word) > text.LongestStemmed || !text.IsLowerASCII(word) {
+	if r.parsed.filters.owner != "" || len(word) < leastGuessed || len(word) > text.LongestStemmed ||
+		!text.IsLowerASCII(word) {
 		return "", nil
 	}
 	best, most := "", 0

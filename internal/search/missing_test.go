@@ -67,15 +67,24 @@ func TestFiltersThatFindNothingListOthers(t *testing.T) {
 	ix := openIndex(t, store)
 	catchUp(t, ix)
 	for text, want := range map[string][]string{
-		"harbour project:boats":              {"project:/home/me/kites", "project:/home/me/sails"},
-		"harbour source:goose":               {"source:codex", "source:pi"},
-		"harbour role:tool":                  {"role:assistant", "role:user"},
-		"harbour role:user project:/other":   {"project:/home/me/kites", "project:/home/me/sails", "role:assistant"},
+		"harbour project:boats": {
+			"project:/home/me/kites",
+			"project:/home/me/sails",
+		},
+		"harbour source:goose": {"source:codex", "source:pi"},
+		"harbour role:tool":    {"role:assistant", "role:user"},
+		"harbour role:user project:/other": {
+			"project:/home/me/kites",
+			"project:/home/me/sails", "role:assistant",
+		},
 		"harbour after:2027-01-01":           {"after:2026-02-11"},
 		"harbour before:2025-01-01":          {"before:2026-02-12"},
 		"harbour role:user after:2027-01-01": {"after:2026-02-11"},
 		"harbour role:tool after:2020-01-01": {"role:assistant", "role:user"},
-		"harbour role:tool after:2027-01-01": {"after:2026-02-11", "role:assistant", "role:user"},
+		"harbour role:tool after:2027-01-01": {
+			"after:2026-02-11", "role:assistant",
+			"role:user",
+		},
 		"harbour after:2020-01-01 -session:20260211_001 -session:20260211_002": nil,
 		"harbour project:kites": nil,
 		"nothing project:kites": nil,

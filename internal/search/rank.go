@@ -122,7 +122,8 @@ func (r *run) byRarity(ctx context.Context, terms []term) (sorted []term, counts
 			found[shortened(t.run)] = true
 		}
 	}
-	r.missing = slices.DeleteFunc(r.missing, func(m Missing) bool { return found[m.Word] }) // of a sentence some words are found
+	// of a sentence some words are found
+	r.missing = slices.DeleteFunc(r.missing, func(m Missing) bool { return found[m.Word] })
 	var docs float64
 	for _, place := range r.places {
 		var n float64
@@ -221,7 +222,9 @@ func (r *run) readSummed(ctx context.Context, place int, expression string, limi
 			best[i].score += scores[docid]
 		}
 	}
-	slices.SortFunc(best, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.docid, a.docid)) })
+	slices.SortFunc(best, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.docid, a.docid))
+	})
 	return readCandidates(ctx, r.places, best[:min(len(best), limit)])
 }
 
@@ -272,7 +275,9 @@ func sortDocs(docs []doc) {
 func (r *run) wantsAnswers() bool {
 	f := r.parsed.filters
 	return r.query.Group == GroupMessage && !r.query.Rare && asks(r.query.Text) && len(r.parsed.without) == 0 &&
-		f.role+f.origin+f.path+f.tool == "" && !slices.ContainsFunc(r.parsed.terms, func(t term) bool { return t.not || t.quoted || t.prefix && t.run == "" })
+		f.role+f.origin+f.path+f.tool == "" && !slices.ContainsFunc(r.parsed.terms, func(t term) bool {
+		return t.not || t.quoted || t.prefix && t.run == ""
+	})
 }
 
 // addBeside adds the messages beside the best ones, without a score of their own.

@@ -34,7 +34,10 @@ func TestAWordOfAQuestionIsNoClue(t *testing.T) {
 	store.add(first, session.User, "a kite")
 	ix := openIndex(t, store)
 	catchUp(t, ix)
-	if got := search(t, ix, Query{Text: "What was that about the kite, and where?", Role: session.User}).Hits; len(got) != 1 || got[0].Snippet != "a kite" {
+	if got := search(t, ix, Query{
+		Text: "What was that about the kite, and where?",
+		Role: session.User,
+	}).Hits; len(got) != 1 || got[0].Snippet != "a kite" {
 		t.Errorf("%+v", got)
 	}
 	if got := search(t, ix, Query{Text: "where were you"}).Hits; len(got) == 0 {
@@ -57,8 +60,10 @@ func TestAnswerBesideItsQuestionIsFound(t *testing.T) {
 	ix := openIndex(t, store)
 	catchUp(t, ix)
 	for q, want := range map[string]string{
-		"Where did Ben hike?": "1 2 2 1", "ben hike?": "1 2 2 1", "hike Ben": "1 2 1", "where did ben hike -tool:bash": "1 2 1",
-		"where did ben hike* go": "1 2 1", "where did ben hike role:user": "1", "where did ben hike session:" + string(first): "1 2",
+		"Where did Ben hike?": "1 2 2 1", "ben hike?": "1 2 2 1", "hike Ben": "1 2 1",
+		"where did ben hike -tool:bash": "1 2 1",
+		"where did ben hike* go":        "1 2 1", "where did ben hike role:user": "1",
+		"where did ben hike session:" + string(first): "1 2",
 	} {
 		if got := strings.Join(names(search(t, ix, Query{Text: q})), " "); got != want {
 			t.Errorf("%s: found %s, want %s", q, got, want)
@@ -81,14 +86,15 @@ func TestWhatWasSaidIsBeforeToolOutput(t *testing.T) {
 	catchUp(t, ix)
 	for _, group := range []Group{GroupMessage, GroupSession} {
 		r := search(t, ix, Query{Text: "broken mainsail", Group: group})
-		if group == GroupMessage && (len(r.Hits) != 2 || r.Hits[0].SessionID != first) || group == GroupSession && (len(r.Sessions) != 2 || r.Sessions[0].SessionID != first) {
+		if group == GroupMessage && (len(r.Hits) != 2 || r.Hits[0].SessionID != first) ||
+			group == GroupSession && (len(r.Sessions) != 2 || r.Sessions[0].SessionID != first) {
 			t.Errorf("%s: %+v %+v", group, r.Hits, r.Sessions)
 		}
 	}
 }
 
-// A talk names whom it is about once. Newer messages with the question's other word do not hide what is said near the name,
-// but a name that is said long before tells nothing.
+// A talk names whom it is about once. Newer messages with the question's other word do not hide what is said near the
+// name, but a name that is said long before tells nothing.
 func TestANameCountsForTheMessagesNearIt(t *testing.T) {
 	store := newFakeStore()
 	for _, id := range []session.ID{first, second} {
@@ -111,7 +117,8 @@ func TestANameCountsForTheMessagesNearIt(t *testing.T) {
 	for _, h := range search(t, ix, Query{Text: "Who is the boss of Ben?", Limit: 20}).Hits {
 		got = append(got, h.MessageID.String())
 	}
-	near, far := session.MessageRef{Session: first, Seq: 6}.String(), session.MessageRef{Session: second, Seq: shareReach + 2}.String()
+	near, far := session.MessageRef{Session: first, Seq: 6}.String(),
+		session.MessageRef{Session: second, Seq: shareReach + 2}.String()
 	if !slices.Contains(got[:min(3, len(got))], near) || slices.Contains(got, far) {
 		t.Errorf("%v", got)
 	}
@@ -173,7 +180,8 @@ func TestSessionsAreRankedByTheirMessagesTogether(t *testing.T) {
 	if r := search(t, ix, Query{Text: "kite", Group: GroupSession, Role: session.Assistant}); len(r.Sessions) != 0 {
 		t.Errorf("a role narrows the search, but %+v", r.Sessions)
 	}
-	if r := search(t, ix, Query{Text: "kite", Group: GroupSession, Order: OrderNewest, Limit: 1}); len(r.Sessions) != 1 || r.Sessions[0].SessionID != second {
+	if r := search(t, ix, Query{Text: "kite", Group: GroupSession, Order: OrderNewest, Limit: 1}); len(r.Sessions) != 1 ||
+		r.Sessions[0].SessionID != second {
 		t.Errorf("newest: %+v", r.Sessions)
 	}
 	_, err := ix.Search(t.Context(), Query{Text: "kite", Group: "author"})
@@ -196,7 +204,10 @@ func TestPartsOfNamesAreFound(t *testing.T) {
 	}
 	ix := openIndex(t, store)
 	catchUp(t, ix)
-	for _, q := range []string{"getUserName", "getusername", `"getUserName"`, "HTTPServer", "server", "sha256", "user_store", "user_store.go", "internal/user_store.go", "getUser*"} {
+	for _, q := range []string{
+		"getUserName", "getusername", `"getUserName"`, "HTTPServer", "server", "sha256",
+		"user_store", "user_store.go", "internal/user_store.go", "getUser*",
+	} {
 		if got := search(t, ix, Query{Text: q, Limit: 3}).Hits; len(got) == 0 || got[0].SessionID != first {
 			t.Errorf("%s: %+v", q, got)
 		}
@@ -206,12 +217,18 @@ func TestPartsOfNamesAreFound(t *testing.T) {
 // What stands in quotes is found as written.
 func TestQuotesFindNoOtherForms(t *testing.T) {
 	store := newFakeStore()
-	for _, text := range []string{"indexing the file", "the file indexed", "an index, a file", "Indexing files", "indexed", "indexes"} {
+	for _, text := range []string{
+		"indexing the file", "the file indexed", "an index, a file", "Indexing files", "indexed",
+		"indexes",
+	} {
 		store.add(first, session.User, text)
 	}
 	ix := openIndex(t, store)
 	catchUp(t, ix)
-	for q, want := range map[string]string{`"indexing"`: "1 4", `"file indexed"`: "2", `index`: "1 2 3 4 5 6", `"index" file`: "3", `-indexed "file"`: ""} {
+	for q, want := range map[string]string{
+		`"indexing"`: "1 4", `"file indexed"`: "2", `index`: "1 2 3 4 5 6",
+		`"index" file`: "3", `-indexed "file"`: "",
+	} {
 		got := names(search(t, ix, Query{Text: q}))
 		slices.Sort(got)
 		if strings.Join(got, " ") != want {
@@ -267,7 +284,10 @@ func TestOddQueries(t *testing.T) {
 // An agent is told of some projects only, never of hidden sessions, and not of what sessiond told another one before.
 func TestProjectsHiddenSessionsAndEchoes(t *testing.T) {
 	store := newFakeStore()
-	for id, project := range map[session.ID]string{first: "/w/a", second: "/w/a-two", third: "/w/b", "20260212_009": "/w/a"} {
+	for id, project := range map[session.ID]string{
+		first: "/w/a", second: "/w/a-two", third: "/w/b",
+		"20260212_009": "/w/a",
+	} {
 		store.change(id, func(s *session.Session) { s.Project, s.Title, s.TitleSource = project, "About kites", "given" })
 		store.add(id, session.User, "we talk about kites")
 	}

@@ -54,8 +54,8 @@ type RecallQuery struct {
 	MaxHits int              // 0: 10
 }
 
-// Recalled is the result of a recall. Unread is the number of older messages of all sessions that are not yet indexed and
-// were not searched.
+// Recalled is the result of a recall. Unread is the number of older messages of all sessions that are not yet indexed
+// and were not searched.
 type Recalled struct {
 	Hits   []RecallHit // best first
 	Unread int
@@ -167,7 +167,9 @@ type docAt struct {
 // or as many more as it takes until the messages are few. It returns none if even all words together
 // are common, or in no message.
 func rareTogether(postings []posting, total int64) map[docAt]bool {
-	sorted := slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return p.count == 0 || p.count > commonWord })
+	sorted := slices.DeleteFunc(slices.Clone(postings), func(p posting) bool {
+		return p.count == 0 || p.count > commonWord
+	})
 	slices.SortStableFunc(sorted, func(a, b posting) int { return cmp.Compare(a.count, b.count) })
 	held := map[docAt]int{}
 	for n, p := range sorted {
@@ -203,7 +205,9 @@ func recallTermsOf(s string) []term {
 	if len(s) > recallText {
 		s = strings.ToValidUTF8(s[:recallText], "")
 	}
-	said := strings.FieldsFunc(text.Tokenize(s, text.English, false).Text, func(r rune) bool { return r == ' ' || text.IsUnspaced(r) })
+	said := strings.FieldsFunc(text.Tokenize(s, text.English, false).Text, func(r rune) bool {
+		return r == ' ' || text.IsUnspaced(r)
+	})
 	for _, word := range append(said, CluesOf(s)...) {
 		lower, length := strings.ToLower(word), utf8.RuneCountInString(word)
 		if seen[lower] || length < 2 && !text.IsUnspaced([]rune(word)[0]) || text.IsStopWord(lower) {
@@ -280,7 +284,9 @@ type candidate struct {
 
 // rank scores the messages with a rare term by all their terms, then by their length. It ignores common
 // words, unless no other is rare. Messages with several words together count as if those were rare.
-func (r *recall) rank(ctx context.Context, places []queryer, postings []posting, together map[docAt]bool, total int64) ([]RecallHit, error) {
+func (r *recall) rank(ctx context.Context, places []queryer, postings []posting, together map[docAt]bool,
+	total int64,
+) ([]RecallHit, error) {
 	useful := slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return p.count > commonWord })
 	if together == nil && !slices.ContainsFunc(useful, func(p posting) bool { return p.count > 0 && p.rare(total) }) {
 		useful = slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return !p.rare(total) })
@@ -345,7 +351,10 @@ func (r *recall) best(ctx context.Context, places []queryer, candidates []candid
 		}
 		if !seen[d.rowID] {
 			seen[d.rowID] = true
-			hits = append(hits, RecallHit{RowID: d.rowID, Ref: session.MessageRef{Session: d.session, Seq: d.seq}, Score: d.score})
+			hits = append(hits, RecallHit{
+				RowID: d.rowID, Ref: session.MessageRef{Session: d.session, Seq: d.seq},
+				Score: d.score,
+			})
 		}
 	}
 	return hits, nil

@@ -94,7 +94,10 @@ func TestRecallWithoutRareWordsFindsNothing(t *testing.T) {
 
 // A redo gives the same context, so a recall may depend on nothing but the messages: not on the index's progress.
 func TestRecallIsTheSameIndexedOrNot(t *testing.T) {
-	query := RecallQuery{Text: "the prices of CompanyB in step 17 of the plan", Within: []Span{{first, 1, 200}}, Newest: 200}
+	query := RecallQuery{
+		Text: "the prices of CompanyB in step 17 of the plan", Within: []Span{{first, 1, 200}},
+		Newest: 200,
+	}
 	store := conversation()
 	ix := openIndex(t, store)
 	before := testkit.Must(ix.Recall(t.Context(), query))(t)
@@ -115,7 +118,10 @@ func TestRecallCountsMessagesThatItDidNotSearch(t *testing.T) {
 		store.add(second, session.User, fmt.Sprint("and again ", i))
 	}
 	ix := openIndex(t, store)
-	r := testkit.Must(ix.Recall(t.Context(), RecallQuery{Text: "prices of CompanyB", Within: []Span{{first, 1, 200}}, Newest: 200}))(t)
+	r := testkit.Must(ix.Recall(t.Context(), RecallQuery{
+		Text: "prices of CompanyB", Within: []Span{{first, 1, 200}},
+		Newest: 200,
+	}))(t)
 	if want := len(store.messages) - tailLimit; r.Unread != want || len(r.Hits) != 0 {
 		t.Errorf("%d unread, %d hits, want %d and none", r.Unread, len(r.Hits), want)
 	}
@@ -145,7 +151,8 @@ func zipf(n int) *fakeStore {
 		if i%1000 == 7 {
 			b.WriteString("seldom rarely")
 		}
-		store.addParts(session.NewID("2026-02-11", int64(1+i/5000)), session.User, began.Add(time.Duration(i)*time.Second), session.TextPart(b.String()))
+		store.addParts(session.NewID("2026-02-11", int64(1+i/5000)), session.User, began.Add(time.Duration(i)*time.Second),
+			session.TextPart(b.String()))
 	}
 	return store
 }

@@ -103,8 +103,8 @@ func (h *Hit) Pieces() iter.Seq2[string, bool] {
 	}
 }
 
-// Matched returns the number of different words of the query in the snippet. A run without spaces counts as the pairs of
-// characters that it has, a Thai one half.
+// Matched returns the number of different words of the query in the snippet. A run without spaces counts as the pairs
+// of characters that it has, a Thai one half.
 func (h *Hit) Matched() (n int) {
 	seen := map[string]bool{}
 	for piece, matched := range h.Pieces() {
@@ -166,7 +166,10 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	run := run{ix: ix, query: q, parsed: p, seen: map[int64]bool{}, sessions: map[session.ID]*candidateSession{}, hits: []Hit{}, rarity: map[string]float64{}}
+	run := run{
+		ix: ix, query: q, parsed: p, seen: map[int64]bool{}, sessions: map[session.ID]*candidateSession{},
+		hits: []Hit{}, rarity: map[string]float64{},
+	}
 	if err := run.loadSharedPath(ctx); err != nil {
 		return Result{}, err
 	}
@@ -229,21 +232,26 @@ func (q *Query) check(ctx context.Context) (parsed, error) {
 	p := parse(q.Text)
 	wanted, _ := p.wanted()
 	if len(wanted) == 0 {
-		return p, session.Errorf(session.Invalid, "the query %.60q contains no word to search for; use a word, a \"phrase\" or a prefix*", q.Text).
+		return p, session.Errorf(session.Invalid,
+			"the query %.60q contains no word to search for; use a word, a \"phrase\" or a prefix*", q.Text).
 			At("q", "contains no word")
 	}
 	q.Order, q.Group, q.Limit = cmp.Or(q.Order, OrderRank), cmp.Or(q.Group, GroupMessage), cmp.Or(q.Limit, defaultLimit)
 	if q.Order != OrderRank && q.Order != OrderNewest {
-		return p, session.Errorf(session.Invalid, "order %q is unknown; use rank or newest", q.Order).At("order", "is rank or newest")
+		return p, session.Errorf(session.Invalid, "order %q is unknown; use rank or newest", q.Order).At("order",
+			"is rank or newest")
 	}
 	if q.Group != GroupMessage && q.Group != GroupSession {
-		return p, session.Errorf(session.Invalid, "group %q is unknown; use message or session", q.Group).At("group", "is message or session")
+		return p, session.Errorf(session.Invalid, "group %q is unknown; use message or session", q.Group).At("group",
+			"is message or session")
 	}
 	if q.Limit < 0 || q.Limit > maxLimit {
-		return p, session.Errorf(session.Invalid, "limit %d is not within 1…%d", q.Limit, maxLimit).At("limit", "must be within 1…%d", maxLimit)
+		return p, session.Errorf(session.Invalid, "limit %d is not within 1…%d", q.Limit, maxLimit).At("limit",
+			"must be within 1…%d", maxLimit)
 	}
 	if q.Expand < 0 || q.Expand > maxExpand {
-		return p, session.Errorf(session.Invalid, "expand %d is not within 0…%d", q.Expand, maxExpand).At("expand", "must be within 0…%d", maxExpand)
+		return p, session.Errorf(session.Invalid, "expand %d is not within 0…%d", q.Expand, maxExpand).At("expand",
+			"must be within 0…%d", maxExpand)
 	}
 	p.filters = p.with(filters{
 		role: string(q.Role), source: string(q.Source), session: string(q.Session), key: q.Key, project: q.Project,
@@ -361,7 +369,8 @@ func (r *run) findInTime(ctx context.Context) error {
 		return err
 	}
 	if r.stopped = true; len(r.hits)+len(r.found) == 0 {
-		return session.Errorf(session.Invalid, "the search was stopped after %s: %s", cmp.Or(r.query.Time, maxTime), StoppedAdvice).At("q", "takes too long")
+		return session.Errorf(session.Invalid, "the search was stopped after %s: %s", cmp.Or(r.query.Time, maxTime),
+			StoppedAdvice).At("q", "takes too long")
 	}
 	return nil
 }
@@ -388,9 +397,10 @@ func (r *run) loadSharedPath(ctx context.Context) error {
 
 // within reports whether a message is of the searched session or of the path that it shares.
 func (r *run) within(d doc) bool {
-	return len(r.shared) == 0 || string(d.session) == r.parsed.filters.session || slices.ContainsFunc(r.shared, func(part [2]session.MessageRef) bool {
-		return part[0].Session == d.session && part[0].Seq <= d.seq && d.seq <= part[1].Seq
-	})
+	return len(r.shared) == 0 || string(d.session) == r.parsed.filters.session ||
+		slices.ContainsFunc(r.shared, func(part [2]session.MessageRef) bool {
+			return part[0].Session == d.session && part[0].Seq <= d.seq && d.seq <= part[1].Seq
+		})
 }
 
 // doc is a matching row.
@@ -425,7 +435,8 @@ func (r *run) find(ctx context.Context) (err error) {
 		return r.findSessions(ctx, steps, match)
 	}
 	for _, step := range steps {
-		if err := r.collect(ctx, step, match); err != nil || len(r.hits) == r.query.Limit || r.query.Order == OrderNewest && len(r.hits) > 0 {
+		if err := r.collect(ctx, step, match); err != nil || len(r.hits) == r.query.Limit ||
+			r.query.Order == OrderNewest && len(r.hits) > 0 {
 			return err
 		}
 	}
@@ -644,7 +655,9 @@ var neighbourHead = session.Head{Text: 1000}
 
 // neighbours returns the beginnings of up to n messages before m on its path, oldest first, and of up to n that
 // follow m one after the other in its session.
-func (ix *Index) neighbours(ctx context.Context, m *session.Message, n int) (before, after []session.Message, err error) {
+func (ix *Index) neighbours(ctx context.Context, m *session.Message,
+	n int,
+) (before, after []session.Message, err error) {
 	for parent := m.ParentID; parent != nil && len(before) < n; {
 		row := *parent
 		parent = nil

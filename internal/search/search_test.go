@@ -137,7 +137,8 @@ func TestWordsHaveTheStemsOfTheirLanguage(t *testing.T) {
 	catchUp(t, ix)
 	for query, want := range map[string]string{
 		"Lieferantenverträge": "1", "Schnittstellen": "4 1", "server": "1", "deployment": "4 3", "deploy": "4 3",
-		"déployé": "4 3 2", "requête": "2", "path:src/Schnittstelle.go": "4", `"Die Deployments"`: "4", `"der Schnittstelle"`: "1", "konfigur*": "4",
+		"déployé": "4 3 2", "requête": "2", "path:src/Schnittstelle.go": "4", `"Die Deployments"`: "4",
+		`"der Schnittstelle"`: "1", "konfigur*": "4",
 		"téléchargée": "6", "te\u0301le\u0301charge\u0301": "6", "projet -telecharge": "",
 	} {
 		r := search(t, ix, Query{Text: query, Order: OrderNewest})
@@ -149,10 +150,12 @@ func TestWordsHaveTheStemsOfTheirLanguage(t *testing.T) {
 	if len(r.Sessions) != 2 || len(r.Missing) > 0 {
 		t.Errorf("by the title: %+v", r)
 	}
-	if r := search(t, ix, Query{Text: "über", Group: GroupSession}); len(r.Sessions) != 1 || r.Sessions[0].SessionID != third {
+	if r := search(t, ix, Query{Text: "über", Group: GroupSession}); len(r.Sessions) != 1 ||
+		r.Sessions[0].SessionID != third {
 		t.Errorf("by a title that begins with an umlaut: %+v", r)
 	}
-	if h := search(t, ix, Query{Text: "Lieferantenverträge"}).Hits[0]; len(h.Marks) != 1 || h.Snippet[h.Marks[0][0]:h.Marks[0][1]] != "Lieferantenvertrag" {
+	if h := search(t, ix, Query{Text: "Lieferantenverträge"}).Hits[0]; len(h.Marks) != 1 ||
+		h.Snippet[h.Marks[0][0]:h.Marks[0][1]] != "Lieferantenvertrag" {
 		t.Errorf("marked: %+v", h)
 	}
 }
@@ -213,7 +216,8 @@ func TestTailFollowsTheSameRules(t *testing.T) {
 		t.Errorf("after catching up: %d hits, %d pending; want 2, 0", len(r.Hits), r.Pending)
 	}
 	store.add(first, session.User, "alpha again")
-	if r := search(t, ix, Query{Text: "alpha", Order: OrderNewest}); strings.Join(names(r), " ") != "4 2 1" || r.Pending != 1 {
+	if r := search(t, ix, Query{Text: "alpha", Order: OrderNewest}); strings.Join(names(r), " ") != "4 2 1" ||
+		r.Pending != 1 {
 		t.Errorf("the tail after a catch-up: %v, %d pending", names(r), r.Pending)
 	}
 }
@@ -313,7 +317,8 @@ func TestTrashedSessionsAreNotFound(t *testing.T) {
 	ix := openIndex(t, store)
 	catchUp(t, ix)
 	for _, order := range []Order{OrderRank, OrderNewest} {
-		if r := search(t, ix, Query{Text: "needle", Order: order, Limit: 1}); len(r.Hits) != 1 || r.Hits[0].SessionID != first {
+		if r := search(t, ix, Query{Text: "needle", Order: order, Limit: 1}); len(r.Hits) != 1 ||
+			r.Hits[0].SessionID != first {
 			t.Errorf("%s: %d hits, want the one of the session that is not in the trash", order, len(r.Hits))
 		}
 	}
@@ -350,11 +355,13 @@ func TestArgumentsAreFoundByWords(t *testing.T) {
 	store.addParts(first, session.Assistant, began, session.Part{
 		Kind: session.PartToolCall, ToolName: "edit", Arguments: `{"path":"a/b.go","edits":[{"old":"\tprivate\nnext \u0068ello","line":4711}]}`,
 	})
-	store.addParts(first, session.Assistant, began, session.Part{Kind: session.PartToolCall, ToolName: "shell", Arguments: `broken {"`})
+	store.addParts(first, session.Assistant, began,
+		session.Part{Kind: session.PartToolCall, ToolName: "shell", Arguments: `broken {"`})
 	ix := openIndex(t, store)
 	catchUp(t, ix)
 	for query, want := range map[string]string{
-		"private": "1", "next": "1", "hello": "1", "4711": "1", "edits path": "1", "a/b.go": "1", "edit": "1", `"nnext"`: "", "shell broken": "2",
+		"private": "1", "next": "1", "hello": "1", "4711": "1", "edits path": "1", "a/b.go": "1", "edit": "1", `"nnext"`: "",
+		"shell broken": "2",
 	} {
 		if got := strings.Join(names(search(t, ix, Query{Text: query, Order: OrderNewest})), " "); got != want {
 			t.Errorf("%s: found %q, want %q", query, got, want)
@@ -373,7 +380,8 @@ func TestResultJSON(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if empty, _ := json.Marshal(search(t, openIndex(t, store), Query{Text: "nothing"})); string(empty) != `{"hits":[],"missing":[{"word":"nothing"}],"pending":1}` {
+	if empty, _ := json.Marshal(search(t, openIndex(t, store),
+		Query{Text: "nothing"})); string(empty) != `{"hits":[],"missing":[{"word":"nothing"}],"pending":1}` {
 		t.Errorf("nothing found reads %s", empty)
 	}
 }
@@ -384,14 +392,18 @@ func TestTextIsMaskedBeforeItsSnippetIsCut(t *testing.T) {
 	store.add(first, session.User, "needle "+strings.Repeat("x ", 100)+strings.Repeat("secret", 200))
 	ix := openIndex(t, store)
 	catchUp(t, ix)
-	r := search(t, ix, Query{Text: "needle", Mask: func(s string) string { return strings.ReplaceAll(s, strings.Repeat("secret", 200), "***") }})
-	if len(r.Hits) != 1 || strings.Contains(r.Hits[0].Snippet, "secret") || !strings.Contains(r.Hits[0].Snippet, "needle") {
+	r := search(t, ix, Query{Text: "needle", Mask: func(s string) string {
+		return strings.ReplaceAll(s, strings.Repeat("secret", 200), "***")
+	}})
+	if len(r.Hits) != 1 || strings.Contains(r.Hits[0].Snippet, "secret") ||
+		!strings.Contains(r.Hits[0].Snippet, "needle") {
 		t.Errorf("%+v", r.Hits)
 	}
 }
 
 func TestSnippetShowsTheMatch(t *testing.T) {
-	long := strings.Repeat("lorem ipsum dolor ", 60) + "the price\x1b[31m of CompanyB\nis $129" + strings.Repeat(" sit amet", 60)
+	long := strings.Repeat("lorem ipsum dolor ", 60) + "the price\x1b[31m of CompanyB\nis $129" +
+		strings.Repeat(" sit amet", 60)
 	cases := []struct{ name, text, query, marked string }{
 		{"in the middle", long, "CompanyB's prices", "price CompanyB"},
 		{"an amount", long, "$129", "$129"},
@@ -576,7 +588,10 @@ func manyWords(n int) string {
 
 // Whatever is asked is answered or Invalid, and what was said is found by its own words.
 func FuzzQuery(f *testing.F) {
-	for _, seed := range []string{`a "b c" -d e* role:user`, `"`, `$1,2.3 中文`, "NEAR(a b)", `a""b`, "col : x^2", "\x00\uE000\xff", "ー", "٣x²"} {
+	for _, seed := range []string{
+		`a "b c" -d e* role:user`, `"`, `$1,2.3 中文`, "NEAR(a b)", `a""b`, "col : x^2",
+		"\x00\uE000\xff", "ー", "٣x²",
+	} {
 		f.Add(seed)
 	}
 	store := newFakeStore()

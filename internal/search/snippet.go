@@ -168,7 +168,9 @@ func startsInside(in []rune, i int) bool {
 func (t term) patterns() (all []string) {
 	raw := text.Folded(norm.NFC.String(t.raw))
 	add := func(pattern string) {
-		if pattern != "" && !slices.ContainsFunc(all, func(shorter string) bool { return strings.HasPrefix(pattern, shorter) }) {
+		if pattern != "" && !slices.ContainsFunc(all, func(shorter string) bool {
+			return strings.HasPrefix(pattern, shorter)
+		}) {
 			all = append(all, pattern)
 		}
 	}

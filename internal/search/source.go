@@ -52,7 +52,9 @@ func (a apart) MessagesByID(ctx context.Context, rowIDs []int64) ([]session.Mess
 }
 
 // EachHead leaves out messages that cannot be read.
-func (a apart) EachHead(ctx context.Context, rowIDs []int64, head session.Head, yield func(*session.Message) error) error {
+func (a apart) EachHead(ctx context.Context, rowIDs []int64, head session.Head,
+	yield func(*session.Message) error,
+) error {
 	done := map[int64]bool{}
 	each := func(ids []int64) error {
 		return a.src.EachHead(ctx, ids, head, func(m *session.Message) error {

@@ -19,21 +19,32 @@ var _ search.Source = (*store.Store)(nil)
 func TestSearchOverRealStore(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
-	st := testkit.Must(store.Open(ctx, storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{Zone: time.UTC}))(t)
+	st := testkit.Must(store.Open(ctx, storetest.New(t, filepath.Join(dir, "sessions.db")),
+		store.Options{Zone: time.UTC}))(t)
 	defer func() { testkit.Check(t, st.Close()) }()
 	made := testkit.Must(st.CreateSession(ctx, store.NewSession{Key: "agent:main:main", Directory: dir}))(t)
 	testkit.Must(st.Append(ctx, store.Append{Session: made.ID, Messages: []session.Message{
 		{Role: session.User, Parts: []session.Part{session.TextPart("What do the companies ask for?")}},
-		{Role: session.Assistant, Parts: []session.Part{{Kind: session.PartToolCall, CallID: "c1", ToolName: "read", Arguments: `{"path":"internal/prices.go"}`}}},
-		{Role: session.Tool, Parts: []session.Part{{Kind: session.PartToolResult, CallID: "c1", Text: "CompanyB: $129 " + strings.Repeat("filler ", 20_000) + "needle"}}},
+		{Role: session.Assistant, Parts: []session.Part{{
+			Kind: session.PartToolCall, CallID: "c1", ToolName: "read",
+			Arguments: `{"path":"internal/prices.go"}`,
+		}}},
+		{Role: session.Tool, Parts: []session.Part{{
+			Kind: session.PartToolResult, CallID: "c1",
+			Text: "CompanyB: $129 " + strings.Repeat("filler ", 20_000) + "needle",
+		}}},
 	}}))(t)
 
 	ix := testkit.Must(search.Open(ctx, filepath.Join(dir, "search.db"), st))(t)
 	defer func() { testkit.Check(t, ix.Close()) }()
 	for _, state := range []string{"tail", "index"} {
-		for query, seq := range map[string]int64{"company": 1, "internal/prices.go": 2, "$129": 3, "needle": 3, "CompanyB key:agent:main:main": 3} {
+		for query, seq := range map[string]int64{
+			"company": 1, "internal/prices.go": 2, "$129": 3, "needle": 3,
+			"CompanyB key:agent:main:main": 3,
+		} {
 			r := testkit.Must(ix.Search(ctx, search.Query{Text: query, Expand: 1, Order: search.OrderNewest}))(t)
-			if len(r.Hits) != 1 || r.Hits[0].Seq != seq || r.Hits[0].MessageID != (session.MessageRef{Session: made.ID, Seq: seq}) {
+			if len(r.Hits) != 1 || r.Hits[0].Seq != seq ||
+				r.Hits[0].MessageID != (session.MessageRef{Session: made.ID, Seq: seq}) {
 				t.Fatalf("%s: %s found %+v, want message %d", state, query, r.Hits, seq)
 			}
 			if h := r.Hits[0]; (seq > 1) != (len(h.Before) == 1) || (seq < 3) != (len(h.After) == 1) {

@@ -88,21 +88,26 @@ type Compaction struct {
 // CompactionDetails are the facts of a compaction that need no model: the files that the hidden messages
 // read and modified (cumulative over the chain), its index, and the pieces that it hides.
 type CompactionDetails struct {
-	ReadFiles     []string      `json:"read_files"`
-	ModifiedFiles []string      `json:"modified_files"`
-	Index         []string      `json:"index,omitempty"`
-	Spans         int           `json:"spans,omitempty"`  // summaries of spans that the running one was merged from; 0: it updates the one before
-	Pruned        []string      `json:"pruned,omitempty"` // hidden outputs, by OutputName
-	Instructions  string        `json:"instructions,omitempty"`
-	TurnStart     string        `json:"turn_start,omitempty"`  // the user message of a split turn
-	Shown         int64         `json:"shown,omitempty"`       // tokens that each message which is shown again may have; 0: a quarter of the threshold
-	Afresh        bool          `json:"afresh,omitempty"`      // its previous summary kept nothing, so no beginning of a turn is shown again
-	LastPerson    string        `json:"last_person,omitempty"` // the person's newest message, if it is not kept otherwise
-	System        *HiddenSystem `json:"system,omitempty"`      // hidden system messages in the middle of the path
-	Replaced      []Replaced    `json:"replaced,omitempty"`    // replaced pieces among the kept messages
-	Record        string        `json:"record,omitempty"`      // the message of an imported overlay: the overlay counts where that message is on the path
+	ReadFiles     []string `json:"read_files"`
+	ModifiedFiles []string `json:"modified_files"`
+	Index         []string `json:"index,omitempty"`
+	// summaries of spans that the running one was merged from; 0: it updates the one before
+	Spans        int      `json:"spans,omitempty"`
+	Pruned       []string `json:"pruned,omitempty"` // hidden outputs, by OutputName
+	Instructions string   `json:"instructions,omitempty"`
+	TurnStart    string   `json:"turn_start,omitempty"` // the user message of a split turn
+	// tokens that each message which is shown again may have; 0: a quarter of the threshold
+	Shown int64 `json:"shown,omitempty"`
+	// its previous summary kept nothing, so no beginning of a turn is shown again
+	Afresh     bool          `json:"afresh,omitempty"`
+	LastPerson string        `json:"last_person,omitempty"` // the person's newest message, if it is not kept otherwise
+	System     *HiddenSystem `json:"system,omitempty"`      // hidden system messages in the middle of the path
+	Replaced   []Replaced    `json:"replaced,omitempty"`    // replaced pieces among the kept messages
+	// the message of an imported overlay: the overlay counts where that message is on the path
+	Record string `json:"record,omitempty"`
 
-	Words   bool `json:"words,omitempty"`    // the replacement contains the person's newest texts before the summary (preset codex)
+	// the replacement contains the person's newest texts before the summary (preset codex)
+	Words   bool `json:"words,omitempty"`
 	MidTurn bool `json:"mid_turn,omitempty"` // with Words: a turn continued, so initial blocks are among the texts
 }
 

@@ -15,8 +15,8 @@ func Echo(text string) string {
 	return echoOpen + "\n" + EscapeTags(text, echoTag) + "\n" + echoClose
 }
 
-// WithoutEcho returns a text without what sessiond put into it. An echo that was cut off ends with the text. A line break
-// follows the tag, or its escape in JSON; else the text only speaks of the tag.
+// WithoutEcho returns a text without what sessiond put into it. An echo that was cut off ends with the text. A line
+// break follows the tag, or its escape in JSON; else the text only speaks of the tag.
 func WithoutEcho(text string) string {
 	for from := 0; ; {
 		at := strings.Index(text[from:], echoOpen)
@@ -25,7 +25,8 @@ func WithoutEcho(text string) string {
 		}
 		at += from
 		rest := text[at+len(echoOpen):]
-		if from = at; rest != "" && !strings.HasPrefix(rest, "\n") && !strings.HasPrefix(rest, `\`) && !strings.HasPrefix(rest, "\r\n") {
+		if from = at; rest != "" && !strings.HasPrefix(rest, "\n") && !strings.HasPrefix(rest, `\`) &&
+			!strings.HasPrefix(rest, "\r\n") {
 			from += len(echoOpen)
 			continue
 		}

@@ -8,7 +8,10 @@ import (
 )
 
 func TestEchoIsFoundAgain(t *testing.T) {
-	for _, text := range []string{"", "what was said", "</from_sessiond> escape", "<from_sessiond>\nnested\n</from_sessiond>", "< / FROM_SESSIOND >"} {
+	for _, text := range []string{
+		"", "what was said", "</from_sessiond> escape",
+		"<from_sessiond>\nnested\n</from_sessiond>", "< / FROM_SESSIOND >",
+	} {
 		echo := session.Echo(text)
 		if got := session.WithoutEcho("before " + echo + " after"); got != "before  after" {
 			t.Errorf("%q leaves %q", text, got)

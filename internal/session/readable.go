@@ -17,12 +17,15 @@ const (
 )
 
 // unwrapped are tags around a text that reads well without them.
-var unwrapped = []string{"local-command-stdout", "local-command-stderr", "local-command-caveat", "bash-stdout", "bash-stderr"}
+var unwrapped = []string{
+	"local-command-stdout", "local-command-stderr", "local-command-caveat", "bash-stdout",
+	"bash-stderr",
+}
 
 const noOutput = "(no output)"
 
-// ReadableText returns a message's text as a person reads it: a command as it was typed, the output of one, and a notice
-// of a task without the tags around them. Any other text is returned as it is.
+// ReadableText returns a message's text as a person reads it: a command as it was typed, the output of one, and a
+// notice of a task without the tags around them. Any other text is returned as it is.
 func ReadableText(text string) string {
 	trimmed := strings.TrimSpace(text)
 	switch {
@@ -53,8 +56,8 @@ func ReadableText(text string) string {
 	return cmp.Or(strings.TrimSpace(strings.Join(outputs, "\n")), noOutput)
 }
 
-// unwrap returns what stands in the unwrapped elements at the beginning of a text, without those that are empty, and the
-// text behind them. An element without an end takes the rest with it.
+// unwrap returns what stands in the unwrapped elements at the beginning of a text, without those that are empty, and
+// the text behind them. An element without an end takes the rest with it.
 func unwrap(text string) (inner []string, rest string) {
 	for {
 		tag, _, _ := strings.Cut(strings.TrimPrefix(text, "<"), ">")

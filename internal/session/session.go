@@ -54,10 +54,11 @@ type Session struct {
 	Epoch        int64       `db:"epoch" json:"epoch"`
 	Revision     int64       `db:"revision" json:"revision"`
 
-	MessageCount     int64    `db:"message_count" json:"message_count" doc:"Number of its own messages; a fork does not count the messages that it shares"`
-	SaidCount        int64    `db:"said_count" json:"said_count" doc:"How many of its own messages are words of a person or a model: without calls, results and rows of the program"`
-	TotalTokens      int64    `db:"total_tokens" json:"total_tokens" doc:"Size of its own messages, in reference tokens"`
-	ContextTokens    int64    `db:"context_tokens" json:"context_tokens"` // of the context at the head, by the reference counter
+	MessageCount int64 `db:"message_count" json:"message_count" doc:"Number of its own messages; a fork does not count the messages that it shares"`
+	SaidCount    int64 `db:"said_count" json:"said_count" doc:"How many of its own messages are words of a person or a model: without calls, results and rows of the program"`
+	TotalTokens  int64 `db:"total_tokens" json:"total_tokens" doc:"Size of its own messages, in reference tokens"`
+	// of the context at the head, by the reference counter
+	ContextTokens    int64    `db:"context_tokens" json:"context_tokens"`
 	CompactionCount  int64    `db:"compaction_count" json:"compaction_count" doc:"Compactions that took effect in it"`
 	InputTokens      int64    `db:"input_tokens" json:"input_tokens"` // excluding cache
 	OutputTokens     int64    `db:"output_tokens" json:"output_tokens"`

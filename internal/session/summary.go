@@ -9,18 +9,20 @@ import (
 // SummaryRequest is a request for the summary of a span of a conversation and for the running summary
 // of everything before and in it.
 type SummaryRequest struct {
-	Messages      []Message // the span, oldest first
-	Previous      string    // the running summary to update; "" for a first one
-	Spans         []string  // summaries of the spans before, oldest first; if set, the running summary is merged from them, without Previous
-	Instructions  string    // the user's wishes for this session or compaction
-	ReadFiles     []string  // files read so far, for the index
+	Messages []Message // the span, oldest first
+	Previous string    // the running summary to update; "" for a first one
+	// summaries of the spans before, oldest first; if set, the running summary is merged from them, without Previous
+	Spans         []string
+	Instructions  string   // the user's wishes for this session or compaction
+	ReadFiles     []string // files read so far, for the index
 	ModifiedFiles []string
 	MaxTokens     int64   // of a summary, by the reference counter
 	Purpose       Purpose // PurposeSummary or PurposeBranchSummary
 	TurnPrefix    bool    // the span is the beginning of a turn whose end is kept
 
-	Givers Givers                            // of standing rules
-	Read   func(MessageRef) (Message, error) // reads a message that Previous names, one without a session of this one; nil: none can be read
+	Givers Givers // of standing rules
+	// reads a message that Previous names, one without a session of this one; nil: none can be read
+	Read func(MessageRef) (Message, error)
 }
 
 // Givers says who gives standing rules in a conversation. With the zero value each person does.
@@ -87,8 +89,8 @@ func isOneOf(text string, tags []string) bool {
 // blocks are the tags around what sessiond quotes to a model.
 var blocks = []string{"conversation_summary", "pinned_message", "recalled_messages", "branch_summary", echoTag}
 
-// speakers are the tags by which agent programs, and the models behind them, tell who speaks, what is thought and what is
-// called.
+// speakers are the tags by which agent programs, and the models behind them, tell who speaks, what is thought and what
+// is called.
 var speakers = []string{
 	"system", "developer", "user", "human", "assistant", "tool", "function", "invoke", "parameter",
 	"instruction", "instructions", "important", "reminder", "rules", "thinking", "think",
@@ -140,7 +142,8 @@ func Quote(message MessageRef, speaker, text string) string {
 }
 
 const (
-	branchOpen  = "<branch_summary>\nAnother branch of this conversation was left, and it goes on from here. What happened on that branch:\n\n"
+	branchOpen = "<branch_summary>\n" +
+		"Another branch of this conversation was left, and it goes on from here. What happened on that branch:\n\n"
 	branchClose = "\n</branch_summary>"
 )
 

@@ -19,8 +19,8 @@ const (
 // At rounds t down to a millisecond, in UTC.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
-// SQL returns the database's text form: 2026-02-11 10:00:15.123. Its years are 1 to 9999, as PostgreSQL and the order of
-// texts need them: a day that begins before in UTC begins with year 1.
+// SQL returns the database's text form: 2026-02-11 10:00:15.123. Its years are 1 to 9999, as PostgreSQL and the order
+// of texts need them: a day that begins before in UTC begins with year 1.
 func (t Time) SQL() string {
 	switch at := t.UTC(); {
 	case at.Year() < 1:
@@ -41,7 +41,8 @@ func (t Time) CheckDate(field string, now time.Time) error {
 	if t.Unix() >= 0 && t.Before(now.AddDate(0, 0, 1)) {
 		return nil
 	}
-	return Errorf(Invalid, "%s is %s, which is not between 1970 and tomorrow; leave it out for the time of arrival", field, t.Format(time.RFC3339)).
+	return Errorf(Invalid, "%s is %s, which is not between 1970 and tomorrow; leave it out for the time of arrival", field,
+		t.Format(time.RFC3339)).
 		At(field, "not between 1970 and tomorrow")
 }
 
@@ -56,7 +57,8 @@ func (t *Time) Scan(src any) error {
 	}
 	var parsed time.Time
 	err := errNoTime
-	if len(text) > len(time.DateOnly) && text[len(time.DateOnly)] == ' ' { // package time is fast for RFC 3339 alone, and a list reads hundreds
+	// package time is fast for RFC 3339 alone, and a list reads hundreds
+	if len(text) > len(time.DateOnly) && text[len(time.DateOnly)] == ' ' {
 		parsed, err = time.Parse(time.RFC3339Nano, text[:len(time.DateOnly)]+"T"+text[len(time.DateOnly)+1:]+"Z")
 	}
 	if err != nil {

@@ -28,7 +28,10 @@ func TestTimesOfTheDatabaseAndTheWire(t *testing.T) {
 	if got, _ := east.MarshalJSON(); string(got) != `"2026-02-10T22:30:00.005Z"` {
 		t.Errorf("another zone: %s", got)
 	}
-	for _, text := range []any{"", "2026-02-11", "2026-02-11T10:00:15Z", "2026-02-11 10:00:15Z", "2026-02-31 10:00:15", int64(5), nil} {
+	for _, text := range []any{
+		"", "2026-02-11", "2026-02-11T10:00:15Z", "2026-02-11 10:00:15Z", "2026-02-31 10:00:15",
+		int64(5), nil,
+	} {
 		var at Time
 		if err := at.Scan(text); err == nil {
 			t.Errorf("%v is %s", text, at)

@@ -13,9 +13,10 @@ const (
 	titleBytes = 64 << 10 // of a prompt: what programs put before the person's words is shorter
 )
 
-// TitleOf makes a title of a prompt: the first line that the person wrote, at most 80 runes, cut between words. It skips
-// what programs put around that: tagged blocks, caveats, pasted files and images. Of a plan to implement it takes the
-// heading. It is "" for a command (/init), for a prompt without words, and for one that says nothing of the work: 1, hi, ok.
+// TitleOf makes a title of a prompt: the first line that the person wrote, at most 80 runes, cut between words. It
+// skips what programs put around that: tagged blocks, caveats, pasted files and images. Of a plan to implement it takes
+// the heading. It is "" for a command (/init), for a prompt without words, and for one that says nothing of the work:
+// 1, hi, ok.
 func TitleOf(prompt string) string {
 	text := strings.ToValidUTF8(WithoutEcho(prompt[:min(len(prompt), titleBytes)]), "")
 	for {
@@ -39,8 +40,8 @@ func TitleOf(prompt string) string {
 	return CutTitle(lines[0])
 }
 
-// TitleOfCommand makes a title of a command with words behind it, /review the parser, without its slash; "" for any other one
-// and for other texts.
+// TitleOfCommand makes a title of a command with words behind it, /review the parser, without its slash; "" for any
+// other one and for other texts.
 func TitleOfCommand(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	words := strings.FieldsFunc(line, blank)
@@ -52,16 +53,23 @@ func TitleOfCommand(text string) string {
 
 // saysNothing reports whether a line is a number, a greeting, an answer of one word or a test of the line.
 func saysNothing(line string) bool {
-	words := strings.FieldsFunc(strings.ToLower(line), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.S, unicode.M) })
-	digits := !strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsDigit(r) && !unicode.IsPunct(r) && !unicode.IsSpace(r) })
+	words := strings.FieldsFunc(strings.ToLower(line), func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.N, unicode.S, unicode.M)
+	})
+	digits := !strings.ContainsFunc(line, func(r rune) bool {
+		return !unicode.IsDigit(r) && !unicode.IsPunct(r) && !unicode.IsSpace(r)
+	})
 	return digits || len(words) <= 3 && smallTalk[strings.Join(words, " ")]
 }
 
 var smallTalk = func() map[string]bool {
 	all := map[string]bool{}
-	for _, text := range strings.Split("hi,hi there,hey,hey there,hello,hello there,hello world,hallo,moin,servus,hola,bonjour,salut,ciao,ola,yo,"+
-		"good morning,good evening,guten morgen,guten tag,y,yes,yes please,yep,yeah,n,no,nope,ok,okay,k,sure,fine,go,go on,go ahead,continue,"+
-		"please continue,proceed,next,do it,ja,nein,bitte,weiter,mach weiter,danke,thanks,thank you,thx,test,testing,ping,help,quit,exit,"+
+	for _, text := range strings.Split("hi,hi there,hey,hey there,hello,hello there,"+
+		"hello world,hallo,moin,servus,hola,bonjour,salut,ciao,ola,yo,"+
+		"good morning,good evening,guten morgen,guten tag,y,yes,yes please,yep,yeah,n,no,nope,ok,okay,k,sure,fine,go,go "+
+		"on,go ahead,continue,"+
+		"please continue,proceed,next,do it,ja,nein,bitte,weiter,mach weiter,danke,thanks,thank "+
+		"you,thx,test,testing,ping,help,quit,exit,"+
 		"你好,您好,こんにちは,안녕하세요,привет,merhaba", ",") {
 		all[text] = true
 	}

@@ -128,18 +128,23 @@ func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
 		}
 	}
 	save := t.moveHead
-	if moved || late || in.Call != nil || sess.Title != was.Title || sess.Provider != was.Provider || sess.Model != was.Model || sess.Draft != was.Draft {
+	if moved || late || in.Call != nil || sess.Title != was.Title || sess.Provider != was.Provider ||
+		sess.Model != was.Model || sess.Draft != was.Draft {
 		save = t.saveProgress
 	}
 	if err := save(&sess); err != nil {
 		return Appended{}, err
 	}
 	if len(msgs) > 0 {
-		if err := t.event(sess.ID, EventMessagesAppended, sess.LastSeq, session.JSON(fmt.Sprintf(`{"from":%d}`, was.LastSeq+1))); err != nil {
+		if err := t.event(sess.ID, EventMessagesAppended, sess.LastSeq,
+			session.JSON(fmt.Sprintf(`{"from":%d}`, was.LastSeq+1))); err != nil {
 			return Appended{}, err
 		}
 	}
-	return Appended{Messages: msgs, Session: sess, Head: sess.Head, Revision: sess.Revision, ContextTokens: sess.ContextTokens}, nil
+	return Appended{
+		Messages: msgs, Session: sess, Head: sess.Head, Revision: sess.Revision,
+		ContextTokens: sess.ContextTokens,
+	}, nil
 }
 
 // sessionToExtend reads, in one statement, what an append needs: the session without its
@@ -151,9 +156,12 @@ func (t *tx) sessionToExtend(id session.ID) (session.Session, place, error) {
 		seq, depth, path *int64
 	}
 	err := t.Row(placeOfSession, []any{string(id)},
-		&s.Day, &s.Source, &s.Directory, &s.Project, &s.Kind, &s.Title, &s.TitleSource, &s.Draft, &s.Provider, &s.Model, &s.ParentID, &s.ParentKind,
-		&s.HeadID, &s.LastSeq, &s.CompactionID, &s.Epoch, &s.Revision, &s.MessageCount, &s.SaidCount, &s.TotalTokens, &s.ContextTokens,
-		&s.TurnOrigin, &s.CreatedAt, &s.ActiveAt, &s.InboundAt, &s.DeletedAt, &head.session, &head.seq, &head.depth, &head.path)
+		&s.Day, &s.Source, &s.Directory, &s.Project, &s.Kind, &s.Title, &s.TitleSource, &s.Draft, &s.Provider, &s.Model,
+		&s.ParentID, &s.ParentKind,
+		&s.HeadID, &s.LastSeq, &s.CompactionID, &s.Epoch, &s.Revision, &s.MessageCount, &s.SaidCount, &s.TotalTokens,
+		&s.ContextTokens,
+		&s.TurnOrigin, &s.CreatedAt, &s.ActiveAt, &s.InboundAt, &s.DeletedAt, &head.session, &head.seq, &head.depth,
+		&head.path)
 	switch {
 	case engine.NoRows(err):
 		return s, place{}, noSession(id)
@@ -163,7 +171,8 @@ func (t *tx) sessionToExtend(id session.ID) (session.Session, place, error) {
 		return s, place{}, nil
 	}
 	s.Head = &session.MessageRef{Session: *head.session, Seq: *head.seq}
-	return s, place{id: s.HeadID, session: *head.session, seq: *head.seq, depth: *head.depth + 1, pathTokens: *head.path}, nil
+	return s, place{id: s.HeadID, session: *head.session, seq: *head.seq, depth: *head.depth + 1, pathTokens: *head.path},
+		nil
 }
 
 const placeOfSession = `
@@ -179,9 +188,12 @@ func checkHead(sess session.Session, expect *ExpectHead) error {
 		expect.Ref != nil && sess.Head != nil && *expect.Ref == *sess.Head:
 		return nil
 	case sess.Head == nil:
-		return session.Errorf(session.Conflict, "session %s has no head, since it is empty or was taken back before its first message; expect_head must be null or left out", sess.ID)
+		return session.Errorf(session.Conflict,
+			"session %s has no head, since it is empty or was taken back before its first message; "+
+				"expect_head must be null or left out", sess.ID)
 	}
-	return session.Errorf(session.Conflict, "the head of session %s is %s, not what expect_head says: read what came since and decide anew", sess.ID, sess.Head).
+	return session.Errorf(session.Conflict,
+		"the head of session %s is %s, not what expect_head says: read what came since and decide anew", sess.ID, sess.Head).
 		At("expect_head", "the head is %s", sess.Head)
 }
 
@@ -202,10 +214,13 @@ func (t *tx) placeOnTree(sess session.Session, ref session.MessageRef, field str
 		if sess.ParentKind == session.ParentFork && ref.Session == sess.ID {
 			hint = fmt.Sprintf("; one that this fork shares is named with its own session, like %s.%d", sess.ParentID, ref.Seq)
 		}
-		return at, session.Errorf(session.Invalid, "there is no message %s; %s must name one on the tree of session %s%s", ref, field, sess.ID, hint).At(field, "no such message")
+		return at, session.Errorf(session.Invalid, "there is no message %s; %s must name one on the tree of session %s%s",
+			ref, field, sess.ID, hint).At(field, "no such message")
 	}
 	if err == nil && !on {
-		err = session.Errorf(session.Invalid, "message %s is not on the tree of session %s: %s must name one of its own, or one of the path that it shares with what it was forked off", ref, sess.ID, field).
+		err = session.Errorf(session.Invalid,
+			"message %s is not on the tree of session %s: %s must name one of its own, "+
+				"or one of the path that it shares with what it was forked off", ref, sess.ID, field).
 			At(field, "not on this session's tree")
 	}
 	return at, err
@@ -279,7 +294,8 @@ func (t *tx) insertRow(sess *session.Session, at place, m *session.Message) erro
 	m.Talk = session.TalkOf(m)
 	err := t.insertMessageRow(m, jump)
 	if engine.IsTaken(err) && m.ExternalID != "" {
-		return session.Errorf(session.Conflict, "session %s has a message with external_id %q already; nothing of this request was stored", sess.ID, m.ExternalID)
+		return session.Errorf(session.Conflict,
+			"session %s has a message with external_id %q already; nothing of this request was stored", sess.ID, m.ExternalID)
 	}
 	if err != nil {
 		return fmt.Errorf("insert message: %w", err)
@@ -303,7 +319,8 @@ func (t *tx) insertMessageRow(m *session.Message, jump bool) (err error) {
 		string(m.SessionID), m.Seq, optional(m.ParentID), jump, m.Depth,
 		string(m.Kind), string(m.Role), string(m.Origin), string(m.Finish), m.Author,
 		m.Tokens, m.PathTokens, m.InContext, m.Display, string(m.Talk),
-		m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt.SQL(), optionalJSON(m.Metadata), optionalJSON(m.Extra),
+		m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt.SQL(), optionalJSON(m.Metadata),
+		optionalJSON(m.Extra),
 	}
 	if m.RowID = t.NextID(); m.RowID == 0 {
 		m.RowID, err = t.Insert(insertMessage, append(args, nil)...)
@@ -378,7 +395,8 @@ func (t *tx) insertParts(sess *session.Session, m *session.Message, callOf func(
 		}
 		if err := t.Exec(insertPart,
 			p.RowID, p.MessageID, p.Idx, string(p.Kind), p.Text, p.ToolName, p.CallID, optional(p.CallPartID),
-			p.Arguments, optional(p.IsError), optional(p.DurationMS), optional(p.BlobSHA), p.Tokens, optionalJSON(p.Extra)); err != nil {
+			p.Arguments, optional(p.IsError), optional(p.DurationMS), optional(p.BlobSHA), p.Tokens,
+			optionalJSON(p.Extra)); err != nil {
 			return fmt.Errorf("insert part: %w", err)
 		}
 	}

@@ -20,9 +20,11 @@ func TestAppendKeepsEveryColumn(t *testing.T) {
 	sess := mustCreate(t, s, NewSession{})
 	yes, ms := true, int64(12)
 	in := session.Message{
-		Kind: session.KindCustomMessage, Role: session.Assistant, Origin: session.Program, Finish: session.FinishToolCalls, Author: "ada",
+		Kind: session.KindCustomMessage, Role: session.Assistant, Origin: session.Program, Finish: session.FinishToolCalls,
+		Author:    "ada",
 		InContext: true, Display: false, Provider: "p", Model: "m", Dialect: "native", ExternalID: "e1",
-		CreatedAt: session.At(time.Date(2020, 2, 29, 1, 2, 3, 4e6, time.UTC)), Metadata: session.JSON(`{"a":"<&>"}`), Extra: session.JSON(`[1,null]`),
+		CreatedAt: session.At(time.Date(2020, 2, 29, 1, 2, 3, 4e6, time.UTC)), Metadata: session.JSON(`{"a":"<&>"}`),
+		Extra: session.JSON(`[1,null]`),
 		Parts: []session.Part{
 			{Kind: session.PartReasoning, Text: "why", Extra: session.JSON(`{"signature":"x=="}`)},
 			{Kind: session.PartToolCall, ToolName: "bash", CallID: "c", Arguments: "{ \"cmd\" :\t\"a < b\" }"},
@@ -35,7 +37,8 @@ func TestAppendKeepsEveryColumn(t *testing.T) {
 	if diff := cmp.Diff(out.Messages[0], got); diff != "" {
 		t.Error("read back (-stored +read):\n" + diff)
 	}
-	if got.Day != "2020-02-29" || got.Tokens != 22 || string(got.Parts[3].Blob.Data) != "\x00\x01\xff\x00" || in.Parts[3].BlobSHA != nil {
+	if got.Day != "2020-02-29" || got.Tokens != 22 || string(got.Parts[3].Blob.Data) != "\x00\x01\xff\x00" ||
+		in.Parts[3].BlobSHA != nil {
 		t.Errorf("%+v", got)
 	}
 }
@@ -62,26 +65,68 @@ func TestAppendRefusesAndStoresNothing(t *testing.T) {
 		path string
 	}{
 		{"no such session", Append{Session: "20200101_001", Messages: with(func(*session.Message) {})}, session.NotFound, ""},
-		{"a session in the trash", Append{Session: trashed.ID, Messages: with(func(*session.Message) {})}, session.Conflict, ""},
-		{"invalid UTF-8", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Parts[0].Text = "a\xffb" })}, session.Invalid, "parts[0].text"},
-		{"a lone surrogate", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Parts[0].Text = "a\xed\xa0\x80b" })}, session.Invalid, "parts[0].text"},
-		{"NUL", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Parts[0].Text = "a\x00b" })}, session.Invalid, "parts[0].text"},
-		{"NUL in a huge text", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Parts[0].Text = big + "\x00" })}, session.Invalid, "parts[0].text"},
-		{"NUL in arguments", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Parts[0].Arguments = "\x00" })}, session.Invalid, "parts[0].arguments"},
-		{"NUL in a call id", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Parts[0].CallID = "\x00" })}, session.Invalid, "parts[0].call_id"},
-		{"NUL in an author", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Author = "\x00" })}, session.Invalid, "author"},
-		{"invalid UTF-8 in metadata", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Metadata = session.JSON("\"\xff\"") })}, session.Invalid, "metadata"},
-		{"metadata that is no JSON", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Metadata = session.JSON("{") })}, session.Invalid, ""},
+		{
+			"a session in the trash",
+			Append{Session: trashed.ID, Messages: with(func(*session.Message) {})},
+			session.Conflict,
+			"",
+		},
+		{"invalid UTF-8", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+			m.Parts[0].Text = "a\xffb"
+		})}, session.Invalid, "parts[0].text"},
+		{"a lone surrogate", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+			m.Parts[0].Text = "a\xed\xa0\x80b"
+		})}, session.Invalid, "parts[0].text"},
+		{"NUL", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+			m.Parts[0].Text = "a\x00b"
+		})}, session.Invalid, "parts[0].text"},
+		{"NUL in a huge text", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+			m.Parts[0].Text = big + "\x00"
+		})}, session.Invalid, "parts[0].text"},
+		{"NUL in arguments", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+			m.Parts[0].Arguments = "\x00"
+		})}, session.Invalid, "parts[0].arguments"},
+		{"NUL in a call id", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+			m.Parts[0].CallID = "\x00"
+		})}, session.Invalid, "parts[0].call_id"},
+		{"NUL in an author", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+			m.Author = "\x00"
+		})}, session.Invalid, "author"},
+		{"invalid UTF-8 in metadata", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+			m.Metadata = session.JSON("\"\xff\"")
+		})}, session.Invalid, "metadata"},
+		{"metadata that is no JSON", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+			m.Metadata = session.JSON("{")
+		})}, session.Invalid, ""},
 		{"extra over 1,000 levels of SQLite", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
 			m.Extra = session.JSON(strings.Repeat("[", 1200) + strings.Repeat("]", 1200))
 		})}, session.Invalid, ""},
-		{"an unknown role", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Role = "prophet" })}, session.Invalid, ""},
-		{"an unknown kind of part", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Parts[0].Kind = "smell" })}, session.Invalid, ""},
-		{"1,025 parts", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.Parts = make([]session.Part, 1025) })}, session.Invalid, ""},
-		{"an external id that is taken", Append{Session: sess.ID, Messages: with(func(m *session.Message) { m.ExternalID = "taken" })}, session.Conflict, ""},
-		{"a stale head", Append{Session: sess.ID, Messages: with(func(*session.Message) {}), ExpectHead: &ExpectHead{}}, session.Conflict, "expect_head"},
-		{"a parent elsewhere", Append{Session: sess.ID, Messages: with(func(*session.Message) {}), Parent: ref(trashed.ID, 1)}, session.Invalid, "parent"},
-		{"no such parent", Append{Session: sess.ID, Messages: with(func(*session.Message) {}), Parent: ref(sess.ID, 7)}, session.Invalid, "parent"},
+		{"an unknown role", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+			m.Role = "prophet"
+		})}, session.Invalid, ""},
+		{"an unknown kind of part", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+			m.Parts[0].Kind = "smell"
+		})}, session.Invalid, ""},
+		{"1,025 parts", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+			m.Parts = make([]session.Part, 1025)
+		})}, session.Invalid, ""},
+		{"an external id that is taken", Append{Session: sess.ID, Messages: with(func(m *session.Message) {
+			m.ExternalID = "taken"
+		})}, session.Conflict, ""},
+		{
+			"a stale head",
+			Append{Session: sess.ID, Messages: with(func(*session.Message) {}), ExpectHead: &ExpectHead{}},
+			session.Conflict, "expect_head",
+		},
+		{"a parent elsewhere", Append{
+			Session: sess.ID, Messages: with(func(*session.Message) {}),
+			Parent: ref(trashed.ID, 1),
+		}, session.Invalid, "parent"},
+		{
+			"no such parent",
+			Append{Session: sess.ID, Messages: with(func(*session.Message) {}), Parent: ref(sess.ID, 7)},
+			session.Invalid, "parent",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if strings.HasSuffix(c.name, "of SQLite") {
@@ -122,7 +167,14 @@ func fieldsOf(err error) []session.FieldError {
 func TestSessionsRefuseTextThatSQLiteCannotHold(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	for _, in := range []NewSession{{Title: "\x00"}, {Directory: "\xff"}, {Metadata: session.JSON(`{`)}, {Kind: "party"}, {SourceID: "a\x00"}, {Key: "\xfe"}} {
+	for _, in := range []NewSession{
+		{Title: "\x00"},
+		{Directory: "\xff"},
+		{Metadata: session.JSON(`{`)},
+		{Kind: "party"},
+		{SourceID: "a\x00"},
+		{Key: "\xfe"},
+	} {
 		_, err := s.CreateSession(ctx, in)
 		wants(t, err, session.Invalid, "")
 	}
@@ -162,7 +214,8 @@ func TestAnEmptyAppendChangesNothing(t *testing.T) {
 	sess := mustCreate(t, s, NewSession{})
 	out := mustAppend(t, s, sess.ID)
 	after := testkit.Must(s.Session(context.Background(), sess.ID))(t)
-	if out.Revision != sess.Revision || out.Head != nil || after.Revision != sess.Revision || !after.UpdatedAt.Equal(sess.UpdatedAt.Time) {
+	if out.Revision != sess.Revision || out.Head != nil || after.Revision != sess.Revision ||
+		!after.UpdatedAt.Equal(sess.UpdatedAt.Time) {
 		t.Errorf("%+v", after)
 	}
 }
@@ -182,7 +235,8 @@ func TestAHugeTextIsOneBlobForAllWhoSayIt(t *testing.T) {
 		if err != nil || msgs[0].Text() != huge || msgs[0].Parts[0].Blob.MediaType != session.TextBlob {
 			t.Errorf("%s: %d bytes, %v", id, len(msgs[0].Text()), err)
 		}
-		if b := testkit.Must(s.Blob(ctx, *msgs[0].Parts[0].BlobSHA))(t); string(b.Data) != huge || b.Size != int64(len(huge)) {
+		if b := testkit.Must(s.Blob(ctx, *msgs[0].Parts[0].BlobSHA))(t); string(b.Data) != huge ||
+			b.Size != int64(len(huge)) {
 			t.Errorf("the blob holds %d bytes", b.Size)
 		}
 	}
@@ -218,11 +272,13 @@ func TestAppendMovesTheSessionsTimesByWhoSpoke(t *testing.T) {
 		clock = at(c.minute)
 		mustAppend(t, s, sess.ID, c.msg)
 		got := testkit.Must(s.Session(ctx, sess.ID))(t)
-		if !got.ActiveAt.Equal(at(c.active)) || (c.inbound < 0) != (got.InboundAt == nil) || got.InboundAt != nil && !got.InboundAt.Equal(at(c.inbound)) || !got.UpdatedAt.Equal(clock) {
+		if !got.ActiveAt.Equal(at(c.active)) || (c.inbound < 0) != (got.InboundAt == nil) ||
+			got.InboundAt != nil && !got.InboundAt.Equal(at(c.inbound)) || !got.UpdatedAt.Equal(clock) {
 			t.Errorf("%s: active %v, inbound %v", c.name, got.ActiveAt, got.InboundAt)
 		}
 	}
-	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.Title != "water the garden" || got.TitleSource != "first_message" {
+	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.Title != "water the garden" ||
+		got.TitleSource != "first_message" {
 		t.Errorf("title %q from %s", got.Title, got.TitleSource)
 	}
 }
@@ -248,7 +304,10 @@ func TestExpectHead(t *testing.T) {
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	say := func(expect *ExpectHead) error {
-		_, err := s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, "x")}, ExpectHead: expect})
+		_, err := s.Append(ctx, Append{
+			Session: sess.ID, Messages: []session.Message{says(session.User, "x")},
+			ExpectHead: expect,
+		})
 		return err
 	}
 	wants(t, say(&ExpectHead{Ref: ref(sess.ID, 1)}), session.Conflict, "is empty")
@@ -264,7 +323,10 @@ func TestAppendWithAParentBranchesOff(t *testing.T) {
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, sess.ID, says(session.User, "1"), says(session.Assistant, "22"), says(session.User, "333"))
-	out := testkit.Must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 1), Messages: []session.Message{says(session.Assistant, "4444"), says(session.User, "55555")}}))(t)
+	out := testkit.Must(s.Append(ctx, Append{
+		Session: sess.ID, Parent: ref(sess.ID, 1),
+		Messages: []session.Message{says(session.Assistant, "4444"), says(session.User, "55555")},
+	}))(t)
 	if out.ContextTokens != 1+4+5 || out.Head.Seq != 5 || out.Messages[0].Parent.Seq != 1 {
 		t.Errorf("%+v", out)
 	}
@@ -277,7 +339,10 @@ func TestAppendWithAParentBranchesOff(t *testing.T) {
 	path := testkit.Must(s.Path(ctx, *out.Session.HeadID, 0))(t)
 	testkit.Equal(t, []string{"1", "4444", "55555"}, texts(path))
 	// The head itself as parent is no branch.
-	same := testkit.Must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 5), Messages: []session.Message{says(session.User, "6")}}))(t)
+	same := testkit.Must(s.Append(ctx, Append{
+		Session: sess.ID, Parent: ref(sess.ID, 5),
+		Messages: []session.Message{says(session.User, "6")},
+	}))(t)
 	if same.Session.Epoch != out.Session.Epoch || out.Session.Epoch != 1 {
 		t.Errorf("epochs %d, %d", out.Session.Epoch, same.Session.Epoch)
 	}
@@ -298,7 +363,8 @@ func TestAppendTellsTheOutbox(t *testing.T) {
 		Data *string
 	}
 	testkit.Check(t, s.Reader().Select(&told, `SELECT type, seq, data FROM events ORDER BY id`))
-	if len(told) != 2 || told[0].Type != EventSessionCreated || told[1].Type != EventMessagesAppended || *told[1].Seq != 2 || *told[1].Data != `{"from":1}` {
+	if len(told) != 2 || told[0].Type != EventSessionCreated || told[1].Type != EventMessagesAppended ||
+		*told[1].Seq != 2 || *told[1].Data != `{"from":1}` {
 		t.Errorf("%+v", told)
 	}
 }
@@ -308,7 +374,10 @@ func TestAppendTellsTheOutbox(t *testing.T) {
 func TestSmallAppendWritesUnder25KBOfLog(t *testing.T) {
 	onFile(t)
 	s := openTest(t)
-	one := Append{Session: mustCreate(t, s, NewSession{}).ID, Messages: []session.Message{says(session.User, "What does it cost?")}}
+	one := Append{
+		Session:  mustCreate(t, s, NewSession{}).ID,
+		Messages: []session.Message{says(session.User, "What does it cost?")},
+	}
 	one.Idem = &Idempotency{Key: "first", Route: "r", Body: []byte("b")}
 	testkit.Must(s.Append(t.Context(), one))(t)
 	if done := testkit.Must(s.TruncateWAL(t.Context()))(t); !done {

@@ -65,7 +65,8 @@ func checkComplete(b *session.Blob) error {
 	if b == nil || int64(len(b.Data)) == b.Size {
 		return nil
 	}
-	return session.Errorf(session.Internal, "the blob %s lacks %d of its %d bytes: run `sessiond doctor`", b.SHA256, b.Size-int64(len(b.Data)), b.Size)
+	return session.Errorf(session.Internal, "the blob %s lacks %d of its %d bytes: run `sessiond doctor`", b.SHA256,
+		b.Size-int64(len(b.Data)), b.Size)
 }
 
 // blobPiece is a piece of a blob; the first one has the blob's size and type.
@@ -81,7 +82,10 @@ func readBlob(ctx context.Context, q engine.Queryer, sha string) (*session.Blob,
 	var b *session.Blob
 	err := engine.Each(ctx, q, func(p *blobPiece) error {
 		if b == nil {
-			b = &session.Blob{SHA256: sha, Size: p.Size, MediaType: p.MediaType, Data: make([]byte, 0, min(p.Size, MaxTextBytes))}
+			b = &session.Blob{
+				SHA256: sha, Size: p.Size, MediaType: p.MediaType,
+				Data: make([]byte, 0, min(p.Size, MaxTextBytes)),
+			}
 		}
 		b.Data = append(b.Data, p.Data...)
 		return nil
@@ -156,7 +160,9 @@ func readHeads(ctx context.Context, q engine.Queryer, m *session.Message, head s
 // WritePart writes the content of a message's part: its text or bytes, and the arguments of a call. It reads a large
 // one piece by piece, so that no statement is open while out is slow. begin is called before, with the beginning.
 // Codes: NotFound.
-func (s *Store) WritePart(ctx context.Context, ref session.MessageRef, idx int, out io.Writer, begin func(p *session.Part, head []byte)) error {
+func (s *Store) WritePart(ctx context.Context, ref session.MessageRef, idx int, out io.Writer,
+	begin func(p *session.Part, head []byte),
+) error {
 	msgs, err := readRangeRows(ctx, s, ref.Session, ref.Seq, ref.Seq)
 	if err != nil {
 		return err

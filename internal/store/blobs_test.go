@@ -46,10 +46,19 @@ func TestABlobComesBackAsItCameInPieces(t *testing.T) {
 		{"one full piece", long("x\n", pieceSize), session.PartText, []int{pieceSize}},
 		{"a byte more", long("x\n", pieceSize+1), session.PartToolResult, []int{pieceSize, 1}},
 		{"four pieces", long("line\n", 3*pieceSize+7), session.PartText, []int{pieceSize, pieceSize, pieceSize, 7}},
-		{"characters of three bytes", strings.Repeat("字", pieceSize), session.PartText, []int{pieceSize - 1, pieceSize - 1, pieceSize - 1, 3}},
-		{"a character of four at the verge", long("x", pieceSize-3) + strings.Repeat("🎉", 9), session.PartReasoning, []int{pieceSize - 3, 36}},
+		{
+			"characters of three bytes", strings.Repeat("字", pieceSize), session.PartText,
+			[]int{pieceSize - 1, pieceSize - 1, pieceSize - 1, 3},
+		},
+		{
+			"a character of four at the verge", long("x", pieceSize-3) + strings.Repeat("🎉", 9), session.PartReasoning,
+			[]int{pieceSize - 3, 36},
+		},
 		{"bytes", noise(2*pieceSize + 5), session.PartFile, nil},
-		{"bytes that begin no character", strings.Repeat("\x80", 2*pieceSize), session.PartImage, []int{pieceSize, pieceSize}},
+		{
+			"bytes that begin no character", strings.Repeat("\x80", 2*pieceSize), session.PartImage,
+			[]int{pieceSize, pieceSize},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := openTest(t)
@@ -168,7 +177,10 @@ func TestAPurgeBetweenMeasuringAndStoring(t *testing.T) {
 	data := long("known ", 2*pieceSize)
 	old := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, old.ID, says(session.User, data))
-	b := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "x"}, Messages: []ImportMessage{{Message: says(session.User, data)}}}
+	b := ImportBatch{
+		Session:  NewSession{Source: session.SourcePi, SourceID: "x"},
+		Messages: []ImportMessage{{Message: says(session.User, data)}},
+	}
 	testkit.Check(t, s.prepareImport(&b))
 	purge(t, s, old.ID)
 	got := testkit.Must(s.Import(t.Context(), b))(t)
@@ -201,12 +213,14 @@ func TestTheIndexIsGivenTheBeginningOfABlob(t *testing.T) {
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	data := long("字", 10*pieceSize)
-	mustAppend(t, s, sess.ID, says(session.User, strings.ToValidUTF8(data, "")), says(session.User, long("x", 9*pieceSize)), says(session.User, "short"))
+	mustAppend(t, s, sess.ID, says(session.User, strings.ToValidUTF8(data, "")),
+		says(session.User, long("x", 9*pieceSize)), says(session.User, "short"))
 	first := testkit.Must(s.MessagesAfter(t.Context(), 0, 10))(t)
 	if len(first) != 1 || first[0].Text() != data[:blobsAfter] || first[0].Parts[0].Blob.Size <= 9*pieceSize {
 		t.Fatalf("%d messages, %d bytes of %d", len(first), len(first[0].Text()), first[0].Parts[0].Blob.Size)
 	}
-	if then := testkit.Must(s.MessagesAfter(t.Context(), first[0].RowID, 10))(t); len(then) != 1 || then[0].Text() != long("x", blobsAfter) {
+	if then := testkit.Must(s.MessagesAfter(t.Context(), first[0].RowID, 10))(t); len(then) != 1 ||
+		then[0].Text() != long("x", blobsAfter) {
 		t.Errorf("%d messages", len(then))
 	}
 }

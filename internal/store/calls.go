@@ -81,10 +81,12 @@ func (t *tx) insertCall(c *session.Call, sess *session.Session) error {
 	c.Day = orElse(c.Day, c.CreatedAt.Day(t.opt.Zone))
 	var err error
 	c.RowID, err = t.Insert(insertCall,
-		string(c.SessionID), optional(c.MessageID), optional(c.CompactionID), optional(c.ContextID), string(c.Purpose), c.Status, c.Error,
+		string(c.SessionID), optional(c.MessageID), optional(c.CompactionID), optional(c.ContextID), string(c.Purpose),
+		c.Status, c.Error,
 		c.Provider, c.Model, string(c.Source), c.ExternalID, c.Directory, c.Day,
 		c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.CacheWrite1h, c.OutputTokens, c.ReasoningTokens,
-		c.ServiceTier, c.Requests, optional(c.CostNanoUSD), c.PriceSource, optional(c.LatencyMS), c.CreatedAt.SQL(), optionalJSON(c.Metadata))
+		c.ServiceTier, c.Requests, optional(c.CostNanoUSD), c.PriceSource, optional(c.LatencyMS), c.CreatedAt.SQL(),
+		optionalJSON(c.Metadata))
 	if engine.NoRows(err) {
 		return t.raiseCall(c, sess)
 	}
@@ -121,7 +123,8 @@ func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
 			_, err = readSession(t.Ctx, t, known.SessionID)
 		}
 		if engine.NoRows(err) || session.CodeOf(err) == session.NotFound { // it is another owner's
-			return session.Errorf(session.Conflict, "the external_id %.60q is of another call already: ids are unique over all owners", c.ExternalID)
+			return session.Errorf(session.Conflict,
+				"the external_id %.60q is of another call already: ids are unique over all owners", c.ExternalID)
 		}
 	}
 	if err != nil {
@@ -149,14 +152,16 @@ func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
 	}
 	more := *usageOfCall(&now)
 	more.add(usageOfCall(&known), -1)
-	same := now.ReasoningTokens == known.ReasoningTokens && now.CacheWrite1h == known.CacheWrite1h && now.Requests == known.Requests
+	same := now.ReasoningTokens == known.ReasoningTokens && now.CacheWrite1h == known.CacheWrite1h &&
+		now.Requests == known.Requests
 	if more == (usageSum{}) && same && now.ServiceTier == known.ServiceTier && now.Model == known.Model {
 		return nil
 	}
 	if err := t.Exec(`UPDATE calls SET input_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, cache_write_1h_tokens = ?,
 		output_tokens = ?, reasoning_tokens = ?, model = ?, service_tier = ?, requests = ?, cost_nanousd = ?, price_source = ? WHERE id = ?`,
 		now.InputTokens, now.CacheReadTokens, now.CacheWriteTokens, now.CacheWrite1h,
-		now.OutputTokens, now.ReasoningTokens, now.Model, now.ServiceTier, now.Requests, optional(now.CostNanoUSD), now.PriceSource, known.RowID); err != nil {
+		now.OutputTokens, now.ReasoningTokens, now.Model, now.ServiceTier, now.Requests, optional(now.CostNanoUSD),
+		now.PriceSource, known.RowID); err != nil {
 		return fmt.Errorf("raise call: %w", err)
 	}
 	project, err := t.usageProjectOf(known.SessionID)

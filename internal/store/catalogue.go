@@ -14,7 +14,9 @@ import (
 
 // SetCatalogue writes the catalogue into the tables that analysts join with. If its prices differ from those in the
 // tables, it prices the stored calls anew before, as Reprice does. A start that changes nothing writes nothing.
-func (s *Store) SetCatalogue(ctx context.Context, models []session.ModelInfo, prices []session.Price, price func(*session.Call)) (repriced int64, err error) {
+func (s *Store) SetCatalogue(ctx context.Context, models []session.ModelInfo, prices []session.Price,
+	price func(*session.Call),
+) (repriced int64, err error) {
 	var storedModels []modelRow
 	var storedPrices []session.Price
 	if err := s.Read(ctx,
@@ -25,7 +27,10 @@ func (s *Store) SetCatalogue(ctx context.Context, models []session.ModelInfo, pr
 	}
 	rows := make([]modelRow, len(models))
 	for i, m := range models {
-		rows[i] = modelRow{m.ID, m.Provider, m.Family, m.Window, m.MaxOutput, strings.Join(m.Modalities, " "), m.Origin, m.Source}
+		rows[i] = modelRow{
+			m.ID, m.Provider, m.Family, m.Window, m.MaxOutput, strings.Join(m.Modalities, " "), m.Origin,
+			m.Source,
+		}
 	}
 	for i := range storedModels {
 		var modalities []string
@@ -55,7 +60,8 @@ func (s *Store) SetCatalogue(ctx context.Context, models []session.ModelInfo, pr
 		for _, p := range prices {
 			if err := t.Exec(`INSERT INTO prices (model, valid_from, mode, above_tokens, input_nanousd, cache_read_nanousd, cache_write_nanousd,
 				cache_write_1h_nanousd, output_nanousd, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-				p.Model, p.ValidFrom, p.Mode, p.Above, p.Input, p.CacheRead, p.CacheWrite, p.CacheWrite1h, p.Output, p.Origin); err != nil {
+				p.Model, p.ValidFrom, p.Mode, p.Above, p.Input, p.CacheRead, p.CacheWrite, p.CacheWrite1h, p.Output,
+				p.Origin); err != nil {
 				return fmt.Errorf("price of %s: %w", p.Model, err)
 			}
 		}
@@ -130,7 +136,8 @@ func (t *tx) reprice(known session.Call, price func(*session.Call)) (changed boo
 		now.CostNanoUSD, now.PriceSource = nil, ""
 	}
 	price(&now)
-	if now.CostNanoUSD == nil || known.CostNanoUSD != nil && *known.CostNanoUSD == *now.CostNanoUSD && known.PriceSource == now.PriceSource {
+	if now.CostNanoUSD == nil || known.CostNanoUSD != nil && *known.CostNanoUSD == *now.CostNanoUSD &&
+		known.PriceSource == now.PriceSource {
 		return false, nil
 	}
 	if err := t.Exec(`UPDATE calls SET cost_nanousd = ?, price_source = ? WHERE id = ?`, *now.CostNanoUSD, now.PriceSource, known.RowID); err != nil {

@@ -39,7 +39,8 @@ func (s *Store) Compaction(ctx context.Context, id session.ID, rowID int64) (ses
 			return c, nil
 		}
 	}
-	return session.Compaction{}, session.Errorf(session.NotFound, "session %s has no compaction %s", id, session.CompactionName(rowID))
+	return session.Compaction{}, session.Errorf(session.NotFound, "session %s has no compaction %s", id,
+		session.CompactionName(rowID))
 }
 
 // Compactions lists the records of a session and those that it inherited from the sessions
@@ -122,7 +123,8 @@ func (t *tx) insertCompaction(c *session.Compaction) error {
 		message_count, provider, model, duration_ms, created_at, activated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		c.SessionID, c.PreviousID, c.Strategy, c.Trigger, c.Status, c.Reason, c.ThroughID, c.FirstKeptID,
-		c.HiddenTokens, c.SummaryTokens, c.SpanSummary, c.Summary, c.PrefixSummary, c.Replacement, c.Details, c.TokensBefore, c.TokensAfter,
+		c.HiddenTokens, c.SummaryTokens, c.SpanSummary, c.Summary, c.PrefixSummary, c.Replacement, c.Details, c.TokensBefore,
+		c.TokensAfter,
 		c.MessageCount, c.Provider, c.Model, c.DurationMS, c.CreatedAt, c.ActivatedAt); err != nil {
 		return fmt.Errorf("insert compaction: %w", err)
 	}
@@ -223,7 +225,8 @@ func (t *tx) activate(sess session.Session, c *session.Compaction) error {
 	}
 	on, err := onPath(t.Ctx, t, *sess.HeadID, *c.ThroughID)
 	if err == nil && !on {
-		err = session.Errorf(session.Conflict, "the head of session %s moved to a branch that this compaction does not cover; plan anew", sess.ID)
+		err = session.Errorf(session.Conflict,
+			"the head of session %s moved to a branch that this compaction does not cover; plan anew", sess.ID)
 	}
 	if err != nil {
 		return err
@@ -282,9 +285,11 @@ func (s *Store) UndoCompaction(ctx context.Context, id session.ID, rowID int64) 
 	return s.shiftOverlay(ctx, id, rowID, func(t *tx, sess *session.Session, c session.Compaction) error {
 		switch {
 		case sess.CompactionID == nil:
-			return session.Errorf(session.Conflict, "no compaction is in force in session %s: %s is undone, or its branch was left", id, c.ID)
+			return session.Errorf(session.Conflict,
+				"no compaction is in force in session %s: %s is undone, or its branch was left", id, c.ID)
 		case *sess.CompactionID != rowID:
-			return session.Errorf(session.Conflict, "only the effective compaction can be undone; in session %s that is %s", id, session.CompactionName(*sess.CompactionID))
+			return session.Errorf(session.Conflict, "only the effective compaction can be undone; in session %s that is %s", id,
+				session.CompactionName(*sess.CompactionID))
 		}
 		if err := t.Exec(`INSERT INTO compaction_undos (session_id, compaction_id, at) VALUES (?, ?, ?)`, id, rowID, t.Now); err != nil {
 			return err
@@ -323,7 +328,9 @@ func (s *Store) RedoCompaction(ctx context.Context, id session.ID, rowID int64) 
 		if err := t.newEpoch(sess, ownCount(sess, c)); err != nil || sameID(sess.CompactionID, &rowID) {
 			return err
 		}
-		return session.Errorf(session.Conflict, "%s would not take effect in session %s: a newer compaction is in force, or the head is on a branch that it does not cover", c.ID, id)
+		return session.Errorf(session.Conflict,
+			"%s would not take effect in session %s: a newer compaction is in force, "+
+				"or the head is on a branch that it does not cover", c.ID, id)
 	})
 }
 
@@ -336,7 +343,9 @@ func ownCount(sess *session.Session, c session.Compaction) int64 {
 	return 0
 }
 
-func (s *Store) shiftOverlay(ctx context.Context, id session.ID, rowID int64, shift func(*tx, *session.Session, session.Compaction) error) (session.Session, error) {
+func (s *Store) shiftOverlay(ctx context.Context, id session.ID, rowID int64,
+	shift func(*tx, *session.Session, session.Compaction) error,
+) (session.Session, error) {
 	return write(ctx, s, func(t *tx) (session.Session, error) {
 		sess, err := readSession(t.Ctx, t, id)
 		if err != nil {
@@ -348,7 +357,8 @@ func (s *Store) shiftOverlay(ctx context.Context, id session.ID, rowID int64, sh
 		}
 		at := slices.IndexFunc(all, func(c session.Compaction) bool { return c.RowID == rowID })
 		if at < 0 || all[at].Status != session.StatusDone {
-			return sess, session.Errorf(session.NotFound, "session %s has no finished compaction %s", id, session.CompactionName(rowID))
+			return sess, session.Errorf(session.NotFound, "session %s has no finished compaction %s", id,
+				session.CompactionName(rowID))
 		}
 		err = shift(t, &sess, all[at])
 		return sess, err

@@ -14,12 +14,15 @@ import (
 )
 
 // overlay makes a record for the path to seq.
-func overlay(t testing.TB, s *Store, id session.ID, seq int64, status session.Status, summary int64) session.Compaction {
+func overlay(t testing.TB, s *Store, id session.ID, seq int64, status session.Status,
+	summary int64,
+) session.Compaction {
 	t.Helper()
 	sess := testkit.Must(s.Session(context.Background(), id))(t)
 	through := testkit.Must(s.Message(context.Background(), *ref(id, seq)))(t)
 	return session.Compaction{
-		SessionID: id, PreviousID: sess.CompactionID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: status,
+		SessionID: id, PreviousID: sess.CompactionID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual,
+		Status:    status,
 		ThroughID: &through.RowID, HiddenTokens: through.PathTokens, SummaryTokens: summary, Summary: "what was",
 	}
 }
@@ -43,12 +46,14 @@ func TestAnAppendWhileAnOverlayIsStagedDoesNotHinderIt(t *testing.T) {
 	running.Status = session.StatusStaged
 	staged := testkit.Must(s.FinishCompaction(ctx, running))(t)
 	mustAppend(t, s, sess.ID, says(session.User, "eeee"))
-	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.CompactionID != nil || got.ContextTokens != 20 || got.Epoch != 0 {
+	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.CompactionID != nil || got.ContextTokens != 20 ||
+		got.Epoch != 0 {
 		t.Errorf("a staged overlay counts: %+v", got)
 	}
 	done := testkit.Must(s.Activate(ctx, sess.ID, staged.RowID))(t)
 	got := testkit.Must(s.Session(ctx, sess.ID))(t)
-	if *got.CompactionID != done.RowID || got.ContextTokens != 12+3 || got.Epoch != 1 || got.CompactionCount != 1 || done.Status != session.StatusDone || done.Through.Seq != 2 {
+	if *got.CompactionID != done.RowID || got.ContextTokens != 12+3 || got.Epoch != 1 || got.CompactionCount != 1 ||
+		done.Status != session.StatusDone || done.Through.Seq != 2 {
 		t.Errorf("%+v", got)
 	}
 	if e := testkit.Must(s.Effective(ctx, got))(t); e == nil || e.RowID != done.RowID {
@@ -72,7 +77,10 @@ func TestOverlaysThatWerePlannedOnWhatChangedAreRefused(t *testing.T) {
 	_, err := s.Activate(ctx, sess.ID, second.RowID)
 	wants(t, err, session.Conflict, "took effect")
 	third := testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 3, session.StatusStaged, 1)))(t)
-	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 2), Messages: []session.Message{says(session.User, "branch")}}))(t)
+	testkit.Must(s.Append(ctx, Append{
+		Session: sess.ID, Parent: ref(sess.ID, 2),
+		Messages: []session.Message{says(session.User, "branch")},
+	}))(t)
 	_, err = s.Activate(ctx, sess.ID, third.RowID)
 	wants(t, err, session.Conflict, "branch")
 	_, err = s.AddCompaction(ctx, overlay(t, s, sess.ID, 4, session.StatusDone, 1))
@@ -127,7 +135,8 @@ func TestRunningRecordsFailAtTheDaemonsStart(t *testing.T) {
 		now = now.Add(time.Hour + longestSummary) // another daemon may have been making it until then
 	}
 	failed := testkit.Must(s.FailRunning(ctx, "sessiond was stopped"))(t)
-	if len(failed) != 1 || failed[0].RowID != running.RowID || failed[0].Status != session.StatusFailed || failed[0].Reason != "sessiond was stopped" {
+	if len(failed) != 1 || failed[0].RowID != running.RowID || failed[0].Status != session.StatusFailed ||
+		failed[0].Reason != "sessiond was stopped" {
 		t.Errorf("%+v", failed)
 	}
 	if c := testkit.Must(s.Compaction(ctx, sess.ID, staged.RowID))(t); c.Status != session.StatusStaged {
@@ -142,7 +151,8 @@ func TestStagedSessionsAreFoundAtTheDaemonsStart(t *testing.T) {
 	ctx := context.Background()
 	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
 	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
-	older, newer, trash, done := talk(t, s, "aaaa", "bbbb"), talk(t, s, "aaaa", "bbbb"), talk(t, s, "aaaa", "bbbb"), talk(t, s, "aaaa", "bbbb")
+	older, newer, trash, done := talk(t, s, "aaaa", "bbbb"), talk(t, s, "aaaa", "bbbb"), talk(t, s, "aaaa", "bbbb"),
+		talk(t, s, "aaaa", "bbbb")
 	for _, id := range []session.ID{newer.ID, older.ID, trash.ID, newer.ID, older.ID} {
 		testkit.Must(s.AddCompaction(ctx, overlay(t, s, id, 1, session.StatusStaged, 0)))(t)
 	}
@@ -151,7 +161,8 @@ func TestStagedSessionsAreFoundAtTheDaemonsStart(t *testing.T) {
 	mustAppend(t, s, newer.ID, says(session.User, "on"))
 	testkit.Must(s.SetTrash(ctx, trash.ID, true, nil, nil))(t)
 	got := testkit.Must(s.Staged(ctx))(t)
-	if len(got) != 2 || got[0].Session != newer.ID || got[1].Session != older.ID || !got[0].Since.Equal(now) || got[1].Since.After(now.Add(-time.Hour)) {
+	if len(got) != 2 || got[0].Session != newer.ID || got[1].Session != older.ID || !got[0].Since.Equal(now) ||
+		got[1].Since.After(now.Add(-time.Hour)) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -215,7 +226,8 @@ func TestOverlaysOnRandomTreesAreThoseOfTheNaiveModel(t *testing.T) {
 				if err == nil && staged {
 					c, err = s.Activate(ctx, id, c.RowID)
 				}
-				if on := slices.Contains(head.path(), through); on != (err == nil) || err != nil && session.CodeOf(err) != session.Conflict {
+				if on := slices.Contains(head.path(), through); on != (err == nil) ||
+					err != nil && session.CodeOf(err) != session.Conflict {
 					rt.Fatalf("through %s, on the path %v: %v", through.id, on, err)
 				}
 				if err == nil {
@@ -258,17 +270,23 @@ func TestOverlaysOnRandomTreesAreThoseOfTheNaiveModel(t *testing.T) {
 					standing--
 				}
 			}
-			if (e == nil) != (got.CompactionID == nil) || e != nil && *got.CompactionID != e.row || got.ContextTokens != want || got.CompactionCount != int64(standing) {
-				rt.Fatalf("in force %v of %d tokens, %d counted; the model has %+v of %d, %d", got.CompactionID, got.ContextTokens, got.CompactionCount, e, want, standing)
+			if (e == nil) != (got.CompactionID == nil) || e != nil && *got.CompactionID != e.row || got.ContextTokens != want ||
+				got.CompactionCount != int64(standing) {
+				rt.Fatalf("in force %v of %d tokens, %d counted; the model has %+v of %d, %d", got.CompactionID, got.ContextTokens,
+					got.CompactionCount, e, want, standing)
 			}
 		}
 		list := testkit.Must(s.Compactions(ctx, id))(rt)
 		for _, c := range list {
-			if at := slices.IndexFunc(overlays, func(o *modelled) bool { return o.row == c.RowID }); at >= 0 && overlays[at].undone != c.Undone {
+			if at := slices.IndexFunc(overlays, func(o *modelled) bool {
+				return o.row == c.RowID
+			}); at >= 0 && overlays[at].undone != c.Undone {
 				rt.Fatalf("%s undone %v", c.ID, c.Undone)
 			}
 		}
-		if checks, err := s.Doctor(ctx, true); err != nil || slices.ContainsFunc(checks, func(c Check) bool { return !c.OK }) {
+		if checks, err := s.Doctor(ctx, true); err != nil || slices.ContainsFunc(checks, func(c Check) bool {
+			return !c.OK
+		}) {
 			rt.Fatalf("%+v %v", checks, err)
 		}
 	})
@@ -282,12 +300,18 @@ func TestContextsKeepTheirBlocksAndWhatIsFrozen(t *testing.T) {
 		t.Errorf("%v %v %v", c, blocks, err)
 	}
 	blocks := map[string]string{session.BlockSystem: "be kind", session.BlockTools: "[]"}
-	frozen := session.Frozen{SessionID: sess.ID, MessageID: *sess.HeadID, Kind: session.FrozenRecall, Content: session.JSON(`"first"`)}
-	first := testkit.Must(s.SaveContext(ctx, session.Context{SessionID: sess.ID, HeadID: sess.HeadID, Tokens: 5}, blocks, []session.Frozen{frozen}))(t)
+	frozen := session.Frozen{
+		SessionID: sess.ID, MessageID: *sess.HeadID, Kind: session.FrozenRecall,
+		Content: session.JSON(`"first"`),
+	}
+	first := testkit.Must(s.SaveContext(ctx, session.Context{SessionID: sess.ID, HeadID: sess.HeadID, Tokens: 5}, blocks,
+		[]session.Frozen{frozen}))(t)
 	frozen.Content = session.JSON(`"second"`)
-	second := testkit.Must(s.SaveContext(ctx, session.Context{SessionID: sess.ID, HeadID: sess.HeadID, Tokens: 6}, blocks, []session.Frozen{frozen}))(t)
+	second := testkit.Must(s.SaveContext(ctx, session.Context{SessionID: sess.ID, HeadID: sess.HeadID, Tokens: 6}, blocks,
+		[]session.Frozen{frozen}))(t)
 	last, kept, err := s.LastContext(ctx, sess.ID)
-	if err != nil || last.RowID != second.RowID || kept[session.BlockSystem] != "be kind" || kept[session.BlockTools] != "[]" || len(kept) != 2 {
+	if err != nil || last.RowID != second.RowID || kept[session.BlockSystem] != "be kind" ||
+		kept[session.BlockTools] != "[]" || len(kept) != 2 {
 		t.Errorf("%+v %v %v", last, kept, err)
 	}
 	if got := testkit.Must(s.Context(ctx, sess.ID, first.RowID))(t); got.Tokens != 5 {
@@ -377,7 +401,8 @@ func TestMigrationUndoesCompactionsThatNobodyAskedFor(t *testing.T) {
 	} {
 		now := testkit.Must(s.Session(ctx, row.id))(t)
 		effective := testkit.Must(s.Effective(ctx, now))(t)
-		same := effective == nil && row.want == nil || effective != nil && row.want != nil && effective.RowID == row.want.RowID
+		same := effective == nil && row.want == nil ||
+			effective != nil && row.want != nil && effective.RowID == row.want.RowID
 		if !same || now.CompactionCount != row.count || now.ContextTokens != row.tokens {
 			t.Errorf("%s: in force is %+v, count %d, context %d", row.name, effective, now.CompactionCount, now.ContextTokens)
 		}

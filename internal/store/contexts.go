@@ -16,7 +16,9 @@ const contextColumns = `id, session_id, head_id, compaction_id, epoch, model, di
 // SaveContext records a context that is handed out, with the caller's blocks (kind →
 // content, kept once per content) and what was frozen into it. A message that has something
 // frozen of a kind already keeps what it has.
-func (s *Store) SaveContext(ctx context.Context, c session.Context, blocks map[string]string, frozen []session.Frozen) (session.Context, error) {
+func (s *Store) SaveContext(ctx context.Context, c session.Context, blocks map[string]string,
+	frozen []session.Frozen,
+) (session.Context, error) {
 	err := s.write(ctx, func(t *tx) error {
 		if err := t.checkExists(c.SessionID); err != nil {
 			return err
@@ -68,7 +70,8 @@ func (t *tx) insertContext(c *session.Context) (err error) {
 
 // Context reads a record of a context. Codes: NotFound.
 func (s *Store) Context(ctx context.Context, id session.ID, rowID int64) (session.Context, error) {
-	c, err := engine.Get[session.Context](ctx, s, `SELECT `+contextColumns+` FROM contexts WHERE id = ? AND session_id = ?`, rowID, id)
+	c, err := engine.Get[session.Context](ctx, s,
+		`SELECT `+contextColumns+` FROM contexts WHERE id = ? AND session_id = ?`, rowID, id)
 	if engine.NoRows(err) {
 		return c, session.Errorf(session.NotFound, "session %s was given no context %s", id, session.ContextName(rowID))
 	}
@@ -125,12 +128,17 @@ func (c *contextWithBlocks) blocks() (map[string]string, error) {
 	for _, b := range []struct {
 		kind, hash string
 		content    *string
-	}{{session.BlockSystem, c.SystemHash, c.System}, {session.BlockInitial, c.InitialHash, c.Initial}, {session.BlockTools, c.ToolsHash, c.Tools}} {
+	}{
+		{session.BlockSystem, c.SystemHash, c.System},
+		{session.BlockInitial, c.InitialHash, c.Initial},
+		{session.BlockTools, c.ToolsHash, c.Tools},
+	} {
 		switch {
 		case b.content != nil:
 			blocks[b.kind] = *b.content
 		case b.hash != "":
-			return nil, session.Errorf(session.NotFound, "the %s block of context %s is gone: run `sessiond doctor`", b.kind, session.ContextName(c.RowID))
+			return nil, session.Errorf(session.NotFound, "the %s block of context %s is gone: run `sessiond doctor`", b.kind,
+				session.ContextName(c.RowID))
 		}
 	}
 	return blocks, nil
@@ -156,7 +164,9 @@ func (s *Store) Frozen(ctx context.Context, sess session.Session) ([]session.Fro
 	return inheritFrozen(ctx, s, sess, own)
 }
 
-func inheritFrozen(ctx context.Context, q engine.Queryer, sess session.Session, all []session.Frozen) ([]session.Frozen, error) {
+func inheritFrozen(ctx context.Context, q engine.Queryer, sess session.Session,
+	all []session.Frozen,
+) ([]session.Frozen, error) {
 	err := ancestors(ctx, q, sess, func(id session.ID, l link) error {
 		more, err := engine.List[session.Frozen](ctx, q, frozenOfSession, id, *l.MessageID, l.FrozenID)
 		all = append(more, all...)

@@ -59,8 +59,8 @@ const (
 
 // CopyTo copies everything into another store, which must be new or an unfinished copy of this one:
 // rows that are there already are left alone. Ids and names stay. progress is called for each table with
-// the number of rows that it has before the copy, then so far. Codes: Conflict (the other store has something else, or this
-// one changed since the copy was begun).
+// the number of rows that it has before the copy, then so far. Codes: Conflict (the other store has something else, or
+// this one changed since the copy was begun).
 func (s *Store) CopyTo(ctx context.Context, to *Store, progress func(table string, rows int64)) error {
 	from, err := s.Reader().BeginTxx(ctx, s.snapshot())
 	if err != nil {
@@ -164,7 +164,9 @@ func (c *tableCopy) run(ctx context.Context, progress func(string, int64)) error
 		return err
 	}
 	if here != there {
-		return session.Errorf(session.Conflict, "%s has %d rows, its copy %d: the copy has something else, or what is copied changed since the copy was begun; copy into a new database", c.table, here, there)
+		return session.Errorf(session.Conflict,
+			"%s has %d rows, its copy %d: the copy has something else, or what is copied changed since the copy was begun; "+
+				"copy into a new database", c.table, here, there)
 	}
 	return nil
 }
@@ -184,7 +186,8 @@ func (c *tableCopy) order() string { return strings.Join(c.key, ", ") }
 
 // lastKey returns the key of the last row that is copied already; nil: none.
 func (c *tableCopy) lastKey(ctx context.Context) ([]any, error) {
-	rows, err := c.to.Reader().QueryxContext(ctx, `SELECT `+c.order()+` FROM `+c.table+` ORDER BY `+strings.Join(c.key, " DESC, ")+` DESC LIMIT 1`)
+	rows, err := c.to.Reader().QueryxContext(ctx, `SELECT `+c.order()+` FROM `+c.table+` ORDER BY `+strings.Join(c.key,
+		" DESC, ")+` DESC LIMIT 1`)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +204,9 @@ func (c *tableCopy) read(ctx context.Context, after []any) (all [][]any, err err
 	if after != nil {
 		where = ` WHERE (` + c.order() + `) > (` + placeholders(len(after)) + `)`
 	}
-	rows, err := c.from.QueryxContext(ctx, `SELECT `+quotedColumns(c.columns)+` FROM `+c.table+where+` ORDER BY `+c.order()+` LIMIT `+fmt.Sprint(copyRows), after...)
+	rows, err := c.from.QueryxContext(ctx,
+		`SELECT `+quotedColumns(c.columns)+` FROM `+c.table+where+` ORDER BY `+c.order()+` LIMIT `+fmt.Sprint(copyRows),
+		after...)
 	if err != nil {
 		return nil, err
 	}

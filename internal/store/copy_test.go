@@ -42,7 +42,8 @@ func TestCopyGoesByPrimaryKeys(t *testing.T) {
 	onFile(t)
 	s := openTest(t)
 	for _, table := range copied {
-		primary := testkit.Must(engine.List[string](t.Context(), s, `SELECT name FROM pragma_table_info(?) WHERE pk > 0`, table.name))(t)
+		primary := testkit.Must(engine.List[string](t.Context(), s, `SELECT name FROM pragma_table_info(?) WHERE pk > 0`,
+			table.name))(t)
 		key := slices.Sorted(slices.Values(table.key))
 		slices.Sort(primary)
 		if !slices.Equal(key, primary) {

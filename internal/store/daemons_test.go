@@ -32,7 +32,10 @@ func TestDaemonsWhoseClocksDifferKeepTheOrder(t *testing.T) {
 	for i := range 6 {
 		ids = append(ids, mustCreate(t, both[i%2], NewSession{}).ID)
 	}
-	if want := []session.ID{"20260211_001", "20260212_001", "20260211_002", "20260212_002", "20260211_003", "20260212_003"}; !slices.Equal(ids, want) {
+	if want := []session.ID{
+		"20260211_001", "20260212_001", "20260211_002", "20260212_002", "20260211_003",
+		"20260212_003",
+	}; !slices.Equal(ids, want) {
 		t.Errorf("%v", ids)
 	}
 	id := ids[0]
@@ -70,13 +73,17 @@ func TestDaemonsWhoseClocksDifferKeepTheOrder(t *testing.T) {
 		if err := s.write(ctx, func(t *tx) error { return t.housekeeping() }); err != nil { // as at each start
 			t.Fatal(err)
 		}
-		out := testkit.Must(s.Append(ctx, Append{Session: id, Messages: []session.Message{says(session.User, "once")}, Idem: key}))(t)
+		out := testkit.Must(s.Append(ctx, Append{
+			Session: id, Messages: []session.Message{says(session.User, "once")},
+			Idem: key,
+		}))(t)
 		if out.Messages[0].Seq != 11 {
 			t.Errorf("stored again as %d", out.Messages[0].Seq)
 		}
 	}
 	removed := testkit.Must(b.RemoveEvents(ctx, b.opt.Now().Add(-time.Hour)))(t)
-	if rest := testkit.Must(a.EventsAfter(ctx, 0, 100))(t); removed == 0 || len(rest) == 0 || rest[len(rest)-1].Type != EventMessagesAppended {
+	if rest := testkit.Must(a.EventsAfter(ctx, 0, 100))(t); removed == 0 || len(rest) == 0 ||
+		rest[len(rest)-1].Type != EventMessagesAppended {
 		t.Errorf("%d events were removed, %d are left", removed, len(rest))
 	}
 	mustBeHealthy(t, a)
@@ -101,7 +108,10 @@ func TestDaemonsDoTheSameAtOnce(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			s := both[i%2]
-			out, err := s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, "once")}, Idem: key})
+			out, err := s.Append(ctx, Append{
+				Session: sess.ID, Messages: []session.Message{says(session.User, "once")},
+				Idem: key,
+			})
 			if err != nil || out.Messages[0].Seq != 4 {
 				t.Errorf("%+v %v", out.Messages, err)
 			}
@@ -128,7 +138,8 @@ func TestDaemonsDoTheSameAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := testkit.Must(a.Compaction(ctx, sess.ID, running.RowID))(t); failed != 1 || got.Status != session.StatusFailed {
+	if got := testkit.Must(a.Compaction(ctx, sess.ID, running.RowID))(t); failed != 1 ||
+		got.Status != session.StatusFailed {
 		t.Errorf("%d compactions failed; %s", failed, got.Status)
 	}
 	if drafts != 3 {

@@ -88,7 +88,8 @@ func counterChecks() []struct{ name, what, query, advice string } {
 	}
 }
 
-const advice = "stop sessiond; then restore the newest backup, or copy what can be read with `sessiond doctor --recover OUT`"
+const advice = "stop sessiond; then restore the newest backup, " +
+	"or copy what can be read with `sessiond doctor --recover OUT`"
 
 // Doctor looks at the whole file and recounts what is counted. It changes nothing. quick
 // leaves out the check of every page, which reads all of the file. What cannot be read fails its own
@@ -123,7 +124,10 @@ func (s *Store) checkFile(ctx context.Context, quick bool) (checks []Check) {
 	}
 	checks = append(checks, s.check(ctx, "foreign keys", "every reference leads somewhere", `SELECT "table" || ' row ' || rowid FROM pragma_foreign_key_check LIMIT 5`, "restore a backup"))
 	for _, l := range engine.LooseModes(s.File()) {
-		checks = append(checks, Check{Name: "modes", Detail: l.String() + ": other users of this host can read or change it", Advice: fmt.Sprintf("chmod %o %s; the next start of sessiond does it", l.Want, l.Path)})
+		checks = append(checks, Check{
+			Name: "modes", Detail: l.String() + ": other users of this host can read or change it",
+			Advice: fmt.Sprintf("chmod %o %s; the next start of sessiond does it", l.Want, l.Path),
+		})
 	}
 	return checks
 }
@@ -200,7 +204,8 @@ func (s *Store) DamagedSessions(ctx context.Context) ([]session.ID, error) {
 	for _, span := range gone {
 		var ids []session.ID
 		if err := s.Reader().SelectContext(ctx, &ids, `SELECT DISTINCT session_id FROM messages INDEXED BY sqlite_autoindex_messages_1 WHERE id BETWEEN ? AND ?`, span[0], span[1]); err != nil {
-			return nil, fmt.Errorf("messages %d to %d cannot be read, and the index does not say whose they are: %w", span[0], span[1], err)
+			return nil, fmt.Errorf("messages %d to %d cannot be read, and the index does not say whose they are: %w", span[0],
+				span[1], err)
 		}
 		for _, id := range ids {
 			found[id] = true
@@ -307,7 +312,8 @@ func (s *Store) checkSchema(ctx context.Context) (Check, error) {
 		}
 	}
 	slices.Sort(faults)
-	return verdict("schema", what, faults, "someone changed the schema by hand; restore a backup, or put back what is named here"), nil
+	return verdict("schema", what, faults,
+		"someone changed the schema by hand; restore a backup, or put back what is named here"), nil
 }
 
 // checkBlobs hashes every blob anew.
@@ -340,5 +346,6 @@ func verdict(name, what string, faults []string, advice string) Check {
 	if len(faults) == 0 {
 		return Check{Name: name, OK: true, Detail: what}
 	}
-	return Check{Name: name, Detail: "false: " + what + "; it fails at: " + strings.Join(faults[:min(5, len(faults))], ", "), Advice: advice}
+	return Check{Name: name, Detail: "false: " + what + "; it fails at: " +
+		strings.Join(faults[:min(5, len(faults))], ", "), Advice: advice}
 }

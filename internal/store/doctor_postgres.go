@@ -38,7 +38,8 @@ func (s *Store) serverCheck(ctx context.Context, name, advice, query string) Che
 	check := Check{Name: name}
 	var inOrder, remark int64
 	if err := s.Reader().QueryRowxContext(ctx, query).Scan(&check.Detail, &inOrder, &remark); err != nil {
-		check.Detail, check.Advice = "it could not be read: "+err.Error(), "see whether the server is there and this role may ask it"
+		check.Detail, check.Advice = "it could not be read: "+err.Error(),
+			"see whether the server is there and this role may ask it"
 		return check
 	}
 	if check.OK = inOrder == 1; !check.OK || remark == 1 {
@@ -51,7 +52,8 @@ func (s *Store) checkMigrations(ctx context.Context) Check {
 	have, want, err := s.SchemaVersion(ctx)
 	check := Check{Name: "schema", OK: have == want, Detail: fmt.Sprintf("version %d", have)}
 	if !check.OK {
-		check.Detail, check.Advice = fmt.Sprintf("version %d, this sessiond has %d", have, want), "restart the daemons with one version of sessiond"
+		check.Detail, check.Advice = fmt.Sprintf("version %d, this sessiond has %d", have, want),
+			"restart the daemons with one version of sessiond"
 	}
 	return failed(check, "schema", err)
 }

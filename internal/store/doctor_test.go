@@ -23,7 +23,8 @@ func TestDoctorFindsEachKindOfDamage(t *testing.T) {
 	drop := `DROP TRIGGER messages_immutable; DROP TRIGGER parts_immutable; DROP TRIGGER blobs_immutable; DROP TRIGGER messages_no_delete; DROP TRIGGER parts_no_delete; DROP TRIGGER blobs_no_delete; DROP TRIGGER blob_pieces_immutable; DROP TRIGGER blob_pieces_no_delete; DROP TRIGGER blobs_with_pieces; DROP TRIGGER blob_pieces_in_order;`
 	healthy := openTest(t)
 	sess := mustCreate(t, healthy, NewSession{})
-	mustAppend(t, healthy, sess.ID, says(session.User, strings.Repeat("x", 100_000)+strings.Repeat("a piece", pieceSize/2)), calls("a"), results("a"))
+	mustAppend(t, healthy, sess.ID, says(session.User,
+		strings.Repeat("x", 100_000)+strings.Repeat("a piece", pieceSize/2)), calls("a"), results("a"))
 	testkit.Must(healthy.AddCall(t.Context(), session.Call{SessionID: sess.ID, CostNanoUSD: priced(3)}))(t)
 	testkit.Must(healthy.AddCompaction(t.Context(), overlay(t, healthy, sess.ID, 1, session.StatusDone, 2)))(t)
 	mustBeHealthy(t, healthy)
@@ -129,7 +130,10 @@ func TestDoctorReadsAroundADamagedPage(t *testing.T) {
 				if checks[0].OK || len(checks) < 15 || !strings.Contains(checks[0].Detail, "page") {
 					t.Errorf("quick %t: %d checks, %+v", quick, len(checks), checks[0])
 				}
-				table := map[string]string{"an index": "sqlite_autoindex_messages_1", "a message": "table messages", "a part": "table parts", "a roll-up": "table daily_usage", "the sources": "table imports"}[name]
+				table := map[string]string{
+					"an index": "sqlite_autoindex_messages_1", "a message": "table messages",
+					"a part": "table parts", "a roll-up": "table daily_usage", "the sources": "table imports",
+				}[name]
 				if !strings.Contains(checks[0].Detail, table) {
 					t.Errorf("quick %t: %s is not named: %s", quick, table, checks[0].Detail)
 				}

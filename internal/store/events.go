@@ -61,9 +61,10 @@ func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int
 		// The sequence also counts a transaction that has not committed: a stream that begins now gets its events.
 		written = `MAX(events_removed_id, COALESCE((SELECT MAX(id) FROM events), 0))`
 	}
-	err = s.Read(ctx, engine.NewReading(`SELECT epoch, events_removed_id, `+written+` FROM store WHERE id = 1`, nil, func(row *sqlx.Rows) error {
-		return row.Scan(&epoch, &removed, &last)
-	}))
+	err = s.Read(ctx, engine.NewReading(`SELECT epoch, events_removed_id, `+written+` FROM store WHERE id = 1`, nil,
+		func(row *sqlx.Rows) error {
+			return row.Scan(&epoch, &removed, &last)
+		}))
 	return epoch, removed, last, err
 }
 

@@ -54,7 +54,9 @@ func generationName(generation int64) string {
 // the one that was asked for last, which need not be the overlay in force now: a compaction
 // may have come while the agent wrote. A failed one is asked for again.
 // Codes: NotFound (the session), Invalid (no such generation).
-func (s *Store) RecordFlush(ctx context.Context, id session.ID, generation *int64, outcome string) (session.Flush, error) {
+func (s *Store) RecordFlush(ctx context.Context, id session.ID, generation *int64,
+	outcome string,
+) (session.Flush, error) {
 	return write(ctx, s, func(t *tx) (f session.Flush, err error) {
 		sess, err := readSession(t.Ctx, t, id)
 		if err != nil {
@@ -83,7 +85,8 @@ func (t *tx) flushGeneration(sess session.Session, given *int64) (int64, error) 
 		}
 		c, err := readCompaction(t.Ctx, t, *given)
 		if err != nil || c.SessionID != sess.ID && (sess.CompactionID == nil || *sess.CompactionID != *given) {
-			return 0, session.Errorf(session.Invalid, "session %s has no overlay %s", sess.ID, session.CompactionName(*given)).At("generation", "no overlay of this session")
+			return 0, session.Errorf(session.Invalid, "session %s has no overlay %s", sess.ID,
+				session.CompactionName(*given)).At("generation", "no overlay of this session")
 		}
 		return *given, nil
 	}

@@ -105,7 +105,8 @@ func (s *Store) DecideImports(ctx context.Context, source session.Source, isPlac
 	})
 }
 
-// decideForeign marks the session of an import, and those that it started, unless another import of it is the user's own.
+// decideForeign marks the session of an import, and those that it started, unless another import of it is the user's
+// own.
 func (t *tx) decideForeign(source session.Source, imported, path string) error {
 	if err := t.Exec(`UPDATE imports SET mine = 0 WHERE source = ? AND path = ?`, source, imported); err != nil {
 		return err

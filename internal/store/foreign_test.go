@@ -16,8 +16,9 @@ func importOf(t *testing.T, s *Store, id, path string) session.ID {
 	m.ExternalID = "1"
 	at := s.opt.Now()
 	done := testkit.Must(s.Import(t.Context(), ImportBatch{
-		Session: NewSession{Source: session.SourcePi, SourceID: id, CreatedAt: new(session.At(at))}, Messages: []ImportMessage{m},
-		Cursor: &ImportCursor{Source: session.SourcePi, Path: path},
+		Session:  NewSession{Source: session.SourcePi, SourceID: id, CreatedAt: new(session.At(at))},
+		Messages: []ImportMessage{m},
+		Cursor:   &ImportCursor{Source: session.SourcePi, Path: path},
 	}))(t)
 	return done.Session.ID
 }
@@ -34,7 +35,9 @@ func TestOlderImportsOutsideOfPlacesAreMarked(t *testing.T) {
 	inDatabase := importOf(t, s, "in database", "/tmp/x.db#1")
 	decide := func(ctx context.Context) {
 		if undecided := testkit.Must(s.UndecidedSources(ctx))(t); len(undecided) > 0 {
-			testkit.Check(t, s.DecideImports(ctx, session.SourcePi, func(path string) bool { return strings.HasPrefix(path, "/home/ana/.pi/") }))
+			testkit.Check(t, s.DecideImports(ctx, session.SourcePi, func(path string) bool {
+				return strings.HasPrefix(path, "/home/ana/.pi/")
+			}))
 		}
 	}
 	decide(t.Context())

@@ -58,9 +58,11 @@ func (t *tx) fork(in Fork) (session.Session, error) {
 		return session.Session{}, err
 	}
 	made, err := t.createSession(NewSession{
-		Title: forkTitle(parent.Title, in.Title, family.Number), Kind: parent.Kind, Settings: parent.Settings, Metadata: parent.Metadata,
+		Title: forkTitle(parent.Title, in.Title, family.Number), Kind: parent.Kind, Settings: parent.Settings,
+		Metadata:  parent.Metadata,
 		Directory: parent.Directory, Project: parent.Project, GitBranch: parent.GitBranch, ForeignFrom: parent.ForeignFrom,
-		Provider: parent.Provider, Model: parent.Model, Window: parent.Window, ParentID: parent.ID, ParentKind: session.ParentFork,
+		Provider: parent.Provider, Model: parent.Model, Window: parent.Window, ParentID: parent.ID,
+		ParentKind: session.ParentFork,
 	})
 	if err != nil {
 		return made, err
@@ -105,7 +107,9 @@ func (t *tx) family(parent session.Session) (link, error) {
 
 // beginFork puts a new session's head on the message that it is forked at and gives it what it
 // inherits. Nothing is counted twice: tokens of the shared path are its owners'.
-func (t *tx) beginFork(made *session.Session, parent session.Session, l link, ref *session.MessageRef, at *int64) error {
+func (t *tx) beginFork(made *session.Session, parent session.Session, l link, ref *session.MessageRef,
+	at *int64,
+) error {
 	l.MessageID = at
 	if err := t.Row(`SELECT (SELECT COALESCE(MAX(id), 0) FROM compactions), (SELECT COALESCE(MAX(id), 0) FROM frozen)`, nil, &l.CompactionID, &l.FrozenID); err != nil {
 		return fmt.Errorf("what a fork inherits: %w", err)
@@ -181,5 +185,6 @@ const originOfTurn = `
 	AND role = 'user' AND kind <> 'branch_summary' ORDER BY seq DESC LIMIT 1`
 
 func inTrash(id session.ID) error {
-	return session.Errorf(session.Conflict, "session %s is in the trash: take it out with POST /v1/sessions/%s/untrash first", id, id)
+	return session.Errorf(session.Conflict,
+		"session %s is in the trash: take it out with POST /v1/sessions/%s/untrash first", id, id)
 }

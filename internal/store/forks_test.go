@@ -18,7 +18,8 @@ func TestAForkCopiesNothingAndCountsNothingTwice(t *testing.T) {
 	testkit.Must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", true))(t)
 	testkit.Must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 3), MarkLabel, "late", true))(t)
 	fork := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID, At: ref(sess.ID, 2)}))(t)
-	if fork.MessageCount != 0 || fork.TotalTokens != 0 || fork.ContextTokens != 8 || *fork.Head != *ref(sess.ID, 2) || fork.ParentKind != session.ParentFork {
+	if fork.MessageCount != 0 || fork.TotalTokens != 0 || fork.ContextTokens != 8 || *fork.Head != *ref(sess.ID, 2) ||
+		fork.ParentKind != session.ParentFork {
 		t.Errorf("%+v", fork)
 	}
 	if pins := testkit.Must(s.Pins(ctx, fork.ID))(t); len(pins) != 1 {
@@ -47,7 +48,10 @@ func TestAForkCopiesNothingAndCountsNothingTwice(t *testing.T) {
 func TestForksAreNumberedThroughTheirFamily(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	sess := mustCreate(t, s, NewSession{Title: "Plan", Metadata: session.JSON(`{"a":1}`), Directory: "/d", Model: "m", Key: "agent:main:main"})
+	sess := mustCreate(t, s, NewSession{
+		Title: "Plan", Metadata: session.JSON(`{"a":1}`), Directory: "/d", Model: "m",
+		Key: "agent:main:main",
+	})
 	first := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID}))(t)
 	second := testkit.Must(s.Fork(ctx, Fork{Session: first.ID}))(t)
 	third := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID}))(t)
@@ -57,8 +61,15 @@ func TestForksAreNumberedThroughTheirFamily(t *testing.T) {
 	for _, c := range []struct {
 		got  session.Session
 		want string
-	}{{first, "Plan (fork #1)"}, {second, "Plan (fork #2)"}, {third, "Plan (fork #3)"}, {fourth, "Mine"}, {fifth, "Mine (fork #5)"}} {
-		if c.got.Title != c.want || c.got.Model != "m" || c.got.Directory != "/d" || string(c.got.Metadata) != `{"a":1}` || c.got.Key != "" || c.got.Head != nil {
+	}{
+		{first, "Plan (fork #1)"},
+		{second, "Plan (fork #2)"},
+		{third, "Plan (fork #3)"},
+		{fourth, "Mine"},
+		{fifth, "Mine (fork #5)"},
+	} {
+		if c.got.Title != c.want || c.got.Model != "m" || c.got.Directory != "/d" || string(c.got.Metadata) != `{"a":1}` ||
+			c.got.Key != "" || c.got.Head != nil {
 			t.Errorf("%+v, want %s", c.got, c.want)
 		}
 	}
@@ -139,7 +150,8 @@ func TestWrongForksAndHeadsChangeNothing(t *testing.T) {
 	wants(t, err, session.NotFound, "no session")
 	_, err = s.Tree(ctx, sess.ID, TreePage{Cursor: ref(other.ID, 1)})
 	wants(t, err, session.Invalid, "cursor")
-	if after := testkit.Must(s.Session(ctx, sess.ID))(t); after.Revision != before.Revision || *after.Head != *before.Head {
+	if after := testkit.Must(s.Session(ctx, sess.ID))(t); after.Revision != before.Revision ||
+		*after.Head != *before.Head {
 		t.Errorf("%+v", after)
 	}
 	testkit.Must(s.SetTrash(ctx, sess.ID, true, nil, nil))(t)
@@ -162,7 +174,8 @@ func TestARepeatedForkOrMoveIsOne(t *testing.T) {
 		t.Errorf("%s, then %s", first.ID, again.ID)
 	}
 	move := HeadMove{Session: sess.ID, To: ref(sess.ID, 1), Idem: &Idempotency{Key: "k", Route: "head"}}
-	if done := testkit.Must(s.MoveHead(ctx, move))(t); !done.Moved || *done.From != *ref(sess.ID, 3) || done.Session.ContextTokens != 4 {
+	if done := testkit.Must(s.MoveHead(ctx, move))(t); !done.Moved || *done.From != *ref(sess.ID, 3) ||
+		done.Session.ContextTokens != 4 {
 		t.Errorf("%+v", done)
 	}
 	mustAppend(t, s, sess.ID, says(session.User, "dddd"))
@@ -178,14 +191,21 @@ func TestTheHeadBringsItsTurnAlong(t *testing.T) {
 	sess := mustCreate(t, s, NewSession{})
 	heartbeat := says(session.User, "heartbeat")
 	heartbeat.Origin = session.Program
-	mustAppend(t, s, sess.ID, says(session.User, "hello"), says(session.Assistant, "yes"), heartbeat, says(session.Assistant, "nothing"))
+	mustAppend(t, s, sess.ID, says(session.User, "hello"), says(session.Assistant, "yes"), heartbeat,
+		says(session.Assistant, "nothing"))
 	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.TurnOrigin != session.Program {
 		t.Errorf("%s", got.TurnOrigin)
 	}
-	if got := testkit.Must(s.MoveHead(ctx, HeadMove{Session: sess.ID, To: ref(sess.ID, 2)}))(t); got.Session.TurnOrigin != session.Person {
+	if got := testkit.Must(s.MoveHead(ctx, HeadMove{
+		Session: sess.ID,
+		To:      ref(sess.ID, 2),
+	}))(t); got.Session.TurnOrigin != session.Person {
 		t.Errorf("%s", got.Session.TurnOrigin)
 	}
-	if got := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID, At: ref(sess.ID, 4)}))(t); got.TurnOrigin != session.Program {
+	if got := testkit.Must(s.Fork(ctx, Fork{
+		Session: sess.ID,
+		At:      ref(sess.ID, 4),
+	}))(t); got.TurnOrigin != session.Program {
 		t.Errorf("%s", got.TurnOrigin)
 	}
 }
@@ -195,7 +215,10 @@ func TestUsageOfChildrenIsSummedUpOnce(t *testing.T) {
 	s := openTest(t)
 	sess := talk(t, s, "aaaa")
 	mustAppend(t, s, sess.ID, calls("c1"))
-	child := mustCreate(t, s, NewSession{ParentID: sess.ID, Started: ref(sess.ID, 2), StartedCall: "c1", Title: "Look it up", Kind: "subagent"})
+	child := mustCreate(t, s, NewSession{
+		ParentID: sess.ID, Started: ref(sess.ID, 2), StartedCall: "c1",
+		Title: "Look it up", Kind: "subagent",
+	})
 	grandchild := mustCreate(t, s, NewSession{ParentID: child.ID})
 	fork := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID}))(t)
 	cost := int64(7)
@@ -205,14 +228,16 @@ func TestUsageOfChildrenIsSummedUpOnce(t *testing.T) {
 	testkit.Must(s.AddCall(ctx, session.Call{SessionID: child.ID, OutputTokens: 3}))(t)
 	mustAppend(t, s, child.ID, says(session.User, "bb"))
 	sum := testkit.Must(s.Rollups(ctx, []session.ID{sess.ID}))(t)[sess.ID]
-	if sum.Children != 2 || sum.InputTokens != 30 || sum.OutputTokens != 3 || *sum.CostNanoUSD != 21 || sum.UnpricedCalls != 1 || sum.MessageCount != 3 {
+	if sum.Children != 2 || sum.InputTokens != 30 || sum.OutputTokens != 3 || *sum.CostNanoUSD != 21 ||
+		sum.UnpricedCalls != 1 || sum.MessageCount != 3 {
 		t.Errorf("%+v", sum)
 	}
 	if sum := testkit.Must(s.Rollups(ctx, []session.ID{fork.ID}))(t)[fork.ID]; sum.Children != 0 || sum.InputTokens != 10 {
 		t.Errorf("%+v", sum)
 	}
 	hanging := testkit.Must(s.Hanging(ctx, sess.ID, 9))(t)
-	if len(hanging) != 2 || hanging[0].Session != child.ID || *hanging[0].Message != *ref(sess.ID, 2) || hanging[0].Call != "c1" || hanging[1].Kind != session.ParentFork {
+	if len(hanging) != 2 || hanging[0].Session != child.ID || *hanging[0].Message != *ref(sess.ID, 2) ||
+		hanging[0].Call != "c1" || hanging[1].Kind != session.ParentFork {
 		t.Errorf("%+v", hanging)
 	}
 	data, _, err := s.Sessions(ctx, Filter{ParentID: sess.ID, ParentKind: session.ParentChild}, Page{})

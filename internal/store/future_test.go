@@ -22,7 +22,12 @@ func TestOnlyAClockThatIsSureMendsTheFuture(t *testing.T) {
 		{"the clock was ahead, and is right again", []float64{0, 73 * year, 1}, 0, 2, []float64{0, 0, 1}},
 		{"the clock was ahead until this start", []float64{0, 1, 73 * year}, 0, 2, []float64{0, 1, 1}},
 		{"the clock is behind", []float64{year, year + 1}, 0, 0, []float64{year, year + 1}},
-		{"the clock is behind, and was at the start before", []float64{year, year + 1, 1}, 0, 2, []float64{year, year + 1, 1}},
+		{
+			"the clock is behind, and was at the start before",
+			[]float64{year, year + 1, 1},
+			0, 2,
+			[]float64{year, year + 1, 1},
+		},
 		{"the clock is behind, but not as far as the store is old", days(0, 100), 0, 20, days(0, 100)},
 		{"it comes true within the month", []float64{0, 1}, 20, 2, []float64{0, 1, 20}},
 	} {
@@ -52,7 +57,8 @@ func TestOnlyAClockThatIsSureMendsTheFuture(t *testing.T) {
 			defer s.Close()
 			for i, id := range ids {
 				got := testkit.Must(s.Session(t.Context(), id))(t)
-				if want := day(c.mended[i]); !got.ActiveAt.Equal(want) || got.UpdatedAt.After(day(c.now)) && !want.After(day(c.now)) {
+				if want := day(c.mended[i]); !got.ActiveAt.Equal(want) ||
+					got.UpdatedAt.After(day(c.now)) && !want.After(day(c.now)) {
 					t.Errorf("session %d is active at %s and changed at %s, not %s", i, got.ActiveAt, got.UpdatedAt, want)
 				}
 			}

@@ -32,7 +32,10 @@ func (s *Store) MoveHead(ctx context.Context, in HeadMove) (HeadMoved, error) {
 		return HeadMoved{Session: sess}, err
 	}, func(t *tx) (HeadMoved, outcome, error) {
 		out, err := t.moveHeadTo(in)
-		return out, outcome{SessionID: string(in.Session), Revision: out.Session.Revision, HeadID: out.Session.HeadID, Status: 200}, err
+		return out, outcome{
+			SessionID: string(in.Session), Revision: out.Session.Revision, HeadID: out.Session.HeadID,
+			Status: 200,
+		}, err
 	})
 }
 
@@ -77,7 +80,9 @@ func (t *tx) moveHeadTo(in HeadMove) (HeadMoved, error) {
 // If the head is still there it becomes the head; else it stands beside what was said since,
 // out of the context, and onPath is false. Its calls are counted either way. Codes: NotFound,
 // Conflict (in the trash).
-func (s *Store) AddBranchSummary(ctx context.Context, in session.BranchSummary) (m session.Message, attached bool, err error) {
+func (s *Store) AddBranchSummary(ctx context.Context,
+	in session.BranchSummary,
+) (m session.Message, attached bool, err error) {
 	m = in.Message
 	m.Parts = slices.Clone(in.Message.Parts)
 	m.Kind, m.Role, m.Origin, m.InContext, m.Display = session.KindBranchSummary, session.User, session.Program, true, true

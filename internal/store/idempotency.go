@@ -31,7 +31,9 @@ type outcome struct {
 // and runs replay with it instead when the request is repeated. A request without a key is never a
 // repeated one, and an outcome without a status is not kept. Codes: Invalid (the key was used with
 // another body).
-func writeOnce[T any](ctx context.Context, s *Store, key *Idempotency, replay func(*tx, *outcome) (T, error), do func(*tx) (T, outcome, error)) (T, error) {
+func writeOnce[T any](ctx context.Context, s *Store, key *Idempotency, replay func(*tx, *outcome) (T, error),
+	do func(*tx) (T, outcome, error),
+) (T, error) {
 	return write(ctx, s, func(t *tx) (T, error) {
 		earlier, err := t.findOutcome(key)
 		if err != nil {
@@ -60,7 +62,9 @@ func (t *tx) findOutcome(i *Idempotency) (*outcome, error) {
 		return nil, err
 	}
 	if o.BodyHash != hash(i.Body) {
-		return nil, session.Errorf(session.Invalid, "this Idempotency-Key was used on %s with another body: a retry must send the same bytes, a new request a new key", i.Route)
+		return nil, session.Errorf(session.Invalid,
+			"this Idempotency-Key was used on %s with another body: a retry must send the same bytes, a new request a new key",
+			i.Route)
 	}
 	return o, nil
 }

@@ -16,7 +16,10 @@ func TestARetryAnswersTheSameAndWritesNothing(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
-	in := Append{Session: sess.ID, Messages: []session.Message{says(session.User, "a"), calls("x"), results("x")}, Idem: &Idempotency{Key: "k", Route: "POST /a", Body: []byte("1")}}
+	in := Append{
+		Session: sess.ID, Messages: []session.Message{says(session.User, "a"), calls("x"), results("x")},
+		Idem: &Idempotency{Key: "k", Route: "POST /a", Body: []byte("1")},
+	}
 	first := testkit.Must(s.Append(ctx, in))(t)
 	mustAppend(t, s, sess.ID, says(session.User, "later"))
 	rows := `SELECT (SELECT COUNT(*) FROM messages) * 10000 + (SELECT COUNT(*) FROM events) * 100 + (SELECT COUNT(*) FROM idempotency_keys)`
@@ -43,7 +46,10 @@ func TestARefusedRequestDoesNotUseItsKeyUp(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
-	in := Append{Session: sess.ID, Messages: []session.Message{says(session.User, "a")}, ExpectHead: &ExpectHead{Ref: ref(sess.ID, 9)}, Idem: &Idempotency{Key: "k"}}
+	in := Append{
+		Session: sess.ID, Messages: []session.Message{says(session.User, "a")},
+		ExpectHead: &ExpectHead{Ref: ref(sess.ID, 9)}, Idem: &Idempotency{Key: "k"},
+	}
 	_, err := s.Append(ctx, in)
 	wants(t, err, session.Conflict, "")
 	in.ExpectHead = nil
@@ -63,7 +69,10 @@ func TestOfManyEqualRequestsAtOnceOneIsStored(t *testing.T) {
 	stored, heads := 0, map[session.MessageRef]bool{}
 	for i := range 40 {
 		wg.Go(func() {
-			out, err := []*Store{s, other}[i%2].Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, "once")}, Idem: &Idempotency{Key: "k", Body: []byte("b")}})
+			out, err := []*Store{s, other}[i%2].Append(ctx, Append{
+				Session:  sess.ID,
+				Messages: []session.Message{says(session.User, "once")}, Idem: &Idempotency{Key: "k", Body: []byte("b")},
+			})
 			if err != nil {
 				t.Error(err)
 				return
@@ -152,7 +161,10 @@ func TestOnlyTheKeysOfAWeekAreKept(t *testing.T) {
 	s := testkit.Must(Open(t.Context(), path, opt))(t)
 	id := mustCreate(t, s, NewSession{}).ID
 	for _, key := range []string{"b", "c", "a"} {
-		testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, key)}, Idem: &Idempotency{Key: key, Route: "r"}}))(t)
+		testkit.Must(s.Append(t.Context(), Append{
+			Session: id, Messages: []session.Message{says(session.User, key)},
+			Idem: &Idempotency{Key: key, Route: "r"},
+		}))(t)
 		now = now.Add(24 * time.Hour)
 	}
 	now = now.Add(5*24*time.Hour - time.Minute) // b is older than a week, c a minute younger
@@ -161,7 +173,10 @@ func TestOnlyTheKeysOfAWeekAreKept(t *testing.T) {
 	if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != 2 {
 		t.Errorf("%d keys are there, not 2", n)
 	}
-	if out := testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "c")}, Idem: &Idempotency{Key: "c", Route: "r"}}))(t); !out.Replayed {
+	if out := testkit.Must(s.Append(t.Context(), Append{
+		Session: id, Messages: []session.Message{says(session.User, "c")},
+		Idem: &Idempotency{Key: "c", Route: "r"},
+	}))(t); !out.Replayed {
 		t.Error("a key that is younger than a week was forgotten")
 	}
 }
@@ -193,7 +208,10 @@ func TestAKeyFromTheFutureHoldsBackNobody(t *testing.T) {
 			id := mustCreate(t, s, NewSession{}).ID
 			for i, at := range c.asked {
 				now = day(at)
-				testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "x")}, Idem: &Idempotency{Key: strconv.Itoa(i), Route: "r"}}))(t)
+				testkit.Must(s.Append(t.Context(), Append{
+					Session: id, Messages: []session.Message{says(session.User, "x")},
+					Idem: &Idempotency{Key: strconv.Itoa(i), Route: "r"},
+				}))(t)
 			}
 			defer s.Close()
 			testkit.Check(t, s.ForgetKeys(t.Context(), day(c.now)))
@@ -217,7 +235,10 @@ func TestOnlyOldEmptyDraftsAndOldKeysAreForgotten(t *testing.T) {
 	mustCreate(t, s, NewSession{ParentID: parent.ID})
 	paid := mustCreate(t, s, NewSession{Draft: true})
 	testkit.Must(s.AddCall(ctx, session.Call{SessionID: paid.ID}))(t)
-	testkit.Must(s.Append(ctx, Append{Session: begun.ID, Messages: []session.Message{says(session.User, "x")}, Idem: &Idempotency{Key: "k", Route: "r"}}))(t)
+	testkit.Must(s.Append(ctx, Append{
+		Session: begun.ID, Messages: []session.Message{says(session.User, "x")},
+		Idem: &Idempotency{Key: "k", Route: "r"},
+	}))(t)
 	now = now.Add(23 * time.Hour)
 	fresh := mustCreate(t, s, NewSession{Draft: true})
 	s.Close()

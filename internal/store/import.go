@@ -30,7 +30,8 @@ type ImportBatch struct {
 	Fields      *ImportFields // what the source says of the session now, beside its title
 	Cursor      *ImportCursor // how far the source was read with this batch
 	Purged      bool          // bring the session back though it was purged here
-	Foreign     string        // the file, if it is not known to be the user's own: a session that gets something of it is marked
+	// the file, if it is not known to be the user's own: a session that gets something of it is marked
+	Foreign string
 }
 
 // ImportMessage is a message with its place on the source's tree.
@@ -275,7 +276,8 @@ func (im *importer) run() error {
 		}
 	}
 	if im.res.Messages > 0 {
-		if err := im.event(im.sess.ID, EventMessagesAppended, im.sess.LastSeq, session.JSON(fmt.Sprintf(`{"from":%d}`, first))); err != nil {
+		if err := im.event(im.sess.ID, EventMessagesAppended, im.sess.LastSeq,
+			session.JSON(fmt.Sprintf(`{"from":%d}`, first))); err != nil {
 			return err
 		}
 	}
@@ -302,8 +304,11 @@ func (im *importer) openSession() error {
 		}
 	} else {
 		im.sess, err = readSession(im.Ctx, im.tx, id)
-		if here := im.opt.Host; err == nil && im.IsPostgres() && im.batch.Cursor != nil && here != "" && im.sess.Host != "" && im.sess.Host != here {
-			return session.Errorf(session.Conflict, "session %s has the same id in %s and was imported from host %s: if that is this host under an earlier name, or shares its files, set `host: %s` in config.yaml; else import this history into a database of its own",
+		if here := im.opt.Host; err == nil && im.IsPostgres() && im.batch.Cursor != nil && here != "" && im.sess.Host != "" &&
+			im.sess.Host != here {
+			return session.Errorf(session.Conflict,
+				"session %s has the same id in %s and was imported from host %s: if that is this host under an earlier name, "+
+					"or shares its files, set `host: %s` in config.yaml; else import this history into a database of its own",
 				im.sess.ID, im.sess.Source, im.sess.Host, im.sess.Host)
 		}
 	}
@@ -321,8 +326,8 @@ func (im *importer) openSession() error {
 	return err
 }
 
-// ownTitle replaces a title that is the copied prompt of the session that this one was forked from or started by: a fork is
-// called after that one until a person says something of its own, a sub-agent not at all.
+// ownTitle replaces a title that is the copied prompt of the session that this one was forked from or started by: a
+// fork is called after that one until a person says something of its own, a sub-agent not at all.
 func (im *importer) ownTitle() error {
 	s := &im.sess
 	if s.ParentID == "" || s.TitleSource != "first_message" {
@@ -393,7 +398,8 @@ func (im *importer) saveCursor() error {
 		ON CONFLICT (source, path) DO UPDATE SET session_id = excluded.session_id, size = excluded.size, modified_at = excluded.modified_at,
 		"offset" = excluded."offset", hash = excluded.hash, counts = excluded.counts, state = excluded.state,
 		mine = COALESCE(excluded.mine, imports.mine), updated_at = excluded.updated_at`,
-		c.Source, hostPath(im.File(), im.opt.Host, c.Path), c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, c.Mine, im.Now)
+		c.Source, hostPath(im.File(), im.opt.Host, c.Path), c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts,
+		c.State, c.Mine, im.Now)
 }
 
 // ImportCursor reads how far a source's file was read; nil when it never was.
@@ -477,7 +483,9 @@ func (s *Store) SessionBySource(ctx context.Context, source session.Source, sour
 }
 
 // sessionOfSource finds the session that was imported from a source's session, "" if none was.
-func sessionOfSource(ctx context.Context, q engine.Queryer, source session.Source, sourceID string) (session.ID, error) {
+func sessionOfSource(ctx context.Context, q engine.Queryer, source session.Source,
+	sourceID string,
+) (session.ID, error) {
 	id, err := engine.Get[session.ID](ctx, q, `SELECT id FROM sessions WHERE source = ? AND source_id = ? AND source_id <> ''`, source, sourceID)
 	if engine.NoRows(err) {
 		return "", nil
@@ -522,7 +530,8 @@ func (im *importer) mustFindIn(in session.ID, what, key string) (id int64, err e
 	err = im.Row(`SELECT id, EXISTS (SELECT 1 FROM purging WHERE session_id = m.session_id) FROM messages m
 		WHERE session_id = ? AND external_id = ? AND external_id <> ''`, []any{in, key}, &id, &doomed)
 	if doomed {
-		return 0, session.Errorf(session.Conflict, "%s names message %q of session %s, which is being purged: import again when it is gone", what, key, in)
+		return 0, session.Errorf(session.Conflict,
+			"%s names message %q of session %s, which is being purged: import again when it is gone", what, key, in)
 	}
 	if engine.NoRows(err) {
 		err = session.Errorf(session.Invalid, "%s names message %q, which is not in session %s", what, key, in)
@@ -720,7 +729,8 @@ func (im *importer) fields() error {
 		s.EndedAt, s.EndReason = f.EndedAt, f.EndReason
 	}
 	if f.Metadata != nil {
-		if err := im.Row(`SELECT json_set(?, ?, json(?))`, []any{s.Metadata, `$."` + string(s.Source) + `"`, f.Metadata}, &s.Metadata); err != nil {
+		if err := im.Row(`SELECT json_set(?, ?, json(?))`, []any{s.Metadata, `$."` + string(s.Source) + `"`, f.Metadata},
+			&s.Metadata); err != nil {
 			return err
 		}
 	}
@@ -747,7 +757,9 @@ func (im *importer) states(documents map[string]session.JSON) error {
 			return err
 		}
 		value := documents[name]
-		err = im.changeState(StateChange{Session: im.sess.ID, Name: name, Change: func(session.JSON) (session.JSON, error) { return value, nil }}, &st)
+		err = im.changeState(StateChange{Session: im.sess.ID, Name: name, Change: func(session.JSON) (session.JSON, error) {
+			return value, nil
+		}}, &st)
 		if err != nil {
 			return fmt.Errorf("state %s of the source: %w", name, err)
 		}

@@ -385,7 +385,8 @@ func (o *importedOverlay) buildOn(before *overlayRow) error {
 		if err != nil {
 			return err
 		}
-		o.Summary, o.PrefixSummary, o.Replacement, o.SummaryTokens = c.Summary, c.PrefixSummary, c.Replacement, c.SummaryTokens
+		o.Summary, o.PrefixSummary, o.Replacement, o.SummaryTokens = c.Summary, c.PrefixSummary, c.Replacement,
+			c.SummaryTokens
 		o.HiddenTokens, o.FirstKeptID, o.Details = c.HiddenTokens, c.FirstKeptID, c.Details
 	}
 	if o.FirstKeptID != nil {
@@ -409,7 +410,8 @@ func (o *importedOverlay) firstAfter(before *overlayRow) (row int64, err error) 
 		return *o.ThroughID + 1, nil
 	}
 	first := spans[len(spans)-1]
-	return engine.Get[int64](o.Ctx, o, `SELECT id FROM messages WHERE session_id = ? AND seq = ?`, first.Session, first.From)
+	return engine.Get[int64](o.Ctx, o, `SELECT id FROM messages WHERE session_id = ? AND seq = ?`, first.Session,
+		first.From)
 }
 
 // hide adds to the details what is hidden of the messages that are kept, and gives how much

@@ -30,12 +30,19 @@ func history() ImportBatch {
 			record("x", "a", session.Assistant, "left"), record("c", "b", session.User, "cccc"),
 		},
 		Compactions: []ImportCompaction{{Compaction: session.Compaction{
-			Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone, SummaryTokens: 3, CreatedAt: at,
+			Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone, SummaryTokens: 3,
+			CreatedAt: at,
 		}, Key: "cmp", ThroughKey: "a", FirstKeptKey: "b"}},
 		Marks: []ImportMark{{MessageKey: "a", Kind: MarkPin}, {MessageKey: "b", Kind: MarkLabel, Text: "here"}},
-		Calls: []ImportCall{{Call: session.Call{ExternalID: "r1", InputTokens: 7, CostNanoUSD: priced(3), CreatedAt: at}, MessageKey: "b"}},
+		Calls: []ImportCall{{
+			Call:       session.Call{ExternalID: "r1", InputTokens: 7, CostNanoUSD: priced(3), CreatedAt: at},
+			MessageKey: "b",
+		}},
 		Title: &title, Head: &head,
-		Cursor: &ImportCursor{Source: session.SourcePi, Path: "/f.jsonl", Size: 100, Offset: 90, Hash: "h", State: session.JSON(`{"v":3}`)},
+		Cursor: &ImportCursor{
+			Source: session.SourcePi, Path: "/f.jsonl", Size: 100, Offset: 90, Hash: "h",
+			State: session.JSON(`{"v":3}`),
+		},
 	}
 }
 
@@ -47,7 +54,8 @@ func TestImportStoresASourcesTree(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	got := testkit.Must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
-	if got.ID != "20250501_001" || got.Title != "from pi" || got.TitleSource != "source" || got.Head.Seq != 4 || got.ContextTokens != 8+3 || got.CompactionCount != 1 || got.InputTokens != 7 {
+	if got.ID != "20250501_001" || got.Title != "from pi" || got.TitleSource != "source" || got.Head.Seq != 4 ||
+		got.ContextTokens != 8+3 || got.CompactionCount != 1 || got.InputTokens != 7 {
 		t.Errorf("%+v", got)
 	}
 	path := testkit.Must(s.Path(ctx, *got.HeadID, 0))(t)
@@ -57,10 +65,12 @@ func TestImportStoresASourcesTree(t *testing.T) {
 	if c := testkit.Must(s.Effective(ctx, got))(t); c == nil || c.Through.Seq != 1 || c.FirstKept.Seq != 2 {
 		t.Errorf("%+v", c)
 	}
-	if pins, labels := testkit.Must(s.Pins(ctx, got.ID))(t), testkit.Must(s.Labels(ctx, got.ID))(t); len(pins) != 1 || labels[path[1].RowID] != "here" {
+	if pins, labels := testkit.Must(s.Pins(ctx, got.ID))(t), testkit.Must(s.Labels(ctx, got.ID))(t); len(pins) != 1 ||
+		labels[path[1].RowID] != "here" {
 		t.Errorf("%v %v", pins, labels)
 	}
-	if c := testkit.Must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t); c.SessionID != got.ID || c.Offset != 90 || string(c.State) != `{"v":3}` {
+	if c := testkit.Must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t); c.SessionID != got.ID || c.Offset != 90 ||
+		string(c.State) != `{"v":3}` {
 		t.Errorf("%+v", c)
 	}
 	if c := testkit.Must(s.ImportCursor(ctx, session.SourcePi, "/other"))(t); c != nil {
@@ -91,14 +101,19 @@ func TestALaterBatchGoesOnWhereTheSourceDid(t *testing.T) {
 	first := testkit.Must(s.Import(ctx, history()))(t)
 	head := "e"
 	res := testkit.Must(s.Import(ctx, ImportBatch{
-		Session:  NewSession{Source: session.SourcePi, SourceID: "uuid"},
-		Messages: []ImportMessage{record("c", "b", session.User, "cccc"), record("d", "c", session.Assistant, "dddd"), record("e", "x", session.User, "eeee")},
-		Marks:    []ImportMark{{MessageKey: "b", Kind: MarkLabel}}, Head: &head,
+		Session: NewSession{Source: session.SourcePi, SourceID: "uuid"},
+		Messages: []ImportMessage{
+			record("c", "b", session.User, "cccc"), record("d", "c", session.Assistant, "dddd"),
+			record("e", "x", session.User, "eeee"),
+		},
+		Marks: []ImportMark{{MessageKey: "b", Kind: MarkLabel}}, Head: &head,
 	}))(t)
-	if res.Created || res.Messages != 2 || res.Duplicates != 1 || res.Session.ID != first.Session.ID || res.Session.Epoch <= first.Session.Epoch {
+	if res.Created || res.Messages != 2 || res.Duplicates != 1 || res.Session.ID != first.Session.ID ||
+		res.Session.Epoch <= first.Session.Epoch {
 		t.Errorf("%+v", res)
 	}
-	if path := testkit.Must(s.Path(ctx, *res.Session.HeadID, 0))(t); fmt.Sprint(refs(path)) != "[20250501_001.1 20250501_001.3 20250501_001.6]" {
+	if path := testkit.Must(s.Path(ctx, *res.Session.HeadID,
+		0))(t); fmt.Sprint(refs(path)) != "[20250501_001.1 20250501_001.3 20250501_001.6]" {
 		t.Errorf("%v", refs(path))
 	}
 	if labels := testkit.Must(s.Labels(ctx, first.Session.ID))(t); len(labels) != 0 {
@@ -112,7 +127,10 @@ func TestImportedResultsFindTheirCalls(t *testing.T) {
 	s := openTest(t)
 	ask, answer := ImportMessage{Message: calls("1", "2")}, ImportMessage{Message: results("2", "1"), ParentKey: "ask"}
 	ask.ExternalID, answer.ExternalID = "ask", "answer"
-	res := testkit.Must(s.Import(ctx, ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "u"}, Messages: []ImportMessage{ask, answer}}))(t)
+	res := testkit.Must(s.Import(ctx, ImportBatch{
+		Session:  NewSession{Source: session.SourcePi, SourceID: "u"},
+		Messages: []ImportMessage{ask, answer},
+	}))(t)
 	got := testkit.Must(s.MessageByID(ctx, *res.Session.HeadID))(t)
 	if *got.Parts[0].CallPartID&1023 != 1 || *got.Parts[1].CallPartID&1023 != 0 {
 		t.Errorf("%+v", got.Parts)
@@ -126,7 +144,10 @@ func TestAPersonsTitleStays(t *testing.T) {
 	first := testkit.Must(s.Import(ctx, history()))(t)
 	mine, theirs := "mine", "theirs"
 	testkit.Must(s.PatchSession(ctx, first.Session.ID, SessionPatch{Title: &mine}))(t)
-	if res := testkit.Must(s.Import(ctx, ImportBatch{ID: first.Session.ID, Title: &theirs}))(t); res.Session.Title != "mine" {
+	if res := testkit.Must(s.Import(ctx, ImportBatch{
+		ID:    first.Session.ID,
+		Title: &theirs,
+	}))(t); res.Session.Title != "mine" {
 		t.Errorf("%q", res.Session.Title)
 	}
 }
@@ -166,11 +187,15 @@ func TestImportedForkBeginsInItsOrigin(t *testing.T) {
 	own.ParentSession = origin.ID
 	head := "b"
 	batch := ImportBatch{
-		Session:  NewSession{Source: session.SourcePi, SourceID: "fork", ParentID: origin.ID, ParentKind: session.ParentFork, CreatedAt: &own.CreatedAt},
+		Session: NewSession{
+			Source: session.SourcePi, SourceID: "fork", ParentID: origin.ID, ParentKind: session.ParentFork,
+			CreatedAt: &own.CreatedAt,
+		},
 		Messages: []ImportMessage{own},
 	}
 	fork := testkit.Must(s.Import(ctx, batch))(t).Session
-	if path := testkit.Must(s.Path(ctx, *fork.HeadID, 0))(t); fmt.Sprint(refs(path)) != fmt.Sprintf("[%s.1 %s.2 %s.1]", origin.ID, origin.ID, fork.ID) {
+	if path := testkit.Must(s.Path(ctx, *fork.HeadID, 0))(t); fmt.Sprint(refs(path)) != fmt.Sprintf("[%s.1 %s.2 %s.1]",
+		origin.ID, origin.ID, fork.ID) {
 		t.Errorf("%v", refs(path))
 	}
 	if overlay := testkit.Must(s.Effective(ctx, fork))(t); overlay != nil {
@@ -179,7 +204,8 @@ func TestImportedForkBeginsInItsOrigin(t *testing.T) {
 	late := session.At(time.Date(2025, 5, 2, 0, 0, 0, 0, time.UTC))
 	second := batch
 	second.Session.SourceID, second.Session.CreatedAt, second.Messages = "late", &late, []ImportMessage{own}
-	if overlay := testkit.Must(s.Effective(ctx, testkit.Must(s.Import(ctx, second))(t).Session))(t); overlay == nil || overlay.SessionID != origin.ID {
+	if overlay := testkit.Must(s.Effective(ctx, testkit.Must(s.Import(ctx, second))(t).Session))(t); overlay == nil ||
+		overlay.SessionID != origin.ID {
 		t.Errorf("a fork inherits what was in force when it was made, not %+v", overlay)
 	}
 	fork = testkit.Must(s.Import(ctx, ImportBatch{ID: fork.ID, Head: &head, HeadSession: origin.ID}))(t).Session
@@ -204,7 +230,10 @@ func TestImportTakesWhatTheSourceSaysNow(t *testing.T) {
 	if got.Model != "m2" || got.ArchivedAt == nil || string(got.Metadata) != `{"mine":1,"pi":{"x":[1]}}` {
 		t.Errorf("%+v", got)
 	}
-	if again := testkit.Must(s.Import(ctx, ImportBatch{ID: first.ID, Fields: fields}))(t).Session; again.Revision != got.Revision {
+	if again := testkit.Must(s.Import(ctx, ImportBatch{
+		ID:     first.ID,
+		Fields: fields,
+	}))(t).Session; again.Revision != got.Revision {
 		t.Error("saying the same again wrote something")
 	}
 	testkit.Equal(t, got, testkit.Must(s.Session(ctx, got.ID))(t))
@@ -214,22 +243,36 @@ func TestImportTakesWhatTheSourceSaysNow(t *testing.T) {
 func TestImportTakesKeyParentAndEnd(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	parent := testkit.Must(s.Import(ctx, ImportBatch{Session: NewSession{Source: session.SourceOpenClaw, SourceID: "main/parent"}}))(t).Session
-	child := testkit.Must(s.Import(ctx, ImportBatch{Session: NewSession{Source: session.SourceOpenClaw, SourceID: "main/child"}}))(t).Session
+	parent := testkit.Must(s.Import(ctx, ImportBatch{Session: NewSession{
+		Source:   session.SourceOpenClaw,
+		SourceID: "main/parent",
+	}}))(t).Session
+	child := testkit.Must(s.Import(ctx, ImportBatch{Session: NewSession{
+		Source:   session.SourceOpenClaw,
+		SourceID: "main/child",
+	}}))(t).Session
 	at := session.At(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))
 	fields := &ImportFields{
-		Key: "agent:main:subagent:1", Generation: 2, ParentID: parent.ID, ParentKind: session.ParentChild, EndedAt: &at, EndReason: "daily",
+		Key: "agent:main:subagent:1", Generation: 2, ParentID: parent.ID, ParentKind: session.ParentChild, EndedAt: &at,
+		EndReason: "daily",
 	}
 	got := testkit.Must(s.Import(ctx, ImportBatch{ID: child.ID, Fields: fields}))(t).Session
-	if got.Key != fields.Key || got.Generation != 2 || got.ParentID != parent.ID || got.ParentKind != "child" || got.EndedAt == nil || got.EndReason != "daily" {
+	if got.Key != fields.Key || got.Generation != 2 || got.ParentID != parent.ID || got.ParentKind != "child" ||
+		got.EndedAt == nil || got.EndReason != "daily" {
 		t.Errorf("%+v", got)
 	}
 	testkit.Equal(t, got, testkit.Must(s.Session(ctx, got.ID))(t))
-	if again := testkit.Must(s.Import(ctx, ImportBatch{ID: child.ID, Fields: fields}))(t).Session; again.Revision != got.Revision {
+	if again := testkit.Must(s.Import(ctx, ImportBatch{
+		ID:     child.ID,
+		Fields: fields,
+	}))(t).Session; again.Revision != got.Revision {
 		t.Error("saying the same again wrote something")
 	}
 	fields = &ImportFields{ParentID: child.ID, ParentKind: session.ParentFork}
-	if again := testkit.Must(s.Import(ctx, ImportBatch{ID: child.ID, Fields: fields}))(t).Session; again.ParentID != parent.ID || again.Revision != got.Revision {
+	if again := testkit.Must(s.Import(ctx, ImportBatch{
+		ID:     child.ID,
+		Fields: fields,
+	}))(t).Session; again.ParentID != parent.ID || again.Revision != got.Revision {
 		t.Error("a session that has a parent keeps it")
 	}
 	mustBeHealthy(t, s)
@@ -238,11 +281,15 @@ func TestImportTakesKeyParentAndEnd(t *testing.T) {
 func TestABatchWithoutASessionIsACursorAlone(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	res := testkit.Must(s.Import(ctx, ImportBatch{Cursor: &ImportCursor{Source: session.SourceOpenClaw, Path: "/gone.jsonl", Size: 7}}))(t)
+	res := testkit.Must(s.Import(ctx, ImportBatch{Cursor: &ImportCursor{
+		Source: session.SourceOpenClaw,
+		Path:   "/gone.jsonl", Size: 7,
+	}}))(t)
 	if res.Session.ID != "" || count(t, s, `SELECT COUNT(*) FROM sessions`) != 0 {
 		t.Errorf("%+v", res)
 	}
-	if c := testkit.Must(s.ImportCursor(ctx, session.SourceOpenClaw, "/gone.jsonl"))(t); c == nil || c.Size != 7 || c.SessionID != "" {
+	if c := testkit.Must(s.ImportCursor(ctx, session.SourceOpenClaw, "/gone.jsonl"))(t); c == nil || c.Size != 7 ||
+		c.SessionID != "" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -278,14 +325,20 @@ func TestAnImportMakesNoSessionItsOwnAncestor(t *testing.T) {
 	child := mustCreate(t, s, NewSession{ParentID: top.ID})
 	grandchild := mustCreate(t, s, NewSession{ParentID: child.ID})
 	for _, parent := range []session.ID{top.ID, child.ID, grandchild.ID} {
-		_, err := s.Import(ctx, ImportBatch{ID: top.ID, Fields: &ImportFields{ParentID: parent, ParentKind: session.ParentChild}})
+		_, err := s.Import(ctx, ImportBatch{
+			ID:     top.ID,
+			Fields: &ImportFields{ParentID: parent, ParentKind: session.ParentChild},
+		})
 		wants(t, err, session.Invalid, "cannot hang on")
 	}
 	if got := testkit.Must(s.Session(ctx, top.ID))(t); got.ParentID != "" || got.Revision != top.Revision {
 		t.Errorf("%+v", got)
 	}
 	other := mustCreate(t, s, NewSession{})
-	testkit.Must(s.Import(ctx, ImportBatch{ID: top.ID, Fields: &ImportFields{ParentID: other.ID, ParentKind: session.ParentChild}}))(t)
+	testkit.Must(s.Import(ctx, ImportBatch{
+		ID:     top.ID,
+		Fields: &ImportFields{ParentID: other.ID, ParentKind: session.ParentChild},
+	}))(t)
 	if sum := testkit.Must(s.Rollups(ctx, []session.ID{other.ID}))(t)[other.ID]; sum.Children != 3 {
 		t.Errorf("%+v", sum)
 	}
@@ -308,7 +361,8 @@ func TestAnImportedForkHasTheTreeThatItShares(t *testing.T) {
 		Messages: []ImportMessage{named("x", "b", origin.ID)},
 	}))(t).Session
 	tree := testkit.Must(s.Tree(ctx, fork.ID, TreePage{}))(t)
-	if len(tree.Segments) != 2 || tree.Segments[0].Last.ID != *ref(origin.ID, 2) || !tree.Segments[0].OnPath || !tree.Segments[0].Shared {
+	if len(tree.Segments) != 2 || tree.Segments[0].Last.ID != *ref(origin.ID, 2) || !tree.Segments[0].OnPath ||
+		!tree.Segments[0].Shared {
 		t.Errorf("%+v", tree.Segments)
 	}
 	testkit.Must(s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(origin.ID, 1)}))(t)
@@ -386,13 +440,16 @@ func TestAnImportLeavesAKeyOneOpenGeneration(t *testing.T) {
 		live := mustCreate(t, s, NewSession{Key: key})
 		old := imported(s, session.SourceOpenClaw, "a", 7)
 		old = testkit.Must(s.Session(t.Context(), old.ID))(t)
-		if open := openGenerations(t, s, key); len(open) != 1 || open[0] != live.ID || old.EndReason != "rpc" || old.Generation != 7 {
+		if open := openGenerations(t, s, key); len(open) != 1 || open[0] != live.ID || old.EndReason != "rpc" ||
+			old.Generation != 7 {
 			t.Errorf("open %v, imported %+v", open, old)
 		}
 		if again := imported(s, session.SourceOpenClaw, "a", 7); again.Revision != old.Revision {
 			t.Errorf("the second import wrote: %+v", again)
 		}
-		goesOn := testkit.Must(s.Route(t.Context(), Route{Key: key, Decide: func(g *Generation) (Turnover, error) { return Turnover{}, nil }}))(t)
+		goesOn := testkit.Must(s.Route(t.Context(), Route{Key: key, Decide: func(g *Generation) (Turnover, error) {
+			return Turnover{}, nil
+		}}))(t)
 		if goesOn.Session.ID != live.ID || goesOn.Session.Generation != 8 {
 			t.Errorf("the key goes on in %s, generation %d", goesOn.Session.ID, goesOn.Session.Generation)
 		}
@@ -449,8 +506,14 @@ func pruning(id session.ID) ImportBatch {
 		ID: id, Head: &head,
 		Messages: []ImportMessage{{Message: asks, ParentKey: "c"}, {Message: answers, ParentKey: "asks"}},
 		Compactions: []ImportCompaction{
-			{Compaction: made(12), ThroughKey: "answers", At: ImportPlace{Key: "answers"}, Pruned: []ImportOutput{{CallID: "p"}, {CallID: "gone"}}},
-			{Compaction: made(13), Replaced: []ImportReplaced{{Messages: []ImportPlace{{Key: "asks"}, {Key: "answers"}}, Text: "It asked."}}},
+			{
+				Compaction: made(12), ThroughKey: "answers", At: ImportPlace{Key: "answers"},
+				Pruned: []ImportOutput{{CallID: "p"}, {CallID: "gone"}},
+			},
+			{Compaction: made(13), Replaced: []ImportReplaced{{
+				Messages: []ImportPlace{{Key: "asks"}, {Key: "answers"}},
+				Text:     "It asked.",
+			}}},
 		},
 	}
 }
@@ -467,20 +530,24 @@ func TestImportedPruningRestsOnTheSummary(t *testing.T) {
 		t.Fatalf("%d records, %d counted", len(all), sess.CompactionCount)
 	}
 	for i, c := range all[1:] {
-		if c.PreviousID == nil || *c.PreviousID != all[i].RowID || c.FirstKeptID == nil || *c.FirstKeptID != *all[0].FirstKeptID || c.SummaryTokens != all[0].SummaryTokens {
+		if c.PreviousID == nil || *c.PreviousID != all[i].RowID || c.FirstKeptID == nil ||
+			*c.FirstKeptID != *all[0].FirstKeptID || c.SummaryTokens != all[0].SummaryTokens {
 			t.Errorf("%+v does not rest on %+v", c, all[i])
 		}
 	}
 	var details session.CompactionDetails
-	if err := json.Unmarshal(all[2].Details, &details); err != nil || len(details.Pruned) != 1 || !strings.HasSuffix(details.Pruned[0], "/0") || len(details.Replaced) != 1 {
+	if err := json.Unmarshal(all[2].Details, &details); err != nil || len(details.Pruned) != 1 ||
+		!strings.HasSuffix(details.Pruned[0], "/0") || len(details.Replaced) != 1 {
 		t.Errorf("%+v %v", details, err)
 	}
 	path := testkit.Must(s.Path(ctx, *sess.HeadID, 0))(t)
 	size, hidden := path[len(path)-1].PathTokens, all[0].HiddenTokens
-	if saved := all[1].HiddenTokens - hidden; saved != session.PrunedSaves(path[len(path)-1].Parts[0].Tokens) || saved <= 0 {
+	if saved := all[1].HiddenTokens - hidden; saved != session.PrunedSaves(path[len(path)-1].Parts[0].Tokens) ||
+		saved <= 0 {
 		t.Errorf("the pruning hides %d tokens more", saved)
 	}
-	if all[1].TokensBefore != size+all[0].SummaryTokens-hidden || all[1].TokensAfter != size+all[0].SummaryTokens-all[1].HiddenTokens {
+	if all[1].TokensBefore != size+all[0].SummaryTokens-hidden ||
+		all[1].TokensAfter != size+all[0].SummaryTokens-all[1].HiddenTokens {
 		t.Errorf("%d tokens before, %d after; the path has %d", all[1].TokensBefore, all[1].TokensAfter, size)
 	}
 	if sess = testkit.Must(s.UndoCompaction(ctx, sess.ID, all[2].RowID))(t); *sess.CompactionID != all[1].RowID {
@@ -497,7 +564,8 @@ func TestImportKeepsImpossibleDatesAndIsActiveUntilNow(t *testing.T) {
 	if got.CreatedAt != far || got.ActiveAt != now || *got.InboundAt != now {
 		t.Errorf("created %v, active %v, inbound %v", got.CreatedAt, got.ActiveAt, got.InboundAt)
 	}
-	if first := testkit.Must(s.Message(t.Context(), session.MessageRef{Session: got.ID, Seq: 1}))(t); first.CreatedAt != far {
+	if first := testkit.Must(s.Message(t.Context(),
+		session.MessageRef{Session: got.ID, Seq: 1}))(t); first.CreatedAt != far {
 		t.Errorf("the message is dated %v", first.CreatedAt)
 	}
 }
@@ -519,8 +587,10 @@ func TestHostsImportTheirOwn(t *testing.T) {
 		t.Errorf("beta has imported %q", paths)
 	}
 	_, err := other.Import(ctx, history())
-	wants(t, err, session.Conflict, "was imported from host alpha: if that is this host under an earlier name, or shares its files, set `host: alpha`")
-	if c := testkit.Must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t); c == nil || c.Path != "/f.jsonl" || c.Offset != 90 {
+	wants(t, err, session.Conflict,
+		"was imported from host alpha: if that is this host under an earlier name, or shares its files, set `host: alpha`")
+	if c := testkit.Must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t); c == nil || c.Path != "/f.jsonl" ||
+		c.Offset != 90 {
 		t.Errorf("alpha's file is %+v", c)
 	}
 	testkit.Equal(t, []string{"/f.jsonl"}, testkit.Must(s.ImportedPaths(ctx, session.SourcePi))(t))

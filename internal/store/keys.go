@@ -24,7 +24,10 @@ type KeyFilter struct {
 // Keys lists the keys that have a current generation, newest active first. next is "" at the
 // end. Codes: Invalid (cursor).
 func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next string, err error) {
-	c := conditions{where: []string{"s.key <> ''", "s.generation > 0", "s.ended_at IS NULL", "s.deleted_at IS NULL", "s.draft = 0"}}
+	c := conditions{where: []string{
+		"s.key <> ''", "s.generation > 0", "s.ended_at IS NULL", "s.deleted_at IS NULL",
+		"s.draft = 0",
+	}}
 	if !f.All {
 		c.add("s.key NOT IN ('global', 'unknown')")
 	}
@@ -32,7 +35,8 @@ func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next
 		c.add("s.active_at >= ?", *f.Since)
 	}
 	c.contains(f.Query, "s.key", "k.label", "s.title", "s.id",
-		"json_extract(s.metadata, '$.displayName')", "json_extract(s.metadata, '$.subject')", "json_extract(s.metadata, '$.label')")
+		"json_extract(s.metadata, '$.displayName')", "json_extract(s.metadata, '$.subject')",
+		"json_extract(s.metadata, '$.label')")
 	clauses, args, err := c.within(ctx).page(p)
 	if err != nil {
 		return nil, "", err
@@ -55,10 +59,13 @@ func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next
 
 // Generations lists the sessions of a key, the newest first, those in the trash left out.
 // next is "" at the end. Codes: NotFound (nothing ever came in at the key), Invalid (cursor).
-func (s *Store) Generations(ctx context.Context, key string, p Page) (label string, data []session.Session, next string, err error) {
+func (s *Store) Generations(ctx context.Context, key string,
+	p Page,
+) (label string, data []session.Session, next string, err error) {
 	cmp, dir := p.order()
 	in, scoped := scopeOf(ctx)
-	query, args := `SELECT `+sessionColumns+fromSessions+`WHERE s.key = ? AND s.key <> '' AND s.deleted_at IS NULL`+in, append([]any{key}, scoped...)
+	query, args := `SELECT `+sessionColumns+fromSessions+`WHERE s.key = ? AND s.key <> '' AND s.deleted_at IS NULL`+in,
+		append([]any{key}, scoped...)
 	_, id, err := p.after()
 	if err != nil {
 		return "", nil, "", err
@@ -72,13 +79,15 @@ func (s *Store) Generations(ctx context.Context, key string, p Page) (label stri
 		return "", nil, "", fmt.Errorf("generations of %q: %w", key, err)
 	}
 	if len(data) == 0 && p.Cursor == "" {
-		return "", nil, "", session.Errorf(session.NotFound, "nothing ever came in at key %q: GET /v1/keys and `sessiond keys` list those that are known", key)
+		return "", nil, "", session.Errorf(session.NotFound,
+			"nothing ever came in at key %q: GET /v1/keys and `sessiond keys` list those that are known", key)
 	}
 	if len(data) == 0 { // whoever sees none of the sessions does not see the label
 		return "", nil, "", nil
 	}
 	data, next = endPage(data, p, func(s *session.Session) *session.Session { return s })
-	if label, err = engine.Get[string](ctx, s, `SELECT label FROM keys WHERE key = ?`, key); err != nil && !engine.NoRows(err) {
+	if label, err = engine.Get[string](ctx, s, `SELECT label FROM keys WHERE key = ?`, key); err != nil &&
+		!engine.NoRows(err) {
 		return "", nil, "", fmt.Errorf("label of %q: %w", key, err)
 	}
 	return label, data, next, nil
@@ -103,9 +112,11 @@ func (s *Store) SetKeyLabel(ctx context.Context, key, label string) error {
 			return nil
 		case err == nil:
 			if _, limited := session.ScopeOf(t.Ctx); limited { // it may be another owner's
-				return session.Errorf(session.Conflict, "another key has the label %q already: a label names one key, choose another", label).At("label", "taken")
+				return session.Errorf(session.Conflict,
+					"another key has the label %q already: a label names one key, choose another", label).At("label", "taken")
 			}
-			return session.Errorf(session.Conflict, "key %s has the label %q already: a label names one key", other, label).At("label", "taken")
+			return session.Errorf(session.Conflict, "key %s has the label %q already: a label names one key", other,
+				label).At("label", "taken")
 		case !engine.NoRows(err):
 			return err
 		}

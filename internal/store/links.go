@@ -92,7 +92,8 @@ func (t *tx) extendSharedPath(sess session.Session, message int64) error {
 func (t *tx) checkNoCycle(id, parent session.ID) error {
 	for above := parent; above != ""; {
 		if above == id {
-			return session.Errorf(session.Invalid, "session %s cannot hang on %s, which hangs on it", id, parent).At("parent_id", "would be a cycle")
+			return session.Errorf(session.Invalid, "session %s cannot hang on %s, which hangs on it", id, parent).At("parent_id",
+				"would be a cycle")
 		}
 		sess, err := readSession(t.Ctx, t, above)
 		if session.CodeOf(err) == session.NotFound {
@@ -122,7 +123,9 @@ func (l link) intersect(other link) link {
 
 // onTree tells whether a message is on a session's tree: one of its own, or one of the path
 // that a fork shares.
-func onTree(ctx context.Context, q engine.Queryer, sess session.Session, ref session.MessageRef, rowID int64) (bool, error) {
+func onTree(ctx context.Context, q engine.Queryer, sess session.Session, ref session.MessageRef,
+	rowID int64,
+) (bool, error) {
 	if ref.Session == sess.ID {
 		return true, nil
 	}

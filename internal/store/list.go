@@ -75,7 +75,8 @@ func (p Page) after() (at, id string, err error) {
 }
 
 func (p Page) invalidCursor() error {
-	return session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).At("cursor", "not a next_cursor of this list")
+	return session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).At("cursor",
+		"not a next_cursor of this list")
 }
 
 // endPage cuts a list that was read one item beyond the page's limit, and returns the cursor of the
@@ -135,7 +136,8 @@ func (c *conditions) contains(text string, columns ...string) {
 		return
 	}
 	if len(text) > maxQueryBytes {
-		c.err = session.Errorf(session.Invalid, "q has %d bytes, at most %d are searched for", len(text), maxQueryBytes).At("q", "too long")
+		c.err = session.Errorf(session.Invalid, "q has %d bytes, at most %d are searched for", len(text),
+			maxQueryBytes).At("q", "too long")
 		return
 	}
 	likes, args := make([]string, len(columns)), make([]any, len(columns))
@@ -156,7 +158,8 @@ func (c conditions) page(p Page) (clauses string, args []any, err error) {
 	if at != "" {
 		c.add("(s.active_at, s.id) "+cmp+" (?, ?)", at, id)
 	}
-	return `WHERE ` + strings.Join(c.where, " AND ") + ` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT +?`, append(c.args, p.limit()+1), err
+	return `WHERE ` + strings.Join(c.where, " AND ") + ` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT +?`,
+		append(c.args, p.limit()+1), err
 }
 
 func (f Filter) conditions() (c conditions) {
@@ -193,7 +196,8 @@ func (f Filter) conditions() (c conditions) {
 	}
 	if f.Roots != nil {
 		roots := string(session.JSONOf(f.Roots))
-		add("(s.directory IN (SELECT value FROM json_each(?)) OR s.project IN (SELECT value FROM json_each(?)))", roots, roots)
+		add("(s.directory IN (SELECT value FROM json_each(?)) OR s.project IN (SELECT value FROM json_each(?)))", roots,
+			roots)
 	}
 	c.contains(f.Query, "s.title", "s.id", "s.source_id")
 	if f.Starred {
@@ -235,7 +239,8 @@ const sessionsInTrash = `
 // Outlines returns the existing ones of some sessions, without their settings, counts and metadata.
 func (s *Store) Outlines(ctx context.Context, ids []session.ID) ([]session.Session, error) {
 	in, args := scopeOf(ctx)
-	all, err := engine.List[session.Session](ctx, s, sessionOutlines+in, append([]any{string(session.JSONOf(ids))}, args...)...)
+	all, err := engine.List[session.Session](ctx, s, sessionOutlines+in,
+		append([]any{string(session.JSONOf(ids))}, args...)...)
 	return all, session.Wrap(err, "read sessions")
 }
 
@@ -251,7 +256,8 @@ func (s *Store) Listed(ctx context.Context, f Filter, ids []session.ID) ([]sessi
 		return nil, c.err
 	}
 	c.add("s.id IN (SELECT value FROM json_each(?))", string(session.JSONOf(ids)))
-	all, err := engine.List[session.ID](ctx, s, `SELECT s.id `+fromSessions+`WHERE `+strings.Join(c.where, " AND "), c.args...)
+	all, err := engine.List[session.ID](ctx, s, `SELECT s.id `+fromSessions+`WHERE `+strings.Join(c.where, " AND "),
+		c.args...)
 	return all, session.Wrap(err, "filter sessions")
 }
 
@@ -259,7 +265,8 @@ func (s *Store) Listed(ctx context.Context, f Filter, ids []session.ID) ([]sessi
 // thousand of the newest ten thousand. Of each it reads the names only.
 func (s *Store) SessionsNamed(ctx context.Context, texts []string) ([]session.Session, error) {
 	in, args := scopeOf(ctx)
-	all, err := engine.List[session.Session](ctx, s, fmt.Sprintf(sessionsNamedLike, in), append([]any{string(session.JSONOf(texts))}, args...)...)
+	all, err := engine.List[session.Session](ctx, s, fmt.Sprintf(sessionsNamedLike, in),
+		append([]any{string(session.JSONOf(texts))}, args...)...)
 	return all, session.Wrap(err, "sessions by their names")
 }
 

@@ -46,7 +46,10 @@ func TestSessionsAreListedNewestActiveFirst(t *testing.T) {
 			}
 		}
 	}
-	for _, cursor := range []string{"x", "!", encodeCursor("no time", "20260211_001"), encodeCursor("2026-02-11 12:00:00.000", "no id"), encodeCursor("2026-02-11 12:00:00.000")} {
+	for _, cursor := range []string{
+		"x", "!", encodeCursor("no time", "20260211_001"),
+		encodeCursor("2026-02-11 12:00:00.000", "no id"), encodeCursor("2026-02-11 12:00:00.000"),
+	} {
 		_, _, err := s.Sessions(ctx, Filter{}, Page{Cursor: cursor})
 		wants(t, err, session.Invalid, "cursor")
 	}
@@ -56,7 +59,10 @@ func TestFiltersOfTheList(t *testing.T) {
 	ctx := context.Background()
 	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
 	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
-	a := mustCreate(t, s, NewSession{Title: "100% sure", Source: session.SourcePi, SourceID: "uuid-a", Key: "k", Directory: "/d", Model: "m", Metadata: session.JSON(`{"team":"x","n":5}`)}).ID
+	a := mustCreate(t, s, NewSession{
+		Title: "100% sure", Source: session.SourcePi, SourceID: "uuid-a", Key: "k",
+		Directory: "/d", Model: "m", Metadata: session.JSON(`{"team":"x","n":5}`),
+	}).ID
 	now = now.Add(time.Hour)
 	b := mustCreate(t, s, NewSession{Title: "other", ParentID: a, Project: "/p"}).ID
 	yes := true
@@ -84,7 +90,11 @@ func TestFiltersOfTheList(t *testing.T) {
 		{"until", Filter{Until: &at}, []session.ID{a}},
 		{"a project or a directory", Filter{Roots: []string{"/d", "/p"}}, []session.ID{b, a}},
 		{"no folder", Filter{Roots: []string{}}, nil},
-		{"one of several values", Filter{Among: map[Column][]string{ColumnProject: {"/p", "/q"}, ColumnSource: {"sessiond"}}}, []session.ID{b}},
+		{
+			"one of several values",
+			Filter{Among: map[Column][]string{ColumnProject: {"/p", "/q"}, ColumnSource: {"sessiond"}}},
+			[]session.ID{b},
+		},
 		{"starred", Filter{Starred: true}, []session.ID{a}},
 		{"people", Filter{People: true}, []session.ID{a}},
 		{"archived", Filter{Archived: true}, []session.ID{archived}},
@@ -136,7 +146,8 @@ func TestSessionsAreFoundByAPartOfTheirNames(t *testing.T) {
 
 func TestOnlySessionsThatAreThereAreInTheTrashOrNot(t *testing.T) {
 	s := openTest(t)
-	kept, trashed, purged := mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID
+	kept, trashed, purged := mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID,
+		mustCreate(t, s, NewSession{}).ID
 	testkit.Must(s.SetTrash(t.Context(), trashed, true, nil, nil))(t)
 	p, _, err := s.BeginPurge(t.Context(), PurgeRequest{Session: purged})
 	testkit.Check(t, err)
@@ -152,7 +163,8 @@ func TestPromptsAreThoseOfThePathOldestFirst(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	origin := mustCreate(t, s, NewSession{})
-	mustAppend(t, s, origin.ID, says(session.User, "one"), says(session.Assistant, "reply"), says(session.User, "two"), says(session.User, "of the origin alone"))
+	mustAppend(t, s, origin.ID, says(session.User, "one"), says(session.Assistant, "reply"), says(session.User, "two"),
+		says(session.User, "of the origin alone"))
 	fork := testkit.Must(s.Fork(ctx, Fork{Session: origin.ID, At: ref(origin.ID, 3)}))(t)
 	mustAppend(t, s, fork.ID, says(session.User, "three"))
 	head := *testkit.Must(s.Session(ctx, fork.ID))(t).HeadID

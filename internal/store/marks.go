@@ -38,7 +38,9 @@ func (s *Store) Labels(ctx context.Context, id session.ID) (map[int64]string, er
 // SetMark sets or, with on false, takes away a mark. A pin on a message that the effective
 // overlay hides begins a new epoch, since it comes back into the context.
 // Codes: NotFound.
-func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageRef, kind, text string, on bool) (session.Session, error) {
+func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageRef, kind, text string,
+	on bool,
+) (session.Session, error) {
 	return write(ctx, s, func(t *tx) (session.Session, error) {
 		sess, err := readSession(t.Ctx, t, id)
 		if err != nil {
@@ -67,7 +69,9 @@ func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageR
 }
 
 // checkOnTree refuses a message that is not on a session's tree. Codes: NotFound.
-func checkOnTree(ctx context.Context, q engine.Queryer, sess session.Session, ref session.MessageRef, rowID int64) error {
+func checkOnTree(ctx context.Context, q engine.Queryer, sess session.Session, ref session.MessageRef,
+	rowID int64,
+) error {
 	on, err := onTree(ctx, q, sess, ref, rowID)
 	if err == nil && !on {
 		err = checkSeen(ctx, q, ref)

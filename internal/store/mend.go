@@ -18,7 +18,10 @@ func (s *Store) mend(ctx context.Context) error {
 	if err != nil || done >= mendVersion {
 		return session.Wrap(err, "read what was mended")
 	}
-	for _, step := range []func(context.Context) error{s.improveTitles, s.regroupProjects, s.respellFiles, s.forgetFailedFiles} {
+	for _, step := range []func(context.Context) error{
+		s.improveTitles, s.regroupProjects, s.respellFiles,
+		s.forgetFailedFiles,
+	} {
 		if err := step(ctx); err != nil {
 			if session.CodeOf(err) == session.StorageFull {
 				return nil // the database is read all the same
@@ -29,8 +32,8 @@ func (s *Store) mend(ctx context.Context) error {
 	return s.write(ctx, func(t *tx) error { return t.Exec(`UPDATE store SET mended = ? WHERE id = 1`, mendVersion) })
 }
 
-// regroupProjects gives the sessions of worktrees the project of their repository, and paths of Windows one spelling. What
-// was counted for a project moves along.
+// regroupProjects gives the sessions of worktrees the project of their repository, and paths of Windows one spelling.
+// What was counted for a project moves along.
 func (s *Store) regroupProjects(ctx context.Context) error {
 	type group struct {
 		Project   string `db:"project"`

@@ -30,32 +30,42 @@ func callsOn(touches ...string) session.Message {
 	m := says(session.Assistant, "on it")
 	for i, touch := range touches {
 		op, path, _ := strings.Cut(touch, " ")
-		m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: string(rune('a' + i)), ToolName: op, Arguments: path})
+		m.Parts = append(m.Parts, session.Part{
+			Kind: session.PartToolCall, CallID: string(rune('a' + i)), ToolName: op,
+			Arguments: path,
+		})
 	}
 	return m
 }
 
 func outcomeOf(call string, failed bool) session.Message {
-	return session.Message{Role: session.Tool, Kind: session.KindMessage, Parts: []session.Part{{Kind: session.PartToolResult, CallID: call, Text: "done", IsError: &failed}}}
+	return session.Message{
+		Role: session.Tool, Kind: session.KindMessage,
+		Parts: []session.Part{{Kind: session.PartToolResult, CallID: call, Text: "done", IsError: &failed}},
+	}
 }
 
 func touchedPaths(t *testing.T, s *Store) string {
 	t.Helper()
-	return strings.Join(testkit.Must(engine.List[string](t.Context(), s, `SELECT op || ' ' || path FROM touched_files ORDER BY 1`))(t), ", ")
+	return strings.Join(testkit.Must(engine.List[string](t.Context(), s,
+		`SELECT op || ' ' || path FROM touched_files ORDER BY 1`))(t), ", ")
 }
 
-// A failed edit is none, also where another call of the same reply worked, and the same file was edited by one that did.
+// A failed edit is none, also where another call of the same reply worked, and the same file was edited by one that
+// did.
 func TestFailedCallsTouchNothing(t *testing.T) {
 	s := openTest(t, callsTouch)
 	sess := mustCreate(t, s, NewSession{Directory: "/w"})
-	mustAppend(t, s, sess.ID, says(session.User, "x"), callsOn("edit /w/a", "edit /w/b", "read /w/a", "edit /w/c", "edit /w/c"))
+	mustAppend(t, s, sess.ID, says(session.User, "x"),
+		callsOn("edit /w/a", "edit /w/b", "read /w/a", "edit /w/c", "edit /w/c"))
 	mustAppend(t, s, sess.ID, outcomeOf("a", true), outcomeOf("b", false), outcomeOf("c", false))
 	mustAppend(t, s, sess.ID, outcomeOf("d", true), outcomeOf("e", false))
 	testkit.Equal(t, "edit /w/b, edit /w/c, read /w/a", touchedPaths(t, s))
 	mustBeHealthy(t, s)
 }
 
-// What earlier versions stored is grouped, spelt and counted as today, once; what was cut short is done at the next start.
+// What earlier versions stored is grouped, spelt and counted as today, once; what was cut short is done at the next
+// start.
 func TestRowsOfEarlierVersionsAreMended(t *testing.T) {
 	dir := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	write := func(path, text string) {
@@ -68,7 +78,8 @@ func TestRowsOfEarlierVersionsAreMended(t *testing.T) {
 	projects := map[session.ID]string{}
 	store := func(project, host, want string, touches ...string) session.ID {
 		sess := mustCreate(t, s, NewSession{Directory: project})
-		reply := mustAppend(t, s, sess.ID, says(session.User, "Fix it"), callsOn(touches...), outcomeOf("a", true)).Messages[1].RowID
+		reply := mustAppend(t, s, sess.ID, says(session.User, "Fix it"), callsOn(touches...),
+			outcomeOf("a", true)).Messages[1].RowID
 		testkit.Must(s.AddCall(t.Context(), session.Call{SessionID: sess.ID, Model: "m"}))(t)
 		testkit.Check(t, s.write(t.Context(), func(tx *tx) error {
 			if err := tx.moveUsage(sess.ID, nil, func() error {
@@ -149,8 +160,10 @@ func TestFilePathsAreThoseOfAllWorktrees(t *testing.T) {
 	names[windows.ID] = "windows"
 	ours := "fix shop shop/.claude/worktrees/gone"
 	for name, want := range map[string]string{
-		at("shop/cmd/a.go"): ours, at("fix/cmd/a.go"): ours, at("shop/.claude/worktrees/gone/cmd/a.go"): ours, at("link/cmd/a.go"): ours,
-		at("shop/cmd"): ours, at("fix"): ours, at("shop") + "/": ours, at("old/cmd/a.go"): "old.worktrees/gone", at("shop/a.go"): "",
+		at("shop/cmd/a.go"): ours, at("fix/cmd/a.go"): ours, at("shop/.claude/worktrees/gone/cmd/a.go"): ours,
+		at("link/cmd/a.go"): ours,
+		at("shop/cmd"):      ours, at("fix"): ours, at("shop") + "/": ours, at("old/cmd/a.go"): "old.worktrees/gone",
+		at("shop/a.go"):   "",
 		`c:\src\old\a.go`: "windows", "/mnt/c/src/old": "windows",
 	} {
 		paths := testkit.Must(s.FilePaths(t.Context(), name))(t)
@@ -165,13 +178,17 @@ func TestFilePathsAreThoseOfAllWorktrees(t *testing.T) {
 			t.Errorf("%s was touched in %q, want %q (by %q)", name, got, want, paths)
 		}
 	}
-	for name, want := range map[string]int{"a.go": 6, "./cmd/a.go": 5, "../x/cmd/a.go": 5, "/else/a.go": 6, "b.go": 0, "%": 0, ".": 0, "": 0, "..": 0} {
+	for name, want := range map[string]int{
+		"a.go": 6, "./cmd/a.go": 5, "../x/cmd/a.go": 5, "/else/a.go": 6, "b.go": 0,
+		"%": 0, ".": 0, "": 0, "..": 0,
+	} {
 		if found := testkit.Must(s.FilesEnding(t.Context(), name))(t); len(found) != want {
 			t.Errorf("%d paths end in %q, want %d: %v", len(found), name, want, found)
 		}
 	}
 	testkit.Must(s.SetTrash(t.Context(), windows.ID, true, nil, nil))(t)
-	if found := testkit.Must(s.FilesEnding(t.Context(), "old/a.go"))(t); len(found) != 0 && found[0].Path == "C:/src/old/a.go" {
+	if found := testkit.Must(s.FilesEnding(t.Context(), "old/a.go"))(t); len(found) != 0 &&
+		found[0].Path == "C:/src/old/a.go" {
 		t.Errorf("of the trash: %v", found)
 	}
 }

@@ -60,12 +60,16 @@ func readRangeRows(ctx context.Context, q engine.Queryer, id session.ID, from, t
 
 // readRangeDownTo is readRangeRows without the messages whose row is below lowest. The index of
 // seqs tells those.
-func readRangeDownTo(ctx context.Context, q engine.Queryer, id session.ID, from, to, lowest int64) ([]session.Message, error) {
+func readRangeDownTo(ctx context.Context, q engine.Queryer, id session.ID, from, to,
+	lowest int64,
+) ([]session.Message, error) {
 	return readSelection(ctx, q, to-from+1, messagesOfRange, id, from, to, lowest)
 }
 
 // readSelection reads at most so many messages with their parts, without blobs.
-func readSelection(ctx context.Context, q engine.Queryer, most int64, of selection, args ...any) ([]session.Message, error) {
+func readSelection(ctx context.Context, q engine.Queryer, most int64, of selection,
+	args ...any,
+) ([]session.Message, error) {
 	msgs := make([]session.Message, 0, max(0, most))
 	if err := q.Read(ctx, intoMessages(&msgs, of.messages, args...), intoParts(&msgs, of.parts, args...)); err != nil {
 		return nil, err
@@ -122,7 +126,9 @@ const batchRows = 64
 // EachInRange yields a session's own messages of seqs from … to, in order. It reads a few rows at
 // once, and the blobs of one message. A message is the caller's. Messages never change, so it
 // needs no transaction; but a purge may delete some meanwhile. Codes: Busy (a purge did).
-func (s *Store) EachInRange(ctx context.Context, id session.ID, from, to int64, yield func(*session.Message) error) error {
+func (s *Store) EachInRange(ctx context.Context, id session.ID, from, to int64,
+	yield func(*session.Message) error,
+) error {
 	_, err := s.eachInRange(ctx, id, from, to, func(m *session.Message) error {
 		if err := readCompleteBlobs(ctx, s, m); err != nil {
 			return err
@@ -133,7 +139,9 @@ func (s *Store) EachInRange(ctx context.Context, id session.ID, from, to int64, 
 }
 
 // EachHeadInRange is EachInRange with the beginnings of large parts alone.
-func (s *Store) EachHeadInRange(ctx context.Context, id session.ID, from, to int64, head session.Head, yield func(*session.Message) error) error {
+func (s *Store) EachHeadInRange(ctx context.Context, id session.ID, from, to int64, head session.Head,
+	yield func(*session.Message) error,
+) error {
 	_, err := s.eachInRange(ctx, id, from, to, func(m *session.Message) error {
 		if err := readHeads(ctx, s, m, head); err != nil {
 			return err
@@ -144,13 +152,18 @@ func (s *Store) EachHeadInRange(ctx context.Context, id session.ID, from, to int
 }
 
 // eachInRange is EachInRange without blobs. It counts the messages.
-func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, yield func(*session.Message) error) (n int64, err error) {
+func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64,
+	yield func(*session.Message) error,
+) (n int64, err error) {
 	var counts []int64
 	count := engine.IntoList(&counts, messagesInRange, id, from, to)
 	for at := from; at <= to; at += batchRows {
 		upto := min(to, at+batchRows-1)
 		msgs := make([]session.Message, 0, upto-at+1)
-		page := []engine.Reading{intoMessages(&msgs, messagesOfRange.messages, id, at, upto, 0), intoParts(&msgs, messagesOfRange.parts, id, at, upto, 0)}
+		page := []engine.Reading{
+			intoMessages(&msgs, messagesOfRange.messages, id, at, upto, 0),
+			intoParts(&msgs, messagesOfRange.parts, id, at, upto, 0),
+		}
 		if at == from {
 			page = append([]engine.Reading{count}, page...)
 		}
@@ -169,7 +182,8 @@ func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, 
 	if err := s.Read(ctx, count); err != nil {
 		return n, fmt.Errorf("messages of %s: %w", id, err)
 	}
-	if slices.ContainsFunc(counts, func(c int64) bool { return c != n }) { // one may have lost its parts before they were read
+	// one may have lost its parts before they were read
+	if slices.ContainsFunc(counts, func(c int64) bool { return c != n }) {
 		return n, purgedMeanwhile(id)
 	}
 	return n, nil
@@ -178,7 +192,9 @@ func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, 
 const messagesInRange = `SELECT COUNT(*) FROM messages WHERE session_id = ? AND seq BETWEEN ? AND ?`
 
 func purgedMeanwhile(id session.ID) error {
-	return session.Errorf(session.Busy, "messages of session %s are gone, and what was read of it is not whole: it was purged meanwhile; if it was not, run `sessiond doctor`", id)
+	return session.Errorf(session.Busy,
+		"messages of session %s are gone, and what was read of it is not whole: it was purged meanwhile; if it was not, "+
+			"run `sessiond doctor`", id)
 }
 
 // CheckNotPurged fails if a session was purged while the caller read it in pieces. Codes: Busy.
@@ -217,7 +233,9 @@ func (s *Store) TreeMessage(ctx context.Context, id session.ID, ref session.Mess
 }
 
 // LargeTreeMessage is TreeMessage that calls reserve before it reads a message of more than 4 MiB, with its size.
-func (s *Store) LargeTreeMessage(ctx context.Context, id session.ID, ref session.MessageRef, reserve func(context.Context, int64) error) (session.Message, error) {
+func (s *Store) LargeTreeMessage(ctx context.Context, id session.ID, ref session.MessageRef,
+	reserve func(context.Context, int64) error,
+) (session.Message, error) {
 	page, err := s.PageOf(ctx, []session.MessageRef{ref}, reserve)
 	if err != nil {
 		return session.Message{}, err
@@ -247,7 +265,9 @@ func (s *Store) OnTree(ctx context.Context, id session.ID, ref session.MessageRe
 
 // MessagesAround reads a message with at most so many before it and after it that stand in a line
 // with it in its own session, in order; none where there is no such message.
-func (s *Store) MessagesAround(ctx context.Context, ref session.MessageRef, before, after int) ([]session.Message, error) {
+func (s *Store) MessagesAround(ctx context.Context, ref session.MessageRef, before,
+	after int,
+) ([]session.Message, error) {
 	msgs, err := readRange(ctx, s, ref.Session, ref.Seq-int64(before), ref.Seq+int64(after))
 	if err != nil {
 		return nil, fmt.Errorf("messages around %s: %w", ref, err)
@@ -299,7 +319,9 @@ func (s *Store) MessagesByID(ctx context.Context, ids []int64) ([]session.Messag
 
 // EachHead yields messages by their rows, in the order of rows, with the beginnings of large parts alone. It holds
 // the blobs of one message at a time. Messages that are gone are left out.
-func (s *Store) EachHead(ctx context.Context, ids []int64, head session.Head, yield func(*session.Message) error) error {
+func (s *Store) EachHead(ctx context.Context, ids []int64, head session.Head,
+	yield func(*session.Message) error,
+) error {
 	for some := range slices.Chunk(slices.Sorted(slices.Values(ids)), batchRows) {
 		msgs, err := readSelection(ctx, s, int64(len(some)), messagesByID, string(session.JSONOf(some)))
 		if err != nil {
@@ -351,7 +373,9 @@ type MessagePage struct {
 
 // Prompts returns the messages of a person on the path to head, oldest first: how many there are, and
 // those from the nth, counted from 1.
-func (s *Store) Prompts(ctx context.Context, head int64, nth, limit int) (msgs []session.Message, total int, err error) {
+func (s *Store) Prompts(ctx context.Context, head int64, nth,
+	limit int,
+) (msgs []session.Message, total int, err error) {
 	spans, err := s.Spans(ctx, head)
 	if err != nil {
 		return nil, 0, err
@@ -364,7 +388,9 @@ func (s *Store) Prompts(ctx context.Context, head int64, nth, limit int) (msgs [
 var promptHead = session.Head{Text: 16 << 10}
 
 // PromptsIn is Prompts of ranges of messages, in their order. With a limit of 0 it only counts.
-func (s *Store) PromptsIn(ctx context.Context, spans []Span, nth, limit int) (msgs []session.Message, total int, err error) {
+func (s *Store) PromptsIn(ctx context.Context, spans []Span, nth,
+	limit int,
+) (msgs []session.Message, total int, err error) {
 	var rows []int64
 	for _, sp := range spans {
 		if limit == 0 {
@@ -404,7 +430,9 @@ const pageBytes = 4 << 20
 //
 // On the path of a fork After and Before count this session's own seqs; the part that it
 // shares with its parent comes before seq 1.
-func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msgs []session.Message, more bool, err error) {
+func (s *Store) Messages(ctx context.Context, id session.ID,
+	p MessagePage,
+) (msgs []session.Message, more bool, err error) {
 	sess, err := sessionBy(ctx, s, headOfSession, id)
 	if err != nil {
 		return nil, false, err
@@ -454,7 +482,9 @@ func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msg
 }
 
 // readPage reads the blobs of a message of a page, whose messages have so many bytes.
-func (s *Store) readPage(ctx context.Context, m *session.Message, bytes int, reserve func(context.Context, int64) error) error {
+func (s *Store) readPage(ctx context.Context, m *session.Message, bytes int,
+	reserve func(context.Context, int64) error,
+) error {
 	if bytes > pageBytes && reserve != nil {
 		if err := reserve(ctx, int64(bytes)); err != nil {
 			return err
@@ -481,7 +511,9 @@ func (s *Store) sizeOfBlobs(ctx context.Context, m *session.Message) (sum int, e
 
 // PageOf reads messages by their names, as many as fit into a page of 4 MiB, at least one. It calls reserve before
 // it reads a message larger than that. Codes: NotFound.
-func (s *Store) PageOf(ctx context.Context, refs []session.MessageRef, reserve func(context.Context, int64) error) (msgs []session.Message, err error) {
+func (s *Store) PageOf(ctx context.Context, refs []session.MessageRef,
+	reserve func(context.Context, int64) error,
+) (msgs []session.Message, err error) {
 	size := 0
 	for _, ref := range refs {
 		got, err := readRangeRows(ctx, s, ref.Session, ref.Seq, ref.Seq)
@@ -508,7 +540,9 @@ func (s *Store) PageOf(ctx context.Context, refs []session.MessageRef, reserve f
 
 // pageSpans gives what of a session's messages may stand on a page, in the page's order. It
 // goes from the head no further back than that needs.
-func pageSpans(ctx context.Context, q engine.Queryer, sess session.Session, p MessagePage, limit int64) ([]Span, error) {
+func pageSpans(ctx context.Context, q engine.Queryer, sess session.Session, p MessagePage,
+	limit int64,
+) ([]Span, error) {
 	w := window{MessagePage: p, own: sess.ID}
 	if p.Descending {
 		w.enough = limit + 1
@@ -580,7 +614,8 @@ func (w *window) checkBounds() error {
 		if bound.ref == nil || bound.name == "after" && w.enough > 0 && w.held >= w.enough {
 			continue
 		}
-		return session.Errorf(session.Invalid, "%s names %s, which is not on the path of session %s", bound.name, bound.ref, w.own).At(bound.name, "not on the path")
+		return session.Errorf(session.Invalid, "%s names %s, which is not on the path of session %s", bound.name, bound.ref,
+			w.own).At(bound.name, "not on the path")
 	}
 	return nil
 }
@@ -592,7 +627,8 @@ func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]ses
 	msgs := make([]session.Message, 0, limit)
 	err := s.Read(ctx, intoMessages(&msgs, messagesAfter, mark, limit))
 	if err == nil && len(msgs) > 0 {
-		err = cmp.Or(s.Read(ctx, intoParts(&msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID)), nameParents(ctx, s, msgs))
+		err = cmp.Or(s.Read(ctx, intoParts(&msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID)),
+			nameParents(ctx, s, msgs))
 	}
 	if err != nil {
 		return nil, err

@@ -40,8 +40,8 @@ type Value struct {
 	Sessions int64  `db:"n"` // how many have it, without the trash
 }
 
-// Values returns the different texts of a column, those of the most sessions first. It reads all sessions of the scope, on
-// the connections of reports.
+// Values returns the different texts of a column, those of the most sessions first. It reads all sessions of the scope,
+// on the connections of reports.
 func (s *Store) Values(ctx context.Context, of Column) ([]Value, error) {
 	var values []Value
 	in, args := scopeOf(ctx)
@@ -91,8 +91,8 @@ func (s *Store) Meant(ctx context.Context, of Column, text string, roots ...stri
 	return nil, of.Unknown(values, text)
 }
 
-// Matching returns the values that a text names: those of one of the roots, else the one that is written so in any case,
-// else those whose path ends so, else those with such a part in their name, else in their path.
+// Matching returns the values that a text names: those of one of the roots, else the one that is written so in any
+// case, else those whose path ends so, else those with such a part in their name, else in their path.
 func (c Column) Matching(values []Value, text string, roots ...string) []string {
 	text = strings.ToLower(text)
 	for _, fits := range []func(string) bool{
@@ -133,7 +133,8 @@ func (c Column) MatchingOne(values []Value, text string, roots ...string) (strin
 	case 1:
 		return found[0], nil
 	default:
-		return "", session.Errorf(session.Invalid, "%s %q matches %s; write one of them whole", c.name(), text, strings.Join(found, ", ")).
+		return "", session.Errorf(session.Invalid, "%s %q matches %s; write one of them whole", c.name(), text,
+			strings.Join(found, ", ")).
 			At(c.name(), "matches several")
 	}
 }

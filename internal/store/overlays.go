@@ -24,7 +24,9 @@ type overlayRow struct {
 
 // ancestors calls visit with each session that a fork was forked off, directly or through others, and with
 // what of its records the fork inherits.
-func ancestors(ctx context.Context, q engine.Queryer, sess session.Session, visit func(id session.ID, l link) error) error {
+func ancestors(ctx context.Context, q engine.Queryer, sess session.Session,
+	visit func(id session.ID, l link) error,
+) error {
 	inherits := link{CompactionID: math.MaxInt64, ActivatedAt: "\uffff", FrozenID: math.MaxInt64}
 	for sess.ParentKind == session.ParentFork {
 		next, err := readLink(ctx, q, sess.ID)
@@ -110,7 +112,9 @@ func overlaysOf(ctx context.Context, q engine.Queryer, sess session.Session) ([]
 }
 
 // inheritOverlays adds to a session's own overlays those that it inherits.
-func inheritOverlays(ctx context.Context, q engine.Queryer, sess session.Session, all []overlayRow) ([]overlayRow, error) {
+func inheritOverlays(ctx context.Context, q engine.Queryer, sess session.Session,
+	all []overlayRow,
+) ([]overlayRow, error) {
 	err := ancestors(ctx, q, sess, func(id session.ID, l link) error {
 		return engine.Each(ctx, q, func(o *overlayRow) error {
 			if l.within(o) {
@@ -145,7 +149,8 @@ func (t *tx) updateOverlay(sess *session.Session) error {
 	if sess.HeadID == nil {
 		return nil
 	}
-	if err := t.Row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{*sess.HeadID}, &sess.ContextTokens); err != nil {
+	if err := t.Row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{*sess.HeadID},
+		&sess.ContextTokens); err != nil {
 		return fmt.Errorf("size of the path: %w", err)
 	}
 	o, err := t.overlayInForce(*sess, *sess.HeadID, nil)

@@ -105,7 +105,8 @@ func (s *Store) Root(ctx context.Context, head int64) (first, last session.Messa
 		root = sp
 		return nil
 	})
-	return session.MessageRef{Session: root.Session, Seq: root.From}, session.MessageRef{Session: root.Session, Seq: root.To}, err
+	return session.MessageRef{Session: root.Session, Seq: root.From},
+		session.MessageRef{Session: root.Session, Seq: root.To}, err
 }
 
 // spanTo finds the run of messages that ends at a row, and the parent before it.

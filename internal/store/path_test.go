@@ -110,7 +110,9 @@ func TestPathsOfRandomTreesAreThoseOfTheNaiveModel(t *testing.T) {
 			}
 			checkPages(rt, s, id, path, f.own[id])
 		}
-		if checks, err := s.Doctor(ctx, true); err != nil || slices.ContainsFunc(checks, func(c Check) bool { return !c.OK }) {
+		if checks, err := s.Doctor(ctx, true); err != nil || slices.ContainsFunc(checks, func(c Check) bool {
+			return !c.OK
+		}) {
 			rt.Fatalf("%+v %v", checks, err)
 		}
 	})
@@ -171,7 +173,10 @@ func checkPages(t *rapid.T, s *Store, id session.ID, path, own []*node) {
 		if all {
 			list = own
 		}
-		p := MessagePage{All: all, Limit: rapid.IntRange(1, 6).Draw(t, "limit"), Descending: rapid.Bool().Draw(t, "descending")}
+		p := MessagePage{
+			All: all, Limit: rapid.IntRange(1, 6).Draw(t, "limit"),
+			Descending: rapid.Bool().Draw(t, "descending"),
+		}
 		if rapid.Bool().Draw(t, "bounded") {
 			p.After, p.Before = rapid.Int64Range(0, 12).Draw(t, "after seq"), rapid.Int64Range(0, 12).Draw(t, "before seq")
 		}
@@ -292,7 +297,8 @@ func TestAPathOfTwoThousandBranches(t *testing.T) {
 		if i > 0 {
 			parent = fmt.Sprint("kept", i-1)
 		}
-		msgs = append(msgs, ImportMessage{Message: kept, ParentKey: parent}, ImportMessage{Message: left, ParentKey: kept.ExternalID})
+		msgs = append(msgs, ImportMessage{Message: kept, ParentKey: parent},
+			ImportMessage{Message: left, ParentKey: kept.ExternalID})
 	}
 	for len(msgs) > 0 {
 		n := min(1000, len(msgs))

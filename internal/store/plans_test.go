@@ -22,10 +22,22 @@ func useEverything(t *testing.T, s *Store) {
 	idem := &Idempotency{Key: "k", Route: "r"}
 	b := history()
 	sess := testkit.Must(s.Import(ctx, b))(t).Session
-	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{calls("1"), says(session.User, strings.Repeat("x", 100_000))}, Idem: idem}))(t)
-	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{calls("1"), calls("1")}, Call: &session.Call{InputTokens: 1, ExternalID: "e"}}))(t)
-	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{results("1", "1", "2", "made_bash_1")}, Idem: idem}))(t)
-	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 1), Messages: []session.Message{results("1")}}))(t)
+	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{
+		calls("1"),
+		says(session.User, strings.Repeat("x", 100_000)),
+	}, Idem: idem}))(t)
+	testkit.Must(s.Append(ctx, Append{
+		Session: sess.ID, Messages: []session.Message{calls("1"), calls("1")},
+		Call: &session.Call{InputTokens: 1, ExternalID: "e"},
+	}))(t)
+	testkit.Must(s.Append(ctx, Append{
+		Session: sess.ID, Messages: []session.Message{results("1", "1", "2", "made_bash_1")},
+		Idem: idem,
+	}))(t)
+	testkit.Must(s.Append(ctx, Append{
+		Session: sess.ID, Parent: ref(sess.ID, 1),
+		Messages: []session.Message{results("1")},
+	}))(t)
 	testkit.Must(s.Import(ctx, pruning(sess.ID)))(t)
 	testkit.Must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
 	testkit.Must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t)
@@ -38,9 +50,14 @@ func useEverything(t *testing.T, s *Store) {
 	testkit.Must(s.MessagesAfter(ctx, 0, 10))(t)
 	testkit.Must(s.MessagesByID(ctx, []int64{1, 2}))(t)
 	testkit.Must(s.InTrash(ctx, []session.ID{sess.ID}))(t)
-	testkit.Must(s.Measures(ctx, []session.Session{sess}, func(string) (session.ModelInfo, bool) { return session.ModelInfo{}, false }))(t)
+	testkit.Must(s.Measures(ctx, []session.Session{sess}, func(string) (session.ModelInfo, bool) {
+		return session.ModelInfo{}, false
+	}))(t)
 	testkit.Must(s.LastMessageID(ctx))(t)
-	large := testkit.Must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("y", 2*pieceSize))}}))(t)
+	large := testkit.Must(s.Append(ctx, Append{
+		Session:  sess.ID,
+		Messages: []session.Message{says(session.User, strings.Repeat("y", 2*pieceSize))},
+	}))(t)
 	testkit.Must(s.Message(ctx, *large.Head))(t)
 	testkit.Must(s.MessagesAfter(ctx, 0, 100))(t)
 	testkit.Must(s.Blob(ctx, hash([]byte(strings.Repeat("y", 2*pieceSize)))))(t)
@@ -67,7 +84,8 @@ func useEverything(t *testing.T, s *Store) {
 	testkit.Must(s.UndoCompaction(ctx, sess.ID, c.RowID))(t)
 	testkit.Must(s.RedoCompaction(ctx, sess.ID, c.RowID))(t)
 	testkit.Must(s.AddCall(ctx, session.Call{SessionID: sess.ID, ExternalID: "e"}))(t)
-	testkit.Must(s.SaveContext(ctx, session.Context{SessionID: sess.ID}, map[string]string{session.BlockSystem: "x"}, nil))(t)
+	testkit.Must(s.SaveContext(ctx, session.Context{SessionID: sess.ID}, map[string]string{session.BlockSystem: "x"},
+		nil))(t)
 	if _, _, err := s.LastContext(ctx, sess.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +94,16 @@ func useEverything(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	for _, p := range []Page{{}, {Ascending: true}, {Cursor: encodeCursor("2030-01-01 00:00:00.000", "20300101_001")}} {
-		for _, f := range []Filter{{}, {Trash: true}, {Archived: true}, {Starred: true}, {People: true}, {Source: session.SourcePi}, {Directory: "/d"}, {Since: &at.CreatedAt}} {
+		for _, f := range []Filter{
+			{},
+			{Trash: true},
+			{Archived: true},
+			{Starred: true},
+			{People: true},
+			{Source: session.SourcePi},
+			{Directory: "/d"},
+			{Since: &at.CreatedAt},
+		} {
 			if _, _, err := s.Sessions(ctx, f, p); err != nil {
 				t.Fatal(err)
 			}
@@ -106,9 +133,16 @@ func useKeys(t *testing.T, s *Store, id session.ID, at session.Time) {
 	testkit.Must(s.Route(ctx, Route{Key: "agent:main:main", Decide: func(*Generation) (Turnover, error) {
 		return Turnover{Metadata: session.JSON(`{"a":1}`)}, nil
 	}}))(t)
-	testkit.Must(s.Append(ctx, Append{Session: routed.Session.ID, Messages: []session.Message{says(session.User, "hi")}}))(t)
+	testkit.Must(s.Append(ctx, Append{
+		Session:  routed.Session.ID,
+		Messages: []session.Message{says(session.User, "hi")},
+	}))(t)
 	testkit.Check(t, s.SetKeyLabel(ctx, "agent:main:main", "Taxes"))
-	for _, p := range []Page{{}, {Ascending: true}, {Cursor: encodeCursor("2030-01-01 00:00:00.000", string(routed.Session.ID))}} {
+	for _, p := range []Page{
+		{},
+		{Ascending: true},
+		{Cursor: encodeCursor("2030-01-01 00:00:00.000", string(routed.Session.ID))},
+	} {
 		for _, f := range []KeyFilter{{}, {All: true}, {Since: &at}} {
 			if _, _, err := s.Keys(ctx, f, p); err != nil {
 				t.Fatal(err)
@@ -128,7 +162,8 @@ func useAPurge(t *testing.T, s *Store) {
 	mustAppend(t, s, origin.ID, says(session.User, "shared"))
 	fork := mustCreate(t, s, NewSession{ParentID: origin.ID, ParentKind: session.ParentFork})
 	mustAppend(t, s, origin.ID, says(session.User, strings.Repeat("y", 100_000)))
-	testkit.Must(s.SaveContext(ctx, session.Context{SessionID: origin.ID}, map[string]string{session.BlockSystem: "y"}, nil))(t)
+	testkit.Must(s.SaveContext(ctx, session.Context{SessionID: origin.ID}, map[string]string{session.BlockSystem: "y"},
+		nil))(t)
 	testkit.Must(s.AddCompaction(ctx, overlay(t, s, origin.ID, 2, session.StatusDone, 1)))(t)
 	for _, id := range []session.ID{origin.ID, fork.ID} {
 		p, _, err := s.BeginPurge(ctx, PurgeRequest{Session: id, Idem: &Idempotency{Key: string(id)}})
@@ -175,17 +210,26 @@ func useCopies(t *testing.T, s *Store, id session.ID) {
 
 func useTrees(t *testing.T, s *Store, id session.ID) {
 	ctx := context.Background()
-	todos := StateChange{Session: id, Name: "todos", Idem: &Idempotency{Key: "s"}, Change: func(session.JSON) (session.JSON, error) { return session.JSON("[]"), nil }}
+	todos := StateChange{
+		Session: id, Name: "todos", Idem: &Idempotency{Key: "s"},
+		Change: func(session.JSON) (session.JSON, error) { return session.JSON("[]"), nil },
+	}
 	testkit.Must(s.ChangeState(ctx, todos))(t)
 	testkit.Must(s.States(ctx, id))(t)
 	testkit.Must(s.State(ctx, id, "todos"))(t)
 	testkit.Must(s.SetMark(ctx, id, *ref(id, 1), MarkLabel, "here", true))(t)
-	fork := testkit.Must(s.Fork(ctx, Fork{Session: id, At: ref(id, 2), States: []string{"todos"}, Idem: &Idempotency{Key: "f"}}))(t)
+	fork := testkit.Must(s.Fork(ctx, Fork{
+		Session: id, At: ref(id, 2), States: []string{"todos"},
+		Idem: &Idempotency{Key: "f"},
+	}))(t)
 	again := testkit.Must(s.Fork(ctx, Fork{Session: fork.ID}))(t)
 	child := testkit.Must(s.CreateSession(ctx, NewSession{ParentID: id, Started: ref(id, 1)}))(t)
 	testkit.Must(s.Append(ctx, Append{Session: again.ID, Messages: []session.Message{calls("z"), results("z")}}))(t)
 	testkit.Must(s.MoveHead(ctx, HeadMove{Session: again.ID, To: ref(id, 1), Idem: &Idempotency{Key: "h"}}))(t)
-	if _, _, err := s.AddBranchSummary(ctx, session.BranchSummary{Session: again.ID, After: ref(id, 1), Message: says(session.User, "left")}); err != nil {
+	if _, _, err := s.AddBranchSummary(ctx, session.BranchSummary{
+		Session: again.ID, After: ref(id, 1),
+		Message: says(session.User, "left"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Must(s.Frozen(ctx, again))(t)
@@ -212,7 +256,10 @@ func TestStatementsOfRequestsUseIndexes(t *testing.T) {
 	}
 	db := raw(t, s)
 	for _, q := range slices.Compact(slices.Sorted(slices.Values(queries))) {
-		if verb, _, _ := strings.Cut(strings.TrimSpace(q), " "); !slices.Contains([]string{"SELECT", "INSERT", "UPDATE", "DELETE", "WITH"}, strings.Fields(verb)[0]) {
+		if verb, _, _ := strings.Cut(strings.TrimSpace(q), " "); !slices.Contains([]string{
+			"SELECT", "INSERT", "UPDATE",
+			"DELETE", "WITH",
+		}, strings.Fields(verb)[0]) {
 			continue
 		}
 		if strings.Contains(q, "LIMIT ?") {
@@ -253,17 +300,24 @@ func planOf(t *testing.T, db *sql.DB, query string, args []any) (steps []string)
 // in its order until a limit, and one per session of what is few.
 func fineToScan(query, detail string) bool {
 	switch {
-	case detail == "SCAN sqlite_sequence", strings.HasPrefix(detail, "SCAN k VIRTUAL TABLE"), strings.HasPrefix(detail, "SCAN json_each VIRTUAL TABLE"): // a row for each of four tables; what is asked for
+	// a row for each of four tables; what is asked for
+	case detail == "SCAN sqlite_sequence", strings.HasPrefix(detail, "SCAN k VIRTUAL TABLE"),
+		strings.HasPrefix(detail, "SCAN json_each VIRTUAL TABLE"):
 		return true
-	case detail == "SCAN CONSTANT ROW", detail == "SCAN s" && query == spansOfPath, detail == "SCAN f" && query == sumsOfFamilies, detail == "SCAN c" && query == lastReports, strings.HasPrefix(detail, "SCAN h") && query == heirsOf:
+	case detail == "SCAN CONSTANT ROW", detail == "SCAN s" && query == spansOfPath,
+		detail == "SCAN f" && query == sumsOfFamilies, detail == "SCAN c" && query == lastReports,
+		strings.HasPrefix(detail, "SCAN h") && query == heirsOf:
 		return true
-	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_active"), strings.HasPrefix(detail, "SCAN s USING INDEX sessions_starred"), strings.HasPrefix(detail, "SCAN sessions USING INDEX sessions_active"):
+	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_active"),
+		strings.HasPrefix(detail, "SCAN s USING INDEX sessions_starred"),
+		strings.HasPrefix(detail, "SCAN sessions USING INDEX sessions_active"):
 		return true // newest first, until the page is full
 	case detail == "SCAN events", detail == "SCAN sqlite_sequence": // by its row ids until a limit; a row per table
 		return true
 	case detail == "SCAN idempotency_keys" && query == forgetKeys: // from the oldest to the first that is kept
 		return true
-	case query == sharedRuns && slices.Contains([]string{"SCAN h", "SCAN heir", "SCAN s", "SCAN need"}, detail): // forks and runs of their paths
+	// forks and runs of their paths
+	case query == sharedRuns && slices.Contains([]string{"SCAN h", "SCAN heir", "SCAN s", "SCAN need"}, detail):
 		return true
 	case query == ownBlocks: // a purge's, beside the writer
 		return true
@@ -273,7 +327,8 @@ func fineToScan(query, detail string) bool {
 		return true // the same of keys
 	case query == touchedInSpan: // sorts the files within one message
 		return strings.Contains(detail, "TERM")
-	case query == fmt.Sprintf(sessionsNamedLike, ""), strings.HasPrefix(query, `SELECT COUNT(*) FROM (`+promptsInRange): // newest first, until it has looked at ten thousand; its subquery
+	// newest first, until it has looked at ten thousand; its subquery
+	case query == fmt.Sprintf(sessionsNamedLike, ""), strings.HasPrefix(query, `SELECT COUNT(*) FROM (`+promptsInRange):
 		return detail == "SCAN s" || detail == "SCAN t" || detail == "SCAN p"
 	case query == sumsOfFamilies: // what is asked for, and its results
 		return detail == "SCAN below" || detail == "SCAN b" || strings.Contains(detail, "TEMP B-TREE")

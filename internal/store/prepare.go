@@ -17,7 +17,8 @@ const MaxTextBytes = 64 << 20
 // store, outside the transaction. The message's parts must be the store's own.
 func (s *Store) prepare(m *session.Message) error {
 	if len(m.Parts) > session.MaxParts {
-		return session.Errorf(session.Invalid, "a message holds at most %d parts, this one has %d", session.MaxParts, len(m.Parts))
+		return session.Errorf(session.Invalid, "a message holds at most %d parts, this one has %d", session.MaxParts,
+			len(m.Parts))
 	}
 	m.Kind = orElse(m.Kind, session.KindMessage)
 	m.Origin = orElse(m.Origin, m.Role.DefaultOrigin())
@@ -74,7 +75,8 @@ func preparePart(p *session.Part, i int) error {
 		p.BlobSHA = &own.SHA256
 	}
 	if size > MaxTextBytes {
-		return session.Errorf(session.TooLarge, "the part has over %d bytes, the most that is stored", MaxTextBytes).At(path("text"), "too large")
+		return session.Errorf(session.TooLarge, "the part has over %d bytes, the most that is stored",
+			MaxTextBytes).At(path("text"), "too large")
 	}
 	return nil
 }
@@ -106,5 +108,6 @@ func firstUnstorable(fields []field) string {
 func isStorableText(text []byte) bool { return utf8.Valid(text) && bytes.IndexByte(text, 0) < 0 }
 
 func unstorable(path string) error {
-	return session.Errorf(session.Invalid, "%s holds invalid UTF-8 or NUL, which SQLite's text cannot", path).At(path, "invalid UTF-8 or NUL")
+	return session.Errorf(session.Invalid, "%s holds invalid UTF-8 or NUL, which SQLite's text cannot", path).At(path,
+		"invalid UTF-8 or NUL")
 }

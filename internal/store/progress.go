@@ -52,7 +52,8 @@ func (t *tx) moveHead(sess *session.Session) error {
 	sess.UpdatedAt = t.Now
 	return session.Wrap(t.Exec(`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, said_count = ?, total_tokens = ?, context_tokens = ?,
 		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
-		optional(sess.HeadID), sess.LastSeq, sess.Revision, sess.MessageCount, sess.SaidCount, sess.TotalTokens, sess.ContextTokens,
+		optional(sess.HeadID), sess.LastSeq, sess.Revision, sess.MessageCount, sess.SaidCount, sess.TotalTokens,
+		sess.ContextTokens,
 		string(sess.TurnOrigin), sess.ActiveAt.SQL(), sess.InboundAt, sess.UpdatedAt.SQL(), string(sess.ID)), "move the head")
 }
 

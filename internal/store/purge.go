@@ -108,7 +108,8 @@ func (s *Store) ResumePurge(ctx context.Context, id session.ID) (*Purge, error) 
 	if p.keep, err = p.shared(ctx); err != nil {
 		return nil, err
 	}
-	if p.next, err = engine.Get[int64](ctx, s, `SELECT last_seq FROM sessions WHERE id = ?`, id); err != nil && !engine.NoRows(err) {
+	if p.next, err = engine.Get[int64](ctx, s, `SELECT last_seq FROM sessions WHERE id = ?`, id); err != nil &&
+		!engine.NoRows(err) {
 		return nil, fmt.Errorf("purge %s: %w", id, err)
 	}
 	err = p.dropOverlays(ctx)
@@ -352,7 +353,10 @@ func (p *Purge) Finish(ctx context.Context) (shells []session.ID, err error) {
 	if p.turn == "" { // its forks were not read: what they share would go
 		return nil, nil
 	}
-	for _, step := range []func(context.Context) error{p.unlinkCalls, p.forgetContexts, p.forgetEvents, p.forgetDocuments} {
+	for _, step := range []func(context.Context) error{
+		p.unlinkCalls, p.forgetContexts, p.forgetEvents,
+		p.forgetDocuments,
+	} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("purge %s: %w", p.ID, err)
 		}
@@ -399,7 +403,9 @@ func (p *Purge) forgetContexts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.store.write(ctx, func(t *tx) error { return t.Exec(deleteBlocks, string(session.JSONOf(own)), newest) }); err != nil {
+	if err := p.store.write(ctx, func(t *tx) error {
+		return t.Exec(deleteBlocks, string(session.JSONOf(own)), newest)
+	}); err != nil {
 		return err
 	}
 	return p.until(ctx, `DELETE FROM contexts WHERE id IN (SELECT id FROM contexts WHERE session_id = ? LIMIT +?)`, p.ID, finishStep)

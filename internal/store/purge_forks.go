@@ -142,7 +142,8 @@ func (p *Purge) lastKept(t *tx, at int64) (*int64, error) {
 	if err != nil || last.Seq == 0 {
 		return nil, err
 	}
-	return engine.First[int64](t.Ctx, t, `SELECT id FROM messages WHERE session_id = ? AND seq = ?`, last.Session, last.Seq)
+	return engine.First[int64](t.Ctx, t, `SELECT id FROM messages WHERE session_id = ? AND seq = ?`, last.Session,
+		last.Seq)
 }
 
 // shared finds what forks need of the session: every path that one of their messages, heads,

@@ -166,7 +166,8 @@ func (c *clearing) checkPurged() {
 		}
 	}
 	for _, id := range c.purged {
-		for _, content := range testkit.Must(engine.List[string](ctx, c.s, `SELECT content FROM frozen WHERE session_id = ?`, id))(c.t) {
+		for _, content := range testkit.Must(engine.List[string](ctx, c.s, `SELECT content FROM frozen WHERE session_id = ?`,
+			id))(c.t) {
 			if !inherited[content] {
 				c.t.Fatalf("%s of %s is left for nobody", content, id)
 			}
@@ -176,7 +177,9 @@ func (c *clearing) checkPurged() {
 		sess := testkit.Must(c.s.Session(ctx, b.id))(c.t)
 		all := testkit.Must(c.s.Frozen(ctx, sess))(c.t)
 		for _, f := range c.frozen[b.id] {
-			if !slices.ContainsFunc(all, func(g session.Frozen) bool { return g.MessageID == f.at.row && string(g.Content) == f.content }) {
+			if !slices.ContainsFunc(all, func(g session.Frozen) bool {
+				return g.MessageID == f.at.row && string(g.Content) == f.content
+			}) {
 				c.t.Fatalf("%s lost what was frozen at %s: %s", b.id, f.at.id, f.content)
 			}
 		}
@@ -257,7 +260,8 @@ func TestAPurgeIsToldOnceAndWhatItLeavesIsNotShown(t *testing.T) {
 	for _, name := range []string{"day", "said", "biggest-messages", "forks", "path", "failed-replies"} {
 		text := testkit.Must(queries.Text(name, s.IsPostgres()))(t)
 		day := testkit.Must(s.Session(t.Context(), fork.ID))(t).Day
-		query := strings.NewReplacer(":text", "'words'", ":day", "'"+day+"'", ":session", "'"+string(fork.ID)+"'").Replace(text)
+		query := strings.NewReplacer(":text", "'words'", ":day", "'"+day+"'", ":session",
+			"'"+string(fork.ID)+"'").Replace(text)
 		for _, rest := range []string{":since", ":limit", ":seq"} {
 			query = strings.ReplaceAll(query, rest, "NULL")
 		}
@@ -329,7 +333,8 @@ func TestWhatForksShareOfAPurgedChildIsNoChild(t *testing.T) {
 	mustAppend(t, s, child.ID, says(session.User, "shared"))
 	testkit.Must(s.Fork(t.Context(), Fork{Session: child.ID}))(t)
 	purge(t, s, child.ID)
-	if r := testkit.Must(s.Rollups(t.Context(), []session.ID{mother.ID}))(t)[mother.ID]; r.Children != 0 || r.MessageCount != 0 {
+	if r := testkit.Must(s.Rollups(t.Context(), []session.ID{mother.ID}))(t)[mother.ID]; r.Children != 0 ||
+		r.MessageCount != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -361,7 +366,8 @@ func TestAForgottenDraftLeavesNothing(t *testing.T) {
 func TestASessionThatIsComingInIsNoForgottenDraft(t *testing.T) {
 	s := openTest(t)
 	b := RestoreBatch{Into: &Restoring{}, Begin: true, Session: SavedSession{Session: session.Session{
-		ID: "20200101_001", Day: "2020-01-01", Source: session.SourceSessiond, Revision: 3, CreatedAt: session.At(time.Date(2020, 1, 1, 9, 0, 0, 0, time.UTC)),
+		ID: "20200101_001", Day: "2020-01-01", Source: session.SourceSessiond, Revision: 3,
+		CreatedAt: session.At(time.Date(2020, 1, 1, 9, 0, 0, 0, time.UTC)),
 	}}}
 	testkit.Must(s.Restore(t.Context(), b))(t)
 	if n := testkit.Must(s.ForgetDrafts(t.Context(), time.Now().Add(-24*time.Hour)))(t); n != 0 {
@@ -426,7 +432,10 @@ func TestAnImportOutlivesThePurgeOfItsSession(t *testing.T) {
 		m.ExternalID = key
 		return ImportMessage{Message: m, ParentKey: parent}
 	}
-	batch := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "a"}, Messages: []ImportMessage{said("1", "")}}
+	batch := ImportBatch{
+		Session:  NewSession{Source: session.SourcePi, SourceID: "a"},
+		Messages: []ImportMessage{said("1", "")},
+	}
 	batch.ID = testkit.Must(s.Import(t.Context(), batch))(t).Session.ID
 	batch.Messages = []ImportMessage{said("2", "1")}
 	batch.Cursor = &ImportCursor{Source: session.SourcePi, Path: "/a", State: session.JSON(`{"queue": "what was typed"}`)}
@@ -495,7 +504,8 @@ func TestLookingForCopiesGivesUpNoLock(t *testing.T) {
 	if after := locksOn(t, index); after != before {
 		t.Errorf("%d locks on the index of the log, and %d before: another process may write at the same time", after, before)
 	}
-	if found := testkit.Must(s.CopiesHolding(t.Context(), session.ID("20000101_001"), filepath.Dir(s.File())))(t); len(found) != 0 {
+	if found := testkit.Must(s.CopiesHolding(t.Context(), session.ID("20000101_001"),
+		filepath.Dir(s.File())))(t); len(found) != 0 {
 		t.Errorf("copies of a session that never was: %v", found)
 	}
 }
@@ -523,7 +533,8 @@ func (h *heirs) freeze(id session.ID, seq int64, text string) {
 func (h *heirs) purge(ids ...session.ID) {
 	for _, id := range ids {
 		purge(h.t, h.s, id)
-		for left := testkit.Must(h.s.Purging(h.t.Context()))(h.t); len(left) > 0; left = testkit.Must(h.s.Purging(h.t.Context()))(h.t) {
+		purging := func() []session.ID { return testkit.Must(h.s.Purging(h.t.Context()))(h.t) }
+		for left := purging(); len(left) > 0; left = purging() {
 			endOfPurge(h.t, testkit.Must(h.s.ResumePurge(h.t.Context(), left[0]))(h.t))
 		}
 	}
@@ -570,7 +581,8 @@ func TestAPurgeLeavesWhatForksInheritAndNoMore(t *testing.T) {
 			grow: func(h *heirs) {
 				h.mid = h.fork(h.origin, 5)
 				testkit.Must(h.s.AddCompaction(h.t.Context(), session.Compaction{
-					SessionID: h.mid, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone, ThroughID: &h.rows[4],
+					SessionID: h.mid, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone,
+					ThroughID: &h.rows[4],
 				}))(h.t)
 				h.child = h.fork(h.mid, 2)
 			},
@@ -581,7 +593,8 @@ func TestAPurgeLeavesWhatForksInheritAndNoMore(t *testing.T) {
 			grow: func(h *heirs) {
 				h.mid = h.fork(h.origin, 5)
 				testkit.Must(h.s.AddCompaction(h.t.Context(), session.Compaction{
-					SessionID: h.mid, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone, ThroughID: &h.rows[0],
+					SessionID: h.mid, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone,
+					ThroughID: &h.rows[0],
 				}))(h.t)
 				h.child = h.fork(h.mid, 2)
 			},
@@ -628,7 +641,10 @@ func TestAPurgeLeavesWhatForksInheritAndNoMore(t *testing.T) {
 					t.Errorf("the fork has %v frozen, not %v", frozen, c.frozen)
 				}
 			}
-			got := [3]int64{count(t, s, `SELECT COUNT(*) FROM frozen`), count(t, s, `SELECT COUNT(*) FROM messages`), count(t, s, `SELECT COUNT(*) FROM sessions`)}
+			got := [3]int64{
+				count(t, s, `SELECT COUNT(*) FROM frozen`), count(t, s, `SELECT COUNT(*) FROM messages`),
+				count(t, s, `SELECT COUNT(*) FROM sessions`),
+			}
 			if want := [3]int64{c.kept, c.messages, c.sessions}; got != want {
 				t.Errorf("%v frozen rows, messages, sessions are left, not %v", got, want)
 			}

@@ -76,7 +76,8 @@ type recovery struct {
 }
 
 func (r *recovery) attach(path string) error {
-	for _, source := range []string{engine.DSN(path, "ro"), engine.DSN(path, "ro") + "&immutable=1"} { // the second for a folder that cannot be written
+	// the second for a folder that cannot be written
+	for _, source := range []string{engine.DSN(path, "ro"), engine.DSN(path, "ro") + "&immutable=1"} {
 		n := 0
 		err := r.exec(`ATTACH ? AS damaged`, source)
 		if err == nil {
@@ -84,7 +85,8 @@ func (r *recovery) attach(path string) error {
 		}
 		switch code := engine.SQLiteCode(err) & 0xff; {
 		case engine.IsDamage(err), err == nil && n == 0:
-			return session.Errorf(session.Invalid, "%s does not say which tables it has, so nothing can be copied; try `sqlite3 FILE .recover`", path)
+			return session.Errorf(session.Invalid,
+				"%s does not say which tables it has, so nothing can be copied; try `sqlite3 FILE .recover`", path)
 		case code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY:
 			return err
 		}
@@ -211,7 +213,9 @@ func (r *recovery) someReadable(from, to int64) bool {
 	}
 	for i := range int64(places) {
 		var ids []int64
-		if err := r.db.SelectContext(r.ctx, &ids, `SELECT rowid FROM damaged.`+r.at().Table+` NOT INDEXED WHERE rowid >= ? LIMIT 1`, from+(to-from)/places*i); err == nil || !isLoss(err) {
+		if err := r.db.SelectContext(r.ctx, &ids,
+			`SELECT rowid FROM damaged.`+r.at().Table+` NOT INDEXED WHERE rowid >= ? LIMIT 1`,
+			from+(to-from)/places*i); err == nil || !isLoss(err) {
 			return true
 		}
 	}
@@ -230,7 +234,8 @@ func (r *recovery) lost(from, to int64) {
 // copyByKey copies a table without row ids: from its first key up to the damage, and from its last one
 // back to it.
 func (r *recovery) copyByKey(table, columns, key string) error {
-	insert := fmt.Sprintf(`INSERT OR REPLACE INTO main.%s (%s) VALUES (?%s)`, table, columns, strings.Repeat(", ?", strings.Count(columns, ",")))
+	insert := fmt.Sprintf(`INSERT OR REPLACE INTO main.%s (%s) VALUES (?%s)`, table, columns,
+		strings.Repeat(", ?", strings.Count(columns, ",")))
 	var damage error
 	for _, order := range []string{strings.ReplaceAll(key, " DESC", ""), key} {
 		rows, err := r.readRows(`SELECT ` + columns + ` FROM damaged.` + table + ` ORDER BY ` + order)
@@ -407,7 +412,8 @@ func (r *recovery) tieUpMessages() error {
 			if strings.HasPrefix(h.Table, "links") {
 				key = "session_id"
 			}
-			if err := r.exec(`UPDATE `+h.Table+` = ? WHERE `+key+` = ?`, before(h.MessageID, session.ID(h.ID)), h.ID); err != nil {
+			if err := r.exec(`UPDATE `+h.Table+` = ? WHERE `+key+` = ?`, before(h.MessageID, session.ID(h.ID)),
+				h.ID); err != nil {
 				return err
 			}
 		}

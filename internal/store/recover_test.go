@@ -17,12 +17,16 @@ func richData(t *testing.T) (data []byte, pageSize int64) {
 	s := openTest(t)
 	var first session.Session
 	for i := range 12 {
-		sess := mustCreate(t, s, NewSession{Title: fmt.Sprint("session ", i), Source: "pi", SourceID: fmt.Sprint("source ", i)})
+		sess := mustCreate(t, s, NewSession{
+			Title: fmt.Sprint("session ", i), Source: "pi",
+			SourceID: fmt.Sprint("source ", i),
+		})
 		if i == 0 {
 			first = sess
 		}
 		for n := range 8 {
-			mustAppend(t, s, sess.ID, says(session.User, fmt.Sprint("message ", n, strings.Repeat(" word", 60))), calls("a"), results("a"))
+			mustAppend(t, s, sess.ID, says(session.User, fmt.Sprint("message ", n, strings.Repeat(" word", 60))), calls("a"),
+				results("a"))
 		}
 		testkit.Must(s.AddCall(t.Context(), session.Call{SessionID: sess.ID, CostNanoUSD: priced(3)}))(t)
 		testkit.Must(s.AddCompaction(t.Context(), overlay(t, s, sess.ID, 1, session.StatusDone, 4)))(t)

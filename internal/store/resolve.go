@@ -76,7 +76,8 @@ func (s *Store) sessionNamed(ctx context.Context, name, directory string) (sessi
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return "", session.Errorf(session.Conflict, "%q begins the ids of several sessions (%s …): write more of it", name, joined(found))
+		return "", session.Errorf(session.Conflict, "%q begins the ids of several sessions (%s …): write more of it", name,
+			joined(found))
 	}
 	switch gone, err := s.IsGone(ctx, name); {
 	case err != nil:
@@ -84,7 +85,8 @@ func (s *Store) sessionNamed(ctx context.Context, name, directory string) (sessi
 	case gone:
 		return "", session.Errorf(session.NotFound, "session %s was purged", name)
 	}
-	return "", session.Errorf(session.NotFound, "there is no session %q: `sessiond ls` lists them, and @ names the newest of this project", name)
+	return "", session.Errorf(session.NotFound,
+		"there is no session %q: `sessiond ls` lists them, and @ names the newest of this project", name)
 }
 
 func joined(ids []session.ID) string {
@@ -120,7 +122,8 @@ func (s *Store) nthNewest(ctx context.Context, name, directory string) (session.
 			if strings.Contains(digits, ".") { // perhaps a message
 				code = session.NotFound
 			}
-			return "", session.Errorf(code, "%q names no session: @ is the newest of this project, @2 the one before, @@ the newest of all projects", name)
+			return "", session.Errorf(code,
+				"%q names no session: @ is the newest of this project, @2 the one before, @@ the newest of all projects", name)
 		}
 	}
 	query, args := nthOfAll, []any{n - 1}
@@ -130,7 +133,8 @@ func (s *Store) nthNewest(ctx context.Context, name, directory string) (session.
 	id, err := engine.Get[session.ID](ctx, s, query, args...)
 	if engine.NoRows(err) && !anywhere && !folders.HasRepository(directory) {
 		var folder string
-		if folder, err = engine.Get[string](ctx, s, nearestAbove, string(session.JSONOf(foldersAbove(directory)))); err == nil {
+		if folder, err = engine.Get[string](ctx, s, nearestAbove,
+			string(session.JSONOf(foldersAbove(directory)))); err == nil {
 			id, err = engine.Get[session.ID](ctx, s, nthOfProject, string(session.JSONOf([]string{folder})), n-1)
 		}
 	}
@@ -138,7 +142,8 @@ func (s *Store) nthNewest(ctx context.Context, name, directory string) (session.
 	case engine.NoRows(err) && anywhere:
 		return "", session.Errorf(session.NotFound, "there is no conversation %s", name)
 	case engine.NoRows(err):
-		return "", session.Errorf(session.NotFound, "no conversation %s belongs to %s: `sessiond ls` lists all, and @@ is the newest of all projects", name, directory)
+		return "", session.Errorf(session.NotFound,
+			"no conversation %s belongs to %s: `sessiond ls` lists all, and @@ is the newest of all projects", name, directory)
 	}
 	return id, err
 }
@@ -204,7 +209,9 @@ func (s *Store) Titled(ctx context.Context, words string) ([]Titled, error) {
 		}
 		return some
 	}
-	if same := pick(func(t Titled) bool { return strings.EqualFold(strings.Join(strings.Fields(t.Title), " "), words) }); len(same) > 0 {
+	if same := pick(func(t Titled) bool {
+		return strings.EqualFold(strings.Join(strings.Fields(t.Title), " "), words)
+	}); len(same) > 0 {
 		return same, nil
 	}
 	if people := pick(func(t Titled) bool { return t.Person }); len(people) > 0 {

@@ -85,7 +85,8 @@ func TestNewestHereIsThatOfTheProject(t *testing.T) {
 	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
 	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
 	top := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
-	repo, tree, notes, link := filepath.Join(top, "repo"), filepath.Join(top, "tree"), filepath.Join(top, "notes"), filepath.Join(top, "link")
+	repo, tree, notes, link := filepath.Join(top, "repo"), filepath.Join(top, "tree"), filepath.Join(top, "notes"),
+		filepath.Join(top, "link")
 	testkit.Check(t, os.MkdirAll(filepath.Join(repo, "sub"), 0o755))
 	testkit.Check(t, os.MkdirAll(filepath.Join(notes, "a", "b"), 0o755))
 	testkit.Check(t, os.Symlink(repo, link))
@@ -102,7 +103,8 @@ func TestNewestHereIsThatOfTheProject(t *testing.T) {
 		if err != nil {
 			t.Fatalf("git init: %v: %s", err, out)
 		}
-		if got := testkit.Must(exec.Command(git, "-C", tree, "rev-parse", "--show-toplevel").Output())(t); string(got) != tree+"\n" {
+		if got := testkit.Must(exec.Command(git, "-C", tree, "rev-parse",
+			"--show-toplevel").Output())(t); string(got) != tree+"\n" {
 			t.Errorf("git says %q", got)
 		}
 	}

@@ -150,7 +150,9 @@ func (s *Store) fetchBlobs(ctx context.Context, m *session.Message) (err error) 
 				return err
 			}
 			if p.Blob == nil {
-				return session.Errorf(session.Invalid, "message %s holds a content with the sha256 %.12s…, which is neither in the file nor here: the file is not whole", m.ID, *p.BlobSHA)
+				return session.Errorf(session.Invalid,
+					"message %s holds a content with the sha256 %.12s…, which is neither in the file nor here: the file is not whole",
+					m.ID, *p.BlobSHA)
 			}
 		}
 	}
@@ -249,7 +251,8 @@ func (r *restorer) open() error {
 		return r.openPurged(want)
 	}
 	if here.Source != source || !r.isShell() && here.SourceID != sourceID {
-		return session.Errorf(session.Conflict, "another session has the id %s here; --as-copy brings this one in under a new id", want)
+		return session.Errorf(session.Conflict,
+			"another session has the id %s here; --as-copy brings this one in under a new id", want)
 	}
 	r.now.id = want
 	switch {
@@ -259,7 +262,8 @@ func (r *restorer) open() error {
 		r.now.mode = restoreVerify
 	default: // a compaction that is not done, and a context that was handed out, do not count as a change
 		r.now.mode, r.now.changed = restoreForward, here.Revision < in.Revision
-		if r.now.contexts, err = engine.List[int64](r.Ctx, r, `SELECT id FROM contexts WHERE session_id = ? ORDER BY id`, want); err != nil {
+		if r.now.contexts, err = engine.List[int64](r.Ctx, r, `SELECT id FROM contexts WHERE session_id = ? ORDER BY id`,
+			want); err != nil {
 			return err
 		}
 		r.now.known, err = engine.Get[int64](r.Ctx, r, `SELECT COUNT(*) FROM calls WHERE session_id = ? AND session_id <> ''`, want)
@@ -279,7 +283,9 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 	in := &r.batch.Session.Session
 	other, err := sessionOfSource(r.Ctx, r, in.Source, sourceID)
 	if err == nil && other != "" {
-		err = session.Errorf(session.Conflict, "session %s is here already, as %s, under its id of %s, %q; --as-copy brings it in once more", in.ID, other, in.Source, sourceID)
+		err = session.Errorf(session.Conflict,
+			"session %s is here already, as %s, under its id of %s, %q; --as-copy brings it in once more", in.ID, other,
+			in.Source, sourceID)
 	}
 	if err != nil {
 		return err
@@ -301,7 +307,8 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 		created_at, updated_at, active_at, purged_at)
 		VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
 		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Owner, in.Host, in.Directory, in.Project,
-		orElse(r.batch.Foreign, in.ForeignFrom), in.CreatedAt, r.tx.Now, earlier(in.CreatedAt, r.tx.Now), r.batch.Session.PurgedAt)
+		orElse(r.batch.Foreign, in.ForeignFrom), in.CreatedAt, r.tx.Now, earlier(in.CreatedAt, r.tx.Now),
+		r.batch.Session.PurgedAt)
 	if err != nil {
 		return fmt.Errorf("insert session: %w", err)
 	}
@@ -316,7 +323,9 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 // they share that.
 func (r *restorer) openPurged(want session.ID) error {
 	if r.batch.Into.Purged {
-		return session.Errorf(session.Conflict, "session %s was purged here, and forks still share messages of it; --purged --as-copy brings it in under a new id", want)
+		return session.Errorf(session.Conflict,
+			"session %s was purged here, and forks still share messages of it; --purged --as-copy brings it in under a new id",
+			want)
 	}
 	r.now.mode = restorePurged
 	return nil
@@ -343,7 +352,9 @@ func (r *restorer) leaveOut() (bool, error) {
 	if kept, err := r.Exists(`SELECT 1 FROM sessions WHERE id = ?`, in.ParentID); err != nil || kept {
 		return false, err
 	}
-	return false, session.Errorf(session.Conflict, "session %s is not imported: %s, from which it was forked, was purged here; --purged brings both back", in.ID, in.ParentID)
+	return false, session.Errorf(session.Conflict,
+		"session %s is not imported: %s, from which it was forked, was purged here; --purged brings both back", in.ID,
+		in.ParentID)
 }
 
 // purgeShell begins the purge of what the file has of a purged session for a fork that stays out. A fork that comes in
@@ -394,7 +405,8 @@ func (r *restorer) messageRow(what string, ref *session.MessageRef) *int64 {
 	}
 	at, err := r.placeAfter(r.here(*ref))
 	if session.CodeOf(err) == session.NotFound {
-		err = session.Errorf(session.Invalid, "%s of session %s names message %s, which is neither in the file before it nor here", what, r.batch.Session.ID, ref)
+		err = session.Errorf(session.Invalid,
+			"%s of session %s names message %s, which is neither in the file before it nor here", what, r.batch.Session.ID, ref)
 	}
 	r.unknown = err
 	return at.id
@@ -413,7 +425,9 @@ func (r *restorer) compactionRow(ref CompactionRef) *int64 {
 	}
 	row, err := engine.Get[int64](r.Ctx, r, nthCompaction, r.hereID(ref.Session), max(0, ref.N-1))
 	if engine.NoRows(err) {
-		err = session.Errorf(session.Invalid, "session %s names compaction %d of %s, which is neither in the file before it nor here", r.batch.Session.ID, ref.N, ref.Session)
+		err = session.Errorf(session.Invalid,
+			"session %s names compaction %d of %s, which is neither in the file before it nor here", r.batch.Session.ID, ref.N,
+			ref.Session)
 	}
 	r.unknown = err
 	return &row
@@ -471,22 +485,27 @@ func (r *restorer) compare(batch []RestoreMessage) error {
 }
 
 func (r *restorer) conflict(ref session.MessageRef) error {
-	return session.Errorf(session.Conflict, "session %s is here with other content, from message %s on; --as-copy brings the file's in under a new id", ref.Session, ref)
+	return session.Errorf(session.Conflict,
+		"session %s is here with other content, from message %s on; --as-copy brings the file's in under a new id",
+		ref.Session, ref)
 }
 
 // same reports whether a message of the file is the one that is here, in everything that was said.
 func (r *restorer) same(in, here *session.Message) bool {
-	if in.Seq != here.Seq || (in.Parent == nil) != (here.Parent == nil) || in.Parent != nil && r.here(*in.Parent) != *here.Parent {
+	if in.Seq != here.Seq || (in.Parent == nil) != (here.Parent == nil) ||
+		in.Parent != nil && r.here(*in.Parent) != *here.Parent {
 		return false
 	}
-	if in.Kind != here.Kind || in.Role != here.Role || in.Origin != here.Origin || in.Finish != here.Finish || in.Author != here.Author ||
+	if in.Kind != here.Kind || in.Role != here.Role || in.Origin != here.Origin || in.Finish != here.Finish ||
+		in.Author != here.Author ||
 		in.InContext != here.InContext || in.Display != here.Display || in.ExternalID != here.ExternalID ||
 		!in.CreatedAt.Equal(here.CreatedAt.Time) || !equalJSON(in.Extra, here.Extra) || len(in.Parts) != len(here.Parts) {
 		return false
 	}
 	for i := range in.Parts {
 		a, b := &in.Parts[i], &here.Parts[i]
-		if a.Kind != b.Kind || a.Text != b.Text || a.ToolName != b.ToolName || a.CallID != b.CallID || a.Arguments != b.Arguments ||
+		if a.Kind != b.Kind || a.Text != b.Text || a.ToolName != b.ToolName || a.CallID != b.CallID ||
+			a.Arguments != b.Arguments ||
 			!sameText(a.BlobSHA, b.BlobSHA) || !equalJSON(a.Extra, b.Extra) {
 			return false
 		}
@@ -507,7 +526,8 @@ func (r *restorer) message(in *RestoreMessage) error {
 	if m.Parent != nil {
 		var err error
 		if at, err = r.placeAfter(r.here(*m.Parent)); session.CodeOf(err) == session.NotFound {
-			return session.Errorf(session.Invalid, "message %s follows message %s, which is neither in the file before it nor here", m.ID, *m.Parent)
+			return session.Errorf(session.Invalid,
+				"message %s follows message %s, which is neither in the file before it nor here", m.ID, *m.Parent)
 		} else if err != nil {
 			return err
 		}
@@ -586,7 +606,8 @@ func (r *restorer) outcome(row int64, in *SavedCompaction) error {
 		return nil
 	}
 	here, err := readCompaction(r.Ctx, r.tx, row)
-	if err != nil || here.Status == in.Status || here.Status != session.StatusRunning && here.Status != session.StatusStaged {
+	if err != nil || here.Status == in.Status ||
+		here.Status != session.StatusRunning && here.Status != session.StatusStaged {
 		return err
 	}
 	c := in.Compaction
@@ -644,7 +665,8 @@ func (in *SavedFrozen) restore(r *restorer) error {
 // restore keeps a block, which must be what its hash says.
 func (b *Block) restore(r *restorer) error {
 	if b.Hash != hash([]byte(b.Content)) {
-		return session.Errorf(session.Invalid, "the block %s of session %s is not what its hash says", b.Hash, r.batch.Session.ID)
+		return session.Errorf(session.Invalid, "the block %s of session %s is not what its hash says", b.Hash,
+			r.batch.Session.ID)
 	}
 	return r.keepBlock(*b)
 }
@@ -658,7 +680,8 @@ func (r *restorer) checkBlocks(c *session.Context) error {
 		if kept, err := r.Exists(`SELECT 1 FROM blocks WHERE hash = ?`, hash); err != nil {
 			return err
 		} else if !kept {
-			return session.Errorf(session.Invalid, "a context of session %s is made of the block %s, which is not in the file before it", r.batch.Session.ID, hash)
+			return session.Errorf(session.Invalid,
+				"a context of session %s is made of the block %s, which is not in the file before it", r.batch.Session.ID, hash)
 		}
 	}
 	return nil
@@ -698,7 +721,8 @@ func (in *SavedCall) restore(r *restorer) error {
 	switch n := in.Context.N; {
 	case n == 0:
 	case n < 0 || n > int64(len(r.now.contexts)):
-		return session.Errorf(session.Invalid, "a call names context %d of session %s, which has %d", n, r.batch.Session.ID, len(r.now.contexts))
+		return session.Errorf(session.Invalid, "a call names context %d of session %s, which has %d", n, r.batch.Session.ID,
+			len(r.now.contexts))
 	default:
 		c.ContextID = &r.now.contexts[n-1]
 	}
@@ -762,7 +786,8 @@ func (r *restorer) finish() error {
 		in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
 		in.GitBranch, orElse(r.batch.Foreign, in.ForeignFrom), in.Provider, in.Model, in.Window, s.HeadID, s.LastSeq,
 		s.CompactionID, in.Epoch, in.Revision, s.MessageCount, s.SaidCount, s.TotalTokens, s.ContextTokens, s.ID, s.ID,
-		r.batch.Session.TurnOrigin, in.CreatedAt, in.UpdatedAt, in.ActiveAt, in.InboundAt, in.ArchivedAt, in.StarredAt, in.DeletedAt, in.EndedAt,
+		r.batch.Session.TurnOrigin, in.CreatedAt, in.UpdatedAt, in.ActiveAt, in.InboundAt, in.ArchivedAt, in.StarredAt,
+		in.DeletedAt, in.EndedAt,
 		in.EndReason, in.Metadata, s.ID)
 	if err != nil {
 		return fmt.Errorf("update session: %w", err)
@@ -908,7 +933,8 @@ func equalJSON(a, b session.JSON) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-var compactly = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
+var compactly = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+	jsontext.PreserveRawStrings(true))
 
 // textsOf lists every text in the fields of values, which SQLite must be able to hold.
 func textsOf(values ...any) (all []field) {

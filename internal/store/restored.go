@@ -17,16 +17,19 @@ type RestoredFile struct {
 
 // RestoreFile puts a copy of a database file in the place of the database at path, as engine.RestoreFile does, and
 // counts what it holds. before is called, if it is not nil, as there.
-func RestoreFile(ctx context.Context, file, path string, opt Options, before func(ctx context.Context, old, next string) error) (out RestoredFile, err error) {
-	out.Kept, err = engine.RestoreFile(ctx, file, path, opt.ofEngine(), func(ctx context.Context, old, next string) (err error) {
-		if before != nil {
-			if err := before(ctx, old, next); err != nil {
-				return err
+func RestoreFile(ctx context.Context, file, path string, opt Options,
+	before func(ctx context.Context, old, next string) error,
+) (out RestoredFile, err error) {
+	out.Kept, err = engine.RestoreFile(ctx, file, path, opt.ofEngine(),
+		func(ctx context.Context, old, next string) (err error) {
+			if before != nil {
+				if err := before(ctx, old, next); err != nil {
+					return err
+				}
 			}
-		}
-		out.Sessions, out.Messages, err = countStored(ctx, next)
-		return err
-	})
+			out.Sessions, out.Messages, err = countStored(ctx, next)
+			return err
+		})
 	return out, err
 }
 

@@ -85,7 +85,9 @@ func (k wantedCall) isExact() bool {
 }
 
 // callBy finds a call, and tells whether it was not answered yet.
-func (t *tx) callBy(key wantedCall, m *session.Message, i int, earlier []*session.Message) (call *int64, open bool, err error) {
+func (t *tx) callBy(key wantedCall, m *session.Message, i int,
+	earlier []*session.Message,
+) (call *int64, open bool, err error) {
 	answered := map[int64]bool{}
 	note := func(parts []session.Part) {
 		for _, p := range parts {
@@ -114,7 +116,9 @@ func (t *tx) callBy(key wantedCall, m *session.Message, i int, earlier []*sessio
 }
 
 // callOnPath looks for a call on the stored path that ends at from.
-func (t *tx) callOnPath(from *session.MessageRef, key wantedCall, answered map[int64]bool) (call *int64, open bool, err error) {
+func (t *tx) callOnPath(from *session.MessageRef, key wantedCall,
+	answered map[int64]bool,
+) (call *int64, open bool, err error) {
 	if from == nil {
 		return nil, false, nil
 	}
@@ -169,7 +173,9 @@ const callsOfToolInSpan = `
 
 // firstUnanswered chooses among calls of one key. What another branch answered is open on this
 // one, so an answer counts only where the path holds it.
-func (t *tx) firstUnanswered(key wantedCall, calls []int64, spans []Span, answered map[int64]bool) (call *int64, open bool, err error) {
+func (t *tx) firstUnanswered(key wantedCall, calls []int64, spans []Span,
+	answered map[int64]bool,
+) (call *int64, open bool, err error) {
 	for i, id := range calls {
 		if answered[id] {
 			continue

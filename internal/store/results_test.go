@@ -42,18 +42,41 @@ func TestResultsFindTheirCalls(t *testing.T) {
 		steps []step
 	}{
 		{"in one append", []step{{0, []session.Message{calls("a"), results("a")}, [][2]int64{{1, 0}}}}},
-		{"in the next append", []step{{0, []session.Message{calls("a")}, nil}, {0, []session.Message{results("a")}, [][2]int64{{1, 0}}}}},
-		{"parallel calls, out of order", []step{{0, []session.Message{calls("a", "b", "c")}, nil}, {0, []session.Message{results("c", "a"), results("b")}, [][2]int64{{1, 2}, {1, 0}, {1, 1}}}}},
-		{"parallel calls of one id, in order", []step{{0, []session.Message{calls("x", "x")}, nil}, {0, []session.Message{results("x")}, [][2]int64{{1, 0}}}, {0, []session.Message{results("x")}, [][2]int64{{1, 1}}}}},
-		{"of one id in one message", []step{{0, []session.Message{calls("x", "x"), results("x", "x")}, [][2]int64{{1, 0}, {1, 1}}}}},
-		{"of one id in one message, appended later", []step{{0, []session.Message{calls("x", "x")}, nil}, {0, []session.Message{results("x", "x")}, [][2]int64{{1, 0}, {1, 1}}}}},
+		{"in the next append", []step{
+			{0, []session.Message{calls("a")}, nil},
+			{0, []session.Message{results("a")}, [][2]int64{{1, 0}}},
+		}},
+		{"parallel calls, out of order", []step{
+			{0, []session.Message{calls("a", "b", "c")}, nil},
+			{0, []session.Message{results("c", "a"), results("b")}, [][2]int64{{1, 2}, {1, 0}, {1, 1}}},
+		}},
+		{"parallel calls of one id, in order", []step{
+			{0, []session.Message{calls("x", "x")}, nil},
+			{0, []session.Message{results("x")}, [][2]int64{{1, 0}}},
+			{0, []session.Message{results("x")}, [][2]int64{{1, 1}}},
+		}},
+		{"of one id in one message", []step{{
+			0,
+			[]session.Message{calls("x", "x"), results("x", "x")},
+			[][2]int64{{1, 0}, {1, 1}},
+		}}},
+		{"of one id in one message, appended later", []step{
+			{0, []session.Message{calls("x", "x")}, nil},
+			{0, []session.Message{results("x", "x")}, [][2]int64{{1, 0}, {1, 1}}},
+		}},
 		{"ids used again each turn", []step{
 			{0, []session.Message{calls("1"), results("1"), calls("1"), results("1")}, [][2]int64{{1, 0}, {3, 0}}},
 			{0, []session.Message{calls("1")}, nil},
 			{0, []session.Message{results("1")}, [][2]int64{{5, 0}}},
 		}},
-		{"the nearest of two open calls", []step{{0, []session.Message{calls("1"), calls("1")}, nil}, {0, []session.Message{results("1"), results("1")}, [][2]int64{{2, 0}, {1, 0}}}}},
-		{"a second result for an answered call", []step{{0, []session.Message{calls("1"), results("1")}, [][2]int64{{1, 0}}}, {0, []session.Message{results("1")}, [][2]int64{{1, 0}}}}},
+		{"the nearest of two open calls", []step{
+			{0, []session.Message{calls("1"), calls("1")}, nil},
+			{0, []session.Message{results("1"), results("1")}, [][2]int64{{2, 0}, {1, 0}}},
+		}},
+		{"a second result for an answered call", []step{
+			{0, []session.Message{calls("1"), results("1")}, [][2]int64{{1, 0}}},
+			{0, []session.Message{results("1")}, [][2]int64{{1, 0}}},
+		}},
 		{"on another branch the call is open again", []step{
 			{0, []session.Message{calls("1"), calls("1")}, nil},
 			{2, []session.Message{results("1")}, [][2]int64{{2, 0}}},
@@ -63,8 +86,16 @@ func TestResultsFindTheirCalls(t *testing.T) {
 			{0, []session.Message{says(session.User, "q"), calls("1")}, nil},
 			{1, []session.Message{results("1")}, [][2]int64{{0, 0}}},
 		}},
-		{"far back", []step{{0, []session.Message{calls("1")}, nil}, {0, filler, nil}, {0, []session.Message{results("1")}, [][2]int64{{1, 0}}}}},
-		{"far back over a branch", []step{{0, []session.Message{calls("1"), says(session.User, "left")}, nil}, {1, filler, nil}, {0, []session.Message{results("1")}, [][2]int64{{1, 0}}}}},
+		{"far back", []step{
+			{0, []session.Message{calls("1")}, nil},
+			{0, filler, nil},
+			{0, []session.Message{results("1")}, [][2]int64{{1, 0}}},
+		}},
+		{"far back over a branch", []step{
+			{0, []session.Message{calls("1"), says(session.User, "left")}, nil},
+			{1, filler, nil},
+			{0, []session.Message{results("1")}, [][2]int64{{1, 0}}},
+		}},
 		{"made ids, begun anew in each append", []step{
 			{0, []session.Message{calls("made_bash_1", "made_bash_2")}, nil},
 			{0, []session.Message{results("made_bash_1")}, [][2]int64{{1, 0}}},
@@ -125,14 +156,18 @@ func TestTouchedFilesFollowThePath(t *testing.T) {
 	s := openTest(t, func(o *Options) {
 		o.Touched = func(m *session.Message, directory string) (all []session.TouchedFile) {
 			for _, c := range m.Calls() {
-				all = append(all, session.TouchedFile{Path: directory + "/" + c.CallID, Op: session.OpEdit}, session.TouchedFile{Path: directory + "/" + c.CallID, Op: session.OpEdit})
+				all = append(all, session.TouchedFile{Path: directory + "/" + c.CallID, Op: session.OpEdit},
+					session.TouchedFile{Path: directory + "/" + c.CallID, Op: session.OpEdit})
 			}
 			return all
 		}
 	})
 	sess := mustCreate(t, s, NewSession{Directory: "/d"})
 	mustAppend(t, s, sess.ID, calls("a"), calls("b"), calls("c"))
-	out := testkit.Must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 2), Messages: []session.Message{calls("d", "a")}}))(t)
+	out := testkit.Must(s.Append(ctx, Append{
+		Session: sess.ID, Parent: ref(sess.ID, 2),
+		Messages: []session.Message{calls("d", "a")},
+	}))(t)
 	rows := map[int64]int64{}
 	all, _, err := s.Messages(ctx, sess.ID, MessagePage{All: true})
 	testkit.Check(t, err)
@@ -142,7 +177,13 @@ func TestTouchedFilesFollowThePath(t *testing.T) {
 	for _, c := range []struct {
 		after, through int64
 		want           string
-	}{{0, rows[4], "/d/a /d/b /d/a /d/d "}, {rows[1], rows[4], "/d/b /d/a /d/d "}, {rows[2], rows[4], "/d/a /d/d "}, {rows[1], rows[3], "/d/b /d/c "}, {rows[4], rows[4], ""}} {
+	}{
+		{0, rows[4], "/d/a /d/b /d/a /d/d "},
+		{rows[1], rows[4], "/d/b /d/a /d/d "},
+		{rows[2], rows[4], "/d/a /d/d "},
+		{rows[1], rows[3], "/d/b /d/c "},
+		{rows[4], rows[4], ""},
+	} {
 		got := ""
 		for _, f := range testkit.Must(s.TouchedFiles(ctx, c.after, c.through))(t) {
 			got += f.Path + " "

@@ -18,7 +18,9 @@ type Retention struct {
 
 // Expired lists what a retention would remove at a time: sessions for the trash, and sessions
 // for good. It changes nothing.
-func (s *Store) Expired(ctx context.Context, r Retention, now time.Time) (toTrash, toPurge []session.Session, err error) {
+func (s *Store) Expired(ctx context.Context, r Retention,
+	now time.Time,
+) (toTrash, toPurge []session.Session, err error) {
 	if r.IdleDays > 0 {
 		if toTrash, err = readSessions(ctx, s, idleSince, daysBefore(now, r.IdleDays)); err != nil {
 			return nil, nil, fmt.Errorf("idle sessions: %w", err)
@@ -50,7 +52,8 @@ func (s *Store) Newest(ctx context.Context) (time.Time, error) {
 }
 
 // KnownTime gives the time of the newest event that was old at a time, else the latest at which a session changed;
-// zero if there is none. Events are in order of arrival, so that those which a clock stamped that was set since tell of it.
+// zero if there is none. Events are in order of arrival, so that those which a clock stamped that was set since tell of
+// it.
 func (s *Store) KnownTime(ctx context.Context, old time.Time) (time.Time, error) {
 	at, err := engine.First[session.Time](ctx, s, lastEventBefore, session.At(old))
 	if err != nil {

@@ -71,7 +71,10 @@ func keyOfCall(c *session.Call, project string) usageKey {
 
 // usageOfCall is what one call counts for.
 func usageOfCall(c *session.Call) *usageSum {
-	u := usageSum{Calls: 1, Input: c.InputTokens, CacheRead: c.CacheReadTokens, CacheWrite: c.CacheWriteTokens, Output: c.OutputTokens}
+	u := usageSum{
+		Calls: 1, Input: c.InputTokens, CacheRead: c.CacheReadTokens, CacheWrite: c.CacheWriteTokens,
+		Output: c.OutputTokens,
+	}
 	if c.CostNanoUSD == nil {
 		u.Unpriced = 1
 	} else {
@@ -178,7 +181,8 @@ func (s *Store) readMessageUsage(ctx context.Context, id session.ID) (*messageUs
 	if err != nil || read == nil {
 		return nil, session.Wrap(err, "messages of %s", id)
 	}
-	err = s.Reader().SelectContext(ctx, &read.usage, `WITH counted (id, project) AS (SELECT ?, '') `+messagesOfCounted+groupMessages, string(id))
+	err = s.Reader().SelectContext(ctx, &read.usage,
+		`WITH counted (id, project) AS (SELECT ?, '') `+messagesOfCounted+groupMessages, string(id))
 	return read, session.Wrap(err, "messages of %s", id)
 }
 

@@ -51,7 +51,10 @@ func (s *Store) Route(ctx context.Context, in Route) (Routed, error) {
 	}
 	return writeOnce(ctx, s, in.Idem, (*tx).replayRoute, func(t *tx) (Routed, outcome, error) {
 		out, err := t.route(in)
-		o := outcome{Status: 200, SessionID: string(out.Session.ID), Revision: out.Session.Revision, ObjectID: string(out.Previous)}
+		o := outcome{
+			Status: 200, SessionID: string(out.Session.ID), Revision: out.Session.Revision,
+			ObjectID: string(out.Previous),
+		}
 		if out.Created {
 			o.Status = 201
 		}
@@ -106,17 +109,22 @@ func (t *tx) current(key string) (open *Generation, newest session.Session, err 
 	switch {
 	case !visible(t.Ctx, &newest):
 		// A token that may not begin this key does not learn that it is taken.
-		if err := t.mayCreate(&session.Session{Owner: t.owner(), Source: session.SourceSessiond, Key: key, Generation: 1}); err != nil {
+		if err := t.mayCreate(&session.Session{
+			Owner: t.owner(), Source: session.SourceSessiond, Key: key,
+			Generation: 1,
+		}); err != nil {
 			return nil, newest, err
 		}
-		return nil, newest, session.Errorf(session.Forbidden, "the key belongs to sessions that this token may not see: use another key")
+		return nil, newest, session.Errorf(session.Forbidden,
+			"the key belongs to sessions that this token may not see: use another key")
 	case g.EndedAt != nil:
 		return nil, newest, nil
 	case g.DeletedAt != nil: // nobody goes on in the trash
 		return nil, newest, t.endGeneration(g.ID, endedByProgram, t.Now)
 	}
 	if g.HeadID != nil {
-		err = t.Row(`SELECT role, finish, created_at FROM messages WHERE id = ?`, []any{*g.HeadID}, &g.HeadRole, &g.HeadFinish, &g.HeadAt)
+		err = t.Row(`SELECT role, finish, created_at FROM messages WHERE id = ?`, []any{*g.HeadID}, &g.HeadRole,
+			&g.HeadFinish, &g.HeadAt)
 	}
 	return &g, newest, err
 }

@@ -85,7 +85,9 @@ func yieldAll(yield func(line any) error, sets ...[]any) error {
 const copyPage = 200
 
 // eachPage reads rows up to a row id in pages, so that no statement is open while they are worked on.
-func eachPage[T any](ctx context.Context, s *Store, query string, id session.ID, upto int64, yield func(*T) (rowID int64, err error)) error {
+func eachPage[T any](ctx context.Context, s *Store, query string, id session.ID, upto int64,
+	yield func(*T) (rowID int64, err error),
+) error {
 	for after := int64(0); after < upto; {
 		page, err := engine.List[T](ctx, s, query, id, after, upto, copyPage)
 		if err != nil {
@@ -140,8 +142,9 @@ func (v *atOnce) read(ctx context.Context, q engine.Queryer, id session.ID) erro
 		return err
 	}
 	row.Lines = map[string]int64{
-		"messages": row.Session.MessageCount, "compactions": int64(len(v.compactions)), "undos": int64(len(v.undos)), "frozen": int64(len(v.frozen)),
-		"marks": int64(len(v.marks)), "states": int64(len(v.states)), "flushes": int64(len(v.flushes)),
+		"messages": row.Session.MessageCount, "compactions": int64(len(v.compactions)), "undos": int64(len(v.undos)),
+		"frozen": int64(len(v.frozen)),
+		"marks":  int64(len(v.marks)), "states": int64(len(v.states)), "flushes": int64(len(v.flushes)),
 	}
 	var contexts, calls int64
 	err = q.Read(ctx, engine.NewReading(savedCounts, []any{id}, func(r *sqlx.Rows) error {
@@ -192,7 +195,10 @@ func compactionName(row string) string {
 }
 
 func (s *Store) savedMessage(ctx context.Context, m *session.Message) (*SavedMessage, error) {
-	row := &SavedMessage{Type: LineMessage, MessageColumns: MessageColumns(*m), Extra: m.Extra, Parts: make([]SavedPart, len(m.Parts))}
+	row := &SavedMessage{
+		Type: LineMessage, MessageColumns: MessageColumns(*m), Extra: m.Extra,
+		Parts: make([]SavedPart, len(m.Parts)),
+	}
 	for i := range m.Parts {
 		p := &row.Parts[i]
 		if p.Part = m.Parts[i]; p.CallPartID != nil {
@@ -295,10 +301,11 @@ type hidden = *struct{}
 type SavedSession struct {
 	Type string `json:"type"`
 	session.Session
-	TurnOrigin session.Origin   `json:"turn_origin,omitempty"`
-	PurgedAt   *session.Time    `json:"purged_at,omitempty"` // only what its forks share is left of it
-	Link       *SavedLink       `json:"link,omitempty"`      // nil: it shares nothing and nothing started it
-	Lines      map[string]int64 `json:"lines"`               // how many lines of a type follow, so that a cut file is noticed
+	TurnOrigin session.Origin `json:"turn_origin,omitempty"`
+	PurgedAt   *session.Time  `json:"purged_at,omitempty"` // only what its forks share is left of it
+	Link       *SavedLink     `json:"link,omitempty"`      // nil: it shares nothing and nothing started it
+	// how many lines of a type follow, so that a cut file is noticed
+	Lines map[string]int64 `json:"lines"`
 
 	LastSeq          hidden `json:"last_seq,omitempty"`
 	MessageCount     hidden `json:"message_count,omitempty"`
@@ -520,5 +527,6 @@ func parseNth(name, noun string) (session.ID, int64, error) {
 		id, err := session.ParseID(id)
 		return id, n, err
 	}
-	return "", 0, session.Errorf(session.Invalid, "%.60q is no name of a %s: it looks like 20260211_001/%s/2", name, noun, noun)
+	return "", 0, session.Errorf(session.Invalid, "%.60q is no name of a %s: it looks like 20260211_001/%s/2", name, noun,
+		noun)
 }

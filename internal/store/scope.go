@@ -69,11 +69,14 @@ func (t *tx) mayCreate(sess *session.Session) error {
 	case !limited:
 		return nil
 	case scope.Source != "" && scope.Source != sess.Source:
-		return session.Errorf(session.Forbidden, "this token creates no sessions: it is limited to those that are imported from %s", scope.Source)
+		return session.Errorf(session.Forbidden,
+			"this token creates no sessions: it is limited to those that are imported from %s", scope.Source)
 	case !scope.Allows(sess):
-		return session.Errorf(session.Forbidden, "this token only creates sessions whose routing key begins with %s: send such a key", scope.Key)
+		return session.Errorf(session.Forbidden,
+			"this token only creates sessions whose routing key begins with %s: send such a key", scope.Key)
 	case sess.Key != "" && sess.Generation <= 1 && scope.Key == "":
-		return session.Errorf(session.Forbidden, "this token begins no routing key: make one with `sessiond token add NAME --owner %s --key PREFIX`", scope.Owner)
+		return session.Errorf(session.Forbidden,
+			"this token begins no routing key: make one with `sessiond token add NAME --owner %s --key PREFIX`", scope.Owner)
 	}
 	return nil
 }
@@ -95,6 +98,7 @@ var rowsOfOwner = engine.RowScope{
 		}
 		return []string{scope.Owner, string(scope.Source), scope.Key, tokenRole}
 	},
-	All:     []string{"", "", "", "none"},
-	Refused: "requests with named tokens run as PostgreSQL's role " + tokenRole + ", which sessiond's user cannot use: `sessiond token add` says how to make it",
+	All: []string{"", "", "", "none"},
+	Refused: "requests with named tokens run as PostgreSQL's role " + tokenRole +
+		", which sessiond's user cannot use: `sessiond token add` says how to make it",
 }

@@ -31,7 +31,9 @@ func (s *Store) Unscrubbed(ctx context.Context) (*session.Time, error) {
 // holds the log), StorageFull.
 func (s *Store) Scrub(ctx context.Context) error {
 	if s.IsPostgres() {
-		return session.Errorf(session.Invalid, "sessiond rewrites only files of its own: on PostgreSQL, VACUUM FULL rewrites the tables, and its write-ahead log and backups expire as its owner configured")
+		return session.Errorf(session.Invalid,
+			"sessiond rewrites only files of its own: on PostgreSQL, VACUUM FULL rewrites the tables, "+
+				"and its write-ahead log and backups expire as its owner configured")
 	}
 	running, err := s.Purging(ctx)
 	if err != nil {
@@ -67,7 +69,9 @@ func (s *Store) emptyLog(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return session.Errorf(session.Busy, "%s was rewritten, but someone who reads it keeps its write-ahead log, which still holds what was there before: end long readings and scrub again", s.File())
+			return session.Errorf(session.Busy,
+				"%s was rewritten, but someone who reads it keeps its write-ahead log, which still holds what was there before: "+
+					"end long readings and scrub again", s.File())
 		case <-tick.C:
 		}
 	}

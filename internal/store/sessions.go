@@ -36,8 +36,9 @@ type NewSession struct {
 	StartedCall string              // of a child: which call of that message, "": not known
 	Metadata    session.JSON
 	CreatedAt   *session.Time // nil: now; its local day is the ID's
-	Inherits    *session.Time // of an imported fork: when the newest overlay that it inherits took effect, zero: it inherits none; nil: CreatedAt
-	Idem        *Idempotency
+	// of an imported fork: when the newest overlay that it inherits took effect, zero: it inherits none; nil: CreatedAt
+	Inherits *session.Time
+	Idem     *Idempotency
 }
 
 // CreateSession makes an empty session. Codes: NotFound (the parent), Conflict (source and
@@ -106,7 +107,10 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 		}
 	}
 	source := orElse(in.Source, session.SourceSessiond)
-	if err := t.mayCreate(&session.Session{Owner: owner, Source: source, Key: in.Key, Generation: in.Generation}); err != nil {
+	if err := t.mayCreate(&session.Session{
+		Owner: owner, Source: source, Key: in.Key,
+		Generation: in.Generation,
+	}); err != nil {
 		return session.Session{}, err
 	}
 	at := t.Now
@@ -132,7 +136,8 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 		source, in.SourceID, owner, t.opt.Host, in.Directory, in.Project, in.GitBranch, in.ForeignFrom,
 		in.Provider, in.Model, in.Window, in.ParentID, in.ParentKind, at, t.Now, earlier(at, t.Now), in.Metadata)
 	if engine.IsTaken(err) && in.SourceID != "" {
-		return session.Session{}, session.Errorf(session.Conflict, "a session of source %s with source_id %q exists already", source, in.SourceID)
+		return session.Session{}, session.Errorf(session.Conflict, "a session of source %s with source_id %q exists already",
+			source, in.SourceID)
 	}
 	if err != nil {
 		return session.Session{}, fmt.Errorf("insert session: %w", err)
@@ -272,45 +277,49 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 			return session.Session{}, err
 		}
 	}
-	return s.changeSession(ctx, id, p.IfRevision, p.Idem, func(t *tx, sess session.Session) (changed session.JSON, err error) {
-		if p.Title != nil {
-			sess.Title, sess.TitleSource = *p.Title, "given"
-			if *p.Title == "" {
-				sess.TitleSource = ""
+	return s.changeSession(ctx, id, p.IfRevision, p.Idem,
+		func(t *tx, sess session.Session) (changed session.JSON, err error) {
+			if p.Title != nil {
+				sess.Title, sess.TitleSource = *p.Title, "given"
+				if *p.Title == "" {
+					sess.TitleSource = ""
+				}
 			}
-		}
-		if p.Metadata != nil {
-			sess.Metadata = *p.Metadata
-		}
-		if p.Settings != nil {
-			sess.Settings = *p.Settings
-		}
-		if p.Provider != nil {
-			sess.Provider = *p.Provider
-		}
-		if p.Model != nil {
-			sess.Model = *p.Model
-		}
-		if p.Window != nil {
-			sess.Window = *p.Window
-		}
-		if p.Archived != nil {
-			sess.ArchivedAt = switchTime(sess.ArchivedAt, *p.Archived, t.Now)
-		}
-		if p.Starred != nil {
-			sess.StarredAt = switchTime(sess.StarredAt, *p.Starred, t.Now)
-		}
-		if p.Settings != nil {
-			changed = session.JSON(`{"changed":["settings"]}`)
-		}
-		return changed, t.Exec(`UPDATE sessions SET title = ?, title_source = ?, metadata = ?, settings = ?, provider = ?,
+			if p.Metadata != nil {
+				sess.Metadata = *p.Metadata
+			}
+			if p.Settings != nil {
+				sess.Settings = *p.Settings
+			}
+			if p.Provider != nil {
+				sess.Provider = *p.Provider
+			}
+			if p.Model != nil {
+				sess.Model = *p.Model
+			}
+			if p.Window != nil {
+				sess.Window = *p.Window
+			}
+			if p.Archived != nil {
+				sess.ArchivedAt = switchTime(sess.ArchivedAt, *p.Archived, t.Now)
+			}
+			if p.Starred != nil {
+				sess.StarredAt = switchTime(sess.StarredAt, *p.Starred, t.Now)
+			}
+			if p.Settings != nil {
+				changed = session.JSON(`{"changed":["settings"]}`)
+			}
+			return changed, t.Exec(`UPDATE sessions SET title = ?, title_source = ?, metadata = ?, settings = ?, provider = ?,
 			model = ?, "window" = ?, archived_at = ?, starred_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
-			sess.Title, sess.TitleSource, sess.Metadata, sess.Settings, sess.Provider, sess.Model, sess.Window, sess.ArchivedAt, sess.StarredAt, t.Now, id)
-	})
+				sess.Title, sess.TitleSource, sess.Metadata, sess.Settings, sess.Provider, sess.Model, sess.Window, sess.ArchivedAt,
+				sess.StarredAt, t.Now, id)
+		})
 }
 
 // SetTrash puts a session into the trash, or takes it out. Codes: NotFound, PreconditionFailed.
-func (s *Store) SetTrash(ctx context.Context, id session.ID, trashed bool, ifRevision *int64, idem *Idempotency) (session.Session, error) {
+func (s *Store) SetTrash(ctx context.Context, id session.ID, trashed bool, ifRevision *int64,
+	idem *Idempotency,
+) (session.Session, error) {
 	return s.changeSession(ctx, id, ifRevision, idem, func(t *tx, sess session.Session) (session.JSON, error) {
 		return nil, t.Exec(`UPDATE sessions SET deleted_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 			switchTime(sess.DeletedAt, trashed, t.Now), t.Now, id)
@@ -319,7 +328,9 @@ func (s *Store) SetTrash(ctx context.Context, id session.ID, trashed bool, ifRev
 
 // changeSession runs change on a session that is still at the wanted revision, writes an event with the data
 // that change returns, and reads the session anew.
-func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *int64, idem *Idempotency, change func(*tx, session.Session) (session.JSON, error)) (session.Session, error) {
+func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *int64, idem *Idempotency,
+	change func(*tx, session.Session) (session.JSON, error),
+) (session.Session, error) {
 	return writeOnce(ctx, s, idem, (*tx).replaySession, func(t *tx) (sess session.Session, o outcome, err error) {
 		if sess, err = readSession(t.Ctx, t, id); err != nil {
 			return sess, o, err
@@ -340,7 +351,8 @@ func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *in
 }
 
 func staleRevision(sess session.Session, wanted int64) error {
-	return session.Errorf(session.PreconditionFailed, "session %s is at revision %d, not %d: read it again and decide anew", sess.ID, sess.Revision, wanted)
+	return session.Errorf(session.PreconditionFailed,
+		"session %s is at revision %d, not %d: read it again and decide anew", sess.ID, sess.Revision, wanted)
 }
 
 func switchTime(had *session.Time, on bool, now session.Time) *session.Time {

@@ -22,7 +22,9 @@ func CheckStateName(name string) error {
 	if stateName.MatchString(name) {
 		return nil
 	}
-	return session.Errorf(session.Invalid, "%.80q cannot name a state: it has 1 to 64 letters, digits, dots, dashes and underscores, and begins with a letter or a digit", name).
+	return session.Errorf(session.Invalid,
+		"%.80q cannot name a state: it has 1 to 64 letters, digits, dots, dashes and underscores, "+
+			"and begins with a letter or a digit", name).
 		At("name", "no name of a state")
 }
 
@@ -62,7 +64,8 @@ func (s *Store) State(ctx context.Context, id session.ID, name string) (session.
 }
 
 func noState(id session.ID, name string) error {
-	return session.Errorf(session.NotFound, "session %s has no state %q: PUT /v1/sessions/%s/states/%s makes it", id, name, id, name)
+	return session.Errorf(session.NotFound, "session %s has no state %q: PUT /v1/sessions/%s/states/%s makes it", id, name,
+		id, name)
 }
 
 // readState gives a revision of 0 where the name was never used.
@@ -110,9 +113,11 @@ func (t *tx) changeState(in StateChange, st *session.State) error {
 	}
 	if in.IfRevision != nil && *in.IfRevision != now {
 		if now == 0 {
-			return session.Errorf(session.PreconditionFailed, "state %s of session %s is not there: read it again and decide anew", in.Name, in.Session)
+			return session.Errorf(session.PreconditionFailed,
+				"state %s of session %s is not there: read it again and decide anew", in.Name, in.Session)
 		}
-		return session.Errorf(session.PreconditionFailed, "state %s of session %s is at revision %d: read it again and decide anew", in.Name, in.Session, now)
+		return session.Errorf(session.PreconditionFailed,
+			"state %s of session %s is at revision %d: read it again and decide anew", in.Name, in.Session, now)
 	}
 	value, err := in.Change(was)
 	if err != nil {
@@ -144,12 +149,14 @@ func (t *tx) saveState(st *session.State, value session.JSON) error {
 		st.Session, st.Name, st.Revision, kept, st.UpdatedAt, st.Deleted); err != nil {
 		return fmt.Errorf("state %s of %s: %w", st.Name, st.Session, err)
 	}
-	return t.event(st.Session, EventStateChanged, 0, session.JSONOf(map[string]any{"name": st.Name, "revision": st.Revision, "deleted": value == nil}))
+	return t.event(st.Session, EventStateChanged, 0,
+		session.JSONOf(map[string]any{"name": st.Name, "revision": st.Revision, "deleted": value == nil}))
 }
 
 func (t *tx) checkState(in StateChange, first bool, value session.JSON) error {
 	if len(value) > MaxStateBytes {
-		return session.Errorf(session.TooLarge, "state %s would have %d bytes; at most %d are kept", in.Name, len(value), MaxStateBytes).At("value", "too large")
+		return session.Errorf(session.TooLarge, "state %s would have %d bytes; at most %d are kept", in.Name, len(value),
+			MaxStateBytes).At("value", "too large")
 	}
 	if err := checkStorable([]field{{"value", string(value)}}); err != nil || !first {
 		return err
@@ -159,7 +166,8 @@ func (t *tx) checkState(in StateChange, first bool, value session.JSON) error {
 		return err
 	}
 	if n >= MaxStates {
-		return session.Errorf(session.Invalid, "session %s has %d states already, which is the most: use one of their names", in.Session, n).At("name", "too many states")
+		return session.Errorf(session.Invalid, "session %s has %d states already, which is the most: use one of their names",
+			in.Session, n).At("name", "too many states")
 	}
 	return nil
 }
@@ -172,7 +180,8 @@ func (t *tx) copyStates(from, to session.ID, names []string) error {
 			return err
 		}
 		if st.Revision == 0 || st.Deleted != nil {
-			return session.Errorf(session.Invalid, "states[%d]: session %s has no state %.80q to take along", i, from, name).At(fmt.Sprintf("states[%d]", i), "no such state")
+			return session.Errorf(session.Invalid, "states[%d]: session %s has no state %.80q to take along", i, from,
+				name).At(fmt.Sprintf("states[%d]", i), "no such state")
 		}
 		copied := session.State{Session: to, Name: name}
 		if err := t.saveState(&copied, st.Value); err != nil {

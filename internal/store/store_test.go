@@ -106,7 +106,8 @@ func TestAppendIsReadBackInOrder(t *testing.T) {
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	for i := range 130 {
-		mustAppend(t, s, sess.ID, says(session.User, fmt.Sprint("question ", i)), says(session.Assistant, fmt.Sprint("answer ", i)))
+		mustAppend(t, s, sess.ID, says(session.User, fmt.Sprint("question ", i)),
+			says(session.Assistant, fmt.Sprint("answer ", i)))
 	}
 	msgs, more, err := s.Messages(ctx, sess.ID, MessagePage{Limit: 1000})
 	if err != nil || more || len(msgs) != 260 {

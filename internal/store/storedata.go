@@ -74,7 +74,10 @@ func (s *Store) EachStoreData(ctx context.Context, yield func(*StoreData) error)
 		}
 	}
 	if len(all.PurgedDays)+len(all.SessionDays)+len(all.Calibrations) > 0 {
-		if err := yield(&StoreData{Type: LineStore, PurgedDays: all.PurgedDays, SessionDays: all.SessionDays, Calibrations: all.Calibrations}); err != nil {
+		if err := yield(&StoreData{
+			Type: LineStore, PurgedDays: all.PurgedDays, SessionDays: all.SessionDays,
+			Calibrations: all.Calibrations,
+		}); err != nil {
 			return err
 		}
 	}
@@ -119,7 +122,10 @@ func (s *Store) restoreStoreData(ctx context.Context, into *Restoring, d *StoreD
 	var r storeRestorer
 	err := s.write(ctx, func(t *tx) error {
 		r = storeRestorer{tx: t, calls: map[string]int{}, before: into.calls}
-		for _, step := range []func(*StoreData) error{r.purgedSources, r.purgedDays, r.sessionDays, r.calibrations, r.keys, r.callsWithoutSession} {
+		for _, step := range []func(*StoreData) error{
+			r.purgedSources, r.purgedDays, r.sessionDays, r.calibrations, r.keys,
+			r.callsWithoutSession,
+		} {
 			if err := step(d); err != nil {
 				return err
 			}
@@ -229,7 +235,8 @@ func (r *storeRestorer) keys(d *StoreData) error {
 	for _, k := range d.Keys {
 		other, err := engine.First[string](r.Ctx, r, `SELECT key FROM keys WHERE label = ? AND label <> '' AND key <> ?`, k.Label, k.Key)
 		if err == nil && other != nil {
-			err = session.Errorf(session.Conflict, "the label %q of key %s is not imported: key %s has it here", k.Label, k.Key, *other)
+			err = session.Errorf(session.Conflict, "the label %q of key %s is not imported: key %s has it here", k.Label, k.Key,
+				*other)
 		}
 		if err != nil {
 			return err
@@ -301,7 +308,8 @@ func (d *StoreData) check() error {
 	}
 	for _, c := range d.Calibrations {
 		if c.Scale <= 0 || c.Weight < 0 {
-			return session.Errorf(session.Invalid, "the calibration of model %.70q has the scale %g and the weight %g", c.Model, c.Scale, c.Weight)
+			return session.Errorf(session.Invalid, "the calibration of model %.70q has the scale %g and the weight %g", c.Model,
+				c.Scale, c.Weight)
 		}
 	}
 	for i := range d.Calls {

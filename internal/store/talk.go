@@ -39,7 +39,9 @@ const saidInRange = `SELECT COUNT(*) FROM messages WHERE session_id = ? AND seq 
 
 // LastInTalk returns the beginnings of the last messages of a path that are no rows of the program, oldest first; at
 // most so many.
-func (s *Store) LastInTalk(ctx context.Context, path Ranges, most int, head session.Head) (msgs []session.Message, err error) {
+func (s *Store) LastInTalk(ctx context.Context, path Ranges, most int,
+	head session.Head,
+) (msgs []session.Message, err error) {
 	var rows []int64
 	for _, sp := range slices.Backward(path) {
 		if len(rows) >= most {

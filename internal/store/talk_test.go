@@ -25,7 +25,8 @@ func eachShape() (all []session.Message) {
 		{{Kind: session.PartData, Text: "{}"}},
 	}
 	kinds := []session.Kind{
-		session.KindMessage, session.KindBash, session.KindCustomMessage, session.KindCustom, session.KindBranchSummary, session.KindMarker, session.KindUnknown,
+		session.KindMessage, session.KindBash, session.KindCustomMessage, session.KindCustom, session.KindBranchSummary,
+		session.KindMarker, session.KindUnknown,
 	}
 	for _, kind := range kinds {
 		for _, role := range []session.Role{"", session.System, session.User, session.Assistant, session.Tool} {
@@ -33,7 +34,8 @@ func eachShape() (all []session.Message) {
 				for _, display := range []bool{true, false} {
 					for _, p := range parts {
 						all = append(all, session.Message{
-							Kind: kind, Role: role, Origin: origin, Display: display, InContext: kind == session.KindMessage, Parts: slices.Clone(p),
+							Kind: kind, Role: role, Origin: origin, Display: display, InContext: kind == session.KindMessage,
+							Parts: slices.Clone(p),
 						})
 					}
 				}
@@ -68,7 +70,8 @@ func TestOlderMessagesGetTheirShareInTheTalk(t *testing.T) {
 	if after := testkit.Must(s.Session(ctx, sess.ID))(t); after.SaidCount != before.SaidCount {
 		t.Errorf("%d messages are said, before %d", after.SaidCount, before.SaidCount)
 	}
-	if _, err := raw(t, s).Exec(`UPDATE messages SET talk = 'said'`); err == nil || !strings.Contains(err.Error(), "immutable") {
+	if _, err := raw(t, s).Exec(`UPDATE messages SET talk = 'said'`); err == nil ||
+		!strings.Contains(err.Error(), "immutable") {
 		t.Errorf("messages can be changed after the migration: %v", err)
 	}
 }

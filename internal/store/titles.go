@@ -7,8 +7,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// improveTitles makes titles of an earlier version anew that say nothing, or came from a command or from what a program put
-// before the words of a person: a person's own titles, those of
+// improveTitles makes titles of an earlier version anew that say nothing, or came from a command or from what a program
+// put before the words of a person: a person's own titles, those of
 // models and programs, and all others stay.
 func (s *Store) improveTitles(ctx context.Context) error {
 	type titled struct {

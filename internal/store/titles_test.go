@@ -47,7 +47,8 @@ func TestMigrationImprovesPoorTitlesAlone(t *testing.T) {
 		{"/init of pi", "source", "/init of pi"},
 	} {
 		sess := mustCreate(t, s, NewSession{})
-		mustAppend(t, s, sess.ID, says(session.User, "/init"), says(session.Assistant, "done"), says(session.User, "Fix the parser"))
+		mustAppend(t, s, sess.ID, says(session.User, "/init"), says(session.Assistant, "done"),
+			says(session.User, "Fix the parser"))
 		testkit.Must(raw(t, s).Exec(`UPDATE sessions SET title = ?, title_source = ? WHERE id = ?`, c.title, c.source, sess.ID))(t)
 		titles[sess.ID] = c.want
 		ids = append(ids, sess.ID)

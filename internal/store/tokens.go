@@ -33,7 +33,8 @@ func (s *Store) AddToken(ctx context.Context, t Token) (text string, err error) 
 		_, err := tx.Changed(`INSERT INTO tokens (name, hash, owner, source, key_prefix, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			t.Name, hash([]byte(text)), t.Owner, t.Source, t.KeyPrefix, tx.Now)
 		if engine.IsTaken(err) {
-			return session.Errorf(session.Conflict, "a token is named %q already: `sessiond token rm %s` removes it", t.Name, t.Name)
+			return session.Errorf(session.Conflict, "a token is named %q already: `sessiond token rm %s` removes it", t.Name,
+				t.Name)
 		}
 		if err != nil || !s.IsPostgres() {
 			return err
@@ -68,8 +69,8 @@ func (s *Store) ScopeOfToken(ctx context.Context, text string) (scope session.Sc
 	return scope, ok, err
 }
 
-// makeTokenRole makes the role of PostgreSQL that requests with named tokens run as, unless it is there, and lets it use
-// the tables. Codes: Forbidden.
+// makeTokenRole makes the role of PostgreSQL that requests with named tokens run as, unless it is there, and lets it
+// use the tables. Codes: Forbidden.
 func (t *tx) makeTokenRole() error {
 	_, err := t.Changed(`DO $do$
 		BEGIN
@@ -91,7 +92,10 @@ func (t *tx) makeTokenRole() error {
 		if err != nil {
 			return err
 		}
-		return session.Errorf(session.Forbidden, "sessiond's user may not make the role sessiond_token, as which requests with named tokens run: let the database's administrator run `CREATE ROLE sessiond_token NOLOGIN; GRANT sessiond_token TO %s` once", config.User)
+		return session.Errorf(session.Forbidden,
+			"sessiond's user may not make the role sessiond_token, as which requests with named tokens run: "+
+				"let the database's administrator run `CREATE ROLE sessiond_token NOLOGIN; GRANT sessiond_token TO %s` once",
+			config.User)
 	}
 	return err
 }

@@ -13,9 +13,13 @@ import (
 func TestTokens(t *testing.T) {
 	s := openTest(t)
 	ctx := t.Context()
-	text := testkit.Must(s.AddToken(ctx, Token{Name: "laptop", Owner: "ana", Source: session.SourceCodex, KeyPrefix: "agent:"}))(t)
+	text := testkit.Must(s.AddToken(ctx, Token{
+		Name: "laptop", Owner: "ana", Source: session.SourceCodex,
+		KeyPrefix: "agent:",
+	}))(t)
 	scope, ok, err := s.ScopeOfToken(ctx, text)
-	if want := (session.Scope{Owner: "ana", Source: session.SourceCodex, Key: "agent:"}); err != nil || !ok || scope != want {
+	if want := (session.Scope{Owner: "ana", Source: session.SourceCodex, Key: "agent:"}); err != nil || !ok ||
+		scope != want {
 		t.Errorf("the token is for %+v, %v, %v, want %+v", scope, ok, err, want)
 	}
 	if _, err := s.AddToken(ctx, Token{Name: "laptop", Owner: "eve"}); session.CodeOf(err) != session.Conflict {
@@ -51,7 +55,8 @@ func TestRowLevelSecurity(t *testing.T) {
 	mustAppend(t, s, other.ID, says(session.User, "c"))
 	for _, table := range []string{"sessions", "messages", "parts", "events", "messages_flat"} {
 		query := `SELECT COUNT(*) FROM ` + table
-		all, a, e := testkit.Must(engine.Get[int64](ctx, s, query))(t), testkit.Must(engine.Get[int64](ana, s, query))(t), testkit.Must(engine.Get[int64](eve, s, query))(t)
+		all, a, e := testkit.Must(engine.Get[int64](ctx, s, query))(t), testkit.Must(engine.Get[int64](ana, s, query))(t),
+			testkit.Must(engine.Get[int64](eve, s, query))(t)
 		if a == 0 || e == 0 || a+e != all {
 			t.Errorf("%s has %d rows, ana sees %d, eve %d", table, all, a, e)
 		}
@@ -67,7 +72,8 @@ func TestRowLevelSecurity(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "row-level security") {
 		t.Errorf("a token writes into another owner's session: %v", err)
 	}
-	testkit.Check(t, s.write(ctx, func(t *tx) error { return t.Exec(`UPDATE sessions SET git_branch = 'main'`) })) // all, afterwards
+	// all, afterwards
+	testkit.Check(t, s.write(ctx, func(t *tx) error { return t.Exec(`UPDATE sessions SET git_branch = 'main'`) }))
 	titles := testkit.Must(engine.List[string](ctx, s, `SELECT title || ' ' || git_branch FROM sessions ORDER BY id`))(t)
 	testkit.Equal(t, []string{"hers main", "changed main"}, titles)
 }
@@ -128,7 +134,8 @@ func TestConnectionServesScopesInTurn(t *testing.T) {
 	}
 	// A statement that fails takes the scope that came with it back.
 	_, err := engine.Get[int64](eve, s, `SELECT 1 / (SELECT CAST('0' AS BIGINT))`)
-	if n, again := engine.Get[int64](ana, s, `SELECT COUNT(*) FROM sessions`); s.IsPostgres() && (err == nil || again != nil || n != 1) {
+	if n, again := engine.Get[int64](ana, s, `SELECT COUNT(*) FROM sessions`); s.IsPostgres() &&
+		(err == nil || again != nil || n != 1) {
 		t.Errorf("%v; then ana has %d sessions: %v", err, n, again)
 	}
 }

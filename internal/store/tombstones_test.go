@@ -24,7 +24,8 @@ func TestATombstoneOfASourceKeepsItsExportAway(t *testing.T) {
 		one := file
 		change(&one)
 		in.now = restoringSession{}
-		return testkit.Must(s.Restore(t.Context(), RestoreBatch{Into: &in, Begin: true, End: true, Session: SavedSession{Session: one}}))(t)
+		return testkit.Must(s.Restore(t.Context(),
+			RestoreBatch{Into: &in, Begin: true, End: true, Session: SavedSession{Session: one}}))(t)
 	}
 	same := func(*session.Session) {}
 	for _, in := range []Restoring{{}, {Copy: true}} {
@@ -32,7 +33,9 @@ func TestATombstoneOfASourceKeepsItsExportAway(t *testing.T) {
 			t.Errorf("it came in: %+v", res)
 		}
 	}
-	if res := restore(Restoring{}, func(one *session.Session) { one.ID, one.SourceID = "20200101_002", "other" }); res.Purged || !res.Created {
+	if res := restore(Restoring{}, func(one *session.Session) {
+		one.ID, one.SourceID = "20200101_002", "other"
+	}); res.Purged || !res.Created {
 		t.Errorf("another one stayed away: %+v", res)
 	}
 	if res := restore(Restoring{Purged: true}, same); res.Purged || !res.Created {
@@ -51,17 +54,29 @@ func TestASubAgentOfAPurgedSessionComesInAlone(t *testing.T) {
 	purge(t, s, parent.ID)
 	into := &Restoring{}
 	at := session.At(time.Date(2020, 1, 1, 9, 0, 0, 0, time.UTC))
-	child := session.Session{ID: "20200101_001", Day: "2020-01-01", Source: session.SourceSessiond, Revision: 3, CreatedAt: at, ParentID: parent.ID, ParentKind: session.ParentChild}
-	if res := testkit.Must(s.Restore(t.Context(), RestoreBatch{Into: into, Begin: true, End: true, Session: SavedSession{Session: parent}}))(t); !res.Purged {
+	child := session.Session{
+		ID: "20200101_001", Day: "2020-01-01", Source: session.SourceSessiond, Revision: 3,
+		CreatedAt: at, ParentID: parent.ID, ParentKind: session.ParentChild,
+	}
+	if res := testkit.Must(s.Restore(t.Context(), RestoreBatch{
+		Into: into, Begin: true, End: true,
+		Session: SavedSession{Session: parent},
+	}))(t); !res.Purged {
 		t.Error("the parent came in")
 	}
-	testkit.Must(s.Restore(t.Context(), RestoreBatch{Into: into, Begin: true, End: true, Session: SavedSession{Session: child}}))(t)
+	testkit.Must(s.Restore(t.Context(), RestoreBatch{
+		Into: into, Begin: true, End: true,
+		Session: SavedSession{Session: child},
+	}))(t)
 	if got := testkit.Must(s.Session(t.Context(), child.ID))(t); got.ParentID != "" || got.ParentKind != "" {
 		t.Errorf("its parent is %q", got.ParentID)
 	}
 	fork := child
 	fork.ID, fork.ParentKind = "20200101_002", session.ParentFork
-	_, err := s.Restore(t.Context(), RestoreBatch{Into: into, Begin: true, End: true, Session: SavedSession{Session: fork}})
+	_, err := s.Restore(t.Context(), RestoreBatch{
+		Into: into, Begin: true, End: true,
+		Session: SavedSession{Session: fork},
+	})
 	wants(t, err, session.Conflict, "from which it was forked, was purged here; --purged brings both back")
 	healthy(t, s)
 }

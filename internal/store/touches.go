@@ -137,7 +137,10 @@ func (s *Store) touches(ctx context.Context, f FileFilter) (map[session.ID]*File
 			seen[t] = true
 			one := found[t.Session]
 			if one == nil {
-				one = &FileSession{Session: session.Session{ID: t.Session}, Ops: map[session.FileOp]int{}, files: map[string]bool{}, first: t, last: t}
+				one = &FileSession{
+					Session: session.Session{ID: t.Session}, Ops: map[session.FileOp]int{}, files: map[string]bool{},
+					first: t, last: t,
+				}
 				found[t.Session] = one
 			}
 			one.addTouch(t)
@@ -146,8 +149,8 @@ func (s *Store) touches(ctx context.Context, f FileFilter) (map[session.ID]*File
 	return found, s.placeTouches(ctx, found)
 }
 
-// FilePaths returns the paths by which tools may have touched some files or folders: as they are named, without symbolic
-// links, and at the same place in each worktree of their project, also in one that is gone.
+// FilePaths returns the paths by which tools may have touched some files or folders: as they are named, without
+// symbolic links, and at the same place in each worktree of their project, also in one that is gone.
 func (s *Store) FilePaths(ctx context.Context, names ...string) ([]string, error) {
 	var paths []string
 	add := func(path string) {
@@ -229,8 +232,8 @@ type PathEnding struct {
 	Session session.ID `db:"session_id"`
 }
 
-// FilesEnding returns files whose path ends in a name, as a person writes one that lies elsewhere, with the last session
-// that touched each: the newest first, at most 200. Sessions in the trash do not count.
+// FilesEnding returns files whose path ends in a name, as a person writes one that lies elsewhere, with the last
+// session that touched each: the newest first, at most 200. Sessions in the trash do not count.
 func (s *Store) FilesEnding(ctx context.Context, name string) ([]PathEnding, error) {
 	for name = folders.Clean(name); strings.HasPrefix(name, "../"); {
 		name = name[len("../"):]

@@ -66,10 +66,30 @@ func TestFileSessionsAreThoseThatTouchedAFile(t *testing.T) {
 		want  string
 	}{
 		{"a file, newest first", []string{"/p/a.go"}, nil, "s12 map[edit:2 read:1] [/p/a.go]; s9 map[write:1] [/p/a.go]"},
-		{"a folder", []string{"/p/"}, nil, "s15 map[read:1] [/p/a.go.orig]; s12 map[edit:2 read:1] [/p/a.go]; s9 map[read:1 write:1] [/p/a.go /p/sub/b.go]"},
-		{"everything", []string{"/"}, []session.FileOp{session.OpRead}, "s15 map[read:3] [/p/a.go.orig /p2/a.go /q]; s12 map[read:1] [/p/a.go]; s9 map[read:1] [/p/sub/b.go]"},
-		{"what was done", []string{"/p/a.go"}, []session.FileOp{session.OpWrite, session.OpDelete}, "s9 map[write:1] [/p/a.go]"},
-		{"several, each counted once", []string{"/p/sub", "/p/sub/b.go", "/q"}, nil, "s15 map[read:1] [/q]; s9 map[read:1] [/p/sub/b.go]"},
+		{
+			"a folder",
+			[]string{"/p/"},
+			nil,
+			"s15 map[read:1] [/p/a.go.orig]; s12 map[edit:2 read:1] [/p/a.go]; s9 map[read:1 write:1] [/p/a.go /p/sub/b.go]",
+		},
+		{
+			"everything",
+			[]string{"/"},
+			[]session.FileOp{session.OpRead},
+			"s15 map[read:3] [/p/a.go.orig /p2/a.go /q]; s12 map[read:1] [/p/a.go]; s9 map[read:1] [/p/sub/b.go]",
+		},
+		{
+			"what was done",
+			[]string{"/p/a.go"},
+			[]session.FileOp{session.OpWrite, session.OpDelete},
+			"s9 map[write:1] [/p/a.go]",
+		},
+		{
+			"several, each counted once",
+			[]string{"/p/sub", "/p/sub/b.go", "/q"},
+			nil,
+			"s15 map[read:1] [/q]; s9 map[read:1] [/p/sub/b.go]",
+		},
 		{"nobody", []string{"/p/a"}, nil, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -113,7 +133,8 @@ func TestManyFilesOfOneSessionAreCounted(t *testing.T) {
 	}
 	worked(t, s, session.SourcePi, 1, touches...)
 	got, _, err := s.FileSessions(t.Context(), FileFilter{Paths: []string{"/many"}}, Page{})
-	if err != nil || len(got) != 1 || len(got[0].Files) != maxFilesTold || got[0].More != 3 || got[0].Ops[session.OpRead] != len(touches) {
+	if err != nil || len(got) != 1 || len(got[0].Files) != maxFilesTold || got[0].More != 3 ||
+		got[0].Ops[session.OpRead] != len(touches) {
 		t.Errorf("%+v %v", got, err)
 	}
 }

@@ -45,7 +45,8 @@ func (s *Store) Tree(ctx context.Context, id session.ID, p TreePage) (Tree, erro
 	if p.Cursor != nil {
 		at := slices.IndexFunc(page, func(r treeRun) bool { return r.first() == *p.Cursor })
 		if at < 0 {
-			return out, session.Errorf(session.Invalid, "cursor is none of this tree's any more: begin without one").At("cursor", "not a next_cursor of this tree")
+			return out, session.Errorf(session.Invalid, "cursor is none of this tree's any more: begin without one").At("cursor",
+				"not a next_cursor of this tree")
 		}
 		page = page[at+1:]
 	}
@@ -271,7 +272,8 @@ func (g *treeBuilder) segments(ctx context.Context, s *Store, runs []treeRun) ([
 func (g *treeBuilder) segment(r treeRun, first, last *treeRow) session.Segment {
 	seg := session.Segment{
 		First: first.shown(), Last: last.shown(), Tokens: last.PathTokens - first.Before, Count: r.To - r.From + 1,
-		Parent: r.parent, Children: r.children, OnPath: r.onPath, Shared: r.shared, Head: g.sess.Head != nil && *g.sess.Head == r.last(),
+		Parent: r.parent, Children: r.children, OnPath: r.onPath, Shared: r.shared,
+		Head: g.sess.Head != nil && *g.sess.Head == r.last(),
 	}
 	if seg.Children == nil {
 		seg.Children = []session.MessageRef{}
@@ -343,7 +345,8 @@ func (g *treeBuilder) addDetails(ctx context.Context, q engine.Queryer, runs []t
 		if i := find(*o.Through); i >= 0 {
 			_, gone := g.undone[o.ID]
 			out[i].Overlays = append(out[i].Overlays, session.TreeCut{
-				ID: session.CompactionName(o.ID), Strategy: o.Strategy, Through: *o.Through, Undone: gone, InForce: sameID(g.sess.CompactionID, &o.ID),
+				ID: session.CompactionName(o.ID), Strategy: o.Strategy, Through: *o.Through, Undone: gone,
+				InForce: sameID(g.sess.CompactionID, &o.ID),
 			})
 		}
 	}

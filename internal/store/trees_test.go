@@ -128,7 +128,8 @@ func (w *wood) moveHead(b *branching, tree []*node) {
 	}
 	was := testkit.Must(w.s.Session(context.Background(), b.id))(w.t)
 	done := testkit.Must(w.s.MoveHead(context.Background(), in))(w.t)
-	if done.Moved != (b.head != to) || done.Moved && done.Session.Epoch != was.Epoch+1 || !done.Moved && done.Session.Revision != was.Revision {
+	if done.Moved != (b.head != to) || done.Moved && done.Session.Epoch != was.Epoch+1 ||
+		!done.Moved && done.Session.Revision != was.Revision {
 		w.t.Fatalf("%s from %v to %v: %+v", b.id, b.head, to, done)
 	}
 	b.head = to
@@ -172,7 +173,9 @@ func (w *wood) redo(b *branching) {
 	if session.CodeOf(err) == session.Conflict { // it would not be in force, or what it was built on is not
 		return
 	}
-	if i := slices.IndexFunc(b.overlays, func(o modelled) bool { return o.row == row }); session.CodeOf(err) == session.NotFound && !slices.Contains(b.tree(), b.overlays[i].through) {
+	if i := slices.IndexFunc(b.overlays, func(o modelled) bool {
+		return o.row == row
+	}); session.CodeOf(err) == session.NotFound && !slices.Contains(b.tree(), b.overlays[i].through) {
 		return // of a branch that nobody shared, and that was purged
 	}
 	testkit.Check(w.t, err)
@@ -202,8 +205,10 @@ func (w *wood) check() {
 		if o := b.effective(); o != nil {
 			overlay = &o.row
 		}
-		if !sameID(sess.CompactionID, overlay) || sess.ContextTokens != b.contextTokens() || sess.CompactionCount != b.made || sess.MessageCount != int64(len(b.own)) {
-			w.t.Fatalf("%s: %+v; in the model overlay %v, %d tokens, %d compactions", b.id, sess, overlay, b.contextTokens(), b.made)
+		if !sameID(sess.CompactionID, overlay) || sess.ContextTokens != b.contextTokens() || sess.CompactionCount != b.made ||
+			sess.MessageCount != int64(len(b.own)) {
+			w.t.Fatalf("%s: %+v; in the model overlay %v, %d tokens, %d compactions", b.id, sess, overlay, b.contextTokens(),
+				b.made)
 		}
 		if b.head != nil {
 			checkPath(w.t, w.s, b.head, b.head.path())
@@ -225,7 +230,10 @@ func (w *wood) checkRefs(b *branching) {
 	path := b.head.path()
 	lo := rapid.IntRange(0, len(path)-1).Draw(w.t, "after ref")
 	hi := rapid.IntRange(0, len(path)-1).Draw(w.t, "before ref")
-	p := MessagePage{Limit: 1000, AfterRef: &path[lo].id, BeforeRef: &path[hi].id, Descending: rapid.Bool().Draw(w.t, "down")}
+	p := MessagePage{
+		Limit: 1000, AfterRef: &path[lo].id, BeforeRef: &path[hi].id,
+		Descending: rapid.Bool().Draw(w.t, "down"),
+	}
 	if lo >= hi {
 		p.BeforeRef, hi = nil, len(path)
 	}

@@ -109,7 +109,8 @@ func rewind(t testing.TB, path string, version int, then ...string) {
 		{108, []string{`DROP INDEX sessions_starred`, `ALTER TABLE sessions DROP COLUMN starred_at`}},
 		{109, []string{`DROP INDEX calls_failed`, `ALTER TABLE purged_days DROP COLUMN subagents`}},
 		{110, []string{
-			`DROP TABLE tokens`, `DROP INDEX sessions_owner`, `ALTER TABLE sessions DROP COLUMN owner`, `ALTER TABLE sessions DROP COLUMN host`,
+			`DROP TABLE tokens`, `DROP INDEX sessions_owner`, `ALTER TABLE sessions DROP COLUMN owner`,
+			`ALTER TABLE sessions DROP COLUMN host`,
 		}},
 		{116, []string{
 			`DROP INDEX sessions_foreign`, `ALTER TABLE sessions DROP COLUMN foreign_from`,
@@ -117,7 +118,8 @@ func rewind(t testing.TB, path string, version int, then ...string) {
 		}},
 		{124, []string{`ALTER TABLE messages DROP COLUMN talk`, `ALTER TABLE sessions DROP COLUMN said_count`}},
 		{130, []string{
-			`ALTER TABLE calls DROP COLUMN service_tier`, `ALTER TABLE calls DROP COLUMN requests`, `ALTER TABLE models DROP COLUMN source`,
+			`ALTER TABLE calls DROP COLUMN service_tier`, `ALTER TABLE calls DROP COLUMN requests`,
+			`ALTER TABLE models DROP COLUMN source`,
 		}},
 		{134, []string{`ALTER TABLE store DROP COLUMN mended`}},
 	} {

@@ -22,7 +22,10 @@ func TestACallIsCountedOnceWhereverItIsSeen(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	a, b := mustCreate(t, s, NewSession{Directory: "/d"}), mustCreate(t, s, NewSession{})
-	call := session.Call{SessionID: a.ID, ExternalID: "resp_1", Model: "m", InputTokens: 10, OutputTokens: 5, CostNanoUSD: priced(7)}
+	call := session.Call{
+		SessionID: a.ID, ExternalID: "resp_1", Model: "m", InputTokens: 10, OutputTokens: 5,
+		CostNanoUSD: priced(7),
+	}
 	first := testkit.Must(s.AddCall(ctx, call))(t)
 	before := testkit.Must(s.Session(ctx, a.ID))(t)
 	call.SessionID, call.InputTokens, call.OutputTokens, call.Source = b.ID, 9, 0, session.SourceSessiond
@@ -47,10 +50,14 @@ func TestKnownCallRisesToTheGreaterReport(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	owner, fork := mustCreate(t, s, NewSession{}), mustCreate(t, s, NewSession{})
-	first := session.Call{SessionID: owner.ID, ExternalID: "msg_1", Model: "m", InputTokens: 10, CacheWriteTokens: 50, OutputTokens: 1}
+	first := session.Call{
+		SessionID: owner.ID, ExternalID: "msg_1", Model: "m", InputTokens: 10, CacheWriteTokens: 50,
+		OutputTokens: 1,
+	}
 	testkit.Must(s.AddCall(ctx, first))(t)
 	later := first
-	later.SessionID, later.InputTokens, later.CacheWrite1h, later.OutputTokens, later.CostNanoUSD = fork.ID, 3, 40, 412, priced(9)
+	later.SessionID, later.InputTokens, later.CacheWrite1h, later.OutputTokens, later.CostNanoUSD = fork.ID, 3, 40, 412,
+		priced(9)
 	testkit.Must(s.AddCall(ctx, later))(t)
 	testkit.Must(s.AddCall(ctx, first))(t) // what is smaller lowers nothing
 
@@ -59,10 +66,12 @@ func TestKnownCallRisesToTheGreaterReport(t *testing.T) {
 		t.Fatalf("%+v %v", calls, err)
 	}
 	got := calls[0]
-	if got.InputTokens != 10 || got.CacheWriteTokens != 50 || got.CacheWrite1h != 40 || got.OutputTokens != 412 || *got.CostNanoUSD != 9 {
+	if got.InputTokens != 10 || got.CacheWriteTokens != 50 || got.CacheWrite1h != 40 || got.OutputTokens != 412 ||
+		*got.CostNanoUSD != 9 {
 		t.Errorf("%+v", got)
 	}
-	if sess := testkit.Must(s.Session(ctx, owner.ID))(t); sess.OutputTokens != 412 || sess.UnpricedCalls != 0 || *sess.CostNanoUSD != 9 {
+	if sess := testkit.Must(s.Session(ctx, owner.ID))(t); sess.OutputTokens != 412 || sess.UnpricedCalls != 0 ||
+		*sess.CostNanoUSD != 9 {
 		t.Errorf("the session counts %d tokens, %d unpriced", sess.OutputTokens, sess.UnpricedCalls)
 	}
 	if sess := testkit.Must(s.Session(ctx, fork.ID))(t); sess.OutputTokens != 0 {
@@ -84,7 +93,8 @@ func TestNewPricesCountForStoredCalls(t *testing.T) {
 	}
 	add := func(source session.Source, model string, cost *int64, from string) {
 		testkit.Must(s.AddCall(ctx, session.Call{
-			SessionID: sess.ID, Source: source, ExternalID: string(source) + model, Model: model, InputTokens: 10, CostNanoUSD: cost, PriceSource: from,
+			SessionID: sess.ID, Source: source, ExternalID: string(source) + model, Model: model, InputTokens: 10,
+			CostNanoUSD: cost, PriceSource: from,
 		}))(t)
 	}
 	add("pi", "wrong", priced(1), "catalogue")
@@ -95,7 +105,8 @@ func TestNewPricesCountForStoredCalls(t *testing.T) {
 	add("pi", "gone", priced(4), "catalogue") // has no price any more
 	add("sessiond", "zero", priced(0), "reported")
 	testkit.Must(s.AddCall(ctx, session.Call{Model: "new", InputTokens: 2}))(t) // of no session
-	models, prices := []session.ModelInfo(nil), []session.Price{{Model: "new", ValidFrom: "2026-01-01", Input: 7, Origin: "catalogue"}}
+	models, prices := []session.ModelInfo(nil),
+		[]session.Price{{Model: "new", ValidFrom: "2026-01-01", Input: 7, Origin: "catalogue"}}
 	for _, want := range []int64{4, 0} { // with the same prices nothing is done
 		if n := testkit.Must(s.SetCatalogue(ctx, models, prices, price))(t); n != want {
 			t.Errorf("%d costs changed, want %d", n, want)
@@ -110,7 +121,8 @@ func TestNewPricesCountForStoredCalls(t *testing.T) {
 		}
 	}
 	testkit.Equal(t, map[string]int64{
-		"pi wrong catalogue": 50, "pi new catalogue": 70, "pi reported reported": 3, "pi zero catalogue": 110, "pi gone catalogue": 4, "sessiond zero reported": 0,
+		"pi wrong catalogue": 50, "pi new catalogue": 70, "pi reported reported": 3, "pi zero catalogue": 110,
+		"pi gone catalogue": 4, "sessiond zero reported": 0,
 	}, costs)
 	if got := testkit.Must(s.Session(ctx, sess.ID))(t); *got.CostNanoUSD != 237 || got.UnpricedCalls != 1 {
 		t.Errorf("the session costs %d, %d unpriced", *got.CostNanoUSD, got.UnpricedCalls)
@@ -123,7 +135,10 @@ func TestKnownCallGetsItsServiceTier(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
-	call := session.Call{SessionID: sess.ID, ExternalID: "msg_1", InputTokens: 10, CostNanoUSD: priced(20), PriceSource: "catalogue"}
+	call := session.Call{
+		SessionID: sess.ID, ExternalID: "msg_1", InputTokens: 10, CostNanoUSD: priced(20),
+		PriceSource: "catalogue",
+	}
 	testkit.Must(s.AddCall(ctx, call))(t)
 	call.Model, call.ServiceTier, call.Requests, call.CostNanoUSD = "m", "flex", 2, priced(10)
 	testkit.Must(s.AddCall(ctx, call))(t)
@@ -146,7 +161,8 @@ func TestAnUnknownCostIsNotFree(t *testing.T) {
 	}{{nil, nil, 1}, {priced(0), priced(0), 1}, {priced(5), priced(5), 1}, {nil, priced(5), 2}} {
 		testkit.Must(s.AddCall(ctx, session.Call{SessionID: sess.ID, CostNanoUSD: c.cost}))(t)
 		got := testkit.Must(s.Session(ctx, sess.ID))(t)
-		if diff := cmp.Diff(c.sum, got.CostNanoUSD); diff != "" || got.UnpricedCalls != c.unpriced || (c.sum == nil) != (got.CostUSD == nil) {
+		if diff := cmp.Diff(c.sum, got.CostNanoUSD); diff != "" || got.UnpricedCalls != c.unpriced ||
+			(c.sum == nil) != (got.CostUSD == nil) {
 			t.Errorf("after call %d: %s %d unpriced", i, diff, got.UnpricedCalls)
 		}
 	}
@@ -158,7 +174,10 @@ func TestTheCallOfAnAppendBelongsToItsReply(t *testing.T) {
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	out := testkit.Must(s.Append(ctx, Append{
-		Session: sess.ID, Messages: []session.Message{says(session.User, "q"), says(session.Assistant, "a"), says(session.User, "q2")},
+		Session: sess.ID, Messages: []session.Message{
+			says(session.User, "q"), says(session.Assistant, "a"),
+			says(session.User, "q2"),
+		},
 		Call: &session.Call{Provider: "p", Model: "m", InputTokens: 3},
 	}))(t)
 	calls, next, err := s.Calls(ctx, sess.ID, Page{})
@@ -168,7 +187,8 @@ func TestTheCallOfAnAppendBelongsToItsReply(t *testing.T) {
 	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.Provider != "p" || got.Model != "m" || got.InputTokens != 3 {
 		t.Errorf("%+v", got)
 	}
-	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Call: &session.Call{InputTokens: 1}}))(t) // a call without a message
+	// a call without a message
+	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Call: &session.Call{InputTokens: 1}}))(t)
 	mustBeHealthy(t, s)
 }
 
@@ -209,7 +229,10 @@ func TestTheLastReportIsOfThePathAndTheEpoch(t *testing.T) {
 		t.Helper()
 		now = now.Add(time.Second)
 		testkit.Must(s.Append(ctx, Append{
-			Session: sess.ID, Parent: parent, Messages: []session.Message{says(session.User, "question"), says(session.Assistant, "answer")},
+			Session: sess.ID, Parent: parent, Messages: []session.Message{
+				says(session.User, "question"),
+				says(session.Assistant, "answer"),
+			},
 			Call: &session.Call{InputTokens: input, ContextID: contextID},
 		}))(t)
 	}
@@ -238,7 +261,10 @@ func TestTheLastReportIsOfThePathAndTheEpoch(t *testing.T) {
 	if got := report(); got != 0 {
 		t.Errorf("%d is of the epoch before", got)
 	}
-	c := testkit.Must(s.SaveContext(ctx, session.Context{SessionID: sess.ID, Epoch: testkit.Must(s.Session(ctx, sess.ID))(t).Epoch}, nil, nil))(t)
+	c := testkit.Must(s.SaveContext(ctx, session.Context{
+		SessionID: sess.ID,
+		Epoch:     testkit.Must(s.Session(ctx, sess.ID))(t).Epoch,
+	}, nil, nil))(t)
 	turn(nil, 30, &c.RowID)
 	if got := report(); got != 30 {
 		t.Error(got)
@@ -285,7 +311,8 @@ func (c *counting) any() session.ID { return rapid.SampledFrom(c.ids).Draw(c.t, 
 
 func (c *counting) call() *session.Call {
 	call := session.Call{
-		Model: rapid.SampledFrom([]string{"a", "b"}).Draw(c.t, "model"), ExternalID: rapid.SampledFrom([]string{"", "1", "2"}).Draw(c.t, "external"),
+		Model:       rapid.SampledFrom([]string{"a", "b"}).Draw(c.t, "model"),
+		ExternalID:  rapid.SampledFrom([]string{"", "1", "2"}).Draw(c.t, "external"),
 		Status:      rapid.SampledFrom([]string{session.CallOK, session.CallFailed}).Draw(c.t, "status"),
 		Purpose:     rapid.SampledFrom([]session.Purpose{"", session.PurposeTitle}).Draw(c.t, "purpose"),
 		InputTokens: rapid.Int64Range(0, 9).Draw(c.t, "input"), OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4,
@@ -304,7 +331,8 @@ func (c *counting) step(ctx context.Context) error {
 	switch kind {
 	case 0, 1:
 		in := NewSession{
-			Draft: rapid.Bool().Draw(c.t, "draft"), Source: rapid.SampledFrom([]session.Source{"pi", "goose"}).Draw(c.t, "source"),
+			Draft:     rapid.Bool().Draw(c.t, "draft"),
+			Source:    rapid.SampledFrom([]session.Source{"pi", "goose"}).Draw(c.t, "source"),
 			Directory: rapid.SampledFrom([]string{"", "/a", "/b"}).Draw(c.t, "directory"),
 		}
 		if kind == 1 {
@@ -326,7 +354,10 @@ func (c *counting) step(ctx context.Context) error {
 		_, err := c.s.Import(ctx, ImportBatch{ID: c.any(), Fields: &ImportFields{Directory: "/late"}})
 		return err
 	case 5:
-		_, err := c.s.Import(ctx, ImportBatch{ID: c.any(), Fields: &ImportFields{ParentID: c.any(), ParentKind: session.ParentChild}})
+		_, err := c.s.Import(ctx, ImportBatch{
+			ID:     c.any(),
+			Fields: &ImportFields{ParentID: c.any(), ParentKind: session.ParentChild},
+		})
 		if session.CodeOf(err) == session.Invalid {
 			return nil // a cycle
 		}
@@ -375,7 +406,11 @@ func TestSubagentsCountForTheProjectOfTheirParent(t *testing.T) {
 	child := mustCreate(t, s, NewSession{ParentID: parent.ID, Directory: "/shop/worktree", Kind: session.KindSubagent})
 	below := mustCreate(t, s, NewSession{ParentID: child.ID, Directory: "/elsewhere", Kind: session.KindSubagent})
 	for _, id := range []session.ID{parent.ID, child.ID, below.ID} {
-		testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "x"), says(session.Assistant, "y")}, Call: &session.Call{Model: "m"}}))(t)
+		testkit.Must(s.Append(t.Context(), Append{
+			Session:  id,
+			Messages: []session.Message{says(session.User, "x"), says(session.Assistant, "y")},
+			Call:     &session.Call{Model: "m"},
+		}))(t)
 	}
 	testkit.Equal(t, "/shop:3/2/6/3", projects())
 	purge(t, s, parent.ID)
@@ -414,7 +449,10 @@ func TestMigrationCountsTheUsageByProject(t *testing.T) {
 func TestTheCatalogueIsWrittenOnce(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	models := []session.ModelInfo{{ID: "m", Provider: "p", Window: 10, MaxOutput: 5, Modalities: []string{"text", "image"}, Origin: "catalogue"}}
+	models := []session.ModelInfo{{
+		ID: "m", Provider: "p", Window: 10, MaxOutput: 5, Modalities: []string{"text", "image"},
+		Origin: "catalogue",
+	}}
 	prices := []session.Price{{Model: "m", ValidFrom: "2026-01-01", Input: 3, Origin: "catalogue"}}
 	written := func() int64 {
 		testkit.Must(s.SetCatalogue(ctx, models, prices, func(*session.Call) {}))(t)

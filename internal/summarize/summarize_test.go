@@ -19,10 +19,15 @@ func TestNewChoosesByProvider(t *testing.T) {
 		"extractive":     {summarize.Config{Provider: "extractive"}, "extractive", "digest"},
 		"gemini":         {summarize.Config{Provider: "gemini"}, "gemini", models.DefaultGeminiModel},
 		"openai":         {summarize.Config{Provider: "openai", Model: "m"}, "openai", "m"},
-		"a local server": {summarize.Config{Provider: "openai", BaseURL: "http://127.0.0.1:11434/v1/", Model: "llama"}, "openai", "llama"},
+		"a local server": {
+			summarize.Config{Provider: "openai", BaseURL: "http://127.0.0.1:11434/v1/", Model: "llama"},
+			"openai", "llama",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := testkit.Must(summarize.New(c.cfg, summarize.Deps{Count: talktest.Count, Getenv: func(string) string { return "key" }}))(t)
+			s := testkit.Must(summarize.New(c.cfg, summarize.Deps{Count: talktest.Count, Getenv: func(string) string {
+				return "key"
+			}}))(t)
 			if provider, model := s.Name(); provider != c.provider || model != c.model {
 				t.Errorf("got %s %s", provider, model)
 			}

@@ -10,7 +10,8 @@ import (
 func Plain(w string) string { return strings.ReplaceAll(Folded(w), "ß", "ss") }
 
 // plainLetters are Latin letters, each followed by its variants with diacritics.
-const plainLetters = "aàáâãäåāăą cçćĉċč dďđ eèéêëēĕėęě gĝğġģ hĥħ iìíîïĩīĭįı jĵ kķ lĺļľł nñńņň oòóôõöøōŏő rŕŗř sśŝşšș tţťŧț uùúûüũūŭůűų wŵ yýÿŷ zźżž"
+const plainLetters = "aàáâãäåāăą cçćĉċč dďđ eèéêëēĕėęě gĝğġģ hĥħ iìíîïĩīĭįı jĵ kķ lĺļľł nñńņň oòóôõöøōŏő rŕŗř sśŝşšș " +
+	"tţťŧț uùúûüũūŭůűų wŵ yýÿŷ zźżž"
 
 // Fold removes case and the diacritics of Latin letters. It is less thorough than FTS5: it only finds
 // the part to show.

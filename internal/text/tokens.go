@@ -38,10 +38,10 @@ type Tokens struct {
 }
 
 // Tokenize splits a text for an index or a query: runs of scripts without spaces become overlapping pairs of
-// characters, a possessive 's is dropped, $129 becomes "$129 129" so that it is found with and without its sign, getUserName is
-// followed by its parts, and control and private-use characters become spaces. Composed and decomposed letters are
-// one. The last character of a run is also a token of its own, so that a token begins at each character and a
-// single one is found as a prefix. whole says that s is a whole text, not a phrase of a query.
+// characters, a possessive 's is dropped, $129 becomes "$129 129" so that it is found with and without its sign,
+// getUserName is followed by its parts, and control and private-use characters become spaces. Composed and decomposed
+// letters are one. The last character of a run is also a token of its own, so that a token begins at each character and
+// a single one is found as a prefix. whole says that s is a whole text, not a phrase of a query.
 func Tokenize(s string, in Language, whole bool) Tokens {
 	return (&Tokenizer{}).Tokenize(s, in, whole)
 }

@@ -14,7 +14,8 @@ func TestStemsOfWordFamilies(t *testing.T) {
 	for _, family := range []string{
 		"price prices priced pricing", "run runs running", "store stores stored storing", "box boxes", "story stories",
 		"pass passes passed passing", "configure configures configured configuring", "quick quickly",
-		"go goes went gone going", "buy buys bought buying", "child children", "index indices indexed", "write wrote written writes",
+		"go goes went gone going", "buy buys bought buying", "child children", "index indices indexed",
+		"write wrote written writes",
 		"база базы базу", "миграция миграции",
 	} {
 		words := strings.Fields(family)
@@ -64,7 +65,8 @@ func TestStopWords(t *testing.T) {
 
 func TestUnspacedScripts(t *testing.T) {
 	scripts := []*unicode.RangeTable{
-		unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+		unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer,
+		unicode.Myanmar,
 	}
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		want := unicode.In(r, scripts...) || r == 'ー'
@@ -97,7 +99,8 @@ func TestWordsOfAnyScript(t *testing.T) {
 
 func TestBeginnings(t *testing.T) {
 	for word, want := range map[string]string{
-		"deployments": "deploymen", "Verträge": "Verträ", "index": "inde", "run": "run", "v1.2.3456": "v1.2.3456", "失败了吗是的对": "失败了吗是的对",
+		"deployments": "deploymen", "Verträge": "Verträ", "index": "inde", "run": "run", "v1.2.3456": "v1.2.3456",
+		"失败了吗是的对": "失败了吗是的对",
 	} {
 		if got := Beginning(word); got != want {
 			t.Errorf("%s: %s, want %s", word, got, want)
@@ -119,8 +122,10 @@ func TestSmallLettersStayInTheirPlace(t *testing.T) {
 // The tokens of an index are those of a query, whichever texts came before.
 func TestTokenizerOfAnIndex(t *testing.T) {
 	pieces := []string{
-		"running", "getUserNames", "HTTPServer", "it's", "dogs’", "Müller's", "Bücher", "der die Verträge", "les des maisons", "über", "u\u0308ber",
-		"$129", "€5", "数据库迁移", "ภาษาไทย", "가격", "😀", "e\u0301", "\uE001x", "\x00", "a1b2", strings.Repeat("x", 300), strings.Repeat("é", 200),
+		"running", "getUserNames", "HTTPServer", "it's", "dogs’", "Müller's", "Bücher", "der die Verträge", "les des maisons",
+		"über", "u\u0308ber",
+		"$129", "€5", "数据库迁移", "ภาษาไทย", "가격", "😀", "e\u0301", "\uE001x", "\x00", "a1b2", strings.Repeat("x", 300),
+		strings.Repeat("é", 200),
 		"миграции", "'", " ", "\n", "_", "-", ".", "\xff",
 	}
 	n := NewTokenizer()

@@ -47,7 +47,10 @@ func TestReferenceIsFrozen(t *testing.T) {
 
 // Repeating anything never makes a text cheaper, nor dearer than a token a byte.
 func TestLongerRunsNeverCostLess(t *testing.T) {
-	for _, unit := range []string{"\n", " ", "\t", "-", "─", "=", "a", "A", "Aa", "aA1", "7", "字", "あ", "ж", "🎉", "\xff", ". ", "\n\t", "a1B2", "\u200d", "’"} {
+	for _, unit := range []string{
+		"\n", " ", "\t", "-", "─", "=", "a", "A", "Aa", "aA1", "7", "字", "あ", "ж", "🎉", "\xff",
+		". ", "\n\t", "a1B2", "\u200d", "’",
+	} {
 		for _, f := range []Family{O200k, CL100k, Claude, Gemini} {
 			c, last := ForFamily(f), int64(0)
 			for _, n := range []int{1, 2, 5, 10, 15, 16, 17, 50, 200, 1000, 5000} {

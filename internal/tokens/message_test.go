@@ -105,7 +105,10 @@ func encoded(t *testing.T, format string, width, height int) []byte {
 
 func TestImagesCountByTheirSize(t *testing.T) {
 	bytesOf := func(format string, w, h int) session.Part {
-		return session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/" + format, Data: encoded(t, format, w, h)}}
+		return session.Part{
+			Kind: session.PartImage,
+			Blob: &session.Blob{MediaType: "image/" + format, Data: encoded(t, format, w, h)},
+		}
 	}
 	dataURL := "data:image/png;base64," + base64.StdEncoding.EncodeToString(encoded(t, "png", 600, 300))
 	for _, c := range []struct {
@@ -123,12 +126,24 @@ func TestImagesCountByTheirSize(t *testing.T) {
 		{"a stated size", session.Part{Kind: session.PartImage, Extra: session.JSON(`{"width":100,"height":100}`)}, 85 + 170},
 		{"a link", session.Part{Kind: session.PartImage, Text: "https://example.com/a.png"}, perImage},
 		{"nothing", session.Part{Kind: session.PartImage}, perImage},
-		{"broken bytes", session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: []byte("\x89PNG and no more")}}, perImage},
+		{"broken bytes", session.Part{
+			Kind: session.PartImage,
+			Blob: &session.Blob{MediaType: "image/png", Data: []byte("\x89PNG and no more")},
+		}, perImage},
 		{"broken base64", session.Part{Kind: session.PartImage, Text: "data:image/png;base64,!!!!"}, perImage},
 		{"an extra that is no object", session.Part{Kind: session.PartImage, Extra: session.JSON(`[1]`)}, perImage},
-		{"sound", session.Part{Kind: session.PartAudio, Blob: &session.Blob{MediaType: "audio/wav", Data: make([]byte, 1<<20)}}, perFile},
-		{"a PDF", session.Part{Kind: session.PartFile, Blob: &session.Blob{MediaType: "application/pdf", Data: []byte("%PDF-1.7\n\xe2\xe3\xcf\xd3")}}, perFile},
-		{"a file as a data URL", session.Part{Kind: session.PartFile, Text: "data:application/pdf;base64," + strings.Repeat("QUJD", 1000)}, perFile},
+		{"sound", session.Part{
+			Kind: session.PartAudio,
+			Blob: &session.Blob{MediaType: "audio/wav", Data: make([]byte, 1<<20)},
+		}, perFile},
+		{"a PDF", session.Part{Kind: session.PartFile, Blob: &session.Blob{
+			MediaType: "application/pdf",
+			Data:      []byte("%PDF-1.7\n\xe2\xe3\xcf\xd3"),
+		}}, perFile},
+		{"a file as a data URL", session.Part{
+			Kind: session.PartFile,
+			Text: "data:application/pdf;base64," + strings.Repeat("QUJD", 1000),
+		}, perFile},
 		{"a data URL as data", session.Part{Kind: session.PartData, Text: dataURL}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,9 +3,12 @@ package tokens
 // cl100kWeights are fitted to the real cl100k_base by least squares of the relative error.
 func cl100kWeights() weights {
 	return weights{
-		wordLength + shapeLower*longestWord: 0.701, 0.732, 0.928, 0.897, 0.902, 0.963, 1.012, 1.006, 1.300, 1.414, 1.042, 2.106, 3.784, 0.712, 2.655, 3.104,
-		wordLength + shapeTitle*longestWord: 0.900, 1.618, 1.301, 1.014, 1.137, 1.205, 1.195, 0.779, 1.440, 2.344, 1.550, 1.381, 4.654, 1.263, 1.437, 1.656,
-		wordLength + shapeUpper*longestWord: 0.690, 0.916, 1.074, 1.358, 1.025, 1.638, 0.653, 1.906, 1.412, 1.319, 2.154, 0.989, 1.632, 3.450, 1.538, 3.266,
+		wordLength + shapeLower*longestWord: 0.701, 0.732, 0.928, 0.897, 0.902, 0.963, 1.012, 1.006, 1.300, 1.414, 1.042,
+		2.106, 3.784, 0.712, 2.655, 3.104,
+		wordLength + shapeTitle*longestWord: 0.900, 1.618, 1.301, 1.014, 1.137, 1.205, 1.195, 0.779, 1.440, 2.344, 1.550,
+		1.381, 4.654, 1.263, 1.437, 1.656,
+		wordLength + shapeUpper*longestWord: 0.690, 0.916, 1.074, 1.358, 1.025, 1.638, 0.653, 1.906, 1.412, 1.319, 2.154,
+		0.989, 1.632, 3.450, 1.538, 3.266,
 		wordBefore + shapeLower*befores: 0.302, 0.082, 0.680, 0.372, 0.000, 0.223,
 		wordBefore + shapeTitle*befores: 0.002, 0.096, 0.998, 0.101, -0.552, 2.629,
 		wordBefore + shapeUpper*befores: 0.689, -0.084, 1.385, 0.493, 0.578, 0.359,

@@ -4,9 +4,12 @@ package tokens
 // reference and frozen.
 func o200kWeights() weights {
 	return weights{
-		wordLength + shapeLower*longestWord: 0.721, 0.840, 0.921, 0.919, 0.897, 0.975, 1.070, 0.998, 1.314, 1.531, 1.057, 2.044, 3.397, 1.204, 2.374, 2.842,
-		wordLength + shapeTitle*longestWord: 0.900, 1.595, 1.424, 1.151, 1.148, 1.127, 1.267, 0.998, 1.368, 2.147, 1.287, 1.125, 2.506, 3.108, 0.101, 2.182,
-		wordLength + shapeUpper*longestWord: 0.738, 1.128, 1.081, 1.363, 1.224, 1.712, 0.651, 2.032, 1.569, 1.142, 2.281, 0.834, 1.294, 3.372, 1.407, 3.248,
+		wordLength + shapeLower*longestWord: 0.721, 0.840, 0.921, 0.919, 0.897, 0.975, 1.070, 0.998, 1.314, 1.531, 1.057,
+		2.044, 3.397, 1.204, 2.374, 2.842,
+		wordLength + shapeTitle*longestWord: 0.900, 1.595, 1.424, 1.151, 1.148, 1.127, 1.267, 0.998, 1.368, 2.147, 1.287,
+		1.125, 2.506, 3.108, 0.101, 2.182,
+		wordLength + shapeUpper*longestWord: 0.738, 1.128, 1.081, 1.363, 1.224, 1.712, 0.651, 2.032, 1.569, 1.142, 2.281,
+		0.834, 1.294, 3.372, 1.407, 3.248,
 		wordBefore + shapeLower*befores: 0.244, 0.058, 0.580, 0.399, 0.000, 0.223,
 		wordBefore + shapeTitle*befores: -0.136, -0.212, 0.773, 0.012, -0.420, 1.820,
 		wordBefore + shapeUpper*befores: 0.659, -0.133, 1.403, 0.430, 0.788, 0.328,

@@ -23,8 +23,8 @@ const (
 
 // Files returns the files that the message's tool calls touch, each (path, operation) once, in
 // the order of the calls. It joins relative paths with directory, the session's, when that is
-// known. A call that is marked as failed (IsError) changes nothing; only a shell may have read before it failed. Arguments that are neither JSON nor a patch,
-// or that are too large, name no files.
+// known. A call that is marked as failed (IsError) changes nothing; only a shell may have read before it failed.
+// Arguments that are neither JSON nor a patch, or that are too large, name no files.
 func Files(m *session.Message, directory string) []session.TouchedFile {
 	c := collector{message: m, seen: map[touchedKey]bool{}}
 	for _, call := range m.Calls() {
@@ -109,7 +109,10 @@ func (c *collector) addCall(tool, text, directory string) {
 }
 
 // shells are the tools that run a command line.
-var shells = map[string]bool{"bash": true, "shell": true, "shell_command": true, "local_shell": true, "exec": true, "exec_command": true}
+var shells = map[string]bool{
+	"bash": true, "shell": true, "shell_command": true, "local_shell": true, "exec": true,
+	"exec_command": true,
+}
 
 // toolName returns the name of a tool in lower case, without the prefix of Goose's extension or
 // of OpenAI's functions. Tools of other servers keep theirs: their files may be elsewhere.

@@ -28,7 +28,8 @@ func message(calls ...string) *session.Message {
 }
 
 const patch = "*** Begin Patch\n*** Add File: new.txt\n+*** Delete File: not.me\n*** Update File: a.go\n@@\n-x\n+y\n" +
-	"*** Update File: old.go\n*** Move to: dir/moved.go\n@@\n-x\n+y\n*** Delete File: gone.go\n*** End Patch\n*** Add File: after.txt\n"
+	"*** Update File: old.go\n*** Move to: dir/moved.go\n@@\n-x\n+y\n*** Delete File: gone.go\n*** End Patch\n" +
+	"*** Add File: after.txt\n"
 
 const patched = "write /w/new.txt, edit /w/a.go, delete /w/old.go, write /w/dir/moved.go, delete /w/gone.go"
 
@@ -48,9 +49,17 @@ func TestFilesKnowsEachProgramsTools(t *testing.T) {
 		{"Codex patches", "apply_patch", patch, patched},
 		{"Codex patches in JSON", "apply_patch", `{"input":` + quoted(patch) + `}`, patched},
 		{"Codex patches in a list", "shell", `{"command":["apply_patch",` + quoted(patch) + `]}`, patched},
-		{"Codex patches in a shell", "shell", `{"command":["bash","-lc",` + quoted("apply_patch <<'EOF'\n"+patch+"EOF\n") + `]}`, patched},
-		{"Codex patches after cd", "exec_command", `{"cmd":` + quoted("cd sub && apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a\n*** End Patch\nEOF") + `}`, "edit /w/sub/a"},
-		{"Codex has a folder of its own", "shell_command", `{"command":"sed -n '1,200p' a.go","workdir":"/v"}`, "read /v/a.go"},
+		{"Codex patches in a shell", "shell", `{"command":["bash","-lc",` + quoted("apply_patch <<'EOF'\n"+patch+"EOF\n") +
+			`]}`, patched},
+		{
+			"Codex patches after cd", "exec_command", `{"cmd":` +
+				quoted("cd sub && apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a\n*** End Patch\nEOF") + `}`,
+			"edit /w/sub/a",
+		},
+		{
+			"Codex has a folder of its own", "shell_command", `{"command":"sed -n '1,200p' a.go","workdir":"/v"}`,
+			"read /v/a.go",
+		},
 		{"Codex's local shell", "local_shell", `{"type":"exec","command":["cat","a"],"working_directory":"sub"}`, "read /w/sub/a"},
 		{"Codex looks at an image", "view_image", `{"path":"/x/a.png"}`, "read /x/a.png"},
 		{"opencode reads", "read", `{"filePath":"/x/a.go"}`, "read /x/a.go"},
@@ -183,11 +192,13 @@ func FuzzFiles(f *testing.F) {
 		seen := map[string]bool{}
 		for _, file := range Files(message(tool, arguments), directory) {
 			key := describe([]session.TouchedFile{file})
-			if seen[key] || strings.ContainsRune(file.Path[:min(len(file.Path), maxPath)], 0) && !strings.ContainsRune(directory, 0) {
+			if seen[key] || strings.ContainsRune(file.Path[:min(len(file.Path), maxPath)], 0) &&
+				!strings.ContainsRune(directory, 0) {
 				t.Errorf("repeated file or invalid path: %q", key)
 			}
 			seen[key] = true
-			if path.IsAbs(directory) && !path.IsAbs(file.Path) && !folders.IsWindows(file.Path) && !strings.HasPrefix(file.Path, "~") {
+			if path.IsAbs(directory) && !path.IsAbs(file.Path) && !folders.IsWindows(file.Path) &&
+				!strings.HasPrefix(file.Path, "~") {
 				t.Errorf("%q is not absolute", file.Path)
 			}
 		}

@@ -153,7 +153,8 @@ func (a *Attachment) String() string {
 // session's own program made those that were imported: they name nobody.
 func compactionLine(c *session.Compaction, clock *clock) string {
 	verb := map[session.Strategy]string{
-		session.StrategySummarize: "compacted", session.StrategyPrune: "pruned", session.StrategyTruncate: "hid", session.StrategyClear: "cleared",
+		session.StrategySummarize: "compacted", session.StrategyPrune: "pruned", session.StrategyTruncate: "hid",
+		session.StrategyClear: "cleared",
 	}[c.Strategy]
 	if verb == "" {
 		verb = "compacted"

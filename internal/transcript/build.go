@@ -47,7 +47,8 @@ func (s *Stream) branch(m *session.Message) {
 
 func (s *Stream) message(m *session.Message) {
 	item := Item{
-		Kind: ItemMessage, Ref: m.ID, Label: SpeakerLabel(m), Role: m.Role, Origin: m.Origin, Author: m.Author, Model: m.Model,
+		Kind: ItemMessage, Ref: m.ID, Label: SpeakerLabel(m), Role: m.Role, Origin: m.Origin, Author: m.Author,
+		Model:  m.Model,
 		Finish: m.Finish, At: m.CreatedAt, Tokens: m.Tokens, Hidden: !m.Display, Talk: m.Talk,
 	}
 	switch m.Kind {
@@ -208,7 +209,8 @@ func markerText(m *session.Message) string {
 			return strings.Join(words, " · ")
 		case f.name == "type":
 			words = append([]string{f.value}, words...)
-		case slices.Contains([]string{"id", "parentId", "timestamp", "hash", "shape", "bytes", "blob"}, f.name): // of no interest
+		// of no interest
+		case slices.Contains([]string{"id", "parentId", "timestamp", "hash", "shape", "bytes", "blob"}, f.name):
 		case f.value == m.Provider, f.value == m.Model, len(f.value) > 200:
 		default:
 			words = append(words, f.name+" "+f.value)

@@ -16,16 +16,28 @@ func TestHighlighted(t *testing.T) {
 		{"go", "s := \"open\nreturn", "s := &#34;open\n<k>return</k>"},
 		{"go", "x.range, y...string", "x.range, y...<k>string</k>"},
 		{"GO run", "return", "<k>return</k>"},
-		{"py", "def f(a): # b\n  r'c' \"\"\"d\n\"e\" \"\"\"", "<k>def</k> <n>f</n>(a): <c># b</c>\n  r<s>&#39;c&#39;</s> <s>&#34;&#34;&#34;d\n&#34;e&#34; &#34;&#34;&#34;</s>"},
-		{"sh", "for i in $#; do echo 'a' --if ${x#y}; done # don't", "<k>for</k> i <k>in</k> $#; <k>do</k> <k>echo</k> <s>&#39;a&#39;</s> --if ${x#y}; <k>done</k> <c># don&#39;t</c>"},
+		{
+			"py", "def f(a): # b\n  r'c' \"\"\"d\n\"e\" \"\"\"",
+			"<k>def</k> <n>f</n>(a): <c># b</c>\n  r<s>&#39;c&#39;</s> <s>&#34;&#34;&#34;d\n&#34;e&#34; &#34;&#34;&#34;</s>",
+		},
+		{
+			"sh", "for i in $#; do echo 'a' --if ${x#y}; done # don't",
+			"<k>for</k> i <k>in</k> $#; <k>do</k> <k>echo</k> <s>&#39;a&#39;</s> --if ${x#y}; <k>done</k> <c># don&#39;t</c>",
+		},
 		{"bash", "it don't matter, 'a'", "it don&#39;t matter, <s>&#39;a&#39;</s>"},
 		{"json", `{"a": [true, "b:c", 1]}`, `{<k>&#34;a&#34;</k>: [<k>true</k>, <s>&#34;b:c&#34;</s>, 1]}`},
-		{"yaml", "- some-key: \"v\" # c\n  url: http://a.example/x", "- <k>some-key</k>: <s>&#34;v&#34;</s> <c># c</c>\n  <k>url</k>: http://a.example/x"},
+		{
+			"yaml", "- some-key: \"v\" # c\n  url: http://a.example/x",
+			"- <k>some-key</k>: <s>&#34;v&#34;</s> <c># c</c>\n  <k>url</k>: http://a.example/x",
+		},
 		{"toml", "[a.b]\nc = 'd'", "<k>[a.b]</k>\n<k>c</k> = <s>&#39;d&#39;</s>"},
 		{"sql", "Select count(*) FROM t -- all", "<k>Select</k> <n>count</n>(*) <k>FROM</k> t <c>-- all</c>"},
 		{"html", `<!-- a --><p class="b">c < d</p><br/>`, `<c>&lt;!-- a --&gt;</c><k>&lt;p</k> <n>class</n>=<s>&#34;b&#34;</s><k>&gt;</k>c &lt; d<k>&lt;/p</k><k>&gt;</k><k>&lt;br</k><k>/&gt;</k>`},
 		{"css", ".a { color: red; } /* b */", ".a { <k>color</k>: red; } <c>/* b */</c>"},
-		{"ts", "const a = `b\n`; import(x) // http://a", "<k>const</k> a = <s>`b\n`</s>; <k>import</k>(x) <c>// http://a</c>"},
+		{
+			"ts", "const a = `b\n`; import(x) // http://a",
+			"<k>const</k> a = <s>`b\n`</s>; <k>import</k>(x) <c>// http://a</c>",
+		},
 		{"rs", "fn f<'a>(x: &'a str) {}", "<k>fn</k> f&lt;&#39;a&gt;(x: &amp;&#39;a <k>str</k>) {}"},
 		{"c", "#include <a.h>\nint x;", "<c>#include &lt;a.h&gt;</c>\n<k>int</k> x;"},
 		{"dockerfile", "FROM a AS b", "<k>FROM</k> a <k>AS</k> b"},
@@ -69,7 +81,8 @@ func TestHighlightedKeepsTheCode(t *testing.T) {
 			marks = append(marks, strings.Fields(list)...)
 		}
 	}
-	marks = append(marks, "\n", " ", "a", "é", "if", "(", ":", "=", "\\", "<", "</", "/>", "[", "1", "&lt;", "日本", ".", "-")
+	marks = append(marks, "\n", " ", "a", "é", "if", "(", ":", "=", "\\", "<", "</", "/>", "[", "1", "&lt;", "日本", ".",
+		"-")
 	span := regexp.MustCompile(`<span class="[ksnc]">|</span>`)
 	rapid.Check(t, func(t *rapid.T) {
 		language := rapid.SampledFrom(names).Draw(t, "language")

@@ -51,7 +51,8 @@ func editOf(use *ToolUse) *edit {
 		e.add(strings.Split(strings.TrimRight(a.Patch, "\n"), "\n"))
 	}
 	for _, one := range append([]editArguments{a}, a.Edits...) {
-		before, after := first(one.OldString, one.OldString2, one.OldStr, one.OldText), first(one.NewString, one.NewString2, one.NewStr, one.NewText)
+		before, after := first(one.OldString, one.OldString2, one.OldStr, one.OldText),
+			first(one.NewString, one.NewString2, one.NewStr, one.NewText)
 		if before == nil || after == nil || len(*before)+len(*after) > mostDiff {
 			continue
 		}

@@ -92,8 +92,8 @@ func ShortMoney(nano *int64, unpriced int64) string {
 	return Dollars(*nano)
 }
 
-// Costs says what a session cost, alone and with its sub-agents: $7.46, "$7.46 alone, $14.34 with 12 sub-agents". "" where
-// nothing is known.
+// Costs says what a session cost, alone and with its sub-agents: $7.46, "$7.46 alone, $14.34 with 12 sub-agents". ""
+// where nothing is known.
 func Costs(s *session.Session, m *session.Measure) string {
 	alone := Money(s.CostNanoUSD, s.UnpricedCalls)
 	if m.Rollup == nil {
@@ -118,8 +118,8 @@ func CostCell(s *session.Session, m *session.Measure, folded bool) (cell string,
 	return ShortMoney(s.CostNanoUSD, s.UnpricedCalls), s.UnpricedCalls
 }
 
-// Context says how large a context is: "context 82k of 200k tokens (41 %)", "context about 82k tokens (estimate)"; "" for
-// an empty one.
+// Context says how large a context is: "context 82k of 200k tokens (41 %)", "context about 82k tokens (estimate)"; ""
+// for an empty one.
 func Context(c session.ContextSize) string {
 	if c.Tokens == 0 {
 		return ""
@@ -143,7 +143,8 @@ func Context(c session.ContextSize) string {
 	return text
 }
 
-// ContextShare is the part of its window that a context fills: 41 %, "about 41 %" for an estimate; "" if that is not known.
+// ContextShare is the part of its window that a context fills: 41 %, "about 41 %" for an estimate; "" if that is not
+// known.
 func ContextShare(c session.ContextSize) string {
 	switch {
 	case c.Tokens == 0 || c.Window == 0:

@@ -65,7 +65,8 @@ func TestAgo(t *testing.T) {
 	now := time.Date(2026, 2, 11, 15, 0, 0, 0, time.FixedZone("CET", 3600))
 	for want, before := range map[string]time.Duration{
 		"just now": 20 * time.Second, "3 min ago": 3*time.Minute + 50*time.Second, "5 h ago": 5*time.Hour + 59*time.Minute,
-		"Mon 14:00": 49 * time.Hour, "1 Feb 15:00": 10 * 24 * time.Hour, "28 Dec 2025": 45 * 24 * time.Hour, "2026-02-11 16:00": -time.Hour,
+		"Mon 14:00": 49 * time.Hour, "1 Feb 15:00": 10 * 24 * time.Hour, "28 Dec 2025": 45 * 24 * time.Hour,
+		"2026-02-11 16:00": -time.Hour,
 	} {
 		if got := Ago(now.Add(-before).UTC(), now); got != want {
 			t.Errorf("%s before: %q, want %q", before, got, want)
@@ -79,7 +80,13 @@ func TestTruncateCountsColumns(t *testing.T) {
 		width int
 		want  string
 	}{
-		{"hello", 5, "hello"}, {"hello", 4, "hel…"}, {"中文字", 6, "中文字"}, {"中文字", 5, "中文…"}, {"中文字", 4, "中…"}, {"hello world", 7, "hello…"}, {"x", 0, ""},
+		{"hello", 5, "hello"},
+		{"hello", 4, "hel…"},
+		{"中文字", 6, "中文字"},
+		{"中文字", 5, "中文…"},
+		{"中文字", 4, "中…"},
+		{"hello world", 7, "hello…"},
+		{"x", 0, ""},
 	} {
 		if got := Truncate(c.in, c.width); got != c.want {
 			t.Errorf("Truncate(%q, %d) = %q, want %q", c.in, c.width, got, c.want)
@@ -155,7 +162,10 @@ func TestContextsAndCostsSayWhatTheyCount(t *testing.T) {
 	}{
 		{&dear, nil, "$7.46"},
 		{&dear, &session.Rollup{Children: 12, CostNanoUSD: &all}, "$7.46 alone, $14.34 with 12 sub-agents"},
-		{nil, &session.Rollup{Children: 1, CostNanoUSD: &all, UnpricedCalls: 1}, "$14.34 + 1 call without a price with 1 sub-agent"},
+		{
+			nil, &session.Rollup{Children: 1, CostNanoUSD: &all, UnpricedCalls: 1},
+			"$14.34 + 1 call without a price with 1 sub-agent",
+		},
 		{nil, &session.Rollup{Children: 2}, "2 sub-agents"},
 		{nil, nil, ""},
 	} {

@@ -60,12 +60,19 @@ var languages = []language{
 		words: `case do done elif else esac fi for function if in select then until while alias cd command declare
 			echo eval exec exit export local printf read readonly return set shift source time trap unset wait`,
 	},
-	{names: "json jsonc json5 jsonl ndjson ipynb", comments: "//", blocks: "/* */", texts: `"`, key: ':', words: "true false null"},
+	{
+		names: "json jsonc json5 jsonl ndjson ipynb", comments: "//", blocks: "/* */", texts: `"`, key: ':',
+		words: "true false null",
+	},
 	{names: "yaml yml", comments: "#", texts: `"`, raw: "'", key: ':', words: "true false null yes no on off"},
 	{names: "toml", comments: "#", texts: `"`, long: `"""`, raw: "''' '", key: '=', words: "true false"},
-	{names: "ini cfg conf properties env dotenv editorconfig service", comments: "# ;", key: '=', words: "true false yes no on off"},
 	{
-		names: "sql postgres postgresql psql plpgsql mysql sqlite sqlite3", comments: "--", blocks: "/* */", raw: "'", anyCase: true,
+		names: "ini cfg conf properties env dotenv editorconfig service", comments: "# ;", key: '=',
+		words: "true false yes no on off",
+	},
+	{
+		names: "sql postgres postgresql psql plpgsql mysql sqlite sqlite3", comments: "--", blocks: "/* */", raw: "'",
+		anyCase: true,
 		words: `add all alter analyze and any as asc begin between by cascade case check collate column commit conflict
 			constraint create cross current_timestamp database default deferred delete desc distinct do drop else end
 			escape except exists explain foreign from full function glob grant group having if ignore immediate in index
@@ -77,8 +84,14 @@ var languages = []language{
 			interval json jsonb numeric precision real serial smallint text time timestamp timestamptz uuid varchar
 			true false`,
 	},
-	{names: "html htm xhtml xml svg vue svelte rss xsd xsl plist gohtml tmpl csproj pom", blocks: "<!-- --> <! > <? >", markup: true},
-	{names: "css scss less sass", comments: "//", blocks: "/* */", texts: "\" '", key: ':', words: "important from to and not only"},
+	{
+		names: "html htm xhtml xml svg vue svelte rss xsd xsl plist gohtml tmpl csproj pom", blocks: "<!-- --> <! > <? >",
+		markup: true,
+	},
+	{
+		names: "css scss less sass", comments: "//", blocks: "/* */", texts: "\" '", key: ':',
+		words: "important from to and not only",
+	},
 	{
 		names: "rust rs", comments: "// #[ #![", blocks: "/* */", texts: `"`,
 		words: `as async await break const continue crate dyn else enum extern fn for if impl in let loop match mod move
@@ -110,7 +123,8 @@ var languages = []language{
 	},
 	{names: "c h", comments: "// #", blocks: "/* */", texts: "\" '", words: cWords},
 	{
-		names: "c++ cpp cc cxx hpp hh hxx ino cuda cu objc objective-c m mm", comments: "// #", blocks: "/* */", texts: "\" '",
+		names: "c++ cpp cc cxx hpp hh hxx ino cuda cu objc objective-c m mm", comments: "// #", blocks: "/* */",
+		texts: "\" '",
 		words: cWords + ` alignas alignof and auto catch class co_await co_return co_yield concept consteval constexpr
 			constinit decltype delete dynamic_cast explicit export final friend mutable namespace new noexcept not
 			nullptr operator or override private protected public reinterpret_cast requires static_assert static_cast

@@ -125,7 +125,8 @@ func (m *markdown) item(item *Item) {
 func (m *markdown) note(s string) { m.line("*" + plainMarkdown(OneLine(s, headingWidth)) + "*") }
 
 func (m *markdown) message(item *Item) {
-	m.line("### " + plainMarkdown(speaker(item)) + " · #" + strconv.FormatInt(item.Ref.Seq, 10) + " · " + m.clock.format(item.At))
+	m.line("### " + plainMarkdown(speaker(item)) + " · #" + strconv.FormatInt(item.Ref.Seq, 10) + " · " +
+		m.clock.format(item.At))
 	if item.Hidden {
 		m.line("")
 		m.open("hidden")
@@ -233,8 +234,8 @@ func plainMarkdown(s string) string {
 	return b.String()
 }
 
-// escapeActive keeps the Markdown of a text and escapes its HTML and images, but nothing inside code. Its code blocks get
-// new fences; other lines that look like a fence are escaped, so that it is known where code is.
+// escapeActive keeps the Markdown of a text and escapes its HTML and images, but nothing inside code. Its code blocks
+// get new fences; other lines that look like a fence are escaped, so that it is known where code is.
 func escapeActive(s string) string {
 	lines := strings.Split(strings.Trim(Clean(s), "\n"), "\n")
 	return strings.Join(escapeLines(lines, slices.ContainsFunc(lines, isTableRule), deepestQuotation), "\n")
@@ -326,15 +327,15 @@ func isInfo(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("+-#._", r)
 }
 
-// fenceEnds finds the lines that end blocks of code. It remembers how far it looked for a fence without an end: a text may
-// have any number of them.
+// fenceEnds finds the lines that end blocks of code. It remembers how far it looked for a fence without an end: a text
+// may have any number of them.
 type fenceEnds struct {
 	lines  []string
 	looked map[string]int // by indent and fence: no line before this one ends it
 }
 
-// find returns the line from an index on that ends a block of code, -1 if none does. A block at the first column goes on to
-// the end of the text. One of a list is none where a line is less indented, which ends the list.
+// find returns the line from an index on that ends a block of code, -1 if none does. A block at the first column goes
+// on to the end of the text. One of a list is none where a line is less indented, which ends the list.
 func (e *fenceEnds) find(from int, indent, fence string) int {
 	if fence == "" {
 		return -1
@@ -361,14 +362,15 @@ func (e *fenceEnds) find(from int, indent, fence string) int {
 	return -1
 }
 
-// escapeLine escapes what begins HTML, an image or a fence outside of code, unless it is escaped already. A backtick that
-// ends on no other one of the line is escaped, too: then no line ends the code of another one.
+// escapeLine escapes what begins HTML, an image or a fence outside of code, unless it is escaped already. A backtick
+// that ends on no other one of the line is escaped, too: then no line ends the code of another one.
 func escapeLine(line string, tables bool) string {
 	var b strings.Builder
 	escaped, started := false, false
 	for i := 0; i < len(line); i++ {
 		c, rest := line[i], line[i+1:]
-		acts := c == '<' && rest != "" && (rest[0] == '/' || rest[0] == '!' || rest[0] == '?' || rest[0]|0x20 >= 'a' && rest[0]|0x20 <= 'z') ||
+		acts := c == '<' && rest != "" && (rest[0] == '/' || rest[0] == '!' || rest[0] == '?' ||
+			rest[0]|0x20 >= 'a' && rest[0]|0x20 <= 'z') ||
 			c == '!' && strings.HasPrefix(rest, "[") ||
 			!started && strings.HasPrefix(line[i:], "~~~")
 		if c == '`' && !escaped {

@@ -38,7 +38,8 @@ func TestMarkdownEscapesNothingInsideCode(t *testing.T) {
 func TestMarkdownOfAnyTextHasNoHTML(t *testing.T) {
 	reader := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser()
 	piece := rapid.SampledFrom([]string{
-		"`", "``", "```", "````", "~~~", "<b>", "</b>", "<!-- ", "<a href='`'>", "<", ">", "![x](y)", "!", "[", "\\", "\n", "\n\n", "\n", " ", "  ", "    ", "\t",
+		"`", "``", "```", "````", "~~~", "<b>", "</b>", "<!-- ", "<a href='`'>", "<", ">", "![x](y)", "!", "[", "\\", "\n",
+		"\n\n", "\n", " ", "  ", "    ", "\t",
 		"> ", "- ", "* ", "1. ", "2. ", "# ", "|", "|-|-|\n", "a", "go", "word word", "---\n", "===\n", "&lt;",
 	})
 	rapid.Check(t, func(t *rapid.T) {
@@ -62,10 +63,14 @@ func TestMarkdownOfAnyTextHasNoHTML(t *testing.T) {
 func TestMarkdownOfManyMarks(t *testing.T) {
 	for name, test := range map[string]struct{ given, want string }{
 		"quotations": {strings.Repeat(">", 300_000) + "<b>", strings.Repeat(">", 300_000) + `\<b>`},
-		"fences":     {strings.TrimSuffix(strings.Repeat(" ```a\n", 100_000), "\n"), strings.TrimSuffix(strings.Repeat(" \\`\\`\\`a\n", 100_000), "\n")},
+		"fences": {
+			strings.TrimSuffix(strings.Repeat(" ```a\n", 100_000), "\n"),
+			strings.TrimSuffix(strings.Repeat(" \\`\\`\\`a\n", 100_000), "\n"),
+		},
 	} {
 		if got := escapeActive(test.given); got != test.want {
-			t.Errorf("%s: %d bytes become %d, which begin with %.40q and end with %q", name, len(test.given), len(got), got, got[max(0, len(got)-40):])
+			t.Errorf("%s: %d bytes become %d, which begin with %.40q and end with %q", name, len(test.given), len(got), got,
+				got[max(0, len(got)-40):])
 		}
 	}
 }

@@ -44,7 +44,8 @@ func NewHTML(w io.Writer, heading Heading, zone *time.Location) Writer {
 	sum := sha256.Sum256([]byte(pageStyle))
 	p.write("head", map[string]any{
 		"Title": heading.Title, "Facts": heading.Facts, "Style": template.CSS(pageStyle),
-		"Policy": "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
+		"Policy": "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+			"'; base-uri 'none'; form-action 'none'",
 	})
 	return wholePage{p}
 }
@@ -88,7 +89,10 @@ type Pieces struct {
 // NewPieces returns a writer of pieces.
 func NewPieces(w io.Writer, zone *time.Location) *Pieces {
 	templates, err := template.New("page").Parse(pageTemplates)
-	return &Pieces{out: bufio.NewWriter(w), templates: templates, prose: newProse(), clock: clock{zone: zone}, left: maxImages, err: err}
+	return &Pieces{
+		out: bufio.NewWriter(w), templates: templates, prose: newProse(), clock: clock{zone: zone},
+		left: maxImages, err: err,
+	}
 }
 
 // Item implements Writer.
@@ -135,7 +139,10 @@ func (p *Pieces) item(item *Item) {
 		if p.Cut != nil {
 			offers = p.Cut(item.Compaction)
 		}
-		p.write("cut", map[string]any{"Line": p.linked(OneLine(compactionLine(item.Compaction, &p.clock), headingWidth)), "Summary": p.drawn(visible(item.Compaction.Summary)), "Offers": offers, "ID": item.Compaction.ID})
+		p.write("cut", map[string]any{
+			"Line":    p.linked(OneLine(compactionLine(item.Compaction, &p.clock), headingWidth)),
+			"Summary": p.drawn(visible(item.Compaction.Summary)), "Offers": offers, "ID": item.Compaction.ID,
+		})
 		p.speaker = ""
 	case ItemBranch:
 		p.write("cut", map[string]any{"Line": p.linked(OneLine(branchLine(item.Branch), headingWidth))})
@@ -253,7 +260,8 @@ func (p *Pieces) message(item *Item) {
 func (p *Pieces) begin(item *Item, id, class string, note template.HTML, goesOn bool) {
 	who := speaker(item)
 	p.write("message", map[string]any{
-		"Class": class, "Anchor": id, "To": p.anchor(item.Ref), "Seq": item.Ref.Seq, "Who": who, "Again": who == p.speaker || goesOn, "Note": note,
+		"Class": class, "Anchor": id, "To": p.anchor(item.Ref), "Seq": item.Ref.Seq, "Who": who, "Again": who == p.speaker ||
+			goesOn, "Note": note,
 		"Clock": p.clock.format(item.At), "Stamp": item.At.In(p.clock.zone).Format(time.RFC3339),
 	})
 	p.speaker = who

@@ -34,8 +34,12 @@ var hostile = []string{
 func hostileItems() []Item {
 	s := newStory()
 	for _, text := range hostile {
-		m := s.say(session.User, session.TextPart(text), reasoning(text), session.Part{Kind: session.PartRefusal, Text: text}, session.Part{Kind: session.PartData, Text: text},
-			call(text, text, text), session.Part{Kind: session.PartFile, Extra: session.JSONOf(map[string]string{"filename": text, "media_type": text})},
+		m := s.say(session.User, session.TextPart(text), reasoning(text), session.Part{Kind: session.PartRefusal, Text: text},
+			session.Part{Kind: session.PartData, Text: text},
+			call(text, text, text), session.Part{
+				Kind:  session.PartFile,
+				Extra: session.JSONOf(map[string]string{"filename": text, "media_type": text}),
+			},
 			session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/svg+xml", Data: []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)}})
 		m.Author, m.Model = text, text
 		s.say(session.Assistant, session.TextPart(text))
@@ -45,9 +49,13 @@ func hostileItems() []Item {
 		hidden := s.say(session.User, session.TextPart(text))
 		hidden.Display, hidden.Origin = false, session.Program
 	}
-	s.say(session.User, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "text/html", Data: []byte("\x89PNG\r\n\x1a\n0123")}})
+	s.say(session.User, session.Part{
+		Kind: session.PartImage,
+		Blob: &session.Blob{MediaType: "text/html", Data: []byte("\x89PNG\r\n\x1a\n0123")},
+	})
 	return Build(session.Session{ID: shown, Source: session.SourceSessiond}, s.messages, []session.Compaction{{
-		RowID: 3, Status: session.StatusDone, Strategy: session.StrategySummarize, ThroughID: &s.messages[2].RowID, Summary: strings.Join(hostile, "\n"),
+		RowID: 3, Status: session.StatusDone, Strategy: session.StrategySummarize, ThroughID: &s.messages[2].RowID,
+		Summary: strings.Join(hostile, "\n"),
 	}})
 }
 
@@ -62,9 +70,13 @@ func TestNothingStoredLeavesItsPlaceInAPage(t *testing.T) {
 		}
 	}
 	allowed := map[string][]string{
-		"html": {"lang"}, "head": nil, "meta": {"charset", "name", "content", "http-equiv"}, "title": nil, "style": nil, "body": nil, "header": {"class"},
-		"h1": {"dir"}, "h2": nil, "div": {"class", "dir", "id"}, "span": {"class"}, "main": nil, "section": {"class", "id"}, "footer": nil, "article": {"class", "id"}, "time": {"datetime"},
-		"a": {"href", "title", "rel"}, "details": {"class", "open"}, "summary": {"class"}, "p": {"class"}, "pre": {"class", "tabindex"}, "code": nil, "h3": nil, "h4": nil, "h5": nil, "ul": nil, "ol": {"start"}, "li": nil, "blockquote": nil, "hr": nil, "br": nil, "em": nil, "strong": nil, "img": {"src", "alt", "title", "width", "height"},
+		"html": {"lang"}, "head": nil, "meta": {"charset", "name", "content", "http-equiv"}, "title": nil, "style": nil,
+		"body": nil, "header": {"class"},
+		"h1": {"dir"}, "h2": nil, "div": {"class", "dir", "id"}, "span": {"class"}, "main": nil, "section": {"class", "id"},
+		"footer": nil, "article": {"class", "id"}, "time": {"datetime"},
+		"a": {"href", "title", "rel"}, "details": {"class", "open"}, "summary": {"class"}, "p": {"class"},
+		"pre": {"class", "tabindex"}, "code": nil, "h3": nil, "h4": nil, "h5": nil, "ul": nil, "ol": {"start"}, "li": nil,
+		"blockquote": nil, "hr": nil, "br": nil, "em": nil, "strong": nil, "img": {"src", "alt", "title", "width", "height"},
 	}
 	tokens := html.NewTokenizer(&out)
 	count := map[string]int{}
@@ -90,7 +102,8 @@ func TestNothingStoredLeavesItsPlaceInAPage(t *testing.T) {
 				t.Errorf("an attribute of its own: %s", token)
 			}
 			switch {
-			case a.Key == "href" && !strings.HasPrefix(a.Val, "#m") && !isWebAddress([]byte(a.Val)), a.Key == "src" && !strings.HasPrefix(a.Val, "data:image/png;base64,"):
+			case a.Key == "href" && !strings.HasPrefix(a.Val, "#m") && !isWebAddress([]byte(a.Val)),
+				a.Key == "src" && !strings.HasPrefix(a.Val, "data:image/png;base64,"):
 				t.Errorf("it leads away: %s", token)
 			}
 		}
@@ -111,7 +124,10 @@ func TestHiddenMessagesAreOneLine(t *testing.T) {
 	var msgs []session.Message
 	add := func(display bool, role session.Role, parts ...session.Part) {
 		at := session.MessageRef{Session: shown, Seq: int64(len(msgs) + 1)}
-		msgs = append(msgs, session.Message{RowID: at.Seq, SessionID: shown, Seq: at.Seq, ID: at, Kind: session.KindMessage, Role: role, Display: display, Parts: parts})
+		msgs = append(msgs, session.Message{
+			RowID: at.Seq, SessionID: shown, Seq: at.Seq, ID: at, Kind: session.KindMessage,
+			Role: role, Display: display, Parts: parts,
+		})
 		if n := len(msgs); n > 1 {
 			msgs[n-1].ParentID = &msgs[n-2].RowID
 		}
@@ -128,7 +144,8 @@ func TestHiddenMessagesAreOneLine(t *testing.T) {
 	add(true, session.Assistant, session.TextPart("Done."), call("c"))
 	add(false, session.User, session.TextPart("a reminder"))
 	var out bytes.Buffer
-	testkit.Check(t, HTML(&out, Heading{}, Build(session.Session{ID: shown, Source: session.SourceSessiond}, msgs, nil), time.UTC))
+	testkit.Check(t, HTML(&out, Heading{}, Build(session.Session{ID: shown, Source: session.SourceSessiond}, msgs, nil),
+		time.UTC))
 	var got []string
 	for _, after := range strings.Split(out.String(), "<details class=\"calls\"><summary>")[1:] {
 		got = append(got, after[:strings.IndexByte(after, '<')])
@@ -148,7 +165,10 @@ func TestRowsOfTheProgramAreOneLine(t *testing.T) {
 	var msgs []session.Message
 	add := func(kind session.Kind, origin session.Origin, display bool, parts ...session.Part) {
 		at := session.MessageRef{Session: shown, Seq: int64(len(msgs) + 1)}
-		m := session.Message{RowID: at.Seq, SessionID: shown, Seq: at.Seq, ID: at, Kind: kind, Role: session.Assistant, Origin: origin, Display: display, Parts: parts}
+		m := session.Message{
+			RowID: at.Seq, SessionID: shown, Seq: at.Seq, ID: at, Kind: kind, Role: session.Assistant,
+			Origin: origin, Display: display, Parts: parts,
+		}
 		m.Talk = session.TalkOf(&m)
 		if n := len(msgs); n > 0 {
 			m.ParentID = &msgs[n-1].RowID
@@ -163,9 +183,13 @@ func TestRowsOfTheProgramAreOneLine(t *testing.T) {
 	add(session.KindCustom, session.Program, false)
 	add(session.KindMessage, session.Model, true, session.TextPart("Done."))
 	var out bytes.Buffer
-	testkit.Check(t, HTML(&out, Heading{}, Build(session.Session{ID: shown, Source: session.SourceSessiond}, msgs, nil), time.UTC))
+	testkit.Check(t, HTML(&out, Heading{}, Build(session.Session{ID: shown, Source: session.SourceSessiond}, msgs, nil),
+		time.UTC))
 	page := out.String()
-	for _, want := range []string{"<summary>&#43;3 rows of the program</summary>", "<summary>&#43;1 row of the program</summary>", "· pull request 7", "a list of skills"} {
+	for _, want := range []string{
+		"<summary>&#43;3 rows of the program</summary>",
+		"<summary>&#43;1 row of the program</summary>", "· pull request 7", "a list of skills",
+	} {
 		if strings.Count(page, want) != 1 {
 			t.Errorf("%q is there %d times", want, strings.Count(page, want))
 		}
@@ -180,7 +204,8 @@ func TestRowsOfTheProgramAreOneLine(t *testing.T) {
 // In Markdown what was stored stands quoted or fenced, its HTML as text.
 func TestNothingStoredLeavesItsPlaceInMarkdown(t *testing.T) {
 	var out bytes.Buffer
-	testkit.Check(t, Markdown(&out, Heading{Title: strings.Join(hostile, " "), Facts: slices.Clone(hostile)}, hostileItems(), time.UTC))
+	testkit.Check(t, Markdown(&out, Heading{Title: strings.Join(hostile, " "), Facts: slices.Clone(hostile)},
+		hostileItems(), time.UTC))
 	fence, quoted, open := "", "", 0
 	for i, line := range strings.Split(out.String(), "\n") {
 		text, isQuote := strings.CutPrefix(line, ">")
@@ -216,14 +241,16 @@ func TestNothingStoredLeavesItsPlaceInMarkdown(t *testing.T) {
 		switch {
 		case strings.HasPrefix(line, "<details><summary>") && strings.HasSuffix(line, "</summary>"):
 			open++
-			if inner := strings.TrimSuffix(strings.TrimPrefix(line, "<details><summary>"), "</summary>"); strings.ContainsAny(inner, "<>") {
+			if inner := strings.TrimSuffix(strings.TrimPrefix(line, "<details><summary>"),
+				"</summary>"); strings.ContainsAny(inner, "<>") {
 				t.Errorf("line %d: HTML in a summary: %q", i+1, line)
 			}
 		case line == "</details>":
 			open--
 		case actingHTML(line) != "":
 			t.Errorf("line %d has HTML that acts: %q", i+1, line)
-		case line == "", line == "---", strings.HasPrefix(line, "### "), strings.HasPrefix(line, "*") && strings.HasSuffix(line, "*"), i < 3:
+		case line == "", line == "---", strings.HasPrefix(line, "### "),
+			strings.HasPrefix(line, "*") && strings.HasSuffix(line, "*"), i < 3:
 		default:
 			t.Errorf("line %d stands by itself: %q", i+1, line)
 		}
@@ -237,7 +264,8 @@ func TestNothingStoredLeavesItsPlaceInMarkdown(t *testing.T) {
 func actingHTML(line string) string {
 	for i := range len(line) {
 		rest := line[i:]
-		acts := len(rest) > 1 && rest[0] == '<' && strings.ContainsRune("/!?abcdefghijklmnopqrstuvwxyz", rune(rest[1])|0x20) || strings.HasPrefix(rest, "![")
+		acts := len(rest) > 1 && rest[0] == '<' && strings.ContainsRune("/!?abcdefghijklmnopqrstuvwxyz",
+			rune(rest[1])|0x20) || strings.HasPrefix(rest, "![")
 		if !acts || len(rest) > 1 && rest[0] == '<' && rest[1] == ' ' {
 			continue
 		}
@@ -255,7 +283,10 @@ func actingHTML(line string) string {
 func TestAPageAndAMarkdownFileOfEverything(t *testing.T) {
 	msgs, compactions := everything()
 	items := Build(session.Session{ID: shown, Source: session.SourceSessiond}, msgs, compactions)
-	heading := HeadingOf(&session.Session{ID: shown, Title: "Why the append waits", Source: "pi", Model: "gpt-5", SaidCount: int64(len(msgs)) + 12}, onPath(msgs), time.UTC)
+	heading := HeadingOf(&session.Session{
+		ID: shown, Title: "Why the append waits", Source: "pi", Model: "gpt-5",
+		SaidCount: int64(len(msgs)) + 12,
+	}, onPath(msgs), time.UTC)
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"page.html": func(b *bytes.Buffer) error { return HTML(b, heading, items, time.UTC) },
 		"page.md":   func(b *bytes.Buffer) error { return Markdown(b, heading, items, time.UTC) },

@@ -19,20 +19,22 @@ func proseOf(t testkit.Failer, text string) string {
 
 func TestProse(t *testing.T) {
 	for text, want := range map[string]string{
-		"**bold** and `x < y`":                     "<p><strong>bold</strong> and <code>x &lt; y</code></p>",
-		"# Plan\none\ntwo":                         "<h3>Plan</h3>\n<p>one<br>\ntwo</p>",
-		"<details>\nkept\n</details>":              "<p class=\"plain\">&lt;details&gt;\nkept\n&lt;/details&gt;</p>",
-		"a <b>word</b>":                            "<p>a &lt;b&gt;word&lt;/b&gt;</p>",
-		"[x](javascript:alert(1))":                 "<p>x (javascript:alert(1))</p>",
-		"[main](cmd/main.go#L3)":                   "<p>main (cmd/main.go#L3)</p>",
-		"[x](https://a.example/\"onload=1)":        `<p><a href="https://a.example/%22onload=1" title="https://a.example/&#34;onload=1" rel="noopener noreferrer">x</a></p>`,
-		"see https://a.example/b?c=d&e":            `<p>see <a href="https://a.example/b?c=d&amp;e" title="https://a.example/b?c=d&amp;e" rel="noopener noreferrer">https://a.example/b?c=d&amp;e</a></p>`,
-		"![a cat](https://a.example/c.png)":        "<p>[image a cat https://a.example/c.png]</p>",
-		"[1]: https://a.example \"said\"":          `<p>[1]: <a href="https://a.example" title="https://a.example" rel="noopener noreferrer">https://a.example</a> &quot;said&quot;</p>`,
-		"```go\nif a < b {\n```":                   "<pre class=\"code\"><span class=\"note\">go</span>\n<span class=\"k\">if</span> a &lt; b {</pre>",
-		"```\nif a < b {\n```":                     "<pre class=\"code\">if a &lt; b {</pre>",
-		"```nosuch\na < b\n```":                    "<pre class=\"code\"><span class=\"note\">nosuch</span>\na &lt; b</pre>",
-		"| a | b |\n|---|---|\n| <i> | `y` |":      "<table>\n<thead>\n<tr>\n<th>a</th>\n<th>b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>&lt;i&gt;</td>\n<td><code>y</code></td>\n</tr>\n</tbody>\n</table>",
+		"**bold** and `x < y`":              "<p><strong>bold</strong> and <code>x &lt; y</code></p>",
+		"# Plan\none\ntwo":                  "<h3>Plan</h3>\n<p>one<br>\ntwo</p>",
+		"<details>\nkept\n</details>":       "<p class=\"plain\">&lt;details&gt;\nkept\n&lt;/details&gt;</p>",
+		"a <b>word</b>":                     "<p>a &lt;b&gt;word&lt;/b&gt;</p>",
+		"[x](javascript:alert(1))":          "<p>x (javascript:alert(1))</p>",
+		"[main](cmd/main.go#L3)":            "<p>main (cmd/main.go#L3)</p>",
+		"[x](https://a.example/\"onload=1)": `<p><a href="https://a.example/%22onload=1" title="https://a.example/&#34;onload=1" rel="noopener noreferrer">x</a></p>`,
+		"see https://a.example/b?c=d&e":     `<p>see <a href="https://a.example/b?c=d&amp;e" title="https://a.example/b?c=d&amp;e" rel="noopener noreferrer">https://a.example/b?c=d&amp;e</a></p>`,
+		"![a cat](https://a.example/c.png)": "<p>[image a cat https://a.example/c.png]</p>",
+		"[1]: https://a.example \"said\"":   `<p>[1]: <a href="https://a.example" title="https://a.example" rel="noopener noreferrer">https://a.example</a> &quot;said&quot;</p>`,
+		"```go\nif a < b {\n```": "<pre class=\"code\"><span class=\"note\">go</span>\n" +
+			"<span class=\"k\">if</span> a &lt; b {</pre>",
+		"```\nif a < b {\n```":  "<pre class=\"code\">if a &lt; b {</pre>",
+		"```nosuch\na < b\n```": "<pre class=\"code\"><span class=\"note\">nosuch</span>\na &lt; b</pre>",
+		"| a | b |\n|---|---|\n| <i> | `y` |": "<table>\n<thead>\n<tr>\n<th>a</th>\n<th>b</th>\n</tr>\n</thead>\n" +
+			"<tbody>\n<tr>\n<td>&lt;i&gt;</td>\n<td><code>y</code></td>\n</tr>\n</tbody>\n</table>",
 		"<!-- a\ncomment -->\nafter":               "<p class=\"plain\">&lt;!-- a\ncomment --&gt;</p>\n<p>after</p>",
 		"data:text/html;base64,x <data:text/html>": "<p>data:text/html;base64,x data:text/html</p>",
 	} {
@@ -45,7 +47,8 @@ func TestProse(t *testing.T) {
 // Whatever the marks around them, words do not vanish.
 func TestProseLosesNoWord(t *testing.T) {
 	marks := []string{
-		" ", "\n", "\n\n", "*", "**", "_", "`", "``", "```", "\n```", "[", "](", ")", "]: ", "<", ">", "</", "<!--", "-->", "<?", "<![CDATA[", "]]>",
+		" ", "\n", "\n\n", "*", "**", "_", "`", "``", "```", "\n```", "[", "](", ")", "]: ", "<", ">", "</", "<!--", "-->",
+		"<?", "<![CDATA[", "]]>",
 		"# ", "- ", "1. ", "> ", "    ", "---\n", "===\n", "&amp;", "&", "\\", "!", "~~", "https://", "\"", "'", "{{", "\t",
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -80,7 +83,10 @@ func TestOnlyProseIsDrawn(t *testing.T) {
 			t.Errorf("%.20q …, %d bytes, is prose: %v", text, len(text), got)
 		}
 	}
-	for _, mark := range []string{"[", "![", "*a ", "_a", "`a", "<", "- ", "\\[", "a\n- ", "| a\n", "~~a", "&", "http://", "**a*"} {
+	for _, mark := range []string{
+		"[", "![", "*a ", "_a", "`a", "<", "- ", "\\[", "a\n- ", "| a\n", "~~a", "&", "http://",
+		"**a*",
+	} {
 		if proseOf(t, strings.Repeat(mark, maxProse/len(mark))) == "" {
 			t.Errorf("%q … is drawn as nothing", mark)
 		}

@@ -28,11 +28,15 @@ const (
 
 // NewStream returns a stream. yield owns the items and gets them in order.
 func NewStream(sess session.Session, compactions []session.Compaction, yield func(*Item) error) *Stream {
-	s := &Stream{yield: yield, shown: sess.ID, calls: map[int64]*ToolUse{}, byID: map[string][]*ToolUse{}, cuts: map[int64][]session.Compaction{}}
+	s := &Stream{
+		yield: yield, shown: sess.ID, calls: map[int64]*ToolUse{}, byID: map[string][]*ToolUse{},
+		cuts: map[int64][]session.Compaction{},
+	}
 	for _, c := range compactions {
 		switch {
 		case c.Status != session.StatusDone:
-		case c.Undone && c.Trigger != session.TriggerImport && sess.Source != session.SourceSessiond: // it is no part of that program's talk
+		// it is no part of that program's talk
+		case c.Undone && c.Trigger != session.TriggerImport && sess.Source != session.SourceSessiond:
 		case c.ThroughID != nil:
 			s.cuts[*c.ThroughID] = append(s.cuts[*c.ThroughID], c)
 		default:

@@ -37,7 +37,10 @@ func NewTerminal(w io.Writer, opt TerminalOptions) Writer {
 	if opt.Zone == nil {
 		opt.Zone = time.Local
 	}
-	return &terminal{TerminalOptions: opt, out: bufio.NewWriter(w), style: style{on: opt.Color}, clock: clock{zone: opt.Zone}}
+	return &terminal{
+		TerminalOptions: opt, out: bufio.NewWriter(w), style: style{on: opt.Color},
+		clock: clock{zone: opt.Zone},
+	}
 }
 
 // Item implements Writer.

@@ -70,11 +70,15 @@ func at[T any](v T) *T { return &v }
 func everything() ([]session.Message, []session.Compaction) {
 	s := newStory()
 	s.say(session.System, session.TextPart("You are a careful engineer."))
-	s.say(session.User, session.TextPart("Please look at internal/store.go and tell me why the second append waits for the first, although they come from different processes.\n\n\tfunc main() {\n\t\tstore.Append()\n\t}\n\n价格是多少？这是一个很长的中文句子，用来检查换行是否按照显示宽度而不是按照字符数来进行，因为每个汉字占两列。"),
+	s.say(session.User,
+		session.TextPart("Please look at internal/store.go and tell me why the second append waits for the first, "+
+			"although they come from different processes.\n\n\tfunc main() {\n\t\tstore.Append()\n\t}\n\n"+
+			"价格是多少？这是一个很长的中文句子，用来检查换行是否按照显示宽度而不是按照字符数来进行，因为每个汉字占两列。"),
 		session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Size: 12_345}},
 		session.Part{Kind: session.PartFile, Extra: session.JSON(`{"file":{"filename":"plan.pdf","media_type":"application/pdf"}}`)}).Author = "alice"
 	reply := s.say(session.Assistant, reasoning("The writer holds the lock.\nI should read the file first."),
-		session.TextPart("I will read it."), call("c1", "read", `{"path":"internal/store.go"}`), call("c2", "bash", `{"command":"go test ./...","timeout":60}`),
+		session.TextPart("I will read it."), call("c1", "read", `{"path":"internal/store.go"}`),
+		call("c2", "bash", `{"command":"go test ./...","timeout":60}`),
 		call("c3", "list", `{}`), call("c4", "edit", `{"path":"a.go","old":"`+strings.Repeat("x", 200)+`","new":null}`))
 	reply.Model, reply.Finish = "gpt-5", session.FinishToolCalls
 	s.say(session.Tool, result("c1", strings.Repeat("package store\n", 400), false))
@@ -90,7 +94,8 @@ func everything() ([]session.Message, []session.Compaction) {
 	bash := s.say(session.User, session.TextPart("ls\na.txt"))
 	bash.Kind = session.KindBash
 	s.say(session.Assistant, session.TextPart("An answer that was cut o")).Finish = session.FinishLength
-	s.say(session.Assistant, session.Part{Kind: session.PartReasoning}, session.Part{Kind: session.PartRefusal, Text: "I can not do that."})
+	s.say(session.Assistant, session.Part{Kind: session.PartReasoning},
+		session.Part{Kind: session.PartRefusal, Text: "I can not do that."})
 	other := s.say(session.User, session.TextPart("Another try."))
 	other.ParentID, other.Parent = &s.messages[5].RowID, &s.messages[5].ID
 	s.say(session.User, session.TextPart("A new beginning.")).ParentID = nil
@@ -98,11 +103,14 @@ func everything() ([]session.Message, []session.Compaction) {
 	compactions := []session.Compaction{
 		{RowID: 2, ID: "cmp_2", Status: session.StatusFailed, ThroughID: &cut.RowID, Strategy: session.StrategySummarize},
 		{
-			RowID: 3, ID: "cmp_3", Status: session.StatusDone, ThroughID: at(s.messages[5].RowID), Strategy: session.StrategySummarize,
-			MessageCount: 120, TokensBefore: 45_210, TokensAfter: 3_900, CreatedAt: s.messages[5].CreatedAt, Summary: "## Goal\nFind out why appends wait.",
+			RowID: 3, ID: "cmp_3", Status: session.StatusDone, ThroughID: at(s.messages[5].RowID),
+			Strategy:     session.StrategySummarize,
+			MessageCount: 120, TokensBefore: 45_210, TokensAfter: 3_900, CreatedAt: s.messages[5].CreatedAt,
+			Summary: "## Goal\nFind out why appends wait.",
 		},
 		{
-			RowID: 4, ID: "cmp_4", Status: session.StatusDone, ThroughID: at(s.messages[7].RowID), Strategy: session.StrategyPrune,
+			RowID: 4, ID: "cmp_4", Status: session.StatusDone, ThroughID: at(s.messages[7].RowID),
+			Strategy:     session.StrategyPrune,
 			MessageCount: 1, TokensBefore: 4_000, CreatedAt: s.messages[7].CreatedAt, Undone: true,
 		},
 		{RowID: 5, ID: "cmp_5", Status: session.StatusDone, ThroughID: at(int64(7)), Strategy: session.StrategyClear},
@@ -219,7 +227,8 @@ func TestMarksStandWhereTheyBelong(t *testing.T) {
 			got = append(got, fmt.Sprint(item.Ref.Seq))
 		}
 	}
-	want := "1, 2, 3, 6, cmp_3, 7, marker, cmp_4, marker, marker, 11, 12, 13, 14, branch from 20260211_001.6, 15, branch from , 16"
+	want := "1, 2, 3, 6, cmp_3, 7, marker, cmp_4, marker, marker, 11, 12, 13, 14, branch from 20260211_001.6, 15, " +
+		"branch from , 16"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
 	}
@@ -257,16 +266,21 @@ func TestForksSayWhereTheyBegin(t *testing.T) {
 }
 
 func TestNothingStoredActsOnTheTerminal(t *testing.T) {
-	const bad = "a\x1b[31mb\x1b]0;title\ac\x1b]8;;http://x\x1b\\d\x1bPq#\x1b\\e\u009b2Jf\u009dz\u009cg\x07\x00\x7fh\u202ei\xffj\x1b(Bk\x1bcl"
+	const bad = "a\x1b[31mb\x1b]0;title\ac\x1b]8;;http://x\x1b\\d\x1bPq#\x1b\\e\u009b2Jf\u009dz\u009cg" +
+		"\x07\x00\x7fh\u202ei\xffj\x1b(Bk\x1bcl"
 	s := newStory()
-	m := s.say(session.Assistant, session.TextPart(bad), reasoning(bad), call(bad, bad, bad), call("c2", "n", `{"a":"\u001b[2J","b":"`+bad+`"}`),
+	m := s.say(session.Assistant, session.TextPart(bad), reasoning(bad), call(bad, bad, bad),
+		call("c2", "n", `{"a":"\u001b[2J","b":"`+bad+`"}`),
 		session.Part{Kind: session.PartRefusal, Text: bad}, session.Part{Kind: session.PartData, Text: bad},
 		session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: bad, Size: 1}},
 		session.Part{Kind: session.PartFile, Extra: session.JSON(`{"filename":"\u001b[2J\u009b2J"}`)})
 	m.Author, m.Model, m.Finish = bad, bad, session.FinishError
 	s.say(session.Tool, result(bad, bad, true), result("c2", bad, false), result("orphan", bad, true))
 	s.say("", session.TextPart(bad)).Kind = session.KindMarker
-	compactions := []session.Compaction{{ID: bad, Status: session.StatusDone, Summary: bad, ThroughID: &s.messages[0].RowID}}
+	compactions := []session.Compaction{{
+		ID: bad, Status: session.StatusDone, Summary: bad,
+		ThroughID: &s.messages[0].RowID,
+	}}
 	items := Build(session.Session{ID: shown, Source: session.SourceSessiond}, s.messages, compactions)
 	for _, opt := range []TerminalOptions{{}, {Raw: true}, {Expand: true}, {Width: 20}} {
 		got := render(t, items, opt)
@@ -332,12 +346,18 @@ func FuzzClean(f *testing.F) {
 }
 
 func TestCallThatWaitsTooLongIsFar(t *testing.T) {
-	call := session.Message{SessionID: shown, RowID: 1, Kind: session.KindMessage, Role: session.Assistant, Display: true, Parts: []session.Part{
-		{RowID: 1, Kind: session.PartToolCall, CallID: "a", ToolName: "wait"},
-	}}
-	result := session.Message{ID: session.MessageRef{Session: shown, Seq: 900}, SessionID: shown, Kind: session.KindMessage, Role: session.Tool, Display: true, Parts: []session.Part{
-		{Kind: session.PartToolResult, CallID: "a", Text: "done"},
-	}}
+	call := session.Message{
+		SessionID: shown, RowID: 1, Kind: session.KindMessage, Role: session.Assistant, Display: true,
+		Parts: []session.Part{
+			{RowID: 1, Kind: session.PartToolCall, CallID: "a", ToolName: "wait"},
+		},
+	}
+	result := session.Message{
+		ID: session.MessageRef{Session: shown, Seq: 900}, SessionID: shown,
+		Kind: session.KindMessage, Role: session.Tool, Display: true, Parts: []session.Part{
+			{Kind: session.PartToolResult, CallID: "a", Text: "done"},
+		},
+	}
 	for _, c := range []struct {
 		name    string
 		between int
@@ -347,7 +367,8 @@ func TestCallThatWaitsTooLongIsFar(t *testing.T) {
 		msgs := []session.Message{call}
 		for i := range c.between {
 			msgs = append(msgs, session.Message{
-				SessionID: shown, RowID: int64(i + 2), Kind: session.KindMessage, Role: session.User, Display: true, Parts: []session.Part{session.TextPart(c.text)},
+				SessionID: shown, RowID: int64(i + 2), Kind: session.KindMessage, Role: session.User, Display: true,
+				Parts: []session.Part{session.TextPart(c.text)},
 			})
 		}
 		items := Build(session.Session{ID: shown, Source: session.SourceSessiond}, append(msgs, result), nil)

@@ -23,7 +23,10 @@ import (
 // Segments must hold every parent before its children. Of a long line only its ends and its marked
 // messages are drawn. Stored text cannot act on the terminal.
 func Tree(w io.Writer, shown session.ID, segments []session.Segment, opt TerminalOptions) error {
-	t := treeDrawing{TerminalOptions: opt, own: shown, segments: segments, out: bufio.NewWriter(w), style: style{on: opt.Color}}
+	t := treeDrawing{
+		TerminalOptions: opt, own: shown, segments: segments, out: bufio.NewWriter(w),
+		style: style{on: opt.Color},
+	}
 	t.at, t.lasts = make(map[session.MessageRef]int, len(segments)), make(map[session.MessageRef]bool, len(segments))
 	for i := range segments {
 		t.at[segments[i].First.ID], t.lasts[segments[i].Last.ID] = i, true

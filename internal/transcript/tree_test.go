@@ -15,7 +15,8 @@ func msg(seq int64) session.MessageRef { return session.MessageRef{Session: draw
 // seg is a segment of user's messages that say what is given.
 func seg(from, to, parent int64, onPath bool, says string, children ...int64) session.Segment {
 	s := session.Segment{
-		First: session.TreeMessage{ID: msg(from), Role: session.User, Preview: says}, Last: session.TreeMessage{ID: msg(to), Role: session.Assistant, Preview: "re: " + says},
+		First: session.TreeMessage{ID: msg(from), Role: session.User, Preview: says},
+		Last:  session.TreeMessage{ID: msg(to), Role: session.Assistant, Preview: "re: " + says},
 		Count: to - from + 1, OnPath: onPath,
 	}
 	if from == to {
@@ -53,7 +54,10 @@ func TestTheTreeIsDrawnWithThePathStraightDown(t *testing.T) {
 		{Session: "20260211_004", Kind: session.ParentChild, Message: ptr(segments[2].Last.ID)},
 	}
 	segments[3].Head = true
-	segments[3].Overlays = []session.TreeCut{{ID: "cmp_2", Strategy: session.StrategySummarize, Through: msg(10), InForce: true}}
+	segments[3].Overlays = []session.TreeCut{{
+		ID: "cmp_2", Strategy: session.StrategySummarize, Through: msg(10),
+		InForce: true,
+	}}
 	want := `
 ● user #1 · begin
 ⋮ 1 more
@@ -80,7 +84,8 @@ func TestADeepTreeFitsANarrowTerminal(t *testing.T) {
 	var segments []session.Segment
 	const deep = 40
 	for i := int64(1); i <= deep; i++ { // each branch is left twice, and what goes on is the second
-		segments = append(segments, seg(2*i-1, 2*i-1, max(0, 2*i-3), false, strings.Repeat("long words ", 9), 2*i+1, 1000+i), seg(1000+i, 1000+i, 2*i-1, false, "end"))
+		segments = append(segments, seg(2*i-1, 2*i-1, max(0, 2*i-3), false, strings.Repeat("long words ", 9), 2*i+1, 1000+i),
+			seg(1000+i, 1000+i, 2*i-1, false, "end"))
 	}
 	for line := range strings.Lines(draw(t, segments, TerminalOptions{Width: 30})) {
 		if w := Width(strings.TrimSuffix(line, "\n")); w > 30 {
@@ -123,7 +128,10 @@ func TestATreeSaysWhatStandsForWhatIsHidden(t *testing.T) {
 		session.StrategyClear:     "what is above is hidden from the model",
 	} {
 		segments := []session.Segment{seg(1, 1, 0, true, "begin")}
-		segments[0].Overlays = []session.TreeCut{{ID: "cmp_1", Strategy: strategy, Through: segments[0].First.ID, InForce: true}}
+		segments[0].Overlays = []session.TreeCut{{
+			ID: "cmp_1", Strategy: strategy, Through: segments[0].First.ID,
+			InForce: true,
+		}}
 		if got := draw(t, segments, TerminalOptions{}); !strings.Contains(got, "┄ cmp_1, in force: "+want+"\n") {
 			t.Errorf("%s: %s", strategy, got)
 		}

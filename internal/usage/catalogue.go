@@ -116,7 +116,8 @@ func Load(overrides []byte, lists ...List) (*Catalogue, error) {
 func (c *Catalogue) merge(text []byte, origin string) error {
 	var f file
 	if err := json.Unmarshal(text, &f, json.RejectUnknownMembers(true)); err != nil {
-		return session.Errorf(session.Malformed, "the model catalogue (%s) does not have the form {\"models\":[…]}: %w", origin, err)
+		return session.Errorf(session.Malformed, "the model catalogue (%s) does not have the form {\"models\":[…]}: %w",
+			origin, err)
 	}
 	source := SourceOwn
 	if origin == FromCatalogue {
@@ -165,7 +166,8 @@ func (c *Catalogue) addEntry(e *Entry, origin, source string) error {
 
 // comparePrices orders a model's prices by day, and those of a day by mode and the length of the prompt.
 func comparePrices(a, b session.Price) int {
-	return cmp.Or(strings.Compare(a.ValidFrom, b.ValidFrom), strings.Compare(a.Mode, b.Mode), cmp.Compare(a.Above, b.Above))
+	return cmp.Or(strings.Compare(a.ValidFrom, b.ValidFrom), strings.Compare(a.Mode, b.Mode),
+		cmp.Compare(a.Above, b.Above))
 }
 
 // unknownModel returns the assumptions about a model that the catalogue does not know.
@@ -180,12 +182,14 @@ func unknownModel(id string) session.ModelInfo {
 // prompt first. Codes: Invalid.
 func (p *Rates) parse(model, origin string) ([]session.Price, error) {
 	if _, err := time.Parse(time.DateOnly, p.ValidFrom); err != nil {
-		return nil, session.Errorf(session.Invalid, "model %s: valid_from %q is not a day like 2026-02-11", model, p.ValidFrom)
+		return nil, session.Errorf(session.Invalid, "model %s: valid_from %q is not a day like 2026-02-11", model,
+			p.ValidFrom)
 	}
 	rows := make([]session.Price, 0, 1+len(p.Tiers))
 	for _, t := range append([]tier{{rates: p.rates}}, p.Tiers...) {
 		if len(rows) > 0 && t.Above <= rows[len(rows)-1].Above {
-			return nil, session.Errorf(session.Invalid, "model %s, price of %s: tiers need an \"above\" greater than 0, in ascending order", model, p.ValidFrom)
+			return nil, session.Errorf(session.Invalid,
+				"model %s, price of %s: tiers need an \"above\" greater than 0, in ascending order", model, p.ValidFrom)
 		}
 		row := session.Price{Model: model, ValidFrom: p.ValidFrom, Above: t.Above, Origin: origin}
 		if err := t.convert(&row); err != nil {
@@ -206,7 +210,8 @@ func (p *Rates) parse(model, origin string) ([]session.Price, error) {
 // convert sets a row's prices. Codes: Invalid.
 func (r *rates) convert(row *session.Price) error {
 	if r.Input == nil || r.Output == nil {
-		return session.Errorf(session.Invalid, "model %s, price of %s: input and output are required", row.Model, row.ValidFrom)
+		return session.Errorf(session.Invalid, "model %s, price of %s: input and output are required", row.Model,
+			row.ValidFrom)
 	}
 	for _, field := range []struct {
 		to   *int64
@@ -222,7 +227,8 @@ func (r *rates) convert(row *session.Price) error {
 		*field.to = int64(math.Round(nano))
 		if nano < 0 || nano > 1e9 || math.Abs(nano-math.Round(nano)) > 1e-6 {
 			return session.Errorf(session.Invalid,
-				"model %s, price of %s: %v dollars per million tokens; use 0 or more, with at most three decimals", row.Model, row.ValidFrom, *field.from)
+				"model %s, price of %s: %v dollars per million tokens; use 0 or more, with at most three decimals", row.Model,
+				row.ValidFrom, *field.from)
 		}
 	}
 	return nil
@@ -240,7 +246,8 @@ func (c *Catalogue) Model(id string) (info session.ModelInfo, known bool) {
 		info = unknownModel(id)
 		if like, ok := c.relative(id); ok {
 			of := c.models[like]
-			info.Like, info.Family, info.Window, info.MaxOutput, info.Modalities = like, of.Family, of.Window, of.MaxOutput, of.Modalities
+			info.Like, info.Family, info.Window, info.MaxOutput, info.Modalities = like, of.Family, of.Window, of.MaxOutput,
+				of.Modalities
 		}
 	}
 	if strings.HasSuffix(strings.ToLower(id), "[1m]") {

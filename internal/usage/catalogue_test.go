@@ -51,7 +51,8 @@ func TestUnknownModelUsesAssumptions(t *testing.T) {
 	c := load(t, "")
 	for _, name := range []string{"", "llama3.1:8b", "claude", "my/own-model-latest", "-latest", ":"} {
 		info, known := c.Model(name)
-		if known || info.ID != name || info.Window != UnknownWindow || info.MaxOutput != UnknownMaxOutput || info.Family != UnknownFamily {
+		if known || info.ID != name || info.Window != UnknownWindow || info.MaxOutput != UnknownMaxOutput ||
+			info.Family != UnknownFamily {
 			t.Errorf("Model(%q) = %+v, %v", name, info, known)
 		}
 	}
@@ -113,7 +114,10 @@ func TestPriceOfTheDay(t *testing.T) {
 		{"a day before the model was there", "o3", "2024-01-01", -1},
 		{"an unknown model", "own-model", "2026-01-02", -1},
 		{"a free offer of a known model", "deepseek/deepseek-chat:free", "2026-01-02", -1},
-		{"a revision is no offer", "us.anthropic.claude-opus-4-5-20251101-v1:0", "2026-01-02", 1000*5000 + 10_000*500 + 100*6250 + 10*25_000},
+		{
+			"a revision is no offer", "us.anthropic.claude-opus-4-5-20251101-v1:0", "2026-01-02",
+			1000*5000 + 10_000*500 + 100*6250 + 10*25_000,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			call := call(row.model, row.day)
@@ -121,7 +125,8 @@ func TestPriceOfTheDay(t *testing.T) {
 			switch {
 			case row.want < 0 && (call.CostNanoUSD != nil || call.PriceSource != ""):
 				t.Errorf("priced at %d by %s", *call.CostNanoUSD, call.PriceSource)
-			case row.want >= 0 && (call.CostNanoUSD == nil || *call.CostNanoUSD != row.want || call.PriceSource != FromCatalogue):
+			case row.want >= 0 && (call.CostNanoUSD == nil || *call.CostNanoUSD != row.want ||
+				call.PriceSource != FromCatalogue):
 				t.Errorf("got %v by %q, want %d", call.CostNanoUSD, call.PriceSource, row.want)
 			}
 		})
@@ -136,8 +141,14 @@ func TestPriceOfLongPromptsAndCacheWritesOfAnHour(t *testing.T) {
 	}{
 		{"a write of an hour costs twice the input", "claude-sonnet-4-5", "2026-01-02", 0, 0, 100, 60, 0, 40*3750 + 60*6000},
 		{"more hours than writes", "claude-sonnet-4-5", "2026-01-02", 0, 0, 10, 60, 0, 10 * 6000},
-		{"at the limit", "claude-sonnet-4-5", "2026-01-02", 100_000, 100_000, 0, 0, 10, 100_000*3000 + 100_000*300 + 10*15_000},
-		{"the whole request above it", "claude-sonnet-4-5", "2026-01-02", 100_000, 99_001, 1000, 1000, 10, 100_000*6000 + 99_001*600 + 1000*12_000 + 10*22_500},
+		{
+			"at the limit", "claude-sonnet-4-5", "2026-01-02", 100_000, 100_000, 0, 0, 10,
+			100_000*3000 + 100_000*300 + 10*15_000,
+		},
+		{
+			"the whole request above it", "claude-sonnet-4-5", "2026-01-02", 100_000, 99_001, 1000, 1000, 10,
+			100_000*6000 + 99_001*600 + 1000*12_000 + 10*22_500,
+		},
 		{"while long prompts cost more", "claude-opus-4-6", "2026-03-12", 200_001, 0, 0, 0, 0, 200_001 * 10_000},
 		{"since they do not", "claude-opus-4-6", "2026-03-13", 200_001, 0, 0, 0, 0, 200_001 * 5000},
 		{"another limit", "gpt-5.4", "2026-05-01", 272_001, 0, 0, 0, 10, 272_001*5000 + 10*22_500},

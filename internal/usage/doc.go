@@ -6,8 +6,8 @@
 // nano-dollars per token, so $1 per million is 1000. The figures were taken from the
 // models.dev catalogue, from pi's generated model list and from providers' own pages;
 // scripts/models renews it. They are list prices of the model's maker; fast holds those of a fast mode, and
-// batch and flex requests cost half. Rates by time of day and region are not modelled. valid_from is the day of a change or of the
-// model's release; where that was not found, a day before it.
+// batch and flex requests cost half. Rates by time of day and region are not modelled. valid_from is the day of a
+// change or of the model's release; where that was not found, a day before it.
 //
 // Two rules of the makers are:
 //   - Anthropic charges 1.25 times the input price for a cache write that lasts five minutes

@@ -107,7 +107,10 @@ func changedPrice(e Entry, known []session.Price, day string) Entry {
 	}
 	isKnown := func(row session.Price) bool {
 		row.ValidFrom = newest
-		return slices.ContainsFunc(known, func(k session.Price) bool { k.Model, k.Origin = row.Model, row.Origin; return k == row })
+		return slices.ContainsFunc(known, func(k session.Price) bool {
+			k.Model, k.Origin = row.Model, row.Origin
+			return k == row
+		})
 	}
 	if !slices.ContainsFunc(rows, func(r session.Price) bool { return r.Mode == "" && !isKnown(r) }) {
 		return changed
@@ -122,7 +125,8 @@ func ParseList(text []byte, source, day string) (*List, error) {
 	var top map[string]jsontext.Value
 	if err := json.Unmarshal(text, &top, jsontext.AllowDuplicateNames(true)); err != nil {
 		if v := jsontext.Value(bytes.TrimSpace(text)); v.IsValid() {
-			return nil, session.Errorf(session.Malformed, "it begins with %q, and a list of models is a JSON object", string(v[:1]))
+			return nil, session.Errorf(session.Malformed, "it begins with %q, and a list of models is a JSON object",
+				string(v[:1]))
 		}
 		return nil, session.Errorf(session.Malformed, "it is no JSON object: %w", err)
 	}
@@ -145,7 +149,9 @@ func ParseList(text []byte, source, day string) (*List, error) {
 		return l, l.check()
 	}
 	names := slices.Collect(maps.Keys(top))
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rankOf(a), rankOf(b)), strings.Compare(a, b)) })
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(rankOf(a), rankOf(b)), strings.Compare(a, b))
+	})
 	taken := map[string]bool{}
 	for _, provider := range names {
 		for _, m := range listedModels(top[provider]) {
@@ -179,7 +185,10 @@ func (l *List) add(e *Entry) {
 	for i := range probe.Prices {
 		probe.Prices[i].ValidFrom = cmp.Or(probe.Prices[i].ValidFrom, sinceRelease)
 	}
-	c := &Catalogue{models: map[string]session.ModelInfo{}, prices: map[string][]session.Price{}, names: map[string]string{}}
+	c := &Catalogue{
+		models: map[string]session.ModelInfo{}, prices: map[string][]session.Price{},
+		names: map[string]string{},
+	}
 	if err := c.addEntry(&probe, FromCatalogue, l.Source); err != nil {
 		l.Skipped = append(l.Skipped, err.Error())
 		return
@@ -190,10 +199,13 @@ func (l *List) add(e *Entry) {
 // check rejects a list without a model. Codes: Invalid.
 func (l *List) check() error {
 	if len(l.Models) == 0 && len(l.Skipped) > 0 {
-		return session.Errorf(session.Invalid, "none of its models can be read: %s", strings.Join(l.Skipped[:min(len(l.Skipped), 3)], "; "))
+		return session.Errorf(session.Invalid, "none of its models can be read: %s",
+			strings.Join(l.Skipped[:min(len(l.Skipped), 3)], "; "))
 	}
 	if len(l.Models) == 0 {
-		return session.Errorf(session.Invalid, "it holds no model: a list has the form of models.dev, {\"provider\":{\"models\":{\"model\":{\"limit\":…,\"cost\":…}}}}")
+		return session.Errorf(session.Invalid,
+			"it holds no model: a list has the form of models.dev, "+
+				"{\"provider\":{\"models\":{\"model\":{\"limit\":…,\"cost\":…}}}}")
 	}
 	slices.SortFunc(l.Models, func(a, b Entry) int { return strings.Compare(a.ID, b.ID) })
 	l.Count = len(l.Models)
@@ -306,7 +318,8 @@ func (m *listed) entry(provider string) (e *Entry, why string) {
 		return nil, ""
 	}
 	e = &Entry{
-		ID: m.ID, Provider: provider, Family: tokenizerOf(m.ID), Window: int64(window), MaxOutput: int64(cmp.Or(output, UnknownMaxOutput)),
+		ID: m.ID, Provider: provider, Family: tokenizerOf(m.ID), Window: int64(window),
+		MaxOutput:  int64(cmp.Or(output, UnknownMaxOutput)),
 		Modalities: modalities(cmp.Or(strings.Join(m.Modalities.Input, " "), strings.Join(m.Input, " "))),
 	}
 	if m.Cost == nil || m.Cost.Input == nil || m.Cost.Output == nil || *m.Cost.Input == 0 && *m.Cost.Output == 0 {
@@ -317,7 +330,8 @@ func (m *listed) entry(provider string) (e *Entry, why string) {
 		price.ValidFrom = m.ReleaseDate
 	}
 	for _, t := range m.Cost.Tiers {
-		if above := int64(cmp.Or(t.Above, t.Tier.Size)); above > 0 && cmp.Or(t.Tier.Type, "context") == "context" && t.Input != nil && t.Output != nil {
+		if above := int64(cmp.Or(t.Above, t.Tier.Size)); above > 0 && cmp.Or(t.Tier.Type, "context") == "context" &&
+			t.Input != nil && t.Output != nil {
 			price.Tiers = append(price.Tiers, tier{above, t.rates(m.ID)})
 		}
 	}
@@ -438,7 +452,8 @@ func ParseStored(text []byte) (*Stored, error) {
 		return nil, session.Errorf(session.Malformed, "it is damaged: %w", err)
 	}
 	if s.Form != storedForm {
-		return nil, session.Errorf(session.Malformed, "it has form %d; this version of sessiond reads form %d", s.Form, storedForm)
+		return nil, session.Errorf(session.Malformed, "it has form %d; this version of sessiond reads form %d", s.Form,
+			storedForm)
 	}
 	return s, nil
 }
@@ -460,7 +475,8 @@ func (s *Stored) Put(l List) (models, prices int, err error) {
 			models++
 			return false
 		}
-		if l.Added || l.Date <= c.lists[0].Date || !c.isMakers(&e, id) || len(changedPrice(e, c.prices[id], l.Date).Prices) == 0 {
+		if l.Added || l.Date <= c.lists[0].Date || !c.isMakers(&e, id) ||
+			len(changedPrice(e, c.prices[id], l.Date).Prices) == 0 {
 			return true
 		}
 		prices++
@@ -501,7 +517,8 @@ func Renewed(l *List) ([]byte, error) {
 	f.Models = withoutSnapshots(f.Models)
 	f.Source, f.Date = l.Source, l.Date
 	var out bytes.Buffer
-	out.WriteString("{\n  \"source\": " + string(session.JSONOf(f.Source)) + ", \"date\": " + string(session.JSONOf(f.Date)) + ",\n  \"models\": [\n")
+	out.WriteString("{\n  \"source\": " + string(session.JSONOf(f.Source)) + ", \"date\": " +
+		string(session.JSONOf(f.Date)) + ",\n  \"models\": [\n")
 	for i := range f.Models {
 		line, err := json.Marshal(&f.Models[i])
 		if err != nil {

@@ -40,7 +40,8 @@ func TestListOfModelsDevAddsModelsAndPrices(t *testing.T) {
 	again := testkit.Must(ParseStored(testkit.Must(stored.Text())(t)))(t)
 	c := testkit.Must(Load(nil, again.Lists...))(t)
 	info, known := c.Model("claude-opus-9")
-	if !known || info.Window != 1_900_000 || info.Family != "claude" || info.Source != "models.dev" || !slices.Contains(info.Modalities, "file") {
+	if !known || info.Window != 1_900_000 || info.Family != "claude" || info.Source != "models.dev" ||
+		!slices.Contains(info.Modalities, "file") {
 		t.Errorf("%+v", info)
 	}
 	if info, known := c.Model("plan-only"); !known || info.Window != 300_000 || len(c.PricesOf("plan-only")) != 0 {
@@ -58,8 +59,10 @@ func TestListOfModelsDevAddsModelsAndPrices(t *testing.T) {
 		{"claude-opus-9", "2027-01-04", "", 1000, -1}, // before its release
 	} {
 		call := call(row.model, row.day)
-		call.InputTokens, call.CacheReadTokens, call.CacheWriteTokens, call.OutputTokens, call.ServiceTier = row.prompt, 0, 0, 0, row.tier
-		if c.Price(call); call.CostNanoUSD == nil && row.want >= 0 || call.CostNanoUSD != nil && *call.CostNanoUSD != row.want {
+		call.InputTokens, call.CacheReadTokens, call.CacheWriteTokens, call.OutputTokens, call.ServiceTier = row.prompt, 0, 0,
+			0, row.tier
+		if c.Price(call); call.CostNanoUSD == nil && row.want >= 0 ||
+			call.CostNanoUSD != nil && *call.CostNanoUSD != row.want {
 			t.Errorf("%+v: %v", row, call.CostNanoUSD)
 		}
 	}
@@ -107,13 +110,17 @@ func TestListsOfPiAreRead(t *testing.T) {
 
 func TestParseListRejectsWhatIsNone(t *testing.T) {
 	for name, text := range map[string]string{
-		"no JSON": `<html>`, "half of one": modelsDev[:200], "an array": `[]`, "no model": `{"anthropic":{"models":{}}}`, "another program's": `{"name":"x","version":"1"}`,
+		"no JSON": `<html>`, "half of one": modelsDev[:200], "an array": `[]`, "no model": `{"anthropic":{"models":{}}}`,
+		"another program's": `{"name":"x","version":"1"}`,
 	} {
 		if _, err := ParseList([]byte(text), "x", "2026-11-20"); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	for name, text := range map[string]string{"damaged": `{"form":1,"lists":[{`, "of a newer version": `{"form":2,"lists":{}}`, "no lists": `"x"`} {
+	for name, text := range map[string]string{
+		"damaged":            `{"form":1,"lists":[{`,
+		"of a newer version": `{"form":2,"lists":{}}`, "no lists": `"x"`,
+	} {
 		if _, err := ParseStored([]byte(text)); session.CodeOf(err) != session.Malformed {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -123,8 +130,9 @@ func TestParseListRejectsWhatIsNone(t *testing.T) {
 func TestUnknownModelHasTheWindowOfItsFamily(t *testing.T) {
 	c := load(t, "")
 	for name, like := range map[string]string{
-		"claude-opus-8": "claude-opus-5-5", "anthropic/claude-opus-8-20270101": "claude-opus-5-5", "gemini-9-pro": "gemini-3.1-pro",
-		"llama3.1:8b": "", "my-model": "", "claude-opus-5": "",
+		"claude-opus-8": "claude-opus-5-5", "anthropic/claude-opus-8-20270101": "claude-opus-5-5",
+		"gemini-9-pro": "gemini-3.1-pro",
+		"llama3.1:8b":  "", "my-model": "", "claude-opus-5": "",
 	} {
 		info, known := c.Model(name)
 		if info.Like != like || like != "" && (known || info.Window != c.models[like].Window) {
@@ -181,7 +189,10 @@ func TestZeroIsPricedForImportsAlone(t *testing.T) {
 		model, provider string
 		want            int64
 	}{
-		{"claude-sonnet-5", "anthropic", 1000*2000 + 10_000*200 + 100*2500 + 10*10_000}, {"claude-sonnet-5", "ollama", 0}, {"own-model", "house", 0}, {"deepseek-chat:free", "openrouter", 0},
+		{"claude-sonnet-5", "anthropic", 1000*2000 + 10_000*200 + 100*2500 + 10*10_000},
+		{"claude-sonnet-5", "ollama", 0},
+		{"own-model", "house", 0},
+		{"deepseek-chat:free", "openrouter", 0},
 	} {
 		call := call(row.model, "2026-11-01")
 		call.Provider, call.CostNanoUSD = row.provider, new(int64)

@@ -59,7 +59,10 @@ func ServiceTier(tier string) string {
 // IsLocal reports whether a provider is a server on the user's own hardware: nobody charges for its replies.
 func IsLocal(provider string) bool {
 	provider = strings.ToLower(provider)
-	for _, local := range []string{"ollama", "lmstudio", "lm-studio", "llama", "vllm", "mlx", "localai", "local", "sglang"} {
+	for _, local := range []string{
+		"ollama", "lmstudio", "lm-studio", "llama", "vllm", "mlx", "localai", "local",
+		"sglang",
+	} {
 		if rest, ok := strings.CutPrefix(provider, local); ok && !strings.HasPrefix(rest, "-cloud") && rest != "-api" {
 			return true
 		}

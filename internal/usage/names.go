@@ -23,7 +23,8 @@ func (c *Catalogue) find(name string) (id string, ok bool) {
 
 // makers are the providers whose own list prices count, in the order in which lists are searched for a model.
 var makers = []string{
-	"anthropic", "openai", "google", "xai", "deepseek", "mistral", "moonshotai", "zai", "minimax", "alibaba", "qwen", "xiaomi", "meta", "llama",
+	"anthropic", "openai", "google", "xai", "deepseek", "mistral", "moonshotai", "zai", "minimax", "alibaba", "qwen",
+	"xiaomi", "meta", "llama",
 	"amazon-bedrock", "cohere", "ant-ling", "inclusionai", "stepfun",
 }
 
@@ -32,7 +33,10 @@ var makers = []string{
 func normalizeName(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	name = name[strings.LastIndexByte(name, '/')+1:]
-	for _, maker := range []string{"anthropic.", "openai.", "google.", "deepseek.", "qwen.", "mistral.", "moonshot.", "minimax.", "zai.", "meta.", "amazon."} {
+	for _, maker := range []string{
+		"anthropic.", "openai.", "google.", "deepseek.", "qwen.", "mistral.", "moonshot.",
+		"minimax.", "zai.", "meta.", "amazon.",
+	} {
 		if _, rest, ok := strings.Cut(name, maker); ok {
 			name = rest
 		}

@@ -30,7 +30,8 @@ import (
 func FromProvider(provider string, raw session.JSON) (session.Call, error) {
 	var fields map[string]jsontext.Value
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
-		return session.Call{}, session.Errorf(session.Invalid, "usage is not a JSON object: send the provider's own, unchanged").
+		return session.Call{}, session.Errorf(session.Invalid,
+			"usage is not a JSON object: send the provider's own, unchanged").
 			At("usage", "is not a JSON object")
 	}
 	var failed error
@@ -51,7 +52,8 @@ func FromProvider(provider string, raw session.JSON) (session.Call, error) {
 		}
 	default:
 		return session.Call{}, session.Errorf(session.Invalid,
-			"usage has none of the fields prompt_tokens, input_tokens or promptTokenCount: send tokens in their own fields instead").
+			"usage has none of the fields prompt_tokens, input_tokens or promptTokenCount: "+
+				"send tokens in their own fields instead").
 			At("usage", "has no known form")
 	}
 	if failed != nil {
@@ -116,7 +118,8 @@ func anthropic(r *reader, call *session.Call) {
 	}
 	by := r.object("cache_creation")
 	call.CacheWrite1h = by.number("ephemeral_1h_input_tokens")
-	call.CacheWriteTokens = max(r.number("cache_creation_input_tokens"), by.number("ephemeral_5m_input_tokens")+call.CacheWrite1h)
+	call.CacheWriteTokens = max(r.number("cache_creation_input_tokens"),
+		by.number("ephemeral_5m_input_tokens")+call.CacheWrite1h)
 }
 
 func gemini(r *reader, call *session.Call) {

@@ -131,7 +131,8 @@ func FuzzFromProvider(f *testing.F) {
 	f.Add("google", `{"promptTokenCount":5,"totalTokenCount":9}`)
 	f.Fuzz(func(t *testing.T, provider, raw string) {
 		call, err := FromProvider(provider, session.JSON(raw))
-		if err == nil && min(call.InputTokens, call.CacheReadTokens, call.CacheWriteTokens, call.OutputTokens, call.ReasoningTokens) < 0 {
+		if err == nil && min(call.InputTokens, call.CacheReadTokens, call.CacheWriteTokens, call.OutputTokens,
+			call.ReasoningTokens) < 0 {
 			t.Errorf("negative tokens from %s: %+v", raw, call)
 		}
 	})

@@ -47,8 +47,8 @@ const (
 )
 
 // Serve answers requests until ctx ends. Then it accepts no new ones and waits for running ones, at
-// most Grace; it cuts off the rest, which are no failure of the stop. The caller closes the store afterwards. Codes: Invalid (no listener is configured),
-// Conflict (another process listens there).
+// most Grace; it cuts off the rest, which are no failure of the stop. The caller closes the store afterwards. Codes:
+// Invalid (no listener is configured), Conflict (another process listens there).
 func Serve(ctx context.Context, in Listen) error {
 	if in.Address == "" && in.Socket == "" {
 		return session.Errorf(session.Invalid, "no listener is configured: set `listen` to an address, or `socket` to a path")
@@ -114,7 +114,8 @@ func wait(ctx context.Context, in Listen, servers []*http.Server, failed <-chan 
 	for _, s := range servers {
 		if err := s.Shutdown(limit); err != nil {
 			drop() // cancels the running requests; a transaction that began still ends
-			in.Log.Warn().Msgf("requests still running %s after the stop were cut off: their clients read or send too slowly", in.Grace)
+			in.Log.Warn().Msgf("requests still running %s after the stop were cut off: their clients read or send too slowly",
+				in.Grace)
 			_ = s.Close() // the connections end either way
 		}
 	}
@@ -186,7 +187,8 @@ func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	}
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode()&fs.ModeSocket == 0 {
-		return nil, session.Errorf(session.Conflict, "%s exists and is not a socket: remove it, or choose another path with --socket", path)
+		return nil, session.Errorf(session.Conflict,
+			"%s exists and is not a socket: remove it, or choose another path with --socket", path)
 	}
 	if err == nil {
 		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
@@ -203,7 +205,8 @@ func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	temp := filepath.Join(private, "s")
 	l, err := new(net.ListenConfig).Listen(ctx, "unix", temp)
 	if err != nil {
-		return nil, session.Errorf(session.Invalid, "cannot create the socket %s (its path can have about 90 characters): %w", path, err)
+		return nil, session.Errorf(session.Invalid, "cannot create the socket %s (its path can have about 90 characters): %w",
+			path, err)
 	}
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false) // it is not at that path any more

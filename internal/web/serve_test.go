@@ -48,12 +48,15 @@ func serve(t *testing.T, in web.Listen) (place, func() error) {
 }
 
 func client(socket string) *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		if socket != "" {
-			network, address = "unix", socket
-		}
-		return new(net.Dialer).DialContext(ctx, network, address)
-	}}}
+	return &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if socket != "" {
+				network, address = "unix", socket
+			}
+			return new(net.Dialer).DialContext(ctx, network, address)
+		},
+	}}
 }
 
 func get(t *testing.T, c *http.Client, url string) (int, string) {
@@ -221,7 +224,8 @@ func TestOnlyServiceRoutesAreOpen(t *testing.T) {
 	handler := guard.New(guard.Options{Token: token, Open: api.Open}).TCP(http.HandlerFunc(hello))
 	for target, want := range map[string]int{
 		"GET /healthz": 200, "GET /readyz": 200, "GET /version": 200, "HEAD /healthz": 200, "GET /openapi.json": 200,
-		"GET /metrics": 401, "GET /v1/sessions": 401, "POST /healthz": 401, "GET /healthz/": 401, "GET /": 401, "GET //healthz": 401, "GET /v1/../healthz": 401,
+		"GET /metrics": 401, "GET /v1/sessions": 401, "POST /healthz": 401, "GET /healthz/": 401, "GET /": 401,
+		"GET //healthz": 401, "GET /v1/../healthz": 401,
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		r := httptest.NewRequest(method, "http://localhost"+path, nil)

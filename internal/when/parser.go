@@ -12,7 +12,8 @@ import (
 var words = sync.OnceValue(newVocabulary)
 
 // plain removes the diacritics of German and French.
-var plain = strings.NewReplacer("ä", "a", "ö", "o", "ü", "u", "é", "e", "è", "e", "ê", "e", "û", "u", "â", "a", "à", "a", "ç", "c", "a\u0308", "a", "u\u0308", "u", "e\u0301", "e", "e\u0300", "e", "u\u0302", "u")
+var plain = strings.NewReplacer("ä", "a", "ö", "o", "ü", "u", "é", "e", "è", "e", "ê", "e", "û", "u", "â", "a", "à",
+	"a", "ç", "c", "a\u0308", "a", "u\u0308", "u", "e\u0301", "e", "e\u0300", "e", "u\u0302", "u")
 
 // token is a word or a number of a text; 12.11.2026 is one.
 type token struct {
@@ -132,7 +133,8 @@ func (p *parser) isThrough(word string) bool {
 
 // isOtherWord reports whether a word behind in or of is no month or season: "in Spring Boot", "of May Ltd".
 func (p *parser) isOtherWord(i, first, end int) bool {
-	if end-first != 1 || end >= len(p.tokens) || !p.ambiguous[p.at(first)] || strings.TrimSpace(p.text[p.tokens[first].to:p.tokens[end].from]) != "" {
+	if end-first != 1 || end >= len(p.tokens) || !p.ambiguous[p.at(first)] ||
+		strings.TrimSpace(p.text[p.tokens[first].to:p.tokens[end].from]) != "" {
 		return false
 	}
 	next, _ := utf8.DecodeRuneInString(p.text[p.tokens[end].from:])
@@ -171,7 +173,10 @@ func (n *Named) bound(written string, now time.Time) {
 
 // between parses between X and Y, and from X to Y.
 func (p *parser) between(i int) *Named {
-	links := map[string]string{"between": "and", "zwischen": "und", "entre": "et", "from": "to", "vom": "bis", "von": "bis", "du": "au"}
+	links := map[string]string{
+		"between": "and", "zwischen": "und", "entre": "et", "from": "to", "vom": "bis",
+		"von": "bis", "du": "au",
+	}
 	link, ok := links[p.at(i)]
 	if !ok {
 		return nil
@@ -514,7 +519,8 @@ func (p *parser) numericDate(i int, plainly bool) (Span, bool) {
 		return Span{From: from, To: from.AddDate(0, 1, 0)}, true
 	case isYear:
 		return Span{}, false
-	case len(numbers) == 2 && word[separator] == '.' && plainly && strings.HasPrefix(p.text[p.tokens[i].to:], ".") && 1 <= numbers[1] && numbers[1] <= 12:
+	case len(numbers) == 2 && word[separator] == '.' && plainly && strings.HasPrefix(p.text[p.tokens[i].to:], ".") &&
+		1 <= numbers[1] && numbers[1] <= 12:
 		span, _, ok := p.dayOf(numbers[0], numbers[1], len(p.tokens), i)
 		return span, ok && numbers[0] > 0
 	case len(numbers) != 3 || word[separator] == '-':

@@ -23,7 +23,8 @@ func (s Span) Contains(t time.Time) bool {
 		return (s.From.IsZero() || !t.Before(s.From)) && (s.To.IsZero() || t.Before(s.To))
 	}
 	t = t.In(s.From.Location())
-	for years := t.Year() - s.From.Year() - 1; years <= t.Year()-s.From.Year(); years++ { // a winter begins the year before
+	// a winter begins the year before
+	for years := t.Year() - s.From.Year() - 1; years <= t.Year()-s.From.Year(); years++ {
 		if shifted := s.shifted(years); !t.Before(shifted.From) && t.Before(shifted.To) {
 			return true
 		}

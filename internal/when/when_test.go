@@ -74,7 +74,10 @@ func TestFlagsAreTimes(t *testing.T) {
 			t.Errorf("%q is %s, %v; want %s", text, span, ok, want)
 		}
 	}
-	for _, text := range []string{"", "soon", "-3d", "3 days", "3 moons ago", "d", "last", "thursday next", "30 February", "31.11.2026", "12/11/2026", "2026-13", "since monday", "2031"} {
+	for _, text := range []string{
+		"", "soon", "-3d", "3 days", "3 moons ago", "d", "last", "thursday next", "30 February",
+		"31.11.2026", "12/11/2026", "2026-13", "since monday", "2031",
+	} {
 		if span, ok := Parse(text, now); ok {
 			t.Errorf("%q is %s", text, span)
 		}
@@ -130,9 +133,12 @@ func TestQuestionsNameTimes(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"may I use the march script", "how does it work in Spring Boot", "return the last 5 messages", "the second last commit",
-		"a fall in coverage", "port 2025 of the proxy", "version 1.2.3", "was ist der Plan", "il a été fait", "sun and moon", "section 3.2 of the spec",
-		"before we merge", "bis bald", "vor dem Merge", "avant le merge", "in 2000 lines", "since then", "the next week", "one day",
+		"may I use the march script", "how does it work in Spring Boot", "return the last 5 messages",
+		"the second last commit",
+		"a fall in coverage", "port 2025 of the proxy", "version 1.2.3", "was ist der Plan", "il a été fait", "sun and moon",
+		"section 3.2 of the spec",
+		"before we merge", "bis bald", "vor dem Merge", "avant le merge", "in 2000 lines", "since then", "the next week",
+		"one day",
 	} {
 		if n := Find(text, now); n != nil {
 			t.Errorf("%q names %s", text, n.Text)
@@ -189,7 +195,10 @@ func TestFlagsOfNamedTimes(t *testing.T) {
 
 func TestWordsOfTimeAreKnown(t *testing.T) {
 	n := Find("les logs de l'été dernier, pas avant-hier", now)
-	for piece, want := range map[string]bool{"l'été": true, "dernier": true, "logs": false, "avant-hier": false, "": false} {
+	for piece, want := range map[string]bool{
+		"l'été": true, "dernier": true, "logs": false, "avant-hier": false,
+		"": false,
+	} {
 		if n.Has(piece) != want {
 			t.Errorf("%q: %v", piece, !want)
 		}

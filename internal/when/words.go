@@ -87,7 +87,8 @@ func newVocabulary() *vocabulary {
 		}
 	}
 	v.seasons = map[string]time.Month{ // of the north, where most who ask live
-		"spring": time.March, "fruhling": time.March, "fruehling": time.March, "fruhjahr": time.March, "fruehjahr": time.March, "printemps": time.March,
+		"spring": time.March, "fruhling": time.March, "fruehling": time.March, "fruhjahr": time.March,
+		"fruehjahr": time.March, "printemps": time.March,
 		"summer": time.June, "sommer": time.June, "ete": time.June,
 		"autumn": time.September, "fall": time.September, "herbst": time.September, "automne": time.September,
 		"winter": time.December, "hiver": time.December,
@@ -95,22 +96,28 @@ func newVocabulary() *vocabulary {
 	v.units = map[string]unit{
 		"day": unitDay, "days": unitDay, "tag": unitDay, "tage": unitDay, "tagen": unitDay, "jour": unitDay, "jours": unitDay,
 		"week": unitWeek, "weeks": unitWeek, "woche": unitWeek, "wochen": unitWeek, "semaine": unitWeek, "semaines": unitWeek,
-		"month": unitMonth, "months": unitMonth, "monat": unitMonth, "monate": unitMonth, "monaten": unitMonth, "monats": unitMonth, "mois": unitMonth,
-		"quarter": unitQuarter, "quarters": unitQuarter, "quartal": unitQuarter, "quartale": unitQuarter, "quartalen": unitQuarter, "trimestre": unitQuarter, "trimestres": unitQuarter,
+		"month": unitMonth, "months": unitMonth, "monat": unitMonth, "monate": unitMonth, "monaten": unitMonth,
+		"monats": unitMonth, "mois": unitMonth,
+		"quarter": unitQuarter, "quarters": unitQuarter, "quartal": unitQuarter, "quartale": unitQuarter,
+		"quartalen": unitQuarter, "trimestre": unitQuarter, "trimestres": unitQuarter,
 		"year": unitYear, "years": unitYear, "jahr": unitYear, "jahre": unitYear, "jahren": unitYear, "jahres": unitYear,
 		"an": unitYear, "ans": unitYear, "annee": unitYear, "annees": unitYear,
 	}
-	v.last = set("last", "past", "previous", "letzte", "letzten", "letzter", "letztes", "letztem", "vorige", "vorigen", "voriges", "vorigem",
-		"vergangene", "vergangenen", "vergangenes", "vergangenem", "dernier", "derniere", "derniers", "dernieres", "passe", "passee")
+	v.last = set("last", "past", "previous", "letzte", "letzten", "letzter", "letztes", "letztem", "vorige", "vorigen",
+		"voriges", "vorigem",
+		"vergangene", "vergangenen", "vergangenes", "vergangenem", "dernier", "derniere", "derniers", "dernieres", "passe",
+		"passee")
 	v.this = set("this", "current", "diese", "diesen", "dieser", "dieses", "diesem", "ce", "cet", "cette")
 	v.from = set("since", "seit", "ab", "depuis")
 	v.after = set("after", "nach", "apres")
 	v.before = set("before", "until", "till", "vor", "bis", "avant")
-	v.around = set("in", "on", "of", "during", "from", "by", "around", "early", "late", "mid", "through", "im", "am", "vom", "wahrend", "anfang", "mitte", "ende", "gegen",
+	v.around = set("in", "on", "of", "during", "from", "by", "around", "early", "late", "mid", "through", "im", "am",
+		"vom", "wahrend", "anfang", "mitte", "ende", "gegen",
 		"en", "de", "du", "debut", "fin", "mi", "le", "courant")
 	v.articles = set("the", "der", "die", "das", "dem", "den", "des", "le", "la", "les", "l", "zum", "zur", "au")
 	v.ambiguous = set("march", "may", "mars", "spring", "fall", "ete")
-	v.short = set("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "okt", "nov", "dec", "dez", "fev", "avr",
+	v.short = set("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "okt", "nov", "dec", "dez", "fev",
+		"avr",
 		"sun", "mon", "tue", "wed", "thu", "fri", "sat")
 	return v
 }

@@ -32,7 +32,8 @@ var skippedTables = []string{
 // skippedColumns are times of bookkeeping, what other columns say already, and contents that
 // their hash stands for.
 var skippedColumns = []string{
-	"sessions.updated_at", "parts.id", "calls.id", "blobs.data", "blocks.created_at", "keys.updated_at", "calibrations.updated_at",
+	"sessions.updated_at", "parts.id", "calls.id", "blobs.data", "blocks.created_at", "keys.updated_at",
+	"calibrations.updated_at",
 }
 
 // reference says what the number in a column refers to, by "table.column" or the column alone.
@@ -50,8 +51,12 @@ var reference = map[string]string{
 // other tables are known by all their columns.
 var identity = map[string][]string{
 	"sessions": {"id"}, "messages": {"id"}, "parts": {"message_id", "idx"}, "blobs": {"sha256"}, "compactions": {"id"},
-	"contexts": {"id"}, "frozen": {"id"}, "blocks": {"hash"}, "daily_usage": {"day", "project", "source", "model", "purpose"}, "models": {"id"},
-	"prices": {"model", "valid_from"}, "calls": {"source", "external_id", "session_id", "message_id", "purpose", "created_at"},
+	"contexts": {"id"}, "frozen": {"id"}, "blocks": {"hash"},
+	"daily_usage": {"day", "project", "source", "model", "purpose"}, "models": {"id"},
+	"prices": {"model", "valid_from"}, "calls": {
+		"source", "external_id", "session_id", "message_id", "purpose",
+		"created_at",
+	},
 	"calibrations": {"model"}, "keys": {"key"}, "links": {"session_id"}, "marks": {"session_id", "message_id", "kind"},
 	"states": {"session_id", "name"}, "flushes": {"session_id", "compaction_id"}, "purged_days": {"day", "source"},
 	"purged_sources": {"source", "id_hash"}, "compaction_undos": {"session_id", "compaction_id"},
@@ -180,7 +185,8 @@ func open(path string) (*file, error) {
 	}
 	err = errors.Join(f.readSchema(), f.nameSessions(), f.nameMessages())
 	if err == nil {
-		err = errors.Join(f.number("compaction", "compactions"), f.number("context", "contexts"), f.number("frozen", "frozen"))
+		err = errors.Join(f.number("compaction", "compactions"), f.number("context", "contexts"),
+			f.number("frozen", "frozen"))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), db.Close())
@@ -310,7 +316,8 @@ func (f *file) text(table, column string, value, parent any, opt *options) strin
 		}
 		if strings.HasPrefix(v, "{") && column != "text" && column != "arguments" {
 			sorted := jsontext.Value(v)
-			if sorted.Format(jsontext.ReorderRawObjects(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil {
+			if sorted.Format(jsontext.ReorderRawObjects(true), jsontext.AllowDuplicateNames(true),
+				jsontext.AllowInvalidUTF8(true)) == nil {
 				return string(sorted)
 			}
 		}

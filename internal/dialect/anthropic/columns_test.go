@@ -28,7 +28,10 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 		name, message string
 		want          []row
 	}{
-		{"a person", `{"role":"user","content":"hi"}`, []row{{session.User, session.Person, "", "", []session.Part{session.TextPart("hi")}}}},
+		{
+			"a person", `{"role":"user","content":"hi"}`,
+			[]row{{session.User, session.Person, "", "", []session.Part{session.TextPart("hi")}}},
+		},
 		{
 			"a reply with everything, in order", `{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-4-6","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"redacted_thinking","data":"d"},{"type":"text","text":"yes"},{"type":"tool_use","id":"toolu_1","name":"f","input":{ "n": 1.0}}],"stop_reason":"tool_use"}`,
 			[]row{{session.Assistant, session.Model, "claude-opus-4-6", session.FinishToolCalls, []session.Part{
@@ -75,10 +78,19 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 		},
 		{
 			"a search result and a document of blocks can be read", `{"role":"user","content":[{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"found"}]},{"type":"document","source":{"type":"content","content":[{"type":"text","text":"one"}]}}]}`,
-			[]row{{session.User, session.Person, "", "", []session.Part{{Kind: session.PartText, Text: "s\nt\nfound"}, {Kind: session.PartFile, Text: "one"}}}},
+			[]row{{session.User, session.Person, "", "", []session.Part{
+				{Kind: session.PartText, Text: "s\nt\nfound"},
+				{Kind: session.PartFile, Text: "one"},
+			}}},
 		},
-		{"a refusal", `{"role":"assistant","content":[],"stop_reason":"refusal"}`, []row{{session.Assistant, session.Model, "", session.FinishRefusal, nil}}},
-		{"instructions in the middle", `{"role":"system","content":"x"}`, []row{{session.System, session.Program, "", "", []session.Part{session.TextPart("x")}}}},
+		{
+			"a refusal", `{"role":"assistant","content":[],"stop_reason":"refusal"}`,
+			[]row{{session.Assistant, session.Model, "", session.FinishRefusal, nil}},
+		},
+		{
+			"instructions in the middle", `{"role":"system","content":"x"}`,
+			[]row{{session.System, session.Program, "", "", []session.Part{session.TextPart("x")}}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			decoded := testkit.Must(anthropic.Decode(dialecttest.List(t, "["+c.message+"]")))(t)

@@ -130,7 +130,8 @@ func (d *decoder) role(path string, o *jsonx.Object) (wire.Message, error) {
 	case roleSystem: // in the middle of a conversation, newer models take it
 		return wire.NewMessage(Name, session.System, session.Program), nil
 	}
-	return wire.Message{}, jsonx.Errorf(session.Invalid, jsonx.Join(path, "role"), "is %q: it must be one of user, assistant, system", jsonx.Clip(role))
+	return wire.Message{}, jsonx.Errorf(session.Invalid, jsonx.Join(path, "role"),
+		"is %q: it must be one of user, assistant, system", jsonx.Clip(role))
 }
 
 // finish translates a stop_reason.
@@ -188,9 +189,11 @@ func (d *decoder) content(path string, raw jsontext.Value, m *wire.Message) ([]g
 func (d *decoder) spoken(b *wire.Block, entry []wire.Block, role session.Role) (group, error) {
 	switch {
 	case b.Kind == typeToolResult:
-		return nil, jsonx.Errorf(session.Invalid, b.Path, "is a tool_result in an entry of role %s: results stand in a user's", role)
+		return nil, jsonx.Errorf(session.Invalid, b.Path,
+			"is a tool_result in an entry of role %s: results stand in a user's", role)
 	case b.Kind == typeToolUse && role != session.Assistant:
-		return nil, jsonx.Errorf(session.Invalid, b.Path, "is a tool_use in an entry of role %s: only an assistant calls tools", role)
+		return nil, jsonx.Errorf(session.Invalid, b.Path,
+			"is a tool_use in an entry of role %s: only an assistant calls tools", role)
 	case isServerCall(b.Kind) && role == session.Assistant && !answered(b, entry):
 		return group{wire.Data(b.Raw, wire.Extra{Type: b.Kind})}, nil // the provider answers it
 	}
@@ -331,7 +334,8 @@ func (d *decoder) result(b *wire.Block) (group, error) {
 		p.IsError = new(kind == 't')
 	case 'n':
 	default:
-		return nil, jsonx.Errorf(session.Invalid, jsonx.Join(b.Path, "is_error"), "must be true or false, not %s", jsonx.Describe(b.Get("is_error")))
+		return nil, jsonx.Errorf(session.Invalid, jsonx.Join(b.Path, "is_error"), "must be true or false, not %s",
+			jsonx.Describe(b.Get("is_error")))
 	}
 	content := b.Get("content")
 	if p.X.Shape, p.Text, err = d.Content(b.Path, "content", content); err != nil {
@@ -404,7 +408,8 @@ func collect(o *jsonx.Object, lines *[]string) {
 	}
 	for _, m := range *o {
 		switch m.Key {
-		case "title", "url", "source", "text", "stdout", "stderr", "error_code", "error_message", "data", "tool_name", "content", "tool_references", "lines":
+		case "title", "url", "source", "text", "stdout", "stderr", "error_code", "error_message", "data", "tool_name",
+			"content", "tool_references", "lines":
 			collectValue(jsontext.Value(m.Value), lines)
 		}
 	}

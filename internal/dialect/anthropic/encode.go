@@ -144,7 +144,8 @@ func encodeSource(p *wire.Part) jsontext.Value {
 	case p.Blob != nil && x.Shape == shapeText:
 		return jsonx.Encode("type", sourceText, "media_type", jsonx.Maybe(x.MediaType), "data", jsonx.Maybe(p.Blob.Data))
 	case p.Blob != nil:
-		return jsonx.Encode("type", sourceBase64, "media_type", jsonx.Maybe(x.MediaType), "data", base64.StdEncoding.EncodeToString(p.Blob.Data))
+		return jsonx.Encode("type", sourceBase64, "media_type", jsonx.Maybe(x.MediaType), "data",
+			base64.StdEncoding.EncodeToString(p.Blob.Data))
 	case x.URL != "":
 		return jsonx.Encode("type", sourceURL, "url", x.URL)
 	case x.FileID != "":

@@ -24,7 +24,10 @@ func TestCacheMarks(t *testing.T) {
 	entry := func(role string, blocks ...string) string {
 		return `{"role":"` + role + `","content":[` + strings.Join(blocks, ",") + `]}`
 	}
-	in := []string{entry("user", marked(x)), entry("assistant", use), entry("user", marked(result), y), entry("assistant", marked(y), `{"type":"thinking","thinking":"t","signature":"s"}`, `{"type":"hologram"}`)}
+	in := []string{
+		entry("user", marked(x)), entry("assistant", use), entry("user", marked(result), y),
+		entry("assistant", marked(y), `{"type":"thinking","thinking":"t","signature":"s"}`, `{"type":"hologram"}`),
+	}
 	for _, c := range []struct {
 		name    string
 		system  string
@@ -33,12 +36,26 @@ func TestCacheMarks(t *testing.T) {
 		want    string
 	}{
 		{"none", "Be short.", nil, 1, `{"system":"Be short.","messages":[` + entry("user", x) + `]}`},
-		{"the system text and the end", "Be short.", []int{-1, 0}, 1, `{"system":[{"type":"text","text":"Be short."` + mark + `}],"messages":[` + entry("user", marked(x)) + `]}`},
+		{
+			"the system text and the end", "Be short.",
+			[]int{-1, 0},
+			1,
+			`{"system":[{"type":"text","text":"Be short."` + mark + `}],"messages":[` + entry("user", marked(x)) + `]}`,
+		},
 		{"no system text", "", []int{-1}, 1, `{"messages":[` + entry("user", x) + `]}`},
-		{"a call, and a result in front of what a person said", "", []int{1, 2}, 3, `{"messages":[` + entry("user", x) + `,` + entry("assistant", marked(use)) + `,` + entry("user", marked(result), y) + `]}`},
-		{"all of an entry", "", []int{3}, 3, `{"messages":[` + entry("user", x) + `,` + entry("assistant", use) + `,` + entry("user", result, marked(y)) + `]}`},
-		{"behind what is not sent", "", []int{3, 4}, 4, `{"messages":[` + entry("user", x) + `,` + entry("assistant", use) + `,` + entry("user", result, marked(y)) + `,` + entry("assistant", marked(y)) + `]}`},
-		{"two on one block", "", []int{3, 9}, 3, `{"messages":[` + entry("user", x) + `,` + entry("assistant", use) + `,` + entry("user", result, marked(y)) + `]}`},
+		{
+			"a call, and a result in front of what a person said", "",
+			[]int{1, 2},
+			3,
+			`{"messages":[` + entry("user", x) + `,` + entry("assistant", marked(use)) + `,` + entry("user", marked(result), y) +
+				`]}`,
+		},
+		{"all of an entry", "", []int{3}, 3, `{"messages":[` + entry("user", x) + `,` + entry("assistant", use) + `,` +
+			entry("user", result, marked(y)) + `]}`},
+		{"behind what is not sent", "", []int{3, 4}, 4, `{"messages":[` + entry("user", x) + `,` + entry("assistant", use) +
+			`,` + entry("user", result, marked(y)) + `,` + entry("assistant", marked(y)) + `]}`},
+		{"two on one block", "", []int{3, 9}, 3, `{"messages":[` + entry("user", x) + `,` + entry("assistant", use) + `,` +
+			entry("user", result, marked(y)) + `]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var raw []jsontext.Value
@@ -46,7 +63,10 @@ func TestCacheMarks(t *testing.T) {
 				raw = append(raw, jsontext.Value(e))
 			}
 			decoded := testkit.Must(anthropic.Decode(raw))(t)
-			sent := testkit.Must(anthropic.Send(wire.Request{System: c.system, Messages: decoded.Messages, Borders: c.borders}))(t)
+			sent := testkit.Must(anthropic.Send(wire.Request{
+				System: c.system, Messages: decoded.Messages,
+				Borders: c.borders,
+			}))(t)
 			if string(sent.Request) != c.want {
 				t.Errorf("sent %s\nwant %s", sent.Request, c.want)
 			}
@@ -55,10 +75,17 @@ func TestCacheMarks(t *testing.T) {
 			}
 		})
 	}
-	thinks := session.Message{Kind: session.KindMessage, Role: session.Assistant, Dialect: anthropic.Name, Parts: []session.Part{{Kind: session.PartReasoning, Text: "t", Extra: session.JSON(`{"signature":"s"}`)}, session.TextPart("y")}}
+	thinks := session.Message{
+		Kind: session.KindMessage, Role: session.Assistant, Dialect: anthropic.Name,
+		Parts: []session.Part{
+			{Kind: session.PartReasoning, Text: "t", Extra: session.JSON(`{"signature":"s"}`)},
+			session.TextPart("y"),
+		},
+	}
 	hi := session.Message{Kind: session.KindMessage, Role: session.User, Parts: []session.Part{session.TextPart("x")}}
 	sent, err := anthropic.Send(wire.Request{Messages: []session.Message{hi, thinks, hi}, Borders: []int{1, 2}})
-	if err != nil || strings.Count(string(sent.Request), mark) != 2 || !strings.Contains(string(sent.Request), `"signature":"s"}`) {
+	if err != nil || strings.Count(string(sent.Request), mark) != 2 ||
+		!strings.Contains(string(sent.Request), `"signature":"s"}`) {
 		t.Errorf("%s: %v", sent.Request, err)
 	}
 }

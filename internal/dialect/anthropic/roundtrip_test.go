@@ -110,11 +110,18 @@ func oddCases() []dialecttest.Case {
 		{"NUL and halves everywhere", `[{"role":"assistant","model":"\u0000","content":[{"type":"thinking","thinking":"\u0000","signature":"\ud800"},{"type":"tool_use","id":"\u0000","name":"\ud800","input":"\u0000"},{"type":"te\u0000xt"},{"type":"text","text":"a\u0000b","\ud800":1},{"type":"image","source":{"type":"url","url":"http://a\u0000"}}],"\ud800":"\u0000"},{"role":"user","content":[{"type":"document","title":"\u0000","source":{"type":"text","media_type":"\ud800","data":"\u0000"}}]}]`},
 		{"a pair that is whole", `[{"role":"user","content":"\ud83d\ude00 \uFFFD \u00e9 �"}]`},
 		{"escaped names of fields", `[{"r\u006fle":"us\u0065r","c\u006fntent":[{"typ\u0065":"t\u0065xt","text":"x"}]}]`},
-		{"spaces between", " [ { \"role\" : \"assistant\" ,\n \"content\" : [ { \"type\" : \"tool_use\" , \"id\" : \"x\" , \"name\" : \"f\" , \"input\" : { \"a\" : 1 } } ] , \"n\" : { } } ] "},
+		{
+			"spaces between",
+			" [ { \"role\" : \"assistant\" ,\n" +
+				" \"content\" : [ { \"type\" : \"tool_use\" , \"id\" : \"x\" , \"name\" : \"f\" , \"input\" : { \"a\" : " +
+				"1 } } ] , \"n\" : { } } ] ",
+		},
 		{"texts over the size of a blob", `[{"role":"user","content":"` + strings.Repeat("word ", 20_000) + `"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"` + strings.Repeat("line\\n", 20_000) + `"}]},{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"` + strings.Repeat("x ", 40_000) + `"}]},{"type":"document","source":{"type":"content","content":"` + strings.Repeat("y ", 40_000) + `"}}]}]`},
 		{"large unknown block and field", `[{"role":"user","content":[{"type":"video","data":"` + strings.Repeat("A", 70_000) + `"}],"memo":"` + strings.Repeat("B", 70_000) + `"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"","content":"x"}],"memo":"` + strings.Repeat("B", 70_000) + `"}]`},
 		{"large halves", `[{"role":"user","content":"` + strings.Repeat("x", 70_000) + `\ud800"}]`},
-		{"deep unknown field, block and input", `[{"role":"assistant","content":[{"type":"tree","t":` + dialecttest.Nested(1500) + `},{"type":"tool_use","id":"a","name":"f","input":{"t":` + dialecttest.Nested(1500) + `}}],"tree":` + dialecttest.Nested(1500) + `,"shallow":` + dialecttest.Nested(899) + `}]`},
+		{"deep unknown field, block and input", `[{"role":"assistant","content":[{"type":"tree","t":` +
+			dialecttest.Nested(1500) + `},{"type":"tool_use","id":"a","name":"f","input":{"t":` + dialecttest.Nested(1500) +
+			`}}],"tree":` + dialecttest.Nested(1500) + `,"shallow":` + dialecttest.Nested(899) + `}]`},
 	}
 }
 
@@ -130,31 +137,49 @@ func TestWrongInputIsNamedByItsPath(t *testing.T) {
 		at("content is a number", `{"role":"user","content":7}`, session.Invalid, "messages[1].content"),
 		at("content is an object", `{"role":"user","content":{}}`, session.Invalid, "messages[1].content"),
 		at("block is a string", user(`"x"`), session.Invalid, "messages[1].content[0]"),
-		at("block without type", user(`{"type":"text","text":"x"},{"text":"x"}`), session.Invalid, "messages[1].content[1].type"),
+		at("block without type", user(`{"type":"text","text":"x"},{"text":"x"}`), session.Invalid,
+			"messages[1].content[1].type"),
 		at("block with a null type", user(`{"type":null}`), session.Invalid, "messages[1].content[0].type"),
 		at("text is missing", user(`{"type":"text"}`), session.Invalid, "messages[1].content[0].text"),
 		at("text is null", user(`{"type":"text","text":null}`), session.Invalid, "messages[1].content[0].text"),
 		at("picture without source", user(`{"type":"image"}`), session.Invalid, "messages[1].content[0].source"),
-		at("document of a string", user(`{"type":"document","source":"x"}`), session.Invalid, "messages[1].content[0].source"),
-		at("deep field of a source", user(`{"type":"image","source":{"type":"x","deep":`+dialecttest.Nested(1000)+`}}`), session.TooLarge, "messages[1].content[0].source.deep"),
-		at("deep field of a block", user(`{"type":"text","text":"x","deep":`+dialecttest.Nested(1000)+`}`), session.TooLarge, "messages[1].content[0].deep"),
-		at("thinking is missing", reply(`{"type":"thinking","signature":"s"}`), session.Invalid, "messages[1].content[0].thinking"),
-		at("a user's call", user(`{"type":"tool_use","id":"a","name":"f","input":{}}`), session.Invalid, "messages[1].content[0]"),
-		at("call without id", reply(`{"type":"tool_use","name":"f","input":{}}`), session.Invalid, "messages[1].content[0].id"),
-		at("call without name", reply(`{"type":"tool_use","id":"a","input":{}}`), session.Invalid, "messages[1].content[0].name"),
+		at("document of a string", user(`{"type":"document","source":"x"}`), session.Invalid,
+			"messages[1].content[0].source"),
+		at("deep field of a source", user(`{"type":"image","source":{"type":"x","deep":`+dialecttest.Nested(1000)+`}}`),
+			session.TooLarge, "messages[1].content[0].source.deep"),
+		at("deep field of a block", user(`{"type":"text","text":"x","deep":`+dialecttest.Nested(1000)+`}`), session.TooLarge,
+			"messages[1].content[0].deep"),
+		at("thinking is missing", reply(`{"type":"thinking","signature":"s"}`), session.Invalid,
+			"messages[1].content[0].thinking"),
+		at("a user's call", user(`{"type":"tool_use","id":"a","name":"f","input":{}}`), session.Invalid,
+			"messages[1].content[0]"),
+		at("call without id", reply(`{"type":"tool_use","name":"f","input":{}}`), session.Invalid,
+			"messages[1].content[0].id"),
+		at("call without name", reply(`{"type":"tool_use","id":"a","input":{}}`), session.Invalid,
+			"messages[1].content[0].name"),
 		at("call of a number", reply(`{"type":"tool_use","id":7,"name":"f"}`), session.Invalid, "messages[1].content[0].id"),
 		at("a reply's result", reply(`{"type":"tool_result","tool_use_id":"a"}`), session.Invalid, "messages[1].content[0]"),
-		at("result without its call", user(`{"type":"tool_result","content":"x"}`), session.Invalid, "messages[1].content[0].tool_use_id"),
-		at("result of a null", user(`{"type":"tool_result","tool_use_id":null}`), session.Invalid, "messages[1].content[0].tool_use_id"),
-		at("content of a result is an object", user(`{"type":"tool_result","tool_use_id":"a","content":{}}`), session.Invalid, "messages[1].content[0].content"),
-		at("block of a result is a string", user(`{"type":"tool_result","tool_use_id":"a","content":["x"]}`), session.Invalid, "messages[1].content[0].content[0]"),
+		at("result without its call", user(`{"type":"tool_result","content":"x"}`), session.Invalid,
+			"messages[1].content[0].tool_use_id"),
+		at("result of a null", user(`{"type":"tool_result","tool_use_id":null}`), session.Invalid,
+			"messages[1].content[0].tool_use_id"),
+		at("content of a result is an object", user(`{"type":"tool_result","tool_use_id":"a","content":{}}`), session.Invalid,
+			"messages[1].content[0].content"),
+		at("block of a result is a string", user(`{"type":"tool_result","tool_use_id":"a","content":["x"]}`), session.Invalid,
+			"messages[1].content[0].content[0]"),
 		at("text of a result is null", user(`{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":null}]}`), session.Invalid, "messages[1].content[0].content[0].text"),
-		at("failure is a string", user(`{"type":"tool_result","tool_use_id":"a","is_error":"yes"}`), session.Invalid, "messages[1].content[0].is_error"),
-		at("result of a search without its call", reply(`{"type":"web_search_tool_result","content":[]}`), session.Invalid, "messages[1].content[0].tool_use_id"),
-		at("too many blocks", user(strings.Repeat(`{"type":"text","text":"x"},`, 1024)+`{"type":"text","text":"x"}`), session.Invalid, "messages[1].content"),
-		at("too many blocks of a result", user(`{"type":"tool_result","tool_use_id":"a","content":[`+strings.Repeat(`{},`, 1024)+`{}]}`), session.Invalid, "messages[1].content[0].content"),
-		at("too many parts together", user(strings.TrimSuffix(strings.Repeat(`{"type":"tool_result","tool_use_id":"a","content":[`+strings.TrimSuffix(strings.Repeat(`{"type":"image","source":{}},`, 40), ",")+`]},`, 25), ",")), session.Invalid, "messages[1]"),
-		at("large field without a name", `{"role":"user","content":"x","":"`+strings.Repeat("x", 70_000)+`"}`, session.TooLarge, "messages[1]."),
+		at("failure is a string", user(`{"type":"tool_result","tool_use_id":"a","is_error":"yes"}`), session.Invalid,
+			"messages[1].content[0].is_error"),
+		at("result of a search without its call", reply(`{"type":"web_search_tool_result","content":[]}`), session.Invalid,
+			"messages[1].content[0].tool_use_id"),
+		at("too many blocks", user(strings.Repeat(`{"type":"text","text":"x"},`, 1024)+`{"type":"text","text":"x"}`),
+			session.Invalid, "messages[1].content"),
+		at("too many blocks of a result", user(`{"type":"tool_result","tool_use_id":"a","content":[`+strings.Repeat(`{},`,
+			1024)+`{}]}`), session.Invalid, "messages[1].content[0].content"),
+		at("too many parts together",
+			user(strings.TrimSuffix(strings.Repeat(`{"type":"tool_result","tool_use_id":"a","content":[`+strings.TrimSuffix(strings.Repeat(`{"type":"image","source":{}},`, 40), ",")+`]},`, 25), ",")), session.Invalid, "messages[1]"),
+		at("large field without a name", `{"role":"user","content":"x","":"`+strings.Repeat("x", 70_000)+`"}`,
+			session.TooLarge, "messages[1]."),
 	)
 }
 
@@ -182,9 +207,11 @@ func anyMessage(r *rapid.T) jsontext.Value {
 	case "assistant":
 		block = rapid.OneOf(block, rapid.Custom(anyReplyBlock))
 	}
-	maybe("content", rapid.OneOf(dialecttest.AnyText(), rapid.Just("null"), dialecttest.AnyArray(block), dialecttest.AnyArray(block), dialecttest.AnyArray(block)))
+	maybe("content", rapid.OneOf(dialecttest.AnyText(), rapid.Just("null"), dialecttest.AnyArray(block),
+		dialecttest.AnyArray(block), dialecttest.AnyArray(block)))
 	maybe("model", dialecttest.AnyValue(1))
-	maybe("stop_reason", rapid.OneOf(dialecttest.AnyValue(1), rapid.SampledFrom([]string{`"end_turn"`, `"tool_use"`, `"pause_turn"`})))
+	maybe("stop_reason", rapid.OneOf(dialecttest.AnyValue(1),
+		rapid.SampledFrom([]string{`"end_turn"`, `"tool_use"`, `"pause_turn"`})))
 	maybe("x", dialecttest.AnyValue(3))
 	return jsontext.Value("{" + strings.Join(fields, ",") + "}")
 }
@@ -220,8 +247,10 @@ func anyBlock(r *rapid.T) string {
 
 func anyResult(r *rapid.T) string {
 	block := rapid.OneOf(rapid.Custom(anyBlock), rapid.Just(`{"type":"tool_reference","tool_name":"f"}`))
-	content := rapid.OneOf(dialecttest.AnyText(), rapid.Just("null"), dialecttest.AnyArray(block), dialecttest.AnyArray(block)).Draw(r, "content")
-	failed := rapid.SampledFrom([]string{"", `,"is_error":true`, `,"is_error":false`, `,"is_error":null`}).Draw(r, "failed")
+	content := rapid.OneOf(dialecttest.AnyText(), rapid.Just("null"), dialecttest.AnyArray(block),
+		dialecttest.AnyArray(block)).Draw(r, "content")
+	failed := rapid.SampledFrom([]string{"", `,"is_error":true`, `,"is_error":false`, `,"is_error":null`}).Draw(r,
+		"failed")
 	if rapid.Bool().Draw(r, "bare") {
 		return withMore(r, `{"type":"tool_result","tool_use_id":%s%s`, callID().Draw(r, "id"), failed)
 	}
@@ -231,7 +260,8 @@ func anyResult(r *rapid.T) string {
 func anyReplyBlock(r *rapid.T) string {
 	switch rapid.IntRange(0, 6).Draw(r, "reply block") {
 	case 0:
-		return withMore(r, `{"type":"thinking","thinking":%s,"signature":%s`, dialecttest.AnyText().Draw(r, "thinking"), dialecttest.AnyValue(1).Draw(r, "signature"))
+		return withMore(r, `{"type":"thinking","thinking":%s,"signature":%s`, dialecttest.AnyText().Draw(r, "thinking"),
+			dialecttest.AnyValue(1).Draw(r, "signature"))
 	case 1:
 		return withMore(r, `{"type":"redacted_thinking","data":%s`, dialecttest.AnyValue(1).Draw(r, "data"))
 	case 2:
@@ -239,14 +269,18 @@ func anyReplyBlock(r *rapid.T) string {
 	case 3:
 		return withMore(r, `{"type":"web_search_tool_result","tool_use_id":%s,"content":%s`, callID().Draw(r, "id"), dialecttest.AnyValue(3).Draw(r, "content"))
 	case 4:
-		return withMore(r, `{"type":"text","text":%s,"citations":%s`, dialecttest.AnyText().Draw(r, "text"), dialecttest.AnyValue(3).Draw(r, "citations"))
+		return withMore(r, `{"type":"text","text":%s,"citations":%s`, dialecttest.AnyText().Draw(r, "text"),
+			dialecttest.AnyValue(3).Draw(r, "citations"))
 	case 5:
-		return withMore(r, `{"type":"tool_use","id":%s,"name":%s`, callID().Draw(r, "id"), dialecttest.AnyText().Draw(r, "name"))
+		return withMore(r, `{"type":"tool_use","id":%s,"name":%s`, callID().Draw(r, "id"),
+			dialecttest.AnyText().Draw(r, "name"))
 	}
-	return withMore(r, `{"type":"tool_use","id":%s,"name":%s,"input":%s`, callID().Draw(r, "id"), dialecttest.AnyText().Draw(r, "name"), dialecttest.AnyValue(3).Draw(r, "input"))
+	return withMore(r, `{"type":"tool_use","id":%s,"name":%s,"input":%s`, callID().Draw(r, "id"),
+		dialecttest.AnyText().Draw(r, "name"), dialecttest.AnyValue(3).Draw(r, "input"))
 }
 
 // callID generates few ids, so that calls and results meet.
 func callID() *rapid.Generator[string] {
-	return rapid.OneOf(rapid.SampledFrom([]string{`"a"`, `"b"`, `"srvtoolu_1"`, `"srvtoolu_2"`, `""`}), dialecttest.AnyText())
+	return rapid.OneOf(rapid.SampledFrom([]string{`"a"`, `"b"`, `"srvtoolu_1"`, `"srvtoolu_2"`, `""`}),
+		dialecttest.AnyText())
 }

@@ -40,7 +40,8 @@ func transcripts(t testing.TB) map[string][]jsontext.Value {
 				Message     jsontext.Value
 			}
 			var head struct{ Role string }
-			if json.Unmarshal(lines.Bytes(), &row) != nil || row.IsSidechain || json.Unmarshal(row.Message, &head) != nil || head.Role == "" {
+			if json.Unmarshal(lines.Bytes(), &row) != nil || row.IsSidechain || json.Unmarshal(row.Message, &head) != nil ||
+				head.Role == "" {
 				continue
 			}
 			found[filepath.Base(file)] = append(found[filepath.Base(file)], row.Message)
@@ -86,7 +87,8 @@ func TestPrefixesOfTranscriptsCanBeSent(t *testing.T) {
 					t.Fatalf("after %d messages: %v", n, err)
 				}
 				for _, loss := range sent.Losses {
-					if !strings.Contains(loss, "fallback") && !strings.Contains(loss, "reasoning at the end") && !strings.Contains(loss, "field ") && !strings.HasPrefix(file, "agentsessions") {
+					if !strings.Contains(loss, "fallback") && !strings.Contains(loss, "reasoning at the end") &&
+						!strings.Contains(loss, "field ") && !strings.HasPrefix(file, "agentsessions") {
 						t.Errorf("after %d messages: %s", n, loss)
 					}
 				}
@@ -111,7 +113,8 @@ func expectAll(t *testing.T, msgs []session.Message, request session.JSON) {
 					t.Errorf("message %d: the call %s %s is not sent", i, p.CallID, p.Arguments)
 				}
 			}
-			if strings.TrimSpace(text) != "" && p.Kind != session.PartReasoning && !bytes.Contains(request, jsonx.AppendText(nil, text)) {
+			if strings.TrimSpace(text) != "" && p.Kind != session.PartReasoning &&
+				!bytes.Contains(request, jsonx.AppendText(nil, text)) {
 				t.Errorf("message %d: %.80q is not sent", i, text)
 			}
 		}

@@ -168,7 +168,8 @@ func (s *sender) message(of *session.Message) error {
 		return nil
 	}
 	s.maker = s.own() && madeBy(of, s.model)
-	s.LoseFields(&s.M.X.Rest, "", "role", "content", "type", "model", "stop_sequence", "stop_details", "container", "context_management", "diagnostics", "input_transformations")
+	s.LoseFields(&s.M.X.Rest, "", "role", "content", "type", "model", "stop_sequence", "stop_details", "container",
+		"context_management", "diagnostics", "input_transformations")
 	if of.Author != "" {
 		s.Lose("the author's name")
 	}
@@ -338,7 +339,9 @@ func (s *sender) assistant() {
 			s.loseRest(p.X.Type, p, "input", "caller", "server_name")
 			s.serverCall(p.X.Type, p.CallID, p.ToolName, p.Arguments, &p.X.Rest)
 		case p.Kind == session.PartToolCall:
-			at := slices.IndexFunc(parts, func(r wire.Part) bool { return r.Kind == session.PartToolResult && r.CallID == p.CallID })
+			at := slices.IndexFunc(parts, func(r wire.Part) bool {
+				return r.Kind == session.PartToolResult && r.CallID == p.CallID
+			})
 			if at < 0 {
 				waiting = append(waiting, p)
 				continue
@@ -348,7 +351,9 @@ func (s *sender) assistant() {
 		case p.Kind == session.PartToolResult && s.maker:
 			s.serverResult(p)
 		case p.Kind == session.PartToolResult:
-			if !slices.ContainsFunc(parts, func(c wire.Part) bool { return c.Kind == session.PartToolCall && c.CallID == p.CallID }) {
+			if !slices.ContainsFunc(parts, func(c wire.Part) bool {
+				return c.Kind == session.PartToolCall && c.CallID == p.CallID
+			}) {
 				s.LosePart(p)
 			}
 			i = groupEnd(parts, i) - 1
@@ -522,7 +527,9 @@ func (s *sender) close() {
 	for _, c := range s.Open {
 		for i := range slices.Backward(s.entries) {
 			e := &s.entries[i]
-			if at := slices.IndexFunc(e.blocks, func(b sent) bool { return b.kind == typeToolUse && b.id == c.SentID }); at >= 0 {
+			if at := slices.IndexFunc(e.blocks, func(b sent) bool {
+				return b.kind == typeToolUse && b.id == c.SentID
+			}); at >= 0 {
 				e.blocks = slices.Delete(e.blocks, at, at+1)
 				break
 			}
@@ -559,7 +566,8 @@ func (s *sender) content(p *wire.Part) sent {
 			return textBlock(text) // what was said stands in for how
 		}
 	case session.PartData: // the name of a tool that a result points to
-		if o, err := jsonx.ParseObject("", p.Raw()); err == nil && s.maker && p.X.Type == typeToolReference && callid.Valid(o.Text("tool_name")) {
+		if o, err := jsonx.ParseObject("", p.Raw()); err == nil && s.maker && p.X.Type == typeToolReference &&
+			callid.Valid(o.Text("tool_name")) {
 			return blockOf(typeToolReference, "tool_name", o.Text("tool_name"))
 		}
 	}
@@ -612,11 +620,23 @@ func (s *sender) citations(raw []byte) []jsontext.Value {
 // citationFields lists the fields of a kind of citation, as the API takes them in a request.
 func citationFields(kind string) []string {
 	return map[string][]string{
-		"char_location":              {"cited_text", "document_index", "document_title", "start_char_index", "end_char_index"},
-		"page_location":              {"cited_text", "document_index", "document_title", "start_page_number", "end_page_number"},
-		"content_block_location":     {"cited_text", "document_index", "document_title", "start_block_index", "end_block_index"},
+		"char_location": {
+			"cited_text", "document_index", "document_title", "start_char_index",
+			"end_char_index",
+		},
+		"page_location": {
+			"cited_text", "document_index", "document_title", "start_page_number",
+			"end_page_number",
+		},
+		"content_block_location": {
+			"cited_text", "document_index", "document_title", "start_block_index",
+			"end_block_index",
+		},
 		"web_search_result_location": {"cited_text", "encrypted_index", "title", "url"},
-		"search_result_location":     {"cited_text", "search_result_index", "source", "title", "start_block_index", "end_block_index"},
+		"search_result_location": {
+			"cited_text", "search_result_index", "source", "title", "start_block_index",
+			"end_block_index",
+		},
 	}[kind]
 }
 
@@ -673,7 +693,8 @@ func (s *sender) media(p *wire.Part, kind string, source jsontext.Value) sent {
 		return blockOf(kind, "source", source)
 	}
 	rest := &p.X.Rest
-	return blockOf(kind, "source", source, "title", jsonx.Maybe(p.X.Name), "context", jsonx.Maybe(rest.Text("context")), "citations", citationsOf(rest))
+	return blockOf(kind, "source", source, "title", jsonx.Maybe(p.X.Name), "context", jsonx.Maybe(rest.Text("context")),
+		"citations", citationsOf(rest))
 }
 
 // imageSource returns the source of an image. Types by Anthropic's guide to vision; the bytes
@@ -727,7 +748,8 @@ func documentSource(own bool, p *wire.Part) jsontext.Value {
 // isText reports whether bytes of a type can be read as text.
 func isText(mediaType string) bool {
 	mediaType, _, _ = strings.Cut(mediaType, ";")
-	return strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "json") || strings.HasSuffix(mediaType, "xml") || strings.HasSuffix(mediaType, "yaml")
+	return strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "json") ||
+		strings.HasSuffix(mediaType, "xml") || strings.HasSuffix(mediaType, "yaml")
 }
 
 // elsewhere returns the source of what the provider finds by itself. An id of another
@@ -751,7 +773,8 @@ func bytesSource(mediaType string, data []byte) jsontext.Value {
 func (s *sender) serverCall(kind, id, name, input string, fields *jsonx.Object) {
 	server := fields.String("server_name")
 	rest, own := strings.CutPrefix(id, "srvtoolu_")
-	known := kind == typeServerToolUse && own && rest != "" && !strings.Contains(rest, "-") || kind == typeMCPToolUse && server != ""
+	known := kind == typeServerToolUse && own && rest != "" && !strings.Contains(rest, "-") ||
+		kind == typeMCPToolUse && server != ""
 	if !known || !callid.Valid(id) || name == "" || s.ids.Taken(id) {
 		s.Lose("a call of the provider's own tool, " + jsonx.Clip(kind) + " " + strconv.Quote(jsonx.Clip(id)))
 		return
@@ -834,13 +857,20 @@ func serverContent(kind string, raw []byte) jsontext.Value {
 // serverContentTypes lists the types that the content of a result may have.
 func serverContentTypes(kind string) []string {
 	return map[string][]string{
-		typeWebSearchResult:                      {"web_search_tool_result_error"},
-		typeWebFetchResult:                       {"web_fetch_result", "web_fetch_tool_result_error"},
-		"code_execution_tool_result":             {"code_execution_result", "encrypted_code_execution_result", "code_execution_tool_result_error"},
-		"bash_code_execution_tool_result":        {"bash_code_execution_result", "bash_code_execution_tool_result_error"},
-		"text_editor_code_execution_tool_result": {"text_editor_code_execution_view_result", "text_editor_code_execution_create_result", "text_editor_code_execution_str_replace_result", "text_editor_code_execution_tool_result_error"},
-		"tool_search_tool_result":                {"tool_search_tool_search_result", "tool_search_tool_result_error"},
-		"advisor_tool_result":                    {"advisor_result", "advisor_redacted_result", "advisor_tool_result_error"},
+		typeWebSearchResult: {"web_search_tool_result_error"},
+		typeWebFetchResult:  {"web_fetch_result", "web_fetch_tool_result_error"},
+		"code_execution_tool_result": {
+			"code_execution_result", "encrypted_code_execution_result",
+			"code_execution_tool_result_error",
+		},
+		"bash_code_execution_tool_result": {"bash_code_execution_result", "bash_code_execution_tool_result_error"},
+		"text_editor_code_execution_tool_result": {
+			"text_editor_code_execution_view_result",
+			"text_editor_code_execution_create_result", "text_editor_code_execution_str_replace_result",
+			"text_editor_code_execution_tool_result_error",
+		},
+		"tool_search_tool_result": {"tool_search_tool_search_result", "tool_search_tool_result_error"},
+		"advisor_tool_result":     {"advisor_result", "advisor_redacted_result", "advisor_tool_result_error"},
 	}[kind]
 }
 
@@ -967,7 +997,9 @@ func (s *sender) placeThinking(e *entry) {
 		e.blocks = e.blocks[:n-1]
 	}
 	from := slices.IndexFunc(e.blocks, func(b sent) bool { return b.thinks() })
-	if from <= 0 || e.blocks[from].from == e.blocks[0].from || !slices.ContainsFunc(e.blocks, func(b sent) bool { return b.kind == typeToolUse }) {
+	if from <= 0 || e.blocks[from].from == e.blocks[0].from || !slices.ContainsFunc(e.blocks, func(b sent) bool {
+		return b.kind == typeToolUse
+	}) {
 		return
 	}
 	to := from

@@ -97,8 +97,10 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			name: "what the API does not take", in: `[{"role":"user","content":[{"type":"text","text":"see","novel":1},{"type":"video"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"@@"}},{"type":"image","source":{"type":"base64","media_type":"image/svg+xml","data":"QUJD"}},{"type":"image","source":{"type":"url","url":"http://x"}}]}]`,
 			want: `[{"role":"user","content":[{"type":"text","text":"see"}]}]`,
 			losses: []string{
-				"20260211_001.1: field novel of a text", "20260211_001.1: unknown part type video", "20260211_001.1: image image/png: its bytes or its type are not what the API takes",
-				"20260211_001.1: image image/svg+xml: its bytes or its type are not what the API takes", "20260211_001.1: image: its bytes or its type are not what the API takes",
+				"20260211_001.1: field novel of a text", "20260211_001.1: unknown part type video",
+				"20260211_001.1: image image/png: its bytes or its type are not what the API takes",
+				"20260211_001.1: image image/svg+xml: its bytes or its type are not what the API takes",
+				"20260211_001.1: image: its bytes or its type are not what the API takes",
 			},
 		},
 		{
@@ -127,7 +129,8 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			if strings.Contains(c.in, `"Be short."`) {
 				want = `{"system":"Be short.","messages":` + c.want + `}`
 			}
-			dialecttest.ExpectSent(t, anthropic.Form(), wire.Request{Messages: dialecttest.Numbered(dialecttest.Stored(t, decoded.Messages))}, want, c.losses)
+			dialecttest.ExpectSent(t, anthropic.Form(), wire.Request{Messages: dialecttest.Numbered(dialecttest.Stored(t,
+				decoded.Messages))}, want, c.losses)
 		})
 	}
 }
@@ -154,12 +157,21 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 	marker := message("")
 	marker.Kind = session.KindMarker
 	jpeg := session.Part{Kind: session.PartImage, CallID: "a", Blob: wire.Blob("image/jpeg", []byte("ABC"))}
-	text := session.Part{Kind: session.PartFile, Extra: session.JSON(`{"media_type":"text/markdown","name":"a.md"}`), Blob: wire.Blob("text/markdown", []byte("# A"))}
-	zip := session.Part{Kind: session.PartFile, Extra: session.JSON(`{"media_type":"application/zip"}`), Blob: wire.Blob("application/zip", []byte("PK"))}
+	text := session.Part{
+		Kind: session.PartFile, Extra: session.JSON(`{"media_type":"text/markdown","name":"a.md"}`),
+		Blob: wire.Blob("text/markdown", []byte("# A")),
+	}
+	zip := session.Part{
+		Kind: session.PartFile, Extra: session.JSON(`{"media_type":"application/zip"}`),
+		Blob: wire.Blob("application/zip", []byte("PK")),
+	}
 	named := user
 	named.Author = "ann"
 	thinks := session.Part{Kind: session.PartReasoning, Text: "hm", Extra: session.JSON(`{"signature":"s"}`)}
-	pi := message(session.Assistant, session.Part{Kind: session.PartReasoning, Text: "hm", Extra: session.JSON(`{"thinkingSignature":"s"}`)}, call("a", "f", "{}"))
+	pi := message(session.Assistant, session.Part{
+		Kind: session.PartReasoning, Text: "hm",
+		Extra: session.JSON(`{"thinkingSignature":"s"}`),
+	}, call("a", "f", "{}"))
 	pi.Provider, pi.Dialect, pi.Model = "anthropic", "pi", "claude-opus-4-6"
 	kimi := message(session.Assistant, thinks, session.TextPart("y"))
 	kimi.Dialect, kimi.Model = anthropic.Name, "kimi-k2-thinking"
@@ -170,58 +182,106 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		losses []string
 		off    bool // the model must not think: the calls at the end were made elsewhere
 	}{
-		{name: "system text stands apart", in: wire.Request{System: "Be short.", Messages: []session.Message{message(session.System, session.TextPart("Be kind.")), user}}, want: `{"system":"Be short.\n\nBe kind.","messages":[` + hi + `]}`},
+		{
+			name: "system text stands apart", in: wire.Request{
+				System:   "Be short.",
+				Messages: []session.Message{message(session.System, session.TextPart("Be kind.")), user},
+			},
+			want: `{"system":"Be short.\n\nBe kind.","messages":[` + hi + `]}`,
+		},
 		{
 			name: "results of several messages, with a picture", in: wire.Request{Messages: []session.Message{
-				user, message(session.Assistant, session.TextPart("I look."), call("a", "f", `{"x": 1}`), call("b", "f", "")), message(session.Tool, result("b", "2")), message(session.Tool, result("a", "1"), jpeg), user,
+				user, message(session.Assistant, session.TextPart("I look."), call("a", "f", `{"x": 1}`), call("b", "f", "")),
+				message(session.Tool, result("b", "2")), message(session.Tool, result("a", "1"), jpeg), user,
 			}},
 			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"a","name":"f","input":{"x": 1}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"2"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"},{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"QUJD"}}]},{"type":"text","text":"hi"}]}]}`,
 			off:  true,
 		},
 		{
-			name: "ids and names that the API does not take", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call(long, "mcp.files/read", "{}"), call("", "名", "{}")), message(session.Tool, result(long, "1"), result("", "2"))}},
+			name: "ids and names that the API does not take",
+			in: wire.Request{Messages: []session.Message{
+				user,
+				message(session.Assistant, call(long, "mcp.files/read", "{}"), call("", "名", "{}")),
+				message(session.Tool, result(long, "1"), result("", "2")),
+			}},
 			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"callxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxfcyyyy","name":"mcp_files_read","input":{}},{"type":"tool_use","id":"toolu_made_2","name":"_","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"callxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxfcyyyy","content":"1"},{"type":"tool_result","tool_use_id":"toolu_made_2","content":"2"}]}]}`,
 			losses: []string{`the tool's name "mcp.files/read" is sent as "mcp_files_read"`, `the tool's name "名" is sent as "_"`}, off: true,
 		},
 		{
-			name: "arguments that are no object", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("a", "f", `{"x": 1`), call("b", "f", `[1.0]`)), message(session.Tool, result("a", "1"), result("b", "2"))}},
-			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"input":"{\"x\": 1"}},{"type":"tool_use","id":"b","name":"f","input":{"input":"[1.0]"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2"}]}]}`,
-			losses: []string{`arguments of "f" are no JSON object, sent inside one`, `arguments of "f" are no JSON object, sent inside one`}, off: true,
+			name: "arguments that are no object", in: wire.Request{Messages: []session.Message{
+				user,
+				message(session.Assistant, call("a", "f", `{"x": 1`), call("b", "f", `[1.0]`)),
+				message(session.Tool, result("a", "1"), result("b", "2")),
+			}},
+			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"input":"{\"x\": 1"}},{"type":"tool_use","id":"b","name":"f","input":{"input":"[1.0]"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2"}]}]}`,
+			losses: []string{
+				`arguments of "f" are no JSON object, sent inside one`,
+				`arguments of "f" are no JSON object, sent inside one`,
+			}, off: true,
 		},
 		{
-			name: "a tool that another provider ran itself", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("w", "web_search", `{"q":1}`), result("w", "found"), session.TextPart("So:"), call("a", "f", "{}")), message(session.Tool, result("a", "1"))}},
+			name: "a tool that another provider ran itself",
+			in: wire.Request{Messages: []session.Message{
+				user,
+				message(session.Assistant, call("w", "web_search", `{"q":1}`), result("w", "found"), session.TextPart("So:"),
+					call("a", "f", "{}")), message(session.Tool, result("a", "1")),
+			}},
 			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"w","name":"web_search","input":{"q":1}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"w","content":"found"}]},{"role":"assistant","content":[{"type":"text","text":"So:"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]}`,
 			off:  true,
 		},
 		{
-			name: "what no provider is told, and what has another kind", in: wire.Request{Messages: []session.Message{named, marker, bash, message(session.Assistant, session.Part{Kind: session.PartRefusal, Text: "No."}, thinks), user}},
+			name: "what no provider is told, and what has another kind",
+			in: wire.Request{Messages: []session.Message{
+				named, marker, bash,
+				message(session.Assistant, session.Part{Kind: session.PartRefusal, Text: "No."}, thinks), user,
+			}},
 			want:   `{"messages":[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"Ran ` + "`ls`" + `"}]},{"role":"assistant","content":[{"type":"text","text":"No."}]},` + hi + `]}`,
 			losses: []string{"the author's name", "a marker is no message", "reasoning"},
 		},
 		{
-			name: "files", in: wire.Request{Messages: []session.Message{message(session.User, text, zip, session.Part{Kind: session.PartAudio, Text: "spoken"}, session.Part{Kind: session.PartAudio})}},
-			want:   `{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"# A"},"title":"a.md"},{"type":"text","text":"spoken"}]}]}`,
-			losses: []string{"file application/zip: its bytes or its type are not what the API takes", "audio in a message of role user"},
+			name: "files", in: wire.Request{Messages: []session.Message{message(session.User, text, zip,
+				session.Part{Kind: session.PartAudio, Text: "spoken"}, session.Part{Kind: session.PartAudio})}},
+			want: `{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"# A"},"title":"a.md"},{"type":"text","text":"spoken"}]}]}`,
+			losses: []string{
+				"file application/zip: its bytes or its type are not what the API takes",
+				"audio in a message of role user",
+			},
 		},
 		{
-			name: "an import's thinking goes back to its maker", in: wire.Request{Model: "claude-opus-4-8", Messages: []session.Message{user, pi, message(session.Tool, result("a", "1"))}},
+			name: "an import's thinking goes back to its maker",
+			in: wire.Request{
+				Model:    "claude-opus-4-8",
+				Messages: []session.Message{user, pi, message(session.Tool, result("a", "1"))},
+			},
 			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]}`,
 		},
 		{
-			name: "signatures of others that speak this form", in: wire.Request{Model: "claude-opus-4-8", Messages: []session.Message{user, kimi, user}},
+			name: "signatures of others that speak this form",
+			in:   wire.Request{Model: "claude-opus-4-8", Messages: []session.Message{user, kimi, user}},
 			want: `{"messages":[` + hi + `,{"role":"assistant","content":"y"},` + hi + `]}`, losses: []string{"reasoning"},
 		},
 		{
-			name: "and are theirs again", in: wire.Request{Model: "kimi-k2-thinking", Messages: []session.Message{user, kimi, user}},
+			name: "and are theirs again", in: wire.Request{
+				Model:    "kimi-k2-thinking",
+				Messages: []session.Message{user, kimi, user},
+			},
 			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"y"}]},` + hi + `]}`,
 		},
 		{
-			name: "a result behind what a person said meanwhile", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("a", "f", "{}"), call("b", "f", "{}")), message(session.Tool, result("a", "1")), user, message(session.Tool, result("b", "2"))}},
+			name: "a result behind what a person said meanwhile",
+			in: wire.Request{Messages: []session.Message{
+				user,
+				message(session.Assistant, call("a", "f", "{}"), call("b", "f", "{}")), message(session.Tool, result("a", "1")),
+				user, message(session.Tool, result("b", "2")),
+			}},
 			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2"},{"type":"text","text":"hi"}]}]}`,
 			off:  true,
 		},
 		{
-			name: "a call without its result", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("a", "f", "{}")), user}},
+			name: "a call without its result", in: wire.Request{Messages: []session.Message{
+				user,
+				message(session.Assistant, call("a", "f", "{}")), user,
+			}},
 			want: `{"messages":[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"hi"}]}]}`, losses: []string{`call "a" has no result behind it`},
 		},
 	} {
@@ -250,7 +310,10 @@ func TestThinkingIsOffWhereTheTurnBeganWithoutIt(t *testing.T) {
 		{"the only reply thought", []string{said, mused, gotB}, false},
 		{"the first reply of the turn did not think", []string{said, called, gotA, mused, gotB}, true},
 		{"the first reply of the turn thought", []string{said, mused, gotB, called, gotA}, false},
-		{"the turn before did not think", []string{said, called, gotA, `{"role":"assistant","content":"y"}`, said, mused, gotB}, false},
+		{"the turn before did not think", []string{
+			said, called, gotA, `{"role":"assistant","content":"y"}`, said, mused,
+			gotB,
+		}, false},
 		{"the turn is over", []string{said, called, gotA, `{"role":"assistant","content":"y"}`, said}, false},
 		{"the path begins with a reply", []string{called, gotA}, true},
 	} {
@@ -265,7 +328,8 @@ func TestThinkingIsOffWhereTheTurnBeganWithoutIt(t *testing.T) {
 
 func TestExportOfWhatAnotherFormGave(t *testing.T) {
 	exported := testkit.Must(anthropic.Export([]session.Message{
-		message(session.System, session.TextPart("Be short.")), message(session.Tool, result("a", "1")), message(session.Assistant, call("b", "f", "{}")), message(session.System, session.TextPart("x")),
+		message(session.System, session.TextPart("Be short.")), message(session.Tool, result("a", "1")),
+		message(session.Assistant, call("b", "f", "{}")), message(session.System, session.TextPart("x")),
 	}))(t)
 	want := `[{"role":"system","content":"Be short."},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"assistant","content":[{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"text","text":"<system>\nx\n</system>"}]}]`
 	if got := dialecttest.Array(exported); !dialecttest.EqualJSON([]byte(want), got) {
@@ -358,7 +422,8 @@ func TestSystemMessageInTheMiddleStaysOne(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			decoded := testkit.Must(anthropic.Decode(dialecttest.List(t, c.in)))(t)
-			sent := dialecttest.Accepted(t, anthropic.Form(), wire.Request{Messages: dialecttest.Stored(t, decoded.Messages), Model: c.model})
+			sent := dialecttest.Accepted(t, anthropic.Form(),
+				wire.Request{Messages: dialecttest.Stored(t, decoded.Messages), Model: c.model})
 			if want := `{"messages":` + c.want + `}`; !dialecttest.EqualJSON([]byte(want), sent.Request) {
 				t.Errorf("sent %s\nwant %s", sent.Request, want)
 			}
@@ -413,8 +478,12 @@ func TestLongToolNamesAreMappedBack(t *testing.T) {
 	entry := func(id, name string) string {
 		return `{"role":"assistant","content":[{"type":"tool_use","id":"` + id + `","name":"` + name + `","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + id + `","content":"1"}]}`
 	}
-	in := `[{"role":"user","content":"x"},` + strings.Join([]string{entry("a", long+"_one"), entry("b", long+"_two"), entry("c", long+"_one"), entry("d", "f")}, ",") + `]`
-	sent := dialecttest.Accepted(t, anthropic.Form(), wire.Request{Messages: testkit.Must(anthropic.Decode(dialecttest.List(t, in)))(t).Messages})
+	in := `[{"role":"user","content":"x"},` + strings.Join([]string{
+		entry("a", long+"_one"), entry("b", long+"_two"),
+		entry("c", long+"_one"), entry("d", "f"),
+	}, ",") + `]`
+	sent := dialecttest.Accepted(t, anthropic.Form(),
+		wire.Request{Messages: testkit.Must(anthropic.Decode(dialecttest.List(t, in)))(t).Messages})
 	own := map[string]bool{}
 	for name, of := range sent.ToolNames {
 		if own[of] = true; len(name) > 64 || !strings.Contains(string(sent.Request), `"name":"`+name+`"`) {

@@ -51,7 +51,8 @@ func TestNames(t *testing.T) {
 	if strings.Join(got, " ") != "x x_2 x x_2 x_2 x_3 x_3" {
 		t.Errorf("calls of one reply that share an id, and their results: %s", got)
 	}
-	if n := callid.New(callid.Strict); n.Own("fc_1-a") != "fc_1-a" || n.Result("fc_1-a") != "fc_1-a" || n.Result("nobody's") != "nobodys" || n.Call("") != "" {
+	if n := callid.New(callid.Strict); n.Own("fc_1-a") != "fc_1-a" || n.Result("fc_1-a") != "fc_1-a" ||
+		n.Result("nobody's") != "nobodys" || n.Call("") != "" {
 		t.Error("what the provider gave itself stays; a result without a call gets what the rule makes of its id")
 	}
 }
@@ -59,7 +60,8 @@ func TestNames(t *testing.T) {
 // Ids are unique and of the rule's shape, and those of a conversation that grows stay.
 func TestNamesAreUniqueAndStable(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		rule := rapid.SampledFrom([]callid.Rule{callid.Keep, callid.FixInvalid, callid.Strict, callid.Strict9}).Draw(rt, "rule")
+		rule := rapid.SampledFrom([]callid.Rule{callid.Keep, callid.FixInvalid, callid.Strict, callid.Strict9}).Draw(rt,
+			"rule")
 		ids := rapid.SliceOfN(rapid.StringMatching(`[ab|:_2]{1,3}|[a-c|é]{35,80}`), 1, 12).Draw(rt, "ids")
 		n, used := callid.New(rule), map[string]bool{}
 		for i, id := range ids {
@@ -69,9 +71,11 @@ func TestNamesAreUniqueAndStable(t *testing.T) {
 			}
 			used[sent] = true
 			switch {
-			case rule == callid.Strict9 && len(sent) != 9, rule == callid.Strict && len(sent) > 40, rule == callid.FixInvalid && len(sent) > 64:
+			case rule == callid.Strict9 && len(sent) != 9, rule == callid.Strict && len(sent) > 40,
+				rule == callid.FixInvalid && len(sent) > 64:
 				rt.Fatalf("%q is %d long", sent, len(sent))
-			case rule != callid.Keep && !callid.Valid(sent), rule != callid.Keep && rule != callid.FixInvalid && strings.ContainsAny(sent, "_-"):
+			case rule != callid.Keep && !callid.Valid(sent),
+				rule != callid.Keep && rule != callid.FixInvalid && strings.ContainsAny(sent, "_-"):
 				rt.Fatalf("%q has characters that the rule forbids", sent)
 			}
 			again := callid.New(rule)

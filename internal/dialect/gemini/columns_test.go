@@ -38,8 +38,14 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 		name, contents string
 		want           []row
 	}{
-		{"a person", `[{"parts":[{"text":"hi"}]}]`, []row{{session.User, session.Person, "", "", []session.Part{text("hi")}}}},
-		{"instructions", `[{"role":"system","parts":[{"text":"Be short."}]}]`, []row{{session.System, session.Program, "", "", []session.Part{text("Be short.")}}}},
+		{
+			"a person", `[{"parts":[{"text":"hi"}]}]`,
+			[]row{{session.User, session.Person, "", "", []session.Part{text("hi")}}},
+		},
+		{
+			"instructions", `[{"role":"system","parts":[{"text":"Be short."}]}]`,
+			[]row{{session.System, session.Program, "", "", []session.Part{text("Be short.")}}},
+		},
 		{
 			"a reply with everything, in order", `[{"role":"model","parts":[{"text":"hm","thought":true},{"text":"yes"},{"functionCall":{"name":"f","args":{ "n": 1.0}}},{"functionCall":{"id":"x","name":"f","args":{}}},{"functionCall":{"name":"mcp.files/read"}}]}]`,
 			[]row{{session.Assistant, session.Model, "", "", []session.Part{
@@ -53,30 +59,55 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 		{
 			"responses by name, then order", `[{"role":"model","parts":[{"functionCall":{"name":"f"}},{"functionCall":{"name":"g"}},{"functionCall":{"name":"f"}}]},{"role":"user","parts":[{"functionResponse":{"name":"g","response":{"output":"G"}}},{"functionResponse":{"name":"f","response":{"result":"1"}}},{"functionResponse":{"name":"f","response":{"n": [2.0]}}}]}]`,
 			[]row{
-				{session.Assistant, session.Model, "", "", []session.Part{call("made_f_1", "f", ""), call("made_g_1", "g", ""), call("made_f_2", "f", "")}},
-				{session.Tool, session.ByTool, "", "", []session.Part{result("made_g_1", "g", "G"), result("made_f_1", "f", "1"), result("made_f_2", "f", `{"n": [2.0]}`)}},
+				{session.Assistant, session.Model, "", "", []session.Part{
+					call("made_f_1", "f", ""), call("made_g_1", "g", ""),
+					call("made_f_2", "f", ""),
+				}},
+				{session.Tool, session.ByTool, "", "", []session.Part{
+					result("made_g_1", "g", "G"), result("made_f_1", "f", "1"),
+					result("made_f_2", "f", `{"n": [2.0]}`),
+				}},
 			},
 		},
 		{
 			"the next reply begins anew", `[{"role":"model","parts":[{"functionCall":{"name":"f"}}]},{"role":"model","parts":[{"functionCall":{"name":"f"}}]}]`,
-			[]row{{session.Assistant, session.Model, "", "", []session.Part{call("made_f_1", "f", "")}}, {session.Assistant, session.Model, "", "", []session.Part{call("made_f_1", "f", "")}}},
+			[]row{
+				{session.Assistant, session.Model, "", "", []session.Part{call("made_f_1", "f", "")}},
+				{session.Assistant, session.Model, "", "", []session.Part{call("made_f_1", "f", "")}},
+			},
 		},
 		{"responses to calls of an earlier append", `[{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"error":"no such file"}}},{"functionResponse":{"name":"f"}}]}]`, []row{{session.Tool, session.ByTool, "", "", []session.Part{failed, result("made_f_2", "f", "")}}}},
 		{
 			"a response with its picture", `[{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"},"parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD"}}]}},{"inlineData":{"mimeType":"application/pdf","data":"QUJD"}}]}]`,
-			[]row{{session.Tool, session.ByTool, "", "", []session.Part{result("made_f_1", "f", "1"), {Kind: session.PartImage, CallID: "made_f_1"}, {Kind: session.PartFile, CallID: "made_f_1"}}}},
+			[]row{{session.Tool, session.ByTool, "", "", []session.Part{
+				result("made_f_1", "f", "1"),
+				{Kind: session.PartImage, CallID: "made_f_1"},
+				{Kind: session.PartFile, CallID: "made_f_1"},
+			}}},
 		},
 		{
 			"responses and a person's words", `[{"role":"user","parts":[{"text":"a"},{"functionResponse":{"name":"f","response":{"output":"1"}}},{"text":"b"}]}]`,
-			[]row{{session.Tool, session.ByTool, "", "", []session.Part{result("made_f_1", "f", "1")}}, {session.User, session.Person, "", "", []session.Part{text("a"), text("b")}}},
+			[]row{
+				{session.Tool, session.ByTool, "", "", []session.Part{result("made_f_1", "f", "1")}},
+				{session.User, session.Person, "", "", []session.Part{text("a"), text("b")}},
+			},
 		},
 		{
 			"code that the provider ran", `[{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"6*7"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"42\n"}}]}]`,
-			[]row{{session.Assistant, session.Model, "", "", []session.Part{call("made_inline_1", "code_execution", `{"language":"PYTHON","code":"6*7"}`), output}}},
+			[]row{{
+				session.Assistant, session.Model, "", "",
+				[]session.Part{call("made_inline_1", "code_execution", `{"language":"PYTHON","code":"6*7"}`), output},
+			}},
 		},
 		{
 			"a search that the provider ran", `[{"role":"model","parts":[{"toolCall":{"id":"q","toolType":"GOOGLE_SEARCH_WEB","args":{"queries":["x"]}}},{"toolResponse":{"id":"q","toolType":"GOOGLE_SEARCH_WEB","response":{"a":1}}},{"toolCall":{"id":"z","toolType":"URL_CONTEXT"}}]}]`,
-			[]row{{session.Assistant, session.Model, "", "", []session.Part{call("q", "GOOGLE_SEARCH_WEB", `{"queries":["x"]}`), result("q", "GOOGLE_SEARCH_WEB", `{"a":1}`), {Kind: session.PartData}}}},
+			[]row{{
+				session.Assistant, session.Model, "", "",
+				[]session.Part{
+					call("q", "GOOGLE_SEARCH_WEB", `{"queries":["x"]}`), result("q", "GOOGLE_SEARCH_WEB", `{"a":1}`),
+					{Kind: session.PartData},
+				},
+			}},
 		},
 		{
 			"a response", `[{"candidates":[{"content":{"parts":[{"text":"yes"}]},"finishReason":"STOP"}],"modelVersion":"gemini-2.5-pro"}]`,
@@ -96,7 +127,8 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 					t.Errorf("kind %q, dialect %q, in context %v, display %v", m.Kind, m.Dialect, m.InContext, m.Display)
 				}
 			}
-			testkit.Equal(t, c.want, got, cmpopts.IgnoreFields(session.Part{}, "Extra", "BlobSHA", "Blob"), cmpopts.EquateEmpty())
+			testkit.Equal(t, c.want, got, cmpopts.IgnoreFields(session.Part{}, "Extra", "BlobSHA", "Blob"),
+				cmpopts.EquateEmpty())
 		})
 	}
 }

@@ -84,7 +84,10 @@ func snake(field string) string {
 // kindField returns the field by which a part is known that a name stands for, in either
 // spelling; "" if it is none.
 func kindField(name string) string {
-	for _, field := range [...]string{fieldText, fieldInline, fieldFile, fieldCall, fieldResponse, fieldCode, fieldCodeResult, fieldToolCall, fieldToolResponse} {
+	for _, field := range [...]string{
+		fieldText, fieldInline, fieldFile, fieldCall, fieldResponse, fieldCode,
+		fieldCodeResult, fieldToolCall, fieldToolResponse,
+	} {
 		if name == field || name == snake(field) {
 			return field
 		}
@@ -148,7 +151,8 @@ func (d *decoder) response(path string, raw jsontext.Value) error {
 		return err
 	}
 	if len(elements) > 1 {
-		return jsonx.Errorf(session.Invalid, at, "has %d elements: give the content of the one that was chosen", len(elements))
+		return jsonx.Errorf(session.Invalid, at, "has %d elements: give the content of the one that was chosen",
+			len(elements))
 	}
 	candidate, err := jsonx.ParseObject(jsonx.Index(at, 0), elements[0])
 	if err != nil {
@@ -362,7 +366,8 @@ func (d *decoder) parts(a *around, m *wire.Message) ([]placed, error) {
 	list := a.content.Get("parts")
 	if jsonx.IsNull(list) {
 		if !jsonx.IsNull(a.content.Get("content")) { // another provider's, whose words would be lost
-			return nil, jsonx.Errorf(session.Invalid, jsonx.Join(a.path, "content"), "stands where parts should: a content is {role, parts}")
+			return nil, jsonx.Errorf(session.Invalid, jsonx.Join(a.path, "content"),
+				"stands where parts should: a content is {role, parts}")
 		}
 		m.X.Shape, _, _ = d.Content(a.path, "parts", list)
 		return nil, nil
@@ -454,7 +459,9 @@ type partReader struct {
 
 // IsPart reports whether an object has a field by which a part of this form is known.
 func IsPart(o *jsonx.Object) bool {
-	return slices.ContainsFunc(*o, func(f jsonx.Member) bool { return kindField(f.Key) != "" }) || hasAny(o, fieldThought, fieldSignature)
+	return slices.ContainsFunc(*o, func(f jsonx.Member) bool {
+		return kindField(f.Key) != ""
+	}) || hasAny(o, fieldThought, fieldSignature)
 }
 
 // kindOf returns the field that says what a part is, and its name as it stands there. An empty
@@ -497,7 +504,8 @@ func (r *partReader) read(role session.Role) ([]wire.Part, error) {
 	case r.field == fieldCall && role == session.Assistant:
 		err = r.call(&p)
 	case r.field == fieldCall:
-		err = jsonx.Errorf(session.Invalid, jsonx.Join(r.path, r.name), "stands in a content of another role than model: only the model calls functions")
+		err = jsonx.Errorf(session.Invalid, jsonx.Join(r.path, r.name),
+			"stands in a content of another role than model: only the model calls functions")
 	case r.field == fieldResponse && role == session.User:
 		nested, err = r.response(&p)
 	case r.pair != "":
@@ -517,7 +525,10 @@ func (r *partReader) read(role session.Role) ([]wire.Part, error) {
 func (r *partReader) unknown() wire.Part {
 	if r.field == "" {
 		for _, f := range r.Object {
-			if !f.Odd() && !jsonx.IsNull(f.Value) && !slices.Contains([]string{fieldThought, fieldSignature, snake(fieldSignature)}, f.Key) {
+			if !f.Odd() && !jsonx.IsNull(f.Value) && !slices.Contains([]string{
+				fieldThought, fieldSignature,
+				snake(fieldSignature),
+			}, f.Key) {
 				r.field = f.Key
 				break
 			}
@@ -530,9 +541,10 @@ func (r *partReader) unknown() wire.Part {
 // onlySignature reports whether a part is nothing but a signature: the text beside it was empty,
 // and some clients leave that out.
 func (r *partReader) onlySignature() bool {
-	return jsonx.KindOf(lookup(&r.Object, fieldSignature)) == '"' && !slices.ContainsFunc(r.Object, func(f jsonx.Member) bool {
-		return !jsonx.IsNull(f.Value) && f.Key != fieldSignature && f.Key != snake(fieldSignature) && f.Key != fieldThought
-	})
+	return jsonx.KindOf(lookup(&r.Object, fieldSignature)) == '"' &&
+		!slices.ContainsFunc(r.Object, func(f jsonx.Member) bool {
+			return !jsonx.IsNull(f.Value) && f.Key != fieldSignature && f.Key != snake(fieldSignature) && f.Key != fieldThought
+		})
 }
 
 func (r *partReader) text(p *wire.Part) (err error) {
@@ -744,7 +756,8 @@ func (r *partReader) nested(path string, list jsontext.Value) ([]wire.Part, erro
 		return nil, err
 	}
 	if len(elements) >= session.MaxParts {
-		return nil, jsonx.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d parts, split it", len(elements), session.MaxParts)
+		return nil, jsonx.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d parts, split it",
+			len(elements), session.MaxParts)
 	}
 	parts := make([]wire.Part, len(elements))
 	for i, e := range elements {

@@ -164,7 +164,8 @@ func encodeMedium(p *wire.Part) jsonx.Object {
 	if p.Blob != nil {
 		data = jsonx.Maybe(encode64(p.Blob.Data, x.Encoding))
 	}
-	return jsonx.NewObject(spelled(x, "mimeType"), jsonx.Maybe(x.MediaType), spelled(x, "fileUri"), jsonx.Maybe(x.URL+x.FileID),
+	return jsonx.NewObject(spelled(x, "mimeType"), jsonx.Maybe(x.MediaType), spelled(x, "fileUri"),
+		jsonx.Maybe(x.URL+x.FileID),
 		spelled(x, "displayName"), jsonx.Maybe(x.Name), "data", data)
 }
 

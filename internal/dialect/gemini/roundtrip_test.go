@@ -86,10 +86,19 @@ func wireCases() []dialecttest.Case {
 		{"unknown fields with numbers as written", `[{"role":"user","parts":[{"text":"x","weight":1.0,"":[]}],"big":123456789012345678901234567890,"tiny":-0.0e-7,"":{},"Role":"other"}]`},
 		{"halves and NUL everywhere", `[{"role":"model","parts":[{"text":"cut \ud83d","thoughtSignature":"\u0000"},{"functionCall":{"id":"\u0000","name":"\ud800","args":{"a":"\udc00"}}},{"executableCode":{"id":"\ud800","code":"\u0000"}},{"codeExecutionResult":{"outcome":"\ud800","output":"\u0000"}},{"\ud800":1},{"inlineData":{"mimeType":"\u0000","data":"\ud800"}}],"\ud800":"\u0000"},{"role":"user","parts":[{"functionResponse":{"id":"\u0000","name":"\ud800","response":{"output":"\ud800"}}},{"functionResponse":{"name":"f","response":"\u0000"}},{"fileData":{"fileUri":"\u0000"}}]}]`},
 		{"a pair that is whole", `[{"role":"user","parts":[{"text":"\ud83d\ude00 \uFFFD \u00e9 �"}]}]`},
-		{"escaped names and spaces", " [ { \"r\\u006fle\" : \"us\\u0065r\" ,\n \"p\\u0061rts\" : [ { \"t\\u0065xt\" : \"x\" } , { \"functi\\u006fnResponse\" : { \"name\" : \"f\" , \"response\" : { \"output\" : \"x\" } } } ] } ] "},
-		{"a text over the size of a blob", `[{"role":"user","parts":[{"text":"` + strings.Repeat("word ", 20_000) + `"},{"functionResponse":{"name":"f","response":{"output":"` + strings.Repeat("line\\n", 20_000) + `"}}},{"functionResponse":{"name":"f","response":{"a":"` + strings.Repeat("line\\n", 20_000) + `","b":1}}}]}]`},
+		{
+			"escaped names and spaces",
+			" [ { \"r\\u006fle\" : \"us\\u0065r\" ,\n" +
+				" \"p\\u0061rts\" : [ { \"t\\u0065xt\" : \"x\" } , { \"functi\\u006fnResponse\" : { \"name\" : \"f\" , " +
+				"\"response\" : { \"output\" : \"x\" } } } ] } ] ",
+		},
+		{"a text over the size of a blob", `[{"role":"user","parts":[{"text":"` + strings.Repeat("word ", 20_000) +
+			`"},{"functionResponse":{"name":"f","response":{"output":"` + strings.Repeat("line\\n", 20_000) +
+			`"}}},{"functionResponse":{"name":"f","response":{"a":"` + strings.Repeat("line\\n", 20_000) + `","b":1}}}]}]`},
 		{"large arguments", `[{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":"` + strings.Repeat("A", 70_000) + `"}}},{"executableCode":{"code":"` + strings.Repeat("a", 70_000) + `"}},{"codeExecutionResult":{"output":"` + strings.Repeat("a", 70_000) + `"}}]}]`},
-		{"large unknown things", `[{"content":{"role":"model","parts":[{"video":"` + strings.Repeat("A", 70_000) + `"}],"memo":"` + strings.Repeat("B", 70_000) + `"},"finishReason":"STOP","groundingMetadata":"` + strings.Repeat("C", 70_000) + `"}]`},
+		{"large unknown things", `[{"content":{"role":"model","parts":[{"video":"` + strings.Repeat("A", 70_000) +
+			`"}],"memo":"` + strings.Repeat("B", 70_000) + `"},"finishReason":"STOP","groundingMetadata":"` +
+			strings.Repeat("C", 70_000) + `"}]`},
 		{"deep things", `[{"role":"model","parts":[{"tree":` + dialecttest.Nested(1500) + `},{"functionCall":{"name":"f","args":{"t":` + dialecttest.Nested(1500) + `}}}],"tree":` + dialecttest.Nested(1500) + `,"shallow":` + dialecttest.Nested(899) + `},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"t":` + dialecttest.Nested(1500) + `,"u":1}}}]}]`},
 	}
 }
@@ -105,27 +114,39 @@ func TestWrongInputIsNamedByItsPath(t *testing.T) {
 		at("parts are an object", `{"role":"user","parts":{}}`, session.Invalid, "messages[1].parts"),
 		at("parts are a text", `{"role":"user","parts":"hi"}`, session.Invalid, "messages[1].parts"),
 		at("part is a text", `{"role":"user","parts":["hi"]}`, session.Invalid, "messages[1].parts[0]"),
-		at("text is a number", `{"role":"user","parts":[{"text":"x"},{"text":7}]}`, session.Invalid, "messages[1].parts[1].text"),
-		at("a field of a part twice", `{"role":"user","parts":[{"text":"x","text":"y"}]}`, session.Invalid, "messages[1].parts[0].text"),
-		at("a user's call", `{"role":"user","parts":[{"functionCall":{"name":"f"}}]}`, session.Invalid, "messages[1].parts[0].functionCall"),
-		at("a user's call in Python's spelling", `{"role":"user","parts":[{"function_call":{"name":"f"}}]}`, session.Invalid, "messages[1].parts[0].function_call"),
-		at("call without name", `{"role":"model","parts":[{"functionCall":{"args":{}}}]}`, session.Invalid, "messages[1].parts[0].functionCall.name"),
-		at("call's name is null", `{"role":"model","parts":[{"functionCall":{"name":null}}]}`, session.Invalid, "messages[1].parts[0].functionCall.name"),
+		at("text is a number", `{"role":"user","parts":[{"text":"x"},{"text":7}]}`, session.Invalid,
+			"messages[1].parts[1].text"),
+		at("a field of a part twice", `{"role":"user","parts":[{"text":"x","text":"y"}]}`, session.Invalid,
+			"messages[1].parts[0].text"),
+		at("a user's call", `{"role":"user","parts":[{"functionCall":{"name":"f"}}]}`, session.Invalid,
+			"messages[1].parts[0].functionCall"),
+		at("a user's call in Python's spelling", `{"role":"user","parts":[{"function_call":{"name":"f"}}]}`, session.Invalid,
+			"messages[1].parts[0].function_call"),
+		at("call without name", `{"role":"model","parts":[{"functionCall":{"args":{}}}]}`, session.Invalid,
+			"messages[1].parts[0].functionCall.name"),
+		at("call's name is null", `{"role":"model","parts":[{"functionCall":{"name":null}}]}`, session.Invalid,
+			"messages[1].parts[0].functionCall.name"),
 		at("call's id is a number", `{"role":"model","parts":[{"functionCall":{"name":"f","id":7}}]}`, session.Invalid, "messages[1].parts[0].functionCall.id"),
 		at("response without name", `{"role":"user","parts":[{"functionResponse":{"response":{}}}]}`, session.Invalid, "messages[1].parts[0].functionResponse.name"),
 		at("a response's field twice", `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"a":1,"a":2}}}]}`, session.Invalid, "messages[1].parts[0].functionResponse.response.a"),
 		at("a response's part is a text", `{"role":"user","parts":[{"functionResponse":{"name":"f","parts":["x"]}}]}`, session.Invalid, "messages[1].parts[0].functionResponse.parts[0]"),
-		at("deep field of a part", `{"role":"user","parts":[{"text":"x","deep":`+dialecttest.Nested(1000)+`}]}`, session.TooLarge, "messages[1].parts[0].deep"),
-		at("deep field of a medium", `{"role":"user","parts":[{"inlineData":{"deep":`+dialecttest.Nested(1000)+`}}]}`, session.TooLarge, "messages[1].parts[0].inlineData.deep"),
-		at("too many parts", `{"role":"user","parts":[`+strings.Repeat(`{"text":"x"},`, 1024)+`{"text":"x"}]}`, session.Invalid, "messages[1].parts"),
+		at("deep field of a part", `{"role":"user","parts":[{"text":"x","deep":`+dialecttest.Nested(1000)+`}]}`,
+			session.TooLarge, "messages[1].parts[0].deep"),
+		at("deep field of a medium", `{"role":"user","parts":[{"inlineData":{"deep":`+dialecttest.Nested(1000)+`}}]}`,
+			session.TooLarge, "messages[1].parts[0].inlineData.deep"),
+		at("too many parts", `{"role":"user","parts":[`+strings.Repeat(`{"text":"x"},`, 1024)+`{"text":"x"}]}`,
+			session.Invalid, "messages[1].parts"),
 		at("too many parts within", `{"role":"user","parts":[{"functionResponse":{"name":"f","parts":[`+strings.Repeat(`{"inlineData":{}},`, 1023)+`{"inlineData":{}}]}}]}`, session.Invalid, "messages[1].parts[0].functionResponse.parts"),
 		at("too many parts together", `{"role":"user","parts":[`+strings.Repeat(`{"functionResponse":{"name":"f","parts":[{"inlineData":{}}]}},`, 600)+`{"functionResponse":{"name":"f"}}]}`, session.Invalid, "messages[1]"),
-		at("large field without a name", `{"role":"user","parts":[],"":"`+strings.Repeat("x", 70_000)+`"}`, session.TooLarge, "messages[1]."),
+		at("large field without a name", `{"role":"user","parts":[],"":"`+strings.Repeat("x", 70_000)+`"}`, session.TooLarge,
+			"messages[1]."),
 		at("several candidates", `{"candidates":[{},{}]}`, session.Invalid, "messages[1].candidates"),
 		at("candidates are an object", `{"candidates":{}}`, session.Invalid, "messages[1].candidates"),
 		at("a candidate is a text", `{"candidates":["x"]}`, session.Invalid, "messages[1].candidates[0]"),
-		at("a candidate's content is a text", `{"candidates":[{"content":"x"}]}`, session.Invalid, "messages[1].candidates[0].content"),
-		at("a candidate's part is wrong", `{"candidates":[{"content":{"parts":[{"text":7}]}}]}`, session.Invalid, "messages[1].candidates[0].content.parts[0].text"),
+		at("a candidate's content is a text", `{"candidates":[{"content":"x"}]}`, session.Invalid,
+			"messages[1].candidates[0].content"),
+		at("a candidate's part is wrong", `{"candidates":[{"content":{"parts":[{"text":7}]}}]}`, session.Invalid,
+			"messages[1].candidates[0].content.parts[0].text"),
 		at("a candidate of the user", `{"content":{"role":"user","parts":[]}}`, session.Invalid, "messages[1].content.role"),
 	)
 }
@@ -161,11 +182,13 @@ func anyContent(r *rapid.T) jsontext.Value {
 		return jsontext.Value(content)
 	}
 	reason := rapid.SampledFrom([]string{"STOP", "MAX_TOKENS", "SAFETY", "OTHER", "NOVEL"}).Draw(r, "reason")
-	candidate := fmt.Sprintf(`{"content":%s,"finishReason":"%s","groundingMetadata":%s}`, content, reason, dialecttest.AnyValue(2).Draw(r, "grounding"))
+	candidate := fmt.Sprintf(`{"content":%s,"finishReason":"%s","groundingMetadata":%s}`, content, reason,
+		dialecttest.AnyValue(2).Draw(r, "grounding"))
 	if reply > 0 {
 		return jsontext.Value(candidate)
 	}
-	return jsontext.Value(fmt.Sprintf(`{"candidates":[%s],"usageMetadata":%s,"modelVersion":%s}`, candidate, dialecttest.AnyValue(2).Draw(r, "usage"), dialecttest.AnyValue(0).Draw(r, "version")))
+	return jsontext.Value(fmt.Sprintf(`{"candidates":[%s],"usageMetadata":%s,"modelVersion":%s}`, candidate,
+		dialecttest.AnyValue(2).Draw(r, "usage"), dialecttest.AnyValue(0).Draw(r, "version")))
 }
 
 func anyPart(role string) func(*rapid.T) string {
@@ -192,23 +215,29 @@ func anyPart(role string) func(*rapid.T) string {
 		case 0:
 			return name(`{"%s":%s`, pick("inlineData", "inline_data"), anyInline(r, snake))
 		case 1:
-			return name(`{"%s":{"%s":%s,"%s":%s,"z":%s}`, pick("fileData", "file_data"), pick("mimeType", "mime_type"), dialecttest.AnyValue(0).Draw(r, "type"), pick("fileUri", "file_uri"), dialecttest.AnyValue(0).Draw(r, "uri"), dialecttest.AnyValue(1).Draw(r, "z"))
+			return name(`{"%s":{"%s":%s,"%s":%s,"z":%s}`, pick("fileData", "file_data"), pick("mimeType", "mime_type"),
+				dialecttest.AnyValue(0).Draw(r, "type"), pick("fileUri", "file_uri"), dialecttest.AnyValue(0).Draw(r, "uri"),
+				dialecttest.AnyValue(1).Draw(r, "z"))
 		case 2:
 			return name(`{"%s":%s`, pick("executableCode", "executable_code"), dialecttest.AnyValue(2).Draw(r, "code"))
 		case 3:
-			return name(`{"executableCode":{"language":"PYTHON","code":%s,"id":%s}`, dialecttest.AnyText().Draw(r, "code"), anyID().Draw(r, "id"))
+			return name(`{"executableCode":{"language":"PYTHON","code":%s,"id":%s}`, dialecttest.AnyText().Draw(r, "code"),
+				anyID().Draw(r, "id"))
 		case 4:
-			return name(`{"codeExecutionResult":{"outcome":%s,"output":%s,"id":%s}`, dialecttest.AnyValue(0).Draw(r, "outcome"), dialecttest.AnyValue(0).Draw(r, "output"), anyID().Draw(r, "id"))
+			return name(`{"codeExecutionResult":{"outcome":%s,"output":%s,"id":%s}`, dialecttest.AnyValue(0).Draw(r, "outcome"),
+				dialecttest.AnyValue(0).Draw(r, "output"), anyID().Draw(r, "id"))
 		case 5:
 			return name(`{"%s":{"name":%s,"id":%s,"response":%s,"parts":[{"inlineData":%s}]}`, pick("functionResponse", "function_response"), dialecttest.AnyText().Draw(r, "name"), anyID().Draw(r, "id"), dialecttest.AnyValue(2).Draw(r, "response"), anyInline(r, snake))
 		case 6:
-			return name(`{"functionResponse":{"name":"f","response":{"%s":%s}}`, rapid.SampledFrom([]string{"output", "error", "", "k"}).Draw(r, "key"), dialecttest.AnyValue(1).Draw(r, "value"))
+			return name(`{"functionResponse":{"name":"f","response":{"%s":%s}}`,
+				rapid.SampledFrom([]string{"output", "error", "", "k"}).Draw(r, "key"), dialecttest.AnyValue(1).Draw(r, "value"))
 		case 7:
 			return name(`{"other":%s`, dialecttest.AnyValue(3).Draw(r, "other"))
 		case 8:
 			return name(`{"text":%s`, dialecttest.AnyText().Draw(r, "text"))
 		}
-		return name(`{"%s":{"name":%s,"id":%s,"args":%s}`, pick("functionCall", "function_call"), dialecttest.AnyText().Draw(r, "name"), anyID().Draw(r, "id"), dialecttest.AnyValue(2).Draw(r, "args"))
+		return name(`{"%s":{"name":%s,"id":%s,"args":%s}`, pick("functionCall", "function_call"),
+			dialecttest.AnyText().Draw(r, "name"), anyID().Draw(r, "id"), dialecttest.AnyValue(2).Draw(r, "args"))
 	}
 }
 
@@ -217,7 +246,10 @@ func anyInline(r *rapid.T, snake bool) string {
 	if snake {
 		field = "mime_type"
 	}
-	return fmt.Sprintf(`{"%s":%s,"data":"%s"}`, field, rapid.SampledFrom([]string{`"image/png"`, `"audio/wav"`, `"video/mp4"`, `""`, "null", `"\ud800"`}).Draw(r, "type"), dialecttest.AnyBase64().Draw(r, "data"))
+	return fmt.Sprintf(`{"%s":%s,"data":"%s"}`, field, rapid.SampledFrom([]string{
+		`"image/png"`, `"audio/wav"`,
+		`"video/mp4"`, `""`, "null", `"\ud800"`,
+	}).Draw(r, "type"), dialecttest.AnyBase64().Draw(r, "data"))
 }
 
 func anyID() *rapid.Generator[string] {
@@ -230,7 +262,8 @@ func TestAPartThatDoesNotComeBackKeepsItsOwnJSONWithoutBytes(t *testing.T) {
 	contents := dialecttest.List(t, `[{"role":"user","parts":[{"inline_data":{"mimeType":"image/png","data":"QUJD"}}]}]`)
 	decoded := testkit.Must(gemini.Decode(contents))(t)
 	p := &decoded.Messages[0].Parts[0]
-	if extra := string(p.Extra); !strings.Contains(extra, `"raw":{"inline_data":{"mimeType":"image/png","data":"blob:`+p.Blob.SHA256) || strings.Contains(extra, "QUJD") {
+	if extra := string(p.Extra); !strings.Contains(extra,
+		`"raw":{"inline_data":{"mimeType":"image/png","data":"blob:`+p.Blob.SHA256) || strings.Contains(extra, "QUJD") {
 		t.Errorf("extra %s", extra)
 	}
 	dialecttest.RoundTrip(t, gemini.Form(), contents)

@@ -304,7 +304,8 @@ func (s *sender) modelPart(p *wire.Part, t *turn) jsontext.Value {
 func isInline(m *wire.Message, p *wire.Part) bool {
 	isCall, isResult := p.Kind == session.PartToolCall, p.Kind == session.PartToolResult
 	return slices.ContainsFunc(m.Parts, func(q wire.Part) bool {
-		return q.CallID == p.CallID && (isCall && q.Kind == session.PartToolResult || isResult && q.Kind == session.PartToolCall)
+		return q.CallID == p.CallID && (isCall && q.Kind == session.PartToolResult ||
+			isResult && q.Kind == session.PartToolCall)
 	})
 }
 
@@ -312,7 +313,8 @@ func isInline(m *wire.Message, p *wire.Part) bool {
 func (s *sender) inline(p *wire.Part) jsontext.Value {
 	if !s.own() || !isAccepted(&s.M, p.CallID) {
 		if p.Kind == session.PartToolCall {
-			s.Lose("the call of " + jsonx.Clip(p.ToolName) + " that a provider ran, with its result: not in the form that the API takes")
+			s.Lose("the call of " + jsonx.Clip(p.ToolName) +
+				" that a provider ran, with its result: not in the form that the API takes")
 		}
 		return nil
 	}
@@ -372,7 +374,8 @@ func isAccepted(m *wire.Message, callID string) bool {
 		case fieldCode:
 			ok = isOne("language", "PYTHON", "LANGUAGE_UNSPECIFIED") && jsonx.KindOf(o.Get("code")) == '"'
 		case fieldCodeResult:
-			ok = isOne("outcome", outcomeOK, "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED", "OUTCOME_UNSPECIFIED") && isA("output", '"')
+			ok = isOne("outcome", outcomeOK, "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED", "OUTCOME_UNSPECIFIED") &&
+				isA("output", '"')
 		case fieldToolCall:
 			ok = tool != "" && isA("args", '{')
 		case fieldToolResponse:
@@ -419,7 +422,8 @@ func (s *sender) call(p *wire.Part, t *turn) jsontext.Value {
 		signature = s.SkipSignature()
 	}
 	t.called = true
-	return jsonx.Encode(fieldCall, jsonx.Encode("id", jsonx.Maybe(c.SentID), "name", c.SentName, "args", arguments), fieldSignature, signature)
+	return jsonx.Encode(fieldCall, jsonx.Encode("id", jsonx.Maybe(c.SentID), "name", c.SentName, "args", arguments),
+		fieldSignature, signature)
 }
 
 // idOf returns the id that a call or a response is sent with, "" for one that was made here.
@@ -475,7 +479,8 @@ func (s *sender) result(parts []wire.Part) {
 	}
 	s.loseInner(p, "id", "name", "response", "parts")
 	s.loseBeside(p)
-	response := jsonx.Encode("id", jsonx.Maybe(c.SentID), "name", c.SentName, "response", s.response(p, more), "parts", within)
+	response := jsonx.Encode("id", jsonx.Maybe(c.SentID), "name", c.SentName, "response", s.response(p, more), "parts",
+		within)
 	s.results = append(s.results, sentResult{c.At, jsonx.Encode(fieldResponse, response)})
 }
 
@@ -519,7 +524,8 @@ func (s *sender) holds(p *wire.Part) bool {
 	if p.Blob == nil || s.generation < wire.Signed && (s.generation > 0 || !p.X.Nested) {
 		return false
 	}
-	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}, p.X.MediaType)
+	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"},
+		p.X.MediaType)
 }
 
 // within writes a medium for the parts of a response.
@@ -529,7 +535,8 @@ func (s *sender) within(p *wire.Part) jsontext.Value {
 	if s.own() { // a response may refer to it by this name
 		name = jsonx.Maybe(p.X.Name)
 	}
-	return jsonx.Encode(fieldInline, jsonx.Encode("mimeType", p.X.MediaType, "data", encode64(p.Blob.Data, ""), "displayName", name))
+	return jsonx.Encode(fieldInline, jsonx.Encode("mimeType", p.X.MediaType, "data", encode64(p.Blob.Data, ""),
+		"displayName", name))
 }
 
 // medium writes an image, a sound or a file. It returns nil, with a loss, for what the API does
@@ -575,7 +582,10 @@ func (s *sender) beside(p *wire.Part, o *jsonx.Object) {
 		}
 		o.Add(fieldSignature, s.signature(p))
 	}
-	for _, known := range [...][]string{{fieldVideoMetadata, "startOffset", "endOffset", "fps"}, {fieldMediaResolution, "level", "numTokens"}} {
+	for _, known := range [...][]string{
+		{fieldVideoMetadata, "startOffset", "endOffset", "fps"},
+		{fieldMediaResolution, "level", "numTokens"},
+	} {
 		name := known[0]
 		if inner, err := jsonx.ParseObject(name, lookup(rest, name)); err == nil {
 			o.Set(name, s.keepOnly(inner, name+".", known[1:]))
@@ -587,7 +597,9 @@ func (s *sender) beside(p *wire.Part, o *jsonx.Object) {
 func takes(mediaType string) bool {
 	mediaType, parameters, _ := strings.Cut(strings.ToLower(mediaType), ";")
 	kind, rest, _ := strings.Cut(mediaType, "/")
-	if callid.Legal(rest, ".+-", len(rest)) != rest || strings.ContainsFunc(parameters, func(r rune) bool { return r < ' ' || r > '~' }) {
+	if callid.Legal(rest, ".+-", len(rest)) != rest || strings.ContainsFunc(parameters, func(r rune) bool {
+		return r < ' ' || r > '~'
+	}) {
 		return false
 	}
 	switch kind {
@@ -605,7 +617,8 @@ func takes(mediaType string) bool {
 func typeOfName(uri string, kind session.PartKind) string {
 	name, _, _ := strings.Cut(uri, "?")
 	types := map[string]string{
-		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif", ".svg": "image/svg+xml",
+		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif",
+		".svg": "image/svg+xml",
 		".pdf": "application/pdf", ".mp3": "audio/mp3", ".wav": "audio/wav", ".mp4": "video/mp4", ".txt": "text/plain",
 	}
 	if mediaType := types[strings.ToLower(path.Ext(name))]; mediaType != "" {

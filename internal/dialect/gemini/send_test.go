@@ -48,8 +48,12 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 		},
 		{
 			name: "code and its output stay together", in: `[{"parts":[{"text":"q"}]},{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1\ud800"},"thoughtSignature":"QUJD"},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1","x":2}},{"executableCode":{"language":"RUBY","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK"}},{"executableCode":{"language":"PYTHON","code":"2"}},{"text":"1"}]}]`,
-			want:   `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1\ufffd"},"thoughtSignature":"QUJD"},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}},{"text":"1"}]}]}`,
-			losses: []string{"20260211_001.2: field x", "20260211_001.2: the call of code_execution that a provider ran, with its result: not in the form that the API takes", "20260211_001.2: unknown part type executableCode"},
+			want: `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1\ufffd"},"thoughtSignature":"QUJD"},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}},{"text":"1"}]}]}`,
+			losses: []string{
+				"20260211_001.2: field x",
+				"20260211_001.2: the call of code_execution that a provider ran, with its result: " +
+					"not in the form that the API takes", "20260211_001.2: unknown part type executableCode",
+			},
 		},
 		{
 			name: "a picture that the model made keeps its signature", in: `[{"parts":[{"text":"q"}]},{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD"},"thought":true},{"text":"","thoughtSignature":"QUJD"},{"thoughtSignature":"QUJE"},{"text":""}]}]`,
@@ -67,25 +71,35 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			name: "what the API does not take", in: `[{"role":"user","parts":[{"text":"see","cache_control":{"type":"ephemeral"}},{"inlineData":{"mimeType":"image/gif","data":"QUJD"}},{"inlineData":{"mimeType":"image/png","data":"@@"}},{"fileData":{"fileUri":"file-abc"}},{"inlineData":{"mimeType":"Audio/ ","data":"QUJD"}},{"hologram":1}],"cachePoint":1}]`,
 			want: `{"contents":[{"role":"user","parts":[{"text":"see"}]}]}`,
 			losses: []string{
-				"20260211_001.1: field cachePoint", "20260211_001.1: image image/gif: its bytes or its type are not what the API takes",
-				"20260211_001.1: image image/png: its bytes or its type are not what the API takes", "20260211_001.1: file: its bytes or its type are not what the API takes", "20260211_001.1: file Audio/: its bytes or its type are not what the API takes",
+				"20260211_001.1: field cachePoint",
+				"20260211_001.1: image image/gif: its bytes or its type are not what the API takes",
+				"20260211_001.1: image image/png: its bytes or its type are not what the API takes",
+				"20260211_001.1: file: its bytes or its type are not what the API takes",
+				"20260211_001.1: file Audio/: its bytes or its type are not what the API takes",
 				"20260211_001.1: unknown part type hologram",
 			},
 		},
 		{
 			name: "a context that begins with a reply", in: `[{"role":"model","parts":[{"text":"Hello"}]},{"role":"model","parts":[{"text":"again"}]},{"role":"user","parts":[{"text":"hi"}]},{"role":"system","parts":[{"text":"Now in German."}]}]`,
-			want:   `{"contents":[{"role":"user","parts":[{"text":"(The beginning of the conversation is not part of this context.)"}]},{"role":"model","parts":[{"text":"Hello"},{"text":"again"}]},{"role":"user","parts":[{"text":"hi"}]},{"role":"user","parts":[{"text":"Now in German."}]}]}`,
-			losses: []string{"20260211_001.1: a reply comes first, so a short text in the user's role was put before it", "20260211_001.4: system text in the middle of the conversation is sent in the user's role"},
+			want: `{"contents":[{"role":"user","parts":[{"text":"(The beginning of the conversation is not part of this context.)"}]},{"role":"model","parts":[{"text":"Hello"},{"text":"again"}]},{"role":"user","parts":[{"text":"hi"}]},{"role":"user","parts":[{"text":"Now in German."}]}]}`,
+			losses: []string{
+				"20260211_001.1: a reply comes first, so a short text in the user's role was put before it",
+				"20260211_001.4: system text in the middle of the conversation is sent in the user's role",
+			},
 		},
 		{
 			name: "nothing to say", in: `[{"role":"user","parts":[]},{"role":"model","parts":[{"text":""}]}]`,
-			want:   `{"contents":[{"role":"user","parts":[{"text":"(The beginning of the conversation is not part of this context.)"}]}]}`,
-			losses: []string{"20260211_001.1: nothing is left of it that could be sent", "20260211_001.2: nothing is left of it that could be sent"},
+			want: `{"contents":[{"role":"user","parts":[{"text":"(The beginning of the conversation is not part of this context.)"}]}]}`,
+			losses: []string{
+				"20260211_001.1: nothing is left of it that could be sent",
+				"20260211_001.2: nothing is left of it that could be sent",
+			},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			decoded := testkit.Must(gemini.Decode(dialecttest.List(t, c.in)))(t)
-			dialecttest.ExpectSent(t, gemini.Form(), wire.Request{Messages: dialecttest.Numbered(dialecttest.Stored(t, decoded.Messages)), Model: c.model}, c.want, c.losses)
+			dialecttest.ExpectSent(t, gemini.Form(), wire.Request{Messages: dialecttest.Numbered(dialecttest.Stored(t,
+				decoded.Messages)), Model: c.model}, c.want, c.losses)
 		})
 	}
 }
@@ -126,7 +140,8 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		{name: "system text is apart", in: wire.Request{System: "Be short.", Messages: []session.Message{hi}}, want: `{"systemInstruction":{"parts":[{"text":"Be short."}]},"contents":[` + said + `]}`},
 		{
 			name: "ids and names that the API refuses", in: wire.Request{Messages: []session.Message{
-				hi, message(session.Assistant, call("a|b", "mcp.files/read"), call("a:b", "1st"), call("", "")), message(session.Tool, result("a|b", "1")), message(session.Tool, result("a:b", "2"), result("", "3")),
+				hi, message(session.Assistant, call("a|b", "mcp.files/read"), call("a:b", "1st"), call("", "")),
+				message(session.Tool, result("a|b", "1")), message(session.Tool, result("a:b", "2"), result("", "3")),
 			}},
 			want: `{"contents":[` + said + `,{"role":"model","parts":[{"functionCall":{"id":"ab","name":"mcp.files_read","args":{}}},{"functionCall":{"id":"abdcea6d9c","name":"_1st","args":{}}},{"functionCall":{"name":"_","args":{}}}]},
 				{"role":"user","parts":[{"functionResponse":{"id":"ab","name":"mcp.files_read","response":{"output":"1"}}},{"functionResponse":{"id":"abdcea6d9c","name":"_1st","response":{"output":"2"}}},{"functionResponse":{"name":"_","response":{"output":"3"}}}]}]}`,
@@ -134,7 +149,9 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		},
 		{
 			name: "failures, pictures of results, more text", in: wire.Request{Messages: []session.Message{
-				hi, message(session.Assistant, session.TextPart("a"), call("a", "f"), call("b", "g")), message(session.Tool, result("a", "1"), session.TextPart("more"), image), message(session.Tool, failed), message(session.Assistant, session.TextPart("b")),
+				hi, message(session.Assistant, session.TextPart("a"), call("a", "f"), call("b", "g")),
+				message(session.Tool, result("a", "1"), session.TextPart("more"), image), message(session.Tool, failed),
+				message(session.Assistant, session.TextPart("b")),
 			}},
 			want: `{"contents":[` + said + `,{"role":"model","parts":[{"text":"a"},{"functionCall":{"id":"a","name":"f","args":{}}},{"functionCall":{"id":"b","name":"g","args":{}}}]},
 				{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"output":"1\nmore"}}},{"functionResponse":{"id":"b","name":"g","response":{"error":"no such file"}}}]},
@@ -142,7 +159,9 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		},
 		{
 			name: "a model that wants signatures", in: wire.Request{Model: "gemini-3-flash", Messages: []session.Message{
-				hi, message(session.Assistant, call("a", "f"), call("b", "g")), message(session.Tool, result("a", "1"), image, result("b", "2")), message(session.Assistant, signed), message(session.Tool, result("a", "3")),
+				hi, message(session.Assistant, call("a", "f"), call("b", "g")),
+				message(session.Tool, result("a", "1"), image, result("b", "2")), message(session.Assistant, signed),
+				message(session.Tool, result("a", "3")),
 			}},
 			want: `{"contents":[` + said + `,{"role":"model","parts":[{"functionCall":{"id":"a","name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"id":"b","name":"g","args":{}}}]},
 				{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"output":"1"},"parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD"}}]}},{"functionResponse":{"id":"b","name":"g","response":{"output":"2"}}}]},
@@ -151,17 +170,29 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		},
 		{
 			name: "reasoning of another maker, tools that it ran, speech", in: wire.Request{Messages: []session.Message{
-				hi, message(session.Assistant, session.Part{Kind: session.PartReasoning, Text: "hm", Extra: session.JSON(`{"signature":"x"}`)}, call("s", "web_search"), result("s", "found"), session.Part{Kind: session.PartRefusal, Text: "No."}), message(session.Assistant, spoken),
+				hi, message(session.Assistant, session.Part{
+					Kind: session.PartReasoning, Text: "hm",
+					Extra: session.JSON(`{"signature":"x"}`),
+				}, call("s", "web_search"), result("s", "found"),
+					session.Part{Kind: session.PartRefusal, Text: "No."}), message(session.Assistant, spoken),
 			}},
-			want:   `{"contents":[` + said + `,{"role":"model","parts":[{"text":"No."},{"text":"Hello"}]}]}`,
-			losses: []string{"20260211_001.2: reasoning", "20260211_001.2: the call of web_search that a provider ran, with its result: not in the form that the API takes"},
+			want: `{"contents":[` + said + `,{"role":"model","parts":[{"text":"No."},{"text":"Hello"}]}]}`,
+			losses: []string{
+				"20260211_001.2: reasoning",
+				"20260211_001.2: the call of web_search that a provider ran, with its result: not in the form that the API takes",
+			},
 		},
 		{
-			name: "arguments that are no object, a marker", in: wire.Request{Messages: []session.Message{hi, marker, message(session.Assistant, odd), message(session.Tool, result("a", ""))}},
+			name: "arguments that are no object, a marker", in: wire.Request{Messages: []session.Message{
+				hi, marker,
+				message(session.Assistant, odd), message(session.Tool, result("a", "")),
+			}},
 			want: `{"contents":[` + said + `,{"role":"model","parts":[{"functionCall":{"id":"a","name":"f","args":{"arguments":"{\"x\": 1"}}}]},{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"output":""}}}]}]}`, losses: []string{"20260211_001.2: a marker is no message", "20260211_001.3: the arguments of a call of f are no object: sent as a text within one"},
 		},
 		{
-			name: "pictures by address", in: wire.Request{Messages: []session.Message{message(session.User, session.Part{Kind: session.PartImage, Extra: session.JSON(`{"url":"https://x/a.webp?b"}`)}, session.Part{Kind: session.PartFile, Extra: session.JSON(`{"file_id":"file-1"}`)})}},
+			name: "pictures by address", in: wire.Request{Messages: []session.Message{message(session.User,
+				session.Part{Kind: session.PartImage, Extra: session.JSON(`{"url":"https://x/a.webp?b"}`)},
+				session.Part{Kind: session.PartFile, Extra: session.JSON(`{"file_id":"file-1"}`)})}},
 			want: `{"contents":[{"role":"user","parts":[{"fileData":{"mimeType":"image/webp","fileUri":"https://x/a.webp?b"}}]}]}`, losses: []string{"20260211_001.1: file: its bytes or its type are not what the API takes"},
 		},
 	} {
@@ -174,7 +205,10 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 
 func TestExportOfWhatAnotherFormGave(t *testing.T) {
 	own := testkit.Must(gemini.Decode(dialecttest.List(t, `[{"role":"model","parts":[{"text":"x","y":1}]}]`)))(t)
-	msgs := []session.Message{message(session.System, session.TextPart("Be short.")), message(session.Assistant, call("toolu_1", "f")), message(session.Tool, result("toolu_1", "1"))}
+	msgs := []session.Message{
+		message(session.System, session.TextPart("Be short.")),
+		message(session.Assistant, call("toolu_1", "f")), message(session.Tool, result("toolu_1", "1")),
+	}
 	exported := testkit.Must(gemini.Export(append(msgs, own.Messages...)))(t)
 	want := `[{"role":"system","parts":[{"text":"Be short."}]},{"role":"model","parts":[{"functionCall":{"id":"toolu1","name":"f","args":{}}}]},
 		{"role":"user","parts":[{"functionResponse":{"id":"toolu1","name":"f","response":{"output":"1"}}}]},{"role":"model","parts":[{"text":"x","y":1}]}]`
@@ -268,7 +302,9 @@ func answered(msgs []session.Message) []session.Message {
 			continue
 		}
 		last := &out[len(out)-1]
-		last.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p session.Part) bool { return p.Kind == session.PartToolCall && slices.Contains(calls, p.CallID) })
+		last.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p session.Part) bool {
+			return p.Kind == session.PartToolCall && slices.Contains(calls, p.CallID)
+		})
 	}
 	return out
 }

@@ -81,8 +81,9 @@ func export(m *session.Message) (jsontext.Value, error) {
 // The fields that the form knows, for an error; and those that the server makes, which are
 // accepted, so that the API's messages can be appended again, and ignored.
 const (
-	messageFields = "role, content, parts, kind, origin, finish, author, external_id, created_at, display, in_context, metadata, model, provider, call_id, tool_name, is_error"
-	partFields    = "kind, text, tool_name, call_id, arguments, is_error, duration_ms, extra, data, media_type"
+	messageFields = "role, content, parts, kind, origin, finish, author, external_id, created_at, display, in_context, " +
+		"metadata, model, provider, call_id, tool_name, is_error"
+	partFields = "kind, text, tool_name, call_id, arguments, is_error, duration_ms, extra, data, media_type"
 )
 
 func madeFields() []string {
@@ -129,7 +130,8 @@ func open(r *wire.Reader, path string, raw jsontext.Value, known string, made ..
 	}
 	const named = 5
 	list := strings.Join(unknown[:min(len(unknown), named)], ", ")
-	return f, jsonx.Errorf(session.Invalid, path, "has fields that the native form does not know: %s; it knows %s. For a provider's form name the dialect", list, known)
+	return f, jsonx.Errorf(session.Invalid, path,
+		"has fields that the native form does not know: %s; it knows %s. For a provider's form name the dialect", list, known)
 }
 
 func (f *fields) fail(code session.Code, field, format string, args ...any) {
@@ -153,7 +155,8 @@ func (f *fields) resultField() string {
 
 func (f *fields) message() wire.Message {
 	m := wire.NewMessage(Name, "", "")
-	m.Kind = session.Kind(f.word("kind", "message", "message", "bash", "custom_message", "custom", "branch_summary", "marker", "unknown"))
+	m.Kind = session.Kind(f.word("kind", "message", "message", "bash", "custom_message", "custom", "branch_summary",
+		"marker", "unknown"))
 	roles := []string{"system", "user", "assistant", "tool"}
 	talk := wire.IsTalk(&m.Message)
 	if !talk {
@@ -161,7 +164,8 @@ func (f *fields) message() wire.Message {
 	}
 	m.Role = session.Role(f.word("role", "", roles...))
 	m.Origin = session.Origin(f.word("origin", string(m.Role.DefaultOrigin()), "person", "model", "tool", "program"))
-	m.Finish = session.Finish(f.word("finish", "", "", "stop", "tool_calls", "length", "error", "aborted", "refusal", "paused"))
+	m.Finish = session.Finish(f.word("finish", "", "", "stop", "tool_calls", "length", "error", "aborted", "refusal",
+		"paused"))
 	m.Author = f.text("author")
 	m.ExternalID = f.text("external_id")
 	m.Model = f.text("model")
@@ -183,7 +187,8 @@ func (f *fields) message() wire.Message {
 	return m
 }
 
-// parts reads parts. Content may stand beside them, as the API gives both, if it says the same, or the text that a part leaves out.
+// parts reads parts. Content may stand beside them, as the API gives both, if it says the same, or the text that a part
+// leaves out.
 func (f *fields) parts(m *wire.Message) error {
 	path := jsonx.Join(f.path, "parts")
 	elements, err := wire.Elements(path, f.Get("parts"))
@@ -214,7 +219,8 @@ func (f *fields) parts(m *wire.Message) error {
 		m.Message.Parts[at].Text, m.Parts[at].Text = text, text
 	}
 	if err == nil && text != m.Text() {
-		err = jsonx.Errorf(session.Invalid, jsonx.Join(f.path, "content"), "is not the text of the parts: give one of the two")
+		err = jsonx.Errorf(session.Invalid, jsonx.Join(f.path, "content"),
+			"is not the text of the parts: give one of the two")
 	}
 	return err
 }
@@ -246,7 +252,8 @@ func (f *fields) content(m *wire.Message) {
 
 func (f *fields) part(role session.Role) (p session.Part) {
 	p.Extra = f.object("extra")
-	p.Kind = session.PartKind(f.word("kind", "", "text", "reasoning", "tool_call", "tool_result", "image", "audio", "file", "refusal", "data"))
+	p.Kind = session.PartKind(f.word("kind", "", "text", "reasoning", "tool_call", "tool_result", "image", "audio", "file",
+		"refusal", "data"))
 	p.Text = f.long("text", "text", &p)
 	p.Arguments = f.long("arguments", "arguments", &p)
 	p.ToolName = f.text("tool_name")
@@ -255,7 +262,8 @@ func (f *fields) part(role session.Role) (p session.Part) {
 	if f.has("duration_ms") {
 		ms, err := strconv.ParseInt(string(f.Get("duration_ms")), 10, 64)
 		if p.DurationMS = &ms; err != nil {
-			f.fail(session.Invalid, "duration_ms", "must be a number of milliseconds, not %s", jsonx.Clip(string(f.Get("duration_ms"))))
+			f.fail(session.Invalid, "duration_ms", "must be a number of milliseconds, not %s",
+				jsonx.Clip(string(f.Get("duration_ms"))))
 		}
 	}
 	f.bytes(&p)
@@ -314,7 +322,8 @@ func (f *fields) long(field, column string, p *session.Part) string {
 		extra.Set("raw", raw.Value())
 		return nil
 	})
-	f.Warn(jsonx.Join(f.path, field), "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw in extra")
+	f.Warn(jsonx.Join(f.path, field),
+		"holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw in extra")
 	return text
 }
 
@@ -420,7 +429,8 @@ func (f *fields) check(p *session.Part, role session.Role) {
 		}
 	case session.PartToolResult:
 		if role != session.Tool && role != session.Assistant {
-			f.fail(session.Invalid, "kind", "is tool_result in a message of role %s: results stand in a message of role tool", role)
+			f.fail(session.Invalid, "kind", "is tool_result in a message of role %s: results stand in a message of role tool",
+				role)
 		}
 		if p.CallID == "" && p.ToolName == "" {
 			f.fail(session.Invalid, "call_id", "is missing: a result says which call it answers")
@@ -434,6 +444,7 @@ func (f *fields) check(p *session.Part, role session.Role) {
 		f.fail(session.Invalid, "arguments", "stand in a part of kind %s: only a tool_call has them", p.Kind)
 	}
 	if p.Kind.HasBytes() && len(p.Text) > session.BlobThreshold {
-		f.fail(session.Invalid, "text", "is over %d bytes in a part of kind %s: put it into a part of kind text", session.BlobThreshold, p.Kind)
+		f.fail(session.Invalid, "text", "is over %d bytes in a part of kind %s: put it into a part of kind text",
+			session.BlobThreshold, p.Kind)
 	}
 }

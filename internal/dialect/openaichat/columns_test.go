@@ -26,8 +26,14 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 		name, message string
 		want          row
 	}{
-		{"a person", `{"role":"user","name":"ann","content":"hi"}`, row{session.User, session.Person, "ann", "", []session.Part{{Kind: session.PartText, Text: "hi"}}}},
-		{"instructions", `{"role":"developer","content":"Be short."}`, row{session.System, session.Program, "", "", []session.Part{{Kind: session.PartText, Text: "Be short."}}}},
+		{
+			"a person", `{"role":"user","name":"ann","content":"hi"}`,
+			row{session.User, session.Person, "ann", "", []session.Part{{Kind: session.PartText, Text: "hi"}}},
+		},
+		{
+			"instructions", `{"role":"developer","content":"Be short."}`,
+			row{session.System, session.Program, "", "", []session.Part{{Kind: session.PartText, Text: "Be short."}}},
+		},
 		{
 			"a reply with everything, in order", `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{ }"}}],"refusal":"no","content":"yes","reasoning":"hm"}`,
 			row{session.Assistant, session.Model, "", "", []session.Part{
@@ -39,18 +45,32 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 		},
 		{
 			"a choice", `{"message":{"role":"assistant","content":"yes"},"finish_reason":"content_filter"}`,
-			row{session.Assistant, session.Model, "", session.FinishRefusal, []session.Part{{Kind: session.PartText, Text: "yes"}}},
+			row{
+				session.Assistant, session.Model, "", session.FinishRefusal,
+				[]session.Part{{Kind: session.PartText, Text: "yes"}},
+			},
 		},
 		{
 			"a result with its pictures", `{"role":"tool","tool_call_id":"a","content":[{"type":"image_url","image_url":{"url":"https://x"}},{"type":"text","text":"seen"},{"type":"text","text":"more"}]}`,
 			row{session.Tool, session.ByTool, "", "", []session.Part{
-				{Kind: session.PartToolResult, CallID: "a", Text: "seen"}, {Kind: session.PartImage, CallID: "a"}, {Kind: session.PartText, CallID: "a", Text: "more"},
+				{Kind: session.PartToolResult, CallID: "a", Text: "seen"},
+				{Kind: session.PartImage, CallID: "a"},
+				{Kind: session.PartText, CallID: "a", Text: "more"},
 			}},
 		},
-		{"a result of old", `{"role":"function","name":"f","content":"7"}`, row{session.Tool, session.ByTool, "f", "", []session.Part{{Kind: session.PartToolResult, ToolName: "f", Text: "7"}}}},
+		{
+			"a result of old", `{"role":"function","name":"f","content":"7"}`,
+			row{
+				session.Tool, session.ByTool, "f", "",
+				[]session.Part{{Kind: session.PartToolResult, ToolName: "f", Text: "7"}},
+			},
+		},
 		{
 			"arguments of an object, as bytes", `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":{"n": 1.0}}}]}`,
-			row{session.Assistant, session.Model, "", "", []session.Part{{Kind: session.PartToolCall, ToolName: "f", CallID: "a", Arguments: `{"n": 1.0}`}}},
+			row{session.Assistant, session.Model, "", "", []session.Part{{
+				Kind: session.PartToolCall, ToolName: "f", CallID: "a",
+				Arguments: `{"n": 1.0}`,
+			}}},
 		},
 		{"a null", `{"role":"assistant","content":null}`, row{session.Assistant, session.Model, "", "", nil}},
 		{"a spoken reply", `{"role":"assistant","audio":{"id":"x","data":"QUJD","transcript":"Hello"}}`, row{session.Assistant, session.Model, "", "", []session.Part{{Kind: session.PartAudio, Text: "Hello"}}}},

@@ -160,7 +160,8 @@ func (d *decoder) message(path string, o *jsonx.Object, by around) error {
 		return err
 	}
 	if m.Role != session.Assistant && jsonx.HasElements(o.Get(fieldToolCalls)) {
-		return jsonx.Errorf(session.Invalid, jsonx.Join(path, fieldToolCalls), "stands in a message of role %s: only an assistant calls tools", m.Role)
+		return jsonx.Errorf(session.Invalid, jsonx.Join(path, fieldToolCalls),
+			"stands in a message of role %s: only an assistant calls tools", m.Role)
 	}
 	large, err := m.Keep(path, *o, encode(&m))
 	if err != nil {
@@ -190,7 +191,8 @@ func (d *decoder) role(path string, o *jsonx.Object) (wire.Message, error) {
 	case roleFunction:
 		m.Role, m.Origin, m.X.Role = session.Tool, session.ByTool, role
 	default:
-		return m, jsonx.Errorf(session.Invalid, jsonx.Join(path, "role"), "is %q: it must be one of system, developer, user, assistant, tool, function", jsonx.Clip(role))
+		return m, jsonx.Errorf(session.Invalid, jsonx.Join(path, "role"),
+			"is %q: it must be one of system, developer, user, assistant, tool, function", jsonx.Clip(role))
 	}
 	return m, nil
 }
@@ -353,7 +355,8 @@ func (d *decoder) audio(path string, raw jsontext.Value, m *wire.Message) error 
 		return err
 	}
 	p := wire.Part{Part: session.Part{Kind: session.PartAudio}, X: wire.Extra{Field: fieldAudio}}
-	if text := o.Get("transcript"); jsonx.KindOf(text) == '"' && len(text) <= session.BlobThreshold { // the blob is for the bytes
+	// the blob is for the bytes
+	if text := o.Get("transcript"); jsonx.KindOf(text) == '"' && len(text) <= session.BlobThreshold {
 		p.Text, _ = d.StringOf(path, "transcript", text)
 	}
 	p.X.MediaType = "application/octet-stream" // the format stood in the request
@@ -375,7 +378,8 @@ func (d *decoder) call(path string, raw jsontext.Value) (wire.Part, error) {
 	if t := o.Get("type"); t == nil { // some servers leave it out
 		p.X.Shape = wire.ShapeAbsent
 	} else if kind, _ = jsonx.Text(t); kind == "" {
-		return p, jsonx.Errorf(session.Invalid, jsonx.Join(path, "type"), "must be function or custom, not %s", jsonx.Describe(t))
+		return p, jsonx.Errorf(session.Invalid, jsonx.Join(path, "type"), "must be function or custom, not %s",
+			jsonx.Describe(t))
 	}
 	switch kind {
 	case typeFunction:
@@ -396,7 +400,9 @@ func (d *decoder) call(path string, raw jsontext.Value) (wire.Part, error) {
 
 // function decodes {name, arguments}. Arguments are kept byte for byte, whatever they hold; some
 // servers give them as an object: then its bytes are the arguments.
-func (d *decoder) function(path string, raw jsontext.Value, arguments string, p *wire.Part) (o jsonx.Object, err error) {
+func (d *decoder) function(path string, raw jsontext.Value, arguments string,
+	p *wire.Part,
+) (o jsonx.Object, err error) {
 	if o, err = jsonx.ParseObject(path, raw); err != nil {
 		return o, err
 	}

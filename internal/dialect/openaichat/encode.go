@@ -113,7 +113,8 @@ func encodeElement(p *wire.Part) jsonx.Object {
 	case session.PartAudio:
 		return of(typeAudio, "data", jsonx.Maybe(wire.DataURLOf(p)))
 	case session.PartFile:
-		return of(typeFile, "file_data", jsonx.Maybe(wire.DataURLOf(p)), "filename", jsonx.Maybe(x.Name), "file_id", jsonx.Maybe(x.FileID))
+		return of(typeFile, "file_data", jsonx.Maybe(wire.DataURLOf(p)), "filename", jsonx.Maybe(x.Name), "file_id",
+			jsonx.Maybe(x.FileID))
 	}
 	return jsonx.NewObject("type", typeText, typeText, p.Content())
 }

@@ -89,13 +89,20 @@ func wireCases() []dialecttest.Case {
 		{"a pair that is whole", `[{"role":"user","content":"\ud83d\ude00 \uFFFD \u00e9"}]`},
 		{"U+FFFD as it is", `[{"role":"user","content":"� �"}]`},
 		{"escaped names of fields", `[{"r\u006fle":"us\u0065r","c\u006fntent":"x"}]`},
-		{"spaces between", " [ { \"role\" : \"assistant\" ,\n \"content\" : [ { \"type\" : \"text\" , \"text\" : \"x\" } ] , \"tool_calls\" : [ ] , \"n\" : { } } ] "},
+		{
+			"spaces between",
+			" [ { \"role\" : \"assistant\" ,\n" +
+				" \"content\" : [ { \"type\" : \"text\" , \"text\" : \"x\" } ] , \"tool_calls\" : [ ] , \"n\" : { } } ] ",
+		},
 		{"a text over the size of a blob", `[{"role":"user","content":"` + strings.Repeat("word ", 20_000) + `"},{"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"` + strings.Repeat("line\\n", 20_000) + `"}]}]`},
-		{"a large unknown element and field", `[{"role":"user","content":[{"type":"video","data":"` + strings.Repeat("A", 70_000) + `"}],"memo":"` + strings.Repeat("B", 70_000) + `"}]`},
+		{"a large unknown element and field", `[{"role":"user","content":[{"type":"video","data":"` +
+			strings.Repeat("A", 70_000) + `"}],"memo":"` + strings.Repeat("B", 70_000) + `"}]`},
 		{"large halves", `[{"role":"user","content":"` + strings.Repeat("x", 70_000) + `\ud800"}]`},
-		{"a deep unknown field and element", `[{"role":"user","content":[{"type":"tree","t":` + dialecttest.Nested(1500) + `}],"tree":` + dialecttest.Nested(1500) + `,"shallow":` + dialecttest.Nested(899) + `}]`},
+		{"a deep unknown field and element", `[{"role":"user","content":[{"type":"tree","t":` + dialecttest.Nested(1500) +
+			`}],"tree":` + dialecttest.Nested(1500) + `,"shallow":` + dialecttest.Nested(899) + `}]`},
 		{"a long transcript", `[{"role":"assistant","content":null,"audio":{"id":"a","data":"QUJD","transcript":"` + strings.Repeat("so ", 30_000) + `"}}]`},
-		{"a large spaced empty array", `[{"role":"assistant","content":"x","tool_calls":[` + strings.Repeat(" ", 70_000) + `]}]`},
+		{"a large spaced empty array", `[{"role":"assistant","content":"x","tool_calls":[` + strings.Repeat(" ", 70_000) +
+			`]}]`},
 	}
 }
 
@@ -110,35 +117,47 @@ func TestWrongInputIsNamedByItsPath(t *testing.T) {
 		at("content is an object", `{"role":"user","content":{}}`, session.Invalid, "messages[1].content"),
 		at("element is a string", `{"role":"user","content":["x"]}`, session.Invalid, "messages[1].content[0]"),
 		at("element without type", `{"role":"user","content":[{"type":"text","text":"x"},{"text":"x"}]}`, session.Invalid, "messages[1].content[1].type"),
-		at("element with a null type", `{"role":"user","content":[{"type":null}]}`, session.Invalid, "messages[1].content[0].type"),
+		at("element with a null type", `{"role":"user","content":[{"type":null}]}`, session.Invalid,
+			"messages[1].content[0].type"),
 		at("text is missing", `{"role":"user","content":[{"type":"text"}]}`, session.Invalid, "messages[1].content[0].text"),
-		at("text is null", `{"role":"user","content":[{"type":"text","text":null}]}`, session.Invalid, "messages[1].content[0].text"),
+		at("text is null", `{"role":"user","content":[{"type":"text","text":null}]}`, session.Invalid,
+			"messages[1].content[0].text"),
 		at("picture without URL", `{"role":"user","content":[{"type":"image_url","image_url":{}}]}`, session.Invalid, "messages[1].content[0].image_url.url"),
 		at("picture is a number", `{"role":"user","content":[{"type":"image_url","image_url":1}]}`, session.Invalid, "messages[1].content[0].image_url"),
-		at("sound is missing", `{"role":"user","content":[{"type":"input_audio"}]}`, session.Invalid, "messages[1].content[0].input_audio"),
-		at("file is an array", `{"role":"user","content":[{"type":"file","file":[]}]}`, session.Invalid, "messages[1].content[0].file"),
+		at("sound is missing", `{"role":"user","content":[{"type":"input_audio"}]}`, session.Invalid,
+			"messages[1].content[0].input_audio"),
+		at("file is an array", `{"role":"user","content":[{"type":"file","file":[]}]}`, session.Invalid,
+			"messages[1].content[0].file"),
 		at("deep field of an element", `{"role":"user","content":[{"type":"text","text":"x","deep":`+dialecttest.Nested(1000)+`}]}`, session.TooLarge, "messages[1].content[0].deep"),
 		at("name is a number", `{"role":"user","name":1}`, session.Invalid, "messages[1].name"),
 		at("result without its call", `{"role":"tool","content":"x"}`, session.Invalid, "messages[1].tool_call_id"),
-		at("result of a null", `{"role":"tool","tool_call_id":null,"content":"x"}`, session.Invalid, "messages[1].tool_call_id"),
+		at("result of a null", `{"role":"tool","tool_call_id":null,"content":"x"}`, session.Invalid,
+			"messages[1].tool_call_id"),
 		at("a user's calls", `{"role":"user","content":"x","tool_calls":[{}]}`, session.Invalid, "messages[1].tool_calls"),
 		at("calls are an object", `{"role":"assistant","tool_calls":{}}`, session.Invalid, "messages[1].tool_calls"),
 		at("call is a string", `{"role":"assistant","tool_calls":["x"]}`, session.Invalid, "messages[1].tool_calls[0]"),
 		at("call without id", `{"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]}`, session.Invalid, "messages[1].tool_calls[0].id"),
-		at("call of type null", `{"role":"assistant","tool_calls":[{"id":"a","type":null}]}`, session.Invalid, "messages[1].tool_calls[0].type"),
+		at("call of type null", `{"role":"assistant","tool_calls":[{"id":"a","type":null}]}`, session.Invalid,
+			"messages[1].tool_calls[0].type"),
 		at("call without function", `{"role":"assistant","tool_calls":[{"id":"a","type":"function"}]}`, session.Invalid, "messages[1].tool_calls[0].function"),
 		at("function without name", `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"arguments":"{}"}}]}`, session.Invalid, "messages[1].tool_calls[0].function.name"),
 		at("arguments are a number", `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":7}}]}`, session.Invalid, "messages[1].tool_calls[0].function.arguments"),
 		at("custom input is a boolean", `{"role":"assistant","tool_calls":[{"id":"a","type":"custom","custom":{"name":"f","input":true}}]}`, session.Invalid, "messages[1].tool_calls[0].custom.input"),
-		at("function_call is a string", `{"role":"assistant","function_call":"f"}`, session.Invalid, "messages[1].function_call"),
+		at("function_call is a string", `{"role":"assistant","function_call":"f"}`, session.Invalid,
+			"messages[1].function_call"),
 		at("refusal is a boolean", `{"role":"assistant","refusal":true}`, session.Invalid, "messages[1].refusal"),
 		at("audio is a string", `{"role":"assistant","audio":"x"}`, session.Invalid, "messages[1].audio"),
 		at("message of a choice is null", `{"message":null,"finish_reason":"stop"}`, session.Invalid, "messages[1].message"),
 		at("message of a choice is wrong", `{"message":{"role":"assistant","content":7},"finish_reason":"stop"}`, session.Invalid, "messages[1].message.content"),
-		at("too many parts", `{"role":"user","content":[`+strings.Repeat(`{"type":"text","text":"x"},`, 1024)+`{"type":"text","text":"x"}]}`, session.Invalid, "messages[1].content"),
-		at("too many parts together", `{"role":"assistant","reasoning":"x","content":[`+strings.Repeat(`{"type":"text","text":"x"},`, 1023)+`{"type":"text","text":"x"}]}`, session.Invalid, "messages[1]"),
-		at("too many calls", `{"role":"assistant","tool_calls":[`+strings.Repeat(`{},`, 1024)+`{}]}`, session.Invalid, "messages[1].tool_calls"),
-		at("large field without a name", `{"role":"user","content":"x","":"`+strings.Repeat("x", 70_000)+`"}`, session.TooLarge, "messages[1]."),
+		at("too many parts", `{"role":"user","content":[`+strings.Repeat(`{"type":"text","text":"x"},`,
+			1024)+`{"type":"text","text":"x"}]}`, session.Invalid, "messages[1].content"),
+		at("too many parts together",
+			`{"role":"assistant","reasoning":"x","content":[`+strings.Repeat(`{"type":"text","text":"x"},`,
+				1023)+`{"type":"text","text":"x"}]}`, session.Invalid, "messages[1]"),
+		at("too many calls", `{"role":"assistant","tool_calls":[`+strings.Repeat(`{},`, 1024)+`{}]}`, session.Invalid,
+			"messages[1].tool_calls"),
+		at("large field without a name", `{"role":"user","content":"x","":"`+strings.Repeat("x", 70_000)+`"}`,
+			session.TooLarge, "messages[1]."),
 	)
 }
 
@@ -159,7 +178,8 @@ func anyMessage(r *rapid.T) jsontext.Value {
 			fields = append(fields, `"`+name+`":`+value.Draw(r, name))
 		}
 	}
-	maybe("content", rapid.OneOf(dialecttest.AnyText(), rapid.Just("null"), dialecttest.AnyArray(rapid.Custom(anyElement))))
+	maybe("content", rapid.OneOf(dialecttest.AnyText(), rapid.Just("null"),
+		dialecttest.AnyArray(rapid.Custom(anyElement))))
 	maybe("name", rapid.OneOf(dialecttest.AnyText(), rapid.Just("null")))
 	switch role {
 	case "tool":
@@ -189,7 +209,8 @@ func anyElement(r *rapid.T) string {
 	case 1:
 		return inner(`{"type":"image_url","image_url":{"url":"data:image/png;base64,%s","more":%s}`, dialecttest.AnyBase64().Draw(r, "bytes"), dialecttest.AnyValue(1).Draw(r, "more"))
 	case 2:
-		return inner(`{"type":"image_url","image_url":{"detail":%s,"url":%s}`, dialecttest.AnyValue(1).Draw(r, "detail"), dialecttest.AnyText().Draw(r, "url"))
+		return inner(`{"type":"image_url","image_url":{"detail":%s,"url":%s}`, dialecttest.AnyValue(1).Draw(r, "detail"),
+			dialecttest.AnyText().Draw(r, "url"))
 	case 3:
 		return inner(`{"type":"input_audio","input_audio":{"data":"%s","format":%s}`, dialecttest.AnyBase64().Draw(r, "bytes"), dialecttest.AnyValue(1).Draw(r, "format"))
 	case 4:
@@ -203,13 +224,16 @@ func anyElement(r *rapid.T) string {
 func anyCall(r *rapid.T) string {
 	switch rapid.IntRange(0, 3).Draw(r, "call") {
 	case 0:
-		return fmt.Sprintf(`{"id":%s,"type":"custom","custom":%s}`, dialecttest.AnyText().Draw(r, "id"), anyFunction("input")(r))
+		return fmt.Sprintf(`{"id":%s,"type":"custom","custom":%s}`, dialecttest.AnyText().Draw(r, "id"),
+			anyFunction("input")(r))
 	case 1:
-		return fmt.Sprintf(`{"id":%s,"function":%s,"index":%s}`, dialecttest.AnyText().Draw(r, "id"), anyFunction("arguments")(r), dialecttest.AnyNumber().Draw(r, "index"))
+		return fmt.Sprintf(`{"id":%s,"function":%s,"index":%s}`, dialecttest.AnyText().Draw(r, "id"),
+			anyFunction("arguments")(r), dialecttest.AnyNumber().Draw(r, "index"))
 	case 2:
 		return fmt.Sprintf(`{"type":"mcp","x":%s}`, dialecttest.AnyValue(2).Draw(r, "x"))
 	}
-	return fmt.Sprintf(`{"id":%s,"type":"function","function":%s}`, dialecttest.AnyText().Draw(r, "id"), anyFunction("arguments")(r))
+	return fmt.Sprintf(`{"id":%s,"type":"function","function":%s}`, dialecttest.AnyText().Draw(r, "id"),
+		anyFunction("arguments")(r))
 }
 
 func anyFunction(arguments string) func(*rapid.T) string {
@@ -221,12 +245,14 @@ func anyFunction(arguments string) func(*rapid.T) string {
 		case 1:
 			return fmt.Sprintf(`{"name":%s,"%s":null,"y":%s}`, name, arguments, dialecttest.AnyValue(2).Draw(r, "y"))
 		case 2:
-			return fmt.Sprintf(`{"name":%s,"%s":%s}`, name, arguments, dialecttest.AnyArray(dialecttest.AnyValue(1)).Draw(r, "array"))
+			return fmt.Sprintf(`{"name":%s,"%s":%s}`, name, arguments,
+				dialecttest.AnyArray(dialecttest.AnyValue(1)).Draw(r, "array"))
 		}
 		return fmt.Sprintf(`{"name":%s,"%s":%s}`, name, arguments, dialecttest.AnyText().Draw(r, "text"))
 	}
 }
 
 func anyAudio(r *rapid.T) string {
-	return fmt.Sprintf(`{"id":%s,"data":"%s","transcript":%s}`, dialecttest.AnyText().Draw(r, "id"), dialecttest.AnyBase64().Draw(r, "data"), dialecttest.AnyValue(1).Draw(r, "transcript"))
+	return fmt.Sprintf(`{"id":%s,"data":"%s","transcript":%s}`, dialecttest.AnyText().Draw(r, "id"),
+		dialecttest.AnyBase64().Draw(r, "data"), dialecttest.AnyValue(1).Draw(r, "transcript"))
 }

@@ -296,7 +296,8 @@ func (s *sender) call(p *wire.Part, first bool) jsontext.Value {
 	id := legalCallID(s.ids.Call(s.CountCall(p, "call_made_")))
 	s.Open = append(s.Open, wire.OpenCall{ID: p.CallID, Name: p.ToolName, SentID: id})
 	name := s.ToolName(p.ToolName)
-	return jsonx.Encode("id", id, "type", kind, kind, jsonx.Encode("name", name, arguments, given), "extra_content", s.signature(p, first))
+	return jsonx.Encode("id", id, "type", kind, kind, jsonx.Encode("name", name, arguments, given), "extra_content",
+		s.signature(p, first))
 }
 
 // legalCallID shortens an id: some programs join two into one that is too long.

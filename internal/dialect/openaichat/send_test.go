@@ -53,7 +53,8 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			name: "a refusal alone", in: `[{"role":"assistant","content":null,"refusal":"No."}]`, want: `[{"role":"assistant","content":[{"type":"refusal","refusal":"No."}]}]`,
 		},
 		{
-			name: "a refusal beside text", in: `[{"role":"assistant","content":"So:","refusal":"No."}]`, want: `[{"role":"assistant","content":"So:","refusal":"No."}]`,
+			name: "a refusal beside text", in: `[{"role":"assistant","content":"So:","refusal":"No."}]`,
+			want: `[{"role":"assistant","content":"So:","refusal":"No."}]`,
 		},
 		{
 			name: "pictures, sound, files", in: `[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD","detail":"low"}},{"type":"image_url","image_url":{"url":"https://x/a.png","detail":"weird"}},{"type":"input_audio","input_audio":{"data":"QUJD","format":"mp3"}},{"type":"file","file":{"file_id":"file-1"}},{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,QUJD"}}]}]`,
@@ -63,8 +64,10 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			name: "what the API does not take", in: `[{"role":"user","content":[{"type":"text","text":"see"},{"type":"video_url","v":1},{"type":"image_url","image_url":{"url":"data:image/png;base64,@@"}},{"type":"image_url","image_url":{"url":"data:image/svg+xml;base64,QUJD"}},{"type":"input_audio","input_audio":{"data":"QUJD","format":"ogg"}}]}]`,
 			want: `[{"role":"user","content":"see"}]`,
 			losses: []string{
-				"20260211_001.1: unknown part type video_url", "20260211_001.1: image: its bytes or its type are not what the API takes",
-				"20260211_001.1: image image/svg+xml: its bytes or its type are not what the API takes", "20260211_001.1: audio audio/ogg: its bytes or its type are not what the API takes",
+				"20260211_001.1: unknown part type video_url",
+				"20260211_001.1: image: its bytes or its type are not what the API takes",
+				"20260211_001.1: image image/svg+xml: its bytes or its type are not what the API takes",
+				"20260211_001.1: audio audio/ogg: its bytes or its type are not what the API takes",
 			},
 		},
 		{
@@ -75,7 +78,8 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			want: `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"one"},{"role":"tool","tool_call_id":"b","content":"two"},{"role":"user","content":[{"type":"text","text":"Attached to the result of call a:"},{"type":"image_url","image_url":{"url":"https://x/1.png"}}]},{"role":"assistant","content":"done"}]`,
 		},
 		{
-			name: "a text of half a pair is sent as it reads", in: `[{"role":"user","content":"cut \ud83d"}]`, want: `[{"role":"user","content":"cut �"}]`,
+			name: "a text of half a pair is sent as it reads", in: `[{"role":"user","content":"cut \ud83d"}]`,
+			want: `[{"role":"user","content":"cut �"}]`,
 		},
 		{
 			name: "an author's name", in: `[{"role":"user","name":"ann","content":"x"},{"role":"user","name":"Ann Lee","content":"y"}]`, want: `[{"role":"user","name":"ann","content":"x"},{"role":"user","name":"Ann_Lee","content":"y"}]`,
@@ -83,12 +87,16 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 		},
 		{
 			name: "nothing", in: `[{"role":"user","content":null},{"role":"assistant","content":[]}]`, want: `[{"role":"user","content":"(no content)"}]`,
-			losses: []string{"20260211_001.1: nothing that can be sent: (no content) stands in its place", "20260211_001.2: a reply that says nothing"},
+			losses: []string{
+				"20260211_001.1: nothing that can be sent: (no content) stands in its place",
+				"20260211_001.2: a reply that says nothing",
+			},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			decoded := testkit.Must(openaichat.Decode(dialecttest.List(t, c.in)))(t)
-			dialecttest.ExpectSent(t, openaichat.Form(), wire.Request{Messages: dialecttest.Numbered(dialecttest.Stored(t, decoded.Messages))}, `{"messages":`+c.want+`}`, c.losses)
+			dialecttest.ExpectSent(t, openaichat.Form(), wire.Request{Messages: dialecttest.Numbered(dialecttest.Stored(t,
+				decoded.Messages))}, `{"messages":`+c.want+`}`, c.losses)
 		})
 	}
 }
@@ -118,39 +126,52 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		losses []string
 	}{
 		{
-			name: "an empty reply of another form is left out", in: wire.Request{Messages: []session.Message{message(session.User, session.TextPart("hi")), message(session.Assistant), message(session.Assistant, session.TextPart("")), message(session.User, session.TextPart("more"))}},
+			name: "an empty reply of another form is left out",
+			in: wire.Request{Messages: []session.Message{
+				message(session.User, session.TextPart("hi")),
+				message(session.Assistant), message(session.Assistant, session.TextPart("")),
+				message(session.User, session.TextPart("more")),
+			}},
 			want:   `[{"role":"user","content":"hi"},{"role":"user","content":"more"}]`,
 			losses: []string{"20260211_001.2: a reply that says nothing", "20260211_001.3: a reply that says nothing"},
 		},
 		{name: "system text comes first", in: wire.Request{System: "Be short.", Messages: []session.Message{message(session.User, session.TextPart("hi"))}}, want: `[{"role":"system","content":"Be short."},{"role":"user","content":"hi"}]`},
 		{
 			name: "several results of one message, with a picture", in: wire.Request{Messages: []session.Message{
-				message(session.Assistant, call("a", "f"), call("b", "f")), message(session.Tool, result("a", "1"), jpeg, result("b", "2")),
+				message(session.Assistant, call("a", "f"), call("b", "f")),
+				message(session.Tool, result("a", "1"), jpeg, result("b", "2")),
 			}},
 			want: `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"1"},{"role":"tool","tool_call_id":"b","content":"2"},{"role":"user","content":[{"type":"text","text":"Attached to the result of call a:"},{"type":"image_url","image_url":{"url":"data:image/jpeg;base64,QUJD"}}]}]`,
 		},
 		{
-			name: "names and ids that the API refuses", in: wire.Request{Messages: []session.Message{message(session.Assistant, call(long, "mcp.files/read")), message(session.Tool, result(long, "1"))}},
+			name: "names and ids that the API refuses", in: wire.Request{Messages: []session.Message{message(session.Assistant,
+				call(long, "mcp.files/read")), message(session.Tool, result(long, "1"))}},
 			want:   `[{"role":"assistant","content":null,"tool_calls":[{"id":"call_xxxxxxxxxxxxxxxfc12e2024a3cdf5d1856","type":"function","function":{"name":"mcp_files_read","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_xxxxxxxxxxxxxxxfc12e2024a3cdf5d1856","content":"1"}]`,
 			losses: []string{`20260211_001.1: the tool's name "mcp.files/read" is sent as "mcp_files_read"`},
 		},
 		{
 			name: "ids that were never given, matched by name", in: wire.Request{Messages: []session.Message{
-				message(session.Assistant, call("", "f"), call("", "g")), message(session.Tool, session.Part{Kind: session.PartToolResult, ToolName: "g", Text: "G"}, session.Part{Kind: session.PartToolResult, ToolName: "f", Text: "F"}),
+				message(session.Assistant, call("", "f"), call("", "g")),
+				message(session.Tool, session.Part{Kind: session.PartToolResult, ToolName: "g", Text: "G"},
+					session.Part{Kind: session.PartToolResult, ToolName: "f", Text: "F"}),
 			}},
 			want: `[{"role":"assistant","content":null,"tool_calls":[{"id":"call_made_1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"call_made_2","type":"function","function":{"name":"g","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_made_2","content":"G"},{"role":"tool","tool_call_id":"call_made_1","content":"F"}]`,
 		},
 		{
 			name: "a shell command of the person, and a marker", in: wire.Request{Messages: []session.Message{bash, marker}},
-			want: `[{"role":"user","content":"Ran ` + "`ls`\\n```\\na.go\\n```" + `"}]`, losses: []string{"20260211_001.2: a marker is no message"},
+			want:   `[{"role":"user","content":"Ran ` + "`ls`\\n```\\na.go\\n```" + `"}]`,
+			losses: []string{"20260211_001.2: a marker is no message"},
 		},
 		{
-			name: "text around calls keeps its borders", in: wire.Request{Messages: []session.Message{message(session.Assistant, session.TextPart("a"), call("a", "f"), session.TextPart("b")), message(session.Tool, result("a", ""))}},
+			name: "text around calls keeps its borders", in: wire.Request{Messages: []session.Message{message(session.Assistant,
+				session.TextPart("a"), call("a", "f"), session.TextPart("b")), message(session.Tool, result("a", ""))}},
 			want: `[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":""}]`,
 		},
 		{
-			name: "a picture of the model's own", in: wire.Request{Messages: []session.Message{message(session.Assistant, session.TextPart("see"), jpeg)}},
-			want: `[{"role":"assistant","content":"see"}]`, losses: []string{"20260211_001.1: image in a message of role assistant"},
+			name: "a picture of the model's own", in: wire.Request{Messages: []session.Message{message(session.Assistant,
+				session.TextPart("see"), jpeg)}},
+			want:   `[{"role":"assistant","content":"see"}]`,
+			losses: []string{"20260211_001.1: image in a message of role assistant"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -163,7 +184,8 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 func TestExportOfWhatAnotherFormGave(t *testing.T) {
 	msgs := []session.Message{
 		message(session.Assistant, session.Part{Kind: session.PartToolCall, CallID: "a", ToolName: "f", Arguments: "{}"}),
-		message(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "a", Text: "1"}, session.Part{Kind: session.PartImage, CallID: "a", Blob: wire.Blob("image/png", []byte("ABC"))}),
+		message(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "a", Text: "1"},
+			session.Part{Kind: session.PartImage, CallID: "a", Blob: wire.Blob("image/png", []byte("ABC"))}),
 	}
 	own := testkit.Must(openaichat.Decode(dialecttest.List(t, `[{"role":"assistant","content":"x","annotations":[]}]`)))(t)
 	exported := testkit.Must(openaichat.Export(append(msgs, own.Messages...)))(t)
@@ -182,7 +204,9 @@ func TestSendOfAnyCaseIsAcceptedWhereItsCallsAreAnswered(t *testing.T) {
 	checked := 0
 	for _, c := range wireCases() {
 		decoded := testkit.Must(openaichat.Decode(dialecttest.List(t, c.Entries)))(t)
-		msgs := slices.DeleteFunc(decoded.Messages, func(m session.Message) bool { return len(m.Calls()) > 0 || len(m.Results()) > 0 })
+		msgs := slices.DeleteFunc(decoded.Messages, func(m session.Message) bool {
+			return len(m.Calls()) > 0 || len(m.Results()) > 0
+		})
 		if len(msgs) == 0 {
 			continue
 		}
@@ -233,7 +257,10 @@ func TestWhatWasSentStaysAPrefix(t *testing.T) {
 // FuzzSend: whatever decodes, once repaired, is accepted.
 func FuzzSend(f *testing.F) {
 	dialecttest.FuzzSend(f, openaichat.Form(), wireCases(), func(msgs []session.Message) []session.Message {
-		out := []session.Message{{Kind: session.KindMessage, Role: session.User, Parts: []session.Part{session.TextPart("hi")}}}
+		out := []session.Message{{
+			Kind: session.KindMessage, Role: session.User,
+			Parts: []session.Part{session.TextPart("hi")},
+		}}
 		for _, item := range contextmgr.Repair(msgs, nil, true).Items {
 			out = append(out, item.Message)
 		}
@@ -260,7 +287,10 @@ func TestAGeminiGetsItsThoughtSignaturesBack(t *testing.T) {
 		{"of pi", "gemini-2.5-pro", `{"thoughtSignature":"QUJD"}`, []string{"QUJD"}, nil},
 		{"none, to a model that asks for one", "gemini-flash-latest", "", []string{wire.NoSignature}, []string{skips}},
 		{"none, to a model that does not ask", "gemini-2.5-pro", "", nil, nil},
-		{"of another maker", "gemini-2.5-pro", `{"thoughtSignature":"msg_1!"}`, nil, []string{"20260211_001.2: a thought signature that is no base64"}},
+		{
+			"of another maker", "gemini-2.5-pro", `{"thoughtSignature":"msg_1!"}`, nil,
+			[]string{"20260211_001.2: a thought signature that is no base64"},
+		},
 		{"to another model", "gpt-5", chat, nil, nil},
 		{"to a model that is not named", "", chat, nil, nil},
 	} {
@@ -270,8 +300,12 @@ func TestAGeminiGetsItsThoughtSignaturesBack(t *testing.T) {
 				session.Part{Kind: session.PartToolCall, CallID: "a", ToolName: "f", Arguments: "{}", Extra: session.JSON(c.first)},
 				session.Part{Kind: session.PartToolCall, CallID: "b", ToolName: "f", Arguments: "{}"},
 			)
-			results := message(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "a"}, session.Part{Kind: session.PartToolResult, CallID: "b"})
-			in := wire.Request{Messages: dialecttest.Numbered([]session.Message{message(session.User, session.TextPart("hi")), reply, results}), Model: c.model}
+			results := message(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "a"},
+				session.Part{Kind: session.PartToolResult, CallID: "b"})
+			in := wire.Request{Messages: dialecttest.Numbered([]session.Message{
+				message(session.User, session.TextPart("hi")),
+				reply, results,
+			}), Model: c.model}
 			sent := dialecttest.Accepted(t, openaichat.Form(), in)
 			var got []string
 			for _, piece := range strings.Split(string(sent.Request), `"extra_content":{"google":{"thought_signature":"`)[1:] {
@@ -304,13 +338,33 @@ func TestReasoningGoesBackToItsMaker(t *testing.T) {
 	}{
 		{"nobody said who made it", content, "", "", wire.Request{}, true},
 		{"the session's model is known", content, "", "", wire.Request{Model: "deepseek-v4-flash"}, true},
-		{"the same model", content, "deepseek", "deepseek-v4-flash", wire.Request{Model: "deepseek-v4-flash", Provider: "deepseek"}, true},
+		{
+			"the same model", content, "deepseek", "deepseek-v4-flash",
+			wire.Request{Model: "deepseek-v4-flash", Provider: "deepseek"},
+			true,
+		},
 		{"an empty one, too", empty, "moonshot", "kimi-k2-thinking", wire.Request{Model: "kimi-k2-thinking"}, true},
-		{"another of the family", content, "deepseek", "deepseek-v4-flash", wire.Request{Model: "deepseek-ai/DeepSeek-V4", Provider: "deepseek"}, true},
-		{"details of OpenRouter", details, "openrouter", "minimax/minimax-m2", wire.Request{Model: "minimax/MiniMax-M3", Provider: "openrouter"}, true},
-		{"OpenAI's model by a router", details, "openrouter", "openai/gpt-5", wire.Request{Model: "openai/gpt-5", Provider: "openrouter"}, true},
+		{
+			"another of the family", content, "deepseek", "deepseek-v4-flash",
+			wire.Request{Model: "deepseek-ai/DeepSeek-V4", Provider: "deepseek"},
+			true,
+		},
+		{
+			"details of OpenRouter", details, "openrouter", "minimax/minimax-m2",
+			wire.Request{Model: "minimax/MiniMax-M3", Provider: "openrouter"},
+			true,
+		},
+		{
+			"OpenAI's model by a router", details, "openrouter", "openai/gpt-5",
+			wire.Request{Model: "openai/gpt-5", Provider: "openrouter"},
+			true,
+		},
 		{"another family", content, "", "deepseek-v4-flash", wire.Request{Model: "kimi-k2-thinking"}, false},
-		{"another provider", details, "openrouter", "deepseek/deepseek-v4", wire.Request{Model: "deepseek-v4", Provider: "deepseek"}, false},
+		{
+			"another provider", details, "openrouter", "deepseek/deepseek-v4",
+			wire.Request{Model: "deepseek-v4", Provider: "deepseek"},
+			false,
+		},
 		{"OpenAI itself", content, "", "", wire.Request{Model: "gpt-5"}, false},
 		{"OpenAI's own reasoning model", content, "openai", "o3", wire.Request{Model: "o3", Provider: "openai"}, false},
 	} {
@@ -339,7 +393,8 @@ func TestReasoningGoesBackToItsMaker(t *testing.T) {
 // them: they go back, too.
 func TestReasoningDetailsOfOldRowsGoBack(t *testing.T) {
 	m := session.Message{
-		Kind: session.KindMessage, Role: session.Assistant, Dialect: openaichat.Name, InContext: true, Parts: []session.Part{session.TextPart("y")},
+		Kind: session.KindMessage, Role: session.Assistant, Dialect: openaichat.Name, InContext: true,
+		Parts: []session.Part{session.TextPart("y")},
 		Extra: session.JSON(`{"rest":{"reasoning_details":[{"type":"reasoning.text","text":"hm"}]}}`),
 	}
 	sent := dialecttest.Accepted(t, openaichat.Form(), wire.Request{Messages: []session.Message{m}, Model: "minimax-m2"})
@@ -355,7 +410,8 @@ func TestReasoningIsTextOnce(t *testing.T) {
 		`"reasoning_content":"hm"`, `"reasoning":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm"}]`,
 		`"reasoning_details":[{"type":"reasoning.summary","summary":"h"},{"type":"reasoning.text","text":"m"},{"type":"reasoning.encrypted","data":"x"}]`,
 	} {
-		m := testkit.Must(openaichat.Decode(dialecttest.List(t, `[{"role":"assistant","content":"y",`+fields+`}]`)))(t).Messages[0]
+		m := testkit.Must(openaichat.Decode(dialecttest.List(t,
+			`[{"role":"assistant","content":"y",`+fields+`}]`)))(t).Messages[0]
 		text := ""
 		for i := range m.Parts {
 			if m.Parts[i].Kind == session.PartReasoning {

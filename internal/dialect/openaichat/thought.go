@@ -38,7 +38,8 @@ func isOpenAIs(provider, model string) bool {
 		return false
 	}
 	provider = strings.ToLower(provider)
-	return !strings.Contains(model, "/") && (provider == "" || strings.HasPrefix(provider, "openai") || strings.HasPrefix(provider, "azure"))
+	return !strings.Contains(model, "/") && (provider == "" || strings.HasPrefix(provider, "openai") ||
+		strings.HasPrefix(provider, "azure"))
 }
 
 // familyOf returns the family of a model, the letters that its name begins with: deepseek of

@@ -77,7 +77,10 @@ func chatConversation(r *rapid.T) []jsontext.Value {
 	var raw []jsontext.Value
 	add := func(text string) { raw = append(raw, jsontext.Value(text)) }
 	add(`{"role":"system","content":"Be short."}`)
-	word := rapid.SampledFrom([]string{`"hi"`, `"a\nb"`, `"你好 <&>"`, `[{"type":"text","text":"a"},{"type":"text","text":"b"}]`})
+	word := rapid.SampledFrom([]string{
+		`"hi"`, `"a\nb"`, `"你好 <&>"`,
+		`[{"type":"text","text":"a"},{"type":"text","text":"b"}]`,
+	})
 	for turn := range rapid.IntRange(1, 4).Draw(r, "turns") {
 		add(`{"role":"user","content":` + word.Draw(r, "user") + `}`)
 		ids := []string{"a", "b"}[:rapid.IntRange(0, 2).Draw(r, "calls")]
@@ -86,9 +89,11 @@ func chatConversation(r *rapid.T) []jsontext.Value {
 			for _, id := range ids {
 				list = append(list, `,{"id":"call_`+id+string(rune('0'+turn))+`","type":"function","function":{"name":"f","arguments":"{\"x\": 1.0}"}}`...)
 			}
-			add(`{"role":"assistant","content":` + rapid.OneOf(word, rapid.Just("null")).Draw(r, "reply") + `,"tool_calls":[` + string(list[1:]) + `]}`)
+			add(`{"role":"assistant","content":` + rapid.OneOf(word, rapid.Just("null")).Draw(r, "reply") + `,"tool_calls":[` +
+				string(list[1:]) + `]}`)
 			for _, id := range ids {
-				add(`{"role":"tool","tool_call_id":"call_` + id + string(rune('0'+turn)) + `","content":` + word.Draw(r, "result") + `}`)
+				add(`{"role":"tool","tool_call_id":"call_` + id + string(rune('0'+turn)) + `","content":` + word.Draw(r, "result") +
+					`}`)
 			}
 		}
 		add(`{"role":"assistant","content":` + word.Draw(r, "reply") + `}`)
@@ -100,7 +105,8 @@ func chatConversation(r *rapid.T) []jsontext.Value {
 func TestEveryCaseGoesOnElsewhere(t *testing.T) {
 	for _, c := range wireCases() {
 		t.Run(c.Name, func(t *testing.T) {
-			decoded := testkit.Must(responses.Decode(append(dialecttest.List(t, `[{"role":"user","content":"hi"}]`), dialecttest.List(t, c.Entries)...)))(t)
+			decoded := testkit.Must(responses.Decode(append(dialecttest.List(t, `[{"role":"user","content":"hi"}]`),
+				dialecttest.List(t, c.Entries)...)))(t)
 			in := wire.Request{Messages: repaired(dialecttest.Stored(t, decoded.Messages))}
 			for _, other := range []struct {
 				form     wire.Form
@@ -150,7 +156,8 @@ func claudeMessages(t *testing.T, file string) []session.Message {
 		if json.Unmarshal(lines.Bytes(), &line) != nil || line.Type != "user" && line.Type != "assistant" {
 			continue
 		}
-		if decoded, err := anthropic.Decode([]jsontext.Value{line.Message}); err == nil { // fixtures hold values that no provider gives
+		// fixtures hold values that no provider gives
+		if decoded, err := anthropic.Decode([]jsontext.Value{line.Message}); err == nil {
 			msgs = append(msgs, decoded.Messages...)
 		}
 	}

@@ -244,7 +244,8 @@ func (d *decoder) item(it *wire.Block) error {
 	spec, isCall := callSpecs[kind]
 	switch {
 	case kind == "" && !jsonx.IsNull(it.Get("type")):
-		return jsonx.Errorf(session.Invalid, jsonx.Join(it.Path, "type"), "must say what the item is, not be %s", jsonx.Describe(it.Get("type")))
+		return jsonx.Errorf(session.Invalid, jsonx.Join(it.Path, "type"), "must say what the item is, not be %s",
+			jsonx.Describe(it.Get("type")))
 	case kind == itemMessage || kind == "" && it.Has("role"):
 		return d.message(it)
 	case kind == "":
@@ -308,7 +309,8 @@ func (d *decoder) add(m wire.Message, it *wire.Block, parts ...wire.Part) error 
 	parts[0].X.Item = &rest
 	joins := m.Role == session.Assistant || m.Role == session.Tool
 	last := len(d.Messages) - 1
-	if !joins || !d.open || d.Messages[last].Role != m.Role || len(d.Messages[last].Parts)+len(parts) > session.MaxParts || confuses(&d.Messages[last], parts) {
+	if !joins || !d.open || d.Messages[last].Role != m.Role || len(d.Messages[last].Parts)+len(parts) > session.MaxParts ||
+		confuses(&d.Messages[last], parts) {
 		d.Messages = append(d.Messages, m)
 		last++
 	}
@@ -349,7 +351,8 @@ func (d *decoder) message(it *wire.Block) error {
 	case roleDeveloper:
 		m.Role = session.System
 	default:
-		return jsonx.Errorf(session.Invalid, jsonx.Join(it.Path, "role"), "is %q: it must be one of user, assistant, system, developer", jsonx.Clip(role))
+		return jsonx.Errorf(session.Invalid, jsonx.Join(it.Path, "role"),
+			"is %q: it must be one of user, assistant, system, developer", jsonx.Clip(role))
 	}
 	m.Author = it.String("name") // no documented field; it stays in the item
 	parts, err := d.content(it, textType(m.Role))
@@ -582,7 +585,8 @@ func (d *decoder) shellOf(o *jsonx.Object) string {
 // result decodes an output that is a string or an array of elements.
 func (d *decoder) result(it *wire.Block, p wire.Part) ([]wire.Part, error) {
 	output := it.Get("output")
-	if kind := jsonx.KindOf(output); kind != 'n' && kind != '"' && kind != '[' { // older programs wrote objects; it stays in the item
+	// older programs wrote objects; it stays in the item
+	if kind := jsonx.KindOf(output); kind != 'n' && kind != '"' && kind != '[' {
 		p.Text, p.X.Shape = string(output), wire.ShapeAbsent
 		return []wire.Part{p}, nil
 	}
@@ -653,7 +657,10 @@ func (d *decoder) hosted(it *wire.Block, kind string, spec callSpec) error {
 	if err := d.nameAndArguments(it, spec, &call); err != nil {
 		return err
 	}
-	result := wire.Part{Part: session.Part{Kind: session.PartToolResult, ToolName: call.ToolName, CallID: call.CallID}, X: wire.Extra{Made: true}}
+	result := wire.Part{
+		Part: session.Part{Kind: session.PartToolResult, ToolName: call.ToolName, CallID: call.CallID},
+		X:    wire.Extra{Made: true},
+	}
 	parts := []wire.Part{call, result}
 	switch kind {
 	case itemWebSearchCall:
@@ -669,7 +676,10 @@ func (d *decoder) hosted(it *wire.Block, kind string, spec callSpec) error {
 		if format := it.String("output_format"); format != "" {
 			mediaType = "image/" + format
 		}
-		image := wire.Part{Part: session.Part{Kind: session.PartImage, CallID: call.CallID}, X: wire.Extra{Field: "result", Media: wire.Media{MediaType: mediaType}}}
+		image := wire.Part{
+			Part: session.Part{Kind: session.PartImage, CallID: call.CallID},
+			X:    wire.Extra{Field: "result", Media: wire.Media{MediaType: mediaType}},
+		}
 		if wire.AttachBase64(&image, it.Get("result")) {
 			parts = append(parts, image)
 		}

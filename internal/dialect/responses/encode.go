@@ -267,9 +267,11 @@ func encodeElement(p *wire.Part, texts string) (o jsonx.Object) {
 	case session.PartRefusal:
 		o.Add("type", typeRefusal, "refusal", p.Content())
 	case session.PartImage:
-		o.Add("type", typeImage, "image_url", jsonx.Maybe(wire.DataURLOf(p)+x.URL), "file_id", jsonx.Maybe(x.FileID), "detail", jsonx.Maybe(x.Detail))
+		o.Add("type", typeImage, "image_url", jsonx.Maybe(wire.DataURLOf(p)+x.URL), "file_id", jsonx.Maybe(x.FileID),
+			"detail", jsonx.Maybe(x.Detail))
 	case session.PartFile:
-		o.Add("type", typeFile, "file_data", jsonx.Maybe(wire.DataURLOf(p)), "file_url", jsonx.Maybe(x.URL), "file_id", jsonx.Maybe(x.FileID), "filename", jsonx.Maybe(x.Name))
+		o.Add("type", typeFile, "file_data", jsonx.Maybe(wire.DataURLOf(p)), "file_url", jsonx.Maybe(x.URL), "file_id",
+			jsonx.Maybe(x.FileID), "filename", jsonx.Maybe(x.Name))
 	case session.PartAudio:
 		o.Add("type", typeAudio)
 		if x.Field != "" {

@@ -125,13 +125,23 @@ func oddCases() []dialecttest.Case {
 		{"NUL in a picture's URL and a type", `[{"role":"user","content":[{"type":"input_image","image_url":"http://a\u0000","detail":"\ud800","file_id":""},{"type":"te\u0000xt"},{"type":"input_file","filename":"\u0000","file_id":"\ud800","file_data":"\u0000"}]}]`},
 		{"U+FFFD and a pair that is whole", `[{"role":"user","content":"� \ud83d\ude00 \uFFFD \u00e9"}]`},
 		{"escaped names of fields", `[{"ty\u0070e":"mess\u0061ge","r\u006fle":"us\u0065r","c\u006fntent":"x"}]`},
-		{"spaces between", " [ { \"type\" : \"message\" , \"role\" : \"assistant\" ,\n \"content\" : [ { \"type\" : \"output_text\" , \"text\" : \"x\" } ] , \"n\" : { } } , { \"type\" : \"reasoning\" , \"summary\" : [ ] } , { \"type\" : \"computer_call\" , \"call_id\" : \"a\" , \"action\" : { \"type\" : \"wait\" } } ] "},
+		{
+			"spaces between",
+			" [ { \"type\" : \"message\" , \"role\" : \"assistant\" ,\n" +
+				" \"content\" : [ { \"type\" : \"output_text\" , \"text\" : \"x\" } ] , \"n\" : { } } , { \"type\" : " +
+				"\"reasoning\" , \"summary\" : [ ] } , { \"type\" : \"computer_call\" , \"call_id\" : \"a\" , \"action\" : " +
+				"{ \"type\" : \"wait\" } } ] ",
+		},
 		{"base64 that is none or not canonical", `[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,@@@"},{"type":"input_image","image_url":"data:image/png;base64,QQ"},{"type":"input_image","image_url":"data:image/png;base64,QR=="},{"type":"input_file","file_data":"***"},{"type":"input_audio","input_audio":{"data":"***","format":"wav"}},{"type":"input_image","image_url":""},{"type":"input_image","image_url":{"url":"x"}}]}]`},
 		{"the same bytes under two types", `[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,QUJD"},{"type":"input_image","image_url":"data:image/jpeg;base64,QUJD"}]}]`},
 		{"texts over the size of a blob", `[{"role":"user","content":"` + strings.Repeat("word ", 20_000) + `"},{"type":"function_call_output","call_id":"a","output":"` + strings.Repeat("line\\n", 20_000) + `"},{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"` + strings.Repeat("line\\n", 20_000) + `"}]},{"type":"mcp_call","id":"m","name":"f","output":"` + strings.Repeat("line\\n", 20_000) + `"},{"type":"function_call","call_id":"b","name":"f","arguments":"` + strings.Repeat("x", 70_000) + `"}]`},
 		{"large fields", `[{"type":"reasoning","summary":[],"encrypted_content":"` + strings.Repeat("A", 70_000) + `"},{"type":"message","role":"assistant","content":[{"type":"video","data":"` + strings.Repeat("A", 70_000) + `"}],"memo":"` + strings.Repeat("B", 70_000) + `"},{"role":"user","content":[{"type":"video","data":"` + strings.Repeat("A", 70_000) + `"}]},{"type":"hologram","data":"` + strings.Repeat("C", 70_000) + `"},{"type":"shell_call_output","call_id":"a","output":[{"stdout":"` + strings.Repeat("D", 70_000) + `"}]},{"type":"function_call_output","call_id":"a","output":{"content":"` + strings.Repeat("E", 70_000) + `"}}]`},
 		{"large halves", `[{"role":"user","content":"` + strings.Repeat("x", 70_000) + `\ud800"},{"type":"function_call_output","call_id":"a","output":"` + strings.Repeat("x", 70_000) + `\ud800"}]`},
-		{"deep fields", `[{"role":"user","content":[{"type":"tree","t":` + dialecttest.Nested(1500) + `}],"tree":` + dialecttest.Nested(1500) + `,"shallow":` + dialecttest.Nested(890) + `},{"type":"computer_call","call_id":"a","action":` + dialecttest.Nested(1500) + `},{"type":"web_search_call","action":{"x":` + dialecttest.Nested(1500) + `}},{"type":"tree","t":` + dialecttest.Nested(1500) + `}]`},
+		{"deep fields", `[{"role":"user","content":[{"type":"tree","t":` + dialecttest.Nested(1500) + `}],"tree":` +
+			dialecttest.Nested(1500) + `,"shallow":` + dialecttest.Nested(890) +
+			`},{"type":"computer_call","call_id":"a","action":` + dialecttest.Nested(1500) +
+			`},{"type":"web_search_call","action":{"x":` + dialecttest.Nested(1500) + `}},{"type":"tree","t":` +
+			dialecttest.Nested(1500) + `}]`},
 		{"more parts than a message holds", `[` + strings.Repeat(`{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},`, 1500) + `{"type":"web_search_call","status":"completed"}]`},
 	}
 }
@@ -148,27 +158,36 @@ func TestWrongInputIsNamedByItsPath(t *testing.T) {
 		at("content is an object", `{"role":"user","content":{}}`, session.Invalid, "messages[1].content"),
 		at("element is a string", `{"role":"user","content":["x"]}`, session.Invalid, "messages[1].content[0]"),
 		at("element without type", `{"role":"user","content":[{"type":"input_text","text":"x"},{"text":"x"}]}`, session.Invalid, "messages[1].content[1].type"),
-		at("element with a null type", `{"role":"user","content":[{"type":null}]}`, session.Invalid, "messages[1].content[0].type"),
-		at("text is missing", `{"role":"user","content":[{"type":"input_text"}]}`, session.Invalid, "messages[1].content[0].text"),
+		at("element with a null type", `{"role":"user","content":[{"type":null}]}`, session.Invalid,
+			"messages[1].content[0].type"),
+		at("text is missing", `{"role":"user","content":[{"type":"input_text"}]}`, session.Invalid,
+			"messages[1].content[0].text"),
 		at("text is null", `{"role":"user","content":[{"type":"output_text","text":null}]}`, session.Invalid, "messages[1].content[0].text"),
 		at("refusal is a boolean", `{"role":"assistant","content":[{"type":"refusal","refusal":true}]}`, session.Invalid, "messages[1].content[0].refusal"),
 		at("deep field of an element", `{"role":"user","content":[{"type":"input_text","text":"x","deep":`+dialecttest.Nested(1000)+`}]}`, session.TooLarge, "messages[1].content[0].deep"),
 		at("summary of numbers", `{"type":"reasoning","summary":[7]}`, session.Invalid, "messages[1].summary[0]"),
 		at("call without id", `{"type":"function_call","name":"f","arguments":"{}"}`, session.Invalid, "messages[1].call_id"),
 		at("call of a null", `{"type":"function_call","call_id":null,"name":"f","arguments":"{}"}`, session.Invalid, "messages[1].call_id"),
-		at("call without name", `{"type":"function_call","call_id":"a","arguments":"{}"}`, session.Invalid, "messages[1].name"),
+		at("call without name", `{"type":"function_call","call_id":"a","arguments":"{}"}`, session.Invalid,
+			"messages[1].name"),
 		at("arguments are a number", `{"type":"function_call","call_id":"a","name":"f","arguments":7}`, session.Invalid, "messages[1].arguments"),
 		at("custom input is a boolean", `{"type":"custom_tool_call","call_id":"a","name":"f","input":true}`, session.Invalid, "messages[1].input"),
 		at("MCP call without name", `{"type":"mcp_call","id":"a"}`, session.Invalid, "messages[1].name"),
 		at("result without its call", `{"type":"function_call_output","output":"x"}`, session.Invalid, "messages[1].call_id"),
-		at("result of a number", `{"type":"function_call_output","call_id":7,"output":"x"}`, session.Invalid, "messages[1].call_id"),
+		at("result of a number", `{"type":"function_call_output","call_id":7,"output":"x"}`, session.Invalid,
+			"messages[1].call_id"),
 		at("result of strings", `{"type":"function_call_output","call_id":"a","output":["x"]}`, session.Invalid, "messages[1].output[0]"),
 		at("screenshot without type", `{"type":"computer_call_output","call_id":"a","output":{"image_url":"x"}}`, session.Invalid, "messages[1].output.type"),
-		at("output of a response is of strings", `{"object":"response","output":["x"]}`, session.Invalid, "messages[1].output[0]"),
+		at("output of a response is of strings", `{"object":"response","output":["x"]}`, session.Invalid,
+			"messages[1].output[0]"),
 		at("item of a response is wrong", `{"object":"response","output":[{"type":"reasoning","summary":[]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":7}]}]}`, session.Invalid, "messages[1].output[1].content[0].text"),
-		at("too many parts", `{"role":"user","content":[`+strings.Repeat(`{"type":"input_text","text":"x"},`, 1024)+`{"type":"input_text","text":"x"}]}`, session.Invalid, "messages[1].content"),
-		at("too many parts together", `{"type":"reasoning","summary":[`+strings.Repeat(`{"type":"summary_text","text":"x"},`, 600)+`{"type":"summary_text","text":"x"}],"content":[`+strings.Repeat(`{"type":"reasoning_text","text":"x"},`, 600)+`{"type":"reasoning_text","text":"x"}]}`, session.Invalid, "messages[1]"),
-		at("large field without a name", `{"role":"user","content":"x","":"`+strings.Repeat("x", 70_000)+`"}`, session.TooLarge, "messages[1]."),
+		at("too many parts", `{"role":"user","content":[`+strings.Repeat(`{"type":"input_text","text":"x"},`,
+			1024)+`{"type":"input_text","text":"x"}]}`, session.Invalid, "messages[1].content"),
+		at("too many parts together", `{"type":"reasoning","summary":[`+strings.Repeat(`{"type":"summary_text","text":"x"},`,
+			600)+`{"type":"summary_text","text":"x"}],"content":[`+strings.Repeat(`{"type":"reasoning_text","text":"x"},`,
+			600)+`{"type":"reasoning_text","text":"x"}]}`, session.Invalid, "messages[1]"),
+		at("large field without a name", `{"role":"user","content":"x","":"`+strings.Repeat("x", 70_000)+`"}`,
+			session.TooLarge, "messages[1]."),
 	)
 }
 
@@ -198,10 +217,14 @@ func anyInput(r *rapid.T) jsontext.Value {
 // anyItem generates one item.
 func anyItem(r *rapid.T) string {
 	kind := rapid.SampledFrom([]string{
-		"message", "message", "reasoning", "function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call",
-		"tool_search_call", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call", "mcp_list_tools",
-		"mcp_approval_request", "mcp_approval_response", "compaction", "item_reference", "function_call_output", "custom_tool_call_output",
-		"computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output", "tool_search_output", "hologram", "hologram_call", "hologram_call_output",
+		"message", "message", "reasoning", "function_call", "custom_tool_call", "computer_call", "local_shell_call",
+		"shell_call", "apply_patch_call",
+		"tool_search_call", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
+		"mcp_call", "mcp_list_tools",
+		"mcp_approval_request", "mcp_approval_response", "compaction", "item_reference", "function_call_output",
+		"custom_tool_call_output",
+		"computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output",
+		"tool_search_output", "hologram", "hologram_call", "hologram_call_output",
 	}).Draw(r, "kind")
 	var fields []string
 	add := func(name, value string) { fields = append(fields, `"`+name+`":`+value) }
@@ -224,14 +247,16 @@ func anyItem(r *rapid.T) string {
 		maybe("name", dialecttest.AnyValue(1))
 		maybe("phase", dialecttest.AnyValue(0))
 	case "reasoning":
-		maybe("summary", rapid.OneOf(dialecttest.AnyArray(rapid.Custom(anyElement)), dialecttest.AnyText(), rapid.Just("null")))
+		maybe("summary", rapid.OneOf(dialecttest.AnyArray(rapid.Custom(anyElement)), dialecttest.AnyText(),
+			rapid.Just("null")))
 		maybe("content", rapid.OneOf(dialecttest.AnyArray(rapid.Custom(anyElement)), rapid.Just("null")))
 		maybe("encrypted_content", dialecttest.AnyValue(0))
 	case "function_call", "custom_tool_call", "mcp_call":
 		add("call_id", dialecttest.AnyText().Draw(r, "call_id"))
 		add("name", dialecttest.AnyText().Draw(r, "name"))
 		arguments := rapid.OneOf(textOrNull, dialecttest.AnyArray(dialecttest.AnyValue(1)))
-		maybe(map[string]string{"custom_tool_call": "input"}[kind]+strings.Repeat("arguments", 1-strings.Count(kind, "custom")), arguments)
+		maybe(map[string]string{"custom_tool_call": "input"}[kind]+strings.Repeat("arguments",
+			1-strings.Count(kind, "custom")), arguments)
 		maybe("output", dialecttest.AnyValue(1))
 		maybe("error", dialecttest.AnyValue(1))
 	case "computer_call", "shell_call", "apply_patch_call", "tool_search_call", "local_shell_call":
@@ -246,11 +271,14 @@ func anyItem(r *rapid.T) string {
 		maybe("outputs", dialecttest.AnyValue(3))
 		maybe("code", textOrNull)
 		maybe("revised_prompt", textOrNull)
-		maybe("result", rapid.OneOf(dialecttest.AnyValue(1), rapid.Map(dialecttest.AnyBase64(), func(s string) string { return `"` + s + `"` })))
+		maybe("result", rapid.OneOf(dialecttest.AnyValue(1), rapid.Map(dialecttest.AnyBase64(), func(s string) string {
+			return `"` + s + `"`
+		})))
 		maybe("output_format", dialecttest.AnyValue(0))
 	case "function_call_output", "custom_tool_call_output", "apply_patch_call_output":
 		add("call_id", rapid.OneOf(dialecttest.AnyText(), rapid.Just(`"a"`)).Draw(r, "call_id"))
-		maybe("output", rapid.OneOf(textOrNull, dialecttest.AnyArray(rapid.Custom(anyElement)), rapid.Just(`{"content":"x"}`), rapid.Just("7")))
+		maybe("output", rapid.OneOf(textOrNull, dialecttest.AnyArray(rapid.Custom(anyElement)), rapid.Just(`{"content":"x"}`),
+			rapid.Just("7")))
 		maybe("name", dialecttest.AnyValue(0))
 	case "local_shell_call_output":
 		maybe("call_id", dialecttest.AnyValue(1))
@@ -278,17 +306,21 @@ func anyElement(r *rapid.T) string {
 	case 1:
 		return inner(`{"type":"input_image","image_url":"data:image/png;base64,%s","detail":%s`, dialecttest.AnyBase64().Draw(r, "bytes"), dialecttest.AnyValue(1).Draw(r, "detail"))
 	case 2:
-		return inner(`{"type":"computer_screenshot","image_url":%s,"file_id":%s`, dialecttest.AnyValue(1).Draw(r, "url"), dialecttest.AnyValue(0).Draw(r, "file"))
+		return inner(`{"type":"computer_screenshot","image_url":%s,"file_id":%s`, dialecttest.AnyValue(1).Draw(r, "url"),
+			dialecttest.AnyValue(0).Draw(r, "file"))
 	case 3:
 		return inner(`{"type":"input_audio","input_audio":{"data":"%s","format":%s}`, dialecttest.AnyBase64().Draw(r, "bytes"), dialecttest.AnyValue(1).Draw(r, "format"))
 	case 4:
 		return inner(`{"type":"input_audio","audio_url":%s`, dialecttest.AnyValue(1).Draw(r, "url"))
 	case 5:
-		data := rapid.SampledFrom([]string{"", "data:a/b;base64,"}).Draw(r, "prefix") + dialecttest.AnyBase64().Draw(r, "bytes")
+		data := rapid.SampledFrom([]string{"", "data:a/b;base64,"}).Draw(r, "prefix") +
+			dialecttest.AnyBase64().Draw(r, "bytes")
 		return inner(`{"type":"input_file","filename":%s,"file_id":%s,"file_url":%s,"file_data":"%s"`, dialecttest.AnyValue(1).Draw(r, "filename"), dialecttest.AnyValue(1).Draw(r, "id"), dialecttest.AnyValue(0).Draw(r, "url"), data)
 	case 6:
 		return inner(`{"type":"other","other":%s`, dialecttest.AnyValue(3).Draw(r, "other"))
 	}
-	kind := rapid.SampledFrom([]string{"input_text", "output_text", "text", "summary_text", "reasoning_text"}).Draw(r, "type")
-	return inner(`{"type":"%s","text":%s,"annotations":%s`, kind, dialecttest.AnyText().Draw(r, "text"), dialecttest.AnyValue(1).Draw(r, "annotations"))
+	kind := rapid.SampledFrom([]string{"input_text", "output_text", "text", "summary_text", "reasoning_text"}).Draw(r,
+		"type")
+	return inner(`{"type":"%s","text":%s,"annotations":%s`, kind, dialecttest.AnyText().Draw(r, "text"),
+		dialecttest.AnyValue(1).Draw(r, "annotations"))
 }

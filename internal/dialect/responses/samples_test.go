@@ -59,7 +59,8 @@ func TestCodexRolloutsComeBack(t *testing.T) {
 	for _, file := range rollouts(t) {
 		items := codexItems(t, file)
 		read += len(items)
-		if strings.Contains(file, "key-sweep") { // values of the wrong type stand in it: each item alone, or refused by its path
+		// values of the wrong type stand in it: each item alone, or refused by its path
+		if strings.Contains(file, "key-sweep") {
 			for _, item := range items {
 				if _, err := responses.Decode([]jsontext.Value{item}); err != nil {
 					if !strings.HasPrefix(err.Error(), "messages[0]") {

@@ -63,7 +63,9 @@ func newSender(model string) *sender {
 
 // approvals notes which requests of MCP servers get an answer.
 func (s *sender) approvals(of *session.Message) error {
-	if of.Dialect != Name || of.Role != session.User || !slices.ContainsFunc(of.Parts, func(p session.Part) bool { return p.Kind == session.PartData }) {
+	if of.Dialect != Name || of.Role != session.User || !slices.ContainsFunc(of.Parts, func(p session.Part) bool {
+		return p.Kind == session.PartData
+	}) {
 		return nil
 	}
 	m, err := wire.Open(of)
@@ -168,13 +170,15 @@ func (s *sender) user(role string) {
 // has: the provider's or a program's own bookkeeping.
 func (s *sender) loseItem(o *jsonx.Object, sent ...string) {
 	if o != nil {
-		s.LoseFields(o, "", append(sent, "type", "id", "status", "call_id", "object", "internal_chat_message_metadata_passthrough", "metadata", "created_by")...)
+		s.LoseFields(o, "", append(sent, "type", "id", "status", "call_id", "object",
+			"internal_chat_message_metadata_passthrough", "metadata", "created_by")...)
 	}
 }
 
 // loseElement names the fields of an element that are not sent: citations, above all.
 func (s *sender) loseElement(p *wire.Part) {
-	s.LoseFields(&p.X.Rest, "", "type", "text", "refusal", "image_url", "file_id", "file_url", "file_data", "filename", "detail", typeAudio, "audio_url", "logprobs")
+	s.LoseFields(&p.X.Rest, "", "type", "text", "refusal", "image_url", "file_id", "file_url", "file_data", "filename",
+		"detail", typeAudio, "audio_url", "logprobs")
 }
 
 const textPrefix = `{"type":"input_text","text":`
@@ -188,7 +192,8 @@ func appendText(elements []jsontext.Value, text string) []jsontext.Value {
 // Types as in OpenAI's guide to vision.
 func (s *sender) medium(p *wire.Part) jsontext.Value {
 	x := &p.X
-	uploaded := x.FileID != "" && (s.M.Dialect == Name || s.M.Dialect == "openai.chat") // an id of another store names nothing there
+	// an id of another store names nothing there
+	uploaded := x.FileID != "" && (s.M.Dialect == Name || s.M.Dialect == "openai.chat")
 	switch p.Kind {
 	case session.PartImage:
 		detail := x.Detail
@@ -288,7 +293,8 @@ func (s *sender) reply(u *unit) {
 	if phase != "commentary" && phase != "final_answer" {
 		phase = ""
 	}
-	o := jsonx.NewObject("type", itemMessage, "role", "assistant", "content", wire.ContentOf(elements, textPrefix), "phase", phase)
+	o := jsonx.NewObject("type", itemMessage, "role", "assistant", "content", wire.ContentOf(elements, textPrefix),
+		"phase", phase)
 	s.writeMade(&o)
 }
 
@@ -439,7 +445,8 @@ func (s *sender) call(u *unit) {
 		u.kind == itemToolSearchCall && isObject(p.Arguments):
 		o = s.builtIn(u)
 	case p.X.Type == typeCustom || s.M.Dialect != Name && isCustom(&p.Part):
-		o = jsonx.NewObject("type", itemCustomCall, "call_id", s.opened(p, itemCustomCall), "name", s.ToolName(p.ToolName), "input", p.Arguments)
+		o = jsonx.NewObject("type", itemCustomCall, "call_id", s.opened(p, itemCustomCall), "name", s.ToolName(p.ToolName),
+			"input", p.Arguments)
 	default:
 		if u.kind != "" && u.kind != itemFunctionCall {
 			s.Lose(u.kind + " is sent as a function's call")
@@ -449,13 +456,15 @@ func (s *sender) call(u *unit) {
 			o.Set("namespace", u.item.Get("namespace"))
 		}
 	}
-	s.loseItem(u.item, "name", "namespace", "action", "operation", "arguments", "input", "execution", "environment", "pending_safety_checks")
+	s.loseItem(u.item, "name", "namespace", "action", "operation", "arguments", "input", "execution", "environment",
+		"pending_safety_checks")
 	s.writeMade(&o)
 }
 
 // function returns the call of a function and opens it.
 func (s *sender) function(p *wire.Part, arguments string) jsonx.Object {
-	return jsonx.NewObject("type", itemFunctionCall, "call_id", s.opened(p, itemFunctionCall), "name", s.ToolName(p.ToolName), "arguments", cmp.Or(arguments, "{}"))
+	return jsonx.NewObject("type", itemFunctionCall, "call_id", s.opened(p, itemFunctionCall), "name",
+		s.ToolName(p.ToolName), "arguments", cmp.Or(arguments, "{}"))
 }
 
 // builtIn returns the call of a tool that the API knows and the caller runs.
@@ -465,7 +474,8 @@ func (s *sender) builtIn(u *unit) jsonx.Object {
 	if status != "incomplete" && (status != "in_progress" || u.kind == itemApplyPatchCall) {
 		status = "completed"
 	}
-	o := jsonx.NewObject("type", u.kind, "call_id", s.opened(p, u.kind), callSpecs[u.kind].arguments, jsontext.Value(p.Arguments), "status", status)
+	o := jsonx.NewObject("type", u.kind, "call_id", s.opened(p, u.kind), callSpecs[u.kind].arguments,
+		jsontext.Value(p.Arguments), "status", status)
 	if u.kind == itemToolSearchCall {
 		o.Add("execution", u.execution())
 	}
@@ -575,7 +585,8 @@ func (s *sender) result(parts []wire.Part) {
 	}
 	p := u.parts[0]
 	call := s.answer(p)
-	s.loseItem(u.item, "output", "name", "tools", "execution", "max_output_length", "acknowledged_safety_checks", "success")
+	s.loseItem(u.item, "output", "name", "tools", "execution", "max_output_length", "acknowledged_safety_checks",
+		"success")
 	switch call.Kind {
 	case itemShellCall:
 		s.shellOutput(&u, call.SentID)
@@ -590,7 +601,8 @@ func (s *sender) result(parts []wire.Part) {
 		if jsonx.KindOf(tools) != '[' {
 			tools = jsontext.Value("[]")
 		}
-		s.Write("type", itemToolSearchOutput, "call_id", call.SentID, "status", "completed", "tools", tools, "execution", u.execution())
+		s.Write("type", itemToolSearchOutput, "call_id", call.SentID, "status", "completed", "tools", tools, "execution",
+			u.execution())
 	default: // a local shell's is a function's too, as Codex sends it
 		kind := itemFunctionOutput
 		if call.Kind == itemCustomCall {
@@ -642,7 +654,8 @@ func isShellOutput(raw []byte) bool {
 	commands, err := jsonx.ParseArray("output", raw)
 	return err == nil && len(commands) > 0 && !slices.ContainsFunc(commands, func(c jsontext.Value) bool {
 		o, err := jsonx.ParseObject("output", c)
-		return err != nil || len(o) != 3 || jsonx.KindOf(o.Get("stdout")) != '"' || jsonx.KindOf(o.Get("stderr")) != '"' || jsonx.KindOf(o.Get("outcome")) != '{'
+		return err != nil || len(o) != 3 || jsonx.KindOf(o.Get("stdout")) != '"' || jsonx.KindOf(o.Get("stderr")) != '"' ||
+			jsonx.KindOf(o.Get("outcome")) != '{'
 	})
 }
 

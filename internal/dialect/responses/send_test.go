@@ -41,7 +41,10 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 		},
 		{
 			name: "reasoning that only the provider stores", in: `[{"type":"reasoning","id":"rs_1","summary":[]},{"type":"reasoning","id":"rs_2","summary":[],"encrypted_content":null},` + call + `,` + output + `]`,
-			want: `[` + call + `,` + output + `]`, losses: []string{"20260211_001.1: reasoning without its encrypted content", "20260211_001.1: reasoning without its encrypted content"},
+			want: `[` + call + `,` + output + `]`, losses: []string{
+				"20260211_001.1: reasoning without its encrypted content",
+				"20260211_001.1: reasoning without its encrypted content",
+			},
 		},
 		{
 			name: "reasoning that led to nothing", in: `[{"role":"user","content":"hi"},{"type":"reasoning","summary":[],"encrypted_content":"gAA="},{"role":"user","content":"well?"}]`,
@@ -49,10 +52,15 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 		},
 		{
 			name: "reasoning of an open model", in: `[{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]},{"role":"assistant","content":"x"}]`,
-			want: `[{"type":"message","role":"assistant","content":"x"}]`, losses: []string{"20260211_001.1: reasoning without its encrypted content"},
+			want:   `[{"type":"message","role":"assistant","content":"x"}]`,
+			losses: []string{"20260211_001.1: reasoning without its encrypted content"},
 		},
 		{name: "parallel calls", in: `[` + call + `,{"type":"function_call","call_id":"b","name":"g","namespace":"crm","arguments":"{}"},{"type":"function_call_output","call_id":"b","output":[{"type":"input_text","text":"2"},{"type":"input_image","image_url":"https://x/a.png"}]},` + output + `]`, want: `[` + call + `,{"type":"function_call","call_id":"b","name":"g","namespace":"crm","arguments":"{}"},{"type":"function_call_output","call_id":"b","output":[{"type":"input_text","text":"2"},{"type":"input_image","detail":"auto","image_url":"https://x/a.png"}]},` + output + `]`},
-		{name: "an id that is used again", in: `[` + call + `,` + output + `,` + call + `,` + output + `]`, want: `[` + call + `,` + output + `,` + strings.Replace(call, `"a"`, `"a_2"`, 1) + `,` + strings.Replace(output, `"a"`, `"a_2"`, 1) + `]`},
+		{
+			name: "an id that is used again", in: `[` + call + `,` + output + `,` + call + `,` + output + `]`,
+			want: `[` + call + `,` + output + `,` + strings.Replace(call, `"a"`, `"a_2"`, 1) + `,` +
+				strings.Replace(output, `"a"`, `"a_2"`, 1) + `]`,
+		},
 		{name: "arguments of an object become a string", in: `[{"type":"function_call","call_id":"a","name":"f","arguments":{"n": 1.0}},` + output + `]`, want: `[{"type":"function_call","call_id":"a","name":"f","arguments":"{\"n\": 1.0}"},` + output + `]`},
 		{name: "a custom tool", in: `[{"type":"custom_tool_call","id":"ctc_1","status":"completed","call_id":"a","name":"apply_patch","input":"*** Begin"},{"type":"custom_tool_call_output","call_id":"a","output":"ok"}]`, want: `[{"type":"custom_tool_call","call_id":"a","name":"apply_patch","input":"*** Begin"},{"type":"custom_tool_call_output","call_id":"a","output":"ok"}]`},
 		{name: "phases", in: `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Looking."}],"phase":"commentary"},{"type":"message","role":"assistant","content":"x","phase":"odd"}]`, want: `[{"type":"message","role":"assistant","content":"Looking.","phase":"commentary"},{"type":"message","role":"assistant","content":"x"}]`},
@@ -66,17 +74,25 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			name: "what the API does not take", in: `[{"role":"user","content":[{"type":"input_text","text":"see"},{"type":"input_video","v":1},{"type":"input_image","image_url":"data:image/png;base64,@@"},{"type":"input_image","image_url":"data:image/svg+xml;base64,QUJD"},{"type":"input_audio","input_audio":{"data":"QUJD","format":"wav"}}]}]`,
 			want: `[{"type":"message","role":"user","content":"see"}]`,
 			losses: []string{
-				"20260211_001.1: unknown part type input_video", "20260211_001.1: image: its bytes or its type are not what the API takes",
-				"20260211_001.1: image image/svg+xml: its bytes or its type are not what the API takes", "20260211_001.1: audio audio/wav: its bytes or its type are not what the API takes",
+				"20260211_001.1: unknown part type input_video",
+				"20260211_001.1: image: its bytes or its type are not what the API takes",
+				"20260211_001.1: image image/svg+xml: its bytes or its type are not what the API takes",
+				"20260211_001.1: audio audio/wav: its bytes or its type are not what the API takes",
 			},
 		},
 		{
 			name: "unknown items and references", in: `[{"role":"user","content":"hi"},{"type":"item_reference","id":"msg_1"},{"type":"hologram","x":1},{"type":"hologram_call","call_id":"a"}]`, want: `[{"type":"message","role":"user","content":"hi"}]`,
-			losses: []string{"20260211_001.2: an item_reference to what only the provider stores", "20260211_001.3: unknown item type hologram", "20260211_001.4: unknown item type hologram_call"},
+			losses: []string{
+				"20260211_001.2: an item_reference to what only the provider stores",
+				"20260211_001.3: unknown item type hologram", "20260211_001.4: unknown item type hologram_call",
+			},
 		},
 		{name: "a whole response", in: `[{"id":"resp_1","object":"response","status":"completed","model":"gpt-5.1","instructions":"x","usage":{},"output":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAA="},{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"x","annotations":[]}]}]}]`, want: `[{"type":"reasoning","summary":[],"encrypted_content":"gAA="},{"type":"message","role":"assistant","content":"x"}]`},
 		{name: "a compaction", in: `[{"type":"compaction","id":"cmp_1","encrypted_content":"gAA="},{"role":"user","content":"hi"}]`, want: `[{"type":"compaction","encrypted_content":"gAA="},{"type":"message","role":"user","content":"hi"}]`},
-		{name: "a text of half a pair is sent as it reads", in: `[{"role":"user","content":"cut \ud83d"}]`, want: `[{"type":"message","role":"user","content":"cut �"}]`},
+		{
+			name: "a text of half a pair is sent as it reads", in: `[{"role":"user","content":"cut \ud83d"}]`,
+			want: `[{"type":"message","role":"user","content":"cut �"}]`,
+		},
 		{name: "nothing", in: `[{"role":"user","content":null},{"role":"assistant","content":[]},{"role":"system","content":""}]`, want: `[{"type":"message","role":"user","content":"(no content)"}]`, losses: []string{"20260211_001.1: nothing that can be sent: (no content) stands in its place"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { sends(t, c) })
@@ -105,8 +121,9 @@ func TestSendOfToolsThatTheProviderKnows(t *testing.T) {
 		},
 		{
 			name: "a generated image", in: `[{"type":"image_generation_call","id":"ig_1","status":"completed","revised_prompt":"A cat","result":"QUJD","output_format":"webp"}]`,
-			want:   `[{"type":"function_call","call_id":"ig_1","name":"image_generation","arguments":"{\"revised_prompt\":\"A cat\"}"},{"type":"function_call_output","call_id":"ig_1","output":[{"type":"input_image","detail":"auto","image_url":"data:image/webp;base64,QUJD"}]}]`,
-			losses: []string{"20260211_001.1: image_generation_call, which the provider ran, is sent as a function's call and output"},
+			want: `[{"type":"function_call","call_id":"ig_1","name":"image_generation","arguments":"{\"revised_prompt\":\"A cat\"}"},{"type":"function_call_output","call_id":"ig_1","output":[{"type":"input_image","detail":"auto","image_url":"data:image/webp;base64,QUJD"}]}]`,
+			losses: []string{"20260211_001.1: image_generation_call, which the provider ran, " +
+				"is sent as a function's call and output"},
 		},
 		{
 			name: "a computer, for which the API wants an id of its storage", in: `[{"type":"reasoning","summary":[],"encrypted_content":"gAA="},{"type":"computer_call","id":"cu_1","call_id":"a","action":{"type":"click","x":1,"y":2},"pending_safety_checks":[],"status":"completed"},{"type":"computer_call_output","call_id":"a","output":{"type":"computer_screenshot","image_url":"data:image/png;base64,QUJD"}}]`,
@@ -127,8 +144,11 @@ func TestSendOfToolsThatTheProviderKnows(t *testing.T) {
 		},
 		{
 			name: "approvals without the other half", in: `[{"role":"user","content":"hi"},{"type":"mcp_approval_request","id":"mcpr_1",` + mcp + `},{"type":"mcp_approval_response","approval_request_id":"mcpr_2","approve":true}]`,
-			want:   `[{"type":"message","role":"user","content":"hi"}]`,
-			losses: []string{"20260211_001.2: a request for an approval that has no answer", "20260211_001.3: an approval of a request that is not here"},
+			want: `[{"type":"message","role":"user","content":"hi"}]`,
+			losses: []string{
+				"20260211_001.2: a request for an approval that has no answer",
+				"20260211_001.3: an approval of a request that is not here",
+			},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) { sends(t, c) })
@@ -138,7 +158,8 @@ func TestSendOfToolsThatTheProviderKnows(t *testing.T) {
 func sends(t *testing.T, c sendCase) {
 	t.Helper()
 	decoded := testkit.Must(responses.Decode(dialecttest.List(t, c.in)))(t)
-	dialecttest.ExpectSent(t, responses.Form(), wire.Request{Messages: dialecttest.Numbered(dialecttest.Stored(t, decoded.Messages))}, `{"input":`+c.want+`}`, c.losses)
+	dialecttest.ExpectSent(t, responses.Form(), wire.Request{Messages: dialecttest.Numbered(dialecttest.Stored(t,
+		decoded.Messages))}, `{"input":`+c.want+`}`, c.losses)
 }
 
 // accepted sends a context, and asks the validator.
@@ -190,13 +211,18 @@ func TestWhatWasSentStaysAPrefix(t *testing.T) {
 }
 
 func asksApproval(m session.Message) bool {
-	return slices.ContainsFunc(m.Parts, func(p session.Part) bool { return bytes.Contains(p.Extra, []byte("mcp_approval_request")) })
+	return slices.ContainsFunc(m.Parts, func(p session.Part) bool {
+		return bytes.Contains(p.Extra, []byte("mcp_approval_request"))
+	})
 }
 
 // FuzzSend: whatever decodes, once repaired, is accepted.
 func FuzzSend(f *testing.F) {
 	dialecttest.FuzzSend(f, responses.Form(), wireCases(), func(msgs []session.Message) []session.Message {
-		hi := session.Message{Kind: session.KindMessage, Role: session.User, InContext: true, Parts: []session.Part{session.TextPart("hi")}}
+		hi := session.Message{
+			Kind: session.KindMessage, Role: session.User, InContext: true,
+			Parts: []session.Part{session.TextPart("hi")},
+		}
 		return repaired(append([]session.Message{hi}, msgs...))
 	})
 }
@@ -204,7 +230,8 @@ func FuzzSend(f *testing.F) {
 func TestSendOfEveryCaseIsAccepted(t *testing.T) {
 	for _, c := range wireCases() {
 		t.Run(c.Name, func(t *testing.T) {
-			decoded := testkit.Must(responses.Decode(append(dialecttest.List(t, `[{"role":"user","content":"hi"}]`), dialecttest.List(t, c.Entries)...)))(t)
+			decoded := testkit.Must(responses.Decode(append(dialecttest.List(t, `[{"role":"user","content":"hi"}]`),
+				dialecttest.List(t, c.Entries)...)))(t)
 			accepted(t, wire.Request{Messages: repaired(dialecttest.Stored(t, decoded.Messages))})
 		})
 	}
@@ -245,43 +272,66 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		{name: "system text has its own place", in: wire.Request{System: "Be short.", Messages: []session.Message{message(session.User, session.TextPart("hi"))}}, want: `"instructions":"Be short.","input":[{"type":"message","role":"user","content":"hi"}]`},
 		{
 			name: "several results of one message, with a picture", in: wire.Request{Messages: []session.Message{
-				message(session.Assistant, calls("a", "f"), calls("b", "f")), message(session.Tool, result("a", "1"), jpeg, result("b", "2")),
+				message(session.Assistant, calls("a", "f"), calls("b", "f")),
+				message(session.Tool, result("a", "1"), jpeg, result("b", "2")),
 			}},
 			want: `"input":[` + call + `,` + strings.Replace(call, `"a"`, `"b"`, 1) + `,{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"1"},{"type":"input_image","detail":"auto","image_url":"data:image/jpeg;base64,QUJD"}]},{"type":"function_call_output","call_id":"b","output":"2"}]`,
 		},
 		{
-			name: "names and ids that the API refuses", in: wire.Request{Messages: []session.Message{message(session.Assistant, calls(long, "mcp.files/read")), message(session.Tool, result(long, "1"))}},
+			name: "names and ids that the API refuses", in: wire.Request{Messages: []session.Message{message(session.Assistant,
+				calls(long, "mcp.files/read")), message(session.Tool, result(long, "1"))}},
 			want:   `"input":[{"type":"function_call","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","name":"mcp_files_read","arguments":"{}"},{"type":"function_call_output","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","output":"1"}]`,
 			losses: []string{`20260211_001.1: the tool's name "mcp.files/read" is sent as "mcp_files_read"`},
 		},
 		{
-			name: "long ids that begin alike", in: wire.Request{Messages: []session.Message{message(session.Assistant, calls(long, "f"), calls(long+"z", "f"), calls(longer, "f")), message(session.Tool, result(longer, "3"), result(long+"z", "2"), result(long, "1"))}},
+			name: "long ids that begin alike", in: wire.Request{Messages: []session.Message{
+				message(session.Assistant,
+					calls(long, "f"), calls(long+"z", "f"), calls(longer, "f")),
+				message(session.Tool, result(longer, "3"), result(long+"z", "2"), result(long, "1")),
+			}},
 			want: `"input":[{"type":"function_call","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","name":"f","arguments":"{}"},{"type":"function_call","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_2","name":"f","arguments":"{}"},{"type":"function_call","call_id":"` + longer[:40] + `e94b2319472084c63e0f1356","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"` + longer[:40] + `e94b2319472084c63e0f1356","output":"3"},{"type":"function_call_output","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_2","output":"2"},{"type":"function_call_output","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","output":"1"}]`,
 		},
 		{
 			name: "ids that were never given, matched by name", in: wire.Request{Messages: []session.Message{
-				message(session.Assistant, calls("", "f"), calls("", "g")), message(session.Tool, session.Part{Kind: session.PartToolResult, ToolName: "g", Text: "G"}, session.Part{Kind: session.PartToolResult, ToolName: "f", Text: "F"}),
+				message(session.Assistant, calls("", "f"), calls("", "g")),
+				message(session.Tool, session.Part{Kind: session.PartToolResult, ToolName: "g", Text: "G"},
+					session.Part{Kind: session.PartToolResult, ToolName: "f", Text: "F"}),
 			}},
 			want: `"input":[{"type":"function_call","call_id":"call_made_1","name":"f","arguments":"{}"},{"type":"function_call","call_id":"call_made_2","name":"g","arguments":"{}"},{"type":"function_call_output","call_id":"call_made_2","output":"G"},{"type":"function_call_output","call_id":"call_made_1","output":"F"}]`,
 		},
 		{name: "a custom tool's call", in: wire.Request{Messages: []session.Message{message(session.Assistant, custom), message(session.Tool, result("a", "ok"))}}, want: `"input":[{"type":"custom_tool_call","call_id":"a","name":"patch","input":"{}"},{"type":"custom_tool_call_output","call_id":"a","output":"ok"}]`},
 		{
-			name: "thinking stays with its maker, order of text and calls stays", in: wire.Request{Messages: []session.Message{message(session.Assistant, thinking, session.TextPart("a"), session.TextPart("b"), calls("a", "f"), session.TextPart("c")), message(session.Tool, result("a", ""))}},
+			name: "thinking stays with its maker, order of text and calls stays",
+			in: wire.Request{Messages: []session.Message{message(session.Assistant, thinking, session.TextPart("a"),
+				session.TextPart("b"), calls("a", "f"), session.TextPart("c")), message(session.Tool, result("a", ""))}},
 			want: `"input":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]},` + call + `,{"type":"message","role":"assistant","content":"c"},{"type":"function_call_output","call_id":"a","output":""}]`, losses: []string{"20260211_001.1: reasoning"},
 		},
 		{
-			name: "a tool that another provider ran", in: wire.Request{Messages: []session.Message{message(session.Assistant, session.TextPart("I search."), calls("a", "web_search"), result("a", "found"), calls("b", "web_search"), result("b", ""), session.TextPart("So:"))}},
-			want:   `"input":[{"type":"message","role":"assistant","content":"I search."},{"type":"function_call","call_id":"a","name":"web_search","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":"found"},{"type":"message","role":"assistant","content":"So:"}]`,
-			losses: []string{"20260211_001.1: web_search, which the provider ran, is sent as a function's call and output", "20260211_001.1: web_search, which the provider ran: it says nothing that can be sent"},
+			name: "a tool that another provider ran", in: wire.Request{Messages: []session.Message{message(session.Assistant,
+				session.TextPart("I search."), calls("a", "web_search"), result("a", "found"), calls("b", "web_search"),
+				result("b", ""), session.TextPart("So:"))}},
+			want: `"input":[{"type":"message","role":"assistant","content":"I search."},{"type":"function_call","call_id":"a","name":"web_search","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":"found"},{"type":"message","role":"assistant","content":"So:"}]`,
+			losses: []string{
+				"20260211_001.1: web_search, which the provider ran, is sent as a function's call and output",
+				"20260211_001.1: web_search, which the provider ran: it says nothing that can be sent",
+			},
 		},
 		{
 			name: "a shell command of the person, and a marker", in: wire.Request{Messages: []session.Message{bash, marker}},
-			want: `"input":[{"type":"message","role":"user","content":"Ran ` + "`ls`" + `"}]`, losses: []string{"20260211_001.2: a marker is no message"},
+			want:   `"input":[{"type":"message","role":"user","content":"Ran ` + "`ls`" + `"}]`,
+			losses: []string{"20260211_001.2: a marker is no message"},
 		},
 		{
-			name: "what was said aloud, another store's file, a picture of the model's own", in: wire.Request{Messages: []session.Message{message(session.User, sound, upload), message(session.Assistant, session.TextPart("see"), jpeg)}},
-			want:   `"input":[{"type":"message","role":"user","content":"Hello"},{"type":"message","role":"assistant","content":"see"}]`,
-			losses: []string{"20260211_001.1: file: its bytes or its type are not what the API takes", "20260211_001.2: image in a message of role assistant"},
+			name: "what was said aloud, another store's file, a picture of the model's own",
+			in: wire.Request{Messages: []session.Message{
+				message(session.User, sound, upload),
+				message(session.Assistant, session.TextPart("see"), jpeg),
+			}},
+			want: `"input":[{"type":"message","role":"user","content":"Hello"},{"type":"message","role":"assistant","content":"see"}]`,
+			losses: []string{
+				"20260211_001.1: file: its bytes or its type are not what the API takes",
+				"20260211_001.2: image in a message of role assistant",
+			},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -301,7 +351,10 @@ func TestSendOfWhatAContextChanged(t *testing.T) {
 	msgs[2].Parts[0].Text = "pruned"
 	msgs[3].Parts[2].Text = "cut"
 	failed := true
-	msgs = append(msgs, session.Message{Kind: session.KindMessage, Role: session.Tool, Parts: []session.Part{{Kind: session.PartToolResult, CallID: "b", Text: "closed", IsError: &failed}}})
+	msgs = append(msgs, session.Message{
+		Kind: session.KindMessage, Role: session.Tool,
+		Parts: []session.Part{{Kind: session.PartToolResult, CallID: "b", Text: "closed", IsError: &failed}},
+	})
 	dialecttest.ExpectSent(t, responses.Form(), wire.Request{Messages: msgs}, `{"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"recalled"},{"type":"input_text","text":"hi"}]},
 		{"type":"shell_call","call_id":"a","action":{"commands":["ls"]},"status":"completed"},{"type":"shell_call_output","call_id":"a","output":[{"stdout":"pruned","stderr":"","outcome":{"type":"exit","exit_code":0}}]},
 		{"type":"shell_call","call_id":"b","action":{"commands":["ls"]},"status":"completed"},{"type":"mcp_call","id":"m","server_label":"s","name":"f","arguments":"{}","output":"cut"},
@@ -310,10 +363,15 @@ func TestSendOfWhatAContextChanged(t *testing.T) {
 
 // However often ids come again, and whatever they look like, each call has its own.
 func TestIDsStayApart(t *testing.T) {
-	for _, id := range []string{"a", "a_2", strings.Repeat("x", 64), strings.Repeat("x", 65), "a|" + strings.Repeat("x", 62), "a|" + strings.Repeat("x", 63), strings.Repeat("é", 40), "|" + strings.Repeat("x", 80)} {
+	for _, id := range []string{
+		"a", "a_2", strings.Repeat("x", 64), strings.Repeat("x", 65),
+		"a|" + strings.Repeat("x", 62), "a|" + strings.Repeat("x", 63), strings.Repeat("é", 40),
+		"|" + strings.Repeat("x", 80),
+	} {
 		var msgs []session.Message
 		for range 30 {
-			msgs = append(msgs, message(session.Assistant, calls(id, "f"), calls("a", "f"), calls("a_2", "f")), message(session.Tool, result("a", "1"), result(id, "2"), result("a_2", "3")))
+			msgs = append(msgs, message(session.Assistant, calls(id, "f"), calls("a", "f"), calls("a_2", "f")),
+				message(session.Tool, result("a", "1"), result(id, "2"), result("a_2", "3")))
 		}
 		accepted(t, wire.Request{Messages: msgs})
 	}
@@ -350,10 +408,14 @@ func TestReasoningOfPiGoesToItsModelOnly(t *testing.T) {
 		`EvsfCkYIChgC`: false,
 	} {
 		for _, model := range []string{"gpt-5.1", "gpt-6"} {
-			m := message(session.Assistant, session.Part{Kind: session.PartReasoning, Text: "hm", Extra: session.JSONOf(map[string]string{"thinkingSignature": signature})}, session.TextPart("x"))
+			m := message(session.Assistant, session.Part{
+				Kind: session.PartReasoning, Text: "hm",
+				Extra: session.JSONOf(map[string]string{"thinkingSignature": signature}),
+			}, session.TextPart("x"))
 			m.Dialect, m.Provider, m.Model = "pi", "openai", "gpt-5.1"
 			got := accepted(t, wire.Request{Messages: []session.Message{m}, Model: model})
-			if has := strings.Contains(string(got.Request), `"encrypted_content":"gAA="`); has != (sent && model == m.Model) || has == (len(got.Losses) > 0) {
+			if has := strings.Contains(string(got.Request), `"encrypted_content":"gAA="`); has != (sent && model == m.Model) ||
+				has == (len(got.Losses) > 0) {
 				t.Errorf("%s to %s: %s, losses %q", signature, model, got.Request, got.Losses)
 			}
 		}
@@ -363,11 +425,15 @@ func TestReasoningOfPiGoesToItsModelOnly(t *testing.T) {
 func TestExportOfWhatAnotherFormGave(t *testing.T) {
 	msgs := []session.Message{
 		message(session.Assistant, calls("a", "f")),
-		message(session.Tool, result("a", "1"), session.Part{Kind: session.PartImage, CallID: "a", Blob: wire.Blob("image/png", []byte("ABC"))}),
+		message(session.Tool, result("a", "1"), session.Part{
+			Kind: session.PartImage, CallID: "a",
+			Blob: wire.Blob("image/png", []byte("ABC")),
+		}),
 	}
 	own, err := responses.Decode(dialecttest.List(t, `[{"object":"response","output":[{"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"x","annotations":[]}]}]}]`))
 	testkit.Check(t, err)
-	exported := testkit.Must(responses.Export(append(append(msgs, own.Messages...), message(session.User, session.TextPart("hi")))))(t)
+	exported := testkit.Must(responses.Export(append(append(msgs, own.Messages...),
+		message(session.User, session.TextPart("hi")))))(t)
 	want := `[` + call + `,{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"1"},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,QUJD"}]},
 		{"object":"response","output":[{"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"x","annotations":[]}]}]},{"type":"message","role":"user","content":"hi"}]`
 	if got := dialecttest.Array(exported); !dialecttest.EqualJSON([]byte(want), got) {

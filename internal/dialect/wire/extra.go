@@ -30,19 +30,24 @@ type Extra struct {
 	Signature        jsontext.Value `json:"signature,omitzero"`        // of thinking
 	Data             jsontext.Value `json:"data,omitzero"`             // of redacted thinking: encrypted
 	ThoughtSignature jsontext.Value `json:"thoughtSignature,omitzero"` // Gemini's
-	Item             *jsonx.Object  `json:"item,omitzero"`             // Responses: fields of the item that the part begins
-	Choice           *jsonx.Object  `json:"choice,omitzero"`           // Chat Completions: what stood around a reply's message
-	Candidate        *jsonx.Object  `json:"candidate,omitzero"`        // Gemini: what stood around a reply's content
-	Response         *jsonx.Object  `json:"response,omitzero"`         // what stood around all of it
+	// Responses: fields of the item that the part begins
+	Item *jsonx.Object `json:"item,omitzero"`
+	// Chat Completions: what stood around a reply's message
+	Choice    *jsonx.Object `json:"choice,omitzero"`
+	Candidate *jsonx.Object `json:"candidate,omitzero"` // Gemini: what stood around a reply's content
+	Response  *jsonx.Object `json:"response,omitzero"`  // what stood around all of it
 
 	// How it was said, where that is not as usual.
-	Shape     string         `json:"shape,omitzero"`    // of a content, a text, arguments or a result: absent, null, empty, string, array
-	Role      string         `json:"role,omitzero"`     // in the wire's word, where the column has another
-	Type      string         `json:"type,omitzero"`     // of a block, an item or a call, where the part's kind does not tell
-	Field     string         `json:"field,omitzero"`    // of the wire, which the part was
-	Of        string         `json:"of,omitzero"`       // in which object or list that stood
-	Key       string         `json:"key,omitzero"`      // Gemini: the one field of a response that is a text
-	At        *int           `json:"at,omitzero"`       // of a result: which element of its content is its text, -1: none; the first, if not said
+	// of a content, a text, arguments or a result: absent, null, empty, string, array
+	Shape string `json:"shape,omitzero"`
+	Role  string `json:"role,omitzero"` // in the wire's word, where the column has another
+	// of a block, an item or a call, where the part's kind does not tell
+	Type  string `json:"type,omitzero"`
+	Field string `json:"field,omitzero"` // of the wire, which the part was
+	Of    string `json:"of,omitzero"`    // in which object or list that stood
+	Key   string `json:"key,omitzero"`   // Gemini: the one field of a response that is a text
+	// of a result: which element of its content is its text, -1: none; the first, if not said
+	At        *int           `json:"at,omitzero"`
 	Prefix    string         `json:"prefix,omitzero"`   // of a data URL, before its bytes
 	Encoding  string         `json:"encoding,omitzero"` // "url": bytes that came in that alphabet of base64
 	Made      bool           `json:"made,omitzero"`     // the call's id, or all of the part, is not the wire's
@@ -122,7 +127,10 @@ type Message struct {
 
 // NewMessage makes a message of talk in a dialect.
 func NewMessage(dialect string, role session.Role, origin session.Origin) Message {
-	return Message{Message: session.Message{Kind: session.KindMessage, Role: role, Origin: origin, Dialect: dialect, InContext: true, Display: true}}
+	return Message{Message: session.Message{
+		Kind: session.KindMessage, Role: role, Origin: origin, Dialect: dialect,
+		InContext: true, Display: true,
+	}}
 }
 
 // Open reads the extras of a message to export. Codes: Internal.
@@ -130,8 +138,10 @@ func Open(m *session.Message) (Message, error) {
 	var out Message
 	err := out.open(m, true)
 	for i := range out.Parts {
-		if p := &out.Parts[i]; err == nil && p.Kind == session.PartData && p.Blob == nil && p.X.Item == nil && len(p.X.Raw) == 0 {
-			err = session.Errorf(session.Internal, "part %d of message %s of kind %s holds nothing to export", p.Idx, m.ID, p.Kind)
+		if p := &out.Parts[i]; err == nil && p.Kind == session.PartData && p.Blob == nil && p.X.Item == nil &&
+			len(p.X.Raw) == 0 {
+			err = session.Errorf(session.Internal, "part %d of message %s of kind %s holds nothing to export", p.Idx, m.ID,
+				p.Kind)
 		}
 	}
 	return out, err
@@ -317,7 +327,8 @@ func TakeLarge(o *jsonx.Object, path, of string) ([]Part, error) {
 		case !IsLarge(m.Value):
 			fits = append(fits, m)
 		case m.Odd() || m.Key == "" || strings.ContainsRune(m.Key, 0):
-			return nil, jsonx.Errorf(session.TooLarge, jsonx.Join(path, m.Key), "is over %d bytes or %d levels under a name that is empty or no Unicode text", session.BlobThreshold, MaxExtraDepth)
+			return nil, jsonx.Errorf(session.TooLarge, jsonx.Join(path, m.Key),
+				"is over %d bytes or %d levels under a name that is empty or no Unicode text", session.BlobThreshold, MaxExtraDepth)
 		default:
 			parts = append(parts, Data(m.Value, Extra{Field: m.Key, Of: of}))
 		}

@@ -59,10 +59,12 @@ func (rules Rules) Fit(in session.FitRequest) session.Fitted {
 	}
 	if rules.LeadingUser && len(out.Messages) > 0 && out.Messages[0].Role == session.Assistant {
 		out.Messages = slices.Insert(out.Messages, 0, leadMessage())
-		out.Notes = append(out.Notes, wholeNote("the context begins with a reply, so a short text in the user's role precedes it"))
+		out.Notes = append(out.Notes,
+			wholeNote("the context begins with a reply, so a short text in the user's role precedes it"))
 	}
 	if renamed > 0 {
-		out.Notes = append(out.Notes, wholeNote(fmt.Sprintf("%d calls and their results are sent under other ids, which this provider accepts", renamed)))
+		out.Notes = append(out.Notes,
+			wholeNote(fmt.Sprintf("%d calls and their results are sent under other ids, which this provider accepts", renamed)))
 	}
 	for i := range out.Messages {
 		m := fitted{FittedMessage: &out.Messages[i]}

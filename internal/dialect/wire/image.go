@@ -78,7 +78,8 @@ func (m *fitted) limitImages(shrink session.Shrink) (notes []session.FitNote) {
 				continue
 			}
 		}
-		why := fmt.Sprintf("it has %d×%d pixels and %d bytes; %d a side and %d bytes are taken", info.Width, info.Height, info.Bytes, maxSide, maxBytes)
+		why := fmt.Sprintf("it has %d×%d pixels and %d bytes; %d a side and %d bytes are taken", info.Width, info.Height,
+			info.Bytes, maxSide, maxBytes)
 		if !info.Readable {
 			why = "its bytes are no image that can be read"
 		}
@@ -94,7 +95,8 @@ func (m *fitted) limitImages(shrink session.Shrink) (notes []session.FitNote) {
 // bytes.
 func isCommonImage(p *session.Part) bool {
 	mediaType := strings.ToLower(MediaOf(p).MediaType)
-	return mediaType == "" || mediaType == "image/jpg" || IsImage(mediaType) || IsImage(http.DetectContentType(p.Blob.Data))
+	return mediaType == "" || mediaType == "image/jpg" || IsImage(mediaType) ||
+		IsImage(http.DetectContentType(p.Blob.Data))
 }
 
 // setJPEGType replaces the media type in extra fields, if there is one.

@@ -13,11 +13,12 @@ import (
 // Media describes an image, a sound or a file beside its bytes. Every dialect writes these keys
 // to extra, so that each can send the media of all others.
 type Media struct {
-	MediaType string `json:"media_type,omitzero"` // of the bytes in the part's blob; one blob may stand in parts that call it differently
-	URL       string `json:"url,omitzero"`        // where the provider finds it, instead of bytes
-	FileID    string `json:"file_id,omitzero"`    // a file that was uploaded to the provider
-	Name      string `json:"name,omitzero"`       // of the file
-	Detail    string `json:"detail,omitzero"`     // how closely to look at an image: auto, low, high
+	// of the bytes in the part's blob; one blob may stand in parts that call it differently
+	MediaType string `json:"media_type,omitzero"`
+	URL       string `json:"url,omitzero"`     // where the provider finds it, instead of bytes
+	FileID    string `json:"file_id,omitzero"` // a file that was uploaded to the provider
+	Name      string `json:"name,omitzero"`    // of the file
+	Detail    string `json:"detail,omitzero"`  // how closely to look at an image: auto, low, high
 }
 
 // MediaOf reads the media fields of a part. An extra of another shape says nothing.
@@ -64,7 +65,8 @@ func DataURL(url string) (prefix, mediaType string, data []byte, ok bool) {
 // without it would lose it silently. Codes: Internal.
 func Loaded(p *session.Part) error {
 	if p.BlobSHA != nil && p.Blob == nil {
-		return session.Errorf(session.Internal, "part %d of message %d came without its blob %s", p.Idx, p.MessageID, *p.BlobSHA)
+		return session.Errorf(session.Internal, "part %d of message %d came without its blob %s", p.Idx, p.MessageID,
+			*p.BlobSHA)
 	}
 	return nil
 }

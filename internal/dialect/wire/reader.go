@@ -53,7 +53,8 @@ func (r *Reader) StringOf(path, field string, raw jsontext.Value) (string, error
 	}
 	text, exact := jsonx.Text(raw)
 	if !exact {
-		r.Warn(jsonx.Join(path, field), "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw for export")
+		r.Warn(jsonx.Join(path, field),
+			"holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw for export")
 	}
 	return text, nil
 }
@@ -70,7 +71,8 @@ func ParseBlock(path string, raw jsontext.Value) (Block, error) {
 	o, err := jsonx.ParseObject(path, raw)
 	b := Block{o, o.String("type"), path, raw}
 	if err == nil && b.Kind == "" {
-		err = jsonx.Errorf(session.Invalid, jsonx.Join(path, "type"), "must say what it is, not be %s", jsonx.Describe(b.Get("type")))
+		err = jsonx.Errorf(session.Invalid, jsonx.Join(path, "type"), "must say what it is, not be %s",
+			jsonx.Describe(b.Get("type")))
 	}
 	return b, err
 }
@@ -82,7 +84,9 @@ func (r *Reader) TextOf(b *Block, field string) (string, error) {
 
 // Each decodes the elements of an array, no more than a message holds parts. Codes: Malformed,
 // Invalid, TooLarge, and those of decode.
-func Each[T any](path string, raw jsontext.Value, decode func(path string, raw jsontext.Value) (T, error)) ([]T, error) {
+func Each[T any](path string, raw jsontext.Value,
+	decode func(path string, raw jsontext.Value) (T, error),
+) ([]T, error) {
 	elements, err := Elements(path, raw)
 	if err != nil {
 		return nil, err
@@ -101,7 +105,8 @@ func Each[T any](path string, raw jsontext.Value, decode func(path string, raw j
 func Elements(path string, raw jsontext.Value) ([]jsontext.Value, error) {
 	elements, err := jsonx.ParseArray(path, raw)
 	if len(elements) > session.MaxParts {
-		return nil, jsonx.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d, split it", len(elements), session.MaxParts)
+		return nil, jsonx.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d, split it",
+			len(elements), session.MaxParts)
 	}
 	return elements, err
 }
@@ -109,7 +114,8 @@ func Elements(path string, raw jsontext.Value) ([]jsontext.Value, error) {
 // Holds rejects more parts than a message can hold. Codes: Invalid.
 func Holds(path string, parts int) error {
 	if parts > session.MaxParts {
-		return jsonx.Errorf(session.Invalid, path, "has %d parts: a message holds at most %d, split it", parts, session.MaxParts)
+		return jsonx.Errorf(session.Invalid, path, "has %d parts: a message holds at most %d, split it", parts,
+			session.MaxParts)
 	}
 	return nil
 }
@@ -139,7 +145,8 @@ func (r *Reader) Content(path, field string, raw jsontext.Value) (shape, text st
 	case '[':
 		return ShapeArray, "", nil
 	}
-	return "", "", jsonx.Errorf(session.Invalid, jsonx.Join(path, field), "must be a string, an array or null, not %s", jsonx.Describe(raw))
+	return "", "", jsonx.Errorf(session.Invalid, jsonx.Join(path, field), "must be a string, an array or null, not %s",
+		jsonx.Describe(raw))
 }
 
 // SetContent sets a field to a content of a shape: elements are those of an array, text that of a string.

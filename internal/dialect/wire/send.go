@@ -85,7 +85,8 @@ func (s *Sender) Role() session.Role {
 		return ""
 	case s.From.Kind == session.KindCustomMessage && s.From.Role == session.System:
 		return session.System
-	case slices.Contains([]session.Kind{session.KindBash, session.KindCustomMessage, session.KindBranchSummary}, s.From.Kind):
+	case slices.Contains([]session.Kind{session.KindBash, session.KindCustomMessage, session.KindBranchSummary},
+		s.From.Kind):
 		return session.User
 	case !slices.Contains([]session.Role{session.System, session.User, session.Assistant, session.Tool}, s.From.Role):
 		s.Lose("a message without a role")
@@ -144,7 +145,8 @@ func (s *Sender) LosePart(p *Part) {
 
 // LoseMedium notes that an image, a sound or a file is left out.
 func (s *Sender) LoseMedium(p *Part) {
-	s.Lose(strings.TrimSuffix(string(p.Kind)+" "+p.X.MediaType, " ") + ": its bytes or its type are not what the API takes")
+	s.Lose(strings.TrimSuffix(string(p.Kind)+" "+p.X.MediaType, " ") +
+		": its bytes or its type are not what the API takes")
 }
 
 // LoseFields notes the fields that are not sent, but for empty ones and those known by name. kind
@@ -252,7 +254,9 @@ func (s *Sender) Texts() []string {
 // AnsweredInside reports whether the reply itself holds the result of a call: then the provider
 // ran the tool.
 func AnsweredInside(m *Message, callID string) bool {
-	return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Kind == session.PartToolResult && p.CallID == callID })
+	return slices.ContainsFunc(m.Parts, func(p Part) bool {
+		return p.Kind == session.PartToolResult && p.CallID == callID
+	})
 }
 
 // CountCall counts a call and returns its id, one that begins with made if it came without.

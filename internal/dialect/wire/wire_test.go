@@ -35,9 +35,15 @@ func TestMediaOf(t *testing.T) {
 	}{
 		{session.Part{Kind: session.PartImage}, wire.Media{}},
 		{session.Part{Kind: session.PartImage, Blob: blob}, wire.Media{MediaType: "image/png"}},
-		{session.Part{Kind: session.PartImage, Blob: blob, Extra: session.JSON(`{"media_type":"image/jpeg","other":[1]}`)}, wire.Media{MediaType: "image/jpeg"}},
+		{
+			session.Part{Kind: session.PartImage, Blob: blob, Extra: session.JSON(`{"media_type":"image/jpeg","other":[1]}`)},
+			wire.Media{MediaType: "image/jpeg"},
+		},
 		{session.Part{Kind: session.PartImage, Extra: session.JSON(`{"url":"https://x","detail":7}`)}, wire.Media{}},
-		{session.Part{Kind: session.PartFile, Extra: session.JSON(`{"file_id":"f","name":"n"}`)}, wire.Media{FileID: "f", Name: "n"}},
+		{
+			session.Part{Kind: session.PartFile, Extra: session.JSON(`{"file_id":"f","name":"n"}`)},
+			wire.Media{FileID: "f", Name: "n"},
+		},
 	} {
 		if got := wire.MediaOf(&c.part); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.part.Extra, got, c.want)

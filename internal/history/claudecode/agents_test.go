@@ -17,7 +17,8 @@ func task(id, name, prompt string) string {
 
 // shown is the result of a call, with what the program shows of it.
 func shown(uuid, parent, call, text, display string) string {
-	return strings.Replace(result(uuid, parent, call, text), `"isSidechain"`, `"toolUseResult":`+display+`,"isSidechain"`, 1)
+	return strings.Replace(result(uuid, parent, call, text), `"isSidechain"`, `"toolUseResult":`+display+`,"isSidechain"`,
+		1)
 }
 
 // aside is a row of a sub-agent.
@@ -30,7 +31,8 @@ func (h *house) startedBy(source, call string) {
 	h.Helper()
 	trunk := h.Session(id)
 	link, err := h.Store.Link(h.Context(), h.Session(source))
-	if err != nil || link == nil || link.Parent != trunk.ID || link.Kind != session.ParentChild || link.Call != call || link.Message == nil {
+	if err != nil || link == nil || link.Parent != trunk.ID || link.Kind != session.ParentChild || link.Call != call ||
+		link.Message == nil {
 		h.Errorf("%s: %+v %v", source, link, err)
 		return
 	}
@@ -48,23 +50,36 @@ func TestSubAgentIsLinkedToItsCall(t *testing.T) {
 		name, tool, result, display, file string
 	}{
 		{"by what is shown of its result", "Task", "done", `{"status":"completed","agentId":"x"}`, "subagents/agent-x.jsonl"},
-		{"by a result too large to keep", "Agent", "done", `{"agentId":"x","content":` + quote(strings.Repeat("long ", 20_000)) + `}`, "subagents/agent-x.jsonl"},
+		{
+			"by a result too large to keep", "Agent", "done",
+			`{"agentId":"x","content":` + quote(strings.Repeat("long ", 20_000)) + `}`, "subagents/agent-x.jsonl",
+		},
 		{"by the text of its result", "Task", "done\nagentId: x (to resume it)", `"done"`, "subagents/agent-x.jsonl"},
 		{"beside its trunk", "Task", "done", `{"agentId":"x"}`, "../agent-x.jsonl"},
-		{"of a workflow", "Workflow", "launched", `{"status":"async_launched","taskId":"t","runId":"wf_1"}`, "subagents/workflows/wf_1/agent-x.jsonl"},
+		{
+			"of a workflow", "Workflow", "launched", `{"status":"async_launched","taskId":"t","runId":"wf_1"}`,
+			"subagents/workflows/wf_1/agent-x.jsonl",
+		},
 	} {
-		for _, order := range []string{"trunk, agent", "agent, trunk", "half a trunk, agent, trunk", "agent, half a trunk, agent, trunk"} {
+		for _, order := range []string{
+			"trunk, agent", "agent, trunk", "half a trunk, agent, trunk",
+			"agent, half a trunk, agent, trunk",
+		} {
 			t.Run(test.name+"/"+order, func(t *testing.T) {
 				h, dir := newHouse(t), t.TempDir()
 				trunk, agent := filepath.Join(dir, id+".jsonl"), filepath.Join(dir, id, test.file)
-				half := []string{user("1", "", "go"), says("2", "1", "m1", call("b"), "tool_use"), result("3", "2", "b", "x"), says("4", "3", "m2", task("t", test.tool, "look"), "tool_use")}
+				half := []string{
+					user("1", "", "go"), says("2", "1", "m1", call("b"), "tool_use"), result("3", "2", "b", "x"),
+					says("4", "3", "m2", task("t", test.tool, "look"), "tool_use"),
+				}
 				for _, step := range strings.Split(order, ", ") {
 					switch step {
 					case "agent":
 						h.Rewrite(agent, aside(user("c1", "", "look"), "x"), aside(says("c2", "c1", "m9", text("seen"), "end_turn"), "x"))
 						h.Import(agent)
 					case "trunk":
-						h.Rewrite(trunk, append(half, shown("5", "4", "t", test.result, test.display), says("6", "5", "m3", text("so"), "end_turn"))...)
+						h.Rewrite(trunk, append(half, shown("5", "4", "t", test.result, test.display),
+							says("6", "5", "m3", text("so"), "end_turn"))...)
 						h.Import(trunk)
 					default:
 						h.Rewrite(trunk, half...)
@@ -86,7 +101,8 @@ func TestSubAgentIsLinkedToItsCall(t *testing.T) {
 // progress is a row of the trunk that repeats what a sub-agent says.
 func progress(uuid, parent, call, agent, said string) string {
 	return `{"parentUuid":` + link(parent) + `,"isSidechain":false,"sessionId":"` + id + `","version":"2.1.34","type":"progress","data":{"type":"agent_progress","agentId":"` + agent + `","prompt":"look","message":` + said +
-		`},"toolUseID":"agent_m9","parentToolUseID":"` + call + `","uuid":"` + uuid + `","timestamp":"2026-02-08T05:00:02.000Z"}`
+		`},"toolUseID":"agent_m9","parentToolUseID":"` + call + `","uuid":"` + uuid +
+		`","timestamp":"2026-02-08T05:00:02.000Z"}`
 }
 
 // A sub-agent that only rows of progress tell of, or that lies within the file of its trunk, is linked, too.
@@ -94,7 +110,10 @@ func TestSubAgentInItsTrunkIsLinkedToItsCall(t *testing.T) {
 	begun := []string{user("1", "", "go"), says("2", "1", "m1", task("t", "Task", "look"), "tool_use")}
 	for _, test := range []struct{ name, row, source string }{
 		{"progress", progress("p1", "2", "t", "x", `{"type":"assistant","uuid":"c2","timestamp":"2026-02-08T05:00:02.000Z","message":{"id":"m9","role":"assistant","content":[`+text("seen")+`]}}`), "#agent-x"},
-		{"within the file", strings.Replace(user("c1", "", "look"), `"isSidechain":false`, `"isSidechain":true`, 1), "#side-c1"},
+		{
+			"within the file", strings.Replace(user("c1", "", "look"), `"isSidechain":false`, `"isSidechain":true`, 1),
+			"#side-c1",
+		},
 		{"within the file, by its name", aside(user("c1", "", "look"), "x"), "#agent-x"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -130,10 +149,12 @@ func TestProgressAndFileOfASubAgentComeOnce(t *testing.T) {
 			h, dir := newHouse(t), t.TempDir()
 			trunk, agent := filepath.Join(dir, test.trunk), filepath.Join(dir, test.file)
 			write := func() {
-				h.Rewrite(agent, aside(user("c1", "", "look"), "x"), aside(says("c2", "c1", "m9", text("seen"), "end_turn"), "x"), aside(user("c3", "c2", "more"), "x"))
+				h.Rewrite(agent, aside(user("c1", "", "look"), "x"), aside(says("c2", "c1", "m9", text("seen"), "end_turn"), "x"),
+					aside(user("c3", "c2", "more"), "x"))
 			}
 			h.Rewrite(filepath.Join(dir, id+".jsonl"), user("u", "", "go"))
-			h.Rewrite(trunk, user("1", "", "go"), says("2", "1", "m1", task("t", "Task", "look"), "tool_use"), progress("p1", "2", "t", "x", inner), result("3", "2", "t", "done"))
+			h.Rewrite(trunk, user("1", "", "go"), says("2", "1", "m1", task("t", "Task", "look"), "tool_use"),
+				progress("p1", "2", "t", "x", inner), result("3", "2", "t", "done"))
 			if test.late {
 				h.Import(trunk)
 				write()
@@ -155,7 +176,8 @@ func TestProgressAndFileOfASubAgentComeOnce(t *testing.T) {
 			if s.MessageCount != 3 || s.OutputTokens != 7 || len(h.Calls(s.ID)) != 1 {
 				t.Errorf("%+v", s)
 			}
-			if got := h.Talk(s); got != "user: look\nassistant: seen\nuser: more" && (!test.late || got != "assistant: seen\nuser: more") {
+			if got := h.Talk(s); got != "user: look\nassistant: seen\nuser: more" &&
+				(!test.late || got != "assistant: seen\nuser: more") {
 				t.Errorf("path\n%s", got)
 			}
 			h.Examine()
@@ -178,10 +200,14 @@ func TestForkRepeatsNoSubAgents(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h, dir := newHouse(t), t.TempDir()
-			rows := []string{user("1", "", "go"), says("2", "1", "m1", task("t", "Task", "look"), "tool_use"), test.row, result("3", "2", "t", "done"), says("4", "3", "m2", text("so"), "end_turn")}
+			rows := []string{
+				user("1", "", "go"), says("2", "1", "m1", task("t", "Task", "look"), "tool_use"), test.row,
+				result("3", "2", "t", "done"), says("4", "3", "m2", text("so"), "end_turn"),
+			}
 			h.Rewrite(filepath.Join(dir, id+".jsonl"), rows...)
 			if test.file {
-				h.Rewrite(filepath.Join(dir, id, "subagents", "agent-x.jsonl"), aside(user("c1", "", "look"), "x"), aside(says("c2", "c1", "m9", text("seen"), "end_turn"), "x"))
+				h.Rewrite(filepath.Join(dir, id, "subagents", "agent-x.jsonl"), aside(user("c1", "", "look"), "x"),
+					aside(says("c2", "c1", "m9", text("seen"), "end_turn"), "x"))
 			}
 			h.Import(filepath.Join(dir, id+".jsonl"))
 			forked := filepath.Join(dir, fork+".jsonl")
@@ -190,7 +216,8 @@ func TestForkRepeatsNoSubAgents(t *testing.T) {
 			}
 			h.Rewrite(forked, append(rows, user("5", "4", "more"), says("6", "5", "m3", text("sure"), "end_turn"))...)
 			h.Import(dir)
-			if got := h.Talk(h.Session(fork)); got != "user: go\nassistant: (Task)\ntool: done\nassistant: so\nuser: more\nassistant: sure" {
+			if got := h.Talk(h.Session(fork)); got != "user: go\nassistant: (Task)\ntool: done\nassistant: so\nuser: more\n"+
+				"assistant: sure" {
 				t.Error(got)
 			}
 			if n := len(h.Sessions()); n != 3 {
@@ -206,7 +233,8 @@ func TestForkRepeatsNoSubAgents(t *testing.T) {
 func TestWordsThatBeginWithATagAreThePersons(t *testing.T) {
 	h := newHouse(t)
 	said := []string{
-		"<system-reminder> what does this tag mean?", "<system-reminder>r</system-reminder>\nand now the diff", "Caveat: the build is broken on arm",
+		"<system-reminder> what does this tag mean?", "<system-reminder>r</system-reminder>\nand now the diff",
+		"Caveat: the build is broken on arm",
 		"<goal> tags are odd", "<command-name> is shown twice", "[Request interrupted by user] but go on with B",
 	}
 	notices := []string{

@@ -24,7 +24,8 @@ func newCut(w *row) *cut {
 	meta := w.Inner("compactMetadata")
 	segment, named := meta.Inner("preservedSegment"), meta.Inner("preservedMessages")
 	return &cut{
-		at: w.at, uuid: w.uuid, pre: tokens(meta, "preTokens"), post: tokens(meta, "postTokens"), took: tokens(meta, "durationMs"),
+		at: w.at, uuid: w.uuid, pre: tokens(meta, "preTokens"), post: tokens(meta, "postTokens"),
+		took:   tokens(meta, "durationMs"),
 		anchor: plain(cmp.Or(named.String("anchorUuid"), segment.String("anchorUuid"))), stayed: uuids(named.Get("uuids")),
 		head: plain(segment.String("headUuid")), tail: plain(segment.String("tailUuid")),
 	}
@@ -117,7 +118,10 @@ func (st *stream) clear(w *row) *history.Compaction {
 	for _, call := range calls {
 		if text, _ := jsonx.Text(call); text != "" {
 			c.Pruned = append(c.Pruned, history.Output{CallID: plain(text)})
-			st.cleared = append(st.cleared, history.Output{CallID: plain(text), Place: history.Place{Key: st.answered[plain(text)]}})
+			st.cleared = append(st.cleared, history.Output{
+				CallID: plain(text),
+				Place:  history.Place{Key: st.answered[plain(text)]},
+			})
 		}
 	}
 	c.Replaced = st.withdraw(uuids(meta.Get("clearedAttachmentUUIDs")))

@@ -39,7 +39,8 @@ func aside(kind session.Kind, text string) session.Message {
 // inUsersRole is a message of a text that the model sees as the user's.
 func inUsersRole(kind session.Kind, origin session.Origin, text string) session.Message {
 	return session.Message{
-		Kind: kind, Role: session.User, Origin: origin, InContext: text != "", Display: kind == session.KindMessage, Parts: []session.Part{session.TextPart(text)},
+		Kind: kind, Role: session.User, Origin: origin, InContext: text != "", Display: kind == session.KindMessage,
+		Parts: []session.Part{session.TextPart(text)},
 	}
 }
 
@@ -171,8 +172,8 @@ func (r *reader) rest(w *row, m *session.Message, at place) session.JSON {
 // leastShared is the size in bytes from which a value of a row of the program is stored once for all rows.
 const leastShared = 1 << 10
 
-// shareLarge moves large values of a line into parts of its message, as blobs: the program writes copies of its requests,
-// whose tools and system prompts are the same in each. The line names them by their hashes.
+// shareLarge moves large values of a line into parts of its message, as blobs: the program writes copies of its
+// requests, whose tools and system prompts are the same in each. The line names them by their hashes.
 func shareLarge(line jsonx.Object, m *session.Message) jsonx.Object {
 	move := func(path string, raw []byte) []byte {
 		sum := sha256.Sum256(raw)
@@ -431,14 +432,17 @@ func (r *reader) attachment(st *stream, w *row, at place) {
 	switch a.String("type") {
 	case "queued_command":
 		m = inUsersRole(session.KindMessage, r.queuedBy(st, a), plain(promptOf(a)))
-	case "file", "nested_memory", "edited_text_file", "hook_additional_context", "skill_listing", "invoked_skills", "deferred_tools_delta",
-		"mcp_instructions_delta", "agent_listing_delta", "plan_mode", "plan_mode_exit", "task_reminder", "todo_reminder", "date_change",
+	case "file", "nested_memory", "edited_text_file", "hook_additional_context", "skill_listing", "invoked_skills",
+		"deferred_tools_delta",
+		"mcp_instructions_delta", "agent_listing_delta", "plan_mode", "plan_mode_exit", "task_reminder", "todo_reminder",
+		"date_change",
 		"compact_file_reference", "task_status", "read_truncation_notice", "dynamic_skill", "auto_mode", "ultra_effort_enter",
 		"ultra_effort_exit", "total_tokens_reminder", "batching_reminder_sent", "silent_turn_reminder":
 		if text := readable(a); text != "" {
 			m = inUsersRole(session.KindCustomMessage, session.Program, text)
 		}
-	case "hook_success", "hook_non_blocking_error", "hook_blocking_error", "command_permissions", "goal_status", "budget_usd":
+	case "hook_success", "hook_non_blocking_error", "hook_blocking_error", "command_permissions", "goal_status",
+		"budget_usd":
 	default:
 		m = aside(session.KindUnknown, "")
 	}

@@ -17,7 +17,8 @@ import (
 // it stood there: those of one reply together.
 func TestExportGivesTheBlocksBack(t *testing.T) {
 	for _, file := range []string{
-		"entire-2.1.36-compaction-queue.jsonl", "entire-2.1.5-compaction-summaries.jsonl", "entire-2.1.12-two-session-ids.jsonl",
+		"entire-2.1.36-compaction-queue.jsonl", "entire-2.1.5-compaction-summaries.jsonl",
+		"entire-2.1.12-two-session-ids.jsonl",
 		"entire-2.1.12-microcompact.jsonl", "ccviewer-1.0.98-plain.jsonl",
 	} {
 		t.Run(file, func(t *testing.T) {
@@ -43,7 +44,8 @@ func TestExportGivesTheBlocksBack(t *testing.T) {
 					Message          jsontext.Value
 					IsCompactSummary bool
 				}
-				if json.Unmarshal([]byte(line), &row) == nil && row.Message != nil && (row.Type == "user" || row.Type == "assistant") && !row.IsCompactSummary {
+				if json.Unmarshal([]byte(line), &row) == nil && row.Message != nil &&
+					(row.Type == "user" || row.Type == "assistant") && !row.IsCompactSummary {
 					want = append(want, blocksOf(t, row.Message)...)
 				}
 			}

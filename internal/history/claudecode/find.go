@@ -96,7 +96,8 @@ func agentsOf(path, run string) (agents []string) {
 	if run == "" {
 		return nil
 	}
-	files, _ := os.ReadDir(filepath.Join(strings.TrimSuffix(path, ending), subagents, workflows, filepath.Base(run))) // none: it has no files yet
+	// none: it has no files yet
+	files, _ := os.ReadDir(filepath.Join(strings.TrimSuffix(path, ending), subagents, workflows, filepath.Base(run)))
 	for _, file := range files {
 		if agent := agentOf(file.Name()); agent != "" && strings.HasSuffix(file.Name(), ending) {
 			agents = append(agents, agent)

@@ -56,17 +56,41 @@ func TestWrongInput(t *testing.T) {
 		{name: "wrong first lines", lines: []string{`{"hello":"world"}`}, error: "no transcript of Claude Code"},
 		{name: "no JSON", lines: []string{"hello", "world"}, error: "no transcript of Claude Code"},
 		{name: "another format", lines: []string{`{"type":"system","session_id":"x"}`}, error: "stream-json"},
-		{name: "invalid JSON in the middle", lines: []string{user("1", "", "a"), `{"torn":`, user("2", "1", "b")}, raw: 1, at: 2, talk: "user: a\nuser: b"},
-		{name: "invalid JSON at the beginning", lines: []string{`{"torn":`, user("1", "", "a"), user("2", "1", "b")}, raw: 1, at: 1, talk: "user: a\nuser: b"},
-		{name: "bytes that are no text", lines: []string{strings.Replace(user("1", "", "X"), "X", "bad \xff\xfe", 1), user("2", "1", "b")}, talk: "user: bad \ufffd\nuser: b"},
-		{name: "NUL and half a pair", lines: []string{strings.Replace(user("1", "", "X"), "X", `\u0000 \ud800`, 1)}, talk: "user: \ufffd \ufffd"},
+		{
+			name: "invalid JSON in the middle", lines: []string{user("1", "", "a"), `{"torn":`, user("2", "1", "b")}, raw: 1,
+			at: 2, talk: "user: a\nuser: b",
+		},
+		{
+			name: "invalid JSON at the beginning", lines: []string{`{"torn":`, user("1", "", "a"), user("2", "1", "b")}, raw: 1,
+			at: 1, talk: "user: a\nuser: b",
+		},
+		{name: "bytes that are no text", lines: []string{
+			strings.Replace(user("1", "", "X"), "X", "bad \xff\xfe", 1),
+			user("2", "1", "b"),
+		}, talk: "user: bad \ufffd\nuser: b"},
+		{
+			name: "NUL and half a pair", lines: []string{strings.Replace(user("1", "", "X"), "X", `\u0000 \ud800`, 1)},
+			talk: "user: \ufffd \ufffd",
+		},
 		{name: "nested deep", lines: []string{user("1", "", "a"), `{"type":"user","uuid":"x","parentUuid":"1","message":{"role":"user","content":` + deep + `}}`, user("2", "1", "b")}, raw: 1, at: 2, talk: "user: a\nuser: b"},
 		{name: "its own parent", lines: []string{user("1", "", "a"), user("2", "2", "b")}, talk: "user: b", count: 2},
 		{name: "an orphan", lines: []string{user("1", "", "a"), user("2", "gone", "b")}, talk: "user: b", count: 2},
-		{name: "a cycle", lines: []string{user("1", "2", "a"), user("2", "1", "b"), user("3", "2", "c")}, talk: "user: a\nuser: b\nuser: c"},
-		{name: "the same row again", lines: []string{user("1", "", "a"), user("2", "1", "b"), user("1", "", "a")}, skips: map[string]int{history.SkipDuplicate: 1}, talk: "user: a\nuser: b"},
-		{name: "another row of the same name", lines: []string{user("1", "", "a"), user("1", "", "other"), user("2", "1", "b")}, raw: 1, talk: "user: a\nuser: b", count: 3},
-		{name: "types that are not known", lines: []string{user("1", "", "a"), `{"type":"dream","x":1}`, `{"type":"dream","uuid":"9","parentUuid":"1"}`, user("2", "9", "b")}, raw: 2, talk: "user: a\nuser: b"},
+		{
+			name: "a cycle", lines: []string{user("1", "2", "a"), user("2", "1", "b"), user("3", "2", "c")},
+			talk: "user: a\nuser: b\nuser: c",
+		},
+		{
+			name: "the same row again", lines: []string{user("1", "", "a"), user("2", "1", "b"), user("1", "", "a")},
+			skips: map[string]int{history.SkipDuplicate: 1}, talk: "user: a\nuser: b",
+		},
+		{name: "another row of the same name", lines: []string{
+			user("1", "", "a"), user("1", "", "other"),
+			user("2", "1", "b"),
+		}, raw: 1, talk: "user: a\nuser: b", count: 3},
+		{name: "types that are not known", lines: []string{
+			user("1", "", "a"), `{"type":"dream","x":1}`,
+			`{"type":"dream","uuid":"9","parentUuid":"1"}`, user("2", "9", "b"),
+		}, raw: 2, talk: "user: a\nuser: b"},
 		{name: "subtypes that are not known", lines: []string{
 			user("1", "", "a"), `{"type":"system","subtype":"dream","uuid":"7","parentUuid":"1"}`,
 			`{"type":"attachment","attachment":{"type":"dream"},"uuid":"8","parentUuid":"7"}`, user("2", "8", "b"),
@@ -75,8 +99,17 @@ func TestWrongInput(t *testing.T) {
 			user("1", "", "a"), `{"type":"user","uuid":"7","parentUuid":1,"message":[]}`, `{"type":"assistant","uuid":"8","parentUuid":"1","message":{"role":"assistant","content":7}}`,
 			`{"type":7}`, `{"type":"queue-operation","operation":[]}`, user("2", "1", "b"),
 		}, raw: 3, at: 2, talk: "user: a\nuser: b"},
-		{name: "results without calls, calls without results", lines: []string{user("1", "", "a"), result("2", "1", "nobody", "x"), says("3", "2", "m1", call("c"), "tool_use"), user("4", "3", "b")}, talk: "user: a\ntool: x\nassistant: (Bash)\nuser: b"},
-		{name: "states alone", lines: []string{`{"type":"summary","summary":"x","leafUuid":"y"}`}, skips: map[string]int{"state of a file in which nobody speaks": 1}, talk: "none"},
+		{
+			name: "results without calls, calls without results",
+			lines: []string{
+				user("1", "", "a"), result("2", "1", "nobody", "x"), says("3", "2", "m1", call("c"), "tool_use"),
+				user("4", "3", "b"),
+			}, talk: "user: a\ntool: x\nassistant: (Bash)\nuser: b",
+		},
+		{
+			name: "states alone", lines: []string{`{"type":"summary","summary":"x","leafUuid":"y"}`},
+			skips: map[string]int{"state of a file in which nobody speaks": 1}, talk: "none",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
@@ -111,7 +144,8 @@ func TestWrongInput(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(user("1", "", "a") + "\n" + says("2", "1", "m", text("b"), "") + "\n" + says("3", "2", "m", call("c"), "tool_use") + "\n" + result("4", "3", "c", "x") + "\n"))
+	f.Add([]byte(user("1", "", "a") + "\n" + says("2", "1", "m", text("b"), "") + "\n" +
+		says("3", "2", "m", call("c"), "tool_use") + "\n" + result("4", "3", "c", "x") + "\n"))
 	f.Add([]byte(`{"type":"system","subtype":"compact_boundary","uuid":"1","sessionId":"s","logicalParentUuid":"0"}` + "\n" + `{"type":"user","isCompactSummary":true,"uuid":"2","parentUuid":"1","message":{"role":"user","content":"s"}}` + "\n"))
 	f.Add([]byte(`{"type":"queue-operation","operation":"enqueue","content":"x"}` + "\n" + `{"type":"queue-operation","operation":"remove"}` + "\n" + user("1", "", "a") + "\n{"))
 	f.Add([]byte(`{"type":"progress","uuid":"1","sessionId":"s","data":{"type":"agent_progress","agentId":"a","message":{"type":"assistant","uuid":"2","message":{"id":"m","role":"assistant","content":[]}}}}` + "\n"))

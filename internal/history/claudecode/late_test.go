@@ -29,7 +29,8 @@ func TestCopyWaitsForItsFirstReply(t *testing.T) {
 	h.Append(path, begins[1][30:]+"\n"+strings.ReplaceAll(user("3", "2", "three"), id, other)+"\n")
 	h.Import(path)
 	origin, fork := h.Session(id), h.Session(other)
-	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.MessageCount != 1 || h.Talk(fork) != "user: one\nassistant: two\nuser: three" {
+	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.MessageCount != 1 ||
+		h.Talk(fork) != "user: one\nassistant: two\nuser: three" {
 		t.Errorf("%+v\n%s", fork, h.Talk(fork))
 	}
 }
@@ -82,7 +83,8 @@ func TestSubAgentIsLinkedWhenItsStarterComes(t *testing.T) {
 	}
 }
 
-// Agents that name one another as their starters hang on the trunk, or on one another once; what they say later comes in.
+// Agents that name one another as their starters hang on the trunk, or on one another once; what they say later comes
+// in.
 func TestAgentsThatStartedOneAnother(t *testing.T) {
 	h := newHouse(t)
 	dir := t.TempDir()
@@ -118,11 +120,14 @@ func TestSummaryTellsHowMuchItStandsFor(t *testing.T) {
 		return `{"parentUuid":null,"logicalParentUuid":"` + parent + `","isSidechain":false,"sessionId":"` + id + `","type":"system","subtype":"compact_boundary","content":"Conversation compacted","uuid":"` + uuid + `","timestamp":"2026-02-08T05:00:0` + uuid[1:] + `.000Z"}`
 	}
 	summary := func(uuid, parent string) string {
-		return strings.Replace(strings.Replace(user(uuid, parent, "what was said"), `"type":"user"`, `"isCompactSummary":true,"type":"user"`, 1), "05:00:00", "05:00:0"+parent[1:], 1)
+		return strings.Replace(strings.Replace(user(uuid, parent, "what was said"), `"type":"user"`,
+			`"isCompactSummary":true,"type":"user"`, 1), "05:00:00", "05:00:0"+parent[1:], 1)
 	}
 	h.Import(h.Write(id+".jsonl",
-		user("1", "", "one"), says("2", "1", "m1", text("two"), "end_turn"), user("3", "2", "three"), boundary("c4", "3"), summary("s4", "c4"),
-		user("5", "s4", "five"), says("6", "5", "m2", text("six"), "end_turn"), boundary("c7", "6"), summary("s7", "c7"), user("8", "s7", "eight")))
+		user("1", "", "one"), says("2", "1", "m1", text("two"), "end_turn"), user("3", "2", "three"), boundary("c4", "3"),
+		summary("s4", "c4"),
+		user("5", "s4", "five"), says("6", "5", "m2", text("six"), "end_turn"), boundary("c7", "6"), summary("s7", "c7"),
+		user("8", "s7", "eight")))
 	all, err := h.Store.Compactions(t.Context(), h.Session(id).ID)
 	if err != nil || len(all) != 2 || all[0].MessageCount != 3 || all[1].MessageCount != 2 {
 		t.Errorf("%+v %v", all, err)
@@ -135,9 +140,20 @@ func TestRewrittenTranscriptBringsItsTitle(t *testing.T) {
 		name, want    string
 		before, after []string
 	}{
-		{"another title", "Second", []string{user("1", "", "a"), `{"type":"custom-title","customTitle":"First"}`}, []string{user("1", "", "a"), `{"type":"custom-title","customTitle":"Second"}`}},
-		{"another title before what was said", "Second", []string{`{"type":"ai-title","aiTitle":"First"}`, user("1", "", "a")}, []string{`{"type":"ai-title","aiTitle":"Second"}`, user("1", "", "a")}},
-		{"another beginning", "x", []string{user("1", "", "a"), user("2", "1", "b")}, []string{user("3", "", "x"), user("4", "3", "b")}},
+		{
+			"another title", "Second",
+			[]string{user("1", "", "a"), `{"type":"custom-title","customTitle":"First"}`},
+			[]string{user("1", "", "a"), `{"type":"custom-title","customTitle":"Second"}`},
+		},
+		{"another title before what was said", "Second", []string{
+			`{"type":"ai-title","aiTitle":"First"}`,
+			user("1", "", "a"),
+		}, []string{`{"type":"ai-title","aiTitle":"Second"}`, user("1", "", "a")}},
+		{
+			"another beginning", "x",
+			[]string{user("1", "", "a"), user("2", "1", "b")},
+			[]string{user("3", "", "x"), user("4", "3", "b")},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
@@ -162,10 +178,21 @@ func TestProblemsNameTheirLines(t *testing.T) {
 		lines []string // the second half of them is read later
 		want  []int
 	}{
-		{"alone", []string{user("1", "", "a"), bad, user("2", "1", "b"), "{torn", user("3", "2", "c"), user("4", "3", "d")}, []int{2, 4}},
-		{"within a reply", []string{user("1", "", "a"), says("2", "1", "m1", text("b"), ""), bad, says("3", "x", "m1", text("c"), "end_turn"), user("4", "3", "d"), user("5", "4", "e"), user("6", "5", "f"), user("7", "6", "g")}, []int{3}},
+		{
+			"alone",
+			[]string{user("1", "", "a"), bad, user("2", "1", "b"), "{torn", user("3", "2", "c"), user("4", "3", "d")},
+			[]int{2, 4},
+		},
+		{"within a reply", []string{
+			user("1", "", "a"), says("2", "1", "m1", text("b"), ""), bad,
+			says("3", "x", "m1", text("c"), "end_turn"), user("4", "3", "d"), user("5", "4", "e"), user("6", "5", "f"),
+			user("7", "6", "g"),
+		}, []int{3}},
 		{"behind blank lines", []string{"", user("1", "", "a"), " ", bad, "", "{torn", user("2", "1", "b"), ""}, []int{4, 6}},
-		{"on a line with others", []string{user("1", "", "a") + user("2", "1", "b"), user("3", "2", "c") + bad, user("4", "3", "d") + `{"torn`, user("5", "4", "e")}, []int{2, 3}},
+		{"on a line with others", []string{
+			user("1", "", "a") + user("2", "1", "b"), user("3", "2", "c") + bad,
+			user("4", "3", "d") + `{"torn`, user("5", "4", "e"),
+		}, []int{2, 3}},
 	} {
 		for _, pieces := range []int{1, 2} {
 			t.Run(test.name, func(t *testing.T) {

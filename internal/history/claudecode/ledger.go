@@ -136,7 +136,8 @@ func (r *reader) extras() map[int64][]history.Call {
 // extraCalls returns the calls of one model.
 func (r *reader) extraCalls(state *costState, model string, t tally) (calls []history.Call) {
 	sum := state.models[model]
-	id := fmt.Sprintf("claude-code:%s:%s:%s:%d", typeCost, r.trunk, model, sum.input+sum.output+sum.read+sum.written+sum.searches)
+	id := fmt.Sprintf("claude-code:%s:%s:%s:%d", typeCost, r.trunk, model,
+		sum.input+sum.output+sum.read+sum.written+sum.searches)
 	base := session.Call{Provider: "anthropic", Directory: r.cwd, Purpose: session.PurposeOther, Sum: true}
 	if state.hides {
 		base.Purpose = session.PurposeSummary
@@ -172,24 +173,25 @@ func (r *reader) chargeExtras(st *stream, w *row) {
 // agentBills returns the bills of the session's sub-agents that have files of their own.
 func (r *reader) agentBills() (all []*bill) {
 	bills := map[string]*bill{}
-	_ = filepath.WalkDir(filepath.Join(strings.TrimSuffix(r.in.Found.Path, ending), subagents), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ending) {
-			return nil //nolint:nilerr // what cannot be read is reported when it is imported
-		}
-		eachRow(path, `"usage"`, func(w *row) {
-			id := w.reply()
-			if w.kind != typeAssistant || id == "" || w.made() || r.bills[id] != nil {
-				return
+	_ = filepath.WalkDir(filepath.Join(strings.TrimSuffix(r.in.Found.Path, ending), subagents),
+		func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ending) {
+				return nil //nolint:nilerr // what cannot be read is reported when it is imported
 			}
-			b := bills[id]
-			if b == nil {
-				b = &bill{}
-				bills[id], all = b, append(all, b)
-			}
-			b.add(w)
+			eachRow(path, `"usage"`, func(w *row) {
+				id := w.reply()
+				if w.kind != typeAssistant || id == "" || w.made() || r.bills[id] != nil {
+					return
+				}
+				b := bills[id]
+				if b == nil {
+					b = &bill{}
+					bills[id], all = b, append(all, b)
+				}
+				b.add(w)
+			})
+			return nil
 		})
-		return nil
-	})
 	return all
 }
 

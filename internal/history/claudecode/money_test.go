@@ -51,7 +51,8 @@ func TestFastModeAndEveryNameOfAModelHaveTheirPrice(t *testing.T) {
 	got, sum := h.bills()
 	testkit.Equal(t, []string{
 		"chat claude-opus-5: 7500000000", "chat claude-opus-5 fast: 15000000000", "chat claude-opus-5[1m]: 7500000000",
-		"chat claude-opus-5-thinking: 7500000000", "chat claude-fable-5-1: 15000000000", "chat claude-mythos-5-1: 15000000000",
+		"chat claude-opus-5-thinking: 7500000000", "chat claude-fable-5-1: 15000000000",
+		"chat claude-mythos-5-1: 15000000000",
 		"chat claude-sonnet-5: 3000000000", "chat us.anthropic.claude-opus-5-v1:0: 7500000000",
 	}, got)
 	if s := h.Sessions()[0]; s.CostNanoUSD == nil || *s.CostNanoUSD != sum {
@@ -64,7 +65,10 @@ func TestAdvisorAndSearchesAreCallsOfTheirOwn(t *testing.T) {
 	h := priced(t)
 	h.Import(filepath.Join(samples.Case(t, "13-cc-advisor-websearch"), "claude", "projects"))
 	got, _ := h.bills()
-	testkit.Equal(t, []string{"chat claude-sonnet-5: 3000000", "tool claude-opus-5: 150000000", "tool web_search ×7: 70000000"}, got)
+	testkit.Equal(t, []string{
+		"chat claude-sonnet-5: 3000000", "tool claude-opus-5: 150000000",
+		"tool web_search ×7: 70000000",
+	}, got)
 	if s := h.Sessions()[0]; *s.CostNanoUSD != 223_000_000 || s.InputTokens != 21_000 || s.OutputTokens != 2100 {
 		t.Errorf("the session counts %d in, %d out, at %d", s.InputTokens, s.OutputTokens, *s.CostNanoUSD)
 	}
@@ -77,7 +81,10 @@ func TestCostStatesAddWhatNoRowHas(t *testing.T) {
 	h, folder := priced(t), t.TempDir()
 	testkit.Check(t, os.CopyFS(folder, os.DirFS(from)))
 	original, fork := "cbc5c75e-a6ae-4676-a740-1c7ba0674bac", "545c8de1-ecc5-479a-9840-5ca0b67ada7c"
-	for i, file := range []string{original + ".jsonl", original + "/subagents/agent-a6f36239adafe563c.jsonl", fork + ".jsonl"} {
+	for i, file := range []string{
+		original + ".jsonl", original + "/subagents/agent-a6f36239adafe563c.jsonl",
+		fork + ".jsonl",
+	} {
 		at := time.Date(2026, 11, 27, 3, 40+i, 0, 0, time.UTC)
 		path := filepath.Join(folder, "-home-dev1-demo", file)
 		testkit.Check(t, os.Chmod(path, 0o600))
@@ -90,14 +97,18 @@ func TestCostStatesAddWhatNoRowHas(t *testing.T) {
 	for _, s := range h.Sessions() {
 		costs[strings.SplitN(s.SourceID, "-", 2)[0]+string(s.Kind)] = *s.CostNanoUSD
 	}
-	testkit.Equal(t, map[string]int64{"cbc5c75echat": 138_386_000, "cbc5c75esubagent": 20_068_000, "545c8de1chat": 15_194_000}, costs)
+	testkit.Equal(t, map[string]int64{
+		"cbc5c75echat": 138_386_000, "cbc5c75esubagent": 20_068_000,
+		"545c8de1chat": 15_194_000,
+	}, costs)
 	var summaries []session.Call
 	for _, c := range h.Calls(h.Session(original).ID) {
 		if c.Purpose == session.PurposeSummary {
 			summaries = append(summaries, c)
 		}
 	}
-	if len(summaries) != 1 || *summaries[0].CostNanoUSD != 27_328_000 || summaries[0].InputTokens != 219 || summaries[0].CacheWrite1h != 3000 {
+	if len(summaries) != 1 || *summaries[0].CostNanoUSD != 27_328_000 || summaries[0].InputTokens != 219 ||
+		summaries[0].CacheWrite1h != 3000 {
 		t.Errorf("the compaction: %+v", summaries)
 	}
 	h.Examine()
@@ -125,7 +136,8 @@ func TestGrowingCostStatesCountOnce(t *testing.T) {
 		user("u3", "a2", "Last"), spent("a3", "u3", "m3", 5, 5), costState(355, 42, 2),
 	}
 	want := []string{
-		"chat claude-sonnet-5: 300000", "chat claude-sonnet-5: 600000", "other claude-sonnet-5: 170000", "tool web_search ×2: 20000000", "chat claude-sonnet-5: 60000",
+		"chat claude-sonnet-5: 300000", "chat claude-sonnet-5: 600000", "other claude-sonnet-5: 170000",
+		"tool web_search ×2: 20000000", "chat claude-sonnet-5: 60000",
 	}
 	whole := priced(t)
 	whole.Import(whole.Write(id+".jsonl", lines...))

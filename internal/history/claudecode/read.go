@@ -109,7 +109,8 @@ func (r *reader) line(l history.FileLine) {
 			r.in.Skip(history.SkipDuplicate, 1)
 			return
 		case again:
-			r.aside(w, w.Column(), "another row has its name", decoded{messages: []session.Message{aside(session.KindUnknown, "")}})
+			r.aside(w, w.Column(), "another row has its name",
+				decoded{messages: []session.Message{aside(session.KindUnknown, "")}})
 			return
 		}
 		r.lines[w.uuid] = line
@@ -166,7 +167,9 @@ func (r *reader) flush() {
 // hasGrown reports whether an earlier reading imported the open reply without its last rows. Rows that stood
 // behind it then hang on the shorter one; behind the longer one they get other names.
 func (r *reader) hasGrown(st *stream) bool {
-	return st.open != nil && slices.ContainsFunc(st.open.rows[:len(st.open.rows)-1], func(w *row) bool { return st.Has(w.uuid) })
+	return st.open != nil && slices.ContainsFunc(st.open.rows[:len(st.open.rows)-1], func(w *row) bool {
+		return st.Has(w.uuid)
+	})
 }
 
 // streamOf returns the conversation of a row: the file's own, or that of a sub-agent in it; nil for one that

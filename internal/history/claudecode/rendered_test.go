@@ -10,7 +10,9 @@ import (
 
 // attached is an attachment of a version that writes what it sent for it.
 func attached(uuid, parent, attachment, rendered string) string {
-	return `{"parentUuid":` + link(parent) + `,"isSidechain":false,"sessionId":"` + id + `","version":"2.1.332","type":"attachment","attachment":` + attachment + `,` + rendered + `"uuid":"` + uuid + `","timestamp":"2026-02-08T05:00:00.000Z"}`
+	return `{"parentUuid":` + link(parent) + `,"isSidechain":false,"sessionId":"` + id +
+		`","version":"2.1.332","type":"attachment","attachment":` + attachment + `,` + rendered + `"uuid":"` + uuid +
+		`","timestamp":"2026-02-08T05:00:00.000Z"}`
 }
 
 // The context is what the program sent for its attachments, in the role that it sent them in, and
@@ -31,11 +33,13 @@ func TestRenderedRowsAreTheContext(t *testing.T) {
 	))
 	s := h.Session(id)
 	h.BeginsWith(s.ID, []string{
-		"user: read it", "user: <system-reminder>\nCalled Read\n</system-reminder> <system-reminder>\nalpha", "system: <system-reminder>\n- draw",
+		"user: read it", "user: <system-reminder>\nCalled Read\n</system-reminder> <system-reminder>\nalpha",
+		"system: <system-reminder>\n- draw",
 		"system: <system-reminder>\nnovel", "user: also b", "user: of an older version", "assistant: done",
 	})
 	for _, m := range h.Path(s) {
-		if queued := m.ExternalID == "7"; m.Role != session.Assistant && m.ExternalID != "1" && queued != (m.Origin == session.Person) {
+		if queued := m.ExternalID == "7"; m.Role != session.Assistant && m.ExternalID != "1" &&
+			queued != (m.Origin == session.Person) {
 			t.Errorf("%s is of %s", m.ExternalID, m.Origin)
 		}
 	}
@@ -49,10 +53,14 @@ func TestContextOfARealTranscriptIsWhatWasSent(t *testing.T) {
 	h.Import(filepath.Join(samples.Case(t, "49-claude-code-2.1.332-real"), "projects"))
 	reminder := "system: <system-reminder>\n"
 	h.BeginsWith(h.Session("cbc5c75e-a6ae-4676-a740-1c7ba0674bac").ID, []string{
-		"user: <conversation_summary>", "assistant: <reasoning> Done: the answer is forty-two-8.", "user: <local-command-caveat>", "user: <command-name>/compact",
-		"user: <local-command-stdout>Compacted", "user: <system-reminder>\nCalled the Read tool", reminder + "The following deferred tools", reminder + "Available agent types",
-		reminder + "The following skills", reminder + "# Environment", reminder + "You are powered by the model named Opus 5.5", "user: and what is the answer?",
-		reminder + "You are powered by the model named Sonnet 5", reminder + "<total_tokens>", "user: <system-reminder>\nAs you answer", reminder + "Today's date", "user: <system-reminder>\nAttribution",
+		"user: <conversation_summary>", "assistant: <reasoning> Done: the answer is forty-two-8.",
+		"user: <local-command-caveat>", "user: <command-name>/compact",
+		"user: <local-command-stdout>Compacted", "user: <system-reminder>\nCalled the Read tool",
+		reminder + "The following deferred tools", reminder + "Available agent types",
+		reminder + "The following skills", reminder + "# Environment",
+		reminder + "You are powered by the model named Opus 5.5", "user: and what is the answer?",
+		reminder + "You are powered by the model named Sonnet 5", reminder + "<total_tokens>",
+		"user: <system-reminder>\nAs you answer", reminder + "Today's date", "user: <system-reminder>\nAttribution",
 		"assistant: <reasoning> Done: the answer is forty-two-11.",
 	})
 	h.Examine()

@@ -7,12 +7,14 @@ import (
 
 // refused is the row that withdraws others after a refusal.
 func refused(uuid, parent string, rows ...string) string {
-	return system(uuid, parent, "model_refusal_fallback", `"retractedMessageUuids":["`+strings.Join(rows, `","`)+`"],"refusedUserMessageUuid":"1",`)
+	return system(uuid, parent, "model_refusal_fallback",
+		`"retractedMessageUuids":["`+strings.Join(rows, `","`)+`"],"refusedUserMessageUuid":"1",`)
 }
 
 // instead is a reply that supersedes rows.
 func instead(uuid, parent, response, says string, rows ...string) string {
-	return strings.Replace(answer(uuid, parent, response, says), `"isSidechain"`, `"supersedesUuids":["`+strings.Join(rows, `","`)+`"],"isSidechain"`, 1)
+	return strings.Replace(answer(uuid, parent, response, says), `"isSidechain"`,
+		`"supersedesUuids":["`+strings.Join(rows, `","`)+`"],"isSidechain"`, 1)
 }
 
 func answer(uuid, parent, response, words string) string {
@@ -27,14 +29,18 @@ func TestRetractedRowsAreNotGiven(t *testing.T) {
 	for _, test := range []given{
 		{
 			"a reply and the row that withdraws it",
-			[]string{user("1", "", "one"), answer("2", "1", "m1", "partly"), refused("3", "2", "2"), answer("4", "3", "m2", "done")},
+			[]string{
+				user("1", "", "one"), answer("2", "1", "m1", "partly"), refused("3", "2", "2"),
+				answer("4", "3", "m2", "done"),
+			},
 			[]string{"user: one", "assistant: done"},
 			[][]string{{"user: one", "assistant: partly", "assistant: done"}},
 		},
 		{
 			"a reply of several rows, its call and the result",
 			[]string{
-				user("1", "", "one"), says("2", "1", "m1", text("look"), ""), says("3", "2", "m1", call("a"), "tool_use"), result("4", "3", "a", "out of a"),
+				user("1", "", "one"), says("2", "1", "m1", text("look"), ""), says("3", "2", "m1", call("a"), "tool_use"),
+				result("4", "3", "a", "out of a"),
 				answer("5", "4", "m2", "partly"), refused("6", "5", "2", "3", "4", "5"), answer("7", "6", "m3", "done"),
 			},
 			[]string{"user: one", "assistant: done"},
@@ -42,55 +48,86 @@ func TestRetractedRowsAreNotGiven(t *testing.T) {
 		},
 		{
 			"a call goes with its result, though that is not named",
-			[]string{user("1", "", "one"), says("2", "1", "m1", call("a"), "tool_use"), result("3", "2", "a", "out of a"), refused("4", "3", "2"), answer("5", "4", "m2", "done")},
+			[]string{
+				user("1", "", "one"), says("2", "1", "m1", call("a"), "tool_use"), result("3", "2", "a", "out of a"),
+				refused("4", "3", "2"), answer("5", "4", "m2", "done"),
+			},
 			[]string{"user: one", "assistant: done"},
 			[][]string{{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "assistant: done"}},
 		},
 		{
 			"a call whose result alone is named stays, and is closed",
-			[]string{user("1", "", "one"), says("2", "1", "m1", call("a"), "tool_use"), result("3", "2", "a", "out of a"), refused("4", "3", "3"), answer("5", "4", "m2", "done")},
+			[]string{
+				user("1", "", "one"), says("2", "1", "m1", call("a"), "tool_use"), result("3", "2", "a", "out of a"),
+				refused("4", "3", "3"), answer("5", "4", "m2", "done"),
+			},
 			[]string{"user: one", "assistant: (Bash a)", "tool: [a: No result", "assistant: done"},
 			[][]string{{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "assistant: done"}},
 		},
 		{
 			"a reply that supersedes another, which a note withdraws again",
-			[]string{user("1", "", "one"), answer("2", "1", "m1", "partly"), instead("3", "2", "m2", "done", "2"), refused("4", "3", "2"), user("5", "4", "more")},
+			[]string{
+				user("1", "", "one"), answer("2", "1", "m1", "partly"), instead("3", "2", "m2", "done", "2"),
+				refused("4", "3", "2"), user("5", "4", "more"),
+			},
 			[]string{"user: one", "assistant: done", "user: more"},
 			[][]string{{"user: one", "assistant: partly", "assistant: done", "user: more"}},
 		},
 		{
 			"a row that supersedes an earlier one of its own response",
-			[]string{user("1", "", "one"), says("2", "1", "m1", text("partly"), ""), instead("3", "2", "m1", "partly, then done", "2"), user("4", "3", "more")},
+			[]string{
+				user("1", "", "one"), says("2", "1", "m1", text("partly"), ""),
+				instead("3", "2", "m1", "partly, then done", "2"), user("4", "3", "more"),
+			},
 			[]string{"user: one", "assistant: partly, then done", "user: more"},
 			[][]string{{"user: one", "assistant: partly", "assistant: partly, then done", "user: more"}},
 		},
 		{
 			"a second retraction rests on the first",
-			[]string{user("1", "", "one"), answer("2", "1", "m1", "first"), refused("3", "2", "2"), answer("4", "3", "m2", "second"), refused("5", "4", "4"), answer("6", "5", "m3", "done")},
+			[]string{
+				user("1", "", "one"), answer("2", "1", "m1", "first"), refused("3", "2", "2"),
+				answer("4", "3", "m2", "second"), refused("5", "4", "4"), answer("6", "5", "m3", "done"),
+			},
 			[]string{"user: one", "assistant: done"},
-			[][]string{{"user: one", "assistant: second", "assistant: done"}, {"user: one", "assistant: first", "assistant: second", "assistant: done"}},
+			[][]string{
+				{"user: one", "assistant: second", "assistant: done"},
+				{"user: one", "assistant: first", "assistant: second", "assistant: done"},
+			},
 		},
 		{
 			"a row on another branch",
-			[]string{user("1", "", "one"), answer("2", "1", "m1", "aside"), user("3", "1", "otherwise"), refused("4", "3", "2"), answer("5", "4", "m2", "done")},
+			[]string{
+				user("1", "", "one"), answer("2", "1", "m1", "aside"), user("3", "1", "otherwise"), refused("4", "3", "2"),
+				answer("5", "4", "m2", "done"),
+			},
 			[]string{"user: one", "user: otherwise", "assistant: done"},
 			nil,
 		},
 		{
 			"no row that is here, and none at all",
-			[]string{user("1", "", "one"), answer("2", "1", "m1", "all"), refused("3", "2", "gone"), system("4", "3", "api_refusal", `"retractedMessageUuids":[],`), system("5", "4", "api_refusal", `"retractedMessageUuids":7,`), answer("6", "5", "m2", "done")},
+			[]string{
+				user("1", "", "one"), answer("2", "1", "m1", "all"), refused("3", "2", "gone"),
+				system("4", "3", "api_refusal", `"retractedMessageUuids":[],`),
+				system("5", "4", "api_refusal", `"retractedMessageUuids":7,`), answer("6", "5", "m2", "done"),
+			},
 			[]string{"user: one", "assistant: all", "assistant: done"},
 			nil,
 		},
 		{
 			"a row that a summary hides already",
-			[]string{user("1", "", "one"), answer("2", "1", "m1", "partly"), boundary, summary, refused("3", "s", "2"), answer("4", "3", "m2", "done")},
+			[]string{
+				user("1", "", "one"), answer("2", "1", "m1", "partly"), boundary, summary, refused("3", "s", "2"),
+				answer("4", "3", "m2", "done"),
+			},
 			[]string{"user: <conversation_summary>", "assistant: done"},
 			[][]string{{"user: one", "assistant: partly", "assistant: done"}},
 		},
 		{
 			"a row behind the summary in force",
-			[]string{user("1", "", "one"), answer("2", "1", "m1", "all"), boundary, summary, user("3", "s", "two"), answer("4", "3", "m2", "partly"), refused("5", "4", "4"), answer("6", "5", "m3", "done")},
+			[]string{
+				user("1", "", "one"), answer("2", "1", "m1", "all"), boundary, summary, user("3", "s", "two"),
+				answer("4", "3", "m2", "partly"), refused("5", "4", "4"), answer("6", "5", "m3", "done"),
+			},
 			[]string{"user: <conversation_summary>", "user: two", "assistant: done"},
 			[][]string{
 				{"user: <conversation_summary>", "user: two", "assistant: partly", "assistant: done"},
@@ -100,7 +137,8 @@ func TestRetractedRowsAreNotGiven(t *testing.T) {
 		{
 			"a row among those that a later summary keeps",
 			[]string{
-				user("1", "", "one"), answer("2", "1", "m1", "all"), user("3", "2", "two"), answer("4", "3", "m2", "partly"), refused("5", "4", "4"), answer("6", "5", "m3", "done"),
+				user("1", "", "one"), answer("2", "1", "m1", "all"), user("3", "2", "two"), answer("4", "3", "m2", "partly"),
+				refused("5", "4", "4"), answer("6", "5", "m3", "done"),
 				strings.Replace(kept, `"logicalParentUuid":"4"`, `"logicalParentUuid":"6"`, 1), summary, user("7", "s", "more"),
 			},
 			[]string{"user: <conversation_summary>", "user: two", "assistant: done", "user: more"},

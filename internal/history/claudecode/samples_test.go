@@ -24,13 +24,34 @@ func TestSamplesAddUp(t *testing.T) {
 		name, file string
 		want       facts
 	}{
-		{"2.1.36, compaction and queue", "entire-2.1.36-compaction-queue.jsonl", facts{370, 121, 50, 85, 85, 58, 342346, 4251079, 2413, 1, 0, 3}},
-		{"2.1.5, compaction and summaries", "entire-2.1.5-compaction-summaries.jsonl", facts{468, 0, 118, 138, 138, 1699, 297509, 12933871, 24303, 1, 0, 6}},
-		{"2.1.34, sub-agent in progress rows", "entire-2.1.34-agent-progress.jsonl", facts{117, 21, 14, 16, 15, 17, 19056, 441175, 2075, 0, 1, 2}},
-		{"2.1.12, local command", "entire-2.1.12-local-command.jsonl", facts{154, 40, 22, 31, 31, 620, 103404, 909116, 89, 0, 0, 4}},
-		{"2.1.12, two session ids", "entire-2.1.12-two-session-ids.jsonl", facts{221, 24, 56, 58, 58, 454, 173677, 3812944, 157, 0, 0, 3}},
-		{"2.1.12, microcompaction", "entire-2.1.12-microcompact.jsonl", facts{257, 25, 57, 55, 55, 478, 338089, 5118558, 107, 1, 0, 5}},
-		{"1.0.108, inline sub-agents", "ccviewer-1.0.108-inline-sidechain.jsonl", facts{53, 0, 20, 21, 21, 129, 47747, 324259, 3629, 0, 2, 0}},
+		{
+			"2.1.36, compaction and queue", "entire-2.1.36-compaction-queue.jsonl",
+			facts{370, 121, 50, 85, 85, 58, 342346, 4251079, 2413, 1, 0, 3},
+		},
+		{
+			"2.1.5, compaction and summaries", "entire-2.1.5-compaction-summaries.jsonl",
+			facts{468, 0, 118, 138, 138, 1699, 297509, 12933871, 24303, 1, 0, 6},
+		},
+		{
+			"2.1.34, sub-agent in progress rows", "entire-2.1.34-agent-progress.jsonl",
+			facts{117, 21, 14, 16, 15, 17, 19056, 441175, 2075, 0, 1, 2},
+		},
+		{
+			"2.1.12, local command", "entire-2.1.12-local-command.jsonl",
+			facts{154, 40, 22, 31, 31, 620, 103404, 909116, 89, 0, 0, 4},
+		},
+		{
+			"2.1.12, two session ids", "entire-2.1.12-two-session-ids.jsonl",
+			facts{221, 24, 56, 58, 58, 454, 173677, 3812944, 157, 0, 0, 3},
+		},
+		{
+			"2.1.12, microcompaction", "entire-2.1.12-microcompact.jsonl",
+			facts{257, 25, 57, 55, 55, 478, 338089, 5118558, 107, 1, 0, 5},
+		},
+		{
+			"1.0.108, inline sub-agents", "ccviewer-1.0.108-inline-sidechain.jsonl",
+			facts{53, 0, 20, 21, 21, 129, 47747, 324259, 3629, 0, 2, 0},
+		},
 		{"1.0.98", "ccviewer-1.0.98-plain.jsonl", facts{29, 0, 7, 12, 12, 93, 12698, 103219, 953, 0, 0, 0}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

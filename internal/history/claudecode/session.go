@@ -90,10 +90,12 @@ const kindAgent = "subagent"
 func (r *reader) newStream(id string) *stream {
 	created := r.lastAt
 	c := r.in.Conversation(history.NewSession{
-		Source: session.SourceClaudeCode, SourceID: r.sourceID(id), CreatedAt: &created, Directory: r.cwd, Project: r.project, GitBranch: r.branch, Provider: "anthropic",
+		Source: session.SourceClaudeCode, SourceID: r.sourceID(id), CreatedAt: &created, Directory: r.cwd, Project: r.project,
+		GitBranch: r.branch, Provider: "anthropic",
 	})
 	return &stream{
-		Conversation: c, next: map[string]string{}, messageOf: map[string]string{}, before: map[string]string{}, called: map[string]int64{},
+		Conversation: c, next: map[string]string{}, messageOf: map[string]string{}, before: map[string]string{},
+		called:   map[string]int64{},
 		answered: map[string]string{}, starters: map[string]string{}, prompts: map[uint64]string{},
 	}
 }
@@ -120,7 +122,8 @@ func (st *stream) describe(m *session.Message, of *row) {
 func (r *reader) linkAgent(about map[string]string) {
 	c, starter := r.main, r.trunk
 	c.New.Kind = kindAgent
-	if text, err := history.ReadFile(strings.TrimSuffix(r.in.Found.Path, ending) + ".meta.json"); err == nil && r.agent != "" && len(text) < 1<<16 {
+	if text, err := history.ReadFile(strings.TrimSuffix(r.in.Found.Path, ending) + ".meta.json"); err == nil &&
+		r.agent != "" && len(text) < 1<<16 {
 		meta, _ := jsonx.ReadObject(text)
 		c.agentType = plain(meta.String("agentType"))
 		about["agent_type"], about["tool_use_id"] = c.agentType, plain(meta.String("toolUseId"))
@@ -252,5 +255,6 @@ const copiedAfter = 2 * time.Second
 // file, and no response among them tells its origin yet. What a person just typed in a new
 // session is as old as the file.
 func (r *reader) isUnclear() bool {
-	return !r.in.Quiet() && !isAgentFile(r.in.Found.Path) && len(r.replies) == 0 && !r.last.IsZero() && r.in.Found.ModifiedAt.Sub(r.last.Time) > copiedAfter
+	return !r.in.Quiet() && !isAgentFile(r.in.Found.Path) && len(r.replies) == 0 && !r.last.IsZero() &&
+		r.in.Found.ModifiedAt.Sub(r.last.Time) > copiedAfter
 }

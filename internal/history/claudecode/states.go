@@ -132,7 +132,8 @@ func (r *reader) queueOperation(w *row) string {
 	case len(r.queued) > 0:
 		text, r.queued = r.queued[0], r.queued[1:]
 	}
-	if operation != "remove" || strings.TrimSpace(text) == "" || r.survey.said[r.digest(text)] || speakerOf(text) != saysPerson {
+	if operation != "remove" || strings.TrimSpace(text) == "" || r.survey.said[r.digest(text)] ||
+		speakerOf(text) != saysPerson {
 		return ""
 	}
 	return text

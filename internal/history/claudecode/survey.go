@@ -50,7 +50,8 @@ func newSurvey(in *history.Intake) *survey {
 			continue
 		}
 		if !recognised && w.isPrinted() {
-			in.Fail(session.Errorf(session.Invalid, "no transcript, but what `claude -p --output-format stream-json` prints: import the transcript of that run"))
+			in.Fail(session.Errorf(session.Invalid,
+				"no transcript, but what `claude -p --output-format stream-json` prints: import the transcript of that run"))
 			return nil
 		}
 		recognised = recognised || w.isTranscripts()
@@ -72,7 +73,8 @@ func newSurvey(in *history.Intake) *survey {
 
 // isPrinted reports whether a row is what a run prints.
 func (w *row) isPrinted() bool {
-	return w.String("session_id") != "" && w.String("sessionId") == "" && slices.Contains([]string{"result", typeSystem, typeUser, typeAssistant}, w.kind)
+	return w.String("session_id") != "" && w.String("sessionId") == "" &&
+		slices.Contains([]string{"result", typeSystem, typeUser, typeAssistant}, w.kind)
 }
 
 // isTranscripts reports whether a row is one of a chain, or a state that only transcripts have.
@@ -131,7 +133,8 @@ func (s *survey) note(w *row) {
 		}
 	case "worktree-state":
 		made := w.Inner("worktreeSession")
-		if from := plain(made.String("originalCwd")); from != "" && folders.Within(folders.Clean(s.cwd), folders.Clean(plain(made.String("worktreePath")))) {
+		if from := plain(made.String("originalCwd")); from != "" &&
+			folders.Within(folders.Clean(s.cwd), folders.Clean(plain(made.String("worktreePath")))) {
 			s.project = from
 		}
 	case typeAttachment:
@@ -147,8 +150,8 @@ func (w *row) isBySDK() bool {
 	return strings.HasPrefix(w.String("entrypoint"), "sdk-") || w.String("promptSource") == "sdk"
 }
 
-// kindOfTrunk returns the kind of the file's session: a program gave the one prompt of an automated one. Who gives more is
-// a person with a front end of another maker. A memory plug-in keeps its own sessions in a folder of its own.
+// kindOfTrunk returns the kind of the file's session: a program gave the one prompt of an automated one. Who gives more
+// is a person with a front end of another maker. A memory plug-in keeps its own sessions in a folder of its own.
 func (s *survey) kindOfTrunk() string {
 	if s.prompts == 1 && !s.byHand || strings.Contains(strings.ReplaceAll(s.cwd, `\`, "/")+"/", "/.claude-mem/") {
 		return session.KindAutomated
@@ -176,7 +179,8 @@ func (s *survey) digest(text string) uint64 { return maphash.String(s.seed, stri
 // isState reports whether a row is one of the states that are no part of the chain.
 func isState(kind string) bool {
 	switch kind {
-	case "summary", "ai-title", "custom-title", "agent-name", "tag", "last-prompt", "mode", "permission-mode", "agent-setting",
+	case "summary", "ai-title", "custom-title", "agent-name", "tag", "last-prompt", "mode", "permission-mode",
+		"agent-setting",
 		"worktree-state", "relocated", "atis-latch", "frame-link", "file-history-snapshot", "queue-operation", "pr-link",
 		"content-replacement", "continued-in", "bridge-session", "started", "result":
 		return true

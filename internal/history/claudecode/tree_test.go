@@ -34,12 +34,14 @@ func TestParallelCallsStandOnOnePath(t *testing.T) {
 		}, "user: go\nassistant: (Bash)(Bash)\ntool: one\ntool: two\nassistant: done"},
 		{"a result before the next call", []string{
 			says("a1", "u", "m", call("1"), ""), result("r1", "a1", "1", "one"),
-			says("a2", "a1", "m", call("2"), "tool_use"), result("r2", "a2", "2", "two"), says("b", "r2", "n", text("done"), "end_turn"),
+			says("a2", "a1", "m", call("2"), "tool_use"), result("r2", "a2", "2", "two"),
+			says("b", "r2", "n", text("done"), "end_turn"),
 		}, "user: go\nassistant: (Bash)\ntool: one\nassistant: (Bash)\ntool: two\nassistant: done"},
 		{"hooks and states between", []string{
 			says("a1", "u", "m", call("1"), ""), `{"type":"progress","uuid":"p","parentUuid":"a1","data":{"type":"hook_progress"}}`,
 			says("a2", "p", "m", call("2"), "tool_use"), `{"type":"file-history-snapshot","messageId":"a1","snapshot":{}}`,
-			result("r1", "a1", "1", "one"), `{"type":"mode","mode":"plan"}`, result("r2", "a2", "2", "two"), says("b", "r2", "n", text("done"), "end_turn"),
+			result("r1", "a1", "1", "one"), `{"type":"mode","mode":"plan"}`, result("r2", "a2", "2", "two"),
+			says("b", "r2", "n", text("done"), "end_turn"),
 		}, "user: go\nassistant: (Bash)(Bash)\ntool: one\ntool: two\nassistant: done"},
 		{"what was typed anew is a branch", []string{
 			says("a", "u", "m", text("first"), "end_turn"), user("v", "a", "no"), says("b", "v", "n", text("left"), "end_turn"),
@@ -53,7 +55,8 @@ func TestParallelCallsStandOnOnePath(t *testing.T) {
 			if got := h.Talk(s); got != test.want {
 				t.Errorf("path\n%s", got)
 			}
-			if s.OutputTokens != int64(7*strings.Count(test.want+"\n", "assistant: d")+7) && !strings.Contains(test.name, "anew") {
+			if s.OutputTokens != int64(7*strings.Count(test.want+"\n", "assistant: d")+7) &&
+				!strings.Contains(test.name, "anew") {
 				t.Errorf("%d output tokens: a response counts once", s.OutputTokens)
 			}
 		})
@@ -63,17 +66,22 @@ func TestParallelCallsStandOnOnePath(t *testing.T) {
 // Older versions repeat the rows of the session that is resumed, under their own names.
 func TestResumedCopyIsAFork(t *testing.T) {
 	h := newHouse(t)
-	begin := []string{user("1", "", "a"), says("2", "1", "m1", text("b"), "end_turn"), user("3", "2", "c"), says("4", "3", "m2", text("d"), "end_turn")}
+	begin := []string{
+		user("1", "", "a"), says("2", "1", "m1", text("b"), "end_turn"), user("3", "2", "c"),
+		says("4", "3", "m2", text("d"), "end_turn"),
+	}
 	h.Import(h.Write(id+".jsonl", begin...))
 	const other = "9c000000-0000-4000-8000-000000000001"
 	var again []string
-	for _, line := range append(append([]string{}, begin[:2]...), user("5", "2", "otherwise"), says("6", "5", "m3", text("e"), "end_turn")) {
+	for _, line := range append(append([]string{}, begin[:2]...), user("5", "2", "otherwise"),
+		says("6", "5", "m3", text("e"), "end_turn")) {
 		again = append(again, strings.ReplaceAll(line, id, other))
 	}
 	path := h.Write(other+".jsonl", again...)
 	done := h.Import(path)
 	origin, fork := h.Session(id), h.Session(other)
-	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.MessageCount != 2 || fork.OutputTokens != 7 || origin.OutputTokens != 14 {
+	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.MessageCount != 2 ||
+		fork.OutputTokens != 7 || origin.OutputTokens != 14 {
 		t.Errorf("%+v", fork)
 	}
 	if done.Records.Skipped["inherited from the session it was forked off"] != 2 {
@@ -96,13 +104,16 @@ func TestForkWithPointersIsAFork(t *testing.T) {
 	h.Import(h.Write(id+".jsonl", user("1", "", "a"), says("2", "1", "m1", text("b"), "end_turn"), user("3", "2", "c")))
 	const other = "9c000000-0000-4000-8000-000000000001"
 	from := func(line, uuid string) string {
-		return strings.ReplaceAll(strings.TrimSuffix(line, "}"), id, other) + `,"forkedFrom":{"sessionId":"` + id + `","messageUuid":"` + uuid + `"}}`
+		return strings.ReplaceAll(strings.TrimSuffix(line, "}"), id, other) + `,"forkedFrom":{"sessionId":"` + id +
+			`","messageUuid":"` + uuid + `"}}`
 	}
-	path := h.Write(other+".jsonl", from(user("x1", "", "a"), "1"), from(says("x2", "x1", "m1", text("b"), "end_turn"), "2"),
+	path := h.Write(other+".jsonl", from(user("x1", "", "a"), "1"),
+		from(says("x2", "x1", "m1", text("b"), "end_turn"), "2"),
 		strings.ReplaceAll(user("x3", "x2", "otherwise"), id, other))
 	h.Import(path)
 	origin, fork := h.Session(id), h.Session(other)
-	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.MessageCount != 1 || fork.OutputTokens != 0 {
+	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.MessageCount != 1 ||
+		fork.OutputTokens != 0 {
 		t.Errorf("%+v", fork)
 	}
 	if got := h.Talk(fork); got != "user: a\nassistant: b\nuser: otherwise" {
@@ -123,7 +134,8 @@ func TestReplyThatIsBeingWrittenWaits(t *testing.T) {
 	if h.Import(path); h.Rows() != rows {
 		t.Error("waiting wrote something")
 	}
-	h.Append(path, strings.Replace(says("3", "2", "m", call("c"), "tool_use"), `"output_tokens":7`, `"output_tokens":70`, 1)+"\n"+result("4", "3", "c", "x")+"\n")
+	h.Append(path, strings.Replace(says("3", "2", "m", call("c"), "tool_use"), `"output_tokens":7`, `"output_tokens":70`,
+		1)+"\n"+result("4", "3", "c", "x")+"\n")
 	if h.Import(path); h.Talk(h.Session(id)) != "user: a\nassistant: half(Bash)\ntool: x" {
 		t.Errorf("path\n%s", h.Talk(h.Session(id)))
 	}
@@ -153,7 +165,8 @@ func TestUsageIsTheGreatestOfAllRows(t *testing.T) {
 	h := newHouse(t)
 	early := says("2", "1", "m", call("c"), "tool_use")
 	late := strings.Replace(says("5", "4", "m", text("done"), "end_turn"), `"output_tokens":7`, `"output_tokens":70`, 1)
-	h.Import(h.Write(id+".jsonl", user("1", "", "a"), early, result("3", "2", "c", "x"), says("4", "3", "other", text("b"), "end_turn"), late))
+	h.Import(h.Write(id+".jsonl", user("1", "", "a"), early, result("3", "2", "c", "x"),
+		says("4", "3", "other", text("b"), "end_turn"), late))
 	s := h.Session(id)
 	if calls := h.Calls(s.ID); len(calls) != 2 || s.OutputTokens != 77 || calls[0].OutputTokens != 70 {
 		t.Errorf("%d tokens, %+v", s.OutputTokens, calls)
@@ -170,7 +183,8 @@ func TestLastRowWithoutLineFeed(t *testing.T) {
 		t.Errorf("%+v\n%s", done, h.Talk(h.Session(id)))
 	}
 	h.Source = quiet()
-	if done := h.Import(path); done.Records.Imported != 1 || done.Records.Waiting != 0 || h.Talk(h.Session(id)) != "user: a\nassistant: b\nuser: c" {
+	if done := h.Import(path); done.Records.Imported != 1 || done.Records.Waiting != 0 ||
+		h.Talk(h.Session(id)) != "user: a\nassistant: b\nuser: c" {
 		t.Errorf("%+v\n%s", done, h.Talk(h.Session(id)))
 	}
 	h.Append(path, "\n"+user("4", "3", "d")+"\n")
@@ -186,7 +200,8 @@ func TestReplyThatGoesOnAfterAQuietEnd(t *testing.T) {
 	h := newHouse(t)
 	path := h.Write(id+".jsonl", user("1", "", "a"), says("2", "1", "m", text("b"), ""))
 	h.Import(path)
-	h.Append(path, strings.Replace(says("3", "2", "m", text("c"), ""), `"output_tokens":7`, `"output_tokens":412`, 1)+"\n"+user("4", "3", "d")+"\n")
+	h.Append(path, strings.Replace(says("3", "2", "m", text("c"), ""), `"output_tokens":7`, `"output_tokens":412`,
+		1)+"\n"+user("4", "3", "d")+"\n")
 	h.Import(path)
 	s := h.Session(id)
 	if got := h.Talk(s); got != "user: a\nassistant: b\nc\nuser: d" {
@@ -206,7 +221,8 @@ func TestCompactionIsAnOverlay(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
 			h.Import(h.Write(id+".jsonl",
-				user("1", "", "a"), says("2", "1", "m1", text("b"), "end_turn"), user("3", "2", "c"), says("4", "3", "m2", text("d"), "end_turn"),
+				user("1", "", "a"), says("2", "1", "m1", text("b"), "end_turn"), user("3", "2", "c"),
+				says("4", "3", "m2", text("d"), "end_turn"),
 				`{"type":"system","subtype":"compact_boundary","content":"Conversation compacted","parentUuid":null,"logicalParentUuid":"4","compactMetadata":`+test.meta+`,"uuid":"b","timestamp":"2026-02-08T06:00:00.000Z"}`,
 				`{"type":"user","isCompactSummary":true,"parentUuid":"b","message":{"role":"user","content":"So far."},"uuid":"s","timestamp":"2026-02-08T06:00:00.100Z"}`,
 				user("5", "s", "next")))
@@ -240,21 +256,29 @@ func TestSubagentsAreChildren(t *testing.T) {
 	trunk := filepath.Join(home, "projects", "-proj", id+".jsonl")
 	h.Rewrite(trunk, user("1", "", "a"), says("2", "1", "m", call("t"), "tool_use"))
 	agent := func(name, parent string) string {
-		return strings.Replace(strings.Replace(user(name, parent, "do "+name), `"isSidechain":false`, `"isSidechain":true,"agentId":"x"`, 1), `"type":"user"`, `"type":"user"`, 1)
+		return strings.Replace(strings.Replace(user(name, parent, "do "+name), `"isSidechain":false`,
+			`"isSidechain":true,"agentId":"x"`, 1), `"type":"user"`, `"type":"user"`, 1)
 	}
 	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a1.jsonl"), agent("c1", ""))
 	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a2.jsonl"), agent("c2", ""))
-	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a2.meta.json"), `{"agentType":"Explore","parentAgentId":"a1"}`)
-	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a1.meta.json"), `{"agentType":"Explore","toolUseId":"t"}`)
+	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a2.meta.json"),
+		`{"agentType":"Explore","parentAgentId":"a1"}`)
+	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a1.meta.json"),
+		`{"agentType":"Explore","toolUseId":"t"}`)
 	h.Rewrite(filepath.Join(home, "projects", "-proj", "agent-old.jsonl"), agent("c3", ""))
 	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "workflows", "run1", "journal.jsonl"),
 		`{"type":"started","key":"v2:k1","agentId":"a1"}`, `{"type":"result","key":"v2:k1","agentId":"a1","result":{}}`)
 	h.Rewrite(filepath.Join(home, ".credentials.json"), "{}")
 	h.Rewrite(filepath.Join(home, "history.jsonl"), "{}")
-	h.Source = claudecode.New(func(key string) string { return map[string]string{"CLAUDE_CONFIG_DIR": home}[key] }, historytest.Later)
+	h.Source = claudecode.New(func(key string) string {
+		return map[string]string{"CLAUDE_CONFIG_DIR": home}[key]
+	}, historytest.Later)
 	done := h.Import()
 	main := h.Session(id)
-	for source, parent := range map[string]session.ID{id + "#agent-a1": main.ID, id + "#agent-a2": h.Session(id + "#agent-a1").ID, id + "#agent-old": main.ID} {
+	for source, parent := range map[string]session.ID{
+		id + "#agent-a1": main.ID,
+		id + "#agent-a2": h.Session(id + "#agent-a1").ID, id + "#agent-old": main.ID,
+	} {
 		s := h.Session(source)
 		if s.ParentID != parent || s.ParentKind != session.ParentChild || s.Kind != "subagent" {
 			t.Errorf("%s: %+v", source, s)
@@ -268,7 +292,8 @@ func TestSubagentsAreChildren(t *testing.T) {
 	if len(done.Errors) != 0 || h.Session(id+"#agent-a2").Title != "Explore: do c2" {
 		t.Errorf("%+v", done)
 	}
-	if link, err := h.Store.Link(t.Context(), h.Session(id+"#agent-a1")); err != nil || link == nil || link.Call != "t" || link.Message == nil || link.Message.Session != main.ID {
+	if link, err := h.Store.Link(t.Context(), h.Session(id+"#agent-a1")); err != nil || link == nil || link.Call != "t" ||
+		link.Message == nil || link.Message.Session != main.ID {
 		t.Errorf("what started it: %+v %v", link, err)
 	}
 	rows := h.Rows()
@@ -303,8 +328,10 @@ func TestSummaryNamesTheSessionOfItsRow(t *testing.T) {
 	const next = "9a000000-0000-4000-8000-000000000002"
 	in := func(session, row string) string { return strings.ReplaceAll(row, id, session) }
 	h := newHouse(t)
-	home := filepath.Dir(h.Write(id+".jsonl", user("1", "", "first words"), says("2", "1", "m1", text("done"), "end_turn")))
-	h.Rewrite(filepath.Join(home, next+".jsonl"), `{"type":"summary","summary":"Fix the cart","leafUuid":"2"}`, `{"type":"summary","summary":"Of nobody","leafUuid":"gone"}`,
+	home := filepath.Dir(h.Write(id+".jsonl", user("1", "", "first words"),
+		says("2", "1", "m1", text("done"), "end_turn")))
+	h.Rewrite(filepath.Join(home, next+".jsonl"), `{"type":"summary","summary":"Fix the cart","leafUuid":"2"}`,
+		`{"type":"summary","summary":"Of nobody","leafUuid":"gone"}`,
 		in(next, user("3", "", "second words")), in(next, says("4", "3", "m2", text("done"), "end_turn")))
 	h.Import(home)
 	for session, want := range map[string]string{id: "Fix the cart", next: "second words"} {
@@ -332,18 +359,22 @@ func TestWorktreeIsOfTheFolderItWasMadeFrom(t *testing.T) {
 func TestTitlesAreOfWhatThePersonSaidHere(t *testing.T) {
 	const fork = "9a000000-0000-4000-8000-000000000003"
 	h := newHouse(t)
-	home := filepath.Dir(filepath.Dir(h.Write("a/"+id+".jsonl", user("0", "", "hi"), says("a0", "0", "m0", text("hello"), "end_turn"), user("1", "a0", "<command-name>/model</command-name>"),
+	home := filepath.Dir(filepath.Dir(h.Write("a/"+id+".jsonl", user("0", "", "hi"),
+		says("a0", "0", "m0", text("hello"), "end_turn"), user("1", "a0", "<command-name>/model</command-name>"),
 		user("2", "1", "Fix the parser"), says("3", "2", "m1", text("done"), "end_turn"))))
 	h.Import(home)
 	if got := h.Session(id).Title; got != "Fix the parser" {
 		t.Errorf("the title is %q", got)
 	}
 	copied := func(row, of string) string {
-		return strings.Replace(strings.ReplaceAll(row, id, fork), "{", `{"forkedFrom":{"sessionId":"`+id+`","messageUuid":"`+of+`"},`, 1)
+		return strings.Replace(strings.ReplaceAll(row, id, fork), "{",
+			`{"forkedFrom":{"sessionId":"`+id+`","messageUuid":"`+of+`"},`, 1)
 	}
-	h.Rewrite(filepath.Join(home, "b", fork+".jsonl"), copied(user("f0", "", "hi"), "0"), copied(says("fa0", "f0", "m0", text("hello"), "end_turn"), "a0"),
+	h.Rewrite(filepath.Join(home, "b", fork+".jsonl"), copied(user("f0", "", "hi"), "0"),
+		copied(says("fa0", "f0", "m0", text("hello"), "end_turn"), "a0"),
 		copied(user("f2", "fa0", "Fix the parser"), "2"), copied(says("f3", "f2", "m1", text("done"), "end_turn"), "3"),
-		strings.ReplaceAll(user("4", "f3", "Now the lexer"), id, fork), strings.ReplaceAll(says("5", "4", "m2", text("done"), "end_turn"), id, fork))
+		strings.ReplaceAll(user("4", "f3", "Now the lexer"), id, fork),
+		strings.ReplaceAll(says("5", "4", "m2", text("done"), "end_turn"), id, fork))
 	h.Import(home)
 	if s := h.Session(fork); s.Title != "Now the lexer" || s.ParentKind != session.ParentFork {
 		t.Errorf("the fork is called %q (%s)", s.Title, s.ParentKind)
@@ -355,15 +386,16 @@ func TestKilledImportGoesOn(t *testing.T) {
 	parent := ""
 	for i := range 700 {
 		u, a := fmt.Sprint("u", i), fmt.Sprint("a", i)
-		side := strings.Replace(user(fmt.Sprint("s", i), "", "side"), `"isSidechain":false`, `"isSidechain":true,"agentId":"x"`, 1)
+		side := strings.Replace(user(fmt.Sprint("s", i), "", "side"), `"isSidechain":false`,
+			`"isSidechain":true,"agentId":"x"`, 1)
 		lines = append(lines, user(u, parent, "say"), says(a, u, fmt.Sprint("m", i), text("said"), "end_turn"), side)
 		parent = a
 	}
 	historytest.KilledImportGoesOn(t, quiet(), newHouse(t).Write(id+".jsonl", lines...), 0, 1, 3)
 }
 
-// Which of two transcripts is the copy is seen though all files were changed at one time, as cp -r leaves them, and though
-// the original went on after the fork.
+// Which of two transcripts is the copy is seen though all files were changed at one time, as cp -r leaves them, and
+// though the original went on after the fork.
 func TestForkIsKnownWhateverTheTimesOfFiles(t *testing.T) {
 	for name, forkChanged := range map[string]time.Duration{"equal": 0, "the fork before": -26 * 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) { forkIsKnown(t, forkChanged) })
@@ -394,7 +426,8 @@ func forkIsKnown(t *testing.T, forkChanged time.Duration) {
 	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.Title != "forked question" {
 		t.Errorf("%+v", fork)
 	}
-	if got := names(origin); !slices.Contains(got, "0008") || !slices.Contains(got, "0011") || slices.Contains(got, "0012") {
+	if got := names(origin); !slices.Contains(got, "0008") || !slices.Contains(got, "0011") ||
+		slices.Contains(got, "0012") {
 		t.Errorf("the origin has the calls %q", got)
 	}
 	if got := names(fork); !slices.Equal(got, []string{"0012"}) {

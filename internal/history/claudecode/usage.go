@@ -149,7 +149,8 @@ func (b *bill) calls(of *openCall) []history.Call {
 	searches := b.searches
 	for i := range b.beside {
 		beside := b.beside[i].tally.call(base)
-		beside.Model, beside.ExternalID = b.beside[i].modelOr(b.model), fmt.Sprintf("claude-code:%s#%s-%d", of.id, b.beside[i].kind, i+1)
+		beside.Model, beside.ExternalID = b.beside[i].modelOr(b.model),
+			fmt.Sprintf("claude-code:%s#%s-%d", of.id, b.beside[i].kind, i+1)
 		beside.Purpose = session.PurposeTool
 		if b.beside[i].kind == iterationCompaction {
 			beside.Purpose = session.PurposeSummary

@@ -30,9 +30,10 @@ func TestContextsAreAccepted(t *testing.T) {
 
 func TestFileThatBecomesShorterMeanwhile(t *testing.T) {
 	words := strings.Repeat("word ", 100)
-	historytest.ShorterMeanwhile(t, quiet(), "rollout-2026-01-02T09-00-00-00000000-0000-4000-8000-000000000001.jsonl", header, func(i int) string {
-		return says([]string{"user", "assistant"}[i%2], fmt.Sprint(i, words))
-	})
+	historytest.ShorterMeanwhile(t, quiet(), "rollout-2026-01-02T09-00-00-00000000-0000-4000-8000-000000000001.jsonl",
+		header, func(i int) string {
+			return says([]string{"user", "assistant"}[i%2], fmt.Sprint(i, words))
+		})
 }
 
 func TestRolloutWithAByteOrderMark(t *testing.T) {

@@ -63,7 +63,10 @@ func (r *reader) compacted(rec *record) {
 		} else {
 			c.Replacement = kept.replacement()
 		}
-		m := session.Message{Kind: session.KindMarker, Origin: session.Program, Parts: []session.Part{session.TextPart("context compacted")}}
+		m := session.Message{
+			Kind: session.KindMarker, Origin: session.Program,
+			Parts: []session.Part{session.TextPart("context compacted")},
+		}
 		line := rec.line.Without("timestamp")
 		if len(rec.raw) > session.BlobThreshold {
 			line = line.Without("payload")
@@ -98,7 +101,10 @@ func replacement(list []byte, summary string) (context session.JSON, media []ses
 				m.Origin = session.Program
 			}
 			media = nameMedia(m.Parts, media)
-			kept = append(kept, session.Message{Kind: m.Kind, Role: m.Role, Origin: m.Origin, Dialect: m.Dialect, Parts: m.Parts})
+			kept = append(kept, session.Message{
+				Kind: m.Kind, Role: m.Role, Origin: m.Origin, Dialect: m.Dialect,
+				Parts: m.Parts,
+			})
 		}
 	}
 	return history.Replacement(kept), media
@@ -150,7 +156,10 @@ func (w *window) replacement() session.JSON {
 	var kept []session.Message
 	for _, text := range append(append([]string(nil), w.told...), words.Recent(w.said, keptTokens)...) {
 		if strings.TrimSpace(text) != "" {
-			kept = append(kept, session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(plainText(text))}})
+			kept = append(kept, session.Message{
+				Kind: session.KindMessage, Role: session.User, Origin: session.Program,
+				Parts: []session.Part{session.TextPart(plainText(text))},
+			})
 		}
 	}
 	return history.Replacement(kept)

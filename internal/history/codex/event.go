@@ -45,10 +45,12 @@ func (r *reader) event(rec *record) {
 		r.aside(rec, session.KindMarker, "error: "+plainText(rec.payload.String("message")))
 	case "entered_review_mode", "exited_review_mode":
 		review := rec.payload.Inner("review_output")
-		r.aside(rec, session.KindMarker, strings.TrimSpace(strings.ReplaceAll(rec.sub, "_", " ")+"\n"+plainText(review.String("overall_explanation"))))
+		r.aside(rec, session.KindMarker, strings.TrimSpace(strings.ReplaceAll(rec.sub, "_",
+			" ")+"\n"+plainText(review.String("overall_explanation"))))
 	case "item_completed":
 		r.completed(rec)
-	case "patch_apply_end", "mcp_tool_call_end", "web_search_end", "image_generation_end", "sub_agent_activity", "undo_completed",
+	case "patch_apply_end", "mcp_tool_call_end", "web_search_end", "image_generation_end", "sub_agent_activity",
+		"undo_completed",
 		"exec_command_end", "guardian_assessment", "view_image_tool_call", "thread_goal_updated":
 		r.aside(rec, session.KindCustom, "")
 	default:
@@ -78,7 +80,10 @@ func (r *reader) echo(rec *record) {
 	}
 	key := r.state.advance(rec)
 	r.put(key, rec, 1, func() history.Decoded {
-		m := session.Message{Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, InContext: true, Display: true}
+		m := session.Message{
+			Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, InContext: true,
+			Display: true,
+		}
 		part := session.TextPart(plainText(rec.payload.String("message")))
 		switch rec.sub {
 		case "user_message":
@@ -119,7 +124,10 @@ func (r *reader) completed(rec *record) {
 // fromItem takes the message of a file that holds no items from the event that completes it.
 func (r *reader) fromItem(rec *record, kind string, item jsonx.Object) {
 	text := jsonx.Member{Key: "message", Value: []byte(session.JSONOf(plainText(joined(item.Get("content")))))}
-	sub := map[string]string{"UserMessage": "user_message", "AgentMessage": "agent_message", "Reasoning": "agent_reasoning"}[kind]
+	sub := map[string]string{
+		"UserMessage": "user_message", "AgentMessage": "agent_message",
+		"Reasoning": "agent_reasoning",
+	}[kind]
 	if kind == "Reasoning" {
 		text.Key = "text"
 	}
@@ -218,7 +226,8 @@ func (r *reader) rolledBack(rec *record) {
 	turns, _ := history.Number(rec.payload.Get("num_turns"))
 	r.state.rollBack(int(min(max(turns, 0), maxTurns+1)))
 	r.put(r.state.advance(rec), rec, 1, func() history.Decoded {
-		return history.Alone(besideMessage(rec, session.KindMarker, "rolled back "+plural(int(min(max(turns, 0), 1e6)), "turn")))
+		return history.Alone(besideMessage(rec, session.KindMarker,
+			"rolled back "+plural(int(min(max(turns, 0), 1e6)), "turn")))
 	})
 }
 
@@ -228,8 +237,9 @@ func (r *reader) betweenAgents(rec *record) {
 	r.put(r.state.advance(rec), rec, 1, func() history.Decoded {
 		m := session.Message{
 			Kind: session.KindMessage, Role: session.User, Origin: session.Program, InContext: true, Display: true,
-			Author: plainText(rec.payload.String("author")), Parts: []session.Part{session.TextPart(plainText(rec.payload.String("content")))},
-			Extra: keepLine(rec.line.Without("timestamp")),
+			Author: plainText(rec.payload.String("author")),
+			Parts:  []session.Part{session.TextPart(plainText(rec.payload.String("content")))},
+			Extra:  keepLine(rec.line.Without("timestamp")),
 		}
 		m.InContext = m.Parts[0].Text != ""
 		return history.Alone(m)

@@ -73,7 +73,8 @@ func search(f *history.Finder, path string) {
 
 // isRolloutName reports whether a file may be a rollout.
 func isRolloutName(name string) bool {
-	return name != promptsName && name != indexName && (strings.HasSuffix(name, plainEnding) || strings.HasSuffix(name, compressedEnding))
+	return name != promptsName && name != indexName &&
+		(strings.HasSuffix(name, plainEnding) || strings.HasSuffix(name, compressedEnding))
 }
 
 // ordered puts rollouts in the order of their names, which begin with the time of creation,

@@ -319,7 +319,8 @@ func brief(role session.Role, text string) string { return string(role) + digest
 // copied skips a record of a fork that repeats one of its origin's and has no key of its own. Those of
 // the conversation are known by their keys (checkCopy), calls by theirs (checkCopiedCall).
 func (r *reader) copied(rec *record) bool {
-	r.inherits = r.forked && !r.state.Copying && rec.kind != typeMeta && r.from.kind == session.ParentChild && r.isEarly(rec)
+	r.inherits = r.forked && !r.state.Copying && rec.kind != typeMeta && r.from.kind == session.ParentChild &&
+		r.isEarly(rec)
 	counts := !r.novel() && (rec.kind == typeUsage || rec.isEvent("token_count"))
 	if r.sure && rec.offset >= r.own {
 		r.state.Copying = false

@@ -24,12 +24,14 @@ func TestWhatTheModelIsGiven(t *testing.T) {
 	}{
 		{
 			"items, and no events",
-			all(said("a"), []string{event(`{"type":"agent_reasoning","text":"hm"}`)}, reply("b"), []string{event(`{"type":"agent_message","message":"b"}`)}, said("c")),
+			all(said("a"), []string{event(`{"type":"agent_reasoning","text":"hm"}`)}, reply("b"),
+				[]string{event(`{"type":"agent_message","message":"b"}`)}, said("c")),
 			[]string{"user: a", "assistant: b", "user: c"},
 		},
 		{
 			"a turn that was rolled back is not sent",
-			all(said("a"), reply("b"), said("c"), reply("d"), []string{event(`{"type":"thread_rolled_back","num_turns":1}`)}, said("e")),
+			all(said("a"), reply("b"), said("c"), reply("d"), []string{event(`{"type":"thread_rolled_back","num_turns":1}`)},
+				said("e")),
 			[]string{"user: a", "assistant: b", "user: e"},
 		},
 		{
@@ -44,7 +46,9 @@ func TestWhatTheModelIsGiven(t *testing.T) {
 		},
 		{
 			"a rollback behind a compaction brings back what was before",
-			all(said("a"), reply("b"), said("x"), reply("y"), []string{compacted(`{"message":"So far.","replacement_history":[]}`)}, said("c"), reply("d"), []string{event(`{"type":"thread_rolled_back","num_turns":2}`)}, said("e")),
+			all(said("a"), reply("b"), said("x"), reply("y"),
+				[]string{compacted(`{"message":"So far.","replacement_history":[]}`)}, said("c"), reply("d"),
+				[]string{event(`{"type":"thread_rolled_back","num_turns":2}`)}, said("e")),
 			[]string{"user: a", "assistant: b", "user: e"},
 		},
 	} {

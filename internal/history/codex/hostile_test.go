@@ -29,7 +29,8 @@ func says(role, text string) string {
 	if role == "assistant" {
 		kind = "output_text"
 	}
-	return item(`{"type":"message","role":"` + role + `","content":[{"type":"` + kind + `","text":` + string(session.JSONOf(text)) + `}]}`)
+	return item(`{"type":"message","role":"` + role + `","content":[{"type":"` + kind + `","text":` +
+		string(session.JSONOf(text)) + `}]}`)
 }
 
 func TestWrongInput(t *testing.T) {
@@ -50,18 +51,49 @@ func TestWrongInput(t *testing.T) {
 		{name: "another format", lines: []string{`{"type":"thread.started","thread_id":"x"}`}, error: "codex exec --json"},
 		{name: "header alone", lines: []string{header}},
 		{name: "fillers alone", lines: []string{`{"record_type":"state"}`}, error: "no header"},
-		{name: "invalid JSON in the middle", lines: []string{header, says("user", "a"), `{"torn":`, says("user", "b")}, raw: 1, at: 3, talk: "user: a\nuser: b"},
-		{name: "bytes that are no text", lines: []string{header, strings.Replace(says("user", "X"), "X", "bad \xff\xfe", 1), says("user", "b")}, talk: "user: bad \ufffd\nuser: b"},
-		{name: "NUL and half a pair", lines: []string{header, strings.Replace(says("user", "X"), "X", `\u0000 \ud800`, 1)}, talk: "user: \ufffd \ufffd"},
+		{
+			name: "invalid JSON in the middle", lines: []string{header, says("user", "a"), `{"torn":`, says("user", "b")},
+			raw: 1, at: 3, talk: "user: a\nuser: b",
+		},
+		{name: "bytes that are no text", lines: []string{
+			header, strings.Replace(says("user", "X"), "X", "bad \xff\xfe", 1),
+			says("user", "b"),
+		}, talk: "user: bad \ufffd\nuser: b"},
+		{
+			name: "NUL and half a pair", lines: []string{header, strings.Replace(says("user", "X"), "X", `\u0000 \ud800`, 1)},
+			talk: "user: \ufffd \ufffd",
+		},
 		{name: "NUL in the line", lines: []string{header, "nul \x00", says("user", "b")}, raw: 1, at: 2, talk: "user: b"},
-		{name: "nested deep", lines: []string{header, item(`{"type":"message","role":"user","content":` + deep + `}`), says("user", "b")}, raw: 1, at: 2, talk: "user: b"},
-		{name: "an item without its fields", lines: []string{header, item(`{"type":"function_call"}`), item(`{"type":"message"}`), says("user", "b")}, raw: 2, at: 2, talk: "user: b"},
-		{name: "fields of other types", lines: []string{header, item(`{"type":7}`), item(`[1]`), event(`"x"`), `{"type":"turn_context","payload":null}`, says("user", "b")}, raw: 3, talk: "user: b"},
-		{name: "types that are not known", lines: []string{header, item(`{"type":"dream","x":1}`), event(`{"type":"dream"}`), `{"type":"dream","payload":{}}`, says("user", "b")}, raw: 3, talk: "user: b"},
-		{name: "an unknown history mode", lines: []string{strings.Replace(header, `"source"`, `"history_mode":"novel","source"`, 1), says("user", "a")}, raw: 1, talk: ""},
-		{name: "the same line again", lines: []string{header, says("user", "a"), says("user", "a"), header}, skips: map[string]int{"repeated header": 1}, talk: "user: a\nuser: a"},
-		{name: "more turns rolled back than there are", lines: []string{header, says("user", "a"), event(`{"type":"thread_rolled_back","num_turns":99}`), says("user", "b")}, talk: "user: b"},
-		{name: "a roll-back of nonsense", lines: []string{header, says("user", "a"), event(`{"type":"thread_rolled_back","num_turns":-1e300}`), says("user", "b")}, talk: "user: a\nuser: b"},
+		{name: "nested deep", lines: []string{
+			header, item(`{"type":"message","role":"user","content":` + deep + `}`),
+			says("user", "b"),
+		}, raw: 1, at: 2, talk: "user: b"},
+		{name: "an item without its fields", lines: []string{
+			header, item(`{"type":"function_call"}`),
+			item(`{"type":"message"}`), says("user", "b"),
+		}, raw: 2, at: 2, talk: "user: b"},
+		{name: "fields of other types", lines: []string{
+			header, item(`{"type":7}`), item(`[1]`), event(`"x"`),
+			`{"type":"turn_context","payload":null}`, says("user", "b"),
+		}, raw: 3, talk: "user: b"},
+		{name: "types that are not known", lines: []string{
+			header, item(`{"type":"dream","x":1}`), event(`{"type":"dream"}`),
+			`{"type":"dream","payload":{}}`, says("user", "b"),
+		}, raw: 3, talk: "user: b"},
+		{name: "an unknown history mode", lines: []string{strings.Replace(header, `"source"`,
+			`"history_mode":"novel","source"`, 1), says("user", "a")}, raw: 1, talk: ""},
+		{
+			name: "the same line again", lines: []string{header, says("user", "a"), says("user", "a"), header},
+			skips: map[string]int{"repeated header": 1}, talk: "user: a\nuser: a",
+		},
+		{name: "more turns rolled back than there are", lines: []string{
+			header, says("user", "a"),
+			event(`{"type":"thread_rolled_back","num_turns":99}`), says("user", "b"),
+		}, talk: "user: b"},
+		{name: "a roll-back of nonsense", lines: []string{
+			header, says("user", "a"),
+			event(`{"type":"thread_rolled_back","num_turns":-1e300}`), says("user", "b"),
+		}, talk: "user: a\nuser: b"},
 		{name: "results without calls, calls without results", lines: []string{
 			header,
 			item(`{"type":"function_call_output","call_id":"nobody","output":"x"}`), item(`{"type":"function_call_output","call_id":null,"output":"y"}`),
@@ -72,7 +104,10 @@ func TestWrongInput(t *testing.T) {
 			event(`{"type":"token_count","info":{"total_token_usage":{"input_tokens":-5,"output_tokens":1e400,"total_tokens":"many"},"last_token_usage":[]}}`),
 			event(`{"type":"token_count","info":{"total_token_usage":{"input_tokens":5,"cached_input_tokens":900,"output_tokens":1,"total_tokens":6},"last_token_usage":{"input_tokens":5,"cached_input_tokens":900,"output_tokens":1,"total_tokens":6}}}`),
 		}, talk: "assistant: a"},
-		{name: "a circle of forks", lines: []string{strings.Replace(header, `"source"`, `"forked_from_id":"one","source"`, 1), says("user", "a")}, talk: "user: a"},
+		{name: "a circle of forks", lines: []string{
+			strings.Replace(header, `"source"`, `"forked_from_id":"one","source"`, 1),
+			says("user", "a"),
+		}, talk: "user: a"},
 		{name: "a base that is itself", lines: []string{strings.Replace(header, `"source"`, `"history_base":{"thread_id":"one","end_ordinal_exclusive":9},"source"`, 1), says("user", "a")}, at: 1, talk: "user: a"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -108,7 +143,8 @@ func TestFinds(t *testing.T) {
 	// A compressed copy of a plain rollout, one that is compressed alone, and what is half made.
 	packed := pack(t, strings.Replace(header, "one", "packed", 1)+"\n"+says("user", "packed")+"\n")
 	for _, path := range []string{
-		"archived_sessions/" + name("2026-01-01T10-00-00", "packed") + ".zst", "archived_sessions/" + name("2026-03-01T10-00-00", "a") + ".zst",
+		"archived_sessions/" + name("2026-01-01T10-00-00", "packed") + ".zst",
+		"archived_sessions/" + name("2026-03-01T10-00-00", "a") + ".zst",
 		"archived_sessions/" + name("2026-01-02T10-00-00", "half") + ".zst.tmp",
 	} {
 		if err := os.WriteFile(filepath.Join(home, path), packed, 0o600); err != nil {
@@ -140,7 +176,8 @@ func TestFinds(t *testing.T) {
 	// A later name; the rollout goes to the archive, and is compressed there.
 	h.Append(filepath.Join(home, "session_index.jsonl"), `{"id":"a","thread_name":"Renamed"}`+"\n")
 	from := filepath.Join(home, "sessions/2026/03/01", name("2026-03-01T10-00-00", "a"))
-	if err := os.WriteFile(filepath.Join(home, "archived_sessions", filepath.Base(from)+".zst"), pack(t, historytest.Read(t, from)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, "archived_sessions", filepath.Base(from)+".zst"),
+		pack(t, historytest.Read(t, from)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(from); err != nil {
@@ -180,7 +217,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(header + "\n" + says("user", "one") + "\n" + says("assistant", "two") + "\n" + event(`{"type":"token_count","info":{"total_token_usage":{"input_tokens":5}}}`) + "\n"))
 	f.Add([]byte(header + "\n" + `{"type":"compacted","payload":{"message":"s","replacement_history":[{"type":"message","role":"user","content":"x"}]}}` + "\n" + event(`{"type":"thread_rolled_back","num_turns":1}`) + "\n"))
 	f.Add([]byte(`{"id":"x","timestamp":"2025-08-20T09:15:02.118Z"}` + "\n" + `{"record_type":"state"}` + "\n" + `{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}` + "\n{"))
-	f.Add([]byte(strings.Replace(header, `"source"`, `"forked_from_id":"two","source"`, 1) + "\n" + strings.Replace(header, "one", "two", 1) + "\n" + says("user", "x") + "\n"))
+	f.Add([]byte(strings.Replace(header, `"source"`, `"forked_from_id":"two","source"`, 1) + "\n" +
+		strings.Replace(header, "one", "two", 1) + "\n" + says("user", "x") + "\n"))
 	f.Add([]byte(header + "\n" + item(`{"type":"agent_message","author":"\ud800","content":[]}`) + "\n" + `{"type":"inter_agent_communication","payload":{"content":"\u0000"}}` + "\n"))
 	historytest.FuzzRead(f, quiet(), codex.New(historytest.NoEnv, time.Now))
 }

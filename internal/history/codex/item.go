@@ -61,7 +61,8 @@ func (r *reader) item(rec *record) {
 			*m = agentMessage(rec)
 		case m.Kind == session.KindUnknown:
 			m.InContext = false
-			if rec.sub == "configuration_update" || rec.sub == "additional_tools" || rec.sub == "compaction_summary" || rec.sub == "context_compaction" {
+			if rec.sub == "configuration_update" || rec.sub == "additional_tools" || rec.sub == "compaction_summary" ||
+				rec.sub == "context_compaction" {
 				m.Kind, m.Display = session.KindCustom, false
 			}
 		}
@@ -167,7 +168,8 @@ func (r *reader) undecoded(rec *record) history.Decoded {
 	m := session.Message{Kind: session.KindUnknown, Origin: session.Program, Display: true, CreatedAt: rec.at}
 	m.Extra = keepLine(rec.line)
 	d := history.Alone(m)
-	d.Raw, d.Problem = true, "an item of type "+strconv.Quote(plainText(rec.sub))+" whose fields have an unknown form; kept raw"
+	d.Raw, d.Problem = true,
+		"an item of type "+strconv.Quote(plainText(rec.sub))+" whose fields have an unknown form; kept raw"
 	return d
 }
 
@@ -204,7 +206,10 @@ func envelopes(items []*record) []byte {
 			around = rec.line.Without("timestamp", "type", "payload")
 		}
 		if rec.bytes != nil {
-			around = append(around, jsonx.Member{Key: "bytes", Value: []byte(session.JSONOf(base64.StdEncoding.EncodeToString(rec.bytes)))})
+			around = append(around, jsonx.Member{
+				Key:   "bytes",
+				Value: []byte(session.JSONOf(base64.StdEncoding.EncodeToString(rec.bytes))),
+			})
 		}
 		some = some || len(around) > 0
 		list = append(list, around.Value()...)
@@ -259,8 +264,9 @@ func (r *reader) user(rec *record, before string) speaker {
 // agentMessage is a message between agents.
 func agentMessage(rec *record) session.Message {
 	m := session.Message{
-		Kind: session.KindMessage, Role: session.User, Origin: session.Program, Dialect: responses.Name, InContext: true, Display: true,
-		Author: plainText(rec.payload.String("author")),
+		Kind: session.KindMessage, Role: session.User, Origin: session.Program, Dialect: responses.Name, InContext: true,
+		Display: true,
+		Author:  plainText(rec.payload.String("author")),
 	}
 	for _, text := range texts(rec.payload.Get("content")) {
 		m.Parts = append(m.Parts, session.TextPart(text))

@@ -96,7 +96,10 @@ func TestSubAgentIsLinkedToItsCall(t *testing.T) {
 		{"by an item", event(`{"type":"item_completed","item":{"type":"CollabAgentToolCall","id":"c","receiver_thread_ids":["two"]}}`) + "\n" + output("ok")},
 		{"by an activity", event(`{"type":"item_completed","item":{"type":"SubAgentActivity","id":"c","kind":"started","agent_thread_id":"two"}}`) + "\n" + output("ok")},
 	} {
-		for _, order := range []string{"parent, child", "child, parent", "child, half a parent, child, parent", "half a parent, child, parent", "half a parent, parent, child"} {
+		for _, order := range []string{
+			"parent, child", "child, parent", "child, half a parent, child, parent",
+			"half a parent, child, parent", "half a parent, parent, child",
+		} {
 			t.Run(test.name+"/"+order, func(t *testing.T) {
 				h := newHouse(t)
 				parent, child := filepath.Join(t.TempDir(), "rollout-1.jsonl"), filepath.Join(t.TempDir(), "rollout-2.jsonl")
@@ -147,10 +150,25 @@ func TestRewrittenRolloutBringsItsTitle(t *testing.T) {
 		want   string
 	}{
 		{"another name", []string{says("user", "a"), named("First")}, []string{says("user", "a"), named("Second")}, "Second"},
-		{"another name before what was said", []string{named("First"), says("user", "a")}, []string{named("Second"), says("user", "a")}, "Second"},
+		{
+			"another name before what was said",
+			[]string{named("First"), says("user", "a")},
+			[]string{named("Second"), says("user", "a")},
+			"Second",
+		},
 		{"a name at last", []string{says("user", "a")}, []string{named("Second"), says("user", "a")}, "Second"},
-		{"another beginning", []string{says("user", "a"), says("assistant", "b")}, []string{says("user", "x"), says("assistant", "b")}, "x"},
-		{"the name of another thread", []string{says("user", "a")}, []string{says("user", "a"), strings.Replace(named("Theirs"), `"one"`, `"two"`, 1)}, "a"},
+		{
+			"another beginning",
+			[]string{says("user", "a"), says("assistant", "b")},
+			[]string{says("user", "x"), says("assistant", "b")},
+			"x",
+		},
+		{
+			"the name of another thread",
+			[]string{says("user", "a")},
+			[]string{says("user", "a"), strings.Replace(named("Theirs"), `"one"`, `"two"`, 1)},
+			"a",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
@@ -172,7 +190,8 @@ func TestRewrittenIndexBringsItsNames(t *testing.T) {
 	index := filepath.Join(home, "session_index.jsonl")
 	h.Rewrite(index, `{"id":"a","thread_name":"First"}`, `{"id":"b","thread_name":"Other"}`)
 	h.Import()
-	h.Rewrite(index, `{"id":"a","thread_name":"First"}`, `{"id":"b","thread_name":"Named"}`, `{"id":"a","thread_name":"Second"}`)
+	h.Rewrite(index, `{"id":"a","thread_name":"First"}`, `{"id":"b","thread_name":"Named"}`,
+		`{"id":"a","thread_name":"Second"}`)
 	h.Import()
 	h.Rewrite(index, `{"id":"a","thread_name":"Third."}`)
 	h.Import()
@@ -192,9 +211,19 @@ func TestProblemsNameTheirLines(t *testing.T) {
 		want  []int
 	}{
 		{"alone", []string{head, says("user", "a"), bad, says("user", "b"), "{torn", says("user", "c")}, []int{3, 5}},
-		{"within a reply", []string{head, says("user", "a"), says("assistant", "b"), bad, says("assistant", "c"), says("assistant", "d"), says("user", "e"), says("user", "f")}, []int{4}},
-		{"behind blank lines", []string{"", head, "", says("user", "a"), " ", bad, "", "{torn", says("user", "b"), ""}, []int{6, 8}},
-		{"on a line with others", []string{head + says("user", "a"), says("user", "b") + bad, says("user", "c") + `{"torn`, says("user", "d") + says("user", "e") + bad}, []int{2, 3, 4}},
+		{"within a reply", []string{
+			head, says("user", "a"), says("assistant", "b"), bad, says("assistant", "c"),
+			says("assistant", "d"), says("user", "e"), says("user", "f"),
+		}, []int{4}},
+		{
+			"behind blank lines",
+			[]string{"", head, "", says("user", "a"), " ", bad, "", "{torn", says("user", "b"), ""},
+			[]int{6, 8},
+		},
+		{"on a line with others", []string{
+			head + says("user", "a"), says("user", "b") + bad, says("user", "c") + `{"torn`,
+			says("user", "d") + says("user", "e") + bad,
+		}, []int{2, 3, 4}},
 		{"of a base that is not here", []string{"", meta("one", `"source":"cli","history_base":{"thread_id":"019d0000-0000-7000-8000-0000000000d1","end_ordinal_exclusive":9}`), says("user", "a"), says("user", "b")}, []int{2}},
 	} {
 		for _, how := range []string{"whole", "in halves", "compressed"} {
@@ -230,7 +259,8 @@ func TestProblemsNameTheirLines(t *testing.T) {
 func TestCompressedRolloutIsReadOnce(t *testing.T) {
 	h := newHouse(t)
 	path := filepath.Join(t.TempDir(), "rollout-2.jsonl.zst")
-	text := meta("one", `"source":"cli","forked_from_id":"two"`) + "\n{torn\n" + strings.Repeat(says("user", "a")+"\n", 100)
+	text := meta("one", `"source":"cli","forked_from_id":"two"`) + "\n{torn\n" +
+		strings.Repeat(says("user", "a")+"\n", 100)
 	overwrite(t, path, string(pack(t, text)))
 	h.Import(path)
 	h.Import(h.Write("rollout-1.jsonl", meta("two", `"source":"cli"`), says("user", "c")))
@@ -242,7 +272,8 @@ func TestCompressedRolloutIsReadOnce(t *testing.T) {
 // Of two items on one line an event says of one that a person wrote it.
 func TestWitnessOfOneOfTwoItemsOnALine(t *testing.T) {
 	h := newHouse(t)
-	h.Import(h.Write("rollout-1.jsonl", meta("one", `"source":"cli"`), says("user", "told")+says("user", "typed"), event(`{"type":"user_message","message":"typed"}`)))
+	h.Import(h.Write("rollout-1.jsonl", meta("one", `"source":"cli"`), says("user", "told")+says("user", "typed"),
+		event(`{"type":"user_message","message":"typed"}`)))
 	var persons []string
 	for _, m := range h.Entries(h.Session("one").ID) {
 		if m.Origin == session.Person {
@@ -269,7 +300,8 @@ func TestWaitingRecordsAreCountedOnce(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
 			h.Source = codex.New(historytest.NoEnv, time.Now)
-			path := h.Write("rollout-1.jsonl", meta("one", `"source":"cli"`), says("user", "a"), event(`{"type":"user_message","message":"a"}`))
+			path := h.Write("rollout-1.jsonl", meta("one", `"source":"cli"`), says("user", "a"),
+				event(`{"type":"user_message","message":"a"}`))
 			h.Append(path, test.end)
 			if done := h.Import(path).Records; done.Waiting != test.want || done.Read != 3+test.want {
 				t.Errorf("%+v", done)

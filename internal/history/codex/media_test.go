@@ -38,7 +38,10 @@ func TestPictureThatCompactionsRepeatIsStoredOnce(t *testing.T) {
 	h := newHouse(t)
 	h.Import(h.Write("rollout.jsonl", lines...))
 	s := h.Session("one")
-	h.BeginsWith(s.ID, []string{"user: <conversation_summary>", "user: what is it <image>", "user: again", "assistant: still noise"})
+	h.BeginsWith(s.ID, []string{
+		"user: <conversation_summary>", "user: what is it <image>", "user: again",
+		"assistant: still noise",
+	})
 	var stored struct {
 		Pictures    int
 		Bytes       int

@@ -77,7 +77,8 @@ func readMirror(in *history.Intake, db *history.SQLite) {
 	if schema.Has(tableThreads, "id") {
 		db.Select(&threads, threadsQuery(schema[tableThreads]))
 	} else {
-		in.Fail(session.Errorf(session.Invalid, "no state of Codex that this version knows: it has no table %s with ids", tableThreads))
+		in.Fail(session.Errorf(session.Invalid, "no state of Codex that this version knows: it has no table %s with ids",
+			tableThreads))
 	}
 	var edges []edge
 	if schema.Has(tableEdges, "parent_thread_id") && schema.Has(tableEdges, "child_thread_id") {
@@ -118,7 +119,10 @@ func threadsQuery(columns []string) string {
 			query += `, COALESCE(CAST(` + number + ` AS INTEGER), 0) AS ` + number
 		}
 	}
-	for _, text := range []string{"cwd", "git_branch", "model_provider", "model", "git_sha", "git_origin_url", "agent_nickname", "agent_role", "cli_version"} {
+	for _, text := range []string{
+		"cwd", "git_branch", "model_provider", "model", "git_sha", "git_origin_url",
+		"agent_nickname", "agent_role", "cli_version",
+	} {
 		if has(text) {
 			query += `, substr(COALESCE(CAST(` + text + ` AS TEXT), ''), 1, 4096) AS ` + text
 		}
@@ -139,7 +143,8 @@ func (m *mirrored) thread(t *thread) {
 	b := history.Batch{Aside: true}
 	b.ID, b.Fields = existing.ID, &history.Changes{}
 	changes := false
-	if name := plainText(strings.TrimSpace(t.Name)); name != "" && name != existing.Title && existing.TitleSource != "given" {
+	if name := plainText(strings.TrimSpace(t.Name)); name != "" && name != existing.Title &&
+		existing.TitleSource != "given" {
 		b.Title, changes = &name, true
 	}
 	if t.Archived != 0 && existing.ArchivedAt == nil {
@@ -216,7 +221,10 @@ func (m *mirrored) edge(e edge) {
 	}
 	at, call := m.StartOf(parent.ID, startOf(child.SourceID, ""))
 	b := history.Batch{Aside: true}
-	b.ID, b.Fields = child.ID, &history.Changes{ParentID: parent.ID, ParentKind: session.ParentChild, Started: at, StartedCall: call}
+	b.ID, b.Fields = child.ID, &history.Changes{
+		ParentID: parent.ID, ParentKind: session.ParentChild, Started: at,
+		StartedCall: call,
+	}
 	b.Records.Import(1)
 	m.Emit(b)
 }

@@ -25,7 +25,8 @@ func homeWith(t *testing.T, ids ...string) (*house, string) {
 	h := newHouse(t)
 	home := filepath.Join(t.TempDir(), "codex")
 	for _, id := range ids {
-		h.Rewrite(filepath.Join(home, "sessions/2026/03/01/rollout-2026-03-01T10-00-00-"+id+".jsonl"), strings.Replace(header, "one", id, 1), says("user", "begin "+id))
+		h.Rewrite(filepath.Join(home, "sessions/2026/03/01/rollout-2026-03-01T10-00-00-"+id+".jsonl"),
+			strings.Replace(header, "one", id, 1), says("user", "begin "+id))
 	}
 	h.Source = codex.New(func(key string) string { return map[string]string{"CODEX_HOME": home}[key] }, historytest.Later)
 	return h, home
@@ -38,17 +39,20 @@ func TestMirrorTellsWhatNoRolloutSays(t *testing.T) {
 		`INSERT INTO threads (id, rollout_path, title, first_user_message, archived, archived_at, git_sha, git_branch) VALUES ('b', '', 'Named by hand', 'begin b', 1, 1772445602, 'c0ffee', 'topic')`,
 		`INSERT INTO threads (id, rollout_path, title) VALUES ('gone', '', 'x')`,
 		`INSERT INTO thread_spawn_edges VALUES ('a', 'b', 'open'), ('b', 'c', 'closed'), ('a', 'gone', 'open'), ('e', 'd', 'open'), ('d', 'e', 'open')`)
-	h.Load(filepath.Join(home, "state_4.sqlite"), `CREATE TABLE threads (id TEXT, broken TEXT)`) // an older generation is not looked at
+	// an older generation is not looked at
+	h.Load(filepath.Join(home, "state_4.sqlite"), `CREATE TABLE threads (id TEXT, broken TEXT)`)
 	before := standing(t, home)
 	done := h.Import()
 	a, b, c := h.Session("a"), h.Session("b"), h.Session("c")
 	if a.Title != "begin a" || a.TitleSource == "source" || a.ArchivedAt != nil || a.ParentID != "" {
 		t.Errorf("a: %+v", a)
 	}
-	if b.Title != "Named by hand" || b.ArchivedAt == nil || b.ArchivedAt.Unix() != 1772445602 || b.GitBranch != "topic" || b.ParentID != a.ID || b.ParentKind != session.ParentChild {
+	if b.Title != "Named by hand" || b.ArchivedAt == nil || b.ArchivedAt.Unix() != 1772445602 || b.GitBranch != "topic" ||
+		b.ParentID != a.ID || b.ParentKind != session.ParentChild {
 		t.Errorf("b: %+v", b)
 	}
-	if !strings.Contains(string(b.Metadata), `"state":{"git_sha":"c0ffee"}`) || !strings.Contains(string(b.Metadata), `"cli_version":"0.106.0"`) {
+	if !strings.Contains(string(b.Metadata), `"state":{"git_sha":"c0ffee"}`) ||
+		!strings.Contains(string(b.Metadata), `"cli_version":"0.106.0"`) {
 		t.Errorf("b: %s", b.Metadata)
 	}
 	if c.ParentID != b.ID {
@@ -58,7 +62,8 @@ func TestMirrorTellsWhatNoRolloutSays(t *testing.T) {
 		t.Errorf("a circle: %+v %+v", d, e)
 	}
 	skipped := done.Records.Skipped
-	if skipped["state of a session that is not here"] != 1 || skipped["link of a session that is not here"] != 1 || skipped["link in a circle"] != 1 || skipped[history.SkipKnown] != 1 {
+	if skipped["state of a session that is not here"] != 1 || skipped["link of a session that is not here"] != 1 ||
+		skipped["link in a circle"] != 1 || skipped[history.SkipKnown] != 1 {
 		t.Errorf("%v", skipped)
 	}
 	if len(done.Errors) != 1 || done.Errors[0].Path != mirror {
@@ -119,7 +124,9 @@ func TestMirrorOfEveryGeneration(t *testing.T) {
 			if got := h.Session("a").Title; got != test.title {
 				t.Errorf("title %q", got)
 			}
-			if test.problem == "" && len(done.Errors) > 0 || test.problem != "" && (len(done.Errors) != 1 || done.Errors[0].Path != mirror || !strings.Contains(done.Errors[0].Error, test.problem)) {
+			if test.problem == "" && len(done.Errors) > 0 ||
+				test.problem != "" && (len(done.Errors) != 1 || done.Errors[0].Path != mirror ||
+					!strings.Contains(done.Errors[0].Error, test.problem)) {
 				t.Errorf("%+v", done.Errors)
 			}
 		})
@@ -129,9 +136,11 @@ func TestMirrorOfEveryGeneration(t *testing.T) {
 func TestPromptsAreCounted(t *testing.T) {
 	h, home := homeWith(t, "a")
 	path := filepath.Join(home, "history.jsonl")
-	h.Rewrite(path, `{"session_id":"a","ts":1772359202,"text":"begin a"}`, `{"session_id":"gone","ts":1,"text":"lost"}`, "", `[]`)
+	h.Rewrite(path, `{"session_id":"a","ts":1772359202,"text":"begin a"}`, `{"session_id":"gone","ts":1,"text":"lost"}`,
+		"", `[]`)
 	done := h.Import()
-	if s := done.Records.Skipped; s["prompt of a session that is here"] != 1 || s["prompt of a session that is not here"] != 1 || s[history.SkipBlank] != 1 || s["no prompt of a session"] != 1 {
+	if s := done.Records.Skipped; s["prompt of a session that is here"] != 1 ||
+		s["prompt of a session that is not here"] != 1 || s[history.SkipBlank] != 1 || s["no prompt of a session"] != 1 {
 		t.Errorf("%v", s)
 	}
 	if len(done.Errors) != 1 || done.Errors[0].Line != 4 || done.Sessions.New != 1 {
@@ -139,7 +148,8 @@ func TestPromptsAreCounted(t *testing.T) {
 	}
 	h.Append(path, `{"session_id":"a","text":"more"}`+"\n{broken\n"+`{"torn`)
 	done = h.Import()
-	if s := done.Records.Skipped; done.Records.Read != 3 || s["prompt of a session that is here"] != 1 || done.Records.Waiting != 1 || len(done.Errors) != 1 || done.Errors[0].Line != 6 {
+	if s := done.Records.Skipped; done.Records.Read != 3 || s["prompt of a session that is here"] != 1 ||
+		done.Records.Waiting != 1 || len(done.Errors) != 1 || done.Errors[0].Line != 6 {
 		t.Errorf("%+v", done)
 	}
 }
@@ -159,7 +169,8 @@ func TestPlacesOfTheMirror(t *testing.T) {
 	env := map[string]string{"CODEX_HOME": home, "CODEX_SQLITE_HOME": other}
 	places := codex.New(func(key string) string { return env[key] }, nil).Places()
 	want := []string{
-		filepath.Join(home, "sessions"), filepath.Join(home, "archived_sessions"), filepath.Join(home, "session_index.jsonl"), filepath.Join(home, "history.jsonl"),
+		filepath.Join(home, "sessions"), filepath.Join(home, "archived_sessions"), filepath.Join(home, "session_index.jsonl"),
+		filepath.Join(home, "history.jsonl"),
 		filepath.Join(home, "state_5.sqlite"), filepath.Join(other, "state_12.sqlite"),
 	}
 	if !slices.Equal(places, want) {
@@ -172,7 +183,8 @@ func TestCredentialsStayClosed(t *testing.T) {
 	h, home := homeWith(t, "a")
 	path := filepath.Join(home, "auth.json")
 	overwrite(t, path, header+"\n")
-	if done := h.Import(path); done.Sessions.New != 0 || len(done.Errors) != 1 || !strings.Contains(done.Errors[0].Error, "credentials") {
+	if done := h.Import(path); done.Sessions.New != 0 || len(done.Errors) != 1 ||
+		!strings.Contains(done.Errors[0].Error, "credentials") {
 		t.Errorf("%+v", done)
 	}
 }

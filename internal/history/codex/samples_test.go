@@ -151,12 +151,18 @@ func TestConstructed(t *testing.T) {
 			"0198a000-0000-7000-8000-00000000000a", 11, 0,
 			"", 0, "how many tests are there?",
 		},
-		{"fork's parent", []string{"fork-parent-*"}, "019a0000-0000-7000-8000-0000000000a1", 11, 9040, "user: name the entry point\nassistant: cmd/widget/main.go", 0, "name the entry point"},
+		{
+			"fork's parent",
+			[]string{"fork-parent-*"},
+			"019a0000-0000-7000-8000-0000000000a1", 11, 9040,
+			"user: name the entry point\nassistant: cmd/widget/main.go", 0, "name the entry point",
+		},
 		{
 			"fork",
 			[]string{"fork-parent-*", "fork-child-*"},
 			"019b0000-0000-7000-8000-0000000000c1", 19, 10555,
-			"user: name the entry point\nassistant: cmd/widget/main.go\nuser: and the config file?\nassistant: config/widget.toml", 0, "",
+			"user: name the entry point\nassistant: cmd/widget/main.go\nuser: and the config file?\n" +
+				"assistant: config/widget.toml", 0, "",
 		},
 		{
 			"fork without its parent",
@@ -170,7 +176,12 @@ func TestConstructed(t *testing.T) {
 			"019a1111-0000-7000-8000-000000000011", 27, 0,
 			"user: write A\nassistant: A written\nuser: write D\nassistant: D written", 0, "write A",
 		},
-		{"paginated", []string{"paginated-*"}, "019c0000-0000-7000-8000-0000000000aa", 12, 7030, "user: list packages\nassistant: core, cli\nuser: delete cli", 0, "list packages"},
+		{
+			"paginated",
+			[]string{"paginated-*"},
+			"019c0000-0000-7000-8000-0000000000aa", 12, 7030,
+			"user: list packages\nassistant: core, cli\nuser: delete cli", 0, "list packages",
+		},
 		{
 			"reverted",
 			[]string{"paginated-*", "reverted-*"},
@@ -185,7 +196,8 @@ func TestConstructed(t *testing.T) {
 				done = h.Import(sample(t, "constructed", file))
 			}
 			s := h.Session(test.id)
-			if usage := s.InputTokens + s.CacheReadTokens + s.CacheWriteTokens + s.OutputTokens; usage != test.usage || done.Records.Read != test.read || done.Records.Raw != test.raw {
+			if usage := s.InputTokens + s.CacheReadTokens + s.CacheWriteTokens + s.OutputTokens; usage != test.usage ||
+				done.Records.Read != test.read || done.Records.Raw != test.raw {
 				t.Errorf("usage %d, %+v", usage, done)
 			}
 			if talk := h.Talk(s); test.talk != "" && talk != test.talk {
@@ -208,7 +220,8 @@ func TestBareEraIsAConversation(t *testing.T) {
 	for _, m := range h.Path(s) {
 		kinds = append(kinds, fmt.Sprintf("%s/%s:%d", m.Role, m.Origin, len(m.Parts)))
 	}
-	if got := strings.Join(kinds, " "); got != "user/program:1 user/person:1 assistant/model:2 tool/tool:1 assistant/model:1" {
+	if got := strings.Join(kinds,
+		" "); got != "user/program:1 user/person:1 assistant/model:2 tool/tool:1 assistant/model:1" {
 		t.Errorf("%s", got)
 	}
 	if s.GitBranch != "main" {

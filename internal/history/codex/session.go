@@ -28,7 +28,8 @@ func (r *reader) start() {
 	}
 	r.describe()
 	if r.from.parent != nil && r.talk.LinkTo(r.from.parent, r.from.kind, nil) && r.from.kind == session.ParentChild {
-		r.talk.StartedIn(r.from.parent.ID, startOf(r.id, cmp.Or(r.header.String("agent_path"), spawn(r.header).String("agent_path"))))
+		r.talk.StartedIn(r.from.parent.ID, startOf(r.id,
+			cmp.Or(r.header.String("agent_path"), spawn(r.header).String("agent_path"))))
 	}
 	r.talk.ForkedFrom(r.from.sessions...)
 	r.findBase()
@@ -112,7 +113,8 @@ func (r *reader) firstTitle() string {
 	}
 	agent, start := r.header.Inner("source").String("subagent"), spawn(r.header)
 	name := plainText(cmp.Or(
-		r.header.String("agent_nickname"), r.header.String("agent_role"), start.String("agent_nickname"), start.String("agent_role"), agent,
+		r.header.String("agent_nickname"), r.header.String("agent_role"), start.String("agent_nickname"),
+		start.String("agent_role"), agent,
 	))
 	switch {
 	case name == "":

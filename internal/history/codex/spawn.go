@@ -69,7 +69,8 @@ func agentIn(output, key string) string {
 func startOf(thread, path string) func(*session.Message) string {
 	return func(m *session.Message) string {
 		for _, p := range m.Results() {
-			if output := p.Content(); agentIn(output, "agent_id") == thread || path != "" && agentIn(output, "task_name") == path {
+			if output := p.Content(); agentIn(output, "agent_id") == thread ||
+				path != "" && agentIn(output, "task_name") == path {
 				return p.CallID
 			}
 		}

@@ -45,7 +45,8 @@ func (s *state) advance(r *record) string {
 // beside makes the key of a record that is beside the conversation.
 func (s *state) beside(says string) string {
 	s.Side++
-	return s.Chain + "." + after("", says)[:8] + "." + hex.EncodeToString([]byte{byte(s.Side >> 16), byte(s.Side >> 8), byte(s.Side)})
+	return s.Chain + "." + after("", says)[:8] + "." +
+		hex.EncodeToString([]byte{byte(s.Side >> 16), byte(s.Side >> 8), byte(s.Side)})
 }
 
 // rollBack goes to the place before the last n turns.

@@ -106,7 +106,8 @@ func (s *surveyor) readHeader(r *record, ok bool, at int64, number int) error {
 	case !ok && first:
 		return session.Errorf(session.Invalid, "no rollout: its first line is no JSON object")
 	case first && !r.isRollout() && strings.HasPrefix(r.kind, "thread."):
-		return session.Errorf(session.Invalid, "no rollout, but what `codex exec --json` prints: import the rollout of that run")
+		return session.Errorf(session.Invalid,
+			"no rollout, but what `codex exec --json` prints: import the rollout of that run")
 	case first && !r.isRollout():
 		return session.Errorf(session.Invalid, "no rollout: its first line is no header")
 	case r.kind == typeMeta && r.payload.String("id") != "":
@@ -161,7 +162,8 @@ func (s *surveyor) note(r *record) {
 	if !r.isEcho() {
 		s.reply.offset = -1
 	}
-	if len(s.users) > 0 && s.line-s.users[len(s.users)-1].line >= recent || r.kind == typeEvent && strings.HasSuffix(r.sub, "_complete") {
+	if len(s.users) > 0 && s.line-s.users[len(s.users)-1].line >= recent ||
+		r.kind == typeEvent && strings.HasSuffix(r.sub, "_complete") {
 		s.user.offset = -1
 	}
 }

@@ -59,7 +59,8 @@ func TestCompactionIsAnOverlay(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			path := h.Write("rollout.jsonl", header, says("user", "first"), says("assistant", "a"), says("user", "second"), says("assistant", "b"))
+			path := h.Write("rollout.jsonl", header, says("user", "first"), says("assistant", "a"), says("user", "second"),
+				says("assistant", "b"))
 			h.Import(path)
 			h.Append(path, test.record+"\n"+event(`{"type":"context_compacted"}`)+"\n"+says("user", "next")+"\n")
 			done := h.Import(path)
@@ -77,7 +78,8 @@ func TestCompactionIsAnOverlay(t *testing.T) {
 // A roll-back behind a compaction brings the context before it back.
 func TestRollBackBehindACompaction(t *testing.T) {
 	h := newHouse(t)
-	h.Import(h.Write("rollout.jsonl", header, says("user", "first"), says("assistant", "a"), says("user", "second"), says("assistant", "b"),
+	h.Import(h.Write("rollout.jsonl", header, says("user", "first"), says("assistant", "a"), says("user", "second"),
+		says("assistant", "b"),
 		`{"timestamp":"2026-03-01T11:00:00.000Z","type":"compacted","payload":{"message":"So far.","replacement_history":[]}}`,
 		says("user", "third"), event(`{"type":"thread_rolled_back","num_turns":2}`), says("user", "other")))
 	s := h.Session("one")
@@ -96,7 +98,8 @@ func TestCallsSayHowTheyRan(t *testing.T) {
 		return at(item(`{"type":"function_call","call_id":"`+id+`","name":"exec_command","arguments":"{\"cmd\":\"cat a.go\"}"}`), "10.000")
 	}
 	answer := func(id, output string) string {
-		return at(item(`{"type":"function_call_output","call_id":"`+id+`","output":`+string(session.JSONOf(output))+`}`), "12.500")
+		return at(item(`{"type":"function_call_output","call_id":"`+id+`","output":`+string(session.JSONOf(output))+`}`),
+			"12.500")
 	}
 	h.Import(h.Write("rollout.jsonl", header, says("user", "go"), call("1"), call("2"), call("3"),
 		answer("1", `{"output":"x","metadata":{"exit_code":2,"duration_seconds":0.25}}`),
@@ -115,7 +118,8 @@ func TestCallsSayHowTheyRan(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	var file string
-	if err := h.Store.Reader().Get(&file, `SELECT path || ' ' || op FROM touched_files`); err != nil || file != "/proj/a.go read" {
+	if err := h.Store.Reader().Get(&file, `SELECT path || ' ' || op FROM touched_files`); err != nil ||
+		file != "/proj/a.go read" {
 		t.Errorf("touched %q, %v", file, err)
 	}
 }
@@ -123,7 +127,8 @@ func TestCallsSayHowTheyRan(t *testing.T) {
 // A file without items is the conversation that its events tell.
 func TestFromEvents(t *testing.T) {
 	h := newHouse(t)
-	path := h.Write("rollout.jsonl", header, event(`{"type":"user_message","message":"hello"}`), event(`{"type":"agent_reasoning","text":"hm"}`), event(`{"type":"agent_message","message":"hi"}`), tokenCount(5, 5))
+	path := h.Write("rollout.jsonl", header, event(`{"type":"user_message","message":"hello"}`),
+		event(`{"type":"agent_reasoning","text":"hm"}`), event(`{"type":"agent_message","message":"hi"}`), tokenCount(5, 5))
 	h.Import(path)
 	s := h.Session("one")
 	if got := h.Talk(s); got != "user: hello\nassistant: \nassistant: hi" || s.Title != "" || s.InputTokens != 5 {
@@ -143,20 +148,24 @@ func TestSubagentIsAChild(t *testing.T) {
 		name, header string
 		lines        []string
 	}{
-		{"of a spawn", `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"` + parentID + `","depth":1,"agent_nickname":"Scout"}}}`, nil},
+		{"of a spawn", `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"` + parentID +
+			`","depth":1,"agent_nickname":"Scout"}}}`, nil},
 		{"named by its parent", `"source":"cli","thread_source":"subagent","parent_thread_id":"` + parentID + `","agent_nickname":"Scout"`, nil},
-		{"with a copied beginning", `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"` + parentID + `","depth":1,"agent_nickname":"Scout"}}},"forked_from_id":"` + parentID + `"`, []string{
+		{"with a copied beginning", `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"` + parentID +
+			`","depth":1,"agent_nickname":"Scout"}}},"forked_from_id":"` + parentID + `"`, []string{
 			meta(parentID, `"source":"cli"`), says("user", "start"), says("assistant", "started"), tokenCount(100, 100),
 			event(`{"type":"task_started","turn_id":"019b0001-0000-7000-8000-000000000001"}`),
 		}},
 		{"with a numbered beginning", `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"` + parentID + `","depth":1,"agent_nickname":"Scout"}}},"subagent_history_start_ordinal":3`, []string{
-			strings.Replace(says("user", "start"), `{"timestamp"`, `{"ordinal":1,"timestamp"`, 1), strings.Replace(tokenCount(100, 100), `{"timestamp"`, `{"ordinal":2,"timestamp"`, 1),
+			strings.Replace(says("user", "start"), `{"timestamp"`, `{"ordinal":1,"timestamp"`, 1),
+			strings.Replace(tokenCount(100, 100), `{"timestamp"`, `{"ordinal":2,"timestamp"`, 1),
 			strings.Replace(event(`{"type":"task_started","turn_id":"t"}`), `{"timestamp"`, `{"ordinal":3,"timestamp"`, 1),
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			h.Import(h.Write("rollout-2026-03-01T10-00-00-"+parentID+".jsonl", meta(parentID, `"source":"cli"`), says("user", "start"), says("assistant", "started"), tokenCount(100, 100)))
+			h.Import(h.Write("rollout-2026-03-01T10-00-00-"+parentID+".jsonl", meta(parentID, `"source":"cli"`),
+				says("user", "start"), says("assistant", "started"), tokenCount(100, 100)))
 			lines := append([]string{meta(childID, test.header)}, test.lines...)
 			total := 7
 			if test.lines != nil {
@@ -166,7 +175,8 @@ func TestSubagentIsAChild(t *testing.T) {
 			path := h.Write("rollout-2026-03-02T10-00-00-"+childID+".jsonl", lines...)
 			done := h.Import(path)
 			parent, child := h.Session(parentID), h.Session(childID)
-			if child.ParentID != parent.ID || child.ParentKind != session.ParentChild || child.Kind != "subagent" || child.InputTokens != 7 || !strings.HasPrefix(child.Title, "Scout") {
+			if child.ParentID != parent.ID || child.ParentKind != session.ParentChild || child.Kind != "subagent" ||
+				child.InputTokens != 7 || !strings.HasPrefix(child.Title, "Scout") {
 				t.Errorf("%+v\n%+v", child, done)
 			}
 			if got := h.Talk(child); got != "user: look around\nassistant: seen" {
@@ -204,7 +214,8 @@ func TestForkOfAFork(t *testing.T) {
 	last := write("c", "b", first, second, third)
 	h.Import(last)
 	a, b, c := h.Session("a"), h.Session("b"), h.Session("c")
-	if b.ParentID != a.ID || c.ParentID != b.ID || a.InputTokens != 10 || b.InputTokens != 20 || c.InputTokens != 40 || b.MessageCount != 2 || c.MessageCount != 2 {
+	if b.ParentID != a.ID || c.ParentID != b.ID || a.InputTokens != 10 || b.InputTokens != 20 || c.InputTokens != 40 ||
+		b.MessageCount != 2 || c.MessageCount != 2 {
 		t.Errorf("%+v\n%+v\n%+v", a, b, c)
 	}
 	if got := h.Talk(c); got != "user: one\nassistant: 1\nuser: two\nassistant: 2\nuser: three\nassistant: 3" {
@@ -225,7 +236,8 @@ func TestForkOfAFork(t *testing.T) {
 func TestReplyThatIsBeingWrittenWaits(t *testing.T) {
 	h := newHouse(t)
 	h.Source = codex.New(historytest.NoEnv, time.Now)
-	path := h.Write("rollout.jsonl", header, says("user", "a"), event(`{"type":"user_message","message":"a"}`), item(`{"type":"reasoning","summary":[]}`))
+	path := h.Write("rollout.jsonl", header, says("user", "a"), event(`{"type":"user_message","message":"a"}`),
+		item(`{"type":"reasoning","summary":[]}`))
 	if h.Import(path); h.Talk(h.Session("one")) != "user: a" {
 		t.Errorf("path\n%s", h.Talk(h.Session("one")))
 	}
@@ -238,7 +250,8 @@ func TestReplyThatIsBeingWrittenWaits(t *testing.T) {
 	if s := h.Session("one"); h.Talk(s) != "user: a\nassistant: b" || len(h.Path(s)[1].Parts) != 2 {
 		t.Errorf("path\n%s", h.Talk(s))
 	}
-	h.Append(path, says("user", "c")+"\n"+event(`{"type":"user_message","message":"c"}`)+"\n"+says("assistant", "end")+"\n")
+	h.Append(path, says("user", "c")+"\n"+event(`{"type":"user_message","message":"c"}`)+"\n"+says("assistant",
+		"end")+"\n")
 	future := time.Now().Add(240 * time.Hour)
 	if err := os.Chtimes(path, future, future); err != nil {
 		t.Fatal(err)
@@ -251,7 +264,8 @@ func TestReplyThatIsBeingWrittenWaits(t *testing.T) {
 func TestKilledImportGoesOn(t *testing.T) {
 	lines := []string{header}
 	for i := range 800 {
-		lines = append(lines, says("user", fmt.Sprint("say ", i%7)), says("assistant", fmt.Sprint("said ", i%5)), tokenCount(3, 3*(i+1)))
+		lines = append(lines, says("user", fmt.Sprint("say ", i%7)), says("assistant", fmt.Sprint("said ", i%5)),
+			tokenCount(3, 3*(i+1)))
 	}
 	historytest.KilledImportGoesOn(t, quiet(), newHouse(t).Write("rollout.jsonl", lines...), 0, 1)
 }
@@ -271,12 +285,16 @@ func TestForkByReference(t *testing.T) {
 	h := newHouse(t)
 	defer h.Examine()
 	h.Rewrite(file(parentID), numbered(0, meta(parentID, `"source":"cli","history_mode":"paginated"`)),
-		numbered(1, says("user", "one"))+numbered(2, says("assistant", "1")), numbered(3, tokenCount(10, 10)), numbered(4, says("user", "left")))
-	h.Rewrite(file(childID), numbered(4, meta(childID, base(parentID, 4))), numbered(5, says("user", "two")), numbered(6, says("assistant", "2")), numbered(7, tokenCount(20, 30)))
-	h.Rewrite(file(third), numbered(8, meta(third, base(childID, 8))), numbered(9, says("user", "three")), numbered(10, tokenCount(40, 70)))
+		numbered(1, says("user", "one"))+numbered(2, says("assistant", "1")), numbered(3, tokenCount(10, 10)),
+		numbered(4, says("user", "left")))
+	h.Rewrite(file(childID), numbered(4, meta(childID, base(parentID, 4))), numbered(5, says("user", "two")),
+		numbered(6, says("assistant", "2")), numbered(7, tokenCount(20, 30)))
+	h.Rewrite(file(third), numbered(8, meta(third, base(childID, 8))), numbered(9, says("user", "three")),
+		numbered(10, tokenCount(40, 70)))
 	done := h.Import(dir)
 	a, b, c := h.Session(parentID), h.Session(childID), h.Session(third)
-	if b.ParentID != a.ID || c.ParentID != b.ID || a.InputTokens != 10 || b.InputTokens != 20 || c.InputTokens != 40 || len(done.Errors) != 0 {
+	if b.ParentID != a.ID || c.ParentID != b.ID || a.InputTokens != 10 || b.InputTokens != 20 || c.InputTokens != 40 ||
+		len(done.Errors) != 0 {
 		t.Errorf("%+v\n%+v\n%+v", done, b, c)
 	}
 	if got := h.Talk(c); got != "user: one\nassistant: 1\nuser: two\nassistant: 2\nuser: three" {
@@ -298,11 +316,14 @@ func TestForkByReference(t *testing.T) {
 // its times tell where the copies end: they follow one another in the parent, too.
 func TestCopiesOfASubagentAreInherited(t *testing.T) {
 	parent := []string{
-		meta(parentID, `"source":"cli"`), says("developer", "rules"), says("user", "start"), item(`{"type":"reasoning","summary":[]}`),
+		meta(parentID, `"source":"cli"`), says("developer", "rules"), says("user", "start"),
+		item(`{"type":"reasoning","summary":[]}`),
 		item(`{"type":"function_call","call_id":"c","name":"exec_command","arguments":"{}"}`), item(`{"type":"function_call_output","call_id":"c","output":"x"}`),
-		tokenCount(100, 100), says("assistant", "started"), tokenCount(50, 150), says("user", "more"), says("assistant", "done"),
+		tokenCount(100, 100), says("assistant", "started"), tokenCount(50, 150), says("user", "more"),
+		says("assistant", "done"),
 	}
-	head := meta(childID, `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"`+parentID+`","depth":1}}},"forked_from_id":"`+parentID+`"`)
+	head := meta(childID,
+		`"source":{"subagent":{"thread_spawn":{"parent_thread_id":"`+parentID+`","depth":1}}},"forked_from_id":"`+parentID+`"`)
 	id := func(line string) string { // as it is written again
 		return strings.Replace(line, `"role"`, `"id":"msg_1","internal_chat_message_metadata_passthrough":{"turn_id":"t"},"role"`, 1)
 	}
@@ -312,7 +333,10 @@ func TestCopiesOfASubagentAreInherited(t *testing.T) {
 		total  int // of the tokens that the parent counted
 	}{
 		{"all of it", parent, 150},
-		{"messages and answers alone", []string{id(parent[1]), id(parent[2]), parent[6], id(parent[7]), parent[8], id(parent[9])}, 150},
+		{"messages and answers alone", []string{
+			id(parent[1]), id(parent[2]), parent[6], id(parent[7]), parent[8],
+			id(parent[9]),
+		}, 150},
 		{"from its middle", []string{parent[2], parent[7], parent[8]}, 150},
 		{"nothing", nil, 0},
 	} {
@@ -320,7 +344,8 @@ func TestCopiesOfASubagentAreInherited(t *testing.T) {
 			h := newHouse(t)
 			h.Import(h.Write("rollout-2026-03-01T10-00-00-"+parentID+".jsonl", parent...))
 			lines := append([]string{head}, test.copied...)
-			lines = append(lines, event(`{"type":"task_started","turn_id":"t-1"}`), says("user", "look around"), says("assistant", "seen"), tokenCount(7, test.total+7))
+			lines = append(lines, event(`{"type":"task_started","turn_id":"t-1"}`), says("user", "look around"),
+				says("assistant", "seen"), tokenCount(7, test.total+7))
 			path := h.Write("rollout-2026-03-02T10-00-00-"+childID+".jsonl", lines...)
 			h.Import(path)
 			child := h.Session(childID)

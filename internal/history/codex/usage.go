@@ -31,7 +31,10 @@ func (t *tokens) normalize() {
 }
 
 func (t tokens) minus(u tokens) tokens {
-	return tokens{t.Input - u.Input, t.Cached - u.Cached, t.Written - u.Written, t.Output - u.Output, t.Reasoning - u.Reasoning, t.Total - u.Total}
+	return tokens{
+		t.Input - u.Input, t.Cached - u.Cached, t.Written - u.Written, t.Output - u.Output,
+		t.Reasoning - u.Reasoning, t.Total - u.Total,
+	}
 }
 
 func (t tokens) negative() bool {

@@ -11,7 +11,8 @@ func TestOfTheWordsThatAreKeptTheOldestIsCut(t *testing.T) {
 		w.say(text)
 	}
 	got := string(w.replacement())
-	if strings.Contains(got, "aa") || strings.Count(got, "b") < 30_000 || !strings.Contains(got, "tokens truncated") || strings.Count(got, "c") < 50_000 {
+	if strings.Contains(got, "aa") || strings.Count(got, "b") < 30_000 || !strings.Contains(got, "tokens truncated") ||
+		strings.Count(got, "c") < 50_000 {
 		t.Errorf("%d bytes are kept: %.200s", len(got), got)
 	}
 }

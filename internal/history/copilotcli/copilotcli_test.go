@@ -66,11 +66,13 @@ func figuresOf(h *historytest.House, done history.Records) (got figures) {
 			input := c.InputTokens + c.CacheReadTokens + c.CacheWriteTokens
 			if c.Purpose == session.PurposeSummary {
 				got.summaries++
-				got.summaryInput, got.summaryRead, got.summaryOutput = got.summaryInput+input, got.summaryRead+c.CacheReadTokens, got.summaryOutput+c.OutputTokens
+				got.summaryInput, got.summaryRead, got.summaryOutput = got.summaryInput+input, got.summaryRead+c.CacheReadTokens,
+					got.summaryOutput+c.OutputTokens
 				continue
 			}
 			got.ledger++
-			got.input, got.cacheRead, got.output, got.reasoning = got.input+input, got.cacheRead+c.CacheReadTokens, got.output+c.OutputTokens, got.reasoning+c.ReasoningTokens
+			got.input, got.cacheRead, got.output, got.reasoning = got.input+input, got.cacheRead+c.CacheReadTokens,
+				got.output+c.OutputTokens, got.reasoning+c.ReasoningTokens
 		}
 	}
 	return got
@@ -111,8 +113,10 @@ func TestSamplesAddUp(t *testing.T) {
 // Whatever is cut off waits, and comes with the rest.
 func TestPiecesGiveTheWhole(t *testing.T) {
 	for _, path := range []string{
-		"own-run-1.0.45/session-state/9da991c6*/events.jsonl", "own-run-1.0.78/session-state/dea8f14c*/events.jsonl", "vibe-1.0.34/events.jsonl",
-		"own-run/session-state/3bca6309*/events.jsonl", "own-run/session-state/d973f728*/events.jsonl", "mcp-edge-cases.jsonl",
+		"own-run-1.0.45/session-state/9da991c6*/events.jsonl", "own-run-1.0.78/session-state/dea8f14c*/events.jsonl",
+		"vibe-1.0.34/events.jsonl",
+		"own-run/session-state/3bca6309*/events.jsonl", "own-run/session-state/d973f728*/events.jsonl",
+		"mcp-edge-cases.jsonl",
 	} {
 		historytest.PiecesGiveTheWhole(t, historytest.Sample(t, "copilot-cli", filepath.FromSlash(path)), growing(), quiet())
 	}
@@ -155,8 +159,9 @@ func TestOddFilesLoseNothing(t *testing.T) {
 
 func TestSubagentsHangOnTheCallsThatStartedThem(t *testing.T) {
 	for path, agent := range map[string]string{
-		"own-run-1.0.45": "9da991c6-364d-419b-be3a-fcb718aff61b/call_3_0", "own-run-1.0.78": "dea8f14c-73fb-4d77-b209-c8b51f07915d/call_3_0",
-		"own-run": "d973f728-c3f9-43c1-aabb-c77791485e0f/a643146a-56d8-41d4-99bc-e430ba7025af",
+		"own-run-1.0.45": "9da991c6-364d-419b-be3a-fcb718aff61b/call_3_0",
+		"own-run-1.0.78": "dea8f14c-73fb-4d77-b209-c8b51f07915d/call_3_0",
+		"own-run":        "d973f728-c3f9-43c1-aabb-c77791485e0f/a643146a-56d8-41d4-99bc-e430ba7025af",
 	} {
 		h := historytest.New(t, quiet())
 		if done := h.Import(historytest.Sample(t, "copilot-cli", path)); len(done.Errors) > 0 {
@@ -164,7 +169,8 @@ func TestSubagentsHangOnTheCallsThatStartedThem(t *testing.T) {
 		}
 		child := h.Session(agent)
 		link, err := h.Store.Link(t.Context(), child)
-		if err != nil || child.ParentKind != session.ParentChild || !strings.HasPrefix(link.Call, "call_") || child.Title != "HELPER: read a.txt and report." {
+		if err != nil || child.ParentKind != session.ParentChild || !strings.HasPrefix(link.Call, "call_") ||
+			child.Title != "HELPER: read a.txt and report." {
 			t.Errorf("%s: %+v %+v %v", path, child, link, err)
 		}
 	}
@@ -175,10 +181,12 @@ func TestCompactionIsAnOverlayAndTitlesComeFromTheWorkspace(t *testing.T) {
 	h.Import(historytest.Sample(t, "copilot-cli", "own-run"))
 	s := h.Session("3bca6309-f815-450e-a638-c6e2292c4c42")
 	overlay, rest := h.Seen(s)
-	if overlay == nil || !strings.HasPrefix(overlay.Summary, "<overview>") || overlay.TokensBefore != 10580 || overlay.TokensAfter != 10426 || len(rest) != 4 {
+	if overlay == nil || !strings.HasPrefix(overlay.Summary, "<overview>") || overlay.TokensBefore != 10580 ||
+		overlay.TokensAfter != 10426 || len(rest) != 4 {
 		t.Errorf("%+v, %d messages behind it", overlay, len(rest))
 	}
-	if s.Title != "PLAN-TWO: what is in a.txt and how many lines?" || s.TitleSource != "source" || s.Directory != "/Users/dev1/demo" || s.GitBranch != "master" {
+	if s.Title != "PLAN-TWO: what is in a.txt and how many lines?" || s.TitleSource != "source" ||
+		s.Directory != "/Users/dev1/demo" || s.GitBranch != "master" {
 		t.Errorf("%+v", s)
 	}
 }
@@ -219,12 +227,14 @@ func TestChunksAreOneReply(t *testing.T) {
 // What is said while a compaction runs stays in the context.
 func TestCompactionKeepsWhatWasSaidMeanwhile(t *testing.T) {
 	h := historytest.New(t, quiet())
-	h.Import(h.Write("events.jsonl", begun, asked, of(2, "assistant.message", `{"content":"first"}`), of(3, "session.compaction_start", `{}`), of(4, "user.message", `{"content":"meanwhile"}`),
+	h.Import(h.Write("events.jsonl", begun, asked, of(2, "assistant.message", `{"content":"first"}`),
+		of(3, "session.compaction_start", `{}`), of(4, "user.message", `{"content":"meanwhile"}`),
 		of(5, "session.compaction_complete", `{"success":true,"summaryContent":"Sum","compactionTokensUsed":{"input":100,"output":7,"cachedInput":40}}`), again))
 	s := h.Session("s")
 	overlay, rest := h.Seen(s)
 	calls := h.Calls(s.ID)
-	if overlay == nil || overlay.Summary != "Sum" || overlay.FirstKept == nil || len(calls) != 1 || calls[0].InputTokens != 60 || calls[0].CacheReadTokens != 40 {
+	if overlay == nil || overlay.Summary != "Sum" || overlay.FirstKept == nil || len(calls) != 1 ||
+		calls[0].InputTokens != 60 || calls[0].CacheReadTokens != 40 {
 		t.Errorf("%+v %+v %+v", overlay, rest, calls)
 	}
 	h.ContextsAreAccepted(1)
@@ -282,7 +292,8 @@ func TestRewoundFileBranches(t *testing.T) {
 	h := historytest.New(t, quiet())
 	path := h.Write("events.jsonl", begun, asked, of(2, "assistant.message", `{"content":"first"}`), again)
 	h.Import(path)
-	h.Rewrite(path, begun, asked, of(2, "assistant.message", `{"content":"first"}`), of(10, "user.message", `{"content":"two, other words"}`))
+	h.Rewrite(path, begun, asked, of(2, "assistant.message", `{"content":"first"}`),
+		of(10, "user.message", `{"content":"two, other words"}`))
 	h.Import(path)
 	s := h.Session("s")
 	if got := h.Talk(s); got != "user: one\nassistant: first\nuser: two, other words" || s.MessageCount != 4 {
@@ -293,7 +304,10 @@ func TestRewoundFileBranches(t *testing.T) {
 func TestFilesOfTheUserAreNoSessions(t *testing.T) {
 	h := historytest.New(t, quiet())
 	home := t.TempDir()
-	for _, name := range []string{"session-state/one/events.jsonl", "session-state/one/files/events.jsonl", "config.json", "session-state/events.txt"} {
+	for _, name := range []string{
+		"session-state/one/events.jsonl", "session-state/one/files/events.jsonl", "config.json",
+		"session-state/events.txt",
+	} {
 		h.Rewrite(filepath.Join(home, filepath.FromSlash(name)), begun, asked)
 	}
 	for _, root := range []string{home, filepath.Join(home, "session-state")} {
@@ -318,8 +332,11 @@ func TestFileThatIsShorterMeanwhile(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	agent := `"agentId":"a",` + of(3, "assistant.message", `{"content":"x","toolRequests":[{"toolCallId":"c","name":"task","arguments":"{}"}],"apiCallId":"b","chunkIndex":0,"chunkCount":2}`)[1:]
 	f.Add([]byte(strings.Join([]string{
-		begun, asked, "{" + agent, of(4, "tool.execution_start", `{"toolCallId":"c","toolName":"t"}`), of(5, "tool.execution_complete", `{"toolCallId":"c","success":true,"result":{"content":"r"}}`),
-		of(6, "session.usage_record", `{"usage":{"inputTokens":3}}`), of(7, "session.compaction_complete", `{"success":true,"summaryContent":"s"}`), of(8, "session.shutdown", `{"modelMetrics":{"m":{"usage":{"outputTokens":3}}}}`),
+		begun, asked, "{" + agent, of(4, "tool.execution_start", `{"toolCallId":"c","toolName":"t"}`),
+		of(5, "tool.execution_complete", `{"toolCallId":"c","success":true,"result":{"content":"r"}}`),
+		of(6, "session.usage_record", `{"usage":{"inputTokens":3}}`),
+		of(7, "session.compaction_complete", `{"success":true,"summaryContent":"s"}`),
+		of(8, "session.shutdown", `{"modelMetrics":{"m":{"usage":{"outputTokens":3}}}}`),
 	}, "\n")))
 	f.Add([]byte(begun + "\n\n{}\n[]\n" + asked + asked))
 	f.Add([]byte(begun + of(0, "dream", "{}") + of(0, "nightmare", "{}"))) // in one line
@@ -345,7 +362,8 @@ func TestRecordsOfDamagedLines(t *testing.T) {
 					results = append(results, p.Content())
 				}
 			}
-			talk := "user: Which port does the gateway use?\nassistant: Let me read the settings.(view)\ntool: " + test.result + "\n" +
+			talk := "user: Which port does the gateway use?\nassistant: Let me read the settings.(view)\ntool: " + test.result +
+				"\n" +
 				"assistant: The gateway listens on 48213.\nuser: Thanks, close it."
 			if got := h.Talk(s); got != talk {
 				t.Errorf("%s", got)
@@ -354,7 +372,8 @@ func TestRecordsOfDamagedLines(t *testing.T) {
 				t.Errorf("results %q", results)
 			}
 			for i, e := range done.Errors {
-				if len(done.Errors) != len(test.lines) || e.Line != test.lines[i] || !strings.Contains(e.Error, fmt.Sprintf("%d bytes", test.bytes[i])) {
+				if len(done.Errors) != len(test.lines) || e.Line != test.lines[i] ||
+					!strings.Contains(e.Error, fmt.Sprintf("%d bytes", test.bytes[i])) {
 					t.Errorf("%+v", done.Errors)
 				}
 			}

@@ -102,7 +102,8 @@ func (r *reader) closeReply(st *stream) {
 
 // decode makes the message of a reply. charged is its ledger row, if a usage record told it.
 func (o *reply) decode(charged *history.Call) history.Decoded {
-	m := o.event.message(session.KindMessage, session.Assistant, session.Model, "content", "model", "toolRequests", "reasoningText", "reasoningOpaque", "encryptedContent")
+	m := o.event.message(session.KindMessage, session.Assistant, session.Model, "content", "model", "toolRequests",
+		"reasoningText", "reasoningOpaque", "encryptedContent")
 	m.Provider, m.Model, m.Finish = provider, plain(o.Model), session.FinishStop
 	if o.Reasoning+o.Opaque+o.Encrypted != "" {
 		p := session.Part{Kind: session.PartReasoning, Text: plain(o.Reasoning)}
@@ -135,7 +136,10 @@ func (r *reader) expect(st *stream, e *event, c *call) {
 
 // part makes the part of a call.
 func (c *call) part() session.Part {
-	p := session.Part{Kind: session.PartToolCall, CallID: plain(c.ID), ToolName: plain(cmp.Or(c.Name, c.ToolName)), Arguments: string(c.Arguments)}
+	p := session.Part{
+		Kind: session.PartToolCall, CallID: plain(c.ID), ToolName: plain(cmp.Or(c.Name, c.ToolName)),
+		Arguments: string(c.Arguments),
+	}
 	extra := jsonx.Object{}.WithRest("rest", c.Rest)
 	if text, ok := jsonx.Text(c.Arguments); ok {
 		p.Arguments, extra = text, append(extra, jsonx.MemberOf("arguments", "text"))
@@ -195,7 +199,8 @@ func (r *reader) callEnded(st *stream, e *event) {
 	r.say(st, e, func() session.Message {
 		m := e.message(session.KindMessage, session.Tool, session.ByTool, "toolCallId", "success", "result", "error")
 		p := session.Part{Kind: session.PartToolResult, CallID: plain(d.ID), ToolName: plain(cmp.Or(c.Name, c.ToolName))}
-		p.Extra = jsonx.Object{}.WithRest("result", d.Result.Rest).WithRest("error", d.Error.Rest).WithRest("start", c.started).Column()
+		p.Extra = jsonx.Object{}.WithRest("result", d.Result.Rest).WithRest("error", d.Error.Rest).WithRest("start",
+			c.started).Column()
 		if d.Success != nil {
 			p.IsError = new(!*d.Success)
 		}
@@ -238,7 +243,8 @@ func (r *reader) compaction(st *stream, e *event) {
 	if d.Success && d.Summary != "" && (kept == 0 || first > 0) {
 		c := history.Compaction{Key: e.Key, ThroughKey: e.Key}
 		c.CreatedAt, c.Summary, c.TokensBefore, c.TokensAfter = e.Time, plain(d.Summary), int64(d.Before), int64(d.After)
-		c.Model, c.Provider, c.DurationMS, c.MessageCount = used.Model, used.Provider, int64(d.Used.Duration), int64(d.Removed)
+		c.Model, c.Provider, c.DurationMS, c.MessageCount = used.Model, used.Provider, int64(d.Used.Duration),
+			int64(d.Removed)
 		if kept > 0 {
 			c.ThroughKey, c.FirstKeptKey = st.spoken[first-1], st.spoken[first]
 		}

@@ -40,7 +40,10 @@ type stream struct {
 
 // read is the replay of a session.
 func read(in *history.Intake) {
-	r := &reader{in: in, agents: map[string]*stream{}, calls: map[string]*call{}, ledger: ledger{before: map[string]tokens{}}}
+	r := &reader{
+		in: in, agents: map[string]*stream{}, calls: map[string]*call{},
+		ledger: ledger{before: map[string]tokens{}},
+	}
 	created, ok := r.begin()
 	if !ok {
 		return
@@ -73,7 +76,10 @@ func (r *reader) begin() (created session.Time, ok bool) {
 	w := workspaceOf(path, r.id)
 	r.directory = plain(cmp.Or(d.Context.CWD, w.CWD))
 	data, _ := jsonx.ReadFields(r.header.Data)
-	new := history.NewSession{SourceID: r.id, CreatedAt: &created, GitBranch: plain(cmp.Or(d.Context.Branch, w.Branch)), Model: plain(d.Model)}
+	new := history.NewSession{
+		SourceID: r.id, CreatedAt: &created, GitBranch: plain(cmp.Or(d.Context.Branch, w.Branch)),
+		Model: plain(d.Model),
+	}
 	new.Metadata = jsonx.Object{}.WithRest(string(session.SourceCopilotCLI), data.Without("sessionId").Column()).Column()
 	new.Title, new.TitleSource = history.Titled(history.FirstLine(plain(w.Name)), "")
 	r.main = r.newStream(new)
@@ -113,7 +119,10 @@ func (r *reader) streamOf(e *event) *stream {
 		of = cmp.Or(d.Call, of)
 	}
 	created, by := e.Time, r.calls[of]
-	new := history.NewSession{SourceID: r.id + "/" + id, Kind: "subagent", CreatedAt: &created, GitBranch: r.main.New.GitBranch}
+	new := history.NewSession{
+		SourceID: r.id + "/" + id, Kind: "subagent", CreatedAt: &created,
+		GitBranch: r.main.New.GitBranch,
+	}
 	if by != nil {
 		new.Title, new.TitleSource = history.Titled("", session.TitleOf(plain(by.prompt())))
 	}

@@ -27,7 +27,10 @@ type tokens struct {
 
 // plus adds o to t, sign times.
 func (t tokens) plus(o tokens, sign float64) tokens {
-	return tokens{t.Input + sign*o.Input, t.Output + sign*o.Output, t.CacheRead + sign*o.CacheRead, t.CacheWrite + sign*o.CacheWrite, t.Reasoning + sign*o.Reasoning}
+	return tokens{
+		t.Input + sign*o.Input, t.Output + sign*o.Output, t.CacheRead + sign*o.CacheRead,
+		t.CacheWrite + sign*o.CacheWrite, t.Reasoning + sign*o.Reasoning,
+	}
 }
 
 // usage is what a session.usage_record or a compaction says of a call of a model.
@@ -56,8 +59,9 @@ func (r *reader) call(e *event, purpose session.Purpose, model, name string, t t
 	return history.Call{Call: session.Call{
 		Purpose: purpose, Status: session.CallOK, Source: session.SourceCopilotCLI, ExternalID: "copilot-cli:" + plain(name),
 		Provider: provider, Model: plain(model), Directory: r.directory, CreatedAt: e.Time,
-		InputTokens: int64(max(0, t.Input-t.CacheRead-t.CacheWrite)), CacheReadTokens: int64(t.CacheRead), CacheWriteTokens: int64(t.CacheWrite),
-		OutputTokens: int64(t.Output), ReasoningTokens: int64(min(t.Reasoning, t.Output)),
+		InputTokens: int64(max(0, t.Input-t.CacheRead-t.CacheWrite)), CacheReadTokens: int64(t.CacheRead),
+		CacheWriteTokens: int64(t.CacheWrite),
+		OutputTokens:     int64(t.Output), ReasoningTokens: int64(min(t.Reasoning, t.Output)),
 	}}
 }
 
@@ -129,7 +133,8 @@ func (l *ledger) end(told metrics) map[string]tokens {
 	for model, t := range told {
 		rest := t.Usage.plus(l.before[model], -1)
 		since[model], spent[model] = rest, t.Usage
-		output, own = output+t.Usage.Output, own || min(rest.Input, rest.Output, rest.CacheRead, rest.CacheWrite, rest.Reasoning) < 0
+		output, own = output+t.Usage.Output, own ||
+			min(rest.Input, rest.Output, rest.CacheRead, rest.CacheWrite, rest.Reasoning) < 0
 	}
 	if !own && output != l.output {
 		spent = since

@@ -136,7 +136,10 @@ func (e *entry) decode() history.Decoded {
 		m.Provider, m.Model = "google", history.Plain(e.Model)
 		m.Parts = append(thoughtsOf(e.Thoughts), DecodeParts(e.Content)...)
 		for _, c := range e.calls {
-			m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: c.ID, ToolName: c.Name, Arguments: string(c.Args), Extra: jsonx.Object{}.WithRest("rest", c.Rest).Column()})
+			m.Parts = append(m.Parts, session.Part{
+				Kind: session.PartToolCall, CallID: c.ID, ToolName: c.Name,
+				Arguments: string(c.Args), Extra: jsonx.Object{}.WithRest("rest", c.Rest).Column(),
+			})
 		}
 		if m.Finish = session.FinishStop; len(m.Calls()) > 0 {
 			m.Finish = session.FinishToolCalls
@@ -177,7 +180,10 @@ func results(calls []call) (parts []session.Part) {
 			continue
 		}
 		failed := c.Status != "success"
-		answer := session.Part{Kind: session.PartToolResult, CallID: c.ID, ToolName: c.Name, IsError: &failed, Extra: session.JSONOf(map[string]string{"status": c.Status})}
+		answer := session.Part{
+			Kind: session.PartToolResult, CallID: c.ID, ToolName: c.Name, IsError: &failed,
+			Extra: session.JSONOf(map[string]string{"status": c.Status}),
+		}
 		var beside []session.Part
 		var texts []string
 		for _, p := range partsOf(c.Result) {
@@ -225,12 +231,17 @@ func decodePart(p part) session.Part {
 			made.Kind = session.PartReasoning
 		}
 	case p.Call != nil:
-		made.Kind, made.CallID, made.ToolName, made.Arguments = session.PartToolCall, p.Call.ID, p.Call.Name, string(p.Call.Args)
+		made.Kind, made.CallID, made.ToolName, made.Arguments = session.PartToolCall, p.Call.ID, p.Call.Name,
+			string(p.Call.Args)
 	case p.Response != nil:
-		made.Kind, made.CallID, made.ToolName, made.Text = session.PartToolResult, p.Response.ID, p.Response.Name, responseText(p.Response.Response)
+		made.Kind, made.CallID, made.ToolName, made.Text = session.PartToolResult, p.Response.ID, p.Response.Name,
+			responseText(p.Response.Response)
 	case p.Inline != nil && len(p.Inline.Data) > 0:
 		made.Kind = history.MediaKind(p.Inline.MimeType)
-		made.Blob = &session.Blob{MediaType: history.Plain(p.Inline.MimeType), Data: p.Inline.Data, Size: int64(len(p.Inline.Data))}
+		made.Blob = &session.Blob{
+			MediaType: history.Plain(p.Inline.MimeType), Data: p.Inline.Data,
+			Size: int64(len(p.Inline.Data)),
+		}
 	default:
 		return history.RawPart("part", p.raw)
 	}
@@ -247,7 +258,10 @@ func thoughtsOf(raw jsontext.Value) (parts []session.Part) {
 		return nil
 	}
 	for _, t := range thoughts {
-		parts = append(parts, session.Part{Kind: session.PartReasoning, Text: strings.TrimSpace(t.Subject + "\n" + t.Description)})
+		parts = append(parts, session.Part{
+			Kind: session.PartReasoning,
+			Text: strings.TrimSpace(t.Subject + "\n" + t.Description),
+		})
 	}
 	return parts
 }
@@ -258,11 +272,14 @@ func thoughtsOf(raw jsontext.Value) (parts []session.Part) {
 func (e *entry) usage(directory string) (c history.Call, ok bool) {
 	tokens, _ := jsonx.ReadFields(e.Tokens)
 	count := func(key string) int64 { return history.Count(tokens.Get(key)) }
-	input, output, cached, thoughts, tool := count("input"), count("output"), count("cached"), count("thoughts"), count("tool")
+	input, output, cached, thoughts, tool := count("input"), count("output"), count("cached"), count("thoughts"),
+		count("tool")
 	c.Call = session.Call{
-		Purpose: session.PurposeChat, Status: session.CallOK, Source: session.SourceGeminiCLI, ExternalID: "gemini-cli:" + history.Plain(e.ID),
-		Provider: "google", Model: history.Plain(e.Model), Directory: directory, CreatedAt: e.at,
-		InputTokens: max(0, input-cached) + tool, CacheReadTokens: cached, OutputTokens: output + thoughts, ReasoningTokens: thoughts,
+		Purpose: session.PurposeChat, Status: session.CallOK, Source: session.SourceGeminiCLI,
+		ExternalID: "gemini-cli:" + history.Plain(e.ID),
+		Provider:   "google", Model: history.Plain(e.Model), Directory: directory, CreatedAt: e.at,
+		InputTokens: max(0, input-cached) + tool, CacheReadTokens: cached, OutputTokens: output + thoughts,
+		ReasoningTokens: thoughts,
 	}
 	c.MessageKey = e.key()
 	return c, e.Type == "gemini" && input+output+cached+thoughts+tool > 0

@@ -18,7 +18,8 @@ import (
 // credentials, which are never opened.
 func New(env func(string) string, now func() time.Time) *history.Program {
 	return &history.Program{
-		Source: session.SourceGeminiCLI, Folders: history.InFolders(history.FolderIn(history.Expand("~/.gemini", env), "tmp")), Now: now,
+		Source: session.SourceGeminiCLI, Folders: history.InFolders(history.FolderIn(history.Expand("~/.gemini", env),
+			"tmp")), Now: now,
 		Search: func(f *history.Finder, folder string) { f.Folder(folder, maxDepth, isHistory) },
 		Order:  history.SortedBy(compare), Replay: read, Commands: []string{"gemini", "gemini-cli"},
 	}

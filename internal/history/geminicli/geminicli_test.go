@@ -57,11 +57,23 @@ func TestSamplesAddUp(t *testing.T) {
 		path, id string
 		want     figures
 	}{
-		{"json-growing/3-ab2b9748b105.json", "f7633853-5cbe-4d8e-b3c7-d5cf5a8eb5a3", figures{1, 11, 9, 0, 10, 131375, 113854, 717, 1095, 133187}},
+		{
+			"json-growing/3-ab2b9748b105.json", "f7633853-5cbe-4d8e-b3c7-d5cf5a8eb5a3",
+			figures{1, 11, 9, 0, 10, 131375, 113854, 717, 1095, 133187},
+		},
 		{"jsonl-vibe.jsonl", "", figures{3, 6, 12, 0, 6, 202586, 48951, 2152, 2141, 206879}},
-		{"own-run/tmp/demo/chats/session-2026-11-22T19-02-c44b8a95.jsonl", "c44b8a95-c199-43a3-bc61-8e6a350d4988", figures{1, 2, 1, 0, 2, 7450, 2290, 89, 14, 7553}},
-		{"own-run/tmp/demo/chats/session-2026-11-22T19-02-c9528dd8.jsonl", "c9528dd8-2d97-4ab9-befa-262d665909ca", figures{2, 4, 3, 1, 4, 14100, 4420, 162, 28, 14290}},
-		{"own-run/tmp/demo/chats/session-2026-11-22T19-03-f7327ecd.jsonl", "", figures{4, 7, 4, 0, 7, 29300, 8660, 376, 42, 29718}},
+		{
+			"own-run/tmp/demo/chats/session-2026-11-22T19-02-c44b8a95.jsonl", "c44b8a95-c199-43a3-bc61-8e6a350d4988",
+			figures{1, 2, 1, 0, 2, 7450, 2290, 89, 14, 7553},
+		},
+		{
+			"own-run/tmp/demo/chats/session-2026-11-22T19-02-c9528dd8.jsonl", "c9528dd8-2d97-4ab9-befa-262d665909ca",
+			figures{2, 4, 3, 1, 4, 14100, 4420, 162, 28, 14290},
+		},
+		{
+			"own-run/tmp/demo/chats/session-2026-11-22T19-03-f7327ecd.jsonl", "",
+			figures{4, 7, 4, 0, 7, 29300, 8660, 376, 42, 29718},
+		},
 	} {
 		t.Run(filepath.Base(test.path), func(t *testing.T) {
 			h := historytest.New(t, quiet())
@@ -80,7 +92,8 @@ func TestRewoundMessagesStayBesideThePath(t *testing.T) {
 	h := historytest.New(t, quiet())
 	done := h.Import(historytest.Sample(t, "gemini-cli", "constructed", "rewind.jsonl"))
 	s := h.Sessions()[0]
-	if got := h.Talk(s); got != "user: One\nassistant: First\nuser: Two, other words\nassistant: Third" || s.Title != "Count to three" || s.MessageCount != 6 {
+	if got := h.Talk(s); got != "user: One\nassistant: First\nuser: Two, other words\nassistant: Third" ||
+		s.Title != "Count to three" || s.MessageCount != 6 {
 		t.Errorf("%q, %q, %d messages, %+v", got, s.Title, s.MessageCount, done)
 	}
 }
@@ -118,7 +131,8 @@ func TestSubagentsHangOnTheirParents(t *testing.T) {
 	if parent.Directory != "/Users/dev1/demo" {
 		t.Errorf("directory %q", parent.Directory)
 	}
-	if again := h.Import(historytest.Sample(t, "gemini-cli", "own-run", "tmp")); again.Sessions.Unchanged != 4 || again.Records.Imported != 0 {
+	if again := h.Import(historytest.Sample(t, "gemini-cli", "own-run", "tmp")); again.Sessions.Unchanged != 4 ||
+		again.Records.Imported != 0 {
 		t.Errorf("%+v", again)
 	}
 	compacted := h.Session(sourceID(h, "f7327ecd"))
@@ -131,7 +145,8 @@ func TestSubagentsHangOnTheirParents(t *testing.T) {
 func TestPiecesGiveTheWhole(t *testing.T) {
 	for _, name := range []string{"session-2026-11-22T19-02-c9528dd8.jsonl", "session-2026-11-22T19-03-f7327ecd.jsonl"} {
 		growing := geminicli.New(historytest.NoEnv, time.Now)
-		historytest.PiecesGiveTheWhole(t, historytest.Sample(t, "gemini-cli", "own-run", "tmp", "demo", "chats", name), growing, quiet())
+		historytest.PiecesGiveTheWhole(t, historytest.Sample(t, "gemini-cli", "own-run", "tmp", "demo", "chats", name),
+			growing, quiet())
 	}
 }
 
@@ -140,11 +155,15 @@ func TestPromptsCountWhereNoSessionIsLeft(t *testing.T) {
 	log := historytest.Read(t, historytest.Sample(t, "gemini-cli", "constructed", "logs.json"))
 	folder := t.TempDir()
 	testkit.Check(t, os.Mkdir(filepath.Join(folder, "chats"), 0o700))
-	for name, text := range map[string]string{"logs.json": log, "chats/session-2025-11-20T10-00-11111111.json": `{"sessionId": "11111111-0000-4000-8000-000000000001"}`} {
+	for name, text := range map[string]string{
+		"logs.json": log,
+		"chats/session-2025-11-20T10-00-11111111.json": `{"sessionId": "11111111-0000-4000-8000-000000000001"}`,
+	} {
 		testkit.Check(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	done := h.Import(filepath.Join(folder, "logs.json"))
-	if done.Records.Imported != 1 || done.Records.Skipped["prompt of a session that has a file"] != 2 || done.Sessions.New != 1 || len(done.Errors) > 0 {
+	if done.Records.Imported != 1 || done.Records.Skipped["prompt of a session that has a file"] != 2 ||
+		done.Sessions.New != 1 || len(done.Errors) > 0 {
 		t.Errorf("%+v", done)
 	}
 	grown := strings.TrimSuffix(strings.TrimSpace(log), "]") + `,{"sessionId":"` + h.Sessions()[0].SourceID + `","messageId":9,"type":"user","message":"and this","timestamp":"2027-01-01T00:00:00.000Z"}]`
@@ -194,8 +213,11 @@ func TestMessageThatIsNestedTooDeepIsKeptRaw(t *testing.T) {
 	deep := strings.Replace(asked, `"m1"`, `"deep","x":`+strings.Repeat("[", 1200)+strings.Repeat("]", 1200), 1)
 	document := strings.TrimSuffix(header, "}") + `,"messages":[` + asked + "," + deep + "," + again + `]}`
 	for name, lines := range map[string][]string{
-		"session-2026-03-01T10-00-0d9c8b7a.jsonl": {header, asked, deep, `{"$set":{"messages":[` + asked + "," + deep + `]}}`, again},
-		"session-2026-03-01T10-00-0d9c8b7a.json":  {document},
+		"session-2026-03-01T10-00-0d9c8b7a.jsonl": {
+			header, asked, deep, `{"$set":{"messages":[` + asked + "," + deep + `]}}`,
+			again,
+		},
+		"session-2026-03-01T10-00-0d9c8b7a.json": {document},
 	} {
 		h := historytest.New(t, quiet())
 		done := h.Import(h.Write(name, lines...))

@@ -128,7 +128,8 @@ func readDocument(in *history.Intake) {
 	text := in.Bytes(0, in.Found.Size)
 	var d document
 	if err := jsonx.Unmarshal(history.Unmarked(text), &d); err != nil || d.SessionID == "" || d.Messages == nil {
-		in.Fail(session.Errorf(session.Invalid, "no session of Gemini CLI: neither an object with a sessionId and messages, nor lines that begin with a header"))
+		in.Fail(session.Errorf(session.Invalid,
+			"no session of Gemini CLI: neither an object with a sessionId and messages, nor lines that begin with a header"))
 		return
 	}
 	f := newFolded(d.header)
@@ -162,7 +163,8 @@ func (f *folded) emit(in *history.Intake) {
 	}
 	about := map[string]string{"project_hash": f.ProjectHash}
 	new := history.NewSession{
-		Source: session.SourceGeminiCLI, SourceID: history.Plain(f.SessionID), Directory: directory, CreatedAt: &created, Provider: "google", Model: f.model(),
+		Source: session.SourceGeminiCLI, SourceID: history.Plain(f.SessionID), Directory: directory, CreatedAt: &created,
+		Provider: "google", Model: f.model(),
 	}
 	new.Title, new.TitleSource = f.title()
 	switch f.Kind {
@@ -205,7 +207,10 @@ func isShorter(in *history.Intake, c *history.Conversation, e *entry) bool {
 }
 
 func (f *folded) addEntry(in *history.Intake, c *history.Conversation, e *entry, directory string) {
-	added := history.Entry{Key: e.key(), Parent: e.parent.tail(), At: e.list.offset, Line: e.list.number, NoRecords: len(e.lines) == 0, Decode: e.decode}
+	added := history.Entry{
+		Key: e.key(), Parent: e.parent.tail(), At: e.list.offset, Line: e.list.number,
+		NoRecords: len(e.lines) == 0, Decode: e.decode,
+	}
 	for _, l := range e.lines {
 		if added.At, added.Line = l.offset, l.number; !in.Old(l.offset) {
 			added.Records++
@@ -307,7 +312,8 @@ func readLog(in *history.Intake) {
 			f = newFolded(header{SessionID: p.Session, StartTime: p.Timestamp, Kind: kindLog})
 			sessions[p.Session], order = f, append(order, f)
 		}
-		f.message(message{ID: "log-" + string(p.ID), Timestamp: p.Timestamp, Type: p.Type, Content: p.Message}, place{0, i + 1})
+		f.message(message{ID: "log-" + string(p.ID), Timestamp: p.Timestamp, Type: p.Type, Content: p.Message},
+			place{0, i + 1})
 	}
 	for _, f := range order {
 		here := in.Session(f.SessionID)
@@ -322,7 +328,8 @@ func readLog(in *history.Intake) {
 // hasFile reports whether a session has a file beside the log. Several may have the name that is
 // made of the beginning of an id.
 func hasFile(log, id string) bool {
-	found, _ := filepath.Glob(filepath.Join(filepath.Dir(log), "chats", "session-*-"+id[:min(8, len(id))]+".json*")) // the pattern is a good one
+	// the pattern is a good one
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(log), "chats", "session-*-"+id[:min(8, len(id))]+".json*"))
 	return slices.ContainsFunc(found, func(path string) bool {
 		head, _ := history.Head(path, 4096)
 		return bytes.Contains(head, []byte(`"`+id+`"`))

@@ -40,7 +40,8 @@ func columnUse(column string) string {
 		return "kept out" // may hold secrets
 	case "extension_data", "model_config_json", "parent_delegation":
 		return "json"
-	case "created_at", "user_set_name", "session_type", "schedule_id", "project_id", "goose_mode", "archived_at", "parent_session_id", "thread_id",
+	case "created_at", "user_set_name", "session_type", "schedule_id", "project_id", "goose_mode", "archived_at",
+		"parent_session_id", "thread_id",
 		"total_tokens", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "accumulated_cost":
 		return "note"
 	}
@@ -53,8 +54,10 @@ func columnUse(column string) string {
 // aboutRow parses a sessions row.
 func aboutRow(r history.Row) about {
 	a := about{
-		id: r.Get("id"), title: cmp.Or(r.Get("name"), r.Get("description")), directory: r.Get("working_dir"), provider: r.Get("provider_name"),
-		created: timeText(r.Get("created_at")), archived: timeText(r.Get("archived_at")), parent: r.Get("parent_session_id"), records: 1,
+		id: r.Get("id"), title: cmp.Or(r.Get("name"), r.Get("description")), directory: r.Get("working_dir"),
+		provider: r.Get("provider_name"),
+		created:  timeText(r.Get("created_at")), archived: timeText(r.Get("archived_at")), parent: r.Get("parent_session_id"),
+		records: 1,
 	}
 	a.typed(r.Get("session_type"))
 	config, _ := jsonx.ReadObject([]byte(r.Get("model_config_json")))
@@ -185,7 +188,10 @@ func maskAddress(text string) string {
 
 // timeText reads a time in any of the spellings that Goose's rows have, as UTC.
 func timeText(text string) *session.Time {
-	for _, form := range []string{time.DateTime, time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05Z07:00"} {
+	for _, form := range []string{
+		time.DateTime, time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05.999999999",
+		"2006-01-02 15:04:05Z07:00",
+	} {
 		if at, err := time.Parse(form, text); err == nil && at.Year() >= 1970 && at.Year() <= 9999 {
 			parsed := session.At(at)
 			return &parsed

@@ -117,7 +117,9 @@ func (r *reader) overlay(c *summarised) {
 		details.Instructions = r.textOf(c.proceed)
 	}
 	made.Details = session.JSONOf(details)
-	near := slices.IndexFunc(r.ledger, func(u usage) bool { return u.Purpose == session.PurposeSummary && isNear(u.CreatedAt, made.CreatedAt) })
+	near := slices.IndexFunc(r.ledger, func(u usage) bool {
+		return u.Purpose == session.PurposeSummary && isNear(u.CreatedAt, made.CreatedAt)
+	})
 	if near >= 0 {
 		made.Model, made.Provider, made.TokensBefore = r.ledger[near].Model, r.about.provider, r.ledger[near].InputTokens
 	}

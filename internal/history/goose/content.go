@@ -65,7 +65,10 @@ func partOf(block []byte) []session.Part {
 		if !ok {
 			return []session.Part{history.RawPart("block", block)}
 		}
-		part = session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: rest.Text("mimeType"), Data: data, Size: int64(len(data))}}
+		part = session.Part{
+			Kind: session.PartImage,
+			Blob: &session.Blob{MediaType: rest.Text("mimeType"), Data: data, Size: int64(len(data))},
+		}
 		if kind == blockDocument {
 			part.Kind = session.PartFile
 		}
@@ -213,7 +216,10 @@ func contents(items []raw, callID string) (text string, layout []byte, more []se
 
 // attachment turns an image, a sound or a resource with bytes into a part.
 func attachment(rest *history.Taker) (session.Part, bool) {
-	kinds := map[string]session.PartKind{"image": session.PartImage, "audio": session.PartAudio, "resource": session.PartFile}
+	kinds := map[string]session.PartKind{
+		"image": session.PartImage, "audio": session.PartAudio,
+		"resource": session.PartFile,
+	}
 	kind, ok := kinds[rest.String("type")]
 	if !ok {
 		return session.Part{}, false
@@ -226,7 +232,10 @@ func attachment(rest *history.Taker) (session.Part, bool) {
 	if !ok {
 		return session.Part{}, false
 	}
-	part := session.Part{Kind: kind, Blob: &session.Blob{MediaType: from.Text("mimeType"), Data: data, Size: int64(len(data))}}
+	part := session.Part{Kind: kind, Blob: &session.Blob{
+		MediaType: from.Text("mimeType"), Data: data,
+		Size: int64(len(data)),
+	}}
 	if kind == session.PartFile {
 		rest.Object = rest.With("resource", from.Value())
 	}

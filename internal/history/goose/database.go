@@ -43,15 +43,20 @@ type database struct {
 // decides what is read, not the version.
 func readDatabase(in *history.Intake, opened *history.SQLite) {
 	d := &database{SQLite: opened, in: in}
-	if d.has = d.Schema(tableSessions, tableMessages, tableLedger, tableThreads, tableThreadMessages, tableVersion); !d.ok() {
+	if d.has = d.Schema(tableSessions, tableMessages, tableLedger, tableThreads, tableThreadMessages,
+		tableVersion); !d.ok() {
 		return
 	}
 	d.has.Require(tableMessages, "id", "session_id", "content_json")
 	if !d.has.Has(tableSessions, "id") || !d.has.Has(tableMessages, "id") {
-		in.Fail(session.Errorf(session.Invalid, "no Goose database: it has no tables of sessions and messages as Goose makes them"))
+		in.Fail(session.Errorf(session.Invalid,
+			"no Goose database: it has no tables of sessions and messages as Goose makes them"))
 		return
 	}
-	for table, columns := range map[string][]string{tableLedger: {"id", "session_id"}, tableThreadMessages: {"id", "thread_id", "session_id"}} {
+	for table, columns := range map[string][]string{
+		tableLedger:         {"id", "session_id"},
+		tableThreadMessages: {"id", "thread_id", "session_id"},
+	} {
 		if why := d.has.Require(table, columns...); why != "" {
 			in.Problem(0, why)
 		}

@@ -57,7 +57,8 @@ func begin(in *history.Intake, line []byte) (a about, isHeader bool, err error) 
 	isHeader = o.Get("working_dir") != nil || o.Get("description") != nil || o.Get("message_count") != nil
 	switch {
 	case !ok || o.Get("type") != nil || !isMessage && !isHeader:
-		return a, false, session.Errorf(session.Invalid, "no Goose session: its first line is neither a session's metadata nor a message")
+		return a, false, session.Errorf(session.Invalid,
+			"no Goose session: its first line is neither a session's metadata nor a message")
 	case isMessage:
 		isHeader = false
 		a.inFile = true
@@ -137,7 +138,8 @@ func readExport(in *history.Intake) (is bool, err error) {
 	case o.String("id") == "":
 		return true, session.Errorf(session.Invalid, "no Goose session: the export has no id")
 	case broken != nil:
-		in.Problem(0, fmt.Sprintf("the export is broken: %s; %d messages before that are imported", history.Reason(broken), len(r.records)))
+		in.Problem(0, fmt.Sprintf("the export is broken: %s; %d messages before that are imported", history.Reason(broken),
+			len(r.records)))
 	}
 	r.about = aboutFile(o)
 	r.about.otherwise = session.At(in.Found.ModifiedAt)
@@ -169,7 +171,10 @@ func rowOf(line []byte) *row {
 	case jsonx.DeeperThan(line, history.MaxDepth):
 		return &row{Content: line, broken: "nested too deep"}
 	}
-	return &row{MessageID: o.String("id"), Role: o.String("role"), Created: createdOf(o.Get("created")), Content: o.Get("content"), Metadata: o.Get("metadata")}
+	return &row{
+		MessageID: o.String("id"), Role: o.String("role"), Created: createdOf(o.Get("created")),
+		Content: o.Get("content"), Metadata: o.Get("metadata"),
+	}
 }
 
 // createdOf parses a time that may be spelled out.

@@ -94,7 +94,10 @@ func TestGoosePlaces(t *testing.T) {
 func TestGooseFinds(t *testing.T) {
 	root := t.TempDir()
 	sessions := filepath.Join(root, "data", "sessions")
-	for _, name := range []string{"data/sessions/sessions.db", "data/sessions/20250102_1.jsonl", "data/sessions/20250101_1.jsonl", "data/sessions/notes.txt", "config/secrets.jsonl", "state/logs/x.jsonl"} {
+	for _, name := range []string{
+		"data/sessions/sessions.db", "data/sessions/20250102_1.jsonl",
+		"data/sessions/20250101_1.jsonl", "data/sessions/notes.txt", "config/secrets.jsonl", "state/logs/x.jsonl",
+	} {
 		path := filepath.Join(root, name)
 		testkit.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		if err := os.WriteFile(path, []byte("x"), 0o000); err != nil { // finding opens nothing
@@ -115,7 +118,8 @@ func TestGooseFinds(t *testing.T) {
 			t.Errorf("%v: %v %v %v", roots, names, problems, err)
 		}
 	}
-	if _, problems, _ := goose.New(historytest.NoEnv).Find(t.Context(), []string{filepath.Join(root, "nowhere")}); len(problems) != 1 {
+	if _, problems, _ := goose.New(historytest.NoEnv).Find(t.Context(),
+		[]string{filepath.Join(root, "nowhere")}); len(problems) != 1 {
 		t.Errorf("%v", problems)
 	}
 }

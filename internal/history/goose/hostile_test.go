@@ -50,13 +50,15 @@ func put(id, role, content string, created int, metadata string) string {
 	if metadata != "" {
 		meta = quote(metadata)
 	}
-	return fmt.Sprintf("INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp, metadata_json) VALUES (%s, '20260314_1', %s, %s, %d, %s);",
+	return fmt.Sprintf("INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp, "+
+		"metadata_json) VALUES (%s, '20260314_1', %s, %s, %d, %s);",
 		quote(id), quote(role), quote(content), created, meta)
 }
 
 func TestGooseEditedPromptIsABranch(t *testing.T) {
 	h := newHouse(t)
-	db := h.load("", schema, say("a", "user", "one", 0), say("b", "assistant", "two", 1), say("c", "user", "three", 2), say("d", "assistant", "four", 3))
+	db := h.load("", schema, say("a", "user", "one", 0), say("b", "assistant", "two", 1), say("c", "user", "three", 2),
+		say("d", "assistant", "four", 3))
 	h.Import(db)
 	h.Change(db, `DELETE FROM messages WHERE message_id IN ('c', 'd')`, say("e", "user", "otherwise", 9))
 	if done := h.Import(db); done.Records.Imported != 1 {
@@ -76,7 +78,8 @@ func TestGooseRowThatGrewIsAnotherVersion(t *testing.T) {
 	h.Import(db)
 	s := h.Session("20260314_1")
 	rows := h.Entries(s.ID)
-	if got := historytest.Texts(rows); got != "one tw two and more" || *s.HeadID != rows[2].RowID || *rows[2].ParentID != rows[0].RowID {
+	if got := historytest.Texts(rows); got != "one tw two and more" || *s.HeadID != rows[2].RowID ||
+		*rows[2].ParentID != rows[0].RowID {
 		t.Errorf("%s, head %v", got, s.Head)
 	}
 	if done := h.Import(db); done.Records.Imported != 0 {
@@ -90,7 +93,8 @@ func TestGooseCompactionAfterTheFirstImport(t *testing.T) {
 	h.Import(db)
 	h.Change(db, `UPDATE messages SET metadata_json = '{"userVisible":true,"agentVisible":false}'`,
 		put("s", "user", `[{"type":"text","text":"In short."}]`, 1773478810, `{"userVisible":false,"agentVisible":true}`),
-		put("p", "assistant", `[{"type":"text","text":"Go on."}]`, 1773478810, `{"userVisible":false,"agentVisible":true}`), say("c", "user", "three", 11))
+		put("p", "assistant", `[{"type":"text","text":"Go on."}]`, 1773478810, `{"userVisible":false,"agentVisible":true}`),
+		say("c", "user", "three", 11))
 	h.Import(db)
 	s := h.Session("20260314_1")
 	got, err := h.Store.Effective(t.Context(), s)
@@ -101,7 +105,8 @@ func TestGooseCompactionAfterTheFirstImport(t *testing.T) {
 	h.Change(db, `UPDATE messages SET metadata_json = '{"userVisible":' || (message_id NOT IN ('s', 'p')) || ',"agentVisible":false}'`,
 		`UPDATE messages SET metadata_json = REPLACE(REPLACE(metadata_json, ':0', ':false'), ':1', ':true')`,
 		put("s2", "user", `[{"type":"text","text":"In shorter."}]`, 1773478830, `{"userVisible":false,"agentVisible":true}`),
-		put("p2", "assistant", `[{"type":"text","text":"Go on."}]`, 1773478830, `{"userVisible":false,"agentVisible":true}`), say("d", "user", "four", 40))
+		put("p2", "assistant", `[{"type":"text","text":"Go on."}]`, 1773478830, `{"userVisible":false,"agentVisible":true}`),
+		say("d", "user", "four", 40))
 	h.Import(db)
 	s = h.Session("20260314_1")
 	if got, err = h.Store.Effective(t.Context(), s); err != nil || got.Summary != "In shorter." || s.CompactionCount != 2 {
@@ -127,19 +132,45 @@ func TestGooseRowsOfAnyKind(t *testing.T) {
 		{"content that is no list", put("a", "user", `{"type":"text"}`, 1773478800, ""), `{"type":"text"}`, 0, 1, 1},
 		{"content that is cut off", put("a", "user", `[{"type":"te`, 1773478800, ""), `[{"type":"te`, 0, 1, 1},
 		{"no content", `INSERT INTO messages (session_id, role) VALUES ('20260314_1', 'user')`, "", 0, 1, 1},
-		{"content in a string", put("a", "user", `"[{\"type\":\"text\",\"text\":\"inside\"}]"`, 1773478800, ""), "inside", 1, 0, 0},
+		{
+			"content in a string", put("a", "user", `"[{\"type\":\"text\",\"text\":\"inside\"}]"`, 1773478800, ""), "inside", 1,
+			0, 0,
+		},
 		{"content of bytes that are no UTF-8", `INSERT INTO messages (session_id, role, content_json) VALUES ('20260314_1', 'user', CAST(x'5b7b2274797065223a2274657874222c2274657874223a22ff227d5d' AS TEXT))`, "\ufffd", 1, 0, 0},
-		{"NUL and half a pair", put("a", "user", `[{"type":"text","text":"a\u0000b\ud800"}]`, 1773478800, ""), "a\ufffdb\ufffd", 1, 0, 0},
+		{
+			"NUL and half a pair", put("a", "user", `[{"type":"text","text":"a\u0000b\ud800"}]`, 1773478800, ""),
+			"a\ufffdb\ufffd", 1, 0, 0,
+		},
 		{"an unknown role", put("a", "robot", `[]`, 1773478800, ""), "[]", 0, 1, 1},
-		{"times of all kinds", put("a", "user", `[{"type":"text","text":"two"}]`, 1773478802, "") + put("b", "user", `[{"type":"text","text":"one"}]`, 1773478801000, "") +
+		{"times of all kinds", put("a", "user", `[{"type":"text","text":"two"}]`, 1773478802, "") +
+			put("b", "user", `[{"type":"text","text":"one"}]`, 1773478801000, "") +
 			`INSERT INTO messages (session_id, role, content_json, created_timestamp) VALUES ('20260314_1', 'user', '[{"type":"text","text":"none"}]', 'soon')`, "one none two", 3, 0, 0},
-		{"one id for all", say("a", "user", "one", 1) + say("a", "user", "one", 1) + say("a", "user", "two", 1), "one one two", 3, 0, 0},
-		{"metadata that are none", put("a", "user", `[{"type":"text","text":"seen"}]`, 1773478800, `{"userVisible"`), "seen", 1, 0, 0},
-		{"nested too deep", put("a", "user", `[`+strings.Repeat(`[`, 2000)+strings.Repeat(`]`, 2000)+`]`, 1773478800, ""), strings.Repeat("[", 2001) + strings.Repeat("]", 2001), 0, 1, 1},
+		{
+			"one id for all", say("a", "user", "one", 1) + say("a", "user", "one", 1) + say("a", "user", "two", 1),
+			"one one two", 3, 0, 0,
+		},
+		{
+			"metadata that are none", put("a", "user", `[{"type":"text","text":"seen"}]`, 1773478800, `{"userVisible"`), "seen",
+			1, 0, 0,
+		},
+		{
+			"nested too deep", put("a", "user", `[`+strings.Repeat(`[`, 2000)+strings.Repeat(`]`, 2000)+`]`, 1773478800, ""),
+			strings.Repeat("[", 2001) + strings.Repeat("]", 2001), 0, 1, 1,
+		},
 		{"a large row", put("a", "user", `[{"type":"text","text":"`+big+`"}]`, 1773478800, ""), big, 1, 0, 0},
-		{"a parent that is its own child", `UPDATE sessions SET parent_session_id = id;` + say("a", "user", "one", 1), "one", 1, 0, 0},
-		{"blocks that are none", put("a", "user", `[1,null,"x",{"type":"text","text":"one"},{}]`, 1773478800, ""), "one", 1, 0, 0},
-		{"a thousand blocks too many", put("a", "assistant", `[{"type":"text","text":"one"}`+strings.Repeat(`,{"type":"image","data":"x"}`, 3000)+`]`, 1773478800, ""), "one", 1, 0, 0},
+		{
+			"a parent that is its own child", `UPDATE sessions SET parent_session_id = id;` + say("a", "user", "one", 1), "one",
+			1, 0, 0,
+		},
+		{
+			"blocks that are none", put("a", "user", `[1,null,"x",{"type":"text","text":"one"},{}]`, 1773478800, ""), "one", 1,
+			0, 0,
+		},
+		{
+			"a thousand blocks too many", put("a", "assistant",
+				`[{"type":"text","text":"one"}`+strings.Repeat(`,{"type":"image","data":"x"}`, 3000)+`]`, 1773478800, ""), "one", 1,
+			0, 0,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
@@ -176,8 +207,12 @@ func TestGooseDatabasesOfAnyKind(t *testing.T) {
 		session bool
 	}{
 		{"an empty file", func(h *house) string { return h.file("sessions.db", "") }, "empty", false},
-		{"text", func(h *house) string { return h.file("sessions.db", "this is no database, though it is long enough") }, "no SQLite database", false},
-		{"another program's", func(h *house) string { return h.load("", `CREATE TABLE sessions (id TEXT); CREATE TABLE other (x)`) }, "no Goose database", false},
+		{"text", func(h *house) string {
+			return h.file("sessions.db", "this is no database, though it is long enough")
+		}, "no SQLite database", false},
+		{"another program's", func(h *house) string {
+			return h.load("", `CREATE TABLE sessions (id TEXT); CREATE TABLE other (x)`)
+		}, "no Goose database", false},
 		{"a damaged one", func(h *house) string {
 			db := h.load("", schema, say("a", "user", strings.Repeat("long ", 20000), 1))
 			bytes := []byte(historytest.Read(h.T, db))
@@ -244,7 +279,10 @@ func TestGooseFilesOfAnyKind(t *testing.T) {
 		{"half a last line", head + one + two[:20], "", "one"},
 		{"a last line without its end", head + one + strings.TrimSpace(two), "", "one two"},
 		{"blank lines", head + "\n" + one + "\n" + two, "", "one two"},
-		{"a large line", head + one + strings.Replace(two, "two", strings.Repeat("x", large()), 1), "", "one " + strings.Repeat("x", large())},
+		{
+			"a large line", head + one + strings.Replace(two, "two", strings.Repeat("x", large()), 1), "",
+			"one " + strings.Repeat("x", large()),
+		},
 		{"a line that is no message", head + `{"a":1}` + "\n" + one, "no message", "one"},
 		{"content in a string", head + `{"role":"user","created":1754035200,"content":"[{\"type\":\"text\",\"text\":\"one\"}]"}` + "\n", "", "one"},
 	} {
@@ -256,7 +294,8 @@ func TestGooseFilesOfAnyKind(t *testing.T) {
 			for _, p := range done.Errors {
 				problems += fmt.Sprintf("%s line %d: %s;", p.Path, p.Line, p.Error)
 			}
-			if !strings.Contains(problems, test.says) || test.says == "" && problems != "" || test.says != "" && !strings.Contains(problems, path) {
+			if !strings.Contains(problems, test.says) || test.says == "" && problems != "" ||
+				test.says != "" && !strings.Contains(problems, path) {
 				t.Errorf("problems %q", problems)
 			}
 			if test.texts == "" {
@@ -370,13 +409,17 @@ func TestGooseExport(t *testing.T) {
 	path := h.file("export.json", text)
 	done := h.Import(path)
 	s := h.Session("20260314_2")
-	if done.Records.Imported != 3 || s.Title != "Fix the parser" || s.InputTokens != 91800-70200-5100 || s.CacheReadTokens != 70200 || s.CacheWriteTokens != 5100 || s.OutputTokens != 4600 || *s.CostNanoUSD != 187_300_000 {
+	if done.Records.Imported != 3 || s.Title != "Fix the parser" || s.InputTokens != 91800-70200-5100 ||
+		s.CacheReadTokens != 70200 || s.CacheWriteTokens != 5100 || s.OutputTokens != 4600 || *s.CostNanoUSD != 187_300_000 {
 		t.Errorf("%+v %+v", done, s)
 	}
 	if got := historytest.Texts(h.Entries(s.ID)); got != "hi hello" {
 		t.Errorf("%q", got)
 	}
-	for name, bad := range map[string]string{"cut off": text[:400], "no id": `{"conversation":[]}`, "no list": `{"id":"x","conversation":{}}`} {
+	for name, bad := range map[string]string{
+		"cut off": text[:400], "no id": `{"conversation":[]}`,
+		"no list": `{"id":"x","conversation":{}}`,
+	} {
 		if done := h.Import(h.file("bad.json", bad)); len(done.Errors) == 0 {
 			t.Errorf("%s: %+v", name, done)
 		}
@@ -395,7 +438,8 @@ func TestGooseIsNeverWrittenTo(t *testing.T) {
 // The reader opens no table with secrets: here the page of such a table is damaged.
 func TestGooseNeverReadsWhatMayHoldSecrets(t *testing.T) {
 	h := newHouse(t)
-	db := h.load("", schema, say("a", "user", "one", 0), `CREATE TABLE provider_inventory_entries (k TEXT)`, `INSERT INTO provider_inventory_entries VALUES ('x')`)
+	db := h.load("", schema, say("a", "user", "one", 0), `CREATE TABLE provider_inventory_entries (k TEXT)`,
+		`INSERT INTO provider_inventory_entries VALUES ('x')`)
 	opened := testkit.Must(sql.Open("sqlite", db))(t)
 	defer opened.Close()
 	var page int64

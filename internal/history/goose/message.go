@@ -112,7 +112,8 @@ func setModel(m *session.Message, metadata jsonx.Object) {
 		return
 	}
 	inference := metadata.Inner("inference")
-	m.Provider, m.Model = inference.String("provider"), cmp.Or(inference.String("resolvedModel"), inference.String("requestedModel"))
+	m.Provider, m.Model = inference.String("provider"),
+		cmp.Or(inference.String("resolvedModel"), inference.String("requestedModel"))
 	if string(metadata.Get("outputTokenLimitReached")) == "true" {
 		m.Finish = session.FinishLength
 	}

@@ -31,12 +31,14 @@ func told(id, text string, second int, metadata string) string {
 
 // summarise is what Goose does to a pair: it hides both and says what happened at their time.
 func summarise(id string, second int) string {
-	return `UPDATE messages SET metadata_json = '` + forPeople + `' WHERE message_id IN ('` + id + `q', '` + id + `r');` + told(id+"s", "It used "+id, second, forModel)
+	return `UPDATE messages SET metadata_json = '` + forPeople + `' WHERE message_id IN ('` + id + `q', '` + id + `r');` +
+		told(id+"s", "It used "+id, second, forModel)
 }
 
 func TestGoosePairsAreReplacedByTheirSummaries(t *testing.T) {
 	h := newHouse(t)
-	db := h.load("", schema, say("a", "user", "one", 0), used("b", 1, ""), used("c", 1, ""), used("d", 2, ""), say("e", "assistant", "done", 3))
+	db := h.load("", schema, say("a", "user", "one", 0), used("b", 1, ""), used("c", 1, ""), used("d", 2, ""),
+		say("e", "assistant", "done", 3))
 	h.Import(db)
 	s := h.Session("20260314_1")
 	whole := s.ContextTokens
@@ -65,12 +67,14 @@ func TestGoosePairsAreReplacedByTheirSummaries(t *testing.T) {
 	rows := h.Rows()
 	h.Change(db, `UPDATE sessions SET name = name || '!'`)
 	h.Import(db)
-	if effective, _ := h.Store.Effective(t.Context(), h.Session("20260314_1")); effective == nil || h.Session("20260314_1").CompactionCount != 1 || effective.Strategy != session.StrategyPrune {
+	if effective, _ := h.Store.Effective(t.Context(), h.Session("20260314_1")); effective == nil ||
+		h.Session("20260314_1").CompactionCount != 1 || effective.Strategy != session.StrategyPrune {
 		t.Errorf("%d rows, then %d: %+v", rows, h.Rows(), effective)
 	}
 	h.Change(db, summarise("d", 2), say("f", "user", "more", 9))
 	h.Import(db)
-	claim("when the third is, too", append(all([]string{"user: It used b", "user: It used c", "user: It used d"}), "user: more")...)
+	claim("when the third is, too", append(all([]string{"user: It used b", "user: It used c", "user: It used d"}),
+		"user: more")...)
 
 	for range 2 {
 		s = h.Session("20260314_1")
@@ -86,15 +90,21 @@ func TestGoosePairsAreReplacedByTheirSummaries(t *testing.T) {
 func TestGoosePairsBeforeAndAfterACompaction(t *testing.T) {
 	h := newHouse(t)
 	h.Import(h.load("", schema,
-		put("a", "user", `[{"type":"text","text":"one"}]`, 1773478800, forPeople), used("b", 1, forPeople), told("bs", "It used b", 1, forNobody), used("c", 2, forPeople),
-		told("A", "the summary", 10, forModel), put("B", "assistant", `[{"type":"text","text":"go on"}]`, 1773478810, forModel),
-		told("p", "two", 11, ""), used("d", 12, forPeople), told("ds", "It used d", 12, forModel), say("e", "assistant", "done", 13)))
+		put("a", "user", `[{"type":"text","text":"one"}]`, 1773478800, forPeople), used("b", 1, forPeople),
+		told("bs", "It used b", 1, forNobody), used("c", 2, forPeople),
+		told("A", "the summary", 10, forModel),
+		put("B", "assistant", `[{"type":"text","text":"go on"}]`, 1773478810, forModel),
+		told("p", "two", 11, ""), used("d", 12, forPeople), told("ds", "It used d", 12, forModel),
+		say("e", "assistant", "done", 13)))
 	s := h.Session("20260314_1")
 	for i, want := range []string{
 		"user: <conversation_summary> the summary|user: two|user: It used d|assistant: done",
-		"user: <conversation_summary> the summary|user: two|assistant: (shell call_d)|tool: [call_d: out of d]|assistant: done",
-		"user: one|user: It used b|assistant: (shell call_c)|tool: [call_c: out of c]|user: two|assistant: (shell call_d)|tool: [call_d: out of d]|assistant: done",
-		"user: one|assistant: (shell call_b)|tool: [call_b: out of b]|assistant: (shell call_c)|tool: [call_c: out of c]|user: two|assistant: (shell call_d)|tool: [call_d: out of d]|assistant: done",
+		"user: <conversation_summary> the summary|user: two|assistant: (shell call_d)|tool: [call_d: out of d]|assistant: " +
+			"done",
+		"user: one|user: It used b|assistant: (shell call_c)|tool: [call_c: out of c]|user: two|assistant: " +
+			"(shell call_d)|tool: [call_d: out of d]|assistant: done",
+		"user: one|assistant: (shell call_b)|tool: [call_b: out of b]|assistant: (shell call_c)|tool: [call_c: " +
+			"out of c]|user: two|assistant: (shell call_d)|tool: [call_d: out of d]|assistant: done",
 	} {
 		lines := h.Given(s.ID)
 		for k := range lines {
@@ -114,7 +124,8 @@ func TestGoosePairsBeforeAndAfterACompaction(t *testing.T) {
 // A file for Goose hides the pairs from its model again, and what is read from it is the same.
 func TestGooseWritesPairs(t *testing.T) {
 	h := newHouse(t)
-	h.Import(h.load("", schema, say("a", "user", "one", 0), used("b", 1, forPeople), told("bs", "It used b", 1, forModel), say("e", "assistant", "done", 3)))
+	h.Import(h.load("", schema, say("a", "user", "one", 0), used("b", 1, forPeople), told("bs", "It used b", 1, forModel),
+		say("e", "assistant", "done", 3)))
 	s := h.Session("20260314_1")
 	overlay := testkit.Must(h.Store.Effective(t.Context(), s))(t)
 	var out bytes.Buffer

@@ -160,7 +160,8 @@ func (r *reader) fork(own *history.Prints) {
 		}
 		m := &r.records[i]
 		return prints.Take(m.print, func(key string) bool {
-			return m.messageID == "" || strings.HasPrefix(key, m.messageID+"#") || strings.HasPrefix(key, "msg_") || strings.HasPrefix(key, "h:")
+			return m.messageID == "" || strings.HasPrefix(key, m.messageID+"#") || strings.HasPrefix(key, "msg_") ||
+				strings.HasPrefix(key, "h:")
 		})
 	})
 	for i, of := range copied {
@@ -201,7 +202,10 @@ func (r *reader) describe() {
 		r.in.Skip(history.SkipKnown, a.records)
 	}
 	c.Title = a.title
-	c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Value()), ArchivedAt: a.archived}
+	c.Fields = &history.Changes{
+		Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Value()),
+		ArchivedAt: a.archived,
+	}
 	r.startedBy()
 }
 

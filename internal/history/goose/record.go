@@ -82,9 +82,16 @@ func (r *reader) add(in *row) {
 		why = "a message of role " + history.Plain(in.Role)
 	}
 	if m.why = why; why != "" {
-		m.print = jsonx.Fingerprint(jsonx.Object{jsonx.MemberOf("role", in.Role), jsonx.MemberOf("raw", history.Plain(in.Content))})
+		m.print = jsonx.Fingerprint(jsonx.Object{
+			jsonx.MemberOf("role", in.Role),
+			jsonx.MemberOf("raw", history.Plain(in.Content)),
+		})
 	} else {
-		m.print = jsonx.Fingerprint(jsonx.Object{jsonx.MemberOf("role", in.Role), {Key: "at", Value: secondsOf(in.Created)}, {Key: "content", Value: jsonx.Array(withoutPatches(blocks))}})
+		m.print = jsonx.Fingerprint(jsonx.Object{
+			jsonx.MemberOf("role", in.Role),
+			{Key: "at", Value: secondsOf(in.Created)},
+			{Key: "content", Value: jsonx.Array(withoutPatches(blocks))},
+		})
 		m.says, m.text = r.sayings(blocks)
 	}
 	r.records = append(r.records, m)
@@ -134,7 +141,8 @@ func blocksOf(in *row) (blocks []raw, why string) {
 	if jsonx.DeeperThan(content, history.MaxDepth) {
 		return nil, "its content is nested too deep"
 	}
-	if text, exact := jsonx.Text(bytes.TrimSpace(content)); exact && json.Valid([]byte(text)) && !jsonx.DeeperThan([]byte(text), history.MaxDepth) {
+	if text, exact := jsonx.Text(bytes.TrimSpace(content)); exact && json.Valid([]byte(text)) &&
+		!jsonx.DeeperThan([]byte(text), history.MaxDepth) {
 		content = []byte(text) // a list inside a string
 	}
 	blocks, ok := jsonx.ReadArray(content)
@@ -162,7 +170,8 @@ func metadataOf(metadata []byte) (user, agent bool, u *usage) {
 	if !ok {
 		return true, true, nil
 	}
-	if user, agent = string(o.Get("userVisible")) != "false", string(o.Get("agentVisible")) != "false"; o.Get("userVisible") == nil || o.Get("agentVisible") == nil {
+	if user, agent = string(o.Get("userVisible")) != "false",
+		string(o.Get("agentVisible")) != "false"; o.Get("userVisible") == nil || o.Get("agentVisible") == nil {
 		user, agent = true, true
 	}
 	if usage := o.Inner("usage"); len(usage) > 0 {

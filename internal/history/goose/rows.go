@@ -44,7 +44,8 @@ func (d *database) messages(r *reader, table, where, of string) {
 		}
 		if in.Large {
 			r.in.Skip(history.SkipTooLarge, 1)
-			r.in.Problem(0, fmt.Sprintf("%smessage %s, row %d, is over %d MiB; left out", r.called(), history.Plain(in.MessageID), in.ID, history.MaxLine>>20))
+			r.in.Problem(0, fmt.Sprintf("%smessage %s, row %d, is over %d MiB; left out", r.called(),
+				history.Plain(in.MessageID), in.ID, history.MaxLine>>20))
 			return nil
 		}
 		r.add(in)
@@ -65,7 +66,10 @@ func (d *database) usage(r *reader) {
 		for _, c := range columns {
 			o = append(o, jsonx.MemberOf(c.Name, c.Text))
 		}
-		r.add(&row{ID: int64(len(r.records)), Created: []byte(columns.Get("created_timestamp")), Content: o.Value(), broken: "usage of a session that is gone"})
+		r.add(&row{
+			ID: int64(len(r.records)), Created: []byte(columns.Get("created_timestamp")), Content: o.Value(),
+			broken: "usage of a session that is gone",
+		})
 	}, r.about.id)
 }
 
@@ -96,7 +100,8 @@ func (d *database) threads() {
 	}
 	var list []history.Row
 	if d.has.Has(tableThreads, "id") {
-		d.EachRow(tableThreads, d.has[tableThreads], `ORDER BY `+d.has.Column(tableThreads, "created_at", "id"), func(r history.Row) { list = append(list, r) })
+		d.EachRow(tableThreads, d.has[tableThreads], `ORDER BY `+d.has.Column(tableThreads, "created_at", "id"),
+			func(r history.Row) { list = append(list, r) })
 	}
 	for _, c := range list {
 		id := c.Get("id")

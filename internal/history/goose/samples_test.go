@@ -24,7 +24,10 @@ func sampled(t *testing.T) (h *house, db string) {
 func TestGooseSamplesAddUp(t *testing.T) {
 	h := newHouse(t)
 	db := h.load("", historytest.Read(t, sample(t, "constructed", "schema-17.sql")))
-	paths := []string{db, sample(t, "constructed", "20250925_143012.jsonl"), sample(t, "constructed", "20250801_080000.jsonl")}
+	paths := []string{
+		db, sample(t, "constructed", "20250925_143012.jsonl"),
+		sample(t, "constructed", "20250801_080000.jsonl"),
+	}
 	done := h.Import(paths...)
 	if done.Sessions.New != 7 {
 		t.Errorf("sessions %+v", done.Sessions)
@@ -36,7 +39,8 @@ func TestGooseSamplesAddUp(t *testing.T) {
 	}, Waiting: 1}
 	testkit.Equal(t, want, done.Records)
 	before := dump(h)
-	if done := h.Import(paths...); done.Records.Read != 0 || done.Sessions.New+done.Sessions.Updated != 0 || dump(h) != before {
+	if done := h.Import(paths...); done.Records.Read != 0 || done.Sessions.New+done.Sessions.Updated != 0 ||
+		dump(h) != before {
 		t.Errorf("the second import did something: %+v", done)
 	}
 	recent := os.Chtimes(db, h.Session("20260314_1").UpdatedAt.Time, h.Session("20260314_1").UpdatedAt.Time)
@@ -48,7 +52,8 @@ func TestGooseSamplesAddUp(t *testing.T) {
 // dump writes what the store holds.
 func dump(h *house) string {
 	h.Helper()
-	return h.Dump("20260314_1", "20260314_2", "20260314_3", "20260314_4", "20250925_143012", "20260101_9", "20250801_080000")
+	return h.Dump("20260314_1", "20260314_2", "20260314_3", "20260314_4", "20250925_143012", "20260101_9",
+		"20250801_080000")
 }
 
 func TestGooseCompactionIsAnOverlay(t *testing.T) {
@@ -66,7 +71,8 @@ func TestGooseCompactionIsAnOverlay(t *testing.T) {
 	if through := byID[*got.ThroughID]; through.ExternalID != "m_a5#0" {
 		t.Errorf("through %s", through.ExternalID)
 	}
-	if s.CompactionCount != 1 || !strings.HasPrefix(got.Summary, "Goal: make the parser tests pass.") || got.Trigger != session.TriggerImport || got.MessageCount != 6 {
+	if s.CompactionCount != 1 || !strings.HasPrefix(got.Summary, "Goal: make the parser tests pass.") ||
+		got.Trigger != session.TriggerImport || got.MessageCount != 6 {
 		t.Errorf("%d compactions, %+v", s.CompactionCount, got)
 	}
 	for key, want := range map[string]struct {
@@ -87,8 +93,10 @@ func TestGooseCompactionIsAnOverlay(t *testing.T) {
 		"m_sys#0": {false, true, "", session.Program, session.KindUnknown},
 	} {
 		m := byKey[key]
-		if m.InContext != want.context || m.Display != want.display || m.Role != want.role || m.Origin != want.origin || m.Kind != want.kind {
-			t.Errorf("%s: context %v display %v role %q origin %q kind %q", key, m.InContext, m.Display, m.Role, m.Origin, m.Kind)
+		if m.InContext != want.context || m.Display != want.display || m.Role != want.role || m.Origin != want.origin ||
+			m.Kind != want.kind {
+			t.Errorf("%s: context %v display %v role %q origin %q kind %q", key, m.InContext, m.Display, m.Role, m.Origin,
+				m.Kind)
 		}
 	}
 	if m := byKey["m_a8#0"]; !strings.Contains(string(m.Extra), `"repeats":"m_a5#0"`) {
@@ -97,7 +105,8 @@ func TestGooseCompactionIsAnOverlay(t *testing.T) {
 	if m := byKey["m_a9#0"]; m.CreatedAt.UnixMilli() != 1773478880250 || m.Model != "claude-sonnet-4-5" {
 		t.Errorf("a time in milliseconds: %v, model %q", m.CreatedAt, m.Model)
 	}
-	if m := byKey["m_a3#0"]; m.Parts[0].CallPartID == nil || m.Parts[0].IsError == nil || !*m.Parts[0].IsError || m.Parts[0].Text != "FAIL lexer_test.go:41" {
+	if m := byKey["m_a3#0"]; m.Parts[0].CallPartID == nil || m.Parts[0].IsError == nil || !*m.Parts[0].IsError ||
+		m.Parts[0].Text != "FAIL lexer_test.go:41" {
 		t.Errorf("%+v", m.Parts)
 	}
 	if byKey["m_a5#0"].Origin != session.Program {
@@ -108,7 +117,8 @@ func TestGooseCompactionIsAnOverlay(t *testing.T) {
 func TestGooseUsageIsTheLedgers(t *testing.T) {
 	h, _ := sampled(t)
 	s := h.Session("20260314_1")
-	if s.InputTokens != 9500 || s.CacheReadTokens != 19000 || s.CacheWriteTokens != 2200 || s.OutputTokens != 560 || *s.CostNanoUSD != 46_100_000 {
+	if s.InputTokens != 9500 || s.CacheReadTokens != 19000 || s.CacheWriteTokens != 2200 || s.OutputTokens != 560 ||
+		*s.CostNanoUSD != 46_100_000 {
 		t.Errorf("%+v", s)
 	}
 	purposes := map[session.Purpose]int{}
@@ -122,7 +132,8 @@ func TestGooseUsageIsTheLedgers(t *testing.T) {
 		t.Errorf("%v", purposes)
 	}
 	old := h.Calls(h.Session("20250925_143012").ID)
-	if len(old) != 1 || old[0].Model != "" || old[0].InputTokens != 1100 || old[0].CostNanoUSD != nil || !strings.Contains(string(old[0].Metadata), "carried_forward") {
+	if len(old) != 1 || old[0].Model != "" || old[0].InputTokens != 1100 || old[0].CostNanoUSD != nil ||
+		!strings.Contains(string(old[0].Metadata), "carried_forward") {
 		t.Errorf("%+v", old)
 	}
 	if child := h.Calls(h.Session("20260314_3").ID); len(child) != 1 || child[0].CostNanoUSD != nil {
@@ -142,13 +153,15 @@ func TestGooseFamilies(t *testing.T) {
 	if effective, err := h.Store.Effective(t.Context(), fork); err != nil || effective != nil {
 		t.Errorf("the fork was made before the compaction: %+v, %v", effective, err)
 	}
-	if child.ParentID != origin.ID || child.ParentKind != session.ParentChild || child.Kind != "subagent" || child.Title != "look up CR rules" {
+	if child.ParentID != origin.ID || child.ParentKind != session.ParentChild || child.Kind != "subagent" ||
+		child.Title != "look up CR rules" {
 		t.Errorf("child %+v", child)
 	}
 	if prompt := h.Entries(child.ID)[0]; prompt.Origin != session.Model {
 		t.Errorf("a model asked the sub-agent, not a %s", prompt.Origin)
 	}
-	if link, err := h.Store.Link(t.Context(), child); err != nil || link == nil || link.Message == nil || link.Message.Seq != 5 {
+	if link, err := h.Store.Link(t.Context(), child); err != nil || link == nil || link.Message == nil ||
+		link.Message.Seq != 5 {
 		t.Errorf("what started the child: %+v %v", link, err)
 	}
 	lost := h.Session("20260101_9")
@@ -219,7 +232,8 @@ func TestGooseSamplesSomeTimeLater(t *testing.T) {
 		t.Errorf("path %s", got)
 	}
 	kept := h.Session("20260314_3")
-	if kept.ID != gone.ID || kept.MessageCount != 2 || len(h.Calls(kept.ID)) != calls || !strings.Contains(string(kept.Metadata), `"gone":"deleted in Goose"`) {
+	if kept.ID != gone.ID || kept.MessageCount != 2 || len(h.Calls(kept.ID)) != calls ||
+		!strings.Contains(string(kept.Metadata), `"gone":"deleted in Goose"`) {
 		t.Errorf("the deleted session: %+v", kept)
 	}
 	fresh := h.Session("20260314_3@20260314T180000Z")

@@ -35,7 +35,8 @@ func usageOf(column func(name string) []byte) usage {
 
 // namesInMessages are the names that columns have in the usage of a message.
 var namesInMessages = map[string]string{
-	"input_tokens": "inputTokens", "output_tokens": "outputTokens", "cache_read_tokens": "cacheReadTokens", "cache_write_tokens": "cacheWriteTokens", "cost": "cost",
+	"input_tokens": "inputTokens", "output_tokens": "outputTokens", "cache_read_tokens": "cacheReadTokens",
+	"cache_write_tokens": "cacheWriteTokens", "cost": "cost",
 }
 
 // usageOfMessage parses what a message says of its call.
@@ -159,7 +160,8 @@ func (r *reader) opening(u *usage, source string, at session.Time) (fresh bool) 
 	c.Purpose, c.Model = session.PurposeChat, ""
 	if had := r.talk.Here; had != nil {
 		c.InputTokens, c.OutputTokens = max(0, c.InputTokens-had.InputTokens), max(0, c.OutputTokens-had.OutputTokens)
-		c.CacheReadTokens, c.CacheWriteTokens = max(0, c.CacheReadTokens-had.CacheReadTokens), max(0, c.CacheWriteTokens-had.CacheWriteTokens)
+		c.CacheReadTokens, c.CacheWriteTokens = max(0, c.CacheReadTokens-had.CacheReadTokens),
+			max(0, c.CacheWriteTokens-had.CacheWriteTokens)
 		if c.CostNanoUSD != nil && had.CostNanoUSD != nil {
 			c.CostNanoUSD = new(max(0, *c.CostNanoUSD-*had.CostNanoUSD))
 		}
@@ -222,7 +224,8 @@ func (r *reader) replyOf(e *usage, at session.Time) string {
 	from := upTo(second - 61)
 	for i := from; i < min(from+maxNear, len(r.records)) && r.records[i].at.Unix() <= second+60; i++ {
 		m := &r.records[i]
-		if m.reply == i && m.used != nil && m.used.InputTokens == e.InputTokens && m.used.OutputTokens == e.OutputTokens && m.used.CacheReadTokens == e.CacheReadTokens {
+		if m.reply == i && m.used != nil && m.used.InputTokens == e.InputTokens && m.used.OutputTokens == e.OutputTokens &&
+			m.used.CacheReadTokens == e.CacheReadTokens {
 			return m.key
 		}
 	}
@@ -258,6 +261,7 @@ func (r *reader) difference() string {
 	if input == b.InputTokens && output == b.OutputTokens {
 		return ""
 	}
-	return fmt.Sprintf("session %s: its ledger sums up to %d tokens in and %d out, Goose's own totals say %d and %d; the ledger counts",
+	return fmt.Sprintf("session %s: its ledger sums up to %d tokens in and %d out, Goose's own totals say %d and %d; "+
+		"the ledger counts",
 		r.about.id, input, output, b.InputTokens, b.OutputTokens)
 }

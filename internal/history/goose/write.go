@@ -43,14 +43,19 @@ func Write(out io.Writer, s *Session) (Written, error) {
 	input, output, read, write := s.InputTokens, s.OutputTokens, s.CacheReadTokens, s.CacheWriteTokens
 	all := input + read + write // Goose's input includes the cache's share
 	usage := map[string]any{
-		"input_tokens": all, "output_tokens": output, "total_tokens": all + output, "cache_read_input_tokens": read, "cache_write_input_tokens": write,
+		"input_tokens": all, "output_tokens": output, "total_tokens": all + output, "cache_read_input_tokens": read,
+		"cache_write_input_tokens": write,
 	}
 	w.replaced()
 	o := jsonx.Object{
-		jsonx.MemberOf("id", w.id()), jsonx.MemberOf("name", s.Title), jsonx.MemberOf("user_set_name", s.TitleSource == "given"), jsonx.MemberOf("session_type", sessionType(s.Kind)),
-		jsonx.MemberOf("working_dir", s.Directory), jsonx.MemberOf("created_at", s.CreatedAt.UTC().Format(time.RFC3339)), jsonx.MemberOf("updated_at", s.UpdatedAt.UTC().Format(time.RFC3339)),
-		jsonx.MemberOf("extension_data", map[string]any{}), jsonx.MemberOf("usage", usage), jsonx.MemberOf("accumulated_usage", usage), jsonx.MemberOf("accumulated_cost", s.CostUSD),
-		jsonx.MemberOf("provider_name", optionalText(s.Provider)), jsonx.MemberOf("model_config", map[string]any{"model_name": s.Model}),
+		jsonx.MemberOf("id", w.id()), jsonx.MemberOf("name", s.Title),
+		jsonx.MemberOf("user_set_name", s.TitleSource == "given"), jsonx.MemberOf("session_type", sessionType(s.Kind)),
+		jsonx.MemberOf("working_dir", s.Directory), jsonx.MemberOf("created_at", s.CreatedAt.UTC().Format(time.RFC3339)),
+		jsonx.MemberOf("updated_at", s.UpdatedAt.UTC().Format(time.RFC3339)),
+		jsonx.MemberOf("extension_data", map[string]any{}), jsonx.MemberOf("usage", usage),
+		jsonx.MemberOf("accumulated_usage", usage), jsonx.MemberOf("accumulated_cost", s.CostUSD),
+		jsonx.MemberOf("provider_name", optionalText(s.Provider)),
+		jsonx.MemberOf("model_config", map[string]any{"model_name": s.Model}),
 	}
 	if s.Model == "" {
 		o = o.Without("model_config")
@@ -162,7 +167,8 @@ func (w *writer) hidden(m *session.Message) bool {
 	switch {
 	case w.Overlay == nil || w.Overlay.ThroughID == nil:
 		return false
-	case w.Overlay.Strategy == session.StrategyPrune && w.Overlay.FirstKeptID != nil: // it hides no more than the one before it
+	// it hides no more than the one before it
+	case w.Overlay.Strategy == session.StrategyPrune && w.Overlay.FirstKeptID != nil:
 		return m.RowID < *w.Overlay.FirstKeptID
 	}
 	return m.RowID <= *w.Overlay.ThroughID // rows rise along a path
@@ -183,9 +189,13 @@ func (w *writer) message(m *session.Message, hidden bool) jsontext.Value {
 	case session.Assistant:
 		role = "assistant"
 	}
-	metadata := jsonx.Object{jsonx.MemberOf("userVisible", m.Display), jsonx.MemberOf("agentVisible", m.InContext && !hidden)}
+	metadata := jsonx.Object{
+		jsonx.MemberOf("userVisible", m.Display),
+		jsonx.MemberOf("agentVisible", m.InContext && !hidden),
+	}
 	if role == "assistant" && m.Model != "" {
-		metadata = append(metadata, jsonx.MemberOf("inference", map[string]string{"provider": m.Provider, "requestedModel": m.Model}))
+		metadata = append(metadata, jsonx.MemberOf("inference",
+			map[string]string{"provider": m.Provider, "requestedModel": m.Model}))
 	}
 	id, _, _ := strings.Cut(m.ExternalID, "#")
 	if m.Dialect != string(session.SourceGoose) || id == "" {
@@ -193,7 +203,8 @@ func (w *writer) message(m *session.Message, hidden bool) jsontext.Value {
 	}
 	w.Written.Messages++
 	return jsonx.Object{
-		jsonx.MemberOf("id", id), jsonx.MemberOf("role", role), jsonx.MemberOf("created", m.CreatedAt.Unix()), jsonx.MemberOf("content", w.blocks(m)), jsonx.MemberOf("metadata", metadata.Value()),
+		jsonx.MemberOf("id", id), jsonx.MemberOf("role", role), jsonx.MemberOf("created", m.CreatedAt.Unix()),
+		jsonx.MemberOf("content", w.blocks(m)), jsonx.MemberOf("metadata", metadata.Value()),
 	}.Value()
 }
 
@@ -206,14 +217,17 @@ func (w *writer) summary() error {
 	}
 	return errors.Join(
 		w.entry(w.forModel(last, 1, "user", w.Overlay.Summary)),
-		w.entry(w.forModel(last, 2, "assistant", "The previous message is a summary of the conversation until here. I go on from it.")),
+		w.entry(w.forModel(last, 2, "assistant",
+			"The previous message is a summary of the conversation until here. I go on from it.")),
 	)
 }
 
 // forModel writes a text of the overlay that only the model sees, at the time of a message.
 func (w *writer) forModel(at *session.Message, n int64, role, text string) jsontext.Value {
 	return jsonx.Object{
-		jsonx.MemberOf("id", "msg_"+string(w.Overlay.SessionID)+"_"+session.CompactionName(w.Overlay.RowID)+"_"+role+strconv.FormatInt(n, 10)), jsonx.MemberOf("role", role), jsonx.MemberOf("created", at.CreatedAt.Unix()),
+		jsonx.MemberOf("id",
+			"msg_"+string(w.Overlay.SessionID)+"_"+session.CompactionName(w.Overlay.RowID)+"_"+role+strconv.FormatInt(n, 10)),
+		jsonx.MemberOf("role", role), jsonx.MemberOf("created", at.CreatedAt.Unix()),
 		jsonx.MemberOf("content", []map[string]string{{"type": "text", "text": text}}),
 		jsonx.MemberOf("metadata", map[string]bool{"userVisible": false, "agentVisible": true}),
 	}.Value()
@@ -232,22 +246,29 @@ func (w *writer) blocks(m *session.Message) []jsontext.Value {
 		case p.Kind == session.PartReasoning && p.Content() == "":
 			w.LeftOut["thoughts that cannot be read"]++
 		case p.Kind == session.PartReasoning:
-			add(jsonx.MemberOf("type", "thinking"), jsonx.MemberOf("thinking", p.Content()), jsonx.MemberOf("signature", extra.String("signature")))
+			add(jsonx.MemberOf("type", "thinking"), jsonx.MemberOf("thinking", p.Content()),
+				jsonx.MemberOf("signature", extra.String("signature")))
 		case p.Kind == session.PartToolCall && reply:
 			add(jsonx.MemberOf("type", "toolRequest"), jsonx.MemberOf("id", p.CallID), jsonx.MemberOf("toolCall", toolCall(p)))
 		case p.Kind == session.PartToolResult && !reply:
 			content := []jsontext.Value{textBlock(p.Content())}
-			for i+1 < len(m.Parts) && m.Parts[i+1].Kind == session.PartImage && m.Role == session.Tool && m.Parts[i+1].Blob != nil {
+			for i+1 < len(m.Parts) && m.Parts[i+1].Kind == session.PartImage && m.Role == session.Tool &&
+				m.Parts[i+1].Blob != nil {
 				i++
 				content = append(content, imageBlock(&m.Parts[i]))
 			}
-			add(jsonx.MemberOf("type", "toolResponse"), jsonx.MemberOf("id", p.CallID), jsonx.MemberOf("toolResult", map[string]any{
-				"status": "success", "value": jsonx.Object{jsonx.MemberOf("content", content), jsonx.MemberOf("isError", p.IsError != nil && *p.IsError)}.Value(),
-			}))
+			add(jsonx.MemberOf("type", "toolResponse"), jsonx.MemberOf("id", p.CallID),
+				jsonx.MemberOf("toolResult", map[string]any{
+					"status": "success", "value": jsonx.Object{
+						jsonx.MemberOf("content", content),
+						jsonx.MemberOf("isError", p.IsError != nil && *p.IsError),
+					}.Value(),
+				}))
 		case p.Kind == session.PartImage && p.Blob != nil:
 			blocks = append(blocks, imageBlock(p))
 		case p.Kind == session.PartFile && p.Blob != nil:
-			add(jsonx.MemberOf("type", "document"), jsonx.MemberOf("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), jsonx.MemberOf("mimeType", p.Blob.MediaType))
+			add(jsonx.MemberOf("type", "document"), jsonx.MemberOf("data", base64.StdEncoding.EncodeToString(p.Blob.Data)),
+				jsonx.MemberOf("mimeType", p.Blob.MediaType))
 		case p.Kind == session.PartData && m.Dialect == string(session.SourceGoose) && extra.Get("block") != nil:
 			blocks = append(blocks, extra.Get("block"))
 		default:
@@ -263,7 +284,10 @@ func toolCall(p *session.Part) map[string]any {
 		return map[string]any{"status": "error", "error": cmp.Or(p.Content(), "the call names no tool")}
 	}
 	return map[string]any{
-		"status": "success", "value": jsonx.Object{jsonx.MemberOf("name", p.ToolName), jsonx.MemberOf("arguments", history.ArgumentsOf(p))}.Value(),
+		"status": "success", "value": jsonx.Object{
+			jsonx.MemberOf("name", p.ToolName),
+			jsonx.MemberOf("arguments", history.ArgumentsOf(p)),
+		}.Value(),
 	}
 }
 
@@ -273,6 +297,7 @@ func textBlock(text string) jsontext.Value {
 
 func imageBlock(p *session.Part) jsontext.Value {
 	return jsonx.Object{
-		jsonx.MemberOf("type", "image"), jsonx.MemberOf("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), jsonx.MemberOf("mimeType", p.Blob.MediaType),
+		jsonx.MemberOf("type", "image"), jsonx.MemberOf("data", base64.StdEncoding.EncodeToString(p.Blob.Data)),
+		jsonx.MemberOf("mimeType", p.Blob.MediaType),
 	}.Value()
 }

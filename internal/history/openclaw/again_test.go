@@ -53,7 +53,8 @@ func TestOpenClawAppendedTranscriptAddsOnlyTheNew(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	h.Append(path, whole[40:]+"\n"+user("4", "3", "four")+"\n")
-	if done := h.run(dir); done.Records.Read != 2 || done.Records.Imported != 2 || done.Sessions != (history.Sessions{Updated: 1}) {
+	if done := h.run(dir); done.Records.Read != 2 || done.Records.Imported != 2 ||
+		done.Sessions != (history.Sessions{Updated: 1}) {
 		t.Errorf("%+v", done)
 	}
 	if got := h.text(h.Session("main/one")); got != "one two three four" {
@@ -99,7 +100,8 @@ func TestOpenClawMovedTranscriptIsNotDoubled(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
 			dir := h.sessions()
-			path := h.write(filepath.Join(dir, "one.jsonl"), header, user("1", "", "one"), reply("2", "1", "two"), user("3", "2", "three"))
+			path := h.write(filepath.Join(dir, "one.jsonl"), header, user("1", "", "one"), reply("2", "1", "two"),
+				user("3", "2", "three"))
 			h.run(filepath.Dir(dir))
 			test.move(h, path)
 			done := h.run(filepath.Dir(dir))
@@ -195,7 +197,8 @@ func TestOpenClawCutTranscript(t *testing.T) {
 		h.write(filepath.Join(dir, "one.jsonl"), cut...)
 		h.write(filepath.Join(dir, "one.jsonl.bak.2026-01-02T09-04-00.000Z"), full[1:]...)
 		done := h.run(dir)
-		if done.Records.Skipped["backup of known entry"] != 2 || done.Sessions != (history.Sessions{New: 1, Updated: 0}) && done.Sessions.New != 1 {
+		if done.Records.Skipped["backup of known entry"] != 2 ||
+			done.Sessions != (history.Sessions{New: 1, Updated: 0}) && done.Sessions.New != 1 {
 			t.Errorf("%+v", done)
 		}
 		s := h.Session("main/one")
@@ -215,10 +218,12 @@ func TestOpenClawCheckpointIsABranchBesideThePath(t *testing.T) {
 	h := newHouse(t)
 	h.run(filepath.Join(h.state("deja-vu"), "agents", "main", "sessions"))
 	s := h.Session("main/a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d")
-	if len(h.all()) != 1 || s.MessageCount != 4 || s.Key != "agent:main:main" || !slices.Equal(h.Keys(s), []string{"mc1", "u1", "a1"}) {
+	if len(h.all()) != 1 || s.MessageCount != 4 || s.Key != "agent:main:main" ||
+		!slices.Equal(h.Keys(s), []string{"mc1", "u1", "a1"}) {
 		t.Errorf("%+v %v", s, h.Keys(s))
 	}
-	if m := h.entry("main/a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d", "x1"); m.ParentID != nil || m.Text() != "checkpoint content must not be indexed" {
+	if m := h.entry("main/a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d", "x1"); m.ParentID != nil ||
+		m.Text() != "checkpoint content must not be indexed" {
 		t.Errorf("%+v", m)
 	}
 }
@@ -232,8 +237,10 @@ func TestOpenClawDatabaseOfTheSamples(t *testing.T) {
 	if done.Records.Read != 9 || done.Records.Imported != 9 || done.Sessions.New != 2 {
 		t.Errorf("%+v", done)
 	}
-	first, second := h.Session("main/a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d"), h.Session("main/b2c3d4e5-f6a7-4b8c-9d0e-1f2a3b4c5d6e")
-	if second.Title != "after the reset: the pool timeout was the pgbouncer default" || second.Directory != "/Users/me/work/api" || second.Model != "claude-sonnet-5" {
+	first, second := h.Session("main/a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d"),
+		h.Session("main/b2c3d4e5-f6a7-4b8c-9d0e-1f2a3b4c5d6e")
+	if second.Title != "after the reset: the pool timeout was the pgbouncer default" ||
+		second.Directory != "/Users/me/work/api" || second.Model != "claude-sonnet-5" {
 		t.Errorf("%+v", second)
 	}
 	if first.Key != second.Key || first.Generation+second.Generation != 3 {
@@ -247,7 +254,8 @@ func TestOpenClawDatabaseOfTheSamples(t *testing.T) {
 	if done.Records.Imported != 1 || done.Sessions.Updated != 1 || done.Sessions.Unchanged != 1 {
 		t.Errorf("%+v", done)
 	}
-	if got := h.Keys(h.Session("main/b2c3d4e5-f6a7-4b8c-9d0e-1f2a3b4c5d6e")); !slices.Equal(got, []string{"m1", "m2", "m3"}) {
+	if got := h.Keys(h.Session("main/b2c3d4e5-f6a7-4b8c-9d0e-1f2a3b4c5d6e")); !slices.Equal(got,
+		[]string{"m1", "m2", "m3"}) {
 		t.Errorf("path %v", got)
 	}
 }
@@ -270,7 +278,8 @@ func TestOpenClawFirstLayoutOfDatabases(t *testing.T) {
 	if empty := h.Session("main/two"); empty.Key != "agent:main:main" || empty.MessageCount != 0 {
 		t.Errorf("a key without a transcript: %+v", empty)
 	}
-	if done.Records.Imported != 4 || done.Records.Skipped["pending"] != 1 || s.Key != "agent:main:telegram:group:-5" || s.Generation != 1 || s.Title != "Garden" {
+	if done.Records.Imported != 4 || done.Records.Skipped["pending"] != 1 || s.Key != "agent:main:telegram:group:-5" ||
+		s.Generation != 1 || s.Title != "Garden" {
 		t.Errorf("%+v %+v", done, s)
 	}
 	if strings.Contains(string(s.Metadata), "secret") {
@@ -295,10 +304,12 @@ func indexIsFollowed(t *testing.T, readFirst bool) {
 	}
 	index := h.write(filepath.Join(dir, "sessions.json"), `{"agent:main:main":{"sessionId":"one","updatedAt":1767344460000,"label":"First"}}`)
 	h.run(dir)
-	if s := h.Session("main/one"); s.Key != "agent:main:main" || s.Generation != 1 || s.Title != "First" || s.EndedAt != nil {
+	if s := h.Session("main/one"); s.Key != "agent:main:main" || s.Generation != 1 || s.Title != "First" ||
+		s.EndedAt != nil {
 		t.Errorf("%+v", s)
 	}
-	two := h.write(filepath.Join(dir, "two.jsonl"), strings.NewReplacer(`"one"`, `"two"`, "2026-01-02", "2026-01-03").Replace(header), user("1", "", "next"))
+	two := h.write(filepath.Join(dir, "two.jsonl"), strings.NewReplacer(`"one"`, `"two"`, "2026-01-02",
+		"2026-01-03").Replace(header), user("1", "", "next"))
 	h.write(index, `{"agent:main:main":{"sessionId":"two","updatedAt":1767430860000,"usageFamilySessionIds":["one","two"]}}`)
 	if readFirst {
 		h.run(two)
@@ -320,7 +331,8 @@ func TestOpenClawDeletedSessionIsImportedWhenItIsAskedFor(t *testing.T) {
 	h := newHouse(t)
 	dir := h.sessions()
 	path := h.write(filepath.Join(dir, "one.jsonl.deleted.2026-01-03T04-00-00.000Z"), header, user("1", "", "forget this"))
-	h.write(filepath.Join(dir, "two.jsonl.deleted.2026-01-03T04-00-00.000Z"), strings.Replace(header, `"one"`, `"two"`, 1), user("1", "", "[cron:morning daily digest] Weather?"))
+	h.write(filepath.Join(dir, "two.jsonl.deleted.2026-01-03T04-00-00.000Z"), strings.Replace(header, `"one"`, `"two"`, 1),
+		user("1", "", "[cron:morning daily digest] Weather?"))
 	done := h.run(dir)
 	if done.Records.Skipped["deleted by the user"] != 2 || done.Sessions.New != 1 {
 		t.Errorf("%+v", done)
@@ -350,8 +362,10 @@ func TestOpenClawForkOfAForkSharesBothPaths(t *testing.T) {
 		return fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-01-02T09:%s:00.000Z","cwd":"/home/dev","parentSession":"/gone/elsewhere/%s.jsonl"}`, id, at, parent)
 	}
 	h.write(filepath.Join(dir, "one.jsonl"), header, user("1", "", "one"), reply("2", "1", "two"), user("3", "2", "three"))
-	second := h.write(filepath.Join(dir, "two.jsonl"), named("two", "one", "10"), user("1", "", "one"), reply("2", "1", "two"), user("b1", "2", "other"))
-	h.write(filepath.Join(dir, "three.jsonl"), named("three", "two", "20"), user("1", "", "one"), reply("2", "1", "two"), user("b1", "2", "other"), user("c1", "b1", "last"),
+	second := h.write(filepath.Join(dir, "two.jsonl"), named("two", "one", "10"), user("1", "", "one"),
+		reply("2", "1", "two"), user("b1", "2", "other"))
+	h.write(filepath.Join(dir, "three.jsonl"), named("three", "two", "20"), user("1", "", "one"), reply("2", "1", "two"),
+		user("b1", "2", "other"), user("c1", "b1", "last"),
 		`{"type":"compaction","id":"c2","parentId":"c1","timestamp":"2026-01-02T09:30:00.000Z","summary":"S","firstKeptEntryId":"b1"}`,
 		`{"type":"label","id":"c3","parentId":"c2","timestamp":"2026-01-02T09:30:01.000Z","targetId":"2","label":"here"}`)
 	done := h.run(dir)
@@ -359,7 +373,8 @@ func TestOpenClawForkOfAForkSharesBothPaths(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	third := h.Session("main/three")
-	if !slices.Equal(h.Keys(third), []string{"1", "2", "b1", "c1", "c2", "c3"}) || third.MessageCount != 3 || third.ParentKind != "fork" {
+	if !slices.Equal(h.Keys(third), []string{"1", "2", "b1", "c1", "c2", "c3"}) || third.MessageCount != 3 ||
+		third.ParentKind != "fork" {
 		t.Errorf("path %v of %+v", h.Keys(third), third)
 	}
 	if got := h.context(third); !slices.Equal(got, []string{"summary", "b1", "c1"}) {
@@ -379,7 +394,8 @@ func TestOpenClawForkOfAForkSharesBothPaths(t *testing.T) {
 }
 
 func TestOpenClawTranscriptWithAByteOrderMark(t *testing.T) {
-	historytest.MarkedFile(t, openclaw.New(historytest.NoEnv), "one.jsonl", header, user("1", "", "one"), reply("2", "1", "two"), user("3", "2", "three"))
+	historytest.MarkedFile(t, openclaw.New(historytest.NoEnv), "one.jsonl", header, user("1", "", "one"),
+		reply("2", "1", "two"), user("3", "2", "three"))
 }
 
 // After a move to the database that failed both are written. What only the file has stands where it was said,

@@ -211,7 +211,8 @@ func readIndex(path string) (jsonx.Object, error) {
 			return o, nil
 		}
 		if again {
-			return nil, session.Errorf(session.Invalid, "the index of sessions is no JSON object; the sessions are imported without their keys")
+			return nil, session.Errorf(session.Invalid,
+				"the index of sessions is no JSON object; the sessions are imported without their keys")
 		}
 	}
 }
@@ -240,7 +241,8 @@ func (a *agent) settle() {
 	for _, in := range a.indexed {
 		report := in.entry.Inner("systemPromptReport")
 		file := parseName(baseName(in.entry.String("sessionFile")))
-		for _, sid := range append(pi.Texts(in.entry.Get("usageFamilySessionIds")), sidOf(file.id, file.topic), report.String("sessionId")) {
+		for _, sid := range append(pi.Texts(in.entry.Get("usageFamilySessionIds")), sidOf(file.id, file.topic),
+			report.String("sessionId")) {
 			if s := a.sessions[sid]; s != nil && s.key == "" {
 				s.key = in.key
 			}
@@ -274,7 +276,8 @@ func (s *about) opened() string {
 
 // sidFor finds the transcript that an entry means: one of a topic has that in its name.
 func (a *agent) sidFor(id string, in indexed) string {
-	if file := parseName(baseName(in.entry.String("sessionFile"))); file.id == id && a.sessions[sidOf(id, file.topic)] != nil {
+	if file := parseName(baseName(in.entry.String("sessionFile"))); file.id == id &&
+		a.sessions[sidOf(id, file.topic)] != nil {
 		return sidOf(id, file.topic)
 	}
 	for _, mark := range []string{":topic:", ":thread:"} {

@@ -42,7 +42,8 @@ type database struct {
 }
 
 func openDatabase(path string, opened *history.SQLite) *database {
-	columns := opened.Schema(tableEvents, tableNodes, tableWindows, tableSessions, tableEntries, tableCold, tableArchives, tablePending, tableMarks)
+	columns := opened.Schema(tableEvents, tableNodes, tableWindows, tableSessions, tableEntries, tableCold, tableArchives,
+		tablePending, tableMarks)
 	return &database{SQLite: opened, path: path, columns: columns}
 }
 
@@ -266,7 +267,10 @@ func (x *databaseReader) run(path string, l *lines, about *about, early history.
 		early.Skip(history.SkipKnown, 1)
 	}
 	in.Count(early)
-	r := &reader{source: x.source, agent: x.agent, about: about, sid: about.sid, name: fileName{id: about.sid}, rows: l.rows, bytes: l.bytes}
+	r := &reader{
+		source: x.source, agent: x.agent, about: about, sid: about.sid, name: fileName{id: about.sid},
+		rows: l.rows, bytes: l.bytes,
+	}
 	x.in.ReadBeside(in, about.sid, r.read)
 }
 
@@ -280,7 +284,8 @@ func (x *databaseReader) stamp(id string, about *about) string {
 		x.Select(&marks, `SELECT COALESCE(CAST(generation AS TEXT), '') FROM `+tableMarks+` WHERE session_id = ?`, id)
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%d\x00%s\x00%s\x00%s\x00%s\x00%s",
-		events.N, events.Last, strings.Join(marks, " "), about.ended.SQL(), about.window.Column(), about.node.Column(), about.entry.Column()))
+		events.N, events.Last, strings.Join(marks, " "), about.ended.SQL(), about.window.Column(), about.node.Column(),
+		about.entry.Column()))
 	return hex.EncodeToString(sum[:])
 }
 

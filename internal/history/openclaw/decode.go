@@ -175,7 +175,8 @@ func whose(m *session.Message, message jsonx.Object) {
 		}
 	}
 	if told {
-		m.Author = cmp.Or(from.String("sourceSessionKey"), from.String("sourceChannel"), from.String("sourceTool"), from.String("jobId"))
+		m.Author = cmp.Or(from.String("sourceSessionKey"), from.String("sourceChannel"), from.String("sourceTool"),
+			from.String("jobId"))
 	}
 }
 
@@ -197,7 +198,10 @@ func silent(text, token string) bool {
 var (
 	gateways = []string{"openclaw", "moltbot", "clawdbot"}
 	echoes   = []string{"delivery-mirror", "gateway-injected", "acp-runtime"}
-	mirrors  = []string{"channel-final", "channel-final-suppressed", "message-tool-source-reply", "cron-direct-delivery-context"}
+	mirrors  = []string{
+		"channel-final", "channel-final-suppressed", "message-tool-source-reply",
+		"cron-direct-delivery-context",
+	}
 )
 
 // unwritten reports whether a reply is one that no model wrote: an echo of what was sent, an
@@ -227,7 +231,8 @@ func disown(l *pi.Line, message jsonx.Object) {
 	m.Origin, m.Provider, m.Model = session.Program, "", ""
 	m.Author = cmp.Or(model, "injected")
 	m.Display = true
-	if slices.Contains(gateways, provider) && (model == "delivery-mirror" || model == "gateway-injected") || mirrored(l.Fields, message) {
+	if slices.Contains(gateways, provider) && (model == "delivery-mirror" || model == "gateway-injected") ||
+		mirrored(l.Fields, message) {
 		m.InContext = false
 	}
 	rest := l.Rest.Inner("message")

@@ -121,8 +121,9 @@ func (r *reader) model() (provider, model string) {
 // fields are what may have changed since the session was imported first.
 func (r *reader) fields() *history.Changes {
 	f := &history.Changes{
-		Provider: r.session.Provider, Model: r.session.Model, Metadata: r.metadata(), Key: r.session.Key, Generation: r.session.Generation,
-		ParentID: r.session.ParentID, ParentKind: r.session.ParentKind,
+		Provider: r.session.Provider, Model: r.session.Model, Metadata: r.metadata(), Key: r.session.Key,
+		Generation: r.session.Generation,
+		ParentID:   r.session.ParentID, ParentKind: r.session.ParentKind,
 	}
 	switch {
 	case !r.name.put.IsZero():
@@ -244,12 +245,14 @@ func (a *agent) parents(s *about, header jsonx.Object) []link {
 	if file := parseName(baseName(header.String("parentSession"))); file.id != "" {
 		add(session.ParentFork, "", sidOf(file.id, file.topic))
 	}
-	parentKey := cmp.Or(e.String("parentSessionKey"), s.node.String("parent_session_key"), s.window.String("parent_session_key"))
+	parentKey := cmp.Or(e.String("parentSessionKey"), s.node.String("parent_session_key"),
+		s.window.String("parent_session_key"))
 	started := session.ParentChild
 	if string(e.Get("forkedFromParent")) == "true" || e.String("label") == "Checkpoint branch" {
 		started = session.ParentFork
 	}
-	add(session.ParentChild, cmp.Or(e.String("spawnedBy"), s.node.String("spawned_by"), s.window.String("spawned_by"), a.runs[s.key].String("requesterSessionKey")), "")
+	add(session.ParentChild, cmp.Or(e.String("spawnedBy"), s.node.String("spawned_by"), s.window.String("spawned_by"),
+		a.runs[s.key].String("requesterSessionKey")), "")
 	add(started, parentKey, "")
 	return links
 }

@@ -106,7 +106,11 @@ func (x *databaseReader) hot(id string, into *lines) {
 	if x.has(tableEvents, "event_zstd", "event_utf8_bytes") {
 		packed = `event_zstd, event_utf8_bytes`
 	}
-	x.Each(func(rows *sqlx.Rows) error { return x.event(rows, id, into) }, `SELECT seq, CAST(`+x.columns.Column(tableEvents, "event_json", "NULL")+` AS BLOB), COALESCE(`+x.columns.Column(tableEvents, "created_at", "0")+`, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
+	x.Each(func(rows *sqlx.Rows) error {
+		return x.event(rows, id, into)
+	}, `SELECT seq, CAST(`+x.columns.Column(tableEvents, "event_json",
+		"NULL")+` AS BLOB), COALESCE(`+x.columns.Column(tableEvents, "created_at",
+		"0")+`, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
 }
 
 func (x *databaseReader) event(rows *sqlx.Rows, id string, into *lines) error {
@@ -144,14 +148,17 @@ func (x *databaseReader) cold(id string, into *lines, early *history.Records) {
 		early.Import(1) // the archive's row
 		text, err := x.archive(name.String, sum.String, packed)
 		if err != nil {
-			x.in.Problem(0, fmt.Sprintf("session %s: cold storage %s: %s; its events are missing", id, name.String, history.Reason(err)))
+			x.in.Problem(0, fmt.Sprintf("session %s: cold storage %s: %s; its events are missing", id, name.String,
+				history.Reason(err)))
 			return nil
 		}
 		if n := coldEvents(text, into, early); events.Valid && events.Int64 >= 0 && int64(n) != events.Int64 {
-			x.in.Problem(0, fmt.Sprintf("session %s: cold storage %s holds %d events where %d were stored", id, name.String, n, events.Int64))
+			x.in.Problem(0, fmt.Sprintf("session %s: cold storage %s holds %d events where %d were stored", id, name.String, n,
+				events.Int64))
 		}
 		return nil
-	}, `SELECT archive_name, archive_sha256, `+column("event_count", "-1")+`, `+column("archive_blob", "NULL")+` FROM `+tableCold+` WHERE session_id = ? ORDER BY archive_name`, id)
+	}, `SELECT archive_name, archive_sha256, `+column("event_count", "-1")+`, `+column("archive_blob",
+		"NULL")+` FROM `+tableCold+` WHERE session_id = ? ORDER BY archive_name`, id)
 }
 
 // archive unpacks what the database or a file beside it holds under a hash.
@@ -213,7 +220,8 @@ func unpackArchive(packed []byte, sum, encoding string) ([]byte, error) {
 
 // unpack returns what a zstd stream holds, at most most bytes.
 func unpack(packed []byte, most uint64) ([]byte, error) {
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(most), zstd.WithDecoderLowmem(true))
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(most),
+		zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return nil, err
 	}

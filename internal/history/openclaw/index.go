@@ -55,7 +55,10 @@ func (x *indexReader) entry(written string, raw []byte) {
 	}
 	x.close(key, about)
 	rows := []row{}
-	r := reader{survey: newSurvey(x.in, rows, x.in.Bytes), source: x.source, agent: x.agent, about: about, sid: about.sid, rows: rows}
+	r := reader{
+		survey: newSurvey(x.in, rows, x.in.Bytes), source: x.source, agent: x.agent, about: about, sid: about.sid,
+		rows: rows,
+	}
 	if at, ok := pi.Time(entry.Get("updatedAt")); ok && about.begun.IsZero() {
 		about.begun = at
 	}
@@ -86,7 +89,8 @@ func (x *indexReader) close(key string, now *about) {
 			continue
 		}
 		here := x.in.Session(x.agent.id + "/" + s.sid)
-		if here == nil || here.EndedAt != nil && (!here.EndedAt.Equal(here.ActiveAt.Time) || here.EndedAt.Equal(s.ended.Time)) {
+		if here == nil || here.EndedAt != nil &&
+			(!here.EndedAt.Equal(here.ActiveAt.Time) || here.EndedAt.Equal(s.ended.Time)) {
 			return
 		}
 		b := history.Batch{}
@@ -118,7 +122,8 @@ func (x *indexReader) changes(r *reader) *history.Changes {
 		parent, kind = "", "" // it was imported whole
 	}
 	named := r.session.TitleSource == "source" && r.existing.TitleSource != "source" && r.existing.TitleSource != "given"
-	if jsonx.Fingerprint(after) == jsonx.Fingerprint(before) && r.existing.Key == r.session.Key && r.existing.Generation == r.session.Generation && parent == "" && !named {
+	if jsonx.Fingerprint(after) == jsonx.Fingerprint(before) && r.existing.Key == r.session.Key &&
+		r.existing.Generation == r.session.Generation && parent == "" && !named {
 		return nil
 	}
 	return &history.Changes{

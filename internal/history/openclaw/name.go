@@ -56,7 +56,8 @@ func parseName(name string) fileName {
 		}
 	case put && strings.HasPrefix(suffix, "deleted."):
 		f.kind = fileDeleted
-	case put && (strings.HasPrefix(suffix, "bak.") || strings.HasPrefix(suffix, "corrupt-") || strings.HasPrefix(suffix, "pre-doctor-") ||
+	case put && (strings.HasPrefix(suffix, "bak.") || strings.HasPrefix(suffix, "corrupt-") ||
+		strings.HasPrefix(suffix, "pre-doctor-") ||
 		strings.HasSuffix(suffix, "migrated")):
 		f.kind = fileBackup
 	case !put && strings.HasSuffix(name, ".jsonl"):

@@ -31,7 +31,8 @@ type source struct {
 func New(env func(string) string) *history.Program {
 	s := &source{env: env, agents: map[string]*agent{}, heads: map[string]head{}, asked: map[string]bool{}}
 	return &history.Program{
-		Source: session.SourceOpenClaw, Folders: s.places, Search: gateway, File: s.file, Order: s.inOrder, Replay: s.readFile, Database: s.readDatabase,
+		Source: session.SourceOpenClaw, Folders: s.places, Search: gateway, File: s.file, Order: s.inOrder,
+		Replay: s.readFile, Database: s.readDatabase,
 	}
 }
 

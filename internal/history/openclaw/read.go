@@ -15,7 +15,10 @@ func (s *source) readFile(in *history.Intake) {
 		s.readIndex(in)
 		return
 	}
-	r := reader{source: s, bytes: in.Bytes, name: name, backup: name.kind == fileBackup || movedAway(path), agent: s.agentFor(in.Context(), path, nil)}
+	r := reader{
+		source: s, bytes: in.Bytes, name: name, backup: name.kind == fileBackup || movedAway(path),
+		agent: s.agentFor(in.Context(), path, nil),
+	}
 	r.read(in)
 }
 

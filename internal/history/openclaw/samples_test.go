@@ -40,7 +40,8 @@ func TestOpenClawSamplesHangTogether(t *testing.T) {
 	h := newHouse(t)
 	h.run(h.state("constructed"))
 	var all map[string]expected
-	testkit.Check(t, json.Unmarshal([]byte(historytest.Read(h, filepath.Join(samples.Dir(t), "openclaw", "constructed", "expected.json"))), &all))
+	testkit.Check(t, json.Unmarshal([]byte(historytest.Read(h,
+		filepath.Join(samples.Dir(t), "openclaw", "constructed", "expected.json"))), &all))
 	sessions := map[string]string{"5b0c": garden, "2026": fork, "c0c0": child, "7070": topic, "agen": work}
 	for name, want := range all {
 		t.Run(name[:4], func(t *testing.T) {
@@ -134,13 +135,19 @@ func TestOpenClawSamplesKnowTheirSessions(t *testing.T) {
 	}
 	got := map[string]facts{}
 	for id, s := range all {
-		got[id] = facts{s.Key, s.Generation, s.Kind, s.Title, parents[s.ParentID], s.ParentKind, s.MessageCount, s.Directory, s.Model}
+		got[id] = facts{
+			s.Key, s.Generation, s.Kind, s.Title, parents[s.ParentID], s.ParentKind, s.MessageCount, s.Directory,
+			s.Model,
+		}
 	}
 	const clawd, sonnet = "/home/ana/clawd", "claude-sonnet-4-5"
 	want := map[string]facts{
 		garden: {"agent:main:main", 1, "chat", "Garden plan", "", "", 24, clawd, sonnet},
 		fork:   {"", 0, "chat", "When should I sow peas?", garden, "fork", 2, clawd, sonnet},
-		child:  {"agent:main:subagent:7d0a5a55-0d7b-4a51-a6d5-6f0f3f0b9a01", 1, "subagent", "prices", garden, "child", 2, clawd, sonnet},
+		child: {
+			"agent:main:subagent:7d0a5a55-0d7b-4a51-a6d5-6f0f3f0b9a01", 1, "subagent", "prices", garden, "child", 2,
+			clawd, sonnet,
+		},
 		topic:  {"agent:main:telegram:group:-1001:topic:7", 1, "chat", "Garden", "", "", 5, clawd, sonnet},
 		old:    {"", 0, "chat", "old one", "", "", 4, "/home/ana", "claude-opus-4-1"},
 		before: {"", 0, "chat", "yesterday", "", "", 2, clawd, sonnet},
@@ -149,7 +156,8 @@ func TestOpenClawSamplesKnowTheirSessions(t *testing.T) {
 		put:    {"agent:work:main", 1, "chat", "before the reset", "", "", 1, clawd, ""},
 	}
 	testkit.Equal(t, want, got)
-	if s := all[garden]; s.Window == nil || *s.Window != 200000 || !strings.Contains(string(s.Metadata), `"futureField":{"kept":"raw"}`) {
+	if s := all[garden]; s.Window == nil || *s.Window != 200000 ||
+		!strings.Contains(string(s.Metadata), `"futureField":{"kept":"raw"}`) {
 		t.Errorf("window %v, metadata %s", s.Window, s.Metadata)
 	}
 	if s := all[child]; !strings.Contains(string(s.Metadata), `"task":"compare seed prices"`) {
@@ -187,7 +195,8 @@ func TestOpenClawMessagesMeanWhatTheyDid(t *testing.T) {
 	silent.Display = false
 	echo := facts{session.KindMessage, session.Assistant, session.Program, "delivery-mirror", "", false, true, 0}
 	says := func(text string) string {
-		return line("assistant", `"content":[{"type":"text","text":`+string(session.JSONOf(text))+`}],"provider":"p","model":"m","stopReason":"stop",`+usage)
+		return line("assistant",
+			`"content":[{"type":"text","text":`+string(session.JSONOf(text))+`}],"provider":"p","model":"m","stopReason":"stop",`+usage)
 	}
 	for _, test := range []struct {
 		name, line string
@@ -203,7 +212,10 @@ func TestOpenClawMessagesMeanWhatTheyDid(t *testing.T) {
 		{"a heartbeat in an envelope", line("user", `"content":"[Sat 2026-03-14 09:00 UTC] Read HEARTBEAT.md if it exists (workspace context)."`), program},
 		{"a job", line("user", `"content":"[cron:morning daily] Weather?"`), program},
 		{"the flush before a compaction", line("user", `"content":"Pre-compaction memory flush. Store durable memories now."`), program},
-		{"out of the context", line("user", `"content":"x","excludeFromContext":true`), facts{session.KindMessage, session.User, session.Person, "", "", false, true, 0}},
+		{
+			"out of the context", line("user", `"content":"x","excludeFromContext":true`),
+			facts{session.KindMessage, session.User, session.Person, "", "", false, true, 0},
+		},
 		{"a reply", says("hello"), model},
 		{"a reply to nobody", says("NO_REPLY"), silent},
 		{"it begins so", says("NO_REPLY, nothing to say"), silent},
@@ -215,12 +227,16 @@ func TestOpenClawMessagesMeanWhatTheyDid(t *testing.T) {
 		{"an echo of what was sent", line("assistant", `"content":[{"type":"text","text":"x"}],"provider":"clawdbot","model":"delivery-mirror",`+usage), echo},
 		{"an echo marked otherwise", line("assistant", `"content":[],"provider":"p","model":"m","openclawDeliveryMirror":{"kind":"channel-final"},`+usage), by(echo, "m")},
 		{"an operator's text", line("assistant", `"content":[],"provider":"openclaw","model":"gateway-injected"`), by(echo, "gateway-injected")},
-		{"a turn of another program", line("assistant", `"content":[],"provider":"openclaw","model":"acp-runtime"`), func() facts {
-			f := by(echo, "acp-runtime")
-			f.InContext = true
-			return f
-		}()},
-		{"an old injected row", strings.Replace(line("assistant", `"content":[],"stopReason":"injected",`+usage), `"parentId":null,`, "", 1), func() facts {
+		{
+			"a turn of another program", line("assistant", `"content":[],"provider":"openclaw","model":"acp-runtime"`),
+			func() facts {
+				f := by(echo, "acp-runtime")
+				f.InContext = true
+				return f
+			}(),
+		},
+		{"an old injected row", strings.Replace(line("assistant", `"content":[],"stopReason":"injected",`+usage),
+			`"parentId":null,`, "", 1), func() facts {
 			f := by(echo, "injected")
 			f.InContext = true
 			return f
@@ -254,7 +270,8 @@ func TestOpenClawCountsEachCallOnce(t *testing.T) {
 	h.write(filepath.Join(dir, "one.jsonl"), header, user("1", "", "x"), answer("2", "1", "r1"), answer("3", "2", ""),
 		answer("4", "3", ""), // the same again with a new id: a retry wrote it twice
 		user("5", "1", "y"), answer("6", "5", "r1"))
-	h.write(filepath.Join(dir, "two.jsonl"), strings.Replace(header, `"one"`, `"two"`, 1), answer("9", "", "r1"), answer("8", "9", "r2"))
+	h.write(filepath.Join(dir, "two.jsonl"), strings.Replace(header, `"one"`, `"two"`, 1), answer("9", "", "r1"),
+		answer("8", "9", "r2"))
 	h.run(dir)
 	if one, two := h.Calls(h.Session("main/one").ID), h.Calls(h.Session("main/two").ID); len(one) != 2 || len(two) != 1 {
 		t.Errorf("%d and %d calls", len(one), len(two))
@@ -274,7 +291,8 @@ func TestOpenClawUsageByItsOwnRules(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			h.run(h.write(filepath.Join(h.sessions(), "one.jsonl"), header, line("assistant", `"content":[],"provider":"openai","model":"m","usage":`+test.usage)))
+			h.run(h.write(filepath.Join(h.sessions(), "one.jsonl"), header,
+				line("assistant", `"content":[],"provider":"openai","model":"m","usage":`+test.usage)))
 			call := h.Calls(h.Session("main/one").ID)[0]
 			cost := "unknown"
 			if call.CostNanoUSD != nil {
@@ -318,7 +336,8 @@ func TestOpenClawResetsAreOverlays(t *testing.T) {
 				t.Errorf("context %q, want %q", got, test.want)
 			}
 			effective, err := h.Store.Effective(t.Context(), s)
-			if err != nil || effective == nil || effective.Strategy != session.StrategyClear || effective.Reason != "reset: idle" {
+			if err != nil || effective == nil || effective.Strategy != session.StrategyClear ||
+				effective.Reason != "reset: idle" {
 				t.Errorf("%+v %v", effective, err)
 			}
 		})
@@ -344,7 +363,8 @@ func TestOpenClawKeys(t *testing.T) {
 			h := newHouse(t)
 			dir := h.sessions()
 			h.write(filepath.Join(dir, "one.jsonl"), header, user("1", "", "one"))
-			h.write(filepath.Join(dir, "sessions.json"), `{`+string(session.JSONOf(written))+`:{"sessionId":"one","updatedAt":1,"channel":"telegram"}}`)
+			h.write(filepath.Join(dir, "sessions.json"),
+				`{`+string(session.JSONOf(written))+`:{"sessionId":"one","updatedAt":1,"channel":"telegram"}}`)
 			h.run(dir)
 			if s := h.Session("main/one"); s.Key != want[0] || s.Kind != want[1] || s.Generation != 1 {
 				t.Errorf("%q, %s, generation %d", s.Key, s.Kind, s.Generation)

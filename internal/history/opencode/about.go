@@ -90,7 +90,8 @@ func aboutRow(row jsonx.Object) about {
 	a := aboutObject(row)
 	a.store, a.row = inDatabase, row
 	var unknown jsonx.Object
-	known := append(strings.Fields("id title directory time model projectID parentID workspaceID resume_attempts idle_outcome"), noted...)
+	known := append(strings.Fields("id title directory time model projectID parentID workspaceID resume_attempts "+
+		"idle_outcome"), noted...)
 	for _, f := range row.Without(known...) {
 		if credentials.MatchString(f.Key) {
 			f.Value = raw(`"[masked]"`)

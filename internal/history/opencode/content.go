@@ -94,7 +94,10 @@ func filePart(rest *history.Taker) session.Part {
 		}
 		return session.Part{Kind: session.PartData, Text: clean(name)}
 	}
-	p := session.Part{Kind: history.MediaKind(mime), Blob: &session.Blob{MediaType: clean(mime), Data: data, Size: int64(len(data))}}
+	p := session.Part{
+		Kind: history.MediaKind(mime),
+		Blob: &session.Blob{MediaType: clean(mime), Data: data, Size: int64(len(data))},
+	}
 	rest.Take("url")
 	rest.Take("type")
 	return p
@@ -116,7 +119,10 @@ func dataURL(text string) ([]byte, bool) {
 // tool turns a call and its result into parts. A call that never ended has no result.
 func (s *segment) tool(rest *history.Taker) {
 	state := history.Taker{Object: rest.Inner("state")}
-	call := session.Part{Kind: session.PartToolCall, CallID: rest.Text("callID"), ToolName: rest.Text("tool"), Arguments: string(state.Take("input"))}
+	call := session.Part{
+		Kind: session.PartToolCall, CallID: rest.Text("callID"), ToolName: rest.Text("tool"),
+		Arguments: string(state.Take("input")),
+	}
 	result := session.Part{Kind: session.PartToolResult, CallID: call.CallID, ToolName: call.ToolName}
 	failed, ended := false, true
 	var attached []session.Part

@@ -63,7 +63,8 @@ func readDatabase(in *history.Intake, opened *history.SQLite) {
 	sessions := d.has.Has(tableSession, "id") || d.has.Has(tableSessionV2, "id")
 	hasParts := d.has.Has(tablePart, "id")
 	if !sessions || !(hasParts && d.has.Has(tableMessage, "id")) && !d.has.Has(tableMessageV2, "id") {
-		in.Fail(session.Errorf(session.Invalid, "no %s database: it has no tables of sessions, messages and parts as %[1]s makes them", in.Source()))
+		in.Fail(session.Errorf(session.Invalid,
+			"no %s database: it has no tables of sessions, messages and parts as %[1]s makes them", in.Source()))
 		return
 	}
 	slices.Sort(missing)
@@ -102,7 +103,8 @@ var credentials = pattern.New(`(?i)auth|token|secret|credential|account|share`)
 func (d *database) countOthers() {
 	for table := range d.has {
 		switch {
-		case slices.Contains(perSession, table), table == tableSession, table == tableSessionV2, strings.HasPrefix(table, "sqlite_"):
+		case slices.Contains(perSession, table), table == tableSession, table == tableSessionV2,
+			strings.HasPrefix(table, "sqlite_"):
 		case table == tableEvent:
 			var n int
 			d.Get(&n, `SELECT COUNT(*) FROM event`)

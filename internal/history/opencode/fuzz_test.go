@@ -23,7 +23,8 @@ func FuzzDecode(f *testing.F) {
 		`{"type":"tool","tool":"bash","callID":"c","state":{"status":"error","input":{},"error":"no","metadata":{"interrupted":true,"output":"half"},"time":{"start":1,"end":0}}}`,
 		`{"type":"tool","tool":"read","callID":"c","state":{"status":"pending","input":{},"raw":"{"}}`,
 		`{"type":"file","mime":"image/png","filename":"shot.png","url":"data:image/png;base64,iVBORw0KGgo="}`,
-		`{"type":"compaction","auto":true,"tail_start_id":"msg_1"}`, `{"type":"subtask","prompt":"Count"}`, `{"type":"patch","files":[]}`,
+		`{"type":"compaction","auto":true,"tail_start_id":"msg_1"}`, `{"type":"subtask","prompt":"Count"}`,
+		`{"type":"patch","files":[]}`,
 		`{"type":"step-finish","cost":1,"tokens":{"input":5}}`, `{`, `[]`, `1`, "\xff", ``,
 	} {
 		f.Add(reply, part, reply)
@@ -31,7 +32,11 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(`{"role":"assistant","error":{"name":"APIError","data":{"message":"x","responseHeaders":{"set-cookie":"y","x-request-id":"z"}}}}`, ``, `{"text":"x"}`)
 	f.Fuzz(func(t *testing.T, data, first, second string) {
-		in := &message{id: "msg_1", data: parse([]byte(data)), parts: []part{{"prt_1", parse([]byte(first))}, {"prt_2", parse([]byte(second))}, {"prt_3", parse([]byte(first))}}, records: 4}
+		in := &message{
+			id: "msg_1", data: parse([]byte(data)),
+			parts:   []part{{"prt_1", parse([]byte(first))}, {"prt_2", parse([]byte(second))}, {"prt_3", parse([]byte(first))}},
+			records: 4,
+		}
 		check(t, in)
 		if o, ok := jsonx.ReadObject([]byte(data)); ok {
 			if o.Get("parts") != nil {
@@ -60,7 +65,8 @@ func check(t *testing.T, in *message) {
 	seen := map[string]bool{}
 	for i := range made.Messages {
 		m := &made.Messages[i]
-		if len(m.Parts) > session.MaxParts || m.Extra != nil && !json.Valid(m.Extra) || m.ExternalID == "" || seen[m.ExternalID] {
+		if len(m.Parts) > session.MaxParts || m.Extra != nil && !json.Valid(m.Extra) || m.ExternalID == "" ||
+			seen[m.ExternalID] {
 			t.Errorf("%+v", m)
 		}
 		seen[m.ExternalID] = true

@@ -41,7 +41,8 @@ func put(id string, second int, data string, parts ...string) string {
 	at := 1770109200000 + second*1000
 	sql := fmt.Sprintf("INSERT INTO message VALUES (%s, 'ses_1', %d, %d, %s);", quote(id), at, at, quote(data))
 	for i, p := range parts {
-		sql += fmt.Sprintf("INSERT INTO part VALUES (%s, %s, 'ses_1', %d, %d, %s);", quote(fmt.Sprintf("prt_%s_%d", id, i)), quote(id), at, at, quote(p))
+		sql += fmt.Sprintf("INSERT INTO part VALUES (%s, %s, 'ses_1', %d, %d, %s);", quote(fmt.Sprintf("prt_%s_%d", id, i)),
+			quote(id), at, at, quote(p))
 	}
 	return sql
 }
@@ -75,14 +76,27 @@ func TestOpencodeRowsOfAnyKind(t *testing.T) {
 		{"a part that is no JSON", put("a", 1, `{"role":"user"}`, `{"type":"te`, textPart("one")), "one", 3, 0, 0},
 		{"an unknown role", put("a", 1, `{"role":"robot"}`), `{"role":"robot"}`, 0, 1, 1},
 		{"an unknown part", put("a", 1, `{"role":"user"}`, `{"type":"dream","of":"sheep"}`, textPart("one")), "one", 3, 0, 0},
-		{"nested too deep", put("a", 1, `{"role":"user","x":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)+`}`), `{"role":"user","x":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}`, 0, 1, 1},
-		{"NUL and half a pair", put("a", 1, `{"role":"user"}`, `{"type":"text","text":"a\u0000b\ud800"}`), "a\ufffdb\ufffd", 2, 0, 0},
+		{
+			"nested too deep", put("a", 1, `{"role":"user","x":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)+`}`),
+			`{"role":"user","x":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}`, 0, 1, 1,
+		},
+		{
+			"NUL and half a pair", put("a", 1, `{"role":"user"}`, `{"type":"text","text":"a\u0000b\ud800"}`), "a\ufffdb\ufffd",
+			2, 0, 0,
+		},
 		{"a large part", put("a", 1, `{"role":"user"}`, textPart(big)), big, 2, 0, 0},
 		{"parts without their message", `INSERT INTO part VALUES ('prt_x', 'gone', 'ses_1', 1, 1, '{"type":"text","text":"left"}');` + user("a", 1, "one"), "one {}\n" + `{"type":"text","text":"left"}`, 2, 1, 1},
 		{"a session that is its own parent", `UPDATE session SET parent_id = id;` + user("a", 1, "one"), "one", 2, 0, 0},
 		{"an answer to a message that is not there", put("a", 1, `{"role":"assistant","parentID":"gone","time":{"created":1,"completed":2}}`, textPart("one")), "one", 2, 0, 0},
-		{"order by time, then by id across the wrap", user("msg_000000000001AAAAAAAAAAAAAA", 5, "two") + user("msg_fffffffffff1AAAAAAAAAAAAAA", 5, "one") + user("msg_aaaaaaaaaaaaAAAAAAAAAAAAAA", 6, "three"), "one two three", 6, 0, 0},
-		{"a thousand parts too many", put("a", 1, `{"role":"user"}`, manyParts(2000)...), strings.TrimSpace(strings.Repeat("x\n", 512)), 2001, 0, 0},
+		{
+			"order by time, then by id across the wrap", user("msg_000000000001AAAAAAAAAAAAAA", 5, "two") +
+				user("msg_fffffffffff1AAAAAAAAAAAAAA", 5, "one") + user("msg_aaaaaaaaaaaaAAAAAAAAAAAAAA", 6, "three"),
+			"one two three", 6, 0, 0,
+		},
+		{
+			"a thousand parts too many", put("a", 1, `{"role":"user"}`, manyParts(2000)...),
+			strings.TrimSpace(strings.Repeat("x\n", 512)), 2001, 0, 0,
+		},
 		{"a picture, a text file and a folder", put("a", 1, `{"role":"user"}`, `{"type":"file","mime":"image/png","url":"data:image/png;base64,iVBORw0KGgo="}`,
 			`{"type":"file","mime":"text/plain","filename":"a.txt","url":"data:text/plain;base64,aGVsbG8="}`, `{"type":"file","mime":"application/x-directory","url":"file:///w"}`), "", 4, 0, 0},
 	} {
@@ -127,15 +141,22 @@ func TestOpencodeDatabasesOfAnyKind(t *testing.T) {
 		says string
 	}{
 		{"an empty file", func(h *house) string { return h.file("opencode.db", "") }, "empty"},
-		{"text", func(h *house) string { return h.file("opencode.db", "this is no database, though it is long enough") }, "no SQLite database"},
-		{"another program's", func(h *house) string { return h.load("", `CREATE TABLE session (id TEXT); CREATE TABLE other (x)`) }, "no opencode database"},
+		{"text", func(h *house) string {
+			return h.file("opencode.db", "this is no database, though it is long enough")
+		}, "no SQLite database"},
+		{"another program's", func(h *house) string {
+			return h.load("", `CREATE TABLE session (id TEXT); CREATE TABLE other (x)`)
+		}, "no opencode database"},
 		{"half of one", func(h *house) string {
-			return h.file("opencode.db", historytest.Read(h.T, h.load("", schema, user("a", 1, strings.Repeat("long ", 20000))))[:20000])
+			return h.file("opencode.db", historytest.Read(h.T,
+				h.load("", schema, user("a", 1, strings.Repeat("long ", 20000))))[:20000])
 		}, "damaged"},
 		{"a newer one", func(h *house) string {
 			return h.load("", schema, user("a", 1, "one"), `ALTER TABLE session ADD COLUMN mood TEXT; ALTER TABLE session DROP COLUMN cost; CREATE TABLE dreams (id); UPDATE session SET mood = 'good'`)
 		}, ""},
-		{"a message whose session is gone", func(h *house) string { return h.load("", schema, user("a", 1, "one"), `DELETE FROM session`) }, ""},
+		{"a message whose session is gone", func(h *house) string {
+			return h.load("", schema, user("a", 1, "one"), `DELETE FROM session`)
+		}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
@@ -174,7 +195,8 @@ func TestOpencodeChangesInPlace(t *testing.T) {
 		t.Errorf("pruned: %+v", done.Records)
 	}
 	s := h.Session("ses_1")
-	if records, err := h.Store.Compactions(t.Context(), s.ID); err != nil || len(records) != 1 || records[0].Strategy != session.StrategyPrune || records[0].Status != session.StatusDone {
+	if records, err := h.Store.Compactions(t.Context(), s.ID); err != nil || len(records) != 1 ||
+		records[0].Strategy != session.StrategyPrune || records[0].Status != session.StatusDone {
 		t.Errorf("%+v %v", records, err)
 	}
 	if effective, _ := h.Store.Effective(t.Context(), s); effective == nil {
@@ -225,7 +247,8 @@ func TestOpencodeTitleBeforeThereIsOne(t *testing.T) {
 func TestOpencodeUnfinishedReplyWaits(t *testing.T) {
 	h := newHouse(t)
 	h.now = time.UnixMilli(1770109205000)
-	db := h.load("", schema, user("a", 1, "one"), put("b", 2, `{"role":"assistant","time":{"created":1770109202000}}`, textPart("tw")), user("c", 3, "three"))
+	db := h.load("", schema, user("a", 1, "one"), put("b", 2, `{"role":"assistant","time":{"created":1770109202000}}`,
+		textPart("tw")), user("c", 3, "three"))
 	done := h.Import(db)
 	if done.Records.Imported != 3 || done.Records.Waiting != 4 {
 		t.Errorf("%+v", done.Records)
@@ -246,17 +269,20 @@ func TestOpencodeUnfinishedReplyWaits(t *testing.T) {
 func TestOpencodeVersion2Rows(t *testing.T) {
 	h := newHouse(t)
 	row := func(seq int, kind, data string) string {
-		return fmt.Sprintf("INSERT INTO session_message VALUES ('e%d', 'ses_1', '%s', %d, 0, %s, %d);", seq, kind, 1770109200000+seq*1000, quote(data), seq)
+		return fmt.Sprintf("INSERT INTO session_message VALUES ('e%d', 'ses_1', '%s', %d, 0, %s, %d);", seq, kind,
+			1770109200000+seq*1000, quote(data), seq)
 	}
 	db := h.load("", schema,
 		row(1, "user", `{"text":"read it","files":[{"mime":"image/png","url":"data:image/png;base64,iVBORw0KGgo="}]}`),
 		row(2, "assistant", `{"agent":"build","model":{"id":"m","providerID":"p"},"time":{"created":1770109202000,"completed":1770109203000},"finish":"stop","cost":0.5,"tokens":{"input":1,"output":2,"reasoning":0,"cache":{"read":0,"write":0}},
 			"content":[{"type":"reasoning","id":"r","text":"hm"},{"type":"tool","id":"c1","name":"read","time":{"created":1,"ran":2,"completed":9},"state":{"status":"completed","input":{"filePath":"a"},"content":[{"type":"text","text":"hello"}]}},{"type":"text","id":"t","text":"It says hello."}]}`),
 		row(3, "compaction", `{"reason":"auto","summary":"In short.","recent":"lately"}`),
-		row(4, "shell", `{"callID":"s","command":"ls","output":"a"}`), row(5, "model-switched", `{"model":"x"}`), row(6, "synthetic", `{"text":"go on"}`))
+		row(4, "shell", `{"callID":"s","command":"ls","output":"a"}`), row(5, "model-switched", `{"model":"x"}`),
+		row(6, "synthetic", `{"text":"go on"}`))
 	done := h.Import(db)
 	s := h.Session("ses_1")
-	if done.Records.Imported != 1+6 || done.Records.Raw != 0 || s.CompactionCount != 1 || s.OutputTokens != 2 || *s.CostNanoUSD != 500_000_000 {
+	if done.Records.Imported != 1+6 || done.Records.Raw != 0 || s.CompactionCount != 1 || s.OutputTokens != 2 ||
+		*s.CostNanoUSD != 500_000_000 {
 		t.Errorf("%+v %+v", done.Records, s)
 	}
 	overlay, err := h.Store.Effective(t.Context(), s)
@@ -264,7 +290,8 @@ func TestOpencodeVersion2Rows(t *testing.T) {
 		t.Fatalf("%+v %v", overlay, err)
 	}
 	rows := h.Entries(s.ID)
-	if rows[2].Role != session.Tool || rows[2].Parts[0].CallPartID == nil || rows[2].Parts[0].Text != "hello" || *rows[2].Parts[0].DurationMS != 7 {
+	if rows[2].Role != session.Tool || rows[2].Parts[0].CallPartID == nil || rows[2].Parts[0].Text != "hello" ||
+		*rows[2].Parts[0].DurationMS != 7 {
 		t.Errorf("%+v", rows[2].Parts[0])
 	}
 	if last := rows[len(rows)-1]; last.Origin != session.Program || last.Text() != "go on" {
@@ -289,12 +316,14 @@ func TestOpencodeOldestFiles(t *testing.T) {
 	write("part/ses_2/msg_c/prt_1.json", `{"id":"prt_1","type":"text","text":"apart"}`)
 	write("message/ses_2/msg_d.json", ``)
 	done := h.Import(root)
-	if done.Sessions.New != 2 || done.Records.Imported != 2+2+2 || done.Records.Skipped["unreadable file"] != 1 || len(done.Errors) != 1 || !strings.HasSuffix(done.Errors[0].Path, "msg_d.json") {
+	if done.Sessions.New != 2 || done.Records.Imported != 2+2+2 || done.Records.Skipped["unreadable file"] != 1 ||
+		len(done.Errors) != 1 || !strings.HasSuffix(done.Errors[0].Path, "msg_d.json") {
 		t.Errorf("%+v", done)
 	}
 	s := h.Session("ses_1")
 	rows := h.Entries(s.ID)
-	if got := historytest.Texts(rows); got != "read a Hi inside Done" || s.Model != "m1" || s.OutputTokens != 1 || rows[2].Role != session.Tool || *rows[2].Parts[0].DurationMS != 1 {
+	if got := historytest.Texts(rows); got != "read a Hi inside Done" || s.Model != "m1" || s.OutputTokens != 1 ||
+		rows[2].Role != session.Tool || *rows[2].Parts[0].DurationMS != 1 {
 		t.Errorf("%q %+v", got, s)
 	}
 	if got := historytest.Texts(h.Entries(h.Session("ses_2").ID)); got != "apart" {
@@ -356,7 +385,8 @@ func TestOpencodeNeverReadsCredentials(t *testing.T) {
 	file := testkit.Must(os.OpenFile(db, os.O_RDWR, 0))(t)
 	for _, table := range []string{"account", "credential", "session_share", "auth_tokens"} {
 		var page int64
-		testkit.Check(t, opened.QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = ?`, table).Scan(&page))
+		testkit.Check(t, opened.QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = ?`,
+			table).Scan(&page))
 		testkit.Must(file.WriteAt(bytes.Repeat([]byte{0x5a}, 4096), (page-1)*4096))(t)
 		var n int
 		if opened.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM `+table).Scan(&n) == nil {
@@ -365,16 +395,19 @@ func TestOpencodeNeverReadsCredentials(t *testing.T) {
 	}
 	testkit.Check(t, file.Close())
 	for _, name := range []string{"auth.json", "mcp-auth.json"} {
-		testkit.Check(t, os.WriteFile(filepath.Join(filepath.Dir(db), name), []byte(`{"info":{"id":"ses_9"},"messages":[]}`), 0o600))
+		testkit.Check(t, os.WriteFile(filepath.Join(filepath.Dir(db), name), []byte(`{"info":{"id":"ses_9"},"messages":[]}`),
+			0o600))
 	}
 	done := h.Import(filepath.Dir(db))
 	if len(done.Errors) != 0 || done.Records.Skipped["not history"] != 4 || done.Sessions.New != 1 {
 		t.Errorf("%+v", done)
 	}
-	if found, problems, err := h.Source.Find(t.Context(), []string{h.file("sub/mcp-auth.json", "{}")}); err != nil || len(found) != 0 || len(problems) != 1 {
+	if found, problems, err := h.Source.Find(t.Context(), []string{h.file("sub/mcp-auth.json", "{}")}); err != nil ||
+		len(found) != 0 || len(problems) != 1 {
 		t.Errorf("%v %v %v", found, problems, err)
 	}
-	if found, _, err := h.Source.Find(t.Context(), []string{filepath.Dir(h.file("more/auth.json", "{}"))}); err != nil || len(found) != 0 {
+	if found, _, err := h.Source.Find(t.Context(), []string{filepath.Dir(h.file("more/auth.json", "{}"))}); err != nil ||
+		len(found) != 0 {
 		t.Errorf("%v %v", found, err)
 	}
 }

@@ -33,14 +33,18 @@ func TestKiloSampleAddsUp(t *testing.T) {
 		t.Errorf("%+v\n%s", done, diff)
 	}
 	s := h.Session("kilo-root")
-	if got := h.figures("kilo-root"); got != (figures{title: "Kilo root", user: 1, assistant: 1, ledger: 1, input: 12, output: 18, cacheRead: 1, cacheWrite: 2, cost: 2_500_000}) {
+	if got := h.figures("kilo-root"); got != (figures{
+		title: "Kilo root", user: 1, assistant: 1, ledger: 1, input: 12,
+		output: 18, cacheRead: 1, cacheWrite: 2, cost: 2_500_000,
+	}) {
 		t.Errorf("%+v", got)
 	}
 	if got := h.Talk(s); got != "user: kilo fixture import oracle\nassistant: native kilo import ok" {
 		t.Error(got)
 	}
 	call := h.Calls(s.ID)[0]
-	if call.Source != session.SourceKilo || call.Model != "kilo-auto/free" || !strings.Contains(string(call.Metadata), "total") {
+	if call.Source != session.SourceKilo || call.Model != "kilo-auto/free" ||
+		!strings.Contains(string(call.Metadata), "total") {
 		t.Errorf("%+v %s", call, call.Metadata)
 	}
 	if !strings.Contains(string(s.Metadata), `{"kilo":{`) || s.Source != session.SourceKilo {

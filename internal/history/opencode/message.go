@@ -27,7 +27,8 @@ func decode(r *record, in *message, author session.Origin) (d history.Decoded) {
 	for i := range pieces {
 		s := &pieces[i]
 		base := session.Message{
-			Kind: session.KindMessage, Dialect: "opencode", CreatedAt: r.at, ExternalID: r.segmentKey(i), InContext: true, Display: true, Parts: s.says,
+			Kind: session.KindMessage, Dialect: "opencode", CreatedAt: r.at, ExternalID: r.segmentKey(i), InContext: true,
+			Display: true, Parts: s.says,
 		}
 		switch r.role {
 		case "assistant":
@@ -50,7 +51,8 @@ func decode(r *record, in *message, author session.Origin) (d history.Decoded) {
 		d.Messages = append(d.Messages, history.Message{Message: base})
 		if len(s.results) > 0 {
 			d.Messages = append(d.Messages, history.Message{Message: session.Message{
-				Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, Dialect: "opencode", CreatedAt: endOf(s, r.at),
+				Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, Dialect: "opencode",
+				CreatedAt:  endOf(s, r.at),
 				ExternalID: base.ExternalID + resultsSuffix, InContext: true, Display: true, Parts: s.results,
 			}})
 		}
@@ -88,8 +90,10 @@ func reply(m *session.Message, r *record, o jsonx.Object) {
 
 // finishes are the ways in which a reply ends, by the names of opencode and of its errors.
 var finishes = map[string]session.Finish{
-	"stop": session.FinishStop, "tool-calls": session.FinishToolCalls, "length": session.FinishLength, "error": session.FinishError,
-	"content-filter": session.FinishRefusal, "MessageAbortedError": session.FinishAborted, "aborted": session.FinishAborted,
+	"stop": session.FinishStop, "tool-calls": session.FinishToolCalls, "length": session.FinishLength,
+	"error":          session.FinishError,
+	"content-filter": session.FinishRefusal, "MessageAbortedError": session.FinishAborted,
+	"aborted":                  session.FinishAborted,
 	"MessageOutputLengthError": session.FinishLength, "ContentFilterError": session.FinishRefusal,
 }
 
@@ -216,7 +220,8 @@ func usageOf(o jsonx.Object) session.Call {
 	u := o.Inner("tokens")
 	cache := u.Inner("cache")
 	c := session.Call{
-		InputTokens: history.Count(u.Get("input")), OutputTokens: history.Count(u.Get("output")), ReasoningTokens: history.Count(u.Get("reasoning")),
+		InputTokens: history.Count(u.Get("input")), OutputTokens: history.Count(u.Get("output")),
+		ReasoningTokens: history.Count(u.Get("reasoning")),
 		CacheReadTokens: history.Count(cache.Get("read")), CacheWriteTokens: history.Count(cache.Get("write")),
 	}
 	total, version2 := history.Count(u.Get("total")), o.String("type") == "assistant" || o.String("type") == "compaction"
@@ -239,8 +244,10 @@ func callOf(r *record, o jsonx.Object, parts []part) *history.Call {
 		}
 		s := usageOf(step.Object)
 		n++
-		steps.InputTokens, steps.OutputTokens, steps.ReasoningTokens = steps.InputTokens+s.InputTokens, steps.OutputTokens+s.OutputTokens, steps.ReasoningTokens+s.ReasoningTokens
-		steps.CacheReadTokens, steps.CacheWriteTokens = steps.CacheReadTokens+s.CacheReadTokens, steps.CacheWriteTokens+s.CacheWriteTokens
+		steps.InputTokens, steps.OutputTokens, steps.ReasoningTokens = steps.InputTokens+s.InputTokens,
+			steps.OutputTokens+s.OutputTokens, steps.ReasoningTokens+s.ReasoningTokens
+		steps.CacheReadTokens, steps.CacheWriteTokens = steps.CacheReadTokens+s.CacheReadTokens,
+			steps.CacheWriteTokens+s.CacheWriteTokens
 		if s.CostNanoUSD != nil && steps.CostNanoUSD != nil {
 			*s.CostNanoUSD += *steps.CostNanoUSD
 		}
@@ -284,15 +291,23 @@ func (r *reader) total() {
 		return jsonx.Member{Key: key, Value: orNull(r.about.row.Get("tokens_" + column))}
 	}
 	cache := jsonx.Object{number("read", "cache_read"), number("write", "cache_write")}
-	tokens := jsonx.Object{number("input", "input"), number("output", "output"), number("reasoning", "reasoning"), {Key: "cache", Value: cache.Value()}}
-	c := usageOf(jsonx.Object{jsonx.MemberOf("type", "assistant"), {Key: "cost", Value: r.about.row.Get("cost")}, {Key: "tokens", Value: tokens.Value()}})
+	tokens := jsonx.Object{
+		number("input", "input"), number("output", "output"), number("reasoning", "reasoning"),
+		{Key: "cache", Value: cache.Value()},
+	}
+	c := usageOf(jsonx.Object{
+		jsonx.MemberOf("type", "assistant"),
+		{Key: "cost", Value: r.about.row.Get("cost")},
+		{Key: "tokens", Value: tokens.Value()},
+	})
 	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
 		return
 	}
 	if r.firstCall() != nil {
 		return
 	}
-	c.CreatedAt, c.Provider, c.Model, c.Directory = r.about.created, r.about.provider, r.about.model, clean(r.about.directory)
+	c.CreatedAt, c.Provider, c.Model, c.Directory = r.about.created, r.about.provider, r.about.model,
+		clean(r.about.directory)
 	c.Metadata = session.JSONOf(map[string]string{"note": "the session's total: its messages do not say what they used"})
 	c.ExternalID, c.Sum = "total:"+clean(r.about.id), true
 	r.c.Call(history.Call{Call: c})

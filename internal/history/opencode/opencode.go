@@ -45,7 +45,8 @@ func newSource(name session.Source, db string, env func(string) string, now func
 		Search: func(f *history.Finder, folder string) {
 			(&finder{f, string(name)}).folder(folder, maxDepthOfFolders)
 		},
-		File: file, Order: history.SortedBy(compare), Sessions: sessions, Replay: readExport, Tree: readTree, Database: readDatabase,
+		File: file, Order: history.SortedBy(compare), Sessions: sessions, Replay: readExport, Tree: readTree,
+		Database: readDatabase,
 		Commands: []string{string(name)},
 	}
 }

@@ -73,10 +73,20 @@ func TestOpencodePlaces(t *testing.T) {
 		{"nothing is known", nil, nil},
 		{"a home", map[string]string{"HOME": "/home/ana"}, []string{"/home/ana/.local/share/opencode"}},
 		{"data elsewhere", map[string]string{"HOME": "/home/ana", "XDG_DATA_HOME": "/data"}, []string{"/data/opencode"}},
-		{"another database", map[string]string{"HOME": "/home/ana", "OPENCODE_DB": "mine.db"}, []string{"/home/ana/.local/share/opencode", "/home/ana/.local/share/opencode/mine.db"}},
-		{"a database anywhere", map[string]string{"HOME": "/home/ana", "OPENCODE_DB": "/x/y.db"}, []string{"/home/ana/.local/share/opencode", "/x/y.db"}},
+		{
+			"another database",
+			map[string]string{"HOME": "/home/ana", "OPENCODE_DB": "mine.db"},
+			[]string{"/home/ana/.local/share/opencode", "/home/ana/.local/share/opencode/mine.db"},
+		},
+		{
+			"a database anywhere",
+			map[string]string{"HOME": "/home/ana", "OPENCODE_DB": "/x/y.db"},
+			[]string{"/home/ana/.local/share/opencode", "/x/y.db"},
+		},
 	} {
-		if got := opencode.New(func(name string) string { return test.env[name] }, time.Now).Places(); !slices.Equal(got, test.want) {
+		if got := opencode.New(func(name string) string {
+			return test.env[name]
+		}, time.Now).Places(); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v", test.name, got)
 		}
 	}
@@ -85,9 +95,11 @@ func TestOpencodePlaces(t *testing.T) {
 func TestOpencodeFinds(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{
-		"opencode/opencode.db", "opencode/opencode-dev.db", "opencode/auth.json", "opencode/mcp-auth.json", "opencode/log/x.json", "opencode/tool-output/y.json",
+		"opencode/opencode.db", "opencode/opencode-dev.db", "opencode/auth.json", "opencode/mcp-auth.json",
+		"opencode/log/x.json", "opencode/tool-output/y.json",
 		"opencode/storage/migration", "opencode/storage/session/p/ses_1.json", "opencode/storage/message/ses_1/m.json",
-		"opencode/project/home-x/storage/session/info/ses_0.json", "opencode/project/home-x/storage/session/message/ses_0/m.json", "loose/export.json",
+		"opencode/project/home-x/storage/session/info/ses_0.json",
+		"opencode/project/home-x/storage/session/message/ses_0/m.json", "loose/export.json",
 	} {
 		path := filepath.Join(root, name)
 		testkit.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
@@ -95,7 +107,10 @@ func TestOpencodeFinds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	data := []string{"opencode/opencode-dev.db", "opencode/opencode.db", "opencode/storage", "opencode/project/home-x/storage/session"}
+	data := []string{
+		"opencode/opencode-dev.db", "opencode/opencode.db", "opencode/storage",
+		"opencode/project/home-x/storage/session",
+	}
 	source := opencode.New(func(name string) string { return map[string]string{"XDG_DATA_HOME": root}[name] }, time.Now)
 	link := filepath.Join(t.TempDir(), "link")
 	testkit.Check(t, os.Symlink(filepath.Join(root, "opencode"), link))

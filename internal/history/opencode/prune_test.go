@@ -32,7 +32,8 @@ func mark(id string, second int) string {
 // summarised is a compaction that keeps the conversation from tail on.
 func summarised(id string, second int, tail string) string {
 	at := 1770109200000 + second*1000
-	return put(id, second, fmt.Sprintf(`{"role":"user","time":{"created":%d}}`, at), fmt.Sprintf(`{"type":"compaction","auto":true,"tail_start_id":%q}`, tail)) +
+	return put(id, second, fmt.Sprintf(`{"role":"user","time":{"created":%d}}`, at),
+		fmt.Sprintf(`{"type":"compaction","auto":true,"tail_start_id":%q}`, tail)) +
 		put(id+"s", second+1, fmt.Sprintf(`{"role":"assistant","parentID":%q,"summary":true,"time":{"created":%d,"completed":%d},"finish":"stop"}`, id, at+1000, at+1500), textPart("what was"))
 }
 
@@ -47,7 +48,8 @@ func (h *house) given(id session.ID) string {
 			name, rest, _ := strings.Cut(from, ": ")
 			state := "whole"
 			switch {
-			case strings.Contains(rest, "hidden to make room") && !strings.Contains(rest, "long") && !strings.Contains(rest, "image"):
+			case strings.Contains(rest, "hidden to make room") && !strings.Contains(rest, "long") &&
+				!strings.Contains(rest, "image"):
 				state = "hidden"
 			case !strings.Contains(rest, "image"):
 				state = "torn: " + line
@@ -73,7 +75,8 @@ func (h *house) undo(id string) session.Session {
 
 func TestOpencodePruningIsAnOverlay(t *testing.T) {
 	h := newHouse(t)
-	db := h.load("", schema, user("a", 1, "one"), call("b", 2, 0), call("c", 3, 0), user("d", 4, "two"), call("e", 5, 0), reply("f", 6, "done"))
+	db := h.load("", schema, user("a", 1, "one"), call("b", 2, 0), call("c", 3, 0), user("d", 4, "two"), call("e", 5, 0),
+		reply("f", 6, "done"))
 	h.Import(db)
 	s := h.Session("ses_1")
 	whole := s.ContextTokens
@@ -92,10 +95,12 @@ func TestOpencodePruningIsAnOverlay(t *testing.T) {
 	claim("after the marks", "call_b hidden, call_c hidden, call_e whole")
 	s = h.Session("ses_1")
 	first, err := h.Store.Effective(t.Context(), s)
-	if err != nil || first.Strategy != session.StrategyPrune || first.Trigger != session.TriggerImport || s.CompactionCount != 1 {
+	if err != nil || first.Strategy != session.StrategyPrune || first.Trigger != session.TriggerImport ||
+		s.CompactionCount != 1 {
 		t.Fatalf("%+v %v", first, err)
 	}
-	if saved := whole - s.ContextTokens; saved != first.HiddenTokens || saved < 100 || first.TokensBefore != whole || first.TokensAfter != s.ContextTokens {
+	if saved := whole - s.ContextTokens; saved != first.HiddenTokens || saved < 100 || first.TokensBefore != whole ||
+		first.TokensAfter != s.ContextTokens {
 		t.Errorf("%d tokens were hidden, of %d to %d: %+v", saved, whole, s.ContextTokens, first)
 	}
 
@@ -138,22 +143,37 @@ func TestOpencodePruningAndSummaries(t *testing.T) {
 		undos []string
 	}{
 		"pruned, then summarised with a tail that was pruned": {
-			[]string{user("a", 1, "one"), call("b", 2, 8), call("c", 3, 8), user("d", 4, "two"), call("e", 5, 0), summarised("x", 10, "c"), reply("y", 12, "on")},
+			[]string{
+				user("a", 1, "one"), call("b", 2, 8), call("c", 3, 8), user("d", 4, "two"), call("e", 5, 0),
+				summarised("x", 10, "c"), reply("y", 12, "on"),
+			},
 			"summary, call_c hidden, call_e whole",
 			[]string{"call_b hidden, call_c hidden, call_e whole", "call_b whole, call_c whole, call_e whole"},
 		},
 		"summarised, then pruned": {
-			[]string{user("a", 1, "one"), call("b", 2, 0), user("c", 3, "two"), summarised("x", 10, "c"), call("e", 15, 30), call("f", 16, 0), user("g", 17, "three")},
+			[]string{
+				user("a", 1, "one"), call("b", 2, 0), user("c", 3, "two"), summarised("x", 10, "c"), call("e", 15, 30),
+				call("f", 16, 0), user("g", 17, "three"),
+			},
 			"summary, call_e hidden, call_f whole",
 			[]string{"summary, call_e whole, call_f whole", "call_b whole, call_e whole, call_f whole"},
 		},
 		"pruned, summarised, pruned": {
-			[]string{user("a", 1, "one"), call("b", 2, 8), user("c", 3, "two"), call("d", 4, 0), summarised("x", 10, "c"), call("e", 15, 30), user("g", 17, "three")},
+			[]string{
+				user("a", 1, "one"), call("b", 2, 8), user("c", 3, "two"), call("d", 4, 0), summarised("x", 10, "c"),
+				call("e", 15, 30), user("g", 17, "three"),
+			},
 			"summary, call_d whole, call_e hidden",
-			[]string{"summary, call_d whole, call_e whole", "call_b hidden, call_d whole, call_e whole", "call_b whole, call_d whole, call_e whole"},
+			[]string{
+				"summary, call_d whole, call_e whole", "call_b hidden, call_d whole, call_e whole",
+				"call_b whole, call_d whole, call_e whole",
+			},
 		},
 		"marked while the person took turns back": {
-			[]string{user("a", 1, "one"), call("b", 2, 30), user("c", 3, "two"), call("d", 4, 30), user("g", 17, "three"), `UPDATE session SET revert = '{"messageID":"c"}';`},
+			[]string{
+				user("a", 1, "one"), call("b", 2, 30), user("c", 3, "two"), call("d", 4, 30), user("g", 17, "three"),
+				`UPDATE session SET revert = '{"messageID":"c"}';`,
+			},
 			"call_b hidden",
 			[]string{"call_b whole"},
 		},

@@ -95,7 +95,8 @@ func (r *reader) open() {
 	if here := r.c.Here; here == nil {
 		r.in.Import(a.records + a.todos)
 	} else {
-		if r.trusted = trustIn(a.store) >= trustIn(cmp.Or(history.Notes(here, string(r.in.Source())).String("store"), inDatabase)); !r.trusted {
+		if r.trusted = trustIn(a.store) >= trustIn(cmp.Or(history.Notes(here, string(r.in.Source())).String("store"),
+			inDatabase)); !r.trusted {
 			r.c.KnownReason = skipNewer
 		}
 		r.in.Skip(r.c.KnownReason, a.records+a.todos)
@@ -103,7 +104,10 @@ func (r *reader) open() {
 	}
 	if r.trusted {
 		r.c.Title = new.Title
-		r.c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Value()), ArchivedAt: a.archived, States: a.states()}
+		r.c.Fields = &history.Changes{
+			Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Value()),
+			ArchivedAt: a.archived, States: a.states(),
+		}
 	}
 	if a.parent != "" {
 		r.linkToParent()

@@ -59,7 +59,8 @@ func TestOpencodeSamplesAddUp(t *testing.T) {
 		sessions     map[string]tally
 	}{
 		{"generation 1", "g1-json-1.1.65", 3, history.Records{
-			Read: 3 + 14 + 36 + 3 + 1 + 3 + 1, Imported: 3 + 14 + 36 + 3, Skipped: map[string]int{"bookkeeping": 2, "file diffs": 3},
+			Read: 3 + 14 + 36 + 3 + 1 + 3 + 1, Imported: 3 + 14 + 36 + 3,
+			Skipped: map[string]int{"bookkeeping": 2, "file diffs": 3},
 		}, map[string]tally{first: {9, 3, 6, 4, 4, 0.0360115}}},
 		{"generation 2, not checkpointed", "g2-db-1.2.1", 3, history.Records{
 			Read: 3 + 17 + 43 + 3 + 5, Imported: 3 + 17 + 43 + 3, Skipped: map[string]int{"bookkeeping": 3, "not history": 2},
@@ -87,7 +88,8 @@ func TestOpencodeSamplesAddUp(t *testing.T) {
 				}
 			}
 			before := h.dump()
-			if done := h.Import(folder); done.Records.Imported+done.Records.Raw != 0 || done.Sessions.Unchanged < test.new || h.dump() != before {
+			if done := h.Import(folder); done.Records.Imported+done.Records.Raw != 0 || done.Sessions.Unchanged < test.new ||
+				h.dump() != before {
 				t.Errorf("the second import did something: %+v", done)
 			}
 		})
@@ -133,13 +135,15 @@ func TestOpencodeFamilies(t *testing.T) {
 	h := newHouse(t)
 	h.Import(h.copyOf("g3-db-1.18.33"))
 	origin, child, copied := h.Session(first), h.Session(child2), h.Session(fork)
-	if child.ParentID != origin.ID || child.ParentKind != session.ParentChild || child.Kind != "subagent" || h.Entries(child.ID)[0].Origin != session.Model {
+	if child.ParentID != origin.ID || child.ParentKind != session.ParentChild || child.Kind != "subagent" ||
+		h.Entries(child.ID)[0].Origin != session.Model {
 		t.Errorf("%+v", child)
 	}
 	if copied.ParentID != origin.ID || copied.ParentKind != session.ParentFork || copied.MessageCount != 2 {
 		t.Errorf("%+v", copied)
 	}
-	if link, err := h.Store.Link(t.Context(), child); err != nil || link == nil || link.Message == nil || link.Call != "call_22_0" {
+	if link, err := h.Store.Link(t.Context(), child); err != nil || link == nil || link.Message == nil ||
+		link.Call != "call_22_0" {
 		t.Errorf("what started the child: %+v %v", link, err)
 	}
 	// Both of the fork's own messages were taken back, but for the next prompt.
@@ -161,7 +165,8 @@ func TestOpencodeFamilies(t *testing.T) {
 	if !strings.Contains(string(origin.Metadata), `"todos":[{"content":"Read greet.py"`) {
 		t.Errorf("%s", origin.Metadata)
 	}
-	if todos := testkit.Must(h.Store.State(t.Context(), origin.ID, "opencode.todos"))(t); !strings.HasPrefix(string(todos.Value), `[{"content":"Read greet.py"`) {
+	if todos := testkit.Must(h.Store.State(t.Context(), origin.ID,
+		"opencode.todos"))(t); !strings.HasPrefix(string(todos.Value), `[{"content":"Read greet.py"`) {
 		t.Errorf("%s", todos.Value)
 	}
 }
@@ -172,7 +177,8 @@ func TestOpencodeUsage(t *testing.T) {
 	purposes := map[session.Purpose]int{}
 	for _, c := range h.Calls(h.Session(first).ID) {
 		purposes[c.Purpose]++
-		if c.ReasoningTokens > 0 && (c.ReasoningTokens != 25 || c.OutputTokens != 65 || c.InputTokens != 4665 || c.CacheReadTokens != 6997) {
+		if c.ReasoningTokens > 0 && (c.ReasoningTokens != 25 || c.OutputTokens != 65 || c.InputTokens != 4665 ||
+			c.CacheReadTokens != 6997) {
 			t.Errorf("the old form, reasoning inside output: %+v", c)
 		}
 		if c.PriceSource != "reported" || c.MessageID == nil || c.LatencyMS == nil {

@@ -160,7 +160,10 @@ func (t *tree) todo(a *about) {
 
 // countOthers counts the files beside the conversations. Shares hold secrets and are not opened.
 func (t *tree) countOthers() {
-	for folder, why := range map[string]string{"project": skipBookkeeping, "session_diff": skipDiff, "permission": skipBookkeeping, "session_share": skipForeign, "share": skipForeign} {
+	for folder, why := range map[string]string{
+		"project": skipBookkeeping, "session_diff": skipDiff,
+		"permission": skipBookkeeping, "session_share": skipForeign, "share": skipForeign,
+	} {
 		files, _ := os.ReadDir(filepath.Join(t.path, folder)) // mostly there is none
 		t.in.Skip(why, len(files))
 	}

@@ -218,7 +218,9 @@ func (m *message) content(element raw) {
 	}
 	rest := o.Without("type", "id", "name", "state", "time")
 	m.add("tool", append(jsonx.Object{
-		{Key: "callID", Value: orNull(o.Get("id"))}, {Key: "tool", Value: orNull(o.Get("name"))}, {Key: "state", Value: state.Value()},
+		{Key: "callID", Value: orNull(o.Get("id"))},
+		{Key: "tool", Value: orNull(o.Get("name"))},
+		{Key: "state", Value: state.Value()},
 	}, rest...))
 }
 

@@ -39,7 +39,8 @@ func (h *house) figures(id string) figures {
 	}
 	for _, c := range h.Calls(s.ID) {
 		got.ledger++
-		got.input, got.output, got.reasoning = got.input+c.InputTokens, got.output+c.OutputTokens, got.reasoning+c.ReasoningTokens
+		got.input, got.output, got.reasoning = got.input+c.InputTokens, got.output+c.OutputTokens,
+			got.reasoning+c.ReasoningTokens
 		got.cacheRead, got.cacheWrite = got.cacheRead+c.CacheReadTokens, got.cacheWrite+c.CacheWriteTokens
 		got.cost += *c.CostNanoUSD / 100
 	}
@@ -93,7 +94,8 @@ func TestOpencodeVersion2SamplesAddUp(t *testing.T) {
 			begunIn2:  {"New in version 2", 1, 1, 0, 0, 1, 50, 5, 0, 0, 0, 750},
 		}},
 		{"opencode2-continued", history.Records{
-			Read: 3 + 2 + 8 + 18 + 12 + 4, Imported: 3 + 8 + 18 + 7, Skipped: map[string]int{same: 4, changed: 2, "bookkeeping": 1 + 4},
+			Read: 3 + 2 + 8 + 18 + 12 + 4, Imported: 3 + 8 + 18 + 7,
+			Skipped: map[string]int{same: 4, changed: 2, "bookkeeping": 1 + 4},
 		}, map[string]figures{
 			firstOld:   {"Begun in 1.x, went on in 2", 3, 3, 2, 0, 3, 770, 73 + 16, 16, 1360, 0, 13510},
 			halves:     {"Begun in 1.x, not copied, went on in 2", 2, 2, 0, 0, 2, 430, 44, 0, 200, 0, 6700},
@@ -114,7 +116,8 @@ func TestOpencodeVersion2SamplesAddUp(t *testing.T) {
 				}
 			}
 			before := h.Told()
-			if done := h.Import(db); done.Records.Imported+done.Records.Raw != 0 || done.Sessions != (history.Sessions{Unchanged: len(test.sessions)}) || !done.Records.Balanced() {
+			if done := h.Import(db); done.Records.Imported+done.Records.Raw != 0 ||
+				done.Sessions != (history.Sessions{Unchanged: len(test.sessions)}) || !done.Records.Balanced() {
 				t.Errorf("the second import did something: %+v", done)
 			}
 			testkit.Equal(t, before, h.Told())
@@ -126,14 +129,17 @@ func TestOpencodeVersion2KeepsOrderForksAndSummaries(t *testing.T) {
 	h := newHouse(t)
 	h.Import(h.load("", version2Sample(t, "opencode2-only")))
 	all, child, fork := h.Session(allTypes), h.Session(subagent), h.Session(forked)
-	if child.ParentID != all.ID || child.ParentKind != session.ParentChild || fork.ParentID != all.ID || fork.ParentKind != session.ParentFork {
+	if child.ParentID != all.ID || child.ParentKind != session.ParentChild || fork.ParentID != all.ID ||
+		fork.ParentKind != session.ParentFork {
 		t.Errorf("%+v\n%+v", child, fork)
 	}
-	if want := "user: What is in a.txt?\nassistant: I read it.(read)\ntool: 1: alpha\n2: beta\nassistant: It holds alpha and beta.\nuser: And in b.txt?\nassistant: b.txt is empty."; h.Talk(fork) != want {
+	if want := "user: What is in a.txt?\nassistant: I read it.(read)\ntool: 1: alpha\n2: beta\n" +
+		"assistant: It holds alpha and beta.\nuser: And in b.txt?\nassistant: b.txt is empty."; h.Talk(fork) != want {
 		t.Errorf("the fork says\n%s", h.Talk(fork))
 	}
 	overlay, err := h.Store.Effective(t.Context(), all)
-	if err != nil || overlay == nil || overlay.Summary != "a.txt holds alpha and beta; c.txt holds gamma." || overlay.PrefixSummary != "user: Read missing.txt and write c.txt." {
+	if err != nil || overlay == nil || overlay.Summary != "a.txt holds alpha and beta; c.txt holds gamma." ||
+		overlay.PrefixSummary != "user: Read missing.txt and write c.txt." {
 		t.Errorf("%+v %v", overlay, err)
 	}
 	if all.Directory != "/Users/dev1/demo" || all.Model != "m1" {
@@ -141,7 +147,8 @@ func TestOpencodeVersion2KeepsOrderForksAndSummaries(t *testing.T) {
 	}
 	h = newHouse(t)
 	h.Import(h.load("", version2Sample(t, "opencode2-continued")))
-	want := "user: First question?\nassistant: First answer.(read)\ntool: alpha\nuser: Second question?\nassistant: Second answer.\n" +
+	want := "user: First question?\nassistant: First answer.(read)\ntool: alpha\nuser: Second question?\n" +
+		"assistant: Second answer.\n" +
 		"user: Third question, in version 2?\nassistant: Third answer.(read)\ntool: beta"
 	if got := h.Talk(h.Session(firstOld)); got != want {
 		t.Errorf("the continued session says\n%s", got)
@@ -225,7 +232,10 @@ func TestOpencodeVersion2RowsThatComeLater(t *testing.T) {
 func TestOpencodeVersion2Order(t *testing.T) {
 	for _, test := range []struct{ name, schema, want string }{
 		{"by seq, whatever the times say", messages2, "user: one\nuser: two\nuser: three"},
-		{"by time without seq", strings.Replace(messages2, "seq INTEGER NOT NULL", "seq_of_another INTEGER", 1), "user: two\nuser: three\nuser: one"},
+		{
+			"by time without seq", strings.Replace(messages2, "seq INTEGER NOT NULL", "seq_of_another INTEGER", 1),
+			"user: two\nuser: three\nuser: one",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
@@ -241,11 +251,13 @@ func TestOpencodeVersion2Order(t *testing.T) {
 	}
 }
 
-// A message that says something else in version 2 is version 2's; the older rows are counted, and told apart from copies.
+// A message that says something else in version 2 is version 2's; the older rows are counted, and told apart from
+// copies.
 func TestOpencodeVersion2WinsWhereContentsDiffer(t *testing.T) {
 	h := newHouse(t)
 	old := strings.NewReplacer("'ses_1'", "'ses_2'").Replace(user("msg_1", 0, "before") + user("msg_0", -5, "only here"))
-	tables := strings.ReplaceAll(schema[:strings.Index(schema, "INSERT")], "CREATE TABLE session_message", "CREATE TABLE unused")
+	tables := strings.ReplaceAll(schema[:strings.Index(schema, "INSERT")], "CREATE TABLE session_message",
+		"CREATE TABLE unused")
 	done := h.Import(h.load("", tables, schema2, messages2, old, prompt2(1, 1, "after")))
 	if got := h.Talk(h.Session("ses_2")); got != "user: only here\nuser: after" {
 		t.Errorf("%s", got)

@@ -66,9 +66,11 @@ func TestPiTornLastLineWaits(t *testing.T) {
 
 func TestPiGluedLinesComeApart(t *testing.T) {
 	h := newHouse(t)
-	path := h.Write("a.jsonl", header, user("1", "", `tricky }{"type": text`)+user("2", "1", "two"), user("3", "2", "three")+`{"type":broken`)
+	path := h.Write("a.jsonl", header, user("1", "", `tricky }{"type": text`)+user("2", "1", "two"),
+		user("3", "2", "three")+`{"type":broken`)
 	done := h.Import(path)
-	if got := historytest.Texts(h.Entries(h.Session("one").ID)); !strings.HasPrefix(got, `tricky }{"type": text two`) || done.Records.Raw != 1 {
+	if got := historytest.Texts(h.Entries(h.Session("one").ID)); !strings.HasPrefix(got, `tricky }{"type": text two`) ||
+		done.Records.Raw != 1 {
 		t.Errorf("entries %q, %+v", got, done.Records)
 	}
 	if len(done.Errors) != 1 || done.Errors[0].Line != 3 || done.Errors[0].Path != path {
@@ -100,7 +102,8 @@ func TestPiRepeatedLines(t *testing.T) {
 
 func TestPiParentThatComesLater(t *testing.T) {
 	h := newHouse(t)
-	h.Import(h.Write("a.jsonl", header, user("2", "1", "two"), user("3", "2", "three"), user("1", "", "one"), user("4", "3", "four")))
+	h.Import(h.Write("a.jsonl", header, user("2", "1", "two"), user("3", "2", "three"), user("1", "", "one"),
+		user("4", "3", "four")))
 	if got := historytest.Texts(h.Path(h.Session("one"))); got != "one two three four" {
 		t.Errorf("path %q", got)
 	}
@@ -164,7 +167,8 @@ func TestPiUpgradeInPlaceDoesNotDouble(t *testing.T) {
 			h.Append(path, user("fresher", "fresh", "further")+"\n")
 			h.Import(path)
 			after := h.Session(before.SourceID)
-			if after.MessageCount != before.MessageCount+2 || after.CompactionCount != before.CompactionCount || len(h.Calls(after.ID)) != calls {
+			if after.MessageCount != before.MessageCount+2 || after.CompactionCount != before.CompactionCount ||
+				len(h.Calls(after.ID)) != calls {
 				t.Errorf("messages %d → %d, compactions %d → %d, calls %d → %d", before.MessageCount, after.MessageCount,
 					before.CompactionCount, after.CompactionCount, calls, len(h.Calls(after.ID)))
 			}
@@ -231,7 +235,8 @@ func TestPiCompactionOfABranchThatWasLeft(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			h.Import(h.Write("a.jsonl", header, user("1", "", "one"), user("2", "1", "two"), user("3", "2", "three"), record, user("5", test.parent, "five")))
+			h.Import(h.Write("a.jsonl", header, user("1", "", "one"), user("2", "1", "two"), user("3", "2", "three"), record,
+				user("5", test.parent, "five")))
 			if got := strings.Join(h.context(h.Session("one")), " "); got != test.want {
 				t.Errorf("context %q, want %q", got, test.want)
 			}
@@ -298,11 +303,14 @@ func TestPiPurposesOfUsage(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 		if c.Purpose != session.PurposeChat {
-			sum[c.Purpose] += fmt.Sprintf("%d/%d/%d %.5f %s;", c.InputTokens, c.OutputTokens, c.CacheReadTokens, *c.CostUSD, c.Model)
+			sum[c.Purpose] += fmt.Sprintf("%d/%d/%d %.5f %s;", c.InputTokens, c.OutputTokens, c.CacheReadTokens, *c.CostUSD,
+				c.Model)
 		}
 	}
 	want := map[session.Purpose]string{
-		session.PurposeOther: "0/0/3000 0.00090 claude-sonnet-4-5;", session.PurposeSummary: "3200/210/0 0.01275 claude-sonnet-4-5;", session.PurposeBranchSummary: "900/60/0 0.00360 claude-sonnet-4-5;",
+		session.PurposeOther:         "0/0/3000 0.00090 claude-sonnet-4-5;",
+		session.PurposeSummary:       "3200/210/0 0.01275 claude-sonnet-4-5;",
+		session.PurposeBranchSummary: "900/60/0 0.00360 claude-sonnet-4-5;",
 	}
 	for purpose, text := range want {
 		if sum[purpose] != text {
@@ -334,7 +342,8 @@ func TestPiPiecesGiveTheWhole(t *testing.T) {
 			case 2:
 				lines = append(lines, `{"type":"label","id":"L`+id+`","parentId":null,"targetId":"`+parent+`","label":"x"}`)
 			case 3:
-				lines = append(lines, `{"type":"compaction","id":"C`+id+`","parentId":"`+parent+`","summary":"s","firstKeptEntryId":"`+id+`"}`)
+				lines = append(lines,
+					`{"type":"compaction","id":"C`+id+`","parentId":"`+parent+`","summary":"s","firstKeptEntryId":"`+id+`"}`)
 			default:
 				lines = append(lines, user(id, parent, fmt.Sprint("text ", rapid.IntRange(0, 2).Draw(rt, "text"))))
 			}
@@ -353,7 +362,8 @@ func TestPiPiecesGiveTheWhole(t *testing.T) {
 			h.Append(pieces, strings.Join(piece, "\n")+"\n")
 			sum.Add(h.Import(pieces))
 		}
-		if sum.Records.Read != all.Records.Read || sum.Records.Imported != all.Records.Imported || sum.Records.Raw != all.Records.Raw {
+		if sum.Records.Read != all.Records.Read || sum.Records.Imported != all.Records.Imported ||
+			sum.Records.Raw != all.Records.Raw {
 			rt.Errorf("pieces %+v, whole %+v", sum.Records, all.Records)
 		}
 		w, p := h.Session(fmt.Sprintf("whole-%d", n)), h.Session(fmt.Sprintf("pieces-%d", n))
@@ -383,7 +393,8 @@ func TestPiFileThatBecomesShorterMeanwhile(t *testing.T) {
 }
 
 func TestPiFileWithAByteOrderMark(t *testing.T) {
-	historytest.MarkedFile(t, pi.New(historytest.NoEnv), "one.jsonl", head("one", ""), user("1", "", "one"), user("2", "1", "two"), user("3", "2", "three"))
+	historytest.MarkedFile(t, pi.New(historytest.NoEnv), "one.jsonl", head("one", ""), user("1", "", "one"),
+		user("2", "1", "two"), user("3", "2", "three"))
 }
 
 // A fork that came first is linked when its origin comes, though its file does not change.
@@ -447,15 +458,16 @@ func TestPiForkOfAForgottenSessionIsReadAnew(t *testing.T) {
 	info := testkit.Must(os.Stat(fork))(t)
 	var keys []string
 	found := history.Found{Path: fork, Size: info.Size(), ModifiedAt: info.ModTime()}
-	problems, err := h.Source.Read(t.Context(), found, cursor, without{h: h, gone: h.Session("origin").ID}, func(b history.Batch) error {
-		for i := range b.Messages {
-			if m := &b.Messages[i]; m.ParentSession != "" {
-				t.Errorf("%s still hangs on %s", m.ExternalID, m.ParentSession)
+	problems, err := h.Source.Read(t.Context(), found, cursor, without{h: h, gone: h.Session("origin").ID},
+		func(b history.Batch) error {
+			for i := range b.Messages {
+				if m := &b.Messages[i]; m.ParentSession != "" {
+					t.Errorf("%s still hangs on %s", m.ExternalID, m.ParentSession)
+				}
+				keys = append(keys, b.Messages[i].ExternalID)
 			}
-			keys = append(keys, b.Messages[i].ExternalID)
-		}
-		return nil
-	})
+			return nil
+		})
 	if err != nil || len(problems) > 0 || len(keys) != 4 {
 		t.Errorf("%v %v %v", keys, problems, err)
 	}

@@ -22,7 +22,8 @@ func (r *reader) compaction(i int32, l *Line) *history.Compaction {
 	if c == nil {
 		return nil
 	}
-	c.Strategy, c.Summary, c.TokensBefore = session.StrategySummarize, o.String("summary"), history.Count(o.Get("tokensBefore"))
+	c.Strategy, c.Summary, c.TokensBefore = session.StrategySummarize, o.String("summary"),
+		history.Count(o.Get("tokensBefore"))
 	c.Details = Details(o)
 	if tail := o.Get("retainedTail"); tail != nil && kept < 0 {
 		c.Replacement = replacement(c.Summary, tail)
@@ -38,7 +39,10 @@ func Details(record jsonx.Object) session.JSON {
 	if !ok && !has {
 		return nil
 	}
-	details := session.CompactionDetails{ReadFiles: Texts(files.Get("readFiles")), ModifiedFiles: Texts(files.Get("modifiedFiles"))}
+	details := session.CompactionDetails{
+		ReadFiles:     Texts(files.Get("readFiles")),
+		ModifiedFiles: Texts(files.Get("modifiedFiles")),
+	}
 	var l Line
 	l.prompt(&history.Taker{Object: system})
 	if text := l.Message.Text(); text != "" {
@@ -106,7 +110,10 @@ func (s *survey) firstCopied(at int32, says []string) int32 {
 // replacement holds the messages that a harness kept as copies after its summary, in
 // sessiond's own form, the summary first.
 func replacement(summary string, tail []byte) session.JSON {
-	kept := []session.Message{{Kind: session.KindMessage, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(summary)}}}
+	kept := []session.Message{{
+		Kind: session.KindMessage, Role: session.User, Origin: session.Program,
+		Parts: []session.Part{session.TextPart(summary)},
+	}}
 	messages, _ := jsonx.ReadArray(tail)
 	for _, raw := range messages {
 		inner, _ := jsonx.ReadFields(raw)

@@ -237,7 +237,8 @@ func (e *Entries) Model(leaf int32, isReply func(line, message jsonx.Object) boo
 		switch {
 		case o.String("type") == lineModel:
 			return o.String("provider"), o.String("modelId")
-		case message.String("role") == "assistant" && message.String("model") != "" && (isReply == nil || isReply(o, message)):
+		case message.String("role") == "assistant" && message.String("model") != "" &&
+			(isReply == nil || isReply(o, message)):
 			return message.String("provider"), message.String("model")
 		}
 		leaf = e.Nodes[leaf].Parent

@@ -46,7 +46,8 @@ func (r *reader) origin() *session.Session {
 		}
 		awaits = id
 	}
-	path := cmp.Or(r.Header.String("parentSession"), r.Header.String("branchedFrom"), r.Header.String("legacyParentSessionPath"))
+	path := cmp.Or(r.Header.String("parentSession"), r.Header.String("branchedFrom"),
+		r.Header.String("legacyParentSessionPath"))
 	if real, err := filepath.EvalSymlinks(path); err == nil && path != "" {
 		if cursor := r.In.Cursor(real); cursor != nil && cursor.SessionID != "" {
 			return r.In.SessionByID(cursor.SessionID)

@@ -78,11 +78,13 @@ func TestPiForkCopiesNothing(t *testing.T) {
 	origin := h.Write("2026_origin.jsonl", append([]string{head("origin", "")}, one...)...)
 	h.Import(origin)
 	fork := h.Write("2027_fork.jsonl", append([]string{head("fork", origin)}, one[:2]...)...)
-	if done := h.Import(fork); done.Sessions != (history.Sessions{New: 1}) || done.Records.Imported != 1 || done.Records.Skipped[copyOf] != 2 {
+	if done := h.Import(fork); done.Sessions != (history.Sessions{New: 1}) || done.Records.Imported != 1 ||
+		done.Records.Skipped[copyOf] != 2 {
 		t.Errorf("%+v", done)
 	}
 	o, f := h.Session("origin"), h.Session("fork")
-	if f.ParentID != o.ID || f.ParentKind != session.ParentFork || f.MessageCount != 0 || historytest.Texts(h.Path(f)) != "one two" {
+	if f.ParentID != o.ID || f.ParentKind != session.ParentFork || f.MessageCount != 0 ||
+		historytest.Texts(h.Path(f)) != "one two" {
 		t.Errorf("%+v", f)
 	}
 	if want := "2026-01-02T12:00:00.000Z"; f.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z") != want {
@@ -90,14 +92,16 @@ func TestPiForkCopiesNothing(t *testing.T) {
 	}
 
 	h.Append(fork, user("3b", "2", "otherwise")+"\n")
-	if done := h.Import(fork); done.Records.Imported != 1 || done.Records.Read != 1 || done.Sessions != (history.Sessions{Updated: 1}) {
+	if done := h.Import(fork); done.Records.Imported != 1 || done.Records.Read != 1 ||
+		done.Sessions != (history.Sessions{Updated: 1}) {
 		t.Errorf("what it grew by: %+v", done)
 	}
 	h.Append(fork, user("4b", "1", "from an older entry of its origin")+"\n")
 	h.Import(fork)
 	h.Append(origin, user("4", "3", "four")+"\n")
 	h.Import(origin)
-	if f = h.Session("fork"); f.MessageCount != 2 || historytest.Texts(h.Path(f)) != "one from an older entry of its origin" {
+	if f = h.Session("fork"); f.MessageCount != 2 ||
+		historytest.Texts(h.Path(f)) != "one from an older entry of its origin" {
 		t.Errorf("%d messages, path %q", f.MessageCount, historytest.Texts(h.Path(f)))
 	}
 	if got := historytest.Texts(h.Path(h.Session("origin"))); got != "one two three four" {
@@ -142,11 +146,21 @@ func TestPiForkKeepsWhatItsOriginDoesNotHave(t *testing.T) {
 		fork   []string
 		copied int
 	}{
-		{"said otherwise, and what comes after", []string{one, user("2", "1", "said otherwise"), three}, []string{one, two, three}, 1},
+		{
+			"said otherwise, and what comes after",
+			[]string{one, user("2", "1", "said otherwise"), three},
+			[]string{one, two, three},
+			1,
+		},
 		{"hung elsewhere", []string{one, two, user("3", "1", "three")}, []string{one, two, three}, 2},
 		{"not there", []string{one}, []string{one, two, three}, 1},
 		{"all of it", []string{user("x", "", "other")}, []string{one, two, three}, 0},
-		{"a label between is left out", []string{one, label("L", "1", "1", "x"), user("2", "L", "two"), three}, []string{one, two, three}, 3},
+		{
+			"a label between is left out",
+			[]string{one, label("L", "1", "1", "x"), user("2", "L", "two"), three},
+			[]string{one, two, three},
+			3,
+		},
 		{"a parent that comes later", []string{one, two, three}, []string{three, two, one}, 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -222,9 +236,20 @@ func TestPiForkHasTheOverlaysOfItsOwnFile(t *testing.T) {
 		want   string
 		own    int64
 	}{
-		{"inherited", []string{one, two, three, record, four}, []string{one, two, three, record, four}, "summary user user", 0},
+		{
+			"inherited",
+			[]string{one, two, three, record, four},
+			[]string{one, two, three, record, four},
+			"summary user user",
+			0,
+		},
 		{"forked before it", []string{one, two, three, record, four}, []string{one, two, three}, "user user user", 0},
-		{"left by the origin", []string{one, two, three, record, four, user("5", "3", "five")}, []string{one, two, three, record, four}, "summary user user", 1},
+		{
+			"left by the origin",
+			[]string{one, two, three, record, four, user("5", "3", "five")},
+			[]string{one, two, three, record, four},
+			"summary user user", 1,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)

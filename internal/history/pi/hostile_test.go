@@ -35,7 +35,8 @@ func TestPiMemoryIsThatOfABatch(t *testing.T) {
 	defer file.Close()
 
 	c := historytest.Collector{Watch: true}
-	testkit.Must(pi.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path, Size: info.Size()}, nil, historytest.Nobody{}, c.Emit))(t)
+	testkit.Must(pi.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path, Size: info.Size()}, nil,
+		historytest.Nobody{}, c.Emit))(t)
 	if c.Messages != lines || c.Records.Read != lines+1 || c.Largest > history.MaxBatch {
 		t.Errorf("%d messages, %d records, batches of %d", c.Messages, c.Records.Read, c.Largest)
 	}
@@ -125,7 +126,8 @@ func TestPiFinds(t *testing.T) {
 	}
 	h.Rewrite(filepath.Join(flat, "2026-01-05_flat.jsonl"), strings.Replace(header, "one", "flat", 1), user("1", "", "x"))
 	h.Rewrite(filepath.Join(agent, "prompts", "foreign.jsonl"), "{}")
-	h.Rewrite(filepath.Join(elsewhere, "2026-01-04_linked.jsonl"), strings.Replace(header, "one", "linked", 1), user("1", "", "x"))
+	h.Rewrite(filepath.Join(elsewhere, "2026-01-04_linked.jsonl"), strings.Replace(header, "one", "linked", 1),
+		user("1", "", "x"))
 	testkit.Check(t, os.Symlink(elsewhere, filepath.Join(agent, "sessions", "--linked--")))
 	testkit.Check(t, os.Symlink(filepath.Join(agent, "sessions"), filepath.Join(agent, "sessions", "--round--")))
 	usual := pi.New(func(name string) string {

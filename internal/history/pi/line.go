@@ -38,7 +38,10 @@ func ParseLine(raw []byte, version int, before session.Time) (l *Line, why strin
 		return nil, "nested too deep"
 	}
 	l = &Line{Type: typeOf(o, version), Fields: o, Inner: o.Inner("message"), Rest: history.Taker{Object: o}}
-	l.Message = session.Message{Kind: session.KindMarker, Origin: session.Program, Display: true, Dialect: "pi", CreatedAt: before}
+	l.Message = session.Message{
+		Kind: session.KindMarker, Origin: session.Program, Display: true, Dialect: "pi",
+		CreatedAt: before,
+	}
 	if at, ok := l.time(version); ok {
 		l.Message.CreatedAt = at
 	}

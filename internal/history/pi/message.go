@@ -122,7 +122,10 @@ func (l *Line) bill(usage []byte, purpose session.Purpose, provider, model strin
 func (l *Line) result(message *history.Taker) {
 	m := &l.Message
 	m.Role, m.Origin = session.Tool, session.ByTool
-	answer := session.Part{Kind: session.PartToolResult, CallID: message.Text("toolCallId"), ToolName: message.Text("toolName")}
+	answer := session.Part{
+		Kind: session.PartToolResult, CallID: message.Text("toolCallId"),
+		ToolName: message.Text("toolName"),
+	}
 	if is := string(message.Get("isError")); is == "true" || is == "false" {
 		answer.IsError = new(takeFlag(message, "isError", false))
 	}

@@ -26,7 +26,8 @@ func TestZeroIsNoPriceOfAPricedModel(t *testing.T) {
 		{"qwen3-coder:30b", "reported", 0, 0},
 		{"qwen3-coder:30b", "reported", 21_000_000, 0}, // the compaction's, with the model that was in use
 	} {
-		if c := calls[i]; c.Model != want.model || c.PriceSource != want.source || *c.CostNanoUSD != want.cost || c.CacheWrite1h != want.hour {
+		if c := calls[i]; c.Model != want.model || c.PriceSource != want.source || *c.CostNanoUSD != want.cost ||
+			c.CacheWrite1h != want.hour {
 			t.Errorf("call %d: %+v", i, c)
 		}
 	}

@@ -21,7 +21,8 @@ func newOmp(t *testing.T) *house {
 
 // slot is the first line of omp's files, which keeps its length.
 func slot(title string) string {
-	return `{"type":"title","v":1,"title":"` + title + `","updatedAt":"2026-08-20T15:12:20.989Z","pad":"` + strings.Repeat(" ", 60-len(title)) + `"}`
+	return `{"type":"title","v":1,"title":"` + title + `","updatedAt":"2026-08-20T15:12:20.989Z","pad":"` +
+		strings.Repeat(" ", 60-len(title)) + `"}`
 }
 
 func TestOmpSampleAddsUp(t *testing.T) {
@@ -29,11 +30,13 @@ func TestOmpSampleAddsUp(t *testing.T) {
 	h := newOmp(t)
 	path := h.Copy(file)
 	done := h.Import(path)
-	if diff := cmp.Diff(history.Records{Read: 6, Imported: 6, Skipped: map[string]int{}}, done.Records); diff != "" || done.Sessions.New != 1 || len(done.Errors) > 0 {
+	if diff := cmp.Diff(history.Records{Read: 6, Imported: 6, Skipped: map[string]int{}}, done.Records); diff != "" ||
+		done.Sessions.New != 1 || len(done.Errors) > 0 {
 		t.Errorf("%+v\n%s", done, diff)
 	}
 	s := h.Session("01a01fba-0000-7000-a150-000000000621")
-	if s.Title != "Capture the current OMP session envelope." || s.TitleSource != "first_message" || s.Source != session.SourceOmp {
+	if s.Title != "Capture the current OMP session envelope." || s.TitleSource != "first_message" ||
+		s.Source != session.SourceOmp {
 		t.Errorf("%q from %s, of %s", s.Title, s.TitleSource, s.Source)
 	}
 	if !strings.Contains(string(s.Metadata), `"foreign_session_import":{"source":"codex","sourceId":"01a01fb8-`) {
@@ -104,7 +107,8 @@ func TestOmpCountsNoCallOfAnotherProgram(t *testing.T) {
 		return strings.Replace(user(id, parent, text), `"role":"user"`, `"role":"assistant","provider":"p","model":"m","usage":{"input":7,"output":1}`, 1)
 	}
 	h := newOmp(t)
-	h.Import(h.Write("a.jsonl", slot(""), head("omp", ""), user("claude-1", "", "hello"), reply("claude-2", "claude-1", "there"),
+	h.Import(h.Write("a.jsonl", slot(""), head("omp", ""), user("claude-1", "", "hello"),
+		reply("claude-2", "claude-1", "there"),
 		`{"type":"custom","customType":"foreign_session_import","data":{"source":"claude-code","sourceId":"x"},"id":"m","parentId":"claude-2","timestamp":"2026-01-01T10:00:00.000Z"}`,
 		user("3", "m", "go on"), reply("4", "3", "here")))
 	s := h.Session("omp")

@@ -18,20 +18,28 @@ import (
 // else ~/.pi/agent, and $PI_CODING_AGENT_SESSION_DIR.
 func New(env func(string) string) *history.Program {
 	home := cmp.Or(env("PI_CODING_AGENT_DIR"), "~/.pi/agent")
-	return newSource(session.SourcePi, env, history.Expand(home, env), history.Expand(env("PI_CODING_AGENT_SESSION_DIR"), env))
+	return newSource(session.SourcePi, env, history.Expand(home, env),
+		history.Expand(env("PI_CODING_AGENT_SESSION_DIR"), env))
 }
 
 // NewOmp makes omp's source: ~/.omp/agent, $XDG_DATA_HOME/omp/sessions (else in ~/.local/share), and
 // $PI_CODING_AGENT_DIR, which pi reads, too.
 func NewOmp(env func(string) string) *history.Program {
-	p := newSource(session.SourceOmp, env, history.Expand("~/.omp/agent", env), history.FolderIn(history.DataHome(env), "omp/sessions"), history.Expand(env("PI_CODING_AGENT_DIR"), env))
+	p := newSource(session.SourceOmp, env, history.Expand("~/.omp/agent", env),
+		history.FolderIn(history.DataHome(env), "omp/sessions"), history.Expand(env("PI_CODING_AGENT_DIR"), env))
 	p.Slot = slotSize
 	return p
 }
 
 func newSource(name session.Source, env func(string) string, places ...string) *history.Program {
-	shared := sharedFolder{isOmp: name == session.SourceOmp, path: history.Expand(env("PI_CODING_AGENT_DIR"), env), omps: history.Expand("~/.omp/agent", env)}
-	return &history.Program{Source: name, Folders: history.InFolders(places...), Search: search, Order: shared.order, Replay: read}
+	shared := sharedFolder{
+		isOmp: name == session.SourceOmp, path: history.Expand(env("PI_CODING_AGENT_DIR"), env),
+		omps: history.Expand("~/.omp/agent", env),
+	}
+	return &history.Program{
+		Source: name, Folders: history.InFolders(places...), Search: search, Order: shared.order,
+		Replay: read,
+	}
 }
 
 // Reasons to skip that only pi's files have.

@@ -71,7 +71,8 @@ func TestPiRowsHoldEveryFieldOfUnusualLines(t *testing.T) {
 	if odd[11].Display || !odd[11].InContext {
 		t.Error("display:false hides from people, not from the model")
 	}
-	if text := odd[7].Text(); text != "Ran `x`\n(no output)\n\nCommand exited with code 2\n\n[Output truncated. Full output: /tmp/x]" {
+	if text := odd[7].Text(); text != "Ran `x`\n(no output)\n\nCommand exited with code 2\n\n"+
+		"[Output truncated. Full output: /tmp/x]" {
 		t.Errorf("a command reads %q", text)
 	}
 }
@@ -176,7 +177,8 @@ func rebuildMessage(into map[string]any, m *session.Message, shape string, put f
 	case m.Role == session.Assistant:
 		put(into, "role", "assistant")
 		finish := map[session.Finish]string{
-			"stop": "stop", "tool_calls": "toolUse", "length": "length", "error": "error", "aborted": "aborted", "paused": "deferred",
+			"stop": "stop", "tool_calls": "toolUse", "length": "length", "error": "error", "aborted": "aborted",
+			"paused": "deferred",
 		}[m.Finish]
 		for key, value := range map[string]string{"model": m.Model, "provider": m.Provider, "stopReason": finish} {
 			if value != "" {
@@ -280,7 +282,10 @@ func blockOf(p session.Part) any {
 		_ = json.Unmarshal([]byte(p.Arguments), &arguments)
 		block = map[string]any{"type": "toolCall", "id": p.CallID, "name": p.ToolName, "arguments": arguments}
 	case session.PartImage:
-		block = map[string]any{"type": "image", "data": base64.StdEncoding.EncodeToString(p.Blob.Data), "mimeType": p.Blob.MediaType}
+		block = map[string]any{
+			"type": "image", "data": base64.StdEncoding.EncodeToString(p.Blob.Data),
+			"mimeType": p.Blob.MediaType,
+		}
 	case session.PartData:
 		return extra["block"]
 	}

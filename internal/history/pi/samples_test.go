@@ -55,30 +55,41 @@ func TestPiSamplesAddUp(t *testing.T) {
 		want         facts
 	}{
 		{"version 1, no compaction", "d703a1a9-1b7b-4fb1-b512-c9738b1fe617", nil, []string{"large-session.jsonl"}, facts{
-			lines:     history.Records{Read: 1019, Imported: 1019},
-			kinds:     map[string]int{"message/assistant": 453, "message/toolResult": 373, "message/user": 88, "model_change": 1, "thinking_level_change": 103},
+			lines: history.Records{Read: 1019, Imported: 1019},
+			kinds: map[string]int{
+				"message/assistant": 453, "message/toolResult": 373, "message/user": 88, "model_change": 1,
+				"thinking_level_change": 103,
+			},
 			toolCalls: 391, results: 373, open: 18, failedResults: 19,
 			finishes: map[session.Finish]int{"tool_calls": 366, "stop": 65, "aborted": 21, "error": 1},
 			input:    1049, output: 83156, cacheRead: 43229469, cacheWrite: 4296232, rows: 453, cost: 30.330198,
 			roots: 1, head: "v1:1017",
 		}},
-		{"version 1, two compactions", "ffae836b-9420-4060-ac13-7745215f90ff", nil, []string{"before-compaction.jsonl"}, facts{
-			lines: history.Records{Read: 1003, Imported: 1003},
-			kinds: map[string]int{
-				"compaction": 2, "message/assistant": 484, "message/bashExecution": 3, "message/toolResult": 448,
-				"message/user": 55, "model_change": 5, "thinking_level_change": 5,
+		{
+			"version 1, two compactions", "ffae836b-9420-4060-ac13-7745215f90ff", nil,
+			[]string{"before-compaction.jsonl"},
+			facts{
+				lines: history.Records{Read: 1003, Imported: 1003},
+				kinds: map[string]int{
+					"compaction": 2, "message/assistant": 484, "message/bashExecution": 3, "message/toolResult": 448,
+					"message/user": 55, "model_change": 5, "thinking_level_change": 5,
+				},
+				toolCalls: 454, results: 448, open: 6, failedResults: -1,
+				input: 3689, output: 187895, cacheRead: 54693675, cacheWrite: 1685320, rows: 484, cost: 42.595908,
+				roots: 1, head: "v1:1001",
 			},
-			toolCalls: 454, results: 448, open: 6, failedResults: -1,
-			input: 3689, output: 187895, cacheRead: 54693675, cacheWrite: 1685320, rows: 484, cost: 42.595908,
-			roots: 1, head: "v1:1001",
-		}},
-		{"version 3 with every kind of line", "01a1fd0d-de16-7472-878d-5ea5e96ee142", nil, []string{"v3", "--home-dev-demo--", "*e142.jsonl"}, facts{
-			lines: history.Records{Read: 35, Imported: 35}, kinds: v3Kinds,
-			toolCalls: 5, results: 4, open: 1,
-			finishes: map[session.Finish]int{"tool_calls": 3, "stop": 5, "aborted": 1, "error": 1},
-			input:    4154, output: 706, cacheRead: 21200, cacheWrite: 3530, rows: 13, cost: 0.0426495,
-			roots: 2, head: "3534db8b", context: []string{"user", "assistant"}, title: "Greeting program",
-		}},
+		},
+		{
+			"version 3 with every kind of line", "01a1fd0d-de16-7472-878d-5ea5e96ee142", nil,
+			[]string{"v3", "--home-dev-demo--", "*e142.jsonl"},
+			facts{
+				lines: history.Records{Read: 35, Imported: 35}, kinds: v3Kinds,
+				toolCalls: 5, results: 4, open: 1,
+				finishes: map[session.Finish]int{"tool_calls": 3, "stop": 5, "aborted": 1, "error": 1},
+				input:    4154, output: 706, cacheRead: 21200, cacheWrite: 3530, rows: 13, cost: 0.0426495,
+				roots: 2, head: "3534db8b", context: []string{"user", "assistant"}, title: "Greeting program",
+			},
+		},
 		{
 			"fork of a path counts only what it adds", "01a1fd0d-de1b-7472-878d-5ea642b53ab0",
 			[]string{"v3", "--home-dev-demo--", "*e142.jsonl"},
@@ -105,8 +116,9 @@ func TestPiSamplesAddUp(t *testing.T) {
 			[]string{"v3", "--home-dev-demo--", "*e142.jsonl"},
 			[]string{"v3", "--home-dev-other--", "*.jsonl"},
 			facts{
-				lines: history.Records{Read: 36, Imported: 2, Skipped: map[string]int{copy: 34}}, kinds: map[string]int{"message/user": 1},
-				head: "7fa355b3", context: []string{"user", "assistant", "user"}, title: "Greeting program",
+				lines: history.Records{Read: 36, Imported: 2, Skipped: map[string]int{copy: 34}},
+				kinds: map[string]int{"message/user": 1},
+				head:  "7fa355b3", context: []string{"user", "assistant", "user"}, title: "Greeting program",
 			},
 		},
 		{
@@ -119,21 +131,30 @@ func TestPiSamplesAddUp(t *testing.T) {
 				roots: 2, head: "7fa355b3", context: []string{"user", "assistant", "user"}, title: "Greeting program",
 			},
 		},
-		{"harness of version 3 moves the leaf", "01a1fd12-64b2-73cd-af47-f611db608997", nil, []string{"v3-harness", "*.jsonl"}, facts{
-			lines: history.Records{Read: 7, Imported: 7},
-			kinds: map[string]int{"active_tools_change": 1, "label": 1, "leaf": 1, "message/user": 2, "session_info": 1},
-			roots: 1, head: "1c454909", context: []string{"user"}, title: "Harness v3",
-		}},
-		{"harness of version 4", "01a1fd12-6411-750c-8ca1-e6c9e6253dc5", nil, []string{"v4-harness", "*e6c9e6253dc5.jsonl"}, facts{
-			lines: history.Records{Read: 14, Imported: 13, Raw: 1},
-			kinds: map[string]int{
-				"entry/active_tools_change": 1, "entry/compaction": 1, "entry/message": 4, "entry/model_change": 1,
-				"fact/label": 2, "fact/name": 1, "lane": 2, "record/usage": 1,
+		{
+			"harness of version 3 moves the leaf", "01a1fd12-64b2-73cd-af47-f611db608997", nil,
+			[]string{"v3-harness", "*.jsonl"},
+			facts{
+				lines: history.Records{Read: 7, Imported: 7},
+				kinds: map[string]int{"active_tools_change": 1, "label": 1, "leaf": 1, "message/user": 2, "session_info": 1},
+				roots: 1, head: "1c454909", context: []string{"user"}, title: "Harness v3",
 			},
-			finishes: map[session.Finish]int{"stop": 1},
-			input:    10, output: 6, cacheWrite: 40, rows: 2, cost: 0.0002,
-			roots: 1, head: "01a1fd12-6421-750c-8ca1-e6cfb1e1c7d0", context: []string{"summary", "assistant", "user"}, title: "Harness demo",
-		}},
+		},
+		{
+			"harness of version 4", "01a1fd12-6411-750c-8ca1-e6c9e6253dc5", nil,
+			[]string{"v4-harness", "*e6c9e6253dc5.jsonl"},
+			facts{
+				lines: history.Records{Read: 14, Imported: 13, Raw: 1},
+				kinds: map[string]int{
+					"entry/active_tools_change": 1, "entry/compaction": 1, "entry/message": 4, "entry/model_change": 1,
+					"fact/label": 2, "fact/name": 1, "lane": 2, "record/usage": 1,
+				},
+				finishes: map[session.Finish]int{"stop": 1},
+				input:    10, output: 6, cacheWrite: 40, rows: 2, cost: 0.0002,
+				roots: 1, head: "01a1fd12-6421-750c-8ca1-e6cfb1e1c7d0", context: []string{"summary", "assistant", "user"},
+				title: "Harness demo",
+			},
+		},
 		{
 			"fork of a harness file of version 4", "01a1fd12-6425-750c-8ca1-e6d1a35ee98b",
 			[]string{"v4-harness", "*e6c9e6253dc5.jsonl"},
@@ -145,27 +166,43 @@ func TestPiSamplesAddUp(t *testing.T) {
 				head:   "01a1fd12-641e-750c-8ca1-e6cdf9e8e186", context: []string{"user", "assistant"}, title: "Harness demo",
 			},
 		},
-		{"half a last line waits", "01a1fd0d-de16-7472-878d-5ea5e96ee142", nil, []string{"made", "torn-last-line.jsonl"}, facts{
-			lines: history.Records{Read: 36, Imported: 35, Waiting: 1}, kinds: v3Kinds,
-			toolCalls: 5, results: 4, open: 1,
-			input: 4154, output: 706, cacheRead: 21200, cacheWrite: 3530, rows: 13, cost: 0.0426495,
-			roots: 2, head: "3534db8b", context: []string{"user", "assistant"}, title: "Greeting program",
-		}},
-		{"cycle, orphan and self-parent", "019b0000-0000-7000-8000-00000000c1c1", nil, []string{"made", "cycle-and-orphan.jsonl"}, facts{
-			lines: history.Records{Read: 8, Imported: 8}, kinds: map[string]int{"message/user": 7},
-			roots: 4, head: "aaaa0007", context: []string{"user", "user", "user"}, title: "root",
-		}},
-		{"version 1 with a compaction", "019b0000-0000-4000-8000-0000000001a1", nil, []string{"made", "v1-compaction.jsonl"}, facts{
-			lines: history.Records{Read: 7, Imported: 7},
-			kinds: map[string]int{"compaction": 1, "message/assistant": 2, "message/user": 3},
-			input: 20, output: 10, cacheWrite: 200, rows: 2, cost: 0.00096,
-			roots: 1, head: "v1:5", context: []string{"summary", "user", "assistant", "user"}, title: "one",
-		}},
-		{"version 2 with an unknown kind and a broken line", "019b0000-0000-7000-8000-00000000b2b2", nil, []string{"made", "v2-hook-message.jsonl"}, facts{
-			lines: history.Records{Read: 6, Imported: 4, Raw: 2},
-			kinds: map[string]int{"broken": 1, "future_kind": 1, "message/hookMessage": 1, "message/user": 2},
-			roots: 1, head: "bbbb0004", context: []string{"user", "user", "user"}, title: "after the unknown entry",
-		}},
+		{
+			"half a last line waits", "01a1fd0d-de16-7472-878d-5ea5e96ee142", nil,
+			[]string{"made", "torn-last-line.jsonl"},
+			facts{
+				lines: history.Records{Read: 36, Imported: 35, Waiting: 1}, kinds: v3Kinds,
+				toolCalls: 5, results: 4, open: 1,
+				input: 4154, output: 706, cacheRead: 21200, cacheWrite: 3530, rows: 13, cost: 0.0426495,
+				roots: 2, head: "3534db8b", context: []string{"user", "assistant"}, title: "Greeting program",
+			},
+		},
+		{
+			"cycle, orphan and self-parent", "019b0000-0000-7000-8000-00000000c1c1", nil,
+			[]string{"made", "cycle-and-orphan.jsonl"},
+			facts{
+				lines: history.Records{Read: 8, Imported: 8}, kinds: map[string]int{"message/user": 7},
+				roots: 4, head: "aaaa0007", context: []string{"user", "user", "user"}, title: "root",
+			},
+		},
+		{
+			"version 1 with a compaction", "019b0000-0000-4000-8000-0000000001a1", nil,
+			[]string{"made", "v1-compaction.jsonl"},
+			facts{
+				lines: history.Records{Read: 7, Imported: 7},
+				kinds: map[string]int{"compaction": 1, "message/assistant": 2, "message/user": 3},
+				input: 20, output: 10, cacheWrite: 200, rows: 2, cost: 0.00096,
+				roots: 1, head: "v1:5", context: []string{"summary", "user", "assistant", "user"}, title: "one",
+			},
+		},
+		{
+			"version 2 with an unknown kind and a broken line", "019b0000-0000-7000-8000-00000000b2b2", nil,
+			[]string{"made", "v2-hook-message.jsonl"},
+			facts{
+				lines: history.Records{Read: 6, Imported: 4, Raw: 2},
+				kinds: map[string]int{"broken": 1, "future_kind": 1, "message/hookMessage": 1, "message/user": 2},
+				roots: 1, head: "bbbb0004", context: []string{"user", "user", "user"}, title: "after the unknown entry",
+			},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
@@ -268,7 +305,10 @@ func kindOf(t *testing.T, m *session.Message) string {
 	if role, ok := message["role"].(string); ok {
 		return "message/" + role
 	}
-	return "message/" + map[session.Role]string{session.User: "user", session.Assistant: "assistant", session.Tool: "toolResult"}[m.Role]
+	return "message/" + map[session.Role]string{
+		session.User: "user", session.Assistant: "assistant",
+		session.Tool: "toolResult",
+	}[m.Role]
 }
 
 // lineOf returns what a row keeps of its line's own fields.
@@ -356,7 +396,8 @@ func TestPiTailThatIsNotOnThePath(t *testing.T) {
 		t.Fatalf("%+v %v", compactions, err)
 	}
 	var items []struct{ Parts []session.Part }
-	if err := json.Unmarshal(compactions[0].Replacement, &items); err != nil || len(items) != 2 || items[0].Parts[0].Text != "So far." || items[1].Parts[0].Text != "shortened" {
+	if err := json.Unmarshal(compactions[0].Replacement, &items); err != nil || len(items) != 2 ||
+		items[0].Parts[0].Text != "So far." || items[1].Parts[0].Text != "shortened" {
 		t.Errorf("replacement %s, %v", compactions[0].Replacement, err)
 	}
 }
@@ -383,7 +424,8 @@ func TestPiCompactionsAreOverlays(t *testing.T) {
 		c := all[i]
 		if c.Through.Seq != want.through || c.FirstKept.Seq != want.kept || c.TokensBefore != want.before ||
 			c.Trigger != session.TriggerImport || c.Status != session.StatusDone || c.Summary == "" {
-			t.Errorf("compaction %d: through %v, kept %v, %d tokens before, %s %s", i, c.Through, c.FirstKept, c.TokensBefore, c.Trigger, c.Status)
+			t.Errorf("compaction %d: through %v, kept %v, %d tokens before, %s %s", i, c.Through, c.FirstKept, c.TokensBefore,
+				c.Trigger, c.Status)
 		}
 	}
 	if effective, err := h.Store.Effective(t.Context(), s); err != nil || effective.RowID != all[1].RowID {
@@ -398,7 +440,8 @@ func TestPiCompactionsAreOverlays(t *testing.T) {
 // pi's context is the prompt (which the record keeps a copy of), the summary and six messages.
 func TestPiContextAtAnotherLeaf(t *testing.T) {
 	h := newHouse(t)
-	lines := strings.Split(strings.TrimSpace(historytest.Read(t, sample(t, "v3", "--home-dev-demo--", "*e142.jsonl"))), "\n")
+	lines := strings.Split(strings.TrimSpace(historytest.Read(t, sample(t, "v3", "--home-dev-demo--", "*e142.jsonl"))),
+		"\n")
 	h.Import(h.Write("cut.jsonl", lines[:len(lines)-2]...))
 	s := h.Session("01a1fd0d-de16-7472-878d-5ea5e96ee142")
 	want := []string{"summary", "user", "assistant", "tool", "assistant", "user", "assistant"}
@@ -450,7 +493,8 @@ func TestPiRefusesWhatIsNoSession(t *testing.T) {
 func TestPiWhatTheModelIsGiven(t *testing.T) {
 	one, two, three := user("1", "", "one"), user("2", "1", "two"), user("3", "2", "three")
 	line := func(kind, id, parent, rest string) string {
-		return `{"type":"` + kind + `","id":"` + id + `","parentId":"` + parent + `","timestamp":"2026-01-02T09:04:00.000Z",` + rest + `}`
+		return `{"type":"` + kind + `","id":"` + id + `","parentId":"` + parent +
+			`","timestamp":"2026-01-02T09:04:00.000Z",` + rest + `}`
 	}
 	for _, test := range []struct {
 		name  string
@@ -458,15 +502,54 @@ func TestPiWhatTheModelIsGiven(t *testing.T) {
 		given []string
 	}{
 		{"all of the path", []string{one, two, three}, []string{"user: one", "user: two", "user: three"}},
-		{"a branch that was left is not sent", []string{one, two, user("x", "1", "other")}, []string{"user: one", "user: other"}},
-		{"what a branch came to is", []string{one, two, line("branch_summary", "b", "1", `"fromId":"2","summary":"Tried it."`), user("4", "b", "four")}, []string{"user: one", "user: ", "user: four"}},
-		{"a summary, and what it kept", []string{one, two, three, compacted("C", "3", "3", 3), user("4", "C", "four")}, []string{"user: <conversation_summary>", "user: three", "user: four"}},
-		{"nothing was kept", []string{one, two, three, compacted("C", "3", "gone", 3), user("4", "C", "four")}, []string{"user: <conversation_summary>", "user: four"}},
-		{"the newest of two", []string{one, two, compacted("C", "2", "2", 3), user("3", "C", "three"), compacted("D", "3", "3", 4), user("4", "D", "four")}, []string{"user: <conversation_summary>", "user: three", "user: four"}},
-		{"an edit takes a message away", []string{one, two, three, line("context_edit", "e", "3", `"targetId":"2","replacement":null`), user("4", "e", "four")}, []string{"user: one", "user: three", "user: four"}},
-		{"or says it otherwise", []string{one, two, line("context_edit", "e", "2", `"targetId":"1","replacement":{"content":"uno"}`)}, []string{"user: uno", "user: two"}},
-		{"labels, names and an extension's state are not sent", []string{one, label("L", "1", "1", "x"), line("custom", "c", "L", `"customType":"x","data":1`), line("session_info", "s", "c", `"name":"n"`), user("4", "s", "four")}, []string{"user: one", "user: four"}},
-		{"an extension's message is, also one that people do not see", []string{one, line("custom_message", "c", "1", `"customType":"x","content":"be short","display":false`)}, []string{"user: one", "user: be short"}},
+		{
+			"a branch that was left is not sent",
+			[]string{one, two, user("x", "1", "other")},
+			[]string{"user: one", "user: other"},
+		},
+		{"what a branch came to is", []string{one, two, line("branch_summary", "b", "1",
+			`"fromId":"2","summary":"Tried it."`), user("4", "b", "four")}, []string{"user: one", "user: ", "user: four"}},
+		{
+			"a summary, and what it kept",
+			[]string{one, two, three, compacted("C", "3", "3", 3), user("4", "C", "four")},
+			[]string{"user: <conversation_summary>", "user: three", "user: four"},
+		},
+		{
+			"nothing was kept",
+			[]string{one, two, three, compacted("C", "3", "gone", 3), user("4", "C", "four")},
+			[]string{"user: <conversation_summary>", "user: four"},
+		},
+		{
+			"the newest of two",
+			[]string{
+				one, two, compacted("C", "2", "2", 3), user("3", "C", "three"),
+				compacted("D", "3", "3", 4), user("4", "D", "four"),
+			},
+			[]string{"user: <conversation_summary>", "user: three", "user: four"},
+		},
+		{
+			"an edit takes a message away",
+			[]string{
+				one, two, three,
+				line("context_edit", "e", "3", `"targetId":"2","replacement":null`), user("4", "e", "four"),
+			},
+			[]string{"user: one", "user: three", "user: four"},
+		},
+		{"or says it otherwise", []string{one, two, line("context_edit", "e", "2",
+			`"targetId":"1","replacement":{"content":"uno"}`)}, []string{"user: uno", "user: two"}},
+		{
+			"labels, names and an extension's state are not sent",
+			[]string{
+				one, label("L", "1", "1", "x"), line("custom", "c", "L", `"customType":"x","data":1`),
+				line("session_info", "s", "c", `"name":"n"`), user("4", "s", "four"),
+			},
+			[]string{"user: one", "user: four"},
+		},
+		{
+			"an extension's message is, also one that people do not see",
+			[]string{one, line("custom_message", "c", "1", `"customType":"x","content":"be short","display":false`)},
+			[]string{"user: one", "user: be short"},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)

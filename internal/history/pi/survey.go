@@ -108,7 +108,8 @@ func (s *survey) begin(o jsonx.Object) error {
 			return session.Errorf(session.Invalid, "a transcript of OpenClaw: `sessiond import openclaw` reads it")
 		}
 		if err != nil || number < 1 || number > 4 || harness != (number == 4) {
-			return session.Errorf(session.Invalid, "a pi session of version %s; versions 1 to 4 can be imported", history.Plain(v))
+			return session.Errorf(session.Invalid, "a pi session of version %s; versions 1 to 4 can be imported",
+				history.Plain(v))
 		}
 		s.Version = number
 	}

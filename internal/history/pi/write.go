@@ -34,8 +34,10 @@ type Session struct {
 // elsewhere gets the fields that pi asks for. leftOut counts what pi has no place for.
 func Write(out io.Writer, s *Session) (leftOut map[string]int, err error) {
 	w := writer{
-		Session: s, out: bufio.NewWriter(out), taken: map[string]bool{}, ids: map[int64]string{}, renamed: map[string]string{},
-		written: map[string]bool{}, names: map[string]string{}, leftOut: map[string]int{}, places: make([]place, len(s.Compactions)),
+		Session: s, out: bufio.NewWriter(out), taken: map[string]bool{}, ids: map[int64]string{},
+		renamed: map[string]string{},
+		written: map[string]bool{}, names: map[string]string{}, leftOut: map[string]int{},
+		places: make([]place, len(s.Compactions)),
 	}
 	if err := w.identify(); err != nil {
 		return nil, err
@@ -73,7 +75,8 @@ type writer struct {
 
 // place is where a compaction stands.
 type place struct {
-	behind int64 // row of the newest message of the path that was there when it took effect, not before the last one that it represents
+	// row of the newest message of the path that was there when it took effect, not before the last one that it represents
+	behind int64
 	kept   int64 // row of the first message that it keeps; 0: none
 }
 
@@ -87,7 +90,8 @@ func (w *writer) notePlaces(m *session.Message) {
 		if c.ThroughID == nil {
 			continue
 		}
-		if m.RowID == *c.ThroughID || m.RowID > *c.ThroughID && c.ActivatedAt != nil && !m.CreatedAt.After(c.ActivatedAt.Time) {
+		if m.RowID == *c.ThroughID || m.RowID > *c.ThroughID && c.ActivatedAt != nil &&
+			!m.CreatedAt.After(c.ActivatedAt.Time) {
 			at.behind = m.RowID
 		}
 		if m.ParentID != nil && *m.ParentID == *c.ThroughID {
@@ -116,7 +120,10 @@ func (w *writer) header() {
 	if w.Source == session.SourcePi && w.SourceID != "" {
 		id = w.SourceID
 	}
-	o := jsonx.Object{field("type", lineSession), field("version", 3), field("id", id), field("timestamp", w.CreatedAt.UTC().Format(isoTime)), field("cwd", w.Directory)}
+	o := jsonx.Object{
+		field("type", lineSession), field("version", 3), field("id", id),
+		field("timestamp", w.CreatedAt.UTC().Format(isoTime)), field("cwd", w.Directory),
+	}
 	w.line(o)
 }
 
@@ -125,7 +132,10 @@ func (w *writer) entry(id string, m *session.Message, parent, kind string, rest 
 	if id == "" {
 		id = w.newID()
 	}
-	o := jsonx.Object{field("type", kind), field("id", id), field("parentId", parent), field("timestamp", m.CreatedAt.UTC().Format(isoTime))}
+	o := jsonx.Object{
+		field("type", kind), field("id", id), field("parentId", parent),
+		field("timestamp", m.CreatedAt.UTC().Format(isoTime)),
+	}
 	if parent == "" {
 		o[2].Value = rawJSON("null")
 	}
@@ -166,7 +176,8 @@ func (w *writer) message(m *session.Message) {
 	case session.KindMessage:
 		w.talk(m, id, parent)
 	case session.KindBash, session.KindCustomMessage:
-		one(lineCustomMessage, field("customType", "sessiond."+string(m.Kind)), field("content", w.blocks(m.Parts, false)), field("display", m.Display))
+		one(lineCustomMessage, field("customType", "sessiond."+string(m.Kind)), field("content", w.blocks(m.Parts, false)),
+			field("display", m.Display))
 	case session.KindBranchSummary:
 		one(lineBranchSummary, field("fromId", cmp.Or(parent, "root")), field("summary", m.Text()))
 	case session.KindMarker:
@@ -198,7 +209,8 @@ func (w *writer) talk(m *session.Message, id, parent string) {
 		one(jsonx.Object{field("role", "system"), field("content", m.Text())})
 	case session.Assistant:
 		one(jsonx.Object{
-			field("role", "assistant"), field("content", w.blocks(m.Parts, true)), field("api", apiOf(m)), field("provider", cmp.Or(m.Provider, unknown)),
+			field("role", "assistant"), field("content", w.blocks(m.Parts, true)), field("api", apiOf(m)),
+			field("provider", cmp.Or(m.Provider, unknown)),
 			field("model", cmp.Or(m.Model, unknown)), field("usage", w.usage(m)), field("stopReason", stopReason(m)),
 		})
 		if len(m.Results()) > 0 { // of tools that the provider ran
@@ -226,13 +238,15 @@ func (w *writer) results(m *session.Message, id, parent string) {
 		content := append([]session.Part{session.TextPart(p.Content())}, m.Parts[i+1:end]...)
 		name := cmp.Or(p.ToolName, w.names[p.CallID], unknown)
 		w.entry(id, m, parent, lineMessage, field("message", rawJSON(jsonx.Object{
-			field("role", "toolResult"), field("toolCallId", p.CallID), field("toolName", name), field("content", w.blocks(content, false)),
+			field("role", "toolResult"), field("toolCallId", p.CallID), field("toolName", name),
+			field("content", w.blocks(content, false)),
 			field("isError", p.IsError != nil && *p.IsError), field("timestamp", m.CreatedAt.UnixMilli()),
 		}.Column())))
 		id, parent, wrote = "", w.last, true
 	}
 	if !wrote && m.Role == session.Tool {
-		w.entry(id, m, parent, lineCustomMessage, field("customType", "sessiond.tool"), field("content", w.blocks(m.Parts, false)), field("display", m.Display))
+		w.entry(id, m, parent, lineCustomMessage, field("customType", "sessiond.tool"),
+			field("content", w.blocks(m.Parts, false)), field("display", m.Display))
 	}
 }
 
@@ -250,9 +264,11 @@ func (w *writer) blocks(parts []session.Part, reply bool) rawJSON {
 		case p.Kind == session.PartReasoning && reply:
 			add(field("type", "thinking"), field("thinking", p.Content()))
 		case p.Kind == session.PartToolCall && reply:
-			add(field("type", "toolCall"), field("id", p.CallID), field("name", p.ToolName), field("arguments", rawJSON(history.ArgumentsOf(p))))
+			add(field("type", "toolCall"), field("id", p.CallID), field("name", p.ToolName),
+				field("arguments", rawJSON(history.ArgumentsOf(p))))
 		case p.Kind == session.PartImage && !reply && p.Blob != nil:
-			add(field("type", "image"), field("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), field("mimeType", p.Blob.MediaType))
+			add(field("type", "image"), field("data", base64.StdEncoding.EncodeToString(p.Blob.Data)),
+				field("mimeType", p.Blob.MediaType))
 		default:
 			w.leftOut["parts of kind "+string(p.Kind)]++
 		}
@@ -296,9 +312,13 @@ func (w *writer) usage(m *session.Message) rawJSON {
 		cost = float64(*c.CostNanoUSD) / 1e9
 	}
 	return rawJSON(jsonx.Object{
-		field("input", c.InputTokens), field("output", c.OutputTokens), field("cacheRead", c.CacheReadTokens), field("cacheWrite", c.CacheWriteTokens),
+		field("input", c.InputTokens), field("output", c.OutputTokens), field("cacheRead", c.CacheReadTokens),
+		field("cacheWrite", c.CacheWriteTokens),
 		field("reasoning", c.ReasoningTokens), field("totalTokens", c.ContextTokens()),
-		field("cost", rawJSON(jsonx.Object{field("input", 0), field("output", 0), field("cacheRead", 0), field("cacheWrite", 0), field("total", cost)}.Column())),
+		field("cost", rawJSON(jsonx.Object{
+			field("input", 0), field("output", 0), field("cacheRead", 0),
+			field("cacheWrite", 0), field("total", cost),
+		}.Column())),
 	}.Column())
 }
 
@@ -329,7 +349,10 @@ func (w *writer) overlays(m *session.Message) {
 		_ = json.Unmarshal(c.Details, &details) // without, nothing is known of files
 		w.entry(id, &session.Message{RowID: m.RowID, ID: m.ID, CreatedAt: *c.ActivatedAt}, w.ids[m.RowID], lineCompaction,
 			field("summary", c.Summary), field("firstKeptEntryId", kept), field("tokensBefore", c.TokensBefore),
-			field("details", map[string]any{"readFiles": append([]string{}, details.ReadFiles...), "modifiedFiles": append([]string{}, details.ModifiedFiles...)}))
+			field("details", map[string]any{
+				"readFiles":     append([]string{}, details.ReadFiles...),
+				"modifiedFiles": append([]string{}, details.ModifiedFiles...),
+			}))
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 // of sessions are listed: those beside them may hold credentials.
 func New(env func(string) string, now func() time.Time) *history.Program {
 	return &history.Program{
-		Source: session.SourceQwenCode, Folders: history.InFolders(history.FolderIn(history.Expand("~/.qwen", env), "projects")), Now: now,
+		Source: session.SourceQwenCode, Folders: history.InFolders(history.FolderIn(history.Expand("~/.qwen", env),
+			"projects")), Now: now,
 		Search: func(f *history.Finder, folder string) { f.Folder(folder, maxDepth, chatName.MatchString) },
 		Order:  history.ByBeginning(func(history.Found) int { return 0 }),
 		Replay: read, Commands: []string{"qwen", "qwen-code"},

@@ -48,7 +48,8 @@ func figuresOf(h *historytest.House) (got figures) {
 		}
 		for _, c := range h.Calls(s.ID) {
 			got.ledger++
-			got.input, got.output, got.thoughts = got.input+c.InputTokens+c.CacheReadTokens, got.output+c.OutputTokens, got.thoughts+c.ReasoningTokens
+			got.input, got.output, got.thoughts = got.input+c.InputTokens+c.CacheReadTokens, got.output+c.OutputTokens,
+				got.thoughts+c.ReasoningTokens
 			if c.MessageID != nil && keys[*c.MessageID] {
 				got.linked++
 				got.linkedInput, got.linkedOutput = got.linkedInput+c.InputTokens+c.CacheReadTokens, got.linkedOutput+c.OutputTokens
@@ -119,7 +120,8 @@ func TestRewoundTurnIsABranchAndCompressionAnOverlay(t *testing.T) {
 	h := historytest.New(t, quiet())
 	done := h.Import(h.Write(name, asked, answered, again, rewound, titled, shrunk))
 	s := h.Sessions()[0]
-	if got := h.Talk(s); got != "user: one\nassistant: first\nuser: two, other words" || s.Title != "Counting" || len(done.Errors) > 0 {
+	if got := h.Talk(s); got != "user: one\nassistant: first\nuser: two, other words" || s.Title != "Counting" ||
+		len(done.Errors) > 0 {
 		t.Errorf("%q %q %+v", got, s.Title, done)
 	}
 	overlay, rest := h.Seen(s)

@@ -30,10 +30,14 @@ type reader struct {
 func read(in *history.Intake) {
 	w := history.FirstEvent(in, func(*row) bool { return true })
 	if w == nil {
-		in.Fail(session.Errorf(session.Invalid, "no session of Qwen Code: its first lines hold no row with a uuid and a sessionId"))
+		in.Fail(session.Errorf(session.Invalid,
+			"no session of Qwen Code: its first lines hold no row with a uuid and a sessionId"))
 		return
 	}
-	r := &reader{in: in, messageOf: map[string]string{}, before: map[string]string{}, says: map[string]string{}, took: map[string]float64{}}
+	r := &reader{
+		in: in, messageOf: map[string]string{}, before: map[string]string{}, says: map[string]string{},
+		took: map[string]float64{},
+	}
 	history.EachEvent(in, r.begin(w), r.row)
 	if r.response != nil && in.ReplyWaits(true, false) {
 		in.LookAgain()
@@ -52,8 +56,11 @@ func (r *reader) begin(w *row) (created session.Time) {
 	}
 	id := history.Plain(w.Session)
 	new := history.NewSession{
-		Source: session.SourceQwenCode, SourceID: id, CreatedAt: &created, Directory: history.Plain(w.CWD), GitBranch: history.Plain(w.Branch),
-		Metadata: session.JSONOf(map[string]any{string(session.SourceQwenCode): map[string]string{"version": history.Plain(w.Version)}}),
+		Source: session.SourceQwenCode, SourceID: id, CreatedAt: &created, Directory: history.Plain(w.CWD),
+		GitBranch: history.Plain(w.Branch),
+		Metadata: session.JSONOf(map[string]any{
+			string(session.SourceQwenCode): map[string]string{"version": history.Plain(w.Version)},
+		}),
 	}
 	if w.Agent != "" {
 		new.SourceID, new.Kind = id+"/"+history.Plain(w.Agent), "subagent"

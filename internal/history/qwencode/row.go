@@ -87,7 +87,8 @@ type compression struct {
 
 // message begins the message of a row.
 func (w *row) message(kind session.Kind, role session.Role, origin session.Origin) session.Message {
-	rest := jsonx.Object{}.WithRest("line", w.Rest).WithRest("toolCallResult", w.Result.Rest).WithRest("systemPayload", w.Payload)
+	rest := jsonx.Object{}.WithRest("line", w.Rest).WithRest("toolCallResult", w.Result.Rest).WithRest("systemPayload",
+		w.Payload)
 	if w.Subtype != "" {
 		rest = append(rest, jsonx.MemberOf("subtype", w.Subtype))
 	}
@@ -97,8 +98,10 @@ func (w *row) message(kind session.Kind, role session.Role, origin session.Origi
 // call makes a ledger row, named after the row.
 func (w *row) call(model string, prompt, cached, output, thoughts float64) history.Call {
 	return history.Call{Call: session.Call{
-		Purpose: session.PurposeChat, Status: session.CallOK, Source: session.SourceQwenCode, ExternalID: "qwen-code:" + w.Key,
-		Model: history.Plain(model), Directory: history.Plain(w.CWD), CreatedAt: w.Time, InputTokens: int64(max(0, prompt-cached)), CacheReadTokens: int64(cached),
+		Purpose: session.PurposeChat, Status: session.CallOK, Source: session.SourceQwenCode,
+		ExternalID: "qwen-code:" + w.Key,
+		Model:      history.Plain(model), Directory: history.Plain(w.CWD), CreatedAt: w.Time,
+		InputTokens: int64(max(0, prompt-cached)), CacheReadTokens: int64(cached),
 		OutputTokens: int64(output), ReasoningTokens: int64(min(thoughts, output)),
 	}}
 }

@@ -31,7 +31,10 @@ func TestBlobsComeBack(t *testing.T) {
 		mediaType  string
 		text       bool
 	}{
-		{"lines", strings.Repeat("a line \"quoted\" <b> & \\ \t\r\n", 10_000), session.PartToolResult, session.TextBlob, true},
+		{
+			"lines", strings.Repeat("a line \"quoted\" <b> & \\ \t\r\n", 10_000), session.PartToolResult, session.TextBlob,
+			true,
+		},
 		{"wide characters", strings.Repeat("字é🎉\u2028\u0001x", 20_000), session.PartText, session.TextBlob, true},
 		{"a file of text", strings.Repeat("words\n", 50_000), session.PartFile, session.TextBlob, true},
 		{"a file of text with NUL", strings.Repeat("words\x00", 50_000), session.PartFile, session.TextBlob, true},
@@ -47,10 +50,14 @@ func TestBlobsComeBack(t *testing.T) {
 			part := session.Part{Kind: c.kind, Blob: &session.Blob{MediaType: c.mediaType, Data: []byte(c.data)}}
 			var res store.Appended
 			for range 2 { // the second time it is named alone
-				res = testkit.Must(s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{{Role: session.User, Parts: []session.Part{part}}}}))(t)
+				res = testkit.Must(s.Append(t.Context(), store.Append{
+					Session:  sess.ID,
+					Messages: []session.Message{{Role: session.User, Parts: []session.Part{part}}},
+				}))(t)
 			}
 			if c.text && !strings.Contains(c.data, "\x00") { // a system text that says the same is a block beside the blob
-				testkit.Must(s.SaveContext(t.Context(), session.Context{SessionID: sess.ID, HeadID: res.Session.HeadID}, map[string]string{session.BlockSystem: c.data}, nil))(t)
+				testkit.Must(s.SaveContext(t.Context(), session.Context{SessionID: sess.ID, HeadID: res.Session.HeadID},
+					map[string]string{session.BlockSystem: c.data}, nil))(t)
 			}
 			out := export(t, s, nil, sess.ID)
 			sum := sha256.Sum256([]byte(c.data))
@@ -59,7 +66,8 @@ func TestBlobsComeBack(t *testing.T) {
 				quoted := testkit.Must(session.MarshalPlain(c.data))(t)
 				field = `"text":` + string(quoted)
 			}
-			want := fmt.Sprintf("{\"type\":\"blob\",\"sha256\":%q,\"media_type\":%q,%s}\n", hex.EncodeToString(sum[:]), c.mediaType, field)
+			want := fmt.Sprintf("{\"type\":\"blob\",\"sha256\":%q,\"media_type\":%q,%s}\n", hex.EncodeToString(sum[:]),
+				c.mediaType, field)
 			if bytes.Count(out, []byte(want)) != 1 {
 				t.Fatal("its line is another one")
 			}
@@ -84,7 +92,8 @@ func TestDataIsMasked(t *testing.T) {
 		for name, c := range map[string]struct{ mediaType, data, masked string }{
 			"a line": {session.TextBlob, filling + secret + filling, filling + "[secret: aws key id]" + filling},
 			"JSON": {
-				"application/json", `{"a":"` + filling + `","k":"-----BEGIN PRIVATE KEY-----\nMIIEow\"x"}`, `{"a":"` + filling + `","k":"[secret: private key]\"x"}`,
+				"application/json", `{"a":"` + filling + `","k":"-----BEGIN PRIVATE KEY-----\nMIIEow\"x"}`,
+				`{"a":"` + filling + `","k":"[secret: private key]\"x"}`,
 			},
 		} {
 			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
@@ -94,7 +103,10 @@ func TestDataIsMasked(t *testing.T) {
 				sess := testkit.Must(s.CreateSession(t.Context(), store.NewSession{}))(t)
 				blob := &session.Blob{MediaType: c.mediaType, Data: []byte(c.data)}
 				parts := []session.Part{{Kind: session.PartData, Blob: blob}, {Kind: session.PartFile, Blob: blob}}
-				testkit.Must(s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{{Role: session.User, Parts: parts}}}))(t)
+				testkit.Must(s.Append(t.Context(), store.Append{
+					Session:  sess.ID,
+					Messages: []session.Message{{Role: session.User, Parts: parts}},
+				}))(t)
 				mask := &redact.Masker{}
 				out := export(t, s, mask, sess.ID)
 				back := openLater(t, other)
@@ -102,7 +114,8 @@ func TestDataIsMasked(t *testing.T) {
 				importFile(t, back, other, out, own.Source{})
 				m := testkit.Must(back.Message(t.Context(), session.MessageRef{Session: sess.ID, Seq: 1}))(t)
 				if mask.Masked != 1 || string(m.Parts[0].Blob.Data) != c.masked || string(m.Parts[1].Blob.Data) != c.data {
-					t.Errorf("%d masked, the data is %.60q … %.60q", mask.Masked, m.Parts[0].Blob.Data, m.Parts[0].Blob.Data[len(c.masked)-60:])
+					t.Errorf("%d masked, the data is %.60q … %.60q", mask.Masked, m.Parts[0].Blob.Data,
+						m.Parts[0].Blob.Data[len(c.masked)-60:])
 				}
 				sound(t, back)
 			})

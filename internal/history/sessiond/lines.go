@@ -35,7 +35,8 @@ type endLine struct {
 
 // JSON that was stored stays as it is, also where it is not quite correct.
 var asStored = json.JoinOptions(
-	jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true), jsontext.EscapeForJS(true),
+	jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true),
+	jsontext.EscapeForJS(true),
 	jsonv1.OmitEmptyWithLegacySemantics(true), json.Deterministic(true),
 )
 

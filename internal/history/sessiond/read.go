@@ -32,21 +32,32 @@ const maxLine = 400 << 20
 //
 // The file is read twice: the first time to find out which of its sessions are whole, so that
 // nothing of a damaged one is stored.
-func (s *Source) Read(ctx context.Context, found history.Found, _ *history.Cursor, _ history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+func (s *Source) Read(ctx context.Context, found history.Found, _ *history.Cursor, _ history.Known,
+	emit func(history.Batch) error,
+) ([]history.Problem, error) {
 	file, info, err := history.Open(found.Path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	check := reader{ctx: ctx, path: found.Path, bad: map[int]bool{}, into: &store.Restoring{}, emit: func(history.Batch) error { return nil }}
+	check := reader{
+		ctx: ctx, path: found.Path, bad: map[int]bool{}, into: &store.Restoring{},
+		emit: func(history.Batch) error { return nil },
+	}
 	if err := check.run(file, info.Size()); err != nil {
 		return check.problems, err
 	}
-	r := reader{ctx: ctx, path: found.Path, bad: check.bad, into: &store.Restoring{}, emit: emit, store: true, copies: s.AsCopy}
+	r := reader{
+		ctx: ctx, path: found.Path, bad: check.bad, into: &store.Restoring{}, emit: emit, store: true,
+		copies: s.AsCopy,
+	}
 	err = r.run(file, info.Size())
 	if s.AsCopy && err == nil && len(r.foreign) > 0 {
 		r.into.Copy = true
-		r = reader{ctx: ctx, path: found.Path, bad: check.bad, into: r.into, emit: emit, store: true, only: r.foreign, problems: r.problems}
+		r = reader{
+			ctx: ctx, path: found.Path, bad: check.bad, into: r.into, emit: emit, store: true, only: r.foreign,
+			problems: r.problems,
+		}
 		err = r.run(file, info.Size())
 	}
 	return append(check.problems, r.problems...), err
@@ -82,7 +93,8 @@ type reader struct {
 }
 
 func (r *reader) run(file io.ReaderAt, size int64) error {
-	r.failed, r.foreign, r.absent, r.blobs = map[int]bool{}, map[int]bool{}, map[session.ID]bool{}, map[string]*session.Blob{}
+	r.failed, r.foreign, r.absent, r.blobs = map[int]bool{}, map[int]bool{}, map[session.ID]bool{},
+		map[string]*session.Blob{}
 	lines := bufio.NewScanner(io.NewSectionReader(file, 0, size))
 	lines.Buffer(make([]byte, 64<<10), maxLine)
 	for lines.Scan() {
@@ -180,7 +192,8 @@ func (r *reader) readLine(raw []byte) error {
 	}
 	r.size += len(raw)
 	r.batch.Records++
-	full := len(r.batch.Messages) >= history.MaxBatch || r.size >= history.MaxBatchBytes || r.batch.Records >= 2*history.MaxBatch
+	full := len(r.batch.Messages) >= history.MaxBatch || r.size >= history.MaxBatchBytes ||
+		r.batch.Records >= 2*history.MaxBatch
 	if full && kind != store.LineBlob { // a blob's message comes next
 		return r.flush(false)
 	}
@@ -206,7 +219,8 @@ func (r *reader) begin(raw []byte, kind string) error {
 		return session.Errorf(session.Invalid, "no export of sessiond: its first line is no export line")
 	}
 	if l.Version < 1 || l.Version > Version {
-		return session.Errorf(session.Invalid, "an export of version %d; this sessiond reads versions up to %d: update it", l.Version, Version)
+		return session.Errorf(session.Invalid, "an export of version %d; this sessiond reads versions up to %d: update it",
+			l.Version, Version)
 	}
 	r.begun = true
 	r.frame()
@@ -247,7 +261,8 @@ func (r *reader) open(raw []byte) error {
 		r.rejectSession("%s", err)
 	}
 	if in := &r.session; r.store && in.ParentKind == session.ParentFork && r.absent[in.ParentID] && !r.skipping() {
-		r.refused(session.Errorf(session.Conflict, "session %s is not imported: nor was %s, from which it was forked", in.ID, in.ParentID), 0)
+		r.refused(session.Errorf(session.Conflict, "session %s is not imported: nor was %s, from which it was forked", in.ID,
+			in.ParentID), 0)
 	}
 	if r.skipping() {
 		if r.store && r.only == nil {
@@ -341,7 +356,10 @@ func (r *reader) storeData(raw []byte) error {
 	if !r.store {
 		return nil
 	}
-	out := history.Batch{Records: r.records, Restore: &store.RestoreBatch{Into: r.into, Store: &l, Records: 1}, Aside: true}
+	out := history.Batch{
+		Records: r.records, Restore: &store.RestoreBatch{Into: r.into, Store: &l, Records: 1},
+		Aside: true,
+	}
 	out.Records.Import(1)
 	refusal, err := r.give(out)
 	if refusal != nil {

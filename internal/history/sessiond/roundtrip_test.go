@@ -129,7 +129,10 @@ func (p *past) must(err error) {
 
 func (p *past) text(label string) string {
 	return rapid.OneOf(
-		rapid.SampledFrom([]string{"", "hello", "a <b> & \"c\"\n", "café ☕ 日本語", "line\u2028separator", "\x1b[31mred\x1b[0m\u0085", strings.Repeat("long ", 14_000)}),
+		rapid.SampledFrom([]string{
+			"", "hello", "a <b> & \"c\"\n", "café ☕ 日本語", "line\u2028separator",
+			"\x1b[31mred\x1b[0m\u0085", strings.Repeat("long ", 14_000),
+		}),
 		rapid.StringMatching(`[a-z ]{1,40}`),
 	).Draw(p.T, label)
 }
@@ -154,14 +157,20 @@ func (p *past) message() []session.Message {
 		p.must(err)
 		return d.Messages
 	}
-	m := session.Message{Role: session.User, InContext: rapid.Bool().Draw(p.T, "in context"), Display: rapid.Bool().Draw(p.T, "display")}
+	m := session.Message{
+		Role: session.User, InContext: rapid.Bool().Draw(p.T, "in context"),
+		Display: rapid.Bool().Draw(p.T, "display"),
+	}
 	switch kind {
 	case 4:
 		m.Role, m.Model, m.Provider, m.Finish, m.Author = session.Assistant, "gpt-5", "openai", session.FinishStop, "ann"
 		m.Parts = []session.Part{{Kind: session.PartReasoning, Text: p.text("thought")}, session.TextPart(p.text("text"))}
 	case 5:
 		m.Kind, m.Role, m.Origin = session.KindUnknown, "", session.Program
-		m.Parts = []session.Part{{Kind: session.PartData, Extra: session.JSON("{ \"a\" : [1, 2.50, \"\\ud800\"],\n \"a\":null}"), Text: p.text("line")}}
+		m.Parts = []session.Part{{
+			Kind:  session.PartData,
+			Extra: session.JSON("{ \"a\" : [1, 2.50, \"\\ud800\"],\n \"a\":null}"), Text: p.text("line"),
+		}}
 		m.Metadata = session.JSON(`{"k":"v"}`)
 	case 6:
 		for i := range session.MaxParts {
@@ -210,7 +219,10 @@ func (p *past) step(id session.ID) {
 		}
 		if rapid.Bool().Draw(p.T, "with a call") {
 			cost := int64(1234)
-			in.Call = &session.Call{Provider: "openai", Model: "gpt-5", InputTokens: 10, OutputTokens: 3, CostNanoUSD: &cost, Metadata: session.JSON(`{"a":1}`)}
+			in.Call = &session.Call{
+				Provider: "openai", Model: "gpt-5", InputTokens: 10, OutputTokens: 3, CostNanoUSD: &cost,
+				Metadata: session.JSON(`{"a":1}`),
+			}
 		}
 		_, err := p.s.Append(ctx, in)
 		p.must(err)
@@ -219,7 +231,10 @@ func (p *past) step(id session.ID) {
 		if ref == nil {
 			return
 		}
-		status := rapid.SampledFrom([]session.Status{session.StatusDone, session.StatusStaged, session.StatusRunning, session.StatusFailed}).Draw(p.T, "status")
+		status := rapid.SampledFrom([]session.Status{
+			session.StatusDone, session.StatusStaged, session.StatusRunning,
+			session.StatusFailed,
+		}).Draw(p.T, "status")
 		through := row(*ref)
 		on, err := p.s.OnPath(ctx, *sess.HeadID, *through)
 		p.must(err)
@@ -229,8 +244,10 @@ func (p *past) step(id session.ID) {
 		m, err := p.s.Message(ctx, *ref)
 		p.must(err)
 		_, err = p.s.AddCompaction(ctx, session.Compaction{
-			SessionID: id, PreviousID: sess.CompactionID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: status,
-			ThroughID: through, HiddenTokens: m.PathTokens, SummaryTokens: 7, Summary: p.text("summary"), Details: session.JSON(`{"read_files":["a"],"modified_files":[]}`),
+			SessionID: id, PreviousID: sess.CompactionID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual,
+			Status:    status,
+			ThroughID: through, HiddenTokens: m.PathTokens, SummaryTokens: 7, Summary: p.text("summary"),
+			Details: session.JSON(`{"read_files":["a"],"modified_files":[]}`),
 		})
 		p.must(err)
 	case 8:
@@ -246,7 +263,8 @@ func (p *past) step(id session.ID) {
 		}
 	case 9:
 		if ref := anywhere(); ref != nil {
-			_, err := p.s.SetMark(ctx, id, *ref, rapid.SampledFrom([]string{store.MarkPin, store.MarkLabel}).Draw(p.T, "mark"), "a place", true)
+			_, err := p.s.SetMark(ctx, id, *ref, rapid.SampledFrom([]string{store.MarkPin, store.MarkLabel}).Draw(p.T, "mark"),
+				"a place", true)
 			p.must(err)
 		}
 	case 10:
@@ -254,17 +272,27 @@ func (p *past) step(id session.ID) {
 		if ref == nil {
 			return
 		}
-		_, err := p.s.SaveContext(ctx, session.Context{SessionID: id, HeadID: sess.HeadID, CompactionID: sess.CompactionID, Epoch: sess.Epoch, Tokens: 5, Limits: session.JSON(`{"part":7,"shown":0}`)},
+		_, err := p.s.SaveContext(ctx, session.Context{
+			SessionID: id, HeadID: sess.HeadID, CompactionID: sess.CompactionID,
+			Epoch: sess.Epoch, Tokens: 5, Limits: session.JSON(`{"part":7,"shown":0}`),
+		},
 			map[string]string{session.BlockSystem: p.text("system"), session.BlockTools: `[{"name":"read"}]`},
-			[]session.Frozen{{SessionID: id, MessageID: *row(*ref), Kind: session.FrozenRecall, CompactionID: sess.CompactionID, Content: session.JSON(`{"text":"recalled"}`)}})
+			[]session.Frozen{{
+				SessionID: id, MessageID: *row(*ref), Kind: session.FrozenRecall, CompactionID: sess.CompactionID,
+				Content: session.JSON(`{"text":"recalled"}`),
+			}})
 		p.must(err)
 	case 12:
 		if !p.keeps && rapid.Bool().Draw(p.T, "purge") {
 			p.purge(id)
 		}
 	case 11:
-		title, archived, starred, metadata := p.text("title"), rapid.Bool().Draw(p.T, "archived"), rapid.Bool().Draw(p.T, "starred"), session.JSON(`{"user_id":7}`)
-		_, err := p.s.PatchSession(ctx, id, store.SessionPatch{Title: &title, Archived: &archived, Starred: &starred, Metadata: &metadata})
+		title, archived, starred, metadata := p.text("title"), rapid.Bool().Draw(p.T, "archived"),
+			rapid.Bool().Draw(p.T, "starred"), session.JSON(`{"user_id":7}`)
+		_, err := p.s.PatchSession(ctx, id, store.SessionPatch{
+			Title: &title, Archived: &archived, Starred: &starred,
+			Metadata: &metadata,
+		})
 		p.must(err)
 		_, err = p.s.SetTrash(ctx, id, rapid.IntRange(0, 5).Draw(p.T, "trash") == 0, nil, nil)
 		p.must(err)
@@ -288,7 +316,8 @@ func (p *past) live() {
 		in := store.NewSession{Directory: "/home/dev/x", Key: "", Draft: rapid.Bool().Draw(p.T, "draft")}
 		if len(p.sessions) > 0 && rapid.Bool().Draw(p.T, "kin") {
 			in.ParentID = rapid.SampledFrom(p.sessions).Draw(p.T, "parent")
-			in.ParentKind = rapid.SampledFrom([]string{session.ParentFork, session.ParentFork, session.ParentChild}).Draw(p.T, "kind")
+			in.ParentKind = rapid.SampledFrom([]string{session.ParentFork, session.ParentFork, session.ParentChild}).Draw(p.T,
+				"kind")
 		}
 		if rapid.IntRange(0, 3).Draw(p.T, "keyed") == 0 {
 			in.Key = "agent:main:main"

@@ -63,7 +63,10 @@ func TestForkOfAPurgedSessionComesBack(t *testing.T) {
 	say := func(id session.ID, texts ...string) {
 		t.Helper()
 		for _, text := range texts {
-			m := session.Message{Role: session.User, InContext: true, Display: true, Parts: []session.Part{session.TextPart(text)}}
+			m := session.Message{
+				Role: session.User, InContext: true, Display: true,
+				Parts: []session.Part{session.TextPart(text)},
+			}
 			testkit.Must(s.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{m}}))(t)
 		}
 	}
@@ -99,7 +102,8 @@ func TestForkOfAPurgedSessionComesBack(t *testing.T) {
 	if _, err := other.Session(t.Context(), parent.ID); session.CodeOf(err) != session.NotFound {
 		t.Errorf("the purged session is there: %v", err)
 	}
-	if again := importFile(t, other, there, file, own.Source{}); again.Sessions.Unchanged != 1 || again.Records.Imported > 0 || len(again.Errors) > 0 {
+	if again := importFile(t, other, there, file, own.Source{}); again.Sessions.Unchanged != 1 ||
+		again.Records.Imported > 0 || len(again.Errors) > 0 {
 		t.Errorf("again: %+v", again)
 	}
 	sound(t, other)
@@ -118,7 +122,8 @@ func TestForkOfAPurgedSessionComesBack(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	after := export(t, last, nil, parent.ID)
-	if got := talk(t, last, parent.ID); got != "one two secret" || !bytes.HasPrefix(before, after[:bytes.LastIndexByte(bytes.TrimSpace(after), '\n')]) {
+	if got := talk(t, last, parent.ID); got != "one two secret" ||
+		!bytes.HasPrefix(before, after[:bytes.LastIndexByte(bytes.TrimSpace(after), '\n')]) {
 		t.Errorf("%q", got)
 	}
 	if got := talk(t, last, fork.ID); got != "one two three" {

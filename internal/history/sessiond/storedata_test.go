@@ -28,9 +28,12 @@ func TestStoreDataComesBack(t *testing.T) {
 		must(err)
 		cost := int64(5)
 		_, err = s.Append(ctx, store.Append{
-			Session:  made.ID,
-			Messages: []session.Message{{Role: session.User, InContext: true, Display: true, Parts: []session.Part{session.TextPart("hello")}}},
-			Call:     &session.Call{Model: "m", InputTokens: 3, CostNanoUSD: &cost},
+			Session: made.ID,
+			Messages: []session.Message{{
+				Role: session.User, InContext: true, Display: true,
+				Parts: []session.Part{session.TextPart("hello")},
+			}},
+			Call: &session.Call{Model: "m", InputTokens: 3, CostNanoUSD: &cost},
 		})
 		must(err)
 		return made.ID
@@ -41,13 +44,19 @@ func TestStoreDataComesBack(t *testing.T) {
 	purge(t, s, talkIn(s, ""))
 	at := session.At(time.Date(2026, 2, 11, 9, 0, 1, 0, time.UTC))
 	for range 2 { // two calls that say the same are two
-		_, err := s.AddCall(ctx, session.Call{Model: "m", OutputTokens: 7, Source: "billing", CreatedAt: at, Metadata: session.JSON(`{"team":"a"}`)})
+		_, err := s.AddCall(ctx, session.Call{
+			Model: "m", OutputTokens: 7, Source: "billing", CreatedAt: at,
+			Metadata: session.JSON(`{"team":"a"}`),
+		})
 		must(err)
 	}
 	_, err := s.AddCall(ctx, session.Call{Model: "m", OutputTokens: 8, ExternalID: "call-1"})
 	must(err)
 	file := export(t, s, nil)
-	for _, want := range []string{"purged_days", "session_days", "the main one", `"scale":1.25`, `"external_id":"call-1"`, `{"team":"a"}`} {
+	for _, want := range []string{
+		"purged_days", "session_days", "the main one", `"scale":1.25`, `"external_id":"call-1"`,
+		`{"team":"a"}`,
+	} {
 		if !bytes.Contains(file, []byte(want)) {
 			t.Errorf("%s is not in the export:\n%s", want, file)
 		}

@@ -16,10 +16,12 @@ func BenchmarkDigestOfAFullWindow(b *testing.B) {
 	var msgs []session.Message
 	for size := 0; size < 800_000; {
 		i := len(msgs)
-		text := strings.Repeat(fmt.Sprintf("internal/web/handler%d.go:%d: func handler%d(w http.ResponseWriter) error, which retries %d times.\n", i, i*3, i, i%7), 12)
+		text := strings.Repeat(fmt.Sprintf("internal/web/handler%d.go:%d: func handler%d(w http.ResponseWriter) error, "+
+			"which retries %d times.\n", i, i*3, i, i%7), 12)
 		m := session.Message{
-			RowID: int64(i + 1), Kind: session.KindMessage, Role: []session.Role{session.User, session.Assistant}[i%2], Origin: session.Person,
-			Parts: []session.Part{session.TextPart(text)},
+			RowID: int64(i + 1), Kind: session.KindMessage, Role: []session.Role{session.User, session.Assistant}[i%2],
+			Origin: session.Person,
+			Parts:  []session.Part{session.TextPart(text)},
 		}
 		size += len(text)
 		msgs = append(msgs, m)
@@ -44,7 +46,10 @@ func BenchmarkDigestOfASession(b *testing.B) {
 	requests := strings.Split(string(testkit.Must(os.ReadFile("testdata/briefs.txt"))(b)), "\n%%%% ")
 	var msgs []session.Message
 	add := func(role session.Role, origin session.Origin, part session.Part) {
-		msgs = append(msgs, session.Message{RowID: int64(len(msgs) + 1), Kind: session.KindMessage, Role: role, Origin: origin, Parts: []session.Part{part}})
+		msgs = append(msgs, session.Message{
+			RowID: int64(len(msgs) + 1), Kind: session.KindMessage, Role: role,
+			Origin: origin, Parts: []session.Part{part},
+		})
 	}
 	size := 0
 	for i := 0; size < 3<<20; i++ {

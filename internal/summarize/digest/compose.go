@@ -123,8 +123,8 @@ func (c *composer) keepOld(old *outline, fresh [sectionCount][]int) {
 // idleShare is the share of the budget for lines of the model that state nothing, half of it for old ones.
 const idleShare = 0.12
 
-// oldIdle returns the old lines of the model which state nothing and have no room, the oldest first, as far as more than
-// half of the summary is used. It counts the others.
+// oldIdle returns the old lines of the model which state nothing and have no room, the oldest first, as far as more
+// than half of the summary is used. It counts the others.
 func (c *composer) oldIdle(old *outline) map[string]bool {
 	used := c.tokens
 	for _, lines := range old.lines {
@@ -350,7 +350,8 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 		if s.by == asker && firstPerson < 0 && len(s.terms) > 2 && !s.rule { // a bare command is no goal, nor is a rule
 			firstPerson = s.msg
 		}
-		if s.duplicate || math.IsInf(c.scores[k], -1) || s.isOwn() && !s.noGiver && (s.rule || ruleForgot.MatchString(s.text)) {
+		if s.duplicate || math.IsInf(c.scores[k], -1) ||
+			s.isOwn() && !s.noGiver && (s.rule || ruleForgot.MatchString(s.text)) {
 			continue
 		}
 		if s.by == asker && needGoal && s.msg == firstPerson && (s.nth == 0 || s.nth == 1 && !s.pasted && !s.quoted) {
@@ -375,11 +376,13 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 			found[blocked] = append(found[blocked], k)
 		case s.by == byModel && s.msg != lastModel && s.finding:
 			found[decisions] = append(found[decisions], k)
-		case s.by == byModel && s.msg == lastModel && final && !s.saysNothing() && (isQuestion(s.text) || nextForm.MatchString(s.text)):
+		case s.by == byModel && s.msg == lastModel && final && !s.saysNothing() &&
+			(isQuestion(s.text) || nextForm.MatchString(s.text)):
 			found[next] = append(found[next], k)
 		case s.by == byModel && s.msg == lastModel && s.last && !final:
 			found[inProgress] = append(found[inProgress], k)
-		case s.by == byModel && (s.nth == 0 || s.last) && sp.closes(s.msg) && !isQuestion(s.text) && !s.saysNothing() && !s.isNoProse():
+		case s.by == byModel && (s.nth == 0 || s.last) && sp.closes(s.msg) && !isQuestion(s.text) && !s.saysNothing() &&
+			!s.isNoProse():
 			found[done] = append(found[done], k)
 		case (s.by == byTool || s.by == byProgram) && !s.isStatement(), s.saysNothing():
 			continue

@@ -36,9 +36,11 @@ func TestRulesOfManyForms(t *testing.T) {
 		}
 	}
 	for half, name := range []string{"tuned", "held"} {
-		t.Logf("%s: %d of %d rules, %d of %d others are taken for rules", name, found[half][0], of[half][0], found[half][1], of[half][1])
+		t.Logf("%s: %d of %d rules, %d of %d others are taken for rules", name, found[half][0], of[half][0], found[half][1],
+			of[half][1])
 		if of[half][0] < 100 || found[half][0]*100 < of[half][0]*75 || found[half][1]*100 > of[half][1]*8 {
-			t.Errorf("%s: when this test was written, 104 of 112 and 88 of 111 rules were told, and 0 of 98 and 6 of 97 others", name)
+			t.Errorf("%s: when this test was written, 104 of 112 and 88 of 111 rules were told, and 0 of 98 and 6 of 97 others",
+				name)
 		}
 	}
 }

@@ -58,7 +58,9 @@ func (e *Extractive) Summarize(ctx context.Context, req session.SummaryRequest) 
 }
 
 // digest makes one text of a span and the summary before it.
-func (e *Extractive) digest(sp *span, req *session.SummaryRequest, old outline, limit int64) (text string, index []string) {
+func (e *Extractive) digest(sp *span, req *session.SummaryRequest, old outline,
+	limit int64,
+) (text string, index []string) {
 	indexBudget := int64(float64(limit) * indexShare)
 	heading := e.count("\n" + IndexHeading + "\n- ")
 	files := fileLines(req.ReadFiles, req.ModifiedFiles, (indexBudget-heading)/2, e.count)

@@ -171,7 +171,8 @@ func classify(text string, f *form, first bool) (kind factKind, ok bool) {
 		return factIdentifier, n >= 3 && f.upper > 0 // B12
 	case f.dots > 0 && f.letters > 3 && f.upper == 0 && hasExtension(text):
 		return factPath, true
-	case f.unders > 0 && f.letters > 2, f.inner && n >= 4, f.digits > 0 && f.letters > 1 && n >= 4, f.dots > 0 && f.letters > 4 && f.dots < 6:
+	case f.unders > 0 && f.letters > 2, f.inner && n >= 4, f.digits > 0 && f.letters > 1 && n >= 4,
+		f.dots > 0 && f.letters > 4 && f.dots < 6:
 		if f.capital && f.inner && f.unders == 0 && f.dots == 0 {
 			return factName, n <= 40
 		}

@@ -59,7 +59,8 @@ func statementOf(by speaker, text string, facts []fact) statement {
 		}
 		some = statesSome
 	}
-	if some == statesNothing && (by == byPerson && stateForm.MatchString(text) || by == byModel && explicitFinding.MatchString(text) && !orderOfWork.MatchString(text)) {
+	if some == statesNothing && (by == byPerson && stateForm.MatchString(text) ||
+		by == byModel && explicitFinding.MatchString(text) && !orderOfWork.MatchString(text)) {
 		some = statesSome
 	}
 	return some
@@ -125,7 +126,8 @@ var lasting = pattern.New(`(?i)だけ|必ず|からに|にも|も付け|ない�
 
 // isRequest tells whether a person asks for something that is done and over, or asks a question.
 func (s *sentence) isRequest() bool {
-	return s.by == byPerson && !s.rule && (isQuestion(s.text) || requestForm.MatchString(s.text) && !lasting.MatchString(s.text))
+	return s.by == byPerson && !s.rule && (isQuestion(s.text) ||
+		requestForm.MatchString(s.text) && !lasting.MatchString(s.text))
 }
 
 // isStatement tells whether a sentence of a tool or a program may stand as a line: a result, or prose.
@@ -141,10 +143,12 @@ func (s *sentence) isStatement() bool {
 	return prose && !s.inCall && isPlain(s.text) && !s.isNoProse() && !s.isLicence()
 }
 
-// shortReply is the number of terms below which a model's sentence without a name or number says nothing: "Much better."
+// shortReply is the number of terms below which a model's sentence without a name or number says nothing: "Much
+// better."
 const shortReply = 5
 
-// saysNothing tells whether nobody needs a sentence afterwards: "Good.", "Let me look at it first.", "Here is the list:".
+// saysNothing tells whether nobody needs a sentence afterwards: "Good.", "Let me look at it first.", "Here is the
+// list:".
 func (s *sentence) saysNothing() bool {
 	switch {
 	case s.finding:

@@ -24,7 +24,9 @@ var lineBehind = pattern.New(`[:\-]\d+[:\-]?.*$`)
 // names, numbers and paths, literally, the best first. A number comes with its label. budget is in
 // tokens as count counts them. Entries of an earlier index that the summary lacks get at most half
 // of the budget, and what new ones leave. New entries come first.
-func (sp *span) index(previous []string, summary string, files []string, budget int64, count func(string) int64) []string {
+func (sp *span) index(previous []string, summary string, files []string, budget int64,
+	count func(string) int64,
+) []string {
 	var entries []string
 	used := int64(0)
 	has := map[string]bool{}
@@ -135,7 +137,10 @@ var emptyWords = sync.OnceValue(func() map[string]bool {
 // scoreFact scores a fact by its kind, its speaker, its rarity and whether a person used the word.
 // Facts in lists of numbers score less.
 func (sp *span) scoreFact(f *fact) float64 {
-	score := [...]float64{factName: 1.8, factNumber: 1, factIdentifier: 2, factPath: 2.4, factVersion: 2.8, factURL: 3.2, factAmount: 3.4}[f.kind]
+	score := [...]float64{
+		factName: 1.8, factNumber: 1, factIdentifier: 2, factPath: 2.4, factVersion: 2.8, factURL: 3.2,
+		factAmount: 3.4,
+	}[f.kind]
 	s := &sp.sentences[f.sentence]
 	switch s.by {
 	case byPerson:

@@ -23,7 +23,9 @@ const toldShare = 0.7
 // Lost returns what another program's summary of messages leaves out, within limit tokens: the person's standing rules,
 // decisions and results, sentences with numbers, and modified files; "" for nothing. A summary that is not known tells
 // nothing. Secrets are masked.
-func Lost(msgs []session.Message, givers session.Givers, summary string, modified []string, limit int64, count func(string) int64) string {
+func Lost(msgs []session.Message, givers session.Givers, summary string, modified []string, limit int64,
+	count func(string) int64,
+) string {
 	sp := scanFor(msgs, true, givers)
 	told := newTold(summary)
 	var o outline
@@ -54,7 +56,9 @@ func Lost(msgs []session.Message, givers session.Givers, summary string, modifie
 	if numbers := sp.alsoStated(nil, summary+"\n"+text, int64(lostNumbers*float64(room)), count); numbers != "" {
 		text = strings.TrimPrefix(text+"\n\n"+numbers, "\n\n")
 	}
-	unnamed := slices.DeleteFunc(slices.Clone(modified), func(file string) bool { return strings.Contains(summary, path.Base(file)) })
+	unnamed := slices.DeleteFunc(slices.Clone(modified), func(file string) bool {
+		return strings.Contains(summary, path.Base(file))
+	})
 	if files := fileLines(nil, unnamed, limit-count(text)-8, count); len(files) > 0 {
 		text = strings.TrimPrefix(text+"\n\n"+files[0], "\n\n")
 	}
@@ -107,7 +111,9 @@ func (sp *span) newestResults(lines []line) []line {
 
 // shapeOfResult returns the words of a result without names and numbers.
 func shapeOfResult(text string) string {
-	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !strings.ContainsRune("./_-:", r) })
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !strings.ContainsRune("./_-:", r)
+	})
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return strings.ContainsAny(w, "./_-:") }), " ")
 }
 

@@ -17,10 +17,12 @@ func TestWhatASummaryLost(t *testing.T) {
 		person("The bank's test server listens on port 8443."),
 		model("I decided to read the columns by name, so that the next one does no harm."),
 	}
-	summary := "The user wants the importer fixed. All money is integer cents. The model decided to read the columns by name so that the next one does no harm. Changed: import.go"
+	summary := "The user wants the importer fixed. All money is integer cents. " +
+		"The model decided to read the columns by name so that the next one does no harm. Changed: import.go"
 	got := digest.Lost(msgs, session.Givers{}, summary, []string{"bank/import.go", "bank/names.csv"}, 500, count)
 	for _, want := range []string{
-		"## Standing rules\n- Never write the account number to the log.", "model: The root cause is the new column of 2 March",
+		"## Standing rules\n- Never write the account number to the log.",
+		"model: The root cause is the new column of 2 March",
 		"41 passed, 3 failed", "port 8443", "names.csv",
 	} {
 		if !strings.Contains(got, want) {
@@ -32,11 +34,13 @@ func TestWhatASummaryLost(t *testing.T) {
 			t.Errorf("%q is said again:\n%s", told, got)
 		}
 	}
-	if all := digest.Lost(msgs, session.Givers{}, "", []string{"bank/import.go"}, 500, count); !strings.Contains(all, "integer cents") || !strings.Contains(all, "by name") || !strings.Contains(all, "8443") {
+	if all := digest.Lost(msgs, session.Givers{}, "", []string{"bank/import.go"}, 500, count); !strings.Contains(all,
+		"integer cents") || !strings.Contains(all, "by name") || !strings.Contains(all, "8443") {
 		t.Errorf("without a summary it is\n%s", all)
 	}
 	for _, limit := range []int64{0, 10, 60, 200} {
-		if short := digest.Lost(msgs, session.Givers{}, summary, []string{"bank/names.csv"}, limit, count); count(short) > limit {
+		if short := digest.Lost(msgs, session.Givers{}, summary, []string{"bank/names.csv"}, limit,
+			count); count(short) > limit {
 			t.Errorf("limit %d: %d tokens\n%s", limit, count(short), short)
 		}
 	}

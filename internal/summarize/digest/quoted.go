@@ -11,9 +11,9 @@ import (
 
 // A person's message contains words of others: quotations, mails, logs, code, a text to translate. Only the person's
 // own words give a standing rule. voicesOf tells them apart by their kind, never by their length: marks of quotation,
-// lines that programs and documents have and people do not type, and sentences that announce a text ("translate this:").
-// Where it cannot tell, the words count as another's: a rule that was missed can be said again, and a rule that nobody
-// gave would be obeyed.
+// lines that programs and documents have and people do not type, and sentences that announce a text ("translate
+// this:"). Where it cannot tell, the words count as another's: a rule that was missed can be said again, and a rule
+// that nobody gave would be obeyed.
 
 // voice is whose words the bytes of a person's message are.
 type voice uint8
@@ -266,9 +266,11 @@ func (h *hearing) markEvident() {
 		}
 		for k := i; k < end; k++ {
 			l := &h.lines[k]
-			indented := indentedLine.MatchString(h.text[l.from:l.to]) && !listItem.MatchString(l.text) && (k == i || !listItem.MatchString(h.lines[k-1].text))
+			indented := indentedLine.MatchString(h.text[l.from:l.to]) && !listItem.MatchString(l.text) &&
+				(k == i || !listItem.MatchString(h.lines[k-1].text))
 			clause := k+1 < end && clauseLine.MatchString(l.text) || k > i && clauseLine.MatchString(l.text)
-			if clause || machineLine.MatchString(l.text) && !separator.MatchString(l.text) || indented || keys > 1 && isKey(l.text) || columns > 1 {
+			if clause || machineLine.MatchString(l.text) && !separator.MatchString(l.text) || indented ||
+				keys > 1 && isKey(l.text) || columns > 1 {
 				for ; k < end; k++ {
 					h.markLine(k, otherVoice)
 				}
@@ -280,7 +282,8 @@ func (h *hearing) markEvident() {
 // isIndented reports whether each line of a paragraph begins behind the margin, as programs write.
 func (h *hearing) isIndented(from, end int) bool {
 	for k := from; k < end; k++ {
-		if line := h.text[h.lines[k].from:h.lines[k].to]; !strings.HasPrefix(line, "  ") && line[0] != '\t' || k == from && listItem.MatchString(h.lines[k].text) {
+		if line := h.text[h.lines[k].from:h.lines[k].to]; !strings.HasPrefix(line, "  ") && line[0] != '\t' ||
+			k == from && listItem.MatchString(h.lines[k].text) {
 			return false
 		}
 	}
@@ -416,7 +419,8 @@ func (h *hearing) markOther(from, end int, state follows) follows {
 func (h *hearing) beginsMail(from, end int) bool {
 	headers := 0
 	for k := from; k < end; k++ {
-		if attribution.MatchString(h.lines[k].text) || salutation.MatchString(h.lines[k].text) || mailSubject.MatchString(h.lines[k].text) {
+		if attribution.MatchString(h.lines[k].text) || salutation.MatchString(h.lines[k].text) ||
+			mailSubject.MatchString(h.lines[k].text) {
 			return true
 		}
 		if mailHeader.MatchString(h.lines[k].text) {
@@ -470,7 +474,8 @@ func (h *hearing) followParagraph(from, end int, state follows, brief bool) foll
 			continue
 		}
 		announced, at := announcedBy(l.text)
-		if next := h.nextParagraph(k + 1); isQuestion(l.text) && next < len(h.lines) && listItem.MatchString(h.lines[next].text) {
+		if next := h.nextParagraph(k + 1); isQuestion(l.text) && next < len(h.lines) &&
+			listItem.MatchString(h.lines[next].text) {
 			announced, at = textFollows, 0 // its options
 		} else if k == from && end == from+1 && isTitle(l.text) && !ownRules.MatchString(l.text) {
 			return h.markOther(k, end, otherFollows)
@@ -503,7 +508,8 @@ var capitals = pattern.New(`^[\p{Lu}\d &'’/()-]{6,80}$`)
 // announcedBy returns what a line announces, and where in the line that begins; 0: behind the line.
 func announcedBy(line string) (follows, int) {
 	isText := func(s string) bool {
-		return !notText.MatchString(s) && (handlesText.MatchString(s) || looksAtText.MatchString(s) || presents.MatchString(s))
+		return !notText.MatchString(s) && (handlesText.MatchString(s) || looksAtText.MatchString(s) ||
+			presents.MatchString(s))
 	}
 	head := strings.TrimRight(line, " :：*")
 	colon := len(head) < len(strings.TrimRight(line, " *"))
@@ -526,7 +532,8 @@ func announcedBy(line string) (follows, int) {
 		before := splitSentences(line[:at[0]])
 		if n := len(before); n > 0 {
 			said := before[n-1]
-			if saysThis.MatchString(said) || presents.MatchString(said) || handlesText.MatchString(said) && !notText.MatchString(said) {
+			if saysThis.MatchString(said) || presents.MatchString(said) ||
+				handlesText.MatchString(said) && !notText.MatchString(said) {
 				return textFollows, at[1]
 			}
 			return ownFollows, 0
@@ -572,13 +579,14 @@ func (h *hearing) followBack() {
 		return
 	}
 	text := h.lines[i].text
-	if (handlesText.MatchString(text) || isQuestion(text) && thisText.MatchString(text)) && !notText.MatchString(text) && !strings.HasSuffix(text, ":") {
+	if (handlesText.MatchString(text) || isQuestion(text) && thisText.MatchString(text)) && !notText.MatchString(text) &&
+		!strings.HasSuffix(text, ":") {
 		h.mark(0, h.lines[i].from, otherVoice)
 	}
 }
 
-// isReport reports whether a sentence discusses something, or says what another person says or wants, and no wish of the
-// person's precedes that.
+// isReport reports whether a sentence discusses something, or says what another person says or wants, and no wish of
+// the person's precedes that.
 func isReport(s string) bool {
 	s = withoutQuotations(s, saidWords)
 	at := reported.FindStringIndex(s)

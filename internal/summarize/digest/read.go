@@ -126,7 +126,10 @@ func (rd *reader) readCJK(s string, i int) (end int) {
 
 func (rd *reader) addKatakana(s string) {
 	if utf8.RuneCountInString(s) >= 3 {
-		rd.span.facts = append(rd.span.facts, fact{text: s, kind: factName, sentence: len(rd.span.sentences), term: rd.terms[len(rd.terms)-1]})
+		rd.span.facts = append(rd.span.facts, fact{
+			text: s, kind: factName, sentence: len(rd.span.sentences),
+			term: rd.terms[len(rd.terms)-1],
+		})
 		rd.name, rd.nameAt, rd.word = s, rd.chunks, ""
 	}
 }
@@ -149,5 +152,6 @@ var delimiter = func() (t [utf8.RuneSelf]bool) {
 
 // isCJK reports whether r is of a script that is written without spaces.
 func isCJK(r rune) bool {
-	return r >= 0x3040 && r <= 0x30ff || r >= 0x3400 && r <= 0x9fff || r >= 0xac00 && r <= 0xd7af || r >= 0xf900 && r <= 0xfaff || r >= 0x20000 && r <= 0x3134f
+	return r >= 0x3040 && r <= 0x30ff || r >= 0x3400 && r <= 0x9fff || r >= 0xac00 && r <= 0xd7af ||
+		r >= 0xf900 && r <= 0xfaff || r >= 0x20000 && r <= 0x3134f
 }

@@ -56,7 +56,8 @@ var ruleSigns = []sign{
 		`\b(interdite?s?|sans (mon|notre|me|nous) \pL+|prohibid[oa]s?|sin (mi|nuestro|avisar\w*|preguntar\w*))\b`,
 		`只有.{1,4}(可以|能)|禁止|不得|不许|不准|未经|没有.{1,6}(同意|允许|批准)|之?前(都|要|必须|先)+(问|跑|运行)|てはいけ|てはならな|てはなりま|許可なく|前に.{0,6}相談`),
 	// One choice instead of another.
-	signOf(2, `, (not|never|no|don['’]t) [^,;]+$`, `^[^,]*\b(over|instead of|rather than) \pL+[^,]*$`, `, nicht [^,;]+$`, `statt \pL+\.?$`, `[，,]?(而)?不(叫|是|用|写)[^，。]+。?$`, `ではなく`, `と(は)?(呼|言いま)`),
+	signOf(2, `, (not|never|no|don['’]t) [^,;]+$`, `^[^,]*\b(over|instead of|rather than) \pL+[^,]*$`, `, nicht [^,;]+$`,
+		`statt \pL+\.?$`, `[，,]?(而)?不(叫|是|用|写)[^，。]+。?$`, `ではなく`, `と(は)?(呼|言いま)`),
 	// Statements about all, none or only some of a kind.
 	signOf(2, `^(please,? )?(no|keine?) [^,;]+$`, `^(all|every|each|any|everything|nothing|only|max(imum)?|min(imum)?|alle|jede\w*|nichts|nur)\b[^,]*? (is|are|has|have|gets?|goes|go|needs?|must|may|can|should|stays?|uses?|ends?|starts?|deploys?|merges?|ist|sind|hat|haben|bekommt|bekommen|muss|müssen|wird|werden)\b`,
 		`^(所有|每(个|次|一)|任何).*(都|要|必须|不|用|是)`, `^(すべて|全て|全部|毎回)`),
@@ -67,7 +68,8 @@ var ruleSigns = []sign{
 		`\b(alle[nrms]?|jede\w*|kein\w*|nur|nichts|außer\w*|ohne)\b`, `每|所有|任何|只能|只用|不(要|能|可|用|准|超过)|别|都|超过|だけ|のみ|以内|以下|以上|すべて|全て|ないで|ない(こと|ように)`),
 	signOf(2, `\b(at (most|least)|no more than|(be|is|are|stays?|remains?|keep \S+|lines?|functions?|files?) (under|below|over|above)|höchstens|mindestens|maximal) \d`, `\bgilt\b`),
 	signOf(2, `\b(one|a single|no more than one) ([\pL-]+ ){1,2}per \pL+`, `^[\pL_-]+ (in|for|as|with) [^,]+, [\pL_-]+ (in|for|as|with) [^,]+$`, `\bfirst, then\b`, `\bbefore (it|they|anything) (is|are|gets?|goes)\b`),
-	signOf(1, `\b(for|per|in|with) (every|each|all|any) `, `^(please )?make (sure )?(that )?(every|all|each|no)\b`, `^(请)?(别|不要|勿)(用|改|碰|写|加|提交|推|直接)`, `ないで(ください|ね)?。?$`, `(だけ|のみ)(に|で)?(して|使って)`),
+	signOf(1, `\b(for|per|in|with) (every|each|all|any) `, `^(please )?make (sure )?(that )?(every|all|each|no)\b`,
+		`^(请)?(别|不要|勿)(用|改|碰|写|加|提交|推|直接)`, `ないで(ください|ね)?。?$`, `(だけ|のみ)(に|で)?(して|使って)`),
 	// A kind of thing and how it is: "Tests live …", "Commit messages must …", "money is".
 	signOf(2, `^(and |also,? |but |so |oh,? |please,? )*((the|our) )?[\pL_-]+( [\pL_-]+){0,3}s (in \S+ |under \S+ |below \S+ )?(are (to|in|always|never|not to)|need|must|should|go|live|belong|stay|get \pL+ (in|with|by)|(start|begin|end) with|explain|follow|have to)\b`,
 		`^([\pL_-]+ ){1,3}(is|are) (always |never |only )?\pL+(ed|en) (as|in|with|by|under|to|at|exactly|before|after|through)\b`,
@@ -107,9 +109,11 @@ var ruleSigns = []sign{
 		`\b(that|dass) (i|you|he|she|it|they|we|ich|du|er|sie|es|wir) `, `\ball (i|you|we|he|she|they|it|that|this)\b`, `\b(it|das) (always|never|immer|nie)\b`, `\bdas (muss|ist|war|geht)\b`, `\bif (yes|no|not|so|necessary|possible|needed|you (like|want|think|can|have|could))\b`, `\bwenn du (willst|magst|kannst|fertig|hast|möchtest)\b`),
 	// Requests for one thing.
 	signOf(-1, `^(please,? |bitte )*(don['’]t |do not )?\pL+ (the|this|that|it|them|him|her|those|these|my|your) `, `\b(it|that|this|them)[.!]?$`, `^(the|my|your|his|her|their) `),
-	signOf(-3, `\b(those|these|some|could|anything you)\b`, `^(if|when) (you|we|i) (can|want|have|like|see|get|look)\b`, `^(should|needs?|must|looks|seems) `),
+	signOf(-3, `\b(those|these|some|could|anything you)\b`, `^(if|when) (you|we|i) (can|want|have|like|see|get|look)\b`,
+		`^(should|needs?|must|looks|seems) `),
 	signOf(-2, `^(and |then |also,? |please,? |now |ok,? )*(write|call|name|put|wrap|answer) (an?|the|\pL+) [^,]*\b(for|in|of|to|about) (the|this|that|my) \pL+( first| now)?(,|\.|$)`, `^(and |then |also,? |please,? |now |ok,? )*(write|call|put|wrap|leave) (me )?(an?|the) \pL+( \pL+)?[.!]?$`),
-	signOf(-2, `^(everything|nothing) (is|has|was|in|happens)\b`, `^es (kommt|geht|ist|war|wird|gibt|sieht|steht|läuft)\b`, `が(出|表示|起き|止ま|落ち|崩れ)`),
+	signOf(-2, `^(everything|nothing) (is|has|was|in|happens)\b`, `^es (kommt|geht|ist|war|wird|gibt|sieht|steht|läuft)\b`,
+		`が(出|表示|起き|止ま|落ち|崩れ)`),
 	signOf(-2, `^(and |then |please,? |bitte |also,? |can you |now )*(add|remove|move|rename|update|run|check|search|find|list|look|show|give|explain|fix|split|replace|delete|create|open|undo|stop|try|such\w?|zeig\w?|mach\w?|schau\w?|prüf\w?|benenn\w?|nimm|lass|lies)\b`, `(看看|查|帮我|给我|再|把)`, `(探して|見せて|直して|調べて|見て|教えて)(ください)?`),
 }
 
@@ -136,14 +140,15 @@ func isRule(s string) bool {
 	}
 	s = fromNowOn.ReplaceAllString(leadIn.ReplaceAllString(s, ""), "henceforth")
 	task := isTask(s)
-	return !task && sumOfSigns(s) >= enoughSigns || slices.ContainsFunc(ruleClause.FindAllStringIndex(s, -1), func(at []int) bool {
-		clause := s[at[0]:]
-		if task && strings.HasPrefix(clause, ", ") && !anyTime.MatchString(clause) { // "fix the typos, no other changes"
-			return false
-		}
-		clause = strings.TrimLeft(clause, ".,;:：-–— ")
-		return !isTask(clause) && sumOfSigns(clause) >= enoughSigns
-	})
+	return !task && sumOfSigns(s) >= enoughSigns ||
+		slices.ContainsFunc(ruleClause.FindAllStringIndex(s, -1), func(at []int) bool {
+			clause := s[at[0]:]
+			if task && strings.HasPrefix(clause, ", ") && !anyTime.MatchString(clause) { // "fix the typos, no other changes"
+				return false
+			}
+			clause = strings.TrimLeft(clause, ".,;:：-–— ")
+			return !isTask(clause) && sumOfSigns(clause) >= enoughSigns
+		})
 }
 
 // isTask reports whether a sentence asks for a piece of work that is done once, however it is to be done: "Write
@@ -166,13 +171,15 @@ func (s *sentence) isRule() bool {
 		return false
 	}
 	text := withoutQuotations(s.said, saidWords)
-	readings := append([]string{text, withoutQuotations(s.said, 1), withoutReason.ReplaceAllString(text, "")}, endOfClause.Split(text, -1)...)
+	readings := append([]string{text, withoutQuotations(s.said, 1), withoutReason.ReplaceAllString(text, "")},
+		endOfClause.Split(text, -1)...)
 	for i, reading := range readings {
 		if !slices.Contains(readings[:i], reading) && isRule(reading) {
 			return !isReport(s.text)
 		}
 	}
-	return s.listed && len(text) <= longestRule && !isQuestion(text) && !strings.HasSuffix(text, ":") && !speaksOfTheMoment(text) && !isReport(text)
+	return s.listed && len(text) <= longestRule && !isQuestion(text) && !strings.HasSuffix(text, ":") &&
+		!speaksOfTheMoment(text) && !isReport(text)
 }
 
 // endOfClause matches the end of a sentence before one that begins in small letters.
@@ -349,14 +356,17 @@ func mostAlike(rules []line, text string, least int) int {
 // ruleWords returns the words that name the subject of a rule; for scripts without spaces, pairs of characters.
 func ruleWords(text string) map[string]bool {
 	words := map[string]bool{}
-	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
 		if r := []rune(w); isCJK(r[0]) {
 			for i := range r[1:] {
 				words[string(r[i:i+2])] = true
 			}
 			continue
 		}
-		if w[0] <= '9' || len(w) > 3 && !strings.Contains(" that this rule about forget ignore from instead said what never always must ", " "+w+" ") {
+		if w[0] <= '9' || len(w) > 3 &&
+			!strings.Contains(" that this rule about forget ignore from instead said what never always must ", " "+w+" ") {
 			words[w] = true
 		}
 	}

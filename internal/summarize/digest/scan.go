@@ -180,7 +180,10 @@ func scanFor(msgs []session.Message, rules bool, givers session.Givers) *span {
 			case session.PartText, session.PartRefusal:
 				sp.addText(i, session.WithoutEcho(p.Content()))
 			case session.PartToolResult:
-				sp.addPassage(i, passage{text: withoutReminders(session.WithoutEcho(p.Content())), by: byTool, failed: p.IsError != nil && *p.IsError})
+				sp.addPassage(i, passage{
+					text: withoutReminders(session.WithoutEcho(p.Content())), by: byTool,
+					failed: p.IsError != nil && *p.IsError,
+				})
 			case session.PartToolCall:
 				sp.addPassage(i, passage{text: p.Arguments, by: byTool, inCall: true})
 			}
@@ -247,8 +250,8 @@ func authorName(m *session.Message) string {
 	return CutText(strings.Join(strings.Fields(name), " "), longestName)
 }
 
-// quote returns a sentence's text as a line of a digest, with its speaker. Words of others, and those of the members of a
-// group, stand in quotation marks.
+// quote returns a sentence's text as a line of a digest, with its speaker. Words of others, and those of the members of
+// a group, stand in quotation marks.
 func (sp *span) quote(s *sentence, text string) string {
 	if s.by != byPerson {
 		return s.by.quote(text)
@@ -393,5 +396,8 @@ func (sp *span) prefer(instructions string) {
 
 // personSaid returns a message with a person's text.
 func personSaid(text string) session.Message {
-	return session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Person, Parts: []session.Part{session.TextPart(text)}}
+	return session.Message{
+		Kind: session.KindMessage, Role: session.User, Origin: session.Person,
+		Parts: []session.Part{session.TextPart(text)},
+	}
 }

@@ -53,7 +53,10 @@ const (
 
 // trimOrder is the order in which sections lose their oldest lines when a summary is too long. Done
 // work can be looked up; a person's wishes cannot be guessed, and rules stay until the person takes them back.
-var trimOrder = [...]section{done, inProgress, next, critical, stated, blocked, decisions, alsoSaid, constraints, goal, rules}
+var trimOrder = [...]section{
+	done, inProgress, next, critical, stated, blocked, decisions, alsoSaid, constraints, goal,
+	rules,
+}
 
 // line is one point of a summary.
 type line struct {

@@ -95,7 +95,9 @@ func endsSentence(text string, i, start int) bool {
 	}
 	isLower := func(c byte) bool { return c >= 'a' && c <= 'z' }
 	lower := next < len(text) && isLower(text[next])
-	if word == 2 && isLower(text[i-1]) && isLower(text[i-2]) && next < len(text) && text[next] >= 'A' && text[next] <= 'Z' { // ask me. Then
+	// ask me. Then
+	if word == 2 && isLower(text[i-1]) && isLower(text[i-2]) && next < len(text) && text[next] >= 'A' &&
+		text[next] <= 'Z' {
 		return !strings.Contains(" vs no pp cf al eg ie ca st dr mr ms nr ", " "+text[i-2:i]+" ")
 	}
 	return word >= 3 && !lower

@@ -15,7 +15,8 @@ const (
 )
 
 // alsoStated returns the section of lines whose numbers, versions or URLs the model's text lacks, within limit
-// tokens; "" for none. They are what a person or the model said and what a tool established, the best first chosen, then the lines of the section before. A number is the same in every language.
+// tokens; "" for none. They are what a person or the model said and what a tool established, the best first chosen,
+// then the lines of the section before. A number is the same in every language.
 func (sp *span) alsoStated(old []line, text string, limit int64, count func(string) int64) string {
 	missing := sp.missingFrom(text)
 	fresh := sp.bestLines(func(k int, s *sentence) bool {

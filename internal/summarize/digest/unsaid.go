@@ -422,7 +422,8 @@ func joinDigits(text string) string {
 	separators := 0
 	for i := range len(text) {
 		isDigit := text[i] >= '0' && text[i] <= '9'
-		if before := len(b) - separators; isDigit && separators <= 2 && before > 0 && b[before-1] >= '0' && b[before-1] <= '9' {
+		if before := len(b) - separators; isDigit && separators <= 2 && before > 0 && b[before-1] >= '0' &&
+			b[before-1] <= '9' {
 			b = b[:before]
 		}
 		if separators++; isDigit || strings.IndexByte(" -./()',:", text[i]) < 0 {

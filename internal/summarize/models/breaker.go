@@ -85,7 +85,8 @@ func (b *Breaker) leave(err error) {
 		}
 		if b.failures == b.threshold {
 			_, model := b.inner.Name()
-			b.log.Warn().Str("model", model).Time("until", b.openTill.UTC()).Str("kind", string(f.Kind)).Msg("the model failed too often: circuit breaker open, digests serve")
+			b.log.Warn().Str("model", model).Time("until", b.openTill.UTC()).Str("kind",
+				string(f.Kind)).Msg("the model failed too often: circuit breaker open, digests serve")
 		}
 	}
 }

@@ -22,7 +22,8 @@ type answerLimits struct {
 func checkAnswer(text string, limits answerLimits, count func(string) int64) (checked string, kind FailureKind) {
 	text = withoutFence(strings.TrimSpace(text))
 	text, _ = redact.Mask(text)
-	text = digest.WithoutSections(text, digest.IndexHeading, digest.RulesHeading, digest.StatedHeading) // no model writes them
+	// no model writes them
+	text = digest.WithoutSections(text, digest.IndexHeading, digest.RulesHeading, digest.StatedHeading)
 	if text == "" {
 		return "", FailEmpty
 	}

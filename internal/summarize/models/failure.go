@@ -88,7 +88,8 @@ func statusFailure(resp *http.Response, body []byte, key string) *Failure {
 		code == http.StatusBadRequest && has("api_key_invalid", "api key not valid", "api key expired", "invalid_api_key"):
 		f.Kind = FailKey
 	case code == http.StatusRequestEntityTooLarge,
-		code == http.StatusBadRequest && has("context_length_exceeded", "maximum context length", "exceeds the maximum number of tokens", "input token count", "too many tokens"):
+		code == http.StatusBadRequest && has("context_length_exceeded", "maximum context length",
+			"exceeds the maximum number of tokens", "input token count", "too many tokens"):
 		f.Kind = FailTooLongInput
 	case code == http.StatusTooManyRequests:
 		f.Kind, f.retry = FailRateLimited, !has("insufficient_quota")

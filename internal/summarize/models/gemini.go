@@ -34,7 +34,8 @@ func newGemini(cfg Config, deps Deps) (*Remote, error) {
 		return nil, err
 	}
 	if key == "" {
-		return nil, session.Errorf(session.Invalid, "summarizer: Gemini needs an API key: set GEMINI_API_KEY, or name a file with mode 0600 as summarizer.api_key_file")
+		return nil, session.Errorf(session.Invalid,
+			"summarizer: Gemini needs an API key: set GEMINI_API_KEY, or name a file with mode 0600 as summarizer.api_key_file")
 	}
 	client := httpClient(deps.HTTP)
 	client.Transport = &geminiTransport{next: client.Transport, key: key}
@@ -50,7 +51,8 @@ func newGemini(cfg Config, deps Deps) (*Remote, error) {
 	options = append(options, gtransport.WithConnPool(noConnections{}), internaloption.SkipDialSettingsValidation())
 	api, err := genai.NewClient(context.Background(), options...)
 	if err != nil {
-		return nil, session.Errorf(session.Invalid, "summarizer: the Gemini client cannot be created: %s", clean(err.Error(), key))
+		return nil, session.Errorf(session.Invalid, "summarizer: the Gemini client cannot be created: %s",
+			clean(err.Error(), key))
 	}
 	return makeRemote(cfg, deps, &gemini{client: api, http: client, key: key, model: cfg.ModelName()}), nil
 }
@@ -77,7 +79,10 @@ func (g *gemini) ask(ctx context.Context, p prompt, maxTokens int64) (reply, err
 	}
 	var answer geminiAnswer
 	if err := json.Unmarshal(raw, &answer, jsontext.AllowInvalidUTF8(true)); err != nil {
-		return reply{}, &Failure{Kind: FailBadAnswer, Message: "the answer cannot be decoded", Detail: clean(err.Error(), g.key)}
+		return reply{}, &Failure{
+			Kind: FailBadAnswer, Message: "the answer cannot be decoded",
+			Detail: clean(err.Error(), g.key),
+		}
 	}
 	return answer.reply()
 }

@@ -42,7 +42,8 @@ func newOpenAI(cfg Config, deps Deps) (*Remote, error) {
 	if base == "" || base == DefaultOpenAIURL {
 		base, limitAs = DefaultOpenAIURL, "max_completion_tokens"
 		if key == "" {
-			return nil, session.Errorf(session.Invalid, "summarizer: OpenAI needs an API key: set OPENAI_API_KEY, or name a file with mode 0600 as summarizer.api_key_file")
+			return nil, session.Errorf(session.Invalid,
+				"summarizer: OpenAI needs an API key: set OPENAI_API_KEY, or name a file with mode 0600 as summarizer.api_key_file")
 		}
 	}
 	if err := checkURL(base); err != nil {
@@ -56,7 +57,8 @@ func newOpenAI(cfg Config, deps Deps) (*Remote, error) {
 func checkURL(base string) error {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" {
-		return session.Errorf(session.Invalid, "summarizer.base_url: give a URL like http://127.0.0.1:11434/v1, without a user, a key or a query")
+		return session.Errorf(session.Invalid,
+			"summarizer.base_url: give a URL like http://127.0.0.1:11434/v1, without a user, a key or a query")
 	}
 	return nil
 }
@@ -126,7 +128,10 @@ func (o *openai) ask(ctx context.Context, p prompt, maxTokens int64) (reply, err
 	}
 	var answer chatAnswer
 	if err := json.Unmarshal(raw, &answer, jsontext.AllowInvalidUTF8(true)); err != nil {
-		return reply{}, &Failure{Kind: FailBadAnswer, Message: "the answer is not a chat completion", Detail: clean(err.Error(), o.key), cause: err}
+		return reply{}, &Failure{
+			Kind: FailBadAnswer, Message: "the answer is not a chat completion",
+			Detail: clean(err.Error(), o.key), cause: err,
+		}
 	}
 	return answer.reply()
 }

@@ -60,7 +60,8 @@ func joinPrompt(previous string, spans []string, wishes string, maxTokens int64)
 func finishPrompt(b *strings.Builder, name, wishes string, maxTokens int64) prompt {
 	if strings.TrimSpace(wishes) != "" {
 		writeBlock(b, tagWishes, wishes)
-		b.WriteString("The owner of this record asks you to mind the text in <" + tagWishes + "> when you choose what to keep.\n")
+		b.WriteString("The owner of this record asks you to mind the text in <" + tagWishes +
+			"> when you choose what to keep.\n")
 	}
 	b.WriteString("Write the minutes now.")
 	return prompt{system: instructions(name, maxTokens), user: b.String()}
@@ -98,7 +99,8 @@ const (
 // writeBlock writes text between tags. It masks secrets and escapes the prompt's own tags.
 func writeBlock(b *strings.Builder, tag, text string) {
 	text, _ = redact.Mask(text)
-	fmt.Fprintf(b, "<%s>\n%s\n</%s>\n\n", tag, session.EscapeTags(strings.TrimSpace(text), tagConversation, tagSummary, tagMinutes, tagWishes), tag)
+	fmt.Fprintf(b, "<%s>\n%s\n</%s>\n\n", tag, session.EscapeTags(strings.TrimSpace(text), tagConversation, tagSummary,
+		tagMinutes, tagWishes), tag)
 }
 
 // serialise writes messages as labelled paragraphs: [12 person] text. It leaves out reasoning, and

@@ -61,7 +61,9 @@ func (r *Remote) Name() (provider, model string) { return r.provider, r.model }
 func (r *Remote) Close() error { return r.asker.close() }
 
 // retry asks until the model answers, a failure is permanent, or the time is over.
-func (r *Remote) retry(ctx, budget context.Context, p prompt, maxTokens int64, req *session.SummaryRequest, calls *[]session.Call) (string, error) {
+func (r *Remote) retry(ctx, budget context.Context, p prompt, maxTokens int64, req *session.SummaryRequest,
+	calls *[]session.Call,
+) (string, error) {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = firstPause, longestPause
 	for attempt := 1; ; attempt++ {
@@ -88,7 +90,9 @@ func (r *Remote) retry(ctx, budget context.Context, p prompt, maxTokens int64, r
 
 // once asks once and adds the ledger row. One attempt has half of the whole time, so that there are
 // two with a server that hangs.
-func (r *Remote) once(ctx, budget context.Context, p prompt, maxTokens int64, req *session.SummaryRequest, calls *[]session.Call) (reply, error) {
+func (r *Remote) once(ctx, budget context.Context, p prompt, maxTokens int64, req *session.SummaryRequest,
+	calls *[]session.Call,
+) (reply, error) {
 	attempt, cancel := context.WithTimeout(budget, r.timeout/2)
 	defer cancel()
 	began := r.deps.Now()
@@ -99,7 +103,10 @@ func (r *Remote) once(ctx, budget context.Context, p prompt, maxTokens int64, re
 	case ctx.Err() != nil:
 		err = fmt.Errorf("asking for a summary: %w", ctx.Err())
 	case attempt.Err() != nil:
-		err = &Failure{Kind: FailTimeout, Message: fmt.Sprintf("no answer within %s", r.timeout/2), cause: attempt.Err(), retry: budget.Err() == nil}
+		err = &Failure{
+			Kind: FailTimeout, Message: fmt.Sprintf("no answer within %s", r.timeout/2), cause: attempt.Err(),
+			retry: budget.Err() == nil,
+		}
 	}
 	*calls = append(*calls, r.ledger(req, answer.usage, began, err))
 	return answer, err

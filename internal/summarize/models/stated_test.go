@@ -22,9 +22,13 @@ func TestNumbersThatTheModelDropsAreAlsoStated(t *testing.T) {
 		model("The page is built."),
 	}
 	for range 30 {
-		msgs = append(msgs, person("Please tidy the code a little more, so that it is easier to read for everybody."), model("I tidied the code a little more, so that it is easier to read."))
+		msgs = append(msgs, person("Please tidy the code a little more, so that it is easier to read for everybody."),
+			model("I tidied the code a little more, so that it is easier to read."))
 	}
-	want := []string{"port 5433", "64 GB", "tool: “412 passed, 3 failed in 18.2 s”", "model: I measured 740 ms for a cold start."}
+	want := []string{
+		"port 5433", "64 GB", "tool: “412 passed, 3 failed in 18.2 s”",
+		"model: I measured 740 ms for a cold start.",
+	}
 	each(t, func(t *testing.T, p provider) {
 		for name, text := range map[string]string{
 			"forgets":          goodSummary,
@@ -45,7 +49,8 @@ func TestNumbersThatTheModelDropsAreAlsoStated(t *testing.T) {
 				if strings.Contains(stated, "tidied") || name == "tells some" && strings.Contains(stated, "5433") {
 					t.Errorf("also stated is what says nothing new:\n%s", got.Text)
 				}
-				next := testkit.Must(remote.Summarize(context.Background(), session.SummaryRequest{Previous: got.Text, Messages: msgs[6:], MaxTokens: 1000}))(t)
+				next := testkit.Must(remote.Summarize(context.Background(),
+					session.SummaryRequest{Previous: got.Text, Messages: msgs[6:], MaxTokens: 1000}))(t)
 				if again := between(next.Text, "## Also stated\n", "\n\n"); again != stated {
 					t.Errorf("after the next summary it is\n%s\nwas\n%s", again, stated)
 				}
@@ -61,12 +66,14 @@ func TestNumbersThatTheModelDropsAreAlsoStated(t *testing.T) {
 func TestWhatIsAlsoStatedHasALimit(t *testing.T) {
 	var msgs []session.Message
 	for i := range 300 {
-		msgs = append(msgs, person(strings.Repeat("word"+string(rune('a'+i%26))+" ", 1+i%7)+"takes "+strings.Repeat("7", 2+i%9)+" ms here."))
+		msgs = append(msgs, person(strings.Repeat("word"+string(rune('a'+i%26))+" ", 1+i%7)+"takes "+strings.Repeat("7",
+			2+i%9)+" ms here."))
 	}
 	each(t, func(t *testing.T, p provider) {
 		for _, limit := range []int64{150, 400, 2000} {
 			s := serve(t, answer{body: p.answer(goodSummary)})
-			got := testkit.Must(p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), session.SummaryRequest{Messages: msgs, MaxTokens: limit}))(t)
+			got := testkit.Must(p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(),
+				session.SummaryRequest{Messages: msgs, MaxTokens: limit}))(t)
 			stated := between(got.Text, "## Also stated\n", "\n\n")
 			if n := count(stated); n > limit/4 || count(got.Text) > limit {
 				t.Errorf("limit %d: %d tokens of %d are also stated", limit, n, count(got.Text))
@@ -89,18 +96,25 @@ func TestInventedValuesAreMarkedUntilTheyAreSaid(t *testing.T) {
 			return testkit.Must(remote.Summarize(context.Background(), req))(t)
 		}
 		first := ask(session.SummaryRequest{Messages: companyB()})
-		if !strings.Contains(first.Text, invented) || !strings.Contains(first.Text, "$129") || strings.Contains(first.Text, "$129 [not") {
+		if !strings.Contains(first.Text, invented) || !strings.Contains(first.Text, "$129") ||
+			strings.Contains(first.Text, "$129 [not") {
 			t.Fatalf("first:\n%s", first.Text)
 		}
 		for name, req := range map[string]session.SummaryRequest{
 			"an update": {Previous: first.Text, Messages: say("Go on with the page, please.")},
-			"a merge":   {Previous: first.Text, Spans: []string{first.Span, "## Goal\n- Another."}, Messages: say("Go on with the page, please.")},
+			"a merge": {
+				Previous: first.Text, Spans: []string{first.Span, "## Goal\n- Another."},
+				Messages: say("Go on with the page, please."),
+			},
 		} {
 			if next := ask(req); !strings.Contains(next.Text, invented) {
 				t.Errorf("%s forgets the mark:\n%s", name, next.Text)
 			}
 		}
-		said := ask(session.SummaryRequest{Previous: first.Text, Messages: say("CompanyB now asks for $999, CompanyA for 99 dollars.")})
+		said := ask(session.SummaryRequest{
+			Previous: first.Text,
+			Messages: say("CompanyB now asks for $999, CompanyA for 99 dollars."),
+		})
 		if strings.Contains(said.Text, "[not in") {
 			t.Errorf("marked though it was said:\n%s", said.Text)
 		}
@@ -116,7 +130,8 @@ func TestMarksKeepTheBudget(t *testing.T) {
 	}
 	each(t, func(t *testing.T, p provider) {
 		s := serve(t, answer{body: p.answer(b.String())}, answer{body: p.answer(b.String())})
-		got := testkit.Must(p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), session.SummaryRequest{Messages: companyB(), MaxTokens: 600}))(t)
+		got := testkit.Must(p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(),
+			session.SummaryRequest{Messages: companyB(), MaxTokens: 600}))(t)
 		if n := count(got.Text); n > 600 || !strings.Contains(got.Text, "48252 [not in the conversation].") {
 			t.Errorf("%d tokens:\n%s", n, got.Text)
 		}

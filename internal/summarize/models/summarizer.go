@@ -102,7 +102,8 @@ func New(cfg Config, deps Deps) (Summarizer, error) {
 		return nil, err
 	}
 	if remote == nil {
-		return nil, session.Errorf(session.Invalid, "summarizer.provider: %q is unknown; use extractive, gemini or openai", cfg.Provider)
+		return nil, session.Errorf(session.Invalid, "summarizer.provider: %q is unknown; use extractive, gemini or openai",
+			cfg.Provider)
 	}
 	return NewBreaker(remote, breakerThreshold, breakerCoolDown, deps), nil
 }

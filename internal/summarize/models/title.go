@@ -40,12 +40,16 @@ func (t titler) Summarize(ctx context.Context, req session.SummaryRequest) (sess
 	var b strings.Builder
 	writeBlock(&b, tagConversation, serialise(req.Messages))
 	b.WriteString("Write the title now.")
-	answer, err := t.once(ctx, budget, prompt{system: promptFile("title"), user: b.String()}, titleTokens, &req, &out.Calls)
+	answer, err := t.once(ctx, budget, prompt{system: promptFile("title"), user: b.String()}, titleTokens, &req,
+		&out.Calls)
 	if err != nil {
 		return out, err
 	}
 	if out.Text = cleanTitle(answer.text); out.Text == "" {
-		return out, &Failure{Kind: FailBadAnswer, Message: "the answer of " + t.model + " contains no title", cause: errors.New("no title")}
+		return out, &Failure{
+			Kind: FailBadAnswer, Message: "the answer of " + t.model + " contains no title",
+			cause: errors.New("no title"),
+		}
 	}
 	return out, nil
 }
@@ -56,7 +60,9 @@ const titleMarks = "#*_`\"'“”„«»‘’ "
 // cleanTitle returns the first line of an answer with text, without the marks around it.
 func cleanTitle(answer string) string {
 	for line := range strings.Lines(answer) {
-		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool {
+			return unicode.IsSpace(r) || unicode.IsControl(r)
+		}), " ")
 		line = strings.TrimLeft(line, titleMarks)
 		if len(line) > len("title:") && strings.EqualFold(line[:len("title:")], "title:") {
 			line = strings.TrimLeft(line[len("title:"):], titleMarks)

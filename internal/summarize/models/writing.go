@@ -207,7 +207,8 @@ func (w *writing) inChunks(paragraphs []string, sizes []int64, room int64) (stri
 	}
 	text, err := w.ask(joinPrompt("", texts, w.req.Instructions, w.text), limits)
 	if err == nil && dropped > 0 {
-		w.out.Note = fmt.Sprintf("the window of %s is too small for the whole span: the summary covers its oldest %d messages only in the index", w.r.model, dropped)
+		w.out.Note = fmt.Sprintf("the window of %s is too small for the whole span: "+
+			"the summary covers its oldest %d messages only in the index", w.r.model, dropped)
 	}
 	return text, err
 }
@@ -215,7 +216,9 @@ func (w *writing) inChunks(paragraphs []string, sizes []int64, room int64) (stri
 // splitChunks joins paragraphs to at most mostChunks chunks of room tokens each, the newest ones, and
 // returns the number of messages before them. A message that is larger than room keeps its
 // beginning and its end.
-func splitChunks(paragraphs []string, sizes []int64, room int64, count func(string) int64) (chunks []string, dropped int) {
+func splitChunks(paragraphs []string, sizes []int64, room int64,
+	count func(string) int64,
+) (chunks []string, dropped int) {
 	if room <= 0 {
 		return []string{strings.Join(paragraphs, "")}, 0
 	}

@@ -56,9 +56,10 @@ func serveSmall(t *testing.T, takes int) *small {
 
 func (s *small) remote(t *testing.T, window int64) *models.Remote {
 	t.Helper()
-	r := testkit.Must(models.NewRemote(models.Config{Provider: "openai", Model: "small", BaseURL: s.URL, Window: window}, models.Deps{
-		Count: count, Wait: (&pauses{}).wait, Getenv: func(string) string { return "" },
-	}))(t)
+	r := testkit.Must(models.NewRemote(models.Config{Provider: "openai", Model: "small", BaseURL: s.URL, Window: window},
+		models.Deps{
+			Count: count, Wait: (&pauses{}).wait, Getenv: func(string) string { return "" },
+		}))(t)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
@@ -100,7 +101,8 @@ func TestKnownWindowSplitsBeforeAsking(t *testing.T) {
 func TestTooManyChunksDropTheOldestWithANote(t *testing.T) {
 	req := request()
 	for i := range 400 {
-		req.Messages = append(req.Messages, person(fmt.Sprintf("Then there is item %d, of which much could be said here.", i)))
+		req.Messages = append(req.Messages, person(fmt.Sprintf("Then there is item %d, of which much could be said here.",
+			i)))
 	}
 	s := serveSmall(t, 4000)
 	got := testkit.Must(s.remote(t, 0).Summarize(context.Background(), req))(t)
@@ -121,8 +123,12 @@ func TestRunningSummaryUpdatesOrMerges(t *testing.T) {
 		want     []string
 		lacks    string
 	}{
-		"update": {"## Goal\n- running\n\n## Index\n- $11", nil, []string{"<earlier-summary>\n## Goal\n- running\n</earlier-summary>", "Part 1."}, "span one"},
-		"merge":  {"## Goal\n- running", spans, []string{"span one", "span two", "Part 1."}, "running"},
+		"update": {
+			"## Goal\n- running\n\n## Index\n- $11", nil,
+			[]string{"<earlier-summary>\n## Goal\n- running\n</earlier-summary>", "Part 1."},
+			"span one",
+		},
+		"merge": {"## Goal\n- running", spans, []string{"span one", "span two", "Part 1."}, "running"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serveSmall(t, 1<<20)
@@ -167,10 +173,14 @@ func TestFailedUpdateKeepsSpanSummary(t *testing.T) {
 				req := request()
 				req.Previous = "## Goal\n- Move the archive.\n\n## Next steps\n- Ask for the key.\n\n## Index\n- $11"
 				got := testkit.Must(p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), req))(t)
-				if !strings.HasPrefix(got.Span, companyBRules+goodSummary) || got.Provider != p.name || !strings.Contains(got.Note, "without the model") {
+				if !strings.HasPrefix(got.Span, companyBRules+goodSummary) || got.Provider != p.name ||
+					!strings.Contains(got.Note, "without the model") {
 					t.Errorf("by %s, note %q, the span's summary is\n%s", got.Provider, got.Note, got.Span)
 				}
-				for _, want := range []string{"Move the archive.", "Compare the prices of the vendors.", "Ask for the key.", "$11", "$129"} {
+				for _, want := range []string{
+					"Move the archive.", "Compare the prices of the vendors.", "Ask for the key.", "$11",
+					"$129",
+				} {
 					if !strings.Contains(got.Text, want) {
 						t.Errorf("the running summary lacks %q:\n%s", want, got.Text)
 					}
@@ -207,7 +217,8 @@ func TestDigestOfSpanAndRunningDigest(t *testing.T) {
 			req.Spans = spans
 		}
 		got := testkit.Must(e.Summarize(context.Background(), req))(t)
-		if !strings.Contains(got.Span, fmt.Sprintf("ledger_%d", i)) || i > 0 && strings.Contains(got.Span, "ledger_0") || count(got.Span) > 700 || count(got.Text) > 700 {
+		if !strings.Contains(got.Span, fmt.Sprintf("ledger_%d", i)) || i > 0 && strings.Contains(got.Span, "ledger_0") ||
+			count(got.Span) > 700 || count(got.Text) > 700 {
 			t.Errorf("span %d (%d tokens):\n%s", i, count(got.Span), got.Span)
 		}
 		for k := range i + 1 {
@@ -221,7 +232,8 @@ func TestDigestOfSpanAndRunningDigest(t *testing.T) {
 
 func titler(t *testing.T, p provider, base string) models.Summarizer {
 	t.Helper()
-	made, err := models.NewTitler(models.Config{Provider: p.name, BaseURL: base}, models.Deps{Count: count, Getenv: func(string) string { return apiKey }})
+	made, err := models.NewTitler(models.Config{Provider: p.name, BaseURL: base},
+		models.Deps{Count: count, Getenv: func(string) string { return apiKey }})
 	testkit.Check(t, err)
 	t.Cleanup(func() {
 		if c, ok := made.(io.Closer); ok {
@@ -245,7 +257,8 @@ func TestTitleIsOneLineWithoutMarks(t *testing.T) {
 			if err != nil || got.Text != want {
 				t.Errorf("%q becomes %q, %v", answered, got.Text, err)
 			}
-			if len(got.Calls) != 1 || got.Calls[0].Purpose != session.PurposeTitle || got.Calls[0].Status != session.CallOK || got.Calls[0].OutputTokens == 0 {
+			if len(got.Calls) != 1 || got.Calls[0].Purpose != session.PurposeTitle || got.Calls[0].Status != session.CallOK ||
+				got.Calls[0].OutputTokens == 0 {
 				t.Errorf("ledger: %+v", got.Calls)
 			}
 			if !strings.Contains(s.bodies[0], "Write the title now") || strings.Contains(s.bodies[0], "## Goal") {
@@ -260,7 +273,8 @@ func TestFailedTitleIsTriedOnceAndCounted(t *testing.T) {
 		s := serve(t, answer{status: 500, body: "{}"})
 		got, err := titler(t, p, s.URL).Summarize(t.Context(), request())
 		var failure *models.Failure
-		if !errors.As(err, &failure) || got.Text != "" || len(got.Calls) != 1 || got.Calls[0].Status != session.CallFailed || len(s.bodies) != 1 {
+		if !errors.As(err, &failure) || got.Text != "" || len(got.Calls) != 1 || got.Calls[0].Status != session.CallFailed ||
+			len(s.bodies) != 1 {
 			t.Errorf("%+v, %v, %d requests", got, err, len(s.bodies))
 		}
 	})
@@ -268,7 +282,8 @@ func TestFailedTitleIsTriedOnceAndCounted(t *testing.T) {
 
 func TestNoModelMakesNoTitles(t *testing.T) {
 	for _, provider := range []string{"", digest.ExtractiveProvider} {
-		if made, err := models.NewTitler(models.Config{Provider: provider}, models.Deps{Count: count}); made != nil || err != nil {
+		if made, err := models.NewTitler(models.Config{Provider: provider}, models.Deps{Count: count}); made != nil ||
+			err != nil {
 			t.Errorf("%q: %v, %v", provider, made, err)
 		}
 	}

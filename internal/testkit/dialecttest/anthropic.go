@@ -242,7 +242,8 @@ func (c *anthropicCheck) serverUse(k string, raw []byte) error {
 		return err
 	}
 	id := b.Text("id")
-	if rest, found := strings.CutPrefix(id, "srvtoolu_"); k == "server_tool_use" && (!found || rest == "" || strings.Contains(rest, "-")) {
+	if rest, found := strings.CutPrefix(id, "srvtoolu_"); k == "server_tool_use" &&
+		(!found || rest == "" || strings.Contains(rest, "-")) {
 		return fmt.Errorf("id %q does not begin with srvtoolu_", id)
 	}
 	c.server[id] = false
@@ -252,14 +253,21 @@ func (c *anthropicCheck) serverUse(k string, raw []byte) error {
 // serverResult checks the result of a tool that the provider ran.
 func (c *anthropicCheck) serverResult(k string, raw []byte) error {
 	types := map[string][]string{
-		"web_search_tool_result":                 {"web_search_tool_result_error"},
-		"web_fetch_tool_result":                  {"web_fetch_result", "web_fetch_tool_result_error"},
-		"code_execution_tool_result":             {"code_execution_result", "encrypted_code_execution_result", "code_execution_tool_result_error"},
-		"bash_code_execution_tool_result":        {"bash_code_execution_result", "bash_code_execution_tool_result_error"},
-		"text_editor_code_execution_tool_result": {"text_editor_code_execution_view_result", "text_editor_code_execution_create_result", "text_editor_code_execution_str_replace_result", "text_editor_code_execution_tool_result_error"},
-		"tool_search_tool_result":                {"tool_search_tool_search_result", "tool_search_tool_result_error"},
-		"advisor_tool_result":                    {"advisor_result", "advisor_redacted_result", "advisor_tool_result_error"},
-		"mcp_tool_result":                        {},
+		"web_search_tool_result": {"web_search_tool_result_error"},
+		"web_fetch_tool_result":  {"web_fetch_result", "web_fetch_tool_result_error"},
+		"code_execution_tool_result": {
+			"code_execution_result", "encrypted_code_execution_result",
+			"code_execution_tool_result_error",
+		},
+		"bash_code_execution_tool_result": {"bash_code_execution_result", "bash_code_execution_tool_result_error"},
+		"text_editor_code_execution_tool_result": {
+			"text_editor_code_execution_view_result",
+			"text_editor_code_execution_create_result", "text_editor_code_execution_str_replace_result",
+			"text_editor_code_execution_tool_result_error",
+		},
+		"tool_search_tool_result": {"tool_search_tool_search_result", "tool_search_tool_result_error"},
+		"advisor_tool_result":     {"advisor_result", "advisor_redacted_result", "advisor_tool_result_error"},
+		"mcp_tool_result":         {},
 	}
 	allowed, known := types[k]
 	if !known {
@@ -436,7 +444,8 @@ func anthropicSource(raw []byte, types ...string) error {
 		return fmt.Errorf("source of type %q is not among %q", k, types)
 	}
 	s, err := only(raw, "type "+map[string]string{
-		"base64": "media_type:name data:data", "text": "media_type:text/plain data:name", "url": "url:name", "file": "file_id:name",
+		"base64": "media_type:name data:data", "text": "media_type:text/plain data:name", "url": "url:name",
+		"file": "file_id:name",
 	}[k])
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
@@ -451,7 +460,10 @@ func anthropicSource(raw []byte, types ...string) error {
 	case k != "base64" || !isImage:
 		return nil
 	}
-	signatures := map[string]string{"image/png": "\x89PNG", "image/jpeg": "\xff\xd8\xff", "image/gif": "GIF8", "image/webp": "RIFF"}
+	signatures := map[string]string{
+		"image/png": "\x89PNG", "image/jpeg": "\xff\xd8\xff", "image/gif": "GIF8",
+		"image/webp": "RIFF",
+	}
 	if _, known := signatures[mediaType]; !known {
 		return fmt.Errorf("source: media_type %q", mediaType)
 	}

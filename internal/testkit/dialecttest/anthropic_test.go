@@ -38,31 +38,33 @@ func TestValidateAnthropicRefuses(t *testing.T) {
 	user := func(block string) string { return `{"role":"user","content":[` + block + `]}` }
 	reply := func(blocks string) string { return userSays + `,{"role":"assistant","content":[` + blocks + `]}` }
 	for name, messages := range map[string]string{
-		"nothing":                        ``,
-		"a reply first":                  `{"role":"assistant","content":"x"}`,
-		"users in a row":                 userSays + `,` + userSays,
-		"replies in a row":               reply(`{"type":"text","text":"y"}`) + `,{"role":"assistant","content":"y"}`,
-		"a system entry":                 userSays + `,{"role":"system","content":"x"}`,
-		"a field of a reply":             userSays + `,{"role":"assistant","content":"x","stop_reason":"end_turn"}`,
-		"no content":                     `{"role":"user"}`,
-		"an empty text":                  `{"role":"user","content":""}`,
-		"an empty array":                 `{"role":"user","content":[]}`,
-		"a text of spaces":               user(`{"type":"text","text":" \n"}`),
-		"half a pair":                    `{"role":"user","content":"\ud800"}`,
-		"an unknown block":               user(`{"type":"video"}`),
-		"an unknown field":               user(`{"type":"text","text":"x","novel":1}`),
-		"a mark of another kind":         user(`{"type":"text","text":"x","cache_control":{"type":"persistent"}}`),
-		"too many marks":                 user(strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"x","cache_control":{"type":"ephemeral"}},`, 5), ",")),
-		"a call unanswered":              userSays + `,` + use,
-		"a call answered too late":       userSays + `,` + use + `,` + userSays + `,{"role":"assistant","content":"y"},` + answered,
-		"a result behind a text":         userSays + `,` + use + `,{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"a"}]}`,
-		"a result twice":                 userSays + `,` + use + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"},{"type":"tool_result","tool_use_id":"a"}]}`,
-		"an answered to nothing":         answered,
-		"a failure that says nothing":    userSays + `,` + use + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true}]}`,
-		"a flag that is text":            userSays + `,` + use + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":"no"}]}`,
-		"a call in a result":             userSays + `,` + use + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"tool_use","id":"b","name":"f","input":{}}]}]}`,
-		"an id anew":                     userSays + `,` + use + `,` + answered + `,` + use + `,` + answered,
-		"an id of other letters":         userSays + `,` + strings.Replace(use, `"a"`, `"a|b"`, 1) + `,` + strings.Replace(answered, `"a"`, `"a|b"`, 1),
+		"nothing":                ``,
+		"a reply first":          `{"role":"assistant","content":"x"}`,
+		"users in a row":         userSays + `,` + userSays,
+		"replies in a row":       reply(`{"type":"text","text":"y"}`) + `,{"role":"assistant","content":"y"}`,
+		"a system entry":         userSays + `,{"role":"system","content":"x"}`,
+		"a field of a reply":     userSays + `,{"role":"assistant","content":"x","stop_reason":"end_turn"}`,
+		"no content":             `{"role":"user"}`,
+		"an empty text":          `{"role":"user","content":""}`,
+		"an empty array":         `{"role":"user","content":[]}`,
+		"a text of spaces":       user(`{"type":"text","text":" \n"}`),
+		"half a pair":            `{"role":"user","content":"\ud800"}`,
+		"an unknown block":       user(`{"type":"video"}`),
+		"an unknown field":       user(`{"type":"text","text":"x","novel":1}`),
+		"a mark of another kind": user(`{"type":"text","text":"x","cache_control":{"type":"persistent"}}`),
+		"too many marks":         user(strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"x","cache_control":{"type":"ephemeral"}},`, 5), ",")),
+		"a call unanswered":      userSays + `,` + use,
+		"a call answered too late": userSays + `,` + use + `,` + userSays + `,{"role":"assistant","content":"y"},` +
+			answered,
+		"a result behind a text":      userSays + `,` + use + `,{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"a"}]}`,
+		"a result twice":              userSays + `,` + use + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"},{"type":"tool_result","tool_use_id":"a"}]}`,
+		"an answered to nothing":      answered,
+		"a failure that says nothing": userSays + `,` + use + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true}]}`,
+		"a flag that is text":         userSays + `,` + use + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":"no"}]}`,
+		"a call in a result":          userSays + `,` + use + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"tool_use","id":"b","name":"f","input":{}}]}]}`,
+		"an id anew":                  userSays + `,` + use + `,` + answered + `,` + use + `,` + answered,
+		"an id of other letters": userSays + `,` + strings.Replace(use, `"a"`, `"a|b"`, 1) + `,` +
+			strings.Replace(answered, `"a"`, `"a|b"`, 1),
 		"a tool's name with a dot":       userSays + `,` + strings.Replace(use, `"f"`, `"f.g"`, 1) + `,` + answered,
 		"an input that is text":          userSays + `,` + strings.Replace(use, `{}`, `"{}"`, 1) + `,` + answered,
 		"an input of null":               userSays + `,` + strings.Replace(use, `{}`, `null`, 1) + `,` + answered,
@@ -78,7 +80,8 @@ func TestValidateAnthropicRefuses(t *testing.T) {
 		"a search by another's id":       reply(strings.ReplaceAll(searched, "srvtoolu_1", "toolu_1")),
 		"hits that are none":             reply(strings.Replace(searched, "web_search_result\"", "hit\"", 1)),
 		"a result of an unknown kind":    reply(`{"type":"server_tool_use","id":"srvtoolu_1","name":"x","input":{}},{"type":"x_tool_result","tool_use_id":"srvtoolu_1","content":{}}`),
-		"a result of another's content":  reply(strings.Replace(searched, `"content":[`, `"content":{"type":"web_fetch_result"},"x":[`, 1)),
+		"a result of another's content": reply(strings.Replace(searched, `"content":[`,
+			`"content":{"type":"web_fetch_result"},"x":[`, 1)),
 		"a caller that never called":     userSays + `,` + strings.Replace(use, `{}`, `{},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_9"}`, 1) + `,` + answered,
 		"a server tool without a server": reply(`{"type":"mcp_tool_use","id":"m","name":"e","input":{}}`),
 		"a citation of an unknown kind":  reply(`{"type":"text","text":"x","citations":[{"type":"other","cited_text":"x"}]}`),
@@ -97,7 +100,11 @@ func TestValidateAnthropicRefuses(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	for _, request := range []string{`{}`, `[]`, `null`, `{"messages":null}`, `{"messages":[` + userSays + `],"stream":true}`, `{"system":"","messages":[` + userSays + `]}`, `{"system":null,"messages":[` + userSays + `]}`} {
+	for _, request := range []string{
+		`{}`, `[]`, `null`, `{"messages":null}`,
+		`{"messages":[` + userSays + `],"stream":true}`, `{"system":"","messages":[` + userSays + `]}`,
+		`{"system":null,"messages":[` + userSays + `]}`,
+	} {
 		if dialecttest.ValidateAnthropic([]byte(request)) == nil {
 			t.Errorf("%s: accepted", request)
 		}

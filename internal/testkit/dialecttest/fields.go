@@ -147,7 +147,8 @@ func dataURL(url string, mediaTypes ...string) error {
 	head, data, _ := strings.Cut(url, ",")
 	rest, isData := strings.CutPrefix(head, "data:")
 	mediaType, isBase64 := strings.CutSuffix(rest, ";base64")
-	if !isData || !isBase64 || len(mediaTypes) > 0 && !slices.Contains(mediaTypes, mediaType) || !strings.Contains(mediaType, "/") {
+	if !isData || !isBase64 || len(mediaTypes) > 0 && !slices.Contains(mediaTypes, mediaType) ||
+		!strings.Contains(mediaType, "/") {
 		return fmt.Errorf("url begins with %.60q", head)
 	}
 	if _, err := base64.StdEncoding.DecodeString(data); err != nil || data == "" {

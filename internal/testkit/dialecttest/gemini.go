@@ -118,8 +118,9 @@ func geminiContent(raw []byte, signed bool) (geminiTurn, error) {
 // part checks one part: one field says what it is, and only those that belong to it stand
 // beside that.
 func (t *geminiTurn) part(raw []byte) (hasSignature bool, err error) {
-	o, err := only(raw, "text?:text inlineData? fileData? functionCall? functionResponse? executableCode? codeExecutionResult? "+
-		"toolCall? toolResponse? thought?:flag thoughtSignature?:text videoMetadata? mediaResolution?")
+	o, err := only(raw,
+		"text?:text inlineData? fileData? functionCall? functionResponse? executableCode? codeExecutionResult? "+
+			"toolCall? toolResponse? thought?:flag thoughtSignature?:text videoMetadata? mediaResolution?")
 	if err != nil {
 		return false, err
 	}
@@ -161,14 +162,17 @@ func (t *geminiTurn) part(raw []byte) (hasSignature bool, err error) {
 }
 
 func (t *geminiTurn) data(field string, raw []byte, hasSignature bool) error {
-	model := slices.Contains([]string{"functionCall", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"}, field)
+	model := slices.Contains([]string{"functionCall", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"},
+		field)
 	if model && t.role != "model" || field == "functionResponse" && t.role != "user" {
 		return fmt.Errorf("stands in a content of role %s", t.role)
 	}
 	fields := map[string]string{
 		"inlineData": "mimeType:name data:name", "fileData": "mimeType:name fileUri:name",
 		"functionCall": "id?:name name:name args?:object", "functionResponse": "id?:name name:name response:object parts?",
-		"executableCode": "id?:text code?:text language:PYTHON|LANGUAGE_UNSPECIFIED", "codeExecutionResult": "id?:text output?:text outcome:OUTCOME_OK|OUTCOME_FAILED|OUTCOME_DEADLINE_EXCEEDED|OUTCOME_UNSPECIFIED",
+		"executableCode": "id?:text code?:text language:PYTHON|LANGUAGE_UNSPECIFIED",
+		"codeExecutionResult": "id?:text output?:text " +
+			"outcome:OUTCOME_OK|OUTCOME_FAILED|OUTCOME_DEADLINE_EXCEEDED|OUTCOME_UNSPECIFIED",
 	}[field]
 	if field == "text" {
 		if string(raw) == `""` && !hasSignature {
@@ -211,7 +215,8 @@ func (t *geminiTurn) function(field string, o Object) error {
 	return each("parts", o["parts"], func(_ string, raw []byte) error {
 		p, err := only(raw, "inlineData:object")
 		if err == nil {
-			_, err = only(p["inlineData"], "mimeType:image/png|image/jpeg|image/webp|application/pdf|text/plain data:data displayName?:text")
+			_, err = only(p["inlineData"],
+				"mimeType:image/png|image/jpeg|image/webp|application/pdf|text/plain data:data displayName?:text")
 		}
 		return err
 	})

@@ -25,11 +25,13 @@ func TestValidateGeminiAccepts(t *testing.T) {
 		"media":              `{"role":"user","parts":[{"inlineData":{"mimeType":"video/mp4","data":"QQ=="},"videoMetadata":{"fps":1}},{"fileData":{"mimeType":"application/pdf","fileUri":"gs://b/a"}}]}`,
 		"media of responses": call + `,{"role":"user","parts":[{"functionResponse":{"name":"f","response":{},"parts":[{"inlineData":{"mimeType":"image/png","data":"QQ=="}}]}}]}`,
 	} {
-		if err := dialecttest.ValidateGemini3([]byte(`{"systemInstruction":{"parts":[{"text":"x"}]},"contents":[` + contents + `]}`)); err != nil {
+		if err := dialecttest.ValidateGemini3([]byte(`{"systemInstruction":{"parts":[{"text":"x"}]},"contents":[` + contents +
+			`]}`)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := dialecttest.ValidateGemini([]byte(`{"contents":[` + strings.ReplaceAll(call, `,"thoughtSignature":"QQ=="`, "") + "," + geminiReply + `]}`)); err != nil {
+	if err := dialecttest.ValidateGemini([]byte(`{"contents":[` +
+		strings.ReplaceAll(call, `,"thoughtSignature":"QQ=="`, "") + "," + geminiReply + `]}`)); err != nil {
 		t.Errorf("a call without a signature, of an older model: %v", err)
 	}
 }
@@ -75,16 +77,17 @@ func TestValidateGeminiRefuses(t *testing.T) {
 		"arguments with half a pair":      model(`{"functionCall":{"name":"f","args":{"a":"\ud800"}},"thoughtSignature":"QQ=="}`),
 		"a name with a slash":             model(`{"functionCall":{"name":"f/g","args":{}},"thoughtSignature":"QQ=="}`),
 		"a name that begins with a digit": model(`{"functionCall":{"name":"1f","args":{}},"thoughtSignature":"QQ=="}`),
-		"a name too long":                 model(`{"functionCall":{"name":"` + strings.Repeat("f", 65) + `","args":{}},"thoughtSignature":"QQ=="}`),
-		"an empty id":                     model(`{"functionCall":{"id":"","name":"f","args":{}},"thoughtSignature":"QQ=="}`),
-		"a call without a signature":      model(`{"functionCall":{"name":"f","args":{}}}`),
-		"a picture of another type":       user(`{"inlineData":{"mimeType":"image/gif","data":"QQ=="}}`),
-		"a picture that is none":          user(`{"inlineData":{"mimeType":"image/png","data":"@"}}`),
-		"a picture of nothing":            user(`{"inlineData":{"mimeType":"image/png","data":""}}`),
-		"a file of no type":               user(`{"fileData":{"fileUri":"gs://x"}}`),
-		"a file that cannot be reached":   user(`{"fileData":{"mimeType":"image/png","fileUri":"file-abc"}}`),
-		"a film's data on a text":         user(`{"text":"x","videoMetadata":{}}`),
-		"a sound within an answer":        call + `,` + user(`{"functionResponse":{"name":"f","response":{},"parts":[{"inlineData":{"mimeType":"audio/wav","data":"QQ=="}}]}}`),
+		"a name too long": model(`{"functionCall":{"name":"` + strings.Repeat("f", 65) +
+			`","args":{}},"thoughtSignature":"QQ=="}`),
+		"an empty id":                   model(`{"functionCall":{"id":"","name":"f","args":{}},"thoughtSignature":"QQ=="}`),
+		"a call without a signature":    model(`{"functionCall":{"name":"f","args":{}}}`),
+		"a picture of another type":     user(`{"inlineData":{"mimeType":"image/gif","data":"QQ=="}}`),
+		"a picture that is none":        user(`{"inlineData":{"mimeType":"image/png","data":"@"}}`),
+		"a picture of nothing":          user(`{"inlineData":{"mimeType":"image/png","data":""}}`),
+		"a file of no type":             user(`{"fileData":{"fileUri":"gs://x"}}`),
+		"a file that cannot be reached": user(`{"fileData":{"mimeType":"image/png","fileUri":"file-abc"}}`),
+		"a film's data on a text":       user(`{"text":"x","videoMetadata":{}}`),
+		"a sound within an answer":      call + `,` + user(`{"functionResponse":{"name":"f","response":{},"parts":[{"inlineData":{"mimeType":"audio/wav","data":"QQ=="}}]}}`),
 	} {
 		if err := dialecttest.ValidateGemini3([]byte(`{"contents":[` + contents + `]}`)); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -92,7 +95,8 @@ func TestValidateGeminiRefuses(t *testing.T) {
 	}
 	for _, request := range []string{
 		`{}`, `[]`, `null`, `{"contents":null}`, `{"contents":[` + geminiUser + `],"stream":true}`,
-		`{"contents":[` + geminiUser + `],"systemInstruction":"x"}`, `{"contents":[` + geminiUser + `],"systemInstruction":{"parts":[]}}`,
+		`{"contents":[` + geminiUser + `],"systemInstruction":"x"}`,
+		`{"contents":[` + geminiUser + `],"systemInstruction":{"parts":[]}}`,
 		`{"contents":[` + geminiUser + `],"systemInstruction":{"parts":[{"text":""}]}}`,
 	} {
 		if dialecttest.ValidateGemini([]byte(request)) == nil {

@@ -75,7 +75,8 @@ func ValidateOpenAIChat(raw []byte) error {
 // chatMessage checks a message and returns the calls that wait for their results behind it.
 func chatMessage(role string, raw []byte, open []string) ([]string, error) {
 	fields, known := map[string]string{
-		"system": "role content name?", "developer": "role content name?", "user": "role content name?", "tool": "role content tool_call_id:text",
+		"system": "role content name?", "developer": "role content name?", "user": "role content name?",
+		"tool":      "role content tool_call_id:text",
 		"assistant": "role content? refusal?:text? name? tool_calls?:list",
 	}[role]
 	if !known {
@@ -125,7 +126,9 @@ func chatAssistant(m Object) (calls []string, err error) {
 	if err := content(c, "text", "refusal"); err != nil {
 		return nil, err
 	}
-	if parts, err := array(c); err == nil && len(parts) > 1 && slices.ContainsFunc(parts, func(p jsontext.Value) bool { return kind(p) == "refusal" }) {
+	if parts, err := array(c); err == nil && len(parts) > 1 && slices.ContainsFunc(parts, func(p jsontext.Value) bool {
+		return kind(p) == "refusal"
+	}) {
 		return nil, errors.New("content: a refusal stands alone")
 	}
 	return calls, nil
@@ -174,7 +177,10 @@ func content(raw []byte, types ...string) error {
 }
 
 func medium(k string, raw []byte) error {
-	fields := map[string]string{"image_url": "url:text detail?:auto|low|high", "input_audio": "data:data format:wav|mp3", "file": "file_id?:text filename?:text file_data?:text"}
+	fields := map[string]string{
+		"image_url": "url:text detail?:auto|low|high", "input_audio": "data:data format:wav|mp3",
+		"file": "file_id?:text filename?:text file_data?:text",
+	}
 	o, err := only(raw, fields[k])
 	switch {
 	case err != nil, k == "input_audio", k == "file" && len(o) == 1 && o.Text("file_id") != "":

@@ -42,20 +42,21 @@ type responsesInput struct {
 
 // responsesItems lists the fields of each type of item beside the type.
 var responsesItems = map[string]string{
-	"message":                 "role:assistant|user|system|developer content phase?:commentary|final_answer",
-	"reasoning":               "summary:list encrypted_content:name",
-	"compaction":              "encrypted_content:name",
-	"function_call":           "call_id:name name:word128 arguments:text namespace?",
-	"custom_tool_call":        "call_id:name name:word128 input:text",
-	"local_shell_call":        "call_id:name action:object status:in_progress|completed|incomplete",
-	"shell_call":              "call_id:name action:object status?:in_progress|completed|incomplete",
-	"apply_patch_call":        "call_id:name operation:object status:in_progress|completed",
-	"tool_search_call":        "call_id:name arguments status?:in_progress|completed|incomplete execution?",
-	"web_search_call":         "action:object status:in_progress|searching|completed|failed",
-	"mcp_list_tools":          "id:name server_label:name tools:list error?",
-	"mcp_approval_request":    "id:name server_label:name name:text arguments:text",
-	"mcp_approval_response":   "approval_request_id:name approve:flag reason?",
-	"mcp_call":                "id:name server_label:name name:text arguments:text output?:text error? approval_request_id? status?",
+	"message":               "role:assistant|user|system|developer content phase?:commentary|final_answer",
+	"reasoning":             "summary:list encrypted_content:name",
+	"compaction":            "encrypted_content:name",
+	"function_call":         "call_id:name name:word128 arguments:text namespace?",
+	"custom_tool_call":      "call_id:name name:word128 input:text",
+	"local_shell_call":      "call_id:name action:object status:in_progress|completed|incomplete",
+	"shell_call":            "call_id:name action:object status?:in_progress|completed|incomplete",
+	"apply_patch_call":      "call_id:name operation:object status:in_progress|completed",
+	"tool_search_call":      "call_id:name arguments status?:in_progress|completed|incomplete execution?",
+	"web_search_call":       "action:object status:in_progress|searching|completed|failed",
+	"mcp_list_tools":        "id:name server_label:name tools:list error?",
+	"mcp_approval_request":  "id:name server_label:name name:text arguments:text",
+	"mcp_approval_response": "approval_request_id:name approve:flag reason?",
+	"mcp_call": "id:name server_label:name name:text arguments:text output?:text error? " +
+		"approval_request_id? status?",
 	"function_call_output":    "call_id:name output",
 	"custom_tool_call_output": "call_id:name output",
 	"shell_call_output":       "call_id:name output:list max_output_length?",
@@ -77,7 +78,8 @@ func (v *responsesInput) item(k string, raw []byte) error {
 	}
 	reasoned := v.reasoned
 	v.reasoned = k == "reasoning"
-	if reasoned && (strings.HasSuffix(k, "_output") || k == "mcp_approval_response" || k == "message" && item.Text("role") != "assistant") {
+	if reasoned && (strings.HasSuffix(k, "_output") || k == "mcp_approval_response" ||
+		k == "message" && item.Text("role") != "assistant") {
 		return errors.New("stands behind reasoning that led to something else")
 	}
 	if err := v.body(k, item); err != nil {

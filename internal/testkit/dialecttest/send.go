@@ -82,7 +82,10 @@ func Accepted(t failer, form wire.Form, in wire.Request) wire.Sent {
 func AcceptsAny(t *testing.T, form wire.Form, conversation func(*rapid.T) []session.Message, models ...string) {
 	t.Helper()
 	rapid.Check(t, func(r *rapid.T) {
-		Accepted(r, form, wire.Request{System: pick(r, "system", "", "Be short."), Messages: conversation(r), Model: pick(r, "model", models...)})
+		Accepted(r, form, wire.Request{
+			System: pick(r, "system", "", "Be short."), Messages: conversation(r),
+			Model: pick(r, "model", models...),
+		})
 	})
 }
 
@@ -151,7 +154,10 @@ func takesSystem(model string) bool {
 // Entries returns the entries of the conversation in a request, without the system text beside it.
 func Entries(t failer, form string, request []byte) []jsontext.Value {
 	t.Helper()
-	field := map[string]string{"openai.chat": "messages", "openai.responses": "input", "anthropic": "messages", "gemini": "contents"}[form]
+	field := map[string]string{
+		"openai.chat": "messages", "openai.responses": "input", "anthropic": "messages",
+		"gemini": "contents",
+	}[form]
 	var body map[string]jsontext.Value
 	testkit.Check(t, json.Unmarshal(request, &body))
 	var entries []jsontext.Value

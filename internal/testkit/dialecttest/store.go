@@ -131,7 +131,8 @@ func BytesBecomeBlobs(t *testing.T, form wire.Form, entries string, mediaTypes .
 	parts := decoded.Messages[0].Parts
 	for i, mediaType := range mediaTypes {
 		p := &parts[i]
-		if p.Blob == nil || string(p.Blob.Data) != "ABC" || p.Blob.MediaType != mediaType || p.BlobSHA == nil || *p.BlobSHA != p.Blob.SHA256 || wire.MediaOf(p).MediaType != mediaType {
+		if p.Blob == nil || string(p.Blob.Data) != "ABC" || p.Blob.MediaType != mediaType || p.BlobSHA == nil ||
+			*p.BlobSHA != p.Blob.SHA256 || wire.MediaOf(p).MediaType != mediaType {
 			t.Errorf("part %d: %+v of %s, want the bytes ABC of type %s", i, p.Blob, p.Extra, mediaType)
 		}
 	}
@@ -144,7 +145,10 @@ func RefusesMissingBlobs(t *testing.T, form wire.Form) {
 	t.Helper()
 	for _, dialect := range []string{form.Name, "another"} {
 		for _, role := range []session.Role{session.System, session.User, session.Assistant, session.Tool} {
-			m := session.Message{Kind: session.KindMessage, Role: role, Dialect: dialect, InContext: true, Parts: []session.Part{{Kind: session.PartText, BlobSHA: new("abc")}}}
+			m := session.Message{
+				Kind: session.KindMessage, Role: role, Dialect: dialect, InContext: true,
+				Parts: []session.Part{{Kind: session.PartText, BlobSHA: new("abc")}},
+			}
 			if _, err := form.Export([]session.Message{m}); session.CodeOf(err) != session.Internal {
 				t.Errorf("export of %s, %s: %v", dialect, role, err)
 			}

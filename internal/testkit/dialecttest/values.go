@@ -11,7 +11,10 @@ import (
 
 // AnyText generates JSON strings in all spellings.
 func AnyText() *rapid.Generator[string] {
-	piece := rapid.SampledFrom([]string{"a", "word ", "é", "你好", "😀", `\n`, `\"`, `\\`, `\/`, `\u0041`, `\ud83d\ude00`, `\ud83d`, `\ude00`, `\u0000`, `\uFFFD`, "�", "<&>", "\u2028", `\b\f`})
+	piece := rapid.SampledFrom([]string{
+		"a", "word ", "é", "你好", "😀", `\n`, `\"`, `\\`, `\/`, `\u0041`, `\ud83d\ude00`,
+		`\ud83d`, `\ude00`, `\u0000`, `\uFFFD`, "�", "<&>", "\u2028", `\b\f`,
+	})
 	return rapid.Map(rapid.SliceOfN(piece, 0, 4), func(p []string) string { return `"` + strings.Join(p, "") + `"` })
 }
 

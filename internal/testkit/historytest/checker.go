@@ -38,7 +38,8 @@ func (c *Checker) Batch(b history.Batch) error {
 		keys = map[string]bool{"": true}
 		c.keys[b.Session.SourceID] = keys
 	}
-	c.clean(b.Session.SourceID, b.Session.Title, b.Session.Directory, b.Session.GitBranch, b.Session.Model, b.Session.Provider)
+	c.clean(b.Session.SourceID, b.Session.Title, b.Session.Directory, b.Session.GitBranch, b.Session.Model,
+		b.Session.Provider)
 	c.valid(b.Session.Metadata)
 	for i := range b.Messages {
 		c.message(&b.Messages[i], keys)

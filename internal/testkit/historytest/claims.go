@@ -46,7 +46,8 @@ func PiecesGiveTheWhole(t *testing.T, file string, growing, quiet history.Source
 	if diff := cmp.Diff(whole.Told(), pieces.Told()); diff != "" {
 		t.Errorf("-whole +pieces\n%.3000s", diff)
 	}
-	if sum.Read-sum.Waiting != all.Records.Read-all.Records.Waiting || sum.Imported != all.Records.Imported || sum.Raw != all.Records.Raw {
+	if sum.Read-sum.Waiting != all.Records.Read-all.Records.Waiting || sum.Imported != all.Records.Imported ||
+		sum.Raw != all.Records.Raw {
 		t.Errorf("whole %+v\npieces %+v", all.Records, sum)
 	}
 }
@@ -190,7 +191,12 @@ func DatabaseIsLeftAlone(t *testing.T, made func(t *testing.T) (*House, string),
 		name string
 		live bool
 		mode os.FileMode
-	}{{"at rest", false, 0o700}, {"while it writes", true, 0o700}, {"in a folder that is read-only", false, 0o500}, {"live, in a folder that is read-only", true, 0o500}} {
+	}{
+		{"at rest", false, 0o700},
+		{"while it writes", true, 0o700},
+		{"in a folder that is read-only", false, 0o500},
+		{"live, in a folder that is read-only", true, 0o500},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			h, db := made(t)
 			want := "one"
@@ -225,7 +231,9 @@ func BenchmarkRead(b *testing.B, source history.Source, path string) {
 	b.SetBytes(info.Size())
 	b.ReportAllocs()
 	for b.Loop() {
-		testkit.Must(source.Read(b.Context(), history.Found{Path: path}, nil, Nobody{}, func(history.Batch) error { return nil }))(b)
+		testkit.Must(source.Read(b.Context(), history.Found{Path: path}, nil, Nobody{}, func(history.Batch) error {
+			return nil
+		}))(b)
 	}
 }
 
@@ -239,7 +247,9 @@ type shortens struct {
 	cut   bool
 }
 
-func (s *shortens) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+func (s *shortens) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known,
+	emit func(history.Batch) error,
+) ([]history.Problem, error) {
 	if s.cut {
 		if err := os.WriteFile(s.path, s.whole, 0o600); err != nil {
 			return nil, err

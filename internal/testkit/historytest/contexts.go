@@ -93,12 +93,17 @@ func (h *House) ContextsAreAccepted(atLeast int) {
 // accepted checks the context at the end of a path, if there is anything in it.
 func (h *House) accepted(s session.Session, overlay *session.Compaction, path []session.Message) bool {
 	h.Helper()
-	on := overlay == nil || slices.ContainsFunc(path, func(m session.Message) bool { return m.RowID == *overlay.ThroughID })
+	on := overlay == nil || slices.ContainsFunc(path, func(m session.Message) bool {
+		return m.RowID == *overlay.ThroughID
+	})
 	if !on {
 		overlay = nil // of another branch
 	}
 	path = slices.DeleteFunc(slices.Clone(path), func(m session.Message) bool { return hides(overlay, &m) })
-	made := contextmgr.Assemble(contextmgr.Material{Overlay: overlay, Messages: path, CloseCalls: true, Dialects: dialect.Providers{}, Weigh: scale{}})
+	made := contextmgr.Assemble(contextmgr.Material{
+		Overlay: overlay, Messages: path, CloseCalls: true,
+		Dialects: dialect.Providers{}, Weigh: scale{},
+	})
 	if len(made.Messages()) == 0 {
 		return false
 	}

@@ -74,7 +74,8 @@ func Listing(t testing.TB, folder string) string {
 	var b strings.Builder
 	for _, entry := range entries {
 		info := testkit.Must(entry.Info())(t)
-		fmt.Fprintf(&b, "%s %d %v %v %d;", entry.Name(), info.Size(), info.ModTime(), info.Mode(), len(Read(t, filepath.Join(folder, entry.Name()))))
+		fmt.Fprintf(&b, "%s %d %v %v %d;", entry.Name(), info.Size(), info.ModTime(), info.Mode(),
+			len(Read(t, filepath.Join(folder, entry.Name()))))
 	}
 	return b.String()
 }

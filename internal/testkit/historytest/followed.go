@@ -29,8 +29,8 @@ import (
 // What is not claimed, since it would be wrong: the followed store may have more. A rewriting leaves what was
 // said before as branches, with its calls, which were made and paid; a file that is gone leaves its session.
 // Names of messages may differ: one that says something else under a name that is taken gets another.
-// A fork that was here before its origin keeps its copies, and the calls are those of the first that was imported: so in
-// a family of forks the ledger is compared alone.
+// A fork that was here before its origin keeps its copies, and the calls are those of the first that was imported: so
+// in a family of forks the ledger is compared alone.
 // Where no record says which of several sessions with equal messages is a fork of which, the order of arrival
 // decides, and one that adds no message is no session (told.Either).
 // A reply that went on after it was imported is on the path in its longest version; shorter ones stay beside it.
@@ -48,7 +48,8 @@ func Followed(fresh, followed *House, told Told) (differences []string) {
 	}
 	differ := func(of session.Session, what string, want, got any) {
 		if want, got := fmt.Sprint(want), fmt.Sprint(got); want != got {
-			differences = append(differences, fmt.Sprintf("%s, %s: -fresh +followed\n%s", of.SourceID, what, cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n"))))
+			differences = append(differences, fmt.Sprintf("%s, %s: -fresh +followed\n%s", of.SourceID, what,
+				cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n"))))
 		}
 	}
 	for _, want := range fresh.Sessions() {
@@ -75,7 +76,8 @@ func Followed(fresh, followed *House, told Told) (differences []string) {
 		differ(want, "path", strings.Join(says(fresh.Path(want)), "\n"), strings.Join(says(followed.Path(got)), "\n"))
 		differ(want, "context", given(fresh, want), given(followed, got))
 		if !forked[want.ID] && !told.Changed {
-			differ(want, "calls of the path", strings.Join(callsOf(fresh, want, false), "\n"), strings.Join(callsOf(followed, got, false), "\n"))
+			differ(want, "calls of the path", strings.Join(callsOf(fresh, want, false), "\n"),
+				strings.Join(callsOf(followed, got, false), "\n"))
 		}
 	}
 	behind := trails(followed)
@@ -121,7 +123,8 @@ func says(path []session.Message) []string {
 	var all []string
 	for i := range path {
 		m := &path[i]
-		line := fmt.Sprintf("%s %s %s %s %s in=%v shown=%v", m.Kind, m.Role, m.Origin, m.Finish, m.Model, m.InContext, m.Display)
+		line := fmt.Sprintf("%s %s %s %s %s in=%v shown=%v", m.Kind, m.Role, m.Origin, m.Finish, m.Model, m.InContext,
+			m.Display)
 		if m.Kind == session.KindMessage { // a repeated state is the same at any time
 			line += m.CreatedAt.Format(" 15:04:05.000")
 		}

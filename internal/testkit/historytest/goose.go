@@ -33,7 +33,8 @@ func CheckGoose(file []byte) (GooseCounts, error) {
 	if err := json.Unmarshal(file, &o); err != nil {
 		return c, err
 	}
-	if err := o.Need("id:text name:text working_dir:text session_type:text created_at:text updated_at:text accumulated_usage:object"); err != nil {
+	if err := o.Need("id:text name:text working_dir:text session_type:text created_at:text updated_at:text " +
+		"accumulated_usage:object"); err != nil {
 		return c, err
 	}
 	for _, key := range []string{"created_at", "updated_at"} {
@@ -41,7 +42,8 @@ func CheckGoose(file []byte) (GooseCounts, error) {
 			return c, fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	if !slices.Contains([]string{"user", "scheduled", "sub_agent", "hidden", "terminal", "gateway", "acp"}, o.Text("session_type")) {
+	if !slices.Contains([]string{"user", "scheduled", "sub_agent", "hidden", "terminal", "gateway", "acp"},
+		o.Text("session_type")) {
 		return c, fmt.Errorf("session_type %s", o["session_type"])
 	}
 	var u struct {
@@ -51,7 +53,8 @@ func CheckGoose(file []byte) (GooseCounts, error) {
 		Read   *int64 `json:"cache_read_input_tokens"`
 		Write  *int64 `json:"cache_write_input_tokens"`
 	}
-	if err := json.Unmarshal(o["accumulated_usage"], &u); err != nil || u.Input == nil || u.Output == nil || u.Total == nil || u.Read == nil || u.Write == nil ||
+	if err := json.Unmarshal(o["accumulated_usage"], &u); err != nil || u.Input == nil || u.Output == nil ||
+		u.Total == nil || u.Read == nil || u.Write == nil ||
 		*u.Read+*u.Write > *u.Input || *u.Input+*u.Output != *u.Total {
 		return c, fmt.Errorf("accumulated_usage does not add up: %s", o["accumulated_usage"])
 	}
@@ -130,14 +133,16 @@ func (c *GooseCounts) block(role string, b object, open map[string]bool) error {
 	case "toolRequest":
 		call := b.Inner("toolCall")
 		failed := call.Text("status") == "error" && call.Text("error") != ""
-		if role != "assistant" || !failed && (call.Text("status") != "success" || call.Inner("value").Need("name:name arguments:object") != nil) {
+		if role != "assistant" || !failed && (call.Text("status") != "success" ||
+			call.Inner("value").Need("name:name arguments:object") != nil) {
 			return fmt.Errorf("toolCall of %s: %s", role, b["toolCall"])
 		}
 		open[b.Text("id")] = true
 		c.Requests++
 	case "toolResponse":
 		result := b.Inner("toolResult")
-		if role != "user" || result.Text("status") != "success" || result.Inner("value").Need("content:list isError:flag") != nil {
+		if role != "user" || result.Text("status") != "success" ||
+			result.Inner("value").Need("content:list isError:flag") != nil {
 			return fmt.Errorf("toolResult of %s: %.200s", role, b["toolResult"])
 		}
 		if !open[b.Text("id")] {

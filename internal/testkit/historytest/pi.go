@@ -37,8 +37,9 @@ var (
 
 // piEntries are the fields that an entry of each type must have.
 var piEntries = map[string]string{
-	"message": "message:object", "model_change": "provider:text modelId:text", "thinking_level_change": "thinkingLevel:text",
-	"compaction": "summary:text tokensBefore:number", "branch_summary": "fromId:text summary:text",
+	"message": "message:object", "model_change": "provider:text modelId:text",
+	"thinking_level_change": "thinkingLevel:text",
+	"compaction":            "summary:text tokensBefore:number", "branch_summary": "fromId:text summary:text",
 	"custom": "customType:text", "custom_message": "customType:text display:flag", "label": "targetId:text",
 	"context_edit": "targetId:text", "usage": "kind:text provider:text model:text usage:object",
 	"session_info": "", "active_tools_change": "", "leaf": "",
@@ -49,8 +50,11 @@ var piRoles = map[string]struct {
 	fields string
 	blocks []string
 }{
-	"user":              {"", []string{"", "text", "image"}}, // "": or a text
-	"assistant":         {"api:name provider:name model:name stopReason:text usage:object", []string{"text", "thinking", "toolCall"}},
+	"user": {"", []string{"", "text", "image"}}, // "": or a text
+	"assistant": {
+		"api:name provider:name model:name stopReason:text usage:object",
+		[]string{"text", "thinking", "toolCall"},
+	},
 	"toolResult":        {"toolCallId:text toolName:name isError:flag", []string{"text", "image"}},
 	"system":            {"", []string{"", "text"}},
 	"custom":            {"", []string{"", "text", "image"}},
@@ -101,7 +105,8 @@ func (c *piCheck) line(i int, raw []byte) error {
 	}
 	id := l.Text("id")
 	if i == 0 {
-		if l.Text("type") != "session" || string(l["version"]) != "3" || !piSessionID.MatchString(id) || l.Need("cwd:text") != nil {
+		if l.Text("type") != "session" || string(l["version"]) != "3" || !piSessionID.MatchString(id) ||
+			l.Need("cwd:text") != nil {
 			return fmt.Errorf("this is no header of version 3: %s", raw)
 		}
 		return nil

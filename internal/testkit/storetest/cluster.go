@@ -50,7 +50,8 @@ func NewCluster(t testing.TB) *Cluster {
 		c.account = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	}
 	c.port = freePort(t)
-	c.run("initdb", "-D", filepath.Join(c.dir, "data"), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--lc-collate=C", "--lc-ctype=C.UTF-8", "--no-sync")
+	c.run("initdb", "-D", filepath.Join(c.dir, "data"), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--lc-collate=C",
+		"--lc-ctype=C.UTF-8", "--no-sync")
 	c.Start()
 	t.Cleanup(c.Crash)
 	return c
@@ -109,7 +110,8 @@ func (c *Cluster) StartUnready() {
 
 func (c *Cluster) start(wait string) {
 	c.t.Helper()
-	c.control(wait, "-l", filepath.Join(c.dir, "log"), "-o", fmt.Sprintf("-p %d -k %s -c listen_addresses=127.0.0.1 -c max_connections=300", c.port, c.dir), "start")
+	c.control(wait, "-l", filepath.Join(c.dir, "log"), "-o",
+		fmt.Sprintf("-p %d -k %s -c listen_addresses=127.0.0.1 -c max_connections=300", c.port, c.dir), "start")
 }
 
 // Stop stops the server as an operator does.

@@ -34,7 +34,9 @@ func TestNewIsWhatOpenMakes(t *testing.T) {
 // opened opens a database as the daemon does and gives its identity.
 func opened(t *testing.T, path string) string {
 	t.Helper()
-	s := testkit.Must(store.Open(t.Context(), path, store.Options{Now: func() time.Time { return time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC) }}))(t)
+	s := testkit.Must(store.Open(t.Context(), path, store.Options{Now: func() time.Time {
+		return time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)
+	}}))(t)
 	testkit.Check(t, s.Close())
 	return query(t, path, `SELECT epoch FROM store`)[0]
 }

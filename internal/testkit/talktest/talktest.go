@@ -13,7 +13,10 @@ func Count(s string) int64 { return int64(len(s)+2) / 3 }
 
 // Said returns a message.
 func Said(role session.Role, origin session.Origin, text string) session.Message {
-	m := session.Message{Kind: session.KindMessage, Role: role, Origin: origin, InContext: true, Parts: []session.Part{session.TextPart(text)}}
+	m := session.Message{
+		Kind: session.KindMessage, Role: role, Origin: origin, InContext: true,
+		Parts: []session.Part{session.TextPart(text)},
+	}
 	if role == session.Assistant {
 		m.Finish = session.FinishStop
 	}
@@ -34,8 +37,9 @@ func Injected(text string) session.Message {
 // Call returns the call of a tool.
 func Call(tool, arguments string) session.Message {
 	return session.Message{
-		Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, Finish: session.FinishToolCalls, InContext: true,
-		Parts: []session.Part{{Kind: session.PartToolCall, ToolName: tool, CallID: "c1", Arguments: arguments}},
+		Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, Finish: session.FinishToolCalls,
+		InContext: true,
+		Parts:     []session.Part{{Kind: session.PartToolCall, ToolName: tool, CallID: "c1", Arguments: arguments}},
 	}
 }
 
@@ -52,7 +56,8 @@ func CompanyB() []session.Message {
 	msgs := []session.Message{
 		Person("Compare the prices of the three vendors for me. Never order anything without asking me first."),
 		Call("web_search", `{"query":"vendor prices"}`),
-		Result("web_search", "CompanyA sells it at $99 a seat.\nCompanyB sells it at $129 a seat.\nCompanyC sells it at $89 a seat.", false),
+		Result("web_search",
+			"CompanyA sells it at $99 a seat.\nCompanyB sells it at $129 a seat.\nCompanyC sells it at $89 a seat.", false),
 		Model("I have the prices of all three."),
 	}
 	for i := range 100 {

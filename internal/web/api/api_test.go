@@ -69,7 +69,8 @@ func newKitAt(t *testing.T, now func() time.Time, change func(*api.Deps)) *kit {
 	k := &kit{t: t, log: &bytes.Buffer{}, dir: t.TempDir()}
 	db := storetest.New(t, filepath.Join(k.dir, "sessions.db"))
 	k.store = testkit.Must(store.Open(t.Context(), db, store.Options{
-		SQL: storetest.ReaderOf(t, db), Now: now, Zone: time.UTC, Log: zerolog.Nop(), Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage,
+		SQL: storetest.ReaderOf(t, db), Now: now, Zone: time.UTC, Log: zerolog.Nop(), Measure: tokens.Reference().Measure,
+		Touched: touched.Files, Silent: routing.SilentMessage,
 	}))(t)
 	index := testkit.Must(search.Open(t.Context(), filepath.Join(k.dir, "search.db"), k.store))(t)
 	t.Cleanup(func() {
@@ -81,8 +82,10 @@ func newKitAt(t *testing.T, now func() time.Time, change func(*api.Deps)) *kit {
 		}
 	})
 	deps := api.Deps{
-		Store: k.store, Contexts: manager(k.store), Search: index, Reports: analytics.New(k.store.Reader(), time.UTC).WithSQL(k.store.SQLReader()),
-		Catalogue: catalogue{}, Purges: &jobs.Purger{Store: k.store, Index: index, Log: zerolog.Nop()}, Log: zerolog.New(zerolog.SyncWriter(k.log)), Version: api.Version{Version: "test", Go: "go"}, Now: now,
+		Store: k.store, Contexts: manager(k.store), Search: index,
+		Reports:   analytics.New(k.store.Reader(), time.UTC).WithSQL(k.store.SQLReader()),
+		Catalogue: catalogue{}, Purges: &jobs.Purger{Store: k.store, Index: index, Log: zerolog.Nop()},
+		Log: zerolog.New(zerolog.SyncWriter(k.log)), Version: api.Version{Version: "test", Go: "go"}, Now: now,
 	}
 	if change != nil {
 		change(&deps)

@@ -55,12 +55,14 @@ func (s *Server) toCall(ctx context.Context, id session.ID, b *callBody) (*sessi
 		return nil, err
 	}
 	call := session.Call{
-		InputTokens: b.InputTokens, CacheReadTokens: b.CacheReadTokens, CacheWriteTokens: b.CacheWriteTokens, CacheWrite1h: b.CacheWrite1h,
+		InputTokens: b.InputTokens, CacheReadTokens: b.CacheReadTokens, CacheWriteTokens: b.CacheWriteTokens,
+		CacheWrite1h: b.CacheWrite1h,
 		OutputTokens: b.OutputTokens, ReasoningTokens: b.ReasoningTokens,
 	}
 	if len(b.Usage) > 0 && string(b.Usage) != "null" {
 		if b.InputTokens+b.CacheReadTokens+b.CacheWriteTokens+b.CacheWrite1h+b.OutputTokens+b.ReasoningTokens != 0 {
-			return nil, session.Errorf(session.Invalid, "usage and numbers of tokens exclude each other: send one of the two").At("usage", "excludes numbers of tokens")
+			return nil, session.Errorf(session.Invalid,
+				"usage and numbers of tokens exclude each other: send one of the two").At("usage", "excludes numbers of tokens")
 		}
 		var err error
 		if call, err = usage.FromProvider(string(b.Provider), session.JSON(b.Usage)); err != nil {
@@ -105,7 +107,9 @@ func (s *Server) toCall(ctx context.Context, id session.ID, b *callBody) (*sessi
 // replyCall is toCall of a call that stands beside its reply. A usage that cannot be converted must
 // not lose the reply: it is kept in the call's metadata, as it came, and the warning says so. The
 // call's cost is then unknown. Codes: Invalid.
-func (s *Server) replyCall(ctx context.Context, id session.ID, b *callBody) (call *session.Call, warning string, err error) {
+func (s *Server) replyCall(ctx context.Context, id session.ID,
+	b *callBody,
+) (call *session.Call, warning string, err error) {
 	if len(b.Usage) == 0 || string(b.Usage) == "null" {
 		call, err = s.toCall(ctx, id, b)
 		return call, "", err
@@ -130,7 +134,8 @@ func (s *Server) replyCall(ctx context.Context, id session.ID, b *callBody) (cal
 	if call.PromptTokens()+call.OutputTokens == 0 && b.CostUSD == nil {
 		call.CostNanoUSD, call.PriceSource = nil, ""
 	}
-	return call, "call." + odd.Error() + "; the usage is kept as it came in the call's metadata, and no tokens are counted", nil
+	return call, "call." + odd.Error() +
+		"; the usage is kept as it came in the call's metadata, and no tokens are counted", nil
 }
 
 // linkContext sets the context that the call was made with. Codes: Invalid.
@@ -147,7 +152,8 @@ func (s *Server) linkContext(ctx context.Context, id session.ID, given string, c
 		call.ContextID = &n
 		return nil
 	case session.Invalid, session.NotFound:
-		return session.Errorf(session.Invalid, "context_id names no context of this session: a turn answers it as context.context_id, like ctx_12").
+		return session.Errorf(session.Invalid,
+			"context_id names no context of this session: a turn answers it as context.context_id, like ctx_12").
 			At("context_id", "no context of this session")
 	}
 	return err
@@ -162,7 +168,8 @@ func (s *Server) price(call *session.Call, reported *float64) error {
 		return nil
 	}
 	if !(*reported >= 0 && *reported <= maxCost) {
-		return session.Errorf(session.Invalid, "cost_usd must be between 0 and %d dollars", int64(maxCost)).At("cost_usd", "must be between 0 and %d", int64(maxCost))
+		return session.Errorf(session.Invalid, "cost_usd must be between 0 and %d dollars", int64(maxCost)).At("cost_usd",
+			"must be between 0 and %d", int64(maxCost))
 	}
 	nano := int64(math.Round(*reported * 1e9))
 	call.CostNanoUSD, call.PriceSource = &nano, "reported"

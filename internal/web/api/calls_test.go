@@ -10,7 +10,8 @@ func TestCallsAreRecordedAndSummed(t *testing.T) {
 	id := k.session(nil)
 	path := "/v1/sessions/" + id + "/calls"
 	r := k.want(201, k.do("POST", path, `{"provider":"openai","model":"priced","input_tokens":100,"cache_read_tokens":7,"output_tokens":10,"reasoning_tokens":3,"purpose":"tool","cost_usd":0.25}`))
-	if r.at("cost_usd") != 0.25 || r.text("price_source") != "reported" || r.text("purpose") != "tool" || r.text("status") != "ok" || r.text("session_id") != id {
+	if r.at("cost_usd") != 0.25 || r.text("price_source") != "reported" || r.text("purpose") != "tool" ||
+		r.text("status") != "ok" || r.text("session_id") != id {
 		t.Errorf("%s", r.raw)
 	}
 	k.want(201, k.do("POST", path, `{"model":"nobody-knows","input_tokens":1,"status":"failed","error":"429"}`))
@@ -20,11 +21,13 @@ func TestCallsAreRecordedAndSummed(t *testing.T) {
 		t.Errorf("%s", r.raw)
 	}
 	next, _ := r.at("next_cursor").(string)
-	if r = k.want(200, k.do("GET", path+"?cursor="+next, nil)); len(r.at("data").([]any)) != 1 || r.at("data.0.input_tokens") != 4.0 || r.at("next_cursor") != nil {
+	if r = k.want(200, k.do("GET", path+"?cursor="+next, nil)); len(r.at("data").([]any)) != 1 ||
+		r.at("data.0.input_tokens") != 4.0 || r.at("next_cursor") != nil {
 		t.Errorf("%s", r.raw)
 	}
 	u := k.want(200, k.do("GET", "/v1/usage", nil))
-	if u.at("calls") != 3.0 || u.at("tokens.input") != 105.0 || u.at("tokens.cache_read") != 7.0 || u.at("unpriced_calls") != 1.0 {
+	if u.at("calls") != 3.0 || u.at("tokens.input") != 105.0 || u.at("tokens.cache_read") != 7.0 ||
+		u.at("unpriced_calls") != 1.0 {
 		t.Errorf("%s", u.raw)
 	}
 	if u := k.want(200, k.do("GET", "/v1/usage?source=pi&since=2026-01-01&until=2026-12-31", nil)); u.at("calls") != 0.0 {
@@ -36,11 +39,13 @@ func TestUsageIsGrouped(t *testing.T) {
 	k := newKit(t, nil)
 	k.want(201, k.do("POST", "/v1/sessions/"+k.session(nil)+"/calls", `{"model":"priced","input_tokens":1}`))
 	r := k.want(200, k.do("GET", "/v1/usage?group_by=model,day", nil))
-	if r.text("by_model.0.model") != "priced" || r.text("by_day.0.day") != "2026-02-11" || len(r.at("by_source").([]any)) != 0 {
+	if r.text("by_model.0.model") != "priced" || r.text("by_day.0.day") != "2026-02-11" ||
+		len(r.at("by_source").([]any)) != 0 {
 		t.Errorf("%s", r.raw)
 	}
 	r = k.want(200, k.do("GET", "/v1/usage?group_by=project,purpose", nil))
-	if r.text("by_purpose.0.purpose") != "chat" || r.at("by_project.0.calls") != 1.0 || len(r.at("by_model").([]any)) != 0 {
+	if r.text("by_purpose.0.purpose") != "chat" ||
+		r.at("by_project.0.calls") != 1.0 || len(r.at("by_model").([]any)) != 0 {
 		t.Errorf("%s", r.raw)
 	}
 	for _, query := range []string{"group_by=colour", "since=soon", "until=2026-13-01", "source=word"} {
@@ -88,7 +93,8 @@ func TestCallsThatAreRefused(t *testing.T) {
 		if field == "usage" { // which loses no reply
 			continue
 		}
-		r := k.want(422, k.do("POST", "/v1/sessions/"+id+"/messages", `{"messages":[{"role":"assistant","content":"x"}],"call":`+body+`}`))
+		r := k.want(422, k.do("POST", "/v1/sessions/"+id+"/messages",
+			`{"messages":[{"role":"assistant","content":"x"}],"call":`+body+`}`))
 		if r.text("errors.0.path") != "call."+field && r.text("errors.0.path") != field {
 			t.Errorf("in an append, %s: %s", body, r.raw)
 		}

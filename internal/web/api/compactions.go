@@ -87,10 +87,13 @@ func replayedCompaction(list string, c *session.Compaction) *compactOutput {
 	if c == nil {
 		return nil
 	}
-	out := &compactOutput{Status: http.StatusCreated, Location: list + "/" + c.ID, Body: compactedView{Compaction: c, Plan: contextmgr.Preview{
-		Strategy: c.Strategy, Through: c.Through, FirstKept: c.FirstKept, Hidden: int(c.MessageCount),
-		TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
-	}}}
+	out := &compactOutput{
+		Status: http.StatusCreated, Location: list + "/" + c.ID,
+		Body: compactedView{Compaction: c, Plan: contextmgr.Preview{
+			Strategy: c.Strategy, Through: c.Through, FirstKept: c.FirstKept, Hidden: int(c.MessageCount),
+			TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
+		}},
+	}
 	switch c.Status {
 	case session.StatusSkipped:
 		out.Body.Plan.NoGain = c.Reason
@@ -102,7 +105,9 @@ func replayedCompaction(list string, c *session.Compaction) *compactOutput {
 
 // compactLater answers with the record and the plan, and compacts after the answer, with the configured
 // model.
-func (s *Server) compactLater(ctx context.Context, id session.ID, wanted contextmgr.CompactInput, list string) (*compactOutput, error) {
+func (s *Server) compactLater(ctx context.Context, id session.ID, wanted contextmgr.CompactInput,
+	list string,
+) (*compactOutput, error) {
 	idem := wanted.Idem // stored once the work is accepted: the caller retries a rejected request
 	wanted.Model, wanted.Idem = true, nil
 	begun, err := s.Contexts.Begin(ctx, id, wanted)
@@ -111,8 +116,10 @@ func (s *Server) compactLater(ctx context.Context, id session.ID, wanted context
 	}
 	request := requestOf(ctx).id
 	taken := s.Run(func(ctx context.Context) {
-		if _, err := begun.Finish(ctx); err != nil && ctx.Err() == nil && session.CodeOf(err) != session.Conflict && !session.IsRepeated(err) {
-			s.log.Error().Err(err).Str("request_id", request).Str("session", string(id)).Msg("a compaction in the background failed")
+		if _, err := begun.Finish(ctx); err != nil && ctx.Err() == nil && session.CodeOf(err) != session.Conflict &&
+			!session.IsRepeated(err) {
+			s.log.Error().Err(err).Str("request_id", request).Str("session",
+				string(id)).Msg("a compaction in the background failed")
 		}
 	})
 	if !taken {
@@ -164,7 +171,9 @@ type listCompactionsInput struct {
 	Paged
 }
 
-func (s *Server) listCompactions(ctx context.Context, in *listCompactionsInput) (*listOutput[session.Compaction], error) {
+func (s *Server) listCompactions(ctx context.Context,
+	in *listCompactionsInput,
+) (*listOutput[session.Compaction], error) {
 	all, err := s.Store.Compactions(ctx, in.ID)
 	if err != nil {
 		return nil, err

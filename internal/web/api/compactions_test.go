@@ -16,7 +16,8 @@ func (k *kit) long(n int) string {
 	var msgs []any
 	for i := range n {
 		role := []string{"user", "assistant"}[i%2]
-		msgs = append(msgs, map[string]any{"role": role, "content": fmt.Sprintf("Message %d. ", i) + strings.Repeat("The cat sat on the mat near the door of house number 12. ", 12)})
+		msgs = append(msgs, map[string]any{"role": role, "content": fmt.Sprintf("Message %d. ", i) +
+			strings.Repeat("The cat sat on the mat near the door of house number 12. ", 12)})
 	}
 	k.want(201, k.do("POST", "/v1/sessions/"+id+"/messages", map[string]any{"messages": msgs}))
 	return id
@@ -35,7 +36,8 @@ func TestCompactUndoRedo(t *testing.T) {
 	}
 	made := k.want(201, k.do("POST", path+"/compactions", `{"instructions":"keep numbers"}`))
 	cid := made.text("id")
-	if made.text("status") != "done" || made.text("summary") == "" || made.Header.Get("Location") != path+"/compactions/"+cid || made.text("trigger") != "manual" {
+	if made.text("status") != "done" || made.text("summary") == "" ||
+		made.Header.Get("Location") != path+"/compactions/"+cid || made.text("trigger") != "manual" {
 		t.Errorf("%s", made.raw)
 	}
 	if r := k.want(200, k.do("GET", path+"/compactions", nil)); r.text("data.0.id") != cid || r.at("next_cursor") != nil {
@@ -45,10 +47,12 @@ func TestCompactUndoRedo(t *testing.T) {
 		t.Errorf("%s", r.raw)
 	}
 	sources := k.want(200, k.do("GET", path+"/compactions/"+cid+"/sources?limit=3", nil))
-	if len(sources.at("data").([]any)) != 3 || sources.text("data.0.id") != id+".1" || sources.at("next_cursor") != id+".3" {
+	if len(sources.at("data").([]any)) != 3 || sources.text("data.0.id") != id+".1" ||
+		sources.at("next_cursor") != id+".3" {
 		t.Errorf("%s", sources.raw)
 	}
-	if r := k.want(200, k.do("GET", path+"/compactions/"+cid+"/sources?dialect=openai.chat&limit=1&cursor="+id+".3", nil)); r.text("data.0.role") != "assistant" {
+	if r := k.want(200, k.do("GET", path+"/compactions/"+cid+"/sources?dialect=openai.chat&limit=1&cursor="+id+".3",
+		nil)); r.text("data.0.role") != "assistant" {
 		t.Errorf("%s", r.raw)
 	}
 	if ctx := k.want(200, k.do("GET", path+"/context", nil)); ctx.text("compaction.id") != cid {
@@ -98,7 +102,10 @@ func TestRepeatedUndoAndRedoAnswerTheSame(t *testing.T) {
 	k := newKit(t, nil)
 	path := "/v1/sessions/" + k.long(20) + "/compactions"
 	cid := k.want(201, k.do("POST", path, `{"keep_recent_tokens":100,"settings":{"keep_recent_messages":2}}`)).text("id")
-	for _, step := range []struct{ method, path, key string }{{"DELETE", path + "/" + cid, "u"}, {"POST", path + "/" + cid + "/redo", "r"}} {
+	for _, step := range []struct{ method, path, key string }{
+		{"DELETE", path + "/" + cid, "u"},
+		{"POST", path + "/" + cid + "/redo", "r"},
+	} {
 		first := k.want(200, k.do(step.method, step.path, nil, header{"Idempotency-Key": step.key}))
 		again := k.want(200, k.do(step.method, step.path, nil, header{"Idempotency-Key": step.key}))
 		if first.raw != again.raw {
@@ -138,13 +145,15 @@ func TestCompactionBehindItsAnswer(t *testing.T) {
 	async := header{"Prefer": "respond-async"}
 	r := k.want(202, k.do("POST", path, `{}`, async, header{"Idempotency-Key": "k"}))
 	record := path + "/" + r.text("id")
-	if r.text("status") != "running" || r.Header.Get("Location") != record || r.Header.Get("Preference-Applied") != "respond-async" || len(later) != 1 {
+	if r.text("status") != "running" || r.Header.Get("Location") != record ||
+		r.Header.Get("Preference-Applied") != "respond-async" || len(later) != 1 {
 		t.Errorf("%s %v", r.raw, r.Header)
 	}
 	if r.at("plan.hidden_messages") == 0.0 {
 		t.Errorf("no plan: %s", r.raw)
 	}
-	if again := k.want(202, k.do("POST", path, `{}`, async, header{"Idempotency-Key": "k"})); again.text("id") != r.text("id") || len(later) != 1 {
+	if again := k.want(202, k.do("POST", path, `{}`, async,
+		header{"Idempotency-Key": "k"})); again.text("id") != r.text("id") || len(later) != 1 {
 		t.Errorf("the repeated request began another: %s", again.raw)
 	}
 	if r := k.do("GET", record, nil); r.text("status") != "running" {
@@ -157,7 +166,8 @@ func TestCompactionBehindItsAnswer(t *testing.T) {
 	k.want(200, k.do("POST", path, `{"dry_run":true}`, async))
 	room = false
 	path = "/v1/sessions/" + k.long(60) + "/compactions"
-	if r := k.want(503, k.do("POST", path, `{}`, async, header{"Idempotency-Key": "b"})); r.Header.Get("Retry-After") == "" || r.text("code") != "busy" {
+	if r := k.want(503, k.do("POST", path, `{}`, async,
+		header{"Idempotency-Key": "b"})); r.Header.Get("Retry-After") == "" || r.text("code") != "busy" {
 		t.Errorf("%s", r.raw)
 	}
 	if r := k.do("GET", path, nil); r.text("data.0.status") != "failed" {
@@ -183,7 +193,8 @@ func TestTwoCompactionsAtOnceAreOne(t *testing.T) {
 	for _, work := range later { // the second one's has nothing left to wait for
 		work(t.Context())
 	}
-	if r := k.want(201, k.do("POST", path, `{}`, async, header{"Idempotency-Key": "b"})); r.text("id") != first.text("id") || r.text("status") != "done" {
+	if r := k.want(201, k.do("POST", path, `{}`, async,
+		header{"Idempotency-Key": "b"})); r.text("id") != first.text("id") || r.text("status") != "done" {
 		t.Errorf("%s", r.raw)
 	}
 	if n := k.count(`SELECT COUNT(*) FROM compactions`); n != 1 {
@@ -198,9 +209,11 @@ func TestARunningCompactionIsCancelled(t *testing.T) {
 	})
 	path := "/v1/sessions/" + k.long(60)
 	before := k.do("GET", path+"/context", nil).raw
-	record := k.want(202, k.do("POST", path+"/compactions", `{}`, header{"Prefer": "respond-async"})).Header.Get("Location")
+	record := k.want(202, k.do("POST", path+"/compactions", `{}`,
+		header{"Prefer": "respond-async"})).Header.Get("Location")
 	for range 2 { // the second is a retry of the first
-		if r := k.want(200, k.do("DELETE", record, nil, header{"Idempotency-Key": "c"})); path != "/v1/sessions/"+r.text("id") {
+		if r := k.want(200, k.do("DELETE", record, nil,
+			header{"Idempotency-Key": "c"})); path != "/v1/sessions/"+r.text("id") {
 			t.Errorf("%s", r.raw)
 		}
 	}
@@ -225,17 +238,20 @@ func TestARunningCompactionIsCancelled(t *testing.T) {
 func TestOwnSummaryAndStrategies(t *testing.T) {
 	k := newKit(t, nil)
 	path := "/v1/sessions/" + k.long(60) + "/compactions"
-	if r := k.want(201, k.do("POST", path, `{"summary":"They counted cats."}`)); !strings.Contains(r.text("summary"), "They counted cats.") {
+	if r := k.want(201, k.do("POST", path, `{"summary":"They counted cats."}`)); !strings.Contains(r.text("summary"),
+		"They counted cats.") {
 		t.Errorf("%s", r.raw)
 	}
 	for _, strategy := range []string{"truncate", "clear"} {
 		path := "/v1/sessions/" + k.long(60) + "/compactions"
-		if r := k.want(201, k.do("POST", path, `{"strategy":"`+strategy+`"}`)); r.text("strategy") != strategy || r.text("status") != "done" {
+		if r := k.want(201, k.do("POST", path, `{"strategy":"`+strategy+`"}`)); r.text("strategy") != strategy ||
+			r.text("status") != "done" {
 			t.Errorf("%s", r.raw)
 		}
 	}
 	path = "/v1/sessions/" + k.long(60) + "/compactions"
-	if r := k.want(201, k.do("POST", path, `{"trigger":"overflow","reported_tokens":9000}`)); r.text("trigger") != "overflow" || r.text("status") != "done" {
+	if r := k.want(201, k.do("POST", path,
+		`{"trigger":"overflow","reported_tokens":9000}`)); r.text("trigger") != "overflow" || r.text("status") != "done" {
 		t.Errorf("%s", r.raw)
 	}
 }
@@ -249,13 +265,15 @@ func TestStrategiesOfSettings(t *testing.T) {
 		k.want(200, k.do("PATCH", path, `{"settings":{"strategy":"`+strategy+`"}}`))
 		r := k.want(201, k.do("POST", path+"/turns", turn))
 		done := k.want(200, k.do("GET", path+"/compactions/"+r.text("context.compaction.id"), nil))
-		if done.text("strategy") != strategy || done.text("status") != "done" || (done.text("summary") == "") != (strategy != "summarize") {
+		if done.text("strategy") != strategy || done.text("status") != "done" ||
+			(done.text("summary") == "") != (strategy != "summarize") {
 			t.Errorf("%s: %s", strategy, done.raw)
 		}
 		if !strings.Contains(fmt.Sprint(r.at("context.settings")), strategy) {
 			t.Errorf("%s: %v", strategy, r.at("context.settings"))
 		}
-		if sent := fmt.Sprint(r.at("context.request")); !strings.Contains(sent, "and now?") || strings.Contains(sent, "Message 59.") == (strategy == "clear") {
+		if sent := fmt.Sprint(r.at("context.request")); !strings.Contains(sent, "and now?") ||
+			strings.Contains(sent, "Message 59.") == (strategy == "clear") {
 			t.Errorf("%s: %.1000s", strategy, sent)
 		}
 	}
@@ -268,12 +286,16 @@ func TestTheCallerIsAskedForAStrategy(t *testing.T) {
 	path := "/v1/sessions/" + k.long(40)
 	k.want(200, k.do("PATCH", path, `{"settings":{"strategy":"ask","fraction":0.5}}`))
 	r := k.want(201, k.do("POST", path+"/turns", `{"messages":[{"role":"user","content":"and now?"}]}`))
-	if r.text("context.directives.0.type") != "compaction_choice" || fmt.Sprint(r.at("context.directives.0.choices")) != "[summarize truncate clear]" {
+	if r.text("context.directives.0.type") != "compaction_choice" ||
+		fmt.Sprint(r.at("context.directives.0.choices")) != "[summarize truncate clear]" {
 		t.Fatalf("%s", r.raw)
 	}
 	var more []any
 	for i := range 40 {
-		more = append(more, map[string]any{"role": []string{"assistant", "user"}[i%2], "content": strings.Repeat("The cat sat on the mat near the door of house number 12. ", 12)})
+		more = append(more, map[string]any{
+			"role":    []string{"assistant", "user"}[i%2],
+			"content": strings.Repeat("The cat sat on the mat near the door of house number 12. ", 12),
+		})
 	}
 	r = k.want(201, k.do("POST", path+"/turns", map[string]any{"messages": more}))
 	if r.at("context") != nil || r.text("problem.code") != "compaction_required" || r.at("appended") == nil {
@@ -283,7 +305,8 @@ func TestTheCallerIsAskedForAStrategy(t *testing.T) {
 		t.Errorf("%s", r.raw)
 	}
 	k.want(201, k.do("POST", path+"/compactions", `{"strategy":"truncate"}`))
-	if r = k.want(201, k.do("POST", path+"/turns", `{}`)); r.at("context") == nil || r.text("context.compaction.status") != "done" {
+	if r = k.want(201, k.do("POST", path+"/turns", `{}`)); r.at("context") == nil ||
+		r.text("context.compaction.status") != "done" {
 		t.Errorf("%s", r.raw)
 	}
 }
@@ -291,21 +314,31 @@ func TestTheCallerIsAskedForAStrategy(t *testing.T) {
 // A preset is a name in a session's settings; what it brings is told with explain.
 func TestPresetsOverHTTP(t *testing.T) {
 	k := newKit(t, nil)
-	for preset, threshold := range map[string]float64{"goose": 6399, "pi": 6000, "opencode": 5999, "codex": 7199, "moltbot": 4000, "aggressive": 5600} {
+	for preset, threshold := range map[string]float64{
+		"goose": 6399, "pi": 6000, "opencode": 5999, "codex": 7199,
+		"moltbot": 4000, "aggressive": 5600,
+	} {
 		id := k.session(`{"model":"known","window":8000,"settings":{"preset":"` + preset + `"}}`)
 		var msgs []any
 		for i := range 60 {
-			msgs = append(msgs, map[string]any{"role": []string{"user", "assistant"}[i%2], "content": fmt.Sprintf("Message %d. ", i) + strings.Repeat("The cat sat on the mat near the door of house number 12. ", 12)})
+			msgs = append(msgs, map[string]any{
+				"role": []string{"user", "assistant"}[i%2],
+				"content": fmt.Sprintf("Message %d. ", i) +
+					strings.Repeat("The cat sat on the mat near the door of house number 12. ", 12),
+			})
 		}
-		r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/turns", map[string]any{"messages": append(msgs, map[string]any{"role": "user", "content": "and now?"}), "explain": true}))
-		if r.at("context.tokens.threshold") != threshold || r.text("context.compaction.status") != "done" || !strings.Contains(fmt.Sprint(r.at("context.settings")), "preset "+preset) {
+		r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/turns",
+			map[string]any{"messages": append(msgs, map[string]any{"role": "user", "content": "and now?"}), "explain": true}))
+		if r.at("context.tokens.threshold") != threshold || r.text("context.compaction.status") != "done" ||
+			!strings.Contains(fmt.Sprint(r.at("context.settings")), "preset "+preset) {
 			t.Errorf("%s: %v %v %v", preset, r.at("context.tokens"), r.at("context.compaction"), r.at("context.settings"))
 		}
 		words := strings.Contains(fmt.Sprint(r.at("context.provenance")), "kind:words")
 		if words != (preset == "codex") {
 			t.Errorf("%s: the person's words are kept: %v", preset, words)
 		}
-		if c := r.at("context.counting"); r.text("context.counting.method") != "estimate" || r.at("context.counting.anchor") != nil {
+		if c := r.at("context.counting"); r.text("context.counting.method") != "estimate" ||
+			r.at("context.counting.anchor") != nil {
 			t.Errorf("%s: %v", preset, c)
 		}
 	}

@@ -92,7 +92,10 @@ type confEvent struct {
 func (k *kit) message(id, role string, origin session.Origin, content string) {
 	k.t.Helper()
 	k.want(201, k.do("POST", "/v1/sessions/"+id+"/messages", map[string]any{
-		"messages": []any{map[string]any{"role": role, "origin": origin, "parts": []any{map[string]any{"kind": "text", "text": content}}}},
+		"messages": []any{map[string]any{
+			"role": role, "origin": origin,
+			"parts": []any{map[string]any{"kind": "text", "text": content}},
+		}},
 	}))
 }
 
@@ -106,7 +109,10 @@ func (k *kit) happen(id string, e confEvent) {
 		k.message(id, "assistant", session.Model, "hello to you")
 	case "tool_result":
 		k.want(201, k.do("POST", "/v1/sessions/"+id+"/messages", map[string]any{
-			"messages": []any{map[string]any{"role": "tool", "parts": []any{map[string]any{"kind": "tool_result", "call_id": "c", "text": "42"}}}},
+			"messages": []any{map[string]any{
+				"role":  "tool",
+				"parts": []any{map[string]any{"kind": "tool_result", "call_id": "c", "text": "42"}},
+			}},
 		}))
 	case "heartbeat_turn", "cron_event", "memory_flush":
 		k.message(id, "user", session.Program, "are you there?")
@@ -117,7 +123,10 @@ func (k *kit) happen(id string, e confEvent) {
 		k.want(200, k.do("PATCH", "/v1/sessions/"+id, `{"title":"a name","metadata":{"label":"x"},"model":"m"}`))
 	case "route_update":
 		key := k.want(200, k.do("GET", "/v1/sessions/"+id, nil)).text("key")
-		k.want(200, k.do("POST", "/v1/route", map[string]any{"key": key, "event": "system", "metadata": map[string]any{"channel": "telegram"}}))
+		k.want(200, k.do("POST", "/v1/route", map[string]any{
+			"key": key, "event": "system",
+			"metadata": map[string]any{"channel": "telegram"},
+		}))
 	case "read":
 		k.want(200, k.do("GET", "/v1/sessions/"+id+"/messages", nil))
 	case "list":
@@ -308,7 +317,10 @@ type confEntry struct {
 }
 
 func (e confEntry) counters() routing.Counters {
-	c := routing.Counters{InputTokens: e.InputTokens, OutputTokens: e.OutputTokens, TotalTokens: e.TotalTokens, Fresh: true, Window: e.ContextTokens, Compactions: e.CompactionCount}
+	c := routing.Counters{
+		InputTokens: e.InputTokens, OutputTokens: e.OutputTokens, TotalTokens: e.TotalTokens,
+		Fresh: true, Window: e.ContextTokens, Compactions: e.CompactionCount,
+	}
 	if e.TotalTokensFresh != nil {
 		c.Fresh = *e.TotalTokensFresh
 	}
@@ -344,7 +356,8 @@ func TestUsageConformance(t *testing.T) {
 		}
 		expect(t, map[string]any{"entry": map[string]any{
 			"inputTokens": counters.InputTokens, "outputTokens": counters.OutputTokens, "totalTokens": counters.TotalTokens,
-			"totalTokensFresh": counters.Fresh, "contextTokens": counters.Window, "modelProvider": counters.Provider, "model": counters.Model,
+			"totalTokensFresh": counters.Fresh, "contextTokens": counters.Window, "modelProvider": counters.Provider,
+			"model": counters.Model,
 		}}, c.Expect)
 	})
 }
@@ -388,7 +401,10 @@ func TestListingConformance(t *testing.T) {
 				window = *g.ModelWindow
 			}
 			f := counters.Fullness(window)
-			expect(t, map[string]any{"totalTokens": f.TotalTokens, "percentUsed": f.PercentUsed, "remainingTokens": f.RemainingTokens}, c.Expect)
+			expect(t, map[string]any{
+				"totalTokens": f.TotalTokens, "percentUsed": f.PercentUsed,
+				"remainingTokens": f.RemainingTokens,
+			}, c.Expect)
 		case "rows":
 			var rows []any
 			for _, e := range g.Entries {

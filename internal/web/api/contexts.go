@@ -26,7 +26,8 @@ type Contexts interface {
 	Redo(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 	SizeWarning(ctx context.Context, id session.ID) (string, error)
 	Sources(ctx context.Context, id session.ID, compaction int64) ([]session.MessageRef, error)
-	SummarizeBranch(ctx context.Context, id session.ID, from session.MessageRef, to *session.MessageRef) (made *session.Message, attached bool, err error)
+	SummarizeBranch(ctx context.Context, id session.ID, from session.MessageRef,
+		to *session.MessageRef) (made *session.Message, attached bool, err error)
 	CheckPin(ctx context.Context, id session.ID, ref session.MessageRef) error
 }
 
@@ -155,5 +156,8 @@ func (a *initialArg) UnmarshalJSON(raw []byte) error {
 
 // Schema implements huma.SchemaProvider.
 func (initialArg) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}}}}
+	return &huma.Schema{OneOf: []*huma.Schema{
+		{Type: huma.TypeString},
+		{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}},
+	}}
 }

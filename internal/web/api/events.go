@@ -95,7 +95,8 @@ func (l *listener) begin(ctx context.Context, wanted string) error {
 		n, err = strconv.ParseInt(wanted[cut+1:], 10, 64)
 	}
 	if cut <= 0 || err != nil || n < 0 {
-		return session.Errorf(session.Invalid, "%.60q is not the id of an event: an id looks like %s, and 0 means the oldest event kept", wanted, l.name(last)).
+		return session.Errorf(session.Invalid,
+			"%.60q is not the id of an event: an id looks like %s, and 0 means the oldest event kept", wanted, l.name(last)).
 			At("Last-Event-ID", "not the id of an event")
 	}
 	detail := ""
@@ -119,20 +120,23 @@ func (l *listener) begin(ctx context.Context, wanted string) error {
 	return nil
 }
 
-const olderDatabase = "this database is older than the event, perhaps restored from a backup; the stream continues from now: reload what you follow"
+const olderDatabase = "this database is older than the event, perhaps restored from a backup; " +
+	"the stream continues from now: reload what you follow"
 
 // next reads the events after the position, at most a page. It also reads the one at the position: back reports
 // that the database went back, because a backup was restored or a server took over that lacks the last writes.
 // Ids are used again then. The event may also be missing because it is old, or of a purged session.
 func (l *listener) next(ctx context.Context) (events []session.Event, back bool, err error) {
-	events, err = l.server.Store.EventsAfter(session.WithoutScope(ctx), l.at-1, feedPage) // send leaves out those of others
+	// send leaves out those of others
+	events, err = l.server.Store.EventsAfter(session.WithoutScope(ctx), l.at-1, feedPage)
 	switch {
 	case err != nil:
 	case len(events) == 0:
 		back, err = l.server.Store.EventsWentBack(ctx, l.at)
 	case events[0].RowID == l.at:
 		known := l.last.RowID == l.at
-		back = known && (events[0].SessionID != l.last.SessionID || events[0].Type != l.last.Type || !events[0].CreatedAt.Equal(l.last.CreatedAt.Time))
+		back = known && (events[0].SessionID != l.last.SessionID || events[0].Type != l.last.Type ||
+			!events[0].CreatedAt.Equal(l.last.CreatedAt.Time))
 		l.last, events = events[0], events[1:]
 	}
 	return events, back, err

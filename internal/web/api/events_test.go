@@ -239,7 +239,8 @@ func TestListenersAreToldThatTheDatabaseWentBack(t *testing.T) {
 			}
 			k.say(id, "user", "new")
 			gap := l.want("gap")
-			if gap["requested"] != lost || !strings.Contains(fmt.Sprint(gap["detail"]), "older than the event") || gap["resume"] != l.id {
+			if gap["requested"] != lost || !strings.Contains(fmt.Sprint(gap["detail"]), "older than the event") ||
+				gap["resume"] != l.id {
 				t.Errorf("%v", gap)
 			}
 			k.say(id, "user", "newer")

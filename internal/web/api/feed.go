@@ -11,8 +11,9 @@ import (
 // Feed wakes the listeners of a store's outbox. Each reads it from the database, at its own pace from its own
 // position: there is no queue per listener.
 type Feed struct {
-	Pulse  time.Duration // between two heartbeats; 0: 15 s
-	MaxLag int64         // events that a listener may fall behind after it was up to date; then its stream is closed; 0: 10,000
+	Pulse time.Duration // between two heartbeats; 0: 15 s
+	// events that a listener may fall behind after it was up to date; then its stream is closed; 0: 10,000
+	MaxLag int64
 
 	mu        sync.Mutex
 	wake      chan struct{} // closed at the next nudge
@@ -56,9 +57,12 @@ func (f *Feed) enter(ctx context.Context) (leave func(), err error) {
 	defer f.mu.Unlock()
 	switch {
 	case f.listeners == maxListeners:
-		return nil, session.Errorf(session.Busy, "%d clients listen already, which is the limit: close one, or retry", maxListeners)
+		return nil, session.Errorf(session.Busy, "%d clients listen already, which is the limit: close one, or retry",
+			maxListeners)
 	case limited && f.byOwner[scope.Owner] == maxOfToken:
-		return nil, session.Errorf(session.Busy, "%d clients listen already with the tokens of %s, which is their limit: close one, or retry", maxOfToken, scope.Owner)
+		return nil, session.Errorf(session.Busy,
+			"%d clients listen already with the tokens of %s, which is their limit: close one, or retry", maxOfToken,
+			scope.Owner)
 	}
 	f.listeners++
 	if limited {

@@ -10,7 +10,10 @@ func TestFilesAreFollowedToTheirConversations(t *testing.T) {
 	call := func(id, tool, arguments string) {
 		t.Helper()
 		k.want(201, k.do("POST", "/v1/sessions/"+id+"/messages", map[string]any{"messages": []any{map[string]any{
-			"role": "assistant", "parts": []any{map[string]any{"kind": "tool_call", "call_id": "c", "tool_name": tool, "arguments": arguments}},
+			"role": "assistant", "parts": []any{map[string]any{
+				"kind": "tool_call", "call_id": "c", "tool_name": tool,
+				"arguments": arguments,
+			}},
 		}}}))
 	}
 	first, second := k.session(`{"title":"first","directory":"/p"}`), k.session(`{"title":"second"}`)
@@ -19,7 +22,8 @@ func TestFilesAreFollowedToTheirConversations(t *testing.T) {
 	call(second, "read", `{"path":"/p/sub/c.go"}`)
 	r := k.want(200, k.do("GET", "/v1/files?path=/p/a%20b.go", nil))
 	if r.text("data.0.session.id") != second || r.text("data.1.session.title") != "first" || r.at("data.2") != nil ||
-		r.text("data.0.last.message_id") != second+".1" || r.text("data.0.last.op") != "edit" || fmt.Sprint(r.at("data.1.ops.read")) != "1" {
+		r.text("data.0.last.message_id") != second+".1" || r.text("data.0.last.op") != "edit" ||
+		fmt.Sprint(r.at("data.1.ops.read")) != "1" {
 		t.Errorf("%s", r.raw)
 	}
 	for query, want := range map[string]int{
@@ -41,7 +45,8 @@ func TestFilesRefuseWhatIsNoPath(t *testing.T) {
 	k := newKit(t, nil)
 	for query, status := range map[string]int{
 		"": 422, "path=": 422, "path=a.go": 422, "path=./a.go": 422, "path=~/a.go": 422, "path=%ff": 422, "path=/a%00b": 422,
-		"path=/p&op=look": 422, "path=/p&limit=0": 422, "path=/p&limit=5000": 422, "path=/p&order=up": 422, "path=/p&cursor=x": 422, "path=/p&paths=1": 422,
+		"path=/p&op=look": 422, "path=/p&limit=0": 422, "path=/p&limit=5000": 422, "path=/p&order=up": 422,
+		"path=/p&cursor=x": 422, "path=/p&paths=1": 422,
 	} {
 		r := k.want(status, k.do("GET", "/v1/files?"+query, nil))
 		if r.at("code") == nil {

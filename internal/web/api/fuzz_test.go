@@ -12,15 +12,20 @@ import (
 // Whatever a body holds, it is read, or refused with one of two codes.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
-		``, `{}`, `null`, `[]`, `{"title":"x","metadata":{"a":[1,{"b":null}]},"window":5}`, `{"title":"\ud800"}`, `{"expect_head":null,"parent":"20260211_001.42"}`,
+		``, `{}`, `null`, `[]`, `{"title":"x","metadata":{"a":[1,{"b":null}]},"window":5}`, `{"title":"\ud800"}`,
+		`{"expect_head":null,"parent":"20260211_001.42"}`,
 		`{"messages":[{"role":"user","content":"x"}],"initial":[{"kind":"text","text":"x"}],"tools":[],"call":{"usage":{}}}`, `{"initial":[{"type":"text","text":"x"}]}`, "\xff", `{"a":`,
 		`{"settings":{"fraction":7},"volatile":"\u0000","created_at":"2026-02-11T10:00:00Z"}`,
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, into := range []any{new(newSessionBody), new(sessionPatchBody), new(appendBody), new(turnBody), new(compactBody), new(callBody), new(sqlBody)} {
-			if code := session.CodeOf(decodeBody(raw, into)); code != "" && code != session.Malformed && code != session.Invalid {
+		for _, into := range []any{
+			new(newSessionBody), new(sessionPatchBody), new(appendBody), new(turnBody),
+			new(compactBody), new(callBody), new(sqlBody),
+		} {
+			if code := session.CodeOf(decodeBody(raw, into)); code != "" && code != session.Malformed &&
+				code != session.Invalid {
 				t.Errorf("%T: code %s", into, code)
 			}
 		}

@@ -38,14 +38,16 @@ func (s *Server) answerHook(ctx context.Context, in *hookInput) (*output[hookVie
 		return nil, err
 	}
 	if string(b.Settings) != s.HookSettings {
-		return nil, session.Errorf(session.Conflict, "this daemon, version %s, has another version, database or settings than the command", s.Version.Version)
+		return nil, session.Errorf(session.Conflict,
+			"this daemon, version %s, has another version, database or settings than the command", s.Version.Version)
 	}
 	m := past.Memory{
 		Store: s.Store, Index: s.Search, Count: tokens.Reference().Text, Now: s.Now, Givers: s.Routing.Givers,
 		Scope: past.NewScope([]string{string(b.Directory)}, s.ExcludeProjects),
 	}
 	said, err := m.Answer(ctx, session.Source(b.Program), past.Event{
-		Session: string(b.Session), Directory: string(b.Directory), Name: b.Event, Source: b.Source, Prompt: string(b.Prompt), File: string(b.File),
+		Session: string(b.Session), Directory: string(b.Directory), Name: b.Event, Source: b.Source, Prompt: string(b.Prompt),
+		File: string(b.File),
 	})
 	return reply(hookView{said, s.Version.Version}, err)
 }

@@ -41,7 +41,8 @@ func (in *Keyed) parseKey(ctx context.Context, body []byte) error {
 		return nil
 	}
 	if len(in.IdempotencyKey) > maxKey {
-		return session.Errorf(session.Invalid, "the Idempotency-Key has %d bytes; the limit is %d", len(in.IdempotencyKey), maxKey).
+		return session.Errorf(session.Invalid, "the Idempotency-Key has %d bytes; the limit is %d", len(in.IdempotencyKey),
+			maxKey).
 			At("Idempotency-Key", "too long")
 	}
 	key := in.IdempotencyKey
@@ -67,7 +68,8 @@ func (in *Conditional) parseRevision() error {
 	}
 	n, err := strconv.ParseInt(strings.Trim(tag, `"`), 10, 64)
 	if err != nil || n < 1 {
-		return session.Errorf(session.Invalid, "the If-Match header is not an ETag of this API: one looks like \"7\"").At("If-Match", "not an ETag")
+		return session.Errorf(session.Invalid,
+			"the If-Match header is not an ETag of this API: one looks like \"7\"").At("If-Match", "not an ETag")
 	}
 	in.ifRevision = &n
 	return nil

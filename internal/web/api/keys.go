@@ -32,7 +32,9 @@ type KeyView struct {
 }
 
 // Keys returns the rows of a list of keys; now decides whether they are stale. It writes nothing.
-func Keys(ctx context.Context, s *store.Store, rules *routing.Config, catalogue Catalogue, now time.Time, keys []store.Key) ([]KeyView, error) {
+func Keys(ctx context.Context, s *store.Store, rules *routing.Config, catalogue Catalogue, now time.Time,
+	keys []store.Key,
+) ([]KeyView, error) {
 	rows := make([]KeyView, len(keys))
 	for i := range keys {
 		k := &keys[i]
@@ -68,7 +70,8 @@ func keyRow(k *store.Key, rules *routing.Config, now time.Time) KeyView {
 	if zone == nil {
 		zone = time.UTC
 	}
-	fresh := rules.Reset.Policy(class.Type, cmp.Or(class.Channel, names.Channel)).Fresh(now, inbound.Time, sess.ActiveAt.Time, zone)
+	fresh := rules.Reset.Policy(class.Type, cmp.Or(class.Channel, names.Channel)).Fresh(now, inbound.Time,
+		sess.ActiveAt.Time, zone)
 	title := string(sess.ID) // which says the day already
 	if given != "" || names.Subject != "" || sess.Title != "" {
 		title = routing.Title(given, names.Subject, sess.Title, title, sess.UpdatedAt.Time)
@@ -88,7 +91,8 @@ func namesOf(metadata session.JSON) routing.Names {
 		return n
 	}
 	for field, to := range map[string]any{
-		"displayName": &n.DisplayName, "label": &n.Label, "subject": &n.Subject, "groupChannel": &n.GroupChannel, "space": &n.Space,
+		"displayName": &n.DisplayName, "label": &n.Label, "subject": &n.Subject, "groupChannel": &n.GroupChannel,
+		"space":   &n.Space,
 		"groupId": &n.GroupID, "channel": &n.Channel, "chatType": &n.ChatType, "origin": &n.Origin,
 	} {
 		if raw, there := members[field]; there {
@@ -106,8 +110,9 @@ func countersOf(steps []store.CounterStep) *routing.Counters {
 		switch {
 		case s.Call != nil:
 			c.Report(routing.Usage{
-				Input: s.Call.InputTokens, Output: s.Call.OutputTokens, CacheRead: s.Call.CacheReadTokens, CacheWrite: s.Call.CacheWriteTokens,
-				Provider: s.Call.Provider, Model: s.Call.Model,
+				Input: s.Call.InputTokens, Output: s.Call.OutputTokens, CacheRead: s.Call.CacheReadTokens,
+				CacheWrite: s.Call.CacheWriteTokens,
+				Provider:   s.Call.Provider, Model: s.Call.Model,
 			})
 		case s.Compaction != nil:
 			after := &s.Compaction.TokensAfter

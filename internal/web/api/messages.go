@@ -63,7 +63,8 @@ func (s *Server) appendMessages(ctx context.Context, in *appendInput) (*output[a
 	b := &in.value
 	isOutput := b.Messages != nil && b.Dialect == dialect.OpenAIResponses && !b.Parent.given // a reply's output may be []
 	if len(b.Messages) == 0 && !isOutput {
-		return nil, session.Errorf(session.Invalid, "messages is empty: send at least one message").At("messages", "must not be empty")
+		return nil, session.Errorf(session.Invalid, "messages is empty: send at least one message").At("messages",
+			"must not be empty")
 	}
 	view, err := s.append(ctx, in.ID, b, in.idem)
 	if err != nil {
@@ -95,7 +96,8 @@ func nameMaker(msgs []session.Message, call *session.Call) {
 // Conflict (with the head).
 func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem *store.Idempotency) (*appended, error) {
 	if len(b.Messages) > maxMessages {
-		return nil, session.Errorf(session.TooLarge, "messages has %d elements; the limit of one request is %d", len(b.Messages), maxMessages).
+		return nil, session.Errorf(session.TooLarge, "messages has %d elements; the limit of one request is %d",
+			len(b.Messages), maxMessages).
 			At("messages", "at most %d", maxMessages)
 	}
 	var decoded dialect.Decoded
@@ -114,7 +116,8 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 		in.ExpectHead = &store.ExpectHead{Ref: b.ExpectHead.in(id)}
 	}
 	if b.Parent.null {
-		return nil, session.Errorf(session.Invalid, "parent is null: name the message to append after, or leave parent out").At("parent", "must name a message")
+		return nil, session.Errorf(session.Invalid,
+			"parent is null: name the message to append after, or leave parent out").At("parent", "must name a message")
 	}
 	in.Parent = b.Parent.in(id)
 	if b.Call != nil {
@@ -137,7 +140,8 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 	if s.Reported != nil && !done.Replayed && in.Call != nil && in.Call.ContextID != nil {
 		s.Reported(id)
 	}
-	if s.Answered != nil && !done.Replayed && done.Session.TitleSource == "first_message" && done.Session.LastSeq <= earlyOn && hasReply(done.Messages) {
+	if s.Answered != nil && !done.Replayed && done.Session.TitleSource == "first_message" &&
+		done.Session.LastSeq <= earlyOn && hasReply(done.Messages) {
 		s.Answered(id)
 	}
 	view := &appended{done: done, appendedView: appendedView{
@@ -255,7 +259,10 @@ func (m messageItem) MarshalJSON() ([]byte, error) {
 func (messageItem) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Description: "A message; with ?dialect= in the provider's form",
-		AnyOf:       []*huma.Schema{r.Schema(reflect.TypeFor[messageView](), true, "Message"), {Type: huma.TypeObject, AdditionalProperties: true}},
+		AnyOf: []*huma.Schema{
+			r.Schema(reflect.TypeFor[messageView](), true, "Message"),
+			{Type: huma.TypeObject, AdditionalProperties: true},
+		},
 	}
 }
 
@@ -330,7 +337,9 @@ func bound(id session.ID, field, value string, seq *int64, ref **session.Message
 	case err != nil && field == "cursor":
 		return errCursor()
 	case err != nil:
-		return session.Errorf(session.Invalid, "%s names no message: write a seq of this session, or an id like 20260211_001.42", field).At(field, "not a seq or an id")
+		return session.Errorf(session.Invalid,
+			"%s names no message: write a seq of this session, or an id like 20260211_001.42", field).At(field,
+			"not a seq or an id")
 	case named.Session == id:
 		*seq = named.Seq
 	default:
@@ -340,7 +349,10 @@ func bound(id session.ID, field, value string, seq *int64, ref **session.Message
 }
 
 func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*listOutput[messageItem], error) {
-	page := store.MessagePage{Limit: in.Limit, Descending: in.Order == "desc", All: in.Path == "all", Reserve: s.reserveLarge}
+	page := store.MessagePage{
+		Limit: in.Limit, Descending: in.Order == "desc", All: in.Path == "all",
+		Reserve: s.reserveLarge,
+	}
 	if err := bound(in.ID, "after", in.After, &page.After, &page.AfterRef); err != nil {
 		return nil, err
 	}
@@ -388,7 +400,8 @@ func (in *InMessage) parsePath() error {
 		named = string(in.ID) + "." + named
 	}
 	if in.ref, err = session.ParseRef(named); err != nil {
-		return session.Errorf(session.NotFound, "no message has this name: a seq counts from 1, and an id looks like 20260211_001.42")
+		return session.Errorf(session.NotFound,
+			"no message has this name: a seq counts from 1, and an id looks like 20260211_001.42")
 	}
 	return nil
 }
@@ -408,7 +421,8 @@ func (s *Server) getMessage(ctx context.Context, in *getMessageInput) (*output[m
 		return nil, err
 	}
 	if len(data) != 1 {
-		return nil, session.Errorf(session.Invalid, "message %s is not a single message in dialect %q: read the list", in.ref, in.Dialect).At("dialect", "not one message in it")
+		return nil, session.Errorf(session.Invalid, "message %s is not a single message in dialect %q: read the list", in.ref,
+			in.Dialect).At("dialect", "not one message in it")
 	}
 	return reply(data[0], nil)
 }

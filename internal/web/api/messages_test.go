@@ -28,8 +28,10 @@ func TestMessagesComeBackAsTheyWentIn(t *testing.T) {
 		{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{ \"path\": \"<a>\" }"}}],"own_field":{"deep":[1,2]}},
 		{"role":"tool","tool_call_id":"c1","content":"inside"}]`
 	r := k.want(201, k.do("POST", path, `{"messages":`+sent+`}`))
-	if r.text("messages.2.id") != id+".3" || r.at("messages.2.seq") != 3.0 || r.text("head") != id+".3" || r.at("revision") == nil ||
-		r.at("messages.0.parent") != nil || r.text("messages.1.parent") != id+".1" || r.at("messages.1.tokens") == 0.0 || r.at("context_tokens") == 0.0 {
+	if r.text("messages.2.id") != id+".3" || r.at("messages.2.seq") != 3.0 || r.text("head") != id+".3" ||
+		r.at("revision") == nil ||
+		r.at("messages.0.parent") != nil || r.text("messages.1.parent") != id+".1" ||
+		r.at("messages.1.tokens") == 0.0 || r.at("context_tokens") == 0.0 {
 		t.Errorf("%s", r.raw)
 	}
 	back := k.want(200, k.do("GET", path+"?dialect=openai.chat", nil))
@@ -39,7 +41,8 @@ func TestMessagesComeBackAsTheyWentIn(t *testing.T) {
 		t.Errorf("came back as %s", back.raw)
 	}
 	own := k.want(200, k.do("GET", path, nil))
-	if own.text("data.2.content") != "inside" || own.text("data.1.parts.0.arguments") != `{ "path": "<a>" }` || own.text("data.1.origin") != "model" || own.text("data.0.id") != id+".1" {
+	if own.text("data.2.content") != "inside" || own.text("data.1.parts.0.arguments") != `{ "path": "<a>" }` ||
+		own.text("data.1.origin") != "model" || own.text("data.0.id") != id+".1" {
 		t.Errorf("%s", own.raw)
 	}
 	one := k.want(200, k.do("GET", path+"/3", nil))
@@ -59,7 +62,8 @@ func TestNativeMessages(t *testing.T) {
 		"created_at":"2026-01-01T00:00:00Z"},{"role":"assistant","parts":[{"kind":"reasoning","text":"hm"},{"kind":"text","text":"yes"}],"finish":"stop"}]}`))
 	r := k.want(200, k.do("GET", path, nil))
 	if r.text("data.0.origin") != "program" || r.text("data.0.external_id") != "e1" || r.at("data.0.display") != false ||
-		r.text("data.0.created_at") != "2026-01-01T00:00:00.000Z" || r.text("data.1.finish") != "stop" || r.text("data.1.content") != "yes" {
+		r.text("data.0.created_at") != "2026-01-01T00:00:00.000Z" || r.text("data.1.finish") != "stop" ||
+		r.text("data.1.content") != "yes" {
 		t.Errorf("%s", r.raw)
 	}
 	// What was read can be appended again.
@@ -67,7 +71,8 @@ func TestNativeMessages(t *testing.T) {
 	testkit.Check(t, json.Unmarshal([]byte(r.raw), &page))
 	other := "/v1/sessions/" + k.session(nil) + "/messages"
 	k.want(201, k.do("POST", other, map[string]any{"messages": page.Data, "dialect": "native"}))
-	if again := k.want(200, k.do("GET", other, nil)); again.text("data.0.content") != "hi" || again.text("data.1.content") != "yes" {
+	if again := k.want(200, k.do("GET", other, nil)); again.text("data.0.content") != "hi" ||
+		again.text("data.1.content") != "yes" {
 		t.Errorf("%s", again.raw)
 	}
 }
@@ -114,7 +119,10 @@ func TestExpectHeadComparesAndSets(t *testing.T) {
 	path := "/v1/sessions/" + id + "/messages"
 	with := func(field string) string { return `{"messages":[{"role":"user","content":"x"}]` + field + `}` }
 	k.want(201, k.do("POST", path, with(`,"expect_head":null`)))
-	for _, stale := range []string{`,"expect_head":null`, `,"expect_head":7`, `,"expect_head":"` + id + `.7"`, `,"expect_head":"20200101_001.1"`} {
+	for _, stale := range []string{
+		`,"expect_head":null`, `,"expect_head":7`, `,"expect_head":"` + id + `.7"`,
+		`,"expect_head":"20200101_001.1"`,
+	} {
 		r := k.want(409, k.do("POST", path, with(stale)))
 		if r.text("code") != "conflict" || r.text("head") != id+".1" || !strings.Contains(r.text("detail"), id+".1") {
 			t.Errorf("%s: %s", stale, r.raw)
@@ -150,8 +158,12 @@ func TestParentMovesTheHead(t *testing.T) {
 		t.Errorf("all: %s", r.raw)
 	}
 	k.want(201, k.do("POST", path, `{"parent":"`+id+`.3","messages":[{"role":"user","content":"four"}]}`))
-	for _, bad := range []string{`99`, `"` + id + `.99"`, `"20200101_001.1"`, `0`, `-1`, `1.5`, `"x"`, `{}`, `true`, `null`} {
-		if r := k.want(422, k.do("POST", path, `{"parent":`+bad+`,"messages":[{"role":"user","content":"x"}]}`)); r.text("errors.0.path") != "parent" {
+	for _, bad := range []string{
+		`99`, `"` + id + `.99"`, `"20200101_001.1"`, `0`, `-1`, `1.5`, `"x"`, `{}`, `true`,
+		`null`,
+	} {
+		if r := k.want(422, k.do("POST", path,
+			`{"parent":`+bad+`,"messages":[{"role":"user","content":"x"}]}`)); r.text("errors.0.path") != "parent" {
 			t.Errorf("%s: %s", bad, r.raw)
 		}
 	}
@@ -185,7 +197,8 @@ func TestLongTextIsReadWhole(t *testing.T) {
 	id := k.session(nil)
 	long := strings.Repeat("äöü ", 50_000)
 	k.say(id, "user", long)
-	if got := k.do("GET", "/v1/sessions/"+id+"/messages/1", nil); got.text("content") != long || got.text("parts.0.text") != long {
+	if got := k.do("GET", "/v1/sessions/"+id+"/messages/1", nil); got.text("content") != long ||
+		got.text("parts.0.text") != long {
 		t.Error("a long text came back otherwise")
 	}
 }
@@ -246,11 +259,15 @@ func TestLongTextsComeBackWhole(t *testing.T) {
 	second := strings.Repeat("and more\n", 100_000)
 	k.want(201, k.do("POST", "/v1/sessions/"+id+"/messages", map[string]any{"messages": []any{
 		map[string]any{"role": "user", "content": "short"},
-		map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": first}, map[string]any{"type": "text", "text": second}}},
+		map[string]any{"role": "user", "content": []any{
+			map[string]any{"type": "text", "text": first},
+			map[string]any{"type": "text", "text": second},
+		}},
 	}}))
 	for path, at := range map[string]string{"": "data.1.", "/2": ""} {
 		r := k.want(200, k.do("GET", "/v1/sessions/"+id+"/messages"+path, nil))
-		if r.text(at+"content") != first+"\n"+second || r.text(at+"parts.0.text") != first || r.text(at+"parts.1.text") != second {
+		if r.text(at+"content") != first+"\n"+second || r.text(at+"parts.0.text") != first ||
+			r.text(at+"parts.1.text") != second {
 			t.Errorf("%q: it came as %.200s", path, r.raw)
 		}
 		if !strings.Contains(r.raw, string(session.JSONOf(first))) {
@@ -302,7 +319,8 @@ func TestListCarriesATextOnce(t *testing.T) {
 	if strings.Count(r.raw, long) != 1 || r.text("data.0.content") != long || r.text("data.0.parts.0.kind") != "text" {
 		t.Errorf("the text is there %d times", strings.Count(r.raw, long))
 	}
-	if r.text("data.1.content") != "one\ntwo" || r.text("data.1.parts.0.text") != "one" || r.text("data.1.parts.1.text") != "two" {
+	if r.text("data.1.content") != "one\ntwo" || r.text("data.1.parts.0.text") != "one" ||
+		r.text("data.1.parts.1.text") != "two" {
 		t.Errorf("two texts: %v", r.at("data.1"))
 	}
 	one := k.want(200, k.do("GET", "/v1/sessions/"+id+"/messages/1", nil))

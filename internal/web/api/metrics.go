@@ -76,19 +76,22 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 		accepts = 1
 	}
 	gauge(accepts, "accepts_writes", "1 while the database accepts writes, 0 while /readyz fails.")
-	send(prometheus.CounterValue, float64(s.Store.FailedWrites()), "failed_writes_total", "Writes that failed because of the disk or the database file.", nil)
+	send(prometheus.CounterValue, float64(s.Store.FailedWrites()), "failed_writes_total",
+		"Writes that failed because of the disk or the database file.", nil)
 	disk := s.Store.Disk()
 	gauge(float64(disk.Database), "database_bytes", "Size of sessions.db.")
 	gauge(float64(disk.Log), "wal_bytes", "Size of its write-ahead log.")
 	gauge(float64(disk.Free), "disk_free_bytes", "Free space of its file system.")
 	if at := engine.NewestBackup(s.BackupDir); !at.IsZero() {
-		gauge(max(0, s.Now().Sub(at).Seconds()), "backup_age_seconds", "Age of the newest backup in the backup folder; absent without one.")
+		gauge(max(0, s.Now().Sub(at).Seconds()), "backup_age_seconds",
+			"Age of the newest backup in the backup folder; absent without one.")
 	}
 	last, err := s.Store.LastMessageID(ctx)
 	if err == nil {
 		var mark int64
 		mark, err = s.Search.Mark(ctx)
-		gauge(max(0, float64(last-mark)), "index_lag_messages", "Messages that the search index lacks, at most; searches read the newest of them.")
+		gauge(max(0, float64(last-mark)), "index_lag_messages",
+			"Messages that the search index lacks, at most; searches read the newest of them.")
 	}
 	counter := func(v float64, name, help string, labels prometheus.Labels) {
 		send(prometheus.CounterValue, v, name, help, labels)
@@ -99,7 +102,9 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 }
 
 // ledger counts compactions and model calls.
-func (s stored) ledger(ctx context.Context, counter func(v float64, name, help string, labels prometheus.Labels)) error {
+func (s stored) ledger(ctx context.Context,
+	counter func(v float64, name, help string, labels prometheus.Labels),
+) error {
 	compactions, err := s.Store.CompactionTotals(ctx)
 	if err != nil {
 		return err
@@ -107,7 +112,8 @@ func (s stored) ledger(ctx context.Context, counter func(v float64, name, help s
 	for _, c := range compactions {
 		labels := prometheus.Labels{"status": string(c.Status), "strategy": string(c.Strategy), "trigger": string(c.Trigger)}
 		counter(float64(c.Count), "compactions_total", "Compactions by outcome.", labels)
-		counter(float64(c.SavedTokens), "compaction_saved_tokens_total", "Tokens that compactions removed from contexts.", labels)
+		counter(float64(c.SavedTokens), "compaction_saved_tokens_total", "Tokens that compactions removed from contexts.",
+			labels)
 		counter(float64(c.DurationMS)/1e3, "compaction_seconds_total", "Time spent on compactions.", labels)
 	}
 	calls, err := s.Store.CallTotals(ctx)
@@ -117,7 +123,8 @@ func (s stored) ledger(ctx context.Context, counter func(v float64, name, help s
 	for _, c := range calls {
 		labels := prometheus.Labels{"purpose": string(c.Purpose), "status": c.Status}
 		counter(float64(c.Count), "model_calls_total", "Calls in the ledger by purpose.", labels)
-		counter(float64(c.CostNanoUSD)/1e9, "model_cost_usd_total", "Cost of the calls in the ledger whose price is known.", labels)
+		counter(float64(c.CostNanoUSD)/1e9, "model_cost_usd_total", "Cost of the calls in the ledger whose price is known.",
+			labels)
 	}
 	return nil
 }

@@ -51,7 +51,8 @@ func document(api huma.API) []byte {
 	components, _ := doc["components"].(map[string]any)
 	named, _ := components["schemas"].(map[string]any)
 	for name, schema := range named {
-		if object, ok := schema.(map[string]any); ok && !strings.HasSuffix(name, requestSuffix) && object["additionalProperties"] == false {
+		if object, ok := schema.(map[string]any); ok && !strings.HasSuffix(name, requestSuffix) &&
+			object["additionalProperties"] == false {
 			delete(object, "additionalProperties") // answers may grow; requests are strict
 		}
 	}
@@ -122,7 +123,8 @@ func setType(name string, field map[string]any) {
 // of the system text, "" for none.
 func requestShape(dialect, messages, system string) map[string]any {
 	properties := map[string]any{messages: map[string]any{
-		"type": "array", "items": map[string]any{"type": "object", "additionalProperties": true}, "description": "The conversation, in the provider's form",
+		"type": "array", "items": map[string]any{"type": "object", "additionalProperties": true},
+		"description": "The conversation, in the provider's form",
 	}}
 	if system != "" {
 		properties[system] = map[string]any{"description": "The system text, in the provider's form"}

@@ -56,7 +56,8 @@ func TestOpenAPIDescribesProblems(t *testing.T) {
 			t.Errorf("the document speaks of %q", word)
 		}
 	}
-	if ref := doc.at("paths./v1/sessions/{id}/messages.post.requestBody.content.application/json.schema.$ref"); ref != "#/components/schemas/AppendRequest" {
+	ref := doc.at("paths./v1/sessions/{id}/messages.post.requestBody.content.application/json.schema.$ref")
+	if ref != "#/components/schemas/AppendRequest" {
 		t.Errorf("body of an append: %v", ref)
 	}
 }

@@ -22,7 +22,8 @@ func newRival(t *testing.T, word string) rival {
 	r := rival{k: k, eve: k.as(eve), anas: "20260211_003", forked: "20260211_004"}
 	r.hers = r.eve.want(201, r.eve.do("POST", "/v1/sessions", `{"title":"my plan","directory":"/home/eve/proj","metadata":{"u":"1"}}`)).text("id")
 	for i := range 6 {
-		r.eve.say(r.hers, "user", fmt.Sprint("The harbour has berth ", i, " quagga dodo tapir and wobble", strings.Repeat(" grass", 60)))
+		r.eve.say(r.hers, "user", fmt.Sprint("The harbour has berth ", i, " quagga dodo tapir and wobble",
+			strings.Repeat(" grass", 60)))
 		r.eve.say(r.hers, "assistant", "It has a crane and a ship.")
 	}
 	keyed.want(201, keyed.do("POST", "/v1/route", `{"key":"agent:eve:main","text":"hi"}`))
@@ -71,23 +72,34 @@ func (r rival) ask(method, path, body string) string {
 func TestAnswersDependOnNoOtherOwner(t *testing.T) {
 	var paths []string
 	for _, query := range []string{
-		"quagga", "quagg*", "quagga+berth", "quaga", "qagga", "harbour+quagga", "%22quagga+eat%22", "census", "aardvark", "hay", "haay", "wobble", "crane",
-		"quaggafood", "hay+grass", "what+does+the+quagga+eat%3F", "berth+-quagga", "berth+key:agent:ana:quagga", "berth+project:/zoo", "ship+session:ANAS",
-		"ship+source:pi", "ship+tool:write_file", "hay+role:assistant", "hay+after:30d", "write_file", "tool:write_file+zoo", "hay+in:zoo",
+		"quagga", "quagg*", "quagga+berth", "quaga", "qagga", "harbour+quagga", "%22quagga+eat%22", "census", "aardvark",
+		"hay", "haay", "wobble", "crane",
+		"quaggafood", "hay+grass", "what+does+the+quagga+eat%3F", "berth+-quagga", "berth+key:agent:ana:quagga",
+		"berth+project:/zoo", "ship+session:ANAS",
+		"ship+source:pi", "ship+tool:write_file", "hay+role:assistant", "hay+after:30d", "write_file", "tool:write_file+zoo",
+		"hay+in:zoo",
 	} {
-		for _, how := range []string{"", "&group=session", "&order=newest", "&expand=2", "&order=newest&group=session", "&session=HERS"} {
+		for _, how := range []string{
+			"", "&group=session", "&order=newest", "&expand=2", "&order=newest&group=session",
+			"&session=HERS",
+		} {
 			paths = append(paths, "/v1/search?q="+query+how)
 		}
 	}
 	for _, query := range []string{
-		"", "q=quagga", "q=census", "metadata.u=quagga", "key=agent:ana:quagga", "project=/zoo", "parent_id=ANAS", "owner=ana", "owner=eve", "trash=true",
+		"", "q=quagga", "q=census", "metadata.u=quagga", "key=agent:ana:quagga", "project=/zoo", "parent_id=ANAS",
+		"owner=ana", "owner=eve", "trash=true",
 		"archived=true", "source=codex", "host=x", "model=gpt-4o", "directory=/zoo", "limit=1",
 	} {
 		paths = append(paths, "/v1/sessions?"+query)
 	}
-	paths = append(paths, "/v1/keys", "/v1/keys?q=quagga", "/v1/keys/agent:ana:quagga", "/v1/keys/agent:eve:main", "/v1/files?path=/zoo/quagga", "/v1/files?path=/zoo",
+	paths = append(paths, "/v1/keys", "/v1/keys?q=quagga", "/v1/keys/agent:ana:quagga", "/v1/keys/agent:eve:main",
+		"/v1/files?path=/zoo/quagga", "/v1/files?path=/zoo",
 		"/v1/usage", "/v1/queries", "/healthz", "/readyz")
-	for _, below := range []string{"", "/messages", "/messages/1", "/tree", "/context?dialect=openai.chat", "/compactions", "/calls", "/states", "/states/todos", "/export?format=md"} {
+	for _, below := range []string{
+		"", "/messages", "/messages/1", "/tree", "/context?dialect=openai.chat", "/compactions",
+		"/calls", "/states", "/states/todos", "/export?format=md",
+	} {
 		paths = append(paths, "/v1/sessions/HERS"+below, "/v1/sessions/ANAS"+below, "/v1/sessions/FORKED"+below)
 	}
 	worlds := []string{"quagga", "aardvark", ""}
@@ -183,7 +195,11 @@ func TestNamesOfOthersAreAnsweredAsUnknownOnes(t *testing.T) {
 		t.Error("something was stored")
 	}
 	// A token that may not begin a key does not learn whether it is another owner's or none's.
-	for _, scope := range []session.Scope{eve, {Owner: "eve", Key: "agent:eve:"}, {Owner: "eve", Source: session.SourceCodex}} {
+	for _, scope := range []session.Scope{
+		eve,
+		{Owner: "eve", Key: "agent:eve:"},
+		{Owner: "eve", Source: session.SourceCodex},
+	} {
 		r.eve.handler = r.k.as(scope).handler
 		for path, body := range map[string]string{"/v1/route": `{"key":"KEY","text":"hi"}`, "/v1/sessions": `{"key":"KEY"}`} {
 			ask := func(key string) string {

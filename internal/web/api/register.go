@@ -39,7 +39,8 @@ type option func(*huma.Operation)
 func status(code int) option { return func(op *huma.Operation) { op.DefaultStatus = code } }
 
 // limit sets the size of the largest body, in bytes.
-func limit(n int64) option { return func(op *huma.Operation) { op.MaxBodyBytes = n + 1 } } // the framework's own is exclusive
+// the framework's own is exclusive
+func limit(n int64) option { return func(op *huma.Operation) { op.MaxBodyBytes = n + 1 } }
 
 // memory sets how many bytes an answer reserves before it is made. Without it a GET reserves smallAnswer, and all
 // other routes nothing: appends and turns never wait.
@@ -85,7 +86,9 @@ func anyQuery(name, description string) option {
 }
 
 // handle builds a line of the route table.
-func handle[I, O any](method, path string, handler func(context.Context, *I) (*O, error), summary string, opts ...option) route {
+func handle[I, O any](method, path string, handler func(context.Context, *I) (*O, error), summary string,
+	opts ...option,
+) route {
 	op := huma.Operation{
 		Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), Tags: []string{tag(path)},
 		MaxBodyBytes: smallBody + 1, BodyReadTimeout: bodyTime, SkipValidateBody: true, RejectUnknownQueryParameters: true,
@@ -163,15 +166,16 @@ func (s *Server) reserveLarge(ctx context.Context, bytes int64) error {
 	return s.reserve(ctx, largeCopies*bytes)
 }
 
-// permit decides what a named token may do, for every route: what is of the whole database is not for it, and a session in
-// the path must be within its scope. Routes that list or create sessions get the scope from the context. Codes:
+// permit decides what a named token may do, for every route: what is of the whole database is not for it, and a session
+// in the path must be within its scope. Routes that list or create sessions get the scope from the context. Codes:
 // Forbidden, NotFound.
 func (s *Server) permit(ctx context.Context, op *huma.Operation, in any) error {
 	if _, limited := session.ScopeOf(ctx); !limited {
 		return nil
 	}
 	if op.Metadata["whole"] == true {
-		return session.Errorf(session.Forbidden, "this route is about the sessions of all owners: it needs the daemon's own token")
+		return session.Errorf(session.Forbidden,
+			"this route is about the sessions of all owners: it needs the daemon's own token")
 	}
 	at, ok := in.(interface{ sessionID() session.ID })
 	if !ok {
@@ -181,7 +185,8 @@ func (s *Server) permit(ctx context.Context, op *huma.Operation, in any) error {
 	if session.CodeOf(err) != session.NotFound || op.Method != http.MethodDelete {
 		return err
 	}
-	if _, whoever := s.Store.Session(session.WithoutScope(ctx), at.sessionID()); session.CodeOf(whoever) == session.NotFound {
+	if _, whoever := s.Store.Session(session.WithoutScope(ctx),
+		at.sessionID()); session.CodeOf(whoever) == session.NotFound {
 		return nil // nobody's: the handler says so, or repeats the answer of its purge
 	}
 	return err
@@ -219,11 +224,12 @@ func problems() map[string]*huma.Response {
 	}}
 	responses := map[string]*huma.Response{}
 	for name, description := range map[string]string{
-		"400":     "The body is not valid JSON (malformed)",
-		"401":     "The token is missing or wrong (unauthorized)",
-		"403":     "The token does not allow this, or the Host or Origin is foreign (forbidden)",
-		"404":     "The path names nothing that exists (not_found)",
-		"409":     "The state does not allow this: the head is another one, or two writes met (conflict, compaction_required)",
+		"400": "The body is not valid JSON (malformed)",
+		"401": "The token is missing or wrong (unauthorized)",
+		"403": "The token does not allow this, or the Host or Origin is foreign (forbidden)",
+		"404": "The path names nothing that exists (not_found)",
+		"409": "The state does not allow this: the head is another one, or two writes met (conflict, " +
+			"compaction_required)",
 		"412":     "The revision is not that of If-Match or If-None-Match (precondition_failed)",
 		"413":     "The body or a part of it is too large (too_large)",
 		"422":     "A field or a parameter is invalid; errors names it (invalid, does_not_fit)",
@@ -310,18 +316,27 @@ func tag(path string) string {
 
 // groups are the groups of nouns that are none themselves.
 var groups = map[string]string{
-	"untrash": "sessions", "export": "sessions", "turns": "contexts", "context": "contexts", "flushes": "contexts", "route": "keys",
-	"files": "search", "hook": "search", "sql": "queries", "calls": "usage", "backups": "service", "redo": "compactions", "sources": "compactions",
-	"pin": "messages", "label": "messages", "head": "trees", "fork": "trees", "tree": "trees",
+	"untrash": "sessions", "export": "sessions", "turns": "contexts", "context": "contexts", "flushes": "contexts",
+	"route": "keys",
+	"files": "search", "hook": "search", "sql": "queries", "calls": "usage", "backups": "service", "redo": "compactions",
+	"sources": "compactions",
+	"pin":     "messages", "label": "messages", "head": "trees", "fork": "trees", "tree": "trees",
 }
 
 // tags describes the groups of routes.
 func tags() []*huma.Tag {
 	return []*huma.Tag{
-		{Name: "sessions", Description: "A session is one conversation: create, list, change, export, archive and delete it."},
+		{
+			Name:        "sessions",
+			Description: "A session is one conversation: create, list, change, export, archive and delete it.",
+		},
 		{Name: "contexts", Description: "A turn appends messages and answers with the next context for the model."},
 		{Name: "messages", Description: "Append and read messages; pin and label them. A message never changes."},
-		{Name: "compactions", Description: "A compaction replaces the old part of a context by a summary. The messages stay; undo and redo are possible."},
+		{
+			Name: "compactions",
+			Description: "A compaction replaces the old part of a context by a summary. The messages stay; " +
+				"undo and redo are possible.",
+		},
 		{Name: "trees", Description: "A session is a tree of messages: move its head, fork it, list its branches."},
 		{Name: "states", Description: "Named JSON documents of a session, such as a list of todos."},
 		{Name: "keys", Description: "A routing key names a conversation of a chat program; a reset begins its next session."},

@@ -68,7 +68,8 @@ type brokenBody struct {
 // maxInFlight bounds the bytes of all bodies at once: an append holds some copies of its own.
 const maxInFlight = 64 << 20
 
-var errManyBodies = session.Errorf(session.Busy, "other requests with large bodies are being handled; nothing was stored, try again soon")
+var errManyBodies = session.Errorf(session.Busy,
+	"other requests with large bodies are being handled; nothing was stored, try again soon")
 
 func (b *brokenBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
@@ -111,7 +112,10 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 func (s *Server) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		req := &request{id: newRequestID(), route: r.Method + " " + r.URL.Path, body: &brokenBody{ReadCloser: r.Body, inFlight: &s.inFlight}}
+		req := &request{
+			id: newRequestID(), route: r.Method + " " + r.URL.Path,
+			body: &brokenBody{ReadCloser: r.Body, inFlight: &s.inFlight},
+		}
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
 		r.Body = req.body
 		a := &answer{ResponseWriter: w}
@@ -139,7 +143,8 @@ func (s *Server) panicked(a *answer, r *http.Request, req *request, v any) {
 		panic(v)
 	}
 	if r.Context().Err() == nil {
-		s.log.Error().Str("request_id", req.id).Str("route", r.Pattern).Interface("panic", v).Bytes("stack", debug.Stack()).Msg("a handler panicked")
+		s.log.Error().Str("request_id", req.id).Str("route", r.Pattern).Interface("panic", v).Bytes("stack",
+			debug.Stack()).Msg("a handler panicked")
 	}
 	if a.status != 0 { // half an answer is out: the caller must see that it is broken
 		panic(http.ErrAbortHandler)

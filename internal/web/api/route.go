@@ -120,10 +120,13 @@ func (s *Server) route(ctx context.Context, in *routeInput) (*routeOutput, error
 		return nil, err
 	}
 	var decided routing.Decision
-	done, err := s.Store.Route(ctx, store.Route{Key: key, Idem: in.idem, Decide: func(current *store.Generation) (store.Turnover, error) {
-		decided = s.Routing.Decide(generation(current, b.Running, arrival.At), arrival)
-		return turnover(current, decided, arrival, session.JSON(b.Metadata))
-	}})
+	done, err := s.Store.Route(ctx, store.Route{
+		Key: key, Idem: in.idem,
+		Decide: func(current *store.Generation) (store.Turnover, error) {
+			decided = s.Routing.Decide(generation(current, b.Running, arrival.At), arrival)
+			return turnover(current, decided, arrival, session.JSON(b.Metadata))
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +148,8 @@ func (s *Server) routed(key string, b *routeBody, a routing.Arrival, d routing.D
 		Type: a.Class.Type, Source: a.Class.Source, ParentKey: notEmpty(a.Class.Parent),
 		Model: notEmpty(chosenModel(done.Session.Metadata)), Session: done.Session,
 		Freshness: freshnessView{
-			Stale: !done.Created && !d.Freshness.Fresh && d.Policy.Mode != "", Boundary: timeOf(d.Freshness.Boundary), IdleExpiresAt: timeOf(d.Freshness.IdleExpiresAt),
+			Stale: !done.Created && !d.Freshness.Fresh && d.Policy.Mode != "", Boundary: timeOf(d.Freshness.Boundary),
+			IdleExpiresAt: timeOf(d.Freshness.IdleExpiresAt),
 		},
 	}
 	if a.Event == routing.EventMessage {
@@ -178,7 +182,8 @@ func timeOf(t *time.Time) *session.Time {
 // keyBy returns the key that the body names or describes. Codes: Invalid.
 func (b *routeBody) keyBy(rules *routing.Config) (string, error) {
 	given := 0
-	for _, is := range []bool{b.Key != "", b.Job != "", b.Hook.given, b.From != "", b.Peer != "" || b.Channel != "" && b.From == "" && b.Key == ""} {
+	for _, is := range []bool{b.Key != "", b.Job != "", b.Hook.given, b.From != "", b.Peer != "" ||
+		b.Channel != "" && b.From == "" && b.Key == ""} {
 		if is {
 			given++
 		}
@@ -188,9 +193,11 @@ func (b *routeBody) keyBy(rules *routing.Config) (string, error) {
 	var err error
 	switch {
 	case given == 0 && b.Sender == "":
-		return "", session.Errorf(session.Invalid, "the request names no conversation: give key, or channel and peer, or job, or hook").At("key", "missing")
+		return "", session.Errorf(session.Invalid,
+			"the request names no conversation: give key, or channel and peer, or job, or hook").At("key", "missing")
 	case given > 1:
-		return "", session.Errorf(session.Invalid, "key, peer, job, hook and from exclude one another: give one of them").At("key", "given more than once")
+		return "", session.Errorf(session.Invalid,
+			"key, peer, job, hook and from exclude one another: give one of them").At("key", "given more than once")
 	case b.Key != "":
 		key, err = rules.Canonical(string(b.Key))
 	case b.Job != "":
@@ -222,8 +229,12 @@ func newUUID() string {
 func (s *Server) arrival(b *routeBody, key string) (routing.Arrival, error) {
 	class := routing.Classify(key)
 	a := routing.Arrival{
-		Event: routing.Event(b.Event), At: session.At(s.Now()).Time, Error: string(b.Error), Class: class, Channel: string(b.Channel), Zone: s.Routing.Zone,
-		Message: routing.Message{Text: string(b.Text), InGroup: class.Type != routing.TypeDirect, Authorized: s.Routing.MayReset(string(b.Channel), string(b.Sender))},
+		Event: routing.Event(b.Event), At: session.At(s.Now()).Time, Error: string(b.Error), Class: class,
+		Channel: string(b.Channel), Zone: s.Routing.Zone,
+		Message: routing.Message{
+			Text: string(b.Text), InGroup: class.Type != routing.TypeDirect,
+			Authorized: s.Routing.MayReset(string(b.Channel), string(b.Sender)),
+		},
 	}
 	if b.Authorized != nil {
 		a.Message.Authorized = *b.Authorized
@@ -239,7 +250,8 @@ func (s *Server) arrival(b *routeBody, key string) (routing.Arrival, error) {
 	}
 	if !b.At.IsZero() {
 		if b.At.After(a.At.Add(aheadOfTime)) {
-			return a, session.Errorf(session.Invalid, "at is more than a day ahead of the daemon's clock (%s)", session.At(a.At).Format(time.RFC3339)).
+			return a, session.Errorf(session.Invalid, "at is more than a day ahead of the daemon's clock (%s)",
+				session.At(a.At).Format(time.RFC3339)).
 				At("at", "too far ahead")
 		}
 		a.At = b.At.Time.Time
@@ -275,7 +287,9 @@ func generation(g *store.Generation, running *bool, now time.Time) *routing.Gene
 
 // turnover builds the store's part of a decision: what a new generation inherits, or the
 // metadata of a generation that continues.
-func turnover(current *store.Generation, d routing.Decision, a routing.Arrival, told session.JSON) (store.Turnover, error) {
+func turnover(current *store.Generation, d routing.Decision, a routing.Arrival,
+	told session.JSON,
+) (store.Turnover, error) {
 	t := store.Turnover{New: d.New, Reason: string(d.Reason), At: session.At(a.At)}
 	if !d.New {
 		if merged := tell(current.Metadata, told); string(merged) != string(current.Metadata) {
@@ -286,7 +300,8 @@ func turnover(current *store.Generation, d routing.Decision, a routing.Arrival, 
 	next := store.NewSession{Kind: kindOf(a.Class.Source)}
 	before := map[string]jsontext.Value{}
 	if current != nil {
-		next.Settings, next.Directory, next.Project, next.Window = current.Settings, current.Directory, current.Project, current.Window
+		next.Settings, next.Directory, next.Project, next.Window = current.Settings, current.Directory, current.Project,
+			current.Window
 		if current.ParentKind == session.ParentChild {
 			next.ParentID, next.ParentKind = current.ParentID, current.ParentKind
 		}

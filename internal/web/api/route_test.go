@@ -54,26 +54,34 @@ func TestMessagesAtOnceGetOneNewSession(t *testing.T) {
 
 func TestRouteCarriesSettingsIntoTheNextSession(t *testing.T) {
 	k := newKit(t, func(d *api.Deps) {
-		d.Routing.Models = routing.Models{Allowed: []string{"openai/gpt-4o-mini"}, Aliases: map[string]string{"mini": "openai/gpt-4o-mini"}}
+		d.Routing.Models = routing.Models{
+			Allowed: []string{"openai/gpt-4o-mini"},
+			Aliases: map[string]string{"mini": "openai/gpt-4o-mini"},
+		}
 	})
 	first := k.want(201, k.do("POST", "/v1/route", `{"channel":"telegram","chat_type":"group","peer":"-100","text":"hi","metadata":{"subject":"Family","displayName":""}}`))
 	id := first.text("session_id")
-	if first.text("key") != "agent:main:telegram:group:-100" || first.text("session.metadata.subject") != "Family" || first.at("session.metadata.displayName") != nil {
+	if first.text("key") != "agent:main:telegram:group:-100" || first.text("session.metadata.subject") != "Family" ||
+		first.at("session.metadata.displayName") != nil {
 		t.Fatalf("%s", first.raw)
 	}
 	k.want(200, k.do("PATCH", "/v1/sessions/"+id, `{"settings":{"fraction":0.5},"window":50000,"metadata":{"thinkingLevel":"high","systemSent":true,"user_id":"u1"}}`))
 	again := k.want(200, k.do("POST", "/v1/route", `{"key":"agent:main:telegram:group:-100","text":"more","metadata":{"subject":"","space":"Home"}}`))
-	if again.text("session_id") != id || again.text("session.metadata.subject") != "Family" || again.text("session.metadata.space") != "Home" {
+	if again.text("session_id") != id || again.text("session.metadata.subject") != "Family" ||
+		again.text("session.metadata.space") != "Home" {
 		t.Errorf("%s", again.raw)
 	}
 	next := k.want(201, k.do("POST", "/v1/route", `{"key":"agent:main:telegram:group:-100","text":"/new Mini Write a poem"}`))
-	if next.text("reason") != "command" || next.text("previous") != id || next.text("trigger") != "/new" || next.text("text") != "Write a poem" ||
+	if next.text("reason") != "command" || next.text("previous") != id || next.text("trigger") != "/new" ||
+		next.text("text") != "Write a poem" ||
 		next.text("model") != "openai/gpt-4o-mini" || next.at("greet") != false || next.at("generation") != 2.0 {
 		t.Errorf("%s", next.raw)
 	}
 	s := "session."
-	if next.at(s+"settings.fraction") != 0.5 || next.at(s+"window") != 50000.0 || next.text(s+"metadata.thinkingLevel") != "high" ||
-		next.at(s+"metadata.systemSent") != false || next.text(s+"metadata.user_id") != "u1" || next.text(s+"model") != "gpt-4o-mini" || next.text(s+"provider") != "openai" {
+	if next.at(s+"settings.fraction") != 0.5 || next.at(s+"window") != 50000.0 ||
+		next.text(s+"metadata.thinkingLevel") != "high" ||
+		next.at(s+"metadata.systemSent") != false || next.text(s+"metadata.user_id") != "u1" ||
+		next.text(s+"model") != "gpt-4o-mini" || next.text(s+"provider") != "openai" {
 		t.Errorf("%s", next.raw)
 	}
 	greet := k.want(201, k.do("POST", "/v1/route", `{"key":"agent:main:telegram:group:-100","text":"/reset"}`))
@@ -137,7 +145,10 @@ func TestWrongRoutes(t *testing.T) {
 		{"a nameless agent", `{"agent":"!!","channel":"x","peer":"1"}`, "agent", "has no letter"},
 		{"two ways at once", `{"key":"main","job":"nightly"}`, "key", "exclude one another"},
 		{"no peer", `{"channel":"telegram","chat_type":"direct"}`, "peer", "needs the peer's id"},
-		{"a kind of chat", `{"channel":"telegram","chat_type":"crowd","peer":"1"}`, "chat_type", "one of direct, group, channel, room"},
+		{
+			"a kind of chat", `{"channel":"telegram","chat_type":"crowd","peer":"1"}`, "chat_type",
+			"one of direct, group, channel, room",
+		},
 		{"an unknown zone", `{"key":"main","timezone":"Europe/Atlantis"}`, "timezone", "not a time zone"},
 		{"a time to come", `{"key":"main","at":"2031-01-01T00:00:00Z"}`, "at", "more than a day ahead"},
 		{"no time", `{"key":"main","at":"noon"}`, "at", "RFC 3339"},
@@ -167,11 +178,15 @@ func TestKeysWithSlashesAreReadAndSearched(t *testing.T) {
 	k := newKit(t, nil)
 	key := "agent:main:signal:group:AbC+/9=%41"
 	for range 3 {
-		id := k.want(201, k.do("POST", "/v1/route", map[string]any{"key": "Agent:MAIN:Signal:group:AbC+/9=%41", "event": "reset"})).text("session_id")
+		id := k.want(201, k.do("POST", "/v1/route", map[string]any{
+			"key":   "Agent:MAIN:Signal:group:AbC+/9=%41",
+			"event": "reset",
+		})).text("session_id")
 		k.message(id, "user", session.Person, "a needle")
 	}
 	r := k.want(200, k.do("GET", "/v1/keys/"+url.PathEscape(key)+"?limit=2", nil))
-	if r.text("key") != key || len(r.at("data").([]any)) != 2 || r.at("data.0.generation") != 3.0 || r.at("data.1.end_reason") != "rpc" {
+	if r.text("key") != key || len(r.at("data").([]any)) != 2 ||
+		r.at("data.0.generation") != 3.0 || r.at("data.1.end_reason") != "rpc" {
 		t.Fatalf("%s", r.raw)
 	}
 	more := k.want(200, k.do("GET", "/v1/keys/"+url.PathEscape(key)+"?limit=2&cursor="+r.text("next_cursor"), nil))
@@ -181,10 +196,12 @@ func TestKeysWithSlashesAreReadAndSearched(t *testing.T) {
 	if r := k.want(200, k.do("GET", "/v1/sessions?key="+url.QueryEscape(key), nil)); len(r.at("data").([]any)) != 3 {
 		t.Errorf("listed: %s", r.raw)
 	}
-	if r := k.want(200, k.do("GET", "/v1/search?q=needle&key="+url.QueryEscape(key), nil)); len(r.at("hits").([]any)) != 3 {
+	if r := k.want(200, k.do("GET", "/v1/search?q=needle&key="+url.QueryEscape(key),
+		nil)); len(r.at("hits").([]any)) != 3 {
 		t.Errorf("found: %s", r.raw)
 	}
-	if r := k.want(200, k.do("GET", "/v1/keys?q=sIGNAL", nil)); len(r.at("data").([]any)) != 1 || r.text("data.0.display_name") == "" {
+	if r := k.want(200, k.do("GET", "/v1/keys?q=sIGNAL", nil)); len(r.at("data").([]any)) != 1 ||
+		r.text("data.0.display_name") == "" {
 		t.Errorf("keys: %s", r.raw)
 	}
 }
@@ -195,7 +212,8 @@ func TestSessionWithAKeyIsItsNextGeneration(t *testing.T) {
 	a := k.want(201, k.do("POST", "/v1/route", `{"key":"main"}`)).text("session_id")
 	b := k.session(`{"key":"MAIN"}`)
 	r := k.want(200, k.do("GET", "/v1/keys/main", nil))
-	if r.text("data.0.id") != b || r.at("data.0.generation") != 2.0 || r.text("data.1.id") != a || r.text("data.1.end_reason") != "rpc" {
+	if r.text("data.0.id") != b || r.at("data.0.generation") != 2.0 || r.text("data.1.id") != a ||
+		r.text("data.1.end_reason") != "rpc" {
 		t.Errorf("%s", r.raw)
 	}
 	k.want(200, k.do("DELETE", "/v1/sessions/"+b, nil))
@@ -210,7 +228,10 @@ func TestKeysOfJobsHooksAndThreads(t *testing.T) {
 		{`{"job":"Nightly"}`, "agent:main:cron:nightly", "cron", "source", "cron"},
 		{`{"hook":"hook:Gmail:18f2"}`, "agent:main:hook:gmail:18f2", "hook", "source", "hook"},
 		{`{"from":"group:ABC","channel":"telegram"}`, "agent:main:telegram:group:abc", "chat", "type", "group"},
-		{`{"key":"agent:main:slack:channel:c1","thread":"1699.1"}`, "agent:main:slack:channel:c1:thread:1699.1", "chat", "parent_key", "agent:main:slack:channel:c1"},
+		{
+			`{"key":"agent:main:slack:channel:c1","thread":"1699.1"}`, "agent:main:slack:channel:c1:thread:1699.1", "chat",
+			"parent_key", "agent:main:slack:channel:c1",
+		},
 		{`{"channel":"telegram","sender":"7"}`, "agent:main:main", "chat", "type", "dm"},
 	} {
 		r := k.want(201, k.do("POST", "/v1/route", c.body))
@@ -218,7 +239,8 @@ func TestKeysOfJobsHooksAndThreads(t *testing.T) {
 			t.Errorf("%s: %s", c.body, r.raw)
 		}
 	}
-	a, b := k.want(201, k.do("POST", "/v1/route", `{"hook":true}`)), k.want(201, k.do("POST", "/v1/route", `{"hook":true}`))
+	a, b := k.want(201, k.do("POST", "/v1/route", `{"hook":true}`)),
+		k.want(201, k.do("POST", "/v1/route", `{"hook":true}`))
 	if a.text("key") == b.text("key") || !strings.HasPrefix(a.text("key"), "agent:main:hook:") {
 		t.Errorf("%s and %s", a.text("key"), b.text("key"))
 	}

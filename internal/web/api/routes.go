@@ -16,14 +16,20 @@ func (s *Server) routes() []route {
 	return []route{
 		handle(post, "/v1/sessions", s.createSession, "Create a session", status(http.StatusCreated)),
 		handle(get, "/v1/sessions", s.listSessions, "List sessions, newest active first", memory(listAnswer),
-			anyQuery("metadata", "Filters on fields of the metadata: metadata.user=u_7 lists the sessions whose metadata has this user. Several filters must all match.")),
+			anyQuery("metadata",
+				"Filters on fields of the metadata: metadata.user=u_7 lists the sessions whose metadata has this user. "+
+					"Several filters must all match.")),
 		handle(get, "/v1/sessions/{id}", s.readSession, "Read a session"),
 		handle(patch, "/v1/sessions/{id}", s.patchSession, "Change a session by a JSON merge patch"),
 		handle(remove, "/v1/sessions/{id}", s.deleteSession, "Put a session into the trash, or purge it",
-			about("A session in the trash is not in lists or in search; untrash restores it. purge=true deletes it for good. The answer is then {id, messages, shared, scrubbed, backups}: the number of deleted messages, the number of messages that stay because forks share them, whether the files were rewritten, and the backups that still contain the session.")),
+			about("A session in the trash is not in lists or in search; untrash restores it. purge=true deletes it for good. "+
+				"The answer is then {id, messages, shared, scrubbed, backups}: the number of deleted messages, "+
+				"the number of messages that stay because forks share them, whether the files were rewritten, "+
+				"and the backups that still contain the session.")),
 		handle(post, "/v1/sessions/{id}/untrash", s.untrashSession, "Take a session out of the trash"),
 
-		handle(post, "/v1/sessions/{id}/messages", s.appendMessages, "Append messages", status(http.StatusCreated), limit(MessageBody)),
+		handle(post, "/v1/sessions/{id}/messages", s.appendMessages, "Append messages", status(http.StatusCreated),
+			limit(MessageBody)),
 		handle(get, "/v1/sessions/{id}/messages", s.listMessages, "List messages, oldest first", memory(messageAnswer)),
 		handle(get, "/v1/sessions/{id}/messages/{seq}", s.getMessage, "Read a message"),
 		handle(put, "/v1/sessions/{id}/messages/{seq}/pin", s.pin, "Pin a message: keep it in the context"),
@@ -32,38 +38,54 @@ func (s *Server) routes() []route {
 		handle(remove, "/v1/sessions/{id}/messages/{seq}/label", s.unlabel, "Remove a message's label"),
 
 		handle(put, "/v1/sessions/{id}/head", s.moveHead, "Move the head: continue from another message",
-			about("The messages up to the old head stay as a branch. Compactions that lie on the new path take effect. With summarize the answer is 202, and a summary of the abandoned branch is made in the background. It is appended at the new head, or beside the path if a message was appended there in the meantime.")),
+			about("The messages up to the old head stay as a branch. Compactions that lie on the new path take effect. "+
+				"With summarize the answer is 202, and a summary of the abandoned branch is made in the background. "+
+				"It is appended at the new head, or beside the path if a message was appended there in the meantime.")),
 		handle(post, "/v1/sessions/{id}/fork", s.fork, "Fork a session at one of its messages", status(http.StatusCreated),
-			about("No message is copied. The fork inherits compactions, undos, pins and labels on its path, and settings, metadata, model and working directory. It does not inherit the routing key. It gets copies only of the documents that states names.")),
+			about("No message is copied. The fork inherits compactions, undos, pins and labels on its path, and settings, "+
+				"metadata, model and working directory. It does not inherit the routing key. "+
+				"It gets copies only of the documents that states names.")),
 		handle(get, "/v1/sessions/{id}/tree", s.getTree, "List a session's tree, oldest segments first",
 			about("A segment is a run of messages without a branch.")),
 
 		handle(get, "/v1/sessions/{id}/states", s.listStates, "List a session's JSON documents", memory(listAnswer)),
 		handle(get, "/v1/sessions/{id}/states/{name}", s.getState, "Read a JSON document"),
 		handle(put, "/v1/sessions/{id}/states/{name}", s.putState, "Write a JSON document", limit(stateBody)),
-		handle(patch, "/v1/sessions/{id}/states/{name}", s.patchState, "Change a JSON document by a JSON merge patch", limit(stateBody)),
+		handle(patch, "/v1/sessions/{id}/states/{name}", s.patchState, "Change a JSON document by a JSON merge patch",
+			limit(stateBody)),
 		handle(post, "/v1/sessions/{id}/states/{name}", s.addToState, "Append an element to a JSON array", limit(stateBody),
 			about("The array is created if it does not exist. Concurrent requests all append.")),
-		handle(remove, "/v1/sessions/{id}/states/{name}", s.deleteState, "Delete a JSON document", status(http.StatusNoContent)),
+		handle(remove, "/v1/sessions/{id}/states/{name}", s.deleteState, "Delete a JSON document",
+			status(http.StatusNoContent)),
 
-		handle(post, "/v1/sessions/{id}/turns", s.takeTurn, "Append messages and get the next context", status(http.StatusCreated), limit(MessageBody),
-			about("The append and the context are independent: if no context can be built, the messages are stored all the same, context is null, and problem says why. Send request, with model and tools, to the provider; append its reply together with the record of the call, which names context_id.")),
+		handle(post, "/v1/sessions/{id}/turns", s.takeTurn, "Append messages and get the next context",
+			status(http.StatusCreated), limit(MessageBody),
+			about("The append and the context are independent: if no context can be built, "+
+				"the messages are stored all the same, context is null, and problem says why. Send request, "+
+				"with model and tools, to the provider; append its reply together with the record of the call, "+
+				"which names context_id.")),
 		handle(get, "/v1/sessions/{id}/export", s.exportSession, "Export a session", streams, memory(messageAnswer)),
-		handle(get, "/v1/sessions/{id}/context", s.getContext, "Read the context that the model should see now", memory(contextAnswer),
+		handle(get, "/v1/sessions/{id}/context", s.getContext, "Read the context that the model should see now",
+			memory(contextAnswer),
 			about("Nothing is written, so there is no context_id. A turn answers the same context and records it.")),
 
 		handle(post, "/v1/sessions/{id}/flushes", s.recordFlush, "Acknowledge a memory flush",
-			about("A turn requests a memory flush with the directive memory_flush, the event stream with an event of type flush.asked. Acknowledge it after the agent has saved its memory.")),
+			about("A turn requests a memory flush with the directive memory_flush, "+
+				"the event stream with an event of type flush.asked. Acknowledge it after the agent has saved its memory.")),
 
-		handle(get, "/v1/sessions/{id}/compactions", s.listCompactions, "List a session's compactions, oldest first", memory(listAnswer)),
+		handle(get, "/v1/sessions/{id}/compactions", s.listCompactions, "List a session's compactions, oldest first",
+			memory(listAnswer)),
 		handle(post, "/v1/sessions/{id}/compactions", s.compact, "Compact, or plan a compaction", status(http.StatusCreated)),
 		handle(get, "/v1/sessions/{id}/compactions/{cid}", s.getCompaction, "Read a compaction"),
-		handle(remove, "/v1/sessions/{id}/compactions/{cid}", s.undoCompaction, "Undo the compaction in effect, or cancel a running one"),
+		handle(remove, "/v1/sessions/{id}/compactions/{cid}", s.undoCompaction,
+			"Undo the compaction in effect, or cancel a running one"),
 		handle(post, "/v1/sessions/{id}/compactions/{cid}/redo", s.redoCompaction, "Redo an undone compaction"),
-		handle(get, "/v1/sessions/{id}/compactions/{cid}/sources", s.compactionSources, "List the messages that a compaction hides, oldest first", memory(messageAnswer)),
+		handle(get, "/v1/sessions/{id}/compactions/{cid}/sources", s.compactionSources,
+			"List the messages that a compaction hides, oldest first", memory(messageAnswer)),
 
 		handle(post, "/v1/route", s.route, "Find the session of an incoming message",
-			about("The answer is 200 if the key's session continues, and 201 if a new one begins: at the first message, after a reset command, at the daily boundary or after idle time.")),
+			about("The answer is 200 if the key's session continues, and 201 if a new one begins: at the first message, "+
+				"after a reset command, at the daily boundary or after idle time.")),
 		handle(get, "/v1/keys", s.listKeys, "List the routing keys, newest active first"),
 		handle(get, "/v1/keys/{key}", s.getKey, "Read a routing key with its generations, newest first"),
 		handle(patch, "/v1/keys/{key}", s.patchKey, "Label a routing key"),
@@ -81,7 +103,12 @@ func (s *Server) routes() []route {
 			anyQuery("params", "Parameters of the query, as GET /v1/queries lists them: limit=3")),
 		handle(post, "/v1/sql", s.runSQL, "Run one read-only SQL statement", whole, memory(tableAnswer)),
 		handle(get, "/v1/events", s.events, "Stream events (Server-Sent Events)", memory(0),
-			about("Each event has an id like <store>-<number>, a type, and as data a JSON object {id, session_id, type, seq, data, created_at}; seq and data may be missing. Events contain no message text. A client that reconnects with Last-Event-ID gets each later event exactly once, also after a restart. If those events are already deleted, or the database went back to an older state, an event of type gap says where the stream continues. If a client reads too slowly, the stream ends with an event of type dropped.")),
+			about("Each event has an id like <store>-<number>, a type, and as data a JSON object {id, session_id, type, seq, "+
+				"data, created_at}; seq and data may be missing. Events contain no message text. "+
+				"A client that reconnects with Last-Event-ID gets each later event exactly once, also after a restart. "+
+				"If those events are already deleted, or the database went back to an older state, "+
+				"an event of type gap says where the stream continues. If a client reads too slowly, "+
+				"the stream ends with an event of type dropped.")),
 		handle(post, "/v1/backups", s.backup, "Make a backup", whole, status(http.StatusCreated)),
 
 		handle(get, "/healthz", s.healthz, "Check that the process answers", memory(0)),

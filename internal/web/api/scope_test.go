@@ -54,7 +54,10 @@ var visits = []visit{
 	{"patch", "/v1/sessions/{id}", "", `{"title":"zebra plan"}`, 200, 404, false},
 	{"delete", "/v1/sessions/{id}", "", "", 200, 404, false},
 	{"post", "/v1/sessions/{id}/untrash", "", "", 200, 404, false},
-	{"post", "/v1/sessions/{id}/messages", "", `{"messages":[{"role":"user","content":"another zebra"}]}`, 201, 404, false},
+	{
+		"post", "/v1/sessions/{id}/messages", "", `{"messages":[{"role":"user","content":"another zebra"}]}`, 201, 404,
+		false,
+	},
 	{"get", "/v1/sessions/{id}/messages", "", "", 200, 404, false},
 	{"get", "/v1/sessions/{id}/messages/{seq}", "", "", 200, 404, false},
 	{"put", "/v1/sessions/{id}/messages/{seq}/pin", "", "", 200, 404, false},
@@ -117,7 +120,8 @@ func TestNamedTokensSeeAndWriteTheirOwn(t *testing.T) {
 	fill := strings.NewReplacer("{id}", id, "{cid}", cid, "{seq}", "1", "{name}", "todos", "{key}", "agent:main:zebra")
 	for _, v := range visits {
 		seen[v.operation+" "+v.path] = true
-		target := strings.Replace(fill.Replace(v.path), "/states/todos", "/states/"+map[bool]string{true: "log", false: "todos"}[v.operation == "post"], 1) + v.query
+		target := strings.Replace(fill.Replace(v.path), "/states/todos",
+			"/states/"+map[bool]string{true: "log", false: "todos"}[v.operation == "post"], 1) + v.query
 		before := k.state()
 		var body any
 		if v.body != "" {
@@ -134,7 +138,8 @@ func TestNamedTokensSeeAndWriteTheirOwn(t *testing.T) {
 		if r.StatusCode != v.other {
 			t.Errorf("%s %s answers another owner %d, want %d: %.300s", v.operation, target, r.StatusCode, v.other, r.raw)
 		}
-		if strings.Contains(r.raw, "zebra plan") || strings.Contains(r.raw, `"`+id) || r.StatusCode == 200 && strings.Contains(r.raw, "hay") {
+		if strings.Contains(r.raw, "zebra plan") || strings.Contains(r.raw, `"`+id) ||
+			r.StatusCode == 200 && strings.Contains(r.raw, "hay") {
 			t.Errorf("%s %s tells another owner: %.300s", v.operation, target, r.raw)
 		}
 		if after := k.state(); after != before && !v.keeps {
@@ -145,7 +150,8 @@ func TestNamedTokensSeeAndWriteTheirOwn(t *testing.T) {
 		}
 		if r := own.do(strings.ToUpper(v.operation), target, body); r.StatusCode != v.own {
 			t.Errorf("%s %s answers the owner %d, want %d: %.300s", v.operation, target, r.StatusCode, v.own, r.raw)
-		} else if v.operation == "get" && v.own == 200 && strings.HasPrefix(v.path, "/v1/") && !strings.Contains(r.raw, id) && !strings.Contains(r.raw, "zebra") {
+		} else if v.operation == "get" && v.own == 200 && strings.HasPrefix(v.path, "/v1/") && !strings.Contains(r.raw, id) &&
+			!strings.Contains(r.raw, "zebra") {
 			t.Errorf("%s %s tells the owner nothing of the session: %.300s", v.operation, target, r.raw)
 		}
 	}
@@ -182,7 +188,8 @@ func crossed(t *testing.T, k *kit, id, cid, mine string) {
 		if v.body != "" {
 			body = v.body
 		}
-		if r := other.do(v.method, "/v1/sessions/"+mine+v.path, body); r.StatusCode < 400 || strings.Contains(r.raw, "zebra") {
+		if r := other.do(v.method, "/v1/sessions/"+mine+v.path, body); r.StatusCode < 400 ||
+			strings.Contains(r.raw, "zebra") {
 			t.Errorf("%s %s in another owner's session: %d %.300s", v.method, v.path, r.StatusCode, r.raw)
 		}
 	}
@@ -212,7 +219,8 @@ func crossed(t *testing.T, k *kit, id, cid, mine string) {
 	if r := other.do("POST", "/v1/sessions", `{"parent_id":"`+id+`"}`); r.StatusCode != 422 {
 		t.Errorf("a child of another owner's session: %d %.300s", r.StatusCode, r.raw)
 	}
-	if r := other.do("GET", "/v1/search?q=zebra+session:"+id, nil); strings.Contains(r.raw, "hay") || strings.Contains(r.raw, "eat") {
+	if r := other.do("GET", "/v1/search?q=zebra+session:"+id, nil); strings.Contains(r.raw, "hay") ||
+		strings.Contains(r.raw, "eat") {
 		t.Errorf("a search in another owner's session: %.300s", r.raw)
 	}
 	if after := k.count(`SELECT COUNT(*) FROM messages`); after != before {
@@ -239,7 +247,8 @@ func TestScopesNarrowByProgramAndKey(t *testing.T) {
 	imported.want(403, imported.do("POST", "/v1/sessions", `{}`))
 	// The daemon's own token sees all, and what is below a session is of the session's owner.
 	k.want(200, k.do("GET", "/v1/sessions/"+private, nil))
-	if next := k.want(201, k.do("POST", "/v1/route", `{"key":"agent:private:main","event":"reset"}`)); next.text("session.owner") != "ana" {
+	if next := k.want(201, k.do("POST", "/v1/route",
+		`{"key":"agent:private:main","event":"reset"}`)); next.text("session.owner") != "ana" {
 		t.Errorf("the next session of ana's key is %q's", next.text("session.owner"))
 	}
 	child := k.want(201, k.do("POST", "/v1/sessions", `{"parent_id":"`+private+`"}`))
@@ -272,7 +281,8 @@ func TestKeysStayTheOwners(t *testing.T) {
 	if r := other.do("GET", "/v1/keys/agent:main:zebra?cursor="+cursor, nil); strings.Contains(r.raw, "stripes") {
 		t.Errorf("a cursor of another key tells the label: %s", r.raw)
 	}
-	if r := other.want(409, other.do("PATCH", "/v1/keys/agent:main:hers", `{"label":"stripes"}`)); strings.Contains(r.raw, "zebra") {
+	if r := other.want(409, other.do("PATCH", "/v1/keys/agent:main:hers", `{"label":"stripes"}`)); strings.Contains(r.raw,
+		"zebra") {
 		t.Errorf("a label that is taken tells whose: %s", r.raw)
 	}
 }
@@ -283,7 +293,10 @@ func TestSearchesOfNarrowTokens(t *testing.T) {
 	own := k.as(ana)
 	private := own.want(201, own.do("POST", "/v1/sessions", `{"title":"Quagga census"}`)).text("id")
 	own.say(private, "user", "The zebra eats hay.")
-	for _, narrow := range []session.Scope{{Owner: "ana", Key: "agent:support:"}, {Owner: "ana", Source: session.SourceCodex}} {
+	for _, narrow := range []session.Scope{
+		{Owner: "ana", Key: "agent:support:"},
+		{Owner: "ana", Source: session.SourceCodex},
+	} {
 		bot := k.as(narrow)
 		there, nowhere := bot.do("GET", "/v1/search?q=zebra", nil), bot.do("GET", "/v1/search?q=gnu", nil)
 		if there.raw != nowhere.raw {
@@ -297,7 +310,8 @@ func TestSearchesOfNarrowTokens(t *testing.T) {
 	}
 }
 
-// One key of a retry, from two owners: each gets an answer of their own. So do two tokens of one owner that see different sessions.
+// One key of a retry, from two owners: each gets an answer of their own. So do two tokens of one owner that see
+// different sessions.
 func TestIdempotencyKeysAreTheOwners(t *testing.T) {
 	k := newOwnersKit(t)
 	key := header{"Idempotency-Key": "1"}
@@ -332,7 +346,8 @@ func TestCallsOfAnotherOwnerStayTheirs(t *testing.T) {
 		"/messages": `{"messages":[{"role":"assistant","content":"x"}],"call":{` + more + `}}`,
 		"/turns":    `{"messages":[{"role":"assistant","content":"x"}],"call":{` + more + `}}`,
 	} {
-		if r := other.want(409, other.do("POST", "/v1/sessions/"+b+path, body)); strings.Contains(r.raw, "zebra") || strings.Contains(r.raw, a) {
+		if r := other.want(409, other.do("POST", "/v1/sessions/"+b+path, body)); strings.Contains(r.raw, "zebra") ||
+			strings.Contains(r.raw, a) {
 			t.Errorf("%s tells of another owner's call: %s", path, r.raw)
 		}
 	}

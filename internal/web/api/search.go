@@ -77,8 +77,9 @@ func (s *Server) search(ctx context.Context, in *searchInput) (*output[SearchVie
 // SearchViewOf returns what a search found as the API answers it.
 func SearchViewOf(found *find.Found) (out SearchView, err error) {
 	out = SearchView{
-		Missing: found.Missing, Time: found.Time, Elsewhere: found.Elsewhere, Pending: found.Pending, Partial: found.Partial, Stopped: found.Stopped,
-		Notes: found.Notes(strconv.Quote),
+		Missing: found.Missing, Time: found.Time, Elsewhere: found.Elsewhere, Pending: found.Pending, Partial: found.Partial,
+		Stopped: found.Stopped,
+		Notes:   found.Notes(strconv.Quote),
 	}
 	if found.Sessions == nil {
 		out.Hits, err = viewHits(found.Hits)

@@ -138,14 +138,18 @@ func (s *Server) config() huma.Config {
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
-				Title:       "sessiond",
-				Version:     "1",
-				Description: "The session store of the AI agents on a host: it stores whole conversations and builds contexts that fit the model.",
+				Title:   "sessiond",
+				Version: "1",
+				Description: "The session store of the AI agents on a host: " +
+					"it stores whole conversations and builds contexts that fit the model.",
 			},
 			Components: &huma.Components{
-				Schemas:         registry,
-				Responses:       problems(),
-				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer", Description: "The token that `sessiond token` prints; not needed on the Unix socket"}},
+				Schemas:   registry,
+				Responses: problems(),
+				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {
+					Type: "http", Scheme: "bearer",
+					Description: "The token that `sessiond token` prints; not needed on the Unix socket",
+				}},
 			},
 			Security: []map[string][]string{{"token": {}}},
 			Tags:     tags(),
@@ -184,7 +188,10 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
 func notFound(mux *http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
-		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		for _, method := range []string{
+			http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
+			http.MethodDelete,
+		} {
 			probe := &http.Request{Method: method, URL: r.URL, Host: r.Host}
 			if _, pattern := mux.Handler(probe); pattern != "/" && pattern != "" {
 				allowed = append(allowed, method)

@@ -26,27 +26,32 @@ func TestSearchFindsWithNeighbours(t *testing.T) {
 	other := k.session(nil)
 	k.say(other, "user", "another price")
 	r := k.want(200, k.do("GET", "/v1/search?q=price&expand=1&session="+id, nil))
-	if hits := r.at("hits").([]any); len(hits) != 1 || r.text("hits.0.message_id") != id+".2" || r.text("hits.0.before.0.content") != "before it" ||
-		r.text("hits.0.after.0.content") != "after it" || r.at("pending") == nil || !strings.Contains(r.text("hits.0.snippet"), "$129") {
+	if hits := r.at("hits").([]any); len(hits) != 1 || r.text("hits.0.message_id") != id+".2" ||
+		r.text("hits.0.before.0.content") != "before it" ||
+		r.text("hits.0.after.0.content") != "after it" || r.at("pending") == nil ||
+		!strings.Contains(r.text("hits.0.snippet"), "$129") {
 		t.Errorf("%s", r.raw)
 	}
 	for query, want := range map[string]int{
 		"q=price": 2, "q=price&role=assistant": 0, "q=price&order=newest&limit=1": 1, "q=price&source=pi": 0,
-		"q=price&since=2026-02-11": 2, "q=price&until=2026-02-11T00:00:00Z": 0, "q=price&since=2026": 2, "q=price&until=last+week": 0,
+		"q=price&since=2026-02-11": 2, "q=price&until=2026-02-11T00:00:00Z": 0, "q=price&since=2026": 2,
+		"q=price&until=last+week": 0,
 	} {
 		if r := k.want(200, k.do("GET", "/v1/search?"+query, nil)); len(r.at("hits").([]any)) != want {
 			t.Errorf("%s: %s", query, r.raw)
 		}
 	}
 	for query, status := range map[string]int{
-		"": 422, "q=": 422, "q=%22%22": 422, "q=x&limit=0": 422, "q=x&limit=999": 422, "q=x&expand=99": 422, "q=x&order=best": 422, "q=x&role=boss": 422,
+		"": 422, "q=": 422, "q=%22%22": 422, "q=x&limit=0": 422, "q=x&limit=999": 422, "q=x&expand=99": 422,
+		"q=x&order=best": 422, "q=x&role=boss": 422,
 		"q=x&since=soon": 422, "q=%ff": 422, "q=x&session=20200101_001": 404, "q=x&sesion=1": 422, "q=x&source=word": 422,
 	} {
 		k.want(status, k.do("GET", "/v1/search?"+query, nil))
 	}
 	k.want(200, k.do("GET", "/v1/search?q=a%00b", nil))
 	r = k.want(200, k.do("GET", "/v1/search?q=price+in+2025", nil))
-	if r.text("time.text") != "2025" || r.text("time.filter") != "after:2025 before:2026-01-01" || r.text("time.since") != "2025-01-01T00:00:00.000Z" {
+	if r.text("time.text") != "2025" || r.text("time.filter") != "after:2025 before:2026-01-01" ||
+		r.text("time.since") != "2025-01-01T00:00:00.000Z" {
 		t.Errorf("the time of the question: %s", r.raw)
 	}
 }
@@ -75,7 +80,8 @@ func TestQueriesAndSQL(t *testing.T) {
 		t.Errorf("%s", r.raw)
 	}
 	for _, bad := range []string{
-		`{}`, `{"sql":""}`, `{"sql":"DELETE FROM sessions"}`, `{"sql":"SELECT 1; SELECT 2"}`, `{"sql":"nonsense"}`, `{"sql":"SELECT 1","rows":-1}`, `{"sql":5}`,
+		`{}`, `{"sql":""}`, `{"sql":"DELETE FROM sessions"}`, `{"sql":"SELECT 1; SELECT 2"}`, `{"sql":"nonsense"}`,
+		`{"sql":"SELECT 1","rows":-1}`, `{"sql":5}`,
 		`{"sql":"ATTACH 'x' AS y"}`, `{"sql":"PRAGMA journal_mode=DELETE"}`,
 	} {
 		if r := k.want(422, k.do("POST", "/v1/sql", bad)); r.text("code") != "invalid" {
@@ -92,7 +98,8 @@ func TestBackup(t *testing.T) {
 	k := newKit(t, func(d *api.Deps) { d.BackupDir = folder })
 	k.session(nil)
 	r := k.want(201, k.do("POST", "/v1/backups", nil))
-	if info, err := os.Stat(r.text("path")); err != nil || float64(info.Size()) != r.at("bytes") || filepath.Dir(r.text("path")) != folder {
+	if info, err := os.Stat(r.text("path")); err != nil || float64(info.Size()) != r.at("bytes") ||
+		filepath.Dir(r.text("path")) != folder {
 		t.Errorf("%s %v", r.raw, err)
 	}
 	if name := filepath.Base(r.text("path")); !strings.HasPrefix(name, "asked-") {
@@ -105,7 +112,10 @@ func TestBackup(t *testing.T) {
 	}
 	k.want(201, k.do("POST", "/v1/backups", `{"path":"mine.db"}`))
 	k.want(409, k.do("POST", "/v1/backups", `{"path":"mine.db"}`))
-	for _, path := range []string{"/tmp/mine.db", "../mine.db", "a/b.db", "..", ".", ".hidden.db", `a\u0000b`, `a\u001bb`, strings.Repeat("x", 250)} {
+	for _, path := range []string{
+		"/tmp/mine.db", "../mine.db", "a/b.db", "..", ".", ".hidden.db", `a\u0000b`, `a\u001bb`,
+		strings.Repeat("x", 250),
+	} {
 		k.want(422, k.do("POST", "/v1/backups", `{"path":"`+path+`"}`))
 	}
 	if made, _ := os.ReadDir(folder); len(made) != 3 {
@@ -194,7 +204,8 @@ func TestMetricsTellWhereTheDaemonStores(t *testing.T) {
 		}
 		return v
 	}
-	if database, log, lag, backup := value("database_bytes"), value("wal_bytes"), value("index_lag_messages"), value("backup_age_seconds"); database < 4096 || log < 4096 || lag != 1 || backup != -1 {
+	if database, log, lag, backup := value("database_bytes"), value("wal_bytes"), value("index_lag_messages"),
+		value("backup_age_seconds"); database < 4096 || log < 4096 || lag != 1 || backup != -1 {
 		t.Errorf("database %g, log %g, lag %g, backup %g", database, log, lag, backup)
 	}
 	if free := value("disk_free_bytes"); free < 0 && runtime.GOOS == "linux" {
@@ -240,7 +251,8 @@ func TestStuckClientsHoldNoLog(t *testing.T) {
 		k.say(id, "user", strings.Repeat("much ", 100_000))
 	}
 	paths := []string{
-		"/v1/events?after=0", "/v1/sessions", "/v1/sessions/" + id + "/messages", "/v1/sessions/" + id + "/context?window=8000",
+		"/v1/events?after=0", "/v1/sessions", "/v1/sessions/" + id + "/messages",
+		"/v1/sessions/" + id + "/context?window=8000",
 		"/v1/search?q=much", "/v1/queries/usage-by-day", "/metrics",
 	}
 	for _, format := range export.Names() {

@@ -75,7 +75,8 @@ type createSessionInput struct {
 func (s *Server) createSession(ctx context.Context, in *createSessionInput) (*sessionOutput, error) {
 	b := &in.value
 	if b.ParentKind == session.ParentFork {
-		return nil, session.Errorf(session.Invalid, "parent_kind can only be child here: POST /v1/sessions/{id}/fork makes a fork").At("parent_kind", "must be child")
+		return nil, session.Errorf(session.Invalid,
+			"parent_kind can only be child here: POST /v1/sessions/{id}/fork makes a fork").At("parent_kind", "must be child")
 	}
 	if err := cmp.Or(
 		oneOf("kind", b.Kind, "", "chat", "subagent", "cron", "hook", "other"),
@@ -84,7 +85,9 @@ func (s *Server) createSession(ctx context.Context, in *createSessionInput) (*se
 		return nil, err
 	}
 	if b.ParentID == "" && (b.ParentKind != "" || b.Started.given || b.Call != "") {
-		return nil, session.Errorf(session.Invalid, "parent_id is missing: parent_kind, parent_message and parent_call describe that session").At("parent_id", "is missing")
+		return nil, session.Errorf(session.Invalid,
+			"parent_id is missing: parent_kind, parent_message and parent_call describe that session").At("parent_id",
+			"is missing")
 	}
 	if err := positive("window", b.Window); err != nil {
 		return nil, err
@@ -98,8 +101,10 @@ func (s *Server) createSession(ctx context.Context, in *createSessionInput) (*se
 	}
 	made, err := s.Store.CreateSession(ctx, store.NewSession{
 		Title: string(b.Title), Key: key, Kind: b.Kind, Directory: string(b.Directory), GitBranch: string(b.GitBranch),
-		Provider: string(b.Provider), Model: string(b.Model), Window: b.Window, ParentID: b.ParentID, ParentKind: b.ParentKind,
-		Started: b.Started.in(b.ParentID), StartedCall: string(b.Call), Draft: b.Draft, Settings: session.JSON(b.Settings), Metadata: session.JSON(b.Metadata), Idem: in.idem,
+		Provider: string(b.Provider), Model: string(b.Model), Window: b.Window, ParentID: b.ParentID,
+		ParentKind: b.ParentKind,
+		Started:    b.Started.in(b.ParentID), StartedCall: string(b.Call), Draft: b.Draft, Settings: session.JSON(b.Settings),
+		Metadata: session.JSON(b.Metadata), Idem: in.idem,
 	})
 	if session.CodeOf(err) == session.NotFound {
 		err = session.Errorf(session.Invalid, "parent_id names no session").At("parent_id", "no such session")
@@ -226,7 +231,9 @@ type listedSession struct {
 }
 
 // measured adds to sessions how large and how dear they are.
-func (s *Server) measured(ctx context.Context, sessions []session.Session, next string, err error) (*listOutput[listedSession], error) {
+func (s *Server) measured(ctx context.Context, sessions []session.Session, next string,
+	err error,
+) (*listOutput[listedSession], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -362,11 +369,13 @@ func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (*ta
 		return nil, session.Errorf(session.Forbidden, "scrub rewrites the whole database: it needs the daemon's own token")
 	}
 	if in.Purge {
-		done, err := s.Purges.Purge(session.WithoutScope(ctx), store.PurgeRequest{Session: in.ID, IfRevision: in.ifRevision, Scrub: in.Scrub, Idem: in.idem})
+		done, err := s.Purges.Purge(session.WithoutScope(ctx),
+			store.PurgeRequest{Session: in.ID, IfRevision: in.ifRevision, Scrub: in.Scrub, Idem: in.idem})
 		return &tagged[any]{Body: done}, err
 	}
 	if in.Scrub {
-		return nil, session.Errorf(session.Invalid, "scrub needs purge=true: the trash keeps everything").At("scrub", "only with purge")
+		return nil, session.Errorf(session.Invalid, "scrub needs purge=true: the trash keeps everything").At("scrub",
+			"only with purge")
 	}
 	out, err := replySession(s.Store.SetTrash(ctx, in.ID, true, in.ifRevision, in.idem))
 	if err != nil {

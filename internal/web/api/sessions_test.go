@@ -18,7 +18,8 @@ func TestSessionIsCreatedReadAndListed(t *testing.T) {
 	if r.Header.Get("Location") != "/v1/sessions/"+id || r.Header.Get("ETag") != `"1"` {
 		t.Errorf("headers %v", r.Header)
 	}
-	if !strings.Contains(r.raw, `a <b> & ü`) || !strings.Contains(r.raw, "9007199254740993") || !strings.Contains(r.raw, `"created_at":"2026-02-11T10:00:00.`) {
+	if !strings.Contains(r.raw, `a <b> & ü`) || !strings.Contains(r.raw, "9007199254740993") ||
+		!strings.Contains(r.raw, `"created_at":"2026-02-11T10:00:00.`) {
 		t.Errorf("%s", r.raw)
 	}
 	r = k.want(200, k.do("GET", "/v1/sessions/"+id, nil))
@@ -35,7 +36,10 @@ func TestSessionIsCreatedReadAndListed(t *testing.T) {
 			t.Errorf("%s: %s", query, r.raw)
 		}
 	}
-	for _, query := range []string{"?metadata.user_id=u2", "?until=2026-02-11", "?archived=true", "?trash=true", "?source=pi"} {
+	for _, query := range []string{
+		"?metadata.user_id=u2", "?until=2026-02-11", "?archived=true", "?trash=true",
+		"?source=pi",
+	} {
 		if r := k.want(200, k.do("GET", "/v1/sessions"+query, nil)); r.at("data.0") != nil {
 			t.Errorf("%s: %s", query, r.raw)
 		}
@@ -73,11 +77,13 @@ func TestMergePatchChangesWhatItNames(t *testing.T) {
 	path := "/v1/sessions/" + id
 	r := k.want(200, k.do("PATCH", path, `{"title":"new","archived":true,"window":null,"metadata":{"a":null,"b":{"c":9}},"settings":{"fraction":0.5}}`))
 	if r.text("title") != "new" || r.text("model") != "m" || r.at("window") != nil || r.at("archived_at") == nil ||
-		r.at("metadata.a") != nil || r.at("metadata.b.c") != 9.0 || r.at("metadata.b.d") != 3.0 || r.at("settings.fraction") != 0.5 {
+		r.at("metadata.a") != nil ||
+		r.at("metadata.b.c") != 9.0 || r.at("metadata.b.d") != 3.0 || r.at("settings.fraction") != 0.5 {
 		t.Errorf("%s", r.raw)
 	}
 	r = k.want(200, k.do("PATCH", path, `{"metadata":null,"settings":null,"archived":false,"title":null}`))
-	if m, _ := r.at("metadata").(map[string]any); len(m) != 0 || r.at("settings") != nil || r.at("archived_at") != nil || r.text("title") != "" {
+	if m, _ := r.at("metadata").(map[string]any); len(m) != 0 || r.at("settings") != nil || r.at("archived_at") != nil ||
+		r.text("title") != "" {
 		t.Errorf("%s", r.raw)
 	}
 	k.want(200, k.do("PATCH", path, `{}`))
@@ -136,7 +142,8 @@ func TestTrashAndBack(t *testing.T) {
 	if k.want(200, k.do("DELETE", path, nil)).at("deleted_at") == nil {
 		t.Error("not in the trash")
 	}
-	if k.do("GET", "/v1/sessions", nil).at("data.0") != nil || k.do("GET", "/v1/sessions?trash=true", nil).text("data.0.id") != id {
+	if k.do("GET", "/v1/sessions", nil).at("data.0") != nil ||
+		k.do("GET", "/v1/sessions?trash=true", nil).text("data.0.id") != id {
 		t.Error("the trash is listed wrongly")
 	}
 	if r := k.want(200, k.do("GET", "/v1/search?q=keep", nil)); r.at("hits.0") != nil {
@@ -243,7 +250,8 @@ func TestASessionIsExported(t *testing.T) {
 		w := httptest.NewRecorder()
 		k.handler.ServeHTTP(w, httptest.NewRequest("GET", "/v1/sessions/"+id+"/export?format="+format, nil))
 		head := w.Result().Header
-		if w.Code != 200 || head.Get("Content-Type") != want[0] || head.Get("Content-Disposition") != `attachment; filename="`+id+want[1]+`"` {
+		if w.Code != 200 || head.Get("Content-Type") != want[0] ||
+			head.Get("Content-Disposition") != `attachment; filename="`+id+want[1]+`"` {
 			t.Errorf("%q is answered with %d, %v", format, w.Code, head)
 		}
 		if body := w.Body.String(); !strings.Contains(body, want[2]) || !strings.Contains(body, "AKIAIOSFODNN7EXAMPLE") {
@@ -252,7 +260,8 @@ func TestASessionIsExported(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	k.handler.ServeHTTP(w, httptest.NewRequest("GET", "/v1/sessions/"+id+"/export?format=md&redact=true", nil))
-	if body := w.Body.String(); strings.Contains(body, "AKIAIOSFODNN7EXAMPLE") || !strings.Contains(body, "secret: aws key id") {
+	if body := w.Body.String(); strings.Contains(body, "AKIAIOSFODNN7EXAMPLE") ||
+		!strings.Contains(body, "secret: aws key id") {
 		t.Errorf("masked: %s", body)
 	}
 	k.want(422, k.do("GET", "/v1/sessions/"+id+"/export?format=docx", nil))

@@ -80,7 +80,8 @@ func replyState(st session.State, err error) (*stateOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stateOutput{ETag: etag(st.Revision), Body: st.Value, LastModified: st.UpdatedAt.UTC().Format(http.TimeFormat)}, nil
+	return &stateOutput{ETag: etag(st.Revision), Body: st.Value, LastModified: st.UpdatedAt.UTC().Format(http.TimeFormat)},
+		nil
 }
 
 func (s *Server) listStates(ctx context.Context, in *InSession) (*listOutput[session.State], error) {
@@ -106,7 +107,9 @@ func (s *Server) putState(ctx context.Context, in *writeStateInput) (*stateOutpu
 func (s *Server) patchState(ctx context.Context, in *writeStateInput) (*stateOutput, error) {
 	patch := in.document()
 	if jsonx.KindOf(jsontext.Value(patch)) != '{' {
-		return nil, session.Errorf(session.Malformed, "a merge patch is a JSON object, not %s; PUT replaces the document as a whole", jsonx.Describe(jsontext.Value(patch)))
+		return nil, session.Errorf(session.Malformed,
+			"a merge patch is a JSON object, not %s; PUT replaces the document as a whole",
+			jsonx.Describe(jsontext.Value(patch)))
 	}
 	if err := checkObject(jsontext.Value(patch)); err != nil {
 		var refused *refusal
@@ -121,7 +124,9 @@ func (s *Server) patchState(ctx context.Context, in *writeStateInput) (*stateOut
 // addToState appends an element to an array. The store runs the change in its transaction, so that
 // concurrent requests all append.
 func (s *Server) addToState(ctx context.Context, in *writeStateInput) (*stateOutput, error) {
-	return s.changeState(ctx, in, func(was session.JSON) (session.JSON, error) { return withElement(in.Name, was, in.document()) })
+	return s.changeState(ctx, in, func(was session.JSON) (session.JSON, error) {
+		return withElement(in.Name, was, in.document())
+	})
 }
 
 func withElement(name string, was, element session.JSON) (session.JSON, error) {
@@ -130,7 +135,9 @@ func withElement(name string, was, element session.JSON) (session.JSON, error) {
 		was = session.JSON(`[]`)
 	}
 	if was[0] != '[' {
-		return nil, session.Errorf(session.Invalid, "state %s is %s and not an array, so nothing can be appended: change it with PUT or PATCH", name, jsonx.Describe(jsontext.Value(was)))
+		return nil, session.Errorf(session.Invalid,
+			"state %s is %s and not an array, so nothing can be appended: change it with PUT or PATCH", name,
+			jsonx.Describe(jsontext.Value(was)))
 	}
 	begin := bytes.TrimRight(was[:len(was)-1], " \t\r\n")
 	out := append(session.JSON(nil), begin...)
@@ -154,6 +161,11 @@ func (s *Server) deleteState(ctx context.Context, in *deleteStateInput) (*struct
 	return nil, err
 }
 
-func (s *Server) changeState(ctx context.Context, in *writeStateInput, change func(session.JSON) (session.JSON, error)) (*stateOutput, error) {
-	return replyState(s.Store.ChangeState(ctx, store.StateChange{Session: in.ID, Name: in.Name, Change: change, IfRevision: in.ifRevision, Idem: in.idem}))
+func (s *Server) changeState(ctx context.Context, in *writeStateInput,
+	change func(session.JSON) (session.JSON, error),
+) (*stateOutput, error) {
+	return replyState(s.Store.ChangeState(ctx, store.StateChange{
+		Session: in.ID, Name: in.Name, Change: change,
+		IfRevision: in.ifRevision, Idem: in.idem,
+	}))
 }

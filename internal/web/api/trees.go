@@ -23,7 +23,9 @@ type forkInput struct {
 func (s *Server) fork(ctx context.Context, in *forkInput) (*sessionOutput, error) {
 	b := &in.value
 	if b.At.null {
-		return nil, session.Errorf(session.Invalid, "at is null: name the last message that the fork shares, or make an empty session with POST /v1/sessions").At("at", "must name a message")
+		return nil, session.Errorf(session.Invalid,
+			"at is null: name the last message that the fork shares, or make an empty session with POST /v1/sessions").At("at",
+			"must name a message")
 	}
 	return replyCreated(s.Store.Fork(ctx, store.Fork{
 		Session: in.ID, At: b.At.in(in.ID), Title: (*string)(b.Title), States: b.States, Idem: in.idem,
@@ -52,7 +54,8 @@ type headOutput struct {
 // the answer, by the configured model if there is one.
 func (s *Server) moveHead(ctx context.Context, in *headInput) (*headOutput, error) {
 	if !in.value.Seq.given {
-		return nil, session.Errorf(session.Invalid, "seq is missing: name the message to continue from, or null").At("seq", "must name a message, or be null")
+		return nil, session.Errorf(session.Invalid, "seq is missing: name the message to continue from, or null").At("seq",
+			"must name a message, or be null")
 	}
 	to := in.value.Seq.in(in.ID)
 	done, err := s.Store.MoveHead(ctx, store.HeadMove{Session: in.ID, To: to, IfRevision: in.ifRevision, Idem: in.idem})
@@ -72,11 +75,14 @@ func (s *Server) moveHead(ctx context.Context, in *headInput) (*headOutput, erro
 
 // summarizeBranch summarizes a branch after the answer. The head has moved, even if the summary
 // fails.
-func (s *Server) summarizeBranch(ctx context.Context, id session.ID, from session.MessageRef, to *session.MessageRef) error {
+func (s *Server) summarizeBranch(ctx context.Context, id session.ID, from session.MessageRef,
+	to *session.MessageRef,
+) error {
 	request := requestOf(ctx).id
 	work := func(ctx context.Context) {
 		if m, _, err := s.Contexts.SummarizeBranch(ctx, id, from, to); err != nil {
-			s.log.Error().Err(err).Str("request_id", request).Str("session", string(id)).Msg("the summary of an abandoned branch failed")
+			s.log.Error().Err(err).Str("request_id", request).Str("session",
+				string(id)).Msg("the summary of an abandoned branch failed")
 		} else if m != nil && s.Changed != nil {
 			s.Changed(id)
 		}
@@ -113,7 +119,9 @@ func (s *Server) getTree(ctx context.Context, in *treeInput) (*tagged[treeView],
 	if in.Cursor != "" {
 		ref, err := session.ParseRef(in.Cursor)
 		if err != nil {
-			return nil, session.Errorf(session.Invalid, "cursor is not a next_cursor of this tree: leave it out to begin at the start").At("cursor", "not a next_cursor of this tree")
+			return nil, session.Errorf(session.Invalid,
+				"cursor is not a next_cursor of this tree: leave it out to begin at the start").At("cursor",
+				"not a next_cursor of this tree")
 		}
 		page.Cursor = &ref
 	}

@@ -50,7 +50,8 @@ func TestTheHeadGoesBackAndForth(t *testing.T) {
 		t.Errorf("path %s", got)
 	}
 	tree := k.want(200, k.do("GET", s+"/tree", nil))
-	if tree.at("segments") != 3.0 || tree.at("leaves") != 2.0 || tree.text("head") != id+".5" || tree.at("data.0.count") != 2.0 || tree.at("data.0.on_path") != true {
+	if tree.at("segments") != 3.0 || tree.at("leaves") != 2.0 || tree.text("head") != id+".5" ||
+		tree.at("data.0.count") != 2.0 || tree.at("data.0.on_path") != true {
 		t.Errorf("%s", tree.raw)
 	}
 	start := k.want(200, k.do("PUT", s+"/head", `{"seq":null}`))
@@ -82,7 +83,8 @@ func TestARepeatedMoveOfTheHeadIsOne(t *testing.T) {
 	}
 	works[0](t.Context())
 	page := k.do("GET", s+"/messages?order=desc&limit=1", nil)
-	if page.text("data.0.kind") != "branch_summary" || !strings.Contains(page.text("data.0.content"), "message 3") || page.text("data.0.parent") != id+".2" {
+	if page.text("data.0.kind") != "branch_summary" || !strings.Contains(page.text("data.0.content"), "message 3") ||
+		page.text("data.0.parent") != id+".2" {
 		t.Errorf("%s", page.raw)
 	}
 	k.want(200, k.do("PUT", s+"/head", `{"seq":1,"summarize":false}`))
@@ -165,7 +167,8 @@ func TestAForkIsReadWithWhatItShares(t *testing.T) {
 	k.want(200, k.do("PUT", "/v1/sessions/"+id+"/messages/2/label", `{"text":" here "}`))
 	made := k.want(201, k.do("POST", "/v1/sessions/"+id+"/fork", `{"at":3}`))
 	fork := made.text("id")
-	if made.text("title") != "Plan (fork #1)" || made.text("head") != id+".3" || made.Header.Get("Location") != "/v1/sessions/"+fork || made.at("message_count") != 0.0 {
+	if made.text("title") != "Plan (fork #1)" || made.text("head") != id+".3" ||
+		made.Header.Get("Location") != "/v1/sessions/"+fork || made.at("message_count") != 0.0 {
 		t.Errorf("%s", made.raw)
 	}
 	f := "/v1/sessions/" + fork
@@ -193,17 +196,21 @@ func TestAForkIsReadWithWhatItShares(t *testing.T) {
 		t.Errorf("%s", m.raw)
 	}
 	view := k.want(200, k.do("GET", f+"/context", nil))
-	if !strings.Contains(view.raw, "message 3") || !strings.Contains(view.raw, "in the fork") || strings.Contains(view.raw, "message 4") {
+	if !strings.Contains(view.raw, "message 3") || !strings.Contains(view.raw, "in the fork") ||
+		strings.Contains(view.raw, "message 4") {
 		t.Errorf("%s", view.raw)
 	}
-	if chat := k.want(200, k.do("GET", f+"/messages?dialect=openai.chat", nil)); !strings.Contains(chat.raw, `{"role":"user","content":"message 1"}`) {
+	if chat := k.want(200, k.do("GET", f+"/messages?dialect=openai.chat", nil)); !strings.Contains(chat.raw,
+		`{"role":"user","content":"message 1"}`) {
 		t.Errorf("%s", chat.raw)
 	}
 	tree := k.want(200, k.do("GET", f+"/tree", nil))
-	if tree.at("data.0.shared") != true || tree.text("data.0.labels.0.text") != "here" || tree.text("data.0.children.0") != fork+".1" {
+	if tree.at("data.0.shared") != true || tree.text("data.0.labels.0.text") != "here" ||
+		tree.text("data.0.children.0") != fork+".1" {
 		t.Errorf("%s", tree.raw)
 	}
-	if link := k.want(200, k.do("GET", f, nil)); link.text("link.message_id") != id+".3" || link.text("link.kind") != "fork" {
+	if link := k.want(200, k.do("GET", f, nil)); link.text("link.message_id") != id+".3" ||
+		link.text("link.kind") != "fork" {
 		t.Errorf("%s", link.raw)
 	}
 	k.want(201, k.do("POST", f+"/messages", `{"messages":[{"role":"user","content":"regenerated"}],"parent":"`+id+`.1"}`))
@@ -225,10 +232,12 @@ func TestChildrenHangWhereTheyWereStarted(t *testing.T) {
 		t.Errorf("children %s", got)
 	}
 	sum := k.want(200, k.do("GET", "/v1/sessions/"+id+"?rollup=true", nil))
-	if sum.at("rollup.children") != 1.0 || sum.at("rollup.input_tokens") != 5.0 || sum.at("input_tokens") != 0.0 || sum.at("rollup.cost_usd") != 7e-9 {
+	if sum.at("rollup.children") != 1.0 || sum.at("rollup.input_tokens") != 5.0 ||
+		sum.at("input_tokens") != 0.0 || sum.at("rollup.cost_usd") != 7e-9 {
 		t.Errorf("%s", sum.raw)
 	}
-	if link := k.want(200, k.do("GET", "/v1/sessions/"+child, nil)); link.text("link.message_id") != id+".2" || link.text("link.call_id") != "call_1" {
+	if link := k.want(200, k.do("GET", "/v1/sessions/"+child, nil)); link.text("link.message_id") != id+".2" ||
+		link.text("link.call_id") != "call_1" {
 		t.Errorf("%s", link.raw)
 	}
 }
@@ -245,7 +254,10 @@ func TestStatesOverHTTP(t *testing.T) {
 	k.want(412, k.do("PUT", s+"/todos", `[]`, header{"If-None-Match": "*"}))
 	k.want(412, k.do("PUT", s+"/todos", `[]`, header{"If-Match": `"7"`}))
 	k.want(200, k.do("PUT", s+"/todos", `[]`, header{"If-Match": `"1"`}))
-	for value, status := range map[string]int{`7`: 422, `{}`: 422, ``: 400, `{`: 400, `[1] 2`: 400, "[\"\xff\"]": 400, strings.Repeat("[", 2000) + strings.Repeat("]", 2000): 422} {
+	for value, status := range map[string]int{
+		`7`: 422, `{}`: 422, ``: 400, `{`: 400, `[1] 2`: 400, "[\"\xff\"]": 400,
+		strings.Repeat("[", 2000) + strings.Repeat("]", 2000): 422,
+	} {
 		method := "PUT"
 		if status == 422 && len(value) < 10 { // no array to append to
 			k.want(200, k.do("PUT", s+"/x", value))
@@ -256,7 +268,8 @@ func TestStatesOverHTTP(t *testing.T) {
 		}
 	}
 	k.want(200, k.do("PUT", s+"/toggles", `{"a":true,"b":{"c":1,"d":2}}`))
-	if r := k.want(200, k.do("PATCH", s+"/toggles", `{"a":null,"b":{"c":3},"e":[1]}`)); r.raw != `{"b":{"c":3,"d":2},"e":[1]}`+"\n" {
+	if r := k.want(200, k.do("PATCH", s+"/toggles",
+		`{"a":null,"b":{"c":3},"e":[1]}`)); r.raw != `{"b":{"c":3,"d":2},"e":[1]}`+"\n" {
 		t.Errorf("%s", r.raw)
 	}
 	k.want(400, k.do("PATCH", s+"/toggles", `[1]`))
@@ -272,7 +285,8 @@ func TestStatesOverHTTP(t *testing.T) {
 		t.Errorf("states %s", got)
 	}
 	made := k.want(201, k.do("POST", "/v1/sessions/"+id+"/fork", `{"states":["todos"]}`)).text("id")
-	if r := k.want(200, k.do("GET", "/v1/sessions/"+made+"/states", nil)); r.ids("name") != "todos" || r.at("data.0.revision") != 1.0 {
+	if r := k.want(200, k.do("GET", "/v1/sessions/"+made+"/states", nil)); r.ids("name") != "todos" ||
+		r.at("data.0.revision") != 1.0 {
 		t.Errorf("%s", r.raw)
 	}
 	if n := k.count(`SELECT COUNT(*) FROM events WHERE type = 'state.changed'`); n < 6 {
@@ -286,7 +300,8 @@ func TestTwoApprovalsAtOnceAreBothKept(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			r := k.do("POST", "/v1/sessions/"+id+"/states/permissions", fmt.Sprintf(`{"tool":"bash","n":%d}`, i), header{"Idempotency-Key": fmt.Sprint("k", i%10)})
+			r := k.do("POST", "/v1/sessions/"+id+"/states/permissions", fmt.Sprintf(`{"tool":"bash","n":%d}`, i),
+				header{"Idempotency-Key": fmt.Sprint("k", i%10)})
 			if r.StatusCode != http.StatusOK && i < 10 && r.StatusCode != http.StatusUnprocessableEntity {
 				t.Errorf("%d %s", r.StatusCode, r.raw)
 			}

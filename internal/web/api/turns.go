@@ -60,9 +60,13 @@ func (s *Server) takeTurn(ctx context.Context, in *turnInput) (*output[turnView]
 		return nil, err
 	}
 	if b.Parent.given && len(b.Messages) == 0 {
-		return nil, session.Errorf(session.Invalid, "parent needs messages: it says where they are appended").At("parent", "stands without messages")
+		return nil, session.Errorf(session.Invalid, "parent needs messages: it says where they are appended").At("parent",
+			"stands without messages")
 	}
-	add := appendBody{Messages: b.Messages, ExpectHead: b.ExpectHead, Parent: b.Parent, Call: b.Call, turnDialect: b.Dialect}
+	add := appendBody{
+		Messages: b.Messages, ExpectHead: b.ExpectHead, Parent: b.Parent, Call: b.Call,
+		turnDialect: b.Dialect,
+	}
 	done, err := s.append(ctx, in.ID, &add, in.idem)
 	if err != nil {
 		return nil, err
@@ -81,7 +85,9 @@ func (s *Server) takeTurn(ctx context.Context, in *turnInput) (*output[turnView]
 // contextAfter returns the context that a turn asks for. A repeated request gets the same
 // context again and writes nothing, if the first one made it, else it makes it now. If the head
 // has moved on since, it gets the context at its own head.
-func (s *Server) contextAfter(ctx context.Context, id session.ID, wanted contextmgr.TurnInput, done *store.Appended) (contextmgr.View, error) {
+func (s *Server) contextAfter(ctx context.Context, id session.ID, wanted contextmgr.TurnInput,
+	done *store.Appended,
+) (contextmgr.View, error) {
 	if !done.Replayed || done.Head == nil {
 		return s.Contexts.Turn(ctx, id, wanted)
 	}
@@ -109,7 +115,9 @@ func (s *Server) contextAfter(ctx context.Context, id session.ID, wanted context
 }
 
 // positionOf returns a past head, with the effective overlay if that lies on its path.
-func (s *Server) positionOf(ctx context.Context, head session.MessageRef, overlay *int64) (*contextmgr.Position, error) {
+func (s *Server) positionOf(ctx context.Context, head session.MessageRef,
+	overlay *int64,
+) (*contextmgr.Position, error) {
 	m, err := s.Store.Message(ctx, head)
 	if err != nil {
 		return nil, err
@@ -145,7 +153,10 @@ func (s *Server) turnInput(b *turnBody) (contextmgr.TurnInput, error) {
 		return in, err
 	}
 	in.Window = orZero(b.Window)
-	in.Flush = contextmgr.FlushCaller{Workspace: contextmgr.Workspace(b.WorkspaceAccess), Heartbeat: b.Heartbeat, CLIBackend: b.CLIBackend}
+	in.Flush = contextmgr.FlushCaller{
+		Workspace: contextmgr.Workspace(b.WorkspaceAccess), Heartbeat: b.Heartbeat,
+		CLIBackend: b.CLIBackend,
+	}
 	if b.Initial.given {
 		in.Initial = &b.Initial.parts
 	}
@@ -154,7 +165,8 @@ func (s *Server) turnInput(b *turnBody) (contextmgr.TurnInput, error) {
 		in.Tools = b.Tools
 	case 'n':
 	default:
-		return in, session.Errorf(session.Invalid, "tools must be what the provider is given: an array of schemas, not %s", jsonx.Describe(b.Tools)).
+		return in, session.Errorf(session.Invalid, "tools must be what the provider is given: an array of schemas, not %s",
+			jsonx.Describe(b.Tools)).
 			At("tools", "must be an array")
 	}
 	var err error

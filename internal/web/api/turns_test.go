@@ -21,7 +21,8 @@ func TestTurnAppendsAndGivesTheContext(t *testing.T) {
 	path := "/v1/sessions/" + id
 	r := k.want(201, k.do("POST", path+"/turns", `{"dialect":"openai.chat","system":"Be brief.","initial":"The project is <x>.","volatile":"It is noon.",
 		"tools":[{"type":"function","function":{"name":"read"}}],"messages":[{"role":"user","content":"hello"}],"explain":true}`))
-	if r.text("appended.head") != id+".1" || r.at("problem") != nil || !strings.HasPrefix(r.text("context.context_id"), "ctx_") {
+	if r.text("appended.head") != id+".1" || r.at("problem") != nil ||
+		!strings.HasPrefix(r.text("context.context_id"), "ctx_") {
 		t.Fatalf("%s", r.raw)
 	}
 	roles := func(r reply, at string) (all []string) {
@@ -39,7 +40,8 @@ func TestTurnAppendsAndGivesTheContext(t *testing.T) {
 		}
 	}
 	for _, field := range []string{
-		"tokens.total", "tokens.window", "tokens.threshold", "tokens.reserve", "tokens.method", "prefix.epoch", "pending_calls",
+		"tokens.total", "tokens.window", "tokens.threshold", "tokens.reserve", "tokens.method", "prefix.epoch",
+		"pending_calls",
 		"provenance.0.kind", "adjustments", "losses", "directives", "warnings", "settings.0.name",
 	} {
 		if r.at("context."+field) == nil {
@@ -49,13 +51,15 @@ func TestTurnAppendsAndGivesTheContext(t *testing.T) {
 	// Reading uses what the turn gave, and writes nothing.
 	before := k.count(`SELECT COUNT(*) FROM contexts`)
 	read := k.want(200, k.do("GET", path+"/context", nil))
-	if fmt.Sprint(read.at("request")) != fmt.Sprint(r.at("context.request")) || read.at("context_id") != nil || read.at("settings") != nil {
+	if fmt.Sprint(read.at("request")) != fmt.Sprint(r.at("context.request")) || read.at("context_id") != nil ||
+		read.at("settings") != nil {
 		t.Errorf("read: %s", read.raw)
 	}
 	if k.count(`SELECT COUNT(*) FROM contexts`) != before {
 		t.Error("reading wrote")
 	}
-	if read := k.want(200, k.do("GET", path+"/context?explain=true&window=50000&max_output=100", nil)); read.at("settings") == nil || read.at("tokens.window") != 50000.0 {
+	if read := k.want(200, k.do("GET", path+"/context?explain=true&window=50000&max_output=100",
+		nil)); read.at("settings") == nil || read.at("tokens.window") != 50000.0 {
 		t.Errorf("%s", read.raw)
 	}
 }
@@ -71,7 +75,8 @@ func TestTurnForAnthropic(t *testing.T) {
 			{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]},
 			{"role":"tool","tool_call_id":"call_1","content":"seen"}]`),
 	}))
-	if r.text("context.thinking_level") != "off" || !strings.Contains(fmt.Sprint(r.at("context.adjustments")), "thinking must be off") {
+	if r.text("context.thinking_level") != "off" ||
+		!strings.Contains(fmt.Sprint(r.at("context.adjustments")), "thinking must be off") {
 		t.Errorf("nobody is told that thinking must be off: %s", r.raw)
 	}
 	if n := strings.Count(r.raw, `"cache_control":{"type":"ephemeral"}`); n != 2 {
@@ -91,7 +96,8 @@ func TestTurnWithoutMessages(t *testing.T) {
 	id := k.session(nil)
 	k.say(id, "user", "hello")
 	r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/turns", `{"dialect":"openai.chat"}`))
-	if m, _ := r.at("appended.messages").([]any); len(m) != 0 || r.text("appended.head") != id+".1" || r.at("context.request.messages.0.content") != "hello" {
+	if m, _ := r.at("appended.messages").([]any); len(m) != 0 || r.text("appended.head") != id+".1" ||
+		r.at("context.request.messages.0.content") != "hello" {
 		t.Errorf("%s", r.raw)
 	}
 	k.want(409, k.do("POST", "/v1/sessions/"+id+"/turns", `{"expect_head":null}`))
@@ -101,10 +107,12 @@ func TestUnknownModelGetsAWarning(t *testing.T) {
 	k := newKit(t, nil)
 	id := k.session(nil)
 	r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/turns", `{"model":"nobody-knows","messages":[{"role":"user","content":"x"}]}`))
-	if !strings.Contains(fmt.Sprint(r.at("context.warnings")), "nobody-knows") || r.at("context.tokens.window") != 128000.0 {
+	if !strings.Contains(fmt.Sprint(r.at("context.warnings")), "nobody-knows") ||
+		r.at("context.tokens.window") != 128000.0 {
 		t.Errorf("%s", r.raw)
 	}
-	if r := k.want(200, k.do("GET", "/v1/sessions/"+id+"/context?model=nobody-knows", nil)); !strings.Contains(fmt.Sprint(r.at("warnings")), "nobody-knows") {
+	if r := k.want(200, k.do("GET", "/v1/sessions/"+id+"/context?model=nobody-knows",
+		nil)); !strings.Contains(fmt.Sprint(r.at("warnings")), "nobody-knows") {
 		t.Errorf("%s", r.raw)
 	}
 }
@@ -145,13 +153,15 @@ func TestTheAppendNeverDependsOnTheContext(t *testing.T) {
 			k := newKit(t, func(d *api.Deps) { d.Contexts = failing{d.Contexts, tc.err} })
 			id := k.session(nil)
 			r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/turns", `{"messages":[{"role":"user","content":"x"}]}`))
-			if r.text("problem.code") != tc.code || r.at("context") != nil || r.text("appended.head") != id+".1" || strings.Contains(r.raw, "secret") {
+			if r.text("problem.code") != tc.code || r.at("context") != nil || r.text("appended.head") != id+".1" ||
+				strings.Contains(r.raw, "secret") {
 				t.Errorf("%s", r.raw)
 			}
 			if n := k.messages(); n != 1 {
 				t.Errorf("%d messages", n)
 			}
-			if tc.code == "internal" && (!strings.Contains(k.log.String(), "secret cause") || !strings.Contains(k.log.String(), r.text("problem.request_id"))) {
+			if tc.code == "internal" && (!strings.Contains(k.log.String(), "secret cause") ||
+				!strings.Contains(k.log.String(), r.text("problem.request_id"))) {
 				t.Errorf("the log does not tell the cause: %s", k.log)
 			}
 		})
@@ -167,7 +177,8 @@ func TestRepeatedTurnWritesOnce(t *testing.T) {
 	first := k.want(201, k.do("POST", path, body, key))
 	contexts := k.count(`SELECT COUNT(*) FROM contexts`)
 	again := k.want(201, k.do("POST", path, body, key))
-	if fmt.Sprint(first.at("appended")) != fmt.Sprint(again.at("appended")) || fmt.Sprint(first.at("context.request")) != fmt.Sprint(again.at("context.request")) ||
+	if fmt.Sprint(first.at("appended")) != fmt.Sprint(again.at("appended")) ||
+		fmt.Sprint(first.at("context.request")) != fmt.Sprint(again.at("context.request")) ||
 		first.at("context.context_id") != again.at("context.context_id") {
 		t.Errorf("answers differ:\n%s%s", first.raw, again.raw)
 	}
@@ -193,7 +204,8 @@ func TestRepeatedTurnFinishesWhatWasCutOff(t *testing.T) {
 		t.Fatalf("%s", r.raw)
 	}
 	broken = false
-	if r := k.want(201, k.do("POST", path, body, key)); r.text("context.context_id") == "" || !strings.Contains(r.raw, "keep me") {
+	if r := k.want(201, k.do("POST", path, body, key)); r.text("context.context_id") == "" ||
+		!strings.Contains(r.raw, "keep me") {
 		t.Errorf("%s", r.raw)
 	}
 	if n := k.messages(); n != 1 {
@@ -221,10 +233,15 @@ func TestCallsAreReportedWithAnAppend(t *testing.T) {
 	ctxID := turn.text("context.context_id")
 	k.want(201, k.do("POST", path+"/turns", map[string]any{
 		"model": "priced", "messages": []any{map[string]any{"role": "assistant", "content": "y"}},
-		"call": map[string]any{"provider": "openai", "model": "priced", "usage": jsontext.Value(`{"prompt_tokens":100,"completion_tokens":5}`), "context_id": ctxID, "latency_ms": 12},
+		"call": map[string]any{
+			"provider": "openai", "model": "priced",
+			"usage": jsontext.Value(`{"prompt_tokens":100,"completion_tokens":5}`), "context_id": ctxID, "latency_ms": 12,
+		},
 	}))
 	r := k.want(200, k.do("GET", path+"/calls", nil))
-	if r.at("data.0.input_tokens") != 100.0 || r.at("data.0.output_tokens") != 5.0 || r.text("data.0.price_source") != "catalogue" || r.at("data.0.latency_ms") != 12.0 || r.text("data.0.purpose") != "chat" {
+	if r.at("data.0.input_tokens") != 100.0 || r.at("data.0.output_tokens") != 5.0 ||
+		r.text("data.0.price_source") != "catalogue" || r.at("data.0.latency_ms") != 12.0 ||
+		r.text("data.0.purpose") != "chat" {
 		t.Errorf("%s", r.raw)
 	}
 	if n := k.count(`SELECT COUNT(*) FROM calls WHERE message_id IS NOT NULL AND context_id IS NOT NULL`); n != 1 {
@@ -242,7 +259,8 @@ func TestAMemoryFlushIsAskedForAndAcknowledged(t *testing.T) {
 	turn := func(body string) reply { return k.want(201, k.do("POST", "/v1/sessions/"+id+"/turns", body)) }
 	var r reply
 	for n := 1; ; n++ {
-		r = turn(`{"messages":[{"role":"user","content":"` + strings.Repeat("a word and another, ", 50) + `"}],"workspace_access":"ro"}`)
+		r = turn(`{"messages":[{"role":"user","content":"` + strings.Repeat("a word and another, ", 50) +
+			`"}],"workspace_access":"ro"}`)
 		if ds := r.at("context.directives").([]any); len(ds) != 0 || n == 100 {
 			t.Fatalf("a read-only workspace is asked, or nobody: %v of %v", ds, r.at("context.tokens"))
 		}
@@ -250,7 +268,8 @@ func TestAMemoryFlushIsAskedForAndAcknowledged(t *testing.T) {
 			break
 		}
 	}
-	if r.text("context.directives.0.type") != "memory_flush" || !strings.Contains(r.text("context.directives.0.prompt"), "memory/20") {
+	if r.text("context.directives.0.type") != "memory_flush" ||
+		!strings.Contains(r.text("context.directives.0.prompt"), "memory/20") {
 		t.Fatalf("%v of %v", r.at("context.directives"), r.at("context.tokens"))
 	}
 	r = k.want(200, k.do("POST", "/v1/sessions/"+id+"/flushes", `{}`))
@@ -260,7 +279,10 @@ func TestAMemoryFlushIsAskedForAndAcknowledged(t *testing.T) {
 	if r := turn(`{}`); len(r.at("context.directives").([]any)) != 0 {
 		t.Errorf("asked again: %v", r.at("context.directives"))
 	}
-	for body, field := range map[string]string{`{"outcome":"maybe"}`: "outcome", `{"generation":"x"}`: "generation", `{"generation":"cmp_99"}`: "generation"} {
+	for body, field := range map[string]string{
+		`{"outcome":"maybe"}`: "outcome", `{"generation":"x"}`: "generation",
+		`{"generation":"cmp_99"}`: "generation",
+	} {
 		if r := k.do("POST", "/v1/sessions/"+id+"/flushes", body); r.StatusCode != 422 || r.text("errors.0.path") != field {
 			t.Errorf("%s: %s", body, r.raw)
 		}
@@ -284,7 +306,8 @@ func TestASilentReplyIsStoredAndNotShown(t *testing.T) {
 		{"The build is green. NO_REPLY", true, "The build is green."},
 		{"No reply is needed.", true, nil},
 	} {
-		r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/messages", map[string]any{"messages": []any{map[string]any{"role": "assistant", "content": c.says}}}))
+		r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/messages",
+			map[string]any{"messages": []any{map[string]any{"role": "assistant", "content": c.says}}}))
 		if r.at("messages.0.deliver") != c.deliver {
 			t.Errorf("%s: %v is delivered", c.says, r.at("messages.0.deliver"))
 		}
@@ -323,18 +346,28 @@ func TestAReplyEarlyOnIsToldOf(t *testing.T) {
 func TestPlainMessagesComeBackAsTheyCame(t *testing.T) {
 	for _, c := range []struct{ dialect, messages, stored, request string }{
 		{"anthropic", `[{"role":"user","content":"hi"}]`, "anthropic", `[{"content":"hi","role":"user"}]`},
-		{"anthropic", `[{"role":"user","content":[{"type":"text","text":"hi"}]}]`, "anthropic", `[{"content":[{"text":"hi","type":"text"}],"role":"user"}]`},
+		{
+			"anthropic", `[{"role":"user","content":[{"type":"text","text":"hi"}]}]`, "anthropic",
+			`[{"content":[{"text":"hi","type":"text"}],"role":"user"}]`,
+		},
 		{"openai.chat", `[{"role":"user","content":"hi"}]`, "openai.chat", `[{"content":"hi","role":"user"}]`},
-		{"openai.responses", `[{"role":"user","content":"hi"}]`, "openai.responses", `[{"content":"hi","role":"user","type":"message"}]`},
+		{
+			"openai.responses", `[{"role":"user","content":"hi"}]`, "openai.responses",
+			`[{"content":"hi","role":"user","type":"message"}]`,
+		},
 		{"gemini", `[{"role":"user","content":"hi"}]`, "native", `[{"parts":[{"text":"hi"}],"role":"user"}]`},
-		{"anthropic", `[{"role":"user","parts":[{"kind":"text","text":"hi"}]}]`, "native", `[{"content":"hi","role":"user"}]`},
+		{
+			"anthropic", `[{"role":"user","parts":[{"kind":"text","text":"hi"}]}]`, "native",
+			`[{"content":"hi","role":"user"}]`,
+		},
 		{"anthropic", `[{"role":"user","content":"hi","metadata":{"x":1}}]`, "native", `[{"content":"hi","role":"user"}]`},
 		{"anthropic", `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/a.png"}}]}]`, "openai.chat", `[{"content":[{"source":{"type":"url","url":"https://x/a.png"},"type":"image"}],"role":"user"}]`},
 	} {
 		t.Run(c.dialect+" "+c.messages, func(t *testing.T) {
 			k := newKit(t, nil)
 			path := "/v1/sessions/" + k.session(`{"model":"known"}`)
-			r := k.want(201, k.do("POST", path+"/turns", `{"dialect":"`+c.dialect+`","settings":{"cache_slots":0},"messages":`+c.messages+`}`))
+			r := k.want(201, k.do("POST", path+"/turns",
+				`{"dialect":"`+c.dialect+`","settings":{"cache_slots":0},"messages":`+c.messages+`}`))
 			field := map[string]string{"openai.responses": "input", "gemini": "contents"}[c.dialect]
 			if field == "" {
 				field = "messages"

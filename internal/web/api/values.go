@@ -107,7 +107,8 @@ func (a *messageArg) UnmarshalJSON(raw []byte) error {
 			return nil
 		}
 	}
-	return refuse("names no message: write a seq of this session (1 or more) as a number, or an id as a string like 20260211_001.42")
+	return refuse("names no message: write a seq of this session (1 or more) as a number, " +
+		"or an id as a string like 20260211_001.42")
 }
 
 // in returns the message that the argument names in a session; nil if it is absent or null.

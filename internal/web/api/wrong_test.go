@@ -39,7 +39,10 @@ func bodies(id string) []string {
 func (k *kit) state() string {
 	k.t.Helper()
 	var all []string
-	for _, table := range []string{"sessions", "messages", "parts", "blobs", "compactions", "contexts", "blocks", "frozen", "calls", "marks", "events", "idempotency_keys"} {
+	for _, table := range []string{
+		"sessions", "messages", "parts", "blobs", "compactions", "contexts", "blocks", "frozen",
+		"calls", "marks", "events", "idempotency_keys",
+	} {
 		all = append(all, fmt.Sprint(table, " ", k.count("SELECT COUNT(*) FROM "+table)))
 	}
 	return fmt.Sprint(all, k.count(`SELECT COALESCE(SUM(revision), 0) FROM sessions`))
@@ -74,7 +77,8 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 			{"very deep nesting", `{"a":` + strings.Repeat("[", 200_000), 422, "invalid"},
 		} {
 			r := k.do(method, path, tc.body)
-			if r.StatusCode != tc.status || r.text("code") != tc.code || r.text("detail") == "" || r.Header.Get("Content-Type") != "application/problem+json" {
+			if r.StatusCode != tc.status || r.text("code") != tc.code || r.text("detail") == "" ||
+				r.Header.Get("Content-Type") != "application/problem+json" {
 				t.Errorf("%s with %s: %d %s", target, tc.name, r.StatusCode, r.raw)
 			}
 			if strings.Contains(r.raw, "\ufffd") || len(r.raw) > 1000 {
@@ -158,7 +162,8 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 		{"POST", s + "/compactions", `{"settings":{"summary_model":"x"}}`, "settings.summary_model"},
 	} {
 		r := k.do(tc.method, tc.path, tc.body)
-		if r.StatusCode != 422 || r.text("code") != "invalid" || r.text("errors.0.path") != tc.field || len(r.text("detail")) < 10 {
+		if r.StatusCode != 422 || r.text("code") != "invalid" || r.text("errors.0.path") != tc.field ||
+			len(r.text("detail")) < 10 {
 			t.Errorf("%s %s %.100s: %d %.400s\nwant the field %s", tc.method, tc.path, tc.body, r.StatusCode, r.raw, tc.field)
 		}
 	}
@@ -173,13 +178,19 @@ func TestUnknownNamesAreNotFound(t *testing.T) {
 	k.say(id, "user", "x")
 	before := k.state()
 	message := `{"messages":[{"role":"user","content":"x"}]}`
-	for _, unknown := range []string{"20200101_001", "nothing", "20260211_1", "20261341_001", "%2e%2e", "20260211_001%00", strings.Repeat("9", 300)} {
+	for _, unknown := range []string{
+		"20200101_001", "nothing", "20260211_1", "20261341_001", "%2e%2e", "20260211_001%00",
+		strings.Repeat("9", 300),
+	} {
 		s := "/v1/sessions/" + unknown
 		for _, r := range []reply{
 			k.do("GET", s, nil), k.do("PATCH", s, `{}`), k.do("DELETE", s, nil), k.do("POST", s+"/untrash", nil),
-			k.do("POST", s+"/messages", message), k.do("GET", s+"/messages", nil), k.do("GET", s+"/messages/1", nil), k.do("PUT", s+"/messages/1/pin", nil),
-			k.do("POST", s+"/turns", message), k.do("GET", s+"/context", nil), k.do("GET", s+"/compactions", nil), k.do("POST", s+"/compactions", nil),
-			k.do("GET", s+"/compactions/cmp_1", nil), k.do("DELETE", s+"/compactions/cmp_1", nil), k.do("GET", s+"/compactions/cmp_1/sources", nil),
+			k.do("POST", s+"/messages", message), k.do("GET", s+"/messages", nil), k.do("GET", s+"/messages/1", nil),
+			k.do("PUT", s+"/messages/1/pin", nil),
+			k.do("POST", s+"/turns", message), k.do("GET", s+"/context", nil), k.do("GET", s+"/compactions", nil),
+			k.do("POST", s+"/compactions", nil),
+			k.do("GET", s+"/compactions/cmp_1", nil), k.do("DELETE", s+"/compactions/cmp_1", nil),
+			k.do("GET", s+"/compactions/cmp_1/sources", nil),
 			k.do("POST", s+"/compactions/cmp_1/redo", nil), k.do("GET", s+"/calls", nil), k.do("POST", s+"/calls", `{}`),
 		} {
 			if r.StatusCode != 404 || r.text("code") != "not_found" {
@@ -189,11 +200,15 @@ func TestUnknownNamesAreNotFound(t *testing.T) {
 	}
 	s := "/v1/sessions/" + id
 	for path, want := range map[string]int{
-		"/messages/99": 404, "/messages/0": 404, "/messages/-1": 404, "/messages/x": 404, "/messages/99999999999999999999": 404, "/messages/20200101_001.1": 404,
+		"/messages/99": 404, "/messages/0": 404, "/messages/-1": 404, "/messages/x": 404,
+		"/messages/99999999999999999999": 404, "/messages/20200101_001.1": 404,
 		"/compactions/cmp_99": 404, "/compactions/x": 404, "/compactions/cmp_1/sources": 404,
-		"/messages?dialect=klingon": 422, "/messages?cursor=x": 422, "/messages?cursor=20200101_001.1": 422, "/messages?limit=0": 422, "/messages?limit=1001": 422,
-		"/messages?limit=x": 422, "/messages?order=up": 422, "/messages?path=none": 422, "/messages?after=-1": 422, "/messages?aftr=1": 422,
-		"/context?dialect=klingon": 422, "/context?window=0": 422, "/context?window=-1": 422, "/context?window=x": 422, "/context?max_output=-1": 422, "/context?explain=perhaps": 422,
+		"/messages?dialect=klingon": 422, "/messages?cursor=x": 422, "/messages?cursor=20200101_001.1": 422,
+		"/messages?limit=0": 422, "/messages?limit=1001": 422,
+		"/messages?limit=x": 422, "/messages?order=up": 422, "/messages?path=none": 422, "/messages?after=-1": 422,
+		"/messages?aftr=1":         422,
+		"/context?dialect=klingon": 422, "/context?window=0": 422, "/context?window=-1": 422, "/context?window=x": 422,
+		"/context?max_output=-1": 422, "/context?explain=perhaps": 422,
 		"/compactions?cursor=x": 422, "/calls?cursor=x": 422,
 	} {
 		if r := k.do("GET", s+path, nil); r.StatusCode != want {
@@ -201,7 +216,8 @@ func TestUnknownNamesAreNotFound(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{
-		"?cursor=x": 422, "?cursor=" + strings.Repeat("A", 2000): 422, "?limit=-1": 422, "?since=soon": 422, "?source=word": 422, "?archived=perhaps": 422, "?metadata.=1": 422, "?titel=x": 422,
+		"?cursor=x": 422, "?cursor=" + strings.Repeat("A", 2000): 422, "?limit=-1": 422, "?since=soon": 422,
+		"?source=word": 422, "?archived=perhaps": 422, "?metadata.=1": 422, "?titel=x": 422,
 	} {
 		if r := k.do("GET", "/v1/sessions"+path, nil); r.StatusCode != want || r.at("errors.0.path") == nil {
 			t.Errorf("%s: %d %s", path, r.StatusCode, r.raw)
@@ -220,9 +236,10 @@ func TestOddMessagesAreStoredWhole(t *testing.T) {
 		"empty":               `{"role":"user","content":""}`,
 		"null":                `{"role":"assistant","content":null}`,
 		"result without call": `{"role":"tool","content":"x","tool_call_id":"nobody"}`,
-		"deep":                `{"role":"user","content":"x","own":` + strings.Repeat("[", 800) + strings.Repeat("]", 800) + `}`,
-		"odd arguments":       `{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{not json \ud800"}}]}`,
-		"big number":          `{"role":"user","content":"x","n":123456789012345678901234567890.5}`,
+		"deep": `{"role":"user","content":"x","own":` + strings.Repeat("[", 800) + strings.Repeat("]", 800) +
+			`}`,
+		"odd arguments": `{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{not json \ud800"}}]}`,
+		"big number":    `{"role":"user","content":"x","n":123456789012345678901234567890.5}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t, nil)
@@ -247,7 +264,8 @@ func TestUnknownDialectsAreNamed(t *testing.T) {
 		`{"messages":[{"role":"model","parts":[{"text":"x"}],"tool_calls":[]}]}`,      // signs of two
 		`{"messages":[{"role":"user","content":"x","name":"bob","origin":"person"}]}`, // signs of two
 	} {
-		if r := k.want(422, k.do("POST", "/v1/sessions/"+id+"/messages", body)); r.text("code") != "invalid" || !strings.Contains(r.raw, "dialect") && !strings.Contains(r.raw, "looks like") {
+		if r := k.want(422, k.do("POST", "/v1/sessions/"+id+"/messages", body)); r.text("code") != "invalid" ||
+			!strings.Contains(r.raw, "dialect") && !strings.Contains(r.raw, "looks like") {
 			t.Errorf("%s", r.raw)
 		}
 	}
@@ -308,7 +326,8 @@ func TestABodyThatBreaksOffStoresNothing(t *testing.T) {
 	id := k.session(nil)
 	before := k.state()
 	w := httptest.NewRecorder()
-	k.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/sessions/"+id+"/messages", broken{strings.NewReader(`{"messages":[{"role":"user","content":"x"}]}`)}))
+	k.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/sessions/"+id+"/messages",
+		broken{strings.NewReader(`{"messages":[{"role":"user","content":"x"}]}`)}))
 	if w.Code != 400 || !strings.Contains(w.Body.String(), "is incomplete") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -358,7 +377,8 @@ func TestABodyThatNeverComes(t *testing.T) {
 	id := k.session(nil)
 	w := httptest.NewRecorder()
 	k.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/sessions/"+id+"/messages", slow{}))
-	if w.Code != http.StatusRequestTimeout || !strings.Contains(w.Body.String(), `"code":"malformed"`) || w.Header().Get("Content-Type") != "application/problem+json" {
+	if w.Code != http.StatusRequestTimeout || !strings.Contains(w.Body.String(), `"code":"malformed"`) ||
+		w.Header().Get("Content-Type") != "application/problem+json" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -368,7 +388,8 @@ func TestNestingUpToTheLimitIsStored(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	id := k.session(`{"metadata":{"a":` + deep(998) + `}}`) // a thousand levels with the two around it
 	k.want(200, k.do("PATCH", "/v1/sessions/"+id, `{"metadata":{"b":`+deep(998)+`}}`))
-	if r := k.want(200, k.do("GET", "/v1/sessions/"+id, nil)); !strings.Contains(r.raw, `"b":`+deep(998)) || !strings.Contains(r.raw, `"a":`+deep(998)) {
+	if r := k.want(200, k.do("GET", "/v1/sessions/"+id, nil)); !strings.Contains(r.raw, `"b":`+deep(998)) ||
+		!strings.Contains(r.raw, `"a":`+deep(998)) {
 		t.Error("the metadata came back otherwise")
 	}
 	for _, n := range []int{100, 895, 900, 905, 990, 996} {
@@ -393,7 +414,8 @@ func TestAPanicIsAnAnswer(t *testing.T) {
 	k := newKit(t, func(d *api.Deps) { d.Contexts = panicking{d.Contexts} })
 	id := k.session(nil)
 	r := k.want(500, k.do("GET", "/v1/sessions/"+id+"/context", nil))
-	if r.text("code") != "internal" || strings.Contains(r.raw, "secret") || r.text("request_id") == "" || r.Header.Get("X-Request-Id") != r.text("request_id") {
+	if r.text("code") != "internal" || strings.Contains(r.raw, "secret") || r.text("request_id") == "" ||
+		r.Header.Get("X-Request-Id") != r.text("request_id") {
 		t.Errorf("%s", r.raw)
 	}
 	if !strings.Contains(k.log.String(), r.text("request_id")) || !strings.Contains(k.log.String(), "panicked") {
@@ -433,8 +455,10 @@ func TestOddParametersOfEveryRoute(t *testing.T) {
 	}
 	testkit.Check(t, json.Unmarshal([]byte(k.do("GET", "/openapi.json", nil).raw), &spec))
 	odd := []string{
-		strings.Repeat("x", 60_000), strings.Repeat("word ", 10_000), strings.Repeat(`"`, 5000), strings.Repeat("(", 5000), "a\x00b", "\xff\xfe", "-1", "1e400",
-		"9999-99-99", "\u202e\x1b[31m", "'; DROP TABLE messages; --", `{"a":`, strings.Repeat("%", 3000) + "_", "../../etc/passwd",
+		strings.Repeat("x", 60_000), strings.Repeat("word ", 10_000), strings.Repeat(`"`, 5000), strings.Repeat("(", 5000),
+		"a\x00b", "\xff\xfe", "-1", "1e400",
+		"9999-99-99", "\u202e\x1b[31m", "'; DROP TABLE messages; --", `{"a":`, strings.Repeat("%", 3000) + "_",
+		"../../etc/passwd",
 	}
 	tried := 0
 	for path, methods := range spec.Paths {

@@ -71,7 +71,8 @@ func (g *Guard) Redeem(w http.ResponseWriter, code string) error {
 	delete(b.links, sum)
 	b.mu.Unlock()
 	if !known || !end.After(b.now()) {
-		return session.Errorf(session.Unauthorized, "this link is used up or older than a minute: `sessiond open` makes a new one")
+		return session.Errorf(session.Unauthorized,
+			"this link is used up or older than a minute: `sessiond open` makes a new one")
 	}
 	g.setCookie(w)
 	return nil
@@ -89,7 +90,8 @@ func (g *Guard) Login(w http.ResponseWriter, token string) error {
 func (g *Guard) setCookie(w http.ResponseWriter) {
 	secret := g.browsers.add(g.browsers.logins, loginTime)
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(loginTime.Seconds()),
+		Name: cookieName, Value: secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		MaxAge: int(loginTime.Seconds()),
 	})
 }
 
@@ -100,7 +102,10 @@ func (g *Guard) Logout(w http.ResponseWriter, r *http.Request) {
 		delete(g.browsers.logins, sha256.Sum256([]byte(c.Value)))
 		g.browsers.mu.Unlock()
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		MaxAge: -1,
+	})
 }
 
 // isLoggedIn tells whether the cookie of a request is that of a login.
@@ -128,7 +133,8 @@ func (g *Guard) FormToken(r *http.Request) string {
 // checkForm rejects a form that no page of the daemon made for this browser. Codes: Forbidden.
 func (g *Guard) checkForm(r *http.Request) error {
 	if subtle.ConstantTimeCompare([]byte(r.PostFormValue(formField)), []byte(g.FormToken(r))) != 1 {
-		return session.Errorf(session.Forbidden, "the form is from before the daemon's last start or this login: reload the page and try again")
+		return session.Errorf(session.Forbidden,
+			"the form is from before the daemon's last start or this login: reload the page and try again")
 	}
 	return nil
 }

@@ -88,26 +88,30 @@ func (g *Guard) TCP(next http.Handler) http.Handler {
 	})
 }
 
-// check returns the scope of a named token, nil for the owner. Codes: Forbidden, Unauthorized. A page of a foreign site can make a browser
-// on this host call the daemon: by a name that resolves to this host (then Host is foreign), or
+// check returns the scope of a named token, nil for the owner. Codes: Forbidden, Unauthorized. A page of a foreign site
+// can make a browser on this host call the daemon: by a name that resolves to this host (then Host is foreign), or
 // directly (then Origin or Sec-Fetch-Site is).
 func (g *Guard) check(r *http.Request, page bool) (*session.Scope, error) {
 	if !g.ours(hostname(r.Host)) {
 		return nil, session.Errorf(session.Forbidden,
-			"the Host header is not a name of this daemon: use localhost or its address, or add the name to `hosts` in config.yaml")
+			"the Host header is not a name of this daemon: use localhost or its address, "+
+				"or add the name to `hosts` in config.yaml")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !g.ownOrigin(origin, r.Host) {
-		return nil, session.Errorf(session.Forbidden, "the Origin header is not this daemon's own: pages of other sites and ports may not call it")
+		return nil, session.Errorf(session.Forbidden,
+			"the Origin header is not this daemon's own: pages of other sites and ports may not call it")
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	site := r.Header.Get("Sec-Fetch-Site")
 	opened := page && reads && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 	if (site == "cross-site" || site == "same-site") && !opened { // another port is the same site
-		return nil, session.Errorf(session.Forbidden, "a page of another site or port made the request, which may not call this daemon")
+		return nil, session.Errorf(session.Forbidden,
+			"a page of another site or port made the request, which may not call this daemon")
 	}
 	if g.noAuth && r.ContentLength != 0 && !isJSON(r.Header.Get("Content-Type")) && !page {
 		// A browser sends other types to foreign sites without asking them first.
-		return nil, session.Errorf(session.Forbidden, "without a token (--no-auth) a body needs the header `Content-Type: application/json`")
+		return nil, session.Errorf(session.Forbidden,
+			"without a token (--no-auth) a body needs the header `Content-Type: application/json`")
 	}
 	if g.open != nil && g.open(r) || page && g.pages.Open(r) || g.noAuth && !page {
 		return nil, nil
@@ -128,7 +132,8 @@ func (g *Guard) check(r *http.Request, page bool) (*session.Scope, error) {
 		}
 		return nil, g.checkForm(r)
 	}
-	return nil, session.Errorf(session.Unauthorized, "a token is required: send `Authorization: Bearer TOKEN` with the token that `sessiond token` prints")
+	return nil, session.Errorf(session.Unauthorized,
+		"a token is required: send `Authorization: Bearer TOKEN` with the token that `sessiond token` prints")
 }
 
 // scopeOf returns the scope of a named token. Codes: Unauthorized, Forbidden (it is not for the API).
@@ -145,7 +150,8 @@ func (g *Guard) scopeOf(r *http.Request, token string) (*session.Scope, error) {
 		return nil, session.Errorf(session.Unauthorized, "the token is wrong: `sessiond token` prints the right one")
 	}
 	if !strings.HasPrefix(r.URL.Path, "/v1/") {
-		return nil, session.Errorf(session.Forbidden, "a named token is for the routes below /v1 alone: pages, metrics and /mcp need the daemon's own token")
+		return nil, session.Errorf(session.Forbidden,
+			"a named token is for the routes below /v1 alone: pages, metrics and /mcp need the daemon's own token")
 	}
 	return &scope, nil
 }

@@ -22,13 +22,17 @@ func TestWhoMayPass(t *testing.T) {
 	open := func(r *http.Request) bool { return r.URL.Path == "/healthz" }
 	strict := guard.New(guard.Options{Token: token, Hosts: []string{"Box.example"}, Open: open}).TCP(ok)
 	free := guard.New(guard.Options{NoAuth: true}).TCP(ok)
-	named := guard.New(guard.Options{Token: token, Open: open, Named: func(_ context.Context, token string) (session.Scope, bool, error) {
-		if token == "down" {
-			return session.Scope{}, false, session.Errorf(session.Unavailable, "no database")
-		}
-		return session.Scope{Owner: "ana"}, token == "hers", nil
-	}}).TCP(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if scope, limited := session.ScopeOf(r.Context()); limited != (r.Header.Get("Authorization") == "Bearer hers") || limited && scope.Owner != "ana" {
+	named := guard.New(guard.Options{
+		Token: token, Open: open,
+		Named: func(_ context.Context, token string) (session.Scope, bool, error) {
+			if token == "down" {
+				return session.Scope{}, false, session.Errorf(session.Unavailable, "no database")
+			}
+			return session.Scope{Owner: "ana"}, token == "hers", nil
+		},
+	}).TCP(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if scope, limited := session.ScopeOf(r.Context()); limited != (r.Header.Get("Authorization") == "Bearer hers") ||
+			limited && scope.Owner != "ana" {
 			t.Errorf("the scope is %+v, %v", scope, limited)
 		}
 		ok(w, r)
@@ -48,7 +52,11 @@ func TestWhoMayPass(t *testing.T) {
 		{"IPv6", strict, "/", "[::1]:7433", map[string]string{"Authorization": "Bearer " + token}, 204},
 		{"no token", strict, "/", "localhost", nil, 401},
 		{"named token", named, "/v1/sessions", "localhost", map[string]string{"Authorization": "Bearer hers"}, 204},
-		{"own token beside named ones", named, "/metrics", "localhost", map[string]string{"Authorization": "Bearer " + token}, 204},
+		{
+			"own token beside named ones", named, "/metrics", "localhost",
+			map[string]string{"Authorization": "Bearer " + token},
+			204,
+		},
 		{"unknown named token", named, "/v1/sessions", "localhost", map[string]string{"Authorization": "Bearer his"}, 401},
 		{"named token elsewhere", named, "/metrics", "localhost", map[string]string{"Authorization": "Bearer hers"}, 403},
 		{"named token for MCP", named, "/mcp", "localhost", map[string]string{"Authorization": "Bearer hers"}, 403},
@@ -60,19 +68,54 @@ func TestWhoMayPass(t *testing.T) {
 		{"open path", strict, "/healthz", "localhost", nil, 204},
 		{"open path by a foreign name", strict, "/healthz", "evil.example", nil, 403},
 		{"foreign host", strict, "/", "evil.example:7433", map[string]string{"Authorization": "Bearer " + token}, 403},
-		{"host that begins like ours", strict, "/", "localhost.evil.example", map[string]string{"Authorization": "Bearer " + token}, 403},
+		{
+			"host that begins like ours", strict, "/", "localhost.evil.example",
+			map[string]string{"Authorization": "Bearer " + token},
+			403,
+		},
 		{"no host", strict, "/", "", map[string]string{"Authorization": "Bearer " + token}, 403},
-		{"own origin", strict, "/", "localhost:7433", map[string]string{"Authorization": "Bearer " + token, "Origin": "http://localhost:7433"}, 204},
-		{"own origin, implied port", strict, "/", "localhost", map[string]string{"Authorization": "Bearer " + token, "Origin": "http://localhost:80"}, 204},
-		{"own origin behind a proxy", strict, "/", "box.example", map[string]string{"Authorization": "Bearer " + token, "Origin": "https://Box.example"}, 204},
-		{"https where no proxy is configured", strict, "/", "localhost:7433", map[string]string{"Authorization": "Bearer " + token, "Origin": "https://localhost:7433"}, 403},
+		{
+			"own origin", strict, "/", "localhost:7433",
+			map[string]string{"Authorization": "Bearer " + token, "Origin": "http://localhost:7433"},
+			204,
+		},
+		{
+			"own origin, implied port", strict, "/", "localhost",
+			map[string]string{"Authorization": "Bearer " + token, "Origin": "http://localhost:80"},
+			204,
+		},
+		{
+			"own origin behind a proxy", strict, "/", "box.example",
+			map[string]string{"Authorization": "Bearer " + token, "Origin": "https://Box.example"},
+			204,
+		},
+		{
+			"https where no proxy is configured", strict, "/", "localhost:7433",
+			map[string]string{"Authorization": "Bearer " + token, "Origin": "https://localhost:7433"},
+			403,
+		},
 		{"another port", free, "/", "localhost:7433", map[string]string{"Origin": "http://localhost:3000"}, 403},
 		{"another name of this host", free, "/", "localhost:7433", map[string]string{"Origin": "http://127.0.0.1:7433"}, 403},
 		{"a page on another port", free, "/", "localhost:7433", map[string]string{"Sec-Fetch-Site": "same-site"}, 403},
-		{"the own page", free, "/", "localhost:7433", map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost:7433"}, 204},
-		{"foreign origin", strict, "/", "localhost", map[string]string{"Authorization": "Bearer " + token, "Origin": "https://evil.example"}, 403},
-		{"opaque origin", strict, "/", "localhost", map[string]string{"Authorization": "Bearer " + token, "Origin": "null"}, 403},
-		{"origin on another address", strict, "/", "localhost", map[string]string{"Authorization": "Bearer " + token, "Origin": "http://192.0.2.1"}, 403},
+		{
+			"the own page", free, "/", "localhost:7433",
+			map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost:7433"},
+			204,
+		},
+		{"foreign origin", strict, "/", "localhost", map[string]string{
+			"Authorization": "Bearer " + token,
+			"Origin":        "https://evil.example",
+		}, 403},
+		{
+			"opaque origin", strict, "/", "localhost",
+			map[string]string{"Authorization": "Bearer " + token, "Origin": "null"},
+			403,
+		},
+		{
+			"origin on another address", strict, "/", "localhost",
+			map[string]string{"Authorization": "Bearer " + token, "Origin": "http://192.0.2.1"},
+			403,
+		},
 		{"cross-site fetch", free, "/", "localhost", map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
 		{"free on loopback", free, "/", "localhost", nil, 204},
 		{"free, but foreign host", free, "/", "evil.example", nil, 403},
@@ -99,7 +142,10 @@ func TestWhoMayPass(t *testing.T) {
 
 func TestBodiesWithoutATokenAreJSON(t *testing.T) {
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	for kind, want := range map[string]int{"": 403, "text/plain": 403, "application/x-www-form-urlencoded": 403, "application/json; charset=utf-8": 204, "application/merge-patch+json": 204} {
+	for kind, want := range map[string]int{
+		"": 403, "text/plain": 403, "application/x-www-form-urlencoded": 403,
+		"application/json; charset=utf-8": 204, "application/merge-patch+json": 204,
+	} {
 		for noAuth, want := range map[bool]int{true: want, false: 204} {
 			r := httptest.NewRequest(http.MethodPost, "/v1/sessions", strings.NewReader("{}"))
 			r.Host = "localhost"

@@ -71,14 +71,16 @@ func ReadToken(path string) (string, error) {
 		return "", fmt.Errorf("read the token: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return "", session.Errorf(session.Invalid, "others can read the token file %s (mode %04o): run `chmod 600 %s`", path, info.Mode().Perm(), path)
+		return "", session.Errorf(session.Invalid, "others can read the token file %s (mode %04o): run `chmod 600 %s`", path,
+			info.Mode().Perm(), path)
 	}
 	buf := make([]byte, 4096)
 	n, err := f.Read(buf)
 	token := strings.TrimSpace(string(buf[:n]))
 	if err != nil && n == 0 || len(token) < minToken || strings.ContainsAny(token, " \t\r\n") {
 		return "", session.Errorf(session.Invalid,
-			"%s has no token (one line of at least %d characters): remove the file, and `sessiond serve` creates a new one", path, minToken)
+			"%s has no token (one line of at least %d characters): remove the file, and `sessiond serve` creates a new one",
+			path, minToken)
 	}
 	return token, nil
 }

@@ -27,7 +27,8 @@ func (p *Pages) mentionBranches(ctx context.Context, under *transcript.Mentions,
 		if path.Position(s.First.ID) > 0 {
 			continue
 		}
-		words := fmt.Sprintf("%s, %s %s", s.First.ID, cmp.Or(string(s.First.Role), string(s.First.Kind)), transcript.OneLine(cmp.Or(s.First.Preview, s.First.ToolName), promptWidth))
+		words := fmt.Sprintf("%s, %s %s", s.First.ID, cmp.Or(string(s.First.Role), string(s.First.Kind)),
+			transcript.OneLine(cmp.Or(s.First.Preview, s.First.ToolName), promptWidth))
 		switch {
 		case s.Parent == nil:
 			t.Family = append(t.Family, relative{"another beginning", messageAddress(t.ID, s.First.ID), words})

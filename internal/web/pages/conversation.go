@@ -141,11 +141,14 @@ func (p *Pages) pathOf(ctx context.Context, sess *session.Session, t *talk, bran
 
 // begin returns the position from which messages are shown. If the address asks for a message of another branch, it
 // returns the end of that branch instead. Codes: Invalid, NotFound.
-func (p *Pages) begin(ctx context.Context, q url.Values, t *talk, path store.Ranges) (from int64, branch string, err error) {
+func (p *Pages) begin(ctx context.Context, q url.Values, t *talk,
+	path store.Ranges,
+) (from int64, branch string, err error) {
 	if from := q.Get("from"); from != "" {
 		n, err := strconv.ParseInt(from, 10, 64)
 		if err != nil || n < 1 {
-			return 0, "", session.Errorf(session.Invalid, "from=%.40s is not a position in the conversation: it is counted from 1", from)
+			return 0, "", session.Errorf(session.Invalid,
+				"from=%.40s is not a position in the conversation: it is counted from 1", from)
 		}
 		return n, "", nil // behind the end there is nothing yet
 	}
@@ -203,7 +206,9 @@ func shorten(m *session.Message, images *int) {
 }
 
 // readPieces reads the beginnings of the messages of the window, and sets how they are rendered.
-func (p *Pages) readPieces(ctx context.Context, sess *session.Session, t *talk, path store.Ranges, r *http.Request) error {
+func (p *Pages) readPieces(ctx context.Context, sess *session.Session, t *talk, path store.Ranges,
+	r *http.Request,
+) error {
 	compactions, err := p.Store.Compactions(ctx, sess.ID)
 	if err != nil {
 		return err
@@ -249,7 +254,9 @@ func (p *Pages) readPieces(ctx context.Context, sess *session.Session, t *talk, 
 		pieces.Mark = p.mark(t.Model, sess.ID, form)
 		items = &interleaved{Writer: items, pieces: pieces, seen: t.Model}
 	}
-	compactions = slices.DeleteFunc(compactions, func(c session.Compaction) bool { return c.ThroughID == nil || !inWindow[*c.ThroughID] })
+	compactions = slices.DeleteFunc(compactions, func(c session.Compaction) bool {
+		return c.ThroughID == nil || !inWindow[*c.ThroughID]
+	})
 	t.pieces = func(w io.Writer) error {
 		out.Writer = w
 		stream := transcript.NewStream(*sess, compactions, items.Item)
@@ -412,7 +419,10 @@ func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, pa
 		if l.Kind == session.ParentChild {
 			word = "started"
 		}
-		t.Family = append(t.Family, relative{word, "/s/" + string(l.Session), cmp.Or(transcript.OneLine(l.Title, promptWidth), string(l.Session))})
+		t.Family = append(t.Family, relative{
+			word, "/s/" + string(l.Session),
+			cmp.Or(transcript.OneLine(l.Title, promptWidth), string(l.Session)),
+		})
 	}
 	return p.addGenerations(ctx, sess, t)
 }
@@ -426,7 +436,8 @@ func (p *Pages) addGenerations(ctx context.Context, sess *session.Session, t *ta
 		word      string
 		ascending bool
 	}{{"the session before", false}, {"the session after", true}} {
-		_, next, _, err := p.Store.Generations(ctx, sess.Key, store.Page{Limit: 1, Cursor: store.CursorAfter(sess), Ascending: side.ascending})
+		_, next, _, err := p.Store.Generations(ctx, sess.Key,
+			store.Page{Limit: 1, Cursor: store.CursorAfter(sess), Ascending: side.ascending})
 		if err != nil {
 			return err
 		}
@@ -455,14 +466,20 @@ func (p *Pages) fillRail(ctx context.Context, sess *session.Session, t *talk, pa
 	}
 	for i := range prompts {
 		m := &prompts[i]
-		t.Prompts = append(t.Prompts, prompt{earlier + skip + i + 1, transcript.PromptLine(m, promptWidth), messageAddress(sess.ID, m.ID)})
+		t.Prompts = append(t.Prompts, prompt{
+			earlier + skip + i + 1, transcript.PromptLine(m, promptWidth),
+			messageAddress(sess.ID, m.ID),
+		})
 	}
 	return nil
 }
 
 // offers is what can be done with a compaction that hides messages from a position on.
 func (p *Pages) offers(sess *session.Session, c *session.Compaction, form string, hides int64) template.HTML {
-	data := map[string]any{"Session": sess.ID, "ID": c.RowID, "Form": form, "Before": c.TokensBefore, "After": c.TokensAfter}
+	data := map[string]any{
+		"Session": sess.ID, "ID": c.RowID, "Form": form, "Before": c.TokensBefore,
+		"After": c.TokensAfter,
+	}
 	if c.MessageCount > 0 && c.Strategy != session.StrategyPrune {
 		data["Hides"] = hides
 	}

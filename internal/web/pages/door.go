@@ -39,7 +39,8 @@ func (p *Pages) logout(w http.ResponseWriter, r *http.Request) error {
 func (p *Pages) link(w http.ResponseWriter, r *http.Request) error {
 	address := p.address.Load()
 	if address == nil || *address == "" {
-		return session.Errorf(session.Unavailable, "the daemon listens on its socket alone: set `listen` to an address for the page")
+		return session.Errorf(session.Unavailable,
+			"the daemon listens on its socket alone: set `listen` to an address for the page")
 	}
 	link := "http://" + *address + "/open/" + p.Guard.Link() + "?to=" + url.QueryEscape(ownPage(r.FormValue("to")))
 	w.Header().Set("Content-Type", "application/json")
@@ -57,7 +58,8 @@ func (p *Pages) redeem(w http.ResponseWriter, r *http.Request) error {
 // ownPage returns the address of a page of this daemon: home, if it is none.
 func ownPage(to string) string {
 	u, err := url.Parse(to)
-	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\n\r") {
+	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") ||
+		strings.ContainsAny(to, "\\\n\r") {
 		return "/"
 	}
 	return to

@@ -90,7 +90,10 @@ func (p *Pages) home(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return p.show(w, r, "home", frame{Title: "Sessions", Place: "sessions", Query: page.Query, Keep: chips(q, find.Names(find.Searches)), Body: page})
+	return p.show(w, r, "home", frame{
+		Title: "Sessions", Place: "sessions", Query: page.Query,
+		Keep: chips(q, find.Names(find.Searches)), Body: page,
+	})
 }
 
 // finder runs requests of people, who click or write names.
@@ -130,7 +133,10 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, wanted f
 		page.Offers = append(page.Offers, offer{"last 7 days", address("/", q, "since", "7d", "cursor", "")})
 	}
 	if wanted.People {
-		page.Offers = append(page.Offers, offer{"with sub-agents and automated sessions", address("/", q, "all", "1", "cursor", "")})
+		page.Offers = append(page.Offers, offer{
+			"with sub-agents and automated sessions",
+			address("/", q, "all", "1", "cursor", ""),
+		})
 	}
 	sessions, next, err := p.finder().List(ctx, wanted, store.Page{Limit: homeRows, Cursor: q.Get("cursor")})
 	if err != nil {
@@ -157,7 +163,8 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, wanted f
 			r.Children, r.Below = measure.Rollup.Children, address("/", url.Values{}, "parent", string(s.ID))
 			page.Folds = page.Folds || wanted.People
 		}
-		r.InProject, r.FromSource = address("/", q, "project", s.Project, "cursor", ""), address("/", q, "source", string(s.Source), "cursor", "")
+		r.InProject, r.FromSource = address("/", q, "project", s.Project, "cursor", ""),
+			address("/", q, "source", string(s.Source), "cursor", "")
 		if size := measure.Context; size.Window > 0 && size.Tokens > 0 {
 			r.Context = transcript.Percent(size.Tokens, size.Window)
 		}

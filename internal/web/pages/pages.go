@@ -72,7 +72,8 @@ type asset struct {
 
 // policy lets a page load from this daemon alone, and run nothing that stands in it. Images of a conversation are
 // embedded as data.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // New returns the pages.
 func New(cfg Config) *Pages {
@@ -133,7 +134,8 @@ func (p *Pages) Owns(r *http.Request) bool {
 
 // Open reports whether a request needs no login.
 func (p *Pages) Open(r *http.Request) bool {
-	return r.URL.Path == "/login" || r.Method == http.MethodGet && (strings.HasPrefix(r.URL.Path, "/static/") || strings.HasPrefix(r.URL.Path, "/open/"))
+	return r.URL.Path == "/login" || r.Method == http.MethodGet &&
+		(strings.HasPrefix(r.URL.Path, "/static/") || strings.HasPrefix(r.URL.Path, "/open/"))
 }
 
 // Before answers pages, and passes all else to next.
@@ -236,10 +238,14 @@ func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, because error) {
 	if internal && r.Context().Err() == nil {
 		p.Log.Error().Err(because).Str("path", r.URL.Path).Msg("a page failed")
 	}
-	for name, value := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"} {
+	for name, value := range map[string]string{
+		"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff",
+		"Cache-Control": "no-store",
+	} {
 		w.Header().Set(name, value)
 	}
-	if problem.Code == session.Unauthorized && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/open/") && !isFragment(r) {
+	if problem.Code == session.Unauthorized && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/open/") &&
+		!isFragment(r) {
 		http.Redirect(w, r, "/login?to="+template.URLQueryEscaper(r.URL.RequestURI()), http.StatusSeeOther)
 		return
 	}
@@ -263,7 +269,10 @@ func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, because error) {
 func (p *Pages) loadStatic() {
 	add := func(name string, content []byte) {
 		sum := sha256.Sum256(content)
-		kind := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}[path.Ext(name)]
+		kind := map[string]string{
+			".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+			".svg": "image/svg+xml",
+		}[path.Ext(name)]
 		p.static[name] = asset{content, kind, "/static/" + name + "?" + hex.EncodeToString(sum[:6])}
 	}
 	entries, _ := fs.ReadDir(files, "static")
@@ -307,7 +316,9 @@ func titleOf(s *session.Session) string {
 // sentence writes an error as a sentence. A name that it begins with stays as it is.
 func sentence(text string) string {
 	word, _, _ := strings.Cut(text, " ")
-	if r, size := utf8.DecodeRuneInString(text); strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLower(r) }) < 0 {
+	if r, size := utf8.DecodeRuneInString(text); strings.IndexFunc(word, func(r rune) bool {
+		return !unicode.IsLower(r)
+	}) < 0 {
 		text = string(unicode.ToUpper(r)) + text[size:]
 	}
 	if text != "" && !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") {

@@ -53,7 +53,10 @@ func newKit(t *testing.T) *kit {
 	dir := t.TempDir()
 	k := &kit{t: t, at: time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)}
 	k.store = testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{
-		Now: func() time.Time { k.at = k.at.Add(time.Second); return k.at }, Zone: time.UTC, Measure: tokens.Reference().Measure, Touched: touched.Files,
+		Now: func() time.Time {
+			k.at = k.at.Add(time.Second)
+			return k.at
+		}, Zone: time.UTC, Measure: tokens.Reference().Measure, Touched: touched.Files,
 	}))(t)
 	t.Cleanup(func() { testkit.Check(t, k.store.Close()) })
 	k.index = testkit.Must(search.Open(t.Context(), filepath.Join(dir, "search.db"), k.store))(t)
@@ -69,8 +72,9 @@ func newKit(t *testing.T) *kit {
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "API ", r.URL.Path) })
 	shown := pages.New(pages.Config{
 		Alarm: func(context.Context) string { return k.alarm },
-		Store: k.store, Search: k.index, Contexts: contexts, Reports: analytics.New(k.store.Reader(), time.UTC), Models: models,
-		Guard: door, API: api, Now: func() time.Time { return k.at }, Zone: time.UTC, Log: zerolog.Nop(),
+		Store: k.store, Search: k.index, Contexts: contexts, Reports: analytics.New(k.store.Reader(), time.UTC),
+		Models: models,
+		Guard:  door, API: api, Now: func() time.Time { return k.at }, Zone: time.UTC, Log: zerolog.Nop(),
 	})
 	door.Admit(shown)
 	k.server = httptest.NewServer(door.TCP(shown.Before(api)))
@@ -110,7 +114,8 @@ func (k *kit) do(method, path string, form url.Values, header ...string) (status
 
 func (k *kit) login() {
 	k.t.Helper()
-	if status, to, body := k.do("POST", "/login", url.Values{"token": {token}, "to": {"/"}}); status != http.StatusSeeOther || to != "/" {
+	if status, to, body := k.do("POST", "/login",
+		url.Values{"token": {token}, "to": {"/"}}); status != http.StatusSeeOther || to != "/" {
 		k.t.Fatalf("login: %d %s %s", status, to, body)
 	}
 }
@@ -150,7 +155,10 @@ func (k *kit) say(id session.ID, said ...string) {
 	k.t.Helper()
 	var msgs []session.Message
 	for i, text := range said {
-		m := session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true, Display: true, Parts: []session.Part{session.TextPart(text)}}
+		m := session.Message{
+			Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true,
+			Display: true, Parts: []session.Part{session.TextPart(text)},
+		}
 		if i%2 == 1 {
 			m.Role, m.Origin, m.Finish = session.Assistant, session.Model, session.FinishStop
 		}
@@ -185,12 +193,14 @@ func hasNot(t *testing.T, page string, all ...string) {
 func TestDoors(t *testing.T) {
 	k := newKit(t)
 	id := k.session(store.NewSession{Title: "Boats"}, "hello")
-	if status, to, _ := k.do("GET", "/s/"+string(id)+"?at=1", nil); status != 303 || to != "/login?to=%2Fs%2F"+string(id)+"%3Fat%3D1" {
+	if status, to, _ := k.do("GET", "/s/"+string(id)+"?at=1", nil); status != 303 ||
+		to != "/login?to=%2Fs%2F"+string(id)+"%3Fat%3D1" {
 		t.Errorf("whoever is not logged in: %d %s", status, to)
 	}
 	has(t, k.open("/login?to=/usage"), `name="to" value="/usage"`)
 	has(t, k.open("/login?to=//evil.example"), `name="to" value="/"`)
-	if status, _, body := k.do("POST", "/login", url.Values{"token": {"wrong"}}); status != 401 || !strings.Contains(body, "the token is wrong") {
+	if status, _, body := k.do("POST", "/login", url.Values{"token": {"wrong"}}); status != 401 ||
+		!strings.Contains(body, "the token is wrong") {
 		t.Errorf("a wrong token: %d %s", status, body)
 	}
 	k.login()
@@ -208,24 +218,49 @@ func TestDoors(t *testing.T) {
 		header       []string
 		want         int
 	}{
-		"a link of the page":               {"GET", "/", nil, []string{"Sec-Fetch-Site", "same-origin"}, 200},
-		"typed":                            {"GET", "/", nil, []string{"Sec-Fetch-Site", "none"}, 200},
-		"a link elsewhere":                 {"GET", "/", nil, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
-		"a frame elsewhere":                {"GET", "/", nil, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
-		"a script on another port":         {"GET", "/", nil, []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "cors"}, 403},
-		"a foreign host":                   {"GET", "/", nil, []string{"Host", "evil.example"}, 403},
-		"a foreign origin":                 {"GET", "/", nil, []string{"Origin", "http://evil.example"}, 403},
-		"the API with the cookie":          {"GET", "/v1/sessions", nil, []string{"Sec-Fetch-Site", "same-origin"}, 401},
-		"SQL with the cookie":              {"POST", "/v1/sql", form, []string{"Sec-Fetch-Site", "same-origin"}, 401},
-		"the API with the token":           {"GET", "/v1/sessions", nil, []string{"Authorization", "Bearer " + token}, 200},
-		"a page with the token":            {"GET", "/usage", nil, []string{"Authorization", "Bearer " + token}, 200},
-		"a page with a wrong token":        {"GET", "/usage", nil, []string{"Authorization", "Bearer x"}, 303},
-		"a form of another page":           {"POST", pin, form, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 403},
-		"a form of nowhere":                {"POST", pin, form, nil, 403},
-		"a form without its token":         {"POST", pin, url.Values{"message": {"1"}}, []string{"Sec-Fetch-Site", "same-origin"}, 403},
-		"a form with its token":            {"POST", pin, form, []string{"Sec-Fetch-Site", "same-origin"}, 303},
-		"a form of the exact origin":       {"POST", pin, form, []string{"Origin", k.server.URL}, 303},
-		"an unknown action":                {"POST", "/s/" + string(id) + "/dance", form, []string{"Origin", k.server.URL}, 404},
+		"a link of the page": {"GET", "/", nil, []string{"Sec-Fetch-Site", "same-origin"}, 200},
+		"typed":              {"GET", "/", nil, []string{"Sec-Fetch-Site", "none"}, 200},
+		"a link elsewhere": {
+			"GET", "/", nil,
+			[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"},
+			200,
+		},
+		"a frame elsewhere": {
+			"GET", "/", nil,
+			[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"},
+			403,
+		},
+		"a script on another port": {
+			"GET", "/", nil,
+			[]string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "cors"},
+			403,
+		},
+		"a foreign host":            {"GET", "/", nil, []string{"Host", "evil.example"}, 403},
+		"a foreign origin":          {"GET", "/", nil, []string{"Origin", "http://evil.example"}, 403},
+		"the API with the cookie":   {"GET", "/v1/sessions", nil, []string{"Sec-Fetch-Site", "same-origin"}, 401},
+		"SQL with the cookie":       {"POST", "/v1/sql", form, []string{"Sec-Fetch-Site", "same-origin"}, 401},
+		"the API with the token":    {"GET", "/v1/sessions", nil, []string{"Authorization", "Bearer " + token}, 200},
+		"a page with the token":     {"GET", "/usage", nil, []string{"Authorization", "Bearer " + token}, 200},
+		"a page with a wrong token": {"GET", "/usage", nil, []string{"Authorization", "Bearer x"}, 303},
+		"a form of another page": {
+			"POST", pin, form,
+			[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"},
+			403,
+		},
+		"a form of nowhere": {"POST", pin, form, nil, 403},
+		"a form without its token": {
+			"POST", pin,
+			url.Values{"message": {"1"}},
+			[]string{"Sec-Fetch-Site", "same-origin"},
+			403,
+		},
+		"a form with its token":      {"POST", pin, form, []string{"Sec-Fetch-Site", "same-origin"}, 303},
+		"a form of the exact origin": {"POST", pin, form, []string{"Origin", k.server.URL}, 303},
+		"an unknown action": {
+			"POST", "/s/" + string(id) + "/dance", form,
+			[]string{"Origin", k.server.URL},
+			404,
+		},
 		"events":                           {"GET", "/live", nil, []string{"Sec-Fetch-Site", "same-origin"}, 200},
 		"a path that only begins like one": {"GET", "/usage/x", nil, []string{"Sec-Fetch-Site", "same-origin"}, 401},
 	} {
@@ -250,14 +285,16 @@ func TestCookiesAreHttpOnlyAndStrict(t *testing.T) {
 		t.Helper()
 		for _, c := range res.Cookies() {
 			told[c.Name] = true
-			if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Domain != "" || !strings.HasPrefix(c.Path, "/") || (c.MaxAge < 0) != ends || c.MaxAge > 12*60*60 || c.MaxAge == 0 {
+			if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Domain != "" || !strings.HasPrefix(c.Path, "/") ||
+				(c.MaxAge < 0) != ends || c.MaxAge > 12*60*60 || c.MaxAge == 0 {
 				t.Errorf("%s sets %s", name, c)
 			}
 		}
 		testkit.Check(t, res.Body.Close())
 	}
 	send := func(method, path string, form url.Values) *http.Response {
-		req := testkit.Must(http.NewRequestWithContext(t.Context(), method, k.server.URL+path, strings.NewReader(form.Encode())))(t)
+		req := testkit.Must(http.NewRequestWithContext(t.Context(), method, k.server.URL+path,
+			strings.NewReader(form.Encode())))(t)
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set("Origin", k.server.URL)
 		return testkit.Must(k.client.Do(req))(t)
@@ -285,13 +322,19 @@ func TestNoPageIsFramedOrRunsStoredScripts(t *testing.T) {
 		for directive := range strings.SplitSeq(res.Header.Get("Content-Security-Policy"), ";") {
 			said = append(said, strings.TrimSpace(directive))
 		}
-		for _, want := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"} {
+		for _, want := range []string{
+			"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'",
+			"form-action 'self'", "base-uri 'none'",
+		} {
 			if !slices.Contains(said, want) {
 				t.Errorf("%s (%d) says %q, without %s", path, res.StatusCode, said, want)
 			}
 		}
 	}
-	paths := []string{"/", "/login", "/usage", "/s/" + string(id), "/s/20990101_001", "/open/wrong", "/static/pages.js", "/static/nothing", "/?q=(("}
+	paths := []string{
+		"/", "/login", "/usage", "/s/" + string(id), "/s/20990101_001", "/open/wrong", "/static/pages.js",
+		"/static/nothing", "/?q=((",
+	}
 	for _, path := range paths {
 		check(path)
 	}
@@ -337,10 +380,13 @@ func TestLinksOpenOnce(t *testing.T) {
 	}
 	k.open("/usage")
 	k.client = newBrowser(t)
-	if status, _, body := k.do("GET", link, nil); status != 401 || !strings.Contains(body, "used up or older than a minute") {
+	if status, _, body := k.do("GET", link, nil); status != 401 ||
+		!strings.Contains(body, "used up or older than a minute") {
 		t.Errorf("the second time: %d %s", status, body)
 	}
-	if status, _, body := k.do("POST", "/s/20260211_001/pin", url.Values{"message": {"1"}}); status != 401 || !strings.Contains(body, "You are no longer logged in, and nothing was done") || !strings.Contains(body, `<a href="/login">`) {
+	if status, _, body := k.do("POST", "/s/20260211_001/pin", url.Values{"message": {"1"}}); status != 401 ||
+		!strings.Contains(body, "You are no longer logged in, and nothing was done") ||
+		!strings.Contains(body, `<a href="/login">`) {
 		t.Errorf("a form after the login: %d %s", status, body)
 	}
 	if status, _, _ := k.do("POST", "/open", nil); status != 401 {
@@ -354,24 +400,34 @@ func TestHome(t *testing.T) {
 	has(t, k.open("/"), "No session is stored yet", "sessiond import")
 	old := session.At(k.at.AddDate(0, 0, -3))
 	k.session(store.NewSession{Title: "Kites in the wind", Project: "/home/me/kites", CreatedAt: &old})
-	boats := k.session(store.NewSession{Title: "Boats <script>alert(1)</script>", Project: "/home/me/boats"}, "how deep is the harbour?", "The harbour is 7 metres deep.")
-	child := k.session(store.NewSession{Title: "A helper of boats", Kind: "subagent", ParentID: boats, ParentKind: session.ParentChild}, "measure the harbour")
+	boats := k.session(store.NewSession{Title: "Boats <script>alert(1)</script>", Project: "/home/me/boats"},
+		"how deep is the harbour?", "The harbour is 7 metres deep.")
+	child := k.session(store.NewSession{
+		Title: "A helper of boats", Kind: "subagent", ParentID: boats,
+		ParentKind: session.ParentChild,
+	}, "measure the harbour")
 	k.session(store.NewSession{Title: "A nightly run", Kind: "cron"}, "run")
-	home := has(t, k.open("/"), "Today", "Sunday, 8 February", "Boats &lt;script&gt;", "+1", "Kites in the wind", "/?project=%2Fhome%2Fme%2Fboats")
+	home := has(t, k.open("/"), "Today", "Sunday, 8 February", "Boats &lt;script&gt;", "+1", "Kites in the wind",
+		"/?project=%2Fhome%2Fme%2Fboats")
 	hasNot(t, home, "A helper of boats", "A nightly run", "<script>alert")
 	has(t, home, `<a class="offer" href="/?all=1">with sub-agents and automated sessions</a>`)
 	has(t, k.open("/?all=1"), "A helper of boats", "A nightly run", "all: 1")
-	has(t, k.open("/?q=harbour&project=/home/me/boats&since=7d"), `name="project" value="/home/me/boats"`, "project: /home/me/boats", "since: 7d", "<mark>harbour</mark>")
+	has(t, k.open("/?q=harbour&project=/home/me/boats&since=7d"), `name="project" value="/home/me/boats"`,
+		"project: /home/me/boats", "since: 7d", "<mark>harbour</mark>")
 	hasNot(t, k.open("/?q=harbour&project=/home/me/kites"), "<mark>harbour</mark>")
 	has(t, k.open("/?parent="+string(boats)), string(child))
 	kites := has(t, k.open("/?project=/home/me/kites"), "Kites", "project: /home/me/kites")
 	hasNot(t, kites, "Boats")
 	has(t, k.open("/?project=/nowhere"), "No session matches", "Without project")
 	has(t, k.open("/?q=harbour+deep"), "<mark>harbour</mark>", "/s/"+string(boats)+"?at="+string(boats)+".2#m2")
-	has(t, k.open("/?q=harbur"), "No searched message has “harbur”; searched for “harbour” instead.", "<mark>harbour</mark>")
-	has(t, k.open("/?q=harbour+zzyyxxw"), "No searched message has “zzyyxxw”; what was found is without it.", "<mark>harbour</mark>")
-	hasNot(t, has(t, k.open("/?q=zzyyxxw&since=7d"), "Nothing was found.", "Without since: 7d", "No searched message has “zzyyxxw”."), "without it")
-	has(t, k.open("/?q=harbour+last+week"), "<mark>harbour</mark>", `only messages of: last week</a>`, "?q=harbour&#43;last&#43;week&#43;after%3A%22last&#43;week%22")
+	has(t, k.open("/?q=harbur"), "No searched message has “harbur”; searched for “harbour” instead.",
+		"<mark>harbour</mark>")
+	has(t, k.open("/?q=harbour+zzyyxxw"), "No searched message has “zzyyxxw”; what was found is without it.",
+		"<mark>harbour</mark>")
+	hasNot(t, has(t, k.open("/?q=zzyyxxw&since=7d"), "Nothing was found.", "Without since: 7d",
+		"No searched message has “zzyyxxw”."), "without it")
+	has(t, k.open("/?q=harbour+last+week"), "<mark>harbour</mark>", `only messages of: last week</a>`,
+		"?q=harbour&#43;last&#43;week&#43;after%3A%22last&#43;week%22")
 	has(t, k.open("/?since=il+y+a+un+an"), "Kites")
 	k.session(store.NewSession{Title: "Ports"}, "ok", "线上的数据库改用 6432 端口")
 	has(t, k.open("/?q="+url.QueryEscape("数据库的端口是多少？")), "<mark>数据库</mark>", "<mark>端口</mark>")
@@ -379,11 +435,16 @@ func TestHome(t *testing.T) {
 	fragment.Header.Set("HX-Request", "true")
 	res := testkit.Must(k.client.Do(fragment))(t)
 	defer res.Body.Close()
-	if piece := string(testkit.Must(io.ReadAll(res.Body))(t)); strings.Contains(piece, "<html") || !strings.Contains(piece, "<mark>") {
+	if piece := string(testkit.Must(io.ReadAll(res.Body))(t)); strings.Contains(piece, "<html") ||
+		!strings.Contains(piece, "<mark>") {
 		t.Errorf("the piece is %s", piece)
 	}
-	for path, want := range map[string]int{"/?cursor=broken": 422, "/?since=sideways": 422, "/?q=%22": 422, "/s/20010101_001": 404, "/s/nonsense": 404, "/static/none.js": 404} {
-		if status, _, body := k.do("GET", path, nil); status != want || !strings.Contains(body, "<h1>") || !strings.Contains(body, "All sessions") || !strings.Contains(body, `<p class="note">`) {
+	for path, want := range map[string]int{
+		"/?cursor=broken": 422, "/?since=sideways": 422, "/?q=%22": 422,
+		"/s/20010101_001": 404, "/s/nonsense": 404, "/static/none.js": 404,
+	} {
+		if status, _, body := k.do("GET", path, nil); status != want || !strings.Contains(body, "<h1>") ||
+			!strings.Contains(body, "All sessions") || !strings.Contains(body, `<p class="note">`) {
 			t.Errorf("%s: %d %.300s", path, status, body)
 		}
 	}
@@ -406,7 +467,8 @@ func TestListGoesOnWhereItEnded(t *testing.T) {
 // talkOf returns what 200 turns are made of: long replies, so that a compaction hides something.
 func talkOf(turns int) (said []string) {
 	for i := range turns {
-		said = append(said, fmt.Sprintf("Question %d about the harbour?", i+1), fmt.Sprintf("Answer %d. %s", i+1, strings.Repeat("The tide comes and goes. ", 12)))
+		said = append(said, fmt.Sprintf("Question %d about the harbour?", i+1),
+			fmt.Sprintf("Answer %d. %s", i+1, strings.Repeat("The tide comes and goes. ", 12)))
 	}
 	return said
 }
@@ -416,14 +478,16 @@ func TestConversation(t *testing.T) {
 	k.login()
 	id := k.session(store.NewSession{Title: "Harbour", Directory: "/home/me/boats"}, talkOf(100)...)
 	base := "/s/" + string(id)
-	page := has(t, k.open(base), "Question 1 about", `id="m150"`, "Later messages", "1 to 150 of 200", `<li><a href="`+base+`?at=`+string(id)+`.199#m199">Question 100`)
+	page := has(t, k.open(base), "Question 1 about", `id="m150"`, "Later messages", "1 to 150 of 200",
+		`<li><a href="`+base+`?at=`+string(id)+`.199#m199">Question 100`)
 	hasNot(t, page, `id="m151"`, "Earlier messages")
 	page = has(t, k.open(base+"?at=190"), `id="m190"`, `id="m200"`, "Earlier messages")
 	hasNot(t, page, "Later messages", "a new beginning", "another branch")
 	if piece := k.open(base + "?from=201"); strings.Contains(piece, "<article") {
 		t.Errorf("behind the end stands something: %s", piece)
 	}
-	seen := has(t, k.open(base+"?view=model"), "What the model sees", "summary ", "kept ", "free ", "not seen by the model", `class="given"`, ">pin · ")
+	seen := has(t, k.open(base+"?view=model"), "What the model sees", "summary ", "kept ", "free ",
+		"not seen by the model", `class="given"`, ">pin · ")
 	if strings.Count(seen, "gone") < 10 {
 		t.Error("nothing is greyed out")
 	}
@@ -435,7 +499,8 @@ func TestConversation(t *testing.T) {
 		t.Fatal("nothing was compacted")
 	}
 	through := testkit.Must(k.store.Compactions(t.Context(), id))(t)[0].Through
-	has(t, k.open(base+"?at="+through.String()), `class="cut"`, "what the model got", "Undo", `<a href="`+base+`?from=1">read them</a>`)
+	has(t, k.open(base+"?at="+through.String()), `class="cut"`, "what the model got", "Undo",
+		`<a href="`+base+`?from=1">read them</a>`)
 	_, undone := k.post(base+"/undo", url.Values{"compaction": {fmt.Sprint(*sess.CompactionID)}})
 	has(t, undone, "is undone: the context has about")
 	has(t, k.open(base+"?at="+through.String()), "Redo")
@@ -463,7 +528,8 @@ func TestForksAndChildrenAreLinked(t *testing.T) {
 	fork := testkit.Must(k.store.Fork(t.Context(), store.Fork{Session: id}))(t).ID
 	k.say(fork, "Now in the fork")
 	has(t, k.open("/s/"+string(id)), `forked here: <a href="/s/`+string(fork)+`">`)
-	page := has(t, k.open("/s/"+string(fork)), `forked from <a href="/s/`+string(id)+`?at=`+string(id)+`.6#m6">`, "Question 1", "Now in the fork", `id="m1"`)
+	page := has(t, k.open("/s/"+string(fork)), `forked from <a href="/s/`+string(id)+`?at=`+string(id)+`.6#m6">`,
+		"Question 1", "Now in the fork", `id="m1"`)
 	if strings.Count(page, `id="m1"`) != 1 {
 		t.Error("two messages have one anchor")
 	}
@@ -474,15 +540,18 @@ func TestBranchesAreLinked(t *testing.T) {
 	k.login()
 	id := k.session(store.NewSession{Title: "Harbour"}, talkOf(3)...)
 	base, ref := "/s/"+string(id), string(id)+"."
-	testkit.Must(k.store.MoveHead(t.Context(), store.HeadMove{Session: id, To: &session.MessageRef{Session: id, Seq: 2}}))(t)
+	testkit.Must(k.store.MoveHead(t.Context(),
+		store.HeadMove{Session: id, To: &session.MessageRef{Session: id, Seq: 2}}))(t)
 	k.say(id, "Another question", "Another answer")
-	page := has(t, k.open(base), "Question 1", "Another answer", `another branch: <a href="`+base+`?at=`+ref+`3#m3">`+ref+`3</a>, user Question 2 about`)
+	page := has(t, k.open(base), "Question 1", "Another answer",
+		`another branch: <a href="`+base+`?at=`+ref+`3#m3">`+ref+`3</a>, user Question 2 about`)
 	hasNot(t, page, "Answer 3")
 	status, to, _ := k.do("GET", base+"?at="+ref+"3", nil)
 	if want := base + "?at=" + ref + "3&branch=" + ref + "6"; status != 303 || to != want {
 		t.Errorf("a message of another branch: %d %s, want %s", status, to, want)
 	}
-	branch := has(t, k.open(to), "Answer 3", "Another branch, to "+ref+"6", `<a href="`+base+`">show the current one</a>`, ref+`7</a>, user Another question`)
+	branch := has(t, k.open(to), "Answer 3", "Another branch, to "+ref+"6", `<a href="`+base+`">show the current one</a>`,
+		ref+`7</a>, user Another question`)
 	hasNot(t, branch, "data-live", "Another answer", "What the model sees")
 	has(t, k.open(base+"?branch=4"), "Answer 2")
 	for path, want := range map[string]int{"?branch=99": 404, "?branch=x": 422} {
@@ -537,7 +606,10 @@ func (f *follower) text() string {
 // rows of the program between them, and rows that are not drawn at all.
 func TestFollowingShowsWhatAReloadShows(t *testing.T) {
 	said := func(role session.Role, parts ...session.Part) session.Message {
-		m := session.Message{Kind: session.KindMessage, Role: role, Origin: session.Model, InContext: role != "", Display: true, Parts: parts}
+		m := session.Message{
+			Kind: session.KindMessage, Role: role, Origin: session.Model, InContext: role != "",
+			Display: true, Parts: parts,
+		}
 		switch role {
 		case session.User:
 			m.Origin = session.Person
@@ -551,7 +623,10 @@ func TestFollowingShowsWhatAReloadShows(t *testing.T) {
 		calls++
 		id := fmt.Sprint("c", calls)
 		waiting = append(waiting, id)
-		return session.Part{Kind: session.PartToolCall, ToolName: "bash", CallID: id, Arguments: `{"command": "sound ` + id + `"}`}
+		return session.Part{
+			Kind: session.PartToolCall, ToolName: "bash", CallID: id,
+			Arguments: `{"command": "sound ` + id + `"}`,
+		}
 	}
 	result := func(random *rand.Rand) session.Message {
 		if len(waiting) == 0 {
@@ -621,23 +696,44 @@ func TestFollowingShowsWhatAReloadShows(t *testing.T) {
 
 // hostile are texts that try to leave their place.
 var hostile = []string{
-	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `[x](javascript:alert(1)) ![y](data:text/html,<script>)`, `</main></body><iframe src=//evil.example>`,
-	"```html\n<script>alert(1)</script>\n```", `{{.Form}} ${x}`, "\x1b[31m\u202e<b>", `<svg onload=alert(1)>`, `/s/x" onclick="alert(1)`,
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`,
+	`[x](javascript:alert(1)) ![y](data:text/html,<script>)`, `</main></body><iframe src=//evil.example>`,
+	"```html\n<script>alert(1)</script>\n```", `{{.Form}} ${x}`, "\x1b[31m\u202e<b>", `<svg onload=alert(1)>`,
+	`/s/x" onclick="alert(1)`,
 }
 
 func TestNothingStoredRuns(t *testing.T) {
 	k := newKit(t)
 	k.login()
 	all := strings.Join(hostile, " ")
-	id := k.session(store.NewSession{Title: all, Project: "/" + all, Source: "pi", SourceID: all, Directory: "/" + all, GitBranch: all}, hostile...)
+	id := k.session(store.NewSession{
+		Title: all, Project: "/" + all, Source: "pi", SourceID: all, Directory: "/" + all,
+		GitBranch: all,
+	}, hostile...)
 	testkit.Must(k.store.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{
-		{Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, InContext: true, Display: true, Author: all, Model: all, Parts: []session.Part{
-			{Kind: session.PartReasoning, Text: all}, {Kind: session.PartToolCall, ToolName: all, CallID: "c", Arguments: string(session.JSONOf(map[string]string{"file_path": all, "old_string": all, "new_string": "b" + all}))},
-		}},
-		{Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, InContext: true, Display: true, Parts: []session.Part{{Kind: session.PartToolResult, CallID: "c", Text: all}}},
+		{
+			Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, InContext: true, Display: true,
+			Author: all, Model: all, Parts: []session.Part{
+				{Kind: session.PartReasoning, Text: all}, {
+					Kind: session.PartToolCall, ToolName: all, CallID: "c",
+					Arguments: string(session.JSONOf(map[string]string{
+						"file_path": all, "old_string": all,
+						"new_string": "b" + all,
+					})),
+				},
+			},
+		},
+		{
+			Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, InContext: true, Display: true,
+			Parts: []session.Part{{Kind: session.PartToolResult, CallID: "c", Text: all}},
+		},
 	}}))(t)
 	testkit.Must(k.index.CatchUp(t.Context()))(t)
-	for _, path := range []string{"/", "/?project=" + url.QueryEscape(all), "/?q=alert&project=" + url.QueryEscape("/"+all), "/?q=" + url.QueryEscape("alert "+all), "/s/" + string(id), "/s/" + string(id) + "?view=model&said=" + url.QueryEscape(all), "/usage", "/usage?source=" + url.QueryEscape(all)} {
+	for _, path := range []string{
+		"/", "/?project=" + url.QueryEscape(all),
+		"/?q=alert&project=" + url.QueryEscape("/"+all), "/?q=" + url.QueryEscape("alert "+all), "/s/" + string(id),
+		"/s/" + string(id) + "?view=model&said=" + url.QueryEscape(all), "/usage", "/usage?source=" + url.QueryEscape(all),
+	} {
 		tokens := html.NewTokenizer(strings.NewReader(k.open(path)))
 		for kind := tokens.Next(); kind != html.ErrorToken; kind = tokens.Next() {
 			tag := tokens.Token()
@@ -653,7 +749,8 @@ func TestNothingStoredRuns(t *testing.T) {
 				switch {
 				case strings.HasPrefix(a.Key, "on"), a.Key == "style", a.Key == "srcdoc":
 					t.Errorf("%s: %s", path, tag)
-				case (a.Key == "src" || a.Key == "href" || a.Key == "action") && !strings.HasPrefix(value, "/") && !strings.HasPrefix(value, "#"):
+				case (a.Key == "src" || a.Key == "href" || a.Key == "action") && !strings.HasPrefix(value, "/") &&
+					!strings.HasPrefix(value, "#"):
 					t.Errorf("%s leads away: %s", path, tag)
 				case tag.Data == "script" && a.Key == "src" && !strings.HasPrefix(value, "/static/"):
 					t.Errorf("%s: %s", path, tag)
@@ -668,7 +765,11 @@ func TestUsageIsWhatStatsSays(t *testing.T) {
 	k.login()
 	cost := int64(1_250_000_000)
 	id := k.session(store.NewSession{Title: "Boats", Project: "/home/me/boats"})
-	testkit.Must(k.store.AddCall(t.Context(), session.Call{SessionID: id, Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: 4321, OutputTokens: 99, CostNanoUSD: &cost, PriceSource: "reported"}))(t)
+	testkit.Must(k.store.AddCall(t.Context(), session.Call{
+		SessionID: id, Purpose: session.PurposeChat,
+		Status: session.CallOK, Model: "m", InputTokens: 4321, OutputTokens: 99, CostNanoUSD: &cost,
+		PriceSource: "reported",
+	}))(t)
 	child := k.session(store.NewSession{Project: "/home/me/elsewhere", ParentID: id, Kind: session.KindSubagent})
 	testkit.Must(k.store.AddCall(t.Context(), session.Call{SessionID: child, Model: "n", InputTokens: 1_000}))(t)
 	page := k.open("/usage")
@@ -707,7 +808,8 @@ func TestLargeTextsAreCutAndLeadToTheWhole(t *testing.T) {
 	id := k.session(store.NewSession{Title: "large"}, long, "short")
 	page := k.open("/s/" + string(id))
 	whole := "/s/" + string(id) + "/whole/" + string(id) + ".1/0"
-	if len(page) > 200_000 || !strings.Contains(page, whole) || strings.Contains(page, string(id)+".2/0") || !strings.Contains(page, "short") {
+	if len(page) > 200_000 || !strings.Contains(page, whole) || strings.Contains(page, string(id)+".2/0") ||
+		!strings.Contains(page, "short") {
 		t.Errorf("%d bytes: %.3000s", len(page), page)
 	}
 	if got := k.open(whole); got != long {
@@ -715,10 +817,14 @@ func TestLargeTextsAreCutAndLeadToTheWhole(t *testing.T) {
 	}
 	res := testkit.Must(k.client.Get(k.server.URL + whole))(t)
 	defer res.Body.Close()
-	if kind := res.Header.Get("Content-Type"); kind != "text/plain; charset=utf-8" || res.Header.Get("X-Content-Type-Options") != "nosniff" {
+	if kind := res.Header.Get("Content-Type"); kind != "text/plain; charset=utf-8" ||
+		res.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("it is %s: %v", kind, res.Header)
 	}
-	for _, gone := range []string{whole + "1", strings.Replace(whole, ".1/", ".9/", 1), "/s/20200101_001/whole/" + string(id) + ".1/0"} {
+	for _, gone := range []string{
+		whole + "1", strings.Replace(whole, ".1/", ".9/", 1),
+		"/s/20200101_001/whole/" + string(id) + ".1/0",
+	} {
 		if status, _, _ := k.do("GET", gone, nil); status != http.StatusNotFound {
 			t.Errorf("%s: %d", gone, status)
 		}

@@ -64,7 +64,10 @@ func (p *Pages) seenBy(ctx context.Context, sess *session.Session, plan bool) (*
 	if err != nil {
 		return nil, err
 	}
-	s := &seen{Tokens: view.Tokens, Warnings: view.Warnings, kept: map[session.MessageRef]bool{}, before: map[session.MessageRef][]given{}}
+	s := &seen{
+		Tokens: view.Tokens, Warnings: view.Warnings, kept: map[session.MessageRef]bool{},
+		before: map[session.MessageRef][]given{},
+	}
 	sums, waiting := map[string]int64{}, []given(nil)
 	for _, item := range view.Provenance {
 		sums[item.Kind] += item.Tokens
@@ -88,7 +91,8 @@ func (p *Pages) seenBy(ctx context.Context, sess *session.Session, plan bool) (*
 	s.atEnd = waiting
 	s.fillBar(sums)
 	if plan {
-		_, preview, err := p.Contexts.Compact(ctx, sess.ID, contextmgr.CompactInput{Trigger: session.TriggerManual, DryRun: true})
+		_, preview, err := p.Contexts.Compact(ctx, sess.ID,
+			contextmgr.CompactInput{Trigger: session.TriggerManual, DryRun: true})
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +166,8 @@ func (p *Pages) mark(s *seen, id session.ID, form string) func(*transcript.Item)
 			class = "gone"
 		}
 		return class, p.piece("pin", map[string]any{
-			"Session": id, "Ref": item.Ref.String(), "Form": form, "Gone": gone, "Pinned": s.pinned[item.Ref], "Tokens": item.Tokens,
+			"Session": id, "Ref": item.Ref.String(), "Form": form, "Gone": gone, "Pinned": s.pinned[item.Ref],
+			"Tokens": item.Tokens,
 		})
 	}
 }
@@ -201,7 +206,8 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request) error {
 		var c session.Compaction
 		var plan contextmgr.Preview
 		if c, plan, err = p.Contexts.Compact(ctx, id, contextmgr.CompactInput{Trigger: session.TriggerManual}); err == nil {
-			said = fmt.Sprintf("%s: the context went from %s to %s tokens.", c.ID, transcript.Count(plan.TokensBefore), transcript.Count(plan.TokensAfter))
+			said = fmt.Sprintf("%s: the context went from %s to %s tokens.", c.ID, transcript.Count(plan.TokensBefore),
+				transcript.Count(plan.TokensAfter))
 			if plan.NoGain != "" {
 				said = "Nothing was done: " + plan.NoGain + "."
 			}
@@ -237,7 +243,10 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request) error {
 
 // saidCookie hands what an action did to the page that is shown next. In its address, others could write it.
 func saidCookie(id session.ID, value string, seconds int) *http.Cookie {
-	return &http.Cookie{Name: "said", Value: value, Path: "/s/" + string(id), MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	return &http.Cookie{
+		Name: "said", Value: value, Path: "/s/" + string(id), MaxAge: seconds, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode,
+	}
 }
 
 // takeSaid returns what the action before did, once.
@@ -271,7 +280,8 @@ func (p *Pages) shift(ctx context.Context, id session.ID, action, compaction str
 	if err != nil {
 		return "", err
 	}
-	said = fmt.Sprintf("%s is %s: the context has about %s tokens.", session.CompactionName(row), done, transcript.Count(sess.ContextTokens))
+	said = fmt.Sprintf("%s is %s: the context has about %s tokens.", session.CompactionName(row), done,
+		transcript.Count(sess.ContextTokens))
 	if warning != "" {
 		said += " " + warning
 	}

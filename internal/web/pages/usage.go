@@ -160,13 +160,16 @@ func (u *usagePage) plot() {
 		h := 96 * value(b) / top
 		u.Bars = append(u.Bars, bar{
 			Day: b.Day, X: float64(i) * width, W: width * 0.8, Y: 100 - h, H: h,
-			Says: b.Day + ": " + cmp.Or(transcript.Money(b.NanoUSD(), b.UnpricedCalls), "no cost") + ", " + humanize.Comma(b.Tokens.AllInput()+b.Tokens.Output) + " tokens",
+			Says: b.Day + ": " + cmp.Or(transcript.Money(b.NanoUSD(), b.UnpricedCalls), "no cost") + ", " +
+				humanize.Comma(b.Tokens.AllInput()+b.Tokens.Output) + " tokens",
 		})
 	}
 }
 
 // table lists the first buckets of some that have anything.
-func table(name string, buckets []analytics.Bucket, most int, label func(*analytics.Bucket) (name, to string)) usageTable {
+func table(name string, buckets []analytics.Bucket, most int,
+	label func(*analytics.Bucket) (name, to string),
+) usageTable {
 	t := usageTable{Name: name}
 	for i := range buckets {
 		b := &buckets[i]
@@ -183,7 +186,8 @@ func table(name string, buckets []analytics.Bucket, most int, label func(*analyt
 			cost = transcript.ShortMoney(b.NanoUSD(), b.UnpricedCalls)
 		}
 		t.Rows = append(t.Rows, usageRow{
-			Name: named, Address: to, Sessions: dash(b.Sessions - b.Subagents), Calls: dash(b.Calls), Input: dash(b.Tokens.AllInput()), Output: dash(b.Tokens.Output),
+			Name: named, Address: to, Sessions: dash(b.Sessions - b.Subagents), Calls: dash(b.Calls),
+			Input: dash(b.Tokens.AllInput()), Output: dash(b.Tokens.Output),
 			Cost: cost,
 		})
 	}

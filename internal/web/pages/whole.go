@@ -31,7 +31,8 @@ func (p *Pages) whole(w http.ResponseWriter, r *http.Request) error {
 		if part.Kind.HasBytes() && part.BlobSHA != nil {
 			if kind = transcript.PictureType(head); kind == "" {
 				kind = "application/octet-stream"
-				w.Header().Set("Content-Disposition", "attachment; filename="+strconv.Quote(strings.ReplaceAll(ref.String(), ".", "-")))
+				w.Header().Set("Content-Disposition",
+					"attachment; filename="+strconv.Quote(strings.ReplaceAll(ref.String(), ".", "-")))
 			}
 		}
 		w.Header().Set("Content-Type", kind)

@@ -58,7 +58,10 @@ func New(code session.Code, detail string) *Problem {
 	if !known {
 		kind.status, kind.title = http.StatusInternalServerError, "Internal error"
 	}
-	return &Problem{Type: "urn:sessiond:problem:" + string(code), Title: kind.title, Status: kind.status, Detail: detail, Code: code}
+	return &Problem{
+		Type: "urn:sessiond:problem:" + string(code), Title: kind.title, Status: kind.status, Detail: detail,
+		Code: code,
+	}
 }
 
 // Of converts an error to a problem. It keeps only the text of a session.Error that is not internal.

@@ -18,7 +18,8 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 	for code, want := range map[session.Code]int{
 		session.Malformed: 400, session.Unauthorized: 401, session.Forbidden: 403, session.NotFound: 404,
 		session.Conflict: 409, session.CompactionRequired: 409, session.PreconditionFailed: 412, session.TooLarge: 413,
-		session.Invalid: 422, session.DoesNotFit: 422, session.Internal: 500, session.Busy: 503, session.StorageFull: 507, session.Unavailable: 503,
+		session.Invalid: 422, session.DoesNotFit: 422, session.Internal: 500, session.Busy: 503, session.StorageFull: 507,
+		session.Unavailable: 503,
 	} {
 		p := problem.New(code, "x")
 		if p.Status != want || p.Title == "" || (code != session.Internal && p.Title == "Internal error") {
@@ -28,9 +29,11 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 }
 
 func TestFieldsAndWrappedErrorsReachTheCaller(t *testing.T) {
-	err := fmt.Errorf("append: %w", session.Errorf(session.Invalid, "the title is too long").At("title", "at most %d bytes", 10))
+	err := fmt.Errorf("append: %w", session.Errorf(session.Invalid, "the title is too long").At("title",
+		"at most %d bytes", 10))
 	p, internal := problem.Of(err)
-	if internal || p.Code != session.Invalid || p.Detail != "the title is too long" || len(p.Errors) != 1 || p.Errors[0].Path != "title" {
+	if internal || p.Code != session.Invalid || p.Detail != "the title is too long" || len(p.Errors) != 1 ||
+		p.Errors[0].Path != "title" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -50,7 +53,8 @@ func TestInternalTextStaysInside(t *testing.T) {
 }
 
 func TestAClientThatLeftIsNoFailureOfOurs(t *testing.T) {
-	if p, internal := problem.Of(fmt.Errorf("read: %w", context.Canceled)); internal || p.Status != problem.StatusClientClosed {
+	if p, internal := problem.Of(fmt.Errorf("read: %w", context.Canceled)); internal ||
+		p.Status != problem.StatusClientClosed {
 		t.Errorf("%+v %v", p, internal)
 	}
 }
@@ -63,7 +67,8 @@ func TestWriteIsAProblemDocument(t *testing.T) {
 	if w.Code != 503 || w.Header().Get("Content-Type") != problem.MediaType || w.Header().Get("Retry-After") == "" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	if doc["type"] != "urn:sessiond:problem:busy" || doc["code"] != "busy" || doc["status"] != 503.0 || !strings.Contains(w.Body.String(), "a <b> & c") {
+	if doc["type"] != "urn:sessiond:problem:busy" || doc["code"] != "busy" ||
+		doc["status"] != 503.0 || !strings.Contains(w.Body.String(), "a <b> & c") {
 		t.Errorf("%s", w.Body)
 	}
 }
