@@ -18,7 +18,6 @@ import (
 // The conversations of these tests.
 var (
 	count    = talktest.Count
-	said     = talktest.Said
 	person   = talktest.Person
 	model    = talktest.Model
 	injected = talktest.Injected

@@ -73,11 +73,6 @@ func (moment) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
 }
 
-// parseMoment parses a time of the query, in the server's zone.
-func (s *Server) parseMoment(field, text string) (*session.Time, error) {
-	return s.finder().Moment(field, text)
-}
-
 // messageArg names a message: a number is a seq of the route's session, a string S.n any
 // message. It distinguishes absent from null.
 type messageArg struct {
