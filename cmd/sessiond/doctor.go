@@ -4,28 +4,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"sessiond/internal/analytics"
+	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
 	var quick bool
-	var recover string
+	var recover, report string
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the database file and recount its counters",
 		Long: `Check the database file and recount its counters. Changes nothing.
 
 With --recover OUT, copy what can be read of a damaged database into the new file OUT, say what
 could not be read, and check OUT. Stop the daemon first. To go on with OUT, put it in the place of
-the database, and remove the files of the old one that end in -wal and -shm.`,
+the database, and remove the files of the old one that end in -wal and -shm.
+
+With --report PROGRAM, print which kinds of rows the histories of a program have, for a report of a
+fault: versions, kinds, numbers and bytes. No text, title, path or name is in it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			if recover != "" {
 				return a.recover(ctx, a.absolute(recover))
+			}
+			if report != "" {
+				return a.reportRows(ctx, report)
 			}
 			return a.read(ctx, func(s *store.Store) error {
 				checks, err := s.Doctor(ctx, quick)
@@ -38,8 +47,35 @@ the database, and remove the files of the old one that end in -wal and -shm.`,
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "skip the check of each page of the file")
 	cmd.Flags().StringVar(&recover, "recover", "", "copy what can be read into the new file `OUT`")
-	cmd.MarkFlagsMutuallyExclusive("quick", "recover")
+	cmd.Flags().StringVar(&report, "report", "", "print the kinds of rows of `PROGRAM`, without any content")
+	cmd.MarkFlagsMutuallyExclusive("quick", "recover", "report")
 	return cmd
+}
+
+// reportRows prints the kinds of rows that a program's imported histories have.
+func (a *app) reportRows(ctx context.Context, name string) error {
+	program, known := session.ProgramNamed(name)
+	if !known {
+		return usagef("--report %q is no program that sessiond reads; `sessiond import --help` lists them", name)
+	}
+	return a.read(ctx, func(s *store.Store) error {
+		rows := map[string]string{"source": string(program.Name)}
+		found, err := analytics.New(s.Reader(), s.Zone()).WithSQL(s.SQLReader()).Run(ctx, "rows-of-program", rows)
+		if err != nil {
+			return err
+		}
+		if len(found.Rows) == 0 {
+			return session.Errorf(session.NotFound,
+				"no history of %s is imported; `sessiond import %s` imports what is on this host", program.Title, program.Name)
+		}
+		if a.flags.json {
+			return a.printJSON(found)
+		}
+		v := buildVersion()
+		fmt.Fprintf(a.out, "sessiond %s, %s/%s\n\n", v.Version, runtime.GOOS, runtime.GOARCH)
+		a.printResult(found)
+		return nil
+	})
 }
 
 func (a *app) recover(ctx context.Context, out string) error {
