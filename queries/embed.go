@@ -20,7 +20,7 @@ import (
 	"io/fs"
 )
 
-// FS holds the query files; the name of a query is its file's without .sql.
+// FS has the query files; the name of a query is its file's without .sql.
 //
 //go:embed *.sql postgres/*.sql
 var FS embed.FS

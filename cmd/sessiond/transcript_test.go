@@ -65,7 +65,7 @@ func (h home) context(id session.ID, window int64) answer {
 	return a
 }
 
-// messages gives the messages that show prints, as JSON.
+// messages returns the messages that show prints, as JSON.
 func (h home) messages(id session.ID) jsontext.Value {
 	h.t.Helper()
 	var shown struct{ Messages jsontext.Value }

@@ -4,7 +4,7 @@ package migrations
 
 import "embed"
 
-// FS holds the migration files.
+// FS has the migration files.
 //
 //go:embed *.sql postgres/*.sql
 var FS embed.FS

@@ -105,7 +105,7 @@ func (l *life) lastPerson() string {
 	return found
 }
 
-// cleared tells whether the overlay in force, or one that it builds on, removed everything.
+// cleared reports whether the overlay in force, or one that it builds on, removed everything.
 func (l *life) cleared() bool {
 	c := testkit.Must(l.store.Effective(l.ctx, l.session()))(l.t)
 	for c != nil && c.Strategy != session.StrategyClear && c.PreviousID != nil {

@@ -31,7 +31,7 @@ func retryBusy(ctx context.Context, fn func() error) error {
 	}
 }
 
-// SQLiteCode gives the extended result code of an error, 0 when it is not SQLite's.
+// SQLiteCode returns the extended result code of an error, 0 when it is not SQLite's.
 func SQLiteCode(err error) int {
 	var e interface {
 		error

@@ -73,7 +73,7 @@ func errReadOnly(cause error) error {
 			"nothing of this request was stored. Promote it, or name its primary server: %w", cmp.Or(cause, errServerReadOnly))
 }
 
-// postgresError gives the errors that any statement may meet a code; others stay as they are. Codes:
+// postgresError adds a code to the errors that any statement may meet; others stay as they are. Codes:
 // Unavailable, Busy, Invalid.
 func postgresError(err error) error {
 	var known *session.Error

@@ -173,7 +173,7 @@ func swap(ctx context.Context, tmp, path string, opt Options,
 	return kept, errors.Join(syncFolder(filepath.Dir(to)), syncFolder(filepath.Dir(path)))
 }
 
-// swapLock holds the write lock of a database that is swapped.
+// swapLock is the write lock of a database that is swapped.
 type swapLock struct {
 	db    *sqlx.DB // nil: the file cannot be opened, or there is none
 	conn  *sqlx.Conn

@@ -230,7 +230,7 @@ func (in *Intake) StartOf(parent session.ID,
 	return at, call
 }
 
-// Find tells where the message with a key lies: here, or in a session that this one was forked
+// Find returns where the message with a key lies: here, or in a session that this one was forked
 // from. ok is false if there is none.
 func (c *Conversation) Find(key string) (at Place, ok bool) {
 	if at, ok = c.places[key]; ok || key == "" {

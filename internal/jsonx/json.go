@@ -72,7 +72,7 @@ func fields(pointer jsontext.Pointer) string {
 
 func isIndex(name string) bool { return name != "" && strings.Trim(name, "0123456789") == "" }
 
-// KindOf tells what a JSON value is by its first byte: one of { [ " t f n, or 0 for a number.
+// KindOf returns what a JSON value is by its first byte: one of { [ " t f n, or 0 for a number.
 // It returns n for an empty value, which stands for none.
 func KindOf[T ~[]byte](raw T) byte {
 	for _, c := range raw {

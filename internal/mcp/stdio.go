@@ -69,7 +69,7 @@ func (r *requests) next() (line []byte, tooLong bool, err error) {
 	}
 }
 
-// isMessage tells whether a line is a message to the protocol's library, whose id, if it has one, is a string or a
+// isMessage reports whether a line is a message to the protocol's library, whose id, if it has one, is a string or a
 // whole number.
 func isMessage(line []byte) bool {
 	var message struct {

@@ -50,7 +50,7 @@ func names(folder string) []string {
 	return []string{folders.Clean(folder), folders.Resolved(folder), folders.Resolved(path.Clean(folder))}
 }
 
-// Shows tells whether a session is in the scope.
+// Shows reports whether a session is in the scope.
 func (s Scope) Shows(sess *session.Session) bool {
 	// it knows what it and its sub-agents said
 	asks := s.Asking != "" && (sess.ID == s.Asking || sess.ParentID == s.Asking)
@@ -62,7 +62,7 @@ func (s Scope) Shows(sess *session.Session) bool {
 // agent that asks gets the others, too, and is told where they came from.
 func (s Scope) Tells(sess *session.Session) bool { return sess.ForeignFrom == "" && s.Shows(sess) }
 
-// Excludes tells whether a session belongs to a project that is never shown, by whatever name it was recorded.
+// Excludes reports whether a session belongs to a project that is never shown, by whatever name it was recorded.
 func (s Scope) Excludes(sess *session.Session) bool {
 	return len(s.Exclude) > 0 && (s.excludes(sess.Project) || s.excludes(sess.Directory))
 }

@@ -24,7 +24,7 @@ const (
 	SourceACP      Source = "acp" // an editor
 )
 
-// Class holds the facts about a conversation that its key contains.
+// Class has the facts about a conversation that its key contains.
 type Class struct {
 	Type    Type
 	Source  Source

@@ -17,7 +17,7 @@ const (
 	EventFailed  Event = "failed"  // a run ended in a provider's error
 )
 
-// Generation holds the facts about a key's current generation that decisions need.
+// Generation has the facts about a key's current generation that decisions need.
 type Generation struct {
 	StartedAt time.Time
 	InboundAt time.Time // last message from outside; zero: none yet

@@ -379,7 +379,7 @@ func isOneWord(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return !text.IsWord(r) })
 }
 
-// stops tells whether the term only says how a question is put.
+// stops reports whether the term only says how a question is put.
 func (t term) stops() bool { return t.word && text.IsStopWord(strings.ToLower(t.norm.Text)) }
 
 // within reports whether a text has the words of a quoted term as written, in any case.

@@ -213,7 +213,7 @@ func commonStart(a, b string) string {
 	return strings.ToValidUTF8(a[:n], "")
 }
 
-// hasStemOf tells whether a word is another form of the term.
+// hasStemOf reports whether a word is another form of the term.
 func (t term) hasStemOf(word string) bool {
 	for i, l := range t.languages {
 		if l.Stem(word, word) == t.stemsIn[i] {

@@ -17,7 +17,7 @@ import (
 	"sessiond/internal/testkit/effort"
 )
 
-// pieces gives the sizes of the rows that hold a blob.
+// pieces returns the sizes of the rows that hold a blob.
 func pieces(t testing.TB, s *Store, sha string) (sizes []int) {
 	t.Helper()
 	testkit.Check(t, s.Reader().Select(&sizes, `SELECT LENGTH(data) FROM blobs WHERE sha256 = ?1 UNION ALL

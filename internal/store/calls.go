@@ -248,7 +248,7 @@ func (s *Store) Calls(ctx context.Context, id session.ID, p Page) (calls []sessi
 	return calls, next, nil
 }
 
-// LastReport gives the newest successful chat call that reported tokens, whose message is on
+// LastReport returns the newest successful chat call that reported tokens, whose message is on
 // the session's path and which was made in its epoch: either for a context of that epoch, or,
 // without one, after the last activation. nil when there is none.
 func (s *Store) LastReport(ctx context.Context, sess session.Session) (*session.Call, error) {
@@ -272,7 +272,7 @@ func (s *Store) firstOnPath(ctx context.Context, sess session.Session, calls []s
 	return nil, nil
 }
 
-// Reports gives the newest successful chat calls of a session that were made for a context
+// Reports returns the newest successful chat calls of a session that were made for a context
 // of ours and reported what went in, newest first.
 func (s *Store) Reports(ctx context.Context, id session.ID, most int) ([]session.Call, error) {
 	calls, err := engine.List[session.Call](ctx, s, reportsOfContexts, id, most)

@@ -19,7 +19,7 @@ var compactionColumns = messageName("c.through_id") + ` AS through, ` + messageN
 
 var compactionByID = `SELECT ` + compactionColumns + ` FROM compactions c WHERE c.id = ?`
 
-// Effective gives the overlay that is in force at the session's head, nil for none.
+// Effective returns the overlay that is in force at the session's head, nil for none.
 func (s *Store) Effective(ctx context.Context, sess session.Session) (*session.Compaction, error) {
 	if sess.CompactionID == nil {
 		return nil, nil
@@ -132,7 +132,7 @@ func (t *tx) insertCompaction(c *session.Compaction) error {
 	return err
 }
 
-// FinishCompaction gives a running or staged record its outcome: staged, done, failed or
+// FinishCompaction stores the outcome of a running or staged record: staged, done, failed or
 // skipped, with everything that is known by then; one that is done takes effect, in a new
 // epoch. Codes: NotFound, Conflict (it has an outcome, or as AddCompaction).
 func (s *Store) FinishCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error) {

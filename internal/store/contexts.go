@@ -189,7 +189,7 @@ type CounterStep struct {
 // counterCalls bounds how far back a call is looked for that tells of its prompt.
 const counterCalls = 20
 
-// Counters gives the steps that say how full a session's context is, oldest first: its
+// Counters returns the steps that say how full a session's context is, oldest first: its
 // compactions, and of its calls for chat the newest back to one that tells of its prompt.
 func (s *Store) Counters(ctx context.Context, id session.ID) ([]CounterStep, error) {
 	var steps []CounterStep

@@ -52,7 +52,7 @@ func (s *Store) LoggedEvents(ctx context.Context, after, through int64) ([]sessi
 	return events, session.Wrap(err, "events from %d to %d", after, through)
 }
 
-// EventRange tells where the outbox stands: the epoch of its ids, the last event that was
+// EventRange returns where the outbox stands: the epoch of its ids, the last event that was
 // removed for its age (0: none was) and the last that was written. They are those of all owners, as ids are.
 func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int64, err error) {
 	ctx = session.WithoutScope(ctx)

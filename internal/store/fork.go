@@ -91,7 +91,7 @@ func forkTitle(parent string, wanted *string, number int64) string {
 	return parent + " (fork #" + strconv.FormatInt(number, 10) + ")"
 }
 
-// family gives the family that a fork of parent belongs to, and its number there.
+// family returns the family that a fork of parent belongs to, and its number there.
 func (t *tx) family(parent session.Session) (link, error) {
 	l := link{Root: parent.ID}
 	if parent.ParentKind == session.ParentFork {
@@ -143,7 +143,7 @@ func (t *tx) beginFork(made *session.Session, parent session.Session, l link, re
 		made.HeadID, made.CompactionID, made.ContextTokens, made.TurnOrigin, made.ID)
 }
 
-// copyMarks gives a fork the pins and labels of the path that it shares.
+// copyMarks copies to a fork the pins and labels of the path that it shares.
 func (t *tx) copyMarks(from, to session.ID, head int64) error {
 	marks, err := engine.List[session.Message](t.Ctx, t, `SELECT m.id, m.session_id, m.seq FROM marks k JOIN messages m ON m.id = k.message_id
 		WHERE k.session_id = ? AND k.message_id <= ? ORDER BY k.message_id`, from, head)
@@ -170,7 +170,7 @@ func (t *tx) copyMarks(from, to session.ID, head int64) error {
 // turnLook is how far back the beginning of a turn is looked for, in messages.
 const turnLook = 256
 
-// turnOrigin tells who began the turn that a message belongs to, "" when that is far back.
+// turnOrigin returns who began the turn that a message belongs to, "" when that is far back.
 func (t *tx) turnOrigin(ref session.MessageRef) (session.Origin, error) {
 	origin, err := engine.First[session.Origin](t.Ctx, t, originOfTurn, ref.Session, ref.Seq-turnLook, ref.Seq)
 	if err != nil || origin == nil {

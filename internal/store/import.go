@@ -441,7 +441,7 @@ func (s *Store) Untitled(ctx context.Context, source session.Source, project str
 		AND parent_kind <> 'child' AND purged_at IS NULL`, project, source)
 }
 
-// SessionOfCall gives the session that owns the call that has this external id, "" if there is
+// SessionOfCall returns the session that owns the call that has this external id, "" if there is
 // none.
 func (s *Store) SessionOfCall(ctx context.Context, source session.Source, externalID string) (session.ID, error) {
 	id, err := engine.Get[session.ID](ctx, s, `SELECT session_id FROM calls WHERE source = ? AND external_id = ? AND external_id <> ''`, source, externalID)

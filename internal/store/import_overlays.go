@@ -360,7 +360,7 @@ func (o *importedOverlay) chain() (worth bool, err error) {
 	return true, nil
 }
 
-// size tells how large the context was and became, by the reference counter.
+// size returns how large the context was and became, by the reference counter.
 func (o *importedOverlay) size(before *overlayRow) error {
 	at, err := o.rowOf(o.in.At)
 	if err != nil || at == 0 || o.TokensBefore != 0 || o.TokensAfter != 0 {
@@ -397,7 +397,7 @@ func (o *importedOverlay) buildOn(before *overlayRow) error {
 	return err
 }
 
-// firstAfter gives the first message of the path that comes after what an overlay represents.
+// firstAfter returns the first message of the path that comes after what an overlay represents.
 func (o *importedOverlay) firstAfter(before *overlayRow) (row int64, err error) {
 	spans, err := pathSpans(o.Ctx, o.tx, o.ThroughID)
 	if err != nil {

@@ -107,12 +107,12 @@ func (t *tx) checkNoCycle(id, parent session.ID) error {
 	return nil
 }
 
-// within tells whether a record of an ancestor is among those that a fork inherits.
+// within reports whether a record of an ancestor is among those that a fork inherits.
 func (l link) within(c *overlayRow) bool {
 	return c.ID <= l.CompactionID && c.ActivatedAt != nil && c.ActivatedAt.SQL() <= l.ActivatedAt
 }
 
-// intersect gives what is inherited through one more fork.
+// intersect returns what is inherited through one more fork.
 func (l link) intersect(other link) link {
 	l.CompactionID = min(l.CompactionID, other.CompactionID)
 	l.ActivatedAt = min(l.ActivatedAt, other.ActivatedAt)
@@ -121,7 +121,7 @@ func (l link) intersect(other link) link {
 	return l
 }
 
-// onTree tells whether a message is on a session's tree: one of its own, or one of the path
+// onTree reports whether a message is on a session's tree: one of its own, or one of the path
 // that a fork shares.
 func onTree(ctx context.Context, q engine.Queryer, sess session.Session, ref session.MessageRef,
 	rowID int64,
@@ -158,7 +158,7 @@ func (s *Store) SharedPath(ctx context.Context, id session.ID) ([][2]session.Mes
 	return runs, err
 }
 
-// Link tells how a session hangs on its parent; nil without one.
+// Link returns how a session hangs on its parent; nil without one.
 func (s *Store) Link(ctx context.Context, sess session.Session) (*session.Link, error) {
 	if sess.ParentID == "" {
 		return nil, nil

@@ -21,7 +21,7 @@ func (s *Store) Pins(ctx context.Context, id session.ID) ([]int64, error) {
 
 const pinsOfSession = `SELECT message_id FROM marks WHERE session_id = ? AND kind = 'pin' ORDER BY message_id`
 
-// Labels gives the labels of a session's messages, by row.
+// Labels returns the labels of a session's messages, by row.
 func (s *Store) Labels(ctx context.Context, id session.ID) (map[int64]string, error) {
 	type label struct {
 		Message int64  `db:"message_id"`

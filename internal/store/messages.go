@@ -660,7 +660,7 @@ const (
 		WHERE p.id BETWEEN (CAST(? AS BIGINT) << 10) AND (CAST(? AS BIGINT) << 10) + 1023 ORDER BY p.id`
 )
 
-// LastMessageID gives the row of the newest message, 0 when there is none.
+// LastMessageID returns the row of the newest message, 0 when there is none.
 func (s *Store) LastMessageID(ctx context.Context) (int64, error) {
 	id, err := engine.Get[int64](ctx, s, `SELECT COALESCE(MAX(id), 0) FROM messages`)
 	return id, err

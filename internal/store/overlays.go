@@ -197,7 +197,7 @@ func holds(spans []Span, ref session.MessageRef) bool {
 	return slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(ref) })
 }
 
-// recordIsOnPath tells whether a path holds the record that the overlay came with, if there is one.
+// recordIsOnPath reports whether a path holds the record that the overlay came with, if there is one.
 func (o *overlayRow) recordIsOnPath(spans []Span) bool {
 	ref, err := session.ParseRef(o.Record)
 	return o.Record == "" || err == nil && holds(spans, ref)

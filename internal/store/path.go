@@ -238,7 +238,7 @@ func (s *Store) EachOnPath(ctx context.Context, head int64, yield func(*session.
 	return nil
 }
 
-// OnPath tells whether a message lies on the path to head, without reading the path.
+// OnPath reports whether a message lies on the path to head, without reading the path.
 func (s *Store) OnPath(ctx context.Context, head, message int64) (bool, error) {
 	return onPath(ctx, s, head, message)
 }
@@ -258,7 +258,7 @@ func onPath(ctx context.Context, q engine.Queryer, head, message int64) (bool, e
 	return on, err
 }
 
-// spansDownTo gives the spans of a path that may hold the row lowest or a newer one. Rows fall
+// spansDownTo returns the spans of a path that may hold the row lowest or a newer one. Rows fall
 // along a path, so a place near the head is found without reading the many branches before it.
 func spansDownTo(ctx context.Context, q engine.Queryer, head, lowest int64) ([]Span, error) {
 	var spans []Span

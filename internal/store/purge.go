@@ -230,7 +230,7 @@ func (p *Purge) dropOverlays(ctx context.Context) error {
 	})
 }
 
-// Doomed gives the rows of the messages that go next, newest first; none: only Finish is left.
+// Doomed returns the rows of the messages that go next, newest first; none: only Finish is left.
 // An index over the messages forgets them before Delete.
 func (p *Purge) Doomed(ctx context.Context) ([]int64, error) {
 	var rows []int64

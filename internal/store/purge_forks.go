@@ -79,7 +79,7 @@ func (p *Purge) inheritsOverlay(ref session.MessageRef) bool {
 	return slices.ContainsFunc(p.forks, func(h heir) bool { return h.Lives && (h.Imported || h.shares(ref)) })
 }
 
-// unfrozen gives the rows of what was frozen into the session's contexts and that no fork
+// unfrozen returns the rows of what was frozen into the session's contexts and that no fork
 // inherits: it was made after the fork, or with a message that the fork does not share.
 func (p *Purge) unfrozen(ctx context.Context) ([]int64, error) {
 	type frozen struct {
@@ -126,7 +126,7 @@ func (p *Purge) trimLinks(t *tx) error {
 	return nil
 }
 
-// lastKept gives the last message of a path that this purge leaves; nil for none.
+// lastKept returns the last message of a path that this purge leaves; nil for none.
 func (p *Purge) lastKept(t *tx, at int64) (*int64, error) {
 	var last session.MessageRef
 	err := eachSpan(t.Ctx, t, &at, func(sp Span) error {
@@ -175,7 +175,7 @@ const sharedRuns = withHeirs + `, span (session_id, upto, jump_id) AS (
 		SELECT m.session_id, m.seq, ` + jumpBefore + ` FROM span s JOIN messages f ON f.id = s.jump_id JOIN messages m ON m.id = f.parent_id)
 	SELECT COALESCE(f.seq, 1), s.upto FROM span s LEFT JOIN messages f ON f.id = s.jump_id WHERE s.session_id = ?1`
 
-// Heir gives the oldest fork that shares a message whose own session was purged. Codes: NotFound.
+// Heir returns the oldest fork that shares a message whose own session was purged. Codes: NotFound.
 func (s *Store) Heir(ctx context.Context, ref session.MessageRef) (session.Session, error) {
 	forks, err := forksOf(ctx, s, ref.Session)
 	if err != nil {

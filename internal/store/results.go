@@ -16,7 +16,7 @@ const (
 	callFar  = 4096
 )
 
-// answersClosed tells whether a result came for a call that an earlier context closed with an
+// answersClosed reports whether a result came for a call that an earlier context closed with an
 // error of its own: what follows is no continuation of that context.
 func (t *tx) answersClosed(sess session.Session, msgs []session.Message) (bool, error) {
 	for i := range msgs {
@@ -32,7 +32,7 @@ func (t *tx) answersClosed(sess session.Session, msgs []session.Message) (bool, 
 	return false, nil
 }
 
-// closedCall tells whether a context closed the calls of a message: one of this session, or one
+// closedCall reports whether a context closed the calls of a message: one of this session, or one
 // that it inherits.
 func (t *tx) closedCall(sess session.Session, message int64) (closed bool, err error) {
 	const closing = `SELECT 1 FROM frozen WHERE session_id = ? AND message_id = ? AND kind = 'closed_call' AND id <= ?`
@@ -79,7 +79,7 @@ func (k wantedCall) matches(p *session.Part) bool {
 	return p.Kind == session.PartToolCall && (k.id != "" && p.CallID == k.id || k.id == "" && p.ToolName == k.tool)
 }
 
-// isExact tells whether the wire said the key: then the only call of it is the one, answered or not.
+// isExact reports whether the wire said the key: then the only call of it is the one, answered or not.
 func (k wantedCall) isExact() bool {
 	return k.id != "" && !strings.HasPrefix(k.id, session.MadeCallID)
 }

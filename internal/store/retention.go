@@ -41,7 +41,7 @@ const (
 	trashedSince = `SELECT ` + sessionColumns + fromSessions + `WHERE s.deleted_at < ? AND s.purged_at IS NULL ORDER BY s.deleted_at, s.id`
 )
 
-// Newest gives the latest time at which a session changed, zero if there is none.
+// Newest returns the latest time at which a session changed, zero if there is none.
 func (s *Store) Newest(ctx context.Context) (time.Time, error) {
 	var at *session.Time
 	err := s.Reader().GetContext(ctx, &at, `SELECT MAX(updated_at) FROM sessions`)
@@ -51,7 +51,7 @@ func (s *Store) Newest(ctx context.Context) (time.Time, error) {
 	return at.Time, nil
 }
 
-// KnownTime gives the time of the newest event that was old at a time, else the latest at which a session changed;
+// KnownTime returns the time of the newest event that was old at a time, else the latest at which a session changed;
 // zero if there is none. Events are in order of arrival, so that those which a clock stamped that was set since tell of
 // it.
 func (s *Store) KnownTime(ctx context.Context, old time.Time) (time.Time, error) {

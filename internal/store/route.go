@@ -93,7 +93,7 @@ func (t *tx) route(in Route) (Routed, error) {
 	return out, err
 }
 
-// current gives the open generation of a key, nil for none, and its last one, a zero session for none.
+// current returns the open generation of a key, nil for none, and its last one, a zero session for none.
 func (t *tx) current(key string) (open *Generation, newest session.Session, err error) {
 	err = t.Unlimited(func() error { // a key has one owner
 		last, err := engine.First[session.Session](t.Ctx, t, lastGeneration, key)

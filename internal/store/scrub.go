@@ -110,7 +110,7 @@ func (s *Store) CopiesHolding(ctx context.Context, id session.ID, folders ...str
 	return found, nil
 }
 
-// besideDatabase tells whether a file is one that SQLite keeps beside a database. It must not
+// besideDatabase reports whether a file is one that SQLite keeps beside a database. It must not
 // even be opened: closing any descriptor of an index of a write-ahead log gives up all locks
 // that the process has there, and two processes would write at once.
 func besideDatabase(path string) bool {

@@ -372,7 +372,7 @@ func orElse[T ~string](v, otherwise T) T {
 	return v
 }
 
-// SetModelTitle gives a session a title that a model made, unless somebody gave it one.
+// SetModelTitle stores a title of a session that a model made, unless somebody gave it one.
 func (s *Store) SetModelTitle(ctx context.Context, id session.ID, title string) error {
 	if err := checkStorable([]field{{"title", title}}); err != nil {
 		return err

@@ -17,7 +17,7 @@ const (
 
 var stateName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// CheckStateName tells whether a document can have this name. Codes: Invalid.
+// CheckStateName reports whether a document can have this name. Codes: Invalid.
 func CheckStateName(name string) error {
 	if stateName.MatchString(name) {
 		return nil
@@ -68,7 +68,7 @@ func noState(id session.ID, name string) error {
 		id, name)
 }
 
-// readState gives a revision of 0 where the name was never used.
+// readState returns a document; its revision is 0 where the name was never used.
 func readState(ctx context.Context, q engine.Queryer, id session.ID, name string) (st session.State, err error) {
 	st, err = engine.Get[session.State](ctx, q, `SELECT `+stateColumns+`, OCTET_LENGTH(CAST(value AS TEXT)) AS size, deleted_at FROM states WHERE session_id = ? AND name = ?`, id, name)
 	if engine.NoRows(err) {
@@ -172,7 +172,7 @@ func (t *tx) checkState(in StateChange, first bool, value session.JSON) error {
 	return nil
 }
 
-// copyStates gives a fork the named documents as they are now. Codes: Invalid.
+// copyStates copies to a fork the named documents as they are now. Codes: Invalid.
 func (t *tx) copyStates(from, to session.ID, names []string) error {
 	for i, name := range names {
 		st, err := readState(t.Ctx, t, from, name)

@@ -30,7 +30,7 @@ type Options struct {
 	// Touched finds the files that a message's tool calls read or changed, given the
 	// session's directory; nil: none.
 	Touched func(*session.Message, string) []session.TouchedFile
-	// Silent tells whether a model's reply is one that nobody is to be shown; nil: none is.
+	// Silent reports whether a model's reply is one that nobody is to be shown; nil: none is.
 	Silent func(*session.Message) bool
 
 	// Committed is called after each transaction of this store; it must not block. nil: nobody.

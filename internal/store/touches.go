@@ -318,7 +318,7 @@ func (s *Store) placeTouches(ctx context.Context, found map[session.ID]*FileSess
 	return err
 }
 
-// OpsNamed gives the operations of a word: one of them, or changed for all but reading. ""
+// OpsNamed returns the operations of a word: one of them, or changed for all but reading. ""
 // is every one.
 func OpsNamed(word string) []session.FileOp {
 	switch word {

@@ -154,7 +154,7 @@ func (g *treeBuilder) makeRuns(ctx context.Context, q engine.Queryer) error {
 	return nil
 }
 
-// shared gives the path that a fork shares, oldest first.
+// shared returns the path that a fork shares, oldest first.
 func (g *treeBuilder) shared(ctx context.Context, q engine.Queryer) ([]treeRun, error) {
 	if g.sess.ParentKind != session.ParentFork {
 		return nil, nil
@@ -177,7 +177,7 @@ func (g *treeBuilder) shared(ctx context.Context, q engine.Queryer) ([]treeRun, 
 	return lines, nil
 }
 
-// own gives the session's own lines: each begins with a jump or with its first message.
+// own returns the session's own lines: each begins with a jump or with its first message.
 func (g *treeBuilder) own() (lines []treeRun) {
 	if g.sess.LastSeq == 0 {
 		return nil
@@ -315,7 +315,7 @@ const treeMessage = `
 	        ORDER BY p.id LIMIT 1), '') AS tool_name
 	FROM messages m WHERE m.session_id = ? AND m.seq = ?`
 
-// preview gives the beginning of a text as one line.
+// preview returns the beginning of a text as one line.
 func preview(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
 	if runes := []rune(text); len(runes) > previewRunes {

@@ -3,7 +3,7 @@ package tokens
 // features counts the pieces of a text by class, in the order of the constants below.
 type features [featureCount]int32
 
-// weights holds the cost in tokens of one piece of each class.
+// weights has the cost in tokens of one piece of each class.
 type weights [featureCount]float32
 
 // of returns the estimate: the counts times the weights.

@@ -21,7 +21,7 @@ type held struct {
 	note          template.HTML // of the hidden message
 }
 
-// worksOnly tells whether a message says nothing but calls tools.
+// worksOnly reports whether a message says nothing but calls tools.
 func worksOnly(item *Item) bool {
 	calls := 0
 	for i := range item.Blocks {

@@ -182,7 +182,7 @@ func code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.Wa
 	return ast.WalkSkipChildren, nil
 }
 
-// isWide tells whether a line of code is wider than the page.
+// isWide reports whether a line of code is wider than the page.
 func isWide(code string) bool {
 	for line := range strings.SplitSeq(code, "\n") {
 		if len(line) > 80 || Width(line)+7*strings.Count(line, "\t") > 80 {

@@ -449,7 +449,7 @@ func (r *reader) attachment(st *stream, w *row, at place) {
 	r.put(st, w, at, decoded{messages: []session.Message{m}, behind: true})
 }
 
-// queuedBy tells who queued a command: a person, or a program.
+// queuedBy returns who queued a command: a person, or a program.
 func (r *reader) queuedBy(st *stream, a jsonx.Object) session.Origin {
 	by := a.Inner("origin").String("kind")
 	isWords := speakerOf(plain(promptOf(a))) == saysPerson && (by == "" || by == "human")

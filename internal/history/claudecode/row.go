@@ -153,7 +153,7 @@ const (
 	saysAgent   = "agent"
 )
 
-// speaker tells who made a row in the user's role. Source of the prefixes: readers of real
+// speaker returns who made a row in the user's role. Source of the prefixes: readers of real
 // transcripts, see the tests.
 func (w *row) speaker() string {
 	switch {
@@ -176,7 +176,7 @@ func (w *row) speaker() string {
 	return saysProgram
 }
 
-// speakerOf tells who made a text in the user's role. A tag that is not closed, and words behind a notice, are a
+// speakerOf returns who made a text in the user's role. A tag that is not closed, and words behind a notice, are a
 // person's: people ask about tags, too.
 func speakerOf(text string) string {
 	text = strings.TrimSpace(text)

@@ -145,7 +145,7 @@ func (r *reader) linkAgent(about map[string]string) {
 	}
 }
 
-// startOf tells which call a message of the starter says started the file's sub-agent: the one that the file
+// startOf returns which call a message of the starter says started the file's sub-agent: the one that the file
 // beside it names, else the one whose result names the agent, or the run of a workflow that it belongs to.
 func (r *reader) startOf(call string) func(*session.Message) string {
 	return func(m *session.Message) string {

@@ -191,7 +191,7 @@ func searchCall(base session.Call, searches int64) session.Call {
 	return base
 }
 
-// qualityOf tells what a version's output tokens are: "placeholder" for the number that a
+// qualityOf returns what a version's output tokens are: "placeholder" for the number that a
 // stream begins with, "low" for one that stops short of the end, "" for the true one.
 func qualityOf(version string) string {
 	parts := strings.SplitN(version, ".", 3)

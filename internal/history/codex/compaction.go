@@ -21,7 +21,7 @@ const (
 	keptBytes  = keptTokens * words.BytesPerToken
 )
 
-// window holds what a compaction without a replacement keeps: what was told at the beginning,
+// window has what a compaction without a replacement keeps: what was told at the beginning,
 // and the newest of what the person said.
 type window struct {
 	told []string

@@ -237,7 +237,7 @@ func (s speaker) name(m *session.Message) {
 	}
 }
 
-// user tells who made a message in the user's role.
+// user returns who made a message in the user's role.
 func (r *reader) user(rec *record, before string) speaker {
 	said := texts(rec.payload.Get("content"))
 	kind := wrapperOf(said)

@@ -25,7 +25,7 @@ const (
 
 var mirrorName = pattern.New(`^state_([0-9]{1,6})\.sqlite$`)
 
-// generation tells which schema a mirror has, by its file's name; 0: it is no mirror.
+// generation returns which schema a mirror has, by its file's name; 0: it is no mirror.
 func generation(path string) int {
 	name := mirrorName.FindStringSubmatch(filepath.Base(path))
 	if name == nil {

@@ -79,7 +79,7 @@ func TestMirrorTellsWhatNoRolloutSays(t *testing.T) {
 	}
 }
 
-// standing tells which files a home has and what its mirrors hold.
+// standing returns which files a home has and what its mirrors hold.
 func standing(t *testing.T, home string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(home, "*"))

@@ -122,7 +122,7 @@ func (r *reader) novel() bool {
 	return r.history != "" && r.history != "legacy" && r.history != paginated
 }
 
-// finishOf tells how a reply ended that this record comes after.
+// finishOf returns how a reply ended that this record comes after.
 func finishOf(rec *record) session.Finish {
 	if rec.kind == typeEvent && rec.sub == "turn_aborted" {
 		return session.FinishAborted

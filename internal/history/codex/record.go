@@ -162,7 +162,7 @@ const (
 	wrapsAbort   = "aborted"    // a note that the turn was interrupted
 )
 
-// wrapperOf tells which program's text a message is, "" for none: one of its texts begins and
+// wrapperOf returns which program's text a message is, "" for none: one of its texts begins and
 // ends with a known pair. Source: codex, contextual_user_message.rs.
 func wrapperOf(texts []string) string {
 	for _, text := range texts {

@@ -64,7 +64,7 @@ func agentIn(output, key string) string {
 	return o.String(key)
 }
 
-// startOf tells which call a message of the parent says started a thread, by its id, or by its path
+// startOf returns which call a message of the parent says started a thread, by its id, or by its path
 // among the agents, "" for none.
 func startOf(thread, path string) func(*session.Message) string {
 	return func(m *session.Message) string {

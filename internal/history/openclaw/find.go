@@ -72,13 +72,13 @@ func (s *source) ask(found *history.Found) {
 	}
 }
 
-// isDatabase tells by its name whether a file is an agent's database. A lock of OpenClaw is an SQLite file, too.
+// isDatabase reports by its name whether a file is an agent's database. A lock of OpenClaw is an SQLite file, too.
 func isDatabase(name string) bool {
 	return strings.HasPrefix(name, "openclaw-agent") && strings.HasSuffix(name, ".sqlite") &&
 		!strings.HasSuffix(name, ".lock.sqlite")
 }
 
-// isHistory tells by its name whether a file in a sessions folder is read.
+// isHistory reports by its name whether a file in a sessions folder is read.
 func isHistory(name string) bool {
 	switch parseName(name).kind {
 	case fileTranscript, fileBackup, fileDeleted, fileIndex:

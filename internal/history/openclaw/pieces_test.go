@@ -66,7 +66,7 @@ func TestOpenClawPiecesGiveTheWhole(t *testing.T) {
 	})
 }
 
-// tree tells what hangs where.
+// tree returns what hangs where.
 func (h *house) tree(id session.ID) string {
 	keys := map[int64]string{}
 	var all []string

@@ -168,7 +168,7 @@ func (e *Entries) Notice(o jsonx.Object, lineType string, old bool) {
 	}
 }
 
-// isCommand tells whether a text is nothing but a command of the program, like /model: no title.
+// isCommand reports whether a text is nothing but a command of the program, like /model: no title.
 func isCommand(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.ContainsAny(text[1:], "/ \n\t")
 }

@@ -34,7 +34,7 @@ func label(id, parent, target, text string) string {
 	return fmt.Sprintf(`{"type":"label","id":%q,"parentId":%q,"timestamp":"2026-01-02T09:03:00.000Z","targetId":%q,"label":%q}`, id, parent, target, text)
 }
 
-// shape tells what a session shows: its path, its context, and its labels.
+// shape returns what a session shows: its path, its context, and its labels.
 func (h *house) shape(s session.Session) string {
 	h.Helper()
 	labels := testkit.Must(h.Store.Labels(h.Context(), s.ID))(h)

@@ -143,11 +143,11 @@ func (l *Line) Extra(note, hash string) session.JSON {
 	return extra.Column()
 }
 
-// Fingerprint tells what the line says, whatever id and parent it has and whichever of the versions
+// Fingerprint returns what the line says, whatever id and parent it has and whichever of the versions
 // 1 to 3 wrote it.
 func (l *Line) Fingerprint() string { return fingerprint(l.Fields, 3) }
 
-// fingerprint tells what an entry says, whatever id it has and whichever version wrote it.
+// fingerprint returns what an entry says, whatever id it has and whichever version wrote it.
 // Copies of an entry in other files have the same, so that its usage counts once.
 func fingerprint(o jsonx.Object, version int) string {
 	if bytes.Contains(o.Get("message"), []byte("hookMessage")) {

@@ -124,13 +124,13 @@ var requestForm = pattern.New(`(?i)^((and|also|then|now|ok(ay)?|so|please|just|f
 // lasting is what outlives a request: how it is to be done.
 var lasting = pattern.New(`(?i)だけ|必ず|からに|にも|も付け|ないで|\b(nicht|kein\w*|nur|jede\w*|bleib(t|en)?|bevor)\b`)
 
-// isRequest tells whether a person asks for something that is done and over, or asks a question.
+// isRequest reports whether a person asks for something that is done and over, or asks a question.
 func (s *sentence) isRequest() bool {
 	return s.by == byPerson && !s.rule && (isQuestion(s.text) ||
 		requestForm.MatchString(s.text) && !lasting.MatchString(s.text))
 }
 
-// isStatement tells whether a sentence of a tool or a program may stand as a line: a result, or prose.
+// isStatement reports whether a sentence of a tool or a program may stand as a line: a result, or prose.
 // Program text, comments, licences and arguments of calls may not.
 func (s *sentence) isStatement() bool {
 	if s.finding {
@@ -147,7 +147,7 @@ func (s *sentence) isStatement() bool {
 // better."
 const shortReply = 5
 
-// saysNothing tells whether nobody needs a sentence afterwards: "Good.", "Let me look at it first.", "Here is the
+// saysNothing reports whether nobody needs a sentence afterwards: "Good.", "Let me look at it first.", "Here is the
 // list:".
 func (s *sentence) saysNothing() bool {
 	switch {
@@ -180,7 +180,7 @@ func Findings(m *session.Message, name string) []string {
 	return found
 }
 
-// isFinding tells whether a sentence of the model or of a tool holds a decision or a result.
+// isFinding reports whether a sentence of the model or of a tool holds a decision or a result.
 func (s *sentence) isFinding() bool {
 	switch s.by {
 	case byModel:

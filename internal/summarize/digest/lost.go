@@ -132,7 +132,7 @@ func newTold(summary string) told {
 	return t
 }
 
-// says tells whether one sentence of the summary has most of the terms.
+// says reports whether one sentence of the summary has most of the terms.
 func (t told) says(terms []uint32) bool {
 	held := map[int]int{}
 	for _, term := range terms {

@@ -133,7 +133,7 @@ const bytesOfSentence = 48
 // maxCount is the limit of the counters.
 const maxCount = 1 << 15
 
-// span holds the sentences and facts of some messages.
+// span has the sentences and facts of some messages.
 type span struct {
 	msgs      []session.Message
 	sentences []sentence

@@ -90,7 +90,7 @@ func (g *gemini) ask(ctx context.Context, p prompt, maxTokens int64) (reply, err
 // answerKey is the key under which a request's context has a *[]byte for the answer's body.
 type answerKey struct{}
 
-// geminiAnswer holds the needed fields of an answer. The client does not read it, because it knows neither newer finish
+// geminiAnswer has the needed fields of an answer. The client does not read it, because it knows neither newer finish
 // reasons nor the tokens of thoughts, and returns thoughts as text. Enums come as strings or as numbers.
 type geminiAnswer struct {
 	Candidates []struct {

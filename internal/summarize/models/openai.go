@@ -82,7 +82,7 @@ func (o *openai) close() error {
 	return nil
 }
 
-// chatAnswer holds the needed fields of a chat completion.
+// chatAnswer has the needed fields of a chat completion.
 type chatAnswer struct {
 	Choices []struct {
 		Message struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ValidateAnthropic tells what Anthropic's Messages API would refuse in {"system", "messages"}.
+// ValidateAnthropic reports what Anthropic's Messages API would refuse in {"system", "messages"}.
 // Rules: the API reference and the types of its SDKs (fields, required ones, enums), the guides
 // to tool use, thinking, citations and files, and what the API answers with 400 beyond them:
 // empty texts, results that are not first, thinking at an end, ids that stand twice. Entries of

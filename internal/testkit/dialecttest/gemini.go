@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ValidateGemini tells what Gemini's generateContent would refuse in {"systemInstruction": …,
+// ValidateGemini reports what Gemini's generateContent would refuse in {"systemInstruction": …,
 // "contents": […]}. Rules: the API's reference (Content, Part and what a part holds: fields,
 // types, enums, alphabets), its guide to function calling, and what the API answers with 400
 // beyond them: a call's turn comes directly behind a turn of the user or of functions, a turn
@@ -22,7 +22,7 @@ import (
 // contents begin with the user; no part is empty; bytes are base64.
 func ValidateGemini(raw []byte) error { return validateGemini(raw, false) }
 
-// ValidateGemini3 tells what it would refuse for models since the third generation: the first
+// ValidateGemini3 reports what it would refuse for models since the third generation: the first
 // call of each reply also has a thought signature.
 func ValidateGemini3(raw []byte) error { return validateGemini(raw, true) }
 
@@ -248,7 +248,7 @@ func geminiBytes(text string) error {
 	return nil
 }
 
-// ValidateGeminiChat tells what Google's API in OpenAI's form would refuse: what OpenAI's would,
+// ValidateGeminiChat reports what Google's API in OpenAI's form would refuse: what OpenAI's would,
 // but that calls may hold extra_content.google.thought_signature. With signed the first call of
 // each reply must, as Gemini 3 asks.
 func ValidateGeminiChat(raw []byte, signed bool) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ValidateReasoningChat tells what the many servers of this form would refuse whose models reason
+// ValidateReasoningChat reports what the many servers of this form would refuse whose models reason
 // aloud: what OpenAI's own would, but that replies may hold their reasoning as it came.
 func ValidateReasoningChat(raw []byte) error {
 	var request map[string]jsontext.Value
@@ -40,7 +40,7 @@ func ValidateReasoningChat(raw []byte) error {
 	return ValidateOpenAIChat(plain)
 }
 
-// ValidateOpenAIChat tells what OpenAI's Chat Completions would refuse in {"messages": […]}.
+// ValidateOpenAIChat reports what OpenAI's Chat Completions would refuse in {"messages": […]}.
 // Rules: the API reference and OpenAPI description (fields, types, required ones, enums), and
 // what the API answers with 400 beyond it: the alphabet and the length of names, the length of
 // a call's id, results directly behind their calls, one for each. An empty content is refused, too,

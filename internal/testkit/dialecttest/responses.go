@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ValidateResponses tells what OpenAI's Responses API would refuse in {"instructions"?, "input"}
+// ValidateResponses reports what OpenAI's Responses API would refuse in {"instructions"?, "input"}
 // of a request with store:false. Rules: the API reference and OpenAPI description of input items
 // (fields, types, required ones, enums), and what the API answers with 400 or 404 beyond it: the
 // length of a call's id, the alphabet of names, output_text and refusal only in an assistant's

@@ -114,7 +114,7 @@ func StaysAPrefix(t *testing.T, form wire.Form, conversation func(*rapid.T) []se
 // Forms are the dialects that a provider accepts.
 func Forms() []string { return []string{"openai.chat", "openai.responses", "anthropic", "gemini"} }
 
-// Validate tells what the provider of a dialect would refuse in a request.
+// Validate reports what the provider of a dialect would refuse in a request.
 func Validate(form string, request []byte) error {
 	switch form {
 	case "openai.chat":

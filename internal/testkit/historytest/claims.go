@@ -224,7 +224,7 @@ func DatabaseIsLeftAlone(t *testing.T, made func(t *testing.T) (*House, string),
 	}
 }
 
-// BenchmarkRead tells how fast a file is read, without the store.
+// BenchmarkRead measures how fast a file is read, without the store.
 func BenchmarkRead(b *testing.B, source history.Source, path string) {
 	b.Helper()
 	info := testkit.Must(os.Stat(path))(b)

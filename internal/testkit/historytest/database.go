@@ -67,7 +67,7 @@ func Plan(t testing.TB, db *history.SQLite, statement string, args ...any) []str
 	return steps
 }
 
-// Listing tells what a folder holds: name, size, time, mode and length of each file.
+// Listing returns what a folder holds: name, size, time, mode and length of each file.
 func Listing(t testing.TB, folder string) string {
 	t.Helper()
 	entries := testkit.Must(os.ReadDir(folder))(t)

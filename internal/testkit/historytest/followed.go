@@ -118,7 +118,7 @@ func sourceOf(h *House, id session.ID) string {
 	return s.SourceID
 }
 
-// says tells what messages say, without the names that stores and importers give them.
+// says returns what messages say, without the names that stores and importers give them.
 func says(path []session.Message) []string {
 	var all []string
 	for i := range path {

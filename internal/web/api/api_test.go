@@ -143,7 +143,7 @@ func (k *kit) want(status int, r reply) reply {
 	return r
 }
 
-// errors gives the causes that the log holds and the answers do not.
+// errors returns the causes that the log holds and the answers do not.
 func (k *kit) errors() string {
 	var lines []string
 	for line := range strings.Lines(k.log.String()) {

@@ -11,7 +11,7 @@ import (
 	"sessiond/internal/web/api"
 )
 
-// ids gives a field of the items of a list.
+// ids returns a field of the items of a list.
 func (r reply) ids(field string) string {
 	all, _ := r.at("data").([]any)
 	var out []string

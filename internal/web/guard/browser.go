@@ -108,7 +108,7 @@ func (g *Guard) Logout(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// isLoggedIn tells whether the cookie of a request is that of a login.
+// isLoggedIn reports whether the cookie of a request is that of a login.
 func (g *Guard) isLoggedIn(r *http.Request) bool {
 	c, err := r.Cookie(cookieName)
 	if err != nil {

@@ -227,7 +227,7 @@ func (p *Pages) piece(name string, data any) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // it was escaped by its own template
 }
 
-// isFragment tells whether htmx asks for a part of a page, not a browser for all of it.
+// isFragment reports whether htmx asks for a part of a page, not a browser for all of it.
 func isFragment(r *http.Request) bool {
 	return r.Header.Get("HX-Request") == "true" && r.Header.Get("HX-History-Restore-Request") != "true"
 }
