@@ -260,6 +260,8 @@ func (w *writer) lookAtFiles() (doubt bool, err error) {
 	if refusal := w.overwritten.Load(); refusal != nil {
 		return false, *refusal
 	}
+	w.stamp.mu.Lock()
+	defer w.stamp.mu.Unlock()
 	infos := make([]fs.FileInfo, len(*files))
 	for i, f := range slices.Backward(*files) { // the stamp wants the log's size before the file's
 		var failed error

@@ -134,11 +134,10 @@ var errOverwritten = errors.New("sessiond stores nothing more, and writes nothin
 	"it then moves the old write-ahead log into the folder of backups, so that nothing of it gets into the new file. " +
 	"Then run `sessiond restore FILE`, or put the copy there once more, and start sessiond")
 
-// look compares the header with what the file may have. The sizes must have been read before, of the log first.
+// look compares the header with what the file may have. The sizes must have been read before, of the log first, and
+// under the lock of the stamp: a size from before a checkpoint says nothing about the commits behind it.
 // doubt: the number is one that this process has not counted, so another process has, or the file was overwritten.
 func (st *stamp) look(file, log fs.FileInfo) (doubt bool, err error) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
 	h, err := readHeader(st.file)
 	switch {
 	case errors.Is(err, errNoHeader):
@@ -171,6 +170,7 @@ func (st *stamp) learn(version int64, m mark) error {
 		return errors.New("an older state is in its place")
 	}
 	st.high, st.version, st.verified = m, version, true
+	st.logSize = 0 // a checkpoint may have emptied the log before that commit
 	return nil
 }
 

@@ -108,6 +108,24 @@ func TestOverwrittenFileStopsWritesAndIsNotTouched(t *testing.T) {
 }
 
 // Each state of the file has a number of its own: it counts up after each checkpoint, and only then.
+// A daemon that is idle empties a log with commits of others, and then another one commits: the number in the file is
+// one that the daemon has not counted, and the log is shorter than it was.
+func TestCommitOfAnotherProcessBehindACheckpoint(t *testing.T) {
+	s, _ := openLogged(t)
+	sess := mustCreate(t, s, store.NewSession{})
+	for range 3 {
+		for range 100 {
+			mustAppend(t, s, sess.ID, says(session.User, "a message"))
+		}
+		testkit.Check(t, child(t, "killed", s.File()).Run())
+		if done := testkit.Must(s.TruncateWAL(t.Context()))(t); !done {
+			t.Fatal("the log was not emptied")
+		}
+		testkit.Check(t, child(t, "killed", s.File()).Run())
+		mustAppend(t, s, sess.ID, says(session.User, "and on"))
+	}
+}
+
 func TestNumberCountsUpAfterEachCheckpoint(t *testing.T) {
 	s, _ := openLogged(t)
 	sess := mustCreate(t, s, store.NewSession{})
