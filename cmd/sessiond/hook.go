@@ -120,7 +120,9 @@ func (a *app) hook(ctx context.Context, args []string) error {
 		return err
 	}
 	var e hookEvent
-	if err := json.Unmarshal(input, &e); err != nil {
+	// As programs write it: JSON.stringify writes half a surrogate pair where it cuts a text.
+	anyJSON := json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	if err := json.Unmarshal(input, &e, anyJSON); err != nil {
 		return fmt.Errorf("standard input is no JSON object of a hook: %w", err)
 	}
 	if !filepath.IsAbs(e.Directory) {
@@ -291,8 +293,12 @@ func (a *app) importInBackground(src history.Source, transcript string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, append([]string{"--db", cfg.DB}, args...)...)
-	cmd.Dir, cmd.Env = a.dir, a.environ
+	if a.flags.config != "" {
+		args = append(args, "--config", a.flags.config)
+	}
+	cmd := exec.Command(self, args...)
+	// In the environment, not in the arguments, which everybody reads: a server's address may have a password.
+	cmd.Dir, cmd.Env = a.dir, append(slices.Clone(a.environ), "SESSIOND_DB="+cfg.DB)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the program may end its children
 	return cmd.Start()
 }

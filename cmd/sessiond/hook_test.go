@@ -365,6 +365,15 @@ func TestHookNeverFails(t *testing.T) {
 	} {
 		quiet(name, in, "claude-code")
 	}
+	for name, in := range map[string]string{
+		"half a pair": `{"hook_event_name":"UserPromptSubmit","prompt":"boats \ud83d"}`,
+		"bad UTF-8":   "{\"hook_event_name\":\"UserPromptSubmit\",\"prompt\":\"boats \xff\"}",
+		"twice":       `{"hook_event_name":"UserPromptSubmit","prompt":"boats","tool_input":{"a":1,"a":2}}`,
+	} {
+		if _, said := h.run(in, "hook", "--explain", "claude-code"); strings.Contains(said, "JSON") {
+			t.Errorf("%s: %s", name, said)
+		}
+	}
 	testkit.Check(t, os.MkdirAll(filepath.Dir(h.db()), 0o700))
 	testkit.Check(t, os.WriteFile(h.db(), []byte(strings.Repeat("not a database ", 1000)), 0o600))
 	quiet("a broken database", start, "claude-code")

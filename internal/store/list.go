@@ -34,7 +34,7 @@ type Filter struct {
 	Trash      bool
 	Starred    bool
 	People     bool              // without sub-agents and automated sessions
-	Metadata   map[string]string // JSON paths under metadata → text
+	Metadata   map[string]string // names under metadata → text
 }
 
 // Page says which piece of a list is read.
@@ -213,7 +213,7 @@ func (f Filter) conditions() (c conditions) {
 		add("s.active_at < ?", *f.Until)
 	}
 	for path, value := range f.Metadata {
-		add("CAST(json_extract(s.metadata, ?) AS TEXT) = ?", `$."`+strings.ReplaceAll(path, `"`, ``)+`"`, value)
+		add("CAST(json_extract(s.metadata, ?) AS TEXT) = ?", "$."+string(session.JSONOf(path)), value)
 	}
 	return c
 }

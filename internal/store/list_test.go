@@ -101,6 +101,7 @@ func TestFiltersOfTheList(t *testing.T) {
 		{"trash", Filter{Trash: true}, []session.ID{trashed}},
 		{"metadata", Filter{Metadata: map[string]string{"team": "x", "n": "5"}}, []session.ID{a}},
 		{"metadata of none", Filter{Metadata: map[string]string{`te"am`: "y"}}, nil},
+		{"metadata with a backslash at its end", Filter{Metadata: map[string]string{`team\`: "y"}}, nil},
 	} {
 		data, _, err := s.Sessions(ctx, c.f, Page{})
 		var got []session.ID
