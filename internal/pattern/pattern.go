@@ -23,94 +23,93 @@ func New(expression string) *Pattern {
 	})}
 }
 
-// MatchString is that of regexp.Regexp.
-func (p *Pattern) MatchString(s string) bool {
+// on returns the expression for a text, nil if it cannot match there.
+func (p *Pattern) on(s string) *regexp.Regexp {
 	c := p.compile()
 	if c.needles != nil && !c.needles.mayMatch(s) {
-		return false
+		return nil
 	}
-	return c.MatchString(s)
+	return c.Regexp
+}
+
+// MatchString is that of regexp.Regexp.
+func (p *Pattern) MatchString(s string) bool {
+	if re := p.on(s); re != nil {
+		return re.MatchString(s)
+	}
+	return false
 }
 
 // FindString is that of regexp.Regexp.
 func (p *Pattern) FindString(s string) string {
-	c := p.compile()
-	if c.needles != nil && !c.needles.mayMatch(s) {
-		return ""
+	if re := p.on(s); re != nil {
+		return re.FindString(s)
 	}
-	return c.FindString(s)
+	return ""
 }
 
 // FindStringIndex is that of regexp.Regexp.
 func (p *Pattern) FindStringIndex(s string) []int {
-	c := p.compile()
-	if c.needles != nil && !c.needles.mayMatch(s) {
-		return nil
+	if re := p.on(s); re != nil {
+		return re.FindStringIndex(s)
 	}
-	return c.FindStringIndex(s)
+	return nil
 }
 
 // FindStringSubmatch is that of regexp.Regexp.
 func (p *Pattern) FindStringSubmatch(s string) []string {
-	c := p.compile()
-	if c.needles != nil && !c.needles.mayMatch(s) {
-		return nil
+	if re := p.on(s); re != nil {
+		return re.FindStringSubmatch(s)
 	}
-	return c.FindStringSubmatch(s)
+	return nil
 }
 
 // FindAllString is that of regexp.Regexp.
 func (p *Pattern) FindAllString(s string, n int) []string {
-	c := p.compile()
-	if c.needles != nil && !c.needles.mayMatch(s) {
-		return nil
+	if re := p.on(s); re != nil {
+		return re.FindAllString(s, n)
 	}
-	return c.FindAllString(s, n)
+	return nil
 }
 
 // FindAllStringIndex is that of regexp.Regexp.
 func (p *Pattern) FindAllStringIndex(s string, n int) [][]int {
-	c := p.compile()
-	if c.needles != nil && !c.needles.mayMatch(s) {
-		return nil
+	if re := p.on(s); re != nil {
+		return re.FindAllStringIndex(s, n)
 	}
-	return c.FindAllStringIndex(s, n)
+	return nil
 }
 
 // FindAllStringSubmatch is that of regexp.Regexp.
 func (p *Pattern) FindAllStringSubmatch(s string, n int) [][]string {
-	c := p.compile()
-	if c.needles != nil && !c.needles.mayMatch(s) {
-		return nil
+	if re := p.on(s); re != nil {
+		return re.FindAllStringSubmatch(s, n)
 	}
-	return c.FindAllStringSubmatch(s, n)
+	return nil
 }
 
 // FindAllStringSubmatchIndex is that of regexp.Regexp.
 func (p *Pattern) FindAllStringSubmatchIndex(s string, n int) [][]int {
-	c := p.compile()
-	if c.needles != nil && !c.needles.mayMatch(s) {
-		return nil
+	if re := p.on(s); re != nil {
+		return re.FindAllStringSubmatchIndex(s, n)
 	}
-	return c.FindAllStringSubmatchIndex(s, n)
+	return nil
 }
 
 // ReplaceAllString is that of regexp.Regexp.
 func (p *Pattern) ReplaceAllString(s, with string) string {
-	c := p.compile()
-	if c.needles != nil && !c.needles.mayMatch(s) {
-		return s
+	if re := p.on(s); re != nil {
+		return re.ReplaceAllString(s, with)
 	}
-	return c.ReplaceAllString(s, with)
+	return s
 }
 
 // ReplaceAllStringFunc is that of regexp.Regexp.
 func (p *Pattern) ReplaceAllStringFunc(s string, f func(string) string) string {
-	c := p.compile()
-	if c.needles != nil && !c.needles.mayMatch(s) {
-		return s
+	if re := p.on(s); re != nil {
+		return re.ReplaceAllStringFunc(s, f)
 	}
-	return c.ReplaceAllStringFunc(s, f)
+	return s
 }
 
 // Split is that of regexp.Regexp.
