@@ -12,7 +12,7 @@ import (
 // Rules are what a provider requires of a conversation before it is encoded. Other rules hold for all providers and are
 // no field: calls and results are paired, and missing results are closed with an error (the context manager); images
 // keep to limits, and a note replaces kinds that the model lacks (Fit); reasoning with nothing behind it is left out,
-// and neighbours of one role are joined (Send). Rules: OpenClaw, transcript-policy.
+// and neighbours of one role are joined (Send). The rules come from OpenClaw's transcript policy.
 type Rules struct {
 	CallIDs     callid.Rule `json:"call_ids"`
 	Signatures  Signatures  `json:"signatures"`
@@ -43,9 +43,10 @@ const LeadText = "(The beginning of the conversation is not part of this context
 // Fit changes what a provider with these rules would reject.
 func (rules Rules) Fit(in session.FitRequest) session.Fitted {
 	out := session.Fitted{Messages: make([]session.FittedMessage, 0, len(in.Messages)+1)}
+	all := make([]fitted, 0, len(in.Messages)+1)
 	ids, renamed := callid.New(rules.CallIDs), 0
 	for i := range in.Messages {
-		m := fitted{FittedMessage: &session.FittedMessage{Message: in.Messages[i], From: i}}
+		m := fitted{FittedMessage: session.FittedMessage{Message: in.Messages[i], From: i}}
 		if rules.DropBlank && !m.dropBlank() {
 			out.Notes = append(out.Notes, m.loss("only white space, left out"))
 			continue
@@ -55,10 +56,10 @@ func (rules Rules) Fit(in session.FitRequest) session.Fitted {
 		if n := m.dropSignatures(rules.Signatures); n > 0 {
 			out.Notes = append(out.Notes, m.loss(fmt.Sprintf("%d signatures of another provider left out", n)))
 		}
-		out.Messages = append(out.Messages, *m.FittedMessage)
+		all = append(all, m)
 	}
-	if rules.LeadingUser && len(out.Messages) > 0 && out.Messages[0].Role == session.Assistant {
-		out.Messages = slices.Insert(out.Messages, 0, leadMessage())
+	if rules.LeadingUser && len(all) > 0 && all[0].Role == session.Assistant {
+		all = slices.Insert(all, 0, fitted{FittedMessage: leadMessage()})
 		out.Notes = append(out.Notes,
 			wholeNote("the context begins with a reply, so a short text in the user's role precedes it"))
 	}
@@ -66,10 +67,11 @@ func (rules Rules) Fit(in session.FitRequest) session.Fitted {
 		out.Notes = append(out.Notes,
 			wholeNote(fmt.Sprintf("%d calls and their results are sent under other ids, which this provider accepts", renamed)))
 	}
-	for i := range out.Messages {
-		m := fitted{FittedMessage: &out.Messages[i]}
+	for i := range all {
+		m := &all[i]
 		out.Notes = append(out.Notes, m.dropUnsupported(in.Modalities)...)
 		out.Notes = append(out.Notes, m.limitImages(in.Shrink)...)
+		out.Messages = append(out.Messages, m.FittedMessage)
 	}
 	return out
 }
@@ -86,7 +88,7 @@ func leadMessage() session.FittedMessage {
 
 // fitted is a message that is being fitted.
 type fitted struct {
-	*session.FittedMessage
+	session.FittedMessage
 	ownsParts bool // its parts may be changed: those of the request are shared
 }
 
