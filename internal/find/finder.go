@@ -44,10 +44,11 @@ func (f *Finder) Filter(ctx context.Context, r Request) (store.Filter, error) {
 		return out, err
 	}
 	out.Query, out.Trash = r.Text, r.Trash
-	for _, name := range []string{"source", "project"} {
-		if err := f.among(ctx, &out, &r, name); err != nil {
-			return out, err
-		}
+	if err := f.among(ctx, &out, "source", r.Source); err != nil {
+		return out, err
+	}
+	if err := f.among(ctx, &out, "project", r.Project); err != nil {
+		return out, err
 	}
 	if r.Key != "" {
 		keys, err := f.meant(ctx, "key", r.Key)
@@ -69,10 +70,11 @@ func (f *Finder) facts(ctx context.Context, r *Request) (store.Filter, error) {
 		Owner: r.Owner, Host: r.Host, Archived: r.Archived, Starred: r.Starred, People: r.People, Metadata: r.Metadata,
 		Roots: r.Roots, Directory: r.Exact, Among: map[store.Column][]string{},
 	}
-	for _, name := range []string{"model", "directory"} {
-		if err := f.among(ctx, &out, r, name); err != nil {
-			return out, err
-		}
+	if err := f.among(ctx, &out, "model", r.Model); err != nil {
+		return out, err
+	}
+	if err := f.among(ctx, &out, "directory", r.Directory); err != nil {
+		return out, err
 	}
 	for _, link := range []struct{ kind, text string }{
 		{"", r.Parent}, {session.ParentChild, r.Children}, {session.ParentFork, r.Forks},
@@ -81,8 +83,8 @@ func (f *Finder) facts(ctx context.Context, r *Request) (store.Filter, error) {
 		case link.text == "":
 			continue
 		case out.ParentID != "":
-			return out, session.Errorf(session.Invalid, "parent, children and forks exclude one another").At("parent",
-				"only one of them")
+			return out, session.Errorf(session.Invalid, "parent, children and forks exclude one another").
+				At("parent", "only one of them")
 		}
 		ids, err := f.meant(ctx, "session", link.text)
 		if err != nil {
@@ -99,9 +101,8 @@ var columns = map[string]store.Column{
 	"directory": store.ColumnDirectory,
 }
 
-// among sets a filter by names.
-func (f *Finder) among(ctx context.Context, out *store.Filter, r *Request, name string) error {
-	text := map[string]string{"source": r.Source, "project": r.Project, "model": r.Model, "directory": r.Directory}[name]
+// among adds the values that the text of a filter names; "" adds none.
+func (f *Finder) among(ctx context.Context, out *store.Filter, name, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -150,9 +151,7 @@ func (f *Finder) One(ctx context.Context, name, text string) (string, error) {
 	case folders.IsAbs(text): // its spellings and worktrees
 		return folders.Project(text), nil
 	}
-	return "", session.Errorf(session.Invalid, "%s %q matches %s; write one of them whole", name, text,
-		strings.Join(values, ", ")).
-		At(name, "matches several")
+	return "", columns[name].Several(text, values)
 }
 
 // MeantOne returns the only one of some values that a text names, as in a filter. Codes: Invalid (several), NotFound.
@@ -186,18 +185,15 @@ func (f *Finder) roots(of store.Column, text string) []string {
 	if f.Home != "" && (text == "~" || strings.HasPrefix(text, "~/")) {
 		text = f.Home + text[1:]
 	}
-	if relative := strings.HasPrefix(text, ".") || strings.ContainsAny(text, `/\`); relative && f.Folder != "" {
-		path := folders.Join(f.Folder, text)
-		if of == store.ColumnProject {
-			return folders.Roots(path)
-		}
-		return []string{path, folders.Resolved(path)}
-	}
-	if !folders.IsAbs(text) {
+	isPath := strings.HasPrefix(text, ".") || strings.ContainsAny(text, `/\`)
+	switch {
+	case isPath && f.Folder != "":
+		text = folders.Join(f.Folder, text)
+	case !folders.IsAbs(text):
 		return nil
 	}
 	if of == store.ColumnProject {
-		return append([]string{folders.Clean(text)}, folders.Roots(text)...)
+		return folders.Roots(folders.Clean(text))
 	}
 	return []string{folders.Clean(text), folders.Resolved(text)}
 }

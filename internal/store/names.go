@@ -133,10 +133,14 @@ func (c Column) MatchingOne(values []Value, text string, roots ...string) (strin
 	case 1:
 		return found[0], nil
 	default:
-		return "", session.Errorf(session.Invalid, "%s %q matches %s; write one of them whole", c.name(), text,
-			strings.Join(found, ", ")).
-			At(c.name(), "matches several")
+		return "", c.Several(text, found)
 	}
+}
+
+// Several returns the error for a text that names several values where only one can be used.
+func (c Column) Several(text string, values []string) error {
+	return session.Errorf(session.Invalid, "%s %q matches %s; write one of them whole", c.name(), text,
+		strings.Join(values, ", ")).At(c.name(), "matches several")
 }
 
 // Unknown returns the error for a text that names no value, with the values that are written most like it.
