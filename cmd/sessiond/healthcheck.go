@@ -70,15 +70,19 @@ func askHealth(ctx context.Context, network, address string) error {
 	return nil
 }
 
-// askDaemon sends a request without a body to the daemon. Codes: Busy (no daemon answers).
-func askDaemon(ctx context.Context, network, address, method, path string, header http.Header) (*http.Response, error) {
-	var dialer net.Dialer
-	client := &http.Client{Transport: &http.Transport{
+// daemonClient returns a client of the daemon at an address, which connects within a time; 0: as the context allows.
+func daemonClient(network, address string, connect time.Duration) *http.Client {
+	dialer := net.Dialer{Timeout: connect}
+	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, address)
 		},
 	}}
+}
+
+// askDaemon sends a request without a body to the daemon. Codes: Busy (no daemon answers).
+func askDaemon(ctx context.Context, network, address, method, path string, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, nil)
 	if err != nil {
 		return nil, err
@@ -86,7 +90,7 @@ func askDaemon(ctx context.Context, network, address, method, path string, heade
 	if header != nil {
 		req.Header = header
 	}
-	res, err := client.Do(req)
+	res, err := daemonClient(network, address, 0).Do(req)
 	var asking *url.Error
 	if errors.As(err, &asking) {
 		err = session.Errorf(session.Busy, "no daemon answers on %s (`sessiond serve` starts one): %w", address, asking.Err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -106,15 +105,16 @@ func (a *app) hook(ctx context.Context, args []string) error {
 	if len(args) != 1 {
 		return usagef("name one program")
 	}
+	sources := a.sources()
 	var known []string
-	for _, s := range a.sources() {
+	for _, s := range sources {
 		known = append(known, string(s.Name()))
 	}
 	at := slices.Index(known, args[0])
 	if at < 0 {
 		return usagef("unknown program %q; known: %s", args[0], strings.Join(known, ", "))
 	}
-	src := a.sources()[at]
+	src := sources[at]
 	input, err := a.input(ctx, hookInput)
 	if err != nil {
 		return err
@@ -200,19 +200,12 @@ func (a *app) askDaemonForHook(ctx context.Context, program session.Source, e me
 	}
 	ctx, cancel := context.WithTimeout(ctx, hookAskTime)
 	defer cancel()
-	dialer := net.Dialer{Timeout: hookDialTime}
-	client := http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, "unix", cfg.Socket)
-		},
-	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/hook", bytes.NewReader(body))
 	if err != nil {
 		return "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	res, err := client.Do(req)
+	res, err := daemonClient("unix", cfg.Socket, hookDialTime).Do(req)
 	if err != nil {
 		return "", err
 	}
@@ -240,11 +233,9 @@ func (a *app) askDaemonForHook(ctx context.Context, program session.Source, e me
 // hookSettings is what the answers of hooks depend on beside the event: a daemon that has another version, database or
 // settings than the command answers otherwise.
 func hookSettings(cfg *config.Config) string {
-	rules := cfg.Rules()
 	build := buildVersion()
-	settings := fmt.Sprintf("%q %q %q %q %q %q %q", build.Version, build.Commit, engine.PrintableName(cfg.DB), cfg.Owner,
-		cfg.Zone().String(),
-		cfg.ExcludeProjects, rules.Commanders)
+	settings := fmt.Sprintf("%q %q %q %q %q %q %q", build.Version, build.Commit, engine.PrintableName(cfg.DB),
+		cfg.Owner, cfg.Zone().String(), cfg.ExcludeProjects, cfg.Rules().Commanders)
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(settings)))
 }
 
