@@ -80,16 +80,21 @@ func (a *app) serveCommand() *cobra.Command {
 // memoryLimit is a soft limit: twice what answers may reserve.
 const memoryLimit = 256 << 20
 
+// tuneCollector collects less often while the heap is small: little of what an append allocates lives on, and fewer
+// collections save a tenth of its CPU.
+func tuneCollector() {
+	debug.SetGCPercent(200)
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // GOMEMLIMIT is not set: collect more often before the heap is large
+		debug.SetMemoryLimit(memoryLimit)
+	}
+}
+
 func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool) (err error) {
 	log, err := a.daemonLog(cfg)
 	if err != nil {
 		return err
 	}
-	// Little of what an append allocates lives on: fewer collections save a tenth of its CPU.
-	debug.SetGCPercent(200)
-	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // GOMEMLIMIT is not set: collect more often before the heap is large
-		debug.SetMemoryLimit(memoryLimit)
-	}
+	tuneCollector()
 	token, _, err := guard.EnsureToken(cfg.TokenFile)
 	if err != nil {
 		return err
@@ -157,16 +162,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	})
 	runner.Start()
 	defer runner.Stop()
-	runner.Run(func(ctx context.Context) {
-		if err := purger.Resume(ctx); err != nil && ctx.Err() == nil {
-			log.Error().Err(err).Msg("an interrupted purge could not be finished")
-		}
-	})
-	runner.Run(func(ctx context.Context) {
-		if err := keeper.ForgetKeys(ctx); err != nil && ctx.Err() == nil && !full(err) {
-			log.Error().Err(err).Msg("old idempotency keys could not be removed")
-		}
-	})
+	finishEarlierWork(runner, keeper, log)
 	a.followHistories(s, cfg, runner, log)
 	socket := cfg.Socket
 	if socket == config.SocketOff {
@@ -199,6 +195,20 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 				runner.Run(func(ctx context.Context) { a.greetFirst(ctx, log) })
 			}
 		},
+	})
+}
+
+// finishEarlierWork ends in the background what an earlier daemon began, and removes keys that are too old.
+func finishEarlierWork(runner *jobs.Runner, keeper *jobs.Keeper, log zerolog.Logger) {
+	runner.Run(func(ctx context.Context) {
+		if err := keeper.Purger.Resume(ctx); err != nil && ctx.Err() == nil {
+			log.Error().Err(err).Msg("an interrupted purge could not be finished")
+		}
+	})
+	runner.Run(func(ctx context.Context) {
+		if err := keeper.ForgetKeys(ctx); err != nil && ctx.Err() == nil && !full(err) {
+			log.Error().Err(err).Msg("old idempotency keys could not be removed")
+		}
 	})
 }
 
