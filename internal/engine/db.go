@@ -99,15 +99,9 @@ func (s *DB) readOnly() error {
 	return session.Errorf(session.Forbidden, "%s was opened read-only", s.path)
 }
 
-// DataVersion changes whenever another process commits to the file, and not by this store's
-// own writes (it is the writing connection's view), so that a daemon notices what others append.
+// DataVersion changes whenever another process commits to a file of SQLite, and not by this process's own writes (it is
+// the writing connection's view), so that a daemon notices what others append.
 func (s *DB) DataVersion(ctx context.Context) (v int64, err error) {
-	if s.writer == nil {
-		return 0, s.readOnly()
-	}
-	if s.writer.postgres {
-		return Get[int64](ctx, s, `SELECT COALESCE(MAX(id), 0) FROM events`) // also of this store's writes
-	}
 	err = s.Alone(ctx, func(t *Tx) error { return t.Row(`PRAGMA data_version`, nil, &v) })
 	return v, err
 }

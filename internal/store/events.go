@@ -52,6 +52,14 @@ func (s *Store) LoggedEvents(ctx context.Context, after, through int64) ([]sessi
 	return events, session.Wrap(err, "events from %d to %d", after, through)
 }
 
+// DataVersion changes whenever another process commits; on PostgreSQL also when this one writes an event.
+func (s *Store) DataVersion(ctx context.Context) (int64, error) {
+	if s.IsPostgres() {
+		return engine.Get[int64](ctx, s, `SELECT COALESCE(MAX(id), 0) FROM events`)
+	}
+	return s.DB.DataVersion(ctx)
+}
+
 // EventRange returns where the outbox stands: the epoch of its ids, the last event that was
 // removed for its age (0: none was) and the last that was written. They are those of all owners, as ids are.
 func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int64, err error) {
