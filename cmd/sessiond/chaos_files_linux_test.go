@@ -334,7 +334,7 @@ func besides() map[string]func(ctx context.Context, t *testing.T, d *daemon) {
 	}
 }
 
-// litestream does what Litestream does: it keeps a reading transaction open so that nobody else restarts the log,
+// litestream keeps a reading transaction open, as Litestream does, so that nobody else restarts the log,
 // writes a row of its own, checkpoints, and begins to read again.
 func litestream(ctx context.Context, t *testing.T, d *daemon) {
 	db := testkit.Must(sql.Open("sqlite", d.db()+"?_pragma=busy_timeout(5000)"))(t)

@@ -131,8 +131,8 @@ func (q *Query) check(params map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		if !slices.Contains(known, name) {
 			if len(known) == 0 {
-				return session.Errorf(session.Invalid, "query %s has no parameters, so no %q", q.Name, clip(name)).At(name,
-					"unknown parameter")
+				return session.Errorf(session.Invalid, "query %s has no parameters, so no %q", q.Name, clip(name)).
+					At(name, "unknown parameter")
 			}
 			return session.Errorf(session.Invalid, "query %s has no parameter %q; it has %s", q.Name, clip(name),
 				strings.Join(known, ", ")).At(name, "unknown parameter")
@@ -149,13 +149,13 @@ func checkValue(name, value string) error {
 	switch name {
 	case "since", "day":
 		if _, err := time.Parse(time.DateOnly, value); err != nil {
-			return session.Errorf(session.Invalid, "%s %q is not a day; use the form 2026-02-11", name, clip(value)).At(name,
-				"not a day")
+			return session.Errorf(session.Invalid, "%s %q is not a day; use the form 2026-02-11", name, clip(value)).
+				At(name, "not a day")
 		}
 	}
 	if isWhole(name) && (value == "" || len(value) > 18 || strings.Trim(value, "0123456789") != "") {
-		return session.Errorf(session.Invalid, "%s %q is not a whole number", name, clip(value)).At(name,
-			"not a whole number")
+		return session.Errorf(session.Invalid, "%s %q is not a whole number", name, clip(value)).
+			At(name, "not a whole number")
 	}
 	return nil
 }

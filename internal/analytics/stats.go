@@ -214,8 +214,8 @@ func (r *Reports) filterArgs(f Filter) ([]any, error) {
 func (r *Reports) parseDay(name, day string) (time.Time, error) {
 	start, err := time.ParseInLocation(time.DateOnly, day, r.zone)
 	if err != nil {
-		return start, session.Errorf(session.Invalid, "%s %q is not a day; use the form 2026-02-11", name, clip(day)).At(name,
-			"not a day")
+		return start, session.Errorf(session.Invalid, "%s %q is not a day; use the form 2026-02-11", name, clip(day)).
+			At(name, "not a day")
 	}
 	return start, nil
 }

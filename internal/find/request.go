@@ -36,7 +36,7 @@ type Request struct {
 	Scope
 }
 
-// Scope limits a request to what somebody may see or asks about. No user writes it.
+// Scope limits a request to what its front end may show. Code sets it, never a user.
 type Scope struct {
 	Projects []string                    // a search: only of these folders
 	Roots    []string                    // directory or project is one of these folders

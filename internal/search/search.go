@@ -238,20 +238,20 @@ func (q *Query) check(ctx context.Context) (parsed, error) {
 	}
 	q.Order, q.Group, q.Limit = cmp.Or(q.Order, OrderRank), cmp.Or(q.Group, GroupMessage), cmp.Or(q.Limit, defaultLimit)
 	if q.Order != OrderRank && q.Order != OrderNewest {
-		return p, session.Errorf(session.Invalid, "order %q is unknown; use rank or newest", q.Order).At("order",
-			"is rank or newest")
+		return p, session.Errorf(session.Invalid, "order %q is unknown; use rank or newest", q.Order).
+			At("order", "is rank or newest")
 	}
 	if q.Group != GroupMessage && q.Group != GroupSession {
-		return p, session.Errorf(session.Invalid, "group %q is unknown; use message or session", q.Group).At("group",
-			"is message or session")
+		return p, session.Errorf(session.Invalid, "group %q is unknown; use message or session", q.Group).
+			At("group", "is message or session")
 	}
 	if q.Limit < 0 || q.Limit > maxLimit {
-		return p, session.Errorf(session.Invalid, "limit %d is not within 1…%d", q.Limit, maxLimit).At("limit",
-			"must be within 1…%d", maxLimit)
+		return p, session.Errorf(session.Invalid, "limit %d is not within 1…%d", q.Limit, maxLimit).
+			At("limit", "must be within 1…%d", maxLimit)
 	}
 	if q.Expand < 0 || q.Expand > maxExpand {
-		return p, session.Errorf(session.Invalid, "expand %d is not within 0…%d", q.Expand, maxExpand).At("expand",
-			"must be within 0…%d", maxExpand)
+		return p, session.Errorf(session.Invalid, "expand %d is not within 0…%d", q.Expand, maxExpand).
+			At("expand", "must be within 0…%d", maxExpand)
 	}
 	p.filters = p.with(filters{
 		role: string(q.Role), source: string(q.Source), session: string(q.Session), key: q.Key, project: q.Project,

@@ -92,8 +92,8 @@ func (t *tx) extendSharedPath(sess session.Session, message int64) error {
 func (t *tx) checkNoCycle(id, parent session.ID) error {
 	for above := parent; above != ""; {
 		if above == id {
-			return session.Errorf(session.Invalid, "session %s cannot hang on %s, which hangs on it", id, parent).At("parent_id",
-				"would be a cycle")
+			return session.Errorf(session.Invalid, "session %s cannot hang on %s, which hangs on it", id, parent).
+				At("parent_id", "would be a cycle")
 		}
 		sess, err := readSession(t.Ctx, t, above)
 		if session.CodeOf(err) == session.NotFound {

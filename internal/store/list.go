@@ -75,8 +75,8 @@ func (p Page) after() (at, id string, err error) {
 }
 
 func (p Page) invalidCursor() error {
-	return session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).At("cursor",
-		"not a next_cursor of this list")
+	return session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).
+		At("cursor", "not a next_cursor of this list")
 }
 
 // endPage cuts a list that was read one item beyond the page's limit, and returns the cursor of the

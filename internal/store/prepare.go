@@ -108,6 +108,6 @@ func firstUnstorable(fields []field) string {
 func isStorableText(text []byte) bool { return utf8.Valid(text) && bytes.IndexByte(text, 0) < 0 }
 
 func unstorable(path string) error {
-	return session.Errorf(session.Invalid, "%s holds invalid UTF-8 or NUL, which SQLite's text cannot", path).At(path,
-		"invalid UTF-8 or NUL")
+	return session.Errorf(session.Invalid, "%s holds invalid UTF-8 or NUL, which SQLite's text cannot", path).
+		At(path, "invalid UTF-8 or NUL")
 }

@@ -45,8 +45,8 @@ func (s *Store) Tree(ctx context.Context, id session.ID, p TreePage) (Tree, erro
 	if p.Cursor != nil {
 		at := slices.IndexFunc(page, func(r treeRun) bool { return r.first() == *p.Cursor })
 		if at < 0 {
-			return out, session.Errorf(session.Invalid, "cursor is none of this tree's any more: begin without one").At("cursor",
-				"not a next_cursor of this tree")
+			return out, session.Errorf(session.Invalid, "cursor is none of this tree's any more: begin without one").
+				At("cursor", "not a next_cursor of this tree")
 		}
 		page = page[at+1:]
 	}

@@ -125,8 +125,8 @@ func explainMismatch(e *json.SemanticError) error {
 	var refused *refusal
 	switch {
 	case errors.Is(e, json.ErrUnknownName):
-		return session.Errorf(session.Invalid, "the body has the field %q, which this route does not know", path).At(path,
-			"unknown field")
+		return session.Errorf(session.Invalid, "the body has the field %q, which this route does not know", path).
+			At(path, "unknown field")
 	case errors.As(e, &refused):
 		what = refused.what
 	case path == "" && e.GoType != nil && e.GoType.Kind() == reflect.Struct:

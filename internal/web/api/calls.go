@@ -168,8 +168,8 @@ func (s *Server) price(call *session.Call, reported *float64) error {
 		return nil
 	}
 	if !(*reported >= 0 && *reported <= maxCost) {
-		return session.Errorf(session.Invalid, "cost_usd must be between 0 and %d dollars", int64(maxCost)).At("cost_usd",
-			"must be between 0 and %d", int64(maxCost))
+		return session.Errorf(session.Invalid, "cost_usd must be between 0 and %d dollars", int64(maxCost)).
+			At("cost_usd", "must be between 0 and %d", int64(maxCost))
 	}
 	nano := int64(math.Round(*reported * 1e9))
 	call.CostNanoUSD, call.PriceSource = &nano, "reported"

@@ -28,8 +28,8 @@ func positive(field string, value *int64) error {
 	if value == nil || *value > 0 && *value <= maxTokens {
 		return nil
 	}
-	return session.Errorf(session.Invalid, "%s must be a number of tokens, 1 or more", field).At(field,
-		"must be between 1 and %d", int64(maxTokens))
+	return session.Errorf(session.Invalid, "%s must be a number of tokens, 1 or more", field).
+		At(field, "must be between 1 and %d", int64(maxTokens))
 }
 
 // notNegative checks a number that is at least 0, if it is present. Codes: Invalid.
@@ -37,8 +37,8 @@ func notNegative(field string, value *int64) error {
 	if value == nil || *value >= 0 && *value <= maxTokens {
 		return nil
 	}
-	return session.Errorf(session.Invalid, "%s must be 0 or more", field).At(field, "must be between 0 and %d",
-		int64(maxTokens))
+	return session.Errorf(session.Invalid, "%s must be 0 or more", field).
+		At(field, "must be between 0 and %d", int64(maxTokens))
 }
 
 // under prefixes the fields of an error with the field that contains them.

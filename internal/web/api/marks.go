@@ -58,8 +58,8 @@ func CheckLabel(text string) (string, error) {
 	case n == 0:
 		return "", session.Errorf(session.Invalid, "a label needs a text").At("text", "must not be empty")
 	case n > maxLabel:
-		return "", session.Errorf(session.Invalid, "the label has %d characters; the limit is %d", n, maxLabel).At("text",
-			"at most %d characters", maxLabel)
+		return "", session.Errorf(session.Invalid, "the label has %d characters; the limit is %d", n, maxLabel).
+			At("text", "at most %d characters", maxLabel)
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return "", session.Errorf(session.Invalid, "the label holds a control character").At("text", "no control characters")
 	}

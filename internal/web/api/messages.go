@@ -63,8 +63,8 @@ func (s *Server) appendMessages(ctx context.Context, in *appendInput) (*output[a
 	b := &in.value
 	isOutput := b.Messages != nil && b.Dialect == dialect.OpenAIResponses && !b.Parent.given // a reply's output may be []
 	if len(b.Messages) == 0 && !isOutput {
-		return nil, session.Errorf(session.Invalid, "messages is empty: send at least one message").At("messages",
-			"must not be empty")
+		return nil, session.Errorf(session.Invalid, "messages is empty: send at least one message").
+			At("messages", "must not be empty")
 	}
 	view, err := s.append(ctx, in.ID, b, in.idem)
 	if err != nil {
@@ -338,8 +338,8 @@ func bound(id session.ID, field, value string, seq *int64, ref **session.Message
 		return errCursor()
 	case err != nil:
 		return session.Errorf(session.Invalid,
-			"%s names no message: write a seq of this session, or an id like 20260211_001.42", field).At(field,
-			"not a seq or an id")
+			"%s names no message: write a seq of this session, or an id like 20260211_001.42", field).
+			At(field, "not a seq or an id")
 	case named.Session == id:
 		*seq = named.Seq
 	default:

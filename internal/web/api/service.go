@@ -66,8 +66,8 @@ func (s *Server) backup(ctx context.Context, in *backupInput) (*output[backupVie
 		path = backupName(in.IdempotencyKey, at)
 	case path != filepath.Base(path) || path[0] == '.' || strings.ContainsFunc(path, unicode.IsControl):
 		return nil, session.Errorf(session.Invalid,
-			"path must be a file's name in the backup folder; `sessiond backup PATH` writes elsewhere").At("path",
-			"must be a file's name")
+			"path must be a file's name in the backup folder; `sessiond backup PATH` writes elsewhere").
+			At("path", "must be a file's name")
 	}
 	if err := os.MkdirAll(s.BackupDir, 0o700); err != nil {
 		return nil, session.Errorf(session.Forbidden, "cannot create the backup folder: %w", err)

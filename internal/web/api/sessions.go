@@ -86,8 +86,8 @@ func (s *Server) createSession(ctx context.Context, in *createSessionInput) (*se
 	}
 	if b.ParentID == "" && (b.ParentKind != "" || b.Started.given || b.Call != "") {
 		return nil, session.Errorf(session.Invalid,
-			"parent_id is missing: parent_kind, parent_message and parent_call describe that session").At("parent_id",
-			"is missing")
+			"parent_id is missing: parent_kind, parent_message and parent_call describe that session").
+			At("parent_id", "is missing")
 	}
 	if err := positive("window", b.Window); err != nil {
 		return nil, err
@@ -374,8 +374,8 @@ func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (*ta
 		return &tagged[any]{Body: done}, err
 	}
 	if in.Scrub {
-		return nil, session.Errorf(session.Invalid, "scrub needs purge=true: the trash keeps everything").At("scrub",
-			"only with purge")
+		return nil, session.Errorf(session.Invalid, "scrub needs purge=true: the trash keeps everything").
+			At("scrub", "only with purge")
 	}
 	out, err := replySession(s.Store.SetTrash(ctx, in.ID, true, in.ifRevision, in.idem))
 	if err != nil {

@@ -24,8 +24,8 @@ func (s *Server) fork(ctx context.Context, in *forkInput) (*sessionOutput, error
 	b := &in.value
 	if b.At.null {
 		return nil, session.Errorf(session.Invalid,
-			"at is null: name the last message that the fork shares, or make an empty session with POST /v1/sessions").At("at",
-			"must name a message")
+			"at is null: name the last message that the fork shares, or make an empty session with POST /v1/sessions").
+			At("at", "must name a message")
 	}
 	return replyCreated(s.Store.Fork(ctx, store.Fork{
 		Session: in.ID, At: b.At.in(in.ID), Title: (*string)(b.Title), States: b.States, Idem: in.idem,
@@ -54,8 +54,8 @@ type headOutput struct {
 // the answer, by the configured model if there is one.
 func (s *Server) moveHead(ctx context.Context, in *headInput) (*headOutput, error) {
 	if !in.value.Seq.given {
-		return nil, session.Errorf(session.Invalid, "seq is missing: name the message to continue from, or null").At("seq",
-			"must name a message, or be null")
+		return nil, session.Errorf(session.Invalid, "seq is missing: name the message to continue from, or null").
+			At("seq", "must name a message, or be null")
 	}
 	to := in.value.Seq.in(in.ID)
 	done, err := s.Store.MoveHead(ctx, store.HeadMove{Session: in.ID, To: to, IfRevision: in.ifRevision, Idem: in.idem})
@@ -120,8 +120,8 @@ func (s *Server) getTree(ctx context.Context, in *treeInput) (*tagged[treeView],
 		ref, err := session.ParseRef(in.Cursor)
 		if err != nil {
 			return nil, session.Errorf(session.Invalid,
-				"cursor is not a next_cursor of this tree: leave it out to begin at the start").At("cursor",
-				"not a next_cursor of this tree")
+				"cursor is not a next_cursor of this tree: leave it out to begin at the start").
+				At("cursor", "not a next_cursor of this tree")
 		}
 		page.Cursor = &ref
 	}

@@ -60,8 +60,8 @@ func (s *Server) takeTurn(ctx context.Context, in *turnInput) (*output[turnView]
 		return nil, err
 	}
 	if b.Parent.given && len(b.Messages) == 0 {
-		return nil, session.Errorf(session.Invalid, "parent needs messages: it says where they are appended").At("parent",
-			"stands without messages")
+		return nil, session.Errorf(session.Invalid, "parent needs messages: it says where they are appended").
+			At("parent", "stands without messages")
 	}
 	add := appendBody{
 		Messages: b.Messages, ExpectHead: b.ExpectHead, Parent: b.Parent, Call: b.Call,

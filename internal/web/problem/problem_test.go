@@ -29,8 +29,8 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 }
 
 func TestFieldsAndWrappedErrorsReachTheCaller(t *testing.T) {
-	err := fmt.Errorf("append: %w", session.Errorf(session.Invalid, "the title is too long").At("title",
-		"at most %d bytes", 10))
+	err := fmt.Errorf("append: %w", session.Errorf(session.Invalid, "the title is too long").
+		At("title", "at most %d bytes", 10))
 	p, internal := problem.Of(err)
 	if internal || p.Code != session.Invalid || p.Detail != "the title is too long" || len(p.Errors) != 1 ||
 		p.Errors[0].Path != "title" {
