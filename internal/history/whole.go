@@ -24,6 +24,7 @@ type Whole struct {
 	Notes    jsonx.Object // of the session's metadata, under the program's name
 	Archived *session.Time
 	Records  int    // of the source, that describe the session
+	Older    bool   // what is stored of the session is newer: its head, title and fields stay
 	Items    []Item // each behind the one that it follows
 	After    string // key of the stored message that the first item follows; "": none
 	Head     string // key of the item at the end of the conversation; "": the last one that is not aside
@@ -234,9 +235,11 @@ func (a *whole) begin() {
 		}
 		return
 	}
-	a.own.Load(a.in, here)
+	if a.own.Load(a.in, here); a.Older {
+		return
+	}
 	change := a.talk.Change()
-	change.Provider, change.Model, change.ArchivedAt = new.Provider, new.Model, a.Archived
+	change.ArchivedAt = a.Archived // the model is that of the last reply
 	change.Directory, change.GitBranch, change.Metadata = new.Directory, new.GitBranch, session.JSON(a.Notes.Column())
 	if here.Title != a.Title {
 		a.talk.Title = a.Title
@@ -409,6 +412,9 @@ func (a *whole) end() {
 	for _, c := range a.Calls {
 		c.MessageKey = a.keys[c.MessageKey]
 		a.call(c)
+	}
+	if a.Older && a.talk.Here != nil {
+		return
 	}
 	head := a.keys[a.Head]
 	if head == "" || a.waits {

@@ -90,6 +90,8 @@ func (t *task) about() {
 	w := &t.whole
 	w.Records = 1
 	w.New.SourceID = t.id
+	here := t.in.Session(history.Plain(t.id)) // a session of the new store may go on with the task
+	w.Older = history.Notes(here, string(t.in.Source())).Get("source") != nil
 	w.New.Directory = cmp.Or(t.item.String("cwdOnTaskInitialization"), t.item.String("workspace"), t.folder)
 	extension := filepath.Base(filepath.Dir(filepath.Dir(t.in.Found.Path)))
 	w.Notes = jsonx.Object{jsonx.MemberOf("task", history.Plain(extension))}

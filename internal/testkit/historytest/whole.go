@@ -200,11 +200,14 @@ func (c *Claims) pieces(t *testing.T) {
 	for path, text := range texts {
 		whole, pieces := New(t, c.New(Later)), New(t, c.New(time.Now))
 		testkit.Check(t, os.WriteFile(path, []byte(text), 0o600))
+		at := time.Now() // of the file: what has no time of its own has this one
+		testkit.Check(t, os.Chtimes(path, at, at))
 		all := whole.Import(folder).Records
 		var sum history.Records
 		const cuts = 5
 		for i := range cuts {
 			testkit.Check(t, os.WriteFile(path, []byte(text[:len(text)*(i+1)/cuts]), 0o600))
+			testkit.Check(t, os.Chtimes(path, at, at))
 			if i == cuts-1 {
 				pieces.Source = c.New(Later)
 			}
