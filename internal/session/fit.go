@@ -6,9 +6,9 @@ type FitRequest struct {
 	Dialect    string // "": the default
 	Provider   string // "": unknown
 	Model      string
-	Modalities []string // that the model accepts; none: unknown, everything is sent
+	Modalities []string  // that the model accepts; none: unknown, everything is sent
 	Messages   []Message // the dialect changes them; parts, which it may share with others, it copies first
-	Shrink     Shrink // nil: a note replaces images over the provider's limits
+	Shrink     Shrink    // nil: a note replaces images over the provider's limits
 }
 
 // Shrink returns what encode makes of an image: a smaller one of media type image/jpeg. It may keep the result, since
