@@ -129,7 +129,8 @@ func TestNoHome(t *testing.T) {
 		}
 	}
 	db := filepath.Join(t.TempDir(), "sessions.db")
-	if code, said := try("append", "--new", "--title", "A plan", "user", "Where do we begin?", "--db", db); code != exitDone {
+	code, said := try("append", "--new", "--title", "A plan", "user", "Where do we begin?", "--db", db)
+	if code != exitDone {
 		t.Errorf("append --db ends with %d: %s", code, said)
 	}
 	if code, said := try("ls", "--db", db); code != exitDone || !strings.Contains(said, "A plan") {
