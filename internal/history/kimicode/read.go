@@ -85,7 +85,7 @@ func read(in *history.Intake) {
 	}
 	n := len(r.whole.Items)
 	if r.place.agent != "" && len(r.whole.Origins) > 0 && n > 0 && r.whole.Items[n-1].At < r.forked {
-		in.Skip(history.SkipCopied, n) // a copy of an agent that never went on
+		in.SkipAll(history.SkipCopied, n) // of an agent that never went on
 		return
 	}
 	talk := in.AddWhole(&r.whole)
