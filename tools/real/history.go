@@ -191,7 +191,8 @@ func (t *trial) ledger() (rows []tokens, cost, want float64, err error) {
 		if !known {
 			return nil, 0, 0, fmt.Errorf("a call of %q, whose price is not among those of this command", model)
 		}
-		want += (float64(u.input)*p.input + float64(u.read)*p.read + float64(u.write)*p.write + float64(u.output)*p.output) / 1e6
+		want += (float64(u.input)*p.input + float64(u.read)*p.read + float64(u.write)*p.write +
+			float64(u.output)*p.output) / 1e6
 		rows, cost = append(rows, u), cost+dollars
 	}
 	return rows, cost, want, found.Err()
@@ -283,7 +284,8 @@ func (t *trial) unknown() error {
 	if bytes == 0 {
 		return rows.Err()
 	}
-	note := fmt.Sprintf("%.2f %% of %d bytes: %s", 100*float64(bytes)/float64(max(1, total)), total, strings.Join(kinds, ", "))
+	share := 100 * float64(bytes) / float64(max(1, total))
+	note := fmt.Sprintf("%.2f %% of %d bytes: %s", share, total, strings.Join(kinds, ", "))
 	if bytes*100 > total {
 		return errors.New(note)
 	}

@@ -115,7 +115,8 @@ func store(path string, found programResult) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(path, append(text, '\n'), 0o644), os.WriteFile(pageOf(path), []byte(page(all)), 0o644))
+	return errors.Join(os.WriteFile(path, append(text, '\n'), 0o644),
+		os.WriteFile(pageOf(path), []byte(page(all)), 0o644))
 }
 
 func checkOrder(name string) int {

@@ -257,7 +257,8 @@ func encodeMessages(w *writer, q *request, x *Exchange) {
 	begun["content"], begun["stop_reason"] = []any{}, nil
 	w.event(map[string]any{"type": "message_start", "message": begun})
 	for i, b := range blocks {
-		start, delta := map[string]any{"type": "text", "text": ""}, map[string]any{"type": "text_delta", "text": text(b, "text")}
+		start := map[string]any{"type": "text", "text": ""}
+		delta := map[string]any{"type": "text_delta", "text": text(b, "text")}
 		if text(b, "type") == "tool_use" {
 			start = map[string]any{"type": "tool_use", "id": text(b, "id"), "name": text(b, "name"), "input": map[string]any{}}
 			delta = map[string]any{"type": "input_json_delta", "partial_json": jsonOf(object(b, "input"))}

@@ -14,7 +14,7 @@ import (
 const Decision = "I decided to keep the heights in millimetres, because the tide table rounds to 15 minutes."
 
 // An order in a prompt: (shell: COMMAND), (write: FILE), (agent: PROMPT), (search: WORDS) call a tool of the program or
-// of sessiond; (decide: yes) makes Decision the reply; (fill: N) makes the reply report N tokens of input, so that a program
+// of sessiond; (decide: yes) makes Decision the reply; (fill: N) makes it report N tokens of input, so that a program
 // that counts them compacts.
 var order = regexp.MustCompile(`\((shell|write|agent|search|decide|fill): ([^()]*)\)`)
 
@@ -34,8 +34,12 @@ var (
 		"Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "execute_command", "Shell",
 		"run_terminal_command", "run_commands", "exec", "terminal",
 	}
-	writeTools  = []string{"Write", "write", "write_file", "create", "create_file", "apply_patch", "write_to_file", "editor"}
-	agentTools  = []string{"Agent", "Task", "task", "agent", "spawn_agent", "invoke_agent", "generalist", "subagent", "sessions_spawn"}
+	writeTools = []string{
+		"Write", "write", "write_file", "create", "create_file", "apply_patch", "write_to_file", "editor",
+	}
+	agentTools = []string{
+		"Agent", "Task", "task", "agent", "spawn_agent", "invoke_agent", "generalist", "subagent", "sessions_spawn",
+	}
 	waitTools   = []string{"wait_agent", "wait", "read_agent"}
 	searchTools = []string{"ToolSearch", "tool_search"}
 )
@@ -50,7 +54,8 @@ func plan(q *request, x *Exchange) {
 		x.Kind, x.Text = Aside, jsonOf(example(q.schema, "", 0))
 	case wanted == nil && summaryWanted.MatchString(prompt):
 		x.Kind = Summary
-		x.Text = wrapped(prompt+q.system, fmt.Sprintf("Notes %d: a harbour is planned; the last question was about a berth.", x.Number))
+		notes := fmt.Sprintf("Notes %d: a harbour is planned; the last question was about a berth.", x.Number)
+		x.Text = wrapped(prompt+q.system, notes)
 	case len(q.tools) == 0:
 		x.Kind = Aside
 		if titleWanted.MatchString(q.system + prompt) {

@@ -103,7 +103,8 @@ func TestOrderCallsTheToolOfTheRequestOnce(t *testing.T) {
 					t.Errorf("the second answer is %s", answer)
 				}
 				log := s.Log()
-				if len(log) != 2 || log[0].Calls[0].Arguments["mode"] != "fast" || log[0].Kind != Turn || log[0].Usage == log[1].Usage {
+				if len(log) != 2 || log[0].Calls[0].Arguments["mode"] != "fast" || log[0].Kind != Turn ||
+					log[0].Usage == log[1].Usage {
 					t.Errorf("the log is %+v", log)
 				}
 			})
