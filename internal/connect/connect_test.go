@@ -13,6 +13,7 @@ import (
 	"github.com/tailscale/hujson"
 	"pgregory.net/rapid"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/testkit"
 )
 
@@ -435,7 +436,7 @@ func home(t *testing.T, files map[string]string) (string, Host) {
 		testkit.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		testkit.Check(t, os.WriteFile(path, []byte(text), 0o640))
 	}
-	return dir, Host{func(name string) string { return map[string]string{"HOME": dir}[name] }}
+	return dir, Host{Getenv: func(name string) string { return map[string]string{"HOME": dir}[name] }}
 }
 
 func program(t *testing.T, h Host, name string) Program {
@@ -594,9 +595,54 @@ func TestEnvironmentMovesFolders(t *testing.T) {
 		"pi": "/pi/mcp.json", "goose": "/g/config/config.yaml",
 		"gemini-cli": "/ge/.gemini/settings.json", "cursor": "/home/ana/.cursor/mcp.json", "openclaw": "/oc/my.json",
 	}
-	for _, p := range (Host{func(name string) string { return env[name] }}).Programs() {
+	for _, p := range (Host{Getenv: func(name string) string { return env[name] }}).Programs() {
 		if got := p.Files[0].Path; got != want[p.Name] {
 			t.Errorf("%s: %s, want %s", p.Name, got, want[p.Name])
+		}
+	}
+}
+
+// A program's files are where it looks for them on each system, and the program itself is found as a shell finds it.
+func TestFilesOfEverySystem(t *testing.T) {
+	for system, c := range map[string]struct {
+		env         map[string]string
+		home, goose string
+	}{
+		"linux":  {map[string]string{"HOME": "/home/ana"}, "/home/ana", "/home/ana/.config/goose/config.yaml"},
+		"darwin": {map[string]string{"HOME": "/Users/ana"}, "/Users/ana", "/Users/ana/.config/goose/config.yaml"},
+		"windows": {
+			map[string]string{"USERPROFILE": `C:\Users\ana`, "APPDATA": `C:\Users\ana\AppData\Roaming`},
+			"C:/Users/ana",
+			"C:/Users/ana/AppData/Roaming/Block/goose/config/config.yaml",
+		},
+	} {
+		want := map[string]string{
+			"claude-code": c.home + "/.claude.json", "codex": c.home + "/.codex/config.toml",
+			"opencode": c.home + "/.config/opencode/opencode.json", "pi": c.home + "/.pi/agent/mcp.json", "goose": c.goose,
+			"gemini-cli": c.home + "/.gemini/settings.json", "cursor": c.home + "/.cursor/mcp.json",
+			"openclaw": c.home + "/.openclaw/openclaw.json",
+		}
+		h := Host{System: system, Getenv: func(name string) string { return c.env[name] }}
+		for _, p := range h.Programs() {
+			if path, known := want[p.Name]; known && folders.Clean(p.Files[0].Path) != path {
+				t.Errorf("%s on %s: %s, want %s", p.Name, system, p.Files[0].Path, path)
+			}
+		}
+	}
+	dir := t.TempDir()
+	testkit.Check(t, os.WriteFile(filepath.Join(dir, "codex.cmd"), nil, 0o600))
+	testkit.Check(t, os.WriteFile(filepath.Join(dir, "claude"), nil, 0o700))
+	for _, c := range []struct{ system, name, want string }{
+		{"windows", "codex", filepath.Join(dir, "codex.cmd")},
+		{"windows", "claude", ""},
+		{"linux", "codex", ""},
+		{"linux", "codex.cmd", ""},
+		{"linux", "claude", filepath.Join(dir, "claude")},
+	} {
+		path := map[string]string{"windows": `relative;` + dir, "linux": "relative:" + dir}[c.system]
+		h := Host{System: c.system, Getenv: func(name string) string { return map[string]string{"PATH": path}[name] }}
+		if got := h.LookPath(c.name); got != c.want {
+			t.Errorf("%s on %s: %q, want %q", c.name, c.system, got, c.want)
 		}
 	}
 }

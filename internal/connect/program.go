@@ -9,12 +9,15 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"sessiond/internal/folders"
 )
 
 const serverName = "sessiond"
 
-// Host finds the programs by its environment.
+// Host finds the programs by its system and its environment.
 type Host struct {
+	System string // as in runtime.GOOS; "": this one
 	Getenv func(string) string
 }
 
@@ -51,7 +54,7 @@ type command struct {
 // Programs returns the programs that sessiond knows, each with the folders that the environment gives it.
 // docs/connect.md has the sources.
 func (h Host) Programs() []Program {
-	home := h.Getenv("HOME")
+	home := h.user().Home()
 	under := func(names ...string) string { return filepath.Join(append([]string{home}, names...)...) }
 	moved := func(name, usual string) string { // by an environment variable
 		dir := h.Getenv(name)
@@ -96,6 +99,9 @@ func (h Host) Programs() []Program {
 		}{command{binary, []string{"mcp"}}, "direct"}
 	}
 	goose := filepath.Join(config, "goose")
+	if h.user().IsOn("windows") {
+		goose = filepath.Join(h.user().Config(), "Block", "goose", "config")
+	}
 	if root := h.Getenv("GOOSE_PATH_ROOT"); filepath.IsAbs(root) {
 		goose = filepath.Join(root, "config")
 	}
@@ -192,13 +198,23 @@ func (h Host) Found(p Program) bool {
 	return h.LookPath(p.binary) != ""
 }
 
-// LookPath finds a program as the caller's shell would, but in no relative folder; "" if it does not exist.
+func (h Host) user() folders.User { return folders.User{System: h.System, Getenv: h.Getenv} }
+
+// LookPath finds a program as the caller's shell would, but in no relative folder; "" if it does not exist. On Windows
+// it has one of the endings of $PATHEXT.
 func (h Host) LookPath(name string) string {
-	for _, dir := range filepath.SplitList(h.Getenv("PATH")) {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() &&
-			info.Mode()&0o111 != 0 {
-			return path
+	list, endings, executable := string(filepath.ListSeparator), []string{""}, fs.FileMode(0o111)
+	if h.user().IsOn("windows") {
+		list, executable = ";", 0 // a file's mode says nothing there
+		endings = strings.Split(strings.ToLower(cmp.Or(h.Getenv("PATHEXT"), ".com;.exe;.bat;.cmd")), ";")
+	}
+	for _, dir := range strings.Split(h.Getenv("PATH"), list) {
+		for _, ending := range endings {
+			path := filepath.Join(dir, name+ending)
+			if info, err := os.Stat(path); folders.IsAbs(dir) && err == nil && info.Mode().IsRegular() &&
+				(executable == 0 || info.Mode()&executable != 0) {
+				return path
+			}
 		}
 	}
 	return ""
