@@ -150,7 +150,8 @@ func page(all []programResult) string {
 	for _, c := range checkNames {
 		fmt.Fprintf(&b, "| %s | %s |\n", c[0], c[1])
 	}
-	b.WriteString("\nyes: as it should be. **no**: a fault, explained below. –: the program or sessiond has no such thing.\n" +
+	b.WriteString("\nyes: as it should be. **no**: a fault, explained below. " +
+		"–: the program or sessiond has no such thing.\n" +
 		"\n|")
 	rule := "\n|---"
 	for _, r := range all {
