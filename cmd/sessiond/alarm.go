@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,11 +21,11 @@ import (
 	"sessiond/internal/store"
 )
 
-// alarm says in one line why what is stored may be lost: the daemon of this database stores nothing, or backups are
-// late; "" if all is well. Without a daemon only the backups are known: a database that cannot be read is an error of
-// its own.
+// alarm says in one line what a user should act on: the daemon of this database stores nothing, backups are late, or
+// the daemon is of another version than this program; "" if all is well. Without a daemon only the backups are known: a
+// database that cannot be read is an error of its own.
 func (a *app) alarm(ctx context.Context, cfg *config.Config) string {
-	return alarmLine(a.refusal(ctx, cfg, alarmPatience), backupsOf(cfg).Late(a.now()))
+	return alarmLine(a.refusal(ctx, cfg, alarmPatience), backupsOf(cfg).Late(a.now()), a.olderDaemon(daemonOf(cfg)))
 }
 
 // alarmOf is alarm for the daemon's own pages.
@@ -33,17 +34,14 @@ func (a *app) alarmOf(ctx context.Context, s *store.Store, cfg *config.Config) s
 	if err := s.Ready(ctx); err != nil && ctx.Err() == nil {
 		refusal = err.Error()
 	}
-	return alarmLine(refusal, backupsOf(cfg).Late(a.now()))
+	return alarmLine(refusal, backupsOf(cfg).Late(a.now()), "")
 }
 
-func alarmLine(refusal, late string) string {
-	var said []string
+func alarmLine(refusal, late, older string) string {
 	if refusal != "" {
-		said = append(said, "the daemon stores nothing: "+refusal)
+		refusal = "the daemon stores nothing: " + refusal
 	}
-	if late != "" {
-		said = append(said, late)
-	}
+	said := slices.DeleteFunc([]string{refusal, late, older}, func(s string) bool { return s == "" })
 	if len(said) == 0 {
 		return ""
 	}

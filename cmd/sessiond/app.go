@@ -14,6 +14,7 @@ import (
 
 	"sessiond/internal/config"
 	"sessiond/internal/engine"
+	"sessiond/internal/folders"
 	"sessiond/internal/history"
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
@@ -48,7 +49,9 @@ func (a *app) load(more map[string]any) (*config.Config, error) {
 	if a.flags.db != "" {
 		given["db"] = a.database(a.flags.db)
 	}
-	cfg, err := config.Load(config.Input{Dirs: a.userDirs(), Path: a.flags.config, Environ: a.environ, Flags: given})
+	cfg, err := config.Load(config.Input{
+		Dirs: config.UserDirs(a.user()), Path: a.flags.config, Environ: a.environ, Flags: given,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -72,19 +75,8 @@ func (a *app) absolute(path string) string {
 	return filepath.Join(a.dir, path)
 }
 
-// userDirs returns the user's folders; the environment overrides them.
-func (a *app) userDirs() config.Dirs {
-	dirs := config.UserDirs()
-	for _, d := range []struct {
-		name string
-		to   *string
-	}{{"XDG_CONFIG_HOME", &dirs.Config}, {"XDG_DATA_HOME", &dirs.Data}, {"XDG_RUNTIME_DIR", &dirs.Runtime}} {
-		if v := a.getenv(d.name); v != "" {
-			*d.to = v
-		}
-	}
-	return dirs
-}
+// user finds the user's folders.
+func (a *app) user() folders.User { return folders.User{System: a.system, Getenv: a.getenv} }
 
 // log writes to standard error. Commands log from level warn, the daemon from the configured one.
 func (a *app) log(level zerolog.Level) zerolog.Logger {

@@ -71,7 +71,7 @@ func (a *app) connectCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) host() connect.Host { return connect.Host{Getenv: a.getenv} }
+func (a *app) host() connect.Host { return connect.Host{System: a.system, Getenv: a.getenv} }
 
 // programs returns the named programs, or those found on this host.
 func (a *app) programs(ctx context.Context, names []string) ([]connect.Program, error) {
@@ -87,7 +87,8 @@ func (a *app) programs(ctx context.Context, names []string) ([]connect.Program, 
 	if len(names) == 0 {
 		chosen = slices.DeleteFunc(programs, func(p connect.Program) bool { return !a.here(p) })
 		if len(chosen) == 0 {
-			return nil, session.Errorf(session.NotFound, "no agent program is on this host; known: %s", strings.Join(known, ", "))
+			return nil, session.Errorf(session.NotFound, "no agent program is on this host; known: %s",
+				strings.Join(known, ", "))
 		}
 		return chosen, nil
 	}
@@ -148,13 +149,11 @@ type connection struct {
 
 // connect plans, shows, asks and writes. A program with a broken file is left out, and fails the command at its end.
 func (a *app) connect(ctx context.Context, programs []connect.Program, f connectFlags) error {
-	binary, err := a.self()
-	if err != nil {
-		return err
-	}
-	if strings.Contains(binary, "/go-build") && !f.remove {
-		return usagef("`go run` deletes its sessiond (%s) when it ends: `go install ./cmd/sessiond`, then `sessiond connect`",
-			binary)
+	binary, err := "", error(nil) // a removal needs none
+	if !f.remove {
+		if binary, err = a.lastingSelf(ctx, f.yes, f.dryRun); err != nil {
+			return err
+		}
 	}
 	wanted := connect.Wanted{Binary: binary, Events: connect.Events(f.atStart, f.forPrompts, f.beforeEdits)}
 	plan, failed := a.planConnections(programs, wanted, f.remove)
@@ -363,12 +362,19 @@ func (a *app) connectionChecks() []store.Check {
 // self returns the absolute path with which sessiond was started. A symbolic link stays one: it outlives an update.
 func (a *app) self() (string, error) {
 	path := a.program
-	if !strings.ContainsRune(path, filepath.Separator) {
-		found, err := exec.LookPath(path)
-		if err != nil {
-			return "", fmt.Errorf("find sessiond itself: %w", err)
-		}
-		path = found
+	if strings.ContainsRune(path, filepath.Separator) {
+		return a.absolute(path), nil
 	}
-	return a.absolute(path), nil
+	running, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find sessiond itself: %w", err)
+	}
+	// By its name, the PATH has led to it, unless its caller gave it that name.
+	if found, err := exec.LookPath(path); err == nil {
+		one, err := os.Stat(found)
+		if two, err2 := os.Stat(running); err == nil && err2 == nil && os.SameFile(one, two) {
+			return a.absolute(found), nil
+		}
+	}
+	return running, nil
 }

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/term"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -21,6 +24,7 @@ type env struct {
 	now      func() time.Time
 	dir      string // the working directory
 	program  string // as sessiond was started
+	system   string // as in runtime.GOOS; "": this one
 	inTTY    bool   // a user can type
 	outTTY   bool   // a user reads standard output
 	errTTY   bool   // a user reads standard error
@@ -29,7 +33,10 @@ type env struct {
 }
 
 func hostEnv() *env {
-	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ(), now: time.Now, program: os.Args[0]}
+	e := &env{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: withHome(runtime.GOOS, os.Environ()), now: time.Now,
+		program: os.Args[0], system: runtime.GOOS,
+	}
 	e.dir, _ = os.Getwd() // "" names no session, and `@` says so
 	e.inTTY = term.IsTerminal(int(os.Stdin.Fd()))
 	e.outTTY = term.IsTerminal(int(os.Stdout.Fd()))
@@ -38,6 +45,16 @@ func hostEnv() *env {
 		e.width, e.height = w, h
 	}
 	return e
+}
+
+// withHome names the home folder in an environment as all other systems do: on Windows it may have another name. What
+// programs keep below it lies there on each system.
+func withHome(system string, environ []string) []string {
+	e := &env{environ: environ}
+	if home := (folders.User{System: system, Getenv: e.getenv}).Home(); home != "" && e.getenv("HOME") != home {
+		return append(slices.Clone(environ), "HOME="+home)
+	}
+	return environ
 }
 
 // input reads standard input to its end, or until ctx ends. Codes: TooLarge (above a limit of bytes, in whole MiB).

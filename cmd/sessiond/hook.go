@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -29,6 +28,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
+	"sessiond/internal/web/guard"
 )
 
 // Bounds of a hook: an agent waits for it.
@@ -196,8 +196,17 @@ func (a *app) askDaemonForHook(ctx context.Context, program session.Source, e me
 	if err != nil {
 		return "", err
 	}
-	if cfg.Socket == config.SocketOff || cfg.Socket == "" {
+	network, address := hookListener(cfg)
+	if address == "" {
 		return "", fs.ErrNotExist
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	if network != "unix" {
+		token, err := guard.ReadToken(cfg.TokenFile)
+		if err != nil {
+			return "", err
+		}
+		header.Set("Authorization", "Bearer "+token)
 	}
 	body, err := json.Marshal(map[string]string{
 		"program": string(program), "settings": hookSettings(cfg), "session": e.Session, "directory": e.Directory,
@@ -212,8 +221,8 @@ func (a *app) askDaemonForHook(ctx context.Context, program session.Source, e me
 	if err != nil {
 		return "", err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := daemonClient("unix", cfg.Socket, hookDialTime).Do(req)
+	req.Header = header
+	res, err := daemonClient(network, address, hookDialTime).Do(req)
 	if err != nil {
 		return "", err
 	}
@@ -236,6 +245,19 @@ func (a *app) askDaemonForHook(ctx context.Context, program session.Source, e me
 		return "", fmt.Errorf("it is of version %q", said.Version)
 	}
 	return said.Text, nil
+}
+
+// hookListener returns where a hook asks the daemon: its socket, or without one, as on Windows, its address on
+// loopback, which the token opens. The daemon wrote that down: another program on the configured address learns no
+// token.
+func hookListener(cfg *config.Config) (network, address string) {
+	if cfg.Socket != config.SocketOff && cfg.Socket != "" {
+		return "unix", cfg.Socket
+	}
+	if d := daemonOf(cfg); d != nil && d.Address != "" {
+		return "tcp", d.Address
+	}
+	return "", ""
 }
 
 // hookSettings is what the answers of hooks depend on beside the event: a daemon that has another version, database or
@@ -298,7 +320,7 @@ func (a *app) importInBackground(src history.Source, transcript string) error {
 	cmd := exec.Command(self, args...)
 	// In the environment, not in the arguments, which everybody reads: a server's address may have a password.
 	cmd.Dir, cmd.Env = a.dir, append(slices.Clone(a.environ), "SESSIOND_DB="+cfg.DB)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the program may end its children
+	cmd.SysProcAttr = apart() // the program may end its children
 	return cmd.Start()
 }
 

@@ -440,12 +440,23 @@ func TestHookAsksTheDaemon(t *testing.T) {
 	if said := explain(); said != "" {
 		t.Errorf("the daemon did not answer: %s", said)
 	}
-	res := testkit.Must(d.client.Get("http://localhost/metrics"))(t)
-	metrics := testkit.Must(io.ReadAll(res.Body))(t)
-	_ = res.Body.Close()
-	if !strings.Contains(string(metrics), "/v1/hook") {
-		t.Errorf("the daemon was not asked:\n%s", metrics)
+	checkAsked := func(d *daemon) {
+		t.Helper()
+		res := testkit.Must(d.client.Get("http://localhost/metrics"))(t)
+		metrics := testkit.Must(io.ReadAll(res.Body))(t)
+		_ = res.Body.Close()
+		if !strings.Contains(string(metrics), "/v1/hook") {
+			t.Errorf("the daemon was not asked:\n%s", metrics)
+		}
 	}
+	checkAsked(d)
+	d.stop()
+	d = startDaemonOn(t, h.home, "127.0.0.1:0", "XDG_CONFIG_HOME="+filepath.Join(h.home, "config"),
+		"SESSIOND_IMPORT_FOLLOW=false")
+	h.socket = "off" // as on Windows: the token opens the address
+	compare("a daemon on loopback")
+	checkAsked(d)
+	h.socket = d.socket
 	testkit.Check(t, d.cmd.Process.Kill())
 	_ = d.cmd.Wait()
 	compare("a killed daemon")

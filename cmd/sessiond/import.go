@@ -187,10 +187,10 @@ func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error
 		fmt.Fprintln(a.out) // behind ^C
 		return false, err
 	}
-	if answer == "\n" {
+	if answer = strings.TrimRight(answer, "\r\n"); answer == "" {
 		return enter, nil
 	}
-	return slices.Contains([]string{"y\n", "yes\n"}, strings.ToLower(answer)), nil
+	return slices.Contains([]string{"y", "yes"}, strings.ToLower(answer)), nil
 }
 
 // importPasts imports one history after the other and prints the results. With watch it then

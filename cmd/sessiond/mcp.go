@@ -36,7 +36,8 @@ func (a *app) mcpCommand() *cobra.Command {
 			return mcp.New(in).ServeStdio(cmd.Context(), a.in, raw(a.out))
 		},
 	}
-	cmd.Flags().StringVar(&prefix, "prefix", "", "begin the tools' names with `TEXT`, for programs that show them without \"sessiond\"")
+	cmd.Flags().StringVar(&prefix, "prefix", "",
+		"begin the tools' names with `TEXT`, for programs that show them without the server's name")
 	return cmd
 }
 

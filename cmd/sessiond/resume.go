@@ -173,7 +173,7 @@ func (a *app) replaceBy(r resumption) error {
 		environ = slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return strings.HasPrefix(v, "PWD=") })
 		environ = append(environ, "PWD="+r.Directory)
 	}
-	err := syscall.Exec(r.program, r.Command, environ)
+	err := become(r.program, r.Command, environ)
 	if errors.Is(err, syscall.ENOEXEC) {
 		return session.Errorf(session.Invalid, "%s cannot run: it is not a program for this system", r.program)
 	}

@@ -139,6 +139,7 @@ func (a *app) root() *cobra.Command {
 		a.importCommand(),
 		a.openCommand(),
 		a.connectCommand(),
+		a.serviceCommand(),
 		a.mcpCommand(),
 		a.hookCommand(),
 		a.lsCommand(),

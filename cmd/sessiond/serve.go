@@ -37,7 +37,8 @@ func (a *app) serveCommand() *cobra.Command {
 		Use: "serve", Short: "Run the daemon",
 		Long: "Serves the HTTP API on loopback and on a Unix socket until Ctrl-C or SIGTERM. It also keeps\n" +
 			"imported histories and the search index up to date. Every acknowledged write survives a stop;\n" +
-			"after it the database file alone is a complete backup.",
+			"after it the database file alone is a complete backup. A second `serve` on the same database says\n" +
+			"where the first one is and ends. `sessiond service install` keeps the daemon running.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := config.CheckListen(listen); err != nil {
 				return usagef("--listen %w", err)
@@ -94,6 +95,17 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	if err != nil {
 		return err
 	}
+	other, release, err := a.claimDatabase(ctx, cfg)
+	switch {
+	case err != nil:
+		return err
+	case other != nil && begin:
+		return session.Errorf(session.Conflict, "process %d, sessiond %s, serves %s: stop it before you begin a new database",
+			other.PID, other.Version.Version, cfg.DB)
+	case other != nil:
+		return a.printRunning(cfg, other)
+	}
+	defer release()
 	tuneCollector()
 	token, _, err := guard.EnsureToken(cfg.TokenFile)
 	if err != nil {
@@ -187,6 +199,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 		Address: cfg.Listen, Socket: socket, Handler: shown.Before(a.withMCP(handler, s, cfg, log)), Log: log, Guard: door,
 		Ready: func(address, socket string) {
 			shown.SetAddress(address)
+			a.writeDaemonFile(cfg, address, socket)
 			a.greet(cfg, s, address, socket, noAuth)
 			if s.notice != "" {
 				fmt.Fprintln(a.out, "\nNote: "+s.notice)

@@ -4,21 +4,25 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/web/api"
 )
 
-// version is set by the linker for releases.
-var version = "dev"
+// The linker sets them for releases: the version, the commit, and its time as RFC 3339.
+var version, commit, date = "dev", "", ""
 
 func buildVersion() api.Version {
-	v := api.Version{Version: version, Go: runtime.Version()}
-	if info, ok := debug.ReadBuildInfo(); ok {
+	v := api.Version{Version: version, Commit: commit, Date: date, Go: runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok && commit == "" {
 		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
+			switch s.Key {
+			case "vcs.revision":
 				v.Commit = s.Value
+			case "vcs.time":
+				v.Date = s.Value
 			}
 		}
 	}
@@ -27,7 +31,12 @@ func buildVersion() api.Version {
 
 func versionLine() string {
 	v := buildVersion()
-	return fmt.Sprintf("sessiond %s (%s)\n", v.Version, v.Go)
+	about := []string{v.Go}
+	if v.Commit != "" {
+		day, _, _ := strings.Cut(v.Date, "T")
+		about = []string{"commit " + v.Commit[:min(12, len(v.Commit))], day, v.Go}
+	}
+	return fmt.Sprintf("sessiond %s (%s)\n", v.Version, strings.Join(about, ", "))
 }
 
 func (a *app) versionCommand() *cobra.Command {

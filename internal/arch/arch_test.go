@@ -33,7 +33,7 @@ var levels = [][]string{
 	{"internal/find"},
 	{"internal/export", "internal/recall", "internal/memory", "internal/picker"},
 	{"internal/mcp"},
-	{"internal/jobs", "internal/web", "internal/config", "internal/connect"},
+	{"internal/jobs", "internal/web", "internal/config", "internal/connect", "internal/service"},
 	{"cmd/sessiond", "tools"},
 }
 

@@ -7,9 +7,10 @@ import (
 	"flag"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"sessiond/internal/testkit"
 )
 
 var (
@@ -83,7 +84,7 @@ func compare(b *testing.B, n int, sides ...*side) (wall, cpu float64) {
 
 func (s *side) cpuTime() time.Duration {
 	if s.cpu == nil {
-		return rusage(syscall.RUSAGE_SELF)
+		return testkit.CPUTime()
 	}
 	return s.cpu()
 }
@@ -100,17 +101,7 @@ func percentile(times []time.Duration, percent int) time.Duration {
 	return sorted[(len(sorted)-1)*percent/100]
 }
 
-func rusage(who int) time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(who, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 func noCPU() time.Duration { return 0 } // of what other processes do
-
-func childrenCPU() time.Duration { return rusage(syscall.RUSAGE_CHILDREN) }
 
 // repeat returns an op that calls another n times.
 func repeat(n int, op func() error) func() error {

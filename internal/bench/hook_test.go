@@ -32,8 +32,8 @@ func BenchmarkHook(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			op := run(`{"cwd":"/home/me/project",`+event+`}`, "hook", "claude-code", "--db", h.path)
-			hook := &side{op: op, cpu: childrenCPU}
-			compare(b, 5, hook, &side{name: "version", op: run("", "version"), cpu: childrenCPU})
+			hook := &side{op: op, cpu: testkit.ChildrenCPUTime}
+			compare(b, 5, hook, &side{name: "version", op: run("", "version"), cpu: testkit.ChildrenCPUTime})
 			reportP95(b, hook)
 		})
 	}

@@ -67,7 +67,7 @@ func BenchmarkHTTP(b *testing.B) {
 // no checkpoint.
 func (f *floor) shell() *side {
 	const n = 50
-	return &side{name: "C", per: n, cpu: childrenCPU, op: func() error {
+	return &side{name: "C", per: n, cpu: testkit.ChildrenCPUTime, op: func() error {
 		cmd := exec.Command("sqlite3", "-batch", "-bail", f.path)
 		cmd.Stdin = strings.NewReader(f.script(n))
 		out, err := cmd.CombinedOutput()
@@ -140,7 +140,7 @@ func BenchmarkList(b *testing.B) {
 	b.Run("sessiond ls", func(b *testing.B) {
 		program := binary(b)
 		of := func(name string, cmd func() *exec.Cmd) *side {
-			return &side{name: name, cpu: childrenCPU, op: func() error { return run(cmd()) }}
+			return &side{name: name, cpu: testkit.ChildrenCPUTime, op: func() error { return run(cmd()) }}
 		}
 		sides := []*side{
 			of("", func() *exec.Cmd { return command(program, path, "ls", "--limit", fmt.Sprint(listed)) }),

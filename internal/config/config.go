@@ -121,8 +121,13 @@ const SocketOff = "off"
 func (c *Config) File() (path string, read bool) { return c.file, c.fileRead }
 
 // Models returns the path of the user's overrides of the model catalogue, beside the file. The
-// overrides may be missing.
-func (c *Config) Models() string { return filepath.Join(filepath.Dir(c.file), "models.json") }
+// overrides may be missing; "" where no folder of configurations is known.
+func (c *Config) Models() string {
+	if c.file == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(c.file), "models.json")
+}
 
 // Warnings returns problems that do not stop the daemon.
 func (c *Config) Warnings() []string { return c.warnings }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adrg/xdg"
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/confmap"
@@ -19,6 +18,7 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"sessiond/internal/engine"
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -27,11 +27,13 @@ type Dirs struct {
 	Config  string // $XDG_CONFIG_HOME
 	Data    string // $XDG_DATA_HOME
 	Runtime string // $XDG_RUNTIME_DIR; if it is empty or missing, the socket is beside the database
+
+	NoSocket bool // of this system: then the token opens the address on loopback
 }
 
-// UserDirs returns the folders of the current user.
-func UserDirs() Dirs {
-	return Dirs{Config: xdg.ConfigHome, Data: xdg.DataHome, Runtime: xdg.RuntimeDir}
+// UserDirs returns the folders of a user; "" for those that the environment does not tell.
+func UserDirs(user folders.User) Dirs {
+	return Dirs{Config: user.Config(), Data: user.Data(), Runtime: user.Runtime(), NoSocket: user.IsOn("windows")}
 }
 
 // Input is the input of Load. Its zero value means the defaults.
@@ -83,7 +85,9 @@ func Load(in Input) (*Config, error) {
 	if err := decode(k, c); err != nil {
 		return nil, explainDecode(err, known, origins)
 	}
-	c.fillPaths(in.Dirs)
+	if err := c.fillPaths(in.Dirs); err != nil {
+		return nil, err
+	}
 	if err := c.check(origins); err != nil {
 		return nil, err
 	}
@@ -124,6 +128,9 @@ func (c *Config) loadFile(k *koanf.Koanf, in Input, known []string, origins map[
 	path, explicit := in.Path, in.Path != ""
 	if !explicit {
 		path, explicit = lookup(in.Environ, envConfig)
+	}
+	if path == "" && in.Dirs.Config == "" {
+		return nil
 	}
 	if path == "" {
 		path, explicit = filepath.Join(in.Dirs.Config, "sessiond", "config.yaml"), false
@@ -215,8 +222,13 @@ func matchName(key, field string) bool {
 	return strings.EqualFold(strings.ReplaceAll(key, "_", ""), field)
 }
 
-// fillPaths fills in the default paths.
-func (c *Config) fillPaths(dirs Dirs) {
+// fillPaths fills in the default paths. Codes: Invalid (the user has no home folder, and the database no name).
+func (c *Config) fillPaths(dirs Dirs) error {
+	if dirs.Data == "" && (c.DB == "" || engine.IsPostgres(c.DB)) {
+		return session.Errorf(session.Invalid,
+			"HOME is not set (on Windows USERPROFILE), so the folder of sessiond's data is unknown: set it, or XDG_DATA_HOME, "+
+				"or name the database file with --db or SESSIOND_DB")
+	}
 	c.data = filepath.Join(dirs.Data, "sessiond")
 	if c.DB == "" {
 		c.DB = filepath.Join(c.data, "sessions.db")
@@ -227,12 +239,16 @@ func (c *Config) fillPaths(dirs Dirs) {
 	if c.TokenFile == "" {
 		c.TokenFile = filepath.Join(c.DataDir(), "token")
 	}
-	if c.Socket == "" {
+	switch info, err := os.Stat(dirs.Runtime); {
+	case c.Socket != "":
+	case dirs.NoSocket:
+		c.Socket = SocketOff
+	case err == nil && info.IsDir():
+		c.Socket = filepath.Join(dirs.Runtime, "sessiond.sock")
+	default:
 		c.Socket = filepath.Join(c.DataDir(), "sessiond.sock")
-		if info, err := os.Stat(dirs.Runtime); err == nil && info.IsDir() {
-			c.Socket = filepath.Join(dirs.Runtime, "sessiond.sock")
-		}
 	}
+	return nil
 }
 
 // list returns the settings in use, with the actual path for a default one.

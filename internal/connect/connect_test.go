@@ -15,6 +15,7 @@ import (
 	"github.com/tailscale/hujson"
 	"pgregory.net/rapid"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/testkit"
 )
 
@@ -445,7 +446,7 @@ func home(t *testing.T, files map[string]string) (string, Host) {
 		testkit.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		testkit.Check(t, os.WriteFile(path, []byte(text), 0o640))
 	}
-	return dir, Host{func(name string) string { return map[string]string{"HOME": dir}[name] }}
+	return dir, Host{Getenv: func(name string) string { return map[string]string{"HOME": dir}[name] }}
 }
 
 func program(t *testing.T, h Host, name string) Program {
@@ -468,7 +469,8 @@ func TestEveryProgramIsAsBefore(t *testing.T) {
 		".config/goose/config.yaml": before["config.yaml"][4],
 		".gemini/settings.json":     "{\n  // dark\n  \"theme\": \"x\"\n}\n", ".cursor/mcp.json": "{\"mcpServers\": {}}",
 		".openclaw/openclaw.json": "{\n  \"gateway\": {\"port\": 1},\n}\n", ".qwen/settings.json": "{}",
-		".config/kilo/kilo.json": "{}", ".copilot/mcp-config.json": "{}", ".kimi-code/mcp.json": "{}", ".config/zed/settings.json": "{}",
+		".config/kilo/kilo.json": "{}", ".copilot/mcp-config.json": "{}", ".kimi-code/mcp.json": "{}",
+		".config/zed/settings.json":                    "{}",
 		".cline/data/settings/cline_mcp_settings.json": "{}", ".continue/config.yaml": "", ".config/Code/User/mcp.json": "{}",
 	}
 	dir, host := home(t, files)
@@ -491,7 +493,8 @@ func TestEveryProgramIsAsBefore(t *testing.T) {
 	}
 	for _, p := range host.Programs() {
 		state := testkit.Must(p.State())(t)
-		if len(state.Parts) == 0 || slices.ContainsFunc(p.Files, func(f File) bool { return !state.Parts[f.Part] }) || strings.Contains(state.String(), "not connected") {
+		if slices.ContainsFunc(p.Files, func(f File) bool { return !state.Parts[f.Part] }) ||
+			strings.Contains(state.String(), "not connected") {
 			t.Errorf("%s is %s", p.Name, state)
 		}
 		if want := p.Name == "codex"; want != strings.HasSuffix(state.String(), "hooks pending trust") {
@@ -502,8 +505,10 @@ func TestEveryProgramIsAsBefore(t *testing.T) {
 		t.Errorf("a second connect has %d changes", n)
 	}
 	for name, text := range files {
-		if name != ".pi/agent/settings.json" && name != ".continue/config.yaml" && string(testkit.Must(os.ReadFile(filepath.Join(dir,
-			name+BackupSuffix)))(t)) != text {
+		if name == ".pi/agent/settings.json" || name == ".continue/config.yaml" { // which connect leaves as they are
+			continue
+		}
+		if kept := testkit.Must(os.ReadFile(filepath.Join(dir, name+BackupSuffix)))(t); string(kept) != text {
 			t.Errorf("%s: the backup differs", name)
 		}
 	}
@@ -533,8 +538,8 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// connectAndRemove runs steps as `sessiond connect` does: PROGRAM connects, -PROGRAM removes, PROGRAM+EVENT adds a hook,
-// and "all" is every program that is here. BINARY: changes the path of sessiond.
+// connectAndRemove runs steps as `sessiond connect` does: PROGRAM connects, -PROGRAM removes, PROGRAM+EVENT adds a
+// hook, and "all" is every program that is here. BINARY: changes the path of sessiond.
 func connectAndRemove(t *testing.T, host Host, steps string) (failed error) {
 	t.Helper()
 	w := Wanted{Binary: binary}
@@ -576,7 +581,8 @@ func TestRemovalGivesBackTheSameFolder(t *testing.T) {
 	}{
 		{"nothing but the folders", once, map[string]string{".claude/x": "", ".gemini/x": "", ".codex/x": ""}, nil},
 		{"flags and places at different times", twice, map[string]string{
-			".claude/settings.json": "{}", ".claude.json": "", ".gemini/settings.json": "{\"a\": 1}", ".codex/config.toml": "a = 1",
+			".claude/settings.json": "{}", ".claude.json": "", ".gemini/settings.json": "{\"a\": 1}",
+			".codex/config.toml":  "a = 1",
 			".qwen/settings.json": "\n\n", ".copilot/mcp-config.json": "{}\n",
 		}, nil},
 		{"comments and trailing commas", twice, map[string]string{
@@ -597,7 +603,7 @@ func TestRemovalGivesBackTheSameFolder(t *testing.T) {
 		}, nil},
 		{"byte order marks and CRLF", twice, map[string]string{
 			".claude/settings.json": "\ufeff{\r\n  \"model\": \"opus\"\r\n}\r\n", ".claude.json": "\ufeff{}",
-			".codex/config.toml":    "\ufeffmodel = \"x\"\r\n\r\n[a]\r\nb = 1\r\n", ".codex/hooks.json": "{\r\n}",
+			".codex/config.toml": "\ufeffmodel = \"x\"\r\n\r\n[a]\r\nb = 1\r\n", ".codex/hooks.json": "{\r\n}",
 			".config/goose/config.yaml": "\ufeffa: 1\r\nextensions:\r\n  b:\r\n    enabled: true\r\n",
 			".gemini/settings.json":     "{\r\n\t\"a\": 1,\r\n\t\"b\": 2\r\n}",
 		}, nil},
@@ -620,7 +626,7 @@ func TestRemovalGivesBackTheSameFolder(t *testing.T) {
 		{"one file of two programs", twice, map[string]string{
 			".gemini/settings.json": "{\"a\": 1}", ".qwen/x": "",
 		}, map[string]string{".qwen/settings.json": "../.gemini/settings.json", ".qwen/skills": "../.gemini"}},
-		{"one after the other in one file", "qwen-code gemini-cli -gemini-cli gemini-cli -qwen-code -gemini-cli", map[string]string{
+		{"one by one in one file", "qwen-code gemini-cli -gemini-cli gemini-cli -qwen-code -gemini-cli", map[string]string{
 			".gemini/settings.json": "{\"a\": 1}\n", ".qwen/x": "",
 		}, map[string]string{".qwen/settings.json": "../.gemini/settings.json"}},
 		{"an entry that was there before", once, map[string]string{
@@ -702,7 +708,8 @@ func TestBackupIsKeptWhileConnected(t *testing.T) {
 	if got := testkit.Must(os.ReadFile(filepath.Join(dir, ".claude/settings.json"+BackupSuffix)))(t); string(got) != "{}" {
 		t.Errorf("the backup is %s", got)
 	}
-	have, _, _ := claudeHooks("claude-code").find(testkit.Must(os.ReadFile(filepath.Join(dir, ".claude/settings.json")))(t))
+	text := testkit.Must(os.ReadFile(filepath.Join(dir, ".claude/settings.json")))(t)
+	have, _, _ := claudeHooks("claude-code").find(text)
 	if len(have.Events) != len(events) || have.Binary != "/elsewhere/sessiond" {
 		t.Errorf("a later connect without the flags took hooks away: %v", have)
 	}
@@ -761,9 +768,54 @@ func TestEnvironmentMovesFolders(t *testing.T) {
 		"zed":        "/x/zed/settings.json",
 		"gemini-cli": "/ge/.gemini/settings.json", "cursor": "/home/ana/.cursor/mcp.json", "openclaw": "/oc/my.json",
 	}
-	for _, p := range (Host{func(name string) string { return env[name] }}).Programs() {
+	for _, p := range (Host{Getenv: func(name string) string { return env[name] }}).Programs() {
 		if got := p.Files[0].Path; got != want[p.Name] {
 			t.Errorf("%s: %s, want %s", p.Name, got, want[p.Name])
+		}
+	}
+}
+
+// A program's files are where it looks for them on each system, and the program itself is found as a shell finds it.
+func TestFilesOfEverySystem(t *testing.T) {
+	for system, c := range map[string]struct {
+		env         map[string]string
+		home, goose string
+	}{
+		"linux":  {map[string]string{"HOME": "/home/ana"}, "/home/ana", "/home/ana/.config/goose/config.yaml"},
+		"darwin": {map[string]string{"HOME": "/Users/ana"}, "/Users/ana", "/Users/ana/.config/goose/config.yaml"},
+		"windows": {
+			map[string]string{"USERPROFILE": `C:\Users\ana`, "APPDATA": `C:\Users\ana\AppData\Roaming`},
+			"C:/Users/ana",
+			"C:/Users/ana/AppData/Roaming/Block/goose/config/config.yaml",
+		},
+	} {
+		want := map[string]string{
+			"claude-code": c.home + "/.claude.json", "codex": c.home + "/.codex/config.toml",
+			"opencode": c.home + "/.config/opencode/opencode.json", "pi": c.home + "/.pi/agent/mcp.json", "goose": c.goose,
+			"gemini-cli": c.home + "/.gemini/settings.json", "cursor": c.home + "/.cursor/mcp.json",
+			"openclaw": c.home + "/.openclaw/openclaw.json",
+		}
+		h := Host{System: system, Getenv: func(name string) string { return c.env[name] }}
+		for _, p := range h.Programs() {
+			if path, known := want[p.Name]; known && folders.Clean(p.Files[0].Path) != path {
+				t.Errorf("%s on %s: %s, want %s", p.Name, system, p.Files[0].Path, path)
+			}
+		}
+	}
+	dir := t.TempDir()
+	testkit.Check(t, os.WriteFile(filepath.Join(dir, "codex.cmd"), nil, 0o600))
+	testkit.Check(t, os.WriteFile(filepath.Join(dir, "claude"), nil, 0o700))
+	for _, c := range []struct{ system, name, want string }{
+		{"windows", "codex", filepath.Join(dir, "codex.cmd")},
+		{"windows", "claude", ""},
+		{"linux", "codex", ""},
+		{"linux", "codex.cmd", ""},
+		{"linux", "claude", filepath.Join(dir, "claude")},
+	} {
+		path := map[string]string{"windows": `relative;` + dir, "linux": "relative:" + dir}[c.system]
+		h := Host{System: c.system, Getenv: func(name string) string { return map[string]string{"PATH": path}[name] }}
+		if got := h.LookPath(c.name); got != c.want {
+			t.Errorf("%s on %s: %q, want %q", c.name, c.system, got, c.want)
 		}
 	}
 }

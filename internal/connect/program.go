@@ -16,8 +16,9 @@ import (
 
 const serverName = "sessiond"
 
-// Host finds the programs by its environment.
+// Host finds the programs by its system and its environment.
 type Host struct {
+	System string // as in runtime.GOOS; "": this one
 	Getenv func(string) string
 }
 
@@ -91,7 +92,7 @@ func skill(dir string) File {
 // Programs returns the programs that sessiond can connect, in the folders that the environment gives them.
 // docs/connect.md has the sources. A new one is a line here and a row there.
 func (h Host) Programs() []Program {
-	p := places{h, h.Getenv("HOME"), ""}
+	p := places{h, h.user().Home(), ""}
 	p.config = p.moved("XDG_CONFIG_HOME", p.under(".config"))
 	claude, codex, pi := p.moved("CLAUDE_CONFIG_DIR", p.under(".claude")), p.moved("CODEX_HOME", p.under(".codex")),
 		p.moved("PI_CODING_AGENT_DIR", p.under(".pi", "agent"))
@@ -99,7 +100,10 @@ func (h Host) Programs() []Program {
 	gemini, qwen := p.moved("GEMINI_CLI_HOME", p.home)+"/.gemini", p.moved("QWEN_HOME", p.under(".qwen"))
 	copilot, kimi := p.moved("COPILOT_HOME", p.under(".copilot")), p.moved("KIMI_CODE_HOME", p.under(".kimi-code"))
 	cline, continues := p.moved("CLINE_DIR", p.under(".cline")), p.moved("CONTINUE_GLOBAL_DIR", p.under(".continue"))
-	cursor, code, zed := p.under(".cursor"), p.code(), p.config+"/zed"
+	cursor, code, zed := p.under(".cursor"), p.user().Config()+"/Code", p.config+"/zed"
+	if p.user().IsOn("windows") {
+		zed = p.user().Config() + "/Zed"
+	}
 	openclaw := p.moved("OPENCLAW_STATE_DIR", p.moved("OPENCLAW_HOME", p.home)+"/.openclaw")
 
 	programs := []Program{
@@ -178,7 +182,7 @@ func (p places) moved(variable, usual string) string {
 // root returns the folder in which the folders of configurations lie.
 func (p places) root(folder string) string {
 	for _, root := range []string{p.config, p.home} {
-		if folder != root && folders.Within(folder, root) {
+		if folder != root && folders.Within(folders.Clean(folder), folders.Clean(root)) {
 			return root
 		}
 	}
@@ -194,6 +198,7 @@ func firstThere(paths ...string) string {
 	}
 	return paths[len(paths)-1]
 }
+
 // opencodeEntry is an MCP server of opencode and Kilo.
 func opencodeEntry(binary string) any {
 	return struct {
@@ -246,15 +251,10 @@ func (p places) goose() string {
 	if root := p.Getenv("GOOSE_PATH_ROOT"); filepath.IsAbs(root) {
 		return filepath.Join(root, "config")
 	}
-	return p.config + "/goose"
-}
-
-// code returns the folder of VS Code's settings.
-func (p places) code() string {
-	if mac := p.under("Library", "Application Support", "Code"); exists(mac) {
-		return mac
+	if p.user().IsOn("windows") {
+		return p.user().Config() + "/Block/goose/config"
 	}
-	return p.config + "/Code"
+	return p.config + "/goose"
 }
 
 // cline returns the files of Cline's command, and of its extension of VS Code where that is installed.
@@ -322,13 +322,23 @@ func (h Host) Found(p Program) bool {
 	return h.LookPath(p.binary) != ""
 }
 
-// LookPath finds a program as the caller's shell would, but in no relative folder; "" if it does not exist.
+func (h Host) user() folders.User { return folders.User{System: h.System, Getenv: h.Getenv} }
+
+// LookPath finds a program as the caller's shell would, but in no relative folder; "" if it does not exist. On Windows
+// it has one of the endings of $PATHEXT.
 func (h Host) LookPath(name string) string {
-	for _, dir := range filepath.SplitList(h.Getenv("PATH")) {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() &&
-			info.Mode()&0o111 != 0 {
-			return path
+	list, endings, executable := string(filepath.ListSeparator), []string{""}, fs.FileMode(0o111)
+	if h.user().IsOn("windows") {
+		list, executable = ";", 0 // a file's mode says nothing there
+		endings = strings.Split(strings.ToLower(cmp.Or(h.Getenv("PATHEXT"), ".com;.exe;.bat;.cmd")), ";")
+	}
+	for _, dir := range strings.Split(h.Getenv("PATH"), list) {
+		for _, ending := range endings {
+			path := filepath.Join(dir, name+ending)
+			if info, err := os.Stat(path); folders.IsAbs(dir) && err == nil && info.Mode().IsRegular() &&
+				(executable == 0 || info.Mode()&executable != 0) {
+				return path
+			}
 		}
 	}
 	return ""

@@ -7,9 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
-
-	"github.com/gofrs/flock"
 
 	"sessiond/internal/folders"
 	"sessiond/internal/session"
@@ -121,9 +118,9 @@ func resolved(path string) string {
 	return path
 }
 
-// Lock excludes another `sessiond connect` of this user until unlock. It writes no file.
+// Lock excludes another `sessiond connect` of this user until unlock. It writes no file, except on Windows.
 func (h Host) Lock() (unlock func() error, err error) {
-	lock := flock.New(h.Getenv("HOME"), flock.SetFlag(os.O_RDONLY))
+	lock := h.lock()
 	locked, err := lock.TryLock()
 	if err == nil && !locked {
 		err = session.Errorf(session.Conflict, "another `sessiond connect` is writing; try again when it is done")
@@ -191,7 +188,10 @@ func (c Change) write() error {
 // removeEmptyFolders removes the folders around a removed file that are empty: connect makes them. A symbolic link to
 // a folder stays.
 func (c Change) removeEmptyFolders() {
-	for dir := filepath.Dir(c.Path); dir != c.root && folders.Within(dir, c.root); dir = filepath.Dir(dir) {
+	below := func(dir string) bool {
+		return dir != c.root && folders.Within(folders.Clean(dir), folders.Clean(c.root))
+	}
+	for dir := filepath.Dir(c.Path); below(dir); dir = filepath.Dir(dir) {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || os.Remove(dir) != nil {
 			return
 		}
@@ -218,9 +218,7 @@ func replace(path string, text []byte, mode fs.FileMode, owner fs.FileInfo, last
 	_, err = temp.Write(text)
 	err = errors.Join(err, temp.Chmod(mode))
 	if owner != nil {
-		if o, ok := owner.Sys().(*syscall.Stat_t); ok && int(o.Uid) != os.Getuid() {
-			err = errors.Join(err, temp.Chown(int(o.Uid), int(o.Gid)))
-		}
+		err = errors.Join(err, keepOwner(temp, owner))
 	}
 	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
 		return err
@@ -233,11 +231,7 @@ func replace(path string, text []byte, mode fs.FileMode, owner fs.FileInfo, last
 	if err := os.Rename(temp.Name(), path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return syncFolder(filepath.Dir(path))
 }
 
 // read returns a file's text, nil if there is none.

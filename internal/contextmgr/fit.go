@@ -32,15 +32,17 @@ func (d *Draft) fit(in *Material) {
 			d.Adjustments = append(d.Adjustments, text)
 		}
 	}
-	items := make([]Item, 0, len(fitted.Messages))
-	for i := range fitted.Messages {
-		m := &fitted.Messages[i]
+	items := d.Items[:0] // no item moves back, unless one is added in front
+	if len(fitted.Messages) > 0 && fitted.Messages[0].From < 0 {
+		items = make([]Item, 0, len(fitted.Messages))
+	}
+	for _, m := range fitted.Messages {
 		item := Item{Kind: ItemLead}
 		if m.From >= 0 {
 			item = d.Items[m.From]
 			item.ownsParts = false // the dialect may share parts
 		}
-		item.Message, item.Changed = m.Message, item.Changed || m.Changed
+		item.Message, item.Changed = *m.Message, item.Changed || m.Changed
 		items = append(items, item)
 	}
 	d.Items = items

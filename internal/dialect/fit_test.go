@@ -150,7 +150,7 @@ func TestFitChangesWhatAProviderRejects(t *testing.T) {
 					t.Errorf("notes %q, want %q", notes, want)
 				}
 				if string(session.JSONOf(in.Messages)) != before {
-					t.Error("Fit changed the messages of its request")
+					t.Error("Fit changed parts that it shares")
 				}
 				sent := testkit.Must(dialect.Send(form, dialect.Request{Messages: msgs, Model: c.model}))(t)
 				if err := dialecttest.ValidateFor(form, c.model, sent.Request); err != nil {
@@ -168,6 +168,7 @@ func TestFitChangesWhatAProviderRejects(t *testing.T) {
 // fit returns the notes of a fitted context, each with the number of its message, and its messages.
 func fit(in session.FitRequest) (string, []session.Message) {
 	var notes []string
+	in.Messages = slices.Clone(in.Messages) // Fit changes them, but not their parts
 	fitted := dialect.Providers{}.Fit(in)
 	for _, n := range fitted.Notes {
 		text := n.Text
@@ -178,7 +179,7 @@ func fit(in session.FitRequest) (string, []session.Message) {
 	}
 	var msgs []session.Message
 	for i := range fitted.Messages {
-		msgs = append(msgs, fitted.Messages[i].Message)
+		msgs = append(msgs, *fitted.Messages[i].Message)
 	}
 	return strings.Join(notes, "\n"), msgs
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -79,11 +80,13 @@ func writeHidden(out string, write, place func(tmp string) error) error {
 	if err != nil {
 		return backupError(out, err)
 	}
-	inUse := flock.New(tmp.Name())
-	if err := inUse.RLock(); err != nil {
-		return backupError(out, err)
+	if runtime.GOOS != "windows" { // which deletes no open file, and lets nobody write into a locked one
+		inUse := flock.New(tmp.Name())
+		if err := inUse.RLock(); err != nil {
+			return backupError(out, err)
+		}
+		defer inUse.Unlock() //nolint:errcheck // it only keeps RemoveLeftCopies away
 	}
-	defer inUse.Unlock()         //nolint:errcheck // it only keeps RemoveLeftCopies away
 	defer removeCopy(tmp.Name()) //nolint:errcheck // it has its own name by then
 	if err := tmp.Close(); err != nil {
 		return err
@@ -154,6 +157,9 @@ func removeLeftCopy(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || time.Since(info.ModTime()) < time.Minute {
 		return err
+	}
+	if runtime.GOOS == "windows" {
+		return removeCopy(path)
 	}
 	lock := flock.New(path)
 	defer lock.Unlock() //nolint:errcheck // the file is gone

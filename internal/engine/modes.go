@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/rs/zerolog"
+
+	"sessiond/internal/folders"
 )
 
 // LooseMode is a file or folder that other users of the host may read or change.
@@ -23,7 +25,7 @@ func LooseModes(database string) []LooseMode {
 	var found []LooseMode
 	add := func(path string, surplus fs.FileMode) {
 		info, err := os.Stat(path)
-		if err != nil || info.Mode().Perm()&surplus == 0 || info.Mode()&fs.ModeSticky != 0 {
+		if err != nil || folders.OpenToOthers(info.Mode(), surplus) == 0 || info.Mode()&fs.ModeSticky != 0 {
 			return
 		}
 		found = append(found, LooseMode{path, info.Mode().Perm(), info.Mode().Perm() &^ surplus})

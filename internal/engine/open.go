@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -102,6 +103,10 @@ func (s *DB) openReadWrite(ctx context.Context) error {
 	s.writeDB.SetMaxOpenConns(1)
 	if err = s.migrate(ctx); err != nil {
 		return err
+	}
+	if name := networkFileSystem(s.path); name != "" {
+		s.opt.Log.Warn().Msgf("%s is on a network file system (%s), where two hosts can damage it and a lost connection "+
+			"tears writes: put it on a local disk, or use PostgreSQL for several hosts", s.path, name)
 	}
 	if info, err := os.Stat(s.path); err == nil && linkCount(info) > 1 {
 		// Each name has its own log and its own locks on it.
@@ -212,6 +217,10 @@ func DSN(path, mode string, pragmas ...string) string {
 	q.Add("_pragma", "busy_timeout("+strconv.Itoa(busyTimeoutMS)+")")
 	for _, p := range pragmas {
 		q.Add("_pragma", p)
+	}
+	path = filepath.ToSlash(path)
+	if filepath.VolumeName(path) != "" { // C:/…, which SQLite expects as /C:/…
+		path = "/" + path
 	}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}
 	return u.String()
@@ -397,6 +406,9 @@ func (s *DB) leaveWAL() {
 	if s.writer.postgres {
 		return
 	}
+	if runtime.GOOS == "windows" && s.writer.stamp != nil { // which deletes no file that is open
+		s.writer.stamp.log.Close() //nolint:errcheck // only read
+	}
 	// A reader of our own would keep SQLite from giving up the log.
 	s.readers.Close() //nolint:errcheck // nothing to lose in a reader
 	s.reports.Close() //nolint:errcheck // as above
@@ -514,6 +526,9 @@ func makeFolder(dir string) error {
 }
 
 func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" { // which flushes no folder
+		return nil
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -35,7 +34,7 @@ func openInChild(args []string) error {
 }
 
 func umaskInChild(args []string) error {
-	syscall.Umask(0)
+	testkit.ClearUmask()
 	s, err := store.Open(context.Background(), args[0], store.Options{})
 	if err != nil {
 		return err
@@ -255,7 +254,7 @@ func TestAReadOnlyFolderIsReadWhereThatIsSafe(t *testing.T) {
 	open := func(mode, path string) string {
 		cmd := child(t, "open", mode, path)
 		cmd.Path = tool
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		testkit.RunAs(cmd, 65534, 65534)
 		out, err := cmd.Output()
 		if err != nil {
 			t.Error(err)

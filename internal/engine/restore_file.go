@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -245,9 +246,13 @@ func (l *swapLock) lock(ctx context.Context, path string) error {
 	}
 }
 
-// lockFolder keeps other processes from starting on a database's folder. It leaves no lock file behind. Codes: Busy.
+// lockFolder keeps other processes from starting on a database's folder. It leaves no lock file behind, except on
+// Windows. Codes: Busy.
 func lockFolder(ctx context.Context, path string) (*flock.Flock, error) {
 	lock := flock.New(filepath.Dir(path), flock.SetFlag(os.O_RDONLY))
+	if runtime.GOOS == "windows" { // which locks no folder
+		lock = flock.New(path+".lock", flock.SetPermissions(0o600))
+	}
 	lockCtx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
 	if _, err := lock.TryLockContext(lockCtx, 10*time.Millisecond); err != nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sessiond/internal/folders"
 )
 
 // Finder collects the files that a source may read. Each real file and folder is taken once, so that a loop of links
@@ -234,7 +236,7 @@ func Expand(path string, env func(string) string) string {
 // DataHome returns the folder in which programs keep data, a folder each: $XDG_DATA_HOME, else
 // ~/.local/share; "" where there is no home folder.
 func DataHome(env func(string) string) string {
-	if data := env("XDG_DATA_HOME"); filepath.IsAbs(data) {
+	if data := env("XDG_DATA_HOME"); folders.IsAbs(data) {
 		return data
 	}
 	return Expand("~/.local/share", env)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -42,7 +43,7 @@ func InFolders(places ...string) func() []string {
 
 // FolderIn returns the folder of a name in a home, "" where that is not known.
 func FolderIn(home, name string) string {
-	if !filepath.IsAbs(home) {
+	if !folders.IsAbs(home) {
 		return ""
 	}
 	return filepath.Join(home, name)

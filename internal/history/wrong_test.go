@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"sessiond/internal/history"
@@ -287,7 +286,7 @@ func TestPipesOfEveryProgram(t *testing.T) {
 				if _, err := os.Lstat(path); err == nil {
 					continue
 				}
-				makes := syscall.Mkfifo
+				makes := testkit.Mkfifo
 				if i%2 == 1 {
 					makes = func(path string, mode uint32) error { return os.Mkdir(path, os.FileMode(mode)) }
 				}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -246,7 +247,11 @@ func Quote(s string) jsontext.Value { return AppendText(nil, s) }
 func Array[T ~[]byte](elements []T) T { return appendArray(nil, elements) }
 
 func appendArray[T ~[]byte](b []byte, elements []T) []byte {
-	b = append(b, '[')
+	size := len(elements) + 2
+	for _, e := range elements {
+		size += len(e)
+	}
+	b = append(slices.Grow(b, size), '[')
 	for i, e := range elements {
 		if i > 0 {
 			b = append(b, ',')

@@ -264,7 +264,11 @@ func appendValue(b []byte, value any) []byte {
 
 // Value writes the object.
 func (o Object) Value() jsontext.Value {
-	b := []byte{'{'}
+	size := 2
+	for i := range o {
+		size += len(o[i].Key) + len(o[i].Value) + len(`"":,`)
+	}
+	b := append(make([]byte, 0, size), '{')
 	for i := range o {
 		m := &o[i]
 		if i > 0 {

@@ -43,7 +43,8 @@ func newAnswer(names toolNames, limit int64) answer {
 	if limit <= 0 {
 		limit = defaultTokens
 	}
-	return answer{toolNames: names, count: tokens.Reference(), left: min(max(limit, leastTokens), mostTokens) - frameTokens}
+	limit = min(max(limit, leastTokens), mostTokens)
+	return answer{toolNames: names, count: tokens.Reference(), left: limit - frameTokens}
 }
 
 // add adds a quoted passage, if there is room for all of it.

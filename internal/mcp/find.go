@@ -20,7 +20,7 @@ import (
 
 const (
 	searchText = `Search what was said, decided, tried and run in earlier sessions of every AI agent on this host. Call it ` +
-		`before you answer or ask the user, when the user refers to earlier work ("as we decided", "like last time", "last ` +
+		`when the user refers to earlier work ("as we decided", "like last time", "last ` +
 		`week"), when you are asked why something is as it is, and when a task or an error may have come up before. Not for ` +
 		`what the files at hand say. Use 2 to 5 rare words: names, numbers, words of an error. Answer: the best sessions with ` +
 		`passages and ids of messages.`
@@ -34,15 +34,15 @@ const (
 
 // ownSession is an argument of the tools that list sessions.
 type ownSession struct {
-	Own string `json:"own_session,omitempty" jsonschema:"id of your session, to leave it out"`
+	Own string `json:"own_session,omitempty" jsonschema:"yours, to leave out"`
 }
 
 type searchArgs struct {
 	common
 	ownSession
 	Query  string `json:"query"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"sessions, default 8"`
-	Newest bool   `json:"newest,omitempty" jsonschema:"newest first, not best first"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"default 8"`
+	Newest bool   `json:"newest,omitempty" jsonschema:"newest first"`
 }
 
 func (c *call) search(ctx context.Context, in searchArgs) error {
@@ -117,7 +117,10 @@ func (c *call) noteOtherProjects(ctx context.Context, finder find.Finder, r find
 	if c.all() {
 		return nil
 	}
+	everywhere := c.Scope
+	everywhere.Projects = nil
 	r.Projects, r.Limit = nil, mostElsewhere
+	r.Hide = func(s *session.Session) bool { return !everywhere.Shows(s) }
 	found, err := finder.Search(ctx, r)
 	if n := len(found.Sessions); err == nil && n > 0 {
 		more := ""
@@ -159,8 +162,8 @@ type fileArgs struct {
 	common
 	ownSession
 	Path    string `json:"path" jsonschema:"absolute or in the project; of a moved one the old path"`
-	Changed bool   `json:"changed,omitempty" jsonschema:"without those that only read it"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"sessions, default 10"`
+	Changed bool   `json:"changed,omitempty" jsonschema:"not those that only read it"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"default 10"`
 }
 
 func (c *call) fileHistory(ctx context.Context, in fileArgs) error {
@@ -208,8 +211,8 @@ func (c *call) fileHistory(ctx context.Context, in fileArgs) error {
 	if left := len(all) - shown; left > 0 {
 		c.note("Left out: %d earlier sessions; a larger limit or max_tokens shows them.", left)
 	}
-	c.note("Read on: {around}(message: ID%s), or {read_session}(session: ID, messages: \"N\"%s) for a whole edit.", c.alike(),
-		c.alike())
+	c.note("Read on: {around}(message: ID%s), or {read_session}(session: ID, messages: \"N\"%s) for a whole edit.",
+		c.alike(), c.alike())
 	return nil
 }
 
@@ -304,7 +307,7 @@ func (c *call) fileSession(ctx context.Context, f *store.FileSession,
 type recentArgs struct {
 	common
 	ownSession
-	Limit int `json:"limit,omitempty" jsonschema:"sessions, default 5"`
+	Limit int `json:"limit,omitempty" jsonschema:"default 5"`
 }
 
 func (c *call) recent(ctx context.Context, in recentArgs) error {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	aroundText = `Read a found message and its neighbours: who asked, what was answered, what came of it. For a passage ` +
+	aroundText = `Read a found message and its neighbours: what came of it. For a passage ` +
 		`of {search} that is cut or needs its context.`
 	readText = `Read a session. Without messages: its prompts by number. messages "12-30": that range; "27": that ` +
 		`message whole, with all arguments and output of its tool calls.`
@@ -23,7 +23,7 @@ const (
 type aroundArgs struct {
 	common
 	Message string `json:"message" jsonschema:"id, like 20260112_001.27"`
-	N       int    `json:"n,omitempty" jsonschema:"neighbours on each side, default 3"`
+	N       int    `json:"n,omitempty" jsonschema:"on each side, default 3"`
 }
 
 func (c *call) around(ctx context.Context, in aroundArgs) error {
@@ -169,7 +169,7 @@ type readArgs struct {
 	Session  string `json:"session" jsonschema:"id, like 20260112_001"`
 	Messages string `json:"messages,omitempty" jsonschema:"12-30, or 27"`
 	From     int    `json:"from,omitempty" jsonschema:"first prompt to list"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"characters of one message to skip"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"characters to skip"`
 }
 
 func (c *call) readSession(ctx context.Context, in readArgs) error {
@@ -179,8 +179,8 @@ func (c *call) readSession(ctx context.Context, in readArgs) error {
 	}
 	id, err := c.Store.Resolve(ctx, name, "")
 	if err != nil {
-		return session.Errorf(session.NotFound, "there is no session %.60q; %ssearch and %srecent give ids, like 20260112_001",
-			name, c.prefix, c.prefix)
+		return session.Errorf(session.NotFound,
+			"there is no session %.60q; %ssearch and %srecent give ids, like 20260112_001", name, c.prefix, c.prefix)
 	}
 	sess, err := c.session(ctx, id)
 	if err != nil {

@@ -143,9 +143,9 @@ type call struct {
 
 // common are the arguments that every tool has.
 type common struct {
-	Scope     string `json:"scope,omitempty" jsonschema:"default project, with its worktrees"`
+	Scope     string `json:"scope,omitempty" jsonschema:"default project"`
 	Project   string `json:"project,omitempty" jsonschema:"folder of another project"`
-	MaxTokens int64  `json:"max_tokens,omitempty" jsonschema:"of the answer, 500 to 10000, default 2000"`
+	MaxTokens int64  `json:"max_tokens,omitempty" jsonschema:"default 2000"`
 }
 
 func (c common) args() common { return c }
@@ -166,7 +166,7 @@ func addTool[In interface{ args() common }](s *Server, name, title, text string,
 	tool := &mcp.Tool{
 		Name: s.cfg.Prefix + name, Title: title, Description: s.names.named(text), InputSchema: schema,
 		Annotations: &mcp.ToolAnnotations{
-			ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &closed,
+			ReadOnlyHint: true, DestructiveHint: &closed,
 			OpenWorldHint: &closed,
 		},
 	}

@@ -63,8 +63,8 @@ func (s *Store) ProjectNames(ctx context.Context) (folders.Names, error) {
 }
 
 // Meant returns the values of a column that a text names, as Matching does. roots are the folders that the text is as a
-// path: where none of them has sessions, they are the answer. Where no session has any value, the text itself is. Codes:
-// NotFound (no session has such a value).
+// path: where none of them has sessions, they are the answer. Where no session has any value, the text itself is.
+// Codes: NotFound (no session has such a value).
 func (s *Store) Meant(ctx context.Context, of Column, text string, roots ...string) ([]string, error) {
 	if _, limited := session.ScopeOf(ctx); of == ColumnProject && !limited {
 		projects, err := s.projects(ctx)
@@ -129,7 +129,8 @@ func (c Column) Matching(values []Value, text string, roots ...string) []string 
 	return nil
 }
 
-// MatchingOne is Matching where only one value can be used. Without values the text itself is the one. Codes: NotFound, Invalid (several).
+// MatchingOne is Matching where only one value can be used. Without values the text itself is the one.
+// Codes: NotFound, Invalid (several).
 func (c Column) MatchingOne(values []Value, text string, roots ...string) (string, error) {
 	switch found := c.Matching(values, text, roots...); {
 	case len(values) == 0:

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -476,7 +475,7 @@ func locksOn(t *testing.T, path string) int {
 	if err != nil {
 		t.Skip("no list of locks on this system:", err)
 	}
-	file := fmt.Sprintf(":%d ", info.Sys().(*syscall.Stat_t).Ino)
+	file := fmt.Sprintf(":%d ", testkit.Inode(info))
 	n := 0
 	for line := range strings.Lines(string(all)) {
 		if strings.Contains(line, file) && strings.Contains(line, fmt.Sprintf(" %d ", os.Getpid())) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log"
 	"net"
@@ -166,11 +167,36 @@ func (d *debugWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// listenerOn says what listens on an address: a sessiond, of another database, or another program.
+func listenerOn(ctx context.Context, address string) string {
+	const patience = time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/healthz", nil)
+	if err != nil {
+		return "another program"
+	}
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return "another program"
+	}
+	defer res.Body.Close()
+	const longest = 100
+	body, err := io.ReadAll(io.LimitReader(res.Body, longest))
+	if err != nil || strings.TrimSpace(string(body)) != `{"status":"ok"}` {
+		return "another program"
+	}
+	return "the sessiond of another database"
+}
+
+// wsaAddressInUse is EADDRINUSE as Windows says it; no other system has an error of this number.
+const wsaAddressInUse = syscall.Errno(10048)
+
 func listenTCP(ctx context.Context, address string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
+	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, wsaAddressInUse) {
 		return nil, session.Errorf(session.Conflict,
-			"address %s is in use, perhaps by another sessiond: stop it, or choose another address with --listen", address)
+			"address %s is in use by %s: stop it, or choose another address with --listen", address, listenerOn(ctx, address))
 	}
 	if err != nil {
 		return nil, session.Errorf(session.Invalid, "cannot listen on %s: %w", address, err)

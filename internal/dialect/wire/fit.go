@@ -46,7 +46,7 @@ func (rules Rules) Fit(in session.FitRequest) session.Fitted {
 	all := make([]fitted, 0, len(in.Messages)+1)
 	ids, renamed := callid.New(rules.CallIDs), 0
 	for i := range in.Messages {
-		m := fitted{FittedMessage: session.FittedMessage{Message: in.Messages[i], From: i}}
+		m := fitted{FittedMessage: session.FittedMessage{Message: &in.Messages[i], From: i}}
 		if rules.DropBlank && !m.dropBlank() {
 			out.Notes = append(out.Notes, m.loss("only white space, left out"))
 			continue
@@ -80,7 +80,7 @@ func wholeNote(text string) session.FitNote { return session.FitNote{From: -1, T
 
 // leadMessage returns the message before a context that would begin with a reply.
 func leadMessage() session.FittedMessage {
-	return session.FittedMessage{From: -1, Changed: true, Message: session.Message{
+	return session.FittedMessage{From: -1, Changed: true, Message: &session.Message{
 		Kind: session.KindMessage, Role: session.User, Origin: session.Program, InContext: true,
 		Parts: []session.Part{session.TextPart(LeadText)},
 	}}

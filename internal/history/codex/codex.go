@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -30,7 +31,7 @@ import (
 func New(env func(string) string, now func() time.Time) *history.Program {
 	home := cmp.Or(env("CODEX_HOME"), history.Expand("~/.codex", env))
 	state := env("CODEX_SQLITE_HOME")
-	if !filepath.IsAbs(state) || state == home {
+	if !folders.IsAbs(state) || state == home {
 		state = ""
 	}
 	return &history.Program{

@@ -8,6 +8,7 @@ package goose
 import (
 	"path/filepath"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -21,7 +22,7 @@ func New(env func(string) string) *history.Program {
 			places = append(places, filepath.Join(append([]string{base}, below...)...))
 		}
 	}
-	if root := env("GOOSE_PATH_ROOT"); filepath.IsAbs(root) {
+	if root := env("GOOSE_PATH_ROOT"); folders.IsAbs(root) {
 		add(root, "data", "sessions")
 	} else {
 		data := history.DataHome(env)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/history"
 )
 
@@ -20,7 +21,7 @@ var stateNames = [...]string{".openclaw", ".clawdbot", ".moltbot", ".moldbot"}
 func (s *source) places() []string {
 	var places []string
 	add := func(dir string) {
-		if dir = history.Expand(dir, s.env); filepath.IsAbs(dir) && !slices.Contains(places, dir) {
+		if dir = history.Expand(dir, s.env); folders.IsAbs(dir) && !slices.Contains(places, dir) {
 			places = append(places, dir)
 		}
 	}
@@ -95,7 +96,7 @@ func gateway(f *history.Finder, root string) {
 	agents := filepath.Join(root, "agents")
 	switch {
 	case history.IsFolder(agents):
-		for _, agent := range folders(f, agents) {
+		for _, agent := range foldersIn(f, agents) {
 			agentFolder(f, agent)
 		}
 		for _, old := range []string{"sessions", "session-sqlite-migration-runs"} {
@@ -139,8 +140,8 @@ func agentFolder(f *history.Finder, dir string) {
 	}
 }
 
-// folders lists the folders in dir, also behind links.
-func folders(f *history.Finder, dir string) []string {
+// foldersIn lists the folders in dir, also behind links.
+func foldersIn(f *history.Finder, dir string) []string {
 	if !f.Follows(dir) {
 		return nil
 	}

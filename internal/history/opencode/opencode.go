@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -35,9 +36,9 @@ func NewKilo(env func(string) string, now func() time.Time) *history.Program {
 // databases.
 func newSource(name session.Source, db string, env func(string) string, now func() time.Time) *history.Program {
 	data := history.FolderIn(history.DataHome(env), string(name))
-	if db == ":memory:" || !filepath.IsAbs(db) && (db == "" || data == "") {
+	if db == ":memory:" || !folders.IsAbs(db) && (db == "" || data == "") {
 		db = ""
-	} else if !filepath.IsAbs(db) {
+	} else if !folders.IsAbs(db) {
 		db = filepath.Join(data, db)
 	}
 	return &history.Program{

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -22,7 +23,7 @@ func readKey(file, variable string, getenv func(string) string) (string, error) 
 		return "", session.Errorf(session.Invalid,
 			"summarizer.api_key_file: %s is not a regular file: name a file that contains only the key", file)
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	if mode := info.Mode().Perm(); folders.OpenToOthers(mode, 0o077) != 0 {
 		return "", session.Errorf(session.Invalid,
 			"summarizer.api_key_file: others may read %s (its mode is %04o): run chmod 600 %s", file, mode, file)
 	}

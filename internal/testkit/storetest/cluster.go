@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,7 +21,7 @@ type Cluster struct {
 	t        testing.TB
 	dir, bin string
 	port     int
-	account  *syscall.SysProcAttr // of a user who is not root: PostgreSQL refuses to run as root
+	uid, gid int // of a user who is not root: PostgreSQL refuses to run as root; 0: whoever runs the test
 }
 
 // NewCluster starts a server on a free port of loopback. It skips the test where PostgreSQL's programs
@@ -45,9 +44,8 @@ func NewCluster(t testing.TB) *Cluster {
 		if err != nil {
 			t.Skipf("PostgreSQL does not run as root, and there is no user postgres: %v", err)
 		}
-		uid, gid := testkit.Must(strconv.Atoi(u.Uid))(t), testkit.Must(strconv.Atoi(u.Gid))(t)
-		testkit.Check(t, os.Chown(c.dir, uid, gid))
-		c.account = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+		c.uid, c.gid = testkit.Must(strconv.Atoi(u.Uid))(t), testkit.Must(strconv.Atoi(u.Gid))(t)
+		testkit.Check(t, os.Chown(c.dir, c.uid, c.gid))
 	}
 	c.port = freePort(t)
 	c.run("initdb", "-D", filepath.Join(c.dir, "data"), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--lc-collate=C",
@@ -158,8 +156,8 @@ func (c *Cluster) Write(name string, content []byte) string {
 	c.t.Helper()
 	path := filepath.Join(c.dir, "data", name)
 	testkit.Check(c.t, os.WriteFile(path, content, 0o600))
-	if c.account != nil {
-		testkit.Check(c.t, os.Chown(path, int(c.account.Credential.Uid), int(c.account.Credential.Gid)))
+	if c.uid != 0 {
+		testkit.Check(c.t, os.Chown(path, c.uid, c.gid))
 	}
 	return path
 }
@@ -181,7 +179,10 @@ func (c *Cluster) control(args ...string) {
 func (c *Cluster) run(name string, args ...string) {
 	c.t.Helper()
 	cmd := exec.Command(c.Program(name), args...)
-	cmd.Dir, cmd.SysProcAttr = c.dir, c.account
+	cmd.Dir = c.dir
+	if c.uid != 0 {
+		testkit.RunAs(cmd, c.uid, c.gid)
+	}
 	log := testkit.Must(os.CreateTemp("", "sessiond-pg-log"))(c.t) // a pipe would stay open as long as the server runs
 	defer os.Remove(log.Name())
 	cmd.Stdout, cmd.Stderr = log, log

@@ -79,6 +79,7 @@ type Deps struct {
 type Version struct {
 	Version string `json:"version" doc:"Version of the program"`
 	Commit  string `json:"commit,omitempty" doc:"Commit that it was built from"`
+	Date    string `json:"date,omitempty" doc:"Time of that commit"`
 	Go      string `json:"go" doc:"Version of Go that built it"`
 	Schema  int64  `json:"schema,omitempty" doc:"The newest migration of this program"`
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -70,7 +71,7 @@ func ReadToken(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the token: %w", err)
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if folders.OpenToOthers(info.Mode(), 0o077) != 0 {
 		return "", session.Errorf(session.Invalid, "others can read the token file %s (mode %04o): run `chmod 600 %s`", path,
 			info.Mode().Perm(), path)
 	}

@@ -1,0 +1,5 @@
+//go:build !linux && !darwin && !windows
+
+package engine
+
+func networkFileSystem(string) string { return "" }
