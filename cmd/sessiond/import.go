@@ -22,6 +22,7 @@ import (
 	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/history/cursor"
 	"sessiond/internal/history/geminicli"
+	"sessiond/internal/history/generic"
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/kimicode"
 	"sessiond/internal/history/openclaw"
@@ -44,6 +45,7 @@ func (a *app) sources() []history.Source {
 		copilotcli.New(a.getenv, a.now),
 		cursor.New(a.getenv, a.now),
 		geminicli.New(a.getenv, a.now),
+		generic.New(a.now),
 		goose.New(a.getenv),
 		opencode.NewKilo(a.getenv, a.now),
 		pi.NewOmp(a.getenv),

@@ -29,7 +29,6 @@ const (
 	SourceChatGPT    Source = "chatgpt"
 	SourceClaudeAI   Source = "claude-ai"
 	SourceGeneric    Source = "generic"
-	SourceContinue   Source = "continue"
 
 	SourceVSCodeCopilot Source = "vscode-copilot"
 )
@@ -62,6 +61,7 @@ var Programs = []ProgramInfo{
 	{Name: SourceKimiCode, Title: "Kimi Code", Aliases: []string{"kimi", "kimi-cli"}, Resume: "kimi --session"},
 	{Name: SourceChatGPT, Title: "ChatGPT", Aliases: []string{"chatgpt-export"}},
 	{Name: SourceClaudeAI, Title: "Claude.ai", Aliases: []string{"claude-ai-export"}},
+	{Name: SourceGeneric, Title: "Generic"},
 	{Name: SourceVSCodeCopilot, Title: "VS Code Copilot Chat", Aliases: []string{"vscode", "copilot-chat"}},
 }
 
