@@ -15,15 +15,19 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
+	"sessiond/internal/history/cline"
 	"sessiond/internal/history/codex"
 	"sessiond/internal/history/copilotcli"
+	"sessiond/internal/history/cursor"
 	"sessiond/internal/history/geminicli"
 	"sessiond/internal/history/goose"
+	"sessiond/internal/history/kimicode"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/opencode"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/history/qwencode"
 	own "sessiond/internal/history/sessiond"
+	"sessiond/internal/history/vscodecopilot"
 	"sessiond/internal/session"
 )
 
@@ -31,16 +35,21 @@ import (
 func (a *app) sources() []history.Source {
 	return []history.Source{
 		claudecode.New(a.getenv, a.now),
+		cline.New(a.getenv, a.now),
 		codex.New(a.getenv, a.now),
 		copilotcli.New(a.getenv, a.now),
+		cursor.New(a.getenv, a.now),
 		geminicli.New(a.getenv, a.now),
 		goose.New(a.getenv),
 		opencode.NewKilo(a.getenv, a.now),
 		pi.NewOmp(a.getenv),
+		kimicode.New(a.getenv, a.now),
 		openclaw.New(a.getenv),
 		opencode.New(a.getenv, a.now),
 		pi.New(a.getenv),
 		qwencode.New(a.getenv, a.now),
+		cline.NewRoo(a.getenv, a.now),
+		vscodecopilot.New(a.getenv, a.now),
 		&own.Source{AsCopy: a.asCopy},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/connect"
+	"sessiond/internal/history"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -90,6 +91,10 @@ func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Sess
 			return no("was deleted in goose")
 		}
 		id, _, _ = strings.Cut(id, "@")
+	case session.SourceCursor: // of its CLI alone
+		if history.Notes(sess, string(sess.Source)).String("store") != "agent" {
+			return no("is a conversation of Cursor's editor: open it there; only those of its CLI agent have a command")
+		}
 	case session.SourceOpenClaw: // continues what a key names now, wherever one is
 		if sess.Key == "" {
 			return no("has no known key, and openclaw resumes sessions by key")

@@ -120,13 +120,16 @@ func (r *Records) Wait(n int) { r.Read += n; r.Waiting += n }
 // KeepRaw counts n records as read and kept raw.
 func (r *Records) KeepRaw(n int) { r.Read += n; r.Raw += n }
 
-// purged moves the stored records to the skipped ones: their session was purged here.
-func (r *Records) purged() {
+// skipImported moves the stored records to the skipped ones, with a reason.
+func (r *Records) skipImported(reason string) {
 	n := r.Imported + r.Raw
 	r.Read -= n
 	r.Imported, r.Raw = 0, 0
-	r.Skip(SkipPurged, n)
+	r.Skip(reason, n)
 }
+
+// purged moves the stored records to the skipped ones: their session was purged here.
+func (r *Records) purged() { r.skipImported(SkipPurged) }
 
 // alreadyKnown moves n records, which the store had before, to the skipped ones.
 func (r *Records) alreadyKnown(n int) {

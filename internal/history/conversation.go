@@ -43,6 +43,7 @@ type Conversation struct {
 	given    bool // a batch was given
 	fresh    int  // entries that were new
 	misdated bool // a message with an impossible date was reported
+	moved    bool // its program moved the head since the reading before
 }
 
 // Entry is what one or some records of a source become.
@@ -534,7 +535,7 @@ func (c *Conversation) finish(cursor *Cursor) {
 	b := &c.batch
 	if c.Head != "" {
 		at, ok := c.Find(c.Head)
-		moved := c.in.part.Head != "" && c.in.part.Head != c.Head // in the program, since the last reading
+		moved := c.moved || c.in.part.Head != "" && c.in.part.Head != c.Head // in the program, since the last reading
 		if ok && (c.fresh > 0 || c.Here == nil || c.in.before != nil || moved) {
 			b.Head, b.HeadSession = &at.Key, at.Session
 		}

@@ -85,8 +85,7 @@ func EachEvent[T any, P eventOf[T]](in *Intake, begun session.Time, visit func(P
 		p, id := decodeEvent[T, P](l)
 		e, _, _, _ := p.Head()
 		if e.Wrong != "" || id == "" {
-			sum := sha256.Sum256(l.Bytes)
-			id = "line:" + hex.EncodeToString(sum[:16])
+			id = LineKey(l.Bytes)
 		}
 		hash := maphash.Bytes(seed, l.Bytes)
 		e.Key = id
@@ -105,6 +104,12 @@ func EachEvent[T any, P eventOf[T]](in *Intake, begun session.Time, visit func(P
 		e.Time = begun
 		visit(p)
 	})
+}
+
+// LineKey names a line that has no name of its own after its content.
+func LineKey(line []byte) string {
+	sum := sha256.Sum256(line)
+	return "line:" + hex.EncodeToString(sum[:16])
 }
 
 // Message begins the message of an event. rest has what neither columns nor parts hold.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,6 +169,10 @@ func (f *Finder) Tree(path string, patterns ...string) {
 	if !f.follows(path, real) || !f.once(real) {
 		return
 	}
+	f.Found = append(f.Found, treeOf(real, patterns))
+}
+
+func treeOf(real string, patterns []string) Found {
 	found := Found{Path: real}
 	for _, pattern := range patterns {
 		matches, _ := filepath.Glob(filepath.Join(real, pattern)) // the pattern is good
@@ -180,7 +185,19 @@ func (f *Finder) Tree(path string, patterns ...string) {
 			}
 		}
 	}
-	f.Found = append(f.Found, found)
+	return found
+}
+
+// Trees makes each folder with one of the files found since a number of them one found thing, as Tree does.
+func (f *Finder) Trees(since int, patterns ...string) {
+	files, seen := slices.Clone(f.Found[since:]), map[string]bool{}
+	f.Found = f.Found[:since]
+	for _, file := range files {
+		if folder := filepath.Dir(file.Path); !seen[folder] {
+			seen[folder] = true
+			f.Found = append(f.Found, treeOf(folder, patterns))
+		}
+	}
 }
 
 // Database takes one SQLite database with its log.
@@ -240,6 +257,39 @@ func DataHome(env func(string) string) string {
 		return data
 	}
 	return Expand("~/.local/share", env)
+}
+
+// UserFolders returns where editors of VS Code's family keep the data of a user, by the names of their folders as
+// Code: on Linux, macOS and Windows.
+func UserFolders(env func(string) string, names ...string) (folders []string) {
+	config := env("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(config) {
+		config = Expand("~/.config", env)
+	}
+	for _, base := range []string{config, Expand("~/Library/Application Support", env), env("APPDATA")} {
+		for _, name := range names {
+			if base != "" {
+				folders = append(folders, filepath.Join(base, name, "User"))
+			}
+		}
+	}
+	return folders
+}
+
+// FolderOfURI returns the path of a file: URI. A URI of another host stays as it is, and so does a path.
+func FolderOfURI(uri string) string {
+	rest, isFile := strings.CutPrefix(uri, "file://")
+	if !isFile {
+		return uri
+	}
+	path, err := url.PathUnescape(rest)
+	if err != nil {
+		return rest
+	}
+	if len(path) > 2 && path[0] == '/' && path[2] == ':' { // of Windows: /c:/src
+		return path[1:]
+	}
+	return path
 }
 
 // IsFolder reports whether path is a folder, also behind a link.

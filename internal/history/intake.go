@@ -298,6 +298,15 @@ func (in *Intake) ImportOnce(of *Conversation, n int) {
 	in.Import(n)
 }
 
+// ImportInto is ImportOnce for a session that is stored as here, nil if it is not, and not begun yet.
+func (in *Intake) ImportInto(here *session.Session, n int) {
+	if here != nil && in.before == nil {
+		in.Skip(SkipKnown, n)
+		return
+	}
+	in.Import(n)
+}
+
 // Wait leaves the n records from an offset on to a later reading: they are not finished, and
 // none of them was added. The thing is read again then, though it may not change.
 func (in *Intake) Wait(at int64, n int) {

@@ -133,3 +133,31 @@ func UnixMilli(raw []byte) (at session.Time, ok bool) {
 	}
 	return session.At(time.UnixMilli(int64(math.Round(ms)))), true
 }
+
+// TimeOf reads a time in any of the forms in which programs write one: RFC 3339, with a space or without a zone, or a
+// number of seconds or milliseconds since 1970. It is zero for anything else.
+func TimeOf(raw []byte) session.Time {
+	text, isText := jsonx.Text(raw)
+	if isText {
+		if at, ok := ParseTime(text); ok {
+			return at
+		}
+		for _, layout := range [...]string{"2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateTime} {
+			if at, err := time.Parse(layout, text); err == nil && at.Year() >= 1970 {
+				return session.At(at)
+			}
+		}
+	}
+	n, ok := Number(raw)
+	if !ok || n <= 0 {
+		return session.Time{}
+	}
+	const newestSeconds = 1e11 // the year 5138; as milliseconds it is 1973
+	if n < newestSeconds {
+		n *= 1000
+	}
+	if n > 253402300799999 {
+		return session.Time{}
+	}
+	return session.At(time.UnixMilli(int64(math.Round(n))))
+}

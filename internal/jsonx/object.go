@@ -159,6 +159,16 @@ func (o Object) Without(keys ...string) Object {
 	return slices.DeleteFunc(slices.Clone(o), func(m Member) bool { return !m.Odd() && slices.Contains(keys, m.Key) })
 }
 
+// Only returns the fields whose names are among keys.
+func (o Object) Only(keys ...string) (some Object) {
+	for i := range o {
+		if !o[i].Odd() && slices.Contains(keys, o[i].Key) {
+			some = append(some, o[i])
+		}
+	}
+	return some
+}
+
 // With returns the object with a field at its end, in place of one of that name.
 func (o Object) With(key string, value []byte) Object {
 	return append(o.Without(key), Member{Key: key, Value: value})

@@ -22,6 +22,16 @@ const (
 	SourceQwenCode   Source = "qwen-code"
 	SourceKilo       Source = "kilo"
 	SourceOmp        Source = "omp"
+	SourceCursor     Source = "cursor"
+	SourceCline      Source = "cline"
+	SourceRoo        Source = "roo-code"
+	SourceKimiCode   Source = "kimi-code"
+	SourceChatGPT    Source = "chatgpt"
+	SourceClaudeAI   Source = "claude-ai"
+	SourceGeneric    Source = "generic"
+	SourceContinue   Source = "continue"
+
+	SourceVSCodeCopilot Source = "vscode-copilot"
 )
 
 // ProgramInfo describes a program whose sessions are stored.
@@ -46,6 +56,11 @@ var Programs = []ProgramInfo{
 	{Name: SourceQwenCode, Title: "Qwen Code", Aliases: []string{"qwen"}, Resume: "qwen --resume"},
 	{Name: SourceKilo, Title: "Kilo Code", Aliases: []string{"kilocode", "kilo-code"}, Resume: "kilo --session"},
 	{Name: SourceOmp, Title: "Oh My Pi", Aliases: []string{"oh-my-pi"}, Resume: "omp --resume"},
+	{Name: SourceCursor, Title: "Cursor", Aliases: []string{"cursor-agent"}, Resume: "cursor-agent --resume"},
+	{Name: SourceCline, Title: "Cline", Resume: "cline --id"},
+	{Name: SourceRoo, Title: "Roo Code", Aliases: []string{"roo"}},
+	{Name: SourceKimiCode, Title: "Kimi Code", Aliases: []string{"kimi", "kimi-cli"}, Resume: "kimi --session"},
+	{Name: SourceVSCodeCopilot, Title: "VS Code Copilot Chat", Aliases: []string{"vscode", "copilot-chat"}},
 }
 
 // ProgramNamed returns the program of a name, a title or an alias, in any case.

@@ -18,6 +18,9 @@ func (c *collector) addShell(args *arguments, directory string) {
 			directory = folders.Join(directory, dir)
 		}
 	}
+	for _, script := range args.Commands {
+		c.addScript(script, directory)
+	}
 	switch args.Command.Kind() {
 	case jsontext.KindBeginArray:
 		var argv []string

@@ -52,9 +52,15 @@ type collector struct {
 
 // arguments are the arguments of a tool call that name files, in the spellings of all programs.
 type arguments struct {
-	Path         string         `json:"path"`          // pi, OpenClaw, Goose
-	FilePath     string         `json:"file_path"`     // Claude Code
-	CamelPath    string         `json:"filePath"`      // opencode
+	Path       string `json:"path"`        // pi, OpenClaw, Goose, Cursor's agent, Cline, Kimi Code
+	FilePath   string `json:"file_path"`   // Claude Code
+	CamelPath  string `json:"filePath"`    // opencode, VS Code
+	LowerPath  string `json:"filepath"`    // Continue
+	TargetFile string `json:"target_file"` // Cursor
+	Files      []struct {
+		Path string `json:"path"`
+	} `json:"files"` // Cline, read_files
+	Commands     []string       `json:"commands"`      // Cline, run_commands
 	NotebookPath string         `json:"notebook_path"` // Claude Code
 	Command      jsontext.Value `json:"command"`       // a shell's text or list; the verb of Goose's editor
 	Cmd          string         `json:"cmd"`           // Codex, exec_command
@@ -66,7 +72,7 @@ type arguments struct {
 }
 
 func (a *arguments) file() string {
-	return cmp.Or(a.FilePath, a.CamelPath, a.NotebookPath, a.Path)
+	return cmp.Or(a.FilePath, a.CamelPath, a.NotebookPath, a.Path, a.LowerPath, a.TargetFile)
 }
 
 // addCall adds the files of one tool call.
@@ -85,13 +91,18 @@ func (c *collector) addCall(tool, text, directory string) {
 		return
 	}
 	switch tool {
-	case "read", "read_file", "view", "view_image", "notebookread":
+	case "read", "read_file", "view", "view_image", "notebookread", "readfile", "read_files":
 		c.addFile(args.file(), directory, session.OpRead)
-	case "write", "write_file", "create_file":
+		for _, file := range args.Files {
+			c.addFile(file.Path, directory, session.OpRead)
+		}
+	case "write", "write_file", "create_file", "write_to_file", "writefile", "create_new_file":
 		c.addFile(args.file(), directory, session.OpWrite)
-	case "edit", "multiedit", "edit_file", "notebookedit", "str_replace":
+	case "edit", "multiedit", "edit_file", "notebookedit", "str_replace", "strreplace", "search_replace",
+		"replace_string_in_file", "insert_edit_into_file", "replacestring", "editor", "replace_in_file", "apply_diff",
+		"insert_content", "search_and_replace", "strreplacefile", "edit_existing_file", "single_find_and_replace":
 		c.addFile(args.file(), directory, session.OpEdit)
-	case "delete_file":
+	case "delete_file", "delete":
 		c.addFile(args.file(), directory, session.OpDelete)
 	case "text_editor", "str_replace_editor", "str_replace_based_edit_tool":
 		c.addFile(args.file(), directory, editorOp(args.Command))
@@ -111,17 +122,21 @@ func (c *collector) addCall(tool, text, directory string) {
 // shells are the tools that run a command line.
 var shells = map[string]bool{
 	"bash": true, "shell": true, "shell_command": true, "local_shell": true, "exec": true,
-	"exec_command": true,
+	"exec_command": true, "run_terminal_cmd": true, "run_terminal_command": true, "run_in_terminal": true,
+	"execute_command": true, "run_commands": true,
 }
 
-// toolName returns the name of a tool in lower case, without the prefix of Goose's extension or
-// of OpenAI's functions. Tools of other servers keep theirs: their files may be elsewhere.
+// toolName returns the name of a tool in lower case, without the prefix of Goose's extension, of OpenAI's functions,
+// of VS Code or of Continue, and without the number of Cursor's versions. Tools of other servers keep theirs: their
+// files may be elsewhere.
 func toolName(name string) string {
 	name = strings.ToLower(name)
-	if rest, ok := strings.CutPrefix(name, "developer__"); ok {
-		return rest
+	for _, prefix := range []string{"developer__", "functions.", "copilot_", "builtin_"} {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			return rest
+		}
 	}
-	return strings.TrimPrefix(name, "functions.")
+	return strings.TrimSuffix(name, "_v2") // of Cursor
 }
 
 // editorOp returns the operation of an editor's command; "" when it is unknown.
