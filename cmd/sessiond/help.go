@@ -22,7 +22,8 @@ const helpTemplate = `{{with .Example}}Examples:
 // fitHelp orders the help pages of a command and its subcommands, and wraps them to a width; 0: no wrapping.
 func fitHelp(root *cobra.Command, width int) {
 	root.SetHelpTemplate(helpTemplate)
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .HasExample}}\n\nExamples:\n{{.Example}}{{end}}", "", 1))
+	const examples = "{{if .HasExample}}\n\nExamples:\n{{.Example}}{{end}}"
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), examples, "", 1))
 	if width == 0 {
 		return
 	}

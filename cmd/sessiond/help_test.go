@@ -14,8 +14,8 @@ import (
 	"sessiond/internal/testkit"
 )
 
-// Every help page fits a terminal of 80 columns and begins with an example. On a narrower one prose and flags are broken
-// between words; examples, which are to be copied, stay whole.
+// Every help page fits a terminal of 80 columns and begins with an example. On a narrower one prose and flags are
+// broken between words; examples, which are to be copied, stay whole.
 func TestHelpFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{50, 80, 200} {
@@ -32,7 +32,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 				narrow := width < 80 // there, what is to be copied and lists stay whole
 				example := narrow && (strings.HasPrefix(line, "  sessiond ") || strings.HasPrefix(line, "  eval ") ||
 					strings.HasPrefix(line, "  source ") || strings.HasPrefix(line, "  SESSIOND_"))
-				list := narrow && cmd == whole && (strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "Use \""))
+				list := narrow && (cmd == whole && strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "Use \""))
 				if n := utf8.RuneCountInString(line); n > width && !example && !list {
 					t.Errorf("%s in %d columns: %d in %q", cmd.Name(), width, n, line)
 				}
