@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/connect"
+	"sessiond/internal/history"
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -49,7 +51,7 @@ func (a *app) connectCommand() *cobra.Command {
 					return err
 				}
 			}
-			programs, err := a.programs(args)
+			programs, err := a.programs(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -72,32 +74,66 @@ func (a *app) connectCommand() *cobra.Command {
 func (a *app) host() connect.Host { return connect.Host{System: a.system, Getenv: a.getenv} }
 
 // programs returns the named programs, or those found on this host.
-func (a *app) programs(names []string) ([]connect.Program, error) {
+func (a *app) programs(ctx context.Context, names []string) ([]connect.Program, error) {
 	if !filepath.IsAbs(a.getenv("HOME")) {
 		return nil, session.Errorf(session.Invalid, "HOME is not set: it says where the programs keep their configurations")
 	}
 	var known []string
-	var chosen []connect.Program
-	for _, p := range a.host().Programs() {
+	programs := a.host().Programs()
+	for _, p := range programs {
 		known = append(known, p.Name)
-		found := a.host().Found(p)
-		switch named := slices.Contains(names, p.Name); {
-		case named && !found:
-			return nil, session.Errorf(session.NotFound,
-				"%s is not on this host: %s does not exist, and PATH has no such program", p.Name, p.Folder)
-		case named, found && len(names) == 0:
-			chosen = append(chosen, p)
+	}
+	var chosen []connect.Program
+	if len(names) == 0 {
+		chosen = slices.DeleteFunc(programs, func(p connect.Program) bool { return !a.here(p) })
+		if len(chosen) == 0 {
+			return nil, session.Errorf(session.NotFound, "no agent program is on this host; known: %s",
+				strings.Join(known, ", "))
 		}
+		return chosen, nil
 	}
 	for _, name := range names {
-		if !slices.Contains(known, name) {
+		reads := false
+		if p, ok := session.ProgramNamed(name); ok { // by a title or an alias
+			name, reads = string(p.Name), true
+		}
+		at := slices.IndexFunc(programs, func(p connect.Program) bool { return p.Name == name })
+		switch {
+		case at < 0 && reads:
+			return nil, usagef("sessiond imports the histories of %s, but cannot connect it; known: %s", name,
+				strings.Join(known, ", "))
+		case at < 0:
 			return nil, usagef("unknown program %q; known: %s", name, strings.Join(known, ", "))
+		case !a.here(programs[at]) && !a.imported(ctx, name):
+			return nil, session.Errorf(session.NotFound, "%s is not on this host: %s does not exist, PATH has no such program, "+
+				"and no history of it was imported", name, programs[at].Folder)
+		}
+		if !slices.ContainsFunc(chosen, func(p connect.Program) bool { return p.Name == name }) {
+			chosen = append(chosen, programs[at])
 		}
 	}
-	if len(chosen) == 0 {
-		return nil, session.Errorf(session.NotFound, "no agent program is on this host; known: %s", strings.Join(known, ", "))
-	}
 	return chosen, nil
+}
+
+// here reports whether a program is on this host, or a history of it where the program keeps it: a program that was
+// started by npx has no more.
+func (a *app) here(p connect.Program) bool {
+	return a.host().Found(p) || slices.ContainsFunc(a.sources(), func(src history.Source) bool {
+		return string(src.Name()) == p.Name && slices.ContainsFunc(src.Places(), func(place string) bool {
+			_, err := os.Stat(place)
+			return err == nil
+		})
+	})
+}
+
+// imported reports whether the database has sessions of a program.
+func (a *app) imported(ctx context.Context, name string) (found bool) {
+	err := a.read(ctx, func(s *store.Store) error {
+		sources, err := s.Values(ctx, store.ColumnSource)
+		found = slices.ContainsFunc(sources, func(v store.Value) bool { return v.Text == name })
+		return err
+	})
+	return err == nil && found
 }
 
 // connection is a program with the changes that connect it.
@@ -131,7 +167,7 @@ func (a *app) connect(ctx context.Context, programs []connect.Program, f connect
 		}
 		return errors.Join(a.printJSON(map[string]any{"data": plan}), cmp.Or(err, failed))
 	}
-	a.printConnections(plan)
+	a.printConnections(plan, f.dryRun)
 	switch {
 	case changes == 0:
 		if failed == nil {
@@ -158,11 +194,12 @@ func (a *app) connect(ctx context.Context, programs []connect.Program, f connect
 func (a *app) planConnections(programs []connect.Program, wanted connect.Wanted,
 	remove bool,
 ) (plan []*connection, failed error) {
+	planner := a.host().Planner()
 	for _, p := range programs {
 		c := &connection{Program: p.Name}
 		state, err := p.State()
 		if err == nil {
-			c.changes, err = p.Plan(wanted, remove)
+			c.changes, err = planner.Plan(p, wanted, remove)
 		}
 		c.State = state.String()
 		if err != nil {
@@ -189,7 +226,11 @@ func (a *app) printWritten(plan []*connection, removed bool) {
 				verb = "deleted"
 			}
 			fmt.Fprintf(a.out, "%s: %s %s\n", c.Program, verb, inOneLine(change.Path))
-			written, hooked = true, hooked || change.Part == connect.Hooks
+			written, hooked = true, hooked || slices.Contains(change.Parts, connect.Hooks)
+			if change.Left {
+				fmt.Fprintf(a.out, "%s: %s has the entry of sessiond that was there before `sessiond connect`; the same command "+
+					"again removes it.\n", c.Program, inOneLine(change.Path))
+			}
 		}
 		if hooked && c.Program == "codex" && !removed {
 			fmt.Fprintln(a.out, "codex: it skips new and changed hooks until you trust them: type /hooks in Codex.")
@@ -222,45 +263,81 @@ func (a *app) writeConnections(plan []*connection) (failed error) {
 	return failed
 }
 
-// printConnections prints what is connected, and the changes as a diff. Secrets beside them are masked.
-func (a *app) printConnections(plan []*connection) {
+// printConnections prints what is connected and what would be, then the changes as a diff. Secrets beside them are
+// masked. With whole it also prints the texts of new files, which are sessiond's own.
+func (a *app) printConnections(plan []*connection, whole bool) {
 	var rows [][]string
+	var added, changed, removed int
 	for _, c := range plan {
-		note := transcript.Counted(len(c.changes), "file") + " to change"
-		if len(c.changes) == 0 {
-			note = ""
+		var parts []string
+		for _, change := range c.changes {
+			for _, part := range change.Parts {
+				if !slices.Contains(parts, string(part)) {
+					parts = append(parts, string(part))
+				}
+			}
+			switch {
+			case change.Old == nil:
+				added++
+			case change.New == nil:
+				removed++
+			default:
+				changed++
+			}
 		}
-		rows = append(rows, []string{c.Program, c.State, note})
+		rows = append(rows, []string{c.Program, c.State, strings.Join(parts, ", ")})
 	}
-	a.printTable([]column{{name: "program"}, {name: "now", least: 13, grow: true}, {name: "", keep: 1}}, rows)
-	shown := map[string]string{} // a new file's path by its text: each program gets the same skill
+	a.printTable([]column{{name: "program"}, {name: "now", least: 13, grow: true}, {name: "to change", keep: 1}}, rows)
+	if added+changed+removed == 0 {
+		return
+	}
+	var sums []string
+	for _, n := range []struct {
+		files int
+		what  string
+	}{{added, "new"}, {changed, "changed"}, {removed, "deleted"}} {
+		if n.files > 0 {
+			sums = append(sums, fmt.Sprintf("%d %s", n.files, n.what))
+		}
+	}
+	files := "files"
+	if added+changed+removed == 1 {
+		files = "file"
+	}
+	fmt.Fprintf(a.out, "\n%s %s:\n", strings.Join(sums, ", "), files)
 	for _, c := range plan {
 		for _, change := range c.changes {
-			if first, again := shown[string(change.New)]; again && change.Old == nil {
-				fmt.Fprintf(a.out, "\n+++ %s\nthe same text as %s\n", inOneLine(change.Path), inOneLine(first))
-				continue
-			} else if change.Old == nil {
-				shown[string(change.New)] = change.Path
-			}
-			oldName, newName := inOneLine(change.Path), inOneLine(change.Path)
-			if change.Old == nil {
-				oldName = os.DevNull
-			}
-			if change.New == nil {
-				newName = os.DevNull
-			}
-			said, _ := redact.Mask(string(diff.Diff(oldName, change.Old, newName, change.New)))
-			_, said, _ = strings.Cut(said, "\n") // `diff OLD NEW`
-			_, _ = io.WriteString(a.out, "\n"+said)
+			a.printChange(change, whole)
 		}
 	}
+}
+
+// printChange prints a change of a file as a diff, or its name alone if it is new and its text is not asked for.
+func (a *app) printChange(c connect.Change, whole bool) {
+	oldName, newName := inOneLine(c.Path), inOneLine(c.Path)
+	switch {
+	case c.Old == nil && !whole:
+		fmt.Fprintf(a.out, "+++ %s (new, %s; --dry-run shows it)\n", newName,
+			transcript.Counted(bytes.Count(c.New, []byte("\n")), "line"))
+		return
+	case c.New == nil && !whole:
+		fmt.Fprintf(a.out, "--- %s (deleted)\n", oldName)
+		return
+	case c.Old == nil:
+		oldName = os.DevNull
+	case c.New == nil:
+		newName = os.DevNull
+	}
+	said, _ := redact.Mask(string(diff.Diff(oldName, c.Old, newName, c.New)))
+	_, said, _ = strings.Cut(said, "\n") // `diff OLD NEW`
+	_, _ = io.WriteString(a.out, "\n"+said)
 }
 
 // connectionChecks are doctor's lines about the programs on this host. None of them fails the check.
 func (a *app) connectionChecks() []store.Check {
 	var checks []store.Check
 	for _, p := range a.host().Programs() {
-		if !a.host().Found(p) {
+		if !a.here(p) {
 			continue
 		}
 		c := store.Check{Name: p.Name, OK: true}

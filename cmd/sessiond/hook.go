@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/config"
+	"sessiond/internal/connect"
 	"sessiond/internal/engine"
 	"sessiond/internal/history"
 	"sessiond/internal/memory"
@@ -65,12 +66,15 @@ func (e *hookEvent) edited() string {
 	return ""
 }
 
-// hookAnswer is what a hook adds to the context.
+// hookAnswer is what a hook adds to the context: beside the event's name, for Copilot CLI at the top.
 type hookAnswer struct {
-	Output struct {
-		Event string `json:"hookEventName"`
-		Text  string `json:"additionalContext"`
-	} `json:"hookSpecificOutput"`
+	Text   string          `json:"additionalContext,omitempty"`
+	Output *hookOfOneEvent `json:"hookSpecificOutput,omitempty"`
+}
+
+type hookOfOneEvent struct {
+	Event string `json:"hookEventName"`
+	Text  string `json:"additionalContext"`
 }
 
 func (a *app) hookCommand() *cobra.Command {
@@ -128,6 +132,8 @@ func (a *app) hook(ctx context.Context, args []string) error {
 	if !filepath.IsAbs(e.Directory) {
 		e.Directory = a.dir
 	}
+	named := e.Event
+	e.Event, e.Prompt = connect.EventOf(args[0], named), session.WithoutEcho(e.Prompt)
 	text, err := await(ctx, func() (string, error) { return a.answerHook(ctx, src, &e) })
 	if err != nil {
 		return err
@@ -136,8 +142,10 @@ func (a *app) hook(ctx context.Context, args []string) error {
 	if text == "" {
 		return nil
 	}
-	var out hookAnswer
-	out.Output.Event, out.Output.Text = e.Event, text
+	out := hookAnswer{Output: &hookOfOneEvent{named, text}}
+	if src.Name() == session.SourceCopilotCLI {
+		out = hookAnswer{Text: text}
+	}
 	b, err := json.Marshal(out)
 	if err == nil {
 		_, err = a.out.Write(append(b, '\n'))
@@ -154,7 +162,7 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 		switch e.Source {
 		case "compact":
 			a.importForHook(ctx, src, e.Transcript)
-		case "startup", "":
+		case "startup", "new", "":
 		default:
 			return "", nil
 		}

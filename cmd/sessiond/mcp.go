@@ -13,13 +13,17 @@ import (
 )
 
 func (a *app) mcpCommand() *cobra.Command {
-	return &cobra.Command{
+	var prefix string
+	cmd := &cobra.Command{
 		Use: "mcp", Short: "Serve the sessions to a model, by the Model Context Protocol",
 		Long: "Lets a model search and read the stored sessions: an agent program starts this command and speaks\n" +
 			"MCP with it on standard input and output. It needs no daemon, only reads, and masks secrets.\n" +
 			"`sessiond connect` adds it to the agent programs on this host. The daemon serves the same at /mcp.",
 		Example: "  sessiond connect claude-code",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if prefix != "" && !plainID.MatchString(prefix) {
+				return usagef("--prefix %q: a tool's name has letters, digits, _ and -", prefix)
+			}
 			cfg, err := a.load(nil)
 			if err != nil {
 				return err
@@ -28,10 +32,13 @@ func (a *app) mcpCommand() *cobra.Command {
 			in := a.mcpConfig(cfg, a.log(zerolog.WarnLevel))
 			in.Folder, in.Open = a.dir, shared.open
 			in.Own = a.getenv("CLAUDE_CODE_SESSION_ID") // Claude Code tells its servers
-			in.Answered = a.noteClient
+			in.Answered, in.Prefix = a.noteClient, prefix
 			return mcp.New(in).ServeStdio(cmd.Context(), a.in, raw(a.out))
 		},
 	}
+	cmd.Flags().StringVar(&prefix, "prefix", "",
+		"begin the tools' names with `TEXT`, for programs that show them without the server's name")
+	return cmd
 }
 
 func (a *app) mcpConfig(cfg *config.Config, log zerolog.Logger) mcp.Config {

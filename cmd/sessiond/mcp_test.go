@@ -36,8 +36,8 @@ func TestMCPServesAClientWithoutTheDaemon(t *testing.T) {
 	}
 	serve := func() mcp.Transport { return &mcp.CommandTransport{Command: started("mcp")} }
 	in := map[string]any{"query": "needle"}
-	if text, failed := searches(t, serve(), in); !failed ||
-		!strings.Contains(text, "does not exist yet: `sessiond import`") {
+	if text, failed := searches(t, serve(), in); failed ||
+		!strings.Contains(text, "No session is stored yet. `sessiond import`") {
 		t.Errorf("without a database: %t %s", failed, text)
 	}
 	if out, err := started("append", "--new", "user", "a needle").CombinedOutput(); err != nil {

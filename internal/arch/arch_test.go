@@ -51,6 +51,7 @@ var besides = [][2]string{
 	{"internal/web/", "internal/web/problem"},                   // and how each says what failed
 	{"internal/web/", "internal/web/answers"},                   // and what memory their answers may need
 	{"internal/web/pages", "internal/web/guard"},                // the page that logs in
+	{"tools/real", "tools/real/scripted"},                       // the model that the programs ask
 }
 
 // never are imports that the floors would allow.

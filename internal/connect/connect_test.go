@@ -3,6 +3,8 @@ package connect
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,10 +75,10 @@ var forms = map[string]form{
 	"opencode.jsonc": jsonServer{[]string{"mcp", serverName}, func(b string) any {
 		return map[string]any{"command": []string{b, "mcp"}}
 	}},
-	"settings.json": jsonHooks{"claude-code"},
+	"settings.json": claudeHooks("claude-code"),
 	"config.toml":   tomlServer{},
 	"config.yaml":   yamlExtension{},
-	"SKILL.md":      whole{opencodeText},
+	"SKILL.md":      whole{opencodeText, "opencode"},
 }
 
 // For each kind of file: connect twice is connect once, a removal gives back the same bytes, and without the
@@ -89,23 +91,27 @@ func TestRemovalGivesBackTheSameBytes(t *testing.T) {
 			if text == "" {
 				old = nil
 			}
-			added, err := f.add(old, all)
+			file := configFile{forms: []form{f}, text: old}
+			connected, err := file.edit(file.forms, all, false)
 			if err != nil {
 				t.Errorf("%s: %v in\n%s", name, err, text)
 				continue
 			}
-			have, found, err := f.find(added)
-			if err != nil || !found || name != "SKILL.md" && have.Binary != binary {
-				t.Errorf("%s: found %v %v %v in\n%s", name, have, found, err, added)
+			added := connected.text
+			file = configFile{forms: file.forms, text: added, backup: old}
+			found := testkit.Must(file.found(added))(t)
+			if have, ours := found[f.place()]; !ours || have.Binary != binary {
+				t.Errorf("%s: found %v in\n%s", name, found, added)
 			}
-			if again := testkit.Must(f.add(added, all))(t); !bytes.Equal(again, added) {
-				t.Errorf("%s: connected twice is\n%s", name, diff.Diff("once", added, "twice", again))
+			if again := testkit.Must(file.edit(file.forms, all, false))(t); !bytes.Equal(again.text, added) {
+				t.Errorf("%s: connected twice is\n%s", name, diff.Diff("once", added, "twice", again.text))
 			}
-			if back := testkit.Must(removed(f, added, old))(t); !bytes.Equal(back, old) || (back == nil) != (old == nil) {
+			back := testkit.Must(file.edit(file.forms, Wanted{}, true))(t).text
+			if !bytes.Equal(back, old) || (back == nil) != (old == nil) {
 				t.Errorf("%s: removed is\n%s", name, diff.Diff("before", old, "after", back))
 			}
-			cut := testkit.Must(f.cut(added))(t)
-			if _, found, _ := f.find(cut); found {
+			cut := testkit.Must(file.without(added, file.forms))(t)
+			if found := testkit.Must(file.found(cut))(t); len(found) > 0 {
 				t.Errorf("%s: still found in\n%s", name, cut)
 			}
 			// Every line of others is still there, but for space, braces and lists that were empty.
@@ -119,11 +125,10 @@ func TestRemovalGivesBackTheSameBytes(t *testing.T) {
 			// The place of sessiond changes, and the text says only that.
 			moved := all
 			moved.Binary = "/usr/bin/sessiond"
-			if again := testkit.Must(f.add(added, moved))(t); name != "SKILL.md" {
-				if have, _, err := f.find(again); err != nil || have.Binary != moved.Binary ||
-					bytes.Contains(again, []byte("my tools")) {
-					t.Errorf("%s: moved, but %v %v\n%s", name, have, err, again)
-				}
+			again := testkit.Must(file.edit(file.forms, moved, false))(t).text
+			if have := testkit.Must(file.found(again))(t)[f.place()]; have.Binary != moved.Binary ||
+				bytes.Contains(again, []byte("my tools")) {
+				t.Errorf("%s: moved, but %v\n%s", name, have, again)
 			}
 		}
 	}
@@ -267,7 +272,8 @@ func TestRemovalKeepsLaterChanges(t *testing.T) {
 		}
 		added := testkit.Must(forms[name].add([]byte(old), all))(t)
 		changed := bytes.Replace(added, []byte(change[0]), []byte(change[1]), 1)
-		got := testkit.Must(removed(forms[name], changed, []byte(old)))(t)
+		file := configFile{forms: []form{forms[name]}, text: changed, backup: []byte(old)}
+		got := testkit.Must(file.edit(file.forms, Wanted{}, true))(t).text
 		if string(got) != want {
 			t.Errorf("%s:\n%s", name, diff.Diff("want", []byte(want), "got", got))
 		}
@@ -313,19 +319,23 @@ func TestAnyJSONSurvives(t *testing.T) {
 		text += "}"
 		for _, name := range []string{".claude.json", "settings.json"} {
 			f := forms[name]
-			added, err := f.add([]byte(text), all)
+			file := configFile{forms: []form{f}, text: []byte(text)}
+			connected, err := file.edit(file.forms, all, false)
 			if err != nil {
 				t.Fatalf("%s: %v in\n%s", name, err, text)
 			}
-			if again, err := f.add(added, all); err != nil || !bytes.Equal(again, added) {
-				t.Fatalf("%s: %v, twice\n%s", name, err, again)
+			added := connected.text
+			file.text = added
+			if again, err := file.edit(file.forms, all, false); err != nil || !bytes.Equal(again.text, added) {
+				t.Fatalf("%s: %v, twice\n%s", name, err, again.text)
 			}
-			cut, err := f.cut(added)
+			cut, err := file.without(added, file.forms)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if back, err := removed(f, added, []byte(text)); err != nil || string(back) != text {
-				t.Fatalf("%s: %v, removed\n%s", name, err, back)
+			file.backup = []byte(text)
+			if back, err := file.edit(file.forms, Wanted{}, true); err != nil || string(back.text) != text {
+				t.Fatalf("%s: %v, removed\n%s", name, err, back.text)
 			}
 			if got, want := values(t, cut), values(t, []byte(text)); got != want {
 				t.Fatalf("%s: %s, want %s\nfrom\n%s\nadded\n%s", name, got, want, text, added)
@@ -350,7 +360,7 @@ func values(t *rapid.T, text []byte) string {
 
 // Codex' own hashes of these hooks, as `hooks/list` of its app-server says.
 func TestUntrustedHooksOfCodex(t *testing.T) {
-	f := jsonHooks{"codex"}
+	f := claudeHooks("codex")
 	hooks := testkit.Must(f.add(nil, Wanted{
 		"/opt/x/sessiond",
 		[]string{atCompact, "PreCompact", "SessionEnd", beforeEdits},
@@ -458,15 +468,20 @@ func TestEveryProgramIsAsBefore(t *testing.T) {
 		".config/opencode/opencode.jsonc": before["opencode.jsonc"][1], ".pi/agent/settings.json": "{}",
 		".config/goose/config.yaml": before["config.yaml"][4],
 		".gemini/settings.json":     "{\n  // dark\n  \"theme\": \"x\"\n}\n", ".cursor/mcp.json": "{\"mcpServers\": {}}",
-		".openclaw/openclaw.json": "{\n  \"gateway\": {\"port\": 1},\n}\n",
+		".openclaw/openclaw.json": "{\n  \"gateway\": {\"port\": 1},\n}\n", ".qwen/settings.json": "{}",
+		".config/kilo/kilo.json": "{}", ".copilot/mcp-config.json": "{}", ".kimi-code/mcp.json": "{}",
+		".config/zed/settings.json":                    "{}",
+		".cline/data/settings/cline_mcp_settings.json": "{}", ".continue/config.yaml": "", ".config/Code/User/mcp.json": "{}",
 	}
 	dir, host := home(t, files)
+	was := tree(t, dir)
 	plan := func(remove bool) (changes []Change) {
+		planner := host.Planner()
 		for _, p := range host.Programs() {
 			if !host.Found(p) {
 				t.Errorf("%s is not found", p.Name)
 			}
-			changes = append(changes, testkit.Must(p.Plan(all, remove))(t)...)
+			changes = append(changes, testkit.Must(planner.Plan(p, all, remove))(t)...)
 		}
 		return changes
 	}
@@ -478,7 +493,8 @@ func TestEveryProgramIsAsBefore(t *testing.T) {
 	}
 	for _, p := range host.Programs() {
 		state := testkit.Must(p.State())(t)
-		if len(state.Parts) != len(p.Files) || strings.Contains(state.String(), "not connected") {
+		if slices.ContainsFunc(p.Files, func(f File) bool { return !state.Parts[f.Part] }) ||
+			strings.Contains(state.String(), "not connected") {
 			t.Errorf("%s is %s", p.Name, state)
 		}
 		if want := p.Name == "codex"; want != strings.HasSuffix(state.String(), "hooks pending trust") {
@@ -489,36 +505,187 @@ func TestEveryProgramIsAsBefore(t *testing.T) {
 		t.Errorf("a second connect has %d changes", n)
 	}
 	for name, text := range files {
-		if name != ".pi/agent/settings.json" && string(testkit.Must(os.ReadFile(filepath.Join(dir,
-			name+BackupSuffix)))(t)) != text {
+		if name == ".pi/agent/settings.json" || name == ".continue/config.yaml" { // which connect leaves as they are
+			continue
+		}
+		if kept := testkit.Must(os.ReadFile(filepath.Join(dir, name+BackupSuffix)))(t); string(kept) != text {
 			t.Errorf("%s: the backup differs", name)
 		}
 	}
 	for _, c := range plan(true) {
 		testkit.Check(t, c.Write())
 	}
-	left := map[string]string{}
+	testkit.Equal(t, was, tree(t, dir))
+}
+
+// tree describes what a folder has: texts and modes, links, folders.
+func tree(t *testing.T, dir string) map[string]string {
+	all := map[string]string{}
 	testkit.Check(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			name := testkit.Must(filepath.Rel(dir, path))(t)
-			left[name] = string(testkit.Must(os.ReadFile(path))(t))
+		if err != nil {
+			return err
 		}
-		return err
+		what := e.Type().String()
+		switch {
+		case e.Type()&os.ModeSymlink != 0:
+			what = "-> " + testkit.Must(os.Readlink(path))(t)
+		case e.Type().IsRegular():
+			what = testkit.Must(e.Info())(t).Mode().String() + "\n" + string(testkit.Must(os.ReadFile(path))(t))
+		}
+		all[testkit.Must(filepath.Rel(dir, path))(t)] = what
+		return nil
 	}))
-	for name, text := range left {
-		if files[name] != text {
-			t.Errorf("left behind or changed: %s\n%s", name, text)
+	return all
+}
+
+// connectAndRemove runs steps as `sessiond connect` does: PROGRAM connects, -PROGRAM removes, PROGRAM+EVENT adds a
+// hook, and "all" is every program that is here. BINARY: changes the path of sessiond.
+func connectAndRemove(t *testing.T, host Host, steps string) (failed error) {
+	t.Helper()
+	w := Wanted{Binary: binary}
+	for step := range strings.FieldsSeq(steps) {
+		if moved, is := strings.CutSuffix(step, ":"); is {
+			w.Binary = moved
+			continue
+		}
+		name, remove := strings.CutPrefix(step, "-")
+		name, event, more := strings.Cut(name, "+")
+		if w.Events = Events(false, false, false); more {
+			w.Events = append(w.Events, event)
+		}
+		planner := host.Planner()
+		var changes []Change
+		for _, p := range host.Programs() {
+			if p.Name != name && (name != "all" || !host.Found(p)) {
+				continue
+			}
+			some, err := planner.Plan(p, w, remove)
+			failed = errors.Join(failed, err)
+			changes = append(changes, some...)
+		}
+		for _, c := range changes {
+			failed = errors.Join(failed, c.Write())
 		}
 	}
-	if len(left) != len(files) {
-		t.Errorf("%d files are left, want %d", len(left), len(files))
+	return failed
+}
+
+// Whatever files programs have and whatever is connected when: the removal gives back the same folder.
+func TestRemovalGivesBackTheSameFolder(t *testing.T) {
+	const once, twice = "all -all", "all+" + forPrompts + " /opt/new/sessiond: all+" + atStart + " all -all"
+	for _, c := range []struct {
+		name  string
+		steps string
+		files map[string]string
+		links map[string]string
+	}{
+		{"nothing but the folders", once, map[string]string{".claude/x": "", ".gemini/x": "", ".codex/x": ""}, nil},
+		{"flags and places at different times", twice, map[string]string{
+			".claude/settings.json": "{}", ".claude.json": "", ".gemini/settings.json": "{\"a\": 1}",
+			".codex/config.toml":  "a = 1",
+			".qwen/settings.json": "\n\n", ".copilot/mcp-config.json": "{}\n",
+		}, nil},
+		{"comments and trailing commas", twice, map[string]string{
+			".config/opencode/opencode.jsonc": "// mine\n{ /* none */ }\n", ".config/kilo/kilo.json": "{\"mcp\": {\"a\": {},},}",
+			".config/zed/settings.json":     "// Zed\n{\n  \"theme\": \"x\", // dark\n\n  // end\n}\n",
+			".config/Code/User/mcp.json":    "{\n\t\"servers\": {\n\t\t// none\n\t},\n\t\"inputs\": [],\n}",
+			".gemini/settings.json":         "{\n  \"hooks\": {\n    // none\n    \"BeforeAgent\": [],\n  },\n}\n",
+			".config/goose/config.yaml":     "# mine\nextensions: # none\n",
+			".cline/data/settings/x":        "",
+			".codex/config.toml":            "# mine\n[mcp_servers] # none\n",
+			".openclaw/openclaw.json":       "{\"agents\": {},}",
+			".continue/config.yaml":         "name: mine\n",
+			".kimi-code/config.toml":        "",
+			".cursor/mcp.json":              "{\"mcpServers\":{}}",
+			".pi/agent/mcp.json":            "{\"mcpServers\":{\"x\":{\"command\":\"y\"}}}",
+			".claude/.config.json":          "{\"mcpServers\":{}}",
+			".config/opencode/plugins/a.js": "export default {}",
+		}, nil},
+		{"byte order marks and CRLF", twice, map[string]string{
+			".claude/settings.json": "\ufeff{\r\n  \"model\": \"opus\"\r\n}\r\n", ".claude.json": "\ufeff{}",
+			".codex/config.toml": "\ufeffmodel = \"x\"\r\n\r\n[a]\r\nb = 1\r\n", ".codex/hooks.json": "{\r\n}",
+			".config/goose/config.yaml": "\ufeffa: 1\r\nextensions:\r\n  b:\r\n    enabled: true\r\n",
+			".gemini/settings.json":     "{\r\n\t\"a\": 1,\r\n\t\"b\": 2\r\n}",
+		}, nil},
+		{"mixed line ends", twice, map[string]string{
+			".claude/settings.json": "{\r\n  \"model\": \"opus\"\n}\r\n", ".codex/config.toml": "a = 1\r\nb = 2\n",
+			".config/goose/config.yaml": "a: 1\r\nextensions:\n  b:\r\n    enabled: true\n",
+		}, nil},
+		{"settings of a newer version", twice, map[string]string{
+			".gemini/settings.json": `{"$version": 9, "hooks": {"NewEvent": [{"new": true}], "SessionStart": [{"match": 1}]}, "mcpServers": {"a": {"new": 1}}}`,
+			".claude/settings.json": `{"hooks": {"PreCompact": [{"hooks": [{"type": "agent", "prompt": "x"}]}, {"new": []}]}}`,
+			".codex/config.toml":    "version = 9\n[mcp_servers.a]\nnew = { b = [1, 2] }\n[[new]]\nc = 1\n",
+		}, nil},
+		{"links to files and folders", twice, map[string]string{
+			"dots/claude.json": "{}", "dots/claude/settings.json": "{}", "dots/skills/mine/SKILL.md": "mine", ".codex/x": "",
+			"dots/config.toml": "a = 1\n",
+		}, map[string]string{
+			".claude.json": "dots/claude.json", ".claude": "dots/claude", "dots/claude/skills": "../skills",
+			".codex/config.toml": "../dots/config.toml", ".codex/skills": "../dots/skills",
+		}},
+		{"one file of two programs", twice, map[string]string{
+			".gemini/settings.json": "{\"a\": 1}", ".qwen/x": "",
+		}, map[string]string{".qwen/settings.json": "../.gemini/settings.json", ".qwen/skills": "../.gemini"}},
+		{"one by one in one file", "qwen-code gemini-cli -gemini-cli gemini-cli -qwen-code -gemini-cli", map[string]string{
+			".gemini/settings.json": "{\"a\": 1}\n", ".qwen/x": "",
+		}, map[string]string{".qwen/settings.json": "../.gemini/settings.json"}},
+		{"an entry that was there before", once, map[string]string{
+			".claude.json": `{"mcpServers": {"sessiond": {"command": "sessiond", "args": ["mcp"], "env": {"X": "1"}}}}`,
+			".claude/x":    "",
+		}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, host := home(t, c.files)
+			for link, to := range c.links {
+				testkit.Check(t, os.Symlink(to, filepath.Join(dir, link)))
+			}
+			was := tree(t, dir)
+			if err := connectAndRemove(t, host, strings.Split(c.steps, " -")[0]); err != nil {
+				t.Fatal(err)
+			}
+			if now := tree(t, dir); maps.Equal(was, now) {
+				t.Error("nothing was connected")
+			}
+			if err := connectAndRemove(t, host, c.steps); err != nil {
+				t.Fatal(err)
+			}
+			testkit.Equal(t, was, tree(t, dir))
+		})
+	}
+}
+
+// A file that cannot be read as it should stops its program, and changes nothing of it; the others are connected.
+func TestBrokenFileStopsItsProgramAlone(t *testing.T) {
+	for _, c := range []struct{ name, file, text, want string }{
+		{"half written", ".gemini/settings.json", "{\n  \"mcpServers\": {\n    \"a", "line 3"},
+		{"UTF-16", ".gemini/settings.json", "\xff\xfe{\x00}\x00", "UTF-16; save it as UTF-8"},
+		{"another kind", ".gemini/settings.json", `{"mcpServers": []}`, "line 1: mcpServers is not an object"},
+		{"hooks of another kind", ".gemini/settings.json", `{"hooks": {"BeforeAgent": {}}}`, "hooks.BeforeAgent is not a list"},
+		{"a plug-in of another", ".config/kilo/plugin/sessiond.js", "mine", "not sessiond's"},
+		{"half a table", ".codex/config.toml", "[mcp_servers.a\n", "line 1"},
+		{"half a list", ".config/goose/config.yaml", "extensions: {a: [", "line 1"},
+		{"a name twice", ".gemini/settings.json", `{"mcpServers": {}, "mcpServers": {"a": {}}}`, "mcpServers stands twice"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, host := home(t, map[string]string{c.file: c.text, ".cursor/x": ""})
+			was := tree(t, dir)
+			err := connectAndRemove(t, host, "all+"+forPrompts)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.file) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+			if !exists(filepath.Join(dir, ".cursor/mcp.json")) {
+				t.Error("Cursor is not connected")
+			}
+			_ = connectAndRemove(t, host, "-all")
+			testkit.Equal(t, was, tree(t, dir))
+		})
 	}
 }
 
 func TestStateNamesAMissingSessiond(t *testing.T) {
 	dir, host := home(t, map[string]string{".claude/settings.json": "{}", "bin/sessiond": ""})
 	p, at := program(t, host, "claude-code"), filepath.Join(dir, "bin/sessiond")
-	for _, c := range testkit.Must(p.Plan(Wanted{Binary: at, Events: events}, false))(t) {
+	for _, c := range testkit.Must(host.Planner().Plan(p, Wanted{Binary: at, Events: events}, false))(t) {
 		testkit.Check(t, c.Write())
 	}
 	if state := testkit.Must(p.State())(t); state.Gone != "" {
@@ -534,14 +701,15 @@ func TestBackupIsKeptWhileConnected(t *testing.T) {
 	dir, host := home(t, map[string]string{".claude/settings.json": "{}"})
 	p := program(t, host, "claude-code")
 	for _, w := range []Wanted{{binary, Events(false, false, false)}, {binary, events}, {"/elsewhere/sessiond", nil}} {
-		for _, c := range testkit.Must(p.Plan(w, false))(t) {
+		for _, c := range testkit.Must(host.Planner().Plan(p, w, false))(t) {
 			testkit.Check(t, c.Write())
 		}
 	}
 	if got := testkit.Must(os.ReadFile(filepath.Join(dir, ".claude/settings.json"+BackupSuffix)))(t); string(got) != "{}" {
 		t.Errorf("the backup is %s", got)
 	}
-	have, _, _ := jsonHooks{"claude-code"}.find(testkit.Must(os.ReadFile(filepath.Join(dir, ".claude/settings.json")))(t))
+	text := testkit.Must(os.ReadFile(filepath.Join(dir, ".claude/settings.json")))(t)
+	have, _, _ := claudeHooks("claude-code").find(text)
 	if len(have.Events) != len(events) || have.Binary != "/elsewhere/sessiond" {
 		t.Errorf("a later connect without the flags took hooks away: %v", have)
 	}
@@ -552,7 +720,7 @@ func TestWriteLeavesTheRest(t *testing.T) {
 	dir, host := home(t, map[string]string{"dots/claude.json": "{}", ".claude/settings.json": "{}"})
 	testkit.Check(t, os.Symlink("dots/claude.json", filepath.Join(dir, ".claude.json")))
 	p := program(t, host, "claude-code")
-	changes := testkit.Must(p.Plan(all, false))(t)
+	changes := testkit.Must(host.Planner().Plan(p, all, false))(t)
 	testkit.Check(t, changes[0].Write())
 	link := testkit.Must(os.Lstat(filepath.Join(dir, ".claude.json")))(t)
 	target := testkit.Must(os.Stat(filepath.Join(dir, "dots/claude.json")))(t)
@@ -574,7 +742,7 @@ func TestWriteLeavesTheRest(t *testing.T) {
 	}
 	testkit.Check(t, os.Remove(settings))
 	testkit.Check(t, os.Symlink("nothing", settings))
-	if _, err := p.Plan(all, false); err == nil || !strings.Contains(err.Error(), "link to nothing") {
+	if _, err := host.Planner().Plan(p, all, false); err == nil || !strings.Contains(err.Error(), "link to nothing") {
 		t.Errorf("a link to nothing: %v", err)
 	}
 	unlock := testkit.Must(host.Lock())(t)
@@ -588,11 +756,16 @@ func TestEnvironmentMovesFolders(t *testing.T) {
 	env := map[string]string{
 		"HOME": "/home/ana", "XDG_CONFIG_HOME": "/x", "CLAUDE_CONFIG_DIR": "/cc", "CODEX_HOME": "~/co",
 		"PI_CODING_AGENT_DIR": "/pi", "GOOSE_PATH_ROOT": "/g",
-		"GEMINI_CLI_HOME": "/ge", "OPENCLAW_CONFIG_PATH": "/oc/my.json",
+		"GEMINI_CLI_HOME": "/ge", "OPENCLAW_CONFIG_PATH": "/oc/my.json", "COPILOT_HOME": "/cp",
+		"CLINE_MCP_SETTINGS_PATH": "/cl/cline_mcp_settings.json",
 	}
 	want := map[string]string{
 		"claude-code": "/cc/.claude.json", "codex": "/home/ana/co/config.toml", "opencode": "/x/opencode/opencode.json",
 		"pi": "/pi/mcp.json", "goose": "/g/config/config.yaml",
+		"kilo": "/x/kilo/kilo.json", "qwen-code": "/home/ana/.qwen/settings.json", "copilot-cli": "/cp/mcp-config.json",
+		"kimi-code": "/home/ana/.kimi-code/mcp.json", "cline": "/cl/cline_mcp_settings.json",
+		"continue": "/home/ana/.continue/mcpServers/sessiond.yaml", "vscode-copilot": "/x/Code/User/mcp.json",
+		"zed":        "/x/zed/settings.json",
 		"gemini-cli": "/ge/.gemini/settings.json", "cursor": "/home/ana/.cursor/mcp.json", "openclaw": "/oc/my.json",
 	}
 	for _, p := range (Host{Getenv: func(name string) string { return env[name] }}).Programs() {

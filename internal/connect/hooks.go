@@ -12,9 +12,51 @@ import (
 )
 
 // jsonHooks are hooks in the form of Claude Code: hooks.EVENT is a list of groups, each with a matcher and a list
-// of commands. Codex has the same form. All events run the same command, because its input names the event and Codex
-// trusts a command by its text.
-type jsonHooks struct{ program string }
+// of commands. All events run the same command, because its input names the event and Codex trusts a command by its
+// text.
+type jsonHooks struct {
+	program string
+	names   map[string]string // the program's events, by Claude Code's; "": it has none. nil: all are the same
+	second  int               // of a timeout
+}
+
+func hooks(file string, f jsonHooks) File { return File{Hooks, file, f} }
+
+// claudeHooks are the hooks of Claude Code and Codex.
+func claudeHooks(program string) jsonHooks { return jsonHooks{program: program, second: 1} }
+
+// geminiHooks: Gemini CLI has no event after a compaction, and adds nothing to the context before an edit.
+var geminiHooks = jsonHooks{program: "gemini-cli", second: 1000, names: map[string]string{
+	"PreCompact": "PreCompress", "SessionEnd": "SessionEnd", atStart: atStart, forPrompts: "BeforeAgent",
+}}
+
+// qwenHooks: no event follows a compaction but the start of the session.
+var qwenHooks = jsonHooks{program: "qwen-code", second: 1000, names: map[string]string{
+	atCompact: atCompact, "PreCompact": "PreCompact", "SessionEnd": "SessionEnd", atStart: atStart,
+	forPrompts: forPrompts,
+}}
+
+// copilotHooks are in a file of their own. Copilot CLI names the event in a hook's input only if it is written as here.
+// It fires no event after a compaction.
+var copilotHooks = jsonHooks{program: "copilot-cli", second: 1, names: map[string]string{
+	"PreCompact": "PreCompact", "SessionEnd": "SessionEnd", atStart: "SessionStart", forPrompts: forPrompts,
+}}
+
+// EventOf returns Claude Code's name of a program's event.
+func EventOf(program, event string) string {
+	for _, f := range []jsonHooks{geminiHooks, qwenHooks, copilotHooks} {
+		if f.program != program {
+			continue
+		}
+		for name, theirs := range f.names {
+			if own, _, _ := strings.Cut(theirs, ":"); own == event {
+				name, _, _ = strings.Cut(name, ":")
+				return name
+			}
+		}
+	}
+	return event
+}
 
 // placed is a hook of sessiond and its place in the file.
 type placed struct {
@@ -25,14 +67,34 @@ type placed struct {
 	timeout        int
 }
 
-// timeout returns the seconds after which the program stops a hook. A hook needs far less than 10 s. Codex waits at
+// timeout returns the time after which the program stops a hook. A hook needs far less than 10 s. Codex waits at
 // most 3 s at the end of a session.
-func timeout(event string) int {
+func (f jsonHooks) timeout(event string) int {
 	if event == "SessionEnd" {
-		return 3
+		return 3 * f.second
 	}
-	return 10
+	return 10 * f.second
 }
+
+// theirs returns the program's name of an event with its matcher; "": it has no such event.
+func (f jsonHooks) theirs(event string) string {
+	if f.names == nil {
+		return event
+	}
+	return f.names[event]
+}
+
+// ours is the inverse of theirs; "" for an event of another.
+func (f jsonHooks) ours(event string) string {
+	for _, name := range events {
+		if f.theirs(name) == event {
+			return name
+		}
+	}
+	return ""
+}
+
+func (f jsonHooks) place() string { return "hooks" + f.suffix() }
 
 type jsonGroup struct {
 	Matcher string        `json:"matcher,omitempty"`
@@ -48,6 +110,9 @@ type jsonHandler struct {
 // all returns the hooks of sessiond in a text, in the order of the text.
 func (f jsonHooks) all(text []byte) ([]placed, error) {
 	root, err := parseJSON(text)
+	if err == nil {
+		err = namedOnce(text, root, "hooks")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +157,7 @@ func (f jsonHooks) find(old []byte) (Wanted, bool, error) {
 	w := Wanted{}
 	for _, h := range hooks {
 		w.Binary = unquoteShell(strings.TrimSuffix(h.command.Value.(hujson.Literal).String(), f.suffix()))
-		w.Events = append(w.Events, strings.TrimSuffix(h.event+":"+h.matcher, ":"))
+		w.Events = append(w.Events, f.ours(strings.TrimSuffix(h.event+":"+h.matcher, ":")))
 	}
 	w.Events = Wanted{}.merged(w).Events // sorts them, and drops those of a later version
 	return w, len(hooks) > 0, err
@@ -111,11 +176,11 @@ func (f jsonHooks) add(old []byte, w Wanted) ([]byte, error) {
 	}
 	have, _, _ := f.find(old)
 	for _, e := range w.Events {
-		if slices.Contains(have.Events, e) {
+		if slices.Contains(have.Events, e) || f.theirs(e) == "" {
 			continue
 		}
-		event, matcher, _ := strings.Cut(e, ":")
-		group := jsonGroup{matcher, []jsonHandler{{"command", command, timeout(event)}}}
+		event, matcher, _ := strings.Cut(f.theirs(e), ":")
+		group := jsonGroup{matcher, []jsonHandler{{"command", command, f.timeout(event)}}}
 		root, err := parseJSON(text)
 		if err != nil {
 			return nil, err

@@ -16,8 +16,13 @@ type jsonServer struct {
 	entry func(binary string) any
 }
 
+func (f jsonServer) place() string { return strings.Join(f.path, ".") }
+
 func (f jsonServer) find(old []byte) (Wanted, bool, error) {
 	root, err := parseJSON(old)
+	if err == nil {
+		err = namedOnce(old, root, f.path...)
+	}
 	if err != nil {
 		return Wanted{}, false, err
 	}
@@ -57,7 +62,7 @@ func (f jsonServer) add(old []byte, w Wanted) ([]byte, error) {
 	switch {
 	case command == nil:
 		return nil, fmt.Errorf("line %d: %s has no command; delete that entry and connect again",
-			lineOf(old, server.StartOffset), strings.Join(f.path, "."))
+			lineOf(old, server.StartOffset), f.place())
 	case command.Value.(hujson.Literal).String() == w.Binary:
 		return old, nil
 	}
@@ -85,6 +90,33 @@ func parseJSON(text []byte) (*hujson.Value, error) {
 // notA is the error for a value of another kind than expected. It names the line.
 func notA(kind string, text []byte, v *hujson.Value, path ...string) error {
 	return fmt.Errorf("line %d: %s is not %s", lineOf(text, v.StartOffset), strings.Join(path, "."), kind)
+}
+
+// namedOnce returns an error if a name of a path is repeated in its object: programs read the last of them.
+func namedOnce(text []byte, root *hujson.Value, path ...string) error {
+	in := root
+	for i, name := range path {
+		object, _ := in.Value.(*hujson.Object)
+		if object == nil {
+			return nil
+		}
+		in = nil
+		for m := range object.Members {
+			member := &object.Members[m]
+			if member.Name.Value.(hujson.Literal).String() != name {
+				continue
+			}
+			if in != nil {
+				return fmt.Errorf("line %d: %s stands twice; delete one of them and connect again",
+					lineOf(text, member.Name.StartOffset), strings.Join(path[:i+1], "."))
+			}
+			in = &member.Value
+		}
+		if in == nil {
+			return nil
+		}
+	}
+	return nil
 }
 
 // lineOf returns the line of a place, counted from 1.
@@ -152,10 +184,6 @@ func itemsOf(v *hujson.Value) items {
 
 // appendItem adds the last item of an object (with its name) or an array, indented as the items around it.
 func appendItem(text []byte, root, in *hujson.Value, name string, value any) []byte {
-	newline := "\n"
-	if bytes.Contains(text, []byte("\r\n")) {
-		newline = "\r\n"
-	}
 	unit := "  "
 	if first := itemsOf(root).spans; len(first) > 0 && startsLine(text, first[0][0]) {
 		unit = indentAt(text, first[0][0])
@@ -166,7 +194,7 @@ func appendItem(text []byte, root, in *hujson.Value, name string, value any) []b
 	if n > 0 && startsLine(text, c.spans[n-1][0]) {
 		indent = indentAt(text, c.spans[n-1][0])
 	}
-	item := newline + indent + name + strings.ReplaceAll(encode(value, indent, unit), "\n", newline)
+	item := "\n" + indent + name + encode(value, indent, unit)
 	from := c.open + 1 // the text after the last item and its comma
 	if n > 0 {
 		from = c.spans[n-1][1]
@@ -176,7 +204,7 @@ func appendItem(text []byte, root, in *hujson.Value, name string, value any) []b
 	}
 	behind := text[from:c.end]
 	if !bytes.Contains(behind, []byte("\n")) {
-		item += newline + outer
+		item += "\n" + outer
 	}
 	at := from + len(bytes.TrimRight(behind, " \t\r\n"))
 	out := splice(text, at, at, item)

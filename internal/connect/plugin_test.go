@@ -33,7 +33,7 @@ printf '%s %s\n' "$event" "$prompt" >> "$(dirname "$0")/asked"
 case "$event$prompt" in UserPromptSubmit|SessionEnd|P*Compact) exit 0;; esac
 printf '{"hookSpecificOutput":{"hookEventName":"%s","additionalContext":"<%s %s>"}}' "$event" "$event" "$prompt"
 `, 0o700)
-	text := testkit.Must(whole{opencodeText}.add(nil, Wanted{Binary: fake, Events: events}))(t)
+	text := testkit.Must(whole{opencodeText, "opencode"}.add(nil, Wanted{Binary: fake, Events: events}))(t)
 	write("plugin.mjs", string(text), 0o600)
 	write("run.mjs", `
 import plugin from "./plugin.mjs"

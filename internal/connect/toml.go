@@ -15,6 +15,8 @@ type tomlServer struct{}
 
 const tomlKey = "mcp_servers"
 
+func (tomlServer) place() string { return tomlKey }
+
 func (tomlServer) find(old []byte) (Wanted, bool, error) {
 	all, err := parseTOML(old)
 	servers, _ := all[tomlKey].(map[string]any)

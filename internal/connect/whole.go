@@ -15,26 +15,36 @@ var (
 	opencodeText string
 	//go:embed files/pi.ts
 	piText string
+	//go:embed files/continue.yaml
+	continueText string
 )
 
-// whole is a file that sessiond writes whole: a skill or a plug-in.
-type whole struct{ text string }
+// whole is a file that sessiond writes whole: a skill, a plug-in or a server. Its settings stand in lines of their own.
+type whole struct{ text, program string }
 
-// mark identifies a file of sessiond. A plug-in has its settings in the lines after the mark.
+// mark identifies a file of sessiond.
+const mark = "written by `sessiond connect`"
+
+// The lines of the settings, up to the value, which is JSON.
 const (
-	mark       = "written by `sessiond connect`"
-	binaryLine = "const sessiond = "
-	eventsLine = "const events = "
+	binaryLine  = "const sessiond = "
+	commandLine = "    command: "
+	eventsLine  = "const events = "
+	programLine = "const program = "
 )
+
+// plugin is a plug-in, which runs sessiond's hooks of a program.
+func plugin(file, text, program string) File { return File{Hooks, file, whole{text, program}} }
+
+func (whole) place() string { return "the whole file" }
 
 func (f whole) find(old []byte) (Wanted, bool, error) {
 	w := Wanted{}
 	for line := range strings.Lines(string(old)) {
-		if said, ok := strings.CutPrefix(line, binaryLine); ok {
-			_ = json.Unmarshal([]byte(said), &w.Binary) // add replaces a damaged line
-		}
-		if said, ok := strings.CutPrefix(line, eventsLine); ok {
-			_ = json.Unmarshal([]byte(said), &w.Events)
+		for start, value := range map[string]any{binaryLine: &w.Binary, commandLine: &w.Binary, eventsLine: &w.Events} {
+			if said, ok := strings.CutPrefix(line, start); ok {
+				_ = json.Unmarshal([]byte(said), value) // add replaces a damaged line
+			}
 		}
 	}
 	return w, bytes.Contains(old, []byte(mark)), nil
@@ -45,8 +55,15 @@ func (f whole) add(old []byte, w Wanted) ([]byte, error) {
 	if old != nil && !found {
 		return nil, errors.New("the file is not sessiond's; move it away and connect again")
 	}
-	text := strings.Replace(f.text, binaryLine+`""`, binaryLine+quoteJSON(w.Binary), 1)
-	return []byte(strings.Replace(text, eventsLine+"[]", eventsLine+encode(w.merged(have).Events, "", ""), 1)), nil
+	text := f.text
+	for start, value := range map[string]any{
+		binaryLine: w.Binary, commandLine: w.Binary, eventsLine: w.merged(have).Events, programLine: f.program,
+	} {
+		for _, empty := range []string{`""`, "[]"} {
+			text = strings.Replace(text, start+empty, start+encode(value, "", ""), 1)
+		}
+	}
+	return []byte(text), nil
 }
 
 func (f whole) cut([]byte) ([]byte, error) { return nil, nil }

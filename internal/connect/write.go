@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -16,41 +17,105 @@ const BackupSuffix = ".sessiond-backup"
 
 // Change is a planned change of a file. A nil text means that the file does not exist.
 type Change struct {
-	File
+	Path     string
+	Parts    []Part // of the program, which change
 	Old, New []byte
-	remove   bool
-	backup   bool // write Old to a backup beside the file
+	Left     bool   // after a removal the file has an entry of sessiond still: it was there before connect
+	root     string // of the folders that are removed with the file where they are empty
+	kept     string // the path of the backup
+	backup   bool   // write Old to it
+	done     bool   // remove it
 }
 
-// Plan returns the changes that connect a program or, with remove, disconnect it. It writes nothing.
-func (p Program) Plan(w Wanted, remove bool) ([]Change, error) {
+// Planner plans the changes of programs one after the other. It reads each file once and writes none: the plan of a
+// program begins where that of the one before ends, because programs may share files.
+type Planner struct {
+	programs []Program
+	files    map[string]*configFile // by the path without symbolic links
+}
+
+// Planner returns a planner for the programs of the host.
+func (h Host) Planner() *Planner {
+	return &Planner{programs: h.Programs(), files: map[string]*configFile{}}
+}
+
+// file returns a file with what all programs may have in it.
+func (p *Planner) file(path string) (*configFile, error) {
+	real := resolved(path)
+	if c := p.files[real]; c != nil {
+		return c, nil
+	}
+	c := &configFile{}
+	for i := range p.programs {
+		for _, f := range p.programs[i].Files {
+			if f.Path == path || resolved(f.Path) == real {
+				c.addForm(f.form)
+				if kept := f.Path + BackupSuffix; c.kept == "" || !exists(c.kept) && exists(kept) {
+					c.kept = kept
+				}
+			}
+		}
+	}
+	var err error
+	if c.text, err = read(path); err == nil {
+		c.backup, err = read(c.kept)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.files[real] = c
+	return c, nil
+}
+
+// Plan returns the changes that connect a program or, with remove, disconnect it.
+func (p *Planner) Plan(program Program, w Wanted, remove bool) ([]Change, error) {
 	var changes []Change
-	for _, f := range p.Files {
-		old, err := read(f.Path)
+	texts := map[*configFile][]byte{}
+	for _, path := range program.paths() {
+		c, err := p.file(path)
 		if err != nil {
-			return nil, fileError(f.Path, err)
+			return nil, fileError(path, err)
 		}
-		c := Change{File: f, Old: old, remove: remove}
-		if remove {
-			var backup []byte
-			if backup, err = read(f.Path + BackupSuffix); err == nil {
-				c.New, err = removed(f.form, old, backup)
-			}
-		} else {
-			var found bool
-			if _, found, err = f.form.find(old); err == nil {
-				c.New, err = f.form.add(old, w)
-			}
-			c.backup = old != nil && !found
-		}
+		parts, forms := program.in(path)
+		next, err := c.edit(forms, w, remove)
 		if err != nil {
-			return nil, fileError(f.Path, err)
+			return nil, fileError(path, err)
 		}
-		if (c.New == nil) != (old == nil) || !bytes.Equal(c.New, old) {
-			changes = append(changes, c)
+		if (next.text == nil) == (c.text == nil) && bytes.Equal(next.text, c.text) {
+			continue
+		}
+		have, err := c.found(next.text)
+		if err != nil {
+			return nil, fileError(path, err)
+		}
+		texts[c] = next.text
+		changes = append(changes, Change{
+			Path: path, Parts: parts, Old: c.text, New: next.text, root: program.root,
+			kept: c.kept, backup: next.backup, done: next.done, Left: remove && len(have) > 0 && !next.ours,
+		})
+	}
+	for c, text := range texts { // a program with a broken file changes none
+		c.text = text
+	}
+	for i := range changes {
+		if c := p.files[resolved(changes[i].Path)]; changes[i].backup {
+			c.backup = changes[i].Old
+		} else if changes[i].done {
+			c.backup = nil
 		}
 	}
 	return changes, nil
+}
+
+// resolved returns a path without symbolic links, as far as it exists.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if dir := filepath.Dir(path); dir != path {
+		return filepath.Join(resolved(dir), filepath.Base(path))
+	}
+	return path
 }
 
 // Lock excludes another `sessiond connect` of this user until unlock. It writes no file, except on Windows.
@@ -100,22 +165,37 @@ func (c Change) write() error {
 		return err
 	}
 	if c.backup {
-		if err := replace(c.Path+BackupSuffix, c.Old, mode, info, nil); err != nil {
+		if err := replace(c.kept, c.Old, mode, info, nil); err != nil {
 			return fmt.Errorf("write the backup: %w", err)
 		}
 	}
 	if c.New == nil {
 		err = os.Remove(target)
-		_ = os.Remove(filepath.Dir(target)) // fails unless the folder is empty
 	} else {
 		err = replace(target, c.New, mode, info, c.unchanged)
 	}
-	if err == nil && c.remove {
-		if err = os.Remove(c.Path + BackupSuffix); errors.Is(err, fs.ErrNotExist) {
+	if err == nil && c.done {
+		if err = os.Remove(c.kept); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 	}
+	if c.New == nil {
+		c.removeEmptyFolders()
+	}
 	return err
+}
+
+// removeEmptyFolders removes the folders around a removed file that are empty: connect makes them. A symbolic link to
+// a folder stays.
+func (c Change) removeEmptyFolders() {
+	below := func(dir string) bool {
+		return dir != c.root && folders.Within(folders.Clean(dir), folders.Clean(c.root))
+	}
+	for dir := filepath.Dir(c.Path); below(dir); dir = filepath.Dir(dir) {
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || os.Remove(dir) != nil {
+			return
+		}
+	}
 }
 
 // unchanged returns an error if the file changed since Plan read it.

@@ -14,6 +14,8 @@ type yamlExtension struct{}
 
 const yamlKey = "extensions"
 
+func (yamlExtension) place() string { return yamlKey }
+
 func (yamlExtension) find(old []byte) (Wanted, bool, error) {
 	all, err := parseYAML(old)
 	extensions, _ := all[yamlKey].(map[string]any)

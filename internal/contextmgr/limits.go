@@ -158,14 +158,20 @@ func (s *snapshot) extendsLast() bool {
 		s.last.Model == s.model && s.contains(*s.last.HeadID)
 }
 
-// pathTokens returns the tokens of the path up to a row.
-func (s *snapshot) pathTokens(rowID int64) int64 {
-	for i := range slices.Backward(s.Messages) {
-		if s.Messages[i].RowID <= rowID {
-			return s.Messages[i].PathTokens
+// pathTokens returns the tokens of the path up to a row, as far as its messages are shown: a compaction may hide all
+// but those that are shown again.
+func (s *snapshot) pathTokens(rowID int64) (tokens int64) {
+	for _, m := range []*session.Message{s.TurnStart, s.Person} {
+		if m != nil && m.RowID <= rowID {
+			tokens = max(tokens, m.PathTokens)
 		}
 	}
-	return 0
+	for i := range slices.Backward(s.Messages) {
+		if s.Messages[i].RowID <= rowID {
+			return max(tokens, s.Messages[i].PathTokens)
+		}
+	}
+	return tokens
 }
 
 // readLimits takes over the cuts of the last context if this one begins with it.

@@ -94,6 +94,20 @@ func TestNewMessagesAreCutFirst(t *testing.T) {
 	wantHas(t, v, "characters left out")
 }
 
+// A compaction may keep no message but those that are shown again: their parts are cut, too.
+func TestMessagesShownAgainAreCut(t *testing.T) {
+	var s snapshot
+	s.Person = &session.Message{RowID: 1, Role: session.User, PathTokens: 4000}
+	s.TurnStart = &session.Message{RowID: 9, Role: session.User, PathTokens: 9000}
+	s.numbers.Window = 4000
+	all, part := s.tighterLimits(), session.TextPart("said")
+	for _, m := range []*session.Message{s.Person, s.TurnStart} {
+		if got := all[len(all)-1].partLimits(m).of(m, &part); got <= 0 || got >= 2*minPart {
+			t.Errorf("row %d: the smallest limit is %d tokens", m.RowID, got)
+		}
+	}
+}
+
 func TestPartLimitFollowsTheCuts(t *testing.T) {
 	at := func(tokens int64) *session.Message { return &session.Message{PathTokens: tokens} }
 	usual := limits{Output: 1000}
@@ -180,9 +194,9 @@ func TestWhatWasSaidIsWholeWhereItFits(t *testing.T) {
 				whole("with the answer", "And?")
 				r.append(text(session.Assistant, "So."), text(session.User, said("TASK")))
 				whole("as a task", said("TASK"))
-				for n := range 60 {
+				for n := range 30 {
 					id := fmt.Sprintf("c%d", n)
-					r.append(calling(id), answering(id, filler(size/25)))
+					r.append(calling(id), answering(id, filler(size*2/25)))
 					if whole(fmt.Sprintf("after %d calls", n+1), said("TASK")); t.Failed() {
 						return
 					}

@@ -250,6 +250,9 @@ func (f *Finder) Search(ctx context.Context, r Request) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
+	if r.Private { // these name words and filters of sessions that are hidden
+		found.Missing, found.Elsewhere = nil, nil
+	}
 	return Found{Result: found, Request: r, reason: f.Index.Reason()}, nil
 }
 

@@ -45,7 +45,7 @@ type Scope struct {
 	Mask     func(string) string         // of a message's text before its snippet is cut
 	TimeIn   string                      // text of a person that Text was made of
 	Rare     bool                        // rank by rare words alone and explain nothing
-	Private  bool                        // errors name nothing that is stored
+	Private  bool                        // errors and notes name nothing that is stored
 }
 
 // Uses says which requests a filter narrows.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sessiond/internal/find"
@@ -18,27 +19,30 @@ import (
 )
 
 const (
-	searchText = `Search what was said and done in earlier sessions of every AI agent on this host: decisions, errors, ` +
-		`commands, files. Use it when the user refers to earlier work, and before you work out again what was worked out. ` +
-		`Returns sessions, best first, with their best passages and the ids of messages, which around reads. Use the rarest ` +
-		`words of the question; fewer words find more. Grammar of query:` + "\n"
-	fileText = `Who read or changed a file or folder: the sessions of every agent that touched it, newest first, with their ` +
-		`last edits. Ask it before a change whose reasons you do not know.`
-	recentText = `The last sessions of this project: title, program, age, and what each was about (its last summary, or its ` +
-		`prompts). Use it to learn what was being worked on.`
+	searchText = `Search what was said, decided, tried and run in earlier sessions of every AI agent on this host. Call it ` +
+		`when the user refers to earlier work ("as we decided", "like last time", "last ` +
+		`week"), when you are asked why something is as it is, and when a task or an error may have come up before. Not for ` +
+		`what the files at hand say. Use 2 to 5 rare words: names, numbers, words of an error. Answer: the best sessions with ` +
+		`passages and ids of messages.`
+	queryText = `words; also "exact words", begin*, -without, and filters: role:user (assistant, tool), source:codex, ` +
+		`path:FILE, tool:bash, after:7d, before:2026-02-11`
+	fileText = `Which sessions read or changed a file or folder, with their last edits, newest first. Call it before you ` +
+		`change or revert code whose reasons you do not know, and for a file that is gone.`
+	recentText = `The last sessions here, with summaries: "where were we?", "what did we do yesterday?", or to go on with ` +
+		`what another agent began.`
 )
 
 // ownSession is an argument of the tools that list sessions.
 type ownSession struct {
-	Own string `json:"own_session,omitempty" jsonschema:"your own session's id, if you know it: the answer leaves it out"`
+	Own string `json:"own_session,omitempty" jsonschema:"yours, to leave out"`
 }
 
 type searchArgs struct {
 	common
 	ownSession
-	Query  string `json:"query" jsonschema:"words and filters"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"sessions, default 8, at most 30"`
-	Newest bool   `json:"newest,omitempty" jsonschema:"newest first instead of best first"`
+	Query  string `json:"query"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"default 8"`
+	Newest bool   `json:"newest,omitempty" jsonschema:"newest first"`
 }
 
 func (c *call) search(ctx context.Context, in searchArgs) error {
@@ -77,19 +81,24 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 		}
 		shown++
 	}
-	if shown+left == 0 {
-		c.say("Nothing found%s. Fewer or other words find more; word* finds beginnings.", c.where())
-		return nil
-	}
-	order := "best"
-	if in.Newest {
-		order = "newest"
-	}
-	c.say("%d session(s)%s, %s first.", shown, c.where(), order)
-	for _, m := range found.Missing {
-		if len(c.Exclude) == 0 { // else it may be a word of what is private
-			c.note("No message has %q%s.", transcript.OneLine(m.Word, 60), instead(m))
+	switch order := "best"; {
+	case shown+left > 0:
+		if in.Newest {
+			order = "newest"
 		}
+		c.say("%d session(s)%s, %s first.", shown, c.where(), order)
+	default:
+		empty, err := c.sayNothingStored(ctx)
+		if err != nil || empty {
+			return err
+		}
+		c.say("Nothing found%s. Fewer or other words find more; word* finds beginnings.", c.where())
+		if err := c.noteOtherProjects(ctx, finder, r); err != nil {
+			return err
+		}
+	}
+	for _, note := range found.Notes(func(word string) string { return strconv.Quote(transcript.OneLine(word, 60)) }) {
+		c.note("%s.", session.EscapeBlocks(mask(strings.ToUpper(note[:1])+note[1:])))
 	}
 	if left > 0 {
 		c.note("Left out for want of room: %d more sessions; a larger max_tokens or a narrower query shows them.", left)
@@ -97,19 +106,34 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 	if t := found.Time; t != nil {
 		c.note("Messages of the time %q are preferred. Only these: add %s to the query.", t.Text, t.Filter)
 	}
-	if found.Partial {
-		c.note("The index is behind: the newest messages may be missing.")
+	if shown > 0 {
+		c.note("Read on: {around}(message: ID%s) or {read_session}(session: ID%s).", c.alike(), c.alike())
 	}
-	c.note("Read on: around(message: ID%s) or read_session(session: ID%s).", c.alike(), c.alike())
 	return nil
 }
 
-func instead(m search.Missing) string {
-	if m.Searched {
-		return fmt.Sprintf("; searched for %q instead", m.DidYouMean)
+// noteOtherProjects says how many sessions of other projects a search would find that found none in this one.
+func (c *call) noteOtherProjects(ctx context.Context, finder find.Finder, r find.Request) error {
+	if c.all() {
+		return nil
 	}
-	return ""
+	everywhere := c.Scope
+	everywhere.Projects = nil
+	r.Projects, r.Limit = nil, mostElsewhere
+	r.Hide = func(s *session.Session) bool { return !everywhere.Shows(s) }
+	found, err := finder.Search(ctx, r)
+	if n := len(found.Sessions); err == nil && n > 0 {
+		more := ""
+		if n == mostElsewhere {
+			more = " or more"
+		}
+		c.note("Other projects have %d session(s)%s with it: scope: %q.", n, more, scopeAll)
+	}
+	return err
 }
+
+// mostElsewhere limits the sessions of other projects that are counted.
+const mostElsewhere = 10
 
 // where names what was looked in.
 func (c *call) where() string {
@@ -137,9 +161,9 @@ func (c *call) alike() string {
 type fileArgs struct {
 	common
 	ownSession
-	Path    string `json:"path" jsonschema:"a file or folder, absolute or in the project; a deleted or moved one by its old path"`
-	Changed bool   `json:"changed,omitempty" jsonschema:"only sessions that changed it, not those that only read it"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"sessions, default 10, at most 50"`
+	Path    string `json:"path" jsonschema:"absolute or in the project; of a moved one the old path"`
+	Changed bool   `json:"changed,omitempty" jsonschema:"not those that only read it"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"default 10"`
 }
 
 func (c *call) fileHistory(ctx context.Context, in fileArgs) error {
@@ -178,14 +202,17 @@ func (c *call) fileHistory(ctx context.Context, in fileArgs) error {
 		shown++
 	}
 	if len(all) == 0 {
+		if empty, err := c.sayNothingStored(ctx); err != nil || empty {
+			return err
+		}
 		return c.sayNoTouch(ctx, in.Path)
 	}
 	c.say("%d session(s) touched %s, the last first%s.", len(all), transcript.OneLine(in.Path, 200), c.where())
 	if left := len(all) - shown; left > 0 {
 		c.note("Left out: %d earlier sessions; a larger limit or max_tokens shows them.", left)
 	}
-	c.note("Read on: around(message: ID%s), or read_session(session: ID, messages: \"N\"%s) for a whole edit.", c.alike(),
-		c.alike())
+	c.note("Read on: {around}(message: ID%s), or {read_session}(session: ID, messages: \"N\"%s) for a whole edit.",
+		c.alike(), c.alike())
 	return nil
 }
 
@@ -280,7 +307,7 @@ func (c *call) fileSession(ctx context.Context, f *store.FileSession,
 type recentArgs struct {
 	common
 	ownSession
-	Limit int `json:"limit,omitempty" jsonschema:"sessions, default 5, at most 30"`
+	Limit int `json:"limit,omitempty" jsonschema:"default 5"`
 }
 
 func (c *call) recent(ctx context.Context, in recentArgs) error {
@@ -305,8 +332,11 @@ func (c *call) recent(ctx context.Context, in recentArgs) error {
 	})
 	all = all[:min(len(all), limit)]
 	if len(all) == 0 {
-		c.say("No sessions%s.", c.where())
-		return nil
+		empty, err := c.sayNothingStored(ctx)
+		if err == nil && !empty {
+			c.say("No sessions%s.", c.where())
+		}
+		return err
 	}
 	shown, share := 0, c.left/int64(len(all))
 	for i := range all {
@@ -324,7 +354,7 @@ func (c *call) recent(ctx context.Context, in recentArgs) error {
 	if left := len(all) - shown; left > 0 {
 		c.note("Left out for want of room: %d more; a larger max_tokens shows them.", left)
 	}
-	c.note("Read on: read_session(session: ID%s).", c.alike())
+	c.note("Read on: {read_session}(session: ID%s).", c.alike())
 	return nil
 }
 

@@ -171,8 +171,107 @@ func TestToolsAreFewReadOnlyAndSmall(t *testing.T) {
 	}
 	testkit.Equal(t, []string{"around", "file_history", "read_session", "recent", "search"}, names)
 	raw := testkit.Must(json.Marshal(tools))(t)
-	if n := tokens.Reference().Text(string(raw)); n > 2500 { // each context of a model pays for them
+	n := tokens.Reference().Text(string(raw))
+	if t.Logf("the tools take %d tokens", n); n > 1200 { // each context of a model pays for them
 		t.Errorf("the tools take %d tokens", n)
+	}
+	if strings.ContainsAny(instructions+tools[0].Description, "\x00") || strings.Contains(string(raw), "{search}") {
+		t.Errorf("a tool is not named in\n%s", raw)
+	}
+}
+
+// docs/mcp.md lists what an agent may be asked, the tool that it should call then, and the words of the tool's
+// description from which it knows.
+func TestDescriptionsSayWhenToCall(t *testing.T) {
+	tools := map[string]string{}
+	for _, tool := range testkit.Must(newKit(t).connect("").ListTools(t.Context(), nil))(t).Tools {
+		tools[tool.Name] = tool.Description + string(testkit.Must(json.Marshal(tool.InputSchema))(t))
+	}
+	text := string(testkit.Must(os.ReadFile("../../docs/mcp.md"))(t))
+	rows := regexp.MustCompile("(?m)^\\| (.+) \\| `(\\w+)`.* \\| “(.+)” \\|$").FindAllStringSubmatch(text, -1)
+	for _, row := range rows {
+		if plain := strings.ReplaceAll(tools[row[2]], `\"`, `"`); !strings.Contains(plain, row[3]) {
+			t.Errorf("%s: %s does not say %q:\n%s", row[1], row[2], row[3], plain)
+		}
+	}
+	if len(rows) < 12 {
+		t.Errorf("docs/mcp.md has %d situations, want 12", len(rows))
+	}
+}
+
+// A model that asks before the first import makes no mistake.
+func TestEmptyDatabaseIsAnEmptyAnswer(t *testing.T) {
+	k := newKit(t)
+	for tool, in := range map[string]args{
+		"search": {"query": "needle source:codex project:web"}, "recent": {}, "file_history": {"path": "x.go"},
+	} {
+		for _, scope := range []string{"project", "all"} {
+			in["scope"] = scope
+			if tool == "file_history" {
+				in["path"] = filepath.Join(k.folder, "x.go")
+			}
+			text := ask(t, k.connect(""), tool, in)
+			mustHave(t, text, errNothingStored.Message)
+			mustLack(t, text, "found", "touched", "No sessions")
+		}
+	}
+	k.config.Open = func(context.Context) (Database, error) {
+		return Database{}, session.Errorf(session.NotFound, "sessions.db does not exist yet")
+	}
+	cs := k.connect("")
+	testkit.Equal(t, errNothingStored.Message, ask(t, cs, "recent", args{}))
+	if list := testkit.Must(cs.ListResources(t.Context(), nil))(t); len(list.Resources) > 0 {
+		t.Errorf("resources: %v", list.Resources)
+	}
+	if _, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "session://20200101_001"}); err == nil {
+		t.Error("a session of no database is read")
+	}
+}
+
+// A search that finds nothing says why, but names nothing of sessions that are private.
+func TestSearchSaysWhyNothingWasFound(t *testing.T) {
+	k := newKit(t)
+	k.add(k.folder, "T", says(session.User, "the harbour needle"), says(session.Assistant, "found in the haystack"))
+	private := filepath.Join(filepath.Dir(k.folder), "private")
+	k.add(private, "P", says(session.User, "the needle and a wolverine"))
+	for _, c := range []struct{ query, open, closed string }{
+		{"needle xylophone", `No searched message has "xylophone"; what was found is without it.`, ""},
+		{"haystak role:user", `role:assistant`, ""},
+		{"haystack role:user", "Other filters find something: role:assistant.", ""},
+		{"wolverine", `Other projects have 1 session(s) with it: scope: "all".`, ""},
+	} {
+		k.config.Exclude = nil
+		mustHave(t, ask(t, k.connect(""), "search", args{"query": c.query}), c.open)
+		k.config.Exclude = []string{private}
+		mustLack(t, ask(t, k.connect(""), "search", args{"query": c.query}), c.open, "wolverine;", "Other")
+	}
+}
+
+// A program that shows the tools without the name of their server gets names that say whose they are, everywhere.
+func TestPrefixNamesTheTools(t *testing.T) {
+	k := newKit(t)
+	id := k.add(k.folder, "T", says(session.User, "needle"), edits(filepath.Join(k.folder, "x.go"), "b"))
+	k.config.Prefix = "sessiond_"
+	cs := k.connect("")
+	bare := regexp.MustCompile(`(^|[^_\w])(search|around|read_session|file_history|recent)(\(| or| and| reads| says)|\{[a-z_]+\}`)
+	for _, tool := range testkit.Must(cs.ListTools(t.Context(), nil))(t).Tools {
+		if !strings.HasPrefix(tool.Name, "sessiond_") || bare.MatchString(tool.Description) {
+			t.Errorf("%s: %s", tool.Name, tool.Description)
+		}
+	}
+	for tool, in := range map[string]args{
+		"search": {"query": "needle"}, "recent": {}, "file_history": {"path": "x.go"},
+		"around": {"message": string(id) + ".1"}, "read_session": {"session": string(id)},
+	} {
+		text := ask(t, cs, "sessiond_"+tool, in)
+		mustHave(t, text, "sessiond_read_session(")
+		if found := bare.FindString(text); found != "" {
+			t.Errorf("%s: %q in\n%s", tool, found, text)
+		}
+	}
+	if text, failed := callTool(t, cs, "sessiond_read_session", args{"session": "x"}); !failed ||
+		!strings.Contains(text, "sessiond_search and sessiond_recent give ids") {
+		t.Error(text)
 	}
 }
 
@@ -328,7 +427,7 @@ func TestAnswersKeepTheirLimitAndNameTheRest(t *testing.T) {
 }
 
 func TestCutKeepsWholeLinesAndWords(t *testing.T) {
-	a := newAnswer(0)
+	a := newAnswer(toolNames{}, 0)
 	for _, text := range []string{
 		"", "one", strings.Repeat("a line of words\n", 50),
 		strings.Repeat("words in one line ", 50), strings.Repeat("x", 3000), strings.Repeat("鍵", 3000),
@@ -575,7 +674,7 @@ func TestFailuresOfTheDatabaseAreAnswersWithoutDetails(t *testing.T) {
 	for want, next := range map[string]func() error{
 		"this is a bug of sessiond": fail,
 		"sessiond doctor":           func() error { return fmt.Errorf("disk I/O error near 'secret'") },
-		"no database yet":           func() error { return session.Errorf(session.NotFound, "no database yet") },
+		"no rights":                 func() error { return session.Errorf(session.Forbidden, "no rights") },
 	} {
 		fail = next
 		if text, failed := callTool(t, cs, "recent", args{}); !failed || !strings.Contains(text, want) ||
@@ -587,7 +686,7 @@ func TestFailuresOfTheDatabaseAreAnswersWithoutDetails(t *testing.T) {
 		}
 	}
 	fail = nil
-	mustHave(t, ask(t, cs, "recent", args{}), "No sessions in this project")
+	mustHave(t, ask(t, cs, "recent", args{}), errNothingStored.Message)
 }
 
 func TestCancelledCallEndsAndTheNextWorks(t *testing.T) {

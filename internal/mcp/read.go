@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	aroundText = `Read a message that search found, with the messages before and after it. The message itself is given as ` +
-		`fully as the limit allows; its neighbours are shortened.`
-	readText = `Read a session. Without messages: an outline, the user's prompts by number. With messages, like "12-30": ` +
-		`that range. With a single number, like "27": that message whole, with all arguments and output of its tool calls.`
+	aroundText = `Read a found message and its neighbours: what came of it. For a passage ` +
+		`of {search} that is cut or needs its context.`
+	readText = `Read a session. Without messages: its prompts by number. messages "12-30": that range; "27": that ` +
+		`message whole, with all arguments and output of its tool calls.`
 )
 
 type aroundArgs struct {
 	common
-	Message string `json:"message" jsonschema:"id of a message, like 20260112_001.27"`
-	N       int    `json:"n,omitempty" jsonschema:"messages on each side, default 3, at most 20"`
+	Message string `json:"message" jsonschema:"id, like 20260112_001.27"`
+	N       int    `json:"n,omitempty" jsonschema:"on each side, default 3"`
 }
 
 func (c *call) around(ctx context.Context, in aroundArgs) error {
@@ -91,7 +91,7 @@ func (c *call) around(ctx context.Context, in aroundArgs) error {
 	if left := len(items) - (to + 1 - from); left > 0 {
 		c.note("Left out for want of room: %d of the messages around; a larger max_tokens shows them.", left)
 	}
-	c.note("Before: read_session(session: %q, messages: \"%d-%d\"%s). After: messages: \"%d-%d\".", sess.ID,
+	c.note("Before: {read_session}(session: %q, messages: \"%d-%d\"%s). After: messages: \"%d-%d\".", sess.ID,
 		max(1, first-10), max(1, first-1), c.alike(), last+1, last+10)
 	return nil
 }
@@ -161,15 +161,15 @@ func (c *call) textOf(item *transcript.Item, output int64) string {
 // item quotes an item in at most so many tokens.
 func (c *call) item(item *transcript.Item, most int64) string {
 	return c.quoteWithin(most, item.Ref, item.Label, item.At, c.textOf(item, max(60, most/3)),
-		fmt.Sprintf(" (cut; message %d whole: read_session)", item.Ref.Seq))
+		fmt.Sprintf(" (cut; message %d whole: %sread_session)", item.Ref.Seq, c.prefix))
 }
 
 type readArgs struct {
 	common
-	Session  string `json:"session" jsonschema:"id of a session, like 20260112_001"`
-	Messages string `json:"messages,omitempty" jsonschema:"a range of message numbers, like 12-30, or one, like 27; empty: the outline"`
-	From     int    `json:"from,omitempty" jsonschema:"of the outline: the first prompt, counted from 1"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"of one long message: characters to skip"`
+	Session  string `json:"session" jsonschema:"id, like 20260112_001"`
+	Messages string `json:"messages,omitempty" jsonschema:"12-30, or 27"`
+	From     int    `json:"from,omitempty" jsonschema:"first prompt to list"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"characters to skip"`
 }
 
 func (c *call) readSession(ctx context.Context, in readArgs) error {
@@ -179,8 +179,8 @@ func (c *call) readSession(ctx context.Context, in readArgs) error {
 	}
 	id, err := c.Store.Resolve(ctx, name, "")
 	if err != nil {
-		return session.Errorf(session.NotFound, "there is no session %.60q; search and recent give ids, like 20260112_001",
-			name)
+		return session.Errorf(session.NotFound,
+			"there is no session %.60q; %ssearch and %srecent give ids, like 20260112_001", name, c.prefix, c.prefix)
 	}
 	sess, err := c.session(ctx, id)
 	if err != nil {
@@ -243,11 +243,11 @@ func (c *call) outline(ctx context.Context, sess *session.Session, nth int) erro
 		shown++
 	}
 	if left := total - nth + 1 - shown; left > 0 {
-		next = fmt.Sprintf(" Left out: %d later prompts: read_session(session: %q, from: %d%s).", left, sess.ID, nth+shown,
-			c.alike())
+		next = fmt.Sprintf(" Left out: %d later prompts: %sread_session(session: %q, from: %d%s).", left, c.prefix, sess.ID,
+			nth+shown, c.alike())
 	}
 	c.say("Outline: %d of the %d prompts of the user, of messages 1 to %d.", shown, total, sess.LastSeq)
-	c.note("Read on: read_session(session: %q, messages: \"12-30\"%s) with numbers of messages.%s", sess.ID, c.alike(),
+	c.note("Read on: {read_session}(session: %q, messages: \"12-30\"%s) with numbers of messages.%s", sess.ID, c.alike(),
 		next)
 	return nil
 }
@@ -284,7 +284,7 @@ func (c *call) messages(ctx context.Context, sess *session.Session, from, to int
 	}
 	c.say("Messages %d to %d of the session's %d.", from, max(end, last), sess.LastSeq)
 	if last < next {
-		c.note("Left out: messages %d to %d: read_session(session: %q, messages: \"%d-%d\"%s).", last+1, next, sess.ID,
+		c.note("Left out: messages %d to %d: {read_session}(session: %q, messages: \"%d-%d\"%s).", last+1, next, sess.ID,
 			last+1, next, c.alike())
 	}
 	return nil
@@ -319,7 +319,7 @@ func (c *call) oneMessage(ctx context.Context, sess *session.Session, seq int64,
 		kept, whole = c.cut(string(text[offset:]), most)
 	}
 	if !whole {
-		c.note("Left out: the rest: read_session(session: %q, messages: \"%d\", offset: %d%s).", sess.ID, seq,
+		c.note("Left out: the rest: {read_session}(session: %q, messages: \"%d\", offset: %d%s).", sess.ID, seq,
 			offset+len([]rune(kept)), c.alike())
 	}
 	return nil

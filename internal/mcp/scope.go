@@ -120,7 +120,7 @@ func (c *call) leaveOut(ctx context.Context, named string) error {
 	switch code := session.CodeOf(err); {
 	case err == nil:
 		c.Asking = id
-		c.note("Your own session %s is left out; read_session reads it.", id)
+		c.note("Your own session %s is left out; {read_session} reads it.", id)
 	case code != session.NotFound && code != session.Invalid && code != session.Conflict:
 		return err
 	}

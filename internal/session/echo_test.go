@@ -25,6 +25,15 @@ func TestEchoIsFoundAgain(t *testing.T) {
 	if got := session.WithoutEcho(`{"output":"` + escaped + `"}`); got != `{"output":""}` {
 		t.Errorf("in JSON it leaves %s", got)
 	}
+	// Gemini CLI puts what its hooks add before the prompt, escaped.
+	added := strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(session.Echo("a port"))
+	if got := session.WithoutEcho("<hook_context>" + added + "</hook_context>\n\nWhich port?"); got != "Which port?" {
+		t.Errorf("in a hook's element it leaves %q", got)
+	}
+	other := "<hook_context>&lt;other&gt; " + added + "</hook_context>\n\nWhich port?"
+	if got := session.WithoutEcho(other); got != "<hook_context>&lt;other&gt; </hook_context>\n\nWhich port?" {
+		t.Errorf("beside another hook's text it leaves %q", got)
+	}
 	// A text that speaks of the tag is not one, and what follows it stays.
 	about := "The tag `<from_sessiond>` opens an echo. " + session.Echo("x") + " So much for <from_sessiond>."
 	if got := session.WithoutEcho(about); got != "The tag `<from_sessiond>` opens an echo.  So much for <from_sessiond>." {

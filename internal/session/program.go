@@ -51,7 +51,7 @@ var Programs = []ProgramInfo{
 	{Name: SourceOpencode, Title: "OpenCode", Resume: "opencode --session"},
 	{Name: SourceClaudeCode, Title: "Claude Code", Aliases: []string{"claude"}, Resume: "claude --resume"},
 	{Name: SourceOpenClaw, Title: "OpenClaw", Aliases: []string{"clawdbot", "moltbot"}, Resume: "openclaw tui --session"},
-	{Name: SourceGeminiCLI, Title: "Gemini CLI", Aliases: []string{"gemini"}},
+	{Name: SourceGeminiCLI, Title: "Gemini CLI", Aliases: []string{"gemini"}, Resume: "gemini --resume"},
 	{Name: SourceCopilotCLI, Title: "Copilot CLI", Aliases: []string{"copilot"}, Resume: "copilot --resume"},
 	{Name: SourceQwenCode, Title: "Qwen Code", Aliases: []string{"qwen"}, Resume: "qwen --resume"},
 	{Name: SourceKilo, Title: "Kilo Code", Aliases: []string{"kilocode", "kilo-code"}, Resume: "kilo --session"},

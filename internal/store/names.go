@@ -63,7 +63,8 @@ func (s *Store) ProjectNames(ctx context.Context) (folders.Names, error) {
 }
 
 // Meant returns the values of a column that a text names, as Matching does. roots are the folders that the text is as a
-// path: where none of them has sessions, they are the answer. Codes: NotFound (no session has such a value).
+// path: where none of them has sessions, they are the answer. Where no session has any value, the text itself is.
+// Codes: NotFound (no session has such a value).
 func (s *Store) Meant(ctx context.Context, of Column, text string, roots ...string) ([]string, error) {
 	if _, limited := session.ScopeOf(ctx); of == ColumnProject && !limited {
 		projects, err := s.projects(ctx)
@@ -85,8 +86,11 @@ func (s *Store) Meant(ctx context.Context, of Column, text string, roots ...stri
 	if found := of.Matching(values, text, roots...); len(found) > 0 {
 		return found, nil
 	}
-	if len(roots) > 0 {
+	switch {
+	case len(roots) > 0:
 		return roots, nil
+	case len(values) == 0: // there is nothing to mistype: the answer is empty, not wrong
+		return []string{text}, nil
 	}
 	return nil, of.Unknown(values, text)
 }
@@ -125,12 +129,15 @@ func (c Column) Matching(values []Value, text string, roots ...string) []string 
 	return nil
 }
 
-// MatchingOne is Matching where only one value can be used. Codes: NotFound, Invalid (several).
+// MatchingOne is Matching where only one value can be used. Without values the text itself is the one.
+// Codes: NotFound, Invalid (several).
 func (c Column) MatchingOne(values []Value, text string, roots ...string) (string, error) {
-	switch found := c.Matching(values, text, roots...); len(found) {
-	case 0:
+	switch found := c.Matching(values, text, roots...); {
+	case len(values) == 0:
+		return text, nil
+	case len(found) == 0:
 		return "", c.Unknown(values, text)
-	case 1:
+	case len(found) == 1:
 		return found[0], nil
 	default:
 		return "", c.Several(text, found)

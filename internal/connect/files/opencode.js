@@ -1,5 +1,6 @@
-// written by `sessiond connect`; `sessiond connect --remove opencode` deletes this file
+// written by `sessiond connect`; `sessiond connect --remove` deletes this file
 const sessiond = ""
+const program = ""
 const events = []
 
 import { spawn } from "node:child_process"
@@ -8,10 +9,10 @@ const added = new Map() // session → event → text that each request of the s
 const compacted = new Set() // sessions with a compaction whose result no request has yet
 const known = new Set() // sessions that sent a request
 
-// hook runs `sessiond hook opencode` on an event and returns the text that it adds to the context.
+// hook runs `sessiond hook` on an event and returns the text that it adds to the context.
 function hook(event, fields) {
   return new Promise((resolve) => {
-    const child = spawn(sessiond, ["hook", "opencode"], { stdio: ["pipe", "pipe", "ignore"], timeout: 10000 })
+    const child = spawn(sessiond, ["hook", program], { stdio: ["pipe", "pipe", "ignore"], timeout: 10000 })
     let out = ""
     child.on("error", () => resolve(""))
     child.on("close", (code) => resolve(code === 0 ? textOf(out) : ""))
