@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/chatgpt"
+	"sessiond/internal/history/claudeai"
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/cline"
 	"sessiond/internal/history/codex"
@@ -34,6 +36,8 @@ import (
 // sources are the programs whose histories can be imported.
 func (a *app) sources() []history.Source {
 	return []history.Source{
+		chatgpt.New(a.now),
+		claudeai.New(a.now),
 		claudecode.New(a.getenv, a.now),
 		cline.New(a.getenv, a.now),
 		codex.New(a.getenv, a.now),

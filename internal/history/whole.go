@@ -215,7 +215,7 @@ func (a *whole) begin() {
 		new.CreatedAt = a.earliest()
 	}
 	a.at = *new.CreatedAt
-	new.Title, new.TitleSource = Titled(a.Title, "")
+	new.Title, new.TitleSource = Titled(a.Title, a.task())
 	if len(a.Notes) > 0 {
 		new.Metadata = jsonx.Object{{Key: string(new.Source), Value: a.Notes.Value()}}.Column()
 	}
@@ -244,6 +244,19 @@ func (a *whole) begin() {
 	if here.Title != a.Title {
 		a.talk.Title = a.Title
 	}
+}
+
+// task returns a title for a sub-agent: what it was asked. The store makes one of what a person says.
+func (a *whole) task() string {
+	if a.New.Kind != "subagent" {
+		return ""
+	}
+	for i := range a.Items {
+		if m := &a.Items[i].Message; m.Role == session.User && m.Display {
+			return session.TitleOf(Plain(m.Text()))
+		}
+	}
+	return ""
 }
 
 // earliest returns the first time that an item has, else that of the found thing.
@@ -413,7 +426,12 @@ func (a *whole) end() {
 		c.MessageKey = a.keys[c.MessageKey]
 		a.call(c)
 	}
-	if a.Older && a.talk.Here != nil {
+	if here := a.talk.Here; a.Older && here != nil {
+		if here.Head != nil {
+			if m := a.in.Load(*here.Head); m != nil {
+				a.talk.Head = m.ExternalID // it stays where it is
+			}
+		}
 		return
 	}
 	head := a.keys[a.Head]
@@ -444,10 +462,52 @@ func printOf(m *session.Message) string {
 	write(string(m.Kind), string(m.Role))
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		write(string(p.Kind), p.CallID, p.ToolName, p.Arguments, p.Text)
+		arguments := p.Arguments
+		if o, ok := jsonx.ReadObject([]byte(arguments)); ok {
+			arguments = jsonx.Fingerprint(o) // another copy may be written otherwise
+		}
+		write(string(p.Kind), p.CallID, p.ToolName, arguments, p.Text)
 		if p.Blob != nil {
 			write(string(p.Blob.Data))
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// Ordered returns items of a tree so that each stands behind the one that it follows, else in their order. One whose
+// parent is not there, or follows it, begins a conversation.
+func Ordered(items []Item) (ordered []Item) {
+	children, known := map[string][]int{}, map[string]bool{}
+	for i := range items {
+		known[items[i].Key] = true
+	}
+	var next []int // the last one comes first
+	for i := len(items) - 1; i >= 0; i-- {
+		if item := &items[i]; item.Parent == "" || item.Root || !known[item.Parent] || item.Parent == item.Key {
+			item.Root, item.Parent = true, ""
+			next = append(next, i)
+		} else {
+			children[item.Parent] = append(children[item.Parent], i)
+		}
+	}
+	done := make([]bool, len(items))
+	for left := 0; ; left++ {
+		for len(next) > 0 {
+			i := next[len(next)-1]
+			if next = next[:len(next)-1]; done[i] {
+				continue
+			}
+			done[i], ordered = true, append(ordered, items[i])
+			next = append(next, children[items[i].Key]...)
+			delete(children, items[i].Key)
+		}
+		for left < len(items) && done[left] {
+			left++
+		}
+		if left >= len(items) {
+			return ordered
+		}
+		items[left].Root, items[left].Parent = true, "" // a circle is cut
+		next = append(next, left)
+	}
 }

@@ -364,7 +364,7 @@ func weigh(docs []doc, wordScores, timeScores []map[int64]float64, mean float64)
 		}
 		d.namesTime = len(timeScores) > 0
 		for _, scores := range timeScores {
-			d.score += timeWords * scores[d.docid]
+			d.score += scores[d.docid]
 			d.namesTime = d.namesTime && scores[d.docid] > 0
 		}
 		d.score *= factor

@@ -17,8 +17,6 @@ const (
 	// A message of the time counts this much more, and so does one that names it: the release of 7 October, the Monday
 	// board. Last week is another one in each message.
 	namedTime = 1.6
-	// A word that only names the time counts this much: it is rarely said at that time.
-	timeWords = 0.5
 	// So many messages of the time are ranked beside the best of all times.
 	mostOfTime = 100
 	// A day without a year is looked for in so many years.

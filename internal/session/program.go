@@ -60,6 +60,8 @@ var Programs = []ProgramInfo{
 	{Name: SourceCline, Title: "Cline", Resume: "cline --id"},
 	{Name: SourceRoo, Title: "Roo Code", Aliases: []string{"roo"}},
 	{Name: SourceKimiCode, Title: "Kimi Code", Aliases: []string{"kimi", "kimi-cli"}, Resume: "kimi --session"},
+	{Name: SourceChatGPT, Title: "ChatGPT", Aliases: []string{"chatgpt-export"}},
+	{Name: SourceClaudeAI, Title: "Claude.ai", Aliases: []string{"claude-ai-export"}},
 	{Name: SourceVSCodeCopilot, Title: "VS Code Copilot Chat", Aliases: []string{"vscode", "copilot-chat"}},
 }
 

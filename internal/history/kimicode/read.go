@@ -83,6 +83,11 @@ func read(in *history.Intake) {
 	if r.now != nil {
 		r.whole.Head = r.now.key
 	}
+	n := len(r.whole.Items)
+	if r.place.agent != "" && len(r.whole.Origins) > 0 && n > 0 && r.whole.Items[n-1].At < r.forked {
+		in.SkipAll(history.SkipCopied, n) // of an agent that never went on
+		return
+	}
 	talk := in.AddWhole(&r.whole)
 	for _, s := range r.starts {
 		if talk != nil {
