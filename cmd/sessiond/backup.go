@@ -12,6 +12,7 @@ import (
 func (a *app) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "backup OUT", Short: "Back up the database to a file, also while the daemon runs", Args: arguments(1, 1),
+		Example: "  sessiond backup ~/sessions-today.db",
 		RunE: a.onStore(func(ctx context.Context, s *store.Store, args []string) error {
 			size, err := s.Backup(ctx, a.absolute(args[0]))
 			if err != nil {

@@ -30,6 +30,7 @@ func settingText(v any) string {
 func (a *app) configCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "config", Short: "Print the configuration and the source of each value",
+		Example: "  sessiond config\n  SESSIOND_LISTEN=127.0.0.1:8000 sessiond config",
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := a.load(nil)
 			if err != nil {

@@ -20,7 +20,8 @@ func (a *app) contextCommand() *cobra.Command {
 	var b contextmgr.Budget
 	cmd := &cobra.Command{
 		Use: "context SESSION", Short: "Show the context that the model would get now (changes nothing)",
-		Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
+		Example: "  sessiond context @\n  sessiond context @ --explain",
+		Args:    arguments(1, 1), ValidArgsFunction: a.completeSession,
 		Long: "Prints the context at the session's head: system text, summary of the hidden messages, and\n" +
 			"the kept messages. --json prints the answer of GET /v1/sessions/{id}/context; copy its\n" +
 			"`request` into the body for the provider.",

@@ -19,7 +19,7 @@ func (a *app) copyCommand() *cobra.Command {
 		Long: "Copies a whole database: FROM and TO are a file or postgres://USER@HOST/DATABASE. Ids, names and\n" +
 			"numbers stay. TO is a new file or an empty database, or a copy that broke off: it is continued.\n" +
 			"Nothing may write to FROM between the two runs.",
-		Example: "  sessiond copy ~/.local/share/sessiond/sessions.db postgres://sessiond@db.example/sessiond",
+		Example: "  sessiond copy sessions.db postgres://sessiond@db.example/sessiond",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.copyDatabase(cmd.Context(), a.database(args[0]), a.database(args[1]))
 		},

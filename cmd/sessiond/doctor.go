@@ -20,6 +20,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	var recover, report string
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the database file and recount its counters",
+		Example: "  sessiond doctor\n  sessiond doctor --recover ~/recovered.db\n  sessiond doctor --report codex",
 		Long: `Check the database file and recount its counters. Changes nothing.
 
 With --recover OUT, copy what can be read of a damaged database into the new file OUT, say what

@@ -11,8 +11,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// fitHelp wraps the help pages of a command and its subcommands to a width; 0: no wrapping.
+// helpTemplate is cobra's with the examples first: most readers look for one, and need no more.
+const helpTemplate = `{{with .Example}}Examples:
+{{.}}
+
+{{end}}{{with (or .Long .Short)}}{{. | trimTrailingWhitespaces}}
+
+{{end}}{{if or .Runnable .HasSubCommands}}{{.UsageString}}{{end}}`
+
+// fitHelp orders the help pages of a command and its subcommands, and wraps them to a width; 0: no wrapping.
 func fitHelp(root *cobra.Command, width int) {
+	root.SetHelpTemplate(helpTemplate)
+	const examples = "{{if .HasExample}}\n\nExamples:\n{{.Example}}{{end}}"
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), examples, "", 1))
 	if width == 0 {
 		return
 	}

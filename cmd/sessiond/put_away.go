@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,9 +50,16 @@ func (a *app) trashCommand(on bool) *cobra.Command {
 	return a.putAwayCommand(&w)
 }
 
+// example returns a line to copy, of the command's name.
+func (w *away) example() string {
+	name, _, _ := strings.Cut(w.use, " ")
+	return "  sessiond " + name + " 20260211_001"
+}
+
 func (a *app) putAwayCommand(w *away) *cobra.Command {
 	return &cobra.Command{
 		Use: w.use, Short: w.short, Long: w.long, Args: arguments(1, unlimited), ValidArgsFunction: a.completeSession,
+		Example: w.example(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.write(cmd.Context(), func(s *store.Store) error { return a.putAway(cmd.Context(), s, w, args) })
 		},

@@ -105,6 +105,9 @@ func (a *app) root() *cobra.Command {
 			"characters of one, words that only its title has, @ for your newest conversation in this\n" +
 			"project (@2: the one before), or @@ for that of all projects. The id of a message\n" +
 			"(20260211_001.27) means its session, or that message.",
+		Example: "  sessiond import                 # every conversation that your agents had\n" +
+			"  sessiond connect                # let your agents search them\n" +
+			"  sessiond search old plan",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -35,6 +35,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var noAuth, begin bool
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the daemon",
+		Example: "  sessiond serve\n  sessiond serve --listen 127.0.0.1:8000",
 		Long: "Serves the HTTP API on loopback and on a Unix socket until Ctrl-C or SIGTERM. It also keeps\n" +
 			"imported histories and the search index up to date. Every acknowledged write survives a stop;\n" +
 			"after it the database file alone is a complete backup. A second `serve` on the same database says\n" +

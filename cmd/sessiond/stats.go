@@ -29,7 +29,7 @@ type statsFlags struct {
 func (a *app) statsCommand() *cobra.Command {
 	var f statsFlags
 	cmd := &cobra.Command{
-		Use: "stats", Short: "Show tokens, cost and numbers of sessions, by day, project, program and model",
+		Use: "stats", Short: "Show tokens and cost, by day, project, program and model",
 		Long: "Shows the totals of sessions, tokens and cost, and the same by project, program, model and day, newest day\n" +
 			"first. A sub-agent counts for the project of the session that started it. --by chooses the groups.",
 		Example: "  sessiond stats --since 7d\n  sessiond stats --by project,day --since 30d --csv\n" +

@@ -41,7 +41,7 @@ func versionLine() string {
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version",
+		Use: "version", Short: "Print the version", Example: "  sessiond version --json",
 		RunE: func(*cobra.Command, []string) error {
 			return a.report(buildVersion(), "%s", versionLine())
 		},

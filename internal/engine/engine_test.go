@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 func children() map[string]func(args []string) error {
 	return map[string]func(args []string) error{
 		"open": openInChild, "append": appendInChild, "lock": lockInChild, "read": readInChild, "umask": umaskInChild,
-		"intrude": intrudeInChild, "copy": copyInChild, "killed": killedInChild,
+		"intrude": intrudeInChild, "replicate": replicateInChild, "copy": copyInChild, "killed": killedInChild,
 	}
 }
 

@@ -251,8 +251,55 @@ func (s *DB) migrate(ctx context.Context) error {
 	if err != nil || !pending {
 		return err
 	}
+	if tables > 0 {
+		if err := s.copyBeforeMigration(ctx, provider); err != nil {
+			return err
+		}
+	}
 	_, err = provider.Up(ctx)
 	return session.Wrap(err, "migrate")
+}
+
+// beforeMigration begins the name of the copy of a database from before its schema was brought up to date.
+const beforeMigration = "before-schema-"
+
+// copyBeforeMigration writes a checked copy of a database into the folder of backups before its schema changes, and
+// removes the copies of earlier changes. Codes: StorageFull.
+func (s *DB) copyBeforeMigration(ctx context.Context, provider *goose.Provider) error {
+	have, err := provider.GetDBVersion(ctx)
+	if err != nil || have < firstMigration { // its making was cut short: nothing is in it
+		return err
+	}
+	out := keptName(s.path, fmt.Sprintf("%s%d", beforeMigration, have), s.opt.Now())
+	if err := os.MkdirAll(filepath.Dir(out), 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return err
+	}
+	if free, err := freeBytes(out); err == nil && free < info.Size() {
+		return session.Errorf(session.StorageFull,
+			"%s has an older schema, and there is no room for a copy of it (%d MB in %s) before it is brought up to date: "+
+				"make room, then start again; nothing was changed", s.path, info.Size()>>20+1, filepath.Dir(out))
+	}
+	err = WriteNew(out, func(tmp string) error {
+		if err := vacuumInto(ctx, s.writeDB, tmp); err != nil {
+			return err
+		}
+		return finishCopy(ctx, tmp)
+	})
+	if err != nil {
+		return fmt.Errorf("copy %s before its schema is brought up to date; nothing was changed: %w", s.path, err)
+	}
+	s.opt.Log.Info().Msgf("the schema of %s is brought up to date; %s has it as it was, with schema %d", s.path, out, have)
+	copies, _ := filepath.Glob(filepath.Join(filepath.Dir(out), beforeMigration+"*.db")) // the pattern is good
+	for _, old := range copies {
+		if old != out {
+			_ = os.Remove(old) // the newest one is enough; it stays until the next change
+		}
+	}
+	return nil
 }
 
 // checkVersion refuses a file that is not sessiond's, is of a newer one or from before version
