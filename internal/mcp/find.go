@@ -34,7 +34,7 @@ const (
 
 // ownSession is an argument of the tools that list sessions.
 type ownSession struct {
-	Own string `json:"own_session,omitempty" jsonschema:"yours, to leave out"`
+	Own string `json:"own_session,omitempty" jsonschema:"yours: left out"`
 }
 
 type searchArgs struct {
