@@ -65,6 +65,10 @@ var before = map[string][]string{
 		"# mine\nextensions:\n  # first\n  developer:\n    enabled: true\n    type: builtin\n\n# model\nGOOSE_MODEL: x\n",
 		"extensions:\n    memory: {enabled: true}\n",
 	},
+	"continue.yaml": {
+		"", "name: mine\nschema: v1", "mcpServers:\n", "# mine\nmcpServers: []\nname: x # y\n",
+		"mcpServers:\n- name: a\n  command: b\n# end\nname: x\n", "mcpServers:\n    # first\n    - name: a\n      command: b\n",
+	},
 	"SKILL.md": {""},
 }
 
@@ -78,6 +82,7 @@ var forms = map[string]form{
 	"settings.json": claudeHooks("claude-code"),
 	"config.toml":   tomlServer{},
 	"config.yaml":   yamlExtension{},
+	"continue.yaml": yamlServer{},
 	"SKILL.md":      whole{opencodeText, "opencode"},
 }
 
@@ -505,7 +510,7 @@ func TestEveryProgramIsAsBefore(t *testing.T) {
 		t.Errorf("a second connect has %d changes", n)
 	}
 	for name, text := range files {
-		if name == ".pi/agent/settings.json" || name == ".continue/config.yaml" { // which connect leaves as they are
+		if name == ".pi/agent/settings.json" { // which connect leaves as it is
 			continue
 		}
 		if kept := testkit.Must(os.ReadFile(filepath.Join(dir, name+BackupSuffix)))(t); string(kept) != text {
@@ -764,7 +769,7 @@ func TestEnvironmentMovesFolders(t *testing.T) {
 		"pi": "/pi/mcp.json", "goose": "/g/config/config.yaml",
 		"kilo": "/x/kilo/kilo.json", "qwen-code": "/home/ana/.qwen/settings.json", "copilot-cli": "/cp/mcp-config.json",
 		"kimi-code": "/home/ana/.kimi-code/mcp.json", "cline": "/cl/cline_mcp_settings.json",
-		"continue": "/home/ana/.continue/mcpServers/sessiond.yaml", "vscode-copilot": "/x/Code/User/mcp.json",
+		"continue": "/home/ana/.continue/config.yaml", "vscode-copilot": "/x/Code/User/mcp.json",
 		"zed":        "/x/zed/settings.json",
 		"gemini-cli": "/ge/.gemini/settings.json", "cursor": "/home/ana/.cursor/mcp.json", "openclaw": "/oc/my.json",
 	}

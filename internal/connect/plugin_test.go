@@ -40,8 +40,8 @@ import plugin from "./plugin.mjs"
 const say = (label, list) => console.log(label + ": " + list.map((one) => one.text ?? one).join(" "))
 
 const one = await plugin.server({ directory: "/p" })
-const requests = async (label, sessionID) => {
-  const output = { system: ["own"] }
+const requests = async (label, sessionID, own = "own") => {
+  const output = { system: [own] }
   await one["experimental.chat.system.transform"]({ sessionID }, output)
   say(label, output.system)
 }
@@ -49,6 +49,7 @@ const ask = (sessionID, text) => one["chat.message"]({ sessionID }, { parts: [{ 
 await one.event({ event: { type: "session.created", properties: { info: { id: "a" } } } })
 await ask("a", "first")
 await requests("1 first", "a")
+await requests("1 title", "a", "You are a title generator.")
 await one["experimental.session.compacting"]({ sessionID: "a" })
 await one.event({ event: { type: "session.compacted", properties: { sessionID: "a" } } })
 await ask("a", "second")
@@ -76,6 +77,7 @@ await plugin.setup({})
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	const want = `1 first: own <SessionStart > <UserPromptSubmit first>
+1 title: You are a title generator.
 1 second: own <SessionStart > <UserPromptSubmit second> <SessionStart >
 1 third: own <SessionStart > <SessionStart >
 1 other: own

@@ -137,7 +137,7 @@ func (h Host) Programs() []Program {
 		{Name: "kimi-code", binary: "kimi", Folder: kimi, Files: []File{mcpServers(kimi + "/mcp.json"), skill(kimi)}},
 		{Name: "cline", binary: "cline", Folder: cline, Files: p.cline(cline, code)},
 		{Name: "continue", binary: "cn", Folder: continues, Files: []File{
-			{MCP, continues + "/mcpServers/sessiond.yaml", whole{text: continueText}},
+			{MCP, continues + "/config.yaml", yamlServer{}},
 		}},
 		{Name: "goose", binary: "goose", Folder: goose, Files: []File{
 			{MCP, goose + "/config.yaml", yamlExtension{}}, skill(goose),

@@ -15,11 +15,9 @@ var (
 	opencodeText string
 	//go:embed files/pi.ts
 	piText string
-	//go:embed files/continue.yaml
-	continueText string
 )
 
-// whole is a file that sessiond writes whole: a skill, a plug-in or a server. Its settings stand in lines of their own.
+// whole is a file that sessiond writes whole: a skill or a plug-in. Its settings stand in lines of their own.
 type whole struct{ text, program string }
 
 // mark identifies a file of sessiond.
@@ -28,7 +26,6 @@ const mark = "written by `sessiond connect`"
 // The lines of the settings, up to the value, which is JSON.
 const (
 	binaryLine  = "const sessiond = "
-	commandLine = "    command: "
 	eventsLine  = "const events = "
 	programLine = "const program = "
 )
@@ -41,7 +38,7 @@ func (whole) place() string { return "the whole file" }
 func (f whole) find(old []byte) (Wanted, bool, error) {
 	w := Wanted{}
 	for line := range strings.Lines(string(old)) {
-		for start, value := range map[string]any{binaryLine: &w.Binary, commandLine: &w.Binary, eventsLine: &w.Events} {
+		for start, value := range map[string]any{binaryLine: &w.Binary, eventsLine: &w.Events} {
 			if said, ok := strings.CutPrefix(line, start); ok {
 				_ = json.Unmarshal([]byte(said), value) // add replaces a damaged line
 			}
@@ -57,7 +54,7 @@ func (f whole) add(old []byte, w Wanted) ([]byte, error) {
 	}
 	text := f.text
 	for start, value := range map[string]any{
-		binaryLine: w.Binary, commandLine: w.Binary, eventsLine: w.merged(have).Events, programLine: f.program,
+		binaryLine: w.Binary, eventsLine: w.merged(have).Events, programLine: f.program,
 	} {
 		for _, empty := range []string{`""`, "[]"} {
 			text = strings.Replace(text, start+empty, start+encode(value, "", ""), 1)

@@ -166,3 +166,91 @@ func lineStart(text []byte, line int) int {
 	}
 	return at
 }
+
+// yamlServer is an MCP server of Continue: the first item of the list mcpServers. Continue shows tools without the
+// server's name, so their names begin with it.
+type yamlServer struct{}
+
+const yamlListKey = "mcpServers"
+
+func (yamlServer) place() string { return yamlListKey }
+
+// item returns the nodes of the list and of sessiond's item in it; nil without them.
+func (yamlServer) item(text []byte) (key, list, item *yaml.Node, err error) {
+	if _, err := parseYAML(text); err != nil {
+		return nil, nil, nil, err
+	}
+	key, list, err = yamlMember(text, yamlListKey)
+	for i := 0; list != nil && i < len(list.Content); i++ {
+		if _, name := memberOf(list.Content[i], "name"); name != nil && name.Value == serverName {
+			item = list.Content[i]
+		}
+	}
+	return key, list, item, err
+}
+
+func (f yamlServer) find(old []byte) (Wanted, bool, error) {
+	_, _, item, err := f.item(old)
+	w := Wanted{}
+	if _, command := memberOf(item, "command"); command != nil {
+		w.Binary = command.Value
+	}
+	return w, item != nil, err
+}
+
+func (f yamlServer) add(old []byte, w Wanted) ([]byte, error) {
+	key, list, item, err := f.item(old)
+	if err != nil {
+		return nil, err
+	}
+	if item != nil {
+		_, command := memberOf(item, "command")
+		if command == nil || command.Value == w.Binary {
+			return old, nil
+		}
+		start, end := lineStart(old, command.Line)+command.Column-1, lineStart(old, command.Line+1)
+		end = max(start, len(bytes.TrimRight(old[:end], "\r\n")))
+		return splice(old, start, end, quoteTOML(w.Binary)), nil
+	}
+	entry := func(indent string) string {
+		return indent + "- name: " + serverName + "\n" + indent + "  command: " + quoteTOML(w.Binary) + "\n" +
+			indent + "  args: [mcp, --prefix, " + serverName + "_]\n"
+	}
+	switch {
+	case old == nil:
+		return []byte("name: Local\nversion: 1.0.0\nschema: v1\n" + yamlListKey + ":\n" + entry("  ")), nil
+	case key == nil:
+		text := bytes.Clone(old)
+		if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+			text = append(text, '\n')
+		}
+		return append(text, yamlListKey+":\n"+entry("  ")...), nil
+	case list.Kind == yaml.SequenceNode && list.Style&yaml.FlowStyle == 0 && len(list.Content) > 0:
+		next := lineStart(old, key.Line+1)
+		return splice(old, next, next, entry(strings.Repeat(" ", list.Column-1))), nil
+	case list.Kind == yaml.SequenceNode && len(list.Content) == 0, list.Tag == "!!null":
+		return splice(old, lineStart(old, key.Line), lineStart(old, key.Line+1), yamlListKey+":\n"+entry("  ")), nil
+	}
+	return nil, fmt.Errorf("line %d: %s has a form that cannot be edited in place; add sessiond by hand:\n%s", key.Line,
+		yamlListKey, entry("  "))
+}
+
+func (f yamlServer) cut(old []byte) ([]byte, error) {
+	key, list, item, err := f.item(old)
+	if err != nil || item == nil {
+		return old, err
+	}
+	last := item
+	for len(last.Content) > 0 {
+		last = last.Content[len(last.Content)-1]
+	}
+	start, empty := lineStart(old, item.Line), ""
+	if len(list.Content) == 1 { // no server is left
+		start, empty = lineStart(old, key.Line), yamlListKey+": []\n"
+	}
+	out := splice(old, start, lineStart(old, last.Line+1), empty)
+	if _, found, err := f.find(out); err != nil || found {
+		return nil, fmt.Errorf("%s has a form that cannot be edited in place; remove sessiond by hand", yamlListKey)
+	}
+	return out, nil
+}

@@ -22,7 +22,7 @@ const (
 	searchText = `Search what was said, decided, tried and run in earlier sessions of every AI agent on this host. Call it ` +
 		`when the user refers to earlier work ("as we decided", "like last time", "last ` +
 		`week"), when you are asked why something is as it is, and when a task or an error may have come up before. Not for ` +
-		`what the files at hand say. Use 2 to 5 rare words: names, numbers, words of an error. Answer: the best sessions with ` +
+		`what the files at hand say. Use 2 to 5 rare words: names, numbers, words of an error. Answer: sessions with ` +
 		`passages and ids of messages.`
 	queryText = `words; also "exact words", begin*, -without, and filters: role:user (assistant, tool), source:codex, ` +
 		`path:FILE, tool:bash, after:7d, before:2026-02-11`
@@ -34,7 +34,7 @@ const (
 
 // ownSession is an argument of the tools that list sessions.
 type ownSession struct {
-	Own string `json:"own_session,omitempty" jsonschema:"yours, to leave out"`
+	Own string `json:"own_session,omitempty" jsonschema:"yours: left out"`
 }
 
 type searchArgs struct {
@@ -161,7 +161,7 @@ func (c *call) alike() string {
 type fileArgs struct {
 	common
 	ownSession
-	Path    string `json:"path" jsonschema:"absolute or in the project; of a moved one the old path"`
+	Path    string `json:"path" jsonschema:"of a moved file the old path"`
 	Changed bool   `json:"changed,omitempty" jsonschema:"not those that only read it"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"default 10"`
 }

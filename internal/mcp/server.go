@@ -170,6 +170,9 @@ func addTool[In interface{ args() common }](s *Server, name, title, text string,
 			OpenWorldHint: &closed,
 		},
 	}
+	if name == "search" { // Claude Code shows no other tool of a server before its model looks for tools
+		tool.Meta = mcp.Meta{"anthropic/alwaysLoad": true}
+	}
 	mcp.AddTool(s.protocol, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult,
 		_ any, err error,
 	) {

@@ -53,6 +53,11 @@ async function end(fields) {
   if (id) await tell("SessionEnd", id, { reason: "other", ...fields })
 }
 
+// isTitle reports whether a request asks for a session's title, by its system text.
+function isTitle(system) {
+  return /^\s*You are a title generator/.test(system[0] ?? "")
+}
+
 function isEdit(tool) {
   return tool === "edit" || tool === "write"
 }
@@ -73,7 +78,7 @@ async function server({ directory }) {
     },
     "experimental.session.compacting": async ({ sessionID }) => tell("PreCompact", sessionID, here),
     "experimental.chat.system.transform": async ({ sessionID }, output) => {
-      output.system.push(...textsOf(sessionID))
+      if (!isTitle(output.system)) output.system.push(...textsOf(sessionID))
     },
     "tool.execute.before": async ({ tool, sessionID }, { args }) => {
       if (isEdit(tool)) await tell("PreToolUse:Edit|Write", sessionID, { tool_name: tool, tool_input: { file_path: args.filePath }, ...here })
