@@ -67,7 +67,8 @@ var before = map[string][]string{
 	},
 	"continue.yaml": {
 		"", "name: mine\nschema: v1", "mcpServers:\n", "# mine\nmcpServers: []\nname: x # y\n",
-		"mcpServers:\n- name: a\n  command: b\n# end\nname: x\n", "mcpServers:\n    # first\n    - name: a\n      command: b\n",
+		"mcpServers:\n- name: a\n  command: b\n# end\nname: x\n",
+		"mcpServers:\n    # first\n    - name: a\n      command: b\n",
 	},
 	"SKILL.md": {""},
 }
