@@ -49,9 +49,7 @@ func TestRenderedRowsAreTheContext(t *testing.T) {
 // What version 2.1.332 writes beside the talk is known to be its own: nothing of it is kept as of an unknown kind.
 func TestRowsOfTodaysVersionAreKnown(t *testing.T) {
 	h := newHouse(t)
-	own := func(kind, fields string) string {
-		return `{"type":"` + kind + `","sessionId":"` + id + `",` + fields + `}`
-	}
+	own := func(kind, fields string) string { return `{"type":"` + kind + `","sessionId":"` + id + `",` + fields + `}` }
 	h.Import(h.Write(id+".jsonl",
 		user("1", "", "read it"),
 		attached("2", "1", `{"type":"session_context","context":{}}`, ``),
