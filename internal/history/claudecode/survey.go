@@ -182,8 +182,7 @@ func isState(kind string) bool {
 	case "summary", "ai-title", "custom-title", "agent-name", "tag", "last-prompt", "mode", "permission-mode",
 		"agent-setting",
 		"worktree-state", "relocated", "atis-latch", "frame-link", "file-history-snapshot", "queue-operation", "pr-link",
-		"content-replacement", "continued-in", "bridge-session", "started", "result",
-		"api-request", "api-request-shape", "api-request-blob", "tools-used":
+		"content-replacement", "continued-in", "bridge-session", "started", "result":
 		return true
 	}
 	return false
