@@ -1,7 +1,6 @@
-// Command release makes the files of a release from built programs: archives, packages for Debian and RPM, npm
-// folders, a container image, a Homebrew formula, a Scoop manifest, checksums. Two runs on the same programs write
-// the same bytes.
-// scripts/release builds the programs and calls it.
+// Command release makes the files of a release from built programs: archives, packages for Debian and RPM, npm folders,
+// a container image, a Homebrew formula, a Scoop manifest, checksums. Two runs on the same programs write the same
+// bytes. scripts/release builds the programs and calls it.
 package main
 
 import (
