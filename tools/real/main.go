@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command real runs the newest version of agent programs against a scripted model and checks what sessiond reads of
 // them and gives them. scripts/real calls it.
 //

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 // program is an agent program: how it is installed, pointed at the model and run.
