@@ -49,11 +49,11 @@ func block(o jsonx.Object, raw jsontext.Value) session.Part {
 	case "redacted_thinking", "redacted-reasoning":
 		return session.Part{Kind: session.PartReasoning, Extra: o.Only("data").Column()}
 	case "tool_use", "tool-call":
-		return CallPart(firstText(o, "id", "toolCallId"), firstText(o, "name", "toolName"), firstValue(o, "input", "args"))
+		return CallPart(firstText(o, "id", "toolCallId"), firstText(o, "name", "toolName"), o.First("input", "args"))
 	case "tool_result", "tool-result":
 		failed := cmp.Or(string(o.Get("is_error")), string(o.Get("isError")))
 		p := ResultPart(firstText(o, "tool_use_id", "toolCallId"), firstText(o, "name", "toolName"),
-			ResultText(firstValue(o, "content", "result", "output")), nil)
+			ResultText(o.First("content", "result", "output")), nil)
 		if failed == "true" || failed == "false" {
 			p.IsError = new(failed == "true")
 		}
@@ -136,13 +136,4 @@ func firstText(o jsonx.Object, keys ...string) string {
 		}
 	}
 	return ""
-}
-
-func firstValue(o jsonx.Object, keys ...string) jsontext.Value {
-	for _, key := range keys {
-		if v := o.Get(key); v != nil {
-			return v
-		}
-	}
-	return nil
 }

@@ -153,6 +153,17 @@ func ReadArray(raw []byte) (elements []jsontext.Value, ok bool) {
 	return elements, err == nil
 }
 
+// ReadObjects returns the objects in an array in bytes that are known to be valid JSON; its other elements are left out.
+func ReadObjects(raw []byte) (objects []Object) {
+	elements, _ := ReadArray(raw)
+	for _, element := range elements {
+		if o, ok := ReadFields(element); ok {
+			objects = append(objects, o)
+		}
+	}
+	return objects
+}
+
 func parseArray(raw []byte, options ...jsontext.Options) (elements []jsontext.Value, err error) {
 	d := decoders.Get().(*jsontext.Decoder)
 	defer decoders.Put(d)

@@ -145,6 +145,16 @@ func (o Object) String(key string) string {
 	return text
 }
 
+// First returns the value of the first of some keys that the object has; nil: it has none of them.
+func (o Object) First(keys ...string) jsontext.Value {
+	for _, key := range keys {
+		if v := o.Get(key); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
 // Inner returns the object under a name, nil if there is none.
 func (o Object) Inner(key string) Object {
 	inner, _ := ReadFields(o.Get(key))

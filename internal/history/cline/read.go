@@ -65,16 +65,6 @@ func object(v jsontext.Value) jsonx.Object {
 	return o
 }
 
-func objects(raw jsontext.Value) (all []jsonx.Object) {
-	values, _ := jsonx.ReadArray(raw)
-	for _, v := range values {
-		if o, ok := jsonx.ReadFields(v); ok {
-			all = append(all, o)
-		}
-	}
-	return all
-}
-
 // part returns the part of a block: attached files hold text that no person typed.
 func part(o jsonx.Object) (parts []session.Part) {
 	switch o.String("type") {
@@ -95,7 +85,7 @@ func resultText(content jsontext.Value) (text string, failed bool) {
 			return said, false
 		}
 	}
-	answers := objects(raw)
+	answers := jsonx.ReadObjects(raw)
 	if jsonx.KindOf(raw) == '{' {
 		answers = []jsonx.Object{object(raw)}
 	}

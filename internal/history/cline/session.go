@@ -48,7 +48,7 @@ func (s *folder) lead(id string, file jsonx.Object) *history.Conversation {
 	w.New.SourceID = cmp.Or(file.String("sessionId"), s.about.String("session_id"), id)
 	s.describe(w)
 	w.Title = s.metadata.String("title")
-	messages := objects(file.Get("messages"))
+	messages := jsonx.ReadObjects(file.Get("messages"))
 	here := s.in.Session(history.Plain(w.New.SourceID))
 	w.Notes = jsonx.Object{jsonx.MemberOf("source", history.Plain(s.about.String("source")))}
 	if notes := history.Notes(here, string(s.in.Source())); notes.Get("task") != nil {
@@ -117,7 +117,7 @@ func (s *folder) message(w *history.Whole, m jsonx.Object, index int) {
 	if jsonx.KindOf(content) == '"' {
 		parts = history.Blocks(content)
 	}
-	for _, b := range objects(content) {
+	for _, b := range jsonx.ReadObjects(content) {
 		if b.String("type") != "tool_result" {
 			parts = append(parts, part(b)...)
 			continue
@@ -214,7 +214,7 @@ func (s *folder) usage(id string, at session.Time, model, metrics jsonx.Object) 
 
 // compaction makes the last summary an overlay: it stands for all before the copies that it keeps.
 func (s *folder) compaction(file jsonx.Object) {
-	messages := objects(file.Get("messages"))
+	messages := jsonx.ReadObjects(file.Get("messages"))
 	w := &s.whole
 	if len(messages) == 0 || len(w.Items) == 0 {
 		return
@@ -248,7 +248,7 @@ func (s *folder) agent(lead *history.Conversation, name string, file jsonx.Objec
 	w.New.SourceID, w.New.Kind = cmp.Or(file.String("sessionId"), filepath.Base(s.in.Found.Path)+"__"+name), "subagent"
 	s.describe(w)
 	w.New.CreatedAt = nil
-	for i, m := range objects(file.Get("messages")) {
+	for i, m := range jsonx.ReadObjects(file.Get("messages")) {
 		s.message(w, m, i)
 	}
 	if len(w.Items) == 0 {

@@ -52,11 +52,11 @@ func readTask(in *history.Intake, id string) {
 		return
 	}
 	events, _ := load(in, eventsName)
-	t.events = objects(events)
+	t.events = jsonx.ReadObjects(events)
 	facts, _ := load(in, factsName)
-	t.models = objects(object(facts).Get("model_usage"))
+	t.models = jsonx.ReadObjects(object(facts).Get("model_usage"))
 	t.item = t.indexEntry()
-	t.messages(objects(talk))
+	t.messages(jsonx.ReadObjects(talk))
 	if !ok {
 		t.fromEvents()
 	}
@@ -76,7 +76,7 @@ func (t *task) indexEntry() jsonx.Object {
 		if err != nil {
 			continue
 		}
-		for _, o := range append(objects(text), objects(object(text).Get("entries"))...) {
+		for _, o := range append(jsonx.ReadObjects(text), jsonx.ReadObjects(object(text).Get("entries"))...) {
 			if o.String("id") == t.id {
 				return o
 			}
@@ -168,7 +168,7 @@ func blocksOf(content jsontext.Value) []jsonx.Object {
 	if text, isText := jsonx.Text(content); isText {
 		return []jsonx.Object{jsonx.NewObject("type", "text", "text", text)}
 	}
-	return objects(content)
+	return jsonx.ReadObjects(content)
 }
 
 // reply adds a reply of the model. Older versions wrote calls as XML into its text.

@@ -141,7 +141,7 @@ func (e *editor) read() {
 
 // readHeads reads the indexes of conversations, the newest last.
 func (e *editor) readHeads() {
-	for _, head := range list(e.item(itemHeaders), "allComposers") {
+	for _, head := range jsonx.ReadObjects(e.item(itemHeaders).Get("allComposers")) {
 		e.heads[head.String("composerId")] = head
 	}
 	if !e.has.Has(tableHeaders, "composerId") || !e.has.Has(tableHeaders, "value") {
@@ -157,17 +157,6 @@ func (e *editor) readHeads() {
 		}
 		return nil
 	}, `SELECT CAST(value AS BLOB) FROM composerHeaders WHERE value IS NOT NULL`)
-}
-
-// list returns the objects of an array.
-func list(o jsonx.Object, key string) (all []jsonx.Object) {
-	values, _ := jsonx.ReadArray(o.Get(key))
-	for _, v := range values {
-		if inner, ok := jsonx.ReadFields(v); ok {
-			all = append(all, inner)
-		}
-	}
-	return all
 }
 
 // eachKey visits the keys with a beginning, which ends with a colon, and the sizes of their values; -1: there is none.
@@ -322,7 +311,7 @@ func (e *editor) about(id string, data jsonx.Object) *history.Whole {
 // inline reads a conversation of the first versions, whose bubbles lie in its row, and its calls beside them.
 func (e *editor) inline(w *history.Whole, data jsonx.Object) {
 	tools := map[string]jsonx.Object{}
-	for _, capability := range list(data, "capabilities") {
+	for _, capability := range jsonx.ReadObjects(data.Get("capabilities")) {
 		text := capability.Inner("data").String("bubbleDataMap")
 		if n, _ := history.Number(capability.Get("type")); n != capabilityTool {
 			continue
@@ -332,7 +321,7 @@ func (e *editor) inline(w *history.Whole, data jsonx.Object) {
 			tools[m.Key], _ = jsonx.ReadFields(m.Value)
 		}
 	}
-	for i, o := range list(data, "conversation") {
+	for i, o := range jsonx.ReadObjects(data.Get("conversation")) {
 		b := &bubble{Object: o, id: o.String("bubbleId"), model: w.New.Model, tool: o.Inner("toolFormerData")}
 		if b.id == "" {
 			b.id = fmt.Sprint("bubble ", i+1)
@@ -403,7 +392,7 @@ func (e *editor) listed(part *history.Intake, w *history.Whole, id string, data 
 	aside := w.Items
 	w.Items = nil
 	done := map[string]bool{}
-	heads := list(data, "fullConversationHeadersOnly")
+	heads := jsonx.ReadObjects(data.Get("fullConversationHeadersOnly"))
 	for _, head := range heads {
 		name := head.String("bubbleId")
 		if b := rows[name]; b != nil && !done[name] {
@@ -486,7 +475,7 @@ func (e *editor) orphans() {
 
 // inlined reads the conversations of the oldest versions, which lie whole in the index of a workspace.
 func (e *editor) inlined() {
-	for _, data := range list(e.item(itemIndex), "allComposers") {
+	for _, data := range jsonx.ReadObjects(e.item(itemIndex).Get("allComposers")) {
 		id := data.String("composerId")
 		if id == "" || data.Get("conversation") == nil {
 			continue
@@ -503,7 +492,7 @@ func (e *editor) inlined() {
 
 // chats reads the chats of 2023 and 2024, which lie in the database of their workspace.
 func (e *editor) chats() {
-	for _, tab := range list(e.item(itemChats), "tabs") {
+	for _, tab := range jsonx.ReadObjects(e.item(itemChats).Get("tabs")) {
 		id := tab.String("tabId")
 		sum := sha256.Sum256(tab.Value())
 		if id == "" {
@@ -516,7 +505,7 @@ func (e *editor) chats() {
 		w := &history.Whole{Records: 1, Title: tab.String("chatTitle")}
 		w.New.SourceID, w.New.CreatedAt = nameOf(id), timeOf(tab, "lastSendTime")
 		w.New.Directory = workspaceFolder(filepath.Dir(e.in.Found.Path))
-		for i, o := range list(tab, "bubbles") {
+		for i, o := range jsonx.ReadObjects(tab.Get("bubbles")) {
 			text := cmp.Or(o.String("rawText"), o.String("text"))
 			item := history.Item{Key: cmp.Or(o.String("id"), fmt.Sprint("bubble ", i+1))}
 			if o.String("type") == "user" {

@@ -30,7 +30,7 @@ func (e *editor) folderOf(id string, head, data jsonx.Object) string {
 	if folder := e.folders[id]; folder != "" {
 		return folder
 	}
-	for _, repository := range list(data, "trackedGitRepos") {
+	for _, repository := range jsonx.ReadObjects(data.Get("trackedGitRepos")) {
 		return repository.String("repoPath")
 	}
 	return ""
@@ -91,7 +91,7 @@ func (e *editor) readWorkspace(path, folder string) {
 	defer db.Close() //nolint:errcheck // nothing was written
 	w := editor{SQLite: db}
 	index := w.item(itemIndex)
-	for _, head := range list(index, "allComposers") {
+	for _, head := range jsonx.ReadObjects(index.Get("allComposers")) {
 		e.folders[head.String("composerId")] = folder
 	}
 	chosen, _ := jsonx.ReadArray(index.Get("selectedComposerIds"))

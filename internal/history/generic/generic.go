@@ -87,12 +87,7 @@ func namesFor(in *history.Intake) names {
 
 // value returns a field of a message, nil if it has none.
 func (n names) value(o jsonx.Object, field string) []byte {
-	for _, name := range n[field] {
-		if v := o.Get(name); v != nil {
-			return v
-		}
-	}
-	return nil
+	return o.First(n[field]...)
 }
 
 func (n names) text(o jsonx.Object, field string) string {

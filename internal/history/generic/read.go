@@ -278,18 +278,11 @@ func (r *reader) calls(o jsonx.Object) (parts []session.Part) {
 		r.tools[id] = name
 		arguments := function.Get("arguments")
 		if arguments == nil {
-			arguments = cmpValue(call.Get("arguments"), call.Get("input"))
+			arguments = call.First("arguments", "input")
 		}
 		parts = append(parts, history.CallPart(id, name, arguments))
 	}
 	return parts
-}
-
-func cmpValue(a, b jsontext.Value) jsontext.Value {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // usage returns the row of the ledger of a reply that says what it used, in OpenAI's or Anthropic's words. A size in

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
@@ -123,7 +121,7 @@ func (r *reader) readContexts() {
 		for line := range strings.Lines(string(text)) {
 			number++
 			o, _, ok := history.ParseLine([]byte(strings.TrimSpace(line)))
-			if !ok || jsonx.DeeperThan(line2(line), history.MaxDepth) {
+			if !ok || jsonx.DeeperThan([]byte(line), history.MaxDepth) {
 				if strings.TrimSpace(line) != "" {
 					r.in.Skip(skipNotes, 1)
 				}
@@ -143,8 +141,6 @@ func (r *reader) readContexts() {
 	}
 	r.whole.Notes = append(r.whole.Notes, jsonx.MemberOf("context", "only the context is left: without times and usage"))
 }
-
-func line2(line string) jsontext.Value { return jsontext.Value(line) }
 
 func (r *reader) contextLine(l history.FileLine, key string, o jsonx.Object) {
 	parts := history.Blocks(o.Get("content"))

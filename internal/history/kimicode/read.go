@@ -202,7 +202,7 @@ func (r *reader) line(l history.FileLine) {
 		ok = false
 	}
 	kind := o.String("type")
-	if at := history.TimeOf(cmp2(o.Get("time"), o.Get("timestamp"))); !at.IsZero() {
+	if at := history.TimeOf(o.First("time", "timestamp")); !at.IsZero() {
 		r.at = at
 	}
 	switch {
@@ -224,13 +224,6 @@ func (r *reader) line(l history.FileLine) {
 		r.known = r.known || strings.Contains(kind, ".")
 		r.record(l, kind, o)
 	}
-}
-
-func cmp2(a, b []byte) []byte {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 func (r *reader) raw(l history.FileLine, why string) {
@@ -352,11 +345,14 @@ func isOfProgram(parts []session.Part) bool {
 }
 
 func callsOf(m jsonx.Object) (parts []session.Part) {
-	list, _ := jsonx.ReadArray(cmp2(m.Get("toolCalls"), m.Get("tool_calls")))
+	list, _ := jsonx.ReadArray(m.First("toolCalls", "tool_calls"))
 	for _, raw := range list {
 		call, _ := jsonx.ReadFields(raw)
 		function := call.Inner("function")
-		arguments := cmp2(call.Get("arguments"), function.Get("arguments"))
+		arguments := call.Get("arguments")
+		if arguments == nil {
+			arguments = function.Get("arguments")
+		}
 		name := cmp.Or(call.String("name"), function.String("name"))
 		parts = append(parts, history.CallPart(call.String("id"), name, arguments))
 	}
@@ -494,7 +490,7 @@ func (r *reader) compaction(l history.FileLine, o jsonx.Object) {
 		c := &history.Compaction{Key: item.Key, ThroughKey: r.now.key, Record: history.Place{Key: item.Key}}
 		c.Summary, c.CreatedAt, c.Model = summary, r.at, r.model
 		c.TokensBefore, c.TokensAfter = history.Count(o.Get("tokensBefore")), history.Count(o.Get("tokensAfter"))
-		count := int(history.Count(cmp2(o.Get("compactedCount"), o.Get("count"))))
+		count := int(history.Count(o.First("compactedCount", "count")))
 		if !o.Has("keptUserMessageCount") || string(o.Get("legacyTail")) == "true" {
 			r.keepTail(c, count)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -105,22 +106,12 @@ func newChat(in *history.Intake, o jsonx.Object) *chat {
 	return c
 }
 
-func objects(raw jsontext.Value) (all []jsonx.Object) {
-	values, _ := jsonx.ReadArray(raw)
-	for _, v := range values {
-		if o, ok := jsonx.ReadFields(v); ok {
-			all = append(all, o)
-		}
-	}
-	return all
-}
-
 // add stores the chat, unless a stored one says as much: VS Code copies the files of chats when a window gets
 // another folder.
 func (c *chat) add() {
-	requests := objects(c.object.Get("requests"))
+	requests := jsonx.ReadObjects(c.object.Get("requests"))
 	for _, r := range requests {
-		if name := r.Inner("result").Inner("metadata").String("sessionId"); name != "" && !contains(c.names, name) {
+		if name := r.Inner("result").Inner("metadata").String("sessionId"); name != "" && !slices.Contains(c.names, name) {
 			c.names = append(c.names, name)
 		}
 	}
@@ -151,15 +142,6 @@ func (c *chat) add() {
 		child.Parent, child.ParentKey = talk, c.whole.KeyOf(c.starts[i])
 		c.in.AddWhole(child)
 	}
-}
-
-func contains(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }
 
 // credits are those of the session as its last request says them, else the sum of the requests'.
@@ -195,7 +177,7 @@ func folderOf(path string, o jsonx.Object) string {
 		return ""
 	}
 	of, _ := jsonx.ReadObject(text)
-	for _, folder := range objects(of.Get("folders")) { // of several the first
+	for _, folder := range jsonx.ReadObjects(of.Get("folders")) { // of several the first
 		if at := folder.String("path"); filepath.IsAbs(at) {
 			return at
 		} else if at != "" {

@@ -52,7 +52,7 @@ func unescape(uri string) string {
 func (c *chat) request(o jsonx.Object, last bool) {
 	r := &request{
 		Object: o, id: o.String("requestId"), at: history.TimeOf(o.Get("timestamp")), state: stateComplete,
-		response: objects(o.Get("response")), metadata: o.Inner("result").Inner("metadata"),
+		response: jsonx.ReadObjects(o.Get("response")), metadata: o.Inner("result").Inner("metadata"),
 	}
 	if n, ok := history.Number(o.Inner("modelState").Get("value")); ok {
 		r.state = n
@@ -62,7 +62,7 @@ func (c *chat) request(o jsonx.Object, last bool) {
 	r.removed = string(o.Get("isHidden")) == "true" || !jsonx.IsNull(o.Get("shouldBeRemovedOnSend"))
 	r.model = r.modelName()
 	r.prompt()
-	if rounds := objects(r.metadata.Get("toolCallRounds")); len(rounds) > 0 {
+	if rounds := jsonx.ReadObjects(r.metadata.Get("toolCallRounds")); len(rounds) > 0 {
 		c.rounds(r, rounds)
 	} else {
 		r.seen()
@@ -93,7 +93,7 @@ func (r *request) modelName() string {
 		chosen = ""
 	}
 	totals := ""
-	for _, total := range objects(r.Get("modelTotals")) {
+	for _, total := range jsonx.ReadObjects(r.Get("modelTotals")) {
 		totals = total.String("model")
 		break
 	}
@@ -116,7 +116,7 @@ func (r *request) prompt() {
 		}
 	}
 	var attached []string
-	for _, v := range objects(r.Inner("variableData").Get("variables")) {
+	for _, v := range jsonx.ReadObjects(r.Inner("variableData").Get("variables")) {
 		attached = append(attached, history.Plain(cmp.Or(uriPath(v.Get("value")), v.String("name"))))
 	}
 	if len(attached) > 0 {
@@ -180,7 +180,7 @@ func (t tool) arguments() jsontext.Value {
 func (t tool) output() string {
 	data, details := t.Inner("toolSpecificData"), t.Inner("resultDetails")
 	var said []string
-	for _, o := range objects(details.Get("output")) {
+	for _, o := range jsonx.ReadObjects(details.Get("output")) {
 		said = append(said, o.String("value"))
 	}
 	text := cmp.Or(data.Inner("terminalCommandOutput").String("text"), data.String("result"), strings.Join(said, "\n"),
@@ -203,7 +203,7 @@ func (c *chat) rounds(r *request, rounds []jsonx.Object) {
 	shown := r.tools(false)
 	results := r.metadata.Inner("toolCallResults")
 	summaries := map[string]jsonx.Object{}
-	all := objects(r.metadata.Get("summaries"))
+	all := jsonx.ReadObjects(r.metadata.Get("summaries"))
 	if one := r.metadata.Inner("summary"); one != nil {
 		all = append(all, one)
 	}
@@ -219,7 +219,7 @@ func (c *chat) rounds(r *request, rounds []jsonx.Object) {
 		if text := round.String("response"); strings.TrimSpace(text) != "" {
 			parts = append(parts, session.TextPart(text))
 		}
-		for _, call := range objects(round.Get("toolCalls")) {
+		for _, call := range jsonx.ReadObjects(round.Get("toolCalls")) {
 			full := call.String("id")
 			id, _, _ := strings.Cut(full, "__vscode")
 			name := call.String("name")
@@ -280,7 +280,7 @@ func cmp2(a, b jsontext.Value) jsontext.Value {
 // resultText returns the texts of a result: as they are, or as the leaves of a tree.
 func resultText(content jsontext.Value) string {
 	var texts []string
-	for _, part := range objects(content) {
+	for _, part := range jsonx.ReadObjects(content) {
 		value := part.Get("value")
 		if text, isText := jsonx.Text(value); isText {
 			texts = append(texts, text)

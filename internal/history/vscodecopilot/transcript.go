@@ -38,7 +38,7 @@ func readTranscript(in *history.Intake) {
 			item.Message.Provider = "copilot"
 		case ok && kind == "tool.execution_complete":
 			call := data.String("toolCallId")
-			text := history.ResultText(firstOf(data.Inner("result"), "content", "detailedContent"))
+			text := history.ResultText(data.Inner("result").First("content", "detailedContent"))
 			item.Message = history.Say(session.Tool, at,
 				history.ResultPart(call, names[call], text, new(string(data.Get("success")) == "false")))
 		case ok && kind == "session.start":
@@ -77,22 +77,12 @@ func repliesOf(data jsonx.Object, names map[string]string) (parts []session.Part
 	if text := data.String("content"); text != "" {
 		parts = append(parts, session.TextPart(text))
 	}
-	for _, call := range objects(data.Get("toolRequests")) {
+	for _, call := range jsonx.ReadObjects(data.Get("toolRequests")) {
 		id := call.String("toolCallId")
 		names[id] = call.String("name")
 		parts = append(parts, history.CallPart(id, names[id], call.Get("arguments")))
 	}
 	return parts
-}
-
-// firstOf returns the first value that an object has of some names.
-func firstOf(o jsonx.Object, keys ...string) []byte {
-	for _, key := range keys {
-		if v := o.Get(key); v != nil {
-			return v
-		}
-	}
-	return nil
 }
 
 var sessionName = pattern.New(`"sessionId"\s*:\s*"([^"]+)"`)

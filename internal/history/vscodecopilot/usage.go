@@ -75,7 +75,7 @@ func (c *chat) usage(r *request) (calls []history.Call) {
 		calls = append(calls, call)
 		return &calls[len(calls)-1]
 	}
-	all := objects(r.metadata.Get("summaries"))
+	all := jsonx.ReadObjects(r.metadata.Get("summaries"))
 	for _, s := range all {
 		if u := s.Inner("usage"); u != nil {
 			call := add(r.id+":summary:"+s.String("toolCallRoundId"), s.String("model"), history.Count(u.Get("prompt_tokens")),
@@ -86,7 +86,7 @@ func (c *chat) usage(r *request) (calls []history.Call) {
 	if c.traced(r, add) {
 		return calls
 	}
-	if totals := objects(r.Get("modelTotals")); len(totals) > 0 {
+	if totals := jsonx.ReadObjects(r.Get("modelTotals")); len(totals) > 0 {
 		for _, t := range totals {
 			call := add(r.id+":"+t.String("model"), t.String("model"), history.Count(t.Get("inputTokens")),
 				history.Count(t.Get("cachedTokens")), history.Count(t.Get("outputTokens")))
@@ -117,7 +117,7 @@ func (c *chat) usage(r *request) (calls []history.Call) {
 func (c *chat) traced(r *request, add func(name, model string, input, cached, output int64) *history.Call) bool {
 	id, from := r.metadata.String("sessionId"), r.at.UnixMilli()
 	until := int64(0)
-	requests := objects(c.object.Get("requests"))
+	requests := jsonx.ReadObjects(c.object.Get("requests"))
 	at := slices.IndexFunc(requests, func(o jsonx.Object) bool { return o.String("requestId") == r.id })
 	if at >= 0 && at+1 < len(requests) {
 		until = history.TimeOf(requests[at+1].Get("timestamp")).UnixMilli()
