@@ -190,6 +190,19 @@ func TestStepThatIsWrittenWaits(t *testing.T) {
 	}
 }
 
+// Each record is a call of its own, however many a step has.
+func TestEachCallOfAStepCounts(t *testing.T) {
+	h := historytest.New(t, source(historytest.Later))
+	lines := []string{head, asked, begun}
+	for range 12 {
+		lines = append(lines, used)
+	}
+	h.Import(write(h, append(lines, said, ended)...))
+	if n := h.CountsOf("session_1"); n.Ledger != 12 || n.Output != 60 {
+		t.Errorf("%+v", n)
+	}
+}
+
 func TestWrongLogs(t *testing.T) {
 	for what, test := range map[string]struct {
 		lines    []string

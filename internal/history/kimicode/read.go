@@ -5,6 +5,7 @@ import (
 	"crypto/md5" //nolint:gosec // the program names folders so
 	"encoding/hex"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"sessiond/internal/history"
@@ -474,7 +475,7 @@ func (r *reader) count(l history.FileLine, c history.Call, beside bool) {
 	} else if r.begun != "" {
 		c.ExternalID = "kimi-code:" + r.begun
 		if r.counted++; r.counted > 1 {
-			c.ExternalID += "#" + string(rune('0'+min(r.counted, 9)))
+			c.ExternalID += "#" + strconv.Itoa(r.counted)
 		}
 		c.MessageKey = r.begun
 	}
