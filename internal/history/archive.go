@@ -8,11 +8,21 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
+
+// ExportOf is a service whose exports are read. It has no usual place: only what the user names is read.
+func ExportOf(service session.Source, match func(name string) bool, read func(*Intake), now func() time.Time) *Program {
+	return &Program{
+		Source: service, Folders: InFolders(), Now: now, Order: SortedBy(ByName), Replay: read,
+		Search: func(f *Finder, folder string) { f.Archives(folder, match) },
+	}
+}
 
 // Archive is what a service exports: a zip, or one file of it that was unpacked, with the others beside it.
 type Archive struct {
@@ -70,6 +80,28 @@ func (a *Archive) EachFile(match func(name string) bool, visit func(name string,
 		visit(name, io.LimitReader(text, int64(entry.UncompressedSize64)))
 		_ = text.Close() // its checksum was compared while it was read
 	}
+}
+
+// EachConversation visits the records in the files whose names match, with no fields for one that is no object, and
+// returns how many of them visit reports to be conversations. A file that breaks off behind one is a problem.
+func (a *Archive) EachConversation(match func(name string) bool,
+	visit func(o jsonx.Object, raw jsontext.Value) (isConversation bool),
+) (found int) {
+	a.EachFile(match, func(name string, text io.Reader) {
+		err := EachObject(text, func(raw jsontext.Value) {
+			o, ok := jsonx.ReadObject(raw)
+			if !ok {
+				o = nil
+			}
+			if visit(o, raw) {
+				found++
+			}
+		})
+		if err != nil && found > 0 {
+			a.in.Problem(0, Plain(name)+": "+Reason(err))
+		}
+	})
+	return found
 }
 
 func refusal(entry *zip.File) string {

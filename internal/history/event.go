@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/maphash"
+	"strconv"
 	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -104,6 +105,17 @@ func EachEvent[T any, P eventOf[T]](in *Intake, begun session.Time, visit func(P
 		e.Time = begun
 		visit(p)
 	})
+}
+
+// Repeats counts how often each key was asked for.
+type Repeats map[string]int
+
+// Key returns a key, with a number behind it from the second time on.
+func (r Repeats) Key(key string) string {
+	if r[key]++; r[key] > 1 {
+		return key + "#" + strconv.Itoa(r[key])
+	}
+	return key
 }
 
 // LineKey names a line that has no name of its own after its content.

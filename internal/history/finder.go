@@ -261,7 +261,7 @@ func DataHome(env func(string) string) string {
 
 // UserFolders returns where editors of VS Code's family keep the data of a user, by the names of their folders as
 // Code: on Linux, macOS and Windows.
-func UserFolders(env func(string) string, names ...string) (folders []string) {
+func UserFolders(env func(string) string, names ...string) (found []string) {
 	config := env("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(config) {
 		config = Expand("~/.config", env)
@@ -269,11 +269,11 @@ func UserFolders(env func(string) string, names ...string) (folders []string) {
 	for _, base := range []string{config, Expand("~/Library/Application Support", env), env("APPDATA")} {
 		for _, name := range names {
 			if base != "" {
-				folders = append(folders, filepath.Join(base, name, "User"))
+				found = append(found, filepath.Join(base, name, "User"))
 			}
 		}
 	}
-	return folders
+	return found
 }
 
 // FolderOfURI returns the path of a file: URI. A URI of another host stays as it is, and so does a path.

@@ -1,7 +1,10 @@
 package history
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"sessiond/internal/session"
@@ -52,6 +55,16 @@ func (in *Intake) Part(id, mark string) *Intake {
 		return emit(b)
 	}
 	return part
+}
+
+// RecordPart begins the session that one record of the thing is. Without an id it is named after its content. It is
+// nil if the record, and the version of its reader, are those of the last reading; and if the reading has failed.
+func (in *Intake) RecordPart(id string, record []byte, reader int) (part *Intake, name string) {
+	sum := sha256.Sum256(record)
+	if id == "" {
+		id = hex.EncodeToString(sum[:8])
+	}
+	return in.Part(id, fmt.Sprint(reader, hex.EncodeToString(sum[:12]))), id
 }
 
 // ReadPart imports a part whose rows were read from a database. If they are damaged, that is a problem, and

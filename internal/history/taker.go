@@ -134,6 +134,14 @@ func UnixMilli(raw []byte) (at session.Time, ok bool) {
 	return session.At(time.UnixMilli(int64(math.Round(ms)))), true
 }
 
+// KnownTime is TimeOf for what may have no time: nil then.
+func KnownTime(raw []byte) *session.Time {
+	if at := TimeOf(raw); !at.IsZero() {
+		return &at
+	}
+	return nil
+}
+
 // TimeOf reads a time in any of the forms in which programs write one: RFC 3339, with a space or without a zone, or a
 // number of seconds or milliseconds since 1970. It is zero for anything else.
 func TimeOf(raw []byte) session.Time {

@@ -153,7 +153,7 @@ func ReadArray(raw []byte) (elements []jsontext.Value, ok bool) {
 	return elements, err == nil
 }
 
-// ReadObjects returns the objects in an array in bytes that are known to be valid JSON; its other elements are left out.
+// ReadObjects returns the objects in an array in bytes that are known to be valid JSON, without its other elements.
 func ReadObjects(raw []byte) (objects []Object) {
 	elements, _ := ReadArray(raw)
 	for _, element := range elements {

@@ -6,9 +6,6 @@ package chatgpt
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -22,13 +19,9 @@ import (
 	"sessiond/internal/session"
 )
 
-// New makes the source. It has no usual place: only what the user names is read.
+// New makes the source.
 func New(now func() time.Time) *history.Program {
-	return &history.Program{
-		Source: session.SourceChatGPT, Folders: history.InFolders(), Now: now,
-		Search: func(f *history.Finder, folder string) { f.Archives(folder, fileName.MatchString) },
-		Order:  history.SortedBy(history.ByName), Replay: read,
-	}
+	return history.ExportOf(session.SourceChatGPT, fileName.MatchString, read, now)
 }
 
 // fileName matches files of conversations. Claude.ai's have the same: what they hold decides.
@@ -45,23 +38,18 @@ func read(in *history.Intake) {
 	if a == nil {
 		return
 	}
-	found, claude := 0, false
-	a.EachFile(fileName.MatchString, func(name string, text io.Reader) {
-		err := history.EachObject(text, func(raw jsontext.Value) {
-			o, ok := jsonx.ReadObject(raw)
-			switch {
-			case ok && o.Has("chat_messages"):
-				claude = true
-			case ok && jsonx.KindOf(o.Get("mapping")) == '{':
-				found++
-				conversation(in, a, o, raw)
-			default:
-				in.Skip("no conversation", 1)
-			}
-		})
-		if err != nil && found > 0 {
-			in.Problem(0, history.Plain(name)+": "+history.Reason(err))
+	claude := false
+	found := a.EachConversation(fileName.MatchString, func(o jsonx.Object, raw jsontext.Value) bool {
+		switch {
+		case o.Has("chat_messages"):
+			claude = true
+		case jsonx.KindOf(o.Get("mapping")) == '{':
+			conversation(in, a, o, raw)
+			return true
+		default:
+			in.Skip("no conversation", 1)
 		}
+		return false
 	})
 	a.EachFile(func(name string) bool { return name == "codex.json" }, func(name string, text io.Reader) {
 		if name == "codex.json" {
@@ -82,11 +70,7 @@ func read(in *history.Intake) {
 // conversation stores one conversation, unless it is as it was at the reading before.
 func conversation(in *history.Intake, a *history.Archive, o jsonx.Object, raw jsontext.Value) {
 	id := history.Plain(cmp.Or(o.String("conversation_id"), o.String("id")))
-	sum := sha256.Sum256(raw)
-	if id == "" {
-		id = hex.EncodeToString(sum[:8])
-	}
-	part := in.Part(id, fmt.Sprint(reads, hex.EncodeToString(sum[:12])))
+	part, id := in.RecordPart(id, raw, reads)
 	if part == nil {
 		return
 	}
@@ -110,9 +94,7 @@ type chat struct {
 func (c *chat) about(in *history.Intake, id string) {
 	w, o := &c.whole, c.object
 	w.Records, w.New.SourceID, w.Title = 1, id, o.String("title")
-	if at := history.TimeOf(o.Get("create_time")); !at.IsZero() {
-		w.New.CreatedAt = &at
-	}
+	w.New.CreatedAt = history.KnownTime(o.Get("create_time"))
 	w.New.Model = o.String("default_model_slug")
 	updated, _ := history.Number(o.Get("update_time"))
 	w.Notes = jsonx.Object{jsonx.MemberOf("updated", updated), jsonx.MemberOf("usage", "not recorded")}

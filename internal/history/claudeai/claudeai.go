@@ -5,10 +5,7 @@ package claudeai
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -20,13 +17,9 @@ import (
 	"sessiond/internal/session"
 )
 
-// New makes the source. It has no usual place: only what the user names is read.
+// New makes the source.
 func New(now func() time.Time) *history.Program {
-	return &history.Program{
-		Source: session.SourceClaudeAI, Folders: history.InFolders(), Now: now,
-		Search: func(f *history.Finder, folder string) { f.Archives(folder, fileName.MatchString) },
-		Order:  history.SortedBy(history.ByName), Replay: read,
-	}
+	return history.ExportOf(session.SourceClaudeAI, fileName.MatchString, read, now)
 }
 
 // fileName matches files of conversations, all in one or one each. ChatGPT's have the same: what they hold decides.
@@ -43,29 +36,24 @@ func read(in *history.Intake) {
 	if a == nil {
 		return
 	}
-	found, others, chatGPT := 0, 0, false
-	a.EachFile(fileName.MatchString, func(name string, text io.Reader) {
-		err := history.EachObject(text, func(raw jsontext.Value) {
-			o, ok := jsonx.ReadObject(raw)
-			switch {
-			case ok && jsonx.KindOf(o.Get("chat_messages")) == '[':
-				found++
-				store(in, o, raw, o.Get("chat_messages"), chatItem)
-			case ok && jsonx.KindOf(o.Get("messages")) == '[' && o.Has("uuid"):
-				found++
-				store(in, o, raw, o.Get("messages"), designItem)
-			case ok && o.Has("mapping"):
-				chatGPT = true
-			case ok && o.Has("uuid"):
-				others++
-				in.Skip(skipOther, 1)
-			default:
-				in.Skip("no conversation", 1)
-			}
-		})
-		if err != nil && found > 0 {
-			in.Problem(0, history.Plain(name)+": "+history.Reason(err))
+	others, chatGPT := 0, false
+	found := a.EachConversation(fileName.MatchString, func(o jsonx.Object, raw jsontext.Value) bool {
+		switch {
+		case jsonx.KindOf(o.Get("chat_messages")) == '[':
+			store(in, o, raw, o.Get("chat_messages"), chatItem)
+			return true
+		case jsonx.KindOf(o.Get("messages")) == '[' && o.Has("uuid"):
+			store(in, o, raw, o.Get("messages"), designItem)
+			return true
+		case o.Has("mapping"):
+			chatGPT = true
+		case o.Has("uuid"):
+			others++
+			in.Skip(skipOther, 1)
+		default:
+			in.Skip("no conversation", 1)
 		}
+		return false
 	})
 	switch {
 	case in.Err() != nil || found+others > 0:
@@ -80,17 +68,13 @@ func read(in *history.Intake) {
 
 // store stores one conversation, unless it is as it was at the reading before.
 func store(in *history.Intake, o jsonx.Object, raw, messages jsontext.Value, item func(jsonx.Object) history.Item) {
-	sum := sha256.Sum256(raw)
-	id := history.Plain(cmp.Or(o.String("uuid"), hex.EncodeToString(sum[:8])))
-	part := in.Part(id, fmt.Sprint(reads, hex.EncodeToString(sum[:12])))
+	part, id := in.RecordPart(history.Plain(o.String("uuid")), raw, reads)
 	if part == nil {
 		return
 	}
 	w := &history.Whole{Records: 1, Title: cmp.Or(o.String("name"), o.String("title"))}
 	w.New.SourceID = id
-	if at := history.TimeOf(o.Get("created_at")); !at.IsZero() {
-		w.New.CreatedAt = &at
-	}
+	w.New.CreatedAt = history.KnownTime(o.Get("created_at"))
 	updated := history.Plain(o.String("updated_at"))
 	w.Notes = jsonx.Object{jsonx.MemberOf("updated", updated), jsonx.MemberOf("usage", "not recorded")}
 	if summary := o.String("summary"); summary != "" {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sessiond/internal/history"
@@ -17,7 +16,7 @@ import (
 // typed while a turn ran.
 type states struct {
 	newest  map[string]string // fingerprints of the last state of each type
-	repeats map[string]int    // rows without a name that say the same
+	repeats history.Repeats   // rows without a name that say the same
 	queued  []string          // what was typed and not yet delivered
 
 	custom, given, summarised string            // titles: a person's, the model's, a summary's
@@ -25,7 +24,7 @@ type states struct {
 }
 
 func newStates() states {
-	return states{newest: map[string]string{}, repeats: map[string]int{}, summaries: map[string]string{}}
+	return states{newest: map[string]string{}, repeats: history.Repeats{}, summaries: map[string]string{}}
 }
 
 // state reads a row that is no part of the chain. It hangs where it came up, and what follows
@@ -57,11 +56,7 @@ func (r *reader) state(st *stream, w *row) {
 // nameOf names a row without a name by what it says, and by how often the file said that before.
 func (r *reader) nameOf(line []byte) string {
 	sum := sha256.Sum256(line)
-	key := "row:" + hex.EncodeToString(sum[:10])
-	r.repeats[key]++
-	if n := r.repeats[key]; n > 1 {
-		key += "#" + strconv.Itoa(n)
-	}
+	key := r.repeats.Key("row:" + hex.EncodeToString(sum[:10]))
 	if r.grown != "" {
 		key += "~" + r.grown
 	}

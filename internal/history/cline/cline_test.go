@@ -33,10 +33,7 @@ func TestClaimsHoldForRoo(t *testing.T) {
 
 func samples(t *testing.T, of history.Source) (*historytest.House, history.Accounting) {
 	t.Helper()
-	h := historytest.New(t, of)
-	folder := t.TempDir()
-	historytest.CopySample(t, folder, "cline")
-	return h, h.Import(folder)
+	return historytest.ImportSample(t, of, "cline")
 }
 
 const (
@@ -192,11 +189,7 @@ func TestWrongFiles(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			h := historytest.New(t, source(historytest.Later))
 			done := h.Import(write(h, test.text))
-			if test.says == "" && len(done.Errors) > 0 || test.says != "" && (len(done.Errors) == 0 ||
-				!strings.Contains(done.Errors[0].Error, test.says)) || len(h.Sessions()) != test.sessions {
-				t.Errorf("%d sessions, %+v", len(h.Sessions()), done)
-			}
-			h.Examine()
+			h.Gave(done, test.sessions, test.says)
 		})
 	}
 }

@@ -76,9 +76,7 @@ func (s *folder) describe(w *history.Whole) {
 	w.New.Directory = cmp.Or(s.about.String("cwd"), s.about.String("workspace_root"))
 	w.New.GitBranch = s.metadata.Inner("git").String("branch")
 	w.New.Provider, w.New.Model = s.about.String("provider"), s.about.String("model")
-	if at := history.TimeOf(s.about.Get("started_at")); !at.IsZero() {
-		w.New.CreatedAt = &at
-	}
+	w.New.CreatedAt = history.KnownTime(s.about.Get("started_at"))
 }
 
 // behindTask returns the messages that came after a task was converted to the new store. They follow its last message.

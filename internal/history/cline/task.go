@@ -99,9 +99,7 @@ func (t *task) about() {
 		w.Notes = append(w.Notes, jsonx.MemberOf("mode", history.Plain(mode)))
 	}
 	if len(t.events) > 0 {
-		if at := history.TimeOf(t.events[0].Get("ts")); !at.IsZero() {
-			w.New.CreatedAt = &at
-		}
+		w.New.CreatedAt = history.KnownTime(t.events[0].Get("ts"))
 	}
 	if parent := t.item.String("parentTaskId"); parent != "" {
 		said := t.item.String("task")

@@ -34,7 +34,7 @@ type state struct {
 	lost  int    // blobs that are not there
 
 	turns map[string]turn // by the id of a request
-	seen  map[string]int  // blobs that stood before: equal messages share one
+	keys  history.Repeats // of blobs: equal messages share one
 	items []history.Item
 	tip   string
 	turn  turn
@@ -53,7 +53,7 @@ func newState(root []byte, blob blobs, model string) (s *state, ok bool) {
 	if !ok || len(all) == 0 {
 		return nil, false
 	}
-	s = &state{root: all, blob: blob, model: model, turns: map[string]turn{}, seen: map[string]int{}}
+	s = &state{root: all, blob: blob, model: model, turns: map[string]turn{}, keys: history.Repeats{}}
 	for _, id := range s.root.all(rootTurns) {
 		s.readTurn(hex.EncodeToString(id))
 	}
@@ -121,10 +121,7 @@ func (s *state) add(id []byte) {
 		s.lost++
 		return
 	}
-	key := name[:min(len(name), 32)]
-	if s.seen[name]++; s.seen[name] > 1 {
-		key += "#" + strconv.Itoa(s.seen[name])
-	}
+	key := s.keys.Key(name[:min(len(name), 32)])
 	item := history.Item{Key: key}
 	o, ok := jsonx.ReadObject(raw)
 	switch role := o.String("role"); {
@@ -206,7 +203,7 @@ func readAgent(in *history.Intake, db *history.SQLite) {
 // aboutAgent says what a session of the CLI agent is, from its store and the file beside that.
 func aboutAgent(path string, meta jsonx.Object) *history.Whole {
 	w := &history.Whole{Records: 1}
-	w.New.SourceID, w.New.CreatedAt = meta.String("agentId"), timeOf(meta, "createdAt")
+	w.New.SourceID, w.New.CreatedAt = meta.String("agentId"), history.KnownTime(meta.Get("createdAt"))
 	if w.Title = meta.String("name"); w.Title == "New Agent" {
 		w.Title = ""
 	}
@@ -228,13 +225,6 @@ func aboutAgent(path string, meta jsonx.Object) *history.Whole {
 	}
 	w.Notes = append(w.Notes, jsonx.MemberOf("store", "agent"), jsonx.MemberOf("usage", "not recorded"))
 	return w
-}
-
-func timeOf(o jsonx.Object, key string) *session.Time {
-	if at := history.TimeOf(o.Get(key)); !at.IsZero() {
-		return &at
-	}
-	return nil
 }
 
 // into puts the messages into a session, and what the program says of their size.

@@ -28,10 +28,7 @@ func TestClaimsHold(t *testing.T) {
 // samples imports all samples.
 func samples(t *testing.T) (*historytest.House, history.Accounting) {
 	t.Helper()
-	h := historytest.New(t, source(historytest.Later))
-	folder := t.TempDir()
-	historytest.CopySample(t, folder, "cursor")
-	return h, h.Import(folder)
+	return historytest.ImportSample(t, source(historytest.Later), "cursor")
 }
 
 // Conversations of the samples.
@@ -223,11 +220,7 @@ func TestWrongDatabases(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "globalStorage", "state.vscdb")
 			testkit.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
 			done := h.Import(h.Load(path, test.script))
-			if test.says == "" && len(done.Errors) > 0 || test.says != "" && (len(done.Errors) == 0 ||
-				!strings.Contains(done.Errors[0].Error, test.says)) || len(h.Sessions()) != test.sessions {
-				t.Errorf("%d sessions, %+v", len(h.Sessions()), done)
-			}
-			h.Examine()
+			h.Gave(done, test.sessions, test.says)
 		})
 	}
 }

@@ -271,7 +271,7 @@ func (e *editor) about(id string, data jsonx.Object) *history.Whole {
 	head := e.heads[id]
 	w := &history.Whole{Records: 1}
 	w.New.SourceID = nameOf(id)
-	w.New.CreatedAt = cmp.Or(timeOf(data, "createdAt"), timeOf(head, "createdAt"))
+	w.New.CreatedAt = cmp.Or(history.KnownTime(data.Get("createdAt")), history.KnownTime(head.Get("createdAt")))
 	w.New.GitBranch = data.String("createdOnBranch")
 	w.Title = cmp.Or(head.String("name"), data.String("name"))
 	w.New.Directory = e.folderOf(id, head, data)
@@ -480,8 +480,7 @@ func (e *editor) inlined() {
 		if id == "" || data.Get("conversation") == nil {
 			continue
 		}
-		sum := sha256.Sum256(data.Value())
-		if part := e.in.Part(nameOf(id), fmt.Sprint(reads, hex.EncodeToString(sum[:12]))); part != nil {
+		if part, _ := e.in.RecordPart(nameOf(id), data.Value(), reads); part != nil {
 			w := e.about(id, data)
 			w.New.Directory = cmp.Or(w.New.Directory, workspaceFolder(filepath.Dir(e.in.Found.Path)))
 			e.inline(w, data)
@@ -494,16 +493,15 @@ func (e *editor) inlined() {
 func (e *editor) chats() {
 	for _, tab := range jsonx.ReadObjects(e.item(itemChats).Get("tabs")) {
 		id := tab.String("tabId")
-		sum := sha256.Sum256(tab.Value())
 		if id == "" {
 			continue
 		}
-		part := e.in.Part(nameOf(id), fmt.Sprint(reads, hex.EncodeToString(sum[:12])))
+		part, _ := e.in.RecordPart(nameOf(id), tab.Value(), reads)
 		if part == nil {
 			continue
 		}
 		w := &history.Whole{Records: 1, Title: tab.String("chatTitle")}
-		w.New.SourceID, w.New.CreatedAt = nameOf(id), timeOf(tab, "lastSendTime")
+		w.New.SourceID, w.New.CreatedAt = nameOf(id), history.KnownTime(tab.Get("lastSendTime"))
 		w.New.Directory = workspaceFolder(filepath.Dir(e.in.Found.Path))
 		for i, o := range jsonx.ReadObjects(tab.Get("bubbles")) {
 			text := cmp.Or(o.String("rawText"), o.String("text"))

@@ -17,15 +17,15 @@ import (
 type transcript struct {
 	in    *history.Intake
 	whole history.Whole
-	keys  map[string]int // how often an item stood before
-	stale bool           // a store has the conversation
+	keys  history.Repeats
+	stale bool // a store has the conversation
 }
 
 // readTranscript reads a transcript. Its name is the id of the conversation.
 func readTranscript(in *history.Intake) {
 	path := in.Found.Path
 	id := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".txt"), ".jsonl")
-	t := &transcript{in: in, keys: map[string]int{}}
+	t := &transcript{in: in, keys: history.Repeats{}}
 	t.whole.New.SourceID = history.Plain(id)
 	if folder := filepath.Dir(path); filepath.Base(folder) == "subagents" {
 		t.whole.New.Kind, t.whole.ParentID = "subagent", filepath.Base(filepath.Dir(folder))
@@ -95,10 +95,7 @@ func (t *transcript) add(item history.Item) {
 		p := &item.Message.Parts[i]
 		fmt.Fprint(sum, p.Kind, p.ToolName, p.Arguments, p.Text)
 	}
-	item.Key = hex.EncodeToString(sum.Sum(nil)[:12])
-	if t.keys[item.Key]++; t.keys[item.Key] > 1 {
-		item.Key += fmt.Sprint("#", t.keys[item.Key])
-	}
+	item.Key = t.keys.Key(hex.EncodeToString(sum.Sum(nil)[:12]))
 	t.whole.Items = append(t.whole.Items, item)
 }
 

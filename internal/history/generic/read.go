@@ -23,7 +23,7 @@ type reader struct {
 	name  string // of the file, without its ending
 	whole map[string]*history.Whole
 	order []string
-	seen  map[string]int // how often an item stood before
+	keys  history.Repeats // of items that are named after their content
 	known bool
 	tools map[string]string // names of tools, by call
 }
@@ -32,7 +32,7 @@ func newReader(in *history.Intake) *reader {
 	base := filepath.Base(in.Found.Path)
 	return &reader{
 		in: in, names: namesFor(in), name: strings.TrimSuffix(base, filepath.Ext(base)), whole: map[string]*history.Whole{},
-		seen: map[string]int{}, tools: map[string]string{},
+		keys: history.Repeats{}, tools: map[string]string{},
 	}
 }
 
@@ -102,7 +102,7 @@ func (r *reader) line(l history.FileLine) {
 }
 
 func (r *reader) raw(l history.FileLine, why string) {
-	item := history.RawItem(r.key(history.LineKey(l.Bytes)), l.Bytes, why, session.Time{})
+	item := history.RawItem(r.keys.Key(history.LineKey(l.Bytes)), l.Bytes, why, session.Time{})
 	item.At, item.Line, item.Aside = l.At, l.Number, true
 	w := r.session(r.newest())
 	w.Items = append(w.Items, item)
@@ -126,14 +126,6 @@ func (r *reader) session(id string) *history.Whole {
 		r.order = append(r.order, id)
 	}
 	return w
-}
-
-// key names an item after its content, and how often it stood before.
-func (r *reader) key(key string) string {
-	if r.seen[key]++; r.seen[key] > 1 {
-		key += fmt.Sprint("#", r.seen[key])
-	}
-	return key
 }
 
 // record reads a message, or a conversation of several.
@@ -207,9 +199,7 @@ func (r *reader) conversation(l history.FileLine, o jsonx.Object, list jsontext.
 
 func (r *reader) describe(w *history.Whole, o jsonx.Object) {
 	w.New.Directory = cmp.Or(w.New.Directory, r.names.text(o, "directory"))
-	if at := history.TimeOf(r.names.value(o, "timestamp")); !at.IsZero() && w.New.CreatedAt == nil {
-		w.New.CreatedAt = &at
-	}
+	w.New.CreatedAt = cmp.Or(w.New.CreatedAt, history.KnownTime(r.names.value(o, "timestamp")))
 }
 
 // item makes the message of a record.
@@ -217,7 +207,7 @@ func (r *reader) item(o jsonx.Object, role session.Role, key string) history.Ite
 	if id := r.names.text(o, "id"); id != "" {
 		key = id
 	} else {
-		key = r.key(key)
+		key = r.keys.Key(key)
 	}
 	at, content := history.TimeOf(r.names.value(o, "timestamp")), jsontext.Value(r.names.value(o, "content"))
 	parts := history.Blocks(content)

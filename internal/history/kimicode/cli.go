@@ -2,7 +2,6 @@ package kimicode
 
 import (
 	"cmp"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -116,7 +115,7 @@ func (r *reader) readContexts() {
 			r.in.ProblemIn(file, history.Reason(err))
 			continue
 		}
-		times := map[string]int{}
+		keys := history.Repeats{}
 		number := 0
 		for line := range strings.Lines(string(text)) {
 			number++
@@ -127,10 +126,8 @@ func (r *reader) readContexts() {
 				}
 				continue
 			}
-			key := history.LineKey([]byte(o.String("role") + string(o.Get("content")) + string(o.Get("tool_calls"))))
-			if times[key]++; times[key] > 1 {
-				key += fmt.Sprint("#", times[key])
-			}
+			said := o.String("role") + string(o.Get("content")) + string(o.Get("tool_calls"))
+			key := keys.Key(history.LineKey([]byte(said)))
 			if seen[key] {
 				r.in.Skip(history.SkipDuplicate, 1)
 				continue

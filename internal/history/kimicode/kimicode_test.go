@@ -24,10 +24,7 @@ func TestClaimsHold(t *testing.T) {
 
 func samples(t *testing.T) (*historytest.House, history.Accounting) {
 	t.Helper()
-	h := historytest.New(t, source(historytest.Later))
-	folder := t.TempDir()
-	historytest.CopySample(t, folder, "kimi-code")
-	return h, h.Import(folder)
+	return historytest.ImportSample(t, source(historytest.Later), "kimi-code")
 }
 
 const (
@@ -108,18 +105,15 @@ func TestSummaryIsACompaction(t *testing.T) {
 
 // What Kimi Code moved from kimi-cli is a copy, as long as the old session is there.
 func TestMovedSessionIsACopy(t *testing.T) {
-	h, done := samples(t)
+	_, done := samples(t)
 	if done.Records.Skipped["moved from kimi-cli, whose session is stored"] != 3 {
 		t.Errorf("%+v", done.Records)
 	}
-	alone := historytest.New(t, source(historytest.Later))
-	folder := t.TempDir()
-	historytest.CopySample(t, folder, "kimi-code", "kimi-cli-constructed", "dot-kimi-code")
-	alone.Import(folder)
+	alone, _ := historytest.ImportSample(t, source(historytest.Later), "kimi-code", "kimi-cli-constructed",
+		"dot-kimi-code")
 	if got := alone.Talk(alone.Session("ses_" + cli)); got != "user: Which animal?\nassistant: A zebra." {
 		t.Errorf("%q", got)
 	}
-	_ = h
 }
 
 // A session of kimi-cli that has no log is read from its contexts.
@@ -228,11 +222,7 @@ func TestWrongLogs(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			h := historytest.New(t, source(historytest.Later))
 			done := h.Import(write(h, test.lines...))
-			if test.says == "" && len(done.Errors) > 0 || test.says != "" && (len(done.Errors) == 0 ||
-				!strings.Contains(done.Errors[0].Error, test.says)) || len(h.Sessions()) != test.sessions {
-				t.Errorf("%d sessions, %+v", len(h.Sessions()), done)
-			}
-			h.Examine()
+			h.Gave(done, test.sessions, test.says)
 		})
 	}
 }

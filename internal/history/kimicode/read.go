@@ -104,9 +104,7 @@ func (r *reader) about() {
 	w.New.SourceID = id
 	w.Title = cmp.Or(r.state.String("title"), r.state.String("custom_title"))
 	w.New.Directory = cmp.Or(r.state.String("cwd"), r.state.String("workDir"), r.folderOfCLI())
-	if at := history.TimeOf(r.state.Get("createdAt")); !at.IsZero() {
-		w.New.CreatedAt = &at
-	}
+	w.New.CreatedAt = history.KnownTime(r.state.Get("createdAt"))
 	if string(r.state.Get("archived")) == "true" {
 		w.Archived = new(session.At(r.in.Found.ModifiedAt))
 	}
@@ -212,9 +210,7 @@ func (r *reader) line(l history.FileLine) {
 		return
 	case kind == "metadata":
 		r.known = true
-		if at := history.TimeOf(o.Get("created_at")); !at.IsZero() && r.whole.New.CreatedAt == nil {
-			r.whole.New.CreatedAt = &at
-		}
+		r.whole.New.CreatedAt = cmp.Or(r.whole.New.CreatedAt, history.KnownTime(o.Get("created_at")))
 		r.in.ImportInto(r.here, 1)
 	case kind == "" && o.Has("message") && o.Has("timestamp"):
 		r.known = true

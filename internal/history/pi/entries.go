@@ -29,7 +29,7 @@ type Entries struct {
 	FirstUser string // beginning of the first text of a user that is more than a command
 
 	byID    map[string][]int32 // the entries that have an id, in their order
-	repeats map[string]int     // how often a line without an id occurred
+	repeats history.Repeats    // how often a line without an id occurred
 	places  int32              // entries on the tree so far
 }
 
@@ -77,7 +77,7 @@ func (k Kind) Boundary() bool { return k == Compaction || k == Reset }
 
 // NewEntries begins a transcript of which bytes reads a stretch again.
 func NewEntries(in *history.Intake, bytes func(at, size int64) []byte) Entries {
-	return Entries{In: in, Bytes: bytes, byID: map[string][]int32{}, repeats: map[string]int{}}
+	return Entries{In: in, Bytes: bytes, byID: map[string][]int32{}, repeats: history.Repeats{}}
 }
 
 // Len returns the number of entries, which is the index of the next one.
@@ -122,12 +122,7 @@ func (e *Entries) Name(n *Node, raw []byte) bool {
 // byContent names a line that has no id by its hash and how often it came before.
 func (e *Entries) byContent(prefix string, raw []byte) string {
 	sum := sha256.Sum256(raw)
-	key := prefix + hex.EncodeToString(sum[:12])
-	e.repeats[key]++
-	if n := e.repeats[key]; n > 1 {
-		key += "#" + strconv.Itoa(n)
-	}
-	return key
+	return e.repeats.Key(prefix + hex.EncodeToString(sum[:12]))
 }
 
 // Add adds an entry.

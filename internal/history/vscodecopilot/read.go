@@ -99,9 +99,7 @@ func newChat(in *history.Intake, o jsonx.Object) *chat {
 	w := &c.whole
 	w.Records = 1
 	w.New.SourceID, w.New.Directory = o.String("sessionId"), folderOf(in.Found.Path, o)
-	if at := history.TimeOf(o.Get("creationDate")); !at.IsZero() {
-		w.New.CreatedAt = &at
-	}
+	w.New.CreatedAt = history.KnownTime(o.Get("creationDate"))
 	w.Title = cmp.Or(o.String("customTitle"), o.String("computedTitle"))
 	return c
 }

@@ -55,6 +55,17 @@ func (h *House) Import(paths ...string) history.Accounting {
 	return done
 }
 
+// Gave checks what became of something that may be wrong: how many sessions it gave, and what the first problem says;
+// "" for none. It examines the store.
+func (h *House) Gave(done history.Accounting, sessions int, says string) {
+	h.Helper()
+	if says == "" && len(done.Errors) > 0 || says != "" && (len(done.Errors) == 0 ||
+		!strings.Contains(done.Errors[0].Error, says)) || len(h.Sessions()) != sessions {
+		h.Errorf("%d sessions, %+v", len(h.Sessions()), done)
+	}
+	h.Examine()
+}
+
 // Examine looks over the whole store, which costs more than most tests.
 func (h *House) Examine() {
 	h.Helper()

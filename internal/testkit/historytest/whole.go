@@ -264,6 +264,14 @@ func CopySample(t testing.TB, to string, parts ...string) {
 	}
 }
 
+// ImportSample imports a copy of a folder of samples into an empty store.
+func ImportSample(t *testing.T, source history.Source, parts ...string) (*House, history.Accounting) {
+	t.Helper()
+	h, folder := New(t, source), t.TempDir()
+	CopySample(t, folder, parts...)
+	return h, h.Import(folder)
+}
+
 // load makes a database of a dump, which writes bytes as X'…'.
 func load(t testing.TB, path, script string) {
 	t.Helper()
