@@ -258,9 +258,12 @@ func BackupDir(database string) string { return filepath.Join(filepath.Dir(datab
 // beforeRestore begins the name of a database that was replaced by RestoreFile.
 const beforeRestore = "before-restore"
 
+// keptTime is the layout of the time in such a name.
+const keptTime = "20060102T150405.000Z"
+
 // keptName returns the name in the folder of backups under which something of a database is kept.
 func keptName(database, why string, at time.Time) string {
-	return filepath.Join(BackupDir(realPath(database)), why+"-"+at.UTC().Format("20060102T150405.000Z")+".db")
+	return filepath.Join(BackupDir(realPath(database)), why+"-"+at.UTC().Format(keptTime)+".db")
 }
 
 // setAside moves the log of a database and the log's index, those that ours accepts, into the folder of backups. It

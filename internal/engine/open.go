@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -270,7 +271,7 @@ func (s *DB) copyBeforeMigration(ctx context.Context, provider *goose.Provider) 
 	if err != nil || have < firstMigration { // its making was cut short: nothing is in it
 		return err
 	}
-	out := keptName(s.path, fmt.Sprintf("%s%d", beforeMigration, have), s.opt.Now())
+	out := keptName(s.path, fmt.Sprintf("%s%d-%s", beforeMigration, have, nameOf(s.path)), s.opt.Now())
 	if err := os.MkdirAll(filepath.Dir(out), 0o700); err != nil {
 		return err
 	}
@@ -293,13 +294,29 @@ func (s *DB) copyBeforeMigration(ctx context.Context, provider *goose.Provider) 
 		return fmt.Errorf("copy %s before its schema is brought up to date; nothing was changed: %w", s.path, err)
 	}
 	s.opt.Log.Info().Msgf("the schema of %s is brought up to date; %s has it as it was, with schema %d", s.path, out, have)
-	copies, _ := filepath.Glob(filepath.Join(filepath.Dir(out), beforeMigration+"*.db")) // the pattern is good
-	for _, old := range copies {
-		if old != out {
-			_ = os.Remove(old) // the newest one is enough; it stays until the next change
+	files, _ := os.ReadDir(filepath.Dir(out)) // what cannot be listed stays
+	for _, file := range files {
+		if name := file.Name(); name != filepath.Base(out) && isCopyBeforeMigration(name, nameOf(s.path)) {
+			_ = os.Remove(filepath.Join(filepath.Dir(out), name)) // the newest one is enough, until the next change
 		}
 	}
 	return nil
+}
+
+// isCopyBeforeMigration reports whether a file is a copy of the database of a name: others in the same folder keep
+// theirs in the same folder of backups.
+func isCopyBeforeMigration(file, database string) bool {
+	rest, ok := strings.CutPrefix(file, beforeMigration)
+	schema, rest, _ := strings.Cut(rest, "-")
+	_, err := strconv.Atoi(schema)
+	rest, named := strings.CutPrefix(rest, database+"-")
+	return ok && err == nil && named && len(rest) == len(keptTime+".db")
+}
+
+// nameOf returns the name of a database's file without its ending.
+func nameOf(database string) string {
+	name := filepath.Base(realPath(database))
+	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
 // checkVersion refuses a file that is not sessiond's, is of a newer one or from before version

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -67,14 +68,8 @@ func TestMigrationFromEverySchema(t *testing.T) {
 
 // upgradeFrom opens a copy of a kept database.
 func upgradeFrom(t *testing.T, kept string, version int64, newest string) {
-	f, err := os.Open(kept)
-	if err != nil {
-		t.Fatalf("%v: `go test ./internal/store -run EverySchema -update` writes it", err)
-	}
-	defer f.Close() //nolint:errcheck // only read
 	path := filepath.Join(t.TempDir(), "sessions.db")
-	content := testkit.Must(io.ReadAll(testkit.Must(gzip.NewReader(f))(t)))(t)
-	testkit.Check(t, os.WriteFile(path, content, 0o600))
+	unpackSchema(t, kept, path)
 	s := testkit.Must(Open(t.Context(), path, Options{Measure: measure}))(t)
 	sess := testkit.Must(s.Session(t.Context(), "20260105_001"))(t)
 	if sess.Title != "The old plan" {
@@ -106,6 +101,40 @@ func upgradeFrom(t *testing.T, kept string, version int64, newest string) {
 		testkit.Check(t, db.Close())
 		if title != "The old plan" || have != version || verdict != "ok" {
 			t.Errorf("the copy has %q in schema %d and is %s", title, have, verdict)
+		}
+	}
+}
+
+// unpackSchema writes a kept database to a path.
+func unpackSchema(t *testing.T, kept, path string) {
+	t.Helper()
+	f, err := os.Open(kept)
+	if err != nil {
+		t.Fatalf("%v: `go test ./internal/store -run EverySchema -update` writes it", err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	content := testkit.Must(io.ReadAll(testkit.Must(gzip.NewReader(f))(t)))(t)
+	testkit.Check(t, os.WriteFile(path, content, 0o600))
+}
+
+// Databases in one folder share the folder of backups: each removes its own earlier copies alone.
+func TestCopiesOfOtherDatabasesStay(t *testing.T) {
+	onFile(t)
+	folder := t.TempDir()
+	kept := testkit.Must(filepath.Glob("testdata/schemas/*"))(t)
+	copies := func() int {
+		return len(testkit.Must(filepath.Glob(filepath.Join(folder, "backups", "before-schema-*.db")))(t))
+	}
+	for want, name := range []string{"a.db", "other.a.db", "a-b.db", "b.db"} {
+		path := filepath.Join(folder, name)
+		for range 2 { // the second copy of a database replaces its first
+			unpackSchema(t, kept[0], path)
+			testkit.Check(t, testkit.Must(Open(t.Context(), path, Options{Measure: measure}))(t).Close())
+			testkit.Check(t, os.Remove(path))
+			time.Sleep(2 * time.Millisecond) // the time is in the copy's name
+		}
+		if got := copies(); got != want+1 {
+			t.Errorf("%d copies after %s, want %d", got, name, want+1)
 		}
 	}
 }
