@@ -66,7 +66,7 @@ func (e *hookEvent) edited() string {
 	return ""
 }
 
-// hookAnswer is what a hook adds to the context: beside the event's name, for Copilot CLI at the top.
+// hookAnswer is what a hook adds to the context: beside the event's name, for some programs at the top.
 type hookAnswer struct {
 	Text   string          `json:"additionalContext,omitempty"`
 	Output *hookOfOneEvent `json:"hookSpecificOutput,omitempty"`
@@ -143,7 +143,7 @@ func (a *app) hook(ctx context.Context, args []string) error {
 		return nil
 	}
 	out := hookAnswer{Output: &hookOfOneEvent{named, text}}
-	if src.Name() == session.SourceCopilotCLI {
+	if connect.AnswersAtTop(args[0]) {
 		out = hookAnswer{Text: text}
 	}
 	b, err := json.Marshal(out)

@@ -64,6 +64,7 @@ type configFile struct {
 	text   []byte // nil: the file does not exist
 	backup []byte // the text before sessiond's first change; nil: there was no file, or there is no backup
 	kept   string // the backup's path
+	isRead bool
 }
 
 // addForm adds a form, unless the file has one of that place.

@@ -18,6 +18,7 @@ type jsonHooks struct {
 	program string
 	names   map[string]string // the program's events, by Claude Code's; "": it has none. nil: all are the same
 	second  int               // of a timeout
+	atTop   bool              // an answer's text stands at its top, not beside the event
 }
 
 func hooks(file string, f jsonHooks) File { return File{Hooks, file, f} }
@@ -38,25 +39,33 @@ var qwenHooks = jsonHooks{program: "qwen-code", second: 1000, names: map[string]
 
 // copilotHooks are in a file of their own. Copilot CLI names the event in a hook's input only if it is written as here.
 // It fires no event after a compaction.
-var copilotHooks = jsonHooks{program: "copilot-cli", second: 1, names: map[string]string{
+var copilotHooks = jsonHooks{program: "copilot-cli", second: 1, atTop: true, names: map[string]string{
 	"PreCompact": "PreCompact", "SessionEnd": "SessionEnd", atStart: "SessionStart", forPrompts: forPrompts,
 }}
 
+// hooksOf returns the hooks of a program that differ from Claude Code's; nothing of another.
+func hooksOf(program string) jsonHooks {
+	for _, f := range []jsonHooks{geminiHooks, qwenHooks, copilotHooks} {
+		if f.program == program {
+			return f
+		}
+	}
+	return jsonHooks{}
+}
+
 // EventOf returns Claude Code's name of a program's event.
 func EventOf(program, event string) string {
-	for _, f := range []jsonHooks{geminiHooks, qwenHooks, copilotHooks} {
-		if f.program != program {
-			continue
-		}
-		for name, theirs := range f.names {
-			if own, _, _ := strings.Cut(theirs, ":"); own == event {
-				name, _, _ = strings.Cut(name, ":")
-				return name
-			}
+	for name, theirs := range hooksOf(program).names {
+		if own, _, _ := strings.Cut(theirs, ":"); own == event {
+			name, _, _ = strings.Cut(name, ":")
+			return name
 		}
 	}
 	return event
 }
+
+// AnswersAtTop reports whether a program reads the text of a hook's answer at its top.
+func AnswersAtTop(program string) bool { return hooksOf(program).atTop }
 
 // placed is a hook of sessiond and its place in the file.
 type placed struct {

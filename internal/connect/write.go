@@ -30,47 +30,46 @@ type Change struct {
 // Planner plans the changes of programs one after the other. It reads each file once and writes none: the plan of a
 // program begins where that of the one before ends, because programs may share files.
 type Planner struct {
-	programs []Program
-	files    map[string]*configFile // by the path without symbolic links
+	files map[string]*configFile // by the path without symbolic links
 }
 
 // Planner returns a planner for the programs of the host.
 func (h Host) Planner() *Planner {
-	return &Planner{programs: h.Programs(), files: map[string]*configFile{}}
-}
-
-// file returns a file with what all programs may have in it.
-func (p *Planner) file(path string) (*configFile, error) {
-	real := resolved(path)
-	if c := p.files[real]; c != nil {
-		return c, nil
-	}
-	c := &configFile{}
-	for i := range p.programs {
-		for _, f := range p.programs[i].Files {
-			if f.Path == path || resolved(f.Path) == real {
-				c.addForm(f.form)
-				if kept := f.Path + BackupSuffix; c.kept == "" || !exists(c.kept) && exists(kept) {
-					c.kept = kept
-				}
+	p := &Planner{files: map[string]*configFile{}}
+	for _, program := range h.Programs() {
+		for _, f := range program.Files {
+			real := resolved(f.Path)
+			c := p.files[real]
+			if c == nil {
+				c = &configFile{}
+				p.files[real] = c
+			}
+			c.addForm(f.form)
+			if kept := f.Path + BackupSuffix; c.kept == "" || !exists(c.kept) && exists(kept) {
+				c.kept = kept
 			}
 		}
 	}
-	var err error
+	return p
+}
+
+// file returns a file with what all programs may have in it.
+func (p *Planner) file(path string) (c *configFile, err error) {
+	c = p.files[resolved(path)]
+	if c.isRead {
+		return c, nil
+	}
 	if c.text, err = read(path); err == nil {
 		c.backup, err = read(c.kept)
 	}
-	if err != nil {
-		return nil, err
-	}
-	p.files[real] = c
-	return c, nil
+	c.isRead = err == nil
+	return c, err
 }
 
 // Plan returns the changes that connect a program or, with remove, disconnect it.
 func (p *Planner) Plan(program Program, w Wanted, remove bool) ([]Change, error) {
 	var changes []Change
-	texts := map[*configFile][]byte{}
+	var files []*configFile // of the changes
 	for _, path := range program.paths() {
 		c, err := p.file(path)
 		if err != nil {
@@ -88,17 +87,15 @@ func (p *Planner) Plan(program Program, w Wanted, remove bool) ([]Change, error)
 		if err != nil {
 			return nil, fileError(path, err)
 		}
-		texts[c] = next.text
+		files = append(files, c)
 		changes = append(changes, Change{
 			Path: path, Parts: parts, Old: c.text, New: next.text, root: program.root,
 			kept: c.kept, backup: next.backup, done: next.done, Left: remove && len(have) > 0 && !next.ours,
 		})
 	}
-	for c, text := range texts { // a program with a broken file changes none
-		c.text = text
-	}
-	for i := range changes {
-		if c := p.files[resolved(changes[i].Path)]; changes[i].backup {
+	for i, c := range files { // a program with a broken file changes none
+		c.text = changes[i].New
+		if changes[i].backup {
 			c.backup = changes[i].Old
 		} else if changes[i].done {
 			c.backup = nil
@@ -231,7 +228,7 @@ func replace(path string, text []byte, mode fs.FileMode, owner fs.FileInfo, last
 	if err := os.Rename(temp.Name(), path); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return folders.Sync(filepath.Dir(path))
 }
 
 // read returns a file's text, nil if there is none.

@@ -3,7 +3,6 @@
 package connect
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -17,14 +16,6 @@ func keepOwner(temp *os.File, owner fs.FileInfo) error {
 		return temp.Chown(int(o.Uid), int(o.Gid))
 	}
 	return nil
-}
-
-func syncFolder(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 func (h Host) lock() *flock.Flock { return flock.New(h.Getenv("HOME"), flock.SetFlag(os.O_RDONLY)) }

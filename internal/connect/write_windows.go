@@ -11,9 +11,6 @@ import (
 // keepOwner does nothing: a new file on Windows belongs to the user, and inherits from its folder who may open it.
 func keepOwner(*os.File, fs.FileInfo) error { return nil }
 
-// syncFolder does nothing: Windows flushes no folder.
-func syncFolder(string) error { return nil }
-
 func (h Host) lock() *flock.Flock {
 	return flock.New(filepath.Join(h.Getenv("HOME"), ".sessiond-connect.lock"), flock.SetPermissions(0o600))
 }

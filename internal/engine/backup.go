@@ -15,6 +15,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/jmoiron/sqlx"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -64,7 +65,7 @@ func WriteNew(out string, write func(tmp string) error) error {
 				return backupError(out, err)
 			}
 		}
-		return syncFolder(dir)
+		return folders.Sync(dir)
 	})
 }
 
@@ -286,7 +287,7 @@ func setAside(database, why string, at time.Time, ours func(fs.FileInfo) bool) (
 			return "", err
 		}
 	}
-	return to + "-wal", errors.Join(syncFolder(filepath.Dir(to)), syncFolder(filepath.Dir(realPath(database))))
+	return to + "-wal", errors.Join(folders.Sync(filepath.Dir(to)), folders.Sync(filepath.Dir(realPath(database))))
 }
 
 func checkCopy(ctx context.Context, path string) error {

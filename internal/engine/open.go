@@ -21,6 +21,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"sessiond/db/migrations"
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -570,7 +571,7 @@ func makeFile(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Chmod(0o600), f.Close(), syncFolder(filepath.Dir(path)))
+	return errors.Join(f.Chmod(0o600), f.Close(), folders.Sync(filepath.Dir(path)))
 }
 
 // makeFolder makes a folder and its parents, and sees to it that they survive a power cut.
@@ -586,16 +587,5 @@ func makeFolder(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncFolder(filepath.Dir(dir))
-}
-
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" { // which flushes no folder
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return folders.Sync(filepath.Dir(dir))
 }

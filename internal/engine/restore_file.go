@@ -17,6 +17,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 )
 
@@ -171,7 +172,7 @@ func swap(ctx context.Context, tmp, path string, opt Options,
 			return "", fmt.Errorf("move the write-ahead log of the database before: %w", err)
 		}
 	}
-	return kept, errors.Join(syncFolder(filepath.Dir(to)), syncFolder(filepath.Dir(path)))
+	return kept, errors.Join(folders.Sync(filepath.Dir(to)), folders.Sync(filepath.Dir(path)))
 }
 
 // swapLock is the write lock of a database that is swapped.

@@ -1,6 +1,7 @@
 package folders
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -108,4 +109,16 @@ func OpenToOthers(mode, permissions fs.FileMode) fs.FileMode {
 		return 0
 	}
 	return mode.Perm() & permissions
+}
+
+// Sync has the names in a folder survive a power cut. Windows flushes no folder.
+func Sync(folder string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
