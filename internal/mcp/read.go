@@ -161,7 +161,7 @@ func (c *call) textOf(item *transcript.Item, output int64) string {
 // item quotes an item in at most so many tokens.
 func (c *call) item(item *transcript.Item, most int64) string {
 	return c.quoteWithin(most, item.Ref, item.Label, item.At, c.textOf(item, max(60, most/3)),
-		fmt.Sprintf(" (cut; message %d whole: %sread_session)", item.Ref.Seq, c.prefix))
+		fmt.Sprintf(c.named(" (cut; message %d whole: {read_session})"), item.Ref.Seq))
 }
 
 type readArgs struct {
@@ -180,7 +180,7 @@ func (c *call) readSession(ctx context.Context, in readArgs) error {
 	id, err := c.Store.Resolve(ctx, name, "")
 	if err != nil {
 		return session.Errorf(session.NotFound,
-			"there is no session %.60q; %ssearch and %srecent give ids, like 20260112_001", name, c.prefix, c.prefix)
+			c.named("there is no session %.60q; {search} and {recent} give ids, like 20260112_001"), name)
 	}
 	sess, err := c.session(ctx, id)
 	if err != nil {
@@ -243,7 +243,7 @@ func (c *call) outline(ctx context.Context, sess *session.Session, nth int) erro
 		shown++
 	}
 	if left := total - nth + 1 - shown; left > 0 {
-		next = fmt.Sprintf(" Left out: %d later prompts: %sread_session(session: %q, from: %d%s).", left, c.prefix, sess.ID,
+		next = fmt.Sprintf(c.named(" Left out: %d later prompts: {read_session}(session: %q, from: %d%s)."), left, sess.ID,
 			nth+shown, c.alike())
 	}
 	c.say("Outline: %d of the %d prompts of the user, of messages 1 to %d.", shown, total, sess.LastSeq)
