@@ -75,6 +75,23 @@ func (a *app) absolute(path string) string {
 	return filepath.Join(a.dir, path)
 }
 
+// replaceFile writes a small file of sessiond's own, whole or not at all, for its user alone.
+func replaceFile(path string, text []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".sessiond-*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
+}
+
 // user finds the user's folders.
 func (a *app) user() folders.User { return folders.User{System: a.system, Getenv: a.getenv} }
 

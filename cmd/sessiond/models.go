@@ -273,19 +273,7 @@ func saveLists(cfg *config.Config, stored *usage.Stored) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".model-lists-*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	err = errors.Join(err, file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return nil
+	return replaceFile(path, text)
 }
 
 func (a *app) updateModels(ctx context.Context, from string) error {

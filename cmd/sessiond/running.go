@@ -87,11 +87,8 @@ func (a *app) writeDaemonFile(cfg *config.Config, address, socket string) {
 	text, err := json.Marshal(runningDaemon{
 		Version: buildVersion(), PID: os.Getpid(), Started: a.now(), Address: address, Socket: socket,
 	})
-	if err != nil {
-		return
-	}
-	if os.WriteFile(path+".new", text, 0o600) != nil || os.Rename(path+".new", path) != nil {
-		_ = os.Remove(path + ".new")
+	if err == nil {
+		_ = replaceFile(path, text)
 	}
 }
 

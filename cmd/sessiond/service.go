@@ -189,12 +189,7 @@ func writeServiceFile(s service.Service) error {
 			return fmt.Errorf("write the service: %w", err)
 		}
 	}
-	temp := s.File + ".new"
-	err := os.WriteFile(temp, s.Text, 0o600)
-	if err == nil {
-		err = os.Rename(temp, s.File)
-	}
-	if err != nil {
+	if err := replaceFile(s.File, s.Text); err != nil {
 		return fmt.Errorf("write the service: %w", err)
 	}
 	return nil
