@@ -87,7 +87,7 @@ func document(in *history.Intake) jsontext.Value {
 type chat struct {
 	in       *history.Intake
 	whole    history.Whole
-	object   jsonx.Object
+	requests []jsonx.Object
 	names    []string         // that the extension gave to its session
 	children []*history.Whole // of sub-agents
 	starts   []string         // the items that started them
@@ -95,7 +95,7 @@ type chat struct {
 }
 
 func newChat(in *history.Intake, o jsonx.Object) *chat {
-	c := &chat{in: in, object: o}
+	c := &chat{in: in, requests: jsonx.ReadObjects(o.Get("requests"))}
 	w := &c.whole
 	w.Records = 1
 	w.New.SourceID, w.New.Directory = o.String("sessionId"), folderOf(in.Found.Path, o)
@@ -107,29 +107,28 @@ func newChat(in *history.Intake, o jsonx.Object) *chat {
 // add stores the chat, unless a stored one says as much: VS Code copies the files of chats when a window gets
 // another folder.
 func (c *chat) add() {
-	requests := jsonx.ReadObjects(c.object.Get("requests"))
-	for _, r := range requests {
+	for _, r := range c.requests {
 		if name := r.Inner("result").Inner("metadata").String("sessionId"); name != "" && !slices.Contains(c.names, name) {
 			c.names = append(c.names, name)
 		}
 	}
 	c.readSpans()
-	for i, r := range requests {
-		c.request(r, i == len(requests)-1)
+	for i := range c.requests {
+		c.request(i)
 	}
 	sum := sha256.Sum256([]byte(c.in.Found.Path))
 	place, items := hex.EncodeToString(sum[:8]), len(c.whole.Items)
 	if here := c.in.Session(history.Plain(c.whole.New.SourceID)); here != nil {
 		notes := history.Notes(here, string(session.SourceVSCodeCopilot))
 		if before := history.Count(notes.Get("items")); notes.String("file") != place && before >= int64(items) {
-			c.in.Skip(skipCopy, len(requests)+1)
+			c.in.Skip(skipCopy, len(c.requests)+1)
 			return
 		}
 	}
 	c.whole.Notes = jsonx.Object{
 		jsonx.MemberOf("file", place), jsonx.MemberOf("items", items), jsonx.MemberOf("copilot_sessions", c.names),
 	}
-	if credits, ok := history.Number(c.credits(requests)); ok && credits > 0 {
+	if credits, ok := history.Number(c.credits()); ok && credits > 0 {
 		c.whole.Notes = append(c.whole.Notes, jsonx.MemberOf("copilot_credits", credits))
 	}
 	talk := c.in.AddWhole(&c.whole)
@@ -143,13 +142,13 @@ func (c *chat) add() {
 }
 
 // credits are those of the session as its last request says them, else the sum of the requests'.
-func (c *chat) credits(requests []jsonx.Object) jsontext.Value {
+func (c *chat) credits() jsontext.Value {
 	sum := 0.0
-	for i := len(requests) - 1; i >= 0; i-- {
-		if v := requests[i].Get("sessionCopilotCredits"); v != nil {
+	for i := len(c.requests) - 1; i >= 0; i-- {
+		if v := c.requests[i].Get("sessionCopilotCredits"); v != nil {
 			return v
 		}
-		n, _ := history.Number(requests[i].Get("copilotCredits"))
+		n, _ := history.Number(c.requests[i].Get("copilotCredits"))
 		sum += n
 	}
 	return jsontext.Value(fmt.Sprint(sum))

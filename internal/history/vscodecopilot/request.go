@@ -30,6 +30,7 @@ type request struct {
 
 	id       string
 	at       session.Time
+	until    session.Time // of the next request; zero: there is none, or it does not say
 	model    string
 	state    float64
 	removed  bool
@@ -49,7 +50,8 @@ func unescape(uri string) string {
 }
 
 // request adds the messages of a turn.
-func (c *chat) request(o jsonx.Object, last bool) {
+func (c *chat) request(i int) {
+	o, last := c.requests[i], i == len(c.requests)-1
 	r := &request{
 		Object: o, id: o.String("requestId"), at: history.TimeOf(o.Get("timestamp")), state: stateComplete,
 		response: jsonx.ReadObjects(o.Get("response")), metadata: o.Inner("result").Inner("metadata"),
@@ -60,6 +62,9 @@ func (c *chat) request(o jsonx.Object, last bool) {
 		r.state = stateCancelled
 	}
 	r.removed = string(o.Get("isHidden")) == "true" || !jsonx.IsNull(o.Get("shouldBeRemovedOnSend"))
+	if !last {
+		r.until = history.TimeOf(c.requests[i+1].Get("timestamp"))
+	}
 	r.model = r.modelName()
 	r.prompt()
 	if rounds := jsonx.ReadObjects(r.metadata.Get("toolCallRounds")); len(rounds) > 0 {
@@ -261,20 +266,13 @@ func (r *request) say(key string, parts, answers []session.Part) {
 func thoughtText(raw jsontext.Value) string {
 	o, isObject := jsonx.ReadFields(raw)
 	if isObject {
-		raw = cmp2(o.Get("text"), o.Get("value"))
+		raw = o.First("text", "value")
 	}
 	if jsonx.KindOf(raw) == '[' {
 		return history.TextOf(raw)
 	}
 	text, _ := jsonx.Text(raw)
 	return text
-}
-
-func cmp2(a, b jsontext.Value) jsontext.Value {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // resultText returns the texts of a result: as they are, or as the leaves of a tree.

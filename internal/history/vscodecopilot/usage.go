@@ -2,7 +2,6 @@ package vscodecopilot
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
@@ -117,10 +116,8 @@ func (c *chat) usage(r *request) (calls []history.Call) {
 func (c *chat) traced(r *request, add func(name, model string, input, cached, output int64) *history.Call) bool {
 	id, from := r.metadata.String("sessionId"), r.at.UnixMilli()
 	until := int64(0)
-	requests := jsonx.ReadObjects(c.object.Get("requests"))
-	at := slices.IndexFunc(requests, func(o jsonx.Object) bool { return o.String("requestId") == r.id })
-	if at >= 0 && at+1 < len(requests) {
-		until = history.TimeOf(requests[at+1].Get("timestamp")).UnixMilli()
+	if !r.until.IsZero() {
+		until = r.until.UnixMilli()
 	}
 	found := false
 	for _, s := range c.spans {
