@@ -149,8 +149,8 @@ func (f Filter) Of(r *Request) (text *string, on *bool) {
 	return nil, f.on(r)
 }
 
-// MetadataName returns the field of the metadata that a parameter filters by: metadata.NAME=VALUE, or metadata[NAME]=VALUE
-// as OpenAPI's deepObject has it. A name in a name is metadata.NAME.NAME or metadata[NAME][NAME].
+// MetadataName returns the field of the metadata that a parameter filters by: metadata.NAME=VALUE, or, as OpenAPI's
+// deepObject has it, metadata[NAME]=VALUE. A name in a name is metadata.NAME.NAME or metadata[NAME][NAME].
 func MetadataName(parameter string) (name string, ok bool) {
 	if name, ok = strings.CutPrefix(parameter, "metadata."); !ok {
 		name, ok = strings.CutPrefix(parameter, "metadata[")
