@@ -69,8 +69,8 @@ func (m *Memory) AfterCompaction(ctx context.Context, sess *session.Session) (st
 	return m.Lost(ctx, sess, through, summary)
 }
 
-// Lost returns what a summary of a session's messages up to a row, with the messages that the program repeats behind it,
-// leaves out; "" for nothing. An empty summary is one that cannot be read.
+// Lost returns what a summary of a session's messages up to a row, with the messages that the program repeats behind
+// it, leaves out; "" for nothing. An empty summary is one that cannot be read.
 func (m *Memory) Lost(ctx context.Context, sess *session.Session, through int64, summary string) (string, error) {
 	hidden, err := m.originals(ctx, through)
 	if err != nil || len(hidden) == 0 {

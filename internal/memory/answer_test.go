@@ -51,8 +51,8 @@ func TestPromptPrefersTheTimeThatItNames(t *testing.T) {
 	}
 }
 
-// A program keeps a part of what its compaction hides: Codex the user's messages, Claude Code the newest files. These are
-// not told again.
+// A program keeps a part of what its compaction hides: Codex the user's messages, Claude Code the newest files. These
+// are not told again.
 func TestAfterACompactionNothingStandsTwice(t *testing.T) {
 	s := testkit.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{}))(t)
 	defer s.Close() //nolint:errcheck // of a test

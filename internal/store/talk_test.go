@@ -122,7 +122,8 @@ func TestMigrationTakesSummariesOutOfTheTalk(t *testing.T) {
 		}}
 	}
 	marker := ImportMessage{Message: session.Message{
-		Kind: session.KindMarker, Origin: session.Program, ExternalID: "5", Parts: []session.Part{session.TextPart("compacted")},
+		Kind: session.KindMarker, Origin: session.Program, ExternalID: "5",
+		Parts: []session.Part{session.TextPart("compacted")},
 	}}
 	for _, source := range []session.Source{session.SourceCodex, session.SourceClaudeCode} {
 		c := ImportCompaction{ThroughKey: "5", Key: "5"}

@@ -362,10 +362,11 @@ func TestCopiesOfASubagentAreInherited(t *testing.T) {
 	}
 }
 
-// The text of a compaction stands as a reply before its record. It is no reply to the person: newer versions mark it, of
-// older ones the record repeats it.
+// The text of a compaction stands as a reply before its record. It is no reply to the person: newer versions mark it,
+// of older ones the record repeats it.
 func TestTextOfACompactionIsNoReply(t *testing.T) {
-	const record = `{"timestamp":"2026-03-01T11:00:00.000Z","type":"compacted","payload":{"message":"Found out so far:\nSo far."}}`
+	const record = `{"timestamp":"2026-03-01T11:00:00.000Z","type":"compacted",` +
+		`"payload":{"message":"Found out so far:\nSo far."}}`
 	marked := strings.Replace(says("assistant", "So far."), `"payload":`, `"metadata":{"compaction_output":true},"payload":`, 1)
 	for name, lines := range map[string][]string{
 		"marked":                          {marked},
