@@ -53,11 +53,12 @@ func (a *app) toCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "to PROGRAM [SESSION]", Short: "Continue a conversation in another program", Args: arguments(1, 2),
 		ValidArgs: names,
-		Long: "Writes SESSION as a session of PROGRAM, and on a terminal starts PROGRAM with it in its folder. Without SESSION\n" +
-			"that is the newest conversation of this project. Programs: " + strings.Join(names, ", ") + ".\n" +
-			"PROGRAM is given the context as sessiond would send it to its model: the newest messages word for word, a summary\n" +
-			"of the older ones, and a note with the branch, changed files and open steps. Secrets of known forms are masked.\n" +
-			"What is said there is imported as a fork of SESSION.",
+		Long: "Writes SESSION as a session of PROGRAM, and on a terminal starts PROGRAM with it in its folder.\n" +
+			"Without SESSION that is the newest conversation of this project.\n" +
+			"Programs: " + strings.Join(names, ", ") + ".\n" +
+			"PROGRAM is given the context as sessiond would send it to its model: the newest messages word\n" +
+			"for word, a summary of the older ones, and a note with the branch, changed files and open steps.\n" +
+			"Secrets of known forms are masked. What is said there is imported as a fork of SESSION.",
 		Example: "  sessiond to codex\n  sessiond to claude-code 20260211_001\n  sessiond to codex --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := "@"

@@ -44,12 +44,14 @@ func said(all []session.Message) (lines []string) {
 
 func TestCarryLeavesTheProgramsMachineryBehind(t *testing.T) {
 	picture := session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: []byte("x")}}
-	person := func(parts ...session.Part) session.Message {
-		return session.Message{Role: session.User, Origin: session.Person, Kind: session.KindMessage, Display: true, Parts: parts}
+	by := func(role session.Role) func(parts ...session.Part) session.Message {
+		return func(parts ...session.Part) session.Message {
+			return session.Message{
+				Role: role, Origin: role.DefaultOrigin(), Kind: session.KindMessage, Display: true, Parts: parts,
+			}
+		}
 	}
-	model := func(parts ...session.Part) session.Message {
-		return session.Message{Role: session.Assistant, Origin: session.Model, Kind: session.KindMessage, Display: true, Parts: parts}
-	}
+	person, model := by(session.User), by(session.Assistant)
 	hidden := person(session.TextPart("a list of skills"))
 	hidden.Origin, hidden.Display = session.Program, false
 	tests := []struct {
@@ -70,7 +72,8 @@ func TestCarryLeavesTheProgramsMachineryBehind(t *testing.T) {
 		{"a summary stays", contextmgr.ItemSummary, hidden, []string{"user: a list of skills"}, nil},
 		{
 			"thoughts, and data of the provider", "",
-			model(session.Part{Kind: session.PartReasoning, Text: "hm"}, session.Part{Kind: session.PartData}, session.TextPart("yes")),
+			model(session.Part{Kind: session.PartReasoning, Text: "hm"}, session.Part{Kind: session.PartData},
+				session.TextPart("yes")),
 			[]string{"assistant: yes"},
 			map[string]int{handover.LeftReasoning: 1, handover.LeftData: 1},
 		},
@@ -168,7 +171,9 @@ func TestNoteSaysWhereTheWorkStands(t *testing.T) {
 	n := handover.Note{
 		From: "Claude Code", To: "Codex", Session: "20260501_001", Earlier: 40, Kept: 5, Todos: todos,
 		Rules: []string{"CLAUDE.md"},
-		Place: handover.Place{Directory: "/garden", Branch: "beds", Head: "1a2b3c4 Dig", Changed: []string{" M beds.go"}, More: 2},
+		Place: handover.Place{
+			Directory: "/garden", Branch: "beds", Head: "1a2b3c4 Dig", Changed: []string{" M beds.go"}, More: 2,
+		},
 	}
 	text := n.Text()
 	for _, want := range []string{

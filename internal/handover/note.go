@@ -48,8 +48,8 @@ func (n *Note) Text() string {
 	if n.Model != "" {
 		model = ", model " + n.Model
 	}
-	line("This conversation began in %s (session %s in sessiond%s). It goes on here, in %s, with the same task, folder and "+
-		"rules.", n.From, n.Session, model, n.To)
+	line("This conversation began in %s (session %s in sessiond%s). It goes on here, in %s, with the same task, "+
+		"folder and rules.", n.From, n.Session, model, n.To)
 	switch {
 	case n.Whole:
 		line("All of it follows.")
