@@ -273,6 +273,8 @@ func (r *reader) attach(st *stream, w *row) place {
 		return place{key: st.last(key)}
 	case boundary: // it names a row of another file
 		return place{key: st.tip}
+	case st.Base() != "": // it names a row that repeats the conversation which was handed over
+		return place{key: st.last(st.Base())}
 	}
 	return place{note: "its parent is not in the file before it"}
 }
