@@ -39,7 +39,8 @@ export default function (pi: any) {
   }
 
   const message = (content: string) => ({ customType: "sessiond", content, display: false });
-  const say = (content: string) => content && pi.sendMessage(message(content));
+  const say = (content: string, options?: object) => content && pi.sendMessage(message(content), options);
+  const keep = (content: string) => say(content, { triggerTurn: false }); // nobody asked: the model is not called for it
 
   pi.on("session_start", async (event: any, ctx: any) => {
     if (event.reason === "startup" || event.reason === "new") say(await ask("SessionStart:startup", ctx, { source: "startup" }));
@@ -48,8 +49,8 @@ export default function (pi: any) {
     await ask("PreCompact", ctx);
   });
   pi.on("session_compact", async (_event: any, ctx: any) => {
-    say(await ask("PostCompact", ctx));
-    say(await ask("SessionStart:compact", ctx, { source: "compact" }));
+    keep(await ask("PostCompact", ctx));
+    keep(await ask("SessionStart:compact", ctx, { source: "compact" }));
   });
   pi.on("before_agent_start", async (event: any, ctx: any) => {
     const text = await ask("UserPromptSubmit", ctx, { prompt: event.prompt });

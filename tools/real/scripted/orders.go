@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,9 +14,9 @@ import (
 // Decision is what the model says when it is to decide.
 const Decision = "I decided to keep the heights in millimetres, because the tide table rounds to 15 minutes."
 
-// An order in a prompt: (shell: COMMAND), (write: FILE), (agent: PROMPT), (search: WORDS) call a tool of the program or
+// An order in a prompt: (shell: COMMAND), (write: NAME), (agent: PROMPT), (search: WORDS) call a tool of the program or
 // of sessiond; (decide: yes) makes Decision the reply; (fill: N) makes it report N tokens of input, so that a program
-// that counts them compacts.
+// that counts them compacts; (fill: N, COMMAND) calls the shell with that reply, for a program that counts within a run.
 var order = regexp.MustCompile(`\((shell|write|agent|search|decide|fill): ([^()]*)\)`)
 
 // summaryWanted finds the request of a compaction in the newest text; other texts of the conversation may have the
@@ -42,6 +43,7 @@ var (
 	}
 	waitTools   = []string{"wait_agent", "wait", "read_agent"}
 	searchTools = []string{"ToolSearch", "tool_search"}
+	endTools    = []string{"complete_task"} // by which a sub-agent ends
 )
 
 // plan decides the answer to a request.
@@ -90,6 +92,7 @@ func (q *request) newest() (prompt string, wanted []string, steps int) {
 		}
 		for _, text := range slices.Backward(t.texts) {
 			text = strings.TrimSpace(machinery.ReplaceAllString(text, ""))
+			text = strings.TrimSuffix(strings.TrimPrefix(text, `"`), `"`) // opencode quotes words of its command line
 			found := order.FindAllStringSubmatch(text, -1)
 			last = cmp.Or(last, text)
 			if asks := summaryWanted.MatchString(text); asks && (len(found) == 0 || len(text) > 1500) {
@@ -111,7 +114,7 @@ func (q *request) follow(wanted []string, steps int, x *Exchange) {
 	kind, what := wanted[1], strings.TrimSpace(wanted[2])
 	call := func(t *tool, given map[string]any) {
 		c := Call{ID: fmt.Sprintf("call_scripted_%d", x.Number), Namespace: t.namespace, Name: t.name}
-		c.Arguments = arguments(t, given)
+		c.Arguments = q.arguments(t, given)
 		if t.custom {
 			c.Arguments, c.Input = nil, patchOf(what)
 		}
@@ -123,12 +126,24 @@ func (q *request) follow(wanted []string, steps int, x *Exchange) {
 		x.Text = Decision
 		return
 	case "fill":
-		if n, err := strconv.ParseInt(what, 10, 64); err == nil {
+		size, command, calls := strings.Cut(what, ", ")
+		if n, err := strconv.ParseInt(size, 10, 64); err == nil && (!calls || steps == 0) {
 			x.Usage.Input = n
 		}
-		return
+		if kind, what = "shell", command; !calls {
+			return
+		}
 	}
 	if steps >= mostSteps {
+		return
+	}
+	if t := q.tool(endTools); t != nil && steps > 0 {
+		x.Text = ""
+		said := any(fmt.Sprintf("Reply %d: the berth is free.", x.Number))
+		if fields := object(object(object(t.schema, "properties"), "result"), "properties"); fields["response"] != nil {
+			said = map[string]any{"response": said}
+		}
+		call(t, map[string]any{"result": said})
 		return
 	}
 	switch kind {
@@ -137,6 +152,7 @@ func (q *request) follow(wanted []string, steps int, x *Exchange) {
 			call(t, merged(words, "command", what, "cmd", what, "script", what, "commands", []any{what}))
 		}
 	case "write":
+		what += ".go" // a prompt does not name the file: whoever keeps the prompt does not keep the name
 		content := "package harbour\n"
 		if t := q.tool(writeTools); t != nil && steps == 0 {
 			call(t, merged(words, "file_path", what, "filePath", what, "path", what, "content", content,
@@ -160,7 +176,7 @@ func (q *request) callAgent(what string, steps int, words map[string]any, call f
 			"name", "pier", "task_name", "pier", "run_in_background", false, "mode", "sync")
 		for _, name := range []string{"subagent_type", "agent_type", "agent_name"} {
 			if slices.Contains(list(t.schema, "required"), any(name)) {
-				given[name] = agentType(t.description)
+				given[name] = agentType(t.description, q.system)
 			}
 		}
 		call(t, given)
@@ -233,18 +249,21 @@ func patchOf(file string) string {
 }
 
 var (
-	listedAgent = regexp.MustCompile("(?m)^ *[-*] +[\"`*]*([A-Za-z][\\w-]*)[\"`*]*:")
+	listedAgent = regexp.MustCompile("(?m)^ *[-*] +[\"`*]*([A-Za-z][\\w-]*)[\"`*]*(?::| ->)")
 	idInResult  = regexp.MustCompile(`"?(?:agent_?id|thread_id|id)\\?"?\s*[:=]\s*\\?"([^"\\]+)`)
 )
 
-// agentType returns the kind of sub-agent that a tool's description lists, one for everything where it has one.
-func agentType(description string) string {
+// agentType returns the kind of sub-agent that a tool's description or the system prompt lists, one for everything where
+// there is one.
+func agentType(texts ...string) string {
 	first := ""
-	for _, found := range listedAgent.FindAllStringSubmatch(description, -1) {
-		if strings.Contains(found[1], "general") {
-			return found[1]
+	for _, text := range texts {
+		for _, found := range listedAgent.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(found[1], "general") {
+				return found[1]
+			}
+			first = cmp.Or(first, found[1])
 		}
-		first = cmp.Or(first, found[1])
 	}
 	return cmp.Or(first, "general-purpose")
 }
@@ -265,8 +284,8 @@ func merged(base map[string]any, pairs ...any) map[string]any {
 }
 
 // arguments returns those of the given values that a tool has a property for, and an example of each other property
-// that it requires.
-func arguments(t *tool, given map[string]any) map[string]any {
+// that it requires. A path is absolute where the tool says so.
+func (q *request) arguments(t *tool, given map[string]any) map[string]any {
 	out := map[string]any{}
 	properties := object(t.schema, "properties")
 	for name, schema := range properties {
@@ -276,6 +295,9 @@ func arguments(t *tool, given map[string]any) map[string]any {
 		}
 		if values := list(schema, "enum"); len(values) > 0 && !slices.Contains(values, value) {
 			value = oneOf(values)
+		}
+		if path, is := value.(string); is && strings.Contains(text(schema, "description"), "absolute path") {
+			value = filepath.Join(q.folder, path)
 		}
 		_, isList := value.([]any)
 		if text(schema, "type") == "array" && !isList {
