@@ -19,6 +19,7 @@ import (
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/cline"
 	"sessiond/internal/history/codex"
+	"sessiond/internal/history/continuedev"
 	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/history/cursor"
 	"sessiond/internal/history/geminicli"
@@ -42,6 +43,7 @@ func (a *app) sources() []history.Source {
 		claudecode.New(a.getenv, a.now),
 		cline.New(a.getenv, a.now),
 		codex.New(a.getenv, a.now),
+		continuedev.New(a.getenv, a.now),
 		copilotcli.New(a.getenv, a.now),
 		cursor.New(a.getenv, a.now),
 		geminicli.New(a.getenv, a.now),
