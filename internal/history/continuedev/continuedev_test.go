@@ -45,20 +45,24 @@ func TestSamplesAddUp(t *testing.T) {
 			Users: 3, Replies: 4, Calls: 2, Results: 2, Failed: 1, Ledger: 5, Input: 8043 - 541, CacheRead: 541,
 			Output: 429,
 		},
-		fork:      {Users: 4, Replies: 5, Calls: 2, Results: 2, Failed: 1, Ledger: 1, Input: 1680 - 140, CacheRead: 140, Output: 90},
+		fork: {
+			Users: 4, Replies: 5, Calls: 2, Results: 2, Failed: 1, Ledger: 1, Input: 1680 - 140, CacheRead: 140, Output: 90,
+		},
 		extension: {Users: 2, Replies: 4, Calls: 2, Results: 2, Failed: 1},
 	} {
 		testkit.Equal(t, want, h.CountsOf(id))
 	}
 	overlay, rest := h.Seen(h.Session(cli))
-	if overlay == nil || overlay.Summary != "REPLY 37: noted." || historytest.Texts(rest) != "After compaction: SAY`violet` violet" {
+	if overlay == nil || overlay.Summary != "REPLY 37: noted." ||
+		historytest.Texts(rest) != "After compaction: SAY`violet` violet" {
 		t.Errorf("%+v: %s", overlay, historytest.Texts(rest))
 	}
 	if path := h.Path(h.Session(cli)); len(path) != 10 {
 		t.Errorf("%d messages on the path: %s", len(path), historytest.Texts(path))
 	}
 	overlay, rest = h.Seen(h.Session(extension))
-	if overlay == nil || !strings.HasPrefix(overlay.Summary, "The user asked") || rest[0].Text() != "And the other files?" {
+	if overlay == nil || !strings.HasPrefix(overlay.Summary, "The user asked") ||
+		rest[0].Text() != "And the other files?" {
 		t.Errorf("%+v: %s", overlay, historytest.Texts(rest))
 	}
 	if s := h.Session(fork); s.ParentKind != session.ParentFork || s.ParentID != h.Session(cli).ID || s.MessageCount != 2 {
@@ -91,8 +95,8 @@ func TestSessionsSayWhatTheyAre(t *testing.T) {
 		}
 	}
 	first := h.Path(h.Session(extension))[0]
-	if len(first.Parts) != 2 || first.Parts[1].Kind != session.PartData || !strings.Contains(first.Parts[1].Text, "zebra") ||
-		first.Text() != "What does notes.txt say?" {
+	if len(first.Parts) != 2 || first.Parts[1].Kind != session.PartData ||
+		!strings.Contains(first.Parts[1].Text, "zebra") || first.Text() != "What does notes.txt say?" {
 		t.Errorf("the attached file: %+v", first)
 	}
 	for _, m := range h.Entries(h.Session(extension).ID) {
