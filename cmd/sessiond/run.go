@@ -173,6 +173,7 @@ func (a *app) root() *cobra.Command {
 		a.restoreCommand(),
 		a.copyCommand(),
 		a.doctorCommand(),
+		a.secretsCommand(),
 		a.configCommand(),
 		a.tokenCommand(),
 		a.versionCommand(),
