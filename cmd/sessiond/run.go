@@ -176,6 +176,7 @@ func (a *app) root() *cobra.Command {
 		a.secretsCommand(),
 		a.configCommand(),
 		a.tokenCommand(),
+		a.uninstallCommand(),
 		a.versionCommand(),
 		a.completionCommand(),
 		a.healthcheckCommand(),

@@ -111,8 +111,8 @@ func (a *app) printSecrets(s *store.Store, list []secrets.Secret) {
 			fmt.Fprintf(a.out, "  %-22s %s\n", kind, rotate[i])
 		}
 	}
-	fmt.Fprintln(a.out, "\n"+a.fit(fmt.Sprintf("`sessiond show %s` shows the newest place, `sessiond secrets --json` has all of "+
-		"them. `sessiond purge --scrub` removes a session from here; its program keeps its own file.",
+	fmt.Fprintln(a.out, "\n"+a.fit(fmt.Sprintf("`sessiond show %s` shows the newest place, `sessiond secrets --json` "+
+		"has all of them. `sessiond purge --scrub` removes a session from here; its program keeps its own file.",
 		list[0].Places[len(list[0].Places)-1].Last), ""))
 }
 
@@ -135,4 +135,3 @@ func (a *app) printSeenSecrets(ctx context.Context, s *store.Store) error {
 	}
 	return nil
 }
-

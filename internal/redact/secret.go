@@ -25,12 +25,14 @@ func secretOf(kind, value string) Secret {
 // IsExample reports whether a secret is one of a manual or a test: it says so, or it is less random than a real one.
 func (s *Secret) IsExample() bool {
 	v := strings.ToLower(s.Value)
-	for _, word := range [...]string{"example", "placeholder", "redacted", "changeme", "your", "dummy", "fake", "xxxx", "..."} {
+	for _, word := range [...]string{
+		"example", "placeholder", "redacted", "changeme", "your", "dummy", "fake", "xxxx", "...", "12345678", "abcdefgh",
+	} {
 		if strings.Contains(v, word) {
 			return true
 		}
 	}
-	return s.Known && distinct(s.Value) < 10 || strings.Contains(v, "12345678") || strings.Contains(v, "abcdefgh")
+	return s.Known && distinct(s.Value) < 10
 }
 
 // Kinds returns the kinds of secrets that have a shape of their own.

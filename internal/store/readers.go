@@ -15,8 +15,8 @@ type Reader struct {
 	Through  int64          `db:"through"`  // the greatest seq that it can have been sent
 }
 
-// Readers returns by session who replied in it, and in forks of it, which share its messages up to where they begin. Each
-// session has a reader without a provider, which names its program.
+// Readers returns by session who replied in it, and in forks of it, which share its messages up to where they begin.
+// Each session has a reader without a provider, which names its program.
 func (s *Store) Readers(ctx context.Context, ids []session.ID) (map[session.ID][]Reader, error) {
 	readers := map[session.ID][]Reader{}
 	own, err := s.repliers(ctx, ids)
