@@ -39,6 +39,7 @@ func TestUninstallLeavesAHomeAsItWas(t *testing.T) {
 	before := treeOf(t, home)
 
 	sessiond := under(".local/bin/sessiond")
+	ofSystemctl := []string{"asked", "log", "pid"}
 	testkit.Check(t, copyProgram(testkit.Must(os.Executable())(t), sessiond))
 	run := func(wantFailure bool, want string, args ...string) {
 		t.Helper()
@@ -72,15 +73,15 @@ func TestUninstallLeavesAHomeAsItWas(t *testing.T) {
 		}
 	}
 	for path := range kept {
-		if _, was := before[path]; !was && !strings.HasPrefix(path, ".local/share/sessiond/") && path != "asked" && path != "log" &&
-			path != "pid" {
+		_, was := before[path]
+		if !was && !strings.HasPrefix(path, ".local/share/sessiond/") && !slices.Contains(ofSystemctl, path) {
 			t.Errorf("an uninstall leaves %s", path)
 		}
 	}
 	testkit.Check(t, copyProgram(testkit.Must(os.Executable())(t), sessiond))
 	run(false, "sessiond is removed", "uninstall", "--yes", "--data")
 	after := treeOf(t, home)
-	for _, path := range []string{"asked", "log", "pid"} { // of the false systemctl
+	for _, path := range ofSystemctl {
 		delete(after, path)
 	}
 	if !maps.Equal(before, after) {
