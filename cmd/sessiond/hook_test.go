@@ -41,7 +41,9 @@ func awaitImports(t *testing.T, folder string) {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		return slices.ContainsFunc(files, func(file string) bool {
 			args, _ := os.ReadFile(file)
-			return bytes.Contains(args, []byte("\x00import\x00")) && bytes.Contains(args, []byte(folder+"/"))
+			environ, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ")) // names the database
+			return bytes.Contains(args, []byte("\x00import\x00")) &&
+				bytes.Contains(append(args, environ...), []byte(folder+"/"))
 		})
 	}
 	t.Cleanup(func() {

@@ -43,6 +43,7 @@ func TestCachesOfToolsAreKnown(t *testing.T) {
 func TestConnectOutlivesTheCacheOfNpx(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
+	awaitImports(t, home)
 	cache := filepath.Join(home, ".npm", "_npx", "5ac2")
 	cached := filepath.Join(cache, "node_modules", "@sessiond", "linux-x64", "bin", "sessiond")
 	testkit.Check(t, os.MkdirAll(filepath.Dir(cached), 0o700))

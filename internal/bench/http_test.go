@@ -16,6 +16,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
+	"sessiond/internal/usage"
 	"sessiond/internal/web/api"
 )
 
@@ -126,7 +127,7 @@ func BenchmarkList(b *testing.B) {
 	})
 	b.Run("over HTTP", func(b *testing.B) { // the handler, without a socket
 		bare := openBare(b, path, readerPragmas())
-		handler := api.New(api.Deps{Store: s})
+		handler := api.New(api.Deps{Store: s, Catalogue: testkit.Must(usage.Load(nil))(b)})
 		compare(b, 20, &side{op: func() error {
 			w := httptest.NewRecorder()
 			r := httptest.NewRequestWithContext(ctx, http.MethodGet,

@@ -149,8 +149,17 @@ func (f Filter) Of(r *Request) (text *string, on *bool) {
 	return nil, f.on(r)
 }
 
-// MetadataPrefix begins the parameters that filter by metadata: metadata.NAME=VALUE.
-const MetadataPrefix = "metadata."
+// MetadataName returns the field of the metadata that a parameter filters by: metadata.NAME=VALUE, or, as OpenAPI's
+// deepObject has it, metadata[NAME]=VALUE. A name in a name is metadata.NAME.NAME or metadata[NAME][NAME].
+func MetadataName(parameter string) (name string, ok bool) {
+	if name, ok = strings.CutPrefix(parameter, "metadata."); !ok {
+		name, ok = strings.CutPrefix(parameter, "metadata[")
+		if name, ok = strings.CutSuffix(name, "]"); ok {
+			name = strings.ReplaceAll(name, "][", ".")
+		}
+	}
+	return name, ok && name != ""
+}
 
 // FromQuery returns the request that an address describes.
 func FromQuery(q url.Values) (r Request) {
@@ -164,11 +173,11 @@ func FromQuery(q url.Values) (r Request) {
 		}
 	}
 	for name, values := range q {
-		if path, ok := strings.CutPrefix(name, MetadataPrefix); ok {
+		if field, ok := MetadataName(name); ok {
 			if r.Metadata == nil {
 				r.Metadata = map[string]string{}
 			}
-			r.Metadata[path] = values[0]
+			r.Metadata[field] = values[0]
 		}
 	}
 	return r

@@ -34,7 +34,7 @@ type Filter struct {
 	Trash      bool
 	Starred    bool
 	People     bool              // without sub-agents and automated sessions
-	Metadata   map[string]string // names under metadata → text
+	Metadata   map[string]string // names under metadata → text; a.b is the field "a.b", or b in a
 }
 
 // Page says which piece of a list is read.
@@ -213,7 +213,9 @@ func (f Filter) conditions() (c conditions) {
 		add("s.active_at < ?", *f.Until)
 	}
 	for path, value := range f.Metadata {
-		add("CAST(json_extract(s.metadata, ?) AS TEXT) = ?", "$."+string(session.JSONOf(path)), value)
+		whole := "$." + string(session.JSONOf(path))
+		nested := "$." + strings.ReplaceAll(string(session.JSONOf(path)), ".", `"."`)
+		add("CAST(COALESCE(json_extract(s.metadata, ?), json_extract(s.metadata, ?)) AS TEXT) = ?", whole, nested, value)
 	}
 	return c
 }

@@ -61,7 +61,7 @@ func TestFiltersOfTheList(t *testing.T) {
 	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
 	a := mustCreate(t, s, NewSession{
 		Title: "100% sure", Source: session.SourcePi, SourceID: "uuid-a", Key: "k",
-		Directory: "/d", Model: "m", Metadata: session.JSON(`{"team":"x","n":5}`),
+		Directory: "/d", Model: "m", Metadata: session.JSON(`{"team":"x","n":5,"who":{"id":7},"dotted.name":"y"}`),
 	}).ID
 	now = now.Add(time.Hour)
 	b := mustCreate(t, s, NewSession{Title: "other", ParentID: a, Project: "/p"}).ID
@@ -100,6 +100,7 @@ func TestFiltersOfTheList(t *testing.T) {
 		{"archived", Filter{Archived: true}, []session.ID{archived}},
 		{"trash", Filter{Trash: true}, []session.ID{trashed}},
 		{"metadata", Filter{Metadata: map[string]string{"team": "x", "n": "5"}}, []session.ID{a}},
+		{"metadata within metadata", Filter{Metadata: map[string]string{"who.id": "7", "dotted.name": "y"}}, []session.ID{a}},
 		{"metadata of none", Filter{Metadata: map[string]string{`te"am`: "y"}}, nil},
 		{"metadata with a backslash at its end", Filter{Metadata: map[string]string{`team\`: "y"}}, nil},
 	} {

@@ -14,6 +14,8 @@ const (
 	textClass    = "s"
 	nameClass    = "n"
 	commentClass = "c"
+	addedClass   = "add"
+	deletedClass = "del"
 )
 
 // highlighted returns code with its words in classes, if its language is known, else as text.
@@ -24,9 +26,12 @@ func highlighted(language, code string) template.HTML {
 		return template.HTML(template.HTMLEscapeString(code)) //nolint:gosec // escaped
 	}
 	c := colouring{rules: r, code: code, unclosed: map[string]bool{}}
-	if r.markup {
+	switch {
+	case r.markup:
 		c.readMarkup()
-	} else {
+	case r.changes:
+		c.readChanges()
+	default:
 		c.readProgram()
 	}
 	c.writePlain()
@@ -55,6 +60,24 @@ func (c *colouring) writePlain() {
 }
 
 func (c *colouring) rest() string { return c.code[c.at:] }
+
+// readChanges reads a diff, line by line.
+func (c *colouring) readChanges() {
+	for c.at < len(c.code) {
+		line, _, _ := strings.Cut(c.rest(), "\n")
+		end := c.at + len(line)
+		switch {
+		case strings.HasPrefix(line, "@@"), strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "),
+			strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
+			c.write(commentClass, end)
+		case strings.HasPrefix(line, "+"):
+			c.write(addedClass, end)
+		case strings.HasPrefix(line, "-"):
+			c.write(deletedClass, end)
+		}
+		c.at = min(end+1, len(c.code))
+	}
+}
 
 func (c *colouring) readProgram() {
 	for c.at < len(c.code) {

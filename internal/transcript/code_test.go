@@ -33,6 +33,10 @@ func TestHighlighted(t *testing.T) {
 		{"toml", "[a.b]\nc = 'd'", "<k>[a.b]</k>\n<k>c</k> = <s>&#39;d&#39;</s>"},
 		{"sql", "Select count(*) FROM t -- all", "<k>Select</k> <n>count</n>(*) <k>FROM</k> t <c>-- all</c>"},
 		{"html", `<!-- a --><p class="b">c < d</p><br/>`, `<c>&lt;!-- a --&gt;</c><k>&lt;p</k> <n>class</n>=<s>&#34;b&#34;</s><k>&gt;</k>c &lt; d<k>&lt;/p</k><k>&gt;</k><k>&lt;br</k><k>/&gt;</k>`},
+		{
+			"diff", "--- a/x\n@@ -1 +1 @@\n-old<\n+new\n\n same",
+			"<c>--- a/x</c>\n<c>@@ -1 +1 @@</c>\n<del>-old&lt;</del>\n<add>+new</add>\n\n same",
+		},
 		{"css", ".a { color: red; } /* b */", ".a { <k>color</k>: red; } <c>/* b */</c>"},
 		{
 			"ts", "const a = `b\n`; import(x) // http://a",
@@ -45,7 +49,7 @@ func TestHighlighted(t *testing.T) {
 		{"", "if a < b", "if a &lt; b"},
 		{"go", strings.Repeat("if ", mostCode), strings.Repeat("if ", mostCode)},
 	} {
-		got := regexp.MustCompile(`<span class="(.)">([^<]*)</span>`).
+		got := regexp.MustCompile(`<span class="([a-z]+)">([^<]*)</span>`).
 			ReplaceAllString(string(highlighted(tt.language, tt.code)), "<$1>$2</$1>")
 		if got != tt.want {
 			t.Errorf("%s: %.60q is coloured as\n%.300s\nnot\n%.300s", tt.language, tt.code, got, tt.want)

@@ -18,6 +18,7 @@ type language struct {
 	key      byte   // follows a key, which is coloured as a word: ':' or '='
 	anyCase  bool   // words are keywords in upper and lower case
 	markup   bool   // tags and attributes; none of the fields above but blocks
+	changes  bool   // lines that + and - begin; none of the fields above
 }
 
 const (
@@ -228,6 +229,7 @@ var languages = []language{
 			false null`,
 	},
 	{names: "markdown md mdx", blocks: "<!-- -->", raw: "```", texts: "`"},
+	{names: "diff patch udiff", changes: true},
 }
 
 // rules are the fields of a language as lists.
@@ -235,7 +237,7 @@ type rules struct {
 	comments, blocks, texts, long, raw []string
 	keywords                           map[string]bool
 	key                                byte
-	anyCase, markup                    bool
+	anyCase, markup, changes           bool
 }
 
 // rulesOf returns the rules of the language that a fence or the ending of a file names.
@@ -247,7 +249,7 @@ func rulesOf(name string) (r rules, known bool) {
 		r = rules{
 			comments: strings.Fields(l.comments), blocks: strings.Fields(l.blocks),
 			texts: strings.Fields(l.texts), long: strings.Fields(l.long), raw: strings.Fields(l.raw),
-			keywords: map[string]bool{}, key: l.key, anyCase: l.anyCase, markup: l.markup,
+			keywords: map[string]bool{}, key: l.key, anyCase: l.anyCase, markup: l.markup, changes: l.changes,
 		}
 		for word := range strings.FieldsSeq(l.words) {
 			r.keywords[word] = true

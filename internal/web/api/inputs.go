@@ -79,6 +79,9 @@ func (in *Conditional) parseRevision() error {
 // idempotency key. Codes: Malformed, NotFound, Invalid.
 func parse(ctx context.Context, in any) error {
 	var raw []byte
+	if err := requestOf(ctx).queryError(); err != nil {
+		return err
+	}
 	if b, ok := in.(withBody); ok {
 		if err := requestOf(ctx).bodyError(); err != nil {
 			return err

@@ -49,6 +49,8 @@ func TestNULThroughEveryRoute(t *testing.T) {
 	for path, part := range map[string]string{
 		"/v1/sessions?metadata.plain=x": id, "/v1/sessions?metadata.c=later": id, "/v1/sessions?metadata.a=x": `"data":[]`,
 		at: `"displayName":"a\u0000b"`, at + "/states/todos": `{"x":"a\u0000b","y":"a\u0000b"}`, "/v1/search?q=x": id,
+		"/v1/sessions?metadata[c]=later":   id,
+		"/v1/search?q=x&metadata[c]=later": id, "/v1/search?q=x&metadata.c=no": `"hits":[]`,
 		at + "/tree": id, "/v1/keys": "agent:main:x",
 		at + "/context?dialect=openai.chat": `"content":"a�b"`,
 	} {

@@ -81,7 +81,7 @@ func TestAnswersDependOnNoOtherOwner(t *testing.T) {
 	} {
 		for _, how := range []string{
 			"", "&group=session", "&order=newest", "&expand=2", "&order=newest&group=session",
-			"&session=HERS",
+			"&session=HERS", "&metadata.u=quagga",
 		} {
 			paths = append(paths, "/v1/search?q="+query+how)
 		}

@@ -69,17 +69,24 @@ const (
 // about sets the description.
 func about(text string) option { return func(op *huma.Operation) { op.Description = text } }
 
+// byMetadata accepts filters on fields of the sessions' metadata.
+func byMetadata() option {
+	return anyQuery("metadata", "deepObject", "Filters on fields of the sessions' metadata: metadata[user]=u_7, also "+
+		"written metadata.user=u_7, takes the sessions whose metadata has this user. A field in a field is "+
+		"metadata[user][id]. Several filters must all match.")
+}
+
 // whole marks an operation on the whole database, which is for the daemon's own token.
 func whole(op *huma.Operation) { setMetadata(op, "whole", true) }
 
 // anyQuery accepts query parameters that the input does not declare; its resolver checks them. OpenAPI
-// has them as the members of one object.
-func anyQuery(name, description string) option {
+// has them as the members of one object: style form has NAME=VALUE, deepObject has metadata[NAME]=VALUE.
+func anyQuery(name, style, description string) option {
 	return func(op *huma.Operation) {
 		explode := true
 		op.RejectUnknownQueryParameters = false
 		op.Parameters = append(op.Parameters, &huma.Param{
-			Name: name, In: "query", Description: description, Style: "form", Explode: &explode,
+			Name: name, In: "query", Description: description, Style: style, Explode: &explode,
 			Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: &huma.Schema{Type: huma.TypeString}},
 		})
 	}

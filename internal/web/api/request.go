@@ -6,9 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +24,7 @@ type request struct {
 	id    string // for the log and for problems
 	route string // method and path, as an Idempotency-Key is bound to them
 	body  *brokenBody
+	query url.Values
 
 	releases []func() // of what is reserved for the answer
 }
@@ -41,6 +45,17 @@ func requestOf(ctx context.Context) *request {
 		return r
 	}
 	return &request{}
+}
+
+// queryError returns an error if the address has a parameter twice, of which only one would be read. Codes: Invalid.
+func (r *request) queryError() error {
+	for _, name := range slices.Sorted(maps.Keys(r.query)) {
+		if n := len(r.query[name]); n > 1 {
+			return session.Errorf(session.Invalid, "%s is %d times in the address: give it once", name, n).
+				At("query."+name, "must be there once")
+		}
+	}
+	return nil
 }
 
 // bodyError returns an error if the body could not be read. Codes: Malformed (the connection broke), Busy
@@ -114,7 +129,7 @@ func (s *Server) around(next http.Handler) http.Handler {
 		began := time.Now()
 		req := &request{
 			id: newRequestID(), route: r.Method + " " + r.URL.Path,
-			body: &brokenBody{ReadCloser: r.Body, inFlight: &s.inFlight},
+			body: &brokenBody{ReadCloser: r.Body, inFlight: &s.inFlight}, query: r.URL.Query(),
 		}
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
 		r.Body = req.body

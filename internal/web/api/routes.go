@@ -16,9 +16,7 @@ func (s *Server) routes() []route {
 	return []route{
 		handle(post, "/v1/sessions", s.createSession, "Create a session", status(http.StatusCreated)),
 		handle(get, "/v1/sessions", s.listSessions, "List sessions, newest active first", memory(listAnswer),
-			anyQuery("metadata",
-				"Filters on fields of the metadata: metadata.user=u_7 lists the sessions whose metadata has this user. "+
-					"Several filters must all match.")),
+			byMetadata()),
 		handle(get, "/v1/sessions/{id}", s.readSession, "Read a session"),
 		handle(patch, "/v1/sessions/{id}", s.patchSession, "Change a session by a JSON merge patch"),
 		handle(remove, "/v1/sessions/{id}", s.deleteSession, "Put a session into the trash, or purge it",
@@ -94,13 +92,13 @@ func (s *Server) routes() []route {
 		handle(get, "/v1/sessions/{id}/calls", s.listCalls, "List a session's model calls, oldest first"),
 		handle(get, "/v1/usage", s.getUsage, "Sum up sessions, messages, tokens and cost", whole),
 
-		handle(get, "/v1/search", s.search, "Search messages", memory(searchAnswer)),
+		handle(get, "/v1/search", s.search, "Search messages", memory(searchAnswer), byMetadata()),
 		handle(get, "/v1/files", s.filesOf, "List the sessions that read or changed a file, newest first"),
 		handle(post, "/v1/hook", s.answerHook, "Answer a hook of an agent program",
 			about("What sessiond hook says, which asks here before it reads the database itself.")),
 		handle(get, "/v1/queries", s.listQueries, "List the named queries", whole),
 		handle(get, "/v1/queries/{name}", s.runQuery, "Run a named query", whole, memory(tableAnswer),
-			anyQuery("params", "Parameters of the query, as GET /v1/queries lists them: limit=3")),
+			anyQuery("params", "form", "Parameters of the query, as GET /v1/queries lists them: limit=3")),
 		handle(post, "/v1/sql", s.runSQL, "Run one read-only SQL statement", whole, memory(tableAnswer)),
 		handle(get, "/v1/events", s.events, "Stream events (Server-Sent Events)", memory(0),
 			about("Each event has an id like <store>-<number>, a type, and as data a JSON object {id, session_id, type, seq, "+

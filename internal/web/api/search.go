@@ -29,10 +29,9 @@ type searchInput struct {
 }
 
 // Resolve implements huma.Resolver.
-func (in *searchInput) Resolve(ctx huma.Context) []error {
-	u := ctx.URL()
-	in.query = u.Query()
-	return nil
+func (in *searchInput) Resolve(ctx huma.Context) (errs []error) {
+	in.query, errs = queryOf(ctx, find.Searches, "q", "order", "group", "limit", "expand")
+	return errs
 }
 
 // hitView is a message that was found, its neighbours as the API gives messages.

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
@@ -164,18 +163,23 @@ type listSessionsInput struct {
 	query url.Values
 }
 
-// Resolve implements huma.Resolver: metadata.NAME=VALUE are parameters, too.
-func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
+// Resolve implements huma.Resolver.
+func (in *listSessionsInput) Resolve(ctx huma.Context) (errs []error) {
+	in.query, errs = queryOf(ctx, find.Lists, "limit", "cursor", "order", "q", "parent_id", "parent_kind")
+	return errs
+}
+
+// queryOf returns the parameters of a list or a search. Unknown are those that are neither filters, nor of the
+// metadata, nor further ones.
+func queryOf(ctx huma.Context, uses find.Uses, further ...string) (query url.Values, errs []error) {
 	u := ctx.URL()
-	in.query = u.Query()
-	known := append(find.Names(find.Lists), "limit", "cursor", "order", "q", "parent_id", "parent_kind")
-	var errs []error
-	for _, key := range slices.Sorted(maps.Keys(in.query)) {
-		if !slices.Contains(known, key) && (!strings.HasPrefix(key, find.MetadataPrefix) || key == find.MetadataPrefix) {
-			errs = append(errs, &huma.ErrorDetail{Location: "query." + key, Message: "unknown query parameter"})
+	query, known := u.Query(), append(find.Names(uses), further...)
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if _, ok := find.MetadataName(name); !ok && !slices.Contains(known, name) {
+			errs = append(errs, &huma.ErrorDetail{Location: "query." + name, Message: "unknown query parameter"})
 		}
 	}
-	return errs
+	return query, errs
 }
 
 // finder runs requests of clients, who write absolute paths.
