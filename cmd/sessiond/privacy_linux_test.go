@@ -95,8 +95,8 @@ func TestNothingLeavesTheHostAndNothingIsWrittenElsewhere(t *testing.T) {
 	names := []string{"serve"}
 	for _, line := range []string{
 		"import --yes", "append --new user hello", "ls --all", "show @@", "search parser", "context @@",
-		"compact @@ --dry-run", "stats", "secrets", "models", "doctor", "open --print", "backup " + filepath.Join(tmp, "copy.db"), "hook claude-code",
-		"version", "service status", "connect --dry-run",
+		"compact @@ --dry-run", "stats", "secrets", "models", "doctor", "open --print",
+		"backup " + filepath.Join(tmp, "copy.db"), "hook claude-code", "version", "service status", "connect --dry-run",
 	} {
 		name, _, _ := strings.Cut(line, " ")
 		cmd := traced(name, strings.Fields(line)...)
