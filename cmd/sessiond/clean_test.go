@@ -25,7 +25,7 @@ func TestNoCommandPrintsWhatActsOnATerminal(t *testing.T) {
 		"ls": {"ls", "ls --project nothing"}, "show": {
 			"show @@", "show @@ --tree", "show @@ --full", "show @@ --prompts",
 			"show @@ --grep evil", "show @@.1", "show evil",
-		}, "log": {"log -- evil"}, "resume": {"resume @@"},
+		}, "log": {"log -- evil"}, "resume": {"resume @@"}, "to": {"to codex @@ --dry-run"},
 		"search": {"search evilword"}, "keys": {"keys", "keys evil"}, "models": {"models", "models evil"},
 		"stats": {"stats", "stats --by model"}, "query": {"query transcript --session @@", "query @SQL", "query @SQL --csv"},
 		"fork": {"fork @@"}, "head": {"head @@ 1"}, "label": nil, "rules": {"rules @@"},

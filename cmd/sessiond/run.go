@@ -149,6 +149,7 @@ func (a *app) root() *cobra.Command {
 		a.showCommand(),
 		a.logCommand(),
 		a.resumeCommand(),
+		a.toCommand(),
 		a.searchCommand(),
 		a.keysCommand(),
 		a.modelsCommand(),

@@ -30,7 +30,7 @@ var levels = [][]string{
 		"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history",
 		"internal/analytics", "internal/secrets",
 	},
-	{"internal/find"},
+	{"internal/find", "internal/handover"},
 	{"internal/export", "internal/recall", "internal/memory", "internal/picker"},
 	{"internal/mcp"},
 	{"internal/jobs", "internal/web", "internal/config", "internal/connect", "internal/service"},
