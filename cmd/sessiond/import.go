@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -282,7 +283,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 			return a.watchPasts(ctx, s, pasts)
 		}
 		if newest.IsZero() && !a.flags.json {
-			return a.printAfterFirst(ctx, s)
+			return cmp.Or(a.printSeenSecrets(ctx, s.store), a.printAfterFirst(ctx, s))
 		}
 		return nil
 	})

@@ -28,7 +28,7 @@ var levels = [][]string{
 	},
 	{
 		"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history",
-		"internal/analytics",
+		"internal/analytics", "internal/secrets",
 	},
 	{"internal/find", "internal/handover"},
 	{"internal/export", "internal/recall", "internal/memory", "internal/picker"},
