@@ -297,17 +297,8 @@ func (e *exporting) report(toOutput bool) error {
 	if e.mask != nil {
 		words = append(words, transcript.Counted(e.mask.Masked, "secret")+" masked")
 	}
-	var leftOut []string
-	for _, what := range slices.Sorted(maps.Keys(e.leftOut)) {
-		n := e.leftOut[what]
-		if n == 1 {
-			what = strings.NewReplacer("messages", "message", "parts", "part", "pieces of messages", "piece of a message",
-				"thoughts", "thought").Replace(what)
-		}
-		leftOut = append(leftOut, humanize.Comma(int64(n))+" "+what)
-	}
-	if len(leftOut) > 0 {
-		words = append(words, fmt.Sprintf("without %s, which %s cannot hold", strings.Join(leftOut, " and "), e.format))
+	if len(e.leftOut) > 0 {
+		words = append(words, fmt.Sprintf("without %s, which %s cannot hold", countedKinds(e.leftOut), e.format))
 	}
 	if len(words) == 0 {
 		return nil
@@ -321,6 +312,20 @@ func (e *exporting) report(toOutput bool) error {
 	}
 	_, err := fmt.Fprintf(out, "%s: %s\n", where, strings.Join(words, ", "))
 	return err
+}
+
+// countedKinds lists what was left out: 2 thoughts and 1 system prompt.
+func countedKinds(leftOut map[string]int) string {
+	var all []string
+	for _, what := range slices.Sorted(maps.Keys(leftOut)) {
+		n := leftOut[what]
+		if n == 1 {
+			what = strings.NewReplacer("messages", "message", "parts", "part", "pieces of messages", "piece of a message",
+				"thoughts", "thought", "texts", "text", "prompts", "prompt", "pieces", "piece").Replace(what)
+		}
+		all = append(all, humanize.Comma(int64(n))+" "+what)
+	}
+	return strings.Join(all, " and ")
 }
 
 func isFolder(path string) bool {

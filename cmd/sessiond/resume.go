@@ -22,13 +22,17 @@ import (
 
 func (a *app) resumeCommand() *cobra.Command {
 	var run bool
+	var in string
 	cmd := &cobra.Command{
 		Use: "resume SESSION", Short: "Print the command that continues a session in its program", Args: arguments(1, 1),
 		ValidArgsFunction: a.completeSession,
 		Long: "Prints the shell command that continues SESSION in its own program and folder.\n" +
-			"--exec runs it.",
+			"--exec runs it. --in continues it in another program, as `sessiond to` does.",
 		Example: "  sessiond resume @\n  sessiond resume --exec 20260211_001\n  eval \"$(sessiond resume @)\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if in != "" {
+				return a.to(cmd.Context(), in, args[0], toFlags{})
+			}
 			var r resumption
 			err := a.read(cmd.Context(), func(s *store.Store) error {
 				sess, err := a.resolve(cmd.Context(), s, args[0])
@@ -47,6 +51,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&run, "exec", false, "run the command instead of printing it")
+	cmd.Flags().StringVar(&in, "in", "", "continue it in another `PROGRAM`")
 	return cmd
 }
 

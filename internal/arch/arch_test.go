@@ -28,9 +28,9 @@ var levels = [][]string{
 	},
 	{
 		"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history",
-		"internal/analytics",
+		"internal/analytics", "internal/secrets",
 	},
-	{"internal/find"},
+	{"internal/find", "internal/handover"},
 	{"internal/export", "internal/recall", "internal/memory", "internal/picker", "internal/card"},
 	{"internal/mcp"},
 	{"internal/jobs", "internal/web", "internal/config", "internal/connect", "internal/service"},

@@ -44,6 +44,7 @@ type Conversation struct {
 	fresh    int  // entries that were new
 	misdated bool // a message with an impossible date was reported
 	moved    bool // its program moved the head since the reading before
+	unused   bool // it was handed over, and nobody has continued it
 }
 
 // Entry is what one or some records of a source become.
@@ -85,6 +86,9 @@ func (in *Intake) Conversation(new NewSession) *Conversation {
 	c := &Conversation{New: new, in: in, places: map[string]Place{}, CopyReason: SkipCopied, KnownReason: SkipKnown}
 	in.all = append(in.all, c)
 	c.Here = in.Session(new.SourceID)
+	if in.origin != nil && len(in.all) == 1 {
+		c.continueFrom(in.origin)
+	}
 	if c.Here != nil && in.before == nil {
 		c.stored = map[string]bool{}
 		in.Fail(in.Known.ExternalIDs(in.ctx, c.Here.ID, func(key string) { c.stored[key] = true }))
@@ -380,6 +384,10 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) {
 		}
 		for i := range d.Messages {
 			m := &d.Messages[i]
+			if m.Origin == session.Person && session.IsHandoverNote(m.Text()) {
+				m.Origin = session.Program
+			}
+			c.unused = c.unused && session.TalkOf(&m.Message) != session.Said
 			m.ExternalID = cmp.Or(m.ExternalID, e.Key)
 			m.ParentKey, m.ParentSession, m.Records = parent.Key, parent.Session, 0
 			if i == 0 {

@@ -37,6 +37,10 @@ func (in *Intake) EachLine(visit func(FileLine)) {
 			continue
 		}
 		in.At(l.At, l.End)
+		if in.repeats(l.Bytes) {
+			in.Skip(SkipHandedOver, 1)
+			continue
+		}
 		switch state {
 		case lineTooLarge:
 			in.Skip(SkipTooLarge, 1)
@@ -68,7 +72,7 @@ func (in *Intake) EachLine(visit func(FileLine)) {
 // look ahead.
 func (in *Intake) Survey(yield func(FileLine) bool) {
 	for l, state := range in.lines {
-		if (state == lineWhole || state == lineWaits) && !yield(l) {
+		if (state == lineWhole || state == lineWaits) && !in.repeats(l.Bytes) && !yield(l) {
 			return
 		}
 	}

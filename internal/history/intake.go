@@ -62,6 +62,8 @@ type Intake struct {
 	isPiece   bool // of another thing, whose size and time are not the cursor's
 
 	said, saidBefore map[string]string // what Repeats remembers, now and in the reading before
+
+	origin *origin // of a file that sessiond wrote; nil: it wrote none, or the conversation is not here
 }
 
 // newIntake begins the reading of a found thing. Without open it is one that has no offsets, as a
@@ -79,6 +81,9 @@ func newIntake(ctx context.Context, source session.Source, found Found, cursor *
 // open begins the reading of a file, in which At's offsets count, behind what a cursor settled.
 func (in *Intake) open(file io.ReaderAt, length int64, cursor *Cursor) {
 	in.file, in.length = file, length
+	if h := ReadHandover(file); h != nil {
+		in.origin = in.findOrigin(h)
+	}
 	if cursor == nil {
 		return
 	}
@@ -389,6 +394,9 @@ func (in *Intake) finish() {
 		}
 		c.finish(nil)
 	}
+	if own.unused {
+		own.Silent = skipUnused
+	}
 	if own.Silent != "" && own.Here == nil && !own.given {
 		in.finishSilent(own)
 		return
@@ -430,7 +438,7 @@ func (in *Intake) emitCursor() {
 func (in *Intake) flushAll() {
 	in.messages, in.bytes = 0, 0
 	for _, c := range in.all {
-		if len(c.batch.Messages)+len(c.batch.Calls) > 0 && c.Silent == "" {
+		if len(c.batch.Messages)+len(c.batch.Calls) > 0 && c.Silent == "" && !c.unused {
 			c.flush()
 		}
 	}

@@ -57,3 +57,14 @@ func withoutMarked(text, open, end string) string {
 		text, from = before+after, len(before)
 	}
 }
+
+// handoverTag is around the note with which a conversation begins that sessiond handed over to another program.
+const handoverTag = "sessiond_handover"
+
+// HandoverNote marks the note of a handover, so that no import takes it for a person's words.
+func HandoverNote(text string) string {
+	return "<" + handoverTag + ">\n" + EscapeTags(text, handoverTag) + "\n</" + handoverTag + ">"
+}
+
+// IsHandoverNote reports whether a text is the note of a handover.
+func IsHandoverNote(text string) bool { return strings.HasPrefix(text, "<"+handoverTag+">\n") }

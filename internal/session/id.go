@@ -73,6 +73,22 @@ func ParseRef(s string) (MessageRef, error) {
 	return MessageRef{}, Errorf(Invalid, "%q is not a message id; it looks like 20260211_001.42", clip(s, 60))
 }
 
+// seqKey begins a key that names a message without an external id by its seq.
+const seqKey = "\x00seq:"
+
+// SeqKey returns a key for a message that has no external id.
+func SeqKey(seq int64) string { return seqKey + strconv.FormatInt(seq, 10) }
+
+// SeqOfKey returns the seq of such a key; 0: it is an external id.
+func SeqOfKey(key string) int64 {
+	digits, is := strings.CutPrefix(key, seqKey)
+	if !is {
+		return 0
+	}
+	seq, _ := strconv.ParseInt(digits, 10, 64) // SeqKey wrote it
+	return seq
+}
+
 func isDigits(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {

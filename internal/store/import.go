@@ -527,8 +527,12 @@ func (im *importer) mustFindIn(in session.ID, what, key string) (id int64, err e
 		return im.mustFind(what, key)
 	}
 	var doomed bool
+	by, value := "external_id = ? AND external_id <> ''", any(key)
+	if seq := session.SeqOfKey(key); seq > 0 {
+		by, value = "seq = ?", seq
+	}
 	err = im.Row(`SELECT id, EXISTS (SELECT 1 FROM purging WHERE session_id = m.session_id) FROM messages m
-		WHERE session_id = ? AND external_id = ? AND external_id <> ''`, []any{in, key}, &id, &doomed)
+		WHERE session_id = ? AND `+by, []any{in, value}, &id, &doomed)
 	if doomed {
 		return 0, session.Errorf(session.Conflict,
 			"%s names message %q of session %s, which is being purged: import again when it is gone", what, key, in)

@@ -20,6 +20,15 @@ import (
 // $CLAUDE_CONFIG_DIR, else ~/.claude and ~/.config/claude. The rest of a home holds credentials and
 // copies of files.
 func New(env func(string) string, now func() time.Time) *history.Program {
+	return &history.Program{
+		Source: session.SourceClaudeCode, Folders: history.InFolders(homes(env)...), Now: now,
+		Search: search, Order: history.ByBeginning(rank), Replay: read, Commands: []string{"claude", "claude-code"},
+	}
+}
+
+// homes returns the folders of projects in the usual places, the one that Claude Code writes to first; "" for one that
+// is not known.
+func homes(env func(string) string) []string {
 	homes := []string{"~/.claude", "~/.config/claude"}
 	if set := env("CLAUDE_CONFIG_DIR"); set != "" {
 		homes = []string{set}
@@ -29,10 +38,7 @@ func New(env func(string) string, now func() time.Time) *history.Program {
 			homes[i] = filepath.Join(homes[i], projects)
 		}
 	}
-	return &history.Program{
-		Source: session.SourceClaudeCode, Folders: history.InFolders(homes...), Now: now,
-		Search: search, Order: history.ByBeginning(rank), Replay: read, Commands: []string{"claude", "claude-code"},
-	}
+	return homes
 }
 
 // Reasons to skip that only these transcripts have.

@@ -147,7 +147,10 @@ func (r *reader) row(w *row) {
 
 // mayInterrupt reports whether a row may stand between the rows of one reply.
 func (w *row) mayInterrupt() bool {
-	return w.uuid == "" && isState(w.kind) || w.kind == typeProgress && w.Inner("data").String("type") == "hook_progress"
+	if w.kind == typeProgress {
+		return w.Inner("data").String("type") == "hook_progress"
+	}
+	return w.uuid == "" && w.kind != typeCost && (isState(w.kind) || isRecord(w.kind))
 }
 
 // flush closes the reply of the file's own conversation and handles the rows that waited for it.
@@ -270,6 +273,8 @@ func (r *reader) attach(st *stream, w *row) place {
 		return place{key: st.last(key)}
 	case boundary: // it names a row of another file
 		return place{key: st.tip}
+	case st.Base() != "": // it names a row that repeats the conversation which was handed over
+		return place{key: st.last(st.Base())}
 	}
 	return place{note: "its parent is not in the file before it"}
 }

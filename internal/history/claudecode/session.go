@@ -47,6 +47,7 @@ func (r *reader) sourceID(stream string) string {
 func (r *reader) begin() {
 	r.main = r.newStream("")
 	r.main.Silent, r.main.CopyReason = skipSilent, skipInherited
+	r.main.tip = r.main.Base()
 	about := map[string]string{}
 	if r.version != "" {
 		about["version"] = r.version

@@ -32,6 +32,7 @@ func (r *reader) start() {
 			cmp.Or(r.header.String("agent_path"), spawn(r.header).String("agent_path"))))
 	}
 	r.talk.ForkedFrom(r.from.sessions...)
+	r.state.Tip = r.talk.Base()
 	r.findBase()
 }
 

@@ -1,0 +1,124 @@
+package history
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sessiond/internal/jsonx"
+	"sessiond/internal/session"
+)
+
+// Draft is a conversation to write as a session of a program. Its messages are those that handover.Carrier makes: texts
+// in three roles, calls with their results behind them, and pictures. Writers know no others.
+type Draft struct {
+	ID        string // in the program
+	Title     string
+	Directory string
+	GitBranch string
+	Provider  string // that the program asks; "": not known
+	Model     string
+	CreatedAt session.Time
+	Handover  *Handover
+
+	// Each yields the messages, oldest first.
+	Each func(yield func(*session.Message) error) error
+}
+
+// Target is a program whose sessions sessiond writes.
+type Target struct {
+	Source session.Source
+
+	// NewID makes the id of a session: of equal seeds an equal one.
+	NewID func(at session.Time, seed string) string
+
+	// Path returns the file of a new session in the program's usual place, "" where that is not known. A program that
+	// reads a file by a command of its own has none.
+	Path func(d *Draft) string
+
+	// Write writes the file.
+	Write func(out io.Writer, d *Draft) error
+}
+
+// MarkOf returns what a record that repeats a message has under HandoverKey.
+func (d *Draft) MarkOf(m *session.Message) string {
+	if m.ID != (session.MessageRef{}) {
+		return m.ID.String()
+	}
+	return string(d.Handover.Session)
+}
+
+// Origin returns what the first record has under HandoverKey.
+func (d *Draft) Origin() jsontext.Value { return jsontext.Value(session.JSONOf(d.Handover)) }
+
+// isoTime is how programs write times.
+const isoTime = "2006-01-02T15:04:05.000Z"
+
+// ISOTime formats a time as programs do.
+func ISOTime(at session.Time) string { return at.UTC().Format(isoTime) }
+
+// LineWriter writes a JSON object per line. It keeps its first error.
+type LineWriter struct {
+	out *bufio.Writer
+	err error
+}
+
+// NewLineWriter returns a LineWriter.
+func NewLineWriter(out io.Writer) *LineWriter { return &LineWriter{out: bufio.NewWriter(out)} }
+
+// Line writes an object of the fields that jsonx.Encode takes.
+func (w *LineWriter) Line(pairs ...any) error {
+	if w.err == nil {
+		_, w.err = w.out.Write(append(jsonx.Encode(pairs...), '\n'))
+	}
+	return w.err
+}
+
+// Flush writes what is buffered.
+func (w *LineWriter) Flush() error {
+	if w.err == nil {
+		w.err = w.out.Flush()
+	}
+	return w.err
+}
+
+// DataURL returns the address of a picture that holds it.
+func DataURL(b *session.Blob) string {
+	return "data:" + b.MediaType + ";base64," + base64.StdEncoding.EncodeToString(b.Data)
+}
+
+// EachResult visits the results of a message with what belongs to each: the pictures behind it.
+func EachResult(m *session.Message, visit func(result *session.Part, pictures []session.Part)) {
+	for i := 0; i < len(m.Parts); i++ {
+		if m.Parts[i].Kind != session.PartToolResult {
+			continue
+		}
+		end := i + 1
+		for end < len(m.Parts) && m.Parts[end].Kind == session.PartImage {
+			end++
+		}
+		visit(&m.Parts[i], m.Parts[i+1:end])
+	}
+}
+
+// UUID makes a UUID of a seed, in the form of random ones.
+func UUID(seed string) string { return uuidOf(sha256.Sum256([]byte(seed)), '4') }
+
+// TimedUUID makes a UUID of a time and a seed, in the form of version 7.
+func TimedUUID(at session.Time, seed string) string {
+	sum := sha256.Sum256([]byte(seed))
+	binary.BigEndian.PutUint64(sum[:], uint64(at.UnixMilli())<<16|uint64(sum[6])<<8|uint64(sum[7]))
+	return uuidOf(sum, '7')
+}
+
+func uuidOf(sum [sha256.Size]byte, version byte) string {
+	sum[8] = sum[8]&0x3f | 0x80
+	b := []byte(fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]))
+	b[14] = version
+	return string(b)
+}
