@@ -19,8 +19,10 @@ func year() *analytics.Year {
 		Year: 2026, Hours: 312, Days: 2,
 		ByDay: map[string]int64{"2026-01-01": 9, "2026-12-31": 1},
 		BySource: []analytics.Bucket{
-			{Source: "pi", Sums: analytics.Sums{Sessions: 3}}, {Source: "codex", Sums: analytics.Sums{Sessions: 40}},
-			{Source: "goose", Sums: analytics.Sums{Sessions: 2}}, {Source: "a<b", Sums: analytics.Sums{Sessions: 9}},
+			{Source: "pi", Sums: analytics.Sums{Sessions: 3}},
+			{Source: "codex", Sums: analytics.Sums{Sessions: 40}},
+			{Source: "goose", Sums: analytics.Sums{Sessions: 2}},
+			{Source: "a<b", Sums: analytics.Sums{Sessions: 9}},
 			{Source: "kilo", Sums: analytics.Sums{Sessions: 1}},
 			{Source: "zed", Sums: analytics.Sums{Sessions: 4, Subagents: 4}},
 		},
