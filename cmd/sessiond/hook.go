@@ -163,6 +163,10 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 		case "compact":
 			a.importForHook(ctx, src, e.Transcript)
 		case "startup", "new", "":
+		case "resume":
+			if !connect.ForgetsText(string(src.Name())) {
+				return "", nil
+			}
 		default:
 			return "", nil
 		}

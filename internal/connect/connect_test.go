@@ -675,11 +675,12 @@ func TestRemovalKeepsFoldersThatWereEmpty(t *testing.T) {
 	}
 }
 
-// Every file that connect edits, of every program, in each state in which people and programs leave them. A removal gives
-// back the same bytes; what cannot be edited is refused, and no file of the program changes.
+// Every file that connect edits, of every program, in each state in which people and programs leave them. A removal
+// gives back the same bytes; what cannot be edited is refused, and no file of the program changes.
 func TestEveryConfigurationInEachState(t *testing.T) {
 	base := map[string]string{
-		".json": "{\n  \"theme\": \"x\"\n}\n", ".toml": "theme = \"x\"\n\n[new]\na = 1\n", ".yaml": "theme: x\nnew:\n  a: 1\n",
+		".json": "{\n  \"theme\": \"x\"\n}\n", ".toml": "theme = \"x\"\n\n[new]\na = 1\n",
+		".yaml": "theme: x\nnew:\n  a: 1\n",
 	}
 	commented := map[string]string{
 		".json": "// mine\n{\n  \"theme\": \"x\", // dark\n  /* end */\n}\n", ".toml": "# mine\n" + base[".toml"] + "# end\n",
@@ -709,7 +710,8 @@ func TestEveryConfigurationInEachState(t *testing.T) {
 		{"CRLF", same(commented, func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }), nil, ""},
 		{"no last line end", same(base, func(s string) string { return strings.TrimSuffix(s, "\n") }), nil, ""},
 		{"of a newer version", map[string]string{
-			".json": "{\"$version\": 99, \"new\": {\"a\": [1, {\"b\": null}]}}", ".toml": "version = 99\n[[new]]\na = { b = [1] }\n",
+			".json": "{\"$version\": 99, \"new\": {\"a\": [1, {\"b\": null}]}}",
+			".toml": "version = 99\n[[new]]\na = { b = [1] }\n",
 			".yaml": "version: 99\nnew: &a {b: [1]}\nother: *a\n",
 		}, nil, ""},
 		{"updated while connected", same(commented, func(s string) string {
@@ -758,8 +760,9 @@ func TestEveryConfigurationInEachState(t *testing.T) {
 						return
 					}
 					testkit.Check(t, err)
-					if state := testkit.Must(p.State())(t); slices.ContainsFunc(p.Files, func(f File) bool { return !state.Parts[f.Part] }) {
-						t.Errorf("it is %s", state)
+					now := testkit.Must(p.State())(t)
+					if slices.ContainsFunc(p.Files, func(f File) bool { return !now.Parts[f.Part] }) {
+						t.Errorf("it is %s", now)
 					}
 					if name := testkit.Must(filepath.Rel(dir, file))(t); strings.HasPrefix(state.name, "updated") {
 						dark := func(s string) string { return strings.Replace(s, `"x"`, `"dark"`, 1) }

@@ -64,6 +64,12 @@ func EventOf(program, event string) string {
 	return event
 }
 
+// ForgetsText reports whether a program, or sessiond's plug-in of it, keeps what a hook answers after a compaction in
+// its process alone: then it asks again when it continues a session.
+func ForgetsText(program string) bool {
+	return slices.Contains([]string{"opencode", "kilo", "pi"}, program)
+}
+
 // AnswersAtTop reports whether a program reads the text of a hook's answer at its top.
 func AnswersAtTop(program string) bool { return hooksOf(program).atTop }
 

@@ -26,7 +26,9 @@ func (m *Memory) Answer(ctx context.Context, program session.Source, e Event) (s
 	switch {
 	case e.Source == "compact" && known:
 		return m.AfterCompaction(ctx, &asking)
-	case e.Source == "compact":
+	case e.Source == "resume" && known:
+		return m.AfterResume(ctx, &asking)
+	case e.Source == "compact", e.Source == "resume":
 		return "", err
 	case e.Name == "SessionStart":
 		return m.AtStart(ctx)

@@ -79,7 +79,7 @@ func reply(m *session.Message, r *record, o jsonx.Object) {
 		m.Finish = session.FinishAborted // its program died
 	}
 	if r.summary {
-		m.InContext = false // the overlay says it
+		m.InContext, m.Display = false, false // the overlay says it
 	}
 	if len(m.Parts) == 0 {
 		if text := errorText(o.Get("error")); text != "" {

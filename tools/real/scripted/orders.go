@@ -16,7 +16,8 @@ const Decision = "I decided to keep the heights in millimetres, because the tide
 
 // An order in a prompt: (shell: COMMAND), (write: NAME), (agent: PROMPT), (search: WORDS) call a tool of the program or
 // of sessiond; (decide: yes) makes Decision the reply; (fill: N) makes it report N tokens of input, so that a program
-// that counts them compacts; (fill: N, COMMAND) calls the shell with that reply, for a program that counts within a run.
+// that counts them compacts; (fill: N, COMMAND) calls the shell with that reply, for a program that counts within a
+// run.
 var order = regexp.MustCompile(`\((shell|write|agent|search|decide|fill): ([^()]*)\)`)
 
 // summaryWanted finds the request of a compaction in the newest text; other texts of the conversation may have the
@@ -253,8 +254,8 @@ var (
 	idInResult  = regexp.MustCompile(`"?(?:agent_?id|thread_id|id)\\?"?\s*[:=]\s*\\?"([^"\\]+)`)
 )
 
-// agentType returns the kind of sub-agent that a tool's description or the system prompt lists, one for everything where
-// there is one.
+// agentType returns the kind of sub-agent that a tool's description or the system prompt lists, one for everything
+// where there is one.
 func agentType(texts ...string) string {
 	first := ""
 	for _, text := range texts {
