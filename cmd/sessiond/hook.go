@@ -170,7 +170,11 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 		default:
 			return "", nil
 		}
-	case "UserPromptSubmit", "PreToolUse":
+	case "UserPromptSubmit":
+		if connect.LacksCompactEvent(string(src.Name())) {
+			e.Source = "resume"
+		}
+	case "PreToolUse":
 	default:
 		return "", nil
 	}

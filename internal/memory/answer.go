@@ -73,7 +73,7 @@ func (m *Memory) AfterResume(ctx context.Context, sess *session.Session) (string
 	}
 	told := false
 	err = m.Store.WalkDownTo(ctx, *sess.HeadID, *made.ThroughID, func(msg session.Message) bool {
-		told = strings.Contains(msg.Text(), lostHeading)
+		told = strings.Contains(msg.Text(), lostMark)
 		return !told
 	})
 	if err != nil || told {
@@ -97,8 +97,11 @@ func kept(made *session.Compaction) string {
 	return text
 }
 
-// lostHeading begins what a compaction lost.
-const lostHeading = "From what this session's compaction hid"
+// lostHeading begins what a compaction lost; lostMark is of it, and no program escapes it.
+const (
+	lostHeading = "From what this session's " + lostMark
+	lostMark    = "compaction hid"
+)
 
 // Lost returns what a summary of a session's messages up to a row, with the messages that the program repeats behind
 // it, leaves out; "" for nothing. An empty summary is one that cannot be read.

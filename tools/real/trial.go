@@ -142,9 +142,9 @@ func (t *trial) all(ctx context.Context) {
 	}
 	t.found.add("MCP", t.mcp(ctx))
 	t.found.add("prompt hook", t.promptHook())
+	t.found.add("resume", t.resume(ctx))
 	compaction, after := t.compaction(ctx)
 	t.found.add("after compaction", after)
-	t.found.add("resume", t.resume(ctx))
 	t.found.add("remove", errors.Join(remove, t.removed(ctx)))
 	if err := t.readHistory(ctx); err != nil {
 		t.found.add("messages", err)
@@ -354,8 +354,8 @@ func (t *trial) mcp(ctx context.Context) error {
 		return noted{noResult, t.program.noMCP}
 	}
 	for _, x := range t.model.Log() {
-		if x.Kind == scripted.Turn && x.Prompt == portPrompt && strings.Contains(x.Body, "in this project (") &&
-			strings.Contains(x.Body, storedAnswer) {
+		if x.Kind == scripted.Turn && strings.Contains(x.Prompt, portPrompt) &&
+			strings.Contains(x.Body, "in this project (") && strings.Contains(x.Body, storedAnswer) {
 			return nil
 		}
 	}
@@ -499,7 +499,7 @@ func (t *trial) resume(ctx context.Context) error {
 		return err
 	}
 	body := t.lastTurn().Body
-	for _, want := range []string{rule, "after"} {
+	for _, want := range []string{rule, shellOutput} {
 		if !strings.Contains(body, encoded(want)) {
 			return fmt.Errorf("the request lacks %q", want)
 		}

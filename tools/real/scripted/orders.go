@@ -24,9 +24,23 @@ var order = regexp.MustCompile(`\((shell|write|agent|search|decide|fill): ([^()]
 // words, but not as a task.
 var summaryWanted = regexp.MustCompile(`(?i)summar|state_snapshot|compact|handoff`)
 
-// machinery are texts that a program or sessiond adds to a prompt.
-var machinery = regexp.MustCompile(`(?s)<(from_sessiond|system-reminder|environment_context|environment_details|` +
-	`session_context|user_instructions|hook_context|reminder|current_datetime)>.*?</([a-z_-]+)>`)
+// machinery finds texts that a program or sessiond adds to a prompt. Those of sessiond may lie within others.
+var machinery = func() (found []*regexp.Regexp) {
+	for _, tag := range []string{
+		"from_sessiond", "system-reminder", "system_reminder", "environment_context", "environment_details",
+		"session_context", "user_instructions", "hook_context", "reminder", "current_datetime",
+	} {
+		found = append(found, regexp.MustCompile("(?s)<"+tag+">.*?</"+tag+">"))
+	}
+	return found
+}()
+
+func withoutMachinery(text string) string {
+	for _, m := range machinery {
+		text = m.ReplaceAllString(text, "")
+	}
+	return strings.TrimSpace(text)
+}
 
 var titleWanted = regexp.MustCompile(`(?i)\btitle\b`)
 
@@ -45,6 +59,8 @@ var (
 	waitTools   = []string{"wait_agent", "wait", "read_agent"}
 	searchTools = []string{"ToolSearch", "tool_search"}
 	endTools    = []string{"complete_task"} // by which a sub-agent ends
+
+	deferredTools = []string{"tool_call"}
 )
 
 // plan decides the answer to a request.
@@ -92,7 +108,7 @@ func (q *request) newest() (prompt string, wanted []string, steps int) {
 			continue
 		}
 		for _, text := range slices.Backward(t.texts) {
-			text = strings.TrimSpace(machinery.ReplaceAllString(text, ""))
+			text = withoutMachinery(text)
 			text = strings.TrimSuffix(strings.TrimPrefix(text, `"`), `"`) // opencode quotes words of its command line
 			found := order.FindAllStringSubmatch(text, -1)
 			last = cmp.Or(last, text)
@@ -204,6 +220,10 @@ func (q *request) callSearch(what string, steps int, call func(*tool, map[string
 	})
 	if at >= 0 && (steps == 0 || !called || q.onlySearchedTools()) {
 		call(&q.tools[at], map[string]any{"query": what})
+		return
+	}
+	if t := q.tool(deferredTools); t != nil && q.onlySearchedTools() { // it calls what was found
+		call(t, map[string]any{"name": "mcp__sessiond__search", "arguments": map[string]any{"query": what}})
 		return
 	}
 	if t := q.tool(searchTools); t != nil && steps == 0 {
