@@ -80,7 +80,8 @@ func (l *lined) rows() []wrong {
 		{kind: overLines, file: l.file, text: text(one, broken, three), has: "row one\nrow two"},
 		{kind: overLines, file: l.file, text: text(one, half, three), says: "JSON", line: at, has: "three"},
 		{
-			kind: "unknown kinds by the thousand", file: l.file, text: text(thousands...), says: l.told, line: unknown, has: "one",
+			kind: "unknown kinds by the thousand", file: l.file, text: text(thousands...), says: l.told, line: unknown,
+			has: "one",
 		},
 		{kind: "a file that vanishes", file: l.file, text: text(one), says: "no such file"},
 	}
