@@ -15,8 +15,8 @@ import (
 // NewTarget returns what sessiond writes for Codex, with its usual place from the environment.
 func NewTarget(env func(string) string) history.Target {
 	return history.Target{
-		Source: session.SourceCodex,
-		NewID:  history.TimedUUID,
+		Source: session.SourceCodex, MediaType: "application/x-ndjson", Extension: ".codex.jsonl",
+		NewID: history.TimedUUID,
 		Path: func(d *history.Draft) string {
 			home := cmp.Or(env("CODEX_HOME"), history.Expand("~/.codex", env))
 			if home == "" {
