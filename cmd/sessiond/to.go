@@ -179,17 +179,24 @@ func (a *app) handOver(ctx context.Context, f toFlags, h *handedOver) (*resumpti
 
 // targetNames are the programs whose sessions sessiond writes.
 func (a *app) targetNames() (names []string) {
-	for _, t := range export.Targets(a.getenv) {
+	for _, t := range a.targets() {
 		names = append(names, string(t.Source))
 	}
 	return names
+}
+
+// targets are the programs that conversations are handed over to. Others can only be given an exported file.
+func (a *app) targets() []history.Target {
+	return slices.DeleteFunc(export.Targets(a.getenv), func(t history.Target) bool {
+		return t.Path == nil && t.Import == nil
+	})
 }
 
 // targetNamed finds a program that sessiond can hand conversations over to.
 // A text needs no more than its name.
 func (a *app) targetNamed(name string, text bool) (history.Target, session.ProgramInfo, error) {
 	info, known := session.ProgramNamed(name)
-	targets := export.Targets(a.getenv)
+	targets := a.targets()
 	at := slices.IndexFunc(targets, func(t history.Target) bool { return known && t.Source == info.Name })
 	names := strings.Join(a.targetNames(), ", ")
 	switch {
@@ -381,7 +388,8 @@ func noteMessage(note *handover.Note, mask *redact.Masker) session.Message {
 
 // ruleFiles are the files with a project's rules that programs read by themselves.
 var ruleFiles = map[session.Source][]string{
-	session.SourceClaudeCode: {"CLAUDE.md"}, session.SourceCodex: {"AGENTS.md"}, session.SourcePi: {"AGENTS.md", "CLAUDE.md"},
+	session.SourceClaudeCode: {"CLAUDE.md"}, session.SourceCodex: {"AGENTS.md"},
+	session.SourcePi:       {"AGENTS.md", "CLAUDE.md"},
 	session.SourceOpencode: {"AGENTS.md", "CLAUDE.md"}, session.SourceGeminiCLI: {"GEMINI.md"},
 	session.SourceQwenCode: {"QWEN.md"}, session.SourceGoose: {".goosehints", "AGENTS.md"},
 }

@@ -46,7 +46,9 @@ func (a *app) toBack(ctx context.Context, name string, f toFlags) error {
 
 // handoverPair returns the session that was handed over, and its newest continuation in another program. Either may be
 // named. Codes: NotFound.
-func handoverPair(ctx context.Context, s *store.Store, named *session.Session) (first, fork session.Session, err error) {
+func handoverPair(ctx context.Context, s *store.Store,
+	named *session.Session,
+) (first, fork session.Session, err error) {
 	if named.ParentKind == session.ParentFork {
 		first, err = s.Session(ctx, named.ParentID)
 		if err == nil && first.Source != named.Source {

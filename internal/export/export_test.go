@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"html"
 	"io"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"sessiond/internal/export"
+	"sessiond/internal/jsonx"
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -62,12 +61,12 @@ func TestLongTextsAreExportedWhole(t *testing.T) {
 			export.HTML:     {"<pre>" + html.EscapeString(shown) + "</pre>"},
 			export.JSONL:    {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
 			export.OpenAI:   {string(session.JSONOf(result))},
-			export.Pi:       {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
-			export.Goose:    {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
-			export.Codex:    {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
-			export.Opencode: {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
+			export.Pi:       {string(jsonx.Quote(wantSaid)), string(jsonx.Quote(result))},
+			export.Goose:    {string(jsonx.Quote(wantSaid)), string(jsonx.Quote(result))},
+			export.Codex:    {string(jsonx.Quote(wantSaid)), string(jsonx.Quote(result))},
+			export.Opencode: {string(jsonx.Quote(wantSaid)), string(jsonx.Quote(result))},
 
-			export.ClaudeCode: {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
+			export.ClaudeCode: {string(jsonx.Quote(wantSaid)), string(jsonx.Quote(result))},
 		} {
 			var opt export.Options
 			if masked {
@@ -84,6 +83,8 @@ func TestLongTextsAreExportedWhole(t *testing.T) {
 			switch format {
 			case export.Markdown, export.HTML:
 				told = 3
+			case export.Codex:
+				told = 4 // for the model, and to show it
 			case export.JSONL:
 				told = 1 // a blob is written once
 			}

@@ -32,6 +32,7 @@ type Carrier struct {
 
 	calls *callid.Names
 	tools map[string]string // by the id of the call: results of some programs name none
+	last  session.Time      // of the message before: a result that closes a call has none
 }
 
 // Carry returns what a message becomes: no message, one, or several if the provider ran tools within it. kind is the
@@ -64,6 +65,12 @@ func (c *Carrier) Carry(m *session.Message, kind string) []session.Message {
 		if part != nil {
 			add(role, *part)
 		}
+	}
+	for i := range carried {
+		if carried[i].CreatedAt.IsZero() {
+			carried[i].CreatedAt = c.last
+		}
+		c.last = carried[i].CreatedAt
 	}
 	c.Said += len(carried)
 	return carried

@@ -79,7 +79,7 @@ func (w *writer) message(m *session.Message) error {
 	if err := line(typeItem, jsonx.Encode("type", "message", "role", "user", "content", contentOf(m))); err != nil {
 		return err
 	}
-	if m.Origin != session.Person { // Codex makes a title of the first one that it shows
+	if m.ID == (session.MessageRef{}) { // nobody said it, and Codex makes a title of the first one that it shows
 		return nil
 	}
 	return line(typeEvent, jsonx.Encode("type", "user_message", "message", m.Text()))

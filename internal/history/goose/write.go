@@ -16,11 +16,11 @@ import (
 	"sessiond/internal/session"
 )
 
-// NewTarget returns what sessiond writes for Goose, which reads it by its command import.
+// NewTarget returns what sessiond exports for Goose. Nothing is handed over to it: it gives an imported session an id
+// of its own.
 func NewTarget() history.Target {
 	return history.Target{
 		Source: session.SourceGoose, MediaType: "application/json", Extension: ".goose.json",
-		Import: []string{"goose", "session", "import"},
 		NewID: func(at session.Time, seed string) string {
 			return at.Format("20060102") + "_" + history.UUID(seed)[:8]
 		},
@@ -32,10 +32,14 @@ func NewTarget() history.Target {
 func Write(out io.Writer, d *history.Draft) error {
 	w := writer{Draft: d, out: bufio.NewWriter(out)}
 	at := d.CreatedAt.UTC().Format(time.RFC3339)
-	named := true
+	named, none := true, jsontext.Value("null")
+	zero := jsontext.Value("0")
+	usage := jsonx.Encode("input_tokens", zero, "output_tokens", zero, "total_tokens", zero,
+		"cache_read_input_tokens", zero, "cache_write_input_tokens", zero)
 	w.print(`{` + string(trimmed(jsonx.Encode("id", d.ID, "name", d.Title, "user_set_name", &named, "session_type", "user",
 		"working_dir", d.Directory, "created_at", at, "updated_at", at,
-		"extension_data", jsonx.Encode(history.HandoverKey, d.Origin())))) + `,"conversation":[`)
+		"extension_data", jsonx.Encode(history.HandoverKey, d.Origin()), "usage", usage, "accumulated_usage", usage,
+		"accumulated_cost", none, "provider_name", none))) + `,"conversation":[`)
 	if err := d.Each(w.message); err != nil {
 		return err
 	}
