@@ -27,16 +27,17 @@ func TestNoCommandPrintsWhatActsOnATerminal(t *testing.T) {
 			"show @@ --grep evil", "show @@.1", "show evil",
 		}, "log": {"log -- evil"}, "resume": {"resume @@"}, "to": {"to codex @@ --dry-run"},
 		"search": {"search evilword"}, "keys": {"keys", "keys evil"}, "models": {"models", "models evil"},
-		"stats": {"stats", "stats --by model"}, "query": {"query transcript --session @@", "query @SQL", "query @SQL --csv"},
-		"fork": {"fork @@"}, "head": {"head @@ 1"}, "label": nil, "rules": {"rules @@"},
+		"stats": {"stats", "stats --by model"}, "year": {"year --json"},
+		"query": {"query transcript --session @@", "query @SQL", "query @SQL --csv"},
+		"fork":  {"fork @@"}, "head": {"head @@ 1"}, "label": nil, "rules": {"rules @@"},
 		"context": {"context @@", "context @@ --explain"}, "compact": {"compact @@"}, "rename": {"rename @@ TITLE"},
 		"star": {"star @@"}, "archive": {"archive @@"}, "unarchive": {"unarchive @@"}, "trash": {"trash @@"},
 		"untrash": {"untrash @@"},
 		"export":  {"export @@ -o OUT --format md"}, "append": {"append @@ user hello"}, "purge": {"purge @@ --dry-run"},
-		"doctor": {"doctor"}, "config": {"config"},
+		"doctor": {"doctor"}, "secrets": {"secrets"}, "config": {"config"},
 		// These print nothing that is stored in the database, or, mcp, hook and answer-sql, only as JSON on request.
 		"serve": nil, "import": nil, "open": nil, "connect": nil, "mcp": nil, "hook": nil, "backup": nil, "restore": nil,
-		"answer-sql": nil, "copy": nil, "token": nil, "service": nil, "version": nil, "completion": nil,
+		"answer-sql": nil, "copy": nil, "token": nil, "service": nil, "uninstall": nil, "version": nil, "completion": nil,
 		"help": nil, "healthcheck": nil,
 	}
 	path := storetest.New(t, filepath.Join(t.TempDir(), "sessions.db"))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/cline"
 	"sessiond/internal/history/codex"
+	"sessiond/internal/history/continuedev"
 	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/history/cursor"
 	"sessiond/internal/history/geminicli"
@@ -42,6 +44,7 @@ func (a *app) sources() []history.Source {
 		claudecode.New(a.getenv, a.now),
 		cline.New(a.getenv, a.now),
 		codex.New(a.getenv, a.now),
+		continuedev.New(a.getenv, a.now),
 		copilotcli.New(a.getenv, a.now),
 		cursor.New(a.getenv, a.now),
 		geminicli.New(a.getenv, a.now),
@@ -283,7 +286,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 			return a.watchPasts(ctx, s, pasts)
 		}
 		if newest.IsZero() && !a.flags.json {
-			return a.printAfterFirst(ctx, s)
+			return cmp.Or(a.printSeenSecrets(ctx, s.store), a.printAfterFirst(ctx, s))
 		}
 		return nil
 	})

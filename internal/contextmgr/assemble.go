@@ -334,7 +334,7 @@ func summaryItem(c *session.Compaction) (Item, bool) {
 // replaced returns the copies of an overlay that stand behind its summary. A first copy that
 // repeats the summary is left out.
 func replaced(c *session.Compaction) []session.Message {
-	kept := replacementOf(c)
+	kept := ReplacementOf(c)
 	if len(kept) > 0 && c.Summary != "" && kept[0].Text() == c.Summary {
 		kept = kept[1:]
 	}
@@ -344,8 +344,8 @@ func replaced(c *session.Compaction) []session.Message {
 	return kept
 }
 
-// replacementOf decodes an overlay's copies. Copies of words carry the id of their message.
-func replacementOf(c *session.Compaction) []session.Message {
+// ReplacementOf decodes an overlay's copies. Copies of words carry the id of their message.
+func ReplacementOf(c *session.Compaction) []session.Message {
 	var kept []session.Message
 	if c == nil || len(c.Replacement) == 0 || !decode(c.Replacement, &kept) {
 		return nil

@@ -41,7 +41,7 @@ func (m *Manager) readPictures(ctx context.Context, s *snapshot) error {
 		return nil
 	}
 	s.Pictures.named = map[string]*session.Blob{}
-	for _, msg := range replacementOf(s.Overlay) {
+	for _, msg := range ReplacementOf(s.Overlay) {
 		for i := range msg.Parts {
 			sha := msg.Parts[i].BlobSHA
 			if sha == nil || s.Pictures.named[*sha] != nil {

@@ -42,7 +42,7 @@ func (s *snapshot) copyWords(p *Plan, details *session.CompactionDetails) []copi
 func (s *snapshot) newestWords(p *Plan, budget int64, details *session.CompactionDetails) []copiedWords {
 	var said []session.Message
 	if s.Words {
-		said = replacementOf(s.Overlay)
+		said = ReplacementOf(s.Overlay)
 	}
 	for _, m := range s.shownAgain() {
 		if fromPerson(m) {

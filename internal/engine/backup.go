@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -118,6 +119,24 @@ const (
 	OwnBackup   = "sessions-"
 	AskedBackup = "asked-"
 )
+
+// FilesOf returns the files of a database that are there: itself, its log, and what was kept of it in the folder of
+// backups. Backups that a person named are not among them.
+func FilesOf(database string) []string {
+	var files []string
+	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
+		files = append(files, database+end)
+	}
+	for _, begins := range []string{OwnBackup, AskedBackup, "before-", "rescued-", "overwritten-"} {
+		kept, _ := filepath.Glob(filepath.Join(BackupDir(database), begins+"*.db*"))
+		files = append(files, kept...)
+	}
+	copies, _ := filepath.Glob(filepath.Join(BackupDir(database), ".*"+unfinished+"*"))
+	return slices.DeleteFunc(append(files, copies...), func(file string) bool {
+		info, err := os.Lstat(file)
+		return err != nil || info.IsDir()
+	})
+}
 
 // NewestBackup returns when the newest backup of a folder was finished; the zero time without one.
 func NewestBackup(dir string) (newest time.Time) {

@@ -62,12 +62,15 @@ func (m *Memory) AfterCompaction(ctx context.Context, sess *session.Session) (st
 	if made != nil && made.Trigger == session.TriggerImport && made.ThroughID != nil &&
 		last.CreatedAt.Sub(made.CreatedAt.Time) < writingTime {
 		summary, through = made.Summary, *made.ThroughID
+		for _, kept := range contextmgr.ReplacementOf(made) { // Codex repeats the user's messages
+			summary += "\n" + kept.Text()
+		}
 	}
 	return m.Lost(ctx, sess, through, summary)
 }
 
-// Lost returns what a summary of a session's messages up to a row leaves out; "" for nothing. An empty summary is one
-// that cannot be read.
+// Lost returns what a summary of a session's messages up to a row, with the messages that the program repeats behind
+// it, leaves out; "" for nothing. An empty summary is one that cannot be read.
 func (m *Memory) Lost(ctx context.Context, sess *session.Session, through int64, summary string) (string, error) {
 	hidden, err := m.originals(ctx, through)
 	if err != nil || len(hidden) == 0 {
@@ -84,7 +87,12 @@ func (m *Memory) Lost(ctx context.Context, sess *session.Session, through int64,
 		givers = m.Givers(sess.Key)
 	}
 	count := func(text string) int64 { return m.Count(session.EscapeMarkup(text)) }
-	lost := digest.Lost(hidden, givers, summary, modified(hidden, sess.Directory), lostLimit-m.Count(head)-20, count)
+	files := modified(hidden, sess.Directory)
+	if sess.Source == session.SourceClaudeCode {
+		again := readAgain(hidden, sess.Directory)
+		files = slices.DeleteFunc(files, func(file string) bool { return slices.Contains(again, file) })
+	}
+	lost := digest.Lost(hidden, givers, summary, files, lostLimit-m.Count(head)-20, count)
 	if lost == "" {
 		return "", nil
 	}
@@ -95,12 +103,41 @@ func (m *Memory) Lost(ctx context.Context, sess *session.Session, through int64,
 func modified(msgs []session.Message, folder string) (files []string) {
 	for i := range msgs {
 		for _, f := range touched.Files(&msgs[i], folder) {
-			path, err := filepath.Rel(folder, f.Path)
-			if err != nil || strings.HasPrefix(path, "..") {
-				path = f.Path
-			}
+			path := within(folder, f.Path)
 			if f.Op != session.OpRead && !slices.Contains(files, path) {
 				files = append(files, path)
+			}
+		}
+	}
+	return files
+}
+
+// within returns a path as it lies in a folder, or as it is outside of it.
+func within(folder, path string) string {
+	short, err := filepath.Rel(folder, path)
+	if err != nil || strings.HasPrefix(short, "..") {
+		return path
+	}
+	return short
+}
+
+// mostReadAgain is how many files Claude Code reads again behind a compaction.
+const mostReadAgain = 5
+
+// readAgain returns the files that Claude Code itself puts into the context behind a compaction: the newest that its
+// file tools read or wrote. Of a large one it gives the name.
+func readAgain(msgs []session.Message, folder string) (files []string) {
+	for i := range slices.Backward(msgs) {
+		msg := msgs[i]
+		msg.Parts = slices.DeleteFunc(slices.Clone(msg.Parts), func(p session.Part) bool {
+			return p.Kind == session.PartToolCall && p.ToolName == "Bash"
+		})
+		for _, f := range slices.Backward(touched.Files(&msg, folder)) {
+			if path := within(folder, f.Path); f.Op != session.OpDelete && !slices.Contains(files, path) {
+				files = append(files, path)
+			}
+			if len(files) == mostReadAgain {
+				return files
 			}
 		}
 	}

@@ -50,3 +50,65 @@ func TestPromptPrefersTheTimeThatItNames(t *testing.T) {
 		}
 	}
 }
+
+// A program keeps a part of what its compaction hides: Codex the user's messages, Claude Code the newest files. These
+// are not told again.
+func TestAfterACompactionNothingStandsTwice(t *testing.T) {
+	s := testkit.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{}))(t)
+	defer s.Close() //nolint:errcheck // of a test
+	m := memory.Memory{Store: s, Count: tokens.Reference().Text, Now: time.Now, Scope: memory.NewScope(nil, nil)}
+	row := func(key string, role session.Role, origin session.Origin, parts ...session.Part) store.ImportMessage {
+		return store.ImportMessage{Message: session.Message{
+			Kind: session.KindMessage, Role: role, Origin: origin, InContext: true, Display: true, ExternalID: key, Parts: parts,
+		}}
+	}
+	call := func(key, tool, file string) store.ImportMessage {
+		return row(key, session.Assistant, session.Model, session.Part{
+			Kind: session.PartToolCall, ToolName: tool, CallID: key, Arguments: `{"file_path":"/p/` + file + `"}`,
+		})
+	}
+	messages := []store.ImportMessage{
+		row("1", session.User, session.Person, session.TextPart("Never add a dependency without asking me. Plan it.")),
+		row("2", session.Assistant, session.Model,
+			session.TextPart("I decided to keep the heights in millimetres, because the tide table rounds.")),
+		call("3", "Write", "first.go"), call("4", "Edit", "second.go"), call("5", "Read", "notes.md"),
+		call("6", "Read", "tide.csv"), call("7", "Write", "third.go"), call("8", "Write", "fourth.go"),
+		row("9", session.Assistant, session.Model, session.TextPart("Done.")),
+	}
+	for i := range messages[1:] {
+		messages[i+1].ParentKey = messages[i].ExternalID
+	}
+	for source, want := range map[session.Source]struct{ told, kept []string }{
+		session.SourceClaudeCode: { // asks before it writes its summary
+			[]string{"Never add a dependency", "millimetres", "first.go"}, []string{"second.go", "third.go", "fourth.go"},
+		},
+		session.SourceCodex: {
+			[]string{"millimetres", "first.go", "second.go", "third.go", "fourth.go"}, []string{"Never add a dependency"},
+		},
+	} {
+		head := "9"
+		b := store.ImportBatch{
+			Session: store.NewSession{Source: source, SourceID: "one", Directory: "/p"}, Messages: messages, Head: &head,
+		}
+		if source == session.SourceCodex {
+			c := store.ImportCompaction{Key: "9", ThroughKey: "9"}
+			c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
+			c.Summary, c.CreatedAt = "A harbour is planned.", session.At(time.Now())
+			c.Replacement = session.JSON(`[{"kind":"message","role":"user","origin":"program","parts":[{"kind":"text",` +
+				`"text":"Never add a dependency without asking me. Plan it."}]}]`)
+			b.Compactions = []store.ImportCompaction{c}
+		}
+		sess := testkit.Must(s.Import(t.Context(), b))(t).Session
+		text := testkit.Must(m.AfterCompaction(t.Context(), &sess))(t)
+		for _, w := range want.told {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s is not told %q:\n%s", source, w, text)
+			}
+		}
+		for _, w := range want.kept {
+			if strings.Contains(text, w) {
+				t.Errorf("%s is told %q, which it keeps itself:\n%s", source, w, text)
+			}
+		}
+	}
+}

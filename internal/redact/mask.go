@@ -8,7 +8,10 @@ import (
 // Mask replaces each secret in s that has a known shape with a mark like "[secret: github token]"
 // and returns the number of secrets. It scans s once and does not copy a text without a secret.
 // Masking a masked text changes nothing.
-func Mask(s string) (string, int) {
+func Mask(s string) (string, int) { return mask(s, nil) }
+
+// mask is Mask that reports each secret to found, unless that is nil.
+func mask(s string, found func(Secret)) (string, int) {
 	var b strings.Builder
 	t := text{s: s}
 	n := 0
@@ -19,6 +22,9 @@ func Mask(s string) (string, int) {
 		}
 		b.WriteString(s[t.floor:start])
 		b.WriteString("[secret: " + kind + "]")
+		if found != nil {
+			found(secretOf(kind, s[start:end]))
+		}
 		n++
 		i, t.floor = end, end
 	}
@@ -99,6 +105,12 @@ func (t *text) find(i int) (start, end int, kind string) {
 	}
 	return t.findPrefixed(i)
 }
+
+// The kinds of secrets that have a form, and no prefix of a service.
+const (
+	jwt        = "jwt"
+	privateKey = "private key"
+)
 
 // shape is a secret with a known prefix.
 type shape struct {
@@ -217,7 +229,7 @@ func (t *text) findJWT(i int) (start, end int, kind string) {
 	if body == len(s) || s[body] != '.' {
 		return 0, 0, ""
 	}
-	return i, run(s, body+1, isKey), "jwt"
+	return i, run(s, body+1, isKey), jwt
 }
 
 // findPrivateKey returns the private key in PEM armour at i. A key without its end, as in cut output,
@@ -240,13 +252,13 @@ func (t *text) findPrivateKey(i int) (start, end int, kind string) {
 	const longest = 16 << 10
 	n := strings.Index(s[from:min(len(s), from+longest)], dashes)
 	if n < 0 || !strings.HasPrefix(s[from+n:], "-----END ") {
-		return i, run(s, from, isArmour), "private key"
+		return i, run(s, from, isArmour), privateKey
 	}
 	to := from + n + len("-----END ")
 	if n := strings.Index(s[to:min(len(s), to+80)], dashes); n >= 0 {
 		to += n + len(dashes)
 	}
-	return i, to, "private key"
+	return i, to, privateKey
 }
 
 // findCredential returns the credential of an HTTP header: "Bearer …" or "Basic …".

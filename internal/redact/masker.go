@@ -14,14 +14,17 @@ import (
 )
 
 // Masker masks whole values and counts the secrets. The zero value works; a nil one masks nothing.
-type Masker struct{ Masked int }
+type Masker struct {
+	Masked int
+	Found  func(Secret) // called for each secret; may be nil
+}
 
 // Text masks a text.
 func (m *Masker) Text(s string) string {
 	if m == nil {
 		return s
 	}
-	masked, n := Mask(s)
+	masked, n := mask(s, m.Found)
 	m.Masked += n
 	return masked
 }
@@ -32,7 +35,7 @@ func (m *Masker) JSON(raw session.JSON) session.JSON {
 	if m == nil {
 		return raw
 	}
-	if masked, n, err := maskJSON(raw); err == nil {
+	if masked, n, err := m.json(raw); err == nil {
 		m.Masked += n
 		return masked
 	}
@@ -44,7 +47,7 @@ func (m *Masker) Arguments(s string) string {
 	if m == nil {
 		return s
 	}
-	masked, n, err := maskJSON([]byte(s))
+	masked, n, err := m.json([]byte(s))
 	if err != nil {
 		return m.Text(s)
 	}
@@ -52,8 +55,8 @@ func (m *Masker) Arguments(s string) string {
 	return string(masked)
 }
 
-// maskJSON masks the strings in JSON. All other bytes stay as they are.
-func maskJSON(raw []byte) (masked []byte, n int, err error) {
+// json masks the strings in JSON. All other bytes stay as they are.
+func (m *Masker) json(raw []byte) (masked []byte, n int, err error) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	name, done := "", 0 // the name of the next value; the bytes that are copied
 	for {
@@ -80,7 +83,7 @@ func maskJSON(raw []byte) (masked []byte, n int, err error) {
 			name = string(unquoted)
 			continue
 		}
-		if text, k := maskNamed(name, string(unquoted)); k > 0 {
+		if text, k := m.named(name, string(unquoted)); k > 0 {
 			end := int(dec.InputOffset())
 			masked = append(masked, raw[done:end-len(value)]...)
 			masked = append(masked, session.JSONOf(text)...)
@@ -95,16 +98,22 @@ func maskJSON(raw []byte) (masked []byte, n int, err error) {
 	return append(masked, raw[done:]...), n, nil
 }
 
-// maskNamed masks a value. Its name may announce a secret.
-func maskNamed(name, value string) (string, int) {
+// named masks a value. Its name may announce a secret.
+func (m *Masker) named(name, value string) (string, int) {
 	if nameKind(name) != "" {
 		before := name + `: "`
-		if masked, n := Mask(before + value + `"`); n > 0 && strings.HasPrefix(masked, before) &&
-			strings.HasSuffix(masked, `"`) {
+		var secrets []Secret
+		if masked, n := mask(before+value+`"`, func(s Secret) { secrets = append(secrets, s) }); n > 0 &&
+			strings.HasPrefix(masked, before) && strings.HasSuffix(masked, `"`) {
+			for _, s := range secrets {
+				if m.Found != nil {
+					m.Found(s)
+				}
+			}
 			return masked[len(before) : len(masked)-1], n
 		}
 	}
-	return Mask(value)
+	return mask(value, m.Found)
 }
 
 // Message masks a message's texts, arguments and extras in place. Its bytes, its ids, and the number

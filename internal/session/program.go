@@ -31,6 +31,7 @@ const (
 	SourceGeneric    Source = "generic"
 
 	SourceVSCodeCopilot Source = "vscode-copilot"
+	SourceContinue      Source = "continue"
 )
 
 // ProgramInfo describes a program whose sessions are stored.
@@ -75,6 +76,7 @@ var Programs = []ProgramInfo{
 	{Name: SourceClaudeAI, Title: "Claude.ai", Aliases: []string{"claude-ai-export"}},
 	{Name: SourceGeneric, Title: "Generic"},
 	{Name: SourceVSCodeCopilot, Title: "VS Code Copilot Chat", Aliases: []string{"vscode", "copilot-chat"}},
+	{Name: SourceContinue, Title: "Continue", Aliases: []string{"cn"}, Resume: "cn --fork"},
 }
 
 // ProgramNamed returns the program of a name, a title or an alias, in any case.

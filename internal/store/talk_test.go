@@ -108,3 +108,49 @@ func TestTalkIsStored(t *testing.T) {
 		t.Errorf("%d said, %d messages; want %d, %d", now.SaidCount, now.MessageCount, said, len(shapes))
 	}
 }
+
+// The text of a compaction is no reply: rows that earlier versions imported from Codex as said leave the talk.
+func TestMigrationTakesSummariesOutOfTheTalk(t *testing.T) {
+	onFile(t)
+	ctx := t.Context()
+	s := openTest(t)
+	const summary = "So far: a harbour is planned."
+	named := func(key string, role session.Role, origin session.Origin, text string) ImportMessage {
+		return ImportMessage{Message: session.Message{
+			Kind: session.KindMessage, Role: role, Origin: origin, InContext: true, Display: true, ExternalID: key,
+			Parts: []session.Part{session.TextPart(text)},
+		}}
+	}
+	marker := ImportMessage{Message: session.Message{
+		Kind: session.KindMarker, Origin: session.Program, ExternalID: "5",
+		Parts: []session.Part{session.TextPart("compacted")},
+	}}
+	for _, source := range []session.Source{session.SourceCodex, session.SourceClaudeCode} {
+		c := ImportCompaction{ThroughKey: "5", Key: "5"}
+		c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
+		c.Summary = "What another model found out:\n" + summary
+		testkit.Must(s.Import(ctx, ImportBatch{
+			Session: NewSession{Source: source, SourceID: "one"}, Compactions: []ImportCompaction{c},
+			Messages: []ImportMessage{
+				named("1", session.User, session.Person, "Plan it."), named("2", session.Assistant, session.Model, "Planned."),
+				named("3", session.User, session.Person, "And now?"), named("4", session.Assistant, session.Model, summary),
+				marker,
+			},
+		}))(t)
+	}
+	testkit.Check(t, s.Close())
+	rewind(t, s.File(), 144)
+	s = testkit.Must(Open(ctx, s.File(), Options{Measure: measure, Zone: time.UTC}))(t)
+	defer s.Close() //nolint:errcheck // a test
+	mustBeHealthy(t, s)
+	for source, want := range map[session.Source]int64{session.SourceCodex: 3, session.SourceClaudeCode: 4} {
+		if now := testkit.Must(s.SessionBySource(ctx, source, "one"))(t); now.SaidCount != want {
+			t.Errorf("%d messages of %s are said, want %d", now.SaidCount, source, want)
+		}
+	}
+	if shown := testkit.Must(engine.List[string](ctx, s, `SELECT source || seq || talk FROM messages m
+		JOIN sessions s ON s.id = m.session_id WHERE display = 0 AND role = 'assistant'`))(t); !slices.Equal(shown,
+		[]string{"codex4work"}) {
+		t.Errorf("out of the talk are %v", shown)
+	}
+}

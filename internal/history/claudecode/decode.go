@@ -442,7 +442,7 @@ func (r *reader) attachment(st *stream, w *row, at place) {
 			m = inUsersRole(session.KindCustomMessage, session.Program, text)
 		}
 	case "hook_success", "hook_non_blocking_error", "hook_blocking_error", "command_permissions", "goal_status",
-		"budget_usd":
+		"budget_usd", "prompt_snapshot", "session_context", "deferred_tools_record":
 	default:
 		m = aside(session.KindUnknown, "")
 	}

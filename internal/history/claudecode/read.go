@@ -147,7 +147,10 @@ func (r *reader) row(w *row) {
 
 // mayInterrupt reports whether a row may stand between the rows of one reply.
 func (w *row) mayInterrupt() bool {
-	return w.uuid == "" && isState(w.kind) || w.kind == typeProgress && w.Inner("data").String("type") == "hook_progress"
+	if w.kind == typeProgress {
+		return w.Inner("data").String("type") == "hook_progress"
+	}
+	return w.uuid == "" && w.kind != typeCost && (isState(w.kind) || isRecord(w.kind))
 }
 
 // flush closes the reply of the file's own conversation and handles the rows that waited for it.

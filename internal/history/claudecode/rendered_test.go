@@ -46,6 +46,36 @@ func TestRenderedRowsAreTheContext(t *testing.T) {
 	h.Examine()
 }
 
+// Rows that version 2.1.332 writes beside the talk are known, and each is kept, also one that says the same again.
+func TestRecordsOfTheProgramAreKnownAndKept(t *testing.T) {
+	h := newHouse(t)
+	own := func(kind, fields string) string {
+		return `{"type":"` + kind + `","sessionId":"` + id + `",` + fields + `}`
+	}
+	h.Import(h.Write(id+".jsonl",
+		user("1", "", "read it"),
+		attached("2", "1", `{"type":"session_context","context":{}}`, ``),
+		attached("3", "2", `{"type":"prompt_snapshot","systemPrompt":["x"]}`, ``),
+		attached("4", "3", `{"type":"deferred_tools_record","tools":["x"]}`, ``),
+		own("api-request-shape", `"shapeHash":"a1","shape":{"tools":[]}`),
+		own("api-request-blob", `"hash":"b1","message":{"role":"user","content":"read it"}`),
+		own("api-request", `"id":"r1","shapeHash":"a1","thread":"main","tail":["b1"]`),
+		own("tools-used", `"tools":["Bash"]`),
+		own("tools-used", `"tools":["Bash"]`),
+		answer("5", "4", "m1", "done"),
+		costState(1, 1, 0),
+		own("novel-state", `"x":1`),
+	))
+	rows := map[session.Kind]int{}
+	for _, m := range h.Path(h.Session(id)) {
+		rows[m.Kind]++
+	}
+	if rows[session.KindUnknown] != 1 || rows[session.KindCustom] != 9 || rows[session.KindMessage] != 2 {
+		t.Errorf("the rows are of the kinds %v", rows)
+	}
+	h.Examine()
+}
+
 // A real transcript of 2.1.332 after its /compact: the summary, the reply that the program kept, and
 // what it sent since, row by row.
 func TestContextOfARealTranscriptIsWhatWasSent(t *testing.T) {

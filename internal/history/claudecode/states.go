@@ -32,6 +32,7 @@ func newStates() states {
 func (r *reader) state(st *stream, w *row) {
 	m, note := aside(session.KindCustom, ""), ""
 	switch {
+	case isRecord(w.kind):
 	case !isState(w.kind):
 		m = aside(session.KindUnknown, "")
 	case w.kind == "queue-operation":

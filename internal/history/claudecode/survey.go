@@ -187,3 +187,13 @@ func isState(kind string) bool {
 	}
 	return false
 }
+
+// isRecord reports whether a row is a record of the program: of its requests, its tools, its costs. Each of them says
+// something of its own moment, so they are kept one by one where states are folded.
+func isRecord(kind string) bool {
+	switch kind {
+	case "api-request", "api-request-shape", "api-request-blob", "tools-used", typeCost:
+		return true
+	}
+	return false
+}

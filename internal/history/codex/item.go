@@ -3,6 +3,7 @@ package codex
 import (
 	"encoding/base64"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -113,6 +114,11 @@ func (r *reader) closeReply(finish session.Finish) {
 func (r *reader) say(open *reply, finish session.Finish) history.Decoded {
 	if msgs, ok := r.decode(open.items...); ok {
 		r.finished(msgs, finish)
+		if slices.ContainsFunc(open.items, r.isSummary) {
+			for i := range msgs {
+				msgs[i].Display = false // the compaction shows it
+			}
+		}
 		return together(msgs, open.keys[len(open.keys)-1], open.items)
 	}
 	var all history.Decoded
@@ -131,6 +137,11 @@ func (r *reader) say(open *reply, finish session.Finish) history.Decoded {
 		}
 	}
 	return all
+}
+
+// isSummary reports whether an item is the text of a compaction, which its record repeats. Newer versions mark it.
+func (r *reader) isSummary(rec *record) bool {
+	return r.summaries[rec.offset] || string(rec.line.Inner("metadata").Get("compaction_output")) == "true"
 }
 
 // finished says who made a reply and how it ended.

@@ -22,6 +22,7 @@ type survey struct {
 	items     bool           // there are messages among the items: events only repeat them
 	own       int64          // offset of the first record that is no copy in a fork; -1: not known
 	sure      bool           // its time, its turn or its number says so
+	summaries map[int64]bool // offsets of replies that a compaction has as its summary
 	replays   bool           // there are records from before the thread began
 	foreign   bool           // it holds headers of other threads
 	firstUser string         // what a person said first, by an event
@@ -44,6 +45,7 @@ type surveyor struct {
 	users []typed // items in the user's role that no event has claimed, newest last
 	reply mark    // where the reply that is not finished begins; offset -1: there is none
 	says  bool    // that reply has text
+	words typed   // the newest text of the model
 	calls bool    // and a call without an output
 	user  mark    // the newest user's item, while it may be claimed
 	early mark    // the first user's item, while no event claimed one
@@ -72,7 +74,7 @@ type typed struct {
 // look reads a rollout. It fails with Invalid if that is none.
 func look(in *history.Intake) *survey {
 	s := &surveyor{
-		survey: &survey{person: map[int64]bool{}, own: -1},
+		survey: &survey{person: map[int64]bool{}, summaries: map[int64]bool{}, own: -1},
 		reply:  mark{offset: -1}, user: mark{offset: -1}, early: mark{offset: -1}, bare: true, first: -1,
 	}
 	for l := range in.Survey {
@@ -139,7 +141,9 @@ func (s *surveyor) note(r *record) {
 		if s.reply.offset < 0 {
 			s.reply, s.says, s.calls = s.here(r.offset), false, false
 		}
-		s.says = s.says || r.sub == "message" && strings.TrimSpace(joined(r.payload.Get("content"))) != ""
+		if text := strings.TrimSpace(joined(r.payload.Get("content"))); r.sub == "message" && text != "" {
+			s.says, s.words = true, typed{offset: r.offset, text: text}
+		}
 		s.calls = s.calls || strings.HasSuffix(r.sub, "_call") && r.payload.Get("call_id") != nil
 		return
 	case r.isEcho() && r.sub != "item_completed":
@@ -155,6 +159,10 @@ func (s *surveyor) note(r *record) {
 		s.told(text)
 	case r.kind == typeEvent:
 		s.event(r)
+	case r.kind == typeCompacted:
+		if text := s.words.text; text != "" && strings.HasSuffix(strings.TrimSpace(r.payload.String("message")), text) {
+			s.summaries[s.words.offset] = true
+		}
 	}
 	if r.kind == typeItem && r.sub == "message" {
 		s.items = true

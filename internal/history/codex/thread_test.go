@@ -10,6 +10,7 @@ import (
 
 	"sessiond/internal/history/codex"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -356,6 +357,36 @@ func TestCopiesOfASubagentAreInherited(t *testing.T) {
 				t.Errorf("path\n%s", got)
 			}
 			h.unchanged(path)
+			h.Examine()
+		})
+	}
+}
+
+// The text of a compaction stands as a reply before its record. It is no reply to the person: newer versions mark it,
+// of older ones the record repeats it.
+func TestTextOfACompactionIsNoReply(t *testing.T) {
+	const record = `{"timestamp":"2026-03-01T11:00:00.000Z","type":"compacted",` +
+		`"payload":{"message":"Found out so far:\nSo far."}}`
+	marked := strings.Replace(says("assistant", "So far."), `"payload":`, `"metadata":{"compaction_output":true},"payload":`, 1)
+	for name, lines := range map[string][]string{
+		"marked":                          {marked},
+		"marked, with its record":         {marked, record},
+		"repeated by the record":          {says("assistant", "So far."), record},
+		"repeated, behind the accounting": {says("assistant", "So far."), event(`{"type":"token_count","info":null}`), record},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			h.Import(h.Write("rollout.jsonl", append([]string{
+				header, says("user", "first"), says("assistant", "So far."), says("user", "second"),
+			}, lines...)...))
+			s := h.Session("one")
+			var said []string
+			for _, m := range h.Path(s) {
+				if m.Role == session.Assistant {
+					said = append(said, string(m.Talk)+" "+m.Text())
+				}
+			}
+			testkit.Equal(t, []string{"said So far.", "work So far."}, said)
 			h.Examine()
 		})
 	}

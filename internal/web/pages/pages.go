@@ -101,6 +101,7 @@ func New(cfg Config) *Pages {
 		{"GET /s/{id}/whole/{message}/{part}", p.whole, 4 << 20},
 		{"POST /s/{id}/{action}", p.act, 0},
 		{"GET /usage", p.usage, 8 << 20},
+		{"GET /year/{file}", p.year, 24 << 20},
 		{"GET /login", p.showLogin, 0},
 		{"POST /login", p.login, 0},
 		{"POST /logout", p.logout, 0},
