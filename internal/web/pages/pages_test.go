@@ -344,6 +344,19 @@ func TestNoPageIsFramedOrRunsStoredScripts(t *testing.T) {
 	}
 }
 
+// A list by metadata says so, can be left, keeps the filter when it is searched, and shows automated sessions, too.
+func TestHomeFiltersByMetadata(t *testing.T) {
+	k := newKit(t)
+	k.session(store.NewSession{Title: "Boats", Metadata: session.JSON(`{"user":{"id":"u_7"}}`), Kind: session.KindAutomated}, "hello")
+	k.login()
+	has(t, k.open("/?metadata.user.id=u_7"), "Boats", "metadata.user.id", `name="metadata.user.id" value="u_7"`)
+	if page := k.open("/?metadata[user][id]=u_8"); strings.Contains(page, "No session is stored yet") ||
+		strings.Contains(page, "Boats") {
+		t.Errorf("%.3000s", page)
+	}
+	has(t, k.open("/?q=hello&metadata.user.id=u_7"), "Boats")
+}
+
 func TestYearIsAPicture(t *testing.T) {
 	k := newKit(t)
 	k.session(store.NewSession{Title: "Boats"}, "hello")
