@@ -253,6 +253,9 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 				break
 			}
 		}
+		if failed == nil {
+			failed = a.importWaiting(ctx, im, pasts, accounts)
+		}
 		stop()
 		a.endBar(bar, failed == nil)
 		if err := a.purgeLeftShells(ctx, s); err != nil && failed == nil {
@@ -287,6 +290,32 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		}
 		return nil
 	})
+}
+
+// importWaiting reads again what waits: a conversation that was handed over from another program waits for the history
+// of that one, which may have come after it.
+func (a *app) importWaiting(ctx context.Context, im history.Importer, pasts []past,
+	accounts []history.Accounting,
+) error {
+	im.Progress = nil // it was counted
+	for i, h := range pasts {
+		waiting := accounts[i].Records.Waiting
+		if waiting == 0 {
+			continue
+		}
+		im.Whose = h.whose
+		again, err := im.Run(ctx, h.source, h.roots)
+		if err != nil {
+			return err
+		}
+		accounts[i].Records.Waiting, accounts[i].Records.Read = 0, accounts[i].Records.Read-waiting
+		accounts[i].Records.Add(again.Records)
+		accounts[i].Sessions.New += again.Sessions.New
+		accounts[i].Sessions.Updated += again.Sessions.Updated
+		accounts[i].Sessions.Unchanged -= again.Sessions.Updated
+		accounts[i].Errors = append(accounts[i].Errors, again.Errors...)
+	}
+	return nil
 }
 
 // purgeLeftShells finishes the purges that an import begins: of what a file holds of a purged session for forks that
