@@ -114,9 +114,9 @@ wire_api = "responses"
 			"COPILOT_PROVIDER_BASE_URL=LOOPBACK/v1", "COPILOT_PROVIDER_API_KEY=fake", "COPILOT_MODEL=gpt-5",
 			"COPILOT_AUTO_UPDATE=false", "COPILOT_OFFLINE=true",
 		},
-		first: []string{"--allow-all-tools", "-p"},
-		next:  []string{"--allow-all-tools", "--resume", "ID", "-p"},
-		fill:  250_000,
+		first:   []string{"--allow-all-tools", "-p"},
+		next:    []string{"--allow-all-tools", "--resume", "ID", "-p"},
+		compact: []string{"--allow-all-tools", "--resume", "ID", "-p", "/compact"},
 	},
 	{
 		name: "kilo", title: "Kilo", pack: "@kilocode/cli", bin: "kilo",

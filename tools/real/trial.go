@@ -404,6 +404,7 @@ func (t *trial) compaction(ctx context.Context) (made, after error) {
 			return err, noted{noResult, "no compaction"}
 		}
 	}
+	t.awaitImports() // a person reads first
 	if err := t.talk(ctx, afterPrompt); err != nil {
 		return err, noted{noResult, "no compaction"}
 	}
