@@ -55,6 +55,8 @@ type programResult struct {
 	Version string        `json:"version"`
 	Date    string        `json:"date"`
 	Checks  []checkResult `json:"checks"`
+	Before  string        `json:"before,omitempty"` // what a request has before connect, and after it
+	After   string        `json:"after,omitempty"`
 }
 
 // add notes a check: right without an error.
@@ -185,6 +187,13 @@ func page(all []programResult) string {
 		}
 		if notes != "" {
 			fmt.Fprintf(&b, "\n## %s %s\n\n%s", r.Title, r.Version, notes)
+		}
+	}
+	for _, r := range all {
+		if r.Before != "" && r.After != "" {
+			fmt.Fprintf(&b, "\n## What %s sends\n\nTwo requests with a question about earlier work: before "+
+				"`sessiond connect --for-prompts`, and after it.\nTexts of the program are cut.\n\n"+
+				"```text\n%s```\n\n```text\n%s```\n", r.Title, r.Before, r.After)
 		}
 	}
 	return b.String()
