@@ -155,7 +155,7 @@ func page(all []programResult) string {
 		fmt.Fprintf(&b, "| %s | %s |\n", c[0], c[1])
 	}
 	b.WriteString("\nyes: as it should be. **no**: a fault, explained below. " +
-		"–: the program or sessiond has no such thing.\n" +
+		"has none: the program or sessiond has no such thing, explained below.\n" +
 		"\n|")
 	rule := "\n|---"
 	for _, r := range all {
@@ -202,7 +202,7 @@ func page(all []programResult) string {
 func (r *programResult) mark(check string) string {
 	for _, c := range r.Checks {
 		if c.Check == check {
-			return map[string]string{rightResult: "yes", wrongResult: "**no**", noResult: "–"}[c.Result]
+			return map[string]string{rightResult: "yes", wrongResult: "**no**", noResult: "has none"}[c.Result]
 		}
 	}
 	return "not run"

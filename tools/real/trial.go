@@ -142,7 +142,7 @@ func (t *trial) all(ctx context.Context) {
 			return
 		}
 		before := t.lastTurn()
-		t.found.Before = scripted.Transcript(&before)
+		t.found.Before = strings.ReplaceAll(scripted.Transcript(&before), t.home, "~")
 	}
 	remove := t.connectAndRemove(ctx)
 	if err := t.connect(ctx); err != nil {
@@ -366,7 +366,7 @@ func (t *trial) mcp(ctx context.Context) error {
 		if x.Kind == scripted.Turn && strings.Contains(x.Prompt, portPrompt) &&
 			strings.Contains(x.Body, "in this project (") && strings.Contains(x.Body, storedAnswer) {
 			if t.program.shown {
-				t.found.After = scripted.Transcript(&x)
+				t.found.After = strings.ReplaceAll(scripted.Transcript(&x), t.home, "~")
 			}
 			return nil
 		}
