@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func joined(said []string, entry func(i int, isReply bool, text string) string) 
 func filesOf(source string, name func(n int) string, text func(n int, said []string) string) form {
 	return form{source, func(dir string, sessions int, said []string) error {
 		for n := range sessions {
-			if err := writeOld(filepath.Join(dir, name(n)), text(n, said)); err != nil {
+			if err := writeOld(filepath.Join(dir, name(n)), text(n, numbered(n, said))); err != nil {
 				return err
 			}
 		}
@@ -50,10 +51,17 @@ func exportOf(source, name string, text func(n int, said []string) string) form 
 	return form{source, func(dir string, sessions int, said []string) error {
 		all := make([]string, sessions)
 		for n := range all {
-			all[n] = text(n, said)
+			all[n] = text(n, numbered(n, said))
 		}
 		return writeOld(filepath.Join(dir, name), "["+strings.Join(all, ",\n")+"]")
 	}}
+}
+
+// numbered has the conversations begin each in its own way.
+func numbered(n int, said []string) []string {
+	said = slices.Clone(said)
+	said[0] = fmt.Sprintf("%d: %s", n, said[0])
+	return said
 }
 
 // writeOld writes a file that nobody wrote to for long.
@@ -179,7 +187,7 @@ func writeCursor(dir string, sessions int, said []string) (err error) {
 }
 
 // BenchmarkForms imports 1,000 sessions of each form that is read whole, by a command: its speed, its peak of memory, and
-// the CPU time of a second import that finds nothing new, above that of `sessiond version`.
+// the CPU time of a second import that finds nothing new, above that of an import of an empty folder.
 func BenchmarkForms(b *testing.B) {
 	sessiond := binary(b)
 	said := make([]string, 40)
@@ -222,8 +230,16 @@ func measureForm(b *testing.B, sessiond, source, dir string, messages float64) {
 		begun := time.Now()
 		peak, cpu := peakOf(b, command(sessiond, db, "import", source, dir, "--mine"))
 		wall := time.Since(begun).Seconds()
-		_, start := peakOf(b, command(sessiond, db, "version"))
-		_, again := peakOf(b, command(sessiond, db, "import", source, dir, "--mine"))
+		empty := b.TempDir()
+		var again, start float64
+		const tries = 3 // the least of some, as a busy machine adds to each
+		for i := range tries {
+			_, nothing := peakOf(b, command(sessiond, db, "import", source, empty, "--mine"))
+			_, known := peakOf(b, command(sessiond, db, "import", source, dir, "--mine"))
+			if i == 0 || known-nothing < again-start {
+				again, start = known, nothing
+			}
+		}
 		megabytes := float64(size) / 1e6
 		b.ReportMetric(0, "ns/op")
 		b.ReportMetric(megabytes, "MB")
