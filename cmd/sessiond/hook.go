@@ -175,6 +175,7 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 	case "UserPromptSubmit":
 		if connect.LacksCompactEvent(string(src.Name())) {
 			e.Source = "resume"
+			a.importForHook(ctx, src, e.Transcript) // else the compaction is not known yet
 		}
 	case "PreToolUse":
 	default:
@@ -285,13 +286,11 @@ func (a *app) importForHook(ctx context.Context, src history.Source, transcript 
 	ctx, cancel := context.WithTimeout(ctx, hookImportTime)
 	defer cancel()
 	_, _ = await(ctx, func() (any, error) {
-		s, err := a.open(ctx, wiring{})
-		if err != nil {
-			return nil, err
-		}
-		im := history.Importer{Store: s, Whose: whoseOf(transcript)}
-		_, err = im.Run(ctx, src, transcripts(transcript))
-		return nil, errors.Join(err, s.Close())
+		return nil, a.with(ctx, wiring{}, func(s *opened) error {
+			im := history.Importer{Store: s.store, Price: s.catalogue.PriceImported, Whose: whoseOf(transcript)}
+			_, err := im.Run(ctx, src, transcripts(transcript))
+			return err
+		})
 	})
 }
 
