@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,12 @@ type handovers struct {
 }
 
 // runHandovers hands a conversation of each program over to each other one. It returns how many went wrong.
-func runHandovers(ctx context.Context, in *installer, binary, dir, results string) (wrong int, err error) {
+func runHandovers(ctx context.Context, in *installer, binary, dir, results string,
+	only []string,
+) (wrong int, err error) {
+	if _, err := named(only); err != nil {
+		return 0, err
+	}
 	all := &program{name: "to", files: map[string]string{}}
 	h := handovers{versions: map[string]string{}, said: map[string]string{}, ids: map[string]string{}}
 	var path []string
@@ -70,6 +76,9 @@ func runHandovers(ctx context.Context, in *installer, binary, dir, results strin
 	}
 	defer h.end()
 	for _, from := range handoverFrom {
+		if len(only) > 0 && !slices.Contains(only, from) {
+			continue
+		}
 		begun := twice(func() error { return h.begin(ctx, from) })
 		for _, to := range handoverTo {
 			if to == from {
@@ -224,8 +233,20 @@ func handoversOf(results string) string {
 	return filepath.Join(filepath.Dir(results), "handovers.json")
 }
 
-// storeHandovers writes the results, and renews the page.
-func storeHandovers(results string, all []handoverResult) error {
+// storeHandovers replaces the results of pairs, and renews the page.
+func storeHandovers(results string, found []handoverResult) error {
+	all, err := loadHandovers(results)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(r handoverResult) bool {
+		return slices.ContainsFunc(found, func(f handoverResult) bool { return f.From == r.From && f.To == r.To })
+	})
+	all = append(all, found...)
+	slices.SortStableFunc(all, func(a, b handoverResult) int {
+		return cmp.Or(slices.Index(handoverFrom, a.From)-slices.Index(handoverFrom, b.From),
+			slices.Index(handoverTo, a.To)-slices.Index(handoverTo, b.To))
+	})
 	text, err := json.Marshal(all, jsontext.WithIndent("  "))
 	if err != nil {
 		return err
@@ -233,11 +254,11 @@ func storeHandovers(results string, all []handoverResult) error {
 	if err := os.WriteFile(handoversOf(results), append(text, '\n'), 0o644); err != nil {
 		return err
 	}
-	found, err := load(results)
+	runs, err := load(results)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(pageOf(results), []byte(page(found, all)), 0o644)
+	return os.WriteFile(pageOf(results), []byte(page(runs, all)), 0o644)
 }
 
 func loadHandovers(results string) (all []handoverResult, err error) {
@@ -258,9 +279,10 @@ func handoverTable(all []handoverResult) string {
 	}
 	var b, notes strings.Builder
 	b.WriteString("\n## Conversations that go on in another program\n\n" +
-		"`scripts/real to` hands a conversation of each program over to each other one. The next request there must have the\n" +
-		"first prompt, the rule in it, a tool's result and the last reply; what is said there must be imported as a fork with\n" +
-		"its usage, once; `--remove` must take an unused file away. file only: sessiond exports it, and no run has read it.\n" +
+		"`scripts/real to` hands a conversation of each program over to each other one. The next request there must have\n" +
+		"the first prompt, the rule in it, a tool's result and the last reply; what is said there must be imported as a\n" +
+		"fork with its usage, once; `--remove` must take an unused file away. file only: sessiond exports it, and no run\n" +
+		"has read it.\n" +
 		"\n| from")
 	rule := "\n|---"
 	for _, to := range handoverTo {

@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		return nil
 	}
-	handsOver := slices.Equal(flags.Args(), []string{"to"})
+	handsOver := flags.Arg(0) == "to"
 	var chosen []*program
 	var err error
 	if !handsOver {
@@ -85,7 +85,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	wrong := 0
 	if handsOver {
-		if wrong, err = runHandovers(ctx, &in, *binary, filepath.Join(work, "to"), *results); err != nil {
+		if wrong, err = runHandovers(ctx, &in, *binary, filepath.Join(work, "to"), *results,
+			flags.Args()[1:]); err != nil {
 			return err
 		}
 	}
