@@ -95,14 +95,17 @@ func (f *Finder) roots(ctx context.Context, roots []string, folder, file func(f 
 // Folder takes the files of a folder whose names match and, while depth is above 1, those in
 // its folders. A folder that cannot be read is a problem.
 func (f *Finder) Folder(path string, depth int, match func(name string) bool) {
-	f.folder(path, depth, match, false)
+	real, err := realPath(path)
+	if err == nil && !f.follows(path, real) {
+		return
+	}
+	f.folder(path, real, depth, match, false)
 }
 
-// folder is Folder. One that was listed a moment ago and is gone now is no problem: its
-// program works there.
-func (f *Finder) folder(path string, depth int, match func(name string) bool, listed bool) {
-	real, err := realPath(path)
-	if err == nil && (!f.follows(path, real) || !f.once(real)) {
+// folder is Folder for one whose real path is known, and may be followed. One that was listed a moment ago and is gone
+// now is no problem: its program works there.
+func (f *Finder) folder(path, real string, depth int, match func(name string) bool, listed bool) {
+	if real != "" && !f.once(real) {
 		return
 	}
 	entries, err := os.ReadDir(path)
@@ -115,14 +118,20 @@ func (f *Finder) folder(path string, depth int, match func(name string) bool, li
 	}
 	for _, entry := range entries {
 		child := filepath.Join(path, entry.Name())
-		isFolder := entry.IsDir() || entry.Type()&os.ModeSymlink != 0 && IsFolder(child)
+		isLink := entry.Type()&os.ModeSymlink != 0
+		isFolder := entry.IsDir() || isLink && IsFolder(child)
 		switch {
 		case entry.Type().IsRegular() && match(entry.Name()):
 			f.entry(filepath.Join(real, entry.Name()), entry) // no link needs to be followed
 		case !isFolder && match(entry.Name()):
 			f.File(child)
-		case isFolder && depth > 1:
-			f.folder(child, depth-1, match, true)
+		case isLink && isFolder && depth > 1:
+			at, err := realPath(child)
+			if err != nil || f.follows(child, at) { // reading it reports the error
+				f.folder(child, at, depth-1, match, true)
+			}
+		case isFolder && depth > 1: // looking a path up costs more than listing a folder
+			f.folder(child, filepath.Join(real, entry.Name()), depth-1, match, true)
 		}
 	}
 }
@@ -170,6 +179,18 @@ func (f *Finder) Tree(path string, patterns ...string) {
 		return
 	}
 	f.Found = append(f.Found, treeOf(real, patterns))
+}
+
+// TreeAround takes the folder of a file that was named as one found thing, as Tree does.
+func (f *Finder) TreeAround(file string, patterns ...string) {
+	real, err := realPath(file)
+	if err != nil {
+		f.Problem(file, err)
+		return
+	}
+	if folder := filepath.Dir(real); f.follows(file, real) && f.once(folder) {
+		f.Found = append(f.Found, treeOf(folder, patterns))
+	}
 }
 
 func treeOf(real string, patterns []string) Found {

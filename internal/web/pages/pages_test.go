@@ -561,11 +561,22 @@ func TestForksAndChildrenAreLinked(t *testing.T) {
 	fork := testkit.Must(k.store.Fork(t.Context(), store.Fork{Session: id}))(t).ID
 	k.say(fork, "Now in the fork")
 	has(t, k.open("/s/"+string(id)), `forked here: <a href="/s/`+string(fork)+`">`)
-	page := has(t, k.open("/s/"+string(fork)), `forked from <a href="/s/`+string(id)+`?at=`+string(id)+`.6#m6">`,
+	page := has(t, k.open("/s/"+string(fork)), `forked from <a href="/s/`+string(id)+`?at=`+string(id)+`.6#m6">Harbour</a>`,
 		"Question 1", "Now in the fork", `id="m1"`)
 	if strings.Count(page, `id="m1"`) != 1 {
 		t.Error("two messages have one anchor")
 	}
+}
+
+// A long title is whole above its conversation, and a parent is called by its title.
+func TestHeadingIsNotCut(t *testing.T) {
+	k := newKit(t)
+	k.login()
+	long := strings.Repeat("planning ", 60) + "the harbour"
+	id := k.session(store.NewSession{Title: long}, talkOf(1)...)
+	has(t, k.open("/s/"+string(id)), "the harbour</h1>")
+	child := k.session(store.NewSession{Title: "Depths", ParentID: id}, talkOf(1)...)
+	has(t, k.open("/s/"+string(child)), `started by <a href="/s/`+string(id)+`">planning planning`)
 }
 
 func TestBranchesAreLinked(t *testing.T) {
