@@ -114,4 +114,3 @@ func shuffleTimes(t *testing.T, folder string, seed uint64) {
 		return os.Chtimes(path, at, at)
 	}))
 }
-

@@ -28,9 +28,9 @@ var errNeedsOrigin = session.Errorf(session.Unavailable, "it comes from a conver
 // The found things of the first rounds of an early import, in bytes. A larger one waits for its turn.
 var earlyRounds = [...]int64{4 << 20, 12 << 20, 48 << 20}
 
-// ImportNewest imports the newest conversations, for at most some time. It leaves out what would become something else in
-// its turn: forks and sub-agents whose origin is not in the store, and what no source can read early. Run imports the
-// rest, and ends with what it would have ended with alone. An error means that the store failed or ctx ended.
+// ImportNewest imports the newest conversations, for at most some time. It leaves out what would become something else
+// in its turn: forks and sub-agents whose origin is not in the store, and what no source can read early. Run imports
+// the rest, and ends with what it would have ended with alone. An error means that the store failed or ctx ended.
 func (im *Importer) ImportNewest(ctx context.Context, sources []Newest, most time.Duration) error {
 	type candidate struct {
 		Found

@@ -344,7 +344,8 @@ func (in *Intake) Await(sourceID string) {
 	}
 }
 
-// NeedsOrigin says that the thing comes, or may come, from one that is not in the store. Before its turn it is not read.
+// NeedsOrigin says that the thing comes, or may come, from one that is not in the store. Before its turn it is not
+// read.
 func (in *Intake) NeedsOrigin() {
 	if in.Found.Alone {
 		in.Fail(errNeedsOrigin)
