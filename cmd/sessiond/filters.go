@@ -67,7 +67,7 @@ func (a *app) moment(name, text string) (*session.Time, error) {
 // filter returns the store's filter of a list. Sub-agents and automated sessions are folded unless the flags ask for
 // them.
 func (a *app) filter(ctx context.Context, s *store.Store, f *lsFlags) (store.Filter, error) {
-	f.People = !f.all && !f.Trash && f.Parent+f.Children+f.Forks+f.Key == "" && len(f.Metadata) == 0
+	f.People = !f.all && f.Folds()
 	filter, err := a.finder(s, nil).Filter(ctx, f.Request)
 	return filter, orUsage(err)
 }

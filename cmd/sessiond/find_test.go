@@ -279,7 +279,16 @@ func TestEveryProgramHasItsLines(t *testing.T) {
 			t.Errorf("internal/history/%s is not in the list of readers in import.go", folder.Name())
 		}
 	}
+	imports := testkit.Must(os.ReadFile("../../docs/import.md"))(t)
+	schema := testkit.Must(os.ReadFile("../../docs/schema.md"))(t)
 	for _, p := range session.Programs {
+		if p.Name != session.SourceSessiond && !bytes.Contains(imports, []byte(p.Title)) &&
+			!bytes.Contains(imports, []byte(p.Name)) {
+			t.Errorf("docs/import.md does not name %s", p.Title)
+		}
+		if !bytes.Contains(schema, []byte(p.Name)) {
+			t.Errorf("docs/schema.md does not name %s", p.Name)
+		}
 		if !readers[string(p.Name)] {
 			t.Errorf("%s has a line in session.Programs and no reader in import.go", p.Name)
 		}

@@ -163,10 +163,18 @@ func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) 
 		case "compact":
 			a.importForHook(ctx, src, e.Transcript)
 		case "startup", "new", "":
+		case "resume":
+			if !connect.ForgetsText(string(src.Name())) {
+				return "", nil
+			}
 		default:
 			return "", nil
 		}
-	case "UserPromptSubmit", "PreToolUse":
+	case "UserPromptSubmit":
+		if connect.LacksCompactEvent(string(src.Name())) {
+			e.Source = "resume"
+		}
+	case "PreToolUse":
 	default:
 		return "", nil
 	}

@@ -20,6 +20,7 @@ import (
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/cline"
 	"sessiond/internal/history/codex"
+	"sessiond/internal/history/continuedev"
 	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/history/cursor"
 	"sessiond/internal/history/geminicli"
@@ -43,6 +44,7 @@ func (a *app) sources() []history.Source {
 		claudecode.New(a.getenv, a.now),
 		cline.New(a.getenv, a.now),
 		codex.New(a.getenv, a.now),
+		continuedev.New(a.getenv, a.now),
 		copilotcli.New(a.getenv, a.now),
 		cursor.New(a.getenv, a.now),
 		geminicli.New(a.getenv, a.now),
@@ -260,6 +262,9 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 				break
 			}
 		}
+		if failed == nil {
+			failed = a.importWaiting(ctx, im, pasts, accounts)
+		}
 		stop()
 		a.endBar(bar, failed == nil)
 		if err := a.purgeLeftShells(ctx, s); err != nil && failed == nil {
@@ -294,6 +299,32 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		}
 		return nil
 	})
+}
+
+// importWaiting reads again what waits: a conversation that was handed over from another program waits for the history
+// of that one, which may have come after it.
+func (a *app) importWaiting(ctx context.Context, im history.Importer, pasts []past,
+	accounts []history.Accounting,
+) error {
+	im.Progress = nil // it was counted
+	for i, h := range pasts {
+		waiting := accounts[i].Records.Waiting
+		if waiting == 0 {
+			continue
+		}
+		im.Whose = h.whose
+		again, err := im.Run(ctx, h.source, h.roots)
+		if err != nil {
+			return err
+		}
+		accounts[i].Records.Waiting, accounts[i].Records.Read = 0, accounts[i].Records.Read-waiting
+		accounts[i].Records.Add(again.Records)
+		accounts[i].Sessions.New += again.Sessions.New
+		accounts[i].Sessions.Updated += again.Sessions.Updated
+		accounts[i].Sessions.Unchanged -= again.Sessions.Updated
+		accounts[i].Errors = append(accounts[i].Errors, again.Errors...)
+	}
+	return nil
 }
 
 // purgeLeftShells finishes the purges that an import begins: of what a file holds of a purged session for forks that

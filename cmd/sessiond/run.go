@@ -154,6 +154,7 @@ func (a *app) root() *cobra.Command {
 		a.keysCommand(),
 		a.modelsCommand(),
 		a.statsCommand(),
+		a.yearCommand(),
 		a.queryCommand(),
 		a.appendCommand(),
 		a.forkCommand(),

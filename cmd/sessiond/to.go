@@ -17,11 +17,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/export"
 	"sessiond/internal/folders"
 	"sessiond/internal/handover"
 	"sessiond/internal/history"
-	"sessiond/internal/history/claudecode"
-	"sessiond/internal/history/codex"
 	"sessiond/internal/memory"
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
@@ -30,50 +29,69 @@ import (
 	"sessiond/internal/transcript"
 )
 
-// targets are the programs whose sessions sessiond writes.
-func (a *app) targets() []history.Target {
-	return []history.Target{
-		claudecode.NewTarget(a.getenv),
-		codex.NewTarget(a.getenv),
-	}
-}
-
 type toFlags struct {
-	model       string
-	dryRun, yes bool
-	here        bool
+	model, from               string
+	whole, dryRun, text, here bool
+	yes, back, remove         bool
 }
 
 func (a *app) toCommand() *cobra.Command {
 	var f toFlags
-	var names []string
-	for _, t := range a.targets() {
-		names = append(names, string(t.Source))
-	}
+	names := a.targetNames()
 	cmd := &cobra.Command{
-		Use: "to PROGRAM [SESSION]", Short: "Continue a conversation in another program", Args: arguments(1, 2),
+		Use: "to PROGRAM [SESSION]", Short: "Continue a conversation in another program", Args: cobra.ArbitraryArgs,
 		ValidArgs: names,
 		Long: "Writes SESSION as a session of PROGRAM, and on a terminal starts PROGRAM with it in its folder.\n" +
 			"Without SESSION that is the newest conversation of this project.\n" +
 			"Programs: " + strings.Join(names, ", ") + ".\n" +
 			"PROGRAM is given the context as sessiond would send it to its model: the newest messages word\n" +
 			"for word, a summary of the older ones, and a note with the branch, changed files and open steps.\n" +
-			"Secrets of known forms are masked. What is said there is imported as a fork of SESSION.",
-		Example: "  sessiond to codex\n  sessiond to claude-code 20260211_001\n  sessiond to codex --dry-run",
+			"Secrets of known forms are masked. What is said there is imported as a fork of SESSION.\n" +
+			"--back continues the first session in its own program, and says there what was done meanwhile.",
+		Example: "  sessiond to codex\n  sessiond to claude-code 20260211_001\n  sessiond to codex --dry-run\n" +
+			"  sessiond to --back",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := "@"
-			if len(args) > 1 {
-				name = args[1]
+			if err := f.check(args); err != nil {
+				return err
+			}
+			if f.back {
+				return a.toBack(cmd.Context(), append(args, "@")[0], f)
+			}
+			name := append(args[1:], "@")[0]
+			if f.remove {
+				return a.removeHandovers(cmd.Context(), args[0], name)
 			}
 			return a.to(cmd.Context(), args[0], name, f)
 		},
 	}
 	fl := cmd.Flags()
+	fl.BoolVar(&f.whole, "whole", false, "hand over the whole conversation, not the context")
+	fl.StringVar(&f.from, "from", "", "hand over the messages from number `N` on")
 	fl.StringVar(&f.model, "model", "", "fit the context to `MODEL` (default: the program's last one)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be handed over, and write nothing")
+	fl.BoolVar(&f.text, "text", false, "print it as text to paste, for any program")
 	fl.BoolVar(&f.here, "here", false, "continue in the current folder instead of the session's")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask before the program starts")
+	fl.BoolVar(&f.back, "back", false, "continue the session that was handed over, in its own program")
+	fl.BoolVar(&f.remove, "remove", false, "remove what was written for PROGRAM and not continued there")
 	return cmd
+}
+
+// check rejects arguments and flags that exclude one another.
+func (f *toFlags) check(args []string) error {
+	least, most, what := 1, 2, "PROGRAM, and perhaps SESSION"
+	if f.back {
+		least, most, what = 0, 1, "at most SESSION with --back"
+	}
+	switch {
+	case len(args) < least || len(args) > most:
+		return usagef("to needs %s", what)
+	case f.whole && f.from != "":
+		return usagef("--whole and --from exclude one another")
+	case f.back && f.remove:
+		return usagef("--back and --remove exclude one another")
+	}
+	return nil
 }
 
 // handedOver is a handover: what goes, and where.
@@ -100,61 +118,97 @@ type handedOver struct {
 // to hands a conversation over to a program. Codes: Invalid (sessiond writes no sessions of the program), NotFound,
 // Forbidden (its project is excluded).
 func (a *app) to(ctx context.Context, program, name string, f toFlags) error {
-	target, info, err := a.targetNamed(program)
-	if err != nil {
+	h := handedOver{LeftOut: map[string]int{}}
+	var err error
+	if h.target, h.info, err = a.targetNamed(program, f.text); err != nil {
 		return err
 	}
+	h.Program = h.info.Name
 	a.catchUp(ctx)
-	h := handedOver{Program: target.Source, info: info, target: target, LeftOut: map[string]int{}}
+	var start *resumption
 	if err := a.onSession(ctx, wiring{readOnly: true}, name, func(s *opened, sess session.Session) error {
-		return a.prepareHandover(ctx, s, &sess, f, &h)
-	}); err != nil {
+		if err := a.prepareHandover(ctx, s, &sess, f, &h); err != nil {
+			return err
+		}
+		if f.text {
+			return handover.WriteText(a.out, h.draft.Each)
+		}
+		start, err = a.handOver(ctx, f, &h)
+		return err
+	}); err != nil || start == nil {
 		return err
 	}
-	r := resumption{
-		Session: h.Session, Source: h.Program, Directory: h.Directory,
-		Command: append(strings.Fields(info.Resume), h.ID),
+	return a.replaceBy(*start)
+}
+
+// handOver writes the session, and returns how its program is started; nil: it is not to be.
+func (a *app) handOver(ctx context.Context, f toFlags, h *handedOver) (*resumption, error) {
+	id := h.ID
+	if h.Program == session.SourcePi { // finds a session of another folder by its file alone
+		id = h.File
 	}
-	r, err = a.checked(r)
+	r, err := a.checked(resumption{
+		Session: h.Session, Source: h.Program, Directory: h.Directory, Command: append(strings.Fields(h.info.Resume), id),
+	})
 	h.Command, h.Shell = r.Command, r.Shell
 	starts := a.inTTY && a.outTTY && !a.flags.json
 	switch {
 	case err != nil:
-		return err // nothing is written for a program that cannot be started
+		return nil, err // nothing is written for a program that cannot be started
 	case f.dryRun:
-		return a.reportHandover(&h)
+		return nil, a.reportHandover(h)
 	case starts && !f.yes:
 		sure, err := a.ask(ctx, h.question()+" [Y/n] ", true)
 		if err != nil || !sure {
-			return err
+			return nil, err
 		}
 	}
-	if err := writeSession(h.File, &h); err != nil {
-		return err
+	if h.target.Import != nil {
+		err = a.importSession(ctx, h, r.Directory)
+	} else {
+		err = writeSession(h.File, h)
 	}
-	if starts {
-		return a.replaceBy(r)
+	switch {
+	case err != nil:
+		return nil, err
+	case starts:
+		return &r, nil
 	}
-	return a.reportHandover(&h)
+	return nil, a.reportHandover(h)
+}
+
+// targetNames are the programs whose sessions sessiond writes.
+func (a *app) targetNames() (names []string) {
+	for _, t := range a.targets() {
+		names = append(names, string(t.Source))
+	}
+	return names
+}
+
+// targets are the programs that conversations are handed over to. Others can only be given an exported file.
+func (a *app) targets() []history.Target {
+	return slices.DeleteFunc(export.Targets(a.getenv), func(t history.Target) bool {
+		return t.Path == nil && t.Import == nil
+	})
 }
 
 // targetNamed finds a program that sessiond can hand conversations over to.
-func (a *app) targetNamed(name string) (history.Target, session.ProgramInfo, error) {
+// A text needs no more than its name.
+func (a *app) targetNamed(name string, text bool) (history.Target, session.ProgramInfo, error) {
 	info, known := session.ProgramNamed(name)
 	targets := a.targets()
 	at := slices.IndexFunc(targets, func(t history.Target) bool { return known && t.Source == info.Name })
-	if at >= 0 {
+	names := strings.Join(a.targetNames(), ", ")
+	switch {
+	case at >= 0:
 		return targets[at], info, nil
+	case known && text:
+		return history.Target{Source: info.Name}, info, nil
+	case known:
+		return history.Target{}, info, usagef("sessiond writes no sessions of %s, only of %s; `sessiond to %s --text` "+
+			"prints the conversation to paste there", info.Title, names, info.Name)
 	}
-	var names []string
-	for _, t := range targets {
-		names = append(names, string(t.Source))
-	}
-	if known {
-		return history.Target{}, info, usagef("sessiond writes no sessions of %s; it writes those of %s", info.Title,
-			strings.Join(names, ", "))
-	}
-	return history.Target{}, info, usagef("unknown program %q; known: %s", name, strings.Join(names, ", "))
+	return history.Target{}, info, usagef("unknown program %q; known: %s", name, names)
 }
 
 // catchUpTime limits the import before a handover.
@@ -186,9 +240,8 @@ const overheadTokens = 24_000
 
 // prepareHandover decides what goes.
 func (a *app) prepareHandover(ctx context.Context, s *opened, sess *session.Session, f toFlags, h *handedOver) error {
-	if scope := memory.NewScope(nil, a.cfg.ExcludeProjects); scope.Excludes(sess) {
-		return session.Errorf(session.Forbidden, "%s belongs to a project in exclude_projects of your configuration: "+
-			"sessiond shows it to no other program", sess.ID)
+	if err := a.checkShared(sess); err != nil {
+		return err
 	}
 	if sess.HeadID == nil {
 		return session.Errorf(session.Invalid, "%s has no messages to hand over", sess.ID)
@@ -202,6 +255,48 @@ func (a *app) prepareHandover(ctx context.Context, s *opened, sess *session.Sess
 		return err
 	}
 	h.Model, h.Provider = cmp.Or(f.model, newest.Model), newest.Provider
+	from, _ := session.ProgramNamed(string(sess.Source))
+	note := handover.Note{
+		From: from.Title, To: h.info.Title, Session: sess.ID, Model: sess.Model,
+		Place: a.workPlace(ctx, h.Directory, sess.GitBranch), Rules: rulesElsewhere(sess.Source, h.Program, h.Directory),
+	}
+	now := session.At(a.now())
+	mask := &redact.Masker{}
+	h.draft = history.Draft{
+		Title: mask.Text(cmp.Or(sess.Title, string(sess.ID)) + " (from " + from.Title + ")"), Directory: h.Directory,
+		GitBranch: note.Place.Branch, Provider: h.Provider, Model: h.Model, CreatedAt: now,
+	}
+	if h.draft.Handover, err = export.HandoverOf(ctx, s.store, sess); err != nil {
+		return err
+	}
+	if f.whole || f.from != "" {
+		err = a.prepareWhole(ctx, s, sess, f, h, &note)
+	} else {
+		err = prepareContext(ctx, s, sess, h, &note)
+	}
+	if err != nil {
+		return err
+	}
+	if h.target.NewID != nil {
+		h.ID = h.target.NewID(now, rand.Text())
+	}
+	if h.draft.ID = h.ID; h.target.Path != nil {
+		h.File = h.target.Path(&h.draft)
+	}
+	return nil
+}
+
+// checkShared rejects a session whose project is shown to no other program. Codes: Forbidden.
+func (a *app) checkShared(sess *session.Session) error {
+	if scope := memory.NewScope(nil, a.cfg.ExcludeProjects); scope.Excludes(sess) {
+		return session.Errorf(session.Forbidden, "%s belongs to a project in exclude_projects of your configuration: "+
+			"sessiond shows it to no other program", sess.ID)
+	}
+	return nil
+}
+
+// prepareContext hands over the context as the program's model would get it.
+func prepareContext(ctx context.Context, s *opened, sess *session.Session, h *handedOver, note *handover.Note) error {
 	budget := contextmgr.Budget{
 		Model: h.Model, System: new(""), Initial: &[]session.Part{}, CloseCalls: true, Window: contextmgr.DefaultWindow,
 	}
@@ -215,45 +310,98 @@ func (a *app) prepareHandover(ctx context.Context, s *opened, sess *session.Sess
 	}
 	carrier := handover.Carrier{Mask: &redact.Masker{}, Left: h.LeftOut}
 	messages := carrier.CarryContext(&view)
-	head, err := s.store.MessageByID(ctx, *sess.HeadID)
-	if err != nil {
-		return err
-	}
-	from, _ := session.ProgramNamed(string(sess.Source))
-	note := handover.Note{
-		From: from.Title, To: h.info.Title, Session: sess.ID, Model: sess.Model, Kept: carrier.Said,
-		Place: a.workPlace(ctx, h.Directory, sess.GitBranch), Todos: todosOf(messages),
-	}
+	note.Kept, note.Todos = carrier.Said, todosOf(messages)
 	if view.Compaction != nil {
 		note.Earlier = max(0, int(sess.MessageCount)-carrier.Said)
 	}
-	now := session.At(a.now())
-	messages = append([]session.Message{{
-		Role: session.User, Origin: session.Program,
-		Parts: []session.Part{session.TextPart(carrier.Mask.Text(note.Text()))},
-	}}, messages...)
+	messages = append([]session.Message{noteMessage(note, carrier.Mask)}, messages...)
 	h.Messages, h.Masked = carrier.Said, carrier.Mask.Masked
-	h.Tokens = measureDated(messages, now)
-	title := carrier.Mask.Text(cmp.Or(sess.Title, string(sess.ID)) + " (from " + from.Title + ")")
-	h.ID = h.target.NewID(now, rand.Text())
-	h.draft = history.Draft{
-		ID: h.ID, Title: title, Directory: h.Directory, GitBranch: note.Place.Branch, Provider: newest.Provider,
-		Model: h.Model, CreatedAt: now,
-		Handover: &history.Handover{
-			Session: sess.ID, Source: sess.Source, SourceID: sess.SourceID, Message: head.ID, Key: head.ExternalID,
-			At: head.CreatedAt,
-		},
-		Each: func(yield func(*session.Message) error) error {
-			for i := range messages {
-				if err := yield(&messages[i]); err != nil {
-					return err
-				}
+	h.Tokens = measureDated(messages, h.draft.CreatedAt)
+	h.draft.Each = func(yield func(*session.Message) error) error {
+		for i := range messages {
+			if err := yield(&messages[i]); err != nil {
+				return err
 			}
-			return nil
-		},
+		}
+		return nil
 	}
-	h.File = h.target.Path(&h.draft)
 	return nil
+}
+
+// prepareWhole hands over the path to the head, or the part of it from a message on. It is read twice: to say how much
+// it is, and to write it.
+func (a *app) prepareWhole(ctx context.Context, s *opened, sess *session.Session, f toFlags, h *handedOver,
+	note *handover.Note,
+) error {
+	first, err := a.namedMessage(ctx, s.store, "--from", f.from, sess.ID, nil)
+	if err != nil {
+		return err
+	}
+	note.Whole, note.FromMessage = first == nil, f.from
+	each := func(ctx context.Context, yield func(*session.Message) error) error {
+		begun := first == nil
+		err := s.store.EachOnPath(ctx, *sess.HeadID, func(m *session.Message) error {
+			if begun = begun || m.ID == *first; !begun {
+				return nil
+			}
+			return yield(m)
+		})
+		if err == nil && !begun {
+			err = session.Errorf(session.NotFound, "message %s is not on the path of %s", first, sess.ID)
+		}
+		return err
+	}
+	carrier := handover.Carrier{Mask: &redact.Masker{}, Left: h.LeftOut}
+	var began session.Time
+	if err := export.CarryAll(ctx, &carrier, each, func(m *session.Message) error {
+		if began.IsZero() {
+			began = m.CreatedAt
+		}
+		if todos := todosOf([]session.Message{*m}); todos != nil {
+			note.Todos = todos
+		}
+		tokens.Reference().Measure(m)
+		h.Tokens += m.Tokens
+		return nil
+	}); err != nil {
+		return err
+	}
+	h.Messages, h.Masked = carrier.Said, carrier.Mask.Masked
+	h.draft.Each = func(yield func(*session.Message) error) error {
+		mask := &redact.Masker{}
+		noted := noteMessage(note, mask)
+		noted.CreatedAt = began
+		if err := yield(&noted); err != nil {
+			return err
+		}
+		return export.CarryAll(ctx, &handover.Carrier{Mask: mask}, each, yield)
+	}
+	return nil
+}
+
+// noteMessage is the first message of a handover.
+func noteMessage(note *handover.Note, mask *redact.Masker) session.Message {
+	return session.Message{
+		Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(mask.Text(note.Text()))},
+	}
+}
+
+// ruleFiles are the files with a project's rules that programs read by themselves.
+var ruleFiles = map[session.Source][]string{
+	session.SourceClaudeCode: {"CLAUDE.md"}, session.SourceCodex: {"AGENTS.md"},
+	session.SourcePi:       {"AGENTS.md", "CLAUDE.md"},
+	session.SourceOpencode: {"AGENTS.md", "CLAUDE.md"}, session.SourceGeminiCLI: {"GEMINI.md"},
+	session.SourceQwenCode: {"QWEN.md"}, session.SourceGoose: {".goosehints", "AGENTS.md"},
+}
+
+// rulesElsewhere returns the files with rules that one program read in a folder and the other does not read.
+func rulesElsewhere(from, to session.Source, dir string) (files []string) {
+	for _, name := range ruleFiles[from] {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil && !slices.Contains(ruleFiles[to], name) {
+			files = append(files, name)
+		}
+	}
+	return files
 }
 
 // measureDated gives messages that are not stored the time of the next one, and returns the size of all.
@@ -354,6 +502,31 @@ func (a *app) reportHandover(h *handedOver) error {
 	}
 	_, err := fmt.Fprintln(a.out, h.Shell)
 	return err
+}
+
+// importTime limits the import command of a program.
+const importTime = 30 * time.Second
+
+// importSession has the program read the session by its own command, from a file that is deleted again.
+func (a *app) importSession(ctx context.Context, h *handedOver, dir string) error {
+	file, err := os.CreateTemp("", "sessiond-*.json") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) //nolint:errcheck // it lies in a folder of temporary files
+	if err := errors.Join(h.target.Write(file, &h.draft), file.Close()); err != nil {
+		return err
+	}
+	program := a.host().LookPath(h.target.Import[0])
+	ctx, cancel := context.WithTimeout(ctx, importTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, append(slices.Clone(h.target.Import[1:]), file.Name())...)
+	cmd.Dir, cmd.Env = dir, a.environ
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return session.Errorf(session.Invalid, "%s does not take the session: %w: %s", h.info.Title, err,
+			inOneLine(printable(strings.TrimSpace(string(said)))))
+	}
+	return nil
 }
 
 // writeSession writes the session's file, whole or not at all; one that is there stays.

@@ -135,3 +135,22 @@ func TestStatsUseTheZone(t *testing.T) {
 		t.Errorf("the compaction of 09:59 UTC is on the next day there: %+v %v", s.Compactions, err)
 	}
 }
+
+func TestYear(t *testing.T) {
+	r := reports(t)
+	of := testkit.Must(r.Year(t.Context(), 2026))(t)
+	prompts, hours := int64(0), int64(0)
+	for _, n := range of.ByDay {
+		prompts += n
+	}
+	for _, n := range of.ByHour {
+		hours += n
+	}
+	if of.Prompts != 5 || prompts != 5 || hours != 5 || of.Sessions != 5 || *of.CostUSD != 2.906 ||
+		of.Days != int64(len(of.ByDay)) || of.Hours < of.Days || len(of.BySource) == 0 {
+		t.Errorf("2026: %+v", of)
+	}
+	if of := testkit.Must(r.Year(t.Context(), 2025))(t); of.Sessions != 0 || of.Hours != 0 || len(of.ByDay) != 0 {
+		t.Errorf("2025: %+v", of)
+	}
+}

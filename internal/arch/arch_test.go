@@ -31,7 +31,7 @@ var levels = [][]string{
 		"internal/analytics", "internal/secrets",
 	},
 	{"internal/find", "internal/handover"},
-	{"internal/export", "internal/recall", "internal/memory", "internal/picker"},
+	{"internal/export", "internal/recall", "internal/memory", "internal/picker", "internal/card"},
 	{"internal/mcp"},
 	{"internal/jobs", "internal/web", "internal/config", "internal/connect", "internal/service"},
 	{"cmd/sessiond", "tools"},
@@ -76,6 +76,7 @@ var onlyHere = map[string][]string{
 	"charm.land":                         {"internal/picker"},
 	"github.com/charmbracelet":           {"internal/picker"},
 	"github.com/tiktoken-go/tokenizer":   {}, // vocabularies of megabytes: tests and calibration only
+	"golang.org/x/image":                 {"internal/card"},
 	"modernc.org/sqlite": {
 		"internal/engine", "internal/store", "internal/search", "internal/analytics",
 		"internal/history", "tools",

@@ -108,7 +108,7 @@ func BenchmarkList(b *testing.B) {
 		return nil
 	}))
 	query := fmt.Sprintf(`SELECT id, day, title, title_source, kind, draft, settings, key, generation, source, source_id,
-		directory, project, git_branch, provider, model, window, parent_id, parent_kind, head_id, last_seq,
+		owner, host, directory, project, foreign_from, said_count, git_branch, provider, model, window, parent_id, parent_kind, head_id, last_seq,
 		compaction_id, epoch, revision, message_count, total_tokens, context_tokens, compaction_count,
 		input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_nanousd, cost_usd,
 		unpriced_calls, turn_origin, created_at, updated_at, active_at, inbound_at, archived_at, starred_at, deleted_at,

@@ -124,7 +124,7 @@ func TestRemovalGivesBackTheSameBytes(t *testing.T) {
 			dense := func(s string) string { return strings.Join(strings.Fields(s), "") }
 			for line := range strings.Lines(text) {
 				line = strings.TrimRight(dense(line), ",{}[]")
-				if !strings.Contains(dense(string(cut)), line) && line != `"mcpServers":` && line != `"SessionStart":` {
+				if !strings.Contains(dense(string(cut)), line) && !slices.Contains([]string{`"mcpServers":`, `"SessionStart":`, "mcpServers:", "extensions:"}, line) {
 					t.Errorf("%s: %q is lost in\n%s\nfrom\n%s", name, line, cut, added)
 				}
 			}
@@ -657,6 +657,124 @@ func TestRemovalGivesBackTheSameFolder(t *testing.T) {
 			}
 			testkit.Equal(t, was, tree(t, dir))
 		})
+	}
+}
+
+// A folder that was empty before connect is there after a removal, and nothing else.
+func TestRemovalKeepsFoldersThatWereEmpty(t *testing.T) {
+	for _, empty := range []string{".claude", ".claude/skills", ".codex", ".copilot/hooks", ".config/zed", ".gemini"} {
+		dir, host := home(t, nil)
+		testkit.Check(t, os.MkdirAll(filepath.Join(dir, empty), 0o755))
+		was := tree(t, dir)
+		testkit.Check(t, connectAndRemove(t, host, "all all"))
+		if maps.Equal(was, tree(t, dir)) {
+			t.Errorf("%s: nothing was connected", empty)
+		}
+		testkit.Check(t, connectAndRemove(t, host, "-all"))
+		testkit.Equal(t, was, tree(t, dir))
+	}
+}
+
+// Every file that connect edits, of every program, in each state in which people and programs leave them. A removal
+// gives back the same bytes; what cannot be edited is refused, and no file of the program changes.
+func TestEveryConfigurationInEachState(t *testing.T) {
+	base := map[string]string{
+		".json": "{\n  \"theme\": \"x\"\n}\n", ".toml": "theme = \"x\"\n\n[new]\na = 1\n",
+		".yaml": "theme: x\nnew:\n  a: 1\n",
+	}
+	commented := map[string]string{
+		".json": "// mine\n{\n  \"theme\": \"x\", // dark\n  /* end */\n}\n", ".toml": "# mine\n" + base[".toml"] + "# end\n",
+		".yaml": "# mine\n" + base[".yaml"] + "# end\n",
+	}
+	same := func(texts map[string]string, change func(string) string) map[string]string {
+		all := map[string]string{}
+		for ending, text := range texts {
+			all[ending] = change(text)
+		}
+		return all
+	}
+	link := func(t *testing.T, file string) {
+		testkit.Check(t, os.Rename(file, file+".real"))
+		testkit.Check(t, os.Symlink(filepath.Base(file)+".real", file))
+	}
+	for _, state := range []struct {
+		name    string
+		texts   map[string]string // by ending of the file's name
+		prepare func(t *testing.T, file string)
+		refused string // "": it is edited
+	}{
+		{"plain", base, nil, ""},
+		{"empty", same(base, func(string) string { return "" }), nil, ""},
+		{"comments and trailing commas", commented, nil, ""},
+		{"a byte order mark", same(commented, func(s string) string { return "\ufeff" + s }), nil, ""},
+		{"CRLF", same(commented, func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }), nil, ""},
+		{"no last line end", same(base, func(s string) string { return strings.TrimSuffix(s, "\n") }), nil, ""},
+		{"of a newer version", map[string]string{
+			".json": "{\"$version\": 99, \"new\": {\"a\": [1, {\"b\": null}]}}",
+			".toml": "version = 99\n[[new]]\na = { b = [1] }\n",
+			".yaml": "version: 99\nnew: &a {b: [1]}\nother: *a\n",
+		}, nil, ""},
+		{"updated while connected", same(commented, func(s string) string {
+			return strings.Replace(s, ": x", `: "x"`, 1)
+		}), nil, ""},
+		{"a link", base, link, ""},
+		{"a link to nothing", base, func(t *testing.T, file string) {
+			link(t, file)
+			testkit.Check(t, os.Remove(file+".real"))
+		}, "symbolic link to nothing"},
+		{"read-only", base, func(t *testing.T, file string) { testkit.Check(t, os.Chmod(file, 0o400)) }, "read-only"},
+		{"half written", map[string]string{
+			".json": "{\n  \"theme\": \"x\",\n  \"new\": {\"a\"", ".toml": "theme = \"x\"\n[new", ".yaml": "theme: x\nnew: [a\n",
+		}, nil, "line "},
+		{"UTF-16", same(base, func(s string) string { return "\xff\xfe" + s }), nil, "UTF-16"},
+		{"a folder", base, func(t *testing.T, file string) {
+			testkit.Check(t, os.Remove(file))
+			testkit.Check(t, os.Mkdir(file, 0o700))
+		}, "directory"},
+	} {
+		_, some := home(t, nil)
+		for _, known := range some.Programs() {
+			for i, path := range known.paths() {
+				t.Run(state.name+"/"+known.Name+"/"+filepath.Base(path), func(t *testing.T) {
+					text, edited := state.texts[strings.Replace(filepath.Ext(path), "jsonc", "json", 1)]
+					if !edited {
+						t.Skip("connect writes it whole")
+					}
+					dir, host := home(t, nil)
+					p := program(t, host, known.Name)
+					file := p.paths()[i]
+					testkit.Check(t, os.MkdirAll(filepath.Dir(file), 0o755))
+					testkit.Check(t, os.WriteFile(file, []byte(text), 0o600))
+					if state.prepare != nil {
+						state.prepare(t, file)
+					}
+					was := tree(t, dir)
+					err := connectAndRemove(t, host, known.Name)
+					if state.refused != "" {
+						if err == nil || !strings.Contains(err.Error(), state.refused) || !strings.Contains(err.Error(), file) {
+							t.Errorf("want %q of %s, got %v", state.refused, file, err)
+						}
+						if state.refused != "read-only" { // which is only known when it is written
+							testkit.Equal(t, was, tree(t, dir))
+						}
+						return
+					}
+					testkit.Check(t, err)
+					now := testkit.Must(p.State())(t)
+					if slices.ContainsFunc(p.Files, func(f File) bool { return !now.Parts[f.Part] }) {
+						t.Errorf("it is %s", now)
+					}
+					if name := testkit.Must(filepath.Rel(dir, file))(t); strings.HasPrefix(state.name, "updated") {
+						dark := func(s string) string { return strings.Replace(s, `"x"`, `"dark"`, 1) }
+						now := string(testkit.Must(os.ReadFile(file))(t))
+						testkit.Check(t, os.WriteFile(file, []byte(dark(now)), 0o600))
+						was[name] = dark(was[name])
+					}
+					testkit.Check(t, connectAndRemove(t, host, "-"+known.Name))
+					testkit.Equal(t, was, tree(t, dir))
+				})
+			}
+		}
 	}
 }
 

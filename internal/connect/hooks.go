@@ -31,9 +31,10 @@ var geminiHooks = jsonHooks{program: "gemini-cli", second: 1000, names: map[stri
 	"PreCompact": "PreCompress", "SessionEnd": "SessionEnd", atStart: atStart, forPrompts: "BeforeAgent",
 }}
 
-// qwenHooks: no event follows a compaction but the start of the session.
+// qwenHooks: no event follows a compaction but the start of the session. Its text ends with the process, so a process
+// that continues the session asks again.
 var qwenHooks = jsonHooks{program: "qwen-code", second: 1000, names: map[string]string{
-	atCompact: atCompact, "PreCompact": "PreCompact", "SessionEnd": "SessionEnd", atStart: atStart,
+	atCompact: atCompact + "|resume", "PreCompact": "PreCompact", "SessionEnd": "SessionEnd", atStart: atStart,
 	forPrompts: forPrompts,
 }}
 
@@ -62,6 +63,18 @@ func EventOf(program, event string) string {
 		}
 	}
 	return event
+}
+
+// ForgetsText reports whether a program, or sessiond's plug-in of it, keeps what a hook answers after a compaction in
+// its process alone: then it asks again when it continues a session.
+func ForgetsText(program string) bool {
+	return slices.Contains([]string{"opencode", "kilo", "pi", "qwen-code"}, program)
+}
+
+// LacksCompactEvent reports whether no hook of a program follows a compaction: the next prompt gets what it lost.
+func LacksCompactEvent(program string) bool {
+	names := hooksOf(program).names
+	return names != nil && names[atCompact] == ""
 }
 
 // AnswersAtTop reports whether a program reads the text of a hook's answer at its top.

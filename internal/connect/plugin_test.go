@@ -57,6 +57,8 @@ await requests("1 second", "a")
 await ask("a", "")
 await requests("1 third", "a")
 await requests("1 other", "b")
+await ask("d", "")
+await requests("1 continued", "d")
 await one.dispose()
 
 const hooks = {}
@@ -81,6 +83,7 @@ await plugin.setup({})
 1 second: own <SessionStart > <UserPromptSubmit second> <SessionStart >
 1 third: own <SessionStart > <SessionStart >
 1 other: own
+1 continued: own <SessionStart >
 2 first: <UserPromptSubmit first> <SessionStart >
 2 second: <UserPromptSubmit first> <SessionStart > <SessionStart >
 `

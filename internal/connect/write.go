@@ -145,7 +145,7 @@ func (c Change) write() error {
 	mode := fs.FileMode(0o600)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && c.Old == nil:
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		if err := c.makeFolders(filepath.Dir(target)); err != nil {
 			return err
 		}
 		info = nil
@@ -182,17 +182,39 @@ func (c Change) write() error {
 	return err
 }
 
-// removeEmptyFolders removes the folders around a removed file that are empty: connect makes them. A symbolic link to
-// a folder stays.
-func (c Change) removeEmptyFolders() {
-	below := func(dir string) bool {
-		return dir != c.root && folders.Within(folders.Clean(dir), folders.Clean(c.root))
+// makeFolders makes a folder for a new file. A folder that was there and empty gets a backup, which is empty, too: the
+// removal leaves it.
+func (c Change) makeFolders(dir string) error {
+	there := dir
+	for ; !exists(there) && there != filepath.Dir(there); there = filepath.Dir(there) {
 	}
-	for dir := filepath.Dir(c.Path); below(dir); dir = filepath.Dir(dir) {
+	entries, err := os.ReadDir(there)
+	if err == nil && len(entries) == 0 && c.isBelowRoot(there) {
+		err = os.WriteFile(filepath.Join(there, BackupSuffix), nil, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
+// removeEmptyFolders removes the folders around a removed file that are empty: connect made them. A symbolic link to
+// a folder stays, and a folder that was empty before.
+func (c Change) removeEmptyFolders() {
+	for dir := filepath.Dir(c.Path); c.isBelowRoot(dir); dir = filepath.Dir(dir) {
+		kept := filepath.Join(dir, BackupSuffix)
+		entries, _ := os.ReadDir(dir)
+		if len(entries) == 1 && exists(kept) && os.Remove(kept) == nil {
+			return
+		}
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || os.Remove(dir) != nil {
 			return
 		}
 	}
+}
+
+func (c Change) isBelowRoot(dir string) bool {
+	return dir != c.root && folders.Within(folders.Clean(dir), folders.Clean(c.root))
 }
 
 // unchanged returns an error if the file changed since Plan read it.

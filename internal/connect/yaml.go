@@ -98,7 +98,7 @@ func (yamlExtension) insert(text []byte, entry func(indent string) string) ([]by
 }
 
 func (f yamlExtension) cut(old []byte) ([]byte, error) {
-	_, value, err := yamlMember(old, yamlKey)
+	key, value, err := yamlMember(old, yamlKey)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +111,12 @@ func (f yamlExtension) cut(old []byte) ([]byte, error) {
 		for len(last.Content) > 0 {
 			last = last.Content[len(last.Content)-1]
 		}
-		out = splice(old, lineStart(old, value.Content[i].Line), lineStart(old, last.Line+1), "")
-		if len(value.Content) == 2 { // no extension is left
-			line := lineStart(old, value.Content[i].Line)
-			out = splice(out, len(bytes.TrimRight(out[:line], " \r\n")), line, " {}\n")
+		start := lineStart(old, value.Content[i].Line)
+		if keyLine := lineStart(old, key.Line); len(value.Content) == 2 && // no extension is left
+			string(bytes.TrimSpace(old[keyLine:start])) == yamlKey+":" {
+			start = keyLine
 		}
+		out = splice(old, start, lineStart(old, last.Line+1), "")
 	}
 	if !sameElse(f, parseYAML, yamlKey, old, out, false) {
 		return nil, fmt.Errorf("%s.%s cannot be removed in place; remove it by hand", yamlKey, serverName)
@@ -244,11 +245,12 @@ func (f yamlServer) cut(old []byte) ([]byte, error) {
 	for len(last.Content) > 0 {
 		last = last.Content[len(last.Content)-1]
 	}
-	start, empty := lineStart(old, item.Line), ""
-	if len(list.Content) == 1 { // no server is left
-		start, empty = lineStart(old, key.Line), yamlListKey+": []\n"
+	start := lineStart(old, item.Line)
+	if keyLine := lineStart(old, key.Line); len(list.Content) == 1 && // no server is left
+		string(bytes.TrimSpace(old[keyLine:start])) == yamlListKey+":" {
+		start = keyLine
 	}
-	out := splice(old, start, lineStart(old, last.Line+1), empty)
+	out := splice(old, start, lineStart(old, last.Line+1), "")
 	if _, found, err := f.find(out); err != nil || found {
 		return nil, fmt.Errorf("%s has a form that cannot be edited in place; remove sessiond by hand", yamlListKey)
 	}

@@ -26,6 +26,10 @@ const (
 	OpenAI   Format = "openai"
 	Pi       Format = "pi"
 	Goose    Format = "goose"
+	Codex    Format = "codex"
+	Opencode Format = "opencode"
+
+	ClaudeCode Format = "claude-code"
 )
 
 // encoder describes a format's files and writes them.
@@ -38,7 +42,7 @@ type encoder struct {
 }
 
 func encoders() []encoder {
-	return []encoder{
+	return append([]encoder{
 		{JSONL, "application/x-ndjson", ".jsonl", true, writeJSONL},
 		{
 			Markdown, "text/markdown; charset=utf-8", ".md", true,
@@ -53,9 +57,7 @@ func encoders() []encoder {
 			}),
 		},
 		{OpenAI, "application/x-ndjson", ".openai.jsonl", true, writeOpenAI},
-		{Pi, "application/x-ndjson", ".pi.jsonl", false, writePi},
-		{Goose, "application/json", ".goose.json", false, writeGoose},
-	}
+	}, targetEncoders()...)
 }
 
 // Options configure an export. The zero value works.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -29,10 +30,8 @@ func writeOpenAI(ctx context.Context, out io.Writer, s *store.Store, ids []sessi
 		if err != nil {
 			return report, err
 		}
-		w := chatWriter{
-			out: bufio.NewWriter(out), sender: openaichat.NewSender(r.Model), report: &report,
-			open: map[string]int{},
-		}
+		w := chatWriter{out: bufio.NewWriter(out), sender: openaichat.NewSender(r.Model), report: &report}
+		paired := newPairing(w.send)
 		w.string(`{"messages":[`)
 		if err := r.eachOnPath(ctx, func(m *session.Message) error {
 			if !m.InContext {
@@ -40,11 +39,11 @@ func writeOpenAI(ctx context.Context, out io.Writer, s *store.Store, ids []sessi
 				return nil
 			}
 			report.Messages++
-			return w.message(m)
+			return paired.add(m)
 		}); err != nil {
 			return report, err
 		}
-		if err := w.close(); err != nil {
+		if err := errors.Join(paired.flush(), w.close()); err != nil {
 			return report, err
 		}
 		if report.LeftOut[partsLeftOut] == 0 {
@@ -56,22 +55,13 @@ func writeOpenAI(ctx context.Context, out io.Writer, s *store.Store, ids []sessi
 
 const partsLeftOut = "pieces of messages"
 
-// Limits of the messages that wait for results of calls.
-const (
-	maxWaiting      = 400 // messages
-	maxWaitingBytes = 4 << 20
-)
-
-// chatWriter writes a conversation as one line. It buffers messages until every call has its result.
+// chatWriter writes a conversation as one line.
 type chatWriter struct {
-	out     *bufio.Writer
-	sender  *openaichat.Sender
-	report  *Report
-	waiting []session.Message
-	size    int            // bytes waiting
-	open    map[string]int // calls among them without a result, by id, else by the tool's name
-	begun   bool
-	err     error
+	out    *bufio.Writer
+	sender *openaichat.Sender
+	report *Report
+	begun  bool
+	err    error
 }
 
 func (w *chatWriter) string(s string) {
@@ -80,39 +70,8 @@ func (w *chatWriter) string(s string) {
 	}
 }
 
-func (w *chatWriter) message(m *session.Message) error {
-	if m.Role != session.Tool && len(w.waiting) > 0 &&
-		(len(w.open) == 0 || len(w.waiting) >= maxWaiting || w.size >= maxWaitingBytes) {
-		w.send()
-	}
-	w.waiting = append(w.waiting, *m)
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		w.size += len(p.Text) + len(p.Arguments)
-		if p.Blob != nil {
-			w.size += len(p.Blob.Data)
-		}
-		name := p.CallID
-		if p.MatchedByName() {
-			name = "\x00" + p.ToolName
-		}
-		switch {
-		case p.Kind == session.PartToolCall && m.Role == session.Assistant && !m.Finish.Failed():
-			w.open[name]++
-		case p.Kind == session.PartToolResult:
-			if w.open[name]--; w.open[name] <= 0 {
-				delete(w.open, name)
-			}
-		}
-	}
-	return w.err
-}
-
-// send writes the waiting messages.
-func (w *chatWriter) send() {
-	repaired := contextmgr.Repair(w.waiting, nil, true)
-	w.waiting, w.size = nil, 0
-	clear(w.open)
+// send writes repaired messages.
+func (w *chatWriter) send(repaired contextmgr.Repaired) error {
 	for i := range repaired.Items {
 		entries, err := w.sender.Messages(repaired.Items[i].Message)
 		if err != nil && w.err == nil {
@@ -121,6 +80,7 @@ func (w *chatWriter) send() {
 		w.entries(entries)
 	}
 	w.report.LeftOut[partsLeftOut] += len(w.sender.Losses()) + len(repaired.Losses) + len(repaired.Dropped)
+	return w.err
 }
 
 func (w *chatWriter) entries(entries []jsontext.Value) {
@@ -138,7 +98,6 @@ func (w *chatWriter) entries(entries []jsontext.Value) {
 }
 
 func (w *chatWriter) close() error {
-	w.send()
 	w.entries(w.sender.End())
 	w.string("]}\n")
 	if w.err != nil {

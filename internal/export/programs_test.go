@@ -7,17 +7,20 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/dialect"
 	"sessiond/internal/export"
+	"sessiond/internal/handover"
 	"sessiond/internal/history"
+	"sessiond/internal/history/claudecode"
+	"sessiond/internal/history/codex"
 	"sessiond/internal/history/goose"
+	"sessiond/internal/history/opencode"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -61,79 +64,12 @@ func write(t *testing.T, s *store.Store, f export.Format, id session.ID) ([]byte
 	return out.Bytes(), report
 }
 
-// said is what two stores must agree on about a message, wherever it came from.
-func said(m *session.Message) string {
-	type part struct {
-		Kind       session.PartKind
-		Text, Tool string
-		Call, Args string
-		Failed     *bool
-		Blob       string
-	}
-	var parts []part
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		one := part{p.Kind, p.Content(), p.ToolName, p.CallID, p.Arguments, p.IsError, ""}
-		if p.Blob != nil && p.Kind.HasBytes() {
-			one.Text, one.Blob = "", p.Blob.SHA256
-		}
-		parts = append(parts, one)
-	}
-	return string(session.JSONOf([]any{
-		m.Kind, m.Role, m.Origin, m.Finish, m.InContext, m.Display, m.Provider, m.Model,
-		m.CreatedAt, parts,
-	}))
-}
-
 func pathOf(t *testing.T, s *store.Store, sess session.Session) []session.Message {
 	t.Helper()
 	if sess.HeadID == nil {
 		return nil
 	}
 	return testkit.Must(s.Path(context.Background(), *sess.HeadID, 0))(t)
-}
-
-// Every session of pi's that was imported is written as pi writes it, and comes back the same.
-func TestPiSessionsAreWrittenAsTheyWereRead(t *testing.T) {
-	s := open(t)
-	importPi(t, s, filepath.Join(samples.Dir(t), "pi"))
-	all := sessions(t, s)
-	if len(all) < 8 {
-		t.Fatalf("only %d sessions", len(all))
-	}
-	for _, sess := range all {
-		t.Run(string(sess.ID)+" "+sess.SourceID, func(t *testing.T) {
-			file, _ := write(t, s, export.Pi, sess.ID)
-			counts, err := historytest.CheckPi(file)
-			if err != nil {
-				t.Errorf("%v", err)
-			}
-			path := pathOf(t, s, sess)
-			if d := counts.OnLeaf - len(path); d < 0 || d > 1 {
-				t.Errorf("the leaf's path has %d entries, the head's %d messages", counts.OnLeaf, len(path))
-			}
-			name := filepath.Join(t.TempDir(), "again.jsonl")
-			testkit.Check(t, os.WriteFile(name, file, 0o600))
-			other := open(t)
-			importPi(t, other, name)
-			back := sessions(t, other)
-			if len(back) != 1 {
-				t.Fatalf("%d sessions came back", len(back))
-			}
-			again := pathOf(t, other, back[0])
-			if len(again) < len(path) {
-				t.Fatalf("%d messages of %d came back", len(again), len(path))
-			}
-			differ := 0
-			for i := range path {
-				if a, b := said(&path[i]), said(&again[i]); a != b && path[i].Kind != session.KindUnknown {
-					if differ++; differ < 4 {
-						t.Errorf("message %s came back as\n%.600s\nnot\n%.600s\nfrom %s", path[i].ID, b, a, path[i].Extra)
-					}
-				}
-			}
-		})
-	}
 }
 
 // native is a session that was appended over the API, with all that pi has other words for.
@@ -166,108 +102,98 @@ func native(t *testing.T, s *store.Store) session.Session {
 	return sess
 }
 
-func TestASessionOfOurOwnIsAFileOfPi(t *testing.T) {
+// conversation is what a path says, without how it is divided into messages.
+func conversation(t *testing.T, s *store.Store, sess session.Session) (lines []string) {
+	t.Helper()
+	each := func(_ context.Context, yield func(*session.Message) error) error {
+		path := pathOf(t, s, sess)
+		for i := range path {
+			if err := yield(&path[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	testkit.Check(t, export.CarryAll(t.Context(), &handover.Carrier{}, each, func(m *session.Message) error {
+		for i := range m.Parts {
+			p := &m.Parts[i]
+			line := fmt.Sprintf("%s %s %s", m.Role, p.Kind, p.Content())
+			if p.Kind == session.PartToolCall {
+				line += p.ToolName + string(history.ArgumentsOf(p))
+			}
+			if p.Blob != nil {
+				line += fmt.Sprint(len(p.Blob.Data))
+			}
+			lines = append(lines, line)
+		}
+		return nil
+	}))
+	return lines
+}
+
+// The whole conversation is a file of each program: its reader finds in it what was said, and nothing of the first
+// program's own.
+func TestConversationsAreFilesOfEachProgram(t *testing.T) {
+	s := open(t)
+	importPi(t, s, filepath.Join(samples.Dir(t), "pi"))
+	native(t, s)
+	im := history.Importer{Store: s}
+	testkit.Must(im.Run(t.Context(), goose.New(os.Getenv), []string{filepath.Join(samples.Dir(t), "goose")}))(t)
+	readers := map[session.Source]history.Source{
+		session.SourceClaudeCode: claudecode.New(os.Getenv, nil), session.SourceCodex: codex.New(os.Getenv, nil),
+		session.SourcePi: pi.New(os.Getenv), session.SourceOpencode: opencode.New(os.Getenv, nil),
+		session.SourceGoose: goose.New(os.Getenv),
+	}
+	for _, target := range export.Targets(os.Getenv) {
+		compared := 0
+		for _, sess := range sessions(t, s) {
+			want := conversation(t, s, sess)
+			if len(want) == 0 {
+				continue
+			}
+			file, _ := write(t, s, export.Format(target.Source), sess.ID)
+			if bytes.Contains(file, []byte(`"thinking"`)) || bytes.Contains(file, []byte(`"signature"`)) {
+				t.Errorf("%s of %s holds thoughts", sess.ID, target.Source)
+			}
+			name := filepath.Join(t.TempDir(), "again"+target.Extension)
+			testkit.Check(t, os.WriteFile(name, file, 0o600))
+			other := open(t)
+			im := history.Importer{Store: other, Once: true}
+			for range 2 { // the first reading waits for the original
+				done := testkit.Must(im.Run(t.Context(), readers[target.Source], []string{name}))(t)
+				if len(done.Errors) > 0 {
+					t.Errorf("%s of %s: %+v", sess.ID, target.Source, done.Errors)
+				}
+			}
+			back := sessions(t, other)
+			if len(back) != 1 {
+				t.Errorf("%s of %s came back as %d sessions", sess.ID, target.Source, len(back))
+				continue
+			}
+			if d := cmp.Diff(want, conversation(t, other, back[0])); d != "" {
+				t.Errorf("%s of %s (-said +came back):\n%.1500s", sess.ID, target.Source, d)
+			}
+			compared++
+		}
+		if compared < 10 {
+			t.Errorf("only %d conversations of %s were compared", compared, target.Source)
+		}
+	}
+}
+
+// What is written for pi and Goose is what their documents allow.
+func TestFilesOfPiAndGooseAreValid(t *testing.T) {
 	s := open(t)
 	sess := native(t, s)
 	file, _ := write(t, s, export.Pi, sess.ID)
 	counts, err := historytest.CheckPi(file)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, file)
+	if err != nil || counts.Users != 2 || counts.Replies != 3 || counts.Results != 3 || counts.Roots != 1 {
+		t.Errorf("%v: %+v\n%s", err, counts, file)
 	}
-	// without sessiond's compaction
-	want := historytest.PiCounts{Entries: 9, Messages: 8, Users: 2, Replies: 3, Results: 2, Calls: 3, Roots: 1, OnLeaf: 9}
-	if counts != want {
-		t.Errorf("it holds %+v, want %+v\n%s", counts, want, file)
-	}
-	name := filepath.Join(t.TempDir(), "ours.jsonl")
-	testkit.Check(t, os.WriteFile(name, file, 0o600))
-	other := open(t)
-	importPi(t, other, name)
-	back := sessions(t, other)[0]
-	if back.Title != "A plan" || back.Directory != "/home/dev/x" || back.CompactionID != nil {
-		t.Errorf("it came back as %+v", back)
-	}
-	var texts, again []string
-	for _, m := range pathOf(t, s, sess) {
-		texts = append(texts, fmt.Sprint(m.Role, m.Text()))
-	}
-	for _, m := range pathOf(t, other, back) {
-		if m.Kind == session.KindMessage {
-			again = append(again, fmt.Sprint(m.Role, m.Text()))
-		}
-	}
-	if !slices.Equal(texts, again) {
-		t.Errorf("it says\n%q\nnot\n%q", again, texts)
-	}
-}
-
-// What is written for Goose is what Goose writes, with the same counts.
-func TestSessionsAreFilesOfGoose(t *testing.T) {
-	s := open(t)
-	importPi(t, s, filepath.Join(samples.Dir(t), "pi"))
-	ours := native(t, s)
-	for _, sess := range sessions(t, s) {
-		file, report := write(t, s, export.Goose, sess.ID)
-		counts, err := historytest.CheckGoose(file)
-		if err != nil {
-			t.Errorf("%s: %v", sess.ID, err)
-			continue
-		}
-		var replies, calls, results, summaries int
-		for _, m := range pathOf(t, s, sess) {
-			if m.Kind != session.KindMessage {
-				continue
-			}
-			if m.Role == session.Assistant {
-				replies++
-			}
-			calls += len(m.Calls())
-			results += len(m.Results())
-		}
-		if sess.CompactionID != nil && sess.ID != ours.ID { // sessiond's own compaction stays behind
-			summaries = 1
-		}
-		if counts.Replies != replies+summaries || counts.Requests != calls || counts.Responses != results ||
-			counts.Summaries != summaries || counts.Messages != report.Messages+2*summaries {
-			t.Errorf("%s: %+v, want %d replies, %d calls, %d results, %d summaries", sess.ID, counts, replies, calls, results,
-				summaries)
-		}
-	}
-	theirs := open(t)
-	im := history.Importer{Store: theirs}
-	testkit.Must(im.Run(context.Background(), goose.New(os.Getenv), []string{filepath.Join(samples.Dir(t), "goose")}))(t)
-	for _, sess := range sessions(t, theirs) {
-		file, _ := write(t, theirs, export.Goose, sess.ID)
-		if counts, err := historytest.CheckGoose(file); err != nil {
-			t.Errorf("%s of Goose: %v: %+v", sess.SourceID, err, counts)
-		}
-	}
-	file, _ := write(t, s, export.Goose, ours.ID)
-	name := filepath.Join(t.TempDir(), "ours.json")
-	testkit.Check(t, os.WriteFile(name, file, 0o600))
-	other := open(t)
-	im = history.Importer{Store: other}
-	if done, err := im.Run(context.Background(), goose.New(os.Getenv), []string{name}); err != nil ||
-		len(done.Errors) > 0 {
-		t.Fatalf("%+v %v", done, err)
-	}
-	back := sessions(t, other)[0]
-	if back.Title != "A plan" || back.Directory != "/home/dev/x" || back.CompactionID != nil {
-		t.Errorf("it came back as %+v", back)
-	}
-	var texts, again []string
-	for _, m := range pathOf(t, s, ours) {
-		if m.Role != session.System {
-			texts = append(texts, fmt.Sprint(m.Role, m.Text(), len(m.Calls())))
-		}
-	}
-	for _, m := range pathOf(t, other, back) {
-		if m.Kind == session.KindMessage {
-			again = append(again, fmt.Sprint(m.Role, m.Text(), len(m.Calls())))
-		}
-	}
-	if !slices.Equal(texts, again) {
-		t.Errorf("it says\n%q\nnot\n%q", again, texts)
+	file, _ = write(t, s, export.Goose, sess.ID)
+	of, err := historytest.CheckGoose(file)
+	if err != nil || of.Replies != 3 || of.Requests != 3 || of.Responses != 3 {
+		t.Errorf("%v: %+v\n%s", err, of, file)
 	}
 }
 
@@ -284,25 +210,6 @@ func TestOpenAIMessagesAreTaken(t *testing.T) {
 		if bytes.Count(line, []byte("\n")) != 1 || report.Messages == 0 && sess.MessageCount > 5 {
 			t.Errorf("%s: %+v", sess.ID, report)
 		}
-	}
-}
-
-// A call that the model wrote wrongly leaves Goose's importer without a tool, and is the same
-// in the file that is written for Goose.
-func TestACallThatFailedToParseIsOneForGooseToo(t *testing.T) {
-	const call = `{"type":"toolRequest","id":"c1","toolCall":{"error":"arguments are not valid JSON","status":"error"}}`
-	path := filepath.Join(t.TempDir(), "20250925_143012.jsonl")
-	testkit.Check(t, os.WriteFile(path, []byte(`{"working_dir":"/x","description":"d","schedule_id":null,"message_count":2}
-{"role":"user","created":1758810612,"content":[{"type":"text","text":"go"}]}
-{"role":"assistant","created":1758810613,"content":[`+call+`]}
-`), 0o600))
-	s := open(t)
-	im := history.Importer{Store: s}
-	testkit.Must(im.Run(context.Background(), goose.New(os.Getenv), []string{path}))(t)
-	file, _ := write(t, s, export.Goose, sessions(t, s)[0].ID)
-	if counts, err := historytest.CheckGoose(file); err != nil || counts.Requests != 1 ||
-		!strings.Contains(string(file), call) {
-		t.Errorf("%+v, %v: %s", counts, err, file)
 	}
 }
 

@@ -68,7 +68,7 @@ type Filter struct {
 	on    func(*Request) *bool
 }
 
-// Filters are all filters. A new one is a line here, a field of Request, and what it does in Filter or Search; the API
+// Filters are all filters. A new one is a line here, a field of Request, and what it does in Finder.facts; the API
 // documents it in its inputs (a test asks for that).
 var Filters = []Filter{
 	{
@@ -191,6 +191,12 @@ func Names(uses Uses) (names []string) {
 		}
 	}
 	return names
+}
+
+// Folds reports whether a list leaves out sub-agents and automated sessions where nobody asks for all: not below a
+// session, not of a key or of metadata, which a program chose, and not in the trash.
+func (r *Request) Folds() bool {
+	return !r.Trash && r.Parent+r.Children+r.Forks+r.Key == "" && len(r.Metadata) == 0
 }
 
 // query returns the search of a request, with its texts as they are.

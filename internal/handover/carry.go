@@ -3,6 +3,7 @@
 package handover
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -30,6 +31,8 @@ type Carrier struct {
 	Said int            // messages that were carried
 
 	calls *callid.Names
+	tools map[string]string // by the id of the call: results of some programs name none
+	last  session.Time      // of the message before: a result that closes a call has none
 }
 
 // Carry returns what a message becomes: no message, one, or several if the provider ran tools within it. kind is the
@@ -63,6 +66,12 @@ func (c *Carrier) Carry(m *session.Message, kind string) []session.Message {
 			add(role, *part)
 		}
 	}
+	for i := range carried {
+		if carried[i].CreatedAt.IsZero() {
+			carried[i].CreatedAt = c.last
+		}
+		c.last = carried[i].CreatedAt
+	}
 	c.Said += len(carried)
 	return carried
 }
@@ -77,7 +86,7 @@ func (c *Carrier) leave(kind string) {
 // part returns what a part becomes, and in which role; nil: it stays behind.
 func (c *Carrier) part(m *session.Message, p *session.Part) (*session.Part, session.Role) {
 	if c.calls == nil {
-		c.calls = callid.New(callid.FixInvalid)
+		c.calls, c.tools = callid.New(callid.FixInvalid), map[string]string{}
 	}
 	text := func(said string) (*session.Part, session.Role) {
 		if said = c.Mask.Text(withoutNotices(said)); strings.TrimSpace(said) == "" {
@@ -92,14 +101,16 @@ func (c *Carrier) part(m *session.Message, p *session.Part) (*session.Part, sess
 		}
 		return text(p.Content())
 	case session.PartToolCall:
+		id := c.calls.Call(nameOfCall(p))
+		c.tools[id] = toolName(p.ToolName)
 		return &session.Part{
-			Kind: p.Kind, ToolName: toolName(p.ToolName), CallID: c.calls.Call(nameOfCall(p)),
-			Arguments: c.Mask.Arguments(p.Arguments),
+			Kind: p.Kind, ToolName: c.tools[id], CallID: id, Arguments: c.Mask.Arguments(p.Arguments),
 		}, session.Assistant
 	case session.PartToolResult:
 		said := session.ReadableResult(session.WithoutEcho(p.Content()))
+		id := c.calls.Answer(nameOfCall(p))
 		return &session.Part{
-			Kind: p.Kind, ToolName: toolName(p.ToolName), CallID: c.calls.Answer(nameOfCall(p)), IsError: p.IsError,
+			Kind: p.Kind, ToolName: cmp.Or(c.tools[id], toolName(p.ToolName)), CallID: id, IsError: p.IsError,
 			Text: c.Mask.Text(withoutNotices(said)),
 		}, session.Tool
 	case session.PartImage:

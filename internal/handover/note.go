@@ -19,6 +19,8 @@ type Note struct {
 	Kept    int  // messages that follow word for word
 	Whole   bool // all do
 
+	FromMessage string // the first one that follows; "": all do, or a summary
+
 	Place Place
 	Todos []Todo
 	Rules []string // files with rules that the target does not read by itself
@@ -53,6 +55,8 @@ func (n *Note) Text() string {
 	switch {
 	case n.Whole:
 		line("All of it follows.")
+	case n.FromMessage != "":
+		line("Its messages from number %s on follow.", n.FromMessage)
 	case n.Earlier > 0:
 		line("A summary of the older %d messages follows, then the newest %d word for word.", n.Earlier, n.Kept)
 	default:

@@ -32,14 +32,17 @@ type Draft struct {
 
 // Target is a program whose sessions sessiond writes.
 type Target struct {
-	Source session.Source
+	Source    session.Source
+	MediaType string // of the file
+	Extension string // of an exported file
 
 	// NewID makes the id of a session: of equal seeds an equal one.
 	NewID func(at session.Time, seed string) string
 
-	// Path returns the file of a new session in the program's usual place, "" where that is not known. A program that
-	// reads a file by a command of its own has none.
-	Path func(d *Draft) string
+	// Path returns the file of a new session in the program's usual place, "" where that is not known. It is nil for a
+	// program that reads a file by a command of its own: Import, with the file behind it.
+	Path   func(d *Draft) string
+	Import []string
 
 	// Write writes the file.
 	Write func(out io.Writer, d *Draft) error

@@ -172,6 +172,18 @@ func (f *Finder) Tree(path string, patterns ...string) {
 	f.Found = append(f.Found, treeOf(real, patterns))
 }
 
+// TreeAround takes the folder of a file that was named as one found thing, as Tree does.
+func (f *Finder) TreeAround(file string, patterns ...string) {
+	real, err := realPath(file)
+	if err != nil {
+		f.Problem(file, err)
+		return
+	}
+	if folder := filepath.Dir(real); f.follows(file, real) && f.once(folder) {
+		f.Found = append(f.Found, treeOf(folder, patterns))
+	}
+}
+
 func treeOf(real string, patterns []string) Found {
 	found := Found{Path: real}
 	for _, pattern := range patterns {

@@ -1,8 +1,10 @@
 package history
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 
 	"sessiond/internal/jsonx"
@@ -46,11 +48,26 @@ func ParseHandover(record []byte) *Handover {
 	if value == nil {
 		value = o.Inner("payload").Get(HandoverKey)
 	}
+	return handoverOf(value)
+}
+
+func handoverOf(value []byte) *Handover {
 	var h Handover
 	if value == nil || jsonx.Unmarshal(value, &h) != nil || h.Message.Seq == 0 || h.At.IsZero() {
 		return nil
 	}
 	return &h
+}
+
+// MarkIn returns what an object says under HandoverKey: whether it repeats a conversation that was handed over, and in
+// the first one of a session which.
+func MarkIn(o jsonx.Object) (repeats bool, of *Handover) {
+	value := o.Get(HandoverKey)
+	if _, text := jsonx.Text(value); text {
+		return true, nil
+	}
+	of = handoverOf(value)
+	return of != nil, of
 }
 
 // ReadHandover returns the handover of a file; nil: sessiond did not write it.
@@ -59,6 +76,33 @@ func ReadHandover(file io.ReaderAt) *Handover {
 	n, _ := file.ReadAt(head, 0) // what could be read
 	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
 	return ParseHandover(line)
+}
+
+// IsContinued reports whether somebody spoke in a file behind what sessiond wrote.
+func IsContinued(file io.Reader) (bool, error) {
+	lines := bufio.NewReader(file)
+	for first := true; ; first = false {
+		line, err := lines.ReadBytes('\n')
+		if !first && bytes.Contains(line, []byte(`"role":`)) && !isMarked(line) {
+			return true, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// isMarked reports whether a line repeats a conversation that sessiond wrote.
+func isMarked(line []byte) bool {
+	if !bytes.Contains(line, []byte(`"`+HandoverKey+`":"`)) {
+		return false
+	}
+	o, _ := jsonx.ReadObject(line)
+	_, is := jsonx.Text(o.Get(HandoverKey))
+	return is
 }
 
 // origin is the message that a continuation follows.
@@ -104,18 +148,15 @@ func (in *Intake) findOrigin(h *Handover) *origin {
 	return &origin{s, Place{Key: key, Session: s.ID}}
 }
 
-// HandedOver reports whether the file continues a conversation that sessiond handed over.
-func (in *Intake) HandedOver() bool { return in.origin != nil }
-
-// Repeats reports whether a line repeats the conversation that was handed over.
-func (in *Intake) repeats(line []byte) bool {
-	if in.origin == nil || !bytes.Contains(line, []byte(`"`+HandoverKey+`":"`)) {
-		return false
-	}
-	o, _ := jsonx.ReadObject(line)
-	_, is := jsonx.Text(o.Get(HandoverKey))
-	return is
+// HandOver says what a session repeats that sessiond wrote for its program, before its Conversation begins, and reports
+// whether that is here. A reader of lines need not: the intake finds it in the first one.
+func (in *Intake) HandOver(h *Handover) bool {
+	in.origin = in.findOrigin(h)
+	return in.origin != nil
 }
+
+// repeats reports whether a line repeats the conversation that was handed over.
+func (in *Intake) repeats(line []byte) bool { return in.origin != nil && isMarked(line) }
 
 // Base returns the key of the message that the first entry of a continuation follows; "": the conversation continues
 // none.

@@ -109,6 +109,10 @@ func (f *fakeStore) Messages(context.Context, session.ID, store.MessagePage) ([]
 	return nil, false, nil
 }
 
+func (f *fakeStore) Calls(context.Context, session.ID, store.Page) ([]session.Call, string, error) {
+	return nil, "", nil
+}
+
 // fakeSource gives two batches of each thing, of the messages a to d.
 type fakeSource struct {
 	found []Found

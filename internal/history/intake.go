@@ -64,6 +64,7 @@ type Intake struct {
 	said, saidBefore map[string]string // what Repeats remembers, now and in the reading before
 
 	origin *origin // of a file that sessiond wrote; nil: it wrote none, or the conversation is not here
+	early  bool    // the conversation may come with the history of another program: only a second reading does without
 }
 
 // newIntake begins the reading of a found thing. Without open it is one that has no offsets, as a
@@ -83,6 +84,7 @@ func (in *Intake) open(file io.ReaderAt, length int64, cursor *Cursor) {
 	in.file, in.length = file, length
 	if h := ReadHandover(file); h != nil {
 		in.origin = in.findOrigin(h)
+		in.early = in.origin == nil && cursor == nil
 	}
 	if cursor == nil {
 		return

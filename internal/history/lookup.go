@@ -86,6 +86,20 @@ func (in *Intake) Entries(id session.ID, yield func(*session.Message) bool) {
 	}
 }
 
+// Calls visits the calls of a session that is stored.
+func (in *Intake) Calls(id session.ID, visit func(*session.Call)) {
+	for page := (store.Page{Limit: 500}); in.err == nil; {
+		calls, next, err := in.Known.Calls(in.ctx, id, page)
+		in.Fail(err)
+		for i := range calls {
+			visit(&calls[i])
+		}
+		if page.Cursor = next; next == "" {
+			return
+		}
+	}
+}
+
 // lookUp asks the store, nil where the reading has failed.
 func lookUp[T any](in *Intake, ask func() (*T, error)) *T {
 	if in.err != nil {

@@ -103,9 +103,13 @@ func (in *Intake) FinishPart(part *Intake) {
 	if part.again {
 		part.part.Mark, in.again = "", true
 	}
-	if len(part.all) == 0 {
+	switch {
+	case len(part.all) == 0:
 		in.records.Add(part.records)
-	} else {
+	case part.all[0].unused:
+		part.all[0].Silent = skipUnused
+		part.finishSilent(part.all[0])
+	default:
 		part.all[0].finish(&part.cursor)
 	}
 	in.Fail(part.err)

@@ -190,6 +190,9 @@ func (in *Intake) replay(cursor *Cursor, read func(*Intake)) {
 	defer text.Close()
 	in.Found.Size, in.Found.ModifiedAt = text.Stored, text.ModifiedAt
 	in.open(text, text.Size, cursor)
+	if in.early {
+		read = (*Intake).WaitWhole
+	}
 	in.read(read)
 }
 

@@ -75,6 +75,7 @@ type Known interface {
 	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
 	ExternalIDs(ctx context.Context, id session.ID, yield func(externalID string)) error
 	Messages(ctx context.Context, id session.ID, p store.MessagePage) ([]session.Message, bool, error)
+	Calls(ctx context.Context, id session.ID, p store.Page) (calls []session.Call, next string, err error)
 }
 
 // MaxBatch is how many messages one transaction stores: live appends wait behind it.

@@ -159,8 +159,14 @@ func (in *Intake) AddWhole(w *Whole) (talk *Conversation) {
 	return a.talk
 }
 
-// skipWhole counts a session of which nothing is stored. Its records are offered again when there is more of them.
+// skipWhole counts a session of which nothing is stored. Its records are offered again when there is more of them. What
+// could not be read is reported all the same.
 func (in *Intake) skipWhole(w *Whole) {
+	for i := range w.Items {
+		if item := &w.Items[i]; item.Problem != "" {
+			in.problem(item.Line, item.Problem)
+		}
+	}
 	in.records.skipImported(SkipSilent)
 	in.Skip(SkipSilent, w.Records+w.count(w.Items))
 	in.end, in.held = 0, true
@@ -316,7 +322,7 @@ func (a *whole) add(item *Item) {
 	a.complete(item)
 	print := printOf(m)
 	item.Extra.SetText("hash", print)
-	m.Extra = item.Extra.Column()
+	m.Extra = session.JSON(Plain(item.Extra.Column()))
 	key, twice := a.version(item.Key, print)
 	if twice {
 		a.in.SkipAt(item.At, SkipDuplicate, item.records())
@@ -389,6 +395,7 @@ func (a *whole) complete(item *Item) {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		p.Text, p.CallID, p.ToolName, p.Arguments = Plain(p.Text), Plain(p.CallID), Plain(p.ToolName), Plain(p.Arguments)
+		p.Extra = session.JSON(Plain(p.Extra))
 	}
 }
 

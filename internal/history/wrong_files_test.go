@@ -31,7 +31,8 @@ func programs(t *testing.T) []program {
 	omp.source, kilo.source = pi.NewOmp(historytest.NoEnv), opencode.NewKilo(historytest.NoEnv, historytest.Later)
 	all := []program{
 		ofPi(), omp, ofClaudeCode(), ofCodex(), ofOpenClaw(), ofGoose(), ofOpencode(), kilo, ofGeminiCLI(), ofCopilotCLI(),
-		ofQwenCode(), ofSessiond(t),
+		ofQwenCode(), ofSessiond(t), ofContinue(), ofCline(), ofRoo(), ofChatGPT(), ofClaudeAI(), ofGeneric(), ofKimiCode(),
+		ofVSCodeCopilot(), ofCursor(),
 	}
 	for i := range all {
 		if p := &all[i]; p.lines.says != nil {

@@ -53,6 +53,7 @@ type lined struct {
 	head []string
 	says func(i int, text string) string // the i-th line behind the head, from 1
 	odd  func(i int) string              // one of a kind that nobody knows
+	told string                          // what is said of that; "": nothing
 }
 
 // rows are the wrong inputs that every file of lines can be.
@@ -61,7 +62,10 @@ func (l *lined) rows() []wrong {
 	one, two, three := l.says(1, "one"), l.says(2, "two"), l.says(3, "three")
 	at, half, nuls := len(l.head)+2, two[:len(two)/2], strings.Repeat("\x00", 512)
 	broken := strings.ReplaceAll(l.says(2, "row one\nrow two"), `\n`, "\n")
-	thousands := []string{one}
+	thousands, unknown := []string{one}, 0
+	if l.told != "" {
+		unknown = at
+	}
 	for i := range 3000 {
 		thousands = append(thousands, l.odd(i+2))
 	}
@@ -75,7 +79,10 @@ func (l *lined) rows() []wrong {
 		{kind: "NULs", file: l.file, text: nuls + text(one, two), says: skipped, line: 1, has: "two"},
 		{kind: overLines, file: l.file, text: text(one, broken, three), has: "row one\nrow two"},
 		{kind: overLines, file: l.file, text: text(one, half, three), says: "JSON", line: at, has: "three"},
-		{kind: "unknown kinds by the thousand", file: l.file, text: text(thousands...), has: "one"},
+		{
+			kind: "unknown kinds by the thousand", file: l.file, text: text(thousands...), says: l.told, line: unknown,
+			has: "one",
+		},
 		{kind: "a file that vanishes", file: l.file, text: text(one), says: "no such file"},
 	}
 }

@@ -58,16 +58,50 @@ func (m *Memory) AfterCompaction(ctx context.Context, sess *session.Session) (st
 	if err != nil {
 		return "", err
 	}
-	summary, through := "", *sess.HeadID
-	if made != nil && made.Trigger == session.TriggerImport && made.ThroughID != nil &&
-		last.CreatedAt.Sub(made.CreatedAt.Time) < writingTime {
-		summary, through = made.Summary, *made.ThroughID
-		for _, kept := range contextmgr.ReplacementOf(made) { // Codex repeats the user's messages
-			summary += "\n" + kept.Text()
-		}
+	if isOfProgram(made) && last.CreatedAt.Sub(made.CreatedAt.Time) < writingTime {
+		return m.Lost(ctx, sess, *made.ThroughID, kept(made))
 	}
-	return m.Lost(ctx, sess, through, summary)
+	return m.Lost(ctx, sess, *sess.HeadID, "")
 }
+
+// AfterResume returns what the newest compaction of a program lost of a session, for a program that keeps the text in
+// its process alone; "" for nothing, or if the context has that text.
+func (m *Memory) AfterResume(ctx context.Context, sess *session.Session) (string, error) {
+	made, err := m.Store.Effective(ctx, *sess)
+	if err != nil || !isOfProgram(made) || sess.HeadID == nil {
+		return "", err
+	}
+	told := false
+	err = m.Store.WalkDownTo(ctx, *sess.HeadID, *made.ThroughID, func(msg session.Message) bool {
+		told = strings.Contains(msg.Text(), lostMark)
+		return !told
+	})
+	if err != nil || told {
+		return "", err
+	}
+	return m.Lost(ctx, sess, *made.ThroughID, kept(made))
+}
+
+// isOfProgram reports whether a compaction is one of the program that was imported.
+func isOfProgram(made *session.Compaction) bool {
+	return made != nil && made.Trigger == session.TriggerImport && made.ThroughID != nil
+}
+
+// kept returns the texts that stand in place of the messages before a compaction: its summary, and copies of messages,
+// as Codex makes them of the user's.
+func kept(made *session.Compaction) string {
+	text := made.Summary
+	for _, msg := range contextmgr.ReplacementOf(made) {
+		text += "\n" + msg.Text()
+	}
+	return text
+}
+
+// lostHeading begins what a compaction lost; lostMark is of it, and no program escapes it.
+const (
+	lostHeading = "From what this session's " + lostMark
+	lostMark    = "compaction hid"
+)
 
 // Lost returns what a summary of a session's messages up to a row, with the messages that the program repeats behind
 // it, leaves out; "" for nothing. An empty summary is one that cannot be read.
@@ -76,9 +110,9 @@ func (m *Memory) Lost(ctx context.Context, sess *session.Session, through int64,
 	if err != nil || len(hidden) == 0 {
 		return "", err
 	}
-	what := "From what this session's compaction hid, and its summary does not say."
+	what := lostHeading + ", and its summary does not say."
 	if summary == "" {
-		what = "From what this session's compaction hid; its summary may say some of it."
+		what = lostHeading + "; its summary may say some of it."
 	}
 	head := fmt.Sprintf("%s Rules are the user's own words and still hold; the rest is history. "+
 		"(#12) is message 12 of session %s.\n\n", what, sess.ID)

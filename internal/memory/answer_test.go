@@ -100,6 +100,10 @@ func TestAfterACompactionNothingStandsTwice(t *testing.T) {
 		}
 		sess := testkit.Must(s.Import(t.Context(), b))(t).Session
 		text := testkit.Must(m.AfterCompaction(t.Context(), &sess))(t)
+		again := testkit.Must(m.AfterResume(t.Context(), &sess))(t)
+		if program := source == session.SourceCodex; program != (again == text) { // of another process, the same
+			t.Errorf("a continued session of %s is told\n%s", source, again)
+		}
 		for _, w := range want.told {
 			if !strings.Contains(text, w) {
 				t.Errorf("%s is not told %q:\n%s", source, w, text)

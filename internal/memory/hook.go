@@ -11,7 +11,7 @@ type Event struct {
 	Session   string // the program's id of the session that asks
 	Directory string
 	Name      string // SessionStart, UserPromptSubmit, PreToolUse
-	Source    string // of SessionStart: startup, resume, clear, compact
+	Source    string // of SessionStart: startup, resume, clear, compact; of a prompt: resume, or nothing
 	Prompt    string
 	File      string // that a tool is about to change
 }
@@ -26,7 +26,12 @@ func (m *Memory) Answer(ctx context.Context, program session.Source, e Event) (s
 	switch {
 	case e.Source == "compact" && known:
 		return m.AfterCompaction(ctx, &asking)
-	case e.Source == "compact":
+	case e.Source == "resume" && known:
+		if text, err := m.AfterResume(ctx, &asking); text != "" || err != nil || e.Name == "SessionStart" {
+			return text, err
+		}
+		return m.ForPrompt(ctx, e.Prompt)
+	case e.Source == "compact", e.Source == "resume" && e.Name == "SessionStart":
 		return "", err
 	case e.Name == "SessionStart":
 		return m.AtStart(ctx)

@@ -31,6 +31,7 @@ const (
 	SourceGeneric    Source = "generic"
 
 	SourceVSCodeCopilot Source = "vscode-copilot"
+	SourceContinue      Source = "continue"
 )
 
 // ProgramInfo describes a program whose sessions are stored.
@@ -39,21 +40,33 @@ type ProgramInfo struct {
 	Title   string   // as people call it
 	Aliases []string // other names on the command line, in small letters
 	Resume  string   // the beginning of the command that resumes a session, whose id is its last word; "": there is none
+
+	// Prompt is what follows the id before a first prompt; TEXT: the prompt alone; "": none can be given.
+	Prompt string
 }
 
 // Programs are all programs. A new one is a line here and one in the list of readers, cmd/sessiond/import.go.
 var Programs = []ProgramInfo{
 	{Name: SourceSessiond, Title: "sessiond"},
 	{Name: SourceGoose, Title: "Goose", Resume: "goose session --resume --session-id"},
-	{Name: SourceCodex, Title: "Codex", Aliases: []string{"codex-cli"}, Resume: "codex resume"},
-	{Name: SourcePi, Title: "pi", Resume: "pi --session"},
-	{Name: SourceOpencode, Title: "OpenCode", Resume: "opencode --session"},
-	{Name: SourceClaudeCode, Title: "Claude Code", Aliases: []string{"claude"}, Resume: "claude --resume"},
+	{Name: SourceCodex, Title: "Codex", Aliases: []string{"codex-cli"}, Resume: "codex resume", Prompt: "TEXT"},
+	{Name: SourcePi, Title: "pi", Resume: "pi --session", Prompt: "TEXT"},
+	{Name: SourceOpencode, Title: "OpenCode", Resume: "opencode --session", Prompt: "--prompt"},
+	{
+		Name: SourceClaudeCode, Title: "Claude Code", Aliases: []string{"claude"},
+		Resume: "claude --resume", Prompt: "TEXT",
+	},
 	{Name: SourceOpenClaw, Title: "OpenClaw", Aliases: []string{"clawdbot", "moltbot"}, Resume: "openclaw tui --session"},
-	{Name: SourceGeminiCLI, Title: "Gemini CLI", Aliases: []string{"gemini"}, Resume: "gemini --resume"},
+	{
+		Name: SourceGeminiCLI, Title: "Gemini CLI", Aliases: []string{"gemini"},
+		Resume: "gemini --resume", Prompt: "-i",
+	},
 	{Name: SourceCopilotCLI, Title: "Copilot CLI", Aliases: []string{"copilot"}, Resume: "copilot --resume"},
-	{Name: SourceQwenCode, Title: "Qwen Code", Aliases: []string{"qwen"}, Resume: "qwen --resume"},
-	{Name: SourceKilo, Title: "Kilo Code", Aliases: []string{"kilocode", "kilo-code"}, Resume: "kilo --session"},
+	{Name: SourceQwenCode, Title: "Qwen Code", Aliases: []string{"qwen"}, Resume: "qwen --resume", Prompt: "-i"},
+	{
+		Name: SourceKilo, Title: "Kilo Code", Aliases: []string{"kilocode", "kilo-code"},
+		Resume: "kilo --session", Prompt: "--prompt",
+	},
 	{Name: SourceOmp, Title: "Oh My Pi", Aliases: []string{"oh-my-pi"}, Resume: "omp --resume"},
 	{Name: SourceCursor, Title: "Cursor", Aliases: []string{"cursor-agent"}, Resume: "cursor-agent --resume"},
 	{Name: SourceCline, Title: "Cline", Resume: "cline --id"},
@@ -63,6 +76,7 @@ var Programs = []ProgramInfo{
 	{Name: SourceClaudeAI, Title: "Claude.ai", Aliases: []string{"claude-ai-export"}},
 	{Name: SourceGeneric, Title: "Generic"},
 	{Name: SourceVSCodeCopilot, Title: "VS Code Copilot Chat", Aliases: []string{"vscode", "copilot-chat"}},
+	{Name: SourceContinue, Title: "Continue", Aliases: []string{"cn"}, Resume: "cn --fork"},
 }
 
 // ProgramNamed returns the program of a name, a title or an alias, in any case.

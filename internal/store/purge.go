@@ -134,7 +134,8 @@ func (t *tx) hide(sess session.Session, known *messageUsage) error {
 	err := t.moveUsage(sess.ID, known, func() error {
 		return t.Exec(`UPDATE sessions SET purged_at = ?, deleted_at = COALESCE(deleted_at, ?), updated_at = ?, revision = revision + 1,
 		title = '', title_source = '', key = '', generation = 0, source_id = '', directory = '', project = '', git_branch = '',
-		head_id = NULL, compaction_id = NULL, context_tokens = 0, starred_at = NULL, settings = NULL, metadata = '{}' WHERE id = ?`,
+		head_id = NULL, compaction_id = NULL, context_tokens = 0, starred_at = NULL, settings = NULL, metadata = '{}', foreign_from = ''
+		WHERE id = ?`,
 			t.Now, t.Now, t.Now, sess.ID)
 	})
 	if err != nil {

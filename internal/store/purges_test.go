@@ -248,6 +248,30 @@ func TestAPurgeTakesTheTitlesThatWereCopiedFromIt(t *testing.T) {
 	}
 }
 
+// The row that a purge leaves for a fork has nothing that a person or a program wrote.
+func TestTheRowOfAPurgedSessionIsEmpty(t *testing.T) {
+	s := openTest(t)
+	const hidden = "quagga"
+	origin := mustCreate(t, s, NewSession{
+		Title: hidden, Settings: session.JSON(`{"system":"quagga"}`), Key: hidden, Source: "pi", SourceID: hidden,
+		Directory: "/" + hidden, Project: "/" + hidden, GitBranch: hidden, ForeignFrom: "/" + hidden,
+		Metadata: session.JSON(`{"who":"quagga"}`),
+	})
+	mustAppend(t, s, origin.ID, says(session.User, "shared"))
+	testkit.Must(s.Fork(t.Context(), Fork{Session: origin.ID, Title: new("own")}))(t)
+	purge(t, s, origin.ID)
+	row := map[string]any{}
+	testkit.Check(t, s.Reader().QueryRowx(`SELECT * FROM sessions WHERE id = '`+string(origin.ID)+`'`).MapScan(row))
+	for column, value := range row {
+		if strings.Contains(fmt.Sprint(value), hidden) {
+			t.Errorf("%s is still %v", column, value)
+		}
+	}
+	if len(row) < 40 {
+		t.Errorf("%d columns were read", len(row))
+	}
+}
+
 // What a purge leaves for a fork is in no question's answer, and goes without being told again.
 func TestAPurgeIsToldOnceAndWhatItLeavesIsNotShown(t *testing.T) {
 	s := openTouched(t)

@@ -155,9 +155,11 @@ func ContextShare(c session.ContextSize) string {
 	return "about " + Percent(c.Tokens, c.Window)
 }
 
-// ShortCount formats a number in three digits or so: 59, 68k, 1.2M.
+// ShortCount formats a number in three digits or so: 59, 68k, 1.2M, 3.4B.
 func ShortCount(n int64) string {
 	switch {
+	case n >= 1_000_000_000:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e9), ".0") + "B"
 	case n >= 1_000_000:
 		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
 	case n >= 1000:

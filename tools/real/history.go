@@ -39,11 +39,18 @@ func (t *trial) subAgent() error {
 		return noted{noResult, t.program.noAgents}
 	}
 	for _, x := range t.turnsOf(scripted.Turn) {
-		if x.Text == "" || !strings.Contains(x.Prompt, "(shell: printf pier)") {
+		said := x.Text
+		for _, c := range x.Calls {
+			if result, is := c.Arguments["result"].(map[string]any); is { // a reply that is a call
+				said, _ = result["response"].(string)
+			}
+		}
+		if said == "" || !strings.Contains(x.Prompt, "(shell: printf pier)") {
 			continue
 		}
-		n := t.number(`SELECT COUNT(*) FROM sessions c JOIN messages m ON m.session_id = c.id JOIN parts p ON p.message_id = m.id
-			WHERE c.parent_kind = 'child' AND c.parent_id = ? AND p.text = ?`, t.session, x.Text)
+		n := t.number(`SELECT COUNT(DISTINCT c.id) FROM sessions c JOIN messages m ON m.session_id = c.id JOIN parts p ON p.message_id = m.id
+			WHERE c.parent_kind = 'child' AND c.parent_id = ? AND INSTR(p.text || p.arguments, ?) > 0`,
+			t.session, said)
 		if n != 1 {
 			return fmt.Errorf("the sub-agent's reply is in %d children of the session", n)
 		}
@@ -68,7 +75,7 @@ func (t *trial) messages() error {
 	var faults []string
 	once := func(what, role, text string) {
 		n := t.number(`SELECT COUNT(*) FROM messages m JOIN parts p ON p.message_id = m.id JOIN sessions s ON s.id = m.session_id
-			WHERE s.source = ? AND m.role = ? AND m.talk = 'said' AND TRIM(p.text) = ?`, t.program.name, role, text)
+			WHERE s.source = ? AND m.role = ? AND m.talk = 'said' AND TRIM(p.text, ' "' || CHAR(10)) = ?`, t.program.name, role, text)
 		if n != 1 {
 			faults = append(faults, fmt.Sprintf("%s %q is there %d times", what, text, n))
 		}

@@ -9,9 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/go-json-experiment/json"
 )
 
 const (
@@ -43,15 +46,34 @@ func (in *installer) prepare(ctx context.Context) (err error) {
 	return in.add(ctx, dir, nodePackage)
 }
 
-// install installs the newest version that the registry has, unless the cache has it.
-func (in *installer) install(ctx context.Context, p *program) (installation, error) {
-	version := p.version
-	if version == "" {
-		out, err := in.run(ctx, "view", p.pack, "version")
-		if version = strings.TrimSpace(out); err != nil || version == "" {
-			return installation{}, fmt.Errorf("the registry does not say the version of %s: %w", p.pack, err)
+// mostVersions is how many versions are tried: a registry may have the newest one without all of its packages.
+const mostVersions = 3
+
+// install installs the newest version that the registry has whole, unless the cache has it.
+func (in *installer) install(ctx context.Context, p *program) (got installation, err error) {
+	out, err := in.run(ctx, "view", p.pack, "version")
+	newest := strings.TrimSpace(out)
+	if err != nil || newest == "" {
+		return got, fmt.Errorf("the registry does not say the version of %s: %w", p.pack, err)
+	}
+	if got, err = in.installVersion(ctx, p, newest); err == nil {
+		return got, nil
+	}
+	var all []string
+	if out, failed := in.run(ctx, "view", p.pack, "versions", "--json"); failed != nil ||
+		json.Unmarshal([]byte(out), &all) != nil {
+		return got, err
+	}
+	older := all[:max(0, slices.Index(all, newest))]
+	for _, version := range slices.Backward(older[max(0, len(older)-mostVersions+1):]) {
+		if older, failed := in.installVersion(ctx, p, version); failed == nil {
+			return older, nil
 		}
 	}
+	return got, err
+}
+
+func (in *installer) installVersion(ctx context.Context, p *program, version string) (installation, error) {
 	dir := filepath.Join(in.cache, p.name, version)
 	bin := filepath.Join(dir, "node_modules", ".bin")
 	got := installation{version: version, path: []string{bin, in.nodeBin}}

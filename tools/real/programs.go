@@ -6,13 +6,13 @@ package main
 type program struct {
 	name, title string // name is sessiond's
 	pack, bin   string
-	version     string            // "": the newest
-	files       map[string]string // below the home; MODEL is the model's address
+	files       map[string]string // below the home; LOOPBACK is the model's address
 	env         []string
 	first       []string // arguments before a prompt, which begins a conversation
 	next        []string // and one that continues ID
 	compact     []string // arguments that compact ID; nil: it compacts when a reply reports fill tokens
 	fill        int64
+	fillsInRun  bool   // it counts the tokens of its own run alone
 	noAgents    string // why it has no sub-agents
 	noMCP       string
 	noPrompts   string // why no hook answers its prompts
@@ -35,7 +35,7 @@ var programs = []*program{
 	{
 		name: "claude-code", title: "Claude Code", pack: "@anthropic-ai/claude-code", bin: "claude",
 		env: []string{
-			"ANTHROPIC_BASE_URL=MODEL", "ANTHROPIC_API_KEY=fake", "ANTHROPIC_MODEL=claude-opus-4-5",
+			"ANTHROPIC_BASE_URL=LOOPBACK", "ANTHROPIC_API_KEY=fake", "ANTHROPIC_MODEL=claude-opus-4-5",
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "IS_SANDBOX=1",
 		},
 		first:   []string{"--dangerously-skip-permissions", "-p"},
@@ -52,7 +52,7 @@ model_auto_compact_token_limit = 100000
 
 [model_providers.fake]
 name = "fake"
-base_url = "MODEL/v1"
+base_url = "LOOPBACK/v1"
 wire_api = "responses"
 `},
 		first: []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"},
@@ -64,14 +64,14 @@ wire_api = "responses"
 		files: map[string]string{".gemini/settings.json": `{
   // the model on loopback
   "security": {"auth": {"selectedType": "gemini-api-key"}}, "telemetry": {"enabled": false},
-  "privacy": {"usageStatisticsEnabled": false}, "general": {"enableAutoUpdate": false},
+  "privacy": {"usageStatisticsEnabled": false}, "general": {"enableAutoUpdate": false, "sessionRetention": {"enabled": false}},
   "model": {"name": "gemini-2.5-pro", "compressionThreshold": 0.1}
 }
 `},
-		env:   []string{"GOOGLE_GEMINI_BASE_URL=MODEL", "GEMINI_API_KEY=fake"},
+		env:   []string{"GOOGLE_GEMINI_BASE_URL=LOOPBACK", "GEMINI_API_KEY=fake"},
 		first: []string{"--yolo", "--skip-trust", "-p"},
 		next:  []string{"--yolo", "--skip-trust", "--resume", "ID", "-p"},
-		fill:  200_000,
+		fill:  150_000, fillsInRun: true,
 	},
 	{
 		name: "opencode", title: "opencode", pack: "opencode-ai", bin: "opencode",
@@ -84,17 +84,18 @@ wire_api = "responses"
 	{
 		name: "pi", title: "pi", pack: "@earendil-works/pi-coding-agent", bin: "pi",
 		files: map[string]string{
-			".pi/agent/models.json": `{"providers": {"fake": {"baseUrl": "MODEL/v1", "apiKey": "fake", "api": "openai-completions", "models": [{
+			".pi/agent/models.json": `{"providers": {"fake": {"baseUrl": "LOOPBACK/v1", "apiKey": "fake", "api": "openai-completions", "models": [{
   "id": "m", "name": "m", "reasoning": false, "input": ["text"], "contextWindow": 200000, "maxTokens": 4000,
   "cost": {"input": 1.25, "output": 10, "cacheRead": 0.125, "cacheWrite": 0}
 }]}}}
 `,
 			".pi/agent/settings.json": `{"compaction": {"enabled": true, "reserveTokens": 16384, "keepRecentTokens": 50}}` + "\n",
 		},
-		env:   []string{"PI_OFFLINE=1"},
-		first: []string{"--provider", "fake", "--model", "m", "-p"},
-		next:  []string{"--provider", "fake", "--model", "m", "--session", "ID", "-p"},
-		fill:  190_000,
+		env:      []string{"PI_OFFLINE=1"},
+		first:    []string{"--provider", "fake", "--model", "m", "-p"},
+		next:     []string{"--provider", "fake", "--model", "m", "--session", "ID", "-p"},
+		fill:     190_000,
+		noAgents: "pi has no sub-agents",
 	},
 	{
 		name: "qwen-code", title: "Qwen Code", pack: "@qwen-code/qwen-code", bin: "qwen",
@@ -102,7 +103,7 @@ wire_api = "responses"
   "privacy": {"usageStatisticsEnabled": false}, "general": {"disableAutoUpdate": true}
 }
 `},
-		env:     []string{"OPENAI_API_KEY=fake", "OPENAI_BASE_URL=MODEL/v1", "OPENAI_MODEL=gpt-5"},
+		env:     []string{"OPENAI_API_KEY=fake", "OPENAI_BASE_URL=LOOPBACK/v1", "OPENAI_MODEL=gpt-5"},
 		first:   []string{"-y", "-p"},
 		next:    []string{"-y", "--resume", "ID", "-p"},
 		compact: []string{"-y", "--resume", "ID", "-p", "/compress"},
@@ -110,7 +111,7 @@ wire_api = "responses"
 	{
 		name: "copilot-cli", title: "Copilot CLI", pack: "@github/copilot", bin: "copilot",
 		env: []string{
-			"COPILOT_PROVIDER_BASE_URL=MODEL/v1", "COPILOT_PROVIDER_API_KEY=fake", "COPILOT_MODEL=gpt-5",
+			"COPILOT_PROVIDER_BASE_URL=LOOPBACK/v1", "COPILOT_PROVIDER_API_KEY=fake", "COPILOT_MODEL=gpt-5",
 			"COPILOT_AUTO_UPDATE=false", "COPILOT_OFFLINE=true",
 		},
 		first: []string{"--allow-all-tools", "-p"},
@@ -131,7 +132,7 @@ const openCodeConfig = `{
   // the model on loopback
   "autoupdate": false, "share": "disabled", "permission": {"*": "allow"},
   "provider": {"fake": {
-    "npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "MODEL/v1", "apiKey": "fake"},
+    "npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "LOOPBACK/v1", "apiKey": "fake"},
     "models": {"m": {
       "name": "m", "tool_call": true, "limit": {"context": 200000, "output": 8000},
       "cost": {"input": 1.25, "output": 10, "cache_read": 0.125}

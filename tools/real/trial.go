@@ -34,11 +34,11 @@ const (
 	rule        = "Never add a dependency without asking me."
 	changed     = "planner.go"
 	firstPrompt = "Please plan the berths of the harbour. " + rule + " (shell: printf low-water)"
-	writePrompt = "Put the planner into a file. (write: " + changed + ")"
+	writePrompt = "Put the planner into a file. (write: planner)"
 	unitPrompt  = "In which unit are the heights? (decide: yes)"
 	agentPrompt = "Ask a helper about the water. (agent: How high is the water at the pier?)"
 	portPrompt  = "Which port has the staging database behind pgbouncer? (search: staging database pgbouncer)"
-	fillPrompt  = "How far is the mole? (fill: %d)"
+	fillPrompt  = "How far is the mole? (fill: %d%s)"
 	afterPrompt = "Where were we with the berths? (shell: printf after)"
 	laterPrompt = "And which berth is next? (shell: printf later)"
 
@@ -74,7 +74,7 @@ func newTrial(p *program, in installation, binary, dir string) (*trial, error) {
 			return nil, err
 		}
 	}
-	t.model = &scripted.Server{Record: t.keep}
+	t.model = &scripted.Server{Record: t.keep, Folder: t.project}
 	t.server = httptest.NewServer(t.model)
 	path := strings.Join(append(slices.Clone(in.path), filepath.Dir(binary), "/usr/local/bin", "/usr/bin", "/bin"), ":")
 	t.env = []string{
@@ -82,11 +82,11 @@ func newTrial(p *program, in installation, binary, dir string) (*trial, error) {
 		"TMPDIR=" + filepath.Join(dir, "tmp"),
 	}
 	for _, e := range p.env {
-		t.env = append(t.env, strings.ReplaceAll(e, "MODEL", t.server.URL))
+		t.env = append(t.env, strings.ReplaceAll(e, "LOOPBACK", t.server.URL))
 	}
 	for name, text := range p.files {
 		file := filepath.Join(home, name)
-		text = strings.ReplaceAll(text, "MODEL", t.server.URL)
+		text = strings.ReplaceAll(text, "LOOPBACK", t.server.URL)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 			t.end()
 			return nil, err
@@ -142,9 +142,9 @@ func (t *trial) all(ctx context.Context) {
 	}
 	t.found.add("MCP", t.mcp(ctx))
 	t.found.add("prompt hook", t.promptHook())
+	t.found.add("resume", t.resume(ctx))
 	compaction, after := t.compaction(ctx)
 	t.found.add("after compaction", after)
-	t.found.add("resume", t.resume(ctx))
 	t.found.add("remove", errors.Join(remove, t.removed(ctx)))
 	if err := t.readHistory(ctx); err != nil {
 		t.found.add("messages", err)
@@ -354,8 +354,8 @@ func (t *trial) mcp(ctx context.Context) error {
 		return noted{noResult, t.program.noMCP}
 	}
 	for _, x := range t.model.Log() {
-		if x.Kind == scripted.Turn && x.Prompt == portPrompt && strings.Contains(x.Body, "in this project (") &&
-			strings.Contains(x.Body, storedAnswer) {
+		if x.Kind == scripted.Turn && strings.Contains(x.Prompt, portPrompt) &&
+			strings.Contains(x.Body, "in this project (") && strings.Contains(x.Body, storedAnswer) {
 			return nil
 		}
 	}
@@ -396,7 +396,11 @@ func (t *trial) compaction(ctx context.Context) (made, after error) {
 			return err, noted{noResult, "no compaction"}
 		}
 	case t.program.fill > 0:
-		if err := t.talk(ctx, fmt.Sprintf(fillPrompt, t.program.fill)); err != nil {
+		inRun := ""
+		if t.program.fillsInRun {
+			inRun = ", printf mole"
+		}
+		if err := t.talk(ctx, fmt.Sprintf(fillPrompt, t.program.fill, inRun)); err != nil {
 			return err, noted{noResult, "no compaction"}
 		}
 	}
@@ -495,7 +499,7 @@ func (t *trial) resume(ctx context.Context) error {
 		return err
 	}
 	body := t.lastTurn().Body
-	for _, want := range []string{rule, "after"} {
+	for _, want := range []string{rule, shellOutput} {
 		if !strings.Contains(body, encoded(want)) {
 			return fmt.Errorf("the request lacks %q", want)
 		}

@@ -7,6 +7,7 @@ import { spawn } from "node:child_process"
 
 const added = new Map() // session → event → text that each request of the session includes
 const compacted = new Set() // sessions with a compaction whose result no request has yet
+const begun = new Set() // sessions that began or went on in this process
 const known = new Set() // sessions that sent a request
 
 // hook runs `sessiond hook` on an event and returns the text that it adds to the context.
@@ -68,17 +69,26 @@ async function server({ directory }) {
   return {
     event: async ({ event }) => {
       const at = event.properties
-      if (event.type === "session.created") await tell("SessionStart:startup", at.info.id, { source: "startup", ...here })
-      if (event.type === "session.compacted") await afterCompaction(at.sessionID, here)
+      if (event.type === "session.created") {
+        begun.add(at.info.id)
+        await tell("SessionStart:startup", at.info.id, { source: "startup", ...here })
+      }
+      if (event.type === "session.compacted") compacted.add(at.sessionID)
     },
     "chat.message": async (input, output) => {
       known.add(input.sessionID)
+      if (!begun.has(input.sessionID)) { // an earlier process compacted it, if anyone did
+        begun.add(input.sessionID)
+        await tell("SessionStart:compact", input.sessionID, { source: "resume", ...here })
+      }
       const prompt = output.parts.map((part) => part.text ?? "").join("\n")
       await tell("UserPromptSubmit", input.sessionID, { prompt, ...here })
     },
     "experimental.session.compacting": async ({ sessionID }) => tell("PreCompact", sessionID, here),
     "experimental.chat.system.transform": async ({ sessionID }, output) => {
-      if (!isTitle(output.system)) output.system.push(...textsOf(sessionID))
+      if (isTitle(output.system)) return
+      if (compacted.delete(sessionID)) await afterCompaction(sessionID, here)
+      output.system.push(...textsOf(sessionID))
     },
     "tool.execute.before": async ({ tool, sessionID }, { args }) => {
       if (isEdit(tool)) await tell("PreToolUse:Edit|Write", sessionID, { tool_name: tool, tool_input: { file_path: args.filePath }, ...here })

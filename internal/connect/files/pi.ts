@@ -40,20 +40,28 @@ export default function (pi: any) {
 
   const message = (content: string) => ({ customType: "sessiond", content, display: false });
   const say = (content: string) => content && pi.sendMessage(message(content));
+  let lost = ""; // what a compaction lost, for the next prompt: a message of its own would be a turn that nobody asked for
+
 
   pi.on("session_start", async (event: any, ctx: any) => {
     if (event.reason === "startup" || event.reason === "new") say(await ask("SessionStart:startup", ctx, { source: "startup" }));
+    lost = await ask("SessionStart:compact", ctx, { source: "resume" });
   });
   pi.on("session_before_compact", async (_event: any, ctx: any) => {
     await ask("PreCompact", ctx);
   });
-  pi.on("session_compact", async (_event: any, ctx: any) => {
-    say(await ask("PostCompact", ctx));
-    say(await ask("SessionStart:compact", ctx, { source: "compact" }));
+  pi.on("session_compact", async (event: any, ctx: any) => {
+    await ask("PostCompact", ctx);
+    lost = await ask("SessionStart:compact", ctx, { source: "compact" });
+    if (event.willRetry) {
+      say(lost);
+      lost = "";
+    }
   });
   pi.on("before_agent_start", async (event: any, ctx: any) => {
-    const text = await ask("UserPromptSubmit", ctx, { prompt: event.prompt });
-    if (text) return { message: message(text) };
+    const texts = [lost, await ask("UserPromptSubmit", ctx, { prompt: event.prompt })].filter(Boolean);
+    lost = "";
+    if (texts.length > 0) return { message: message(texts.join("\n")) };
   });
   pi.on("tool_call", async (event: any, ctx: any) => {
     if (event.toolName !== "edit" && event.toolName !== "write") return;

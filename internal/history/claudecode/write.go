@@ -18,8 +18,8 @@ import (
 // NewTarget returns what sessiond writes for Claude Code, with its usual places from the environment.
 func NewTarget(env func(string) string) history.Target {
 	return history.Target{
-		Source: session.SourceClaudeCode,
-		NewID:  func(_ session.Time, seed string) string { return history.UUID(seed) },
+		Source: session.SourceClaudeCode, MediaType: "application/x-ndjson", Extension: ".claude-code.jsonl",
+		NewID: func(_ session.Time, seed string) string { return history.UUID(seed) },
 		Path: func(d *history.Draft) string {
 			home := homes(env)[0]
 			if home == "" {

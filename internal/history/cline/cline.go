@@ -48,7 +48,7 @@ func program(source session.Source, places []string, now func() time.Time) *hist
 	return &history.Program{
 		Source: source, Folders: history.InFolders(places...), Now: now, Order: history.SortedBy(compare),
 		Search: func(f *history.Finder, folder string) { search(f, folder, isRoo) },
-		File:   func(f *history.Finder, path string) { search(f, filepath.Dir(path), isRoo) },
+		File:   file,
 		Tree:   read, Replay: refuse, Commands: []string{"cline"},
 	}
 }
@@ -92,11 +92,25 @@ const maxDepth = 9
 // search lists the folders of sessions and tasks. Those of other programs of the family are left to these.
 func search(f *history.Finder, folder string, isRoo bool) {
 	before := len(f.Found)
-	f.Folder(folder, maxDepth, func(name string) bool {
-		return strings.HasSuffix(name, messagesEnd) || name == talkName || name == oldTalkName || name == eventsName
-	})
-	f.Trees(before, "*.json")
+	f.Folder(folder, maxDepth, isMessages)
+	f.Trees(before, allFiles)
 	f.Found = slices.DeleteFunc(f.Found, func(found history.Found) bool { return isOfRoo(found.Path) != isRoo })
+}
+
+// allFiles matches what a session or task consists of.
+const allFiles = "*.json"
+
+func isMessages(name string) bool {
+	return strings.HasSuffix(name, messagesEnd) || name == talkName || name == oldTalkName || name == eventsName
+}
+
+// file takes the session or task of a file that was named.
+func file(f *history.Finder, path string) {
+	if isMessages(filepath.Base(path)) {
+		f.TreeAround(path, allFiles)
+	} else {
+		f.File(path)
+	}
 }
 
 // isOfRoo reports whether a folder is one of Roo Code's or of its forks' tasks.

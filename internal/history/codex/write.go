@@ -15,8 +15,8 @@ import (
 // NewTarget returns what sessiond writes for Codex, with its usual place from the environment.
 func NewTarget(env func(string) string) history.Target {
 	return history.Target{
-		Source: session.SourceCodex,
-		NewID:  history.TimedUUID,
+		Source: session.SourceCodex, MediaType: "application/x-ndjson", Extension: ".codex.jsonl",
+		NewID: history.TimedUUID,
 		Path: func(d *history.Draft) string {
 			home := cmp.Or(env("CODEX_HOME"), history.Expand("~/.codex", env))
 			if home == "" {
@@ -79,7 +79,7 @@ func (w *writer) message(m *session.Message) error {
 	if err := line(typeItem, jsonx.Encode("type", "message", "role", "user", "content", contentOf(m))); err != nil {
 		return err
 	}
-	if m.Origin != session.Person { // Codex makes a title of the first one that it shows
+	if m.ID == (session.MessageRef{}) { // nobody said it, and Codex makes a title of the first one that it shows
 		return nil
 	}
 	return line(typeEvent, jsonx.Encode("type", "user_message", "message", m.Text()))

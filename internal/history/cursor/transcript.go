@@ -71,6 +71,9 @@ func (t *transcript) readLines() {
 		default:
 			item = history.RawItem("", l.Bytes, "not a JSON line of a transcript of Cursor", session.Time{})
 			item.At, item.Line = l.At, l.Number
+			if ok && kind != "" {
+				item.Problem = "" // of a newer version
+			}
 			t.add(item)
 			return
 		}

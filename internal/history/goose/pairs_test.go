@@ -1,14 +1,10 @@
 package goose_test
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"sessiond/internal/history/goose"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -118,36 +114,5 @@ func TestGoosePairsBeforeAndAfterACompaction(t *testing.T) {
 		if s = h.Session("20260314_1"); s.CompactionID != nil {
 			testkit.Must(h.Store.UndoCompaction(t.Context(), s.ID, *s.CompactionID))(t)
 		}
-	}
-}
-
-// A file for Goose hides the pairs from its model again, and what is read from it is the same.
-func TestGooseWritesPairs(t *testing.T) {
-	h := newHouse(t)
-	h.Import(h.load("", schema, say("a", "user", "one", 0), used("b", 1, forPeople), told("bs", "It used b", 1, forModel),
-		say("e", "assistant", "done", 3)))
-	s := h.Session("20260314_1")
-	overlay := testkit.Must(h.Store.Effective(t.Context(), s))(t)
-	var out bytes.Buffer
-	along := func(yield func(*session.Message) error) error {
-		path := h.Path(s)
-		for i := range path {
-			if err := yield(&path[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	written, err := goose.Write(&out, &goose.Session{Session: s, Along: along, Overlay: overlay})
-	if err != nil || len(written.LeftOut) != 0 {
-		t.Fatalf("%+v %v", written, err)
-	}
-	path := filepath.Join(t.TempDir(), "export.json")
-	testkit.Check(t, os.WriteFile(path, out.Bytes(), 0o600))
-	again := newHouse(t)
-	again.Import(path)
-	want, got := strings.Join(h.Given(s.ID), "|"), strings.Join(again.Given(again.Session("20260314_1").ID), "|")
-	if got != want || !strings.Contains(got, "user: It used b|") {
-		t.Errorf("\n got %s\nwant %s\n%s", got, want, out.String())
 	}
 }

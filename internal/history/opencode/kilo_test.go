@@ -1,6 +1,7 @@
 package opencode_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/opencode"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -113,4 +115,27 @@ func (h *house) inputOf(id string) (input int64) {
 		input += c.InputTokens
 	}
 	return input
+}
+
+// Kilo adds the cost of a sub-agent to that of the message that started it. It counts in the sub-agent's session alone.
+func TestCostOfASubAgentIsItsOwn(t *testing.T) {
+	h := newHouse(t)
+	file := filepath.Join(t.TempDir(), "session.json")
+	testkit.Check(t, os.WriteFile(file, []byte(`{"info":{"id":"ses_1","directory":"/w","title":"t","version":"7.7.7",
+		"time":{"created":1780000000000,"updated":1780000009000}},"messages":[
+		{"info":{"id":"msg_1","sessionID":"ses_1","role":"user","time":{"created":1780000000000}},
+		 "parts":[{"type":"text","text":"Ask a helper","id":"prt_1","messageID":"msg_1","sessionID":"ses_1"}]},
+		{"info":{"id":"msg_2","sessionID":"ses_1","parentID":"msg_1","role":"assistant","cost":0.09,"modelID":"m","providerID":"p",
+		 "tokens":{"input":20,"output":7,"reasoning":0,"cache":{"read":0,"write":0}},"finish":"tool-calls",
+		 "time":{"created":1780000001000,"completed":1780000005000}},"parts":[
+		 {"type":"tool","tool":"task","callID":"c1","id":"prt_2","messageID":"msg_2","sessionID":"ses_1","state":
+		  {"status":"completed","input":{"prompt":"how high"},"output":"two","metadata":{"sessionId":"ses_2"},
+		   "time":{"start":1780000002000,"end":1780000004000}}},
+		 {"type":"step-finish","id":"prt_3","messageID":"msg_2","sessionID":"ses_1","cost":0.03,
+		  "tokens":{"input":20,"output":7,"reasoning":0,"cache":{"read":0,"write":0}}}]}]}`), 0o600))
+	h.Import(file)
+	calls := h.Calls(h.Session("ses_1").ID)
+	if len(calls) != 1 || *calls[0].CostNanoUSD != 30_000_000 {
+		t.Errorf("%+v", calls)
+	}
 }

@@ -79,7 +79,7 @@ func reply(m *session.Message, r *record, o jsonx.Object) {
 		m.Finish = session.FinishAborted // its program died
 	}
 	if r.summary {
-		m.InContext = false // the overlay says it
+		m.InContext, m.Display = false, false // the overlay says it
 	}
 	if len(m.Parts) == 0 {
 		if text := errorText(o.Get("error")); text != "" {
@@ -257,6 +257,10 @@ func callOf(r *record, o jsonx.Object, parts []part) *history.Call {
 		c = steps
 		c.Metadata, c.Sum = session.JSONOf(map[string]string{"note": fmt.Sprintf("the sum of its %d steps", n)}), true
 	}
+	if own := steps.CostNanoUSD; own != nil && c.CostNanoUSD != nil && *own < *c.CostNanoUSD &&
+		slices.ContainsFunc(parts, startsSession) {
+		c.CostNanoUSD = own // Kilo adds the cost of a sub-agent, which has its own session
+	}
 	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
 		return nil
 	}
@@ -278,6 +282,11 @@ func callOf(r *record, o jsonx.Object, parts []part) *history.Call {
 		jsonx.MemberOf("tokens", []int64{c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens}),
 	})
 	return &history.Call{Call: c, MessageKey: r.key}
+}
+
+// startsSession reports whether a part is a call that started the session of a sub-agent.
+func startsSession(p part) bool {
+	return p.String("type") == "tool" && p.Inner("state").Inner("metadata").String("sessionId") != ""
 }
 
 // total adds what the session's row says that it used in all, as one call, where there are replies of

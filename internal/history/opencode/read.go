@@ -42,11 +42,37 @@ func (r *reader) add(in *message) *record {
 func (r *reader) run() {
 	fillTimes(&r.about, r.records)
 	slices.SortStableFunc(r.records, compareRecords)
+	r.dropHandedOver()
 	r.holdBack()
 	r.open()
 	r.match()
 	r.messages()
 	r.total()
+}
+
+// dropHandedOver leaves out the messages that sessiond wrote, if the conversation that they repeat is here.
+func (r *reader) dropHandedOver() {
+	repeats := func(m *record) (bool, *history.Handover) {
+		for i := range m.body.parts {
+			if is, of := history.MarkIn(m.body.parts[i].Inner("metadata")); is {
+				return is, of
+			}
+		}
+		return false, nil
+	}
+	if len(r.records) == 0 {
+		return
+	}
+	if _, of := repeats(r.records[0]); of == nil || !r.in.HandOver(of) {
+		return
+	}
+	r.records = slices.DeleteFunc(r.records, func(m *record) bool {
+		is, _ := repeats(m)
+		if is {
+			r.in.Skip(history.SkipHandedOver, m.records)
+		}
+		return is
+	})
 }
 
 // holdBack leaves a reply that may still be written, and the messages after it, to a later reading.
@@ -270,7 +296,7 @@ func (r *reader) addRecord(m *record, after, records int) (fresh bool) {
 		m.aside = true
 		return false
 	}
-	e := history.Entry{Key: m.key, Records: records, NoRecords: records == 0}
+	e := history.Entry{Key: m.key, Parent: r.c.Base(), Records: records, NoRecords: records == 0}
 	if after >= 0 {
 		e.Parent = r.records[after].last
 	}

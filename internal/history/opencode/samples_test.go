@@ -185,6 +185,13 @@ func TestOpencodeUsage(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
+	s := h.Session(first)
+	summary := testkit.Must(h.Store.Compactions(t.Context(), s.ID))(t)[0].Summary
+	for _, m := range h.Entries(s.ID) {
+		if m.Talk == session.Said && m.Text() == summary {
+			t.Errorf("the text of the compaction is a reply: %d", m.Seq)
+		}
+	}
 	if purposes[session.PurposeChat] != 15 || purposes[session.PurposeSummary] != 1 {
 		t.Errorf("%v", purposes)
 	}

@@ -197,3 +197,11 @@ func takeFlag(t *history.Taker, key string, or bool) bool {
 	}
 	return or
 }
+
+// field returns a member; raw JSON stays as it is.
+func field(key string, v any) jsonx.Member {
+	if raw, ok := v.(rawJSON); ok {
+		return jsonx.Member{Key: key, Value: raw}
+	}
+	return jsonx.MemberOf(key, v)
+}

@@ -1,6 +1,8 @@
 package pi
 
 import (
+	"cmp"
+
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
@@ -83,7 +85,7 @@ func (r *reader) run() {
 	for i := range r.order {
 		n := &r.Nodes[i]
 		r.talk.Add(history.Entry{
-			Key: n.Key, Parent: r.KeyOf(n.Parent), At: n.Offset, Line: n.Line, Own: own, Same: true,
+			Key: n.Key, Parent: cmp.Or(r.KeyOf(n.Parent), r.talk.Base()), At: n.Offset, Line: n.Line, Own: own, Same: true,
 			Decode: func() history.Decoded { return r.decode(i) },
 			Copied: func(of history.Place, d *history.Decoded) { r.copy(i, of, d) },
 		})

@@ -25,10 +25,10 @@ func New(env func(string) string, now func() time.Time) *history.Program {
 	}
 }
 
-var chatName = pattern.New(`^[0-9a-f]{8}-[0-9a-f-]{27}\.jsonl$`)
+var chatName = pattern.New(`^([0-9a-f]{8}-[0-9a-f-]{27}|agent-[\w.-]+)\.jsonl$`)
 
-// maxDepth reaches from a home to a session: projects, folder, chats, file.
-const maxDepth = 4
+// maxDepth reaches from a home to a sub-agent's file: projects, folder, subagents, session, file.
+const maxDepth = 5
 
 // skipSilent says why nothing of a session is stored.
 const skipSilent = "session in which nobody spoke"

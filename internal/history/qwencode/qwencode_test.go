@@ -170,3 +170,40 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(asked + answered + "\n{}\n" + again))
 	historytest.FuzzRead(f, quiet(), qwencode.New(historytest.NoEnv, time.Now))
 }
+
+// A sub-agent has a file of its own beside the chats. The chat's telemetry counts its requests, with their model.
+func TestSubAgentIsAChildOfItsSession(t *testing.T) {
+	h := historytest.New(t, quiet())
+	const telemetry = `{"uuid":"t1","parentUuid":"a1","sessionId":"0d9c8b7a-6f5e-4d3c-9b2a-190807060504",` +
+		`"timestamp":"2026-08-05T10:00:03.000Z","type":"system","subtype":"ui_telemetry","systemPayload":{"uiEvent":` +
+		`{"event.name":"qwen-code.api_response","model":"m","input_token_count":20,"output_token_count":7,` +
+		`"subagent_name":"general-purpose"}}}`
+	chat := h.Write(filepath.Join("projects", "-w", "chats", name), asked, answered, telemetry)
+	of := func(uuid, parent, kind, message, more string) string {
+		return fmt.Sprintf(`{"uuid":%q,"parentUuid":%s,"sessionId":%q,"timestamp":"2026-08-05T10:00:02.500Z","type":%q,`+
+			`"cwd":"/w","agentId":"general-purpose-c1","isSidechain":true,"message":%s%s}`, uuid, parent,
+			strings.TrimSuffix(name, ".jsonl"), kind, message, more)
+	}
+	agents := filepath.Join(filepath.Dir(chat), "..", "subagents", strings.TrimSuffix(name, ".jsonl"))
+	testkit.Check(t, os.MkdirAll(agents, 0o700))
+	h.Rewrite(filepath.Join(agents, "agent-general-purpose-c1.jsonl"),
+		of("g1", "null", "user", `{"role":"user","parts":[{"text":"How high is the water?"}]}`, ""),
+		of("g2", `"g1"`, "assistant", `{"role":"model","parts":[{"text":"Two metres."}]}`,
+			`,"usageMetadata":{"promptTokenCount":20,"candidatesTokenCount":7}`))
+	h.Import(filepath.Join(filepath.Dir(chat), "..", "..", ".."))
+	var children int
+	var input int64
+	for _, s := range h.Sessions() {
+		if s.ParentID != "" && s.Kind == session.KindSubagent &&
+			h.Talk(s) == "user: How high is the water?\nassistant: Two metres." {
+			children++
+		}
+		for _, c := range h.Calls(s.ID) {
+			input += c.InputTokens + c.CacheReadTokens
+		}
+	}
+	if children != 1 || input != 30 {
+		t.Errorf("%d children, %d tokens in", children, input)
+	}
+	h.Examine()
+}

@@ -171,6 +171,9 @@ func (w *row) reply(call history.Call) history.Decoded {
 // telemetry tells it.
 func (r *reader) callOf(w *row) history.Call {
 	t, u := r.response, w.Usage
+	if w.Agent != "" && w.Model == "" && !r.told {
+		return w.call("", 0, 0, 0, 0) // the session's own file has them, with their model
+	}
 	if t != nil && t.Event.Agent == "" && (u == nil || t.Event.Input == u.Prompt && t.Event.Output == u.Candidates) {
 		r.response = nil
 		return r.call

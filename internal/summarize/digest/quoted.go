@@ -169,14 +169,20 @@ func (h *hearing) markBlocks() {
 // longestQuotation is the limit of a quotation between marks in bytes.
 const longestQuotation = 4000
 
-// markQuotations marks quotations of more than one sentence.
+// markQuotations marks quotations of more than one sentence. A message that is one quotation is its sender's: opencode
+// puts the words of its command line between marks.
 func (h *hearing) markQuotations() {
 	for _, at := range quotations(h.text) {
+		if whole := strings.TrimSpace(h.text); strings.TrimFunc(whole, isDoubleQuote) == h.text[at[0]:at[1]] {
+			return
+		}
 		if len(splitSentences(h.text[at[0]:at[1]])) > 1 {
 			h.mark(at[0], at[1], otherVoice)
 		}
 	}
 }
+
+func isDoubleQuote(r rune) bool { return r == '"' }
 
 // quotations returns the ranges between marks of quotation.
 func quotations(text string) (found [][2]int) {

@@ -385,6 +385,17 @@ func TestOnlyOwnWordsWithdrawRules(t *testing.T) {
 	}
 }
 
+// A message that is one quotation is its sender's own: opencode writes what stood on its command line so.
+func TestMessageInMarksIsItsSenders(t *testing.T) {
+	got, text := rulesOf(t, "", 1000, said(`"Please plan the berths. Never add a dependency without asking me."`))
+	if len(got) != 1 || !strings.Contains(got[0], "Never add a dependency") {
+		t.Errorf("%q in\n%s", got, text)
+	}
+	if got, text = rulesOf(t, "", 1000, said(`Translate: "Plan the berths. Never add a dependency."`)); len(got) != 0 {
+		t.Errorf("%q in\n%s", got, text)
+	}
+}
+
 // What others say in a person's message stands as a quotation, and not among the person's wishes.
 func TestQuotedWordsAreStatements(t *testing.T) {
 	_, text := rulesOf(t, "", 2000,

@@ -188,3 +188,8 @@ func (Nobody) ExternalIDs(context.Context, session.ID, func(string)) error { ret
 func (Nobody) Messages(context.Context, session.ID, store.MessagePage) ([]session.Message, bool, error) {
 	return nil, false, nil
 }
+
+// Calls implements history.Known.
+func (Nobody) Calls(context.Context, session.ID, store.Page) ([]session.Call, string, error) {
+	return nil, "", nil
+}

@@ -182,7 +182,7 @@ type addCallInput struct {
 	body[callBody]
 }
 
-func (s *Server) addCall(ctx context.Context, in *addCallInput) (*output[session.Call], error) {
+func (s *Server) recordCall(ctx context.Context, in *addCallInput) (*output[session.Call], error) {
 	call, err := s.toCall(ctx, in.ID, &in.value)
 	if err != nil {
 		return nil, err

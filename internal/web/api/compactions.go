@@ -51,7 +51,7 @@ type compactOutput struct {
 
 const respondAsync = "respond-async"
 
-func (s *Server) compact(ctx context.Context, in *compactInput) (*compactOutput, error) {
+func (s *Server) compactSession(ctx context.Context, in *compactInput) (*compactOutput, error) {
 	wanted, err := s.compactionInput(&in.value)
 	if err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func (in *InCompaction) parsePath() error {
 	return nil
 }
 
-func (s *Server) getCompaction(ctx context.Context, in *InCompaction) (*output[session.Compaction], error) {
+func (s *Server) readCompaction(ctx context.Context, in *InCompaction) (*output[session.Compaction], error) {
 	return reply(s.Store.Compaction(ctx, in.ID, in.rowID))
 }
 
@@ -271,10 +271,10 @@ func (s *Server) redoCompaction(ctx context.Context, in *changeCompactionInput) 
 type sourcesInput struct {
 	InCompaction
 	Paged
-	Dialect string `query:"dialect" doc:"Answer in this provider's form: openai.chat, openai.responses, anthropic, gemini; default: sessiond's own"`
+	Dialect string `query:"dialect" enum:"native,openai.chat,openai.responses,anthropic,gemini" doc:"Answer in this provider's form; default: native, sessiond's own"`
 }
 
-func (s *Server) compactionSources(ctx context.Context, in *sourcesInput) (*listOutput[messageItem], error) {
+func (s *Server) listCompactionSources(ctx context.Context, in *sourcesInput) (*listOutput[messageItem], error) {
 	refs, err := s.Contexts.Sources(ctx, in.ID, in.rowID)
 	if err != nil {
 		return nil, err

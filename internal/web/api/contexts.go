@@ -35,7 +35,7 @@ type Contexts interface {
 // null while calls are pending.
 type ContextView struct {
 	contextmgr.View
-	Dialect string       `json:"dialect" doc:"The provider's form of request"`
+	Dialect string       `json:"dialect" enum:"openai.chat,openai.responses,anthropic,gemini" doc:"The provider's form of request"`
 	Request session.JSON `json:"request" doc:"The fields that go into the provider's request, beside model and tools; null while calls are pending"`
 
 	// ThinkingLevel is off if the provider would reject thinking in this request; else it is omitted
@@ -85,13 +85,13 @@ func emptyNotNil[T any](s []T) []T {
 type getContextInput struct {
 	InSession
 	Model     string `query:"model" doc:"The model's id; default: the session's"`
-	Dialect   string `query:"dialect" doc:"The provider's form of the context: openai.chat, openai.responses, anthropic, gemini; default: that of the last turn, else openai.chat"`
+	Dialect   string `query:"dialect" enum:"openai.chat,openai.responses,anthropic,gemini" doc:"The provider's form of the context; default: that of the last turn, else openai.chat"`
 	Window    int64  `query:"window" minimum:"1" doc:"The model's window, in tokens; default: the session's, else the catalogue's"`
 	MaxOutput int64  `query:"max_output" minimum:"0" doc:"Tokens to reserve for the reply"`
 	Explain   bool   `query:"explain" doc:"Explain where each number comes from and how tokens are counted"`
 }
 
-func (s *Server) getContext(ctx context.Context, in *getContextInput) (*output[*ContextView], error) {
+func (s *Server) readContext(ctx context.Context, in *getContextInput) (*output[*ContextView], error) {
 	if err := checkDialect(in.Dialect); err != nil {
 		return nil, err
 	}

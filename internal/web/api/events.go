@@ -31,8 +31,8 @@ const (
 	gatherTime    = 10 * time.Millisecond
 )
 
-// events streams the outbox. Codes: Invalid (not an id), NotFound (the session), Busy.
-func (s *Server) events(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+// streamEvents streams the outbox. Codes: Invalid (not an id), NotFound (the session), Busy.
+func (s *Server) streamEvents(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
 	if in.Session != "" {
 		at := InSession{in.Session}
 		if err := at.parsePath(); err != nil {

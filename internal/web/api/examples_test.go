@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 // step is an element of examples.json.
 type step struct {
 	Operation string         `json:"operation"`
+	Method    string         `json:"method"`
 	Path      string         `json:"path"`
 	Body      jsontext.Value `json:"body,omitempty"`
 	Status    int            `json:"status"`
@@ -29,12 +31,11 @@ func TestOpenAPIExamplesAreAccepted(t *testing.T) {
 	testkit.Check(t, json.Unmarshal(raw, &steps))
 	k := newKit(t, func(d *api.Deps) { d.BackupDir = t.TempDir() })
 	for i, s := range steps {
-		method, _, _ := strings.Cut(s.Operation, "-")
 		var body any
 		if s.Body != nil {
 			body = []byte(s.Body)
 		}
-		got := k.do(strings.ToUpper(method), s.Path, body)
+		got := k.do(s.Method, s.Path, body)
 		if got.StatusCode != s.Status {
 			t.Errorf("%s: status %d, want %d: %s", s.Operation, got.StatusCode, s.Status, got.raw)
 		}
@@ -75,9 +76,15 @@ func TestOpenAPIDescribesEverything(t *testing.T) {
 	if servers, _ := doc["servers"].([]any); len(servers) == 0 {
 		t.Error("the document names no server")
 	}
+	called, callable := map[string]string{}, regexp.MustCompile(`^[a-z]+[A-Z]\w+$`) // takeTurn
 	for path, methods := range doc["paths"].(map[string]any) {
 		for method, v := range methods.(map[string]any) {
 			op, name := v.(map[string]any), strings.ToUpper(method)+" "+path
+			if id := text(op, "operationId"); !callable.MatchString(id) || called[id] != "" {
+				t.Errorf("%s is called %q, as %q", name, id, called[id])
+			} else {
+				called[id] = name
+			}
 			if text(op, "summary") == "" {
 				t.Errorf("%s has no summary", name)
 			}

@@ -16,8 +16,8 @@ type filesInput struct {
 	Op   string `query:"op" enum:"read,changed,write,edit,delete" doc:"Only sessions with this operation; changed: write, edit and delete"`
 }
 
-// filesOf lists the sessions that read or changed a file.
-func (s *Server) filesOf(ctx context.Context, in *filesInput) (*listOutput[store.FileSession], error) {
+// listFileSessions lists the sessions that read or changed a file.
+func (s *Server) listFileSessions(ctx context.Context, in *filesInput) (*listOutput[store.FileSession], error) {
 	switch {
 	case !utf8.ValidString(in.Path) || strings.ContainsRune(in.Path, 0):
 		return nil, session.Errorf(session.Invalid, "path must be UTF-8 without NUL").At("path", "not UTF-8 without NUL")

@@ -174,7 +174,7 @@ type getKeyInput struct {
 	Paged
 }
 
-func (s *Server) getKey(ctx context.Context, in *getKeyInput) (*output[keyGenerations], error) {
+func (s *Server) readKey(ctx context.Context, in *getKeyInput) (*output[keyGenerations], error) {
 	key, err := s.Routing.Canonical(in.Key)
 	if err != nil {
 		return nil, err
@@ -215,5 +215,5 @@ func (s *Server) patchKey(ctx context.Context, in *patchKeyInput) (*output[keyGe
 			return nil, err
 		}
 	}
-	return s.getKey(ctx, &getKeyInput{InKey: in.InKey})
+	return s.readKey(ctx, &getKeyInput{InKey: in.InKey})
 }

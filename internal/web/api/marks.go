@@ -15,14 +15,14 @@ type markInput struct {
 	Keyed
 }
 
-func (s *Server) pin(ctx context.Context, in *markInput) (*sessionOutput, error) {
+func (s *Server) pinMessage(ctx context.Context, in *markInput) (*sessionOutput, error) {
 	if err := s.Contexts.CheckPin(ctx, in.ID, in.ref); err != nil {
 		return nil, err
 	}
 	return replySession(s.Store.SetMark(ctx, in.ID, in.ref, store.MarkPin, "", true))
 }
 
-func (s *Server) unpin(ctx context.Context, in *markInput) (*sessionOutput, error) {
+func (s *Server) unpinMessage(ctx context.Context, in *markInput) (*sessionOutput, error) {
 	return replySession(s.Store.SetMark(ctx, in.ID, in.ref, store.MarkPin, "", false))
 }
 
@@ -36,7 +36,7 @@ type labelInput struct {
 	body[labelBody]
 }
 
-func (s *Server) label(ctx context.Context, in *labelInput) (*sessionOutput, error) {
+func (s *Server) labelMessage(ctx context.Context, in *labelInput) (*sessionOutput, error) {
 	text, err := CheckLabel(string(in.value.Text))
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (s *Server) label(ctx context.Context, in *labelInput) (*sessionOutput, err
 	return replySession(s.Store.SetMark(ctx, in.ID, in.ref, store.MarkLabel, text, true))
 }
 
-func (s *Server) unlabel(ctx context.Context, in *markInput) (*sessionOutput, error) {
+func (s *Server) unlabelMessage(ctx context.Context, in *markInput) (*sessionOutput, error) {
 	return replySession(s.Store.SetMark(ctx, in.ID, in.ref, store.MarkLabel, "", false))
 }
 

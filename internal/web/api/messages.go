@@ -24,7 +24,7 @@ const maxMessages = 10_000
 
 type appendBody struct {
 	Messages   []jsontext.Value `json:"messages" doc:"The messages to append: {role, content}, or a provider's form, such as its reply, or sessiond's own {role, parts}"`
-	Dialect    string           `json:"dialect,omitempty" doc:"Form of the messages: openai.chat, openai.responses, anthropic, gemini, native; default: detected"`
+	Dialect    string           `json:"dialect,omitempty" enum:"native,openai.chat,openai.responses,anthropic,gemini" doc:"Form of the messages; default: detected"`
 	ExpectHead messageArg       `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
 	Parent     messageArg       `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
 	Call       *callBody        `json:"call,omitempty" doc:"The model call behind the last reply"`
@@ -319,7 +319,7 @@ type listMessagesInput struct {
 	After   string `query:"after" doc:"Only messages after this one: a seq of this session, or an id like 20260211_001.42"`
 	Before  string `query:"before" doc:"Only messages before this one, named as in after"`
 	Path    string `query:"path" enum:"head,all" doc:"head (the default): the path to the head, including messages that a fork shares; all: every message of this session, on all branches"`
-	Dialect string `query:"dialect" doc:"Answer in this provider's form: openai.chat, openai.responses, anthropic, gemini; default: sessiond's own"`
+	Dialect string `query:"dialect" enum:"native,openai.chat,openai.responses,anthropic,gemini" doc:"Answer in this provider's form; default: native, sessiond's own"`
 }
 
 // bound parses after, before or a cursor: a seq of the session, or any message of its path.
@@ -408,10 +408,10 @@ func (in *InMessage) parsePath() error {
 
 type getMessageInput struct {
 	InMessage
-	Dialect string `query:"dialect" doc:"Answer in this provider's form: openai.chat, openai.responses, anthropic, gemini; default: sessiond's own"`
+	Dialect string `query:"dialect" enum:"native,openai.chat,openai.responses,anthropic,gemini" doc:"Answer in this provider's form; default: native, sessiond's own"`
 }
 
-func (s *Server) getMessage(ctx context.Context, in *getMessageInput) (*output[messageItem], error) {
+func (s *Server) readMessage(ctx context.Context, in *getMessageInput) (*output[messageItem], error) {
 	m, err := s.Store.LargeTreeMessage(ctx, in.ID, in.ref, s.reserveLarge)
 	if err != nil {
 		return nil, err

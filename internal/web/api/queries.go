@@ -92,7 +92,7 @@ type usageInput struct {
 	Project string                `query:"project" doc:"Only sessions of this project: its folder, its name in lists (cli, workspace/cli), or a part of it"`
 }
 
-func (s *Server) getUsage(ctx context.Context, in *usageInput) (*output[analytics.Stats], error) {
+func (s *Server) readUsage(ctx context.Context, in *usageInput) (*output[analytics.Stats], error) {
 	project, err := s.finder().One(ctx, "project", in.Project)
 	if err != nil {
 		return nil, filterError(err)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ const (
 	bodyTime    = 30 * time.Second
 )
 
-// route is one line of the route table: an operation and how to register it.
+// routeMessage is one line of the route table: an operation and how to register it.
 type route struct {
 	huma.Operation
 	register func(*Server, huma.API, huma.Operation)
@@ -97,7 +98,7 @@ func handle[I, O any](method, path string, handler func(context.Context, *I) (*O
 	opts ...option,
 ) route {
 	op := huma.Operation{
-		Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), Tags: []string{tag(path)},
+		Method: method, Path: path, Summary: summary, OperationID: operationID(handler), Tags: []string{tag(path)},
 		MaxBodyBytes: smallBody + 1, BodyReadTimeout: bodyTime, SkipValidateBody: true, RejectUnknownQueryParameters: true,
 	}
 	for _, apply := range opts {
@@ -296,15 +297,10 @@ func (s *Server) fromFramework(ctx huma.Context, _ string, v any) (any, error) {
 	}
 }
 
-// operationID builds a name like post-sessions-messages out of a method and a path.
-func operationID(method, path string) string {
-	words := []string{strings.ToLower(method)}
-	for _, part := range strings.Split(strings.TrimPrefix(path, "/v1"), "/") {
-		if part != "" {
-			words = append(words, strings.Trim(part, "{}"))
-		}
-	}
-	return strings.Join(words, "-")
+// operationID returns the name of an operation, by which generated clients call it: that of its handler, takeTurn.
+func operationID(handler any) string {
+	name := runtime.FuncForPC(reflect.ValueOf(handler).Pointer()).Name() // …(*Server).takeTurn-fm
+	return strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "-fm")
 }
 
 // tag groups routes in the documentation, mostly by the last noun of their path.

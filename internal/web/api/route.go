@@ -108,8 +108,8 @@ type routeOutput struct {
 // aheadOfTime is how far the time of a request may lie ahead of the daemon's clock.
 const aheadOfTime = 24 * time.Hour
 
-// route finds or creates the session of an incoming message. Codes: Invalid.
-func (s *Server) route(ctx context.Context, in *routeInput) (*routeOutput, error) {
+// routeMessage finds or creates the session of an incoming message. Codes: Invalid.
+func (s *Server) routeMessage(ctx context.Context, in *routeInput) (*routeOutput, error) {
 	b := &in.value
 	key, err := b.keyBy(&s.Routing)
 	if err != nil {

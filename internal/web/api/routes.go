@@ -29,25 +29,26 @@ func (s *Server) routes() []route {
 		handle(post, "/v1/sessions/{id}/messages", s.appendMessages, "Append messages", status(http.StatusCreated),
 			limit(MessageBody)),
 		handle(get, "/v1/sessions/{id}/messages", s.listMessages, "List messages, oldest first", memory(messageAnswer)),
-		handle(get, "/v1/sessions/{id}/messages/{seq}", s.getMessage, "Read a message"),
-		handle(put, "/v1/sessions/{id}/messages/{seq}/pin", s.pin, "Pin a message: keep it in the context"),
-		handle(remove, "/v1/sessions/{id}/messages/{seq}/pin", s.unpin, "Unpin a message"),
-		handle(put, "/v1/sessions/{id}/messages/{seq}/label", s.label, "Label a message"),
-		handle(remove, "/v1/sessions/{id}/messages/{seq}/label", s.unlabel, "Remove a message's label"),
+		handle(get, "/v1/sessions/{id}/messages/{seq}", s.readMessage, "Read a message"),
+		handle(put, "/v1/sessions/{id}/messages/{seq}/pin", s.pinMessage, "Pin a message: keep it in the context"),
+		handle(remove, "/v1/sessions/{id}/messages/{seq}/pin", s.unpinMessage, "Unpin a message"),
+		handle(put, "/v1/sessions/{id}/messages/{seq}/label", s.labelMessage, "Label a message"),
+		handle(remove, "/v1/sessions/{id}/messages/{seq}/label", s.unlabelMessage, "Remove a message's label"),
 
 		handle(put, "/v1/sessions/{id}/head", s.moveHead, "Move the head: continue from another message",
 			about("The messages up to the old head stay as a branch. Compactions that lie on the new path take effect. "+
 				"With summarize the answer is 202, and a summary of the abandoned branch is made in the background. "+
 				"It is appended at the new head, or beside the path if a message was appended there in the meantime.")),
-		handle(post, "/v1/sessions/{id}/fork", s.fork, "Fork a session at one of its messages", status(http.StatusCreated),
+		handle(post, "/v1/sessions/{id}/fork", s.forkSession, "Fork a session at one of its messages",
+			status(http.StatusCreated),
 			about("No message is copied. The fork inherits compactions, undos, pins and labels on its path, and settings, "+
 				"metadata, model and working directory. It does not inherit the routing key. "+
 				"It gets copies only of the documents that states names.")),
-		handle(get, "/v1/sessions/{id}/tree", s.getTree, "List a session's tree, oldest segments first",
+		handle(get, "/v1/sessions/{id}/tree", s.readTree, "List a session's tree, oldest segments first",
 			about("A segment is a run of messages without a branch.")),
 
 		handle(get, "/v1/sessions/{id}/states", s.listStates, "List a session's JSON documents", memory(listAnswer)),
-		handle(get, "/v1/sessions/{id}/states/{name}", s.getState, "Read a JSON document"),
+		handle(get, "/v1/sessions/{id}/states/{name}", s.readState, "Read a JSON document"),
 		handle(put, "/v1/sessions/{id}/states/{name}", s.putState, "Write a JSON document", limit(stateBody)),
 		handle(patch, "/v1/sessions/{id}/states/{name}", s.patchState, "Change a JSON document by a JSON merge patch",
 			limit(stateBody)),
@@ -63,7 +64,7 @@ func (s *Server) routes() []route {
 				"with model and tools, to the provider; append its reply together with the record of the call, "+
 				"which names context_id.")),
 		handle(get, "/v1/sessions/{id}/export", s.exportSession, "Export a session", streams, memory(messageAnswer)),
-		handle(get, "/v1/sessions/{id}/context", s.getContext, "Read the context that the model should see now",
+		handle(get, "/v1/sessions/{id}/context", s.readContext, "Read the context that the model should see now",
 			memory(contextAnswer),
 			about("Nothing is written, so there is no context_id. A turn answers the same context and records it.")),
 
@@ -73,44 +74,45 @@ func (s *Server) routes() []route {
 
 		handle(get, "/v1/sessions/{id}/compactions", s.listCompactions, "List a session's compactions, oldest first",
 			memory(listAnswer)),
-		handle(post, "/v1/sessions/{id}/compactions", s.compact, "Compact, or plan a compaction", status(http.StatusCreated)),
-		handle(get, "/v1/sessions/{id}/compactions/{cid}", s.getCompaction, "Read a compaction"),
+		handle(post, "/v1/sessions/{id}/compactions", s.compactSession, "Compact, or plan a compaction",
+			status(http.StatusCreated)),
+		handle(get, "/v1/sessions/{id}/compactions/{cid}", s.readCompaction, "Read a compaction"),
 		handle(remove, "/v1/sessions/{id}/compactions/{cid}", s.undoCompaction,
 			"Undo the compaction in effect, or cancel a running one"),
 		handle(post, "/v1/sessions/{id}/compactions/{cid}/redo", s.redoCompaction, "Redo an undone compaction"),
-		handle(get, "/v1/sessions/{id}/compactions/{cid}/sources", s.compactionSources,
+		handle(get, "/v1/sessions/{id}/compactions/{cid}/sources", s.listCompactionSources,
 			"List the messages that a compaction hides, oldest first", memory(messageAnswer)),
 
-		handle(post, "/v1/route", s.route, "Find the session of an incoming message",
+		handle(post, "/v1/route", s.routeMessage, "Find the session of an incoming message",
 			about("The answer is 200 if the key's session continues, and 201 if a new one begins: at the first message, "+
 				"after a reset command, at the daily boundary or after idle time.")),
 		handle(get, "/v1/keys", s.listKeys, "List the routing keys, newest active first"),
-		handle(get, "/v1/keys/{key}", s.getKey, "Read a routing key with its generations, newest first"),
+		handle(get, "/v1/keys/{key}", s.readKey, "Read a routing key with its generations, newest first"),
 		handle(patch, "/v1/keys/{key}", s.patchKey, "Label a routing key"),
 
-		handle(post, "/v1/sessions/{id}/calls", s.addCall, "Record a model call", status(http.StatusCreated)),
+		handle(post, "/v1/sessions/{id}/calls", s.recordCall, "Record a model call", status(http.StatusCreated)),
 		handle(get, "/v1/sessions/{id}/calls", s.listCalls, "List a session's model calls, oldest first"),
-		handle(get, "/v1/usage", s.getUsage, "Sum up sessions, messages, tokens and cost", whole),
+		handle(get, "/v1/usage", s.readUsage, "Sum up sessions, messages, tokens and cost", whole),
 
-		handle(get, "/v1/search", s.search, "Search messages", memory(searchAnswer), byMetadata()),
-		handle(get, "/v1/files", s.filesOf, "List the sessions that read or changed a file, newest first"),
+		handle(get, "/v1/search", s.searchMessages, "Search messages", memory(searchAnswer), byMetadata()),
+		handle(get, "/v1/files", s.listFileSessions, "List the sessions that read or changed a file, newest first"),
 		handle(post, "/v1/hook", s.answerHook, "Answer a hook of an agent program",
 			about("What sessiond hook says, which asks here before it reads the database itself.")),
 		handle(get, "/v1/queries", s.listQueries, "List the named queries", whole),
 		handle(get, "/v1/queries/{name}", s.runQuery, "Run a named query", whole, memory(tableAnswer),
 			anyQuery("params", "form", "Parameters of the query, as GET /v1/queries lists them: limit=3")),
 		handle(post, "/v1/sql", s.runSQL, "Run one read-only SQL statement", whole, memory(tableAnswer)),
-		handle(get, "/v1/events", s.events, "Stream events (Server-Sent Events)", memory(0),
+		handle(get, "/v1/events", s.streamEvents, "Stream events (Server-Sent Events)", memory(0),
 			about("Each event has an id like <store>-<number>, a type, and as data a JSON object {id, session_id, type, seq, "+
 				"data, created_at}; seq and data may be missing. Events contain no message text. "+
 				"A client that reconnects with Last-Event-ID gets each later event exactly once, also after a restart. "+
 				"If those events are already deleted, or the database went back to an older state, "+
 				"an event of type gap says where the stream continues. If a client reads too slowly, "+
 				"the stream ends with an event of type dropped.")),
-		handle(post, "/v1/backups", s.backup, "Make a backup", whole, status(http.StatusCreated)),
+		handle(post, "/v1/backups", s.makeBackup, "Make a backup", whole, status(http.StatusCreated)),
 
-		handle(get, "/healthz", s.healthz, "Check that the process answers", memory(0)),
-		handle(get, "/readyz", s.readyz, "Check that the database answers and accepts writes", memory(0)),
-		handle(get, "/version", s.version, "Read the version", memory(0)),
+		handle(get, "/healthz", s.checkHealth, "Check that the process answers", memory(0)),
+		handle(get, "/readyz", s.checkReadiness, "Check that the database answers and accepts writes", memory(0)),
+		handle(get, "/version", s.readVersion, "Read the version", memory(0)),
 	}
 }

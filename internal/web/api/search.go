@@ -60,7 +60,7 @@ type SearchView struct {
 	Notes     []string          `json:"notes,omitempty" doc:"In words: what was not found, what was not searched, and what else would find something"`
 }
 
-func (s *Server) search(ctx context.Context, in *searchInput) (*output[SearchView], error) {
+func (s *Server) searchMessages(ctx context.Context, in *searchInput) (*output[SearchView], error) {
 	if !utf8.ValidString(in.Query) {
 		return nil, session.Errorf(session.Invalid, "q is not UTF-8").At("q", "not UTF-8")
 	}

@@ -17,8 +17,8 @@ type healthView struct {
 	Status string `json:"status" enum:"ok" doc:"ok"`
 }
 
-// healthz answers if the process runs.
-func (s *Server) healthz(context.Context, *struct{}) (*output[healthView], error) {
+// checkHealth answers if the process runs.
+func (s *Server) checkHealth(context.Context, *struct{}) (*output[healthView], error) {
 	return reply(healthView{Status: "ok"}, nil)
 }
 
@@ -28,8 +28,8 @@ type readyView struct {
 	Detail string `json:"detail,omitempty" doc:"What a person should look at although the daemon is ready: the search index knew messages that the database has not"`
 }
 
-// readyz answers if the database can be read and accepts writes. Codes: Busy, StorageFull, Unavailable.
-func (s *Server) readyz(ctx context.Context, _ *struct{}) (*output[readyView], error) {
+// checkReadiness answers if the database can be read and accepts writes. Codes: Busy, StorageFull, Unavailable.
+func (s *Server) checkReadiness(ctx context.Context, _ *struct{}) (*output[readyView], error) {
 	err := s.Store.Ready(ctx)
 	if session.CodeOf(err) == session.Internal {
 		s.log.Error().Err(err).Msg("the database does not answer")
@@ -38,7 +38,7 @@ func (s *Server) readyz(ctx context.Context, _ *struct{}) (*output[readyView], e
 	return reply(readyView{healthView{Status: "ok"}, s.Store.Engine(), s.Notice}, err)
 }
 
-func (s *Server) version(context.Context, *struct{}) (*output[Version], error) {
+func (s *Server) readVersion(context.Context, *struct{}) (*output[Version], error) {
 	return reply(s.Version, nil)
 }
 
@@ -57,8 +57,8 @@ type backupView struct {
 	CreatedAt session.Time `json:"created_at"`
 }
 
-// backup copies the database into a file that did not exist. Codes: Invalid, Conflict, Forbidden.
-func (s *Server) backup(ctx context.Context, in *backupInput) (*output[backupView], error) {
+// makeBackup copies the database into a file that did not exist. Codes: Invalid, Conflict, Forbidden.
+func (s *Server) makeBackup(ctx context.Context, in *backupInput) (*output[backupView], error) {
 	at := session.At(s.Now())
 	path := string(in.value.Path)
 	switch {

@@ -89,7 +89,7 @@ func (s *Server) listStates(ctx context.Context, in *InSession) (*listOutput[ses
 	return replyList(all, "", err)
 }
 
-func (s *Server) getState(ctx context.Context, in *InState) (*stateOutput, error) {
+func (s *Server) readState(ctx context.Context, in *InState) (*stateOutput, error) {
 	return replyState(s.Store.State(ctx, in.ID, in.Name))
 }
 

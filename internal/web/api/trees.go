@@ -20,7 +20,7 @@ type forkInput struct {
 	body[forkBody]
 }
 
-func (s *Server) fork(ctx context.Context, in *forkInput) (*sessionOutput, error) {
+func (s *Server) forkSession(ctx context.Context, in *forkInput) (*sessionOutput, error) {
 	b := &in.value
 	if b.At.null {
 		return nil, session.Errorf(session.Invalid,
@@ -111,7 +111,7 @@ type treeView struct {
 	Leaves   int                 `json:"leaves" doc:"Number of branches in the whole tree"`
 }
 
-func (s *Server) getTree(ctx context.Context, in *treeInput) (*tagged[treeView], error) {
+func (s *Server) readTree(ctx context.Context, in *treeInput) (*tagged[treeView], error) {
 	page := store.TreePage{Limit: in.Limit}
 	if page.Limit == 0 {
 		page.Limit = defaultLimit

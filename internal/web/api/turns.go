@@ -19,7 +19,7 @@ type turnBody struct {
 	ExpectHead messageArg       `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
 	Parent     messageArg       `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
 
-	Dialect        string         `json:"dialect,omitempty" doc:"The provider's form of the context: openai.chat, openai.responses, anthropic, gemini; default: that of the last turn, else openai.chat"`
+	Dialect        string         `json:"dialect,omitempty" enum:"openai.chat,openai.responses,anthropic,gemini" doc:"The provider's form of the context; default: that of the last turn, else openai.chat"`
 	Model          name           `json:"model,omitempty"`
 	Window         *int64         `json:"window,omitempty" doc:"The model's window, in tokens; default: the session's, else the catalogue's"`
 	MaxOutput      int64          `json:"max_output,omitempty" doc:"Tokens to reserve for the reply"`

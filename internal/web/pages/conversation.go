@@ -408,7 +408,11 @@ func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, pa
 		if own.Message != nil {
 			to = messageAddress(own.Parent, *own.Message)
 		}
-		t.Family = append(t.Family, relative{word, to, string(own.Parent)})
+		name := string(own.Parent)
+		if parent, err := p.Store.Session(ctx, own.Parent); err == nil { // it may be purged, or another owner's
+			name = cmp.Or(transcript.OneLine(parent.Title, promptWidth), name)
+		}
+		t.Family = append(t.Family, relative{word, to, name})
 	}
 	links, err := p.Store.Hanging(ctx, sess.ID, mostFamily)
 	if err != nil {

@@ -3,8 +3,10 @@ package pages
 import (
 	"context"
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -101,7 +103,13 @@ func (p *Pages) finder() *find.Finder {
 	return &find.Finder{Store: p.Store, Index: p.Search, Now: p.Now, Key: p.Key}
 }
 
+// chips returns the filters of an address, those of metadata last.
 func chips(q url.Values, filters []string) (out []chip) {
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if _, ok := find.MetadataName(name); ok {
+			filters = append(filters, name)
+		}
+	}
 	for _, name := range filters {
 		if value := q.Get(name); value != "" {
 			out = append(out, chip{name, value, address("/", q, name, "", "cursor", "")})
@@ -128,7 +136,7 @@ func address(path string, q url.Values, changes ...string) string {
 }
 
 func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, wanted find.Request) error {
-	wanted.People = q.Get("all") == "" && wanted.Parent+wanted.Children+wanted.Forks == ""
+	wanted.People = q.Get("all") == "" && wanted.Folds()
 	if wanted.Since == "" {
 		page.Offers = append(page.Offers, offer{"last 7 days", address("/", q, "since", "7d", "cursor", "")})
 	}

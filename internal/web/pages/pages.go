@@ -5,6 +5,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -88,6 +89,7 @@ func New(cfg Config) *Pages {
 		"ago":      func(t session.Time) string { return transcript.Ago(t.Time, p.Now().In(p.Zone)) },
 		"stamp":    func(t session.Time) string { return t.In(p.Zone).Format(time.RFC3339) },
 		"title":    titleOf,
+		"heading":  headingOf,
 		"sentence": sentence,
 		"hint":     hintOf,
 	}).ParseFS(files, "templates/*.html"))
@@ -101,6 +103,7 @@ func New(cfg Config) *Pages {
 		{"GET /s/{id}/whole/{message}/{part}", p.whole, 4 << 20},
 		{"POST /s/{id}/{action}", p.act, 0},
 		{"GET /usage", p.usage, 8 << 20},
+		{"GET /year/{file}", p.year, 24 << 20},
 		{"GET /login", p.showLogin, 0},
 		{"POST /login", p.login, 0},
 		{"POST /logout", p.logout, 0},
@@ -306,11 +309,13 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func titleOf(s *session.Session) string {
-	if title := transcript.OneLine(s.Title, 200); title != "" {
-		return title
-	}
-	return "untitled"
+func titleOf(s *session.Session) string { return titleWithin(s, 200) }
+
+// headingOf returns the title as the conversation's own page has it: whole, unless a page of text was given as one.
+func headingOf(s *session.Session) string { return titleWithin(s, 4000) }
+
+func titleWithin(s *session.Session, width int) string {
+	return cmp.Or(transcript.OneLine(s.Title, width), "untitled")
 }
 
 // sentence writes an error as a sentence. A name that it begins with stays as it is.

@@ -333,7 +333,7 @@ func TestNoPageIsFramedOrRunsStoredScripts(t *testing.T) {
 	}
 	paths := []string{
 		"/", "/login", "/usage", "/s/" + string(id), "/s/20990101_001", "/open/wrong", "/static/pages.js",
-		"/static/nothing", "/?q=((",
+		"/static/nothing", "/?q=((", "/year/2026.svg", "/year/soon.png",
 	}
 	for _, path := range paths {
 		check(path)
@@ -341,6 +341,39 @@ func TestNoPageIsFramedOrRunsStoredScripts(t *testing.T) {
 	k.login()
 	for _, path := range paths {
 		check(path)
+	}
+}
+
+// A list by metadata says so, can be left, keeps the filter when it is searched, and shows automated sessions, too.
+func TestHomeFiltersByMetadata(t *testing.T) {
+	k := newKit(t)
+	k.session(store.NewSession{Title: "Boats", Metadata: session.JSON(`{"user":{"id":"u_7"}}`), Kind: session.KindAutomated}, "hello")
+	k.login()
+	has(t, k.open("/?metadata.user.id=u_7"), "Boats", "metadata.user.id", `name="metadata.user.id" value="u_7"`)
+	if page := k.open("/?metadata[user][id]=u_8"); strings.Contains(page, "No session is stored yet") ||
+		strings.Contains(page, "Boats") {
+		t.Errorf("%.3000s", page)
+	}
+	has(t, k.open("/?q=hello&metadata.user.id=u_7"), "Boats")
+}
+
+func TestYearIsAPicture(t *testing.T) {
+	k := newKit(t)
+	k.session(store.NewSession{Title: "Boats"}, "hello")
+	k.login()
+	year := time.Now().UTC().Year()
+	has(t, k.open("/usage"), fmt.Sprintf(`href="/year/%d.svg"`, year))
+	for file, begins := range map[string]string{"%d.svg": "<svg ", "%d.png": "\x89PNG"} {
+		page := k.open("/year/" + fmt.Sprintf(file, year))
+		if !strings.HasPrefix(page, begins) || strings.Contains(page, "Boats") {
+			t.Errorf("%s: %.80q", file, page)
+		}
+	}
+	for _, file := range []string{"soon.svg", "2026.gif", "12026.svg", "2026"} {
+		status, _, body := k.do("GET", "/year/"+file, nil)
+		if status != 404 || !strings.Contains(body, "here is no picture") {
+			t.Errorf("%s: %d %.200s", file, status, body)
+		}
 	}
 }
 
@@ -528,11 +561,22 @@ func TestForksAndChildrenAreLinked(t *testing.T) {
 	fork := testkit.Must(k.store.Fork(t.Context(), store.Fork{Session: id}))(t).ID
 	k.say(fork, "Now in the fork")
 	has(t, k.open("/s/"+string(id)), `forked here: <a href="/s/`+string(fork)+`">`)
-	page := has(t, k.open("/s/"+string(fork)), `forked from <a href="/s/`+string(id)+`?at=`+string(id)+`.6#m6">`,
+	page := has(t, k.open("/s/"+string(fork)), `forked from <a href="/s/`+string(id)+`?at=`+string(id)+`.6#m6">Harbour</a>`,
 		"Question 1", "Now in the fork", `id="m1"`)
 	if strings.Count(page, `id="m1"`) != 1 {
 		t.Error("two messages have one anchor")
 	}
+}
+
+// A long title is whole above its conversation, and a parent is called by its title.
+func TestHeadingIsNotCut(t *testing.T) {
+	k := newKit(t)
+	k.login()
+	long := strings.Repeat("planning ", 60) + "the harbour"
+	id := k.session(store.NewSession{Title: long}, talkOf(1)...)
+	has(t, k.open("/s/"+string(id)), "the harbour</h1>")
+	child := k.session(store.NewSession{Title: "Depths", ParentID: id}, talkOf(1)...)
+	has(t, k.open("/s/"+string(child)), `started by <a href="/s/`+string(id)+`">planning planning`)
 }
 
 func TestBranchesAreLinked(t *testing.T) {

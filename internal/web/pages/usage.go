@@ -3,12 +3,17 @@ package pages
 import (
 	"cmp"
 	"context"
+	"mime"
 	"net/http"
+	"path"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
 	"sessiond/internal/analytics"
+	"sessiond/internal/card"
 	"sessiond/internal/session"
 	"sessiond/internal/transcript"
 )
@@ -20,6 +25,7 @@ type usagePage struct {
 	Sinces                 []since
 	Facts                  []fact
 	LastDay                string // of the plot
+	Year                   int    // of today, for its card
 	Bars                   []bar
 	Top                    string // of the highest bar
 	Tables                 []usageTable
@@ -66,7 +72,9 @@ func (p *Pages) oneOrItself(ctx context.Context, filter, text string) (string, e
 
 func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	page := usagePage{Since: q.Get("since"), Source: q.Get("source"), Project: q.Get("project")}
+	page := usagePage{
+		Year: p.Now().In(p.Zone).Year(), Since: q.Get("since"), Source: q.Get("source"), Project: q.Get("project"),
+	}
 	var filter analytics.Filter
 	if page.Since != "" {
 		at, err := p.finder().Moment("since", page.Since)
@@ -128,6 +136,22 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	}
 	page.Tables[1].OfCalls = true
 	return p.show(w, r, "usage", frame{Title: "Usage", Place: "usage", Body: page})
+}
+
+// year answers the card of a year: 2026.svg or 2026.png.
+func (p *Pages) year(w http.ResponseWriter, r *http.Request) error {
+	file := r.PathValue("file")
+	number, err := strconv.Atoi(strings.TrimSuffix(file, path.Ext(file)))
+	write, ok := card.WriterOf(file)
+	if err != nil || number < 1970 || number > 9999 || !ok {
+		return session.Errorf(session.NotFound, "there is no picture %.20q: one is /year/2026.svg or /year/2026.png", file)
+	}
+	year, err := p.Reports.Year(r.Context(), number)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(file)))
+	return write(card.Draw(&year), w)
 }
 
 // plot draws the cost of each day, or its tokens where nothing has a price.

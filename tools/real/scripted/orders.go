@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,18 +14,33 @@ import (
 // Decision is what the model says when it is to decide.
 const Decision = "I decided to keep the heights in millimetres, because the tide table rounds to 15 minutes."
 
-// An order in a prompt: (shell: COMMAND), (write: FILE), (agent: PROMPT), (search: WORDS) call a tool of the program or
+// An order in a prompt: (shell: COMMAND), (write: NAME), (agent: PROMPT), (search: WORDS) call a tool of the program or
 // of sessiond; (decide: yes) makes Decision the reply; (fill: N) makes it report N tokens of input, so that a program
-// that counts them compacts.
+// that counts them compacts; (fill: N, COMMAND) calls the shell with that reply, for a program that counts within a
+// run.
 var order = regexp.MustCompile(`\((shell|write|agent|search|decide|fill): ([^()]*)\)`)
 
 // summaryWanted finds the request of a compaction in the newest text; other texts of the conversation may have the
 // words, but not as a task.
 var summaryWanted = regexp.MustCompile(`(?i)summar|state_snapshot|compact|handoff`)
 
-// machinery are texts that a program or sessiond adds to a prompt.
-var machinery = regexp.MustCompile(`(?s)<(from_sessiond|system-reminder|environment_context|environment_details|` +
-	`session_context|user_instructions|hook_context|reminder|current_datetime)>.*?</([a-z_-]+)>`)
+// machinery finds texts that a program or sessiond adds to a prompt. Those of sessiond may lie within others.
+var machinery = func() (found []*regexp.Regexp) {
+	for _, tag := range []string{
+		"from_sessiond", "system-reminder", "system_reminder", "environment_context", "environment_details",
+		"session_context", "user_instructions", "hook_context", "reminder", "current_datetime",
+	} {
+		found = append(found, regexp.MustCompile("(?s)<"+tag+">.*?</"+tag+">"))
+	}
+	return found
+}()
+
+func withoutMachinery(text string) string {
+	for _, m := range machinery {
+		text = m.ReplaceAllString(text, "")
+	}
+	return strings.TrimSpace(text)
+}
 
 var titleWanted = regexp.MustCompile(`(?i)\btitle\b`)
 
@@ -42,6 +58,9 @@ var (
 	}
 	waitTools   = []string{"wait_agent", "wait", "read_agent"}
 	searchTools = []string{"ToolSearch", "tool_search"}
+	endTools    = []string{"complete_task"} // by which a sub-agent ends
+
+	deferredTools = []string{"tool_call"}
 )
 
 // plan decides the answer to a request.
@@ -89,7 +108,8 @@ func (q *request) newest() (prompt string, wanted []string, steps int) {
 			continue
 		}
 		for _, text := range slices.Backward(t.texts) {
-			text = strings.TrimSpace(machinery.ReplaceAllString(text, ""))
+			text = withoutMachinery(text)
+			text = strings.TrimSuffix(strings.TrimPrefix(text, `"`), `"`) // opencode quotes words of its command line
 			found := order.FindAllStringSubmatch(text, -1)
 			last = cmp.Or(last, text)
 			if asks := summaryWanted.MatchString(text); asks && (len(found) == 0 || len(text) > 1500) {
@@ -111,7 +131,7 @@ func (q *request) follow(wanted []string, steps int, x *Exchange) {
 	kind, what := wanted[1], strings.TrimSpace(wanted[2])
 	call := func(t *tool, given map[string]any) {
 		c := Call{ID: fmt.Sprintf("call_scripted_%d", x.Number), Namespace: t.namespace, Name: t.name}
-		c.Arguments = arguments(t, given)
+		c.Arguments = q.arguments(t, given)
 		if t.custom {
 			c.Arguments, c.Input = nil, patchOf(what)
 		}
@@ -123,12 +143,24 @@ func (q *request) follow(wanted []string, steps int, x *Exchange) {
 		x.Text = Decision
 		return
 	case "fill":
-		if n, err := strconv.ParseInt(what, 10, 64); err == nil {
+		size, command, calls := strings.Cut(what, ", ")
+		if n, err := strconv.ParseInt(size, 10, 64); err == nil && (!calls || steps == 0) {
 			x.Usage.Input = n
 		}
-		return
+		if kind, what = "shell", command; !calls {
+			return
+		}
 	}
 	if steps >= mostSteps {
+		return
+	}
+	if t := q.tool(endTools); t != nil && steps > 0 {
+		x.Text = ""
+		said := any(fmt.Sprintf("Reply %d: the berth is free.", x.Number))
+		if fields := object(object(object(t.schema, "properties"), "result"), "properties"); fields["response"] != nil {
+			said = map[string]any{"response": said}
+		}
+		call(t, map[string]any{"result": said})
 		return
 	}
 	switch kind {
@@ -137,6 +169,7 @@ func (q *request) follow(wanted []string, steps int, x *Exchange) {
 			call(t, merged(words, "command", what, "cmd", what, "script", what, "commands", []any{what}))
 		}
 	case "write":
+		what += ".go" // a prompt does not name the file: whoever keeps the prompt does not keep the name
 		content := "package harbour\n"
 		if t := q.tool(writeTools); t != nil && steps == 0 {
 			call(t, merged(words, "file_path", what, "filePath", what, "path", what, "content", content,
@@ -160,7 +193,7 @@ func (q *request) callAgent(what string, steps int, words map[string]any, call f
 			"name", "pier", "task_name", "pier", "run_in_background", false, "mode", "sync")
 		for _, name := range []string{"subagent_type", "agent_type", "agent_name"} {
 			if slices.Contains(list(t.schema, "required"), any(name)) {
-				given[name] = agentType(t.description)
+				given[name] = agentType(t.description, q.system)
 			}
 		}
 		call(t, given)
@@ -187,6 +220,10 @@ func (q *request) callSearch(what string, steps int, call func(*tool, map[string
 	})
 	if at >= 0 && (steps == 0 || !called || q.onlySearchedTools()) {
 		call(&q.tools[at], map[string]any{"query": what})
+		return
+	}
+	if t := q.tool(deferredTools); t != nil && q.onlySearchedTools() { // it calls what was found
+		call(t, map[string]any{"name": "mcp__sessiond__search", "arguments": map[string]any{"query": what}})
 		return
 	}
 	if t := q.tool(searchTools); t != nil && steps == 0 {
@@ -233,18 +270,21 @@ func patchOf(file string) string {
 }
 
 var (
-	listedAgent = regexp.MustCompile("(?m)^ *[-*] +[\"`*]*([A-Za-z][\\w-]*)[\"`*]*:")
+	listedAgent = regexp.MustCompile("(?m)^ *[-*] +[\"`*]*([A-Za-z][\\w-]*)[\"`*]*(?::| ->)")
 	idInResult  = regexp.MustCompile(`"?(?:agent_?id|thread_id|id)\\?"?\s*[:=]\s*\\?"([^"\\]+)`)
 )
 
-// agentType returns the kind of sub-agent that a tool's description lists, one for everything where it has one.
-func agentType(description string) string {
+// agentType returns the kind of sub-agent that a tool's description or the system prompt lists, one for everything
+// where there is one.
+func agentType(texts ...string) string {
 	first := ""
-	for _, found := range listedAgent.FindAllStringSubmatch(description, -1) {
-		if strings.Contains(found[1], "general") {
-			return found[1]
+	for _, text := range texts {
+		for _, found := range listedAgent.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(found[1], "general") {
+				return found[1]
+			}
+			first = cmp.Or(first, found[1])
 		}
-		first = cmp.Or(first, found[1])
 	}
 	return cmp.Or(first, "general-purpose")
 }
@@ -265,8 +305,8 @@ func merged(base map[string]any, pairs ...any) map[string]any {
 }
 
 // arguments returns those of the given values that a tool has a property for, and an example of each other property
-// that it requires.
-func arguments(t *tool, given map[string]any) map[string]any {
+// that it requires. A path is absolute where the tool says so.
+func (q *request) arguments(t *tool, given map[string]any) map[string]any {
 	out := map[string]any{}
 	properties := object(t.schema, "properties")
 	for name, schema := range properties {
@@ -276,6 +316,9 @@ func arguments(t *tool, given map[string]any) map[string]any {
 		}
 		if values := list(schema, "enum"); len(values) > 0 && !slices.Contains(values, value) {
 			value = oneOf(values)
+		}
+		if path, is := value.(string); is && strings.Contains(text(schema, "description"), "absolute path") {
+			value = filepath.Join(q.folder, path)
 		}
 		_, isList := value.([]any)
 		if text(schema, "type") == "array" && !isList {

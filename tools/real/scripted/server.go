@@ -73,6 +73,7 @@ type Exchange struct {
 // Server is the model. Its zero value is ready.
 type Server struct {
 	Record func(Exchange) // is called with each exchange before it is answered; nil: nobody asks
+	Folder string         // the program's, for tools that want absolute paths
 
 	mu      sync.Mutex
 	log     []Exchange
@@ -105,6 +106,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := f.decode(fields, r.URL.Path)
+	q.folder = s.Folder
 	s.answer(&q, &x)
 	s.record(&x)
 	if x.Error != "" {
@@ -221,6 +223,7 @@ func (w *writer) event(data map[string]any) {
 // request is what a program asks, in no provider's form.
 type request struct {
 	model    string
+	folder   string
 	streamed bool
 	system   string
 	turns    []turn
