@@ -90,7 +90,7 @@ func (a *app) firstTicks(ctx context.Context, cfg *config.Config, there []past) 
 		tickKeepRunning: {
 			Name: "keep running", On: true, About: "a service of yours follows new messages (" + serviceName(a) + ")",
 		},
-		tickConnect:     {Name: "connect", About: "your agents search all this; shows each change and asks"},
+		tickConnect: {Name: "connect", About: "your agents search all this; shows each change and asks"},
 	}
 	if s, err := a.service("sessiond"); err != nil {
 		ticks[tickKeepRunning].Why = "this system has no service manager that sessiond knows"
