@@ -83,8 +83,7 @@ func newIntake(ctx context.Context, source session.Source, found Found, cursor *
 func (in *Intake) open(file io.ReaderAt, length int64, cursor *Cursor) {
 	in.file, in.length = file, length
 	if h := ReadHandover(file); h != nil {
-		in.origin = in.findOrigin(h)
-		in.early = in.origin == nil && cursor == nil
+		in.early = !in.HandOver(h) && cursor == nil
 	}
 	if cursor == nil {
 		return
