@@ -31,10 +31,11 @@ type app struct {
 		db, config             string
 		json, noColor, noPager bool
 	}
-	cfg       *config.Config
-	asCopy    bool                     // of import
-	purgedToo bool                     // of import
-	told      map[history.Problem]bool // by import
+	cfg        *config.Config
+	asCopy     bool                     // of import
+	purgedToo  bool                     // of import
+	unfinished bool                     // of import: the program is amid a reply
+	told       map[history.Problem]bool // by import
 
 	warnedOfLists bool // that the lists of models are damaged
 }

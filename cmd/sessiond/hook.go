@@ -156,7 +156,9 @@ func (a *app) hook(ctx context.Context, args []string) error {
 // answerHook returns the text that an event adds to the context; "" for none.
 func (a *app) answerHook(ctx context.Context, src history.Source, e *hookEvent) (text string, err error) {
 	switch e.Event {
-	case "PreCompact", "PostCompact", "SessionEnd":
+	case "PreCompact", "PostCompact":
+		return "", a.importInBackground(src, e.Transcript, "--running")
+	case "SessionEnd":
 		return "", a.importInBackground(src, e.Transcript)
 	case "SessionStart":
 		switch e.Source {
@@ -308,13 +310,13 @@ func transcripts(path string) []string {
 	return []string{path}
 }
 
-// importInBackground starts an import that goes on after this process.
-func (a *app) importInBackground(src history.Source, transcript string) error {
+// importInBackground starts an import that goes on after this process, with more flags.
+func (a *app) importInBackground(src history.Source, transcript string, flags ...string) error {
 	self, err := a.self()
 	if err != nil {
 		return err
 	}
-	args := append([]string{"import", string(src.Name())}, transcripts(transcript)...)
+	args := append(append([]string{"import", string(src.Name())}, transcripts(transcript)...), flags...)
 	if transcript != "" {
 		args = append(args, "--mine")
 	}

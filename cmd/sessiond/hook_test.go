@@ -319,6 +319,27 @@ func TestHookImportsInTheBackground(t *testing.T) {
 	})
 }
 
+// The import of a hook that a program runs amid a reply leaves that to a later import.
+func TestHookLeavesAnOpenReply(t *testing.T) {
+	h := newHookHost(t)
+	path := h.transcript(oneSession, append(slices.Clone(harbour), [2]string{"assistant", "I am about to"})...)
+	text := string(testkit.Must(os.ReadFile(path))(t))
+	last := strings.LastIndex(text, `"stop_reason":"end_turn"`)
+	text = text[:last] + `"stop_reason":null` + text[last+len(`"stop_reason":"end_turn"`):]
+	testkit.Check(t, os.WriteFile(path, []byte(text), 0o600))
+	soon := time.Now().Add(50 * time.Second) // a file that is quiet for 5 s counts as whole, however busy the machine is
+	testkit.Check(t, os.Chtimes(path, soon, soon))
+	stored := func(event string, want string) {
+		h.ask(map[string]any{"hook_event_name": event, "session_id": oneSession, "transcript_path": path})
+		eventually(t, "import of "+want+" messages", func() bool {
+			out, _, _ := h.try("", "query", "--csv", "SELECT message_count AS n FROM sessions")
+			return out == "n\n"+want+"\n"
+		})
+	}
+	stored("PreCompact", "4")
+	stored("SessionEnd", "5")
+}
+
 // Another program that writes, and does not end, delays no hook: it answers from what is stored.
 func TestHookDoesNotWaitForAWriter(t *testing.T) {
 	h := newHookHost(t)

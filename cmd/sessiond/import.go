@@ -117,6 +117,8 @@ func (a *app) importCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&mine, "mine", false, "with PATH: these are my own sessions, hooks may tell my agents of them")
 	cmd.Flags().BoolVar(&foreign, "foreign", false,
 		"with PATH: these are not my own sessions, hooks leave them out (default)")
+	cmd.Flags().BoolVar(&a.unfinished, "running", false, "leave a reply that is still being written to a later import")
+	_ = cmd.Flags().MarkHidden("running") // of hooks, which a program runs amid a reply
 	cmd.Flags().BoolVar(&a.purgedToo, "purged", false, "read all records again, and restore purged sessions")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false,
 		"keep importing new messages until Ctrl-C (the daemon does this by itself)")
@@ -234,7 +236,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		}
 		im := history.Importer{
 			Store: s.store, Price: s.catalogue.PriceImported, Purged: a.purgedToo, Serving: a.daemonServes(ctx), Now: a.now,
-			Once: !watch, Running: history.IsRunning,
+			Once: !watch && !a.unfinished, Running: history.IsRunning,
 		}
 		var size int64
 		for _, h := range pasts {

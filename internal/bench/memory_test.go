@@ -77,9 +77,18 @@ func theSession(tb testing.TB, sessiond, db string) string {
 	return list.Data[0].ID
 }
 
-// reportPeak runs a command and reports its peak and the CPU time. What the kernel says of a child
-// that ended is at least what its parent had when it began; so the child is asked while it runs.
+// reportPeak runs a command and reports its peak and the CPU time.
 func reportPeak(b *testing.B, size int64, cmd *exec.Cmd) {
+	b.Helper()
+	peak, cpu := peakOf(b, cmd)
+	b.ReportMetric(float64(size)/1e6, "MB")
+	b.ReportMetric(peak, "peak-MB")
+	b.ReportMetric(cpu, "cpu-s")
+}
+
+// peakOf runs a command and returns its peak of memory, in MB, and its CPU time, in seconds. What the kernel says of a
+// child that ended is at least what its parent had when it began; so the child is asked while it runs.
+func peakOf(b *testing.B, cmd *exec.Cmd) (megabytes, cpu float64) {
 	b.Helper()
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -95,10 +104,7 @@ func reportPeak(b *testing.B, size int64, cmd *exec.Cmd) {
 			if err != nil {
 				b.Fatalf("%v: %v: %s", cmd.Args[1:], err, &said)
 			}
-			b.ReportMetric(float64(size)/1e6, "MB")
-			b.ReportMetric(float64(peak)/1e3, "peak-MB")
-			b.ReportMetric((cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), "cpu-s")
-			return
+			return float64(peak) / 1e3, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 		case <-tick.C:
 			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 			if _, rest, ok := strings.Cut(string(status), "VmHWM:"); ok {

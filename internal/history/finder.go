@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"sessiond/internal/folders"
+	"sessiond/internal/jsonx"
 )
 
 // Finder collects the files that a source may read. Each real file and folder is taken once, so that a loop of links
@@ -95,14 +97,17 @@ func (f *Finder) roots(ctx context.Context, roots []string, folder, file func(f 
 // Folder takes the files of a folder whose names match and, while depth is above 1, those in
 // its folders. A folder that cannot be read is a problem.
 func (f *Finder) Folder(path string, depth int, match func(name string) bool) {
-	f.folder(path, depth, match, false)
+	real, err := realPath(path)
+	if err == nil && !f.follows(path, real) {
+		return
+	}
+	f.folder(path, real, depth, match, false)
 }
 
-// folder is Folder. One that was listed a moment ago and is gone now is no problem: its
-// program works there.
-func (f *Finder) folder(path string, depth int, match func(name string) bool, listed bool) {
-	real, err := realPath(path)
-	if err == nil && (!f.follows(path, real) || !f.once(real)) {
+// folder is Folder for one whose real path is known, and may be followed. One that was listed a moment ago and is gone
+// now is no problem: its program works there.
+func (f *Finder) folder(path, real string, depth int, match func(name string) bool, listed bool) {
+	if real != "" && !f.once(real) {
 		return
 	}
 	entries, err := os.ReadDir(path)
@@ -115,14 +120,20 @@ func (f *Finder) folder(path string, depth int, match func(name string) bool, li
 	}
 	for _, entry := range entries {
 		child := filepath.Join(path, entry.Name())
-		isFolder := entry.IsDir() || entry.Type()&os.ModeSymlink != 0 && IsFolder(child)
+		isLink := entry.Type()&os.ModeSymlink != 0
+		isFolder := entry.IsDir() || isLink && IsFolder(child)
 		switch {
 		case entry.Type().IsRegular() && match(entry.Name()):
 			f.entry(filepath.Join(real, entry.Name()), entry) // no link needs to be followed
 		case !isFolder && match(entry.Name()):
 			f.File(child)
-		case isFolder && depth > 1:
-			f.folder(child, depth-1, match, true)
+		case isLink && isFolder && depth > 1:
+			at, err := realPath(child)
+			if err != nil || f.follows(child, at) { // reading it reports the error
+				f.folder(child, at, depth-1, match, true)
+			}
+		case isFolder && depth > 1: // looking a path up costs more than listing a folder
+			f.folder(child, filepath.Join(real, entry.Name()), depth-1, match, true)
 		}
 	}
 }
@@ -302,6 +313,15 @@ func FolderOfURI(uri string) string {
 		return path[1:]
 	}
 	return path
+}
+
+// PathOfURI returns the path of a URI as editors of VS Code's family write one: {$mid, scheme, path, fsPath, external}.
+// One of another host stays a URI.
+func PathOfURI(uri jsonx.Object) string {
+	if scheme := uri.String("scheme"); scheme != "" && scheme != "file" {
+		return cmp.Or(uri.String("external"), scheme+"://"+uri.String("authority")+uri.String("path"))
+	}
+	return cmp.Or(uri.String("fsPath"), uri.String("path"))
 }
 
 // IsFolder reports whether path is a folder, also behind a link.

@@ -122,9 +122,16 @@ func (m *Memory) Lost(ctx context.Context, sess *session.Session, through int64,
 	}
 	count := func(text string) int64 { return m.Count(session.EscapeMarkup(text)) }
 	files := modified(hidden, sess.Directory)
-	if sess.Source == session.SourceClaudeCode {
+	switch sess.Source {
+	case session.SourceClaudeCode:
 		again := readAgain(hidden, sess.Directory)
 		files = slices.DeleteFunc(files, func(file string) bool { return slices.Contains(again, file) })
+	case session.SourceCopilotCLI: // repeats the user's messages before its summary
+		for i := range hidden {
+			if hidden[i].Origin == session.Person {
+				summary += "\n" + hidden[i].Text()
+			}
+		}
 	}
 	lost := digest.Lost(hidden, givers, summary, files, lostLimit-m.Count(head)-20, count)
 	if lost == "" {

@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,9 +79,13 @@ func TestAfterACompactionNothingStandsTwice(t *testing.T) {
 	for i := range messages[1:] {
 		messages[i+1].ParentKey = messages[i].ExternalID
 	}
+	compacts := []session.Source{session.SourceCodex, session.SourceCopilotCLI}
 	for source, want := range map[session.Source]struct{ told, kept []string }{
 		session.SourceClaudeCode: { // asks before it writes its summary
 			[]string{"Never add a dependency", "millimetres", "first.go"}, []string{"second.go", "third.go", "fourth.go"},
+		},
+		session.SourceCopilotCLI: { // its compaction is stored
+			[]string{"millimetres", "first.go"}, []string{"Never add a dependency"},
 		},
 		session.SourceCodex: {
 			[]string{"millimetres", "first.go", "second.go", "third.go", "fourth.go"}, []string{"Never add a dependency"},
@@ -90,18 +95,20 @@ func TestAfterACompactionNothingStandsTwice(t *testing.T) {
 		b := store.ImportBatch{
 			Session: store.NewSession{Source: source, SourceID: "one", Directory: "/p"}, Messages: messages, Head: &head,
 		}
-		if source == session.SourceCodex {
+		if slices.Contains(compacts, source) {
 			c := store.ImportCompaction{Key: "9", ThroughKey: "9"}
 			c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 			c.Summary, c.CreatedAt = "A harbour is planned.", session.At(time.Now())
-			c.Replacement = session.JSON(`[{"kind":"message","role":"user","origin":"program","parts":[{"kind":"text",` +
-				`"text":"Never add a dependency without asking me. Plan it."}]}]`)
+			if source == session.SourceCodex {
+				c.Replacement = session.JSON(`[{"kind":"message","role":"user","origin":"program","parts":[{"kind":"text",` +
+					`"text":"Never add a dependency without asking me. Plan it."}]}]`)
+			}
 			b.Compactions = []store.ImportCompaction{c}
 		}
 		sess := testkit.Must(s.Import(t.Context(), b))(t).Session
 		text := testkit.Must(m.AfterCompaction(t.Context(), &sess))(t)
 		again := testkit.Must(m.AfterResume(t.Context(), &sess))(t)
-		if program := source == session.SourceCodex; program != (again == text) { // of another process, the same
+		if program := slices.Contains(compacts, source); program != (again == text) { // of another process, the same
 			t.Errorf("a continued session of %s is told\n%s", source, again)
 		}
 		for _, w := range want.told {

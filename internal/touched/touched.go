@@ -96,7 +96,7 @@ func (c *collector) addCall(tool, text, directory string) {
 		for _, file := range args.Files {
 			c.addFile(file.Path, directory, session.OpRead)
 		}
-	case "write", "write_file", "create_file", "write_to_file", "writefile", "create_new_file":
+	case "write", "write_file", "create", "create_file", "write_to_file", "writefile", "create_new_file":
 		c.addFile(args.file(), directory, session.OpWrite)
 	case "edit", "multiedit", "edit_file", "notebookedit", "str_replace", "strreplace", "search_replace",
 		"replace_string_in_file", "insert_edit_into_file", "replacestring", "editor", "replace_in_file", "apply_diff",
@@ -123,7 +123,7 @@ func (c *collector) addCall(tool, text, directory string) {
 var shells = map[string]bool{
 	"bash": true, "shell": true, "shell_command": true, "local_shell": true, "exec": true,
 	"exec_command": true, "run_terminal_cmd": true, "run_terminal_command": true, "run_in_terminal": true,
-	"execute_command": true, "run_commands": true,
+	"execute_command": true, "run_commands": true, "run_shell_command": true,
 }
 
 // toolName returns the name of a tool in lower case, without the prefix of Goose's extension, of OpenAI's functions,

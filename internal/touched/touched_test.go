@@ -74,6 +74,8 @@ func TestFilesKnowsEachProgramsTools(t *testing.T) {
 		{"Codex looks at an image", "view_image", `{"path":"/x/a.png"}`, "read /x/a.png"},
 		{"opencode reads", "read", `{"filePath":"/x/a.go"}`, "read /x/a.go"},
 		{"opencode patches", "patch", `{"patchText":` + quoted(patch) + `}`, patched},
+		{"Copilot CLI creates", "create", `{"path":"/x/a","file_text":""}`, "write /x/a"},
+		{"Gemini CLI reads in a shell", "run_shell_command", `{"command":"cat a.go"}`, "read /w/a.go"},
 		{"Goose views", "developer__text_editor", `{"command":"view","path":"/x/a"}`, "read /x/a"},
 		{"Goose creates", "developer__text_editor", `{"command":"create","path":"/x/a"}`, "write /x/a"},
 		{"Goose writes", "developer__text_editor", `{"command":"write","path":"/x/a","file_text":""}`, "write /x/a"},

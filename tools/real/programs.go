@@ -13,6 +13,7 @@ type program struct {
 	compact     []string // arguments that compact ID; nil: it compacts when a reply reports fill tokens
 	fill        int64
 	fillsInRun  bool   // it counts the tokens of its own run alone
+	shown       bool   // the page has its requests
 	noAgents    string // why it has no sub-agents
 	noMCP       string
 	noPrompts   string // why no hook answers its prompts
@@ -41,6 +42,7 @@ var programs = []*program{
 		first:   []string{"--dangerously-skip-permissions", "-p"},
 		next:    []string{"--dangerously-skip-permissions", "--resume", "ID", "-p"},
 		compact: []string{"--resume", "ID", "-p", "/compact"},
+		shown:   true,
 	},
 	{
 		name: "codex", title: "Codex", pack: "@openai/codex", bin: "codex",
@@ -58,6 +60,7 @@ wire_api = "responses"
 		first: []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"},
 		next:  []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "resume", "ID"},
 		fill:  150_000,
+		shown: true,
 	},
 	{
 		name: "gemini-cli", title: "Gemini CLI", pack: "@google/gemini-cli", bin: "gemini",
@@ -114,9 +117,9 @@ wire_api = "responses"
 			"COPILOT_PROVIDER_BASE_URL=LOOPBACK/v1", "COPILOT_PROVIDER_API_KEY=fake", "COPILOT_MODEL=gpt-5",
 			"COPILOT_AUTO_UPDATE=false", "COPILOT_OFFLINE=true",
 		},
-		first: []string{"--allow-all-tools", "-p"},
-		next:  []string{"--allow-all-tools", "--resume", "ID", "-p"},
-		fill:  250_000,
+		first:   []string{"--allow-all-tools", "-p"},
+		next:    []string{"--allow-all-tools", "--resume", "ID", "-p"},
+		compact: []string{"--allow-all-tools", "--resume", "ID", "-p", "/compact"},
 	},
 	{
 		name: "kilo", title: "Kilo", pack: "@kilocode/cli", bin: "kilo",

@@ -55,6 +55,8 @@ type programResult struct {
 	Version string        `json:"version"`
 	Date    string        `json:"date"`
 	Checks  []checkResult `json:"checks"`
+	Before  string        `json:"before,omitempty"` // what a request has before connect, and after it
+	After   string        `json:"after,omitempty"`
 }
 
 // add notes a check: right without an error.
@@ -153,7 +155,7 @@ func page(all []programResult) string {
 		fmt.Fprintf(&b, "| %s | %s |\n", c[0], c[1])
 	}
 	b.WriteString("\nyes: as it should be. **no**: a fault, explained below. " +
-		"–: the program or sessiond has no such thing.\n" +
+		"has none: the program or sessiond has no such thing, explained below.\n" +
 		"\n|")
 	rule := "\n|---"
 	for _, r := range all {
@@ -187,13 +189,20 @@ func page(all []programResult) string {
 			fmt.Fprintf(&b, "\n## %s %s\n\n%s", r.Title, r.Version, notes)
 		}
 	}
+	for _, r := range all {
+		if r.Before != "" && r.After != "" {
+			fmt.Fprintf(&b, "\n## What %s sends\n\nTwo requests with a question about earlier work: before "+
+				"`sessiond connect --for-prompts`, and after it.\nTexts of the program are cut.\n\n"+
+				"```text\n%s```\n\n```text\n%s```\n", r.Title, r.Before, r.After)
+		}
+	}
 	return b.String()
 }
 
 func (r *programResult) mark(check string) string {
 	for _, c := range r.Checks {
 		if c.Check == check {
-			return map[string]string{rightResult: "yes", wrongResult: "**no**", noResult: "–"}[c.Result]
+			return map[string]string{rightResult: "yes", wrongResult: "**no**", noResult: "has none"}[c.Result]
 		}
 	}
 	return "not run"

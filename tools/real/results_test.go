@@ -53,7 +53,7 @@ func TestResultOfAProgramReplacesItsOldOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| version | 1.1.0 |", "| turns | yes |", "| MCP | **no** |", "| sub-agent | – |",
+		"| version | 1.1.0 |", "| turns | yes |", "| MCP | **no** |", "| sub-agent | has none |",
 		"| resume | not run |", "- MCP: no request offers the tool\n",
 	} {
 		if !strings.Contains(string(text), want) {

@@ -37,6 +37,7 @@ const (
 	writePrompt = "Put the planner into a file. (write: planner)"
 	unitPrompt  = "In which unit are the heights? (decide: yes)"
 	agentPrompt = "Ask a helper about the water. (agent: How high is the water at the pier?)"
+	earlyPrompt = "Which port has the staging database behind pgbouncer? (search: nothing)"
 	portPrompt  = "Which port has the staging database behind pgbouncer? (search: staging database pgbouncer)"
 	fillPrompt  = "How far is the mole? (fill: %d%s)"
 	afterPrompt = "Where were we with the berths? (shell: printf after)"
@@ -135,6 +136,14 @@ func (t *trial) all(ctx context.Context) {
 	}
 	t.found.add("turns", nil)
 	agents := t.talk(ctx, agentPrompt)
+	if t.program.shown {
+		if err := t.say(ctx, t.program.first, earlyPrompt); err != nil {
+			t.found.add("MCP", err)
+			return
+		}
+		before := t.lastTurn()
+		t.found.Before = strings.ReplaceAll(scripted.Transcript(&before), t.home, "~")
+	}
 	remove := t.connectAndRemove(ctx)
 	if err := t.connect(ctx); err != nil {
 		t.found.add("MCP", err)
@@ -356,6 +365,9 @@ func (t *trial) mcp(ctx context.Context) error {
 	for _, x := range t.model.Log() {
 		if x.Kind == scripted.Turn && strings.Contains(x.Prompt, portPrompt) &&
 			strings.Contains(x.Body, "in this project (") && strings.Contains(x.Body, storedAnswer) {
+			if t.program.shown {
+				t.found.After = strings.ReplaceAll(scripted.Transcript(&x), t.home, "~")
+			}
 			return nil
 		}
 	}
@@ -404,6 +416,7 @@ func (t *trial) compaction(ctx context.Context) (made, after error) {
 			return err, noted{noResult, "no compaction"}
 		}
 	}
+	t.awaitImports() // a person reads first
 	if err := t.talk(ctx, afterPrompt); err != nil {
 		return err, noted{noResult, "no compaction"}
 	}

@@ -47,6 +47,7 @@ func search(f *history.Finder, folder string) { f.Folder(folder, maxDepth, fileN
 type reader struct {
 	created    sync.Map // listed, by the folder of an index
 	beginnings sync.Map // begun, by the path of a session
+	families   sync.Map // family, by folder
 }
 
 // compare orders sessions by their creation, so that a fork comes after its origin.

@@ -47,22 +47,42 @@ func (t *talk) origin() {
 
 // candidates returns the stored sessions whose files begin as this one does.
 func (t *talk) candidates() (found []*session.Session) {
-	folder := filepath.Dir(t.in.Found.Path)
-	files, _ := os.ReadDir(folder) // one that cannot be read has none
-	var ids []string
 	own := t.reader.beginning(t.in.Found.Path)
-	for _, file := range files {
-		b := t.reader.beginning(filepath.Join(folder, file.Name()))
-		if b.key != "" && b.key == own.key && b.id != own.id && !slices.Contains(ids, b.id) {
-			ids = append(ids, b.id)
-		}
-	}
-	for _, s := range t.in.Origins(ids) {
+	ids := t.reader.sessionsOf(filepath.Dir(t.in.Found.Path))[own.key]
+	for _, s := range t.in.Origins(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == own.id })) {
 		if s.Directory == t.whole.New.Directory {
 			found = append(found, s)
 		}
 	}
 	return found
+}
+
+// family are the sessions of a folder by how they begin, when it was listed.
+type family struct {
+	listed time.Time
+	ids    map[string][]string
+}
+
+// sessionsOf returns the ids of the sessions in a folder by the key of their beginning. It lists the folder again when
+// a file was added to it.
+func (r *reader) sessionsOf(folder string) map[string][]string {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return nil
+	}
+	if got, ok := r.families.Load(folder); ok && got.(family).listed.Equal(info.ModTime()) {
+		return got.(family).ids
+	}
+	all := family{info.ModTime(), map[string][]string{}}
+	files, _ := os.ReadDir(folder) // one that cannot be read has none
+	for _, file := range files {
+		b := r.beginning(filepath.Join(folder, file.Name()))
+		if b.key != "" && !slices.Contains(all.ids[b.key], b.id) {
+			all.ids[b.key] = append(all.ids[b.key], b.id)
+		}
+	}
+	r.families.Store(folder, all)
+	return all.ids
 }
 
 // begun is how a session begins.

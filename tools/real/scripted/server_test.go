@@ -199,3 +199,17 @@ func TestSearchFindsADeferredTool(t *testing.T) {
 		}
 	}
 }
+
+// A transcript has sessiond's tools and texts whole, and the beginnings of others.
+func TestTranscriptShowsWhatSessiondAdds(t *testing.T) {
+	long := strings.Repeat("word ", 60)
+	body := `{"model":"m","tools":[{"type":"function","function":{"name":"bash"}},` +
+		`{"type":"function","function":{"name":"sessiond_search"}}],"messages":[{"role":"system","content":"` + long + `"},` +
+		`{"role":"user","content":"Where? <from_sessiond>On port 6432.</from_sessiond>"}]}`
+	got := Transcript(&Exchange{Path: "/v1/chat/completions", Body: body, Text: "There."})
+	want := "tools: 2, among them sessiond_search\nsystem: " + long[:longestOther] + "…\nuser: Where?\n" +
+		"user: <from_sessiond>On port 6432.\n</from_sessiond>\nanswer: There.\n"
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
