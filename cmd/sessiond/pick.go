@@ -39,7 +39,7 @@ func (a *app) pick(ctx context.Context, root *cobra.Command) error {
 	debug.SetGCPercent(400) // no collection before the first screen
 	s, err := a.wire(ctx, wiring{readOnly: true})
 	if session.CodeOf(err) == session.NotFound {
-		return a.welcome(ctx, cfg.DB)
+		return a.firstScreen(ctx, root, cfg)
 	}
 	if err != nil {
 		return err
@@ -251,7 +251,13 @@ func (d *pickerData) Version(ctx context.Context) (int64, error) {
 	return last, err
 }
 
-func (d *pickerData) Alarm(ctx context.Context) string { return d.alarm(ctx, d.cfg) }
+func (d *pickerData) Alarm(ctx context.Context) string {
+	alarm := d.alarm(ctx, d.cfg)
+	if alarm == "" && firstImportRuns(d.cfg) {
+		return "older conversations are still being imported"
+	}
+	return alarm
+}
 
 func (d *pickerData) Sources(ctx context.Context) ([]session.Source, error) {
 	return d.store.Sources(ctx)

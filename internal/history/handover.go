@@ -152,7 +152,9 @@ func (in *Intake) findOrigin(h *Handover) *origin {
 // HandOver says what a session repeats that sessiond wrote for its program, before its Conversation begins, and reports
 // whether that is here. A reader of lines need not: the intake finds it in the first one.
 func (in *Intake) HandOver(h *Handover) bool {
-	in.origin = in.findOrigin(h)
+	if in.origin = in.findOrigin(h); in.origin == nil {
+		in.NeedsOrigin()
+	}
 	return in.origin != nil
 }
 

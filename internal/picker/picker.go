@@ -10,7 +10,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/colorprofile"
 
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -122,14 +121,7 @@ type Terminal struct {
 
 // Run shows the picker until the person leaves it, and restores the terminal.
 func Run(ctx context.Context, cfg Config, t Terminal) (Choice, error) {
-	options := []tea.ProgramOption{
-		tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out),
-		tea.WithEnvironment(t.Environ), tea.WithFPS(120),
-	}
-	if t.NoColor {
-		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
-	}
-	last, err := tea.NewProgram(New(ctx, cfg), options...).Run()
+	last, err := tea.NewProgram(New(ctx, cfg), t.options(ctx)...).Run()
 	if errors.Is(err, tea.ErrInterrupted) {
 		return Choice{}, nil // by a signal, as Ctrl-C does
 	}
