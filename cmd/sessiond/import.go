@@ -68,7 +68,7 @@ func (a *app) importCommand() *cobra.Command {
 	for _, src := range a.sources() {
 		names = append(names, string(src.Name()))
 	}
-	var yes, watch, mine, foreign bool
+	var yes, watch, mine, foreign, first, keepRunning bool
 	cmd := &cobra.Command{
 		Use:   "import [SOURCE [PATH...]]",
 		Short: "Import the conversations of other programs on this host",
@@ -94,7 +94,11 @@ func (a *app) importCommand() *cobra.Command {
 				if _, err := whoseFlag(mine, foreign, false); err != nil {
 					return err
 				}
-				return a.importAll(cmd.Context(), yes, watch)
+				all := func() error { return a.importAll(cmd.Context(), yes, watch) }
+				if first {
+					return a.finishFirst(cmd.Context(), keepRunning, all)
+				}
+				return all()
 			}
 			program, _ := session.ProgramNamed(args[0])
 			at := slices.Index(names, string(program.Name))
@@ -118,6 +122,11 @@ func (a *app) importCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&a.purgedToo, "purged", false, "read all records again, and restore purged sessions")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false,
 		"keep importing new messages until Ctrl-C (the daemon does this by itself)")
+	cmd.Flags().BoolVar(&first, "first", false, "behind the first screen")
+	cmd.Flags().BoolVar(&keepRunning, "keep-running", false, "with --first: then install the service")
+	for _, own := range []string{"first", "keep-running"} {
+		_ = cmd.Flags().MarkHidden(own) // it exists
+	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without SOURCE: import all histories found, do not ask")
 	return cmd
 }

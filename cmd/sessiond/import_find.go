@@ -12,8 +12,22 @@ import (
 	"sessiond/internal/transcript"
 )
 
-// diskShare is the disk space per byte of a transcript, with the search index, measured on pi.
-const diskShare = 2.2
+// diskShare is the disk space per byte of a history, with the search index: Claude Code repeats much in each row, and
+// a rollout of Codex has every reply twice. Measured on the samples; a test compares.
+var diskShare = map[session.Source]float64{
+	session.SourceClaudeCode: 1.25, session.SourceCodex: 0.75, session.SourcePi: 1.4, session.SourceOpencode: 0.5,
+}
+
+const usualShare = 1.2
+
+// diskNeeded estimates the disk that the import of a history needs.
+func diskNeeded(h past) float64 {
+	share, known := diskShare[h.source.Name()]
+	if !known {
+		share = usualShare
+	}
+	return float64(h.NewBytes) * share
+}
 
 // findPasts finds the history of every known program, counts what is new, and prints problems. It
 // creates no database.
@@ -56,21 +70,23 @@ func found(pasts []past) []past {
 
 // printPasts prints the histories, and how much of each is new.
 func (a *app) printPasts(pasts []past) {
-	row := func(name string, h past) []string {
+	row := func(name string, h past, disk float64) []string {
 		return []string{
 			name, humanize.Comma(int64(h.Sessions)), humanize.Bytes(uint64(h.size)), humanize.Comma(int64(h.New)),
-			"~ " + humanize.Bytes(uint64(float64(h.NewBytes)*diskShare)),
+			"~ " + humanize.Bytes(uint64(disk)),
 		}
 	}
 	var rows [][]string
 	var sum past
+	var disk float64
 	for _, h := range pasts {
-		rows = append(rows, row(string(h.source.Name()), h))
+		rows = append(rows, row(string(h.source.Name()), h, diskNeeded(h)))
+		disk += diskNeeded(h)
 		sum.Sessions, sum.size, sum.New, sum.NewBytes = sum.Sessions+h.Sessions, sum.size+h.size, sum.New+h.New,
 			sum.NewBytes+h.NewBytes
 	}
 	if len(pasts) > 1 {
-		rows = append(rows, row("together", sum))
+		rows = append(rows, row("together", sum, disk))
 	}
 	a.printTable([]column{
 		{name: "source"},

@@ -136,7 +136,8 @@ func (a *app) dataFiles(cfg *config.Config) []string {
 	if !engine.IsPostgres(cfg.DB) {
 		files = append(engine.FilesOf(cfg.DB), daemonFile(cfg, "lock"), daemonFile(cfg, "json"))
 	}
-	files = append(engine.FilesOf(indexPath(cfg)), append(files, indexPath(cfg)+".lock", listsFile(cfg))...)
+	files = append(files, engine.FilesOf(indexPath(cfg))...)
+	files = append(files, indexPath(cfg)+".lock", firstLog(cfg), firstLock(cfg).Path(), listsFile(cfg))
 	for _, pattern := range []string{answeredFile(cfg, "*"), filepath.Join(cfg.DataDir(), ".token-*")} {
 		found, _ := filepath.Glob(pattern) // a folder's name that is no pattern has no files for it
 		files = append(files, found...)

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"sessiond/internal/folders"
+	"sessiond/internal/jsonx"
 )
 
 // Finder collects the files that a source may read. Each real file and folder is taken once, so that a loop of links
@@ -311,6 +313,15 @@ func FolderOfURI(uri string) string {
 		return path[1:]
 	}
 	return path
+}
+
+// PathOfURI returns the path of a URI as editors of VS Code's family write one: {$mid, scheme, path, fsPath, external}.
+// One of another host stays a URI.
+func PathOfURI(uri jsonx.Object) string {
+	if scheme := uri.String("scheme"); scheme != "" && scheme != "file" {
+		return cmp.Or(uri.String("external"), scheme+"://"+uri.String("authority")+uri.String("path"))
+	}
+	return cmp.Or(uri.String("fsPath"), uri.String("path"))
 }
 
 // IsFolder reports whether path is a folder, also behind a link.

@@ -83,8 +83,7 @@ func newIntake(ctx context.Context, source session.Source, found Found, cursor *
 func (in *Intake) open(file io.ReaderAt, length int64, cursor *Cursor) {
 	in.file, in.length = file, length
 	if h := ReadHandover(file); h != nil {
-		in.origin = in.findOrigin(h)
-		in.early = in.origin == nil && cursor == nil
+		in.early = !in.HandOver(h) && cursor == nil
 	}
 	if cursor == nil {
 		return
@@ -340,7 +339,19 @@ func (in *Intake) LookAgain() { in.again = true }
 
 // Await names a session of the program that must be here for the links of this thing: it is
 // read again when that has come. "" takes it back.
-func (in *Intake) Await(sourceID string) { in.awaits = sourceID }
+func (in *Intake) Await(sourceID string) {
+	if in.awaits = sourceID; sourceID != "" {
+		in.NeedsOrigin()
+	}
+}
+
+// NeedsOrigin says that the thing comes, or may come, from one that is not in the store. Before its turn it is not
+// read.
+func (in *Intake) NeedsOrigin() {
+	if in.Found.Alone {
+		in.Fail(errNeedsOrigin)
+	}
+}
 
 // Problem reports what could not be read, once: an earlier reading reported those before its end.
 func (in *Intake) Problem(line int, why string) {

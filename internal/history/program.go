@@ -29,6 +29,8 @@ type Program struct {
 	Slot     func(path string) int64                                       // returns Found.Slot; nil: 0
 	// as Running looks for them in the names of processes
 	Commands []string
+	// reports whether a thing can be read early, as Early says; nil: none can
+	EarlyToo func(path string) bool
 
 	Replay   func(*Intake)          // reads a file
 	Tree     func(*Intake)          // reads a folder; nil: none is found
@@ -138,6 +140,9 @@ func (p *Program) SessionIDs(ctx context.Context, found Found) (ids []string, kn
 	}
 	return p.Sessions(ctx, found)
 }
+
+// CanBeEarly implements Early.
+func (p *Program) CanBeEarly(found Found) bool { return p.EarlyToo != nil && p.EarlyToo(found.Path) }
 
 // Running implements Runner.
 func (p *Program) Running() (running, known bool) { return isRunning(p.Commands) }

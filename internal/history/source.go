@@ -58,9 +58,10 @@ type Found struct {
 	ModifiedAt time.Time
 	Slot       int64 // bytes at the beginning of a file that its program rewrites in place
 
-	Held *os.File    // the opened file, where Path names it no more; nil: Path is opened
-	Last bool        // this reading may be the only one: an unfinished reply is imported as it is
-	Over func() bool // reports whether nothing more comes, since its program has ended; nil: not known
+	Alone bool        // read early: nothing of it is stored if it needs something that is not in the store
+	Held  *os.File    // the opened file, where Path names it no more; nil: Path is opened
+	Last  bool        // this reading may be the only one: an unfinished reply is imported as it is
+	Over  func() bool // reports whether nothing more comes, since its program has ended; nil: not known
 }
 
 // Known is what a reading asks of the store. Codes: NotFound.

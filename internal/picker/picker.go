@@ -10,7 +10,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/colorprofile"
 
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -100,6 +99,7 @@ type Config struct {
 	Home     string           // written as ~; may be ""
 	Project  string           // of the current folder, as lists call it; "": none
 	Here     string           // the current folder
+	Targets  []string         // programs in which a session can be continued
 	Debounce time.Duration    // of typing, before a search
 	Poll     time.Duration    // between looks whether the database changed; 0: never
 }
@@ -107,6 +107,7 @@ type Config struct {
 // Choice is what a person left the picker for. The zero value is nothing.
 type Choice struct {
 	Resume session.ID // continue this session
+	In     string     // in this program; "": in its own
 	Import bool       // import the histories of this host
 }
 
@@ -120,14 +121,7 @@ type Terminal struct {
 
 // Run shows the picker until the person leaves it, and restores the terminal.
 func Run(ctx context.Context, cfg Config, t Terminal) (Choice, error) {
-	options := []tea.ProgramOption{
-		tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out),
-		tea.WithEnvironment(t.Environ), tea.WithFPS(120),
-	}
-	if t.NoColor {
-		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
-	}
-	last, err := tea.NewProgram(New(ctx, cfg), options...).Run()
+	last, err := tea.NewProgram(New(ctx, cfg), t.options(ctx)...).Run()
 	if errors.Is(err, tea.ErrInterrupted) {
 		return Choice{}, nil // by a signal, as Ctrl-C does
 	}

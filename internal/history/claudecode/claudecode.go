@@ -23,6 +23,7 @@ func New(env func(string) string, now func() time.Time) *history.Program {
 	return &history.Program{
 		Source: session.SourceClaudeCode, Folders: history.InFolders(homes(env)...), Now: now,
 		Search: search, Order: history.ByBeginning(rank), Replay: read, Commands: []string{"claude", "claude-code"},
+		EarlyToo: func(path string) bool { return filepath.Base(path) != journal+ending },
 	}
 }
 

@@ -228,13 +228,24 @@ func (r *reader) findOrigins() {
 		add(owner)
 	}
 	for _, id := range r.forks {
-		add(r.in.Session(id))
+		origin := r.in.Session(id)
+		if add(origin); origin == nil {
+			r.in.NeedsOrigin()
+		}
+	}
+	if len(origins) == 0 && r.main.Here == nil && copiesSilently(r.version) {
+		r.in.NeedsOrigin()
 	}
 	if len(origins) > 0 {
 		r.forked = true
 		r.main.New.ParentID, r.main.New.ParentKind = origins[0].ID, session.ParentFork
 		r.main.ForkedFrom(origins...)
 	}
+}
+
+// copiesSilently reports whether a version begins resumed sessions with copies that do not say what they repeat.
+func copiesSilently(version string) bool {
+	return version == "" || strings.HasPrefix(version, "0.") || strings.HasPrefix(version, "1.")
 }
 
 // nameInOrigin is the name of a row, or of the one that it repeats.

@@ -37,7 +37,7 @@ func New(env func(string) string, now func() time.Time) *history.Program {
 	return &history.Program{
 		Source: session.SourceCodex, Folders: func() []string { return places(home, state) }, Now: now,
 		Search: search, File: file, Order: ordered, Sessions: sessions, Replay: read, Database: readMirror,
-		Commands: []string{"codex"},
+		Commands: []string{"codex"}, EarlyToo: func(path string) bool { return beside(filepath.Base(path)) == 0 },
 	}
 }
 

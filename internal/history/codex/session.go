@@ -18,6 +18,9 @@ func (r *reader) start() {
 	r.agent = isAgent(r.header)
 	r.forked = !r.novel() && (r.header.String("forked_from_id") != "" || r.foreign || r.replays ||
 		r.header.Get("subagent_history_start_ordinal") != nil)
+	if r.forked && r.from.parent == nil {
+		r.in.NeedsOrigin()
+	}
 	r.findCopies()
 	if r.agent && r.forked && r.own >= 0 { // the events of copies say nothing of its own prompts
 		r.witnesses = slices.ContainsFunc(slices.Collect(maps.Keys(r.person)), func(at int64) bool { return at >= r.own })

@@ -1,7 +1,6 @@
 package cursor
 
 import (
-	"cmp"
 	"path/filepath"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 func (e *editor) folderOf(id string, head, data jsonx.Object) string {
 	for _, o := range []jsonx.Object{head, data} {
 		workspace := o.Inner("workspaceIdentifier")
-		if folder := uriFolder(workspace.Inner("uri")); folder != "" {
+		if folder := history.PathOfURI(workspace.Inner("uri")); folder != "" {
 			return folder
 		}
 		if folder := e.workspace(workspace.String("id")); folder != "" {
@@ -34,14 +33,6 @@ func (e *editor) folderOf(id string, head, data jsonx.Object) string {
 		return repository.String("repoPath")
 	}
 	return ""
-}
-
-// uriFolder returns the path of a URI as the editor writes one.
-func uriFolder(uri jsonx.Object) string {
-	if scheme := uri.String("scheme"); scheme != "" && scheme != "file" {
-		return uri.String("external")
-	}
-	return cmp.Or(uri.String("fsPath"), uri.String("path"))
 }
 
 // workspaces is the folder that holds the folders of workspaces.

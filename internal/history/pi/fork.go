@@ -60,7 +60,9 @@ func (r *reader) origin() *session.Session {
 		}
 		awaits = id
 	}
-	r.In.Await(awaits)
+	if r.In.Await(awaits); path != "" {
+		r.In.NeedsOrigin()
+	}
 	return nil
 }
 

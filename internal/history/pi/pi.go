@@ -38,7 +38,7 @@ func newSource(name session.Source, env func(string) string, places ...string) *
 	}
 	return &history.Program{
 		Source: name, Folders: history.InFolders(places...), Search: search, Order: shared.order,
-		Replay: read,
+		Replay: read, EarlyToo: func(string) bool { return true },
 	}
 }
 

@@ -158,7 +158,7 @@ func (c *chat) credits() jsontext.Value {
 func folderOf(path string, o jsonx.Object) string {
 	if uri := o.Get("workingDirectory"); !jsonx.IsNull(uri) {
 		text, _ := jsonx.Text(uri)
-		return cmp.Or(pathOf(text), uriPath(uri))
+		return cmp.Or(pathOf(text), history.PathOfURI(o.Inner("workingDirectory")))
 	}
 	workspace := filepath.Dir(filepath.Dir(path))
 	text, err := history.ReadFile(filepath.Join(workspace, "workspace.json"))
@@ -186,12 +186,3 @@ func folderOf(path string, o jsonx.Object) string {
 
 // pathOf returns the path of a URI; one of another host stays a URI.
 func pathOf(uri string) string { return unescape(history.FolderOfURI(uri)) }
-
-// uriPath returns the path of a URI as VS Code writes one: {$mid, scheme, path, fsPath, external}.
-func uriPath(raw jsontext.Value) string {
-	o, _ := jsonx.ReadFields(raw)
-	if scheme := o.String("scheme"); scheme != "" && scheme != "file" {
-		return cmp.Or(o.String("external"), scheme+"://"+o.String("authority")+o.String("path"))
-	}
-	return cmp.Or(o.String("fsPath"), o.String("path"))
-}

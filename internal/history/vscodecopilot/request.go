@@ -122,7 +122,7 @@ func (r *request) prompt() {
 	}
 	var attached []string
 	for _, v := range jsonx.ReadObjects(r.Inner("variableData").Get("variables")) {
-		attached = append(attached, history.Plain(cmp.Or(uriPath(v.Get("value")), v.String("name"))))
+		attached = append(attached, history.Plain(cmp.Or(history.PathOfURI(v.Inner("value")), v.String("name"))))
 	}
 	if len(attached) > 0 {
 		item.Extra = append(item.Extra, jsonx.MemberOf("attached", attached))
@@ -360,7 +360,8 @@ func (r *request) seen() {
 // referenceName returns the name of a file or symbol within a sentence.
 func referenceName(o jsonx.Object) string {
 	reference := o.Inner("inlineReference")
-	if path := cmp.Or(uriPath(reference.Get("uri")), uriPath(o.Get("inlineReference"))); path != "" {
+	path := cmp.Or(history.PathOfURI(reference.Inner("uri")), history.PathOfURI(o.Inner("inlineReference")))
+	if path != "" {
 		return "`" + cmp.Or(reference.String("name"), filepath.Base(path)) + "`"
 	}
 	return cmp.Or(o.String("name"), reference.String("name"))
