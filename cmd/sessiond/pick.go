@@ -53,17 +53,19 @@ func (a *app) pick(ctx context.Context, root *cobra.Command) error {
 	choice, err := picker.Run(asking, picker.Config{
 		Data: data, Now: func() time.Time { return a.now().In(s.store.Zone()) },
 		Home: a.getenv("HOME"), Project: names.Of(folders.Project(a.dir)), Here: a.dir,
-		Debounce: 60 * time.Millisecond, Poll: time.Second,
+		Targets: a.targetNames(), Debounce: 60 * time.Millisecond, Poll: time.Second,
 	}, picker.Terminal{In: a.in, Out: raw(a.out), Environ: a.environ, NoColor: !a.color()})
 	stop() // a search may still run
 	var r resumption
-	if err == nil && choice.Resume != "" {
+	if err == nil && choice.Resume != "" && choice.In == "" {
 		r, err = data.resumption(ctx, choice.Resume)
 	}
 	if err = errors.Join(err, s.close()); err != nil {
 		return err
 	}
 	switch {
+	case choice.In != "":
+		return a.to(ctx, choice.In, string(choice.Resume), toFlags{})
 	case choice.Resume != "":
 		return a.replaceBy(r)
 	case choice.Import:

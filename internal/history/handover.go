@@ -59,15 +59,16 @@ func handoverOf(value []byte) *Handover {
 	return &h
 }
 
-// MarkIn returns what an object says under HandoverKey: whether it repeats a conversation that was handed over, and in
-// the first one of a session which.
+// MarkIn returns what an object says under HandoverKey, for a program that keeps objects there: whether it repeats a
+// conversation that was handed over, and in the first one of a session which.
 func MarkIn(o jsonx.Object) (repeats bool, of *Handover) {
 	value := o.Get(HandoverKey)
-	if _, text := jsonx.Text(value); text {
-		return true, nil
+	mark, is := jsonx.ReadFields(value)
+	if !is {
+		return false, nil
 	}
 	of = handoverOf(value)
-	return of != nil, of
+	return of != nil || mark.String("message") != "", of
 }
 
 // ReadHandover returns the handover of a file; nil: sessiond did not write it.

@@ -23,6 +23,7 @@ var keys = []key{
 	{"^S", "star", "star the session, or take the star off"},
 	{"^Y", "copy id", "copy the id (the terminal's clipboard, also over ssh)"},
 	{"^T", "copy command", "copy the command that resumes the session"},
+	{"^K", "continue in", "continue the session in another program, as `sessiond to` does"},
 	{"^R", "rename", "give the session a title"},
 	{"^D", "archive", "archive the session, or list it again"},
 	{"^X", "export", "write the session to a file"},
@@ -96,7 +97,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 		return m.want(0, false)
 	case "f1":
 		m.help = true
-	case "enter", "ctrl+y", "ctrl+t", "ctrl+r", "ctrl+d", "ctrl+x", "ctrl+o", "ctrl+s":
+	case "enter", "ctrl+y", "ctrl+t", "ctrl+k", "ctrl+r", "ctrl+d", "ctrl+x", "ctrl+o", "ctrl+s":
 		if m.outdated() {
 			m.queued = &k
 			return m.ask()
@@ -184,6 +185,14 @@ func (m *Model) act(name string, row Row) tea.Cmd {
 			command, err := data.Resume(ctx, id)
 			return doneMsg{said: "Copied: " + command, copied: command, err: err}
 		})
+	case "ctrl+k":
+		m.question("Continue in ("+strings.Join(m.Targets, " ")+"):", otherThan(m.Targets, row.Source),
+			func(_ context.Context, program string) doneMsg {
+				if !slices.Contains(m.Targets, program) {
+					return doneMsg{err: fmt.Errorf("%q is none of %s", program, strings.Join(m.Targets, ", "))}
+				}
+				return doneMsg{choice: Choice{Resume: id, In: program}}
+			})
 	case "ctrl+d":
 		return m.toggle(row, row.ArchivedAt == nil, data.Archive,
 			"Archived: %s. ^V ^V lists archived sessions, ^D there brings one back.", "Back in the list: %s")
@@ -211,6 +220,16 @@ func (m *Model) act(name string, row Row) tea.Cmd {
 		})
 	}
 	return nil
+}
+
+// otherThan returns the first program that is not the session's own.
+func otherThan(targets []string, own session.Source) string {
+	for _, name := range targets {
+		if name != string(own) {
+			return name
+		}
+	}
+	return ""
 }
 
 // toggle turns something about a session on or off, and says so.

@@ -99,6 +99,7 @@ type Config struct {
 	Home     string           // written as ~; may be ""
 	Project  string           // of the current folder, as lists call it; "": none
 	Here     string           // the current folder
+	Targets  []string         // programs in which a session can be continued
 	Debounce time.Duration    // of typing, before a search
 	Poll     time.Duration    // between looks whether the database changed; 0: never
 }
@@ -106,6 +107,7 @@ type Config struct {
 // Choice is what a person left the picker for. The zero value is nothing.
 type Choice struct {
 	Resume session.ID // continue this session
+	In     string     // in this program; "": in its own
 	Import bool       // import the histories of this host
 }
 

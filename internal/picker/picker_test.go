@@ -296,6 +296,20 @@ func TestEnterResumes(t *testing.T) {
 	}
 }
 
+func TestSessionContinuesInAnotherProgram(t *testing.T) {
+	p := sit(t, filled(titles()...), 80, 24)
+	p.keys("down", "ctrl+k", "ctrl+u", "'chess", "enter")
+	p.sees(`"chess" is none of claude-code, codex`)
+	if p.left {
+		t.Fatal("left for a program that is not known")
+	}
+	p.keys("ctrl+k", "ctrl+u", "'codex", "enter")
+	testkit.Equal(t, picker.Choice{Resume: "20261124_006", In: "codex"}, p.model.(picker.Model).Choice())
+	if !p.left {
+		t.Error("did not leave")
+	}
+}
+
 // Who types fast means what the search will find, not what is still on the screen.
 func TestEnterWaitsForTheSearch(t *testing.T) {
 	p := sit(t, filled(titles()...), 80, 24)

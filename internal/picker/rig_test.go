@@ -202,6 +202,7 @@ func sit(t *testing.T, data *shelf, width, height int) *person {
 		Data: data, Now: func() time.Time {
 			return now
 		}, Home: "/home/ada", Project: "parser", Here: "/home/ada/src/parser/cmd",
+		Targets: []string{"claude-code", "codex"},
 	})
 	p.run(p.model.Init())
 	p.tell(tea.WindowSizeMsg{Width: width, Height: height})

@@ -48,7 +48,12 @@ func run(ctx context.Context, args []string) error {
 		}
 		return nil
 	}
-	chosen, err := named(flags.Args())
+	handsOver := flags.Arg(0) == "to"
+	var chosen []*program
+	var err error
+	if !handsOver {
+		chosen, err = named(flags.Args())
+	}
 	if err != nil {
 		return err
 	}
@@ -79,6 +84,12 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	wrong := 0
+	if handsOver {
+		if wrong, err = runHandovers(ctx, &in, *binary, filepath.Join(work, "to"), *results,
+			flags.Args()[1:]); err != nil {
+			return err
+		}
+	}
 	for _, p := range chosen {
 		found := trialOf(ctx, &in, p, *binary, filepath.Join(work, p.name))
 		found.print(os.Stdout)

@@ -119,8 +119,12 @@ func store(path string, found programResult) error {
 	if err != nil {
 		return err
 	}
+	pairs, err := loadHandovers(path)
+	if err != nil {
+		return err
+	}
 	return errors.Join(os.WriteFile(path, append(text, '\n'), 0o644),
-		os.WriteFile(pageOf(path), []byte(page(all)), 0o644))
+		os.WriteFile(pageOf(path), []byte(page(all, pairs)), 0o644))
 }
 
 func checkOrder(name string) int {
@@ -145,7 +149,7 @@ func load(path string) (all []programResult, err error) {
 func pageOf(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".md" }
 
 // page renders the results as Markdown.
-func page(all []programResult) string {
+func page(all []programResult, pairs []handoverResult) string {
 	var b strings.Builder
 	b.WriteString("# Programs that were run\n\n" +
 		"`scripts/real` installs the newest version of each program from npm and runs it in a home of its own against a\n" +
@@ -189,6 +193,7 @@ func page(all []programResult) string {
 			fmt.Fprintf(&b, "\n## %s %s\n\n%s", r.Title, r.Version, notes)
 		}
 	}
+	b.WriteString(handoverTable(pairs))
 	for _, r := range all {
 		if r.Before != "" && r.After != "" {
 			fmt.Fprintf(&b, "\n## What %s sends\n\nTwo requests with a question about earlier work: before "+

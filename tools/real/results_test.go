@@ -20,7 +20,11 @@ func TestPageIsMadeFromTheResults(t *testing.T) {
 	if err != nil || len(all) == 0 {
 		t.Fatalf("%d results: %v", len(all), err)
 	}
-	want := page(all)
+	pairs, err := loadHandovers(resultsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := page(all, pairs)
 	if *update {
 		if err := os.WriteFile(pageOf(resultsFile), []byte(want), 0o644); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -115,7 +116,8 @@ func (w *writer) message(m *session.Message) error {
 func (w *writer) begin(m *session.Message) *open {
 	o := &open{
 		id: w.nextID("msg_", m.CreatedAt), at: m.CreatedAt, calls: map[string]int{}, made: map[string]*session.Part{},
-		mark: jsonx.Encode(history.HandoverKey, w.MarkOf(m)),
+		// opencode gives what stands here to the model's provider, as objects by a provider's name.
+		mark: jsonx.Encode(history.HandoverKey, jsonx.Encode("message", w.MarkOf(m))),
 	}
 	if w.written == 0 && w.reply == nil {
 		o.mark = jsonx.Encode(history.HandoverKey, w.Origin())
@@ -150,6 +152,9 @@ func (w *writer) begin(m *session.Message) *open {
 		default:
 			o.parts = append(o.parts, w.part(o, "type", "text", "text", p.Content(), "metadata", o.mark))
 		}
+	}
+	if !slices.ContainsFunc(m.Parts, func(p session.Part) bool { return p.Kind != session.PartImage }) {
+		o.parts = append(o.parts, w.part(o, "type", "text", "text", "(a picture)", "metadata", o.mark))
 	}
 	return o
 }

@@ -43,7 +43,9 @@ type talk struct {
 	All      string // addresses of the two views
 	Seen     string
 	Resume   string
-	Said     string // what an action did
+
+	Elsewhere string // the command that continues it in another program
+	Said      string // what an action did
 
 	own    int64 // messages on the path that are the session's own
 	pieces func(w io.Writer) error
@@ -395,6 +397,10 @@ func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, pa
 	measure := measures[sess.ID]
 	t.Facts = transcript.HeadingWith(sess, &measure, said, p.Zone).Facts
 	t.Resume = "sessiond resume " + string(sess.ID)
+	t.Elsewhere = "sessiond to codex " + string(sess.ID)
+	if sess.Source == session.SourceCodex {
+		t.Elsewhere = "sessiond to claude-code " + string(sess.ID)
+	}
 	if err := p.fillRail(ctx, sess, t, path); err != nil {
 		return err
 	}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sessiond/internal/history"
+	"sessiond/internal/history/codex"
+	"sessiond/internal/session"
+	"sessiond/internal/testkit"
+)
+
+// Of two handovers into one file one writes it whole, and the other one says that it is there.
+func TestHandoverOverwritesNoFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "2026", "rollout.jsonl")
+	handOver := func(text string) error {
+		h := handedOver{target: codex.NewTarget(os.Getenv), draft: history.Draft{
+			ID: "a", CreatedAt: session.At(time.Now()), Handover: &history.Handover{Session: "20260501_001"},
+			Each: func(yield func(*session.Message) error) error {
+				for range 1000 {
+					m := session.Message{Role: session.Assistant, Parts: []session.Part{session.TextPart(text)}}
+					if err := yield(&m); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+		}}
+		return writeSession(path, &h)
+	}
+	var both sync.WaitGroup
+	var failed [2]error
+	for i, text := range []string{"first", "second"} {
+		both.Go(func() { failed[i] = handOver(text) })
+	}
+	both.Wait()
+	if (failed[0] == nil) == (failed[1] == nil) || session.CodeOf(errors.Join(failed[:]...)) != session.Conflict {
+		t.Fatalf("%v", failed)
+	}
+	text := string(testkit.Must(os.ReadFile(path))(t))
+	if a, b := strings.Count(text, `"first"`), strings.Count(text, `"second"`); a+b != 2000 || a > 0 && b > 0 {
+		t.Errorf("%d lines of the one, %d of the other", a, b)
+	}
+	left, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(left) != 1 {
+		t.Errorf("%d files are left: %v", len(left), err)
+	}
+}
+
+// A write that fails leaves nothing.
+func TestHandoverThatFailsLeavesNoFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rollout.jsonl")
+	h := handedOver{target: codex.NewTarget(os.Getenv), draft: history.Draft{
+		ID: "a", CreatedAt: session.At(time.Now()), Handover: &history.Handover{Session: "20260501_001"},
+		Each: func(func(*session.Message) error) error { return errors.New("purged") },
+	}}
+	if err := writeSession(path, &h); err == nil || !strings.Contains(err.Error(), "purged") {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 0 {
+		t.Errorf("%d files are left: %v", len(left), err)
+	}
+}
