@@ -154,7 +154,9 @@ func page(all []programResult, pairs []handoverResult) string {
 	b.WriteString("# Programs that were run\n\n" +
 		"`scripts/real` installs the newest version of each program from npm and runs it in a home of its own against a\n" +
 		"scripted model, imports its history, connects it and runs it again. It makes this page from `programs.json`.\n" +
-		"Run it before each release.\n\n| check | what is compared |\n|---|---|\n")
+		"Run it before each release.\n\n" +
+		"Results are kept program by program and pair by pair: those of one page may come from\n" +
+		"several runs, with builds of sessiond some changes apart.\n\n| check | what is compared |\n|---|---|\n")
 	for _, c := range checkNames {
 		fmt.Fprintf(&b, "| %s | %s |\n", c[0], c[1])
 	}
