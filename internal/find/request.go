@@ -152,13 +152,13 @@ func (f Filter) Of(r *Request) (text *string, on *bool) {
 // MetadataName returns the field of the metadata that a parameter filters by: metadata.NAME=VALUE, or, as OpenAPI's
 // deepObject has it, metadata[NAME]=VALUE. A name in a name is metadata.NAME.NAME or metadata[NAME][NAME].
 func MetadataName(parameter string) (name string, ok bool) {
-	if name, ok = strings.CutPrefix(parameter, "metadata."); !ok {
-		name, ok = strings.CutPrefix(parameter, "metadata[")
-		if name, ok = strings.CutSuffix(name, "]"); ok {
-			name = strings.ReplaceAll(name, "][", ".")
-		}
+	if name, ok = strings.CutPrefix(parameter, "metadata."); ok {
+		return name, name != ""
 	}
-	return name, ok && name != ""
+	if name, ok = strings.CutPrefix(parameter, "metadata["); ok {
+		name, ok = strings.CutSuffix(name, "]")
+	}
+	return strings.ReplaceAll(name, "][", "."), ok && name != ""
 }
 
 // FromQuery returns the request that an address describes.

@@ -218,7 +218,7 @@ func TestUnknownNamesAreNotFound(t *testing.T) {
 	for path, want := range map[string]int{
 		"?cursor=x": 422, "?cursor=" + strings.Repeat("A", 2000): 422, "?limit=-1": 422, "?since=soon": 422,
 		"?source=word": 422, "?archived=perhaps": 422, "?metadata.=1": 422, "?titel=x": 422, "?metadata[]=1": 422,
-		"?metadata[a=1": 422, "?source=pi&source=codex": 422, "?metadata.a=1&metadata.a=2": 422,
+		"?metadata[a=1": 422, "?other]=1": 422, "?source=pi&source=codex": 422, "?metadata.a=1&metadata.a=2": 422,
 	} {
 		if r := k.do("GET", "/v1/sessions"+path, nil); r.StatusCode != want || r.at("errors.0.path") == nil {
 			t.Errorf("%s: %d %s", path, r.StatusCode, r.raw)
