@@ -68,7 +68,7 @@ func writeFor(t history.Target) func(context.Context, io.Writer, *store.Store, [
 
 // HandoverOf names a session and its newest message in the file that is written of it.
 func HandoverOf(ctx context.Context, s *store.Store, sess *session.Session) (*history.Handover, error) {
-	h := &history.Handover{Session: sess.ID, Source: sess.Source, SourceID: sess.SourceID}
+	h := &history.Handover{Session: sess.ID, Source: sess.Source, SourceID: sess.SourceID, Created: sess.CreatedAt}
 	if sess.HeadID == nil {
 		return h, nil
 	}
@@ -81,7 +81,7 @@ func HandoverOf(ctx context.Context, s *store.Store, sess *session.Session) (*hi
 		return h, nil
 	}
 	of, err := s.Session(ctx, head.ID.Session) // a fork that has no messages of its own
-	h.Session, h.Source, h.SourceID = of.ID, of.Source, of.SourceID
+	h.Session, h.Source, h.SourceID, h.Created = of.ID, of.Source, of.SourceID, of.CreatedAt
 	return h, err
 }
 

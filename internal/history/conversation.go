@@ -83,6 +83,7 @@ type Decoded struct {
 
 // Conversation begins a session of the thing.
 func (in *Intake) Conversation(new NewSession) *Conversation {
+	new.WrittenOf = in.writtenOf
 	c := &Conversation{New: new, in: in, places: map[string]Place{}, CopyReason: SkipCopied, KnownReason: SkipKnown}
 	in.all = append(in.all, c)
 	c.Here = in.Session(new.SourceID)

@@ -9,6 +9,7 @@ import (
 
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 // Handover says which conversation a file repeats that sessiond wrote for another program. It stands under HandoverKey
@@ -21,6 +22,7 @@ type Handover struct {
 	Message  session.MessageRef `json:"message"`       // the last one that was handed over
 	Key      string             `json:"key,omitempty"` // its external id
 	At       session.Time       `json:"at"`            // and its time
+	Created  session.Time       `json:"created"`       // of the session: after a purge its name
 }
 
 // HandoverKey is the field of records that sessiond wrote.
@@ -149,9 +151,15 @@ func (in *Intake) findOrigin(h *Handover) *origin {
 	return &origin{s, Place{Key: key, Session: s.ID}}
 }
 
+// WrittenOf says what sessiond wrote the thing of: after a purge of that it stays away, too.
+func (in *Intake) WrittenOf(h *Handover) {
+	in.writtenOf = &store.WrittenOf{ID: h.Session, Source: h.Source, SourceID: h.SourceID, CreatedAt: h.Created}
+}
+
 // HandOver says what a session repeats that sessiond wrote for its program, before its Conversation begins, and reports
 // whether that is here. A reader of lines need not: the intake finds it in the first one.
 func (in *Intake) HandOver(h *Handover) bool {
+	in.WrittenOf(h)
 	if in.origin = in.findOrigin(h); in.origin == nil {
 		in.NeedsOrigin()
 	}

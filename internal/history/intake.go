@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 // Intake imports one found thing for a reader. A reader replays the whole history from its
@@ -63,6 +64,8 @@ type Intake struct {
 
 	said, saidBefore map[string]string // what Repeats remembers, now and in the reading before
 
+	writtenOf *store.WrittenOf // what sessiond wrote the file of; nil: it did not
+
 	origin *origin // of a file that sessiond wrote; nil: it wrote none, or the conversation is not here
 	early  bool    // the conversation may come with the history of another program: only a second reading does without
 }
@@ -83,7 +86,8 @@ func newIntake(ctx context.Context, source session.Source, found Found, cursor *
 func (in *Intake) open(file io.ReaderAt, length int64, cursor *Cursor) {
 	in.file, in.length = file, length
 	if h := ReadHandover(file); h != nil {
-		in.early = !in.HandOver(h) && cursor == nil
+		_, again := in.Known.(neverRead) // a purged session is asked for by name: nothing comes before it
+		in.early = !in.HandOver(h) && cursor == nil && !again
 	}
 	if cursor == nil {
 		return

@@ -352,7 +352,12 @@ func (im *importer) ownTitle() error {
 // purgedHere reports whether the session was here and was purged: it does not come back by itself.
 func (im *importer) purgedHere(bringBack bool) (bool, error) {
 	in := &im.batch.Session
-	return im.tx.purgedHere(sourceTombstones(in.Source, in.SourceID, in.CreatedAt), bringBack)
+	names := sourceTombstones(in.Source, in.SourceID, in.CreatedAt)
+	if of := in.WrittenOf; of != nil {
+		names = append(names, ownTombstone(of.ID, of.CreatedAt))
+		names = append(names, sourceTombstones(of.Source, of.SourceID, &of.CreatedAt)...)
+	}
+	return im.tx.purgedHere(names, bringBack)
 }
 
 func (im *importer) moveHead() error {

@@ -36,9 +36,19 @@ type NewSession struct {
 	StartedCall string              // of a child: which call of that message, "": not known
 	Metadata    session.JSON
 	CreatedAt   *session.Time // nil: now; its local day is the ID's
+	WrittenOf   *WrittenOf    // of an import: what sessiond wrote its file of; nil: it did not
 	// of an imported fork: when the newest overlay that it inherits took effect, zero: it inherits none; nil: CreatedAt
 	Inherits *session.Time
 	Idem     *Idempotency
+}
+
+// WrittenOf names the session that sessiond wrote a file of, for another program. If it was purged here, the file stays
+// away, too.
+type WrittenOf struct {
+	ID        session.ID
+	Source    session.Source
+	SourceID  string
+	CreatedAt session.Time
 }
 
 // CreateSession makes an empty session. Codes: NotFound (the parent), Conflict (source and

@@ -39,6 +39,9 @@ func newReader(in *history.Intake, a about) *reader {
 // read adds the session of the records.
 func (r *reader) read() {
 	r.date()
+	if _, of := history.MarkIn(r.about.notes.Inner("extension_data")); of != nil {
+		r.in.WrittenOf(of)
+	}
 	r.talk = r.in.Conversation(history.NewSession{Source: session.SourceGoose, SourceID: r.identify()})
 	r.match()
 	r.arrange()
