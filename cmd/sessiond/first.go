@@ -157,10 +157,8 @@ func (a *app) importNewest(ctx context.Context, there []past) error {
 		if _, err := recordCatalogue(ctx, s.store, s.catalogue); err != nil {
 			return err
 		}
-		im := history.Importer{
-			Store: s.store, Price: s.catalogue.PriceImported, Serving: a.daemonServes(ctx), Now: a.now, Once: true,
-			Running: history.IsRunning,
-		}
+		im := a.importer(s)
+		im.Serving, im.Once = a.daemonServes(ctx), true
 		var newest []history.Newest
 		for _, h := range there {
 			newest = append(newest, history.Newest{Source: h.source, Whose: h.whose, Found: h.found})

@@ -234,10 +234,8 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		if err != nil {
 			return err
 		}
-		im := history.Importer{
-			Store: s.store, Price: s.catalogue.PriceImported, Purged: a.purgedToo, Serving: a.daemonServes(ctx), Now: a.now,
-			Once: !watch && !a.unfinished, Running: history.IsRunning,
-		}
+		im := a.importer(s)
+		im.Purged, im.Serving, im.Once = a.purgedToo, a.daemonServes(ctx), !watch && !a.unfinished
 		var size int64
 		for _, h := range pasts {
 			for _, f := range h.found {
@@ -301,6 +299,13 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		}
 		return nil
 	})
+}
+
+// importer returns what imports into a database: calls get their prices.
+func (a *app) importer(s *opened) history.Importer {
+	return history.Importer{
+		Store: s.store, Price: s.catalogue.PriceImported, Now: a.now, Running: history.IsRunning,
+	}
 }
 
 // importWaiting reads again what waits: a conversation that was handed over from another program waits for the history

@@ -20,11 +20,10 @@ func (a *app) followHistories(s *opened, cfg *config.Config, runner *jobs.Runner
 		return
 	}
 	history.RemoveLeftovers()
+	im := a.importer(s)
+	im.Serving, im.Whose = true, history.Undecided
 	f := history.Follower{
-		Importer: &history.Importer{
-			Store: s.store, Price: s.catalogue.PriceImported, Serving: true, Now: a.now,
-			Running: history.IsRunning, Whose: history.Undecided,
-		},
+		Importer: &im,
 		Sources: a.sources(), Paths: s.store.ImportedPaths, Now: a.now,
 	}
 	long := longSessions{}
@@ -69,13 +68,9 @@ func logOnce(log zerolog.Logger, message string) func(error) {
 
 // watchPasts imports new messages and files from the imported places until the user stops it.
 func (a *app) watchPasts(ctx context.Context, s *opened, pasts []past) error {
-	f := history.Follower{
-		Importer: &history.Importer{
-			Store: s.store, Price: s.catalogue.PriceImported, Serving: a.daemonServes(ctx), Now: a.now,
-			Running: history.IsRunning, Whose: history.Undecided,
-		},
-		Now: a.now,
-	}
+	im := a.importer(s)
+	im.Serving, im.Whose = a.daemonServes(ctx), history.Undecided
+	f := history.Follower{Importer: &im, Now: a.now}
 	long := longSessions{}
 	f.Importer.Changed = long.noteFor(s)
 	roots := map[session.Source][]string{}

@@ -215,23 +215,25 @@ func (a *app) targetNamed(name string, text bool) (history.Target, session.Progr
 const catchUpTime = 700 * time.Millisecond
 
 // catchUp imports what the programs wrote since the last import, as far as the time allows: what was just said goes
-// with the handover. What fails here fails later where it is told.
+// with the handover. Histories that were never imported stay so. What fails here fails later where it is told.
 func (a *app) catchUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
 	defer cancel()
 	_, _ = await(ctx, func() (any, error) {
-		s, err := a.open(ctx, wiring{})
-		if err != nil {
-			return nil, err
-		}
-		im := history.Importer{Store: s, Once: true, Now: a.now, Running: history.IsRunning}
-		for _, src := range a.sources() {
-			if src.Places() == nil || err != nil {
-				continue
+		return nil, a.with(ctx, wiring{}, func(s *opened) error {
+			im := a.importer(s)
+			im.Once = true
+			for _, src := range a.sources() {
+				imported, err := s.store.ImportedPaths(ctx, src.Name())
+				if err == nil && src.Places() != nil && len(imported) > 0 {
+					_, err = im.Run(ctx, src, nil)
+				}
+				if err != nil {
+					return err
+				}
 			}
-			_, err = im.Run(ctx, src, nil)
-		}
-		return nil, errors.Join(err, s.Close())
+			return nil
+		})
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/tokens"
 )
 
 // toBack continues the session that was handed over, in its own program, with what was done in the other one.
@@ -126,7 +127,7 @@ func (a *app) startBack(ctx context.Context, s *store.Store, first, fork *sessio
 	}
 	if !f.yes {
 		sure, err := a.ask(ctx, fmt.Sprintf("%s goes on in %s, with what was done in %s: %s. [Y/n] ", first.ID,
-			program.Title, fork.Source, aboutTokens(int64(len(text)/4))), true)
+			program.Title, fork.Source, aboutTokens(tokens.Reference().Text(text))), true)
 		if err != nil || !sure {
 			return nil, err
 		}
