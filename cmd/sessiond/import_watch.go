@@ -24,7 +24,7 @@ func (a *app) followHistories(s *opened, cfg *config.Config, runner *jobs.Runner
 	im.Serving, im.Whose = true, history.Undecided
 	f := history.Follower{
 		Importer: &im,
-		Sources: a.sources(), Paths: s.store.ImportedPaths, Now: a.now,
+		Sources:  a.sources(), Paths: s.store.ImportedPaths, Now: a.now,
 	}
 	long := longSessions{}
 	f.Importer.Changed = long.noteFor(s)
