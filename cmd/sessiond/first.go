@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/config"
+	"sessiond/internal/folders"
 	"sessiond/internal/history"
 	"sessiond/internal/picker"
 	"sessiond/internal/session"
@@ -55,7 +56,7 @@ func (a *app) firstScreen(ctx context.Context, root *cobra.Command, cfg *config.
 		names[i] = string(h.source.Name())
 	}
 	below := "It reads the histories of " + strings.Join(names, ", ") + ", and writes only\n" +
-		tilde(a.getenv("HOME"), cfg.DataDir()) + " and what you tick. Nothing leaves this host."
+		folders.Tilde(a.getenv("HOME"), cfg.DataDir()) + " and what you tick. Nothing leaves this host."
 	ticks, goOn, err := picker.AskTicks(ctx, a.firstTicks(ctx, cfg, there), below,
 		picker.Terminal{In: a.in, Out: raw(a.out), Environ: a.environ, NoColor: !a.color()})
 	switch {
@@ -66,13 +67,6 @@ func (a *app) firstScreen(ctx context.Context, root *cobra.Command, cfg *config.
 		return nil
 	}
 	return a.begin(ctx, root, cfg, there, ticks)
-}
-
-func tilde(home, path string) string {
-	if below, ok := strings.CutPrefix(path, home+"/"); ok && home != "" {
-		return "~/" + below
-	}
-	return path
 }
 
 func (a *app) firstTicks(ctx context.Context, cfg *config.Config, there []past) []picker.Tick {

@@ -252,7 +252,7 @@ func saidBy(m *session.Message) []said {
 	for _, p := range m.Results() {
 		r := said{Role: "tool_result", CallID: p.CallID, Name: "read", Text: p.Content()}
 		if strings.HasPrefix(r.Text, "No result") {
-			r.Text, r.Synthetic, r.IsError = "", true, p.IsError != nil && *p.IsError
+			r.Text, r.Synthetic, r.IsError = "", true, p.Failed()
 		}
 		results = append(results, r)
 	}

@@ -155,7 +155,7 @@ func (s *snapshot) outputsOf(m *session.Message, tools map[string]string) []Outp
 		}
 		outputs = append(outputs, Output{
 			Name: name, Tool: tool, Tokens: s.scales.scaled(tokens),
-			Failed: p.IsError != nil && *p.IsError, Pruned: s.Pruned[name],
+			Failed: p.Failed(), Pruned: s.Pruned[name],
 		})
 	}
 	return outputs

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // User finds the folders of a user. The system is a value: tests ask for the folders of all of them.
@@ -121,4 +122,12 @@ func Sync(folder string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// Tilde writes a path in a home folder with ~. An empty home is none.
+func Tilde(home, path string) string {
+	if rest, ok := strings.CutPrefix(path, home); ok && home != "" && (rest == "" || rest[0] == '/') {
+		return "~" + rest
+	}
+	return path
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -65,7 +66,7 @@ const isoTime = "2006-01-02T15:04:05.000Z"
 // ISOTime formats a time as programs do.
 func ISOTime(at session.Time) string { return at.UTC().Format(isoTime) }
 
-// LineWriter writes a JSON object per line. It keeps its first error.
+// LineWriter writes a JSON object per line, or texts. It keeps its first error.
 type LineWriter struct {
 	out *bufio.Writer
 	err error
@@ -82,6 +83,16 @@ func (w *LineWriter) Line(pairs ...any) error {
 	return w.err
 }
 
+// Print writes a text as it is.
+func (w *LineWriter) Print(text string) {
+	if w.err == nil {
+		_, w.err = w.out.WriteString(text)
+	}
+}
+
+// Err is the first error.
+func (w *LineWriter) Err() error { return w.err }
+
 // Flush writes what is buffered.
 func (w *LineWriter) Flush() error {
 	if w.err == nil {
@@ -89,6 +100,20 @@ func (w *LineWriter) Flush() error {
 	}
 	return w.err
 }
+
+// UnknownName stands for a name that a program requires and nobody knows.
+const UnknownName = "unknown"
+
+// TextBlock is a text as Claude Code, pi and Goose have one in a list of blocks.
+func TextBlock(text string) jsontext.Value { return jsonx.Encode("type", "text", "text", text) }
+
+// ImageBlock is a picture as pi and Goose have one in a list of blocks.
+func ImageBlock(b *session.Blob) jsontext.Value {
+	return jsonx.Encode("type", "image", "data", base64.StdEncoding.EncodeToString(b.Data), "mimeType", b.MediaType)
+}
+
+// Int is a whole number in JSON.
+func Int(n int64) jsontext.Value { return jsontext.Value(strconv.FormatInt(n, 10)) }
 
 // DataURL returns the address of a picture that holds it.
 func DataURL(b *session.Blob) string {

@@ -89,12 +89,8 @@ func (im *Importer) ImportNewest(ctx context.Context, sources []Newest, most tim
 
 // readEarly is read without what only a reading in its turn says: a file that cannot be read is a problem then.
 func (r *reading) readEarly(ctx context.Context) error {
-	mine, err := r.isMine(ctx, r.source, r.found.Path)
-	if err != nil {
+	if err := r.decideForeign(ctx); err != nil {
 		return err
-	}
-	if !mine {
-		r.foreign = r.found.Path
 	}
 	_, _ = r.readTries(ctx)
 	if r.failed != nil {

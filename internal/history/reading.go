@@ -37,15 +37,20 @@ type reading struct {
 	awaits   string  // source id of a session that the found thing comes from and that is missing
 }
 
+// decideForeign notes whether the found thing is not known to be the user's own.
+func (r *reading) decideForeign(ctx context.Context) error {
+	mine, err := r.isMine(ctx, r.source, r.found.Path)
+	if err == nil && !mine {
+		r.foreign = r.found.Path
+	}
+	return err
+}
+
 // read imports the found thing. An error means that the store failed or ctx ended; everything
 // else is in r.done.
 func (r *reading) read(ctx context.Context) error {
-	mine, err := r.isMine(ctx, r.source, r.found.Path)
-	if err != nil {
+	if err := r.decideForeign(ctx); err != nil {
 		return err
-	}
-	if !mine {
-		r.foreign = r.found.Path
 	}
 	problems, err := r.readTries(ctx)
 	if err == nil {

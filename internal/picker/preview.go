@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/search"
 	"sessiond/internal/transcript"
 )
@@ -63,17 +64,9 @@ func (m *Model) facts(p *Preview) (facts []string) {
 	add(share != "", "context "+share)
 	add(cost != "", cost)
 	add(p.Model != "", p.Model)
-	add(p.Project != "", m.tilde(p.Project))
+	add(p.Project != "", folders.Tilde(m.Home, p.Project))
 	add(p.GitBranch != "", p.GitBranch)
 	return facts
-}
-
-// tilde writes the person's own folder as ~.
-func (m *Model) tilde(path string) string {
-	if rest, ok := strings.CutPrefix(path, m.Home); ok && m.Home != "" && (rest == "" || rest[0] == '/') {
-		return "~" + rest
-	}
-	return path
 }
 
 // passageLines are the places of a search, with the words that were found.

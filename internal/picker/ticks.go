@@ -7,6 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+
+	"sessiond/internal/transcript"
 )
 
 // Tick is a line that a person turns on or off.
@@ -128,8 +130,8 @@ func (m tickList) View() tea.View {
 		lines = append(lines, "", "Enter: go on   Space or 1 2 3: change a tick   q: leave, nothing is done")
 	}
 	for i := range lines {
-		if m.width > 0 && len([]rune(lines[i])) > m.width {
-			lines[i] = string([]rune(lines[i])[:m.width-1]) + "…"
+		if m.width > 0 {
+			lines[i] = transcript.Truncate(lines[i], m.width)
 		}
 	}
 	return tea.NewView(strings.Join(lines, "\n"))

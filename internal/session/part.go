@@ -69,6 +69,9 @@ func (p *Part) Content() string {
 	return p.Text
 }
 
+// Failed reports whether the part is a result that says that its call failed.
+func (p *Part) Failed() bool { return p.IsError != nil && *p.IsError }
+
 // Head is how much of a part is wanted, in bytes: the beginning of each of its texts, and bytes that are no text
 // if they are not more.
 type Head struct{ Text, Bytes int }

@@ -118,7 +118,7 @@ func (t *ToolUse) fill(m *session.Message, p *session.Part) {
 	if rest := restOf(m, p); rest != nil {
 		t.Rests = append(t.Rests, rest)
 	}
-	t.IsError = p.IsError != nil && *p.IsError
+	t.IsError = p.Failed()
 }
 
 func (s *Stream) block(m *session.Message, p *session.Part) Block {
@@ -128,7 +128,7 @@ func (s *Stream) block(m *session.Message, p *session.Part) Block {
 		if rest := restOf(m, p); rest != nil {
 			use.Rests = append(use.Rests, rest)
 		}
-		if p.IsError != nil && *p.IsError { // the call could not be parsed
+		if p.Failed() { // the call could not be parsed
 			use.ResultRef, use.IsError = m.ID, true
 			use.Result = p.Content()
 			return Block{Kind: BlockTool, Tool: use}

@@ -469,7 +469,7 @@ func (s *sender) result(parts []wire.Part) {
 	}
 	content := s.resultContent(parts)
 	var behind []sent // the results of the entry
-	if p.IsError != nil && *p.IsError {
+	if p.Failed() {
 		// The API rejects a failure without content, and "all content must be type 'text' if 'is_error'
 		// is true". Source: github.com/vellum-ai/vellum-assistant/pull/18387.
 		isText := func(b sent) bool { return b.kind == typeText }

@@ -505,7 +505,7 @@ func (s *sender) response(p *wire.Part, more []string) jsontext.Value {
 		return jsonx.Clean([]byte(text))
 	}
 	key := cmp.Or(p.X.Key, "output")
-	if p.X.Key == "" && p.IsError != nil && *p.IsError {
+	if p.X.Key == "" && p.Failed() {
 		key = "error"
 	}
 	if len(more) > 0 {

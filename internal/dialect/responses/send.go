@@ -592,7 +592,7 @@ func (s *sender) result(parts []wire.Part) {
 		s.shellOutput(&u, call.SentID)
 	case itemApplyPatchCall:
 		status := "completed"
-		if p.IsError != nil && *p.IsError {
+		if p.Failed() {
 			status = "failed"
 		}
 		s.Write("type", itemApplyPatchOutput, "call_id", call.SentID, "status", status, "output", jsonx.Maybe(p.Content()))

@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -72,8 +73,9 @@ func (w *writer) message(m *session.Message) error {
 	message := jsonx.NewObject("role", kind)
 	if m.Role == session.Assistant {
 		kind = typeAssistant
+		// It takes a reply without a model for an error of its own.
 		message = jsonx.NewObject("id", "msg_"+strings.ReplaceAll(w.name("reply"), "-", ""), "type", "message",
-			"role", kind, "model", modelOf(m), "stop_reason", stopReason(m))
+			"role", kind, "model", cmp.Or(m.Model, history.UnknownName), "stop_reason", stopReason(m))
 	}
 	message.Set("content", content)
 	parent := jsontext.Value("null")
@@ -87,14 +89,6 @@ func (w *writer) message(m *session.Message) error {
 		"uuid", w.last, "timestamp", history.ISOTime(m.CreatedAt), "userType", "external",
 		"cwd", jsonx.Maybe(w.Directory), "sessionId", w.ID, "gitBranch", jsonx.Maybe(w.GitBranch),
 		history.HandoverKey, w.MarkOf(m))
-}
-
-// modelOf returns the model of a reply. Claude Code takes a reply without one for an error of its own.
-func modelOf(m *session.Message) string {
-	if m.Model == "" {
-		return "unknown"
-	}
-	return m.Model
 }
 
 func stopReason(m *session.Message) string {
@@ -112,7 +106,7 @@ func (w *writer) content(m *session.Message) jsontext.Value {
 	blocks := []jsontext.Value{}
 	if m.Role == session.Tool {
 		history.EachResult(m, func(p *session.Part, pictures []session.Part) {
-			content := []jsontext.Value{textBlock(p.Content())}
+			content := []jsontext.Value{history.TextBlock(p.Content())}
 			for i := range pictures {
 				content = append(content, imageBlock(pictures[i].Blob))
 			}
@@ -129,13 +123,11 @@ func (w *writer) content(m *session.Message) jsontext.Value {
 		case session.PartImage:
 			blocks = append(blocks, imageBlock(p.Blob))
 		default:
-			blocks = append(blocks, textBlock(p.Content()))
+			blocks = append(blocks, history.TextBlock(p.Content()))
 		}
 	}
 	return jsonx.Array(blocks)
 }
-
-func textBlock(text string) jsontext.Value { return jsonx.Encode("type", "text", "text", text) }
 
 func imageBlock(b *session.Blob) jsontext.Value {
 	return jsonx.Encode("type", "image", "source", jsonx.Encode("type", "base64", "media_type", b.MediaType,

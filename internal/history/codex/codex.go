@@ -26,10 +26,14 @@ import (
 	"sessiond/internal/session"
 )
 
+func homeOf(env func(string) string) string {
+	return cmp.Or(env("CODEX_HOME"), history.Expand("~/.codex", env))
+}
+
 // New makes the source, with Codex' usual place from the environment: $CODEX_HOME, else
 // ~/.codex, and $CODEX_SQLITE_HOME for its mirror.
 func New(env func(string) string, now func() time.Time) *history.Program {
-	home := cmp.Or(env("CODEX_HOME"), history.Expand("~/.codex", env))
+	home := homeOf(env)
 	state := env("CODEX_SQLITE_HOME")
 	if !folders.IsAbs(state) || state == home {
 		state = ""

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"cmp"
 	"io"
 	"path/filepath"
 
@@ -18,7 +17,7 @@ func NewTarget(env func(string) string) history.Target {
 		Source: session.SourceCodex, MediaType: "application/x-ndjson", Extension: ".codex.jsonl",
 		NewID: history.TimedUUID,
 		Path: func(d *history.Draft) string {
-			home := cmp.Or(env("CODEX_HOME"), history.Expand("~/.codex", env))
+			home := homeOf(env)
 			if home == "" {
 				return ""
 			}

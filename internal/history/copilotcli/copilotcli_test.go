@@ -55,7 +55,7 @@ func figuresOf(h *historytest.House, done history.Records) (got figures) {
 				got.started += len(m.Calls())
 			}
 			for _, p := range m.Results() {
-				if p.IsError != nil && *p.IsError {
+				if p.Failed() {
 					got.failed++
 				} else {
 					got.ok++

@@ -34,7 +34,7 @@ func figuresOf(h *historytest.House, id string) (got figures) {
 			got.calls += len(m.Calls())
 		}
 		for _, p := range m.Parts {
-			if p.Kind == session.PartToolResult && p.IsError != nil && *p.IsError {
+			if p.Kind == session.PartToolResult && p.Failed() {
 				got.failed++
 			}
 		}

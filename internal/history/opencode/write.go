@@ -1,14 +1,12 @@
 package opencode
 
 import (
-	"bufio"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -45,28 +43,24 @@ const madeVersion = "1.0.0"
 // Write writes a conversation as `opencode export` does: one object with the session and its messages. Calls and their
 // results are one part of a reply.
 func Write(out io.Writer, d *history.Draft) error {
-	w := writer{Draft: d, out: bufio.NewWriter(out)}
-	at := number(d.CreatedAt.UnixMilli())
-	w.print(`{"info":`)
-	w.print(string(jsonx.Encode("id", d.ID, "slug", "handover-"+randomPart(d.ID)[:6], "projectID", "global",
+	w := writer{Draft: d, LineWriter: history.NewLineWriter(out)}
+	at := history.Int(d.CreatedAt.UnixMilli())
+	w.Print(`{"info":`)
+	w.Print(string(jsonx.Encode("id", d.ID, "slug", "handover-"+randomPart(d.ID)[:6], "projectID", "global",
 		"directory", d.Directory, "title", d.Title, "version", madeVersion,
 		"time", jsonx.Encode("created", at, "updated", at))))
-	w.print(`,"messages":[`)
+	w.Print(`,"messages":[`)
 	if err := d.Each(w.message); err != nil {
 		return err
 	}
-	w.flush()
-	w.print("]}\n")
-	if w.err == nil {
-		w.err = w.out.Flush()
-	}
-	return w.err
+	w.writeOpen()
+	w.Print("]}\n")
+	return w.Flush()
 }
 
 type writer struct {
 	*history.Draft
-	out     *bufio.Writer
-	err     error
+	*history.LineWriter
 	written int
 	newest  uint64 // number in the newest id
 	asked   string // id of the newest message of a user
@@ -84,14 +78,6 @@ type open struct {
 	made  map[string]*session.Part
 }
 
-func (w *writer) print(text string) {
-	if w.err == nil {
-		_, w.err = w.out.WriteString(text)
-	}
-}
-
-func number(n int64) jsontext.Value { return jsontext.Value(strconv.FormatInt(n, 10)) }
-
 // nextID makes an id that is greater than all before it: opencode sorts by them.
 func (w *writer) nextID(prefix string, at session.Time) string {
 	w.newest = max(w.newest+1, uint64(at.UnixMilli())<<12)
@@ -102,14 +88,14 @@ func (w *writer) nextID(prefix string, at session.Time) string {
 func (w *writer) message(m *session.Message) error {
 	if m.Role == session.Tool && w.reply != nil {
 		w.results(m)
-		return w.err
+		return w.Err()
 	}
-	w.flush()
+	w.writeOpen()
 	w.reply = w.begin(m)
 	if m.Role != session.Assistant {
-		w.flush()
+		w.writeOpen()
 	}
-	return w.err
+	return w.Err()
 }
 
 // begin makes the message of a user or of a model.
@@ -122,9 +108,9 @@ func (w *writer) begin(m *session.Message) *open {
 	if w.written == 0 && w.reply == nil {
 		o.mark = jsonx.Encode(history.HandoverKey, w.Origin())
 	}
-	created := number(m.CreatedAt.UnixMilli())
+	created := history.Int(m.CreatedAt.UnixMilli())
 	if m.Role == session.Assistant {
-		zero := number(0)
+		zero := history.Int(0)
 		finish := "stop"
 		if len(m.Calls()) > 0 {
 			finish = "tool-calls"
@@ -133,13 +119,13 @@ func (w *writer) begin(m *session.Message) *open {
 			"mode", "build", "agent", "build", "path", jsonx.Encode("cwd", w.Directory, "root", "/"), "cost", zero,
 			"tokens", jsonx.Encode("input", zero, "output", zero, "reasoning", zero,
 				"cache", jsonx.Encode("read", zero, "write", zero)),
-			"modelID", cmp.Or(m.Model, unknown), "providerID", cmp.Or(m.Provider, unknown),
+			"modelID", cmp.Or(m.Model, history.UnknownName), "providerID", cmp.Or(m.Provider, history.UnknownName),
 			"time", jsonx.Encode("created", created, "completed", created), "finish", finish)
 	} else {
 		w.asked = o.id
 		o.info = jsonx.NewObject("id", o.id, "sessionID", w.ID, "role", "user", "time", jsonx.Encode("created", created),
-			"agent", "build", "model", jsonx.Encode("providerID", cmp.Or(w.Provider, unknown),
-				"modelID", cmp.Or(w.Model, unknown)))
+			"agent", "build", "model", jsonx.Encode("providerID", cmp.Or(w.Provider, history.UnknownName),
+				"modelID", cmp.Or(w.Model, history.UnknownName)))
 	}
 	for i := range m.Parts {
 		switch p := &m.Parts[i]; p.Kind {
@@ -159,9 +145,6 @@ func (w *writer) begin(m *session.Message) *open {
 	return o
 }
 
-// unknown stands for a name that opencode requires and nobody knows.
-const unknown = "unknown"
-
 // part writes a part of a message.
 func (w *writer) part(o *open, fields ...any) jsontext.Value {
 	return jsonx.Encode(append([]any{
@@ -171,10 +154,10 @@ func (w *writer) part(o *open, fields ...any) jsontext.Value {
 
 // call writes a call with its result.
 func (w *writer) call(o *open, p, result *session.Part, pictures []session.Part) jsontext.Value {
-	at := number(o.at.UnixMilli())
+	at := history.Int(o.at.UnixMilli())
 	state := jsonx.NewObject("status", "completed", "input", history.ArgumentsOf(p))
 	switch {
-	case result != nil && result.IsError != nil && *result.IsError:
+	case result != nil && result.Failed():
 		state.Add("status", "error", "error", result.Content())
 	default:
 		text := ""
@@ -202,14 +185,14 @@ func (w *writer) results(m *session.Message) {
 	})
 }
 
-// flush writes the open message.
-func (w *writer) flush() {
+// writeOpen writes the open message.
+func (w *writer) writeOpen() {
 	o := w.reply
 	if w.reply = nil; o == nil {
 		return
 	}
 	if w.written++; w.written > 1 {
-		w.print(",")
+		w.Print(",")
 	}
-	w.print(string(jsonx.Encode("info", o.info.Value(), "parts", o.parts)))
+	w.Print(string(jsonx.Encode("info", o.info.Value(), "parts", o.parts)))
 }

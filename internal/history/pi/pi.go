@@ -17,9 +17,16 @@ import (
 // New makes the source, with pi's usual places from the environment: $PI_CODING_AGENT_DIR,
 // else ~/.pi/agent, and $PI_CODING_AGENT_SESSION_DIR.
 func New(env func(string) string) *history.Program {
-	home := cmp.Or(env("PI_CODING_AGENT_DIR"), "~/.pi/agent")
-	return newSource(session.SourcePi, env, history.Expand(home, env),
-		history.Expand(env("PI_CODING_AGENT_SESSION_DIR"), env))
+	return newSource(session.SourcePi, env, homeOf(env), sessionsOf(env))
+}
+
+func homeOf(env func(string) string) string {
+	return history.Expand(cmp.Or(env("PI_CODING_AGENT_DIR"), "~/.pi/agent"), env)
+}
+
+// sessionsOf returns the folder that holds sessions alone; "" if none is named.
+func sessionsOf(env func(string) string) string {
+	return history.Expand(env("PI_CODING_AGENT_SESSION_DIR"), env)
 }
 
 // NewOmp makes omp's source: ~/.omp/agent, $XDG_DATA_HOME/omp/sessions (else in ~/.local/share), and

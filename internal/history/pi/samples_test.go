@@ -241,7 +241,7 @@ func (h *house) check(source string, done history.Accounting, want facts) {
 		}
 		for _, p := range m.Results() {
 			got.results++
-			if p.IsError != nil && *p.IsError {
+			if p.Failed() {
 				got.failedResults++
 			}
 			if p.CallPartID == nil {

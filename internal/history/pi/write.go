@@ -2,11 +2,9 @@ package pi
 
 import (
 	"cmp"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,9 +21,9 @@ func NewTarget(env func(string) string) history.Target {
 		Source: session.SourcePi, MediaType: "application/x-ndjson", Extension: ".pi.jsonl",
 		NewID: history.TimedUUID,
 		Path: func(d *history.Draft) string {
-			dir := history.Expand(env("PI_CODING_AGENT_SESSION_DIR"), env)
+			dir := sessionsOf(env)
 			if dir == "" {
-				home := history.Expand(cmp.Or(env("PI_CODING_AGENT_DIR"), "~/.pi/agent"), env)
+				home := homeOf(env)
 				if home == "" {
 					return ""
 				}
@@ -48,7 +46,7 @@ func folderOf(directory string) string {
 func Write(out io.Writer, d *history.Draft) error {
 	w := writer{Draft: d, LineWriter: history.NewLineWriter(out)}
 	at := history.ISOTime(d.CreatedAt)
-	if err := w.Line("type", lineSession, "version", number(3), "id", d.ID, "timestamp", at, "cwd", d.Directory,
+	if err := w.Line("type", lineSession, "version", history.Int(3), "id", d.ID, "timestamp", at, "cwd", d.Directory,
 		history.HandoverKey, d.Origin()); err != nil {
 		return err
 	}
@@ -68,8 +66,6 @@ type writer struct {
 	last    string // id of the last entry
 }
 
-func number(n int64) jsontext.Value { return jsontext.Value(strconv.FormatInt(n, 10)) }
-
 // entry writes an entry behind the last one.
 func (w *writer) entry(at, mark, kind string, fields ...any) error {
 	parent := jsontext.Value("null")
@@ -84,7 +80,7 @@ func (w *writer) entry(at, mark, kind string, fields ...any) error {
 
 // message writes the entries of a message.
 func (w *writer) message(m *session.Message) error {
-	at := number(m.CreatedAt.UnixMilli())
+	at := history.Int(m.CreatedAt.UnixMilli())
 	one := func(o jsonx.Object) error {
 		o.Add("timestamp", at)
 		return w.entry(history.ISOTime(m.CreatedAt), w.MarkOf(m), lineMessage, "message", o.Value())
@@ -94,9 +90,9 @@ func (w *writer) message(m *session.Message) error {
 		var err error
 		history.EachResult(m, func(p *session.Part, pictures []session.Part) {
 			if err == nil {
-				failed := p.IsError != nil && *p.IsError
+				failed := p.Failed()
 				err = one(jsonx.NewObject("role", "toolResult", "toolCallId", p.CallID, "toolName", p.ToolName,
-					"content", append([]jsontext.Value{textBlock(p.Content())}, blocks(pictures)...), "isError", &failed))
+					"content", append([]jsontext.Value{history.TextBlock(p.Content())}, blocks(pictures)...), "isError", &failed))
 			}
 		})
 		return err
@@ -105,18 +101,16 @@ func (w *writer) message(m *session.Message) error {
 		if len(m.Calls()) > 0 {
 			stop = "toolUse"
 		}
-		zero := number(0)
+		zero := history.Int(0)
 		cost := jsonx.Encode("input", zero, "output", zero, "cacheRead", zero, "cacheWrite", zero, "total", zero)
 		return one(jsonx.NewObject("role", "assistant", "content", blocks(m.Parts), "api", "openai-completions",
-			"provider", cmp.Or(m.Provider, unknown), "model", cmp.Or(m.Model, unknown), "usage", jsonx.Encode(
-				"input", zero, "output", zero, "cacheRead", zero, "cacheWrite", zero, "totalTokens", zero, "cost", cost),
+			"provider", cmp.Or(m.Provider, history.UnknownName), "model", cmp.Or(m.Model, history.UnknownName),
+			"usage", jsonx.Encode("input", zero, "output", zero, "cacheRead", zero, "cacheWrite", zero,
+				"totalTokens", zero, "cost", cost),
 			"stopReason", stop))
 	}
 	return one(jsonx.NewObject("role", "user", "content", blocks(m.Parts)))
 }
-
-// unknown stands for a name that pi requires and nobody knows.
-const unknown = "unknown"
 
 // blocks writes parts as pi's blocks.
 func blocks(parts []session.Part) []jsontext.Value {
@@ -127,13 +121,10 @@ func blocks(parts []session.Part) []jsontext.Value {
 			list = append(list, jsonx.Encode("type", "toolCall", "id", p.CallID, "name", p.ToolName,
 				"arguments", history.ArgumentsOf(p)))
 		case session.PartImage:
-			list = append(list, jsonx.Encode("type", "image", "data", base64.StdEncoding.EncodeToString(p.Blob.Data),
-				"mimeType", p.Blob.MediaType))
+			list = append(list, history.ImageBlock(p.Blob))
 		default:
-			list = append(list, textBlock(p.Content()))
+			list = append(list, history.TextBlock(p.Content()))
 		}
 	}
 	return list
 }
-
-func textBlock(text string) jsontext.Value { return jsonx.Encode("type", "text", "text", text) }

@@ -467,7 +467,7 @@ func (sp *span) unresolved() map[int]bool {
 	failed, succeeded := map[int]bool{}, map[string]bool{}
 	for i, m := range slices.Backward(sp.msgs) {
 		for _, p := range m.Results() {
-			if p.IsError != nil && *p.IsError {
+			if p.Failed() {
 				failed[i] = !succeeded[p.ToolName]
 			} else {
 				succeeded[p.ToolName] = true

@@ -182,7 +182,7 @@ func scanFor(msgs []session.Message, rules bool, givers session.Givers) *span {
 			case session.PartToolResult:
 				sp.addPassage(i, passage{
 					text: withoutReminders(session.WithoutEcho(p.Content())), by: byTool,
-					failed: p.IsError != nil && *p.IsError,
+					failed: p.Failed(),
 				})
 			case session.PartToolCall:
 				sp.addPassage(i, passage{text: p.Arguments, by: byTool, inCall: true})

@@ -147,7 +147,7 @@ func paragraph(m *session.Message, p *session.Part, group bool) (label, text str
 		return "assistant calls " + toolLabel(p.ToolName), cutResult(masked(p.Arguments), longestArguments)
 	case session.PartToolResult:
 		label = "result of " + toolLabel(p.ToolName)
-		if p.IsError != nil && *p.IsError {
+		if p.Failed() {
 			label += ", failed"
 		}
 		return label, cutResult(masked(p.Content()), longestResult)

@@ -308,7 +308,7 @@ func (h *House) CountsOf(sourceID string) (n Counts) {
 		}
 		n.Calls += len(m.Calls())
 		for _, p := range m.Results() {
-			if n.Results++; p.IsError != nil && *p.IsError {
+			if n.Results++; p.Failed() {
 				n.Failed++
 			}
 		}
