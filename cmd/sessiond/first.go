@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -174,21 +172,15 @@ func (a *app) importRest(cfg *config.Config, self string, keep bool) error {
 	if keep {
 		args = append(args, "--keep-running")
 	}
-	if a.flags.config != "" {
-		args = append(args, "--config", a.absolute(a.flags.config))
-	}
 	log, err := os.OpenFile(firstLog(cfg), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("begin the import in the background: %w", err)
 	}
 	defer log.Close() //nolint:errcheck // the child has it
-	cmd := exec.Command(self, args...)
-	cmd.Dir, cmd.Stderr, cmd.SysProcAttr = a.dir, log, apart()
-	cmd.Env = append(slices.Clone(a.environ), "SESSIOND_DB="+cfg.DB)
-	if err := cmd.Start(); err != nil {
+	if err := a.startApart(self, cfg, log, args); err != nil {
 		return fmt.Errorf("begin the import in the background: %w", err)
 	}
-	return cmd.Process.Release()
+	return nil
 }
 
 // firstLog is where the import in the background says what it could not read; it stays only if something failed.

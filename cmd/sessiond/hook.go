@@ -323,14 +323,26 @@ func (a *app) importInBackground(src history.Source, transcript string, flags ..
 	if err != nil {
 		return err
 	}
+	return a.startApart(self, cfg, nil, args)
+}
+
+// startApart starts a command of sessiond that goes on after this process, with the same database and configuration.
+// said takes what it says on standard error; nil: nothing does.
+func (a *app) startApart(self string, cfg *config.Config, said *os.File, args []string) error {
 	if a.flags.config != "" {
-		args = append(args, "--config", a.flags.config)
+		args = append(args, "--config", a.absolute(a.flags.config))
 	}
 	cmd := exec.Command(self, args...)
 	// In the environment, not in the arguments, which everybody reads: a server's address may have a password.
 	cmd.Dir, cmd.Env = a.dir, append(slices.Clone(a.environ), "SESSIOND_DB="+cfg.DB)
 	cmd.SysProcAttr = apart() // the program may end its children
-	return cmd.Start()
+	if said != nil {
+		cmd.Stderr = said
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return cmd.Process.Release()
 }
 
 // noteAnswer notes that a program was answered, by a hook or a tool, for doctor.
