@@ -33,6 +33,7 @@ type Filter struct {
 	AnyState   bool // archived ones, too
 	Trash      bool
 	Starred    bool
+	Tags       []string          // it, or one of its messages, has one of these tags; nil: any
 	People     bool              // without sub-agents and automated sessions
 	Metadata   map[string]string // names under metadata → text; a.b is the field "a.b", or b in a
 }
@@ -211,6 +212,10 @@ func (f Filter) conditions() (c conditions) {
 	}
 	if f.Until != nil {
 		add("s.active_at < ?", *f.Until)
+	}
+	if f.Tags != nil {
+		add("s.id IN (SELECT session_id FROM marks WHERE kind = 'tag' AND text IN (SELECT value FROM json_each(?)))",
+			string(session.JSONOf(f.Tags)))
 	}
 	for path, value := range f.Metadata {
 		whole := "$." + string(session.JSONOf(path))
