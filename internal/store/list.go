@@ -33,7 +33,6 @@ type Filter struct {
 	AnyState   bool // archived ones, too
 	Trash      bool
 	Starred    bool
-	Tags       []string          // it, or one of its messages, has one of these tags; nil: any
 	People     bool              // without sub-agents and automated sessions
 	Metadata   map[string]string // names under metadata → text; a.b is the field "a.b", or b in a
 }
@@ -193,7 +192,11 @@ func (f Filter) conditions() (c conditions) {
 		}
 	}
 	for _, column := range slices.Sorted(maps.Keys(f.Among)) {
-		add("s."+column.name()+" IN (SELECT value FROM json_each(?))", string(session.JSONOf(f.Among[column])))
+		is := "s." + column.name() + " IN (SELECT value FROM json_each(?))"
+		if column == ColumnTag {
+			is = "s.id IN (SELECT session_id FROM marks WHERE kind = 'tag' AND text IN (SELECT value FROM json_each(?)))"
+		}
+		add(is, string(session.JSONOf(f.Among[column])))
 	}
 	if f.Roots != nil {
 		roots := string(session.JSONOf(f.Roots))
@@ -212,10 +215,6 @@ func (f Filter) conditions() (c conditions) {
 	}
 	if f.Until != nil {
 		add("s.active_at < ?", *f.Until)
-	}
-	if f.Tags != nil {
-		add("s.id IN (SELECT session_id FROM marks WHERE kind = 'tag' AND text IN (SELECT value FROM json_each(?)))",
-			string(session.JSONOf(f.Tags)))
 	}
 	for path, value := range f.Metadata {
 		whole := "$." + string(session.JSONOf(path))
