@@ -106,7 +106,9 @@ func (a *app) listTags(ctx context.Context) error {
 }
 
 func (a *app) showMarks(ctx context.Context, name, message string) error {
-	return a.onMessage(ctx, wiring{readOnly: true}, name, func(s *opened, sess session.Session, ref *session.MessageRef) error {
+	return a.onMessage(ctx, wiring{readOnly: true}, name, func(s *opened, sess session.Session,
+		ref *session.MessageRef,
+	) error {
 		ref, err := a.taggedMessage(ctx, s.store, sess.ID, message, ref)
 		if err != nil {
 			return err
@@ -189,7 +191,8 @@ func (a *app) showTagged(ctx context.Context, s *store.Store, of store.Marking) 
 	}
 	var words []string
 	for _, m := range all {
-		if m.Kind == store.MarkPin || (m.Message == nil) != (of.Message == nil) || m.Message != nil && *m.Message != *of.Message {
+		if m.Kind == store.MarkPin || (m.Message == nil) != (of.Message == nil) ||
+			m.Message != nil && *m.Message != *of.Message {
 			continue
 		}
 		marks = append(marks, m)

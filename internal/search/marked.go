@@ -63,7 +63,7 @@ func (r *run) findMarked(ctx context.Context) error {
 	for _, place := range r.places {
 		some, err := readRows(ctx, place, scanDoc, `SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, d.tool, 0.0
 			FROM docs d CROSS JOIN words w ON w.rowid = d.docid
-			WHERE d.message_id IN (`+strings.Join(rows, ", ")+`) AND d.docid BETWEEN ? AND ? AND words MATCH ?`,
+			WHERE d.message_id IN (`+strings.Join(rows, ", ")+`) AND d.docid BETWEEN ? AND ? AND w.words MATCH ?`,
 			from, to, filtered.expression(anyTag(tagRole, []string{"system", "user", "assistant", "tool"})))
 		if err != nil {
 			return err

@@ -136,7 +136,8 @@ const noteOf = `SELECT ` + markColumns + ` FROM marks k LEFT JOIN messages m ON 
 
 // SetNote writes the note of a session or a message; "" removes it. If ifRevision is not nil, the note must still have
 // that revision, 0: there is none. Codes: NotFound, Invalid, PreconditionFailed (somebody else changed the note).
-func (s *Store) SetNote(ctx context.Context, of Marking, text string, ifRevision *int64) (note session.Mark, err error) {
+func (s *Store) SetNote(ctx context.Context, of Marking, text string, ifRevision *int64,
+) (note session.Mark, err error) {
 	if text, err = session.CheckNote(text); err != nil {
 		return note, err
 	}

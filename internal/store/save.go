@@ -423,8 +423,8 @@ type SavedCall struct {
 	CostUSD     hidden `json:"cost_usd,omitempty"`
 }
 
-// SavedMark is a pin, a tag or a note on the session, or on a message of its tree. Files of earlier versions have labels,
-// which are tags in place 0.
+// SavedMark is a pin, a tag or a note on the session, or on a message of its tree. Files of earlier versions have
+// labels, which are tags in place 0.
 type SavedMark struct {
 	Type     string              `db:"type" json:"type"`
 	Message  *session.MessageRef `db:"message" json:"message,omitempty"`

@@ -82,7 +82,7 @@ func (s *Server) untagMessage(ctx context.Context, in *messageTagInput) (*sessio
 
 // tagInUse is a tag that sessions have.
 type tagInUse struct {
-	Tag      string `json:"tag"`
+	Tag      string `json:"tag" doc:"The tag, as it was written"`
 	Sessions int64  `json:"sessions" doc:"How many sessions have it, on them or on one of their messages"`
 }
 
@@ -102,7 +102,7 @@ func (s *Server) listMarks(ctx context.Context, in *InSession) (*listOutput[sess
 
 // noteOutput is a note with its revision as ETag.
 type noteOutput struct {
-	ETag string `header:"ETag" doc:"The revision, for If-Match; \"0\": there is no note"`
+	ETag string `header:"ETag" doc:"The revision, for If-Match; missing: there is no note, which If-None-Match: * requires"`
 	Body session.Mark
 }
 
@@ -110,7 +110,11 @@ func replyNote(note session.Mark, err error) (*noteOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &noteOutput{ETag: etag(note.Revision), Body: note}, nil
+	out := &noteOutput{Body: note}
+	if note.Revision > 0 {
+		out.ETag = etag(note.Revision)
+	}
+	return out, nil
 }
 
 type noteBody struct {
