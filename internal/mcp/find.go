@@ -357,7 +357,7 @@ func (c *call) recent(ctx context.Context, in recentArgs) error {
 	c.note("Read on: {read_session}(session: ID%s).", c.alike())
 	limits, err := (&find.Finder{Store: c.Store, Now: c.cfg.Now}).LimitsLine(ctx)
 	if err == nil && limits != "" {
-		c.note("Now: %s (for the user to type in a terminal; it continues the newest conversation of this folder there).", limits)
+		c.note("Now: %s (a command for the user: it continues the newest conversation of this folder there).", limits)
 	}
 	return err
 }
