@@ -23,6 +23,7 @@ import (
 	"sessiond/internal/history/continuedev"
 	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/history/cursor"
+	"sessiond/internal/history/droid"
 	"sessiond/internal/history/geminicli"
 	"sessiond/internal/history/generic"
 	"sessiond/internal/history/goose"
@@ -47,6 +48,7 @@ func (a *app) sources() []history.Source {
 		continuedev.New(a.getenv, a.now),
 		copilotcli.New(a.getenv, a.now),
 		cursor.New(a.getenv, a.now),
+		droid.New(a.getenv, a.now),
 		geminicli.New(a.getenv, a.now),
 		generic.New(a.now),
 		goose.New(a.getenv),

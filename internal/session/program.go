@@ -32,6 +32,7 @@ const (
 
 	SourceVSCodeCopilot Source = "vscode-copilot"
 	SourceContinue      Source = "continue"
+	SourceDroid         Source = "droid"
 )
 
 // ProgramInfo describes a program whose sessions are stored.
@@ -77,6 +78,7 @@ var Programs = []ProgramInfo{
 	{Name: SourceGeneric, Title: "Generic"},
 	{Name: SourceVSCodeCopilot, Title: "VS Code Copilot Chat", Aliases: []string{"vscode", "copilot-chat"}},
 	{Name: SourceContinue, Title: "Continue", Aliases: []string{"cn"}, Resume: "cn --fork"},
+	{Name: SourceDroid, Title: "Droid", Aliases: []string{"factory"}, Resume: "droid --resume"},
 }
 
 // ProgramNamed returns the program of a name, a title or an alias, in any case.

@@ -106,7 +106,7 @@ func (c *collector) addCall(tool, text, directory string) {
 		c.addFile(args.file(), directory, session.OpDelete)
 	case "text_editor", "str_replace_editor", "str_replace_based_edit_tool":
 		c.addFile(args.file(), directory, editorOp(args.Command))
-	case "apply_patch", "patch":
+	case "apply_patch", "applypatch", "patch":
 		var command string
 		_ = json.Unmarshal(args.Command, &command) // as Codex tells it to a hook
 		for _, patch := range []string{args.Input, args.PatchText, args.Patch, command} {
@@ -123,7 +123,7 @@ func (c *collector) addCall(tool, text, directory string) {
 var shells = map[string]bool{
 	"bash": true, "shell": true, "shell_command": true, "local_shell": true, "exec": true,
 	"exec_command": true, "run_terminal_cmd": true, "run_terminal_command": true, "run_in_terminal": true,
-	"execute_command": true, "run_commands": true, "run_shell_command": true,
+	"execute_command": true, "execute": true, "run_commands": true, "run_shell_command": true,
 }
 
 // toolName returns the name of a tool in lower case, without the prefix of Goose's extension, of OpenAI's functions,
