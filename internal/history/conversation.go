@@ -448,6 +448,13 @@ func (c *Conversation) Call(call Call) {
 	c.addCall(call)
 }
 
+// Limit notes a limit of the program, in a record that is new.
+func (c *Conversation) Limit(l session.Limit) {
+	l.Source = c.in.source
+	c.batch.Limits = slices.DeleteFunc(c.batch.Limits, func(had session.Limit) bool { return had.Name == l.Name })
+	c.batch.Limits = append(c.batch.Limits, l)
+}
+
 // Copied says that a call is of another session. A reading before may have counted it for this one.
 func (c *Conversation) Copied(externalID string) {
 	if c.Here != nil && c.in.before == nil {
@@ -503,7 +510,7 @@ func (c *Conversation) Fresh() int { return c.fresh }
 
 func (c *Conversation) empty() bool {
 	b := &c.batch
-	return len(b.Messages)+len(b.Calls)+len(b.Copied)+len(b.Compactions)+len(b.Marks)+b.Records.Read == 0 &&
+	return len(b.Messages)+len(b.Calls)+len(b.Copied)+len(b.Compactions)+len(b.Marks)+len(b.Limits)+b.Records.Read == 0 &&
 		c.Title == "" && c.Fields == nil
 }
 

@@ -33,6 +33,7 @@ type ImportBatch struct {
 	Purged      bool          // bring the session back though it was purged here
 	// the file, if it is not known to be the user's own: a session that gets something of it is marked
 	Foreign string
+	Limits  []session.Limit // of the program, as records that are new said
 }
 
 // ImportMessage is a message with its place on the source's tree.
@@ -246,6 +247,9 @@ func (im *importer) run() error {
 			im.batch.Cursor.State = nil // it may quote what was said
 		}
 		return im.saveCursor()
+	}
+	if err := im.saveLimits(); err != nil {
+		return err
 	}
 	first, draft := im.sess.LastSeq+1, im.sess.Draft
 	for _, step := range []func() error{
