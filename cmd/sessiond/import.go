@@ -34,6 +34,7 @@ import (
 	"sessiond/internal/history/qwencode"
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/history/vscodecopilot"
+	"sessiond/internal/history/windsurf"
 	"sessiond/internal/session"
 )
 
@@ -61,6 +62,7 @@ func (a *app) sources() []history.Source {
 		qwencode.New(a.getenv, a.now),
 		cline.NewRoo(a.getenv, a.now),
 		vscodecopilot.New(a.getenv, a.now),
+		windsurf.New(a.getenv, a.now),
 		&own.Source{AsCopy: a.asCopy},
 	}
 }
