@@ -48,8 +48,8 @@ func (a *app) statusLineCommand() *cobra.Command {
 		Use: "statusline [PROGRAM]", Short: "Print a line for an agent program's status line", Hidden: true,
 		Args: cobra.ArbitraryArgs,
 		Long: "Reads the JSON that Claude Code gives to the command of its status line, and prints one line: today's\n" +
-			"cost, this session's, the context, and the limit. It only reads, starts nothing, and never fails: what is not known\n" +
-			"is left out, at worst all of it. docs/hooks.md says how to enter it.",
+			"cost, this session's, the context, and the limit. It only reads, starts nothing, and never fails: what is\n" +
+			"not known is left out, at worst all of it. docs/hooks.md says how to enter it.",
 		Example: "  sessiond statusline",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), statusTime)
