@@ -233,7 +233,7 @@ func (s *snapshot) count(d *Draft, last *report) Tokens {
 			n.Window, d.Total)
 	}
 	if warning != "" {
-		if warning += ": the report stays in the ledger and does not count here"; !slices.Contains(s.warnings, warning) {
+		if warning += ": that cannot be right, so this context is estimated; the call still counts as usage"; !slices.Contains(s.warnings, warning) {
 			s.warnings = append(s.warnings, warning)
 		}
 		return t
