@@ -48,6 +48,7 @@ var copied = []struct {
 	{"imports", []string{"source", "path"}, false},
 	{"tokens", []string{"name"}, false},
 	{"purging", []string{"session_id"}, false},
+	{"limits", []string{"source", "name"}, false},
 	{"purged_days", []string{"day", "source"}, false},
 	{"purged_sources", []string{"source", "id_hash"}, false},
 }
