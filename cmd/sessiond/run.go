@@ -167,6 +167,7 @@ func (a *app) root() *cobra.Command {
 		a.forkCommand(),
 		a.headCommand(),
 		a.labelCommand(),
+		a.tagCommand(),
 		a.rulesCommand(),
 		a.contextCommand(),
 		a.compactCommand(),
