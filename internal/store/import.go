@@ -32,6 +32,8 @@ type ImportBatch struct {
 	Purged      bool          // bring the session back though it was purged here
 	// the file, if it is not known to be the user's own: a session that gets something of it is marked
 	Foreign string
+	// the stored transcript that the batch was read from; 0: none
+	Transcript int64
 }
 
 // ImportMessage is a message with its place on the source's tree.
@@ -234,6 +236,9 @@ type importer struct {
 }
 
 func (im *importer) run() error {
+	if err := im.checkTranscript(); err != nil {
+		return err
+	}
 	if im.batch.ID == "" && im.batch.Session.Source == "" {
 		return im.saveCursor()
 	}
@@ -245,6 +250,9 @@ func (im *importer) run() error {
 			im.batch.Cursor.State = nil // it may quote what was said
 		}
 		return im.saveCursor()
+	}
+	if err := im.noteTranscript(); err != nil {
+		return err
 	}
 	first, draft := im.sess.LastSeq+1, im.sess.Draft
 	for _, step := range []func() error{
@@ -304,7 +312,7 @@ func (im *importer) openSession() error {
 		}
 	} else {
 		im.sess, err = readSession(im.Ctx, im.tx, id)
-		if here := im.opt.Host; err == nil && im.IsPostgres() && im.batch.Cursor != nil && here != "" && im.sess.Host != "" &&
+		if here := im.opt.Host; err == nil && im.IsPostgres() && im.batch.Cursor != nil && im.batch.Transcript == 0 && here != "" && im.sess.Host != "" &&
 			im.sess.Host != here {
 			return session.Errorf(session.Conflict,
 				"session %s has the same id in %s and was imported from host %s: if that is this host under an earlier name, "+
@@ -314,6 +322,9 @@ func (im *importer) openSession() error {
 	}
 	if session.CodeOf(err) != session.NotFound {
 		return err
+	}
+	if _, limited := session.ScopeOf(im.Ctx); limited {
+		return session.Errorf(session.Conflict, "another owner has a session with this id: begin one with another id")
 	}
 	// It may have been purged since the batch before this one, or since its reader looked it up.
 	gone, asked := im.purgedHere(false)
@@ -420,7 +431,7 @@ func (s *Store) ImportCursor(ctx context.Context, source session.Source, path st
 // hostPath returns the name of a file in imports. On PostgreSQL, which several hosts share, it begins with the
 // host's, as in alpha:/home/ana/.codex; without one it is of the only host, or of a copied file.
 func hostPath(database, host, path string) string {
-	if !engine.IsPostgres(database) || host == "" {
+	if !engine.IsPostgres(database) || host == "" || strings.HasPrefix(path, TranscriptPaths) {
 		return path
 	}
 	return host + ":" + path
