@@ -10,7 +10,7 @@ CREATE TABLE source_transcripts (
     subpath   TEXT NOT NULL DEFAULT '',
     lines     INTEGER NOT NULL DEFAULT 0,
     bytes     INTEGER NOT NULL DEFAULT 0,      -- of the lines with their line feeds
-    summary   TEXT CHECK (summary IS NULL OR json_valid(summary)),
+    state     TEXT CHECK (state IS NULL OR json_valid(state)),
     stored_at TEXT NOT NULL
 ) STRICT;
 

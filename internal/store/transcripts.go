@@ -38,27 +38,40 @@ type Transcript struct {
 	TranscriptKey
 	Lines    int64        `db:"lines"`
 	Bytes    int64        `db:"bytes"`
-	Summary  session.JSON `db:"summary"`
+	Summary  session.JSON `db:"state"`
 	StoredAt session.Time `db:"stored_at"`
 }
 
-const transcriptColumns = `id, path, owner, source, project, session, subpath, lines, bytes, summary, stored_at`
+const transcriptColumns = `id, path, owner, source, project, session, subpath, lines, bytes, state, stored_at`
 
 // TranscriptPaths is how the paths of stored transcripts begin. No file's path does.
-const TranscriptPaths = "lines:"
+const TranscriptPaths = "lines:/"
 
 // path returns what names the transcript in imports. It looks as the program's own file would: readers learn the
 // session and the sub-agent from it.
 func (k *TranscriptKey) path(owner string) string {
-	root := TranscriptPaths + string(k.Source)
+	path := TranscriptPaths
 	if owner != "" {
-		root += "@" + url.PathEscape(owner)
+		path += "@" + url.PathEscape(owner) + "/"
 	}
-	path := root + "/" + url.PathEscape(k.Project) + "/" + url.PathEscape(k.Session)
+	path += string(k.Source) + "/" + pathName(k.Project) + "/" + pathName(k.Session)
 	if k.Subpath != "" {
-		path += "/" + k.Subpath
+		for name := range strings.SplitSeq(k.Subpath, "/") {
+			path += "/" + pathName(name)
+		}
 	}
 	return path + ".jsonl"
+}
+
+// pathName writes a name as one of a path. No two names are written alike.
+func pathName(name string) string {
+	switch name {
+	case "":
+		return "%"
+	case ".", "..":
+		return strings.ReplaceAll(name, ".", "%2E")
+	}
+	return url.PathEscape(name)
 }
 
 const maxKeyBytes = 1024 // of each part of a key
@@ -215,7 +228,7 @@ func (t *tx) appendLines(in *LinesAppend, path string, lines []rawLine) (Transcr
 		tr.Summary = in.Summary
 	}
 	if tr.StoredAt = t.Now; stored > 0 || in.Summary != nil {
-		err = t.Exec(`UPDATE source_transcripts SET lines = ?, bytes = ?, summary = ?, stored_at = ? WHERE id = ?`,
+		err = t.Exec(`UPDATE source_transcripts SET lines = ?, bytes = ?, state = ?, stored_at = ? WHERE id = ?`,
 			tr.Lines, tr.Bytes, tr.Summary, tr.StoredAt, tr.ID)
 	}
 	return *tr, stored, err
@@ -355,6 +368,12 @@ func (s *Store) WriteTranscript(ctx context.Context, tr *Transcript, w io.Writer
 // Transcripts lists the transcripts of a program, of every owner, the oldest first.
 func (s *Store) Transcripts(ctx context.Context, source session.Source) ([]Transcript, error) {
 	return engine.List[Transcript](ctx, s, `SELECT `+transcriptColumns+` FROM source_transcripts WHERE source = ? ORDER BY stored_at, id`, source)
+}
+
+// TranscriptsUnder lists the paths of the transcripts under a folder of their paths.
+func (s *Store) TranscriptsUnder(ctx context.Context, folder string) ([]string, error) {
+	folder = strings.TrimSuffix(folder, "/") + "/"
+	return engine.List[string](ctx, s, `SELECT path FROM source_transcripts WHERE SUBSTR(path, 1, LENGTH(?1)) = ?1 ORDER BY path`, folder)
 }
 
 // Subpaths lists the subpaths under the session of a key that have lines. Codes: Invalid, Forbidden.

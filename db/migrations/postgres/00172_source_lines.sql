@@ -10,7 +10,7 @@ CREATE TABLE source_transcripts (
     subpath   text NOT NULL DEFAULT '',
     lines     bigint NOT NULL DEFAULT 0,
     bytes     bigint NOT NULL DEFAULT 0,       -- of the lines with their line feeds
-    summary   json,
+    state     json,
     stored_at timestamptz NOT NULL
 );
 
