@@ -436,48 +436,43 @@ func (s *Store) argsOfKey(ctx context.Context, key TranscriptKey) []any {
 	return []any{key.Source, s.opt.ownerOf(ctx), key.Project, key.Session, key.Subpath, key.Subpath}
 }
 
-// DeleteTranscripts deletes a transcript, and without a subpath those under it, and returns how many lines they had.
+// DeleteTranscripts deletes a transcript, and without a subpath those under it.
 // Sessions that were imported from them stay: they are to be purged before. purged are those that were: the program may
 // begin them anew. Codes: Invalid, Forbidden.
-func (s *Store) DeleteTranscripts(ctx context.Context, key TranscriptKey, purged []session.Session) (lines int64, err error) {
+func (s *Store) DeleteTranscripts(ctx context.Context, key TranscriptKey, purged []session.Session) error {
 	if err := key.check(ctx); err != nil {
-		return 0, err
+		return err
 	}
-	return write(ctx, s, func(t *tx) (int64, error) {
+	return s.write(ctx, func(t *tx) error {
 		all, err := engine.List[int64](t.Ctx, t, `SELECT t.id FROM source_transcripts t WHERE `+ofKey, s.argsOfKey(ctx, key)...)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		for i := range purged {
 			if _, err := t.purgedHere(sourceTombstones(purged[i].Source, purged[i].SourceID, nil), true); err != nil {
-				return 0, err
+				return err
 			}
 		}
-		lines := int64(0)
 		for _, id := range all {
-			n, err := t.deleteTranscript(id)
-			if err != nil {
-				return 0, err
+			if err := t.deleteTranscript(id); err != nil {
+				return err
 			}
-			lines += n
 		}
-		return lines, nil
+		return nil
 	})
 }
 
-// deleteTranscript deletes a transcript with its lines, and returns how many they were.
-func (t *tx) deleteTranscript(id int64) (lines int64, err error) {
-	if lines, err = t.Changed(`DELETE FROM source_lines WHERE transcript_id = ?`, id); err != nil {
-		return 0, err
-	}
+// deleteTranscript deletes a transcript with its lines.
+func (t *tx) deleteTranscript(id int64) error {
 	if err := t.ExecEach([]string{
+		`DELETE FROM source_lines WHERE transcript_id = ?`,
 		`DELETE FROM source_sessions WHERE transcript_id = ?`,
 		`DELETE FROM imports WHERE path = (SELECT path FROM source_transcripts WHERE id = ?)`,
 		`DELETE FROM source_transcripts WHERE id = ?`,
 	}, id); err != nil {
-		return 0, err
+		return err
 	}
-	return lines, t.Exec(`UPDATE store SET unscrubbed_at = COALESCE(unscrubbed_at, ?) WHERE id = 1`, t.Now)
+	return t.Exec(`UPDATE store SET unscrubbed_at = COALESCE(unscrubbed_at, ?) WHERE id = 1`, t.Now)
 }
 
 // forgetTranscripts deletes the transcripts from which a session was imported.
@@ -485,7 +480,7 @@ func (t *tx) forgetTranscripts(id session.ID) error {
 	all, err := engine.List[int64](t.Ctx, t, `SELECT transcript_id FROM source_sessions WHERE session_id = ?`, id)
 	for _, transcript := range all {
 		if err == nil {
-			_, err = t.deleteTranscript(transcript)
+			err = t.deleteTranscript(transcript)
 		}
 	}
 	return session.Wrap(err, "forget transcripts of %s", id)
