@@ -15,7 +15,8 @@ import (
 )
 
 // historyFollower returns what imports new messages and new files from imported places, and stored transcripts.
-func (a *app) historyFollower(s *opened, cfg *config.Config, runner *jobs.Runner, log zerolog.Logger) *history.Follower {
+func (a *app) historyFollower(s *opened, cfg *config.Config, runner *jobs.Runner, log zerolog.Logger,
+) *history.Follower {
 	history.RemoveLeftovers()
 	im := a.importer(s)
 	im.Serving, im.Whose = true, history.Undecided

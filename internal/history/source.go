@@ -65,6 +65,7 @@ type Found struct {
 
 	transcript int64                                 // of the store, whose lines these are; 0: it is a file
 	asOwner    func(context.Context) context.Context // limits a context to the owner of the transcript
+	head       func(size int) []byte                 // returns its first bytes; nil: Head does
 	shelf      shelf                                 // where it lies; nil: among the host's files
 }
 

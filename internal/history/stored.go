@@ -17,6 +17,7 @@ type Transcripts interface {
 	TranscriptAt(ctx context.Context, path string) (*store.Transcript, error)
 	TranscriptsUnder(ctx context.Context, folder string) ([]string, error)
 	AsOwner(ctx context.Context, owner string) context.Context
+	TranscriptLines(ctx context.Context, tr *store.Transcript, after int64, most, bytes int) ([]session.JSON, int64, error)
 	WriteTranscript(ctx context.Context, tr *store.Transcript, w io.Writer) error
 }
 
@@ -26,6 +27,8 @@ type Stored struct {
 	*Program
 	Store Transcripts
 }
+
+const firstLines = 16 // that are searched for the first time
 
 // Places implements Source.
 func (s *Stored) Places() []string { return []string{store.TranscriptPaths} }
@@ -56,7 +59,7 @@ func (s *Stored) Find(ctx context.Context, roots []string) (found []Found, _ []P
 		}
 	}
 	for i := range all {
-		found = append(found, s.found(&all[i]))
+		found = append(found, s.found(ctx, &all[i]))
 	}
 	if s.Order != nil {
 		found = s.Order(found)
@@ -64,10 +67,18 @@ func (s *Stored) Find(ctx context.Context, roots []string) (found []Found, _ []P
 	return found, nil, err
 }
 
-func (s *Stored) found(tr *store.Transcript) Found {
+func (s *Stored) found(ctx context.Context, tr *store.Transcript) Found {
 	return Found{
 		Path: tr.Path, Size: tr.Bytes, ModifiedAt: tr.StoredAt.Time, transcript: tr.ID,
 		asOwner: func(ctx context.Context) context.Context { return s.Store.AsOwner(ctx, tr.Owner) },
+		head: func(size int) []byte {
+			lines, _, _ := s.Store.TranscriptLines(ctx, tr, 0, firstLines, size) // none: its time is that of storage
+			var head []byte
+			for _, line := range lines {
+				head = append(append(head, line...), '\n')
+			}
+			return head
+		},
 	}
 }
 
@@ -75,7 +86,8 @@ func (s *Stored) found(tr *store.Transcript) Found {
 func (s *Stored) Running() (running, known bool) { return false, false }
 
 // Read implements Source.
-func (s *Stored) Read(ctx context.Context, found Found, cursor *Cursor, known Known, emit func(Batch) error) ([]Problem, error) {
+func (s *Stored) Read(ctx context.Context, found Found, cursor *Cursor, known Known, emit func(Batch) error,
+) ([]Problem, error) {
 	found.shelf = &storeShelf{ctx, s.Store}
 	return s.Program.Read(ctx, found, cursor, known, emit)
 }

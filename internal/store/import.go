@@ -312,8 +312,8 @@ func (im *importer) openSession() error {
 		}
 	} else {
 		im.sess, err = readSession(im.Ctx, im.tx, id)
-		if here := im.opt.Host; err == nil && im.IsPostgres() && im.batch.Cursor != nil && im.batch.Transcript == 0 && here != "" && im.sess.Host != "" &&
-			im.sess.Host != here {
+		if here := im.opt.Host; err == nil && im.IsPostgres() && im.batch.Cursor != nil && im.batch.Transcript == 0 &&
+			here != "" && im.sess.Host != "" && im.sess.Host != here {
 			return session.Errorf(session.Conflict,
 				"session %s has the same id in %s and was imported from host %s: if that is this host under an earlier name, "+
 					"or shares its files, set `host: %s` in config.yaml; else import this history into a database of its own",

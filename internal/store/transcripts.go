@@ -89,7 +89,8 @@ func (k *TranscriptKey) check(ctx context.Context) error {
 			return session.Errorf(session.Invalid, "%s has %d bytes; the limit is %d", part.name, len(part.text), maxKeyBytes).
 				At(part.name, "too long")
 		case !isStorableText(bytesOf(part.text)):
-			return session.Errorf(session.Invalid, "%s must be UTF-8 without NUL", part.name).At(part.name, "not UTF-8 without NUL")
+			return session.Errorf(session.Invalid, "%s must be UTF-8 without NUL", part.name).
+				At(part.name, "not UTF-8 without NUL")
 		}
 	}
 	scope, limited := session.ScopeOf(ctx)
@@ -138,7 +139,7 @@ func (s *Store) AppendLines(ctx context.Context, in LinesAppend) (done Transcrip
 		return done, 0, err
 	}
 	if in.Summary != nil && in.Subpath != "" {
-		return done, 0, session.Errorf(session.Invalid, "summary: only the transcript of a session has one, not those under it").
+		return done, 0, session.Errorf(session.Invalid, "summary: only a session's own transcript has one").
 			At("summary", "not with a subpath")
 	}
 	lines, err := uuidLines(in.Lines)
@@ -316,7 +317,8 @@ func (s *Store) Transcript(ctx context.Context, key TranscriptKey) (Transcript, 
 	}
 	tr, err := s.TranscriptAt(ctx, key.path(s.opt.ownerOf(ctx)))
 	if err == nil && tr == nil {
-		err = session.Errorf(session.NotFound, "no lines of %s are stored under this project, session and subpath", key.Source)
+		err = session.Errorf(session.NotFound, "no lines of %s are stored under this project, session and subpath",
+			key.Source)
 	}
 	if err != nil {
 		return Transcript{}, err
@@ -331,7 +333,8 @@ func (s *Store) TranscriptAt(ctx context.Context, path string) (*Transcript, err
 
 // TranscriptLines reads lines of a transcript in their order, those after a number: at most so many, and no more once
 // they have about so many bytes. last is the number of the newest one.
-func (s *Store) TranscriptLines(ctx context.Context, tr *Transcript, after int64, most, bytes int) (lines []session.JSON, last int64, err error) {
+func (s *Store) TranscriptLines(ctx context.Context, tr *Transcript, after int64, most, bytes int,
+) (lines []session.JSON, last int64, err error) {
 	last = after
 	err = s.Read(ctx, engine.NewReading(`SELECT n, line FROM source_lines WHERE transcript_id = ? AND n > ? AND n <= ? ORDER BY n LIMIT +?`,
 		[]any{tr.ID, after, tr.Lines, most}, func(row *sqlx.Rows) error {
@@ -389,7 +392,8 @@ func (s *Store) Subpaths(ctx context.Context, key TranscriptKey) ([]string, erro
 
 // TranscriptSessions lists the transcripts of a project that are those of sessions, by the program's ids of these.
 // Codes: Invalid, Forbidden.
-func (s *Store) TranscriptSessions(ctx context.Context, source session.Source, project string, p Page) (all []Transcript, next string, err error) {
+func (s *Store) TranscriptSessions(ctx context.Context, source session.Source, project string, p Page,
+) (all []Transcript, next string, err error) {
 	key := TranscriptKey{Source: source, Project: project, Session: "any"}
 	if err := key.check(ctx); err != nil {
 		return nil, "", err

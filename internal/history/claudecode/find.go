@@ -95,7 +95,8 @@ func agentsOf(in *history.Intake, run string) (agents []string) {
 	if run == "" {
 		return nil
 	}
-	for _, file := range in.FilesUnder(filepath.Join(strings.TrimSuffix(in.Found.Path, ending), subagents, workflows, filepath.Base(run))) {
+	own := strings.TrimSuffix(in.Found.Path, ending)
+	for _, file := range in.FilesUnder(filepath.Join(own, subagents, workflows, filepath.Base(run))) {
 		if agent := agentOf(file); agent != "" && strings.HasSuffix(file, ending) {
 			agents = append(agents, agent)
 		}

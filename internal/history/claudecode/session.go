@@ -124,7 +124,8 @@ func (r *reader) linkAgent(about map[string]string) {
 	c, starter := r.main, r.trunk
 	c.New.Kind = kindAgent
 	meta := r.agentMeta
-	if text, err := r.in.ReadFileBeside(strings.TrimSuffix(r.in.Found.Path, ending) + ".meta.json"); err == nil && len(text) < 1<<16 {
+	text, err := r.in.ReadFileBeside(strings.TrimSuffix(r.in.Found.Path, ending) + ".meta.json")
+	if err == nil && len(text) < 1<<16 {
 		meta, _ = jsonx.ReadObject(text)
 	}
 	if r.agent != "" && len(meta) > 0 {

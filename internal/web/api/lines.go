@@ -110,6 +110,9 @@ func (s *Server) listLines(ctx context.Context, in *listLinesInput) (*listOutput
 			return nil, errCursor()
 		}
 	}
+	if err := s.checkProgram(in.Program); err != nil {
+		return nil, err
+	}
 	tr, err := s.Store.Transcript(ctx, in.key())
 	if err != nil {
 		return nil, err
