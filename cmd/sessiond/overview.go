@@ -56,6 +56,13 @@ func (a *app) overview(ctx context.Context) error {
 			"newest": api.ListOf(newest, "").Data,
 		})
 	}
+	limits, err := a.finder(s, nil).LimitsLine(ctx)
+	if err != nil {
+		return err
+	}
+	if limits != "" {
+		fmt.Fprintln(a.out, a.bold(a.fit(limits, "")))
+	}
 	sessions := transcript.Counted(st.Sessions-st.Subagents, "session")
 	if st.Subagents > 0 {
 		sessions += " and " + transcript.Counted(st.Subagents, "sub-agent")

@@ -256,6 +256,9 @@ func (d *pickerData) Alarm(ctx context.Context) string {
 	if alarm == "" && firstImportRuns(d.cfg) {
 		return "older conversations are still being imported"
 	}
+	if alarm == "" {
+		alarm, _ = d.finder(d.store, d.index).LimitsLine(ctx) // the list itself says what is wrong with the database
+	}
 	return alarm
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -66,5 +67,22 @@ func TestHandoverThatFailsLeavesNoFile(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 0 {
 		t.Errorf("%d files are left: %v", len(left), err)
+	}
+}
+
+// The kernel's list of programs says which of them sessiond writes.
+func TestTargetsAreMarkedInTheListOfPrograms(t *testing.T) {
+	t.Parallel()
+	var marked []string
+	for _, p := range session.Programs {
+		if p.Target {
+			marked = append(marked, string(p.Name))
+		}
+	}
+	written := (&app{env: &env{}}).targetNames()
+	slices.Sort(marked)
+	slices.Sort(written)
+	if !slices.Equal(marked, written) {
+		t.Errorf("marked %v, written %v", marked, written)
 	}
 }

@@ -38,7 +38,7 @@ func (h Host) Planner() *Planner {
 	p := &Planner{files: map[string]*configFile{}}
 	for _, program := range h.Programs() {
 		for _, f := range program.Files {
-			real := resolved(f.Path)
+			real := folders.RealPath(f.Path)
 			c := p.files[real]
 			if c == nil {
 				c = &configFile{}
@@ -55,7 +55,7 @@ func (h Host) Planner() *Planner {
 
 // file returns a file with what all programs may have in it.
 func (p *Planner) file(path string) (c *configFile, err error) {
-	c = p.files[resolved(path)]
+	c = p.files[folders.RealPath(path)]
 	if c.isRead {
 		return c, nil
 	}
@@ -102,17 +102,6 @@ func (p *Planner) Plan(program Program, w Wanted, remove bool) ([]Change, error)
 		}
 	}
 	return changes, nil
-}
-
-// resolved returns a path without symbolic links, as far as it exists.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	if dir := filepath.Dir(path); dir != path {
-		return filepath.Join(resolved(dir), filepath.Base(path))
-	}
-	return path
 }
 
 // Lock excludes another `sessiond connect` of this user until unlock. It writes no file, except on Windows.

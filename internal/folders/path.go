@@ -98,6 +98,18 @@ func Resolved(name string) string {
 	return Clean(done)
 }
 
+// RealPath returns a path to open without symbolic links, as far as it exists. Unlike Resolved it keeps the system's
+// spelling: under WSL /mnt/c is no C:.
+func RealPath(name string) string {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		return real
+	}
+	if dir := filepath.Dir(name); dir != name {
+		return filepath.Join(RealPath(dir), filepath.Base(name))
+	}
+	return name
+}
+
 // Within reports whether a path is a folder, or below it. Both are in the spelling of Clean.
 func Within(name, folder string) bool {
 	folder = strings.TrimSuffix(folder, "/")

@@ -39,7 +39,7 @@ func (u User) Data() string {
 }
 
 // Config returns where programs keep their configurations: $XDG_CONFIG_HOME, else %APPDATA%, ~/Library/Application
-// Support or ~/.config; "" if the environment has no home. Desktop programs, like editors, keep their data there, too.
+// Support or ~/.config; "" if the environment has no home.
 func (u User) Config() string {
 	switch config := u.absolute("XDG_CONFIG_HOME"); {
 	case config != "":
@@ -50,6 +50,24 @@ func (u User) Config() string {
 		return u.under("Library", "Application Support")
 	}
 	return u.under(".config")
+}
+
+// Editors returns where editors of VS Code's family keep their data, by the names of their folders, as Code. Only on
+// Linux they obey $XDG_CONFIG_HOME.
+func (u User) Editors(names ...string) (found []string) {
+	base := u.Config()
+	switch {
+	case u.IsOn("windows"):
+		base = u.appData("APPDATA", "Roaming")
+	case u.IsOn("darwin"):
+		base = u.under("Library", "Application Support")
+	}
+	for _, name := range names {
+		if base != "" {
+			found = append(found, filepath.Join(base, name, "User"))
+		}
+	}
+	return found
 }
 
 // Runtime returns the folder of sockets, which the system empties at the end of a login; "" on a system without one.

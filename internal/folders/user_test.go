@@ -67,3 +67,27 @@ func TestUserFoldersOfEverySystem(t *testing.T) {
 		t.Errorf("Linux: the folder of sockets is %q", got)
 	}
 }
+
+func TestEditorsOfEverySystem(t *testing.T) {
+	for system, c := range map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"linux": {map[string]string{"HOME": "/home/ana"}, "/home/ana/.config/Code/User"},
+		"darwin": {
+			map[string]string{"HOME": "/Users/ana", "XDG_CONFIG_HOME": "/c"},
+			"/Users/ana/Library/Application Support/Code/User",
+		},
+		"windows": {
+			map[string]string{"APPDATA": `C:\Users\ana\AppData\Roaming`, "XDG_CONFIG_HOME": `C:\c`},
+			"C:/Users/ana/AppData/Roaming/Code/User",
+		},
+		"plan9": {nil, ""},
+	} {
+		u := User{System: system, Getenv: func(name string) string { return c.env[name] }}
+		got := u.Editors("Code")
+		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || Clean(got[0]) != c.want) {
+			t.Errorf("%s: %q, want %q", system, got, c.want)
+		}
+	}
+}

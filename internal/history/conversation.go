@@ -18,10 +18,12 @@ type Conversation struct {
 	New NewSession
 	// Here is the session as it is stored; nil: it is new.
 	Here *session.Session
-	// Title, Fields and Head go with the last batch. Head is the key of an entry; "": it stays.
+	// Title and Fields go with the last batch, Head with new messages, too. It is the key of an entry; "": it stays.
 	Title  string
 	Fields *Changes
 	Head   string
+	// KeepHead says that what the store has is newer: its head stays.
+	KeepHead bool
 	// CopyReason says why an entry is skipped that the session shares with its origin.
 	CopyReason string
 	// KnownReason says why an entry is skipped that is in the session already.
@@ -375,6 +377,9 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) {
 	if d.Problem != "" {
 		c.in.problem(cmp.Or(d.Line, e.Line), d.Problem)
 	}
+	if c.in.messages >= MaxBatch || c.in.bytes >= MaxBatchBytes {
+		c.in.flushAll() // before this entry, so that the last one is never stored without the head
+	}
 	b := &c.batch
 	if len(d.Messages) > 0 {
 		parent, ok := c.Find(e.Parent)
@@ -417,9 +422,6 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) {
 	} else {
 		b.Records.Import(records)
 	}
-	if c.in.messages >= MaxBatch || c.in.bytes >= MaxBatchBytes {
-		c.in.flushAll()
-	}
 }
 
 // checkDate reports the first message of a session with a date that no clock gave.
@@ -444,6 +446,13 @@ func (c *Conversation) Call(call Call) {
 		call.MessageKey = ""
 	}
 	c.addCall(call)
+}
+
+// Limit notes a limit of the program, in a record that is new.
+func (c *Conversation) Limit(l session.Limit) {
+	l.Source = c.in.source
+	c.batch.Limits = slices.DeleteFunc(c.batch.Limits, func(had session.Limit) bool { return had.Name == l.Name })
+	c.batch.Limits = append(c.batch.Limits, l)
 }
 
 // Copied says that a call is of another session. A reading before may have counted it for this one.
@@ -501,14 +510,19 @@ func (c *Conversation) Fresh() int { return c.fresh }
 
 func (c *Conversation) empty() bool {
 	b := &c.batch
-	return len(b.Messages)+len(b.Calls)+len(b.Copied)+len(b.Compactions)+len(b.Marks)+b.Records.Read == 0 &&
+	return len(b.Messages)+len(b.Calls)+len(b.Copied)+len(b.Compactions)+len(b.Marks)+len(b.Limits)+b.Records.Read == 0 &&
 		c.Title == "" && c.Fields == nil
 }
 
-// flush stores what was gathered.
+// flush stores what was gathered. New messages are stored with the head, as far as it is known: an import that is
+// killed behind them finds nothing new at the next reading, and leaves the head alone.
 func (c *Conversation) flush() {
 	c.linkToParent()
+	if c.fresh > 0 {
+		c.setHead()
+	}
 	b := c.batch
+	b.KeepHead = c.KeepHead
 	c.batch = Batch{}
 	b.Session = c.New
 	if c.Here != nil {
@@ -539,14 +553,20 @@ func (c *Conversation) linkToParent() {
 	}
 }
 
+// setHead moves the head to the program's, if that is stored or about to be.
+func (c *Conversation) setHead() {
+	if at, ok := c.Find(c.Head); ok && c.Head != "" {
+		c.batch.Head, c.batch.HeadSession = &at.Key, at.Session
+	}
+}
+
 // finish stores the rest, with what the session is now.
 func (c *Conversation) finish(cursor *Cursor) {
 	b := &c.batch
 	if c.Head != "" {
-		at, ok := c.Find(c.Head)
 		moved := c.moved || c.in.part.Head != "" && c.in.part.Head != c.Head // in the program, since the last reading
-		if ok && (c.fresh > 0 || c.Here == nil || c.in.before != nil || moved) {
-			b.Head, b.HeadSession = &at.Key, at.Session
+		if c.fresh > 0 || c.Here == nil || c.in.before != nil || moved {
+			c.setHead()
 		}
 		c.in.part.Head = c.Head
 	}

@@ -282,23 +282,6 @@ func DataHome(env func(string) string) string {
 	return Expand("~/.local/share", env)
 }
 
-// UserFolders returns where editors of VS Code's family keep the data of a user, by the names of their folders as
-// Code: on Linux, macOS and Windows.
-func UserFolders(env func(string) string, names ...string) (found []string) {
-	config := env("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(config) {
-		config = Expand("~/.config", env)
-	}
-	for _, base := range []string{config, Expand("~/Library/Application Support", env), env("APPDATA")} {
-		for _, name := range names {
-			if base != "" {
-				found = append(found, filepath.Join(base, name, "User"))
-			}
-		}
-	}
-	return found
-}
-
 // FolderOfURI returns the path of a file: URI. A URI of another host stays as it is, and so does a path.
 func FolderOfURI(uri string) string {
 	rest, isFile := strings.CutPrefix(uri, "file://")

@@ -143,8 +143,8 @@ func (r *reading) emit(ctx context.Context, b Batch) error {
 }
 
 // store commits a batch. The last batch of a session that was in the store before is committed
-// in two steps: its cursor counts how many records the store had already, and its head and
-// title apply only if something in it was new.
+// in two steps: its cursor counts how many records the store had already, and its title, and a
+// head without messages, apply only if something in it was new.
 func (r *reading) store(ctx context.Context, b Batch) error {
 	_, offered := r.touched[b.ID]
 	if b.Cursor == nil || b.Cursor.Counts != nil || b.ID == "" || len(b.Messages)+len(b.Copied) == 0 && !offered {
@@ -154,7 +154,9 @@ func (r *reading) store(ctx context.Context, b Batch) error {
 		ID: b.ID, Session: b.Session, Cursor: b.Cursor, Head: b.Head,
 		HeadSession: b.HeadSession, Title: b.Title,
 	}, Sessions: b.Sessions}
-	b.Cursor, b.Head, b.Title = nil, nil, nil
+	if b.Cursor, b.Title = nil, nil; len(b.Messages) == 0 {
+		b.Head = nil
+	}
 	if len(b.Messages)+len(b.Calls)+len(b.Copied)+len(b.Compactions)+len(b.Marks) == 0 {
 		last.Fields, last.Records = b.Fields, b.Records
 	} else if err := r.commit(ctx, b); err != nil {

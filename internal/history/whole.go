@@ -242,6 +242,7 @@ func (a *whole) begin() {
 		return
 	}
 	if a.own.Load(a.in, here); a.Older {
+		a.talk.KeepHead = true
 		return
 	}
 	change := a.talk.Change()
@@ -433,12 +434,7 @@ func (a *whole) end() {
 		c.MessageKey = a.keys[c.MessageKey]
 		a.call(c)
 	}
-	if here := a.talk.Here; a.Older && here != nil {
-		if here.Head != nil {
-			if m := a.in.Load(*here.Head); m != nil {
-				a.talk.Head = m.ExternalID // it stays where it is
-			}
-		}
+	if a.talk.KeepHead {
 		return
 	}
 	head := a.keys[a.Head]

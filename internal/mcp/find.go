@@ -355,7 +355,11 @@ func (c *call) recent(ctx context.Context, in recentArgs) error {
 		c.note("Left out for want of room: %d more; a larger max_tokens shows them.", left)
 	}
 	c.note("Read on: {read_session}(session: ID%s).", c.alike())
-	return nil
+	limits, err := (&find.Finder{Store: c.Store, Now: c.cfg.Now}).LimitsLine(ctx)
+	if err == nil && limits != "" {
+		c.note("Now: %s (a command for the user: it continues the newest conversation of this folder there).", limits)
+	}
+	return err
 }
 
 // newest returns the newest sessions with a conversation, but those that another session started.

@@ -40,7 +40,7 @@ type Model struct {
 	stale   bool // the preview is of an older version
 	scroll  int  // lines of the conversation below the preview
 	version int64
-	alarm   string // why what is stored may be lost; ""
+	alarm   string // why what is stored may be lost, or a program's limit; ""
 
 	// Every change of the search or the scope is a generation. One request for rows runs at a time: an answer of an
 	// older generation is dropped, and the newest one is asked for.

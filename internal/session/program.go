@@ -43,18 +43,23 @@ type ProgramInfo struct {
 
 	// Prompt is what follows the id before a first prompt; TEXT: the prompt alone; "": none can be given.
 	Prompt string
+
+	Target bool // sessiond writes sessions of it, in which conversations go on
 }
 
 // Programs are all programs. A new one is a line here and one in the list of readers, cmd/sessiond/import.go.
 var Programs = []ProgramInfo{
 	{Name: SourceSessiond, Title: "sessiond"},
 	{Name: SourceGoose, Title: "Goose", Resume: "goose session --resume --session-id"},
-	{Name: SourceCodex, Title: "Codex", Aliases: []string{"codex-cli"}, Resume: "codex resume", Prompt: "TEXT"},
-	{Name: SourcePi, Title: "pi", Resume: "pi --session", Prompt: "TEXT"},
-	{Name: SourceOpencode, Title: "OpenCode", Resume: "opencode --session", Prompt: "--prompt"},
+	{
+		Name: SourceCodex, Title: "Codex", Aliases: []string{"codex-cli"},
+		Resume: "codex resume", Prompt: "TEXT", Target: true,
+	},
+	{Name: SourcePi, Title: "pi", Resume: "pi --session", Prompt: "TEXT", Target: true},
+	{Name: SourceOpencode, Title: "OpenCode", Resume: "opencode --session", Prompt: "--prompt", Target: true},
 	{
 		Name: SourceClaudeCode, Title: "Claude Code", Aliases: []string{"claude"},
-		Resume: "claude --resume", Prompt: "TEXT",
+		Resume: "claude --resume", Prompt: "TEXT", Target: true,
 	},
 	{Name: SourceOpenClaw, Title: "OpenClaw", Aliases: []string{"clawdbot", "moltbot"}, Resume: "openclaw tui --session"},
 	{

@@ -51,6 +51,7 @@ var copied = []struct {
 	{"source_sessions", []string{"session_id", "transcript_id"}, false},
 	{"tokens", []string{"name"}, false},
 	{"purging", []string{"session_id"}, false},
+	{"limits", []string{"source", "name"}, false},
 	{"purged_days", []string{"day", "source"}, false},
 	{"purged_sources", []string{"source", "id_hash"}, false},
 }

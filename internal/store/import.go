@@ -27,11 +27,13 @@ type ImportBatch struct {
 	Title       *string       // the source's name for the session, when it is known now
 	Head        *string       // external id of the message that is the head after this batch
 	HeadSession session.ID    // of a head that lies in the session that this one was forked from; "": in this one
+	KeepHead    bool          // the head stays where it is, if there is one: the messages are older than that
 	Fields      *ImportFields // what the source says of the session now, beside its title
 	Cursor      *ImportCursor // how far the source was read with this batch
 	Purged      bool          // bring the session back though it was purged here
 	// the file, if it is not known to be the user's own: a session that gets something of it is marked
 	Foreign string
+	Limits  []session.Limit // of the program, as records that are new said
 	// the stored transcript that the batch was read from; 0: none
 	Transcript int64
 }
@@ -173,7 +175,7 @@ func (b *ImportBatch) Split(messages, bytes int) []ImportBatch {
 	pieces, last := make([]ImportBatch, len(runs)), len(runs)-1
 	piece := map[string]int{} // of a message
 	for i, run := range runs {
-		pieces[i] = ImportBatch{ID: b.ID, Session: b.Session}
+		pieces[i] = ImportBatch{ID: b.ID, Session: b.Session, KeepHead: b.KeepHead}
 		if i == last {
 			pieces[i] = *b
 		}
@@ -252,6 +254,9 @@ func (im *importer) run() error {
 		return im.saveCursor()
 	}
 	if err := im.noteTranscript(); err != nil {
+		return err
+	}
+	if err := im.saveLimits(); err != nil {
 		return err
 	}
 	first, draft := im.sess.LastSeq+1, im.sess.Draft
@@ -561,6 +566,9 @@ func (im *importer) mustFindIn(in session.ID, what, key string) (id int64, err e
 
 // messages stores the messages that are not in the database.
 func (im *importer) messages() error {
+	if id, ref, turned := im.sess.HeadID, im.sess.Head, im.turned; im.batch.KeepHead && id != nil {
+		defer func() { im.sess.HeadID, im.sess.Head, im.turned = id, ref, turned }()
+	}
 	var line []*session.Message // each follows the one before it
 	for i := range im.batch.Messages {
 		given := &im.batch.Messages[i]

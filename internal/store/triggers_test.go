@@ -122,6 +122,7 @@ func rewind(t testing.TB, path string, version int, then ...string) {
 			`ALTER TABLE models DROP COLUMN source`,
 		}},
 		{134, []string{`ALTER TABLE store DROP COLUMN mended`}},
+		{158, []string{`DROP TABLE limits`}},
 	} {
 		if added.by >= version {
 			statements = append(statements, added.undo...)

@@ -60,6 +60,7 @@ var identity = map[string][]string{
 	"calibrations": {"model"}, "keys": {"key"}, "links": {"session_id"}, "marks": {"session_id", "message_id", "kind"},
 	"states": {"session_id", "name"}, "flushes": {"session_id", "compaction_id"}, "purged_days": {"day", "source"},
 	"purged_sources": {"source", "id_hash"}, "compaction_undos": {"session_id", "compaction_id"},
+	"limits": {"source", "name"},
 }
 
 type options struct {

@@ -267,9 +267,12 @@ func (t *trial) cost() error {
 
 // unknown counts the rows of kinds that sessiond does not know.
 func (t *trial) unknown() error {
-	rows, err := t.db.Query(`SELECT COALESCE(json_extract(m.extra, '$.line.type'), json_extract(m.extra, '$.type'), m.external_id),
+	const size = `LENGTH(COALESCE(m.extra, '')) + (SELECT COALESCE(SUM(LENGTH(p.text) + LENGTH(p.arguments)), 0)
+			FROM parts p WHERE p.message_id = m.id)`
+	rows, err := t.db.Query(`SELECT COALESCE(json_extract(m.extra, '$.line.type'), json_extract(m.extra, '$.type'),
+				(SELECT p.text ->> '$.type' FROM parts p WHERE p.message_id = m.id AND json_valid(p.text)), m.external_id),
 			COALESCE(json_extract(m.extra, '$.line.subtype'), json_extract(m.extra, '$.line.payload.type'), ''),
-			COUNT(*), SUM(LENGTH(m.extra))
+			COUNT(*), SUM(`+size+`)
 		FROM messages m JOIN sessions s ON s.id = m.session_id WHERE s.source = ? AND m.kind = 'unknown' GROUP BY 1, 2 ORDER BY 4 DESC`,
 		t.program.name)
 	if err != nil {
@@ -287,8 +290,7 @@ func (t *trial) unknown() error {
 		bytes += size
 		kinds = append(kinds, fmt.Sprintf("%d × %s %d B", n, strings.TrimSuffix(kind+"/"+more, "/"), size))
 	}
-	total := t.number(`SELECT SUM(LENGTH(COALESCE(m.extra, '')) + (SELECT COALESCE(SUM(LENGTH(p.text) + LENGTH(p.arguments)), 0)
-			FROM parts p WHERE p.message_id = m.id))
+	total := t.number(`SELECT SUM(`+size+`)
 		FROM messages m JOIN sessions s ON s.id = m.session_id WHERE s.source = ?`, t.program.name)
 	if bytes == 0 {
 		return rows.Err()

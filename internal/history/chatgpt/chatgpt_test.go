@@ -2,6 +2,7 @@ package chatgpt_test
 
 import (
 	"archive/zip"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,6 +121,48 @@ func TestWrongExports(t *testing.T) {
 			h.Append(path, test.text)
 			done := h.Import(path)
 			h.Gave(done, test.sessions, test.says)
+		})
+	}
+}
+
+// The head is the program's wherever an import is killed: also where the last message that comes in is on another
+// branch, of an export that is older than what is stored, or of one that only adds such a branch.
+func TestKilledImportKeepsTheHead(t *testing.T) {
+	export := func(updated int, nodes ...string) string {
+		return fmt.Sprintf(`[{"id":"1","update_time":%d,"current_node":"shown","mapping":{%s}}]`, updated,
+			strings.Join(append([]string{node}, nodes...), ","))
+	}
+	reply := func(id string) string {
+		return fmt.Sprintf(`%q:{"id":%[1]q,"parent":"u","message":{"id":%[1]q,"author":{"role":"assistant"},`+
+			`"create_time":1767225620,"content":{"content_type":"text","parts":["%[1]s"]}}}`, id)
+	}
+	many := []string{reply("shown")}
+	for i := range 2*history.MaxBatch + 1 {
+		many = append(many, reply(fmt.Sprint("aside", i)))
+	}
+	for what, exports := range map[string][2]string{
+		"an older export": {
+			export(9, reply("shown")), strings.ReplaceAll(export(3, reply("deleted")), "shown", "deleted"),
+		},
+		"an older export, big": {export(9, reply("shown")), export(3, many...)},
+		"a branch more":        {export(3, reply("shown")), export(9, reply("shown"), reply("aside"))},
+		"many branches more":   {export(3, reply("shown")), export(9, many...)},
+		"many at once":         {export(3), export(3, many[:history.MaxBatch]...)},
+	} {
+		t.Run(what, func(t *testing.T) {
+			for killed := 0; ; killed++ {
+				h := historytest.New(t, source(historytest.Later))
+				first, second := h.Write("a/conversations.json", exports[0]), h.Write("b/conversations.json", exports[1])
+				h.Import(first)
+				more := h.ImportKilled(killed, second)
+				h.Import(second)
+				if keys := h.Keys(h.Session("1")); len(keys) == 0 || keys[len(keys)-1] != "shown" {
+					t.Errorf("killed after %d batches: the path to the head is %v", killed, keys)
+				}
+				if h.Examine(); !more {
+					return
+				}
+			}
 		})
 	}
 }

@@ -71,6 +71,9 @@ func (r *reader) put(st *stream, w *row, at place, d decoded) {
 // decode makes the messages of a row. The last one has the row's name.
 func (r *reader) decode(st *stream, w *row, at place, d decoded) history.Decoded {
 	out := history.Decoded{Problem: d.problem}
+	if l, ok := w.limit(); ok {
+		st.Limit(l)
+	}
 	add := func(m session.Message, of *row, name string) {
 		st.describe(&m, of)
 		m.ExternalID, m.CreatedAt = name, of.at

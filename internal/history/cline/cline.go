@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -55,7 +56,7 @@ func program(source session.Source, places []string, now func() time.Time) *hist
 
 // tasks returns the folders of tasks of some extensions, in all editors.
 func tasks(env func(string) string, extensions []string) (places []string) {
-	users := history.UserFolders(env, "Code", "Code - Insiders", "VSCodium", "Code - OSS", "Cursor", "Windsurf")
+	users := folders.User{Getenv: env}.Editors("Code", "Code - Insiders", "VSCodium", "Code - OSS", "Cursor", "Windsurf")
 	for _, server := range []string{"~/.vscode-server", "~/.vscode-remote", "~/.cursor-server"} {
 		if user := history.Expand(server+"/data/User", env); user != "" {
 			users = append(users, user)

@@ -137,8 +137,9 @@ func (r *reader) usageRecord(rec *record) {
 	r.state.Recorded = r.state.Recorded || charged
 }
 
-// tokenCount counts what the cumulative usage grew by.
+// tokenCount counts what the cumulative usage grew by, and notes the limits.
 func (r *reader) tokenCount(rec *record) {
+	r.noteLimits(rec)
 	info := parseTokenInfo(rec.payload.Get("info"))
 	if info == nil {
 		r.skip(skipNoTokens)

@@ -224,11 +224,12 @@ func TestChunksAreOneReply(t *testing.T) {
 	h.Examine()
 }
 
-// What is said while a compaction runs stays in the context.
+// What is said while a compaction runs stays in the context. The records of its request are known, and say nothing.
 func TestCompactionKeepsWhatWasSaidMeanwhile(t *testing.T) {
 	h := historytest.New(t, quiet())
 	h.Import(h.Write("events.jsonl", begun, asked, of(2, "assistant.message", `{"content":"first"}`),
 		of(3, "session.compaction_start", `{}`), of(4, "user.message", `{"content":"meanwhile"}`),
+		of(8, "model.turn_started", `{"kind":"turn_started"}`), of(9, "model.response", `{"response":{"content":"Sum"}}`),
 		of(5, "session.compaction_complete", `{"success":true,"summaryContent":"Sum","compactionTokensUsed":{"input":100,"output":7,"cachedInput":40}}`), again))
 	s := h.Session("s")
 	overlay, rest := h.Seen(s)
@@ -236,6 +237,11 @@ func TestCompactionKeepsWhatWasSaidMeanwhile(t *testing.T) {
 	if overlay == nil || overlay.Summary != "Sum" || overlay.FirstKept == nil || len(calls) != 1 ||
 		calls[0].InputTokens != 60 || calls[0].CacheReadTokens != 40 {
 		t.Errorf("%+v %+v %+v", overlay, rest, calls)
+	}
+	for _, m := range h.Entries(s.ID) {
+		if m.Kind == session.KindUnknown {
+			t.Errorf("%+v", m)
+		}
 	}
 	h.ContextsAreAccepted(1)
 }

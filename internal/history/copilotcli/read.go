@@ -177,7 +177,7 @@ func (r *reader) event(st *stream, e *event) {
 		st.begun = len(st.spoken)
 		r.aside(st, e)
 	default:
-		if e.Type == "session.start" || slices.Contains(beside, e.Type) {
+		if e.Type == "session.start" || slices.Contains(beside, e.Type) || strings.HasPrefix(e.Type, "model.") {
 			r.aside(st, e)
 		} else {
 			r.keepRaw(st, e)
@@ -205,7 +205,8 @@ func (r *reader) keepRaw(st *stream, e *event) {
 	})
 }
 
-// beside are the types of events beside the conversation.
+// beside are the types of events beside the conversation. So are those of "model.", which record the request of a
+// compaction: session.compaction_complete has its text and its usage.
 var beside = strings.Fields(`abort hook.end hook.start permission.completed permission.requested
 	session.context_changed session.error session.info session.mode_changed session.model_change
 	session.plan_changed session.task_complete session.truncation session.usage_checkpoint session.warning

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/history"
 	"sessiond/internal/pattern"
 	"sessiond/internal/session"
@@ -21,7 +22,7 @@ import (
 // New makes the source, with Cursor's places from the environment.
 func New(env func(string) string, now func() time.Time) *history.Program {
 	var places []string
-	for _, user := range history.UserFolders(env, "Cursor") {
+	for _, user := range (folders.User{Getenv: env}).Editors("Cursor") {
 		places = append(places, filepath.Join(user, "globalStorage"), filepath.Join(user, "workspaceStorage"))
 	}
 	home := env("CURSOR_CONFIG_DIR")

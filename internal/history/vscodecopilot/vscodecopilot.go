@@ -12,13 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
 // New makes the source, with the places of VS Code and of the editors that are built from it.
 func New(env func(string) string, now func() time.Time) *history.Program {
-	users := history.UserFolders(env, "Code", "Code - Insiders", "VSCodium", "Code - OSS", "Positron")
+	users := folders.User{Getenv: env}.Editors("Code", "Code - Insiders", "VSCodium", "Code - OSS", "Positron")
 	if flatpak := history.Expand("~/.var/app/com.visualstudio.code/config/Code/User", env); flatpak != "" {
 		users = append(users, flatpak)
 	}

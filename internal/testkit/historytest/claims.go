@@ -135,6 +135,15 @@ func (s *stops) Import(ctx context.Context, b store.ImportBatch) (store.ImportRe
 	return s.Store.Import(ctx, b)
 }
 
+// ImportKilled begins an import that ends after some batches, as if the program were killed. It reports whether there
+// was a batch more.
+func (h *House) ImportKilled(after int, paths ...string) bool {
+	h.Helper()
+	importer := history.Importer{Store: &stops{h.Store, after}}
+	_, err := importer.Run(h.Context(), h.Source, paths)
+	return err != nil
+}
+
 // KilledImportGoesOn claims that an import that was killed after each of some numbers of batches
 // goes on where it was, and stores in the end what one that was not killed stores.
 func KilledImportGoesOn(t *testing.T, source history.Source, path string, batches ...int) {
@@ -143,11 +152,9 @@ func KilledImportGoesOn(t *testing.T, source history.Source, path string, batche
 	all := whole.Import(path)
 	for _, killed := range batches {
 		h := New(t, source)
-		h.Importer.Store = &stops{h.Store, killed}
-		if _, err := h.Importer.Run(t.Context(), h.Source, []string{path}); err == nil {
+		if !h.ImportKilled(killed, path) {
 			t.Fatal("it was not killed")
 		}
-		h.Importer = history.Importer{Store: h.Store}
 		done := h.Import(path)
 		if diff := cmp.Diff(whole.Told(), h.Told()); diff != "" {
 			t.Errorf("killed after %d batches: -whole +again\n%.2000s", killed, diff)

@@ -104,11 +104,9 @@ func (c *Claims) killedImportGoesOn(t *testing.T) {
 	whole.Import(folder)
 	for killed := range 6 {
 		h := New(t, c.New(Later))
-		h.Importer.Store = &stops{h.Store, killed}
-		if _, err := h.Importer.Run(t.Context(), h.Source, []string{folder}); err == nil {
+		if !h.ImportKilled(killed, folder) {
 			return // it has no more batches
 		}
-		h.Importer = history.Importer{Store: h.Store}
 		h.Import(folder)
 		if diff := gocmp.Diff(whole.Told(), h.Told()); diff != "" {
 			t.Errorf("killed after %d batches: -whole +again\n%.2000s", killed, diff)

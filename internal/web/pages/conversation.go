@@ -44,6 +44,7 @@ type talk struct {
 	Seen     string
 	Resume   string
 
+	Limit     string // until when its program answers nothing; "": it answers
 	Elsewhere string // the command that continues it in another program
 	Said      string // what an action did
 
@@ -400,6 +401,17 @@ func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, pa
 	t.Elsewhere = "sessiond to codex " + string(sess.ID)
 	if sess.Source == session.SourceCodex {
 		t.Elsewhere = "sessiond to claude-code " + string(sess.ID)
+	}
+	limits, err := p.finder().Limits(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range limits {
+		if l.Source == sess.Source {
+			var command string
+			t.Limit, command = l.Words(p.Now().In(p.Zone), sess.ID)
+			t.Elsewhere = cmp.Or(command, t.Elsewhere)
+		}
 	}
 	if err := p.fillRail(ctx, sess, t, path); err != nil {
 		return err

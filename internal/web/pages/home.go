@@ -35,6 +35,7 @@ type homePage struct {
 	Search bool
 	Folds  bool // sub-agents are folded under sessions
 	Offers []offer
+	Limits string // the programs that are at a limit now
 }
 
 // chip is a filter that is on, and the address without it.
@@ -182,6 +183,9 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, wanted f
 		}
 		last := &page.Days[len(page.Days)-1]
 		last.Rows = append(last.Rows, r)
+	}
+	if page.Limits, err = p.finder().LimitsLine(ctx); err != nil {
+		return err
 	}
 	page.Empty = len(sessions) == 0 && len(page.Chips) == 0 && q.Get("cursor") == ""
 	return nil
