@@ -1,9 +1,12 @@
--- What did I pin or label?
+-- What did I pin, tag or note?
 --
+-- :tag    only this tag
 -- :limit  rows, newest first (default: 50)
-SELECT k.created_at, k.kind, k.text AS label, m.session_id, m.seq, m.role, substr(f.content, 1, 160) AS content
+SELECT k.created_at, k.kind, k.text, k.session_id, m.seq, m.role, substr(COALESCE(f.content, s.title), 1, 160) AS content
 FROM marks k
-JOIN messages m ON m.id = k.message_id
-JOIN messages_flat f ON f.id = m.id
-ORDER BY k.created_at DESC, k.message_id DESC, k.kind
+JOIN sessions s ON s.id = k.session_id
+LEFT JOIN messages m ON m.id = k.message_id
+LEFT JOIN messages_flat f ON f.id = m.id
+WHERE :tag IS NULL OR k.kind = 'tag' AND LOWER(k.text) = LOWER(:tag)
+ORDER BY k.created_at DESC, k.message_id DESC, k.kind, k.place
 LIMIT COALESCE(:limit, 50);

@@ -29,7 +29,7 @@ func TestNoCommandPrintsWhatActsOnATerminal(t *testing.T) {
 		"search": {"search evilword"}, "keys": {"keys", "keys evil"}, "models": {"models", "models evil"},
 		"stats": {"stats", "stats --by model"}, "year": {"year --json"},
 		"query": {"query transcript --session @@", "query @SQL", "query @SQL --csv"},
-		"fork":  {"fork @@"}, "head": {"head @@ 1"}, "label": nil, "rules": {"rules @@"},
+		"fork":  {"fork @@"}, "head": {"head @@ 1"}, "label": nil, "tag": {"tag", "tag @@"}, "rules": {"rules @@"},
 		"context": {"context @@", "context @@ --explain"}, "compact": {"compact @@"}, "rename": {"rename @@ TITLE"},
 		"star": {"star @@"}, "archive": {"archive @@"}, "unarchive": {"unarchive @@"}, "trash": {"trash @@"},
 		"untrash": {"untrash @@"},

@@ -53,7 +53,7 @@ func (a *app) completeSession(cmd *cobra.Command, given []string, _ string) ([]s
 func (a *app) completeFilters(cmd *cobra.Command) {
 	for flag, column := range map[string]store.Column{
 		"source": store.ColumnSource, "model": store.ColumnModel, "project": store.ColumnProject,
-		"directory": store.ColumnDirectory,
+		"directory": store.ColumnDirectory, "tag": store.ColumnTag,
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) (offers []string,
 			_ cobra.ShellCompDirective,

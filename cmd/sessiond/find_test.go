@@ -111,6 +111,9 @@ func TestEachFilterFindsTheSameThroughEveryFrontEnd(t *testing.T) {
 	h.change(func(s *store.Store) {
 		testkit.Must(s.PatchSession(t.Context(), garden, store.SessionPatch{Starred: &yes}))(t)
 		testkit.Must(s.PatchSession(t.Context(), helper, store.SessionPatch{Archived: &yes}))(t)
+		testkit.Must(s.ChangeTags(t.Context(), store.Marking{Session: garden}, []string{"release"}, nil))(t)
+		first := session.MessageRef{Session: bank, Seq: 1}
+		testkit.Must(s.ChangeTags(t.Context(), store.Marking{Session: bank, Message: &first}, []string{"seed"}, nil))(t)
 	})
 	key := ""
 	h.change(func(s *store.Store) { key = testkit.Must(s.Session(t.Context(), bank))(t).Key })
@@ -137,6 +140,8 @@ func TestEachFilterFindsTheSameThroughEveryFrontEnd(t *testing.T) {
 		{"forks", string(bank), "", nil},
 		{"since", "7d", "after:7d", []session.ID{bank, helper}},
 		{"until", "7d", "before:7d", []session.ID{garden}},
+		{"tag", "Release", "", []session.ID{garden}},
+		{"tag", "seed", "", []session.ID{bank}}, // of a message
 		{"starred", "true", "", []session.ID{garden}},
 		{"archived", "true", "", []session.ID{helper}},
 		{"trash", "true", "", nil},

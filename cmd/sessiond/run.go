@@ -160,6 +160,7 @@ func (a *app) root() *cobra.Command {
 		a.forkCommand(),
 		a.headCommand(),
 		a.labelCommand(),
+		a.tagCommand(),
 		a.rulesCommand(),
 		a.contextCommand(),
 		a.compactCommand(),

@@ -138,14 +138,15 @@ func (a *app) labelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "label SESSION MESSAGE [TEXT]", Short: "Label a message, or remove its label", Args: arguments(1, 3),
 		ValidArgsFunction: a.completeSession,
-		Long: "Labels MESSAGE with TEXT of 1 to 64 characters. `label 20260211_001.12 TEXT` is the same as\n" +
-			"`label 20260211_001 12 TEXT`. `show --tree` and named queries show labels.",
+		Long: "Labels MESSAGE with TEXT of 1 to 64 characters: it becomes its first tag. `label 20260211_001.12 TEXT`\n" +
+			"is the same as `label 20260211_001 12 TEXT`. `show --tree` and named queries show it; `sessiond tag` sets\n" +
+			"further tags.",
 		Example: "  sessiond label @ 12 'before the rewrite'\n  sessiond label @ 12 --remove",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := ""
 			if !remove && len(args) > 1 {
 				var err error
-				if text, err = api.CheckLabel(args[len(args)-1]); err != nil {
+				if text, err = session.CheckTag(args[len(args)-1]); err != nil {
 					return err
 				}
 				args = args[:len(args)-1]

@@ -76,6 +76,9 @@ func (f *Finder) facts(ctx context.Context, r *Request) (store.Filter, error) {
 	if err := f.among(ctx, &out, "directory", r.Directory); err != nil {
 		return out, err
 	}
+	if err := f.among(ctx, &out, "tag", r.Tag); err != nil {
+		return out, err
+	}
 	for _, link := range []struct{ kind, text string }{
 		{"", r.Parent}, {session.ParentChild, r.Children}, {session.ParentFork, r.Forks},
 	} {
@@ -98,7 +101,7 @@ func (f *Finder) facts(ctx context.Context, r *Request) (store.Filter, error) {
 // columns are the filters whose texts are names of values.
 var columns = map[string]store.Column{
 	"source": store.ColumnSource, "project": store.ColumnProject, "model": store.ColumnModel,
-	"directory": store.ColumnDirectory,
+	"directory": store.ColumnDirectory, "tag": store.ColumnTag,
 }
 
 // among adds the values that the text of a filter names; "" adds none.

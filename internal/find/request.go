@@ -19,7 +19,7 @@ type Request struct {
 
 	Source, Project, Model, Directory string // a name as lists have it, or a part of one; folders also as a path
 	Session, Key, Role                string
-	Owner, Host                       string
+	Owner, Host, Tag                  string
 	Parent, Children, Forks           string // a session: forks and children of it, or one kind of them
 	Since, Until                      string // of a search: of its messages; of a list: when a session was active
 	Starred, Archived, Trash          bool
@@ -126,6 +126,10 @@ var Filters = []Filter{
 	{
 		Name: "until", Uses: Lists | Searches, text: func(r *Request) *string { return &r.Until },
 		Help: "only before this `TIME`",
+	},
+	{
+		Name: "tag", Uses: Lists | Searches, text: func(r *Request) *string { return &r.Tag },
+		Help: "only with this `TAG`, on the session or on one of its messages",
 	},
 	{
 		Name: "starred", Uses: Lists | Searches, on: func(r *Request) *bool { return &r.Starred },

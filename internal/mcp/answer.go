@@ -114,6 +114,9 @@ func (c *call) describe(s *session.Session) string {
 	}
 	facts = append(facts, "last active "+transcript.Ago(s.ActiveAt.Time, c.cfg.Now()),
 		fmt.Sprintf("%d messages", s.SaidCount))
+	for _, tag := range s.Tags {
+		facts = append(facts, "#"+mask(tag))
+	}
 	if s.ForeignFrom != "" {
 		facts = append(facts, "NOT THE USER'S OWN: imported by hand from "+mask(transcript.OneLine(s.ForeignFrom, 200)))
 	}

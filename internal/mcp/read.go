@@ -187,6 +187,9 @@ func (c *call) readSession(ctx context.Context, in readArgs) error {
 		return err
 	}
 	c.add(c.describe(&sess))
+	if err := c.addMarks(ctx, sess.ID); err != nil {
+		return err
+	}
 	if in.Messages == "" {
 		return c.outline(ctx, &sess, max(1, in.From))
 	}
@@ -198,6 +201,34 @@ func (c *call) readSession(ctx context.Context, in readArgs) error {
 		return c.oneMessage(ctx, &sess, from, max(0, in.Offset))
 	}
 	return c.messages(ctx, &sess, from, to)
+}
+
+// addMarks adds what the user put on a session and its messages: tags and notes, as far as a quarter of the room holds.
+func (c *call) addMarks(ctx context.Context, id session.ID) error {
+	all, err := c.Store.Marks(ctx, id)
+	if err != nil {
+		return err
+	}
+	least := c.left * 3 / 4
+	for _, m := range all {
+		line := ""
+		switch {
+		case m.Kind == store.MarkNote:
+			line = "note: " + m.Text
+		case m.Kind == store.MarkTag && m.Message != nil: // describe has the session's
+			line = "#" + m.Text
+		default:
+			continue
+		}
+		if m.Message != nil {
+			line = m.Message.String() + " " + line
+		}
+		line, _ = c.cut(session.EscapeBlocks(clean("The user's "+line)), c.left-least)
+		if c.left <= least || !c.add(line+"\n") {
+			break
+		}
+	}
+	return nil
 }
 
 // parseRange parses "12-30" or "27". Codes: Invalid.

@@ -158,6 +158,9 @@ func (m *Masker) Compaction(c *session.Compaction) {
 // Session masks the texts of a session in place.
 func (m *Masker) Session(s *session.Session) {
 	s.Title, s.Metadata = m.Text(s.Title), m.JSON(s.Metadata)
+	for i := range s.Tags {
+		s.Tags[i] = m.Text(s.Tags[i])
+	}
 	s.Directory, s.Project, s.GitBranch = m.Text(s.Directory), m.Text(s.Project), m.Text(s.GitBranch)
 }
 

@@ -147,6 +147,8 @@ func (f *fakeStore) Outlines(_ context.Context, ids []session.ID) (found []sessi
 	return found, nil
 }
 
+func (f *fakeStore) MarksWith(context.Context, []string) ([]session.Mark, error) { return nil, nil }
+
 func (f *fakeStore) SessionsNamed(_ context.Context, texts []string) (found []session.Session, err error) {
 	for _, s := range f.sessions {
 		name := strings.ToLower(s.Title + " " + s.Project + " " + s.GitBranch)

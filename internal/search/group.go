@@ -7,10 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 
 	"sessiond/internal/session"
 	"sessiond/internal/text"
@@ -71,7 +67,10 @@ func (r *run) findSessions(ctx context.Context, steps []string, match matcher) e
 
 // matchSessions returns the sessions with matching messages, best first; with an error those that were found before it.
 func (r *run) matchSessions(ctx context.Context, steps []string, match matcher) (groups []grouped, err error) {
-	var docs []doc
+	docs := slices.Clone(r.marked.docs)
+	if len(steps) == 0 {
+		groups = groupDocs(docs, r.within)
+	}
 	for _, step := range steps {
 		found := 0
 		for range mostRounds {
@@ -80,6 +79,9 @@ func (r *run) matchSessions(ctx context.Context, steps []string, match matcher) 
 				return groups, err
 			}
 			docs = append(docs, some...)
+			if r.query.Order == OrderNewest && len(r.marked.docs) > 0 {
+				slices.SortStableFunc(docs, func(a, b doc) int { return cmp.Compare(b.docid, a.docid) })
+			}
 			groups = groupDocs(docs, r.within)
 			if err := r.loadSessions(ctx, sessionsOf(docs)...); err != nil {
 				return nil, err
@@ -206,27 +208,11 @@ func groupDocs(docs []doc, within func(doc) bool) (groups []grouped) {
 	return groups
 }
 
-// addTitles adds to the scores of sessions whose title, project or branch has words of the query, and adds those
-// that are found by their titles alone, unless the search is narrowed.
+// addTitles adds to the scores of sessions whose title, tags, note, project or branch has words of the query, and adds
+// those that are found by their titles, tags and notes alone, unless the search is narrowed.
 func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error) {
 	content := r.parsed.content()
-	var texts []string
-	for _, t := range content {
-		patterns := append(t.patterns(), strings.ToLower(t.raw))
-		if r := []rune(patterns[len(patterns)-1]); len(t.languages) > 0 && len(r) > namePrefix { // Verträge, of Vertrag
-			patterns = append(patterns, string(r[:namePrefix]))
-		}
-		for _, pattern := range patterns {
-			texts = append(texts, pattern, norm.NFC.String(pattern), norm.NFD.String(pattern))
-			// SQLite's LOWER leaves these as they are
-			if first, size := utf8.DecodeRuneInString(pattern); first >= utf8.RuneSelf {
-				texts = append(texts, string(unicode.ToUpper(first))+pattern[size:])
-			}
-		}
-	}
-	slices.Sort(texts)
-	texts = slices.Compact(texts)
-	named, err := r.ix.src.SessionsNamed(ctx, texts)
+	named, err := r.ix.src.SessionsNamed(ctx, r.spellings(content))
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +221,18 @@ func (r *run) addTitles(ctx context.Context, groups []grouped) ([]grouped, error
 		r.query.Listed != nil || r.query.Since != nil || r.query.Until != nil ||
 		len(excluded)+len(r.parsed.without) > 0
 	titled := map[string]bool{}
+	for id := range r.marked.sessions {
+		if !slices.ContainsFunc(named, func(s session.Session) bool { return s.ID == id }) {
+			named = append(named, session.Session{ID: id})
+		}
+	}
 	for _, s := range named {
+		if marks := r.marked.sessions[s.ID]; marks != nil {
+			if s.TitleSource == "first_message" {
+				s.Title = ""
+			}
+			s.Title, s.TitleSource = s.Title+"\n"+marks.String(), ""
+		}
 		title, project := r.namesIn(s.Title), r.namesIn(s.Project+" "+s.GitBranch)
 		score, inTitle := 0.0, 0
 		for _, t := range content {

@@ -35,6 +35,9 @@ type Source interface {
 	// SessionsNamed returns the sessions whose title, project or branch has one of the texts in it, in small
 	// letters; the newest if there are very many.
 	SessionsNamed(ctx context.Context, texts []string) ([]session.Session, error)
+	// MarksWith returns the tags and notes that have one of the texts in them, in small letters; the newest if there
+	// are very many.
+	MarksWith(ctx context.Context, texts []string) ([]session.Mark, error)
 	// Heir returns a fork that shares a message whose own session was purged. Codes: NotFound.
 	Heir(ctx context.Context, ref session.MessageRef) (session.Session, error)
 	// SharedPath returns the path that a fork shares, as runs from a first to a last message; none

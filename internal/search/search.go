@@ -78,6 +78,7 @@ type Hit struct {
 	Seq       int64              `json:"seq"`
 	Role      session.Role       `json:"role"`
 	Snippet   string             `json:"snippet" doc:"Text around the words that were found"`
+	Marked    string             `json:"marked,omitempty" doc:"Its tags and note, a line each, if they have the words"`
 	Score     float64            `json:"score" doc:"Rank: higher is better; comparable only within one answer"`
 	CreatedAt session.Time       `json:"created_at" doc:"Time of the message, RFC 3339 in UTC"`
 	Before    []session.Message  `json:"before,omitempty"` // their beginnings, oldest first
@@ -346,6 +347,7 @@ type run struct {
 
 	missing   []Missing
 	elsewhere []string
+	marked    marked
 	stopped   bool // by the limit of time
 }
 
@@ -411,6 +413,7 @@ type doc struct {
 	tool         bool
 	score        float64
 	byWord       []float64 // of it, for each of run.sharing; nil: it has none of the words
+	marked       string    // its tags and note, if the query finds it by these
 	namesTime    bool      // it has the words of the time that the query names
 }
 
@@ -431,12 +434,24 @@ func (r *run) find(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := r.findMarked(ctx); err != nil {
+		return err
+	}
 	if r.query.Group == GroupSession {
 		return r.findSessions(ctx, steps, match)
 	}
+	if err := r.addHits(ctx, r.marked.docs[:min(len(r.marked.docs), r.query.Limit)]); err != nil {
+		return err
+	}
+	if r.query.Order == OrderNewest && len(r.hits) > 0 {
+		defer func() {
+			slices.SortStableFunc(r.hits, func(a, b Hit) int { return b.CreatedAt.Compare(a.CreatedAt.Time) })
+		}()
+	}
 	for _, step := range steps {
+		before := len(r.hits)
 		if err := r.collect(ctx, step, match); err != nil || len(r.hits) == r.query.Limit ||
-			r.query.Order == OrderNewest && len(r.hits) > 0 {
+			r.query.Order == OrderNewest && len(r.hits) > before {
 			return err
 		}
 	}
@@ -601,14 +616,17 @@ func (r *run) makeHit(ctx context.Context, d doc, m *session.Message) (*Hit, err
 	}
 	wanted, _ := r.parsed.wanted()
 	text := searchableText(m)
-	if slices.ContainsFunc(wanted, func(t term) bool { return t.quoted && !t.within(text) }) {
+	if d.marked == "" && slices.ContainsFunc(wanted, func(t term) bool { return t.quoted && !t.within(text) }) {
 		return nil, nil // another form of the word that stands in quotes
 	}
 	hit := &Hit{
 		SessionID: shownBy, MessageID: m.ID, Seq: m.Seq,
 		Role: m.Role, CreatedAt: m.CreatedAt, Score: math.Round(d.score*1e4) / 1e4,
 	}
-	hit.origin = m.Origin
+	hit.origin, hit.Marked = m.Origin, d.marked
+	if r.query.Mask != nil {
+		hit.Marked = r.query.Mask(hit.Marked)
+	}
 	for i := range m.Parts {
 		hit.tools = append(hit.tools, m.Parts[i].ToolName)
 	}

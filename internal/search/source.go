@@ -93,6 +93,10 @@ func (a apart) SessionsNamed(ctx context.Context, texts []string) ([]session.Ses
 	return tell(a.src.SessionsNamed(ctx, texts))
 }
 
+func (a apart) MarksWith(ctx context.Context, texts []string) ([]session.Mark, error) {
+	return tell(a.src.MarksWith(ctx, texts))
+}
+
 func (a apart) Heir(ctx context.Context, ref session.MessageRef) (session.Session, error) {
 	return tell(a.src.Heir(ctx, ref))
 }

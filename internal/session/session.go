@@ -79,5 +79,6 @@ type Session struct {
 	EndedAt    *Time  `db:"ended_at" json:"ended_at,omitempty" doc:"Time a reset ended it"`
 	EndReason  string `db:"end_reason" json:"end_reason,omitempty" doc:"Why it ended: daily, idle, command, rpc, run, overflow, role_order, corrupt"`
 
+	Tags     Tags `db:"tags" json:"tags,omitempty" doc:"Its tags, in the order in which they were set"`
 	Metadata JSON `db:"metadata" json:"metadata"`
 }

@@ -13,7 +13,7 @@ type Segment struct {
 	OnPath   bool         `json:"on_path" doc:"It lies on the path to the head"`
 	Head     bool         `json:"head,omitempty" doc:"Its last message is the head"`
 	Shared   bool         `json:"shared,omitempty" doc:"It lies on the path that a fork shares"`
-	Labels   []Label      `json:"labels,omitempty" doc:"Labels of its messages, in order"`
+	Labels   []Label      `json:"labels,omitempty" doc:"Tags of its messages, in order; the first of a message is its label"`
 	Overlays []TreeCut    `json:"overlays,omitempty" doc:"Compactions that took effect and end in it"`
 	Hanging  []Link       `json:"hanging,omitempty" doc:"Forks that begin in it and children that it started"`
 }
@@ -30,10 +30,10 @@ type TreeMessage struct {
 	CreatedAt Time       `db:"created_at" json:"created_at"`
 }
 
-// Label is a person's name for a message.
+// Label is a tag of a message, as trees show it.
 type Label struct {
-	Message MessageRef `db:"message" json:"message_id" doc:"The labelled message"`
-	Text    string     `db:"text" json:"text" doc:"The label"`
+	Message MessageRef `db:"message" json:"message_id" doc:"The tagged message"`
+	Text    string     `db:"text" json:"text" doc:"The tag"`
 }
 
 // TreeCut is a compaction that took effect. It represents everything up to Through.

@@ -341,7 +341,7 @@ func TestMarks(t *testing.T) {
 	if pins := testkit.Must(s.Pins(ctx, sess.ID))(t); !slices.Equal(pins, []int64{one}) {
 		t.Errorf("%v", pins)
 	}
-	if labels := testkit.Must(s.Labels(ctx, sess.ID))(t); len(labels) != 1 || labels[one] != "two" {
+	if labels := labelsOf(t, s, sess.ID); len(labels) != 1 || labels[one] != "two" {
 		t.Errorf("%v", labels)
 	}
 	testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusDone, 1)))(t)

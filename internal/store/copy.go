@@ -41,7 +41,7 @@ var copied = []struct {
 	{"prices", []string{"model", "valid_from", "mode", "above_tokens"}, false},
 	{"calibrations", []string{"model"}, false},
 	{"touched_files", []string{"message_id", "path", "op"}, false},
-	{"marks", []string{"session_id", "message_id", "kind"}, false},
+	{"marks", []string{"session_id", "message_id", "kind", "place"}, false},
 	{"states", []string{"session_id", "name"}, false},
 	{"events", []string{"id"}, true},
 	{"idempotency_keys", []string{"id"}, false},

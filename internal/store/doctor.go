@@ -78,7 +78,7 @@ func counterChecks() []struct{ name, what, query, advice string } {
 			   OR s.compaction_id IS NOT NULL AND (c.id IS NULL OR c.status <> 'done'
 			      OR EXISTS (SELECT 1 FROM compaction_undos u WHERE u.session_id = s.id AND u.compaction_id = c.id)) LIMIT 5`, restore},
 		{"marks", "every mark and touched file has its message", `
-			SELECT m.session_id || ' row ' || m.message_id FROM (SELECT session_id, message_id FROM marks
+			SELECT m.session_id || ' row ' || m.message_id FROM (SELECT session_id, message_id FROM marks WHERE message_id <> 0
 			UNION SELECT session_id, message_id FROM touched_files) m
 			WHERE NOT EXISTS (SELECT 1 FROM messages x WHERE x.id = m.message_id) LIMIT 5`, restore},
 		{"daily usage", "the roll-up sums up the sessions, messages and calls", `WITH kept AS (

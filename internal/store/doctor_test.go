@@ -58,7 +58,7 @@ func TestDoctorFindsEachKindOfDamage(t *testing.T) {
 		{"contexts", `UPDATE sessions SET context_tokens = context_tokens + 1`},
 		{"contexts", `INSERT INTO compaction_undos SELECT session_id, id, created_at FROM compactions`},
 		{"results", `UPDATE parts SET call_part_id = 1024 WHERE kind = 'tool_result'`},
-		{"marks", `INSERT INTO marks VALUES ('x', 99, 'pin', '', '')`},
+		{"marks", `INSERT INTO marks VALUES ('x', 99, 'pin', '', '', 0, 0)`},
 		{"marks", `INSERT INTO touched_files VALUES ('/a', 99, 'read', 'x')`},
 		{"daily usage", `UPDATE daily_usage SET calls = calls + 1`},
 		{"daily usage", `UPDATE daily_usage SET cost_nanousd = 0`},

@@ -143,14 +143,14 @@ func (t *tx) beginFork(made *session.Session, parent session.Session, l link, re
 		made.HeadID, made.CompactionID, made.ContextTokens, made.TurnOrigin, made.ID)
 }
 
-// copyMarks copies to a fork the pins and labels of the path that it shares.
+// copyMarks copies to a fork the pins, tags and notes of the path that it shares.
 func (t *tx) copyMarks(from, to session.ID, head int64) error {
 	marks, err := engine.List[session.Message](t.Ctx, t, `SELECT m.id, m.session_id, m.seq FROM marks k JOIN messages m ON m.id = k.message_id
 		WHERE k.session_id = ? AND k.message_id <= ? ORDER BY k.message_id`, from, head)
 	if err != nil || len(marks) == 0 {
 		return err
 	}
-	marks = slices.CompactFunc(marks, func(a, b session.Message) bool { return a.RowID == b.RowID }) // pinned and labelled
+	marks = slices.CompactFunc(marks, func(a, b session.Message) bool { return a.RowID == b.RowID }) // pinned and tagged
 	spans, err := spansDownTo(t.Ctx, t, head, marks[0].RowID)
 	if err != nil {
 		return err
@@ -159,8 +159,8 @@ func (t *tx) copyMarks(from, to session.ID, head int64) error {
 		if !holds(spans, session.MessageRef{Session: m.SessionID, Seq: m.Seq}) {
 			continue
 		}
-		if err := t.Exec(`INSERT INTO marks (session_id, message_id, kind, text, created_at)
-			SELECT ?, message_id, kind, text, created_at FROM marks WHERE session_id = ? AND message_id = ?`, to, from, m.RowID); err != nil {
+		if err := t.Exec(`INSERT INTO marks (session_id, message_id, kind, text, created_at, place, revision)
+			SELECT ?, message_id, kind, text, created_at, place, revision FROM marks WHERE session_id = ? AND message_id = ?`, to, from, m.RowID); err != nil {
 			return fmt.Errorf("inherit marks: %w", err)
 		}
 	}

@@ -25,7 +25,7 @@ func TestAForkCopiesNothingAndCountsNothingTwice(t *testing.T) {
 	if pins := testkit.Must(s.Pins(ctx, fork.ID))(t); len(pins) != 1 {
 		t.Errorf("pins %v", pins)
 	}
-	if labels := testkit.Must(s.Labels(ctx, fork.ID))(t); len(labels) != 0 { // it lies beyond
+	if labels := labelsOf(t, s, fork.ID); len(labels) != 0 { // it lies beyond
 		t.Errorf("labels %v", labels)
 	}
 	mustAppend(t, s, fork.ID, says(session.User, "dddd"))

@@ -398,7 +398,15 @@ func (im *importer) marks() error {
 		if err != nil {
 			return err
 		}
-		if err := im.setMark(im.sess.ID, id, m.Kind, m.Text, m.Kind == MarkPin || m.Text != ""); err != nil {
+		switch {
+		case m.Kind == MarkPin:
+			err = im.setMark(im.sess.ID, id, MarkPin, "", 0, 0)
+		case m.Text != "":
+			err = im.setLabel(im.sess.ID, id, m.Text)
+		default:
+			err = im.removeMark(im.sess.ID, id, MarkTag, 0)
+		}
+		if err != nil {
 			return err
 		}
 	}

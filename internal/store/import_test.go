@@ -65,7 +65,7 @@ func TestImportStoresASourcesTree(t *testing.T) {
 	if c := testkit.Must(s.Effective(ctx, got))(t); c == nil || c.Through.Seq != 1 || c.FirstKept.Seq != 2 {
 		t.Errorf("%+v", c)
 	}
-	if pins, labels := testkit.Must(s.Pins(ctx, got.ID))(t), testkit.Must(s.Labels(ctx, got.ID))(t); len(pins) != 1 ||
+	if pins, labels := testkit.Must(s.Pins(ctx, got.ID))(t), labelsOf(t, s, got.ID); len(pins) != 1 ||
 		labels[path[1].RowID] != "here" {
 		t.Errorf("%v %v", pins, labels)
 	}
@@ -116,7 +116,7 @@ func TestALaterBatchGoesOnWhereTheSourceDid(t *testing.T) {
 		0))(t); fmt.Sprint(refs(path)) != "[20250501_001.1 20250501_001.3 20250501_001.6]" {
 		t.Errorf("%v", refs(path))
 	}
-	if labels := testkit.Must(s.Labels(ctx, first.Session.ID))(t); len(labels) != 0 {
+	if labels := labelsOf(t, s, first.Session.ID); len(labels) != 0 {
 		t.Errorf("an empty label clears: %v", labels)
 	}
 	mustBeHealthy(t, s)

@@ -192,7 +192,11 @@ func (f Filter) conditions() (c conditions) {
 		}
 	}
 	for _, column := range slices.Sorted(maps.Keys(f.Among)) {
-		add("s."+column.name()+" IN (SELECT value FROM json_each(?))", string(session.JSONOf(f.Among[column])))
+		is := "s." + column.name() + " IN (SELECT value FROM json_each(?))"
+		if column == ColumnTag {
+			is = "s.id IN (SELECT session_id FROM marks WHERE kind = 'tag' AND text IN (SELECT value FROM json_each(?)))"
+		}
+		add(is, string(session.JSONOf(f.Among[column])))
 	}
 	if f.Roots != nil {
 		roots := string(session.JSONOf(f.Roots))

@@ -24,12 +24,15 @@ const (
 	ColumnModel
 	ColumnDirectory
 	ColumnProject
+	ColumnTag // of the session or one of its messages
 )
 
-func (c Column) name() string { return [...]string{"source", "model", "directory", "project"}[c] }
+func (c Column) name() string {
+	return [...]string{"source", "model", "directory", "project", "tag"}[c]
+}
 
 func (c Column) plural() string {
-	return [...]string{"sources", "models", "directories", "projects"}[c]
+	return [...]string{"sources", "models", "directories", "projects", "tags"}[c]
 }
 
 func (c Column) isFolder() bool { return c == ColumnDirectory || c == ColumnProject }
@@ -45,10 +48,19 @@ type Value struct {
 func (s *Store) Values(ctx context.Context, of Column) ([]Value, error) {
 	var values []Value
 	in, args := scopeOf(ctx)
+	if of == ColumnTag {
+		err := s.Reader().SelectContext(ctx, &values, fmt.Sprintf(tagsInUse, in), args...)
+		return values, session.Wrap(err, "list the tags")
+	}
 	err := s.Reader().SelectContext(ctx, &values, `SELECT s.`+of.name()+` AS text, COUNT(*) AS n FROM sessions s
 		WHERE s.draft = 0 AND s.deleted_at IS NULL AND s.purged_at IS NULL AND s.`+of.name()+` <> ''`+in+` GROUP BY 1 ORDER BY n DESC, text`, args...)
 	return values, session.Wrap(err, "values of %s", of.name())
 }
+
+const tagsInUse = `
+	SELECT k.text, COUNT(DISTINCT k.session_id) AS n FROM marks k JOIN sessions s ON s.id = k.session_id
+	WHERE k.kind = 'tag' AND s.draft = 0 AND s.deleted_at IS NULL AND s.purged_at IS NULL%s
+	GROUP BY k.text ORDER BY n DESC, k.text`
 
 // projects returns the folders of the roll-up, which is small.
 func (s *Store) projects(ctx context.Context) ([]string, error) {

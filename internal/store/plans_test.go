@@ -75,7 +75,7 @@ func useEverything(t *testing.T, s *Store) {
 	testkit.Must(s.SessionsNamed(ctx, []string{"plan"}))(t)
 	testkit.Must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", true))(t)
 	testkit.Must(s.Pins(ctx, sess.ID))(t)
-	testkit.Must(s.Labels(ctx, sess.ID))(t)
+	labelsOf(t, s, sess.ID)
 	testkit.Must(s.Frozen(ctx, sess))(t)
 	testkit.Must(s.Effective(ctx, at))(t)
 	c := testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusStaged, 1)))(t)

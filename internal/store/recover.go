@@ -457,7 +457,7 @@ func (r *recovery) tieUpSessions() error {
 		INSERT OR IGNORE INTO links (session_id, message_id, root_id) SELECT s.id, `+beforeFork+`, CASE s.parent_kind WHEN 'fork' THEN s.parent_id ELSE '' END FROM sessions s WHERE s.parent_id <> ''`, `
 		DELETE FROM links WHERE session_id NOT IN (SELECT id FROM sessions WHERE parent_id <> '')`, `
 		DELETE FROM frozen WHERE message_id NOT IN (SELECT id FROM messages)`, `
-		DELETE FROM marks WHERE message_id NOT IN (SELECT id FROM messages)`, `
+		DELETE FROM marks WHERE message_id <> 0 AND message_id NOT IN (SELECT id FROM messages)`, `
 		DELETE FROM touched_files WHERE message_id NOT IN (SELECT id FROM messages)`, `
 		DELETE FROM imports WHERE session_id <> '' AND session_id NOT IN (SELECT id FROM sessions)`, `
 		DELETE FROM source_sessions WHERE session_id NOT IN (SELECT id FROM sessions) OR transcript_id NOT IN (SELECT id FROM source_transcripts)`, `

@@ -848,8 +848,15 @@ func (in *SavedUndo) restore(r *restorer) error {
 }
 
 func (in *SavedMark) restore(r *restorer) error {
-	return r.set(`INSERT INTO marks (session_id, message_id, kind, text, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		r.messageRow("a mark", &in.Message), in.Kind, in.Text, in.At)
+	row, kind := new(int64), in.Kind
+	if in.Message != nil {
+		row = r.messageRow("a mark", in.Message)
+	}
+	if kind == MarkLabel {
+		kind = MarkTag
+	}
+	return r.set(`INSERT INTO marks (session_id, message_id, kind, text, created_at, place, revision) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		row, kind, in.Text, in.At, in.Place, in.Revision)
 }
 
 func (in *SavedState) restore(r *restorer) error {

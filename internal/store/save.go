@@ -173,8 +173,9 @@ var (
 		FROM contexts WHERE session_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT +?`
 	savedCalls = `SELECT 'call' AS type, ` + messageName("message_id") + ` AS message, ` + compactionName("compaction_id") + ` AS compaction, ` + callColumns + `
 		FROM calls WHERE session_id = ? AND session_id <> '' AND id > ? AND id <= ? ORDER BY id LIMIT +?`
-	savedMarks = `SELECT 'mark' AS type, ` + messageName("m.id") + ` AS message, k.kind, k.text, k.created_at
-		FROM marks k JOIN messages m ON m.id = k.message_id WHERE k.session_id = ? ORDER BY m.session_id, m.seq, k.kind`
+	savedMarks = `SELECT 'mark' AS type, ` + messageName("m.id") + ` AS message, k.kind, k.text, k.created_at, k.place, k.revision
+		FROM marks k LEFT JOIN messages m ON m.id = k.message_id WHERE k.session_id = ? AND (k.message_id = 0 OR m.id IS NOT NULL)
+		ORDER BY k.message_id <> 0, m.session_id, m.seq, k.kind, k.place`
 	savedStates  = `SELECT 'state' AS type, name, revision, value, updated_at, deleted_at FROM states WHERE session_id = ? ORDER BY name`
 	savedFlushes = `SELECT 'flush' AS type, ` + compactionName("f.compaction_id") + ` AS compaction, f.at, f.outcome
 		FROM flushes f LEFT JOIN compactions c ON c.id = f.compaction_id WHERE f.session_id = ? ORDER BY c.session_id, c.id`
@@ -319,6 +320,7 @@ type SavedSession struct {
 	CacheWriteTokens hidden `json:"cache_write_tokens,omitempty"`
 	CostUSD          hidden `json:"cost_usd,omitempty"`
 	UnpricedCalls    hidden `json:"unpriced_calls,omitempty"`
+	Tags             hidden `json:"tags,omitempty"` // lines of the type mark
 }
 
 // SavedLink says how a session hangs on its parent. Of what a fork inherits it counts the
@@ -421,13 +423,16 @@ type SavedCall struct {
 	CostUSD     hidden `json:"cost_usd,omitempty"`
 }
 
-// SavedMark is a pin or label on a message of the session's tree.
+// SavedMark is a pin, a tag or a note on the session, or on a message of its tree. Files of earlier versions have
+// labels, which are tags in place 0.
 type SavedMark struct {
-	Type    string             `db:"type" json:"type"`
-	Message session.MessageRef `db:"message" json:"message"`
-	Kind    string             `db:"kind" json:"kind"`
-	Text    string             `db:"text" json:"text,omitempty"`
-	At      session.Time       `db:"created_at" json:"created_at"`
+	Type     string              `db:"type" json:"type"`
+	Message  *session.MessageRef `db:"message" json:"message,omitempty"`
+	Kind     string              `db:"kind" json:"kind"`
+	Text     string              `db:"text" json:"text,omitempty"`
+	Place    int64               `db:"place" json:"place,omitempty"`
+	Revision int64               `db:"revision" json:"revision,omitempty"`
+	At       session.Time        `db:"created_at" json:"created_at"`
 }
 
 // SavedState is a named document of a session.

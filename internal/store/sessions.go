@@ -192,7 +192,9 @@ const sessionColumns = `s.id, s.day, s.title, s.title_source, s.kind, s.draft, s
 	s.compaction_count, s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.cost_nanousd,
 	s.cost_usd, s.unpriced_calls, s.turn_origin, s.created_at, s.updated_at, s.active_at, s.inbound_at, s.archived_at,
 	s.starred_at, s.deleted_at, s.ended_at, s.end_reason, s.metadata,
-	h.session_id || '.' || h.seq AS head`
+	h.session_id || '.' || h.seq AS head,
+	(SELECT string_agg(k.place || ' ' || k.text, '` + session.TagSeparator + `') FROM marks k
+	 WHERE k.session_id = s.id AND k.message_id = 0 AND k.kind = 'tag') AS tags`
 
 // A session is read with the name of its head.
 const fromSessions = ` FROM sessions s LEFT JOIN messages h ON h.id = s.head_id `

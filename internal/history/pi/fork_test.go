@@ -37,7 +37,7 @@ func label(id, parent, target, text string) string {
 // shape returns what a session shows: its path, its context, and its labels.
 func (h *house) shape(s session.Session) string {
 	h.Helper()
-	labels := testkit.Must(h.Store.Labels(h.Context(), s.ID))(h)
+	labels := historytest.Labels(h, h.Store, s.ID)
 	var out, marked []string
 	path := h.Path(s)
 	for i := range path {

@@ -448,9 +448,8 @@ func TestPiContextAtAnotherLeaf(t *testing.T) {
 	if got := h.context(s); !slices.Equal(got, want) {
 		t.Errorf("context %v, want %v", got, want)
 	}
-	labels, err := h.Store.Labels(t.Context(), s.ID)
-	if err != nil || len(labels) != 0 {
-		t.Errorf("a cleared label is left: %v %v", labels, err)
+	if labels := historytest.Labels(t, h.Store, s.ID); len(labels) != 0 {
+		t.Errorf("a cleared label is left: %v", labels)
 	}
 }
 

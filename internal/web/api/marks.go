@@ -2,9 +2,6 @@ package api
 
 import (
 	"context"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -37,7 +34,7 @@ type labelInput struct {
 }
 
 func (s *Server) labelMessage(ctx context.Context, in *labelInput) (*sessionOutput, error) {
-	text, err := CheckLabel(string(in.value.Text))
+	text, err := session.CheckTag(string(in.value.Text))
 	if err != nil {
 		return nil, err
 	}
@@ -48,20 +45,106 @@ func (s *Server) unlabelMessage(ctx context.Context, in *markInput) (*sessionOut
 	return replySession(s.Store.SetMark(ctx, in.ID, in.ref, store.MarkLabel, "", false))
 }
 
-// maxLabel is how long a label can be, in characters.
-const maxLabel = 64
+// InTag is the part of an input that names a tag by the path.
+type InTag struct {
+	Tag string `path:"tag" doc:"The tag: 1 to 64 characters, in any case" example:"release"`
+}
 
-// CheckLabel trims a label and checks it. Codes: Invalid.
-func CheckLabel(text string) (string, error) {
-	text = strings.TrimSpace(text)
-	switch n := utf8.RuneCountInString(text); {
-	case n == 0:
-		return "", session.Errorf(session.Invalid, "a label needs a text").At("text", "must not be empty")
-	case n > maxLabel:
-		return "", session.Errorf(session.Invalid, "the label has %d characters; the limit is %d", n, maxLabel).
-			At("text", "at most %d characters", maxLabel)
-	case strings.ContainsFunc(text, unicode.IsControl):
-		return "", session.Errorf(session.Invalid, "the label holds a control character").At("text", "no control characters")
+type sessionTagInput struct {
+	InSession
+	InTag
+	Keyed
+}
+
+type messageTagInput struct {
+	InMessage
+	InTag
+	Keyed
+}
+
+func (s *Server) tagSession(ctx context.Context, in *sessionTagInput) (*sessionOutput, error) {
+	return replySession(s.Store.ChangeTags(ctx, store.Marking{Session: in.ID, Idem: in.idem}, []string{in.Tag}, nil))
+}
+
+func (s *Server) untagSession(ctx context.Context, in *sessionTagInput) (*sessionOutput, error) {
+	return replySession(s.Store.ChangeTags(ctx, store.Marking{Session: in.ID, Idem: in.idem}, nil, []string{in.Tag}))
+}
+
+func (s *Server) tagMessage(ctx context.Context, in *messageTagInput) (*sessionOutput, error) {
+	of := store.Marking{Session: in.ID, Message: &in.ref, Idem: in.idem}
+	return replySession(s.Store.ChangeTags(ctx, of, []string{in.Tag}, nil))
+}
+
+func (s *Server) untagMessage(ctx context.Context, in *messageTagInput) (*sessionOutput, error) {
+	of := store.Marking{Session: in.ID, Message: &in.ref, Idem: in.idem}
+	return replySession(s.Store.ChangeTags(ctx, of, nil, []string{in.Tag}))
+}
+
+// tagInUse is a tag that sessions have.
+type tagInUse struct {
+	Tag      string `json:"tag" doc:"The tag, as it was written"`
+	Sessions int64  `json:"sessions" doc:"How many sessions have it, on them or on one of their messages"`
+}
+
+func (s *Server) listTags(ctx context.Context, _ *struct{}) (*listOutput[tagInUse], error) {
+	values, err := s.Store.Values(ctx, store.ColumnTag)
+	tags := make([]tagInUse, len(values))
+	for i, v := range values {
+		tags[i] = tagInUse{v.Text, v.Sessions}
 	}
-	return text, nil
+	return replyList(tags, "", err)
+}
+
+func (s *Server) listMarks(ctx context.Context, in *InSession) (*listOutput[session.Mark], error) {
+	all, err := s.Store.Marks(ctx, in.ID)
+	return replyList(all, "", err)
+}
+
+// noteOutput is a note with its revision as ETag.
+type noteOutput struct {
+	ETag string `header:"ETag" doc:"The revision, for If-Match; missing: there is no note, which If-None-Match: * requires"`
+	Body session.Mark
+}
+
+func replyNote(note session.Mark, err error) (*noteOutput, error) {
+	if err != nil {
+		return nil, err
+	}
+	out := &noteOutput{Body: note}
+	if note.Revision > 0 {
+		out.ETag = etag(note.Revision)
+	}
+	return out, nil
+}
+
+type noteBody struct {
+	Text string `json:"text" doc:"At most 10,000 characters; an empty text removes the note"`
+}
+
+type sessionNoteInput struct {
+	InSession
+	StateConditional
+	body[noteBody]
+}
+
+type messageNoteInput struct {
+	InMessage
+	StateConditional
+	body[noteBody]
+}
+
+func (s *Server) readSessionNote(ctx context.Context, in *InSession) (*noteOutput, error) {
+	return replyNote(s.Store.Note(ctx, store.Marking{Session: in.ID}))
+}
+
+func (s *Server) readMessageNote(ctx context.Context, in *InMessage) (*noteOutput, error) {
+	return replyNote(s.Store.Note(ctx, store.Marking{Session: in.ID, Message: &in.ref}))
+}
+
+func (s *Server) putSessionNote(ctx context.Context, in *sessionNoteInput) (*noteOutput, error) {
+	return replyNote(s.Store.SetNote(ctx, store.Marking{Session: in.ID}, in.value.Text, in.ifRevision))
+}
+
+func (s *Server) putMessageNote(ctx context.Context, in *messageNoteInput) (*noteOutput, error) {
+	return replyNote(s.Store.SetNote(ctx, store.Marking{Session: in.ID, Message: &in.ref}, in.value.Text, in.ifRevision))
 }

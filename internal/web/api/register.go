@@ -326,7 +326,8 @@ var groups = map[string]string{
 	"route": "keys",
 	"files": "search", "hook": "search", "sql": "queries", "calls": "usage", "backups": "service", "redo": "compactions",
 	"sources": "compactions",
-	"pin":     "messages", "label": "messages", "head": "trees", "fork": "trees", "tree": "trees",
+	"pin":     "messages", "label": "messages", "note": "tags", "marks": "tags",
+	"head": "trees", "fork": "trees", "tree": "trees",
 }
 
 // tags describes the groups of routes.
@@ -338,6 +339,7 @@ func tags() []*huma.Tag {
 		},
 		{Name: "contexts", Description: "A turn appends messages and answers with the next context for the model."},
 		{Name: "messages", Description: "Append and read messages; pin and label them. A message never changes."},
+		{Name: "tags", Description: "What a person puts on sessions and messages to find them again: tags and notes."},
 		{
 			Name: "compactions",
 			Description: "A compaction replaces the old part of a context by a summary. The messages stay; " +

@@ -64,6 +64,16 @@ var visits = []visit{
 	{"delete", "/v1/sessions/{id}/messages/{seq}/pin", "", "", 200, 404, false},
 	{"put", "/v1/sessions/{id}/messages/{seq}/label", "", `{"text":"stripes"}`, 200, 404, false},
 	{"delete", "/v1/sessions/{id}/messages/{seq}/label", "", "", 200, 404, false},
+	{"put", "/v1/sessions/{id}/messages/{seq}/tags/{tag}", "", "", 200, 404, false},
+	{"put", "/v1/sessions/{id}/messages/{seq}/note", "", `{"text":"of the zebra"}`, 200, 404, false},
+	{"get", "/v1/sessions/{id}/messages/{seq}/note", "", "", 200, 404, false},
+	{"put", "/v1/sessions/{id}/tags/{tag}", "", "", 200, 404, false},
+	{"put", "/v1/sessions/{id}/note", "", `{"text":"of the zebra"}`, 200, 404, false},
+	{"get", "/v1/sessions/{id}/note", "", "", 200, 404, false},
+	{"get", "/v1/sessions/{id}/marks", "", "", 200, 404, false},
+	{"get", "/v1/tags", "", "", 200, 200, false},
+	{"delete", "/v1/sessions/{id}/messages/{seq}/tags/{tag}", "", "", 200, 404, false},
+	{"delete", "/v1/sessions/{id}/tags/{tag}", "", "", 200, 404, false},
 	{"put", "/v1/sessions/{id}/head", "", `{"seq":39}`, 200, 404, false},
 	{"post", "/v1/sessions/{id}/fork", "", `{}`, 201, 404, false},
 	{"get", "/v1/sessions/{id}/tree", "", "", 200, 404, false},
@@ -123,8 +133,8 @@ func TestNamedTokensSeeAndWriteTheirOwn(t *testing.T) {
 	mine := other.want(201, other.do("POST", "/v1/sessions", `{"title":"mine"}`)).text("id")
 	other.say(mine, "user", "Something else.")
 	seen := map[string]bool{}
-	fill := strings.NewReplacer("{id}", id, "{cid}", cid,
-		"{seq}", "1", "{name}", "todos", "{key}", "agent:main:zebra", "{program}", "claude-code")
+	fill := strings.NewReplacer("{id}", id, "{cid}", cid, "{seq}", "1", "{name}", "todos", "{tag}", "zebra",
+		"{key}", "agent:main:zebra", "{program}", "claude-code")
 	for _, v := range visits {
 		seen[v.operation+" "+v.path] = true
 		target := strings.Replace(fill.Replace(v.path), "/states/todos",

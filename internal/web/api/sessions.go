@@ -146,6 +146,7 @@ type SessionFilters struct {
 	Parent    string `query:"parent" doc:"Only forks and children of this session"`
 	Children  string `query:"children" doc:"Only sub-agents that this session started"`
 	Forks     string `query:"forks" doc:"Only forks of this session"`
+	Tag       string `query:"tag" doc:"Only sessions with this tag, on them or on one of their messages: the tag, or a part of it"`
 	Starred   bool   `query:"starred" doc:"Only starred sessions"`
 	Archived  bool   `query:"archived" doc:"Only archived sessions, which lists leave out"`
 }
