@@ -23,6 +23,7 @@ import (
 	"sessiond/internal/history/continuedev"
 	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/history/cursor"
+	"sessiond/internal/history/droid"
 	"sessiond/internal/history/geminicli"
 	"sessiond/internal/history/generic"
 	"sessiond/internal/history/goose"
@@ -33,6 +34,7 @@ import (
 	"sessiond/internal/history/qwencode"
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/history/vscodecopilot"
+	"sessiond/internal/history/windsurf"
 	"sessiond/internal/session"
 )
 
@@ -47,6 +49,7 @@ func (a *app) sources() []history.Source {
 		continuedev.New(a.getenv, a.now),
 		copilotcli.New(a.getenv, a.now),
 		cursor.New(a.getenv, a.now),
+		droid.New(a.getenv, a.now),
 		geminicli.New(a.getenv, a.now),
 		generic.New(a.now),
 		goose.New(a.getenv),
@@ -59,6 +62,7 @@ func (a *app) sources() []history.Source {
 		qwencode.New(a.getenv, a.now),
 		cline.NewRoo(a.getenv, a.now),
 		vscodecopilot.New(a.getenv, a.now),
+		windsurf.New(a.getenv, a.now),
 		&own.Source{AsCopy: a.asCopy},
 	}
 }

@@ -32,6 +32,8 @@ const (
 
 	SourceVSCodeCopilot Source = "vscode-copilot"
 	SourceContinue      Source = "continue"
+	SourceDroid         Source = "droid"
+	SourceWindsurf      Source = "windsurf"
 )
 
 // ProgramInfo describes a program whose sessions are stored.
@@ -82,6 +84,8 @@ var Programs = []ProgramInfo{
 	{Name: SourceGeneric, Title: "Generic"},
 	{Name: SourceVSCodeCopilot, Title: "VS Code Copilot Chat", Aliases: []string{"vscode", "copilot-chat"}},
 	{Name: SourceContinue, Title: "Continue", Aliases: []string{"cn"}, Resume: "cn --fork"},
+	{Name: SourceDroid, Title: "Droid", Aliases: []string{"factory"}, Resume: "droid --resume"},
+	{Name: SourceWindsurf, Title: "Windsurf", Aliases: []string{"devin-desktop", "cascade"}},
 }
 
 // ProgramNamed returns the program of a name, a title or an alias, in any case.

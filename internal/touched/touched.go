@@ -91,7 +91,7 @@ func (c *collector) addCall(tool, text, directory string) {
 		return
 	}
 	switch tool {
-	case "read", "read_file", "view", "view_image", "notebookread", "readfile", "read_files":
+	case "read", "read_file", "view", "view_image", "notebookread", "readfile", "read_files", "view_file":
 		c.addFile(args.file(), directory, session.OpRead)
 		for _, file := range args.Files {
 			c.addFile(file.Path, directory, session.OpRead)
@@ -100,13 +100,14 @@ func (c *collector) addCall(tool, text, directory string) {
 		c.addFile(args.file(), directory, session.OpWrite)
 	case "edit", "multiedit", "edit_file", "notebookedit", "str_replace", "strreplace", "search_replace",
 		"replace_string_in_file", "insert_edit_into_file", "replacestring", "editor", "replace_in_file", "apply_diff",
-		"insert_content", "search_and_replace", "strreplacefile", "edit_existing_file", "single_find_and_replace":
+		"insert_content", "search_and_replace", "strreplacefile", "edit_existing_file", "single_find_and_replace",
+		"code_action":
 		c.addFile(args.file(), directory, session.OpEdit)
 	case "delete_file", "delete":
 		c.addFile(args.file(), directory, session.OpDelete)
 	case "text_editor", "str_replace_editor", "str_replace_based_edit_tool":
 		c.addFile(args.file(), directory, editorOp(args.Command))
-	case "apply_patch", "patch":
+	case "apply_patch", "applypatch", "patch":
 		var command string
 		_ = json.Unmarshal(args.Command, &command) // as Codex tells it to a hook
 		for _, patch := range []string{args.Input, args.PatchText, args.Patch, command} {
@@ -123,7 +124,7 @@ func (c *collector) addCall(tool, text, directory string) {
 var shells = map[string]bool{
 	"bash": true, "shell": true, "shell_command": true, "local_shell": true, "exec": true,
 	"exec_command": true, "run_terminal_cmd": true, "run_terminal_command": true, "run_in_terminal": true,
-	"execute_command": true, "run_commands": true, "run_shell_command": true,
+	"execute_command": true, "execute": true, "run_command": true, "run_commands": true, "run_shell_command": true,
 }
 
 // toolName returns the name of a tool in lower case, without the prefix of Goose's extension, of OpenAI's functions,
