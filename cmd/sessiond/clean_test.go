@@ -38,7 +38,7 @@ func TestNoCommandPrintsWhatActsOnATerminal(t *testing.T) {
 		// These print nothing that is stored in the database, or, mcp, hook and answer-sql, only as JSON on request.
 		"serve": nil, "import": nil, "open": nil, "connect": nil, "mcp": nil, "hook": nil, "backup": nil, "restore": nil,
 		"answer-sql": nil, "copy": nil, "token": nil, "service": nil, "uninstall": nil, "version": nil, "completion": nil,
-		"help": nil, "healthcheck": nil,
+		"help": nil, "healthcheck": nil, "statusline": nil,
 	}
 	path := storetest.New(t, filepath.Join(t.TempDir(), "sessions.db"))
 	s := testkit.Must(store.Open(t.Context(), path, store.Options{Touched: touched.Files}))(t)

@@ -183,6 +183,7 @@ func (a *app) root() *cobra.Command {
 		a.versionCommand(),
 		a.completionCommand(),
 		a.healthcheckCommand(),
+		a.statusLineCommand(),
 		a.answerSQLCommand(),
 	} {
 		if cmd.Args == nil {

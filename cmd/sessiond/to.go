@@ -312,7 +312,11 @@ func prepareContext(ctx context.Context, s *opened, sess *session.Session, h *ha
 	}
 	carrier := handover.Carrier{Mask: &redact.Masker{}, Left: h.LeftOut}
 	messages := carrier.CarryContext(&view)
-	note.Kept, note.Todos = carrier.Said, todosOf(messages)
+	var plan handover.Plan
+	for i := range messages {
+		plan.Add(&messages[i])
+	}
+	note.Kept, note.Todos = carrier.Said, plan.Todos
 	if view.Compaction != nil {
 		note.Earlier = max(0, int(sess.MessageCount)-carrier.Said)
 	}
@@ -355,20 +359,19 @@ func (a *app) prepareWhole(ctx context.Context, s *opened, sess *session.Session
 	}
 	carrier := handover.Carrier{Mask: &redact.Masker{}, Left: h.LeftOut}
 	var began session.Time
+	var plan handover.Plan
 	if err := export.CarryAll(ctx, &carrier, each, func(m *session.Message) error {
 		if began.IsZero() {
 			began = m.CreatedAt
 		}
-		if todos := todosOf([]session.Message{*m}); todos != nil {
-			note.Todos = todos
-		}
+		plan.Add(m)
 		tokens.Reference().Measure(m)
 		h.Tokens += m.Tokens
 		return nil
 	}); err != nil {
 		return err
 	}
-	h.Messages, h.Masked = carrier.Said, carrier.Mask.Masked
+	h.Messages, h.Masked, note.Todos = carrier.Said, carrier.Mask.Masked, plan.Todos
 	h.draft.Each = func(yield func(*session.Message) error) error {
 		mask := &redact.Masker{}
 		noted := noteMessage(note, mask)
@@ -428,18 +431,6 @@ func newestOfProgram(ctx context.Context, s *store.Store, program session.Source
 		return session.Session{}, err
 	}
 	return data[0], nil
-}
-
-// todosOf returns the newest plan of a conversation.
-func todosOf(messages []session.Message) []handover.Todo {
-	for _, m := range slices.Backward(messages) {
-		for _, p := range m.Calls() {
-			if todos, ok := handover.TodosOf(p); ok {
-				return todos
-			}
-		}
-	}
-	return nil
 }
 
 const (

@@ -188,3 +188,35 @@ func TestNoteSaysWhereTheWorkStands(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// Claude Code makes each step by a call of its own, whose result has the number; a later plan replaces them.
+func TestPlanOfSingleTasks(t *testing.T) {
+	task := func(id, tool, arguments string) session.Message {
+		p := call(id, tool)
+		p.Arguments = arguments
+		return session.Message{Role: session.Assistant, Parts: []session.Part{p}}
+	}
+	answered := func(id, text string) session.Message {
+		return session.Message{Role: session.Tool, Parts: []session.Part{result(id, text)}}
+	}
+	var plan handover.Plan
+	add := func(messages ...session.Message) {
+		for i := range messages {
+			plan.Add(&messages[i])
+		}
+	}
+	add(task("1", "TaskCreate", `{"subject":"Dig","description":"the beds"}`), answered("1", "Task #4 created successfully: Dig"),
+		task("2", "TaskCreate", `{"subject":"Sow"}`), answered("2", "Task #5 created successfully: Sow"),
+		task("3", "TaskCreate", `{"subject":"Refused"}`), answered("3", "permission denied"),
+		task("4", "TaskUpdate", `{"taskId":"4","status":"completed"}`),
+		task("5", "TaskUpdate", `{"taskId":"5","status":"in_progress"}`),
+		task("6", "TaskUpdate", `{"taskId":"1","status":"completed"}`), task("7", "TaskUpdate", `[]`))
+	if d := cmp.Diff([]handover.Todo{{Text: "Dig", Done: true}, {Text: "Sow", Now: true}}, plan.Todos); d != "" {
+		t.Error(d)
+	}
+	add(task("8", "TodoWrite", `{"todos":[{"content":"Water","status":"pending"}]}`))
+	add(task("9", "TaskCreate", `{"subject":"Reap"}`), answered("9", "Task #6 created successfully: Reap"))
+	if d := cmp.Diff([]handover.Todo{{Text: "Reap"}}, plan.Todos); d != "" {
+		t.Error(d)
+	}
+}

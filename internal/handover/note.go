@@ -1,8 +1,10 @@
 package handover
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sessiond/internal/session"
@@ -105,6 +107,61 @@ func openTodos(all []Todo) (open []Todo) {
 		}
 	}
 	return open
+}
+
+// Plan is the newest plan of a conversation, whose messages are added in order. The zero value works.
+type Plan struct {
+	Todos []Todo
+
+	ids     []string          // of Todos, where each is made by a call of its own
+	created map[string]string // subjects of tasks by the call that makes them, until its result names the task
+}
+
+// Add reads the calls and results of a message.
+func (p *Plan) Add(m *session.Message) {
+	for i := range m.Parts {
+		part := &m.Parts[i]
+		switch {
+		case part.Kind == session.PartToolCall && part.ToolName == "TaskCreate":
+			var task struct{ Subject, Description string }
+			if json.Unmarshal([]byte(part.Arguments), &task) == nil {
+				if p.created == nil {
+					p.created = map[string]string{}
+				}
+				p.created[part.CallID] = strings.Join(strings.Fields(cmp.Or(task.Subject, task.Description)), " ")
+			}
+		case part.Kind == session.PartToolCall && part.ToolName == "TaskUpdate":
+			p.update(part.Arguments)
+		case part.Kind == session.PartToolResult:
+			_, said, _ := strings.Cut(part.Content(), "Task #")
+			if id, _, made := strings.Cut(said, " created"); made && p.created[part.CallID] != "" {
+				p.Todos = append(p.Todos[:len(p.ids):len(p.ids)], Todo{Text: p.created[part.CallID]})
+				p.ids = append(p.ids, id)
+			}
+		default:
+			if todos, ok := TodosOf(part); ok {
+				p.Todos, p.ids = todos, nil
+			}
+		}
+	}
+}
+
+// update changes one task.
+func (p *Plan) update(arguments string) {
+	var change struct{ TaskID, Subject, Status string }
+	if json.Unmarshal([]byte(arguments), &change) != nil { // it reads names in any case
+		return
+	}
+	at := slices.Index(p.ids, change.TaskID)
+	if at < 0 {
+		return
+	}
+	t := &p.Todos[at]
+	t.Text = cmp.Or(change.Subject, t.Text)
+	if change.Status != "" {
+		t.Done = change.Status == "completed" || change.Status == "deleted"
+		t.Now = change.Status == "in_progress"
+	}
 }
 
 // TodosOf returns the plan that a call writes down. ok is false for other calls.

@@ -1,6 +1,9 @@
 package session
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Limit is how much of what a program's account may use in a window of time was used when the program noted it.
 type Limit struct {
@@ -23,3 +26,8 @@ func (l *Limit) UntilWords(now time.Time) string {
 	}
 	return "until " + at.Format("2 January 15:04")
 }
+
+var windowNames = strings.NewReplacer("five_hour", "5h", "seven_day", "7d", "_", " ")
+
+// WindowName returns the name of one of Claude Code's limits as Limit has it: 5h, 7d, 7d opus.
+func WindowName(of string) string { return windowNames.Replace(of) }

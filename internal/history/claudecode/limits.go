@@ -8,9 +8,6 @@ import (
 	"sessiond/internal/session"
 )
 
-// windowNames are the names of limits as other programs call theirs.
-var windowNames = strings.NewReplacer("five_hour", "5h", "seven_day", "7d", "_", " ")
-
 // textOfLimit begins the reply that early versions made at a limit; the time at which it ends follows, in seconds.
 const textOfLimit = "Claude AI usage limit reached|"
 
@@ -24,7 +21,7 @@ func (w *row) limit() (l session.Limit, ok bool) {
 	quota := w.Inner("quotaLimits")
 	ends := history.Count(quota.Get("resetsAt"))
 	if kind := plain(quota.String("rateLimitType")); kind != "" {
-		l.Name = windowNames.Replace(kind)
+		l.Name = session.WindowName(kind)
 	}
 	if len(quota) == 0 {
 		if said, early := strings.CutPrefix(w.text, textOfLimit); early {
