@@ -67,6 +67,18 @@ func (a *app) sources() []history.Source {
 	}
 }
 
+// lineSources are the programs whose transcripts are kept line by line, as their SDKs send them.
+func (a *app) lineSources() []*history.Program {
+	return []*history.Program{claudecode.New(a.getenv, a.now)}
+}
+
+func (a *app) lineSourceNames() (names []session.Source) {
+	for _, program := range a.lineSources() {
+		names = append(names, program.Name())
+	}
+	return names
+}
+
 func (a *app) importCommand() *cobra.Command {
 	var names []string
 	for _, src := range a.sources() {

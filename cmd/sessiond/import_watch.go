@@ -14,17 +14,21 @@ import (
 	"sessiond/internal/transcript"
 )
 
-// followHistories imports new messages and new files from imported places while the daemon runs.
-func (a *app) followHistories(s *opened, cfg *config.Config, runner *jobs.Runner, log zerolog.Logger) {
-	if !cfg.Import.Follow {
-		return
-	}
+// historyFollower returns what imports new messages and new files from imported places, and stored transcripts.
+func (a *app) historyFollower(s *opened, cfg *config.Config, runner *jobs.Runner, log zerolog.Logger,
+) *history.Follower {
 	history.RemoveLeftovers()
 	im := a.importer(s)
 	im.Serving, im.Whose = true, history.Undecided
 	f := history.Follower{
 		Importer: &im,
-		Sources:  a.sources(), Paths: s.store.ImportedPaths, Now: a.now,
+		Paths:    s.store.ImportedPaths, Now: a.now,
+	}
+	if cfg.Import.Follow {
+		f.Sources = a.sources()
+	}
+	for _, program := range a.lineSources() {
+		f.Sources = append(f.Sources, &history.Stored{Program: program, Store: s.store})
 	}
 	long := longSessions{}
 	f.Importer.Changed = long.noteFor(s)
@@ -48,6 +52,11 @@ func (a *app) followHistories(s *opened, cfg *config.Config, runner *jobs.Runner
 		}
 	}
 	f.Failed = logOnce(log, "following histories: the store failed; retrying")
+	return &f
+}
+
+// follow runs a follower beside the daemon's requests.
+func follow(f *history.Follower, runner *jobs.Runner, log zerolog.Logger) {
 	runner.Run(func(ctx context.Context) {
 		if err := f.Run(ctx); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("following histories stopped")

@@ -163,6 +163,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 	}
 	room := &answers.Budget{} // which the API and the pages share
 	routes := cfg.Rules()
+	follower := a.historyFollower(s, cfg, runner, log)
 	handler := api.New(api.Deps{
 		SQL: selects, Answers: room,
 		Store: s.store, Contexts: s.contexts, Search: s.index,
@@ -172,11 +173,12 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,
 		BackupDir: backups, Now: a.now, Notice: s.notice, ExcludeProjects: cfg.ExcludeProjects,
 		HookSettings: hookSettings(cfg),
+		LineSources:  a.lineSourceNames(), LinesStored: follower.Note,
 	})
 	runner.Start()
 	defer runner.Stop()
 	finishEarlierWork(runner, keeper, log)
-	a.followHistories(s, cfg, runner, log)
+	follow(follower, runner, log)
 	socket := cfg.Socket
 	if socket == config.SocketOff {
 		socket = ""

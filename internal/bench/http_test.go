@@ -64,6 +64,32 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 }
 
+// BenchmarkLines sends the lines of a transcript in batches of 50, as an SDK does, and imports sessions from them
+// meanwhile.
+func BenchmarkLines(b *testing.B) {
+	const batch, perSession = 50, 40 // batches of a session
+	d := serve(b, binary(b), filepath.Join(b.TempDir(), "sessions.db"))
+	c, author, n := d.dial(b), newAuthor(3), 0
+	send := func() error {
+		id := fmt.Sprintf("%08x-0000-4000-8000-000000000000", n/batch/perSession)
+		lines := make([]any, batch)
+		for i := range lines {
+			n++
+			lines[i] = object{
+				"type": "user", "uuid": fmt.Sprintf("%08x-1111-4000-8000-000000000000", n), "sessionId": id, "cwd": "/home/me/p",
+				"version": "2.1.332", "timestamp": "2026-02-08T10:00:00.000Z", "parentUuid": nil,
+				"message": object{"role": "user", "content": author.sentence(60)},
+			}
+		}
+		_, err := c.send(request(b, "POST", "/v1/sources/claude-code/lines?project=p&session="+id, object{"lines": lines}))
+		return err
+	}
+	text := author.sentence(60)
+	_, cpu := compare(b, 20*batch, &side{op: send, per: batch, cpu: d.cpu},
+		&side{name: "append", op: d.dial(b).sends(c.newSession(b, text)), cpu: d.cpu})
+	b.ReportMetric(1/cpu, "lines/s-of-CPU")
+}
+
 // shell appends in the sqlite3 shell, in C. Our own connection stays open, so that the shell's end is
 // no checkpoint.
 func (f *floor) shell() *side {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -60,8 +61,11 @@ func OpenText(path string) (*Opened, error) {
 	return t, err
 }
 
-// openText opens a found file: the held one, else the one at its path. Codes: OpenText's.
+// openText opens a found file: one of its shelf, the held one, else the one at its path. Codes: OpenText's.
 func (f *Found) openText() (*Opened, error) {
+	if f.shelf != nil {
+		return f.shelf.open(f.Path)
+	}
 	if f.Held == nil {
 		return OpenText(f.Path)
 	}
@@ -70,6 +74,50 @@ func (f *Found) openText() (*Opened, error) {
 		return nil, err
 	}
 	return &Opened{File: f.Held, Size: info.Size(), Stored: info.Size(), ModifiedAt: info.ModTime()}, nil
+}
+
+// OpenBeside is OpenText of what lies beside the found thing.
+func (in *Intake) OpenBeside(path string) (*Opened, error) {
+	if in.Found.shelf != nil {
+		return in.Found.shelf.open(path)
+	}
+	return OpenText(path)
+}
+
+// ReadFileBeside is ReadFile of what lies beside the found thing.
+func (in *Intake) ReadFileBeside(path string) ([]byte, error) {
+	if in.Found.shelf == nil {
+		return ReadFile(path)
+	}
+	file, err := in.Found.shelf.open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	return io.ReadAll(file)
+}
+
+// IsBeside reports whether there is a file beside the found thing.
+func (in *Intake) IsBeside(path string) bool {
+	if in.Found.shelf != nil {
+		return in.Found.shelf.exists(path)
+	}
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// FilesUnder lists the files in a folder beside the found thing, and in those below it, as far as they can be listed.
+func (in *Intake) FilesUnder(folder string) (files []string) {
+	if in.Found.shelf != nil {
+		return in.Found.shelf.under(folder)
+	}
+	_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files
 }
 
 // Bounds of what is unpacked, in bytes.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -68,12 +69,18 @@ type Follower struct {
 	timer      <-chan time.Time // of the next work
 	due        time.Time        // of timer
 	ready      func()           // for tests: called when the follower waits
+
+	noted    chan struct{} // signals that notes has paths
+	notes    map[string]bool
+	notesMu  sync.Mutex
+	beginOne sync.Once
 }
 
 // followed is a source and the state of its files.
 type followed struct {
 	Source
 	roots    []string             // empty: not followed yet
+	stored   bool                 // its transcripts are in the store: no file is watched or held open
 	known    map[string]Found     // by real path
 	changed  map[string]bool      // of known; true: known is as it is now
 	later    map[string]time.Time // of known: when it has been quiet for QuietTime
@@ -121,6 +128,8 @@ func (f *Follower) Run(ctx context.Context) error {
 				s.scan = true
 			}
 			f.wake(settleTime)
+		case <-f.noted:
+			f.takeNotes()
 		case <-f.timer:
 			f.timer = nil
 			f.work(ctx)
@@ -143,9 +152,11 @@ func (f *Follower) begin() {
 	if w, err := f.newWatcher(); err == nil {
 		f.watcher = w
 	}
+	f.noting()
 	for _, s := range f.Sources {
+		_, stored := s.(*Stored)
 		f.followed = append(f.followed, &followed{
-			Source: s, known: map[string]Found{}, changed: map[string]bool{}, later: map[string]time.Time{},
+			Source: s, stored: stored, known: map[string]Found{}, changed: map[string]bool{}, later: map[string]time.Time{},
 			rests:  map[string]time.Time{},
 			awaits: map[string]string{}, held: map[string]*os.File{}, errors: map[string]string{},
 			unwatched: map[string]bool{}, pause: lookEvery,
@@ -186,6 +197,39 @@ func (f *Follower) noteChange(path string) bool {
 		}
 	}
 	return concerns
+}
+
+// Note tells the follower that lines of a stored transcript came. It does not block, and may be called at any time.
+func (f *Follower) Note(path string) {
+	f.noting()
+	f.notesMu.Lock()
+	f.notes[path] = true
+	f.notesMu.Unlock()
+	select {
+	case f.noted <- struct{}{}:
+	default: // a signal is pending
+	}
+}
+
+func (f *Follower) noting() {
+	f.beginOne.Do(func() { f.noted, f.notes = make(chan struct{}, 1), map[string]bool{} })
+}
+
+// takeNotes marks the transcripts as changed of which lines came.
+func (f *Follower) takeNotes() {
+	f.notesMu.Lock()
+	notes := f.notes
+	f.notes = map[string]bool{}
+	f.notesMu.Unlock()
+	for path := range notes {
+		for _, s := range f.followed {
+			if stored, ok := s.Source.(*Stored); ok && stored.isOf(path) {
+				s.changed[path] = false
+				s.known[path] = Found{Path: path}
+			}
+		}
+	}
+	f.wake(settleTime)
 }
 
 // Within reports whether a path is root or below it.
@@ -302,7 +346,7 @@ func (f *Follower) importChanged(ctx context.Context, s *followed, path string) 
 			break
 		}
 	}
-	if done.Records.Waiting > 0 {
+	if done.Records.Waiting > 0 && !s.stored {
 		s.hold(path)
 	}
 	f.report(s, done)
@@ -385,12 +429,15 @@ func (f *Follower) wakeForks(ctx context.Context, s *followed) error {
 
 // findAgain looks at a known file. It is not there when it was removed or is no history any more.
 func (f *Follower) findAgain(ctx context.Context, s *followed, path string) (found Found, there bool, err error) {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); !s.stored && errors.Is(err, fs.ErrNotExist) {
 		return Found{}, false, nil
 	}
 	all, _, err := s.Find(ctx, []string{path})
 	if i := slices.IndexFunc(all, func(f Found) bool { return f.Path == path }); i >= 0 {
 		return all[i], true, err
+	}
+	if s.stored {
+		return Found{}, false, err
 	}
 	return s.known[path], err == nil, err // reading it reports what is wrong
 }
@@ -404,7 +451,7 @@ func (f *Follower) scanSource(ctx context.Context, s *followed) error {
 	s.roots = roots
 	there := slices.DeleteFunc(slices.Clone(roots), func(root string) bool {
 		_, err := os.Stat(root)
-		return err != nil
+		return err != nil && !s.stored
 	})
 	if len(there) == 0 {
 		return nil
@@ -418,12 +465,14 @@ func (f *Follower) scanSource(ctx context.Context, s *followed) error {
 		if !ok || before.Size != one.Size || !before.ModifiedAt.Equal(one.ModifiedAt) {
 			s.known[one.Path], s.changed[one.Path] = one, true
 		}
-		if !ok {
+		if !ok && !s.stored {
 			f.watchUpTo(s, one.Path, roots)
 		}
 	}
-	for _, root := range there {
-		f.watch(s, root)
+	if !s.stored {
+		for _, root := range there {
+			f.watch(s, root)
+		}
 	}
 	f.watchAgain(s)
 	if s.pause = min(2*s.pause, scanEvery); len(s.changed) > 0 {
@@ -436,6 +485,9 @@ func (f *Follower) scanSource(ctx context.Context, s *followed) error {
 // rootsOf returns the files and folders that a source is followed in, none inside another.
 func (f *Follower) rootsOf(ctx context.Context, s *followed) (roots []string, err error) {
 	paths := s.Places()
+	if s.stored {
+		return paths, nil
+	}
 	if f.Paths != nil {
 		if paths, err = f.Paths(ctx, s.Name()); err != nil {
 			return nil, err

@@ -172,7 +172,7 @@ func (im *Importer) one(ctx context.Context, source Source, found Found) (done A
 
 func newReading(im *Importer, source Source, found Found) *reading {
 	found.Last = found.Last || im.Once
-	if im.Running != nil {
+	if im.Running != nil && found.transcript == 0 { // its program may run on another host
 		found.Over = sync.OnceValue(func() bool {
 			running, known := im.Running(source)
 			return known && !running && (im.Once || im.now().Sub(found.ModifiedAt) >= overQuiet)

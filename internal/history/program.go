@@ -101,7 +101,12 @@ const headBytes = 16 << 10
 
 // beginning returns the time of the first record of a file that has one, else of its last change.
 func beginning(f Found) time.Time {
-	head, _ := Head(f.Path, headBytes) // what could be read
+	var head []byte
+	if f.head != nil {
+		head = f.head(headBytes)
+	} else {
+		head, _ = Head(f.Path, headBytes) // what could be read
+	}
 	for l := range EachRecord(bytes.NewReader(head), int64(len(head))) {
 		o, _, _ := ParseLine(l.Bytes)
 		if at, ok := ParseTime(o.String("timestamp")); ok {

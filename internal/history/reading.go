@@ -49,6 +49,9 @@ func (r *reading) decideForeign(ctx context.Context) error {
 // read imports the found thing. An error means that the store failed or ctx ended; everything
 // else is in r.done.
 func (r *reading) read(ctx context.Context) error {
+	if r.found.asOwner != nil {
+		ctx = r.found.asOwner(ctx)
+	}
 	if err := r.decideForeign(ctx); err != nil {
 		return err
 	}
@@ -186,6 +189,9 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 		}
 	}
 	b.Purged, b.Foreign = r.Purged, r.foreign
+	if !b.Aside {
+		b.Transcript = r.found.transcript
+	}
 	id := b.ID
 	return storePieces(ctx, r, b, b.Split(r.limits()),
 		func(ctx context.Context, piece store.ImportBatch) (store.ImportResult, error) {

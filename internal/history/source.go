@@ -62,6 +62,11 @@ type Found struct {
 	Held  *os.File    // the opened file, where Path names it no more; nil: Path is opened
 	Last  bool        // this reading may be the only one: an unfinished reply is imported as it is
 	Over  func() bool // reports whether nothing more comes, since its program has ended; nil: not known
+
+	transcript int64                                 // of the store, whose lines these are; 0: it is a file
+	asOwner    func(context.Context) context.Context // limits a context to the owner of the transcript
+	head       func(size int) []byte                 // returns its first bytes; nil: Head does
+	shelf      shelf                                 // where it lies; nil: among the host's files
 }
 
 // Known is what a reading asks of the store. Codes: NotFound.

@@ -34,6 +34,8 @@ type ImportBatch struct {
 	// the file, if it is not known to be the user's own: a session that gets something of it is marked
 	Foreign string
 	Limits  []session.Limit // of the program, as records that are new said
+	// the stored transcript that the batch was read from; 0: none
+	Transcript int64
 }
 
 // ImportMessage is a message with its place on the source's tree.
@@ -236,6 +238,9 @@ type importer struct {
 }
 
 func (im *importer) run() error {
+	if err := im.checkTranscript(); err != nil {
+		return err
+	}
 	if im.batch.ID == "" && im.batch.Session.Source == "" {
 		return im.saveCursor()
 	}
@@ -247,6 +252,9 @@ func (im *importer) run() error {
 			im.batch.Cursor.State = nil // it may quote what was said
 		}
 		return im.saveCursor()
+	}
+	if err := im.noteTranscript(); err != nil {
+		return err
 	}
 	if err := im.saveLimits(); err != nil {
 		return err
@@ -309,8 +317,8 @@ func (im *importer) openSession() error {
 		}
 	} else {
 		im.sess, err = readSession(im.Ctx, im.tx, id)
-		if here := im.opt.Host; err == nil && im.IsPostgres() && im.batch.Cursor != nil && here != "" && im.sess.Host != "" &&
-			im.sess.Host != here {
+		if here := im.opt.Host; err == nil && im.IsPostgres() && im.batch.Cursor != nil && im.batch.Transcript == 0 &&
+			here != "" && im.sess.Host != "" && im.sess.Host != here {
 			return session.Errorf(session.Conflict,
 				"session %s has the same id in %s and was imported from host %s: if that is this host under an earlier name, "+
 					"or shares its files, set `host: %s` in config.yaml; else import this history into a database of its own",
@@ -319,6 +327,9 @@ func (im *importer) openSession() error {
 	}
 	if session.CodeOf(err) != session.NotFound {
 		return err
+	}
+	if _, limited := session.ScopeOf(im.Ctx); limited {
+		return session.Errorf(session.Conflict, "another owner has a session with this id: begin one with another id")
 	}
 	// It may have been purged since the batch before this one, or since its reader looked it up.
 	gone, asked := im.purgedHere(false)
@@ -433,7 +444,7 @@ func (s *Store) ImportCursor(ctx context.Context, source session.Source, path st
 // hostPath returns the name of a file in imports. On PostgreSQL, which several hosts share, it begins with the
 // host's, as in alpha:/home/ana/.codex; without one it is of the only host, or of a copied file.
 func hostPath(database, host, path string) string {
-	if !engine.IsPostgres(database) || host == "" {
+	if !engine.IsPostgres(database) || host == "" || strings.HasPrefix(path, TranscriptPaths) {
 		return path
 	}
 	return host + ":" + path

@@ -462,6 +462,9 @@ func (p *Purge) forgetDocuments(ctx context.Context) error {
 		}, p.ID); err != nil {
 			return err
 		}
+		if err := t.forgetTranscripts(p.ID); err != nil {
+			return err
+		}
 		if err := t.Exec(`DELETE FROM frozen WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))`, string(session.JSONOf(unfrozen))); err != nil {
 			return err
 		}

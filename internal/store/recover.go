@@ -460,6 +460,10 @@ func (r *recovery) tieUpSessions() error {
 		DELETE FROM marks WHERE message_id <> 0 AND message_id NOT IN (SELECT id FROM messages)`, `
 		DELETE FROM touched_files WHERE message_id NOT IN (SELECT id FROM messages)`, `
 		DELETE FROM imports WHERE session_id <> '' AND session_id NOT IN (SELECT id FROM sessions)`, `
+		DELETE FROM source_sessions WHERE session_id NOT IN (SELECT id FROM sessions) OR transcript_id NOT IN (SELECT id FROM source_transcripts)`, `
+		DELETE FROM source_lines WHERE transcript_id NOT IN (SELECT id FROM source_transcripts)`, `
+		UPDATE source_transcripts AS t SET lines = COALESCE((SELECT MAX(n) FROM source_lines WHERE transcript_id = t.id), 0),
+			bytes = COALESCE((SELECT SUM(OCTET_LENGTH(line) + 1) FROM source_lines WHERE transcript_id = t.id), 0)`, `
 		UPDATE calls SET message_id = NULL WHERE message_id NOT IN (SELECT id FROM messages)`, `
 		UPDATE calls SET session_id = '' WHERE session_id NOT IN (SELECT id FROM sessions)`, `
 		UPDATE sessions SET compaction_id = NULL WHERE compaction_id IS NOT NULL AND (

@@ -58,4 +58,5 @@ const (
 	typeSystem     = "system"
 	typeProgress   = "progress"
 	typeAttachment = "attachment"
+	typeAgentMeta  = "agent_metadata" // of the Agent SDK, in the place of a file beside the sub-agent's
 )

@@ -1,7 +1,6 @@
 package claudecode
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,15 +90,14 @@ func runOf(path string) string {
 	return ""
 }
 
-// agentsOf returns the sub-agents that a run of a workflow of the transcript at path has files of.
-func agentsOf(path, run string) (agents []string) {
+// agentsOf returns the sub-agents that a run of a workflow of the transcript has files of.
+func agentsOf(in *history.Intake, run string) (agents []string) {
 	if run == "" {
 		return nil
 	}
-	// none: it has no files yet
-	files, _ := os.ReadDir(filepath.Join(strings.TrimSuffix(path, ending), subagents, workflows, filepath.Base(run)))
-	for _, file := range files {
-		if agent := agentOf(file.Name()); agent != "" && strings.HasSuffix(file.Name(), ending) {
+	own := strings.TrimSuffix(in.Found.Path, ending)
+	for _, file := range in.FilesUnder(filepath.Join(own, subagents, workflows, filepath.Base(run))) {
+		if agent := agentOf(file); agent != "" && strings.HasSuffix(file, ending) {
 			agents = append(agents, agent)
 		}
 	}
@@ -107,20 +105,18 @@ func agentsOf(path, run string) (agents []string) {
 }
 
 // hasAgentFile reports whether a sub-agent of the transcript at path has a file of its own.
-func hasAgentFile(path, agent string) bool {
+func hasAgentFile(in *history.Intake, path, agent string) bool {
 	if strings.ContainsAny(agent, `/\`) {
 		return false
 	}
 	name := "agent-" + agent + ending
 	own := filepath.Join(strings.TrimSuffix(path, ending), subagents)
 	for _, file := range []string{filepath.Join(own, name), filepath.Join(filepath.Dir(path), name)} {
-		if _, err := os.Stat(file); err == nil {
+		if in.IsBeside(file) {
 			return true
 		}
 	}
-	runs, _ := os.ReadDir(filepath.Join(own, workflows)) // none: it ran no workflow
-	return slices.ContainsFunc(runs, func(run os.DirEntry) bool {
-		_, err := os.Stat(filepath.Join(own, workflows, run.Name(), name))
-		return err == nil
+	return slices.ContainsFunc(in.FilesUnder(filepath.Join(own, workflows)), func(file string) bool {
+		return filepath.Base(file) == name
 	})
 }

@@ -3,8 +3,6 @@ package claudecode
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -173,25 +171,23 @@ func (r *reader) chargeExtras(st *stream, w *row) {
 // agentBills returns the bills of the session's sub-agents that have files of their own.
 func (r *reader) agentBills() (all []*bill) {
 	bills := map[string]*bill{}
-	_ = filepath.WalkDir(filepath.Join(strings.TrimSuffix(r.in.Found.Path, ending), subagents),
-		func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ending) {
-				return nil //nolint:nilerr // what cannot be read is reported when it is imported
+	for _, path := range r.in.FilesUnder(filepath.Join(strings.TrimSuffix(r.in.Found.Path, ending), subagents)) {
+		if !strings.HasSuffix(path, ending) {
+			continue
+		}
+		eachRow(r.in, path, `"usage"`, func(w *row) {
+			id := w.reply()
+			if w.kind != typeAssistant || id == "" || w.made() || r.bills[id] != nil {
+				return
 			}
-			eachRow(path, `"usage"`, func(w *row) {
-				id := w.reply()
-				if w.kind != typeAssistant || id == "" || w.made() || r.bills[id] != nil {
-					return
-				}
-				b := bills[id]
-				if b == nil {
-					b = &bill{}
-					bills[id], all = b, append(all, b)
-				}
-				b.add(w)
-			})
-			return nil
+			b := bills[id]
+			if b == nil {
+				b = &bill{}
+				bills[id], all = b, append(all, b)
+			}
+			b.add(w)
 		})
+	}
 	return all
 }
 
@@ -208,7 +204,7 @@ func (r *reader) costsOfOrigins() map[string]tally {
 	}
 	var last map[string]tally
 	for _, origin := range r.main.Origins() {
-		eachRow(filepath.Join(filepath.Dir(r.in.Found.Path), origin.SourceID+ending), typeCost, func(w *row) {
+		eachRow(r.in, filepath.Join(filepath.Dir(r.in.Found.Path), origin.SourceID+ending), typeCost, func(w *row) {
 			if models := parseCost(w.Object); w.kind == typeCost && isPartOf(models, r.costs[0].models) {
 				last = models
 			}
@@ -232,17 +228,13 @@ func isPartOf(part, whole map[string]tally) bool {
 }
 
 // eachRow yields the rows of a transcript whose lines hold a word.
-func eachRow(path, word string, yield func(*row)) {
-	file, err := os.Open(path)
+func eachRow(in *history.Intake, path, word string, yield func(*row)) {
+	file, err := in.OpenBeside(path)
 	if err != nil {
 		return
 	}
 	defer file.Close() //nolint:errcheck // it is only read
-	info, err := file.Stat()
-	if err != nil {
-		return
-	}
-	for l, err := range history.Lines(file, info.Size()) {
+	for l, err := range history.Lines(file, file.Size) {
 		if err != nil {
 			return
 		}

@@ -203,7 +203,7 @@ func (r *reader) inherits(id string) bool {
 	agent, isAgent := strings.CutPrefix(id, "agent-")
 	return slices.ContainsFunc(r.main.Origins(), func(s *session.Session) bool {
 		path := filepath.Join(filepath.Dir(r.in.Found.Path), s.SourceID+ending)
-		return isAgent && hasAgentFile(path, agent) || // it comes after all trunks
+		return isAgent && hasAgentFile(r.in, path, agent) || // it comes after all trunks
 			r.in.Session(s.SourceID+"#"+id) != nil
 	})
 }
@@ -213,7 +213,7 @@ func (r *reader) skips(agent string) string {
 	why, known := r.agents[agent]
 	switch {
 	case known:
-	case hasAgentFile(r.in.Found.Path, agent):
+	case hasAgentFile(r.in, r.in.Found.Path, agent):
 		why = skipSubagent
 	case r.inherits("agent-" + agent):
 		why = skipInherited

@@ -123,9 +123,12 @@ func (st *stream) describe(m *session.Message, of *row) {
 func (r *reader) linkAgent(about map[string]string) {
 	c, starter := r.main, r.trunk
 	c.New.Kind = kindAgent
-	if text, err := history.ReadFile(strings.TrimSuffix(r.in.Found.Path, ending) + ".meta.json"); err == nil &&
-		r.agent != "" && len(text) < 1<<16 {
-		meta, _ := jsonx.ReadObject(text)
+	meta := r.agentMeta
+	text, err := r.in.ReadFileBeside(strings.TrimSuffix(r.in.Found.Path, ending) + ".meta.json")
+	if err == nil && len(text) < 1<<16 {
+		meta, _ = jsonx.ReadObject(text)
+	}
+	if r.agent != "" && len(meta) > 0 {
 		c.agentType = plain(meta.String("agentType"))
 		about["agent_type"], about["tool_use_id"] = c.agentType, plain(meta.String("toolUseId"))
 		if other := plain(meta.String("parentAgentId")); other != "" {
@@ -187,7 +190,7 @@ func (r *reader) noteStarted(st *stream, w *row) {
 			continue
 		}
 		agent, run := startedBy(w.Inner("toolUseResult"), textOf(o.Get("content")))
-		agents := agentsOf(r.in.Found.Path, run)
+		agents := agentsOf(r.in, run)
 		if agent != "" {
 			agents = append(agents, agent)
 		}

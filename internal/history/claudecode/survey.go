@@ -30,6 +30,8 @@ type survey struct {
 	version string
 	seed    maphash.Seed
 
+	agentMeta jsonx.Object // what the newest row says of the sub-agent that otherwise a file beside this one does
+
 	costs     []costState
 	compacted bool // since the newest of them
 }
@@ -104,6 +106,8 @@ func (s *survey) note(w *row) {
 		}
 	}
 	switch w.kind {
+	case typeAgentMeta:
+		s.agentMeta = w.Object
 	case typeAssistant:
 		if first := s.charge(w); first {
 			s.replies = append(s.replies, w.reply())
@@ -182,7 +186,7 @@ func isState(kind string) bool {
 	case "summary", "ai-title", "custom-title", "agent-name", "tag", "last-prompt", "mode", "permission-mode",
 		"agent-setting",
 		"worktree-state", "relocated", "atis-latch", "frame-link", "file-history-snapshot", "queue-operation", "pr-link",
-		"content-replacement", "continued-in", "bridge-session", "started", "result":
+		"content-replacement", "continued-in", "bridge-session", "started", "result", typeAgentMeta:
 		return true
 	}
 	return false

@@ -86,6 +86,7 @@ func newKitAt(t *testing.T, now func() time.Time, change func(*api.Deps)) *kit {
 		Reports:   analytics.New(k.store.Reader(), time.UTC).WithSQL(k.store.SQLReader()),
 		Catalogue: catalogue{}, Purges: &jobs.Purger{Store: k.store, Index: index, Log: zerolog.Nop()},
 		Log: zerolog.New(zerolog.SyncWriter(k.log)), Version: api.Version{Version: "test", Go: "go"}, Now: now,
+		LineSources: []session.Source{session.SourceClaudeCode},
 	}
 	if change != nil {
 		change(&deps)

@@ -308,6 +308,9 @@ func tag(path string) string {
 	if !strings.HasPrefix(path, "/v1/") {
 		return "service"
 	}
+	if strings.HasPrefix(path, "/v1/sources/") {
+		return "sources"
+	}
 	noun := ""
 	for _, part := range strings.Split(strings.TrimPrefix(path, "/v1/"), "/") {
 		if !strings.HasPrefix(part, "{") {
@@ -349,6 +352,11 @@ func tags() []*huma.Tag {
 		{Name: "usage", Description: "Model calls, with their tokens and costs."},
 		{Name: "queries", Description: "Named SQL queries, and SQL of your own. Both only read."},
 		{Name: "events", Description: "A stream of all changes."},
+		{
+			Name: "sources",
+			Description: "Transcripts that a program's SDK sends line by line. They are kept as they came, " +
+				"and sessions are imported from them as from files.",
+		},
 		{Name: "service", Description: "Health, version and backups of the daemon."},
 	}
 }

@@ -116,6 +116,22 @@ func (s *Server) routes() []route {
 		handle(get, "/v1/queries/{name}", s.runQuery, "Run a named query", whole, memory(tableAnswer),
 			anyQuery("params", "form", "Parameters of the query, as GET /v1/queries lists them: limit=3")),
 		handle(post, "/v1/sql", s.runSQL, "Run one read-only SQL statement", whole, memory(tableAnswer)),
+
+		handle(post, "/v1/sources/{program}/lines", s.appendLines, "Append lines to a transcript",
+			status(http.StatusCreated), limit(MessageBody),
+			about("The lines are stored as they came, and a session is imported from them within seconds, as from a file "+
+				"of the program. A line whose uuid the transcript has is left out; lines without one are never taken for "+
+				"doubles. A session that was purged gets no lines: 409.")),
+		handle(get, "/v1/sources/{program}/lines", s.listLines, "List the lines of a transcript, oldest first",
+			memory(messageAnswer)),
+		handle(remove, "/v1/sources/{program}/lines", s.deleteLines, "Delete a transcript, and purge its sessions",
+			about("Without a subpath the transcripts under the session are deleted, too.")),
+		handle(get, "/v1/sources/{program}/sessions", s.listTranscripts,
+			"List the sessions of a project that have transcripts"),
+		handle(get, "/v1/sources/{program}/subpaths", s.listSubpaths, "List the subpaths of a session that have transcripts"),
+		handle(get, "/v1/sources/{program}/summaries", s.listSummaries, "List the clients' summaries of sessions",
+			memory(listAnswer)),
+
 		handle(get, "/v1/events", s.streamEvents, "Stream events (Server-Sent Events)", memory(0),
 			about("Each event has an id like <store>-<number>, a type, and as data a JSON object {id, session_id, type, seq, "+
 				"data, created_at}; seq and data may be missing. Events contain no message text. "+

@@ -107,6 +107,12 @@ var visits = []visit{
 	{"get", "/v1/queries/{name}", "", "", 403, 403, false},
 	{"post", "/v1/sql", "", `{"sql":"SELECT 1"}`, 403, 403, false},
 	{"post", "/v1/backups", "", `{}`, 403, 403, false},
+	{"post", "/v1/sources/{program}/lines", "?project=zoo&session=zebra", `{"lines":[{"u":1}]}`, 201, 201, true},
+	{"get", "/v1/sources/{program}/sessions", "?project=zoo", "", 200, 200, false},
+	{"get", "/v1/sources/{program}/lines", "?project=zoo&session=zebra", "", 200, 200, false},
+	{"get", "/v1/sources/{program}/subpaths", "?project=zoo&session=zebra", "", 200, 200, false},
+	{"get", "/v1/sources/{program}/summaries", "?project=zoo", "", 200, 200, false},
+	{"delete", "/v1/sources/{program}/lines", "?project=zoo&session=zebra", "", 200, 200, true},
 	{"get", "/healthz", "", "", 200, 200, false},
 	{"get", "/readyz", "", "", 200, 200, false},
 	{"get", "/version", "", "", 200, 200, false},
@@ -128,7 +134,7 @@ func TestNamedTokensSeeAndWriteTheirOwn(t *testing.T) {
 	other.say(mine, "user", "Something else.")
 	seen := map[string]bool{}
 	fill := strings.NewReplacer("{id}", id, "{cid}", cid, "{seq}", "1", "{name}", "todos", "{tag}", "zebra",
-		"{key}", "agent:main:zebra")
+		"{key}", "agent:main:zebra", "{program}", "claude-code")
 	for _, v := range visits {
 		seen[v.operation+" "+v.path] = true
 		target := strings.Replace(fill.Replace(v.path), "/states/todos",
@@ -161,7 +167,8 @@ func TestNamedTokensSeeAndWriteTheirOwn(t *testing.T) {
 		}
 		if r := own.do(strings.ToUpper(v.operation), target, body); r.StatusCode != v.own {
 			t.Errorf("%s %s answers the owner %d, want %d: %.300s", v.operation, target, r.StatusCode, v.own, r.raw)
-		} else if v.operation == "get" && v.own == 200 && strings.HasPrefix(v.path, "/v1/") && !strings.Contains(r.raw, id) &&
+		} else if v.operation == "get" && v.own == 200 && strings.HasPrefix(v.path, "/v1/") &&
+			!strings.HasPrefix(v.path, "/v1/sources/") && !strings.Contains(r.raw, id) &&
 			!strings.Contains(r.raw, "zebra") {
 			t.Errorf("%s %s tells the owner nothing of the session: %.300s", v.operation, target, r.raw)
 		}

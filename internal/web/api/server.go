@@ -64,6 +64,11 @@ type Deps struct {
 	Run func(work func(context.Context)) bool
 	// Notice is what a person should look at although the daemon is ready; "": nothing.
 	Notice string
+	// LineSources are the programs whose transcripts are kept line by line.
+	LineSources []session.Source
+	// LinesStored is called with the path of a transcript that got lines: sessions are imported from them. It must not
+	// block. May be nil.
+	LinesStored func(path string)
 	// BackupDir is the folder of backups.
 	BackupDir string
 	Now       func() time.Time // nil: time.Now
