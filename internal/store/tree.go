@@ -363,4 +363,4 @@ func (g *treeBuilder) addDetails(ctx context.Context, q engine.Queryer, runs []t
 
 const labelsOfTree = `
 	SELECT m.session_id || '.' || m.seq AS message, k.text FROM marks k JOIN messages m ON m.id = k.message_id
-	WHERE k.session_id = ? AND k.kind = 'tag' ORDER BY k.message_id, k.kind, k.place`
+	WHERE k.session_id = ? AND k.kind = 'tag' ORDER BY k.message_id, k.place`
