@@ -1,6 +1,6 @@
 -- What did I pin, tag or note?
 --
--- :tag    only this tag
+-- :tag    only this tag (default: any)
 -- :limit  rows, newest first (default: 50)
 SELECT k.created_at, k.kind, k.text, k.session_id, m.seq, m.role, substr(COALESCE(f.content, s.title), 1, 160) AS content
 FROM marks k

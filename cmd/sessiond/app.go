@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -73,7 +74,7 @@ func (a *app) absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(a.dir, path)
+	return filepath.Join(cmp.Or(a.startDir, a.dir), path)
 }
 
 // replaceFile writes a small file of sessiond's own, whole or not at all, for its user alone.

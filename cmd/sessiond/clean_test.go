@@ -36,6 +36,7 @@ func TestNoCommandPrintsWhatActsOnATerminal(t *testing.T) {
 		"export":  {"export @@ -o OUT --format md"}, "append": {"append @@ user hello"}, "purge": {"purge @@ --dry-run"},
 		"doctor": {"doctor"}, "secrets": {"secrets"}, "config": {"config"},
 		// These print nothing that is stored in the database, or, mcp, hook and answer-sql, only as JSON on request.
+		"demo":  nil,
 		"serve": nil, "import": nil, "open": nil, "connect": nil, "mcp": nil, "hook": nil, "backup": nil, "restore": nil,
 		"answer-sql": nil, "copy": nil, "token": nil, "service": nil, "uninstall": nil, "version": nil, "completion": nil,
 		"help": nil, "healthcheck": nil, "statusline": nil,

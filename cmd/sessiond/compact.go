@@ -249,12 +249,12 @@ func lastUndone(ctx context.Context, s *opened, sess session.Session) (*int64, e
 		}
 	}
 	return nil, session.Errorf(session.Conflict,
-		"nothing to redo: session %s has no undone compaction that follows the effective one", sess.ID)
+		"nothing to redo: in session %s no compaction was undone after the one in force", sess.ID)
 }
 
-// nothingToUndo is the error without an effective compaction; it mentions one to redo.
+// nothingToUndo is the error where no compaction is in force; it mentions one to redo.
 func (a *app) nothingToUndo(ctx context.Context, s *opened, sess session.Session) error {
-	said := fmt.Sprintf("nothing to undo: session %s has no effective compaction", sess.ID)
+	said := fmt.Sprintf("nothing to undo: no compaction is in force in session %s", sess.ID)
 	if id, err := lastUndone(ctx, s, sess); err == nil {
 		said += fmt.Sprintf("; `sessiond compact %s --redo` redoes %s", sess.ID, session.CompactionName(*id))
 	}

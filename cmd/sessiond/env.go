@@ -22,7 +22,8 @@ type env struct {
 	out, err io.Writer
 	environ  []string
 	now      func() time.Time
-	dir      string // the working directory
+	dir      string // the working directory; its project is where @ looks
+	startDir string // where relative paths begin and programs start; "": dir
 	program  string // as sessiond was started
 	system   string // as in runtime.GOOS; "": this one
 	inTTY    bool   // a user can type

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -43,7 +44,7 @@ func (a *app) paged(ctx context.Context, print func() error) error {
 	}
 	out, errs := a.out, a.err
 	p := &pager{
-		environ: a.environ, dir: a.dir, command: command, screen: max(2, a.height) - 1, direct: out,
+		environ: a.environ, dir: cmp.Or(a.startDir, a.dir), command: command, screen: max(2, a.height) - 1, direct: out,
 		errs: raw(errs),
 	}
 	a.out = &cleanWriter{to: p, color: true}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -42,8 +43,10 @@ func run(ctx context.Context, args []string, e *env) int {
 	root.SetErr(e.err)
 	cmd, err := root.ExecuteContextC(ctx)
 	var quiet quietError
+	var status exitStatus
 	switch {
-	case err == nil, errors.As(err, &quiet), errors.Is(err, io.ErrClosedPipe):
+	case err == nil, errors.As(err, &quiet), errors.As(err, &status):
+	case errors.Is(err, io.ErrClosedPipe), errors.Is(err, syscall.EPIPE): // the reader has left
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		fmt.Fprintln(e.err, "sessiond: stopped")
 	default:
@@ -54,9 +57,12 @@ func run(ctx context.Context, args []string, e *env) int {
 
 func exitCode(err error) int {
 	var usage usageError
+	var status exitStatus
 	switch code := session.CodeOf(err); {
 	case err == nil:
 		return exitDone
+	case errors.As(err, &status):
+		return int(status)
 	case errors.As(err, &usage):
 		return exitUsage
 	case code == session.NotFound:
@@ -141,6 +147,7 @@ func (a *app) root() *cobra.Command {
 		a.serveCommand(),
 		a.importCommand(),
 		a.openCommand(),
+		a.demoCommand(),
 		a.connectCommand(),
 		a.serviceCommand(),
 		a.mcpCommand(),

@@ -31,7 +31,7 @@ var levels = [][]string{
 		"internal/analytics", "internal/secrets",
 	},
 	{"internal/find", "internal/handover"},
-	{"internal/export", "internal/recall", "internal/memory", "internal/picker", "internal/card"},
+	{"internal/export", "internal/recall", "internal/memory", "internal/picker", "internal/card", "internal/demo"},
 	{"internal/mcp"},
 	{"internal/jobs", "internal/web", "internal/config", "internal/connect", "internal/service"},
 	{"cmd/sessiond", "tools"},

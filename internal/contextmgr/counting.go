@@ -233,7 +233,8 @@ func (s *snapshot) count(d *Draft, last *report) Tokens {
 			n.Window, d.Total)
 	}
 	if warning != "" {
-		if warning += ": the report stays in the ledger and does not count here"; !slices.Contains(s.warnings, warning) {
+		warning += ": that cannot be right, so this context is estimated; the call still counts as usage"
+		if !slices.Contains(s.warnings, warning) {
 			s.warnings = append(s.warnings, warning)
 		}
 		return t

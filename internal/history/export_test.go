@@ -14,5 +14,15 @@ func (f *Follower) Deaf() {
 	f.newWatcher = func() (*fsnotify.Watcher, error) { return nil, errors.New("no watches are left") }
 }
 
+// RefuseWatch makes a system that has no watch for a folder and reports changes of all others.
+func (f *Follower) RefuseWatch(folder string) {
+	f.addWatch = func(name string) error {
+		if name == folder {
+			return errors.New("no watches are left")
+		}
+		return f.watcher.Add(name)
+	}
+}
+
 // LookEvery is how often a follower looks by itself.
 const LookEvery = lookEvery

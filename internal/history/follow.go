@@ -33,8 +33,8 @@ const (
 	overQuiet  = 5 * time.Second
 	ReplyQuiet = 30 * time.Second
 	QuietTime  = 10 * time.Minute
-	// The follower scans everything at every look where the system does not report changes, else
-	// every five minutes.
+	// The follower scans every five minutes a source of which the system reports all changes. One of which it does not
+	// is scanned at the next look after a change, then after twice as long each time, up to the same five minutes.
 	lookEvery = 10 * time.Second
 	scanEvery = 5 * time.Minute
 	retryTime = 5 * time.Second // after the store failed
@@ -43,7 +43,8 @@ const (
 )
 
 // Follower imports what programs write within a second or so, as long as Run runs. It waits for
-// changes where the system reports them, and looks every ten seconds where it does not.
+// changes where the system reports them, and looks by itself where it does not: the less often, the longer nothing
+// has changed.
 type Follower struct {
 	Importer *Importer
 	Sources  []Source
@@ -63,6 +64,7 @@ type Follower struct {
 
 	newWatcher func() (*fsnotify.Watcher, error) // nil: fsnotify's
 	watcher    *fsnotify.Watcher                 // nil: the system does not report changes
+	addWatch   func(folder string) error         // nil: the watcher's
 	followed   []*followed
 	timer      <-chan time.Time // of the next work
 	due        time.Time        // of timer
@@ -89,6 +91,9 @@ type followed struct {
 	scan     bool                 // something changed that is not known
 	scanned  time.Time
 	nextScan time.Time // no scan before then
+
+	unwatched map[string]bool // folders of which the system reports no changes
+	pause     time.Duration   // from a scan to the next one, if there are such folders
 }
 
 // Run follows until ctx ends.
@@ -154,15 +159,20 @@ func (f *Follower) begin() {
 			Source: s, stored: stored, known: map[string]Found{}, changed: map[string]bool{}, later: map[string]time.Time{},
 			rests:  map[string]time.Time{},
 			awaits: map[string]string{}, held: map[string]*os.File{}, errors: map[string]string{},
+			unwatched: map[string]bool{}, pause: lookEvery,
 		})
 	}
 }
 
-// scheduleScans asks for a scan of the sources where the system does not report changes, whose
-// last scan was long ago, or that may have been imported for the first time.
+// scheduleScans asks for a scan of the sources whose last scan was long ago, or that may have been imported for the
+// first time.
 func (f *Follower) scheduleScans() {
 	for _, s := range f.followed {
-		if f.watcher == nil || len(s.roots) == 0 || f.Now().Sub(s.scanned) >= scanEvery {
+		every := scanEvery
+		if f.watcher == nil || len(s.unwatched) > 0 {
+			every = s.pause
+		}
+		if len(s.roots) == 0 || f.Now().Sub(s.scanned) >= every {
 			s.scan, s.nextScan = true, time.Time{}
 		}
 	}
@@ -181,10 +191,10 @@ func (f *Follower) noteChange(path string) bool {
 		}
 		if slices.ContainsFunc(s.roots, func(root string) bool { return Within(path, root) }) {
 			s.scan, concerns = true, true
+			if IsFolder(path) {
+				f.watchBelow(s, path, maxNewFolders)
+			}
 		}
-	}
-	if concerns && IsFolder(path) {
-		f.watchBelow(path, maxNewFolders)
 	}
 	return concerns
 }
@@ -456,13 +466,17 @@ func (f *Follower) scanSource(ctx context.Context, s *followed) error {
 			s.known[one.Path], s.changed[one.Path] = one, true
 		}
 		if !ok && !s.stored {
-			f.watchUpTo(one.Path, roots)
+			f.watchUpTo(s, one.Path, roots)
 		}
 	}
 	if !s.stored {
 		for _, root := range there {
-			f.watch(root)
+			f.watch(s, root)
 		}
+		f.watchAgain(s)
+	}
+	if s.pause = min(2*s.pause, scanEvery); len(s.changed) > 0 {
+		s.pause = lookEvery
 	}
 	f.report(s, Accounting{Errors: problems})
 	return f.wakeForks(ctx, s) // another process may have imported an origin

@@ -253,8 +253,66 @@ func TestFollowerLooksWhereNothingTells(t *testing.T) {
 	h.imported().run()
 	h.append(first, said("b", "a", "again"))
 	h.write("--other--/2026-02-04T09-00-00-000Z_two.jsonl", header("two"))
+	h.passes(history.LookEvery)
 	h.look <- time.Time{}
 	h.waits(2)
+}
+
+// countingSource counts how often its folders are walked.
+type countingSource struct {
+	history.Source
+	walks atomic.Int64
+}
+
+func (s *countingSource) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
+	if history.IsFolder(roots[0]) {
+		s.walks.Add(1)
+	}
+	return s.Source.Find(ctx, roots)
+}
+
+// Where the system reports no changes, the follower looks after 10 seconds, then after twice as long each time; after a
+// change it begins again.
+func TestLooksBackOffWhileNothingChanges(t *testing.T) {
+	h := newHome(t)
+	h.f.Deaf()
+	h.write(first, header("one"), said("a", "", "hello"))
+	h.imported()
+	counting := &countingSource{Source: h.f.Sources[0]}
+	h.f.Sources[0] = counting
+	h.run()
+	walksDuring := func(looks int) int64 {
+		before := counting.walks.Load()
+		for range looks {
+			h.passes(history.LookEvery)
+			h.look <- time.Time{}
+		}
+		h.look <- time.Time{} // the one before is done
+		return counting.walks.Load() - before
+	}
+	if n := walksDuring(60); n < 3 || n > 10 { // of 60 looks
+		t.Errorf("%d walks in ten minutes without a change", n)
+	}
+	h.append(first, said("b", "a", "again"))
+	h.looksUntil(1, h.look)
+	if n := walksDuring(7); n < 2 { // after 10 and 30 seconds
+		t.Errorf("%d walks in the 70 seconds after a change", n)
+	}
+}
+
+// A folder that has no watch costs looks of its program, and nothing of what is watched.
+func TestRefusedWatchKeepsTheOthers(t *testing.T) {
+	h := newHome(t)
+	other := "--other--/2026-02-04T09-00-00-000Z_two.jsonl"
+	h.write(first, header("one"), said("a", "", "hello"))
+	h.write(other, header("two"), said("c", "", "hello"))
+	h.imported()
+	h.f.RefuseWatch(filepath.Join(h.dir, "--other--"))
+	h.run()
+	h.append(first, said("b", "a", "seen without a look"))
+	h.waits(1)
+	h.append(other, said("d", "c", "seen at a look"))
+	h.looksUntil(1, h.look)
 }
 
 // What was never imported is not followed; from the first import on it is.

@@ -30,30 +30,47 @@ func (f *Follower) stopWatching() {
 	}
 }
 
-// watch watches one folder. Where the system has no more watches, the follower looks by itself.
-func (f *Follower) watch(folder string) {
+// watch watches one folder of a source. Where the system has no more watches, the follower looks by itself.
+func (f *Follower) watch(s *followed, folder string) {
 	if f.watcher == nil || !IsFolder(folder) {
 		return
 	}
-	if err := f.watcher.Add(folder); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-		f.stopWatching()
+	add := f.watcher.Add
+	if f.addWatch != nil {
+		add = f.addWatch
+	}
+	if err := add(folder); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+		s.unwatched[folder] = true
+		return
+	}
+	delete(s.unwatched, folder)
+}
+
+// watchAgain tries what the system refused before: it may have watches again.
+func (f *Follower) watchAgain(s *followed) {
+	for folder := range s.unwatched {
+		delete(s.unwatched, folder) // if it is gone
+		f.watch(s, folder)
+		if s.unwatched[folder] {
+			return // no more than one is tried while none is left
+		}
 	}
 }
 
 // watchUpTo watches the folder of a file and those above it up to its root, where the program
 // will put the next one.
-func (f *Follower) watchUpTo(path string, roots []string) {
+func (f *Follower) watchUpTo(s *followed, path string, roots []string) {
 	folder := filepath.Dir(path)
-	f.watch(folder)
+	f.watch(s, folder)
 	for slices.ContainsFunc(roots, func(root string) bool { return folder != root && Within(folder, root) }) {
 		folder = filepath.Dir(folder)
-		f.watch(folder)
+		f.watch(s, folder)
 	}
 }
 
 // watchBelow watches a folder and the folders in it, and returns how many more may be watched.
-func (f *Follower) watchBelow(folder string, left int) int {
-	f.watch(folder)
+func (f *Follower) watchBelow(s *followed, folder string, left int) int {
+	f.watch(s, folder)
 	left--
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -61,7 +78,7 @@ func (f *Follower) watchBelow(folder string, left int) int {
 	}
 	for _, entry := range entries {
 		if entry.IsDir() && left > 0 {
-			left = f.watchBelow(filepath.Join(folder, entry.Name()), left)
+			left = f.watchBelow(s, filepath.Join(folder, entry.Name()), left)
 		}
 	}
 	return left

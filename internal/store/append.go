@@ -214,14 +214,14 @@ func (t *tx) placeOnTree(sess session.Session, ref session.MessageRef, field str
 		if sess.ParentKind == session.ParentFork && ref.Session == sess.ID {
 			hint = fmt.Sprintf("; one that this fork shares is named with its own session, like %s.%d", sess.ParentID, ref.Seq)
 		}
-		return at, session.Errorf(session.Invalid, "there is no message %s; %s must name one on the tree of session %s%s",
+		return at, session.Errorf(session.Invalid, "there is no message %s: %s needs a message of session %s%s",
 			ref, field, sess.ID, hint).At(field, "no such message")
 	}
 	if err == nil && !on {
 		err = session.Errorf(session.Invalid,
-			"message %s is not on the tree of session %s: %s must name one of its own, "+
-				"or one of the path that it shares with what it was forked off", ref, sess.ID, field).
-			At(field, "not on this session's tree")
+			"message %s is of another session: %s needs a message of session %s, or one that it shares with the session "+
+				"that it was forked from", ref, field, sess.ID).
+			At(field, "of another session")
 	}
 	return at, err
 }

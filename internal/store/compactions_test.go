@@ -349,9 +349,9 @@ func TestMarks(t *testing.T) {
 		t.Errorf("a pin that an overlay hides begins an epoch: %d", got.Epoch)
 	}
 	_, err := s.SetMark(ctx, sess.ID, *ref(other.ID, 1), MarkPin, "", true)
-	wants(t, err, session.NotFound, "not on the tree")
+	wants(t, err, session.NotFound, "is not one of session")
 	_, err = s.SetMark(ctx, mustCreate(t, s, NewSession{}).ID, *ref(other.ID, 1), MarkPin, "", true)
-	wants(t, err, session.NotFound, "not on the tree")
+	wants(t, err, session.NotFound, "is not one of session")
 	_, err = s.SetMark(ctx, sess.ID, *ref(sess.ID, 9), MarkPin, "", true)
 	wants(t, err, session.NotFound, "no message")
 	_, err = s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), "star", "", true)

@@ -134,13 +134,13 @@ func TestWrongForksAndHeadsChangeNothing(t *testing.T) {
 		wants(t, err, session.Invalid, at.String())
 	}
 	_, err := s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(sess.ID, 2)}) // beyond where the fork leaves
-	wants(t, err, session.Invalid, "not on the tree")
+	wants(t, err, session.Invalid, "is of another session")
 	_, err = s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(fork.ID, 1)})
 	wants(t, err, session.Invalid, "like "+string(sess.ID)+".1")
 	_, err = s.SetMark(ctx, fork.ID, *ref(sess.ID, 2), MarkLabel, "x", true)
-	wants(t, err, session.NotFound, "not on the tree")
+	wants(t, err, session.NotFound, "is not one of session")
 	_, err = s.TreeMessage(ctx, fork.ID, *ref(sess.ID, 2))
-	wants(t, err, session.NotFound, "not on the tree")
+	wants(t, err, session.NotFound, "is not one of session")
 	stale := before.Revision - 1
 	_, err = s.MoveHead(ctx, HeadMove{Session: sess.ID, To: ref(sess.ID, 1), IfRevision: &stale})
 	wants(t, err, session.PreconditionFailed, "revision")

@@ -367,7 +367,7 @@ func TestAnImportedForkHasTheTreeThatItShares(t *testing.T) {
 	}
 	testkit.Must(s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(origin.ID, 1)}))(t)
 	_, err := s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(origin.ID, 3)})
-	wants(t, err, session.Invalid, "not on the tree")
+	wants(t, err, session.Invalid, "is of another session")
 	testkit.Must(s.Import(ctx, ImportBatch{ID: fork.ID, Messages: []ImportMessage{named("y", "c", origin.ID)}}))(t)
 	testkit.Must(s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(origin.ID, 3)}))(t)
 	mustBeHealthy(t, s)

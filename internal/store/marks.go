@@ -273,7 +273,8 @@ func checkOnTree(ctx context.Context, q engine.Queryer, sess session.Session, re
 		err = checkSeen(ctx, q, ref)
 	}
 	if err == nil && !on {
-		err = session.Errorf(session.NotFound, "message %s is not on the tree of session %s", ref, sess.ID)
+		err = session.Errorf(session.NotFound, "message %s is not one of session %s, nor of the path that it shares",
+			ref, sess.ID)
 	}
 	return err
 }

@@ -88,8 +88,8 @@ INSERT INTO touched_files VALUES
 ('/home/u/shop/internal/store.go', 8, 'edit', '20260210_001'),
 ('/home/u/shop/Makefile',          8, 'edit', '20260210_001');
 INSERT INTO marks VALUES
-('20260209_001', 1, 'pin',   '',          '2026-02-10 12:00:00.000'),
-('20260209_001', 5, 'label', 'the tests', '2026-02-10 12:00:01.000');
+('20260209_001', 1, 'pin', '',          '2026-02-10 12:00:00.000', 0, 0),
+('20260209_001', 5, 'tag', 'the tests', '2026-02-10 12:00:01.000', 0, 0);
 INSERT INTO models VALUES
 ('gpt-x', 'openai', 'o200k', 2000, 500, '["text"]', 'catalogue', ''),
 ('gpt-y', 'openai', 'o200k', 4000, 500, '["text"]', 'catalogue', '');

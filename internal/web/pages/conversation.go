@@ -47,6 +47,7 @@ type talk struct {
 	Limit     string // until when its program answers nothing; "": it answers
 	Elsewhere string // the command that continues it in another program
 	Said      string // what an action did
+	Marks     marksOf
 
 	own    int64 // messages on the path that are the session's own
 	pieces func(w io.Writer) error
@@ -110,6 +111,9 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 	}
 	if !isFragment(r) {
 		t.Said = takeSaid(w, r, sess.ID)
+	}
+	if t.Marks, err = p.readMarks(ctx, sess.ID); err != nil {
+		return err
 	}
 	return p.show(w, r, "conversation", frame{Title: titleOf(&sess), Body: &t, pieces: t.pieces})
 }

@@ -21,6 +21,7 @@ import (
 const (
 	homeRows = 60
 	homeHits = 20
+	mostTags = 8 // that are offered as filters
 )
 
 // homePage is the list of sessions, or what a search found.
@@ -72,6 +73,7 @@ type sessionHit struct {
 type passage struct {
 	At      string // address
 	Who     string
+	Marked  string // its tags and note, if they were found
 	Snippet template.HTML
 }
 
@@ -146,6 +148,24 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, wanted f
 			"with sub-agents and automated sessions",
 			address("/", q, "all", "1", "cursor", ""),
 		})
+	}
+	for _, on := range []struct {
+		name string
+		is   bool
+	}{{"starred", wanted.Starred}, {"archived", wanted.Archived}} {
+		if !on.is {
+			page.Offers = append(page.Offers, offer{on.name, address("/", q, on.name, "true", "cursor", "")})
+		}
+	}
+	if wanted.Tag == "" {
+		tags, err := p.Store.Values(ctx, store.ColumnTag)
+		if err != nil {
+			return err
+		}
+		for _, t := range tags[:min(len(tags), mostTags)] {
+			name := "#" + t.Text + " (" + transcript.Count(t.Sessions) + ")"
+			page.Offers = append(page.Offers, offer{name, address("/", q, "tag", t.Text, "cursor", "")})
+		}
 	}
 	sessions, next, err := p.finder().List(ctx, wanted, store.Page{Limit: homeRows, Cursor: q.Get("cursor")})
 	if err != nil {
@@ -235,7 +255,8 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, wanted
 		for i := range s.Passages {
 			h := &s.Passages[i]
 			hit.Found = append(hit.Found, passage{
-				At: messageAddress(s.SessionID, h.MessageID), Who: string(h.Role), Snippet: marked(h),
+				At: messageAddress(s.SessionID, h.MessageID), Who: string(h.Role),
+				Marked: transcript.OneLine(h.Marked, promptWidth), Snippet: marked(h),
 			})
 		}
 		page.Hits = append(page.Hits, hit)

@@ -230,6 +230,11 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request) error {
 				said = ref.String() + " is no longer pinned."
 			}
 		}
+	case "tag", "untag", "note", "rename", "star", "unstar", "archive", "unarchive":
+		said, to, err = p.markBy(ctx, id, r)
+		if session.CodeOf(err) == session.PreconditionFailed {
+			return p.showConflict(w, r, id)
+		}
 	default:
 		return session.Errorf(session.NotFound, "a conversation has no action %q", r.PathValue("action"))
 	}

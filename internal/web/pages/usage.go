@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -42,6 +43,7 @@ type since struct {
 // bar is a day in the plot, whose width and height are in percent.
 type bar struct {
 	Day, Says  string
+	Address    string // the sessions of the day
 	X, W, Y, H float64
 }
 
@@ -156,7 +158,7 @@ func (p *Pages) year(w http.ResponseWriter, r *http.Request) error {
 
 // plot draws the cost of each day, or its tokens where nothing has a price.
 func (u *usagePage) plot() {
-	days := u.ByDay[max(0, len(u.ByDay)-plottedDays):]
+	days := calendar(u.ByDay, plottedDays)
 	value := func(b *analytics.Bucket) float64 {
 		if u.CostUSD == nil {
 			return float64(b.Tokens.AllInput() + b.Tokens.Output)
@@ -184,10 +186,43 @@ func (u *usagePage) plot() {
 		h := 96 * value(b) / top
 		u.Bars = append(u.Bars, bar{
 			Day: b.Day, X: float64(i) * width, W: width * 0.8, Y: 100 - h, H: h,
+			Address: address("/", nil, "since", b.Day, "until", dayAfter(b.Day)),
 			Says: b.Day + ": " + cmp.Or(transcript.Money(b.NanoUSD(), b.UnpricedCalls), "no cost") + ", " +
 				humanize.Comma(b.Tokens.AllInput()+b.Tokens.Output) + " tokens",
 		})
 	}
+}
+
+// calendar returns the last days of some, each in its place: days without use are there, too.
+func calendar(used []analytics.Bucket, most int) (days []analytics.Bucket) {
+	byDay := map[string]analytics.Bucket{}
+	for _, b := range used {
+		byDay[b.Day] = b
+	}
+	if len(used) == 0 {
+		return nil
+	}
+	last, err := time.Parse(time.DateOnly, used[len(used)-1].Day)
+	if err != nil {
+		return used
+	}
+	for back := most - 1; back >= 0; back-- {
+		day := last.AddDate(0, 0, -back).Format(time.DateOnly)
+		if b, ok := byDay[day]; ok {
+			days = append(days, b)
+		} else if day > used[0].Day {
+			days = append(days, analytics.Bucket{Day: day})
+		}
+	}
+	return days
+}
+
+func dayAfter(day string) string {
+	at, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return ""
+	}
+	return at.AddDate(0, 0, 1).Format(time.DateOnly)
 }
 
 // table lists the first buckets of some that have anything.

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sessiond/internal/testkit"
+)
+
+// The demonstration is the same at the same time, leaves nothing behind, and uses neither the store nor the
+// configuration of the user.
+func TestDemoIsTheSameAndLeavesNothing(t *testing.T) {
+	home, temporary := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	t.Setenv("TMP", temporary)
+	demo := func(args ...string) (string, int) {
+		var out bytes.Buffer
+		code := run(t.Context(), append([]string{"demo", "--at", "2026-11-23T18:00:00Z"}, args...), &env{
+			in: strings.NewReader(""), out: &out, err: &out, now: time.Now, dir: home, environ: []string{
+				"HOME=" + home, "TZ=UTC", "XDG_DATA_HOME=" + home, "SESSIOND_DB=" + filepath.Join(home, "mine.db"),
+				"SESSIOND_CONFIG=" + filepath.Join(home, "none.yaml"),
+			},
+		})
+		return out.String(), code
+	}
+	var exports []string
+	for _, name := range []string{"a.jsonl", "b.jsonl"} {
+		if out, code := demo("export", "-o", name); code != 0 {
+			t.Fatal(out)
+		}
+		exports = append(exports, string(testkit.Must(os.ReadFile(filepath.Join(home, name)))(t)))
+	}
+	if exports[0] != exports[1] || !strings.Contains(exports[0], "constituents") {
+		t.Error("the history of the second demonstration differs, or is empty")
+	}
+	for _, c := range []struct {
+		line, says string
+		code       int
+	}{
+		{"ls", "Show the moon beside the tides", 0},
+		{"show @2 --tree", "tool 20261121_002.44", 0},
+		{"search published tables", "Tide times jump by an hour in October", 0},
+		{"show nothing", "no session", 3},
+		{"connect", "demo runs none of", 2},
+		{"--at yesterday ls", "--at needs a time", 2},
+	} {
+		if out, code := demo(strings.Fields(c.line)...); code != c.code || !strings.Contains(out, c.says) {
+			t.Errorf("demo %s ends with %d, not %d, and prints:\n%s", c.line, code, c.code, out)
+		}
+	}
+	left := testkit.Must(os.ReadDir(temporary))(t)
+	if found := testkit.Must(os.ReadDir(home))(t); len(left) > 0 || len(found) != 2 {
+		t.Errorf("%v is left, and the home folder has %v", left, found)
+	}
+}
+
+// The served demonstration answers where it says, as does a command with its configuration, and its folder goes at the
+// end.
+func TestServedDemoIsDeletedAtTheEnd(t *testing.T) {
+	home, temporary := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	t.Setenv("TMP", temporary)
+	ctx, stop := context.WithCancel(t.Context())
+	out, ended := &greeting{ready: make(chan string, 1)}, make(chan int)
+	go func() {
+		ended <- run(ctx, []string{"demo"}, &env{
+			in: strings.NewReader(""), out: out, err: out, now: time.Now, dir: home, environ: []string{"HOME=" + home},
+		})
+	}()
+	select {
+	case address := <-out.ready:
+		res := testkit.Must(http.Get(address + "/healthz"))(t)
+		if res.Body.Close(); res.StatusCode != http.StatusOK {
+			t.Error(res.Status)
+		}
+		folder := testkit.Must(filepath.Glob(filepath.Join(temporary, "sessiond-demo-*")))(t)
+		if len(folder) != 1 {
+			t.Fatal(folder)
+		}
+		var listed bytes.Buffer
+		if code := run(t.Context(), []string{"ls"}, &env{
+			in: strings.NewReader(""), out: &listed, err: &listed, now: time.Now, dir: home,
+			environ: []string{"HOME=" + home, "SESSIOND_CONFIG=" + filepath.Join(folder[0], "config.yaml")},
+		}); code != 0 || !strings.Contains(listed.String(), "Release 0.2") {
+			t.Errorf("%d: %s", code, listed.String())
+		}
+	case code := <-ended:
+		t.Fatalf("it ended with %d: %s", code, out.text.String())
+	}
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("it ends with %d: %s", code, out.text.String())
+	}
+	if left := testkit.Must(os.ReadDir(temporary))(t); len(left) > 0 {
+		t.Error(left)
+	}
+}
+
+// greeting tells the address that a daemon prints.
+type greeting struct {
+	text  bytes.Buffer
+	ready chan string
+}
+
+func (g *greeting) Write(b []byte) (int, error) {
+	n, err := g.text.Write(b)
+	if _, rest, says := strings.Cut(g.text.String(), "http      "); says && g.ready != nil {
+		if address, _, whole := strings.Cut(rest, "\n"); whole {
+			g.ready <- address
+			g.ready = nil
+		}
+	}
+	return n, err
+}
