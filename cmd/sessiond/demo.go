@@ -22,7 +22,7 @@ import (
 // user named.
 var demoCommands = []string{
 	"ls", "show", "log", "search", "stats", "year", "query", "rules", "context", "compact", "export", "keys",
-	"models", "fork", "head", "rename", "star", "doctor", "secrets",
+	"models", "fork", "head", "rename", "star", "tag", "doctor", "secrets",
 }
 
 func (a *app) demoCommand() *cobra.Command {
