@@ -124,9 +124,7 @@ func (a *app) hook(ctx context.Context, args []string) error {
 		return err
 	}
 	var e hookEvent
-	// As programs write it: JSON.stringify writes half a surrogate pair where it cuts a text.
-	anyJSON := json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-	if err := json.Unmarshal(input, &e, anyJSON); err != nil {
+	if err := unmarshalLoosely(input, &e); err != nil {
 		return fmt.Errorf("standard input is no JSON object of a hook: %w", err)
 	}
 	if !filepath.IsAbs(e.Directory) {
@@ -151,6 +149,11 @@ func (a *app) hook(ctx context.Context, args []string) error {
 		_, err = a.out.Write(append(b, '\n'))
 	}
 	return err
+}
+
+// unmarshalLoosely decodes JSON as programs write it: JSON.stringify writes half a surrogate pair where it cuts a text.
+func unmarshalLoosely(input []byte, to any) error {
+	return json.Unmarshal(input, to, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
 // answerHook returns the text that an event adds to the context; "" for none.

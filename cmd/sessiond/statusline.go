@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/analytics"
@@ -76,8 +74,7 @@ func (a *app) statusLine(ctx context.Context, program session.Source) string {
 		return ""
 	}
 	var told status
-	lax := json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-	if err := json.Unmarshal(input, &told, lax); err != nil {
+	if err := unmarshalLoosely(input, &told); err != nil {
 		return ""
 	}
 	own, today := int64(min(max(told.Cost.USD, 0), 1e6)*1e9), int64(0)

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,7 +47,7 @@ func (a *app) tagCommand() *cobra.Command {
 			}
 			var note *string
 			if changesNote {
-				text, err := a.noteText(f.note)
+				text, err := a.noteText(cmd.Context(), f.note)
 				if err != nil {
 					return err
 				}
@@ -63,10 +63,12 @@ func (a *app) tagCommand() *cobra.Command {
 	return cmd
 }
 
+const noteInput = 1 << 20 // bytes; session.CheckNote limits the characters
+
 // noteText returns the text of a note that a flag gives.
-func (a *app) noteText(given string) (string, error) {
+func (a *app) noteText(ctx context.Context, given string) (string, error) {
 	if given == "-" {
-		text, err := io.ReadAll(io.LimitReader(a.in, 4*session.MaxNote+1))
+		text, err := a.input(ctx, noteInput)
 		if err != nil {
 			return "", err
 		}
@@ -82,15 +84,7 @@ func (a *app) listTags(ctx context.Context) error {
 			return err
 		}
 		if a.flags.json {
-			type tag struct {
-				Tag      string `json:"tag"`
-				Sessions int64  `json:"sessions"`
-			}
-			all := make([]tag, len(tags))
-			for i, t := range tags {
-				all[i] = tag{t.Text, t.Sessions}
-			}
-			return a.printJSON(api.ListOf(all, ""))
+			return a.printJSON(api.ListOf(api.TagsInUse(tags), ""))
 		}
 		if len(tags) == 0 {
 			fmt.Fprintln(a.out, "No session has a tag yet: `sessiond tag SESSION TAG` sets one.")
@@ -113,15 +107,9 @@ func (a *app) showMarks(ctx context.Context, name, message string) error {
 		if err != nil {
 			return err
 		}
-		all, err := s.store.Marks(ctx, sess.ID)
+		shown, err := tagsAndNotes(ctx, s.store, sess.ID, func(m *session.Mark) bool { return ref == nil || isOn(m, ref) })
 		if err != nil {
 			return err
-		}
-		shown := []session.Mark{}
-		for _, m := range all {
-			if m.Kind != store.MarkPin && (ref == nil || m.Message != nil && *m.Message == *ref) {
-				shown = append(shown, m)
-			}
 		}
 		if a.flags.json {
 			return a.printJSON(api.ListOf(shown, ""))
@@ -142,6 +130,21 @@ func (a *app) showMarks(ctx context.Context, name, message string) error {
 		}
 		return nil
 	})
+}
+
+// tagsAndNotes lists those of a session and of its messages that are wanted.
+func tagsAndNotes(ctx context.Context, s *store.Store, id session.ID, wanted func(*session.Mark) bool,
+) ([]session.Mark, error) {
+	all, err := s.Marks(ctx, id)
+	return slices.DeleteFunc(all, func(m session.Mark) bool { return m.Kind == store.MarkPin || !wanted(&m) }), err
+}
+
+// isOn reports whether a mark is on a message; nil: on the session itself.
+func isOn(m *session.Mark, ref *session.MessageRef) bool {
+	if m.Message == nil || ref == nil {
+		return m.Message == nil && ref == nil
+	}
+	return *m.Message == *ref
 }
 
 // taggedMessage returns the message that is tagged; nil: the session itself.
@@ -181,21 +184,19 @@ func (a *app) tag(ctx context.Context, name string, f tagFlags, tags []string, n
 
 // showTagged prints what a session or a message has after a change.
 func (a *app) showTagged(ctx context.Context, s *store.Store, of store.Marking) error {
-	all, err := s.Marks(ctx, of.Session)
+	marks, err := tagsAndNotes(ctx, s, of.Session, func(m *session.Mark) bool { return isOn(m, of.Message) })
 	if err != nil {
 		return err
 	}
-	at, marks := string(of.Session), []session.Mark{}
+	if a.flags.json {
+		return a.printJSON(api.ListOf(marks, ""))
+	}
+	at := string(of.Session)
 	if of.Message != nil {
 		at = of.Message.String()
 	}
 	var words []string
-	for _, m := range all {
-		if m.Kind == store.MarkPin || (m.Message == nil) != (of.Message == nil) ||
-			m.Message != nil && *m.Message != *of.Message {
-			continue
-		}
-		marks = append(marks, m)
+	for _, m := range marks {
 		if m.Kind == store.MarkTag {
 			words = append(words, "#"+m.Text)
 		} else {
@@ -204,9 +205,6 @@ func (a *app) showTagged(ctx context.Context, s *store.Store, of store.Marking) 
 	}
 	if len(words) == 0 {
 		words = []string{"no tag and no note"}
-	}
-	if a.flags.json {
-		return a.printJSON(api.ListOf(marks, ""))
 	}
 	fmt.Fprintf(a.out, "%s has %s\n", at, printable(strings.Join(words, ", ")))
 	return nil

@@ -215,7 +215,8 @@ func (a *app) targetNamed(name string, text bool) (history.Target, session.Progr
 const catchUpTime = 700 * time.Millisecond
 
 // catchUp imports what the programs wrote since the last import, as far as the time allows: what was just said goes
-// with the handover. Histories that were never imported stay so. What fails here fails later where it is told.
+// with the handover. A program whose history was never imported is left out. What fails here fails later where it is
+// told.
 func (a *app) catchUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
 	defer cancel()

@@ -45,6 +45,10 @@ type searchArgs struct {
 	Newest bool   `json:"newest,omitempty" jsonschema:"newest first"`
 }
 
+func (c *call) finder() *find.Finder {
+	return &find.Finder{Store: c.Store, Index: c.Index, Now: c.cfg.Now}
+}
+
 func (c *call) search(ctx context.Context, in searchArgs) error {
 	if err := c.leaveOut(ctx, in.Own); err != nil {
 		return err
@@ -57,8 +61,7 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 	if in.Newest {
 		r.Order = string(search.OrderNewest)
 	}
-	finder := find.Finder{Store: c.Store, Index: c.Index, Now: c.cfg.Now}
-	found, err := finder.Search(ctx, r)
+	found, err := c.finder().Search(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -93,7 +96,7 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 			return err
 		}
 		c.say("Nothing found%s. Fewer or other words find more; word* finds beginnings.", c.where())
-		if err := c.noteOtherProjects(ctx, finder, r); err != nil {
+		if err := c.noteOtherProjects(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -113,7 +116,7 @@ func (c *call) search(ctx context.Context, in searchArgs) error {
 }
 
 // noteOtherProjects says how many sessions of other projects a search would find that found none in this one.
-func (c *call) noteOtherProjects(ctx context.Context, finder find.Finder, r find.Request) error {
+func (c *call) noteOtherProjects(ctx context.Context, r find.Request) error {
 	if c.all() {
 		return nil
 	}
@@ -121,7 +124,7 @@ func (c *call) noteOtherProjects(ctx context.Context, finder find.Finder, r find
 	everywhere.Projects = nil
 	r.Projects, r.Limit = nil, mostElsewhere
 	r.Hide = func(s *session.Session) bool { return !everywhere.Shows(s) }
-	found, err := finder.Search(ctx, r)
+	found, err := c.finder().Search(ctx, r)
 	if n := len(found.Sessions); err == nil && n > 0 {
 		more := ""
 		if n == mostElsewhere {
@@ -355,7 +358,7 @@ func (c *call) recent(ctx context.Context, in recentArgs) error {
 		c.note("Left out for want of room: %d more; a larger max_tokens shows them.", left)
 	}
 	c.note("Read on: {read_session}(session: ID%s).", c.alike())
-	limits, err := (&find.Finder{Store: c.Store, Now: c.cfg.Now}).LimitsLine(ctx)
+	limits, err := c.finder().LimitsLine(ctx)
 	if err == nil && limits != "" {
 		c.note("Now: %s (a command for the user: it continues the newest conversation of this folder there).", limits)
 	}

@@ -80,19 +80,24 @@ func (s *Server) untagMessage(ctx context.Context, in *messageTagInput) (*sessio
 	return replySession(s.Store.ChangeTags(ctx, of, nil, []string{in.Tag}))
 }
 
-// tagInUse is a tag that sessions have.
-type tagInUse struct {
+// TagInUse is a tag that sessions have.
+type TagInUse struct {
 	Tag      string `json:"tag" doc:"The tag, as it was written"`
 	Sessions int64  `json:"sessions" doc:"How many sessions have it, on them or on one of their messages"`
 }
 
-func (s *Server) listTags(ctx context.Context, _ *struct{}) (*listOutput[tagInUse], error) {
-	values, err := s.Store.Values(ctx, store.ColumnTag)
-	tags := make([]tagInUse, len(values))
+// TagsInUse shows the tags of store.Values.
+func TagsInUse(values []store.Value) []TagInUse {
+	tags := make([]TagInUse, len(values))
 	for i, v := range values {
-		tags[i] = tagInUse{v.Text, v.Sessions}
+		tags[i] = TagInUse{v.Text, v.Sessions}
 	}
-	return replyList(tags, "", err)
+	return tags
+}
+
+func (s *Server) listTags(ctx context.Context, _ *struct{}) (*listOutput[TagInUse], error) {
+	values, err := s.Store.Values(ctx, store.ColumnTag)
+	return replyList(TagsInUse(values), "", err)
 }
 
 func (s *Server) listMarks(ctx context.Context, in *InSession) (*listOutput[session.Mark], error) {
