@@ -101,7 +101,7 @@ func (w *LineWriter) Flush() error {
 	return w.err
 }
 
-// UnknownName stands for a name that a program requires and nobody knows.
+// UnknownName is written where a program requires a name and the history has none.
 const UnknownName = "unknown"
 
 // TextBlock is a text as Claude Code, pi and Goose have one in a list of blocks.

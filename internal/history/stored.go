@@ -105,7 +105,7 @@ type storeShelf struct {
 	store Transcripts
 }
 
-// open writes a transcript into a file that has no name. Codes: Invalid (it was deleted).
+// open writes a transcript into a file that has no name. Codes: NotFound (it was deleted).
 func (s *storeShelf) open(path string) (*Opened, error) {
 	tr, err := s.store.TranscriptAt(s.ctx, path)
 	if err == nil && tr == nil {

@@ -134,8 +134,9 @@ func (s *Store) Note(ctx context.Context, of Marking) (note session.Mark, err er
 const noteOf = `SELECT ` + markColumns + ` FROM marks k LEFT JOIN messages m ON m.id = k.message_id
 	WHERE k.session_id = ? AND k.message_id = ? AND k.kind = 'note'`
 
-// SetNote writes the note of a session or a message; "" removes it. If ifRevision is not nil, the note must still have
-// that revision, 0: there is none. Codes: NotFound, Invalid, PreconditionFailed (somebody else changed the note).
+// SetNote writes the note of a session or a message; "" removes it. If ifRevision is not nil, the stored note must have
+// that revision; 0 means that there must be no note. Codes: NotFound, Invalid, PreconditionFailed (somebody else
+// changed the note).
 func (s *Store) SetNote(ctx context.Context, of Marking, text string, ifRevision *int64,
 ) (note session.Mark, err error) {
 	if text, err = session.CheckNote(text); err != nil {

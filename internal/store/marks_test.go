@@ -63,8 +63,8 @@ func TestALabelIsTheFirstTag(t *testing.T) {
 	testkit.Equal(t, []string{"x"}, tagsAt(t, s, sess.ID, at))
 }
 
-// Two editors of a note: the later one is told, and what the first wrote stays; also if the note was removed and
-// written anew meanwhile.
+// Two people edit a note: the later edit is rejected and the first text stays, also if the note was removed and written
+// anew meanwhile.
 func TestANoteThatChangedRejectsAnOlderEdit(t *testing.T) {
 	s, ctx := openTest(t), t.Context()
 	sess := mustCreate(t, s, NewSession{})

@@ -361,6 +361,8 @@ func (g *treeBuilder) addDetails(ctx context.Context, q engine.Queryer, runs []t
 	return nil
 }
 
+// SQLite would drop a constant kind from the order, which then is not that of the primary key, and sort; so the kind is
+// an expression.
 const labelsOfTree = `
 	SELECT m.session_id || '.' || m.seq AS message, k.text FROM marks k JOIN messages m ON m.id = k.message_id
-	WHERE k.session_id = ? AND k.kind || '' = 'tag' ORDER BY k.message_id, k.kind, k.place` // in the order of the primary key
+	WHERE k.session_id = ? AND k.kind || '' = 'tag' ORDER BY k.message_id, k.kind, k.place`

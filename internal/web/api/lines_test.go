@@ -135,8 +135,8 @@ func (k *kit) sameLines(target string, want []string) {
 	}
 }
 
-// A summary continues the one before: of two clients at once one is told that it must read again. A repeated request
-// with a key stores nothing twice, also lines without a uuid.
+// A client continues the summary that it read: of two clients at once the later one gets 409. A repeated request with
+// a key stores nothing twice, also lines without a uuid.
 func TestSummariesContinueEachOther(t *testing.T) {
 	k := newKit(t, nil)
 	target := "/v1/sources/claude-code/lines?project=p&session=s"

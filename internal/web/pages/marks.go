@@ -104,7 +104,7 @@ func (p *Pages) markBy(ctx context.Context, id session.ID, r *http.Request) (sai
 // longestTitle is the longest title that a form stores, in columns.
 const longestTitle = 200
 
-// conflict is a note that somebody else changed while it was edited here.
+// conflict is a stored note, and the text of a form that was made from an older one.
 type conflict struct {
 	ID     session.ID
 	Theirs session.Mark

@@ -45,7 +45,7 @@ func TestConversationIsMarkedFromItsPage(t *testing.T) {
 	}
 }
 
-// The later of two tabs that edit a note is told, keeps its text, and can replace what the other wrote.
+// Two tabs edit a note: the later one gets a page with both texts, and can store its own.
 func TestNoteOfTwoTabsLosesNothing(t *testing.T) {
 	k := newKit(t)
 	k.login()
