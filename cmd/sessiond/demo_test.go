@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,34 @@ func TestDemoIsTheSameAndLeavesNothing(t *testing.T) {
 	left := testkit.Must(os.ReadDir(temporary))(t)
 	if found := testkit.Must(os.ReadDir(home))(t); len(left) > 0 || len(found) != 2 {
 		t.Errorf("%v is left, and the home folder has %v", left, found)
+	}
+}
+
+// README shows what the demonstration prints.
+func TestReadmeShowsTheDemo(t *testing.T) {
+	t.Parallel()
+	text := string(testkit.Must(os.ReadFile(filepath.Join("..", "..", "README.md")))(t))
+	blocks := regexp.MustCompile("(?s)\n<!-- as the demo prints it -->\n```console\n\\$ sessiond demo ([^\n]+)\n(.*?)```\n").
+		FindAllStringSubmatch(text, -1)
+	if len(blocks) < 3 {
+		t.Fatalf("README has %d blocks of the demonstration", len(blocks))
+	}
+	for _, b := range blocks {
+		args := []string{"demo", "--at", "2026-11-23T18:00:00Z"}
+		for i, word := range strings.Split(b[1], "'") {
+			if i%2 == 1 {
+				args = append(args, word)
+				continue
+			}
+			args = append(args, strings.Fields(word)...)
+		}
+		var out bytes.Buffer
+		if code := run(t.Context(), args, &env{
+			in: strings.NewReader(""), out: &out, err: &out, now: time.Now, dir: t.TempDir(),
+			environ: []string{"HOME=" + t.TempDir(), "TZ=UTC"},
+		}); code != 0 || out.String() != b[2] {
+			t.Errorf("sessiond %s ends with %d. README has\n%s\nIt prints\n%s", strings.Join(args, " "), code, b[2], out.String())
+		}
 	}
 }
 
