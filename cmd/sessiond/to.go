@@ -397,7 +397,7 @@ var ruleFiles = map[session.Source][]string{
 	session.SourceClaudeCode: {"CLAUDE.md"}, session.SourceCodex: {"AGENTS.md"},
 	session.SourcePi:       {"AGENTS.md", "CLAUDE.md"},
 	session.SourceOpencode: {"AGENTS.md", "CLAUDE.md"}, session.SourceGeminiCLI: {"GEMINI.md"},
-	session.SourceQwenCode: {"QWEN.md"}, session.SourceGoose: {".goosehints", "AGENTS.md"},
+	session.SourceQwenCode: {"QWEN.md", "AGENTS.md"}, session.SourceGoose: {".goosehints", "AGENTS.md"},
 }
 
 // rulesElsewhere returns the files with rules that one program read in a folder and the other does not read.

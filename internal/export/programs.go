@@ -12,6 +12,7 @@ import (
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/opencode"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/history/qwencode"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -23,6 +24,7 @@ func Targets(env func(string) string) []history.Target {
 		codex.NewTarget(env),
 		pi.NewTarget(env),
 		opencode.NewTarget(),
+		qwencode.NewTarget(env),
 		goose.NewTarget(),
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/opencode"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/history/qwencode"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
@@ -142,7 +143,7 @@ func TestConversationsAreFilesOfEachProgram(t *testing.T) {
 	readers := map[session.Source]history.Source{
 		session.SourceClaudeCode: claudecode.New(os.Getenv, nil), session.SourceCodex: codex.New(os.Getenv, nil),
 		session.SourcePi: pi.New(os.Getenv), session.SourceOpencode: opencode.New(os.Getenv, nil),
-		session.SourceGoose: goose.New(os.Getenv),
+		session.SourceGoose: goose.New(os.Getenv), session.SourceQwenCode: qwencode.New(os.Getenv, nil),
 	}
 	for _, target := range export.Targets(os.Getenv) {
 		compared := 0

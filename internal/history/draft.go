@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
 )
@@ -59,6 +61,16 @@ func (d *Draft) MarkOf(m *session.Message) string {
 
 // Origin returns what the first record has under HandoverKey.
 func (d *Draft) Origin() jsontext.Value { return jsontext.Value(session.JSONOf(d.Handover)) }
+
+// DashedFolder names the folder in which Claude Code and Qwen Code keep the sessions of a directory.
+func DashedFolder(directory string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, folders.Resolved(directory))
+}
 
 // isoTime is how programs write times.
 const isoTime = "2006-01-02T15:04:05.000Z"

@@ -69,7 +69,10 @@ var Programs = []ProgramInfo{
 		Resume: "gemini --resume", Prompt: "-i",
 	},
 	{Name: SourceCopilotCLI, Title: "Copilot CLI", Aliases: []string{"copilot"}, Resume: "copilot --resume"},
-	{Name: SourceQwenCode, Title: "Qwen Code", Aliases: []string{"qwen"}, Resume: "qwen --resume", Prompt: "-i"},
+	{
+		Name: SourceQwenCode, Title: "Qwen Code", Aliases: []string{"qwen"},
+		Resume: "qwen --resume", Prompt: "-i", Target: true,
+	},
 	{
 		Name: SourceKilo, Title: "Kilo Code", Aliases: []string{"kilocode", "kilo-code"},
 		Resume: "kilo --session", Prompt: "--prompt",

@@ -22,7 +22,7 @@ import (
 // The programs between which conversations are handed over.
 var (
 	handoverFrom = []string{"claude-code", "codex", "pi", "opencode", "qwen-code", "gemini-cli"}
-	handoverTo   = []string{"claude-code", "codex", "pi", "opencode"}
+	handoverTo   = []string{"claude-code", "codex", "pi", "opencode", "qwen-code"}
 	fileOnly     = []string{"Goose"} // sessiond exports files that no run has read
 )
 
@@ -50,23 +50,53 @@ type handovers struct {
 	results  []handoverResult
 }
 
-// runHandovers hands a conversation of each program over to each other one. It returns how many went wrong.
+// pairs are the programs from which and to which conversations are handed over; none: all.
+type pairs struct{ from, to []string }
+
+// pairsOf reads names: codex is a program from which, :codex one to which conversations are handed over.
+func pairsOf(names []string) (p pairs, err error) {
+	for _, name := range names {
+		chosen, known := &p.from, handoverFrom
+		if to, is := strings.CutPrefix(name, ":"); is {
+			name, chosen, known = to, &p.to, handoverTo
+		}
+		if !slices.Contains(known, name) {
+			return p, fmt.Errorf("no handover from or to %q; from: %s; to: :%s", name, strings.Join(handoverFrom, ", "),
+				strings.Join(handoverTo, ", :"))
+		}
+		*chosen = append(*chosen, name)
+	}
+	if p.from == nil {
+		p.from = handoverFrom
+	}
+	if p.to == nil {
+		p.to = handoverTo
+	}
+	return p, nil
+}
+
+// runHandovers hands a conversation of each program over to each other one, or between the named ones. It returns how
+// many went wrong.
 func runHandovers(ctx context.Context, in *installer, binary, dir, results string,
-	only []string,
+	names []string,
 ) (wrong int, err error) {
-	if _, err := named(only); err != nil {
+	chosen, err := pairsOf(names)
+	if err != nil {
 		return 0, err
 	}
 	all := &program{name: "to", files: map[string]string{}}
 	h := handovers{versions: map[string]string{}, said: map[string]string{}, ids: map[string]string{}}
 	var path []string
-	for _, name := range handoverFrom {
-		p, installed := programNamed(name), installation{}
+	for _, p := range programs {
+		if !slices.Contains(chosen.from, p.name) && !slices.Contains(chosen.to, p.name) {
+			continue
+		}
+		installed := installation{}
 		fmt.Printf("%s: installs %s\n", p.name, p.pack)
 		if installed, err = in.install(ctx, p); err != nil {
 			return 0, err
 		}
-		h.versions[name] = installed.version
+		h.versions[p.name] = installed.version
 		path = append(path, installed.path...)
 		maps.Copy(all.files, p.files)
 		all.env = append(all.env, p.env...)
@@ -75,12 +105,9 @@ func runHandovers(ctx context.Context, in *installer, binary, dir, results strin
 		return 0, err
 	}
 	defer h.end()
-	for _, from := range handoverFrom {
-		if len(only) > 0 && !slices.Contains(only, from) {
-			continue
-		}
+	for _, from := range chosen.from {
 		begun := twice(func() error { return h.begin(ctx, from) })
-		for _, to := range handoverTo {
+		for _, to := range chosen.to {
 			if to == from {
 				continue
 			}

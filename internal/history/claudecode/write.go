@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sessiond/internal/folders"
 	"sessiond/internal/history"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
@@ -26,20 +25,10 @@ func NewTarget(env func(string) string) history.Target {
 			if home == "" {
 				return ""
 			}
-			return filepath.Join(home, folderOf(d.Directory), d.ID+ending)
+			return filepath.Join(home, history.DashedFolder(d.Directory), d.ID+ending)
 		},
 		Write: Write,
 	}
-}
-
-// folderOf returns the name of the folder in which Claude Code keeps the sessions of a directory.
-func folderOf(directory string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, folders.Resolved(directory))
 }
 
 // Write writes a conversation as a transcript: the title, then a row per message.

@@ -66,7 +66,7 @@ func (r *reader) begin(w *row) (created session.Time) {
 		new.SourceID, new.Kind = id+"/"+history.Plain(w.Agent), "subagent"
 	}
 	r.Conversation = r.in.Conversation(new)
-	r.Silent = skipSilent
+	r.Silent, r.tip = skipSilent, r.Base()
 	switch origin := history.Plain(w.Origin.Session); {
 	case w.Agent != "":
 		r.LinkOrAwait(id, session.ParentChild)
@@ -80,6 +80,11 @@ func (r *reader) begin(w *row) (created session.Time) {
 
 // row reads one row. The parent of one whose parent is missing is the newest message.
 func (r *reader) row(w *row) {
+	if w.Line.Number == 1 && history.ParseHandover(w.Line.Bytes) != nil {
+		r.system(w) // the title
+		r.in.Skip(history.SkipHandedOver, 1)
+		return
+	}
 	at, known := r.messageOf[w.Parent]
 	if w.Parent != "" && !known || w.Wrong != "" {
 		at = r.tip
