@@ -62,7 +62,7 @@ const (
 	skipHeader    = "repeated header"
 	skipOrigin    = "header of the session it was forked off"
 	skipInherited = "inherited from the session it was forked off"
-	skipFiller    = "filler"
+	skipFiller    = "state record without content"
 	skipCopy      = "event that repeats an item"
 	skipTurn      = "beginning or end of a turn"
 	skipContext   = "unchanged turn context"

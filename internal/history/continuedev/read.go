@@ -18,7 +18,7 @@ import (
 
 // Reasons to skip that only these sessions have.
 const (
-	skipResult = "result that stands beside its call"
+	skipResult = "result stored with its call"
 	skipEmpty  = "message without words"
 	skipOlder  = "older state of a stored session"
 )

@@ -29,6 +29,6 @@ func New(env func(string) string, now func() time.Time) *history.Program {
 const (
 	skipHeader   = "repeated header"
 	skipSettings = "settings of the session"
-	skipCarrier  = "results that stand with their calls"
+	skipCarrier  = "results stored with their calls"
 	skipPrompt   = "prompt of a session that has a file"
 )

@@ -48,7 +48,7 @@ const (
 	skipSuperseded  = "superseded by database"
 	skipInterface   = "interface copy"
 	skipBookkeeping = "bookkeeping"
-	skipForeign     = "not history" // counted by table, never read
+	skipForeign     = "without conversations, not opened" // counted by table, never read
 )
 
 // reads is the version of this reader. Another one reads every session of a database again.

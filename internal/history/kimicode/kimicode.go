@@ -49,10 +49,10 @@ const (
 // Reasons to skip that only these logs have.
 const (
 	skipNotes  = "notes of the program"
-	skipTwice  = "second copy of the talk"
+	skipTwice  = "second copy of the conversation"
 	skipEmpty  = "step without words"
 	skipMoved  = "moved from kimi-cli, whose session is stored"
-	skipSpoken = "prompt that stands among the messages"
+	skipSpoken = "prompt that is also a message"
 )
 
 // maxDepth reaches from a home to a log.

@@ -399,7 +399,7 @@ func TestOpencodeNeverReadsCredentials(t *testing.T) {
 			0o600))
 	}
 	done := h.Import(filepath.Dir(db))
-	if len(done.Errors) != 0 || done.Records.Skipped["not history"] != 4 || done.Sessions.New != 1 {
+	if len(done.Errors) != 0 || done.Records.Skipped["without conversations, not opened"] != 4 || done.Sessions.New != 1 {
 		t.Errorf("%+v", done)
 	}
 	if found, problems, err := h.Source.Find(t.Context(), []string{h.file("sub/mcp-auth.json", "{}")}); err != nil ||

@@ -59,7 +59,7 @@ const (
 	skipTwin        = "same in both versions of opencode"
 	skipOlder       = "changed in version 2 of opencode"
 	skipBookkeeping = "bookkeeping"
-	skipForeign     = "not history" // counted by table, never read
+	skipForeign     = "without conversations, not opened" // counted by table, never read
 	skipDiff        = "file diffs"
 	skipUnreadable  = "unreadable file"
 )
