@@ -59,7 +59,7 @@ func (a *app) showCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&f.seq, "seq", "", "only these messages, as SEQS")
 	fl.Lookup("seq").Hidden = true // the argument says the same
-	numberFlag(fl, &f.last, "last", "n", 1, "only the last `N` messages")
+	numberFlag(fl, &f.last, "last", "n", 1, "only the last `N` messages, prompts or matches")
 	fl.BoolVar(&f.prompts, "prompts", false, "list what the person asked, with the ids of the messages")
 	fl.StringVar(&f.grep, "grep", "", "list the messages with all these `WORDS`, in any case")
 	fl.BoolVar(&f.all, "all", false, "all messages of the session, also on abandoned branches")
@@ -89,9 +89,9 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 	}
 	switch {
 	case f.prompts:
-		return a.showPrompts(ctx, s, sess, part)
+		return a.showPrompts(ctx, s, sess, part, f.last)
 	case f.grep != "":
-		return a.showMatches(ctx, s, sess, part, f.grep)
+		return a.showMatches(ctx, s, sess, part, f.grep, f.last)
 	}
 	compactions, err := s.Compactions(ctx, sess.ID)
 	if err != nil {

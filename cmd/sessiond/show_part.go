@@ -56,7 +56,7 @@ func partToShow(ctx context.Context, s *store.Store, sess session.Session, ref *
 		return neighbourhood(ctx, s, p, *ref)
 	}
 	p.program = f.seq != "" && from == to
-	if f.last > 0 {
+	if f.last > 0 && !f.prompts && f.grep == "" {
 		p.chosen = true
 		return p, p.cutToLast(ctx, s, f)
 	}
@@ -66,7 +66,7 @@ func partToShow(ctx context.Context, s *store.Store, sess session.Session, ref *
 // cutToLast keeps the last messages. Rows of the program do not count where they are not shown.
 func (p *part) cutToLast(ctx context.Context, s *store.Store, f showFlags) error {
 	first := max(1, p.spans.Len()-f.last+1)
-	if !f.program && !f.prompts && f.grep == "" && !p.program {
+	if !f.program && !p.program {
 		last, err := s.LastInTalk(ctx, p.spans, int(min(f.last, math.MaxInt32)), session.Head{})
 		if err != nil {
 			return err
@@ -190,23 +190,34 @@ func seqRange(s string) (from, to int64, err error) {
 	return from, to, nil
 }
 
-// showPrompts lists what the person asked.
-func (a *app) showPrompts(ctx context.Context, s *store.Store, sess session.Session, p part) error {
+// lastOf returns the last elements of a list, how many are before them, and how a heading counts them.
+func lastOf[T any](list []T, last int64, noun string) (kept []T, before int, extent string) {
+	extent = transcript.Counted(len(list), noun)
+	if last > 0 && int64(len(list)) > last {
+		before = len(list) - int(last)
+		extent = fmt.Sprintf("last %s of %s", transcript.Count(last), extent)
+	}
+	return list[before:], before, extent
+}
+
+// showPrompts lists what the person asked; last limits them, 0 does not.
+func (a *app) showPrompts(ctx context.Context, s *store.Store, sess session.Session, p part, last int64) error {
 	prompts, _, err := s.PromptsIn(ctx, p.spans, 1, int(max(1, p.path)))
 	if err != nil {
 		return err
 	}
+	prompts, before, extent := lastOf(prompts, last, "prompt")
 	if a.flags.json {
 		return a.printJSON(api.ListOf(prompts, ""))
 	}
-	if err := a.showHeading(ctx, s, sess, transcript.Counted(len(prompts), "prompt")); err != nil {
+	if err := a.showHeading(ctx, s, sess, extent); err != nil {
 		return err
 	}
 	rows := make([][]string, len(prompts))
 	for i := range prompts {
 		m := &prompts[i]
 		rows[i] = []string{
-			fmt.Sprint(i + 1), m.ID.String(), transcript.Ago(m.CreatedAt.Time, a.now().In(s.Zone())),
+			fmt.Sprint(before + i + 1), m.ID.String(), transcript.Ago(m.CreatedAt.Time, a.now().In(s.Zone())),
 			transcript.PromptLine(m, mostOfAPrompt),
 		}
 	}
@@ -222,8 +233,10 @@ func (a *app) showPrompts(ctx context.Context, s *store.Store, sess session.Sess
 // mostOfAPrompt limits a prompt in a list, in columns.
 const mostOfAPrompt = 300
 
-// showMatches lists the messages that have all the words.
-func (a *app) showMatches(ctx context.Context, s *store.Store, sess session.Session, p part, grep string) error {
+// showMatches lists the messages that have all the words; last limits them, 0 does not.
+func (a *app) showMatches(ctx context.Context, s *store.Store, sess session.Session, p part, grep string,
+	last int64,
+) error {
 	words := strings.Fields(strings.ToLower(grep))
 	if len(words) == 0 {
 		return usagef("--grep needs words")
@@ -238,10 +251,10 @@ func (a *app) showMatches(ctx context.Context, s *store.Store, sess session.Sess
 	}); err != nil {
 		return err
 	}
+	found, _, extent := lastOf(found, last, "matching message")
 	if a.flags.json {
 		return a.printJSON(api.ListOf(found, ""))
 	}
-	extent := fmt.Sprintf("%s of %s", transcript.Count(int64(len(found))), transcript.Counted(p.spans.Len(), "message"))
 	if err := a.showHeading(ctx, s, sess, extent); err != nil {
 		return err
 	}
